@@ -1,0 +1,7 @@
+//go:build !linux && !darwin
+
+package report
+
+import "os"
+
+func terminalWidth(*os.File) int { return 80 }
