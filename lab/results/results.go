@@ -1,0 +1,170 @@
+// Package results is what an experiment leaves on disk: the raw runs, from
+// which every verdict can be computed again, and the verdicts with the machine
+// and command that made them.
+package results
+
+import (
+	"time"
+
+	"github.com/spillway-go/spillway/histogram"
+)
+
+// Schema names the layout of results.json. A change that an older reader would
+// misread gets a new number.
+const Schema = "spillway/results/v1"
+
+// Files of a results folder.
+const (
+	ResultsFile = "results.json" // a Results
+	RunsFile    = "runs.jsonl"   // one Run a line, written as each run ends
+	ReportFile  = "report.html"
+)
+
+// Results is one experiment's outcome.
+type Results struct {
+	Schema     string    `json:"schema"`
+	Experiment string    `json:"experiment"`
+	Started    time.Time `json:"started"`
+	Ended      time.Time `json:"ended"`
+	Machine    Machine   `json:"machine"`
+	Command    []string  `json:"command"`
+	Seed       uint64    `json:"seed"`
+	Scaled     string    `json:"scaled,omitempty"`  // how this differs from the published sizes; empty at full size
+	Partial    string    `json:"partial,omitempty"` // why runs are missing; empty when all ran
+	Claims     []Claim   `json:"claims"`
+	Demos      []Demo    `json:"demos,omitempty"`
+}
+
+// Machine is where the runs were made.
+type Machine struct {
+	OS         string `json:"os"`
+	Arch       string `json:"arch"`
+	CPU        string `json:"cpu,omitempty"`
+	CPUs       int    `json:"cpus"`
+	GOMAXPROCS int    `json:"gomaxprocs"`
+	MemoryMiB  int    `json:"memory_mib,omitempty"`
+	Go         string `json:"go"`
+}
+
+// Verdict is the judge's answer.
+type Verdict string
+
+// The four verdicts of the claims ledger.
+const (
+	Holds         Verdict = "holds"
+	Fails         Verdict = "fails"
+	Inconclusive  Verdict = "inconclusive"
+	NeedsHardware Verdict = "needs hardware"
+)
+
+// Claim is one decided part of a published claim in one set-up.
+type Claim struct {
+	ID         string  `json:"id"`    // as in the ledger: "H2"; parts are "H2/refused", "H2/goodput"
+	Title      string  `json:"title"` // the claim in one line
+	Setup      string  `json:"setup"` // "as published", "for real", or what else was set up
+	Verdict    Verdict `json:"verdict"`
+	Measured   float64 `json:"measured"`
+	Low        float64 `json:"low"`
+	High       float64 `json:"high"`
+	Unit       string  `json:"unit"`                  // "x" for ratios, "%", "req/s", "KB", …
+	Published  string  `json:"published"`             // the published figure, in the source's words or units
+	Rule       string  `json:"rule"`                  // when it holds, in words
+	Why        string  `json:"why"`                   // one plain sentence
+	Runs       int     `json:"runs"`                  // repeats behind the interval
+	NoiseFloor float64 `json:"noise_floor,omitempty"` // A/A difference, in Unit; 0 when the rule has no use for it
+	MoreRuns   int     `json:"more_runs,omitempty"`   // with Inconclusive: repeats that would settle it, 0 when more would not help
+	Source     string  `json:"source"`                // who published it
+}
+
+// Demo is a demonstration: something the published code does, shown by running it.
+type Demo struct {
+	ID      string       `json:"id"`
+	Title   string       `json:"title"`
+	Outcome string       `json:"outcome"` // one plain sentence with the counts
+	Counts  []NamedCount `json:"counts"`
+}
+
+// NamedCount is a figure of a demonstration.
+type NamedCount struct {
+	Name string  `json:"name"`
+	N    float64 `json:"n"`
+}
+
+// Run is one contestant's run: one pattern under one load in one set-up.
+type Run struct {
+	Setup    string               `json:"setup"`          // "published" or "real", or an extra set-up's name
+	Load     string               `json:"load"`           // "low", "high", "sustained", …
+	Pattern  string               `json:"pattern"`        // contestant
+	Twin     bool                 `json:"twin,omitempty"` // the second of an A/A pair
+	Repeat   int                  `json:"repeat"`         // runs of one repeat are paired
+	Order    int                  `json:"order"`          // position in the whole session
+	Started  time.Time            `json:"started"`
+	Params   map[string]any       `json:"params,omitempty"`
+	Elapsed  float64              `json:"elapsed_seconds"`
+	Killed   string               `json:"killed,omitempty"` // why the contestant was killed; that is a result
+	Failed   string               `json:"failed,omitempty"` // why there is no measurement; that is not
+	Offered  uint64               `json:"offered"`
+	Outcomes []Outcome            `json:"outcomes"`
+	Lag      *histogram.Histogram `json:"lag,omitempty"` // send lag of the generator, nanoseconds
+	Process  Process              `json:"process"`
+	Extra    map[string]float64   `json:"extra,omitempty"` // figures of one experiment only
+	Series   []Point              `json:"series,omitempty"`
+}
+
+// Outcome is what became of one kind of requests. Kinds: "ok", "rejected",
+// "error", "timeout".
+type Outcome struct {
+	Kind    string               `json:"kind"`
+	Count   uint64               `json:"count"`
+	Latency *histogram.Histogram `json:"latency"` // from the intended start, nanoseconds
+}
+
+// Process is what the contestant's process used while it was loaded.
+type Process struct {
+	Mallocs        uint64  `json:"mallocs"`
+	AllocBytes     uint64  `json:"alloc_bytes"`
+	PeakGoroutines int     `json:"peak_goroutines"`
+	PeakRSS        uint64  `json:"peak_rss_bytes"`
+	CPUSeconds     float64 `json:"cpu_seconds"`
+	GCShare        float64 `json:"gc_share"` // of the process's CPU time
+	GCPauseP99     float64 `json:"gc_pause_p99_seconds"`
+	ReuseRate      float64 `json:"reuse_rate"`       // true reuse: Gets answered by an earlier Put; -1 without a pool
+	PeakStoreCalls int     `json:"peak_store_calls"` // most store calls (connections in use) at one time
+}
+
+// Point is one step of a run's time line.
+type Point struct {
+	At         float64 `json:"at"` // seconds from the start of the run
+	OK         uint64  `json:"ok"`
+	Rejected   uint64  `json:"rejected"`
+	Errors     uint64  `json:"errors"`
+	Timeouts   uint64  `json:"timeouts"`
+	Goroutines int     `json:"goroutines,omitempty"`
+	RSS        uint64  `json:"rss_bytes,omitempty"`
+}
+
+// Of returns the outcome of that kind; an absent one is empty.
+func (r *Run) Of(kind string) Outcome {
+	for _, o := range r.Outcomes {
+		if o.Kind == kind {
+			return o
+		}
+	}
+	return Outcome{Kind: kind, Latency: &histogram.Histogram{}}
+}
+
+// Rate returns that kind's count per second of the run.
+func (r *Run) Rate(kind string) float64 {
+	if r.Elapsed <= 0 {
+		return 0
+	}
+	return float64(r.Of(kind).Count) / r.Elapsed
+}
+
+// Share returns that kind's share of all offered requests, 0 to 1.
+func (r *Run) Share(kind string) float64 {
+	if r.Offered == 0 {
+		return 0
+	}
+	return float64(r.Of(kind).Count) / float64(r.Offered)
+}
