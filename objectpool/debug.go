@@ -1,0 +1,60 @@
+package objectpool
+
+import (
+	"fmt"
+	"reflect"
+	"runtime/debug"
+	"sync"
+)
+
+// lookBack is how many of the latest Puts every Get looks at again.
+const lookBack = 64
+
+// ledger remembers every object of a pool in debug mode.
+type ledger[T any] struct {
+	mu    sync.Mutex
+	out   map[*T]struct{}
+	freed []freed[T]
+	index map[*T]int // of an object in freed
+}
+
+// freed is an object that was put: what it looked like once cleared, and who
+// put it. What lies behind its slices, maps and pointers is shared with the
+// object itself, so a change there goes unseen here; -race sees it.
+type freed[T any] struct {
+	object *T
+	was    T
+	stack  []byte
+}
+
+func newLedger[T any]() *ledger[T] {
+	return &ledger[T]{out: map[*T]struct{}{}, index: map[*T]int{}}
+}
+
+// get hands out t, which is new, after looking at everything that was put.
+func (l *ledger[T]) get(t *T) *T {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, f := range l.freed[max(0, len(l.freed)-lookBack):] {
+		if !reflect.DeepEqual(*f.object, f.was) {
+			panic(fmt.Sprintf("objectpool: object %p was changed after Put, by whom it was put:\n%s", f.object, f.stack))
+		}
+	}
+	l.out[t] = struct{}{}
+	return t
+}
+
+func (l *ledger[T]) put(t *T, clear func(*T)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i, twice := l.index[t]; twice {
+		panic(fmt.Sprintf("objectpool: object %p was put twice; first by:\n%s", t, l.freed[i].stack))
+	}
+	if _, ours := l.out[t]; !ours {
+		panic(fmt.Sprintf("objectpool: Put of %p, which this pool never gave", t))
+	}
+	delete(l.out, t)
+	clear(t)
+	l.index[t] = len(l.freed)
+	l.freed = append(l.freed, freed[T]{t, *t, debug.Stack()})
+}

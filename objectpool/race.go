@@ -1,0 +1,5 @@
+//go:build race
+
+package objectpool
+
+const raceEnabled = true
