@@ -1,0 +1,161 @@
+package judge
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+// why tells the answer in one sentence: what was measured, what kind of figure
+// that is, and how it lies to the rule.
+func (q Question) why(ans Answer) string {
+	return fmt.Sprintf("%s was %s %s, %s.", q.Subject, q.value(ans.Measured), q.basis(ans), q.relation(ans))
+}
+
+// basis is the interval and the kind of figure, in brackets.
+func (q Question) basis(ans Answer) string {
+	switch q.Figure {
+	case Peak:
+		return fmt.Sprintf("(the most in %d runs)", ans.Runs)
+	case Ratio:
+		return fmt.Sprintf("(%s; geometric mean of %d paired ratios)", span(ans.Low, ans.High), ans.Runs)
+	case Difference:
+		return fmt.Sprintf("(%s; mean of %d paired differences)", span(ans.Low, ans.High), ans.Runs)
+	}
+	return fmt.Sprintf("(%s; mean of %d runs)", span(ans.Low, ans.High), ans.Runs)
+}
+
+// relation says how the interval lies to the rule.
+func (q Question) relation(ans Answer) string {
+	if q.Rule.usesNoise() {
+		return q.noiseRelation(ans)
+	}
+	over := q.Rule.side(ans.Measured) > 0
+	switch ans.Verdict {
+	case results.Holds:
+		if q.Rule.kind == between {
+			return "inside " + q.bounds()
+		}
+		return q.bounds()
+	case results.Fails:
+		switch {
+		case q.Rule.kind != between:
+			return "not " + q.bounds()
+		case over:
+			return "above " + q.bounds()
+		}
+		return "below " + q.bounds()
+	}
+	return "which is partly inside and partly outside " + q.bounds() + advice(ans)
+}
+
+func (q Question) noiseRelation(ans Answer) string {
+	floor := q.floor(ans.NoiseFloor)
+	switch holds := ans.Verdict == results.Holds; {
+	case ans.Verdict == results.Inconclusive:
+		return fmt.Sprintf("not clearly beyond the %s by which the same contestant differs from itself%s", floor, advice(ans))
+	case holds == (q.Rule.kind == higher):
+		return fmt.Sprintf("higher by more than the %s by which the same contestant differs from itself", floor)
+	}
+	return fmt.Sprintf("lower by more than the %s by which the same contestant differs from itself", floor)
+}
+
+func advice(ans Answer) string {
+	switch ans.MoreRuns {
+	case 0:
+		return "; more runs would not help"
+	case 1:
+		return "; 1 more run should settle it"
+	}
+	return fmt.Sprintf("; %d more runs should settle it", ans.MoreRuns)
+}
+
+func (q Question) tooFew(n int, what string) string {
+	return fmt.Sprintf("%s has %d of the %d %s that a verdict needs.", q.Subject, n, MinRepeats, what)
+}
+
+func (q Question) unusable() string {
+	if q.Figure == Ratio {
+		return fmt.Sprintf("%s has a repeat without a positive value on both sides, so it has no ratio.", q.Subject)
+	}
+	return fmt.Sprintf("%s has a repeat without a usable value.", q.Subject)
+}
+
+// bounds is the rule's range in words.
+func (q Question) bounds() string {
+	switch q.Rule.kind {
+	case between:
+		return span(q.Rule.low, q.Rule.top) + q.unit()
+	case atLeast:
+		return "at least " + q.value(q.Rule.low)
+	case atMost:
+		return "at most " + q.value(q.Rule.top)
+	case above:
+		return "above " + q.value(q.Rule.low)
+	case below:
+		return "below " + q.value(q.Rule.top)
+	}
+	return "a rule that is not set"
+}
+
+func (q Question) value(x float64) string { return number(x) + q.unit() }
+
+func (q Question) unit() string {
+	if q.Unit == "x" || q.Unit == "" {
+		return q.Unit
+	}
+	return " " + q.Unit
+}
+
+// floor is the noise floor in words: of a ratio, in per cent.
+func (q Question) floor(x float64) string {
+	if q.Figure == Ratio {
+		return number(100*x) + " %"
+	}
+	return q.value(x)
+}
+
+func span(low, high float64) string {
+	separator := "–"
+	if low < 0 || high < 0 {
+		separator = " to "
+	}
+	return number(low) + separator + number(high)
+}
+
+// number writes three significant digits, whole numbers plainly, and commas
+// between thousands.
+func number(x float64) string {
+	abs := math.Abs(x)
+	switch {
+	case abs >= 1000:
+		return thousands(x)
+	case x == math.Trunc(x):
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	case abs >= 100:
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	case abs >= 10:
+		return strconv.FormatFloat(x, 'f', 1, 64)
+	case abs >= 1:
+		return strconv.FormatFloat(x, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(x, 'g', 3, 64)
+}
+
+func thousands(x float64) string {
+	digits := strconv.FormatFloat(math.Abs(x), 'f', 0, 64)
+	var out strings.Builder
+	if x < 0 {
+		out.WriteByte('-')
+	}
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			out.WriteByte(',')
+		}
+		out.WriteRune(d)
+	}
+	return out.String()
+}
