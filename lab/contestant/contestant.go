@@ -1,0 +1,299 @@
+// Package contestant runs measured code in a process of its own under a memory
+// cap. What one contestant does to its heap, its goroutines or its scheduler
+// cannot reach the next one, and being killed is a result.
+//
+// The program starts itself again with the hidden subcommand [Arg] and the name
+// of a role; the input travels as JSON on standard input, the answer comes back
+// as JSON on standard output. Standard input stays open as long as the
+// contestant may live: when it closes, because the parent says stop or died, the
+// contestant's context ends. On Linux the kernel kills what its parent left
+// behind, too.
+package contestant
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Arg is the hidden subcommand. Main looks for it.
+const Arg = "contestant"
+
+// WatchEvery is how often the resident memory of a contestant is looked at.
+const WatchEvery = 20 * time.Millisecond
+
+// stopGrace is how long a contestant may take to end after it was told to.
+const stopGrace = 20 * time.Second
+
+// Spec says which contestant to start.
+type Spec struct {
+	Role      string
+	Input     any      // encoded as JSON
+	MemoryCap uint64   // bytes of resident memory; 0: none
+	Env       []string // added to this process's environment
+}
+
+// Exit is how a contestant ended.
+type Exit struct {
+	PeakRSS uint64   // bytes; 0 where the system does not tell
+	Killed  string   // why it was killed for what it did: a result, not a failure
+	Memory  []Memory // its resident memory over time
+}
+
+// Memory is one look at a contestant's memory.
+type Memory struct {
+	At  time.Duration // since its start
+	RSS uint64        // bytes
+}
+
+// Process is a running contestant.
+type Process struct {
+	cmd     *exec.Cmd
+	stdin   io.Closer
+	started time.Time
+	ready   chan struct{} // closed with readyMsg set, or never
+	done    chan struct{} // closed once everything below is final
+
+	readyMsg, result json.RawMessage
+	failure          string // the role's error
+	ownPeak          uint64 // the peak RSS it saw itself, at its very end
+	waitErr          error
+	stderr           tail
+	exit             Exit
+	killOnce         sync.Once
+	killed           string // why we killed it, other than for its memory
+}
+
+// message is one line of a contestant's standard output.
+type message struct {
+	Ready   json.RawMessage `json:"ready,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   string          `json:"error,omitempty"`
+	PeakRSS uint64          `json:"peak_rss,omitempty"`
+}
+
+// Run starts a contestant, waits for it and decodes its result. A contestant
+// that was killed for its memory is no error: Exit.Killed says so and result is
+// untouched. When ctx ends the contestant is killed with all its children, and
+// the error is ctx's.
+func Run(ctx context.Context, spec Spec, result any) (Exit, error) {
+	p, err := start(ctx, spec)
+	if err != nil {
+		return Exit{}, err
+	}
+	return p.wait(ctx, result)
+}
+
+// Start starts a server contestant and returns once it said that it is ready,
+// with what it said decoded into ready. End it with Stop.
+func Start(ctx context.Context, spec Spec, ready any) (*Process, error) {
+	p, err := start(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-p.ready:
+		if err := json.Unmarshal(p.readyMsg, ready); err != nil {
+			p.kill("")
+			return nil, fmt.Errorf("contestant %s: its ready line: %w", spec.Role, err)
+		}
+		return p, nil
+	case <-p.done:
+		exit, err := p.wait(ctx, nil)
+		if err == nil {
+			err = fmt.Errorf("contestant %s ended before it was ready %s", spec.Role, exit.Killed)
+		}
+		return nil, err
+	}
+}
+
+// PID returns the contestant's process id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Done is closed when the contestant has ended, for whatever reason.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Stop tells a server contestant to end, waits and decodes its final report.
+// When it takes too long, or ctx ends, it is killed.
+func (p *Process) Stop(ctx context.Context, report any) (Exit, error) {
+	p.stdin.Close()
+	timer := time.AfterFunc(stopGrace, func() { p.kill("did not end when it was told to") })
+	defer timer.Stop()
+	return p.wait(ctx, report)
+}
+
+func (p *Process) wait(ctx context.Context, result any) (Exit, error) {
+	<-p.done
+	p.stdin.Close()
+	role := p.cmd.Args[len(p.cmd.Args)-1]
+	switch {
+	case p.exit.Killed != "":
+		return p.exit, nil
+	case p.result != nil:
+		if result == nil {
+			return p.exit, nil
+		}
+		return p.exit, json.Unmarshal(p.result, result)
+	case ctx.Err() != nil:
+		return p.exit, ctx.Err()
+	case p.failure != "":
+		return p.exit, fmt.Errorf("contestant %s: %s", role, p.failure)
+	case p.killed != "":
+		return p.exit, fmt.Errorf("contestant %s %s", role, p.killed)
+	case p.waitErr == nil:
+		return p.exit, fmt.Errorf("contestant %s ended without a result%s", role, p.stderr.text())
+	}
+	return p.exit, fmt.Errorf("contestant %s: %w%s", role, p.waitErr, p.stderr.text())
+}
+
+func start(ctx context.Context, spec Spec) (*Process, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("cannot find this program to start a contestant: %w", err)
+	}
+	input, err := json.Marshal(spec.Input)
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{started: time.Now(), ready: make(chan struct{}), done: make(chan struct{})}
+	p.cmd = exec.Command(exe, Arg, spec.Role)
+	p.cmd.Env = append(os.Environ(), spec.Env...)
+	p.cmd.Stderr = &p.stderr
+	p.cmd.SysProcAttr = ownGroup()
+	stdin, err := p.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.stdin = stdin
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("cannot start a contestant: %w", err)
+	}
+	offerToOOMKiller(p.cmd.Process.Pid)
+	// A contestant that dies before it has read everything is told by its exit.
+	_, _ = stdin.Write(append(input, '\n'))
+
+	var watching sync.WaitGroup
+	ended := make(chan struct{})
+	watching.Go(func() { p.watch(spec.MemoryCap, ended) })
+	forget := context.AfterFunc(ctx, func() { p.kill("was interrupted") })
+	go func() {
+		p.read(stdout)
+		p.waitErr = p.cmd.Wait()
+		forget()
+		close(ended)
+		watching.Wait()
+		p.exit.PeakRSS = max(p.exit.PeakRSS, p.ownPeak)
+		p.killOnce.Do(func() { // nobody here killed it
+			if killedBySystem(p.waitErr) {
+				p.exit.Killed = "killed by the system, most likely for its memory, after " + p.age()
+			}
+		})
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// read takes the contestant's messages until it closes its standard output.
+func (p *Process) read(stdout io.Reader) {
+	lines := bufio.NewReader(stdout)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		var m message
+		if json.Unmarshal(line, &m) != nil {
+			continue
+		}
+		switch {
+		case m.Ready != nil && p.readyMsg == nil:
+			p.readyMsg = m.Ready
+			close(p.ready)
+		case m.Result != nil:
+			p.result = m.Result
+		case m.Error != "":
+			p.failure = m.Error
+		}
+		p.ownPeak = max(p.ownPeak, m.PeakRSS)
+	}
+}
+
+// watch looks at the memory until ended is closed, and kills above the limit.
+func (p *Process) watch(limit uint64, ended <-chan struct{}) {
+	tick := time.NewTicker(WatchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-tick.C:
+		}
+		now, high, ok := residentMemory(p.cmd.Process.Pid)
+		if !ok {
+			continue
+		}
+		p.exit.PeakRSS = max(p.exit.PeakRSS, high)
+		p.exit.Memory = append(p.exit.Memory, Memory{time.Since(p.started), now})
+		if limit > 0 && high > limit {
+			p.exit.Killed = fmt.Sprintf("killed above the memory cap of %d MiB after %s", limit>>20, p.age())
+			p.kill("")
+			return
+		}
+	}
+}
+
+// kill ends the contestant and everything it started.
+func (p *Process) kill(why string) {
+	p.killOnce.Do(func() {
+		p.killed = why
+		killGroup(p.cmd.Process)
+	})
+}
+
+func (p *Process) age() string { return time.Since(p.started).Round(time.Millisecond).String() }
+
+// tail keeps the last few kilobytes of standard error.
+type tail struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+const tailSize = 4 << 10
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, b...)
+	if extra := len(t.buf) - tailSize; extra > 0 {
+		t.buf = append(t.buf[:0], t.buf[extra:]...)
+	}
+	return len(b), nil
+}
+
+func (t *tail) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := strings.TrimSpace(string(t.buf)); s != "" {
+		return "\n" + s
+	}
+	return ""
+}
+
+// ErrUnknownRole is returned by Main's role look-up; it means that parent and
+// child are different programs.
+var ErrUnknownRole = errors.New("unknown contestant")

@@ -1,0 +1,164 @@
+package contestant_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/lab/contestant"
+)
+
+var roles = map[string]contestant.Role{
+	"double": contestant.Func(func(_ context.Context, n int) (int, error) { return 2 * n, nil }),
+	"fail": contestant.Func(func(context.Context, int) (int, error) {
+		return 0, errors.New("the store is on fire")
+	}),
+	"crash": contestant.Func(func(context.Context, int) (int, error) { panic("a bug of its own") }),
+	"hog": contestant.Func(func(_ context.Context, n int) (int, error) {
+		var held [][]byte
+		for range n {
+			b := make([]byte, 1<<20)
+			for i := 0; i < len(b); i += 4096 {
+				b[i] = 1
+			}
+			held = append(held, b)
+			time.Sleep(time.Millisecond)
+		}
+		return len(held), nil
+	}),
+	"hang": contestant.Func(func(ctx context.Context, _ int) (int, error) { select {} }),
+	"server": func(ctx context.Context, job *contestant.Job) (any, error) {
+		if err := job.Ready("come in"); err != nil {
+			return nil, err
+		}
+		<-ctx.Done()
+		return "served 3", nil
+	},
+	"grandparent": func(ctx context.Context, job *contestant.Job) (any, error) {
+		child, err := contestant.Start(context.Background(), contestant.Spec{Role: "server"}, new(string))
+		if err != nil {
+			return nil, err
+		}
+		_ = job.Ready(child.PID())
+		select {}
+	},
+	"talker": contestant.Func(func(context.Context, int) (string, error) {
+		_, err := os.Stdout.WriteString("{\"result\": \"forged\"}\n")
+		return "mine", err
+	}),
+}
+
+func TestMain(m *testing.M) {
+	if code, ok := contestant.Main(roles); ok {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
+func TestAResultComesBack(t *testing.T) {
+	var got int
+	exit, err := contestant.Run(t.Context(), contestant.Spec{Role: "double", Input: 21}, &got)
+	if err != nil || got != 42 || exit.Killed != "" {
+		t.Fatalf("got %d, %+v, %v", got, exit, err)
+	}
+	if contestant.CapEnforced && exit.PeakRSS < 1<<20 {
+		t.Errorf("peak RSS %d: a Go process needs more", exit.PeakRSS)
+	}
+}
+
+func TestWhatAContestantPrintsIsNoAnswer(t *testing.T) {
+	var got string
+	if _, err := contestant.Run(t.Context(), contestant.Spec{Role: "talker", Input: 0}, &got); err != nil || got != "mine" {
+		t.Fatalf("got %q, %v", got, err)
+	}
+}
+
+func TestFailuresKeepTheirReason(t *testing.T) {
+	for role, want := range map[string]string{
+		"fail":    "the store is on fire",
+		"crash":   "a bug of its own",
+		"nothing": "unknown contestant",
+	} {
+		_, err := contestant.Run(t.Context(), contestant.Spec{Role: role, Input: 1}, nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q in it", role, err, want)
+		}
+	}
+}
+
+func TestAboveTheMemoryCapIsAResult(t *testing.T) {
+	if !contestant.CapEnforced {
+		t.Skip("the memory cap needs /proc")
+	}
+	got := -1
+	exit, err := contestant.Run(t.Context(), contestant.Spec{Role: "hog", Input: 4096, MemoryCap: 96 << 20}, &got)
+	if err != nil || !strings.Contains(exit.Killed, "memory cap of 96 MiB") || got != -1 {
+		t.Fatalf("got %d, %q, %v", got, exit.Killed, err)
+	}
+	if exit.PeakRSS < 96<<20 || exit.PeakRSS > 1<<30 || len(exit.Memory) == 0 {
+		t.Errorf("peak RSS %d MiB in %d looks", exit.PeakRSS>>20, len(exit.Memory))
+	}
+}
+
+func TestAServerIsReadyThenStopped(t *testing.T) {
+	var ready, report string
+	p, err := contestant.Start(t.Context(), contestant.Spec{Role: "server"}, &ready)
+	if err != nil || ready != "come in" {
+		t.Fatalf("ready %q, %v", ready, err)
+	}
+	if _, err := p.Stop(t.Context(), &report); err != nil || report != "served 3" {
+		t.Fatalf("report %q, %v", report, err)
+	}
+}
+
+func TestAServerThatFailsFirstIsAnError(t *testing.T) {
+	_, err := contestant.Start(t.Context(), contestant.Spec{Role: "fail", Input: 1}, new(string))
+	if err == nil || !strings.Contains(err.Error(), "on fire") {
+		t.Fatalf("error %v", err)
+	}
+}
+
+func TestTheEndOfTheContextEndsTheContestant(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	_, err := contestant.Run(ctx, contestant.Spec{Role: "hang", Input: 1}, nil)
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v", err)
+	}
+}
+
+func TestNothingSurvivesAKilledParent(t *testing.T) {
+	if !contestant.CapEnforced {
+		t.Skip("looks at /proc")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var grandchild int
+	p, err := contestant.Start(ctx, contestant.Spec{Role: "grandparent"}, &grandchild)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel() // kills the process group of the parent; the grandchild leads its own
+	<-p.Done()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if gone(grandchild) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("process %d outlived its parent", grandchild)
+		}
+	}
+}
+
+// gone reports whether a process has ended; one that nobody has reaped has.
+func gone(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return true
+	}
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return strings.HasPrefix(state, "Z")
+}

@@ -1,0 +1,118 @@
+package contestant
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Job is a contestant's side of the conversation.
+type Job struct {
+	input []byte
+	mu    sync.Mutex
+	out   io.Writer
+}
+
+// Input decodes what the parent sent.
+func (j *Job) Input(into any) error { return json.Unmarshal(j.input, into) }
+
+// Ready tells the parent that a server contestant can be used, and how.
+func (j *Job) Ready(v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return j.send(message{Ready: data})
+}
+
+func (j *Job) send(m message) error {
+	line, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	_, err = j.out.Write(append(line, '\n'))
+	return err
+}
+
+// Role is what a contestant does. Its ctx ends when the parent says stop, dies,
+// or the process is told to terminate; what it returns is its result.
+type Role func(ctx context.Context, job *Job) (any, error)
+
+// Func makes a role of a function from its input to its result.
+func Func[In, Out any](f func(context.Context, In) (Out, error)) Role {
+	return func(ctx context.Context, job *Job) (any, error) {
+		var in In
+		if err := job.Input(&in); err != nil {
+			return nil, err
+		}
+		return f(ctx, in)
+	}
+}
+
+// Main plays a role when this process was started as a contestant, and then
+// returns its exit code and true. Call it first thing in main, and in TestMain
+// of tests that start contestants.
+func Main(roles map[string]Role) (code int, ok bool) {
+	if len(os.Args) != 3 || os.Args[1] != Arg {
+		return 0, false
+	}
+	job := &Job{out: os.Stdout}
+	os.Stdout = os.Stderr // what measured code prints must not look like an answer
+	result, err := play(roles, os.Args[2], job)
+	if err == nil {
+		var data []byte
+		if data, err = json.Marshal(result); err == nil {
+			_, peak, _ := residentMemory(os.Getpid())
+			err = job.send(message{Result: data, PeakRSS: peak})
+		}
+	}
+	if err != nil {
+		if job.send(message{Error: err.Error()}) != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		return 1, true
+	}
+	return 0, true
+}
+
+func play(roles map[string]Role, name string, job *Job) (any, error) {
+	role, found := roles[name]
+	if !found {
+		return nil, fmt.Errorf("%w %q: this program knows %s", ErrUnknownRole, name, strings.Join(names(roles), ", "))
+	}
+	stdin := bufio.NewReader(os.Stdin)
+	line, err := stdin.ReadBytes('\n')
+	if err != nil {
+		return nil, fmt.Errorf("reading the input: %w", err)
+	}
+	job.input = line
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, stdin) // ends with the parent's word or life
+		cancel()
+		time.Sleep(stopGrace)
+		os.Exit(1) // a role that ignores its context outlives nobody for long
+	}()
+	return role(ctx, job)
+}
+
+func names(roles map[string]Role) []string {
+	all := make([]string, 0, len(roles))
+	for name := range roles {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return all
+}
