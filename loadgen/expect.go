@@ -1,0 +1,161 @@
+package loadgen
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spillway-go/spillway/histogram"
+)
+
+// Expectation is a bound that a result must keep, such as p99<200ms. Make one
+// with [ParseExpectation].
+type Expectation struct {
+	text    string
+	outcome Outcome // whose latency or share
+	latency int     // index in latencies, or one of the two below
+	op      string
+	limit   float64 // nanoseconds, answers per second, or percent
+}
+
+const (
+	share   = -1
+	goodput = -2
+)
+
+// latencies are the figures of a latency histogram that can be bounded.
+var latencies = []struct {
+	name string
+	of   func(*histogram.Histogram) float64
+}{
+	{"p50", atQuantile(0.50)},
+	{"p90", atQuantile(0.90)},
+	{"p95", atQuantile(0.95)},
+	{"p99", atQuantile(0.99)},
+	{"p99.9", atQuantile(0.999)},
+	{"mean", (*histogram.Histogram).Mean},
+	{"min", func(h *histogram.Histogram) float64 { return float64(h.Min()) }},
+	{"max", func(h *histogram.Histogram) float64 { return float64(h.Max()) }},
+}
+
+func atQuantile(q float64) func(*histogram.Histogram) float64 {
+	return func(h *histogram.Histogram) float64 { return float64(h.Quantile(q)) }
+}
+
+// ParseExpectation reads a bound of one of these forms, with <, <=, > or >=:
+//
+//	p99<200ms           latency of the ok answers: p50 p90 p95 p99 p99.9 mean min max
+//	rejected.p99<5ms    the same of another outcome: rejected. error. timeout.
+//	goodput>=500        ok answers per second
+//	error<1%            share of an outcome: ok rejected error timeout
+//
+// Spaces around the parts are allowed. Quantiles are as exact as package
+// histogram: within 0.4 %.
+func ParseExpectation(s string) (Expectation, error) {
+	fail := func(format string, args ...any) (Expectation, error) {
+		return Expectation{}, fmt.Errorf("loadgen: expectation %q: "+format, append([]any{s}, args...)...)
+	}
+	i := strings.IndexAny(s, "<>")
+	if i < 0 {
+		return fail("no comparison: want <, <=, > or >= as in p99<200ms, goodput>=500 or error<1%%")
+	}
+	e := Expectation{text: strings.TrimSpace(s), op: s[i : i+1]}
+	name, limit := strings.TrimSpace(s[:i]), s[i+1:]
+	if rest, ok := strings.CutPrefix(limit, "="); ok {
+		e.op, limit = e.op+"=", rest
+	}
+	if !e.parseMetric(name) {
+		return fail("no metric %q: want p50, p90, p95, p99, p99.9, mean, min or max, also of another outcome as in rejected.p99; goodput; or ok, rejected, error or timeout", name)
+	}
+	if err := e.parseLimit(strings.TrimSpace(limit)); err != nil {
+		return fail("%v", err)
+	}
+	return e, nil
+}
+
+func (e *Expectation) parseMetric(name string) bool {
+	if name == "goodput" {
+		e.latency = goodput
+		return true
+	}
+	if prefix, rest, dotted := strings.Cut(name, "."); slices.Contains(outcomeNames[:], prefix) {
+		e.outcome = Outcome(slices.Index(outcomeNames[:], prefix))
+		if !dotted {
+			e.latency = share
+			return true
+		}
+		name = rest
+	}
+	for i, l := range latencies {
+		if l.name == name {
+			e.latency = i
+			return true
+		}
+	}
+	return false
+}
+
+func (e *Expectation) parseLimit(s string) error {
+	if e.latency >= 0 {
+		d, err := time.ParseDuration(s)
+		if err != nil || d < 0 {
+			return fmt.Errorf("limit %q: want a time such as 200ms or 1.5s", s)
+		}
+		e.limit = float64(d)
+		return nil
+	}
+	unit, most, want := "%", 100.0, errors.New("want a percentage from 0% to 100%, such as 1%")
+	if e.latency == goodput {
+		unit, most, want = "", math.MaxFloat64, errors.New("want answers per second, such as 500")
+	}
+	number, ok := strings.CutSuffix(s, unit)
+	limit, err := strconv.ParseFloat(number, 64)
+	if !ok || err != nil || !(limit >= 0 && limit <= most) {
+		return fmt.Errorf("limit %q: %w", s, want)
+	}
+	e.limit = limit
+	return nil
+}
+
+// String returns the expectation as it was written.
+func (e Expectation) String() string { return e.text }
+
+// Check reports whether r keeps the bound, and what was measured, for a person
+// to read. Where there is nothing to measure the bound is not kept: no ok
+// answer is not a fast one.
+func (e Expectation) Check(r *Result) (ok bool, measured string) {
+	var value float64
+	switch e.latency {
+	case goodput:
+		value = r.Goodput()
+		measured = strconv.FormatFloat(value, 'f', 1, 64) + "/s"
+	case share:
+		if r.Offered == r.Aborted {
+			return false, "no answers"
+		}
+		value = 100 * r.Share(e.outcome)
+		measured = strconv.FormatFloat(value, 'f', 2, 64) + "%"
+	default:
+		h := &r.Outcomes[e.outcome].Latency
+		if h.Count() == 0 {
+			return false, fmt.Sprintf("no %v answers", e.outcome)
+		}
+		value = latencies[e.latency].of(h)
+		measured = round(time.Duration(value)).String()
+	}
+	switch e.op {
+	case "<":
+		ok = value < e.limit
+	case "<=":
+		ok = value <= e.limit
+	case ">":
+		ok = value > e.limit
+	case ">=":
+		ok = value >= e.limit
+	}
+	return ok, measured
+}

@@ -1,0 +1,192 @@
+package loadgen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/spillway-go/spillway"
+)
+
+// Outcome is what became of one request. Results keep the outcomes apart, each
+// with its own latencies: a refusal in 50 µs must not flatter the answers.
+type Outcome uint8
+
+const (
+	OK       Outcome = iota // answered as wanted
+	Rejected                // refused before it was tried: load was shed
+	Error                   // tried and failed
+	Timeout                 // no answer within the time allowed
+	outcomes                // how many there are
+)
+
+var outcomeNames = [outcomes]string{"ok", "rejected", "error", "timeout"}
+
+// Outcomes returns every outcome, in the order in which reports list them.
+func Outcomes() []Outcome { return []Outcome{OK, Rejected, Error, Timeout} }
+
+// String returns "ok", "rejected", "error" or "timeout".
+func (o Outcome) String() string {
+	if o < outcomes {
+		return outcomeNames[o]
+	}
+	return fmt.Sprintf("outcome(%d)", uint8(o))
+}
+
+// FromError returns the outcome that err stands for: OK for nil, Rejected for
+// anything that matches [spillway.ErrRejected], Timeout for a passed deadline,
+// Error for the rest.
+func FromError(err error) Outcome {
+	switch {
+	case err == nil:
+		return OK
+	case errors.Is(err, spillway.ErrRejected):
+		return Rejected
+	case errors.Is(err, context.DeadlineExceeded):
+		return Timeout
+	}
+	return Error
+}
+
+// Target is what the load is sent to. Do sends request n and returns when its
+// outcome is known; many goroutines call it at once. Numbers start at 0, are
+// used once each and may come out of order. ctx ends when Config.Timeout has
+// passed or the run is over: a target that ignores it keeps Run from returning.
+//
+// A panic in Do stops the run and is raised again, with its original value, in
+// the goroutine that called Run. So does runtime.Goexit.
+type Target interface {
+	Do(ctx context.Context, n uint64) Outcome
+}
+
+// TargetFunc is a function as a Target.
+type TargetFunc func(ctx context.Context, n uint64) Outcome
+
+// Do calls f.
+func (f TargetFunc) Do(ctx context.Context, n uint64) Outcome { return f(ctx, n) }
+
+// Closed is a closed loop: each client sends its next request when the last one
+// is answered. Requests, Duration or both bound it, whichever ends first.
+type Closed struct {
+	Clients  int           // how many send at once
+	Requests uint64        // in total; each client has its own quota, the first ones take the remainder. 0: no bound
+	Duration time.Duration // no request is sent after it. 0: no bound
+}
+
+// Config says what to send where. Target and one of Closed and Open must be set.
+type Config struct {
+	Target Target
+
+	// Timeout ends a request's context so long after it was sent. An answer
+	// that comes later is a Timeout whatever the target calls it, so a target
+	// that ignores its context is judged like the others. 0: no timeout, and
+	// the same context for every request. A timeout costs a few allocations a
+	// request.
+	Timeout time.Duration
+
+	Closed *Closed  // closed loop
+	Open   Schedule // open loop: requests start by schedule, whatever happened to the earlier ones
+
+	// MaxInFlight bounds the requests of an open loop that are in flight at one
+	// time; 0: 10,000. At the bound a request waits for a place. Its latency
+	// still counts from its intended start, and the result says that the
+	// generator was the bottleneck.
+	MaxInFlight int
+
+	// Progress is called every Interval and once at the end, always from the
+	// goroutine that called Run.
+	Progress func(Snapshot)
+	Interval time.Duration // of Progress and of Result.Series; 0: 1 s
+}
+
+const (
+	defaultInFlight = 10_000
+	defaultInterval = time.Second
+
+	// grace is how long requests in flight may go on after ctx has ended.
+	grace = time.Second
+)
+
+// check returns cfg with its defaults, or what is wrong with it.
+func (cfg Config) check() (Config, error) {
+	if cfg.Target == nil {
+		return cfg, errors.New("loadgen: no Target: set a TargetFunc or an *HTTP")
+	}
+	if (cfg.Closed == nil) == (cfg.Open == nil) {
+		return cfg, errors.New("loadgen: set either Closed (clients) or Open (a schedule)")
+	}
+	if c := cfg.Closed; c != nil {
+		switch {
+		case c.Clients < 1:
+			return cfg, fmt.Errorf("loadgen: %d clients: want at least 1", c.Clients)
+		case c.Duration < 0:
+			return cfg, fmt.Errorf("loadgen: a duration of %v: want more than 0", c.Duration)
+		case c.Requests == 0 && c.Duration == 0:
+			return cfg, errors.New("loadgen: a closed loop needs Requests, Duration or both")
+		}
+	}
+	if s, ok := cfg.Open.(interface{ check() error }); ok {
+		if err := s.check(); err != nil {
+			return cfg, err
+		}
+	}
+	switch {
+	case cfg.Timeout < 0:
+		return cfg, fmt.Errorf("loadgen: a timeout of %v: want more than 0, or 0 for none", cfg.Timeout)
+	case cfg.MaxInFlight < 0:
+		return cfg, fmt.Errorf("loadgen: at most %d in flight: want at least 1, or 0 for %d", cfg.MaxInFlight, defaultInFlight)
+	case cfg.Interval != 0 && cfg.Interval < time.Millisecond:
+		return cfg, fmt.Errorf("loadgen: an interval of %v: want at least 1ms, or 0 for %v", cfg.Interval, defaultInterval)
+	}
+	if cfg.MaxInFlight == 0 {
+		cfg.MaxInFlight = defaultInFlight
+	}
+	if cfg.Interval == 0 {
+		cfg.Interval = defaultInterval
+	}
+	return cfg, nil
+}
+
+// Run sends the load and returns what was measured. It returns when every
+// request has its outcome, an open loop not before its schedule's end. The only
+// errors are those of cfg, before anything is sent.
+//
+// When ctx ends, nothing more is sent; requests in flight have a second to
+// finish, then their contexts are cancelled too. The result is what was
+// measured until then, marked as Partial. Requests cut off that way are counted
+// as Aborted and in no outcome.
+func Run(ctx context.Context, cfg Config) (*Result, error) {
+	cfg, err := cfg.check()
+	if err != nil {
+		return nil, err
+	}
+	r := newRun(ctx, cfg)
+	done := make(chan struct{})
+	if cfg.Closed != nil {
+		r.closedLoop()
+	} else {
+		r.openLoop()
+	}
+	go func() {
+		r.goroutines.Wait()
+		close(done)
+	}()
+	defer func() { // does something only when Progress did not return
+		r.stop()
+		r.cut()
+		<-done
+	}()
+	r.supervise(ctx, done)
+	if f := r.fault; f != nil {
+		if f.goexit {
+			runtime.Goexit()
+		}
+		panic(f.value)
+	}
+	if cfg.Progress != nil {
+		cfg.Progress(r.snapshot())
+	}
+	return r.result(), nil
+}

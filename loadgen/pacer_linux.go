@@ -1,0 +1,31 @@
+package loadgen
+
+import (
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// virtualClock reports whether time stands still while the thread really
+// sleeps: then package time is simulated (testing/synctest), and only its own
+// timers move it on.
+func virtualClock() bool {
+	before := time.Now()
+	nanosleep(time.Microsecond)
+	return !time.Now().After(before)
+}
+
+// preciseSleep gives the calling goroutine a thread of its own and returns a
+// sleep that overshoots by microseconds and leaves the processor idle. The
+// thread ends with the goroutine, which is why nothing is undone.
+func preciseSleep() func(time.Duration) {
+	runtime.LockOSThread()
+	const setTimerSlack = 29 // PR_SET_TIMERSLACK: the kernel may delay this thread's timers by so many nanoseconds
+	syscall.RawSyscall(syscall.SYS_PRCTL, setTimerSlack, 1, 0)
+	return nanosleep
+}
+
+func nanosleep(d time.Duration) {
+	t := syscall.NsecToTimespec(int64(d))
+	_ = syscall.Nanosleep(&t, nil) // interrupted: the caller looks at the clock
+}

@@ -1,0 +1,103 @@
+package loadgen
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spillway-go/spillway/histogram"
+)
+
+// Result is what one Run measured. Every request that was sent is in exactly
+// one outcome or was Aborted: Offered is the sum of them all.
+type Result struct {
+	Offered  uint64 // requests sent
+	Aborted  uint64 // of these: cut off by the end of ctx
+	Elapsed  time.Duration
+	Outcomes [outcomes]OutcomeResult // by Outcome
+
+	// Lag is how long after its intended start each request was really sent, in
+	// nanoseconds: the generator's own share of every latency. Zeros in a
+	// closed loop, which has no intention but to send next.
+	Lag histogram.Histogram
+
+	// GeneratorBound says that the generator, not the target, shaped the
+	// latencies of an open loop; Why says how, in one sentence. It is set when
+	// a request had to wait because MaxInFlight was reached, or when the p99 of
+	// Lag is above a tenth of the p99 of all latencies.
+	GeneratorBound bool
+	Why            string
+
+	Series  []Point // one step per Config.Interval, without gaps
+	Partial bool    // ctx ended before everything was sent and answered
+}
+
+// OutcomeResult is one outcome's share. Latency is in nanoseconds, from the
+// intended start in an open loop, from the sending in a closed one.
+type OutcomeResult struct {
+	Count   uint64
+	Latency histogram.Histogram
+}
+
+// Point counts what happened in one step of a run's time line.
+type Point struct {
+	At       time.Duration // the start of the step
+	Sent     uint64        // requests sent in it
+	Outcomes [outcomes]uint64
+}
+
+// Snapshot is how far a run has come.
+type Snapshot struct {
+	Elapsed  time.Duration
+	Sent     uint64
+	InFlight uint64
+	Outcomes [outcomes]uint64
+}
+
+// Goodput returns the requests per second that were answered as wanted.
+func (r *Result) Goodput() float64 { return r.Rate(OK) }
+
+// Rate returns how many requests a second had outcome o.
+func (r *Result) Rate(o Outcome) float64 {
+	if r.Elapsed <= 0 {
+		return 0
+	}
+	return float64(r.Outcomes[o].Count) / r.Elapsed.Seconds()
+}
+
+// Share returns the share of o in all outcomes, from 0 to 1.
+func (r *Result) Share(o Outcome) float64 {
+	if r.Offered == r.Aborted {
+		return 0
+	}
+	return float64(r.Outcomes[o].Count) / float64(r.Offered-r.Aborted)
+}
+
+// judge decides whether the generator was the bottleneck.
+func (r *Result) judge(waited uint64, maxInFlight int) {
+	if waited > 0 {
+		r.GeneratorBound = true
+		r.Why = fmt.Sprintf("%d of %d requests were sent late because %d (MaxInFlight) were in flight: the target saw less load than the schedule asked for.",
+			waited, r.Offered, maxInFlight)
+		return
+	}
+	var all histogram.Histogram
+	for o := range r.Outcomes {
+		all.Merge(&r.Outcomes[o].Latency)
+	}
+	lag, latency := r.Lag.Quantile(0.99), all.Quantile(0.99)
+	if lag > latency/10 {
+		r.GeneratorBound = true
+		r.Why = fmt.Sprintf("Requests were sent late: the p99 of the send lag is %v, more than a tenth of the p99 latency of %v; lower the rate or give the generator more CPU.",
+			round(time.Duration(lag)), round(time.Duration(latency)))
+	}
+}
+
+// round cuts d to the three or four digits that a histogram knows.
+func round(d time.Duration) time.Duration {
+	for unit := time.Second; unit > 1; unit /= 1000 {
+		if d >= unit {
+			return d.Round(unit / 1000)
+		}
+	}
+	return d
+}

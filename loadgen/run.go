@@ -1,0 +1,149 @@
+package loadgen
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// run is the state that the goroutines of one Run share.
+type run struct {
+	cfg     Config
+	begin   time.Time
+	elapsed time.Duration // once supervise has returned
+
+	sending context.Context // no request is sent once it has ended
+	stop    func()          // ends it
+	flying  context.Context // the parent of every request's context
+	cut     func()          // ends it
+
+	goroutines sync.WaitGroup
+	stopped    atomic.Bool   // something that was planned was not sent
+	waited     atomic.Uint64 // requests that found MaxInFlight others in flight
+
+	mu        sync.Mutex
+	recorders []*recorder
+	fault     *fault
+	shards    []shard
+}
+
+// fault is how a target left its goroutine other than by returning.
+type fault struct {
+	value  any
+	goexit bool
+}
+
+func newRun(ctx context.Context, cfg Config) *run {
+	r := &run{cfg: cfg, begin: time.Now(), shards: make([]shard, runtime.GOMAXPROCS(0))}
+	r.sending, r.stop = context.WithCancel(ctx)
+	r.flying, r.cut = context.WithCancel(context.WithoutCancel(ctx))
+	return r
+}
+
+// now is the time since the run began.
+func (r *run) now() time.Duration { return time.Since(r.begin) }
+
+// spawn runs f on a goroutine that supervise waits for, and keeps the first
+// panic for it.
+func (r *run) spawn(f func()) {
+	r.goroutines.Go(func() {
+		returned := false
+		defer func() {
+			if returned {
+				return
+			}
+			v := recover()
+			r.mu.Lock()
+			if r.fault == nil {
+				r.fault = &fault{value: v, goexit: v == nil}
+			}
+			r.mu.Unlock()
+			r.stop()
+			r.cut()
+		}()
+		f()
+		returned = true
+	})
+}
+
+// supervise returns when all goroutines of the run have: it reports progress,
+// and gives requests in flight their grace when ctx ends.
+func (r *run) supervise(ctx context.Context, done <-chan struct{}) {
+	var tick <-chan time.Time
+	if r.cfg.Progress != nil {
+		ticker := time.NewTicker(r.cfg.Interval)
+		defer ticker.Stop()
+		tick = ticker.C
+	}
+	ended := ctx.Done()
+	var graceOver <-chan time.Time
+	for {
+		select {
+		case <-done:
+			r.elapsed = r.now()
+			return
+		case <-tick:
+			r.cfg.Progress(r.snapshot())
+		case <-ended:
+			ended = nil
+			graceOver = time.After(grace)
+		case <-graceOver:
+			r.cut()
+		}
+	}
+}
+
+// send sends request n and records what became of it. A negative intended start
+// means now.
+func (r *run) send(rec *recorder, n uint64, intended time.Duration) {
+	ctx, cancel := r.flying, context.CancelFunc(nil)
+	rec.sent.Add(1)
+	sent := r.now()
+	if intended < 0 {
+		intended = sent
+	}
+	if r.cfg.Timeout > 0 {
+		ctx, cancel = context.WithTimeout(ctx, r.cfg.Timeout)
+	}
+	outcome := r.cfg.Target.Do(ctx, n)
+	end := r.now()
+	if cancel != nil {
+		cancel()
+	}
+	if outcome >= outcomes {
+		panic("loadgen: the target returned " + outcome.String() + ", which does not exist")
+	}
+	if r.cfg.Timeout > 0 && end-sent > r.cfg.Timeout {
+		outcome = Timeout
+	}
+	if outcome >= Error && r.flying.Err() != nil {
+		outcome = aborted // ours, not the target's
+	}
+	rec.record(record{intended, sent, end, outcome})
+}
+
+// closedLoop starts the clients. Client c of k sends requests c, c+k, c+2k, …:
+// that shares the requests out evenly, the remainder to the first clients.
+func (r *run) closedLoop() {
+	c := r.cfg.Closed
+	for first := range uint64(c.Clients) {
+		if c.Requests > 0 && first >= c.Requests {
+			break
+		}
+		rec := r.newRecorder()
+		r.spawn(func() {
+			for n := first; c.Requests == 0 || n < c.Requests; n += uint64(c.Clients) {
+				if c.Duration > 0 && r.now() >= c.Duration {
+					return
+				}
+				if r.sending.Err() != nil {
+					r.stopped.Store(true)
+					return
+				}
+				r.send(rec, n, -1)
+			}
+		})
+	}
+}
