@@ -221,7 +221,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	var w *waiter
 	switch {
 	case mode == DryRun:
-		d = l.gate.Force(now, cost)
+		d = l.gate.Force(cost)
 	case mayWait:
 		w = l.takeWaiter()
 		d = l.gate.Arrive(now, cost, &w.Waiter)
@@ -286,6 +286,7 @@ func (l *Limiter) wait(ctx context.Context, w *waiter) (Permit, error) {
 	if w.slot == nil {
 		return Permit{}, l.dropped(now, w)
 	}
+	l.gate.Waited(w.slot.start - w.Since())
 	return l.permit(w.slot), nil
 }
 
@@ -308,9 +309,9 @@ func (l *Limiter) grant(now time.Duration) {
 	for {
 		var next *gate.Waiter
 		if forced {
-			next = l.gate.NextForced(now)
+			next = l.gate.NextForced()
 		} else {
-			next = l.gate.Next(now)
+			next = l.gate.Next()
 		}
 		if next == nil {
 			break

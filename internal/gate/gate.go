@@ -89,7 +89,8 @@ func (g *Gate) Arrive(now time.Duration, cost int, w *Waiter) Decision {
 	g.counts.Offered++
 	switch d.Verdict {
 	case Admit:
-		g.admit(now, now, cost)
+		g.admit(cost)
+		g.Waited(0)
 	case Wait:
 		w.cost, w.since = cost, now
 		g.push(w)
@@ -101,7 +102,7 @@ func (g *Gate) Arrive(now time.Duration, cost int, w *Waiter) Decision {
 
 // Force admits work whatever the limit says, unless the intake is closed: dry
 // run counts what it would have refused, and enforces nothing.
-func (g *Gate) Force(now time.Duration, cost int) Decision {
+func (g *Gate) Force(cost int) Decision {
 	g.counts.Offered++
 	if g.closed != 0 {
 		g.counts.RejectedBy[g.closed]++
@@ -111,7 +112,8 @@ func (g *Gate) Force(now time.Duration, cost int) Decision {
 	if g.inFlight+cost > g.law.Limit()+g.queueSize {
 		g.counts.WouldReject++
 	}
-	g.admit(now, now, cost)
+	g.admit(cost)
+	g.Waited(0)
 	return Decision{Verdict: Admit}
 }
 
@@ -133,11 +135,14 @@ func (g *Gate) fits(cost int) bool {
 	return g.inFlight+cost <= g.law.Limit() || g.inFlight == 0
 }
 
-func (g *Gate) admit(now, since time.Duration, cost int) {
+func (g *Gate) admit(cost int) {
 	g.counts.Admitted++
 	g.inFlight += cost
-	g.queueWait.Record(int64(now - since))
 }
+
+// Waited enters the queue wait of an admitted waiter, once it has taken its
+// grant. Work that was admitted on arrival is entered by the gate, as zero.
+func (g *Gate) Waited(d time.Duration) { g.queueWait.Record(int64(d)) }
 
 // Abandoned counts an arrival whose caller had left before it asked.
 func (g *Gate) Abandoned() {
@@ -187,25 +192,25 @@ func (g *Gate) End(now time.Duration, started time.Duration, cost int, sample *l
 
 // Next grants the oldest waiter if it may run now; nil means that nobody may.
 // Call it until it returns nil after whatever may have made room.
-func (g *Gate) Next(now time.Duration) *Waiter {
+func (g *Gate) Next() *Waiter {
 	w := g.head
 	if w == nil || !g.fits(w.cost) {
 		return nil
 	}
 	g.remove(w)
-	g.admit(now, w.since, w.cost)
+	g.admit(w.cost)
 	return w
 }
 
 // NextForced grants the oldest waiter whatever the limit says: for a gate that
 // has stopped enforcing.
-func (g *Gate) NextForced(now time.Duration) *Waiter {
+func (g *Gate) NextForced() *Waiter {
 	w := g.head
 	if w == nil {
 		return nil
 	}
 	g.remove(w)
-	g.admit(now, w.since, w.cost)
+	g.admit(w.cost)
 	return w
 }
 

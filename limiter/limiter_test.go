@@ -1,0 +1,417 @@
+package limiter
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+)
+
+func fixed(t testing.TB, n, queue int) *Limiter {
+	t.Helper()
+	l, err := New(Config{Law: limit.NewFixed(n), QueueSize: queue})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func acquire(t testing.TB, l *Limiter) Permit {
+	t.Helper()
+	p, err := l.Acquire(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// atRest checks the ledger once everything has ended.
+func atRest(t testing.TB, l *Limiter) {
+	t.Helper()
+	s := l.Stats()
+	if s.Offered != s.Admitted+s.Rejected+s.Cancelled || s.Admitted != s.Completed || s.InFlight != 0 || s.Queued != 0 {
+		t.Fatalf("the ledger does not close: %+v", s)
+	}
+}
+
+func reason(err error) spillway.Reason {
+	if rej, ok := errors.AsType[*spillway.Rejection](err); ok {
+		return rej.Reason
+	}
+	return 0
+}
+
+func TestZeroConfigurationIsFixedAndSaysSo(t *testing.T) {
+	l, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := l.Stats(); s.Law != "fixed" || s.Limit != 8*runtime.GOMAXPROCS(0) || l.Limit() != s.Limit {
+		t.Fatalf("%+v", s)
+	}
+}
+
+func TestNewSaysWhichFieldIsWrong(t *testing.T) {
+	for _, cfg := range []Config{{MaxWait: -1}, {Mode: 9}} {
+		if _, err := New(cfg); err == nil {
+			t.Errorf("New(%+v) accepted it", cfg)
+		}
+	}
+}
+
+func TestAWaitEndsExactlyWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, 10)
+		p := acquire(t, l)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		start := time.Now()
+		_, err := l.Acquire(ctx)
+		if got := time.Since(start); got != 3*time.Second || !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("waited %v, err %v; want exactly 3s and DeadlineExceeded", got, err)
+		}
+		p.Done(nil)
+		if s := l.Stats(); s.Cancelled != 1 {
+			t.Fatalf("%+v", s)
+		}
+		atRest(t, l)
+	})
+}
+
+func TestAWaitWithoutADeadlineEndsAfterMaxWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, _ := New(Config{Law: limit.NewFixed(1), MaxWait: 2 * time.Second})
+		p := acquire(t, l)
+		start := time.Now()
+		_, err := l.Acquire(context.Background())
+		rej, _ := errors.AsType[*spillway.Rejection](err)
+		if time.Since(start) != 2*time.Second || rej == nil || rej.Reason != spillway.WaitTooLong || rej.Waited != 2*time.Second {
+			t.Fatalf("after %v: %+v", time.Since(start), err)
+		}
+		p.Done(nil)
+		atRest(t, l)
+	})
+}
+
+func TestAContextThatHasEndedIsNeverAdmitted(t *testing.T) {
+	l := fixed(t, 1, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, try := range map[string]func(context.Context) (Permit, error){"Acquire": l.Acquire, "TryAcquire": l.TryAcquire} {
+		if _, err := try(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	atRest(t, l)
+}
+
+func TestCallersAreServedInTheOrderTheyCame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, 10)
+		first := acquire(t, l)
+		var order []int
+		for i := range 5 {
+			go func() {
+				p := acquire(t, l)
+				order = append(order, i)
+				p.Done(nil)
+			}()
+			synctest.Wait()
+		}
+		first.Done(nil)
+		synctest.Wait()
+		for i, got := range order {
+			if got != i {
+				t.Fatalf("served in order %v", order)
+			}
+		}
+		atRest(t, l)
+	})
+}
+
+func TestAFullQueueRefusesAtOnceWithAdvice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, 1)
+		for range 20 { // 10 ends a second teach the drain rate
+			p := acquire(t, l)
+			time.Sleep(100 * time.Millisecond)
+			p.Done(nil)
+		}
+		p := acquire(t, l)
+		go func() { acquire(t, l).Done(nil) }()
+		synctest.Wait()
+		_, err := l.Acquire(t.Context())
+		rej, _ := errors.AsType[*spillway.Rejection](err)
+		if rej == nil || rej.Reason != spillway.QueueFull || rej.Waited != 0 {
+			t.Fatalf("%v", err)
+		}
+		if rej.RetryAfter < 100*time.Millisecond || rej.RetryAfter > 400*time.Millisecond {
+			t.Errorf("two services of 100 ms ahead, advice %v", rej.RetryAfter)
+		}
+		p.Done(nil)
+		synctest.Wait()
+		atRest(t, l)
+	})
+}
+
+func TestNegativeQueueSizeMeansNobodyWaits(t *testing.T) {
+	l := fixed(t, 1, -1)
+	p := acquire(t, l)
+	if _, err := l.Acquire(t.Context()); reason(err) != spillway.QueueFull {
+		t.Fatal(err)
+	}
+	p.Done(nil)
+	atRest(t, l)
+}
+
+func TestAPermitEndsOnceEvenAfterItsSlotWasReused(t *testing.T) {
+	l := fixed(t, 2, 1)
+	old := acquire(t, l)
+	other := old
+	old.Done(nil)
+	old.Done(nil)
+	old.Release()
+	other.Done(nil)
+	p := acquire(t, l) // the same slot again
+	other.Release()
+	old.Done(errors.New("late"))
+	if s := l.Stats(); s.InFlight != 1 || s.Completed != 1 {
+		t.Fatalf("an old permit ended somebody else's: %+v", s)
+	}
+	p.Release()
+	Permit{}.Release()
+	Permit{}.Done(nil)
+	atRest(t, l)
+}
+
+// Two published limiters lose the slot of a handler that panics: after as many
+// panics as slots they refuse for ever.
+func TestPanicsGoexitAndAbortsNeverCostASlot(t *testing.T) {
+	l := fixed(t, 2, -1)
+	bad := []func(context.Context) error{
+		func(context.Context) error { panic("bad") },
+		func(context.Context) error { runtime.Goexit(); return nil },
+		func(context.Context) error { panic(http.ErrAbortHandler) },
+	}
+	for range 3 {
+		for i, fn := range bad {
+			var recovered any
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				defer func() { recovered = recover() }()
+				_ = l.Do(context.Background(), fn)
+			})
+			wg.Wait()
+			if i != 1 && recovered == nil {
+				t.Fatalf("panic %d was swallowed", i)
+			}
+		}
+	}
+	if err := l.Do(t.Context(), func(context.Context) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	atRest(t, l)
+}
+
+// recorder is a law that keeps what it was told.
+type recorder struct {
+	limit.Law
+	samples []limit.Sample
+}
+
+func (r *recorder) Observe(s limit.Sample) { r.samples = append(r.samples, s) }
+
+func TestOnlyFinishedWorkIsASampleAndErrorsAreToldApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		law := &recorder{Law: limit.NewFixed(4)}
+		l, _ := New(Config{Law: law})
+		rejected := &spillway.Rejection{Reason: spillway.QueueFull}
+		for _, err := range []error{nil, context.DeadlineExceeded, context.Canceled, rejected, errors.New("application")} {
+			p := acquire(t, l)
+			time.Sleep(time.Second)
+			p.Done(err)
+		}
+		acquire(t, l).Release()
+		func() {
+			defer func() { _ = recover() }()
+			_ = l.Do(t.Context(), func(context.Context) error { panic("no sample") })
+		}()
+		want := []limit.Outcome{limit.Success, limit.Censored, limit.Censored, limit.Overload, limit.Failed}
+		if len(law.samples) != len(want) {
+			t.Fatalf("%d samples, want %d", len(law.samples), len(want))
+		}
+		for i, s := range law.samples {
+			if s.Outcome != want[i] || s.End-s.Start != time.Second || s.InFlight != 1 {
+				t.Errorf("sample %d: %+v, want outcome %d", i, s, want[i])
+			}
+		}
+		atRest(t, l)
+	})
+}
+
+func TestCostCountsInSlotsAndTheTooCostlyRunsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 4, 10)
+		three, _ := l.AcquireWith(t.Context(), Request{Cost: 3})
+		if got := l.Stats().InFlight; got != 3 {
+			t.Fatalf("%d slots in use, want 3", got)
+		}
+		var huge Permit
+		go func() { huge, _ = l.AcquireWith(t.Context(), Request{Cost: 100}) }()
+		synctest.Wait()
+		if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.QueueFull {
+			t.Fatalf("overtook the head of the queue: %v", err)
+		}
+		three.Done(nil)
+		synctest.Wait()
+		if got := l.Stats().InFlight; got != 100 {
+			t.Fatalf("%d slots in use, want 100", got)
+		}
+		huge.Done(nil)
+		atRest(t, l)
+	})
+}
+
+func TestWhenTheHeadOfTheQueueLeavesWhoFitsIsServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 4, 10)
+		running, _ := l.AcquireWith(t.Context(), Request{Cost: 3})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _, _ = l.AcquireWith(ctx, Request{Cost: 4}) }()
+		synctest.Wait()
+		served := false
+		go func() {
+			p := acquire(t, l)
+			served = true
+			p.Done(nil)
+		}()
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		if !served {
+			t.Fatal("a free slot and a caller that waits for it")
+		}
+		running.Done(nil)
+		atRest(t, l)
+	})
+}
+
+func TestDryRunAdmitsEverybodyAndCountsWhatItWouldHaveRefused(t *testing.T) {
+	l, _ := New(Config{Law: limit.NewFixed(2), QueueSize: 1, Mode: DryRun})
+	var permits []Permit
+	for range 5 {
+		permits = append(permits, acquire(t, l))
+	}
+	if s := l.Stats(); s.WouldReject != 2 || s.Admitted != 5 || s.Rejected != 0 || s.Mode != DryRun {
+		t.Fatalf("%+v", s)
+	}
+	for _, p := range permits {
+		p.Done(nil)
+	}
+	atRest(t, l)
+}
+
+func TestOffAdmitsAtOnceAndFreesWhoWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, 10)
+		p := acquire(t, l)
+		var got atomic.Int64
+		for range 3 {
+			go func() { acquire(t, l).Done(nil); got.Add(1) }()
+			synctest.Wait()
+		}
+		l.SetMode(Off)
+		synctest.Wait()
+		if got.Load() != 3 {
+			t.Fatalf("%d of 3 waiting callers were let through", got.Load())
+		}
+		if _, err := l.Acquire(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if s := l.Stats(); s.Offered != 4 {
+			t.Fatalf("off counts: %+v", s)
+		}
+		p.Done(nil)
+		atRest(t, l)
+	})
+}
+
+func TestDrainServesWhoWaitsAndRefusesWhoComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, 10)
+		p := acquire(t, l)
+		go func() {
+			q := acquire(t, l)
+			time.Sleep(time.Second)
+			q.Done(nil)
+		}()
+		synctest.Wait()
+		go func() {
+			time.Sleep(time.Second)
+			if _, err := l.Acquire(t.Context()); reason(err) != spillway.Draining {
+				t.Errorf("while draining: %v", err)
+			}
+			p.Done(nil)
+		}()
+		start := time.Now()
+		if err := l.Drain(t.Context()); err != nil || time.Since(start) != 2*time.Second {
+			t.Fatalf("drained after %v: %v", time.Since(start), err)
+		}
+		if err := l.Drain(t.Context()); err != nil {
+			t.Fatalf("draining again: %v", err)
+		}
+		atRest(t, l)
+	})
+}
+
+func TestDrainEndsWithItsContextAndSaysWhatIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, 10)
+		p := acquire(t, l)
+		var waiting error
+		go func() { _, waiting = l.Acquire(context.Background()) }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := l.Drain(ctx)
+		d, ok := errors.AsType[*spillway.DrainError](err)
+		if !ok || d.Dropped != 1 || d.Running != 1 || !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("%v", err)
+		}
+		synctest.Wait()
+		if reason(waiting) != spillway.Draining {
+			t.Fatalf("the waiting caller got %v", waiting)
+		}
+		p.Done(nil)
+		if err := l.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		atRest(t, l)
+	})
+}
+
+func TestCloseRefusesEverybodyAndLeavesRunningWorkAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, 10)
+		p := acquire(t, l)
+		var waiting error
+		go func() { _, waiting = l.Acquire(context.Background()) }()
+		synctest.Wait()
+		l.Close()
+		l.Close()
+		synctest.Wait()
+		if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.Closed || reason(waiting) != spillway.Closed {
+			t.Fatalf("arrival %v, waiting %v", err, waiting)
+		}
+		p.Done(nil)
+		atRest(t, l)
+	})
+}

@@ -1,0 +1,134 @@
+package limiter
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+)
+
+// TestTheLedgerClosesAfterEverything sends 10⁵ submissions through one limiter:
+// cancelled ones, panics, Goexit, errors, and a Drain and a Close in the middle.
+func TestTheLedgerClosesAfterEverything(t *testing.T) {
+	const callers, each = 100, 1000
+	l := fixed(t, 8, 32)
+	var running, peak atomic.Int64
+	var ran, refused, left atomic.Uint64
+	var wg sync.WaitGroup
+	for c := range callers {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(c), 1))
+			for i := range each {
+				ctx, cancel := context.WithCancel(context.Background())
+				switch r.IntN(4) {
+				case 0:
+					cancel()
+				case 1:
+					go cancel()
+				}
+				kind := r.IntN(5)
+				var call sync.WaitGroup
+				call.Go(func() {
+					defer func() { _ = recover() }()
+					err := l.Do(ctx, func(context.Context) error {
+						defer running.Add(-1)
+						if n := running.Add(1); n > peak.Load() {
+							peak.Store(n)
+						}
+						ran.Add(1)
+						switch kind {
+						case 0:
+							panic("bad")
+						case 1:
+							runtime.Goexit()
+						case 2:
+							runtime.Gosched()
+						}
+						return nil
+					})
+					switch {
+					case errors.Is(err, spillway.ErrRejected):
+						refused.Add(1)
+					case err != nil:
+						left.Add(1)
+					}
+				})
+				call.Wait()
+				cancel()
+				if c == 0 && i == each/2 {
+					ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+					_ = l.Drain(ctx)
+					cancel()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := l.Drain(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	atRest(t, l)
+	s := l.Stats()
+	if s.Offered != callers*each || s.Admitted != ran.Load() || s.Rejected != refused.Load() || s.Cancelled != left.Load() {
+		t.Fatalf("the callers saw %d run, %d refused, %d left; the ledger says %+v", ran.Load(), refused.Load(), left.Load(), s)
+	}
+	if peak.Load() > 8 {
+		t.Fatalf("%d ran at once under a limit of 8", peak.Load())
+	}
+	if got := s.QueueWait.Count(); got != s.Admitted {
+		t.Fatalf("%d queue waits recorded for %d admitted", got, s.Admitted)
+	}
+}
+
+func TestAcquireRacingDrainNeverLosesAPermit(t *testing.T) {
+	for round := range 200 {
+		l, err := New(Config{Law: limit.NewFixed(2), QueueSize: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				for range 5 {
+					_ = l.Do(context.Background(), func(context.Context) error {
+						runtime.Gosched()
+						return nil
+					})
+				}
+			})
+		}
+		wg.Go(func() {
+			if err := l.Drain(context.Background()); err != nil {
+				t.Errorf("round %d: %v", round, err)
+			}
+		})
+		wg.Wait()
+		atRest(t, l)
+	}
+}
+
+// TestModeChangesUnderLoadLoseNothing: after any sequence of modes, work that
+// was counted in is counted out.
+func TestModeChangesUnderLoadLoseNothing(t *testing.T) {
+	l := fixed(t, 2, 8)
+	var wg sync.WaitGroup
+	for c := range 16 {
+		wg.Go(func() {
+			for i := range 500 {
+				if c == 0 {
+					l.SetMode(Mode(i % 3))
+				}
+				_ = l.Do(context.Background(), func(context.Context) error { runtime.Gosched(); return nil })
+			}
+		})
+	}
+	wg.Wait()
+	atRest(t, l)
+}
