@@ -20,7 +20,7 @@ type ledger[T any] struct {
 
 // freed is an object that was put: what it looked like once cleared, and who
 // put it. What lies behind its slices, maps and pointers is shared with the
-// object itself, so a change there goes unseen here; -race sees it.
+// object itself, so a change there goes unseen.
 type freed[T any] struct {
 	object *T
 	was    T

@@ -1,0 +1,157 @@
+package objectpool
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+)
+
+type record struct {
+	id   int
+	name []byte
+	tags map[string]string
+}
+
+func (r *record) reset() {
+	r.id = 0
+	clear(r.name[:cap(r.name)])
+	r.name = r.name[:0]
+	clear(r.tags)
+}
+
+func records(debug bool) *Pool[record] {
+	return New(Config[record]{
+		New:   func() *record { return &record{tags: map[string]string{}} },
+		Clear: (*record).reset,
+		Debug: debug,
+	})
+}
+
+func TestEveryObjectArrivesClearedUnderLoad(t *testing.T) {
+	p := records(false)
+	var wg sync.WaitGroup
+	for g := range 16 {
+		wg.Go(func() {
+			for i := range 2000 {
+				r := p.Get()
+				if r.id != 0 || len(r.name) != 0 || len(r.tags) != 0 || bytes.ContainsFunc(r.name[:cap(r.name)], func(c rune) bool { return c != 0 }) {
+					t.Errorf("got somebody's data: %+v", r)
+					return
+				}
+				r.id = g*10_000 + i + 1
+				r.name = append(r.name, fmt.Sprintf("patient %d", r.id)...)
+				r.tags["owner"] = "me"
+				p.Put(r)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestTheZeroConfigClearsToTheZeroValue(t *testing.T) {
+	p := New(Config[record]{})
+	r := p.Get()
+	r.id = 7
+	p.Put(r)
+	p.Put(nil)
+	if again := p.Get(); again.id != 0 {
+		t.Fatalf("%+v", again)
+	}
+}
+
+func TestDebugModePanicsOnMisuse(t *testing.T) {
+	for _, c := range []struct {
+		name, says string
+		misuse     func(p *Pool[record])
+	}{
+		{"double put", "put twice", func(p *Pool[record]) { r := p.Get(); p.Put(r); p.Put(r) }},
+		{"foreign put", "never gave", func(p *Pool[record]) { p.Put(&record{}) }},
+		{"write after put", "changed after Put", func(p *Pool[record]) { r := p.Get(); p.Put(r); r.id = 9; p.Get() }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			defer func() {
+				if v := recover(); v == nil || !strings.Contains(fmt.Sprint(v), c.says) {
+					t.Fatalf("recovered %v, want something with %q", v, c.says)
+				}
+			}()
+			c.misuse(records(true))
+		})
+	}
+}
+
+func TestDebugModeNeverHandsAnObjectOutTwiceAndAcceptsCorrectUse(t *testing.T) {
+	p := records(true)
+	seen := map[*record]bool{}
+	for range 200 {
+		r := p.Get()
+		if seen[r] {
+			t.Fatal("the same object again")
+		}
+		seen[r] = true
+		r.id = 1
+		r.tags["a"] = "b"
+		p.Put(r)
+	}
+}
+
+func TestReuseRateCountsOnlyTrueReuse(t *testing.T) {
+	if (Stats{}).ReuseRate() != 0 {
+		t.Error("an unused pool reuses")
+	}
+	p := records(false)
+	for range 50 {
+		p.Get() // never put
+	}
+	if s := p.Stats(); s.Gets != 50 || s.Reused != 0 || s.ReuseRate() != 0 {
+		t.Fatalf("nothing was ever put, and yet %+v", s)
+	}
+}
+
+func TestAllocsOfASteadyLoop(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector drops returned objects on purpose; run without -race")
+	}
+	p := records(false)
+	p.Put(p.Get())
+	if n := testing.AllocsPerRun(1000, func() { p.Put(p.Get()) }); n != 0 {
+		t.Fatalf("%v allocations", n)
+	}
+	if s := p.Stats(); s.ReuseRate() < 0.99 {
+		t.Fatalf("reuse rate %v in a steady loop", s.ReuseRate())
+	}
+}
+
+// TestUseAfterPutIsARace runs a program that uses objects after it put them,
+// and expects the race detector to say so.
+func TestUseAfterPutIsARace(t *testing.T) {
+	if bug := os.Getenv("OBJECTPOOL_TEST_BUG"); bug != "" {
+		p := records(false)
+		for range 100 {
+			r := p.Get()
+			r.name = append(r.name, "secret"...)
+			p.Put(r)
+			switch bug {
+			case "read":
+				_ = fmt.Sprint(r.id)
+			case "write":
+				r.id = 5
+			}
+		}
+		return
+	}
+	if !raceEnabled {
+		t.Skip("needs the race detector; run with -race")
+	}
+	for _, bug := range []string{"read", "write", "none"} {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestUseAfterPutIsARace$")
+		cmd.Env = append(os.Environ(), "OBJECTPOOL_TEST_BUG="+bug)
+		out, err := cmd.CombinedOutput()
+		if found := err != nil && strings.Contains(string(out), "DATA RACE"); found != (bug != "none") {
+			t.Errorf("%s: race found is %v\n%s", bug, found, out)
+		}
+	}
+}

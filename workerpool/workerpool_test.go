@@ -1,0 +1,425 @@
+package workerpool
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway"
+)
+
+func pool(t testing.TB, cfg Config) *Pool {
+	t.Helper()
+	p, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// atRest checks the ledger once everything has ended.
+func atRest(t testing.TB, p *Pool) {
+	t.Helper()
+	s := p.Stats()
+	if s.Submitted != s.Completed+s.Rejected+s.Cancelled+s.Dropped || s.Started != s.Completed || s.Running+s.Queued+s.Blocked != 0 {
+		t.Fatalf("the ledger does not close: %+v", s)
+	}
+}
+
+func reason(err error) spillway.Reason {
+	if rej, ok := errors.AsType[*spillway.Rejection](err); ok {
+		return rej.Reason
+	}
+	return 0
+}
+
+func nothing(context.Context) error { return nil }
+
+func sleep(d time.Duration) Job {
+	return func(context.Context) error { time.Sleep(d); return nil }
+}
+
+func TestNewSaysWhichFieldIsWrong(t *testing.T) {
+	for _, cfg := range []Config{{MaxWorkers: -1}, {MinWorkers: -1}, {IdleTimeout: -1}, {MinWorkers: 5, MaxWorkers: 4}} {
+		if _, err := New(cfg); err == nil {
+			t.Errorf("New(%+v) accepted it", cfg)
+		}
+	}
+}
+
+func TestWorkersStartOnDemandUpToTheirBoundAndLeaveWhenIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, Config{MinWorkers: 1, MaxWorkers: 3, QueueSize: 10, IdleTimeout: time.Second})
+		if s := p.Stats(); s.Workers != 0 {
+			t.Fatalf("a new pool has %d workers", s.Workers)
+		}
+		for range 8 {
+			if err := p.Submit(t.Context(), sleep(100*time.Millisecond)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s := p.Stats(); s.Workers != 3 || s.Running != 3 || s.Queued != 5 {
+			t.Fatalf("%+v", s)
+		}
+		time.Sleep(300 * time.Millisecond)
+		synctest.Wait()
+		if s := p.Stats(); s.Completed != 8 || s.Idle != 3 {
+			t.Fatalf("8 jobs of 100 ms on 3 workers after 300 ms: %+v", s)
+		}
+		time.Sleep(1100 * time.Millisecond)
+		synctest.Wait()
+		if s := p.Stats(); s.Workers != 1 || s.Idle != 1 {
+			t.Fatalf("after the idle timeout: %+v", s)
+		}
+		p.Close()
+		atRest(t, p)
+	})
+}
+
+func TestJobsStartInTheOrderTheyWereAccepted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, Config{MaxWorkers: 1, QueueSize: 2})
+		var order []int
+		for i := range 6 { // one runs, two queue, three wait for room
+			go func() {
+				err := p.Submit(t.Context(), func(context.Context) error {
+					order = append(order, i)
+					time.Sleep(time.Second)
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}()
+			synctest.Wait()
+		}
+		if s := p.Stats(); s.Blocked != 3 || s.Queued != 2 {
+			t.Fatalf("%+v", s)
+		}
+		time.Sleep(3500 * time.Millisecond) // by then the queue has room for all
+		if err := p.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(order) != 6 {
+			t.Fatalf("only %v ran", order)
+		}
+		for i, got := range order {
+			if got != i {
+				t.Fatalf("order %v", order)
+			}
+		}
+		atRest(t, p)
+	})
+}
+
+func TestABlockedSubmitterLeavesItsJobBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, Config{MaxWorkers: 1, QueueSize: -1})
+		start := time.Now()
+		var mu sync.Mutex
+		var ended []time.Duration
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				_, err := Do(t.Context(), p, func(context.Context) (int, error) { time.Sleep(time.Second); return 1, nil })
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				ended = append(ended, time.Since(start))
+				mu.Unlock()
+			})
+			synctest.Wait()
+		}
+		wg.Wait()
+		for i, got := range ended {
+			if got != time.Duration(i+1)*time.Second {
+				t.Fatalf("ended at %v", ended)
+			}
+		}
+		atRest(t, p)
+	})
+}
+
+func TestAFullPoolRefusesAtOnceOrAfterMaxWaitOrWithTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			maxWait, deadline, waits time.Duration
+			want                     spillway.Reason
+		}{
+			{maxWait: -1, want: spillway.QueueFull},
+			{maxWait: 100 * time.Millisecond, waits: 100 * time.Millisecond, want: spillway.WaitTooLong},
+			{maxWait: 0, deadline: 3 * time.Second, waits: 3 * time.Second},
+			{maxWait: 5 * time.Second, deadline: 3 * time.Second, waits: 3 * time.Second},
+		} {
+			p := pool(t, Config{MaxWorkers: 1, QueueSize: 1, MaxWait: c.maxWait})
+			for range 2 {
+				if err := p.Submit(t.Context(), sleep(10*time.Second)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			if c.deadline > 0 {
+				ctx, cancel = context.WithTimeout(t.Context(), c.deadline)
+			}
+			start := time.Now()
+			err := p.Submit(ctx, nothing)
+			if time.Since(start) != c.waits || reason(err) != c.want || c.want == 0 && !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%+v: after %v: %v", c, time.Since(start), err)
+			}
+			start = time.Now()
+			if err := p.TrySubmit(ctx, nothing); reason(err) != spillway.QueueFull || time.Since(start) != 0 {
+				t.Errorf("TrySubmit waited %v: %v", time.Since(start), err)
+			}
+			cancel()
+			if err := p.Drain(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			atRest(t, p)
+		}
+	})
+}
+
+func TestAJobWhoseContextEndedBeforeItStartedNeverRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []Result
+		p := pool(t, Config{MaxWorkers: 1, QueueSize: 5, OnDone: func(r Result) { told = append(told, r) }})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_ = p.Submit(t.Context(), sleep(2*time.Second))
+		ran := false
+		job := func(context.Context) error { ran = true; return nil }
+		_ = p.Submit(ctx, job)
+		_ = p.Submit(context.WithoutCancel(ctx), nothing) // outlives its caller
+		if err := p.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if ran || len(told) != 3 || told[1].Started || !errors.Is(told[1].Err, context.DeadlineExceeded) || !told[2].Started {
+			t.Fatalf("ran %v, told %+v", ran, told)
+		}
+		if err := p.Submit(ctx, job); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("an ended context was accepted: %v", err)
+		}
+		if s := p.Stats(); s.Cancelled != 2 {
+			t.Fatalf("%+v", s)
+		}
+		atRest(t, p)
+	})
+}
+
+func TestDoReturnsWhatTheFunctionReturned(t *testing.T) {
+	p := pool(t, Config{})
+	boom := errors.New("boom")
+	got, err := Do(t.Context(), p, func(context.Context) (string, error) { return "partial", boom })
+	if got != "partial" || err != boom {
+		t.Fatalf("%q, %v", got, err)
+	}
+	if s := p.Stats(); s.Completed != 1 || s.Failed != 1 {
+		t.Fatalf("%+v", s)
+	}
+}
+
+func TestDoReturnsAtOnceWhenItsContextEndsMidRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, Config{MaxWorkers: 1})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		got, err := Do(ctx, p, func(context.Context) (int, error) { time.Sleep(5 * time.Second); return 7, nil })
+		if got != 0 || !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
+			t.Fatalf("%d, %v after %v", got, err, time.Since(start))
+		}
+		if err := p.Drain(t.Context()); err != nil || time.Since(start) != 5*time.Second {
+			t.Fatalf("the function was not waited for: %v after %v", err, time.Since(start))
+		}
+		atRest(t, p)
+	})
+}
+
+// outcomeOf runs fn as the goroutine of a caller and says how it ended.
+func outcomeOf(fn func()) (recovered any, returned bool) {
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer func() {
+			if !returned {
+				recovered = recover()
+			}
+		}()
+		fn()
+		returned = true
+	})
+	wg.Wait()
+	return recovered, returned
+}
+
+func TestPanicsGoexitAndAbortsNeverCostAWorker(t *testing.T) {
+	p := pool(t, Config{MaxWorkers: 2, QueueSize: -1, MaxWait: -1})
+	do := func(fn func()) func() {
+		return func() {
+			_, _ = Do(context.Background(), p, func(context.Context) (int, error) { fn(); return 0, nil })
+		}
+	}
+	for range 3 {
+		if v, _ := outcomeOf(do(func() { panic("bad") })); v != "bad" {
+			t.Fatalf("the caller saw %v", v)
+		}
+		if v, _ := outcomeOf(do(func() { panic(http.ErrAbortHandler) })); v != any(http.ErrAbortHandler) {
+			t.Fatalf("the caller saw %v", v)
+		}
+		if v, returned := outcomeOf(do(runtime.Goexit)); v != nil || returned {
+			t.Fatalf("Goexit became %v, returned %v", v, returned)
+		}
+	}
+	if _, returned := outcomeOf(do(func() {})); !returned {
+		t.Fatal("the pool is broken")
+	}
+	if err := p.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s := p.Stats(); s.Panicked != 6 || s.Failed != 9 || s.Completed != 10 {
+		t.Fatalf("%+v", s)
+	}
+	atRest(t, p)
+}
+
+func TestOnDoneIsToldOfPanicsGoexitAndErrors(t *testing.T) {
+	var mu sync.Mutex
+	var told []Result
+	p := pool(t, Config{MaxWorkers: 1, OnDone: func(r Result) { mu.Lock(); told = append(told, r); mu.Unlock() }})
+	boom := errors.New("boom")
+	for _, job := range []Job{
+		func(context.Context) error { panic(boom) },
+		func(context.Context) error { runtime.Goexit(); return nil },
+		func(context.Context) error { return boom },
+		nothing,
+	} {
+		if err := p.Submit(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(told) != 4 {
+		t.Fatalf("told %d times", len(told))
+	}
+	pe, ok := errors.AsType[*spillway.PanicError](told[0].Err)
+	if !ok || !errors.Is(pe, boom) || !strings.Contains(string(pe.Stack), "TestOnDoneIsTold") {
+		t.Errorf("panic: %v", told[0].Err)
+	}
+	if told[1].Err != ErrGoexit || told[2].Err != boom || told[3].Err != nil {
+		t.Errorf("told %+v", told)
+	}
+	atRest(t, p)
+}
+
+// A panic that nobody is told of must not be swallowed: it ends the process.
+func TestAPanicWithoutOnDoneEndsTheProcess(t *testing.T) {
+	kind := os.Getenv("WORKERPOOL_TEST_PANIC")
+	if kind != "" {
+		p, _ := New(Config{})
+		bad := func() { panic("nobody is told") }
+		if kind == "submit" {
+			_ = p.Submit(context.Background(), func(context.Context) error { bad(); return nil })
+		} else { // the caller of Do has left
+			ctx, cancel := context.WithCancel(context.Background())
+			gone := make(chan struct{})
+			_, _ = Do(ctx, p, func(context.Context) (int, error) { cancel(); <-gone; bad(); return 0, nil })
+			close(gone)
+		}
+		select {}
+	}
+	for _, kind := range []string{"submit", "do"} {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestAPanicWithoutOnDoneEndsTheProcess$")
+		cmd.Env = append(os.Environ(), "WORKERPOOL_TEST_PANIC="+kind)
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "panic: nobody is told") {
+			t.Errorf("%s: err %v, output %s", kind, err, out)
+		}
+	}
+}
+
+func TestDrainRunsWhatWasAcceptedAndEndsEveryGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // fails if a goroutine is left behind
+		p, _ := New(Config{MinWorkers: 2, MaxWorkers: 2, QueueSize: 10})
+		var ran atomic.Int64
+		for range 6 {
+			_ = p.Submit(t.Context(), func(context.Context) error { time.Sleep(time.Second); ran.Add(1); return nil })
+		}
+		start := time.Now()
+		if err := p.Drain(t.Context()); err != nil || ran.Load() != 6 || time.Since(start) != 3*time.Second {
+			t.Fatalf("after %v: %v, ran %d", time.Since(start), err, ran.Load())
+		}
+		if err := p.Submit(t.Context(), nothing); reason(err) != spillway.Draining {
+			t.Fatalf("after the drain: %v", err)
+		}
+		synctest.Wait()
+		if s := p.Stats(); s.Workers != 0 {
+			t.Fatalf("%d workers left", s.Workers)
+		}
+		atRest(t, p)
+	})
+}
+
+func TestDrainEndsWithItsContextAndDropsWhatHasNotStarted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := make(chan Result, 10)
+		p := pool(t, Config{MaxWorkers: 1, QueueSize: 10, OnDone: func(r Result) { told <- r }})
+		for range 3 {
+			_ = p.Submit(t.Context(), sleep(10*time.Second))
+		}
+		var doErr error
+		go func() {
+			_, doErr = Do(context.Background(), p, func(context.Context) (int, error) { return 0, nil })
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := p.Drain(ctx)
+		d, ok := errors.AsType[*spillway.DrainError](err)
+		if !ok || d.Dropped != 3 || d.Running != 1 || !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("%v", err)
+		}
+		synctest.Wait()
+		if reason(doErr) != spillway.Draining || len(told) != 3 || reason((<-told).Err) != spillway.Draining {
+			t.Fatalf("Do got %v, OnDone was told %d times", doErr, len(told))
+		}
+		if err := p.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		atRest(t, p)
+	})
+}
+
+func TestCloseDropsTheQueueAndLeavesRunningJobsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, Config{MaxWorkers: 1, QueueSize: 1})
+		finished := false
+		_ = p.Submit(t.Context(), func(context.Context) error { time.Sleep(time.Second); finished = true; return nil })
+		_ = p.Submit(t.Context(), nothing)
+		var blocked error
+		go func() { blocked = p.Submit(context.Background(), nothing) }()
+		synctest.Wait()
+		p.Close()
+		p.Close()
+		synctest.Wait()
+		if err := p.Submit(t.Context(), nothing); reason(err) != spillway.Closed || reason(blocked) != spillway.Closed {
+			t.Fatalf("arrival %v, blocked %v", err, blocked)
+		}
+		time.Sleep(2 * time.Second)
+		if s := p.Stats(); !finished || s.Dropped != 1 || s.Workers != 0 {
+			t.Fatalf("finished %v: %+v", finished, s)
+		}
+		atRest(t, p)
+	})
+}
