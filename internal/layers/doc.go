@@ -1,0 +1,14 @@
+// Package layers keeps the rules of the house that a compiler does not see, as
+// tests over the source of every module:
+//
+//   - imports point down: a package, its tests included, imports only packages of
+//     a strictly lower layer;
+//   - the root module imports the standard library and itself, and requires
+//     nothing;
+//   - the other modules use its public packages only;
+//   - an adapter brings in one third-party thing;
+//   - every package has a comment;
+//   - the code in the README is code that runs.
+//
+// A new package gets its place in the table at the top of layers_test.go.
+package layers

@@ -1,0 +1,139 @@
+package layers
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// house lists the folders of all packages, the lowest layer first. Packages on
+// one line do not import each other.
+var house = [][]string{
+	{".", "histogram", "internal/fifo", "internal/layers", "internal/rate"},
+	{"internal/refusal", "limit", "loadgen", "objectpool"},
+	{"internal/gate"},
+	{"limiter"},
+	{"workerpool"},
+	{"metricsprom"},
+	{"examples/patientapi", "examples/patientapi/internal/gauge", "lab/results", "lab/report/chart"},
+	{"examples/patientapi/simulated", "examples/patientapi/sqlite", "lab/contestant", "lab/judge"},
+	{"lab/claims", "lab/report"},
+	{"lab/experiment"},
+}
+
+// adapters are modules around one third-party thing, with what that may be.
+var adapters = map[string]string{
+	"metricsprom": "github.com/prometheus/",
+}
+
+const self = "github.com/spillway-go/spillway"
+
+func TestTheHouseIsInOrder(t *testing.T) {
+	complaints, err := inspect(os.DirFS("../.."), house)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range complaints {
+		t.Error(c)
+	}
+}
+
+// inspect reads the Go files and go.mod files below the root of fsys and returns
+// what breaks a rule. It parses the files itself, because the test cache notices
+// changes of files that the test opened, not of those that a child process read.
+func inspect(fsys fs.FS, house [][]string) (complaints []string, err error) {
+	complain := func(format string, args ...any) { complaints = append(complaints, fmt.Sprintf(format, args...)) }
+	layer := map[string]int{}
+	for i, row := range house {
+		for _, dir := range row {
+			layer[dir] = i
+		}
+	}
+	commented := map[string]bool{} // every package found: has it a comment?
+	err = fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if base := path.Base(name); entry.IsDir() && name != "." && (base == "testdata" || base[0] == '.' || base[0] == '_') {
+			return fs.SkipDir
+		}
+		if entry.IsDir() || path.Ext(name) != ".go" {
+			return nil
+		}
+		source, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ImportsOnly|parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		dir, module := path.Dir(name), moduleOf(fsys, path.Dir(name))
+		commented[dir] = commented[dir] || file.Doc != nil && !strings.HasSuffix(name, "_test.go")
+		for _, spec := range file.Imports {
+			imported, _ := strconv.Unquote(spec.Path.Value)
+			to, ours := strings.CutPrefix(imported+"/", self+"/")
+			to = path.Clean(to) // "." for the root package
+			first, _, _ := strings.Cut(imported, "/")
+			switch {
+			case ours && to == dir: // an external test of its own package
+			case ours:
+				high, known := layer[dir]
+				if low, ok := layer[to]; known && ok && low >= high {
+					complain("%s: imports %s, which is not in a lower layer", name, to)
+				}
+				if module != "." && strings.HasPrefix(to, "internal/") {
+					complain("%s: imports %s; other modules use public packages only", name, to)
+				}
+			case !strings.Contains(first, "."): // standard library
+			case module == ".":
+				complain("%s: imports %s; the root module uses the standard library only", name, imported)
+			case adapters[module] != "" && !strings.HasPrefix(imported, adapters[module]):
+				complain("%s: imports %s; module %s adapts %s and nothing else", name, imported, module, adapters[module])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range slices.Sorted(maps.Keys(commented)) {
+		if _, ok := layer[dir]; !ok {
+			complain("package %s has no layer: give it a place in the table of internal/layers", dir)
+		}
+		if !commented[dir] {
+			complain("package %s has no package comment", dir)
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(layer)) {
+		if _, ok := commented[dir]; !ok {
+			complain("package %s has a layer and no files: take it out of the table of internal/layers", dir)
+		}
+	}
+	mod, err := fs.ReadFile(fsys, "go.mod")
+	for line := range strings.Lines(string(mod)) {
+		if strings.HasPrefix(line, "require") {
+			complain("go.mod: the root module requires nothing")
+		}
+	}
+	return complaints, err
+}
+
+// moduleOf returns the folder of the module that dir belongs to.
+func moduleOf(fsys fs.FS, dir string) string {
+	for dir != "." {
+		if _, err := fs.Stat(fsys, path.Join(dir, "go.mod")); err == nil {
+			break
+		}
+		dir = path.Dir(dir)
+	}
+	return dir
+}
