@@ -1,0 +1,41 @@
+# make is the quick loop, make ci exactly what CI does.
+.DEFAULT_GOAL := quick
+.PHONY: quick ci fmt vet layers test race lint fuzz bench tidy help
+
+FUZZTIME ?= 30s
+BENCH    ?= .
+
+quick: fmt vet layers test ## the quick loop: format, vet, layers, tests of the root module
+
+ci: ## exactly what CI does
+	bash .ci/run
+
+fmt: ## format every module
+	gofmt -l -w .
+
+vet: ## go vet, every module
+	go vet work
+
+layers: ## imports only point down
+	go test ./internal/layers
+
+test: ## tests of the root module, without the race detector
+	go test ./...
+
+race: ## all tests of every module, with the race detector
+	go test -race work
+
+lint: ## the pinned linters, every module
+	bash scripts/lint.sh
+
+fuzz: ## every fuzz target for FUZZTIME
+	bash scripts/fuzz.sh $(FUZZTIME)
+
+bench: ## benchmarks that match BENCH, every module
+	go test -run='^$$' -bench='$(BENCH)' -benchmem work
+
+tidy: ## go mod tidy, every module
+	@for module in $$(bash scripts/modules.sh); do (cd "$$module" && GOWORK=off go mod tidy) || exit 1; done
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
