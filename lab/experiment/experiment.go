@@ -1,0 +1,102 @@
+// Package experiment runs the cells of an experiment in interleaved repeats and
+// keeps every run the moment it ends, so that whatever happens later nothing
+// measured is lost.
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+// Experiment re-measures one family of claims.
+type Experiment interface {
+	ID() string    // as in the ledger: "H"
+	Title() string // in one line
+
+	// Plan says what will be run. The error is about the settings: bad input.
+	Plan() (Plan, error)
+
+	// Judge decides every claim from the raw runs, those of a partial session
+	// too. The same runs and seed give the same verdicts.
+	Judge(runs []results.Run, seed uint64) []results.Claim
+}
+
+// Plan is what one session runs: every cell once in each repeat, then every
+// demonstration once.
+type Plan struct {
+	Scaled  string // how it differs from the published sizes; empty at full size
+	Prepare func(ctx context.Context) (cleanup func(), err error)
+	Cells   []Cell
+	Demos   []Demo
+}
+
+// Cell is one contestant under one load in one set-up.
+type Cell struct {
+	Setup, Load, Pattern string
+
+	Twin   bool          // the second of an A/A pair
+	Beside string        // cells of one non-empty name run at the same time, each in its own process
+	Expect time.Duration // how long it should take, for the progress only
+
+	// Run measures. It fills everything but the fields above, the repeat, the
+	// order and the start. An error means that there is no measurement.
+	Run func(ctx context.Context, t Trial) (results.Run, error)
+}
+
+// Trial is one run of a cell.
+type Trial struct {
+	Repeat int
+	Seed   uint64 // the same for every cell of a repeat, so that they meet the same luck
+}
+
+// Demo is a demonstration.
+type Demo struct {
+	ID, Title string
+	Expect    time.Duration
+	Run       func(ctx context.Context) (results.Demo, error)
+}
+
+// Label names a cell for people.
+func (c Cell) Label() string {
+	s := fmt.Sprintf("%s · %s · %s", c.Setup, c.Load, c.Pattern)
+	if c.Twin {
+		s += " (twin)"
+	}
+	return s
+}
+
+// batches groups cells that run at the same time. The others stand alone.
+func batches(cells []Cell) [][]Cell {
+	var out [][]Cell
+	at := map[string]int{}
+	for _, c := range cells {
+		if i, ok := at[c.Beside]; ok && c.Beside != "" {
+			out[i] = append(out[i], c)
+			continue
+		}
+		at[c.Beside] = len(out)
+		out = append(out, []Cell{c})
+	}
+	return out
+}
+
+// expect is how long a batch should take: as long as its longest cell.
+func expect(batch []Cell) time.Duration {
+	return slices.MaxFunc(batch, func(a, b Cell) int { return int(a.Expect - b.Expect) }).Expect
+}
+
+func label(batch []Cell) string {
+	if len(batch) == 1 {
+		return batch[0].Label()
+	}
+	names := make([]string, len(batch))
+	for i, c := range batch {
+		names[i] = c.Pattern
+	}
+	return fmt.Sprintf("%s · %s · %s side by side", batch[0].Setup, batch[0].Load, strings.Join(names, ", "))
+}
