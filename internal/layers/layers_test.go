@@ -58,20 +58,7 @@ func inspect(fsys fs.FS, house [][]string) (complaints []string, err error) {
 		}
 	}
 	commented := map[string]bool{} // every package found: has it a comment?
-	err = fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if base := path.Base(name); entry.IsDir() && name != "." && (base == "testdata" || base[0] == '.' || base[0] == '_') {
-			return fs.SkipDir
-		}
-		if entry.IsDir() || path.Ext(name) != ".go" {
-			return nil
-		}
-		source, err := fs.ReadFile(fsys, name)
-		if err != nil {
-			return err
-		}
+	err = eachGoFile(fsys, func(name string, source []byte) error {
 		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ImportsOnly|parser.ParseComments)
 		if err != nil {
 			return err
@@ -125,6 +112,27 @@ func inspect(fsys fs.FS, house [][]string) (complaints []string, err error) {
 		}
 	}
 	return complaints, err
+}
+
+// eachGoFile calls visit for every Go file below the root of fsys that the go
+// command would look at.
+func eachGoFile(fsys fs.FS, visit func(name string, source []byte) error) error {
+	return fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if base := path.Base(name); entry.IsDir() && name != "." && (base == "testdata" || base[0] == '.' || base[0] == '_') {
+			return fs.SkipDir
+		}
+		if entry.IsDir() || path.Ext(name) != ".go" {
+			return nil
+		}
+		source, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			return err
+		}
+		return visit(name, source)
+	})
 }
 
 // moduleOf returns the folder of the module that dir belongs to.
