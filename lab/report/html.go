@@ -1,12 +1,31 @@
 package report
 
 import (
+	"embed"
+	"html/template"
 	"io"
 
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// HTML writes the report as one self-contained page.
+//go:embed page
+var pageFiles embed.FS
+
+var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMap{"number": number}).ParseFS(pageFiles, "page/page.html"))
+
+// HTML writes the report as one self-contained page: styles, drawings and a
+// small script are inside, nothing is ever loaded, and it reads well without
+// the script. Histograms are drawn, not embedded, so that the page stays small.
 func HTML(w io.Writer, res results.Results, runs []results.Run) error {
-	return nil
+	style, err := pageFiles.ReadFile("page/style.css")
+	if err != nil {
+		return err
+	}
+	script, err := pageFiles.ReadFile("page/script.js")
+	if err != nil {
+		return err
+	}
+	p := newPage(res, runs)
+	p.Style, p.Script = template.CSS(style), template.JS(script)
+	return pageTemplate.Execute(w, p)
 }

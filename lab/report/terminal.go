@@ -1,7 +1,12 @@
 package report
 
 import (
+	"bufio"
+	"fmt"
 	"io"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/spillway-go/spillway/lab/results"
 )
@@ -13,7 +18,203 @@ type Options struct {
 	Dir   string // the results folder, named at the end; empty: not named
 }
 
-// Terminal writes the summary: verdicts, figures, demonstrations.
+// Terminal writes the summary: verdicts, figures, demonstrations, and where
+// the rest is.
 func Terminal(w io.Writer, res results.Results, runs []results.Run, opts Options) error {
-	return nil
+	if opts.Width <= 0 {
+		opts.Width = 80
+	}
+	opts.Width = min(max(opts.Width, 40), 140)
+	t := &terminal{w: bufio.NewWriter(w), Options: opts}
+	sum := summarize(runs)
+	t.head(res, runs)
+	t.verdicts(res)
+	t.figures(sum)
+	t.trouble(sum)
+	t.demos(res)
+	t.foot(res)
+	return t.w.Flush()
+}
+
+type terminal struct {
+	w *bufio.Writer
+	Options
+}
+
+// Styles of text, as ANSI attributes.
+const (
+	bold   = "1"
+	faint  = "2"
+	green  = "32"
+	red    = "31"
+	yellow = "33"
+	purple = "35"
+	loud   = "1;30;43"
+)
+
+func (t *terminal) style(code, s string) string {
+	if !t.Color || s == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+func (t *terminal) say(format string, args ...any) {
+	fmt.Fprintf(t.w, format+"\n", args...)
+}
+
+// block writes text wrapped to the width, every line indented.
+func (t *terminal) block(indent int, code, text string) {
+	for _, line := range wrap(clean(text), t.Width-indent) {
+		t.say("%s%s", strings.Repeat(" ", indent), t.style(code, line))
+	}
+}
+
+func (t *terminal) head(res results.Results, runs []results.Run) {
+	t.say("")
+	t.block(0, bold, fmt.Sprintf("Experiment %s: %s", res.Experiment, familyOf(res.Experiment).Title))
+	t.block(0, faint, machine(res.Machine))
+	t.block(0, faint, fmt.Sprintf("%s in %s, seed %d", count(len(runs), "run"), took(res), res.Seed))
+	if res.Scaled != "" {
+		t.block(0, faint, "Scaled: "+res.Scaled)
+	}
+	if res.Partial != "" {
+		t.say("")
+		t.block(0, loud, " PARTIAL RESULT: "+res.Partial+". What follows rests on the runs that were finished. ")
+	}
+}
+
+func (t *terminal) section(title, rest string) {
+	t.say("")
+	t.say("%s  %s", t.style(bold, strings.ToUpper(title)), rest)
+}
+
+var marks = map[results.Verdict]struct{ mark, code string }{
+	results.Holds:         {"✓", green},
+	results.Fails:         {"✗", red},
+	results.Inconclusive:  {"~", yellow},
+	results.NeedsHardware: {"▢", purple},
+}
+
+func (t *terminal) verdicts(res results.Results) {
+	var parts []string
+	for _, n := range tallyOf(res.Claims) {
+		parts = append(parts, t.style(marks[n.Verdict].code, fmt.Sprintf("%d %s", n.N, n.words())))
+	}
+	if len(parts) == 0 {
+		parts = []string{t.style(faint, "none yet")}
+	}
+	t.section("verdicts", strings.Join(parts, ", "))
+	for _, c := range res.Claims {
+		m := marks[c.Verdict]
+		t.say("")
+		t.say("%s %s  %s  %s", t.style(m.code, pick(m.mark != "", m.mark, "?")), t.style(bold, clean(c.ID)),
+			t.style(m.code, strings.ToUpper(string(c.Verdict))), t.style(faint, clean(c.Setup)))
+		t.block(4, bold, c.Title)
+		t.block(4, "", fmt.Sprintf("measured %s; published %s; holds if %s", interval(c), c.Published, c.Rule))
+		t.block(4, faint, c.Why)
+	}
+}
+
+func (t *terminal) figures(sum *summary) {
+	for _, s := range sum.setups {
+		for _, l := range s.loads {
+			t.section(setupName(s.setup)+", "+l.load+" load", t.style(faint, groupNote(l)))
+			t.table(ratesTable(l.cells))
+			t.table(latencyTable(l.cells))
+			t.table(processTable(l.cells))
+			for _, c := range l.cells {
+				if len(c.killed) > 0 {
+					t.block(2, red, fmt.Sprintf("%s was killed in %d of %s: %s. Its figures count up to then.",
+						c.pattern, len(c.killed), count(c.runs, "run"), c.killed[0]))
+				}
+			}
+		}
+	}
+}
+
+// groupNote says what the figures of a load rest on.
+func groupNote(l *loadGroup) string {
+	lo, hi, offered := 0, 0, stat{}
+	for i, c := range l.cells {
+		if i == 0 {
+			lo = c.runs
+		}
+		lo, hi = min(lo, c.runs), max(hi, c.runs)
+		offered = append(offered, c.offered...)
+	}
+	repeats := number(float64(hi))
+	if lo != hi {
+		repeats = number(float64(lo)) + " to " + repeats
+	}
+	return fmt.Sprintf("%s requests a run, medians over %s %s", number(offered.median()), repeats, pick(hi == 1, "repeat", "repeats"))
+}
+
+func (t *terminal) trouble(sum *summary) {
+	if len(sum.failed) == 0 {
+		return
+	}
+	t.section("runs without a measurement", t.style(yellow, count(len(sum.failed), "run")))
+	for _, r := range sum.failed {
+		t.block(2, "", fmt.Sprintf("%s, %s load, %s, repeat %d: %s", setupName(r.Setup), r.Load, r.Pattern, r.Repeat, r.Failed))
+	}
+}
+
+func (t *terminal) demos(res results.Results) {
+	if len(res.Demos) == 0 {
+		return
+	}
+	t.section("demonstrations", "")
+	for _, d := range res.Demos {
+		t.say("")
+		t.block(2, bold, d.Title)
+		t.block(4, "", d.Outcome)
+		var counts []string
+		for _, n := range d.Counts {
+			counts = append(counts, n.Name+" "+number(n.N))
+		}
+		t.block(4, faint, strings.Join(counts, ", "))
+	}
+}
+
+func (t *terminal) foot(res results.Results) {
+	t.say("")
+	if t.Dir != "" {
+		t.say("%s  %s", t.style(bold, "Report"), filepath.Join(t.Dir, results.ReportFile))
+		t.say("%s    %s, %s", t.style(bold, "Data"), filepath.Join(t.Dir, results.ResultsFile), filepath.Join(t.Dir, results.RunsFile))
+	}
+	if res.Partial != "" {
+		t.block(0, loud, " Partial result: "+res.Partial+" ")
+	}
+}
+
+// wrap breaks text at spaces. A word longer than a line gets one to itself.
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width:
+			line += " " + word
+		default:
+			lines = append(lines, line)
+			line = word
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// clean drops control characters, so that no recorded text moves the cursor.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return -1
+		}
+		return r
+	}, s)
 }

@@ -1,0 +1,72 @@
+package chart
+
+// Axis is a scale with its words.
+type Axis struct {
+	Label  string
+	Scale  Scale
+	Format func(float64) string // nil: Number
+	Ticks  []Tick               // nil: round values of the scale
+}
+
+func (a Axis) ticks(n int) []Tick {
+	if a.Ticks != nil {
+		return a.Ticks
+	}
+	var ticks []Tick
+	for _, v := range a.Scale.Ticks(n) {
+		ticks = append(ticks, Tick{v, a.format(v)})
+	}
+	return ticks
+}
+
+func (a Axis) format(v float64) string {
+	if a.Format != nil {
+		return a.Format(v)
+	}
+	return Number(v)
+}
+
+// frame is the plotting area of a chart.
+type frame struct {
+	left, top, right, bottom float64
+}
+
+func (f frame) x(s Scale, v float64) float64 { return f.left + s.At(v)*(f.right-f.left) }
+func (f frame) y(s Scale, v float64) float64 { return f.bottom - s.At(v)*(f.bottom-f.top) }
+
+// xAxis draws grid lines, tick labels and the axis' name beneath the frame.
+// Labels that would touch their left neighbour are left out.
+func (c *canvas) xAxis(f frame, a Axis, n int) {
+	free := f.left - 30
+	for _, t := range a.ticks(n) {
+		x := f.x(a.Scale, t.At)
+		c.line("grid", x, f.top, x, f.bottom)
+		half := textWidth(t.Label) / 2
+		if x-half < free {
+			continue
+		}
+		free = x + half + 6
+		anchor, at := "middle", x
+		if x+half > Width {
+			anchor, at = "end", Width
+		}
+		c.text("tick", anchor, at, f.bottom+14, t.Label)
+	}
+	if a.Label != "" {
+		c.text("axis", "end", f.right, f.bottom+28, a.Label)
+	}
+}
+
+func (c *canvas) yAxis(f frame, a Axis, n int) {
+	for _, t := range a.ticks(n) {
+		y := f.y(a.Scale, t.At)
+		c.line("grid", f.left, y, f.right, y)
+		c.text("tick", "end", f.left-6, y+3.5, t.Label)
+	}
+	if a.Label != "" {
+		c.text("axis", "start", 0, f.top-8, a.Label)
+	}
+}
+
+// textWidth guesses the width of tick text.
+func textWidth(s string) float64 { return 6 * float64(len([]rune(s))) }

@@ -1,0 +1,203 @@
+package chart
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Scale maps values to 0..1.
+type Scale struct {
+	Min, Max float64
+	Log      bool
+}
+
+// FromZero is a linear scale from 0 to at least the largest value.
+func FromZero(values ...float64) Scale {
+	top := 0.0
+	for _, v := range values {
+		if finite(v) {
+			top = max(top, v)
+		}
+	}
+	if top == 0 {
+		top = 1
+	}
+	return Scale{0, top, false}
+}
+
+// Around covers the finite values with some air on both sides. When they are
+// all positive and lie far apart it is logarithmic.
+func Around(values ...float64) Scale {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		if finite(v) {
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	switch {
+	case low > high:
+		return Scale{0, 1, false}
+	case low > 0 && high/low > 6:
+		air := math.Pow(high/low, .12)
+		return Scale{low / air, high * air, true}
+	}
+	air := (high - low) * .15
+	if air == 0 {
+		air = max(math.Abs(high)*.2, .5)
+	}
+	if low >= 0 && low-air < 0 {
+		return Scale{0, high + air, false}
+	}
+	return Scale{low - air, high + air, false}
+}
+
+// LogAround covers the positive values with a logarithmic scale.
+func LogAround(values ...float64) Scale {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		if finite(v) && v > 0 {
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	if low > high {
+		return Scale{1, 10, true}
+	}
+	air := max(math.Pow(high/low, .06), 1.12)
+	return Scale{low / air, high * air, true}
+}
+
+// At places v; values outside lie on the edge.
+func (s Scale) At(v float64) float64 {
+	low, high := s.Min, s.Max
+	if s.Log {
+		v, low, high = math.Log(max(v, low)), math.Log(low), math.Log(high)
+	}
+	if !(high > low) || math.IsNaN(v) {
+		return 0
+	}
+	return min(max((v-low)/(high-low), 0), 1)
+}
+
+// Ticks returns about n round values within the scale.
+func (s Scale) Ticks(n int) []float64 {
+	if s.Log {
+		return s.logTicks(n)
+	}
+	if !(s.Max > s.Min) || !finite(s.Min) || !finite(s.Max) {
+		return nil
+	}
+	step := niceStep((s.Max - s.Min) / float64(max(n, 1)))
+	first := math.Ceil(s.Min/step - 1e-9)
+	var ticks []float64
+	for i := first; i*step <= s.Max+step*1e-9 && len(ticks) < 50; i++ {
+		ticks = append(ticks, i*step)
+	}
+	return ticks
+}
+
+// niceStep is 1, 2 or 5 times a power of ten, at least raw.
+func niceStep(raw float64) float64 {
+	power := math.Pow(10, math.Floor(math.Log10(raw)))
+	for _, m := range []float64{1, 2, 5} {
+		if m*power >= raw*.999 {
+			return m * power
+		}
+	}
+	return 10 * power
+}
+
+// logTicks prefers whole powers of ten, thinned out when there are many and
+// filled with 2 and 5 when there are few.
+func (s Scale) logTicks(n int) []float64 {
+	if !(s.Max > s.Min) || s.Min <= 0 || !finite(s.Max) {
+		return nil
+	}
+	lo, hi := int(math.Floor(math.Log10(s.Min))), int(math.Ceil(math.Log10(s.Max)))
+	within := func(steps []float64, every int) (ticks []float64) {
+		for e := lo; e <= hi; e++ {
+			if e%every != 0 {
+				continue
+			}
+			for _, m := range steps {
+				if v := m * math.Pow(10, float64(e)); v >= s.Min && v <= s.Max {
+					ticks = append(ticks, v)
+				}
+			}
+		}
+		return ticks
+	}
+	for _, steps := range [][]float64{{1}, {1, 3}, {1, 2, 5}} {
+		if ticks := within(steps, 1); len(ticks) >= min(n, 3) && len(ticks) <= n+1 {
+			return ticks
+		}
+	}
+	if ticks := within([]float64{1}, 1); len(ticks) > n {
+		return within([]float64{1}, (len(ticks)+n-1)/n)
+	}
+	if ticks := within([]float64{1, 2, 5}, 1); len(ticks) >= 2 {
+		return ticks
+	}
+	return Scale{s.Min, s.Max, false}.Ticks(n)
+}
+
+// Tick is a place on an axis with its label.
+type Tick struct {
+	At    float64
+	Label string
+}
+
+// Nines is the axis on which a tail of latencies is a readable line: a share p
+// lies at 1/(1−p), logarithmically, so 90 %, 99 % and 99.9 % are equally far
+// apart. It reaches as far as count values have something to say.
+func Nines(count uint64) (Scale, []Tick) {
+	top := max(float64(count), 100)
+	ticks := []Tick{{2, "50 %"}}
+	for n, label := 10.0, "90"; n <= top*1.0001; n *= 10 {
+		ticks = append(ticks, Tick{n, label + " %"})
+		switch label {
+		case "90":
+			label = "99"
+		case "99":
+			label = "99.9"
+		default:
+			label += "9"
+		}
+	}
+	return Scale{1, top, true}, ticks
+}
+
+// Number writes three significant digits, with commas between thousands.
+func Number(v float64) string {
+	abs := math.Abs(v)
+	switch {
+	case !finite(v):
+		return "–"
+	case abs >= 999.5:
+		return thousands(v)
+	case abs >= 99.95 || v == math.Trunc(v):
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case abs >= 9.995:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case abs >= .9995:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
+func thousands(v float64) string {
+	digits := strconv.FormatFloat(math.Abs(v), 'f', 0, 64)
+	var b strings.Builder
+	if v < 0 {
+		b.WriteString("−")
+	}
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	return b.String()
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -1,0 +1,206 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/lab/report/chart"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+// seriesClass is the colour of a contestant.
+func seriesClass(n int) string { return fmt.Sprintf("s%d", n%8) }
+
+// outcomeKinds in stacking order, with the words shown for them.
+var outcomeKinds = []struct{ class, word string }{
+	{"ok", "good"}, {"rejected", "refused"}, {"error", "errors"}, {"timeout", "timeouts"},
+}
+
+// outcomesChart stacks what came back per second, a bar for each contestant.
+func outcomesChart(l *loadGroup) template.HTML {
+	var totals []float64
+	b := chart.Bars{Title: fmt.Sprintf("Requests a second by outcome, %s load", l.load)}
+	var desc []string
+	for _, c := range l.cells {
+		parts := []float64{c.good.median(), c.refused.median(), c.errors.median(), c.timeouts.median()}
+		row := chart.BarRow{Name: c.pattern, Label: number(parts[0]) + " good/s"}
+		if len(c.killed) > 0 {
+			row.Alarm = fmt.Sprintf("killed in %d of %s", len(c.killed), count(c.runs, "run"))
+		}
+		if c.runs == 0 {
+			row.Alarm = "no measurement"
+		}
+		for i, k := range outcomeKinds {
+			share := 0.0
+			if c.total() > 0 {
+				share = parts[i] / c.total()
+			}
+			row.Segments = append(row.Segments, chart.Segment{
+				Class: k.class, Value: parts[i],
+				Tip: fmt.Sprintf("%s: %s %s a second, %s of what came back", c.pattern, number(parts[i]), k.word, percent(share)),
+			})
+		}
+		totals = append(totals, c.total())
+		desc = append(desc, fmt.Sprintf("%s %s good of %s", c.pattern, number(parts[0]), number(c.total())))
+		b.Rows = append(b.Rows, row)
+	}
+	b.Desc = strings.Join(desc, "; ")
+	b.X = chart.Axis{Label: "requests a second", Scale: chart.FromZero(totals...)}
+	return template.HTML(b.SVG())
+}
+
+// latencyScale covers every latency of one outcome in a set-up, so that its
+// loads can be compared.
+func latencyScale(g *setupGroup, of func(*cell) *latency) chart.Scale {
+	var values []float64
+	for _, l := range g.loads {
+		for _, c := range l.cells {
+			if h := &of(c).merged; h.Count() > 0 {
+				values = append(values, float64(h.Quantile(.02)), float64(h.Max()))
+			}
+		}
+	}
+	return chart.LogAround(values...)
+}
+
+// latencyChart draws one outcome's latencies over 1/(1−p); empty when no
+// request ended so.
+func (s *summary) latencyChart(l *loadGroup, title string, y chart.Scale, of func(*cell) *latency) template.HTML {
+	most := uint64(0)
+	lines := chart.Lines{Title: fmt.Sprintf("Latency of %s requests by percentile, %s load", title, l.load), Height: 210}
+	var desc []string
+	for _, c := range l.cells {
+		h := &of(c).merged
+		if h.Count() == 0 {
+			continue
+		}
+		most = max(most, h.Count())
+		n := s.shape(c.pattern)
+		series := chart.Series{Name: c.pattern, Class: seriesClass(n), Shape: n, Points: quantiles(h)}
+		for _, p := range []float64{.5, .9, .99, .999, .9999} {
+			if float64(h.Count())*(1-p) < 1 {
+				break
+			}
+			v := float64(h.Quantile(p))
+			series.Marks = append(series.Marks, chart.Mark{XY: chart.XY{X: 1 / (1 - p), Y: v},
+				Tip: fmt.Sprintf("%s: %s of %s requests took at most %s", c.pattern, percentile(p), title, nanos(v))})
+		}
+		lines.Series = append(lines.Series, series)
+		desc = append(desc, fmt.Sprintf("%s median %s, p99 %s, max %s", c.pattern,
+			nanos(float64(h.Quantile(.5))), nanos(float64(h.Quantile(.99))), nanos(float64(h.Max()))))
+	}
+	if most == 0 {
+		return ""
+	}
+	x, ticks := chart.Nines(most)
+	lines.Desc = strings.Join(desc, "; ")
+	lines.X = chart.Axis{Label: "share of requests that took at most this long", Scale: x, Ticks: ticks}
+	lines.Y = chart.Axis{Scale: y, Format: nanos}
+	return template.HTML(lines.SVG())
+}
+
+func percentile(p float64) string {
+	return strconv.FormatFloat(math.Round(1e4*p)/100, 'f', -1, 64) + " %"
+}
+
+// quantiles samples the distribution evenly along the 1/(1−p) axis.
+func quantiles(h *histogram.Histogram) []chart.XY {
+	const steps = 56
+	top := math.Log(max(float64(h.Count()), 2))
+	var points []chart.XY
+	for i := range steps + 1 {
+		x := math.Exp(top * float64(i) / steps)
+		points = append(points, chart.XY{X: x, Y: float64(h.Quantile(1 - 1/x))})
+	}
+	return points
+}
+
+// dotsChart shows one figure of every contestant under every load, each
+// repeat a dot.
+func (s *summary) dotsChart(g *setupGroup, title string, log bool, format func(float64) string, of func(*cell) stat) template.HTML {
+	d := chart.Dots{Title: title + ", " + setupName(g.setup)}
+	var values []float64
+	var desc []string
+	for _, l := range g.loads {
+		d.Rows = append(d.Rows, chart.DotRow{Name: l.load + " load"})
+		for _, c := range l.cells {
+			n, v := s.shape(c.pattern), of(c)
+			values = append(values, v...)
+			label := v.or(format)
+			if len(c.killed) > 0 {
+				label = "killed"
+			}
+			d.Rows = append(d.Rows, chart.DotRow{Name: c.pattern, Class: seriesClass(n), Shape: n, Values: v, Label: label,
+				Tip: fmt.Sprintf("%s, %s load: %s", c.pattern, l.load, spread(v, format))})
+			desc = append(desc, fmt.Sprintf("%s at %s load %s", c.pattern, l.load, label))
+		}
+	}
+	if len(values) == 0 {
+		return ""
+	}
+	d.X = chart.Axis{Scale: chart.FromZero(values...), Format: format}
+	if log {
+		d.X.Scale, d.X.Label = chart.LogAround(values...), "logarithmic"
+	}
+	d.Desc = strings.Join(desc, "; ")
+	return template.HTML(d.SVG())
+}
+
+// spread tells a figure's median and range over the repeats.
+func spread(v stat, format func(float64) string) string {
+	switch len(v) {
+	case 0:
+		return "not measured"
+	case 1:
+		return format(v[0]) + " (one run)"
+	}
+	lo, hi := v[0], v[0]
+	for _, x := range v {
+		lo, hi = min(lo, x), max(hi, x)
+	}
+	return fmt.Sprintf("median %s of %d repeats, from %s to %s", format(v.median()), len(v), format(lo), format(hi))
+}
+
+// intervalCharts draws one claim in several set-ups over a common axis. A claim
+// without a figure has no drawing.
+func intervalCharts(claims []results.Claim) []template.HTML {
+	out := make([]template.HTML, len(claims))
+	charts := make([]*chart.Interval, len(claims))
+	var all []float64
+	for i, c := range claims {
+		if c.Runs == 0 || c.Low == 0 && c.High == 0 && c.Measured == 0 && c.Verdict == results.Inconclusive {
+			continue
+		}
+		v := &chart.Interval{
+			Title: fmt.Sprintf("%s, %s: measured %s", c.ID, c.Setup, interval(c)),
+			Desc:  fmt.Sprintf("Holds if %s. Published: %s.", c.Rule, c.Published),
+			Class: verdictClass(c.Verdict), Measured: c.Measured, Low: c.Low, High: c.High,
+			Band: band(c), Published: published(c), Noise: noise(c),
+			Tip:          "measured " + interval(c),
+			BandTip:      "holds if " + c.Rule,
+			PublishedTip: "published: " + c.Published,
+			NoiseTip:     "noise floor: the same contestant differs from itself by " + with(c.NoiseFloor, c.Unit),
+		}
+		charts[i] = v
+		all = append(all, v.Cover()...)
+	}
+	for i, v := range charts {
+		if v != nil {
+			v.X = chart.Axis{Scale: chart.Around(all...), Format: func(x float64) string { return with(x, claims[i].Unit) }}
+			out[i] = template.HTML(v.SVG())
+		}
+	}
+	return out
+}
+
+func verdictClass(v results.Verdict) string {
+	switch v {
+	case results.Holds, results.Fails, results.Inconclusive:
+		return string(v)
+	}
+	return "hardware"
+}

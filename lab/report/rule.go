@@ -1,0 +1,100 @@
+package report
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/spillway-go/spillway/lab/report/chart"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+// A claim carries its rule and the published figure in words. For the little
+// axis they are read back, strictly: words that allow two readings draw
+// nothing, because a wrong band is worse than none.
+
+const figure = `(\d[\d,]*(?:\.\d+)?)`
+
+var (
+	within   = regexp.MustCompile(`within (?:±\s*)?` + figure + `\s*% of (?:[a-z' ]*?)` + figure)
+	spanned  = regexp.MustCompile(figure + `\s*(?:–|-|\bto\b|\.\.)\s*` + figure)
+	atLeast  = regexp.MustCompile(`(?:≥|>=|>|at least|above|more than|over)\s*` + figure)
+	atMost   = regexp.MustCompile(`(?:≤|<=|<|at most|below|less than|under)\s*` + figure)
+	anything = regexp.MustCompile(figure)
+)
+
+func parse(s string) float64 {
+	v, err := strconv.ParseFloat(strings.ReplaceAll(s, ",", ""), 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return v
+}
+
+// band reads the range in which the claim holds, or returns nil.
+func band(c results.Claim) *chart.Range {
+	rule := strings.ToLower(c.Rule)
+	readings := []chart.Range{}
+	rest := within.ReplaceAllStringFunc(rule, func(m string) string {
+		g := within.FindStringSubmatch(m)
+		share, v := parse(g[1])/100, parse(g[2])
+		readings = append(readings, chart.Range{Low: v * (1 - share), High: v * (1 + share)})
+		return ""
+	})
+	rest = spanned.ReplaceAllStringFunc(rest, func(m string) string {
+		g := spanned.FindStringSubmatch(m)
+		readings = append(readings, chart.Range{Low: parse(g[1]), High: parse(g[2])})
+		return ""
+	})
+	for _, g := range atLeast.FindAllStringSubmatch(rest, -1) {
+		readings = append(readings, chart.Range{Low: parse(g[1]), High: math.Inf(1)})
+	}
+	for _, g := range atMost.FindAllStringSubmatch(rest, -1) {
+		readings = append(readings, chart.Range{Low: math.Inf(-1), High: parse(g[1])})
+	}
+	if len(readings) != 1 || !(readings[0].Low <= readings[0].High) {
+		return nil
+	}
+	return &readings[0]
+}
+
+// published reads the published figure: a single number or span, or the only
+// one that stands before the claim's unit. Lists of figures are not guessed at.
+func published(c results.Claim) *chart.Range {
+	text := strings.ToLower(c.Published)
+	if c.Unit != "" {
+		unit := regexp.MustCompile(figure + `(?:\s*(?:–|-|to)\s*` + figure + `)?\s*` + regexp.QuoteMeta(strings.ToLower(c.Unit)) + `(?:[^a-z/]|$)`)
+		if all := unit.FindAllStringSubmatch(text, -1); len(all) == 1 {
+			before, _, _ := strings.Cut(text, all[0][0])
+			if listed.MatchString(before) {
+				return nil
+			}
+			r := chart.Range{Low: parse(all[0][1]), High: parse(all[0][1])}
+			if all[0][2] != "" {
+				r.High = parse(all[0][2])
+			}
+			return &r
+		}
+	}
+	if all := anything.FindAllString(text, -1); len(all) == 1 {
+		return &chart.Range{Low: parse(all[0]), High: parse(all[0])}
+	}
+	return nil
+}
+
+// listed matches a text that ends in the middle of a list of figures.
+var listed = regexp.MustCompile(figure + `\s*(?:vs|/|,|and|or)\s*$`)
+
+// noise is the zone of differences that the same contestant shows against
+// itself, around no difference; nil when the rule has no use for it.
+func noise(c results.Claim) *chart.Range {
+	if !(c.NoiseFloor > 0) {
+		return nil
+	}
+	centre := 0.0
+	if c.Unit == "x" {
+		centre = 1
+	}
+	return &chart.Range{Low: centre - c.NoiseFloor, High: centre + c.NoiseFloor}
+}

@@ -1,0 +1,257 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/lab/report/chart"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+// stat is one figure over the repeats of a contestant.
+type stat []float64
+
+func (s stat) median() float64 { return chart.Median(s) }
+
+// latency is the usual summary of a distribution, in nanoseconds, over repeats.
+type latency struct {
+	count                             uint64
+	min, mean, median, p95, p99, peak stat
+	merged                            histogram.Histogram // all repeats
+}
+
+func (l *latency) add(h *histogram.Histogram) {
+	if h == nil || h.Count() == 0 {
+		return
+	}
+	l.count += h.Count()
+	l.merged.Merge(h)
+	l.min = append(l.min, float64(h.Min()))
+	l.mean = append(l.mean, h.Mean())
+	l.median = append(l.median, float64(h.Quantile(.5)))
+	l.p95 = append(l.p95, float64(h.Quantile(.95)))
+	l.p99 = append(l.p99, float64(h.Quantile(.99)))
+	l.peak = append(l.peak, float64(h.Max()))
+}
+
+// cell is everything known of one contestant under one load in one set-up.
+// Twins of A/A pairs are not in it: they measure noise.
+type cell struct {
+	setup, load, pattern string
+	offered              stat
+	good, refused        stat // per second
+	errors, timeouts     stat
+	refusedShare         stat // of the offered, 0..1
+	ok, rejected         latency
+	allocs, bytes        stat // per offered request
+	goroutines, rss, gc  stat
+	reuse                stat // only where there is a pool
+	storeCalls           stat
+	killed, failed       []string
+	runs                 int // measured or killed
+}
+
+// total is what the published harnesses call throughput: whatever came back.
+func (c *cell) total() float64 {
+	return c.good.median() + c.refused.median() + c.errors.median() + c.timeouts.median()
+}
+
+func (c *cell) add(r *results.Run) {
+	if r.Failed != "" {
+		c.failed = append(c.failed, r.Failed)
+		return
+	}
+	c.runs++
+	if r.Killed != "" {
+		c.killed = append(c.killed, r.Killed)
+	}
+	c.offered = append(c.offered, float64(r.Offered))
+	c.good = append(c.good, r.Rate("ok"))
+	c.refused = append(c.refused, r.Rate("rejected"))
+	c.errors = append(c.errors, r.Rate("error"))
+	c.timeouts = append(c.timeouts, r.Rate("timeout"))
+	c.refusedShare = append(c.refusedShare, r.Share("rejected"))
+	c.ok.add(r.Of("ok").Latency)
+	c.rejected.add(r.Of("rejected").Latency)
+
+	p := r.Process
+	if r.Offered > 0 && p.Mallocs > 0 {
+		c.allocs = append(c.allocs, float64(p.Mallocs)/float64(r.Offered))
+		c.bytes = append(c.bytes, float64(p.AllocBytes)/float64(r.Offered))
+	}
+	if p.PeakGoroutines > 0 {
+		c.goroutines = append(c.goroutines, float64(p.PeakGoroutines))
+		c.gc = append(c.gc, p.GCShare)
+	}
+	if p.PeakRSS > 0 {
+		c.rss = append(c.rss, float64(p.PeakRSS))
+	}
+	if p.ReuseRate > 0 {
+		c.reuse = append(c.reuse, p.ReuseRate)
+	}
+	if p.PeakStoreCalls > 0 {
+		c.storeCalls = append(c.storeCalls, float64(p.PeakStoreCalls))
+	}
+}
+
+// loadGroup is the contestants under one load.
+type loadGroup struct {
+	load  string
+	cells []*cell
+}
+
+// setupGroup is the loads of one set-up.
+type setupGroup struct {
+	setup string
+	loads []*loadGroup
+}
+
+// summary is all runs in reading order.
+type summary struct {
+	setups   []*setupGroup
+	patterns []string // every contestant, in the order that fixes its colour
+	twins    int
+	failed   []*results.Run
+	killed   []*results.Run
+}
+
+// Names that people know come first, in the order of the ledger; the others
+// follow by name.
+var (
+	knownSetups   = []string{"published", "real"}
+	knownLoads    = []string{"low", "high", "sustained"}
+	knownPatterns = []string{"naive", "workerpool", "optimized", "limiter"}
+)
+
+func byRank(known []string) func(a, b string) int {
+	rank := func(s string) int {
+		if i := slices.Index(known, s); i >= 0 {
+			return i
+		}
+		return len(known)
+	}
+	return func(a, b string) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
+	}
+}
+
+func summarize(runs []results.Run) *summary {
+	s := &summary{}
+	cells := map[[3]string]*cell{}
+	for i := range runs {
+		r := &runs[i]
+		if r.Failed != "" {
+			s.failed = append(s.failed, r)
+		}
+		if r.Killed != "" {
+			s.killed = append(s.killed, r)
+		}
+		if !slices.Contains(s.patterns, r.Pattern) {
+			s.patterns = append(s.patterns, r.Pattern)
+		}
+		if r.Twin {
+			s.twins++
+			continue
+		}
+		key := [3]string{r.Setup, r.Load, r.Pattern}
+		if cells[key] == nil {
+			cells[key] = &cell{setup: r.Setup, load: r.Load, pattern: r.Pattern}
+		}
+		cells[key].add(r)
+	}
+	slices.SortFunc(s.patterns, byRank(knownPatterns))
+
+	all := make([]*cell, 0, len(cells))
+	for _, c := range cells {
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b *cell) int {
+		return cmp.Or(byRank(knownSetups)(a.setup, b.setup), byRank(knownLoads)(a.load, b.load), byRank(knownPatterns)(a.pattern, b.pattern))
+	})
+	for _, c := range all {
+		if n := len(s.setups); n == 0 || s.setups[n-1].setup != c.setup {
+			s.setups = append(s.setups, &setupGroup{setup: c.setup})
+		}
+		g := s.setups[len(s.setups)-1]
+		if n := len(g.loads); n == 0 || g.loads[n-1].load != c.load {
+			g.loads = append(g.loads, &loadGroup{load: c.load})
+		}
+		l := g.loads[len(g.loads)-1]
+		l.cells = append(l.cells, c)
+	}
+	return s
+}
+
+// find returns a contestant's cell, or nil.
+func (s *summary) find(setup, load, pattern string) *cell {
+	for _, g := range s.setups {
+		for _, l := range g.loads {
+			for _, c := range l.cells {
+				if c.setup == setup && c.load == load && c.pattern == pattern {
+					return c
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// shape is the number that fixes a contestant's colour and marker.
+func (s *summary) shape(pattern string) int { return max(slices.Index(s.patterns, pattern), 0) }
+
+// setupName turns a run's set-up into the words of the claims.
+func setupName(setup string) string {
+	switch setup {
+	case "published":
+		return "as published"
+	case "real":
+		return "for real"
+	}
+	return setup
+}
+
+// verdicts in the order of good news, and how often each was given.
+var verdictOrder = []results.Verdict{results.Holds, results.Fails, results.Inconclusive, results.NeedsHardware}
+
+type tally struct {
+	Verdict results.Verdict
+	N       int
+}
+
+func tallyOf(claims []results.Claim) []tally {
+	var out []tally
+	for _, v := range verdictOrder {
+		n := 0
+		for _, c := range claims {
+			if c.Verdict == v {
+				n++
+			}
+		}
+		if n > 0 {
+			out = append(out, tally{v, n})
+		}
+	}
+	return out
+}
+
+// words counts in the reader's grammar: "7 claims hold".
+func (t tally) words() string {
+	one := t.N == 1
+	switch t.Verdict {
+	case results.Holds:
+		return pick(one, "holds", "hold")
+	case results.Fails:
+		return pick(one, "fails", "fail")
+	case results.NeedsHardware:
+		return pick(one, "needs other hardware", "need other hardware")
+	}
+	return string(t.Verdict)
+}
+
+func pick(cond bool, a, b string) string {
+	if cond {
+		return a
+	}
+	return b
+}
