@@ -198,7 +198,7 @@ var H9Uncleared = Claim{
 	Published: "a rule, no figure",
 	HoldsIf:   "uncleared reuse shows foreign data at least once",
 	Question: judge.Question{
-		Subject: "the count of responses with another patient's data, uncleared,", Figure: judge.Peak, Rule: judge.Above(0),
+		Subject: "the count of responses with another patient's data, when reused uncleared,", Figure: judge.Peak, Rule: judge.Above(0),
 	},
 	Source: sourceH,
 }
@@ -211,7 +211,7 @@ var H9Cleared = Claim{
 	Published: "a rule, no figure",
 	HoldsIf:   "cleared and correctly owned reuse never shows foreign data",
 	Question: judge.Question{
-		Subject: "the count of responses with another patient's data, cleared and correctly owned,", Figure: judge.Peak, Rule: judge.AtMost(0),
+		Subject: "the count of responses with another patient's data, when cleared and correctly owned,", Figure: judge.Peak, Rule: judge.AtMost(0),
 	},
 	Source: sourceH,
 	Note:   "Clearing alone does not suffice: the published code gives the object back before the receiver has encoded it.",

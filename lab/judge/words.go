@@ -33,7 +33,6 @@ func (q Question) relation(ans Answer) string {
 	if q.Rule.usesNoise() {
 		return q.noiseRelation(ans)
 	}
-	over := q.Rule.side(ans.Measured) > 0
 	switch ans.Verdict {
 	case results.Holds:
 		if q.Rule.kind == between {
@@ -41,13 +40,7 @@ func (q Question) relation(ans Answer) string {
 		}
 		return q.bounds()
 	case results.Fails:
-		switch {
-		case q.Rule.kind != between:
-			return "not " + q.bounds()
-		case over:
-			return "above " + q.bounds()
-		}
-		return "below " + q.bounds()
+		return q.missed(ans.Measured)
 	}
 	return "which is partly inside and partly outside " + q.bounds() + advice(ans)
 }
@@ -84,24 +77,50 @@ func (q Question) unusable() string {
 	return fmt.Sprintf("%s has a repeat without a usable value.", q.Subject)
 }
 
+// missed is how x lies outside the rule's range, in words.
+func (q Question) missed(x float64) string {
+	switch q.Rule.kind {
+	case atLeast:
+		return "less than " + q.bound(q.Rule.low)
+	case atMost:
+		return "more than " + q.bound(q.Rule.top)
+	case between:
+		if q.Rule.side(x) > 0 {
+			return "above " + q.bounds()
+		}
+		return "below " + q.bounds()
+	}
+	return "not " + q.bounds()
+}
+
 // bounds is the rule's range in words.
 func (q Question) bounds() string {
 	switch q.Rule.kind {
 	case between:
-		return span(q.Rule.low, q.Rule.top) + q.unit()
+		return trimmed(q.Rule.low) + "–" + q.bound(q.Rule.top)
 	case atLeast:
-		return "at least " + q.value(q.Rule.low)
+		return "at least " + q.bound(q.Rule.low)
 	case atMost:
-		return "at most " + q.value(q.Rule.top)
+		return "at most " + q.bound(q.Rule.top)
 	case above:
-		return "above " + q.value(q.Rule.low)
+		return "above " + q.bound(q.Rule.low)
 	case below:
-		return "below " + q.value(q.Rule.top)
+		return "below " + q.bound(q.Rule.top)
 	}
 	return "a rule that is not set"
 }
 
 func (q Question) value(x float64) string { return number(x) + q.unit() }
+
+// bound is a value that somebody chose: 1.1, where value says 1.10.
+func (q Question) bound(x float64) string { return trimmed(x) + q.unit() }
+
+func trimmed(x float64) string {
+	if s := number(x); strings.Contains(s, ".") {
+		return strings.TrimRight(strings.TrimRight(s, "0"), ".")
+	}
+	return number(x)
+}
 
 func (q Question) unit() string {
 	if q.Unit == "x" || q.Unit == "" {
@@ -113,7 +132,7 @@ func (q Question) unit() string {
 // floor is the noise floor in words: of a ratio, in per cent.
 func (q Question) floor(x float64) string {
 	if q.Figure == Ratio {
-		return number(100*x) + " %"
+		return trimmed(100*x) + " %"
 	}
 	return q.value(x)
 }
@@ -133,9 +152,7 @@ func number(x float64) string {
 	switch {
 	case abs >= 1000:
 		return thousands(x)
-	case x == math.Trunc(x):
-		return strconv.FormatFloat(x, 'f', 0, 64)
-	case abs >= 100:
+	case abs >= 100, x == math.Trunc(x):
 		return strconv.FormatFloat(x, 'f', 0, 64)
 	case abs >= 10:
 		return strconv.FormatFloat(x, 'f', 1, 64)
