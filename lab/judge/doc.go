@@ -26,12 +26,12 @@
 //	t(n−1, 0.975) / 1.96 · √(n/(n−1))
 //
 // which turns a normal bootstrap distribution into exactly Student's interval,
-// keeps the lopsidedness that the repeats show, and tends to 1 as n grows. The
-// tests measure how often it contains the truth: 94 to 96 % for normal and for
-// heavy-tailed noise at 3 to 10 repeats, where the plain percentile interval
-// has 75 to 90 %; about 90 % for strongly skewed (exponential) values, of which
-// so few repeats tell nobody more. Fewer than three repeats give no interval
-// and no verdict.
+// keeps the lopsidedness that the repeats show, and tends to 1 as n grows. Over
+// 4,000 experiments each, with 3 to 10 repeats, it contains the truth in 94 to
+// 96 % for normal and for heavy-tailed noise, where the plain percentile
+// interval has 75 to 90 %, and in about 90 % for strongly skewed (exponential)
+// values, of which so few repeats tell nobody more. Fewer than three repeats
+// give no interval and no verdict.
 //
 // # The noise floor
 //
