@@ -85,6 +85,9 @@ func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 		request.Host = host
 		header.Del("Host")
 	}
+	if password, ok := u.User.Password(); ok && header.Get("Authorization") == "" {
+		request.SetBasicAuth(u.User.Username(), password)
+	}
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	idle := cfg.MaxConns
@@ -110,8 +113,8 @@ func (h *HTTP) Do(ctx context.Context, n uint64) Outcome {
 	}
 	outcome, err := h.do(ctx, n)
 	if err != nil {
-		if outcome = FromError(err); outcome == Error {
-			h.firstError.CompareAndSwap(nil, &err)
+		if outcome = FromError(err); outcome == Error && ctx.Err() == nil {
+			h.remember(err)
 		}
 	}
 	return outcome
@@ -179,6 +182,9 @@ func (h *HTTP) check(n uint64, status int, r io.Reader) error {
 type checkError struct{ err error }
 
 func (e checkError) Error() string { return "check: " + e.err.Error() }
+
+// remember keeps the first error. Apart from Do, so that only errors pay for it.
+func (h *HTTP) remember(err error) { h.firstError.CompareAndSwap(nil, &err) }
 
 // FirstError returns the first error behind an Error outcome, or nil: an
 // outcome tells that something is wrong, this tells what.

@@ -34,7 +34,9 @@ func (r *run) openLoop() {
 			if at > now { // whatever is due by now is sent without looking at the clock again
 				var ok bool
 				if now, ok = p.wait(at); !ok {
-					r.stopped.Store(r.stopped.Load() || more)
+					if more {
+						r.stopped.Store(true)
+					}
 					return
 				}
 			}

@@ -22,7 +22,13 @@ func preciseSleep() func(time.Duration) {
 	runtime.LockOSThread()
 	const setTimerSlack = 29 // PR_SET_TIMERSLACK: the kernel may delay this thread's timers by so many nanoseconds
 	syscall.RawSyscall(syscall.SYS_PRCTL, setTimerSlack, 1, 0)
-	return nanosleep
+	if runtime.GOMAXPROCS(0) > 1 {
+		return nanosleep
+	}
+	return func(d time.Duration) {
+		runtime.Gosched() // the sleep would keep the only processor from the requests just started
+		nanosleep(d)
+	}
 }
 
 func nanosleep(d time.Duration) {

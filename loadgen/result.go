@@ -10,9 +10,9 @@ import (
 // Result is what one Run measured. Every request that was sent is in exactly
 // one outcome or was Aborted: Offered is the sum of them all.
 type Result struct {
-	Offered  uint64 // requests sent
-	Aborted  uint64 // of these: cut off by the end of ctx
-	Elapsed  time.Duration
+	Offered  uint64                  // requests sent
+	Aborted  uint64                  // of these: cut off by the end of ctx
+	Elapsed  time.Duration           // until the last answer, and not less than the schedule of an open loop
 	Outcomes [outcomes]OutcomeResult // by Outcome
 
 	// Lag is how long after its intended start each request was really sent, in
@@ -64,7 +64,7 @@ func (r *Result) Rate(o Outcome) float64 {
 	return float64(r.Outcomes[o].Count) / r.Elapsed.Seconds()
 }
 
-// Share returns the share of o in all outcomes, from 0 to 1.
+// Share returns the share of o in all outcomes, from 0 to 1; 0 without any.
 func (r *Result) Share(o Outcome) float64 {
 	if r.Offered == r.Aborted {
 		return 0

@@ -123,27 +123,3 @@ func (r *run) send(rec *recorder, n uint64, intended time.Duration) {
 	}
 	rec.record(record{intended, sent, end, outcome})
 }
-
-// closedLoop starts the clients. Client c of k sends requests c, c+k, c+2k, …:
-// that shares the requests out evenly, the remainder to the first clients.
-func (r *run) closedLoop() {
-	c := r.cfg.Closed
-	for first := range uint64(c.Clients) {
-		if c.Requests > 0 && first >= c.Requests {
-			break
-		}
-		rec := r.newRecorder()
-		r.spawn(func() {
-			for n := first; c.Requests == 0 || n < c.Requests; n += uint64(c.Clients) {
-				if c.Duration > 0 && r.now() >= c.Duration {
-					return
-				}
-				if r.sending.Err() != nil {
-					r.stopped.Store(true)
-					return
-				}
-				r.send(rec, n, -1)
-			}
-		})
-	}
-}

@@ -3,7 +3,6 @@ package loadgen
 import (
 	"fmt"
 	"iter"
-	"math"
 	"math/rand/v2"
 	"time"
 )
@@ -58,8 +57,8 @@ type constant struct {
 }
 
 func (c constant) check() error {
-	if !(c.rate > 0) || math.IsInf(c.rate, 0) {
-		return fmt.Errorf("loadgen: a rate of %v: want requests per second, more than 0", c.rate)
+	if !(c.rate > 0 && c.rate <= 1e9) {
+		return fmt.Errorf("loadgen: a rate of %v: want requests per second, more than 0 and at most 1e9", c.rate)
 	}
 	if c.length <= 0 {
 		return fmt.Errorf("loadgen: a schedule of %v: want more than 0", c.length)

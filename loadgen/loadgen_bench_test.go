@@ -1,0 +1,56 @@
+package loadgen
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// benchmark runs cfg, which sends n requests, and reports per request.
+func benchmark(b *testing.B, n uint64, cfg Config) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var runs float64
+	for b.Loop() {
+		if _, err := Run(b.Context(), cfg); err != nil {
+			b.Fatal(err)
+		}
+		runs++
+	}
+	runtime.ReadMemStats(&after)
+	requests := runs * float64(n)
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/requests, "ns/request")
+	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/requests, "allocs/request")
+	b.ReportMetric(0, "ns/op") // a run: says nothing
+}
+
+var atOnce = TargetFunc(func(context.Context, uint64) Outcome { return OK })
+
+func BenchmarkClosedFunc(b *testing.B) {
+	benchmark(b, 100_000, Config{Target: atOnce, Closed: &Closed{Clients: 2, Requests: 100_000}})
+}
+
+func BenchmarkClosedFuncWithTimeout(b *testing.B) {
+	benchmark(b, 100_000, Config{Target: atOnce, Timeout: time.Minute, Closed: &Closed{Clients: 2, Requests: 100_000}})
+}
+
+// All requests are due at once: the pace is what the generator can do.
+func BenchmarkOpenFunc(b *testing.B) {
+	benchmark(b, 100_000, Config{Target: atOnce, Open: Constant(1e9, 100*time.Microsecond), MaxInFlight: 64})
+}
+
+// The figures include the server, which shares the process.
+func BenchmarkClosedHTTP(b *testing.B) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
+	defer s.Close()
+	h, err := NewHTTP(HTTPConfig{URL: s.URL})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer h.Close()
+	benchmark(b, 2_000, Config{Target: h, Closed: &Closed{Clients: 64, Requests: 2_000}})
+}
