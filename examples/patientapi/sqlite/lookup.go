@@ -1,0 +1,186 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spillway-go/spillway/examples/patientapi"
+)
+
+// A lookup is one statement. Each list comes as one text, its fields and rows
+// set apart by control characters: splitting that copies nothing, where JSON
+// arrays measured 80 % more allocations and 15 % more time.
+const (
+	fieldEnd = "\x1f"
+	rowEnd   = "\x1e"
+)
+
+func list(fields, table string) string {
+	return `(SELECT group_concat(` + strings.ReplaceAll(fields, ",", `||char(31)||`) + `, char(30))
+		FROM (SELECT * FROM ` + table + ` WHERE patient = p.id ORDER BY seq))`
+}
+
+var (
+	selectPatient = `SELECT p.id, p.given, p.family, p.birth_date, p.gender, p.blood_type, p.phone, p.street, p.city, p.postcode,
+		c.id, c.given, c.family, c.specialty, c.email, o.name, i.name, p.policy,
+		` + list("system,value", "identifiers") + `,
+		` + list("code,text,since", "diagnoses") + `,
+		` + list("name,dose,since", "medications") + `,
+		` + list("substance,reaction,severity", "allergies") + `,
+		` + list("date,reason,clinician", "visits")
+	joined = `
+		JOIN clinicians c ON c.id = p.physician
+		JOIN organisations o ON o.id = c.organisation
+		JOIN insurers i ON i.id = p.insurer`
+
+	selectOne  = selectPatient + ` FROM patients p` + joined + ` WHERE p.id = ?`
+	selectMany = selectPatient + ` FROM json_each(?) asked CROSS JOIN patients p ON p.id = asked.value` + joined + ` ORDER BY asked.key`
+)
+
+// Patient implements patientapi.Store.
+func (s *Store) Patient(ctx context.Context, id string, dst *patientapi.Patient) error {
+	dst.Clear()
+	n, err := patientapi.ParseID(id)
+	if err != nil {
+		return err
+	}
+	s.ongoing.Enter()
+	defer s.ongoing.Leave()
+	rows, err := s.one.QueryContext(ctx, n)
+	if err != nil {
+		return failed(ctx, err)
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		if err := rows.Err(); err != nil {
+			return failed(ctx, err)
+		}
+		return patientapi.ErrNotFound
+	}
+	if _, err := scan(rows, dst); err != nil {
+		dst.Clear()
+		return failed(ctx, err)
+	}
+	return nil
+}
+
+// Patients implements patientapi.Store.
+func (s *Store) Patients(ctx context.Context, ids []string, dst *patientapi.Batch) error {
+	dst.Clear()
+	numbers := make([]int, len(ids))
+	asked := []byte{'['}
+	for i, id := range ids {
+		n, err := patientapi.ParseID(id)
+		if err != nil {
+			return err
+		}
+		numbers[i] = n
+		if i > 0 {
+			asked = append(asked, ',')
+		}
+		asked = strconv.AppendInt(asked, int64(n), 10)
+	}
+	asked = append(asked, ']')
+
+	s.ongoing.Enter()
+	defer s.ongoing.Leave()
+	rows, err := s.many.QueryContext(ctx, string(asked))
+	if err != nil {
+		return failed(ctx, err)
+	}
+	defer rows.Close()
+	next := 0 // of ids, not yet answered; rows come in the same order
+	for rows.Next() {
+		n, err := scan(rows, dst.Next())
+		if err != nil {
+			dst.Clear()
+			return failed(ctx, err)
+		}
+		for ; numbers[next] != n; next++ {
+			dst.Missing = append(dst.Missing, ids[next])
+		}
+		next++
+	}
+	if err := rows.Err(); err != nil {
+		dst.Clear()
+		return failed(ctx, err)
+	}
+	dst.Missing = append(dst.Missing, ids[next:]...)
+	return nil
+}
+
+// failed makes the error of a query: the context's, if that is why.
+func failed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", patientapi.ErrUnavailable, err)
+}
+
+// scan reads the row into p, which is clear, and returns the patient's number.
+func scan(rows *sql.Rows, p *patientapi.Patient) (n int, err error) {
+	var clinician int
+	var identifiers, diagnoses, medications, allergies, visits sql.NullString
+	ph := &p.Physician
+	err = rows.Scan(&n, &p.Name.Given, &p.Name.Family, &p.BirthDate, &p.Gender, &p.BloodType, &p.Phone,
+		&p.Address.Street, &p.Address.City, &p.Address.Postcode,
+		&clinician, &ph.Name.Given, &ph.Name.Family, &ph.Specialty, &ph.Email, &ph.Organisation,
+		&p.Insurance.Insurer, &p.Insurance.Policy,
+		&identifiers, &diagnoses, &medications, &allergies, &visits)
+	if err != nil {
+		return 0, err
+	}
+	p.ID = patientapi.FormatID(n)
+	ph.ID = patientapi.ClinicianID(clinician)
+	for r := range rowsOf(identifiers) {
+		p.Identifiers = append(p.Identifiers, patientapi.Identifier{System: r.field(), Value: r.rest})
+	}
+	for r := range rowsOf(diagnoses) {
+		p.Diagnoses = append(p.Diagnoses, patientapi.Diagnosis{Code: r.field(), Text: r.field(), Since: r.rest})
+	}
+	for r := range rowsOf(medications) {
+		p.Medications = append(p.Medications, patientapi.Medication{Name: r.field(), Dose: r.field(), Since: r.rest})
+	}
+	for r := range rowsOf(allergies) {
+		p.Allergies = append(p.Allergies, patientapi.Allergy{Substance: r.field(), Reaction: r.field(), Severity: r.rest})
+	}
+	for r := range rowsOf(visits) {
+		v := patientapi.Visit{Date: r.field(), Reason: r.field()}
+		by, err := strconv.Atoi(r.rest)
+		if err != nil {
+			return 0, fmt.Errorf("visit of %s: %w", p.ID, err)
+		}
+		v.Clinician = patientapi.ClinicianID(by)
+		p.Visits = append(p.Visits, v)
+	}
+	return n, nil
+}
+
+// row is one row of a list, read from the left.
+type row struct{ rest string }
+
+func (r *row) field() string {
+	field, rest, _ := strings.Cut(r.rest, fieldEnd)
+	r.rest = rest
+	return field
+}
+
+func rowsOf(text sql.NullString) func(yield func(*row) bool) {
+	return func(yield func(*row) bool) {
+		rest, more := text.String, text.Valid
+		for more {
+			var r row
+			r.rest, rest, more = strings.Cut(rest, rowEnd)
+			if !yield(&r) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spillway-go/spillway/examples/patientapi"
+)
+
+// DefaultPath returns where a set is kept unless said otherwise: a file of its
+// own in the user's cache folder.
+func DefaultPath(set Set) (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("sqlite: no cache folder for the database (%w): name a file instead", err)
+	}
+	name := fmt.Sprintf("patients-v%d-%d-%d.db", patientapi.GeneratorVersion, set.Patients, set.Seed)
+	return filepath.Join(dir, "spillway", name), nil
+}
+
+// OpenSet opens the file at path, which holds that set of people. A file that
+// does not exist is made first, under another name, so that path is never seen
+// half-written, however the making ends; two processes may make it at once. A
+// file that holds another set is an error and is left alone.
+//
+// It calls progress, if that is not nil, with the number of patients written.
+func OpenSet(ctx context.Context, path string, set Set, opts Options, progress func(done int)) (*Store, error) {
+	if err := set.check(); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := build(ctx, path, set, progress); err != nil {
+			return nil, err
+		}
+	}
+	s, err := Open(ctx, path, opts)
+	if err != nil {
+		return nil, err
+	}
+	have, version, err := s.Holds(ctx)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("sqlite: %s: %w", path, err)
+	case have == (Set{}):
+		err = fmt.Errorf("sqlite: %s holds no patients: remove it, or name a file that does not exist yet", path)
+	case version != patientapi.GeneratorVersion:
+		err = fmt.Errorf("sqlite: %s was made by generator version %d, this one is %d: remove it, or name another file", path, version, patientapi.GeneratorVersion)
+	case have != set:
+		err = fmt.Errorf("sqlite: %s holds %d patients of seed %d, not %d of seed %d: ask for those, or name another file",
+			path, have.Patients, have.Seed, set.Patients, set.Seed)
+	default:
+		return s, nil
+	}
+	s.Close()
+	return nil, err
+}
+
+// build makes the file at path, or leaves the one that another process made
+// meanwhile.
+func build(ctx context.Context, path string, set Set, progress func(int)) (err error) {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("sqlite: cannot make the database folder: %w", err)
+	}
+	// A folder of its own also takes the files that SQLite puts beside.
+	tmp, err := os.MkdirTemp(dir, ".building-")
+	if err != nil {
+		return fmt.Errorf("sqlite: cannot write into the database folder: %w", err)
+	}
+	defer os.RemoveAll(tmp)
+	draft := filepath.Join(tmp, filepath.Base(path))
+	if err := write(ctx, draft, set, progress); err != nil {
+		return fmt.Errorf("sqlite: making %s: %w", path, err)
+	}
+	// A link, unlike a rename, never replaces a file that somebody has open.
+	err = os.Link(draft, path)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil { // a file system without links
+		err = os.Rename(draft, path)
+	}
+	return err
+}
+
+func write(ctx context.Context, path string, set Set, progress func(int)) error {
+	s, err := Open(ctx, path, Options{build: true})
+	if err != nil {
+		return err
+	}
+	err = s.Seed(ctx, set, progress)
+	if err == nil {
+		_, err = s.writer.ExecContext(ctx, `PRAGMA journal_mode = WAL`)
+	}
+	if err := errors.Join(err, s.Close()); err != nil {
+		return err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync() // written without a journal: let it reach the disk before it gets its name
+}
