@@ -1,0 +1,101 @@
+package patterns
+
+import (
+	"context"
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/metricsprom"
+	"github.com/spillway-go/spillway/workerpool"
+)
+
+// none is how the library's configurations write 0: their 0 is a default.
+func none(n int) int {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+// pooled runs work on the workers of a pool.
+type pooled struct{ pool *workerpool.Pool }
+
+func newPooled(name string, cfg Config) (*pooled, error) {
+	wait := cfg.QueueWait
+	if wait == 0 {
+		wait = -1 // at once
+	}
+	pool, err := workerpool.New(workerpool.Config{
+		Name: name, MaxWorkers: cfg.Workers, QueueSize: none(cfg.QueueSize), MaxWait: wait,
+		OnDone: func(res workerpool.Result) {
+			if p, ok := errors.AsType[*spillway.PanicError](res.Err); ok {
+				logPanic(cfg.Logger, p.Value, p.Stack)
+			}
+		},
+	})
+	return &pooled{pool}, err
+}
+
+func (p *pooled) do(ctx context.Context, fn work) (*Response, error) {
+	return workerpool.Do(ctx, p.pool, fn)
+}
+
+func (p *pooled) drain(ctx context.Context) error { return p.pool.Drain(ctx) }
+
+func (p *pooled) stats(s *Stats) {
+	st := p.pool.Stats()
+	s.Offered, s.Admitted, s.Completed = st.Submitted, st.Started, st.Completed
+	s.Rejected, s.Cancelled = st.Rejected+st.Dropped, st.Cancelled
+	s.InFlight, s.Queued = st.Running, st.Queued+st.Blocked
+	s.QueueWait, s.Service = st.QueueWait, st.RunTime
+	reasons(s, st.RejectedBy)
+	if st.Dropped > 0 {
+		s.Reasons["dropped"] = st.Dropped
+	}
+}
+
+func (p *pooled) collector() prometheus.Collector { return metricsprom.NewPool(p.pool) }
+
+// limited runs work on the caller's goroutine, once a limiter has admitted it.
+type limited struct{ lim *limiter.Limiter }
+
+func newLimited(cfg Config) (*limited, error) {
+	lim, err := limiter.New(limiter.Config{
+		Name: Limiter, Law: limit.NewFixed(cfg.Workers), QueueSize: none(cfg.QueueSize),
+	})
+	return &limited{lim}, err
+}
+
+func (l *limited) do(ctx context.Context, fn work) (*Response, error) {
+	permit, err := l.lim.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer permit.Release()
+	resp, err := fn(ctx)
+	permit.Done(err)
+	return resp, err
+}
+
+func (l *limited) drain(ctx context.Context) error { return l.lim.Drain(ctx) }
+
+func (l *limited) stats(s *Stats) {
+	st := l.lim.Stats()
+	s.Offered, s.Admitted, s.Completed = st.Offered, st.Admitted, st.Completed
+	s.Rejected, s.Cancelled = st.Rejected, st.Cancelled
+	s.InFlight, s.Queued = st.InFlight, st.Queued
+	s.QueueWait, s.Service = st.QueueWait, st.Service
+	reasons(s, st.RejectedBy)
+}
+
+func (l *limited) collector() prometheus.Collector { return metricsprom.NewLimiter(l.lim) }
+
+func reasons(s *Stats, by map[spillway.Reason]uint64) {
+	for reason, n := range by {
+		s.Reasons[reason.String()] = n
+	}
+}
