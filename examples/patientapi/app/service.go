@@ -1,0 +1,125 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
+	"github.com/spillway-go/spillway/examples/patientapi/patterns"
+	"github.com/spillway-go/spillway/examples/patientapi/probe"
+	"github.com/spillway-go/spillway/examples/patientapi/simulated"
+	"github.com/spillway-go/spillway/examples/patientapi/sqlite"
+)
+
+// service is one run, from ready to drained.
+type service struct {
+	cmd    *Command
+	base   patientapi.Store
+	store  *simulated.Injected
+	runner *patterns.Runner
+	api    *httpapi.API
+	logger *slog.Logger
+}
+
+func (s *service) run(ctx context.Context, listener net.Listener, stdout io.Writer) error {
+	srv := &http.Server{
+		Handler:           s.api,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelWarn),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(listener) }()
+
+	s.api.SetReady(true)
+	usage := probe.Start()
+	s.announce(stdout, listener.Addr().String())
+
+	var err error
+	select {
+	case <-ctx.Done():
+		err = s.shutdown(srv)
+		<-failed
+	case err = <-failed:
+		_ = s.runner.Drain(context.Background()) // nothing is served: it is empty soon
+	}
+	report := s.report(usage.Stop())
+	if err != nil {
+		report.Abandoned = err.Error()
+	}
+	s.tell(stdout, report)
+	return err
+}
+
+// shutdown stops in the order in which clients notice least: not ready, serve
+// on a while, no new requests, finish those under way.
+func (s *service) shutdown(srv *http.Server) error {
+	s.api.SetReady(false)
+	ctx, cancel := context.WithTimeout(context.Background(), s.cmd.DrainDelay+s.cmd.ShutdownTimeout)
+	defer cancel()
+	if s.cmd.DrainDelay > 0 {
+		time.Sleep(s.cmd.DrainDelay)
+	}
+	err := srv.Shutdown(ctx)
+	if err != nil {
+		err = errors.New("connections were still busy")
+	}
+	if drained := s.runner.Drain(ctx); drained != nil {
+		err = drained
+	}
+	_ = srv.Close() // what is left is cut off; nothing, usually
+	if err != nil {
+		return fmt.Errorf("shutdown ran out of time (%v): %w; give it more with --shutdown-timeout", s.cmd.ShutdownTimeout, err)
+	}
+	return nil
+}
+
+func (s *service) announce(stdout io.Writer, addr string) {
+	if s.cmd.JSON {
+		_ = json.NewEncoder(stdout).Encode(Ready{Ready: true, Addr: addr, PID: os.Getpid()})
+		return
+	}
+	fmt.Fprintf(stdout, "patient API on http://%s/ (pattern %s, store %s, %d patients); Ctrl-C stops it\n",
+		addr, s.cmd.Pattern, s.cmd.Store, s.cmd.Patients)
+}
+
+func (s *service) report(usage probe.Usage) *Report {
+	r := &Report{
+		Pattern: s.cmd.Pattern, Store: s.cmd.Store, Requests: s.api.Outcomes(), Runner: s.runner.Stats(), Process: usage,
+		StoreCalls: s.store.Calls(), StoreFailures: s.store.Failures(),
+		StoreMeanLatency: s.store.MeanLatency().Seconds(), PeakStoreCalls: s.store.PeakCalls(),
+	}
+	if db, ok := s.base.(*sqlite.Store); ok {
+		c := db.Connections()
+		r.Connections = &c
+	}
+	return r
+}
+
+func (s *service) tell(stdout io.Writer, r *Report) {
+	if s.cmd.JSON {
+		_ = json.NewEncoder(stdout).Encode(r)
+		return
+	}
+	q, u := r.Requests, r.Process
+	fmt.Fprintf(stdout, "served %d ok, %d refused, %d errors, %d timeouts, %d bad input, %d left early\n",
+		q.OK, q.Rejected, q.Error, q.Timeout, q.BadInput, q.Abandoned)
+	fmt.Fprintf(stdout, "at most %d lookups at one time, %d goroutines, %d MiB; %.1f s of processor time\n",
+		r.Runner.Peak, u.PeakGoroutines, u.PeakRSS>>20, u.CPUSeconds)
+	if r.Runner.ReuseRate >= 0 {
+		fmt.Fprintf(stdout, "%.1f %% of responses were reused\n", 100*r.Runner.ReuseRate)
+	}
+	if r.Abandoned != "" {
+		fmt.Fprintln(stdout, r.Abandoned)
+	}
+}

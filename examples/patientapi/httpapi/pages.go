@@ -1,0 +1,74 @@
+package httpapi
+
+import (
+	"context"
+	_ "embed"
+	"html/template"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spillway-go/spillway/examples/patientapi/patterns"
+)
+
+func (a *API) readyz(w http.ResponseWriter, _ *http.Request) {
+	if !a.ready.Load() {
+		text(w, http.StatusServiceUnavailable, "starting or draining\n")
+		return
+	}
+	text(w, http.StatusOK, "ready\n")
+}
+
+type health struct {
+	Status  string         `json:"status"` // ok, draining or failing
+	Pattern patterns.Stats `json:"pattern"`
+	Store   string         `json:"store"` // ok, or what is wrong
+	Build   build          `json:"build"`
+}
+
+type build struct {
+	Go       string `json:"go"`
+	Version  string `json:"version,omitempty"`
+	Revision string `json:"revision,omitempty"`
+}
+
+// health answers 200 while the store answers, and 503 otherwise.
+func (a *API) health(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
+	defer cancel()
+	h := health{Status: "ok", Pattern: a.cfg.Runner.Stats(), Store: "ok", Build: buildInfo()}
+	h.Pattern.QueueWait, h.Pattern.Service = nil, nil // /metrics has them
+	status := http.StatusOK
+	if err := a.cfg.Store.Ping(ctx); err != nil {
+		h.Status, h.Store, status = "failing", err.Error(), http.StatusServiceUnavailable
+	} else if !a.ready.Load() {
+		h.Status = "draining"
+	}
+	_ = writeJSON(w, status, h)
+}
+
+func buildInfo() build {
+	b := build{Go: runtime.Version()}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		b.Version = info.Main.Version
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				b.Revision = s.Value
+			}
+		}
+	}
+	return b
+}
+
+//go:embed index.html
+var indexSource string
+
+var indexPage = template.Must(template.New("index").Parse(indexSource))
+
+func (a *API) index(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+	_ = indexPage.Execute(w, map[string]any{
+		"Pattern": a.pattern, "Patterns": patterns.Names(), "Host": r.Host, "MaxBatch": MaxBatch,
+	})
+}
