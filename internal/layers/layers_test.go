@@ -23,10 +23,13 @@ var house = [][]string{
 	{"limiter"},
 	{"workerpool"},
 	{"metricsprom"},
-	{"examples/patientapi", "examples/patientapi/internal/gauge", "lab/results", "lab/report/chart"},
-	{"examples/patientapi/simulated", "examples/patientapi/sqlite", "lab/contestant", "lab/judge"},
-	{"lab/claims", "lab/report"},
-	{"lab/experiment"},
+	{"examples/patientapi/internal/gauge", "examples/patientapi/probe", "lab/contestant", "lab/report/chart", "lab/results"},
+	{"examples/patientapi", "lab/judge"},
+	{"examples/patientapi/patterns", "examples/patientapi/simulated", "examples/patientapi/sqlite", "lab/claims"},
+	{"examples/patientapi/httpapi", "lab/patterns/specimen", "lab/report"},
+	{"examples/patientapi/app", "lab/experiment"},
+	{"examples/patientapi/cmd/patientapi", "lab/patterns"},
+	{"lab/cmd/spillway"},
 }
 
 // adapters are modules around one third-party thing, with what that may be.
