@@ -29,8 +29,8 @@ type Experiment interface {
 // Plan is what one session runs: every cell once in each repeat, then every
 // demonstration once.
 type Plan struct {
-	Scaled  string // how it differs from the published sizes; empty at full size
-	Prepare func(ctx context.Context) (cleanup func(), err error)
+	Scaled  string                          // how it differs from the published sizes; empty at full size
+	Prepare func(ctx context.Context) error // before anything is measured; may be nil
 	Cells   []Cell
 	Demos   []Demo
 }

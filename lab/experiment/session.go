@@ -87,14 +87,10 @@ func (r *running) expected() time.Duration {
 func (r *running) everything(ctx context.Context) error {
 	if r.plan.Prepare != nil {
 		r.Progress.begin("preparing", 0)
-		cleanup, err := r.plan.Prepare(ctx)
-		if err != nil && ctx.Err() == nil {
+		if err := r.plan.Prepare(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
-		if err == nil {
-			defer cleanup()
-			r.Progress.end("")
-		}
+		r.Progress.end("")
 	}
 	for repeat := range r.Repeats {
 		if err := r.repeat(ctx, repeat); err != nil {

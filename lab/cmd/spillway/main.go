@@ -1,0 +1,142 @@
+// Command spillway is the laboratory and the tools around it.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/patterns"
+	"github.com/spillway-go/spillway/lab/report"
+)
+
+func main() {
+	if code, ok := contestant.Main(patterns.Roles()); ok {
+		os.Exit(code)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+type commandLine struct {
+	Lab     labCmd     `cmd:"" help:"Re-measure published claims and say which of them hold."`
+	Load    loadCmd    `cmd:"" help:"Send load to a URL; outcomes apart, latency from the intended start."`
+	Serve   serveCmd   `cmd:"" help:"Run the reference service: a patient API under one of four concurrency patterns."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+
+	Config configFlag `env:"SPILLWAY_CONFIG" placeholder:"FILE" help:"Read flags from a JSON file: {\"lab\": {\"repeats\": 5}, \"load\": {\"rate\": 200}}. A flag wins over its environment variable, that over the file."`
+}
+
+const description = `Spillway keeps Go services standing under overload; this command carries the laboratory that proves it.
+
+Start here:
+  spillway lab H                      five minutes: which claims about goroutines, worker pools and sync.Pool hold here?
+  spillway serve --pattern limiter    the service that was measured, on http://localhost:8080
+  spillway load --rate 300 http://localhost:8080/api/v1/patients/P000042
+
+Results go to standard output, progress and errors to standard error.
+Exit codes: 0 done; 1 an expectation or a measurement failed; 2 bad input; 130 Ctrl-C, after the partial result was written.`
+
+// environment is what commands may touch.
+type environment struct {
+	ctx            context.Context
+	stdout, stderr io.Writer
+	args           []string
+	liveStderr     bool // standard error is a terminal
+}
+
+// width is that of the terminal behind standard error, or 0.
+func (e *environment) width() int {
+	if f, ok := e.stderr.(*os.File); ok && e.liveStderr {
+		return report.For(f).Width
+	}
+	return 0
+}
+
+// Errors that choose the exit code.
+type (
+	inputError struct{ error } // 2: the user can mend it by other input
+	failure    struct{ error } // 1: something that was asked for did not come true
+	exitCode   int             // raised by the parser, after --help
+)
+
+func (e inputError) Unwrap() error { return e.error }
+func (e failure) Unwrap() error    { return e.error }
+
+var errInterrupted = errors.New("interrupted: the result is partial")
+
+func badInput(err error) error { return inputError{err} }
+
+// run is the whole command but for the process: it returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
+	defer func() {
+		if v := recover(); v != nil {
+			exit, ok := v.(exitCode)
+			if !ok {
+				panic(v)
+			}
+			code = int(exit)
+		}
+	}()
+	var cli commandLine
+	parser, err := kong.New(&cli, kong.Name("spillway"), kong.Description(description), kong.UsageOnError(),
+		kong.Writers(stdout, stderr), kong.Exit(func(c int) { panic(exitCode(c)) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}))
+	if err != nil {
+		fmt.Fprintln(stderr, "spillway:", err)
+		return 1
+	}
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		return complain(stderr, badInput(hint(err)))
+	}
+	env := &environment{ctx: ctx, stdout: stdout, stderr: stderr, args: args, liveStderr: isTerminal(stderr)}
+	return complain(stderr, parsed.Run(env))
+}
+
+// complain prints an error as one line and returns the exit code.
+func complain(stderr io.Writer, err error) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(stderr, "spillway:", oneLine(err))
+	if errors.Is(err, errInterrupted) {
+		return 130
+	}
+	if _, ok := errors.AsType[inputError](err); ok {
+		return 2
+	}
+	return 1
+}
+
+// hint adds where to look to what the parser says.
+func hint(err error) error {
+	command := "spillway"
+	if parse, ok := errors.AsType[*kong.ParseError](err); ok && parse.Context != nil {
+		if path := parse.Context.Command(); path != "" {
+			first, _, _ := strings.Cut(path, " ")
+			command += " " + first
+		}
+	}
+	return fmt.Errorf("%w; see %s --help", err, command)
+}
+
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+}

@@ -1,0 +1,23 @@
+package experiment
+
+import (
+	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/loadgen"
+)
+
+// FromLoad is what the load generator saw, as a run.
+func FromLoad(res *loadgen.Result) results.Run {
+	run := results.Run{Offered: res.Offered, Elapsed: res.Elapsed.Seconds(), Lag: &res.Lag}
+	for _, o := range loadgen.Outcomes() {
+		run.Outcomes = append(run.Outcomes, results.Outcome{
+			Kind: o.String(), Count: res.Outcomes[o].Count, Latency: &res.Outcomes[o].Latency,
+		})
+	}
+	for _, p := range res.Series {
+		run.Series = append(run.Series, results.Point{
+			At: p.At.Seconds(), OK: p.Outcomes[loadgen.OK], Rejected: p.Outcomes[loadgen.Rejected],
+			Errors: p.Outcomes[loadgen.Error], Timeouts: p.Outcomes[loadgen.Timeout],
+		})
+	}
+	return run
+}

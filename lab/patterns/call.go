@@ -1,0 +1,203 @@
+package patterns
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/spillway-go/spillway/examples/patientapi"
+	service "github.com/spillway-go/spillway/examples/patientapi/patterns"
+	"github.com/spillway-go/spillway/examples/patientapi/probe"
+	"github.com/spillway-go/spillway/examples/patientapi/simulated"
+	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/patterns/specimen"
+	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/loadgen"
+)
+
+// job is what a contestant is told to do.
+type job struct {
+	Pattern    string
+	Requests   int
+	Clients    int
+	Workers    int
+	QueueSize  int
+	QueueWait  time.Duration
+	MinLatency time.Duration
+	MaxLatency time.Duration
+	ErrorRate  float64
+	Patients   int
+	Seed       uint64
+	Database   string // path of the SQLite file; empty: the simulated store
+	WarmUp     bool   // answer every client once before measuring
+}
+
+func (c Config) job(l load, pattern string, trial experiment.Trial) job {
+	return job{
+		Pattern: pattern, Requests: l.requests, Clients: l.clients, Workers: l.workers,
+		QueueSize: c.QueueSize, QueueWait: c.QueueWait, MinLatency: c.MinLatency, MaxLatency: c.MaxLatency,
+		ErrorRate: c.ErrorRate, Patients: c.Patients, Seed: trial.Seed,
+	}
+}
+
+// params are the settings that the judge needs and a reader wants.
+func (j job) params() map[string]any {
+	return map[string]any{
+		"requests": j.Requests, "clients": j.Clients, "workers": j.Workers, "queue_size": j.QueueSize,
+		"queue_wait_ms": ms(j.QueueWait), "min_latency_ms": ms(j.MinLatency), "max_latency_ms": ms(j.MaxLatency),
+		"error_rate": j.ErrorRate,
+	}
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// id is the patient that request n asks for: neighbours are far apart.
+func (j job) id(n uint64) string {
+	return patientapi.FormatID(1 + int((n*7919+j.Seed%1000)%uint64(j.Patients)))
+}
+
+// simulatedStore is the store of the published set-up.
+func (j job) simulatedStore() (*simulated.Injected, error) {
+	people, err := simulated.New(j.Patients, 1)
+	if err != nil {
+		return nil, err
+	}
+	return simulated.Inject(people, simulated.Config{
+		MinLatency: j.MinLatency, MaxLatency: j.MaxLatency, ErrorRate: j.ErrorRate, Seed: j.Seed,
+	})
+}
+
+// call is the contestant of the published set-up: load generator, pattern and
+// simulated store in one process, joined by function calls.
+func call(ctx context.Context, j job) (results.Run, error) {
+	store, err := j.simulatedStore()
+	if err != nil {
+		return results.Run{}, err
+	}
+	runner, err := service.New(j.Pattern, service.Config{
+		Store: store, Workers: j.Workers, QueueSize: j.QueueSize, QueueWait: j.QueueWait,
+	})
+	if err != nil {
+		return results.Run{}, err
+	}
+	look := func(ctx context.Context, n uint64) loadgen.Outcome {
+		resp, err := runner.Lookup(ctx, j.id(n))
+		if err == nil {
+			resp.Release()
+		}
+		return loadgen.FromError(err)
+	}
+	run, err := j.measure(ctx, look, func() service.Stats { return runner.Stats() })
+	if err != nil {
+		return run, err
+	}
+	run.Process.PeakStoreCalls = store.PeakCalls()
+	run.Extra["store_latency_ms"] = ms(store.MeanLatency())
+	drain, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	return run, runner.Drain(drain)
+}
+
+// measure sends the load to look and reads what the process used. Reuse is that
+// of the load alone, without the warm-up.
+func (j job) measure(ctx context.Context, look loadgen.TargetFunc, stats func() service.Stats) (results.Run, error) {
+	if j.WarmUp {
+		warm := loadgen.Config{Target: look, Closed: &loadgen.Closed{Clients: j.Clients, Requests: uint64(2 * j.Clients)}}
+		if _, err := loadgen.Run(ctx, warm); err != nil {
+			return results.Run{}, err
+		}
+	}
+	var before service.Stats
+	if stats != nil {
+		before = stats()
+	}
+	p := probe.Start()
+	res, err := loadgen.Run(ctx, loadgen.Config{
+		Target: look, Interval: seriesStep, Closed: &loadgen.Closed{Clients: j.Clients, Requests: uint64(j.Requests)},
+	})
+	used := p.Stop()
+	if err != nil {
+		return results.Run{}, err
+	}
+	if res.Partial {
+		return results.Run{}, ctx.Err()
+	}
+	run := experiment.FromLoad(res)
+	run.Params = j.params()
+	run.Process = process(used)
+	run.Extra = map[string]float64{}
+	if stats != nil {
+		if after := stats(); after.ReuseRate >= 0 {
+			run.Process.ReuseRate = share(after.Reused-before.Reused, after.Responses-before.Responses)
+		}
+	}
+	return run, nil
+}
+
+// seriesStep is the resolution of the time lines in the report.
+const seriesStep = 100 * time.Millisecond
+
+func share(part, whole uint64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return float64(part) / float64(whole)
+}
+
+func process(u probe.Usage) results.Process {
+	return results.Process{
+		Mallocs: u.Mallocs, AllocBytes: u.AllocBytes, PeakGoroutines: u.PeakGoroutines, PeakRSS: u.PeakRSS,
+		CPUSeconds: u.CPUSeconds, GCShare: u.GCShare, GCPauseP99: u.GCPauseP99, ReuseRate: -1,
+	}
+}
+
+// stackKB is the measured stack of a goroutine, in KB of 1,024 bytes.
+func stackKB(u probe.Usage) float64 {
+	return float64(u.PeakStackBytes) / max(1, float64(u.PeakStacks)) / 1024
+}
+
+// asPrinted is the contestant of H4: the published response pool under the
+// published load, with its own counters and the true figure.
+func asPrinted(ctx context.Context, j job) (results.Run, error) {
+	store, err := j.simulatedStore()
+	if err != nil {
+		return results.Run{}, err
+	}
+	slots := make(chan struct{}, j.Workers) // workers
+	var pool specimen.CountedPool
+	run, err := j.measure(ctx, func(ctx context.Context, n uint64) loadgen.Outcome {
+		slots <- struct{}{}
+		defer func() { <-slots }()
+		_, err := pool.Look(ctx, store, j.id(n))
+		return loadgen.FromError(err)
+	}, nil)
+	if err != nil {
+		return run, err
+	}
+	run.Process.ReuseRate = pool.TrueReuseRate()
+	run.Process.PeakStoreCalls = store.PeakCalls()
+	run.Extra["reported_hit_rate"] = pool.ReportedHitRate()
+	return run, nil
+}
+
+// parked is the contestant of H11: goroutines that do nothing but wait, as those
+// of a naive service do while the store works.
+func parked(ctx context.Context, j job) (results.Run, error) {
+	p := probe.Start()
+	release := make(chan struct{})
+	var all sync.WaitGroup
+	for range j.Clients {
+		all.Go(func() { <-release })
+	}
+	select {
+	case <-time.After(100 * time.Millisecond): // some looks of the probe
+	case <-ctx.Done():
+	}
+	close(release)
+	all.Wait()
+	used := p.Stop()
+	return results.Run{
+		Elapsed: used.Seconds, Params: map[string]any{"goroutines": j.Clients},
+		Process: process(used), Extra: map[string]float64{"stack_kb": stackKB(used)},
+	}, ctx.Err()
+}

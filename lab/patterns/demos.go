@@ -1,0 +1,261 @@
+package patterns
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
+	service "github.com/spillway-go/spillway/examples/patientapi/patterns"
+	"github.com/spillway-go/spillway/examples/patientapi/simulated"
+	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/patterns/specimen"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+// demonstrations run faulty code beside ours, each in a child process, over
+// real HTTP.
+var demonstrations = []struct {
+	id, title string
+	run       func(context.Context) (results.Demo, error)
+}{
+	{"early-return", "the handler that returns before its goroutine writes", earlyReturn},
+	{"shared-reply", "the pooled response that is given back before it is encoded", sharedReply},
+	{"late-retry-after", "Retry-After set after the body", lateRetryAfter},
+}
+
+func demos() []experiment.Demo {
+	var out []experiment.Demo
+	for _, d := range demonstrations {
+		out = append(out, experiment.Demo{ID: d.id, Title: d.title, Expect: 2 * time.Second,
+			Run: func(ctx context.Context) (results.Demo, error) {
+				var demo results.Demo
+				_, err := contestant.Run(ctx, contestant.Spec{Role: roleDemo + d.id, Input: struct{}{}}, &demo)
+				demo.ID, demo.Title = d.id, d.title
+				return demo, err
+			}})
+	}
+	return out
+}
+
+func earlyReturn(ctx context.Context) (results.Demo, error) {
+	const requests, clients = 1000, 50
+	store, err := slowStore(2*time.Millisecond, 10*time.Millisecond)
+	if err != nil {
+		return results.Demo{}, err
+	}
+	empty := func(h http.Handler) (int, error) {
+		var n counter
+		err := ask(ctx, h, clients, requests, func(_ string, status int, _ http.Header, body []byte) {
+			n.add(status == http.StatusOK && len(body) == 0)
+		})
+		return n.n, err
+	}
+	printed, err := empty(routed(specimen.EarlyReturn{Store: store}))
+	if err != nil {
+		return results.Demo{}, err
+	}
+	api, err := ourAPI(service.Naive, store, 1, 0)
+	if err != nil {
+		return results.Demo{}, err
+	}
+	ours, err := empty(api)
+	return results.Demo{
+		Outcome: fmt.Sprintf("As printed, %d of %d requests got an empty 200; from our naive handler %d of %d did.", printed, requests, ours, requests),
+		Counts: []results.NamedCount{
+			{Name: "requests to each", N: requests}, {Name: "empty 200, as printed", N: float64(printed)}, {Name: "empty 200, ours", N: float64(ours)},
+		},
+	}, err
+}
+
+func sharedReply(ctx context.Context) (results.Demo, error) {
+	const requests, clients, workers = 20_000, 200, 20
+	store, err := simulated.New(10_000, 1)
+	if err != nil {
+		return results.Demo{}, err
+	}
+	count := func(h http.Handler) (empty, foreign int, err error) {
+		var none, other counter
+		err = ask(ctx, h, clients, requests, func(id string, status int, _ http.Header, body []byte) {
+			got := patientIn(body)
+			none.add(status == http.StatusOK && got == "")
+			other.add(got != "" && got != id)
+		})
+		return none.n, other.n, err
+	}
+	demo := results.Demo{Counts: []results.NamedCount{{Name: "requests to each", N: requests}}}
+	add := func(who string, h http.Handler) (empty, foreign int, err error) {
+		empty, foreign, err = count(h)
+		demo.Counts = append(demo.Counts, results.NamedCount{Name: "empty, " + who, N: float64(empty)},
+			results.NamedCount{Name: "another patient, " + who, N: float64(foreign)})
+		return empty, foreign, err
+	}
+	onPut := specimen.NewSharedReply(store, workers, clients, specimen.ClearOnPut)
+	emptyPut, foreignPut, err := add("as printed", routed(onPut))
+	onPut.Close()
+	if err != nil {
+		return demo, err
+	}
+	onGet := specimen.NewSharedReply(store, workers, clients, specimen.ClearOnGet)
+	_, foreignGet, err := add("cleared on Get only", routed(onGet))
+	onGet.Close()
+	if err != nil {
+		return demo, err
+	}
+	api, err := ourAPI(service.Optimized, store, workers, clients)
+	if err != nil {
+		return demo, err
+	}
+	emptyOurs, foreignOurs, err := add("ours", api)
+	demo.Outcome = fmt.Sprintf("Of %d replies, as printed %d are empty and %d carry another patient; cleared on Get only, %d carry another patient; ours: %d and %d.",
+		requests, emptyPut, foreignPut, foreignGet, emptyOurs, foreignOurs)
+	return demo, err
+}
+
+func lateRetryAfter(ctx context.Context) (results.Demo, error) {
+	const requests, clients = 500, 50
+	type counts struct{ refused, without counter }
+	count := func(h http.Handler) (*counts, error) {
+		var c counts
+		return &c, ask(ctx, h, clients, requests, func(_ string, status int, header http.Header, _ []byte) {
+			refused := status == http.StatusServiceUnavailable
+			c.refused.add(refused)
+			c.without.add(refused && header.Get("Retry-After") == "")
+		})
+	}
+	printed, err := count(routed(http.HandlerFunc(specimen.LateRetryAfter)))
+	if err != nil {
+		return results.Demo{}, err
+	}
+	store, err := slowStore(20*time.Millisecond, 20*time.Millisecond)
+	if err != nil {
+		return results.Demo{}, err
+	}
+	api, err := ourAPI(service.WorkerPool, store, 1, 0)
+	if err != nil {
+		return results.Demo{}, err
+	}
+	ours, err := count(api)
+	if err != nil {
+		return results.Demo{}, err
+	}
+	return results.Demo{
+		Outcome: fmt.Sprintf("As printed, %d of %d refusals came without Retry-After; of ours %d of %d did.",
+			printed.without.n, printed.refused.n, ours.without.n, ours.refused.n),
+		Counts: []results.NamedCount{
+			{Name: "refused, as printed", N: float64(printed.refused.n)}, {Name: "without Retry-After, as printed", N: float64(printed.without.n)},
+			{Name: "refused, ours", N: float64(ours.refused.n)}, {Name: "without Retry-After, ours", N: float64(ours.without.n)},
+		},
+	}, nil
+}
+
+func slowStore(least, most time.Duration) (patientapi.Store, error) {
+	people, err := simulated.New(10_000, 1)
+	if err != nil {
+		return nil, err
+	}
+	return simulated.Inject(people, simulated.Config{MinLatency: least, MaxLatency: most, Seed: 1})
+}
+
+// ourAPI is the sound counterpart.
+func ourAPI(pattern string, store patientapi.Store, workers, queue int) (http.Handler, error) {
+	runner, err := service.New(pattern, service.Config{Store: store, Workers: workers, QueueSize: queue})
+	if err != nil {
+		return nil, err
+	}
+	return httpapi.New(httpapi.Config{Runner: runner, Store: store}), nil
+}
+
+func routed(h http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /api/v1/patients/{id}", h)
+	return mux
+}
+
+// patientIn is the patient that a reply speaks of, in the specimens' form or in
+// ours; "" if none.
+func patientIn(body []byte) string {
+	var reply struct {
+		ID      string `json:"id"`
+		Patient struct {
+			ID string `json:"id"`
+		} `json:"patient"`
+	}
+	_ = json.Unmarshal(body, &reply) // what is no JSON has no patient
+	if reply.ID != "" {
+		return reply.ID
+	}
+	return reply.Patient.ID
+}
+
+type counter struct {
+	mu sync.Mutex
+	n  int
+}
+
+func (c *counter) add(yes bool) {
+	if !yes {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n++
+}
+
+// ask serves h on loopback, sends it requests for different patients from that
+// many clients and shows every answer to see, which must be safe for concurrent
+// use.
+func ask(ctx context.Context, h http.Handler, clients, requests int, see func(id string, status int, header http.Header, body []byte)) error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	web := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = web.Serve(listener) }()
+	defer web.Close()
+	transport := &http.Transport{MaxIdleConnsPerHost: clients}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, Timeout: 10 * time.Second}
+
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var all sync.WaitGroup
+	for c := range clients {
+		all.Go(func() {
+			for n := c; n < requests && ctx.Err() == nil; n += clients {
+				id := patientapi.FormatID(1 + n*7919%10_000)
+				if err := askOne(ctx, client, "http://"+listener.Addr().String()+"/api/v1/patients/"+id, id, see); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+func askOne(ctx context.Context, client *http.Client, url, id string, see func(string, int, http.Header, []byte)) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	var body bytes.Buffer
+	if _, err := io.Copy(&body, resp.Body); err != nil {
+		return err
+	}
+	see(id, resp.StatusCode, resp.Header, body.Bytes())
+	return nil
+}

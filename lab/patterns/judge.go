@@ -1,0 +1,164 @@
+package patterns
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	service "github.com/spillway-go/spillway/examples/patientapi/patterns"
+	"github.com/spillway-go/spillway/lab/claims"
+	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+// Judge decides every claim of the family in every set-up that has its runs.
+func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
+	e := evidence{runs, seed}
+	var out []results.Claim
+	for _, claimsOf := range []func(evidence, string) []results.Claim{h1, h2, h3} {
+		out = append(append(out, claimsOf(e, Published)...), claimsOf(e, Real)...)
+	}
+	out = append(out, h4(e)...)
+	out = append(out, h9(e)...)
+	out = append(append(out, h10(e, Published)...), h10(e, Real)...)
+	return append(out, h11(e)...)
+}
+
+// setupName is a set-up in the words of the report.
+func setupName(setup string) string {
+	switch setup {
+	case Published:
+		return "as published"
+	case Real:
+		return "for real"
+	}
+	return setup
+}
+
+func h1(e evidence, setup string) []results.Claim {
+	c := claims.H1.Judge(setupName(setup), e.pairs(cell{setup, Low, service.Naive}, cell{setup, Low, service.WorkerPool}, throughput))
+	return []results.Claim{because(c, "The sizes fix it: %s.", e.sizes(cell{setup, Low, service.WorkerPool}))}
+}
+
+func h2(e evidence, setup string) []results.Claim {
+	pool := cell{setup, High, service.WorkerPool}
+	law := e.law(pool)
+	goodput := claims.H2Goodput.Judge(setupName(setup), e.values(pool, goodput))
+	lawful := e.pairs(pool, pool, nil)
+	for _, run := range e.of(pool) {
+		lawful.Pairs = append(lawful.Pairs, judge.Pair{A: run.Rate("ok"), B: littlesLaw(run)})
+	}
+	return []results.Claim{
+		because(claims.H2Refused.Judge(setupName(setup), e.values(pool, refused)), "%s.", e.share(pool)),
+		because(goodput, "The published figure counts refusals as answers. By Little's law %s, whatever the load.", law),
+		because(claims.H2Law.Judge(setupName(setup), lawful), "By Little's law %s.", law),
+	}
+}
+
+func h3(e evidence, setup string) []results.Claim {
+	naive, pool := cell{setup, Sustained, service.Naive}, cell{setup, Sustained, service.WorkerPool}
+	return []results.Claim{
+		because(claims.H3Refused.Judge(setupName(setup), e.values(pool, refused)), "%s.", e.share(pool)),
+		claims.H3Throughput.Judge(setupName(setup), e.pairs(naive, pool, throughput)),
+		because(claims.H3Goodput.Judge(setupName(setup), e.values(pool, goodput)),
+			"The published figure counts refusals as answers. By Little's law %s, whatever the load.", e.law(pool)),
+	}
+}
+
+func h4(e evidence) []results.Claim {
+	printed, warm := cell{Published, Low, AsPrinted}, cell{Published, Brisk, service.Optimized}
+	published := claims.H4Published.Judge(setupName(Published), e.values(printed, reuse))
+	if runs := e.of(printed); len(runs) > 0 {
+		reported := 0.0
+		for _, run := range runs {
+			reported += 100 * run.Extra["reported_hit_rate"] / float64(len(runs))
+		}
+		published = because(published, "Its own counter shows %.1f %%, because it counts every Get as a hit; only failed look-ups put an object back.", reported)
+	}
+	return []results.Claim{
+		published,
+		because(claims.H4Warm.Judge("as published, corrected", e.values(warm, reuse)),
+			"Every response is given back once it is written, so nearly every Get finds one; more reuse than claimed fails the rule as less does."),
+	}
+}
+
+func h9(e evidence) []results.Claim {
+	return []results.Claim{
+		claims.H9Uncleared.Judge(setupName(Published), e.values(cell{Published, Reuse, Uncleared}, foreign)),
+		claims.H9Cleared.Judge(setupName(Published), e.values(cell{Published, Reuse, service.Optimized}, foreign)),
+	}
+}
+
+// briskEnough is what the claim asks for: more requests a second than this.
+const briskEnough = 1000
+
+func h10(e evidence, setup string) []results.Claim {
+	optimized, pool := cell{setup, Brisk, service.Optimized}, cell{setup, Brisk, service.WorkerPool}
+	ask := func(figure func(results.Run) float64) judge.Input {
+		in := e.pairs(optimized, pool, figure)
+		in.AA = e.twins(pool, figure)
+		for _, c := range []cell{optimized, pool} {
+			for _, run := range e.of(c) {
+				if rate := throughput(run); rate <= briskEnough && in.Missing == "" {
+					in.Missing = fmt.Sprintf("The claim speaks of more than %d requests a second; %s answered %.0f.", briskEnough, c.pattern, rate)
+				}
+			}
+		}
+		return in
+	}
+	p99 := claims.H10P99.Judge(setupName(setup), ask(p99))
+	gc := claims.H10GC.Judge(setupName(setup), ask(gcShare))
+	return []results.Claim{claims.H10(p99, gc), p99, gc}
+}
+
+func h11(e evidence) []results.Claim {
+	stack := func(run results.Run) float64 { return run.Extra["stack_kb"] }
+	out := []results.Claim{
+		claims.H11Stack.Judge("goroutines that only wait", e.values(cell{Published, Parked, service.Naive}, stack)),
+		because(claims.H11Stack.Judge(setupName(Real), e.values(cell{Real, High, service.Naive}, stack)),
+			"HTTP and the store grow the stacks; a request also keeps its connection's goroutine."),
+	}
+	for _, setup := range []string{Published, Real} {
+		workers, peaks := 0, judge.Input{Seed: e.seed}
+		repeats := map[int]float64{}
+		for _, load := range []string{Low, High, Sustained} {
+			for n, run := range e.repeats(cell{setup, load, service.WorkerPool}, false) {
+				workers = int(number(run.Params["workers"]))
+				repeats[n] = max(repeats[n], float64(run.Process.PeakStoreCalls))
+			}
+		}
+		peaks.Values = slices.Collect(maps.Values(repeats))
+		if workers == 0 {
+			workers, peaks.Missing = publishedWorkers, e.missing(cell{setup, High, service.WorkerPool})
+		}
+		out = append(out, claims.H11ConnectionsOf(workers).Judge(setupName(setup), peaks))
+	}
+	return out
+}
+
+// The figures that runs are asked for.
+func throughput(r results.Run) float64 { return float64(r.Offered) / r.Elapsed } // as the source counts it
+func goodput(r results.Run) float64    { return r.Rate("ok") }
+func refused(r results.Run) float64    { return 100 * r.Share("rejected") }
+func reuse(r results.Run) float64      { return 100 * r.Process.ReuseRate }
+func foreign(r results.Run) float64    { return r.Extra["foreign"] }
+func p99(r results.Run) float64        { return float64(r.Of("ok").Latency.Quantile(0.99)) }
+func gcShare(r results.Run) float64    { return 100 * r.Process.GCShare }
+
+// littlesLaw is the goodput that workers over such a store can have: each
+// worker has one look-up in progress, each lasts the store's mean latency.
+func littlesLaw(r results.Run) float64 {
+	mean := (number(r.Params["min_latency_ms"]) + number(r.Params["max_latency_ms"])) / 2
+	return number(r.Params["workers"]) * (1 - number(r.Params["error_rate"])) / mean * 1000
+}
+
+// number reads a parameter, which comes back from disk as a float64.
+func number(v any) float64 {
+	switch n := v.(type) {
+	case float64:
+		return n
+	case int:
+		return float64(n)
+	}
+	return 0
+}

@@ -1,0 +1,168 @@
+package patterns
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
+	service "github.com/spillway-go/spillway/examples/patientapi/patterns"
+	"github.com/spillway-go/spillway/examples/patientapi/probe"
+	"github.com/spillway-go/spillway/examples/patientapi/simulated"
+	"github.com/spillway-go/spillway/examples/patientapi/sqlite"
+	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/loadgen"
+)
+
+// requestTimeout bounds one request of the set-up "for real".
+const requestTimeout = 30 * time.Second
+
+// served is what a server contestant reports when it is told to stop.
+type served struct {
+	Usage          probe.Usage
+	Stats          service.Stats
+	PeakStoreCalls int
+	Connections    sqlite.Connections
+	StoreLatency   time.Duration // mean of what was injected
+}
+
+// server is the contestant of the set-up "for real": the service's own HTTP API
+// over SQLite. It is ready when it listens.
+func server(ctx context.Context, contestantJob *contestant.Job) (any, error) {
+	var j job
+	if err := contestantJob.Input(&j); err != nil {
+		return nil, err
+	}
+	db, err := sqlite.OpenSet(ctx, j.Database, j.set(), sqlite.Options{}, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	store, err := simulated.Inject(db, simulated.Config{
+		MinLatency: j.MinLatency, MaxLatency: j.MaxLatency, ErrorRate: j.ErrorRate, Seed: j.Seed,
+	})
+	if err != nil {
+		return nil, err
+	}
+	runner, err := service.New(j.Pattern, service.Config{
+		Store: store, Workers: j.Workers, QueueSize: j.QueueSize, QueueWait: j.QueueWait,
+	})
+	if err != nil {
+		return nil, err
+	}
+	api := httpapi.New(httpapi.Config{Runner: runner, Store: store, Timeout: requestTimeout})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	web := &http.Server{Handler: api, ReadHeaderTimeout: 10 * time.Second}
+	failed := make(chan error, 1)
+	go func() { failed <- web.Serve(listener) }()
+	api.SetReady(true)
+
+	p := probe.Start()
+	if err := contestantJob.Ready("http://" + listener.Addr().String()); err != nil {
+		return nil, err
+	}
+	select {
+	case <-ctx.Done():
+	case err := <-failed:
+		return nil, err
+	}
+	report := served{Usage: p.Stop(), Stats: runner.Stats(), PeakStoreCalls: store.PeakCalls(),
+		Connections: db.Connections(), StoreLatency: store.MeanLatency()}
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	return report, errors.Join(runner.Drain(drain), web.Shutdown(drain))
+}
+
+func (j job) set() sqlite.Set { return sqlite.Set{Patients: j.Patients, Seed: 1} }
+
+// serveAndLoad starts the server, loads it over HTTP from this process and
+// stops it. A server that was killed leaves what the clients saw until then.
+func serveAndLoad(ctx context.Context, j job, memoryCap uint64) (results.Run, error) {
+	var url string
+	srv, err := contestant.Start(ctx, contestant.Spec{Role: roleServer, Input: j, MemoryCap: memoryCap}, &url)
+	if err != nil {
+		return results.Run{}, err
+	}
+	target, err := j.httpTarget(url)
+	if err != nil {
+		return results.Run{}, err
+	}
+	defer target.Close()
+	loading, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		select {
+		case <-srv.Done():
+			stop()
+		case <-loading.Done():
+		}
+	}()
+	res, err := loadgen.Run(loading, loadgen.Config{
+		Target: target, Timeout: requestTimeout, Interval: seriesStep,
+		Closed: &loadgen.Closed{Clients: j.Clients, Requests: uint64(j.Requests)},
+	})
+	if err != nil {
+		return results.Run{}, err
+	}
+	target.Close()
+	var report served
+	exit, err := srv.Stop(ctx, &report)
+	if err != nil {
+		return results.Run{}, err
+	}
+	run := experiment.FromLoad(res)
+	run.Params, run.Killed = j.params(), exit.Killed
+	run.Process = process(report.Usage)
+	run.Process.ReuseRate = report.Stats.ReuseRate
+	run.Process.PeakStoreCalls = report.PeakStoreCalls
+	run.Process.PeakRSS = max(run.Process.PeakRSS, exit.PeakRSS)
+	run.Extra = map[string]float64{
+		"stack_kb": stackKB(report.Usage), "store_latency_ms": ms(report.StoreLatency),
+		"database_connections": float64(report.Connections.Peak),
+	}
+	addMemory(run.Series, exit.Memory)
+	if err := target.FirstError(); err != nil && errors.Is(err, errForeign) {
+		return run, err
+	}
+	return run, ctx.Err()
+}
+
+var errForeign = errors.New("an answer was not about the patient that was asked for")
+
+// httpTarget asks for a patient a request and checks that the answer is theirs.
+func (j job) httpTarget(url string) (*loadgen.HTTP, error) {
+	return loadgen.NewHTTP(loadgen.HTTPConfig{
+		URLFor: func(n uint64) string { return url + "/api/v1/patients/" + j.id(n) },
+		Check: func(n uint64, _ int, body []byte) error {
+			if !bytes.HasPrefix(body, []byte(`{"id":"`+j.id(n)+`"`)) {
+				return fmt.Errorf("%w: request %d", errForeign, n)
+			}
+			return nil
+		},
+	})
+}
+
+// addMemory puts what was seen of the server's memory on the load's time line.
+func addMemory(series []results.Point, memory []contestant.Memory) {
+	if len(memory) == 0 || len(series) == 0 {
+		return
+	}
+	// The load starts some moments after the process; its last look is its end.
+	offset := memory[len(memory)-1].At.Seconds() - series[len(series)-1].At
+	i := 0
+	for k := range series {
+		for i+1 < len(memory) && memory[i+1].At.Seconds()-offset <= series[k].At {
+			i++
+		}
+		series[k].RSS = memory[i].RSS
+	}
+}
