@@ -1,11 +1,11 @@
 package report
 
-import "strings"
+import "github.com/spillway-go/spillway/lab/claims"
 
-// family is what the report knows of a claim family beyond the results: a
-// title, whom to credit, and how the published figures were made.
+// family is a family of the ledger with what only a report needs: where its
+// sources are found, and what to know about how the published figures were made.
 type family struct {
-	Title   string
+	claims.Family
 	Sources []source
 	Method  []note
 }
@@ -14,10 +14,9 @@ type source struct{ Name, URL, What string }
 
 type note struct{ Title, Text string }
 
-// families by the experiment's name in the ledger.
+// families by their id in the ledger.
 var families = map[string]family{
 	"H": {
-		Title: "A patient API under concurrency patterns",
 		Sources: []source{{
 			Name: "Stella-Achar-Oiro/healthcare-api-benchmark",
 			URL:  "https://github.com/Stella-Achar-Oiro/healthcare-api-benchmark",
@@ -35,10 +34,14 @@ var families = map[string]family{
 	},
 }
 
+// familyOf finds a family; one that the ledger does not know has only a title.
 func familyOf(experiment string) family {
-	key := strings.ToUpper(strings.TrimSpace(experiment))
-	if f, ok := families[key]; ok {
-		return f
+	f := families[experiment]
+	f.Title = "Experiment " + experiment
+	for _, known := range claims.Families {
+		if known.ID == experiment {
+			f.Family = known
+		}
 	}
-	return family{Title: "Experiment " + experiment}
+	return f
 }

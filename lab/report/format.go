@@ -71,13 +71,23 @@ func with(v float64, unit string) string {
 	return number(v) + " " + unit
 }
 
+// measured reports whether the claim has a figure at all.
+func measured(c results.Claim) bool {
+	return c.Runs > 0 && (c.Measured != 0 || c.Low != 0 || c.High != 0 || c.Verdict != results.Inconclusive)
+}
+
+// noiseWords writes a noise floor: of a ratio in per cent.
+func noiseWords(c results.Claim) string {
+	if c.Unit == "x" {
+		return "± " + percent(c.NoiseFloor)
+	}
+	return "± " + with(c.NoiseFloor, c.Unit)
+}
+
 // interval writes a claim's measured value, its interval and its repeats.
 func interval(c results.Claim) string {
-	if c.Runs == 0 {
-		return "not measured"
-	}
-	if c.Low == 0 && c.High == 0 && c.Measured == 0 && c.Verdict == results.Inconclusive {
-		return fmt.Sprintf("no figure from %s", count(c.Runs, "run"))
+	if !measured(c) {
+		return "no figure from " + count(c.Runs, "run")
 	}
 	if c.Low == c.High {
 		return fmt.Sprintf("%s (%s)", with(c.Measured, c.Unit), count(c.Runs, "run"))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spillway-go/spillway/lab/claims"
 	"github.com/spillway-go/spillway/lab/report/chart"
 	"github.com/spillway-go/spillway/lab/results"
 )
@@ -42,8 +43,8 @@ type fact struct{ Name, Value string }
 
 // card is one claim, with a row for each set-up it was decided in.
 type card struct {
-	Anchor, ID, Title, Published, Rule, Source string
-	Rows                                       []verdictRow
+	ID, Title, Published, Rule, Note string
+	Rows                             []verdictRow
 }
 
 type verdictRow struct {
@@ -61,21 +62,33 @@ type legendKey struct {
 type setupView struct {
 	Name    string
 	Loads   []loadView
-	Process []template.HTML
+	Process []picture
 	Killed  []string
+	Tables  []figureTable
 }
 
 type loadView struct {
 	Name, Note            string
 	Outcomes, OK, Refused template.HTML
-	Rates                 []rateRow
-	Latency, Process      table
 }
 
-// rateRow is a row of the table of rates, with the spread of its goodput.
-type rateRow struct {
-	Cells  []string
-	Spread template.HTML
+// figureTable is one kind of figures of a set-up, with a group of rows for
+// each load.
+type figureTable struct {
+	table
+	Spread string // what the drawing after the figures shows; empty: there is none
+	Groups []figureRows
+}
+
+type figureRows struct {
+	Name, Note string
+	Rows       [][]string
+	Spreads    []template.HTML
+}
+
+type picture struct {
+	Title string
+	SVG   template.HTML
 }
 
 // runRow is one raw run.
@@ -87,9 +100,9 @@ type runRow struct {
 func newPage(res results.Results, runs []results.Run) *page {
 	sum := summarize(runs)
 	p := &page{
-		Experiment: res.Experiment, Family: familyOf(res.Experiment), Partial: res.Partial, Scaled: res.Scaled,
+		Experiment: res.Experiment, Family: familyOf(res.Experiment), Partial: sentence(res.Partial), Scaled: res.Scaled,
 		Schema: res.Schema, Command: command(res.Command), Demos: res.Demos,
-		Recommendations: recommend(res.Experiment, res.Claims),
+		Recommendations: recommend(familyOf(res.Experiment).Family, res.Claims),
 	}
 	if p.Schema == "" {
 		p.Schema = results.Schema
@@ -166,11 +179,10 @@ func inShort(sum *summary) []string {
 	return out
 }
 
-// cards groups the claims by what they say; the set-ups share a card.
-func cards(claims []results.Claim) []card {
-	var out []card
-	groups := [][]results.Claim{}
-	for _, c := range claims {
+// groupClaims puts the set-ups of one claim together.
+func groupClaims(decided []results.Claim) [][]results.Claim {
+	var groups [][]results.Claim
+	for _, c := range decided {
 		i := slices.IndexFunc(groups, func(g []results.Claim) bool {
 			return g[0].ID == c.ID && g[0].Title == c.Title && g[0].Rule == c.Rule && g[0].Published == c.Published && g[0].Unit == c.Unit
 		})
@@ -180,13 +192,20 @@ func cards(claims []results.Claim) []card {
 		}
 		groups[i] = append(groups[i], c)
 	}
-	for _, g := range groups {
-		k := card{Anchor: "claim-" + g[0].ID, ID: g[0].ID, Title: g[0].Title, Published: g[0].Published, Rule: g[0].Rule, Source: g[0].Source}
+	return groups
+}
+
+func cards(decided []results.Claim) []card {
+	var out []card
+	for _, g := range groupClaims(decided) {
+		known, _ := claims.Find(g[0].ID)
+		k := card{ID: g[0].ID, Title: sentence(g[0].Title), Published: g[0].Published, Rule: g[0].Rule, Note: known.Note}
 		pictures := intervalCharts(g)
 		for i, c := range g {
+			c.Why = sentence(c.Why)
 			row := verdictRow{Claim: c, Class: verdictClass(c.Verdict), Mark: verdictMark(c.Verdict), Interval: interval(c), Chart: pictures[i]}
 			if c.NoiseFloor > 0 {
-				row.Noise = "± " + with(c.NoiseFloor, pick(c.Unit == "x", "", c.Unit))
+				row.Noise = noiseWords(c)
 			}
 			k.Rows = append(k.Rows, row)
 		}
@@ -205,42 +224,71 @@ func (s *summary) setupView(g *setupGroup) setupView {
 			Outcomes: outcomesChart(l),
 			OK:       s.latencyChart(l, "good", okScale, okOf),
 			Refused:  s.latencyChart(l, "refused", rejectedScale, rejectedOf),
-			Latency:  latencyTable(l.cells),
-			Process:  processTable(l.cells),
 		}
-		var good []float64
 		for _, c := range l.cells {
-			good = append(good, c.good...)
 			if len(c.killed) > 0 {
 				v.Killed = append(v.Killed, fmt.Sprintf("%s at %s load, in %d of %s: %s", c.pattern, l.load, len(c.killed), count(c.runs, "run"), c.killed[0]))
 			}
 		}
-		for i, row := range ratesTable(l.cells).Rows {
-			c := l.cells[i]
-			n := s.shape(c.pattern)
-			lv.Rates = append(lv.Rates, rateRow{row, template.HTML(chart.Strip(seriesClass(n), n, chart.FromZero(good...), c.good,
-				c.pattern+", good a second: "+spread(c.good, number)))})
-		}
 		v.Loads = append(v.Loads, lv)
 	}
-	for _, d := range []struct {
-		title  string
-		log    bool
-		format func(float64) string
-		of     func(*cell) stat
-	}{
-		{"Peak goroutines", true, number, func(c *cell) stat { return c.goroutines }},
-		{"Peak resident memory", false, size, func(c *cell) stat { return c.rss }},
-		{"Garbage collection, share of CPU", false, percent, func(c *cell) stat { return c.gc }},
-		{"Allocations a request", false, number, func(c *cell) stat { return c.allocs }},
-		{"Bytes allocated a request", false, size, func(c *cell) stat { return c.bytes }},
-		{"True reuse of pooled objects", false, percent, func(c *cell) stat { return c.reuse }},
-	} {
-		if svg := s.dotsChart(g, d.title, d.log, d.format, d.of); svg != "" {
-			v.Process = append(v.Process, svg)
+	v.Tables = s.figureTables(g)
+	for _, r := range resources {
+		if svg := s.dotsChart(g, r); svg != "" {
+			v.Process = append(v.Process, picture{r.title, svg})
 		}
 	}
 	return v
+}
+
+// figureTables are the medians of a set-up; the rates also show how far the
+// repeats lie from them.
+func (s *summary) figureTables(g *setupGroup) []figureTable {
+	off := .01 // the largest distance of a repeat from its median
+	for _, l := range g.loads {
+		for _, c := range l.cells {
+			for _, v := range relative(c.good) {
+				off = max(off, v, -v)
+			}
+		}
+	}
+	var out []figureTable
+	for _, of := range []func([]*cell) table{ratesTable, latencyTable, processTable} {
+		t := figureTable{}
+		if len(out) == 0 {
+			t.Spread = "good, each repeat, ± " + percent(off)
+		}
+		for _, l := range g.loads {
+			t.table = of(l.cells)
+			rows := figureRows{Name: l.load, Rows: t.Rows}
+			if t.Spread != "" {
+				rows.Note = groupNote(l)
+				for _, c := range l.cells {
+					n := s.shape(c.pattern)
+					rows.Spreads = append(rows.Spreads, template.HTML(chart.Strip(seriesClass(n), n, chart.Scale{Min: -off, Max: off},
+						relative(c.good), c.pattern+", good a second: "+spread(c.good, number))))
+				}
+			}
+			if len(rows.Rows) > 0 {
+				t.Groups = append(t.Groups, rows)
+			}
+		}
+		if len(t.Groups) > 0 {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// relative is the distance of each repeat from the median, as a share of it.
+func relative(s stat) []float64 {
+	var out []float64
+	if m := s.median(); m > 0 {
+		for _, v := range s {
+			out = append(out, v/m-1)
+		}
+	}
+	return out
 }
 
 func runRows(runs []results.Run) []runRow {

@@ -71,9 +71,11 @@ func latencyScale(g *setupGroup, of func(*cell) *latency) chart.Scale {
 // request ended so.
 func (s *summary) latencyChart(l *loadGroup, title string, y chart.Scale, of func(*cell) *latency) template.HTML {
 	most := uint64(0)
-	lines := chart.Lines{Title: fmt.Sprintf("Latency of %s requests by percentile, %s load", title, l.load), Height: 210}
+	lines := chart.Lines{Title: fmt.Sprintf("Latency of %s requests by percentile, %s load", title, l.load), Height: 196}
 	var desc []string
-	for _, c := range l.cells {
+	for i, c := range l.cells {
+		// Lines that lie on each other keep their markers beside each other.
+		aside := math.Pow(1.25, float64(i)-float64(len(l.cells)-1)/2)
 		h := &of(c).merged
 		if h.Count() == 0 {
 			continue
@@ -85,9 +87,9 @@ func (s *summary) latencyChart(l *loadGroup, title string, y chart.Scale, of fun
 			if float64(h.Count())*(1-p) < 1 {
 				break
 			}
-			v := float64(h.Quantile(p))
-			series.Marks = append(series.Marks, chart.Mark{XY: chart.XY{X: 1 / (1 - p), Y: v},
-				Tip: fmt.Sprintf("%s: %s of %s requests took at most %s", c.pattern, percentile(p), title, nanos(v))})
+			x := aside / (1 - p)
+			series.Marks = append(series.Marks, chart.Mark{XY: chart.XY{X: x, Y: float64(h.Quantile(1 - 1/x))},
+				Tip: fmt.Sprintf("%s: %s of %s requests took at most %s", c.pattern, percentile(p), title, nanos(float64(h.Quantile(p))))})
 		}
 		lines.Series = append(lines.Series, series)
 		desc = append(desc, fmt.Sprintf("%s median %s, p99 %s, max %s", c.pattern,
@@ -119,31 +121,71 @@ func quantiles(h *histogram.Histogram) []chart.XY {
 	return points
 }
 
-// dotsChart shows one figure of every contestant under every load, each
-// repeat a dot.
-func (s *summary) dotsChart(g *setupGroup, title string, log bool, format func(float64) string, of func(*cell) stat) template.HTML {
-	d := chart.Dots{Title: title + ", " + setupName(g.setup)}
+// resource is a figure of a process.
+type resource struct {
+	title      string
+	log, bytes bool
+	format     func(float64) string
+	of         func(*cell) stat
+}
+
+var resources = []resource{
+	{"Peak goroutines", true, false, number, func(c *cell) stat { return c.goroutines }},
+	{"Peak resident memory", false, true, size, func(c *cell) stat { return c.rss }},
+	{"Garbage collection, share of CPU", false, false, percent, func(c *cell) stat { return c.gc }},
+	{"Allocations a request", false, false, number, func(c *cell) stat { return c.allocs }},
+	{"Bytes allocated a request", false, true, size, func(c *cell) stat { return c.bytes }},
+	{"True reuse of pooled objects", false, false, percent, func(c *cell) stat { return c.reuse }},
+}
+
+// sizeTicks are round numbers of KiB, MiB or GiB.
+func sizeTicks(s chart.Scale) []chart.Tick {
+	unit, names := 1.0, []string{" B", " KiB", " MiB", " GiB", " TiB"}
+	for len(names) > 1 && s.Max/unit >= 1024 {
+		unit, names = unit*1024, names[1:]
+	}
+	var ticks []chart.Tick
+	for _, v := range (chart.Scale{Max: s.Max / unit}).Ticks(3) {
+		ticks = append(ticks, chart.Tick{At: v * unit, Label: strconv.FormatFloat(v, 'g', 4, 64) + names[0]})
+	}
+	return ticks
+}
+
+// dotsChart shows a resource of every contestant under every load, each
+// repeat a dot; empty when it was not measured.
+func (s *summary) dotsChart(g *setupGroup, r resource) template.HTML {
+	d := chart.Dots{Title: r.title + ", " + setupName(g.setup)}
 	var values []float64
 	var desc []string
 	for _, l := range g.loads {
-		d.Rows = append(d.Rows, chart.DotRow{Name: l.load + " load"})
+		heading := false
 		for _, c := range l.cells {
-			n, v := s.shape(c.pattern), of(c)
+			n, v := s.shape(c.pattern), r.of(c)
+			if len(v) == 0 {
+				continue
+			}
+			if !heading {
+				d.Rows = append(d.Rows, chart.DotRow{Name: l.load + " load"})
+				heading = true
+			}
 			values = append(values, v...)
-			label := v.or(format)
+			label := v.or(r.format)
 			if len(c.killed) > 0 {
 				label = "killed"
 			}
 			d.Rows = append(d.Rows, chart.DotRow{Name: c.pattern, Class: seriesClass(n), Shape: n, Values: v, Label: label,
-				Tip: fmt.Sprintf("%s, %s load: %s", c.pattern, l.load, spread(v, format))})
+				Tip: fmt.Sprintf("%s, %s load: %s", c.pattern, l.load, spread(v, r.format))})
 			desc = append(desc, fmt.Sprintf("%s at %s load %s", c.pattern, l.load, label))
 		}
 	}
 	if len(values) == 0 {
 		return ""
 	}
-	d.X = chart.Axis{Scale: chart.FromZero(values...), Format: format}
-	if log {
+	d.X = chart.Axis{Scale: chart.FromZero(values...), Format: r.format}
+	if r.bytes {
+		d.X.Ticks = sizeTicks(d.X.Scale)
+	}
+	if r.log {
 		d.X.Scale, d.X.Label = chart.LogAround(values...), "logarithmic"
 	}
 	d.Desc = strings.Join(desc, "; ")
@@ -172,7 +214,7 @@ func intervalCharts(claims []results.Claim) []template.HTML {
 	charts := make([]*chart.Interval, len(claims))
 	var all []float64
 	for i, c := range claims {
-		if c.Runs == 0 || c.Low == 0 && c.High == 0 && c.Measured == 0 && c.Verdict == results.Inconclusive {
+		if !measured(c) {
 			continue
 		}
 		v := &chart.Interval{
@@ -183,7 +225,10 @@ func intervalCharts(claims []results.Claim) []template.HTML {
 			Tip:          "measured " + interval(c),
 			BandTip:      "holds if " + c.Rule,
 			PublishedTip: "published: " + c.Published,
-			NoiseTip:     "noise floor: the same contestant differs from itself by " + with(c.NoiseFloor, c.Unit),
+			NoiseTip:     "noise floor: the same contestant differs from itself by " + noiseWords(c),
+		}
+		if v.Band == nil && v.Published == nil && v.Noise == nil && c.Low == c.High {
+			continue // a lone dot says nothing
 		}
 		charts[i] = v
 		all = append(all, v.Cover()...)

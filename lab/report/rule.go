@@ -20,7 +20,8 @@ var (
 	within   = regexp.MustCompile(`within (?:±\s*)?` + figure + `\s*% of (?:[a-z' ]*?)` + figure)
 	spanned  = regexp.MustCompile(figure + `\s*(?:–|-|\bto\b|\.\.)\s*` + figure)
 	atLeast  = regexp.MustCompile(`(?:≥|>=|>|at least|above|more than|over)\s*` + figure)
-	atMost   = regexp.MustCompile(`(?:≤|<=|<|at most|below|less than|under)\s*` + figure)
+	atMost   = regexp.MustCompile(`(?:≤|<=|<|at most|below|less than|under|never exceeds?(?: the)?)\s*` + figure)
+	ofOne    = regexp.MustCompile(`within (?:±\s*)?` + figure + `\s*%`)
 	anything = regexp.MustCompile(figure)
 )
 
@@ -35,6 +36,14 @@ func parse(s string) float64 {
 // band reads the range in which the claim holds, or returns nil.
 func band(c results.Claim) *chart.Range {
 	rule := strings.ToLower(c.Rule)
+	if n := noise(c); n != nil {
+		switch {
+		case strings.Contains(rule, "lower by more than the noise floor"):
+			return &chart.Range{Low: math.Inf(-1), High: n.Low}
+		case strings.Contains(rule, "higher by more than the noise floor"):
+			return &chart.Range{Low: n.High, High: math.Inf(1)}
+		}
+	}
 	readings := []chart.Range{}
 	rest := within.ReplaceAllStringFunc(rule, func(m string) string {
 		g := within.FindStringSubmatch(m)
@@ -42,6 +51,11 @@ func band(c results.Claim) *chart.Range {
 		readings = append(readings, chart.Range{Low: v * (1 - share), High: v * (1 + share)})
 		return ""
 	})
+	if g := ofOne.FindStringSubmatch(rest); g != nil && c.Unit == "x" {
+		share := parse(g[1]) / 100
+		readings = append(readings, chart.Range{Low: 1 - share, High: 1 + share})
+		rest = ""
+	}
 	rest = spanned.ReplaceAllStringFunc(rest, func(m string) string {
 		g := spanned.FindStringSubmatch(m)
 		readings = append(readings, chart.Range{Low: parse(g[1]), High: parse(g[2])})
@@ -59,25 +73,26 @@ func band(c results.Claim) *chart.Range {
 	return &readings[0]
 }
 
-// published reads the published figure: a single number or span, or the only
-// one that stands before the claim's unit. Lists of figures are not guessed at.
+// published reads the published figure: what the title or the published words
+// say in the claim's unit, once; else the only number there is. Lists of
+// figures are not guessed at.
 func published(c results.Claim) *chart.Range {
-	text := strings.ToLower(c.Published)
 	if c.Unit != "" {
 		unit := regexp.MustCompile(figure + `(?:\s*(?:–|-|to)\s*` + figure + `)?\s*` + regexp.QuoteMeta(strings.ToLower(c.Unit)) + `(?:[^a-z/]|$)`)
-		if all := unit.FindAllStringSubmatch(text, -1); len(all) == 1 {
-			before, _, _ := strings.Cut(text, all[0][0])
-			if listed.MatchString(before) {
-				return nil
+		for _, text := range []string{strings.ToLower(c.Title), strings.ToLower(c.Published)} {
+			all := unit.FindAllStringSubmatchIndex(text, -1)
+			if len(all) != 1 || listed.MatchString(text[:all[0][0]]) {
+				continue
 			}
-			r := chart.Range{Low: parse(all[0][1]), High: parse(all[0][1])}
-			if all[0][2] != "" {
-				r.High = parse(all[0][2])
+			low := parse(text[all[0][2]:all[0][3]])
+			high := low
+			if all[0][4] >= 0 {
+				high = parse(text[all[0][4]:all[0][5]])
 			}
-			return &r
+			return &chart.Range{Low: low, High: high}
 		}
 	}
-	if all := anything.FindAllString(text, -1); len(all) == 1 {
+	if all := anything.FindAllString(c.Published, -1); len(all) == 1 {
 		return &chart.Range{Low: parse(all[0]), High: parse(all[0])}
 	}
 	return nil

@@ -30,7 +30,7 @@ func latencyTable(cells []*cell) table {
 		for _, l := range []struct {
 			name string
 			*latency
-		}{{"ok", &c.ok}, {"refused", &c.rejected}} {
+		}{{"good", &c.ok}, {"refused", &c.rejected}} {
 			if l.count == 0 {
 				continue
 			}

@@ -105,15 +105,22 @@ func (t *terminal) verdicts(res results.Results) {
 		parts = []string{t.style(faint, "none yet")}
 	}
 	t.section("verdicts", strings.Join(parts, ", "))
-	for _, c := range res.Claims {
-		m := marks[c.Verdict]
+	for _, g := range groupClaims(res.Claims) {
 		t.say("")
-		t.say("%s %s  %s  %s", t.style(m.code, pick(m.mark != "", m.mark, "?")), t.style(bold, clean(c.ID)),
-			t.style(m.code, strings.ToUpper(string(c.Verdict))), t.style(faint, clean(c.Setup)))
-		t.block(4, bold, c.Title)
-		t.block(4, "", fmt.Sprintf("measured %s; published %s; holds if %s", interval(c), c.Published, c.Rule))
-		t.block(4, faint, c.Why)
+		t.say("%s  %s", t.style(bold, clean(g[0].ID)), clean(sentence(g[0].Title)))
+		t.block(2, faint, "Published: "+g[0].Published)
+		t.block(2, faint, "Holds if "+g[0].Rule)
+		for _, c := range g {
+			m := marks[c.Verdict]
+			t.say("  %s  %s  %s", t.style(m.code, verdictMark(c.Verdict)+" "+pad(strings.ToUpper(string(c.Verdict)), 12)),
+				pad(clean(c.Setup), 12), t.style(bold, interval(c)))
+			t.block(4, "", sentence(c.Why))
+		}
 	}
+}
+
+func pad(s string, width int) string {
+	return s + strings.Repeat(" ", max(width-utf8.RuneCountInString(s), 0))
 }
 
 func (t *terminal) figures(sum *summary) {

@@ -1,5 +1,10 @@
 package chart
 
+import (
+	"regexp"
+	"strings"
+)
+
 // Axis is a scale with its words.
 type Axis struct {
 	Label  string
@@ -14,9 +19,21 @@ func (a Axis) ticks(n int) []Tick {
 	}
 	var ticks []Tick
 	for _, v := range a.Scale.Ticks(n) {
-		ticks = append(ticks, Tick{v, a.format(v)})
+		ticks = append(ticks, Tick{v, shorten(a.format(v))})
 	}
 	return ticks
+}
+
+var zeros = regexp.MustCompile(`(\.\d*?)0+(\D|$)`)
+
+// shorten drops the zeros that three significant digits leave behind on round
+// values: 2.50 ms is 2.5 ms on an axis.
+func shorten(label string) string {
+	m := zeros.FindStringSubmatchIndex(label)
+	if m == nil {
+		return label
+	}
+	return label[:m[0]] + strings.TrimSuffix(label[m[2]:m[3]], ".") + label[m[4]:]
 }
 
 func (a Axis) format(v float64) string {
@@ -37,7 +54,7 @@ func (f frame) y(s Scale, v float64) float64 { return f.bottom - s.At(v)*(f.bott
 // xAxis draws grid lines, tick labels and the axis' name beneath the frame.
 // Labels that would touch their left neighbour are left out.
 func (c *canvas) xAxis(f frame, a Axis, n int) {
-	free := f.left - 30
+	free := -30.0
 	for _, t := range a.ticks(n) {
 		x := f.x(a.Scale, t.At)
 		c.line("grid", x, f.top, x, f.bottom)
@@ -70,3 +87,11 @@ func (c *canvas) yAxis(f frame, a Axis, n int) {
 
 // textWidth guesses the width of tick text.
 func textWidth(s string) float64 { return 6 * float64(len([]rune(s))) }
+
+// fit cuts a name that is longer than n characters; tooltips have it in full.
+func fit(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}

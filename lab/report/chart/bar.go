@@ -32,7 +32,7 @@ func (b Bars) SVG() string {
 	c.xAxis(f, b.X, 4)
 	for i, row := range b.Rows {
 		y := f.top + rowHeight*float64(i)
-		c.text("name", "start", f.left, y+12, row.Name)
+		c.text("name", "start", f.left, y+12, fit(row.Name, 28))
 		if row.Alarm != "" {
 			c.text("alarm", "end", f.right, y+12, row.Alarm)
 		} else {

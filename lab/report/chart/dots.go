@@ -1,8 +1,6 @@
 package chart
 
-import (
-	"slices"
-)
+import "slices"
 
 // Dots is a chart of repeated measurements: a dot for each repeat, a stroke at
 // the median, so that the spread is seen and not only the middle.
@@ -27,7 +25,7 @@ func (r DotRow) heading() bool { return len(r.Values) == 0 && r.Label == "" }
 // SVG draws the chart.
 func (d Dots) SVG() string {
 	const rowHeight = 20
-	f := frame{left: 86, top: 6, right: Width - 66}
+	f := frame{left: 86, top: 6, right: Width - 76}
 	f.bottom = f.top + rowHeight*float64(len(d.Rows)) + 4
 	c := newCanvas("dots", f.bottom+34, d.Title, d.Desc)
 	c.xAxis(f, d.X, 3)
@@ -37,7 +35,7 @@ func (d Dots) SVG() string {
 			c.text("heading", "start", 0, y+6, row.Name)
 			continue
 		}
-		c.text("name", "start", 8, y+4, row.Name)
+		c.text("name", "start", 8, y+4, fit(row.Name, 12))
 		c.text("value", "end", Width-2, y+4, row.Label)
 		if len(row.Values) == 0 {
 			continue

@@ -34,7 +34,10 @@ func (l Lines) SVG() string {
 	if height == 0 {
 		height = 220
 	}
-	f := frame{left: 48, top: 22, right: Width - 8, bottom: height - 34}
+	f := frame{left: 48, top: 8, right: Width - 8, bottom: height - 34}
+	if l.Y.Label != "" {
+		f.top = 22
+	}
 	c := newCanvas("lines", height, l.Title, l.Desc)
 	c.xAxis(f, l.X, 5)
 	c.yAxis(f, l.Y, 4)

@@ -91,7 +91,7 @@ func (s Scale) Ticks(n int) []float64 {
 	first := math.Ceil(s.Min/step - 1e-9)
 	var ticks []float64
 	for i := first; i*step <= s.Max+step*1e-9 && len(ticks) < 50; i++ {
-		ticks = append(ticks, i*step)
+		ticks = append(ticks, i*step+0) // +0 turns −0 into 0
 	}
 	return ticks
 }

@@ -102,10 +102,10 @@ func (c *canvas) polygon(class string, xy ...float64) {
 // Marker is the n-th shape alone, for a legend outside the chart.
 func Marker(class string, n int) string {
 	c := &canvas{}
-	c.b.WriteString(`<svg class="key" viewBox="0 0 14 14" aria-hidden="true">`)
+	c.b.WriteString(`<svg class="key long" viewBox="0 0 28 14" aria-hidden="true">`)
 	c.group(class, "")
-	c.line("line", 0, 7, 14, 7)
-	c.marker("mark", n, 7, 7, 4)
+	c.line("line", 0, 7, 28, 7)
+	c.marker("mark", n, 14, 7, 4)
 	c.end()
 	c.b.WriteString(`</svg>`)
 	return c.b.String()

@@ -78,10 +78,7 @@
       button.textContent = "⤢";
       button.setAttribute("aria-label", `Enlarge: ${chart.getAttribute("aria-label")}`);
       button.addEventListener("click", () => enlarge(chart));
-      const holder = document.createElement("div");
-      holder.style.position = "relative";
-      chart.replaceWith(holder);
-      holder.append(chart, button);
+      chart.previousElementSibling.append(button); // the caption
     }
   }
   zoom.addEventListener("close", () => { stage.replaceChildren(); tip.hidden = true; document.body.append(tip); });
