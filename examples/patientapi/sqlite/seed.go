@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -39,7 +40,7 @@ func (s *Store) Holds(ctx context.Context) (set Set, generator int, err error) {
 }
 
 // Seed fills an empty store, all or nothing. It calls progress, if that is not
-// nil, with the number of patients written, some hundred times.
+// nil, with the number of patients written, every thousand or so.
 func (s *Store) Seed(ctx context.Context, set Set, progress func(done int)) error {
 	if err := set.check(); err != nil {
 		return err
@@ -74,7 +75,7 @@ func (s *Store) Seed(ctx context.Context, set Set, progress func(done int)) erro
 		w.flush(name) // what is left refers to rows that are there
 	}
 	if w.err != nil {
-		return w.err
+		return cmp.Or(ctx.Err(), w.err) // an ended context shows as all kinds of errors
 	}
 	if _, err := tx.ExecContext(ctx, `INSERT INTO patient_set VALUES (1, ?, ?, ?)`,
 		patientapi.GeneratorVersion, set.Patients, strconv.FormatUint(set.Seed, 10)); err != nil {

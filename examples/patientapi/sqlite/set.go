@@ -36,6 +36,8 @@ func OpenSet(ctx context.Context, path string, set Set, opts Options, progress f
 		if err := build(ctx, path, set, progress); err != nil {
 			return nil, err
 		}
+	} else if err != nil {
+		return nil, fmt.Errorf("sqlite: %w", err)
 	}
 	s, err := Open(ctx, path, opts)
 	if err != nil {

@@ -1,0 +1,418 @@
+package patterns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/simulated"
+)
+
+// scripted is a store whose lookups do what the test says.
+type scripted struct {
+	patientapi.Store
+	before func(ctx context.Context, id string) error
+}
+
+func (s scripted) Patient(ctx context.Context, id string, dst *patientapi.Patient) error {
+	if s.before != nil {
+		if err := s.before(ctx, id); err != nil {
+			return err
+		}
+	}
+	return s.Store.Patient(context.WithoutCancel(ctx), id, dst) // only the script listens
+}
+
+func store(t *testing.T, before func(context.Context, string) error) patientapi.Store {
+	t.Helper()
+	s, err := simulated.New(1000, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scripted{s, before}
+}
+
+// second makes every lookup take one second, or less when its caller leaves.
+func second(ctx context.Context, _ string) error {
+	select {
+	case <-time.After(time.Second):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func newRunner(t *testing.T, name string, cfg Config) *Runner {
+	t.Helper()
+	r, err := New(name, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// each runs the test for every pattern in virtual time and checks afterwards
+// that the books balance and that nothing is left running.
+func each(t *testing.T, names []string, cfg Config, test func(t *testing.T, r *Runner)) {
+	t.Helper()
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRunner(t, name, cfg)
+				test(t, r)
+				if err := r.Drain(t.Context()); err != nil {
+					t.Error("drain:", err)
+				}
+				s := r.Stats()
+				if s.InFlight != 0 || s.Queued != 0 || s.Admitted != s.Completed || s.Offered != s.Admitted+s.Rejected+s.Cancelled {
+					t.Errorf("the books do not balance: %+v", s)
+				}
+			})
+		})
+	}
+}
+
+var bounded = []string{WorkerPool, Optimized, Limiter}
+
+// flood sends n requests at once and counts what becomes of them.
+func flood(ctx context.Context, r *Runner, n int) (ok, refused, other int) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			resp, err := r.Lookup(ctx, patientapi.FormatID(i+1))
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil && resp.Patient.ID == patientapi.FormatID(i+1):
+				ok++
+				resp.Release()
+			case errors.Is(err, spillway.ErrRejected):
+				refused++
+			default:
+				other++
+			}
+		})
+	}
+	wg.Wait()
+	return ok, refused, other
+}
+
+func TestNaiveRunsEverythingAtOnce(t *testing.T) {
+	each(t, []string{Naive}, Config{Store: store(t, second), Workers: 1}, func(t *testing.T, r *Runner) {
+		start := time.Now()
+		ok, refused, other := flood(t.Context(), r, 500)
+		if took := time.Since(start); ok != 500 || refused+other != 0 || took != time.Second || r.Stats().Peak != 500 {
+			t.Errorf("%d ok, %d refused, %d other in %v, peak %d", ok, refused, other, took, r.Stats().Peak)
+		}
+	})
+}
+
+func TestBoundedPatternsRunAndQueueWhatTheyMay(t *testing.T) {
+	each(t, bounded, Config{Store: store(t, second), Workers: 4, QueueSize: 8}, func(t *testing.T, r *Runner) {
+		start := time.Now()
+		ok, refused, other := flood(t.Context(), r, 50)
+		if took := time.Since(start); ok != 12 || refused != 38 || other != 0 || took != 3*time.Second {
+			t.Errorf("%d ok, %d refused, %d other in %v; want 12, 38, 0 in 3s", ok, refused, other, took)
+		}
+		if s := r.Stats(); s.Peak != 4 || s.Reasons["queue_full"] != 38 || s.Rejected != 38 {
+			t.Errorf("peak %d, reasons %v", s.Peak, s.Reasons)
+		}
+	})
+}
+
+func TestQueueOfNoneRefusesAtOnce(t *testing.T) {
+	each(t, bounded, Config{Store: store(t, second), Workers: 4, QueueSize: 0}, func(t *testing.T, r *Runner) {
+		if ok, refused, other := flood(t.Context(), r, 10); ok != 4 || refused != 6 || other != 0 {
+			t.Errorf("%d ok, %d refused, %d other; want 4, 6, 0", ok, refused, other)
+		}
+	})
+}
+
+func TestQueueWaitIsForRoomInAFullQueue(t *testing.T) {
+	cfg := Config{Store: store(t, second), Workers: 1, QueueSize: 1, QueueWait: 1500 * time.Millisecond}
+	each(t, []string{WorkerPool, Optimized}, cfg, func(t *testing.T, r *Runner) {
+		// One runs, one is queued, one finds room after 1 s, the fourth after 2 s
+		// would be too late.
+		start := time.Now()
+		ok, refused, other := flood(t.Context(), r, 4)
+		if took := time.Since(start); ok != 3 || refused != 1 || other != 0 || took != 3*time.Second {
+			t.Errorf("%d ok, %d refused, %d other in %v; want 3, 1, 0 in 3s", ok, refused, other, took)
+		}
+		if s := r.Stats(); s.Reasons["wait_too_long"] != 1 {
+			t.Errorf("reasons %v", s.Reasons)
+		}
+	})
+}
+
+func TestCallerWhoLeavesIsLetGo(t *testing.T) {
+	stuck := func(context.Context, string) error { time.Sleep(time.Minute); return nil } // ignores its context
+	for _, name := range []string{Naive, WorkerPool, Optimized} {                        // limiter runs on the caller's goroutine
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRunner(t, name, Config{Store: store(t, stuck), Workers: 1, QueueSize: 1})
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				start := time.Now()
+				_, err := r.Lookup(ctx, "P000001")
+				if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took != time.Second {
+					t.Errorf("%v after %v", err, took)
+				}
+				if err := r.Drain(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if took := time.Since(start); took != time.Minute {
+					t.Errorf("drained after %v: the lookup was lost sight of", took)
+				}
+			})
+		})
+	}
+}
+
+func TestQueuedCallerWhoLeavesIsNeverLookedUp(t *testing.T) {
+	for _, name := range bounded {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				looked := map[string]bool{}
+				var mu sync.Mutex
+				r := newRunner(t, name, Config{Workers: 1, QueueSize: 5, Store: store(t, func(ctx context.Context, id string) error {
+					mu.Lock()
+					looked[id] = true
+					mu.Unlock()
+					return second(ctx, id)
+				})})
+				var wg sync.WaitGroup
+				wg.Go(func() { _, _ = r.Lookup(t.Context(), "P000001") })
+				synctest.Wait()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+				defer cancel()
+				if _, err := r.Lookup(ctx, "P000002"); !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+				}
+				wg.Wait()
+				if err := r.Drain(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if looked["P000002"] || r.Stats().Cancelled != 1 {
+					t.Errorf("looked up %v, stats %+v", looked, r.Stats())
+				}
+			})
+		})
+	}
+}
+
+var bad = map[string]func(){
+	"P000901": func() { panic("a bug") },
+	"P000902": func() { runtime.Goexit() },
+	"P000903": func() { panic(http.ErrAbortHandler) },
+}
+
+// end runs fn and says how it ended: an error, a panic's value or "goexit".
+func end(fn func() error) (how any) {
+	done := make(chan any)
+	go func() {
+		how := any("goexit")
+		defer func() {
+			if v := recover(); v != nil {
+				how = v
+			}
+			done <- how
+		}()
+		how = fn()
+	}()
+	return <-done
+}
+
+func TestBadLookupsCostNoSlotAndEndTheirCallerTheSameWay(t *testing.T) {
+	cfg := Config{Workers: 2, QueueSize: 0, Store: store(t, func(_ context.Context, id string) error {
+		if do := bad[id]; do != nil {
+			do()
+		}
+		return nil
+	})}
+	each(t, names, cfg, func(t *testing.T, r *Runner) {
+		for range 5 {
+			for id, want := range map[string]any{"P000901": "a bug", "P000902": "goexit", "P000903": http.ErrAbortHandler} {
+				if got := end(func() error { _, err := r.Lookup(t.Context(), id); return err }); got != want {
+					t.Errorf("%s ended as %v, want %v", id, got, want)
+				}
+				synctest.Wait()
+			}
+		}
+		for range 2 { // both slots
+			resp, err := r.Lookup(t.Context(), "P000001")
+			if err != nil || resp.Patient.ID != "P000001" {
+				t.Fatal("a slot was lost:", err)
+			}
+		}
+	})
+}
+
+func TestMalformedIDCostsNothing(t *testing.T) {
+	each(t, names, Config{Store: store(t, nil), Workers: 1}, func(t *testing.T, r *Runner) {
+		if _, err := r.Lookup(t.Context(), "nobody"); !errors.Is(err, patientapi.ErrMalformedID) {
+			t.Error(err)
+		}
+		if _, err := r.LookupBatch(t.Context(), []string{"P000001", "?"}); !errors.Is(err, patientapi.ErrMalformedID) {
+			t.Error(err)
+		}
+		if s := r.Stats(); s.Offered != 0 {
+			t.Errorf("%d requests offered", s.Offered)
+		}
+	})
+}
+
+func TestBatchIsOneUnitOfWork(t *testing.T) {
+	// The worker that answered may not be idle again yet: give the next one a
+	// place to wait.
+	each(t, names, Config{Store: store(t, nil), Workers: 1, QueueSize: 1}, func(t *testing.T, r *Runner) {
+		for range 3 {
+			resp, err := r.LookupBatch(t.Context(), []string{"P000002", "P999999", "P000001"})
+			if err != nil || len(resp.Batch.Patients) != 2 || resp.Batch.Patients[0].ID != "P000002" || resp.Batch.Missing[0] != "P999999" {
+				t.Fatalf("%v, %v", resp, err)
+			}
+			resp.Release()
+		}
+		if s := r.Stats(); s.Offered != 3 || s.Completed != 3 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+func TestDrainRefusesWhatComesLaterAndFinishesTheRest(t *testing.T) {
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRunner(t, name, Config{Store: store(t, second), Workers: 2, QueueSize: 10})
+				var wg sync.WaitGroup
+				wg.Go(func() {
+					if ok, _, _ := flood(t.Context(), r, 6); ok != 6 {
+						t.Errorf("%d of 6 accepted requests were answered", ok)
+					}
+				})
+				synctest.Wait()
+				wg.Go(func() {
+					if err := r.Drain(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+				synctest.Wait()
+				rej, ok := errors.AsType[*spillway.Rejection](lookupErr(r))
+				if !ok || rej.Reason != spillway.Draining {
+					t.Errorf("while draining: %v", rej)
+				}
+				wg.Wait()
+			})
+		})
+	}
+}
+
+func lookupErr(r *Runner) error {
+	_, err := r.Lookup(context.Background(), "P000001")
+	return err
+}
+
+func TestDrainEndsWithItsContext(t *testing.T) {
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRunner(t, name, Config{Store: store(t, second), Workers: 1, QueueSize: 3})
+				var wg sync.WaitGroup
+				wg.Go(func() { flood(t.Context(), r, 4) })
+				synctest.Wait()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+				defer cancel()
+				drain, ok := errors.AsType[*spillway.DrainError](r.Drain(ctx))
+				if !ok || drain.Running+drain.Dropped != 4 {
+					t.Errorf("drain said %v", drain)
+				}
+				wg.Wait()
+				if err := r.Drain(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+func TestWrongSettingsSayWhatToDo(t *testing.T) {
+	ok := Config{Store: store(t, nil), Workers: 1}
+	cases := []struct {
+		name string
+		cfg  func(*Config)
+		want string
+	}{
+		{"actors", func(*Config) {}, "want one of naive, workerpool, optimized, limiter"},
+		{Naive, func(c *Config) { c.Store = nil }, "no store"},
+		{WorkerPool, func(c *Config) { c.Workers = 0 }, "workers is 0"},
+		{Limiter, func(c *Config) { c.QueueSize = -1 }, "queue-size is -1"},
+		{Optimized, func(c *Config) { c.QueueWait = -1 }, "queue-wait"},
+	}
+	for _, c := range cases {
+		cfg := ok
+		c.cfg(&cfg)
+		if _, err := New(c.name, cfg); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+	if _, err := New("actors", ok); !errors.Is(err, ErrUnknown) {
+		t.Error(err)
+	}
+}
+
+// The accounting must hold at the end of any history: random latencies, errors,
+// panics and callers who leave.
+func TestBooksBalanceAfterAnyHistory(t *testing.T) {
+	cfg := Config{Workers: 7, QueueSize: 20, QueueWait: 10 * time.Millisecond, Store: store(t, func(ctx context.Context, id string) error {
+		n, _ := patientapi.ParseID(id)
+		switch n % 10 {
+		case 0:
+			panic("a bug")
+		case 1:
+			return patientapi.ErrUnavailable
+		}
+		select {
+		case <-time.After(time.Duration(n) * time.Millisecond):
+		case <-ctx.Done():
+		}
+		return ctx.Err()
+	})}
+	each(t, names, cfg, func(t *testing.T, r *Runner) {
+		rng := rand.New(rand.NewPCG(1, 2))
+		var wg sync.WaitGroup
+		for range 2000 {
+			n := 1 + rng.IntN(100)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+rng.IntN(100))*time.Millisecond)
+			wg.Go(func() {
+				defer cancel()
+				end(func() error {
+					resp, err := r.Lookup(ctx, patientapi.FormatID(n))
+					if err == nil {
+						if resp.Patient.ID != patientapi.FormatID(n) {
+							return fmt.Errorf("asked for %d, got %s", n, resp.Patient.ID)
+						}
+						resp.Release()
+					}
+					return err
+				})
+			})
+			if rng.IntN(10) == 0 {
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+		wg.Wait()
+		if s := r.Stats(); s.Offered != 2000 || (s.Pattern != Naive && s.Peak > 7) {
+			t.Errorf("%+v", s)
+		}
+	})
+}

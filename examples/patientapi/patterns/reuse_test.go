@@ -1,0 +1,111 @@
+package patterns
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/spillway-go/spillway/examples/patientapi"
+)
+
+func TestOnlyOptimizedReuses(t *testing.T) {
+	for _, name := range names {
+		r := newRunner(t, name, Config{Store: store(t, nil), Workers: 1, QueueSize: 1})
+		for range 200 {
+			resp, err := r.Lookup(t.Context(), "P000001")
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Release()
+		}
+		s := r.Stats()
+		if name != Optimized && s.ReuseRate != -1 {
+			t.Errorf("%s claims to reuse %v", name, s.ReuseRate)
+		}
+		// Under -race the pool drops objects on purpose: some reuse is enough.
+		if name == Optimized && (s.ReuseRate <= 0 || s.ReuseRate > 1 || s.Responses != 200) {
+			t.Errorf("reuse rate %v of %d", s.ReuseRate, s.Responses)
+		}
+		if err := r.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A response on its way to a caller who has left is given back by nobody. If the
+// worker did, it would be another patient's while this caller might still read
+// it.
+func TestResponseOfACallerWhoLeftIsNotReused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		leave := make(chan struct{})
+		r := newRunner(t, Optimized, Config{Workers: 1, QueueSize: 1, Store: store(t, func(context.Context, string) error {
+			<-leave
+			return nil
+		})})
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := r.Lookup(ctx, "P000001"); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		cancel()
+		wg.Wait()
+		close(leave)
+		if err := r.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if s := r.singles.Stats(); s.Gets != 1 || s.Puts != 0 {
+			t.Errorf("%d taken, %d given back; want 1, 0", s.Gets, s.Puts)
+		}
+	})
+}
+
+func TestFailedLookupGivesItsResponseBack(t *testing.T) {
+	r := newRunner(t, Optimized, Config{Workers: 1, QueueSize: 1, Store: store(t, nil)})
+	for range 10 {
+		if _, err := r.Lookup(t.Context(), "P999999"); !errors.Is(err, patientapi.ErrNotFound) {
+			t.Fatal(err)
+		}
+	}
+	if s := r.singles.Stats(); s.Gets != 10 || s.Puts != 10 {
+		t.Errorf("%d taken, %d given back", s.Gets, s.Puts)
+	}
+	if err := r.Drain(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReusedResponsesShowNoOtherPatient(t *testing.T) {
+	for _, name := range names {
+		r := newRunner(t, name, Config{Workers: 8, QueueSize: 1000, Store: store(t, nil)})
+		var wg sync.WaitGroup
+		for client := range 50 {
+			wg.Go(func() {
+				var want patientapi.Patient
+				for i := range 60 {
+					n := 1 + (client*61+i*17)%1000
+					resp, err := r.Lookup(t.Context(), patientapi.FormatID(n))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					patientapi.Generator{Seed: 1}.Patient(n, &want)
+					got, _ := json.Marshal(&resp.Patient)
+					resp.Release()
+					if want, _ := json.Marshal(&want); string(got) != string(want) {
+						t.Errorf("%s: asked for %d\n got %s\nwant %s", name, n, got, want)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if err := r.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package simulated
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/storetest"
+)
+
+func newStore(t *testing.T) *Store {
+	t.Helper()
+	s, err := New(storetest.Patients, storetest.Seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func inject(t *testing.T, cfg Config) *Injected {
+	t.Helper()
+	s, err := Inject(newStore(t), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestStore(t *testing.T) { storetest.Run(t, newStore(t)) }
+
+func TestInjectingNothingChangesNothing(t *testing.T) { storetest.Run(t, inject(t, Config{})) }
+
+func TestNumberOfPatientsIsChecked(t *testing.T) {
+	for _, n := range []int{-1, 0, patientapi.MaxPatients + 1} {
+		if _, err := New(n, 1); err == nil {
+			t.Errorf("%d patients were accepted", n)
+		}
+	}
+}
+
+func TestBadInjectionSaysWhatToDo(t *testing.T) {
+	for want, cfg := range map[string]Config{
+		"min-latency":         {MinLatency: -1},
+		"above max-latency":   {MinLatency: 2, MaxLatency: 1},
+		"share from 0 to 1":   {ErrorRate: 1.01},
+		"error-rate is -0.1":  {ErrorRate: -0.1},
+		"error-rate is NaN":   {ErrorRate: math.NaN()},
+		"error-rate is +Inf:": {ErrorRate: math.Inf(1)},
+	} {
+		if _, err := Inject(newStore(t), cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want something about %q", cfg, err, want)
+		}
+	}
+}
+
+func TestLatencyIsUniformAndErrorsKeepTheirRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := inject(t, Config{MinLatency: 50 * time.Millisecond, MaxLatency: 100 * time.Millisecond, ErrorRate: 0.05, Seed: 1})
+		const calls = 20_000
+		var failed int
+		var quarters [4]int
+		var p patientapi.Patient
+		for range calls {
+			start := time.Now()
+			err := s.Patient(t.Context(), "P000001", &p)
+			took := time.Since(start)
+			if took < 50*time.Millisecond || took > 100*time.Millisecond {
+				t.Fatalf("a call took %v", took)
+			}
+			quarters[min(int((took-50*time.Millisecond)/(12500*time.Microsecond)), 3)]++
+			if errors.Is(err, patientapi.ErrUnavailable) {
+				failed++
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, n := range quarters {
+			if n < calls/4*95/100 || n > calls/4*105/100 {
+				t.Errorf("quarter %d of the range has %d of %d calls", i, n, calls)
+			}
+		}
+		if failed < calls*4/100 || failed > calls*6/100 {
+			t.Errorf("%d of %d calls failed, want 5 %%", failed, calls)
+		}
+		if s.Calls() != calls || s.Failures() != uint64(failed) {
+			t.Errorf("counted %d calls and %d failures", s.Calls(), s.Failures())
+		}
+		if mean := s.MeanLatency(); mean < 74*time.Millisecond || mean > 76*time.Millisecond {
+			t.Errorf("mean latency drawn is %v", mean)
+		}
+	})
+}
+
+func TestSameSeedSameDraws(t *testing.T) {
+	a := Config{MaxLatency: time.Second, ErrorRate: 0.5, Seed: 4}
+	b := a
+	b.Seed = 5
+	same := 0
+	for n := range uint64(1000) {
+		la, fa := a.draw(n)
+		la2, fa2 := a.draw(n)
+		if la != la2 || fa != fa2 {
+			t.Fatal("a draw changed")
+		}
+		if lb, _ := b.draw(n); la == lb {
+			same++
+		}
+	}
+	if same > 10 {
+		t.Errorf("two seeds agree in %d of 1000 draws", same)
+	}
+}
+
+func TestChangingTheErrorRateMovesNoLatency(t *testing.T) {
+	for n := range uint64(100) {
+		calm, _ := Config{MaxLatency: time.Second}.draw(n)
+		wild, _ := Config{MaxLatency: time.Second, ErrorRate: 0.9}.draw(n)
+		if calm != wild {
+			t.Fatalf("call %d: %v and %v", n, calm, wild)
+		}
+	}
+}
+
+func TestWaitEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := inject(t, Config{MinLatency: time.Hour, MaxLatency: time.Hour})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		p := patientapi.Patient{ID: "somebody else"}
+		err := s.Patient(ctx, "P000001", &p)
+		if got := time.Since(start); got != time.Second || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("waited %v, err %v", got, err)
+		}
+		if p.ID != "" {
+			t.Error("the answer still shows somebody else")
+		}
+		var b patientapi.Batch
+		if err := s.Patients(ctx, []string{"P000001"}, &b); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("batch: %v", err)
+		}
+	})
+}
+
+func TestPeakCallsCountsCallsAtOneTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := inject(t, Config{MinLatency: time.Second, MaxLatency: time.Second})
+		for _, n := range []int{3, 7, 5} {
+			var wg sync.WaitGroup
+			for range n {
+				wg.Go(func() {
+					var b patientapi.Batch
+					if err := s.Patients(t.Context(), []string{"P000001", "P000002"}, &b); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+		}
+		if s.PeakCalls() != 7 || s.Calls() != 15 {
+			t.Errorf("peak %d of %d calls; want 7 of 15: a batch is one call", s.PeakCalls(), s.Calls())
+		}
+	})
+}
