@@ -22,7 +22,7 @@ func (a *API) readyz(w http.ResponseWriter, _ *http.Request) {
 type health struct {
 	Status  string         `json:"status"` // ok, draining or failing
 	Pattern patterns.Stats `json:"pattern"`
-	Store   string         `json:"store"` // ok, or what is wrong
+	Store   string         `json:"store"` // ok, or does not answer
 	Build   build          `json:"build"`
 }
 
@@ -40,7 +40,8 @@ func (a *API) health(w http.ResponseWriter, r *http.Request) {
 	h.Pattern.QueueWait, h.Pattern.Service = nil, nil // /metrics has them
 	status := http.StatusOK
 	if err := a.cfg.Store.Ping(ctx); err != nil {
-		h.Status, h.Store, status = "failing", err.Error(), http.StatusServiceUnavailable
+		a.cfg.Logger.Error("the store does not answer", "error", err)
+		h.Status, h.Store, status = "failing", "does not answer", http.StatusServiceUnavailable
 	} else if !a.ready.Load() {
 		h.Status = "draining"
 	}

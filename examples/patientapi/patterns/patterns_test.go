@@ -283,6 +283,7 @@ func TestBatchIsOneUnitOfWork(t *testing.T) {
 			}
 			resp.Release()
 		}
+		synctest.Wait()
 		if s := r.Stats(); s.Offered != 3 || s.Completed != 3 {
 			t.Errorf("%+v", s)
 		}

@@ -1,0 +1,371 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/patterns"
+	"github.com/spillway-go/spillway/examples/patientapi/simulated"
+)
+
+const people = 2000
+
+// scripted is a store whose lookups do what the test says for some ids.
+type scripted struct {
+	patientapi.Store
+	script map[string]func(context.Context) error
+	ping   error
+}
+
+func (s *scripted) Patient(ctx context.Context, id string, dst *patientapi.Patient) error {
+	if do := s.script[id]; do != nil {
+		if err := do(ctx); err != nil {
+			return err
+		}
+	}
+	return s.Store.Patient(ctx, id, dst)
+}
+
+func (s *scripted) Ping(context.Context) error { return s.ping }
+
+// server is an API over real HTTP on loopback.
+type server struct {
+	*API
+	*httptest.Server
+	store  *scripted
+	runner *patterns.Runner
+	log    *lockedBuffer
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func serve(t *testing.T, pattern string, cfg patterns.Config, timeout time.Duration) *server {
+	t.Helper()
+	base, err := simulated.New(people, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{store: &scripted{Store: base, script: map[string]func(context.Context) error{}}, log: &lockedBuffer{}}
+	if cfg.Store == nil {
+		cfg.Store = s.store
+	}
+	if cfg.Workers == 0 {
+		cfg.Workers, cfg.QueueSize = 4, 16
+	}
+	if s.runner, err = patterns.New(pattern, cfg); err != nil {
+		t.Fatal(err)
+	}
+	logger := slog.New(slog.NewTextHandler(s.log, nil))
+	s.API = New(Config{Runner: s.runner, Store: s.store, Timeout: timeout, Logger: logger})
+	s.API.SetReady(true)
+	s.Server = httptest.NewUnstartedServer(s.API)
+	s.Server.Config.ErrorLog = slog.NewLogLogger(logger.Handler(), slog.LevelWarn)
+	s.Server.Start()
+	t.Cleanup(func() {
+		s.Server.Close()
+		if err := s.runner.Drain(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// answered is a response, read whole.
+type answered struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (s *server) do(t *testing.T, method, path, body string, header ...string) answered {
+	t.Helper()
+	a, err := s.try(t.Context(), method, path, body, header...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func (s *server) try(ctx context.Context, method, path, body string, header ...string) (answered, error) {
+	req, err := http.NewRequestWithContext(ctx, method, s.URL+path, strings.NewReader(body))
+	if err != nil {
+		return answered{}, err
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := s.Client().Do(req)
+	if err != nil {
+		return answered{}, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	return answered{resp.StatusCode, resp.Header, string(b)}, err
+}
+
+func want(n int) string {
+	var p patientapi.Patient
+	patientapi.Generator{Seed: 1}.Patient(n, &p)
+	b, err := json.Marshal(&p)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// problemIn checks that a is a problem of that status and type.
+func problemIn(t *testing.T, a answered, status int, kind string) {
+	t.Helper()
+	var p problem
+	if err := json.Unmarshal([]byte(a.body), &p); err != nil {
+		t.Fatalf("%d %s: %v", a.status, a.body, err)
+	}
+	if a.status != status || p.Status != status || a.header.Get("Content-Type") != "application/problem+json" ||
+		!strings.HasSuffix(p.Type, kind) || p.Title == "" || p.RequestID != a.header.Get("X-Request-Id") || p.RequestID == "" {
+		t.Errorf("want %d %s, got %d %v %s", status, kind, a.status, a.header, a.body)
+	}
+}
+
+var jsonBody = []string{"Content-Type", "application/json"}
+
+func TestLookupByPathByQueryAndInABatch(t *testing.T) {
+	for _, pattern := range patterns.Names() {
+		s := serve(t, pattern, patterns.Config{}, 0)
+		for _, path := range []string{"/api/v1/patients/P000007", "/api/v1/patients?id=P000007"} {
+			a := s.do(t, "GET", path, "")
+			if a.status != 200 || a.body != want(7)+"\n" || a.header.Get("Content-Type") != "application/json" {
+				t.Errorf("%s %s: %d %s", pattern, path, a.status, a.body)
+			}
+		}
+		a := s.do(t, "POST", "/api/v1/patients:batch", `{"ids":["P000009","P999999","P000003"]}`, jsonBody...)
+		if want := `{"patients":[` + want(9) + `,` + want(3) + `],"missing":["P999999"]}` + "\n"; a.status != 200 || a.body != want {
+			t.Errorf("%s batch: %d %s", pattern, a.status, a.body)
+		}
+	}
+}
+
+func TestEveryDocumentedError(t *testing.T) {
+	s := serve(t, patterns.WorkerPool, patterns.Config{}, 0)
+	s.store.script["P000501"] = func(context.Context) error { return fmt.Errorf("%w: disk on fire at /var", patientapi.ErrUnavailable) }
+	s.store.script["P000502"] = func(context.Context) error { return errors.New("a bug at /var") }
+	s.store.script["P000503"] = func(context.Context) error { return context.DeadlineExceeded }
+	ids := func(n int) string { return `{"ids":["P000001"` + strings.Repeat(`,"P000001"`, n-1) + `]}` }
+	const batch = "/api/v1/patients:batch"
+	for _, c := range []struct {
+		name, method, path, body string
+		header                   []string
+		status                   int
+		kind                     string
+	}{
+		{"unknown patient", "GET", "/api/v1/patients/P999999", "", nil, 404, "unknown-patient"},
+		{"malformed id", "GET", "/api/v1/patients/42", "", nil, 400, "malformed-id"},
+		{"malformed id in query", "GET", "/api/v1/patients?id=P1;drop", "", nil, 400, "malformed-id"},
+		{"no id", "GET", "/api/v1/patients", "", nil, 400, "malformed-id"},
+		{"escaped slash", "GET", "/api/v1/patients/P00%2F001", "", nil, 400, "malformed-id"},
+		{"store failed", "GET", "/api/v1/patients/P000501", "", nil, 502, "store-unavailable"},
+		{"bug", "GET", "/api/v1/patients/P000502", "", nil, 500, "internal"},
+		{"late", "GET", "/api/v1/patients/P000503", "", nil, 504, "timeout"},
+		{"no such path", "GET", "/api/v2/patients/P000001", "", nil, 404, "no-such-resource"},
+		{"wrong method", "DELETE", "/api/v1/patients/P000001", "", nil, 405, "method-not-allowed"},
+		{"wrong method for a batch", "GET", batch, "", nil, 405, "method-not-allowed"},
+		{"batch without type", "POST", batch, ids(1), nil, 415, "unsupported-media-type"},
+		{"batch of another type", "POST", batch, ids(1), []string{"Content-Type", "text/plain"}, 415, "unsupported-media-type"},
+		{"broken json", "POST", batch, `{"ids":[`, jsonBody, 400, "malformed-body"},
+		{"another json", "POST", batch, `["P000001"]`, jsonBody, 400, "malformed-body"},
+		{"unknown field", "POST", batch, `{"ids":["P000001"],"x":1}`, jsonBody, 400, "malformed-body"},
+		{"two values", "POST", batch, ids(1) + ids(1), jsonBody, 400, "malformed-body"},
+		{"no ids", "POST", batch, `{"ids":[]}`, jsonBody, 400, "batch-size"},
+		{"too many ids", "POST", batch, ids(MaxBatch + 1), jsonBody, 400, "batch-size"},
+		{"malformed id in a batch", "POST", batch, `{"ids":["P000001","nobody"]}`, jsonBody, 400, "malformed-id"},
+		{"oversize", "POST", batch, ids(2000), jsonBody, 413, "body-too-large"},
+	} {
+		a := s.do(t, c.method, c.path, c.body, c.header...)
+		t.Run(c.name, func(t *testing.T) {
+			problemIn(t, a, c.status, c.kind)
+			if strings.Contains(a.body, "/var") {
+				t.Errorf("shows what is inside: %s", a.body)
+			}
+			if c.status == 405 && a.header.Get("Allow") == "" {
+				t.Error("does not say which methods are allowed")
+			}
+		})
+	}
+	if a := s.do(t, "POST", batch, ids(MaxBatch), jsonBody...); a.status != 200 {
+		t.Errorf("a batch of %d: %d %s", MaxBatch, a.status, a.body)
+	}
+	if !strings.Contains(s.log.String(), "a bug at /var") || strings.Contains(s.log.String(), "P000502") {
+		t.Errorf("the log should name the bug and not the patient: %s", s.log)
+	}
+}
+
+func TestTimeoutIs504(t *testing.T) {
+	for _, pattern := range patterns.Names() {
+		s := serve(t, pattern, patterns.Config{}, time.Millisecond)
+		s.store.script["P000001"] = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		problemIn(t, s.do(t, "GET", "/api/v1/patients/P000001", ""), 504, "timeout")
+	}
+}
+
+func TestOverloadSaysWhenToComeBack(t *testing.T) {
+	for _, pattern := range []string{patterns.WorkerPool, patterns.Optimized, patterns.Limiter} {
+		s := serve(t, pattern, patterns.Config{Workers: 1}, 0)
+		running, finish := make(chan struct{}), make(chan struct{})
+		s.store.script["P000001"] = func(context.Context) error { close(running); <-finish; return nil }
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if a := s.do(t, "GET", "/api/v1/patients/P000001", ""); a.status != 200 {
+				t.Errorf("%s: the admitted request got %d", pattern, a.status)
+			}
+		})
+		<-running
+		for range 20 {
+			a := s.do(t, "GET", "/api/v1/patients/P000002", "")
+			problemIn(t, a, 503, "#temporary-reduced-capacity")
+			if after := a.header.Get("Retry-After"); after == "" || after == "0" || strings.ContainsAny(after, ".ms-") {
+				t.Errorf("%s: Retry-After is %q", pattern, after)
+			}
+		}
+		close(finish)
+		wg.Wait()
+		if o := s.Outcomes(); o.OK != 1 || o.Rejected != 20 {
+			t.Errorf("%s: outcomes %+v", pattern, o)
+		}
+		if n := strings.Count(s.log.String(), "shedding"); n < 1 || n >= 20 {
+			t.Errorf("%s: %d log lines for 20 refusals", pattern, n)
+		}
+	}
+}
+
+func TestRetryAfterIsRoundedUp(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "1", time.Millisecond: "1", 300 * time.Millisecond: "1", time.Second: "1", time.Second + 1: "2", 2500 * time.Millisecond: "3",
+	} {
+		if got := retryAfter(d); got != want {
+			t.Errorf("%v is written %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestBadHandlersCostNoSlot(t *testing.T) {
+	for _, pattern := range patterns.Names() {
+		t.Run(pattern, func(t *testing.T) {
+			s := serve(t, pattern, patterns.Config{Workers: 2, QueueSize: 1}, 0)
+			s.store.script["P000901"] = func(context.Context) error { panic("a bug") }
+			s.store.script["P000902"] = func(context.Context) error { runtime.Goexit(); return nil }
+			s.store.script["P000903"] = func(context.Context) error { panic(http.ErrAbortHandler) }
+			for range 3 {
+				problemIn(t, s.do(t, "GET", "/api/v1/patients/P000901", "", "X-Request-Id", "find-me"), 500, "internal")
+				problemIn(t, s.do(t, "GET", "/api/v1/patients/P000902", ""), 500, "internal")
+				if a, err := s.try(t.Context(), "GET", "/api/v1/patients/P000903", ""); err == nil {
+					t.Errorf("an aborted handler answered %d %s", a.status, a.body)
+				}
+			}
+			if a := s.do(t, "GET", "/api/v1/patients/P000001", ""); a.status != 200 || a.body != want(1)+"\n" {
+				t.Errorf("the good request got %d %s", a.status, a.body)
+			}
+			log := s.log.String()
+			if !strings.Contains(log, "find-me") || !strings.Contains(log, "a bug") || !strings.Contains(log, "goroutine") {
+				t.Errorf("the log lacks the panic, its request or its stack: %s", log)
+			}
+			if strings.Contains(log, "abort Handler") {
+				t.Error("an intended abort was logged")
+			}
+			if o := s.Outcomes(); o.Error != 9 || o.OK != 1 {
+				t.Errorf("outcomes %+v", o)
+			}
+		})
+	}
+}
+
+func TestRequestIDIsKeptOrMade(t *testing.T) {
+	s := serve(t, patterns.Naive, patterns.Config{}, 0)
+	if a := s.do(t, "GET", "/livez", "", "X-Request-Id", "abc-1.2_3"); a.header.Get("X-Request-Id") != "abc-1.2_3" {
+		t.Errorf("a sane id became %q", a.header.Get("X-Request-Id"))
+	}
+	seen := map[string]bool{}
+	for _, bad := range []string{"", "two words", `a"b`, "line\tbreak", strings.Repeat("x", 129), "naïve"} {
+		a := s.do(t, "GET", "/livez", "", "X-Request-Id", bad)
+		id := a.header.Get("X-Request-Id")
+		if id == bad || !saneRequestID(id) || seen[id] {
+			t.Errorf("%q became %q", bad, id)
+		}
+		seen[id] = true
+	}
+}
+
+func TestProbes(t *testing.T) {
+	s := serve(t, patterns.Limiter, patterns.Config{}, 0)
+	status := func(path string) int { return s.do(t, "GET", path, "").status }
+	if status("/livez") != 200 || status("/readyz") != 200 || status("/health") != 200 {
+		t.Error("a serving API should be alive, ready and healthy")
+	}
+	s.SetReady(false)
+	if status("/livez") != 200 || status("/readyz") != 503 || status("/health") != 200 {
+		t.Error("a draining API should be alive and not ready")
+	}
+	s.store.ping = errors.New("gone, at /var/secret")
+	a := s.do(t, "GET", "/health", "")
+	if a.status != 503 || status("/livez") != 200 || strings.Contains(a.body, "secret") {
+		t.Errorf("without its store: %d %s", a.status, a.body)
+	}
+	var h struct {
+		Pattern struct{ Pattern string }
+		Build   struct{ Go string }
+	}
+	if err := json.Unmarshal([]byte(a.body), &h); err != nil || h.Pattern.Pattern != "limiter" || h.Build.Go == "" {
+		t.Errorf("%v in %s", err, a.body)
+	}
+}
+
+func TestIndexSaysWhatIsHere(t *testing.T) {
+	s := serve(t, patterns.Optimized, patterns.Config{}, 0)
+	a := s.do(t, "GET", "/", "")
+	for _, part := range []string{"<strong>optimized</strong>", "/api/v1/patients/P000001", "patients:batch", "/metrics", "/health", "curl", s.Listener.Addr().String()} {
+		if !strings.Contains(a.body, part) {
+			t.Errorf("the index lacks %q", part)
+		}
+	}
+}
+
+func TestMetricsNameThePattern(t *testing.T) {
+	for pattern, part := range map[string]string{
+		patterns.Limiter:    `spillway_requests_total{limiter="limiter",result="admitted"} 1`,
+		patterns.WorkerPool: `spillway_pool_workers{pool="workerpool",state=`,
+		patterns.Optimized:  `spillway_pool_jobs_total{pool="optimized",result="queue_full"} 0`,
+		patterns.Naive:      `patientapi_http_request_duration_seconds_count{code="200",route="GET /api/v1/patients/{id}"} 1`,
+	} {
+		s := serve(t, pattern, patterns.Config{}, 0)
+		s.do(t, "GET", "/api/v1/patients/P000001", "")
+		if a := s.do(t, "GET", "/metrics", ""); !strings.Contains(a.body, part) {
+			t.Errorf("%s lacks %s", pattern, part)
+		}
+	}
+}
