@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime"
 	"runtime/metrics"
+	"sync/atomic"
 	"time"
 )
 
@@ -39,6 +40,7 @@ type Probe struct {
 	rss     rss
 	stop    chan struct{}
 	peaks   chan peaks
+	seen    atomic.Int64 // the peak of goroutines so far
 }
 
 type peaks struct{ goroutines, stacks, stackBytes int }
@@ -68,6 +70,7 @@ func (p *Probe) watch(base int, r reading) {
 		n := runtime.NumGoroutine() - 1
 		if n > most.goroutines {
 			most.goroutines = n
+			p.seen.Store(int64(n))
 			metrics.Read(r.samples[stackBytes : stackBytes+1])
 			most.stacks, most.stackBytes = n-base, int(r.uint(stackBytes))-int(stackBase)
 		}

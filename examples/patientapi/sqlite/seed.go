@@ -25,11 +25,11 @@ func (s Set) check() error {
 	return nil
 }
 
-// Holds returns the set that the file holds, and the version of the generator
-// that made it; the zero Set if it is empty.
-func (s *Store) Holds(ctx context.Context) (set Set, generator int, err error) {
+// holds returns the set that the database holds, and the version of the
+// generator that made it; the zero Set if it is empty.
+func holds(ctx context.Context, db *sql.DB) (set Set, generator int, err error) {
 	var seed string
-	err = s.writer.QueryRowContext(ctx, `SELECT generator, patients, seed FROM patient_set`).Scan(&generator, &set.Patients, &seed)
+	err = db.QueryRowContext(ctx, `SELECT generator, patients, seed FROM patient_set`).Scan(&generator, &set.Patients, &seed)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Set{}, 0, nil
 	}
@@ -45,7 +45,7 @@ func (s *Store) Seed(ctx context.Context, set Set, progress func(done int)) erro
 	if err := set.check(); err != nil {
 		return err
 	}
-	if have, _, err := s.Holds(ctx); err != nil {
+	if have, _, err := holds(ctx, s.writer); err != nil {
 		return err
 	} else if have != (Set{}) {
 		return fmt.Errorf("sqlite: the store holds %d patients already", have.Patients)

@@ -39,26 +39,35 @@ func OpenSet(ctx context.Context, path string, set Set, opts Options, progress f
 	} else if err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
-	s, err := Open(ctx, path, opts)
-	if err != nil {
+	if err := inspect(ctx, path, set); err != nil {
 		return nil, err
 	}
-	have, version, err := s.Holds(ctx)
-	switch {
-	case err != nil:
-		err = fmt.Errorf("sqlite: %s: %w", path, err)
-	case have == (Set{}):
-		err = fmt.Errorf("sqlite: %s holds no patients: remove it, or name a file that does not exist yet", path)
-	case version != patientapi.GeneratorVersion:
-		err = fmt.Errorf("sqlite: %s was made by generator version %d, this one is %d: remove it, or name another file", path, version, patientapi.GeneratorVersion)
-	case have != set:
-		err = fmt.Errorf("sqlite: %s holds %d patients of seed %d, not %d of seed %d: ask for those, or name another file",
-			path, have.Patients, have.Seed, set.Patients, set.Seed)
-	default:
-		return s, nil
+	return Open(ctx, path, opts)
+}
+
+// inspect reads whether the file holds the set. It comes before Open, which
+// would bring anybody's database to our schema.
+func inspect(ctx context.Context, path string, want Set) error {
+	db, err := connect(path, "mode=ro")
+	if err != nil {
+		return fmt.Errorf("sqlite: %s: %w", path, err)
 	}
-	s.Close()
-	return nil, err
+	defer db.Close()
+	have, version, err := holds(ctx, db)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return fmt.Errorf("sqlite: %s is not a patient database (%w): name another file, or one that does not exist yet", path, err)
+	case have == (Set{}):
+		return fmt.Errorf("sqlite: %s holds no patients: name another file, or one that does not exist yet", path)
+	case version != patientapi.GeneratorVersion:
+		return fmt.Errorf("sqlite: %s was made by generator version %d, this one is %d: remove it, or name another file", path, version, patientapi.GeneratorVersion)
+	case have != want:
+		return fmt.Errorf("sqlite: %s holds %d patients of seed %d, not %d of seed %d: ask for those, or name another file",
+			path, have.Patients, have.Seed, want.Patients, want.Seed)
+	}
+	return nil
 }
 
 // build makes the file at path, or leaves the one that another process made

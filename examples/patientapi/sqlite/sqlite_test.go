@@ -159,15 +159,25 @@ func TestUnusableFilesSaySo(t *testing.T) {
 	if err := os.WriteFile(empty, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	unseeded := filepath.Join(dir, "unseeded.db")
+	s, err := Open(t.Context(), unseeded, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
 	for path, want := range map[string]string{
+		unseeded:                        "holds no patients",
 		text:                            "not a database",
-		empty:                           "holds no patients",
+		empty:                           "not a patient database",
 		filepath.Join(text, "below.db"): "not a directory",
 	} {
 		_, err := OpenSet(t.Context(), path, set, Options{}, nil)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
+	}
+	if b, err := os.ReadFile(empty); err != nil || len(b) != 0 {
+		t.Error("somebody else's file was written to", err)
 	}
 	if _, err := OpenSet(t.Context(), filepath.Join(dir, "x.db"), Set{0, 1}, Options{}, nil); err == nil {
 		t.Error("a set of nobody was made")

@@ -1,0 +1,306 @@
+package app
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/patterns"
+)
+
+// quick is a command for tests: a free port, a store without latency.
+func quick() Command {
+	c := Default()
+	c.Addr, c.Store, c.Patients, c.JSON = "127.0.0.1:0", "simulated", 100, true
+	c.MinLatency, c.MaxLatency, c.ErrorRate = 0, 0, 0
+	return c
+}
+
+// running is a command under way.
+type running struct {
+	addr   string
+	stop   context.CancelFunc
+	lines  *bufio.Reader
+	stderr bytes.Buffer
+	ended  chan error
+}
+
+func start(t *testing.T, c Command) *running {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	r := &running{stop: stop, lines: bufio.NewReader(out), ended: make(chan error, 1)}
+	go func() {
+		err := c.Run(ctx, in, &r.stderr)
+		in.Close()
+		r.ended <- err
+	}()
+	t.Cleanup(func() { stop(); out.Close() })
+	line, err := r.lines.ReadString('\n')
+	if err != nil {
+		t.Fatalf("no first line: %v, %v", err, <-r.ended)
+	}
+	var ready Ready
+	if err := json.Unmarshal([]byte(line), &ready); err != nil || !ready.Ready || ready.PID != os.Getpid() {
+		t.Fatalf("first line %q: %v", line, err)
+	}
+	r.addr = ready.Addr
+	return r
+}
+
+func (r *running) get(t *testing.T, path string) (int, string) {
+	t.Helper()
+	resp, err := http.Get("http://" + r.addr + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+// report stops the command and returns its last line and its error.
+func (r *running) report(t *testing.T) (Report, error) {
+	t.Helper()
+	r.stop()
+	rest, err := io.ReadAll(r.lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report Report
+	if err := json.Unmarshal(rest, &report); err != nil {
+		t.Fatalf("the rest of stdout is not one report: %v\n%s", err, rest)
+	}
+	return report, <-r.ended
+}
+
+func TestServeReportsWhatItDid(t *testing.T) {
+	for _, pattern := range patterns.Names() {
+		for _, store := range []string{"simulated", "sqlite"} {
+			t.Run(pattern+" "+store, func(t *testing.T) {
+				c := quick()
+				c.Pattern, c.Store, c.DB = pattern, store, filepath.Join(t.TempDir(), "patients.db")
+				r := start(t, c)
+				for range 5 {
+					if status, body := r.get(t, "/api/v1/patients/P000042"); status != 200 || !strings.Contains(body, `"id":"P000042"`) {
+						t.Errorf("%d %s", status, body)
+					}
+				}
+				r.get(t, "/api/v1/patients/P000101")
+				report, err := r.report(t)
+				if err != nil {
+					t.Error(err)
+				}
+				if q := report.Requests; q.OK != 5 || q.BadInput != 1 || q.Error+q.Rejected+q.Timeout+q.Abandoned != 0 {
+					t.Errorf("requests %+v", q)
+				}
+				if s := report.Runner; s.Pattern != pattern || s.Offered != 6 || s.Completed != 6 || s.InFlight != 0 {
+					t.Errorf("runner %+v", s)
+				}
+				if u := report.Process; u.Mallocs == 0 || u.AllocBytes == 0 || u.PeakGoroutines == 0 || u.Seconds <= 0 {
+					t.Errorf("process %+v", u)
+				}
+				if report.StoreCalls != 6 || report.PeakStoreCalls != 1 || report.Abandoned != "" {
+					t.Errorf("report %+v", report)
+				}
+				if (report.Connections != nil) != (store == "sqlite") || (report.Runner.ReuseRate >= 0) != (pattern == patterns.Optimized) {
+					t.Errorf("report %+v", report)
+				}
+				if _, err := net.Dial("tcp", r.addr); err == nil {
+					t.Error("still listening after the end")
+				}
+			})
+		}
+	}
+}
+
+func TestShutdownFinishesRequestsUnderWay(t *testing.T) {
+	c := quick()
+	c.MinLatency, c.MaxLatency = 200*time.Millisecond, 200*time.Millisecond
+	r := start(t, c)
+	var wg sync.WaitGroup
+	for range 5 {
+		wg.Go(func() {
+			if status, _ := r.get(t, "/api/v1/patients/P000001"); status != 200 {
+				t.Errorf("a request under way got %d", status)
+			}
+		})
+	}
+	for { // until all five are inside
+		_, health := r.get(t, "/health")
+		if strings.Contains(health, `"in_flight":5`) {
+			break
+		}
+	}
+	report, err := r.report(t)
+	wg.Wait()
+	if err != nil || report.Requests.OK != 5 {
+		t.Errorf("%v, %+v", err, report.Requests)
+	}
+}
+
+func TestShutdownThatRunsOutOfTimeSaysWhatItLeft(t *testing.T) {
+	c := quick()
+	c.MinLatency, c.MaxLatency, c.Timeout, c.ShutdownTimeout = time.Minute, time.Minute, 0, time.Millisecond
+	r := start(t, c)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if resp, err := http.Get("http://" + r.addr + "/api/v1/patients/P000001"); err == nil {
+			resp.Body.Close()
+		}
+	})
+	for {
+		if _, health := r.get(t, "/health"); strings.Contains(health, `"in_flight":1`) {
+			break
+		}
+	}
+	report, err := r.report(t)
+	wg.Wait()
+	if err == nil || errors.Is(err, ErrUsage) || !strings.Contains(report.Abandoned, "--shutdown-timeout") {
+		t.Errorf("%v, abandoned %q", err, report.Abandoned)
+	}
+}
+
+func TestNotReadyBeforeItStops(t *testing.T) {
+	c := quick()
+	c.DrainDelay = 500 * time.Millisecond
+	r := start(t, c)
+	if status, _ := r.get(t, "/readyz"); status != 200 {
+		t.Errorf("serving, but not ready: %d", status)
+	}
+	r.stop()
+	told := 0
+	for { // until it no longer listens
+		resp, err := http.Get("http://" + r.addr + "/readyz")
+		if err != nil {
+			break
+		}
+		resp.Body.Close()
+		if resp.StatusCode == 503 {
+			told++
+		}
+	}
+	if told == 0 {
+		t.Error("it stopped without ever saying that it is not ready")
+	}
+	if _, err := r.report(t); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAdminListenerHasPprofAndTheClientsOneHasNot(t *testing.T) {
+	c := quick()
+	c.AdminAddr = "127.0.0.1:0"
+	r := start(t, c)
+	if status, _ := r.get(t, "/debug/pprof/"); status != 404 {
+		t.Errorf("pprof for clients: %d", status)
+	}
+	admin, _, _ := strings.Cut(strings.TrimPrefix(r.stderr.String(), "pprof on "), "\n")
+	resp, err := http.Get(admin + "cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != 200 {
+		t.Errorf("pprof for the admin: %d", resp.StatusCode)
+	}
+}
+
+func TestBadInputIsOneLineAndLeavesNothing(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(*Command){
+		"unknown pattern":            func(c *Command) { c.Pattern = "actors" },
+		"unknown store":              func(c *Command) { c.Store = "oracle" },
+		"workers is 0":               func(c *Command) { c.Workers = 0 },
+		"workers is -3":              func(c *Command) { c.Workers = -3 },
+		"queue-size is -1":           func(c *Command) { c.QueueSize = -1 },
+		"queue-wait is -1s":          func(c *Command) { c.QueueWait = -time.Second },
+		"timeout is -1s":             func(c *Command) { c.Timeout = -time.Second },
+		"shutdown-timeout is -1s":    func(c *Command) { c.ShutdownTimeout = -time.Second },
+		"drain-delay is -1s":         func(c *Command) { c.DrainDelay = -time.Second },
+		"min-latency is -1s":         func(c *Command) { c.MinLatency = -time.Second },
+		"above max-latency":          func(c *Command) { c.MinLatency = time.Second },
+		"error-rate is 1.5":          func(c *Command) { c.ErrorRate = 1.5 },
+		"patients is 0":              func(c *Command) { c.Patients = 0 },
+		"patients is 1000000":        func(c *Command) { c.Patients = 1_000_000 },
+		"readers is -1":              func(c *Command) { c.Readers = -1 },
+		"address already in use":     func(c *Command) { c.Addr = taken.Addr().String() },
+		"choose another with --addr": func(c *Command) { c.Addr = "nonsense" },
+		"--admin-addr":               func(c *Command) { c.AdminAddr = taken.Addr().String() },
+		"not a directory":            func(c *Command) { c.Store, c.DB = "sqlite", filepath.Join(file, "below", "x.db") },
+		"not a patient database":     func(c *Command) { c.Store, c.DB = "sqlite", file },
+	} {
+		c := quick()
+		change(&c)
+		var stdout, stderr bytes.Buffer
+		err := c.Run(t.Context(), &stdout, &stderr)
+		if !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("want one line with %q, got %v", want, err)
+		}
+		if stdout.Len() > 0 {
+			t.Errorf("%s: wrote %s", want, &stdout)
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+func TestStoppedWhileMakingTheDatabaseKeepsNothing(t *testing.T) {
+	dir := t.TempDir()
+	c := quick()
+	c.Store, c.DB, c.Patients = "sqlite", filepath.Join(dir, "patients.db"), patientapi.MaxPatients
+	ctx, cancel := context.WithCancel(t.Context())
+	var stdout bytes.Buffer
+	err := c.Run(ctx, &stdout, writerFunc(func(p []byte) { cancel() })) // at the first word of progress
+	if err == nil || errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), "nothing was kept") || stdout.Len() > 0 {
+		t.Errorf("%v, wrote %q", err, &stdout)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+type writerFunc func([]byte)
+
+func (f writerFunc) Write(p []byte) (int, error) { f(p); return len(p), nil }
+
+func TestPlainOutputIsForPeople(t *testing.T) {
+	c := quick()
+	c.JSON, c.Pattern = false, patterns.Optimized
+	ctx, cancel := context.WithCancel(t.Context())
+	var all bytes.Buffer
+	err := c.Run(ctx, io.MultiWriter(&all, writerFunc(func([]byte) { cancel() })), io.Discard)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, part := range []string{"patient API on http://127.0.0.1:", "pattern optimized", "served 0 ok", "responses were reused"} {
+		if !strings.Contains(all.String(), part) {
+			t.Errorf("%q is missing from:\n%s", part, &all)
+		}
+	}
+}
