@@ -25,11 +25,12 @@ var house = [][]string{
 	{"metricsprom"},
 	{"examples/patientapi/internal/gauge", "examples/patientapi/probe", "lab/contestant", "lab/report/chart", "lab/results"},
 	{"examples/patientapi", "lab/judge"},
-	{"examples/patientapi/patterns", "examples/patientapi/simulated", "examples/patientapi/sqlite", "lab/claims"},
-	{"examples/patientapi/httpapi", "lab/patterns/specimen", "lab/report"},
-	{"examples/patientapi/app", "lab/experiment"},
-	{"examples/patientapi/cmd/patientapi", "lab/patterns"},
-	{"lab/cmd/spillway"},
+	{"examples/patientapi/internal/storetest", "lab/claims"},
+	{"examples/patientapi/simulated", "examples/patientapi/sqlite", "lab/patterns/specimen", "lab/report"},
+	{"examples/patientapi/patterns", "lab/experiment"},
+	{"examples/patientapi/httpapi"},
+	{"examples/patientapi/app", "lab/patterns"},
+	{"examples/patientapi/cmd/patientapi", "lab/cmd/spillway"},
 }
 
 // adapters are modules around one third-party thing, with what that may be.
