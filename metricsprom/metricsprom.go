@@ -37,7 +37,7 @@ var (
 	requests = desc("requests_total", "Requests decided, by result: admitted, cancelled, or the reason of a rejection. Offered requests are their sum, and those queued.", "limiter", "result")
 	queued   = desc("queued_requests", "Requests that wait to be admitted.", "limiter")
 	active   = desc("active_requests", "Slots in use.", "limiter")
-	limit    = desc("limit", "Slots that may be in use at one time.", "limiter")
+	slots    = desc("limit", "Slots that may be in use at one time.", "limiter")
 	inQueue  = desc("request_time_in_queue_seconds", "How long admitted requests waited.", "limiter")
 	duration = desc("request_duration_seconds", "How long admitted requests took, without the wait.", "limiter")
 
@@ -54,7 +54,7 @@ type limiters []*limiter.Limiter
 func NewLimiter(lims ...*limiter.Limiter) prometheus.Collector { return limiters(lims) }
 
 func (limiters) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{requests, queued, active, limit, inQueue, duration} {
+	for _, d := range []*prometheus.Desc{requests, queued, active, slots, inQueue, duration} {
 		ch <- d
 	}
 }
@@ -67,7 +67,7 @@ func (ls limiters) Collect(ch chan<- prometheus.Metric) {
 		rejections(ch, requests, s.RejectedBy, s.Name)
 		gauge(ch, queued, s.Queued, s.Name)
 		gauge(ch, active, s.InFlight, s.Name)
-		gauge(ch, limit, s.Limit, s.Name)
+		gauge(ch, slots, s.Limit, s.Name)
 		seconds(ch, inQueue, s.QueueWait, s.Name)
 		seconds(ch, duration, s.Service, s.Name)
 	}

@@ -1,0 +1,35 @@
+package metricsprom_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/metricsprom"
+)
+
+func ExampleNewLimiter() {
+	lim, err := limiter.New(limiter.Config{Name: "database", Law: limit.NewFixed(20)})
+	if err != nil {
+		panic(err)
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(metricsprom.NewLimiter(lim))
+
+	_ = lim.Do(context.Background(), func(context.Context) error { return nil })
+
+	families, _ := registry.Gather()
+	for _, f := range families {
+		if f.GetName() == "spillway_requests_total" {
+			for _, m := range f.Metric {
+				if n := m.Counter.GetValue(); n > 0 {
+					fmt.Println(m.Label[0].GetValue(), m.Label[1].GetValue(), n)
+				}
+			}
+		}
+	}
+	// Output: database admitted 1
+}
