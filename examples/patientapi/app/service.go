@@ -38,11 +38,14 @@ func (s *service) run(ctx context.Context, listener net.Listener, stdout io.Writ
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelWarn),
 	}
+	if s.cmd.Timeout > 0 {
+		srv.WriteTimeout = s.cmd.Timeout + time.Minute // the minute is for the client to read
+	}
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(listener) }()
 
 	s.api.SetReady(true)
-	usage := probe.Start()
+	measured := probe.Start()
 	s.announce(stdout, listener.Addr().String())
 
 	var err error
@@ -53,7 +56,7 @@ func (s *service) run(ctx context.Context, listener net.Listener, stdout io.Writ
 	case err = <-failed:
 		_ = s.runner.Drain(context.Background()) // nothing is served: it is empty soon
 	}
-	report := s.report(usage.Stop())
+	report := s.report(measured.Stop())
 	if err != nil {
 		report.Abandoned = err.Error()
 	}

@@ -58,11 +58,12 @@ func New(cfg Config) *API {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	pattern := cfg.Runner.Stats().Pattern
 	a := &API{
 		cfg:      cfg,
-		pattern:  cfg.Runner.Stats().Pattern,
+		pattern:  pattern,
 		mux:      http.NewServeMux(),
-		shed:     shedLog{logger: cfg.Logger},
+		shed:     shedLog{logger: cfg.Logger, pattern: pattern},
 		registry: prometheus.NewRegistry(),
 		served: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "patientapi_http_request_duration_seconds",
@@ -88,7 +89,12 @@ func New(cfg Config) *API {
 
 // SetReady says whether /readyz sends clients here: not while starting, not
 // while draining, and never by load.
-func (a *API) SetReady(ready bool) { a.ready.Store(ready) }
+func (a *API) SetReady(ready bool) {
+	a.ready.Store(ready)
+	if !ready {
+		a.shed.flush(time.Now())
+	}
+}
 
 // handler answers a request of the API, or returns why it did not. What it
 // returns was not answered yet.

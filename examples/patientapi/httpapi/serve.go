@@ -139,7 +139,7 @@ func (a *API) refuse(w *answer, err error) {
 	p := problemOf(err)
 	switch {
 	case p.overload:
-		a.shed.add(time.Now(), a.pattern)
+		a.shed.add(time.Now())
 	case p.Type == "internal":
 		a.cfg.Logger.Error("request failed", "error", err, "request_id", w.requestID)
 	}
@@ -201,23 +201,34 @@ func (a *API) Outcomes() Outcomes {
 // shedLog writes at most one line a second while requests are refused: a log
 // that grows with the flood is part of the flood.
 type shedLog struct {
-	logger *slog.Logger
+	logger  *slog.Logger
+	pattern string
 
 	mu      sync.Mutex
 	last    time.Time
 	refused uint64 // since the last line
 }
 
-func (l *shedLog) add(now time.Time, pattern string) {
+// add counts a refusal and writes the line if one is due.
+func (l *shedLog) add(now time.Time) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.refused++
-	n := l.refused
-	due := now.Sub(l.last) >= time.Second
-	if due {
-		l.last, l.refused = now, 0
+	if now.Sub(l.last) >= time.Second {
+		l.write(now)
 	}
-	l.mu.Unlock()
-	if due {
-		l.logger.Warn("shedding", "pattern", pattern, "refused", n)
+}
+
+// flush writes what no line has told yet.
+func (l *shedLog) flush(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.refused > 0 {
+		l.write(now)
 	}
+}
+
+func (l *shedLog) write(now time.Time) {
+	l.logger.Warn("shedding", "pattern", l.pattern, "refused", l.refused)
+	l.last, l.refused = now, 0
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"log/slog"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -10,17 +11,22 @@ import (
 
 func TestSheddingLogsOneLineASecond(t *testing.T) {
 	var out bytes.Buffer
-	l := shedLog{logger: slog.New(slog.NewTextHandler(&out, nil))}
+	l := shedLog{logger: slog.New(slog.NewTextHandler(&out, nil)), pattern: "limiter"}
 	start := time.Unix(1000, 0)
 	for i := range 5000 { // five seconds at 1,000/s
-		l.add(start.Add(time.Duration(i)*time.Millisecond), "limiter")
+		l.add(start.Add(time.Duration(i) * time.Millisecond))
 	}
+	l.flush(start.Add(5 * time.Second))
+	l.flush(start.Add(5 * time.Second)) // nothing left to tell
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 5 {
+	if len(lines) != 6 {
 		t.Fatalf("%d lines in five seconds:\n%s", len(lines), out.String())
 	}
 	if !strings.Contains(lines[4], "refused=1000") {
 		t.Errorf("a line should count what it stands for: %s", lines[4])
+	}
+	if !strings.Contains(lines[5], "refused=999") {
+		t.Errorf("the end should tell the rest: %s", lines[5])
 	}
 }
 
@@ -30,6 +36,23 @@ func FuzzRequestID(f *testing.F) {
 	f.Fuzz(func(t *testing.T, id string) {
 		if saneRequestID(id) && (len(id) > 128 || strings.ContainsAny(id, " \t\r\n\"'<>=\\/\x00")) {
 			t.Fatalf("%q would go into the log", id)
+		}
+	})
+}
+
+func FuzzBatchBody(f *testing.F) {
+	f.Add(`{"ids":["P000001"]}`)
+	f.Add(`{"ids":null}`)
+	f.Add(`{"ids":[1]}{}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		r := httptest.NewRequest("POST", "/api/v1/patients:batch", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		ids, err := readBatch(httptest.NewRecorder(), r)
+		if err == nil && (len(ids) < 1 || len(ids) > MaxBatch) {
+			t.Fatalf("%d ids were accepted", len(ids))
+		}
+		if err != nil && problemOf(err).Status >= 500 {
+			t.Fatalf("%q is blamed on the server: %v", body, err)
 		}
 	})
 }

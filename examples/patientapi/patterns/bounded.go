@@ -48,7 +48,7 @@ func (p *pooled) drain(ctx context.Context) error { return p.pool.Drain(ctx) }
 
 func (p *pooled) stats(s *Stats) {
 	st := p.pool.Stats()
-	s.Offered, s.Admitted, s.Completed = st.Submitted, st.Started, st.Completed
+	s.Offered, s.Admitted, s.Completed = st.Submitted, st.Completed+uint64(st.Running), st.Completed
 	s.Rejected, s.Cancelled = st.Rejected+st.Dropped, st.Cancelled
 	s.InFlight, s.Queued = st.Running, st.Queued+st.Blocked
 	s.QueueWait, s.Service = st.QueueWait, st.RunTime

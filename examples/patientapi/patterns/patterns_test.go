@@ -155,62 +155,6 @@ func TestQueueWaitIsForRoomInAFullQueue(t *testing.T) {
 	})
 }
 
-func TestCallerWhoLeavesIsLetGo(t *testing.T) {
-	stuck := func(context.Context, string) error { time.Sleep(time.Minute); return nil } // ignores its context
-	for _, name := range []string{Naive, WorkerPool, Optimized} {                        // limiter runs on the caller's goroutine
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRunner(t, name, Config{Store: store(t, stuck), Workers: 1, QueueSize: 1})
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				start := time.Now()
-				_, err := r.Lookup(ctx, "P000001")
-				if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took != time.Second {
-					t.Errorf("%v after %v", err, took)
-				}
-				if err := r.Drain(t.Context()); err != nil {
-					t.Error(err)
-				}
-				if took := time.Since(start); took != time.Minute {
-					t.Errorf("drained after %v: the lookup was lost sight of", took)
-				}
-			})
-		})
-	}
-}
-
-func TestQueuedCallerWhoLeavesIsNeverLookedUp(t *testing.T) {
-	for _, name := range bounded {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				looked := map[string]bool{}
-				var mu sync.Mutex
-				r := newRunner(t, name, Config{Workers: 1, QueueSize: 5, Store: store(t, func(ctx context.Context, id string) error {
-					mu.Lock()
-					looked[id] = true
-					mu.Unlock()
-					return second(ctx, id)
-				})})
-				var wg sync.WaitGroup
-				wg.Go(func() { _, _ = r.Lookup(t.Context(), "P000001") })
-				synctest.Wait()
-				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-				defer cancel()
-				if _, err := r.Lookup(ctx, "P000002"); !errors.Is(err, context.DeadlineExceeded) {
-					t.Error(err)
-				}
-				wg.Wait()
-				if err := r.Drain(t.Context()); err != nil {
-					t.Error(err)
-				}
-				if looked["P000002"] || r.Stats().Cancelled != 1 {
-					t.Errorf("looked up %v, stats %+v", looked, r.Stats())
-				}
-			})
-		})
-	}
-}
-
 var bad = map[string]func(){
 	"P000901": func() { panic("a bug") },
 	"P000902": func() { runtime.Goexit() },
@@ -288,62 +232,6 @@ func TestBatchIsOneUnitOfWork(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	})
-}
-
-func TestDrainRefusesWhatComesLaterAndFinishesTheRest(t *testing.T) {
-	for _, name := range names {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRunner(t, name, Config{Store: store(t, second), Workers: 2, QueueSize: 10})
-				var wg sync.WaitGroup
-				wg.Go(func() {
-					if ok, _, _ := flood(t.Context(), r, 6); ok != 6 {
-						t.Errorf("%d of 6 accepted requests were answered", ok)
-					}
-				})
-				synctest.Wait()
-				wg.Go(func() {
-					if err := r.Drain(t.Context()); err != nil {
-						t.Error(err)
-					}
-				})
-				synctest.Wait()
-				rej, ok := errors.AsType[*spillway.Rejection](lookupErr(r))
-				if !ok || rej.Reason != spillway.Draining {
-					t.Errorf("while draining: %v", rej)
-				}
-				wg.Wait()
-			})
-		})
-	}
-}
-
-func lookupErr(r *Runner) error {
-	_, err := r.Lookup(context.Background(), "P000001")
-	return err
-}
-
-func TestDrainEndsWithItsContext(t *testing.T) {
-	for _, name := range names {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRunner(t, name, Config{Store: store(t, second), Workers: 1, QueueSize: 3})
-				var wg sync.WaitGroup
-				wg.Go(func() { flood(t.Context(), r, 4) })
-				synctest.Wait()
-				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-				defer cancel()
-				drain, ok := errors.AsType[*spillway.DrainError](r.Drain(ctx))
-				if !ok || drain.Running+drain.Dropped != 4 {
-					t.Errorf("drain said %v", drain)
-				}
-				wg.Wait()
-				if err := r.Drain(t.Context()); err != nil {
-					t.Error(err)
-				}
-			})
-		})
-	}
 }
 
 func TestWrongSettingsSayWhatToDo(t *testing.T) {

@@ -1,0 +1,154 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/patterns"
+	"github.com/spillway-go/spillway/examples/patientapi/simulated"
+)
+
+const people = 2000
+
+// scripted is a store whose lookups do what the test says for some ids.
+type scripted struct {
+	patientapi.Store
+	script map[string]func(context.Context) error
+	ping   error
+}
+
+func (s *scripted) Patient(ctx context.Context, id string, dst *patientapi.Patient) error {
+	if do := s.script[id]; do != nil {
+		if err := do(ctx); err != nil {
+			return err
+		}
+	}
+	return s.Store.Patient(ctx, id, dst)
+}
+
+func (s *scripted) Ping(context.Context) error { return s.ping }
+
+// server is an API over real HTTP on loopback.
+type server struct {
+	*API
+	*httptest.Server
+	store  *scripted
+	runner *patterns.Runner
+	log    *lockedBuffer
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func serve(t *testing.T, pattern string, cfg patterns.Config, timeout time.Duration) *server {
+	t.Helper()
+	base, err := simulated.New(people, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{store: &scripted{Store: base, script: map[string]func(context.Context) error{}}, log: &lockedBuffer{}}
+	if cfg.Store == nil {
+		cfg.Store = s.store
+	}
+	if cfg.Workers == 0 {
+		cfg.Workers, cfg.QueueSize = 4, 16
+	}
+	if s.runner, err = patterns.New(pattern, cfg); err != nil {
+		t.Fatal(err)
+	}
+	logger := slog.New(slog.NewTextHandler(s.log, nil))
+	s.API = New(Config{Runner: s.runner, Store: s.store, Timeout: timeout, Logger: logger})
+	s.API.SetReady(true)
+	s.Server = httptest.NewUnstartedServer(s.API)
+	s.Server.Config.ErrorLog = slog.NewLogLogger(logger.Handler(), slog.LevelWarn)
+	s.Server.Start()
+	t.Cleanup(func() {
+		s.Server.Close()
+		if err := s.runner.Drain(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// answered is a response, read whole.
+type answered struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (s *server) do(t *testing.T, method, path, body string, header ...string) answered {
+	t.Helper()
+	a, err := s.try(t.Context(), method, path, body, header...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func (s *server) try(ctx context.Context, method, path, body string, header ...string) (answered, error) {
+	req, err := http.NewRequestWithContext(ctx, method, s.URL+path, strings.NewReader(body))
+	if err != nil {
+		return answered{}, err
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := s.Client().Do(req)
+	if err != nil {
+		return answered{}, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	return answered{resp.StatusCode, resp.Header, string(b)}, err
+}
+
+func want(n int) string {
+	var p patientapi.Patient
+	patientapi.Generator{Seed: 1}.Patient(n, &p)
+	b, err := json.Marshal(&p)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// problemIn checks that a is a problem of that status and type.
+func problemIn(t *testing.T, a answered, status int, kind string) {
+	t.Helper()
+	var p problem
+	if err := json.Unmarshal([]byte(a.body), &p); err != nil {
+		t.Fatalf("%d %s: %v", a.status, a.body, err)
+	}
+	if a.status != status || p.Status != status || a.header.Get("Content-Type") != "application/problem+json" ||
+		!strings.HasSuffix(p.Type, kind) || p.Title == "" || p.RequestID != a.header.Get("X-Request-Id") || p.RequestID == "" {
+		t.Errorf("want %d %s, got %d %v %s", status, kind, a.status, a.header, a.body)
+	}
+}
+
+var jsonBody = []string{"Content-Type", "application/json"}
