@@ -1,9 +1,11 @@
 package report
 
 import (
+	"bytes"
 	"embed"
 	"html/template"
 	"io"
+	"strings"
 
 	"github.com/spillway-go/spillway/lab/results"
 )
@@ -11,7 +13,10 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMap{"number": number}).ParseFS(pageFiles, "page/page.html"))
+var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMap{"number": number, "anchor": anchor}).ParseFS(pageFiles, "page/page.html"))
+
+// anchor is the id of a claim's card.
+func anchor(id string) string { return "claim-" + strings.ReplaceAll(id, "/", "-") }
 
 // HTML writes the report as one self-contained page: styles, drawings and a
 // small script are inside, nothing is ever loaded, and it reads well without
@@ -27,5 +32,10 @@ func HTML(w io.Writer, res results.Results, runs []results.Run) error {
 	}
 	p := newPage(res, runs)
 	p.Style, p.Script = template.CSS(style), template.JS(script)
-	return pageTemplate.Execute(w, p)
+	var page bytes.Buffer
+	if err := pageTemplate.Execute(&page, p); err != nil {
+		return err
+	}
+	_, err = w.Write(bytes.Map(printable, page.Bytes()))
+	return err
 }

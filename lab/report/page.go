@@ -171,9 +171,8 @@ func inShort(sum *summary) []string {
 			parts = append(parts, part)
 		}
 		if len(parts) > 0 {
-			name := setupName(g.setup)
 			out = append(out, fmt.Sprintf("%s, at %s load, good answers a second: %s.",
-				strings.ToUpper(name[:1])+name[1:], l.load, strings.Join(parts, ", ")))
+				sentence(setupName(g.setup)), l.load, strings.Join(parts, ", ")))
 		}
 	}
 	return out

@@ -1,7 +1,8 @@
 package report
 
 import (
-	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spillway-go/spillway/lab/claims"
 	"github.com/spillway-go/spillway/lab/results"
@@ -48,8 +49,9 @@ func recommend(f claims.Family, decided []results.Claim) []recommendation {
 
 // sentence begins with a capital.
 func sentence(s string) string {
-	if s == "" {
+	r, n := utf8.DecodeRuneInString(s)
+	if n == 0 || r == utf8.RuneError {
 		return s
 	}
-	return strings.ToUpper(s[:1]) + s[1:]
+	return string(unicode.ToUpper(r)) + s[n:]
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/spillway-go/spillway/lab/results"
@@ -84,9 +85,35 @@ func (t *terminal) head(res results.Results, runs []results.Run) {
 	}
 }
 
-func (t *terminal) section(title, rest string) {
+// span is text with its style.
+type span struct{ code, text string }
+
+// line writes spans side by side; those that no longer fit begin a new line.
+func (t *terminal) line(indent int, spans ...span) {
+	var b strings.Builder
+	used := 0
+	for _, s := range spans {
+		s.text = clean(s.text)
+		n := utf8.RuneCountInString(s.text)
+		switch {
+		case used == 0:
+			b.WriteString(strings.Repeat(" ", indent))
+			used = indent + n
+		case used+2+n > t.Width:
+			b.WriteString("\n" + strings.Repeat(" ", indent+2))
+			used = indent + 2 + n
+		default:
+			b.WriteString("  ")
+			used += 2 + n
+		}
+		b.WriteString(t.style(s.code, s.text))
+	}
+	t.say("%s", b.String())
+}
+
+func (t *terminal) section(title string, rest ...span) {
 	t.say("")
-	t.say("%s  %s", t.style(bold, strings.ToUpper(title)), rest)
+	t.line(0, append([]span{{bold, strings.ToUpper(title)}}, rest...)...)
 }
 
 var marks = map[results.Verdict]struct{ mark, code string }{
@@ -97,23 +124,22 @@ var marks = map[results.Verdict]struct{ mark, code string }{
 }
 
 func (t *terminal) verdicts(res results.Results) {
-	var parts []string
+	var parts []span
 	for _, n := range tallyOf(res.Claims) {
-		parts = append(parts, t.style(marks[n.Verdict].code, fmt.Sprintf("%d %s", n.N, n.words())))
+		parts = append(parts, span{marks[n.Verdict].code, fmt.Sprintf("%d %s", n.N, n.words())})
 	}
 	if len(parts) == 0 {
-		parts = []string{t.style(faint, "none yet")}
+		parts = []span{{faint, "none yet"}}
 	}
-	t.section("verdicts", strings.Join(parts, ", "))
+	t.section("verdicts", parts...)
 	for _, g := range groupClaims(res.Claims) {
 		t.say("")
-		t.say("%s  %s", t.style(bold, clean(g[0].ID)), clean(sentence(g[0].Title)))
+		t.block(0, bold, g[0].ID+": "+sentence(g[0].Title))
 		t.block(2, faint, "Published: "+g[0].Published)
 		t.block(2, faint, "Holds if "+g[0].Rule)
 		for _, c := range g {
-			m := marks[c.Verdict]
-			t.say("  %s  %s  %s", t.style(m.code, verdictMark(c.Verdict)+" "+pad(strings.ToUpper(string(c.Verdict)), 12)),
-				pad(clean(c.Setup), 12), t.style(bold, interval(c)))
+			t.line(2, span{marks[c.Verdict].code, verdictMark(c.Verdict) + " " + pad(strings.ToUpper(string(c.Verdict)), 12)},
+				span{"", pad(c.Setup, 12)}, span{bold, interval(c)})
 			t.block(4, "", sentence(c.Why))
 		}
 	}
@@ -126,7 +152,7 @@ func pad(s string, width int) string {
 func (t *terminal) figures(sum *summary) {
 	for _, s := range sum.setups {
 		for _, l := range s.loads {
-			t.section(setupName(s.setup)+", "+l.load+" load", t.style(faint, groupNote(l)))
+			t.section(setupName(s.setup)+", "+l.load+" load", span{faint, groupNote(l)})
 			t.table(ratesTable(l.cells))
 			t.table(latencyTable(l.cells))
 			t.table(processTable(l.cells))
@@ -161,7 +187,7 @@ func (t *terminal) trouble(sum *summary) {
 	if len(sum.failed) == 0 {
 		return
 	}
-	t.section("runs without a measurement", t.style(yellow, count(len(sum.failed), "run")))
+	t.section("runs without a measurement", span{yellow, count(len(sum.failed), "run")})
 	for _, r := range sum.failed {
 		t.block(2, "", fmt.Sprintf("%s, %s load, %s, repeat %d: %s", setupName(r.Setup), r.Load, r.Pattern, r.Repeat, r.Failed))
 	}
@@ -171,7 +197,7 @@ func (t *terminal) demos(res results.Results) {
 	if len(res.Demos) == 0 {
 		return
 	}
-	t.section("demonstrations", "")
+	t.section("demonstrations")
 	for _, d := range res.Demos {
 		t.say("")
 		t.block(2, bold, d.Title)
@@ -217,11 +243,11 @@ func wrap(text string, width int) []string {
 }
 
 // clean drops control characters, so that no recorded text moves the cursor.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return -1
-		}
-		return r
-	}, s)
+func clean(s string) string { return strings.Map(printable, s) }
+
+func printable(r rune) rune {
+	if unicode.IsControl(r) && r != '\n' && r != '\t' {
+		return -1
+	}
+	return r
 }

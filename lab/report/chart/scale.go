@@ -173,6 +173,8 @@ func Number(v float64) string {
 	switch {
 	case !finite(v):
 		return "–"
+	case abs >= 1e15:
+		return strconv.FormatFloat(v, 'g', 3, 64)
 	case abs >= 999.5:
 		return thousands(v)
 	case abs >= 99.95 || v == math.Trunc(v):

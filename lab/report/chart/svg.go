@@ -13,6 +13,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Width is the drawing width of every chart, in CSS pixels at its natural
@@ -111,7 +112,16 @@ func Marker(class string, n int) string {
 	return c.b.String()
 }
 
-func esc(s string) string { return html.EscapeString(s) }
+// esc makes text safe inside an element or an attribute. Control characters,
+// which no markup can carry, are dropped.
+func esc(s string) string {
+	return html.EscapeString(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, s))
+}
 
 // px writes a coordinate with one decimal; what is not finite lies at 0, so
 // that no input can break a drawing.

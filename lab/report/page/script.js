@@ -23,7 +23,8 @@
     const mark = e.target.closest?.("[data-tip]");
     tip.hidden = !mark;
     if (!mark) return;
-    (zoom.open ? zoom : document.body).append(tip); // a dialog lies above everything else
+    const home = zoom.open ? zoom : document.body; // a dialog lies above everything else
+    if (tip.parentNode !== home) home.append(tip);
     tip.textContent = mark.dataset.tip;
     place(e.clientX, e.clientY);
   });
@@ -68,6 +69,7 @@
     svg.addEventListener("pointerup", () => { from = null; });
     svg.addEventListener("dblclick", () => { view = [...full]; show(); });
     stage.replaceChildren(svg);
+    zoom.querySelector("b").textContent = chart.getAttribute("aria-label");
     zoom.showModal();
   };
   for (const figure of document.querySelectorAll("figure")) {

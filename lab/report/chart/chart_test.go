@@ -1,0 +1,188 @@
+package chart
+
+import (
+	"bytes"
+	"encoding/xml"
+	"flag"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// drawings are one chart of each kind, small enough to be read as text.
+func drawings() map[string]string {
+	x, ticks := Nines(10_000)
+	return map[string]string{
+		"lines": Lines{
+			Title: "Latency", Desc: "two lines", Height: 160,
+			X: Axis{Label: "share of requests", Scale: x, Ticks: ticks},
+			Y: Axis{Label: "ms", Scale: LogAround(1, 200)},
+			Series: []Series{
+				{Name: "a", Class: "s0", Points: []XY{{1, 1}, {10, 20}, {100, 90}, {10_000, 200}}, Marks: []Mark{{XY{10, 20}, "a: 90 % took at most 20 ms"}}},
+				{Name: "b", Class: "s1", Shape: 1, Points: []XY{{1, 2}, {100, 2}, {100, 2}}, Marks: []Mark{{XY{100, 2}, "b: 99 %"}}},
+			},
+		}.SVG(),
+		"bars": Bars{
+			Title: "Requests a second", X: Axis{Label: "a second", Scale: FromZero(1000, 260)},
+			Rows: []BarRow{
+				{Name: "naive", Label: "950 good/s", Segments: []Segment{{"ok", 950, "950 good"}, {"error", 50, "50 errors"}}},
+				{Name: "a contestant with a very long name", Alarm: "killed", Segments: []Segment{{"ok", 250, ""}, {"rejected", 10, ""}, {"timeout", 0, "never drawn"}}},
+			},
+		}.SVG(),
+		"dots": Dots{
+			Title: "Peak goroutines", X: Axis{Scale: LogAround(20, 1000), Label: "logarithmic"},
+			Rows: []DotRow{
+				{Name: "low load"},
+				{Name: "naive", Class: "s0", Values: []float64{990, 1000, 1010}, Label: "1,000", Tip: "naive: 1,000"},
+				{Name: "pool", Class: "s1", Shape: 1, Values: []float64{20}, Label: "20"},
+				{Name: "none", Class: "s2", Label: "–"},
+			},
+		}.SVG(),
+		"interval": Interval{
+			Title: "H1", Class: "holds", X: Axis{Scale: Around(3.9, 4.2, 4, 5)}, Measured: 4.1, Low: 4, High: 4.2,
+			Band: &Range{4, 5}, Published: &Range{4, 5}, Noise: &Range{.95, 1.05}, Tip: "measured", BandTip: "holds if 4–5x", PublishedTip: "published",
+		}.SVG(),
+		"interval_open": Interval{
+			Title: "at least 10", X: Axis{Scale: Around(8, 12)}, Measured: 11, Low: 9, High: 12,
+			Band: &Range{10, math.Inf(1)}, Published: &Range{36, 36},
+		}.SVG(),
+		"strip":  Strip("s1", 1, Scale{-.1, .1, false}, []float64{-.05, 0, .06}, "spread"),
+		"marker": Marker("s2", 2),
+	}
+}
+
+func TestDrawingsAreAsTheyWere(t *testing.T) {
+	for name, got := range drawings() {
+		path := filepath.Join("testdata", name+".svg")
+		got = strings.ReplaceAll(got, "><", ">\n<")
+		if *update {
+			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(want, []byte(got)) {
+			t.Errorf("%s is drawn differently; look at the difference and run go test -update if it is meant:\n%s", name, got)
+		}
+	}
+}
+
+// wellFormed fails unless the drawing is XML without a single odd number.
+func wellFormed(t *testing.T, svg string) {
+	t.Helper()
+	d := xml.NewDecoder(strings.NewReader(svg))
+	for {
+		_, err := d.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%v in %s", err, svg)
+		}
+	}
+	if odd := oddNumber.FindString(svg); odd != "" {
+		t.Fatalf("%s in %s", odd, svg)
+	}
+}
+
+var oddNumber = regexp.MustCompile(`NaN|Inf|="[^"]*\de[+-]`)
+
+func TestNoInputBreaksADrawing(t *testing.T) {
+	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, -1, 1e300, 5e-324, 7}
+	const text = `<"&'>` + "\x00\x1b[31m"
+	for _, a := range odd {
+		for _, b := range odd {
+			for _, s := range []Scale{FromZero(a, b), Around(a, b), LogAround(a, b), {a, b, false}, {a, b, true}} {
+				if n := len(s.Ticks(4)); n > 60 {
+					t.Errorf("%+v has %d ticks", s, n)
+				}
+				ax := Axis{Label: text, Scale: s}
+				wellFormed(t, Lines{Title: text, X: ax, Y: ax, Series: []Series{{Points: []XY{{a, b}}, Marks: []Mark{{XY{b, a}, text}}}}}.SVG())
+				wellFormed(t, Bars{Title: text, X: ax, Rows: []BarRow{{Name: text, Segments: []Segment{{text, a, text}, {text, b, text}}}}}.SVG())
+				wellFormed(t, Dots{Title: text, X: ax, Rows: []DotRow{{Name: text, Values: []float64{a, b}, Label: text, Tip: text}}}.SVG())
+				wellFormed(t, Interval{Title: text, X: ax, Measured: a, Low: b, High: a, Band: &Range{a, b}, Published: &Range{a, a}, Noise: &Range{b, a}}.SVG())
+			}
+		}
+	}
+}
+
+func TestScalesStayInsideAndKeepOrder(t *testing.T) {
+	for _, s := range []Scale{FromZero(3, 7), Around(2, 3), Around(1, 1e6), Around(5, 5), LogAround(50, 400)} {
+		last := 0.0
+		for i := range 100 {
+			at := s.At(s.Min + (s.Max-s.Min)*float64(i)/99)
+			if at < last || at > 1 {
+				t.Fatalf("%+v: step %d lies at %v after %v", s, i, at, last)
+			}
+			last = at
+		}
+		if s.At(s.Min) != 0 || s.At(s.Max) != 1 {
+			t.Errorf("%+v does not reach from 0 to 1", s)
+		}
+		ticks := s.Ticks(4)
+		if len(ticks) < 2 || len(ticks) > 9 || !slices.IsSorted(ticks) {
+			t.Errorf("%+v has ticks %v", s, ticks)
+		}
+		for _, v := range ticks {
+			if v < s.Min-1e-9 || v > s.Max+1e-9 {
+				t.Errorf("%+v has a tick at %v", s, v)
+			}
+		}
+	}
+}
+
+func TestNinesAreEquallyFarApart(t *testing.T) {
+	s, ticks := Nines(1_000_000)
+	var labels []string
+	for _, tick := range ticks {
+		labels = append(labels, tick.Label)
+	}
+	if want := []string{"50 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %", "99.9999 %"}; !slices.Equal(labels, want) {
+		t.Errorf("ticks %q, want %q", labels, want)
+	}
+	step := s.At(100) - s.At(10)
+	for n := 100.0; n < 1e6; n *= 10 {
+		if got := s.At(n*10) - s.At(n); math.Abs(got-step) > 1e-9 {
+			t.Errorf("from %v on a nine is %v wide, want %v", n, got, step)
+		}
+	}
+}
+
+func TestNumbersHaveThreeDigitsAndCommas(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 7: "7", 0.051: "0.051", 4.3111: "4.31", 12.34: "12.3", 99.96: "100", 123.4: "123", 999.6: "1,000",
+		11104: "11,104", 1e6: "1,000,000", -2500: "−2,500", math.Inf(1): "–",
+	} {
+		if got := Number(v); got != want {
+			t.Errorf("%v is written %q, want %q", v, got, want)
+		}
+	}
+	for label, want := range map[string]string{"2.50 ms": "2.5 ms", "4.00x": "4x", "1,000": "1,000", "100 %": "100 %", "0.05": "0.05"} {
+		if got := shorten(label); got != want {
+			t.Errorf("%q becomes %q on an axis, want %q", label, got, want)
+		}
+	}
+}
+
+func TestMedian(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		want   float64
+	}{{nil, 0}, {[]float64{3}, 3}, {[]float64{9, 1, 5}, 5}, {[]float64{4, 1, 3, 2}, 2.5}} {
+		before := slices.Clone(c.values)
+		if got := Median(c.values); got != c.want || !slices.Equal(before, c.values) {
+			t.Errorf("median of %v is %v, want %v", before, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,248 @@
+package report
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func rendered(t *testing.T, res results.Results, runs []results.Run) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := HTML(&b, res, runs); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func summed(t *testing.T, res results.Results, runs []results.Run, opts Options) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Terminal(&b, res, runs, opts); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// What a page could load something with, unless it stays inside the page.
+var loads = []*regexp.Regexp{
+	regexp.MustCompile(`(?i)<(script|img|link|iframe|object|embed|source|image|use|base|video|audio)\b[^>]*?\s(src|href|data|srcset|xlink:href)\s*=\s*["']?([^"'\s>]*)`),
+	regexp.MustCompile(`(?i)(url)(\()\s*["']?([^"')]*)`),
+	regexp.MustCompile(`(?i)(@import)(\s+)(\S*)`),
+	regexp.MustCompile(`(fetch|XMLHttpRequest|WebSocket|EventSource|sendBeacon|import)(\()([^)]*)`),
+}
+
+func TestThePageLoadsNothing(t *testing.T) {
+	for name, session := range map[string]func() (results.Results, []results.Run){
+		"usual": func() (results.Results, []results.Run) { return fake(2) }, "damaged": damaged,
+	} {
+		page := rendered(t, first(session()), second(session()))
+		for _, r := range loads {
+			for _, m := range r.FindAllStringSubmatch(page, -1) {
+				if !strings.HasPrefix(m[3], "#") && m[3] != "data:," {
+					t.Errorf("%s: %s would load %q", name, m[0], m[3])
+				}
+			}
+		}
+		if !strings.Contains(page, `content="default-src 'none';`) {
+			t.Errorf("%s: the page has no content security policy", name)
+		}
+	}
+}
+
+func first(res results.Results, _ []results.Run) results.Results { return res }
+func second(_ results.Results, runs []results.Run) []results.Run { return runs }
+
+func TestAHundredRunsStaySmall(t *testing.T) {
+	res, runs := fake(4)
+	if len(runs) < 100 {
+		t.Fatalf("%d runs", len(runs))
+	}
+	if page := rendered(t, res, runs); len(page) > 400_000 {
+		t.Errorf("%d runs make a page of %d bytes", len(runs), len(page))
+	}
+}
+
+func TestTheSamePageTwice(t *testing.T) {
+	res, runs := fake(2)
+	a := rendered(t, res, runs)
+	slices.Reverse(runs)
+	slices.SortFunc(runs, func(a, b results.Run) int { return a.Order - b.Order })
+	if rendered(t, res, runs) != a {
+		t.Error("the same results make two different pages")
+	}
+}
+
+func TestHostileTextIsEscaped(t *testing.T) {
+	res, runs := damaged()
+	page := rendered(t, res, runs)
+	for _, raw := range []string{`<script>alert`, `<img src=x`, `"><script`, "\x1b"} {
+		if strings.Contains(page, raw) {
+			t.Errorf("the page contains %q", raw)
+		}
+	}
+	if strings.Count(page, "<script>") != 1 || strings.Count(page, "</style>") != 1 {
+		t.Error("the page has more than its own script and style")
+	}
+	for _, opts := range []Options{{}, {Color: true}} {
+		text := summed(t, res, runs, opts)
+		if strings.Contains(text, "\x1b[31m\n") || !opts.Color && strings.Contains(text, "\x1b") {
+			t.Errorf("with %+v a recorded text reaches the terminal as a control sequence", opts)
+		}
+	}
+}
+
+func TestAPartialResultIsSaidLoudly(t *testing.T) {
+	res, runs := damaged()
+	page, text := rendered(t, res, runs), summed(t, res, runs, Options{})
+	if !strings.Contains(page, `<div class="banner" role="alert"`) || !strings.Contains(page, "nterrupted by Ctrl-C") {
+		t.Error("the page has no banner")
+	}
+	if strings.Count(text, "nterrupted by Ctrl-C") != 2 || !strings.Contains(text, "PARTIAL RESULT") {
+		t.Error("the summary does not say it at its head and its foot")
+	}
+	for name, out := range map[string]string{"page": page, "summary": text} {
+		for _, want := range []string{"memory cap of 256 MiB", "3 of 3 runs", "port in use"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("the %s does not say %q", name, want)
+			}
+		}
+	}
+	res.Partial = ""
+	if strings.Contains(rendered(t, res, runs), `class="banner"`) || strings.Contains(strings.ToLower(summed(t, res, runs, Options{})), "partial result") {
+		t.Error("a whole result is called partial")
+	}
+}
+
+func TestEveryVerdictCitesItsFigures(t *testing.T) {
+	res, runs := fake(3)
+	page, text := rendered(t, res, runs), summed(t, res, runs, Options{Width: 140})
+	for _, c := range res.Claims {
+		for _, want := range []string{c.ID, sentence(c.Title), interval(c), c.Setup} {
+			want = strings.ReplaceAll(want, "'", "&#39;")
+			if !strings.Contains(page, want) {
+				t.Errorf("%s in the page: %q is missing", c.ID, want)
+			}
+			if !strings.Contains(strings.Join(strings.Fields(text), " "), strings.Join(strings.Fields(want), " ")) {
+				t.Errorf("%s in the summary: %q is missing", c.ID, want)
+			}
+		}
+	}
+	for _, link := range regexp.MustCompile(`href="#([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		if !strings.Contains(page, `id="`+link[1]+`"`) {
+			t.Errorf("the page points to #%s, which is not there", link[1])
+		}
+	}
+}
+
+func TestOddResultsAreStillShown(t *testing.T) {
+	nan := math.NaN()
+	odd := []results.Run{
+		{}, {Pattern: "x", Outcomes: []results.Outcome{{Kind: "ok", Count: 3}}}, // no histogram
+		{Pattern: "x", Elapsed: nan, Offered: 5, Process: results.Process{GCShare: nan, PeakGoroutines: -1, ReuseRate: math.Inf(1)}},
+		{Pattern: "x", Failed: "nothing"}, {Setup: "<&>", Load: "\x00", Pattern: "é", Elapsed: 1e-300, Offered: 1 << 63},
+	}
+	claims := []results.Claim{{}, {ID: "H1", Runs: 3, Measured: nan, Low: nan, High: nan, NoiseFloor: nan}, {ID: "X", Unit: "[", Verdict: "unheard of", Runs: 1, Measured: math.Inf(1), Rule: "≥ 1", Published: "2"}}
+	for _, exp := range []string{"", "H", "no such family"} {
+		for _, res := range []results.Results{{Experiment: exp}, {Experiment: exp, Claims: claims, Command: []string{"it's", ""}, Demos: []results.Demo{{}}}} {
+			for _, runs := range [][]results.Run{nil, odd} {
+				page := rendered(t, res, runs)
+				if bad := regexp.MustCompile(`="[^"]*(NaN|Inf)[^"]*[0-9 "]`).FindString(page); bad != "" {
+					t.Errorf("a drawing contains %s", bad)
+				}
+				summed(t, res, runs, Options{Width: 1})
+			}
+		}
+	}
+}
+
+func TestTheSummaryIsAsItWas(t *testing.T) {
+	for name, opts := range map[string]Options{"plain_80": {}, "colour_120": {Color: true, Width: 120, Dir: "spillway-results"}} {
+		res, runs := fake(3)
+		if name == "plain_80" {
+			res, runs = damaged()
+		}
+		got := summed(t, res, runs, opts)
+		path := filepath.Join("testdata", name+".txt")
+		if *update {
+			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != string(want) {
+			t.Errorf("%s differs; look at it and run go test -update if it is meant:\n%s", name, got)
+		}
+	}
+}
+
+func TestTheSummaryKeepsToTheWidth(t *testing.T) {
+	res, runs := fake(2)
+	for _, width := range []int{60, 80, 100, 140} {
+		for line := range strings.Lines(summed(t, res, runs, Options{Width: width})) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > width {
+				t.Errorf("at width %d a line has %d columns: %s", width, n, line)
+			}
+		}
+	}
+}
+
+func TestAFileIsNotATerminal(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if opts := For(f); opts.Color {
+		t.Error("colour for a file")
+	}
+}
+
+func TestWriteIsAllOrNothing(t *testing.T) {
+	dir := t.TempDir()
+	res, runs := fake(1)
+	if err := Write(dir, res, runs); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{results.ResultsFile, results.ReportFile} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	empty := t.TempDir()
+	res.Claims[0].Measured = math.NaN() // JSON cannot hold it
+	if err := Write(empty, res, runs); err == nil {
+		t.Error("no error for results that cannot be stored")
+	}
+	if entries, _ := os.ReadDir(empty); len(entries) != 0 {
+		t.Errorf("half a report was written: %v", entries)
+	}
+}
+
+func TestAWriterThatFailsIsReported(t *testing.T) {
+	res, runs := fake(1)
+	r, w := io.Pipe()
+	r.Close()
+	if err := HTML(w, res, runs); err == nil {
+		t.Error("HTML: no error")
+	}
+	if err := Terminal(w, res, runs, Options{}); err == nil {
+		t.Error("Terminal: no error")
+	}
+}

@@ -1,0 +1,196 @@
+package results
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/spillway-go/spillway/histogram"
+)
+
+func someRuns() []Run {
+	h := &histogram.Histogram{}
+	h.RecordN(75e6, 3)
+	return []Run{
+		{Setup: "published", Load: "low", Pattern: "naive", Offered: 3, Elapsed: 1.5, Outcomes: []Outcome{{"ok", 3, h}}},
+		{Setup: "real", Load: "high", Pattern: "workerpool", Repeat: 1, Killed: "memory cap", Extra: map[string]float64{"x": 1}},
+	}
+}
+
+func logged(t *testing.T, runs []Run) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "made", "as needed")
+	log, err := CreateRunLog(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range runs {
+		if err := log.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestWhatWasWrittenIsRead(t *testing.T) {
+	dir := logged(t, someRuns())
+	want := Results{Schema: Schema, Experiment: "H", Seed: 7, Claims: []Claim{{ID: "H1", Verdict: Holds}}}
+	if err := WriteResults(dir, Results{Experiment: "H", Seed: 7, Claims: want.Claims}); err != nil {
+		t.Fatal(err)
+	}
+	res, runs, err := Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(res, want) {
+		t.Errorf("read %+v, want %+v", res, want)
+	}
+	if len(runs) != 2 || runs[0].Of("ok").Latency.Count() != 3 || runs[1].Killed != "memory cap" {
+		t.Errorf("read %+v", runs)
+	}
+}
+
+func TestARunThatWasCutOffIsLeftOutAndSaid(t *testing.T) {
+	dir := logged(t, someRuns())
+	if err := WriteResults(dir, Results{}); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, RunsFile)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := bytes.IndexByte(whole, '\n') + 1
+	for end := first; end <= len(whole); end++ {
+		runs, cut, err := ReadRuns(bytes.NewReader(whole[:end]))
+		complete := end >= len(whole)-1 // the last newline adds nothing
+		wantCut := end > first && !complete
+		if err != nil || cut != wantCut || len(runs) != 1 && !complete || complete && len(runs) != 2 {
+			t.Fatalf("cut at %d of %d: %d runs, cut %v, error %v", end, len(whole), len(runs), cut, err)
+		}
+	}
+	if err := os.WriteFile(path, whole[:len(whole)-20], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	res, runs, err := Read(dir)
+	if err != nil || len(runs) != 1 || res.Partial == "" {
+		t.Errorf("%d runs, partial %q, error %v", len(runs), res.Partial, err)
+	}
+}
+
+func TestADamagedLineInTheMiddleIsAnErrorWithItsNumber(t *testing.T) {
+	_, _, err := ReadRuns(strings.NewReader("{}\n\n{\"setup\":3}\n{}\n"))
+	if err == nil || !strings.Contains(err.Error(), "line 3") {
+		t.Errorf("error %v, want line 3 named", err)
+	}
+}
+
+func TestRunsOfTwoSessionsNeverMix(t *testing.T) {
+	dir := logged(t, someRuns())
+	before, _ := os.ReadFile(filepath.Join(dir, RunsFile))
+	if _, err := CreateRunLog(dir); !errors.Is(err, fs.ErrExist) {
+		t.Fatalf("error %v, want fs.ErrExist", err)
+	}
+	if after, _ := os.ReadFile(filepath.Join(dir, RunsFile)); !bytes.Equal(before, after) {
+		t.Error("the earlier runs were changed")
+	}
+}
+
+func TestAnUnusableFolderIsAClearError(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := CreateRunLog(file); err == nil || !strings.Contains(err.Error(), "choose another") {
+		t.Errorf("a file as folder: %v", err)
+	}
+	if _, _, err := Read(t.TempDir()); err == nil || !strings.Contains(err.Error(), "not a results folder") {
+		t.Errorf("an empty folder: %v", err)
+	}
+}
+
+func TestAnUnfinishedSessionStillHasItsRuns(t *testing.T) {
+	_, runs, err := Read(logged(t, someRuns()))
+	if !errors.Is(err, fs.ErrNotExist) || len(runs) != 2 {
+		t.Errorf("%d runs, error %v; want both and fs.ErrNotExist", len(runs), err)
+	}
+}
+
+func TestAnUnknownSchemaIsRefused(t *testing.T) {
+	dir := logged(t, nil)
+	if err := WriteResults(dir, Results{Schema: "spillway/results/v99"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "v99") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestAFailedWriteLeavesTheOldResultsAndNoLitter(t *testing.T) {
+	dir := logged(t, nil)
+	if err := WriteResults(dir, Results{Seed: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteResults(dir, Results{Seed: 2, Claims: []Claim{{Measured: math.NaN()}}}); err == nil {
+		t.Error("a figure that JSON cannot hold was written")
+	}
+	if err := WriteFile(filepath.Join(dir, "no such folder", "x"), nil); err == nil {
+		t.Error("a file was written into a folder that does not exist")
+	}
+	if res, _, err := Read(dir); err != nil || res.Seed != 1 {
+		t.Errorf("seed %d, error %v; want the old results", res.Seed, err)
+	}
+	entries, _ := os.ReadDir(dir)
+	if len(entries) != 2 {
+		t.Errorf("the folder holds %v", entries)
+	}
+}
+
+func FuzzReadRuns(f *testing.F) {
+	var whole bytes.Buffer
+	for _, r := range someRuns() {
+		line, err := json.Marshal(r)
+		if err != nil {
+			f.Fatal(err)
+		}
+		whole.Write(append(line, '\n'))
+	}
+	f.Add(whole.Bytes())
+	f.Add(whole.Bytes()[:whole.Len()-9])
+	f.Add([]byte("{}\n\x00\n{}"))
+	f.Add([]byte(`{"outcomes":[{"kind":"ok","count":1,"latency":null}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		runs, _, err := ReadRuns(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		for _, r := range runs {
+			for _, o := range r.Outcomes {
+				o.Latency.Quantile(.99) // never nil
+			}
+		}
+		// What was read can be written and read again, and says the same.
+		var again bytes.Buffer
+		for _, r := range runs {
+			line, err := json.Marshal(r)
+			if err != nil {
+				t.Skip() // a sum beyond what JSON can say
+			}
+			again.Write(append(line, '\n'))
+		}
+		back, cut, err := ReadRuns(&again)
+		if err != nil || cut || len(back) != len(runs) {
+			t.Fatalf("%d runs came back as %d, cut %v, error %v", len(runs), len(back), cut, err)
+		}
+	})
+}
