@@ -44,7 +44,7 @@ func bounds(i int) (low, high int64) {
 }
 
 // Histogram counts values. The zero value is empty and ready; it grows with the
-// largest value recorded, to some 20 KB for latencies up to a minute. It is not
+// largest value recorded, to some 30 KB for latencies up to a minute. It is not
 // safe for concurrent use: give each writer its own and Merge them, or hold a
 // lock.
 type Histogram struct {
