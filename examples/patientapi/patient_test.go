@@ -82,8 +82,8 @@ func isEmpty(v reflect.Value, t *testing.T) bool {
 	t.Helper()
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if !isEmpty(v.Field(i), t) {
+		for _, field := range v.Fields() {
+			if !isEmpty(field, t) {
 				return false
 			}
 		}
