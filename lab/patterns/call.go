@@ -184,6 +184,7 @@ func asPrinted(ctx context.Context, j job) (results.Run, error) {
 // of a naive service do while the store works.
 func parked(ctx context.Context, j job) (results.Run, error) {
 	p := probe.Start()
+	time.Sleep(50 * time.Millisecond) // its first look, at stacks that are not ours, comes before
 	release := make(chan struct{})
 	var all sync.WaitGroup
 	for range j.Clients {

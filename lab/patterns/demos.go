@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -19,10 +20,10 @@ import (
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/patterns/specimen"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/loadgen"
 )
 
-// demonstrations run faulty code beside ours, each in a child process, over
-// real HTTP.
+// demonstrations run faulty code beside ours, each in a child process.
 var demonstrations = []struct {
 	id, title string
 	run       func(context.Context) (results.Demo, error)
@@ -35,7 +36,7 @@ var demonstrations = []struct {
 func demos() []experiment.Demo {
 	var out []experiment.Demo
 	for _, d := range demonstrations {
-		out = append(out, experiment.Demo{ID: d.id, Title: d.title, Expect: 2 * time.Second,
+		out = append(out, experiment.Demo{ID: d.id, Title: d.title, Expect: time.Second,
 			Run: func(ctx context.Context) (results.Demo, error) {
 				var demo results.Demo
 				_, err := contestant.Run(ctx, contestant.Spec{Role: roleDemo + d.id, Input: struct{}{}}, &demo)
@@ -48,6 +49,9 @@ func demos() []experiment.Demo {
 
 func earlyReturn(ctx context.Context) (results.Demo, error) {
 	const requests, clients = 1000, 50
+	if raceEnabled {
+		return results.Demo{Outcome: notUnderRace}, nil
+	}
 	store, err := slowStore(2*time.Millisecond, 10*time.Millisecond)
 	if err != nil {
 		return results.Demo{}, err
@@ -76,49 +80,61 @@ func earlyReturn(ctx context.Context) (results.Demo, error) {
 	}, err
 }
 
+// sharedReply is a function call with the encoding of a handler, which comes a
+// millisecond after the reply: the time of an audit line or a contended lock.
 func sharedReply(ctx context.Context) (results.Demo, error) {
-	const requests, clients, workers = 20_000, 200, 20
+	const requests, clients, workers = 50_000, 200, 20
+	meanwhile := func() { time.Sleep(time.Millisecond) }
+	if raceEnabled {
+		return results.Demo{Outcome: notUnderRace}, nil
+	}
 	store, err := simulated.New(10_000, 1)
 	if err != nil {
 		return results.Demo{}, err
 	}
-	count := func(h http.Handler) (empty, foreign int, err error) {
-		var none, other counter
-		err = ask(ctx, h, clients, requests, func(id string, status int, _ http.Header, body []byte) {
-			got := patientIn(body)
-			none.add(status == http.StatusOK && got == "")
-			other.add(got != "" && got != id)
-		})
-		return none.n, other.n, err
-	}
 	demo := results.Demo{Counts: []results.NamedCount{{Name: "requests to each", N: requests}}}
-	add := func(who string, h http.Handler) (empty, foreign int, err error) {
-		empty, foreign, err = count(h)
-		demo.Counts = append(demo.Counts, results.NamedCount{Name: "empty, " + who, N: float64(empty)},
-			results.NamedCount{Name: "another patient, " + who, N: float64(foreign)})
-		return empty, foreign, err
+	count := func(who string, answer func(context.Context, string, func()) ([]byte, error)) (empty, foreign int, err error) {
+		var none, other counter
+		_, err = loadgen.Run(ctx, loadgen.Config{
+			Closed: &loadgen.Closed{Clients: clients, Requests: requests},
+			Target: loadgen.TargetFunc(func(ctx context.Context, n uint64) loadgen.Outcome {
+				id := patientapi.FormatID(1 + int(n*7919%10_000))
+				body, err := answer(ctx, id, meanwhile)
+				got := patientIn(body)
+				none.add(err == nil && got == "")
+				other.add(got != "" && got != id)
+				return loadgen.FromError(err)
+			}),
+		})
+		demo.Counts = append(demo.Counts, results.NamedCount{Name: "empty, " + who, N: float64(none.n)},
+			results.NamedCount{Name: "another patient, " + who, N: float64(other.n)})
+		return none.n, other.n, errors.Join(err, ctx.Err())
 	}
 	onPut := specimen.NewSharedReply(store, workers, clients, specimen.ClearOnPut)
-	emptyPut, foreignPut, err := add("as printed", routed(onPut))
-	onPut.Close()
+	defer onPut.Close()
+	emptyPut, foreignPut, err := count("as printed", onPut.Answer)
 	if err != nil {
 		return demo, err
 	}
 	onGet := specimen.NewSharedReply(store, workers, clients, specimen.ClearOnGet)
-	_, foreignGet, err := add("cleared on Get only", routed(onGet))
-	onGet.Close()
+	defer onGet.Close()
+	emptyGet, foreignGet, err := count("cleared on Get only", onGet.Answer)
 	if err != nil {
 		return demo, err
 	}
-	api, err := ourAPI(service.Optimized, store, workers, clients)
+	runner, err := service.New(service.Optimized, service.Config{Store: store, Workers: workers, QueueSize: clients})
 	if err != nil {
 		return demo, err
 	}
-	emptyOurs, foreignOurs, err := add("ours", api)
-	demo.Outcome = fmt.Sprintf("Of %d replies, as printed %d are empty and %d carry another patient; cleared on Get only, %d carry another patient; ours: %d and %d.",
-		requests, emptyPut, foreignPut, foreignGet, emptyOurs, foreignOurs)
-	return demo, err
+	emptyOurs, foreignOurs, err := count("ours", answerOf(runner))
+	demo.Outcome = fmt.Sprintf("Of %d replies as printed %d are empty and %d carry another patient; cleared on Get only, %d and %d; ours, %d and %d.",
+		requests, emptyPut, foreignPut, emptyGet, foreignGet, emptyOurs, foreignOurs)
+	return demo, errors.Join(err, runner.Drain(ctx))
 }
+
+// notUnderRace stands for demonstrations of data races in programs built with
+// the race detector, which would end them at the race that is their point.
+const notUnderRace = "Not shown: this program was built with the race detector, and the fault is a data race."
 
 func lateRetryAfter(ctx context.Context) (results.Demo, error) {
 	const requests, clients = 500, 50

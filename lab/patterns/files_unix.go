@@ -15,7 +15,7 @@ const spareFiles = 100
 func enoughFiles(c Config) error {
 	most := 0
 	for _, name := range []string{Low, High, Sustained, Brisk} {
-		most = max(most, c.load(name, Real).clients)
+		most = max(most, c.load(name, Real, "").clients)
 	}
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) == nil && uint64(limit.Max) < uint64(most+spareFiles) {

@@ -70,7 +70,7 @@ func (e Experiment) Plan() (experiment.Plan, error) {
 	}
 	p.brisk()
 	if slices.Contains(c.Patterns, service.Optimized) {
-		p.child(Published, Low, AsPrinted, roleAsPrinted)
+		p.child(Published, Low, AsPrinted, roleAsPrinted).Beside = Published + Low
 		p.child(Published, Reuse, Uncleared, roleReuse)
 		p.child(Published, Reuse, service.Optimized, roleReuse)
 	}
@@ -87,20 +87,20 @@ type planner struct {
 	database string // set by prepare
 }
 
-// published adds a pattern as it was published. The pools under sustained load
-// run side by side: each waits for its store for half a minute and needs some
-// hundredths of a processor, and one after the other they would take most of
-// the session. Every run's own CPU time is in its figures.
+// published adds a pattern as it was published. The pools under one load run
+// side by side, each in its own process: they spend their time waiting for
+// their stores and use two or three hundredths of a processor, which stands in
+// their figures, and one after the other they would take most of the session.
 func (p *planner) published(load, pattern string) {
 	c := p.child(Published, load, pattern, roleCall)
-	if load == Sustained && pattern != service.Naive {
-		c.Beside = "pools under sustained load"
+	if pattern != service.Naive {
+		c.Beside = Published + load
 	}
 }
 
 // child adds a contestant that loads itself.
 func (p *planner) child(setup, load, pattern, role string) *experiment.Cell {
-	l := p.load(load, setup)
+	l := p.load(load, setup, pattern)
 	return p.add(setup, load, pattern, l, func(ctx context.Context, t experiment.Trial) (results.Run, error) {
 		j := p.job(l, pattern, t)
 		j.WarmUp = load == Brisk
@@ -116,7 +116,7 @@ func (p *planner) child(setup, load, pattern, role string) *experiment.Cell {
 
 // real adds a pattern behind HTTP over SQLite, refusing at once.
 func (p *planner) real(load, pattern string) *experiment.Cell {
-	l := p.load(load, Real)
+	l := p.load(load, Real, pattern)
 	return p.add(Real, load, pattern, l, func(ctx context.Context, t experiment.Trial) (results.Run, error) {
 		j := p.job(l, pattern, t)
 		j.QueueWait, j.Database = 0, p.database
@@ -125,7 +125,7 @@ func (p *planner) real(load, pattern string) *experiment.Cell {
 }
 
 func (p *planner) add(setup, name, pattern string, l load, run func(context.Context, experiment.Trial) (results.Run, error)) *experiment.Cell {
-	p.cells = append(p.cells, experiment.Cell{Setup: setup, Load: name, Pattern: pattern, Expect: p.expect(l, pattern) + 300*time.Millisecond, Run: run})
+	p.cells = append(p.cells, experiment.Cell{Setup: setup, Load: name, Pattern: pattern, Expect: p.expect(l, pattern) + 150*time.Millisecond, Run: run})
 	return &p.cells[len(p.cells)-1]
 }
 

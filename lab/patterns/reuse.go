@@ -31,7 +31,9 @@ func reusing(ctx context.Context, j job) (results.Run, error) {
 		if err != nil {
 			return results.Run{}, err
 		}
-		answer, stats = answerOf(runner), runner.Stats
+		ours := answerOf(runner)
+		answer = func(ctx context.Context, id string) ([]byte, error) { return ours(ctx, id, func() {}) }
+		stats = runner.Stats
 		defer func() { _ = runner.Drain(ctx) }()
 	}
 	var foreign atomic.Uint64
@@ -57,14 +59,16 @@ func reusing(ctx context.Context, j job) (results.Run, error) {
 	return run, nil
 }
 
-// answerOf encodes a response before it is given back, as the service does.
-func answerOf(runner *service.Runner) func(context.Context, string) ([]byte, error) {
-	return func(ctx context.Context, id string) ([]byte, error) {
+// answerOf encodes a response before it is given back, as the service does,
+// whatever the receiver does first.
+func answerOf(runner *service.Runner) func(context.Context, string, func()) ([]byte, error) {
+	return func(ctx context.Context, id string, first func()) ([]byte, error) {
 		resp, err := runner.Lookup(ctx, id)
 		if err != nil {
 			return nil, err
 		}
 		defer resp.Release()
+		first()
 		return json.Marshal(&resp.Patient)
 	}
 }

@@ -104,12 +104,11 @@ const publishedWorkers = 20
 // Full, never fewer clients or workers, and the user's own on top. How many
 // requests a client has decides how many are refused, so not every load can be
 // scaled alike:
-//   - low refuses nobody: half the requests do;
-//   - high needs its ten requests a client, and has them;
-//   - sustained needs some fifty in the published set-up, where a refusal takes
-//     100 ms and clients take turns in the queue; for real, where a refusal
-//     takes no time, five a client give the same shares.
-func (c Config) load(name, setup string) load {
+//   - low and high are short: they keep all theirs;
+//   - sustained needs some seventy a client where a refusal takes 100 ms and
+//     clients take turns in the queue. Where it takes no time, for real and
+//     always with the limiter, five a client give the same shares.
+func (c Config) load(name, setup, pattern string) load {
 	l := load{name: name, workers: publishedWorkers}
 	scaled := func(full, part int) int {
 		if c.Full {
@@ -119,12 +118,12 @@ func (c Config) load(name, setup string) load {
 	}
 	switch name {
 	case Low:
-		l.clients, l.requests = 100, scaled(1_000, 500)
+		l.clients, l.requests = 100, 1_000
 	case High:
 		l.clients, l.requests = 1_000, 10_000
 	case Sustained:
-		l.clients, l.requests = 500, scaled(50_000, 25_000)
-		if setup == Real {
+		l.clients, l.requests = 500, scaled(50_000, 35_000)
+		if setup == Real || pattern == service.Limiter {
 			l.requests = scaled(50_000, 2_500)
 		}
 	case Brisk:
@@ -150,8 +149,8 @@ func (c Config) load(name, setup string) load {
 func (c Config) scaled() string {
 	var parts []string
 	if !c.Full && c.Requests == 0 {
-		parts = append(parts, "fewer requests than published, never fewer clients or workers: low 500 of 1,000, high all 10,000, "+
-			"sustained 25,000 of 50,000 as published and 2,500 for real; --full runs them all")
+		parts = append(parts, "fewer requests than published, never fewer clients or workers: low and high all of theirs, "+
+			"sustained 35,000 of 50,000 as published, and 2,500 where refusals take no time (for real, limiter); --full runs them all")
 	}
 	d := Defaults()
 	own := func(set bool, format string, args ...any) {
@@ -177,9 +176,9 @@ func (c Config) expect(l load, pattern string) time.Duration {
 	quota := float64(l.requests) / float64(l.clients)
 	switch {
 	case l.name == Reuse || l.name == Parked:
-		return time.Second
+		return 100 * time.Millisecond
 	case pattern == service.Naive:
-		return time.Duration(quota*1.2*float64(mean)) + time.Duration(l.requests)*100*time.Microsecond
+		return time.Duration(quota*1.1*float64(mean)) + time.Duration(l.requests)*20*time.Microsecond
 	}
 	queued := float64(min(l.clients, l.workers+c.QueueSize))
 	return time.Duration(quota * queued / float64(l.workers) * float64(mean))

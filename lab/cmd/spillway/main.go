@@ -88,7 +88,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 		}
 	}()
 	var cli commandLine
-	parser, err := kong.New(&cli, kong.Name("spillway"), kong.Description(description), kong.UsageOnError(),
+	parser, err := kong.New(&cli, kong.Name("spillway"), kong.Description(description),
 		kong.Writers(stdout, stderr), kong.Exit(func(c int) { panic(exitCode(c)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}))
 	if err != nil {

@@ -10,6 +10,7 @@ package specimen
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"sync"
@@ -103,12 +104,20 @@ func (h *SharedReply) work() {
 	}
 }
 
-func (h *SharedReply) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	job := sharedJob{r.Context(), r.PathValue("id"), make(chan *Reply, 1)}
+// Answer returns the JSON of a reply. Encoding is the receiver's part, as in a
+// handler, after whatever else it does first. A reply that is emptied in the
+// middle of it makes the encoder panic, which net/http would catch: an error.
+func (h *SharedReply) Answer(ctx context.Context, id string, first func()) (body []byte, err error) {
+	job := sharedJob{ctx, id, make(chan *Reply, 1)}
 	h.jobs <- job
 	reply := <-job.reply
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(reply)
+	first()
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("the reply changed while it was encoded: %v", v)
+		}
+	}()
+	return json.Marshal(reply)
 }
 
 // Close ends the workers. No request may be under way.

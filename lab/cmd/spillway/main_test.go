@@ -1,0 +1,442 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/patterns"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+// asCommand makes the test binary the command itself.
+const asCommand = "SPILLWAY_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if code, ok := contestant.Main(patterns.Roles()); ok {
+		os.Exit(code)
+	}
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(t.Context(), args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// tiny makes experiment H small: what is tested is that everything is there.
+func tiny(dir string, more ...string) []string {
+	return append([]string{"lab", "H", "--requests", "40", "--clients", "10", "--workers", "4", "--repeats", "3",
+		"--min-latency", "1ms", "--max-latency", "2ms", "--patients", "500", "--seed", "5", "--out", dir}, more...)
+}
+
+func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	nobody := "http://" + closed.Addr().String()
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	tmp := t.TempDir()
+	file := filepath.Join(tmp, "file")
+	unknownKey := filepath.Join(tmp, "unknown.json")
+	used := filepath.Join(tmp, "used")
+	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.WriteFile(unknownKey, []byte(`{"lab": {"repeat": 5}}`), 0o600),
+		os.Mkdir(used, 0o700), os.WriteFile(filepath.Join(used, results.RunsFile), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(tmp, "out")
+
+	for name, test := range map[string]struct {
+		args []string
+		says string
+	}{
+		"no command":               {nil, "expected one of"},
+		"unknown command":          {[]string{"lob"}, "unexpected argument lob"},
+		"unknown flag":             {[]string{"lab", "H", "--repeat", "3"}, "did you mean"},
+		"no experiment":            {[]string{"lab"}, "H (A patient API"},
+		"unknown experiment":       {[]string{"lab", "Q", "--out", out}, `unknown experiment "Q": known are H`},
+		"unknown pattern":          {tiny(out, "--pattern", "magic"), "naive, workerpool, optimized, limiter"},
+		"negative requests":        {tiny(out, "--requests=-1"), "requests is -1"},
+		"negative clients":         {tiny(out, "--clients=-1"), "clients is -1"},
+		"negative workers":         {tiny(out, "--workers=-1"), "workers is -1"},
+		"negative queue":           {tiny(out, "--queue-size=-1"), "queue-size is -1"},
+		"negative wait":            {tiny(out, "--queue-wait=-1s"), "queue-wait is -1s"},
+		"negative memory":          {tiny(out, "--memory-cap=-1"), "memory-cap is -1"},
+		"no repeats":               {tiny(out, "--repeats", "0"), "repeats is 0"},
+		"min above max":            {tiny(out, "--min-latency", "3s"), "min-latency 3s is above max-latency 2ms"},
+		"error rate":               {tiny(out, "--error-rate", "1.5"), "error-rate is 1.5"},
+		"patients":                 {tiny(out, "--patients", "0"), "patients is 0"},
+		"negative, apart":          {tiny(out, "--clients", "-1"), "--clients"},
+		"not a number":             {tiny(out, "--clients", "many"), "many"},
+		"folder below a file":      {tiny(filepath.Join(file, "out")), "cannot make the results folder"},
+		"folder with results":      {tiny(used), "choose another folder"},
+		"judge nothing":            {[]string{"lab", "judge", out}, "is not a results folder"},
+		"no trials":                {[]string{"lab", "selftest", "--trials", "0"}, "trials is 0"},
+		"no URL":                   {[]string{"load", "--rate", "1"}, "<url>"},
+		"not HTTP":                 {[]string{"load", "--rate", "1", "ftp://localhost/"}, "want http://"},
+		"nobody there":             {[]string{"load", "--rate", "1", nobody}, "is the server running?"},
+		"rate and clients":         {[]string{"load", "--rate", "1", "--clients", "1", server.URL}, "either --rate"},
+		"neither":                  {[]string{"load", server.URL}, "either --rate"},
+		"negative rate":            {[]string{"load", "--rate=-1", server.URL}, "cannot be negative"},
+		"unreadable expectation":   {[]string{"load", "--clients", "1", "-e", "p99", server.URL}, "no comparison"},
+		"unreadable header":        {[]string{"load", "--clients", "1", "-H", "colonless", server.URL}, "want NAME: VALUE"},
+		"absent body":              {[]string{"load", "--clients", "1", "-d", "@" + out, server.URL}, "the body"},
+		"serve unknown pattern":    {[]string{"serve", "--pattern", "magic", "--store", "simulated"}, "magic"},
+		"serve address in use":     {[]string{"serve", "--store", "simulated", "--addr", busy.Addr().String()}, "cannot listen"},
+		"serve min above max":      {[]string{"serve", "--store", "simulated", "--min-latency", "3s"}, "above max-latency"},
+		"absent configuration":     {[]string{"--config", out, "version"}, "configuration file"},
+		"unknown configuration":    {[]string{"--config", unknownKey, "version"}, `unknown key "lab.repeat"`},
+		"environment not a number": {[]string{"lab", "H"}, "SPILLWAY_LAB_CLIENTS"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if strings.HasPrefix(name, "environment") {
+				t.Setenv("SPILLWAY_LAB_CLIENTS", "some")
+			}
+			code, stdout, stderr := command(t, test.args...)
+			if code != 2 {
+				t.Errorf("exit code %d, want 2", code)
+			}
+			if stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "spillway: ") {
+				t.Errorf("want one line on standard error alone; stdout %q, stderr %q", stdout, stderr)
+			}
+			if !strings.Contains(stderr, test.says) {
+				t.Errorf("%q does not say %q", stderr, test.says)
+			}
+			if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("%s was made", out)
+			}
+		})
+	}
+}
+
+func TestEveryFlagHasHelpAndAnEnvironmentVariable(t *testing.T) {
+	parser, err := kong.New(&commandLine{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := 0
+	var walk func(*kong.Node)
+	walk = func(n *kong.Node) {
+		for _, f := range n.Flags {
+			if f.Name == "help" {
+				continue
+			}
+			flags++
+			if f.Help == "" || len(f.Envs) != 1 || !strings.HasPrefix(f.Envs[0], "SPILLWAY_") {
+				t.Errorf("%s --%s: help %q, environment %v", n.FullPath(), f.Name, f.Help, f.Envs)
+			}
+		}
+		for _, c := range n.Children {
+			walk(c)
+		}
+	}
+	walk(parser.Model.Node)
+	if flags < 30 {
+		t.Errorf("only %d flags seen", flags)
+	}
+}
+
+func TestHelpTeaches(t *testing.T) {
+	for _, args := range [][]string{{}, {"lab"}, {"lab", "run"}, {"lab", "judge"}, {"lab", "selftest"}, {"load"}, {"serve"}} {
+		code, stdout, stderr := command(t, append(args, "--help")...)
+		if code != 0 || stderr != "" || !strings.Contains(stdout, "spillway") {
+			t.Errorf("%v: exit code %d, stderr %q", args, code, stderr)
+		}
+		if len(args) != 1 && !strings.Contains(stdout, "\n    spillway ") {
+			t.Errorf("%v: no example in\n%s", args, stdout)
+		}
+	}
+}
+
+func TestFlagBeforeEnvironmentBeforeFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "c.json")
+	if err := os.WriteFile(file, []byte(`{"lab": {"repeats": 4, "clients": 40, "workers": 14}, "load": {"rate": 7}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SPILLWAY_LAB_CLIENTS", "50")
+	t.Setenv("SPILLWAY_LAB_REPEATS", "5")
+	var cli commandLine
+	parser, err := kong.New(&cli)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parser.Parse([]string{"lab", "H", "--config", file, "--repeats", "6"}); err != nil {
+		t.Fatal(err)
+	}
+	got := []int{cli.Lab.Run.Repeats, cli.Lab.Run.Clients, cli.Lab.Run.Workers, cli.Lab.Run.QueueSize}
+	if want := []int{6, 50, 14, 100}; !reflect.DeepEqual(got, want) {
+		t.Errorf("repeats, clients, workers, queue %v, want %v from flag, environment, file, default", got, want)
+	}
+}
+
+func TestALabRunFromLoadToVerdictAndBack(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	dir := filepath.Join(t.TempDir(), "out")
+	code, stdout, stderr := command(t, tiny(dir, "--json")...)
+	if code != 0 {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+	var printed results.Results
+	if err := json.Unmarshal([]byte(stdout), &printed); err != nil {
+		t.Fatalf("standard output is not results.json: %v", err)
+	}
+	stored, runs, err := results.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stored.Schema != results.Schema || stored.Experiment != "H" || stored.Seed != 5 || stored.Scaled == "" || stored.Partial != "" ||
+		len(stored.Demos) != 3 || stored.Machine.CPUs == 0 || stored.Command[0] != "spillway" {
+		t.Errorf("results: %+v", stored)
+	}
+	if len(printed.Claims) == 0 || !reflect.DeepEqual(printed.Claims, stored.Claims) {
+		t.Error("the printed claims are not the stored ones")
+	}
+	sound(t, runs)
+	ids := map[string]bool{}
+	for _, c := range stored.Claims {
+		ids[c.ID] = true
+		if c.Setup == "" || c.Verdict == "" || c.Published == "" || c.Rule == "" || c.Why == "" || c.Source == "" || c.Runs != 3 {
+			t.Errorf("claim %+v", c)
+		}
+	}
+	for _, id := range []string{"H1", "H2/refused", "H2/goodput", "H2/law", "H3/refused", "H3/throughput", "H3/goodput",
+		"H4/published", "H4/warm", "H9/uncleared", "H9/cleared", "H10", "H10/p99", "H10/gc", "H11/stack", "H11/connections"} {
+		if !ids[id] {
+			t.Errorf("%s was not judged", id)
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(dir, results.ReportFile))
+	if err != nil || len(page) == 0 {
+		t.Errorf("the report: %d bytes, %v", len(page), err)
+	}
+
+	// The verdicts come from the runs: again the same, and others from other runs.
+	if code, _, stderr := command(t, "lab", "judge", dir); code != 0 {
+		t.Fatalf("judge: exit code %d, %s", code, stderr)
+	}
+	again, _, err := results.Read(dir)
+	if err != nil || !reflect.DeepEqual(again.Claims, stored.Claims) {
+		t.Errorf("judged again, the claims differ (%v)", err)
+	}
+	if err := os.Remove(filepath.Join(dir, results.ResultsFile)); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := command(t, "lab", "judge", dir); code != 0 {
+		t.Fatalf("judge of runs alone: exit code %d, %s", code, stderr)
+	}
+	if alone, _, err := results.Read(dir); err != nil || len(alone.Claims) != len(stored.Claims) || alone.Partial == "" {
+		t.Errorf("from the runs alone: %d claims, partial %q, %v", len(alone.Claims), alone.Partial, err)
+	}
+}
+
+// sound checks what must be true of every run.
+func sound(t *testing.T, runs []results.Run) {
+	t.Helper()
+	seen := map[string]int{}
+	for _, r := range runs {
+		name := strings.Join([]string{r.Setup, r.Load, r.Pattern}, "/")
+		if !r.Twin {
+			seen[name]++
+		}
+		if r.Failed != "" || r.Killed != "" {
+			t.Errorf("%s: failed %q, killed %q", name, r.Failed, r.Killed)
+		}
+		var sum uint64
+		for _, o := range r.Outcomes {
+			sum += o.Count
+			if o.Latency.Count() != o.Count {
+				t.Errorf("%s: %d %s with %d latencies", name, o.Count, o.Kind, o.Latency.Count())
+			}
+		}
+		if sum != r.Offered || r.Load != patterns.Parked && r.Offered != 40 {
+			t.Errorf("%s: offered %d, outcomes %d, want 40", name, r.Offered, sum)
+		}
+		if r.Process.PeakGoroutines == 0 || r.Load != patterns.Parked && r.Process.Mallocs == 0 {
+			t.Errorf("%s: process %+v", name, r.Process)
+		}
+	}
+	for _, setup := range []string{patterns.Published, patterns.Real} {
+		for _, load := range []string{patterns.Low, patterns.High, patterns.Sustained} {
+			for _, pattern := range []string{"naive", "workerpool", "optimized", "limiter"} {
+				if n := seen[strings.Join([]string{setup, load, pattern}, "/")]; n != 3 {
+					t.Errorf("%s/%s/%s ran %d times, want 3", setup, load, pattern, n)
+				}
+			}
+		}
+	}
+}
+
+func TestCtrlCLeavesAPartialReportThatSaysSo(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], tiny(dir, "--repeats", "1000")...)
+	cmd.Env = append(os.Environ(), asCommand+"=1", "XDG_CACHE_HOME="+t.TempDir())
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill() }()
+	said := &waiter{until: "repeat 2 of 1000", seen: make(chan struct{})}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = said.ReadFrom(stderr)
+	}()
+	select {
+	case <-said.seen:
+	case <-time.After(50 * time.Second):
+		t.Fatalf("no second repeat:\n%s", said.text.String())
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("exit code %d, want 130\n%s", code, said.text.String())
+	}
+	res, runs, err := results.Read(dir)
+	if err != nil || len(runs) == 0 || !strings.Contains(res.Partial, "interrupted after") || len(res.Claims) == 0 {
+		t.Errorf("%d runs, partial %q, %d claims, %v", len(runs), res.Partial, len(res.Claims), err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, results.ReportFile)); err != nil {
+		t.Error(err)
+	}
+	for what, text := range map[string]string{"summary": stdout.String(), "error": said.text.String()} {
+		if !strings.Contains(text, "interrupted") {
+			t.Errorf("the %s does not say that it was interrupted:\n%s", what, text)
+		}
+	}
+}
+
+// waiter reads until a word was seen, and on.
+type waiter struct {
+	until string
+	seen  chan struct{}
+	text  bytes.Buffer
+}
+
+func (w *waiter) ReadFrom(r interface{ Read([]byte) (int, error) }) (int64, error) {
+	buf, found := make([]byte, 4096), false
+	for {
+		n, err := r.Read(buf)
+		w.text.Write(buf[:n])
+		if !found && strings.Contains(w.text.String(), w.until) {
+			found = true
+			close(w.seen)
+		}
+		if err != nil {
+			return int64(w.text.Len()), err
+		}
+	}
+}
+
+func TestLoadKeepsOutcomesApartAndExpectations(t *testing.T) {
+	var n int
+	turns := make(chan int, 1)
+	turns <- n
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := <-turns
+		turns <- n + 1
+		switch {
+		case r.Method != http.MethodPost || r.Header.Get("X-Test") != "a: b":
+			w.WriteHeader(http.StatusBadRequest)
+		case n%4 == 1:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case n%4 == 2:
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	defer server.Close()
+	args := []string{"load", "--clients", "4", "--requests", "40", "-d", "body", "-H", "X-Test: a: b", "--json"}
+	code, stdout, stderr := command(t, append(args, "-e", "max<30s", "-e", "error<30%", server.URL)...)
+	var got loadSummary
+	if err := json.Unmarshal([]byte(stdout), &got); code != 0 || err != nil {
+		t.Fatalf("exit code %d, %v, %s", code, err, stderr)
+	}
+	counts := map[string]uint64{}
+	for _, o := range got.Outcomes {
+		counts[o.Kind] = o.Count
+	}
+	if want := map[string]uint64{"ok": 20, "rejected": 10, "error": 10, "timeout": 0}; !reflect.DeepEqual(counts, want) || got.Offered != 40 {
+		t.Errorf("%d offered, %v, want %v", got.Offered, counts, want)
+	}
+	code, stdout, stderr = command(t, append(args, "-e", "error<1%", server.URL)...)
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 1 || !strings.Contains(stderr, "1 of 1 expectations not kept") {
+		t.Errorf("missed expectation: exit code %d, %q, %v", code, stderr, err)
+	}
+	code, stdout, _ = command(t, "load", "--rate", "200", "--requests", "20", "-X", "post", "-H", "X-Test: a: b", server.URL)
+	if code != 0 || !strings.Contains(stdout, "20 requests") || !strings.Contains(stdout, "send lag") {
+		t.Errorf("open loop: exit code %d\n%s", code, stdout)
+	}
+}
+
+func TestCtrlCInALoadRunPrintsWhatWasMeasured(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	seen := 0
+	turns := make(chan struct{}, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		turns <- struct{}{}
+		if seen++; seen == 20 {
+			cancel()
+		}
+		<-turns
+	}))
+	defer server.Close()
+	var stdout, stderr bytes.Buffer
+	code := run(ctx, []string{"load", "--clients", "2", "--duration", "1m", server.URL}, &stdout, &stderr)
+	if code != 130 || !strings.Contains(stdout.String(), "partial: interrupted") || !strings.Contains(stderr.String(), "interrupted") {
+		t.Errorf("exit code %d\n%s\n%s", code, stdout.String(), stderr.String())
+	}
+}
+
+func TestTheTruthAboutStalls(t *testing.T) {
+	if p99, p999 := stallTruth(0.99), stallTruth(0.999); p99 < 899.9 || p99 > 900.1 || p999 < 989.9 || p999 > 990.1 {
+		t.Errorf("p99 %v, p99.9 %v, want 900 and 990 ms", p99, p999)
+	}
+	if stallTruth(0.5) != 0 {
+		t.Error("the median request meets no stall")
+	}
+}
+
+func TestVersionAndSelftest(t *testing.T) {
+	if code, stdout, _ := command(t, "version"); code != 0 || !strings.HasPrefix(stdout, "spillway ") {
+		t.Errorf("exit code %d, %q", code, stdout)
+	}
+	code, stdout, stderr := command(t, "lab", "selftest", "--trials", "40", "--json")
+	if code != 0 || !strings.Contains(stdout, `"judge"`) {
+		t.Errorf("exit code %d, %s %s", code, stdout, stderr)
+	}
+}
