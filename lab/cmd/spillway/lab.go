@@ -198,7 +198,7 @@ func unfinished(runs []results.Run) results.Results {
 type labSelftestCmd struct {
 	Trials int    `env:"SPILLWAY_LAB_SELFTEST_TRIALS" default:"200" help:"Synthetic experiments for each planted effect and number of repeats."`
 	Seed   uint64 `env:"SPILLWAY_LAB_SELFTEST_SEED" default:"1" help:"Of the planted noise."`
-	Real   bool   `env:"SPILLWAY_LAB_SELFTEST_REAL" help:"Also test the load generator in real time, for half a minute: open loop at 1,000/s against a server that stalls 1 s in every 10 s, p99 and p99.9 beside the computed truth."`
+	Real   bool   `env:"SPILLWAY_LAB_SELFTEST_REAL" help:"Also test the load generator in real time, for half a minute: open loop at 1,000/s against a target that stalls 1 s in every 10 s, p99 and p99.9 beside the computed truth."`
 	JSON   bool   `name:"json" env:"SPILLWAY_LAB_JSON" help:"Print the counts as JSON on standard output."`
 }
 
