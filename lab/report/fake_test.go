@@ -23,6 +23,16 @@ func fake(repeats int) (results.Results, []results.Run) {
 					runs = append(runs, run)
 				}
 			}
+			brisk := fakeLoad{"above 1,000/s", 100, 1000}
+			for _, pattern := range []string{"workerpool", "optimized"} {
+				run := fakeRun(r, setup, brisk, pattern)
+				run.Repeat, run.Order = rep, len(runs)
+				runs = append(runs, run)
+			}
+			if setup == "published" {
+				runs = append(runs, results.Run{Setup: setup, Load: "parked", Pattern: "naive", Repeat: rep, Order: len(runs), Elapsed: 1,
+					Process: results.Process{PeakGoroutines: 10_004, PeakRSS: 42 << 20, ReuseRate: -1}})
+			}
 			twin := fakeRun(r, setup, fakeLoad{"high", 1000, 10000}, "workerpool")
 			twin.Twin, twin.Repeat, twin.Order = true, rep, len(runs)
 			runs = append(runs, twin)
@@ -40,8 +50,8 @@ func fakeRun(r *rand.Rand, setup string, load fakeLoad, pattern string) results.
 	wobble := func(v, share float64) float64 { return v * (1 + share*(r.Float64()*2-1)) }
 	real := setup == "real"
 	refused := 0.0
-	if pattern != "naive" && load.name != "low" {
-		refused = wobble(map[string]float64{"high": .882, "sustained": .843}[load.name], .01)
+	if share, ok := map[string]float64{"high": .882, "sustained": .843}[load.name]; ok && pattern != "naive" {
+		refused = wobble(share, .01)
 	}
 	good := wobble(252, .03)
 	if pattern == "naive" {
@@ -105,7 +115,7 @@ func fakeLatency(r *rand.Rand, setup string, load fakeLoad, pattern, kind string
 		return .12*ms + r.ExpFloat64()*r.ExpFloat64()*1.6*ms
 	case pattern == "naive":
 		return store + tail
-	case load.name == "low":
+	case load.name == "low" || load.name == "above 1,000/s":
 		return store + (250+60*r.Float64())*ms + tail
 	}
 	return store + (340+90*r.Float64())*ms + tail

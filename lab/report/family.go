@@ -34,6 +34,17 @@ var families = map[string]family{
 	},
 }
 
+// Notes says of each claim what there is to know about how it was published.
+func (f family) Notes() []note {
+	var notes []note
+	for _, c := range f.Claims {
+		if c.Note != "" {
+			notes = append(notes, note{c.ID, c.Note})
+		}
+	}
+	return notes
+}
+
 // familyOf finds a family; one that the ledger does not know has only a title.
 func familyOf(experiment string) family {
 	f := families[experiment]

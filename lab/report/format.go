@@ -92,7 +92,8 @@ func interval(c results.Claim) string {
 	if c.Low == c.High {
 		return fmt.Sprintf("%s (%s)", with(c.Measured, c.Unit), count(c.Runs, "run"))
 	}
-	return fmt.Sprintf("%s (%s – %s, %s)", with(c.Measured, c.Unit), number(c.Low), number(c.High), count(c.Runs, "run"))
+	return fmt.Sprintf("%s (%s%s%s, %s)", with(c.Measured, c.Unit),
+		number(c.Low), pick(c.Low < 0, " to ", " – "), number(c.High), count(c.Runs, "run"))
 }
 
 func count(n int, what string) string {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spillway-go/spillway/lab/claims"
 	"github.com/spillway-go/spillway/lab/report/chart"
 	"github.com/spillway-go/spillway/lab/results"
 )
@@ -43,8 +42,8 @@ type fact struct{ Name, Value string }
 
 // card is one claim, with a row for each set-up it was decided in.
 type card struct {
-	ID, Title, Published, Rule, Note string
-	Rows                             []verdictRow
+	ID, Title, Published, Rule string
+	Rows                       []verdictRow
 }
 
 type verdictRow struct {
@@ -70,6 +69,7 @@ type setupView struct {
 type loadView struct {
 	Name, Note            string
 	Outcomes, OK, Refused template.HTML
+	Idle                  bool // nothing was sent
 }
 
 // figureTable is one kind of figures of a set-up, with a group of rows for
@@ -124,7 +124,7 @@ func newPage(res results.Results, runs []results.Run) *page {
 	}
 	p.Runs = runRows(runs)
 	for _, r := range sum.failed {
-		p.Failed = append(p.Failed, fmt.Sprintf("%s, %s load, %s, repeat %d: %s", setupName(r.Setup), r.Load, r.Pattern, r.Repeat, r.Failed))
+		p.Failed = append(p.Failed, title(r)+": "+r.Failed)
 	}
 	return p
 }
@@ -171,8 +171,8 @@ func inShort(sum *summary) []string {
 			parts = append(parts, part)
 		}
 		if len(parts) > 0 {
-			out = append(out, fmt.Sprintf("%s, at %s load, good answers a second: %s.",
-				sentence(setupName(g.setup)), l.load, strings.Join(parts, ", ")))
+			out = append(out, fmt.Sprintf("%s, at %s, good answers a second: %s.",
+				sentence(setupName(g.setup)), loadName(l.load), strings.Join(parts, ", ")))
 		}
 	}
 	return out
@@ -197,8 +197,7 @@ func groupClaims(decided []results.Claim) [][]results.Claim {
 func cards(decided []results.Claim) []card {
 	var out []card
 	for _, g := range groupClaims(decided) {
-		known, _ := claims.Find(g[0].ID)
-		k := card{ID: g[0].ID, Title: sentence(g[0].Title), Published: g[0].Published, Rule: g[0].Rule, Note: known.Note}
+		k := card{ID: g[0].ID, Title: sentence(g[0].Title), Published: g[0].Published, Rule: g[0].Rule}
 		pictures := intervalCharts(g)
 		for i, c := range g {
 			c.Why = sentence(c.Why)
@@ -216,17 +215,16 @@ func cards(decided []results.Claim) []card {
 func (s *summary) setupView(g *setupGroup) setupView {
 	v := setupView{Name: setupName(g.setup)}
 	okOf, rejectedOf := func(c *cell) *latency { return &c.ok }, func(c *cell) *latency { return &c.rejected }
-	okScale, rejectedScale := latencyScale(g, okOf), latencyScale(g, rejectedOf)
 	for _, l := range g.loads {
 		lv := loadView{
-			Name: l.load, Note: groupNote(l),
+			Name: loadName(l.load), Note: groupNote(l), Idle: l.idle(),
 			Outcomes: outcomesChart(l),
-			OK:       s.latencyChart(l, "good", okScale, okOf),
-			Refused:  s.latencyChart(l, "refused", rejectedScale, rejectedOf),
+			OK:       s.latencyChart(l, "good", latencyScale(g, l, okOf), okOf),
+			Refused:  s.latencyChart(l, "refused", latencyScale(g, l, rejectedOf), rejectedOf),
 		}
 		for _, c := range l.cells {
 			if len(c.killed) > 0 {
-				v.Killed = append(v.Killed, fmt.Sprintf("%s at %s load, in %d of %s: %s", c.pattern, l.load, len(c.killed), count(c.runs, "run"), c.killed[0]))
+				v.Killed = append(v.Killed, fmt.Sprintf("%s, %s, in %d of %s: %s", c.pattern, loadName(l.load), len(c.killed), count(c.runs, "run"), c.killed[0]))
 			}
 		}
 		v.Loads = append(v.Loads, lv)
@@ -259,10 +257,13 @@ func (s *summary) figureTables(g *setupGroup) []figureTable {
 		}
 		for _, l := range g.loads {
 			t.table = of(l.cells)
-			rows := figureRows{Name: l.load, Rows: t.Rows}
-			if t.Spread != "" {
+			rows := figureRows{Name: loadName(l.load), Rows: t.Rows}
+			if t.Spread != "" && !l.idle() {
 				rows.Note = groupNote(l)
 				for _, c := range l.cells {
+					if !c.sent() {
+						continue // has no row either
+					}
 					n := s.shape(c.pattern)
 					rows.Spreads = append(rows.Spreads, template.HTML(chart.Strip(seriesClass(n), n, chart.Scale{Min: -off, Max: off},
 						relative(c.good), c.pattern+", good a second: "+spread(c.good, number))))
@@ -298,7 +299,7 @@ func runRows(runs []results.Run) []runRow {
 		ok.add(r.Of("ok").Latency)
 		name := r.Pattern + pick(r.Twin, " (twin)", "")
 		row := runRow{Cells: []string{
-			setupName(r.Setup), r.Load, name, fmt.Sprint(r.Repeat), fmt.Sprintf("%.1f s", r.Elapsed), number(float64(r.Offered)),
+			setupName(r.Setup), r.Load, name, fmt.Sprint(r.Repeat + 1), fmt.Sprintf("%.1f s", r.Elapsed), number(float64(r.Offered)),
 			number(r.Rate("ok")), number(r.Rate("rejected")), number(r.Rate("error")), number(r.Rate("timeout")),
 			ok.median.or(nanos), ok.p99.or(nanos), number(float64(r.Process.PeakGoroutines)), size(float64(r.Process.PeakRSS)),
 		}}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,7 +24,7 @@ var outcomeKinds = []struct{ class, word string }{
 // outcomesChart stacks what came back per second, a bar for each contestant.
 func outcomesChart(l *loadGroup) template.HTML {
 	var totals []float64
-	b := chart.Bars{Title: fmt.Sprintf("Requests a second by outcome, %s load", l.load)}
+	b := chart.Bars{Title: fmt.Sprintf("Requests a second by outcome, %s", loadName(l.load))}
 	var desc []string
 	for _, c := range l.cells {
 		parts := []float64{c.good.median(), c.refused.median(), c.errors.median(), c.timeouts.median()}
@@ -53,11 +54,15 @@ func outcomesChart(l *loadGroup) template.HTML {
 	return template.HTML(b.SVG())
 }
 
-// latencyScale covers every latency of one outcome in a set-up, so that its
-// loads can be compared.
-func latencyScale(g *setupGroup, of func(*cell) *latency) chart.Scale {
+// latencyScale covers every latency of one outcome under the loads of the
+// ledger, so that these can be compared; any other load has a scale of its own.
+func latencyScale(g *setupGroup, own *loadGroup, of func(*cell) *latency) chart.Scale {
 	var values []float64
+	compared := func(l *loadGroup) bool { return slices.Contains(knownLoads, l.load) }
 	for _, l := range g.loads {
+		if l != own && !(compared(l) && compared(own)) {
+			continue
+		}
 		for _, c := range l.cells {
 			if h := &of(c).merged; h.Count() > 0 {
 				values = append(values, float64(h.Quantile(.02)), float64(h.Max()))
@@ -71,7 +76,7 @@ func latencyScale(g *setupGroup, of func(*cell) *latency) chart.Scale {
 // request ended so.
 func (s *summary) latencyChart(l *loadGroup, title string, y chart.Scale, of func(*cell) *latency) template.HTML {
 	most := uint64(0)
-	lines := chart.Lines{Title: fmt.Sprintf("Latency of %s requests by percentile, %s load", title, l.load), Height: 196}
+	lines := chart.Lines{Title: fmt.Sprintf("Latency of %s requests by percentile, %s", title, loadName(l.load)), Height: 196}
 	var desc []string
 	for i, c := range l.cells {
 		// Lines that lie on each other keep their markers beside each other.
@@ -111,7 +116,7 @@ func percentile(p float64) string {
 
 // quantiles samples the distribution evenly along the 1/(1−p) axis.
 func quantiles(h *histogram.Histogram) []chart.XY {
-	const steps = 56
+	const steps = 48
 	top := math.Log(max(float64(h.Count()), 2))
 	var points []chart.XY
 	for i := range steps + 1 {
@@ -165,7 +170,7 @@ func (s *summary) dotsChart(g *setupGroup, r resource) template.HTML {
 				continue
 			}
 			if !heading {
-				d.Rows = append(d.Rows, chart.DotRow{Name: l.load + " load"})
+				d.Rows = append(d.Rows, chart.DotRow{Name: loadName(l.load)})
 				heading = true
 			}
 			values = append(values, v...)
@@ -174,8 +179,8 @@ func (s *summary) dotsChart(g *setupGroup, r resource) template.HTML {
 				label = "killed"
 			}
 			d.Rows = append(d.Rows, chart.DotRow{Name: c.pattern, Class: seriesClass(n), Shape: n, Values: v, Label: label,
-				Tip: fmt.Sprintf("%s, %s load: %s", c.pattern, l.load, spread(v, r.format))})
-			desc = append(desc, fmt.Sprintf("%s at %s load %s", c.pattern, l.load, label))
+				Tip: fmt.Sprintf("%s, %s: %s", c.pattern, loadName(l.load), spread(v, r.format))})
+			desc = append(desc, fmt.Sprintf("%s, %s: %s", c.pattern, loadName(l.load), label))
 		}
 	}
 	if len(values) == 0 {
@@ -204,7 +209,10 @@ func spread(v stat, format func(float64) string) string {
 	for _, x := range v {
 		lo, hi = min(lo, x), max(hi, x)
 	}
-	return fmt.Sprintf("median %s of %d repeats, from %s to %s", format(v.median()), len(v), format(lo), format(hi))
+	if format(lo) == format(hi) {
+		return fmt.Sprintf("%s in each of %d repeats", format(lo), len(v))
+	}
+	return fmt.Sprintf("median %s of %d repeats, %s to %s", format(v.median()), len(v), format(lo), format(hi))
 }
 
 // intervalCharts draws one claim in several set-ups over a common axis. A claim
@@ -219,7 +227,6 @@ func intervalCharts(claims []results.Claim) []template.HTML {
 		}
 		v := &chart.Interval{
 			Title: fmt.Sprintf("%s, %s: measured %s", c.ID, c.Setup, interval(c)),
-			Desc:  fmt.Sprintf("Holds if %s. Published: %s.", c.Rule, c.Published),
 			Class: verdictClass(c.Verdict), Measured: c.Measured, Low: c.Low, High: c.High,
 			Band: band(c), Published: published(c), Noise: noise(c),
 			Tip:          "measured " + interval(c),

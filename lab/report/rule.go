@@ -17,12 +17,12 @@ import (
 const figure = `(\d[\d,]*(?:\.\d+)?)`
 
 var (
-	within   = regexp.MustCompile(`within (?:±\s*)?` + figure + `\s*% of (?:[a-z' ]*?)` + figure)
-	spanned  = regexp.MustCompile(figure + `\s*(?:–|-|\bto\b|\.\.)\s*` + figure)
-	atLeast  = regexp.MustCompile(`(?:≥|>=|>|at least|above|more than|over)\s*` + figure)
-	atMost   = regexp.MustCompile(`(?:≤|<=|<|at most|below|less than|under|never exceeds?(?: the)?)\s*` + figure)
-	ofOne    = regexp.MustCompile(`within (?:±\s*)?` + figure + `\s*%`)
-	anything = regexp.MustCompile(figure)
+	within  = regexp.MustCompile(`within (?:±\s*)?` + figure + `\s*% of (?:[a-z' ]*?)` + figure)
+	spanned = regexp.MustCompile(figure + `\s*(?:–|-|\bto\b|\.\.)\s*` + figure)
+	atLeast = regexp.MustCompile(`(?:≥|>=|>|at least|above|more than|over)\s*` + figure)
+	atMost  = regexp.MustCompile(`(?:≤|<=|<|at most|below|less than|under|never exceeds?(?: the)?)\s*` + figure)
+	ofOne   = regexp.MustCompile(`within (?:±\s*)?` + figure + `\s*%`)
+	alone   = regexp.MustCompile(`(?:^|[^\pL\d.,])` + figure) // not the 2 of H2
 )
 
 func parse(s string) float64 {
@@ -92,8 +92,8 @@ func published(c results.Claim) *chart.Range {
 			return &chart.Range{Low: low, High: high}
 		}
 	}
-	if all := anything.FindAllString(c.Published, -1); len(all) == 1 {
-		return &chart.Range{Low: parse(all[0]), High: parse(all[0])}
+	if all := alone.FindAllStringSubmatch(c.Published, -1); len(all) == 1 {
+		return &chart.Range{Low: parse(all[0][1]), High: parse(all[0][1])}
 	}
 	return nil
 }

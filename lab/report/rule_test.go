@@ -52,6 +52,7 @@ func TestPublishedFiguresAreReadBackOrNotAtAll(t *testing.T) {
 		{"the pool refuses most", "11,104 / 2,124 / 2,248 req/s", "req/s", nil},
 		{"reuse", "51 %", "%", &chart.Range{Low: 51, High: 51}},
 		{"reuse", "80–90 %", "%", &chart.Range{Low: 80, High: 90}},
+		{"a law", "not claimed; it explains H2/goodput", "x", nil},
 		{"no figure", "a rule, no figure", "", nil},
 		{"two numbers", "20 workers, at most 20 connections", "", nil},
 	} {

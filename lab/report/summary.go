@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/spillway-go/spillway/histogram"
@@ -209,6 +210,32 @@ func setupName(setup string) string {
 		return "for real"
 	}
 	return setup
+}
+
+// loadName is a load in words. Only the loads of the ledger are called so;
+// other names speak for themselves.
+func loadName(load string) string {
+	if slices.Contains(knownLoads, load) {
+		return load + " load"
+	}
+	return load
+}
+
+// title names a run for people.
+func title(r *results.Run) string {
+	return fmt.Sprintf("%s, %s, %s, repeat %d", setupName(r.Setup), loadName(r.Load), r.Pattern, r.Repeat+1)
+}
+
+// idle reports whether nothing was sent, as in a run that only holds
+// goroutines: it has no rates and no latency.
+func (l *loadGroup) idle() bool {
+	return !slices.ContainsFunc(l.cells, func(c *cell) bool { return c.sent() })
+}
+
+// sent reports whether the contestant had requests to answer, or none was
+// counted because it failed or was killed.
+func (c *cell) sent() bool {
+	return c.runs == 0 || len(c.killed) > 0 || slices.ContainsFunc(c.offered, func(n float64) bool { return n > 0 })
 }
 
 // verdicts in the order of good news, and how often each was given.

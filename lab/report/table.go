@@ -16,6 +16,9 @@ type table struct {
 func ratesTable(cells []*cell) table {
 	t := table{1, []string{"requests a second", "good", "refused", "errors", "timeouts", "sum", "refused share"}, nil}
 	for _, c := range cells {
+		if !c.sent() {
+			continue
+		}
 		t.Rows = append(t.Rows, []string{
 			c.pattern, c.good.or(number), c.refused.orNone(number), c.errors.orNone(number), c.timeouts.orNone(number),
 			number(c.total()), c.refusedShare.orNone(percent),

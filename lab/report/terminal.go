@@ -152,7 +152,7 @@ func pad(s string, width int) string {
 func (t *terminal) figures(sum *summary) {
 	for _, s := range sum.setups {
 		for _, l := range s.loads {
-			t.section(setupName(s.setup)+", "+l.load+" load", span{faint, groupNote(l)})
+			t.section(setupName(s.setup)+", "+loadName(l.load), span{faint, groupNote(l)})
 			t.table(ratesTable(l.cells))
 			t.table(latencyTable(l.cells))
 			t.table(processTable(l.cells))
@@ -180,7 +180,11 @@ func groupNote(l *loadGroup) string {
 	if lo != hi {
 		repeats = number(float64(lo)) + " to " + repeats
 	}
-	return fmt.Sprintf("%s requests a run, medians over %s %s", number(offered.median()), repeats, pick(hi == 1, "repeat", "repeats"))
+	note := fmt.Sprintf("medians over %s %s", repeats, pick(hi == 1, "repeat", "repeats"))
+	if l.idle() {
+		return note
+	}
+	return fmt.Sprintf("%s requests a run, %s", number(offered.median()), note)
 }
 
 func (t *terminal) trouble(sum *summary) {
@@ -189,7 +193,7 @@ func (t *terminal) trouble(sum *summary) {
 	}
 	t.section("runs without a measurement", span{yellow, count(len(sum.failed), "run")})
 	for _, r := range sum.failed {
-		t.block(2, "", fmt.Sprintf("%s, %s load, %s, repeat %d: %s", setupName(r.Setup), r.Load, r.Pattern, r.Repeat, r.Failed))
+		t.block(2, "", title(r)+": "+r.Failed)
 	}
 }
 

@@ -63,14 +63,14 @@ func (c *canvas) xAxis(f frame, a Axis, n int) {
 			continue
 		}
 		free = x + half + 6
-		anchor, at := "middle", x
+		class, at := "tick", x
 		if x+half > Width {
-			anchor, at = "end", Width
+			class, at = "tick end", Width
 		}
-		c.text("tick", anchor, at, f.bottom+14, t.Label)
+		c.text(class, at, f.bottom+14, t.Label)
 	}
 	if a.Label != "" {
-		c.text("axis", "end", f.right, f.bottom+28, a.Label)
+		c.text("axis", f.right, f.bottom+28, a.Label)
 	}
 }
 
@@ -78,10 +78,10 @@ func (c *canvas) yAxis(f frame, a Axis, n int) {
 	for _, t := range a.ticks(n) {
 		y := f.y(a.Scale, t.At)
 		c.line("grid", f.left, y, f.right, y)
-		c.text("tick", "end", f.left-6, y+3.5, t.Label)
+		c.text("tick end", f.left-6, y+3.5, t.Label)
 	}
 	if a.Label != "" {
-		c.text("axis", "start", 0, f.top-8, a.Label)
+		c.text("axis start", 0, f.top-8, a.Label)
 	}
 }
 

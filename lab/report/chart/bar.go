@@ -32,11 +32,11 @@ func (b Bars) SVG() string {
 	c.xAxis(f, b.X, 4)
 	for i, row := range b.Rows {
 		y := f.top + rowHeight*float64(i)
-		c.text("name", "start", f.left, y+12, fit(row.Name, 28))
+		c.text("name", f.left, y+12, fit(row.Name, 28))
 		if row.Alarm != "" {
-			c.text("alarm", "end", f.right, y+12, row.Alarm)
+			c.text("alarm", f.right, y+12, row.Alarm)
 		} else {
-			c.text("value", "end", f.right, y+12, row.Label)
+			c.text("value", f.right, y+12, row.Label)
 		}
 		sum := 0.0
 		for _, s := range row.Segments {

@@ -25,18 +25,18 @@ func (r DotRow) heading() bool { return len(r.Values) == 0 && r.Label == "" }
 // SVG draws the chart.
 func (d Dots) SVG() string {
 	const rowHeight = 20
-	f := frame{left: 86, top: 6, right: Width - 76}
+	f := frame{left: 104, top: 6, right: Width - 76}
 	f.bottom = f.top + rowHeight*float64(len(d.Rows)) + 4
 	c := newCanvas("dots", f.bottom+34, d.Title, d.Desc)
 	c.xAxis(f, d.X, 3)
 	for i, row := range d.Rows {
 		y := f.top + rowHeight*(float64(i)+.5)
 		if row.heading() {
-			c.text("heading", "start", 0, y+6, row.Name)
+			c.text("heading", 0, y+6, row.Name)
 			continue
 		}
-		c.text("name", "start", 8, y+4, fit(row.Name, 12))
-		c.text("value", "end", Width-2, y+4, row.Label)
+		c.text("name", 8, y+4, fit(row.Name, 16))
+		c.text("value", Width-2, y+4, row.Label)
 		if len(row.Values) == 0 {
 			continue
 		}

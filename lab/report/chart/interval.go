@@ -66,13 +66,13 @@ func (v Interval) SVG() string {
 	for _, t := range v.X.ticks(4) {
 		x := f.x(s, t.At)
 		c.line("base", x, f.bottom, x, f.bottom+3)
-		anchor, half := "middle", textWidth(t.Label)/2
+		class, half := "tick", textWidth(t.Label)/2
 		if x-half < 0 {
-			anchor, x = "start", 0
+			class, x = "tick start", 0
 		} else if x+half > Width {
-			anchor, x = "end", Width
+			class, x = "tick end", Width
 		}
-		c.text("tick", anchor, x, f.bottom+15, t.Label)
+		c.text(class, x, f.bottom+15, t.Label)
 	}
 	if v.Published != nil {
 		x0, x1 := span(*v.Published)

@@ -64,15 +64,15 @@ func (c *canvas) path(class string, f frame, xs, ys Scale, points []XY) {
 		return
 	}
 	var d strings.Builder
-	last := ""
+	var lastX, lastY float64
 	for i, p := range points {
-		at := px(f.x(xs, p.X)) + " " + px(f.y(ys, p.Y))
-		if at == last {
+		x, y := tenth(f.x(xs, p.X)), tenth(f.y(ys, p.Y))
+		if i > 0 && x == lastX && y == lastY {
 			continue
 		}
-		last = at
-		d.WriteByte("ML"[min(i, 1)])
-		d.WriteString(at)
+		d.WriteByte("Ml"[min(i, 1)]) // steps, not places: a third shorter
+		d.WriteString(px(x-lastX) + " " + px(y-lastY))
+		lastX, lastY = x, y
 	}
 	c.b.WriteString(`<path class="` + esc(class) + `" d="` + d.String() + `"/>`)
 }

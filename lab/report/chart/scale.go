@@ -177,6 +177,8 @@ func Number(v float64) string {
 		return strconv.FormatFloat(v, 'g', 3, 64)
 	case abs >= 999.5:
 		return thousands(v)
+	case v < 0:
+		return "−" + Number(abs)
 	case abs >= 99.95 || v == math.Trunc(v):
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	case abs >= 9.995:

@@ -1,7 +1,7 @@
 // Package chart draws small charts as SVG for the inside of an HTML page. It
 // knows shapes and scales, nothing of experiments. Colours come from the page:
 // every mark carries a class (s0, s1, … for series, or a name such as "ok"),
-// so that one drawing serves light, dark and print.
+// so that one drawing serves light, dark and print. So does text-anchor.
 //
 // Marks that have more to tell carry it in a <title>; a browser shows that
 // without any script. All text is escaped.
@@ -27,8 +27,8 @@ type canvas struct {
 
 func newCanvas(kind string, height float64, title, desc string) *canvas {
 	c := &canvas{}
-	fmt.Fprintf(&c.b, `<svg class="chart %s" viewBox="0 0 %d %s" role="img" aria-label="%s"><title>%s</title>`,
-		kind, Width, px(height), esc(title), esc(title))
+	fmt.Fprintf(&c.b, `<svg class="chart %s" viewBox="0 0 %d %s" role="img"><title>%s</title>`,
+		kind, Width, px(height), esc(title))
 	if desc != "" {
 		fmt.Fprintf(&c.b, `<desc>%s</desc>`, esc(desc))
 	}
@@ -52,13 +52,10 @@ func (c *canvas) rect(class string, x, y, w, h, r float64) {
 	c.b.WriteString("/>")
 }
 
-// text anchors at "start", "middle" or "end".
-func (c *canvas) text(class, anchor string, x, y float64, s string) {
-	fmt.Fprintf(&c.b, `<text class="%s" x="%s" y="%s"`, esc(class), px(x), px(y))
-	if anchor != "start" {
-		fmt.Fprintf(&c.b, ` text-anchor="%s"`, anchor)
-	}
-	fmt.Fprintf(&c.b, `>%s</text>`, esc(s))
+// text is anchored as its class says: names at their start, values and axis
+// names at their end, ticks in their middle unless they are "start" or "end".
+func (c *canvas) text(class string, x, y float64, s string) {
+	fmt.Fprintf(&c.b, `<text class="%s" x="%s" y="%s">%s</text>`, esc(class), px(x), px(y), esc(s))
 }
 
 // group opens marks that share a class and, if tip is not empty, a tooltip.
@@ -125,13 +122,11 @@ func esc(s string) string {
 
 // px writes a coordinate with one decimal; what is not finite lies at 0, so
 // that no input can break a drawing.
-func px(v float64) string {
+func px(v float64) string { return strconv.FormatFloat(tenth(v)+0, 'f', -1, 64) }
+
+func tenth(v float64) float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
-		v = 0
+		return 0
 	}
-	v = math.Round(v*10) / 10
-	if v == 0 {
-		return "0" // also for -0
-	}
-	return strconv.FormatFloat(v, 'f', -1, 64)
+	return math.Round(v*10) / 10
 }

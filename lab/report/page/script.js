@@ -11,7 +11,10 @@
     title.parentNode.dataset.tip = title.textContent;
     title.remove();
   }
-  for (const title of document.querySelectorAll("svg.chart > title")) title.remove(); // aria-label says it
+  for (const title of document.querySelectorAll("svg.chart > title")) {
+    title.parentNode.setAttribute("aria-label", title.textContent);
+    title.remove();
+  }
 
   const place = (x, y) => {
     const box = tip.getBoundingClientRect();
