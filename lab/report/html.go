@@ -13,7 +13,7 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMap{"number": number, "anchor": anchor}).ParseFS(pageFiles, "page/page.html"))
+var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMap{"number": number, "anchor": anchor, "sentence": sentence}).ParseFS(pageFiles, "page/page.html"))
 
 // anchor is the id of a claim's card.
 func anchor(id string) string { return "claim-" + strings.ReplaceAll(id, "/", "-") }

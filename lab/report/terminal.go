@@ -204,7 +204,7 @@ func (t *terminal) demos(res results.Results) {
 	t.section("demonstrations")
 	for _, d := range res.Demos {
 		t.say("")
-		t.block(2, bold, d.Title)
+		t.block(2, bold, sentence(d.Title))
 		t.block(4, "", d.Outcome)
 		var counts []string
 		for _, n := range d.Counts {
