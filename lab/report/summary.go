@@ -48,7 +48,6 @@ type cell struct {
 	allocs, bytes        stat // per offered request
 	goroutines, rss, gc  stat
 	reuse                stat // only where there is a pool
-	storeCalls           stat
 	killed, failed       []string
 	runs                 int // measured or killed
 }
@@ -90,9 +89,6 @@ func (c *cell) add(r *results.Run) {
 	}
 	if p.ReuseRate > 0 {
 		c.reuse = append(c.reuse, p.ReuseRate)
-	}
-	if p.PeakStoreCalls > 0 {
-		c.storeCalls = append(c.storeCalls, float64(p.PeakStoreCalls))
 	}
 }
 
@@ -182,20 +178,6 @@ func summarize(runs []results.Run) *summary {
 		l.cells = append(l.cells, c)
 	}
 	return s
-}
-
-// find returns a contestant's cell, or nil.
-func (s *summary) find(setup, load, pattern string) *cell {
-	for _, g := range s.setups {
-		for _, l := range g.loads {
-			for _, c := range l.cells {
-				if c.setup == setup && c.load == load && c.pattern == pattern {
-					return c
-				}
-			}
-		}
-	}
-	return nil
 }
 
 // shape is the number that fixes a contestant's colour and marker.

@@ -8,23 +8,22 @@ type Range struct{ Low, High float64 }
 // Interval is a figure with its interval on a little axis, among what it is
 // judged by: the band of the rule, the published figure, the noise floor.
 type Interval struct {
-	Title, Desc   string
-	Class         string // of the figure
-	X             Axis
-	Measured      float64
-	Low, High     float64
-	Band          *Range // where the claim holds
-	Published     *Range // a point when both are equal
-	Noise         *Range // differences in here are noise
-	Tip, BandTip  string
-	PublishedTip  string
-	NoiseTip      string
-	AlwaysCovered []float64 // values that the axis must reach, for drawings that share one
+	Title, Desc  string
+	Class        string // of the figure
+	X            Axis
+	Measured     float64
+	Low, High    float64
+	Band         *Range // where the claim holds
+	Published    *Range // a point when both are equal
+	Noise        *Range // differences in here are noise
+	Tip, BandTip string
+	PublishedTip string
+	NoiseTip     string
 }
 
 // Cover returns the finite values that the axis has to reach.
 func (v Interval) Cover() []float64 {
-	values := append([]float64{v.Measured, v.Low, v.High}, v.AlwaysCovered...)
+	values := []float64{v.Measured, v.Low, v.High}
 	for _, r := range []*Range{v.Band, v.Published, v.Noise} {
 		if r != nil {
 			values = append(values, r.Low, r.High)
