@@ -106,7 +106,7 @@ func because(c results.Claim, format string, args ...any) results.Claim {
 // sizes says how many clients share how many workers.
 func (e evidence) sizes(c cell) string {
 	p := e.params(c)
-	return fmt.Sprintf("%.0f clients share %.0f workers", number(p["clients"]), number(p["workers"]))
+	return fmt.Sprintf("%.0f clients share %.0f workers, and naive has one goroutine each", number(p["clients"]), number(p["workers"]))
 }
 
 // law is Little's law with the numbers of a cell.
@@ -121,15 +121,16 @@ func (e evidence) law(c cell) string {
 		number(p["workers"]), 1-number(p["error_rate"]), mean, littlesLaw(runs[0]))
 }
 
-// share says how many of the clients fit into workers and queue.
+// share says how many of the clients fit into workers and queue, which is what
+// decides the refused share.
 func (e evidence) share(c cell) string {
 	p := e.params(c)
 	clients, fit := number(p["clients"]), number(p["workers"])+number(p["queue_size"])
 	if clients <= fit {
 		return fmt.Sprintf("All %.0f clients fit into workers and queue", clients)
 	}
-	return fmt.Sprintf("The sizes fix it: %.0f of %.0f clients fit into workers and queue at one time, the other %.0f %% of them are refused",
-		fit, clients, 100*(clients-fit)/clients)
+	return fmt.Sprintf("The sizes decide it: %.0f of %.0f clients find no room in workers and queue, %.0f %%, and those served meanwhile compete for room again",
+		clients-fit, clients, 100*(clients-fit)/clients)
 }
 
 func (e evidence) params(c cell) map[string]any {

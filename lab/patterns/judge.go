@@ -37,7 +37,7 @@ func setupName(setup string) string {
 
 func h1(e evidence, setup string) []results.Claim {
 	c := claims.H1.Judge(setupName(setup), e.pairs(cell{setup, Low, service.Naive}, cell{setup, Low, service.WorkerPool}, throughput))
-	return []results.Claim{because(c, "The sizes fix it: %s.", e.sizes(cell{setup, Low, service.WorkerPool}))}
+	return []results.Claim{because(c, "The sizes decide it: %s.", e.sizes(cell{setup, Low, service.WorkerPool}))}
 }
 
 func h2(e evidence, setup string) []results.Claim {

@@ -180,6 +180,9 @@ func (c Config) expect(l load, pattern string) time.Duration {
 	case pattern == service.Naive:
 		return time.Duration(quota*1.1*float64(mean)) + time.Duration(l.requests)*20*time.Microsecond
 	}
-	queued := float64(min(l.clients, l.workers+c.QueueSize))
-	return time.Duration(quota * queued / float64(l.workers) * float64(mean))
+	fit := min(l.clients, l.workers+c.QueueSize)
+	if l.name == Sustained && fit < l.clients && pattern != service.Limiter {
+		quota *= 0.75 // the others take some of the turns
+	}
+	return time.Duration(quota * float64(fit) / float64(l.workers) * float64(mean))
 }

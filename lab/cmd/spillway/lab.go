@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/patterns"
@@ -51,7 +52,7 @@ type labRunCmd struct {
 	Clients    int           `env:"SPILLWAY_LAB_CLIENTS" group:"Size" default:"0" help:"Clients of every load, instead of each load's own number."`
 	Workers    int           `env:"SPILLWAY_LAB_WORKERS" group:"Size" default:"0" help:"Workers of the pools and slots of the limiter, instead of 20 (100 where the load is above 1,000 requests a second)."`
 	QueueSize  int           `env:"SPILLWAY_LAB_QUEUE_SIZE" group:"Size" default:"100" help:"Requests that may wait for a worker; 0: none."`
-	QueueWait  time.Duration `env:"SPILLWAY_LAB_QUEUE_WAIT" group:"Size" default:"100ms" help:"As published: how long a request waits for room in a full queue. For real it is refused at once."`
+	QueueWait  time.Duration `env:"SPILLWAY_LAB_QUEUE_WAIT" group:"Size" default:"100ms" help:"As published: how long a request waits for room in a full queue. For real, and by the limiter, it is refused at once."`
 	MinLatency time.Duration `env:"SPILLWAY_LAB_MIN_LATENCY" group:"Size" default:"50ms" help:"Least time the store takes."`
 	MaxLatency time.Duration `env:"SPILLWAY_LAB_MAX_LATENCY" group:"Size" default:"100ms" help:"Most time the store takes."`
 	ErrorRate  float64       `env:"SPILLWAY_LAB_ERROR_RATE" group:"Size" default:"0.05" help:"Share of store calls that fail."`
@@ -99,6 +100,9 @@ func (c *labRunCmd) Run(env *environment) error {
 	}
 	if seed == 0 {
 		seed = 1 + rand.Uint64N(999_999)
+	}
+	if !contestant.CapEnforced && c.MemoryCap > 0 {
+		fmt.Fprintln(env.stderr, "note: the memory cap needs Linux and is not enforced here")
 	}
 	session := experiment.Session{
 		Dir: dir, Repeats: c.Repeats, Seed: seed, Command: append([]string{"spillway"}, env.args...),
