@@ -107,9 +107,11 @@ func TestCellsBesideEachOtherRunAtTheSameTime(t *testing.T) {
 	side := experiment.Cell{Setup: "s", Load: "l", Pattern: "p", Beside: "x", Run: func(context.Context, experiment.Trial) (results.Run, error) {
 		met.Done()
 		met.Wait() // for ever, if the other one does not run
-		return results.Run{}, nil
+		return results.Run{Offered: 1}, nil
 	}}
-	_, runs, err := session(t, 1, 1).Run(t.Context(), made{plan: experiment.Plan{Cells: []experiment.Cell{side, side}}})
+	other := side
+	other.Pattern = "q"
+	_, runs, err := session(t, 1, 1).Run(t.Context(), made{plan: experiment.Plan{Cells: []experiment.Cell{side, other}}})
 	if err != nil || len(runs) != 2 {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
