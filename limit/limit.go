@@ -1,7 +1,7 @@
-// Package limit holds control laws: they look at finished work and say how
-// much may run at once. A law is a pure state machine. It has no clock, no lock
-// and no goroutine, so the same value runs inside the live limiter, in tests on
-// virtual time and in the simulator.
+// Package limit holds control laws: they look at work as it starts and as it
+// ends, and say how much may run at once. A law is a pure state machine. It has
+// no clock, no lock and no goroutine, so the same value runs inside the live
+// limiter, in tests on virtual time and in the simulator.
 package limit
 
 import "time"
@@ -14,28 +14,50 @@ const (
 	Censored                // ended by its deadline or its caller: it would have taken at least this long
 	Overload                // refused further below: a sign of overload, its duration means nothing
 	Failed                  // failed for its own reasons: says nothing about load
+	Unknown                 // ended without saying how: says nothing
 )
 
 // Sample is one finished piece of work. Times count from the start of the
 // limiter.
 type Sample struct {
+	Seq        uint64        // its number among the admitted, from 1: the Seq-th call of Admit
 	Start, End time.Duration // when it was admitted and when it ended
-	InFlight   int           // how much ran when it was admitted, itself included
 	Outcome    Outcome
+	Class      uint8 // below Classes; work of one class is compared with its own kind only
+}
+
+// Classes is how many classes of work a law tells apart.
+const Classes = 4
+
+// Load is the state of the gate right after an event.
+type Load struct {
+	InFlight int // slots in use
+	Queued   int // callers waiting
+}
+
+// Decision is one change of a limit, for people.
+type Decision struct {
+	At       time.Duration
+	From, To int
+	Why      string
 }
 
 // Law turns samples into a limit. It is not safe for concurrent use: its owner
-// calls it under a lock, or from one goroutine.
+// calls it under a lock, or from one goroutine. Times never go backwards.
 type Law interface {
 	// Name is the law's short name, such as "fixed".
 	Name() string
 	// Limit is how much may run at once now; at least 1.
 	Limit() int
-	// Observe takes one sample, in the order in which work ended. It may change
-	// the limit.
-	Observe(Sample)
-	// State says in a few words what the law is doing and why.
+	// Admit says that one piece of work starts.
+	Admit(at time.Duration, load Load)
+	// Observe takes the end of one piece of work, in the order in which work
+	// ends. It may change the limit.
+	Observe(s Sample, load Load)
+	// State says in a few words what the law is doing.
 	State() string
+	// Decisions returns the last few changes of the limit, oldest first.
+	Decisions() []Decision
 }
 
 // Fixed is the law of an operator who knows the number.
@@ -50,8 +72,14 @@ func (f *Fixed) Name() string { return "fixed" }
 // Limit returns n.
 func (f *Fixed) Limit() int { return f.n }
 
+// Admit does nothing.
+func (f *Fixed) Admit(time.Duration, Load) {}
+
 // Observe does nothing: a fixed limit learns nothing.
-func (f *Fixed) Observe(Sample) {}
+func (f *Fixed) Observe(Sample, Load) {}
 
 // State returns "fixed".
 func (f *Fixed) State() string { return "fixed" }
+
+// Decisions returns nil.
+func (f *Fixed) Decisions() []Decision { return nil }

@@ -8,7 +8,8 @@ import (
 // TestConformance is the exam every law passes.
 func TestConformance(t *testing.T) {
 	laws := map[string]func() Law{
-		"fixed": func() Law { return NewFixed(7) },
+		"fixed":    func() Law { return NewFixed(7) },
+		"adaptive": func() Law { return NewAdaptive() },
 	}
 	for name, build := range laws {
 		t.Run(name, func(t *testing.T) {
@@ -19,7 +20,8 @@ func TestConformance(t *testing.T) {
 			at := time.Duration(0)
 			for i := range 1000 {
 				at += time.Millisecond
-				law.Observe(Sample{Start: at - 10*time.Millisecond, End: at, InFlight: i % 9, Outcome: Outcome(i % 4)})
+				law.Admit(at-10*time.Millisecond, Load{InFlight: i%9 + 1})
+				law.Observe(Sample{Seq: uint64(i + 1), Start: at - 10*time.Millisecond, End: at, Outcome: Outcome(i % 4)}, Load{InFlight: i % 9})
 				if law.Limit() < 1 {
 					t.Fatalf("after %d samples the limit is %d", i+1, law.Limit())
 				}

@@ -1,15 +1,22 @@
 // Package gate is the limiter's decision core: arrivals and ends go in with
 // their times, decisions come out. It is pure: no clock, no lock, no goroutine.
-// The limiter holds one under a mutex; a simulator may drive one in virtual
-// time and gets the same decisions.
+// The limiter holds one under a mutex, the simulator drives one in virtual time,
+// and both get the same decisions.
+//
+// Work waits in strict order of priority, first come first served within one.
+// Who may wait is decided on arrival, by predicted wait: the work ahead over the
+// slots that higher priorities leave free, against the time the caller has. While
+// more arrives than can be served a queue cannot drain, so it only adds latency;
+// then the wait is bounded by about one service time and the rest is refused at
+// once. A burst that the queue can absorb may use all the time there is.
 package gate
 
 import (
+	"math"
 	"time"
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/histogram"
-	"github.com/spillway-go/spillway/internal/rate"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -18,7 +25,7 @@ type Verdict uint8
 
 const (
 	Admit  Verdict = iota
-	Wait           // queued; Next grants it, or Leave takes it out
+	Wait           // queued; Next grants or drops it, or Leave takes it out
 	Reject         // Decision.Reason says why
 )
 
@@ -26,38 +33,60 @@ const (
 type Decision struct {
 	Verdict Verdict
 	Reason  spillway.Reason // with Reject
+	Cause   string          // with Signal
+	// Preempted is a waiter of lower priority that lost its place to this
+	// arrival. Its owner must be told; it counts as rejected.
+	Preempted *Waiter
 }
 
-// Waiter is one arrival's place in the queue. The caller owns it and may use it
-// again once it has left the queue.
-type Waiter struct {
-	Owner any // the caller's own, never looked at
+// Never is the deadline of work without one.
+const Never = time.Duration(math.MaxInt64)
 
-	cost       int
-	since      time.Duration
-	next, prev *Waiter
-	queued     bool
+// Arrival is work that wants to run.
+type Arrival struct {
+	Cost     int // slots, at least 1
+	Priority spillway.Priority
+	Deadline time.Duration // when its caller leaves, or Never
 }
 
-// Since is when the waiter arrived.
-func (w *Waiter) Since() time.Duration { return w.since }
+const (
+	levels = limit.Classes
+	// Floor keeps the lowest priority from starving: while higher ones wait, one
+	// grant of so many goes to the lowest that waits, 0.4 % of all.
+	Floor = 256
+)
 
-// Cost is what the waiter asked for.
-func (w *Waiter) Cost() int { return w.cost }
+// level is the queue of a priority, 0 for the most important.
+func level(p spillway.Priority) int {
+	return int(spillway.Critical - min(max(p, spillway.Low), spillway.Critical))
+}
 
-// Gate decides who may run. Costs are counted in slots and are at least one;
-// most arrivals cost exactly that.
+// Config says what a gate does.
+type Config struct {
+	Law       limit.Law
+	QueueSize int           // most waiters
+	MaxWait   time.Duration // the time that work without a deadline has
+	// MaxRefused is the share of arrivals that may be refused for lack of
+	// capacity; beyond it work is admitted over the limit. Zero or one: any.
+	MaxRefused float64
+}
+
+// Gate decides who may run.
 type Gate struct {
-	law        limit.Law
-	queueSize  int
-	closed     spillway.Reason // why the intake is closed; zero while open
-	inFlight   int             // slots in use
-	head, tail *Waiter
-	queued     int
-	drain      rate.Meter
-	counts     Counts
-	queueWait  histogram.Histogram
-	service    histogram.Histogram
+	cfg      Config
+	closed   spillway.Reason // why the intake is closed; zero while open
+	inFlight int             // slots in use
+	running  int             // pieces of work
+	queues   [levels]queue
+	queued   int
+	grants   uint64 // from the queue
+	pressure pressure
+	demand   demand
+	service  service
+	counts   Counts
+	revoked  uint64 // of the admitted; a sequence number is never given twice
+	waits    histogram.Histogram
+	times    histogram.Histogram
 }
 
 // Counts is the ledger of every arrival. At any time
@@ -66,7 +95,8 @@ type Gate struct {
 type Counts struct {
 	Offered, Admitted, Completed, Cancelled uint64
 	RejectedBy                              [spillway.Closed + 1]uint64
-	WouldReject                             uint64 // admitted by Force although the gate would have refused
+	// WouldReject is admitted work that an enforcing gate would have refused.
+	WouldReject uint64
 }
 
 // Rejected sums the rejections over all reasons.
@@ -77,224 +107,276 @@ func (c *Counts) Rejected() (n uint64) {
 	return n
 }
 
-// New returns an open gate under law, where at most queueSize wait.
-func New(law limit.Law, queueSize int) *Gate {
-	return &Gate{law: law, queueSize: max(queueSize, 0)}
+// New returns an open gate.
+func New(cfg Config) *Gate {
+	cfg.QueueSize = max(cfg.QueueSize, 0)
+	return &Gate{cfg: cfg}
 }
 
 // Arrive decides about new work. w is used only if the verdict is Wait; nil
 // means that the work does not wait.
-func (g *Gate) Arrive(now time.Duration, cost int, w *Waiter) Decision {
-	d := g.decide(cost, w != nil)
+func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
+	lv := level(a.Priority)
 	g.counts.Offered++
+	g.demand.arrive(now, lv, a.Cost)
+	d := g.decide(now, lv, a, w != nil)
+	if d.Verdict == Reject && g.mustAdmit(d.Reason) {
+		d = Decision{Verdict: Admit}
+	}
 	switch d.Verdict {
 	case Admit:
-		g.admit(cost)
-		g.Waited(0)
+		g.admit(now, a.Cost)
+		g.waits.Record(0)
+		g.demand.outcome(false)
 	case Wait:
-		w.cost, w.since = cost, now
-		g.push(w)
+		if g.queued >= g.cfg.QueueSize {
+			d.Preempted = g.preempt(lv)
+			if d.Preempted == nil {
+				return g.reject(spillway.QueueFull, "")
+			}
+		}
+		w.cost, w.level, w.since, w.deadline = a.Cost, lv, now, a.Deadline
+		g.queues[lv].push(w)
+		g.queued++
+		g.demand.outcome(false)
 	case Reject:
-		g.counts.RejectedBy[d.Reason]++
+		return g.reject(d.Reason, d.Cause)
 	}
 	return d
 }
 
-// Force admits work whatever the limit says, unless the intake is closed: dry
-// run counts what it would have refused, and enforces nothing.
-func (g *Gate) Force(cost int) Decision {
-	g.counts.Offered++
-	if g.closed != 0 {
-		g.counts.RejectedBy[g.closed]++
-		return Decision{Reject, g.closed}
-	}
-	// Nobody waits in a dry run: what runs beyond the limit stands for the queue.
-	if g.inFlight+cost > g.law.Limit()+g.queueSize {
-		g.counts.WouldReject++
-	}
-	g.admit(cost)
-	g.Waited(0)
-	return Decision{Verdict: Admit}
+func (g *Gate) reject(reason spillway.Reason, cause string) Decision {
+	g.counts.RejectedBy[reason]++
+	g.demand.outcome(true)
+	return Decision{Verdict: Reject, Reason: reason, Cause: cause}
 }
 
-func (g *Gate) decide(cost int, mayWait bool) Decision {
-	switch {
-	case g.closed != 0:
-		return Decision{Reject, g.closed}
-	case g.queued == 0 && g.fits(cost):
+func (g *Gate) decide(now time.Duration, lv int, a Arrival, mayWait bool) Decision {
+	if g.closed != 0 {
+		return Decision{Verdict: Reject, Reason: g.closed}
+	}
+	left := g.left(now, a.Deadline)
+	if g.service.hopeless(left) {
+		return Decision{Verdict: Reject, Reason: spillway.DeadlineTooClose}
+	}
+	ahead := 0
+	for i := range lv + 1 {
+		ahead += g.queues[i].n
+	}
+	if ahead == 0 && g.fits(a.Cost) {
 		return Decision{Verdict: Admit}
-	case mayWait && g.queued < g.queueSize:
+	}
+	reason, cause := g.pressure.or(spillway.QueueFull)
+	if !mayWait || g.cfg.QueueSize == 0 {
+		return Decision{Verdict: Reject, Reason: reason, Cause: cause}
+	}
+	if !g.service.known() {
 		return Decision{Verdict: Wait}
 	}
-	return Decision{Reject, spillway.QueueFull}
+	wait, most := g.predict(lv, a.Cost), float64(left)-g.service.high
+	if wait > most && !g.floorServes(lv, most) {
+		return Decision{Verdict: Reject, Reason: spillway.DeadlineTooClose}
+	}
+	if wait > g.standing(now, lv) && !g.floorServes(lv, most) {
+		reason, cause := g.pressure.or(spillway.WaitTooLong)
+		return Decision{Verdict: Reject, Reason: reason, Cause: cause}
+	}
+	return Decision{Verdict: Wait}
+}
+
+// left is how long work with that deadline may take, its wait included.
+func (g *Gate) left(now, deadline time.Duration) time.Duration {
+	if deadline == Never {
+		return g.cfg.MaxWait + time.Duration(g.service.high)
+	}
+	return deadline - now
 }
 
 // fits reports whether cost more slots may be used. Work that costs more than
 // the whole limit runs when nothing else does; otherwise it never could.
 func (g *Gate) fits(cost int) bool {
-	return g.inFlight+cost <= g.law.Limit() || g.inFlight == 0
+	return g.inFlight+cost <= g.Limit() || g.inFlight == 0
 }
 
-func (g *Gate) admit(cost int) {
-	g.counts.Admitted++
-	g.inFlight += cost
+// predict is how long work of a level would wait, in nanoseconds: the work
+// ahead of it over the slots that the levels above leave free.
+func (g *Gate) predict(lv, cost int) float64 {
+	slots := float64(g.Limit())
+	free, work := slots, float64(cost)*g.service.hold(lv)
+	for i := range lv + 1 {
+		if i < lv {
+			free -= g.demand.fast[i] * g.service.hold(i) / 1e9
+		}
+		work += float64(g.queues[i].cost) * g.service.hold(i)
+	}
+	return work / max(free, slots/Floor)
 }
 
-// Waited enters the queue wait of an admitted waiter, once it has taken its
-// grant. Work that was admitted on arrival is entered by the gate, as zero.
-func (g *Gate) Waited(d time.Duration) { g.queueWait.Record(int64(d)) }
+// standing is how long the queue may make anybody wait, whatever time is left:
+// no bound while the queue can drain, about one service time while it cannot.
+func (g *Gate) standing(now time.Duration, lv int) float64 {
+	if !g.demand.settled(now) {
+		return math.Inf(1)
+	}
+	slots := float64(g.Limit())
+	offered := 0.0
+	for i, rate := range g.demand.slow {
+		offered += rate * g.service.hold(i) / 1e9
+	}
+	over := offered/slots - 1
+	if over <= 0 {
+		return math.Inf(1)
+	}
+	// A few slots need a few waiters each to stay busy between arrivals.
+	services := 1 + 3/slots
+	if lv == 0 {
+		services += 0.4
+	}
+	bound := max(services*g.service.mean, 0.85*g.service.high)
+	return bound * max(1, 0.06/(over*over))
+}
 
-// Abandoned counts an arrival whose caller had left before it asked.
-func (g *Gate) Abandoned() {
+// floorServes reports whether the floor alone serves the next of a level in
+// time, although higher levels take all the rest.
+func (g *Gate) floorServes(lv int, most float64) bool {
+	return lv == levels-1 && g.queues[lv].n == 0 && Floor*g.service.mean/float64(g.Limit()) < most
+}
+
+// mustAdmit reports whether a refusal for lack of capacity would exceed the
+// share that may be refused.
+func (g *Gate) mustAdmit(reason spillway.Reason) bool {
+	switch reason {
+	case spillway.Draining, spillway.Closed, spillway.DeadlineTooClose:
+		return false
+	}
+	return g.cfg.MaxRefused > 0 && g.cfg.MaxRefused < 1 && g.demand.refused >= g.cfg.MaxRefused
+}
+
+// preempt takes the last waiter of the lowest level below lv out.
+func (g *Gate) preempt(lv int) *Waiter {
+	for i := levels - 1; i > lv; i-- {
+		if w := g.queues[i].last; w != nil {
+			g.take(w)
+			g.counts.RejectedBy[spillway.Preempted]++
+			return w
+		}
+	}
+	return nil
+}
+
+// Force admits work whatever the limit says, unless the intake is closed: a dry
+// run counts what it would have refused, and enforces nothing.
+func (g *Gate) Force(now time.Duration, a Arrival) Decision {
+	lv := level(a.Priority)
 	g.counts.Offered++
-	g.counts.Cancelled++
-}
-
-// Leave takes a waiter whose caller has left out of the queue. It returns false
-// if the waiter was granted or dropped before; then the caller must End or
-// Revoke what it was granted.
-func (g *Gate) Leave(w *Waiter) bool {
-	if !g.remove(w) {
-		return false
+	g.demand.arrive(now, lv, a.Cost)
+	if g.closed != 0 {
+		g.counts.RejectedBy[g.closed]++
+		return Decision{Verdict: Reject, Reason: g.closed}
 	}
-	g.counts.Cancelled++
-	return true
-}
-
-// Expire is Leave for a waiter that waited as long as it was allowed to.
-func (g *Gate) Expire(w *Waiter) bool {
-	if !g.remove(w) {
-		return false
+	// What runs beyond the limit stands for the queue.
+	if over := g.inFlight + a.Cost - g.Limit(); over > 0 && g.service.known() {
+		wait := float64(over) * g.service.mean / float64(g.Limit())
+		if wait > min(g.standing(now, lv), float64(g.left(now, a.Deadline))-g.service.high) || over > g.cfg.QueueSize {
+			g.counts.WouldReject++
+		}
 	}
-	g.counts.RejectedBy[spillway.WaitTooLong]++
-	return true
+	g.admit(now, a.Cost)
+	g.waits.Record(0)
+	return Decision{Verdict: Admit}
 }
 
-// Revoke takes back a grant that nobody used, because the caller left while it
-// was being told. It counts as cancelled, not as admitted.
-func (g *Gate) Revoke(cost int) {
-	g.counts.Admitted--
-	g.counts.Cancelled++
-	g.inFlight -= cost
+func (g *Gate) admit(now time.Duration, cost int) {
+	g.counts.Admitted++
+	g.running++
+	g.inFlight += cost
+	g.cfg.Law.Admit(now, g.load())
 }
 
-// End gives the slots of one piece of work back. sample is nil when the work
-// tells the law nothing.
-func (g *Gate) End(now time.Duration, started time.Duration, cost int, sample *limit.Sample) {
-	g.inFlight -= cost
+func (g *Gate) load() limit.Load { return limit.Load{InFlight: g.inFlight, Queued: g.queued} }
+
+// Seq is the number of the latest admission; a grant's sample carries it.
+func (g *Gate) Seq() uint64 { return g.counts.Admitted }
+
+// Grant is one piece of work while it runs.
+type Grant struct {
+	Seq      uint64
+	Start    time.Duration
+	Cost     int
+	Priority spillway.Priority
+}
+
+// End gives the slots of one piece of work back.
+func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
+	lv := level(w.Priority)
+	g.inFlight -= w.Cost
+	g.running--
 	g.counts.Completed++
-	g.drain.Add(now, 1)
-	g.service.Record(int64(now - started))
-	if sample != nil {
-		g.law.Observe(*sample)
-	}
+	g.times.Record(int64(now - w.Start))
+	g.service.end(lv, float64(now-w.Start), o)
+	g.cfg.Law.Observe(limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: o, Class: uint8(lv)}, g.load())
 }
 
-// Next grants the oldest waiter if it may run now; nil means that nobody may.
-// Call it until it returns nil after whatever may have made room.
-func (g *Gate) Next() *Waiter {
-	w := g.head
-	if w == nil || !g.fits(w.cost) {
-		return nil
+// Next returns the next waiter that may run, granted, or one that is dropped
+// because it cannot finish in time. Call it until it returns nil after whatever
+// may have made room.
+func (g *Gate) Next(now time.Duration) (w *Waiter, granted bool) {
+	w = g.next()
+	if w == nil {
+		return nil, false
 	}
-	g.remove(w)
-	g.admit(w.cost)
-	return w
+	if left := float64(g.left(now, w.deadline)); w.deadline != Never && g.service.known() {
+		need := g.service.high // while others wait, give the slot to one who has the time
+		if g.queued == 1 {
+			need = g.service.low
+		}
+		if left < need {
+			g.take(w)
+			g.counts.RejectedBy[spillway.DeadlineTooClose]++
+			return w, false
+		}
+	}
+	if !g.fits(w.cost) {
+		return nil, false
+	}
+	g.take(w)
+	g.grants++
+	g.admit(now, w.cost)
+	return w, true
 }
 
-// NextForced grants the oldest waiter whatever the limit says: for a gate that
+// NextForced grants the next waiter whatever the limit says: for a gate that
 // has stopped enforcing.
-func (g *Gate) NextForced() *Waiter {
-	w := g.head
-	if w == nil {
-		return nil
+func (g *Gate) NextForced(now time.Duration) *Waiter {
+	w := g.next()
+	if w != nil {
+		g.take(w)
+		g.admit(now, w.cost)
 	}
-	g.remove(w)
-	g.admit(w.cost)
 	return w
 }
 
-// CloseIntake refuses every later arrival with reason. Waiters stay: drain them
-// with Next, or Drop them. Closed is final; Draining may still become Closed.
-func (g *Gate) CloseIntake(reason spillway.Reason) {
-	if g.closed != spillway.Closed {
-		g.closed = reason
-	}
-}
-
-// ClosedFor is why the intake is closed; zero while it is open.
-func (g *Gate) ClosedFor() spillway.Reason { return g.closed }
-
-// Drop takes the oldest waiter out as rejected, with the reason for which the
-// intake is closed; nil means that nobody waits.
-func (g *Gate) Drop() *Waiter {
-	w := g.head
-	if w == nil {
+// next is the waiter whose turn it is.
+func (g *Gate) next() *Waiter {
+	if g.queued == 0 {
 		return nil
 	}
-	g.remove(w)
-	g.counts.RejectedBy[g.closed]++
-	return w
+	if g.grants%Floor == Floor-1 {
+		for i := levels - 1; i >= 0; i-- {
+			if w := g.queues[i].first; w != nil {
+				return w
+			}
+		}
+	}
+	for i := range g.queues {
+		if w := g.queues[i].first; w != nil {
+			return w
+		}
+	}
+	return nil
 }
 
-// RetryAfter predicts when those who wait now will have been served: the
-// backlog over the measured drain rate. Zero means that there is nothing to go
-// by: nothing has been seen to end, or the gate will not open again.
-func (g *Gate) RetryAfter(now time.Duration) time.Duration {
-	perSecond := g.drain.PerSecond(now)
-	if perSecond <= 0 || g.closed == spillway.Closed {
-		return 0
-	}
-	return time.Duration(float64(g.queued+1) / perSecond * float64(time.Second))
-}
-
-// Law returns the law, for reading.
-func (g *Gate) Law() limit.Law { return g.law }
-
-// InFlight is how many slots are in use.
-func (g *Gate) InFlight() int { return g.inFlight }
-
-// Queued is how many wait.
-func (g *Gate) Queued() int { return g.queued }
-
-// Idle reports whether nothing runs and nobody waits.
-func (g *Gate) Idle() bool { return g.inFlight == 0 && g.queued == 0 }
-
-// Counts returns the ledger.
-func (g *Gate) Counts() Counts { return g.counts }
-
-// Histograms returns copies of the queue waits of all admitted work and of the
-// time it then took, in nanoseconds.
-func (g *Gate) Histograms() (queueWait, service *histogram.Histogram) {
-	return g.queueWait.Clone(), g.service.Clone()
-}
-
-func (g *Gate) push(w *Waiter) {
-	w.prev, w.next, w.queued = g.tail, nil, true
-	if g.tail == nil {
-		g.head = w
-	} else {
-		g.tail.next = w
-	}
-	g.tail = w
-	g.queued++
-}
-
-func (g *Gate) remove(w *Waiter) bool {
-	if !w.queued {
-		return false
-	}
-	if w.prev == nil {
-		g.head = w.next
-	} else {
-		w.prev.next = w.next
-	}
-	if w.next == nil {
-		g.tail = w.prev
-	} else {
-		w.next.prev = w.prev
-	}
-	w.next, w.prev, w.queued = nil, nil, false
+func (g *Gate) take(w *Waiter) {
+	g.queues[w.level].remove(w)
 	g.queued--
-	return true
 }

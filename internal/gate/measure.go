@@ -1,0 +1,160 @@
+package gate
+
+import (
+	"math"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+)
+
+// demand measures arrivals: how much of each level, and how much is refused.
+type demand struct {
+	fast, slow [levels]float64 // slots asked for per second, over 0.3 s and 1.5 s
+	count      [levels]float64 // since at
+	offered    float64         // since at
+	turned     float64         // refused since at
+	refused    float64         // smoothed share
+	began, at  time.Duration
+	seen       bool
+}
+
+const (
+	demandWindow = 100 * time.Millisecond
+	demandFast   = 300 * time.Millisecond
+	demandSlow   = 1500 * time.Millisecond
+	demandSettle = 500 * time.Millisecond // before that a rate is a guess
+)
+
+func (d *demand) arrive(now time.Duration, lv, cost int) {
+	if !d.seen {
+		d.seen, d.began, d.at = true, now, now
+	}
+	if passed := now - d.at; passed >= demandWindow {
+		fast := 1 - math.Exp(-passed.Seconds()/demandFast.Seconds())
+		// At first the slow mean is the mean of all there was.
+		slow := 1 - math.Exp(-passed.Seconds()/min(demandSlow, max(now-d.began, demandWindow)).Seconds())
+		for i, n := range d.count {
+			rate := n / passed.Seconds()
+			d.fast[i] += fast * (rate - d.fast[i])
+			d.slow[i] += slow * (rate - d.slow[i])
+		}
+		if d.offered > 0 {
+			d.refused += slow * (d.turned/d.offered - d.refused)
+		}
+		d.count, d.offered, d.turned, d.at = [levels]float64{}, 0, 0, now
+	}
+	d.count[lv] += float64(cost)
+	d.offered++
+}
+
+func (d *demand) outcome(refused bool) {
+	if refused {
+		d.turned++
+	}
+}
+
+func (d *demand) settled(now time.Duration) bool { return d.seen && now-d.began >= demandSettle }
+
+// service measures how long work holds its slots, in nanoseconds. All work
+// counts that held one for a reason of its own, failures included.
+type service struct {
+	mean      float64
+	n         float64
+	low, high float64 // about the 5 % and the 95 % quantile
+	means, ns [levels]float64
+	refusals  uint64 // as hopeless
+}
+
+const (
+	serviceSpan  = 100 // samples behind a mean
+	serviceKnown = 5   // samples before a level's own mean is believed
+)
+
+func (s *service) known() bool { return s.n > 0 }
+
+func (s *service) end(lv int, took float64, o limit.Outcome) {
+	s.n = min(s.n+1, serviceSpan)
+	s.mean += (took - s.mean) / s.n
+	s.ns[lv] = min(s.ns[lv]+1, serviceSpan)
+	s.means[lv] += (took - s.means[lv]) / s.ns[lv]
+	if s.n == 1 {
+		s.low, s.high = took/2, 1.5*took
+	}
+	// Stochastic approximation of two quantiles, in steps of the mean.
+	const rate, tail = 0.05, 0.05
+	if took > s.high {
+		s.high += rate * (1 - tail) * s.mean
+	} else {
+		s.high -= rate * tail * s.mean
+	}
+	if o != limit.Success {
+		return // what failed fast says nothing about how fast work can be done
+	}
+	if took < s.low {
+		s.low = max(s.low-rate*(1-tail)*s.mean, took/2)
+	} else {
+		s.low += rate * tail * s.mean
+	}
+}
+
+// hold is how long work of a level holds a slot.
+func (s *service) hold(lv int) float64 {
+	if s.ns[lv] < serviceKnown {
+		return s.mean
+	}
+	return s.means[lv]
+}
+
+// hopeless reports whether work with so much time left would be started in
+// vain. Now and then it says no all the same: a backend that has become faster
+// could not show it otherwise.
+func (s *service) hopeless(left time.Duration) bool {
+	if left > 0 && (s.n < serviceSpan/4 || float64(left) >= 0.8*s.low) {
+		return false
+	}
+	s.refusals++
+	return left <= 0 || s.refusals%64 != 0
+}
+
+// pressure is what a user's signals say: a cap on the limit, and whose it is.
+type pressure struct {
+	cap    int // 0: none
+	reason spillway.Reason
+	cause  string
+}
+
+func (p *pressure) or(reason spillway.Reason) (spillway.Reason, string) {
+	if p.cap > 0 {
+		return p.reason, p.cause
+	}
+	return reason, ""
+}
+
+// Press caps the limit for a reason that is not the law's; a cap of zero lifts
+// it. Refusals while it rules carry the reason.
+func (g *Gate) Press(slots int, reason spillway.Reason, cause string) {
+	g.pressure = pressure{}
+	if slots > 0 && slots < g.cfg.Law.Limit() {
+		g.pressure = pressure{slots, reason, cause}
+	}
+}
+
+// Limit is how many slots may be in use now: the law's limit, or less while a
+// signal presses.
+func (g *Gate) Limit() int {
+	if n := g.cfg.Law.Limit(); g.pressure.cap == 0 || g.pressure.cap > n {
+		return n
+	}
+	return g.pressure.cap
+}
+
+// RetryAfter predicts when work of that priority would find room: the work
+// ahead of it over the measured rate of service. Zero means that there is
+// nothing to go by, or that the gate will not open again.
+func (g *Gate) RetryAfter(p spillway.Priority) time.Duration {
+	if !g.service.known() || g.closed == spillway.Closed {
+		return 0
+	}
+	return time.Duration(min(g.predict(level(p), 1), float64(time.Hour)))
+}

@@ -1,0 +1,157 @@
+package gate
+
+import (
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/limit"
+)
+
+// Waiter is one arrival's place in the queue. The caller owns it and may use it
+// again once it has left the queue.
+type Waiter struct {
+	Owner any // the caller's own, never looked at
+
+	cost, level    int
+	since          time.Duration
+	deadline       time.Duration
+	next, previous *Waiter
+	queued         bool
+}
+
+// Since is when the waiter arrived.
+func (w *Waiter) Since() time.Duration { return w.since }
+
+// Cost is what the waiter asked for.
+func (w *Waiter) Cost() int { return w.cost }
+
+// queue is first come first served, and anybody can leave.
+type queue struct {
+	first, last *Waiter
+	n, cost     int
+}
+
+func (q *queue) push(w *Waiter) {
+	w.previous, w.next, w.queued = q.last, nil, true
+	if q.last == nil {
+		q.first = w
+	} else {
+		q.last.next = w
+	}
+	q.last = w
+	q.n++
+	q.cost += w.cost
+}
+
+func (q *queue) remove(w *Waiter) {
+	if w.previous == nil {
+		q.first = w.next
+	} else {
+		w.previous.next = w.next
+	}
+	if w.next == nil {
+		q.last = w.previous
+	} else {
+		w.next.previous = w.previous
+	}
+	w.next, w.previous, w.queued = nil, nil, false
+	q.n--
+	q.cost -= w.cost
+}
+
+// Waited enters the queue wait of an admitted waiter, once it has taken its
+// grant. Work that was admitted on arrival is entered by the gate, as zero.
+func (g *Gate) Waited(d time.Duration) { g.waits.Record(int64(d)) }
+
+// Abandoned counts an arrival whose caller had left before it asked.
+func (g *Gate) Abandoned() {
+	g.counts.Offered++
+	g.counts.Cancelled++
+}
+
+// Leave takes a waiter whose caller has left out of the queue. It returns false
+// if the waiter was granted or dropped before; then the caller must End or
+// Revoke what it was granted.
+func (g *Gate) Leave(w *Waiter) bool {
+	if !w.queued {
+		return false
+	}
+	g.take(w)
+	g.counts.Cancelled++
+	return true
+}
+
+// Expire is Leave for a waiter that waited as long as it was allowed to.
+func (g *Gate) Expire(w *Waiter) bool {
+	if !w.queued {
+		return false
+	}
+	g.take(w)
+	g.counts.RejectedBy[spillway.WaitTooLong]++
+	return true
+}
+
+// Revoke takes back a grant that nobody used, because the caller left while it
+// was being told. It counts as cancelled, not as admitted; to the law it is work
+// that ended without saying how.
+func (g *Gate) Revoke(now time.Duration, w Grant) {
+	g.counts.Cancelled++
+	g.revoked++
+	g.inFlight -= w.Cost
+	g.running--
+	g.cfg.Law.Observe(limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: limit.Unknown, Class: uint8(level(w.Priority))}, g.load())
+}
+
+// CloseIntake refuses every later arrival with reason. Waiters stay: drain them
+// with Next, or Drop them. Closed is final; Draining may still become Closed.
+func (g *Gate) CloseIntake(reason spillway.Reason) {
+	if g.closed != spillway.Closed {
+		g.closed = reason
+	}
+}
+
+// ClosedFor is why the intake is closed; zero while it is open.
+func (g *Gate) ClosedFor() spillway.Reason { return g.closed }
+
+// Drop takes the next waiter out as rejected, with the reason for which the
+// intake is closed; nil means that nobody waits.
+func (g *Gate) Drop() *Waiter {
+	w := g.next()
+	if w != nil {
+		g.take(w)
+		g.counts.RejectedBy[g.closed]++
+	}
+	return w
+}
+
+// Law returns the law, for reading.
+func (g *Gate) Law() limit.Law { return g.cfg.Law }
+
+// InFlight is how many slots are in use.
+func (g *Gate) InFlight() int { return g.inFlight }
+
+// Running is how many pieces of work use them.
+func (g *Gate) Running() int { return g.running }
+
+// Queued is how many wait.
+func (g *Gate) Queued() int { return g.queued }
+
+// QueuedBy is how many of that priority wait.
+func (g *Gate) QueuedBy(p spillway.Priority) int { return g.queues[level(p)].n }
+
+// Idle reports whether nothing runs and nobody waits.
+func (g *Gate) Idle() bool { return g.running == 0 && g.queued == 0 }
+
+// Counts returns the ledger.
+func (g *Gate) Counts() Counts {
+	c := g.counts
+	c.Admitted -= g.revoked
+	return c
+}
+
+// Histograms returns copies of the queue waits of all admitted work and of the
+// time it then took, in nanoseconds.
+func (g *Gate) Histograms() (queueWait, service *histogram.Histogram) {
+	return g.waits.Clone(), g.times.Clone()
+}
