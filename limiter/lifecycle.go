@@ -47,8 +47,7 @@ func (l *Limiter) Drain(ctx context.Context) error {
 	defer l.mu.Unlock()
 	dropped := l.drop()
 	l.grant(l.now()) // ends other drains that only waited for the queue
-	counts := l.gate.Counts()
-	running := int(counts.Admitted - counts.Completed)
+	running := l.gate.Running()
 	if dropped == 0 && running == 0 {
 		return nil
 	}
@@ -97,7 +96,7 @@ func (l *Limiter) Stats() Stats {
 	c := l.gate.Counts()
 	s := Stats{
 		Name: l.name, Law: l.gate.Law().Name(), State: l.gate.Law().State(), Mode: Mode(l.mode.Load()),
-		Limit: l.gate.Law().Limit(), InFlight: l.gate.InFlight(), Queued: l.gate.Queued(),
+		Limit: l.gate.Limit(), InFlight: l.gate.InFlight(), Queued: l.gate.Queued(),
 		Offered: c.Offered, Admitted: c.Admitted, Completed: c.Completed,
 		Rejected: c.Rejected(), RejectedBy: map[spillway.Reason]uint64{},
 		Cancelled: c.Cancelled, WouldReject: c.WouldReject,

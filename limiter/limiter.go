@@ -15,15 +15,15 @@
 //	permit.Done(err) // finished: now it is a sample
 //	return err
 //
-// Callers wait first come, first served.
+// Callers wait in strict order of priority, first come, first served within one.
 package limiter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,13 +39,13 @@ type Config struct {
 	// Name labels this limiter in metrics and reports.
 	Name string
 
-	// Law decides how much may run at once. Nil means the default law; until
-	// the adaptive one exists that is a fixed limit of 8 x GOMAXPROCS. The
-	// limiter owns the law: one value serves one limiter.
+	// Law decides how much may run at once. Nil means limit.NewAdaptive, which
+	// finds out. The limiter owns the law: one value serves one limiter.
 	Law limit.Law
 
-	// QueueSize is how many callers may wait. Zero means 8 times the law's
-	// first limit; negative means that nobody waits.
+	// QueueSize is how many callers may wait. Zero means 16,384: who would wait
+	// too long is refused long before, so this only bounds memory. Negative
+	// means that nobody waits.
 	QueueSize int
 
 	// MaxWait bounds every wait, so that a backend that hangs does not hold
@@ -81,8 +81,8 @@ func (m Mode) String() string {
 
 // Request says what an acquisition asks for.
 type Request struct {
-	// Priority is for the day the queue is ordered by it; so far callers wait
-	// first come, first served, whatever their priority.
+	// Priority orders who waits; the zero value is spillway.Normal. What the
+	// context carries is not looked at.
 	Priority spillway.Priority
 	// Cost is how many slots the work takes; zero means one. Work that costs
 	// more than the whole limit runs alone.
@@ -91,9 +91,7 @@ type Request struct {
 
 const (
 	defaultMaxWait = 10 * time.Second
-	// queuePerSlot sizes the default queue: eight service times of backlog are
-	// more than any caller should wait through.
-	queuePerSlot = 8
+	defaultQueue   = 16384
 )
 
 // Limiter bounds how much runs at once. It is safe for concurrent use and has
@@ -115,22 +113,22 @@ type Limiter struct {
 
 // slot is one running piece of work. It is reused; gen tells its users apart.
 type slot struct {
-	gen      atomic.Uint64
-	start    time.Duration
-	cost     int
-	inFlight int
-	next     *slot
+	gen   atomic.Uint64
+	grant gate.Grant
+	next  *slot
 }
 
 // waiter is one blocked caller. ready carries its end; slot is set when it was
-// granted, nil when it was dropped. Channels and timers are kept per limiter,
+// granted, refused when it was dropped. Channels and timers are kept per limiter,
 // never in a package-level pool: a channel belongs to its synctest bubble.
 type waiter struct {
 	gate.Waiter
-	ready chan struct{}
-	timer *time.Timer
-	slot  *slot
-	next  *waiter
+	ready    chan struct{}
+	timer    *time.Timer
+	priority spillway.Priority
+	slot     *slot
+	refused  spillway.Reason
+	next     *waiter
 }
 
 // New returns a limiter. New(Config{}) works without a number. The error says
@@ -144,24 +142,21 @@ func New(cfg Config) (*Limiter, error) {
 	}
 	law := cfg.Law
 	if law == nil {
-		law = limit.NewFixed(8 * runtime.GOMAXPROCS(0))
+		law = limit.NewAdaptive()
 	}
 	size := cfg.QueueSize
 	if size == 0 {
-		size = queuePerSlot * law.Limit()
+		size = defaultQueue
 	}
 	l := &Limiter{
-		name:     cfg.Name,
-		base:     time.Now(),
-		maxWait:  cfg.MaxWait,
-		gate:     gate.New(law, size),
-		refusals: refusal.NewTable(uint64(time.Now().UnixNano())),
+		name:    cfg.Name,
+		base:    time.Now(),
+		maxWait: cmp.Or(cfg.MaxWait, defaultMaxWait),
 	}
-	if l.maxWait == 0 {
-		l.maxWait = defaultMaxWait
-	}
+	l.gate = gate.New(gate.Config{Law: law, QueueSize: size, MaxWait: l.maxWait})
+	l.refusals = refusal.NewTable(uint64(l.base.UnixNano()))
 	l.mode.Store(uint32(cfg.Mode))
-	l.limit.Store(int64(law.Limit()))
+	l.limit.Store(int64(l.gate.Limit()))
 	return l, nil
 }
 
@@ -174,16 +169,16 @@ func (l *Limiter) now() time.Duration { return time.Since(l.base) }
 // started and there is nothing to release. The wait is bounded by ctx and by
 // Config.MaxWait. It allocates nothing unless it waits.
 func (l *Limiter) Acquire(ctx context.Context) (Permit, error) {
-	return l.acquire(ctx, Request{}, true)
+	return l.acquire(ctx, Request{Priority: spillway.PriorityFrom(ctx)}, true)
 }
 
 // TryAcquire is Acquire without the wait: when there is no free slot it returns
 // a *spillway.Rejection at once.
 func (l *Limiter) TryAcquire(ctx context.Context) (Permit, error) {
-	return l.acquire(ctx, Request{}, false)
+	return l.acquire(ctx, Request{Priority: spillway.PriorityFrom(ctx)}, false)
 }
 
-// AcquireWith is Acquire for work that says its cost.
+// AcquireWith is Acquire for work that says its priority and cost itself.
 func (l *Limiter) AcquireWith(ctx context.Context, r Request) (Permit, error) {
 	return l.acquire(ctx, r, true)
 }
@@ -208,7 +203,10 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 		return Permit{}, ctx.Err()
 	}
 	gone := ctx.Err()
-	cost := min(max(r.Cost, 1), math.MaxInt32)
+	a := gate.Arrival{Cost: min(max(r.Cost, 1), math.MaxInt32), Priority: r.Priority, Deadline: gate.Never}
+	if end, ok := ctx.Deadline(); ok {
+		a.Deadline = end.Sub(l.base)
+	}
 	now := l.now()
 
 	l.mu.Lock()
@@ -221,24 +219,28 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	var w *waiter
 	switch {
 	case mode == DryRun:
-		d = l.gate.Force(cost)
+		d = l.gate.Force(now, a)
 	case mayWait:
 		w = l.takeWaiter()
-		d = l.gate.Arrive(now, cost, &w.Waiter)
+		w.priority = r.Priority
+		d = l.gate.Arrive(now, a, &w.Waiter)
 	default:
-		d = l.gate.Arrive(now, cost, nil)
+		d = l.gate.Arrive(now, a, nil)
 	}
 	switch d.Verdict {
 	case gate.Admit:
-		p := l.permit(l.takeSlot(now, cost))
+		p := l.permit(l.takeSlot(now, a.Cost, r.Priority))
 		l.keepWaiter(w)
 		l.mu.Unlock()
 		return p, nil
 	case gate.Reject:
-		rej := l.refusals.For(d.Reason, l.gate.RetryAfter(now))
+		rej := l.refusals.For(d.Reason, l.gate.RetryAfter(r.Priority))
 		l.keepWaiter(w)
 		l.mu.Unlock()
 		return Permit{}, rej
+	}
+	if d.Preempted != nil {
+		refuse(d.Preempted, spillway.Preempted)
 	}
 	l.mu.Unlock()
 	return l.wait(ctx, w)
@@ -272,7 +274,7 @@ func (l *Limiter) wait(ctx context.Context, w *waiter) (Permit, error) {
 				return Permit{}, l.dropped(now, w)
 			}
 			// Granted at the same moment: nobody is there to use it.
-			l.gate.Revoke(w.slot.cost)
+			l.gate.Revoke(now, w.slot.grant)
 			l.freeSlot(w.slot)
 		}
 		l.grant(now) // what left may have stood in somebody's way
@@ -280,13 +282,13 @@ func (l *Limiter) wait(ctx context.Context, w *waiter) (Permit, error) {
 	}
 	if expired && l.gate.Expire(&w.Waiter) {
 		l.grant(now)
-		return Permit{}, l.refusals.Waited(spillway.WaitTooLong, l.gate.RetryAfter(now), now-w.Since())
+		return Permit{}, l.refusals.Waited(spillway.WaitTooLong, l.gate.RetryAfter(w.priority), now-w.Since())
 	}
 	l.settle(w)
 	if w.slot == nil {
 		return Permit{}, l.dropped(now, w)
 	}
-	l.gate.Waited(w.slot.start - w.Since())
+	l.gate.Waited(w.slot.grant.Start - w.Since())
 	return l.permit(w.slot), nil
 }
 
@@ -300,27 +302,42 @@ func (l *Limiter) settle(w *waiter) {
 }
 
 func (l *Limiter) dropped(now time.Duration, w *waiter) error {
-	return l.refusals.Waited(l.gate.ClosedFor(), 0, now-w.Since())
+	var again time.Duration
+	if w.refused == spillway.Preempted {
+		again = l.gate.RetryAfter(w.priority)
+	}
+	return l.refusals.Waited(w.refused, again, now-w.Since())
+}
+
+// refuse wakes a waiter that lost its place.
+func refuse(g *gate.Waiter, reason spillway.Reason) {
+	w := g.Owner.(*waiter)
+	w.refused = reason
+	w.ready <- struct{}{}
 }
 
 // grant wakes every waiter that may run now. The caller holds the lock.
 func (l *Limiter) grant(now time.Duration) {
 	forced := Mode(l.mode.Load()) != Enforce
 	for {
-		var next *gate.Waiter
+		next, granted := (*gate.Waiter)(nil), true
 		if forced {
-			next = l.gate.NextForced()
+			next = l.gate.NextForced(now)
 		} else {
-			next = l.gate.Next()
+			next, granted = l.gate.Next(now)
 		}
 		if next == nil {
 			break
 		}
+		if !granted {
+			refuse(next, spillway.DeadlineTooClose)
+			continue
+		}
 		w := next.Owner.(*waiter)
-		w.slot = l.takeSlot(now, next.Cost())
+		w.slot = l.takeSlot(now, next.Cost(), w.priority)
 		w.ready <- struct{}{}
 	}
-	l.limit.Store(int64(l.gate.Law().Limit()))
+	l.limit.Store(int64(l.gate.Limit()))
 	if l.idle != nil && l.gate.Idle() {
 		close(l.idle)
 		l.idle = nil
@@ -334,19 +351,20 @@ func (l *Limiter) drop() (n int) {
 		if next == nil {
 			return n
 		}
-		next.Owner.(*waiter).ready <- struct{}{}
+		refuse(next, l.gate.ClosedFor())
 		n++
 	}
 }
 
-func (l *Limiter) takeSlot(now time.Duration, cost int) *slot {
+func (l *Limiter) takeSlot(now time.Duration, cost int, p spillway.Priority) *slot {
 	s := l.slots
 	if s == nil {
 		s = &slot{}
 	} else {
 		l.slots = s.next
 	}
-	s.start, s.cost, s.inFlight, s.next = now, cost, l.gate.InFlight(), nil
+	s.grant = gate.Grant{Seq: l.gate.Seq(), Start: now, Cost: cost, Priority: p}
+	s.next = nil
 	return s
 }
 
@@ -392,13 +410,13 @@ type Permit struct {
 // sample; a deadline or cancellation is a censored one; an error that matches
 // spillway.ErrRejected is a sign of overload below; any other error is no
 // sample.
-func (p Permit) Done(err error) { p.end(outcome(err), true) }
+func (p Permit) Done(err error) { p.end(outcome(err)) }
 
 // Release ends the work without a sample. After Done it does nothing, so that
 // it can be deferred.
-func (p Permit) Release() { p.end(0, false) }
+func (p Permit) Release() { p.end(limit.Unknown) }
 
-func (p Permit) end(outcome limit.Outcome, sampled bool) {
+func (p Permit) end(o limit.Outcome) {
 	if p.s == nil || p.s.gen.Load() != p.gen {
 		return
 	}
@@ -409,13 +427,8 @@ func (p Permit) end(outcome limit.Outcome, sampled bool) {
 	if p.s.gen.Load() != p.gen {
 		return
 	}
-	s := p.s
-	var sample *limit.Sample
-	if sampled {
-		sample = &limit.Sample{Start: s.start, End: now, InFlight: s.inFlight, Outcome: outcome}
-	}
-	l.gate.End(now, s.start, s.cost, sample)
-	l.freeSlot(s)
+	l.gate.End(now, p.s.grant, o)
+	l.freeSlot(p.s)
 	l.grant(now)
 }
 

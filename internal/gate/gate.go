@@ -275,9 +275,10 @@ func (g *Gate) Force(now time.Duration, a Arrival) Decision {
 		return Decision{Verdict: Reject, Reason: g.closed}
 	}
 	// What runs beyond the limit stands for the queue.
-	if over := g.inFlight + a.Cost - g.Limit(); over > 0 && g.service.known() {
+	if over := g.inFlight + a.Cost - g.Limit(); over > 0 {
 		wait := float64(over) * g.service.mean / float64(g.Limit())
-		if wait > min(g.standing(now, lv), float64(g.left(now, a.Deadline))-g.service.high) || over > g.cfg.QueueSize {
+		late := g.service.known() && wait > min(g.standing(now, lv), float64(g.left(now, a.Deadline))-g.service.high)
+		if late || over > g.cfg.QueueSize {
 			g.counts.WouldReject++
 		}
 	}
