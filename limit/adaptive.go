@@ -21,6 +21,8 @@ type block struct {
 	satN     int
 }
 
+var UpHold, UpCost, EsZ = 400 * time.Millisecond, 0.02, 2.2
+
 type mode uint8
 
 const (
@@ -37,15 +39,17 @@ type Adaptive struct {
 	b        block
 	sigma    float64
 
-	m         mode
-	base, nb  float64
-	satRun    int
-	own, ownN [4]float64 // what a class takes of itself, log
-	lost      bool
-	rate      float64 // admissions per second
-	hasBase   bool
-	gh, nh    float64 // mean log time at the held limit and how many samples stand behind it
-	ch        float64
+	m                 mode
+	base, nb          float64
+	satRun            int
+	own, ownN, ownSum [4]float64 // what a class takes more than another, log
+	lost              bool
+	trimmed           float64
+	goal              float64
+	rate              float64 // admissions per second
+	hasBase           bool
+	gh, nh            float64 // mean log time at the held limit and how many samples stand behind it
+	ch                float64
 
 	// probe
 	from, fromC  float64
@@ -139,9 +143,8 @@ func (a *Adaptive) Observe(s Sample, load Load) {
 			}
 			x := math.Log(max(1, float64(s.End-s.Start)))
 			k := s.Class & 3
-			if a.ownN[k] < 20 && s.Outcome == Success {
-				a.ownN[k]++
-				a.own[k] += (x - a.own[k]) / a.ownN[k]
+			if s.Outcome == Success {
+				a.learn(k, x)
 			}
 			b.logs = append(b.logs, x-a.own[k])
 		} else {
@@ -188,6 +191,32 @@ func (a *Adaptive) Observe(s Sample, load Load) {
 	} else if load.InFlight <= a.Limit() {
 		a.draining = false
 		a.begin(now)
+	}
+}
+
+const ownNeed = 48
+
+// learn compares the classes. Where one takes much longer of itself, its samples
+// are judged net of that: else a change in the mix would look like a change in
+// the backend.
+func (a *Adaptive) learn(k uint8, x float64) {
+	if a.ownN[k] >= ownNeed {
+		return
+	}
+	a.ownN[k]++
+	a.ownSum[k] += x
+	if a.ownN[k] < ownNeed {
+		return
+	}
+	for r := range a.ownN {
+		if uint8(r) != k && a.ownN[r] >= ownNeed {
+			diff := (a.ownSum[k]-a.ownSum[r])/ownNeed + a.own[r]
+			if math.Abs(diff) > max(0.7, 4*a.sigma*math.Sqrt(2./ownNeed)) {
+				a.own[k] = diff
+				a.hasBase, a.gh, a.nh = false, 0, 0
+			}
+			return
+		}
 	}
 }
 
@@ -279,8 +308,18 @@ func (a *Adaptive) judge(now time.Duration, g, n, c, sat float64) {
 		s := math.Hypot(a.se(a.pn), a.se(a.fromN))
 		margin := 0.5*delta - d
 		switch {
+		case d > 2.5*delta+3*s && d > 0.3: // more than the step can have done: the backend changed
+			a.streak, a.suspicious = 0, true
+			c0 := min(a.from, max(a.fromC, 1))
+			a.log("   changed under the probe")
+			a.m = hold
+			a.l = a.from
+			if a.l > 1 {
+				a.probe(down, min(c0*math.Exp(-min(d, 0.7)), math.Round(c0)-1), a.fromC, a.pg, a.pn)
+			}
 		case margin > s || a.tries >= 3 && margin > 0.3*s:
 			a.streak++
+			a.trimmed = 0
 			a.gh, a.nh, a.ch = a.pg, a.pn, a.pc
 			if a.pg < a.base {
 				a.flat(a.pg, a.pn)
@@ -293,7 +332,9 @@ func (a *Adaptive) judge(now time.Duration, g, n, c, sat float64) {
 			a.streak = 0
 			knee := a.pc * math.Exp(-max(d+s, 0))
 			a.set(min(max(a.from, knee), a.to), hold)
-			a.nextUp = now + max(400*time.Millisecond, 4*(now-a.b.start)*time.Duration(a.tries))
+			spent := (now - a.b.start) * time.Duration(a.tries)
+			lost := 1 - math.Exp(-max(d-delta, 0)) // what the probe cost in throughput
+			a.nextUp = now + min(max(UpHold, time.Duration(lost*float64(spent)/UpCost), 2*(now-a.b.start)), 3*time.Second)
 			a.log("   up refused, back to %.1f", a.l)
 		}
 		return
@@ -315,6 +356,7 @@ func (a *Adaptive) judge(now time.Duration, g, n, c, sat float64) {
 			// Little's law: this much was running, the rest was waiting.
 			knee := a.fromC * math.Exp(-(fell + 0.5*s))
 			a.log("   down kept %.1f knee %.1f", a.l, knee)
+			a.goal = a.fromC * math.Exp(-fell/1.5)
 			if knee > a.l {
 				a.l = math.Round(min(knee, a.from))
 			}
@@ -327,6 +369,7 @@ func (a *Adaptive) judge(now time.Duration, g, n, c, sat float64) {
 			} else {
 				a.nextUp = now
 				a.nextDown = now + a.downEvery
+				a.next(now, a.gh, a.nh, a.ch)
 			}
 			return
 		}
@@ -350,7 +393,7 @@ func (a *Adaptive) judge(now time.Duration, g, n, c, sat float64) {
 	if a.nh == 0 || math.Abs(math.Log(max(c, 1)/max(a.ch, 1))) > 0.15 {
 		a.gh, a.nh, a.ch = g, n, c
 	} else {
-		cap := 8 * n
+		cap := 16 * n
 		w := n / min(a.nh+n, cap)
 		a.gh += w * (g - a.gh)
 		a.ch += w * (c - a.ch)
@@ -375,13 +418,20 @@ func (a *Adaptive) judge(now time.Duration, g, n, c, sat float64) {
 			a.probe(down, min(to, math.Round(from)-1), c, g, n)
 		}
 		return
-	case es > max(0.04, 2.5*a.se(a.nh)):
+	case es > max(0.03, EsZ*math.Hypot(a.se(a.nh), a.se(a.nb))) && a.l > 1:
 		from := min(a.l, max(c, 1))
-		to := max(1, from*math.Exp(-max(min(es, 0.7), 0.2)))
-		a.suspicious = true
-		if a.l > 1 {
-			a.probe(down, min(to, math.Round(from)-1), a.ch, a.gh, a.nh)
+		to := min(from*math.Exp(-es/1.25), math.Round(from)-1)
+		a.trimmed += math.Log(from / to)
+		if es < 0.15 && a.trimmed < 0.2 { // a small excess: a small cut
+			a.log("   trimmed to %.1f", to)
+			a.set(to, hold)
+			a.gh, a.nh = 0, 0
+			a.nextUp = now + UpHold
+			return
 		}
+		a.trimmed = 0
+		a.suspicious = true
+		a.probe(down, min(to, from*math.Exp(-max(min(es, 0.7), 0.2))), a.ch, a.gh, a.nh)
 		return
 	case !saturated:
 		a.streak = 0
@@ -399,7 +449,12 @@ func (a *Adaptive) next(now time.Duration, g, n, c float64) {
 	case now >= a.nextUp:
 		step := min(a.step(1, 1)*math.Pow(2, float64(a.streak)), 1)
 		rg, rn := a.ref(g, n)
-		a.probe(up, max(a.l+1, a.l*(1+step)), c, rg, rn)
+		to := a.l * (1 + step)
+		if a.goal > 1.05*a.l && a.goal < 1.7*a.l {
+			to = a.goal
+		}
+		a.goal = 0
+		a.probe(up, max(a.l+1, to), c, rg, rn)
 	}
 }
 
