@@ -1,0 +1,91 @@
+package limit
+
+import (
+	"fmt"
+	"time"
+)
+
+// AIMDConfig configures [AIMD]. The zero value is the published practice.
+type AIMDConfig struct {
+	Initial  int           // 0: 20
+	Max      int           // 0: 1000
+	Increase float64       // added per limit's worth of successes; 0: 1
+	Backoff  float64       // the limit is multiplied by it; 0: 0.9
+	Timeout  time.Duration // a success that took longer is a sign of overload; 0: 5 s
+}
+
+// AIMD adds to the limit while work succeeds and multiplies it by a fraction
+// when work is refused below or runs into its deadline: additive increase,
+// multiplicative decrease, after Chiu and Jain, "Analysis of the Increase and
+// Decrease Algorithms for Congestion Avoidance in Computer Networks" (1989), as
+// TCP does it. One round of work in flight is punished once, however many of it
+// suffer.
+//
+// It sees no queue before the queue hurts: a limit far too high for a good
+// latency stays as long as nothing times out. And it takes every sign at its
+// word, so an outcome that is not about load must not look like one.
+type AIMD struct {
+	track
+	cfg   AIMDConfig
+	seq   uint64 // admissions so far
+	cut   uint64 // work up to this one has been paid for
+	phase string
+}
+
+// NewAIMD returns the law, or an error that names the figure it cannot use.
+func NewAIMD(cfg AIMDConfig) (*AIMD, error) {
+	if err := bounds("AIMD", &cfg.Initial, &cfg.Max); err != nil {
+		return nil, err
+	}
+	if err := figure("AIMD", "Increase", &cfg.Increase, 1, 0.001, 1000); err != nil {
+		return nil, err
+	}
+	if err := figure("AIMD", "Backoff", &cfg.Backoff, 0.9, 0.01, 0.99); err != nil {
+		return nil, err
+	}
+	if cfg.Timeout < 0 {
+		return nil, fmt.Errorf("limit: AIMD: Timeout is %v, want a positive time, or 0 for 5s", cfg.Timeout)
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 5 * time.Second
+	}
+	return &AIMD{track: newTrack(cfg.Initial, cfg.Max), cfg: cfg, phase: "no work yet"}, nil
+}
+
+// Name returns "aimd".
+func (a *AIMD) Name() string { return "aimd" }
+
+// Admit counts the work, so that a round in flight is known.
+func (a *AIMD) Admit(time.Duration, Load) { a.seq++ }
+
+// Observe grows the limit by a success and cuts it by a sign of overload.
+// Failed and Unknown work changes nothing.
+func (a *AIMD) Observe(s Sample, load Load) {
+	sign, lat, bound := s.Outcome == Censored || s.Outcome == Overload, 0.0, 0.0
+	if s.Outcome == Success && s.End-s.Start > a.cfg.Timeout {
+		sign, lat, bound = true, took(s), float64(a.cfg.Timeout)
+	}
+	switch {
+	case sign && s.Seq <= a.cut: // started under the limit that is already cut
+	case sign:
+		a.cut = a.seq
+		a.phase = "backing off"
+		why := "a deadline was missed"
+		switch s.Outcome {
+		case Overload:
+			why = "refused further below"
+		case Success:
+			why = "slower than the timeout"
+		}
+		a.set(s.End, a.value*a.cfg.Backoff, why, lat, bound)
+	case s.Outcome != Success:
+	case busy(load, a.value):
+		a.phase = "growing"
+		a.set(s.End, a.value+a.cfg.Increase/a.value, "in use and no sign of overload", 0, 0)
+	default:
+		a.phase = "less than half in use"
+	}
+}
+
+// State returns what the last sample made of the limit.
+func (a *AIMD) State() string { return a.phase }

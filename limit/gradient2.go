@@ -1,0 +1,131 @@
+package limit
+
+import (
+	"fmt"
+	"time"
+)
+
+// Gradient2Config configures [Gradient2]. The zero value is the published
+// practice, but for the lower bound: published it is 20, here it is 1.
+type Gradient2Config struct {
+	Initial   int           // 0: 20
+	Max       int           // 0: 1000
+	Tolerance float64       // latency may rise to this multiple of its long mean; 0: 1.5
+	Queue     float64       // what the limit grows toward above that which runs; 0: 4
+	Smoothing float64       // share of a new limit that is taken over; 0: 0.2
+	Long      int           // windows in the long mean; 0: 600
+	Window    time.Duration // shortest window; 0: 1 s
+}
+
+// Gradient2 compares the mean latency of a window with an exponential mean over
+// many: while short stays below a tolerated multiple of long the limit grows by
+// a small queue, else it shrinks in proportion, at most by half, smoothed. After
+// Gradient2Limit of Netflix concurrency-limits, each class compared with itself.
+// A window in which a tenth was refused below or past its deadline, which the
+// original ignores, counts as the steepest gradient.
+//
+// It has no baseline but its own past: latency that rises slowly, or a standing
+// queue that lasts, becomes the norm, and the limit drifts up with it.
+type Gradient2 struct {
+	track
+	cfg   Gradient2Config
+	long  [Classes]float64
+	seen  [Classes]float64 // windows in long
+	win   window
+	phase string
+}
+
+const (
+	steepest = 0.5
+	warmUp   = 10 // windows whose plain mean starts the long mean
+)
+
+// NewGradient2 returns the law, or an error that names the figure it cannot use.
+func NewGradient2(cfg Gradient2Config) (*Gradient2, error) {
+	if err := bounds("Gradient2", &cfg.Initial, &cfg.Max); err != nil {
+		return nil, err
+	}
+	if err := figure("Gradient2", "Tolerance", &cfg.Tolerance, 1.5, 1, 100); err != nil {
+		return nil, err
+	}
+	if err := figure("Gradient2", "Queue", &cfg.Queue, 4, 0.1, 1000); err != nil {
+		return nil, err
+	}
+	if err := figure("Gradient2", "Smoothing", &cfg.Smoothing, 0.2, 0.001, 1); err != nil {
+		return nil, err
+	}
+	if cfg.Long == 0 {
+		cfg.Long = 600
+	}
+	if cfg.Long < 1 {
+		return nil, fmt.Errorf("limit: Gradient2: Long is %d, want at least 1 window, or 0 for 600", cfg.Long)
+	}
+	if cfg.Window < 0 {
+		return nil, fmt.Errorf("limit: Gradient2: Window is %v, want a positive time, or 0 for 1s", cfg.Window)
+	}
+	if cfg.Window == 0 {
+		cfg.Window = time.Second
+	}
+	return &Gradient2{track: newTrack(cfg.Initial, cfg.Max), cfg: cfg, phase: "measuring"}, nil
+}
+
+// Name returns "gradient2".
+func (g *Gradient2) Name() string { return "gradient2" }
+
+// Admit does nothing: only ends are evidence here.
+func (g *Gradient2) Admit(time.Duration, Load) {}
+
+// Observe gathers the sample and decides when the window is complete.
+func (g *Gradient2) Observe(s Sample, load Load) {
+	g.win.add(s, busy(load, g.value))
+	if s.End-g.win.began < g.cfg.Window || !g.win.telling() {
+		return
+	}
+	w := g.win
+	g.win = window{}
+	if w.drowned() {
+		g.phase = "drowning"
+		g.move(s.End, g.value*steepest, "refused below or past its deadline", 0, 0)
+		return
+	}
+	var slope, short, long, n float64
+	w.classes(func(k int, mean, m float64) {
+		ratio := g.learn(k, mean) / mean
+		slope, n = slope+m*ratio, n+m
+		short, long = short+m*mean, long+m*g.long[k]
+	})
+	if n == 0 || !w.full() {
+		g.phase = "less than half in use"
+		return
+	}
+	slope = min(max(g.cfg.Tolerance*slope/n, steepest), 1)
+	if slope == 1 {
+		g.phase = "growing"
+		g.move(s.End, g.value+g.cfg.Queue, "latency as ever", short/n, long/n)
+	} else {
+		g.phase = "latency rises"
+		g.move(s.End, g.value*slope+g.cfg.Queue, "latency rises", short/n, long/n)
+	}
+}
+
+// learn adds the mean of a window to a class's long mean and returns that.
+func (g *Gradient2) learn(k int, mean float64) float64 {
+	g.seen[k] = min(g.seen[k]+1, warmUp+1)
+	weight := 1 / g.seen[k]
+	if g.seen[k] > warmUp {
+		weight = 2 / float64(g.cfg.Long+1)
+	}
+	g.long[k] += min(weight, 1) * (mean - g.long[k])
+	ratio := g.long[k]
+	if ratio > 2*mean { // recovering from an overload: forget it sooner
+		g.long[k] *= 0.95
+	}
+	return ratio
+}
+
+func (g *Gradient2) move(at time.Duration, to float64, why string, short, long float64) {
+	g.set(at, g.value+g.cfg.Smoothing*(to-g.value), why, short, long)
+}
+
+// State returns which way latency moves against its long mean.
+func (g *Gradient2) State() string { return g.phase }

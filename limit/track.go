@@ -1,0 +1,177 @@
+package limit
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Most is the highest limit any law sets.
+const Most = 100_000
+
+// track is a limit that moves and remembers why it did. Moves in the same
+// direction for the same reason are kept as one, or eight small steps of growth
+// would be all there is to see.
+type track struct {
+	value, most float64
+	ring        [8]move
+	n           int // moves so far; the newest is ring[(n-1)%8]
+}
+
+// move is a decision before anybody asks for it in words.
+type move struct {
+	at       time.Duration
+	from, to int
+	why      string
+	took     float64 // the latency behind it in nanoseconds, if any
+	instead  float64 // of this
+}
+
+func newTrack(initial, most int) track {
+	return track{value: float64(initial), most: float64(most)}
+}
+
+// Limit is how much may run at once now.
+func (t *track) Limit() int { return max(1, int(t.value)) }
+
+// set moves the limit to a value within its bounds, for a reason.
+func (t *track) set(at time.Duration, value float64, why string, took, instead float64) {
+	if math.IsNaN(value) {
+		return
+	}
+	from := t.Limit()
+	t.value = min(max(value, 1), t.most)
+	to := t.Limit()
+	if to == from {
+		return
+	}
+	if t.n > 0 {
+		last := &t.ring[(t.n-1)%len(t.ring)]
+		if last.why == why && (last.to > last.from) == (to > from) {
+			last.at, last.to, last.took, last.instead = at, to, took, instead
+			return
+		}
+	}
+	t.ring[t.n%len(t.ring)] = move{at, from, to, why, took, instead}
+	t.n++
+}
+
+// Decisions returns the last eight changes, oldest first. Steps in one direction
+// for one reason count as one change, at the time of the last of them.
+func (t *track) Decisions() []Decision {
+	var all []Decision
+	for i := max(0, t.n-len(t.ring)); i < t.n; i++ {
+		m := t.ring[i%len(t.ring)]
+		why := m.why
+		if m.instead > 0 {
+			why = fmt.Sprintf("%s (%v against %v)", why, brief(m.took), brief(m.instead))
+		}
+		all = append(all, Decision{At: m.at, From: m.from, To: m.to, Why: why})
+	}
+	return all
+}
+
+// brief is a duration for people, from nanoseconds.
+func brief(ns float64) time.Duration {
+	d := time.Duration(min(ns, float64(math.MaxInt64/2)))
+	switch {
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond)
+	case d >= time.Millisecond:
+		return d.Round(10 * time.Microsecond)
+	}
+	return d.Round(10 * time.Nanosecond)
+}
+
+// took is the latency of a sample in nanoseconds, at least one: ratios and
+// logarithms of it exist.
+func took(s Sample) float64 { return max(1, float64(s.End-s.Start)) }
+
+// busy reports whether at least half of the limit was in use when a piece of
+// work ended. Below that an unharmed limit proves nothing and does not grow.
+func busy(load Load, limit float64) bool {
+	return load.Queued > 0 || 2*float64(load.InFlight+1) >= limit
+}
+
+// bounds fills in and checks the two figures every moving law has.
+func bounds(law string, initial, most *int) error {
+	if *most == 0 {
+		*most = 1000
+	}
+	if *initial == 0 {
+		*initial = min(20, *most)
+	}
+	if *most < 1 || *most > Most {
+		return fmt.Errorf("limit: %s: Max is %d, want 1 to %d, or 0 for 1000", law, *most, Most)
+	}
+	if *initial < 1 || *initial > *most {
+		return fmt.Errorf("limit: %s: Initial is %d, want 1 to Max (%d), or 0 for 20", law, *initial, *most)
+	}
+	return nil
+}
+
+// figure fills in and checks a number of a law's configuration.
+func figure(law, name string, v *float64, preset, least, most float64) error {
+	if *v == 0 {
+		*v = preset
+	}
+	if !(*v >= least && *v <= most) { // NaN as well
+		return fmt.Errorf("limit: %s: %s is %v, want %v to %v, or 0 for %v", law, name, *v, least, most, preset)
+	}
+	return nil
+}
+
+// window gathers samples until there are enough to say something about the
+// latency of each class.
+type window struct {
+	began   time.Duration
+	sum, n  [Classes]float64 // of the successes
+	total   int              // successes and signs of overload
+	signs   int
+	busy    int
+	started bool
+}
+
+// few is how many samples of a class mean nothing yet.
+const few = 10
+
+func (w *window) add(s Sample, busy bool) {
+	if !w.started {
+		*w = window{began: s.End, started: true}
+	}
+	switch s.Outcome {
+	case Success:
+		k := s.Class % Classes
+		w.sum[k] += took(s)
+		w.n[k]++
+	case Censored, Overload:
+		w.signs++
+	default:
+		return // says nothing about load
+	}
+	w.total++
+	if busy {
+		w.busy++
+	}
+}
+
+func (w *window) full() bool { return 2*w.busy >= w.total }
+
+// drowned reports whether a tenth of the work or more ended in overload: then
+// the latencies of the rest flatter.
+func (w *window) drowned() bool { return w.signs > 0 && 10*w.signs >= w.total }
+
+// classes calls f with the mean latency of every class that has enough samples,
+// and how many.
+func (w *window) classes(f func(k int, mean, n float64)) {
+	for k, n := range w.n {
+		if n >= few {
+			f(k, w.sum[k]/n, n)
+		}
+	}
+}
+
+// telling reports whether the window says anything about latency or overload.
+func (w *window) telling() bool {
+	return w.signs >= few || max(w.n[0], w.n[1], w.n[2], w.n[3]) >= few
+}

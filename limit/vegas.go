@@ -1,0 +1,178 @@
+package limit
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// VegasConfig configures [Vegas]. The zero value is the published practice.
+type VegasConfig struct {
+	Initial int     // 0: 20
+	Max     int     // 0: 1000
+	Alpha   float64 // fewer queued than Alpha x log10(limit): grow; 0: 3
+	Beta    float64 // more queued than Beta x log10(limit): shrink; 0: 6
+	Probe   int     // windows between two measurements of the baseline; 0: 30
+}
+
+// Vegas compares latency with the lowest it has seen, takes the difference for
+// a queue inside the backend, limit x (1 - lowest/now), and keeps that queue
+// between two small bounds: after Brakmo and Peterson, "TCP Vegas: New Techniques
+// for Congestion Detection and Avoidance" (1994), with the bounds in log10 of
+// the limit as in Netflix concurrency-limits. It decides once a window: a round
+// of work in flight, or 30 samples where that is more.
+//
+// A baseline ages. Published versions replace it by the latency of the moment,
+// queue and all, so a limit under steady load climbs with every replacement.
+// Here the limit is halved until one window has been measured at the half, and
+// that is the new baseline. A tenth of a window refused below or past its
+// deadline cuts the limit to three quarters.
+//
+// Its queue never is empty, so a backend with few slots gets more than it has;
+// and a slower backend looks like a queue until the next baseline.
+type Vegas struct {
+	track
+	cfg   VegasConfig
+	seq   uint64
+	base  [Classes]float64 // mean latency without a queue, in nanoseconds; 0: unknown
+	win   window
+	since int // windows since the last probe
+	probe probe
+	queue float64
+	phase string
+}
+
+// probe is a measurement of the baseline at half the limit.
+type probe struct {
+	on      bool
+	drained bool
+	first   uint64  // work from this one on runs at half the limit
+	back    float64 // the limit to return to
+	seen    int     // samples since it began
+}
+
+// NewVegas returns the law, or an error that names the figure it cannot use.
+func NewVegas(cfg VegasConfig) (*Vegas, error) {
+	if err := bounds("Vegas", &cfg.Initial, &cfg.Max); err != nil {
+		return nil, err
+	}
+	if err := figure("Vegas", "Alpha", &cfg.Alpha, 3, 1, 100); err != nil {
+		return nil, err
+	}
+	if err := figure("Vegas", "Beta", &cfg.Beta, max(6, cfg.Alpha), cfg.Alpha, 1000); err != nil {
+		return nil, err
+	}
+	if cfg.Probe == 0 {
+		cfg.Probe = 30
+	}
+	if cfg.Probe < 1 {
+		return nil, fmt.Errorf("limit: Vegas: Probe is %d, want at least 1 window, or 0 for 30", cfg.Probe)
+	}
+	return &Vegas{track: newTrack(cfg.Initial, cfg.Max), cfg: cfg, phase: "measuring a baseline"}, nil
+}
+
+// Name returns "vegas".
+func (v *Vegas) Name() string { return "vegas" }
+
+// Admit counts the work and notices when a probe has drained.
+func (v *Vegas) Admit(_ time.Duration, load Load) {
+	v.seq++
+	if v.probe.on && !v.probe.drained && load.InFlight <= v.Limit() {
+		v.probe.drained, v.probe.first = true, v.seq
+	}
+}
+
+// Observe gathers the sample and decides when the window is complete.
+func (v *Vegas) Observe(s Sample, load Load) {
+	if v.probe.on {
+		v.probe.seen++
+		if !v.probe.drained || s.Seq < v.probe.first {
+			v.giveUp(s.End)
+			return
+		}
+	}
+	v.win.add(s, busy(load, v.value))
+	if v.win.total < max(30, v.Limit()) || !v.win.telling() {
+		v.giveUp(s.End)
+		return
+	}
+	w := v.win
+	v.win = window{}
+	v.since++
+	switch {
+	case v.probe.on:
+		v.rebase(s.End, &w)
+	case w.drowned():
+		v.phase = "drowning"
+		v.set(s.End, v.value*3/4, "refused below or past its deadline", 0, 0)
+	default:
+		v.decide(s.End, &w)
+	}
+}
+
+// giveUp ends a probe that cannot be measured, because what runs does not
+// follow the limit or says nothing.
+func (v *Vegas) giveUp(at time.Duration) {
+	if v.probe.on && v.probe.seen > 100+8*int(v.probe.back) {
+		v.endProbe(at, v.probe.back, "baseline not measurable")
+	}
+}
+
+func (v *Vegas) endProbe(at time.Duration, limit float64, phase string) {
+	v.probe, v.win, v.since, v.phase = probe{}, window{}, 0, phase
+	v.set(at, limit, phase, 0, 0)
+}
+
+// rebase ends a probe with what it measured.
+func (v *Vegas) rebase(at time.Duration, w *window) {
+	if w.drowned() {
+		v.endProbe(at, v.value, "drowning")
+		return
+	}
+	w.classes(func(k int, mean, _ float64) { v.base[k] = mean })
+	v.endProbe(at, v.probe.back, "baseline measured")
+}
+
+func (v *Vegas) decide(at time.Duration, w *window) {
+	var now, base, n float64
+	w.classes(func(k int, mean, m float64) {
+		if v.base[k] == 0 || mean < v.base[k] {
+			v.base[k] = mean
+		}
+		now, base, n = now+m*mean, base+m*v.base[k], n+m
+	})
+	if !w.full() || n == 0 {
+		v.phase = "less than half in use"
+		return
+	}
+	now, base = now/n, base/n
+	if v.since >= v.cfg.Probe {
+		v.phase = "measuring a baseline"
+		v.probe = probe{on: true, back: v.value}
+		v.set(at, v.value/2, "measuring a baseline", now, base)
+		return
+	}
+	step := max(1, math.Log10(v.value))
+	v.queue = math.Ceil(v.value*(1-base/now) - 1e-9)
+	switch {
+	case v.queue <= step:
+		v.phase = "growing fast"
+		v.set(at, v.value+v.cfg.Beta*step, "no queue", now, base)
+	case v.queue < v.cfg.Alpha*step:
+		v.phase = "growing"
+		v.set(at, v.value+step, "a short queue", now, base)
+	case v.queue > v.cfg.Beta*step:
+		v.phase = "shrinking"
+		v.set(at, v.value-step, "a long queue", now, base)
+	default:
+		v.phase = "holding"
+	}
+}
+
+// State returns what the law is doing and how much it believes to queue.
+func (v *Vegas) State() string {
+	if v.queue > 0 {
+		return fmt.Sprintf("%s, about %.0f queue in the backend", v.phase, v.queue)
+	}
+	return v.phase
+}
