@@ -3,459 +3,508 @@ package limit
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 )
 
-// block is a run of admissions under one limit.
-type block struct {
-	first    uint64 // seq of its first
-	want     int
-	admitted int
-	excluded int
-	censored int
-	logs     []float64
-	start    time.Duration
-	last     time.Duration // of the last admission
-	cSum     float64
-	satN     int
+// Adaptive finds the limit by experiment, without configuration.
+//
+// Latency that rises has two causes with one signal: our own concurrency, where
+// a lower limit helps, or a backend that became slower, where it only loses
+// throughput. A law that guesses drifts up with the queue it makes, or ratchets
+// down on noise. This one looks: it changes the limit, measures a cohort of the
+// requests admitted after the change, and keeps the change only if latency
+// followed as it must.
+//
+//   - A raise is kept if latency did not follow it: below the knee more
+//     concurrency is free. It is tried whenever every slot is in use, more
+//     rarely where the trial itself costs throughput.
+//   - A cut is kept if latency fell with it: what was cut was only waiting. If
+//     not, the backend itself is slower; the limit is restored and the baseline
+//     moved.
+//
+// How far to go follows from Little's law: of what was in flight, the share by
+// which latency exceeds its baseline was waiting. Every threshold is in standard
+// errors of the measured spread, so trials are small and quick where times are
+// regular and large and slow where tails are heavy. Only trials, and time in
+// which slots were free, move the baseline.
+//
+// Errors say nothing about latency and are left out. A deadline that ended a
+// request counts as at least that long.
+type Adaptive struct {
+	limit    float64 // a whole number
+	phase    phase
+	admitted uint64 // requests, the number of the latest
+	draining bool   // waiting until no more run than the limit allows
+	cohort   cohort
+	classes  classes
+	spread   float64 // of the logarithm of a time
+	rate     float64 // admissions per second
+
+	base    mean // latency without a queue
+	known   bool // there is a baseline
+	held    mean // latency at the held limit
+	heldAt  float64
+	busy    int     // cohorts in a row in which every slot was in use
+	trimmed float64 // small cuts since the last trial, as a logarithm
+
+	trial     trial
+	streak    int           // raises kept in a row
+	target    float64       // where the knee may be, from the last cut; zero: no idea
+	nextRaise time.Duration // not before
+	nextCut   time.Duration // not before; a cut on schedule looks for a queue that nobody noticed
+	cutEvery  time.Duration
+
+	decisions history
 }
 
-var UpHold, UpCost, EsZ = 400 * time.Millisecond, 0.02, 2.2
-
-type mode uint8
+type phase uint8
 
 const (
-	startup mode = iota
-	hold
-	up
-	down
+	growing phase = iota // at the start, until something gives
+	holding
+	raising
+	cutting
 )
 
-type Adaptive struct {
-	l        float64
-	seq      uint64
-	draining bool
-	b        block
-	sigma    float64
-
-	m                 mode
-	base, nb          float64
-	satRun            int
-	own, ownN, ownSum [4]float64 // what a class takes more than another, log
-	lost              bool
-	trimmed           float64
-	goal              float64
-	rate              float64 // admissions per second
-	hasBase           bool
-	gh, nh            float64 // mean log time at the held limit and how many samples stand behind it
-	ch                float64
-
-	// probe
-	from, fromC  float64
-	fromG, fromN float64
-	to           float64
-	pg, pn, pc   float64
-	tries        int
-	suspicious   bool
-	streak       int
-	nextUp       time.Duration
-	nextDown     time.Duration
-	downEvery    time.Duration
-
-	Log func(string, ...any)
+// trial is a change of the limit that is being looked at.
+type trial struct {
+	from, to  float64 // limits
+	inFlight  float64 // before
+	before    mean
+	after     mean
+	ran       mean // in flight, after
+	cohorts   int
+	suspicion bool // made because latency rose, not on schedule
 }
 
+const (
+	firstLimit = 8
+	mostLimit  = 100_000
+
+	minStep     = 0.04 // of the limit: less is not worth a trial
+	minExcess   = 0.03 // of latency, as a logarithm: less is not worth a cut
+	jump        = 0.15 // a rise at once beyond this and three standard errors
+	trimAtOnce  = 0.15 // an excess below this is trimmed without a trial,
+	trimInAll   = 0.2  // but after so much of it in all there is one
+	trialRounds = 3    // cohorts until a trial is decided anyway
+
+	raisePause  = 400 * time.Millisecond
+	raiseCost   = 0.03 // the share of throughput that trials upward may cost
+	raiseLatest = 3 * time.Second
+	cutSoon     = 500 * time.Millisecond
+	cutLatest   = 15 * time.Second
+)
+
+// NewAdaptive returns the law at its start. It needs no numbers.
 func NewAdaptive() *Adaptive {
-	a := &Adaptive{l: 8, sigma: 0.3, downEvery: time.Second, nextDown: time.Second}
+	a := &Adaptive{limit: firstLimit, spread: 0.3, cutEvery: time.Second, nextCut: time.Second}
+	a.cohort.logs = make([]float64, 0, maxCohort)
 	a.begin(0)
 	return a
 }
 
-func (a *Adaptive) Name() string          { return "adaptive" }
-func (a *Adaptive) Limit() int            { return max(1, int(a.l)) }
-func (a *Adaptive) Decisions() []Decision { return nil }
-func (a *Adaptive) State() string         { return [...]string{"startup", "hold", "up", "down"}[a.m] }
+// Name returns "adaptive".
+func (a *Adaptive) Name() string { return "adaptive" }
 
-func (a *Adaptive) log(f string, v ...any) {
-	if a.Log != nil {
-		a.Log(f, v...)
+// Limit is how much may run at once now.
+func (a *Adaptive) Limit() int { return int(a.limit) }
+
+// Decisions returns the last few changes of the limit, oldest first.
+func (a *Adaptive) Decisions() []Decision { return a.decisions.list() }
+
+// State says what the law is doing.
+func (a *Adaptive) State() string {
+	switch {
+	case a.phase == growing:
+		return "growing: at the start, until latency rises"
+	case a.phase == raising:
+		return fmt.Sprintf("raising: trying %.0f instead of %.0f", a.trial.to, a.trial.from)
+	case a.phase == cutting && a.trial.suspicion:
+		return fmt.Sprintf("experiment: latency rose; trying %.0f instead of %.0f", a.trial.to, a.trial.from)
+	case a.phase == cutting:
+		return fmt.Sprintf("experiment: looking for a hidden queue with %.0f instead of %.0f", a.trial.to, a.trial.from)
+	case a.busy == 0:
+		return "holding: slots are free"
 	}
+	return "holding: every slot is in use"
 }
 
-func (a *Adaptive) se(n float64) float64 { return 1.25 * a.sigma / math.Sqrt(max(n, 1)) }
-
-// generation is how many samples a block takes: what runs at once anyway, and
-// enough to say something, if it comes in time.
-func (a *Adaptive) generation() float64 {
-	want := max(16, a.l, math.Pow(2*a.sigma/0.1, 2))
-	if a.rate > 0 {
-		want = min(want, max(a.rate*0.7, 12, a.l))
-	}
-	return min(want, 320)
-}
-
-// step is the change that a generation can tell from none.
-func (a *Adaptive) step(z, most float64) float64 {
-	return min(max(2*z*1.4*a.se(0.8*a.generation()), 0.04), most)
-}
-
-func (a *Adaptive) begin(now time.Duration) {
-	want := a.generation()
-	switch a.m {
-	case startup:
-		want = min(max(8, a.l), 100)
-	case up, down:
-		x := a.se(1) * 1.4 / (0.5 * math.Abs(math.Log(a.to/a.from)))
-		want = min(max(x*x, 8, a.l/2), want)
-	}
-	a.b = block{first: a.seq + 1, want: int(want), logs: a.b.logs[:0], start: now}
-}
-
+// Admit says that one piece of work starts.
 func (a *Adaptive) Admit(at time.Duration, load Load) {
-	a.seq++
-	if a.draining || a.b.admitted >= a.b.want {
-		return
-	}
-	a.b.admitted++
-	a.b.last = at
-	a.b.cSum += float64(load.InFlight)
-	if load.Queued > 0 || load.InFlight >= a.Limit() {
-		a.b.satN++
-	}
-}
-
-func (a *Adaptive) Observe(s Sample, load Load) {
-	now := s.End
-	if a.draining && load.InFlight <= a.Limit() {
-		a.draining = false
-		a.begin(now)
-		return
-	}
-	if a.draining {
-		return
-	}
-	b := &a.b
-	if s.Seq >= b.first && s.Seq < b.first+uint64(b.admitted) {
-		if s.Outcome == Success || s.Outcome == Censored {
-			if s.Outcome == Censored {
-				b.censored++
-			}
-			x := math.Log(max(1, float64(s.End-s.Start)))
-			k := s.Class & 3
-			if s.Outcome == Success {
-				a.learn(k, x)
-			}
-			b.logs = append(b.logs, x-a.own[k])
-		} else {
-			b.excluded++
-		}
-	}
-	n := b.admitted - b.excluded
-	if b.admitted < b.want {
-		if now-b.start < time.Second || n < 8 {
-			return
-		}
-		b.want = b.admitted
-	}
-	if n < 1 {
-		a.begin(now)
-		return
-	}
-	k := (n*8 + 9) / 10
-	if len(b.logs) < k {
-		return
-	}
-	slices.Sort(b.logs)
-	if len(b.logs) < n && math.Log(max(1, float64(now-b.last)))-slices.Max(a.own[:]) < b.logs[k-1] {
-		return
-	}
-	var sum, sum2 float64
-	for _, x := range b.logs[:k] {
-		sum += x
-		sum2 += x * x
-	}
-	g := sum / float64(k)
-	if b.last > b.start && b.admitted > 4 {
-		a.rate = float64(b.admitted-1) / (b.last - b.start).Seconds()
-	}
-	sd := math.Sqrt(max(1e-6, sum2/float64(k)-g*g))
-	a.sigma += 0.2 * (sd - a.sigma)
-	if 4*b.censored >= n {
-		a.drown(now, g, float64(k), b.cSum/float64(b.admitted))
-	} else {
-		a.judge(now, g, float64(k), b.cSum/float64(b.admitted), float64(b.satN)/float64(b.admitted))
-	}
+	a.admitted++
 	if !a.draining {
-		a.begin(now)
-	} else if load.InFlight <= a.Limit() {
-		a.draining = false
-		a.begin(now)
+		a.cohort.admit(at, load, a.Limit())
 	}
 }
 
-const ownNeed = 48
+// Observe takes the end of one piece of work.
+func (a *Adaptive) Observe(s Sample, load Load) {
+	if a.draining {
+		if load.InFlight <= a.Limit() {
+			a.begin(s.End)
+		}
+		return
+	}
+	if a.cohort.has(s.Seq) {
+		class := s.Class % Classes
+		log := logOf(s.End - s.Start)
+		if s.Outcome == Success && a.classes.learn(class, log, a.spread) {
+			a.forget()
+		}
+		a.cohort.end(log-a.classes.offset[class], s.Outcome)
+	}
+	r, ok := a.cohort.read(s.End, a.classes.most())
+	if !ok {
+		if a.cohort.spent() {
+			a.begin(s.End)
+		}
+		return
+	}
+	a.spread += 0.2 * (r.spread - a.spread)
+	if r.perSecond > 0 {
+		a.rate = r.perSecond
+	}
+	a.judge(r)
+	if !a.draining || load.InFlight <= a.Limit() {
+		a.begin(s.End)
+	}
+}
 
-// learn compares the classes. Where one takes much longer of itself, its samples
-// are judged net of that: else a change in the mix would look like a change in
-// the backend.
-func (a *Adaptive) learn(k uint8, x float64) {
-	if a.ownN[k] >= ownNeed {
+// forget drops what was measured by another yardstick.
+func (a *Adaptive) forget() {
+	a.known, a.base, a.held = false, mean{}, mean{}
+}
+
+// begin starts a cohort.
+func (a *Adaptive) begin(now time.Duration) {
+	a.draining = false
+	want := a.generation()
+	switch a.phase {
+	case growing:
+		want = min(max(fewMembers, a.limit), 100)
+	case raising, cutting:
+		// Enough to tell half of what the change must do from nothing.
+		need := 1.4 * a.error(1) / (0.5 * math.Abs(math.Log(a.trial.to/a.trial.from)))
+		want = min(max(need*need, fewMembers, a.limit/2), want)
+	}
+	a.cohort.begin(a.admitted+1, int(want), now)
+}
+
+// error is the standard error of a level measured with n times. Leaving out the
+// slowest fifth costs a quarter more than the spread says.
+func (a *Adaptive) error(n float64) float64 { return 1.25 * a.spread / math.Sqrt(max(n, 1)) }
+
+// generation is how many members a cohort takes: what runs at once anyway, and
+// enough to know a level to a tenth, if they come within a second.
+func (a *Adaptive) generation() float64 {
+	want := max(16, a.limit, math.Pow(2*a.spread/0.1, 2))
+	if a.rate > 0 {
+		want = min(want, max(0.7*a.rate, 12, a.limit))
+	}
+	return min(want, maxCohort)
+}
+
+// step is the change of the limit, as a share, that a cohort can tell from none
+// by z standard errors.
+func (a *Adaptive) step(z, most float64) float64 {
+	return min(max(2*z*1.4*a.error(0.8*a.generation()), minStep), most)
+}
+
+// flat enters a latency measured without a queue.
+func (a *Adaptive) flat(m mean) {
+	a.base.add(m.level, m.n, max(160, math.Pow(1.25*a.spread/0.04, 2)))
+}
+
+// judge takes what a cohort tells.
+func (a *Adaptive) judge(r reading) {
+	if r.drowned {
+		a.drowned(r)
 		return
 	}
-	a.ownN[k]++
-	a.ownSum[k] += x
-	if a.ownN[k] < ownNeed {
+	if !a.known {
+		a.known, a.base = true, mean{r.level, r.n}
+	}
+	if r.saturated {
+		a.busy++
+	} else {
+		a.busy = 0
+	}
+	switch a.phase {
+	case growing:
+		a.grow(r)
+	case holding:
+		a.hold(r)
+	case raising:
+		a.raise(r)
+	case cutting:
+		a.cut(r)
+	}
+}
+
+// drowned acts on a cohort that mostly ran into its deadlines: how long it would
+// have taken is not known, only that too much runs.
+func (a *Adaptive) drowned(r reading) {
+	a.forget()
+	a.streak, a.nextRaise, a.nextCut = 0, r.at, r.at
+	if r.inFlight >= 0.75*a.limit || a.phase == raising {
+		a.set(r.at, holding, min(a.limit, r.inFlight)/2, "most ran into their deadlines")
+	}
+}
+
+// grow doubles the limit until latency rises.
+func (a *Adaptive) grow(r reading) {
+	excess := r.level - a.base.level
+	if excess < 0 {
+		a.flat(mean{r.level, r.n})
+	}
+	switch {
+	case excess > max(jump, 2*a.error(r.n)):
+		a.held = mean{}
+		a.suspect(r, excess, r.inFlight, mean{r.level, r.n})
+	case r.saturated:
+		a.set(r.at, growing, 2*a.limit, "start: latency is flat")
+	}
+}
+
+// hold watches the latency at the held limit.
+func (a *Adaptive) hold(r reading) {
+	if a.held.n == 0 || math.Abs(math.Log(r.inFlight/a.heldAt)) > 0.15 {
+		a.held, a.heldAt = mean{r.level, r.n}, r.inFlight
+	} else {
+		before := a.held.n
+		a.held.add(r.level, r.n, 16*r.n)
+		a.heldAt += r.n / (before + r.n) * (r.inFlight - a.heldAt)
+	}
+	first := a.base.n == r.n && a.base.level == r.level // this cohort is all there is
+	excess, lasting := r.level-a.base.level, a.held.level-a.base.level
+	switch full := r.saturated || r.inFlight >= 0.75*a.limit; {
+	case !full:
+		a.streak = 0
+		a.flat(mean{r.level, r.n})
+	case first && a.limit > 1:
+		// No baseline but this: look at once whether it is one.
+		a.try(r, cutting, 0.6*a.limit, r.inFlight, mean{r.level, r.n}, false)
+	case excess > jump+3*a.error(r.n):
+		a.suspect(r, excess, r.inFlight, mean{r.level, r.n})
+	case lasting > max(minExcess, 2.2*math.Hypot(a.error(a.held.n), a.error(a.base.n))):
+		a.trim(r, lasting)
+	case !r.saturated:
+		a.streak = 0
+	default:
+		a.next(r, a.held, a.heldAt)
+	}
+}
+
+// trim takes a small excess away. Small cuts are not worth a trial each, but a
+// baseline that is wrong must not be followed far.
+func (a *Adaptive) trim(r reading, excess float64) {
+	if a.limit <= 1 {
 		return
 	}
-	for r := range a.ownN {
-		if uint8(r) != k && a.ownN[r] >= ownNeed {
-			diff := (a.ownSum[k]-a.ownSum[r])/ownNeed + a.own[r]
-			if math.Abs(diff) > max(0.7, 4*a.sigma*math.Sqrt(2./ownNeed)) {
-				a.own[k] = diff
-				a.hasBase, a.gh, a.nh = false, 0, 0
-			}
+	from := min(a.limit, math.Round(r.inFlight))
+	to := min(from*math.Exp(-excess/1.25), from-1)
+	a.trimmed += math.Log(from / max(to, 1))
+	if excess < trimAtOnce && a.trimmed < trimInAll {
+		a.set(r.at, holding, to, "a little above the baseline")
+		a.held = mean{}
+		a.nextRaise = r.at + raisePause
+		return
+	}
+	a.suspect(r, excess, a.heldAt, a.held)
+}
+
+// suspect cuts the limit because latency rose, to see whether it follows.
+func (a *Adaptive) suspect(r reading, excess, inFlight float64, before mean) {
+	a.trimmed = 0
+	from := min(a.limit, math.Round(inFlight))
+	a.try(r, cutting, from*math.Exp(-excessCut(excess)), inFlight, before, true)
+}
+
+// excessCut is by how much to lower the limit, as a logarithm, when latency is
+// so far above its baseline. A backend that degrades raises it by more than the
+// concurrency grew, so this is the least that can be needed; what is left of the
+// excess is cut next.
+func excessCut(excess float64) float64 { return min(max(excess/1.5, 0.2), 0.9) }
+
+// next decides what to try while every slot is in use and nothing is wrong.
+func (a *Adaptive) next(r reading, level mean, inFlight float64) {
+	switch {
+	case r.at >= a.nextCut && a.limit > 1 && a.streak == 0 && a.busy > 3:
+		a.try(r, cutting, a.limit*math.Exp(-max(0.2, a.step(1.5, 0.5))), inFlight, level, false)
+	case r.at >= a.nextRaise:
+		to := a.limit * (1 + min(a.step(1, 1)*math.Pow(2, float64(a.streak)), 1))
+		if a.target > 1.05*a.limit && a.target < 1.7*a.limit {
+			to = a.target
+		}
+		a.target = 0
+		// Where the held latency is the baseline, both are one measurement.
+		if a.base.n > 0 && math.Abs(level.level-a.base.level) < 2*math.Hypot(a.error(level.n), a.error(a.base.n)) {
+			level.add(a.base.level, a.base.n, level.n+a.base.n)
+		}
+		a.try(r, raising, to, inFlight, level, false)
+	}
+}
+
+// try changes the limit by at least one and watches what latency does.
+func (a *Adaptive) try(r reading, p phase, to, inFlight float64, before mean, suspicion bool) {
+	from := a.limit
+	why := "is more concurrency free?"
+	if p == cutting {
+		if from <= 1 {
+			a.phase = holding
 			return
 		}
+		to = min(to, from-1)
+		why = "is there a hidden queue?"
+		if suspicion {
+			why = "latency rose: is it our queue?"
+		}
+	} else {
+		to = max(to, from+1)
 	}
+	a.set(r.at, p, to, why)
+	a.trial = trial{from: from, to: a.limit, inFlight: inFlight, before: before, suspicion: suspicion}
 }
 
-func (a *Adaptive) set(l float64, m mode) {
-	l = math.Round(min(max(l, 1), 1e5))
-	if l < a.l {
+// set changes the limit. A lower one first lets what runs drain.
+func (a *Adaptive) set(now time.Duration, p phase, to float64, why string) {
+	to = math.Round(min(max(to, 1), mostLimit))
+	a.phase = p
+	if to == a.limit {
+		return
+	}
+	if to < a.limit {
 		a.draining = true
 	}
-	a.l = l
-	a.m = m
+	a.decisions.add(Decision{now, int(a.limit), int(to), why})
+	a.limit = to
 }
 
-func (a *Adaptive) probe(m mode, to, c, g, n float64) {
-	a.from, a.fromC, a.fromG, a.fromN, a.to = a.l, c, g, n, to
-	a.pg, a.pn, a.pc, a.tries = 0, 0, 0, 0
-	a.set(to, m)
+func (t *trial) enter(r reading) {
+	t.cohorts++
+	t.after.add(r.level, r.n, math.Inf(1))
+	t.ran.add(r.inFlight, r.n, math.Inf(1))
 }
 
-// flat enters a measurement of the latency without a queue.
-func (a *Adaptive) flat(g, n float64) {
-	most := max(160, math.Pow(1.25*a.sigma/0.04, 2))
-	w := n / min(a.nb+n, most)
-	a.base += w * (g - a.base)
-	a.nb = min(a.nb+n, most)
-}
-
-// ref is the latency to compare a probe with: what was measured at the held
-// limit, and the baseline where that is the same.
-func (a *Adaptive) ref(g, n float64) (float64, float64) {
-	if math.Abs(g-a.base) < 2*math.Hypot(a.se(n), a.se(a.nb)) && a.nb > 0 {
-		return (g*n + a.base*a.nb) / (n + a.nb), n + a.nb
-	}
-	return g, n
-}
-
-// drown acts on a block that mostly ran into its deadlines: what its latency
-// would have been is not known, only that too much runs.
-func (a *Adaptive) drown(now time.Duration, g, n, c float64) {
-	a.log("%6.2fs drowning L %.1f c %.1f", now.Seconds(), a.l, c)
-	a.hasBase, a.lost = false, true
-	a.gh, a.nh, a.streak = 0, 0, 0
-	a.nextUp, a.nextDown = now, now
-	if c >= 0.75*a.l || a.m == up {
-		a.set(max(1, min(a.l, c)/2), hold)
-	}
-}
-
-func (a *Adaptive) judge(now time.Duration, g, n, c, sat float64) {
-	saturated := sat > 0.5
-	a.log("%6.2fs %-7s L %5.1f c %5.1f sat %.2f n %3.0f g %.3f base %.3f gh %.3f se %.3f", now.Seconds(), a.State(), a.l, c, sat, n, g, a.base, a.gh, a.se(n))
-	if !a.hasBase {
-		a.base, a.nb, a.hasBase = g, n, true
-	}
-	se := a.se(n)
-	if saturated {
-		a.satRun++
-	} else {
-		a.satRun = 0
-	}
-	switch a.m {
-	case startup:
-		e := g - a.base
-		if e < 0 {
-			a.flat(g, n)
-			e = 0
-		}
-		switch {
-		case e > max(0.15, 2*se): // the last doubling only queued
-			a.gh, a.nh, a.ch = 0, 0, 0
-			a.suspicious = true
-			a.probe(down, max(1, min(a.l, c)*math.Exp(-min(e, 0.7))), c, g, n)
-		case saturated:
-			a.set(a.l*2, startup)
-		}
-		return
-	case up:
-		a.pg = (a.pg*a.pn + g*n) / (a.pn + n)
-		a.pc = (a.pc*a.pn + c*n) / (a.pn + n)
-		a.pn += n
-		a.tries++
-		d := a.pg - a.fromG
-		delta := math.Log(max(a.pc, 1) / max(a.fromC, 1))
-		if delta < 0.3*math.Log(a.to/a.from) {
-			a.m = hold // load is gone: nothing was learned
-			a.l = a.from
-			a.streak = 0
-			return
-		}
-		s := math.Hypot(a.se(a.pn), a.se(a.fromN))
-		margin := 0.5*delta - d
-		switch {
-		case d > 2.5*delta+3*s && d > 0.3: // more than the step can have done: the backend changed
-			a.streak, a.suspicious = 0, true
-			c0 := min(a.from, max(a.fromC, 1))
-			a.log("   changed under the probe")
-			a.m = hold
-			a.l = a.from
-			if a.l > 1 {
-				a.probe(down, min(c0*math.Exp(-min(d, 0.7)), math.Round(c0)-1), a.fromC, a.pg, a.pn)
-			}
-		case margin > s || a.tries >= 3 && margin > 0.3*s:
-			a.streak++
-			a.trimmed = 0
-			a.gh, a.nh, a.ch = a.pg, a.pn, a.pc
-			if a.pg < a.base {
-				a.flat(a.pg, a.pn)
-			}
-			a.m = hold
-			a.nextUp = now
-			a.log("   up accepted %.1f", a.l)
-			a.next(now, a.gh, a.nh, a.ch)
-		case margin < -s || a.tries >= 3:
-			a.streak = 0
-			knee := a.pc * math.Exp(-max(d+s, 0))
-			a.set(min(max(a.from, knee), a.to), hold)
-			spent := (now - a.b.start) * time.Duration(a.tries)
-			lost := 1 - math.Exp(-max(d-delta, 0)) // what the probe cost in throughput
-			a.nextUp = now + min(max(UpHold, time.Duration(lost*float64(spent)/UpCost), 2*(now-a.b.start)), 3*time.Second)
-			a.log("   up refused, back to %.1f", a.l)
-		}
-		return
-	case down:
-		a.pg = (a.pg*a.pn + g*n) / (a.pn + n)
-		a.pc = (a.pc*a.pn + c*n) / (a.pn + n)
-		a.pn += n
-		a.tries++
-		delta := math.Log(max(a.fromC, 1) / max(a.pc, 1))
-		fell := a.fromG - a.pg
-		s := math.Hypot(a.se(a.pn), a.se(a.fromN))
-		margin := fell - 0.5*delta
-		if math.Abs(margin) < 1.5*s && a.tries < 3 {
-			return
-		}
-		if margin > 0.7*s {
-			a.gh, a.nh, a.ch = a.pg, a.pn, a.pc
-			a.m = hold
-			// Little's law: this much was running, the rest was waiting.
-			knee := a.fromC * math.Exp(-(fell + 0.5*s))
-			a.log("   down kept %.1f knee %.1f", a.l, knee)
-			a.goal = a.fromC * math.Exp(-fell/1.5)
-			if knee > a.l {
-				a.l = math.Round(min(knee, a.from))
-			}
-			a.downEvery = 500 * time.Millisecond
-			known := a.suspicious && math.Abs(a.pg-a.base) < max(0.06, 2*a.se(a.pn))
-			if !known && a.l >= 2 {
-				a.base, a.nb = a.pg, a.pn
-				a.suspicious = false
-				a.probe(down, min(a.l-1, a.l*0.7), a.pc, a.pg, a.pn)
-			} else {
-				a.nextUp = now
-				a.nextDown = now + a.downEvery
-				a.next(now, a.gh, a.nh, a.ch)
-			}
-			return
-		}
-		a.log("   down refused, back to %.1f", a.from)
-		spent := (now - a.b.start) * time.Duration(a.tries)
-		if a.suspicious || math.Abs(a.pg-a.base) > max(0.12, 3*a.se(a.pn)) {
-			a.base, a.nb = (a.pg*a.pn+a.fromG*a.fromN)/(a.pn+a.fromN), a.pn+min(a.fromN, a.pn)
-			a.downEvery = 500 * time.Millisecond
-		} else {
-			a.flat(a.pg, a.pn)
-			a.downEvery = max(min(3*a.downEvery, 15*time.Second), 15*spent)
-		}
-		a.nextDown = now + a.downEvery
-		a.l = a.from
-		a.gh, a.nh = 0, 0
-		a.m = hold
-		a.nextUp = now
-		return
-	}
-	// hold
-	if a.nh == 0 || math.Abs(math.Log(max(c, 1)/max(a.ch, 1))) > 0.15 {
-		a.gh, a.nh, a.ch = g, n, c
-	} else {
-		cap := 16 * n
-		w := n / min(a.nh+n, cap)
-		a.gh += w * (g - a.gh)
-		a.ch += w * (c - a.ch)
-		a.nh = min(a.nh+n, cap)
-	}
-	e, es := g-a.base, a.gh-a.base
-	switch {
-	case a.lost && c >= 0.75*a.l && a.l > 1:
-		a.lost, a.suspicious = false, false
-		a.probe(down, min(a.l-1, a.l*0.6), c, g, n)
-		return
-	case !saturated && c < 0.75*a.l:
-		a.lost = false
-		a.flat(g, n)
+// raise judges a raise.
+func (a *Adaptive) raise(r reading) {
+	t := &a.trial
+	t.enter(r)
+	rose := t.after.level - t.before.level
+	more := math.Log(t.ran.level / t.inFlight)
+	if more < 0.3*math.Log(t.to/t.from) {
+		// The load is gone. What ran is all that was learned.
 		a.streak = 0
+		a.set(r.at, holding, max(t.from, min(t.to, math.Round(1.3*r.inFlight))), "the load is gone")
 		return
-	case e > 0.15+3*se:
-		a.suspicious = true
-		from := min(a.l, max(c, 1))
-		to := max(1, from*math.Exp(-min(e, 0.7)))
-		if a.l > 1 {
-			a.probe(down, min(to, math.Round(from)-1), c, g, n)
-		}
-		return
-	case es > max(0.03, EsZ*math.Hypot(a.se(a.nh), a.se(a.nb))) && a.l > 1:
-		from := min(a.l, max(c, 1))
-		to := min(from*math.Exp(-es/1.25), math.Round(from)-1)
-		a.trimmed += math.Log(from / to)
-		if es < 0.15 && a.trimmed < 0.2 { // a small excess: a small cut
-			a.log("   trimmed to %.1f", to)
-			a.set(to, hold)
-			a.gh, a.nh = 0, 0
-			a.nextUp = now + UpHold
-			return
-		}
+	}
+	err := math.Hypot(a.error(t.after.n), a.error(t.before.n))
+	margin := 0.5*more - rose
+	switch last := t.cohorts >= trialRounds; {
+	case rose > max(2.5*more+3*err, 0.3): // more than the raise can have done
+		a.streak = 0
+		a.set(r.at, holding, t.from, "the backend changed under the trial")
+		a.suspect(r, rose, t.inFlight, t.after)
+	case margin > err || last && margin > 0.3*err:
+		a.streak++
 		a.trimmed = 0
-		a.suspicious = true
-		a.probe(down, min(to, from*math.Exp(-max(min(es, 0.7), 0.2))), a.ch, a.gh, a.nh)
-		return
-	case !saturated:
-		a.streak = 0
-		return
-	}
-	a.next(now, a.gh, a.nh, a.ch)
-}
-
-// next decides what to try from a held, saturated limit.
-func (a *Adaptive) next(now time.Duration, g, n, c float64) {
-	switch {
-	case now >= a.nextDown && a.l >= 2 && a.streak == 0 && a.satRun > 3:
-		a.suspicious = false
-		a.probe(down, min(a.l-1, a.l*math.Exp(-max(0.2, a.step(1.5, 0.5)))), c, g, n)
-	case now >= a.nextUp:
-		step := min(a.step(1, 1)*math.Pow(2, float64(a.streak)), 1)
-		rg, rn := a.ref(g, n)
-		to := a.l * (1 + step)
-		if a.goal > 1.05*a.l && a.goal < 1.7*a.l {
-			to = a.goal
+		a.held, a.heldAt = t.after, t.ran.level
+		if t.after.level < a.base.level {
+			a.flat(t.after)
 		}
-		a.goal = 0
-		a.probe(up, max(a.l+1, to), c, rg, rn)
+		a.phase = holding
+		a.nextRaise = r.at
+		a.next(r, a.held, a.heldAt)
+	case margin < -err || last:
+		a.streak = 0
+		// Little's law: what latency rose by was waiting.
+		knee := t.ran.level * math.Exp(-max(rose+err, 0))
+		a.set(r.at, holding, min(max(t.from, knee), t.to), "latency rose with it")
+		lost := 1 - math.Exp(-max(rose-more, 0)) // throughput, during the trial
+		spent := r.took * time.Duration(t.cohorts)
+		pause := max(raisePause, time.Duration(lost*float64(spent)/raiseCost), 2*r.took)
+		a.nextRaise = r.at + min(pause, raiseLatest)
 	}
 }
 
-var _ = fmt.Sprint
+// cut judges a cut.
+func (a *Adaptive) cut(r reading) {
+	t := &a.trial
+	t.enter(r)
+	fell := t.before.level - t.after.level
+	less := math.Log(t.inFlight / t.ran.level)
+	err := math.Hypot(a.error(t.after.n), a.error(t.before.n))
+	margin := fell - 0.5*less
+	switch {
+	case math.Abs(margin) < 1.5*err && t.cohorts < trialRounds:
+		// Not yet.
+	case margin > 0.7*err:
+		a.keepCut(r, fell, err)
+	default:
+		a.undoCut(r)
+	}
+}
+
+// keepCut keeps a cut that latency followed: what was cut was waiting.
+func (a *Adaptive) keepCut(r reading, fell, err float64) {
+	t := &a.trial
+	a.held, a.heldAt = t.after, t.ran.level
+	a.phase = holding
+	a.cutEvery = cutSoon
+	a.target = t.inFlight * math.Exp(-fell/1.5)
+	rest := t.after.level - a.base.level
+	switch {
+	case t.suspicion && rest > max(0.06, 2*a.error(t.after.n)): // some of it is still there
+		a.try(r, cutting, a.limit*math.Exp(-excessCut(rest)), t.ran.level, t.after, true)
+	case !t.suspicion: // it was queueing, and nobody had noticed: look further down
+		a.base = t.after
+		a.try(r, cutting, 0.7*a.limit, t.ran.level, t.after, false)
+	default:
+		if rest < 0 {
+			a.flat(t.after)
+		}
+		if knee := t.inFlight * math.Exp(-(fell + 0.5*err)); knee > a.limit {
+			a.set(r.at, holding, min(knee, t.from), "it was queueing down to here")
+		}
+		a.nextRaise, a.nextCut = r.at, r.at+a.cutEvery
+		a.next(r, a.held, a.heldAt)
+	}
+}
+
+// undoCut restores the limit: latency did not follow, so it is the backend's own.
+func (a *Adaptive) undoCut(r reading) {
+	t := &a.trial
+	why := "no hidden queue"
+	if t.suspicion || math.Abs(t.after.level-a.base.level) > max(0.12, 3*a.error(t.after.n)) {
+		why = "the backend itself is slower"
+		a.base = t.after
+		a.base.add(t.before.level, min(t.before.n, t.after.n), math.Inf(1))
+		a.cutEvery = cutSoon
+	} else {
+		a.flat(t.after)
+		spent := r.took * time.Duration(t.cohorts)
+		a.cutEvery = max(min(3*a.cutEvery, cutLatest), 15*spent)
+	}
+	a.held = mean{}
+	a.set(r.at, holding, t.from, why)
+	a.nextRaise, a.nextCut = r.at, r.at+a.cutEvery
+}
+
+// history keeps the last few decisions.
+type history struct {
+	ring [8]Decision
+	n    int
+}
+
+func (h *history) add(d Decision) {
+	h.ring[h.n%len(h.ring)] = d
+	h.n++
+}
+
+func (h *history) list() []Decision {
+	var out []Decision
+	for i := max(0, h.n-len(h.ring)); i < h.n; i++ {
+		out = append(out, h.ring[i%len(h.ring)])
+	}
+	return out
+}

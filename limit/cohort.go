@@ -1,0 +1,173 @@
+package limit
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// cohort collects the requests admitted under one limit and measures their
+// latency once that can be done without bias. Judged as they end, short requests
+// would speak first and for all; so a cohort is judged when the fastest four in
+// five of its members are known exactly: they have ended, and whoever is still
+// out has been out for longer.
+type cohort struct {
+	first     uint64        // the number of its first member
+	want      int           // members it takes
+	members   int           // admitted so far
+	excluded  int           // of them, ended without saying anything about latency
+	censored  int           // of them, ended by a deadline
+	saturated int           // of them, admitted while every slot was in use
+	inFlight  float64       // sum over the admissions
+	start     time.Duration // of the cohort
+	last      time.Duration // its last admission
+	logs      []float64     // logarithms of the known times, in order
+}
+
+// reading is what a cohort tells.
+type reading struct {
+	at        time.Duration
+	took      time.Duration // to collect it
+	level     float64       // mean logarithm of the time in the backend, of the fastest four in five
+	spread    float64       // standard deviation of the same
+	n         float64       // times behind it
+	inFlight  float64       // mean
+	saturated bool          // mostly, every slot was in use
+	drowned   bool          // too many ran into their deadlines to know the rest
+	perSecond float64       // admissions
+}
+
+// maxCohort bounds a cohort's memory.
+const maxCohort = 320
+
+// patience is how long a cohort waits for members before it makes do with few.
+const (
+	patience   = time.Second
+	fewMembers = 8
+)
+
+func (c *cohort) begin(first uint64, want int, now time.Duration) {
+	*c = cohort{first: first, want: min(max(want, 1), maxCohort), start: now, last: now, logs: c.logs[:0]}
+}
+
+func (c *cohort) admit(at time.Duration, load Load, limit int) {
+	if c.members >= c.want {
+		return
+	}
+	c.members++
+	c.last = at
+	c.inFlight += float64(load.InFlight)
+	if load.Queued > 0 || load.InFlight >= limit {
+		c.saturated++
+	}
+}
+
+func (c *cohort) has(seq uint64) bool { return seq >= c.first && seq < c.first+uint64(c.members) }
+
+// end enters a member's time, net of what its class takes of itself.
+func (c *cohort) end(log float64, o Outcome) {
+	switch o {
+	case Censored:
+		c.censored++
+	case Success:
+	default:
+		c.excluded++
+		return
+	}
+	i, _ := slices.BinarySearch(c.logs, log)
+	c.logs = slices.Insert(c.logs, i, log)
+}
+
+// read judges the cohort, if it can be. offset is the most that a member's class
+// may add to the logarithm of its time.
+func (c *cohort) read(now time.Duration, offset float64) (r reading, ok bool) {
+	counted := c.members - c.excluded
+	if c.members < c.want {
+		if now-c.start < patience || counted < fewMembers {
+			return r, false
+		}
+		c.want = c.members
+	}
+	known := (counted*4 + 4) / 5
+	if known < 1 || len(c.logs) < known {
+		return r, false
+	}
+	if len(c.logs) < counted && logOf(now-c.last)-offset < c.logs[known-1] {
+		return r, false
+	}
+	var sum, squares float64
+	for _, x := range c.logs[:known] {
+		sum += x
+		squares += x * x
+	}
+	r.at, r.took, r.n = now, now-c.start, float64(known)
+	r.level = sum / r.n
+	r.spread = math.Sqrt(max(squares/r.n-r.level*r.level, 1e-6))
+	r.inFlight = max(c.inFlight/float64(c.members), 1)
+	r.saturated = 2*c.saturated > c.members
+	r.drowned = 4*c.censored >= counted
+	if gathered := c.last - c.start; gathered > 0 && c.members > 4 {
+		r.perSecond = float64(c.members-1) / gathered.Seconds()
+	}
+	return r, true
+}
+
+// spent reports whether nothing is left to wait for: every member ended without
+// saying anything.
+func (c *cohort) spent() bool { return c.members >= c.want && c.excluded >= c.members }
+
+func logOf(d time.Duration) float64 { return math.Log(max(float64(d), 1)) }
+
+// mean is a running mean of readings that forgets: it stands for at most so many
+// samples.
+type mean struct{ level, n float64 }
+
+func (m *mean) add(level, n, most float64) {
+	if n <= 0 {
+		return
+	}
+	total := m.n + n
+	m.level += n / min(total, max(most, n)) * (level - m.level)
+	m.n = min(total, max(most, n))
+}
+
+// classes finds out whether one class of work takes much longer of itself than
+// another. If so its times are compared net of that; otherwise a change in the
+// mix, such as the gate shedding the short and unimportant, would look like a
+// slower backend.
+type classes struct {
+	n, sum [Classes]float64
+	offset [Classes]float64
+}
+
+const (
+	classSamples = 48
+	classMatters = 0.7 // a factor of two
+)
+
+// learn enters a time. It reports whether the offsets changed.
+func (c *classes) learn(class uint8, log, spread float64) bool {
+	class %= Classes
+	if c.n[class] >= classSamples {
+		return false
+	}
+	c.n[class]++
+	c.sum[class] += log
+	if c.n[class] < classSamples {
+		return false
+	}
+	for other := range c.n {
+		if other == int(class) || c.n[other] < classSamples {
+			continue
+		}
+		differs := (c.sum[class]-c.sum[other])/classSamples + c.offset[other]
+		if math.Abs(differs) > max(classMatters, 4*spread*math.Sqrt(2./classSamples)) {
+			c.offset[class] = differs
+			return true
+		}
+		return false
+	}
+	return false
+}
+
+func (c *classes) most() float64 { return max(0, slices.Max(c.offset[:])) }
