@@ -314,7 +314,7 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 	g.running--
 	g.counts.Completed++
 	g.times.Record(int64(now - w.Start))
-	g.service.end(lv, float64(now-w.Start), o)
+	g.service.end(now, lv, float64(now-w.Start), o)
 	g.cfg.Law.Observe(limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: o, Class: uint8(lv)}, g.load())
 }
 

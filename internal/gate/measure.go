@@ -63,30 +63,37 @@ type service struct {
 	n         float64
 	low, high float64 // about the 5 % and the 95 % quantile
 	means, ns [levels]float64
+	last      time.Duration
 	refusals  uint64 // as hopeless
 }
 
 const (
-	serviceSpan  = 100 // samples behind a mean
-	serviceKnown = 5   // samples before a level's own mean is believed
+	serviceSpan   = 100.0 // ends behind a mean, at least
+	serviceMemory = time.Second
+	serviceKnown  = 5 // ends before a level's own mean is believed
 )
 
 func (s *service) known() bool { return s.n > 0 }
 
-func (s *service) end(lv int, took float64, o limit.Outcome) {
-	s.n = min(s.n+1, serviceSpan)
-	s.mean += (took - s.mean) / s.n
-	s.ns[lv] = min(s.ns[lv]+1, serviceSpan)
-	s.means[lv] += (took - s.means[lv]) / s.ns[lv]
+func (s *service) end(now time.Duration, lv int, took float64, o limit.Outcome) {
+	// The last hundred ends count, or the last second of them if those were fewer:
+	// what took so long before the limit changed must not be believed for long.
+	weight := max(1/serviceSpan, 1-math.Exp(-(now-s.last).Seconds()/serviceMemory.Seconds()))
+	s.last = now
+	s.n++
+	s.mean += max(weight, 1/s.n) * (took - s.mean)
+	s.ns[lv]++
+	s.means[lv] += max(weight, 1/s.ns[lv]) * (took - s.means[lv])
 	if s.n == 1 {
 		s.low, s.high = took/2, 1.5*took
 	}
 	// Stochastic approximation of two quantiles, in steps of the mean.
-	const rate, tail = 0.05, 0.05
+	const tail = 0.05
+	rate := min(5*weight, 0.25)
 	if took > s.high {
 		s.high += rate * (1 - tail) * s.mean
 	} else {
-		s.high -= rate * tail * s.mean
+		s.high = max(s.high-rate*tail*s.mean, took)
 	}
 	if o != limit.Success {
 		return // what failed fast says nothing about how fast work can be done
