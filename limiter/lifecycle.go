@@ -2,19 +2,38 @@ package limiter
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spillway-go/spillway"
-	"github.com/spillway-go/spillway/histogram"
 )
 
 // SetMode changes the mode at once. Leaving Enforce admits everybody who waits.
 // Work admitted while the mode was Off is not counted, and Drain does not wait
 // for it.
+//
+// With the default law, a dry run and enforcement each have one of their own, and
+// each starts anew: what was learned without enforcing is an estimate. Until the
+// work that a dry run let in has ended, enforcement lets new work wait.
 func (l *Limiter) SetMode(m Mode) {
-	l.mode.Store(uint32(min(m, Off)))
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.grant(l.now())
+	now := l.lock(l.now())
+	defer l.unlock()
+	m = min(m, Off)
+	l.law.switched(Mode(l.mode.Swap(uint32(m))), m)
+	l.grant(now)
+}
+
+// SetBounds keeps the limit between low and high from now on, whatever the law
+// says; zero means no bound on that side. The law learns on within them. It
+// fails when low is above high or one is negative.
+func (l *Limiter) SetBounds(low, high int) error {
+	if low < 0 || high < 0 || high > 0 && low > high {
+		return fmt.Errorf("limiter: bounds %d and %d: use 0 for no bound, or a low one that is not above the high one", low, high)
+	}
+	now := l.lock(l.now())
+	defer l.unlock()
+	l.law.low, l.law.high = low, high
+	l.grant(now)
+	return nil
 }
 
 // Limit returns how much may run at once now. It takes no lock.
@@ -26,27 +45,28 @@ func (l *Limiter) Limit() int { return int(l.limit.Load()) }
 // is a *spillway.DrainError; running work is left alone. It may be called again
 // to wait on.
 func (l *Limiter) Drain(ctx context.Context) error {
-	l.mu.Lock()
+	l.lock(l.now())
 	l.gate.CloseIntake(spillway.Draining)
+	l.changed()
 	if l.gate.Idle() {
-		l.mu.Unlock()
+		l.unlock()
 		return nil
 	}
 	if l.idle == nil {
 		l.idle = make(chan struct{})
 	}
 	idle := l.idle
-	l.mu.Unlock()
+	l.unlock()
 
 	select {
 	case <-idle:
 		return nil
 	case <-ctx.Done():
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	dropped := l.drop()
-	l.grant(l.now()) // ends other drains that only waited for the queue
+	now := l.lock(l.now())
+	defer l.unlock()
+	dropped := l.dropAll()
+	l.grant(now) // ends other drains that only waited for the queue
 	running := l.gate.Running()
 	if dropped == 0 && running == 0 {
 		return nil
@@ -58,54 +78,9 @@ func (l *Limiter) Drain(ctx context.Context) error {
 // not wait; work that runs goes on and may still end its permit. Closing again
 // does nothing.
 func (l *Limiter) Close() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	now := l.lock(l.now())
+	defer l.unlock()
 	l.gate.CloseIntake(spillway.Closed)
-	l.drop()
-	l.grant(l.now())
-}
-
-// Stats is a consistent picture of a limiter. At any time Offered = Admitted +
-// Rejected + Cancelled + Queued; Admitted - Completed is how many pieces of work
-// run, which InFlight counts in slots.
-type Stats struct {
-	Name  string
-	Law   string // the law's name
-	State string // what the law is doing, in words
-	Mode  Mode
-
-	Limit    int // slots
-	InFlight int // slots in use
-	Queued   int // callers waiting
-
-	Offered, Admitted, Completed uint64
-	Rejected                     uint64 // over all reasons
-	RejectedBy                   map[spillway.Reason]uint64
-	Cancelled                    uint64 // the caller's context ended before it was admitted
-	WouldReject                  uint64 // admitted by a dry run that would have been refused
-
-	QueueWait *histogram.Histogram // of admitted work, nanoseconds
-	Service   *histogram.Histogram // from admission to the end, nanoseconds
-}
-
-// Stats returns the counts so far. The picture is a copy and costs some
-// microseconds; call it at the pace of a metrics scrape, not per request.
-func (l *Limiter) Stats() Stats {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	c := l.gate.Counts()
-	s := Stats{
-		Name: l.name, Law: l.gate.Law().Name(), State: l.gate.Law().State(), Mode: Mode(l.mode.Load()),
-		Limit: l.gate.Limit(), InFlight: l.gate.InFlight(), Queued: l.gate.Queued(),
-		Offered: c.Offered, Admitted: c.Admitted, Completed: c.Completed,
-		Rejected: c.Rejected(), RejectedBy: map[spillway.Reason]uint64{},
-		Cancelled: c.Cancelled, WouldReject: c.WouldReject,
-	}
-	for _, r := range spillway.Reasons() {
-		if n := c.RejectedBy[r]; n > 0 {
-			s.RejectedBy[r] = n
-		}
-	}
-	s.QueueWait, s.Service = l.gate.Histograms()
-	return s
+	l.dropAll()
+	l.grant(now)
 }

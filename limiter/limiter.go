@@ -15,13 +15,14 @@
 //	permit.Done(err) // finished: now it is a sample
 //	return err
 //
-// Callers wait in strict order of priority, first come, first served within one.
+// How much may run at once is found out by a control law (package limit). Who
+// waits does so in strict order of priority, first come, first served within
+// one; who would wait in vain is refused at once.
 package limiter
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -55,6 +56,31 @@ type Config struct {
 
 	// Mode is Enforce unless said otherwise. It can be changed at any time.
 	Mode Mode
+
+	// MaxRefused is the share of arrivals that may be refused for lack of
+	// capacity, below 1; beyond it work is admitted over the limit. Zero means
+	// that there is no such bound. Work that cannot meet its deadline is refused
+	// all the same.
+	MaxRefused float64
+
+	// Signals press the limit down for reasons that latency does not show.
+	Signals []Signal
+
+	// SlowStart is for a process that starts cold: from the first arrival the
+	// limit grows in a straight line, from one slot to the law's own over this
+	// time. Zero means none.
+	SlowStart time.Duration
+
+	// LeakAfter finds permits that were never ended: one that is older is
+	// reported once, with the place that acquired it. Zero means off, and costs
+	// nothing; otherwise every admission records its call stack. Reports are
+	// made while the limiter is used, and by Stats.
+	LeakAfter time.Duration
+	// OnLeak receives the reports; nil means that only Stats shows them.
+	OnLeak func(Leak)
+
+	// Observer is told of every decision; nil costs nothing.
+	Observer *Observer
 }
 
 // Mode says whether decisions are enforced.
@@ -92,94 +118,116 @@ type Request struct {
 const (
 	defaultMaxWait = 10 * time.Second
 	defaultQueue   = 16384
+	forever        = time.Duration(math.MaxInt64)
 )
 
 // Limiter bounds how much runs at once. It is safe for concurrent use and has
 // no goroutine. A Limiter must not be copied.
 type Limiter struct {
-	name    string
-	base    time.Time
-	maxWait time.Duration
-	mode    atomic.Uint32
-	limit   atomic.Int64 // mirrors the law, for readers without the lock
+	name      string
+	base      time.Time
+	maxWait   time.Duration
+	observer  *Observer
+	leakAfter time.Duration
+	onLeak    func(Leak)
+	signals   []Signal
 
-	mu       sync.Mutex
-	gate     *gate.Gate
-	refusals *refusal.Table
-	slots    *slot   // free, linked
-	waiters  *waiter // free, linked
-	idle     chan struct{}
-}
+	mode  atomic.Uint32
+	limit atomic.Int64 // mirrors the gate, for readers without the lock
+	due   atomic.Int64 // when signals and leaks are looked at next
+	memos memos
 
-// slot is one running piece of work. It is reused; gen tells its users apart.
-type slot struct {
-	gen   atomic.Uint64
-	grant gate.Grant
-	next  *slot
-}
-
-// waiter is one blocked caller. ready carries its end; slot is set when it was
-// granted, refused when it was dropped. Channels and timers are kept per limiter,
-// never in a package-level pool: a channel belongs to its synctest bubble.
-type waiter struct {
-	gate.Waiter
-	ready    chan struct{}
-	timer    *time.Timer
-	priority spillway.Priority
-	slot     *slot
-	refused  spillway.Reason
-	next     *waiter
+	polling sync.Mutex // held around the user's signals; taken before mu
+	mu      sync.Mutex
+	last    time.Duration // the latest time seen: the gate's never goes back
+	law     *governed
+	gate    *gate.Gate
+	press   press
+	refusal *refusal.Table
+	running slots
+	waiters *waiter // free, linked
+	idle    chan struct{}
+	changes []limit.Decision // not yet told to the observer
+	leaked  uint64
 }
 
 // New returns a limiter. New(Config{}) works without a number. The error says
 // which field is wrong.
 func New(cfg Config) (*Limiter, error) {
-	if cfg.MaxWait < 0 {
-		return nil, fmt.Errorf("limiter: MaxWait is %v: it cannot be negative (zero means %v)", cfg.MaxWait, defaultMaxWait)
-	}
-	if cfg.Mode > Off {
-		return nil, fmt.Errorf("limiter: unknown mode %d: use Enforce, DryRun or Off", cfg.Mode)
-	}
-	law := cfg.Law
-	if law == nil {
-		law = limit.NewAdaptive()
-	}
-	size := cfg.QueueSize
-	if size == 0 {
-		size = defaultQueue
+	if err := cfg.check(); err != nil {
+		return nil, err
 	}
 	l := &Limiter{
-		name:    cfg.Name,
-		base:    time.Now(),
-		maxWait: cmp.Or(cfg.MaxWait, defaultMaxWait),
+		name: cfg.Name, base: time.Now(), maxWait: cmp.Or(cfg.MaxWait, defaultMaxWait),
+		observer: cfg.Observer, leakAfter: cfg.LeakAfter, onLeak: cfg.OnLeak, signals: cfg.Signals,
+		law: govern(cfg.Law, cfg.Mode, cfg.SlowStart),
 	}
-	l.gate = gate.New(gate.Config{Law: law, QueueSize: size, MaxWait: l.maxWait})
-	l.refusals = refusal.NewTable(uint64(l.base.UnixNano()))
+	l.gate = gate.New(gate.Config{
+		Law: l.law, QueueSize: cmp.Or(cfg.QueueSize, defaultQueue), MaxWait: l.maxWait, MaxRefused: cfg.MaxRefused,
+	})
+	l.refusal = refusal.NewTable(uint64(l.base.UnixNano()))
 	l.mode.Store(uint32(cfg.Mode))
 	l.limit.Store(int64(l.gate.Limit()))
+	l.due.Store(int64(forever))
+	if len(cfg.Signals) > 0 || cfg.LeakAfter > 0 {
+		l.due.Store(0)
+	}
 	return l, nil
+}
+
+func (cfg *Config) check() error {
+	switch {
+	case cfg.MaxWait < 0:
+		return fmt.Errorf("limiter: MaxWait is %v: it cannot be negative (zero means %v)", cfg.MaxWait, defaultMaxWait)
+	case cfg.Mode > Off:
+		return fmt.Errorf("limiter: unknown mode %d: use Enforce, DryRun or Off", cfg.Mode)
+	case !(cfg.MaxRefused >= 0 && cfg.MaxRefused < 1):
+		return fmt.Errorf("limiter: MaxRefused is %v: use a share from 0 (no bound) to less than 1", cfg.MaxRefused)
+	case cfg.SlowStart < 0:
+		return fmt.Errorf("limiter: SlowStart is %v: it cannot be negative (zero means none)", cfg.SlowStart)
+	case cfg.LeakAfter < 0:
+		return fmt.Errorf("limiter: LeakAfter is %v: it cannot be negative (zero means off)", cfg.LeakAfter)
+	}
+	for i, s := range cfg.Signals {
+		if s == nil {
+			return fmt.Errorf("limiter: signal %d is nil", i)
+		}
+		if g, ok := s.(*gauge); ok && (g.name == "" || g.read == nil || !(g.limit > 0)) {
+			return fmt.Errorf("limiter: signal %d: a gauge needs a name, a function and a limit above zero", i)
+		}
+	}
+	return nil
 }
 
 // now is the limiter's time. One reading of the monotonic clock, cheaper than
 // time.Now.
 func (l *Limiter) now() time.Duration { return time.Since(l.base) }
 
-// Acquire waits until the work may run. It returns a *spillway.Rejection when
-// the work is refused and ctx.Err() when ctx ends first; then nothing was
-// started and there is nothing to release. The wait is bounded by ctx and by
-// Config.MaxWait. It allocates nothing unless it waits.
+// Acquire waits until the work may run, with the priority that ctx carries. It
+// returns a *spillway.Rejection when the work is refused and ctx.Err() when ctx
+// ends first; then nothing was started and there is nothing to release. The wait
+// is bounded by ctx and by Config.MaxWait. It allocates nothing unless it waits.
 func (l *Limiter) Acquire(ctx context.Context) (Permit, error) {
+	if Mode(l.mode.Load()) == Off {
+		return Permit{}, ctx.Err()
+	}
 	return l.acquire(ctx, Request{Priority: spillway.PriorityFrom(ctx)}, true)
 }
 
 // TryAcquire is Acquire without the wait: when there is no free slot it returns
 // a *spillway.Rejection at once.
 func (l *Limiter) TryAcquire(ctx context.Context) (Permit, error) {
+	if Mode(l.mode.Load()) == Off {
+		return Permit{}, ctx.Err()
+	}
 	return l.acquire(ctx, Request{Priority: spillway.PriorityFrom(ctx)}, false)
 }
 
 // AcquireWith is Acquire for work that says its priority and cost itself.
 func (l *Limiter) AcquireWith(ctx context.Context, r Request) (Permit, error) {
+	if Mode(l.mode.Load()) == Off {
+		return Permit{}, ctx.Err()
+	}
 	return l.acquire(ctx, r, true)
 }
 
@@ -195,251 +243,4 @@ func (l *Limiter) Do(ctx context.Context, fn func(context.Context) error) error 
 	err = fn(ctx)
 	permit.Done(err)
 	return err
-}
-
-func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit, error) {
-	mode := Mode(l.mode.Load())
-	if mode == Off {
-		return Permit{}, ctx.Err()
-	}
-	gone := ctx.Err()
-	a := gate.Arrival{Cost: min(max(r.Cost, 1), math.MaxInt32), Priority: r.Priority, Deadline: gate.Never}
-	if end, ok := ctx.Deadline(); ok {
-		a.Deadline = end.Sub(l.base)
-	}
-	now := l.now()
-
-	l.mu.Lock()
-	if gone != nil {
-		l.gate.Abandoned()
-		l.mu.Unlock()
-		return Permit{}, gone
-	}
-	var d gate.Decision
-	var w *waiter
-	switch {
-	case mode == DryRun:
-		d = l.gate.Force(now, a)
-	case mayWait:
-		w = l.takeWaiter()
-		w.priority = r.Priority
-		d = l.gate.Arrive(now, a, &w.Waiter)
-	default:
-		d = l.gate.Arrive(now, a, nil)
-	}
-	switch d.Verdict {
-	case gate.Admit:
-		p := l.permit(l.takeSlot(now, a.Cost, r.Priority))
-		l.keepWaiter(w)
-		l.mu.Unlock()
-		return p, nil
-	case gate.Reject:
-		rej := l.refusals.For(d.Reason, l.gate.RetryAfter(r.Priority))
-		l.keepWaiter(w)
-		l.mu.Unlock()
-		return Permit{}, rej
-	}
-	if d.Preempted != nil {
-		refuse(d.Preempted, spillway.Preempted)
-	}
-	l.mu.Unlock()
-	return l.wait(ctx, w)
-}
-
-// wait blocks until w is granted or dropped, ctx ends, or MaxWait has passed.
-func (l *Limiter) wait(ctx context.Context, w *waiter) (Permit, error) {
-	if w.timer == nil {
-		w.timer = time.NewTimer(l.maxWait)
-	} else {
-		w.timer.Reset(l.maxWait)
-	}
-	expired := false
-	select {
-	case <-w.ready:
-	case <-ctx.Done():
-	case <-w.timer.C:
-		expired = true
-	}
-	w.timer.Stop()
-	gone := ctx.Err()
-
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	defer l.keepWaiter(w)
-	now := l.now()
-	if gone != nil {
-		if !l.gate.Leave(&w.Waiter) {
-			l.settle(w)
-			if w.slot == nil { // dropped at the same moment, and counted as that
-				return Permit{}, l.dropped(now, w)
-			}
-			// Granted at the same moment: nobody is there to use it.
-			l.gate.Revoke(now, w.slot.grant)
-			l.freeSlot(w.slot)
-		}
-		l.grant(now) // what left may have stood in somebody's way
-		return Permit{}, gone
-	}
-	if expired && l.gate.Expire(&w.Waiter) {
-		l.grant(now)
-		return Permit{}, l.refusals.Waited(spillway.WaitTooLong, l.gate.RetryAfter(w.priority), now-w.Since())
-	}
-	l.settle(w)
-	if w.slot == nil {
-		return Permit{}, l.dropped(now, w)
-	}
-	l.gate.Waited(w.slot.grant.Start - w.Since())
-	return l.permit(w.slot), nil
-}
-
-// settle takes the message that ended w's wait, if it was not received yet, so
-// that w can be used again.
-func (l *Limiter) settle(w *waiter) {
-	select {
-	case <-w.ready:
-	default:
-	}
-}
-
-func (l *Limiter) dropped(now time.Duration, w *waiter) error {
-	var again time.Duration
-	if w.refused == spillway.Preempted {
-		again = l.gate.RetryAfter(w.priority)
-	}
-	return l.refusals.Waited(w.refused, again, now-w.Since())
-}
-
-// refuse wakes a waiter that lost its place.
-func refuse(g *gate.Waiter, reason spillway.Reason) {
-	w := g.Owner.(*waiter)
-	w.refused = reason
-	w.ready <- struct{}{}
-}
-
-// grant wakes every waiter that may run now. The caller holds the lock.
-func (l *Limiter) grant(now time.Duration) {
-	forced := Mode(l.mode.Load()) != Enforce
-	for {
-		next, granted := (*gate.Waiter)(nil), true
-		if forced {
-			next = l.gate.NextForced(now)
-		} else {
-			next, granted = l.gate.Next(now)
-		}
-		if next == nil {
-			break
-		}
-		if !granted {
-			refuse(next, spillway.DeadlineTooClose)
-			continue
-		}
-		w := next.Owner.(*waiter)
-		w.slot = l.takeSlot(now, next.Cost(), w.priority)
-		w.ready <- struct{}{}
-	}
-	l.limit.Store(int64(l.gate.Limit()))
-	if l.idle != nil && l.gate.Idle() {
-		close(l.idle)
-		l.idle = nil
-	}
-}
-
-// drop refuses everybody who waits. The caller holds the lock.
-func (l *Limiter) drop() (n int) {
-	for {
-		next := l.gate.Drop()
-		if next == nil {
-			return n
-		}
-		refuse(next, l.gate.ClosedFor())
-		n++
-	}
-}
-
-func (l *Limiter) takeSlot(now time.Duration, cost int, p spillway.Priority) *slot {
-	s := l.slots
-	if s == nil {
-		s = &slot{}
-	} else {
-		l.slots = s.next
-	}
-	s.grant = gate.Grant{Seq: l.gate.Seq(), Start: now, Cost: cost, Priority: p}
-	s.next = nil
-	return s
-}
-
-// freeSlot ends the slot's current use: permits of it no longer match.
-func (l *Limiter) freeSlot(s *slot) {
-	s.gen.Add(1)
-	s.next = l.slots
-	l.slots = s
-}
-
-func (l *Limiter) takeWaiter() *waiter {
-	w := l.waiters
-	if w == nil {
-		w = &waiter{ready: make(chan struct{}, 1)}
-		w.Owner = w
-		return w
-	}
-	l.waiters, w.next, w.slot = w.next, nil, nil
-	return w
-}
-
-func (l *Limiter) keepWaiter(w *waiter) {
-	if w == nil {
-		return
-	}
-	w.slot = nil
-	w.next = l.waiters
-	l.waiters = w
-}
-
-func (l *Limiter) permit(s *slot) Permit { return Permit{l, s, s.gen.Load()} }
-
-// Permit is the right to run one piece of work. It belongs to the caller that
-// acquired it and may be copied; ending it twice, also by a copy or long after
-// its slot was reused, does nothing. The zero Permit is valid and ends nothing.
-type Permit struct {
-	l   *Limiter
-	s   *slot
-	gen uint64
-}
-
-// Done ends the work and tells the limiter how it went. Nil is a latency
-// sample; a deadline or cancellation is a censored one; an error that matches
-// spillway.ErrRejected is a sign of overload below; any other error is no
-// sample.
-func (p Permit) Done(err error) { p.end(outcome(err)) }
-
-// Release ends the work without a sample. After Done it does nothing, so that
-// it can be deferred.
-func (p Permit) Release() { p.end(limit.Unknown) }
-
-func (p Permit) end(o limit.Outcome) {
-	if p.s == nil || p.s.gen.Load() != p.gen {
-		return
-	}
-	l := p.l
-	now := l.now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if p.s.gen.Load() != p.gen {
-		return
-	}
-	l.gate.End(now, p.s.grant, o)
-	l.freeSlot(p.s)
-	l.grant(now)
-}
-
-func outcome(err error) limit.Outcome {
-	switch {
-	case err == nil:
-		return limit.Success
-	case errors.Is(err, spillway.ErrRejected):
-		return limit.Overload
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return limit.Censored
-	}
-	return limit.Failed
 }

@@ -5,6 +5,7 @@
 package refusal
 
 import (
+	"sync"
 	"time"
 
 	"github.com/spillway-go/spillway"
@@ -23,28 +24,65 @@ var steps = [...]time.Duration{
 // last step, so that even the longest advice is spread.
 const longest = 48 * time.Second
 
-// Table holds one immutable rejection for every reason and step.
-type Table struct {
-	rows [spillway.Closed + 1][len(steps)]spillway.Rejection
-	rng  uint64
+// Row holds the immutable rejections for one reason, a step of advice each.
+type Row [len(steps)]spillway.Rejection
+
+// NewRow returns the rejections for reason. A cause is the name of a user's
+// signal.
+func NewRow(reason spillway.Reason, cause string) *Row {
+	r := new(Row)
+	for i, d := range steps {
+		r[i] = spillway.Rejection{Reason: reason, Cause: cause, RetryAfter: d}
+	}
+	return r
 }
+
+// rows are shared by all: nobody changes them.
+var rows = sync.OnceValue(func() (all [spillway.Closed + 1]*Row) {
+	for i := range all {
+		all[i] = NewRow(spillway.Reason(i), "")
+	}
+	return all
+})
+
+// Of returns the shared row of reason.
+func Of(reason spillway.Reason) *Row { return rows()[reason] }
+
+// Reason is what the row was made for.
+func (r *Row) Reason() spillway.Reason { return r[0].Reason }
+
+// Near returns the rejection with advice near wait: spread by n evenly over 0.75
+// to 1.25 times wait, then rounded up to a step. Callers refused one after the
+// other pass different numbers. A wait of zero means no advice. It allocates
+// nothing.
+func (r *Row) Near(wait time.Duration, n uint64) *spillway.Rejection {
+	if wait <= 0 {
+		return &r[0]
+	}
+	// splitmix64: good enough to spread callers.
+	z := n * 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	u := float64((z^z>>31)>>11) / (1 << 53)
+	return &r[step(time.Duration(float64(min(wait, longest)) * (0.75 + u/2)))]
+}
+
+// Table hands out the shared rejections, numbered by itself.
+type Table struct{ n uint64 }
 
 // NewTable returns a table whose jitter follows from seed alone.
-func NewTable(seed uint64) *Table {
-	t := &Table{rng: seed}
-	for r := range t.rows {
-		for i, d := range steps {
-			t.rows[r][i] = spillway.Rejection{Reason: spillway.Reason(r), RetryAfter: d}
-		}
-	}
-	return t
+func NewTable(seed uint64) *Table { return &Table{seed} }
+
+// For returns the shared rejection for reason with advice near wait. It
+// allocates nothing. It counts: hold a lock.
+func (t *Table) For(reason spillway.Reason, wait time.Duration) *spillway.Rejection {
+	return t.From(Of(reason), wait)
 }
 
-// For returns the shared rejection for reason with advice near wait: spread
-// evenly over 0.75 to 1.25 times wait, then rounded up to a step. A wait of
-// zero means no advice. It allocates nothing. The jitter has state: hold a lock.
-func (t *Table) For(reason spillway.Reason, wait time.Duration) *spillway.Rejection {
-	return &t.rows[reason][step(t.jitter(wait))]
+// From is For with a row of the caller's own.
+func (t *Table) From(r *Row, wait time.Duration) *spillway.Rejection {
+	t.n++
+	return r.Near(wait, t.n)
 }
 
 // Waited returns a rejection of its own for a caller that waited first.
@@ -52,20 +90,6 @@ func (t *Table) Waited(reason spillway.Reason, wait, waited time.Duration) *spil
 	r := *t.For(reason, wait)
 	r.Waited = waited
 	return &r
-}
-
-func (t *Table) jitter(wait time.Duration) time.Duration {
-	if wait <= 0 {
-		return 0
-	}
-	// splitmix64: one addition and a hash, good enough to spread callers.
-	t.rng += 0x9e3779b97f4a7c15
-	z := t.rng
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	u := float64((z^z>>31)>>11) / (1 << 53)
-	wait = min(wait, longest)
-	return time.Duration(float64(wait) * (0.75 + u/2))
 }
 
 func step(d time.Duration) int {

@@ -1,0 +1,58 @@
+package gate
+
+import (
+	"time"
+
+	"github.com/spillway-go/spillway"
+)
+
+// Level is the number of a priority's queue: 0 for the most important.
+func Level(p spillway.Priority) int { return level(p) }
+
+// Levels is how many there are.
+const Levels = levels
+
+// Repeats reports for whom the rejection d, just given to a, holds: as long as
+// the gate sees nothing but rejections, and until that time, other work of the
+// same priority and cost would be refused for the same reason if it has no
+// deadline or at least needs left. So that its owner may refuse it without asking,
+// and tell the gate with Repeated.
+func (g *Gate) Repeats(a Arrival, d Decision, mayWait bool) (until, needs time.Duration, ok bool) {
+	lv := level(a.Priority)
+	if a.Cost != 1 || d.Verdict != Reject || d.Reason == spillway.DeadlineTooClose || g.closed != 0 {
+		return 0, 0, false
+	}
+	needs = g.service.least()
+	if mayWait && g.cfg.QueueSize > 0 && g.service.known() {
+		if lv == levels-1 && g.queues[lv].n == 0 {
+			return 0, 0, false // the floor may serve who has more time
+		}
+		needs = max(needs, time.Duration(g.predict(lv, 1)+g.service.high)+1)
+	}
+	if g.left(0, Never) < needs {
+		return 0, 0, false
+	}
+	return g.demand.at + demandWindow, needs, true // then rates are taken anew
+}
+
+// Repeated counts n arrivals of cost one that were refused like one before.
+func (g *Gate) Repeated(p spillway.Priority, reason spillway.Reason, n uint64) {
+	g.counts.Offered += n
+	g.counts.RejectedBy[reason] += n
+	g.demand.repeat(level(p), float64(n))
+}
+
+// repeat enters n refused arrivals of cost one into the current window.
+func (d *demand) repeat(lv int, n float64) {
+	d.count[lv] += n
+	d.offered += n
+	d.turned += n
+}
+
+// least is the time below which work may be called hopeless.
+func (s *service) least() time.Duration {
+	if s.n < serviceSpan/4 {
+		return 1
+	}
+	return max(time.Duration(0.8*s.low)+1, 1)
+}

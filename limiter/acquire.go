@@ -1,0 +1,260 @@
+package limiter
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/gate"
+)
+
+// waiter is one blocked caller. ready carries its end; slot is set when it was
+// granted, refused when it was dropped. Channels and timers are kept per limiter,
+// never in a package-level pool: a channel belongs to its synctest bubble.
+type waiter struct {
+	gate.Waiter
+	ready    chan struct{}
+	timer    *time.Timer
+	priority spillway.Priority
+	slot     *slot
+	refused  spillway.Reason
+	next     *waiter
+}
+
+func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit, error) {
+	gone := ctx.Err()
+	a := gate.Arrival{Cost: min(max(r.Cost, 1), math.MaxInt32), Priority: r.Priority, Deadline: gate.Never}
+	if end, ok := ctx.Deadline(); ok {
+		a.Deadline = max(end.Sub(l.base), 0)
+	}
+	now := l.now()
+	if now >= time.Duration(l.due.Load()) {
+		l.poll(now)
+	}
+	if gone == nil && a.Cost == 1 {
+		if rej := l.memos.repeat(now, a, mayWait); rej != nil {
+			return l.refuse(r.Priority, rej)
+		}
+	}
+	now = l.lock(now)
+	if gone != nil {
+		l.gate.Abandoned()
+		l.unlock()
+		return Permit{}, gone
+	}
+	mode := Mode(l.mode.Load())
+	if mode == Off { // since a moment
+		l.unlock()
+		return Permit{}, nil
+	}
+	if l.law.tick(now) {
+		l.grant(now)
+	}
+	var d gate.Decision
+	var w *waiter
+	switch {
+	case mode == DryRun:
+		d = l.gate.Force(now, a)
+	case mayWait:
+		w = l.takeWaiter()
+		w.priority = r.Priority
+		d = l.gate.Arrive(now, a, &w.Waiter)
+	default:
+		d = l.gate.Arrive(now, a, nil)
+	}
+	switch d.Verdict {
+	case gate.Admit:
+		p := l.permit(l.start(now, a.Cost, r.Priority))
+		l.keepWaiter(w)
+		l.changed()
+		l.unlock()
+		return l.admitted(p, r.Priority, 0)
+	case gate.Reject:
+		advice, row := l.gate.RetryAfter(r.Priority), l.press.row(d)
+		if mode == Enforce && !l.law.ramping() {
+			l.memos.keep(l.gate, a, d, mayWait, advice, row)
+		}
+		rej := l.refusal.From(row, advice)
+		l.keepWaiter(w)
+		l.unlock()
+		return l.refuse(r.Priority, rej)
+	}
+	if d.Preempted != nil {
+		drop(d.Preempted, spillway.Preempted)
+	}
+	l.changed()
+	l.unlock()
+	return l.wait(ctx, w, a.Deadline-now <= l.maxWait)
+}
+
+// wait blocks until w is granted or dropped, ctx ends, or MaxWait has passed.
+func (l *Limiter) wait(ctx context.Context, w *waiter, endsSooner bool) (Permit, error) {
+	expired := false
+	if endsSooner {
+		select {
+		case <-w.ready:
+		case <-ctx.Done():
+		}
+	} else {
+		if w.timer == nil {
+			w.timer = time.NewTimer(l.maxWait)
+		} else {
+			w.timer.Reset(l.maxWait)
+		}
+		select {
+		case <-w.ready:
+		case <-ctx.Done():
+		case <-w.timer.C:
+			expired = true
+		}
+		w.timer.Stop()
+	}
+	gone := ctx.Err()
+
+	now := l.lock(l.now())
+	priority, waited := w.priority, now-w.Since()
+	switch {
+	case gone != nil && l.gate.Leave(&w.Waiter), expired && l.gate.Expire(&w.Waiter):
+		l.grant(now) // what left may have stood in somebody's way
+		if gone == nil {
+			return l.turnAway(w, spillway.WaitTooLong, waited)
+		}
+	case w.slot == nil: // also when ctx ended at the same moment: it was counted so
+		return l.turnAway(w, w.refused, waited)
+	case gone != nil: // granted at the same moment: nobody is there to use it
+		l.gate.Revoke(now, w.slot.grant)
+		l.end(w.slot)
+		l.grant(now)
+	default:
+		s := w.slot
+		waited = s.grant.Start - w.Since()
+		l.gate.Waited(waited)
+		p := l.permit(s)
+		l.keepWaiter(w)
+		l.unlock()
+		return l.admitted(p, priority, waited)
+	}
+	l.keepWaiter(w)
+	l.unlock()
+	return Permit{}, gone
+}
+
+// turnAway ends the wait of a caller that was refused, and unlocks.
+func (l *Limiter) turnAway(w *waiter, reason spillway.Reason, waited time.Duration) (Permit, error) {
+	var advice time.Duration
+	if reason == spillway.Preempted || reason == spillway.WaitTooLong {
+		advice = l.gate.RetryAfter(w.priority)
+	}
+	priority := w.priority
+	rej := l.refusal.Waited(reason, advice, waited)
+	l.keepWaiter(w)
+	l.unlock()
+	return l.refuse(priority, rej)
+}
+
+// drop wakes a waiter that lost its place.
+func drop(g *gate.Waiter, reason spillway.Reason) {
+	w := g.Owner.(*waiter)
+	w.refused = reason
+	w.ready <- struct{}{}
+}
+
+// dropAll refuses everybody who waits. The caller holds the lock.
+func (l *Limiter) dropAll() (n int) {
+	for {
+		next := l.gate.Drop()
+		if next == nil {
+			return n
+		}
+		drop(next, l.gate.ClosedFor())
+		n++
+	}
+}
+
+// grant wakes every waiter that may run now, and ends Drain when nothing is
+// left. Whatever may have made room calls it. The caller holds the lock.
+func (l *Limiter) grant(now time.Duration) {
+	forced := Mode(l.mode.Load()) != Enforce
+	for l.gate.Queued() > 0 {
+		next, granted := (*gate.Waiter)(nil), true
+		if forced {
+			next = l.gate.NextForced(now)
+		} else {
+			next, granted = l.gate.Next(now)
+		}
+		if next == nil {
+			break
+		}
+		if !granted {
+			drop(next, spillway.DeadlineTooClose)
+			continue
+		}
+		w := next.Owner.(*waiter)
+		w.slot = l.start(now, next.Cost(), w.priority)
+		w.ready <- struct{}{}
+	}
+	l.changed()
+	if l.idle != nil && l.gate.Idle() {
+		close(l.idle)
+		l.idle = nil
+	}
+}
+
+// takeWaiter returns a free waiter. The caller holds the lock.
+func (l *Limiter) takeWaiter() *waiter {
+	w := l.waiters
+	if w == nil {
+		w = &waiter{ready: make(chan struct{}, 1)}
+		w.Owner = w
+		return w
+	}
+	l.waiters, w.next = w.next, nil
+	return w
+}
+
+// keepWaiter frees w once nobody can wake it any more. The message that ended
+// its wait may still be there. The caller holds the lock.
+func (l *Limiter) keepWaiter(w *waiter) {
+	if w == nil {
+		return
+	}
+	select {
+	case <-w.ready:
+	default:
+	}
+	w.slot, w.refused, w.next = nil, 0, l.waiters
+	l.waiters = w
+}
+
+// lock begins an operation at a time that may have passed while it waited for
+// the lock, and returns the operation's own.
+func (l *Limiter) lock(now time.Duration) time.Duration {
+	l.mu.Lock()
+	l.last = max(l.last, now)
+	if l.memos.dirty {
+		l.memos.fold(l.gate)
+	}
+	return l.last
+}
+
+// changed is called after everything but a rejection: answers that were kept no
+// longer hold, and the limit may be another.
+func (l *Limiter) changed() {
+	if l.memos.live {
+		l.memos.forget()
+	}
+	if n := int64(l.gate.Limit()); n != l.limit.Load() {
+		l.relimit(int(n))
+	}
+}
+
+// unlock ends an operation and tells the observer of its changes.
+func (l *Limiter) unlock() {
+	changes := l.changes
+	l.changes = nil
+	l.mu.Unlock()
+	for _, c := range changes {
+		l.observer.LimitChanged(c)
+	}
+}

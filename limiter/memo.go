@@ -1,0 +1,105 @@
+package limiter
+
+import (
+	"math/bits"
+	"sync/atomic"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/gate"
+	"github.com/spillway-go/spillway/internal/refusal"
+)
+
+// memos answer without the lock whoever asks what was refused a moment ago:
+// until the gate sees anything but a rejection, the same question has the same
+// answer. Under overload nearly all arrivals are such, and they must not slow
+// down the work that was admitted. Decisions are those of the gate, one for one.
+type memos struct {
+	live  bool // some memo is valid; under the limiter's lock, like all that is not atomic
+	dirty bool // some may have been used since they were folded
+	of    [gate.Levels][2]memo
+	used  uint64   // which counts were, as bits: by level, then reason
+	_     [64]byte // what everybody reads apart from what everybody writes
+	count [gate.Levels * reasons]atomic.Uint64
+	told  [gate.Levels * reasons]uint64 // of count, to the gate
+}
+
+// memo is a rejection to repeat. Its fields are written while version is even,
+// and valid while it is odd and does not change.
+type memo struct {
+	version atomic.Uint32
+	until   atomic.Int64 // and not longer
+	needs   atomic.Int64 // time left, of whoever has a deadline
+	advice  atomic.Int64
+	row     atomic.Pointer[refusal.Row]
+}
+
+const reasons = int(spillway.Closed) + 1
+
+func which(mayWait bool) int {
+	if mayWait {
+		return 1
+	}
+	return 0
+}
+
+// repeat returns the answer to an arrival of cost one, if it is known, and counts
+// it; nil means: ask the gate.
+func (m *memos) repeat(now time.Duration, a gate.Arrival, mayWait bool) *spillway.Rejection {
+	lv := gate.Level(a.Priority)
+	k := &m.of[lv][which(mayWait)]
+	version := k.version.Load()
+	if version&1 == 0 || now >= time.Duration(k.until.Load()) || int64(a.Deadline-now) < k.needs.Load() {
+		return nil
+	}
+	row, advice := k.row.Load(), time.Duration(k.advice.Load())
+	if k.version.Load() != version {
+		return nil
+	}
+	return row.Near(advice, m.count[lv*reasons+int(row.Reason())].Add(1))
+}
+
+// keep remembers a rejection that the gate just gave.
+func (m *memos) keep(g *gate.Gate, a gate.Arrival, d gate.Decision, mayWait bool, advice time.Duration, row *refusal.Row) {
+	until, needs, ok := g.Repeats(a, d, mayWait)
+	if !ok {
+		return
+	}
+	k := &m.of[gate.Level(a.Priority)][which(mayWait)]
+	if k.version.Load()&1 == 1 {
+		k.version.Add(1)
+	}
+	k.until.Store(int64(until))
+	k.needs.Store(int64(needs))
+	k.advice.Store(int64(advice))
+	k.row.Store(row)
+	k.version.Add(1)
+	m.used |= 1 << (gate.Level(a.Priority)*reasons + int(row.Reason()))
+	m.live, m.dirty = true, true
+}
+
+// fold tells the gate of all that were refused without it. Who was just about to
+// be counted is told of next time.
+func (m *memos) fold(g *gate.Gate) {
+	m.dirty = m.live
+	for left := m.used; left != 0; left &= left - 1 {
+		i := bits.TrailingZeros64(left)
+		if n := m.count[i].Load() - m.told[i]; n > 0 {
+			m.told[i] += n
+			g.Repeated(spillway.Critical-spillway.Priority(i/reasons), spillway.Reason(i%reasons), n)
+			m.dirty = true
+		}
+	}
+}
+
+// forget ends all memos.
+func (m *memos) forget() {
+	for lv := range m.of {
+		for i := range m.of[lv] {
+			if k := &m.of[lv][i]; k.version.Load()&1 == 1 {
+				k.version.Add(1)
+			}
+		}
+	}
+	m.live = false
+}

@@ -1,0 +1,61 @@
+package limiter
+
+import (
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+)
+
+// Observer is told of decisions as they are made, once each, on the goroutine
+// that caused them and without the limiter's lock; so calls may overtake one
+// another. They delay the caller: hand anything slow on. A nil function is not
+// called. For counts and histograms Stats is cheaper.
+type Observer struct {
+	// Admitted says that work starts, after a wait.
+	Admitted func(p spillway.Priority, waited time.Duration)
+	// Rejected says that work was refused. The rejection is shared: keep it,
+	// and do not change it.
+	Rejected func(p spillway.Priority, r *spillway.Rejection)
+	// LimitChanged says what Limit now returns, and why.
+	LimitChanged func(limit.Decision)
+}
+
+// admitted hands a permit out and tells the observer; a panic of it does not cost the slot.
+func (l *Limiter) admitted(p Permit, priority spillway.Priority, waited time.Duration) (Permit, error) {
+	if l.leakAfter > 0 {
+		l.mark(p)
+	}
+	if l.observer == nil || l.observer.Admitted == nil {
+		return p, nil
+	}
+	told := false
+	defer func() {
+		if !told {
+			p.Release()
+		}
+	}()
+	l.observer.Admitted(priority, waited)
+	told = true
+	return p, nil
+}
+
+func (l *Limiter) refuse(priority spillway.Priority, r *spillway.Rejection) (Permit, error) {
+	if l.observer != nil && l.observer.Rejected != nil {
+		l.observer.Rejected(priority, r)
+	}
+	return Permit{}, r
+}
+
+// relimit publishes a new limit. The caller holds the lock.
+func (l *Limiter) relimit(n int) {
+	from := int(l.limit.Swap(int64(n)))
+	if l.observer == nil || l.observer.LimitChanged == nil {
+		return
+	}
+	why := l.press.why()
+	if why == "" {
+		why = l.law.State()
+	}
+	l.changes = append(l.changes, limit.Decision{At: l.last, From: from, To: n, Why: why})
+}

@@ -1,0 +1,119 @@
+package limiter
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/gate"
+	"github.com/spillway-go/spillway/limit"
+)
+
+// slot is one running piece of work. It is reused; gen tells its users apart.
+type slot struct {
+	gen            atomic.Uint64
+	grant          gate.Grant
+	site           *callSite // where it was acquired, when leaks are looked for
+	reported       bool
+	previous, next *slot
+}
+
+// slots are the running ones, the oldest first, and the free ones.
+type slots struct {
+	oldest, youngest *slot
+	free             *slot
+}
+
+// start gives the latest admission a slot. The caller holds the lock.
+func (l *Limiter) start(now time.Duration, cost int, p spillway.Priority) *slot {
+	r := &l.running
+	s := r.free
+	if s == nil {
+		s = &slot{}
+	} else {
+		r.free = s.next
+	}
+	s.grant = gate.Grant{Seq: l.gate.Seq(), Start: now, Cost: cost, Priority: p}
+	s.previous, s.next = r.youngest, nil
+	if r.youngest == nil {
+		r.oldest = s
+	} else {
+		r.youngest.next = s
+	}
+	r.youngest = s
+	return s
+}
+
+// end frees the slot: permits of it no longer match. The caller holds the lock.
+func (l *Limiter) end(s *slot) {
+	r := &l.running
+	if s.previous == nil {
+		r.oldest = s.next
+	} else {
+		s.previous.next = s.next
+	}
+	if s.next == nil {
+		r.youngest = s.previous
+	} else {
+		s.next.previous = s.previous
+	}
+	s.gen.Add(1)
+	s.site, s.reported = nil, false
+	s.previous, s.next = nil, r.free
+	r.free = s
+}
+
+func (l *Limiter) permit(s *slot) Permit { return Permit{l, s, s.gen.Load()} }
+
+// Permit is the right to run one piece of work. It belongs to the caller that
+// acquired it and may be copied; ending it twice, also by a copy or long after
+// its slot was reused, does nothing. The zero Permit is valid and ends nothing.
+type Permit struct {
+	l   *Limiter
+	s   *slot
+	gen uint64
+}
+
+// Done ends the work and tells the limiter how it went. Nil is a latency
+// sample; a deadline or cancellation is a censored one; an error that matches
+// spillway.ErrRejected is a sign of overload below; any other error is no
+// sample.
+func (p Permit) Done(err error) { p.end(outcome(err)) }
+
+// Release ends the work without a sample. After Done it does nothing, so that
+// it can be deferred.
+func (p Permit) Release() { p.end(limit.Unknown) }
+
+func (p Permit) end(o limit.Outcome) {
+	if p.s == nil || p.s.gen.Load() != p.gen {
+		return
+	}
+	l := p.l
+	now := l.lock(l.now())
+	if p.s.gen.Load() != p.gen { // a copy was faster
+		l.unlock()
+		return
+	}
+	l.law.tick(now)
+	l.gate.End(now, p.s.grant, o)
+	l.end(p.s)
+	l.grant(now)
+	l.unlock()
+	if now >= time.Duration(l.due.Load()) {
+		l.poll(now)
+	}
+}
+
+func outcome(err error) limit.Outcome {
+	switch {
+	case err == nil:
+		return limit.Success
+	case errors.Is(err, spillway.ErrRejected):
+		return limit.Overload
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return limit.Censored
+	}
+	return limit.Failed
+}

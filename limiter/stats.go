@@ -1,0 +1,79 @@
+package limiter
+
+import (
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/limit"
+)
+
+// Stats is a consistent picture of a limiter. At any time Offered = Admitted +
+// Rejected + Cancelled + Queued; Admitted - Completed is how many pieces of work
+// run, which InFlight counts in slots.
+type Stats struct {
+	Name string
+	Mode Mode
+
+	// Why the limit is what it is: the law's name, what it is doing in words, its
+	// last changes, oldest first, and what the signals say.
+	Law       string
+	State     string
+	Decisions []limit.Decision
+	Pressure  Pressure
+
+	Limit          int                       // slots
+	InFlight       int                       // slots in use
+	OldestInFlight time.Duration             // how long the oldest work has run
+	Queued         int                       // callers waiting
+	QueuedBy       map[spillway.Priority]int // of those, where any
+
+	Offered, Admitted, Completed uint64
+	Rejected                     uint64 // over all reasons
+	RejectedBy                   map[spillway.Reason]uint64
+	Cancelled                    uint64 // the caller's context ended before it was admitted
+	WouldReject                  uint64 // admitted by a dry run that would have been refused
+
+	Leaked uint64 // permits reported as never ended; some may have ended late
+	Leaks  []Leak // those that are overdue now, oldest first
+
+	QueueWait *histogram.Histogram // of admitted work, nanoseconds
+	Service   *histogram.Histogram // from admission to the end, nanoseconds
+}
+
+// Stats returns the counts so far. The picture is a copy and costs some
+// microseconds; call it at the pace of a metrics scrape, not per request.
+func (l *Limiter) Stats() Stats {
+	now := l.lock(l.now())
+	l.memos.fold(l.gate)
+	c := l.gate.Counts()
+	s := Stats{
+		Name: l.name, Mode: Mode(l.mode.Load()),
+		Law: l.law.Name(), State: l.law.State(), Decisions: l.law.Decisions(), Pressure: l.press.Pressure,
+		Limit: l.gate.Limit(), InFlight: l.gate.InFlight(), Queued: l.gate.Queued(),
+		QueuedBy: map[spillway.Priority]int{},
+		Offered:  c.Offered, Admitted: c.Admitted, Completed: c.Completed,
+		Rejected: c.Rejected(), RejectedBy: map[spillway.Reason]uint64{},
+		Cancelled: c.Cancelled, WouldReject: c.WouldReject,
+	}
+	if oldest := l.running.oldest; oldest != nil {
+		s.OldestInFlight = now - oldest.grant.Start
+	}
+	for p := spillway.Low; p <= spillway.Critical; p++ {
+		if n := l.gate.QueuedBy(p); n > 0 {
+			s.QueuedBy[p] = n
+		}
+	}
+	for _, r := range spillway.Reasons() {
+		if n := c.RejectedBy[r]; n > 0 {
+			s.RejectedBy[r] = n
+		}
+	}
+	s.QueueWait, s.Service = l.gate.Histograms()
+	var fresh []Leak
+	s.Leaks, fresh = l.leaks(now)
+	s.Leaked = l.leaked
+	l.unlock()
+	l.report(fresh)
+	return s
+}
