@@ -19,6 +19,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -180,7 +181,7 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.cmd.Start(); err != nil {
+	if err := p.startOnOwnThread(); err != nil {
 		return nil, fmt.Errorf("cannot start a contestant: %w", err)
 	}
 	offerToOOMKiller(p.cmd.Process.Pid)
@@ -206,6 +207,23 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 		close(p.done)
 	}()
 	return p, nil
+}
+
+// startOnOwnThread starts the process from a thread that stays as long as it:
+// Linux kills such a child with the thread that started it, not only with the
+// process, and a Go thread ends with the goroutine that locked it.
+func (p *Process) startOnOwnThread() error {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			<-p.done
+		}
+	}()
+	return <-started
 }
 
 // read takes the contestant's messages until it closes its standard output.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -165,4 +166,25 @@ func gone(pid int) bool {
 	}
 	_, state, _ := strings.Cut(string(stat), ") ")
 	return strings.HasPrefix(state, "Z")
+}
+
+func TestAContestantOutlivesTheThreadsOfItsParent(t *testing.T) {
+	// Goroutines that end while they are locked to their threads end those, too:
+	// soon also the one that would have started the child.
+	var ready, report string
+	p, err := contestant.Start(t.Context(), contestant.Spec{Role: "server"}, &ready)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 64 {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			runtime.LockOSThread()
+		}()
+		<-done
+	}
+	if _, err := p.Stop(t.Context(), &report); err != nil || report != "served 3" {
+		t.Fatalf("report %q, %v", report, err)
+	}
 }

@@ -141,6 +141,9 @@ type Point struct {
 	Timeouts   uint64  `json:"timeouts"`
 	Goroutines int     `json:"goroutines,omitempty"`
 	RSS        uint64  `json:"rss_bytes,omitempty"`
+	Limit      int     `json:"limit,omitempty"`     // what the contestant lets run at once
+	InFlight   int     `json:"in_flight,omitempty"` // what it let through and is not done
+	Queued     int     `json:"queued,omitempty"`    // what waits for it
 }
 
 // Of returns the outcome of that kind; an absent one is empty.

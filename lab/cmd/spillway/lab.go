@@ -4,15 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/claims"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/lab/overload"
 	"github.com/spillway-go/spillway/lab/patterns"
 	"github.com/spillway-go/spillway/lab/report"
 	"github.com/spillway-go/spillway/lab/results"
@@ -20,18 +23,24 @@ import (
 
 type labCmd struct {
 	Run      labRunCmd      `cmd:"" default:"withargs" help:"Run an experiment: 'spillway lab H'."`
+	Overload labOverloadCmd `cmd:"" help:"A service offered more than it can do, behind each way of bounding it: goodput against offered load."`
 	Judge    labJudgeCmd    `cmd:"" help:"Decide every claim anew from the raw runs of a results folder."`
 	Selftest labSelftestCmd `cmd:"" help:"Test the instruments: plant known effects and see whether the judge finds them."`
 }
 
 // experiments by id. Judging needs no settings, so the values judge as they are.
-func experiments(c patterns.Config) []experiment.Experiment {
-	return []experiment.Experiment{patterns.Experiment{Config: c}}
+var experiments = []experiment.Experiment{patterns.Experiment{}, overload.Experiment{}}
+
+// roles are what the contestants of all experiments can be told to do.
+func roles() map[string]contestant.Role {
+	all := patterns.Roles()
+	maps.Copy(all, overload.Roles())
+	return all
 }
 
-func find(id string, c patterns.Config) (experiment.Experiment, error) {
+func find(id string) (experiment.Experiment, error) {
 	var known []string
-	for _, e := range experiments(c) {
+	for _, e := range experiments {
 		if strings.EqualFold(e.ID(), id) {
 			return e, nil
 		}
@@ -90,22 +99,51 @@ func (c *labRunCmd) Run(env *environment) error {
 	if err != nil {
 		return badInput(err)
 	}
-	exp, err := find(c.Experiment, config)
+	exp, err := find(c.Experiment)
 	if err != nil {
 		return badInput(err)
 	}
-	dir, seed := c.Out, c.Seed
+	if exp.ID() == claims.H.ID {
+		exp = patterns.Experiment{Config: config}
+	}
+	return labRun{c.Out, c.Repeats, c.Seed, c.MemoryCap, c.JSON}.run(env, exp)
+}
+
+// labRun is what runs of all experiments have in common.
+type labRun struct {
+	out       string
+	repeats   int
+	seed      uint64
+	memoryCap int
+	json      bool
+}
+
+func (l labRun) check() error {
+	switch {
+	case l.repeats < 1:
+		return fmt.Errorf("repeats is %d: want at least 1, and 3 for verdicts", l.repeats)
+	case l.memoryCap < 0:
+		return fmt.Errorf("memory-cap is %d MiB: it cannot be negative (0 means none)", l.memoryCap)
+	}
+	return nil
+}
+
+func (l labRun) run(env *environment, exp experiment.Experiment) error {
+	if err := l.check(); err != nil {
+		return badInput(err)
+	}
+	dir, seed := l.out, l.seed
 	if dir == "" {
 		dir = filepath.Join("spillway-results", exp.ID()+"-"+time.Now().Format("20060102-150405"))
 	}
 	if seed == 0 {
 		seed = 1 + rand.Uint64N(999_999)
 	}
-	if !contestant.CapEnforced && c.MemoryCap > 0 {
+	if !contestant.CapEnforced && l.memoryCap > 0 {
 		fmt.Fprintln(env.stderr, "note: the memory cap needs Linux and is not enforced here")
 	}
 	session := experiment.Session{
-		Dir: dir, Repeats: c.Repeats, Seed: seed, Command: append([]string{"spillway"}, env.args...),
+		Dir: dir, Repeats: l.repeats, Seed: seed, Command: append([]string{"spillway"}, env.args...),
 		Progress: experiment.NewProgress(env.stderr, env.liveStderr, env.width()),
 	}
 	res, runs, err := session.Run(env.ctx, exp)
@@ -115,7 +153,7 @@ func (c *labRunCmd) Run(env *environment) error {
 	if err != nil {
 		return err
 	}
-	if err := show(env, dir, res, runs, c.JSON); err != nil {
+	if err := show(env, dir, res, runs, l.json); err != nil {
 		return err
 	}
 	switch {
@@ -129,13 +167,8 @@ func (c *labRunCmd) Run(env *environment) error {
 
 // config checks what only the command line can get wrong.
 func (c *labRunCmd) config() (patterns.Config, error) {
-	switch {
-	case c.Repeats < 1:
-		return patterns.Config{}, fmt.Errorf("repeats is %d: want at least 1, and 3 for verdicts", c.Repeats)
-	case c.QueueSize < 0:
+	if c.QueueSize < 0 {
 		return patterns.Config{}, fmt.Errorf("queue-size is %d: it cannot be negative (0 means that nobody waits)", c.QueueSize)
-	case c.MemoryCap < 0:
-		return patterns.Config{}, fmt.Errorf("memory-cap is %d MiB: it cannot be negative (0 means none)", c.MemoryCap)
 	}
 	return patterns.Config{
 		Full: c.Full, Requests: c.Requests, Clients: c.Clients, Workers: c.Workers,
@@ -178,7 +211,7 @@ func (c *labJudgeCmd) Run(env *environment) error {
 	if err != nil {
 		return badInput(err)
 	}
-	exp, err := find(res.Experiment, patterns.Config{})
+	exp, err := find(res.Experiment)
 	if err != nil {
 		return badInput(err)
 	}
@@ -191,9 +224,12 @@ func (c *labJudgeCmd) Run(env *environment) error {
 
 // unfinished is what can be said of a session that left nothing but runs.
 func unfinished(runs []results.Run) results.Results {
-	last := runs[len(runs)-1]
+	last, exp := runs[len(runs)-1], claims.H.ID
+	if last.Setup == overload.Setup {
+		exp = claims.Overload.ID
+	}
 	return results.Results{
-		Schema: results.Schema, Experiment: experiments(patterns.Config{})[0].ID(), Machine: experiment.ThisMachine(),
+		Schema: results.Schema, Experiment: exp, Machine: experiment.ThisMachine(),
 		Started: runs[0].Started, Ended: last.Started.Add(time.Duration(last.Elapsed * float64(time.Second))),
 		Partial: fmt.Sprintf("the session was killed after %d runs; its machine and seed are not known", len(runs)),
 	}

@@ -14,12 +14,11 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/spillway-go/spillway/lab/contestant"
-	"github.com/spillway-go/spillway/lab/patterns"
 	"github.com/spillway-go/spillway/lab/report"
 )
 
 func main() {
-	if code, ok := contestant.Main(patterns.Roles()); ok {
+	if code, ok := contestant.Main(roles()); ok {
 		os.Exit(code)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -28,7 +28,7 @@ import (
 const asCommand = "SPILLWAY_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
-	if code, ok := contestant.Main(patterns.Roles()); ok {
+	if code, ok := contestant.Main(roles()); ok {
 		os.Exit(code)
 	}
 	if os.Getenv(asCommand) != "" {

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spillway-go/spillway/lab/overload"
+)
+
+type labOverloadCmd struct {
+	Quick bool `env:"SPILLWAY_LAB_OVERLOAD_QUICK" group:"Size" help:"Three loads and two seconds each: a glance of some three minutes."`
+
+	Repeats  int           `env:"SPILLWAY_LAB_REPEATS" group:"Size" default:"3" help:"How often everything is run, interleaved; a verdict needs at least 3."`
+	Load     []float64     `env:"SPILLWAY_LAB_OVERLOAD_LOAD" group:"Size" placeholder:"X" help:"Only these loads, as multiples of the measured capacity; 0.5, 0.9, 1.5, 2, 5 and 10 unless given."`
+	WarmUp   time.Duration `env:"SPILLWAY_LAB_OVERLOAD_WARM_UP" group:"Size" placeholder:"D" help:"The same load before each measurement; 3s unless given."`
+	Measure  time.Duration `env:"SPILLWAY_LAB_OVERLOAD_MEASURE" group:"Size" placeholder:"D" help:"How long each measurement is; 5s unless given."`
+	Deadline time.Duration `env:"SPILLWAY_LAB_OVERLOAD_DEADLINE" group:"Size" default:"1s" help:"How long a client waits for its answer; it tells the service so."`
+	Slots    int           `env:"SPILLWAY_LAB_OVERLOAD_SLOTS" group:"Size" default:"10" help:"Lookups that the database does at full speed at one time; with c of them its total falls to √(slots/c)."`
+	MinWork  time.Duration `env:"SPILLWAY_LAB_OVERLOAD_MIN_WORK" group:"Size" default:"20ms" help:"Least time a lookup takes alone."`
+	MaxWork  time.Duration `env:"SPILLWAY_LAB_OVERLOAD_MAX_WORK" group:"Size" default:"60ms" help:"Most time a lookup takes alone."`
+	Patients int           `env:"SPILLWAY_LAB_OVERLOAD_PATIENTS" group:"Size" default:"10000" help:"Patients in the SQLite file, which is made on first use and kept in your cache folder."`
+
+	Contestant []string `env:"SPILLWAY_LAB_OVERLOAD_CONTESTANT" placeholder:"NAME" help:"Only these: none, semaphore, semaphore-try, semaphore-4x, workerpool, failsafe, spillway. Claims that need another one stay open."`
+	Seed       uint64   `env:"SPILLWAY_LAB_SEED" default:"0" help:"Of arrivals, lookups, the order of the runs and the judge's bootstrap; 0 picks one and says which."`
+	MemoryCap  int      `env:"SPILLWAY_LAB_MEMORY_CAP" default:"2048" placeholder:"MIB" help:"Memory a contestant may use, in MiB (Linux only); above it is killed, which is a result. 0: none."`
+	Out        string   `env:"SPILLWAY_LAB_OUT" placeholder:"DIR" help:"Where the results go; ./spillway-results/overload-<time> unless given. Must not hold results yet."`
+	JSON       bool     `name:"json" env:"SPILLWAY_LAB_JSON" help:"Print results.json on standard output; progress stays on standard error."`
+}
+
+// Help teaches.
+func (labOverloadCmd) Help() string {
+	return `The patient API over HTTP and SQLite, in a process of its own, is offered 0.5 to 10 times what it can do, by clients that do not wait for each other (open loop, Poisson). Each waits a second for its answer and says so in a header; every fifth request is critical and says so too. What is scarce is a database with a knee: ten lookups at a time run at full speed, some 250 a second; beyond that they share it, and the sharing costs, so that four times too many halve the total.
+
+Before the lookup stands: nothing (none); golang.org/x/sync/semaphore of exactly the right size, waiting as long as the deadline allows (semaphore) or refusing at once (semaphore-try), and four times too large (semaphore-4x); a worker pool of the right size (workerpool); failsafe-go's adaptive limiter with priorities (failsafe); limiter.New(limiter.Config{}) (spillway).
+
+Examples:
+  spillway lab overload                     ten minutes on two cores
+  spillway lab overload --quick             three minutes
+  spillway lab overload --load 2 --contestant semaphore --contestant spillway
+  spillway lab judge spillway-results/…     verdicts again, from the raw runs
+
+Files and exit codes: as in 'spillway lab run --help'.`
+}
+
+func (c *labOverloadCmd) Run(env *environment) error {
+	run := labRun{c.Out, c.Repeats, c.Seed, c.MemoryCap, c.JSON}
+	if err := run.check(); err != nil {
+		return badInput(err)
+	}
+	config := overload.Defaults()
+	if c.Quick {
+		config = overload.Quick()
+	}
+	if c.Load != nil {
+		config.Loads = c.Load
+	}
+	if c.Contestant != nil {
+		config.Contestants = c.Contestant
+	}
+	if c.WarmUp != 0 {
+		config.WarmUp = c.WarmUp
+	}
+	if c.Measure != 0 {
+		config.Measure = c.Measure
+	}
+	config.Deadline, config.Patients, config.MemoryCap = c.Deadline, c.Patients, uint64(c.MemoryCap)<<20
+	config.Work = overload.Work{Slots: c.Slots, Min: c.MinWork, Max: c.MaxWork}
+	return run.run(env, overload.Experiment{Config: config})
+}

@@ -1,0 +1,165 @@
+package overload
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// Work says what one question costs a Database.
+type Work struct {
+	Slots    int           // questions that it answers at full speed at one time
+	Min, Max time.Duration // a question alone takes a uniform time between them
+}
+
+// Capacity is how many questions a second Slots callers get answered that ask
+// back to back.
+func (w Work) Capacity() float64 { return float64(w.Slots) / ((w.Min + w.Max) / 2).Seconds() }
+
+func (w Work) check() error {
+	if w.Slots < 1 || w.Min <= 0 || w.Max < w.Min {
+		return fmt.Errorf("a database of %d slots and questions of %v to %v: want at least 1 slot and 0 < min <= max", w.Slots, w.Min, w.Max)
+	}
+	return nil
+}
+
+// Database is a model of the scarce thing behind a service. Up to Slots
+// questions run at full speed. Beyond that they share it, and the sharing
+// itself costs: with c questions under way the total work done falls to
+// √(Slots/c), as in a database that fights for locks, buffers and processors.
+// Four times too many questions halve it. Nothing is refused and nothing is
+// said: callers see answers that take longer.
+//
+// A caller that leaves takes its question along. That is kinder than most
+// databases, and in favour of callers that ask too much.
+type Database struct {
+	work Work
+	base time.Time
+
+	mu     sync.Mutex
+	random *rand.Rand
+	calls  calls         // under way, the next to end first
+	served time.Duration // what every call under way has been given since the start
+	at     time.Duration // when that was so
+	peak   int
+	timer  *time.Timer
+}
+
+// NewDatabase returns an idle database. It has no goroutine.
+func NewDatabase(work Work, seed uint64) (*Database, error) {
+	if err := work.check(); err != nil {
+		return nil, err
+	}
+	d := &Database{work: work, base: time.Now(), random: rand.New(rand.NewPCG(seed, 1))}
+	d.timer = time.AfterFunc(time.Hour, d.finish)
+	d.timer.Stop()
+	return d, nil
+}
+
+// Ask asks one question. It returns when that is answered, or ctx's error when
+// ctx ends first.
+func (d *Database) Ask(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c := &call{done: make(chan struct{})}
+	d.mu.Lock()
+	d.advance()
+	c.ends = d.served + d.work.Min + time.Duration(d.random.Float64()*float64(d.work.Max-d.work.Min))
+	heap.Push(&d.calls, c)
+	d.peak = max(d.peak, len(d.calls))
+	d.arm()
+	d.mu.Unlock()
+	select {
+	case <-c.done:
+		return nil
+	case <-ctx.Done():
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if c.index == answered {
+		return nil
+	}
+	d.advance()
+	heap.Remove(&d.calls, c.index)
+	d.arm()
+	return ctx.Err()
+}
+
+// Peak returns the most questions that were under way at one time.
+func (d *Database) Peak() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.peak
+}
+
+// speed is how fast each of the calls under way is served; 1 is full speed.
+func (d *Database) speed() float64 {
+	return math.Pow(min(1, float64(d.work.Slots)/float64(len(d.calls))), 1.5)
+}
+
+// advance gives the calls under way what they are due until now.
+func (d *Database) advance() {
+	now := time.Since(d.base)
+	if len(d.calls) > 0 {
+		d.served += time.Duration(float64(now-d.at) * d.speed())
+	}
+	d.at = now
+}
+
+// arm sets the timer to the end of the next call.
+func (d *Database) arm() {
+	if len(d.calls) == 0 {
+		d.timer.Stop()
+		return
+	}
+	left := max(d.calls[0].ends-d.served, 0)
+	d.timer.Reset(time.Duration(math.Ceil(float64(left) / d.speed())))
+}
+
+// finish answers what is due.
+func (d *Database) finish() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.advance()
+	for len(d.calls) > 0 && d.calls[0].ends <= d.served {
+		close(heap.Pop(&d.calls).(*call).done)
+	}
+	d.arm()
+}
+
+// answered is the index of a call that is no longer under way.
+const answered = -1
+
+// call is a question under way. It ends when that much has been served.
+type call struct {
+	ends  time.Duration
+	index int
+	done  chan struct{}
+}
+
+// calls is a heap of calls by their ends.
+type calls []*call
+
+func (c calls) Len() int           { return len(c) }
+func (c calls) Less(i, j int) bool { return c[i].ends < c[j].ends }
+func (c calls) Swap(i, j int) {
+	c[i], c[j] = c[j], c[i]
+	c[i].index, c[j].index = i, j
+}
+func (c *calls) Push(x any) {
+	x.(*call).index = len(*c)
+	*c = append(*c, x.(*call))
+}
+func (c *calls) Pop() any {
+	last := len(*c) - 1
+	out := (*c)[last]
+	(*c)[last] = nil
+	*c = (*c)[:last]
+	out.index = answered
+	return out
+}

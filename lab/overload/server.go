@@ -1,0 +1,152 @@
+package overload
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
+	service "github.com/spillway-go/spillway/examples/patientapi/patterns"
+	"github.com/spillway-go/spillway/examples/patientapi/probe"
+	"github.com/spillway-go/spillway/examples/patientapi/sqlite"
+	"github.com/spillway-go/spillway/lab/contestant"
+)
+
+// What a client tells the service about its request.
+const (
+	timeoutHeader  = "X-Timeout-Ms" // how long it will wait for the answer
+	priorityHeader = "X-Priority"   // "critical", or absent
+	critical       = "critical"
+)
+
+// job is what a server contestant is told to do.
+type job struct {
+	Contestant string
+	Work       Work
+	Seed       uint64
+	Patients   int
+	Database   string        // path of the SQLite file
+	Step       time.Duration // of the samples
+}
+
+func (j job) set() sqlite.Set { return sqlite.Set{Patients: j.Patients, Seed: 1} }
+
+// served is what a server contestant reports when it is told to stop.
+type served struct {
+	Usage   probe.Usage
+	Peak    int // most questions in the database at one time
+	Samples []sample
+	State   string
+}
+
+// sample is one look at a contestant.
+type sample struct {
+	At                      time.Time
+	Limit, Running, Waiting int
+}
+
+// guarded is a store behind a contestant and in front of the scarce database.
+type guarded struct {
+	patientapi.Store
+	guard    *Guard
+	database *Database
+}
+
+// Patient implements patientapi.Store. The answer is made apart from dst: a
+// pool's worker may still be at it when the caller has left.
+func (g *guarded) Patient(ctx context.Context, id string, dst *patientapi.Patient) error {
+	found := new(patientapi.Patient)
+	err := g.guard.Do(ctx, func(ctx context.Context) error {
+		if err := g.database.Ask(ctx); err != nil {
+			return err
+		}
+		return g.Store.Patient(ctx, id, found)
+	})
+	dst.Clear()
+	if err == nil {
+		*dst = *found
+	}
+	return err
+}
+
+// server is the patient API over SQLite and the scarce database, behind a
+// contestant. It is ready when it listens.
+func server(ctx context.Context, contestantJob *contestant.Job) (any, error) {
+	var j job
+	if err := contestantJob.Input(&j); err != nil {
+		return nil, err
+	}
+	db, err := sqlite.OpenSet(ctx, j.Database, j.set(), sqlite.Options{}, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	database, err := NewDatabase(j.Work, j.Seed)
+	if err != nil {
+		return nil, err
+	}
+	guard, err := NewGuard(j.Contestant, j.Work.Slots)
+	if err != nil {
+		return nil, err
+	}
+	defer guard.Close()
+	store := &guarded{db, guard, database}
+	// The unbounded pattern of the service: the contestant is the only bound.
+	runner, err := service.New(service.Naive, service.Config{Store: store, Workers: 1})
+	if err != nil {
+		return nil, err
+	}
+	api := httpapi.New(httpapi.Config{Runner: runner, Store: store})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	web := &http.Server{Handler: clientsWishes(api), ReadHeaderTimeout: 10 * time.Second}
+	failed := make(chan error, 1)
+	go func() { failed <- web.Serve(listener) }()
+	api.SetReady(true)
+
+	p := probe.Start()
+	if err := contestantJob.Ready("http://" + listener.Addr().String()); err != nil {
+		return nil, err
+	}
+	var report served
+	tick := time.NewTicker(j.Step)
+	defer tick.Stop()
+	for up := true; up; {
+		select {
+		case now := <-tick.C:
+			report.Samples = append(report.Samples, sample{now, guard.Limit(), guard.Running(), guard.Waiting()})
+		case <-ctx.Done():
+			up = false
+		case err := <-failed:
+			return nil, err
+		}
+	}
+	report.Usage, report.Peak, report.State = p.Stop(), database.Peak(), guard.State()
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	return report, errors.Join(web.Shutdown(drain), runner.Drain(drain))
+}
+
+// clientsWishes gives each request the deadline and the priority that its
+// headers ask for.
+func clientsWishes(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := r.Context()
+		if ms, err := strconv.Atoi(r.Header.Get(timeoutHeader)); err == nil && ms > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)
+			defer cancel()
+		}
+		if r.Header.Get(priorityHeader) == critical {
+			ctx = spillway.WithPriority(ctx, spillway.Critical)
+		}
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
