@@ -1,0 +1,24 @@
+// Package sim answers "what would this policy do to my service?" in a second
+// instead of a day: it simulates callers, a limiter and a backend in virtual
+// time, some hundred thousand calls and more in a second of one core.
+//
+//	s := sim.Scenario{
+//		Seed:     1,
+//		Duration: time.Minute,
+//		Warmup:   10 * time.Second,
+//		Classes: []sim.Class{
+//			{Name: "read", Share: 0.9, Deadline: time.Second, Service: sim.Exponential(20 * time.Millisecond)},
+//			{Name: "order", Share: 0.1, Deadline: time.Second, Service: sim.Exponential(60 * time.Millisecond), Priority: spillway.Critical},
+//		},
+//		Backend: sim.Database(32, 8),
+//		Policy:  sim.Limiter(limit.NewAdaptive, sim.Settings{}),
+//	}
+//	s.Arrivals = sim.Poisson(1.5 * s.Capacity())
+//	report, err := sim.Run(s)
+//
+// The limiter's decisions are made by the code that makes them in a live one:
+// the same control law and the same gate, which have no clock of their own. What
+// is a model is the rest: how calls arrive, how much work they are, when callers
+// leave and try again, and how the backend suffers. A policy is judged against
+// [Yardstick], which knows the backend.
+package sim

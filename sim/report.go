@@ -1,0 +1,159 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/histogram"
+)
+
+// Report says what became of the calls.
+type Report struct {
+	Total   Tally
+	Classes []Tally // in the order of Scenario.Classes
+
+	RefusedBy map[spillway.Reason]uint64
+	Peak      int // most calls in the backend at once, the warm-up included
+
+	Interval time.Duration // between the points
+	Timeline []Point       // from the start to Duration
+	Steps    []Event       // if Record.Steps said so
+}
+
+// Tally counts attempts whose caller came first after the warm-up. When the run
+// has ended, Offered = OK + Late + Failed + Refused + Left.
+type Tally struct {
+	Name    string
+	Offered uint64 // attempts, Retries included
+	Retries uint64
+	OK      uint64 // done, and in time
+	Late    uint64 // admitted, and not done when the caller left
+	Failed  uint64 // admitted, and done with an error in time
+	Refused uint64
+	Left    uint64 // the caller left while it waited to be admitted
+
+	// Goodput is calls a second that ended well between Warmup and Duration.
+	Goodput float64
+	// Latency is from arrival to the end of the work, of what was admitted, in
+	// nanoseconds; Refusal from arrival to the refusal or to the caller's leaving.
+	Latency, Refusal histogram.Histogram
+}
+
+// Calls is how many callers came; each made one attempt or more.
+func (t *Tally) Calls() uint64 { return t.Offered - t.Retries }
+
+// Point is one interval of the timeline.
+type Point struct {
+	At                   time.Duration // its start
+	Offered, OK, Refused int           // attempts in the interval; OK by the end of the work
+	// At the end of the interval:
+	Limit     int // of the policy; 0: none
+	InFlight  int // slots of the policy in use
+	Queued    int // waiting for the policy
+	InBackend int // calls in the backend, its own queue included
+}
+
+func newReport(sc *Scenario) *Report {
+	r := &Report{Classes: make([]Tally, len(sc.Classes)), Interval: sc.Record.Interval}
+	r.Timeline = make([]Point, 0, sc.Duration/r.Interval+1)
+	for i := range r.Classes {
+		r.Classes[i].Name = sc.Classes[i].Name
+	}
+	return r
+}
+
+// passPoints ends every interval of the timeline that is over by now.
+func (r *run) passPoints(now time.Duration) {
+	for r.point.At < r.sc.Duration && now-r.point.At >= r.sc.Record.Interval {
+		r.point.Limit, r.point.InFlight, r.point.Queued = r.door.load()
+		r.point.InBackend = r.inBackend
+		r.report.Timeline = append(r.report.Timeline, r.point)
+		if r.sc.Record.Watch != nil {
+			r.sc.Record.Watch(r.point)
+		}
+		r.point = Point{At: r.point.At + r.sc.Record.Interval}
+	}
+}
+
+// finish sums up.
+func (r *Report) finish(s *run) {
+	window := (s.sc.Duration - s.sc.Warmup).Seconds()
+	t := &r.Total
+	t.Name = "all"
+	for i := range r.Classes {
+		c := &r.Classes[i]
+		t.Offered += c.Offered
+		t.Retries += c.Retries
+		t.OK += c.OK
+		t.Late += c.Late
+		t.Failed += c.Failed
+		t.Refused += c.Refused
+		t.Left += c.Left
+		t.Goodput += c.Goodput
+		t.Latency.Merge(&c.Latency)
+		t.Refusal.Merge(&c.Refusal)
+		c.Goodput /= window
+	}
+	t.Goodput /= window
+	r.RefusedBy = map[spillway.Reason]uint64{}
+	for reason, n := range s.rejected {
+		if n > 0 {
+			r.RefusedBy[spillway.Reason(reason)] = n
+		}
+	}
+}
+
+// Class returns the tally of the class with that name, or nil.
+func (r *Report) Class(name string) *Tally {
+	for i := range r.Classes {
+		if r.Classes[i].Name == name {
+			return &r.Classes[i]
+		}
+	}
+	return nil
+}
+
+// Converged says how long after a time r is as good as another report: from then
+// on for one second, and for three, its goodput is at least that share of the
+// other's. It looks for twenty seconds. Both need the same Interval, one that
+// divides a second.
+func (r *Report) Converged(after time.Duration, other *Report, share float64) (time.Duration, bool) {
+	step := r.Interval
+	if step <= 0 || step > time.Second {
+		return 0, false
+	}
+	good := func(points []Point, n int) (sum float64) {
+		for _, p := range points[:n] {
+			sum += float64(p.OK)
+		}
+		return sum
+	}
+	second := int(time.Second / step)
+	from := int(after / step)
+	for k := from; k-from <= 17*second; k++ {
+		if k+3*second > min(len(r.Timeline), len(other.Timeline)) {
+			break
+		}
+		a, b := r.Timeline[k:], other.Timeline[k:]
+		if good(a, second) >= share*good(b, second) && good(a, 3*second) >= share*good(b, 3*second) {
+			return time.Duration(k-from) * step, true
+		}
+	}
+	return 0, false
+}
+
+// Yardstick runs the scenario with both oracles and returns the better report:
+// what a policy that knew everything would have reached.
+func Yardstick(s Scenario) (Report, error) {
+	s.Policy = Oracle()
+	a, err := Run(s)
+	if err != nil {
+		return a, err
+	}
+	s.Policy = OracleNewestFirst()
+	b, err := Run(s)
+	if err == nil && b.Total.Goodput > a.Total.Goodput {
+		a = b
+	}
+	return a, err
+}

@@ -1,0 +1,218 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/spillway-go/spillway"
+)
+
+// Scenario is one experiment: who calls, what they call, and what stands between
+// them. It is a description and holds no state, so it may be copied, changed and
+// run again, also by several goroutines at once.
+type Scenario struct {
+	Seed     uint64        // of everything that is drawn
+	Duration time.Duration // how long calls arrive; what is under way then runs to its end
+	Warmup   time.Duration // calls that arrive before it are simulated and not counted
+	Arrivals Arrivals
+	Classes  []Class // at least one
+	Backend  Backend
+	Policy   Policy   // the zero value is the adaptive limiter without configuration
+	Retry    Retry    // the zero value: nobody tries again
+	Changes  []Change // of the backend, in any order
+	Record   Record
+}
+
+// Class is one kind of call: a route, a tenant, a customer's importance.
+type Class struct {
+	Name     string
+	Share    float64 // of the calls, relative to the other classes; zero in all: equal shares
+	Priority spillway.Priority
+	Deadline time.Duration // from its arrival; its caller leaves then. Zero: it waits for ever
+	Service  Distribution  // the work it is at full speed
+	Cost     int           // slots of the limiter; zero means one
+	// ErrorRate is the share of the work that fails. It fails when it is done
+	// or, with FastErrors, after half a millisecond to one and a half.
+	ErrorRate  float64
+	FastErrors bool
+}
+
+// Change is something that happens to the backend while it runs. Zero fields
+// stay as they are.
+type Change struct {
+	At    time.Duration
+	Slots int     // of the backend; of a Database, its cpu
+	Speed float64 // 1 is full speed: 0.5 makes all work take twice as long
+}
+
+// Retry says what callers do whose call was refused, failed, or took too long:
+// they wait and call again, with a deadline and a draw of their own.
+type Retry struct {
+	Attempts   int           // most calls in all, the first one included
+	Backoff    time.Duration // before the second call, then doubled; each wait is drawn from its upper half
+	MaxBackoff time.Duration // zero: no bound
+	Respect    bool          // wait at least as long as the limiter advises (Rejection.RetryAfter)
+	// Budget is how many more retries each success allows, with a reserve of
+	// ten; zero means as many as Attempts says. One budget serves all callers.
+	Budget float64
+}
+
+// Record says what a Report holds beyond its totals.
+type Record struct {
+	Interval time.Duration // of the timeline; zero means 100 ms
+	Steps    bool          // everything that reached the policy, and its answers
+	Watch    func(Point)   // called with each point of the timeline as it is made
+}
+
+const (
+	defaultInterval = 100 * time.Millisecond
+	mostPoints      = 10_000_000
+)
+
+// Capacity is how many calls a second the backend serves at full speed and
+// before any Change, in the mix of the classes.
+func (s Scenario) Capacity() float64 {
+	mean := s.mean().Seconds()
+	if mean <= 0 {
+		return 0
+	}
+	return float64(s.Backend.parallel(s.Backend.slots)) / mean
+}
+
+// mean is the mean work of a call.
+func (s Scenario) mean() time.Duration {
+	var sum, shares float64
+	for _, c := range s.Classes {
+		if c.Service != nil {
+			sum += c.Share * float64(c.Service.Mean())
+			shares += c.Share
+		}
+	}
+	if shares > 0 {
+		return time.Duration(sum / shares)
+	}
+	for _, c := range s.Classes {
+		if c.Service != nil {
+			sum += float64(c.Service.Mean()) / float64(len(s.Classes))
+		}
+	}
+	return time.Duration(sum)
+}
+
+// normal returns the scenario with its defaults filled in, or what is wrong
+// with it.
+func (s Scenario) normal() (Scenario, error) {
+	fail := func(format string, a ...any) (Scenario, error) {
+		return Scenario{}, fmt.Errorf("sim: "+format, a...)
+	}
+	switch {
+	case s.Duration <= 0:
+		return fail("Duration is %v: say how long calls arrive, for example 40*time.Second", s.Duration)
+	case s.Warmup < 0 || s.Warmup >= s.Duration:
+		return fail("Warmup is %v: it must be at least 0 and shorter than Duration, %v", s.Warmup, s.Duration)
+	case s.Arrivals == nil:
+		return fail("Arrivals is nil: use for example Poisson(1.5 * scenario.Capacity())")
+	case len(s.Classes) == 0:
+		return fail("no Classes: add at least one, with its Service")
+	case s.Record.Interval < 0:
+		return fail("Record.Interval is %v: it cannot be negative (zero means %v)", s.Record.Interval, defaultInterval)
+	}
+	if err := check(s.Arrivals); err != nil {
+		return fail("Arrivals: %w", err)
+	}
+	s.Record.Interval = cmp.Or(s.Record.Interval, defaultInterval)
+	if s.Duration/s.Record.Interval > mostPoints {
+		return fail("Record.Interval of %v makes more than ten million points: use a longer one", s.Record.Interval)
+	}
+	s.Classes = slices.Clone(s.Classes)
+	shares := 0.0
+	for i := range s.Classes {
+		c := &s.Classes[i]
+		if err := c.check(); err != nil {
+			return fail("class %d (%q): %w", i, c.Name, err)
+		}
+		c.Cost = max(c.Cost, 1)
+		shares += c.Share
+	}
+	for i := range s.Classes {
+		if c := &s.Classes[i]; shares == 0 {
+			c.Share = 1 / float64(len(s.Classes))
+		} else {
+			c.Share /= shares
+		}
+	}
+	if r, ok := s.Arrivals.(replay); ok {
+		for i, q := range r {
+			if q.Class < 0 || q.Class >= len(s.Classes) {
+				return fail("Arrivals: request %d is of class %d: there are %d Classes, counted from 0", i, q.Class, len(s.Classes))
+			}
+		}
+	}
+	if err := s.Backend.check(); err != nil {
+		return fail("Backend: %w", err)
+	}
+	if err := s.Policy.check(); err != nil {
+		return fail("Policy: %w", err)
+	}
+	if err := s.Retry.check(); err != nil {
+		return fail("Retry: %w", err)
+	}
+	s.Changes = slices.Clone(s.Changes)
+	slices.SortStableFunc(s.Changes, func(a, b Change) int { return int(max(min(a.At-b.At, 1), -1)) })
+	for i, c := range s.Changes {
+		switch {
+		case c.At < 0:
+			return fail("Changes: one is at %v: times count from the start of the run", c.At)
+		case c.Slots < 0 || !(c.Speed >= 0) || math.IsInf(c.Speed, 0):
+			return fail("Changes: at %v to %d slots and speed %v: neither can be negative or infinite; zero leaves it as it is", c.At, c.Slots, c.Speed)
+		case c.Slots == 0 && c.Speed == 0:
+			return fail("Changes: number %d, at %v, changes nothing: set Slots or Speed", i, c.At)
+		}
+	}
+	return s, nil
+}
+
+func (c *Class) check() error {
+	switch {
+	case !(c.Share >= 0) || math.IsInf(c.Share, 0):
+		return fmt.Errorf("Share is %v: use a number of at least 0", c.Share)
+	case c.Priority < spillway.Low || c.Priority > spillway.Critical:
+		return fmt.Errorf("Priority is %d: use spillway.Low to spillway.Critical", c.Priority)
+	case c.Deadline < 0:
+		return fmt.Errorf("Deadline is %v: use a positive time, or 0 for callers that wait for ever", c.Deadline)
+	case c.Service == nil:
+		return fmt.Errorf("Service is nil: use for example Exponential(20*time.Millisecond)")
+	case c.Cost < 0:
+		return fmt.Errorf("Cost is %d: use 1 or more (zero means 1)", c.Cost)
+	case !(c.ErrorRate >= 0 && c.ErrorRate <= 1):
+		return fmt.Errorf("ErrorRate is %v: use a share from 0 to 1", c.ErrorRate)
+	}
+	if err := check(c.Service); err != nil {
+		return fmt.Errorf("Service: %w", err)
+	}
+	return nil
+}
+
+func (r *Retry) check() error {
+	switch {
+	case r.Attempts < 0:
+		return fmt.Errorf("Attempts is %d: use 2 or more for callers that try again", r.Attempts)
+	case r.Backoff < 0 || r.MaxBackoff < 0:
+		return fmt.Errorf("Backoff is %v and MaxBackoff %v: neither can be negative", r.Backoff, r.MaxBackoff)
+	case !(r.Budget >= 0) || math.IsInf(r.Budget, 0):
+		return fmt.Errorf("Budget is %v: use retries per success, such as 0.1, or 0 for no budget", r.Budget)
+	}
+	return nil
+}
+
+// check asks one of the package's own arrivals or distributions whether its
+// parameters make sense. A user's own may have a check too.
+func check(v any) error {
+	if c, ok := v.(interface{ check() error }); ok {
+		return c.check()
+	}
+	return nil
+}

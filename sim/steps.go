@@ -1,0 +1,63 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+)
+
+// Event is one thing that happened between the callers and the policy.
+type Event struct {
+	At      time.Duration
+	Kind    EventKind
+	Attempt uint64 // its number, from 1
+	Class   int    // index into Scenario.Classes
+	// Deadline is when the caller leaves; negative if it does not.
+	Deadline time.Duration
+	Reason   spillway.Reason // with Refused
+	Outcome  limit.Outcome   // with Ended
+}
+
+// EventKind says what happened.
+type EventKind uint8
+
+const (
+	Arrived  EventKind = iota // the caller asked
+	Waits                     // the policy let it wait
+	Admitted                  // at once, or after it waited
+	Refused                   // at once, or after it waited
+	Left                      // its deadline came while it waited
+	Ended                     // the work
+)
+
+// String returns the kind in one word.
+func (k EventKind) String() string {
+	return [...]string{"arrived", "waits", "admitted", "refused", "left", "ended"}[k]
+}
+
+func (r *run) step(c *call, k EventKind) {
+	if r.sc.Record.Steps {
+		r.record(Event{Kind: k}, c)
+	}
+}
+
+func (r *run) stepRefused(c *call, reason spillway.Reason) {
+	if r.sc.Record.Steps {
+		r.record(Event{Kind: Refused, Reason: reason}, c)
+	}
+}
+
+func (r *run) stepEnd(c *call, o limit.Outcome) {
+	if r.sc.Record.Steps {
+		r.record(Event{Kind: Ended, Outcome: o}, c)
+	}
+}
+
+func (r *run) record(e Event, c *call) {
+	e.At, e.Attempt, e.Class, e.Deadline = r.now, c.id, c.kind, -1
+	if c.deadline != never {
+		e.Deadline = c.deadline
+	}
+	r.report.Steps = append(r.report.Steps, e)
+}
