@@ -11,7 +11,8 @@ import (
 // multiplies the throughput of a saturated backend by the latency it has without
 // a queue, which by Little's law is what runs in it, as BBR sizes a window
 // (Cardwell et al., "BBR: Congestion-Based Congestion Control", 2016). Until it
-// has seen latency rise with concurrency it knows a lower bound only, and says so.
+// has seen latency rise with concurrency it knows a lower bound only, says so, and
+// follows the most that was in flight: nothing speaks for refusing anybody.
 //
 // The baseline is the lowest mean of log latency, each class on its own, over a
 // window of at least a second and a hundred samples, within the last 15 to 30
@@ -92,6 +93,9 @@ func (p *Passive) advance(at time.Duration, load Load) {
 	}
 	p.inFlight = load.InFlight
 	p.win.high = max(p.win.high, load.InFlight)
+	if p.knee == 0 && float64(load.InFlight) > p.value {
+		p.set(at, float64(load.InFlight), "estimate: no evidence against it", 0, 0)
+	}
 }
 
 // Observe gathers the sample and estimates when the window is complete.
@@ -199,10 +203,13 @@ func (p *Passive) publish(at time.Duration) {
 		p.set(at, math.Round(p.knee), "estimate: throughput x latency without a queue", 0, 0)
 		return
 	}
-	if high := max(p.now.high, p.old.high); high > 0 {
-		p.set(at, float64(high), "estimate: ran without raised latency", 0, 0)
+	if high := float64(p.calm()); high > p.value {
+		p.set(at, high, "estimate: ran without raised latency", 0, 0)
 	}
 }
+
+// calm is the most that is remembered in flight without raised latency.
+func (p *Passive) calm() int { return max(p.now.high, p.old.high) }
 
 // State says that it is an estimate, and on what evidence.
 func (p *Passive) State() string {
@@ -219,10 +226,10 @@ func (p *Passive) State() string {
 
 func (p *Passive) evidence() string {
 	if p.knee == 0 {
-		if max(p.now.high, p.old.high) == 0 {
+		if p.calm() == 0 {
 			return "no calm window yet"
 		}
-		return fmt.Sprintf("never saturated, at least %d", p.Limit())
+		return fmt.Sprintf("never saturated, at least %d", p.calm())
 	}
 	return fmt.Sprintf("about %d, saturated %v ago, now %.0f/s with %.0f in flight at %.1f times the best latency",
 		p.Limit(), (p.at - p.raised).Round(time.Second), p.last.rate, p.last.c, math.Exp(min(max(p.last.excess, 0), 20)))

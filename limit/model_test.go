@@ -1,0 +1,133 @@
+package limit
+
+import (
+	"container/heap"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// model is a closed loop in virtual time: callers without end, a law that says
+// how many run, and a backend with a number of slots and a queue before them.
+type model struct {
+	law      Law
+	slots    []time.Duration // when each becomes free; nil: as many as are asked for
+	service  time.Duration
+	noise    float64       // share of the service time, either way
+	deadline time.Duration // from admission; 0: none
+	outcome  func(r *rand.Rand, o Outcome) Outcome
+	demand   int // most that is ever wanted at once; 0: without end
+	passive  bool
+
+	rand *rand.Rand
+	now  time.Duration
+	seq  uint64
+	ends ends
+	done int // successes
+}
+
+type pending struct {
+	at time.Duration
+	s  Sample
+}
+
+// ends is a heap of running work by its end.
+type ends []pending
+
+func (e ends) Len() int           { return len(e) }
+func (e ends) Less(i, j int) bool { return e[i].at < e[j].at }
+func (e ends) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
+func (e *ends) Push(x any)        { *e = append(*e, x.(pending)) }
+func (e *ends) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}
+
+func newModel(law Law, slots int, service time.Duration) *model {
+	m := &model{law: law, service: service, noise: 0.1, rand: rand.New(rand.NewPCG(1, 2))}
+	if slots > 0 {
+		m.slots = make([]time.Duration, slots)
+	}
+	return m
+}
+
+func (m *model) resize(slots int) {
+	for len(m.slots) < slots {
+		m.slots = append(m.slots, m.now)
+	}
+	m.slots = m.slots[:slots]
+}
+
+func (m *model) load() Load {
+	switch {
+	case m.passive:
+		return Load{InFlight: len(m.ends)}
+	case m.demand > 0:
+		return Load{InFlight: len(m.ends), Queued: max(0, m.demand-m.law.Limit())}
+	}
+	return Load{InFlight: len(m.ends), Queued: 1000}
+}
+
+func (m *model) room() bool {
+	if m.demand > 0 && len(m.ends) >= m.demand {
+		return false
+	}
+	return m.passive || len(m.ends) < m.law.Limit()
+}
+
+func (m *model) admit() {
+	took := time.Duration(float64(m.service) * (1 + m.noise*(2*m.rand.Float64()-1)))
+	end := m.now + took
+	if m.slots != nil {
+		free := 0
+		for i, at := range m.slots {
+			if at < m.slots[free] {
+				free = i
+			}
+		}
+		end = max(m.slots[free], m.now) + took
+		m.slots[free] = end
+	}
+	m.seq++
+	s := Sample{Seq: m.seq, Start: m.now}
+	if m.deadline > 0 && end-m.now > m.deadline {
+		// The caller leaves; the backend does not know.
+		end, s.Outcome = m.now+m.deadline, Censored
+	}
+	if m.outcome != nil {
+		s.Outcome = m.outcome(m.rand, s.Outcome)
+	}
+	s.End = end
+	heap.Push(&m.ends, pending{end, s})
+	m.law.Admit(m.now, m.load())
+}
+
+// until runs the loop until stop says so or the time has come.
+func (m *model) until(end time.Duration, stop func() bool) bool {
+	for m.now < end {
+		for m.room() {
+			m.admit()
+		}
+		p := heap.Pop(&m.ends).(pending)
+		m.now = p.at
+		if p.s.Outcome == Success {
+			m.done++
+		}
+		m.law.Observe(p.s, m.load())
+		if stop != nil && stop() {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *model) run(d time.Duration) { m.until(m.now+d, nil) }
+
+// middle runs on and returns the median limit of that time.
+func (m *model) middle(d time.Duration) int {
+	var seen []int
+	m.until(m.now+d, func() bool { seen = append(seen, m.law.Limit()); return false })
+	slices.Sort(seen)
+	return seen[len(seen)/2]
+}

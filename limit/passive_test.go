@@ -1,0 +1,118 @@
+package limit
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+// watch runs a backend that nobody protects, with so many in flight at once.
+func watch(slots int, service time.Duration) (*Passive, *model) {
+	law := NewPassive()
+	m := newModel(law, slots, service)
+	m.passive = true
+	return law, m
+}
+
+func (m *model) with(inFlight int, d time.Duration) *model {
+	m.demand = inFlight
+	m.run(d)
+	return m
+}
+
+func TestPassiveSaysThatItHasSeenNothing(t *testing.T) {
+	if got := NewPassive().State(); got != "estimate: nothing measured yet" {
+		t.Errorf("says %q", got)
+	}
+}
+
+func TestPassiveKnowsALowerBoundUntilLatencyRises(t *testing.T) {
+	law, m := watch(100, 50*time.Millisecond)
+	m.with(37, time.Minute)
+	if got, want := law.State(), "estimate: never saturated, at least 37"; got != want || law.Limit() != 37 {
+		t.Errorf("says %q with limit %d, want %q", got, law.Limit(), want)
+	}
+}
+
+func TestPassiveEstimatesTheKneeOfASaturatedBackend(t *testing.T) {
+	for _, slots := range []int{4, 40, 300} {
+		law, m := watch(slots, 50*time.Millisecond)
+		m.with(slots/2, time.Minute).with(3*slots, time.Minute)
+		if got := float64(law.Limit()) / float64(slots); got < 0.85 || got > 1.15 {
+			t.Errorf("estimates %d for %d slots: %s", law.Limit(), slots, law.State())
+		}
+		if s := law.State(); !strings.HasPrefix(s, "estimate: about ") || !strings.Contains(s, "saturated") {
+			t.Errorf("says %q", s)
+		}
+	}
+}
+
+func TestPassiveKeepsItsEstimateThroughQuietTimes(t *testing.T) {
+	law, m := watch(40, 50*time.Millisecond)
+	m.with(20, time.Minute).with(120, time.Minute)
+	knee := law.Limit()
+	m.with(10, 5*time.Minute)
+	if got := law.Limit(); got < knee-1 || got > knee {
+		t.Errorf("%d became %d in five quiet minutes", knee, got)
+	}
+	m.with(10, 40*time.Minute).with(25, time.Minute)
+	if got := law.State(); !strings.Contains(got, "never saturated") {
+		t.Errorf("remembers for ever: %q", got)
+	}
+}
+
+func TestPassiveTellsASlowBackendFromAQueueWhereItCan(t *testing.T) {
+	law, m := watch(40, 50*time.Millisecond)
+	m.with(30, time.Minute)
+	m.service *= 3
+	m.with(10, time.Minute)
+	if got := law.State(); law.Limit() < 30 || !strings.Contains(got, "slowed") {
+		t.Errorf("limit %d: %q", law.Limit(), got)
+	}
+}
+
+func TestPassiveGrowsWithABackendThatGrew(t *testing.T) {
+	law, m := watch(20, 50*time.Millisecond)
+	m.with(10, time.Minute).with(60, time.Minute)
+	m.resize(80)
+	m.with(60, time.Minute)
+	if got := law.Limit(); got < 55 {
+		t.Errorf("limit %d with 60 in flight at the best latency: %s", got, law.State())
+	}
+}
+
+func TestPassiveToleratesHeavyNoise(t *testing.T) {
+	law, m := watch(100, 50*time.Millisecond)
+	m.noise = 0.95
+	m.outcome = func(r *rand.Rand, o Outcome) Outcome {
+		if r.Float64() < 0.2 {
+			return Failed
+		}
+		return o
+	}
+	m.with(60, 30*time.Minute)
+	if got := law.State(); !strings.Contains(got, "never saturated") {
+		t.Errorf("noise is not saturation: %q", got)
+	}
+}
+
+// TestPassiveIsFooledByAQueueThatWasAlwaysThere keeps the documented limit of
+// the method honest.
+func TestPassiveIsFooledByAQueueThatWasAlwaysThere(t *testing.T) {
+	law, m := watch(20, 50*time.Millisecond)
+	m.with(60, time.Minute)
+	if got := law.State(); got != "estimate: never saturated, at least 60" {
+		t.Errorf("says %q; if it knows better now, say so in its documentation", got)
+	}
+}
+
+func TestPassiveSeesTheKneeWhenEverythingIsLate(t *testing.T) {
+	law, m := watch(20, 50*time.Millisecond)
+	m.deadline = 200 * time.Millisecond
+	m.with(10, time.Minute).with(400, time.Minute)
+	if got := float64(law.Limit()); math.IsNaN(got) || got > 200 {
+		t.Errorf("limit %v with 400 in flight and hardly anything in time: %s", got, law.State())
+	}
+}

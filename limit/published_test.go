@@ -1,0 +1,219 @@
+package limit
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestLawsFindTheSlots drives every moving law against a backend that is flat up
+// to a number of slots and queues beyond, with callers who wait three times the
+// service time. It bounds each law by what it is known to reach: a law that
+// leans on deadlines sits near them.
+func TestLawsFindTheSlots(t *testing.T) {
+	bounds := map[string][2]float64{ // of the slots
+		"aimd":      {0.9, 3.2},
+		"vegas":     {0.8, 1.6},
+		"gradient2": {0.8, 3.2},
+		"adaptive":  {0.8, 1.3},
+	}
+	for name, bound := range bounds {
+		for _, slots := range []int{10, 50, 200} {
+			t.Run(fmt.Sprintf("%s/%d", name, slots), func(t *testing.T) {
+				law := laws[name].build()
+				m := newModel(law, slots, 50*time.Millisecond)
+				m.deadline = 150 * time.Millisecond
+				m.run(5 * time.Minute) // published Gradient2 grows by less than one a second
+				got := float64(m.middle(20*time.Second)) / float64(slots)
+				if got < bound[0] || got > bound[1] {
+					t.Errorf("ended at %.2f of %d slots, want %.1f to %.1f: %s", got, slots, bound[0], bound[1], law.State())
+				}
+			})
+		}
+	}
+}
+
+// TestApplicationErrorsAreNotOverload is why Failed is an outcome of its own:
+// one bug that breaks one request in twenty says nothing about load, but a law
+// told that it does gives most of the backend away.
+func TestApplicationErrorsAreNotOverload(t *testing.T) {
+	const slots = 200
+	ends := func(as Outcome) int {
+		m := newModel(must(NewAIMD(AIMDConfig{})), slots, 50*time.Millisecond)
+		m.deadline = 150 * time.Millisecond
+		m.outcome = func(r *rand.Rand, o Outcome) Outcome {
+			if r.Float64() < 0.05 {
+				return as
+			}
+			return o
+		}
+		m.run(2 * time.Minute)
+		return m.middle(20 * time.Second)
+	}
+	if n := ends(Failed); n < slots {
+		t.Errorf("5 %% application errors brought the limit to %d of %d slots", n, slots)
+	}
+	if n := ends(Overload); n > slots/4 {
+		t.Errorf("errors taken for overload leave the limit at %d of %d slots: this test has lost its point", n, slots)
+	}
+}
+
+func TestAIMDPaysForARoundOnce(t *testing.T) {
+	law := must(NewAIMD(AIMDConfig{Initial: 100}))
+	for range 100 {
+		law.Admit(0, Load{InFlight: 100})
+	}
+	for i := range 100 {
+		law.Observe(Sample{Seq: uint64(i + 1), End: time.Second, Outcome: Overload}, Load{InFlight: 99 - i})
+	}
+	if got := law.Limit(); got != 90 {
+		t.Errorf("a hundred refusals of one round cut 100 to %d, want 90", got)
+	}
+	law.Admit(time.Second, Load{InFlight: 1})
+	law.Observe(Sample{Seq: 101, Start: time.Second, End: 2 * time.Second, Outcome: Censored}, Load{})
+	if got := law.Limit(); got != 81 {
+		t.Errorf("a missed deadline of the next round cut 90 to %d, want 81", got)
+	}
+}
+
+func TestAIMDTakesASlowSuccessForOverload(t *testing.T) {
+	law := must(NewAIMD(AIMDConfig{Initial: 10, Timeout: time.Second}))
+	law.Admit(0, Load{InFlight: 1})
+	law.Observe(Sample{Seq: 1, End: 1500 * time.Millisecond}, Load{})
+	want := "slower than the timeout (1.5s against 1s)"
+	if d := law.Decisions(); law.Limit() != 9 || len(d) != 1 || d[0].Why != want {
+		t.Errorf("limit %d after %+v, want 9 because %q", law.Limit(), d, want)
+	}
+}
+
+func TestAnUnusedLimitDoesNotGrow(t *testing.T) {
+	for _, name := range []string{"aimd", "vegas", "gradient2"} {
+		law := laws[name].build()
+		m := newModel(law, 0, 20*time.Millisecond)
+		m.demand = 3
+		m.run(5 * time.Minute)
+		if got := law.Limit(); got != 20 {
+			t.Errorf("%s went from 20 to %d with 3 in flight: %s", name, got, law.State())
+		}
+	}
+}
+
+// TestVegasBaselineIsMeasuredWithoutTheQueue is the drift that a baseline taken
+// under load suffers: an hour in saturation, and the limit stays.
+func TestVegasBaselineIsMeasuredWithoutTheQueue(t *testing.T) {
+	law := must(NewVegas(VegasConfig{}))
+	m := newModel(law, 20, 50*time.Millisecond)
+	m.run(5 * time.Minute)
+	early := m.middle(time.Minute)
+	m.run(50 * time.Minute)
+	late := m.middle(time.Minute)
+	if late > early+4 || early > 34 {
+		t.Errorf("limit %d after 5 minutes, %d after 55, for 20 slots", early, late)
+	}
+}
+
+func TestVegasFollowsASlowerBackend(t *testing.T) {
+	law := must(NewVegas(VegasConfig{}))
+	m := newModel(law, 20, 50*time.Millisecond)
+	m.run(time.Minute)
+	m.service *= 3
+	m.run(2 * time.Minute)
+	if got := m.middle(20 * time.Second); got < 18 || got > 34 {
+		t.Errorf("limit %d for 20 slots that have become slower: %s", got, law.State())
+	}
+}
+
+func TestVegasGivesUpAProbeThatNothingFollows(t *testing.T) {
+	law := must(NewVegas(VegasConfig{Initial: 16}))
+	m := newModel(law, 0, 50*time.Millisecond)
+	m.passive, m.demand = true, 40 // nobody enforces the limit
+	low := 1000
+	m.until(5*time.Minute, func() bool { low = min(low, law.Limit()); return false })
+	if got := law.Limit(); got < 16 || low < 8 {
+		t.Errorf("limit %d, lowest %d: %s %+v", got, low, law.State(), law.Decisions())
+	}
+}
+
+func TestGradient2ForgetsABadTimeAndGrows(t *testing.T) {
+	law := must(NewGradient2(Gradient2Config{}))
+	m := newModel(law, 0, 500*time.Millisecond)
+	m.run(20 * time.Second)
+	m.service = 50 * time.Millisecond
+	m.run(3 * time.Minute)
+	if got := law.Limit(); got < 50 {
+		t.Errorf("limit %d after three calm minutes: %s", got, law.State())
+	}
+}
+
+// TestClassesAreNotMixed changes the share of slow work, not its speed.
+func TestClassesAreNotMixed(t *testing.T) {
+	for _, name := range []string{"vegas", "gradient2"} {
+		law := laws[name].build()
+		at, seq := time.Duration(0), uint64(0)
+		limit := 0
+		for i := range 60_000 {
+			at += 5 * time.Millisecond
+			class, lat := uint8(1), 10*time.Millisecond
+			if i >= 30_000 && i%2 == 0 {
+				class, lat = 3, 500*time.Millisecond
+			}
+			if i == 29_999 {
+				limit = law.Limit()
+			}
+			seq++
+			law.Admit(at, Load{InFlight: 1, Queued: 1})
+			law.Observe(Sample{Seq: seq, Start: at - min(lat, at), End: at, Class: class}, Load{Queued: 1})
+		}
+		if got := law.Limit(); got < limit {
+			t.Errorf("%s: slow work beside the fast brought the limit from %d to %d: %+v", name, limit, got, law.Decisions())
+		}
+	}
+}
+
+func TestNonsenseIsRefusedWithAdvice(t *testing.T) {
+	nan := math.NaN()
+	for what, build := range map[string]func() (Law, error){
+		"AIMD: Max":            func() (Law, error) { return NewAIMD(AIMDConfig{Max: Most + 1}) },
+		"AIMD: Initial":        func() (Law, error) { return NewAIMD(AIMDConfig{Initial: 50, Max: 40}) },
+		"AIMD: Backoff":        func() (Law, error) { return NewAIMD(AIMDConfig{Backoff: 1}) },
+		"AIMD: Increase":       func() (Law, error) { return NewAIMD(AIMDConfig{Increase: nan}) },
+		"AIMD: Timeout":        func() (Law, error) { return NewAIMD(AIMDConfig{Timeout: -1}) },
+		"Vegas: Initial":       func() (Law, error) { return NewVegas(VegasConfig{Initial: -1}) },
+		"Vegas: Alpha":         func() (Law, error) { return NewVegas(VegasConfig{Alpha: math.Inf(1)}) },
+		"Vegas: Beta":          func() (Law, error) { return NewVegas(VegasConfig{Alpha: 5, Beta: 4}) },
+		"Vegas: Probe":         func() (Law, error) { return NewVegas(VegasConfig{Probe: -1}) },
+		"Gradient2: Max":       func() (Law, error) { return NewGradient2(Gradient2Config{Max: -1}) },
+		"Gradient2: Tolerance": func() (Law, error) { return NewGradient2(Gradient2Config{Tolerance: 0.5}) },
+		"Gradient2: Queue":     func() (Law, error) { return NewGradient2(Gradient2Config{Queue: -4}) },
+		"Gradient2: Smoothing": func() (Law, error) { return NewGradient2(Gradient2Config{Smoothing: 2}) },
+		"Gradient2: Long":      func() (Law, error) { return NewGradient2(Gradient2Config{Long: -1}) },
+		"Gradient2: Window":    func() (Law, error) { return NewGradient2(Gradient2Config{Window: -1}) },
+	} {
+		_, err := build()
+		if err == nil || !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), "want") {
+			t.Errorf("%s: error %v does not say what to do", what, err)
+		}
+	}
+	if n := must(NewVegas(VegasConfig{Max: 5})).Limit(); n != 5 {
+		t.Errorf("a law of at most 5 starts at %d", n)
+	}
+}
+
+func TestDecisionsTellTheStory(t *testing.T) {
+	law := must(NewAIMD(AIMDConfig{}))
+	m := newModel(law, 20, 50*time.Millisecond)
+	m.deadline = 100 * time.Millisecond
+	m.run(time.Minute)
+	all := law.Decisions()
+	if len(all) != 8 {
+		t.Fatalf("%d decisions, want the last 8", len(all))
+	}
+	for i, d := range all[1:] {
+		if grew, before := d.To > d.From, all[i].To > all[i].From; grew && before {
+			t.Errorf("growth is told in steps: %+v", all)
+		}
+	}
+}
