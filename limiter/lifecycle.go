@@ -45,9 +45,8 @@ func (l *Limiter) Limit() int { return int(l.limit.Load()) }
 // is a *spillway.DrainError; running work is left alone. It may be called again
 // to wait on.
 func (l *Limiter) Drain(ctx context.Context) error {
+	l.closeIntake(spillway.Draining)
 	l.lock(l.now())
-	l.gate.CloseIntake(spillway.Draining)
-	l.changed()
 	if l.gate.Idle() {
 		l.unlock()
 		return nil
@@ -72,6 +71,14 @@ func (l *Limiter) Drain(ctx context.Context) error {
 		return nil
 	}
 	return &spillway.DrainError{Dropped: dropped, Running: running, Cause: ctx.Err()}
+}
+
+// closeIntake refuses whoever comes, and leaves those who wait.
+func (l *Limiter) closeIntake(reason spillway.Reason) {
+	l.lock(l.now())
+	defer l.unlock()
+	l.gate.CloseIntake(reason)
+	l.changed()
 }
 
 // Close refuses everybody who waits and every later arrival as Closed. It does

@@ -1,0 +1,508 @@
+package gate
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+)
+
+// twin is the slow, obviously right bookkeeping: slices, and every count taken
+// anew. Whether work waits or is refused for the sake of time it leaves to the
+// gate, and says what the gate was free to decide.
+type twin struct {
+	limit, room    int
+	closed         spillway.Reason
+	running        []Grant
+	waiting        [levels][]*Waiter
+	fromQueue      int
+	offered, ended int
+	cancelled      int
+	admitted       int
+	rejected       map[spillway.Reason]int
+}
+
+func (m *twin) used() (n int) {
+	for _, g := range m.running {
+		n += g.Cost
+	}
+	return n
+}
+
+func (m *twin) queued() (n int) {
+	for _, q := range m.waiting {
+		n += len(q)
+	}
+	return n
+}
+
+func (m *twin) fits(cost int) bool { return len(m.running) == 0 || m.used()+cost <= m.limit }
+
+// turn is whose turn it is: the most important, and one time of Floor the least.
+func (m *twin) turn() *Waiter {
+	order := m.waiting[:]
+	if m.fromQueue%Floor == Floor-1 {
+		order = slices.Clone(order)
+		slices.Reverse(order)
+	}
+	for _, q := range order {
+		if len(q) > 0 {
+			return q[0]
+		}
+	}
+	return nil
+}
+
+func (m *twin) leave(w *Waiter) bool {
+	for lv, q := range m.waiting {
+		if i := slices.Index(q, w); i >= 0 {
+			m.waiting[lv] = slices.Delete(q, i, i+1)
+			return true
+		}
+	}
+	return false
+}
+
+// victim is who loses its place to work of a level.
+func (m *twin) victim(lv int) *Waiter {
+	for i := levels - 1; i > lv; i-- {
+		if q := m.waiting[i]; len(q) > 0 {
+			return q[len(q)-1]
+		}
+	}
+	return nil
+}
+
+// arrive checks the gate's decision and follows it.
+func (m *twin) arrive(t *testing.T, a Arrival, w *Waiter, d Decision, seq uint64, now time.Duration) {
+	t.Helper()
+	lv := level(a.Priority)
+	m.offered++
+	ahead := 0
+	for i := range lv + 1 {
+		ahead += len(m.waiting[i])
+	}
+	free := ahead == 0 && m.fits(a.Cost)
+	inTime := d.Verdict == Reject && d.Reason == spillway.DeadlineTooClose
+	if inTime && a.Deadline == Never && free {
+		t.Fatal("refused for a deadline that it has not")
+	}
+	switch {
+	case m.closed != 0:
+		if d != (Decision{Verdict: Reject, Reason: m.closed}) {
+			t.Fatalf("closed for %v: %+v", m.closed, d)
+		}
+	case free && !inTime && d.Verdict != Admit, !free && d.Verdict == Admit:
+		t.Fatalf("free %v, %+v", free, d)
+	case d.Verdict == Wait && (w == nil || m.room == 0):
+		t.Fatal("waits where nobody may")
+	case d.Verdict == Wait && (m.queued() >= m.room) != (d.Preempted != nil):
+		t.Fatalf("%d of %d wait, preempted %v", m.queued(), m.room, d.Preempted)
+	case d.Verdict == Wait && d.Preempted != nil && d.Preempted != m.victim(lv):
+		t.Fatal("the wrong waiter was preempted")
+	case d.Verdict == Reject && d.Reason == spillway.QueueFull && w != nil && m.room > 0 &&
+		(m.queued() < m.room || m.victim(lv) != nil):
+		t.Fatal("the queue is not full")
+	}
+	switch d.Verdict {
+	case Admit:
+		m.admit(Grant{Seq: seq, Start: now, Cost: a.Cost, Priority: a.Priority})
+	case Wait:
+		if d.Preempted != nil {
+			m.leave(d.Preempted)
+			m.rejected[spillway.Preempted]++
+		}
+		m.waiting[lv] = append(m.waiting[lv], w)
+	case Reject:
+		m.rejected[d.Reason]++
+	}
+}
+
+func (m *twin) admit(g Grant) {
+	m.admitted++
+	m.running = append(m.running, g)
+}
+
+func priorityOf(lv int) spillway.Priority { return spillway.Critical - spillway.Priority(lv) }
+
+// FuzzGate drives gate and twin through the same life and compares every answer
+// and, after every step, the whole ledger.
+func FuzzGate(f *testing.F) {
+	f.Add(uint8(3), uint8(2), []byte{0, 0, 0, 0, 0, 1, 1, 2, 3, 4, 5, 0, 1})
+	f.Add(uint8(1), uint8(0), []byte{0, 10, 20, 1, 6, 0, 7, 7})
+	f.Add(uint8(2), uint8(5), []byte{0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 3, 13, 23, 3, 3, 0, 10, 200, 3, 8, 9})
+	f.Fuzz(func(t *testing.T, slots, room uint8, ops []byte) {
+		n := int(slots)%9 + 1
+		g := New(Config{Law: limit.NewFixed(n), QueueSize: int(room) % 7, MaxWait: time.Second})
+		m := &twin{limit: n, room: int(room) % 7, rejected: map[spillway.Reason]int{}}
+		var everybody []*Waiter
+		now := time.Duration(0)
+		for i, op := range ops {
+			now += time.Duration(op%7) * 3 * time.Millisecond
+			arg := int(op) / 10
+			switch op % 10 {
+			case 0, 1, 2: // an arrival that may wait, or not
+				a := Arrival{Cost: arg%3 + 1, Priority: priorityOf(arg % levels), Deadline: Never}
+				if arg%5 == 0 {
+					a.Deadline = now + time.Duration(arg)*2*time.Millisecond
+				}
+				var w *Waiter
+				if op%10 != 2 {
+					w = &Waiter{Owner: a.Priority}
+					everybody = append(everybody, w)
+				}
+				d := g.Arrive(now, a, w)
+				m.arrive(t, a, w, d, g.Seq(), now)
+			case 3, 4: // an end, then grants
+				if len(m.running) == 0 {
+					break
+				}
+				k := arg % len(m.running)
+				g.End(now, m.running[k], limit.Outcome(arg%5))
+				m.running = slices.Delete(m.running, k, k+1)
+				m.ended++
+				grantAll(t, g, m, now)
+			case 5, 6: // somebody leaves, or waited too long; also those who are long gone
+				if len(everybody) == 0 {
+					break
+				}
+				w := everybody[arg%len(everybody)]
+				want := m.leave(w)
+				if op%10 == 5 {
+					if g.Leave(w) != want {
+						t.Fatalf("op %d: leave is not %v", i, want)
+					}
+					if want {
+						m.cancelled++
+					}
+				} else {
+					if g.Expire(w) != want {
+						t.Fatalf("op %d: expire is not %v", i, want)
+					}
+					if want {
+						m.rejected[spillway.WaitTooLong]++
+					}
+				}
+				grantAll(t, g, m, now)
+			case 7: // a dry-run arrival
+				a := Arrival{Cost: arg%6 + 1, Priority: priorityOf(arg % levels), Deadline: Never}
+				d := g.Force(now, a)
+				m.offered++
+				if (d.Verdict == Reject) != (m.closed != 0) {
+					t.Fatalf("op %d: force: %+v", i, d)
+				}
+				if m.closed != 0 {
+					m.rejected[m.closed]++
+				} else {
+					m.admit(Grant{Seq: g.Seq(), Start: now, Cost: a.Cost, Priority: a.Priority})
+				}
+			case 8: // a grant that nobody took
+				if len(m.running) == 0 {
+					break
+				}
+				g.Revoke(now, m.running[0])
+				m.running = m.running[1:]
+				m.admitted--
+				m.cancelled++
+				grantAll(t, g, m, now)
+			case 9:
+				if arg%8 != 0 {
+					g.Abandoned()
+					m.offered++
+					m.cancelled++
+					break
+				}
+				reason := []spillway.Reason{spillway.Draining, spillway.Closed}[arg/8%2]
+				g.CloseIntake(reason)
+				if m.closed != spillway.Closed {
+					m.closed = reason
+				}
+				if w := g.Drop(); w != nil {
+					m.leave(w)
+					m.rejected[m.closed]++
+				} else if m.queued() > 0 {
+					t.Fatalf("op %d: nobody to drop of %d", i, m.queued())
+				}
+			}
+			compare(t, i, g, m)
+		}
+	})
+}
+
+// grantAll empties the queue as far as it goes, in the twin's order.
+func grantAll(t *testing.T, g *Gate, m *twin, now time.Duration) {
+	t.Helper()
+	for {
+		want := m.turn()
+		w, granted := g.Next(now)
+		if w == nil {
+			if want != nil && m.fits(want.Cost()) {
+				t.Fatal("a wake-up was lost")
+			}
+			return
+		}
+		if w != want {
+			t.Fatal("it was somebody else's turn")
+		}
+		if granted && !m.fits(w.Cost()) {
+			t.Fatal("granted beyond the limit")
+		}
+		m.leave(w)
+		if !granted {
+			if w.deadline == Never {
+				t.Fatal("dropped for a deadline that it has not")
+			}
+			m.rejected[spillway.DeadlineTooClose]++
+			continue
+		}
+		m.fromQueue++
+		m.admit(Grant{Seq: g.Seq(), Start: now, Cost: w.Cost(), Priority: w.Owner.(spillway.Priority)})
+	}
+}
+
+func compare(t *testing.T, i int, g *Gate, m *twin) {
+	t.Helper()
+	c := g.Counts()
+	if int(c.Offered) != m.offered || int(c.Admitted) != m.admitted || int(c.Completed) != m.ended ||
+		int(c.Cancelled) != m.cancelled || g.InFlight() != m.used() || g.Running() != len(m.running) ||
+		g.Queued() != m.queued() || g.Idle() != (len(m.running) == 0 && m.queued() == 0) {
+		t.Fatalf("op %d: gate %+v with %d in flight, %d queued; twin %+v", i, c, g.InFlight(), g.Queued(), m)
+	}
+	if c.Offered != c.Admitted+c.Rejected()+c.Cancelled+uint64(g.Queued()) || c.Admitted != c.Completed+uint64(g.Running()) {
+		t.Fatalf("op %d: the ledger does not close: %+v", i, c)
+	}
+	for _, r := range spillway.Reasons() {
+		if int(c.RejectedBy[r]) != m.rejected[r] {
+			t.Fatalf("op %d: %d rejected by %v, want %d", i, c.RejectedBy[r], r, m.rejected[r])
+		}
+	}
+	for lv := range m.waiting {
+		if got := g.QueuedBy(priorityOf(lv)); got != len(m.waiting[lv]) {
+			t.Fatalf("op %d: %d of level %d wait, want %d", i, got, lv, len(m.waiting[lv]))
+		}
+	}
+}
+
+// FuzzRepeats compares a gate that is asked every time with one whose rejections
+// are repeated without asking: every answer and the ledger must be the same.
+func FuzzRepeats(f *testing.F) {
+	f.Add(uint8(2), uint8(0), []byte{0, 0, 0, 8, 10, 20, 1, 1, 30, 41, 52, 8, 60, 70, 0, 0, 0})
+	f.Add(uint8(1), uint8(3), []byte{1, 1, 1, 1, 1, 8, 1, 1, 1, 8, 1, 1, 1, 1, 8, 1, 1, 1, 21, 31, 41, 51})
+	f.Fuzz(func(t *testing.T, slots, room uint8, ops []byte) {
+		type memo struct {
+			until, needs time.Duration
+			reason       spillway.Reason
+			n            uint64
+			ok           bool
+		}
+		cfg := Config{Law: limit.NewFixed(int(slots)%9 + 1), QueueSize: int(room) % 7, MaxWait: time.Second}
+		if slots > 200 {
+			cfg.MaxRefused = 0.4
+		}
+		asked, kept := New(cfg), New(cfg)
+		var memos [levels][2]memo
+		settle := func(forget bool) {
+			for lv := range memos {
+				for i := range memos[lv] {
+					k := &memos[lv][i]
+					kept.Repeated(priorityOf(lv), k.reason, k.n)
+					k.n, k.ok = 0, k.ok && !forget
+				}
+			}
+		}
+		var running []Grant
+		now := time.Duration(0)
+		repeated := 0
+		for i, op := range ops {
+			arg := int(op) / 10
+			now += time.Duration(op%4) * time.Duration(arg) * time.Millisecond
+			if op%10 >= 7 { // an end, and what follows
+				if len(running) == 0 {
+					continue
+				}
+				settle(true)
+				k := arg % len(running)
+				for _, g := range []*Gate{asked, kept} {
+					g.End(now, running[k], limit.Success)
+				}
+				running = slices.Delete(running, k, k+1)
+				for {
+					w, ok := asked.Next(now)
+					w2, ok2 := kept.Next(now)
+					if (w == nil) != (w2 == nil) || ok != ok2 {
+						t.Fatalf("op %d: the queues differ", i)
+					}
+					if w == nil {
+						break
+					}
+					if ok {
+						running = append(running, Grant{asked.Seq(), now, w.Cost(), w.Owner.(spillway.Priority)})
+					}
+				}
+				continue
+			}
+			a := Arrival{Cost: 1, Priority: priorityOf(arg % levels), Deadline: Never}
+			if op%10 == 4 {
+				a.Cost = 2
+			}
+			if op%3 == 0 {
+				a.Deadline = now + time.Duration(arg*arg)*time.Millisecond
+			}
+			may := int(op % 2)
+			waiter := func() *Waiter {
+				if may == 0 {
+					return nil
+				}
+				return &Waiter{Owner: a.Priority}
+			}
+			d := asked.Arrive(now, a, waiter())
+			d.Preempted = nil
+			var got Decision
+			if k := &memos[level(a.Priority)][may]; k.ok && a.Cost == 1 && now < k.until && a.Deadline-now >= k.needs {
+				k.n++
+				got = Decision{Verdict: Reject, Reason: k.reason}
+				repeated++
+			} else {
+				settle(false)
+				got = kept.Arrive(now, a, waiter())
+				got.Preempted = nil
+				if got.Verdict == Reject {
+					until, needs, ok := kept.Repeats(a, got, may == 1)
+					if ok {
+						*k = memo{until: until, needs: needs, reason: got.Reason, ok: true}
+					}
+				} else {
+					settle(true)
+				}
+			}
+			if got != d {
+				t.Fatalf("op %d at %v: %+v, asked: %+v", i, now, got, d)
+			}
+			if d.Verdict == Admit {
+				running = append(running, Grant{asked.Seq(), now, a.Cost, a.Priority})
+			}
+		}
+		settle(true)
+		if asked.Counts() != kept.Counts() || asked.demand != kept.demand {
+			t.Fatalf("after %d repeated: %+v, %+v; asked %+v, %+v", repeated, kept.Counts(), kept.demand, asked.Counts(), asked.demand)
+		}
+	})
+}
+
+// fill makes a gate of one slot that knows how long work takes, with one running.
+func fill(t *testing.T, took time.Duration) (g *Gate, now time.Duration, running Grant) {
+	t.Helper()
+	g = New(Config{Law: limit.NewFixed(1), QueueSize: 1 << 20, MaxWait: time.Hour})
+	for range 50 {
+		g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
+		start := now
+		now += took
+		g.End(now, Grant{Seq: g.Seq(), Start: start, Cost: 1}, limit.Success)
+	}
+	g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
+	return g, now, Grant{Seq: g.Seq(), Start: now, Cost: 1}
+}
+
+// While more important work never ends, the least important still gets one grant
+// of Floor: at most half a percent, and never nothing.
+func TestTheLowestPriorityGetsTheFloorAndNoMore(t *testing.T) {
+	if share := 1.0 / Floor; share > 0.005 {
+		t.Fatalf("a floor of %.2f %%", 100*share)
+	}
+	g := New(Config{Law: limit.NewFixed(1), QueueSize: 1 << 20, MaxWait: time.Hour})
+	const grants = 20 * Floor
+	for range grants {
+		g.Arrive(0, Arrival{Cost: 1, Priority: spillway.Critical, Deadline: Never}, &Waiter{Owner: spillway.Critical})
+	}
+	for range 100 {
+		g.Arrive(0, Arrival{Cost: 1, Priority: spillway.Low, Deadline: Never}, &Waiter{Owner: spillway.Low})
+	}
+	low, now := 0, time.Duration(0)
+	running := Grant{Seq: 1, Cost: 1}
+	for range grants {
+		now += time.Millisecond
+		g.End(now, running, limit.Success)
+		w, granted := g.Next(now)
+		if !granted {
+			t.Fatal("nobody was granted")
+		}
+		p := w.Owner.(spillway.Priority)
+		running = Grant{Seq: g.Seq(), Start: now, Cost: 1, Priority: p}
+		if p == spillway.Low {
+			low++
+		}
+	}
+	if low != grants/Floor {
+		t.Fatalf("%d of %d grants went to the lowest, want %d", low, grants, grants/Floor)
+	}
+}
+
+func TestRetryAfterIsTheBacklogOverTheDrainRate(t *testing.T) {
+	if got := New(Config{Law: limit.NewFixed(1)}).RetryAfter(0); got != 0 {
+		t.Fatalf("advice %v from nothing", got)
+	}
+	g, now, _ := fill(t, 50*time.Millisecond)
+	for range 9 {
+		if d := g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, &Waiter{}); d.Verdict != Wait {
+			t.Fatalf("%+v", d)
+		}
+	}
+	if got := g.RetryAfter(spillway.Normal); got < 400*time.Millisecond || got > 600*time.Millisecond {
+		t.Errorf("ten ahead at 20 a second: %v, want about 500ms", got)
+	}
+	if high := g.RetryAfter(spillway.High); high >= g.RetryAfter(spillway.Normal) {
+		t.Errorf("who goes before all of them is told %v", high)
+	}
+	if g.CloseIntake(spillway.Closed); g.RetryAfter(0) != 0 {
+		t.Error("a closed gate tells callers to come back")
+	}
+}
+
+func TestWorkThatCannotMeetItsDeadlineIsNotStarted(t *testing.T) {
+	const took = 100 * time.Millisecond
+	g, now, running := fill(t, took)
+	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + took/2}, &Waiter{}); d.Reason != spillway.DeadlineTooClose {
+		t.Fatalf("half a service time: %+v", d)
+	}
+	late := &Waiter{}
+	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + 3*took}, late); d.Verdict != Wait {
+		t.Fatalf("time enough: %+v", d)
+	}
+	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + 3*took/2}, &Waiter{}); d.Reason != spillway.DeadlineTooClose {
+		t.Fatalf("two services ahead and time for one and a half: %+v", d)
+	}
+	now += 3 * took // slower than predicted: now it is too late
+	g.End(now, running, limit.Success)
+	if w, granted := g.Next(now); w != late || granted {
+		t.Fatal("work was started that its caller will not wait for")
+	}
+}
+
+func TestASignalCapsTheLimitAndNamesItself(t *testing.T) {
+	g := New(Config{Law: limit.NewFixed(4), MaxWait: time.Second})
+	g.Press(2, spillway.Signal, "pool")
+	for i := range 3 {
+		d := g.Arrive(0, Arrival{Cost: 1, Deadline: Never}, nil)
+		if (d.Verdict == Admit) != (i < 2) || i == 2 && (d.Reason != spillway.Signal || d.Cause != "pool") {
+			t.Fatalf("%d: %+v", i, d)
+		}
+	}
+	g.Press(0, 0, "")
+	if d := g.Arrive(0, Arrival{Cost: 1, Deadline: Never}, nil); d.Verdict != Admit || g.Limit() != 4 {
+		t.Fatalf("still pressed: %+v", d)
+	}
+}
+
+func TestNoMoreIsRefusedThanMayBe(t *testing.T) {
+	g := New(Config{Law: limit.NewFixed(1), MaxWait: time.Second, MaxRefused: 0.3})
+	now := time.Duration(0)
+	for range 5000 { // nothing ever ends: all would be refused
+		now += time.Millisecond
+		g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
+	}
+	if c := g.Counts(); c.Rejected()*100 > c.Offered*35 || c.Rejected()*100 < c.Offered*25 {
+		t.Fatalf("%d of %d refused, 30 %% may be", c.Rejected(), c.Offered)
+	}
+}

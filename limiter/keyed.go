@@ -1,0 +1,251 @@
+package limiter
+
+import (
+	"cmp"
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/spillway-go/spillway"
+)
+
+// KeyedConfig says what a family of limiters does. The zero value works.
+type KeyedConfig struct {
+	// New returns the configuration for the limiter of a key; nil means the zero
+	// Config. A Name left empty becomes the key. Each call returns a Law, Signals
+	// and so on of its own. It may be called for a key whose limiter is then made
+	// by somebody else.
+	New func(key string) Config
+
+	// MaxKeys is how many limiters there are at most, beside the shared one; zero
+	// means 1024. For one more, an idle one makes room, the one that was not used
+	// for longest; what it learned and counted is forgotten.
+	MaxKeys int
+}
+
+const (
+	defaultMaxKeys = 1024
+	// Overflow is the key that is passed to KeyedConfig.New for the shared limiter.
+	Overflow = "(overflow)"
+	// lookBack is how many old limiters are asked whether they are idle before a
+	// new key has to use the shared one.
+	lookBack = 16
+)
+
+// Keyed is a family of limiters: one for each route, dependency or tenant. Its
+// memory is bounded: when every limiter has work, further keys share one more,
+// so that nobody who makes up keys can make up capacity without end. It is safe
+// for concurrent use and has no goroutine.
+type Keyed struct {
+	config  func(key string) Config
+	maxKeys int
+
+	mu     sync.Mutex
+	of     map[string]*keyed
+	recent *list.List // of *keyed, the latest used first; without the shared one
+	shared *keyed     // nil until needed
+	closed spillway.Reason
+}
+
+// keyed is one limiter of a family. While users is above zero it stays.
+type keyed struct {
+	key   string
+	lim   *Limiter
+	users int
+	place *list.Element // nil: shared
+}
+
+// NewKeyed returns an empty family.
+func NewKeyed(cfg KeyedConfig) (*Keyed, error) {
+	if cfg.MaxKeys < 0 {
+		return nil, fmt.Errorf("limiter: MaxKeys is %d: it cannot be negative (zero means %d)", cfg.MaxKeys, defaultMaxKeys)
+	}
+	if cfg.New == nil {
+		cfg.New = func(string) Config { return Config{} }
+	}
+	return &Keyed{
+		config: cfg.New, maxKeys: cmp.Or(cfg.MaxKeys, defaultMaxKeys),
+		of: map[string]*keyed{}, recent: list.New(),
+	}, nil
+}
+
+// Do is Limiter.Do on the limiter of key, which stays in the family meanwhile.
+// The error of a configuration that New refuses is returned as it is.
+func (k *Keyed) Do(ctx context.Context, key string, fn func(context.Context) error) error {
+	m, err := k.use(key)
+	if err != nil {
+		return err
+	}
+	defer k.leave(m)
+	return m.lim.Do(ctx, fn)
+}
+
+// Get returns the limiter of key, or the shared one. Use it at once and do not
+// keep it: a limiter without work may leave the family at any time, and would
+// then be one of two for its key.
+func (k *Keyed) Get(key string) (*Limiter, error) {
+	m, err := k.use(key)
+	if err != nil {
+		return nil, err
+	}
+	k.leave(m)
+	return m.lim, nil
+}
+
+func (k *Keyed) leave(m *keyed) {
+	k.mu.Lock()
+	m.users--
+	k.mu.Unlock()
+}
+
+// use returns the member for key with one user more.
+func (k *Keyed) use(key string) (*keyed, error) {
+	k.mu.Lock()
+	m := k.find(key)
+	room := m == nil && k.room()
+	if m == nil && !room && k.shared != nil {
+		m = k.shared
+		m.users++
+	}
+	k.mu.Unlock()
+	if m != nil {
+		return m, nil
+	}
+	if !room {
+		key = Overflow
+	}
+	// The caller's code runs without the lock; somebody may be faster.
+	cfg := k.config(key)
+	cfg.Name = cmp.Or(cfg.Name, key)
+	lim, err := New(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("limiter of key %q: %w", key, err)
+	}
+
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.shut(lim)
+	if !room {
+		if k.shared == nil {
+			k.shared = &keyed{key: Overflow, lim: lim}
+		}
+		k.shared.users++
+		return k.shared, nil
+	}
+	if m := k.find(key); m != nil {
+		return m, nil
+	}
+	m = &keyed{key: key, lim: lim, users: 1}
+	m.place = k.recent.PushFront(m)
+	k.of[key] = m
+	for len(k.of) > k.maxKeys && k.evict() { // many may have found the same room
+	}
+	return m, nil
+}
+
+// find returns the member of key with one user more, or nil.
+func (k *Keyed) find(key string) *keyed {
+	m := k.of[key]
+	if m != nil {
+		m.users++
+		k.recent.MoveToFront(m.place)
+	}
+	return m
+}
+
+// room reports whether there is, or can be made, room for one more.
+func (k *Keyed) room() bool { return len(k.of) < k.maxKeys || k.evict() }
+
+// evict forgets the idle limiter that was not used for longest. It looks at a
+// few only, and takes those with work to the front.
+func (k *Keyed) evict() bool {
+	for range min(lookBack, k.recent.Len()) {
+		m := k.recent.Back().Value.(*keyed)
+		if m.users == 0 && m.lim.idleNow() {
+			k.recent.Remove(m.place)
+			delete(k.of, m.key)
+			return true
+		}
+		k.recent.MoveToFront(m.place)
+	}
+	return false
+}
+
+func (l *Limiter) idleNow() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.gate.Idle()
+}
+
+// members returns all limiters by name of their keys, the latest used first and
+// the shared one last.
+func (k *Keyed) members() []*keyed {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	all := make([]*keyed, 0, len(k.of)+1)
+	for e := k.recent.Front(); e != nil; e = e.Next() {
+		all = append(all, e.Value.(*keyed))
+	}
+	if k.shared != nil {
+		all = append(all, k.shared)
+	}
+	return all
+}
+
+// All yields the key and the Stats of every limiter that is there now, the shared
+// one under Overflow.
+func (k *Keyed) All() iter.Seq2[string, Stats] {
+	return func(yield func(string, Stats) bool) {
+		for _, m := range k.members() {
+			if !yield(m.key, m.lim.Stats()) {
+				return
+			}
+		}
+	}
+}
+
+// Drain drains every limiter, and those of later keys refuse from the start. All
+// must end before ctx does; the error is a *spillway.DrainError over all.
+func (k *Keyed) Drain(ctx context.Context) error {
+	k.close(spillway.Draining)
+	members := k.members()
+	for _, m := range members { // no intake stays open while another drains
+		m.lim.closeIntake(spillway.Draining)
+	}
+	var sum spillway.DrainError
+	for _, m := range members {
+		if d, ok := errors.AsType[*spillway.DrainError](m.lim.Drain(ctx)); ok {
+			sum.Dropped += d.Dropped
+			sum.Running += d.Running
+			sum.Cause = d.Cause
+		}
+	}
+	if sum.Cause != nil {
+		return &sum
+	}
+	return nil
+}
+
+// Close closes every limiter, and those of later keys refuse from the start.
+func (k *Keyed) Close() {
+	k.close(spillway.Closed)
+	for _, m := range k.members() {
+		m.lim.Close()
+	}
+}
+
+func (k *Keyed) close(reason spillway.Reason) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.closed = max(k.closed, reason) // Closed is the last of the reasons
+}
+
+// shut brings a new limiter to the state of the family.
+func (k *Keyed) shut(lim *Limiter) {
+	if k.closed != 0 {
+		lim.closeIntake(k.closed)
+	}
+}

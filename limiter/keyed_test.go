@@ -1,0 +1,153 @@
+package limiter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+)
+
+func family(t testing.TB, keys int) *Keyed {
+	t.Helper()
+	k, err := NewKeyed(KeyedConfig{MaxKeys: keys, New: func(string) Config { return Config{Law: limit.NewFixed(2)} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func keysOf(k *Keyed) string {
+	var all []string
+	for key := range k.All() {
+		all = append(all, key)
+	}
+	return strings.Join(all, " ")
+}
+
+func nothing(context.Context) error { return nil }
+
+func TestEachKeyHasALimiterOfItsOwn(t *testing.T) {
+	k := family(t, 0)
+	for _, key := range []string{"a", "b", "a"} {
+		if err := k.Do(t.Context(), key, nothing); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := map[string]uint64{}
+	for key, s := range k.All() {
+		got[key] = s.Completed
+		if s.Name != key {
+			t.Errorf("the limiter of %q is called %q", key, s.Name)
+		}
+	}
+	if len(got) != 2 || got["a"] != 2 || got["b"] != 1 {
+		t.Fatalf("%v", got)
+	}
+}
+
+func TestTheLeastRecentlyUsedIdleLimiterMakesRoom(t *testing.T) {
+	k := family(t, 2)
+	for _, key := range []string{"a", "b", "a", "c"} {
+		_ = k.Do(t.Context(), key, nothing)
+	}
+	if got := keysOf(k); got != "c a" {
+		t.Fatalf("kept %q", got)
+	}
+}
+
+func TestALimiterWithWorkIsNeverForgottenAndOtherKeysShareOne(t *testing.T) {
+	k := family(t, 2)
+	a, _ := k.Get("a")
+	permit := acquire(t, a) // taken with Get: only the limiter itself knows
+	_ = k.Do(t.Context(), "b", func(context.Context) error {
+		for i := range 50 {
+			if err := k.Do(t.Context(), fmt.Sprint("new", i), nothing); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return nil
+	})
+	stats := map[string]Stats{}
+	for key, s := range k.All() {
+		stats[key] = s
+	}
+	if len(stats) != 3 || stats[Overflow].Completed != 50 || stats["a"].InFlight != 1 || stats["b"].Completed != 1 {
+		t.Fatalf("%v", stats)
+	}
+	permit.Done(nil)
+	_ = k.Do(t.Context(), "c", nothing)
+	if got := keysOf(k); !strings.HasPrefix(got, "c ") || strings.Count(got, " ") != 2 {
+		t.Fatalf("an idle limiter did not make room: %q", got)
+	}
+}
+
+func TestAKeyWhoseConfigurationIsWrongSaysSo(t *testing.T) {
+	k, _ := NewKeyed(KeyedConfig{New: func(string) Config { return Config{MaxWait: -1} }})
+	if err := k.Do(t.Context(), "a", nothing); err == nil || !strings.Contains(err.Error(), `"a"`) {
+		t.Fatal(err)
+	}
+	if _, err := NewKeyed(KeyedConfig{MaxKeys: -1}); err == nil {
+		t.Fatal("a negative bound")
+	}
+}
+
+func TestDrainingAFamilyClosesAllIntakesAndWaitsForAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := family(t, 0)
+		for i := range 3 {
+			go func() {
+				_ = k.Do(t.Context(), fmt.Sprint(i), func(context.Context) error {
+					time.Sleep(time.Duration(i+1) * time.Second)
+					return nil
+				})
+			}()
+		}
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+		defer cancel()
+		d, _ := errors.AsType[*spillway.DrainError](k.Drain(ctx))
+		if d == nil || d.Running != 1 || d.Dropped != 0 {
+			t.Fatalf("%+v", d)
+		}
+		for _, key := range []string{"0", "later"} {
+			if err := k.Do(t.Context(), key, nothing); reason(err) != spillway.Draining {
+				t.Fatalf("%s: %v", key, err)
+			}
+		}
+		if err := k.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		k.Close()
+		if err := k.Do(t.Context(), "much later", nothing); reason(err) != spillway.Closed {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestAFamilyUnderConcurrentUseStaysBounded(t *testing.T) {
+	k := family(t, 8)
+	var wg sync.WaitGroup
+	for c := range 8 {
+		wg.Go(func() {
+			for i := range 500 {
+				_ = k.Do(context.Background(), fmt.Sprint((c*31+i*7)%40), nothing)
+			}
+		})
+	}
+	wg.Wait()
+	for _, s := range k.All() {
+		if s.InFlight != 0 || s.Offered != s.Admitted+s.Rejected+s.Cancelled {
+			t.Fatalf("%+v", s)
+		}
+	}
+	if n := len(k.members()); n > 9 {
+		t.Fatalf("%d limiters where 8 and a shared one may be", n)
+	}
+}
