@@ -32,7 +32,11 @@ func (g *Gate) Repeats(a Arrival, d Decision, mayWait bool) (until, needs time.D
 	if g.left(0, Never) < needs {
 		return 0, 0, false
 	}
-	return g.demand.at + demandWindow, needs, true // then rates are taken anew
+	until = g.demand.at + demandWindow // then rates are taken anew
+	if settles := g.demand.began + demandSettle; g.demand.at < settles {
+		until = min(until, settles) // then they are believed
+	}
+	return until, needs, true
 }
 
 // Repeated counts n arrivals of cost one that were refused like one before.
