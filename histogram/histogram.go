@@ -43,12 +43,12 @@ func bounds(i int) (low, high int64) {
 	return low, low + (1<<shift - 1)
 }
 
-// Histogram counts values. The zero value is empty and ready; it grows with the
-// largest value recorded, to some 30 KB for latencies up to a minute. It is not
-// safe for concurrent use: give each writer its own and Merge them, or hold a
+// Histogram counts values. The zero value is empty and ready; each power of two
+// that occurs takes 1 KB, so latencies of one kind of work take some 5 KB. It is
+// not safe for concurrent use: give each writer its own and Merge them, or hold a
 // lock.
 type Histogram struct {
-	counts   []uint64
+	powers   []*[steps]uint64 // counts by bucket; nil where nothing fell
 	count    uint64
 	sum      float64
 	min, max int64
@@ -64,10 +64,10 @@ func (h *Histogram) RecordN(v int64, n uint64) {
 	}
 	v = max(v, 0)
 	i := index(v)
-	if i >= len(h.counts) {
+	if i>>stepBits >= len(h.powers) || h.powers[i>>stepBits] == nil {
 		h.grow(i)
 	}
-	h.counts[i] += n
+	h.powers[i>>stepBits][i%steps] += n
 	if h.count == 0 || v < h.min {
 		h.min = v
 	}
@@ -76,10 +76,29 @@ func (h *Histogram) RecordN(v int64, n uint64) {
 	h.sum += float64(v) * float64(n)
 }
 
-// grow makes room for bucket i, a whole power of two at a time.
+// grow makes room for the power of two of bucket i.
 func (h *Histogram) grow(i int) {
-	size := (i>>stepBits + 1) << stepBits
-	h.counts = append(h.counts, make([]uint64, size-len(h.counts))...)
+	p := i >> stepBits
+	if p >= len(h.powers) {
+		h.powers = append(h.powers, make([]*[steps]uint64, p+1-len(h.powers))...)
+	}
+	if h.powers[p] == nil {
+		h.powers[p] = new([steps]uint64)
+	}
+}
+
+// all yields the number and the count of the non-empty buckets in rising order.
+func (h *Histogram) all(yield func(int, uint64) bool) {
+	for p, counts := range h.powers {
+		if counts == nil {
+			continue
+		}
+		for i, n := range counts {
+			if n > 0 && !yield(p<<stepBits+i, n) {
+				return
+			}
+		}
+	}
 }
 
 // Merge adds what other counted. The result is the histogram of both sets of
@@ -88,11 +107,14 @@ func (h *Histogram) Merge(other *Histogram) {
 	if other.count == 0 {
 		return
 	}
-	if len(other.counts) > len(h.counts) {
-		h.grow(len(other.counts) - 1)
-	}
-	for i, n := range other.counts {
-		h.counts[i] += n
+	for p, counts := range other.powers {
+		if counts == nil {
+			continue
+		}
+		h.grow(p << stepBits)
+		for i, n := range counts {
+			h.powers[p][i] += n
+		}
 	}
 	if h.count == 0 || other.min < h.min {
 		h.min = other.min
@@ -105,14 +127,24 @@ func (h *Histogram) Merge(other *Histogram) {
 // Clone returns a copy that shares nothing with h.
 func (h *Histogram) Clone() *Histogram {
 	c := *h
-	c.counts = slices.Clone(h.counts)
+	c.powers = slices.Clone(h.powers)
+	for p, counts := range c.powers {
+		if counts != nil {
+			own := *counts
+			c.powers[p] = &own
+		}
+	}
 	return &c
 }
 
 // Reset empties h and keeps its memory.
 func (h *Histogram) Reset() {
-	clear(h.counts)
-	*h = Histogram{counts: h.counts}
+	for _, counts := range h.powers {
+		if counts != nil {
+			clear(counts[:])
+		}
+	}
+	*h = Histogram{powers: h.powers}
 }
 
 // Count returns how many values were recorded.
@@ -150,7 +182,7 @@ func (h *Histogram) Quantile(q float64) int64 {
 		return h.max
 	}
 	var seen uint64
-	for i, n := range h.counts {
+	for i, n := range h.all {
 		if seen += n; seen >= rank {
 			low, high := bounds(i)
 			return min(max(low+(high-low)/2, h.min), h.max)
@@ -170,7 +202,7 @@ func (h *Histogram) CountAtMost(v int64) uint64 {
 		return h.count
 	}
 	var n uint64
-	for i, c := range h.counts {
+	for i, c := range h.all {
 		if _, high := bounds(i); high > v {
 			break
 		}
@@ -188,10 +220,7 @@ type Bucket struct {
 // Buckets yields the non-empty buckets in rising order.
 func (h *Histogram) Buckets() iter.Seq[Bucket] {
 	return func(yield func(Bucket) bool) {
-		for i, n := range h.counts {
-			if n == 0 {
-				continue
-			}
+		for i, n := range h.all {
 			low, high := bounds(i)
 			if !yield(Bucket{low, high, n}) {
 				return
@@ -213,10 +242,8 @@ type wire struct {
 // histogram bucket for bucket.
 func (h Histogram) MarshalJSON() ([]byte, error) {
 	w := wire{Count: h.count, Sum: h.sum, Min: h.min, Max: h.max, Buckets: [][2]uint64{}}
-	for i, n := range h.counts {
-		if n > 0 {
-			w.Buckets = append(w.Buckets, [2]uint64{uint64(i), n})
-		}
+	for i, n := range h.all {
+		w.Buckets = append(w.Buckets, [2]uint64{uint64(i), n})
 	}
 	return json.Marshal(w)
 }
@@ -240,10 +267,8 @@ func (h *Histogram) UnmarshalJSON(data []byte) error {
 		if r.count+n < r.count {
 			return fmt.Errorf("histogram: counts overflow")
 		}
-		if int(i) >= len(r.counts) {
-			r.grow(int(i))
-		}
-		r.counts[i] = n
+		r.grow(int(i))
+		r.powers[i>>stepBits][i%steps] = n
 		r.count += n
 	}
 	if r.count != w.Count {
