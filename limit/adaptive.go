@@ -260,7 +260,9 @@ func (a *Adaptive) grow(r reading) {
 	switch {
 	case excess > max(jump, 2*a.error(r.n)):
 		a.held = mean{}
-		a.suspect(r, excess, r.inFlight, mean{r.level, r.n})
+		// The cohort was admitted while the limit rose; those who met the queue
+		// met it at the end.
+		a.suspect(r, excess, max(r.inFlight, a.limit), mean{r.level, r.n})
 	case r.saturated:
 		a.set(r.at, growing, 2*a.limit, "start: latency is flat")
 	}

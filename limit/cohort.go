@@ -141,7 +141,7 @@ type classes struct {
 }
 
 const (
-	classSamples = 48
+	classSamples = 16
 	classMatters = 0.7 // a factor of two
 )
 
