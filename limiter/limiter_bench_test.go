@@ -2,7 +2,10 @@ package limiter
 
 import (
 	"context"
+	"runtime"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -111,4 +114,80 @@ func BenchmarkReject(b *testing.B) {
 			run(b, func() { m.acquire() })
 		})
 	}
+}
+
+// mutexSemaphore is a semaphore that waits first come, first served: a mutex, a
+// list and a channel for each waiter, as the one of x/sync, without a context.
+type mutexSemaphore struct {
+	mu      sync.Mutex
+	n       int
+	waiting []chan struct{}
+}
+
+func (s *mutexSemaphore) acquire() {
+	s.mu.Lock()
+	if s.n > 0 {
+		s.n--
+		s.mu.Unlock()
+		return
+	}
+	ready := make(chan struct{})
+	s.waiting = append(s.waiting, ready)
+	s.mu.Unlock()
+	<-ready
+}
+
+func (s *mutexSemaphore) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.waiting) == 0 {
+		s.n++
+		return
+	}
+	close(s.waiting[0])
+	s.waiting = s.waiting[1:]
+}
+
+// A thousand callers want a slot each, and give it back at once: of a thousand
+// slots, where only the lock is contended, and of ten, where most must wait or,
+// by a limiter that sees its queue stand, are refused.
+func BenchmarkContended(b *testing.B) {
+	run := func(b *testing.B, one func()) {
+		b.ReportAllocs()
+		b.SetParallelism(1000 / runtime.GOMAXPROCS(0))
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				one()
+			}
+		})
+	}
+	for _, slots := range []int{1000, 10} {
+		b.Run(strconv.Itoa(slots), func(b *testing.B) { contended(b, slots, run) })
+	}
+}
+
+func contended(b *testing.B, slots int, run func(*testing.B, func())) {
+	ctx := context.Background()
+	b.Run("limiter", func(b *testing.B) {
+		l := fixed(b, slots, 1000)
+		var refused atomic.Uint64
+		run(b, func() {
+			p, err := l.Acquire(ctx)
+			if err != nil {
+				refused.Add(1)
+			}
+			p.Done(nil)
+		})
+		s := l.Stats()
+		b.ReportMetric(float64(refused.Load())/float64(b.N), "refused/op")
+		b.ReportMetric(float64(s.QueueWait.CountAtMost(0))/float64(max(s.Admitted, 1)), "unqueued/op")
+	})
+	b.Run("semaphore", func(b *testing.B) {
+		s := mutexSemaphore{n: slots}
+		run(b, func() { s.acquire(); s.release() })
+	})
+	b.Run("channel", func(b *testing.B) {
+		c := make(chan struct{}, slots)
+		run(b, func() { c <- struct{}{}; <-c })
+	})
 }
