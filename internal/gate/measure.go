@@ -78,7 +78,10 @@ func (s *service) known() bool { return s.n > 0 }
 func (s *service) end(now time.Duration, lv int, took float64, o limit.Outcome) {
 	// The last hundred ends count, or the last second of them if those were fewer:
 	// what took so long before the limit changed must not be believed for long.
-	weight := max(1/serviceSpan, 1-math.Exp(-(now-s.last).Seconds()/serviceMemory.Seconds()))
+	weight := 1 / serviceSpan
+	if passed := now - s.last; passed > serviceMemory/serviceSpan { // else it is less
+		weight = max(weight, 1-math.Exp(-passed.Seconds()/serviceMemory.Seconds()))
+	}
 	s.last = now
 	s.n++
 	s.mean += max(weight, 1/s.n) * (took - s.mean)
