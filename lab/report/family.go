@@ -32,6 +32,14 @@ var families = map[string]family{
 			{"Scaled runs", "Runs shorter than the published ones cut requests, never clients, workers or queue places, because those decide what is refused."},
 		},
 	},
+	"overload": {
+		Method: []note{
+			{"What is scarce", "A database with a knee, in front of SQLite: ten lookups at a time run at full speed, 20 to 60 ms each. Beyond that they share it, and the sharing costs: with c of them under way the total falls to √(10/c), so that forty do half of what ten do. It refuses nothing and says nothing. A caller that leaves takes its lookup along."},
+			{"Who is offered what", "An open loop with Poisson arrivals: clients that do not wait for each other. The capacity is measured first, in a closed loop around the database's slots. Every request waits a second and says so in a header that becomes the context's deadline; every fifth is critical and says so too. Latency counts from the intended start. Each measurement follows a warm-up under the same load."},
+			{"Who was told what", "semaphore, semaphore-try and workerpool were given the size of the database, which an operator has to guess; semaphore-4x is the same guess, four times off. failsafe and spillway were told nothing. semaphore waits as long as the deadline allows, first come, first served; semaphore-try refuses at once."},
+			{"Side by side", "Up to the capacity all contestants run at the same time, each in its own process, up to twice the capacity half of them; beyond that each runs alone. Nearly all of a lookup is waiting, so that they do not compete for processors."},
+		},
+	},
 }
 
 // Notes says of each claim what there is to know about how it was published.

@@ -26,6 +26,8 @@ type page struct {
 	Cards           []card
 	Outcomes        []legendKey
 	Patterns        []legendKey
+	OverTime        []legendKey
+	Curves          bool // there are some
 	Setups          []setupView
 	Runs            []runRow
 	Failed          []string
@@ -60,6 +62,8 @@ type legendKey struct {
 // setupView is the pictures and figures of one set-up.
 type setupView struct {
 	Name    string
+	Curves  []picture // over the loads
+	Limits  []picture // over time
 	Loads   []loadView
 	Process []picture
 	Killed  []string
@@ -120,8 +124,11 @@ func newPage(res results.Results, runs []results.Run) *page {
 		p.Patterns = append(p.Patterns, legendKey{name, seriesClass(i), template.HTML(chart.Marker(seriesClass(i), i))})
 	}
 	for _, g := range sum.setups {
-		p.Setups = append(p.Setups, sum.setupView(g))
+		v := sum.setupView(g)
+		p.Setups = append(p.Setups, v)
+		p.Curves = p.Curves || len(v.Curves) > 0
 	}
+	p.OverTime = overTimeKeys()
 	p.Runs = runRows(runs)
 	for _, r := range sum.failed {
 		p.Failed = append(p.Failed, title(r)+": "+r.Failed)
@@ -213,7 +220,7 @@ func cards(decided []results.Claim) []card {
 }
 
 func (s *summary) setupView(g *setupGroup) setupView {
-	v := setupView{Name: setupName(g.setup)}
+	v := setupView{Name: setupName(g.setup), Curves: s.curves(g), Limits: g.limits()}
 	okOf, rejectedOf := func(c *cell) *latency { return &c.ok }, func(c *cell) *latency { return &c.rejected }
 	for _, l := range g.loads {
 		lv := loadView{

@@ -47,7 +47,10 @@ type cell struct {
 	ok, rejected         latency
 	allocs, bytes        stat // per offered request
 	goroutines, rss, gc  stat
-	reuse                stat // only where there is a pool
+	reuse                stat                // only where there is a pool
+	multiple             float64             // of the capacity; 0: the load is none
+	admitted             histogram.Histogram // latency of whatever was not refused, all repeats
+	series               []results.Point     // of the first repeat
 	killed, failed       []string
 	runs                 int // measured or killed
 }
@@ -74,6 +77,15 @@ func (c *cell) add(r *results.Run) {
 	c.refusedShare = append(c.refusedShare, r.Share("rejected"))
 	c.ok.add(r.Of("ok").Latency)
 	c.rejected.add(r.Of("rejected").Latency)
+	c.multiple = multiple(r)
+	for _, o := range r.Outcomes {
+		if o.Kind != "rejected" && o.Latency != nil {
+			c.admitted.Merge(o.Latency)
+		}
+	}
+	if c.series == nil {
+		c.series = r.Series
+	}
 
 	p := r.Process
 	if r.Offered > 0 && p.Mallocs > 0 {
@@ -164,7 +176,7 @@ func summarize(runs []results.Run) *summary {
 		all = append(all, c)
 	}
 	slices.SortFunc(all, func(a, b *cell) int {
-		return cmp.Or(byRank(knownSetups)(a.setup, b.setup), byRank(knownLoads)(a.load, b.load), byRank(knownPatterns)(a.pattern, b.pattern))
+		return cmp.Or(byRank(knownSetups)(a.setup, b.setup), cmp.Compare(a.multiple, b.multiple), byRank(knownLoads)(a.load, b.load), byRank(knownPatterns)(a.pattern, b.pattern))
 	})
 	for _, c := range all {
 		if n := len(s.setups); n == 0 || s.setups[n-1].setup != c.setup {

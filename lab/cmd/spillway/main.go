@@ -27,6 +27,7 @@ func main() {
 }
 
 type commandLine struct {
+	Demo    demoCmd    `cmd:"" help:"Half a minute that shows the point: one service through a storm, unprotected, behind a semaphore, behind a limiter."`
 	Lab     labCmd     `cmd:"" help:"Re-measure published claims and say which of them hold."`
 	Load    loadCmd    `cmd:"" help:"Send load to a URL; outcomes apart, latency from the intended start."`
 	Serve   serveCmd   `cmd:"" help:"Run the reference service: a patient API under one of four concurrency patterns."`
@@ -38,6 +39,8 @@ type commandLine struct {
 const description = `Spillway keeps Go services standing under overload; this command carries the laboratory that proves it.
 
 Start here:
+  spillway demo                       half a minute: a service through a storm, three ways side by side
+  spillway lab overload               ten minutes: the same for real, from 0.5 to 10 times the capacity
   spillway lab H                      five minutes: which claims about goroutines, worker pools and sync.Pool hold here?
   spillway serve --pattern limiter    the service that was measured, on http://localhost:8080
   spillway load --rate 300 http://localhost:8080/api/v1/patients/P000042

@@ -102,6 +102,15 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		"not a number":             {tiny(out, "--clients", "many"), "many"},
 		"folder below a file":      {tiny(filepath.Join(file, "out")), "cannot make the results folder"},
 		"folder with results":      {tiny(used), "choose another folder"},
+		"overload unknown":         {[]string{"lab", "overload", "--contestant", "magic", "--out", out}, "semaphore-4x"},
+		"overload load":            {[]string{"lab", "overload", "--load", "0", "--out", out}, "load is 0"},
+		"overload slots":           {[]string{"lab", "overload", "--slots", "0", "--out", out}, "0 slots"},
+		"overload work":            {[]string{"lab", "overload", "--min-work", "3s", "--out", out}, "0 < min <= max"},
+		"overload repeats":         {[]string{"lab", "overload", "--repeats", "0", "--out", out}, "repeats is 0"},
+		"overload memory":          {[]string{"lab", "overload", "--memory-cap=-1", "--out", out}, "memory-cap is -1"},
+		"overload deadline":        {[]string{"lab", "overload", "--deadline", "1ms", "--out", out}, "deadline 1ms"},
+		"demo too short":           {[]string{"demo", "--duration", "1ms"}, "duration is 1ms"},
+		"demo argument":            {[]string{"demo", "fast"}, "unexpected argument"},
 		"judge nothing":            {[]string{"lab", "judge", out}, "is not a results folder"},
 		"no trials":                {[]string{"lab", "selftest", "--trials", "0"}, "trials is 0"},
 		"no URL":                   {[]string{"load", "--rate", "1"}, "<url>"},
@@ -169,7 +178,7 @@ func TestEveryFlagHasHelpAndAnEnvironmentVariable(t *testing.T) {
 }
 
 func TestHelpTeaches(t *testing.T) {
-	for _, args := range [][]string{{}, {"lab"}, {"lab", "run"}, {"lab", "judge"}, {"lab", "selftest"}, {"load"}, {"serve"}} {
+	for _, args := range [][]string{{}, {"lab"}, {"lab", "run"}, {"lab", "overload"}, {"lab", "judge"}, {"demo"}, {"lab", "selftest"}, {"load"}, {"serve"}} {
 		code, stdout, stderr := command(t, append(args, "--help")...)
 		if code != 0 || stderr != "" || !strings.Contains(stdout, "spillway") {
 			t.Errorf("%v: exit code %d, stderr %q", args, code, stderr)

@@ -1,0 +1,58 @@
+package demo
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// In virtual time the whole demonstration takes a moment, and what it shows
+// does not depend on the machine.
+func TestTheDemonstrationMakesItsPoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rows := 0
+		res, err := Run(t.Context(), Default(25*time.Second), func(Row) { rows++ })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows != 25 || len(res.Rows) != 25 || res.Partial || len(res.Summary) != 9 {
+			t.Errorf("%d rows seen, %d kept, partial %v, %d totals", rows, len(res.Rows), res.Partial, len(res.Summary))
+		}
+		for _, want := range []struct {
+			phase, lane string
+			low, high   float64
+		}{
+			{"calm", "unprotected", .95, 1.05}, {"calm", "semaphore, 4x too large", .95, 1.05}, {"calm", "spillway, no number", .95, 1.05},
+			{"storm", "unprotected", 0, .1}, {"storm", "semaphore, 4x too large", 0, .2}, {"storm", "spillway, no number", .85, 1.05},
+			{"after the storm", "unprotected", 0, .6}, {"after the storm", "spillway, no number", .95, 1.05},
+		} {
+			if got := res.Of(want.phase, want.lane).Share(); got < want.low || got > want.high {
+				t.Errorf("%s, %s: %.2f of what was possible, want %.2f to %.2f", want.phase, want.lane, got, want.low, want.high)
+			}
+		}
+		if got := res.Of("storm", "spillway, no number").Critical; got < .95 {
+			t.Errorf("%.2f of the critical requests were answered", got)
+		}
+		last := res.Verdicts[len(res.Verdicts)-1]
+		if lanes := strings.Split(last, ";"); !strings.HasSuffix(lanes[0], "still down") || !strings.HasSuffix(lanes[2], "%.") {
+			t.Errorf("after the storm the unprotected lane is down and ours is not, but: %s", last)
+		}
+		t.Log("\n" + strings.Join(res.Verdicts, "\n"))
+	})
+}
+
+func TestThreePanicsCostNoSlot(t *testing.T) {
+	p, err := ThreePanics(t.Context())
+	if err != nil || !p.Spillway || p.ByHand || p.Conclusion == "" {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+func TestAnImpossibleDemonstrationIsRefused(t *testing.T) {
+	for _, cfg := range []Config{{}, Default(0), {Deadline: 1, Interval: time.Second, Phases: []Phase{{"x", 0, 1}}}} {
+		if _, err := Run(t.Context(), cfg, nil); err == nil {
+			t.Errorf("%+v was accepted", cfg)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// Panics is what was left of two slots after three handlers panicked in them:
+// whether a good request was still answered.
+type Panics struct {
+	Slots      int     `json:"slots"`
+	Panics     int     `json:"panics"`
+	Spillway   bool    `json:"spillway_answers"`
+	Took       float64 `json:"spillway_took_ms"`
+	ByHand     bool    `json:"by_hand_answers"` // slots taken before and given back after the work, without defer
+	Conclusion string  `json:"conclusion"`
+}
+
+// patience is how long a client of the proof waits.
+const patience = 200 * time.Millisecond
+
+// ThreePanics lets three handlers panic at a limit of two, then asks for a good
+// answer: over HTTP on loopback, where net/http itself survives the panics.
+func ThreePanics(ctx context.Context) (*Panics, error) {
+	const slots, panics = 2, 3
+	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(slots)})
+	if err != nil {
+		return nil, err
+	}
+	defer lim.Close()
+	byHand := make(chan struct{}, slots)
+	p := &Panics{Slots: slots, Panics: panics}
+	p.Spillway, p.Took, err = survives(ctx, panics, lim.Do)
+	if err != nil {
+		return nil, err
+	}
+	p.ByHand, _, err = survives(ctx, panics, func(ctx context.Context, fn func(context.Context) error) error {
+		select {
+		case byHand <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		err := fn(ctx)
+		<-byHand
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.Conclusion = fmt.Sprintf("%d slots, %d handlers panicked, then a good request: spillway %s; slots counted by hand, without defer, %s.",
+		slots, panics, pick(p.Spillway, "answered it in "+Millis(p.Took), "did not answer"), pick(p.ByHand, "answered it, too", "never answered again"))
+	return p, ctx.Err()
+}
+
+func pick(cond bool, a, b string) string {
+	if cond {
+		return a
+	}
+	return b
+}
+
+// survives serves work inside do, lets it panic that often, and reports whether
+// a good request is answered then, and in how many milliseconds.
+func survives(ctx context.Context, panics int, do func(context.Context, func(context.Context) error) error) (bool, float64, error) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := do(r.Context(), func(context.Context) error {
+			if r.URL.Path == "/panic" {
+				panic("a bug in a handler")
+			}
+			_, err := io.WriteString(w, "good")
+			return err
+		})
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return false, 0, err
+	}
+	web := &http.Server{Handler: handler, ReadHeaderTimeout: time.Second, ErrorLog: log.New(io.Discard, "", 0)}
+	go func() { _ = web.Serve(listener) }()
+	defer web.Close()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, Timeout: patience}
+	get := func(path string) bool {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+listener.Addr().String()+path, nil)
+		if err != nil {
+			return false
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return false
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		return err == nil && string(body) == "good"
+	}
+	for range panics {
+		get("/panic")
+	}
+	start := time.Now()
+	good := get("/good")
+	return good, ms(time.Since(start)), nil
+}
