@@ -16,7 +16,7 @@ type Report struct {
 	Peak      int // most calls in the backend at once, the warm-up included
 
 	Interval time.Duration // between the points
-	Timeline []Point       // from the start to Duration
+	Timeline []Point       // whole intervals, from the start to Duration
 	Steps    []Event       // if Record.Steps said so
 }
 
@@ -41,6 +41,15 @@ type Tally struct {
 
 // Calls is how many callers came; each made one attempt or more.
 func (t *Tally) Calls() uint64 { return t.Offered - t.Retries }
+
+// Served is the share of the callers who got what they came for, sooner or later;
+// 1 if nobody came.
+func (t *Tally) Served() float64 {
+	if t.Calls() == 0 {
+		return 1
+	}
+	return float64(t.OK) / float64(t.Calls())
+}
 
 // Point is one interval of the timeline.
 type Point struct {

@@ -143,7 +143,9 @@ func (r *run) handle(e event) {
 			r.speed = c.Speed
 		}
 		r.backend.change(r.slots, r.speed)
-		r.door.dispatch()
+		if o, ok := r.door.(*oracle); ok { // nobody else is told
+			o.dispatch()
+		}
 	}
 }
 

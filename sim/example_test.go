@@ -1,0 +1,77 @@
+package sim_test
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/sim"
+)
+
+// Would the limiter help this shop? Its database has 32 connections and 8 cores;
+// browsing takes 20 ms and orders take 60; one evening twice as many customers
+// come as it can serve, and those who are refused or wait in vain try again.
+func Example() {
+	shop := sim.Scenario{
+		Seed:     1,
+		Duration: time.Minute,
+		Warmup:   10 * time.Second,
+		Classes: []sim.Class{
+			{Name: "browse", Share: 0.9, Deadline: time.Second, Service: sim.Exponential(20 * time.Millisecond), Priority: spillway.Low},
+			{Name: "order", Share: 0.1, Deadline: time.Second, Service: sim.LogNormal(60*time.Millisecond, 0.5), Priority: spillway.Critical},
+		},
+		Backend: sim.Database(32, 8),
+		Retry:   sim.Retry{Attempts: 3, Backoff: 200 * time.Millisecond, Respect: true},
+	}
+	shop.Arrivals = sim.Poisson(2 * shop.Capacity())
+
+	for _, p := range []struct {
+		name   string
+		policy sim.Policy
+	}{
+		{"unlimited", sim.Unlimited()},
+		{"semaphore", sim.Semaphore(32)},
+		{"limiter", sim.Limiter(limit.NewAdaptive, sim.Settings{})},
+	} {
+		shop.Policy = p.policy
+		report, err := sim.Run(shop)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%-9s  serves about %3.0f %% of who browse and %3.0f %% of who order\n", p.name,
+			10*math.Round(10*report.Class("browse").Served()), 10*math.Round(10*report.Class("order").Served()))
+	}
+	// Output:
+	// unlimited  serves about  60 % of who browse and   0 % of who order
+	// semaphore  serves about  60 % of who browse and   0 % of who order
+	// limiter    serves about  30 % of who browse and 100 % of who order
+}
+
+// A law of one's own is tried the same way: as a limit that somebody once
+// configured.
+func ExampleLimiter() {
+	service := sim.Scenario{
+		Seed:     1,
+		Duration: 30 * time.Second,
+		Warmup:   5 * time.Second,
+		Classes:  []sim.Class{{Deadline: time.Second, Service: sim.Exponential(50 * time.Millisecond)}},
+		Backend:  sim.Degrading(40, 0.5),
+	}
+	service.Arrivals = sim.Poisson(1.5 * service.Capacity())
+	for _, n := range []int{10, 40, 160} {
+		service.Policy = sim.Limiter(func() limit.Law { return limit.NewFixed(n) }, sim.Settings{})
+		report, err := sim.Run(service)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("limit %3d: %3.0f %% of the capacity\n", n, 100*report.Total.Goodput/service.Capacity())
+	}
+	// Output:
+	// limit  10:  25 % of the capacity
+	// limit  40: 101 % of the capacity
+	// limit 160:  50 % of the capacity
+}

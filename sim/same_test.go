@@ -1,0 +1,248 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/gate"
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/sim"
+)
+
+// One trace of callers through the simulator, the bare gate and the live limiter
+// must meet the same decisions at the same nanoseconds.
+
+var traced = func() map[string]sim.Scenario {
+	three := func(load float64, b sim.Backend) sim.Scenario {
+		s := sim.Scenario{Seed: 7, Duration: 12 * sec, Backend: b, Record: sim.Record{Steps: true}}
+		work := sim.Uniform(50*ms, 100*ms)
+		s.Classes = []sim.Class{
+			{Share: 0.2, Priority: spillway.Critical, Deadline: sec, Service: work},
+			{Share: 0.3, Deadline: 400 * ms, Service: work, Cost: 2},
+			{Share: 0.5, Priority: spillway.Low, Deadline: sec, Service: work, ErrorRate: 0.1, FastErrors: true},
+		}
+		s.Arrivals = sim.Poisson(load * s.Capacity())
+		return s
+	}
+	patient := three(1.2, sim.NWay(20))
+	for i := range patient.Classes {
+		patient.Classes[i].Deadline = 0
+	}
+	halved := three(0.9, sim.NWay(20))
+	halved.Changes = []sim.Change{{At: 4 * sec, Speed: 0.5}, {At: 8 * sec, Speed: 1}}
+	retrying := three(1.1, sim.Degrading(20, 0.5))
+	retrying.Retry = sim.Retry{Attempts: 3, Backoff: 100 * ms}
+	return map[string]sim.Scenario{
+		"below capacity": three(0.5, sim.NWay(20)),
+		"twice too much": three(2, sim.NWay(20)), "degrading": three(1.5, sim.Degrading(20, 0.5)), "database": three(1.5, sim.Database(30, 10)),
+		"callers without deadlines": patient, "backend halves": halved, "callers try again": retrying,
+	}
+}()
+
+// heard is what one attempt met.
+type heard struct {
+	kind   sim.EventKind // Admitted, Refused or Left
+	at     time.Duration
+	reason spillway.Reason
+}
+
+// decisions maps attempts to what the simulated limiter told them.
+func decisions(steps []sim.Event) map[uint64]heard {
+	all := map[uint64]heard{}
+	for _, e := range steps {
+		switch e.Kind {
+		case sim.Admitted, sim.Refused, sim.Left:
+			all[e.Attempt] = heard{e.Kind, e.At, e.Reason}
+		}
+	}
+	return all
+}
+
+func compare(t *testing.T, who string, got, want map[uint64]heard) {
+	t.Helper()
+	if len(want) < 1000 {
+		t.Fatalf("only %d decisions to compare", len(want))
+	}
+	wrong := 0
+	for id := range uint64(len(want) + 1) {
+		if got[id] != want[id] {
+			if wrong++; wrong > 5 {
+				t.Fatal("and so on")
+			}
+			t.Errorf("attempt %d of %d: %s said %+v, the simulator %+v", id, len(want), who, got[id], want[id])
+		}
+	}
+}
+
+func TestTheGateDecidesAsInTheSimulator(t *testing.T) {
+	for name, s := range traced {
+		t.Run(name, func(t *testing.T) {
+			r := run(t, s)
+			g := gate.New(gate.Config{Law: limit.NewAdaptive(), QueueSize: 16384, MaxWait: 10 * sec})
+			got, waiters, grants := map[uint64]heard{}, map[uint64]*gate.Waiter{}, map[uint64]gate.Grant{}
+			admitted := func(id uint64, at time.Duration) {
+				got[id] = heard{kind: sim.Admitted, at: at}
+				e := grants[id]
+				e.Seq, e.Start = g.Seq(), at
+				grants[id] = e
+			}
+			drain := func(now time.Duration) {
+				for {
+					w, granted := g.Next(now)
+					if w == nil {
+						return
+					}
+					if granted {
+						admitted(w.Owner.(uint64), now)
+					} else {
+						got[w.Owner.(uint64)] = heard{sim.Refused, now, spillway.DeadlineTooClose}
+					}
+				}
+			}
+			for _, e := range r.Steps {
+				switch e.Kind {
+				case sim.Arrived:
+					c := s.Classes[e.Class]
+					a := gate.Arrival{Cost: max(c.Cost, 1), Priority: c.Priority, Deadline: e.Deadline}
+					if a.Deadline < 0 {
+						a.Deadline = gate.Never
+					}
+					grants[e.Attempt] = gate.Grant{Cost: a.Cost, Priority: a.Priority}
+					w := &gate.Waiter{Owner: e.Attempt}
+					waiters[e.Attempt] = w
+					d := g.Arrive(e.At, a, w)
+					if d.Preempted != nil {
+						got[d.Preempted.Owner.(uint64)] = heard{sim.Refused, e.At, spillway.Preempted}
+					}
+					switch d.Verdict {
+					case gate.Admit:
+						admitted(e.Attempt, e.At)
+					case gate.Reject:
+						got[e.Attempt] = heard{sim.Refused, e.At, d.Reason}
+					}
+				case sim.Left:
+					if g.Leave(waiters[e.Attempt]) {
+						got[e.Attempt] = heard{kind: sim.Left, at: e.At}
+					}
+					drain(e.At)
+				case sim.Refused:
+					if e.Reason == spillway.WaitTooLong && g.Expire(waiters[e.Attempt]) {
+						got[e.Attempt] = heard{sim.Refused, e.At, spillway.WaitTooLong}
+						drain(e.At)
+					}
+				case sim.Ended:
+					g.End(e.At, grants[e.Attempt], e.Outcome)
+					drain(e.At)
+				}
+			}
+			compare(t, "the gate", got, decisions(r.Steps))
+		})
+	}
+}
+
+func TestTheLimiterDecidesAsInTheSimulator(t *testing.T) {
+	for name, s := range traced {
+		t.Run(name, func(t *testing.T) {
+			r := run(t, s)
+			var arrivals []sim.Event
+			ends := map[uint64]sim.Event{}
+			for _, e := range r.Steps {
+				switch e.Kind {
+				case sim.Arrived:
+					arrivals = append(arrivals, e)
+				case sim.Ended:
+					ends[e.Attempt] = e
+				}
+			}
+			got := map[uint64]heard{}
+			synctest.Test(t, func(t *testing.T) {
+				lim, err := limiter.New(limiter.Config{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer lim.Close()
+				start := time.Now()
+				var mu sync.Mutex
+				var wg sync.WaitGroup
+				for _, e := range arrivals {
+					time.Sleep(e.At - time.Since(start))
+					wg.Go(func() {
+						h := call(lim, start, s.Classes[e.Class], e, ends[e.Attempt])
+						mu.Lock()
+						defer mu.Unlock()
+						got[e.Attempt] = h
+					})
+					synctest.Wait()
+				}
+				wg.Wait()
+			})
+			compare(t, "the limiter", got, decisions(r.Steps))
+		})
+	}
+}
+
+// call is one attempt at the live limiter: its work ends when and as it did in
+// the simulator.
+func call(lim *limiter.Limiter, start time.Time, c sim.Class, e, end sim.Event) heard {
+	ctx := context.Background()
+	if e.Deadline >= 0 {
+		limited, cancel := context.WithDeadline(ctx, start.Add(e.Deadline))
+		defer cancel()
+		ctx = limited
+	}
+	permit, err := lim.AcquireWith(ctx, limiter.Request{Priority: c.Priority, Cost: c.Cost})
+	at := time.Since(start)
+	rejection, rejected := errors.AsType[*spillway.Rejection](err)
+	switch {
+	case rejected:
+		return heard{sim.Refused, at, rejection.Reason}
+	case err != nil:
+		return heard{kind: sim.Left, at: at}
+	}
+	time.Sleep(end.At - at)
+	switch end.Outcome {
+	case limit.Success:
+		permit.Done(nil)
+	case limit.Censored:
+		permit.Done(context.DeadlineExceeded)
+	default:
+		permit.Done(fmt.Errorf("the work failed"))
+	}
+	return heard{kind: sim.Admitted, at: at}
+}
+
+// TestStepsTellOneStoryOfEachAttempt checks the order of events.
+func TestStepsTellOneStoryOfEachAttempt(t *testing.T) {
+	stories := map[string][]sim.EventKind{
+		"served": {sim.Arrived, sim.Admitted, sim.Ended}, "served late": {sim.Arrived, sim.Waits, sim.Admitted, sim.Ended},
+		"refused": {sim.Arrived, sim.Refused}, "dropped": {sim.Arrived, sim.Waits, sim.Refused}, "left": {sim.Arrived, sim.Waits, sim.Left},
+	}
+	for name, s := range traced {
+		told := map[uint64][]sim.EventKind{}
+		last := time.Duration(0)
+		for _, e := range run(t, s).Steps {
+			told[e.Attempt] = append(told[e.Attempt], e.Kind)
+			if e.At < last {
+				t.Fatalf("%s: %v comes after %v", name, e.At, last)
+			}
+			last = e.At
+		}
+		for id, story := range told {
+			known := false
+			for _, k := range stories {
+				known = known || slices.Equal(k, story)
+			}
+			if !known {
+				t.Fatalf("%s: attempt %d: %v", name, id, story)
+			}
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package sim_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/sim"
+)
+
+// bounds is what the limiter without configuration must reach in a scenario,
+// with each of three seeds. Goodput is relative to the better oracle.
+type bounds struct {
+	goodput  float64       // all classes
+	critical float64       // the first class
+	p99      time.Duration // of the latency of what was admitted
+	peak     int           // most in the backend at once
+	settles  time.Duration // within 10 % of the oracle after each of settle
+}
+
+// exam is one of the twelve.
+type exam struct {
+	name   string
+	sc     sim.Scenario
+	settle []time.Duration
+	want   bounds
+}
+
+// service is the usual subject: a fifth of the calls is critical, the rest low,
+// all have a second and take 50 to 100 ms.
+func service(b sim.Backend, load float64) sim.Scenario {
+	s := sim.Scenario{Duration: 40 * sec, Warmup: 10 * sec, Backend: b, Classes: mix(sec, sim.Uniform(50*ms, 100*ms))}
+	s.Arrivals = sim.Poisson(load * s.Capacity())
+	return s
+}
+
+func mix(deadline time.Duration, work sim.Distribution) []sim.Class {
+	return []sim.Class{
+		{Name: "critical", Share: 0.2, Priority: spillway.Critical, Deadline: deadline, Service: work},
+		{Name: "low", Share: 0.8, Priority: spillway.Low, Deadline: deadline, Service: work},
+	}
+}
+
+func twelve() []exam {
+	thrash := sim.Degrading(20, 0.5)
+
+	heavy := service(sim.NWay(20), 1)
+	heavy.Classes = mix(sec, sim.LogNormal(75*ms, 1.2))
+	heavy.Arrivals = sim.Poisson(1.5 * heavy.Capacity())
+
+	step := service(thrash, 1)
+	step.Duration = 50 * sec
+	step.Arrivals = sim.Steps(sim.Step{Rate: 0.5 * step.Capacity()}, sim.Step{From: 20 * sec, Rate: 5 * step.Capacity()}, sim.Step{From: 35 * sec, Rate: 0.5 * step.Capacity()})
+
+	halved := service(thrash, 0.9)
+	halved.Duration = 60 * sec
+	halved.Changes = []sim.Change{{At: 20 * sec, Speed: 0.5}, {At: 40 * sec, Speed: 1}}
+
+	burst := service(sim.NWay(20), 1)
+	burst.Arrivals = sim.Bursts(0.3*burst.Capacity(), 5*burst.Capacity(), 100*ms, 2*sec)
+
+	routes := service(sim.NWay(20), 1)
+	routes.Classes = []sim.Class{
+		{Name: "report", Share: 0.1, Priority: spillway.Critical, Deadline: 2 * sec, Service: sim.Uniform(200*ms, 400*ms)},
+		{Name: "lookup", Share: 0.9, Priority: spillway.Low, Deadline: 2 * sec, Service: sim.Uniform(5*ms, 15*ms)},
+	}
+	routes.Arrivals = sim.Poisson(1.5 * routes.Capacity())
+
+	database := service(sim.Database(40, 8), 1)
+	database.Classes = mix(300*ms, sim.Exponential(10*ms))
+	database.Arrivals = sim.Poisson(2 * database.Capacity())
+	database.Duration, database.Warmup = 20*sec, 5*sec
+
+	failing := service(sim.NWay(20), 1.5)
+	for i := range failing.Classes {
+		failing.Classes[i].ErrorRate = 0.05
+	}
+
+	long := service(thrash, 1.5)
+	long.Duration = 10 * time.Minute
+
+	large := service(sim.NWay(200), 2)
+	large.Duration = 30 * sec
+
+	cold := []time.Duration{0}
+	return []exam{
+		{"steady at twice the capacity, thrashing", service(thrash, 2), cold, bounds{0.95, 0.99, 280 * ms, 48, 2 * sec}},
+		{"heavy tail", heavy, nil, bounds{0.84, 0.98, 900 * ms, 60, 0}},
+		{"load step and back", step, []time.Duration{20 * sec}, bounds{0.91, 0.91, 280 * ms, 48, 2 * sec}},
+		{"backend halves and recovers", halved, []time.Duration{20 * sec, 40 * sec}, bounds{0.95, 0.98, 650 * ms, 48, 3 * sec}},
+		{"short bursts", burst, nil, bounds{0.98, 0.98, 600 * ms, 48, 0}},
+		{"four slots", service(sim.NWay(4), 1.5), cold, bounds{0.94, 0.98, 450 * ms, 16, sec}},
+		{"two hundred slots", large, cold, bounds{0.97, 0.98, 250 * ms, 700, 1500 * ms}},
+		{"two routes of different cost", routes, nil, bounds{0.84, 0.96, 1100 * ms, 80, 0}},
+		{"database behind its pool", database, cold, bounds{0.90, 0.98, 130 * ms, 32, 7 * sec}},
+		{"one in twenty fails", failing, cold, bounds{0.97, 0.98, 280 * ms, 48, 2 * sec}},
+		{"ten minutes", long, nil, bounds{0.95, 0.98, 280 * ms, 48, 0}},
+	}
+}
+
+// TestTwelveScenarios asserts eleven of them; the twelfth is the retry storm.
+func TestTwelveScenarios(t *testing.T) {
+	for _, e := range twelve() {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(3) {
+				e.sc.Seed = seed + 1
+				ref, err := sim.Yardstick(e.sc)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := run(t, e.sc)
+				e.judge(t, &got, &ref)
+			}
+		})
+	}
+}
+
+func (e *exam) judge(t *testing.T, got, ref *sim.Report) {
+	w := e.want
+	good, crit := got.Total.Goodput/ref.Total.Goodput, got.Classes[0].Goodput/ref.Classes[0].Goodput
+	p99 := time.Duration(got.Total.Latency.Quantile(0.99))
+	t.Logf("seed %d: goodput %.3f critical %.3f p99 %v peak %d", e.sc.Seed, good, crit, p99.Round(ms), got.Peak)
+	if good < w.goodput {
+		t.Errorf("seed %d: goodput is %.3f of the oracle's, want %.3f", e.sc.Seed, good, w.goodput)
+	}
+	if crit < w.critical {
+		t.Errorf("seed %d: critical goodput is %.3f of the oracle's, want %.3f", e.sc.Seed, crit, w.critical)
+	}
+	if p99 > w.p99 {
+		t.Errorf("seed %d: p99 is %v, want %v", e.sc.Seed, p99, w.p99)
+	}
+	if got.Peak > w.peak {
+		t.Errorf("seed %d: %d in the backend at once, want at most %d", e.sc.Seed, got.Peak, w.peak)
+	}
+	for _, at := range e.settle {
+		took, ok := got.Converged(at, ref, 0.9)
+		t.Logf("seed %d: settled %v after %v (%v)", e.sc.Seed, took, at, ok)
+		if !ok || took > w.settles {
+			t.Errorf("seed %d: after %v it settles in %v (%v), want %v", e.sc.Seed, at, took, ok, w.settles)
+		}
+	}
+}
+
+// TestARetryStormEndsWithItsCause: a burst of five seconds makes callers try
+// again, three times and without patience. Without a limiter the retries alone
+// keep the service down for good: it works only for callers that have left. With
+// one it is back at once.
+func TestARetryStormEndsWithItsCause(t *testing.T) {
+	const (
+		before = 0.75 // load
+		back   = 20 * sec
+		within = 3 * sec
+		up     = 0.98 // of the calls that come later than that
+		down   = 0.05
+	)
+	for seed := range uint64(3) {
+		s := service(sim.NWay(20), 1)
+		s.Seed = seed + 1
+		s.Warmup, s.Duration = back+within, 80*sec
+		s.Retry = sim.Retry{Attempts: 4, Backoff: 100 * ms}
+		rate := before * s.Capacity()
+		s.Arrivals = sim.Steps(sim.Step{Rate: rate}, sim.Step{From: 15 * sec, Rate: 4 * rate}, sim.Step{From: back, Rate: rate})
+		served := func(p sim.Policy) float64 {
+			s.Policy = p
+			r := run(t, s)
+			return r.Total.Served()
+		}
+		without, with := served(sim.Unlimited()), served(sim.Policy{})
+		t.Logf("seed %d: %.3f of the calls are served without a limiter, %.3f with it", s.Seed, without, with)
+		if without > down {
+			t.Errorf("seed %d: without a limiter %.3f of the calls are served: this is no storm", s.Seed, without)
+		}
+		if with < up {
+			t.Errorf("seed %d: with the limiter %.3f of the calls are served, want %.3f", s.Seed, with, up)
+		}
+	}
+}
