@@ -11,7 +11,7 @@ import (
 // how many run, and a backend with a number of slots and a queue before them.
 type model struct {
 	law      Law
-	slots    []time.Duration // when each becomes free; nil: as many as are asked for
+	slots    slots // nil: as many as are asked for
 	service  time.Duration
 	noise    float64       // share of the service time, either way
 	deadline time.Duration // from admission; 0: none
@@ -44,19 +44,28 @@ func (e *ends) Pop() any {
 	return last
 }
 
-func newModel(law Law, slots int, service time.Duration) *model {
+// slots is a heap of when each becomes free.
+type slots []time.Duration
+
+func (s slots) Len() int           { return len(s) }
+func (s slots) Less(i, j int) bool { return s[i] < s[j] }
+func (s slots) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
+func (s *slots) Push(x any)        { *s = append(*s, x.(time.Duration)) }
+func (s *slots) Pop() any          { panic("slots are not taken away") }
+
+func newModel(law Law, n int, service time.Duration) *model {
 	m := &model{law: law, service: service, noise: 0.1, rand: rand.New(rand.NewPCG(1, 2))}
-	if slots > 0 {
-		m.slots = make([]time.Duration, slots)
+	if n > 0 {
+		m.slots = make(slots, n)
 	}
 	return m
 }
 
-func (m *model) resize(slots int) {
-	for len(m.slots) < slots {
-		m.slots = append(m.slots, m.now)
+// grow adds slots to the backend.
+func (m *model) grow(n int) {
+	for range n {
+		heap.Push(&m.slots, m.now)
 	}
-	m.slots = m.slots[:slots]
 }
 
 func (m *model) load() Load {
@@ -80,14 +89,9 @@ func (m *model) admit() {
 	took := time.Duration(float64(m.service) * (1 + m.noise*(2*m.rand.Float64()-1)))
 	end := m.now + took
 	if m.slots != nil {
-		free := 0
-		for i, at := range m.slots {
-			if at < m.slots[free] {
-				free = i
-			}
-		}
-		end = max(m.slots[free], m.now) + took
-		m.slots[free] = end
+		end = max(m.slots[0], m.now) + took
+		m.slots[0] = end
+		heap.Fix(&m.slots, 0)
 	}
 	m.seq++
 	s := Sample{Seq: m.seq, Start: m.now}

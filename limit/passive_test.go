@@ -76,7 +76,7 @@ func TestPassiveTellsASlowBackendFromAQueueWhereItCan(t *testing.T) {
 func TestPassiveGrowsWithABackendThatGrew(t *testing.T) {
 	law, m := watch(20, 50*time.Millisecond)
 	m.with(10, time.Minute).with(60, time.Minute)
-	m.resize(80)
+	m.grow(60)
 	m.with(60, time.Minute)
 	if got := law.Limit(); got < 55 {
 		t.Errorf("limit %d with 60 in flight at the best latency: %s", got, law.State())
@@ -92,7 +92,7 @@ func TestPassiveToleratesHeavyNoise(t *testing.T) {
 		}
 		return o
 	}
-	m.with(60, 30*time.Minute)
+	m.with(60, 10*time.Minute)
 	if got := law.State(); !strings.Contains(got, "never saturated") {
 		t.Errorf("noise is not saturation: %q", got)
 	}

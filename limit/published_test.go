@@ -26,10 +26,34 @@ func TestLawsFindTheSlots(t *testing.T) {
 				law := laws[name].build()
 				m := newModel(law, slots, 50*time.Millisecond)
 				m.deadline = 150 * time.Millisecond
-				m.run(5 * time.Minute) // published Gradient2 grows by less than one a second
+				m.run(time.Minute)
+				if name == "gradient2" { // grows by less than one a second
+					m.run(4 * time.Minute)
+				}
 				got := float64(m.middle(20*time.Second)) / float64(slots)
 				if got < bound[0] || got > bound[1] {
 					t.Errorf("ended at %.2f of %d slots, want %.1f to %.1f: %s", got, slots, bound[0], bound[1], law.State())
+				}
+			})
+		}
+	}
+}
+
+// TestASlowerBackendIsNotAQueueForEver takes a backend that can do one thing at a
+// time and lets it become slower and wide: what was learned at a limit near one
+// must not hold the law there.
+func TestASlowerBackendIsNotAQueueForEver(t *testing.T) {
+	for _, slower := range []time.Duration{2, 5, 20} {
+		for _, name := range []string{"aimd", "vegas", "gradient2", "adaptive"} {
+			t.Run(fmt.Sprintf("%s/%dx", name, slower), func(t *testing.T) {
+				law := laws[name].build()
+				m := newModel(law, 1, 10*time.Millisecond)
+				m.deadline = 30 * time.Millisecond
+				m.run(2 * time.Minute)
+				from := law.Limit()
+				m.slots, m.deadline, m.service = nil, 0, m.service*slower
+				if !m.until(m.now+20*time.Minute, func() bool { return law.Limit() >= from+16 }) {
+					t.Errorf("from limit %d to %d only: %s %+v", from, law.Limit(), law.State(), law.Decisions())
 				}
 			})
 		}
