@@ -72,7 +72,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 		return l.admitted(p, r.Priority, 0)
 	case gate.Reject:
 		advice, row := l.gate.RetryAfter(r.Priority), l.press.row(d)
-		if mode == Enforce && !l.law.ramping() {
+		if mode == Enforce && !l.law.moving() {
 			l.memos.keep(l.gate, a, d, mayWait, advice, row)
 		}
 		rej := l.refusal.From(row, advice)

@@ -8,7 +8,8 @@ import (
 
 // governed is the law within the bounds that its operator set: a lowest and a
 // highest limit, and a ramp for a cold start. It also lets one law take over
-// from another, which then sees only work that it admitted itself.
+// from another: it then sees only work that it admitted itself, and what the other
+// last said fades while it finds out more.
 type governed struct {
 	limit.Law
 	own       bool   // the law is the limiter's choice, not the caller's
@@ -20,7 +21,15 @@ type governed struct {
 	rampAt  time.Duration // when it began
 	began   bool
 	ramp    int
+
+	inherited float64 // the limit of the law before; zero: none, or faded
+	floor     int     // what is left of it
+	fades     time.Duration
 }
+
+// handover is how long the limit of an estimate bears, half of the time fully. The
+// adaptive law finds its own in about a second.
+const handover = 2 * time.Second
 
 func govern(law limit.Law, m Mode, slowStart time.Duration) *governed {
 	g := &governed{Law: law, own: law == nil, rampFor: slowStart, ramp: 1}
@@ -42,9 +51,7 @@ func lawFor(m Mode) limit.Law {
 // Limit is the law's limit within its bounds.
 func (g *governed) Limit() int {
 	n := g.Law.Limit()
-	if g.low > 0 {
-		n = max(n, g.low)
-	}
+	n = max(n, g.low, g.floor)
 	if g.high > 0 {
 		n = min(n, g.high)
 	}
@@ -69,16 +76,29 @@ func (g *governed) Observe(s limit.Sample, load limit.Load) {
 }
 
 // switched is told of a new mode.
-func (g *governed) switched(from, to Mode) {
-	if g.own && (from == DryRun) != (to == DryRun) {
-		g.Law, g.since = lawFor(to), g.seq
+func (g *governed) switched(now time.Duration, from, to Mode) {
+	if !g.own || (from == DryRun) == (to == DryRun) {
+		return
+	}
+	estimate := g.Law.Limit()
+	g.Law, g.since = lawFor(to), g.seq
+	g.inherited, g.floor = 0, 0
+	if from == DryRun {
+		g.inherited, g.floor, g.fades = float64(estimate), estimate, now+handover
 	}
 }
 
-func (g *governed) ramping() bool { return g.rampFor > 0 }
+// moving reports whether time alone changes the limit.
+func (g *governed) moving() bool { return g.rampFor > 0 || g.inherited > 0 }
 
-// tick moves the ramp and reports whether it allows more.
+// tick moves what time moves and reports whether that may allow more.
 func (g *governed) tick(now time.Duration) bool {
+	if g.inherited > 0 {
+		left := 2 * (g.fades - now).Seconds() / handover.Seconds() // all of it for the first half
+		if g.floor = int(g.inherited * min(left, 1)); g.floor <= 0 {
+			g.inherited, g.floor = 0, 0
+		}
+	}
 	if g.rampFor == 0 {
 		return false
 	}

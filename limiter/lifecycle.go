@@ -11,14 +11,14 @@ import (
 // Work admitted while the mode was Off is not counted, and Drain does not wait
 // for it.
 //
-// With the default law, a dry run and enforcement each have one of their own, and
-// each starts anew: what was learned without enforcing is an estimate. Until the
-// work that a dry run let in has ended, enforcement lets new work wait.
+// With the default law, a dry run and enforcement each have one of their own that
+// starts anew. Enforcement begins with the estimate of the dry run, which fades
+// over two seconds while the adaptive law finds out. A law of your own stays.
 func (l *Limiter) SetMode(m Mode) {
 	now := l.lock(l.now())
 	defer l.unlock()
 	m = min(m, Off)
-	l.law.switched(Mode(l.mode.Swap(uint32(m))), m)
+	l.law.switched(now, Mode(l.mode.Swap(uint32(m))), m)
 	l.grant(now)
 }
 

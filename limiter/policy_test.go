@@ -318,8 +318,12 @@ func TestOutsideEnforcementEverybodyPasses(t *testing.T) {
 		if s := l.Stats(); s.Law != limit.NewAdaptive().Name() || s.InFlight != 1000 {
 			t.Fatalf("%+v", s)
 		}
+		if s := l.Stats(); s.Limit < 1000 {
+			t.Fatalf("1000 ran without harm, and the limit is %d", s.Limit)
+		}
+		time.Sleep(handover)
 		if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.QueueFull {
-			t.Fatalf("enforcing, with 1000 in flight: %v", err)
+			t.Fatalf("enforcing, with 1000 in flight and nothing that ever ended: %v", err)
 		}
 		for _, p := range permits { // the new law never saw them start
 			p.Done(nil)
@@ -333,6 +337,30 @@ func TestOutsideEnforcementEverybodyPasses(t *testing.T) {
 		acquire(t, l).Done(nil)
 		if l.Limit() < 1 {
 			t.Fatal(l.Limit())
+		}
+		atRest(t, l)
+	})
+}
+
+// A healthy service must not refuse anybody because its limiter begins to enforce.
+func TestEnforcingAfterADryRunRefusesNobodyWhoseServiceIsHealthy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := configured(t, Config{Mode: DryRun})
+		call := func() {
+			_ = l.Do(t.Context(), func(context.Context) error { time.Sleep(100 * time.Millisecond); return nil })
+		}
+		run := func(d time.Duration) {
+			for range d / time.Millisecond { // 100 run at once
+				go call()
+				time.Sleep(time.Millisecond)
+			}
+		}
+		run(5 * time.Second)
+		l.SetMode(Enforce)
+		run(10 * time.Second)
+		time.Sleep(time.Minute)
+		if s := l.Stats(); s.Rejected > 0 || s.WouldReject > 0 || time.Duration(s.QueueWait.Max()) > 100*time.Millisecond {
+			t.Fatalf("%d refused, %d would have been, longest wait %v", s.Rejected, s.WouldReject, time.Duration(s.QueueWait.Max()))
 		}
 		atRest(t, l)
 	})
