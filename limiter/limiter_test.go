@@ -3,6 +3,7 @@ package limiter
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"runtime"
 	"sync"
@@ -60,7 +61,9 @@ func TestZeroConfigurationIsAdaptiveAndSaysSo(t *testing.T) {
 }
 
 func TestNewSaysWhichFieldIsWrong(t *testing.T) {
-	for _, cfg := range []Config{{MaxWait: -1}, {Mode: 9}} {
+	for _, cfg := range []Config{
+		{MaxWait: -1}, {Mode: 9}, {MaxRefused: 1}, {MaxRefused: -0.1}, {MaxRefused: math.NaN()}, {SlowStart: -1}, {LeakAfter: -1},
+	} {
 		if _, err := New(cfg); err == nil {
 			t.Errorf("New(%+v) accepted it", cfg)
 		}

@@ -114,6 +114,73 @@ func TestAcquireRacingDrainNeverLosesAPermit(t *testing.T) {
 	}
 }
 
+// TestLiveChangesUnderLoadLoseNothing: after any sequence of modes and bounds,
+// with a signal that comes and goes, callers of every priority that leave, panic
+// and end their goroutine, and Stats in between, work that was counted in is
+// counted out, and every picture closes.
+func TestLiveChangesUnderLoadLoseNothing(t *testing.T) {
+	var polls atomic.Int64
+	var admitted, rejected atomic.Uint64
+	l, err := New(Config{
+		QueueSize: 8, MaxRefused: 0.9, LeakAfter: time.Hour, SlowStart: 20 * time.Millisecond,
+		Signals: []Signal{Gauge("g", func() float64 { return float64(polls.Add(1) % 2) }, 1)},
+		Observer: &Observer{
+			Admitted: func(spillway.Priority, time.Duration) { admitted.Add(1) },
+			Rejected: func(spillway.Priority, *spillway.Rejection) { rejected.Add(1) },
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for c := range 32 {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(c), 2))
+			for i := range 400 {
+				switch {
+				case c == 0 && i%3 == 0:
+					l.SetMode(Mode(i % 4 / 2)) // to Off below, where nothing is counted
+				case c == 1 && i%3 == 0:
+					_ = l.SetBounds(i%2, i%7+1)
+				case c == 2:
+					if s := l.Stats(); s.Offered != s.Admitted+s.Rejected+s.Cancelled+uint64(s.Queued) {
+						t.Errorf("the picture does not close: %+v", s)
+					}
+				}
+				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(r.IntN(2000))*time.Microsecond)
+				ctx = spillway.WithPriority(ctx, spillway.Priority(r.IntN(4)-1))
+				var call sync.WaitGroup
+				call.Go(func() {
+					defer func() { _ = recover() }()
+					_ = l.Do(ctx, func(context.Context) error {
+						switch r.IntN(5) {
+						case 0:
+							panic("bad")
+						case 1:
+							runtime.Goexit()
+						default:
+							runtime.Gosched()
+						}
+						return nil
+					})
+				})
+				call.Wait()
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	l.SetMode(Enforce)
+	if err := l.Drain(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = l.Acquire(context.Background())
+	atRest(t, l)
+	if s := l.Stats(); s.Admitted != admitted.Load() || s.Rejected != rejected.Load() {
+		t.Fatalf("the observer saw %d and %d: %+v", admitted.Load(), rejected.Load(), s)
+	}
+}
+
 // TestModeChangesUnderLoadLoseNothing: after any sequence of modes, work that
 // was counted in is counted out.
 func TestModeChangesUnderLoadLoseNothing(t *testing.T) {

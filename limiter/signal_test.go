@@ -1,0 +1,119 @@
+package limiter
+
+import (
+	"math"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+)
+
+func TestMemoryIsTheLiveShareOfTheMemoryLimit(t *testing.T) {
+	for _, c := range []struct{ live, limit, want float64 }{
+		{40, 100, 0.5}, {80, 100, 1}, {100, 100, 1.25}, {1 << 40, math.MaxInt64, 0}, {1, 0, 0},
+	} {
+		m := Memory(0).(*memory)
+		m.read = func() (live, limit float64) { return c.live, c.limit }
+		if got := m.Level(); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%v live of %v: level %v, want %v", c.live, c.limit, got, c.want)
+		}
+	}
+}
+
+func TestMemoryReadsTheRuntime(t *testing.T) {
+	before := debug.SetMemoryLimit(math.MaxInt64)
+	defer debug.SetMemoryLimit(before)
+	runtime.GC()
+	s := Memory(0.5)
+	if got := s.Level(); got != 0 {
+		t.Errorf("level %v without a limit", got)
+	}
+	debug.SetMemoryLimit(1 << 40)
+	if got := s.Level(); got <= 0 || got > 0.1 {
+		t.Errorf("level %v of a terabyte", got)
+	}
+}
+
+func TestSchedulerSeesOnlyWhatIsNewAndOnlyWhileSomebodyWaits(t *testing.T) {
+	h := &metrics.Float64Histogram{Buckets: []float64{math.Inf(-1), 0.001, 0.020, 0.1, math.Inf(1)}, Counts: make([]uint64, 4)}
+	waiting := 100 * runtime.GOMAXPROCS(0)
+	runnable := waiting
+	s := Scheduler(0).(*scheduler)
+	s.read = func() (*metrics.Float64Histogram, int) { return h, runnable }
+	h.Counts[3] = 1e6 // long ago
+	if got := s.Level(); got != 0 {
+		t.Errorf("the past of the process: %v", got)
+	}
+	h.Counts[0] += 1000
+	h.Counts[3]++
+	if got := s.Level(); got >= 1 {
+		t.Errorf("one in a thousand: %v", got)
+	}
+	h.Counts[0] += 1000
+	h.Counts[2] += 50
+	if got := s.Level(); got < 1 {
+		t.Errorf("one in twenty waited 20 ms and more: %v", got)
+	}
+	h.Counts[2] += 50
+	if runnable = 0; s.Level() != 0 {
+		t.Error("nobody waits any more")
+	}
+	if runnable = waiting; s.Level() != 0 {
+		t.Error("nothing new")
+	}
+}
+
+func TestSchedulerReadsTheRuntime(t *testing.T) {
+	s := Scheduler(time.Hour)
+	for range 3 {
+		runtime.Gosched()
+		if got := s.Level(); got < 0 || got >= 1 {
+			t.Errorf("level %v", got)
+		}
+	}
+}
+
+func TestRejectionsNameTheSignalThatRules(t *testing.T) {
+	pressing := Memory(0).(*memory)
+	pressing.read = func() (live, limit float64) { return 100, 100 }
+	busy := Scheduler(0).(*scheduler)
+	h := &metrics.Float64Histogram{Buckets: []float64{0, 1, 2}, Counts: []uint64{0, 0}}
+	busy.read = func() (*metrics.Float64Histogram, int) { h.Counts[1] += 10; return h, math.MaxInt }
+	_ = busy.Level() // the past
+	for _, c := range []struct {
+		signals []Signal
+		want    spillway.Reason
+		cause   string
+	}{
+		{[]Signal{Gauge("pool", func() float64 { return 1 }, 2), pressing}, spillway.Memory, ""},
+		{[]Signal{busy, pressing}, spillway.Scheduler, ""},
+		{[]Signal{pressing, Gauge("pool", func() float64 { return 9 }, 2)}, spillway.Signal, "pool"},
+	} {
+		l := configured(t, Config{Law: limit.NewFixed(10), QueueSize: -1, Signals: c.signals})
+		acquire(t, l) // asks the signals
+		for range 2 { // from the gate, and repeated
+			_, err := l.Acquire(t.Context())
+			rej, _ := err.(*spillway.Rejection)
+			if rej == nil || rej.Reason != c.want || rej.Cause != c.cause {
+				t.Errorf("want %v %q, got %v", c.want, c.cause, err)
+			}
+		}
+		if by := l.Stats().Pressure.By; c.cause != "" && by != c.cause {
+			t.Errorf("pressed by %q", by)
+		}
+	}
+}
+
+func TestASignalThatIsWrongIsRefused(t *testing.T) {
+	read := func() float64 { return 0 }
+	for _, s := range []Signal{nil, Gauge("", read, 1), Gauge("g", nil, 1), Gauge("g", read, 0), Gauge("g", read, math.NaN())} {
+		if _, err := New(Config{Signals: []Signal{s}}); err == nil || !strings.Contains(err.Error(), "signal 0") {
+			t.Errorf("%v", err)
+		}
+	}
+}
