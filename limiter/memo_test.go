@@ -1,0 +1,115 @@
+package limiter
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+)
+
+// life leads a random life against a limiter, and writes down every answer and
+// the ledger after every step. Without repeats every arrival asks the gate.
+func life(t *testing.T, seed uint64, queue int, repeats bool) (answers []string) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 4, queue)
+		r := rand.New(rand.NewPCG(seed, 3))
+		var running []Permit
+		for range 3000 {
+			time.Sleep(time.Duration(r.IntN(3)) * time.Millisecond)
+			if r.IntN(4) == 0 && len(running) > 0 {
+				i := r.IntN(len(running))
+				running[i].Done(nil)
+				running[i] = running[len(running)-1]
+				running = running[:len(running)-1]
+			}
+			if !repeats {
+				l.mu.Lock()
+				l.memos.forget()
+				l.mu.Unlock()
+			}
+			ctx := spillway.WithPriority(t.Context(), spillway.Priority(r.IntN(4)-1))
+			cancel := func() {}
+			if r.IntN(3) == 0 {
+				ctx, cancel = context.WithTimeout(ctx, time.Duration(r.IntN(60))*time.Millisecond)
+			}
+			try := l.TryAcquire
+			if r.IntN(2) == 0 {
+				try = l.Acquire
+			}
+			p, err := Permit{}, error(nil)
+			done := make(chan bool)
+			go func() {
+				p, err = try(ctx)
+				close(done)
+			}()
+			synctest.Wait()
+			select {
+			case <-done:
+			default: // it waits; make room
+				for _, q := range running {
+					q.Done(nil)
+				}
+				running = nil
+				<-done
+			}
+			cancel()
+			if p != (Permit{}) {
+				running = append(running, p)
+			}
+			s := l.Stats()
+			answers = append(answers, fmt.Sprint(reason(err), s.Offered, s.Admitted, s.Cancelled, s.RejectedBy))
+		}
+		for _, p := range running {
+			p.Done(nil)
+		}
+		atRest(t, l)
+		var repeated uint64
+		for i := range l.memos.count {
+			repeated += l.memos.count[i].Load()
+		}
+		if repeats != (repeated > 0) {
+			t.Fatalf("%d refused without asking", repeated)
+		}
+	})
+	return answers
+}
+
+func TestRefusingWithoutTheLockDecidesAsTheGateWould(t *testing.T) {
+	for seed := range uint64(10) {
+		for _, queue := range []int{-1, 2, 50} {
+			with, without := life(t, seed, queue, true), life(t, seed, queue, false)
+			for i := range with {
+				if with[i] != without[i] {
+					t.Fatalf("seed %d, queue %d, step %d: %s; asked every time: %s", seed, queue, i, with[i], without[i])
+				}
+			}
+		}
+	}
+}
+
+// Whoever comes after a slot was given back is never told what held before.
+func TestAnAnswerEndsWithTheStateItWasTrueFor(t *testing.T) {
+	l := configured(t, Config{Law: limit.NewFixed(1), QueueSize: -1})
+	for i := range 1000 {
+		p := acquire(t, l)
+		for range i % 3 {
+			if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.QueueFull {
+				t.Fatal(err)
+			}
+		}
+		p.Done(nil)
+	}
+	p := acquire(t, l)
+	_, _ = l.TryAcquire(t.Context())
+	l.Close()
+	if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.Closed {
+		t.Fatal(err)
+	}
+	p.Done(nil)
+	atRest(t, l)
+}
