@@ -92,7 +92,7 @@ func TestPassiveToleratesHeavyNoise(t *testing.T) {
 		}
 		return o
 	}
-	m.with(60, 10*time.Minute)
+	m.with(4, 30*time.Minute).with(60, 2*time.Minute)
 	if got := law.State(); !strings.Contains(got, "never saturated") {
 		t.Errorf("noise is not saturation: %q", got)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,6 +86,21 @@ func TestApplicationErrorsAreNotOverload(t *testing.T) {
 	}
 }
 
+func TestFailuresSayNothingEitherWay(t *testing.T) {
+	for _, name := range []string{"aimd", "vegas", "gradient2", "passive"} {
+		for _, o := range []Outcome{Failed, Unknown} {
+			law := laws[name].build()
+			from := law.Limit()
+			m := newModel(law, 0, time.Millisecond)
+			m.demand, m.outcome = 2*from, func(*rand.Rand, Outcome) Outcome { return o }
+			m.run(time.Minute)
+			if got := law.Limit(); got != from {
+				t.Errorf("%s went from %d to %d by work that failed (%d): %s", name, from, got, o, law.State())
+			}
+		}
+	}
+}
+
 func TestAIMDPaysForARoundOnce(t *testing.T) {
 	law := must(NewAIMD(AIMDConfig{Initial: 100}))
 	for range 100 {
@@ -151,12 +167,13 @@ func TestVegasFollowsASlowerBackend(t *testing.T) {
 }
 
 func TestVegasGivesUpAProbeThatNothingFollows(t *testing.T) {
-	law := must(NewVegas(VegasConfig{Initial: 16}))
+	law := must(NewVegas(VegasConfig{Initial: 16, Max: 32}))
 	m := newModel(law, 0, 50*time.Millisecond)
 	m.passive, m.demand = true, 40 // nobody enforces the limit
 	low := 1000
 	m.until(5*time.Minute, func() bool { low = min(low, law.Limit()); return false })
-	if got := law.Limit(); got < 16 || low < 8 {
+	gaveUp := slices.ContainsFunc(law.Decisions(), func(d Decision) bool { return d.Why == "baseline not measurable" })
+	if got := law.Limit(); got < 16 || low < 8 || !gaveUp {
 		t.Errorf("limit %d, lowest %d: %s %+v", got, low, law.State(), law.Decisions())
 	}
 }
@@ -166,9 +183,12 @@ func TestGradient2ForgetsABadTimeAndGrows(t *testing.T) {
 	m := newModel(law, 0, 500*time.Millisecond)
 	m.run(20 * time.Second)
 	m.service = 50 * time.Millisecond
-	m.run(3 * time.Minute)
+	m.run(2 * time.Minute)
+	if got := law.long[0]; got > 2.1*float64(m.service) {
+		t.Errorf("remembers %v two calm minutes after a bad time", brief(got))
+	}
 	if got := law.Limit(); got < 50 {
-		t.Errorf("limit %d after three calm minutes: %s", got, law.State())
+		t.Errorf("limit %d after two calm minutes: %s", got, law.State())
 	}
 }
 
