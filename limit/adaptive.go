@@ -402,7 +402,7 @@ func (a *Adaptive) raise(r reading) {
 	}
 	err := math.Hypot(a.error(t.after.n), a.error(t.before.n))
 	margin := 0.5*more - rose
-	switch last := t.cohorts >= trialRounds; {
+	switch last := t.cohorts >= trialRounds-1; {
 	case rose > max(2.5*more+3*err, 0.3): // more than the raise can have done
 		a.streak = 0
 		a.set(r.at, holding, t.from, "the backend changed under the trial")
@@ -417,15 +417,18 @@ func (a *Adaptive) raise(r reading) {
 		a.phase = holding
 		a.nextRaise = r.at
 		a.next(r, a.held, a.heldAt)
-	case margin < -err || last:
+	case margin < -0.6*err || last:
 		a.streak = 0
 		// Little's law: what latency rose by was waiting.
 		knee := t.ran.level * math.Exp(-max(rose+err, 0))
 		a.set(r.at, holding, min(max(t.from, knee), t.to), "latency rose with it")
 		lost := 1 - math.Exp(-max(rose-more, 0)) // throughput, during the trial
 		spent := r.took * time.Duration(t.cohorts)
-		pause := max(raisePause, time.Duration(lost*float64(spent)/raiseCost), 2*r.took)
-		a.nextRaise = r.at + min(pause, raiseLatest)
+		pause := min(max(raisePause, time.Duration(lost*float64(spent)/raiseCost), 2*r.took), raiseLatest)
+		if a.target = t.ran.level * math.Exp(-max(rose, 0)/1.5); a.target > 1.1*a.limit && t.to > 1.3*t.from {
+			pause = 0 // it went too far, not the wrong way
+		}
+		a.nextRaise = r.at + pause
 	}
 }
 
