@@ -16,7 +16,7 @@ import (
 //
 // The baseline is the lowest mean of log latency, each class on its own, over a
 // window of at least a second and a hundred samples, within the last 15 to 30
-// minutes.
+// minutes, and two standard errors more.
 //
 // What it cannot know, because it never tries anything:
 //   - A queue that stands longer than the baseline is remembered, or from the
@@ -41,7 +41,7 @@ type Passive struct {
 // it count, so old evidence goes away.
 type era struct {
 	began time.Duration
-	base  [Classes]float64 // lowest mean log latency; 0: unknown
+	base  [Classes]float64 // of log latency; 0: unknown
 	calm  float64          // highest mean concurrency without raised latency
 	high  int              // most in flight in such a window
 }
@@ -51,7 +51,7 @@ type passiveWindow struct {
 	span    time.Duration // in which anything ran
 	high    int
 	n, sum  [Classes]float64 // of log latency
-	sum2    float64
+	square  [Classes]float64 // sums of its square
 	ends    float64
 	done    float64
 	signs   float64
@@ -108,12 +108,10 @@ func (p *Passive) Observe(s Sample, load Load) {
 		k, x := s.Class%Classes, math.Log(took(s))
 		w.n[k]++
 		w.sum[k] += x
+		w.square[k] += x * x
 		w.ends++
 		if s.Outcome == Censored {
 			w.signs++
-		}
-		if base := p.base(int(k)); base > 0 {
-			w.sum2 += (x - base) * (x - base)
 		}
 	case Overload:
 		w.ends++
@@ -125,7 +123,7 @@ func (p *Passive) Observe(s Sample, load Load) {
 	}
 }
 
-// base is the lowest mean log latency of a class that is remembered; 0: none.
+// base is the lowest baseline of a class that is remembered; 0: none.
 func (p *Passive) base(k int) float64 {
 	if p.old.base[k] == 0 || p.now.base[k] > 0 && p.now.base[k] < p.old.base[k] {
 		return p.now.base[k]
@@ -143,25 +141,25 @@ func (p *Passive) estimate(at time.Duration) {
 	}
 	c := w.area / float64(w.span)
 	drowned := 10*w.signs >= w.ends
-	var excess, n, square float64
+	var excess, n, squares float64
 	for k, m := range w.n {
 		if m < passiveFew {
 			continue
 		}
-		g := max(w.sum[k]/m, 1e-9) // a baseline of 0 is none
-		if !drowned && (p.now.base[k] == 0 || g < p.now.base[k]) {
-			p.now.base[k] = g
+		g := w.sum[k] / m
+		spread := max(w.square[k]-m*g*g, 0) // sum of squares about the mean
+		// What this window proves the latency to be at most: of many noisy
+		// windows the lowest would be too low. A baseline of 0 is none.
+		if most := max(g+2*math.Sqrt(spread)/m, 1e-9); !drowned && (p.now.base[k] == 0 || most < p.now.base[k]) {
+			p.now.base[k] = most
 		}
 		if base := p.base(k); base > 0 {
-			excess += m * (g - base)
-			square += m * (g - base) * (g - base)
-			n += m
+			excess, squares, n = excess+m*(g-base), squares+spread, n+m
 		}
 	}
 	se := 0.0
 	if n > 0 {
-		excess /= n
-		se = math.Sqrt(max(w.sum2-square, 0)) / n
+		excess, se = excess/n, math.Sqrt(squares)/n
 	}
 	if drowned { // at the least, what ended in overload ran for nothing
 		excess = max(excess, min(-math.Log(max(1-w.signs/w.ends, 0.5)), math.Ln2))
