@@ -84,30 +84,72 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 		drop(d.Preempted, spillway.Preempted)
 	}
 	l.changed()
+	nap := l.nap()
 	l.unlock()
-	return l.wait(ctx, w, a.Deadline-now <= l.maxWait)
+	expires := now + l.maxWait
+	if a.Deadline <= expires {
+		expires = forever // ctx ends the wait
+	}
+	return l.wait(ctx, w, expires, nap)
 }
 
-// wait blocks until w is granted or dropped, ctx ends, or MaxWait has passed.
-func (l *Limiter) wait(ctx context.Context, w *waiter, endsSooner bool) (Permit, error) {
+// nap is how often who waits looks whether time alone has made room: zero, except
+// while the limit grows by itself or a signal presses. Otherwise whoever makes
+// room wakes who waits. The caller holds the lock.
+func (l *Limiter) nap() time.Duration {
+	switch {
+	case l.law.rampFor > 0:
+		return max(l.law.rampFor/64, time.Millisecond)
+	case l.press.Cap > 0:
+		return pollEvery
+	}
+	return 0
+}
+
+// look makes room if time alone has, and returns when to look again.
+func (l *Limiter) look() time.Duration {
+	now := l.now()
+	if now >= time.Duration(l.due.Load()) {
+		l.poll(now)
+	}
+	now = l.lock(now)
+	defer l.unlock()
+	l.law.tick(now)
+	l.grant(now)
+	return l.nap()
+}
+
+// wait blocks until w is granted or dropped, ctx ends, or it expires.
+func (l *Limiter) wait(ctx context.Context, w *waiter, expires, nap time.Duration) (Permit, error) {
 	expired := false
-	if endsSooner {
+	for waiting := true; waiting; {
+		var alarm <-chan time.Time
+		if expires < forever || nap > 0 {
+			d := expires - l.now()
+			if nap > 0 {
+				d = min(d, nap)
+			}
+			if w.timer == nil {
+				w.timer = time.NewTimer(d)
+			} else {
+				w.timer.Reset(d)
+			}
+			alarm = w.timer.C
+		}
 		select {
 		case <-w.ready:
+			waiting = false
 		case <-ctx.Done():
+			waiting = false
+		case <-alarm:
+			if expired = l.now() >= expires; expired {
+				waiting = false
+			} else {
+				nap = l.look()
+			}
 		}
-	} else {
-		if w.timer == nil {
-			w.timer = time.NewTimer(l.maxWait)
-		} else {
-			w.timer.Reset(l.maxWait)
-		}
-		select {
-		case <-w.ready:
-		case <-ctx.Done():
-		case <-w.timer.C:
-			expired = true
-		}
+	}
+	if w.timer != nil {
 		w.timer.Stop()
 	}
 	gone := ctx.Err()

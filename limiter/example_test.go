@@ -55,6 +55,35 @@ func ExampleLimiter_TryAcquire() {
 	// Output: true spillway: rejected: queue_full
 }
 
+// One limiter for each route, dependency or tenant, and one place to see them.
+func ExampleKeyed() {
+	routes, _ := limiter.NewKeyed(limiter.KeyedConfig{})
+	for _, route := range []string{"GET /patients", "POST /patients", "GET /patients"} {
+		_ = routes.Do(context.Background(), route, charge)
+	}
+	for route, s := range routes.All() {
+		fmt.Println(route, s.Completed)
+	}
+	// Output:
+	// GET /patients 2
+	// POST /patients 1
+}
+
+// A figure that latency does not show early enough, such as how long callers wait
+// for a connection of a pool. Memory and Scheduler come with the package.
+func ExampleGauge() {
+	poolWait := func() float64 { return 0.250 } // seconds; from sql.DBStats, for example
+	lim, _ := limiter.New(limiter.Config{
+		Law:       limit.NewFixed(10),
+		QueueSize: -1,
+		Signals:   []limiter.Signal{limiter.Memory(0), limiter.Scheduler(0), limiter.Gauge("pool wait", poolWait, 0.1)},
+	})
+	_, _ = lim.Acquire(context.Background())
+	_, err := lim.Acquire(context.Background())
+	fmt.Println(err)
+	// Output: spillway: rejected: signal (pool wait)
+}
+
 // Drain closes the intake, serves who already waits, and ends with its context.
 func ExampleLimiter_Drain() {
 	lim, _ := limiter.New(limiter.Config{})

@@ -230,6 +230,34 @@ func TestAColdProcessTakesOnWorkInAStraightLine(t *testing.T) {
 	})
 }
 
+// Nobody comes and nothing ends while the limit grows: who waits is served all
+// the same, as soon as there is room.
+func TestWhoWaitsIsServedWhenTimeAloneMakesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := configured(t, Config{Law: limit.NewFixed(2), SlowStart: 6400 * time.Millisecond})
+		first := acquire(t, l)
+		start := time.Now()
+		acquire(t, l).Done(nil)
+		if got := time.Since(start); got != 6400*time.Millisecond {
+			t.Errorf("the second slot came after %v", got)
+		}
+		first.Done(nil)
+		atRest(t, l)
+
+		level := 2.0
+		l = configured(t, Config{Law: limit.NewFixed(2), Signals: []Signal{Gauge("g", func() float64 { return level }, 1)}})
+		first = acquire(t, l)
+		time.AfterFunc(3*time.Second, func() { level = 0 })
+		start = time.Now()
+		acquire(t, l).Done(nil)
+		if got := time.Since(start); got < 3*time.Second || got > 3*time.Second+2*pollEvery {
+			t.Errorf("released at 3 s, and served after %v", got)
+		}
+		first.Done(nil)
+		atRest(t, l)
+	})
+}
+
 func TestASignalPressesTheLimitDownAndLetsItGoAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		level := 0.0
