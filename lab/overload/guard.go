@@ -156,10 +156,11 @@ const calibrateEvery = 100 * time.Millisecond
 
 // failsafe is the adaptive limiter of failsafe-go with everything at its
 // defaults. Of the published adaptive limiters for Go that can be had it is the
-// one to beat: it is maintained, it needs no number, it has a bounded queue,
-// and it alone knows priorities. (The ports of Netflix's concurrency-limits
-// have the same family of laws, a first-in-first-out queue at best, and lose
-// their slots when the work panics.)
+// one to beat. In front of this database, between 1.5 and 10 times its
+// capacity, all of them (this one with and without priorities, and AIMD, Vegas
+// and Gradient2 of go-concurrency-limits) answer 160 to 195 of some 245 a
+// second; but this one alone knows priorities, and so answers 54 to 90 % of the
+// critical requests where the others answer 13 to 54 %. It is maintained, too.
 func failsafe() *Guard {
 	prioritizer := adaptivelimiter.NewPrioritizer()
 	lim := adaptivelimiter.NewBuilder[any]().BuildPrioritized(prioritizer)

@@ -34,7 +34,7 @@ func (s *summary) curves(g *setupGroup) []picture {
 	goodput := s.curve(g, loads, "Good answers a second against offered load", "good answers a second", number, chart.FromZero,
 		func(c *cell) (float64, bool) { return c.good.median(), len(c.good) > 0 })
 	p99 := s.curve(g, loads, "P99 latency of whatever was not refused against offered load", "p99 of whatever was not refused", nanos, chart.LogAround,
-		func(c *cell) (float64, bool) { return float64(c.admitted.Quantile(.99)), c.admitted.Count() > 0 })
+		func(c *cell) (float64, bool) { return c.admitted.median(), len(c.admitted) > 0 })
 	return []picture{{"good answers a second", goodput}, {"p99 of whatever was not refused", p99}}
 }
 
@@ -113,7 +113,7 @@ func limitChart(c *cell) template.HTML {
 			most = max(most, v)
 			at := chart.XY{X: p.At, Y: float64(v)}
 			series.Points = append(series.Points, at)
-			if i%10 == 5 {
+			if i%25 == 12 {
 				series.Marks = append(series.Marks, chart.Mark{XY: at, Tip: fmt.Sprintf("%s after %.1f s: %d", f.name, p.At, v)})
 			}
 		}

@@ -47,10 +47,10 @@ type cell struct {
 	ok, rejected         latency
 	allocs, bytes        stat // per offered request
 	goroutines, rss, gc  stat
-	reuse                stat                // only where there is a pool
-	multiple             float64             // of the capacity; 0: the load is none
-	admitted             histogram.Histogram // latency of whatever was not refused, all repeats
-	series               []results.Point     // of the first repeat
+	reuse                stat            // only where there is a pool
+	multiple             float64         // of the capacity; 0: the load is none
+	admitted             stat            // p99 latency of whatever was not refused
+	series               []results.Point // of the first repeat, as long as it was loaded
 	killed, failed       []string
 	runs                 int // measured or killed
 }
@@ -78,13 +78,17 @@ func (c *cell) add(r *results.Run) {
 	c.ok.add(r.Of("ok").Latency)
 	c.rejected.add(r.Of("rejected").Latency)
 	c.multiple = multiple(r)
+	var admitted histogram.Histogram
 	for _, o := range r.Outcomes {
 		if o.Kind != "rejected" && o.Latency != nil {
-			c.admitted.Merge(o.Latency)
+			admitted.Merge(o.Latency)
 		}
 	}
+	if admitted.Count() > 0 {
+		c.admitted = append(c.admitted, float64(admitted.Quantile(.99)))
+	}
 	if c.series == nil {
-		c.series = r.Series
+		c.series = slices.DeleteFunc(slices.Clone(r.Series), func(p results.Point) bool { return p.At >= r.Elapsed })
 	}
 
 	p := r.Process
@@ -130,7 +134,7 @@ type summary struct {
 var (
 	knownSetups   = []string{"published", "real"}
 	knownLoads    = []string{"low", "high", "sustained"}
-	knownPatterns = []string{"naive", "workerpool", "optimized", "limiter"}
+	knownPatterns = []string{"spillway", "naive", "workerpool", "optimized", "limiter"}
 )
 
 func byRank(known []string) func(a, b string) int {
