@@ -1,3 +1,5 @@
+//go:build !race
+
 package sim_test
 
 import (
@@ -7,6 +9,9 @@ import (
 
 	"github.com/spillway-go/spillway/sim"
 )
+
+// The race detector makes this ten times as slow and finds nothing in it: a run
+// is one goroutine.
 
 // TestTheLimitStaysTrueForHours: a law that drifts drifts slowly. Three hours at
 // one and a half times the capacity; of the last two and a half, the median of

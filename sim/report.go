@@ -17,7 +17,7 @@ type Report struct {
 
 	Interval time.Duration // between the points
 	Timeline []Point       // whole intervals, from the start to Duration
-	Steps    []Event       // if Record.Steps said so
+	Events   []Event       // if Record.Events said so
 }
 
 // Tally counts attempts whose caller came first after the warm-up. When the run

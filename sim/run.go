@@ -218,14 +218,14 @@ func (r *run) arrive(c *call) {
 			c.tally.Retries++
 		}
 	}
-	r.step(c, Arrived)
+	r.event(c, Arrived)
 	r.door.arrive(c)
 }
 
 // wait keeps c until the door admits or refuses it, at most until most.
 func (r *run) wait(c *call, most time.Duration) {
 	c.state = waiting
-	r.step(c, Waits)
+	r.event(c, Waits)
 	if c.deadline != never {
 		r.agenda.add(c.deadline, expire, c, c.gen)
 	}
@@ -237,7 +237,7 @@ func (r *run) wait(c *call, most time.Duration) {
 func (r *run) admit(c *call) {
 	watched := c.state == waiting // for its deadline
 	c.state, c.started = running, r.now
-	r.step(c, Admitted)
+	r.event(c, Admitted)
 	r.inBackend++
 	r.report.Peak = max(r.report.Peak, r.inBackend)
 	mayLeave := r.backend.start(c)
@@ -274,7 +274,7 @@ func (r *run) ended(c *call) {
 		}
 		t.Latency.Record(int64(r.now - c.at))
 	}
-	r.stepEnd(c, o)
+	r.ending(c, o)
 	r.door.ended(c, o)
 	if o == limit.Failed || late && !c.left {
 		r.retry(c, 0)
@@ -285,7 +285,7 @@ func (r *run) ended(c *call) {
 
 // refuse ends an attempt that was not started.
 func (r *run) refuse(c *call, reason spillway.Reason, after time.Duration) {
-	r.stepRefused(c, reason)
+	r.refusal(c, reason)
 	if t := c.tally; t != nil {
 		t.Refused++
 		t.Refusal.Record(int64(r.now - c.at))
@@ -303,7 +303,7 @@ func (r *run) expired(c *call) {
 		if !r.door.leave(c) {
 			return
 		}
-		r.step(c, Left)
+		r.event(c, Left)
 		if t := c.tally; t != nil {
 			t.Left++
 			t.Refusal.Record(int64(r.now - c.at))

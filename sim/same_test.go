@@ -22,7 +22,7 @@ import (
 
 var traced = func() map[string]sim.Scenario {
 	three := func(load float64, b sim.Backend) sim.Scenario {
-		s := sim.Scenario{Seed: 7, Duration: 12 * sec, Backend: b, Record: sim.Record{Steps: true}}
+		s := sim.Scenario{Seed: 7, Duration: 12 * sec, Backend: b, Record: sim.Record{Events: true}}
 		work := sim.Uniform(50*ms, 100*ms)
 		s.Classes = []sim.Class{
 			{Share: 0.2, Priority: spillway.Critical, Deadline: sec, Service: work},
@@ -55,9 +55,9 @@ type heard struct {
 }
 
 // decisions maps attempts to what the simulated limiter told them.
-func decisions(steps []sim.Event) map[uint64]heard {
+func decisions(events []sim.Event) map[uint64]heard {
 	all := map[uint64]heard{}
-	for _, e := range steps {
+	for _, e := range events {
 		switch e.Kind {
 		case sim.Admitted, sim.Refused, sim.Left:
 			all[e.Attempt] = heard{e.Kind, e.At, e.Reason}
@@ -107,7 +107,7 @@ func TestTheGateDecidesAsInTheSimulator(t *testing.T) {
 					}
 				}
 			}
-			for _, e := range r.Steps {
+			for _, e := range r.Events {
 				switch e.Kind {
 				case sim.Arrived:
 					c := s.Classes[e.Class]
@@ -143,7 +143,7 @@ func TestTheGateDecidesAsInTheSimulator(t *testing.T) {
 					drain(e.At)
 				}
 			}
-			compare(t, "the gate", got, decisions(r.Steps))
+			compare(t, "the gate", got, decisions(r.Events))
 		})
 	}
 }
@@ -154,7 +154,7 @@ func TestTheLimiterDecidesAsInTheSimulator(t *testing.T) {
 			r := run(t, s)
 			var arrivals []sim.Event
 			ends := map[uint64]sim.Event{}
-			for _, e := range r.Steps {
+			for _, e := range r.Events {
 				switch e.Kind {
 				case sim.Arrived:
 					arrivals = append(arrivals, e)
@@ -184,7 +184,7 @@ func TestTheLimiterDecidesAsInTheSimulator(t *testing.T) {
 				}
 				wg.Wait()
 			})
-			compare(t, "the limiter", got, decisions(r.Steps))
+			compare(t, "the limiter", got, decisions(r.Events))
 		})
 	}
 }
@@ -219,8 +219,8 @@ func call(lim *limiter.Limiter, start time.Time, c sim.Class, e, end sim.Event) 
 	return heard{kind: sim.Admitted, at: at}
 }
 
-// TestStepsTellOneStoryOfEachAttempt checks the order of events.
-func TestStepsTellOneStoryOfEachAttempt(t *testing.T) {
+// TestEventsTellOneStoryOfEachAttempt checks the order of events.
+func TestEventsTellOneStoryOfEachAttempt(t *testing.T) {
 	stories := map[string][]sim.EventKind{
 		"served": {sim.Arrived, sim.Admitted, sim.Ended}, "served late": {sim.Arrived, sim.Waits, sim.Admitted, sim.Ended},
 		"refused": {sim.Arrived, sim.Refused}, "dropped": {sim.Arrived, sim.Waits, sim.Refused}, "left": {sim.Arrived, sim.Waits, sim.Left},
@@ -228,7 +228,7 @@ func TestStepsTellOneStoryOfEachAttempt(t *testing.T) {
 	for name, s := range traced {
 		told := map[uint64][]sim.EventKind{}
 		last := time.Duration(0)
-		for _, e := range run(t, s).Steps {
+		for _, e := range run(t, s).Events {
 			told[e.Attempt] = append(told[e.Attempt], e.Kind)
 			if e.At < last {
 				t.Fatalf("%s: %v comes after %v", name, e.At, last)

@@ -63,7 +63,7 @@ type Retry struct {
 // Record says what a Report holds beyond its totals.
 type Record struct {
 	Interval time.Duration // of the timeline; zero means 100 ms
-	Steps    bool          // everything that reached the policy, and its answers
+	Events   bool          // everything that reached the policy, and its answers
 	Watch    func(Point)   // called with each point of the timeline as it is made
 }
 
@@ -178,20 +178,20 @@ func (s Scenario) normal() (Scenario, error) {
 func (c *Class) check() error {
 	switch {
 	case !(c.Share >= 0) || math.IsInf(c.Share, 0):
-		return fmt.Errorf("Share is %v: use a number of at least 0", c.Share)
+		return fmt.Errorf("its Share is %v: use a number of at least 0", c.Share)
 	case c.Priority < spillway.Low || c.Priority > spillway.Critical:
-		return fmt.Errorf("Priority is %d: use spillway.Low to spillway.Critical", c.Priority)
+		return fmt.Errorf("its Priority is %d: use spillway.Low to spillway.Critical", c.Priority)
 	case c.Deadline < 0:
-		return fmt.Errorf("Deadline is %v: use a positive time, or 0 for callers that wait for ever", c.Deadline)
+		return fmt.Errorf("its Deadline is %v: use a positive time, or 0 for callers that wait for ever", c.Deadline)
 	case c.Service == nil:
-		return fmt.Errorf("Service is nil: use for example Exponential(20*time.Millisecond)")
+		return fmt.Errorf("its Service is nil: use for example Exponential(20*time.Millisecond)")
 	case c.Cost < 0:
-		return fmt.Errorf("Cost is %d: use 1 or more (zero means 1)", c.Cost)
+		return fmt.Errorf("its Cost is %d: use 1 or more (zero means 1)", c.Cost)
 	case !(c.ErrorRate >= 0 && c.ErrorRate <= 1):
-		return fmt.Errorf("ErrorRate is %v: use a share from 0 to 1", c.ErrorRate)
+		return fmt.Errorf("its ErrorRate is %v: use a share from 0 to 1", c.ErrorRate)
 	}
 	if err := check(c.Service); err != nil {
-		return fmt.Errorf("Service: %w", err)
+		return fmt.Errorf("its Service: %w", err)
 	}
 	return nil
 }
@@ -199,11 +199,11 @@ func (c *Class) check() error {
 func (r *Retry) check() error {
 	switch {
 	case r.Attempts < 0:
-		return fmt.Errorf("Attempts is %d: use 2 or more for callers that try again", r.Attempts)
+		return fmt.Errorf("its Attempts is %d: use 2 or more for callers that try again", r.Attempts)
 	case r.Backoff < 0 || r.MaxBackoff < 0:
-		return fmt.Errorf("Backoff is %v and MaxBackoff %v: neither can be negative", r.Backoff, r.MaxBackoff)
+		return fmt.Errorf("its Backoff is %v and MaxBackoff %v: neither can be negative", r.Backoff, r.MaxBackoff)
 	case !(r.Budget >= 0) || math.IsInf(r.Budget, 0):
-		return fmt.Errorf("Budget is %v: use retries per success, such as 0.1, or 0 for no budget", r.Budget)
+		return fmt.Errorf("its Budget is %v: use retries per success, such as 0.1, or 0 for no budget", r.Budget)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -8,14 +9,16 @@ import (
 	"github.com/spillway-go/spillway/sim"
 )
 
-// bounds is what the limiter without configuration must reach in a scenario,
-// with each of three seeds. Goodput is relative to the better oracle.
+// bounds is what the limiter without configuration must reach in a scenario: the
+// median of five seeds, and for worst and peak the worst of them. Goodput is relative to the
+// better oracle.
 type bounds struct {
 	goodput  float64       // all classes
+	worst    float64       // the same, of the worst seed
 	critical float64       // the first class
 	p99      time.Duration // of the latency of what was admitted
 	peak     int           // most in the backend at once
-	settles  time.Duration // within 10 % of the oracle after each of settle
+	settles  time.Duration // back within 10 % of the oracle, after the slowest of the exam's moments
 }
 
 // exam is one of the twelve.
@@ -84,17 +87,17 @@ func twelve() []exam {
 
 	cold := []time.Duration{0}
 	return []exam{
-		{"steady at twice the capacity, thrashing", service(thrash, 2), cold, bounds{0.95, 0.99, 280 * ms, 48, 2 * sec}},
-		{"heavy tail", heavy, nil, bounds{0.84, 0.98, 900 * ms, 60, 0}},
-		{"load step and back", step, []time.Duration{20 * sec}, bounds{0.91, 0.91, 280 * ms, 48, 2 * sec}},
-		{"backend halves and recovers", halved, []time.Duration{20 * sec, 40 * sec}, bounds{0.95, 0.98, 650 * ms, 48, 3 * sec}},
-		{"short bursts", burst, nil, bounds{0.98, 0.98, 600 * ms, 48, 0}},
-		{"four slots", service(sim.NWay(4), 1.5), cold, bounds{0.94, 0.98, 450 * ms, 16, sec}},
-		{"two hundred slots", large, cold, bounds{0.97, 0.98, 250 * ms, 700, 1500 * ms}},
-		{"two routes of different cost", routes, nil, bounds{0.84, 0.96, 1100 * ms, 80, 0}},
-		{"database behind its pool", database, cold, bounds{0.90, 0.98, 130 * ms, 32, 7 * sec}},
-		{"one in twenty fails", failing, cold, bounds{0.97, 0.98, 280 * ms, 48, 2 * sec}},
-		{"ten minutes", long, nil, bounds{0.95, 0.98, 280 * ms, 48, 0}},
+		{"steady at twice the capacity, thrashing", service(thrash, 2), cold, bounds{0.96, 0.93, 0.99, 280 * ms, 48, 1500 * ms}},
+		{"heavy tail", heavy, nil, bounds{0.86, 0.45, 0.97, 900 * ms, 100, 0}},
+		{"load step and back", step, []time.Duration{20 * sec}, bounds{0.92, 0.90, 0.93, 280 * ms, 48, 2 * sec}},
+		{"backend halves and recovers", halved, []time.Duration{20 * sec, 40 * sec}, bounds{0.94, 0.90, 0.98, 700 * ms, 60, 3 * sec}},
+		{"short bursts", burst, nil, bounds{0.98, 0.97, 0.98, 600 * ms, 48, 0}},
+		{"four slots", service(sim.NWay(4), 1.5), cold, bounds{0.95, 0.93, 0.98, 450 * ms, 16, sec}},
+		{"two hundred slots", large, cold, bounds{0.97, 0.96, 0.98, 250 * ms, 700, 1500 * ms}},
+		{"two routes of different cost", routes, nil, bounds{0.90, 0.80, 0.95, 1300 * ms, 80, 0}},
+		{"database behind its pool", database, cold, bounds{0.94, 0.88, 0.98, 130 * ms, 32, 3 * sec}},
+		{"one in twenty fails", failing, cold, bounds{0.97, 0.95, 0.98, 280 * ms, 48, 2 * sec}},
+		{"ten minutes", long, nil, bounds{0.96, 0.95, 0.98, 280 * ms, 48, 0}},
 	}
 }
 
@@ -103,42 +106,35 @@ func TestTwelveScenarios(t *testing.T) {
 	for _, e := range twelve() {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range uint64(3) {
+			var goodput, critical, p99, settles []float64
+			peak := 0
+			for seed := range uint64(5) {
 				e.sc.Seed = seed + 1
 				ref, err := sim.Yardstick(e.sc)
 				if err != nil {
 					t.Fatal(err)
 				}
 				got := run(t, e.sc)
-				e.judge(t, &got, &ref)
+				goodput = append(goodput, got.Total.Goodput/ref.Total.Goodput)
+				critical = append(critical, got.Classes[0].Goodput/ref.Classes[0].Goodput)
+				p99 = append(p99, float64(got.Total.Latency.Quantile(0.99)))
+				peak = max(peak, got.Peak)
+				slowest := 0.0
+				for _, at := range e.settle {
+					took, ok := got.Converged(at, &ref, 0.9)
+					if !ok {
+						took = time.Hour
+					}
+					slowest = max(slowest, float64(took))
+				}
+				settles = append(settles, slowest)
+			}
+			got := bounds{median(goodput), slices.Min(goodput), median(critical), time.Duration(median(p99)), peak, time.Duration(median(settles))}
+			t.Logf("goodput %.3f (worst %.3f), critical %.3f (worst %.3f), p99 %v, peak %d, settles in %v", got.goodput, got.worst, got.critical, slices.Min(critical), got.p99.Round(ms), got.peak, got.settles)
+			if w := e.want; got.goodput < w.goodput || got.worst < w.worst || got.critical < w.critical || got.p99 > w.p99 || got.peak > w.peak || got.settles > w.settles {
+				t.Errorf("got %+v, want at least the first three and at most the others of %+v", got, w)
 			}
 		})
-	}
-}
-
-func (e *exam) judge(t *testing.T, got, ref *sim.Report) {
-	w := e.want
-	good, crit := got.Total.Goodput/ref.Total.Goodput, got.Classes[0].Goodput/ref.Classes[0].Goodput
-	p99 := time.Duration(got.Total.Latency.Quantile(0.99))
-	t.Logf("seed %d: goodput %.3f critical %.3f p99 %v peak %d", e.sc.Seed, good, crit, p99.Round(ms), got.Peak)
-	if good < w.goodput {
-		t.Errorf("seed %d: goodput is %.3f of the oracle's, want %.3f", e.sc.Seed, good, w.goodput)
-	}
-	if crit < w.critical {
-		t.Errorf("seed %d: critical goodput is %.3f of the oracle's, want %.3f", e.sc.Seed, crit, w.critical)
-	}
-	if p99 > w.p99 {
-		t.Errorf("seed %d: p99 is %v, want %v", e.sc.Seed, p99, w.p99)
-	}
-	if got.Peak > w.peak {
-		t.Errorf("seed %d: %d in the backend at once, want at most %d", e.sc.Seed, got.Peak, w.peak)
-	}
-	for _, at := range e.settle {
-		took, ok := got.Converged(at, ref, 0.9)
-		t.Logf("seed %d: settled %v after %v (%v)", e.sc.Seed, took, at, ok)
-		if !ok || took > w.settles {
-			t.Errorf("seed %d: after %v it settles in %v (%v), want %v", e.sc.Seed, at, took, ok, w.settles)
-		}
 	}
 }
 

@@ -149,13 +149,13 @@ func TestABackendChangesWhileItRuns(t *testing.T) {
 func TestTheSameScenarioGivesTheSameReport(t *testing.T) {
 	s := plain(1.5)
 	s.Retry = sim.Retry{Attempts: 3, Backoff: 50 * ms, Respect: true}
-	s.Record.Steps = true
+	s.Record.Events = true
 	a, b := run(t, s), run(t, s)
 	if !reflect.DeepEqual(a, b) {
 		t.Error("two runs differ")
 	}
 	s.Seed++
-	if c := run(t, s); reflect.DeepEqual(a.Steps, c.Steps) {
+	if c := run(t, s); reflect.DeepEqual(a.Events, c.Events) {
 		t.Error("another seed gives the same run")
 	}
 }
@@ -256,6 +256,21 @@ func TestCallersTryAgain(t *testing.T) {
 	s.Arrivals = sim.Replay([]sim.Request{{At: 0}})
 	if r = run(t, s); r.Total.Failed != 3 {
 		t.Errorf("%d failures, want 3 attempts that all failed", r.Total.Failed)
+	}
+}
+
+func TestCallersMayRespectTheAdvice(t *testing.T) {
+	s := plain(1)
+	s.Warmup, s.Policy = 0, sim.Limiter(func() limit.Law { return limit.NewFixed(1) }, sim.Settings{QueueSize: -1})
+	s.Classes[0].Service = sim.Fixed(sec / 2)
+	s.Arrivals = sim.Replay([]sim.Request{{}, {At: sec}, {At: sec + 100*ms}}) // the third comes in vain, at first
+	s.Retry = sim.Retry{Attempts: 3, Backoff: ms}
+	if r := run(t, s); r.Total.OK != 2 || r.Total.Refused != 3 {
+		t.Errorf("who does not listen: %d ok, %d refused, want 2 and 3", r.Total.OK, r.Total.Refused)
+	}
+	s.Retry.Respect = true
+	if r := run(t, s); r.Total.OK != 3 {
+		t.Errorf("who listens: %d ok of 3", r.Total.OK)
 	}
 }
 

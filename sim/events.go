@@ -36,20 +36,20 @@ func (k EventKind) String() string {
 	return [...]string{"arrived", "waits", "admitted", "refused", "left", "ended"}[k]
 }
 
-func (r *run) step(c *call, k EventKind) {
-	if r.sc.Record.Steps {
+func (r *run) event(c *call, k EventKind) {
+	if r.sc.Record.Events {
 		r.record(Event{Kind: k}, c)
 	}
 }
 
-func (r *run) stepRefused(c *call, reason spillway.Reason) {
-	if r.sc.Record.Steps {
+func (r *run) refusal(c *call, reason spillway.Reason) {
+	if r.sc.Record.Events {
 		r.record(Event{Kind: Refused, Reason: reason}, c)
 	}
 }
 
-func (r *run) stepEnd(c *call, o limit.Outcome) {
-	if r.sc.Record.Steps {
+func (r *run) ending(c *call, o limit.Outcome) {
+	if r.sc.Record.Events {
 		r.record(Event{Kind: Ended, Outcome: o}, c)
 	}
 }
@@ -59,5 +59,5 @@ func (r *run) record(e Event, c *call) {
 	if c.deadline != never {
 		e.Deadline = c.deadline
 	}
-	r.report.Steps = append(r.report.Steps, e)
+	r.report.Events = append(r.report.Events, e)
 }
