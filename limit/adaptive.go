@@ -79,7 +79,6 @@ type trial struct {
 
 const (
 	firstLimit = 8
-	mostLimit  = 100_000
 
 	minStep     = 0.04 // of the limit: less is not worth a trial
 	minExcess   = 0.03 // of latency, as a logarithm: less is not worth a cut
@@ -352,8 +351,9 @@ func (a *Adaptive) try(r reading, p phase, to, inFlight float64, before mean, su
 	from := a.limit
 	why := "is more concurrency free?"
 	if p == cutting {
-		if from <= 1 {
+		if from <= 1 { // nothing waits behind itself: this is latency without a queue
 			a.phase = holding
+			a.base, a.held = before, mean{}
 			return
 		}
 		to = min(to, from-1)
@@ -370,7 +370,7 @@ func (a *Adaptive) try(r reading, p phase, to, inFlight float64, before mean, su
 
 // set changes the limit. A lower one first lets what runs drain.
 func (a *Adaptive) set(now time.Duration, p phase, to float64, why string) {
-	to = math.Round(min(max(to, 1), mostLimit))
+	to = math.Round(min(max(to, 1), Most))
 	a.phase = p
 	if to == a.limit {
 		return
