@@ -482,6 +482,25 @@ func TestAPermitNeverEndedIsReportedOnceWithWhoTookIt(t *testing.T) {
 	})
 }
 
+func TestDemandIsOfferedWorkOverTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 10, -1)
+		for range 10000 { // 1000 a second of 20 ms each: 20 slots' worth
+			go func() {
+				_ = l.Do(t.Context(), func(context.Context) error { time.Sleep(20 * time.Millisecond); return nil })
+			}()
+			time.Sleep(time.Millisecond)
+		}
+		if got := l.Stats().Demand; got < 1.9 || got > 2.1 {
+			t.Errorf("demand %v, want 2", got)
+		}
+		time.Sleep(time.Minute)
+		if got := l.Stats().Demand; got > 0.01 {
+			t.Errorf("demand %v a minute later", got)
+		}
+	})
+}
+
 func TestStatsTellTheAgeOfTheOldestWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := fixed(t, 3, 1)

@@ -28,6 +28,11 @@ type Stats struct {
 	Queued         int                       // callers waiting
 	QueuedBy       map[spillway.Priority]int // of those, where any
 
+	// Demand is the work that arrived in the last seconds over what the limit
+	// allows: above one, more comes than can be served. Shedding keeps the
+	// processors calm; scale by this.
+	Demand float64
+
 	Offered, Admitted, Completed uint64
 	Rejected                     uint64 // over all reasons
 	RejectedBy                   map[spillway.Reason]uint64
@@ -51,6 +56,7 @@ func (l *Limiter) Stats() Stats {
 		Name: l.name, Mode: Mode(l.mode.Load()),
 		Law: l.law.Name(), State: l.law.State(), Decisions: l.law.Decisions(), Pressure: l.press.Pressure,
 		Limit: l.gate.Limit(), InFlight: l.gate.InFlight(), Queued: l.gate.Queued(),
+		Demand:   l.gate.Demand(now),
 		QueuedBy: map[spillway.Priority]int{},
 		Offered:  c.Offered, Admitted: c.Admitted, Completed: c.Completed,
 		Rejected: c.Rejected(), RejectedBy: map[spillway.Reason]uint64{},

@@ -5,11 +5,6 @@
 // A collector asks for Stats when it is scraped and does nothing in between: the
 // work that is measured pays nothing. Labels are bounded: the configured name,
 // and words of a fixed list.
-//
-// There is no spillway_demand yet. It is offered work per slot over time, and a
-// snapshot holds no time; until the limiter keeps a rate, divide
-// rate(spillway_requests_total) x the mean of spillway_request_duration_seconds
-// by spillway_limit.
 package metricsprom
 
 import (
@@ -38,6 +33,7 @@ var (
 	queued   = desc("queued_requests", "Requests that wait to be admitted.", "limiter")
 	active   = desc("active_requests", "Slots in use.", "limiter")
 	slots    = desc("limit", "Slots that may be in use at one time.", "limiter")
+	demand   = desc("demand", "Work offered in the last seconds over what the limit allows; above 1, more comes than can be served. Scale by this: shedding keeps the processors calm.", "limiter")
 	inQueue  = desc("request_time_in_queue_seconds", "How long admitted requests waited.", "limiter")
 	duration = desc("request_duration_seconds", "How long admitted requests took, without the wait.", "limiter")
 
@@ -54,23 +50,44 @@ type limiters []*limiter.Limiter
 func NewLimiter(lims ...*limiter.Limiter) prometheus.Collector { return limiters(lims) }
 
 func (limiters) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{requests, queued, active, slots, inQueue, duration} {
+	for _, d := range []*prometheus.Desc{requests, queued, active, slots, demand, inQueue, duration} {
 		ch <- d
 	}
 }
 
 func (ls limiters) Collect(ch chan<- prometheus.Metric) {
 	for _, l := range ls {
-		s := l.Stats()
-		counter(ch, requests, s.Admitted, s.Name, "admitted")
-		counter(ch, requests, s.Cancelled, s.Name, "cancelled")
-		rejections(ch, requests, s.RejectedBy, s.Name)
-		gauge(ch, queued, s.Queued, s.Name)
-		gauge(ch, active, s.InFlight, s.Name)
-		gauge(ch, slots, s.Limit, s.Name)
-		seconds(ch, inQueue, s.QueueWait, s.Name)
-		seconds(ch, duration, s.Service, s.Name)
+		show(ch, l.Stats())
 	}
+}
+
+type families []*limiter.Keyed
+
+// NewKeyed returns a collector over families of limiters, one series of each
+// metric for each limiter there is. What is forgotten to make room for other keys
+// takes its counts along.
+func NewKeyed(fs ...*limiter.Keyed) prometheus.Collector { return families(fs) }
+
+func (families) Describe(ch chan<- *prometheus.Desc) { limiters(nil).Describe(ch) }
+
+func (fs families) Collect(ch chan<- prometheus.Metric) {
+	for _, f := range fs {
+		for _, s := range f.All() {
+			show(ch, s)
+		}
+	}
+}
+
+func show(ch chan<- prometheus.Metric, s limiter.Stats) {
+	counter(ch, requests, s.Admitted, s.Name, "admitted")
+	counter(ch, requests, s.Cancelled, s.Name, "cancelled")
+	rejections(ch, requests, s.RejectedBy, s.Name)
+	gauge(ch, queued, float64(s.Queued), s.Name)
+	gauge(ch, active, float64(s.InFlight), s.Name)
+	gauge(ch, slots, float64(s.Limit), s.Name)
+	gauge(ch, demand, s.Demand, s.Name)
+	seconds(ch, inQueue, s.QueueWait, s.Name)
+	seconds(ch, duration, s.Service, s.Name)
 }
 
 type pools []*workerpool.Pool
@@ -87,15 +104,15 @@ func (pools) Describe(ch chan<- *prometheus.Desc) {
 func (ps pools) Collect(ch chan<- prometheus.Metric) {
 	for _, p := range ps {
 		s := p.Stats()
-		gauge(ch, poolWorkers, s.Idle, s.Name, "idle")
-		gauge(ch, poolWorkers, s.Workers-s.Idle, s.Name, "busy")
+		gauge(ch, poolWorkers, float64(s.Idle), s.Name, "idle")
+		gauge(ch, poolWorkers, float64(s.Workers-s.Idle), s.Name, "busy")
 		counter(ch, poolJobs, s.Completed-s.Failed, s.Name, "completed")
 		counter(ch, poolJobs, s.Failed-s.Panicked, s.Name, "failed")
 		counter(ch, poolJobs, s.Panicked, s.Name, "panicked")
 		counter(ch, poolJobs, s.Cancelled, s.Name, "cancelled")
 		counter(ch, poolJobs, s.Dropped, s.Name, "dropped")
 		rejections(ch, poolJobs, s.RejectedBy, s.Name)
-		gauge(ch, poolQueued, s.Queued+s.Blocked, s.Name)
+		gauge(ch, poolQueued, float64(s.Queued+s.Blocked), s.Name)
 		seconds(ch, poolInQueue, s.QueueWait, s.Name)
 		seconds(ch, poolDuration, s.RunTime, s.Name)
 	}
@@ -105,8 +122,8 @@ func counter(ch chan<- prometheus.Metric, d *prometheus.Desc, n uint64, labels .
 	ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
 }
 
-func gauge(ch chan<- prometheus.Metric, d *prometheus.Desc, n int, labels ...string) {
-	ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), labels...)
+func gauge(ch chan<- prometheus.Metric, d *prometheus.Desc, v float64, labels ...string) {
+	ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 }
 
 // rejections shows every reason, also those that never occurred: a rate over a

@@ -95,6 +95,7 @@ func TestOfferedEqualsTheSumOverResult(t *testing.T) {
 			"spillway_queued_requests{limiter=db}":                  3,
 			"spillway_active_requests{limiter=db}":                  2,
 			"spillway_limit{limiter=db}":                            2,
+			"spillway_demand{limiter=db}":                           0,
 		} {
 			if got, ok := s[sample]; !ok || got != want {
 				t.Errorf("%s is %v, want %v", sample, got, want)
@@ -179,6 +180,20 @@ func TestManyOfAKindShareTheirMetrics(t *testing.T) {
 	b, _ := limiter.New(limiter.Config{Name: "b"})
 	s := gather(t, NewLimiter(a, b))
 	if s["spillway_limit{limiter=a}"] == 0 || s["spillway_limit{limiter=b}"] == 0 {
+		t.Errorf("%v", s)
+	}
+}
+
+func TestAFamilyShowsEveryLimiterByItsKey(t *testing.T) {
+	family, err := limiter.NewKeyed(limiter.KeyedConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"a", "b", "a"} {
+		_ = family.Do(t.Context(), key, func(context.Context) error { return nil })
+	}
+	s := gather(t, NewKeyed(family))
+	if s["spillway_requests_total{limiter=a,result=admitted}"] != 2 || s["spillway_requests_total{limiter=b,result=admitted}"] != 1 {
 		t.Errorf("%v", s)
 	}
 }

@@ -64,7 +64,7 @@ func (r *Row) Near(wait time.Duration, n uint64) *spillway.Rejection {
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	u := float64((z^z>>31)>>11) / (1 << 53)
-	return &r[step(time.Duration(float64(min(wait, longest)) * (0.75 + u/2)))]
+	return &r[step(time.Duration(float64(min(wait, longest))*(0.75+u/2)))]
 }
 
 // Table hands out the shared rejections, numbered by itself.
