@@ -29,8 +29,9 @@ var house = [][]string{
 	{"examples/patientapi/simulated", "examples/patientapi/sqlite", "lab/patterns/specimen", "lab/report"},
 	{"examples/patientapi/patterns", "lab/experiment"},
 	{"examples/patientapi/httpapi"},
-	{"examples/patientapi/app", "lab/patterns"},
-	{"examples/patientapi/cmd/patientapi", "lab/cmd/spillway"},
+	{"examples/patientapi/app", "lab/patterns", "lab/overload"},
+	{"examples/patientapi/cmd/patientapi", "lab/overload/demo"},
+	{"lab/cmd/spillway"},
 }
 
 // adapters are modules around one third-party thing, with what that may be.

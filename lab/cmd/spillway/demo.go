@@ -70,9 +70,9 @@ func conclude(w io.Writer, res *demo.Result) {
 	if res.Partial {
 		return
 	}
-	fmt.Fprintln(w)
+	fmt.Fprintln(w, "\nAnswered in time, of what was possible:")
 	for _, line := range res.Verdicts {
-		fmt.Fprintln(w, line)
+		fmt.Fprintln(w, "  "+line)
 	}
 	fmt.Fprintf(w, "\nThree panics: %s\n", res.Panics.Conclusion)
 	fmt.Fprintln(w, "\nNext: spillway lab overload measures this for real, over HTTP and SQLite, with seven contestants.")

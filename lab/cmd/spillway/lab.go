@@ -29,7 +29,7 @@ type labCmd struct {
 }
 
 // experiments by id. Judging needs no settings, so the values judge as they are.
-var experiments = []experiment.Experiment{patterns.Experiment{}, overload.Experiment{}}
+var experiments = []experiment.Experiment{patterns.Experiment{}, overload.Experiment{Config: overload.Defaults()}}
 
 // roles are what the contestants of all experiments can be told to do.
 func roles() map[string]contestant.Role {

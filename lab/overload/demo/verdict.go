@@ -7,26 +7,34 @@ import (
 	"time"
 )
 
-// verdicts says in a line for each phase what was seen, with its figures,
-// whatever they are.
+// verdicts says in a line for each lane what was seen, with its figures,
+// whatever they are: what it answered in time of what was possible, phase by
+// phase, and of the storm also how long whatever was not refused took.
 func (r *Result) verdicts() []string {
 	var out []string
-	for i, p := range r.Phases {
-		each := make([]string, len(r.Lanes))
-		for k, lane := range r.Lanes {
+	for k, lane := range r.Lanes {
+		phases := make([]string, len(r.Phases))
+		for i, p := range r.Phases {
 			t := r.Of(p.Name, lane)
-			each[k] = fmt.Sprintf("%s %s", lane, percent(t.Share()))
-			if i > 0 && p.Load < 1 {
-				each[k] += r.recovery(i, k)
+			phases[i] = fmt.Sprintf("%s %s", p.Name, percent(t.Share()))
+			switch {
+			case p.Load > 1:
+				phases[i] += fmt.Sprintf(" (p99 %s, critical requests %s)", Millis(t.P99), percent(t.Critical))
+			case i > 0:
+				phases[i] += r.recovery(i, k)
 			}
 		}
-		line := fmt.Sprintf("%s (%gx): answered in time, of what was possible: %s.", p.Name, p.Load, strings.Join(each, "; "))
-		out = append(out, strings.ToUpper(line[:1])+line[1:])
-		if p.Load > 1 {
-			out = append(out, r.waits(p))
-		}
+		out = append(out, fmt.Sprintf("%-*s  %s", longestName(), lane, strings.Join(phases, "; ")))
 	}
 	return out
+}
+
+func longestName() int {
+	longest := 0
+	for _, l := range Lanes {
+		longest = max(longest, len(l.Name))
+	}
+	return longest
 }
 
 // recovered is the share of the offered load from which a lane counts as well
@@ -56,17 +64,6 @@ func (r *Result) recovery(phase, lane int) string {
 		return fmt.Sprintf(", well again after %.0f s", after)
 	}
 	return ""
-}
-
-// waits tells how long the admitted waited in an overloaded phase, and whether
-// critical requests came first.
-func (r *Result) waits(p Phase) string {
-	each := make([]string, len(r.Lanes))
-	for k, lane := range r.Lanes {
-		t := r.Of(p.Name, lane)
-		each[k] = fmt.Sprintf("%s %s and %s", lane, Millis(t.P99), percent(t.Critical))
-	}
-	return fmt.Sprintf("P99 of whatever was not refused, and critical requests answered: %s.", strings.Join(each, "; "))
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
