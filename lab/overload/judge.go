@@ -132,13 +132,22 @@ func (e evidence) critical(x float64) results.Claim {
 	c := cell{x, Spillway}
 	in := judge.Input{Seed: e.seed, Missing: e.missing(c)}
 	best, _ := e.best()
+	crowded, answered, important := false, 0.0, 0.0
 	for _, n := range e.repeats(c) {
 		r := e.cells[c][n]
-		if fits := min(r.Extra["critical_offered"], best*r.Elapsed); fits > 0 {
+		fits := min(r.Extra["critical_offered"], best*r.Elapsed)
+		if fits > 0 {
 			in.Values = append(in.Values, 100*r.Extra["critical_ok"]/fits)
 		}
+		crowded = crowded || fits < r.Extra["critical_offered"]
+		answered += float64(r.Of("ok").Count)
+		important += r.Extra["critical_ok"]
 	}
-	return claims.OverloadCritical.Judge(setup(x), in)
+	out := claims.OverloadCritical.Judge(setup(x), in)
+	if crowded && answered > 0 {
+		out.Why += fmt.Sprintf(" More critical requests were sent than the best contestant could answer; of the good answers %.1f %% were to critical ones.", 100*important/answered)
+	}
+	return out
 }
 
 func (e evidence) rival(x float64) results.Claim {
