@@ -57,8 +57,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	case mode == DryRun:
 		d = l.gate.Force(now, a)
 	case mayWait:
-		w = l.takeWaiter()
-		w.priority = r.Priority
+		w = l.freeWaiter()
 		d = l.gate.Arrive(now, a, &w.Waiter)
 	default:
 		d = l.gate.Arrive(now, a, nil)
@@ -66,9 +65,11 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	switch d.Verdict {
 	case gate.Admit:
 		p := l.permit(l.start(now, a.Cost, r.Priority))
-		l.keepWaiter(w)
 		l.changed()
 		l.unlock()
+		if l.quiet {
+			return p, nil
+		}
 		return l.admitted(p, r.Priority, 0)
 	case gate.Reject:
 		advice, row := l.gate.RetryAfter(r.Priority), l.press.row(d)
@@ -76,10 +77,10 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 			l.memos.keep(l.gate, a, d, mayWait, advice, row)
 		}
 		rej := l.refusal.From(row, advice)
-		l.keepWaiter(w)
 		l.unlock()
 		return l.refuse(r.Priority, rej)
 	}
+	l.waiters, w.next, w.priority = w.next, nil, r.Priority
 	if d.Preempted != nil {
 		drop(d.Preempted, spillway.Preempted)
 	}
@@ -243,24 +244,19 @@ func (l *Limiter) grant(now time.Duration) {
 	}
 }
 
-// takeWaiter returns a free waiter. The caller holds the lock.
-func (l *Limiter) takeWaiter() *waiter {
-	w := l.waiters
-	if w == nil {
-		w = &waiter{ready: make(chan struct{}, 1)}
-		w.Owner = w
-		return w
+// freeWaiter returns the first free waiter, which stays free until it is needed:
+// most work is admitted or refused at once. The caller holds the lock.
+func (l *Limiter) freeWaiter() *waiter {
+	if l.waiters == nil {
+		l.waiters = &waiter{ready: make(chan struct{}, 1)}
+		l.waiters.Owner = l.waiters
 	}
-	l.waiters, w.next = w.next, nil
-	return w
+	return l.waiters
 }
 
 // keepWaiter frees w once nobody can wake it any more. The message that ended
 // its wait may still be there. The caller holds the lock.
 func (l *Limiter) keepWaiter(w *waiter) {
-	if w == nil {
-		return
-	}
 	select {
 	case <-w.ready:
 	default:
@@ -294,7 +290,9 @@ func (l *Limiter) changed() {
 // unlock ends an operation and tells the observer of its changes.
 func (l *Limiter) unlock() {
 	changes := l.changes
-	l.changes = nil
+	if changes != nil {
+		l.changes = nil
+	}
 	l.mu.Unlock()
 	for _, c := range changes {
 		l.observer.LimitChanged(c)

@@ -63,7 +63,8 @@ type Config struct {
 	// all the same.
 	MaxRefused float64
 
-	// Signals press the limit down for reasons that latency does not show.
+	// Signals press the limit down for reasons that latency does not show. One
+	// value serves one limiter.
 	Signals []Signal
 
 	// SlowStart is for a process that starts cold: from the first arrival the
@@ -131,6 +132,7 @@ type Limiter struct {
 	leakAfter time.Duration
 	onLeak    func(Leak)
 	signals   []Signal
+	quiet     bool // nobody is told of admissions
 
 	mode  atomic.Uint32
 	limit atomic.Int64 // mirrors the gate, for readers without the lock
@@ -162,6 +164,7 @@ func New(cfg Config) (*Limiter, error) {
 		observer: cfg.Observer, leakAfter: cfg.LeakAfter, onLeak: cfg.OnLeak, signals: cfg.Signals,
 		law: govern(cfg.Law, cfg.Mode, cfg.SlowStart),
 	}
+	l.quiet = cfg.LeakAfter == 0 && (cfg.Observer == nil || cfg.Observer.Admitted == nil)
 	l.gate = gate.New(gate.Config{
 		Law: l.law, QueueSize: cmp.Or(cfg.QueueSize, defaultQueue), MaxWait: l.maxWait, MaxRefused: cfg.MaxRefused,
 	})

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +14,25 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/limit"
 )
+
+func configured(t testing.TB, cfg Config) *Limiter {
+	t.Helper()
+	l, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// learn lets the limiter see how long work takes.
+func learn(t testing.TB, l *Limiter, took time.Duration) {
+	t.Helper()
+	for range 30 {
+		p := acquire(t, l)
+		time.Sleep(took)
+		p.Done(nil)
+	}
+}
 
 func fixed(t testing.TB, n, queue int) *Limiter {
 	t.Helper()
@@ -303,118 +321,6 @@ func TestWhenTheHeadOfTheQueueLeavesWhoFitsIsServed(t *testing.T) {
 			t.Fatal("a free slot and a caller that waits for it")
 		}
 		running.Done(nil)
-		atRest(t, l)
-	})
-}
-
-func TestDryRunAdmitsEverybodyAndCountsWhatItWouldHaveRefused(t *testing.T) {
-	l, _ := New(Config{Law: limit.NewFixed(2), QueueSize: 1, Mode: DryRun})
-	var permits []Permit
-	for range 5 {
-		permits = append(permits, acquire(t, l))
-	}
-	if s := l.Stats(); s.WouldReject != 2 || s.Admitted != 5 || s.Rejected != 0 || s.Mode != DryRun {
-		t.Fatalf("%+v", s)
-	}
-	for _, p := range permits {
-		p.Done(nil)
-	}
-	atRest(t, l)
-}
-
-func TestOffAdmitsAtOnceAndFreesWhoWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := fixed(t, 1, 10)
-		p := acquire(t, l)
-		var got atomic.Int64
-		for range 3 {
-			go func() { acquire(t, l).Done(nil); got.Add(1) }()
-			synctest.Wait()
-		}
-		l.SetMode(Off)
-		synctest.Wait()
-		if got.Load() != 3 {
-			t.Fatalf("%d of 3 waiting callers were let through", got.Load())
-		}
-		if _, err := l.Acquire(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if s := l.Stats(); s.Offered != 4 {
-			t.Fatalf("off counts: %+v", s)
-		}
-		p.Done(nil)
-		atRest(t, l)
-	})
-}
-
-func TestDrainServesWhoWaitsAndRefusesWhoComes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := fixed(t, 1, 10)
-		p := acquire(t, l)
-		go func() {
-			q := acquire(t, l)
-			time.Sleep(time.Second)
-			q.Done(nil)
-		}()
-		synctest.Wait()
-		go func() {
-			time.Sleep(time.Second)
-			if _, err := l.Acquire(t.Context()); reason(err) != spillway.Draining {
-				t.Errorf("while draining: %v", err)
-			}
-			p.Done(nil)
-		}()
-		start := time.Now()
-		if err := l.Drain(t.Context()); err != nil || time.Since(start) != 2*time.Second {
-			t.Fatalf("drained after %v: %v", time.Since(start), err)
-		}
-		if err := l.Drain(t.Context()); err != nil {
-			t.Fatalf("draining again: %v", err)
-		}
-		atRest(t, l)
-	})
-}
-
-func TestDrainEndsWithItsContextAndSaysWhatIsLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := fixed(t, 1, 10)
-		p := acquire(t, l)
-		var waiting error
-		go func() { _, waiting = l.Acquire(context.Background()) }()
-		synctest.Wait()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		err := l.Drain(ctx)
-		d, ok := errors.AsType[*spillway.DrainError](err)
-		if !ok || d.Dropped != 1 || d.Running != 1 || !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("%v", err)
-		}
-		synctest.Wait()
-		if reason(waiting) != spillway.Draining {
-			t.Fatalf("the waiting caller got %v", waiting)
-		}
-		p.Done(nil)
-		if err := l.Drain(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		atRest(t, l)
-	})
-}
-
-func TestCloseRefusesEverybodyAndLeavesRunningWorkAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := fixed(t, 1, 10)
-		p := acquire(t, l)
-		var waiting error
-		go func() { _, waiting = l.Acquire(context.Background()) }()
-		synctest.Wait()
-		l.Close()
-		l.Close()
-		synctest.Wait()
-		if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.Closed || reason(waiting) != spillway.Closed {
-			t.Fatalf("arrival %v, waiting %v", err, waiting)
-		}
-		p.Done(nil)
 		atRest(t, l)
 	})
 }

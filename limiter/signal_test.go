@@ -1,17 +1,93 @@
 package limiter
 
 import (
+	"errors"
 	"math"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/limit"
 )
+
+func TestASignalPressesTheLimitDownAndLetsItGoAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		level := 0.0
+		l := configured(t, Config{Law: limit.NewFixed(100), QueueSize: -1, Signals: []Signal{
+			Gauge("calm", func() float64 { return 1 }, 10),
+			Gauge("pool", func() float64 { return level * 5 }, 5),
+		}})
+		var permits []Permit
+		for range 60 {
+			permits = append(permits, acquire(t, l))
+		}
+		poll := func(n int) {
+			for range n {
+				time.Sleep(pollEvery)
+				if p, err := l.TryAcquire(t.Context()); err == nil {
+					p.Done(nil)
+				}
+			}
+		}
+		if poll(1); l.Limit() != 100 {
+			t.Fatalf("%d without pressure", l.Limit())
+		}
+		level = 1.2
+		if poll(1); l.Limit() != 48 {
+			t.Fatalf("%d, want four fifths of what runs", l.Limit())
+		}
+		_, err := l.TryAcquire(t.Context())
+		if rej, _ := errors.AsType[*spillway.Rejection](err); rej == nil || rej.Reason != spillway.Signal || rej.Cause != "pool" {
+			t.Fatalf("%+v", err)
+		}
+		if s := l.Stats(); s.Pressure != (Pressure{Signal: "pool", Level: 1.2, Cap: 48, By: "pool"}) {
+			t.Fatalf("%+v", s.Pressure)
+		}
+		if poll(50); l.Limit() != 1 {
+			t.Fatalf("%d, want 1 in the end", l.Limit())
+		}
+		level = 0.95
+		if poll(50); l.Limit() != 1 {
+			t.Fatalf("%d: not quite calm yet", l.Limit())
+		}
+		level = 0.5
+		if poll(10); l.Limit() < 5 || l.Limit() > 20 {
+			t.Fatalf("%d: a second later, want a gradual release", l.Limit())
+		}
+		if poll(50); l.Limit() != 100 || l.Stats().Pressure.Cap != 0 {
+			t.Fatalf("%d, want all", l.Limit())
+		}
+		for _, p := range permits {
+			p.Done(nil)
+		}
+		atRest(t, l)
+	})
+}
+
+func TestSignalsAreAskedAtMostTenTimesASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		l := configured(t, Config{Law: limit.NewFixed(1), QueueSize: -1, Signals: []Signal{Gauge("g", func() float64 { asked++; return 0 }, 1)}})
+		for range 2000 {
+			p := acquire(t, l)
+			_, _ = l.TryAcquire(t.Context())
+			time.Sleep(time.Millisecond)
+			p.Done(nil)
+		}
+		if asked != 21 {
+			t.Fatalf("asked %d times in 2 s", asked)
+		}
+		time.Sleep(time.Hour)
+		if asked != 21 {
+			t.Fatal("asked while nothing happened")
+		}
+	})
+}
 
 func TestMemoryIsTheLiveShareOfTheMemoryLimit(t *testing.T) {
 	for _, c := range []struct{ live, limit, want float64 }{

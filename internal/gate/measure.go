@@ -84,9 +84,9 @@ func (s *service) end(now time.Duration, lv int, took float64, o limit.Outcome) 
 	}
 	s.last = now
 	s.n++
-	s.mean += max(weight, 1/s.n) * (took - s.mean)
+	s.mean += share(s.n, weight) * (took - s.mean)
 	s.ns[lv]++
-	s.means[lv] += max(weight, 1/s.ns[lv]) * (took - s.means[lv])
+	s.means[lv] += share(s.ns[lv], weight) * (took - s.means[lv])
 	if s.n == 1 {
 		s.low, s.high = took/2, 1.5*took
 	}
@@ -106,6 +106,14 @@ func (s *service) end(now time.Duration, lv int, took float64, o limit.Outcome) 
 	} else {
 		s.low += rate * tail * s.mean
 	}
+}
+
+// share is what the n-th value adds to a mean: its part of all, and then weight.
+func share(n, weight float64) float64 {
+	if n < serviceSpan {
+		return max(weight, 1/n)
+	}
+	return weight
 }
 
 // hold is how long work of a level holds a slot.

@@ -1,0 +1,274 @@
+package limiter
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+)
+
+func TestBoundsHoldTheLimitWhateverTheLawSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 5, 10)
+		if err := l.SetBounds(0, 1); err != nil || l.Limit() != 1 {
+			t.Fatal(err, l.Limit())
+		}
+		p := acquire(t, l)
+		var second Permit
+		go func() { second = acquire(t, l) }()
+		synctest.Wait()
+		if s := l.Stats(); s.Queued != 1 || s.Limit != 1 {
+			t.Fatalf("%+v", s)
+		}
+		if err := l.SetBounds(8, 0); err != nil || l.Limit() != 8 {
+			t.Fatal(err, l.Limit())
+		}
+		synctest.Wait()
+		if s := l.Stats(); s.Queued != 0 || s.InFlight != 2 {
+			t.Fatalf("room was made and nobody woken: %+v", s)
+		}
+		if l.SetBounds(2, 1) == nil || l.SetBounds(-1, 0) == nil {
+			t.Fatal("bounds that make no sense")
+		}
+		_ = l.SetBounds(0, 0)
+		if l.Limit() != 5 {
+			t.Fatal(l.Limit())
+		}
+		p.Done(nil)
+		second.Done(nil)
+		atRest(t, l)
+	})
+}
+
+func TestAColdProcessTakesOnWorkInAStraightLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := configured(t, Config{Law: limit.NewFixed(100), SlowStart: 10 * time.Second})
+		time.Sleep(time.Hour) // before the first arrival nothing is warmed up
+		for i := range 12 {
+			acquire(t, l).Done(nil)
+			if got, want := l.Limit(), min(max(10*i, 1), 100); got != want {
+				t.Fatalf("after %d s the limit is %d, want %d", i, got, want)
+			}
+			time.Sleep(time.Second)
+		}
+		atRest(t, l)
+	})
+}
+
+// Nobody comes and nothing ends while the limit grows: who waits is served all
+// the same, as soon as there is room.
+func TestWhoWaitsIsServedWhenTimeAloneMakesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := configured(t, Config{Law: limit.NewFixed(2), SlowStart: 6400 * time.Millisecond})
+		first := acquire(t, l)
+		start := time.Now()
+		acquire(t, l).Done(nil)
+		if got := time.Since(start); got != 6400*time.Millisecond {
+			t.Errorf("the second slot came after %v", got)
+		}
+		first.Done(nil)
+		atRest(t, l)
+
+		level := 2.0
+		l = configured(t, Config{Law: limit.NewFixed(2), Signals: []Signal{Gauge("g", func() float64 { return level }, 1)}})
+		first = acquire(t, l)
+		time.AfterFunc(3*time.Second, func() { level = 0 })
+		start = time.Now()
+		acquire(t, l).Done(nil)
+		if got := time.Since(start); got < 3*time.Second || got > 3*time.Second+2*pollEvery {
+			t.Errorf("released at 3 s, and served after %v", got)
+		}
+		first.Done(nil)
+		atRest(t, l)
+	})
+}
+
+func TestOutsideEnforcementEverybodyPasses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := configured(t, Config{Mode: DryRun})
+		if s := l.Stats(); s.Law != limit.NewPassive().Name() {
+			t.Fatalf("a dry run has the law %q", s.Law)
+		}
+		var permits []Permit
+		for range 1000 {
+			permits = append(permits, acquire(t, l))
+		}
+		l.SetMode(Enforce)
+		if s := l.Stats(); s.Law != limit.NewAdaptive().Name() || s.InFlight != 1000 {
+			t.Fatalf("%+v", s)
+		}
+		if s := l.Stats(); s.Limit < 1000 {
+			t.Fatalf("1000 ran without harm, and the limit is %d", s.Limit)
+		}
+		time.Sleep(handover)
+		if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.QueueFull {
+			t.Fatalf("enforcing, with 1000 in flight and nothing that ever ended: %v", err)
+		}
+		for _, p := range permits { // the new law never saw them start
+			p.Done(nil)
+		}
+		for range 100 {
+			p := acquire(t, l)
+			time.Sleep(time.Millisecond)
+			p.Done(nil)
+		}
+		l.SetMode(DryRun)
+		acquire(t, l).Done(nil)
+		if l.Limit() < 1 {
+			t.Fatal(l.Limit())
+		}
+		atRest(t, l)
+	})
+}
+
+// A healthy service must not refuse anybody because its limiter begins to enforce.
+func TestEnforcingAfterADryRunRefusesNobodyWhoseServiceIsHealthy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := configured(t, Config{Mode: DryRun})
+		call := func() {
+			_ = l.Do(t.Context(), func(context.Context) error { time.Sleep(100 * time.Millisecond); return nil })
+		}
+		run := func(d time.Duration) {
+			for range d / time.Millisecond { // 100 run at once
+				go call()
+				time.Sleep(time.Millisecond)
+			}
+		}
+		run(5 * time.Second)
+		l.SetMode(Enforce)
+		run(10 * time.Second)
+		time.Sleep(time.Minute)
+		if s := l.Stats(); s.Rejected > 0 || s.WouldReject > 0 || time.Duration(s.QueueWait.Max()) > 100*time.Millisecond {
+			t.Fatalf("%d refused, %d would have been, longest wait %v", s.Rejected, s.WouldReject, time.Duration(s.QueueWait.Max()))
+		}
+		atRest(t, l)
+	})
+}
+
+func TestALawOfOnesOwnStaysInEveryMode(t *testing.T) {
+	law := &recorder{Law: limit.NewFixed(3)}
+	l := configured(t, Config{Law: law, Mode: DryRun})
+	acquire(t, l).Done(nil)
+	l.SetMode(Enforce)
+	acquire(t, l).Done(nil)
+	if len(law.samples) != 2 || law.samples[1].Seq != 2 {
+		t.Fatalf("%+v", law.samples)
+	}
+}
+
+func TestDryRunAdmitsEverybodyAndCountsWhatItWouldHaveRefused(t *testing.T) {
+	l, _ := New(Config{Law: limit.NewFixed(2), QueueSize: 1, Mode: DryRun})
+	var permits []Permit
+	for range 5 {
+		permits = append(permits, acquire(t, l))
+	}
+	if s := l.Stats(); s.WouldReject != 2 || s.Admitted != 5 || s.Rejected != 0 || s.Mode != DryRun {
+		t.Fatalf("%+v", s)
+	}
+	for _, p := range permits {
+		p.Done(nil)
+	}
+	atRest(t, l)
+}
+
+func TestOffAdmitsAtOnceAndFreesWhoWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, 10)
+		p := acquire(t, l)
+		var got atomic.Int64
+		for range 3 {
+			go func() { acquire(t, l).Done(nil); got.Add(1) }()
+			synctest.Wait()
+		}
+		l.SetMode(Off)
+		synctest.Wait()
+		if got.Load() != 3 {
+			t.Fatalf("%d of 3 waiting callers were let through", got.Load())
+		}
+		if _, err := l.Acquire(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if s := l.Stats(); s.Offered != 4 {
+			t.Fatalf("off counts: %+v", s)
+		}
+		p.Done(nil)
+		atRest(t, l)
+	})
+}
+
+func TestDrainServesWhoWaitsAndRefusesWhoComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, 10)
+		p := acquire(t, l)
+		go func() {
+			q := acquire(t, l)
+			time.Sleep(time.Second)
+			q.Done(nil)
+		}()
+		synctest.Wait()
+		go func() {
+			time.Sleep(time.Second)
+			if _, err := l.Acquire(t.Context()); reason(err) != spillway.Draining {
+				t.Errorf("while draining: %v", err)
+			}
+			p.Done(nil)
+		}()
+		start := time.Now()
+		if err := l.Drain(t.Context()); err != nil || time.Since(start) != 2*time.Second {
+			t.Fatalf("drained after %v: %v", time.Since(start), err)
+		}
+		if err := l.Drain(t.Context()); err != nil {
+			t.Fatalf("draining again: %v", err)
+		}
+		atRest(t, l)
+	})
+}
+
+func TestDrainEndsWithItsContextAndSaysWhatIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, 10)
+		p := acquire(t, l)
+		var waiting error
+		go func() { _, waiting = l.Acquire(context.Background()) }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := l.Drain(ctx)
+		d, ok := errors.AsType[*spillway.DrainError](err)
+		if !ok || d.Dropped != 1 || d.Running != 1 || !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("%v", err)
+		}
+		synctest.Wait()
+		if reason(waiting) != spillway.Draining {
+			t.Fatalf("the waiting caller got %v", waiting)
+		}
+		p.Done(nil)
+		if err := l.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		atRest(t, l)
+	})
+}
+
+func TestCloseRefusesEverybodyAndLeavesRunningWorkAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, 10)
+		p := acquire(t, l)
+		var waiting error
+		go func() { _, waiting = l.Acquire(context.Background()) }()
+		synctest.Wait()
+		l.Close()
+		l.Close()
+		synctest.Wait()
+		if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.Closed || reason(waiting) != spillway.Closed {
+			t.Fatalf("arrival %v, waiting %v", err, waiting)
+		}
+		p.Done(nil)
+		atRest(t, l)
+	})
+}

@@ -1,0 +1,129 @@
+package limiter
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+)
+
+func TestTheObserverIsToldOfEachDecisionOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var admitted, rejected atomic.Uint64
+		var changes []limit.Decision
+		var l *Limiter
+		l = configured(t, Config{Law: limit.NewFixed(2), QueueSize: 2, MaxWait: time.Second, Observer: &Observer{
+			Admitted:     func(_ spillway.Priority, _ time.Duration) { admitted.Add(1); l.Stats() },
+			Rejected:     func(_ spillway.Priority, r *spillway.Rejection) { rejected.Add(1); l.Stats() },
+			LimitChanged: func(d limit.Decision) { changes = append(changes, d); l.Stats() },
+		}})
+		for i := range 40 {
+			go func() {
+				ctx := spillway.WithPriority(t.Context(), spillway.Priority(i%3))
+				_ = l.Do(ctx, func(context.Context) error { time.Sleep(900 * time.Millisecond); return nil })
+			}()
+			time.Sleep(50 * time.Millisecond)
+			if i == 20 {
+				_ = l.SetBounds(3, 0)
+			}
+		}
+		time.Sleep(10 * time.Second)
+		s := l.Stats()
+		if admitted.Load() != s.Admitted || rejected.Load() != s.Rejected || s.RejectedBy[spillway.Preempted] == 0 || s.Rejected == 0 {
+			t.Errorf("told of %d and %d: %+v", admitted.Load(), rejected.Load(), s)
+		}
+		if len(changes) != 1 || changes[0].From != 2 || changes[0].To != 3 {
+			t.Errorf("%+v", changes)
+		}
+		atRest(t, l)
+	})
+}
+
+func TestAnObserverThatPanicsCostsNoSlot(t *testing.T) {
+	l := configured(t, Config{Law: limit.NewFixed(1), Observer: &Observer{
+		Admitted: func(spillway.Priority, time.Duration) { panic("bug") },
+	}})
+	for range 3 {
+		func() {
+			defer func() { _ = recover() }()
+			_, _ = l.TryAcquire(t.Context())
+		}()
+	}
+	if s := l.Stats(); s.Admitted != 3 {
+		t.Fatalf("%+v", s)
+	}
+	atRest(t, l)
+}
+
+func loseAPermit(l *Limiter) { _, _ = l.Acquire(context.Background()) }
+
+func TestAPermitNeverEndedIsReportedOnceWithWhoTookIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reports []Leak
+		l := configured(t, Config{Law: limit.NewFixed(4), LeakAfter: time.Minute, OnLeak: func(k Leak) { reports = append(reports, k) }})
+		go func() {
+			_ = l.Do(t.Context(), func(context.Context) error { time.Sleep(2 * time.Minute); return nil })
+		}()
+		synctest.Wait()
+		time.Sleep(time.Second)
+		loseAPermit(l)
+		for range 200 {
+			time.Sleep(time.Second)
+			acquire(t, l).Done(nil)
+		}
+		if len(reports) != 2 || !strings.Contains(reports[1].Site, "loseAPermit") || reports[1].Age < time.Minute {
+			t.Fatalf("%+v", reports)
+		}
+		if !strings.Contains(reports[0].Site, "TestAPermitNeverEnded") {
+			t.Errorf("the site of Do: %s", reports[0].Site)
+		}
+		s := l.Stats()
+		if s.Leaked != 2 || len(s.Leaks) != 1 || !strings.Contains(s.Leaks[0].Site, "observe_test.go:") || s.OldestInFlight != 200*time.Second {
+			t.Fatalf("%+v", s)
+		}
+	})
+}
+
+func TestDemandIsOfferedWorkOverTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 10, -1)
+		for range 10000 { // 1000 a second of 20 ms each: 20 slots' worth
+			go func() {
+				_ = l.Do(t.Context(), func(context.Context) error { time.Sleep(20 * time.Millisecond); return nil })
+			}()
+			time.Sleep(time.Millisecond)
+		}
+		if got := l.Stats().Demand; got < 1.9 || got > 2.1 {
+			t.Errorf("demand %v, want 2", got)
+		}
+		time.Sleep(time.Minute)
+		if got := l.Stats().Demand; got > 0.01 {
+			t.Errorf("demand %v a minute later", got)
+		}
+	})
+}
+
+func TestStatsTellTheAgeOfTheOldestWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 3, 1)
+		a := acquire(t, l)
+		time.Sleep(time.Second)
+		b := acquire(t, l)
+		time.Sleep(time.Second)
+		c := acquire(t, l)
+		ages := []time.Duration{l.Stats().OldestInFlight}
+		for _, p := range []Permit{b, a, c} {
+			p.Done(nil)
+			ages = append(ages, l.Stats().OldestInFlight)
+		}
+		if !slices.Equal(ages, []time.Duration{2 * time.Second, 2 * time.Second, 0, 0}) {
+			t.Fatal(ages)
+		}
+	})
+}

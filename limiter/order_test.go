@@ -1,0 +1,162 @@
+package limiter
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+)
+
+func TestTheMoreImportantGoFirstWhateverTheOrderOfArrival(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, 10)
+		first := acquire(t, l)
+		var order []string
+		for _, p := range []spillway.Priority{spillway.Low, spillway.Normal, spillway.Critical, spillway.High} {
+			go func() {
+				ctx := spillway.WithPriority(t.Context(), p)
+				_ = l.Do(ctx, func(context.Context) error { order = append(order, p.String()); return nil })
+			}()
+			synctest.Wait()
+		}
+		if by := l.Stats().QueuedBy; len(by) != 4 || by[spillway.Low] != 1 {
+			t.Fatalf("waiting: %v", by)
+		}
+		first.Done(nil)
+		synctest.Wait()
+		if got := strings.Join(order, " "); got != "critical high normal low" {
+			t.Fatal(got)
+		}
+		atRest(t, l)
+	})
+}
+
+func TestARequestSaysItsPriorityItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, 10)
+		p := acquire(t, l)
+		go func() {
+			q, _ := l.AcquireWith(spillway.WithPriority(t.Context(), spillway.Low), Request{Priority: spillway.High})
+			q.Done(nil)
+		}()
+		synctest.Wait()
+		if by := l.Stats().QueuedBy; by[spillway.High] != 1 {
+			t.Fatalf("%v", by)
+		}
+		p.Done(nil)
+		synctest.Wait()
+		atRest(t, l)
+	})
+}
+
+func TestTheLeastImportantWaiterLosesItsPlaceWhenTheQueueIsFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, 1)
+		learn(t, l, 10*time.Millisecond)
+		p := acquire(t, l)
+		var low error
+		go func() { _, low = l.AcquireWith(t.Context(), Request{Priority: spillway.Low}) }()
+		synctest.Wait()
+		time.Sleep(5 * time.Millisecond)
+		go func() { acquire(t, l).Done(nil) }()
+		synctest.Wait()
+		rej, _ := errors.AsType[*spillway.Rejection](low)
+		if rej == nil || rej.Reason != spillway.Preempted || rej.Waited != 5*time.Millisecond || rej.RetryAfter == 0 {
+			t.Fatalf("%+v", low)
+		}
+		p.Done(nil)
+		synctest.Wait()
+		atRest(t, l)
+	})
+}
+
+func TestWorkThatCannotMeetItsDeadlineIsRefusedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, 10)
+		learn(t, l, 100*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		start := time.Now()
+		if _, err := l.Acquire(ctx); reason(err) != spillway.DeadlineTooClose || time.Since(start) != 0 {
+			t.Fatalf("after %v: %v", time.Since(start), err)
+		}
+		// While it waits the time may run out as well.
+		p := acquire(t, l)
+		late, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
+		defer cancel()
+		var err error
+		go func() { _, err = l.Acquire(late) }()
+		synctest.Wait()
+		time.Sleep(230 * time.Millisecond)
+		p.Done(nil)
+		synctest.Wait()
+		if reason(err) != spillway.DeadlineTooClose {
+			t.Fatal(err)
+		}
+		atRest(t, l)
+	})
+}
+
+func TestALaterDeadlineDoesNotLiftMaxWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := configured(t, Config{Law: limit.NewFixed(1), MaxWait: 2 * time.Second})
+		p := acquire(t, l)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		start := time.Now()
+		if _, err := l.Acquire(ctx); reason(err) != spillway.WaitTooLong || time.Since(start) != 2*time.Second {
+			t.Fatalf("after %v: %v", time.Since(start), err)
+		}
+		p.Done(nil)
+		atRest(t, l)
+	})
+}
+
+func TestAdviceDiffersBetweenThoseRefusedTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, -1)
+		learn(t, l, time.Second)
+		p := acquire(t, l)
+		seen := map[time.Duration]int{}
+		for range 100 {
+			_, err := l.TryAcquire(t.Context())
+			rej, _ := errors.AsType[*spillway.Rejection](err)
+			seen[rej.RetryAfter]++
+		}
+		if len(seen) < 2 {
+			t.Fatalf("all told to come back together: %v", seen)
+		}
+		p.Done(nil)
+		atRest(t, l)
+	})
+}
+
+func TestRepeatedRefusalsAreAllCounted(t *testing.T) {
+	l := fixed(t, 1, -1)
+	p := acquire(t, l)
+	for i := range uint64(1000) {
+		if _, err := l.Acquire(t.Context()); reason(err) != spillway.QueueFull {
+			t.Fatal(err)
+		}
+		if i%100 == 0 {
+			if s := l.Stats(); s.Offered != i+2 || s.Rejected != i+1 {
+				t.Fatalf("after %d: %+v", i+1, s)
+			}
+		}
+	}
+	p.Done(nil)
+	if q, err := l.Acquire(t.Context()); err != nil {
+		t.Fatal("refused although the slot is free again")
+	} else {
+		q.Done(nil)
+	}
+	if s := l.Stats(); s.Rejected != 1000 || s.Offered != 1002 {
+		t.Fatalf("%+v", s)
+	}
+	atRest(t, l)
+}
