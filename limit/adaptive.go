@@ -147,7 +147,7 @@ func (a *Adaptive) Observe(s Sample, load Load) {
 	if a.cohort.has(s.Seq) {
 		class := s.Class % Classes
 		log := logOf(s.End - s.Start)
-		if s.Outcome == Success && a.classes.learn(class, log, a.spread) {
+		if s.Outcome == Success && a.classes.learn(class, log) {
 			a.forget()
 		}
 		a.cohort.end(log-a.classes.offset[class], s.Outcome)
@@ -287,7 +287,7 @@ func (a *Adaptive) hold(r reading) {
 		a.try(r, cutting, 0.6*a.limit, r.inFlight, mean{r.level, r.n}, false)
 	case excess > jump+3*a.error(r.n):
 		a.suspect(r, excess, r.inFlight, mean{r.level, r.n})
-	case lasting > max(minExcess, 2.2*math.Hypot(a.error(a.held.n), a.error(a.base.n))):
+	case lasting > max(minExcess, 2.4*math.Hypot(a.error(a.held.n), a.error(a.base.n))):
 		a.trim(r, lasting)
 	case !r.saturated:
 		a.streak = 0
@@ -334,7 +334,7 @@ func (a *Adaptive) next(r reading, level mean, inFlight float64) {
 		a.try(r, cutting, a.limit*math.Exp(-max(0.2, a.step(1.5, 0.5))), inFlight, level, false)
 	case r.at >= a.nextRaise:
 		to := a.limit * (1 + min(a.step(1, 1)*math.Pow(2, float64(a.streak)), 1))
-		if a.target > 1.05*a.limit && a.target < 1.7*a.limit {
+		if least := 1 + 0.6*(to/a.limit-1); a.target > least*a.limit && a.target < 1.7*a.limit {
 			to = a.target
 		}
 		a.target = 0
@@ -407,7 +407,7 @@ func (a *Adaptive) raise(r reading) {
 		a.streak = 0
 		a.set(r.at, holding, t.from, "the backend changed under the trial")
 		a.suspect(r, rose, t.inFlight, t.after)
-	case margin > err || last && margin > 0.3*err:
+	case margin > err || last && margin > 0:
 		a.streak++
 		a.trimmed = 0
 		a.held, a.heldAt = t.after, t.ran.level
@@ -443,7 +443,7 @@ func (a *Adaptive) cut(r reading) {
 	switch {
 	case math.Abs(margin) < 1.5*err && t.cohorts < trialRounds:
 		// Not yet.
-	case margin > 0.7*err:
+	case margin > 0.7*err && fell > 2*err:
 		a.keepCut(r, fell, err)
 	default:
 		a.undoCut(r)
@@ -462,8 +462,8 @@ func (a *Adaptive) keepCut(r reading, fell, err float64) {
 	case t.suspicion && rest > max(0.06, 2*a.error(t.after.n)): // some of it is still there
 		a.try(r, cutting, a.limit*math.Exp(-excessCut(rest)), t.ran.level, t.after, true)
 	case !t.suspicion: // it was queueing, and nobody had noticed: look further down
-		a.base = t.after
-		a.try(r, cutting, 0.7*a.limit, t.ran.level, t.after, false)
+		// It was kept because it read low, so it is no baseline: take a new one.
+		a.known, a.base, a.held = false, mean{}, mean{}
 	default:
 		if rest < 0 {
 			a.flat(t.after)

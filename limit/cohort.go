@@ -136,23 +136,25 @@ func (m *mean) add(level, n, most float64) {
 // mix, such as the gate shedding the short and unimportant, would look like a
 // slower backend.
 type classes struct {
-	n, sum [Classes]float64
-	offset [Classes]float64
+	n, sum, squares [Classes]float64
+	offset          [Classes]float64
 }
 
 const (
 	classSamples = 16
 	classMatters = 0.7 // a factor of two
+	classSure    = 4   // standard errors
 )
 
-// learn enters a time. It reports whether the offsets changed.
-func (c *classes) learn(class uint8, log, spread float64) bool {
+// learn enters the logarithm of a time. It reports whether the offsets changed.
+func (c *classes) learn(class uint8, log float64) bool {
 	class %= Classes
 	if c.n[class] >= classSamples {
 		return false
 	}
 	c.n[class]++
 	c.sum[class] += log
+	c.squares[class] += log * log
 	if c.n[class] < classSamples {
 		return false
 	}
@@ -160,14 +162,20 @@ func (c *classes) learn(class uint8, log, spread float64) bool {
 		if other == int(class) || c.n[other] < classSamples {
 			continue
 		}
-		differs := (c.sum[class]-c.sum[other])/classSamples + c.offset[other]
-		if math.Abs(differs) > max(classMatters, 4*spread*math.Sqrt(2./classSamples)) {
-			c.offset[class] = differs
+		differs := (c.sum[class] - c.sum[other]) / classSamples
+		err := math.Sqrt((c.variance(int(class)) + c.variance(other)) / classSamples)
+		if math.Abs(differs) > max(classMatters, classSure*err) {
+			c.offset[class] = differs + c.offset[other]
 			return true
 		}
 		return false
 	}
 	return false
+}
+
+func (c *classes) variance(class int) float64 {
+	mean := c.sum[class] / c.n[class]
+	return max(c.squares[class]/c.n[class]-mean*mean, 0)
 }
 
 func (c *classes) most() float64 { return max(0, slices.Max(c.offset[:])) }
