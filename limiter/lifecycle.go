@@ -48,7 +48,7 @@ func (l *Limiter) Drain(ctx context.Context) error {
 	dropped := l.drop()
 	l.grant(l.now()) // ends other drains that only waited for the queue
 	counts := l.gate.Counts()
-	running := int(counts.Admitted - counts.Completed)
+	running := int(counts.Admitted-counts.Completed) + l.gate.Queued() // who is still queued was granted just now
 	if dropped == 0 && running == 0 {
 		return nil
 	}

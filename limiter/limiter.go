@@ -286,7 +286,7 @@ func (l *Limiter) wait(ctx context.Context, w *waiter) (Permit, error) {
 	if w.slot == nil {
 		return Permit{}, l.dropped(now, w)
 	}
-	l.gate.Waited(w.slot.start - w.Since())
+	l.gate.Taken(w.slot.start - w.Since())
 	return l.permit(w.slot), nil
 }
 

@@ -54,6 +54,7 @@ type Gate struct {
 	inFlight   int             // slots in use
 	head, tail *Waiter
 	queued     int
+	granted    int // taken out of the queue, not yet taken up by their callers
 	drain      rate.Meter
 	counts     Counts
 	queueWait  histogram.Histogram
@@ -61,8 +62,8 @@ type Gate struct {
 }
 
 // Counts is the ledger of every arrival. At any time
-// Offered = Admitted + Rejected + Cancelled + waiting, and
-// Admitted = Completed + running.
+// Offered = Admitted + Rejected + Cancelled + Queued, and
+// Admitted = Completed + running. No count ever falls.
 type Counts struct {
 	Offered, Admitted, Completed, Cancelled uint64
 	RejectedBy                              [spillway.Closed + 1]uint64
@@ -90,7 +91,6 @@ func (g *Gate) Arrive(now time.Duration, cost int, w *Waiter) Decision {
 	switch d.Verdict {
 	case Admit:
 		g.admit(cost)
-		g.Waited(0)
 	case Wait:
 		w.cost, w.since = cost, now
 		g.push(w)
@@ -113,7 +113,6 @@ func (g *Gate) Force(cost int) Decision {
 		g.counts.WouldReject++
 	}
 	g.admit(cost)
-	g.Waited(0)
 	return Decision{Verdict: Admit}
 }
 
@@ -135,14 +134,21 @@ func (g *Gate) fits(cost int) bool {
 	return g.inFlight+cost <= g.law.Limit() || g.inFlight == 0
 }
 
+// admit lets work run that did not wait.
 func (g *Gate) admit(cost int) {
 	g.counts.Admitted++
 	g.inFlight += cost
+	g.queueWait.Record(0)
 }
 
-// Waited enters the queue wait of an admitted waiter, once it has taken its
-// grant. Work that was admitted on arrival is entered by the gate, as zero.
-func (g *Gate) Waited(d time.Duration) { g.queueWait.Record(int64(d)) }
+// Taken says that a waiter was there to take what Next granted, after a wait of
+// d. Only then is it admitted: until then it counts as queued, and its slots as
+// in use.
+func (g *Gate) Taken(d time.Duration) {
+	g.granted--
+	g.counts.Admitted++
+	g.queueWait.Record(int64(d))
+}
 
 // Abandoned counts an arrival whose caller had left before it asked.
 func (g *Gate) Abandoned() {
@@ -151,7 +157,7 @@ func (g *Gate) Abandoned() {
 }
 
 // Leave takes a waiter whose caller has left out of the queue. It returns false
-// if the waiter was granted or dropped before; then the caller must End or
+// if the waiter was granted or dropped before; then the caller must take up or
 // Revoke what it was granted.
 func (g *Gate) Leave(w *Waiter) bool {
 	if !g.remove(w) {
@@ -170,10 +176,10 @@ func (g *Gate) Expire(w *Waiter) bool {
 	return true
 }
 
-// Revoke takes back a grant that nobody used, because the caller left while it
-// was being told. It counts as cancelled, not as admitted.
+// Revoke takes back a grant that was not Taken, because the caller left while
+// it was being told.
 func (g *Gate) Revoke(cost int) {
-	g.counts.Admitted--
+	g.granted--
 	g.counts.Cancelled++
 	g.inFlight -= cost
 }
@@ -191,26 +197,29 @@ func (g *Gate) End(now time.Duration, started time.Duration, cost int, sample *l
 }
 
 // Next grants the oldest waiter if it may run now; nil means that nobody may.
-// Call it until it returns nil after whatever may have made room.
+// Call it until it returns nil after whatever may have made room. The waiter's
+// side answers with Taken or Revoke.
 func (g *Gate) Next() *Waiter {
 	w := g.head
 	if w == nil || !g.fits(w.cost) {
 		return nil
 	}
-	g.remove(w)
-	g.admit(w.cost)
-	return w
+	return g.grant(w)
 }
 
 // NextForced grants the oldest waiter whatever the limit says: for a gate that
 // has stopped enforcing.
 func (g *Gate) NextForced() *Waiter {
-	w := g.head
-	if w == nil {
+	if g.head == nil {
 		return nil
 	}
+	return g.grant(g.head)
+}
+
+func (g *Gate) grant(w *Waiter) *Waiter {
 	g.remove(w)
-	g.admit(w.cost)
+	g.granted++
+	g.inFlight += w.cost
 	return w
 }
 
@@ -254,8 +263,8 @@ func (g *Gate) Law() limit.Law { return g.law }
 // InFlight is how many slots are in use.
 func (g *Gate) InFlight() int { return g.inFlight }
 
-// Queued is how many wait.
-func (g *Gate) Queued() int { return g.queued }
+// Queued is how many wait, or were granted and have not answered yet.
+func (g *Gate) Queued() int { return g.queued + g.granted }
 
 // Idle reports whether nothing runs and nobody waits.
 func (g *Gate) Idle() bool { return g.inFlight == 0 && g.queued == 0 }

@@ -15,6 +15,7 @@ type twin struct {
 	closed          spillway.Reason
 	running         []int // costs
 	waiting         []*Waiter
+	granted         []int // costs, of waiters that have not answered
 	offered, ended  int
 	cancelled       int
 	rejected        map[spillway.Reason]int
@@ -22,13 +23,13 @@ type twin struct {
 }
 
 func (m *twin) used() (n int) {
-	for _, c := range m.running {
+	for _, c := range slices.Concat(m.running, m.granted) {
 		n += c
 	}
 	return n
 }
 
-func (m *twin) fits(cost int) bool { return len(m.running) == 0 || m.used()+cost <= m.limit }
+func (m *twin) fits(cost int) bool { return m.used() == 0 || m.used()+cost <= m.limit }
 
 func (m *twin) leave(w *Waiter) bool {
 	i := slices.Index(m.waiting, w)
@@ -93,8 +94,7 @@ func FuzzGate(f *testing.F) {
 						t.Fatalf("op %d: granted the wrong waiter", i)
 					}
 					m.waiting = m.waiting[1:]
-					m.running = append(m.running, w.Cost())
-					m.admitted++
+					m.granted = append(m.granted, w.Cost())
 				}
 				if len(m.waiting) > 0 && m.fits(m.waiting[0].Cost()) {
 					t.Fatalf("op %d: a wake-up was lost", i)
@@ -135,14 +135,20 @@ func FuzzGate(f *testing.F) {
 				if (got.Verdict == Reject) != (m.closed != 0) {
 					t.Fatalf("op %d: force: %+v", i, got)
 				}
-			case 8: // a grant that nobody took
-				if len(m.running) == 0 {
+			case 8: // a grant is taken, or nobody is there to take it
+				if len(m.granted) == 0 {
 					break
 				}
-				g.Revoke(m.running[0])
-				m.running = m.running[1:]
-				m.admitted--
-				m.cancelled++
+				cost := m.granted[0]
+				m.granted = m.granted[1:]
+				if arg%2 == 0 {
+					g.Taken(0)
+					m.running = append(m.running, cost)
+					m.admitted++
+				} else {
+					g.Revoke(cost)
+					m.cancelled++
+				}
 			case 9:
 				if arg%4 != 0 {
 					g.Abandoned()
@@ -165,7 +171,7 @@ func FuzzGate(f *testing.F) {
 			c := g.Counts()
 			if int(c.Offered) != m.offered || int(c.Admitted) != m.admitted || int(c.Completed) != m.ended ||
 				int(c.Cancelled) != m.cancelled || int(c.WouldReject) != m.would ||
-				g.InFlight() != m.used() || g.Queued() != len(m.waiting) || g.Idle() != (len(m.running) == 0 && len(m.waiting) == 0) {
+				g.InFlight() != m.used() || g.Queued() != len(m.waiting)+len(m.granted) || g.Idle() != (m.used() == 0 && len(m.waiting) == 0) {
 				t.Fatalf("op %d (%d): gate %+v with %d in flight, %d queued; twin %+v", i, op%10, c, g.InFlight(), g.Queued(), m)
 			}
 			if c.Offered != c.Admitted+c.Rejected()+c.Cancelled+uint64(g.Queued()) {
