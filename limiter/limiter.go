@@ -203,15 +203,21 @@ func (l *Limiter) Do(ctx context.Context, fn func(context.Context) error) error 
 }
 
 func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit, error) {
-	mode := Mode(l.mode.Load())
-	if mode == Off {
-		return Permit{}, ctx.Err()
-	}
 	gone := ctx.Err()
+	if Mode(l.mode.Load()) == Off {
+		return Permit{}, gone
+	}
 	cost := min(max(r.Cost, 1), math.MaxInt32)
 	now := l.now()
 
 	l.mu.Lock()
+	// Once more, for SetMode frees whoever waits under the lock: nobody may join
+	// the queue afterwards by an older mode.
+	mode := Mode(l.mode.Load())
+	if mode == Off {
+		l.mu.Unlock()
+		return Permit{}, gone
+	}
 	if gone != nil {
 		l.gate.Abandoned()
 		l.mu.Unlock()
@@ -221,7 +227,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	var w *waiter
 	switch {
 	case mode == DryRun:
-		d = l.gate.Force(cost)
+		d = l.gate.Force(cost, mayWait)
 	case mayWait:
 		w = l.takeWaiter()
 		d = l.gate.Arrive(now, cost, &w.Waiter)

@@ -319,6 +319,27 @@ func TestDryRunAdmitsEverybodyAndCountsWhatItWouldHaveRefused(t *testing.T) {
 	atRest(t, l)
 }
 
+func TestDryRunCountsWhatEnforcingWouldHaveRefused(t *testing.T) {
+	for name, config := range map[string]Config{
+		"alone, above the whole limit": {Law: limit.NewFixed(1), QueueSize: -1},
+		"never waits":                  {Law: limit.NewFixed(1), QueueSize: 4},
+	} {
+		refused := func(mode Mode) (n uint64) {
+			config.Mode = mode
+			l, _ := New(config)
+			p, _ := l.AcquireWith(t.Context(), Request{Cost: 2})
+			q, _ := l.TryAcquire(t.Context())
+			p.Done(nil)
+			q.Done(nil)
+			s := l.Stats()
+			return s.Rejected + s.WouldReject
+		}
+		if would, did := refused(DryRun), refused(Enforce); would != did {
+			t.Errorf("%s: %d would be refused, %d were", name, would, did)
+		}
+	}
+}
+
 func TestOffAdmitsAtOnceAndFreesWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := fixed(t, 1, 10)

@@ -156,3 +156,26 @@ func TestNoCountEverFalls(t *testing.T) {
 		}
 	})
 }
+
+// TestOffFreesAlsoWhoIsJustComing: an arrival that races SetMode is admitted
+// after it, if not before.
+func TestOffFreesAlsoWhoIsJustComing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for round := range 20_000 {
+			l := fixed(t, 1, 1)
+			p := acquire(t, l)
+			var admitted atomic.Bool
+			go func() {
+				q, err := l.Acquire(t.Context())
+				admitted.Store(err == nil)
+				q.Release()
+			}()
+			go l.SetMode(Off)
+			synctest.Wait()
+			if !admitted.Load() {
+				t.Fatalf("round %d: waits although the limiter is off", round)
+			}
+			p.Release()
+		}
+	})
+}

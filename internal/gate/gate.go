@@ -101,15 +101,16 @@ func (g *Gate) Arrive(now time.Duration, cost int, w *Waiter) Decision {
 }
 
 // Force admits work whatever the limit says, unless the intake is closed: dry
-// run counts what it would have refused, and enforces nothing.
-func (g *Gate) Force(cost int) Decision {
+// run counts what it would have refused, and enforces nothing. mayWait is
+// whether the work could have waited.
+func (g *Gate) Force(cost int, mayWait bool) Decision {
 	g.counts.Offered++
 	if g.closed != 0 {
 		g.counts.RejectedBy[g.closed]++
 		return Decision{Reject, g.closed}
 	}
 	// Nobody waits in a dry run: what runs beyond the limit stands for the queue.
-	if g.inFlight+cost > g.law.Limit()+g.queueSize {
+	if !g.fits(cost) && (!mayWait || g.inFlight+cost > g.law.Limit()+g.queueSize) {
 		g.counts.WouldReject++
 	}
 	g.admit(cost)

@@ -121,15 +121,20 @@ func FuzzGate(f *testing.F) {
 					}
 				}
 			case 7: // a dry-run arrival
-				got := g.Force(arg%6 + 1)
+				cost, mayWait := arg%6+1, arg%2 == 0
+				got := g.Force(cost, mayWait)
 				m.offered++
 				if m.closed != 0 {
 					m.rejected[m.closed]++
 				} else {
-					if m.used()+arg%6+1 > m.limit+m.room {
+					spare := 0
+					if mayWait {
+						spare = m.room
+					}
+					if !m.fits(cost) && m.used()+cost > m.limit+spare {
 						m.would++
 					}
-					m.running = append(m.running, arg%6+1)
+					m.running = append(m.running, cost)
 					m.admitted++
 				}
 				if (got.Verdict == Reject) != (m.closed != 0) {
