@@ -86,7 +86,7 @@ type Stats struct {
 	WouldReject                  uint64 // admitted by a dry run that would have been refused
 
 	QueueWait *histogram.Histogram // of admitted work, nanoseconds
-	Service   *histogram.Histogram // from admission to the end, nanoseconds
+	Service   *histogram.Histogram // of work ended by Done, from admission to the end, nanoseconds
 }
 
 // Stats returns the counts so far. The picture is a copy and costs some

@@ -253,6 +253,9 @@ func TestOnlyFinishedWorkIsASampleAndErrorsAreToldApart(t *testing.T) {
 				t.Errorf("sample %d: %+v, want outcome %d", i, s, want[i])
 			}
 		}
+		if n := l.Stats().Service.Count(); n != uint64(len(want)) {
+			t.Errorf("%d service times, want %d", n, len(want))
+		}
 		atRest(t, l)
 	})
 }

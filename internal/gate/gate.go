@@ -186,13 +186,13 @@ func (g *Gate) Revoke(cost int) {
 }
 
 // End gives the slots of one piece of work back. sample is nil when the work
-// tells the law nothing.
+// did not finish, as when it panicked: then its duration says nothing.
 func (g *Gate) End(now time.Duration, started time.Duration, cost int, sample *limit.Sample) {
 	g.inFlight -= cost
 	g.counts.Completed++
 	g.drain.Add(now, 1)
-	g.service.Record(int64(now - started))
 	if sample != nil {
+		g.service.Record(int64(now - started))
 		g.law.Observe(*sample)
 	}
 }
@@ -274,7 +274,7 @@ func (g *Gate) Idle() bool { return g.inFlight == 0 && g.queued == 0 }
 func (g *Gate) Counts() Counts { return g.counts }
 
 // Histograms returns copies of the queue waits of all admitted work and of the
-// time it then took, in nanoseconds.
+// time that it then took to finish, in nanoseconds.
 func (g *Gate) Histograms() (queueWait, service *histogram.Histogram) {
 	return g.queueWait.Clone(), g.service.Clone()
 }
