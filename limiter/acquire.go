@@ -55,7 +55,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	var w *waiter
 	switch {
 	case mode == DryRun:
-		d = l.gate.Force(now, a)
+		d = l.gate.Force(now, a, mayWait)
 	case mayWait:
 		w = l.freeWaiter()
 		d = l.gate.Arrive(now, a, &w.Waiter)
@@ -172,7 +172,7 @@ func (l *Limiter) wait(ctx context.Context, w *waiter, expires, nap time.Duratio
 	default:
 		s := w.slot
 		waited = s.grant.Start - w.Since()
-		l.gate.Waited(waited)
+		l.gate.Taken(waited)
 		p := l.permit(s)
 		l.keepWaiter(w)
 		l.unlock()

@@ -65,8 +65,8 @@ func (l *Limiter) Drain(ctx context.Context) error {
 	now := l.lock(l.now())
 	defer l.unlock()
 	dropped := l.dropAll()
-	l.grant(now) // ends other drains that only waited for the queue
-	running := l.gate.Running()
+	l.grant(now)                                  // ends other drains that only waited for the queue
+	running := l.gate.Running() + l.gate.Queued() // who is still queued was granted just now
 	if dropped == 0 && running == 0 {
 		return nil
 	}

@@ -161,6 +161,27 @@ func TestALawOfOnesOwnStaysInEveryMode(t *testing.T) {
 	}
 }
 
+func TestDryRunCountsWhatEnforcingWouldHaveRefused(t *testing.T) {
+	for name, config := range map[string]Config{
+		"alone, above the whole limit": {Law: limit.NewFixed(1), QueueSize: -1},
+		"never waits":                  {Law: limit.NewFixed(1), QueueSize: 4},
+	} {
+		refused := func(mode Mode) (n uint64) {
+			config.Mode = mode
+			l, _ := New(config)
+			p, _ := l.AcquireWith(t.Context(), Request{Cost: 2})
+			q, _ := l.TryAcquire(t.Context())
+			p.Done(nil)
+			q.Done(nil)
+			s := l.Stats()
+			return s.Rejected + s.WouldReject
+		}
+		if would, did := refused(DryRun), refused(Enforce); would != did {
+			t.Errorf("%s: %d would be refused, %d were", name, would, did)
+		}
+	}
+}
+
 func TestDryRunAdmitsEverybodyAndCountsWhatItWouldHaveRefused(t *testing.T) {
 	l, _ := New(Config{Law: limit.NewFixed(2), QueueSize: 1, Mode: DryRun})
 	var permits []Permit

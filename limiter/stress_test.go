@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spillway-go/spillway"
@@ -198,4 +199,50 @@ func TestModeChangesUnderLoadLoseNothing(t *testing.T) {
 	}
 	wg.Wait()
 	atRest(t, l)
+}
+
+// TestNoCountEverFalls: metrics export the counts as counters, and a counter
+// that falls reads as a restart.
+func TestNoCountEverFalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for round := range 200 {
+			l := fixed(t, 1, 1)
+			p := acquire(t, l)
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() { _ = l.Do(ctx, func(context.Context) error { return nil }) }()
+			synctest.Wait()
+			cancel()
+			p.Release() // grants a waiter that is about to leave
+			before := l.Stats()
+			synctest.Wait()
+			if after := l.Stats(); after.Admitted < before.Admitted || after.Cancelled < before.Cancelled {
+				t.Fatalf("round %d: %d admitted and %d cancelled, then %d and %d",
+					round, before.Admitted, before.Cancelled, after.Admitted, after.Cancelled)
+			}
+			atRest(t, l)
+		}
+	})
+}
+
+// TestOffFreesAlsoWhoIsJustComing: an arrival that races SetMode is admitted
+// after it, if not before.
+func TestOffFreesAlsoWhoIsJustComing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for round := range 20_000 {
+			l := fixed(t, 1, 1)
+			p := acquire(t, l)
+			var admitted atomic.Bool
+			go func() {
+				q, err := l.Acquire(t.Context())
+				admitted.Store(err == nil)
+				q.Release()
+			}()
+			go l.SetMode(Off)
+			synctest.Wait()
+			if !admitted.Load() {
+				t.Fatalf("round %d: waits although the limiter is off", round)
+			}
+			p.Release()
+		}
+	})
 }

@@ -35,13 +35,13 @@ var (
 	slots    = desc("limit", "Slots that may be in use at one time.", "limiter")
 	demand   = desc("demand", "Work offered in the last seconds over what the limit allows; above 1, more comes than can be served. Scale by this: shedding keeps the processors calm.", "limiter")
 	inQueue  = desc("request_time_in_queue_seconds", "How long admitted requests waited.", "limiter")
-	duration = desc("request_duration_seconds", "How long admitted requests took, without the wait.", "limiter")
+	duration = desc("request_duration_seconds", "How long finished requests took, without the wait.", "limiter")
 
 	poolWorkers  = desc("pool_workers", "Worker goroutines, by state.", "pool", "state")
 	poolJobs     = desc("pool_jobs_total", "Jobs decided, by result: completed, failed, panicked, cancelled, dropped, or the reason of a rejection. Submitted jobs are their sum, and those queued or running.", "pool", "result")
 	poolQueued   = desc("pool_queued_jobs", "Jobs that wait for a worker, or for room in the queue.", "pool")
 	poolInQueue  = desc("pool_job_time_in_queue_seconds", "How long started jobs waited.", "pool")
-	poolDuration = desc("pool_job_duration_seconds", "How long jobs took, without the wait.", "pool")
+	poolDuration = desc("pool_job_duration_seconds", "How long jobs that returned took, without the wait.", "pool")
 )
 
 type limiters []*limiter.Limiter

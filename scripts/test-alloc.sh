@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs what the race detector would falsify, without it: the root module in
-# full, and in the other modules every test with Alloc in its name. (The race
-# detector makes sync.Pool drop objects and adds allocations of its own.)
+# full, and in the other modules every package with a test that has Alloc in its
+# name or asks for raceEnabled. (The race detector makes sync.Pool drop objects,
+# adds allocations of its own, and ends programs that show a data race.)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,9 +12,9 @@ root=$PWD
 modules=$(go list -m -f '{{.Dir}}')
 for module in $modules; do
 	[ "$module" = "$root" ] && continue
-	packages=$(grep -rlE --include='*_test.go' '^func Test\w*Alloc' "$module" | xargs -r -n1 dirname | sort -u || true)
+	packages=$(grep -rlE --include='*_test.go' '^func Test\w*Alloc|raceEnabled' "$module" | xargs -r -n1 dirname | sort -u || true)
 	if [ -n "$packages" ]; then
 		# shellcheck disable=SC2086 # one argument a package
-		go test -run Alloc $packages
+		go test $packages
 	fi
 done

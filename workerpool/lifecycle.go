@@ -124,7 +124,7 @@ type Stats struct {
 	Dropped    uint64 // accepted, and dropped by Drain or Close
 
 	QueueWait *histogram.Histogram // of started jobs, nanoseconds
-	RunTime   *histogram.Histogram // of completed jobs, nanoseconds
+	RunTime   *histogram.Histogram // of jobs that returned, nanoseconds
 }
 
 // Stats returns the counts so far. The picture is a copy and costs some

@@ -142,13 +142,15 @@ func (p *Pool) count(res Result) {
 	}
 	c.completed++
 	p.drain.Add(p.now(), 1)
-	p.runTime.Record(int64(res.Ran))
-	if res.Err == nil {
-		return
-	}
-	c.failed++
-	if _, ok := errors.AsType[*spillway.PanicError](res.Err); ok {
+	_, panicked := errors.AsType[*spillway.PanicError](res.Err)
+	if panicked {
 		c.panicked++
+	}
+	if res.Err != nil {
+		c.failed++
+	}
+	if !panicked && res.Err != ErrGoexit { // what was cut short is no latency sample
+		p.runTime.Record(int64(res.Ran))
 	}
 }
 

@@ -286,8 +286,8 @@ func TestPanicsGoexitAndAbortsNeverCostAWorker(t *testing.T) {
 	if err := p.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if s := p.Stats(); s.Panicked != 6 || s.Failed != 9 || s.Completed != 10 {
-		t.Fatalf("%+v", s)
+	if s := p.Stats(); s.Panicked != 6 || s.Failed != 9 || s.Completed != 10 || s.RunTime.Count() != 1 {
+		t.Fatalf("%+v with %d run times, want that of the one that returned", s, s.RunTime.Count())
 	}
 	atRest(t, p)
 }

@@ -84,14 +84,15 @@ type Gate struct {
 	demand   demand
 	service  service
 	counts   Counts
-	revoked  uint64 // of the admitted; a sequence number is never given twice
+	seq      uint64 // of the latest start
+	granted  int    // taken out of the queue, not yet taken up by their callers
 	waits    histogram.Histogram
 	times    histogram.Histogram
 }
 
 // Counts is the ledger of every arrival. At any time
-// Offered = Admitted + Rejected + Cancelled + waiting, and
-// Admitted = Completed + running.
+// Offered = Admitted + Rejected + Cancelled + Queued, and
+// Admitted = Completed + running. No count ever falls.
 type Counts struct {
 	Offered, Admitted, Completed, Cancelled uint64
 	RejectedBy                              [spillway.Closed + 1]uint64
@@ -126,7 +127,6 @@ func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 	switch d.Verdict {
 	case Admit:
 		g.admit(now, a.Cost)
-		g.waits.Record(0)
 		g.demand.outcome(false)
 	case Wait:
 		if g.queued >= g.cfg.QueueSize {
@@ -265,8 +265,9 @@ func (g *Gate) preempt(lv int) *Waiter {
 }
 
 // Force admits work whatever the limit says, unless the intake is closed: a dry
-// run counts what it would have refused, and enforces nothing.
-func (g *Gate) Force(now time.Duration, a Arrival) Decision {
+// run counts what it would have refused, and enforces nothing. mayWait is
+// whether the work could have waited.
+func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool) Decision {
 	lv := level(a.Priority)
 	g.counts.Offered++
 	g.demand.arrive(now, lv, a.Cost)
@@ -275,20 +276,33 @@ func (g *Gate) Force(now time.Duration, a Arrival) Decision {
 		return Decision{Verdict: Reject, Reason: g.closed}
 	}
 	// What runs beyond the limit stands for the queue.
-	if over := g.inFlight + a.Cost - g.Limit(); over > 0 {
+	if over := g.inFlight + a.Cost - g.Limit(); !g.fits(a.Cost) {
 		wait := float64(over) * g.service.mean / float64(g.Limit())
 		late := g.service.known() && wait > min(g.standing(now, lv), float64(g.left(now, a.Deadline))-g.service.high)
-		if late || over > g.cfg.QueueSize {
+		if !mayWait || late || over > g.cfg.QueueSize {
 			g.counts.WouldReject++
 		}
 	}
 	g.admit(now, a.Cost)
-	g.waits.Record(0)
 	return Decision{Verdict: Admit}
 }
 
+// admit lets work run that did not wait.
 func (g *Gate) admit(now time.Duration, cost int) {
 	g.counts.Admitted++
+	g.waits.Record(0)
+	g.start(now, cost)
+}
+
+// grant lets a waiter run. It is admitted once its caller has taken that up.
+func (g *Gate) grant(now time.Duration, w *Waiter) {
+	g.take(w)
+	g.granted++
+	g.start(now, w.cost)
+}
+
+func (g *Gate) start(now time.Duration, cost int) {
+	g.seq++
 	g.running++
 	g.inFlight += cost
 	g.cfg.Law.Admit(now, g.load())
@@ -296,8 +310,8 @@ func (g *Gate) admit(now time.Duration, cost int) {
 
 func (g *Gate) load() limit.Load { return limit.Load{InFlight: g.inFlight, Queued: g.queued} }
 
-// Seq is the number of the latest admission; a grant's sample carries it.
-func (g *Gate) Seq() uint64 { return g.counts.Admitted }
+// Seq is the number of the latest start; a grant's sample carries it.
+func (g *Gate) Seq() uint64 { return g.seq }
 
 // Grant is one piece of work while it runs.
 type Grant struct {
@@ -313,14 +327,16 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 	g.inFlight -= w.Cost
 	g.running--
 	g.counts.Completed++
-	g.times.Record(int64(now - w.Start))
+	if o != limit.Unknown { // it did not finish, as when it panicked: its duration says nothing
+		g.times.Record(int64(now - w.Start))
+	}
 	g.service.end(now, lv, float64(now-w.Start), o)
 	g.cfg.Law.Observe(limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: o, Class: uint8(lv)}, g.load())
 }
 
 // Next returns the next waiter that may run, granted, or one that is dropped
 // because it cannot finish in time. Call it until it returns nil after whatever
-// may have made room.
+// may have made room. Whoever was granted answers with Taken or Revoke.
 func (g *Gate) Next(now time.Duration) (w *Waiter, granted bool) {
 	w = g.next()
 	if w == nil {
@@ -340,9 +356,8 @@ func (g *Gate) Next(now time.Duration) (w *Waiter, granted bool) {
 	if !g.fits(w.cost) {
 		return nil, false
 	}
-	g.take(w)
+	g.grant(now, w)
 	g.grants++
-	g.admit(now, w.cost)
 	return w, true
 }
 
@@ -351,8 +366,7 @@ func (g *Gate) Next(now time.Duration) (w *Waiter, granted bool) {
 func (g *Gate) NextForced(now time.Duration) *Waiter {
 	w := g.next()
 	if w != nil {
-		g.take(w)
-		g.admit(now, w.cost)
+		g.grant(now, w)
 	}
 	return w
 }

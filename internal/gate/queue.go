@@ -60,9 +60,14 @@ func (q *queue) remove(w *Waiter) {
 	q.cost -= w.cost
 }
 
-// Waited enters the queue wait of an admitted waiter, once it has taken its
-// grant. Work that was admitted on arrival is entered by the gate, as zero.
-func (g *Gate) Waited(d time.Duration) { g.waits.Record(int64(d)) }
+// Taken says that a waiter was there to take what Next granted, after a wait of
+// d. Only then is it admitted: until then it counts as queued, and its slots as
+// in use.
+func (g *Gate) Taken(d time.Duration) {
+	g.granted--
+	g.counts.Admitted++
+	g.waits.Record(int64(d))
+}
 
 // Abandoned counts an arrival whose caller had left before it asked.
 func (g *Gate) Abandoned() {
@@ -71,7 +76,7 @@ func (g *Gate) Abandoned() {
 }
 
 // Leave takes a waiter whose caller has left out of the queue. It returns false
-// if the waiter was granted or dropped before; then the caller must End or
+// if the waiter was granted or dropped before; then the caller must take up or
 // Revoke what it was granted.
 func (g *Gate) Leave(w *Waiter) bool {
 	if !w.queued {
@@ -92,12 +97,11 @@ func (g *Gate) Expire(w *Waiter) bool {
 	return true
 }
 
-// Revoke takes back a grant that nobody used, because the caller left while it
-// was being told. It counts as cancelled, not as admitted; to the law it is work
-// that ended without saying how.
+// Revoke takes back a grant that was not Taken, because the caller left while
+// it was being told. To the law it is work that ended without saying how.
 func (g *Gate) Revoke(now time.Duration, w Grant) {
+	g.granted--
 	g.counts.Cancelled++
-	g.revoked++
 	g.inFlight -= w.Cost
 	g.running--
 	g.cfg.Law.Observe(limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: limit.Unknown, Class: uint8(level(w.Priority))}, g.load())
@@ -131,11 +135,12 @@ func (g *Gate) Law() limit.Law { return g.cfg.Law }
 // InFlight is how many slots are in use.
 func (g *Gate) InFlight() int { return g.inFlight }
 
-// Running is how many pieces of work use them.
-func (g *Gate) Running() int { return g.running }
+// Running is how many pieces of work use them, without those whose caller has
+// not answered yet.
+func (g *Gate) Running() int { return g.running - g.granted }
 
-// Queued is how many wait.
-func (g *Gate) Queued() int { return g.queued }
+// Queued is how many wait, or were granted and have not answered yet.
+func (g *Gate) Queued() int { return g.queued + g.granted }
 
 // QueuedBy is how many of that priority wait.
 func (g *Gate) QueuedBy(p spillway.Priority) int { return g.queues[level(p)].n }
@@ -144,11 +149,7 @@ func (g *Gate) QueuedBy(p spillway.Priority) int { return g.queues[level(p)].n }
 func (g *Gate) Idle() bool { return g.running == 0 && g.queued == 0 }
 
 // Counts returns the ledger.
-func (g *Gate) Counts() Counts {
-	c := g.counts
-	c.Admitted -= g.revoked
-	return c
-}
+func (g *Gate) Counts() Counts { return g.counts }
 
 // Demand is the work that arrived lately over what may be done in that time: above
 // one, more comes than can be served. It is zero until the first work has ended.

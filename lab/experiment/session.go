@@ -42,9 +42,14 @@ func (s Session) Run(ctx context.Context, exp Experiment) (results.Results, []re
 		Command: s.Command, Seed: s.Seed, Scaled: plan.Scaled,
 	}
 	s.Progress.start(run.expected())
-	err = run.everything(ctx)
+	if err = run.prepare(ctx); err == nil {
+		err = run.everything(ctx)
+	}
 	s.Progress.stop()
 	if err != nil {
+		if len(run.runs) == 0 {
+			log.Discard()
+		}
 		return results.Results{}, run.runs, err
 	}
 	res.Ended = time.Now().Truncate(time.Second)
@@ -84,14 +89,20 @@ func (r *running) expected() time.Duration {
 	return time.Duration(r.Repeats)*once + demos
 }
 
-func (r *running) everything(ctx context.Context) error {
-	if r.plan.Prepare != nil {
-		r.Progress.begin("preparing", 0)
-		if err := r.plan.Prepare(ctx); err != nil && ctx.Err() == nil {
-			return err
-		}
-		r.Progress.end("")
+// prepare fails for what the user can mend, such as a full disk.
+func (r *running) prepare(ctx context.Context) error {
+	if r.plan.Prepare == nil {
+		return nil
 	}
+	r.Progress.begin("preparing", 0)
+	if err := r.plan.Prepare(ctx); err != nil && ctx.Err() == nil {
+		return inputError{err}
+	}
+	r.Progress.end("")
+	return nil
+}
+
+func (r *running) everything(ctx context.Context) error {
 	for repeat := range r.Repeats {
 		if err := r.repeat(ctx, repeat); err != nil {
 			return err

@@ -181,6 +181,14 @@ func TestBadSettingsLeaveNothingBehind(t *testing.T) {
 	if _, _, err := s.Run(t.Context(), made{}); !errors.Is(err, experiment.ErrInput) {
 		t.Errorf("unwritable folder: %v", err)
 	}
+	s = session(t, 1, 1)
+	unprepared := made{plan: experiment.Plan{Prepare: func(context.Context) error { return errors.New("disk full") }}}
+	if _, _, err := s.Run(t.Context(), unprepared); !errors.Is(err, experiment.ErrInput) {
+		t.Errorf("nothing to measure with: %v", err)
+	}
+	if _, err := os.Stat(s.Dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder is there: %v", err)
+	}
 }
 
 func TestProgressWithoutATerminalIsOneLineAStep(t *testing.T) {

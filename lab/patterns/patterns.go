@@ -152,7 +152,7 @@ func (p *planner) prepare(ctx context.Context) error {
 	}
 	db, err := sqlite.OpenSet(ctx, path, set, sqlite.Options{}, nil)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; it belongs in your cache folder, which XDG_CACHE_HOME or HOME chooses", err)
 	}
 	p.database = filepath.Clean(path)
 	return db.Close()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spillway-go/spillway/examples/patientapi"
 	service "github.com/spillway-go/spillway/examples/patientapi/patterns"
 )
 
@@ -74,10 +75,13 @@ func (c Config) check() (Config, error) {
 		return c, fmt.Errorf("min-latency %v is above max-latency %v: swap them, or raise max-latency", c.MinLatency, c.MaxLatency)
 	case !(c.ErrorRate >= 0 && c.ErrorRate < 1):
 		return c, fmt.Errorf("error-rate is %v: want a share from 0 to below 1, such as 0.05", c.ErrorRate)
-	case c.Patients < 1:
-		return c, fmt.Errorf("patients is %d: want at least 1", c.Patients)
+	case c.Patients < 1 || c.Patients > patientapi.MaxPatients:
+		return c, fmt.Errorf("patients is %d: want 1 to %d", c.Patients, patientapi.MaxPatients)
 	}
-	for _, name := range c.Patterns {
+	for i, name := range c.Patterns {
+		if slices.Contains(c.Patterns[:i], name) {
+			return c, fmt.Errorf("pattern %s is named twice: once is enough", name)
+		}
 		if !slices.Contains(service.Names(), name) {
 			return c, fmt.Errorf("unknown pattern %q: want one of %s, or leave it out for all", name, strings.Join(service.Names(), ", "))
 		}

@@ -168,6 +168,19 @@ func TestOddResultsAreStillShown(t *testing.T) {
 	}
 }
 
+// A run that was offered nothing once stopped the page: its row had no repeats
+// to show the spread of.
+func TestALoadThatOfferedNothingIsStillShown(t *testing.T) {
+	runs := []results.Run{
+		{Setup: "real", Load: "low", Pattern: "naive", Elapsed: 1},
+		{Setup: "real", Load: "low", Pattern: "limiter", Elapsed: 1},
+	}
+	var page strings.Builder
+	if err := HTML(&page, results.Results{Schema: results.Schema}, runs); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestTheSummaryIsAsItWas(t *testing.T) {
 	for name, opts := range map[string]Options{"plain_80": {}, "colour_120": {Color: true, Width: 120, Dir: "spillway-results"}} {
 		res, runs := fake(3)

@@ -17,13 +17,16 @@ import (
 // RunLog keeps the raw runs of a session, one JSON line each, so that what was
 // measured survives whatever happens later. It is not safe for concurrent use.
 type RunLog struct {
-	f *os.File
+	f    *os.File
+	made bool // the folder was made for it
 }
 
 // CreateRunLog makes the folder if need be and starts its runs file. A folder
 // that already holds runs is refused with an error that is fs.ErrExist: runs of
 // two sessions must not mix, and measurements are never overwritten.
 func CreateRunLog(dir string) (*RunLog, error) {
+	_, err := os.Stat(dir)
+	made := errors.Is(err, fs.ErrNotExist)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot make the results folder: %w; choose another one", err)
 	}
@@ -34,7 +37,7 @@ func CreateRunLog(dir string) (*RunLog, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot write into the results folder: %w; choose another one", err)
 	}
-	return &RunLog{f}, nil
+	return &RunLog{f, made}, nil
 }
 
 // Append writes one run as one line, in one write.
@@ -49,6 +52,16 @@ func (l *RunLog) Append(r Run) error {
 
 // Close ends the log. The file stays.
 func (l *RunLog) Close() error { return l.f.Close() }
+
+// Discard ends the log and removes it, and the folder if it was made for it: no
+// run will come.
+func (l *RunLog) Discard() {
+	l.f.Close()
+	os.Remove(l.f.Name())
+	if l.made {
+		os.Remove(filepath.Dir(l.f.Name())) // unless something else is in it by now
+	}
+}
 
 // ReadRuns reads one run a line. A last line that was cut off in the middle, as
 // an interrupted program leaves it, is skipped and reported by cut; any other

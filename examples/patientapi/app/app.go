@@ -44,28 +44,28 @@ func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, 
 // Command is the service's command line. Its zero value is not usable: let kong
 // fill it, or take Default.
 type Command struct {
-	Pattern string `help:"How requests are run: naive (a goroutine each, no bound), workerpool, optimized (workerpool with reused responses) or limiter." default:"limiter" env:"SPILLWAY_PATTERN" placeholder:"NAME"`
-	Addr    string `help:"Address to listen on; port 0 picks a free one." default:"127.0.0.1:8080" env:"SPILLWAY_ADDR" placeholder:"HOST:PORT"`
+	Pattern string `help:"How requests are run: naive (a goroutine each, no bound), workerpool, optimized (workerpool with reused responses) or limiter." default:"limiter" env:"SPILLWAY_PATTERN"`
+	Addr    string `help:"Address to listen on; port 0 picks a free one." default:"127.0.0.1:8080" env:"SPILLWAY_ADDR"`
 
 	AdminAddr string `help:"Address of the admin listener with pprof, such as 127.0.0.1:6060; off unless given." env:"SPILLWAY_ADMIN_ADDR" placeholder:"HOST:PORT"`
 
-	Store    string `help:"Where patients come from: sqlite or simulated." default:"sqlite" env:"SPILLWAY_STORE" placeholder:"NAME"`
+	Store    string `help:"Where patients come from: sqlite or simulated." default:"sqlite" env:"SPILLWAY_STORE"`
 	DB       string `name:"db" help:"SQLite file, made on first use; a file in the user's cache folder unless given." env:"SPILLWAY_DB" placeholder:"FILE"`
-	Readers  int    `help:"SQLite connections for reading; 0 picks." default:"0" env:"SPILLWAY_READERS" placeholder:"N"`
-	Patients int    `help:"How many patients there are." default:"100000" env:"SPILLWAY_PATIENTS" placeholder:"N"`
-	Seed     uint64 `help:"Seed of the patients, and of injected latency and errors." default:"1" env:"SPILLWAY_SEED" placeholder:"N"`
+	Readers  int    `help:"SQLite connections for reading; 0 picks." default:"0" env:"SPILLWAY_READERS"`
+	Patients int    `help:"How many patients there are." default:"100000" env:"SPILLWAY_PATIENTS"`
+	Seed     uint64 `help:"Seed of the patients, and of injected latency and errors." default:"1" env:"SPILLWAY_SEED"`
 
-	Workers   int           `help:"How many lookups run at one time (not naive)." default:"20" env:"SPILLWAY_WORKERS" placeholder:"N"`
-	QueueSize int           `help:"How many requests wait for their turn; 0: none (not naive)." default:"100" env:"SPILLWAY_QUEUE_SIZE" placeholder:"N"`
-	QueueWait time.Duration `help:"How long a request waits for room in a full queue; 0: refuse at once (workerpool, optimized)." default:"0s" env:"SPILLWAY_QUEUE_WAIT" placeholder:"DURATION"`
-	Timeout   time.Duration `help:"Bound of each request; 0: none." default:"10s" env:"SPILLWAY_TIMEOUT" placeholder:"DURATION"`
+	Workers   int           `help:"How many lookups run at one time (not naive)." default:"20" env:"SPILLWAY_WORKERS"`
+	QueueSize int           `help:"How many requests wait for their turn; 0: none (not naive)." default:"100" env:"SPILLWAY_QUEUE_SIZE"`
+	QueueWait time.Duration `help:"How long a request waits for room in a full queue; 0: refuse at once (workerpool, optimized)." default:"0s" env:"SPILLWAY_QUEUE_WAIT"`
+	Timeout   time.Duration `help:"Bound of each request; 0: none." default:"10s" env:"SPILLWAY_TIMEOUT"`
 
-	MinLatency time.Duration `help:"Least latency added to each store call." default:"50ms" env:"SPILLWAY_MIN_LATENCY" placeholder:"DURATION"`
-	MaxLatency time.Duration `help:"Most latency added to each store call." default:"100ms" env:"SPILLWAY_MAX_LATENCY" placeholder:"DURATION"`
-	ErrorRate  float64       `help:"Share of store calls that fail, 0 to 1." default:"0.05" env:"SPILLWAY_ERROR_RATE" placeholder:"SHARE"`
+	MinLatency time.Duration `help:"Least latency added to each store call." default:"50ms" env:"SPILLWAY_MIN_LATENCY"`
+	MaxLatency time.Duration `help:"Most latency added to each store call." default:"100ms" env:"SPILLWAY_MAX_LATENCY"`
+	ErrorRate  float64       `help:"Share of store calls that fail, 0 to 1." default:"0.05" env:"SPILLWAY_ERROR_RATE"`
 
-	ShutdownTimeout time.Duration `help:"How long to wait for requests under way when told to stop." default:"10s" env:"SPILLWAY_SHUTDOWN_TIMEOUT" placeholder:"DURATION"`
-	DrainDelay      time.Duration `help:"How long to serve on after becoming not ready, for load balancers to notice." default:"0s" env:"SPILLWAY_DRAIN_DELAY" placeholder:"DURATION"`
+	ShutdownTimeout time.Duration `help:"How long to wait for requests under way when told to stop." default:"10s" env:"SPILLWAY_SHUTDOWN_TIMEOUT"`
+	DrainDelay      time.Duration `help:"How long to serve on after becoming not ready, for load balancers to notice." default:"0s" env:"SPILLWAY_DRAIN_DELAY"`
 	JSON            bool          `name:"json" help:"For programs: one line of JSON on stdout when ready, and a report as JSON at the end." env:"SPILLWAY_JSON"`
 }
 

@@ -50,7 +50,9 @@ type peaks struct{ goroutines, stacks, stackBytes int }
 func Start() *Probe {
 	p := &Probe{stop: make(chan struct{}), peaks: make(chan peaks, 1)}
 	p.rss.reset()
-	go p.watch(runtime.NumGoroutine(), newReading())
+	stacks := newReading()
+	stacks.read() // here, not in the goroutine: by the time that runs, stacks may have grown
+	go p.watch(runtime.NumGoroutine(), stacks)
 	p.before = newReading()
 	p.before.read()
 	p.cpu = cpuSeconds()
@@ -59,11 +61,10 @@ func Start() *Probe {
 }
 
 // watch looks at what has a peak until stop. base is the number of goroutines
-// without this one.
+// without this one, r what their stacks took.
 func (p *Probe) watch(base int, r reading) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
-	r.read()
 	stackBase := r.uint(stackBytes)
 	most := peaks{goroutines: base}
 	for {

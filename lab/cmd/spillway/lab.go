@@ -69,7 +69,7 @@ type labRunCmd struct {
 
 	Pattern   []string `env:"SPILLWAY_LAB_PATTERN" placeholder:"NAME" help:"Only these patterns: naive, workerpool, optimized, limiter. Claims that need another one stay open."`
 	Seed      uint64   `env:"SPILLWAY_LAB_SEED" default:"0" help:"Of the store's draws, the order of the runs and the judge's bootstrap; 0 picks one and says which."`
-	MemoryCap int      `env:"SPILLWAY_LAB_MEMORY_CAP" default:"2048" placeholder:"MIB" help:"Memory a contestant may use, in MiB (Linux only); above it is killed, which is a result. 0: none."`
+	MemoryCap int      `env:"SPILLWAY_LAB_MEMORY_CAP" default:"2048" help:"Memory a contestant may use, in MiB (Linux only); above it is killed, which is a result. 0: none."`
 	Out       string   `env:"SPILLWAY_LAB_OUT" placeholder:"DIR" help:"Where the results go; ./spillway-results/H-<time> unless given. Must not hold results yet."`
 	JSON      bool     `name:"json" env:"SPILLWAY_LAB_JSON" help:"Print results.json on standard output; progress stays on standard error."`
 }

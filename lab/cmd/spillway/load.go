@@ -32,7 +32,7 @@ type loadCmd struct {
 	Insecure bool          `env:"SPILLWAY_LOAD_INSECURE" group:"The request" help:"Accept any TLS certificate, as for a server of your own."`
 
 	Seed        uint64   `env:"SPILLWAY_LOAD_SEED" default:"1" help:"Of the gaps of --poisson."`
-	MaxInFlight int      `env:"SPILLWAY_LOAD_MAX_IN_FLIGHT" default:"10000" placeholder:"N" help:"Most requests of an open loop that may be unanswered at one time."`
+	MaxInFlight int      `env:"SPILLWAY_LOAD_MAX_IN_FLIGHT" default:"10000" help:"Most requests of an open loop that may be unanswered at one time."`
 	Expect      []string `short:"e" sep:"none" env:"SPILLWAY_LOAD_EXPECT" placeholder:"BOUND" help:"Exit with 1 unless it is kept, such as 'p99<200ms', 'goodput>=500', 'error<1%' or 'rejected.p99<5ms'; may be repeated."`
 	JSON        bool     `name:"json" env:"SPILLWAY_LOAD_JSON" help:"Print the result as JSON on standard output; progress stays on standard error."`
 }

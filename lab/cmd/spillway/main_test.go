@@ -98,6 +98,8 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		"min above max":            {tiny(out, "--min-latency", "3s"), "min-latency 3s is above max-latency 2ms"},
 		"error rate":               {tiny(out, "--error-rate", "1.5"), "error-rate is 1.5"},
 		"patients":                 {tiny(out, "--patients", "0"), "patients is 0"},
+		"too many patients":        {tiny(out, "--patients", "1000000"), "want 1 to 999999"},
+		"a pattern twice":          {tiny(out, "--pattern", "naive", "--pattern", "naive"), "named twice"},
 		"negative, apart":          {tiny(out, "--clients", "-1"), "--clients"},
 		"not a number":             {tiny(out, "--clients", "many"), "many"},
 		"folder below a file":      {tiny(filepath.Join(file, "out")), "cannot make the results folder"},

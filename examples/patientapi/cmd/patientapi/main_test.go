@@ -20,7 +20,7 @@ func TestExitCodes(t *testing.T) {
 		code int
 		want string
 	}{
-		{"--help", 0, "--queue-wait"},
+		{"--help", 0, "--workers=20"},
 		{"--addr 127.0.0.1:0 --store simulated", 0, "served 0 ok"},
 		{"--pattern actors", 2, "want one of naive, workerpool, optimized, limiter"},
 		{"--workers many", 2, "--workers"},
