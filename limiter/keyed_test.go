@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -74,10 +75,7 @@ func TestALimiterWithWorkIsNeverForgottenAndOtherKeysShareOne(t *testing.T) {
 		}
 		return nil
 	})
-	stats := map[string]Stats{}
-	for key, s := range k.All() {
-		stats[key] = s
-	}
+	stats = maps.Collect(k.All())
 	if len(stats) != 3 || stats[Overflow].Completed != 50 || stats["a"].InFlight != 1 || stats["b"].Completed != 1 {
 		t.Fatalf("%v", stats)
 	}
