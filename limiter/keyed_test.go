@@ -75,7 +75,7 @@ func TestALimiterWithWorkIsNeverForgottenAndOtherKeysShareOne(t *testing.T) {
 		}
 		return nil
 	})
-	stats = maps.Collect(k.All())
+	stats := maps.Collect(k.All())
 	if len(stats) != 3 || stats[Overflow].Completed != 50 || stats["a"].InFlight != 1 || stats["b"].Completed != 1 {
 		t.Fatalf("%v", stats)
 	}
