@@ -86,6 +86,17 @@ func TestALimiterWithWorkIsNeverForgottenAndOtherKeysShareOne(t *testing.T) {
 	}
 }
 
+func TestALimiterInUseStaysAlsoWhereItDoesNotCount(t *testing.T) {
+	k, _ := NewKeyed(KeyedConfig{MaxKeys: 1, New: func(string) Config { return Config{Mode: Off} }})
+	_ = k.Do(t.Context(), "a", func(context.Context) error {
+		_ = k.Do(t.Context(), "b", nothing)
+		if got := keysOf(k); got != "a "+Overflow {
+			t.Fatalf("%q", got)
+		}
+		return nil
+	})
+}
+
 func TestAKeyWhoseConfigurationIsWrongSaysSo(t *testing.T) {
 	k, _ := NewKeyed(KeyedConfig{New: func(string) Config { return Config{MaxWait: -1} }})
 	if err := k.Do(t.Context(), "a", nothing); err == nil || !strings.Contains(err.Error(), `"a"`) {

@@ -74,11 +74,14 @@ func TestWhoWaitsIsServedWhenTimeAloneMakesRoom(t *testing.T) {
 		first.Done(nil)
 		atRest(t, l)
 
-		level := 2.0
-		l = configured(t, Config{Law: limit.NewFixed(2), Signals: []Signal{Gauge("g", func() float64 { return level }, 1)}})
-		first = acquire(t, l)
-		time.AfterFunc(3*time.Second, func() { level = 0 })
 		start = time.Now()
+		l = configured(t, Config{Law: limit.NewFixed(2), Signals: []Signal{Gauge("g", func() float64 {
+			if time.Since(start) < 3*time.Second {
+				return 2
+			}
+			return 0
+		}, 1)}})
+		first = acquire(t, l)
 		acquire(t, l).Done(nil)
 		if got := time.Since(start); got < 3*time.Second || got > 3*time.Second+2*pollEvery {
 			t.Errorf("released at 3 s, and served after %v", got)

@@ -19,7 +19,7 @@ import (
 // cancelled ones, panics, Goexit, errors, and a Drain and a Close in the middle.
 func TestTheLedgerClosesAfterEverything(t *testing.T) {
 	const callers, each = 100, 1000
-	l := fixed(t, 8, 32)
+	l := configured(t, Config{Law: &clockwork{Law: limit.NewFixed(8), t: t}, QueueSize: 32})
 	var running, peak atomic.Int64
 	var ran, refused, left atomic.Uint64
 	var wg sync.WaitGroup

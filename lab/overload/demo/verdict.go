@@ -58,8 +58,10 @@ func (r *Result) recovery(phase, lane int) string {
 		}
 	}
 	switch after := well - start; {
-	case well < 0:
+	case well < 0 && r.Of(r.Phases[phase].Name, r.Lanes[lane]).Share() < .5:
 		return ", still down"
+	case well < 0:
+		return ", not well yet"
 	case after > 1.5:
 		return fmt.Sprintf(", well again after %.0f s", after)
 	}
