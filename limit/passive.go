@@ -47,15 +47,14 @@ type era struct {
 }
 
 type passiveWindow struct {
-	area    float64       // of concurrency over time, in nanoseconds
-	span    time.Duration // in which anything ran
-	high    int
-	n, sum  [Classes]float64 // of log latency
-	square  [Classes]float64 // sums of its square
-	ends    float64
-	done    float64
-	signs   float64
-	started bool
+	area   float64       // of concurrency over time, in nanoseconds
+	span   time.Duration // in which anything ran
+	high   int
+	n, sum [Classes]float64 // of log latency
+	square [Classes]float64 // sums of its square
+	ends   float64
+	done   float64
+	signs  float64
 }
 
 // passiveVerdict is what the last window showed.
