@@ -483,7 +483,6 @@ func (a *Adaptive) undoCut(r reading) {
 	if t.suspicion || math.Abs(t.after.level-a.base.level) > max(0.12, 3*a.error(t.after.n)) {
 		why = "the backend itself is slower"
 		a.base = t.after
-		a.base.add(t.before.level, min(t.before.n, t.after.n), math.Inf(1))
 		a.cutEvery = cutSoon
 	} else {
 		a.flat(t.after)
