@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -23,6 +24,12 @@ const (
 	// each further power of two adds steps.
 	buckets = (63 - stepBits + 1) * steps
 )
+
+// piece holds the counts of a quarter of a power of two: small enough that a few
+// stray values cost little.
+type piece [pieceSize]uint32
+
+const pieceSize = 32
 
 // index returns the bucket of v, which must not be negative.
 func index(v int64) int {
@@ -43,12 +50,12 @@ func bounds(i int) (low, high int64) {
 	return low, low + (1<<shift - 1)
 }
 
-// Histogram counts values. The zero value is empty and ready; each power of two
-// that occurs takes 1 KB, so latencies of one kind of work take some 5 KB. It is
-// not safe for concurrent use: give each writer its own and Merge them, or hold a
-// lock.
+// Histogram counts values. The zero value is empty and ready; it takes memory
+// where values fall, for latencies of one kind of work some 3 KB. It is not safe
+// for concurrent use: give each writer its own and Merge them, or hold a lock.
 type Histogram struct {
-	powers   []*[steps]uint64 // counts by bucket; nil where nothing fell
+	pieces   []*piece       // counts by bucket, modulo 2³²; nil where nothing fell
+	over     map[int]uint64 // what they lack, for the rare bucket that needs it
 	count    uint64
 	sum      float64
 	min, max int64
@@ -63,11 +70,7 @@ func (h *Histogram) RecordN(v int64, n uint64) {
 		return
 	}
 	v = max(v, 0)
-	i := index(v)
-	if i>>stepBits >= len(h.powers) || h.powers[i>>stepBits] == nil {
-		h.grow(i)
-	}
-	h.powers[i>>stepBits][i%steps] += n
+	h.add(index(v), n)
 	if h.count == 0 || v < h.min {
 		h.min = v
 	}
@@ -76,25 +79,46 @@ func (h *Histogram) RecordN(v int64, n uint64) {
 	h.sum += float64(v) * float64(n)
 }
 
-// grow makes room for the power of two of bucket i.
-func (h *Histogram) grow(i int) {
-	p := i >> stepBits
-	if p >= len(h.powers) {
-		h.powers = append(h.powers, make([]*[steps]uint64, p+1-len(h.powers))...)
+// add counts bucket i n times.
+func (h *Histogram) add(i int, n uint64) {
+	p := uint(i) / pieceSize
+	if p >= uint(len(h.pieces)) || h.pieces[p] == nil {
+		h.grow(int(p))
 	}
-	if h.powers[p] == nil {
-		h.powers[p] = new([steps]uint64)
+	c := &h.pieces[p][uint(i)%pieceSize]
+	if n += uint64(*c); n > math.MaxUint32 {
+		if h.over == nil {
+			h.over = map[int]uint64{}
+		}
+		h.over[i] += n &^ math.MaxUint32
+	}
+	*c = uint32(n)
+}
+
+// grow makes room for piece p.
+func (h *Histogram) grow(p int) {
+	if p >= len(h.pieces) {
+		more := make([]*piece, p+1) // no spare room: growth is rare, and many are kept
+		copy(more, h.pieces)
+		h.pieces = more
+	}
+	if h.pieces[p] == nil {
+		h.pieces[p] = new(piece)
 	}
 }
 
 // all yields the number and the count of the non-empty buckets in rising order.
 func (h *Histogram) all(yield func(int, uint64) bool) {
-	for p, counts := range h.powers {
+	for p, counts := range h.pieces {
 		if counts == nil {
 			continue
 		}
-		for i, n := range counts {
-			if n > 0 && !yield(p<<stepBits+i, n) {
+		for i, c := range counts {
+			n := uint64(c)
+			if h.over != nil {
+				n += h.over[p*pieceSize+i]
+			}
+			if n > 0 && !yield(p*pieceSize+i, n) {
 				return
 			}
 		}
@@ -107,14 +131,8 @@ func (h *Histogram) Merge(other *Histogram) {
 	if other.count == 0 {
 		return
 	}
-	for p, counts := range other.powers {
-		if counts == nil {
-			continue
-		}
-		h.grow(p << stepBits)
-		for i, n := range counts {
-			h.powers[p][i] += n
-		}
+	for i, n := range other.all {
+		h.add(i, n)
 	}
 	if h.count == 0 || other.min < h.min {
 		h.min = other.min
@@ -127,11 +145,11 @@ func (h *Histogram) Merge(other *Histogram) {
 // Clone returns a copy that shares nothing with h.
 func (h *Histogram) Clone() *Histogram {
 	c := *h
-	c.powers = slices.Clone(h.powers)
-	for p, counts := range c.powers {
+	c.pieces, c.over = slices.Clone(h.pieces), maps.Clone(h.over)
+	for p, counts := range c.pieces {
 		if counts != nil {
 			own := *counts
-			c.powers[p] = &own
+			c.pieces[p] = &own
 		}
 	}
 	return &c
@@ -139,12 +157,12 @@ func (h *Histogram) Clone() *Histogram {
 
 // Reset empties h and keeps its memory.
 func (h *Histogram) Reset() {
-	for _, counts := range h.powers {
+	for _, counts := range h.pieces {
 		if counts != nil {
 			clear(counts[:])
 		}
 	}
-	*h = Histogram{powers: h.powers}
+	*h = Histogram{pieces: h.pieces}
 }
 
 // Count returns how many values were recorded.
@@ -267,8 +285,7 @@ func (h *Histogram) UnmarshalJSON(data []byte) error {
 		if r.count+n < r.count {
 			return fmt.Errorf("histogram: counts overflow")
 		}
-		r.grow(int(i))
-		r.powers[i>>stepBits][i%steps] = n
+		r.add(int(i), n)
 		r.count += n
 	}
 	if r.count != w.Count {

@@ -146,3 +146,45 @@ func FuzzUnmarshal(f *testing.F) {
 		}
 	})
 }
+
+// A bucket may count beyond 32 bits, although few ever do.
+func TestABucketCountsBeyond32Bits(t *testing.T) {
+	const many = 3<<32 + 5
+	var a, b Histogram
+	for range 3 {
+		a.RecordN(1000, 1<<32-1)
+	}
+	a.RecordN(1000, many-3*(1<<32-1))
+	a.RecordN(2000, 7)
+	b.RecordN(1000, many)
+	b.RecordN(2000, 7)
+	data, err := json.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read, merged Histogram
+	if err := json.Unmarshal(data, &read); err != nil {
+		t.Fatal(err)
+	}
+	merged.Merge(&a)
+	merged.Merge(&b)
+	for name, h := range map[string]*Histogram{"recorded": &a, "at once": &b, "read": &read, "cloned": a.Clone()} {
+		for bucket := range h.Buckets() {
+			if want := uint64(many); bucket.Low <= 1000 && bucket.Count != want {
+				t.Errorf("%s: %d counted, want %d", name, bucket.Count, want)
+			}
+		}
+	}
+	if n := merged.CountAtMost(1500); n != 2*many {
+		t.Errorf("merged: %d", n)
+	}
+	if a.Reset(); a.CountAtMost(1500) != 0 {
+		t.Error("something is left after Reset")
+	}
+	a.RecordN(1000, 1)
+	for bucket := range a.Buckets() {
+		if bucket.Count != 1 {
+			t.Errorf("after Reset and one: %d", bucket.Count)
+		}
+	}
+}

@@ -81,6 +81,8 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 		return l.refuse(r.Priority, rej)
 	}
 	l.waiters, w.next, w.priority = w.next, nil, r.Priority
+	l.nWaiters--
+	l.busy = now
 	if d.Preempted != nil {
 		drop(d.Preempted, spillway.Preempted)
 	}
@@ -238,6 +240,7 @@ func (l *Limiter) grant(now time.Duration) {
 		w.ready <- struct{}{}
 	}
 	l.changed()
+	l.trim()
 	if l.idle != nil && l.gate.Idle() {
 		close(l.idle)
 		l.idle = nil
@@ -250,6 +253,7 @@ func (l *Limiter) freeWaiter() *waiter {
 	if l.waiters == nil {
 		l.waiters = &waiter{ready: make(chan struct{}, 1)}
 		l.waiters.Owner = l.waiters
+		l.nWaiters = 1
 	}
 	return l.waiters
 }
@@ -263,6 +267,7 @@ func (l *Limiter) keepWaiter(w *waiter) {
 	}
 	w.slot, w.refused, w.next = nil, 0, l.waiters
 	l.waiters = w
+	l.nWaiters++
 }
 
 // lock begins an operation at a time that may have passed while it waited for

@@ -139,18 +139,20 @@ type Limiter struct {
 	due   atomic.Int64 // when signals and leaks are looked at next
 	memos memos
 
-	polling sync.Mutex // held around the user's signals; taken before mu
-	mu      sync.Mutex
-	last    time.Duration // the latest time seen: the gate's never goes back
-	law     *governed
-	gate    *gate.Gate
-	press   press
-	refusal *refusal.Table
-	running slots
-	waiters *waiter // free, linked
-	idle    chan struct{}
-	changes []limit.Decision // not yet told to the observer
-	leaked  uint64
+	polling  sync.Mutex // held around the user's signals; taken before mu
+	mu       sync.Mutex
+	last     time.Duration // the latest time seen: the gate's never goes back
+	law      *governed
+	gate     *gate.Gate
+	press    press
+	refusal  *refusal.Table
+	running  slots
+	waiters  *waiter       // free, linked
+	nWaiters int           // of them
+	busy     time.Duration // when more of slots or waiters was needed than was kept
+	idle     chan struct{}
+	changes  []limit.Decision // not yet told to the observer
+	leaked   uint64
 }
 
 // New returns a limiter. New(Config{}) works without a number. The error says

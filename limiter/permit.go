@@ -24,6 +24,7 @@ type slot struct {
 type slots struct {
 	oldest, youngest *slot
 	free             *slot
+	nFree            int
 }
 
 // start gives the latest admission a slot. The caller holds the lock.
@@ -32,8 +33,10 @@ func (l *Limiter) start(now time.Duration, cost int, p spillway.Priority) *slot 
 	s := r.free
 	if s == nil {
 		s = &slot{}
+		l.busy = now
 	} else {
 		r.free = s.next
+		r.nFree--
 	}
 	s.grant = gate.Grant{Seq: l.gate.Seq(), Start: now, Cost: cost, Priority: p}
 	s.previous, s.next = r.youngest, nil
@@ -63,6 +66,36 @@ func (l *Limiter) end(s *slot) {
 	s.site, s.reported = nil, false
 	s.previous, s.next = nil, r.free
 	r.free = s
+	r.nFree++
+}
+
+// What a limiter keeps for the next work, when it has none and had no more than
+// that a moment ago.
+const (
+	spareFor     = time.Second
+	spareSlots   = 8
+	spareWaiters = 2
+)
+
+// trim gives back what a burst has left. The caller holds the lock.
+func (l *Limiter) trim() {
+	if l.last-l.busy < spareFor || !l.gate.Idle() {
+		return
+	}
+	if r := &l.running; r.nFree > spareSlots {
+		last := r.free
+		for range spareSlots - 1 {
+			last = last.next
+		}
+		last.next, r.nFree = nil, spareSlots
+	}
+	if l.nWaiters > spareWaiters {
+		last := l.waiters
+		for range spareWaiters - 1 {
+			last = last.next
+		}
+		last.next, l.nWaiters = nil, spareWaiters
+	}
 }
 
 func (l *Limiter) permit(s *slot) Permit { return Permit{l, s, s.gen.Load()} }

@@ -2,42 +2,66 @@ package limiter
 
 import (
 	"context"
+	"math"
+	"math/rand/v2"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
-// Two hundred limiters, one for each route and dependency, are nothing.
+// Two hundred limiters, one for each route and dependency, are nothing, also after
+// they had a lot to do.
 func TestALimiterAtRestIsSmallAndHasNoGoroutine(t *testing.T) {
-	const many = 200
-	heap := func() uint64 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	all := make([]*Limiter, 0, many)
-	goroutines, before := runtime.NumGoroutine(), heap()
-	for range many {
-		l := configured(t, Config{})
-		for range 500 { // its law, its histograms and its slots have been used
-			p := acquire(t, l)
-			q := acquire(t, l)
-			p.Done(nil)
-			q.Done(context.DeadlineExceeded)
+	synctest.Test(t, func(t *testing.T) {
+		const many = 200
+		heap := func() int64 {
+			runtime.GC()
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			return int64(m.HeapAlloc)
 		}
-		all = append(all, l)
-	}
-	each := (int64(heap()) - int64(before)) / many
-	if each > 16<<10 {
-		t.Errorf("%d bytes each, want at most 16 KB", each)
-	}
-	t.Logf("%d bytes each", each)
-	if got := runtime.NumGoroutine(); got > goroutines {
-		t.Errorf("%d goroutines more", got-goroutines)
-	}
-	runtime.KeepAlive(all)
+		work := func(context.Context) error {
+			time.Sleep(time.Duration(20 * math.Exp(0.5*rand.NormFloat64()) * float64(time.Millisecond)))
+			return nil
+		}
+		all := make([]*Limiter, 0, many)
+		var goroutines int
+		var before int64
+		for i := range many + 1 {
+			if i == 1 { // what the first leaves behind is the test's own
+				all = all[:0]
+				goroutines, before = runtime.NumGoroutine(), heap()
+			}
+			l := configured(t, Config{})
+			for range 1000 { // too much, for a second
+				go func() { _ = l.Do(t.Context(), work) }()
+				time.Sleep(time.Millisecond)
+				if l.Limit() > 10 {
+					_ = l.SetBounds(0, 10)
+				}
+			}
+			time.Sleep(time.Minute)
+			_ = l.Do(t.Context(), work)
+			all = append(all, l)
+		}
+		synctest.Wait()
+		each := (heap() - before) / many
+		t.Logf("%d bytes each", each)
+		if each > 16<<10 {
+			t.Errorf("%d bytes each, want at most 16 KB", each)
+		}
+		if got := runtime.NumGoroutine(); got > goroutines {
+			t.Errorf("%d goroutines more", got-goroutines)
+		}
+		for _, l := range all {
+			if l.running.nFree > spareSlots || l.nWaiters > spareWaiters {
+				t.Fatalf("%d slots and %d waiters are kept", l.running.nFree, l.nWaiters)
+			}
+			atRest(t, l)
+		}
+	})
 }
 
 func TestAllocsOfAWait(t *testing.T) {

@@ -79,6 +79,7 @@ func (l *Limiter) Stats() Stats {
 	var fresh []Leak
 	s.Leaks, fresh = l.leaks(now)
 	s.Leaked = l.leaked
+	l.trim()
 	l.unlock()
 	l.report(fresh)
 	return s
