@@ -62,7 +62,8 @@ func (a *agenda) next() (event, bool) {
 		if child >= n {
 			break
 		}
-		for k := child + 1; k < min(child+4, n); k++ {
+		end := min(child+4, n)
+		for k := child + 1; k < end; k++ {
 			if a.heap[k].before(&a.heap[child]) {
 				child = k
 			}
