@@ -1,0 +1,184 @@
+package limit
+
+import (
+	"math"
+	"time"
+)
+
+// trial is a change of the limit that is being looked at.
+type trial struct {
+	from, to  float64 // limits
+	inFlight  float64 // before
+	before    mean
+	after     mean
+	ran       mean // in flight, after
+	cohorts   int
+	suspicion bool // made because latency rose, not on schedule
+}
+
+// next decides what to try while every slot is in use and nothing is wrong.
+func (a *Adaptive) next(r reading, level mean, inFlight float64) {
+	switch {
+	case r.at >= a.nextCut && a.limit > 1 && a.streak == 0 && a.busy > 3:
+		a.try(r, cutting, a.limit*math.Exp(-max(0.2, a.step(1.5, 0.5))), inFlight, level, false)
+	case r.at >= a.nextRaise:
+		to := a.limit * (1 + min(a.step(1, 1)*math.Pow(2, float64(a.streak)), 1))
+		if least := 1 + 0.6*(to/a.limit-1); a.target > least*a.limit && a.target < 1.7*a.limit {
+			to = a.target
+		}
+		a.target = 0
+		// Where the held latency is the baseline, both are one measurement.
+		if a.base.n > 0 && math.Abs(level.level-a.base.level) < 2*math.Hypot(a.error(level.n), a.error(a.base.n)) {
+			level.add(a.base.level, a.base.n, level.n+a.base.n)
+		}
+		a.try(r, raising, to, inFlight, level, false)
+	}
+}
+
+// try changes the limit by at least one and watches what latency does.
+func (a *Adaptive) try(r reading, p phase, to, inFlight float64, before mean, suspicion bool) {
+	from := a.limit
+	why := "is more concurrency free?"
+	if p == cutting {
+		if from <= 1 { // nothing waits behind itself: this is latency without a queue
+			a.phase = holding
+			a.base, a.held = before, mean{}
+			return
+		}
+		to = min(to, from-1)
+		why = "is there a hidden queue?"
+		if suspicion {
+			why = "latency rose: is it our queue?"
+		}
+	} else {
+		to = max(to, from+1)
+	}
+	a.set(r.at, p, to, why)
+	a.trial = trial{from: from, to: a.limit, inFlight: inFlight, before: before, suspicion: suspicion}
+}
+
+// set changes the limit. A lower one first lets what runs drain.
+func (a *Adaptive) set(now time.Duration, p phase, to float64, why string) {
+	to = math.Round(min(max(to, 1), Most))
+	a.phase = p
+	if to == a.limit {
+		return
+	}
+	if to < a.limit {
+		a.draining = true
+	}
+	a.decisions.add(Decision{now, int(a.limit), int(to), why})
+	a.limit = to
+}
+
+func (t *trial) enter(r reading) {
+	t.cohorts++
+	t.after.add(r.level, r.n, math.Inf(1))
+	t.ran.add(r.inFlight, r.n, math.Inf(1))
+}
+
+// raise judges a raise.
+func (a *Adaptive) raise(r reading) {
+	t := &a.trial
+	t.enter(r)
+	rose := t.after.level - t.before.level
+	more := math.Log(t.ran.level / t.inFlight)
+	if more < 0.3*math.Log(t.to/t.from) {
+		// The load is gone. What ran is all that was learned.
+		a.streak = 0
+		a.set(r.at, holding, max(t.from, min(t.to, math.Round(1.3*r.inFlight))), "the load is gone")
+		return
+	}
+	err := math.Hypot(a.error(t.after.n), a.error(t.before.n))
+	margin := 0.5*more - rose
+	switch last := t.cohorts >= trialRounds-1; {
+	case rose > max(2.5*more+3*err, 0.3): // more than the raise can have done
+		a.streak = 0
+		a.set(r.at, holding, t.from, "the backend changed under the trial")
+		a.suspect(r, rose, t.inFlight, t.after)
+	case margin > err || last && margin > 0:
+		a.streak++
+		a.trimmed = 0
+		a.held, a.heldAt = t.after, t.ran.level
+		if t.after.level < a.base.level {
+			a.flat(t.after)
+		}
+		a.phase = holding
+		a.nextRaise = r.at
+		a.next(r, a.held, a.heldAt)
+	case margin < -0.6*err || last:
+		a.streak = 0
+		// Little's law: what latency rose by was waiting.
+		knee := t.ran.level * math.Exp(-max(rose+err, 0))
+		a.set(r.at, holding, min(max(t.from, knee), t.to), "latency rose with it")
+		lost := 1 - math.Exp(-max(rose-more, 0)) // throughput, during the trial
+		spent := r.took * time.Duration(t.cohorts)
+		pause := min(max(raisePause, time.Duration(lost*float64(spent)/raiseCost), 2*r.took), raiseLatest)
+		if a.target = t.ran.level * math.Exp(-max(rose, 0)/1.5); a.target > 1.1*a.limit && t.to > 1.3*t.from {
+			pause = 0 // it went too far, not the wrong way
+		}
+		a.nextRaise = r.at + pause
+	}
+}
+
+// cut judges a cut.
+func (a *Adaptive) cut(r reading) {
+	t := &a.trial
+	t.enter(r)
+	fell := t.before.level - t.after.level
+	less := math.Log(t.inFlight / t.ran.level)
+	err := math.Hypot(a.error(t.after.n), a.error(t.before.n))
+	margin := fell - 0.5*less
+	switch {
+	case math.Abs(margin) < 1.5*err && t.cohorts < trialRounds:
+		// Not yet.
+	case margin > 0.7*err && fell > 2*err:
+		a.keepCut(r, fell, err)
+	default:
+		a.undoCut(r)
+	}
+}
+
+// keepCut keeps a cut that latency followed: what was cut was waiting.
+func (a *Adaptive) keepCut(r reading, fell, err float64) {
+	t := &a.trial
+	a.held, a.heldAt = t.after, t.ran.level
+	a.phase = holding
+	a.cutEvery = cutSoon
+	a.target = t.inFlight * math.Exp(-fell/1.5)
+	rest := t.after.level - a.base.level
+	switch {
+	case t.suspicion && rest > max(0.06, 2*a.error(t.after.n)): // some of it is still there
+		a.try(r, cutting, a.limit*math.Exp(-excessCut(rest)), t.ran.level, t.after, true)
+	case !t.suspicion: // it was queueing, and nobody had noticed: look further down
+		// It was kept because it read low, so it is no baseline: take a new one.
+		a.known, a.base, a.held = false, mean{}, mean{}
+	default:
+		if rest < 0 {
+			a.flat(t.after)
+		}
+		if knee := t.inFlight * math.Exp(-(fell + 0.5*err)); knee > a.limit {
+			a.set(r.at, holding, min(knee, t.from), "it was queueing down to here")
+		}
+		a.nextRaise, a.nextCut = r.at, r.at+a.cutEvery
+		a.next(r, a.held, a.heldAt)
+	}
+}
+
+// undoCut restores the limit: latency did not follow, so it is the backend's own.
+func (a *Adaptive) undoCut(r reading) {
+	t := &a.trial
+	why := "no hidden queue"
+	if t.suspicion || math.Abs(t.after.level-a.base.level) > max(0.12, 3*a.error(t.after.n)) {
+		why = "the backend itself is slower"
+		a.base = t.after
+		a.cutEvery = cutSoon
+	} else {
+		a.flat(t.after)
+		spent := r.took * time.Duration(t.cohorts)
+		a.cutEvery = max(min(3*a.cutEvery, cutLatest), 15*spent)
+	}
+	a.held = mean{}
+	a.set(r.at, holding, t.from, why)
+	a.nextRaise, a.nextCut = r.at, r.at+a.cutEvery
+}
