@@ -2,7 +2,10 @@ package patterns
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"reflect"
 	"slices"
@@ -13,6 +16,7 @@ import (
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/loadgen"
 )
 
 func TestMain(m *testing.M) {
@@ -191,6 +195,34 @@ func TestH10NeedsMoreThanAThousandASecond(t *testing.T) {
 func TestLittlesLaw(t *testing.T) {
 	if got := littlesLaw(run(cell{}, 0, 1, 0, 0, 1)); math.Abs(got-253.33) > 0.01 {
 		t.Errorf("20 workers × 0.95 ÷ 75 ms is %v", got)
+	}
+}
+
+// An answer about somebody else once went unnoticed: only the first error was
+// looked at, which is a failing store, and it could not be told apart.
+func TestAnAnswerAboutAnotherPatientIsNoticedAmongOtherErrors(t *testing.T) {
+	j := job{Patients: 10}
+	answers := []func(w http.ResponseWriter){
+		func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) },
+		func(w http.ResponseWriter) { fmt.Fprintf(w, `{"id":"%s"}`, j.id(1)) },
+		func(w http.ResponseWriter) { fmt.Fprintf(w, `{"id":"%s"}`, j.id(7)) },
+	}
+	n := 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answers[n](w) }))
+	defer srv.Close()
+	target, foreign, err := j.httpTarget(srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	for i, want := range []struct {
+		outcome loadgen.Outcome
+		foreign int64
+	}{{loadgen.Error, 0}, {loadgen.OK, 0}, {loadgen.Error, 1}} {
+		n = i
+		if got := target.Do(t.Context(), uint64(i)); got != want.outcome || foreign.Load() != want.foreign {
+			t.Errorf("answer %d: %v and %d about somebody else, want %v and %d", i, got, foreign.Load(), want.outcome, want.foreign)
+		}
 	}
 }
 
