@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spillway-go/spillway/lab/overload"
 	"github.com/spillway-go/spillway/lab/overload/demo"
@@ -74,13 +75,16 @@ func TestTheDemonstrationEndsWithItsVerdicts(t *testing.T) {
 		t.Fatalf("exit code %d, %s", code, stderr)
 	}
 	for _, want := range []string{"unprotected", "semaphore, 4x too large", "spillway, no number", "Answered in time, of what was possible:",
-		"calm ", "; storm ", " (p99 ", "; after the storm ", "Three panics: 2 slots, 3 handlers panicked", "never answered again"} {
+		"calm: 0.5x, 125 requests a second\n", "storm: 3x, 750 requests a second\n", "  calm ", "  storm ", " (p99 ", "  after the storm ",
+		"Three panics: 2 slots, 3 handlers panicked", "never answered again"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("no %q in\n%s", want, stdout)
 		}
 	}
-	if strings.Contains(stdout, "\x1b") {
-		t.Error("escape sequences, and no terminal")
+	for line := range strings.Lines(stdout) {
+		if utf8.RuneCountInString(line) > 81 || strings.Contains(line, "\x1b") {
+			t.Errorf("more than 80 columns, or an escape sequence: %q", line)
+		}
 	}
 }
 
@@ -119,18 +123,10 @@ func (c *cancelAfter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-func TestTheLiveBlockIsRepaintedInPlace(t *testing.T) {
-	var out bytes.Buffer
-	live := &liveRows{w: &out, cfg: demo.Default(0)}
-	live.begin()
-	row := demo.Row{At: 1, Load: 3, Offered: 750, Phase: 1, Lanes: make([]demo.Cell, len(demo.Lanes))}
-	live.row(row)
-	first := strings.Count(out.String(), "\n")
-	live.row(row)
-	if got := strings.Count(out.String(), "\n") - first; got != live.liveLines() || !strings.Contains(out.String(), "\x1b[6A") {
-		t.Errorf("%d lines a block, want %d; %q", got, live.liveLines(), out.String())
-	}
-	if got := sparks([]float64{0, 125, 250, 300}, 250); got != "▁▅██" {
-		t.Errorf("sparks %q", got)
+func TestAShareIsDrawnInEighths(t *testing.T) {
+	for share, want := range map[float64]string{-1: "        ", 0: "        ", .5: "████    ", .53: "████▎   ", 1: "████████", 1.2: "████████"} {
+		if got := bar(share); got != want {
+			t.Errorf("%g: %q, want %q", share, got, want)
+		}
 	}
 }

@@ -94,9 +94,9 @@ type Result struct {
 	Phases   []Phase  `json:"phases"`
 	Lanes    []string `json:"lanes"`
 	Rows     []Row    `json:"rows"`
-	Summary  []Total  `json:"summary"` // by phase, then by lane
+	Summary  []Total  `json:"summary"` // by phase, then by lane; of whole phases only
 	Panics   *Panics  `json:"panics,omitempty"`
-	Verdicts []string `json:"verdicts"`
+	Verdicts []string `json:"verdicts"` // by lane
 	Partial  bool     `json:"partial,omitempty"`
 }
 
@@ -165,10 +165,12 @@ func Run(ctx context.Context, cfg Config, see func(Row)) (*Result, error) {
 	}
 	running.Wait()
 	res.Partial = ctx.Err() != nil
-	res.Summary = cfg.summary(arrivals, lanes)
-	if !res.Partial {
-		res.Verdicts = res.verdicts()
+	over := cfg.length()
+	if res.Partial { // what the last second began was not waited for
+		over = time.Duration(len(res.Rows))*cfg.Interval - cfg.Deadline
 	}
+	res.Summary = cfg.summary(arrivals, lanes, over)
+	res.Verdicts = res.verdicts()
 	return res, nil
 }
 
@@ -305,8 +307,9 @@ func (c Config) row(at time.Duration, lanes []*lane) Row {
 	return row
 }
 
-func (c Config) summary(arrivals times, lanes []*lane) []Total {
-	offered, settled := make([]float64, len(c.Phases)), make([]time.Duration, len(c.Phases))
+// summary totals the phases that were over by then.
+func (c Config) summary(arrivals times, lanes []*lane, by time.Duration) []Total {
+	offered := make([]float64, len(c.Phases))
 	for _, at := range arrivals.at {
 		if phase, in := c.phaseAt(at); in {
 			offered[phase]++
@@ -314,8 +317,10 @@ func (c Config) summary(arrivals times, lanes []*lane) []Total {
 	}
 	var out []Total
 	for i, p := range c.Phases {
-		settled[i] = p.For - min(time.Second, p.For/3)
-		per := settled[i].Seconds()
+		if by -= p.For; by < 0 {
+			break
+		}
+		per := (p.For - min(time.Second, p.For/3)).Seconds()
 		for k, l := range lanes {
 			t := &l.totals[i]
 			sum := Total{

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -38,6 +39,27 @@ func TestTheDemonstrationMakesItsPoint(t *testing.T) {
 			t.Errorf("after the storm the unprotected lane is down and ours is not, but:\n%s", strings.Join(v, "\n"))
 		}
 		t.Log("\n" + strings.Join(res.Verdicts, "\n"))
+	})
+}
+
+// Whoever stops it in the storm keeps the rows, and the totals of the calm: not
+// those of a storm that was not over.
+func TestAPartialDemonstrationTotalsWholePhases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		res, err := Run(ctx, Default(25*time.Second), func(r Row) {
+			if r.At == 10 {
+				cancel()
+			}
+		})
+		if err != nil || !res.Partial || len(res.Rows) != 10 || len(res.Summary) != 3 {
+			t.Fatalf("partial %v, %d rows, %d totals, %v", res.Partial, len(res.Rows), len(res.Summary), err)
+		}
+		for i, lane := range Lanes {
+			if got := res.Of("calm", lane.Name).Share(); got < .95 || got > 1.05 || res.Verdicts[i] != lane.Name+": calm 100 %" {
+				t.Errorf("%.2f of what was possible, %q", got, res.Verdicts[i])
+			}
+		}
 	})
 }
 

@@ -13,28 +13,23 @@ import (
 func (r *Result) verdicts() []string {
 	var out []string
 	for k, lane := range r.Lanes {
-		phases := make([]string, len(r.Phases))
-		for i, p := range r.Phases {
+		var phases []string
+		for i, p := range r.Phases[:len(r.Summary)/len(r.Lanes)] {
 			t := r.Of(p.Name, lane)
-			phases[i] = fmt.Sprintf("%s %s", p.Name, percent(t.Share()))
+			words := fmt.Sprintf("%s %s", p.Name, percent(t.Share()))
 			switch {
 			case p.Load > 1:
-				phases[i] += fmt.Sprintf(" (p99 %s, critical requests %s)", Millis(t.P99), percent(t.Critical))
+				words += fmt.Sprintf(" (p99 %s, critical requests %s)", Millis(t.P99), percent(t.Critical))
 			case i > 0:
-				phases[i] += r.recovery(i, k)
+				words += r.recovery(i, k)
 			}
+			phases = append(phases, words)
 		}
-		out = append(out, fmt.Sprintf("%-*s  %s", longestName(), lane, strings.Join(phases, "; ")))
+		if len(phases) > 0 {
+			out = append(out, lane+": "+strings.Join(phases, "; "))
+		}
 	}
 	return out
-}
-
-func longestName() int {
-	longest := 0
-	for _, l := range Lanes {
-		longest = max(longest, len(l.Name))
-	}
-	return longest
 }
 
 // recovered is the share of the offered load from which a lane counts as well
