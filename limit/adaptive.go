@@ -133,13 +133,15 @@ func (a *Adaptive) Observe(s Sample, load Load) {
 		}
 		return
 	}
-	if a.cohort.has(s.Seq) {
-		class := s.Class % Classes
+	class := s.Class % Classes
+	if member := a.cohort.has(s.Seq); member || s.Outcome == Success && a.classes.learns(class) {
 		log := logOf(s.End - s.Start)
 		if s.Outcome == Success && a.classes.learn(class, log) {
 			a.forget()
 		}
-		a.cohort.end(log-a.classes.offset[class], s.Outcome)
+		if member {
+			a.cohort.end(log-a.classes.offset[class], s.Outcome)
+		}
 	}
 	r, ok := a.cohort.read(s.End, a.classes.most())
 	if !ok {

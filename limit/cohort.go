@@ -134,48 +134,67 @@ func (m *mean) add(level, n, most float64) {
 // classes finds out whether one class of work takes much longer of itself than
 // another. If so its times are compared net of that; otherwise a change in the
 // mix, such as the gate shedding the short and unimportant, would look like a
-// slower backend.
+// slower backend. Every time is compared with the latest of one reference class,
+// because both met the same queue.
 type classes struct {
-	n, sum, squares [Classes]float64
-	offset          [Classes]float64
+	count     [Classes]int
+	reference uint8 // the first to be known
+	seen      bool
+	away      int  // times of others since the last of it
+	recent    mean // its times of late
+	differs   [Classes]mean
+	squares   [Classes]mean
+	offset    [Classes]float64
 }
 
 const (
-	classSamples = 16
+	classRecent  = 32 // times of the reference that speak for now
+	classAway    = 16 // times of others without one of the reference, and nothing is known of now
+	classSamples = 5  // at least, to tell
+	classMemory  = 64
 	classMatters = 0.7 // a factor of two
-	classSure    = 4   // standard errors
+	classSure    = 5   // standard errors
 )
+
+// learns reports whether times of the class are wanted though they belong to no
+// cohort: those of a long and rare one hardly ever do.
+func (c *classes) learns(class uint8) bool {
+	return class != c.reference && c.differs[class].n < classMemory
+}
 
 // learn enters the logarithm of a time. It reports whether the offsets changed.
 func (c *classes) learn(class uint8, log float64) bool {
-	class %= Classes
-	if c.n[class] >= classSamples {
-		return false
-	}
-	c.n[class]++
-	c.sum[class] += log
-	c.squares[class] += log * log
-	if c.n[class] < classSamples {
-		return false
-	}
-	for other := range c.n {
-		if other == int(class) || c.n[other] < classSamples {
-			continue
-		}
-		differs := (c.sum[class] - c.sum[other]) / classSamples
-		err := math.Sqrt((c.variance(int(class)) + c.variance(other)) / classSamples)
-		if math.Abs(differs) > max(classMatters, classSure*err) {
-			c.offset[class] = differs + c.offset[other]
-			return true
+	c.count[class]++
+	switch {
+	case !c.seen:
+		if c.seen = c.count[class] == classSamples; c.seen {
+			c.reference = class
 		}
 		return false
+	case class == c.reference:
+		c.recent.add(log, 1, classRecent)
+		c.away = 0
+		return false
 	}
-	return false
-}
-
-func (c *classes) variance(class int) float64 {
-	mean := c.sum[class] / c.n[class]
-	return max(c.squares[class]/c.n[class]-mean*mean, 0)
+	if c.away++; c.away > classAway {
+		c.recent = mean{}
+	}
+	if c.recent.n < classSamples {
+		return false
+	}
+	d := log - c.recent.level
+	c.differs[class].add(d, 1, classMemory)
+	c.squares[class].add(d*d, 1, classMemory)
+	m := c.differs[class]
+	if m.n < classSamples {
+		return false
+	}
+	sure := classSure * math.Sqrt(2*max(c.squares[class].level-m.level*m.level, 0)/(m.n-3))
+	if c.offset[class] == 0 && math.Abs(m.level) < classMatters || math.Abs(m.level-c.offset[class]) < max(classMatters, sure) {
+		return false
+	}
+	c.offset[class] = m.level
+	return true
 }
 
 func (c *classes) most() float64 { return max(0, slices.Max(c.offset[:])) }

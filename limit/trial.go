@@ -92,10 +92,6 @@ func (a *Adaptive) raise(r reading) {
 	err := math.Hypot(a.error(t.after.n), a.error(t.before.n))
 	margin := 0.5*more - rose
 	switch last := t.cohorts >= trialRounds-1; {
-	case rose > max(2.5*more+3*err, 0.3): // more than the raise can have done
-		a.streak = 0
-		a.set(r.at, holding, t.from, "the backend changed under the trial")
-		a.suspect(r, rose, t.inFlight, t.after)
 	case margin > err || last && margin > 0:
 		a.streak++
 		a.trimmed = 0
