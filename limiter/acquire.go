@@ -9,9 +9,10 @@ import (
 	"github.com/spillway-go/spillway/internal/gate"
 )
 
-// waiter is one blocked caller. ready carries its end; slot is set when it was
-// granted, refused when it was dropped. Channels and timers are kept per limiter,
-// never in a package-level pool: a channel belongs to its synctest bubble.
+// waiter is one blocked caller. slot is set when it was granted, refused when it
+// was dropped; ready says so as soon as the lock is free. Channels and timers are
+// kept per limiter, never in a package-level pool: a channel belongs to its
+// synctest bubble.
 type waiter struct {
 	gate.Waiter
 	ready    chan struct{}
@@ -19,7 +20,7 @@ type waiter struct {
 	priority spillway.Priority
 	slot     *slot
 	refused  spillway.Reason
-	next     *waiter
+	next     *waiter // in Limiter.waiters or Limiter.woken
 }
 
 func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit, error) {
@@ -32,7 +33,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	if now >= time.Duration(l.due.Load()) {
 		l.poll(now)
 	}
-	if gone == nil && a.Cost == 1 {
+	if gone == nil && a.Cost == 1 && l.ended.Load() == nil {
 		if rej := l.memos.repeat(now, a, mayWait); rej != nil {
 			return l.refuse(r.Priority, rej)
 		}
@@ -84,7 +85,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	l.nWaiters--
 	l.busy = now
 	if d.Preempted != nil {
-		drop(d.Preempted, spillway.Preempted)
+		l.drop(d.Preempted, spillway.Preempted)
 	}
 	l.changed()
 	nap := l.nap()
@@ -124,7 +125,7 @@ func (l *Limiter) look() time.Duration {
 
 // wait blocks until w is granted or dropped, ctx ends, or it expires.
 func (l *Limiter) wait(ctx context.Context, w *waiter, expires, nap time.Duration) (Permit, error) {
-	expired := false
+	told, expired := false, false
 	for waiting := true; waiting; {
 		var alarm <-chan time.Time
 		if expires < forever || nap > 0 {
@@ -141,7 +142,7 @@ func (l *Limiter) wait(ctx context.Context, w *waiter, expires, nap time.Duratio
 		}
 		select {
 		case <-w.ready:
-			waiting = false
+			told, waiting = true, false
 		case <-ctx.Done():
 			waiting = false
 		case <-alarm:
@@ -161,49 +162,54 @@ func (l *Limiter) wait(ctx context.Context, w *waiter, expires, nap time.Duratio
 	priority, waited := w.priority, now-w.Since()
 	switch {
 	case gone != nil && l.gate.Leave(&w.Waiter), expired && l.gate.Expire(&w.Waiter):
+		told = true  // nothing will be
 		l.grant(now) // what left may have stood in somebody's way
 		if gone == nil {
-			return l.turnAway(w, spillway.WaitTooLong, waited)
+			return l.turnAway(w, spillway.WaitTooLong, waited, told)
 		}
 	case w.slot == nil: // also when ctx ended at the same moment: it was counted so
-		return l.turnAway(w, w.refused, waited)
+		return l.turnAway(w, w.refused, waited, told)
 	case gone != nil: // granted at the same moment: nobody is there to use it
 		l.gate.Revoke(now, w.slot.grant)
-		l.end(w.slot)
+		l.freeSlot(w.slot)
 		l.grant(now)
 	default:
 		s := w.slot
 		waited = s.grant.Start - w.Since()
 		l.gate.Taken(waited)
 		p := l.permit(s)
-		l.keepWaiter(w)
+		l.keepWaiter(w, told)
 		l.unlock()
 		return l.admitted(p, priority, waited)
 	}
-	l.keepWaiter(w)
+	l.keepWaiter(w, told)
 	l.unlock()
 	return Permit{}, gone
 }
 
 // turnAway ends the wait of a caller that was refused, and unlocks.
-func (l *Limiter) turnAway(w *waiter, reason spillway.Reason, waited time.Duration) (Permit, error) {
+func (l *Limiter) turnAway(w *waiter, reason spillway.Reason, waited time.Duration, told bool) (Permit, error) {
 	var advice time.Duration
 	if reason == spillway.Preempted || reason == spillway.WaitTooLong {
 		advice = l.gate.RetryAfter(w.priority)
 	}
 	priority := w.priority
 	rej := l.refusal.Waited(reason, advice, waited)
-	l.keepWaiter(w)
+	l.keepWaiter(w, told)
 	l.unlock()
 	return l.refuse(priority, rej)
 }
 
-// drop wakes a waiter that lost its place.
-func drop(g *gate.Waiter, reason spillway.Reason) {
+// drop refuses a waiter that lost its place. The caller holds the lock.
+func (l *Limiter) drop(g *gate.Waiter, reason spillway.Reason) {
 	w := g.Owner.(*waiter)
 	w.refused = reason
-	w.ready <- struct{}{}
+	l.wake(w)
 }
+
+// wake tells a waiter its end once the lock is free: to make a goroutine run takes
+// longer than all that is done under the lock.
+func (l *Limiter) wake(w *waiter) { w.next, l.woken = l.woken, w }
 
 // dropAll refuses everybody who waits. The caller holds the lock.
 func (l *Limiter) dropAll() (n int) {
@@ -212,12 +218,12 @@ func (l *Limiter) dropAll() (n int) {
 		if next == nil {
 			return n
 		}
-		drop(next, l.gate.ClosedFor())
+		l.drop(next, l.gate.ClosedFor())
 		n++
 	}
 }
 
-// grant wakes every waiter that may run now, and ends Drain when nothing is
+// grant lets every waiter run that may run now, and ends Drain when nothing is
 // left. Whatever may have made room calls it. The caller holds the lock.
 func (l *Limiter) grant(now time.Duration) {
 	forced := Mode(l.mode.Load()) != Enforce
@@ -232,12 +238,12 @@ func (l *Limiter) grant(now time.Duration) {
 			break
 		}
 		if !granted {
-			drop(next, spillway.DeadlineTooClose)
+			l.drop(next, spillway.DeadlineTooClose)
 			continue
 		}
 		w := next.Owner.(*waiter)
 		w.slot = l.start(now, next.Cost(), w.priority)
-		w.ready <- struct{}{}
+		l.wake(w)
 	}
 	l.changed()
 	l.trim()
@@ -258,27 +264,16 @@ func (l *Limiter) freeWaiter() *waiter {
 	return l.waiters
 }
 
-// keepWaiter frees w once nobody can wake it any more. The message that ended
-// its wait may still be there. The caller holds the lock.
-func (l *Limiter) keepWaiter(w *waiter) {
-	select {
-	case <-w.ready:
-	default:
+// keepWaiter frees w. If it was not told its end, which it found out by itself, the
+// message is still to come and would reach the wrong one: then w is lost to the
+// collector. The caller holds the lock.
+func (l *Limiter) keepWaiter(w *waiter, told bool) {
+	if !told {
+		return
 	}
 	w.slot, w.refused, w.next = nil, 0, l.waiters
 	l.waiters = w
 	l.nWaiters++
-}
-
-// lock begins an operation at a time that may have passed while it waited for
-// the lock, and returns the operation's own.
-func (l *Limiter) lock(now time.Duration) time.Duration {
-	l.mu.Lock()
-	l.last = max(l.last, now)
-	if l.memos.dirty {
-		l.memos.fold(l.gate)
-	}
-	return l.last
 }
 
 // changed is called after everything but a rejection: answers that were kept no
@@ -289,17 +284,5 @@ func (l *Limiter) changed() {
 	}
 	if n := int64(l.gate.Limit()); n != l.limit.Load() {
 		l.relimit(int(n))
-	}
-}
-
-// unlock ends an operation and tells the observer of its changes.
-func (l *Limiter) unlock() {
-	changes := l.changes
-	if changes != nil {
-		l.changes = nil
-	}
-	l.mu.Unlock()
-	for _, c := range changes {
-		l.observer.LimitChanged(c)
 	}
 }

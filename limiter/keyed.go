@@ -175,8 +175,8 @@ func (k *Keyed) evict() bool {
 }
 
 func (l *Limiter) idleNow() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.lock(l.now())
+	defer l.unlock()
 	return l.gate.Idle()
 }
 

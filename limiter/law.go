@@ -16,6 +16,7 @@ type governed struct {
 	seq       uint64 // admissions so far
 	since     uint64 // those before this law
 	low, high int    // zero: no bound
+	now       int    // the limit within all bounds, asked for far more often than it changes
 
 	rampFor time.Duration // zero: none, or over
 	rampAt  time.Duration // when it began
@@ -36,6 +37,7 @@ func govern(law limit.Law, m Mode, slowStart time.Duration) *governed {
 	if g.own {
 		g.Law = lawFor(m)
 	}
+	g.bound()
 	return g
 }
 
@@ -49,7 +51,10 @@ func lawFor(m Mode) limit.Law {
 }
 
 // Limit is the law's limit within its bounds.
-func (g *governed) Limit() int {
+func (g *governed) Limit() int { return g.now }
+
+// bound finds out what the limit is now. Whatever may have changed it calls it.
+func (g *governed) bound() {
 	n := g.Law.Limit()
 	n = max(n, g.low, g.floor)
 	if g.high > 0 {
@@ -58,13 +63,14 @@ func (g *governed) Limit() int {
 	if g.rampFor > 0 {
 		n = min(n, g.ramp)
 	}
-	return n
+	g.now = n
 }
 
 // Admit counts.
 func (g *governed) Admit(at time.Duration, load limit.Load) {
 	g.seq++
 	g.Law.Admit(at, load)
+	g.bound()
 }
 
 // Observe passes on what the law was told of at its start.
@@ -72,6 +78,7 @@ func (g *governed) Observe(s limit.Sample, load limit.Load) {
 	if s.Seq > g.since {
 		s.Seq -= g.since
 		g.Law.Observe(s, load)
+		g.bound()
 	}
 }
 
@@ -86,13 +93,23 @@ func (g *governed) switched(now time.Duration, from, to Mode) {
 	if from == DryRun {
 		g.inherited, g.floor, g.fades = float64(estimate), estimate, now+handover
 	}
+	g.bound()
+}
+
+// setBounds keeps the limit between low and high.
+func (g *governed) setBounds(low, high int) {
+	g.low, g.high = low, high
+	g.bound()
 }
 
 // moving reports whether time alone changes the limit.
 func (g *governed) moving() bool { return g.rampFor > 0 || g.inherited > 0 }
 
 // tick moves what time moves and reports whether that may allow more.
-func (g *governed) tick(now time.Duration) bool {
+func (g *governed) tick(now time.Duration) bool { return g.moving() && g.move(now) }
+
+func (g *governed) move(now time.Duration) bool {
+	defer g.bound()
 	if g.inherited > 0 {
 		left := 2 * (g.fades - now).Seconds() / handover.Seconds() // all of it for the first half
 		if g.floor = int(g.inherited * min(left, 1)); g.floor <= 0 {

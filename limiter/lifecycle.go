@@ -31,7 +31,7 @@ func (l *Limiter) SetBounds(low, high int) error {
 	}
 	now := l.lock(l.now())
 	defer l.unlock()
-	l.law.low, l.law.high = low, high
+	l.law.setBounds(low, high)
 	l.grant(now)
 	return nil
 }

@@ -135,8 +135,9 @@ type Limiter struct {
 	quiet     bool // nobody is told of admissions
 
 	mode  atomic.Uint32
-	limit atomic.Int64 // mirrors the gate, for readers without the lock
-	due   atomic.Int64 // when signals and leaks are looked at next
+	limit atomic.Int64         // mirrors the gate, for readers without the lock
+	due   atomic.Int64         // when signals and leaks are looked at next
+	ended atomic.Pointer[slot] // work that ended while the lock was held, the latest first
 	memos memos
 
 	polling  sync.Mutex // held around the user's signals; taken before mu
@@ -149,6 +150,7 @@ type Limiter struct {
 	running  slots
 	waiters  *waiter       // free, linked
 	nWaiters int           // of them
+	woken    *waiter       // to be told when the lock is free, linked
 	busy     time.Duration // when more of slots or waiters was needed than was kept
 	idle     chan struct{}
 	changes  []limit.Decision // not yet told to the observer

@@ -7,9 +7,9 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// Observer is told of decisions as they are made, once each, on the goroutine
-// that caused them and without the limiter's lock; so calls may overtake one
-// another. They delay the caller: hand anything slow on. A nil function is not
+// Observer is told of decisions as they are made, once each, without the limiter's
+// lock, and on a goroutine that uses the limiter: of admissions and rejections on
+// the caller's own. Calls may overtake one another. They delay the caller: hand anything slow on. A nil function is not
 // called. For counts and histograms Stats is cheaper.
 type Observer struct {
 	// Admitted says that work starts, after a wait.

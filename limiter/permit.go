@@ -11,10 +11,14 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// slot is one running piece of work. It is reused; gen tells its users apart.
+// slot is one running piece of work. It is reused; gen tells its users apart, and
+// who moves it on has ended the work.
 type slot struct {
 	gen            atomic.Uint64
 	grant          gate.Grant
+	end            time.Duration // when it ended, if it was left for others to enter
+	outcome        limit.Outcome
+	later          *slot     // that was left before, or, once turned round, after
 	site           *callSite // where it was acquired, when leaks are looked for
 	reported       bool
 	previous, next *slot
@@ -49,8 +53,8 @@ func (l *Limiter) start(now time.Duration, cost int, p spillway.Priority) *slot 
 	return s
 }
 
-// end frees the slot: permits of it no longer match. The caller holds the lock.
-func (l *Limiter) end(s *slot) {
+// free takes back the slot of work that has ended. The caller holds the lock.
+func (l *Limiter) freeSlot(s *slot) {
 	r := &l.running
 	if s.previous == nil {
 		r.oldest = s.next
@@ -62,7 +66,6 @@ func (l *Limiter) end(s *slot) {
 	} else {
 		s.next.previous = s.previous
 	}
-	s.gen.Add(1)
 	s.site, s.reported = nil, false
 	s.previous, s.next = nil, r.free
 	r.free = s
@@ -120,23 +123,28 @@ func (p Permit) Done(err error) { p.end(outcome(err)) }
 func (p Permit) Release() { p.end(limit.Unknown) }
 
 func (p Permit) end(o limit.Outcome) {
-	if p.s == nil || p.s.gen.Load() != p.gen {
-		return
+	if p.s == nil || !p.s.gen.CompareAndSwap(p.gen, p.gen+1) {
+		return // ended before, or a copy was faster
 	}
-	l := p.l
-	now := l.lock(l.now())
-	if p.s.gen.Load() != p.gen { // a copy was faster
+	l, now := p.l, p.l.now()
+	if l.mu.TryLock() {
+		now = l.locked(now)
+		l.settle(now, p.s, o)
 		l.unlock()
-		return
+	} else {
+		l.leave(now, p.s, o)
 	}
-	l.law.tick(now)
-	l.gate.End(now, p.s.grant, o)
-	l.end(p.s)
-	l.grant(now)
-	l.unlock()
 	if now >= time.Duration(l.due.Load()) {
 		l.poll(now)
 	}
+}
+
+// settle ends work. The caller holds the lock.
+func (l *Limiter) settle(now time.Duration, s *slot, o limit.Outcome) {
+	l.law.tick(now)
+	l.gate.End(now, s.grant, o)
+	l.freeSlot(s)
+	l.grant(now)
 }
 
 func outcome(err error) limit.Outcome {

@@ -86,7 +86,8 @@ type Gate struct {
 	counts   Counts
 	seq      uint64 // of the latest start
 	granted  int    // taken out of the queue, not yet taken up by their callers
-	waits    histogram.Histogram
+	unqueued uint64              // admitted at once
+	waits    histogram.Histogram // of the others
 	times    histogram.Histogram
 }
 
@@ -290,7 +291,7 @@ func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool) Decision {
 // admit lets work run that did not wait.
 func (g *Gate) admit(now time.Duration, cost int) {
 	g.counts.Admitted++
-	g.waits.Record(0)
+	g.unqueued++
 	g.start(now, cost)
 }
 

@@ -165,5 +165,7 @@ func (g *Gate) Demand(now time.Duration) (slots float64) {
 // Histograms returns copies of the queue waits of all admitted work and of the
 // time it then took, in nanoseconds.
 func (g *Gate) Histograms() (queueWait, service *histogram.Histogram) {
-	return g.waits.Clone(), g.times.Clone()
+	queueWait = g.waits.Clone()
+	queueWait.RecordN(0, g.unqueued)
+	return queueWait, g.times.Clone()
 }
