@@ -2,8 +2,10 @@ package sim
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"time"
 
 	"github.com/spillway-go/spillway"
@@ -15,12 +17,12 @@ import (
 // Policy decides which calls may run, and when. The zero value is the adaptive
 // limiter without configuration.
 type Policy struct {
-	build func(s *run) door
+	build func(s *run) (door, error)
 	err   error
 }
 
-// Settings are those of a limiter.Config that its decisions depend on, with the
-// same defaults.
+// Settings are those of a limiter.Config, with the same defaults. Its signals, slow
+// start, bounds and dry run are not simulated.
 type Settings struct {
 	QueueSize  int           // most waiting calls; zero: 16384; negative: nobody waits
 	MaxWait    time.Duration // longest wait; zero: 10 s
@@ -34,13 +36,13 @@ const (
 
 // Unlimited lets everything in at once.
 func Unlimited() Policy {
-	return Policy{build: func(s *run) door { return &unlimited{run: s} }}
+	return Policy{build: func(s *run) (door, error) { return &unlimited{run: s}, nil }}
 }
 
 // Semaphore lets n slots' worth of calls in; the others wait in line, whatever
 // their priority, until their deadline.
 func Semaphore(n int) Policy {
-	p := Policy{build: func(s *run) door { return &semaphore{run: s, n: n} }}
+	p := Policy{build: func(s *run) (door, error) { return &semaphore{run: s, n: n}, nil }}
 	if n < 1 {
 		p.err = fmt.Errorf("Semaphore(%d): give it at least 1 slot", n)
 	}
@@ -57,21 +59,26 @@ func Limiter[L limit.Law](law func() L, settings Settings) Policy {
 		p.err = fmt.Errorf("Limiter: the law is nil: use for example limit.NewAdaptive")
 	case settings.MaxWait < 0:
 		p.err = fmt.Errorf("Limiter: MaxWait is %v: it cannot be negative (zero means %v)", settings.MaxWait, defaultMaxWait)
-	case !(settings.MaxRefused >= 0 && settings.MaxRefused <= 1):
-		p.err = fmt.Errorf("Limiter: MaxRefused is %v: use a share from 0 to 1", settings.MaxRefused)
+	case !(settings.MaxRefused >= 0 && settings.MaxRefused < 1):
+		p.err = fmt.Errorf("Limiter: MaxRefused is %v: use a share from 0 (no bound) to less than 1", settings.MaxRefused)
 	}
-	p.build = func(s *run) door {
+	p.build = func(s *run) (door, error) {
+		l := law()
+		// A constructor whose error was dropped returns a nil pointer.
+		if v := reflect.ValueOf(l); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+			return nil, errors.New("sim: Policy: Limiter: the function returned no law")
+		}
 		g := &gated{run: s, maxWait: cmp.Or(settings.MaxWait, defaultMaxWait)}
 		if s.sc.Retry.Respect {
 			g.advice = refusal.NewTable(s.sc.Seed)
 		}
 		g.gate = gate.New(gate.Config{
-			Law:        law(),
+			Law:        l,
 			QueueSize:  max(cmp.Or(settings.QueueSize, defaultQueue), 0),
 			MaxWait:    g.maxWait,
 			MaxRefused: settings.MaxRefused,
 		})
-		return g
+		return g, nil
 	}
 	return p
 }
@@ -86,8 +93,8 @@ func Oracle() Policy { return oracleOf(false) }
 func OracleNewestFirst() Policy { return oracleOf(true) }
 
 func oracleOf(newest bool) Policy {
-	return Policy{build: func(s *run) door {
-		return &oracle{run: s, newest: newest, need: s.sc.mean() * 4 / 3}
+	return Policy{build: func(s *run) (door, error) {
+		return &oracle{run: s, newest: newest, need: s.sc.mean() * 4 / 3}, nil
 	}}
 }
 

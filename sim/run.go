@@ -92,7 +92,9 @@ func Run(s Scenario) (Report, error) {
 		sc.Policy = Limiter(limit.NewAdaptive, Settings{})
 	}
 	r.backend = sc.Backend.engine(r)
-	r.door = sc.Policy.build(r)
+	if r.door, err = sc.Policy.build(r); err != nil {
+		return Report{}, err
+	}
 	r.nextArrival()
 	for _, c := range sc.Changes {
 		r.agenda.add(c.At, change, nil, 0)
