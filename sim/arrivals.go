@@ -126,7 +126,9 @@ func checkRate(rate float64) error {
 type Request struct {
 	At    time.Duration // since the start of the trace
 	Class int           // index into Scenario.Classes
-	Work  time.Duration // at full speed; zero draws it from the class
+	// Work is the time it takes at full speed, each time it is tried; zero draws it
+	// from the class. Capacity and the oracles go by the class all the same.
+	Work time.Duration
 }
 
 // Replay is the calls of a trace, such as an access log of one's own service,

@@ -21,6 +21,7 @@ type call struct {
 	id       uint64 // number of the attempt, from 1
 	at       time.Duration
 	deadline time.Duration
+	recorded time.Duration // work of the trace; zero: none
 	work     time.Duration
 	fails    bool
 
@@ -179,7 +180,7 @@ func (r *run) draw(c *call) {
 	c.first, c.tries = r.now, 1
 	k := 0
 	if trace, ok := r.sc.Arrivals.(replay); ok {
-		k, c.work = trace[r.drawn].Class, trace[r.drawn].Work
+		k, c.recorded = trace[r.drawn].Class, trace[r.drawn].Work
 	} else {
 		u := r.work.Float64()
 		for ; k < len(r.sc.Classes)-1; k++ {
@@ -196,7 +197,7 @@ func (r *run) drawWork(c *call, k int) {
 	if c.first >= r.sc.Warmup {
 		c.tally = &r.report.Classes[k]
 	}
-	if c.work == 0 {
+	if c.work = c.recorded; c.work == 0 {
 		c.work = max(c.class.Service.Draw(r.work), 0)
 	}
 	if c.class.ErrorRate > 0 && r.work.Float64() < c.class.ErrorRate {
@@ -346,7 +347,7 @@ func (r *run) retry(c *call, after time.Duration) {
 		return // the experiment is over by then
 	}
 	n := r.take()
-	n.first, n.tries = c.first, c.tries+1
+	n.first, n.tries, n.recorded = c.first, c.tries+1, c.recorded
 	r.drawWork(n, c.kind)
 	r.agenda.add(r.now+time.Duration(wait), again, n, n.gen)
 }

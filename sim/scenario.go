@@ -49,7 +49,8 @@ type Change struct {
 }
 
 // Retry says what callers do whose call was refused, failed, or took too long:
-// they wait and call again, with a deadline and a draw of their own.
+// they wait and call again, with a deadline and a draw of their own. A recorded
+// call is the same work each time.
 type Retry struct {
 	Attempts   int           // most calls in all, the first one included
 	Backoff    time.Duration // before the second call, then doubled; each wait is drawn from its upper half

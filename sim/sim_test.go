@@ -177,6 +177,17 @@ func TestARecordedTraceIsReplayed(t *testing.T) {
 	}
 }
 
+// A slow query is as slow when it is tried again, whatever the class says.
+func TestARecordedCallIsTheSameWorkWhenTriedAgain(t *testing.T) {
+	s := plain(1)
+	s.Warmup, s.Policy, s.Retry = 0, sim.Unlimited(), sim.Retry{Attempts: 3}
+	s.Classes[0].Deadline, s.Classes[0].Service = 20*ms, sim.Fixed(ms)
+	s.Arrivals = sim.Replay([]sim.Request{{At: sec, Work: 30 * ms}})
+	if r := run(t, s); r.Total.Offered != 3 || r.Total.OK != 0 || r.Total.Late != 3 {
+		t.Errorf("%d attempts, %d ok, %d late; want 3, none and 3", r.Total.Offered, r.Total.OK, r.Total.Late)
+	}
+}
+
 func TestEvenArrivalsAreEven(t *testing.T) {
 	s := plain(1)
 	s.Warmup, s.Arrivals = 0, sim.Constant(50)
