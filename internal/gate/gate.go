@@ -82,6 +82,7 @@ type Gate struct {
 	grants   uint64 // from the queue
 	pressure pressure
 	demand   demand
+	stood    time.Duration // how long demand has exceeded the capacity; falls while it does not
 	service  service
 	counts   Counts
 	seq      uint64 // of the latest start
@@ -112,7 +113,7 @@ func (c *Counts) Rejected() (n uint64) {
 // New returns an open gate.
 func New(cfg Config) *Gate {
 	cfg.QueueSize = max(cfg.QueueSize, 0)
-	return &Gate{cfg: cfg}
+	return &Gate{cfg: cfg, stood: stoodMost}
 }
 
 // Arrive decides about new work. w is used only if the verdict is Wait; nil
@@ -120,7 +121,7 @@ func New(cfg Config) *Gate {
 func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 	lv := level(a.Priority)
 	g.counts.Offered++
-	g.demand.arrive(now, lv, a.Cost)
+	g.demandOf(now, lv, a.Cost)
 	d := g.decide(now, lv, a, w != nil)
 	if d.Verdict == Reject && g.mustAdmit(d.Reason) {
 		d = Decision{Verdict: Admit}
@@ -178,69 +179,17 @@ func (g *Gate) decide(now time.Duration, lv int, a Arrival, mayWait bool) Decisi
 	if wait > most && !g.floorServes(lv, most) {
 		return Decision{Verdict: Reject, Reason: spillway.DeadlineTooClose}
 	}
-	if wait > g.standing(now, lv) && !g.floorServes(lv, most) {
+	if wait > g.standing(lv, left) && !g.floorServes(lv, most) {
 		reason, cause := g.pressure.or(spillway.WaitTooLong)
 		return Decision{Verdict: Reject, Reason: reason, Cause: cause}
 	}
 	return Decision{Verdict: Wait}
 }
 
-// left is how long work with that deadline may take, its wait included.
-func (g *Gate) left(now, deadline time.Duration) time.Duration {
-	if deadline == Never {
-		return g.cfg.MaxWait + time.Duration(g.service.high)
-	}
-	return deadline - now
-}
-
 // fits reports whether cost more slots may be used. Work that costs more than
 // the whole limit runs when nothing else does; otherwise it never could.
 func (g *Gate) fits(cost int) bool {
 	return g.inFlight+cost <= g.Limit() || g.inFlight == 0
-}
-
-// predict is how long work of a level would wait, in nanoseconds: the work
-// ahead of it over the slots that the levels above leave free.
-func (g *Gate) predict(lv, cost int) float64 {
-	slots := float64(g.Limit())
-	free, work := slots, float64(cost)*g.service.hold(lv)
-	for i := range lv + 1 {
-		if i < lv {
-			free -= g.demand.fast[i] * g.service.hold(i) / 1e9
-		}
-		work += float64(g.queues[i].cost) * g.service.hold(i)
-	}
-	return work / max(free, slots/Floor)
-}
-
-// standing is how long the queue may make anybody wait, whatever time is left:
-// no bound while the queue can drain, about one service time while it cannot.
-func (g *Gate) standing(now time.Duration, lv int) float64 {
-	if !g.demand.settled(now) {
-		return math.Inf(1)
-	}
-	slots := float64(g.Limit())
-	offered := 0.0
-	for i, rate := range g.demand.slow {
-		offered += rate * g.service.hold(i) / 1e9
-	}
-	over := offered/slots - 1
-	if over <= 0 {
-		return math.Inf(1)
-	}
-	// A few slots need a few waiters each to stay busy between arrivals.
-	services := 1 + 3/slots
-	if lv == 0 {
-		services += 0.4
-	}
-	bound := max(services*g.service.mean, 0.85*g.service.high)
-	return bound * max(1, 0.06/(over*over))
-}
-
-// floorServes reports whether the floor alone serves the next of a level in
-// time, although higher levels take all the rest.
-func (g *Gate) floorServes(lv int, most float64) bool {
-	return lv == levels-1 && g.queues[lv].n == 0 && Floor*g.service.mean/float64(g.Limit()) < most
 }
 
 // mustAdmit reports whether a refusal for lack of capacity would exceed the
@@ -271,7 +220,7 @@ func (g *Gate) preempt(lv int) *Waiter {
 func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool) Decision {
 	lv := level(a.Priority)
 	g.counts.Offered++
-	g.demand.arrive(now, lv, a.Cost)
+	g.demandOf(now, lv, a.Cost)
 	if g.closed != 0 {
 		g.counts.RejectedBy[g.closed]++
 		return Decision{Verdict: Reject, Reason: g.closed}
@@ -279,7 +228,8 @@ func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool) Decision {
 	// What runs beyond the limit stands for the queue.
 	if over := g.inFlight + a.Cost - g.Limit(); !g.fits(a.Cost) {
 		wait := float64(over) * g.service.mean / float64(g.Limit())
-		late := g.service.known() && wait > min(g.standing(now, lv), float64(g.left(now, a.Deadline))-g.service.high)
+		left := g.left(now, a.Deadline)
+		late := g.service.known() && wait > min(g.standing(lv, left), float64(left)-g.service.high)
 		if !mayWait || late || over > g.cfg.QueueSize {
 			g.counts.WouldReject++
 		}

@@ -26,11 +26,14 @@ const (
 	demandSettle = 500 * time.Millisecond // before that a rate is a guess
 )
 
-func (d *demand) arrive(now time.Duration, lv, cost int) {
+// arrive enters an arrival. Every window it takes the rates anew, and returns
+// the time that has passed since it last did.
+func (d *demand) arrive(now time.Duration, lv, cost int) (passed time.Duration) {
 	if !d.seen {
 		d.seen, d.began, d.at = true, now, now
 	}
-	if passed := now - d.at; passed >= demandWindow {
+	if now-d.at >= demandWindow {
+		passed = now - d.at
 		fast := 1 - math.Exp(-passed.Seconds()/demandFast.Seconds())
 		// At first the slow mean is the mean of all there was.
 		slow := 1 - math.Exp(-passed.Seconds()/min(demandSlow, max(now-d.began, demandWindow)).Seconds())
@@ -46,6 +49,7 @@ func (d *demand) arrive(now time.Duration, lv, cost int) {
 	}
 	d.count[lv] += float64(cost)
 	d.offered++
+	return passed
 }
 
 func (d *demand) outcome(refused bool) {
@@ -54,7 +58,7 @@ func (d *demand) outcome(refused bool) {
 	}
 }
 
-func (d *demand) settled(now time.Duration) bool { return d.seen && now-d.began >= demandSettle }
+func (d *demand) settled() bool { return d.at-d.began >= demandSettle }
 
 // service measures how long work holds its slots, in nanoseconds. All work
 // counts that held one for a reason of its own, failures included.

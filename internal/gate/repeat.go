@@ -27,16 +27,15 @@ func (g *Gate) Repeats(a Arrival, d Decision, mayWait bool) (until, needs time.D
 		if lv == levels-1 && g.queues[lv].n == 0 {
 			return 0, 0, false // the floor may serve who has more time
 		}
+		if g.stood < longPatience {
+			return 0, 0, false // who has more time may use it
+		}
 		needs = max(needs, time.Duration(g.predict(lv, 1)+g.service.high)+1)
 	}
 	if g.left(0, Never) < needs {
 		return 0, 0, false
 	}
-	until = g.demand.at + demandWindow // then rates are taken anew
-	if settles := g.demand.began + demandSettle; g.demand.at < settles {
-		until = min(until, settles) // then they are believed
-	}
-	return until, needs, true
+	return g.demand.at + demandWindow, needs, true // then rates are taken anew
 }
 
 // Repeated counts n arrivals of cost one that were refused like one before.

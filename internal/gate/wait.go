@@ -1,0 +1,86 @@
+package gate
+
+import (
+	"math"
+	"time"
+)
+
+// left is how long work with that deadline may take, its wait included.
+func (g *Gate) left(now, deadline time.Duration) time.Duration {
+	if deadline == Never {
+		return g.cfg.MaxWait + time.Duration(g.service.high)
+	}
+	return deadline - now
+}
+
+// predict is how long work of a level would wait, in nanoseconds: the work
+// ahead of it over the slots that the levels above leave free.
+func (g *Gate) predict(lv, cost int) float64 {
+	slots := float64(g.Limit())
+	free, work := slots, float64(cost)*g.service.hold(lv)
+	for i := range lv + 1 {
+		if i < lv {
+			free -= g.demand.fast[i] * g.service.hold(i) / 1e9
+		}
+		work += float64(g.queues[i].cost) * g.service.hold(i)
+	}
+	return work / max(free, slots/Floor)
+}
+
+// A queue that drains again costs nobody anything but time that they have, and
+// nothing is refused that could be served. One that stands only makes everybody
+// late. Which of the two it is, only time tells: work may wait as long as its
+// deadline allows while demand has exceeded the capacity for less than patience
+// times what is left of it.
+const (
+	patience     = 4
+	longPatience = 4 * time.Second            // with deadlines far away
+	stoodMost    = longPatience + time.Second // a lull has to be longer than noise
+)
+
+// demandOf enters an arrival, and every window looks whether the queue stands.
+func (g *Gate) demandOf(now time.Duration, lv, cost int) {
+	passed := g.demand.arrive(now, lv, cost)
+	if passed == 0 {
+		return
+	}
+	if g.asked(&g.demand.slow, levels-1) > float64(g.Limit()) {
+		g.stood = min(g.stood+passed, stoodMost)
+	} else {
+		g.stood = max(g.stood-2*passed, 0)
+	}
+}
+
+// asked is how many slots the levels down to lv ask for.
+func (g *Gate) asked(rates *[levels]float64, lv int) (slots float64) {
+	for i, rate := range rates[:lv+1] {
+		slots += rate * g.service.hold(i) / 1e9
+	}
+	return slots
+}
+
+// standing is how long the queue may make anybody wait who has left: no bound
+// while the queue can drain, about one service time while it cannot.
+func (g *Gate) standing(lv int, left time.Duration) float64 {
+	if !g.demand.settled() || g.stood < longPatience && g.stood < patience*left {
+		return math.Inf(1)
+	}
+	slots := float64(g.Limit())
+	over := g.asked(&g.demand.slow, levels-1)/slots - 1
+	if over <= 0 {
+		return math.Inf(1)
+	}
+	// A few slots need a few waiters each to stay busy between arrivals.
+	services := 1 + 3/slots
+	if lv == 0 {
+		services += 0.4
+	}
+	bound := max(services*g.service.mean, 0.85*g.service.high)
+	return bound * max(1, 0.06/(over*over))
+}
+
+// floorServes reports whether the floor alone serves the next of a level in
+// time, although higher levels take all the rest.
+func (g *Gate) floorServes(lv int, most float64) bool {
+	return lv == levels-1 && g.queues[lv].n == 0 && Floor*g.service.mean/float64(g.Limit()) < most
+}
