@@ -10,19 +10,20 @@ import (
 
 // demand measures arrivals: how much of each level, and how much is refused.
 type demand struct {
-	fast, slow [levels]float64 // slots asked for per second, over 0.3 s and 1.5 s
-	count      [levels]float64 // since at
-	offered    float64         // since at
-	turned     float64         // refused since at
-	refused    float64         // smoothed share
-	began, at  time.Duration
-	seen       bool
+	fast, slow, long [levels]float64 // slots asked for per second, over 0.3 s, 1.5 s and 10 s
+	count            [levels]float64 // since at
+	offered          float64         // since at
+	turned           float64         // refused since at
+	refused          float64         // smoothed share
+	began, at        time.Duration
+	seen             bool
 }
 
 const (
 	demandWindow = 100 * time.Millisecond
 	demandFast   = 300 * time.Millisecond
 	demandSlow   = 1500 * time.Millisecond
+	demandLong   = 10 * time.Second
 	demandSettle = 500 * time.Millisecond // before that a rate is a guess
 )
 
@@ -37,10 +38,12 @@ func (d *demand) arrive(now time.Duration, lv, cost int) (passed time.Duration) 
 		fast := 1 - math.Exp(-passed.Seconds()/demandFast.Seconds())
 		// At first the slow mean is the mean of all there was.
 		slow := 1 - math.Exp(-passed.Seconds()/min(demandSlow, max(now-d.began, demandWindow)).Seconds())
+		long := 1 - math.Exp(-passed.Seconds()/min(demandLong, max(now-d.began, demandWindow)).Seconds())
 		for i, n := range d.count {
 			rate := n / passed.Seconds()
 			d.fast[i] += fast * (rate - d.fast[i])
 			d.slow[i] += slow * (rate - d.slow[i])
+			d.long[i] += long * (rate - d.long[i])
 		}
 		if d.offered > 0 {
 			d.refused += slow * (d.turned/d.offered - d.refused)

@@ -20,22 +20,26 @@ func (g *Gate) predict(lv, cost int) float64 {
 	free, work := slots, float64(cost)*g.service.hold(lv)
 	for i := range lv + 1 {
 		if i < lv {
-			free -= g.demand.fast[i] * g.service.hold(i) / 1e9
+			rate := g.demand.fast[i]
+			if g.stood < longPatience { // what drains: a burst is expected to end
+				rate = min(rate, g.demand.long[i])
+			}
+			free -= rate * g.service.hold(i) / 1e9
 		}
 		work += float64(g.queues[i].cost) * g.service.hold(i)
 	}
 	return work / max(free, slots/Floor)
 }
 
-// A queue that drains again costs nobody anything but time that they have, and
-// nothing is refused that could be served. One that stands only makes everybody
-// late. Which of the two it is, only time tells: work may wait as long as its
-// deadline allows while demand has exceeded the capacity for less than patience
-// times what is left of it.
+// A queue that drains again costs time that its callers have, and serves what
+// would be refused otherwise. One that stands only makes everybody late. Which of
+// the two it is, only time tells: work may wait as long as its deadline allows
+// until demand has exceeded the capacity for patience times the time it has.
 const (
 	patience     = 4
 	longPatience = 4 * time.Second            // with deadlines far away
 	stoodMost    = longPatience + time.Second // a lull has to be longer than noise
+	stoodFalls   = 2                          // seconds, in one in which demand is below the capacity
 )
 
 // demandOf enters an arrival, and every window looks whether the queue stands.
@@ -47,7 +51,7 @@ func (g *Gate) demandOf(now time.Duration, lv, cost int) {
 	if g.asked(&g.demand.slow, levels-1) > float64(g.Limit()) {
 		g.stood = min(g.stood+passed, stoodMost)
 	} else {
-		g.stood = max(g.stood-2*passed, 0)
+		g.stood = max(g.stood-stoodFalls*passed, 0)
 	}
 }
 
@@ -59,10 +63,10 @@ func (g *Gate) asked(rates *[levels]float64, lv int) (slots float64) {
 	return slots
 }
 
-// standing is how long the queue may make anybody wait who has left: no bound
-// while the queue can drain, about one service time while it cannot.
+// standing is how long the queue may make anybody wait who has so much time left:
+// no bound while the queue can drain, about one service time while it cannot.
 func (g *Gate) standing(lv int, left time.Duration) float64 {
-	if !g.demand.settled() || g.stood < longPatience && g.stood < patience*left {
+	if !g.demand.settled() || g.stood < longPatience && g.stood/patience < left {
 		return math.Inf(1)
 	}
 	slots := float64(g.Limit())
@@ -70,12 +74,13 @@ func (g *Gate) standing(lv int, left time.Duration) float64 {
 	if over <= 0 {
 		return math.Inf(1)
 	}
-	// A few slots need a few waiters each to stay busy between arrivals.
-	services := 1 + 3/slots
-	if lv == 0 {
+	// A few slots need a few waiters each to stay busy between arrivals. The most
+	// important work gets more, unless it alone is far too much.
+	services := 0.9 + 3/slots
+	if lv == 0 && g.asked(&g.demand.slow, 0) < 1.6*slots {
 		services += 0.4
 	}
-	bound := max(services*g.service.mean, 0.85*g.service.high)
+	bound := max(services*g.service.mean, 0.8*g.service.high)
 	return bound * max(1, 0.06/(over*over))
 }
 
