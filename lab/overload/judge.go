@@ -1,6 +1,7 @@
 package overload
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -79,13 +80,7 @@ func (e evidence) best() (most float64, by cell) {
 // sorted lists the cells in an order that does not change.
 func (e evidence) sorted() []cell {
 	return slices.SortedFunc(maps.Keys(e.cells), func(a, b cell) int {
-		switch {
-		case a.load != b.load:
-			return int(10 * (a.load - b.load))
-		case a.pattern < b.pattern:
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(a.load, b.load), cmp.Compare(a.pattern, b.pattern))
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,9 +14,30 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// What a limiter costs beside the semaphore that people would use instead, in
-// one run on one machine. time.Now is the unit: a limiter that measures reads
-// the clock, and a semaphore does not.
+// What a limiter costs beside what people would use instead, in one run on one
+// machine. time.Now is the unit: a limiter that measures reads the clock, and a
+// semaphore, a channel and a counter under a mutex do not.
+
+type counter struct {
+	mu        sync.Mutex
+	taken, of int
+}
+
+func (c *counter) tryAcquire() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.taken == c.of {
+		return false
+	}
+	c.taken++
+	return true
+}
+
+func (c *counter) release() {
+	c.mu.Lock()
+	c.taken--
+	c.mu.Unlock()
+}
 
 func BenchmarkClock(b *testing.B) {
 	for b.Loop() {
@@ -41,6 +63,20 @@ func BenchmarkFreeSlot(b *testing.B) {
 			s.Release(1)
 		}
 	})
+	b.Run("channel", func(b *testing.B) {
+		c := make(chan struct{}, 8)
+		for b.Loop() {
+			c <- struct{}{}
+			<-c
+		}
+	})
+	b.Run("mutex", func(b *testing.B) {
+		c := counter{of: 8}
+		for b.Loop() {
+			c.tryAcquire()
+			c.release()
+		}
+	})
 }
 
 func BenchmarkNoFreeSlot(b *testing.B) {
@@ -56,6 +92,19 @@ func BenchmarkNoFreeSlot(b *testing.B) {
 				s := semaphore.NewWeighted(1)
 				_ = s.Acquire(ctx, 1)
 				by(b, callers, func() { s.TryAcquire(1) })
+			})
+			b.Run("channel", func(b *testing.B) {
+				c := make(chan struct{})
+				by(b, callers, func() {
+					select {
+					case c <- struct{}{}:
+					default:
+					}
+				})
+			})
+			b.Run("mutex", func(b *testing.B) {
+				c := counter{}
+				by(b, callers, func() { c.tryAcquire() })
 			})
 		})
 	}
@@ -79,6 +128,10 @@ func BenchmarkThousandCallersTenSlots(b *testing.B) {
 			_ = s.Acquire(ctx, 1)
 			s.Release(1)
 		})
+	})
+	b.Run("channel", func(b *testing.B) {
+		c := make(chan struct{}, 10)
+		by(b, 1000, func() { c <- struct{}{}; <-c })
 	})
 }
 
