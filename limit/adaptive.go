@@ -143,7 +143,7 @@ func (a *Adaptive) Observe(s Sample, load Load) {
 			a.cohort.end(log-a.classes.offset[class], s.Outcome)
 		}
 	}
-	r, ok := a.cohort.read(s.End, a.classes.most())
+	r, ok := a.cohort.read(s.End, &a.classes)
 	if !ok {
 		if a.cohort.spent() {
 			a.begin(s.End)

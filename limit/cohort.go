@@ -21,7 +21,8 @@ type cohort struct {
 	inFlight  float64       // sum over the admissions
 	start     time.Duration // of the cohort
 	last      time.Duration // its last admission
-	logs      []float64     // logarithms of the known times, in order
+	logs      []float64     // logarithms of the known times
+	sorted    bool          // they are in order: since there was anything to judge
 }
 
 // reading is what a cohort tells.
@@ -74,13 +75,16 @@ func (c *cohort) end(log float64, o Outcome) {
 		c.excluded++
 		return
 	}
+	if !c.sorted {
+		c.logs = append(c.logs, log)
+		return
+	}
 	i, _ := slices.BinarySearch(c.logs, log)
 	c.logs = slices.Insert(c.logs, i, log)
 }
 
-// read judges the cohort, if it can be. offset is the most that a member's class
-// may add to the logarithm of its time.
-func (c *cohort) read(now time.Duration, offset float64) (r reading, ok bool) {
+// read judges the cohort, if it can be. Whoever is still out is of one of the classes.
+func (c *cohort) read(now time.Duration, of *classes) (r reading, ok bool) {
 	counted := c.members - c.excluded
 	if c.members < c.want {
 		if now-c.start < patience || counted < fewMembers {
@@ -92,7 +96,11 @@ func (c *cohort) read(now time.Duration, offset float64) (r reading, ok bool) {
 	if known < 1 || len(c.logs) < known {
 		return r, false
 	}
-	if len(c.logs) < counted && logOf(now-c.last)-offset < c.logs[known-1] {
+	if !c.sorted {
+		slices.Sort(c.logs)
+		c.sorted = true
+	}
+	if len(c.logs) < counted && logOf(now-c.last)-of.most() < c.logs[known-1] {
 		return r, false
 	}
 	var sum, squares float64
@@ -115,8 +123,6 @@ func (c *cohort) read(now time.Duration, offset float64) (r reading, ok bool) {
 // spent reports whether nothing is left to wait for: every member ended without
 // saying anything.
 func (c *cohort) spent() bool { return c.members >= c.want && c.excluded >= c.members }
-
-func logOf(d time.Duration) float64 { return math.Log(max(float64(d), 1)) }
 
 // mean is a running mean of readings that forgets: it stands for at most so many
 // samples.
@@ -197,4 +203,5 @@ func (c *classes) learn(class uint8, log float64) bool {
 	return true
 }
 
+// most is the most that a class may add to the logarithm of a time.
 func (c *classes) most() float64 { return max(0, slices.Max(c.offset[:])) }

@@ -85,8 +85,8 @@ type Gate struct {
 	stood    time.Duration // how long demand has exceeded the capacity; falls while it does not
 	service  service
 	counts   Counts
-	seq      uint64 // of the latest start
-	granted  int    // taken out of the queue, not yet taken up by their callers
+	seq      uint64              // of the latest start
+	granted  int                 // taken out of the queue, not yet taken up by their callers
 	unqueued uint64              // admitted at once
 	waits    histogram.Histogram // of the others
 	times    histogram.Histogram

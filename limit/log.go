@@ -1,0 +1,29 @@
+package limit
+
+import (
+	"math"
+	"time"
+)
+
+// logSteps divides the range from 1 to 2; at the middle of each step the logarithm
+// is known, and a cubic leads from there to everywhere in the step.
+const logSteps = 128
+
+var logTable = func() (t [logSteps]struct{ inverse, log float64 }) {
+	for i := range t {
+		middle := 1 + (float64(i)+0.5)/logSteps
+		t[i].inverse, t[i].log = 1/middle, math.Log(middle)
+	}
+	return t
+}()
+
+// logOf is the natural logarithm of a time in nanoseconds, 0 for less than one, to
+// ten digits: each time that work takes passes here, and math.Log would be the
+// dearest step on its way.
+func logOf(d time.Duration) float64 {
+	bits := math.Float64bits(max(float64(d), 1))
+	const fraction = 1<<52 - 1
+	step := &logTable[bits>>45&(logSteps-1)]
+	r := math.Float64frombits(bits&fraction|1023<<52)*step.inverse - 1
+	return float64(int(bits>>52)-1023)*math.Ln2 + step.log + r*(1-r*(0.5-r*(1./3)))
+}
