@@ -7,6 +7,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/gate"
+	"github.com/spillway-go/spillway/limit"
 )
 
 // waiter is one blocked caller. slot is set when it was granted, refused when it
@@ -67,11 +68,11 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	case gate.Admit:
 		p := l.permit(l.start(now, a.Cost, r.Priority))
 		l.changed()
-		l.unlock()
-		if l.quiet {
+		changes := l.release()
+		if l.quiet && changes == nil {
 			return p, nil
 		}
-		return l.admitted(p, r.Priority, 0)
+		return l.admitted(p, r.Priority, 0, changes)
 	case gate.Reject:
 		advice, row := l.gate.RetryAfter(r.Priority), l.press.row(d)
 		if mode == Enforce && !l.law.moving() {
@@ -89,12 +90,12 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	}
 	l.changed()
 	nap := l.nap()
-	l.unlock()
+	changes := l.release()
 	expires := now + l.maxWait
 	if a.Deadline <= expires {
 		expires = forever // ctx ends the wait
 	}
-	return l.wait(ctx, w, expires, nap)
+	return l.wait(ctx, w, expires, nap, changes)
 }
 
 // nap is how often who waits looks whether time alone has made room: zero, except
@@ -124,7 +125,14 @@ func (l *Limiter) look() time.Duration {
 }
 
 // wait blocks until w is granted or dropped, ctx ends, or it expires.
-func (l *Limiter) wait(ctx context.Context, w *waiter, expires, nap time.Duration) (Permit, error) {
+func (l *Limiter) wait(ctx context.Context, w *waiter, expires, nap time.Duration, changes []limit.Decision) (Permit, error) {
+	waits := true
+	defer func() {
+		if waits { // the observer, a signal or ctx panicked
+			l.abandon(w)
+		}
+	}()
+	l.tell(changes)
 	told, expired := false, false
 	for waiting := true; waiting; {
 		var alarm <-chan time.Time
@@ -158,6 +166,7 @@ func (l *Limiter) wait(ctx context.Context, w *waiter, expires, nap time.Duratio
 	}
 	gone := ctx.Err()
 
+	waits = false
 	now := l.lock(l.now())
 	priority, waited := w.priority, now-w.Since()
 	switch {
@@ -170,21 +179,37 @@ func (l *Limiter) wait(ctx context.Context, w *waiter, expires, nap time.Duratio
 	case w.slot == nil: // also when ctx ended at the same moment: it was counted so
 		return l.turnAway(w, w.refused, waited, told)
 	case gone != nil: // granted at the same moment: nobody is there to use it
-		l.gate.Revoke(now, w.slot.grant)
-		l.freeSlot(w.slot)
-		l.grant(now)
+		l.revoke(now, w)
 	default:
 		s := w.slot
 		waited = s.grant.Start - w.Since()
 		l.gate.Taken(waited)
 		p := l.permit(s)
 		l.keepWaiter(w, told)
-		l.unlock()
-		return l.admitted(p, priority, waited)
+		return l.admitted(p, priority, waited, l.release())
 	}
 	l.keepWaiter(w, told)
 	l.unlock()
 	return Permit{}, gone
+}
+
+// abandon takes out a waiter that will not look any more, as one that has left.
+func (l *Limiter) abandon(w *waiter) {
+	now := l.lock(l.now())
+	defer l.unlock()
+	switch {
+	case l.gate.Leave(&w.Waiter):
+		l.grant(now)
+	case w.slot != nil:
+		l.revoke(now, w)
+	}
+}
+
+// revoke takes back what a waiter was granted. The caller holds the lock.
+func (l *Limiter) revoke(now time.Duration, w *waiter) {
+	l.gate.Revoke(now, w.slot.grant)
+	l.freeSlot(w.slot)
+	l.grant(now)
 }
 
 // turnAway ends the wait of a caller that was refused, and unlocks.

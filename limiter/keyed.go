@@ -102,7 +102,15 @@ func (k *Keyed) leave(m *keyed) {
 }
 
 // use returns the member for key with one user more.
-func (k *Keyed) use(key string) (*keyed, error) {
+func (k *Keyed) use(key string) (m *keyed, err error) {
+	for m == nil && err == nil {
+		m, err = k.tryUse(key)
+	}
+	return m, err
+}
+
+// tryUse is use, and returns nil if the room it found was taken meanwhile.
+func (k *Keyed) tryUse(key string) (*keyed, error) {
 	k.mu.Lock()
 	m := k.find(key)
 	room := m == nil && k.room()
@@ -138,11 +146,12 @@ func (k *Keyed) use(key string) (*keyed, error) {
 	if m := k.find(key); m != nil {
 		return m, nil
 	}
+	if !k.room() { // many found the same room
+		return nil, nil
+	}
 	m = &keyed{key: key, lim: lim, users: 1}
 	m.place = k.recent.PushFront(m)
 	k.of[key] = m
-	for len(k.of) > k.maxKeys && k.evict() { // many may have found the same room
-	}
 	return m, nil
 }
 
@@ -176,8 +185,10 @@ func (k *Keyed) evict() bool {
 
 func (l *Limiter) idleNow() bool {
 	l.lock(l.now())
-	defer l.unlock()
-	return l.gate.Idle()
+	idle := l.gate.Idle() && l.changes == nil
+	for l.free() { // the observer is told later, without the lock of the family
+	}
+	return idle
 }
 
 // members returns all limiters by name of their keys, the latest used first and

@@ -160,3 +160,32 @@ func TestAFamilyUnderConcurrentUseStaysBounded(t *testing.T) {
 		t.Fatalf("%d limiters where 8 and a shared one may be", n)
 	}
 }
+
+// Whoever makes up keys at the same moment finds the same room.
+func TestManyNewKeysAtOnceDoNotExceedTheMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		k, err := NewKeyed(KeyedConfig{MaxKeys: 2, New: func(string) Config { <-gate; return Config{} }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 20 {
+			go func() {
+				_ = k.Do(t.Context(), string(rune('a'+i)), func(context.Context) error { time.Sleep(time.Second); return nil })
+			}()
+		}
+		synctest.Wait()
+		close(gate)
+		synctest.Wait()
+		var admitted uint64
+		keys := 0
+		for _, s := range k.All() {
+			keys++
+			admitted += s.Offered
+		}
+		if keys != 3 || admitted != 20 {
+			t.Errorf("%d limiters for 2 keys and the shared one, which saw %d of 20", keys, admitted)
+		}
+		time.Sleep(time.Minute)
+	})
+}

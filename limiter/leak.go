@@ -26,11 +26,9 @@ type callSite struct {
 func (l *Limiter) mark(p Permit) {
 	site := new(callSite)
 	site.n = runtime.Callers(2, site.stack[:])
-	l.mu.Lock()
-	if p.s.gen.Load() == p.gen {
-		p.s.site = site
-	}
-	l.mu.Unlock()
+	l.lock(l.now())
+	p.s.site = site
+	l.unlock()
 }
 
 const ownFunctions = "github.com/spillway-go/spillway/limiter.(*"

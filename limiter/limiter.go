@@ -118,6 +118,7 @@ type Request struct {
 
 const (
 	defaultMaxWait = 10 * time.Second
+	longestWait    = forever / 4 // for ever, and other times can be added to it
 	defaultQueue   = 16384
 	forever        = time.Duration(math.MaxInt64)
 )
@@ -164,7 +165,7 @@ func New(cfg Config) (*Limiter, error) {
 		return nil, err
 	}
 	l := &Limiter{
-		name: cfg.Name, base: time.Now(), maxWait: cmp.Or(cfg.MaxWait, defaultMaxWait),
+		name: cfg.Name, base: time.Now(), maxWait: min(cmp.Or(cfg.MaxWait, defaultMaxWait), longestWait),
 		observer: cfg.Observer, leakAfter: cfg.LeakAfter, onLeak: cfg.OnLeak, signals: cfg.Signals,
 		law: govern(cfg.Law, cfg.Mode, cfg.SlowStart),
 	}
@@ -214,6 +215,7 @@ func (l *Limiter) now() time.Duration { return time.Since(l.base) }
 // returns a *spillway.Rejection when the work is refused and ctx.Err() when ctx
 // ends first; then nothing was started and there is nothing to release. The wait
 // is bounded by ctx and by Config.MaxWait. It allocates nothing unless it waits.
+// After Drain or Close, work is refused as Draining or Closed.
 func (l *Limiter) Acquire(ctx context.Context) (Permit, error) {
 	if Mode(l.mode.Load()) == Off {
 		return Permit{}, ctx.Err()

@@ -122,6 +122,17 @@ func TestAWaitWithoutADeadlineEndsAfterMaxWait(t *testing.T) {
 	})
 }
 
+func TestTheLongestMaxWaitIsForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := configured(t, Config{Law: limit.NewFixed(1), MaxWait: math.MaxInt64})
+		learn(t, l, time.Second)
+		p := acquire(t, l)
+		time.AfterFunc(24*time.Hour, func() { p.Done(nil) })
+		acquire(t, l).Done(nil)
+		atRest(t, l)
+	})
+}
+
 func TestAContextThatHasEndedIsNeverAdmitted(t *testing.T) {
 	l := fixed(t, 1, 1)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -45,38 +45,47 @@ func (l *Limiter) locked(now time.Duration) time.Duration {
 	return l.last
 }
 
-// unlock ends an operation, wakes whose wait it ended, and tells the observer of
-// its changes.
-func (l *Limiter) unlock() {
-	var all []limit.Decision
-	for {
-		woken, changes := l.woken, l.changes
-		if woken != nil {
-			l.woken = nil
-		}
-		if changes != nil {
-			l.changes = nil
-		}
-		l.mu.Unlock()
-		for woken != nil {
-			w := woken
-			woken = w.next // before w is told, and used again
-			w.ready <- struct{}{}
-		}
-		if all == nil {
-			all = changes
-		} else {
-			all = append(all, changes...)
-		}
-		// Work left from now on finds the lock free or somebody else at it.
-		if l.ended.Load() == nil || !l.mu.TryLock() {
-			break
-		}
-		l.settleLeft()
-	}
-	for _, c := range all {
+// unlock ends an operation and tells the observer of its changes, who may panic:
+// a caller with something at stake uses release.
+func (l *Limiter) unlock() { l.tell(l.release()) }
+
+func (l *Limiter) tell(changes []limit.Decision) {
+	for _, c := range changes {
 		l.observer.LimitChanged(c)
 	}
+}
+
+// release ends an operation and returns the changes to tell.
+func (l *Limiter) release() (changes []limit.Decision) {
+	for {
+		if l.changes != nil {
+			changes, l.changes = append(changes, l.changes...), nil
+		}
+		if !l.free() {
+			return changes
+		}
+	}
+}
+
+// free gives the lock back and wakes whose wait has ended. It reports whether it
+// took the lock again, for work that was left meanwhile: who leaves work later finds
+// the lock free, or somebody else at it. All that hold the lock end with it.
+func (l *Limiter) free() (again bool) {
+	woken := l.woken
+	if woken != nil {
+		l.woken = nil
+	}
+	l.mu.Unlock()
+	for woken != nil {
+		w := woken
+		woken = w.next // before w is told, and used again
+		w.ready <- struct{}{}
+	}
+	if l.ended.Load() == nil || !l.mu.TryLock() {
+		return false
+	}
+	l.settleLeft()
+	return true
 }
 
 // leave has work entered that ended at now: by whoever holds the lock, or by the

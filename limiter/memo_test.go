@@ -35,9 +35,9 @@ func life(t *testing.T, seed uint64, queue int, repeats, held bool) (answers []s
 				running = running[:len(running)-1]
 			}
 			if !repeats {
-				l.mu.Lock()
+				l.lock(l.now())
 				l.memos.forget()
-				l.mu.Unlock()
+				l.unlock()
 			}
 			ctx := spillway.WithPriority(t.Context(), spillway.Priority(r.IntN(4)-1))
 			cancel := func() {}

@@ -61,6 +61,73 @@ func TestAnObserverThatPanicsCostsNoSlot(t *testing.T) {
 	atRest(t, l)
 }
 
+// It is told of the limit by whoever is admitted, begins to wait or is granted.
+func TestAnObserverOfTheLimitThatPanicsCostsNoSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		panics := 0
+		l := configured(t, Config{Law: limit.NewFixed(2), SlowStart: time.Minute, Observer: &Observer{
+			LimitChanged: func(limit.Decision) { panics++; panic("bug") },
+		}})
+		calmly := func(fn func()) {
+			defer func() { _ = recover() }()
+			fn()
+		}
+		use := func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			p, err := l.Acquire(ctx)
+			if err == nil {
+				time.Sleep(time.Second)
+				p.Done(nil)
+			}
+		}
+		for i := range 40 {
+			go calmly(use)
+			go calmly(use)
+			time.Sleep(2 * time.Second)
+			calmly(func() { _ = l.SetBounds(i%2, 0) })
+		}
+		time.Sleep(time.Minute)
+		if panics == 0 {
+			t.Fatal("nothing was told")
+		}
+		atRest(t, l)
+	})
+}
+
+// Who waits while a signal presses asks it from time to time.
+func TestASignalThatPanicsLeavesNobodyInTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var broken atomic.Bool
+		l := configured(t, Config{Law: limit.NewFixed(10), Signals: []Signal{Gauge("g", func() float64 {
+			if broken.Load() {
+				panic("bug")
+			}
+			return 2
+		}, 1)}})
+		p := acquire(t, l)
+		time.Sleep(pollEvery)
+		recovered := make(chan any)
+		go func() {
+			defer func() { recovered <- recover() }()
+			acquire(t, l).Done(nil)
+		}()
+		synctest.Wait()
+		if s := l.Stats(); s.Queued != 1 {
+			t.Fatalf("%+v", s)
+		}
+		broken.Store(true)
+		if r := <-recovered; r == nil {
+			t.Fatal("the panic was swallowed")
+		}
+		broken.Store(false)
+		p.Done(nil)
+		time.Sleep(time.Second)
+		acquire(t, l).Done(nil)
+		atRest(t, l)
+	})
+}
+
 func loseAPermit(l *Limiter) { _, _ = l.Acquire(context.Background()) }
 
 func TestAPermitNeverEndedIsReportedOnceWithWhoTookIt(t *testing.T) {

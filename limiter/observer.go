@@ -9,8 +9,9 @@ import (
 
 // Observer is told of decisions as they are made, once each, without the limiter's
 // lock, and on a goroutine that uses the limiter: of admissions and rejections on
-// the caller's own. Calls may overtake one another. They delay the caller: hand anything slow on. A nil function is not
-// called. For counts and histograms Stats is cheaper.
+// the caller's own. Calls may overtake one another. They delay the caller: hand
+// anything slow on. A nil function is not called. For counts and histograms Stats
+// is cheaper.
 type Observer struct {
 	// Admitted says that work starts, after a wait.
 	Admitted func(p spillway.Priority, waited time.Duration)
@@ -22,20 +23,20 @@ type Observer struct {
 }
 
 // admitted hands a permit out and tells the observer; a panic of it does not cost the slot.
-func (l *Limiter) admitted(p Permit, priority spillway.Priority, waited time.Duration) (Permit, error) {
-	if l.leakAfter > 0 {
-		l.mark(p)
-	}
-	if l.observer == nil || l.observer.Admitted == nil {
-		return p, nil
-	}
+func (l *Limiter) admitted(p Permit, priority spillway.Priority, waited time.Duration, changes []limit.Decision) (Permit, error) {
 	told := false
 	defer func() {
 		if !told {
 			p.Release()
 		}
 	}()
-	l.observer.Admitted(priority, waited)
+	l.tell(changes)
+	if l.leakAfter > 0 {
+		l.mark(p)
+	}
+	if l.observer != nil && l.observer.Admitted != nil {
+		l.observer.Admitted(priority, waited)
+	}
 	told = true
 	return p, nil
 }

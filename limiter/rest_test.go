@@ -89,9 +89,9 @@ func handOver(tb testing.TB, l *Limiter, ctx context.Context) {
 
 func endWhenSomebodyWaits(l *Limiter, p Permit) {
 	for {
-		l.mu.Lock()
+		l.lock(l.now())
 		n := l.gate.Queued()
-		l.mu.Unlock()
+		l.unlock()
 		if n > 0 {
 			p.Done(nil)
 			return
