@@ -50,6 +50,42 @@ func Example() {
 	// limiter    serves about  30 % of who browse and 100 % of who order
 }
 
+// An access log says when calls came and how long they took in a quiet hour.
+// What if the same came in half of the time?
+func ExampleReplay() {
+	var log []sim.Request // one's own: here a lookup every 5 ms, each tenth a slow one
+	for i := range 12_000 {
+		log = append(log, sim.Request{At: time.Duration(i) * 5 * time.Millisecond, Work: 20 * time.Millisecond})
+		if i%10 == 0 {
+			log[i].Work = 150 * time.Millisecond
+		}
+	}
+	for i := range log {
+		log[i].At /= 2
+	}
+	service := sim.Scenario{
+		Duration: 30 * time.Second,
+		Warmup:   5 * time.Second,
+		Arrivals: sim.Replay(log),
+		Classes:  []sim.Class{{Deadline: time.Second, Service: sim.Exponential(33 * time.Millisecond)}}, // for what the log does not say
+		Backend:  sim.NWay(8),
+	}
+	for _, policy := range []sim.Policy{sim.Unlimited(), {}} { // without a limiter, and limiter.Config{}
+		service.Policy = policy
+		report, err := sim.Run(service)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%2.0f %% are answered in time\n", 100*report.Total.Served())
+	}
+	fmt.Printf("%2.0f %% is all that fits\n", 100*service.Capacity()/400)
+	// Output:
+	//  0 % are answered in time
+	// 60 % are answered in time
+	// 61 % is all that fits
+}
+
 // A law of one's own is tried the same way: as a limit that somebody once
 // configured.
 func ExampleLimiter() {
