@@ -66,7 +66,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	}
 	switch d.Verdict {
 	case gate.Admit:
-		p := l.permit(l.start(now, a.Cost, r.Priority))
+		p := l.permit(l.start(now, a.Deadline, a.Cost, r.Priority))
 		l.changed()
 		changes := l.release()
 		if l.quiet && changes == nil {
@@ -267,7 +267,7 @@ func (l *Limiter) grant(now time.Duration) {
 			continue
 		}
 		w := next.Owner.(*waiter)
-		w.slot = l.start(now, next.Cost(), w.priority)
+		w.slot = l.start(now, next.Deadline(), next.Cost(), w.priority)
 		l.wake(w)
 	}
 	l.changed()

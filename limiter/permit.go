@@ -32,7 +32,7 @@ type slots struct {
 }
 
 // start gives the latest admission a slot. The caller holds the lock.
-func (l *Limiter) start(now time.Duration, cost int, p spillway.Priority) *slot {
+func (l *Limiter) start(now, deadline time.Duration, cost int, p spillway.Priority) *slot {
 	r := &l.running
 	s := r.free
 	if s == nil {
@@ -42,7 +42,7 @@ func (l *Limiter) start(now time.Duration, cost int, p spillway.Priority) *slot 
 		r.free = s.next
 		r.nFree--
 	}
-	s.grant = gate.Grant{Seq: l.gate.Seq(), Start: now, Cost: cost, Priority: p}
+	s.grant = gate.Grant{Seq: l.gate.Seq(), Start: now, Deadline: deadline, Cost: cost, Priority: p}
 	s.previous, s.next = r.youngest, nil
 	if r.youngest == nil {
 		r.oldest = s

@@ -263,7 +263,7 @@ func (p *gated) refuse(c *call, reason spillway.Reason) {
 }
 
 func (p *gated) ended(c *call, o limit.Outcome) {
-	p.gate.End(p.run.now, gate.Grant{Seq: c.seq, Start: c.started, Cost: c.class.Cost, Priority: c.class.Priority}, o)
+	p.gate.End(p.run.now, gate.Grant{Seq: c.seq, Start: c.started, Deadline: c.deadline, Cost: c.class.Cost, Priority: c.class.Priority}, o)
 }
 
 func (p *gated) leave(c *call) bool { return p.gate.Leave(&c.waiter) }

@@ -115,7 +115,7 @@ func TestTheGateDecidesAsInTheSimulator(t *testing.T) {
 					if a.Deadline < 0 {
 						a.Deadline = gate.Never
 					}
-					grants[e.Attempt] = gate.Grant{Cost: a.Cost, Priority: a.Priority}
+					grants[e.Attempt] = gate.Grant{Deadline: a.Deadline, Cost: a.Cost, Priority: a.Priority}
 					w := &gate.Waiter{Owner: e.Attempt}
 					waiters[e.Attempt] = w
 					d := g.Arrive(e.At, a, w)

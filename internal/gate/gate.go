@@ -84,6 +84,7 @@ type Gate struct {
 	demand   demand
 	stood    time.Duration // how long demand has exceeded the capacity; falls while it does not
 	service  service
+	life     life
 	counts   Counts
 	seq      uint64              // of the latest start
 	granted  int                 // taken out of the queue, not yet taken up by their callers
@@ -175,11 +176,11 @@ func (g *Gate) decide(now time.Duration, lv int, a Arrival, mayWait bool) Decisi
 	if !g.service.known() {
 		return Decision{Verdict: Wait}
 	}
-	wait, most := g.predict(lv, a.Cost), float64(left)-g.service.high
+	wait, most := g.predict(lv, a.Cost), float64(left)-g.need(a.Deadline)
 	if wait > most && !g.floorServes(lv, most) {
 		return Decision{Verdict: Reject, Reason: spillway.DeadlineTooClose}
 	}
-	if wait > g.standing(lv, left) && !g.floorServes(lv, most) {
+	if wait > g.standing(lv, left, a.Deadline != Never) && !g.floorServes(lv, most) {
 		reason, cause := g.pressure.or(spillway.WaitTooLong)
 		return Decision{Verdict: Reject, Reason: reason, Cause: cause}
 	}
@@ -229,7 +230,7 @@ func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool) Decision {
 	if over := g.inFlight + a.Cost - g.Limit(); !g.fits(a.Cost) {
 		wait := float64(over) * g.service.mean / float64(g.Limit())
 		left := g.left(now, a.Deadline)
-		late := g.service.known() && wait > min(g.standing(lv, left), float64(left)-g.service.high)
+		late := g.service.known() && wait > min(g.standing(lv, left, a.Deadline != Never), float64(left)-g.need(a.Deadline))
 		if !mayWait || late || over > g.cfg.QueueSize {
 			g.counts.WouldReject++
 		}
@@ -268,6 +269,7 @@ func (g *Gate) Seq() uint64 { return g.seq }
 type Grant struct {
 	Seq      uint64
 	Start    time.Duration
+	Deadline time.Duration // of its arrival; zero if it is not known
 	Cost     int
 	Priority spillway.Priority
 }
@@ -280,6 +282,9 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 	g.counts.Completed++
 	if o != limit.Unknown { // it did not finish, as when it panicked: its duration says nothing
 		g.times.Record(int64(now - w.Start))
+	}
+	if late := now - w.Deadline; o == limit.Success || o == limit.Censored && w.Deadline > 0 && late >= 0 {
+		g.life.end(float64(now-w.Start), o == limit.Censored, float64(late), g.service.mean)
 	}
 	g.service.end(now, lv, float64(now-w.Start), o)
 	g.cfg.Law.Observe(limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: o, Class: uint8(lv)}, g.load())
@@ -294,7 +299,7 @@ func (g *Gate) Next(now time.Duration) (w *Waiter, granted bool) {
 		return nil, false
 	}
 	if left := float64(g.left(now, w.deadline)); w.deadline != Never && g.service.known() {
-		need := g.service.high // while others wait, give the slot to one who has the time
+		need := g.need(w.deadline) // while others wait, give the slot to one who has the time
 		if g.queued == 1 {
 			need = g.service.low
 		}

@@ -344,7 +344,7 @@ func FuzzRepeats(f *testing.F) {
 						break
 					}
 					if ok {
-						running = append(running, Grant{asked.Seq(), now, w.Cost(), w.Owner.(spillway.Priority)})
+						running = append(running, Grant{Seq: asked.Seq(), Start: now, Cost: w.Cost(), Priority: w.Owner.(spillway.Priority)})
 					}
 				}
 				continue
@@ -387,7 +387,7 @@ func FuzzRepeats(f *testing.F) {
 				t.Fatalf("op %d at %v: %+v, asked: %+v", i, now, got, d)
 			}
 			if d.Verdict == Admit {
-				running = append(running, Grant{asked.Seq(), now, a.Cost, a.Priority})
+				running = append(running, Grant{Seq: asked.Seq(), Start: now, Cost: a.Cost, Priority: a.Priority})
 			}
 		}
 		settle(true)

@@ -26,6 +26,9 @@ func (w *Waiter) Since() time.Duration { return w.since }
 // Cost is what the waiter asked for.
 func (w *Waiter) Cost() int { return w.cost }
 
+// Deadline is when the waiter's caller leaves, or Never.
+func (w *Waiter) Deadline() time.Duration { return w.deadline }
+
 // queue is first come first served, and anybody can leave.
 type queue struct {
 	first, last *Waiter

@@ -48,6 +48,7 @@ func (g *Gate) demandOf(now time.Duration, lv, cost int) {
 	if passed == 0 {
 		return
 	}
+	g.life.fold()
 	if g.asked(&g.demand.slow, levels-1) > float64(g.Limit()) {
 		g.stood = min(g.stood+passed, stoodMost)
 	} else {
@@ -65,7 +66,7 @@ func (g *Gate) asked(rates *[levels]float64, lv int) (slots float64) {
 
 // standing is how long the queue may make anybody wait who has so much time left:
 // no bound while the queue can drain, about one service time while it cannot.
-func (g *Gate) standing(lv int, left time.Duration) float64 {
+func (g *Gate) standing(lv int, left time.Duration, ends bool) float64 {
 	if !g.demand.settled() || g.stood < longPatience && g.stood/patience < left {
 		return math.Inf(1)
 	}
@@ -81,7 +82,20 @@ func (g *Gate) standing(lv int, left time.Duration) float64 {
 		services += 0.4
 	}
 	bound := max(services*g.service.mean, 0.8*g.service.high)
-	return bound * max(1, 0.06/(over*over))
+	bound *= max(1, 0.06/(over*over))
+	if lv > 0 && ends && g.life.helps() {
+		bound = max(bound, float64(left)-g.life.enough)
+	}
+	return bound
+}
+
+// need is how much time a start must have left: about what nearly all work takes,
+// or less where work is better ended than finished.
+func (g *Gate) need(deadline time.Duration) float64 {
+	if deadline != Never && g.life.helps() {
+		return g.life.least
+	}
+	return g.service.high
 }
 
 // floorServes reports whether the floor alone serves the next of a level in

@@ -1,0 +1,160 @@
+package gate
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+)
+
+// worthOf is the slow twin: what work is worth that may run for r, from the times
+// themselves, and the share that it cuts.
+func worthOf(times []float64, r float64) (worth, cut float64) {
+	held, done := 0.0, 0.0
+	for _, t := range times {
+		held += min(t, r)
+		if t <= r {
+			done++
+		}
+	}
+	return done / held, 1 - done/float64(len(times))
+}
+
+func bestOf(times []float64) (best float64) {
+	for i := 1; i < ages; i++ {
+		if w, cut := worthOf(times, edge(i)); cut <= mostCut {
+			best = max(best, w)
+		}
+	}
+	return best
+}
+
+var works = map[string]struct {
+	draw  func(r *rand.Rand) float64 // ms
+	heavy bool
+}{
+	"lognormal, sigma 1.2": {func(r *rand.Rand) float64 { return math.Exp(3.6 + 1.2*r.NormFloat64()) }, true},
+	"lognormal, sigma 1.6": {func(r *rand.Rand) float64 { return math.Exp(3 + 1.6*r.NormFloat64()) }, true},
+	"one in twenty hangs":  {func(r *rand.Rand) float64 { return 10 + 990*float64(r.IntN(20)/19) }, true},
+	"exponential":          {func(r *rand.Rand) float64 { return 75 * r.ExpFloat64() }, false},
+	"uniform":              {func(r *rand.Rand) float64 { return 50 + 50*r.Float64() }, false},
+	"always the same":      {func(*rand.Rand) float64 { return 20 }, false},
+	"half come from a cache": {func(r *rand.Rand) float64 {
+		return 1 + 100*float64(r.IntN(2))*(0.75+r.Float64()/2)
+	}, false},
+}
+
+func TestTheLifeTableFindsWhatTheTimesThemselvesSay(t *testing.T) {
+	for name, w := range works {
+		for _, censored := range []bool{false, true} {
+			r := rand.New(rand.NewPCG(1, 2))
+			var l life
+			var times []float64
+			for range 20 * lifeMemory {
+				took := w.draw(r) * 1e6
+				times = append(times, took)
+				if most := (300 + 700*r.Float64()) * 1e6; censored && took > most {
+					l.end(most, true, 0, 1e6)
+				} else {
+					l.end(took, false, 0, 1e6)
+				}
+				if l.n == 50 {
+					l.fold()
+				}
+			}
+			best := bestOf(times)
+			if math.IsInf(l.enough, 1) == w.heavy {
+				t.Errorf("%s, censored %v: enough is %v", name, censored, time.Duration(l.enough))
+			}
+			if !w.heavy {
+				continue
+			}
+			for what, at := range map[string]float64{"enough": l.enough, "least": l.least} {
+				got, cut := worthOf(times, at)
+				t.Logf("%s, censored %v: %s %v, %.3f of the best, cuts %.2f", name, censored, what, time.Duration(at), got/best, cut)
+				if got < (worthMuch-0.05)*best || cut > mostCut+0.03 {
+					t.Errorf("%s, censored %v: %s is %v: %.3f of the best, and cuts %.2f", name, censored, what, time.Duration(at), got/best, cut)
+				}
+			}
+			if more, _ := worthOf(times, 2*l.enough); more > (worthMuch+0.03)*best {
+				t.Errorf("%s, censored %v: twice enough is %.3f of the best", name, censored, more/best)
+			}
+		}
+	}
+}
+
+// What was learned of the old is kept while all work is cut young.
+func TestTheLifeTableKeepsWhatItCannotSee(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	draw := works["lognormal, sigma 1.2"].draw
+	var l life
+	for range 5000 {
+		l.end(draw(r)*1e6, false, 0, 1e6)
+	}
+	l.fold()
+	before := l.enough
+	for range 200 {
+		for range 50 {
+			if took := draw(r) * 1e6; took < before {
+				l.end(took, false, 0, 1e6)
+			} else {
+				l.end(before, true, 0, 1e6)
+			}
+		}
+		l.fold()
+	}
+	if l.enough < before/2 || l.enough > 2*before {
+		t.Errorf("enough was %v and is %v", time.Duration(before), time.Duration(l.enough))
+	}
+}
+
+func TestAgesAreInOrderAndHoldTheirEdges(t *testing.T) {
+	for i := 1; i < ages; i++ {
+		if edge(i) <= edge(i-1) || age(edge(i)) != i || age(edge(i)*0.999) != i-1 {
+			t.Fatalf("age %d begins at %v", i, edge(i))
+		}
+	}
+	for _, x := range []float64{0, 1, 1e18, math.MaxInt64} {
+		if i := age(x); i < 0 || i >= ages {
+			t.Errorf("age of %v is %d", x, i)
+		}
+	}
+}
+
+// Work that runs on after its deadline saves nothing by having little time, and
+// work without one never ends early.
+func TestOnlyDeadlinesThatEndWorkLetItWait(t *testing.T) {
+	for _, late := range []time.Duration{0, 100 * time.Millisecond} {
+		r := rand.New(rand.NewPCG(5, 6))
+		g := New(Config{Law: limit.NewFixed(1), QueueSize: 1 << 20, MaxWait: time.Hour})
+		now := time.Duration(0)
+		for range 2000 { // twice as many as can be served
+			took := time.Duration(works["lognormal, sigma 1.2"].draw(r) * 1e6)
+			d := g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
+			if d.Verdict != Admit {
+				t.Fatalf("%+v", d)
+			}
+			g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
+			w, o := Grant{Seq: g.Seq(), Start: now, Deadline: now + 300*time.Millisecond, Cost: 1}, limit.Success
+			now += took
+			if took > 300*time.Millisecond {
+				now, o = w.Deadline+late, limit.Censored
+			}
+			g.End(now, w, o)
+		}
+		short := g.standing(level(spillway.Low), time.Second, false)
+		long := g.standing(level(spillway.Low), time.Second, true)
+		if short > 5e8 {
+			t.Fatalf("without a deadline the queue stands for %v", time.Duration(short))
+		}
+		if late == 0 && long < 6e8 || late > 0 && long != short {
+			t.Errorf("work that ends %v after its deadline may wait %v of a second", late, time.Duration(long))
+		}
+		if got := g.standing(0, time.Second, true); got > 5e8 {
+			t.Errorf("the most important work may wait %v", time.Duration(got))
+		}
+	}
+}
