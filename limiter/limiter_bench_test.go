@@ -186,6 +186,12 @@ func contended(b *testing.B, slots int, run func(*testing.B, func())) {
 		s := mutexSemaphore{n: slots}
 		run(b, func() { s.acquire(); s.release() })
 	})
+	if slots >= 1000 { // it cannot wait
+		b.Run("mutex", func(b *testing.B) {
+			m := mutexCounter{most: slots}
+			run(b, func() { m.acquire(); m.release() })
+		})
+	}
 	b.Run("channel", func(b *testing.B) {
 		c := make(chan struct{}, slots)
 		run(b, func() { c <- struct{}{}; <-c })

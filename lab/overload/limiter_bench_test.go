@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -110,29 +111,56 @@ func BenchmarkNoFreeSlot(b *testing.B) {
 	}
 }
 
-// A thousand callers want ten slots and give them back at once.
-func BenchmarkThousandCallersTenSlots(b *testing.B) {
+// A thousand callers want a slot each and give it back at once: of a thousand, where
+// only what guards the count is contended, and of ten, where most must wait or, by a
+// limiter that sees its queue stand, are refused. The semaphore is a count and a
+// queue under a mutex; timed is the same with the two clock readings of work that is
+// measured.
+func BenchmarkThousandCallers(b *testing.B) {
 	ctx := context.Background()
-	b.Run("limiter", func(b *testing.B) {
-		l := newLimiter(b, limiter.Config{Law: limit.NewFixed(10)})
-		by(b, 1000, func() {
-			p, _ := l.Acquire(ctx)
-			p.Done(nil)
+	for _, slots := range []int{1000, 10} {
+		b.Run(strconv.Itoa(slots)+"slots", func(b *testing.B) {
+			b.Run("limiter", func(b *testing.B) {
+				l := newLimiter(b, limiter.Config{Law: limit.NewFixed(slots)})
+				by(b, 1000, func() {
+					p, _ := l.Acquire(ctx)
+					p.Done(nil)
+				})
+				s := l.Stats()
+				b.ReportMetric(float64(s.Rejected)/float64(s.Offered), "refused/op")
+			})
+			s := semaphore.NewWeighted(int64(slots))
+			b.Run("semaphore", func(b *testing.B) {
+				by(b, 1000, func() {
+					_ = s.Acquire(ctx, 1)
+					s.Release(1)
+				})
+			})
+			b.Run("timed", func(b *testing.B) {
+				start := time.Now()
+				var took atomic.Int64 // of the last: the readings are not dropped
+				by(b, 1000, func() {
+					_ = s.Acquire(ctx, 1)
+					from := time.Since(start)
+					s.Release(1)
+					if d := time.Since(start) - from; d > time.Second {
+						took.Store(int64(d))
+					}
+				})
+			})
+			b.Run("channel", func(b *testing.B) {
+				c := make(chan struct{}, slots)
+				by(b, 1000, func() { c <- struct{}{}; <-c })
+			})
+			if slots < 1000 {
+				return // a counter cannot wait
+			}
+			b.Run("mutex", func(b *testing.B) {
+				c := counter{of: slots}
+				by(b, 1000, func() { c.tryAcquire(); c.release() })
+			})
 		})
-		s := l.Stats()
-		b.ReportMetric(float64(s.Rejected)/float64(s.Offered), "refused/op")
-	})
-	b.Run("semaphore", func(b *testing.B) {
-		s := semaphore.NewWeighted(10)
-		by(b, 1000, func() {
-			_ = s.Acquire(ctx, 1)
-			s.Release(1)
-		})
-	})
-	b.Run("channel", func(b *testing.B) {
-		c := make(chan struct{}, 10)
-		by(b, 1000, func() { c <- struct{}{}; <-c })
-	})
+	}
 }
 
 func newLimiter(b *testing.B, cfg limiter.Config) *limiter.Limiter {
