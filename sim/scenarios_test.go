@@ -172,3 +172,35 @@ func TestARetryStormEndsWithItsCause(t *testing.T) {
 		}
 	}
 }
+
+// TestHeedingTheAdviceHelpsEverybody: callers that come back when they were told
+// to try less often, and a burst's refused calls are served after it.
+func TestHeedingTheAdviceHelpsEverybody(t *testing.T) {
+	heeding := func(s sim.Scenario, heed bool) (goodput, served, perSecond float64) {
+		s.Seed = 1
+		s.Retry.Backoff, s.Retry.Respect = 100*ms, heed
+		r := run(t, s)
+		for _, c := range r.Classes {
+			perSecond += float64(c.Offered) / s.Duration.Seconds()
+		}
+		return r.Total.Goodput, r.Total.Served(), perSecond
+	}
+	steady := service(sim.NWay(20), 3)
+	steady.Retry.Attempts = 8
+	good, served, tries := heeding(steady, false)
+	goodHeeding, servedHeeding, triesHeeding := heeding(steady, true)
+	t.Logf("steadily three times too much: %.0f a second and %.0f tries; who heeds the advice %.0f and %.0f", good, tries, goodHeeding, triesHeeding)
+	if goodHeeding < 0.97*good || triesHeeding > tries/3 {
+		t.Error("heeding the advice costs goodput or saves too little")
+	}
+	burst := service(sim.NWay(20), 1)
+	burst.Duration, burst.Warmup, burst.Retry.Attempts = 60*sec, 0, 4
+	calm := 0.6 * burst.Capacity()
+	burst.Arrivals = sim.Steps(sim.Step{Rate: calm}, sim.Step{From: 10 * sec, Rate: 5 * calm}, sim.Step{From: 20 * sec, Rate: calm})
+	_, served, tries = heeding(burst, false)
+	_, servedHeeding, triesHeeding = heeding(burst, true)
+	t.Logf("a burst: %.3f served and %.0f tries; who heeds the advice %.3f and %.0f", served, tries, servedHeeding, triesHeeding)
+	if servedHeeding < served+0.15 || triesHeeding > tries {
+		t.Error("heeding the advice does not spread a burst")
+	}
+}

@@ -85,6 +85,7 @@ type Gate struct {
 	stood    time.Duration // how long demand has exceeded the capacity; falls while it does not
 	service  service
 	life     life
+	booked   [levels]float64 // work of who may come back, in slots times nanoseconds
 	counts   Counts
 	seq      uint64              // of the latest start
 	granted  int                 // taken out of the queue, not yet taken up by their callers
@@ -130,27 +131,25 @@ func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 	switch d.Verdict {
 	case Admit:
 		g.admit(now, a.Cost)
-		g.demand.outcome(false)
 	case Wait:
 		if g.queued >= g.cfg.QueueSize {
 			d.Preempted = g.preempt(lv)
 			if d.Preempted == nil {
-				return g.reject(spillway.QueueFull, "")
+				return g.reject(lv, a.Cost, spillway.QueueFull, "")
 			}
 		}
 		w.cost, w.level, w.since, w.deadline = a.Cost, lv, now, a.Deadline
 		g.queues[lv].push(w)
 		g.queued++
-		g.demand.outcome(false)
 	case Reject:
-		return g.reject(d.Reason, d.Cause)
+		return g.reject(lv, a.Cost, d.Reason, d.Cause)
 	}
 	return d
 }
 
-func (g *Gate) reject(reason spillway.Reason, cause string) Decision {
+func (g *Gate) reject(lv, cost int, reason spillway.Reason, cause string) Decision {
 	g.counts.RejectedBy[reason]++
-	g.demand.outcome(true)
+	g.demand.refuse(lv, cost)
 	return Decision{Verdict: Reject, Reason: reason, Cause: cause}
 }
 
@@ -209,6 +208,7 @@ func (g *Gate) preempt(lv int) *Waiter {
 		if w := g.queues[i].last; w != nil {
 			g.take(w)
 			g.counts.RejectedBy[spillway.Preempted]++
+			g.demand.back[i] += float64(w.cost)
 			return w
 		}
 	}

@@ -21,8 +21,8 @@ type life struct {
 
 const (
 	agesPerOctave = 4
-	ages          = 24 * agesPerOctave
-	youngest      = 14 * agesPerOctave // 2^14 ns, 16 µs; the oldest is 2^38 ns, 4.6 minutes
+	ages          = 20 * agesPerOctave
+	youngest      = 15 * agesPerOctave // 2^15 ns, 33 µs; the oldest is 2^35 ns, 34 s
 	lifeMemory    = 1000               // of an age, in pieces of work that reach it; kept while none does
 	lifeKnown     = 20                 // reached an age before it is judged
 	worthMuch     = 0.95               // of the best worth: nearly as good

@@ -14,6 +14,7 @@ type demand struct {
 	count            [levels]float64 // since at
 	offered          float64         // since at
 	turned           float64         // refused since at
+	back             [levels]float64 // slots of who was refused, until booked
 	refused          float64         // smoothed share
 	began, at        time.Duration
 	seen             bool
@@ -55,10 +56,9 @@ func (d *demand) arrive(now time.Duration, lv, cost int) (passed time.Duration) 
 	return passed
 }
 
-func (d *demand) outcome(refused bool) {
-	if refused {
-		d.turned++
-	}
+func (d *demand) refuse(lv, cost int) {
+	d.turned++
+	d.back[lv] += float64(cost)
 }
 
 func (d *demand) settled() bool { return d.at-d.began >= demandSettle }
@@ -172,14 +172,4 @@ func (g *Gate) Limit() int {
 		return n
 	}
 	return g.pressure.cap
-}
-
-// RetryAfter predicts when work of that priority would find room: the work
-// ahead of it over the measured rate of service. Zero means that there is
-// nothing to go by, or that the gate will not open again.
-func (g *Gate) RetryAfter(p spillway.Priority) time.Duration {
-	if !g.service.known() || g.closed == spillway.Closed {
-		return 0
-	}
-	return time.Duration(min(g.predict(level(p), 1), float64(time.Hour)))
 }

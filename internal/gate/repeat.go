@@ -50,6 +50,7 @@ func (d *demand) repeat(lv int, n float64) {
 	d.count[lv] += n
 	d.offered += n
 	d.turned += n
+	d.back[lv] += n
 }
 
 // least is the time below which work may be called hopeless.

@@ -16,19 +16,25 @@ func (g *Gate) left(now, deadline time.Duration) time.Duration {
 // predict is how long work of a level would wait, in nanoseconds: the work
 // ahead of it over the slots that the levels above leave free.
 func (g *Gate) predict(lv, cost int) float64 {
-	slots := float64(g.Limit())
-	free, work := slots, float64(cost)*g.service.hold(lv)
+	work := float64(cost) * g.service.hold(lv)
 	for i := range lv + 1 {
-		if i < lv {
-			rate := g.demand.fast[i]
-			if g.stood < longPatience { // what drains: a burst is expected to end
-				rate = min(rate, g.demand.long[i])
-			}
-			free -= rate * g.service.hold(i) / 1e9
-		}
 		work += float64(g.queues[i].cost) * g.service.hold(i)
 	}
-	return work / max(free, slots/Floor)
+	return work / g.free(lv)
+}
+
+// free is how many slots the levels above leave to a level, at least the floor's.
+func (g *Gate) free(lv int) float64 {
+	slots := float64(g.Limit())
+	free := slots
+	for i := range lv {
+		rate := g.demand.fast[i]
+		if g.stood < longPatience { // what drains: a burst is expected to end
+			rate = min(rate, g.demand.long[i])
+		}
+		free -= rate * g.service.hold(i) / 1e9
+	}
+	return max(free, slots/Floor)
 }
 
 // A queue that drains again costs time that its callers have, and serves what
@@ -49,6 +55,7 @@ func (g *Gate) demandOf(now time.Duration, lv, cost int) {
 		return
 	}
 	g.life.fold()
+	g.book(passed)
 	if g.asked(&g.demand.slow, levels-1) > float64(g.Limit()) {
 		g.stood = min(g.stood+passed, stoodMost)
 	} else {
