@@ -86,7 +86,6 @@ const (
 // NewAdaptive returns the law at its start. It needs no numbers.
 func NewAdaptive() *Adaptive {
 	a := &Adaptive{limit: firstLimit, spread: 0.3, cutEvery: time.Second, nextCut: time.Second}
-	a.cohort.logs = make([]float64, 0, maxCohort)
 	a.begin(0)
 	return a
 }

@@ -48,7 +48,8 @@ const (
 )
 
 func (c *cohort) begin(first uint64, want int, now time.Duration) {
-	*c = cohort{first: first, want: min(max(want, 1), maxCohort), start: now, last: now, logs: c.logs[:0]}
+	want = min(max(want, 1), maxCohort)
+	*c = cohort{first: first, want: want, start: now, last: now, logs: slices.Grow(c.logs[:0], want)}
 }
 
 func (c *cohort) admit(at time.Duration, load Load, limit int) {
