@@ -49,6 +49,7 @@ type Adaptive struct {
 
 	trial     trial
 	streak    int           // raises kept in a row
+	stride    float64       // of the next raise, as a share: what a refused one halves and a kept one doubles
 	target    float64       // where the knee may be, from the last cut; zero: no idea
 	nextRaise time.Duration // not before
 	nextCut   time.Duration // not before; a cut on schedule looks for a queue that nobody noticed
@@ -70,15 +71,16 @@ const (
 	firstLimit = 8
 
 	minStep     = 0.04 // of the limit: less is not worth a trial
+	maxStep     = 0.5
 	minExcess   = 0.03 // of latency, as a logarithm: less is not worth a cut
 	jump        = 0.15 // a rise at once beyond this and three standard errors
 	trimAtOnce  = 0.15 // an excess below this is trimmed without a trial,
 	trimInAll   = 0.2  // but after so much of it in all there is one
 	trialRounds = 3    // cohorts until a trial is decided anyway
 
-	raisePause  = 400 * time.Millisecond
-	raiseCost   = 0.03 // the share of throughput that trials upward may cost
-	raiseLatest = 3 * time.Second
+	raisePause  = 200 * time.Millisecond
+	raiseCost   = 0.015 // the share of throughput that trials upward may cost
+	raiseLatest = 5 * time.Second
 	cutSoon     = 500 * time.Millisecond
 	cutLatest   = 15 * time.Second
 )
@@ -201,7 +203,7 @@ func (a *Adaptive) step(z, most float64) float64 {
 
 // flat enters a latency measured without a queue.
 func (a *Adaptive) flat(m mean) {
-	a.base.add(m.level, m.n, max(160, math.Pow(1.25*a.spread/0.04, 2)))
+	a.base.add(m.level, m.n, max(320, math.Pow(1.25*a.spread/0.04, 2)))
 }
 
 // judge takes what a cohort tells.
@@ -235,7 +237,7 @@ func (a *Adaptive) judge(r reading) {
 func (a *Adaptive) drowned(r reading) {
 	a.forget()
 	a.streak, a.nextRaise, a.nextCut = 0, r.at, r.at
-	if r.inFlight >= 0.75*a.limit || a.phase == raising {
+	if r.peak >= 0.75*a.limit || a.phase == raising {
 		a.set(r.at, holding, min(a.limit, r.inFlight)/2, "most ran into their deadlines")
 	}
 }

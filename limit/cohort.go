@@ -19,6 +19,7 @@ type cohort struct {
 	censored  int           // of them, ended by a deadline
 	saturated int           // of them, admitted while every slot was in use
 	inFlight  float64       // sum over the admissions
+	peak      int           // the most of them
 	start     time.Duration // of the cohort
 	last      time.Duration // its last admission
 	logs      []float64     // logarithms of the known times
@@ -33,6 +34,7 @@ type reading struct {
 	spread    float64       // standard deviation of the same
 	n         float64       // times behind it
 	inFlight  float64       // mean
+	peak      float64       // the most in flight
 	saturated bool          // mostly, every slot was in use
 	drowned   bool          // too many ran into their deadlines to know the rest
 	perSecond float64       // admissions
@@ -59,6 +61,7 @@ func (c *cohort) admit(at time.Duration, load Load, limit int) {
 	c.members++
 	c.last = at
 	c.inFlight += float64(load.InFlight)
+	c.peak = max(c.peak, load.InFlight)
 	if load.Queued > 0 || load.InFlight >= limit {
 		c.saturated++
 	}
@@ -113,6 +116,7 @@ func (c *cohort) read(now time.Duration, of *classes) (r reading, ok bool) {
 	r.level = sum / r.n
 	r.spread = math.Sqrt(max(squares/r.n-r.level*r.level, 1e-6))
 	r.inFlight = max(c.inFlight/float64(c.members), 1)
+	r.peak = float64(c.peak)
 	r.saturated = 2*c.saturated > c.members
 	r.drowned = 4*c.censored >= counted
 	if gathered := c.last - c.start; gathered > 0 && c.members > 4 {

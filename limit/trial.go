@@ -22,17 +22,24 @@ func (a *Adaptive) next(r reading, level mean, inFlight float64) {
 	case r.at >= a.nextCut && a.limit > 1 && a.streak == 0 && a.busy > 3:
 		a.try(r, cutting, a.limit*math.Exp(-max(0.2, a.step(1.5, 0.5))), inFlight, level, false)
 	case r.at >= a.nextRaise:
-		to := a.limit * (1 + min(a.step(1, 1)*math.Pow(2, float64(a.streak)), 1))
+		// Where the held latency is the baseline, both are one measurement.
+		if a.base.n > 0 && math.Abs(level.level-a.base.level) < 2*math.Hypot(a.error(level.n), a.error(a.base.n)) {
+			level.add(a.base.level, min(a.base.n, level.n), 2*level.n)
+		}
+		a.stride = min(max(a.stride, a.finest(level.n)), maxStep)
+		to := a.limit * (1 + a.stride)
 		if least := 1 + 0.6*(to/a.limit-1); a.target > least*a.limit && a.target < 1.7*a.limit {
 			to = a.target
 		}
 		a.target = 0
-		// Where the held latency is the baseline, both are one measurement.
-		if a.base.n > 0 && math.Abs(level.level-a.base.level) < 2*math.Hypot(a.error(level.n), a.error(a.base.n)) {
-			level.add(a.base.level, a.base.n, level.n+a.base.n)
-		}
 		a.try(r, raising, to, inFlight, level, false)
 	}
+}
+
+// finest is the smallest step upward, as a share, that a trial can tell from
+// none, when n times are known before it.
+func (a *Adaptive) finest(n float64) float64 {
+	return max(2*math.Hypot(a.error(n), a.error(0.8*(trialRounds-1)*a.generation())), minStep)
 }
 
 // try changes the limit by at least one and watches what latency does.
@@ -94,6 +101,7 @@ func (a *Adaptive) raise(r reading) {
 	switch last := t.cohorts >= trialRounds-1; {
 	case margin > err || last && margin > 0:
 		a.streak++
+		a.stride *= 2
 		a.trimmed = 0
 		a.held, a.heldAt = t.after, t.ran.level
 		if t.after.level < a.base.level {
@@ -104,13 +112,19 @@ func (a *Adaptive) raise(r reading) {
 		a.next(r, a.held, a.heldAt)
 	case margin < -0.6*err || last:
 		a.streak = 0
+		sure := margin < -1.5*err
+		if sure {
+			a.stride /= 2
+		} else {
+			a.stride *= 1.5
+		}
 		// Little's law: what latency rose by was waiting.
 		knee := t.ran.level * math.Exp(-max(rose+err, 0))
 		a.set(r.at, holding, min(max(t.from, knee), t.to), "latency rose with it")
-		lost := 1 - math.Exp(-max(rose-more, 0)) // throughput, during the trial
+		lost := 1 - math.Exp(-min(max(rose-more, 0), more)) // throughput, during the trial
 		spent := r.took * time.Duration(t.cohorts)
 		pause := min(max(raisePause, time.Duration(lost*float64(spent)/raiseCost), 2*r.took), raiseLatest)
-		if a.target = t.ran.level * math.Exp(-max(rose, 0)/1.5); a.target > 1.1*a.limit && t.to > 1.3*t.from {
+		if a.target = t.ran.level * math.Exp(-max(rose, 0)/1.5); a.stride > a.finest(t.before.n) && t.to > t.from+1 {
 			pause = 0 // it went too far, not the wrong way
 		}
 		a.nextRaise = r.at + pause
@@ -165,14 +179,14 @@ func (a *Adaptive) keepCut(r reading, fell, err float64) {
 func (a *Adaptive) undoCut(r reading) {
 	t := &a.trial
 	why := "no hidden queue"
-	if t.suspicion || math.Abs(t.after.level-a.base.level) > max(0.12, 3*a.error(t.after.n)) {
+	if math.Abs(t.after.level-a.base.level) > max(0.12, 3*a.error(t.after.n)) {
 		why = "the backend itself is slower"
 		a.base = t.after
 		a.cutEvery = cutSoon
 	} else {
 		a.flat(t.after)
 		spent := r.took * time.Duration(t.cohorts)
-		a.cutEvery = max(min(3*a.cutEvery, cutLatest), 15*spent)
+		a.cutEvery = max(min(3*a.cutEvery, cutLatest), 40*spent)
 	}
 	a.held = mean{}
 	a.set(r.at, holding, t.from, why)
