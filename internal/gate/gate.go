@@ -5,10 +5,10 @@
 //
 // Work waits in strict order of priority, first come first served within one.
 // Who may wait is decided on arrival, by predicted wait: the work ahead over the
-// slots that higher priorities leave free, against the time the caller has. While
-// more arrives than can be served a queue cannot drain, so it only adds latency;
-// then the wait is bounded by about one service time and the rest is refused at
-// once. A burst that the queue can absorb may use all the time there is.
+// slots that higher priorities leave free, against the time the caller has. A burst
+// that the queue can absorb may use all that time. A queue that does not drain only
+// adds latency; then the wait is bounded by about one service time and the rest is
+// refused at once, unless work is better ended by its deadline than finished.
 package gate
 
 import (
