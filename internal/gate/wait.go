@@ -86,7 +86,7 @@ func (g *Gate) standing(lv int, left time.Duration, ends bool) float64 {
 	// important work gets more, unless it alone is far too much.
 	services := 0.9 + 3/slots
 	if lv == 0 && g.asked(&g.demand.slow, 0) < 1.6*slots {
-		services += 0.4
+		services += 0.55
 	}
 	bound := max(services*g.service.mean, 0.8*g.service.high)
 	bound *= max(1, 0.06/(over*over))
