@@ -85,8 +85,8 @@ func (g *Gate) standing(lv int, left time.Duration, ends bool) float64 {
 	// A few slots need a few waiters each to stay busy between arrivals. The most
 	// important work gets more, unless it alone is far too much.
 	services := 0.9 + 3/slots
-	if lv == 0 && g.asked(&g.demand.slow, 0) < 1.6*slots {
-		services += 0.55
+	if lv == 0 && g.asked(&g.demand.slow, 0) < 1.3*slots {
+		services += 0.5
 	}
 	bound := max(services*g.service.mean, 0.8*g.service.high)
 	bound *= max(1, 0.06/(over*over))
