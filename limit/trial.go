@@ -97,7 +97,7 @@ func (a *Adaptive) raise(r reading) {
 		return
 	}
 	err := math.Hypot(a.error(t.after.n), a.error(t.before.n))
-	margin := 0.4*more - rose
+	margin := more/3 - rose
 	switch last := t.cohorts >= trialRounds-1; {
 	case margin > err || last && margin > 0:
 		a.streak++

@@ -3,6 +3,7 @@
 package sim_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -22,17 +23,18 @@ func TestTheLimitStaysTrueForHours(t *testing.T) {
 	}
 	const (
 		slots  = 20
-		within = 0.10
-		want   = 0.90 // of the windows
+		within = slots / 10
 	)
-	for name, b := range map[string]sim.Backend{"nway": sim.NWay(slots), "degrading": sim.Degrading(slots, 0.5)} {
-		t.Run(name, func(t *testing.T) {
+	backends := []sim.Backend{sim.NWay(slots), sim.Degrading(slots, 0.5)}
+	for seed := range uint64(4) {
+		name, b := []string{"nway", "degrading"}[seed%2], backends[seed%2]
+		t.Run(fmt.Sprintf("%s/%d", name, seed+1), func(t *testing.T) {
 			t.Parallel()
 			s := service(b, 1.5)
-			s.Seed, s.Duration, s.Warmup = 1, 180*time.Minute, 30*time.Minute
+			s.Seed, s.Duration, s.Warmup = seed+1, 180*time.Minute, 30*time.Minute
 			r := run(t, s)
 			window := int(10 * sec / r.Interval)
-			var right, all int
+			var wrong, all int
 			low, high := 1<<30, 0
 			for points := range slices.Chunk(r.Timeline[s.Warmup/r.Interval:], window) {
 				limits := make([]int, len(points))
@@ -43,14 +45,13 @@ func TestTheLimitStaysTrueForHours(t *testing.T) {
 				m := limits[len(limits)/2]
 				low, high = min(low, m), max(high, m)
 				all++
-				if d := float64(m)/slots - 1; d >= -within && d <= within {
-					right++
+				if d := m - slots; d < -within || d > within {
+					wrong++
 				}
 			}
-			share := float64(right) / float64(all)
-			t.Logf("%.4f of %d windows within 10 %%, medians from %d to %d, goodput %.1f of %.1f", share, all, low, high, r.Total.Goodput, s.Capacity())
-			if share < want {
-				t.Errorf("the limit is true in %.4f of the windows, want %.4f", share, want)
+			t.Logf("medians from %d to %d in %d windows, goodput %.1f of %.1f", low, high, all, r.Total.Goodput, s.Capacity())
+			if wrong > all/200 { // in 5,400 there were 5
+				t.Errorf("in %d of %d windows the limit is more than %d away from %d", wrong, all, within, slots)
 			}
 		})
 	}
