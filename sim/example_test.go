@@ -79,11 +79,11 @@ func ExampleReplay() {
 		}
 		fmt.Printf("%2.0f %% are answered in time\n", 100*report.Total.Served())
 	}
-	fmt.Printf("%2.0f %% is all that fits\n", 100*service.Capacity()/400)
+	fmt.Printf("%2.0f %% of the work fits\n", 100*service.Capacity()/400)
 	// Output:
 	//  0 % are answered in time
-	// 60 % are answered in time
-	// 61 % is all that fits
+	// 63 % are answered in time
+	// 61 % of the work fits
 }
 
 // A law of one's own is tried the same way: as a limit that somebody once
