@@ -59,8 +59,8 @@ type Config struct {
 
 	// MaxRefused is the share of arrivals that may be refused for lack of
 	// capacity, below 1; beyond it work is admitted over the limit. Zero means
-	// that there is no such bound. Work that cannot meet its deadline is refused
-	// all the same.
+	// that there is no such bound. Work that could not meet its deadline even if it
+	// ran at once is refused all the same.
 	MaxRefused float64
 
 	// Signals press the limit down for reasons that latency does not show. One

@@ -67,7 +67,8 @@ type Config struct {
 	QueueSize int           // most waiters
 	MaxWait   time.Duration // the time that work without a deadline has
 	// MaxRefused is the share of arrivals that may be refused for lack of
-	// capacity; beyond it work is admitted over the limit. Zero or one: any.
+	// capacity; beyond it work is admitted over the limit. Zero or one: any. What
+	// would be late even if it ran at once is refused all the same.
 	MaxRefused float64
 }
 
@@ -125,34 +126,21 @@ func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 	g.counts.Offered++
 	g.demandOf(now, lv, a.Cost)
 	d := g.decide(now, lv, a, w != nil)
-	if d.Verdict == Reject && g.mustAdmit(d.Reason) {
-		d = Decision{Verdict: Admit}
-	}
 	switch d.Verdict {
 	case Admit:
 		g.admit(now, a.Cost)
 	case Wait:
-		if g.queued >= g.cfg.QueueSize {
-			d.Preempted = g.preempt(lv)
-			if d.Preempted == nil {
-				return g.reject(lv, a.Cost, spillway.QueueFull, "")
-			}
-		}
 		w.cost, w.level, w.since, w.deadline = a.Cost, lv, now, a.Deadline
 		g.queues[lv].push(w)
 		g.queued++
 	case Reject:
-		return g.reject(lv, a.Cost, d.Reason, d.Cause)
+		g.counts.RejectedBy[d.Reason]++
+		g.demand.refuse(lv, a.Cost)
 	}
 	return d
 }
 
-func (g *Gate) reject(lv, cost int, reason spillway.Reason, cause string) Decision {
-	g.counts.RejectedBy[reason]++
-	g.demand.refuse(lv, cost)
-	return Decision{Verdict: Reject, Reason: reason, Cause: cause}
-}
-
+// decide refuses what nobody could admit, and bounds how much else is refused.
 func (g *Gate) decide(now time.Duration, lv int, a Arrival, mayWait bool) Decision {
 	if g.closed != 0 {
 		return Decision{Verdict: Reject, Reason: g.closed}
@@ -161,6 +149,21 @@ func (g *Gate) decide(now time.Duration, lv int, a Arrival, mayWait bool) Decisi
 	if g.service.hopeless(left) {
 		return Decision{Verdict: Reject, Reason: spillway.DeadlineTooClose}
 	}
+	d := g.place(left, lv, a, mayWait)
+	if d.Verdict == Wait && g.queued >= g.cfg.QueueSize {
+		if d.Preempted = g.preempt(lv); d.Preempted == nil {
+			d = Decision{Verdict: Reject, Reason: spillway.QueueFull}
+		}
+	}
+	if d.Verdict == Reject && g.mustAdmit() {
+		return Decision{Verdict: Admit}
+	}
+	return d
+}
+
+// place finds room for work that has so much time left: a slot, or a place in the
+// queue if that leads to one in time.
+func (g *Gate) place(left time.Duration, lv int, a Arrival, mayWait bool) Decision {
 	ahead := 0
 	for i := range lv + 1 {
 		ahead += g.queues[i].n
@@ -192,23 +195,23 @@ func (g *Gate) fits(cost int) bool {
 	return g.inFlight+cost <= g.Limit() || g.inFlight == 0
 }
 
-// mustAdmit reports whether a refusal for lack of capacity would exceed the
+// mustAdmit reports whether one more refusal for lack of capacity would exceed the
 // share that may be refused.
-func (g *Gate) mustAdmit(reason spillway.Reason) bool {
-	switch reason {
-	case spillway.Draining, spillway.Closed, spillway.DeadlineTooClose:
-		return false
-	}
+func (g *Gate) mustAdmit() bool {
 	return g.cfg.MaxRefused > 0 && g.cfg.MaxRefused < 1 && g.demand.refused >= g.cfg.MaxRefused
 }
 
-// preempt takes the last waiter of the lowest level below lv out.
+// preempt takes the last waiter of the lowest level below lv out, if it may be
+// refused.
 func (g *Gate) preempt(lv int) *Waiter {
+	if g.mustAdmit() {
+		return nil
+	}
 	for i := levels - 1; i > lv; i-- {
 		if w := g.queues[i].last; w != nil {
 			g.take(w)
 			g.counts.RejectedBy[spillway.Preempted]++
-			g.demand.back[i] += float64(w.cost)
+			g.demand.refuse(i, w.cost)
 			return w
 		}
 	}
@@ -306,6 +309,7 @@ func (g *Gate) Next(now time.Duration) (w *Waiter, granted bool) {
 		if left < need {
 			g.take(w)
 			g.counts.RejectedBy[spillway.DeadlineTooClose]++
+			g.demand.turned++
 			return w, false
 		}
 	}

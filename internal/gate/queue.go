@@ -97,6 +97,7 @@ func (g *Gate) Expire(w *Waiter) bool {
 	}
 	g.take(w)
 	g.counts.RejectedBy[spillway.WaitTooLong]++
+	g.demand.turned++
 	return true
 }
 
