@@ -94,6 +94,9 @@ func label(batch []Cell) string {
 	if len(batch) == 1 {
 		return batch[0].Label()
 	}
+	if slices.ContainsFunc(batch, func(c Cell) bool { return c.Setup != batch[0].Setup || c.Load != batch[0].Load }) {
+		return batch[0].Beside
+	}
 	names := make([]string, len(batch))
 	for i, c := range batch {
 		names[i] = c.Pattern

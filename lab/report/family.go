@@ -8,6 +8,14 @@ type family struct {
 	claims.Family
 	Sources []source
 	Method  []note
+	Figures []ownFigure // of its own; a set-up in which nothing is sent shows them
+	Behind  string      // the figure that is above 1 where Spillway loses; empty: none
+}
+
+// ownFigure is one of a run's Extra.
+type ownFigure struct {
+	Key, Name string
+	Format    func(float64) string
 }
 
 type source struct{ Name, URL, What string }
@@ -38,6 +46,25 @@ var families = map[string]family{
 			{"Who is offered what", "An open loop with Poisson arrivals: clients that do not wait for each other. The capacity is measured first, in a closed loop around the database's slots. Every request waits a second and says so in a header that becomes the context's deadline; every fifth is critical and says so too. Latency counts from the intended start. Each measurement follows a warm-up under the same load. One whose generator sent late, because the machine was busy elsewhere, is made again, at most twice."},
 			{"Who was told what", "semaphore, semaphore-try and workerpool were given the size of the database, which an operator has to guess; semaphore-4x is the same guess, four times off. failsafe and spillway were told nothing. semaphore waits as long as the deadline allows, first come, first served; semaphore-try refuses at once."},
 			{"Side by side", "Up to the capacity all contestants run at the same time, each in its own process, up to twice the capacity half of them; beyond that each runs alone. Nearly all of a lookup is waiting, so that they do not compete for processors."},
+		},
+	},
+	"pools": {
+		Figures: []ownFigure{
+			{"ns", "time for each", nanos}, {"allocs", "allocations for each", decimals}, {"behind", "Spillway's time/this one's", ratio},
+			{"worker_bytes", "of an idle worker", size}, {"job_bytes", "of a queued job", size},
+			{"finish", "time/ideal", ratio}, {"cpu_seconds", "processor s", decimals}, {"peak_rss", "peak RSS", size}, {"peak_goroutines", "peak goroutines", number}, {"left", "workers left", number},
+		},
+		Behind: "behind",
+		Method: []note{
+			{"In turns", "The contestants of one table, all numbers of workers included, take turns in one process, in a new order each round. Before each turn the contestant is made, warmed and the heap collected; afterwards it is ended. Ratios are taken within a round, of which the median counts; the verdict's interval is over repeats. Spillway plays twice: what it differs from itself is the noise floor."},
+			{"1→2", "The columns are producers→workers. A producer is a goroutine that submits; with more than one, all begin at the same moment."},
+			{"The queue", "Everybody with a bounded queue has as many places in it, 1,024 unless the command says otherwise. A bare channel's figures move several times over with that number. Spillway counts, measures waits and catches panics while it is compared with a channel that does not."},
+			{"Who has no queue", "semaphore, errgroup, ants and conc make the submitter wait until a worker is free; gammazero's queue has no bound, so its submitters never wait. tunny only calls and appears where results are waited for; conc and gammazero refuse nobody."},
+			{"When a job counts", "Jobs tell nobody of their end, except the last one of each producer: a counter that all jobs share would cost as much as what is measured. A turn ends when those have ended."},
+			{"Refusals", "Workers and queue are full of jobs that do not end. Every submission must be refused, or there is no figure; Spillway's own count must agree. The bare try-send counts nothing."},
+			{"Memory", "Live heap and stacks after two collections, divided by 1,000 workers that have run once, and by 100,000 jobs behind two busy workers. Contestants without idle workers or without a queue have no figure."},
+			{"Burst", "Each contestant has a process of its own. The ideal is jobs × work ÷ workers. Left are goroutines 2.5 idle timeouts after the last job; a bare channel's workers stay by design."},
+			{"Sizing", "Jobs arrive in an open loop and are of use only if they end within 200 ms; a full pool refuses. The work changes once. What computes is offered 1.5 times what the processors can do, and 3 times after the change; what waits takes 20 ms at 1,000 a second, then 80 ms; mixed work computes 2 ms and waits as long. A fixed size is told before the start, has MinWorkers = MaxWorkers and every other default."},
 		},
 	},
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,6 +42,10 @@ func size(v float64) string {
 	}
 	return chart.Number(v/unit/unit/unit) + " GiB"
 }
+
+func decimals(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
+
+func ratio(v float64) string { return decimals(v) + "x" }
 
 func percent(share float64) string { return chart.Number(100*share) + " %" }
 

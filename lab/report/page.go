@@ -28,6 +28,7 @@ type page struct {
 	Patterns        []legendKey
 	OverTime        []legendKey
 	Curves          bool // there are some
+	Losses          *table
 	Setups          []setupView
 	Runs            []runRow
 	Failed          []string
@@ -62,6 +63,7 @@ type legendKey struct {
 // setupView is the pictures and figures of one set-up.
 type setupView struct {
 	Name    string
+	Idle    bool      // nothing was sent
 	Curves  []picture // over the loads
 	Limits  []picture // over time
 	Loads   []loadView
@@ -123,8 +125,14 @@ func newPage(res results.Results, runs []results.Run) *page {
 	for i, name := range sum.patterns {
 		p.Patterns = append(p.Patterns, legendKey{name, seriesClass(i), template.HTML(chart.Marker(seriesClass(i), i))})
 	}
+	if losses := p.Family.losses(sum); len(losses.Rows) > 0 {
+		p.Losses = &losses
+	}
 	for _, g := range sum.setups {
 		v := sum.setupView(g)
+		if tables := p.Family.figureTables(sum, g); g.idle() && len(tables) > 0 {
+			v.Process, v.Tables = nil, ownTables(tables, groupNote(g.loads[0]))
+		}
 		p.Setups = append(p.Setups, v)
 		p.Curves = p.Curves || len(v.Curves) > 0
 	}
@@ -162,6 +170,9 @@ func inShort(sum *summary) []string {
 		l := g.loads[len(g.loads)-1]
 		if i := slices.IndexFunc(g.loads, func(l *loadGroup) bool { return l.load == "high" }); i >= 0 {
 			l = g.loads[i]
+		}
+		if g.idle() {
+			continue
 		}
 		var parts []string
 		for _, c := range l.cells {
@@ -220,7 +231,7 @@ func cards(decided []results.Claim) []card {
 }
 
 func (s *summary) setupView(g *setupGroup) setupView {
-	v := setupView{Name: setupName(g.setup), Curves: s.curves(g), Limits: g.limits()}
+	v := setupView{Name: setupName(g.setup), Idle: g.idle(), Curves: s.curves(g), Limits: g.limits()}
 	okOf, rejectedOf := func(c *cell) *latency { return &c.ok }, func(c *cell) *latency { return &c.rejected }
 	for _, l := range g.loads {
 		lv := loadView{
@@ -283,6 +294,14 @@ func (s *summary) figureTables(g *setupGroup) []figureTable {
 		if len(t.Groups) > 0 {
 			out = append(out, t)
 		}
+	}
+	return out
+}
+
+// ownTables are a family's own figures, each table with one group of rows.
+func ownTables(tables []table, note string) (out []figureTable) {
+	for _, t := range tables {
+		out = append(out, figureTable{table: t, Groups: []figureRows{{Note: note, Rows: t.Rows}}})
 	}
 	return out
 }

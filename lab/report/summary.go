@@ -51,6 +51,7 @@ type cell struct {
 	multiple             float64         // of the capacity; 0: the load is none
 	admitted             stat            // p99 latency of whatever was not refused
 	series               []results.Point // of the first repeat, as long as it was loaded
+	extra                map[string]stat // figures of one experiment only
 	killed, failed       []string
 	runs                 int // measured or killed
 }
@@ -91,6 +92,9 @@ func (c *cell) add(r *results.Run) {
 		c.series = slices.DeleteFunc(slices.Clone(r.Series), func(p results.Point) bool { return p.At >= r.Elapsed })
 	}
 
+	for key, v := range r.Extra {
+		c.extra[key] = append(c.extra[key], v)
+	}
 	p := r.Process
 	if r.Offered > 0 && p.Mallocs > 0 {
 		c.allocs = append(c.allocs, float64(p.Mallocs)/float64(r.Offered))
@@ -169,7 +173,7 @@ func summarize(runs []results.Run) *summary {
 		}
 		key := [3]string{r.Setup, r.Load, r.Pattern}
 		if cells[key] == nil {
-			cells[key] = &cell{setup: r.Setup, load: r.Load, pattern: r.Pattern}
+			cells[key] = &cell{setup: r.Setup, load: r.Load, pattern: r.Pattern, extra: map[string]stat{}}
 		}
 		cells[key].add(r)
 	}
@@ -228,6 +232,11 @@ func title(r *results.Run) string {
 // goroutines: it has no rates and no latency.
 func (l *loadGroup) idle() bool {
 	return !slices.ContainsFunc(l.cells, func(c *cell) bool { return c.sent() })
+}
+
+// idle reports whether nothing was sent in the whole set-up.
+func (g *setupGroup) idle() bool {
+	return !slices.ContainsFunc(g.loads, func(l *loadGroup) bool { return !l.idle() })
 }
 
 // sent reports whether the contestant had requests to answer, or none was

@@ -30,7 +30,7 @@ func Terminal(w io.Writer, res results.Results, runs []results.Run, opts Options
 	sum := summarize(runs)
 	t.head(res, runs)
 	t.verdicts(res)
-	t.figures(sum)
+	t.figures(sum, familyOf(res.Experiment))
 	t.trouble(sum)
 	t.demos(res)
 	t.foot(res)
@@ -149,19 +149,38 @@ func pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(width-utf8.RuneCountInString(s), 0))
 }
 
-func (t *terminal) figures(sum *summary) {
+func (t *terminal) figures(sum *summary, f family) {
+	if losses := f.losses(sum); len(losses.Rows) > 0 {
+		t.section("losses", span{faint, count(len(losses.Rows), "comparison") + ", medians"})
+		t.table(losses)
+	}
 	for _, s := range sum.setups {
+		if tables := f.figureTables(sum, s); s.idle() && len(tables) > 0 {
+			t.section(setupName(s.setup), span{faint, groupNote(s.loads[0])})
+			for _, own := range tables {
+				t.table(own)
+			}
+			for _, l := range s.loads {
+				t.killed(l)
+			}
+			continue
+		}
 		for _, l := range s.loads {
 			t.section(setupName(s.setup)+", "+loadName(l.load), span{faint, groupNote(l)})
 			t.table(ratesTable(l.cells))
 			t.table(latencyTable(l.cells))
 			t.table(processTable(l.cells))
-			for _, c := range l.cells {
-				if len(c.killed) > 0 {
-					t.block(2, red, fmt.Sprintf("%s was killed in %d of %s: %s. Its figures count up to then.",
-						c.pattern, len(c.killed), count(c.runs, "run"), c.killed[0]))
-				}
-			}
+			t.killed(l)
+		}
+	}
+}
+
+// killed says who was killed for what it did.
+func (t *terminal) killed(l *loadGroup) {
+	for _, c := range l.cells {
+		if len(c.killed) > 0 {
+			t.block(2, red, fmt.Sprintf("%s was killed in %d of %s: %s. Its figures count up to then.",
+				c.pattern, len(c.killed), count(c.runs, "run"), c.killed[0]))
 		}
 	}
 }
