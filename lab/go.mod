@@ -3,10 +3,15 @@ module github.com/spillway-go/spillway/lab
 go 1.26.0
 
 require (
+	github.com/Jeffail/tunny v0.1.4
 	github.com/alecthomas/kong v1.17.0
+	github.com/alitto/pond/v2 v2.5.0
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.22.1
 	github.com/failsafe-go/failsafe-go v0.9.8
+	github.com/gammazero/workerpool v1.1.3
+	github.com/panjf2000/ants/v2 v2.11.3
+	github.com/sourcegraph/conc v0.3.0
 	github.com/spillway-go/spillway v0.0.0
 	github.com/spillway-go/spillway/examples/patientapi v0.0.0
 	golang.org/x/sync v0.24.0
@@ -17,6 +22,7 @@ require (
 	github.com/bits-and-blooms/bitset v1.24.4 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/dustin/go-humanize v1.1.0 // indirect
+	github.com/gammazero/deque v0.2.0 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/influxdata/tdigest v0.0.1 // indirect

@@ -1,0 +1,323 @@
+// Package pools is the experiment that puts worker pools side by side: what it
+// costs to hand over a job, to be refused, to wait for a result; what idle
+// workers and waiting jobs weigh; a burst; and what a pool without a number is
+// worth beside the best fixed size.
+//
+// Figures of one table were taken in one process, in turns: a machine that was
+// busy elsewhere was so for everybody.
+package pools
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spillway-go/spillway/lab/claims"
+	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+// Experiment is experiment pools.
+type Experiment struct{ Config Config }
+
+// ID implements experiment.Experiment.
+func (Experiment) ID() string { return claims.Pools.ID }
+
+// Title implements experiment.Experiment.
+func (Experiment) Title() string { return claims.Pools.Title }
+
+// The parts of the experiment.
+const (
+	Submit = "submit" // jobs handed over: no-op, 1 µs and 20 µs
+	Refuse = "refuse" // submissions to a full pool
+	Call   = "call"   // results waited for
+	Memory = "memory" // of idle workers and queued jobs
+	Burst  = "burst"  // a million jobs that wait 10 ms
+	Sizing = "sizing" // no number against fixed sizes
+)
+
+// Parts of the experiment, in their order.
+func Parts() []string { return []string{Submit, Refuse, Call, Memory, Burst, Sizing} }
+
+const (
+	roleBout   = "pools-bout"
+	roleMemory = "pools-memory"
+	roleBurst  = "pools-burst"
+	roleSizing = "pools-sizing"
+)
+
+// Roles are what its contestants can be told to do.
+func Roles() map[string]contestant.Role {
+	return map[string]contestant.Role{
+		roleBout:   contestant.Func(play),
+		roleMemory: contestant.Func(weigh),
+		roleBurst:  contestant.Func(flood),
+		roleSizing: contestant.Func(size),
+	}
+}
+
+// Config is what a user may set.
+type Config struct {
+	Parts       []string
+	Contestants []string
+	Works       []time.Duration // of submitted jobs; 0: none
+	Producers   []int           // 0: GOMAXPROCS
+	Workers     []int
+	Buffer      int           // places in the queue of those that have one
+	Rounds      int           // in each repeat
+	Time        time.Duration // of each measurement
+
+	BurstJobs, BurstWorkers int
+	BurstWork               time.Duration
+
+	Sizes           []int         // fixed ones that sizing compares with, in multiples of GOMAXPROCS
+	Settle, Measure time.Duration // of sizing: given to the pool without a number, and measured for
+
+	MemoryCap uint64 // bytes for each process; 0: none
+}
+
+// Defaults is the experiment at full size.
+func Defaults() Config {
+	return Config{
+		Parts: Parts(), Contestants: Names(),
+		Works: []time.Duration{0, time.Microsecond, 20 * time.Microsecond}, Producers: []int{1, 0, 64, 1000}, Workers: []int{2, 100, 1000},
+		Buffer: 1024, Rounds: 5, Time: 8 * time.Millisecond,
+		BurstJobs: 1_000_000, BurstWorkers: 5000, BurstWork: 10 * time.Millisecond,
+		Sizes: []int{1, 4, 16, 64}, Settle: 5 * time.Second, Measure: time.Second, MemoryCap: 2 << 30,
+	}
+}
+
+// Quick is a glance: fewer producers, short rounds, a small burst, no sizing,
+// which takes its time by nature.
+func Quick() Config {
+	c := Defaults()
+	c.Parts = slices.DeleteFunc(c.Parts, is(Sizing))
+	c.Producers = []int{1, 1000}
+	c.Rounds, c.Time = 3, 4*time.Millisecond
+	c.BurstJobs = 100_000
+	return c
+}
+
+func (c Config) check() error {
+	for _, name := range c.Contestants {
+		if !slices.Contains(Names(), name) {
+			return fmt.Errorf("unknown contestant %q: want one of %s, or leave it out for all", name, strings.Join(Names(), ", "))
+		}
+	}
+	for _, part := range c.Parts {
+		if !slices.Contains(Parts(), part) {
+			return fmt.Errorf("unknown part %q: want one of %s, or leave it out for all", part, strings.Join(Parts(), ", "))
+		}
+	}
+	for _, n := range c.Workers {
+		if n < 1 || n > 100_000 {
+			return fmt.Errorf("workers is %d: want 1 to 100000", n)
+		}
+	}
+	for _, n := range c.Producers {
+		if n < 0 || n > 100_000 {
+			return fmt.Errorf("producers is %d: want 1 to 100000, or 0 for GOMAXPROCS", n)
+		}
+	}
+	for _, n := range c.Sizes {
+		if n < 1 || n > 1000 {
+			return fmt.Errorf("size is %d: want 1 to 1000 times GOMAXPROCS", n)
+		}
+	}
+	for _, d := range c.Works {
+		if d < 0 || d > time.Millisecond {
+			return fmt.Errorf("work is %v: want 0s to 1ms", d)
+		}
+	}
+	switch {
+	case len(c.Parts) == 0 || len(c.Contestants) == 0 || len(c.Works) == 0 || len(c.Producers) == 0 || len(c.Workers) == 0:
+		return fmt.Errorf("nothing to do: leave a flag out for all of its values")
+	case c.Buffer < 1:
+		return fmt.Errorf("buffer is %d: want at least 1", c.Buffer)
+	case c.Rounds < 1 || c.Time <= 0:
+		return fmt.Errorf("rounds %d, time %v: want at least 1 and more than 0s", c.Rounds, c.Time)
+	case c.BurstJobs < 1 || c.BurstWorkers < 1 || c.BurstWork <= 0:
+		return fmt.Errorf("a burst of %d jobs of %v on %d workers: want at least one of each", c.BurstJobs, c.BurstWork, c.BurstWorkers)
+	case c.Settle < 0 || c.Measure < step:
+		return fmt.Errorf("settle %v, measure %v: want at least 0s and %v", c.Settle, c.Measure, step)
+	}
+	return nil
+}
+
+// scaled says how this differs from the experiment at full size.
+func (c Config) scaled() string {
+	d := Defaults()
+	var parts []string
+	own := func(differs bool, format string, args ...any) {
+		if differs {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
+	}
+	own(len(c.Parts) < len(d.Parts), "%s only", strings.Join(c.Parts, ", "))
+	own(len(c.Contestants) < len(d.Contestants), "%s only", strings.Join(c.Contestants, ", "))
+	own(!slices.Equal(c.Works, d.Works), "work of %v instead of %v", c.Works, d.Works)
+	own(!slices.Equal(c.Producers, d.Producers), "%v producers instead of %v", c.Producers, d.Producers)
+	own(!slices.Equal(c.Workers, d.Workers), "%v workers instead of %v", c.Workers, d.Workers)
+	own(c.Buffer != d.Buffer, "queues of %d places instead of %d", c.Buffer, d.Buffer)
+	own(c.Rounds != d.Rounds || c.Time != d.Time, "%d of %v instead of %d of %v", c.Rounds, c.Time, d.Rounds, d.Time)
+	own(c.BurstJobs != d.BurstJobs || c.BurstWork != d.BurstWork || c.BurstWorkers != d.BurstWorkers, "a burst of %d x %v on %d workers instead of %d x %v on %d",
+		c.BurstJobs, c.BurstWork, c.BurstWorkers, d.BurstJobs, d.BurstWork, d.BurstWorkers)
+	own(!slices.Equal(c.Sizes, d.Sizes), "fixed sizes of %v instead of %v times GOMAXPROCS", c.Sizes, d.Sizes)
+	own(c.Settle != d.Settle || c.Measure != d.Measure, "sizing settles for %v and is measured for %v instead of %v and %v", c.Settle, c.Measure, d.Settle, d.Measure)
+	return strings.Join(parts, "; ")
+}
+
+// Plan implements experiment.Experiment.
+func (e Experiment) Plan() (experiment.Plan, error) {
+	if err := e.Config.check(); err != nil {
+		return experiment.Plan{}, err
+	}
+	p := &planner{Config: e.Config}
+	for _, part := range p.Parts {
+		map[string]func(){
+			Submit: p.submitting, Refuse: p.refusing, Call: p.calling, Memory: p.memory, Burst: p.burst, Sizing: p.sizing,
+		}[part]()
+	}
+	return experiment.Plan{Scaled: p.scaled(), Cells: p.cells}, nil
+}
+
+// planner collects the cells.
+type planner struct {
+	Config
+	cells []experiment.Cell
+}
+
+// among are the chosen contestants that can do it.
+func (p *planner) among(able []string) []string {
+	return slices.DeleteFunc(slices.Clone(able), func(s string) bool { return !slices.Contains(p.Contestants, s) })
+}
+
+// producers are the numbers to try, GOMAXPROCS filled in.
+func (p *planner) producers() []int {
+	var all []int
+	for _, n := range p.Producers {
+		if n == 0 {
+			n = runtime.GOMAXPROCS(0)
+		}
+		all = append(all, n)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Set-ups, in the words of the report.
+const (
+	setupRefuse = "refusal by a full pool"
+	setupCall   = "a typed result"
+	setupMemory = "memory"
+	setupBurst  = "burst"
+)
+
+func setupSubmit(work time.Duration) string {
+	if work == 0 {
+		return "no-op jobs"
+	}
+	return strings.Replace(fmt.Sprintf("%v jobs", work), "µs", " µs", 1)
+}
+
+func (p *planner) submitting() {
+	for _, work := range p.Works {
+		for _, n := range p.producers() {
+			p.bout(setupSubmit(work), bout{What: submitting, Work: work, Producers: n}, p.among(submitters()), p.Workers)
+		}
+	}
+}
+
+// A full pool is full, whatever its size.
+func (p *planner) refusing() {
+	for _, n := range p.producers() {
+		p.bout(setupRefuse, bout{What: refusing, Producers: n}, p.among(refusers()), p.Workers[:1])
+	}
+}
+
+func (p *planner) calling() {
+	for _, n := range p.producers() {
+		p.bout(setupCall, bout{What: calling, Producers: n}, p.among(callers()), p.Workers[:min(2, len(p.Workers))])
+	}
+}
+
+// bout adds a cell for each entry of a bout, which is run once in each repeat
+// for all of them.
+func (p *planner) bout(setup string, b bout, names []string, workers []int) {
+	b.Rounds, b.Time, b.Buffer = p.Rounds, p.Time, p.Buffer
+	for _, n := range workers {
+		for _, name := range names {
+			b.Entries = append(b.Entries, entry{name, n, false})
+		}
+		if slices.Contains(names, Spillway) {
+			b.Entries = append(b.Entries, entry{Spillway, n, true})
+		}
+	}
+	// Warm-up, collection and start cost about as much as the measurement.
+	expect := time.Duration(len(b.Entries)*b.Rounds)*2*b.Time + 500*time.Millisecond
+	var once shared[[]results.Run]
+	for i, e := range b.Entries {
+		p.cells = append(p.cells, experiment.Cell{
+			Setup: setup, Load: fmt.Sprintf("%d→%d", b.Producers, e.Workers), Pattern: e.Contestant, Twin: e.Twin,
+			Beside: fmt.Sprintf("%s by %d producers, %d contestants in turns", setup, b.Producers, len(b.Entries)), Expect: expect,
+			Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
+				runs, err := once.of(t.Repeat, func() ([]results.Run, error) { return b.run(ctx, t.Seed, p.MemoryCap) })
+				if err != nil {
+					return results.Run{}, err
+				}
+				return runs[i], nil
+			},
+		})
+	}
+}
+
+func (p *planner) memory() {
+	for _, name := range p.among(submitters()) {
+		f := footprint{name, 1000, 100_000}
+		p.alone(setupMemory, "1,000 workers, 100,000 jobs", name, 300*time.Millisecond,
+			func(ctx context.Context) (run results.Run, err error) {
+				var cost bytesOf
+				exit, err := contestant.Run(ctx, contestant.Spec{Role: roleMemory, Input: f, MemoryCap: p.MemoryCap}, &cost)
+				run.Killed, run.Extra = exit.Killed, map[string]float64{}
+				if cost.Worker >= 0 {
+					run.Extra["worker_bytes"] = cost.Worker
+				}
+				if cost.Job >= 0 {
+					run.Extra["job_bytes"] = cost.Job
+				}
+				return run, err
+			})
+	}
+}
+
+func (p *planner) burst() {
+	for _, name := range p.among([]string{Spillway, Channel, Ants, Pond, Gammazero}) {
+		b := burst{name, p.BurstJobs, p.BurstWorkers, p.Buffer, p.BurstWork}
+		p.alone(setupBurst, fmt.Sprintf("%d x %v, %d workers", b.Jobs, b.Work, b.Workers), name, b.ideal()*5/4+3*idle,
+			func(ctx context.Context) (run results.Run, err error) {
+				var u burstUsage
+				exit, err := contestant.Run(ctx, contestant.Spec{Role: roleBurst, Input: b, MemoryCap: p.MemoryCap}, &u)
+				run.Killed = exit.Killed
+				run.Params = map[string]any{"buffer": b.Buffer}
+				if exit.Killed == "" && err == nil {
+					run.Extra = map[string]float64{
+						"finish": u.Seconds / b.ideal().Seconds(), "cpu_seconds": u.CPUSeconds, "left": float64(u.Left),
+						"peak_rss": float64(max(u.PeakRSS, exit.PeakRSS)), "peak_goroutines": float64(u.PeakGoroutines),
+					}
+				}
+				return run, err
+			})
+	}
+}
+
+// alone adds a cell whose process has the machine for itself.
+func (p *planner) alone(setup, load, pattern string, expect time.Duration, run func(context.Context) (results.Run, error)) {
+	p.cells = append(p.cells, experiment.Cell{
+		Setup: setup, Load: load, Pattern: pattern, Expect: expect,
+		Run: func(ctx context.Context, _ experiment.Trial) (results.Run, error) { return run(ctx) },
+	})
+}

@@ -1,0 +1,193 @@
+package pools
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/experiment"
+)
+
+func TestMain(m *testing.M) {
+	if code, ok := contestant.Main(Roles()); ok {
+		os.Exit(code)
+	}
+	// The race detector lets every process sleep a second at its end.
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+func TestEverySubmitterRunsEveryJobWithinItsBound(t *testing.T) {
+	const workers, jobs = 3, 200
+	for _, name := range submitters() {
+		s, err := newSubmitter(name, workers, 4, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var running, most, done atomic.Int64
+		j := newJob(func() {
+			n := running.Add(1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
+			running.Add(-1)
+			done.Add(1)
+		})
+		ended := make(chan struct{})
+		for range jobs {
+			s.submit(j)
+		}
+		s.submit(newJob(func() { close(ended) }))
+		<-ended
+		s.close()
+		// ants ends without waiting: then only the bound is of interest.
+		if n := done.Load(); most.Load() > workers || n != jobs && name != Ants {
+			t.Errorf("%s: %d of %d jobs, %d at once with %d workers", name, n, jobs, most.Load(), workers)
+		}
+	}
+}
+
+func TestEveryCallerAnswersItsOwnClient(t *testing.T) {
+	for _, name := range callers() {
+		c, err := newCaller(name, 2, 4, func() {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := c.client(), c.client()
+		for x := range 50 {
+			if got, other := a(x), b(100*x); got != x+1 || other != 100*x+1 {
+				t.Errorf("%s answered %d and %d to %d and %d", name, got, other, x, 100*x)
+			}
+		}
+		c.close()
+	}
+}
+
+func TestWhoCannotSaysSo(t *testing.T) {
+	for _, b := range []bout{{What: submitting}, {What: refusing}, {What: "sleep"}} {
+		if _, err := b.start(entry{Contestant: Tunny, Workers: 1}, func() {}); err == nil {
+			t.Errorf("tunny can %s", b.What)
+		}
+	}
+	if _, err := (bout{What: refusing}).start(entry{Contestant: Conc, Workers: 1}, func() {}); err == nil {
+		t.Error("conc refuses")
+	}
+	if _, err := (bout{What: calling}).start(entry{Contestant: Ants, Workers: 1}, func() {}); err == nil {
+		t.Error("ants returns results")
+	}
+}
+
+// tiny is everything, as small as it gets.
+func tiny() Config {
+	c := Defaults()
+	c.Works = []time.Duration{0, time.Microsecond}
+	c.Producers, c.Workers = []int{1, 4}, []int{2, 3}
+	c.Rounds, c.Time = 1, 50*time.Microsecond
+	c.BurstJobs, c.BurstWorkers, c.BurstWork = 100, 10, time.Millisecond
+	c.Sizes, c.Settle, c.Measure = []int{1}, step, step
+	return c
+}
+
+func TestASessionFillsEveryCell(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts some thirty processes")
+	}
+	dir := t.TempDir()
+	res, runs, err := experiment.Session{Dir: dir, Repeats: 1, Seed: 1}.Run(t.Context(), Experiment{tiny()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Partial != "" {
+		t.Error(res.Partial)
+	}
+	setups := map[string]int{}
+	for _, r := range runs {
+		setups[r.Setup]++
+		switch {
+		case r.Failed != "" || r.Killed != "":
+			t.Errorf("%s %s %s: %s%s", r.Setup, r.Load, r.Pattern, r.Failed, r.Killed)
+		case strings.HasPrefix(r.Setup, setupSizing("")):
+			if r.Offered == 0 {
+				t.Errorf("%s %s %s: nothing offered", r.Setup, r.Load, r.Pattern)
+			}
+		case r.Setup == setupMemory || r.Setup == setupBurst:
+		case r.Extra["ns"] <= 0 || r.Extra[roundKey(0)] != r.Extra["ns"] || r.Extra["behind"] <= 0:
+			t.Errorf("%s %s %s: %v", r.Setup, r.Load, r.Pattern, r.Extra)
+		}
+	}
+	// Contestants and Spillway's twin, by two numbers of producers and of
+	// workers; refusals have one number of workers.
+	for setup, want := range map[string]int{
+		"no-op jobs": 9 * 4, "1 µs jobs": 9 * 4, setupRefuse: 7 * 2, setupCall: 5 * 4, setupMemory: 8, setupBurst: 5,
+		"sizing, CPU-bound": 4, "sizing, I/O-bound": 4, "sizing, mixed": 4,
+	} {
+		if setups[setup] != want {
+			t.Errorf("%d runs of %s, want %d", setups[setup], setup, want)
+		}
+	}
+	for _, c := range res.Claims {
+		if c.Runs != 1 || c.MoreRuns == 0 && !strings.Contains(c.Rule, "none") {
+			t.Errorf("%s %s from one repeat: %+v", c.ID, c.Setup, c)
+		}
+	}
+}
+
+func TestABoutEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := play(ctx, bout{What: submitting, Producers: 1, Rounds: 1, Entries: []entry{{Spillway, 1, false}}}); err != context.Canceled {
+		t.Error(err)
+	}
+}
+
+func TestTheDefaultsAreSoundAndNotScaled(t *testing.T) {
+	if err := Defaults().check(); err != nil || Defaults().scaled() != "" {
+		t.Errorf("defaults: %v, scaled %q", err, Defaults().scaled())
+	}
+	if err := Quick().check(); err != nil || Quick().scaled() == "" {
+		t.Errorf("quick: %v, scaled %q", err, Quick().scaled())
+	}
+}
+
+func TestBadInputIsNamed(t *testing.T) {
+	for want, spoil := range map[string]func(*Config){
+		"contestant \"x\"": func(c *Config) { c.Contestants = []string{"x"} },
+		"part \"x\"":       func(c *Config) { c.Parts = []string{"x"} },
+		"workers is 0":     func(c *Config) { c.Workers = []int{0} },
+		"producers is -1":  func(c *Config) { c.Producers = []int{-1} },
+		"work is 1s":       func(c *Config) { c.Works = []time.Duration{time.Second} },
+		"buffer is 0":      func(c *Config) { c.Buffer = 0 },
+		"rounds 0":         func(c *Config) { c.Rounds = 0 },
+		"size is 0":        func(c *Config) { c.Sizes = []int{0} },
+		"burst of 0":       func(c *Config) { c.BurstJobs = 0 },
+		"measure 0s":       func(c *Config) { c.Measure = 0 },
+		"nothing to do":    func(c *Config) { c.Workers = nil },
+	} {
+		c := Defaults()
+		spoil(&c)
+		if _, err := (Experiment{c}).Plan(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+func TestChosenContestantsOnly(t *testing.T) {
+	c := Defaults()
+	c.Contestants = []string{Channel, Spillway}
+	c.Parts = slices.DeleteFunc(Parts(), is(Sizing))
+	plan, err := Experiment{c}.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cell := range plan.Cells {
+		if cell.Pattern != Channel && cell.Pattern != Spillway {
+			t.Errorf("%s was not chosen", cell.Label())
+		}
+	}
+}

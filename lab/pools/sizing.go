@@ -1,0 +1,191 @@
+package pools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/workerpool"
+)
+
+// sized is one pool under work that changes once. Jobs arrive in an open loop
+// and are of use only if they end before their deadline; a full pool refuses.
+type sized struct {
+	Workers  int // 0: no number at all
+	Phases   []phase
+	Deadline time.Duration
+	Settle   time.Duration // at the start of each phase
+	Measure  time.Duration
+	Seed     uint64
+}
+
+// phase is what arrives: so many jobs a second that compute, then wait.
+type phase struct {
+	PerSecond float64
+	Turns     int // of the spin, which looks at its context every Slice turns
+	Slice     int
+	Wait      time.Duration
+}
+
+// step is the least time to measure for.
+const step = 100 * time.Millisecond
+
+// size returns a run for each phase.
+func size(ctx context.Context, s sized) ([]results.Run, error) {
+	cfg := workerpool.Config{}
+	if s.Workers > 0 {
+		cfg = workerpool.Config{MinWorkers: s.Workers, MaxWorkers: s.Workers}
+	}
+	p, err := workerpool.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	var out []results.Run
+	for i, ph := range s.Phases {
+		res, err := s.settleThenMeasure(ctx, target{p, ph}, s.Seed+uint64(2*i))
+		if err != nil {
+			return nil, err
+		}
+		run, stats := experiment.FromLoad(res), p.Stats()
+		run.Elapsed = s.Measure.Seconds() // what was intended in this time, whenever it ended
+		run.Series = nil
+		run.Params = map[string]any{"workers_then": stats.Workers, "queue": stats.QueueSize, "generator": res.Why}
+		out = append(out, run)
+	}
+	return out, ctx.Err()
+}
+
+// settleThenMeasure sends one unbroken stream and returns what became of its
+// second part.
+func (s sized) settleThenMeasure(ctx context.Context, t target, seed uint64) (*loadgen.Result, error) {
+	stream := func(d time.Duration, seed uint64) (*loadgen.Result, error) {
+		return loadgen.Run(ctx, loadgen.Config{Target: t, Timeout: s.Deadline, Open: loadgen.Poisson(t.PerSecond, d, seed)})
+	}
+	settled := make(chan error, 1)
+	if s.Settle > 0 {
+		go func() {
+			_, err := stream(s.Settle, seed)
+			settled <- err
+		}()
+		select {
+		case <-time.After(s.Settle): // its last jobs end later
+		case <-ctx.Done():
+		}
+	} else {
+		settled <- nil
+	}
+	res, err := stream(s.Measure, seed+1)
+	return res, errors.Join(err, <-settled)
+}
+
+// target hands jobs to a pool and waits for their end.
+type target struct {
+	pool *workerpool.Pool
+	phase
+}
+
+func (t target) Do(ctx context.Context, _ uint64) loadgen.Outcome {
+	ended := make(chan struct{})
+	err := t.pool.TrySubmit(ctx, func(ctx context.Context) error {
+		defer close(ended)
+		for left := t.Turns; left > 0 && ctx.Err() == nil; left -= t.Slice {
+			burn(min(left, t.Slice))
+		}
+		if t.Wait == 0 {
+			return ctx.Err()
+		}
+		timer := time.NewTimer(t.Wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	if err != nil {
+		return loadgen.FromError(err)
+	}
+	select {
+	case <-ended:
+	case <-ctx.Done(): // which may be before it starts, and then it never does
+	}
+	return loadgen.FromError(ctx.Err())
+}
+
+// nature is a kind of work, before and after the change.
+type nature struct {
+	name    string
+	phases  [2]phase
+	waiting bool // hardly uses a processor: pools can run side by side
+}
+
+const sizingDeadline = 200 * time.Millisecond
+
+// natures are sized to this machine: what computes is offered more than the
+// processors can do, so that a pool that is too large starts what it cannot
+// finish in time.
+func natures() []nature {
+	procs := float64(runtime.GOMAXPROCS(0))
+	ms := max(10, turnsFor(time.Millisecond))
+	slice := ms / 10
+	return []nature{
+		{"CPU-bound", [2]phase{{1.5 * procs * 1000 / 4, 4 * ms, slice, 0}, {1.5 * procs * 1000 / 4, 8 * ms, slice, 0}}, false},
+		{"I/O-bound", [2]phase{{1000, 0, 1, 20 * time.Millisecond}, {1000, 0, 1, 80 * time.Millisecond}}, true},
+		{"mixed", [2]phase{{1.3 * procs * 500, 2 * ms, slice, 20 * time.Millisecond}, {1.3 * procs * 500, 2 * ms, slice, 80 * time.Millisecond}}, false},
+	}
+}
+
+// Phases, as loads of the report.
+var phaseNames = [2]string{"from the start", "after the change"}
+
+func setupSizing(nature string) string { return "sizing, " + nature }
+
+func (p *planner) sizing() {
+	kinds := natures()
+	for _, kind := range kinds {
+		for _, share := range append([]int{0}, p.Sizes...) {
+			workers := share * runtime.GOMAXPROCS(0)
+			s := sized{Workers: workers, Phases: kind.phases[:], Deadline: sizingDeadline, Settle: p.Settle, Measure: p.Measure}
+			name := Spillway
+			if workers > 0 {
+				name = "fixed " + strconv.Itoa(workers)
+				s.Settle = min(p.Settle, 2*sizingDeadline) // it has nothing to find out
+			}
+			beside := fmt.Sprintf("%s, %s", setupSizing(kind.name), name)
+			if kind.waiting {
+				beside = setupSizing(kind.name)
+			}
+			var once shared[[]results.Run]
+			for i, phase := range phaseNames {
+				p.cells = append(p.cells, experiment.Cell{
+					Setup: setupSizing(kind.name), Load: phase, Pattern: name, Beside: beside,
+					Expect: 2 * (s.Settle + s.Measure + sizingDeadline/2),
+					Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
+						all, err := once.of(t.Repeat, func() (all []results.Run, err error) {
+							s := s
+							s.Seed = t.Seed
+							exit, err := contestant.Run(ctx, contestant.Spec{Role: roleSizing, Input: s, MemoryCap: p.MemoryCap}, &all)
+							if err == nil && exit.Killed != "" {
+								err = fmt.Errorf("the pool was %s", exit.Killed)
+							}
+							return all, err
+						})
+						if err != nil {
+							return results.Run{}, err
+						}
+						return all[i], nil
+					},
+				})
+			}
+		}
+	}
+}
