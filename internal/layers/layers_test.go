@@ -22,7 +22,7 @@ var house = [][]string{
 	{"internal/gate"},
 	{"limiter"},
 	{"sim", "workerpool"},
-	{"metricsprom"},
+	{"examples/background", "examples/batch", "metricsprom"},
 	{"examples/patientapi/internal/gauge", "examples/patientapi/probe", "lab/contestant", "lab/report/chart", "lab/results"},
 	{"examples/patientapi", "lab/judge"},
 	{"examples/patientapi/internal/storetest", "lab/claims"},

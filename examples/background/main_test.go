@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// started is a service on loopback; stop ends it and returns what was left.
+type started struct {
+	url  string
+	stop func() leftovers
+}
+
+func start(t *testing.T, workers, queue int, drain time.Duration, send func(context.Context, reminder) error) started {
+	t.Helper()
+	svc, err := newService(workers, queue, send, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	left := make(chan leftovers, 1)
+	go func() {
+		l, err := svc.serve(ctx, listener, 0, drain)
+		if err != nil {
+			t.Error(err)
+		}
+		left <- l
+	}()
+	return started{"http://" + listener.Addr().String(), func() leftovers { cancel(); return <-left }}
+}
+
+func post(t *testing.T, url, body string) (*http.Response, string) {
+	t.Helper()
+	resp, err := http.Post(url+"/reminders", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(answer)
+}
+
+const valid = `{"patient":"P000042","text":"tomorrow at 9"}`
+
+func TestAJobOutlivesItsRequest(t *testing.T) {
+	answered, outcome := make(chan struct{}), make(chan error, 1)
+	s := start(t, 1, 1, time.Minute, func(ctx context.Context, r reminder) error {
+		<-answered // net/http ends the request's context with the answer
+		if r.Patient != "P000042" {
+			outcome <- errors.New("sent to " + r.Patient)
+		}
+		outcome <- ctx.Err()
+		return ctx.Err()
+	})
+	resp, body := post(t, s.url, valid)
+	if resp.StatusCode != http.StatusAccepted || body != "{\"id\":1}\n" {
+		t.Errorf("%s, %q", resp.Status, body)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	close(answered)
+	if err := <-outcome; err != nil {
+		t.Error(err)
+	}
+	if left := s.stop(); left.sent != 1 || len(left.abandoned) != 0 {
+		t.Errorf("%+v", left)
+	}
+}
+
+func TestAFullPoolRefusesAtOnce(t *testing.T) {
+	hold := make(chan struct{})
+	s := start(t, 1, 1, time.Minute, func(context.Context, reminder) error { <-hold; return nil })
+	refused := 0
+	for range 3 { // one runs, one waits
+		resp, body := post(t, s.url, valid)
+		if resp.StatusCode == http.StatusAccepted {
+			continue
+		}
+		refused++
+		seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
+		if resp.StatusCode != http.StatusServiceUnavailable || err != nil || seconds < 1 {
+			t.Errorf("%s, Retry-After %q", resp.Status, resp.Header.Get("Retry-After"))
+		}
+		var p problem
+		if err := json.Unmarshal([]byte(body), &p); err != nil || p.Status != 503 || p.Detail != "queue_full" ||
+			!strings.HasSuffix(p.Type, "#temporary-reduced-capacity") || resp.Header.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%v, %s: %q", err, resp.Header.Get("Content-Type"), body)
+		}
+	}
+	close(hold)
+	if left := s.stop(); refused != 1 || left.sent != 2 || len(left.abandoned) != 0 {
+		t.Errorf("%d refused, %+v", refused, left)
+	}
+}
+
+func TestAStopSaysWhatWasAbandoned(t *testing.T) {
+	hold, running := make(chan struct{}), make(chan struct{}, 1)
+	defer close(hold)
+	s := start(t, 1, 2, time.Millisecond, func(context.Context, reminder) error { running <- struct{}{}; <-hold; return nil })
+	for range 3 {
+		if resp, _ := post(t, s.url, valid); resp.StatusCode != http.StatusAccepted {
+			t.Fatal(resp.Status)
+		}
+	}
+	<-running
+	left := s.stop()
+	want := "stopped: 0 sent, 3 abandoned\n" +
+		"  reminder 1 was under way and may have been sent\n  reminder 2 was never started\n  reminder 3 was never started\n"
+	if got := left.String(); got != want {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestAPanicEndsNobodyElse(t *testing.T) {
+	s := start(t, 1, 4, time.Minute, func(_ context.Context, r reminder) error {
+		if r.Text == "boom" {
+			panic(r.Text)
+		}
+		return nil
+	})
+	post(t, s.url, `{"patient":"P1","text":"boom"}`)
+	post(t, s.url, valid)
+	if left := s.stop(); left.sent != 1 || len(left.abandoned) != 0 {
+		t.Errorf("%+v", left)
+	}
+}
+
+func TestWhatIsNoReminderIsRefused(t *testing.T) {
+	s := start(t, 1, 1, time.Minute, func(context.Context, reminder) error { return nil })
+	for _, body := range []string{"", "{}", `{"patient":"P1"}`, `{"patient":"P1","text":"x","more":1}`, `{"patient":"P1","text":"` + strings.Repeat("x", 5000) + `"}`} {
+		if resp, _ := post(t, s.url, body); resp.StatusCode != http.StatusBadRequest {
+			t.Errorf("%.40q: %s", body, resp.Status)
+		}
+	}
+	s.stop()
+}
+
+func TestTheCommand(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	out, in := io.Pipe()
+	var stderr bytes.Buffer
+	code := make(chan int, 1)
+	go func() { code <- run(ctx, []string{"-addr", "127.0.0.1:0", "-work", "1ms"}, in, &stderr); in.Close() }()
+	lines := bufio.NewScanner(out)
+	lines.Scan()
+	_, url, _ := strings.Cut(lines.Text(), " on ")
+	url = strings.TrimSuffix(url, "/reminders")
+	for path, want := range map[string]int{"/livez": 200, "/readyz": 200, "/reminders": 405, "/": 404} {
+		resp, err := http.Get(url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s: %s", path, resp.Status)
+		}
+	}
+	post(t, url, valid)
+	cancel()
+	lines.Scan()
+	if got := lines.Text(); got != "stopped: 1 sent, 0 abandoned" {
+		t.Error(got)
+	}
+	if got := <-code; got != 0 {
+		t.Errorf("exit code %d: %s", got, &stderr)
+	}
+}
+
+func TestNotReadyWhileStopping(t *testing.T) {
+	svc, err := newService(0, 0, pretendToSend(0), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	svc.stopping.Store(true)
+	w := httptest.NewRecorder()
+	svc.handler().ServeHTTP(w, httptest.NewRequest("GET", "/readyz", nil))
+	if w.Code != http.StatusServiceUnavailable {
+		t.Errorf("status %d", w.Code)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	for want, args := range map[string][]string{
+		"unexpected": {"now"}, "cannot be negative": {"-work", "-1s"}, "MaxWorkers is -1": {"-workers", "-1"}, "not defined": {"-x"},
+	} {
+		var stderr bytes.Buffer
+		if code := run(t.Context(), args, io.Discard, &stderr); code != 2 || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%v: exit code %d, %s", args, code, &stderr)
+		}
+	}
+	var help bytes.Buffer
+	if code := run(t.Context(), []string{"-h"}, io.Discard, &help); code != 0 || !strings.Contains(help.String(), "Exit codes") {
+		t.Errorf("-h: exit code %d, %s", code, &help)
+	}
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestEveryTaskIsDoneOnce(t *testing.T) {
+	var times [1000]atomic.Int32
+	b := batch{tasks: len(times), from: 10, workers: 8, do: func(_ context.Context, n int) error { times[n].Add(1); return nil }}
+	if err := b.run(t.Context(), newProgress(io.Discard, false)); err != nil {
+		t.Fatal(err)
+	}
+	for n := range times {
+		if got, want := times[n].Load(), int32(min(1, n/10)); got != want {
+			t.Errorf("task %d was done %d times, want %d", n, got, want)
+		}
+	}
+	if got := b.result(); got != "990 of 990 done, 0 failed\n" {
+		t.Error(got)
+	}
+}
+
+func TestFailuresAndPanicsAreOneTaskEach(t *testing.T) {
+	b := batch{tasks: 100, workers: 1, do: func(_ context.Context, n int) error {
+		switch {
+		case n == 3:
+			panic("boom")
+		case n%10 == 0:
+			return errPretended
+		}
+		return nil
+	}}
+	if err := b.run(t.Context(), newProgress(io.Discard, true)); err != nil {
+		t.Fatal(err)
+	}
+	want := "89 of 100 done, 11 failed\n  task 0: the record is damaged\n  panic: boom\n  task 10: the record is damaged\n" +
+		"  task 20: the record is damaged\n  task 30: the record is damaged\n  and 6 more\n"
+	if got := b.result(); got != want {
+		t.Error(got)
+	}
+}
+
+func TestAnInterruptTellsDoneFromCutFromNeverStarted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, interrupt := context.WithCancel(t.Context())
+		// Two at a time, a second each; interrupted in the middle of the sixth
+		// and seventh.
+		b := batch{tasks: 100_000, workers: 2, do: func(ctx context.Context, n int) error {
+			if n == 1 {
+				return errPretended
+			}
+			return pretend(time.Second, 0)(ctx, 50) // exactly a second
+		}}
+		time.AfterFunc(2500*time.Millisecond, interrupt)
+		if err := b.run(ctx, newProgress(io.Discard, false)); err != nil {
+			t.Fatal(err)
+		}
+		want := "4 of 100,000 done, 1 failed\n  task 1: the record is damaged\n" +
+			"interrupted: 2 cut short, 99,993 never started\n" +
+			"go on with -from 5: nothing before it is left (some after it may be done)\n"
+		if got := b.result(); got != want {
+			t.Error(got)
+		}
+	})
+}
+
+func TestAnInterruptDuringTheLastTasksStillTells(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, interrupt := context.WithCancel(t.Context())
+		b := batch{tasks: 4, workers: 2, do: pretend(time.Second, 0)}
+		time.AfterFunc(time.Millisecond, interrupt)
+		if err := b.run(ctx, newProgress(io.Discard, false)); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.result(); !strings.Contains(got, "0 of 4 done") || !strings.Contains(got, "2 cut short, 2 never started") {
+			t.Error(got)
+		}
+	})
+}
+
+func TestProgressOnAPipeAndOnATerminal(t *testing.T) {
+	for _, live := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var out bytes.Buffer
+			b := batch{tasks: 20_000, workers: 10, do: func(context.Context, int) error { time.Sleep(10 * time.Millisecond); return nil }}
+			if err := b.run(t.Context(), newProgress(&out, live)); err != nil { // 20 s
+				t.Fatal(err)
+			}
+			lines := strings.FieldsFunc(out.String(), func(r rune) bool { return r == '\n' || r == '\r' })
+			if strings.Contains(out.String(), "\r") != live || strings.Contains(out.String(), "\n") == live {
+				t.Errorf("live %t: %q", live, out.String())
+			}
+			switch {
+			case live && len(lines) < 90, !live && len(lines) > 4:
+				t.Errorf("live %t: %d lines", live, len(lines))
+			}
+			if line := lines[len(lines)/2]; !strings.Contains(line, " %  ") || !strings.Contains(line, "of 20,000 done, 0 failed") || !strings.Contains(line, "s left") {
+				t.Errorf("live %t: %q", live, line)
+			}
+		})
+	}
+}
+
+func TestTheCommand(t *testing.T) {
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, c := range []struct {
+		ctx  context.Context
+		args []string
+		code int
+		says string
+	}{
+		{t.Context(), []string{"-tasks", "200", "-work", "0", "-fail", "0"}, 0, "200 of 200 done, 0 failed"},
+		{t.Context(), []string{"-tasks", "200", "-work", "0", "-fail", "0.5"}, 1, "100 of 200 done, 100 failed"},
+		{t.Context(), []string{"-tasks", "200", "-from", "150", "-work", "0", "-fail", "0"}, 0, "50 of 50 done"},
+		{gone, nil, 130, "interrupted: 0 cut short, 100,000 never started"},
+		{t.Context(), []string{"-h"}, 0, "Exit codes"},
+		{t.Context(), []string{"now"}, 2, "unexpected"},
+		{t.Context(), []string{"-tasks", "0"}, 2, "at least one"},
+		{t.Context(), []string{"-fail", "2"}, 2, "share"},
+		{t.Context(), []string{"-workers", "-1"}, 2, "MaxWorkers"},
+		{t.Context(), []string{"-x"}, 2, "not defined"},
+	} {
+		var stdout, stderr bytes.Buffer
+		if code := run(c.ctx, c.args, &stdout, &stderr); code != c.code || !strings.Contains(stdout.String()+stderr.String(), c.says) {
+			t.Errorf("%v: exit code %d, want %d\n%s%s", c.args, code, c.code, &stdout, &stderr)
+		}
+	}
+}
+
+func TestPretendedTasksEndWithTheirContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := pretend(time.Hour, 0)(ctx, 1); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
