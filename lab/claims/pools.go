@@ -90,12 +90,12 @@ var (
 		"our peak memory/the channel's", "peak memory/channel's is at most 1.2", 1.2)
 	PoolsBurstLeft = poolsPeak("6-left", "and no worker is left after the idle timeout", "workers left")
 
-	// PoolsSizing takes pairs of jobs a second that ended in time: A a pool
-	// without a number, B the best of the fixed sizes.
+	// PoolsSizing takes the share, in per cent, of the best fixed size's jobs a
+	// second that ended in time. It may be 0, which has no ratio.
 	PoolsSizing = Claim{
 		ID: "pools/sizing", Title: "5 s after the start and after each change a pool without a number gets within 25 % of the best fixed size",
-		Published: "a goal of this project, no published figure", HoldsIf: "goodput/best fixed size's is at least 0.75",
-		Question: judge.Question{Subject: "goodput without a number/with the best one", Unit: "x", Figure: judge.Ratio, Rule: judge.AtLeast(.75)},
+		Published: "a goal of this project, no published figure", HoldsIf: "goodput is at least 75 % of the best fixed size's",
+		Question: judge.Question{Subject: "goodput without a number, of the best fixed size's,", Unit: "%", Figure: judge.Mean, Rule: judge.AtLeast(75)},
 		Source:   sourcePools,
 		Note:     "The best fixed size is picked afterwards, for each kind of work and each side of the change anew, which no operator can.",
 	}

@@ -312,10 +312,12 @@ func (e evidence) sizing() (out []results.Claim) {
 		in := judge.Input{Seed: e.seed}
 		for _, n := range slices.Sorted(maps.Keys(e.cells[us])) {
 			if r, ok := e.cells[best][n]; ok {
-				in.Pairs = append(in.Pairs, judge.Pair{A: e.cells[us][n].Rate("ok"), B: r.Rate("ok")})
+				if most := r.Rate("ok"); most > 0 {
+					in.Values = append(in.Values, 100*e.cells[us][n].Rate("ok")/most)
+				}
 			}
 		}
-		if len(in.Pairs) == 0 {
+		if len(in.Values) == 0 {
 			in.Missing = "The pool without a number and a fixed size were not both measured."
 		}
 		c := claims.PoolsSizing.Judge(strings.TrimPrefix(at.setup, setupSizing(""))+", "+at.load, in)

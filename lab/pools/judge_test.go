@@ -119,7 +119,7 @@ func TestSizingIsHeldAgainstTheBestFixedSize(t *testing.T) {
 		}
 	}
 	c := verdicts(runs)["pools/sizing mixed, after the change"]
-	if c.Verdict != results.Fails || c.Measured < .69 || c.Measured > .71 || !strings.Contains(c.Why, "fixed 2") {
+	if c.Verdict != results.Fails || c.Measured != 70 || !strings.Contains(c.Why, "fixed 2") {
 		t.Errorf("%+v", c)
 	}
 }

@@ -182,13 +182,15 @@ func (e Experiment) Plan() (experiment.Plan, error) {
 			Submit: p.submitting, Refuse: p.refusing, Call: p.calling, Memory: p.memory, Burst: p.burst, Sizing: p.sizing,
 		}[part]()
 	}
-	return experiment.Plan{Scaled: p.scaled(), Cells: p.cells}, nil
+	return experiment.Plan{Scaled: p.scaled(), Prepare: p.prepare, Cells: p.cells}, nil
 }
 
 // planner collects the cells.
 type planner struct {
 	Config
-	cells []experiment.Cell
+	cells   []experiment.Cell
+	prepare func(context.Context) error // nil: nothing to prepare
+	turnsMS int                         // of sizing, set by prepare
 }
 
 // among are the chosen contestants that can do it.

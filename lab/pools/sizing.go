@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"runtime"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/contestant"
@@ -20,6 +22,7 @@ import (
 type sized struct {
 	Workers  int // 0: no number at all
 	Phases   []phase
+	TurnsMS  int // of the spin in a millisecond of computing
 	Deadline time.Duration
 	Settle   time.Duration // at the start of each phase
 	Measure  time.Duration
@@ -28,10 +31,8 @@ type sized struct {
 
 // phase is what arrives: so many jobs a second that compute, then wait.
 type phase struct {
-	PerSecond float64
-	Turns     int // of the spin, which looks at its context every Slice turns
-	Slice     int
-	Wait      time.Duration
+	PerSecond     float64
+	Compute, Wait time.Duration
 }
 
 // step is the least time to measure for.
@@ -50,7 +51,7 @@ func size(ctx context.Context, s sized) ([]results.Run, error) {
 	defer p.Close()
 	var out []results.Run
 	for i, ph := range s.Phases {
-		res, err := s.settleThenMeasure(ctx, target{p, ph}, s.Seed+uint64(2*i))
+		res, err := s.settleThenMeasure(ctx, target{p, ph, s.TurnsMS}, s.Seed+uint64(2*i))
 		if err != nil {
 			return nil, err
 		}
@@ -86,18 +87,22 @@ func (s sized) settleThenMeasure(ctx context.Context, t target, seed uint64) (*l
 	return res, errors.Join(err, <-settled)
 }
 
+// slice is how long a job computes before it looks at its context again.
+const slice = 100 * time.Microsecond
+
 // target hands jobs to a pool and waits for their end.
 type target struct {
 	pool *workerpool.Pool
 	phase
+	turnsMS int
 }
 
 func (t target) Do(ctx context.Context, _ uint64) loadgen.Outcome {
 	ended := make(chan struct{})
 	err := t.pool.TrySubmit(ctx, func(ctx context.Context) error {
 		defer close(ended)
-		for left := t.Turns; left > 0 && ctx.Err() == nil; left -= t.Slice {
-			burn(min(left, t.Slice))
+		for left := t.Compute; left > 0 && ctx.Err() == nil; left -= slice {
+			burn(int(min(left, slice).Seconds() * 1000 * float64(t.turnsMS)))
 		}
 		if t.Wait == 0 {
 			return ctx.Err()
@@ -126,22 +131,46 @@ type nature struct {
 	name    string
 	phases  [2]phase
 	waiting bool // hardly uses a processor: pools can run side by side
+	largest int  // fixed size that is of interest, in multiples of GOMAXPROCS
 }
 
 const sizingDeadline = 200 * time.Millisecond
 
-// natures are sized to this machine: what computes is offered more than the
+// natures compute, wait, or both. What computes is offered more than the
 // processors can do, so that a pool that is too large starts what it cannot
 // finish in time.
 func natures() []nature {
-	procs := float64(runtime.GOMAXPROCS(0))
-	ms := max(10, turnsFor(time.Millisecond))
-	slice := ms / 10
+	procs, ms := float64(runtime.GOMAXPROCS(0)), time.Millisecond
 	return []nature{
-		{"CPU-bound", [2]phase{{1.5 * procs * 1000 / 4, 4 * ms, slice, 0}, {1.5 * procs * 1000 / 4, 8 * ms, slice, 0}}, false},
-		{"I/O-bound", [2]phase{{1000, 0, 1, 20 * time.Millisecond}, {1000, 0, 1, 80 * time.Millisecond}}, true},
-		{"mixed", [2]phase{{1.3 * procs * 500, 2 * ms, slice, 20 * time.Millisecond}, {1.3 * procs * 500, 2 * ms, slice, 80 * time.Millisecond}}, false},
+		{"CPU-bound", [2]phase{{1.5 * procs * 250, 4 * ms, 0}, {1.5 * procs * 250, 8 * ms, 0}}, false, 16},
+		{"I/O-bound", [2]phase{{1000, 0, 20 * ms}, {1000, 0, 80 * ms}}, true, 64},
+		{"mixed", [2]phase{{1.3 * procs * 500, 2 * ms, 20 * ms}, {1.3 * procs * 500, 2 * ms, 80 * ms}}, false, 64},
 	}
+}
+
+// turnsAvailable is how many turns a processor does in a millisecond while all
+// of them compute: the most of some short tries on the machine as it is. One
+// that is busy elsewhere has less to give, and would otherwise be offered many
+// times what it can do.
+func turnsAvailable() int {
+	const chunk, window = 20_000, 100 * time.Millisecond
+	most := 0.0
+	for range 5 {
+		var all sync.WaitGroup
+		var turns atomic.Int64
+		began := time.Now()
+		for range runtime.GOMAXPROCS(0) {
+			all.Go(func() {
+				for time.Since(began) < window {
+					burn(chunk)
+					turns.Add(chunk)
+				}
+			})
+		}
+		all.Wait()
+		most = max(most, float64(turns.Load())/time.Since(began).Seconds()/1000/float64(runtime.GOMAXPROCS(0)))
+	}
+	return max(1, int(most))
 }
 
 // Phases, as loads of the report.
@@ -150,9 +179,12 @@ var phaseNames = [2]string{"from the start", "after the change"}
 func setupSizing(nature string) string { return "sizing, " + nature }
 
 func (p *planner) sizing() {
-	kinds := natures()
-	for _, kind := range kinds {
+	p.prepare = func(context.Context) error { p.turnsMS = turnsAvailable(); return nil }
+	for _, kind := range natures() {
 		for _, share := range append([]int{0}, p.Sizes...) {
+			if share > kind.largest {
+				continue
+			}
 			workers := share * runtime.GOMAXPROCS(0)
 			s := sized{Workers: workers, Phases: kind.phases[:], Deadline: sizingDeadline, Settle: p.Settle, Measure: p.Measure}
 			name := Spillway
@@ -172,7 +204,7 @@ func (p *planner) sizing() {
 					Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
 						all, err := once.of(t.Repeat, func() (all []results.Run, err error) {
 							s := s
-							s.Seed = t.Seed
+							s.Seed, s.TurnsMS = t.Seed, p.turnsMS
 							exit, err := contestant.Run(ctx, contestant.Spec{Role: roleSizing, Input: s, MemoryCap: p.MemoryCap}, &all)
 							if err == nil && exit.Killed != "" {
 								err = fmt.Errorf("the pool was %s", exit.Killed)

@@ -5,10 +5,13 @@ import (
 	"slices"
 )
 
-// figureTables shows a family's own figures of a set-up in which nothing was
-// sent: a row for each contestant, and a column for each load, or, where there
+// figureTables shows a family's own figures of a set-up, if nothing was sent in
+// it: a row for each contestant, and a column for each load, or, where there
 // is only one load, for each figure.
 func (f family) figureTables(s *summary, g *setupGroup) []table {
+	if slices.ContainsFunc(g.loads, func(l *loadGroup) bool { return l.offered() > 0 }) {
+		return nil
+	}
 	var out []table
 	one := table{Left: 1, Header: []string{g.loads[0].load}}
 	for _, fig := range f.Figures {
@@ -53,6 +56,16 @@ func (one *table) add(name string, t table) {
 	for i, row := range t.Rows {
 		one.Rows[i] = append(one.Rows[i], row[1])
 	}
+}
+
+// offered is the most requests of any run.
+func (l *loadGroup) offered() (most float64) {
+	for _, c := range l.cells {
+		for _, n := range c.offered {
+			most = max(most, n)
+		}
+	}
+	return most
 }
 
 // patterns are the contestants of a set-up in the order of the whole report.

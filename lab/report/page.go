@@ -63,7 +63,7 @@ type legendKey struct {
 // setupView is the pictures and figures of one set-up.
 type setupView struct {
 	Name    string
-	Idle    bool      // nothing was sent
+	Idle    bool      // nothing was sent; the tables are the experiment's own
 	Curves  []picture // over the loads
 	Limits  []picture // over time
 	Loads   []loadView
@@ -117,7 +117,7 @@ func newPage(res results.Results, runs []results.Run) *page {
 		p.Tally = append(p.Tally, tallyView{verdictClass(t.Verdict), verdictMark(t.Verdict), t.words(), t.N})
 	}
 	p.Facts = facts(res, runs, sum)
-	p.InShort = inShort(sum)
+	p.InShort = inShort(p.Family, sum)
 	p.Cards = cards(res.Claims)
 	for _, k := range outcomeKinds {
 		p.Outcomes = append(p.Outcomes, legendKey{Name: k.word, Class: k.class})
@@ -130,8 +130,8 @@ func newPage(res results.Results, runs []results.Run) *page {
 	}
 	for _, g := range sum.setups {
 		v := sum.setupView(g)
-		if tables := p.Family.figureTables(sum, g); g.idle() && len(tables) > 0 {
-			v.Process, v.Tables = nil, ownTables(tables, groupNote(g.loads[0]))
+		if tables := p.Family.figureTables(sum, g); len(tables) > 0 {
+			v.Idle, v.Process, v.Tables = true, nil, ownTables(tables, groupNote(g.loads[0]))
 		}
 		p.Setups = append(p.Setups, v)
 		p.Curves = p.Curves || len(v.Curves) > 0
@@ -164,14 +164,14 @@ func facts(res results.Results, runs []results.Run, sum *summary) []fact {
 }
 
 // inShort tells each set-up's high load (or its last) in one sentence.
-func inShort(sum *summary) []string {
+func inShort(f family, sum *summary) []string {
 	var out []string
 	for _, g := range sum.setups {
 		l := g.loads[len(g.loads)-1]
 		if i := slices.IndexFunc(g.loads, func(l *loadGroup) bool { return l.load == "high" }); i >= 0 {
 			l = g.loads[i]
 		}
-		if g.idle() {
+		if len(f.figureTables(sum, g)) > 0 {
 			continue
 		}
 		var parts []string
@@ -231,7 +231,7 @@ func cards(decided []results.Claim) []card {
 }
 
 func (s *summary) setupView(g *setupGroup) setupView {
-	v := setupView{Name: setupName(g.setup), Idle: g.idle(), Curves: s.curves(g), Limits: g.limits()}
+	v := setupView{Name: setupName(g.setup), Curves: s.curves(g), Limits: g.limits()}
 	okOf, rejectedOf := func(c *cell) *latency { return &c.ok }, func(c *cell) *latency { return &c.rejected }
 	for _, l := range g.loads {
 		lv := loadView{

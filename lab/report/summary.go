@@ -234,11 +234,6 @@ func (l *loadGroup) idle() bool {
 	return !slices.ContainsFunc(l.cells, func(c *cell) bool { return c.sent() })
 }
 
-// idle reports whether nothing was sent in the whole set-up.
-func (g *setupGroup) idle() bool {
-	return !slices.ContainsFunc(g.loads, func(l *loadGroup) bool { return !l.idle() })
-}
-
 // sent reports whether the contestant had requests to answer, or none was
 // counted because it failed or was killed.
 func (c *cell) sent() bool {

@@ -155,7 +155,7 @@ func (t *terminal) figures(sum *summary, f family) {
 		t.table(losses)
 	}
 	for _, s := range sum.setups {
-		if tables := f.figureTables(sum, s); s.idle() && len(tables) > 0 {
+		if tables := f.figureTables(sum, s); len(tables) > 0 {
 			t.section(setupName(s.setup), span{faint, groupNote(s.loads[0])})
 			for _, own := range tables {
 				t.table(own)

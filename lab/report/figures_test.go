@@ -1,0 +1,64 @@
+package report
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+// A comparison in which nothing is sent: two loads, one load, and one that a
+// contestant won.
+func compared() (results.Results, []results.Run) {
+	run := func(setup, load, pattern string, extra map[string]float64) results.Run {
+		return results.Run{Setup: setup, Load: load, Pattern: pattern, Elapsed: 1, Extra: extra}
+	}
+	return results.Results{Experiment: "pools", Started: time.Unix(0, 0), Ended: time.Unix(1, 0)}, []results.Run{
+		run("no-op jobs", "1→2", "spillway", map[string]float64{"ns": 40, "behind": 1}),
+		run("no-op jobs", "1→2", "channel", map[string]float64{"ns": 50, "behind": .8}),
+		run("no-op jobs", "64→2", "spillway", map[string]float64{"ns": 60, "behind": 1}),
+		run("no-op jobs", "64→2", "channel", map[string]float64{"ns": 48, "behind": 1.25}),
+		run("memory", "idle", "spillway", map[string]float64{"worker_bytes": 3000, "job_bytes": 32}),
+		run("memory", "idle", "ants", map[string]float64{"worker_bytes": 2600}),
+		{Setup: "memory", Load: "idle", Pattern: "pond", Killed: "above its cap"},
+	}
+}
+
+func TestOwnFiguresAreOneTableASetUp(t *testing.T) {
+	res, runs := compared()
+	text := strings.Join(strings.Fields(summed(t, res, runs, Options{Width: 120})), " ")
+	for _, want := range []string{
+		"LOSSES 1 comparison, medians set-up load to by no-op jobs 64→2 channel 1.25x",
+		"time for each 1→2 64→2 spillway 40 ns 60 ns channel 50 ns 48 ns",
+		"idle of an idle worker of a queued job", "spillway 2.93 KiB 32 B", "ants 2.54 KiB –",
+		"pond was killed in 1 of 1 run",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "allocs/req") {
+		t.Error("there are figures of requests, and nothing was sent")
+	}
+	page := rendered(t, res, runs)
+	for _, want := range []string{"Where Spillway loses", "<td>1.25x</td>", "<td>48 ns</td>", "<td>32 B</td>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is missing on the page", want)
+		}
+	}
+	if strings.Contains(page, "No request was answered well") {
+		t.Error("the page speaks of requests that were never sent")
+	}
+}
+
+func TestWithoutALossNothingIsSaidOfOne(t *testing.T) {
+	res, runs := compared()
+	runs = append(runs[:2:2], runs[4:]...)
+	if text := summed(t, res, runs, Options{}); strings.Contains(text, "LOSSES") {
+		t.Error(text)
+	}
+	if strings.Contains(rendered(t, res, runs), "Where Spillway loses") {
+		t.Error("on the page")
+	}
+}
