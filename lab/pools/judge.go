@@ -200,7 +200,7 @@ func (e evidence) allocs(claim claims.Claim, at place) results.Claim {
 // submitted selects the places of submitted jobs of that work by that many.
 func submitted(work, producers float64) func(place) bool {
 	return func(p place) bool {
-		return strings.HasSuffix(p.setup, " jobs") && p.work == work && p.producers == producers
+		return strings.HasSuffix(p.setup, setupJobs) && p.work == work && p.producers == producers
 	}
 }
 
@@ -318,7 +318,7 @@ func (e evidence) sizing() (out []results.Claim) {
 			}
 		}
 		if len(in.Values) == 0 {
-			in.Missing = "The pool without a number and a fixed size were not both measured."
+			in.Missing = "The pool without a number was not measured, or with no fixed size did a job end in time."
 		}
 		c := claims.PoolsSizing.Judge(strings.TrimPrefix(at.setup, setupSizing(""))+", "+at.load, in)
 		if in.Missing == "" {

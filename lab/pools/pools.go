@@ -85,7 +85,7 @@ func Defaults() Config {
 	return Config{
 		Parts: Parts(), Contestants: Names(),
 		Works: []time.Duration{0, time.Microsecond, 20 * time.Microsecond}, Producers: []int{1, 0, 64, 1000}, Workers: []int{2, 100, 1000},
-		Buffer: 1024, Rounds: 5, Time: 8 * time.Millisecond,
+		Buffer: 1024, Rounds: 5, Time: 6 * time.Millisecond,
 		BurstJobs: 1_000_000, BurstWorkers: 5000, BurstWork: 10 * time.Millisecond,
 		Sizes: []int{1, 4, 16, 64}, Settle: 5 * time.Second, Measure: time.Second, MemoryCap: 2 << 30,
 	}
@@ -219,11 +219,18 @@ const (
 	setupBurst  = "burst"
 )
 
+// IsSetup reports whether a set-up is one of this experiment's.
+func IsSetup(setup string) bool {
+	return is(setupRefuse, setupCall, setupMemory, setupBurst)(setup) || strings.HasSuffix(setup, setupJobs) || strings.HasPrefix(setup, setupSizing(""))
+}
+
+const setupJobs = " jobs"
+
 func setupSubmit(work time.Duration) string {
 	if work == 0 {
-		return "no-op jobs"
+		return "no-op" + setupJobs
 	}
-	return strings.Replace(fmt.Sprintf("%v jobs", work), "µs", " µs", 1)
+	return strings.Replace(work.String(), "µs", " µs", 1) + setupJobs
 }
 
 func (p *planner) submitting() {
