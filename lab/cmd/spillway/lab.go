@@ -17,6 +17,7 @@ import (
 	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/overload"
 	"github.com/spillway-go/spillway/lab/patterns"
+	"github.com/spillway-go/spillway/lab/pools"
 	"github.com/spillway-go/spillway/lab/report"
 	"github.com/spillway-go/spillway/lab/results"
 )
@@ -24,17 +25,19 @@ import (
 type labCmd struct {
 	Run      labRunCmd      `cmd:"" default:"withargs" help:"Run an experiment: 'spillway lab H'."`
 	Overload labOverloadCmd `cmd:"" help:"A service offered more than it can do, behind each way of bounding it: goodput against offered load."`
+	Pools    labPoolsCmd    `cmd:"" help:"Worker pools side by side: what a job costs to hand over, refuse, wait for; bursts, memory, sizing."`
 	Judge    labJudgeCmd    `cmd:"" help:"Decide every claim anew from the raw runs of a results folder."`
 	Selftest labSelftestCmd `cmd:"" help:"Test the instruments: plant known effects and see whether the judge finds them."`
 }
 
 // experiments by id. Judging needs no settings, so the values judge as they are.
-var experiments = []experiment.Experiment{patterns.Experiment{}, overload.Experiment{Config: overload.Defaults()}}
+var experiments = []experiment.Experiment{patterns.Experiment{}, overload.Experiment{Config: overload.Defaults()}, pools.Experiment{Config: pools.Defaults()}}
 
 // roles are what the contestants of all experiments can be told to do.
 func roles() map[string]contestant.Role {
 	all := patterns.Roles()
 	maps.Copy(all, overload.Roles())
+	maps.Copy(all, pools.Roles())
 	return all
 }
 
@@ -225,8 +228,11 @@ func (c *labJudgeCmd) Run(env *environment) error {
 // unfinished is what can be said of a session that left nothing but runs.
 func unfinished(runs []results.Run) results.Results {
 	last, exp := runs[len(runs)-1], claims.H.ID
-	if last.Setup == overload.Setup {
+	switch {
+	case last.Setup == overload.Setup:
 		exp = claims.Overload.ID
+	case pools.IsSetup(last.Setup):
+		exp = claims.Pools.ID
 	}
 	return results.Results{
 		Schema: results.Schema, Experiment: exp, Machine: experiment.ThisMachine(),

@@ -110,6 +110,10 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		"overload work":            {[]string{"lab", "overload", "--min-work", "3s", "--out", out}, "0 < min <= max"},
 		"overload repeats":         {[]string{"lab", "overload", "--repeats", "0", "--out", out}, "repeats is 0"},
 		"overload memory":          {[]string{"lab", "overload", "--memory-cap=-1", "--out", out}, "memory-cap is -1"},
+		"pools unknown":            {[]string{"lab", "pools", "--contestant", "magic", "--out", out}, "gammazero"},
+		"pools part":               {[]string{"lab", "pools", "--part", "tea", "--out", out}, "part \"tea\""},
+		"pools buffer":             {[]string{"lab", "pools", "--buffer", "0", "--out", out}, "buffer is 0"},
+		"pools workers":            {[]string{"lab", "pools", "--workers", "0", "--out", out}, "workers is 0"},
 		"overload deadline":        {[]string{"lab", "overload", "--deadline", "1ms", "--out", out}, "deadline 1ms"},
 		"demo too short":           {[]string{"demo", "--duration", "1ms"}, "duration is 1ms"},
 		"demo argument":            {[]string{"demo", "fast"}, "unexpected argument"},
@@ -180,7 +184,7 @@ func TestEveryFlagHasHelpAndAnEnvironmentVariable(t *testing.T) {
 }
 
 func TestHelpTeaches(t *testing.T) {
-	for _, args := range [][]string{{}, {"lab"}, {"lab", "run"}, {"lab", "overload"}, {"lab", "judge"}, {"demo"}, {"lab", "selftest"}, {"load"}, {"serve"}} {
+	for _, args := range [][]string{{}, {"lab"}, {"lab", "run"}, {"lab", "overload"}, {"lab", "pools"}, {"lab", "judge"}, {"demo"}, {"lab", "selftest"}, {"load"}, {"serve"}} {
 		code, stdout, stderr := command(t, append(args, "--help")...)
 		if code != 0 || stderr != "" || !strings.Contains(stdout, "spillway") {
 			t.Errorf("%v: exit code %d, stderr %q", args, code, stderr)
