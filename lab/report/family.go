@@ -56,7 +56,7 @@ var families = map[string]family{
 		},
 		Behind: "behind",
 		Method: []note{
-			{"In turns", "The contestants of one table, all numbers of workers included, take turns in one process, in a new order each round. Before each turn the contestant is made, warmed and the heap collected; afterwards it is ended. Ratios are taken within a round, of which the median counts; the verdict's interval is over repeats. Spillway plays twice: what it differs from itself is the noise floor."},
+			{"In turns", "The contestants of one table, all numbers of workers included, take turns in one process, in a new order each round. Before each turn the contestant is made, warmed and the heap collected; afterwards it is ended. Ratios are taken within a round, of which the median counts; the verdict's interval is over repeats. Spillway plays twice: what it differs from itself is the noise floor. Every round of every contestant is in runs.jsonl."},
 			{"1→2", "The columns are producers→workers. A producer is a goroutine that submits; with more than one, all begin at the same moment."},
 			{"The queue", "Everybody with a bounded queue has as many places in it, 1,024 unless the command says otherwise. A bare channel's figures move several times over with that number. Spillway counts, measures waits and catches panics while it is compared with a channel that does not."},
 			{"Who has no queue", "semaphore, errgroup, ants and conc make the submitter wait until a worker is free; gammazero's queue has no bound, so its submitters never wait. tunny only calls and appears where results are waited for; conc and gammazero refuse nobody."},

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,5 +61,15 @@ func TestWithoutALossNothingIsSaidOfOne(t *testing.T) {
 	}
 	if strings.Contains(rendered(t, res, runs), "Where Spillway loses") {
 		t.Error("on the page")
+	}
+}
+
+func TestNumbersInNamesCountAsNumbers(t *testing.T) {
+	want := []string{"", "1→2", "1→100", "1→1000", "2→2", "64→2", "1000→2", "a", "fixed 2", "fixed 32", "fixed 128"}
+	got := slices.Clone(want)
+	slices.Reverse(got)
+	slices.SortFunc(got, natural)
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }

@@ -137,7 +137,7 @@ func newPage(res results.Results, runs []results.Run) *page {
 		p.Curves = p.Curves || len(v.Curves) > 0
 	}
 	p.OverTime = overTimeKeys()
-	p.Runs = runRows(runs)
+	p.Runs = runRows(p.Family, runs)
 	for _, r := range sum.failed {
 		p.Failed = append(p.Failed, title(r)+": "+r.Failed)
 	}
@@ -317,10 +317,15 @@ func relative(s stat) []float64 {
 	return out
 }
 
-func runRows(runs []results.Run) []runRow {
+// runRows are the runs that were sent something, and whatever went wrong: the
+// others have nothing to show here if the family has figures of its own.
+func runRows(f family, runs []results.Run) []runRow {
 	rows := make([]runRow, 0, len(runs))
 	for i := range runs {
 		r := &runs[i]
+		if len(f.Figures) > 0 && r.Offered == 0 && r.Killed == "" && r.Failed == "" {
+			continue
+		}
 		ok := latency{}
 		ok.add(r.Of("ok").Latency)
 		name := r.Pattern + pick(r.Twin, " (twin)", "")

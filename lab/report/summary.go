@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/lab/report/chart"
@@ -149,8 +151,36 @@ func byRank(known []string) func(a, b string) int {
 		return len(known)
 	}
 	return func(a, b string) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), natural(a, b))
 	}
+}
+
+// natural compares names so that numbers in them count as numbers: 1→100 comes
+// after 1→2.
+func natural(a, b string) int {
+	for x, y := a, b; ; {
+		m, u, moreX := chunk(x)
+		n, v, moreY := chunk(y)
+		if by := cmp.Or(cmp.Compare(m, n), cmp.Compare(u, v)); by != 0 {
+			return by
+		}
+		if moreX == x && moreY == y {
+			return cmp.Compare(a, b)
+		}
+		x, y = moreX, moreY
+	}
+}
+
+// chunk cuts what is no number, and the number after it, off s.
+func chunk(s string) (text string, n int, rest string) {
+	digits := "0123456789"
+	i := strings.IndexAny(s, digits)
+	if i < 0 {
+		return s, 0, ""
+	}
+	rest = strings.TrimLeft(s[i:], digits)
+	n, _ = strconv.Atoi(s[i : len(s)-len(rest)])
+	return s[:i], n, rest
 }
 
 func summarize(runs []results.Run) *summary {

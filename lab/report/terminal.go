@@ -149,10 +149,18 @@ func pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(width-utf8.RuneCountInString(s), 0))
 }
 
+// worst is how many losses a terminal shows.
+const worst = 20
+
 func (t *terminal) figures(sum *summary, f family) {
 	if losses := f.losses(sum); len(losses.Rows) > 0 {
 		t.section("losses", span{faint, count(len(losses.Rows), "comparison") + ", medians"})
+		more := len(losses.Rows) - worst
+		losses.Rows = losses.Rows[:min(worst, len(losses.Rows))]
 		t.table(losses)
+		if more > 0 {
+			t.block(2, faint, fmt.Sprintf("and %s more, all of them in the report", number(float64(more))))
+		}
 	}
 	for _, s := range sum.setups {
 		if tables := f.figureTables(sum, s); len(tables) > 0 {
