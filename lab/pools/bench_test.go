@@ -25,12 +25,9 @@ func each(b *testing.B, names []string, producers, workers []int, start func(bou
 						b.Fatal(err)
 					}
 					defer s.close()
-					s.drive(2, nil) // workers, and what waiting needs, are there now
+					s.drive(2*n, nil) // workers, and what waiting needs, are there now
 					b.ReportAllocs()
-					runtime.GC()
-					b.ResetTimer()
-					// Not b.Loop: every producer needs its share of b.N.
-					s.drive(max(2, (b.N+n-1)/n), nil)
+					s.drive(b.N, b.ResetTimer) // not b.Loop: every producer needs its share
 					b.StopTimer()
 					if err := s.check(); err != nil {
 						b.Error(err)

@@ -74,7 +74,7 @@ func (b bout) measure(e entry, work func(), jobs *int) (reading, error) {
 	defer s.close()
 	runtime.GC()
 	for { // the last of these is the warm-up
-		took := s.drive(*jobs/b.Producers, nil)
+		took := s.drive(*jobs, nil)
 		if took >= b.Time/4 {
 			if n := int(float64(*jobs) * float64(b.Time) / float64(took)); n < *jobs*3/4 || n > *jobs*3/2 {
 				*jobs = max(n, 2*b.Producers)
@@ -83,14 +83,13 @@ func (b bout) measure(e entry, work func(), jobs *int) (reading, error) {
 		}
 		*jobs = int(float64(*jobs) * min(8, max(2, float64(b.Time)/2/float64(max(took, 1)))))
 	}
-	each := *jobs / b.Producers
 	var before, after runtime.MemStats
-	took := s.drive(each, &before)
+	took := s.drive(*jobs, func() { runtime.ReadMemStats(&before) })
 	runtime.ReadMemStats(&after)
 	if err := s.check(); err != nil {
 		return reading{}, fmt.Errorf("%s with %d workers: %w", e.Contestant, e.Workers, err)
 	}
-	n := float64(each * b.Producers)
+	n := float64(*jobs)
 	return reading{
 		NS:     float64(took) / n,
 		Allocs: float64(after.Mallocs-before.Mallocs) / n,
@@ -105,12 +104,19 @@ type stand struct {
 	close     func()
 }
 
-// drive lets every producer do it n times and returns how long all of them
-// took. Memory is read when they are about to begin, unless before is nil.
-func (s stand) drive(n int, before *runtime.MemStats) time.Duration {
+// drive shares jobs among the producers and returns how long all of them took.
+// begin is called when they are about to start; it may be nil.
+func (s stand) drive(jobs int, begin func()) time.Duration {
 	var ready, done sync.WaitGroup
 	gate := make(chan struct{})
-	for _, produce := range s.producers {
+	for i, produce := range s.producers {
+		n := jobs / len(s.producers)
+		if i < jobs%len(s.producers) {
+			n++
+		}
+		if n == 0 {
+			break
+		}
 		ready.Add(1)
 		done.Go(func() {
 			ready.Done()
@@ -119,8 +125,8 @@ func (s stand) drive(n int, before *runtime.MemStats) time.Duration {
 		})
 	}
 	ready.Wait()
-	if before != nil {
-		runtime.ReadMemStats(before)
+	if begin != nil {
+		begin()
 	}
 	began := time.Now()
 	close(gate)

@@ -113,7 +113,8 @@ func (t *terminal) line(indent int, spans ...span) {
 
 func (t *terminal) section(title string, rest ...span) {
 	t.say("")
-	t.line(0, append([]span{{bold, strings.ToUpper(title)}}, rest...)...)
+	title = strings.ReplaceAll(strings.ToUpper(title), "ΜS", "µs") // a unit has no capitals
+	t.line(0, append([]span{{bold, title}}, rest...)...)
 }
 
 var marks = map[results.Verdict]struct{ mark, code string }{
