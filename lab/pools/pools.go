@@ -91,13 +91,13 @@ func Defaults() Config {
 	}
 }
 
-// Quick is a glance: fewer producers, short rounds, a small burst, no sizing,
+// Quick is a glance: fewer producers and workers, short rounds, a small burst, no sizing,
 // which takes its time by nature.
 func Quick() Config {
 	c := Defaults()
 	c.Parts = slices.DeleteFunc(c.Parts, is(Sizing))
-	c.Producers = []int{1, 1000}
-	c.Rounds, c.Time = 3, 4*time.Millisecond
+	c.Producers, c.Workers = []int{1, 1000}, []int{2, 1000}
+	c.Rounds, c.Time = 3, 3*time.Millisecond
 	c.BurstJobs = 100_000
 	return c
 }

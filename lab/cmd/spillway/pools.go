@@ -7,7 +7,7 @@ import (
 )
 
 type labPoolsCmd struct {
-	Quick bool `env:"SPILLWAY_LAB_POOLS_QUICK" group:"Size" help:"Fewer producers, short rounds, a small burst and no sizing: a glance of less than a minute."`
+	Quick bool `env:"SPILLWAY_LAB_POOLS_QUICK" group:"Size" help:"Fewer producers and workers, short rounds, a small burst and no sizing: a glance of less than a minute."`
 
 	Repeats   int             `env:"SPILLWAY_LAB_REPEATS" group:"Size" default:"3" help:"How often everything is run, interleaved; a verdict needs at least 3."`
 	Producers []int           `env:"SPILLWAY_LAB_POOLS_PRODUCERS" group:"Size" placeholder:"N" help:"Goroutines that submit; 0 is GOMAXPROCS. 1, 0, 64 and 1000 unless given."`
