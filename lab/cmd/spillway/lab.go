@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/burst"
 	"github.com/spillway-go/spillway/lab/claims"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
@@ -23,17 +24,23 @@ import (
 
 type labCmd struct {
 	Run      labRunCmd      `cmd:"" default:"withargs" help:"Run an experiment: 'spillway lab H'."`
+	B        labBurstCmd    `cmd:"" name:"B" aliases:"b" help:"A burst of a million jobs a second: a goroutine for each, the published pool's shape, a bare channel, Spillway."`
 	Overload labOverloadCmd `cmd:"" help:"A service offered more than it can do, behind each way of bounding it: goodput against offered load."`
 	Judge    labJudgeCmd    `cmd:"" help:"Decide every claim anew from the raw runs of a results folder."`
 	Selftest labSelftestCmd `cmd:"" help:"Test the instruments: plant known effects and see whether the judge finds them."`
 }
 
 // experiments by id. Judging needs no settings, so the values judge as they are.
-var experiments = []experiment.Experiment{patterns.Experiment{}, overload.Experiment{Config: overload.Defaults()}}
+var experiments = []experiment.Experiment{
+	patterns.Experiment{},
+	burst.Experiment{Config: burst.Defaults()},
+	overload.Experiment{Config: overload.Defaults()},
+}
 
 // roles are what the contestants of all experiments can be told to do.
 func roles() map[string]contestant.Role {
 	all := patterns.Roles()
+	maps.Copy(all, burst.Roles())
 	maps.Copy(all, overload.Roles())
 	return all
 }
@@ -224,12 +231,9 @@ func (c *labJudgeCmd) Run(env *environment) error {
 
 // unfinished is what can be said of a session that left nothing but runs.
 func unfinished(runs []results.Run) results.Results {
-	last, exp := runs[len(runs)-1], claims.H.ID
-	if last.Setup == overload.Setup {
-		exp = claims.Overload.ID
-	}
+	last := runs[len(runs)-1]
 	return results.Results{
-		Schema: results.Schema, Experiment: exp, Machine: experiment.ThisMachine(),
+		Schema: results.Schema, Experiment: last.Experiment, Machine: experiment.ThisMachine(),
 		Started: runs[0].Started, Ended: last.Started.Add(time.Duration(last.Elapsed * float64(time.Second))),
 		Partial: fmt.Sprintf("the session was killed after %d runs; its machine and seed are not known", len(runs)),
 	}

@@ -1,0 +1,225 @@
+package burst
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spillway-go/spillway/lab/claims"
+	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+// Judge decides the published claims for every bounded contestant that was run,
+// and our own promises.
+func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
+	e := evidence{runs, seed}
+	var bounded []string
+	for _, name := range Names() {
+		if name != Naive && slices.ContainsFunc(runs, func(r results.Run) bool { return r.Pattern == name }) {
+			bounded = append(bounded, name)
+		}
+	}
+	if len(bounded) == 0 {
+		bounded = []string{Published} // says that it was not run
+	}
+	var out []results.Claim
+	for _, of := range []func(evidence, string) []results.Claim{memory, jobs, latency, goroutines, refusals, work} {
+		for _, name := range bounded {
+			out = append(out, of(e, name)...)
+		}
+	}
+	out = append(out, claims.B6Naive.Judge(Naive, e.values(Naive, percent("work_share"))))
+	return append(out, goals(e)...)
+}
+
+// evidence is the runs of a session.
+type evidence struct {
+	runs []results.Run
+	seed uint64
+}
+
+// of returns the runs of a contestant by their repeat. Killed ones count: what
+// they did until then is in them.
+func (e evidence) of(name string) map[int]results.Run {
+	out := map[int]results.Run{}
+	for _, r := range e.runs {
+		if r.Pattern == name && r.Failed == "" && r.Elapsed > 0 {
+			out[r.Repeat] = r
+		}
+	}
+	return out
+}
+
+func (e evidence) missing(names ...string) string {
+	for _, name := range names {
+		if len(e.of(name)) > 0 {
+			continue
+		}
+		for _, r := range e.runs {
+			switch {
+			case r.Pattern != name:
+			case r.Failed != "":
+				return fmt.Sprintf("%s could not be measured: %s.", name, r.Failed)
+			case r.Killed != "":
+				return fmt.Sprintf("%s was %s, before it had said anything.", name, r.Killed)
+			}
+		}
+		return name + " was not run."
+	}
+	return ""
+}
+
+func (e evidence) values(name string, figure func(results.Run) float64) judge.Input {
+	in := judge.Input{Seed: e.seed, Missing: e.missing(name)}
+	runs := e.of(name)
+	for _, n := range slices.Sorted(maps.Keys(runs)) {
+		in.Values = append(in.Values, figure(runs[n]))
+	}
+	return in
+}
+
+func (e evidence) pairs(a, b string, figure func(results.Run) float64) judge.Input {
+	in := judge.Input{Seed: e.seed, Missing: e.missing(a, b)}
+	left, right := e.of(a), e.of(b)
+	for _, n := range slices.Sorted(maps.Keys(left)) {
+		if other, ok := right[n]; ok {
+			in.Pairs = append(in.Pairs, judge.Pair{A: figure(left[n]), B: figure(other)})
+		}
+	}
+	return in
+}
+
+// The figures that runs are asked for.
+func rss(r results.Run) float64      { return float64(r.Process.PeakRSS) }
+func finished(r results.Run) float64 { return max(1, float64(r.Of("ok").Count)) }
+func mean(r results.Run) float64     { return r.Of("ok").Latency.Mean() }
+func rate(r results.Run) float64     { return r.Rate("ok") }
+
+func percent(of string) func(results.Run) float64 {
+	return func(r results.Run) float64 { return 100 * r.Extra[of] }
+}
+
+func memory(e evidence, name string) []results.Claim {
+	killed := judge.Input{Seed: e.seed, Missing: e.missing(Naive, name)}
+	naive, pool := e.of(Naive), e.of(name)
+	for _, n := range slices.Sorted(maps.Keys(naive)) {
+		if other, ok := pool[n]; ok {
+			v := 0.0
+			if naive[n].Killed != "" && other.Killed == "" {
+				v = 100
+			}
+			killed.Values = append(killed.Values, v)
+		}
+	}
+	byMemory, byKill := claims.B1Memory.Judge(name, e.pairs(Naive, name, rss)), claims.B1Killed.Judge(name, killed)
+	return []results.Claim{claims.B1(byMemory, byKill)}
+}
+
+func jobs(e evidence, name string) []results.Claim {
+	return []results.Claim{e.because(claims.B2.Judge(name, e.pairs(name, Naive, finished)), Naive, name)}
+}
+
+func latency(e evidence, name string) []results.Claim {
+	in := e.pairs(Naive, name, mean)
+	for _, r := range e.of(Naive) {
+		if r.Of("ok").Count == 0 && in.Missing == "" {
+			in.Missing = fmt.Sprintf("naive was %s, before it had finished a single job: it has no latency.", r.Killed)
+		}
+	}
+	return []results.Claim{e.because(claims.B3.Judge(name, in), Naive)}
+}
+
+func goroutines(e evidence, name string) []results.Claim {
+	claim := claims.B4Of(5000, 1000)
+	for _, r := range e.of(name) {
+		claim = claims.B4Of(int(number(r.Params["max_workers"])), int(number(r.Params["generators"])))
+	}
+	return []results.Claim{claim.Judge(name, e.values(name, func(r results.Run) float64 { return float64(r.Process.PeakGoroutines) }))}
+}
+
+func refusals(e evidence, name string) []results.Claim {
+	return []results.Claim{
+		e.because(claims.B5Refused.Judge(name, e.values(name, func(r results.Run) float64 { return 100 * r.Share("rejected") })), name),
+		claims.B5Prompt.Judge(name, e.values(name, func(r results.Run) float64 { return float64(r.Of("rejected").Latency.Quantile(.99)) / 1e6 })),
+	}
+}
+
+func work(e evidence, name string) []results.Claim {
+	c := claims.B6Pool.Judge(name, e.values(name, percent("work_share")))
+	gc, each, cpus, n := 0.0, 0.0, 0.0, 0.0
+	for _, r := range e.of(name) {
+		gc, each, cpus, n = gc+r.Process.GCShare, each+r.Extra["work_us"], cpus+r.Extra["cpus"], n+1
+	}
+	if n > 0 {
+		c.Why += fmt.Sprintf(" A job took %.0f µs of a processor, the collector %.0f %% of the processor time, all together %.1f processors.", each/n, 100*gc/n, cpus/n)
+	}
+	return []results.Claim{c}
+}
+
+func goals(e evidence) []results.Claim {
+	var out []results.Claim
+	for _, name := range []string{Reused, Sized} {
+		if name == Sized && len(e.of(name)) == 0 {
+			continue
+		}
+		out = append(out,
+			e.because(claims.BJobs.Judge(name, e.pairs(name, Published, rate)), Published),
+			claims.BMemory.Judge(name, e.pairs(name, Published, rss)))
+	}
+	for _, name := range []string{Spillway, Reused, Sized} {
+		if len(e.of(name)) == 0 && name != Reused {
+			continue
+		}
+		alone := judge.Input{Seed: e.seed, Missing: e.missing(name)}
+		for _, r := range inOrder(e.of(name)) {
+			alone.Pairs = append(alone.Pairs, judge.Pair{A: mean(r) / 1e6, B: number(r.Params["work_ms"])})
+		}
+		out = append(out, claims.BLatency.Judge(name, alone), e.because(claims.BRefusals.Judge(name, e.values(name, percent("submit_share"))), name))
+	}
+	return out
+}
+
+func inOrder(runs map[int]results.Run) []results.Run {
+	var out []results.Run
+	for _, n := range slices.Sorted(maps.Keys(runs)) {
+		out = append(out, runs[n])
+	}
+	return out
+}
+
+// because adds what befell the contestants a claim speaks of: that they were
+// killed, or not offered what was planned.
+func (e evidence) because(c results.Claim, names ...string) results.Claim {
+	if c.Runs == 0 {
+		return c
+	}
+	for _, name := range names {
+		for _, r := range inOrder(e.of(name)) {
+			var said []string
+			if r.Killed != "" {
+				said = append(said, fmt.Sprintf("%s was %s, with %d jobs done", name, r.Killed, r.Of("ok").Count))
+			}
+			if why, _ := r.Params["generator"].(string); why != "" {
+				said = append(said, name+" was "+why)
+			}
+			if len(said) > 0 {
+				c.Why += fmt.Sprintf(" In repeat %d %s.", r.Repeat+1, strings.Join(said, "; "))
+				break
+			}
+		}
+	}
+	return c
+}
+
+// number reads a parameter, which comes back from disk as a float64.
+func number(v any) float64 {
+	switch n := v.(type) {
+	case float64:
+		return n
+	case int:
+		return float64(n)
+	}
+	return 0
+}
