@@ -30,7 +30,7 @@ var house = [][]string{
 	{"examples/patientapi/patterns", "lab/experiment"},
 	{"examples/patientapi/httpapi"},
 	{"examples/patientapi/app", "lab/burst", "lab/patterns", "lab/overload"},
-	{"examples/patientapi/cmd/patientapi", "lab/overload/demo"},
+	{"examples/patientapi/cmd/patientapi", "lab/overload/demo", "lab/shapes"},
 	{"lab/cmd/spillway"},
 }
 

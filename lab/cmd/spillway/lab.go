@@ -20,11 +20,13 @@ import (
 	"github.com/spillway-go/spillway/lab/patterns"
 	"github.com/spillway-go/spillway/lab/report"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/shapes"
 )
 
 type labCmd struct {
 	Run      labRunCmd      `cmd:"" default:"withargs" help:"Run an experiment: 'spillway lab H'."`
 	B        labBurstCmd    `cmd:"" name:"B" aliases:"b" help:"A burst of a million jobs a second: a goroutine for each, the published pool's shape, a bare channel, Spillway."`
+	G        labShapesCmd   `cmd:"" name:"G" aliases:"g" help:"What it costs to hand work to a goroutine: five shapes, bounds for CPU-bound work, reuse of goroutines and of objects."`
 	Overload labOverloadCmd `cmd:"" help:"A service offered more than it can do, behind each way of bounding it: goodput against offered load."`
 	Judge    labJudgeCmd    `cmd:"" help:"Decide every claim anew from the raw runs of a results folder."`
 	Selftest labSelftestCmd `cmd:"" help:"Test the instruments: plant known effects and see whether the judge finds them."`
@@ -33,6 +35,7 @@ type labCmd struct {
 // experiments by id. Judging needs no settings, so the values judge as they are.
 var experiments = []experiment.Experiment{
 	patterns.Experiment{},
+	shapes.Experiment{Config: shapes.Defaults()},
 	burst.Experiment{Config: burst.Defaults()},
 	overload.Experiment{Config: overload.Defaults()},
 }
@@ -40,6 +43,7 @@ var experiments = []experiment.Experiment{
 // roles are what the contestants of all experiments can be told to do.
 func roles() map[string]contestant.Role {
 	all := patterns.Roles()
+	maps.Copy(all, shapes.Roles())
 	maps.Copy(all, burst.Roles())
 	maps.Copy(all, overload.Roles())
 	return all
