@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spillway-go/spillway/lab/claims"
 	"github.com/spillway-go/spillway/lab/judge"
@@ -164,9 +165,9 @@ func goals(e evidence) []results.Claim {
 		if name == Sized && len(e.of(name)) == 0 {
 			continue
 		}
-		out = append(out,
-			e.because(claims.BJobs.Judge(name, e.pairs(name, Published, rate)), Published),
-			claims.BMemory.Judge(name, e.pairs(name, Published, rss)))
+		jobs, memory := claims.BJobs.Judge(name, e.pairs(name, Published, rate)), claims.BMemory.Judge(name, e.pairs(name, Published, rss))
+		memory.Why += e.growth()
+		out = append(out, e.because(jobs, Published), memory)
 	}
 	for _, name := range []string{Spillway, Reused, Sized} {
 		if len(e.of(name)) == 0 && name != Reused {
@@ -179,6 +180,18 @@ func goals(e evidence) []results.Claim {
 		out = append(out, claims.BLatency.Judge(name, alone), e.because(claims.BRefusals.Judge(name, e.values(name, percent("submit_share"))), name))
 	}
 	return out
+}
+
+// growth says how far the published shape can have grown in a short burst: with
+// fewer workers it has fewer buffers.
+func (e evidence) growth() string {
+	for _, r := range e.of(Published) {
+		burst := time.Duration(number(r.Params["burst_seconds"]) * float64(time.Second))
+		if n := grown(burst); burst > 0 && n < grown(Full().Burst) {
+			return fmt.Sprintf(" In a burst of %v the published shape has at most %d of its %d workers, and as many buffers.", burst, n, grown(Full().Burst))
+		}
+	}
+	return ""
 }
 
 func inOrder(runs map[int]results.Run) []results.Run {

@@ -92,10 +92,22 @@ func (w *watcher) point(u usage) {
 		at.GC = w.series[n-1].GC
 	}
 	if cpu := u.cpu - w.before.cpu; cpu > 0 {
-		at.Work = min(1, max(0, now.workSeconds()-w.last.workSeconds()-now.assist+w.last.assist)/cpu)
+		at.Work = workShare(now.workSeconds()-w.last.workSeconds(), cpu, now.assist-w.last.assist, now.busy-w.last.busy)
 	}
 	w.series = append(w.series, at)
 	w.last, w.before = now, u
+}
+
+// workShare is the jobs' part of the processor time, less what of that the collector
+// made them do. The runtime keeps its account by the time that passed, which on
+// a machine that is busy elsewhere is more than a processor spent: so its shares
+// are taken, not its seconds.
+func workShare(work, cpu, assist, busy float64) float64 {
+	part := work / cpu
+	if busy > 0 {
+		part -= assist / busy
+	}
+	return min(1, max(0, part))
 }
 
 // result is what there is to say at the end, with an empty report if the
@@ -139,7 +151,7 @@ func (w *watcher) result(r report) results.Run {
 		out.Process.GCShare = s.gc / s.busy
 	}
 	if cpu > 0 {
-		out.Extra["work_share"] = min(1, max(0, s.workSeconds()-s.assist)/cpu)
+		out.Extra["work_share"] = workShare(s.workSeconds(), cpu, s.assist, s.busy)
 	}
 	if s.sendSampled > 0 {
 		out.Extra["submit_ns"] = float64(s.sendCPU) / float64(s.sendSampled)
