@@ -55,7 +55,8 @@ type watcher struct {
 	series  []results.Point
 	last    sum   // at the point before
 	before  usage // likewise
-	alive   time.Duration
+	most    int   // goroutines
+	lived   time.Duration
 }
 
 func (w *watcher) until(process *contestant.Process) {
@@ -76,13 +77,14 @@ func (w *watcher) point(u usage) {
 	if began == 0 || u.rss == 0 || w.ended.Load() > 0 { // not begun, or over
 		return
 	}
-	w.alive = time.Duration(time.Now().UnixNano() - began)
+	w.lived = time.Duration(time.Now().UnixNano() - began)
 	now := w.sum()
 	at := results.Point{
-		At: w.alive.Seconds(), OK: now.done.Count() - w.last.done.Count(), Rejected: now.refused - w.last.refused,
-		Goroutines: int(w.goroutines.Load()), RSS: u.rss,
+		At: w.lived.Seconds(), OK: now.done.Count() - w.last.done.Count(), Rejected: now.refused - w.last.refused,
+		Goroutines: w.alive(now, w.goroutines.Load()), RSS: u.rss,
 		InFlight: int(w.running.Load()), Queued: int(w.queued.Load()),
 	}
+	w.most = max(w.most, at.Goroutines, int(w.mostGoroutines.Load()))
 	if u.switches > w.before.switches { // threads end, too
 		at.Switches = u.switches - w.before.switches
 	}
@@ -96,6 +98,16 @@ func (w *watcher) point(u usage) {
 	}
 	w.series = append(w.series, at)
 	w.last, w.before = now, u
+}
+
+// alive is how many goroutines there are: as many as the contestant saw when it
+// last looked, but of one that starts a goroutine for each job at least as many
+// as there are unfinished jobs.
+func (w *watcher) alive(s sum, seen int64) int {
+	if w.Contestant == Naive {
+		return max(int(seen), int(s.offered-s.done.Count()))
+	}
+	return int(seen)
 }
 
 // workShare is the jobs' part of the processor time, less what of that the collector
@@ -114,7 +126,7 @@ func workShare(work, cpu, assist, busy float64) float64 {
 // contestant was killed. What it had not finished died with it.
 func (w *watcher) result(r report) results.Run {
 	s := w.sum()
-	elapsed, cpu, lost := w.alive, w.before.cpu, "error"
+	elapsed, cpu, lost := w.lived, w.before.cpu, "error"
 	if end := time.Duration(w.ended.Load()); end > 0 {
 		elapsed, cpu, lost = end, r.Usage.CPUSeconds, "timeout"
 	}
@@ -137,7 +149,7 @@ func (w *watcher) result(r report) results.Run {
 		},
 		Process: results.Process{
 			Mallocs: r.Usage.Mallocs, AllocBytes: r.Usage.AllocBytes, CPUSeconds: cpu, GCPauseP99: r.Usage.GCPauseP99,
-			PeakGoroutines: max(r.Usage.PeakGoroutines, int(w.mostGoroutines.Load())), ReuseRate: -1,
+			PeakGoroutines: max(r.Usage.PeakGoroutines, w.most), ReuseRate: -1,
 		},
 		Extra: map[string]float64{
 			"reached_rate": float64(s.offered) / offering.Seconds(), "work_us": 1e6 * s.workSeconds() / float64(max(s.taken, 1)),

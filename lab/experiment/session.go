@@ -210,6 +210,8 @@ func inShort(run results.Run) string {
 		return run.Killed
 	case run.Offered == 0:
 		return ""
+	case run.Of("ok").Count > 0 && run.Of("ok").Latency.Count() == 0: // units of work that nobody timed apart
+		return fmt.Sprintf("%.0f a second", run.Rate("ok"))
 	}
 	return fmt.Sprintf("%.0f ok/s, %.0f refused/s, p99 %v", run.Rate("ok"), run.Rate("rejected"),
 		time.Duration(run.Of("ok").Latency.Quantile(0.99)).Round(time.Millisecond))

@@ -24,7 +24,7 @@ import (
 )
 
 type labCmd struct {
-	Run      labRunCmd      `cmd:"" default:"withargs" help:"Run an experiment: 'spillway lab H'."`
+	Run      labRunCmd      `cmd:"" default:"withargs" help:"Run an experiment: 'spillway lab H'. B, G and overload have flags of their own; see their --help."`
 	B        labBurstCmd    `cmd:"" name:"B" aliases:"b" help:"A burst of a million jobs a second: a goroutine for each, the published pool's shape, a bare channel, Spillway."`
 	G        labShapesCmd   `cmd:"" name:"G" aliases:"g" help:"What it costs to hand work to a goroutine: five shapes, bounds for CPU-bound work, reuse of goroutines and of objects."`
 	Overload labOverloadCmd `cmd:"" help:"A service offered more than it can do, behind each way of bounding it: goodput against offered load."`
