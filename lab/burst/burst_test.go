@@ -168,7 +168,7 @@ func made(name string, repeat int, ok, refused uint64, mean time.Duration, rss u
 	latency.RecordN(int64(mean), ok)
 	prompt.RecordN(2_000, refused)
 	return results.Run{
-		Pattern: name, Repeat: repeat, Elapsed: 10, Offered: ok + refused,
+		Setup: setup, Load: load, Pattern: name, Repeat: repeat, Elapsed: 10, Offered: ok + refused,
 		Outcomes: []results.Outcome{{Kind: "ok", Count: ok, Latency: &latency}, {Kind: "rejected", Count: refused, Latency: &prompt}},
 		Process:  results.Process{PeakRSS: rss, PeakGoroutines: 5_900},
 		Params:   map[string]any{"max_workers": 5_000, "generators": 1_000, "work_ms": 20.0, "generator": ""},

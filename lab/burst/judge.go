@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/lab/claims"
+	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/results"
 )
@@ -15,7 +16,7 @@ import (
 // Judge decides the published claims for every bounded contestant that was run,
 // and our own promises.
 func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
-	e := evidence{runs, seed}
+	e := evidence{experiment.Evidence{Runs: runs, Seed: seed, WithKilled: true}}
 	var bounded []string
 	for _, name := range Names() {
 		if name != Naive && slices.ContainsFunc(runs, func(r results.Run) bool { return r.Pattern == name }) {
@@ -31,65 +32,17 @@ func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
 			out = append(out, of(e, name)...)
 		}
 	}
-	out = append(out, claims.B6Naive.Judge(Naive, e.values(Naive, percent("work_share"))))
+	out = append(out, claims.B6Naive.Judge(Naive, e.Values(at(Naive), percent("work_share"))))
 	return append(out, goals(e)...)
 }
 
-// evidence is the runs of a session.
-type evidence struct {
-	runs []results.Run
-	seed uint64
-}
+// evidence is the runs of a session. Killed ones count: what they did until then
+// is in them.
+type evidence struct{ experiment.Evidence }
 
-// of returns the runs of a contestant by their repeat. Killed ones count: what
-// they did until then is in them.
-func (e evidence) of(name string) map[int]results.Run {
-	out := map[int]results.Run{}
-	for _, r := range e.runs {
-		if r.Pattern == name && r.Failed == "" && r.Elapsed > 0 {
-			out[r.Repeat] = r
-		}
-	}
-	return out
-}
-
-func (e evidence) missing(names ...string) string {
-	for _, name := range names {
-		if len(e.of(name)) > 0 {
-			continue
-		}
-		for _, r := range e.runs {
-			switch {
-			case r.Pattern != name:
-			case r.Failed != "":
-				return fmt.Sprintf("%s could not be measured: %s.", name, r.Failed)
-			case r.Killed != "":
-				return fmt.Sprintf("%s was %s, before it had said anything.", name, r.Killed)
-			}
-		}
-		return name + " was not run."
-	}
-	return ""
-}
-
-func (e evidence) values(name string, figure func(results.Run) float64) judge.Input {
-	in := judge.Input{Seed: e.seed, Missing: e.missing(name)}
-	runs := e.of(name)
-	for _, n := range slices.Sorted(maps.Keys(runs)) {
-		in.Values = append(in.Values, figure(runs[n]))
-	}
-	return in
-}
-
-func (e evidence) pairs(a, b string, figure func(results.Run) float64) judge.Input {
-	in := judge.Input{Seed: e.seed, Missing: e.missing(a, b)}
-	left, right := e.of(a), e.of(b)
-	for _, n := range slices.Sorted(maps.Keys(left)) {
-		if other, ok := right[n]; ok {
-			in.Pairs = append(in.Pairs, judge.Pair{A: figure(left[n]), B: figure(other)})
-		}
-	}
-	return in
+// at is the cell of a contestant.
+func at(name string) experiment.Key {
+	return experiment.Key{Setup: setup, Load: load, Pattern: name}
 }
 
 // The figures that runs are asked for.
@@ -103,8 +56,8 @@ func percent(of string) func(results.Run) float64 {
 }
 
 func memory(e evidence, name string) []results.Claim {
-	killed := judge.Input{Seed: e.seed, Missing: e.missing(Naive, name)}
-	naive, pool := e.of(Naive), e.of(name)
+	killed := judge.Input{Seed: e.Seed, Missing: e.Missing(at(Naive), at(name))}
+	naive, pool := e.Of(at(Naive)), e.Of(at(name))
 	for _, n := range slices.Sorted(maps.Keys(naive)) {
 		if other, ok := pool[n]; ok {
 			v := 0.0
@@ -114,17 +67,17 @@ func memory(e evidence, name string) []results.Claim {
 			killed.Values = append(killed.Values, v)
 		}
 	}
-	byMemory, byKill := claims.B1Memory.Judge(name, e.pairs(Naive, name, rss)), claims.B1Killed.Judge(name, killed)
+	byMemory, byKill := claims.B1Memory.Judge(name, e.Pairs(at(Naive), at(name), rss)), claims.B1Killed.Judge(name, killed)
 	return []results.Claim{claims.B1(byMemory, byKill)}
 }
 
 func jobs(e evidence, name string) []results.Claim {
-	return []results.Claim{e.because(claims.B2.Judge(name, e.pairs(name, Naive, finished)), Naive, name)}
+	return []results.Claim{e.because(claims.B2.Judge(name, e.Pairs(at(name), at(Naive), finished)), Naive, name)}
 }
 
 func latency(e evidence, name string) []results.Claim {
-	in := e.pairs(Naive, name, mean)
-	for _, r := range e.of(Naive) {
+	in := e.Pairs(at(Naive), at(name), mean)
+	for _, r := range e.Of(at(Naive)) {
 		if r.Of("ok").Count == 0 && in.Missing == "" {
 			in.Missing = fmt.Sprintf("naive was %s, before it had finished a single job: it has no latency.", r.Killed)
 		}
@@ -134,23 +87,23 @@ func latency(e evidence, name string) []results.Claim {
 
 func goroutines(e evidence, name string) []results.Claim {
 	claim := claims.B4Of(5000, 1000)
-	for _, r := range e.of(name) {
-		claim = claims.B4Of(int(number(r.Params["max_workers"])), int(number(r.Params["generators"])))
+	for _, r := range e.Of(at(name)) {
+		claim = claims.B4Of(int(experiment.Number(r.Params["max_workers"])), int(experiment.Number(r.Params["generators"])))
 	}
-	return []results.Claim{claim.Judge(name, e.values(name, func(r results.Run) float64 { return float64(r.Process.PeakGoroutines) }))}
+	return []results.Claim{claim.Judge(name, e.Values(at(name), func(r results.Run) float64 { return float64(r.Process.PeakGoroutines) }))}
 }
 
 func refusals(e evidence, name string) []results.Claim {
 	return []results.Claim{
-		e.because(claims.B5Refused.Judge(name, e.values(name, func(r results.Run) float64 { return 100 * r.Share("rejected") })), name),
-		claims.B5Prompt.Judge(name, e.values(name, func(r results.Run) float64 { return float64(r.Of("rejected").Latency.Quantile(.99)) / 1e6 })),
+		e.because(claims.B5Refused.Judge(name, e.Values(at(name), func(r results.Run) float64 { return 100 * r.Share("rejected") })), name),
+		claims.B5Prompt.Judge(name, e.Values(at(name), func(r results.Run) float64 { return float64(r.Of("rejected").Latency.Quantile(.99)) / 1e6 })),
 	}
 }
 
 func work(e evidence, name string) []results.Claim {
-	c := claims.B6Pool.Judge(name, e.values(name, percent("work_share")))
+	c := claims.B6Pool.Judge(name, e.Values(at(name), percent("work_share")))
 	gc, each, cpus, n := 0.0, 0.0, 0.0, 0.0
-	for _, r := range e.of(name) {
+	for _, r := range e.Of(at(name)) {
 		gc, each, cpus, n = gc+r.Process.GCShare, each+r.Extra["work_us"], cpus+r.Extra["cpus"], n+1
 	}
 	if n > 0 {
@@ -162,22 +115,22 @@ func work(e evidence, name string) []results.Claim {
 func goals(e evidence) []results.Claim {
 	var out []results.Claim
 	for _, name := range []string{Reused, Sized} {
-		if name == Sized && len(e.of(name)) == 0 {
+		if name == Sized && len(e.Of(at(name))) == 0 {
 			continue
 		}
-		jobs, memory := claims.BJobs.Judge(name, e.pairs(name, Published, rate)), claims.BMemory.Judge(name, e.pairs(name, Published, rss))
+		jobs, memory := claims.BJobs.Judge(name, e.Pairs(at(name), at(Published), rate)), claims.BMemory.Judge(name, e.Pairs(at(name), at(Published), rss))
 		memory.Why += e.growth()
 		out = append(out, e.because(jobs, Published), memory)
 	}
 	for _, name := range []string{Spillway, Reused, Sized} {
-		if len(e.of(name)) == 0 && name != Reused {
+		if len(e.Of(at(name))) == 0 && name != Reused {
 			continue
 		}
-		alone := judge.Input{Seed: e.seed, Missing: e.missing(name)}
-		for _, r := range inOrder(e.of(name)) {
-			alone.Pairs = append(alone.Pairs, judge.Pair{A: mean(r) / 1e6, B: number(r.Params["work_ms"])})
+		alone := judge.Input{Seed: e.Seed, Missing: e.Missing(at(name))}
+		for _, r := range e.InOrder(at(name)) {
+			alone.Pairs = append(alone.Pairs, judge.Pair{A: mean(r) / 1e6, B: experiment.Number(r.Params["work_ms"])})
 		}
-		out = append(out, claims.BLatency.Judge(name, alone), e.because(claims.BRefusals.Judge(name, e.values(name, percent("submit_share"))), name))
+		out = append(out, claims.BLatency.Judge(name, alone), e.because(claims.BRefusals.Judge(name, e.Values(at(name), percent("submit_share"))), name))
 	}
 	return out
 }
@@ -185,21 +138,13 @@ func goals(e evidence) []results.Claim {
 // growth says how far the published shape can have grown in a short burst: with
 // fewer workers it has fewer buffers.
 func (e evidence) growth() string {
-	for _, r := range e.of(Published) {
-		burst := time.Duration(number(r.Params["burst_seconds"]) * float64(time.Second))
+	for _, r := range e.Of(at(Published)) {
+		burst := time.Duration(experiment.Number(r.Params["burst_seconds"]) * float64(time.Second))
 		if n := grown(burst); burst > 0 && n < grown(Full().Burst) {
 			return fmt.Sprintf(" In a burst of %v the published shape has at most %d of its %d workers, and as many buffers.", burst, n, grown(Full().Burst))
 		}
 	}
 	return ""
-}
-
-func inOrder(runs map[int]results.Run) []results.Run {
-	var out []results.Run
-	for _, n := range slices.Sorted(maps.Keys(runs)) {
-		out = append(out, runs[n])
-	}
-	return out
 }
 
 // because adds what befell the contestants a claim speaks of: that they were
@@ -209,7 +154,7 @@ func (e evidence) because(c results.Claim, names ...string) results.Claim {
 		return c
 	}
 	for _, name := range names {
-		for _, r := range inOrder(e.of(name)) {
+		for _, r := range e.InOrder(at(name)) {
 			var said []string
 			if r.Killed != "" {
 				said = append(said, fmt.Sprintf("%s was %s, with %d jobs done", name, r.Killed, r.Of("ok").Count))
@@ -224,15 +169,4 @@ func (e evidence) because(c results.Claim, names ...string) results.Claim {
 		}
 	}
 	return c
-}
-
-// number reads a parameter, which comes back from disk as a float64.
-func number(v any) float64 {
-	switch n := v.(type) {
-	case float64:
-		return n
-	case int:
-		return float64(n)
-	}
-	return 0
 }

@@ -145,10 +145,10 @@ func (e Experiment) Plan() (experiment.Plan, error) {
 		}
 		p.add(CPUBound, boundLabel(procs), mechanism, roleShape, 2*p.BenchTime, job{Shape: mechanism, Workers: procs, For: p.BenchTime}).Twin = true
 	}
-	for _, pattern := range []string{Spawn, Pool, PoolReuse, Pool} {
-		twin := len(p.cells) > 0 && p.cells[len(p.cells)-1].Pattern == PoolReuse
-		p.reuse(pattern, twin)
+	for _, pattern := range []string{Spawn, Pool, PoolReuse} {
+		p.reuse(pattern, false)
 	}
+	p.reuse(Pool, true)
 	return experiment.Plan{Scaled: p.scaled(), Cells: p.cells}, nil
 }
 
@@ -205,12 +205,13 @@ func (p *planner) reuse(pattern string, twin bool) {
 func (p *planner) add(setup, load, pattern, role string, expect time.Duration, input any) *experiment.Cell {
 	p.cells = append(p.cells, experiment.Cell{Setup: setup, Load: load, Pattern: pattern, Expect: expect + 20*time.Millisecond,
 		Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
+			todo := input
 			if j, ok := input.(reuseJob); ok {
 				j.Seed = t.Seed
-				input = j
+				todo = j
 			}
 			var run results.Run
-			exit, err := contestant.Run(ctx, contestant.Spec{Role: role, Input: input, MemoryCap: p.MemoryCap}, &run)
+			exit, err := contestant.Run(ctx, contestant.Spec{Role: role, Input: todo, MemoryCap: p.MemoryCap}, &run)
 			run.Killed = exit.Killed
 			run.Process.PeakRSS = max(run.Process.PeakRSS, exit.PeakRSS)
 			return run, err

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spillway-go/spillway/lab/claims"
+	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/results"
 )
@@ -16,7 +17,7 @@ import (
 // Judge decides every claim of the family, those about channels for every size
 // of their buffers that was run.
 func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
-	e := evidence{runs, seed}
+	e := evidence{experiment.Evidence{Runs: runs, Seed: seed}}
 	buffers := e.buffers()
 	var out []results.Claim
 	for _, of := range []func(evidence, int) []results.Claim{g1, g2, g3, g4, g5, g8} {
@@ -28,54 +29,11 @@ func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
 	return append(out, g9(e, AsH), g9(e, AsB))
 }
 
-type cell struct {
-	setup, load, pattern string
-	twin                 bool
-}
+// cell names a cell of the plan.
+type cell = experiment.Key
 
 // evidence is the runs of a session.
-type evidence struct {
-	runs []results.Run
-	seed uint64
-}
-
-// of returns the measured runs of a cell by their repeat.
-func (e evidence) of(c cell) map[int]results.Run {
-	out := map[int]results.Run{}
-	for _, r := range e.runs {
-		if r.Setup == c.setup && r.Load == c.load && r.Pattern == c.pattern && r.Twin == c.twin && r.Failed == "" && r.Killed == "" && r.Elapsed > 0 {
-			out[r.Repeat] = r
-		}
-	}
-	return out
-}
-
-func (e evidence) missing(cells ...cell) string {
-	for _, c := range cells {
-		if len(e.of(c)) > 0 {
-			continue
-		}
-		for _, r := range e.runs {
-			if why := r.Killed + r.Failed; why != "" && r.Setup == c.setup && r.Load == c.load && r.Pattern == c.pattern {
-				return fmt.Sprintf("%s with %s has no measurement: %s.", c.pattern, c.load, why)
-			}
-		}
-		return fmt.Sprintf("%s with %s was not run.", c.pattern, c.load)
-	}
-	return ""
-}
-
-// pairs asks the figure of two cells in the repeats that have both.
-func (e evidence) pairs(a, b cell, figure func(results.Run) float64) judge.Input {
-	in := judge.Input{Seed: e.seed, Missing: e.missing(a, b)}
-	left, right := e.of(a), e.of(b)
-	for _, n := range slices.Sorted(maps.Keys(left)) {
-		if other, ok := right[n]; ok {
-			in.Pairs = append(in.Pairs, judge.Pair{A: figure(left[n]), B: figure(other)})
-		}
-	}
-	return in
-}
+type evidence struct{ experiment.Evidence }
 
 // The figures that runs are asked for.
 func perOp(r results.Run) float64  { return r.Extra["ns_per_op"] }
@@ -86,7 +44,7 @@ func cpu(r results.Run) float64    { return r.Extra["cpu_us"] }
 // buffers are the sizes that pools were run with; the smallest if none was.
 func (e evidence) buffers() []int {
 	var out []int
-	for _, r := range e.runs {
+	for _, r := range e.Runs {
 		if n, err := strconv.Atoi(strings.TrimPrefix(r.Load, "buffer ")); err == nil && isPool(r.Pattern) {
 			out = append(out, n)
 		}
@@ -99,25 +57,25 @@ func (e evidence) buffers() []int {
 }
 
 func pool(shape string, workers, buffer int) cell {
-	return cell{setup: Auto, load: bufferLabel(buffer), pattern: label(shape, workers)}
+	return cell{Setup: Auto, Load: bufferLabel(buffer), Pattern: label(shape, workers)}
 }
 
 // spawnWithChan is the shape with the channel, which carries a single value: any
 // buffer beyond 1 would be the same.
 func spawnWithChan(buffer int) cell {
-	return cell{setup: Auto, load: bufferLabel(min(buffer, 1)), pattern: SpawnChan}
+	return cell{Setup: Auto, Load: bufferLabel(min(buffer, 1)), Pattern: SpawnChan}
 }
 
 var (
-	serially    = cell{setup: Auto, load: noBuffer, pattern: Serial}
-	spawnWithWG = cell{setup: Auto, load: noBuffer, pattern: SpawnWG}
+	serially    = cell{Setup: Auto, Load: noBuffer, Pattern: Serial}
+	spawnWithWG = cell{Setup: Auto, Load: noBuffer, Pattern: SpawnWG}
 )
 
 func g1(e evidence, buffer int) []results.Claim {
-	base := e.of(serially)
-	in := judge.Input{Seed: e.seed, Missing: e.missing(serially)}
+	base := e.Of(serially)
+	in := judge.Input{Seed: e.Seed, Missing: e.Missing(serially)}
 	fastest := map[int]results.Run{}
-	for _, r := range e.runs {
+	for _, r := range e.Runs {
 		concurrent := r.Setup == Auto && r.Pattern != Serial && !r.Twin && r.Failed == "" && r.Killed == "" &&
 			(r.Load == bufferLabel(buffer) || r.Load == noBuffer || r.Pattern == SpawnChan && r.Load == bufferLabel(min(buffer, 1)))
 		if best, ok := fastest[r.Repeat]; concurrent && (!ok || perOp(r) < perOp(best)) {
@@ -140,13 +98,13 @@ func g2(e evidence, buffer int) []results.Claim {
 	if buffer > 1 {
 		return nil
 	}
-	return []results.Claim{claims.G2.Judge(bufferLabel(buffer), e.pairs(spawnWithWG, spawnWithChan(buffer), perOp))}
+	return []results.Claim{claims.G2.Judge(bufferLabel(buffer), e.Pairs(spawnWithWG, spawnWithChan(buffer), perOp))}
 }
 
 // procs is GOMAXPROCS of the runs.
 func (e evidence) procs() int {
-	for _, r := range e.runs {
-		if n := number(r.Params["gomaxprocs"]); n > 0 {
+	for _, r := range e.Runs {
+		if n := experiment.Number(r.Params["gomaxprocs"]); n > 0 {
 			return int(n)
 		}
 	}
@@ -162,11 +120,7 @@ func g3(e evidence, buffer int) []results.Claim {
 	for _, workers := range sizes {
 		c := pool(SharedChan, workers, buffer)
 		setup := fmt.Sprintf("%d workers, %s", workers, bufferLabel(buffer))
-		none := judge.Input{Seed: e.seed, Missing: e.missing(c)}
-		for _, r := range e.of(c) {
-			none.Values = append(none.Values, allocs(r))
-		}
-		out = append(out, claims.G3Faster.Judge(setup, e.pairs(c, spawnWithWG, perOp)), claims.G3Allocs.Judge(setup, none))
+		out = append(out, claims.G3Faster.Judge(setup, e.Pairs(c, spawnWithWG, perOp)), claims.G3Allocs.Judge(setup, e.Values(c, allocs)))
 	}
 	return out
 }
@@ -174,13 +128,13 @@ func g3(e evidence, buffer int) []results.Claim {
 func g4(e evidence, buffer int) []results.Claim {
 	c := pool(SharedChan, 1000, buffer)
 	return []results.Claim{
-		claims.G4Loses.Judge(bufferLabel(buffer), e.pairs(c, spawnWithWG, perOp)),
-		claims.G4Wins.Judge(bufferLabel(buffer), e.pairs(c, spawnWithChan(buffer), perOp)),
+		claims.G4Loses.Judge(bufferLabel(buffer), e.Pairs(c, spawnWithWG, perOp)),
+		claims.G4Wins.Judge(bufferLabel(buffer), e.Pairs(c, spawnWithChan(buffer), perOp)),
 	}
 }
 
 func g5(e evidence, buffer int) []results.Claim {
-	in := e.pairs(pool(PerWorker, 100, buffer), pool(SharedChan, 100, buffer), perOp)
+	in := e.Pairs(pool(PerWorker, 100, buffer), pool(SharedChan, 100, buffer), perOp)
 	return []results.Claim{e.onSeveral(claims.G5.Judge(bufferLabel(buffer), in))}
 }
 
@@ -204,7 +158,7 @@ func g6(e evidence) []results.Claim {
 func (e evidence) bestBound(mechanism string) results.Claim {
 	procs := float64(e.procs())
 	mean := func(bound int) float64 { // of the logarithms
-		sum, runs := 0.0, e.of(cell{setup: CPUBound, load: boundLabel(bound), pattern: mechanism})
+		sum, runs := 0.0, e.Of(cell{Setup: CPUBound, Load: boundLabel(bound), Pattern: mechanism})
 		for _, r := range runs {
 			sum += math.Log(tasks(r))
 		}
@@ -224,12 +178,12 @@ func (e evidence) bestBound(mechanism string) results.Claim {
 	if inside == 0 || outside == 0 {
 		return claim.Judge(CPUBound, judge.Input{Missing: mechanism + " was not run with bounds on both sides of the rule."})
 	}
-	a, b := cell{setup: CPUBound, load: boundLabel(inside), pattern: mechanism}, cell{setup: CPUBound, load: boundLabel(outside), pattern: mechanism}
-	in := e.pairs(a, b, tasks)
-	same := cell{setup: CPUBound, load: boundLabel(int(procs)), pattern: mechanism}
+	a, b := cell{Setup: CPUBound, Load: boundLabel(inside), Pattern: mechanism}, cell{Setup: CPUBound, Load: boundLabel(outside), Pattern: mechanism}
+	in := e.Pairs(a, b, tasks)
+	same := cell{Setup: CPUBound, Load: boundLabel(int(procs)), Pattern: mechanism}
 	twin := same
-	twin.twin = true
-	in.AA = e.pairs(same, twin, tasks).Pairs
+	twin.Twin = true
+	in.AA = e.Pairs(same, twin, tasks).Pairs
 	c := claim.Judge(CPUBound, in)
 	c.Why += fmt.Sprintf(" The best bound within the rule is %d, the best other one %d; GOMAXPROCS is %d.", inside, outside, int(procs))
 	return c
@@ -237,7 +191,7 @@ func (e evidence) bestBound(mechanism string) results.Claim {
 
 func (e evidence) boundsOf(mechanism string) []int {
 	var out []int
-	for _, r := range e.runs {
+	for _, r := range e.Runs {
 		if n, err := strconv.Atoi(strings.TrimPrefix(r.Load, "bound ")); err == nil && r.Setup == CPUBound && r.Pattern == mechanism {
 			out = append(out, n)
 		}
@@ -253,9 +207,9 @@ func g8(e evidence, buffer int) []results.Claim {
 	for _, workers := range []int{10, 100, 1000} {
 		ratios := func(setup string, twin bool) map[int]float64 {
 			spawn, p := spawnWithChan(buffer), pool(SharedChan, workers, buffer)
-			spawn.setup, p.setup, spawn.twin, p.twin = setup, setup, twin, twin
+			spawn.Setup, p.Setup, spawn.Twin, p.Twin = setup, setup, twin, twin
 			out := map[int]float64{}
-			left, right := e.of(spawn), e.of(p)
+			left, right := e.Of(spawn), e.Of(p)
 			for n, r := range left {
 				if other, ok := right[n]; ok && perOp(other) > 0 {
 					out[n] = perOp(r) / perOp(other)
@@ -264,7 +218,7 @@ func g8(e evidence, buffer int) []results.Claim {
 			return out
 		}
 		clock, auto, twins := ratios(Clock, false), ratios(Auto, false), ratios(Clock, true)
-		in := judge.Input{Seed: e.seed, Pairs: join(clock, auto), AA: join(clock, twins)}
+		in := judge.Input{Seed: e.Seed, Pairs: join(clock, auto), AA: join(clock, twins)}
 		if len(in.Pairs) == 0 {
 			in.Missing = fmt.Sprintf("PoolSharedChan_%d with %s was not measured by both methods.", workers, bufferLabel(buffer))
 		}
@@ -299,12 +253,12 @@ func middle(m map[int]float64) float64 {
 
 func g9(e evidence, setup string) results.Claim {
 	at := func(pattern string, twin bool) cell {
-		return cell{setup: setup, load: e.reuseLoad(setup), pattern: pattern, twin: twin}
+		return cell{Setup: setup, Load: e.reuseLoad(setup), Pattern: pattern, Twin: twin}
 	}
-	spawn, pool, reuse := e.of(at(Spawn, false)), e.of(at(Pool, false)), e.of(at(PoolReuse, false))
+	spawn, pool, reuse := e.Of(at(Spawn, false)), e.Of(at(Pool, false)), e.Of(at(PoolReuse, false))
 	in := judge.Input{
-		Seed: e.seed, Missing: e.missing(at(Spawn, false), at(Pool, false), at(PoolReuse, false)),
-		AA: e.pairs(at(Pool, false), at(Pool, true), cpu).Pairs,
+		Seed: e.Seed, Missing: e.Missing(at(Spawn, false), at(Pool, false), at(PoolReuse, false)),
+		AA: e.Pairs(at(Pool, false), at(Pool, true), cpu).Pairs,
 	}
 	objects, goroutines := map[int]float64{}, map[int]float64{}
 	for n, p := range pool {
@@ -323,21 +277,10 @@ func g9(e evidence, setup string) results.Claim {
 }
 
 func (e evidence) reuseLoad(setup string) string {
-	for _, r := range e.runs {
+	for _, r := range e.Runs {
 		if r.Setup == setup {
 			return r.Load
 		}
 	}
 	return "its load"
-}
-
-// number reads a parameter, which comes back from disk as a float64.
-func number(v any) float64 {
-	switch n := v.(type) {
-	case float64:
-		return n
-	case int:
-		return float64(n)
-	}
-	return 0
 }

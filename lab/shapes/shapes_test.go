@@ -140,7 +140,7 @@ func TestBoundsLieOnBothSidesOfTheRule(t *testing.T) {
 func made(c cell, repeat int, ns float64) results.Run {
 	const ops = 1_000_000
 	return results.Run{
-		Setup: c.setup, Load: c.load, Pattern: c.pattern, Twin: c.twin, Repeat: repeat, Offered: ops, Elapsed: ns * ops / 1e9,
+		Setup: c.Setup, Load: c.Load, Pattern: c.Pattern, Twin: c.Twin, Repeat: repeat, Offered: ops, Elapsed: ns * ops / 1e9,
 		Outcomes: []results.Outcome{{Kind: "ok", Count: ops, Latency: &histogram.Histogram{}}},
 		Params:   map[string]any{"gomaxprocs": 2},
 		Extra:    map[string]float64{"ns_per_op": ns, "allocs_per_op": 0, "cpu_us": ns},
@@ -149,9 +149,13 @@ func made(c cell, repeat int, ns float64) results.Run {
 
 // published returns runs like the published ones, with one buffer.
 func published(procs int) []results.Run {
-	byClock := func(c cell, twin bool) cell { c.setup, c.twin = Clock, twin; return c }
-	bounded := func(bound int, twin bool) cell { return cell{CPUBound, boundLabel(bound), boundPool, twin} }
-	reuse := func(pattern string, twin bool) cell { return cell{AsB, "bound 100", pattern, twin} }
+	byClock := func(c cell, twin bool) cell { c.Setup, c.Twin = Clock, twin; return c }
+	bounded := func(bound int, twin bool) cell {
+		return cell{Setup: CPUBound, Load: boundLabel(bound), Pattern: boundPool, Twin: twin}
+	}
+	reuse := func(pattern string, twin bool) cell {
+		return cell{Setup: AsB, Load: "bound 100", Pattern: pattern, Twin: twin}
+	}
 	var runs []results.Run
 	for n := range 3 {
 		wobble := 1 + .001*float64(n)
