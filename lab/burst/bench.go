@@ -27,7 +27,6 @@ type job struct {
 type report struct {
 	Usage     probe.Usage
 	ReuseRate float64
-	Workers   int    // most jobs at once; 0: no bound
 	Late      string // why accepted jobs were left; empty if none were
 }
 
@@ -71,7 +70,7 @@ func run(ctx context.Context, c *contestant.Job) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Ready(t.workers); err != nil {
+	if err := c.Ready(true); err != nil {
 		return nil, err
 	}
 	b := &bench{job: j, counters: shared, target: t, memory: NewMemory(j.Work.Bytes, reuses(j.Contestant))}
@@ -92,7 +91,7 @@ func (b *bench) run(ctx context.Context) (report, error) {
 	defer cancel()
 	late := b.target.drain(drain)
 	b.ended.Store(int64(b.now()))
-	r := report{Usage: p.Stop(), ReuseRate: b.memory.ReuseRate(), Workers: b.target.workers}
+	r := report{Usage: p.Stop(), ReuseRate: b.memory.ReuseRate()}
 	if late != nil {
 		r.Late = late.Error()
 	}
@@ -187,9 +186,10 @@ func (b *bench) lookIfDue(now time.Duration) {
 		b.mostGoroutines.Store(n)
 	}
 	if b.target.state != nil {
-		running, queued := b.target.state()
-		b.running.Store(int64(running))
-		b.queued.Store(int64(queued))
+		s := b.target.state()
+		b.running.Store(int64(s.running))
+		b.queued.Store(int64(s.queued))
+		b.bound.Store(max(b.bound.Load(), int64(s.bound)))
 	}
 	b.account()
 }

@@ -26,6 +26,7 @@ type counters struct {
 
 	goroutines, mostGoroutines atomic.Int64
 	running, queued            atomic.Int64 // where the contestant tells
+	bound                      atomic.Int64 // the most it ever let run at once; 0: none
 
 	gc, busy, assist seconds // processor time as the runtime accounts for it
 }

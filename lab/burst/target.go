@@ -40,12 +40,14 @@ type task struct {
 
 // target is a contestant under load.
 type target struct {
-	submit  func(*task) bool // false: refused
-	parks   bool             // a submission may park its goroutine
-	workers int              // most jobs at once; 0: no bound
-	drain   func(context.Context) error
-	state   func() (running, queued int) // nil: not known
+	submit func(*task) bool // false: refused
+	parks  bool             // a submission may park its goroutine
+	drain  func(context.Context) error
+	state  func() state // nil: it has none
 }
+
+// state is what a contestant says of itself.
+type state struct{ running, queued, bound int }
 
 func newTarget(name string) (*target, error) {
 	switch name {
@@ -83,8 +85,8 @@ func newPublished() *target {
 			defer cancel()
 			return pool.Submit(ctx, t.job) == nil
 		},
-		parks: true, workers: cfg.MaxWorkers, drain: pool.Shutdown,
-		state: func() (int, int) { return pool.Workers(), pool.Queued() },
+		parks: true, drain: pool.Shutdown,
+		state: func() state { return state{pool.Workers(), pool.Queued(), cfg.MaxWorkers} },
 	}
 }
 
@@ -107,12 +109,11 @@ func newChannel(cfg specimen.Config) *target {
 				return false
 			}
 		},
-		workers: cfg.MaxWorkers,
 		drain: func(ctx context.Context) error { // nobody submits any more
 			close(queue)
 			return waitFor(ctx, all.Wait)
 		},
-		state: func() (int, int) { return cfg.MaxWorkers, len(queue) },
+		state: func() state { return state{cfg.MaxWorkers, len(queue), cfg.MaxWorkers} },
 	}
 }
 
@@ -123,12 +124,11 @@ func newSpillway(cfg workerpool.Config) (*target, error) {
 	}
 	ctx := context.Background()
 	return &target{
-		submit:  func(t *task) bool { return pool.TrySubmit(ctx, t.job) == nil },
-		workers: pool.Stats().MaxWorkers,
-		drain:   pool.Drain,
-		state: func() (int, int) {
+		submit: func(t *task) bool { return pool.TrySubmit(ctx, t.job) == nil },
+		drain:  pool.Drain,
+		state: func() state {
 			s := pool.Stats()
-			return s.Running, s.Queued
+			return state{s.Running, s.Queued, s.MaxWorkers}
 		},
 	}, nil
 }

@@ -30,7 +30,7 @@ func (c Config) run(ctx context.Context, name string) (results.Run, error) {
 	}
 	defer unshare(shared)
 	w := &watcher{job: j, counters: shared}
-	process, err := contestant.Start(ctx, contestant.Spec{Role: roleBurst, Input: j, MemoryCap: c.cap()}, &w.workers)
+	process, err := contestant.Start(ctx, contestant.Spec{Role: roleBurst, Input: j, MemoryCap: c.cap()}, new(bool))
 	if err != nil {
 		return results.Run{}, err
 	}
@@ -51,12 +51,11 @@ func (c Config) run(ctx context.Context, name string) (results.Run, error) {
 type watcher struct {
 	job
 	*counters
-	workers int
-	series  []results.Point
-	last    sum   // at the point before
-	before  usage // likewise
-	most    int   // goroutines
-	lived   time.Duration
+	series []results.Point
+	last   sum   // at the point before
+	before usage // likewise
+	most   int   // goroutines
+	lived  time.Duration
 }
 
 func (w *watcher) until(process *contestant.Process) {
@@ -144,7 +143,7 @@ func (w *watcher) result(r report) results.Run {
 		},
 		Params: map[string]any{
 			"rate": w.Rate, "generators": w.Generators, "burst_seconds": w.Burst.Seconds(), "work_bytes": w.Work.Bytes,
-			"work_ms": float64(w.Work.Wait) / 1e6, "max_workers": w.workers,
+			"work_ms": float64(w.Work.Wait) / 1e6, "max_workers": int(w.bound.Load()),
 			"generator": w.reached(s, float64(s.offered)/offering.Seconds(), cpu/elapsed.Seconds()),
 		},
 		Process: results.Process{
