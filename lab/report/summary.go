@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/lab/report/chart"
@@ -145,8 +147,22 @@ func byRank(known []string) func(a, b string) int {
 		return len(known)
 	}
 	return func(a, b string) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), byNumber(a, b))
 	}
+}
+
+// byNumber puts "bound 2" before "bound 16", and other names by their letters.
+func byNumber(a, b string) int {
+	nameA, numberA := apart(a)
+	nameB, numberB := apart(b)
+	return cmp.Or(cmp.Compare(nameA, nameB), cmp.Compare(numberA, numberB))
+}
+
+// apart splits the number off that a name ends with, if any.
+func apart(s string) (name string, n int) {
+	name = strings.TrimRight(s, "0123456789")
+	n, _ = strconv.Atoi(s[len(name):])
+	return name, n
 }
 
 func summarize(runs []results.Run) *summary {
