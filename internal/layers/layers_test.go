@@ -23,14 +23,14 @@ var house = [][]string{
 	{"limiter"},
 	{"sim", "workerpool"},
 	{"examples/background", "examples/batch", "metricsprom"},
-	{"examples/patientapi/internal/gauge", "examples/patientapi/probe", "lab/contestant", "lab/report/chart", "lab/results"},
+	{"examples/patientapi/internal/gauge", "examples/patientapi/probe", "lab/burst/specimen", "lab/contestant", "lab/report/chart", "lab/results"},
 	{"examples/patientapi", "lab/judge"},
 	{"examples/patientapi/internal/storetest", "lab/claims"},
 	{"examples/patientapi/simulated", "examples/patientapi/sqlite", "lab/patterns/specimen", "lab/report"},
 	{"examples/patientapi/patterns", "lab/experiment"},
 	{"examples/patientapi/httpapi"},
-	{"examples/patientapi/app", "lab/patterns", "lab/overload", "lab/pools"},
-	{"examples/patientapi/cmd/patientapi", "lab/overload/demo"},
+	{"examples/patientapi/app", "lab/burst", "lab/patterns", "lab/overload", "lab/pools"},
+	{"examples/patientapi/cmd/patientapi", "lab/overload/demo", "lab/shapes"},
 	{"lab/cmd/spillway"},
 }
 

@@ -36,7 +36,7 @@ func (s Session) Run(ctx context.Context, exp Experiment) (results.Results, []re
 		return results.Results{}, nil, inputError{err}
 	}
 	defer log.Close()
-	run := &running{Session: s, plan: plan, log: log}
+	run := &running{Session: s, id: exp.ID(), plan: plan, log: log}
 	res := results.Results{
 		Schema: results.Schema, Experiment: exp.ID(), Started: time.Now().Truncate(time.Second), Machine: ThisMachine(),
 		Command: s.Command, Seed: s.Seed, Scaled: plan.Scaled,
@@ -70,6 +70,7 @@ func (e inputError) Unwrap() error      { return e.error }
 // running is the state of a session.
 type running struct {
 	Session
+	id       string // of the experiment
 	plan     Plan
 	log      *results.RunLog
 	runs     []results.Run
@@ -166,6 +167,7 @@ func (r *running) batch(ctx context.Context, batch []Cell, trial Trial) error {
 	note := ""
 	for i, cell := range batch {
 		run := done[i]
+		run.Experiment = r.id
 		run.Setup, run.Load, run.Pattern, run.Twin = cell.Setup, cell.Load, cell.Pattern, cell.Twin
 		run.Repeat, run.Order = trial.Repeat, r.order
 		r.order++
@@ -208,6 +210,8 @@ func inShort(run results.Run) string {
 		return run.Killed
 	case run.Offered == 0:
 		return ""
+	case run.Of("ok").Count > 0 && run.Of("ok").Latency.Count() == 0: // units of work that nobody timed apart
+		return fmt.Sprintf("%.0f a second", run.Rate("ok"))
 	}
 	return fmt.Sprintf("%.0f ok/s, %.0f refused/s, p99 %v", run.Rate("ok"), run.Rate("rejected"),
 		time.Duration(run.Of("ok").Latency.Quantile(0.99)).Round(time.Millisecond))

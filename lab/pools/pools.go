@@ -219,11 +219,6 @@ const (
 	setupBurst  = "burst"
 )
 
-// IsSetup reports whether a set-up is one of this experiment's.
-func IsSetup(setup string) bool {
-	return is(setupRefuse, setupCall, setupMemory, setupBurst)(setup) || strings.HasSuffix(setup, setupJobs) || strings.HasPrefix(setup, setupSizing(""))
-}
-
 const setupJobs = " jobs"
 
 func setupSubmit(work time.Duration) string {

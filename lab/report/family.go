@@ -40,6 +40,34 @@ var families = map[string]family{
 			{"Scaled runs", "Runs shorter than the published ones cut requests, never clients, workers or queue places, because those decide what is refused."},
 		},
 	},
+	"G": {
+		Sources: []source{{
+			Name: "gsarmaonline/golang-measurements",
+			URL:  "https://github.com/gsarmaonline/golang-measurements",
+			What: "and the article that goes with it",
+		}},
+		Method: []note{
+			{"The buffer decides", "The published benchmarks do not state the size of the channels' buffers. An unbuffered channel parks and wakes somebody for every unit, a buffer of 128 lets both sides run on; that moves a pool by several times, more than its number of workers does. So every claim about channels is judged for each buffer."},
+			{"Two ways to measure", "Auto-scaled: batches grow until one takes long enough, after a collection, the start of the workers left out, as package testing does. By the wall clock: one batch of a million, once, cold, the start of the workers in it. Rates below are units of work a second."},
+			{"How many goroutines for CPU-bound work", "Tasks of pure computing, some 15 µs each, under bounds from one goroutine to 128 times GOMAXPROCS, by a pool on an unbuffered channel, by a semaphore with a goroutine for each task, and by a dispatcher that hands a task to a worker that is idle. Beyond GOMAXPROCS every bound keeps the processors busy: a difference counts only if it exceeds what the same bound differs from itself."},
+			{"Objects or goroutines", "Processor time a request, for the same number of requests at once: a goroutine and an object for each (spawn), reused goroutines (pool), reused goroutines and objects (pool-reuse). In the set-up of H these are the patterns naive, workerpool and optimized over its simulated store at a tenth of the latency; in that of B, jobs of 500 KB and 20 ms with a hundred at once."},
+		},
+	},
+	"B": {
+		Sources: []source{{
+			Name: "iyashjayesh/go-adaptive-pool",
+			URL:  "https://github.com/iyashjayesh/go-adaptive-pool",
+			What: "and the article that goes with it",
+		}},
+		Method: []note{
+			{"Where latency begins", "The published latency begins when a job starts, so the time in a queue of 100,000 is not in it. Here it begins with the submission. Jobs that one generator submits together share that moment."},
+			{"Equal load", "The published naive run sleeps 10 µs before each submission and stops itself above 12 GB. Here every contestant is offered the same by the same generators, in the contestant's own process as published, and a memory cap kills it from outside. A generator that was late submits all that has become due, so that the rate is offered or the run says that it was generator-bound, and why."},
+			{"Watched from outside", "A process with a hundred thousand runnable goroutines cannot be asked how it is: the answer waits its turn, and a killed process gives none. Contestants count into memory that they share with the lab, without locks; the lab reads it, and memory, processor time and switches from the system. The counts of a killed contestant are those at its end."},
+			{"Peaks", "The published \"peak RAM\" is what the runtime had reserved from the system, once a second, and the \"peak goroutines\" of the pool is their number at the end. Here memory is the kernel's own peak of the resident set, goroutines are looked at every ten milliseconds."},
+			{"What is work", "One job in 16 takes its buffer under the processor clock of its thread; so does one batch of submissions in 16, where a submission cannot park. What the collector makes an allocating job do for it counts as collection. Page faults on fresh memory are in the work: touching the pages is the work."},
+			{"A shorter burst", "A scaled burst cuts only its length. The published pool starts with 100 workers and grows by a quarter a second, so that it needs 18 seconds of a full queue for its 5,000: shorter bursts show its growth, not its size."},
+		},
+	},
 	"overload": {
 		Method: []note{
 			{"What is scarce", "A database with a knee, in front of SQLite: ten lookups at a time run at full speed, 20 to 60 ms each. Beyond that they share it, and the sharing costs: with c of them under way the total falls to √(10/c), so that forty do half of what ten do. It refuses nothing and says nothing. A caller that leaves takes its lookup along."},

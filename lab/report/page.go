@@ -62,14 +62,16 @@ type legendKey struct {
 
 // setupView is the pictures and figures of one set-up.
 type setupView struct {
-	Name    string
-	Idle    bool      // nothing was sent; the tables are the experiment's own
-	Curves  []picture // over the loads
-	Limits  []picture // over time
-	Loads   []loadView
-	Process []picture
-	Killed  []string
-	Tables  []figureTable
+	Name   string
+	Idle   bool      // nothing was sent; the tables are the experiment's own
+	Curves []picture // over the loads
+	Limits []picture // over time
+	// Timelines are what the processes used over time.
+	Timelines []picture
+	Loads     []loadView
+	Process   []picture
+	Killed    []string
+	Tables    []figureTable
 }
 
 type loadView struct {
@@ -231,7 +233,7 @@ func cards(decided []results.Claim) []card {
 }
 
 func (s *summary) setupView(g *setupGroup) setupView {
-	v := setupView{Name: setupName(g.setup), Curves: s.curves(g), Limits: g.limits()}
+	v := setupView{Name: setupName(g.setup), Curves: s.curves(g), Limits: g.limits(), Timelines: s.timelines(g)}
 	okOf, rejectedOf := func(c *cell) *latency { return &c.ok }, func(c *cell) *latency { return &c.rejected }
 	for _, l := range g.loads {
 		lv := loadView{

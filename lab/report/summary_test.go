@@ -103,3 +103,11 @@ func TestFormats(t *testing.T) {
 		}
 	}
 }
+
+func TestNamesThatEndInANumberAreSortedByIt(t *testing.T) {
+	got := []string{"PoolSharedChan_100", "bound 16", "Serial", "bound 2", "PoolSharedChan_10", "naive"}
+	slices.SortFunc(got, byRank(knownPatterns))
+	if want := []string{"naive", "PoolSharedChan_10", "PoolSharedChan_100", "Serial", "bound 2", "bound 16"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}

@@ -92,6 +92,8 @@ type NamedCount struct {
 
 // Run is one contestant's run: one pattern under one load in one set-up.
 type Run struct {
+	Experiment string `json:"experiment,omitempty"` // its id
+
 	Setup    string               `json:"setup"`          // "published" or "real", or an extra set-up's name
 	Load     string               `json:"load"`           // "low", "high", "sustained", …
 	Pattern  string               `json:"pattern"`        // contestant
@@ -141,9 +143,12 @@ type Point struct {
 	Timeouts   uint64  `json:"timeouts"`
 	Goroutines int     `json:"goroutines,omitempty"`
 	RSS        uint64  `json:"rss_bytes,omitempty"`
-	Limit      int     `json:"limit,omitempty"`     // what the contestant lets run at once
-	InFlight   int     `json:"in_flight,omitempty"` // what it let through and is not done
-	Queued     int     `json:"queued,omitempty"`    // what waits for it
+	Limit      int     `json:"limit,omitempty"`      // what the contestant lets run at once
+	InFlight   int     `json:"in_flight,omitempty"`  // what it let through and is not done
+	Queued     int     `json:"queued,omitempty"`     // what waits for it
+	GC         float64 `json:"gc_share,omitempty"`   // the collector's part of the processor time, 0 to 1
+	Work       float64 `json:"work_share,omitempty"` // the part of the work itself, 0 to 1
+	Switches   uint64  `json:"switches,omitempty"`   // of threads, by the system, since the point before
 }
 
 // Of returns the outcome of that kind; an absent one is empty.

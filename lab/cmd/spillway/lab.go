@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/burst"
 	"github.com/spillway-go/spillway/lab/claims"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
@@ -20,10 +21,13 @@ import (
 	"github.com/spillway-go/spillway/lab/pools"
 	"github.com/spillway-go/spillway/lab/report"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/shapes"
 )
 
 type labCmd struct {
-	Run      labRunCmd      `cmd:"" default:"withargs" help:"Run an experiment: 'spillway lab H'."`
+	Run      labRunCmd      `cmd:"" default:"withargs" help:"Run an experiment: 'spillway lab H'. B, G, overload and pools have flags of their own; see their --help."`
+	B        labBurstCmd    `cmd:"" name:"B" aliases:"b" help:"A burst of a million jobs a second: a goroutine for each, the published pool's shape, a bare channel, Spillway."`
+	G        labShapesCmd   `cmd:"" name:"G" aliases:"g" help:"What it costs to hand work to a goroutine: five shapes, bounds for CPU-bound work, reuse of goroutines and of objects."`
 	Overload labOverloadCmd `cmd:"" help:"A service offered more than it can do, behind each way of bounding it: goodput against offered load."`
 	Pools    labPoolsCmd    `cmd:"" help:"Worker pools side by side: what a job costs to hand over, refuse, wait for; bursts, memory, sizing."`
 	Judge    labJudgeCmd    `cmd:"" help:"Decide every claim anew from the raw runs of a results folder."`
@@ -31,11 +35,19 @@ type labCmd struct {
 }
 
 // experiments by id. Judging needs no settings, so the values judge as they are.
-var experiments = []experiment.Experiment{patterns.Experiment{}, overload.Experiment{Config: overload.Defaults()}, pools.Experiment{Config: pools.Defaults()}}
+var experiments = []experiment.Experiment{
+	patterns.Experiment{},
+	shapes.Experiment{Config: shapes.Defaults()},
+	burst.Experiment{Config: burst.Defaults()},
+	overload.Experiment{Config: overload.Defaults()},
+	pools.Experiment{Config: pools.Defaults()},
+}
 
 // roles are what the contestants of all experiments can be told to do.
 func roles() map[string]contestant.Role {
 	all := patterns.Roles()
+	maps.Copy(all, shapes.Roles())
+	maps.Copy(all, burst.Roles())
 	maps.Copy(all, overload.Roles())
 	maps.Copy(all, pools.Roles())
 	return all
@@ -227,15 +239,9 @@ func (c *labJudgeCmd) Run(env *environment) error {
 
 // unfinished is what can be said of a session that left nothing but runs.
 func unfinished(runs []results.Run) results.Results {
-	last, exp := runs[len(runs)-1], claims.H.ID
-	switch {
-	case last.Setup == overload.Setup:
-		exp = claims.Overload.ID
-	case pools.IsSetup(last.Setup):
-		exp = claims.Pools.ID
-	}
+	last := runs[len(runs)-1]
 	return results.Results{
-		Schema: results.Schema, Experiment: exp, Machine: experiment.ThisMachine(),
+		Schema: results.Schema, Experiment: last.Experiment, Machine: experiment.ThisMachine(),
 		Started: runs[0].Started, Ended: last.Started.Add(time.Duration(last.Elapsed * float64(time.Second))),
 		Partial: fmt.Sprintf("the session was killed after %d runs; its machine and seed are not known", len(runs)),
 	}

@@ -115,6 +115,12 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		"pools buffer":             {[]string{"lab", "pools", "--buffer", "0", "--out", out}, "buffer is 0"},
 		"pools workers":            {[]string{"lab", "pools", "--workers", "0", "--out", out}, "workers is 0"},
 		"overload deadline":        {[]string{"lab", "overload", "--deadline", "1ms", "--out", out}, "deadline 1ms"},
+		"burst unknown":            {[]string{"lab", "B", "--contestant", "magic", "--out", out}, "published-shape"},
+		"burst rate":               {[]string{"lab", "B", "--rate", "0", "--out", out}, "rate is 0"},
+		"burst seconds":            {[]string{"lab", "B", "--seconds=-1", "--out", out}, "the burst is -1s"},
+		"burst memory":             {[]string{"lab", "B", "--memory-cap=-1", "--out", out}, "memory-cap is -1"},
+		"shapes benchtime":         {[]string{"lab", "G", "--benchtime", "0s", "--out", out}, "benchtime is 0s"},
+		"shapes workers":           {[]string{"lab", "G", "--workers", "0", "--out", out}, "workers is 0"},
 		"demo too short":           {[]string{"demo", "--duration", "1ms"}, "duration is 1ms"},
 		"demo argument":            {[]string{"demo", "fast"}, "unexpected argument"},
 		"judge nothing":            {[]string{"lab", "judge", out}, "is not a results folder"},
@@ -184,7 +190,7 @@ func TestEveryFlagHasHelpAndAnEnvironmentVariable(t *testing.T) {
 }
 
 func TestHelpTeaches(t *testing.T) {
-	for _, args := range [][]string{{}, {"lab"}, {"lab", "run"}, {"lab", "overload"}, {"lab", "pools"}, {"lab", "judge"}, {"demo"}, {"lab", "selftest"}, {"load"}, {"serve"}} {
+	for _, args := range [][]string{{}, {"lab"}, {"lab", "run"}, {"lab", "overload"}, {"lab", "pools"}, {"lab", "B"}, {"lab", "G"}, {"lab", "judge"}, {"demo"}, {"lab", "selftest"}, {"load"}, {"serve"}} {
 		code, stdout, stderr := command(t, append(args, "--help")...)
 		if code != 0 || stderr != "" || !strings.Contains(stdout, "spillway") {
 			t.Errorf("%v: exit code %d, stderr %q", args, code, stderr)

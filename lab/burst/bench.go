@@ -1,0 +1,208 @@
+package burst
+
+import (
+	"context"
+	"runtime"
+	"runtime/metrics"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spillway-go/spillway/examples/patientapi/probe"
+	"github.com/spillway-go/spillway/lab/contestant"
+)
+
+// job is what a contestant is told to do.
+type job struct {
+	Contestant string
+	Rate       float64       // submissions a second by all generators together
+	Generators int           // goroutines that submit
+	Burst      time.Duration // how long they do
+	Work       Work
+	Patience   time.Duration // for what was accepted, after the burst
+	Shared     string        // the file of the counters
+}
+
+// report is what a contestant says at its end, besides its counters.
+type report struct {
+	Usage     probe.Usage
+	ReuseRate float64
+	Late      string // why accepted jobs were left; empty if none were
+}
+
+const (
+	// wakeEvery is how often a generator submits what has become due: a thousand
+	// of them then need 50,000 wake-ups a second, spread evenly, instead of a
+	// million.
+	wakeEvery = 20 * time.Millisecond
+
+	// sampleEvery is one in how many jobs, and batches of submissions, is put
+	// under the processor clock.
+	sampleEvery = 16
+
+	// step is the resolution of the time lines.
+	step = 100 * time.Millisecond
+)
+
+// bench is a contestant with its generators.
+type bench struct {
+	job
+	*counters
+	target  *target
+	memory  *Memory
+	started time.Time
+
+	next atomic.Int64 // when the next look is due, since the start
+	look sync.Mutex   // only ever tried
+}
+
+// run is the contestant's side.
+func run(ctx context.Context, c *contestant.Job) (any, error) {
+	var j job
+	if err := c.Input(&j); err != nil {
+		return nil, err
+	}
+	shared, err := share(j.Shared)
+	if err != nil {
+		return nil, err
+	}
+	t, err := newTarget(j.Contestant)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Ready(true); err != nil {
+		return nil, err
+	}
+	b := &bench{job: j, counters: shared, target: t, memory: NewMemory(j.Work.Bytes, reuses(j.Contestant))}
+	return b.run(ctx)
+}
+
+func (b *bench) run(ctx context.Context) (report, error) {
+	p := probe.Start()
+	b.started = time.Now()
+	b.began.Store(b.started.UnixNano())
+	var generators sync.WaitGroup
+	for i := range b.Generators {
+		generators.Go(func() { b.generate(ctx, i) })
+	}
+	generators.Wait()
+	b.counters.offered.Store(int64(b.now()))
+	drain, cancel := context.WithTimeout(ctx, b.Patience)
+	defer cancel()
+	late := b.target.drain(drain)
+	b.ended.Store(int64(b.now()))
+	r := report{Usage: p.Stop(), ReuseRate: b.memory.ReuseRate()}
+	if late != nil {
+		r.Late = late.Error()
+	}
+	b.account()
+	return r, ctx.Err()
+}
+
+func (b *bench) now() time.Duration { return time.Since(b.started) }
+
+// generate submits what is due until the burst is over. One that falls behind
+// submits all that has become due at once, after the end of the burst too: a
+// refusal takes no time. Where it does, because a submission parks, what is not
+// submitted at the end was not offered.
+func (b *bench) generate(ctx context.Context, i int) {
+	s := &b.shards[i%shards]
+	perWake := b.Rate / float64(b.Generators) * wakeEvery.Seconds()
+	every := wakeEvery
+	if perWake < 1 {
+		every, perWake = time.Duration(float64(every)/perWake), 1
+	}
+	due := time.Duration(float64(every) * float64(i) / float64(b.Generators))
+	for k := 1; due < b.Burst; k++ {
+		if wait := due - b.now(); wait > 0 {
+			time.Sleep(wait)
+		}
+		now := b.now()
+		if b.target.parks && now >= b.Burst || ctx.Err() != nil {
+			return
+		}
+		b.submit(s, now, int(perWake*float64(k))-int(perWake*float64(k-1)))
+		b.lag.record(int64(now - due))
+		b.lookIfDue(now)
+		due += every
+	}
+}
+
+// submit offers n jobs, which share the moment of their submission.
+func (b *bench) submit(s *shard, at time.Duration, n int) {
+	t := &task{run: func() { b.work(s, at) }}
+	t.job = func(context.Context) error { t.run(); return nil }
+	refused := 0
+	try := func(n int) {
+		for range n {
+			if !b.target.submit(t) {
+				refused++
+			}
+		}
+	}
+	began := time.Now()
+	try(1)
+	if refused == 1 {
+		b.no.record(int64(time.Since(began)))
+	}
+	switch {
+	case b.target.parks || s.batches.Add(1)%sampleEvery != 0 || n < 2:
+		try(n - 1)
+	default:
+		s.sendCPU.Add(int64(processorTime(func() { try(n - 1) })))
+		s.sendSampled.Add(int64(n - 1))
+	}
+	s.offered.Add(uint64(n))
+	s.refused.Add(uint64(refused))
+}
+
+// work is one job.
+func (b *bench) work(s *shard, at time.Duration) {
+	var buffer *Buffer
+	if s.begun.Add(1)%sampleEvery == 0 {
+		s.workCPU.Add(int64(processorTime(func() { buffer = b.memory.Take() })))
+		s.workSampled.Add(1)
+		b.lookIfDue(b.now())
+	} else {
+		buffer = b.memory.Take()
+	}
+	s.taken.Add(1)
+	time.Sleep(b.Work.Wait)
+	b.memory.Give(buffer)
+	b.done.record(int64(b.now() - at))
+}
+
+// lookIfDue counts what only the process itself can see. Jobs and generators
+// call it: a goroutine of its own would have to wait for its turn.
+func (b *bench) lookIfDue(now time.Duration) {
+	due := b.next.Load()
+	if int64(now) < due || !b.next.CompareAndSwap(due, int64(now+step/4)) || !b.look.TryLock() {
+		return
+	}
+	defer b.look.Unlock()
+	n := int64(runtime.NumGoroutine())
+	b.goroutines.Store(n)
+	if n > b.mostGoroutines.Load() {
+		b.mostGoroutines.Store(n)
+	}
+	if b.target.state != nil {
+		s := b.target.state()
+		b.running.Store(int64(s.running))
+		b.queued.Store(int64(s.queued))
+		b.bound.Store(max(b.bound.Load(), int64(s.bound)))
+	}
+	b.account()
+}
+
+// account reads the runtime's own account of processor time, which it brings up
+// to date with every collection.
+func (b *bench) account() {
+	read := []metrics.Sample{
+		{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/gc/mark/assist:cpu-seconds"},
+		{Name: "/cpu/classes/total:cpu-seconds"}, {Name: "/cpu/classes/idle:cpu-seconds"},
+	}
+	metrics.Read(read)
+	b.gc.store(read[0].Value.Float64())
+	b.assist.store(read[1].Value.Float64())
+	b.busy.store(read[2].Value.Float64() - read[3].Value.Float64())
+}

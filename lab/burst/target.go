@@ -1,0 +1,149 @@
+package burst
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/spillway-go/spillway/lab/burst/specimen"
+	"github.com/spillway-go/spillway/workerpool"
+)
+
+// Contestants. All but naive bound what they run at once.
+const (
+	Naive     = "naive"           // a goroutine for each job
+	Published = "published-shape" // the published pool's
+	Channel   = "channel"         // as many workers and places as that, refusing at once
+	Spillway  = "spillway"        // workerpool.New(workerpool.Config{}) and TrySubmit
+	Reused    = "spillway-reused" // and buffers from objectpool
+	Sized     = "spillway-sized"  // and told 4,000 workers and no queue
+)
+
+// Names lists the contestants in the order of the report.
+func Names() []string { return []string{Naive, Published, Channel, Spillway, Reused, Sized} }
+
+// sizedWorkers is what Sized is told: at 20 ms each, 200,000 jobs a second, and
+// 2 GB of buffers.
+const sizedWorkers = 4_000
+
+// reuses tells whether a contestant's jobs reuse their buffers.
+func reuses(name string) bool { return name == Reused || name == Sized }
+
+// task is what a contestant is given: the same object for all submissions of
+// one batch, so that none of them allocates for the generator's sake.
+type task struct {
+	run func()
+	job func(context.Context) error // the same, for pools
+}
+
+// target is a contestant under load.
+type target struct {
+	submit func(*task) bool // false: refused
+	parks  bool             // a submission may park its goroutine
+	drain  func(context.Context) error
+	state  func() state // nil: it has none
+}
+
+// state is what a contestant says of itself.
+type state struct{ running, queued, bound int }
+
+func newTarget(name string) (*target, error) {
+	switch name {
+	case Naive:
+		return newNaive(), nil
+	case Published:
+		return newPublished(), nil
+	case Channel:
+		return newChannel(specimen.Published()), nil
+	case Spillway, Reused:
+		return newSpillway(workerpool.Config{})
+	case Sized:
+		return newSpillway(workerpool.Config{MaxWorkers: sizedWorkers, QueueSize: -1})
+	}
+	return nil, fmt.Errorf("unknown contestant %q", name)
+}
+
+func newNaive() *target {
+	var all sync.WaitGroup
+	return &target{
+		submit: func(t *task) bool { all.Go(t.run); return true },
+		drain:  func(ctx context.Context) error { return waitFor(ctx, all.Wait) },
+	}
+}
+
+// publishedTimeout is how the published burst refuses.
+const publishedTimeout = time.Microsecond
+
+func newPublished() *target {
+	cfg := specimen.Published()
+	pool := specimen.New(cfg)
+	return &target{
+		submit: func(t *task) bool {
+			ctx, cancel := context.WithTimeout(context.Background(), publishedTimeout)
+			defer cancel()
+			return pool.Submit(ctx, t.job) == nil
+		},
+		parks: true, drain: pool.Shutdown,
+		state: func() state { return state{pool.Workers(), pool.Queued(), cfg.MaxWorkers} },
+	}
+}
+
+func newChannel(cfg specimen.Config) *target {
+	queue := make(chan *task, cfg.QueueSize)
+	var all sync.WaitGroup
+	for range cfg.MaxWorkers {
+		all.Go(func() {
+			for t := range queue {
+				t.run()
+			}
+		})
+	}
+	return &target{
+		submit: func(t *task) bool {
+			select {
+			case queue <- t:
+				return true
+			default:
+				return false
+			}
+		},
+		drain: func(ctx context.Context) error { // nobody submits any more
+			close(queue)
+			return waitFor(ctx, all.Wait)
+		},
+		state: func() state { return state{cfg.MaxWorkers, len(queue), cfg.MaxWorkers} },
+	}
+}
+
+func newSpillway(cfg workerpool.Config) (*target, error) {
+	pool, err := workerpool.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	ctx := context.Background()
+	return &target{
+		submit: func(t *task) bool { return pool.TrySubmit(ctx, t.job) == nil },
+		drain:  pool.Drain,
+		state: func() state {
+			s := pool.Stats()
+			return state{s.Running, s.Queued, s.MaxWorkers}
+		},
+	}, nil
+}
+
+// waitFor calls wait and returns when it does, or when ctx ends.
+func waitFor(ctx context.Context, wait func()) error {
+	done := make(chan struct{})
+	go func() {
+		wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return errors.New("jobs were left when the time was up")
+	}
+}

@@ -1,0 +1,152 @@
+package shapes
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// The shapes. A unit of work is the addition of two integers whose result must
+// reach the caller, as part of a sum.
+const (
+	Serial        = "Serial"
+	SpawnChan     = "SpawnPerRequestChan" // a goroutine and a channel for each
+	SpawnWG       = "SpawnPerRequestWG"   // a goroutine for each, a WaitGroup, an atomic addition
+	SharedChan    = "PoolSharedChan"      // workers on one channel
+	PerWorker     = "PoolPerWorkerChan"   // workers with a channel each, in turn
+	boundPool     = "pool"                // of CPU-bound tasks: workers on one channel
+	boundSem      = "semaphore"           // a goroutine for each, once there is room
+	boundDispatch = "dispatch"            // a dispatcher gives each task to an idle worker
+)
+
+// Batch does n units of work on what was prepared and returns their sum. It may
+// be called once.
+type Batch func(n int) int64
+
+// A batch adds i+1 for i from 0 to n-1.
+func sumOf(n int) int64 { return int64(n) * int64(n+1) / 2 }
+
+// Prepare sets a shape up: it starts its workers, if it has any. buffer is that
+// of its channels.
+func Prepare(shape string, workers, buffer int) (Batch, error) {
+	switch shape {
+	case Serial:
+		return serial, nil
+	case SpawnChan:
+		return func(n int) int64 { return spawnChan(n, buffer) }, nil
+	case SpawnWG:
+		return spawnWG, nil
+	case SharedChan:
+		return sharedChan(workers, buffer), nil
+	case PerWorker:
+		return perWorker(workers, buffer), nil
+	case boundPool:
+		return burnPool(workers), nil
+	case boundSem:
+		return burnSemaphore(workers), nil
+	case boundDispatch:
+		return burnDispatch(workers), nil
+	}
+	return nil, fmt.Errorf("unknown shape %q", shape)
+}
+
+// label is how results call a shape: with its number of workers.
+func label(shape string, workers int) string {
+	if workers == 0 {
+		return shape
+	}
+	return shape + "_" + strconv.Itoa(workers)
+}
+
+func isPool(name string) bool {
+	return strings.HasPrefix(name, SharedChan) || strings.HasPrefix(name, PerWorker)
+}
+
+func serial(n int) int64 {
+	var sum int64
+	for i := range n {
+		sum += int64(i) + 1
+	}
+	return sum
+}
+
+func spawnChan(n, buffer int) int64 {
+	var sum int64
+	for i := range n {
+		result := make(chan int64, buffer)
+		go func(a, b int64) { result <- a + b }(int64(i), 1)
+		sum += <-result
+	}
+	return sum
+}
+
+func spawnWG(n int) int64 {
+	var sum atomic.Int64
+	var all sync.WaitGroup
+	for i := range n {
+		all.Add(1)
+		go func(a, b int64) {
+			defer all.Done()
+			sum.Add(a + b)
+		}(int64(i), 1)
+	}
+	all.Wait()
+	return sum.Load()
+}
+
+type addition struct{ a, b int64 }
+
+// adders starts workers that add what they receive.
+type adders struct {
+	sum atomic.Int64
+	all sync.WaitGroup
+}
+
+func (w *adders) start(from <-chan addition) {
+	w.all.Go(func() {
+		for job := range from {
+			w.sum.Add(job.a + job.b)
+		}
+	})
+}
+
+func sharedChan(workers, buffer int) Batch {
+	jobs := make(chan addition, buffer)
+	w := new(adders)
+	for range workers {
+		w.start(jobs)
+	}
+	return func(n int) int64 {
+		for i := range n {
+			jobs <- addition{int64(i), 1}
+		}
+		close(jobs)
+		w.all.Wait()
+		return w.sum.Load()
+	}
+}
+
+func perWorker(workers, buffer int) Batch {
+	jobs := make([]chan addition, workers)
+	w := new(adders)
+	for i := range jobs {
+		jobs[i] = make(chan addition, buffer)
+		w.start(jobs[i])
+	}
+	return func(n int) int64 {
+		next := 0
+		for i := range n {
+			jobs[next] <- addition{int64(i), 1}
+			if next++; next == workers {
+				next = 0
+			}
+		}
+		for _, c := range jobs {
+			close(c)
+		}
+		w.all.Wait()
+		return w.sum.Load()
+	}
+}
