@@ -16,13 +16,18 @@ import (
 //
 // The baseline is the lowest mean of log latency, each class on its own, over a
 // window of at least a second and a hundred samples, within the last 15 to 30
-// minutes, and two standard errors more.
+// minutes, and two standard errors more. Throughput is what was finished: work that
+// its deadline ended held a slot for nothing, or never had one. So an estimate is
+// raised as ever, but hardly lowered, while a tenth and more runs into its deadlines.
 //
 // What it cannot know, because it never tries anything:
 //   - A queue that stands longer than the baseline is remembered, or from the
 //     start on, looks like service time; the estimate is then too high.
 //   - A slower backend and a queue look alike where as much runs as it took to
 //     saturate the backend before. Only slowness at well below that is told apart.
+//   - Anything, if work runs into its deadlines from the start on.
+//   - What a backend can do that does less and less the more is asked of it, and is
+//     not protected. The estimate is what it did before, and may be too low by far.
 //   - What a limit would do to callers: those who retry or go away behave
 //     differently once they are refused.
 //   - Anything above the highest concurrency that occurred.
@@ -34,7 +39,8 @@ type Passive struct {
 	now, old era
 	raised   time.Duration // when the last saturated window ended
 	last     passiveVerdict
-	knee     float64 // 0: never saturated
+	knee     float64       // 0: never saturated
+	unloaded [Classes]mean // time in nanoseconds, in calm windows of late
 }
 
 // era is what a quarter of an hour has shown. The present one and the one before
@@ -44,6 +50,7 @@ type era struct {
 	base  [Classes]float64 // of log latency; 0: unknown
 	calm  float64          // highest mean concurrency without raised latency
 	high  int              // most in flight in such a window
+	best  float64          // highest throughput, in slots as a knee is
 }
 
 type passiveWindow struct {
@@ -52,8 +59,10 @@ type passiveWindow struct {
 	high   int
 	n, sum [Classes]float64 // of log latency
 	square [Classes]float64 // sums of its square
+	ok     [Classes]float64 // successes
+	took   [Classes]float64 // by them, in nanoseconds
+	failed [Classes]float64 // time of those, unloaded at most
 	ends   float64
-	done   float64
 	signs  float64
 }
 
@@ -61,6 +70,7 @@ type passiveWindow struct {
 type passiveVerdict struct {
 	c, rate, excess float64
 	slow            bool // raised latency that is not our concurrency's doing
+	drowned         bool // much runs into its deadlines
 }
 
 const (
@@ -68,6 +78,7 @@ const (
 	passiveSpan = time.Second
 	passiveN    = 100 // samples in a window
 	passiveFew  = 30  // samples of a class that mean something
+	passiveLong = 1000
 	raisedBy    = 0.2 // of log latency, beside three standard errors
 )
 
@@ -100,21 +111,25 @@ func (p *Passive) advance(at time.Duration, load Load) {
 // Observe gathers the sample and estimates when the window is complete.
 func (p *Passive) Observe(s Sample, load Load) {
 	p.advance(s.End, load)
-	w := &p.win
-	w.done++
+	w, k := &p.win, s.Class%Classes
 	switch s.Outcome {
 	case Success, Censored: // a censored latency is at least this long
-		k, x := s.Class%Classes, math.Log(took(s))
+		x := math.Log(took(s))
 		w.n[k]++
 		w.sum[k] += x
 		w.square[k] += x * x
 		w.ends++
 		if s.Outcome == Censored {
 			w.signs++
+		} else {
+			w.ok[k]++
+			w.took[k] += took(s)
 		}
 	case Overload:
 		w.ends++
 		w.signs++
+	default:
+		w.failed[k] += min(took(s), p.unloaded[k].level)
 	}
 	if w.span >= passiveSpan && w.ends >= passiveN {
 		p.estimate(s.End)
@@ -150,6 +165,9 @@ func (p *Passive) estimate(at time.Duration) {
 		// What this window proves the latency to be at most: of many noisy
 		// windows the lowest would be too low. A baseline of 0 is none.
 		if most := max(g+2*math.Sqrt(spread)/m, 1e-9); !drowned && (p.now.base[k] == 0 || most < p.now.base[k]) {
+			if p.base(k)-most > raisedBy { // what looked calm was a queue
+				p.unloaded[k] = mean{}
+			}
 			p.now.base[k] = most
 		}
 		if base := p.base(k); base > 0 {
@@ -164,35 +182,77 @@ func (p *Passive) estimate(at time.Duration) {
 		excess = max(excess, min(-math.Log(max(1-w.signs/w.ends, 0.5)), math.Ln2))
 	}
 	calm := max(p.now.calm, p.old.calm)
-	p.last = passiveVerdict{c: c, rate: w.done / w.span.Seconds(), excess: excess}
+	p.last = passiveVerdict{c: c, rate: (w.ok[0] + w.ok[1] + w.ok[2] + w.ok[3]) / w.span.Seconds(), excess: excess, drowned: drowned}
 	switch {
 	case !drowned && excess <= raisedBy+3*se:
 		p.now.calm = max(p.now.calm, c)
 		p.now.high = max(p.now.high, w.high)
+		for k, n := range w.ok {
+			if n > 0 {
+				p.unloaded[k].add(w.took[k]/n, n, passiveLong)
+			}
+		}
 		if p.knee > 0 && c > p.knee {
 			p.knee += 0.3 * (c - p.knee)
 		}
 	case !drowned && c < 0.7*calm || c <= 1:
 		p.last.slow = true // less ran than went well before: not a queue of ours
 	default:
-		p.saturated(at, c*math.Exp(-excess))
+		p.raised = at
+		p.saturated(c*math.Exp(-excess), drowned)
+	}
+	if !drowned {
+		p.now.best = max(p.now.best, p.finished())
 	}
 	p.publish(at)
 }
 
-// saturated takes in what ran in a saturated backend. The best throughput is the
-// nearest to the plateau, so the estimate rises fast and falls slowly.
-func (p *Passive) saturated(at time.Duration, knee float64) {
-	p.raised = at
+// saturated takes in what a saturated backend did: by Little's law the slots it has
+// are the work it finished, as long as it takes without a queue, over the time. With
+// no such time known they are at most so many. The best throughput is the nearest to
+// the plateau, so the estimate rises fast and falls slowly.
+func (p *Passive) saturated(most float64, drowned bool) {
+	knee := p.finished()
+	if knee == 0 && p.knee == 0 {
+		knee = most
+	}
 	switch {
 	case p.knee == 0:
-		p.knee = knee
+		p.knee = max(knee, p.now.best, p.old.best) // what went well may collapse at once
 	case knee > p.knee:
-		p.knee += 0.3 * (knee - p.knee)
+		p.knee += 0.9 * (knee - p.knee)
+	case drowned:
+		p.knee += 0.0005 * (knee - p.knee)
 	default:
 		p.knee += 0.05 * (knee - p.knee)
 	}
 	p.knee = max(p.knee, 1)
+}
+
+// finished is the throughput of the window in slots, less what may be luck: of many
+// the highest counts.
+func (p *Passive) finished() float64 {
+	work, n := 0.0, 1.0
+	for k, m := range p.unloaded {
+		work += p.win.ok[k]*m.level + p.win.failed[k]
+		n += p.win.ok[k]
+	}
+	return work / float64(p.win.span) * (1 - 0.5/math.Sqrt(n))
+}
+
+// Within estimates how long the work of a sample would have held its slot had no
+// more than n run. Call it when the sample has been observed.
+func (p *Passive) Within(s Sample, n int) time.Duration {
+	m, most := p.unloaded[s.Class%Classes], float64(n)
+	stretch := 1.0
+	if p.knee > 0 {
+		stretch = max(1, most/p.knee)
+		most = min(most, p.knee)
+	}
+	if d := s.End - s.Start; m.n == 0 || float64(p.inFlight+1) <= most || s.Outcome == Failed && float64(d) < m.level {
+		return d // it had a slot to itself
+	}
+	return time.Duration(m.level * stretch)
 }
 
 func (p *Passive) publish(at time.Duration) {
@@ -214,6 +274,11 @@ func (p *Passive) State() string {
 	switch {
 	case v.c == 0:
 		return "estimate: nothing measured yet"
+	case v.drowned && p.unloaded == [Classes]mean{}:
+		return fmt.Sprintf("estimate: nothing can be known, work has run into its deadlines from the start on, now with %.0f in flight", v.c)
+	case v.drowned:
+		return fmt.Sprintf("estimate: about %d, from before so much ran into its deadlines, now %.0f/s in time with %.0f in flight",
+			p.Limit(), v.rate, v.c)
 	case v.slow:
 		return fmt.Sprintf("estimate: %s; the backend has slowed, %.1f times its best latency with only %.0f in flight",
 			p.evidence(), math.Exp(min(v.excess, 20)), v.c)

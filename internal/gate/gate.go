@@ -86,6 +86,7 @@ type Gate struct {
 	stood    time.Duration // how long demand has exceeded the capacity; falls while it does not
 	service  service
 	life     life
+	shadow   *shadow         // of a dry run
 	booked   [levels]float64 // work of who may come back, in slots times nanoseconds
 	counts   Counts
 	seq      uint64              // of the latest start
@@ -218,30 +219,6 @@ func (g *Gate) preempt(lv int) *Waiter {
 	return nil
 }
 
-// Force admits work whatever the limit says, unless the intake is closed: a dry
-// run counts what it would have refused, and enforces nothing. mayWait is
-// whether the work could have waited.
-func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool) Decision {
-	lv := level(a.Priority)
-	g.counts.Offered++
-	g.demandOf(now, lv, a.Cost)
-	if g.closed != 0 {
-		g.counts.RejectedBy[g.closed]++
-		return Decision{Verdict: Reject, Reason: g.closed}
-	}
-	// What runs beyond the limit stands for the queue.
-	if over := g.inFlight + a.Cost - g.Limit(); !g.fits(a.Cost) {
-		wait := float64(over) * g.service.mean / float64(g.Limit())
-		left := g.left(now, a.Deadline)
-		late := g.service.known() && wait > min(g.standing(lv, left, a.Deadline != Never), float64(left)-g.need(a.Deadline))
-		if !mayWait || late || over > g.cfg.QueueSize {
-			g.counts.WouldReject++
-		}
-	}
-	g.admit(now, a.Cost)
-	return Decision{Verdict: Admit}
-}
-
 // admit lets work run that did not wait.
 func (g *Gate) admit(now time.Duration, cost int) {
 	g.counts.Admitted++
@@ -283,14 +260,18 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 	g.inFlight -= w.Cost
 	g.running--
 	g.counts.Completed++
+	s := limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: o, Class: uint8(lv)}
+	took := now - w.Start
 	if o != limit.Unknown { // it did not finish, as when it panicked: its duration says nothing
-		g.times.Record(int64(now - w.Start))
+		g.times.Record(int64(took))
 	}
-	if late := now - w.Deadline; o == limit.Success || o == limit.Censored && w.Deadline > 0 && late >= 0 {
-		g.life.end(float64(now-w.Start), o == limit.Censored, float64(late), g.service.mean)
+	if g.shadow != nil {
+		took = g.shadowed(s)
+	} else if late := now - w.Deadline; o == limit.Success || o == limit.Censored && w.Deadline > 0 && late >= 0 {
+		g.life.end(float64(took), o == limit.Censored, float64(late), g.service.mean)
 	}
-	g.service.end(now, lv, float64(now-w.Start), o)
-	g.cfg.Law.Observe(limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: o, Class: uint8(lv)}, g.load())
+	g.service.end(now, lv, float64(took), o)
+	g.cfg.Law.Observe(s, g.load())
 }
 
 // Next returns the next waiter that may run, granted, or one that is dropped
