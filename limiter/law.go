@@ -56,7 +56,7 @@ func (g *governed) Limit() int { return g.now }
 // bound finds out what the limit is now. Whatever may have changed it calls it.
 func (g *governed) bound() {
 	n := g.Law.Limit()
-	n = max(n, g.low, g.floor)
+	n = max(n, g.low, g.floor, 1) // whatever a law of somebody else says
 	if g.high > 0 {
 		n = min(n, g.high)
 	}

@@ -14,12 +14,18 @@ import (
 // With the default law, a dry run and enforcement each have one of their own that
 // starts anew. Enforcement begins with the estimate of the dry run, which fades
 // over two seconds while the adaptive law finds out. A law of your own stays.
+//
+// A mode that does not exist changes nothing: a wrong number must not switch the
+// protection off.
 func (l *Limiter) SetMode(m Mode) {
+	if m > Off {
+		return
+	}
 	now := l.lock(l.now())
 	defer l.unlock()
-	m = min(m, Off)
 	l.law.switched(now, Mode(l.mode.Swap(uint32(m))), m)
 	l.grant(now)
+	l.why.ruler = l.ruler() // the limit may be what it was, for another reason
 }
 
 // SetBounds keeps the limit between low and high from now on, whatever the law

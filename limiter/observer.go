@@ -47,16 +47,3 @@ func (l *Limiter) refuse(priority spillway.Priority, r *spillway.Rejection) (Per
 	}
 	return Permit{}, r
 }
-
-// relimit publishes a new limit. The caller holds the lock.
-func (l *Limiter) relimit(n int) {
-	from := int(l.limit.Swap(int64(n)))
-	if l.observer == nil || l.observer.LimitChanged == nil {
-		return
-	}
-	why := l.press.why()
-	if why == "" {
-		why = l.law.State()
-	}
-	l.changes = append(l.changes, limit.Decision{At: l.last, From: from, To: n, Why: why})
-}

@@ -119,7 +119,8 @@ type Permit struct {
 func (p Permit) Done(err error) { p.end(outcome(err)) }
 
 // Release ends the work without a sample. After Done it does nothing, so that
-// it can be deferred.
+// it can be deferred. Work that is only ever released teaches the law nothing: an
+// adaptive limit stays where it started, and State says so.
 func (p Permit) Release() { p.end(limit.Unknown) }
 
 func (p Permit) end(o limit.Outcome) {

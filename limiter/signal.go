@@ -1,7 +1,6 @@
 package limiter
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/spillway-go/spillway"
@@ -86,13 +85,6 @@ func (p *press) row(d gate.Decision) *refusal.Row {
 		return p.signal
 	}
 	return refusal.Of(d.Reason)
-}
-
-func (p *press) why() string {
-	if p.Cap == 0 {
-		return ""
-	}
-	return fmt.Sprintf("pressed down by %s", p.By)
 }
 
 // poll looks at the signals and for leaks, at most every 100 ms. The signals are

@@ -15,8 +15,10 @@ type Stats struct {
 	Name string
 	Mode Mode
 
-	// Why the limit is what it is: the law's name, what it is doing in words, its
-	// last changes, oldest first, and what the signals say.
+	// Why the limit is what it is: the law's name; in words what it is doing, what
+	// overrules it (a signal, a bound, the slow start, the estimate of a dry run) and
+	// what keeps it from learning; the last changes, by it or by those, oldest first;
+	// and what the signals say.
 	Law       string
 	State     string
 	Decisions []limit.Decision
@@ -54,7 +56,7 @@ func (l *Limiter) Stats() Stats {
 	c := l.gate.Counts()
 	s := Stats{
 		Name: l.name, Mode: Mode(l.mode.Load()),
-		Law: l.law.Name(), State: l.law.State(), Decisions: l.law.Decisions(), Pressure: l.press.Pressure,
+		Law: l.law.Name(), State: l.state(now), Decisions: l.why.with(l.law.Decisions()), Pressure: l.press.Pressure,
 		Limit: l.gate.Limit(), InFlight: l.gate.InFlight(), Queued: l.gate.Queued(),
 		Demand:   l.gate.Demand(now),
 		QueuedBy: map[spillway.Priority]int{},

@@ -72,6 +72,8 @@ type service struct {
 	means, ns [levels]float64
 	last      time.Duration
 	refusals  uint64 // as hopeless
+	unsaid    int    // ends in a row that were no sample,
+	failed    int    // and of those, failures
 }
 
 const (
@@ -91,6 +93,14 @@ func (s *service) end(now time.Duration, lv int, took float64, o limit.Outcome) 
 	}
 	s.last = now
 	s.n++
+	switch o {
+	case limit.Failed:
+		s.unsaid, s.failed = s.unsaid+1, s.failed+1
+	case limit.Unknown:
+		s.unsaid++
+	default:
+		s.unsaid, s.failed = 0, 0
+	}
 	s.mean += share(s.n, weight) * (took - s.mean)
 	s.ns[lv]++
 	s.means[lv] += share(s.ns[lv], weight) * (took - s.means[lv])

@@ -152,6 +152,26 @@ func (g *Gate) QueuedBy(p spillway.Priority) int { return g.queues[level(p)].n }
 // Idle reports whether nothing runs and nobody waits.
 func (g *Gate) Idle() bool { return g.running == 0 && g.queued == 0 }
 
+// Still is for how long nothing has ended although work has run since oldest; zero
+// while that is nothing unusual.
+func (g *Gate) Still(now, oldest time.Duration) time.Duration {
+	d := now - max(g.service.last, oldest)
+	if d < time.Second || float64(d) < 3*g.service.high {
+		return 0
+	}
+	return d
+}
+
+// Unsaid is how many ends in a row, the latest included, taught the law nothing, and
+// whether most of them failed; zero while they are few.
+func (g *Gate) Unsaid() (n int, failed bool) {
+	s := &g.service
+	if s.unsaid < serviceSpan {
+		return 0, false
+	}
+	return s.unsaid, 2*s.failed > s.unsaid
+}
+
 // Counts returns the ledger.
 func (g *Gate) Counts() Counts { return g.counts }
 

@@ -1,0 +1,187 @@
+package limiter
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway/limit"
+)
+
+// says fails unless the limiter's state begins with that.
+func says(t *testing.T, l *Limiter, begin string) {
+	t.Helper()
+	if s := l.Stats(); !strings.HasPrefix(s.State, begin) {
+		t.Errorf("the limit is %d and the state %q, want %q…", s.Limit, s.State, begin)
+	}
+}
+
+// decided fails unless the last change of the limit is that.
+func decided(t *testing.T, l *Limiter, from, to int, why string) {
+	t.Helper()
+	all := l.Stats().Decisions
+	if len(all) == 0 || all[len(all)-1].From != from || all[len(all)-1].To != to || all[len(all)-1].Why != why {
+		t.Errorf("decisions %+v, want the last from %d to %d: %s", all, from, to, why)
+	}
+}
+
+func TestStateAndDecisionsNameTheBoundThatRules(t *testing.T) {
+	l := configured(t, Config{})
+	says(t, l, "growing")
+	_ = l.SetBounds(0, 7)
+	says(t, l, "upper bound: 7 instead of 8; the law: growing")
+	decided(t, l, 8, 7, "upper bound")
+	_ = l.SetBounds(20, 0)
+	says(t, l, "lower bound: 20 instead of 8; ")
+	decided(t, l, 7, 20, "lower bound")
+	_ = l.SetBounds(0, 0)
+	says(t, l, "growing")
+	decided(t, l, 20, 8, "no more lower bound")
+}
+
+func TestStateAndDecisionsNameTheSlowStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := configured(t, Config{Law: limit.NewFixed(10), SlowStart: 10 * time.Second})
+		says(t, l, "slow start: 1 instead of 10; ")
+		for range 9 {
+			acquire(t, l).Done(nil)
+			time.Sleep(time.Second)
+		}
+		says(t, l, "slow start: 8 instead of 10; ")
+		decided(t, l, 1, 8, "slow start") // its steps are one change
+		time.Sleep(time.Second)
+		acquire(t, l).Done(nil)
+		says(t, l, "fixed")
+		decided(t, l, 8, 10, "no more slow start")
+	})
+}
+
+func TestStateNamesTheEstimateThatADryRunLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := configured(t, Config{Mode: DryRun})
+		for range 50 {
+			acquire(t, l)
+		}
+		l.SetMode(Enforce)
+		says(t, l, "estimate of the dry run, which fades: 50 instead of 8; the law: growing")
+		time.Sleep(handover)
+		acquire(t, l.released()).Done(nil)
+		decided(t, l, 50, 8, "no more estimate of the dry run, which fades")
+	})
+}
+
+// released ends all work of l.
+func (l *Limiter) released() *Limiter {
+	for s := l.running.oldest; s != nil; s = l.running.oldest {
+		l.permit(s).Done(nil)
+	}
+	return l
+}
+
+func TestStateAndDecisionsNameTheSignalThatPresses(t *testing.T) {
+	l := configured(t, Config{Law: limit.NewFixed(10), Signals: []Signal{Gauge("pool wait", func() float64 { return 2 }, 1)}})
+	acquire(t, l).Done(nil)
+	if s := l.Stats(); s.Limit >= 10 {
+		t.Fatalf("not pressed: %+v", s.Pressure)
+	}
+	says(t, l, "pressed down by pool wait: 1 instead of 10; ")
+	decided(t, l, 10, 1, "pressed down by pool wait")
+}
+
+func TestStateSaysThatNothingEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := configured(t, Config{})
+		acquire(t, l).Done(nil)
+		time.Sleep(time.Hour)
+		p := acquire(t, l)
+		says(t, l, "growing") // nothing was there to end
+		time.Sleep(30 * time.Second)
+		says(t, l, "nothing has ended for 30s with 1 in flight; growing")
+		p.Done(nil)
+		says(t, l, "growing")
+	})
+}
+
+func TestStateSaysThatNoEndIsASample(t *testing.T) {
+	l := configured(t, Config{})
+	for range 200 {
+		acquire(t, l).Release()
+	}
+	says(t, l, "no sample in the last 200 ends, because work is not ended with Done; growing")
+	for range 300 {
+		acquire(t, l).Done(errors.New("its own"))
+	}
+	says(t, l, "no sample in the last 500 ends, because work fails; growing")
+	acquire(t, l).Done(nil)
+	says(t, l, "growing")
+}
+
+// It used to be told the law's state, which had moved on.
+func TestTheObserverHearsWhyTheLimitChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var told []limit.Decision
+		l := configured(t, Config{Observer: &Observer{LimitChanged: func(d limit.Decision) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, d)
+		}}})
+		backend := make(chan struct{}, 8)
+		for range 2000 {
+			time.Sleep(2 * time.Millisecond)
+			go func() {
+				_ = l.Do(t.Context(), func(context.Context) error {
+					backend <- struct{}{}
+					time.Sleep(20 * time.Millisecond)
+					<-backend
+					return nil
+				})
+			}()
+		}
+		time.Sleep(time.Minute)
+		why := map[time.Duration]string{}
+		for _, d := range l.Stats().Decisions {
+			why[d.At] = d.Why
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		matched := 0
+		for _, d := range told {
+			if w, ok := why[d.At]; ok {
+				matched++
+				if w != d.Why {
+					t.Errorf("%v, %d to %d: the observer heard %q, Stats says %q", d.At, d.From, d.To, d.Why, w)
+				}
+			}
+		}
+		if matched == 0 {
+			t.Error("nothing to compare")
+		}
+	})
+}
+
+func TestAModeThatDoesNotExistChangesNothing(t *testing.T) {
+	l := fixed(t, 1, 0)
+	p := acquire(t, l)
+	l.SetMode(99)
+	if _, err := l.TryAcquire(t.Context()); err == nil || l.Stats().Mode != Enforce {
+		t.Errorf("protection is off: %v, mode %v", err, l.Stats().Mode)
+	}
+	p.Done(nil)
+}
+
+type careless struct{ limit.Law }
+
+func (careless) Limit() int { return -5 }
+
+func TestALawThatSaysLessThanOneIsTakenForOne(t *testing.T) {
+	l := configured(t, Config{Law: careless{limit.NewFixed(1)}})
+	acquire(t, l).Done(nil)
+	if s := l.Stats(); s.Limit != 1 || s.Demand != s.Demand {
+		t.Errorf("limit %d, demand %v", s.Limit, s.Demand)
+	}
+}
