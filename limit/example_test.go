@@ -1,0 +1,30 @@
+package limit_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spillway-go/spillway/limit"
+)
+
+// A law is told when work starts and ends, and says how much may run. It has no clock:
+// the times come with the events.
+func Example() {
+	var law limit.Law = limit.NewAdaptive()
+	now := time.Duration(0)
+	for seq := uint64(1); seq <= 200; { // as many at once as it allows, 10 ms each
+		n := law.Limit()
+		for i := range n {
+			law.Admit(now, limit.Load{InFlight: i + 1, Queued: 1})
+		}
+		now += 10 * time.Millisecond
+		for i := range n {
+			s := limit.Sample{Seq: seq, Start: now - 10*time.Millisecond, End: now, Outcome: limit.Success}
+			law.Observe(s, limit.Load{InFlight: n - i - 1, Queued: 1})
+			seq++
+		}
+	}
+	first := law.Decisions()[0]
+	fmt.Println(first.From, "to", first.To, "because", first.Why)
+	// Output: 8 to 16 because start: latency is flat
+}
