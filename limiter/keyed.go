@@ -83,6 +83,17 @@ func (k *Keyed) Do(ctx context.Context, key string, fn func(context.Context) err
 	return m.lim.Do(ctx, fn)
 }
 
+// AcquireWith is Limiter.AcquireWith on the limiter of key, which stays in the family
+// until the permit ends.
+func (k *Keyed) AcquireWith(ctx context.Context, key string, r Request) (Permit, error) {
+	m, err := k.use(key)
+	if err != nil {
+		return Permit{}, err
+	}
+	defer k.leave(m)
+	return m.lim.AcquireWith(ctx, r)
+}
+
 // Get returns the limiter of key, or the shared one. Use it at once and do not
 // keep it: a limiter without work may leave the family at any time, and would
 // then be one of two for its key.

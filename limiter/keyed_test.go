@@ -189,3 +189,22 @@ func TestManyNewKeysAtOnceDoNotExceedTheMost(t *testing.T) {
 		time.Sleep(time.Minute)
 	})
 }
+
+// A permit keeps the limiter of its key in the family, as Do does.
+func TestAPermitOfAKeyKeepsItsLimiter(t *testing.T) {
+	k := family(t, 1)
+	p, err := k.AcquireWith(t.Context(), "a", Request{Priority: spillway.High, Cost: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = k.Do(t.Context(), "b", nothing) // there is no room for it
+	a, err := k.Get("a")
+	if err != nil || a.Stats().InFlight != 3 {
+		t.Errorf("of the work of 3 slots the limiter knows %d, %v", a.Stats().InFlight, err)
+	}
+	p.Done(nil)
+	_ = k.Do(t.Context(), "b", nothing)
+	if _, ok := k.of["a"]; ok {
+		t.Error("idle, and still in the way")
+	}
+}
