@@ -197,7 +197,7 @@ func show(env *environment, dir string, res results.Results, runs []results.Run,
 		return writeJSON(env.stdout, res)
 	}
 	opts := report.Options{Width: 100}
-	if f, ok := env.stdout.(*os.File); ok {
+	if f, ok := env.stdout.(*sink).Writer.(*os.File); ok {
 		opts = report.For(f)
 	}
 	opts.Dir = dir

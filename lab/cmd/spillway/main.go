@@ -2,6 +2,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,8 +104,30 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 	if err != nil {
 		return complain(stderr, badInput(hint(err)))
 	}
-	env := &environment{ctx: ctx, stdout: stdout, stderr: stderr, args: args, liveStderr: isTerminal(stderr)}
-	return complain(stderr, parsed.Run(env))
+	out := &sink{Writer: stdout}
+	env := &environment{ctx: ctx, stdout: out, stderr: stderr, args: args, liveStderr: isTerminal(stderr)}
+	return complain(stderr, cmp.Or(parsed.Run(env), out.failed()))
+}
+
+// sink is standard output. It remembers that something did not get there, so that
+// not every line that is printed has to be asked.
+type sink struct {
+	io.Writer
+	err error
+}
+
+func (s *sink) Write(b []byte) (int, error) {
+	n, err := s.Writer.Write(b)
+	s.err = cmp.Or(s.err, err)
+	return n, err
+}
+
+// failed is what was lost; the error of nothing is nil.
+func (s *sink) failed() error {
+	if s.err == nil {
+		return nil
+	}
+	return fmt.Errorf("the result is incomplete: %w", s.err)
 }
 
 // complain prints an error as one line and returns the exit code.

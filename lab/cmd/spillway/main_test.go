@@ -465,3 +465,17 @@ func TestVersionAndSelftest(t *testing.T) {
 		t.Errorf("exit code %d, %s %s", code, stdout, stderr)
 	}
 }
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// It used to print nothing and report success.
+func TestAFullDiskIsAFailure(t *testing.T) {
+	for _, args := range [][]string{{"version"}, {"demo", "--duration", "500ms"}} {
+		var errs bytes.Buffer
+		if code := run(t.Context(), args, full{}, &errs); code != 1 || !strings.Contains(errs.String(), "no space left") {
+			t.Errorf("%v: exit code %d, %q", args, code, errs.String())
+		}
+	}
+}
