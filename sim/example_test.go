@@ -111,3 +111,27 @@ func ExampleLimiter() {
 	// limit  40: 101 % of the capacity
 	// limit 160:  50 % of the capacity
 }
+
+// At most a tenth may be refused, although three times of what ten slots do comes: the
+// rest is admitted over the limit. The first weeks of a limiter in production may be so.
+func ExampleSettings() {
+	s := sim.Scenario{
+		Duration: 30 * time.Second,
+		Warmup:   10 * time.Second,
+		Classes:  []sim.Class{{Service: sim.Exponential(20 * time.Millisecond)}},
+		Arrivals: sim.Poisson(1500),
+		Backend:  sim.NWay(100),
+	}
+	for _, most := range []float64{0, 0.1} {
+		s.Policy = sim.Limiter(func() *limit.Fixed { return limit.NewFixed(10) }, sim.Settings{MaxRefused: most})
+		r, err := sim.Run(s)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("refused: %.0f %%\n", 100*float64(r.Total.Refused)/float64(r.Total.Offered))
+	}
+	// Output:
+	// refused: 66 %
+	// refused: 10 %
+}

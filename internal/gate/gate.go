@@ -199,7 +199,7 @@ func (g *Gate) fits(cost int) bool {
 // mustAdmit reports whether one more refusal for lack of capacity would exceed the
 // share that may be refused.
 func (g *Gate) mustAdmit() bool {
-	return g.cfg.MaxRefused > 0 && g.cfg.MaxRefused < 1 && g.demand.refused >= g.cfg.MaxRefused
+	return g.cfg.MaxRefused > 0 && g.cfg.MaxRefused < 1 && g.demand.share() >= g.cfg.MaxRefused
 }
 
 // preempt takes the last waiter of the lowest level below lv out, if it may be

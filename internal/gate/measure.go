@@ -61,6 +61,14 @@ func (d *demand) refuse(lv, cost int) {
 	d.back[lv] += float64(cost)
 }
 
+// share is the smoothed share of refusals, the window under way included.
+func (d *demand) share() float64 {
+	if d.offered == 0 {
+		return d.refused
+	}
+	return d.refused + float64(demandWindow)/float64(demandSlow)*(d.turned/d.offered-d.refused)
+}
+
 func (d *demand) settled() bool { return d.at-d.began >= demandSettle }
 
 // service measures how long work holds its slots, in nanoseconds. All work

@@ -19,6 +19,9 @@ const Levels = levels
 // and tell the gate with Repeated.
 func (g *Gate) Repeats(a Arrival, d Decision, mayWait bool) (until, needs time.Duration, ok bool) {
 	lv := level(a.Priority)
+	if g.cfg.MaxRefused > 0 { // the next may be one too many
+		return 0, 0, false
+	}
 	if a.Cost != 1 || d.Verdict != Reject || d.Reason == spillway.DeadlineTooClose || g.closed != 0 {
 		return 0, 0, false
 	}
