@@ -1,0 +1,121 @@
+package sim
+
+import (
+	"math"
+	"time"
+
+	"github.com/spillway-go/spillway/internal/gate"
+)
+
+// call is one attempt of a caller, from its arrival until its work has ended.
+// Calls are used again.
+type call struct {
+	class    *Class
+	kind     int           // index of the class
+	tally    *Tally        // of its class; nil before the warm-up has ended
+	first    time.Duration // when the caller tried for the first time
+	tries    int
+	id       uint64 // number of the attempt, from 1
+	at       time.Duration
+	deadline time.Duration
+	recorded time.Duration // work of the trace; zero: none
+	work     time.Duration
+	fails    bool
+
+	state   state
+	left    bool // the caller does not wait for the end
+	started time.Duration
+	waiter  gate.Waiter
+	seq     uint64  // of its admission by a gate
+	index   int     // in the backend
+	until   float64 // of a shared backend's clock
+
+	gen  uint32 // rises when the call is used again
+	next *call
+}
+
+type state uint8
+
+const (
+	fresh state = iota
+	waiting
+	running
+)
+
+// take returns a call that nobody uses.
+func (r *run) take() *call {
+	c := r.free
+	if c == nil {
+		return &call{}
+	}
+	r.free = c.next
+	*c = call{gen: c.gen}
+	return c
+}
+
+func (r *run) recycle(c *call) {
+	c.gen++
+	c.next, r.free = r.free, c
+}
+
+// draw makes c a new call of the scenario.
+func (r *run) draw(c *call) {
+	c.first, c.tries = r.now, 1
+	k := 0
+	if trace, ok := r.sc.Arrivals.(replay); ok {
+		k, c.recorded = trace[r.drawn].Class, trace[r.drawn].Work
+	} else {
+		u := r.work.Float64()
+		for ; k < len(r.sc.Classes)-1; k++ {
+			if u -= r.sc.Classes[k].Share; u < 0 {
+				break
+			}
+		}
+	}
+	r.drawWork(c, k)
+}
+
+func (r *run) drawWork(c *call, k int) {
+	c.class, c.kind = &r.sc.Classes[k], k
+	if c.first >= r.sc.Warmup {
+		c.tally = &r.report.Classes[k]
+	}
+	if c.work = c.recorded; c.work == 0 {
+		c.work = max(c.class.Service.Draw(r.work), 0)
+	}
+	if c.class.ErrorRate > 0 && r.work.Float64() < c.class.ErrorRate {
+		c.fails = true
+		if c.class.FastErrors {
+			c.work = time.Duration(float64(time.Millisecond) * (0.5 + r.work.Float64()))
+		}
+	}
+}
+
+// retry makes the caller try again, if it does. after is the limiter's advice.
+func (r *run) retry(c *call, after time.Duration) {
+	p := &r.sc.Retry
+	if c.tries >= p.Attempts {
+		return
+	}
+	if p.Budget > 0 {
+		if r.tokens < 1 {
+			return
+		}
+		r.tokens--
+	}
+	wait := float64(p.Backoff) * math.Pow(2, float64(c.tries-1))
+	if p.MaxBackoff > 0 {
+		wait = min(wait, float64(p.MaxBackoff))
+	}
+	wait *= 0.5 + r.patience.Float64()/2
+	if p.Respect {
+		wait = max(wait, float64(after))
+	}
+	if wait >= float64(r.sc.Duration-r.now) {
+		return // the experiment is over by then
+	}
+	n := r.take()
+	n.first, n.tries, n.recorded = c.first, c.tries+1, c.recorded
+	r.drawWork(n, c.kind)
+	r.agenda.add(r.now+time.Duration(wait), again, n, n.gen)
+}
