@@ -133,5 +133,5 @@ func ExampleSettings() {
 	}
 	// Output:
 	// refused: 66 %
-	// refused: 10 %
+	// refused: 9 %
 }
