@@ -115,3 +115,25 @@ func TestPassiveSeesTheKneeWhenEverythingIsLate(t *testing.T) {
 		t.Errorf("limit %v with 400 in flight and hardly anything in time: %s", got, law.State())
 	}
 }
+
+// Timeouts used to count as throughput, as if a slot had worked for them.
+func TestPassiveCountsOnlyWhatWasFinished(t *testing.T) {
+	law, m := watch(20, 50*time.Millisecond)
+	m.deadline = 200 * time.Millisecond
+	m.with(10, time.Minute).with(40, 10*time.Second).with(400, time.Minute)
+	if got := law.Limit(); got < 17 || got > 23 {
+		t.Errorf("estimates %d for 20 slots: %s", got, law.State())
+	}
+	if s := law.State(); !strings.Contains(s, "from before so much ran into its deadlines") {
+		t.Errorf("says %q", s)
+	}
+}
+
+func TestPassiveSaysThatNothingCanBeKnown(t *testing.T) {
+	law, m := watch(20, 50*time.Millisecond)
+	m.deadline = 200 * time.Millisecond
+	m.with(4000, time.Minute)
+	if s := law.State(); !strings.HasPrefix(s, "estimate: nothing can be known") {
+		t.Errorf("says %q", s)
+	}
+}

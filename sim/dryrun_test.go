@@ -91,3 +91,26 @@ func TestADryRunForetellsWhatEnforcingRefuses(t *testing.T) {
 		}
 	}
 }
+
+// The same with a law of one's own, whose limit fits the backend, is too small or is
+// too large.
+func TestADryRunForetellsForAnyLaw(t *testing.T) {
+	for _, slots := range []int{8, 4, 40} {
+		for _, load := range []float64{0.9, 2, 5} {
+			s := Scenario{
+				Seed: 1, Duration: 60 * time.Second, Warmup: 30 * time.Second, Backend: NWay(8),
+				Classes: []Class{{Deadline: time.Second, Service: Exponential(20 * time.Millisecond)}},
+			}
+			s.Arrivals = Steps(Step{0, 0.25 * s.Capacity()}, Step{20 * time.Second, load * s.Capacity()})
+			would := dry(t, s, limit.NewFixed(slots))
+			s.Policy = Limiter(func() *limit.Fixed { return limit.NewFixed(slots) }, Settings{})
+			r, err := Run(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if did := float64(r.Total.Refused+r.Total.Left) / float64(r.Total.Offered); would < did-0.1 || would > did+0.1 {
+				t.Errorf("limit %d at %v: a dry run says %.2f would be refused, enforcing refuses %.2f", slots, load, would, did)
+			}
+		}
+	}
+}

@@ -46,9 +46,10 @@ func (g *Gate) shadowAdmits(now time.Duration, lv int, a Arrival, mayWait bool) 
 	s, slots, cost := g.shadow, float64(g.Limit()), float64(a.Cost)
 	if g.service.known() {
 		s.slots -= min(s.slots, min(s.slots, slots)*float64(now-s.at)/g.service.mean)
+	} else {
+		s.slots = min(s.slots, float64(g.inFlight))
 	}
 	s.at = now
-	s.slots = min(s.slots, float64(g.inFlight)) // who was refused is not in it
 	if over := s.slots + cost - slots; over > 0 && s.slots >= 0.5 {
 		left := g.left(now, a.Deadline)
 		most := min(g.standing(lv, left, a.Deadline != Never), float64(left)-g.need(a.Deadline))
