@@ -210,6 +210,7 @@ var histories = map[string][]byte{
 	"thousands never end":        {2, 255, 1, 2, 255, 1, 2, 255, 1, 2, 255, 1, 3, 30, 7},
 	"all of a flood too late":    {2, 255, 1, 2, 255, 1, 13, 40, 1, 2, 255, 1, 13, 40, 2},
 	"fast, then idle, then slow": {6, 10, 31, 6, 10, 30, 0, 67, 0, 6, 40, 31, 6, 40, 31},
+	"many, late by hours":        {46, 50, 55},
 	"slow, then idle, then fast": {6, 40, 31, 6, 40, 30, 0, 67, 0, 6, 10, 31, 6, 10, 31},
 }
 

@@ -18,7 +18,7 @@ import (
 // window of at least a second and a hundred samples, within the last 15 to 30
 // minutes, and two standard errors more. Throughput is what was finished: work that
 // its deadline ended held a slot for nothing, or never had one. So an estimate is
-// raised as ever, but hardly lowered, while a tenth and more runs into its deadlines.
+// raised as ever, but not lowered, while a tenth and more runs into its deadlines.
 //
 // What it cannot know, because it never tries anything:
 //   - A queue that stands longer than the baseline is remembered, or from the
@@ -221,8 +221,9 @@ func (p *Passive) saturated(most float64, drowned bool) {
 		p.knee = max(knee, p.now.best, p.old.best) // what went well may collapse at once
 	case knee > p.knee:
 		p.knee += 0.9 * (knee - p.knee)
-	case drowned:
-		p.knee += 0.0005 * (knee - p.knee)
+	case drowned && knee > 0: // what is late says little about what could be done
+	case drowned: // nothing is done any more
+		p.knee += 0.05 * (min(most, p.knee) - p.knee)
 	default:
 		p.knee += 0.05 * (knee - p.knee)
 	}

@@ -62,7 +62,7 @@ func TestADryRunForetellsWhatEnforcingRefuses(t *testing.T) {
 		{"8-way", NWay(8), sudden, 0.1},
 		{"40-way", NWay(40), sudden, 0.1},
 		{"8-way, slowly", NWay(8), slow, 0.1},
-		{"sharing", Degrading(8, 0), sudden, 0.2},
+		{"sharing", Degrading(8, 0), sudden, 0.1},
 		{"sharing, slowly", Degrading(8, 0), slow, 0.1},
 		{"degrading, slowly", Degrading(16, 0.2), slow, 0.2},
 		{"thrashing", Degrading(16, 0.5), sudden, 0.8},
