@@ -1,0 +1,1 @@
+package objectpool_test
