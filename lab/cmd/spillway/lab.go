@@ -19,22 +19,25 @@ import (
 	"github.com/spillway-go/spillway/lab/patterns"
 	"github.com/spillway-go/spillway/lab/report"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/reuse"
 )
 
 type labCmd struct {
 	Run      labRunCmd      `cmd:"" default:"withargs" help:"Run an experiment: 'spillway lab H'."`
 	Overload labOverloadCmd `cmd:"" help:"A service offered more than it can do, behind each way of bounding it: goodput against offered load."`
+	Reuse    labReuseCmd    `cmd:"" help:"Objects reused: what sync.Pool, a channel and objectpool cost and keep."`
 	Judge    labJudgeCmd    `cmd:"" help:"Decide every claim anew from the raw runs of a results folder."`
 	Selftest labSelftestCmd `cmd:"" help:"Test the instruments: plant known effects and see whether the judge finds them."`
 }
 
 // experiments by id. Judging needs no settings, so the values judge as they are.
-var experiments = []experiment.Experiment{patterns.Experiment{}, overload.Experiment{Config: overload.Defaults()}}
+var experiments = []experiment.Experiment{patterns.Experiment{}, overload.Experiment{Config: overload.Defaults()}, reuse.Experiment{Config: reuse.Defaults()}}
 
 // roles are what the contestants of all experiments can be told to do.
 func roles() map[string]contestant.Role {
 	all := patterns.Roles()
 	maps.Copy(all, overload.Roles())
+	maps.Copy(all, reuse.Roles())
 	return all
 }
 
