@@ -44,6 +44,10 @@ func cycle(ctx context.Context, j cycleJob) (map[string]cycled, error) {
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
+			spread(&pool{cycles: func(int) {}}, j.Goroutines, each[name])
+			runtime.ReadMemStats(&after)
+			harness := after.Mallocs - before.Mallocs // to start the goroutines
+			before = after
 			took := spread(pools[name], j.Goroutines, each[name])
 			runtime.ReadMemStats(&after)
 			if name == Fresh {
@@ -55,8 +59,7 @@ func cycle(ctx context.Context, j cycleJob) (map[string]cycled, error) {
 			c := out[name]
 			c.Ops += uint64(each[name] * j.Goroutines)
 			c.Seconds += took.Seconds()
-			// What starting the goroutines allocates is not the contestant's.
-			c.Mallocs += after.Mallocs - before.Mallocs - min(after.Mallocs-before.Mallocs, uint64(2*j.Goroutines+8))
+			c.Mallocs += after.Mallocs - before.Mallocs - min(after.Mallocs-before.Mallocs, harness)
 			out[name] = c
 			times[name] = append(times[name], float64(took.Nanoseconds())/float64(each[name]*j.Goroutines))
 		}
