@@ -55,13 +55,22 @@ func (s part) header(t unsafe.Pointer) []struct{} {
 	return *(*[]struct{})(unsafe.Add(t, s.at))
 }
 
-// size is how many bytes t holds.
-func (m *memory[T]) size(t *T) int {
-	n := m.self
-	for _, s := range m.slices {
-		n += uintptr(cap(s.header(unsafe.Pointer(t)))) * s.size
+// sizer returns what tells how many bytes a T holds; nil if all hold the same.
+func (m *memory[T]) sizer() func(*T) int {
+	switch len(m.slices) {
+	case 0:
+		return nil
+	case 1: // the usual case, without a loop
+		self, s := int(m.self), m.slices[0]
+		return func(t *T) int { return self + cap(s.header(unsafe.Pointer(t)))*int(s.size) }
 	}
-	return int(n)
+	return func(t *T) int {
+		n := int(m.self)
+		for _, s := range m.slices {
+			n += cap(s.header(unsafe.Pointer(t))) * int(s.size)
+		}
+		return n
+	}
 }
 
 // flat says whether a t holds no pointers.

@@ -82,11 +82,10 @@ const (
 type Pool[T any] struct {
 	make    func() *T
 	clear   func(*T)
-	size    func(*T) int
+	size    func(*T) int // nil: all are of one size
 	memory  memory[T]
 	maxSize int
 	debug   *ledger[T]
-	sized   bool // objects differ in size
 	compare bool
 
 	tier tier[T]
@@ -120,7 +119,9 @@ func newPool[T any](cfg Config[T], budget int, left *atomic.Int64) *Pool[T] {
 	if p.clear == nil {
 		p.clear = zero[T]()
 	}
-	p.sized = p.size != nil || len(p.memory.slices) > 0
+	if p.size == nil {
+		p.size = p.memory.sizer()
+	}
 	if p.maxSize == 0 {
 		p.maxSize = defaultMaxSize
 	}
@@ -207,8 +208,8 @@ func (p *Pool[T]) Put(t *T) {
 		p.mustBeCleared(t)
 	}
 	size := int(p.memory.self)
-	if p.sized {
-		size = p.sizeOf(t)
+	if p.size != nil {
+		size = p.size(t)
 	}
 	if asanEnabled {
 		p.owned(t, bury)
@@ -253,13 +254,6 @@ func (p *Pool[T]) handOver(t *T) {
 	p.clear(t)
 	p.owned(t, overwrite)
 	p.free.Put(t)
-}
-
-func (p *Pool[T]) sizeOf(t *T) int {
-	if p.size != nil {
-		return p.size(t)
-	}
-	return p.memory.size(t)
 }
 
 // Stats counts what a pool did.

@@ -13,9 +13,10 @@ const (
 	// nobody needed since the last time.
 	window = 10 * time.Second
 
-	// A processor keeps at most localCount objects of at most localSize bytes,
-	// or a single larger one, where no other processor finds them; all of them
-	// together at most 1/localShare of the budget.
+	// A processor keeps one object, and further ones up to localCount if they are
+	// of at most localSize bytes, where no other processor finds them. The first
+	// ones of all processors together hold at most 1/localShare of the budget,
+	// the further ones less.
 	localCount = 8
 	localSize  = 4 << 10
 	localShare = 8
@@ -31,8 +32,8 @@ const (
 // which knows the tier by a weak pointer only.
 type tier[T any] struct {
 	locals []local[T]
-	small  int         // bytes; a local keeps localCount objects up to here
-	large  int         // bytes; or one up to here
+	small  int         // bytes; a local keeps further objects up to here
+	large  int         // bytes; a local keeps one object up to here
 	timed  atomic.Bool // a timer is set
 
 	gets, puts counter // by whom there is no local for
@@ -54,9 +55,29 @@ type local[T any] struct {
 }
 
 type stack[T any] struct {
-	n       int
-	objects [localCount]*T
-	_       [128 - 8 - 8*localCount]byte
+	top  *T
+	n    int
+	more [localCount - 1]*T
+	_    [128 - 8 - 8 - 8*(localCount-1)]byte
+}
+
+func (s *stack[T]) pop() *T {
+	if s.n == 0 {
+		return nil
+	}
+	s.n--
+	x := s.more[s.n]
+	s.more[s.n] = nil
+	return x
+}
+
+func (s *stack[T]) push(x *T) bool {
+	if s.n == len(s.more) {
+		return false
+	}
+	s.more[s.n] = x
+	s.n++
+	return true
 }
 
 type tally struct{ gets, puts uint64 }
@@ -94,14 +115,11 @@ func (t *tier[T]) take(i int) *T {
 	l := &t.locals[i]
 	l.gets++
 	s := l.stack.Load()
-	n := uint(s.n - 1)
-	if n >= localCount {
-		return nil
+	if x := s.top; x != nil {
+		s.top = nil
+		return x
 	}
-	s.n--
-	x := s.objects[n]
-	s.objects[n] = nil
-	return x
+	return s.pop()
 }
 
 // keep lets local i keep an object and says whether it did. The caller has
@@ -113,13 +131,11 @@ func (t *tier[T]) keep(i int, x *T, size int) bool {
 	l := &t.locals[i]
 	l.puts++
 	s := l.stack.Load()
-	n := uint(s.n)
-	if n >= localCount || size > t.small && (n > 0 || size > t.large) {
-		return false
+	if s.top == nil && size <= t.large {
+		s.top = x
+		return true
 	}
-	s.objects[n] = x
-	s.n++
-	return true
+	return size <= t.small && s.push(x)
 }
 
 // pop takes from what all share the one that was used last.
@@ -193,7 +209,13 @@ func (t *tier[T]) held() int {
 	n := len(t.shared)
 	t.mu.Unlock()
 	for i := range t.locals {
-		t.look(i, func() { n += t.locals[i].stack.Load().n })
+		t.look(i, func() {
+			s := t.locals[i].stack.Load()
+			n += s.n
+			if s.top != nil {
+				n++
+			}
+		})
 	}
 	return n
 }

@@ -33,7 +33,13 @@ func cycle(ctx context.Context, j cycleJob) (map[string]cycled, error) {
 	pools, each := map[string]*pool{}, map[string]int{}
 	for _, name := range Names() {
 		pools[name] = newPool(name, j.Size)
-		each[name] = calibrate(pools[name], j)
+	}
+	// All that reuse make the same number of cycles, so that what a slice costs
+	// beside them is the same too.
+	each[Fresh], each[SyncPool] = calibrate(pools[Fresh], j), calibrate(pools[SyncPool], j)
+	each[Channel], each[Spillway], each[Buffers] = each[SyncPool], each[SyncPool], each[SyncPool]
+	if j.Size > dirty {
+		each[Buffers] = calibrate(pools[Buffers], j) // it clears less
 	}
 	for round := range j.Rounds {
 		names := Names()
@@ -76,24 +82,34 @@ func cycle(ctx context.Context, j cycleJob) (map[string]cycled, error) {
 // calibrate finds how many cycles of each goroutine fill a slice.
 func calibrate(p *pool, j cycleJob) int {
 	for n := 1; ; n *= 2 {
-		if took := spread(p, j.Goroutines, n); took >= j.Slice/2 || n > 1<<24 {
+		if took := min(spread(p, j.Goroutines, n), spread(p, j.Goroutines, n)); took >= j.Slice/2 || n > 1<<24 {
 			return max(1, int(float64(n)*float64(j.Slice)/float64(took)))
 		}
 	}
 }
 
-// spread runs n cycles in each of some goroutines and returns how long it took.
+// spread runs n cycles in each of some goroutines, which are there before, and
+// returns how long it took.
 func spread(p *pool, goroutines, n int) time.Duration {
-	began := time.Now()
 	if goroutines == 1 {
+		began := time.Now()
 		p.cycles(n)
 		return time.Since(began)
 	}
-	var wg sync.WaitGroup
+	var ready, done sync.WaitGroup
+	begin := make(chan struct{})
+	ready.Add(goroutines)
 	for range goroutines {
-		wg.Go(func() { p.cycles(n) })
+		done.Go(func() {
+			ready.Done()
+			<-begin
+			p.cycles(n)
+		})
 	}
-	wg.Wait()
+	ready.Wait()
+	began := time.Now()
+	close(begin)
+	done.Wait()
 	return time.Since(began)
 }
 
@@ -210,23 +226,28 @@ type outlived struct {
 	Seconds float64
 }
 
-// outlier uses pages of 64 KiB, one of which grows to 64 MiB in the middle, and
+// outlier holds 200 pages of 64 KiB at a time, one of which grows to 64 MiB in the middle, and
 // looks at the resident memory at the end.
 func outlier(_ context.Context, j outlierJob) (outlived, error) {
-	const users, times = 8, 2000
+	const users, times = 200, 50
 	p := newPool(j.Name, burstSize)
+	holding := &pool{cycles: func(n int) {
+		for range n {
+			p.use(dirty, func() { time.Sleep(holdFor / 5) })
+		}
+	}}
 	began := time.Now()
-	spread(p, users, times)
+	spread(holding, users, times)
 	if j.With {
 		p.use(outlierSize, func() {})
 	}
-	spread(p, users, times)
+	spread(holding, users, times)
 	kept.Store(nil)
 	debug.FreeOSMemory()
 	debug.FreeOSMemory()
-	spread(p, users, 10)
+	spread(holding, users, times)
 	rss, err := resident()
-	return outlived{rss, 2 * users * times, time.Since(began).Seconds()}, err
+	return outlived{rss, 3 * users * times, time.Since(began).Seconds()}, err
 }
 
 // resident is this process's resident memory in bytes, or what the runtime has
