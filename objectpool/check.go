@@ -96,8 +96,8 @@ func left(v, a, b reflect.Value, depth int) (field string, found bool) {
 func blank(v reflect.Value, depth int) bool {
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if !blank(v.Field(i), depth) {
+		for _, field := range v.Fields() {
+			if !blank(field, depth) {
 				return false
 			}
 		}

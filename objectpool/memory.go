@@ -37,8 +37,8 @@ func (m *memory[T]) add(t reflect.Type, at uintptr) {
 			m.slices = append(m.slices, part{at, t.Elem(), size})
 		}
 	case reflect.Struct:
-		for i := range t.NumField() {
-			m.add(t.Field(i).Type, at+t.Field(i).Offset)
+		for field := range t.Fields() {
+			m.add(field.Type, at+field.Offset)
 		}
 	case reflect.Array:
 		if t.Len() < longArray {
@@ -77,8 +77,8 @@ func (m *memory[T]) sizer() func(*T) int {
 func flat(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Struct:
-		for i := range t.NumField() {
-			if !flat(t.Field(i).Type) {
+		for field := range t.Fields() {
+			if !flat(field.Type) {
 				return false
 			}
 		}

@@ -17,6 +17,8 @@ func procPin() int
 func procUnpin()
 
 // claim needs no state.
+//
+//lint:ignore U1000 it is a lock in pin_portable.go
 type claim struct{}
 
 // enter makes the caller the only one at a local, until leave, and returns its

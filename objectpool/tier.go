@@ -47,7 +47,7 @@ type tier[T any] struct {
 
 // local is what one processor did and keeps.
 type local[T any] struct {
-	claim
+	claim //lint:ignore U1000 a lock in pin_portable.go
 	tally
 	stack atomic.Pointer[stack[T]] // replaced to drop what is in it
 

@@ -1,1 +1,0 @@
-package objectpool_test
