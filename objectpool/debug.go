@@ -13,7 +13,7 @@ const lookBack = 64
 // ledger remembers every object of a pool in debug mode.
 type ledger[T any] struct {
 	mu    sync.Mutex
-	out   map[*T]struct{}
+	out   map[*T][]byte // the stack of the Get
 	freed []freed[T]
 	index map[*T]int // of an object in freed
 }
@@ -28,11 +28,11 @@ type freed[T any] struct {
 }
 
 func newLedger[T any]() *ledger[T] {
-	return &ledger[T]{out: map[*T]struct{}{}, index: map[*T]int{}}
+	return &ledger[T]{out: map[*T][]byte{}, index: map[*T]int{}}
 }
 
-// get hands out t, which is new, after looking at everything that was put.
-func (l *ledger[T]) get(t *T) *T {
+// get notes t, which is new and handed out, after looking at everything that was put.
+func (l *ledger[T]) get(t *T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, f := range l.freed[max(0, len(l.freed)-lookBack):] {
@@ -40,8 +40,7 @@ func (l *ledger[T]) get(t *T) *T {
 			panic(fmt.Sprintf("objectpool: object %p was changed after Put, by whom it was put:\n%s", f.object, f.stack))
 		}
 	}
-	l.out[t] = struct{}{}
-	return t
+	l.out[t] = debug.Stack()
 }
 
 func (l *ledger[T]) put(t *T, clear func(*T)) {
@@ -57,4 +56,14 @@ func (l *ledger[T]) put(t *T, clear func(*T)) {
 	clear(t)
 	l.index[t] = len(l.freed)
 	l.freed = append(l.freed, freed[T]{t, *t, debug.Stack()})
+}
+
+func (l *ledger[T]) leaks() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var stacks []string
+	for _, stack := range l.out {
+		stacks = append(stacks, string(stack))
+	}
+	return stacks
 }

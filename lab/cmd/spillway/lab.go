@@ -21,15 +21,17 @@ import (
 	"github.com/spillway-go/spillway/lab/pools"
 	"github.com/spillway-go/spillway/lab/report"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/reuse"
 	"github.com/spillway-go/spillway/lab/shapes"
 )
 
 type labCmd struct {
-	Run      labRunCmd      `cmd:"" default:"withargs" help:"Run an experiment: 'spillway lab H'. B, G, overload and pools have flags of their own; see their --help."`
+	Run      labRunCmd      `cmd:"" default:"withargs" help:"Run an experiment: 'spillway lab H'. B, G, overload, pools and reuse have flags of their own; see their --help."`
 	B        labBurstCmd    `cmd:"" name:"B" aliases:"b" help:"A burst of a million jobs a second: a goroutine for each, the published pool's shape, a bare channel, Spillway."`
 	G        labShapesCmd   `cmd:"" name:"G" aliases:"g" help:"What it costs to hand work to a goroutine: five shapes, bounds for CPU-bound work, reuse of goroutines and of objects."`
 	Overload labOverloadCmd `cmd:"" help:"A service offered more than it can do, behind each way of bounding it: goodput against offered load."`
 	Pools    labPoolsCmd    `cmd:"" help:"Worker pools side by side: what a job costs to hand over, refuse, wait for; bursts, memory, sizing."`
+	Reuse    labReuseCmd    `cmd:"" help:"Objects reused: what sync.Pool, a channel and objectpool cost and keep."`
 	Judge    labJudgeCmd    `cmd:"" help:"Decide every claim anew from the raw runs of a results folder."`
 	Selftest labSelftestCmd `cmd:"" help:"Test the instruments: plant known effects and see whether the judge finds them."`
 }
@@ -41,6 +43,7 @@ var experiments = []experiment.Experiment{
 	burst.Experiment{Config: burst.Defaults()},
 	overload.Experiment{Config: overload.Defaults()},
 	pools.Experiment{Config: pools.Defaults()},
+	reuse.Experiment{Config: reuse.Defaults()},
 }
 
 // roles are what the contestants of all experiments can be told to do.
@@ -50,6 +53,7 @@ func roles() map[string]contestant.Role {
 	maps.Copy(all, burst.Roles())
 	maps.Copy(all, overload.Roles())
 	maps.Copy(all, pools.Roles())
+	maps.Copy(all, reuse.Roles())
 	return all
 }
 

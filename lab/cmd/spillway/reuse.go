@@ -1,0 +1,52 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spillway-go/spillway/lab/reuse"
+)
+
+type labReuseCmd struct {
+	Quick bool `env:"SPILLWAY_LAB_REUSE_QUICK" group:"Size" help:"Short rounds and no idle minute: a glance of one or two minutes."`
+
+	Repeats int            `env:"SPILLWAY_LAB_REPEATS" group:"Size" default:"3" help:"How often everything is run, interleaved; a verdict needs at least 3."`
+	Size    []int          `env:"SPILLWAY_LAB_REUSE_SIZE" group:"Size" placeholder:"BYTES" help:"Only these sizes in the steady cycle; 1024, 65536 and 500000 unless given."`
+	Users   int            `env:"SPILLWAY_LAB_REUSE_USERS" group:"Size" default:"1000" help:"Goroutines of a burst, each holding an object of 64 KiB."`
+	Idle    *time.Duration `env:"SPILLWAY_LAB_REUSE_IDLE" group:"Size" placeholder:"D" help:"How long to wait before looking at what is still held; 1m unless given, 0s leaves it out."`
+
+	Seed      uint64 `env:"SPILLWAY_LAB_SEED" default:"0" help:"Of the order of the runs and the judge's bootstrap; 0 picks one and says which."`
+	MemoryCap int    `env:"SPILLWAY_LAB_MEMORY_CAP" default:"4096" placeholder:"MIB" help:"Memory a contestant may use, in MiB (Linux only); above it is killed, which is a result. 0: none."`
+	Out       string `env:"SPILLWAY_LAB_OUT" placeholder:"DIR" help:"Where the results go; ./spillway-results/reuse-<time> unless given. Must not hold results yet."`
+	JSON      bool   `name:"json" env:"SPILLWAY_LAB_JSON" help:"Print results.json on standard output; progress stays on standard error."`
+}
+
+// Help teaches.
+func (labReuseCmd) Help() string {
+	return `Objects made fresh, taken from sync.Pool, from a channel of 1,000, from objectpool.Pool and from objectpool.Buffers. In a steady cycle (get, write 1 KB, clear, put) all take turns in one process, at 1, GOMAXPROCS and 1,000 goroutines. In bursts (100 ms on, 300 ms off, two collections in every gap) 1,000 users hold 64 KiB each. Then: what is held after a minute without use, and what one object of 64 MiB leaves in resident memory.
+
+Examples:
+  spillway lab reuse             some six minutes
+  spillway lab reuse --quick     a glance
+  spillway lab judge DIR         verdicts again, from the raw runs
+
+Files and exit codes: as in 'spillway lab run --help'.`
+}
+
+func (c *labReuseCmd) Run(env *environment) error {
+	run := labRun{c.Out, c.Repeats, c.Seed, c.MemoryCap, c.JSON}
+	if err := run.check(); err != nil {
+		return badInput(err)
+	}
+	config := reuse.Defaults()
+	if c.Quick {
+		config = reuse.Quick()
+	}
+	if c.Size != nil {
+		config.Sizes = c.Size
+	}
+	if c.Idle != nil {
+		config.Idle = *c.Idle
+	}
+	config.Users, config.MemoryCap = c.Users, uint64(c.MemoryCap)<<20
+	return run.run(env, reuse.Experiment{Config: config})
+}

@@ -1,0 +1,178 @@
+package objectpool
+
+import (
+	"io"
+	"math/bits"
+	"sync/atomic"
+)
+
+const (
+	smallestBuffer = 512
+	largestBuffer  = 1 << 20
+	leastRead      = 4 << 10 // bytes that ReadFrom offers a reader at once
+)
+
+// BuffersConfig says how much memory a Buffers may keep.
+type BuffersConfig struct {
+	Budget  int // as Config.Budget, of all sizes together
+	MaxSize int // a larger buffer is never kept. Zero means 1 MiB
+}
+
+// Buffers hands out empty byte buffers, kept by size in powers of two. It is
+// safe for concurrent use. Create it with NewBuffers; it must not be copied.
+type Buffers struct {
+	classes []*Pool[Buffer] // of smallestBuffer << index bytes
+
+	large, dropped counter // Gets and Puts of more than any class has
+}
+
+// NewBuffers returns buffers of which none exists yet. It starts nothing.
+func NewBuffers(cfg BuffersConfig) *Buffers {
+	if cfg.Budget == 0 {
+		cfg.Budget = defaultBudget
+	}
+	if cfg.MaxSize <= 0 {
+		cfg.MaxSize = largestBuffer
+	}
+	left := new(atomic.Int64)
+	left.Store(int64(max(cfg.Budget, 0)))
+	b := &Buffers{}
+	for size := smallestBuffer; size <= cfg.MaxSize; size *= 2 {
+		b.classes = append(b.classes, newPool(Config[Buffer]{
+			New:     func() *Buffer { return &Buffer{b: make([]byte, 0, size)} },
+			Clear:   (*Buffer).clear,
+			MaxSize: 2 * size,
+		}, cfg.Budget/2, left)) // the locals of all classes use as much as one of twice the size
+	}
+	return b
+}
+
+// classOf is the class whose buffers have room for n bytes.
+func classOf(n int) int { return bits.Len(uint(max(n, 1)-1) / smallestBuffer) }
+
+// Get returns an empty buffer with room for n bytes at least, all of them zero.
+// It belongs to the caller until Put.
+func (b *Buffers) Get(n int) *Buffer {
+	if c := classOf(n); c < len(b.classes) {
+		return b.classes[c].Get()
+	}
+	b.large.add()
+	return &Buffer{b: make([]byte, 0, n)}
+}
+
+// Put gives a buffer, whatever size it has grown to, to a later Get, after
+// clearing what was written to it. From then on the caller must not look at it,
+// nor at what Bytes or Extend returned. A buffer that is too large is dropped.
+// Put of nil does nothing.
+func (b *Buffers) Put(x *Buffer) {
+	if x == nil || cap(x.b) < smallestBuffer {
+		return
+	}
+	if c := bits.Len(uint(cap(x.b))/smallestBuffer) - 1; c < len(b.classes) {
+		b.classes[c].Put(x)
+		return
+	}
+	b.dropped.add()
+}
+
+// Stats returns the sums over all sizes. A buffer that grew was gotten in one
+// size and put in another.
+func (b *Buffers) Stats() Stats {
+	dropped := b.dropped.load()
+	sum := Stats{Gets: b.large.load(), Puts: dropped, Dropped: dropped}
+	for _, c := range b.classes {
+		s := c.Stats()
+		sum.Gets += s.Gets
+		sum.Reused += s.Reused
+		sum.Puts += s.Puts
+		sum.Dropped += s.Dropped
+		sum.Held += s.Held
+	}
+	sum.InUse = max(0, int(sum.Gets)-int(sum.Puts))
+	return sum
+}
+
+// Buffer is a growing sequence of bytes. Everything ever written to its memory
+// went through its methods, so that clearing it costs what was written, not
+// what it has room for. The zero Buffer is empty and ready to use. It is not
+// safe for concurrent use.
+type Buffer struct {
+	b     []byte
+	dirty int // bytes that may differ from zero; those of b do in any case
+}
+
+func (x *Buffer) clear() {
+	clear(x.b[:max(x.dirty, len(x.b))])
+	x.b, x.dirty = x.b[:0], 0
+}
+
+// Bytes returns the contents. They are valid until the next write or Put, and
+// appending to them copies.
+func (x *Buffer) Bytes() []byte { return x.b[:len(x.b):len(x.b)] }
+
+// Len is the number of bytes written.
+func (x *Buffer) Len() int { return len(x.b) }
+
+// Cap is how many bytes there is room for.
+func (x *Buffer) Cap() int { return cap(x.b) }
+
+// Reset makes the buffer empty.
+func (x *Buffer) Reset() {
+	x.dirty = max(x.dirty, len(x.b))
+	x.b = x.b[:0]
+}
+
+// Extend appends n bytes and returns them, to be written by the caller. They
+// are zero, or what was there before a Reset.
+func (x *Buffer) Extend(n int) []byte {
+	at := len(x.b)
+	x.grow(n)
+	x.b = x.b[:at+n]
+	return x.b[at : at+n : at+n]
+}
+
+// grow makes room for n more bytes. What becomes too small is left to the
+// collector, for the caller may still look at it.
+func (x *Buffer) grow(n int) {
+	need := len(x.b) + n
+	if need <= cap(x.b) {
+		return
+	}
+	old := x.b
+	x.b = make([]byte, len(old), smallestBuffer<<classOf(need))
+	x.dirty = 0
+	copy(x.b, old)
+}
+
+// Write implements io.Writer. It never fails.
+func (x *Buffer) Write(p []byte) (int, error) { return copy(x.Extend(len(p)), p), nil }
+
+// WriteString implements io.StringWriter. It never fails.
+func (x *Buffer) WriteString(s string) (int, error) { return copy(x.Extend(len(s)), s), nil }
+
+// WriteByte implements io.ByteWriter. It never fails.
+func (x *Buffer) WriteByte(c byte) error {
+	x.Extend(1)[0] = c
+	return nil
+}
+
+// ReadFrom implements io.ReaderFrom: it appends what r has, until EOF.
+func (x *Buffer) ReadFrom(r io.Reader) (int64, error) {
+	began := len(x.b)
+	for {
+		at := len(x.b)
+		x.grow(1)
+		// A reader may write to all it is offered, whatever it returns. So it is
+		// not offered much more than there already is.
+		offer := x.b[at:min(cap(x.b), at+max(at, leastRead))]
+		x.dirty = max(x.dirty, at+len(offer))
+		n, err := r.Read(offer)
+		x.b = x.b[:at+n]
+		if err != nil {
+			if err == io.EOF {
+				err = nil
+			}
+			return int64(len(x.b) - began), err
+		}
+	}
+}

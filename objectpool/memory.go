@@ -1,0 +1,90 @@
+package objectpool
+
+import (
+	"reflect"
+	"unsafe"
+)
+
+// memory says where a T keeps its memory: in itself and behind the slices that
+// are part of it, in fields, in fields of fields and in short arrays. What lies
+// behind pointers and in maps is not followed: nobody knows whose it is.
+type memory[T any] struct {
+	self   uintptr
+	slices []part
+}
+
+// part is a slice in a T.
+type part struct {
+	at   uintptr      // where in the T
+	elem reflect.Type // of what
+	size uintptr      // of an element
+}
+
+// longArray is from how many elements on an array of slices is not looked into.
+const longArray = 64
+
+func memoryOf[T any]() memory[T] {
+	t := reflect.TypeFor[T]()
+	m := memory[T]{self: t.Size()}
+	m.add(t, 0)
+	return m
+}
+
+func (m *memory[T]) add(t reflect.Type, at uintptr) {
+	switch t.Kind() {
+	case reflect.Slice:
+		if size := t.Elem().Size(); size > 0 {
+			m.slices = append(m.slices, part{at, t.Elem(), size})
+		}
+	case reflect.Struct:
+		for field := range t.Fields() {
+			m.add(field.Type, at+field.Offset)
+		}
+	case reflect.Array:
+		if t.Len() < longArray {
+			for i := range t.Len() {
+				m.add(t.Elem(), at+uintptr(i)*t.Elem().Size())
+			}
+		}
+	}
+}
+
+// header is the slice s of t, whatever its elements are: only its address and
+// capacity may be used.
+func (s part) header(t unsafe.Pointer) []struct{} {
+	return *(*[]struct{})(unsafe.Add(t, s.at))
+}
+
+// sizer returns what tells how many bytes a T holds; nil if all hold the same.
+func (m *memory[T]) sizer() func(*T) int {
+	switch len(m.slices) {
+	case 0:
+		return nil
+	case 1: // the usual case, without a loop
+		self, s := int(m.self), m.slices[0]
+		return func(t *T) int { return self + cap(s.header(unsafe.Pointer(t)))*int(s.size) }
+	}
+	return func(t *T) int {
+		n := int(m.self)
+		for _, s := range m.slices {
+			n += cap(s.header(unsafe.Pointer(t))) * int(s.size)
+		}
+		return n
+	}
+}
+
+// flat says whether a t holds no pointers.
+func flat(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Struct:
+		for field := range t.Fields() {
+			if !flat(field.Type) {
+				return false
+			}
+		}
+		return true
+	case reflect.Array:
+		return flat(t.Elem())
+	}
+	return t.Kind() > reflect.Invalid && t.Kind() <= reflect.Complex128
+}
