@@ -187,8 +187,8 @@ func TestHeedingTheAdviceHelpsEverybody(t *testing.T) {
 	}
 	steady := service(sim.NWay(20), 3)
 	steady.Retry.Attempts = 8
-	good, served, tries := heeding(steady, false)
-	goodHeeding, servedHeeding, triesHeeding := heeding(steady, true)
+	good, _, tries := heeding(steady, false)
+	goodHeeding, _, triesHeeding := heeding(steady, true)
 	t.Logf("steadily three times too much: %.0f a second and %.0f tries; who heeds the advice %.0f and %.0f", good, tries, goodHeeding, triesHeeding)
 	if goodHeeding < 0.97*good || triesHeeding > tries/3 {
 		t.Error("heeding the advice costs goodput or saves too little")
@@ -197,8 +197,8 @@ func TestHeedingTheAdviceHelpsEverybody(t *testing.T) {
 	burst.Duration, burst.Warmup, burst.Retry.Attempts = 60*sec, 0, 4
 	calm := 0.6 * burst.Capacity()
 	burst.Arrivals = sim.Steps(sim.Step{Rate: calm}, sim.Step{From: 10 * sec, Rate: 5 * calm}, sim.Step{From: 20 * sec, Rate: calm})
-	_, served, tries = heeding(burst, false)
-	_, servedHeeding, triesHeeding = heeding(burst, true)
+	_, served, tries := heeding(burst, false)
+	_, servedHeeding, triesHeeding := heeding(burst, true)
 	t.Logf("a burst: %.3f served and %.0f tries; who heeds the advice %.3f and %.0f", served, tries, servedHeeding, triesHeeding)
 	if servedHeeding < served+0.15 || triesHeeding > tries {
 		t.Error("heeding the advice does not spread a burst")
