@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/examples/patientapi"
 )
 
@@ -90,6 +91,9 @@ func TestReusedResponsesShowNoOtherPatient(t *testing.T) {
 				for i := range 60 {
 					n := 1 + (client*61+i*17)%1000
 					resp, err := r.Lookup(t.Context(), patientapi.FormatID(n))
+					if errors.Is(err, spillway.ErrRejected) {
+						continue // a slow machine; that is another test's matter
+					}
 					if err != nil {
 						t.Error(err)
 						return
@@ -104,6 +108,9 @@ func TestReusedResponsesShowNoOtherPatient(t *testing.T) {
 			})
 		}
 		wg.Wait()
+		if s := r.Stats(); s.Completed < 300 {
+			t.Errorf("%s: only %d of 3000 were looked up: too few to tell", name, s.Completed)
+		}
 		if err := r.Drain(t.Context()); err != nil {
 			t.Error(err)
 		}
