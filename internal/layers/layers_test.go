@@ -21,7 +21,7 @@ var house = [][]string{
 	{"internal/refusal", "limit", "loadgen", "objectpool"},
 	{"internal/gate"},
 	{"limiter"},
-	{"sim", "workerpool"},
+	{"fanout", "sim", "workerpool"},
 	{"metricsprom"},
 	{"examples/patientapi/internal/gauge", "examples/patientapi/probe", "lab/contestant", "lab/report/chart", "lab/results"},
 	{"examples/patientapi", "lab/judge"},

@@ -1,0 +1,443 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// frame is the state of one call. Branches that run beside the caller write to
+// it under its lock and only while the call is open, so that a late one cannot
+// touch what the caller got. It is reused when its last user has left, unless a
+// branch was late.
+type frame[Req, Res any] struct {
+	f      *Fanout[Req, Res]
+	res    Res             // what has been merged
+	req    Req             // for the branches beside the caller
+	parent context.Context // the caller's
+	began  time.Duration
+	wake   chan struct{} // tells the caller to look
+	help   func()        // frame.helper, made once: a method value allocates
+	timer  *time.Timer   // for branches that ignore their own deadlines
+
+	mu      sync.Mutex
+	ctx     *callContext
+	slots   []slot[Req, Res]
+	states  []state
+	permits []limiter.Permit // of the helpers, in no order
+	next    int              // the next branch to start
+	open    int              // branches that have not ended
+	refs    int              // who may still touch this: the caller, helpers, timers of hedges
+	fatal   int              // the required branch that failed first, or -1
+	goexit  bool
+	closed  bool // the caller has what it gets
+	late    bool // and some branch was still running
+}
+
+type state struct {
+	running int8 // attempts
+	settled bool
+	late    bool // given up while it ran
+	err     error
+	failure error                      // of the first of two attempts
+	took    time.Duration              // once settled
+	started time.Duration              // since the Fanout was made
+	cancel  [2]context.CancelCauseFunc // of the attempts of a hedged branch
+	timer   *time.Timer                // starts the second
+}
+
+func newFrame[Req, Res any](f *Fanout[Req, Res]) *frame[Req, Res] {
+	fr := &frame[Req, Res]{f: f, wake: make(chan struct{}, 1), fatal: -1, states: make([]state, len(f.branches))}
+	fr.help = fr.helper
+	for i := range f.branches {
+		fr.slots = append(fr.slots, f.branches[i].slot())
+	}
+	return fr
+}
+
+// recycle keeps the frame for another call.
+func (fr *frame[Req, Res]) recycle() {
+	var noReq Req
+	var noRes Res
+	fr.req, fr.res, fr.parent = noReq, noRes, nil
+	if fr.f.cfg.BorrowedContext && fr.ctx.made == nil {
+		*fr.ctx = callContext{}
+	} else {
+		fr.ctx = nil
+	}
+	clear(fr.states)
+	for _, s := range fr.slots {
+		s.clear()
+	}
+	fr.next, fr.open, fr.fatal, fr.goexit, fr.closed, fr.late = 0, 0, -1, false, false, false
+	select {
+	case <-fr.wake:
+	default:
+	}
+	fr.f.frames.Put(fr)
+}
+
+// parallel runs the branches beside the caller.
+func (fr *frame[Req, Res]) parallel(ctx context.Context, req Req) (Result[Res], error) {
+	f := fr.f
+	fr.parent, fr.req = ctx, req
+	fr.open = len(f.branches)
+	fr.began = f.now()
+	if fr.ctx == nil {
+		fr.ctx = new(callContext)
+	}
+	fr.ctx.parent = ctx
+	handedOver := false
+	defer func() {
+		if !handedOver { // runtime.Goexit in a branch that ran here; the frame is locked
+			fr.close(context.Canceled)
+			fr.leave()
+		}
+	}()
+
+	// As many at first as can run at once; each starts another one before its
+	// first branch. Branches that wait are all started that way, and those that
+	// compute do not pay for goroutines that would find nothing left to do.
+	want, got := min(len(f.branches), int(f.procs.Load())), 0
+	for got < want && fr.admitted() {
+		got++
+	}
+	fr.refs = 1 + got
+	for range got {
+		go fr.help()
+	}
+	if got < want {
+		fr.mu.Lock()
+		fr.work(false)
+		fr.mu.Unlock()
+	}
+	cause := fr.wait(ctx)
+	fr.close(cause)
+	handedOver = true
+	return fr.outcome(ctx)
+}
+
+// start starts a helper, if the budget has a token. The frame is locked.
+func (fr *frame[Req, Res]) start() bool {
+	if !fr.admitted() {
+		return false
+	}
+	fr.refs++
+	go fr.help()
+	return true
+}
+
+// admitted takes a token, and the limiter's permit. The frame is locked, or
+// nobody else has it yet.
+func (fr *frame[Req, Res]) admitted() bool {
+	if !fr.f.budget.take() {
+		return false
+	}
+	if lim := fr.f.cfg.Limiter; lim != nil {
+		permit, err := lim.TryAcquire(fr.parent)
+		if err != nil {
+			fr.f.budget.give()
+			fr.f.pauseHedging()
+			return false
+		}
+		fr.permits = append(fr.permits, permit)
+	}
+	return true
+}
+
+// dismiss gives back what admitted took. The frame is locked.
+func (fr *frame[Req, Res]) dismiss() {
+	if n := len(fr.permits); n > 0 {
+		fr.permits[n-1].Release()
+		fr.permits = fr.permits[:n-1]
+	}
+	fr.f.budget.give()
+}
+
+func (fr *frame[Req, Res]) helper() {
+	fr.mu.Lock()
+	defer fr.depart() // also after runtime.Goexit
+	fr.work(true)
+}
+
+// depart ends a helper. The frame is locked, and unlocked.
+func (fr *frame[Req, Res]) depart() {
+	fr.dismiss()
+	fr.leave()
+}
+
+// work runs branches until none is left to start. The frame is locked, except
+// while a branch runs.
+func (fr *frame[Req, Res]) work(grow bool) {
+	for fr.next < len(fr.states) && fr.fatal < 0 && !fr.goexit && !fr.closed {
+		i := fr.next
+		fr.next++
+		if fr.next < len(fr.states) {
+			if grow {
+				grow = !fr.start() // once, or when a token comes back
+			} else if fr.refs == 1 {
+				fr.start() // the caller, alone
+			}
+		}
+		fr.run(i)
+	}
+}
+
+// run runs branch i. The frame is locked, except while the branch runs.
+func (fr *frame[Req, Res]) run(i int) {
+	b, st := &fr.f.branches[i], &fr.states[i]
+	ctx, cancel, err := fr.f.bounded(fr.ctx, b, fr.began)
+	if err != nil {
+		st.running++
+		fr.settle(i, err, 0, false)
+		return
+	}
+	st.running++
+	st.started = fr.f.now()
+	if b.hedge != nil {
+		ctx = fr.armHedge(i, ctx)
+	}
+	fr.mu.Unlock()
+	if cancel != nil {
+		defer cancel()
+	}
+	fr.slots[i].attempt(fr, i, ctx, false)
+}
+
+// settle takes the end of an attempt and reports whether its answer counts. The
+// frame is locked.
+func (fr *frame[Req, Res]) settle(i int, err error, took time.Duration, second bool) bool {
+	b, st := &fr.f.branches[i], &fr.states[i]
+	st.running--
+	if st.settled || fr.closed {
+		fr.afterwards(i, err, took)
+		return false
+	}
+	if err != nil && st.running > 0 { // the other attempt may still succeed
+		if st.failure == nil || !second {
+			st.failure = err
+		}
+		return false
+	}
+	if err != nil && second && st.failure != nil {
+		err = st.failure
+	}
+	st.settled, st.err, st.took = true, err, fr.f.now()-st.started
+	if err == nil {
+		b.times.add(took)
+	}
+	fr.settleHedge(i, second)
+	fr.ended(i)
+	return err == nil
+}
+
+// ended counts branch i, whose state is final. The frame is locked.
+func (fr *frame[Req, Res]) ended(i int) {
+	fr.open--
+	if err := fr.states[i].err; err != nil && i < fr.f.required && fr.fatal < 0 {
+		fr.fatal = i
+		fr.ctx.end(fr.failed(i))
+	}
+	if fr.open == 0 || fr.fatal >= 0 {
+		fr.signal()
+	}
+}
+
+// afterwards accounts for an attempt that nobody waited for. The frame is
+// locked.
+func (fr *frame[Req, Res]) afterwards(i int, err error, took time.Duration) {
+	b, st := &fr.f.branches[i], &fr.states[i]
+	if !st.late && st.err == nil { // it lost to the other attempt
+		b.times.add(took) // or longer: it was cancelled
+	}
+	_, panicked := err.(*spillway.PanicError)
+	if !st.late && !panicked {
+		return
+	}
+	fr.f.counts.lateEnded(st.late, panicked)
+	if tell := fr.f.cfg.OnLate; tell != nil {
+		fr.mu.Unlock()
+		defer fr.mu.Lock()
+		tell(&BranchError{b.name, err})
+	}
+}
+
+// vanished takes the end of an attempt that called runtime.Goexit. The goroutine
+// runs deferred functions only, which find the frame locked, as it is now.
+func (fr *frame[Req, Res]) vanished(i int) {
+	st := &fr.states[i]
+	st.running--
+	fr.goexit = true
+	fr.signal()
+}
+
+func (fr *frame[Req, Res]) signal() {
+	select {
+	case fr.wake <- struct{}{}:
+	default:
+	}
+}
+
+// leave gives up a reference and the lock. Who leaves last keeps the frame.
+func (fr *frame[Req, Res]) leave() {
+	fr.refs--
+	last := fr.refs == 0 && !fr.late
+	fr.mu.Unlock()
+	if last {
+		fr.recycle()
+	}
+}
+
+// wait waits until the call is over and returns what to tell branches that still
+// run. It returns with the frame locked.
+func (fr *frame[Req, Res]) wait(ctx context.Context) (cause error) {
+	var timeout <-chan time.Time
+	for {
+		fr.mu.Lock()
+		var next time.Duration
+		if fr.f.within {
+			next = fr.expire()
+		}
+		switch {
+		case fr.fatal >= 0:
+			return nil // already told
+		case fr.goexit || fr.open == 0:
+			return context.Canceled
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		}
+		if next > 0 {
+			timeout = fr.alarm(next)
+		}
+		fr.mu.Unlock()
+		select {
+		case <-fr.wake:
+		case <-ctx.Done():
+		case <-timeout:
+		}
+	}
+}
+
+func (fr *frame[Req, Res]) alarm(d time.Duration) <-chan time.Time {
+	if fr.timer == nil {
+		fr.timer = time.NewTimer(d)
+	} else {
+		fr.timer.Reset(d)
+	}
+	return fr.timer.C
+}
+
+// expire gives up the branches whose own time is over and returns how long the
+// next one has. The frame is locked.
+func (fr *frame[Req, Res]) expire() (next time.Duration) {
+	passed := fr.f.now() - fr.began
+	for i := range fr.states {
+		b, st := &fr.f.branches[i], &fr.states[i]
+		if st.settled || b.within == 0 {
+			continue
+		}
+		if left := b.within - passed; left > 0 {
+			if next == 0 || left < next {
+				next = left
+			}
+			continue
+		}
+		st.settled, st.err, st.took = true, context.DeadlineExceeded, passed
+		fr.giveUp(i)
+		fr.ended(i)
+	}
+	return next
+}
+
+// giveUp notes that branch i runs on without the caller. The frame is locked.
+func (fr *frame[Req, Res]) giveUp(i int) {
+	st := &fr.states[i]
+	if st.running > 0 {
+		st.late = true
+		fr.f.counts.late.Add(1)
+	}
+	fr.disarmHedge(i)
+}
+
+// close ends the call: from now on no branch writes to the frame. The frame is
+// locked.
+func (fr *frame[Req, Res]) close(cause error) {
+	fr.closed = true
+	if fr.timer != nil {
+		fr.timer.Stop()
+	}
+	for i := range fr.states {
+		if st := &fr.states[i]; !st.settled {
+			fr.giveUp(i)
+		}
+		fr.late = fr.late || fr.states[i].running > 0
+	}
+	if cause != nil {
+		fr.ctx.end(cause)
+	}
+}
+
+// outcome merges the answers and leaves the frame. The frame is locked and
+// closed.
+func (fr *frame[Req, Res]) outcome(ctx context.Context) (Result[Res], error) {
+	f := fr.f
+	if fr.goexit {
+		fr.leave()
+		runtime.Goexit()
+	}
+	var missing []BranchError
+	var err error
+	var sum, longest time.Duration
+	for i := range fr.states {
+		st := &fr.states[i]
+		took := st.took
+		switch {
+		case st.settled && st.err == nil:
+		case st.settled:
+			missing = append(missing, BranchError{f.branches[i].name, st.err})
+		case fr.fatal >= 0: // cancelled with the others: not news
+		default:
+			if st.running > 0 {
+				took = f.now() - st.started // so far
+			}
+			missing = append(missing, BranchError{f.branches[i].name, ended(ctx)})
+			if i < f.required && err == nil {
+				err = fr.failedWith(i, ended(ctx))
+			}
+		}
+		sum, longest = sum+took, max(longest, took)
+	}
+	if fr.fatal >= 0 {
+		err = fr.failed(fr.fatal)
+	}
+	if missing != nil && ctx.Err() == context.Canceled && (err == nil || errors.Is(err, context.Canceled)) {
+		err = context.Canceled // whoever noticed first, the branch or we
+	}
+	if err == nil && f.cfg.Mode == Auto {
+		f.learn.learn(true, f.now()-fr.began, sum, longest)
+	}
+	fr.mu.Unlock() // nobody else writes any more, and merging is the user's code
+	out := Result[Res]{Missing: missing}
+	if err == nil {
+		for i := range fr.states {
+			if st := &fr.states[i]; st.settled && st.err == nil {
+				fr.slots[i].merge(&fr.res)
+			}
+		}
+		out.Value = fr.res
+	}
+	fr.mu.Lock()
+	fr.leave()
+	return out, err
+}
+
+func (fr *frame[Req, Res]) failed(i int) error { return fr.failedWith(i, fr.states[i].err) }
+
+func (fr *frame[Req, Res]) failedWith(i int, err error) error {
+	return &BranchError{fr.f.branches[i].name, err}
+}
