@@ -81,14 +81,14 @@ func (b Branch[Req, Res]) Within(d time.Duration) Branch[Req, Res] {
 //
 // Each second attempt costs a token of the budget, which the branch's successes
 // refill, and one of the goroutines' budget. A nil budget stands for one of its
-// own that earns two for a hundred successes. Without a token, while a limiter
+// own that earns three for two hundred successes. Without a token, while a limiter
 // rejects (Config.Limiter, or one that a branch asked) and for a second
 // afterwards, and for calls under WithoutHedging, there is only the first
 // attempt. A branch that runs in the caller for lack of a goroutine is not
 // hedged.
 func (b Branch[Req, Res]) Hedged(budget *retrybudget.Budget) Branch[Req, Res] {
 	if budget == nil {
-		budget, _ = retrybudget.New(retrybudget.Config{Ratio: 0.02})
+		budget, _ = retrybudget.New(retrybudget.Config{Ratio: 0.015})
 	}
 	b.spec.hedge = budget
 	return b

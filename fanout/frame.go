@@ -15,6 +15,10 @@ import (
 // it under its lock and only while the call is open, so that a late one cannot
 // touch what the caller got. It is reused when its last user has left, unless a
 // branch was late.
+//
+// A helper is a goroutine that works for whatever call has the frame when it
+// begins, or for none. One that has no chance to begin, because the others have
+// done it all, so costs the next call nothing: it is there already.
 type frame[Req, Res any] struct {
 	f      *Fanout[Req, Res]
 	res    Res             // what has been merged
@@ -30,12 +34,13 @@ type frame[Req, Res any] struct {
 	slots   []slot[Req, Res]
 	states  []state
 	permits []limiter.Permit // of the helpers, in no order
+	pending int              // helpers that have not begun
 	next    int              // the next branch to start
 	open    int              // branches that have not ended
-	refs    int              // who may still touch this: the caller, helpers, timers of hedges
+	refs    int              // who may still touch the call: the caller, helpers that have begun, timers of hedges
 	fatal   int              // the required branch that failed first, or -1
 	goexit  bool
-	closed  bool // the caller has what it gets
+	closed  bool // no call is going on: the caller has what it gets
 	late    bool // and some branch was still running
 }
 
@@ -52,7 +57,7 @@ type state struct {
 }
 
 func newFrame[Req, Res any](f *Fanout[Req, Res]) *frame[Req, Res] {
-	fr := &frame[Req, Res]{f: f, wake: make(chan struct{}, 1), fatal: -1, states: make([]state, len(f.branches))}
+	fr := &frame[Req, Res]{f: f, wake: make(chan struct{}, 1), closed: true, states: make([]state, len(f.branches))}
 	fr.help = fr.helper
 	for i := range f.branches {
 		fr.slots = append(fr.slots, f.branches[i].slot())
@@ -60,7 +65,7 @@ func newFrame[Req, Res any](f *Fanout[Req, Res]) *frame[Req, Res] {
 	return fr
 }
 
-// recycle keeps the frame for another call.
+// recycle keeps the frame for another call. It is locked.
 func (fr *frame[Req, Res]) recycle() {
 	var noReq Req
 	var noRes Res
@@ -74,7 +79,6 @@ func (fr *frame[Req, Res]) recycle() {
 	for _, s := range fr.slots {
 		s.clear()
 	}
-	fr.next, fr.open, fr.fatal, fr.goexit, fr.closed, fr.late = 0, 0, -1, false, false, false
 	select {
 	case <-fr.wake:
 	default:
@@ -85,13 +89,14 @@ func (fr *frame[Req, Res]) recycle() {
 // parallel runs the branches beside the caller.
 func (fr *frame[Req, Res]) parallel(ctx context.Context, req Req) (Result[Res], error) {
 	f := fr.f
-	fr.parent, fr.req = ctx, req
-	fr.open = len(f.branches)
-	fr.began = f.now()
+	fr.mu.Lock()
+	fr.parent, fr.req, fr.began = ctx, req, f.now()
 	if fr.ctx == nil {
 		fr.ctx = new(callContext)
 	}
 	fr.ctx.parent = ctx
+	fr.next, fr.open, fr.refs, fr.fatal = 0, len(f.branches), 1, -1
+	fr.goexit, fr.closed, fr.late = false, false, false
 	handedOver := false
 	defer func() {
 		if !handedOver { // runtime.Goexit in a branch that ran here; the frame is locked
@@ -100,40 +105,25 @@ func (fr *frame[Req, Res]) parallel(ctx context.Context, req Req) (Result[Res], 
 		}
 	}()
 
-	// As many at first as can run at once; each starts another one before its
-	// first branch. Branches that wait are all started that way, and those that
-	// compute do not pay for goroutines that would find nothing left to do.
-	want, got := min(len(f.branches), int(f.procs.Load())), 0
-	for got < want && fr.admitted() {
-		got++
-	}
-	fr.refs = 1 + got
-	for range got {
+	// As many helpers at first as can run at once. Each starts another one before
+	// a branch if none is on its way: branches that wait are all started, and those
+	// that compute do not pay for goroutines that would find nothing left to do.
+	want := min(len(f.branches), int(f.procs.Load()))
+	for fr.pending < want && fr.admitted() {
+		fr.pending++
 		go fr.help()
 	}
-	if got < want {
-		fr.mu.Lock()
-		fr.work(false)
-		fr.mu.Unlock()
+	if fr.pending < want {
+		fr.work()
 	}
+	fr.mu.Unlock()
 	cause := fr.wait(ctx)
 	fr.close(cause)
 	handedOver = true
 	return fr.outcome(ctx)
 }
 
-// start starts a helper, if the budget has a token. The frame is locked.
-func (fr *frame[Req, Res]) start() bool {
-	if !fr.admitted() {
-		return false
-	}
-	fr.refs++
-	go fr.help()
-	return true
-}
-
-// admitted takes a token, and the limiter's permit. The frame is locked, or
-// nobody else has it yet.
+// admitted takes a token, and the limiter's permit. The frame is locked.
 func (fr *frame[Req, Res]) admitted() bool {
 	if !fr.f.budget.take() {
 		return false
@@ -161,11 +151,18 @@ func (fr *frame[Req, Res]) dismiss() {
 
 func (fr *frame[Req, Res]) helper() {
 	fr.mu.Lock()
+	fr.pending--
+	if fr.closed {
+		fr.dismiss()
+		fr.mu.Unlock()
+		return
+	}
+	fr.refs++
 	defer fr.depart() // also after runtime.Goexit
-	fr.work(true)
+	fr.work()
 }
 
-// depart ends a helper. The frame is locked, and unlocked.
+// depart ends a helper that has begun. The frame is locked, and unlocked.
 func (fr *frame[Req, Res]) depart() {
 	fr.dismiss()
 	fr.leave()
@@ -173,16 +170,13 @@ func (fr *frame[Req, Res]) depart() {
 
 // work runs branches until none is left to start. The frame is locked, except
 // while a branch runs.
-func (fr *frame[Req, Res]) work(grow bool) {
+func (fr *frame[Req, Res]) work() {
 	for fr.next < len(fr.states) && fr.fatal < 0 && !fr.goexit && !fr.closed {
 		i := fr.next
 		fr.next++
-		if fr.next < len(fr.states) {
-			if grow {
-				grow = !fr.start() // once, or when a token comes back
-			} else if fr.refs == 1 {
-				fr.start() // the caller, alone
-			}
+		if fr.next < len(fr.states) && fr.pending == 0 && fr.admitted() {
+			fr.pending++
+			go fr.help()
 		}
 		fr.run(i)
 	}
@@ -286,11 +280,10 @@ func (fr *frame[Req, Res]) signal() {
 // leave gives up a reference and the lock. Who leaves last keeps the frame.
 func (fr *frame[Req, Res]) leave() {
 	fr.refs--
-	last := fr.refs == 0 && !fr.late
-	fr.mu.Unlock()
-	if last {
+	if fr.refs == 0 && !fr.late {
 		fr.recycle()
 	}
+	fr.mu.Unlock()
 }
 
 // wait waits until the call is over and returns what to tell branches that still

@@ -46,7 +46,9 @@ func (fr *frame[Req, Res]) second(i int) {
 	if err != nil {
 		return
 	}
-	defer cancel()
+	if cancel != nil {
+		defer cancel()
+	}
 	if int64(f.now()) < f.shed.Load() || !fr.admitted() {
 		f.counts.suppressed.Add(1)
 		return
