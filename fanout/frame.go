@@ -393,7 +393,7 @@ func (fr *frame[Req, Res]) outcome(ctx context.Context) (Result[Res], error) {
 		case st.settled && st.err == nil:
 		case st.settled:
 			missing = append(missing, BranchError{f.branches[i].name, st.err})
-		case fr.fatal >= 0: // cancelled with the others: not news
+		case fr.fatal >= 0 && ctx.Err() == nil: // cancelled because of it: not news
 		default:
 			if st.running > 0 {
 				took = f.now() - st.started // so far

@@ -185,8 +185,11 @@ func TestNothingIsHedgedWhileSomethingSheds(t *testing.T) {
 		if after.Hedges != before.Hedges || after.Suppressed == before.Suppressed {
 			t.Errorf("while shedding: from %+v to %+v", before, after)
 		}
-		shed = false
+		r.hang, shed = false, false
 		time.Sleep(2 * shedPause)
+		p99(t, f, t.Context(), 400)
+		r.hang = true
+		before = f.Stats()
 		p99(t, f, t.Context(), 1)
 		if f.Stats().Hedges != before.Hedges+1 {
 			t.Errorf("afterwards: %+v", f.Stats())

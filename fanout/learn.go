@@ -14,10 +14,10 @@ import (
 // can win. In parallel mode the branches' own times tell what they would take
 // one after the other: while their sum is far above the wall time, sequential is
 // not tried. In sequential mode, what can be won at most is the sum without the
-// longest branch: while that is less than it costs to start goroutines, parallel
-// is not tried; otherwise a trial costs no more than starting them. Between,
-// both are measured, the better median rules, and as long as it stays the same
-// one the trials become rarer.
+// longest branch: while that is less than starting goroutines cost the last time,
+// parallel is not tried; otherwise a try costs no more than that. Between, one
+// call in about forty tries the other mode, because a processor that has become
+// free shows in nothing else. If it did better, two more decide.
 type learner struct {
 	// What callers read without the lock.
 	now   atomic.Uint32 // the mode of the next call: inParallel or not
@@ -27,33 +27,32 @@ type learner struct {
 	parallel  bool // what rules
 	trying    bool // the other mode is on trial
 	seq, par  window
-	sum, gain window // of the branches' times in parallel mode; of what can be won, in sequential mode
-	since     int    // measured calls since the last trial
-	pause     int    // how many there are between two
-	settled   time.Duration
-	odd       int // calls in a row unlike those that the choice was made on
+	sum, gain window        // of the branches' times in parallel mode; of what can be won, in sequential mode
+	since     int           // calls since the last trial
+	start     time.Duration // at least what starting goroutines costs a call
+	settled   time.Duration // a call in the mode that rules, when that was decided
+	odd       int           // calls in a row unlike those that the choice was made on
 }
 
 const (
 	inParallel   = 1
-	measureEvery = 16  // one sequential call of so many is measured; each, when branches are slow
-	tries        = 5   // calls to judge a mode by
-	firstPause   = 16  // measured calls until a trial is repeated
-	longestPause = 512 // and at most
+	measureEvery = 16 // one sequential call of so many is measured; each, when branches are slow
+	tries        = 3  // calls to judge a mode by
+	pause        = 32 // calls between two trials
 
 	// farApart is where the sum of the branches' times ends the question. Times
 	// taken in parallel are longer than in sequence, by cold caches and shared
 	// processors, but not by so much.
 	farApart = 1.5
 	better   = 0.98 // what the other mode must reach to replace the one that rules
-	// leastGain is what starting goroutines costs at the very least.
-	leastGain = 300 * time.Nanosecond
+	// leastStart is what starting goroutines costs at the very least.
+	leastStart = 300 * time.Nanosecond
 	// slowCall is from where a few readings of the clock do not matter.
 	slowCall = 50 * time.Microsecond
 )
 
 func (l *learner) reset() {
-	l.parallel, l.pause = true, firstPause
+	l.parallel, l.start = true, leastStart
 	l.now.Store(inParallel)
 	l.every.Store(1)
 }
@@ -75,20 +74,29 @@ func (l *learner) learn(parallel bool, wall, sum, longest time.Duration) {
 	if parallel {
 		l.par.add(wall)
 		l.sum.add(sum)
+		l.start = max(leastStart, wall-sum)
 	} else {
 		l.seq.add(wall)
 		l.gain.add(sum - longest)
 	}
 	switch {
 	case l.trying && parallel != l.parallel:
-		if l.other().n >= tries {
-			l.conclude()
-		}
+		l.judge()
 	case !l.trying && parallel == l.parallel:
 		l.watch(wall)
-		if l.since++; l.since >= l.pause && l.own().n >= tries && l.worthTrying() {
-			l.try()
+		l.since++
+		if !parallel {
+			l.since += int(l.every.Load()) - 1 // the calls that were not measured
 		}
+		if l.since < pause || l.own().n < tries {
+			break
+		}
+		if l.trying = l.worthTrying(); l.trying {
+			*l.other() = window{}
+			break
+		}
+		l.since = 0
+		l.start = max(leastStart, l.start/8*7) // it may have been an odd call
 	}
 	// Otherwise the call began before the mode changed: one more sample.
 	l.publish(wall)
@@ -104,7 +112,7 @@ func (l *learner) watch(wall time.Duration) {
 		return
 	}
 	l.odd = 0
-	l.pause, l.since = firstPause, firstPause
+	l.since, l.start = pause, leastStart
 	l.seq, l.par, l.sum, l.gain = window{}, window{}, window{}, window{}
 	l.settled = wall
 }
@@ -113,25 +121,21 @@ func (l *learner) worthTrying() bool {
 	if l.parallel {
 		return float64(l.sum.median()) < farApart*float64(l.par.median())
 	}
-	return l.gain.median() > leastGain
+	return l.gain.median() > l.start
 }
 
-func (l *learner) try() {
-	l.trying = true
-	*l.other() = window{}
-}
-
-func (l *learner) conclude() {
+// judge looks at the calls on trial so far. One that does no better ends it.
+func (l *learner) judge() {
 	own, other := l.own().median(), l.other().median()
-	l.trying, l.since, l.odd = false, 0, 0
-	l.settled = own
-	if float64(other) < better*float64(own) {
-		l.parallel = !l.parallel
-		l.settled = other
-		l.pause = firstPause
+	better := float64(other) < better*float64(own)
+	if better && l.other().n < tries {
 		return
 	}
-	l.pause = min(2*l.pause, longestPause)
+	l.trying, l.since, l.odd, l.settled = false, 0, 0, own
+	if better {
+		l.parallel = !l.parallel
+		l.settled = other
+	}
 }
 
 // publish tells the callers. Sequential calls are measured each while something
@@ -168,7 +172,7 @@ func (l *learner) other() *window {
 
 // window holds the latest times.
 type window struct {
-	d [9]time.Duration
+	d [5]time.Duration
 	n int // ever added
 }
 

@@ -31,8 +31,8 @@ type Stats struct {
 type BranchStats struct {
 	Name     string
 	Required bool
-	P10      time.Duration // with less left, it is not started
-	P95      time.Duration // or a higher quantile, after which it is hedged
+	Quick    time.Duration // the 10th percentile: with less left, it is not started
+	Slow     time.Duration // the 95th, or the higher one after which it is hedged
 }
 
 type counts struct {
