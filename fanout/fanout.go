@@ -18,7 +18,6 @@ package fanout
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -246,12 +245,3 @@ func (f *Fanout[Req, Res]) choose(n uint64) (parallel, measured bool) {
 
 // now is the time since New: one reading of the monotonic clock.
 func (f *Fanout[Req, Res]) now() time.Duration { return time.Since(f.base) }
-
-// ended is the error of a branch without an answer whose caller's context has
-// ended.
-func ended(ctx context.Context) error {
-	if err := ctx.Err(); errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return context.Canceled
-}

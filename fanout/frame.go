@@ -2,8 +2,6 @@ package fanout
 
 import (
 	"context"
-	"errors"
-	"runtime"
 	"sync"
 	"time"
 
@@ -208,7 +206,7 @@ func (fr *frame[Req, Res]) run(i int) {
 func (fr *frame[Req, Res]) settle(i int, err error, took time.Duration, second bool) bool {
 	b, st := &fr.f.branches[i], &fr.states[i]
 	st.running--
-	if st.settled || fr.closed {
+	if st.settled || fr.closed || fr.fatal >= 0 {
 		fr.afterwards(i, err, took)
 		return false
 	}
@@ -235,7 +233,7 @@ func (fr *frame[Req, Res]) ended(i int) {
 	fr.open--
 	if err := fr.states[i].err; err != nil && i < fr.f.required && fr.fatal < 0 {
 		fr.fatal = i
-		fr.ctx.end(fr.failed(i))
+		fr.ctx.end(fr.failed(i, err))
 	}
 	if fr.open == 0 || fr.fatal >= 0 {
 		fr.signal()
@@ -246,7 +244,7 @@ func (fr *frame[Req, Res]) ended(i int) {
 // locked.
 func (fr *frame[Req, Res]) afterwards(i int, err error, took time.Duration) {
 	b, st := &fr.f.branches[i], &fr.states[i]
-	if !st.late && st.err == nil { // it lost to the other attempt
+	if st.settled && st.err == nil { // it lost to the other attempt
 		b.times.add(took) // or longer: it was cancelled
 	}
 	_, panicked := err.(*spillway.PanicError)
@@ -284,153 +282,4 @@ func (fr *frame[Req, Res]) leave() {
 		fr.recycle()
 	}
 	fr.mu.Unlock()
-}
-
-// wait waits until the call is over and returns what to tell branches that still
-// run. It returns with the frame locked.
-func (fr *frame[Req, Res]) wait(ctx context.Context) (cause error) {
-	var timeout <-chan time.Time
-	for {
-		fr.mu.Lock()
-		var next time.Duration
-		if fr.f.within {
-			next = fr.expire()
-		}
-		switch {
-		case fr.fatal >= 0:
-			return nil // already told
-		case fr.goexit || fr.open == 0:
-			return context.Canceled
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		}
-		if next > 0 {
-			timeout = fr.alarm(next)
-		}
-		fr.mu.Unlock()
-		select {
-		case <-fr.wake:
-		case <-ctx.Done():
-		case <-timeout:
-		}
-	}
-}
-
-func (fr *frame[Req, Res]) alarm(d time.Duration) <-chan time.Time {
-	if fr.timer == nil {
-		fr.timer = time.NewTimer(d)
-	} else {
-		fr.timer.Reset(d)
-	}
-	return fr.timer.C
-}
-
-// expire gives up the branches whose own time is over and returns how long the
-// next one has. The frame is locked.
-func (fr *frame[Req, Res]) expire() (next time.Duration) {
-	passed := fr.f.now() - fr.began
-	for i := range fr.states {
-		b, st := &fr.f.branches[i], &fr.states[i]
-		if st.settled || b.within == 0 {
-			continue
-		}
-		if left := b.within - passed; left > 0 {
-			if next == 0 || left < next {
-				next = left
-			}
-			continue
-		}
-		st.settled, st.err, st.took = true, context.DeadlineExceeded, passed
-		fr.giveUp(i)
-		fr.ended(i)
-	}
-	return next
-}
-
-// giveUp notes that branch i runs on without the caller. The frame is locked.
-func (fr *frame[Req, Res]) giveUp(i int) {
-	st := &fr.states[i]
-	if st.running > 0 {
-		st.late = true
-		fr.f.counts.late.Add(1)
-	}
-	fr.disarmHedge(i)
-}
-
-// close ends the call: from now on no branch writes to the frame. The frame is
-// locked.
-func (fr *frame[Req, Res]) close(cause error) {
-	fr.closed = true
-	if fr.timer != nil {
-		fr.timer.Stop()
-	}
-	for i := range fr.states {
-		if st := &fr.states[i]; !st.settled {
-			fr.giveUp(i)
-		}
-		fr.late = fr.late || fr.states[i].running > 0
-	}
-	if cause != nil {
-		fr.ctx.end(cause)
-	}
-}
-
-// outcome merges the answers and leaves the frame. The frame is locked and
-// closed.
-func (fr *frame[Req, Res]) outcome(ctx context.Context) (Result[Res], error) {
-	f := fr.f
-	if fr.goexit {
-		fr.leave()
-		runtime.Goexit()
-	}
-	var missing []BranchError
-	var err error
-	var sum, longest time.Duration
-	for i := range fr.states {
-		st := &fr.states[i]
-		took := st.took
-		switch {
-		case st.settled && st.err == nil:
-		case st.settled:
-			missing = append(missing, BranchError{f.branches[i].name, st.err})
-		case fr.fatal >= 0 && ctx.Err() == nil: // cancelled because of it: not news
-		default:
-			if st.running > 0 {
-				took = f.now() - st.started // so far
-			}
-			missing = append(missing, BranchError{f.branches[i].name, ended(ctx)})
-			if i < f.required && err == nil {
-				err = fr.failedWith(i, ended(ctx))
-			}
-		}
-		sum, longest = sum+took, max(longest, took)
-	}
-	if fr.fatal >= 0 {
-		err = fr.failed(fr.fatal)
-	}
-	if missing != nil && ctx.Err() == context.Canceled && (err == nil || errors.Is(err, context.Canceled)) {
-		err = context.Canceled // whoever noticed first, the branch or we
-	}
-	if err == nil && f.cfg.Mode == Auto {
-		f.learn.learn(true, f.now()-fr.began, sum, longest)
-	}
-	fr.mu.Unlock() // nobody else writes any more, and merging is the user's code
-	out := Result[Res]{Missing: missing}
-	if err == nil {
-		for i := range fr.states {
-			if st := &fr.states[i]; st.settled && st.err == nil {
-				fr.slots[i].merge(&fr.res)
-			}
-		}
-		out.Value = fr.res
-	}
-	fr.mu.Lock()
-	fr.leave()
-	return out, err
-}
-
-func (fr *frame[Req, Res]) failed(i int) error { return fr.failedWith(i, fr.states[i].err) }
-
-func (fr *frame[Req, Res]) failedWith(i int, err error) error {
-	return &BranchError{fr.f.branches[i].name, err}
 }
