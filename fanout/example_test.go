@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spillway-go/spillway/fanout"
@@ -23,12 +24,7 @@ func (a *Answer) Add(users []string) {
 }
 
 func (a *Answer) has(user string) bool {
-	for _, u := range a.Users {
-		if u == user {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(a.Users, user)
 }
 
 func inDatabase(context.Context, Query) ([]string, error) { return []string{"ann", "bob"}, nil }

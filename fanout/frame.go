@@ -251,7 +251,7 @@ func (fr *frame[Req, Res]) afterwards(i int, err error, took time.Duration) {
 	if !st.late && !panicked {
 		return
 	}
-	fr.f.counts.lateEnded(st.late, panicked)
+	fr.f.counts.lateEnded(st.late && st.running == 0, panicked)
 	if tell := fr.f.cfg.OnLate; tell != nil {
 		fr.mu.Unlock()
 		defer fr.mu.Lock()
@@ -264,6 +264,9 @@ func (fr *frame[Req, Res]) afterwards(i int, err error, took time.Duration) {
 func (fr *frame[Req, Res]) vanished(i int) {
 	st := &fr.states[i]
 	st.running--
+	if st.late && st.running == 0 {
+		fr.f.counts.lateEnded(true, false)
+	}
 	fr.goexit = true
 	fr.signal()
 }

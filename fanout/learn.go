@@ -21,7 +21,7 @@ import (
 type learner struct {
 	// What callers read without the lock.
 	now   atomic.Uint32 // the mode of the next call: inParallel or not
-	every atomic.Uint32 // which sequential calls are measured
+	every atomic.Uint32 // which sequential calls are measured: a power of two
 
 	mu        sync.Mutex
 	parallel  bool // what rules
@@ -29,6 +29,7 @@ type learner struct {
 	seq, par  window
 	sum, gain window        // of the branches' times in parallel mode; of what can be won, in sequential mode
 	since     int           // calls since the last trial
+	over      window        // wall time beyond the sum, in parallel mode
 	start     time.Duration // at least what starting goroutines costs a call
 	settled   time.Duration // a call in the mode that rules, when that was decided
 	odd       int           // calls in a row unlike those that the choice was made on
@@ -63,7 +64,7 @@ func (l *learner) choose(n uint64) (parallel, measured bool) {
 	if l.now.Load() == inParallel {
 		return true, true
 	}
-	return false, n%uint64(l.every.Load()) == 0
+	return false, n&uint64(l.every.Load()-1) == 0
 }
 
 // learn takes one measured call: its wall time, the sum of its branches' times,
@@ -74,7 +75,8 @@ func (l *learner) learn(parallel bool, wall, sum, longest time.Duration) {
 	if parallel {
 		l.par.add(wall)
 		l.sum.add(sum)
-		l.start = max(leastStart, wall-sum)
+		l.over.add(wall - sum)
+		l.start = max(leastStart, l.over.median())
 	} else {
 		l.seq.add(wall)
 		l.gain.add(sum - longest)
@@ -113,7 +115,7 @@ func (l *learner) watch(wall time.Duration) {
 	}
 	l.odd = 0
 	l.since, l.start = pause, leastStart
-	l.seq, l.par, l.sum, l.gain = window{}, window{}, window{}, window{}
+	l.seq, l.par, l.sum, l.gain, l.over = window{}, window{}, window{}, window{}, window{}
 	l.settled = wall
 }
 

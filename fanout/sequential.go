@@ -19,7 +19,10 @@ func (fr *frame[Req, Res]) sequential(ctx context.Context, req Req, measured boo
 	var fatal error
 	for i := range f.branches {
 		b := &f.branches[i]
-		own, cancel, err := f.bounded(ctx, b, began)
+		own, cancel, err := ctx, context.CancelFunc(nil), ctx.Err()
+		if err == nil && (b.within > 0 || b.times.quick() >= judgeable) {
+			own, cancel, err = f.bounded(ctx, b, began)
+		}
 		if err == nil {
 			err = b.run(own, req, &fr.res)
 		}
@@ -28,7 +31,7 @@ func (fr *frame[Req, Res]) sequential(ctx context.Context, req Req, measured boo
 		}
 		if measured {
 			now := f.now()
-			if err == nil {
+			if err == nil && now-last > judgeable/2 {
 				b.times.add(now - last)
 			}
 			last, longest = now, max(longest, now-last)

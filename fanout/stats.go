@@ -26,8 +26,8 @@ type Stats struct {
 }
 
 // BranchStats is what was learned of one branch. The times are of successes, zero
-// while fewer than 64 are known, and coarse: within an eighth. Where branches run
-// in the caller and take microseconds, one call in sixteen is measured.
+// while fewer than 64 are known, and coarse: within an eighth. Of branches that run
+// in the caller, one call in sixteen is measured, and none of less than 50 µs.
 type BranchStats struct {
 	Name     string
 	Required bool
