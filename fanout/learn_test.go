@@ -78,6 +78,9 @@ func TestTheRightModeCostsAlmostNothingToFind(t *testing.T) {
 func TestAChangeIsFollowedWithin64Calls(t *testing.T) {
 	for i, from := range workloads() {
 		for j, to := range workloads() {
+			if raceEnabled && (i+j)%8 != 0 {
+				continue // one goroutine: nothing to detect
+			}
 			was, _, clear1 := from.best()
 			want, _, clear2 := to.best()
 			if was == want || !clear1 || !clear2 {
