@@ -11,6 +11,10 @@ import (
 // one of them causes it, all get its result. The zero Group is ready. It is safe
 // for concurrent use and must not be copied.
 type Group[K comparable, V any] struct {
+	// OnLate, if set before the first use, is told of each error, also a panic,
+	// of work that nobody waited for any more, on the goroutine of that work.
+	OnLate func(K, error)
+
 	mu      sync.Mutex
 	flights map[K]*flight[V]
 }
@@ -40,8 +44,8 @@ var errNobodyWaits = errors.New("fanout: the last caller that waited has left")
 // them has left, its context is cancelled, and who comes then causes it anew.
 //
 // A panic of fn is a *spillway.PanicError for every caller, and runtime.Goexit in
-// fn ends every caller's goroutine. If nobody waits any more, both are dropped
-// with the result.
+// fn ends every caller's goroutine. What nobody waits for any more is dropped,
+// errors by way of OnLate.
 func (g *Group[K, V]) Do(ctx context.Context, key K, fn func(context.Context) (V, error)) (v V, shared bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return v, false, err
@@ -86,8 +90,12 @@ func (g *Group[K, V]) start(ctx context.Context, key K, fn func(context.Context)
 			f.value, f.err, f.goexit = v, err, goexit
 			g.forget(key, f)
 			close(f.done)
+			late := f.waiting == 0
 			g.mu.Unlock()
 			f.cancel(context.Canceled)
+			if late && err != nil && g.OnLate != nil {
+				g.OnLate(key, err)
+			}
 		}()
 		v, err = guard(ctx, key, func(ctx context.Context, _ K) (V, error) { return fn(ctx) })
 		goexit = false

@@ -54,7 +54,12 @@ func TestTheFirstCallersCancellationHarmsNobody(t *testing.T) {
 
 func TestTheWorkEndsWhenTheLastCallerLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var g Group[int, int]
+		told := 0
+		g := Group[int, int]{OnLate: func(key int, err error) {
+			if _, ok := errors.AsType[*spillway.PanicError](err); ok && key == 1 {
+				told++
+			}
+		}}
 		ended := make(chan time.Duration, 2)
 		began := time.Now()
 		work := func(ctx context.Context) (int, error) {
@@ -64,7 +69,7 @@ func TestTheWorkEndsWhenTheLastCallerLeft(t *testing.T) {
 				t.Error(context.Cause(ctx))
 			}
 			time.Sleep(time.Hour) // slow to notice
-			return 1, nil
+			panic("and nobody there")
 		}
 		var wg sync.WaitGroup
 		for i := range 3 {
@@ -84,6 +89,9 @@ func TestTheWorkEndsWhenTheLastCallerLeft(t *testing.T) {
 			t.Error(v, shared, err)
 		}
 		time.Sleep(2 * time.Hour)
+		if synctest.Wait(); told != 1 {
+			t.Errorf("the late panic was told %d times", told)
+		}
 	})
 }
 

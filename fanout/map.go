@@ -23,6 +23,10 @@ type MapConfig struct {
 	// Config.Budget does. Nil means Limit goroutines for this call and those that
 	// fn makes with its context, taken together: nested calls do not multiply.
 	Budget *Budget
+
+	// OnLate is told of each error, also a panic, that came when Map had failed
+	// already, on the goroutine where it happened. Nil: nobody is.
+	OnLate func(*ItemError)
 }
 
 const limitPerProc = 8
@@ -58,7 +62,7 @@ func Map[T, R any](ctx context.Context, cfg MapConfig, items []T, fn func(contex
 		return nil, err
 	}
 	m := &mapping[T, R]{
-		items: items, fn: fn, all: cfg.CollectAll,
+		items: items, fn: fn, all: cfg.CollectAll, onLate: cfg.OnLate,
 		limit:  min(cmp.Or(cfg.Limit, limitPerProc*runtime.GOMAXPROCS(0)), len(items)),
 		budget: cfg.Budget,
 		wake:   make(chan struct{}, 1),
@@ -83,6 +87,7 @@ type mapping[T, R any] struct {
 	items  []T
 	fn     func(context.Context, T) (R, error)
 	all    bool
+	onLate func(*ItemError)
 	limit  int
 	budget *Budget
 	ctx    context.Context
@@ -185,7 +190,12 @@ func (m *mapping[T, R]) call(i int) {
 
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed {
+	if m.closed || len(m.errs) > 0 && !m.all {
+		if err != nil && m.onLate != nil {
+			m.mu.Unlock()
+			defer m.mu.Lock()
+			m.onLate(&ItemError{i, err})
+		}
 		return
 	}
 	m.done++

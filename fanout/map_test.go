@@ -71,13 +71,20 @@ func TestMapEndsWithTheFirstError(t *testing.T) {
 		var mu sync.Mutex
 		var cause error
 		began := time.Now()
-		got, err := Map(t.Context(), MapConfig{Limit: 4}, numbers(100), func(ctx context.Context, i int) (int, error) {
+		var late []int
+		tell := func(e *ItemError) {
+			mu.Lock()
+			defer mu.Unlock()
+			late = append(late, e.Index)
+		}
+		got, err := Map(t.Context(), MapConfig{Limit: 4, OnLate: tell}, numbers(100), func(ctx context.Context, i int) (int, error) {
 			mu.Lock()
 			started++
 			mu.Unlock()
 			switch i {
 			case 0: // ignores its context
 				time.Sleep(time.Hour)
+				panic("and nobody there")
 			case 1:
 				time.Sleep(ms)
 				return 0, errDown
@@ -98,6 +105,9 @@ func TestMapEndsWithTheFirstError(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		mu.Lock()
 		defer mu.Unlock()
+		if slices.Sort(late); !slices.Equal(late, []int{0, 2, 3}) {
+			t.Errorf("told of %v", late)
+		}
 		if started != 4 || cause != err {
 			t.Errorf("%d started, the others were told %v", started, cause)
 		}
