@@ -38,10 +38,12 @@ type Adaptive struct {
 	cohort   cohort
 	classes  classes
 	spread   float64 // of the logarithm of a time
+	readings float64 // behind it
 	rate     float64 // admissions per second
 
 	base    mean // latency without a queue
 	known   bool // there is a baseline
+	proven  bool // and it has no queue in it: more concurrency was free, or less did not help
 	held    mean // latency at the held limit
 	heldAt  float64
 	busy    int     // cohorts in a row in which every slot was in use
@@ -50,6 +52,9 @@ type Adaptive struct {
 	trial     trial
 	streak    int           // raises kept in a row
 	stride    float64       // of the next raise, as a share: what a refused one halves and a kept one doubles
+	good      float64       // the limit that a raise or a cut confirmed last
+	lost      float64       // the same, before capacity was lost; it may come back
+	lostAt    time.Duration // when
 	target    float64       // where the knee may be, from the last cut; zero: no idea
 	nextRaise time.Duration // not before
 	nextCut   time.Duration // not before; a cut on schedule looks for a queue that nobody noticed
@@ -68,7 +73,7 @@ const (
 )
 
 const (
-	firstLimit = 8
+	firstLimit = 5 // a backend of one or two slots does not drown in it
 
 	minStep     = 0.04 // of the limit: less is not worth a trial
 	maxStep     = 0.5
@@ -81,6 +86,8 @@ const (
 	raisePause  = 200 * time.Millisecond
 	raiseCost   = 0.015 // the share of throughput that trials upward may cost
 	raiseLatest = 5 * time.Second
+	recallCost  = 0.04        // the same while capacity that was lost
+	recallFor   = time.Minute // so recently may come back
 	cutSoon     = 500 * time.Millisecond
 	cutLatest   = 15 * time.Second
 )
@@ -151,7 +158,8 @@ func (a *Adaptive) Observe(s Sample, load Load) {
 		}
 		return
 	}
-	a.spread += 0.2 * (r.spread - a.spread)
+	a.readings++
+	a.spread += max(0.2, 1/(1+a.readings)) * (r.spread - a.spread)
 	if r.perSecond > 0 {
 		a.rate = r.perSecond
 	}
@@ -163,7 +171,7 @@ func (a *Adaptive) Observe(s Sample, load Load) {
 
 // forget drops what was measured by another yardstick.
 func (a *Adaptive) forget() {
-	a.known, a.base, a.held = false, mean{}, mean{}
+	a.known, a.proven, a.base, a.held = false, false, mean{}, mean{}
 }
 
 // begin starts a cohort.
@@ -176,9 +184,15 @@ func (a *Adaptive) begin(now time.Duration) {
 	case raising, cutting:
 		// Enough to tell half of what the change must do from nothing.
 		need := 1.4 * a.error(1) / (0.5 * math.Abs(math.Log(a.trial.to/a.trial.from)))
-		want = min(max(need*need, fewMembers, a.limit/2), want)
+		want = min(max(need*need, leastMembers, a.limit/2), want)
+	case holding:
+		if !a.proven {
+			want = min(max(fewMembers, a.limit), want)
+		}
 	}
-	a.cohort.begin(a.admitted+1, int(want), now)
+	// Of a multiple of five, four in five is exact: small cohorts and large ones
+	// leave out the same share.
+	a.cohort.begin(a.admitted+1, int(math.Ceil(want/5))*5, now)
 }
 
 // error is the standard error of a level measured with n times. Leaving out the
@@ -212,7 +226,8 @@ func (a *Adaptive) judge(r reading) {
 		a.drowned(r)
 		return
 	}
-	if !a.known {
+	first := !a.known // this cohort is all there is
+	if first {
 		a.known, a.base = true, mean{r.level, r.n}
 	}
 	if r.saturated {
@@ -222,7 +237,7 @@ func (a *Adaptive) judge(r reading) {
 	}
 	switch a.phase {
 	case growing:
-		a.grow(r)
+		a.grow(r, first)
 	case holding:
 		a.hold(r)
 	case raising:
@@ -235,7 +250,14 @@ func (a *Adaptive) judge(r reading) {
 // drowned acts on a cohort that mostly ran into its deadlines: how long it would
 // have taken is not known, only that too much runs.
 func (a *Adaptive) drowned(r reading) {
-	a.forget()
+	a.held = mean{}
+	switch {
+	case !a.proven:
+		a.forget()
+	case a.phase == growing: // work that waited for long has little time left: look
+		a.suspect(r, max(r.level-a.base.level, jump), max(r.inFlight, a.limit), mean{r.level, r.n})
+		return
+	}
 	a.streak, a.nextRaise, a.nextCut = 0, r.at, r.at
 	if r.peak >= 0.75*a.limit || a.phase == raising {
 		a.set(r.at, holding, min(a.limit, r.inFlight)/2, "most ran into their deadlines")
@@ -243,18 +265,26 @@ func (a *Adaptive) drowned(r reading) {
 }
 
 // grow doubles the limit until latency rises.
-func (a *Adaptive) grow(r reading) {
+func (a *Adaptive) grow(r reading, first bool) {
 	excess := r.level - a.base.level
-	if excess < 0 {
-		a.flat(mean{r.level, r.n})
-	}
 	switch {
-	case excess > max(jump, 2*a.error(r.n)):
+	case excess > max(jump, 1.4*math.Hypot(a.error(r.n), a.error(a.base.n))):
 		a.held = mean{}
 		// The cohort was admitted while the limit rose; those who met the queue
 		// met it at the end.
 		a.suspect(r, excess, max(r.inFlight, a.limit), mean{r.level, r.n})
-	case r.saturated:
+		return
+	case first && r.saturated && a.limit > firstLimit:
+		// The yardstick changed on the way up.
+		a.try(r, cutting, 0.5*a.limit, r.inFlight, mean{r.level, r.n}, false)
+		return
+	case !first:
+		if excess < jump/2 {
+			a.flat(mean{r.level, r.n})
+		}
+		a.proven = a.proven || a.limit > firstLimit || !r.saturated
+	}
+	if r.saturated {
 		a.set(r.at, growing, 2*a.limit, "start: latency is flat")
 	}
 }
@@ -268,15 +298,15 @@ func (a *Adaptive) hold(r reading) {
 		a.held.add(r.level, r.n, 16*r.n)
 		a.heldAt += r.n / (before + r.n) * (r.inFlight - a.heldAt)
 	}
-	first := a.base.n == r.n && a.base.level == r.level // this cohort is all there is
 	excess, lasting := r.level-a.base.level, a.held.level-a.base.level
 	switch full := r.saturated || r.inFlight >= 0.75*a.limit; {
 	case !full:
 		a.streak = 0
+		a.proven = true
 		a.flat(mean{r.level, r.n})
-	case first && a.limit > 1:
+	case !a.proven && a.limit > 1:
 		// No baseline but this: look at once whether it is one.
-		a.try(r, cutting, 0.6*a.limit, r.inFlight, mean{r.level, r.n}, false)
+		a.try(r, cutting, 0.5*a.limit, r.inFlight, mean{r.level, r.n}, false)
 	case excess > jump+3*a.error(r.n):
 		a.suspect(r, excess, r.inFlight, mean{r.level, r.n})
 	case lasting > max(minExcess, 2.4*math.Hypot(a.error(a.held.n), a.error(a.base.n))):
@@ -309,6 +339,10 @@ func (a *Adaptive) trim(r reading, excess float64) {
 // suspect cuts the limit because latency rose, to see whether it follows.
 func (a *Adaptive) suspect(r reading, excess, inFlight float64, before mean) {
 	a.trimmed = 0
+	if !a.proven {
+		a.try(r, cutting, 0.5*a.limit, inFlight, before, false)
+		return
+	}
 	from := min(a.limit, math.Round(inFlight))
 	a.try(r, cutting, from*math.Exp(-excessCut(excess)), inFlight, before, true)
 }

@@ -47,6 +47,8 @@ const maxCohort = 320
 const (
 	patience   = time.Second
 	fewMembers = 8
+	// leastMembers tell what a change does that is larger than their spread.
+	leastMembers = 5
 )
 
 func (c *cohort) begin(first uint64, want int, now time.Duration) {
@@ -90,6 +92,10 @@ func (c *cohort) end(log float64, o Outcome) {
 // read judges the cohort, if it can be. Whoever is still out is of one of the classes.
 func (c *cohort) read(now time.Duration, of *classes) (r reading, ok bool) {
 	counted := c.members - c.excluded
+	if c.censored >= max(3, c.want/4) && 4*c.censored >= 3*len(c.logs) {
+		// The fastest end first, and they did not make it: neither will the rest.
+		return c.reading(now, len(c.logs)), true
+	}
 	if c.members < c.want {
 		if now-c.start < patience || counted < fewMembers {
 			return r, false
@@ -107,6 +113,11 @@ func (c *cohort) read(now time.Duration, of *classes) (r reading, ok bool) {
 	if len(c.logs) < counted && logOf(now-c.last)-of.most() < c.logs[known-1] {
 		return r, false
 	}
+	return c.reading(now, known), true
+}
+
+// reading is what the first known of the logs say.
+func (c *cohort) reading(now time.Duration, known int) (r reading) {
 	var sum, squares float64
 	for _, x := range c.logs[:known] {
 		sum += x
@@ -118,11 +129,11 @@ func (c *cohort) read(now time.Duration, of *classes) (r reading, ok bool) {
 	r.inFlight = max(c.inFlight/float64(c.members), 1)
 	r.peak = float64(c.peak)
 	r.saturated = 2*c.saturated > c.members
-	r.drowned = 4*c.censored >= counted
+	r.drowned = 4*c.censored >= c.members-c.excluded || 4*c.censored >= 3*known
 	if gathered := c.last - c.start; gathered > 0 && c.members > 4 {
 		r.perSecond = float64(c.members-1) / gathered.Seconds()
 	}
-	return r, true
+	return r
 }
 
 // spent reports whether nothing is left to wait for: every member ended without

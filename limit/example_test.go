@@ -26,5 +26,5 @@ func Example() {
 	}
 	first := law.Decisions()[0]
 	fmt.Println(first.From, "to", first.To, "because", first.Why)
-	// Output: 8 to 16 because start: latency is flat
+	// Output: 5 to 10 because start: latency is flat
 }

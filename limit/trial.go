@@ -28,12 +28,24 @@ func (a *Adaptive) next(r reading, level mean, inFlight float64) {
 		}
 		a.stride = min(max(a.stride, a.finest(level.n)), maxStep)
 		to := a.limit * (1 + a.stride)
+		if a.recalls(r.at) {
+			// One cohort shall tell; and what was right once is likely again.
+			to = max(to, min(a.limit*(1+a.step(1, maxStep)), a.lost))
+			if a.streak > 0 && a.target == 0 {
+				to = max(to, a.lost)
+			}
+		}
 		if least := 1 + 0.6*(to/a.limit-1); a.target > least*a.limit && a.target < 1.7*a.limit {
 			to = a.target
 		}
 		a.target = 0
 		a.try(r, raising, to, inFlight, level, false)
 	}
+}
+
+// recalls reports whether capacity was lost of late, and not found again.
+func (a *Adaptive) recalls(now time.Duration) bool {
+	return a.lost > 1.3*a.limit && now-a.lostAt < recallFor
 }
 
 // finest is the smallest step upward, as a share, that a trial can tell from
@@ -49,7 +61,7 @@ func (a *Adaptive) try(r reading, p phase, to, inFlight float64, before mean, su
 	if p == cutting {
 		if from <= 1 { // nothing waits behind itself: this is latency without a queue
 			a.phase = holding
-			a.base, a.held = before, mean{}
+			a.proven, a.base, a.held = true, before, mean{}
 			return
 		}
 		to = min(to, from-1)
@@ -101,7 +113,9 @@ func (a *Adaptive) raise(r reading) {
 	switch last := t.cohorts >= trialRounds-1; {
 	case margin > err || last && margin > 0:
 		a.streak++
-		a.stride *= 2
+		if a.stride *= 2; a.lost > 0 && a.limit >= a.lost {
+			a.lost, a.stride = 0, 0 // all of it is back: look carefully for more
+		}
 		a.trimmed = 0
 		a.held, a.heldAt = t.after, t.ran.level
 		if t.after.level < a.base.level {
@@ -112,6 +126,9 @@ func (a *Adaptive) raise(r reading) {
 		a.next(r, a.held, a.heldAt)
 	case margin < -0.6*err || last:
 		a.streak = 0
+		if !a.recalls(r.at) {
+			a.good = t.from
+		}
 		sure := margin < -1.5*err
 		if sure {
 			a.stride /= 2
@@ -123,7 +140,11 @@ func (a *Adaptive) raise(r reading) {
 		a.set(r.at, holding, min(max(t.from, knee), t.to), "latency rose with it")
 		lost := 1 - math.Exp(-min(max(rose-more, 0), more)) // throughput, during the trial
 		spent := r.took * time.Duration(t.cohorts)
-		pause := min(max(raisePause, time.Duration(lost*float64(spent)/raiseCost), 2*r.took), raiseLatest)
+		share := raiseCost
+		if a.recalls(r.at) {
+			share = recallCost
+		}
+		pause := min(max(raisePause, time.Duration(lost*float64(spent)/share), 2*r.took), raiseLatest)
 		if a.target = t.ran.level * math.Exp(-max(rose, 0)/1.5); a.stride > a.finest(t.before.n) && t.to > t.from+1 {
 			pause = 0 // it went too far, not the wrong way
 		}
@@ -143,26 +164,32 @@ func (a *Adaptive) cut(r reading) {
 	case math.Abs(margin) < 1.5*err && t.cohorts < trialRounds:
 		// Not yet.
 	case margin > 0.7*err && fell > 2*err:
-		a.keepCut(r, fell, err)
+		a.keepCut(r, fell, less, err)
 	default:
 		a.undoCut(r)
 	}
 }
 
 // keepCut keeps a cut that latency followed: what was cut was waiting.
-func (a *Adaptive) keepCut(r reading, fell, err float64) {
+func (a *Adaptive) keepCut(r reading, fell, less, err float64) {
 	t := &a.trial
 	a.held, a.heldAt = t.after, t.ran.level
 	a.phase = holding
 	a.cutEvery = cutSoon
-	a.target = t.inFlight * math.Exp(-fell/1.5)
+	if a.target = t.inFlight * math.Exp(-fell/1.5); t.suspicion && a.good > 0 {
+		a.lost, a.lostAt, a.good = a.good, r.at, 0
+	}
 	rest := t.after.level - a.base.level
 	switch {
 	case t.suspicion && rest > max(0.06, 2*a.error(t.after.n)): // some of it is still there
 		a.try(r, cutting, a.limit*math.Exp(-excessCut(rest)), t.ran.level, t.after, true)
 	case !t.suspicion: // it was queueing, and nobody had noticed: look further down
+		if a.proven = false; fell > 0.7*less { // as it does where all is queueing
+			a.try(r, cutting, 0.5*a.limit, t.ran.level, t.after, false)
+			return
+		}
 		// It was kept because it read low, so it is no baseline: take a new one.
-		a.known, a.base, a.held = false, mean{}, mean{}
+		a.forget()
 	default:
 		if rest < 0 {
 			a.flat(t.after)
@@ -178,7 +205,13 @@ func (a *Adaptive) keepCut(r reading, fell, err float64) {
 // undoCut restores the limit: latency did not follow, so it is the backend's own.
 func (a *Adaptive) undoCut(r reading) {
 	t := &a.trial
+	if !a.recalls(r.at) {
+		a.good = t.from
+	}
 	why := "no hidden queue"
+	if !a.proven {
+		a.proven, a.base = true, t.after
+	}
 	if math.Abs(t.after.level-a.base.level) > max(0.12, 3*a.error(t.after.n)) {
 		why = "the backend itself is slower"
 		a.base = t.after

@@ -10,18 +10,18 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// Why is the limit seven? Its operator said so.
+// Why is the limit four? Its operator said so.
 func ExampleLimiter_SetBounds() {
 	lim, _ := limiter.New(limiter.Config{})
-	_ = lim.SetBounds(0, 7)
+	_ = lim.SetBounds(0, 4)
 	s := lim.Stats()
 	fmt.Println(s.Limit, s.State)
 	for _, d := range s.Decisions {
 		fmt.Println(d.From, "to", d.To, "because", d.Why)
 	}
 	// Output:
-	// 7 upper bound: 7 instead of 8; the law: growing: at the start, until latency rises
-	// 8 to 7 because upper bound
+	// 4 upper bound: 4 instead of 5; the law: growing: at the start, until latency rises
+	// 5 to 4 because upper bound
 }
 
 // Everything that was offered is accounted for.

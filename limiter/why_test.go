@@ -32,15 +32,15 @@ func decided(t *testing.T, l *Limiter, from, to int, why string) {
 func TestStateAndDecisionsNameTheBoundThatRules(t *testing.T) {
 	l := configured(t, Config{})
 	says(t, l, "growing")
-	_ = l.SetBounds(0, 7)
-	says(t, l, "upper bound: 7 instead of 8; the law: growing")
-	decided(t, l, 8, 7, "upper bound")
+	_ = l.SetBounds(0, 4)
+	says(t, l, "upper bound: 4 instead of 5; the law: growing")
+	decided(t, l, 5, 4, "upper bound")
 	_ = l.SetBounds(20, 0)
-	says(t, l, "lower bound: 20 instead of 8; ")
-	decided(t, l, 7, 20, "lower bound")
+	says(t, l, "lower bound: 20 instead of 5; ")
+	decided(t, l, 4, 20, "lower bound")
 	_ = l.SetBounds(0, 0)
 	says(t, l, "growing")
-	decided(t, l, 20, 8, "no more lower bound")
+	decided(t, l, 20, 5, "no more lower bound")
 }
 
 func TestStateAndDecisionsNameTheSlowStart(t *testing.T) {
@@ -67,10 +67,10 @@ func TestStateNamesTheEstimateThatADryRunLeft(t *testing.T) {
 			acquire(t, l)
 		}
 		l.SetMode(Enforce)
-		says(t, l, "estimate of the dry run, which fades: 50 instead of 8; the law: growing")
+		says(t, l, "estimate of the dry run, which fades: 50 instead of 5; the law: growing")
 		time.Sleep(handover)
 		acquire(t, l.released()).Done(nil)
-		decided(t, l, 50, 8, "no more estimate of the dry run, which fades")
+		decided(t, l, 50, 5, "no more estimate of the dry run, which fades")
 	})
 }
 

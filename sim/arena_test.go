@@ -93,7 +93,7 @@ func TestTable(t *testing.T) {
 			}
 		}
 		if *arenaVals {
-			fmt.Printf("   all values %.3f\n", r.rel)
+			fmt.Printf("   all values %.3f %v\n", r.rel, r.conv)
 		}
 		fmt.Printf("%-22s %.3f  %.3f  p99 %4.0f  peak %4d  %s\n", r.name, a, b, p, r.peak, words)
 		good, crit, n = good+a, crit+b, n+1
