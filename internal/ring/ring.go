@@ -1,0 +1,202 @@
+// Package ring is a first-in first-out queue for many producers and many
+// consumers that takes no lock to push or to pop.
+//
+// A slot's sequence number says whose turn it is (Dmitry Vyukov's bounded MPMC
+// queue): a producer claims a position by a compare-and-swap, writes the value
+// and then publishes it. The slots are a segment that grows by being replaced
+// with a larger one (as in Nikolaev's LSCQ), so a queue that may become long
+// takes memory only when it does, and positions count on through all segments:
+// the length is a difference of two of them.
+//
+// A producer that loses its processor between claiming and publishing holds up
+// what was pushed behind it; until then Pop may report an empty queue.
+package ring
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	// first is how many slots a new ring has.
+	first = 64
+	// closed marks the tail of a segment that takes no more.
+	closed = 1 << 63
+	// line keeps what producers write apart from what consumers write: two cache
+	// lines, because processors fetch them in pairs.
+	line = 128
+)
+
+// Ring is the queue. A Ring must not be copied; make it with New.
+type Ring[T any] struct {
+	tail atomic.Pointer[segment[T]] // takes pushes
+	head atomic.Pointer[segment[T]] // gives pops; the same one unless it was just replaced
+	mu   sync.Mutex                 // held to replace the tail segment
+	shut atomic.Bool
+}
+
+// segment is a circle of slots.
+type segment[T any] struct {
+	slots []slot[T] // a power of two
+	next  atomic.Pointer[segment[T]]
+	_     [line]byte
+	tail  atomic.Uint64 // the position of the next push
+	seen  atomic.Uint64 // a position that the head has reached: spares producers the consumers' line
+	_     [line]byte
+	head  atomic.Uint64 // the position of the next pop
+	_     [line]byte
+}
+
+type slot[T any] struct {
+	seq   atomic.Uint64 // free for the push at this position, or filled when one above
+	value T
+}
+
+// New returns an empty ring.
+func New[T any]() *Ring[T] {
+	r := &Ring[T]{}
+	s := newSegment[T](first, 0, 0)
+	r.tail.Store(s)
+	r.head.Store(s)
+	return r
+}
+
+func newSegment[T any](size int, start, seen uint64) *segment[T] {
+	s := &segment[T]{slots: make([]slot[T], size)}
+	for i := range uint64(size) {
+		s.slots[(start+i)%uint64(size)].seq.Store(start + i)
+	}
+	s.tail.Store(start)
+	s.head.Store(start)
+	s.seen.Store(seen)
+	return s
+}
+
+// Push appends v unless the ring is closed or holds limit values already. The
+// limit is exact, whoever else pushes and pops.
+func (r *Ring[T]) Push(v T, limit int) bool {
+	for {
+		s := r.tail.Load()
+		pos := s.tail.Load()
+		if pos >= closed {
+			if r.shut.Load() {
+				return false
+			}
+			r.replace(s, true) // somebody does: waits for it
+			continue
+		}
+		if int64(pos-s.seen.Load()) >= int64(limit) {
+			// What was popped since only lowers the length, and the swap below
+			// fails if anything was pushed.
+			head := r.Popped()
+			if int64(pos-head) >= int64(limit) {
+				return false
+			}
+			s.seen.Store(head)
+		}
+		at := &s.slots[pos&uint64(len(s.slots)-1)]
+		switch seq := at.seq.Load(); {
+		case seq == pos:
+			if s.tail.CompareAndSwap(pos, pos+1) {
+				at.value = v
+				at.seq.Store(pos + 1)
+				return true
+			}
+		case seq < pos: // a value of the last round is still there
+			r.replace(s, true)
+		}
+	}
+}
+
+// Pop removes the oldest value.
+func (r *Ring[T]) Pop() (v T, ok bool) {
+	for {
+		s := r.head.Load()
+		pos := s.head.Load()
+		at := &s.slots[pos&uint64(len(s.slots)-1)]
+		switch seq := at.seq.Load(); {
+		case seq == pos+1:
+			if s.head.CompareAndSwap(pos, pos+1) {
+				var none T
+				v, at.value = at.value, none
+				at.seq.Store(pos + uint64(len(s.slots)))
+				return v, true
+			}
+		case seq <= pos: // not pushed yet, at least not here
+			if s.tail.Load() != pos|closed {
+				return v, false
+			}
+			if !r.advance(s) {
+				return v, false
+			}
+		}
+	}
+}
+
+// advance leaves a segment that is closed and empty for the next one, if there
+// is one.
+func (r *Ring[T]) advance(s *segment[T]) bool {
+	next := s.next.Load()
+	if next == nil {
+		return false
+	}
+	r.head.CompareAndSwap(s, next)
+	return true
+}
+
+// replace puts a new segment behind s: twice as large if s is full, small again
+// otherwise.
+func (r *Ring[T]) replace(s *segment[T], full bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.tail.Load() != s || r.shut.Load() {
+		return
+	}
+	size := first
+	if full {
+		size = len(s.slots)
+		// Otherwise one consumer that lost its processor is in the way.
+		if r.Len() >= size/2 {
+			size *= 2
+		}
+	}
+	end := s.tail.Or(closed)
+	next := newSegment[T](size, end, r.Popped())
+	s.next.Store(next)
+	r.tail.Store(next)
+}
+
+// Shrink gives memory back that a long queue left behind. It does nothing while
+// the ring holds values.
+func (r *Ring[T]) Shrink() {
+	s := r.tail.Load()
+	if len(s.slots) == first || r.Len() > 0 {
+		return
+	}
+	r.replace(s, false)
+	if s.head.Load()|closed == s.tail.Load() && r.head.Load() == s {
+		r.advance(s)
+	}
+}
+
+// Close makes every later Push fail. What is in the ring stays there for Pop.
+func (r *Ring[T]) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.shut.Store(true)
+	r.tail.Load().tail.Or(closed)
+}
+
+// Pushed is how many values were ever pushed, those included whose Push is about
+// to return.
+func (r *Ring[T]) Pushed() uint64 { return r.tail.Load().tail.Load() &^ closed }
+
+// Popped is how many values were ever popped.
+func (r *Ring[T]) Popped() uint64 { return r.head.Load().head.Load() }
+
+// Len is how many values the ring holds: exact when nobody pushes or pops
+// meanwhile, never negative.
+func (r *Ring[T]) Len() int {
+	head := r.Popped() // first: then the tail cannot be behind it
+	return int(r.Pushed() - head)
+}
