@@ -68,6 +68,7 @@ func TestWorkersStartOnDemandUpToTheirBoundAndLeaveWhenIdle(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		synctest.Wait() // each wakes the next
 		if s := p.Stats(); s.Workers != 3 || s.Running != 3 || s.Queued != 5 {
 			t.Fatalf("%+v", s)
 		}

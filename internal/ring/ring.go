@@ -85,14 +85,10 @@ func (r *Ring[T]) Push(v T, limit int) bool {
 			r.replace(s, true) // somebody does: waits for it
 			continue
 		}
-		if int64(pos-s.seen.Load()) >= int64(limit) {
-			// What was popped since only lowers the length, and the swap below
-			// fails if anything was pushed.
-			head := r.Popped()
-			if int64(pos-head) >= int64(limit) {
-				return false
-			}
-			s.seen.Store(head)
+		// What is popped meanwhile only lowers the length, and the swap below
+		// fails if anything is pushed.
+		if r.full(s, pos, limit) {
+			return false
 		}
 		at := &s.slots[pos&uint64(len(s.slots)-1)]
 		switch seq := at.seq.Load(); {
@@ -106,6 +102,25 @@ func (r *Ring[T]) Push(v T, limit int) bool {
 			r.replace(s, true)
 		}
 	}
+}
+
+// full reports whether a push at pos would exceed the limit.
+func (r *Ring[T]) full(s *segment[T], pos uint64, limit int) bool {
+	if int64(pos-s.seen.Load()) < int64(limit) {
+		return false
+	}
+	head := r.Popped()
+	if int64(pos-head) >= int64(limit) {
+		return true
+	}
+	s.seen.Store(head)
+	return false
+}
+
+// Full reports whether the ring holds limit values or more.
+func (r *Ring[T]) Full(limit int) bool {
+	s := r.tail.Load()
+	return r.full(s, s.tail.Load()&^closed, limit)
 }
 
 // Pop removes the oldest value.

@@ -1,0 +1,242 @@
+package workerpool
+
+import (
+	"context"
+	"math/bits"
+	"time"
+	"unsafe"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/refusal"
+)
+
+// Submit hands job over and returns when the pool has accepted it: at once
+// while a worker or a place in the queue is free, otherwise after a wait that
+// ctx and Config.MaxWait bound. It returns a *spillway.Rejection when the job is
+// refused and ctx.Err() when ctx ends first; then the job never runs. A job that
+// would wait past the deadline of ctx, by what was measured, is refused at once.
+func (p *Pool) Submit(ctx context.Context, job Job) error {
+	if err := ctx.Err(); err != nil {
+		p.tally.gone.Add(1)
+		return err
+	}
+	return p.submit(ctx, job, nil, p.cfg.MaxWait >= 0)
+}
+
+// TrySubmit is Submit without the wait: when the queue is full it returns a
+// *spillway.Rejection at once. It does not ask whether ctx has ended, which
+// travels to the job.
+func (p *Pool) TrySubmit(ctx context.Context, job Job) error {
+	return p.submit(ctx, job, nil, false)
+}
+
+func (p *Pool) submit(ctx context.Context, job Job, c *call, mayWait bool) error {
+	state := p.state.Load()
+	if !mayWait && state&(spare|shaky|shut) == 0 {
+		// A full pool refuses from loads alone.
+		if p.full() && p.nothingStale() {
+			return p.refuse(spillway.QueueFull)
+		}
+	}
+	lv := level(spillway.PriorityFrom(ctx))
+	e := entry{ctx, job, c, meta(lv)}
+	r := p.rings[lv].Load()
+	if r == nil || state&(shut|fronted|queuing|shaky) != 0 || state&(spare|waking) == spare {
+		return p.submitSlowly(e, mayWait) // often to an idle worker
+	}
+	room, exact := p.room(lv)
+	if !mayWait && exact && state&spare == 0 && r.Full(room) && p.nothingStale() {
+		return p.refuse(p.fullness(lv))
+	}
+	e.stamp(p, r.Pushed())
+	if p.cost.Load() > 0 {
+		if reason := p.hopeless(ctx, p.ahead(lv)); reason != 0 {
+			return p.refuse(reason)
+		}
+	}
+	if !exact && r.Len()+64 > room || !r.Push(e, room) {
+		return p.submitSlowly(e, mayWait)
+	}
+	if p.state.Load()&(spare|waking) == spare {
+		p.wake()
+	}
+	return nil
+}
+
+// full reports whether the whole queue is.
+func (p *Pool) full() bool {
+	if used := p.used.Load(); used > 0 && used&(used-1) == 0 {
+		return p.rings[bits.TrailingZeros32(used)].Load().Full(p.queueCap)
+	}
+	return p.ahead(levels-1) >= p.queueCap
+}
+
+// room is how many jobs may be in the ring of a level. It is exact while only
+// one level is used.
+func (p *Pool) room(lv int) (n int, exact bool) {
+	n = int(p.rooms[lv].Load())
+	used := p.used.Load()
+	if used == 1<<lv {
+		return n, true
+	}
+	total := p.queueCap
+	for i := range p.rings {
+		if i == lv || used&(1<<i) == 0 {
+			continue
+		}
+		k := p.rings[i].Load().Len()
+		total -= k
+		if i < lv {
+			n -= k
+		}
+	}
+	return min(n, total), false
+}
+
+// fullness is why a job of a level is refused when there is no room for it.
+func (p *Pool) fullness(lv int) spillway.Reason {
+	if p.rooms[lv].Load() < int64(p.queueCap) {
+		return spillway.WaitTooLong
+	}
+	return spillway.QueueFull
+}
+
+// stamp notes the time, if anybody wants to know: for every job if OnDone is
+// told, for some otherwise. n counts jobs.
+func (e *entry) stamp(p *Pool, n uint64) {
+	if n&(p.every.Load()-1) == 0 {
+		e.meta |= metaTimed | metaSampled | meta(p.now()<<metaBits)
+	} else if p.cfg.OnDone != nil {
+		e.meta |= metaTimed | meta(p.now()<<metaBits)
+	}
+}
+
+// refuse counts a refusal and makes it, without a lock or an allocation.
+func (p *Pool) refuse(reason spillway.Reason) error {
+	var here byte // goroutines differ in where their stacks are
+	s := &p.tally.shards[uintptr(unsafe.Pointer(&here))>>12%shards]
+	n := s.refused[reason].Add(1)
+	all := p.nays.Load()
+	switch reason {
+	case spillway.QueueFull:
+		return all[0][n%uint64(len(all[0]))]
+	case spillway.WaitTooLong:
+		return all[1][n%uint64(len(all[1]))]
+	}
+	return refusal.Of(reason).Near(0, n)
+}
+
+// hopeless is why a job with so many ahead would wait in vain, or zero.
+func (p *Pool) hopeless(ctx context.Context, ahead int) spillway.Reason {
+	wait := time.Duration(int64(ahead) * p.cost.Load())
+	end, ok := ctx.Deadline()
+	if !ok || ahead == 0 {
+		return 0
+	}
+	if time.Until(end) < wait+time.Duration(p.long.Load()) {
+		return spillway.DeadlineTooClose
+	}
+	return 0
+}
+
+// submitSlowly decides under the lock.
+func (p *Pool) submitSlowly(e entry, mayWait bool) error {
+	lv := e.meta.level()
+	if p.cost.Load() > 0 && p.state.Load()&shut == 0 {
+		if reason := p.hopeless(e.ctx, p.ahead(lv)); reason != 0 {
+			return p.refuse(reason)
+		}
+	}
+	p.mu.Lock()
+	if reason := p.closed; reason != 0 {
+		p.mu.Unlock()
+		return p.refuse(reason)
+	}
+	if e.meta == meta(lv) {
+		e.stamp(p, p.accepted)
+	}
+	if p.accept(e) {
+		return nil
+	}
+	// What nobody waits for any more must not keep a place.
+	if dead := p.sweep(); len(dead) > 0 {
+		p.mu.Unlock()
+		p.tellAll(dead)
+		p.mu.Lock()
+		if p.closed == 0 && p.accept(e) {
+			return nil
+		}
+	}
+	if reason := p.closed; reason != 0 {
+		p.mu.Unlock()
+		return p.refuse(reason)
+	}
+	if !mayWait {
+		p.mu.Unlock()
+		return p.refuse(p.fullness(lv))
+	}
+	if reason := p.tooLate(e.ctx, lv); reason != 0 {
+		p.mu.Unlock()
+		return p.refuse(reason)
+	}
+	w := p.enqueue(e)
+	p.publish(0)
+	p.mu.Unlock()
+	return p.await(e.ctx, w)
+}
+
+// accept gives e to an idle worker, or puts it into the queue and sees that a
+// worker comes for it; then it unlocks. It returns false, still locked, if there
+// is no room.
+func (p *Pool) accept(e entry) bool {
+	lv := e.meta.level()
+	for i := range lv + 1 {
+		if p.waiting[i].head != nil { // they came first
+			return false
+		}
+	}
+	free := max(p.limit-p.active, 0)
+	if free > 0 && p.state.Load()&waking == 0 && p.queued() == 0 {
+		p.accepted++
+		p.hand(e)
+		return true
+	}
+	if !p.push(e, free) {
+		return false
+	}
+	p.wakeAndUnlock()
+	return true
+}
+
+// push puts e into its ring if there is room, a place for each worker that is
+// free included. The caller holds the lock.
+func (p *Pool) push(e entry, free int) bool {
+	lv := e.meta.level()
+	r := p.ringFor(lv)
+	room, _ := p.room(lv)
+	for i := range p.front {
+		room -= len(p.front[i])
+	}
+	return r.Push(e, room+free)
+}
+
+// tooLate is why a job that would have to wait for room would do so in vain, or
+// zero. The caller holds the lock.
+func (p *Pool) tooLate(ctx context.Context, lv int) spillway.Reason {
+	cost := p.cost.Load()
+	if cost == 0 {
+		return 0
+	}
+	n := p.ahead(lv)
+	for i := range lv + 1 {
+		n += p.waiting[i].n
+	}
+	if reason := p.hopeless(ctx, n+1); reason != 0 {
+		return reason
+	}
+	forRoom := time.Duration(cost * int64(n+1-int(p.rooms[lv].Load())))
+	if p.cfg.MaxWait > 0 && forRoom > p.cfg.MaxWait {
+		return spillway.WaitTooLong
+	}
+	return 0
+}
