@@ -65,7 +65,7 @@ func (c *control) begin(p *Pool, now time.Duration) uint64 {
 }
 
 func (p *Pool) load() limit.Load {
-	return limit.Load{InFlight: int(p.state.Load() >> stateBits), Queued: p.ahead(levels - 1)}
+	return limit.Load{InFlight: int(p.state.Load() >> stateBits), Queued: p.queued()}
 }
 
 // sampled enters a measured job. To the law it lasts until now.
@@ -119,10 +119,8 @@ func (c *control) measure(p *Pool, now time.Duration) {
 	accepted := float64(p.accepted)
 	var pushed [levels]uint64
 	for i := range p.rings {
-		if r := p.rings[i].Load(); r != nil {
-			pushed[i] = r.Pushed()
-			accepted += float64(pushed[i])
-		}
+		pushed[i] = p.rings[i].Pushed()
+		accepted += float64(pushed[i])
 	}
 	p.mu.Unlock()
 	refused := 0.0
@@ -197,7 +195,7 @@ func (c *control) grow(p *Pool, now time.Duration) bool {
 	if p.cfg.GrowAt == 0 {
 		return false
 	}
-	queued := p.ahead(levels - 1)
+	queued := p.queued()
 	if c.grown > 0 && now-c.grown < p.cfg.GrowCooldown || float64(queued) < p.cfg.GrowAt*float64(p.rooms[levels-1].Load()) {
 		return false
 	}
@@ -283,9 +281,7 @@ func (p *Pool) reap() {
 			p.parked = nil
 		}
 		for i := range p.rings {
-			if r := p.rings[i].Load(); r != nil {
-				r.Shrink()
-			}
+			p.rings[i].Shrink()
 		}
 	}
 }

@@ -113,9 +113,7 @@ func (p *Pool) closeIntake(reason spillway.Reason) (woken *waiter) {
 	}
 	p.closed = reason
 	for i := range p.rings {
-		if r := p.rings[i].Load(); r != nil {
-			r.Close()
-		}
+		p.rings[i].Close()
 	}
 	last := &woken
 	for lv := range p.waiting {
@@ -144,10 +142,8 @@ func (p *Pool) drop() (dropped []ended) {
 	for lv := range p.rings {
 		all := p.front[lv]
 		p.front[lv] = nil
-		if r := p.rings[lv].Load(); r != nil {
-			for e, ok := r.Pop(); ok; e, ok = r.Pop() {
-				all = append(all, e)
-			}
+		for e := (entry{}); p.rings[lv].Pop(&e); {
+			all = append(all, e)
 		}
 		for _, e := range all {
 			if e.call != nil && !e.call.begin() {
@@ -161,6 +157,7 @@ func (p *Pool) drop() (dropped []ended) {
 			dropped = append(dropped, ended{e, &rej})
 		}
 	}
+	p.inFront.Store(0)
 	p.dropped += uint64(len(dropped))
 	p.publish(0)
 	return dropped

@@ -14,10 +14,10 @@ import (
 // ErrGoexit is the error of a job that called runtime.Goexit.
 var ErrGoexit = errors.New("workerpool: job called runtime.Goexit")
 
-// run runs one job, unless its context has ended or its caller has left, and
+// run runs the worker's job, unless its context has ended or its caller has left, and
 // counts its end.
-func (w *worker) run(e *entry) {
-	p := w.pool
+func (w *worker) run() {
+	p, e := w.pool, &w.entry
 	if e.call != nil && !e.call.begin() {
 		p.stale.Add(-1)
 		return
@@ -62,7 +62,7 @@ func (w *worker) timed(e *entry, started time.Duration, seq uint64, err error) {
 	p := w.pool
 	ended := p.now()
 	if e.meta.sampled() {
-		if p.ctl.law != nil && p.ahead(levels-1) > 0 {
+		if p.ctl.law != nil && p.queued() > 0 {
 			// Step back once to see how long it takes to get a processor: what
 			// more workers than processors do to jobs that compute shows there,
 			// not in their run times. The caller of the last job need not wait.

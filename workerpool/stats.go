@@ -75,12 +75,9 @@ func (p *Pool) Stats() Stats {
 	// as completed a moment early rather than missed.
 	cancelled, accepted := p.tally.cancelled.Load(), p.accepted
 	for lv := range p.rings {
-		n := len(p.front[lv])
-		if r := p.rings[lv].Load(); r != nil {
-			k := r.Len()
-			n += k
-			accepted += r.Popped() + uint64(k)
-		}
+		popped, k := p.rings[lv].Popped(), p.rings[lv].Len()
+		accepted += popped + uint64(k)
+		n := len(p.front[lv]) + k
 		if n > 0 {
 			s.QueuedBy[spillway.Critical-spillway.Priority(lv)] = n
 		}

@@ -40,17 +40,17 @@ func (p *Pool) submit(ctx context.Context, job Job, c *call, mayWait bool) error
 	}
 	lv := level(spillway.PriorityFrom(ctx))
 	e := entry{ctx, job, c, meta(lv)}
-	r := p.rings[lv].Load()
-	if r == nil || state&(shut|fronted|queuing|shaky) != 0 || state&(spare|waking) == spare {
+	if state&(shut|queuing|shaky) != 0 || state&(spare|waking) == spare {
 		return p.submitSlowly(e, mayWait) // often to an idle worker
 	}
+	r := &p.rings[lv]
 	room, exact := p.room(lv)
 	if !mayWait && exact && state&spare == 0 && r.Full(room) && p.nothingStale() {
 		return p.refuse(p.fullness(lv))
 	}
 	e.stamp(p, r.Pushed())
 	if p.cost.Load() > 0 {
-		if reason := p.hopeless(ctx, p.ahead(lv)); reason != 0 {
+		if reason := p.hopeless(ctx, p.ahead(lv)+int(p.inFront.Load())); reason != 0 {
 			return p.refuse(reason)
 		}
 	}
@@ -66,25 +66,28 @@ func (p *Pool) submit(ctx context.Context, job Job, c *call, mayWait bool) error
 // full reports whether the whole queue is.
 func (p *Pool) full() bool {
 	if used := p.used.Load(); used > 0 && used&(used-1) == 0 {
-		return p.rings[bits.TrailingZeros32(used)].Load().Full(p.queueCap)
+		return p.rings[bits.TrailingZeros32(used)].Full(p.queueCap - int(p.inFront.Load()))
 	}
-	return p.ahead(levels-1) >= p.queueCap
+	return p.queued() >= p.queueCap
 }
 
 // room is how many jobs may be in the ring of a level. It is exact while only
 // one level is used.
 func (p *Pool) room(lv int) (n int, exact bool) {
-	n = int(p.rooms[lv].Load())
+	n = int(p.rooms[lv].Load() - p.inFront.Load())
 	used := p.used.Load()
+	if used&(1<<lv) == 0 {
+		p.used.Or(1 << lv)
+	}
 	if used == 1<<lv {
 		return n, true
 	}
-	total := p.queueCap
+	total := p.queueCap - int(p.inFront.Load())
 	for i := range p.rings {
 		if i == lv || used&(1<<i) == 0 {
 			continue
 		}
-		k := p.rings[i].Load().Len()
+		k := p.rings[i].Len()
 		total -= k
 		if i < lv {
 			n -= k
@@ -143,7 +146,7 @@ func (p *Pool) hopeless(ctx context.Context, ahead int) spillway.Reason {
 func (p *Pool) submitSlowly(e entry, mayWait bool) error {
 	lv := e.meta.level()
 	if p.cost.Load() > 0 && p.state.Load()&shut == 0 {
-		if reason := p.hopeless(e.ctx, p.ahead(lv)); reason != 0 {
+		if reason := p.hopeless(e.ctx, p.ahead(lv)+int(p.inFront.Load())); reason != 0 {
 			return p.refuse(reason)
 		}
 	}
@@ -212,12 +215,8 @@ func (p *Pool) accept(e entry) bool {
 // free included. The caller holds the lock.
 func (p *Pool) push(e entry, free int) bool {
 	lv := e.meta.level()
-	r := p.ringFor(lv)
 	room, _ := p.room(lv)
-	for i := range p.front {
-		room -= len(p.front[i])
-	}
-	return r.Push(e, room+free)
+	return p.rings[lv].Push(e, room+free)
 }
 
 // tooLate is why a job that would have to wait for room would do so in vain, or
@@ -227,7 +226,7 @@ func (p *Pool) tooLate(ctx context.Context, lv int) spillway.Reason {
 	if cost == 0 {
 		return 0
 	}
-	n := p.ahead(lv)
+	n := p.ahead(lv) + int(p.inFront.Load())
 	for i := range lv + 1 {
 		n += p.waiting[i].n
 	}

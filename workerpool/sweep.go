@@ -15,18 +15,11 @@ func (p *Pool) sweep() (dead []ended) {
 		return nil
 	}
 	p.publish(shaky | fronted) // workers come and ask
-	stale := 0
+	stale, left := 0, 0
 	for lv := range p.rings {
-		r := p.rings[lv].Load()
-		if r == nil {
-			continue
-		}
 		all := p.front[lv]
-		for range r.Len() {
-			e, ok := r.Pop()
-			if !ok {
-				break
-			}
+		var e entry
+		for n := p.rings[lv].Len(); n > 0 && p.rings[lv].Pop(&e); n-- {
 			all = append(all, e)
 		}
 		kept := all[:0]
@@ -45,7 +38,9 @@ func (p *Pool) sweep() (dead []ended) {
 			kept = nil
 		}
 		p.front[lv] = kept
+		left += len(kept)
 	}
+	p.inFront.Store(int64(left))
 	p.stale.Add(int64(-stale))
 	p.tally.cancelled.Add(uint64(len(dead)))
 	if len(dead)+stale == 0 {

@@ -84,89 +84,80 @@ func (w *worker) work(on bool) {
 			go w.work(true)
 		}
 	}()
-	for {
-		var e entry
-		var ok bool
+	for !w.exit && !w.ends {
+		ok := true
 		switch {
-		case w.exit:
-			retired = true
-			return
 		case on:
 			on = false
-			e, ok = w.next()
+			ok = w.next()
 		case w.entry.ctx != nil:
-			e, ok = w.entry, true
-			w.entry = entry{}
 			w.arrive()
 		default:
-			e, ok = w.claim()
+			ok = w.claim()
 		}
 		for ok {
-			w.run(&e)
-			e, ok = w.next()
+			w.run()
+			ok = w.next()
 		}
-		if w.ends {
-			retired = true
-			return
+		if !w.ends {
+			<-w.wake
 		}
-		<-w.wake
 	}
+	retired = true
 }
 
 // arrive says that a worker that was woken runs. It wakes the next one if there
 // are jobs left.
 func (w *worker) arrive() {
 	p := w.pool
-	if s := p.state.And(^uint64(waking)); s&(spare|fronted) == spare && p.ahead(levels-1) > 0 || s&fronted != 0 {
+	if s := p.state.And(^uint64(waking)); s&spare != 0 && p.queued() > 0 {
 		p.wake()
 	}
 }
 
 // claim takes the first job of a worker that was woken without one.
-func (w *worker) claim() (entry, bool) {
+func (w *worker) claim() bool {
 	p := w.pool
 	p.mu.Lock()
 	p.active++
 	p.publish(shaky)
 	p.state.And(^uint64(waking))
-	e, ok := w.pop(true)
-	if !ok {
+	if !w.pop(true) {
 		return w.rest()
 	}
 	woken := p.admit()
 	p.wakeAndUnlock()
 	wakeAll(woken)
-	return e, true
+	return true
 }
 
-// next returns the job to run now, and tells the caller of the last one. It
+// next takes the job to run now, and tells the caller of the last one. It
 // returns false when there is none: then the worker is parked, or is to end.
-func (w *worker) next() (e entry, ok bool) {
+func (w *worker) next() bool {
 	p := w.pool
-	if p.state.Load()&(over|fronted|queuing) == 0 {
-		if e, ok = w.pop(false); ok {
+	if p.state.Load()&(over|fronted|queuing) == 0 && w.pop(false) {
+		if w.deliver != nil {
 			w.finish()
-			return e, true
 		}
+		return true
 	}
 	p.mu.Lock()
-	if p.active <= p.limit {
-		if e, ok = w.pop(true); ok {
-			woken := p.admit()
-			p.publish(0)
-			p.mu.Unlock()
-			w.finish()
-			wakeAll(woken)
-			return e, true
-		}
+	if p.active > p.limit || !w.pop(true) {
+		return w.rest()
 	}
-	return w.rest()
+	woken := p.admit()
+	p.publish(0)
+	p.mu.Unlock()
+	w.finish()
+	wakeAll(woken)
+	return true
 }
 
 // rest parks a worker without a job, unless there is one after all. The caller
 // holds the lock; it is released.
-func (w *worker) rest() (e entry, ok bool) {
+func (w *worker) rest() (ok bool) {
 	p := w.pool
+	w.entry = entry{}
 	var woken *waiter
 	p.active--
 	if p.active < p.limit {
@@ -174,7 +165,7 @@ func (w *worker) rest() (e entry, ok bool) {
 			if s := p.waiting[lv].head; s != nil {
 				p.unqueue(s)
 				p.accepted++
-				e, ok, woken = s.entry, true, s
+				w.entry, ok, woken = s.entry, true, s
 				break
 			}
 		}
@@ -185,7 +176,7 @@ func (w *worker) rest() (e entry, ok bool) {
 		p.publish(0)
 		if p.active < p.limit && p.queued() > 0 {
 			p.publish(shaky)
-			e, ok = w.pop(true)
+			ok = w.pop(true)
 		}
 	}
 	switch {
@@ -206,7 +197,7 @@ func (w *worker) rest() (e entry, ok bool) {
 	p.mu.Unlock()
 	w.finish()
 	wakeAll(woken)
-	return e, ok
+	return ok
 }
 
 // finish tells the caller of the last job, once the worker is at rest or has
@@ -220,14 +211,11 @@ func (w *worker) finish() {
 
 // pop takes the first job of the most important level, and now and then of the
 // least important. Only with the lock does it see what a sweep left.
-func (w *worker) pop(locked bool) (e entry, ok bool) {
+func (w *worker) pop(locked bool) bool {
 	p := w.pool
 	used := p.used.Load()
 	if !locked && used&(used-1) == 0 {
-		if used == 0 {
-			return e, false
-		}
-		return p.rings[bits.TrailingZeros32(used)].Load().Pop()
+		return used != 0 && p.rings[bits.TrailingZeros32(used)].Pop(&w.entry)
 	}
 	w.turns++
 	for i := range levels {
@@ -235,20 +223,19 @@ func (w *worker) pop(locked bool) (e entry, ok bool) {
 		if w.turns%floor == 0 {
 			lv = levels - 1 - i
 		}
-		if locked && len(p.front[lv]) > 0 {
-			e, p.front[lv][0] = p.front[lv][0], entry{}
-			if p.front[lv] = p.front[lv][1:]; len(p.front[lv]) == 0 {
+		if front := p.front[lv]; locked && len(front) > 0 {
+			p.inFront.Add(-1)
+			w.entry, front[0] = front[0], entry{}
+			if p.front[lv] = front[1:]; len(front) == 1 {
 				p.front[lv] = nil
 			}
-			return e, true
+			return true
 		}
-		if used&(1<<lv) != 0 {
-			if e, ok = p.rings[lv].Load().Pop(); ok {
-				return e, true
-			}
+		if used&(1<<lv) != 0 && p.rings[lv].Pop(&w.entry) {
+			return true
 		}
 	}
-	return e, false
+	return false
 }
 
 // mark sets the profile labels of a worker, when they change.

@@ -56,19 +56,20 @@ type Pool struct {
 	base     time.Time
 
 	// Read by every submission and every worker, written rarely.
-	state atomic.Uint64
-	used  atomic.Uint32 // a bit for each level that has a ring
-	every atomic.Uint64 // one of so many jobs is sampled; a power of two
-	rings [levels]atomic.Pointer[ring.Ring[entry]]
-	rooms [levels]atomic.Int64 // so many jobs may be ahead of one that waits
-	cost  atomic.Int64         // predicted wait for each job ahead, nanoseconds; 0: do not predict
-	long  atomic.Int64         // how long a job runs, nanoseconds; with cost
-	stale atomic.Int64         // queued calls whose callers have left
-	tries atomic.Int64         // sweeps for ended contexts that are worth a try
-	nays  atomic.Pointer[nays] // the refusals to hand out
-	calls atomic.Pointer[[]any]
-	_     [128]byte
-	tally tally
+	state   atomic.Uint64
+	used    atomic.Uint32 // a bit for each level that ever had a job
+	every   atomic.Uint64 // one of so many jobs is sampled; a power of two
+	rings   [levels]ring.Ring[entry]
+	rooms   [levels]atomic.Int64 // so many jobs may be ahead of one that waits
+	cost    atomic.Int64         // predicted wait for each job ahead, nanoseconds; 0: do not predict
+	long    atomic.Int64         // how long a job runs, nanoseconds; with cost
+	inFront atomic.Int64         // jobs that a sweep left in front of the rings
+	stale   atomic.Int64         // queued calls whose callers have left
+	tries   atomic.Int64         // sweeps for ended contexts that are worth a try
+	nays    atomic.Pointer[nays] // the refusals to hand out
+	calls   atomic.Pointer[[]any]
+	_       [128]byte
+	tally   tally
 
 	mu       sync.Mutex
 	closed   spillway.Reason // why the intake is closed; zero while open
@@ -144,11 +145,8 @@ func (p *Pool) publish(more uint64) {
 	if p.closed != 0 {
 		s |= shut
 	}
-	for i := range p.front {
-		if len(p.front[i]) > 0 {
-			s |= fronted
-			break
-		}
+	if p.inFront.Load() > 0 {
+		s |= fronted
 	}
 	for { // a worker that starts clears its flag at any time
 		old := p.state.Load()
@@ -174,40 +172,16 @@ func New(cfg Config) (*Pool, error) {
 
 func (p *Pool) now() time.Duration { return time.Since(p.base) }
 
-// ringFor returns the ring of a level, made when it is first needed. The caller
-// holds the lock.
-func (p *Pool) ringFor(lv int) *ring.Ring[entry] {
-	r := p.rings[lv].Load()
-	if r == nil {
-		r = ring.New[entry]()
-		if p.closed != 0 {
-			r.Close()
-		}
-		p.rings[lv].Store(r)
-		p.used.Store(p.used.Load() | 1<<lv)
-	}
-	return r
-}
-
-// ahead is how many jobs wait in the levels up to lv.
+// ahead is how many jobs wait in the rings of the levels up to lv.
 func (p *Pool) ahead(lv int) (n int) {
 	for i := range lv + 1 {
-		if r := p.rings[i].Load(); r != nil {
-			n += r.Len()
-		}
+		n += p.rings[i].Len()
 	}
 	return n
 }
 
 // queued is how many jobs wait, those included that nobody waits for any more.
-// The caller holds the lock.
-func (p *Pool) queued() int {
-	n := p.ahead(levels - 1)
-	for i := range p.front {
-		n += len(p.front[i])
-	}
-	return n
-}
+func (p *Pool) queued() int { return p.ahead(levels-1) + int(p.inFront.Load()) }
 
 // tally counts what happens outside the lock, apart from what is read there.
 type tally struct {

@@ -27,7 +27,8 @@ const (
 	line = 128
 )
 
-// Ring is the queue. A Ring must not be copied; make it with New.
+// Ring is the queue. The zero value is empty and takes no memory; a Ring must not
+// be copied.
 type Ring[T any] struct {
 	tail atomic.Pointer[segment[T]] // takes pushes
 	head atomic.Pointer[segment[T]] // gives pops; the same one unless it was just replaced
@@ -52,13 +53,22 @@ type slot[T any] struct {
 	value T
 }
 
-// New returns an empty ring.
-func New[T any]() *Ring[T] {
-	r := &Ring[T]{}
-	s := newSegment[T](first, 0, 0)
-	r.tail.Store(s)
-	r.head.Store(s)
-	return r
+// segment returns the one that takes pushes.
+func (r *Ring[T]) segment() *segment[T] {
+	if s := r.tail.Load(); s != nil {
+		return s
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.tail.Load() == nil {
+		s := newSegment[T](first, 0, 0)
+		if r.shut.Load() {
+			s.tail.Store(closed)
+		}
+		r.head.Store(s)
+		r.tail.Store(s)
+	}
+	return r.tail.Load()
 }
 
 func newSegment[T any](size int, start, seen uint64) *segment[T] {
@@ -76,7 +86,7 @@ func newSegment[T any](size int, start, seen uint64) *segment[T] {
 // limit is exact, whoever else pushes and pops.
 func (r *Ring[T]) Push(v T, limit int) bool {
 	for {
-		s := r.tail.Load()
+		s := r.segment()
 		pos := s.tail.Load()
 		if pos >= closed {
 			if r.shut.Load() {
@@ -120,29 +130,33 @@ func (r *Ring[T]) full(s *segment[T], pos uint64, limit int) bool {
 // Full reports whether the ring holds limit values or more.
 func (r *Ring[T]) Full(limit int) bool {
 	s := r.tail.Load()
+	if s == nil {
+		return limit <= 0
+	}
 	return r.full(s, s.tail.Load()&^closed, limit)
 }
 
-// Pop removes the oldest value.
-func (r *Ring[T]) Pop() (v T, ok bool) {
+// Pop moves the oldest value to *v. If there is none it returns false and leaves
+// *v alone.
+func (r *Ring[T]) Pop(v *T) bool {
 	for {
 		s := r.head.Load()
+		if s == nil {
+			return false
+		}
 		pos := s.head.Load()
 		at := &s.slots[pos&uint64(len(s.slots)-1)]
 		switch seq := at.seq.Load(); {
 		case seq == pos+1:
 			if s.head.CompareAndSwap(pos, pos+1) {
 				var none T
-				v, at.value = at.value, none
+				*v, at.value = at.value, none
 				at.seq.Store(pos + uint64(len(s.slots)))
-				return v, true
+				return true
 			}
 		case seq <= pos: // not pushed yet, at least not here
-			if s.tail.Load() != pos|closed {
-				return v, false
-			}
-			if !r.advance(s) {
-				return v, false
+			if s.tail.Load() != pos|closed || !r.advance(s) {
+				return false
 			}
 		}
 	}
@@ -185,7 +199,7 @@ func (r *Ring[T]) replace(s *segment[T], full bool) {
 // the ring holds values.
 func (r *Ring[T]) Shrink() {
 	s := r.tail.Load()
-	if len(s.slots) == first || r.Len() > 0 {
+	if s == nil || len(s.slots) == first || r.Len() > 0 {
 		return
 	}
 	r.replace(s, false)
@@ -199,15 +213,29 @@ func (r *Ring[T]) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.shut.Store(true)
-	r.tail.Load().tail.Or(closed)
+	if s := r.tail.Load(); s != nil {
+		s.tail.Or(closed)
+	}
 }
 
 // Pushed is how many values were ever pushed, those included whose Push is about
 // to return.
-func (r *Ring[T]) Pushed() uint64 { return r.tail.Load().tail.Load() &^ closed }
+func (r *Ring[T]) Pushed() uint64 {
+	s := r.tail.Load()
+	if s == nil {
+		return 0
+	}
+	return s.tail.Load() &^ closed
+}
 
 // Popped is how many values were ever popped.
-func (r *Ring[T]) Popped() uint64 { return r.head.Load().head.Load() }
+func (r *Ring[T]) Popped() uint64 {
+	s := r.head.Load()
+	if s == nil {
+		return 0
+	}
+	return s.head.Load()
+}
 
 // Len is how many values the ring holds: exact when nobody pushes or pops
 // meanwhile, never negative.

@@ -41,7 +41,7 @@ func FuzzRing(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 1, 1, 1, 1})
 	f.Add([]byte{200, 7, 200, 7, 150, 3, 1, 1, 2, 200, 4, 0, 7})
 	f.Fuzz(func(t *testing.T, ops []byte) {
-		r, q := New[int](), &twin{}
+		r, q := &Ring[int]{}, &twin{}
 		next := 0
 		push := func(limit int) {
 			next++
@@ -50,7 +50,8 @@ func FuzzRing(f *testing.F) {
 			}
 		}
 		pop := func() {
-			got, ok := r.Pop()
+			got := 0
+			ok := r.Pop(&got)
 			want, wantOK := q.Pop()
 			if got != want || ok != wantOK {
 				t.Fatalf("popped %d, %v; want %d, %v", got, ok, want, wantOK)
@@ -87,13 +88,13 @@ func FuzzRing(f *testing.F) {
 }
 
 func TestAShortRingIsSmallWhateverItsLimit(t *testing.T) {
-	r := New[int]()
+	r := &Ring[int]{}
 	for i := range 100_000 { // many pass, few are there at once
 		if !r.Push(i, 100_000) {
 			t.Fatal("full")
 		}
-		if v, ok := r.Pop(); !ok || v != i {
-			t.Fatalf("popped %d, %v; want %d", v, ok, i)
+		if v := 0; !r.Pop(&v) || v != i {
+			t.Fatalf("popped %d; want %d", v, i)
 		}
 	}
 	if n := len(r.tail.Load().slots); n != first {
@@ -107,7 +108,7 @@ func TestAShortRingIsSmallWhateverItsLimit(t *testing.T) {
 	}
 	r.Shrink()
 	for range 5000 {
-		r.Pop()
+		r.Pop(new(int))
 	}
 	r.Shrink()
 	if tail, head := r.tail.Load(), r.head.Load(); tail != head || len(tail.slots) != first {
@@ -126,7 +127,7 @@ type interval struct{ began, ended int64 }
 func TestEveryHistoryHasAnOrder(t *testing.T) {
 	const rounds, producers, consumers, each, limit = 12, 4, 3, 50, 100
 	for range rounds {
-		r := New[int]()
+		r := &Ring[int]{}
 		const n = producers * each
 		var clock, left atomic.Int64
 		left.Store(n)
@@ -154,7 +155,8 @@ func TestEveryHistoryHasAnOrder(t *testing.T) {
 			wg.Go(func() {
 				for left.Load() > 0 {
 					began := clock.Add(1)
-					v, ok := r.Pop()
+					var v int
+					ok := r.Pop(&v)
 					ended := clock.Add(1)
 					if !ok {
 						empty[c] = append(empty[c], interval{began, ended})
@@ -192,7 +194,7 @@ func TestEveryHistoryHasAnOrder(t *testing.T) {
 
 func TestNothingIsLostWhileTheRingGrowsShrinksAndCloses(t *testing.T) {
 	const producers, each = 8, 1000
-	r := New[int]()
+	r := &Ring[int]{}
 	var accepted, popped, sum atomic.Int64
 	var wg, consuming sync.WaitGroup
 	done := make(chan struct{})
@@ -215,7 +217,8 @@ func TestNothingIsLostWhileTheRingGrowsShrinksAndCloses(t *testing.T) {
 	for range 2 {
 		consuming.Go(func() {
 			for last := false; ; {
-				v, ok := r.Pop()
+				var v int
+				ok := r.Pop(&v)
 				switch {
 				case ok:
 					popped.Add(1)
@@ -245,10 +248,11 @@ func TestNothingIsLostWhileTheRingGrowsShrinksAndCloses(t *testing.T) {
 
 func BenchmarkPushAndPop(b *testing.B) {
 	b.Run("ring", func(b *testing.B) {
-		r := New[[5]int]()
+		r := &Ring[[5]int]{}
+		var v [5]int
 		for b.Loop() {
-			r.Push([5]int{}, 64)
-			r.Pop()
+			r.Push(v, 64)
+			r.Pop(&v)
 		}
 	})
 	b.Run("channel", func(b *testing.B) {
