@@ -97,15 +97,10 @@ const (
 )
 
 func (cfg *Config) check() error {
+	if err := checkWorkers(cfg.MinWorkers, cfg.MaxWorkers); err != nil {
+		return err
+	}
 	switch {
-	case cfg.MaxWorkers < 0:
-		return fmt.Errorf("workerpool: MaxWorkers is %d: it must be positive, or zero for the default", cfg.MaxWorkers)
-	case cfg.MinWorkers < 0:
-		return fmt.Errorf("workerpool: MinWorkers is %d: it cannot be negative", cfg.MinWorkers)
-	case cfg.MaxWorkers > 0 && cfg.MinWorkers > cfg.MaxWorkers:
-		return fmt.Errorf("workerpool: MinWorkers %d is above MaxWorkers %d", cfg.MinWorkers, cfg.MaxWorkers)
-	case max(cfg.MinWorkers, cfg.MaxWorkers) > math.MaxInt32:
-		return fmt.Errorf("workerpool: %d workers are more than a pool can have (%d)", max(cfg.MinWorkers, cfg.MaxWorkers), math.MaxInt32)
 	case cfg.IdleTimeout < 0:
 		return fmt.Errorf("workerpool: IdleTimeout is %v: it cannot be negative (zero means %v)", cfg.IdleTimeout, defaultIdleTimeout)
 	case !(cfg.GrowAt >= 0 && cfg.GrowAt <= 1):
@@ -120,6 +115,20 @@ func (cfg *Config) check() error {
 		return fmt.Errorf("workerpool: GrowCooldown is set without GrowAt, which it belongs to")
 	case cfg.OnPanic > Crash:
 		return fmt.Errorf("workerpool: unknown OnPanic %d: use Reraise, AsError or Crash", cfg.OnPanic)
+	}
+	return nil
+}
+
+func checkWorkers(least, most int) error {
+	switch {
+	case most < 0:
+		return fmt.Errorf("workerpool: MaxWorkers is %d: it must be positive, or zero for the default", most)
+	case least < 0:
+		return fmt.Errorf("workerpool: MinWorkers is %d: it cannot be negative", least)
+	case most > 0 && least > most:
+		return fmt.Errorf("workerpool: MinWorkers %d is above MaxWorkers %d", least, most)
+	case max(least, most) > math.MaxInt32:
+		return fmt.Errorf("workerpool: %d workers are more than a pool can have (%d)", max(least, most), math.MaxInt32)
 	}
 	return nil
 }

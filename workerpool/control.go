@@ -23,7 +23,8 @@ const (
 	// shortWait is a queue that is never worth a refusal: it is what the
 	// scheduler makes anyway.
 	shortWait = time.Millisecond
-	settles   = 100 * time.Millisecond // before that a rate is a guess
+	settles   = 100 * time.Millisecond // before that a rate is a guess,
+	plain     = 4                      // but one so far above the capacity is soon believed
 	growth    = 4                      // GrowAt allows one part in so many more at a time
 )
 
@@ -171,7 +172,7 @@ func (c *control) measure(p *Pool, now time.Duration) {
 // queue cannot drain and only adds latency: then it gets about one run time.
 func (c *control) rooms(p *Pool, now time.Duration, capacity float64) {
 	over := c.offered/capacity - 1
-	bounded := !c.fill && now-c.began >= settles && over > 0
+	bounded := !c.fill && over > 0 && (now-c.began >= settles || over > plain && now-c.began >= settles/5)
 	wait := max(0.8*c.mean, float64(shortWait)) / 1e9 * max(1, 0.06/(over*over))
 	free := capacity
 	for lv := range p.rooms {

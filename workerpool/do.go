@@ -76,7 +76,8 @@ func Do[T any](ctx context.Context, p *Pool, fn func(context.Context) (T, error)
 type call struct {
 	done   chan struct{}
 	state  atomic.Uint32
-	leaves bool // the caller may leave before the end
+	leaves bool   // the caller may leave before the end
+	told   func() // instead of done
 
 	err      error
 	panicked *spillway.PanicError
@@ -100,7 +101,11 @@ func (c *call) finish() bool {
 	if c.leaves && !c.state.CompareAndSwap(callRuns, callEnded) {
 		return false
 	}
-	c.done <- struct{}{}
+	if c.told != nil {
+		c.told()
+	} else {
+		c.done <- struct{}{}
+	}
 	return true
 }
 

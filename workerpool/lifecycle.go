@@ -14,12 +14,10 @@ import (
 // need them; too many end after the job they run. A law keeps deciding below
 // the maximum.
 func (p *Pool) Resize(minWorkers, maxWorkers int) error {
-	cfg := p.cfg
-	cfg.MinWorkers, cfg.MaxWorkers = minWorkers, maxWorkers
-	if maxWorkers == 0 && cfg.Law == nil && cfg.GrowAt == 0 {
+	if maxWorkers == 0 && p.ctl.law == nil && p.cfg.GrowAt == 0 {
 		return fmt.Errorf("workerpool: Resize to zero workers: this pool has no law to find out how many")
 	}
-	if err := cfg.check(); err != nil {
+	if err := checkWorkers(minWorkers, maxWorkers); err != nil {
 		return err
 	}
 	if maxWorkers == 0 {
@@ -32,7 +30,7 @@ func (p *Pool) Resize(minWorkers, maxWorkers int) error {
 	want := maxWorkers
 	if p.ctl.law != nil {
 		want = p.ctl.law.Limit()
-	} else if cfg.GrowAt > 0 {
+	} else if p.cfg.GrowAt > 0 {
 		want = p.limit
 	}
 	p.relimit(want)
@@ -41,6 +39,13 @@ func (p *Pool) Resize(minWorkers, maxWorkers int) error {
 	p.mu.Unlock()
 	p.refill()
 	return nil
+}
+
+// Limit is how many jobs may run at once now.
+func (p *Pool) Limit() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.limit
 }
 
 // relimit sets the limit within its bounds. The caller holds the lock, and calls

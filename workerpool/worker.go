@@ -1,6 +1,7 @@
 package workerpool
 
 import (
+	"cmp"
 	"context"
 	"math/bits"
 	"runtime/pprof"
@@ -240,14 +241,17 @@ func (w *worker) pop(locked bool) bool {
 
 // mark sets the profile labels of a worker, when they change.
 func (w *worker) mark(lv int) {
-	if w.level == lv {
-		return
+	if w.level != lv {
+		w.level = lv
+		pprof.SetGoroutineLabels(w.pool.labels[lv])
 	}
-	w.level = lv
-	name := w.pool.cfg.Name
-	if name == "" {
-		name = "workerpool"
+}
+
+// labelled returns the labels that a pool's workers carry, for each level.
+func labelled(name string) (all [levels]context.Context) {
+	for lv := range all {
+		labels := pprof.Labels("pool", cmp.Or(name, "workerpool"), "priority", (spillway.Critical - spillway.Priority(lv)).String())
+		all[lv] = pprof.WithLabels(context.Background(), labels)
 	}
-	labels := pprof.Labels("pool", name, "priority", (spillway.Critical - spillway.Priority(lv)).String())
-	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), labels))
+	return all
 }

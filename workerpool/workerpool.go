@@ -54,6 +54,7 @@ type Pool struct {
 	cfg      Config
 	queueCap int // jobs that may be accepted and wait; -1 in Config is 0 here
 	base     time.Time
+	labels   [levels]context.Context // for profiles
 
 	// Read by every submission and every worker, written rarely.
 	state   atomic.Uint64
@@ -162,7 +163,7 @@ func New(cfg Config) (*Pool, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	p := &Pool{cfg: cfg, base: time.Now()}
+	p := &Pool{cfg: cfg, base: time.Now(), labels: labelled(cfg.Name)}
 	p.every.Store(1)
 	p.tries.Store(sweeps)
 	p.configure()
