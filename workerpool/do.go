@@ -96,17 +96,19 @@ func (c *call) begin() bool {
 	return !c.leaves || c.state.CompareAndSwap(callQueued, callRuns)
 }
 
-// finish wakes the caller. False: it has left.
-func (c *call) finish() bool {
-	if c.leaves && !c.state.CompareAndSwap(callRuns, callEnded) {
-		return false
-	}
+// end fixes the result. False: the caller has left, and is not told.
+func (c *call) end() bool {
+	return !c.leaves || c.state.CompareAndSwap(callRuns, callEnded)
+}
+
+// finish tells the caller that end has fixed the result. From then on the call
+// is the caller's.
+func (c *call) finish() {
 	if c.told != nil {
 		c.told()
 	} else {
 		c.done <- struct{}{}
 	}
-	return true
 }
 
 // record is a call with its function and result.

@@ -26,7 +26,7 @@ func (w *worker) run() {
 		p.tally.cancelled.Add(1)
 		if e.call != nil {
 			e.call.err = err
-			w.deliver = e.call
+			w.owe(e.call)
 		}
 		p.tell(e, Result{Err: err})
 		return
@@ -51,7 +51,9 @@ func (w *worker) run() {
 	if err != nil {
 		p.tally.failed.Add(1)
 	}
-	w.deliver = e.call
+	if e.call != nil {
+		w.owe(e.call)
+	}
 	if e.meta.timed() {
 		w.timed(e, started, seq, err)
 	}
@@ -92,8 +94,7 @@ func (w *worker) broke(e *entry, started time.Duration, seq uint64, v any) {
 	}
 	if c := e.call; c != nil {
 		c.err, c.panicked, c.goexit = res.Err, end, v == nil
-		w.deliver = nil
-		told = c.finish() || told
+		told = w.owe(c) || told
 	}
 	if v != nil && !told {
 		panic(v) // nobody waits and nobody is told: do not swallow it
@@ -145,7 +146,9 @@ func (p *Pool) tellAll(all []ended) {
 		e := &all[i].entry
 		if e.call != nil {
 			e.call.err = all[i].err
-			e.call.finish()
+			if e.call.end() {
+				e.call.finish()
+			}
 		}
 		p.tell(e, Result{Err: all[i].err})
 	}

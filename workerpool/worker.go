@@ -201,6 +201,15 @@ func (w *worker) rest() (ok bool) {
 	return ok
 }
 
+// owe notes who is to be told of the last job. False: it has left.
+func (w *worker) owe(c *call) bool {
+	if !c.end() {
+		return false
+	}
+	w.deliver = c
+	return true
+}
+
 // finish tells the caller of the last job, once the worker is at rest or has
 // its next one: whoever waits for a job finds its worker free.
 func (w *worker) finish() {
