@@ -53,7 +53,8 @@ type Config struct {
 	GrowCooldown time.Duration
 
 	// OnDone is told of the end of every accepted job, on the goroutine that
-	// ended it; while it runs, that worker does nothing else. It makes every job
+	// ended it; while it runs, that worker does nothing else and a caller of Do
+	// waits on. It makes every job
 	// be timed, which costs three readings of the clock.
 	OnDone func(Result)
 

@@ -23,9 +23,11 @@ const (
 	// shortWait is a queue that is never worth a refusal: it is what the
 	// scheduler makes anyway.
 	shortWait = time.Millisecond
-	settles   = 100 * time.Millisecond // before that a rate is a guess,
-	plain     = 4                      // but one so far above the capacity is soon believed
-	growth    = 4                      // GrowAt allows one part in so many more at a time
+	// shortJob is less than waking a goroutine costs both sides.
+	shortJob = 2 * time.Microsecond
+	settles  = 100 * time.Millisecond // before that a rate is a guess,
+	plain    = 4                      // but one so far above the capacity is soon believed
+	growth   = 4                      // GrowAt allows one part in so many more at a time
 )
 
 // control measures jobs and decides how many run and how many may wait. Its
@@ -34,13 +36,14 @@ type control struct {
 	fill bool      // the operator set workers and queue: nothing to decide
 	law  limit.Law // nil: the number is fixed, or grows by GrowAt
 
-	mu    sync.Mutex // taken before the pool's
-	seq   uint64
-	last  time.Duration // the law's clock never goes back
-	runs  histogram.Histogram
-	waits histogram.Histogram
-	mean  float64 // run time, nanoseconds
-	n     float64
+	mu     sync.Mutex // taken before the pool's
+	seq    uint64
+	last   time.Duration // the law's clock never goes back
+	runs   histogram.Histogram
+	waits  histogram.Histogram
+	mean   float64 // run time, nanoseconds
+	n      float64
+	median float64
 
 	began, at     time.Duration // of measuring; the last time
 	arrived, done float64       // until then
@@ -81,8 +84,7 @@ func (p *Pool) sampled(e *entry, started, ended time.Duration, seq uint64, o lim
 	c.waits.RecordN(int64(started-e.meta.at()), weight)
 	if o != limit.Unknown {
 		c.runs.RecordN(int64(ended-started), weight)
-		c.n++
-		c.mean += max(1/c.n, 0.01) * (float64(ended-started) - c.mean)
+		c.learn(float64(ended - started))
 	}
 	changed := false
 	if c.law != nil {
@@ -96,6 +98,21 @@ func (p *Pool) sampled(e *entry, started, ended time.Duration, seq uint64, o lim
 	c.mu.Unlock()
 	if changed {
 		p.refill()
+	}
+}
+
+// learn takes a run time. The median follows in steps of a twentieth: one job
+// that lost its processor must not make the others look long.
+func (c *control) learn(took float64) {
+	c.n++
+	c.mean += max(1/c.n, 0.01) * (took - c.mean)
+	switch {
+	case c.n == 1:
+		c.median = max(took, 1)
+	case took > c.median:
+		c.median *= 1.05
+	default:
+		c.median /= 1.05
 	}
 }
 
@@ -149,6 +166,7 @@ func (c *control) measure(p *Pool, now time.Duration) {
 		return
 	}
 	p.every.Store(sampleOf(c.rate))
+	p.short.Store(c.n > 1000 && c.median < float64(shortJob))
 	capacity := slots / max(c.mean, 1) * 1e9 // jobs a second, unless processors are short
 	if saturated && c.rate > 0 {
 		capacity = min(capacity, c.rate)
@@ -181,6 +199,7 @@ func (c *control) rooms(p *Pool, now time.Duration, capacity float64) {
 			room = min(room, max(1, wait*max(free, capacity/floor)))
 		}
 		p.rooms[lv].Store(int64(room))
+		p.half.Store(int64(room) / 2)
 		free -= c.byLevel[lv]
 	}
 }
@@ -228,10 +247,11 @@ func (p *Pool) look() {
 	p.tries.Store(1)
 	p.mu.Lock()
 	var dead []ended
-	var woken *waiter
+	woken := p.recall()
 	if p.nWaiting > 0 {
 		if dead = p.sweep(); len(dead) > 0 {
-			woken = p.admit()
+			more := p.admit()
+			defer wakeAll(more)
 		}
 	}
 	p.beating = false
@@ -277,7 +297,6 @@ func (p *Pool) reap() {
 		}
 	}
 	if p.active == 0 && p.workers <= p.low && p.queued() == 0 {
-		p.spareWs = nil
 		if len(p.parked) == 0 {
 			p.parked = nil
 		}

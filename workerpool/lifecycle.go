@@ -121,6 +121,9 @@ func (p *Pool) closeIntake(reason spillway.Reason) (woken *waiter) {
 		p.rings[i].Close()
 	}
 	last := &woken
+	for w := p.callUp(); w != nil; w = p.callUp() {
+		*last, last = w, &w.prev
+	}
 	for lv := range p.waiting {
 		for w := p.waiting[lv].head; w != nil; w = p.waiting[lv].head {
 			p.unqueue(w)

@@ -85,7 +85,7 @@ func (p *Pool) Stats() Stats {
 	}
 	s.Queued -= int(max(p.stale.Load(), 0))
 	s.Dropped = p.dropped
-	s.Cancelled = cancelled + p.turned + p.tally.gone.Load()
+	s.Cancelled = cancelled + p.tally.turned.Load() + p.tally.gone.Load()
 	s.Completed = uint64(max(int64(accepted-uint64(s.Queued)-uint64(s.Running)-cancelled-s.Dropped), 0))
 	s.Started = s.Completed + uint64(s.Running)
 	s.Panicked = min(p.tally.panicked.Load(), s.Completed)

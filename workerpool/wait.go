@@ -17,8 +17,17 @@ type waiter struct {
 	timer      *time.Timer
 	refused    spillway.Reason
 	next, prev *waiter
-	queued     bool
+	place      place
 }
+
+// place is where a waiter is. It changes under the lock.
+type place uint8
+
+const (
+	nowhere   place = iota // told of its end, or about to be
+	inQueue                // waits for room
+	inReserve              // its job was accepted; it is woken when another submitter is needed
+)
 
 // waiters is a queue in which anyone can leave.
 type waiters struct {
@@ -27,7 +36,7 @@ type waiters struct {
 }
 
 func (l *waiters) push(w *waiter) {
-	w.prev, w.next, w.queued = l.tail, nil, true
+	w.prev, w.next = l.tail, nil
 	if l.tail == nil {
 		l.head = w
 	} else {
@@ -48,19 +57,17 @@ func (l *waiters) remove(w *waiter) {
 	} else {
 		w.next.prev = w.prev
 	}
-	w.next, w.prev, w.queued = nil, nil, false
+	w.next, w.prev = nil, nil
 	l.n--
 }
 
 // enqueue makes a submitter wait. The caller holds the lock.
 func (p *Pool) enqueue(e entry) *waiter {
-	w := p.spareWs
+	w, _ := p.free.Get().(*waiter)
 	if w == nil {
 		w = &waiter{ready: make(chan struct{}, 1)}
-	} else {
-		p.spareWs, w.next = w.next, nil
 	}
-	w.entry, w.refused, w.since = e, 0, -1
+	w.entry, w.since, w.place = e, -1, inQueue
 	if e.meta.timed() {
 		w.since = e.meta.at()
 	} else if p.cfg.MaxWait > 0 {
@@ -71,16 +78,11 @@ func (p *Pool) enqueue(e entry) *waiter {
 	return w
 }
 
-// unqueue ends a wait. The caller holds the lock.
+// unqueue ends a wait for room. The caller holds the lock.
 func (p *Pool) unqueue(w *waiter) {
 	p.waiting[w.entry.meta.level()].remove(w)
 	p.nWaiting--
-}
-
-// free keeps a waiter that nobody will wake any more. The caller holds the lock.
-func (p *Pool) free(w *waiter) {
-	w.entry = entry{}
-	w.next, p.spareWs = p.spareWs, w
+	w.place = nowhere
 }
 
 // await blocks until the job of w was accepted or refused, ctx ends, or MaxWait
@@ -111,61 +113,118 @@ func (p *Pool) await(ctx context.Context, w *waiter) error {
 	default:
 		<-w.ready
 	}
-	p.mu.Lock()
-	if w.queued {
-		defer p.mu.Unlock()
-		p.unqueue(w)
-		p.publish(0)
-		p.settle()
-		defer p.free(w)
-		if expired && ctx.Err() == nil {
-			return p.turnAway(w, spillway.WaitTooLong)
-		}
-		p.turned++
-		return ctx.Err()
-	}
-	if !told { // it is about to be
-		p.mu.Unlock()
-		<-w.ready
+	if !told {
 		p.mu.Lock()
+		switch w.place {
+		case inQueue:
+			p.unqueue(w)
+			p.publish(0)
+			p.settle()
+			p.mu.Unlock()
+			if expired && ctx.Err() == nil {
+				return p.turnAway(w, spillway.WaitTooLong)
+			}
+			p.tally.turned.Add(1)
+			p.keep(w)
+			return ctx.Err()
+		case inReserve:
+			p.reserve.remove(w)
+			w.place = nowhere
+			p.publish(0)
+			p.mu.Unlock()
+		default: // about to be told
+			p.mu.Unlock()
+			<-w.ready
+		}
 	}
-	defer p.mu.Unlock()
-	defer p.free(w)
 	if w.refused != 0 {
 		return p.turnAway(w, w.refused)
 	}
+	p.relay()
+	p.keep(w)
 	return nil // its own context may still cancel the job before it starts
 }
 
-// turnAway makes a refusal for one who waited. The caller holds the lock.
+// keep frees a waiter that nobody will wake any more.
+func (p *Pool) keep(w *waiter) {
+	w.entry, w.refused = entry{}, 0
+	p.free.Put(w)
+}
+
+// turnAway makes a refusal for one who waited.
 func (p *Pool) turnAway(w *waiter, reason spillway.Reason) error {
 	n := p.tally.shards[0].refused[reason].Add(1)
 	var advice time.Duration
 	if reason == spillway.WaitTooLong {
-		advice = time.Duration(p.cost.Load() * int64(p.ahead(levels-1)+p.nWaiting+1))
+		advice = time.Duration(p.cost.Load() * int64(p.queued()+1))
 	}
 	rej := *refusal.Of(reason).Near(advice, n)
 	if w.since >= 0 {
 		rej.Waited = p.now() - w.since
 	}
+	p.keep(w)
 	return &rej
 }
 
 // admit moves the jobs of waiting submitters into the queue while there is room,
 // and returns those to be woken once the lock is released. The caller holds it.
+//
+// Where jobs are so short that waking a submitter costs more than its job, one is
+// woken at a time: it fills the queue before the next is needed. The others, with
+// nothing to lose but a moment, are kept in reserve.
 func (p *Pool) admit() (woken *waiter) {
-	if p.nWaiting == 0 {
+	if p.nWaiting == 0 && p.reserve.n == 0 {
 		return nil
 	}
+	short := p.short.Load()
 	last := &woken
+filling:
 	for lv := range p.waiting {
 		for w := p.waiting[lv].head; w != nil; w = p.waiting[lv].head {
 			if !p.push(w.entry, max(p.limit-p.active, 0)) {
-				return woken
+				break filling
 			}
 			p.unqueue(w)
+			if short && w.entry.call == nil {
+				w.place = inReserve
+				p.reserve.push(w)
+				continue
+			}
 			*last, last = w, &w.prev
 		}
+	}
+	*last = p.callUp()
+	return woken
+}
+
+// callUp returns a submitter in reserve, to be woken. The caller holds the lock.
+func (p *Pool) callUp() *waiter {
+	w := p.reserve.head
+	if w != nil {
+		p.reserve.remove(w)
+		w.place = nowhere
+	}
+	return w
+}
+
+// relay calls up the next submitter if the last one finds the queue run low: it
+// may not submit again.
+func (p *Pool) relay() {
+	if p.state.Load()&reserves == 0 || p.queued() > int(p.half.Load()) {
+		return
+	}
+	p.mu.Lock()
+	w := p.callUp()
+	p.publish(0)
+	p.mu.Unlock()
+	wakeAll(w)
+}
+
+// recall returns all submitters in reserve, to be woken. The caller holds the lock.
+func (p *Pool) recall() (woken *waiter) {
+	last := &woken
+	for w := p.callUp(); w != nil; w = p.callUp() {
+		*last, last = w, &w.prev
 	}
 	return woken
 }

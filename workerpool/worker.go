@@ -136,11 +136,13 @@ func (w *worker) claim() bool {
 // returns false when there is none: then the worker is parked, or is to end.
 func (w *worker) next() bool {
 	p := w.pool
-	if p.state.Load()&(over|fronted|queuing) == 0 && w.pop(false) {
-		if w.deliver != nil {
-			w.finish()
+	if s := p.state.Load(); s&(over|fronted|queuing|reserves) == 0 || s&(over|fronted) == 0 && p.short.Load() && p.ahead(levels-1) > int(p.half.Load()) {
+		if w.pop(false) {
+			if w.deliver != nil {
+				w.finish()
+			}
+			return true
 		}
-		return true
 	}
 	p.mu.Lock()
 	if p.active > p.limit || !w.pop(true) {
@@ -158,18 +160,24 @@ func (w *worker) next() bool {
 // holds the lock; it is released.
 func (w *worker) rest() (ok bool) {
 	p := w.pool
+	woken := p.callUp()
 	w.entry = entry{}
-	var woken *waiter
 	p.active--
-	if p.active < p.limit {
+	if p.nWaiting > 0 && p.active < p.limit {
 		for lv := range p.waiting { // a pool whose queue has no room at all
 			if s := p.waiting[lv].head; s != nil {
 				p.unqueue(s)
 				p.accepted++
-				w.entry, ok, woken = s.entry, true, s
+				w.entry, ok = s.entry, true
+				s.prev, woken = woken, s
 				break
 			}
 		}
+	}
+	if !ok && p.closed == 0 {
+		w.since = p.tick
+		p.parked = append(p.parked, w)
+		p.arm()
 	}
 	if !ok {
 		// Once this is published, whoever pushes sees it and wakes a worker; what
@@ -177,7 +185,10 @@ func (w *worker) rest() (ok bool) {
 		p.publish(0)
 		if p.active < p.limit && p.queued() > 0 {
 			p.publish(shaky)
-			ok = w.pop(true)
+			if ok = w.pop(true); ok && p.closed == 0 {
+				p.parked = p.parked[:len(p.parked)-1]
+			}
+			p.publish(0)
 		}
 	}
 	switch {
@@ -187,12 +198,6 @@ func (w *worker) rest() (ok bool) {
 	case p.closed != 0:
 		p.workers--
 		w.ends = true
-		p.publish(0)
-	default:
-		w.since = p.tick
-		p.parked = append(p.parked, w)
-		p.arm()
-		p.publish(0)
 	}
 	p.settle()
 	p.mu.Unlock()

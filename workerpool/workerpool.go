@@ -19,6 +19,7 @@ package workerpool
 
 import (
 	"context"
+	"math/bits"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,6 +70,8 @@ type Pool struct {
 	tries   atomic.Int64         // sweeps for ended contexts that are worth a try
 	nays    atomic.Pointer[nays] // the refusals to hand out
 	calls   atomic.Pointer[[]any]
+	short   atomic.Bool  // jobs take less than waking a submitter
+	half    atomic.Int64 // with so few jobs in the queue, short ones are let in again
 	_       [128]byte
 	tally   tally
 
@@ -82,9 +85,9 @@ type Pool struct {
 	front    [levels][]entry // what a sweep left, to be run before the rings
 	waiting  [levels]waiters // submitters that wait for room
 	nWaiting int
-	spareWs  *waiter // free, linked
-	accepted uint64  // without a ring
-	turned   uint64  // left while they waited for room
+	reserve  waiters   // submitters whose jobs were accepted, not woken yet
+	free     sync.Pool // of *waiter: the pool's own, because a channel belongs to its synctest bubble
+	accepted uint64    // without a ring
 	dropped  uint64
 	idle     chan struct{} // closed when a drained pool is empty
 	timer    *time.Timer
@@ -120,13 +123,14 @@ func (m meta) at() time.Duration { return time.Duration(m >> metaBits) }
 
 // The state word: flags, and above them how many workers are active.
 const (
-	waking  = 1 << iota // a worker was woken or started, and does not run yet: at most one
-	shaky               // a job is between a queue and a worker: count under the lock
-	spare               // more workers may run
-	over                // more run than the limit allows
-	fronted             // a sweep left jobs to be run before the rings
-	queuing             // submitters wait for room
-	shut                // the intake is closed
+	waking   = 1 << iota // a worker was woken or started, and does not run yet: at most one
+	shaky                // a job is between a queue and a worker: count under the lock
+	spare                // more workers may run
+	over                 // more run than the limit allows
+	fronted              // a sweep left jobs to be run before the rings
+	queuing              // submitters wait for room
+	reserves             // submitters whose jobs were accepted wait to be woken
+	shut                 // the intake is closed
 
 	stateBits = 8
 )
@@ -142,6 +146,9 @@ func (p *Pool) publish(more uint64) {
 	}
 	if p.nWaiting > 0 {
 		s |= queuing
+	}
+	if p.reserve.n > 0 {
+		s |= reserves
 	}
 	if p.closed != 0 {
 		s |= shut
@@ -175,8 +182,9 @@ func (p *Pool) now() time.Duration { return time.Since(p.base) }
 
 // ahead is how many jobs wait in the rings of the levels up to lv.
 func (p *Pool) ahead(lv int) (n int) {
-	for i := range lv + 1 {
-		n += p.rings[i].Len()
+	used := p.used.Load() & (2<<lv - 1)
+	for ; used != 0; used &= used - 1 {
+		n += p.rings[bits.TrailingZeros32(used)].Len()
 	}
 	return n
 }
@@ -189,6 +197,7 @@ type tally struct {
 	shards [shards]shard
 	failed, panicked,
 	gone, // context ended before the submission
+	turned, // context ended while it waited for room
 	cancelled atomic.Uint64 // accepted, context ended before the start
 	_ [128]byte
 }
