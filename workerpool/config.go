@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"runtime"
 	"time"
 
 	"github.com/spillway-go/spillway/limit"
@@ -18,7 +19,8 @@ type Config struct {
 	// Workers start when a job needs one.
 	//
 	// Without MaxWorkers, or with a Law, the pool finds out how many jobs to run
-	// at once; MaxWorkers then only bounds that (zero: 10,000). MaxWorkers alone
+	// at once, with its own law not fewer than GOMAXPROCS; MaxWorkers then only
+	// bounds that (zero: 10,000). MaxWorkers alone
 	// is how many run, as long as there is work for them.
 	MinWorkers, MaxWorkers int
 
@@ -159,9 +161,12 @@ func (p *Pool) configure() {
 	default:
 		if cfg.Law == nil {
 			cfg.Law = limit.NewAdaptive()
+			// Fewer jobs than processors would leave some idle whenever a job
+			// computes.
+			p.ctl.least = runtime.GOMAXPROCS(0)
 		}
 		p.ctl.law = cfg.Law
-		p.limit = min(max(cfg.Law.Limit(), p.low, 1), p.top)
+		p.relimit(cfg.Law.Limit())
 	}
 	for i := range p.rooms {
 		p.rooms[i].Store(int64(p.queueCap))

@@ -33,8 +33,9 @@ const (
 // control measures jobs and decides how many run and how many may wait. Its
 // decisions are published in the pool for submissions and workers to read.
 type control struct {
-	fill bool      // the operator set workers and queue: nothing to decide
-	law  limit.Law // nil: the number is fixed, or grows by GrowAt
+	fill  bool      // the operator set workers and queue: nothing to decide
+	least int       // the limit is not below
+	law   limit.Law // nil: the number is fixed, or grows by GrowAt
 
 	mu     sync.Mutex // taken before the pool's
 	seq    uint64

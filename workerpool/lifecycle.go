@@ -3,7 +3,6 @@ package workerpool
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/refusal"
@@ -50,7 +49,7 @@ func (p *Pool) Limit() int {
 
 // relimit sets the limit within its bounds. The caller holds the lock, and calls
 // refill once it has released it.
-func (p *Pool) relimit(n int) { p.limit = min(max(n, p.low, 1), p.top, math.MaxInt32) }
+func (p *Pool) relimit(n int) { p.limit = min(max(n, p.low, p.ctl.least, 1), p.top) }
 
 // refill uses room that a higher limit has made.
 func (p *Pool) refill() {

@@ -238,7 +238,8 @@ func (w *worker) pop(locked bool) bool {
 		if w.turns%floor == 0 {
 			lv = levels - 1 - i
 		}
-		if front := p.front[lv]; locked && len(front) > 0 {
+		if locked && len(p.front[lv]) > 0 {
+			front := p.front[lv]
 			p.inFront.Add(-1)
 			w.entry, front[0] = front[0], entry{}
 			if p.front[lv] = front[1:]; len(front) == 1 {
