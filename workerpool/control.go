@@ -74,7 +74,7 @@ func (p *Pool) load() limit.Load {
 }
 
 // sampled enters a measured job. To the law it lasts until now.
-func (p *Pool) sampled(e *entry, started, ended time.Duration, seq uint64, o limit.Outcome) {
+func (p *Pool) sampled(lv int, accepted, started, ended time.Duration, seq uint64, o limit.Outcome) {
 	c := &p.ctl
 	now := ended
 	if c.law != nil {
@@ -82,7 +82,7 @@ func (p *Pool) sampled(e *entry, started, ended time.Duration, seq uint64, o lim
 	}
 	c.mu.Lock()
 	weight := p.every.Load()
-	c.waits.RecordN(int64(started-e.meta.at()), weight)
+	c.waits.RecordN(int64(started-accepted), weight)
 	if o != limit.Unknown {
 		c.runs.RecordN(int64(ended-started), weight)
 		c.learn(float64(ended - started))
@@ -90,7 +90,7 @@ func (p *Pool) sampled(e *entry, started, ended time.Duration, seq uint64, o lim
 	changed := false
 	if c.law != nil {
 		c.last = max(c.last, now)
-		c.law.Observe(limit.Sample{Seq: seq, Start: started, End: c.last, Outcome: o, Class: uint8(e.meta.level())}, p.load())
+		c.law.Observe(limit.Sample{Seq: seq, Start: started, End: c.last, Outcome: o, Class: uint8(lv)}, p.load())
 		changed = p.follow(c.law.Limit())
 	}
 	if now-c.at >= measureEvery {

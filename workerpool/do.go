@@ -34,12 +34,12 @@ func Do[T any](ctx context.Context, p *Pool, fn func(context.Context) (T, error)
 	r, _ := free.Get().(*record[T])
 	if r == nil {
 		r = &record[T]{call: call{done: make(chan struct{}, 1)}}
-		r.job = r.run
+		r.job, r.note.call = r.run, &r.call
 	}
 	r.fn = fn
 	gone := ctx.Done()
 	r.leaves = gone != nil
-	if err := p.submit(ctx, r.job, &r.call, p.cfg.MaxWait >= 0); err != nil {
+	if err := p.submit(ctx, r.job, &r.note, p.cfg.MaxWait >= 0); err != nil {
 		r.recycle(free)
 		return zero, err
 	}
@@ -114,6 +114,7 @@ func (c *call) finish() {
 // record is a call with its function and result.
 type record[T any] struct {
 	call
+	note  note
 	job   Job // run, bound once
 	fn    func(context.Context) (T, error)
 	value T
@@ -129,7 +130,10 @@ func (r *record[T]) recycle(free *records[T]) {
 	var zero T
 	r.fn, r.value = nil, zero
 	r.err, r.panicked, r.goexit = nil, nil, false
-	r.state.Store(callQueued)
+	r.note.timed, r.note.sampled = false, false
+	if r.leaves {
+		r.state.Store(callQueued)
+	}
 	free.Put(r)
 }
 

@@ -64,7 +64,7 @@ func (g *Group) Submit(job Job) error {
 		g.leave()
 		return context.Cause(g.ctx)
 	}
-	if err := g.pool.submit(g.ctx, run, c, g.pool.cfg.MaxWait >= 0); err != nil {
+	if err := g.pool.submit(g.ctx, run, &note{call: c}, g.pool.cfg.MaxWait >= 0); err != nil {
 		g.leave()
 		return err
 	}

@@ -120,7 +120,7 @@ func (p *Pool) closeIntake(reason spillway.Reason) (woken *waiter) {
 		p.rings[i].Close()
 	}
 	last := &woken
-	for w := p.callUp(); w != nil; w = p.callUp() {
+	for w := p.release(); w != nil; w = p.release() {
 		*last, last = w, &w.prev
 	}
 	for lv := range p.waiting {
@@ -153,13 +153,13 @@ func (p *Pool) drop() (dropped []ended) {
 			all = append(all, e)
 		}
 		for _, e := range all {
-			if e.call != nil && !e.call.begin() {
+			if c := e.call(); c != nil && !c.begin() {
 				p.stale.Add(-1)
 				continue
 			}
 			rej := refusal.Of(p.closed)[0]
-			if e.meta.timed() {
-				rej.Waited = p.now() - e.meta.at()
+			if e.timed() {
+				rej.Waited = p.now() - e.note.at
 			}
 			dropped = append(dropped, ended{e, &rej})
 		}

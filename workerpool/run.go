@@ -18,25 +18,26 @@ var ErrGoexit = errors.New("workerpool: job called runtime.Goexit")
 // counts its end.
 func (w *worker) run() {
 	p, e := w.pool, &w.entry
-	if e.call != nil && !e.call.begin() {
+	c := e.call()
+	if c != nil && !c.begin() {
 		p.stale.Add(-1)
 		return
 	}
 	if err := e.ctx.Err(); err != nil {
 		p.tally.cancelled.Add(1)
-		if e.call != nil {
-			e.call.err = err
-			w.owe(e.call)
+		if c != nil {
+			c.err = err
+			w.owe(c)
 		}
 		p.tell(e, Result{Err: err})
 		return
 	}
-	w.mark(e.meta.level())
+	w.mark(w.lv)
 	var started time.Duration
 	var seq uint64
-	if e.meta.timed() {
+	if e.timed() {
 		started = p.now()
-		if e.meta.sampled() {
+		if e.sampled() {
 			seq = p.ctl.begin(p, started)
 		}
 	}
@@ -51,19 +52,23 @@ func (w *worker) run() {
 	if err != nil {
 		p.tally.failed.Add(1)
 	}
-	if e.call != nil {
-		w.owe(e.call)
+	if c != nil {
+		w.owe(c)
 	}
-	if e.meta.timed() {
+	if e.timed() {
 		w.timed(e, started, seq, err)
 	}
 }
 
 // timed ends a job whose time somebody wants to know.
 func (w *worker) timed(e *entry, started time.Duration, seq uint64, err error) {
-	p := w.pool
+	p, n := w.pool, *e.note
+	if n.call == nil {
+		p.notes.Put(e.note)
+	}
+	e.note = nil
 	ended := p.now()
-	if e.meta.sampled() {
+	if n.sampled {
 		if p.ctl.law != nil && p.queued() > 0 {
 			// Step back once to see how long it takes to get a processor: what
 			// more workers than processors do to jobs that compute shows there,
@@ -71,9 +76,9 @@ func (w *worker) timed(e *entry, started time.Duration, seq uint64, err error) {
 			w.finish()
 			runtime.Gosched()
 		}
-		p.sampled(e, started, ended, seq, outcome(err))
+		p.sampled(w.lv, n.at, started, ended, seq, outcome(err))
 	}
-	p.tell(e, Result{Err: err, Started: true, Waited: started - e.meta.at(), Ran: ended - started})
+	p.tell(e, Result{Err: err, Started: true, Waited: started - n.at, Ran: ended - started})
 }
 
 // broke ends a job that panicked with v, or called Goexit, in the deferred call
@@ -92,18 +97,18 @@ func (w *worker) broke(e *entry, started time.Duration, seq uint64, v any) {
 	if p.cfg.OnPanic == Crash && v != nil {
 		panic(v)
 	}
-	if c := e.call; c != nil {
+	if c := e.call(); c != nil {
 		c.err, c.panicked, c.goexit = res.Err, end, v == nil
 		told = w.owe(c) || told
 	}
 	if v != nil && !told {
 		panic(v) // nobody waits and nobody is told: do not swallow it
 	}
-	if e.meta.timed() {
+	if e.timed() {
 		ended := p.now()
-		res.Waited, res.Ran = started-e.meta.at(), ended-started
-		if e.meta.sampled() { // what was cut short is no sample of how long jobs run
-			p.sampled(e, started, ended, seq, limit.Unknown)
+		res.Waited, res.Ran = started-e.note.at, ended-started
+		if e.sampled() { // what was cut short is no sample of how long jobs run
+			p.sampled(w.lv, e.note.at, started, ended, seq, limit.Unknown)
 		}
 	}
 	p.tell(e, res)
@@ -128,7 +133,7 @@ func (p *Pool) tell(e *entry, res Result) {
 		return
 	}
 	if !res.Started {
-		res.Waited = p.now() - e.meta.at()
+		res.Waited = p.now() - e.note.at
 	}
 	p.cfg.OnDone(res)
 }
@@ -144,10 +149,10 @@ type ended struct {
 func (p *Pool) tellAll(all []ended) {
 	for i := range all {
 		e := &all[i].entry
-		if e.call != nil {
-			e.call.err = all[i].err
-			if e.call.end() {
-				e.call.finish()
+		if c := e.call(); c != nil {
+			c.err = all[i].err
+			if c.end() {
+				c.finish()
 			}
 		}
 		p.tell(e, Result{Err: all[i].err})

@@ -30,7 +30,7 @@ func (p *Pool) TrySubmit(ctx context.Context, job Job) error {
 	return p.submit(ctx, job, nil, false)
 }
 
-func (p *Pool) submit(ctx context.Context, job Job, c *call, mayWait bool) error {
+func (p *Pool) submit(ctx context.Context, job Job, n *note, mayWait bool) error {
 	state := p.state.Load()
 	if !mayWait && state&(spare|shaky|shut) == 0 {
 		// A full pool refuses from loads alone.
@@ -39,26 +39,25 @@ func (p *Pool) submit(ctx context.Context, job Job, c *call, mayWait bool) error
 		}
 	}
 	lv := level(spillway.PriorityFrom(ctx))
-	e := entry{ctx, job, c, meta(lv)}
-	if state&(shut|queuing|shaky) != 0 || state&(spare|waking) == spare {
-		return p.submitSlowly(e, mayWait) // often to an idle worker
+	if state&(shut|queuing|shaky) != 0 || state&(spare|waking) == spare && state>>stateBits == 0 {
+		return p.submitSlowly(ctx, job, n, lv, mayWait) // often to an idle worker
 	}
 	r := &p.rings[lv]
 	room, exact := p.room(lv)
 	if !mayWait && exact && state&spare == 0 && r.Full(room) && p.nothingStale() {
 		return p.refuse(p.fullness(lv))
 	}
-	e.stamp(p, r.Pushed())
+	n = p.stamp(n, r.Pushed())
 	if p.cost.Load() > 0 {
 		if reason := p.hopeless(ctx, p.ahead(lv)+int(p.inFront.Load())); reason != 0 {
 			return p.refuse(reason)
 		}
 	}
-	if !exact && r.Len()+64 > room || !r.Push(e, room) {
-		return p.submitSlowly(e, mayWait)
+	if !exact && r.Len()+64 > room || !r.Push(entry{ctx, job, n}, room) {
+		return p.submitSlowly(ctx, job, n, lv, mayWait)
 	}
-	if p.state.Load()&(spare|waking) == spare {
-		p.wake()
+	if p.state.Load()&(spare|waking) == spare && r.Len() > 0 {
+		p.wake() // else a worker has it already
 	}
 	return nil
 }
@@ -66,7 +65,7 @@ func (p *Pool) submit(ctx context.Context, job Job, c *call, mayWait bool) error
 // full reports whether the whole queue is.
 func (p *Pool) full() bool {
 	if used := p.used.Load(); used > 0 && used&(used-1) == 0 {
-		return p.rings[bits.TrailingZeros32(used)].Full(p.queueCap - int(p.inFront.Load()))
+		return p.rings[bits.TrailingZeros32(used)%levels].Full(p.queueCap - int(p.inFront.Load()))
 	}
 	return p.queued() >= p.queueCap
 }
@@ -105,13 +104,19 @@ func (p *Pool) fullness(lv int) spillway.Reason {
 }
 
 // stamp notes the time, if anybody wants to know: for every job if OnDone is
-// told, for some otherwise. n counts jobs.
-func (e *entry) stamp(p *Pool, n uint64) {
-	if n&(p.every.Load()-1) == 0 {
-		e.meta |= metaTimed | metaSampled | meta(p.now()<<metaBits)
-	} else if p.cfg.OnDone != nil {
-		e.meta |= metaTimed | meta(p.now()<<metaBits)
+// told, for some otherwise. k counts jobs.
+func (p *Pool) stamp(n *note, k uint64) *note {
+	sampled := k&(p.every.Load()-1) == 0
+	if !sampled && p.cfg.OnDone == nil {
+		return n
 	}
+	if n == nil {
+		if n, _ = p.notes.Get().(*note); n == nil {
+			n = &note{}
+		}
+	}
+	n.timed, n.sampled, n.at = true, sampled, p.now()
+	return n
 }
 
 // refuse counts a refusal and makes it, without a lock or an allocation.
@@ -143,10 +148,9 @@ func (p *Pool) hopeless(ctx context.Context, ahead int) spillway.Reason {
 }
 
 // submitSlowly decides under the lock.
-func (p *Pool) submitSlowly(e entry, mayWait bool) error {
-	lv := e.meta.level()
+func (p *Pool) submitSlowly(ctx context.Context, job Job, n *note, lv int, mayWait bool) error {
 	if p.cost.Load() > 0 && p.state.Load()&shut == 0 {
-		if reason := p.hopeless(e.ctx, p.ahead(lv)+int(p.inFront.Load())); reason != 0 {
+		if reason := p.hopeless(ctx, p.ahead(lv)+int(p.inFront.Load())); reason != 0 {
 			return p.refuse(reason)
 		}
 	}
@@ -155,10 +159,11 @@ func (p *Pool) submitSlowly(e entry, mayWait bool) error {
 		p.mu.Unlock()
 		return p.refuse(reason)
 	}
-	if e.meta == meta(lv) {
-		e.stamp(p, p.accepted)
+	if n == nil || !n.timed {
+		n = p.stamp(n, p.accepted)
 	}
-	if p.accept(e) {
+	e := entry{ctx, job, n}
+	if p.accept(e, lv, mayWait) {
 		return nil
 	}
 	// What nobody waits for any more must not keep a place.
@@ -166,7 +171,7 @@ func (p *Pool) submitSlowly(e entry, mayWait bool) error {
 		p.mu.Unlock()
 		p.tellAll(dead)
 		p.mu.Lock()
-		if p.closed == 0 && p.accept(e) {
+		if p.closed == 0 && p.accept(e, lv, mayWait) {
 			return nil
 		}
 	}
@@ -174,25 +179,27 @@ func (p *Pool) submitSlowly(e entry, mayWait bool) error {
 		p.mu.Unlock()
 		return p.refuse(reason)
 	}
+	reason := p.tooLate(ctx, lv)
 	if !mayWait {
-		p.mu.Unlock()
-		return p.refuse(p.fullness(lv))
+		reason = p.fullness(lv)
 	}
-	if reason := p.tooLate(e.ctx, lv); reason != 0 {
+	if reason != 0 {
 		p.mu.Unlock()
+		if n != nil && n.call == nil {
+			p.notes.Put(n)
+		}
 		return p.refuse(reason)
 	}
-	w := p.enqueue(e)
+	w := p.enqueue(e, lv)
 	p.publish(0)
 	p.mu.Unlock()
-	return p.await(e.ctx, w)
+	return p.await(ctx, w)
 }
 
 // accept gives e to an idle worker, or puts it into the queue and sees that a
 // worker comes for it; then it unlocks. It returns false, still locked, if there
 // is no room.
-func (p *Pool) accept(e entry) bool {
-	lv := e.meta.level()
+func (p *Pool) accept(e entry, lv int, mayWait bool) bool {
 	for i := range lv + 1 {
 		if p.waiting[i].head != nil { // they came first
 			return false
@@ -201,10 +208,13 @@ func (p *Pool) accept(e entry) bool {
 	free := max(p.limit-p.active, 0)
 	if free > 0 && p.state.Load()&waking == 0 && p.queued() == 0 {
 		p.accepted++
-		p.hand(e)
+		p.hand(e, lv)
 		return true
 	}
-	if !p.push(e, free) {
+	if mayWait && p.short.Load() {
+		free = 0 // a worker is on its way; better to wait for it than to push at its pace
+	}
+	if !p.push(e, lv, free) {
 		return false
 	}
 	p.wakeAndUnlock()
@@ -213,8 +223,7 @@ func (p *Pool) accept(e entry) bool {
 
 // push puts e into its ring if there is room, a place for each worker that is
 // free included. The caller holds the lock.
-func (p *Pool) push(e entry, free int) bool {
-	lv := e.meta.level()
+func (p *Pool) push(e entry, lv, free int) bool {
 	room, _ := p.room(lv)
 	return p.rings[lv].Push(e, room+free)
 }

@@ -11,7 +11,11 @@ func (p *Pool) nothingStale() bool { return p.stale.Load() <= 0 && p.tries.Load(
 // left, so that they keep no place, and returns those to be told. The others are
 // kept in order in front of the rings. The caller holds the lock.
 func (p *Pool) sweep() (dead []ended) {
-	if p.nothingStale() || p.queued() == 0 {
+	if p.nothingStale() {
+		return nil
+	}
+	if p.queued() == 0 {
+		p.tries.Store(0)
 		return nil
 	}
 	p.publish(shaky | fronted) // workers come and ask
@@ -27,7 +31,7 @@ func (p *Pool) sweep() (dead []ended) {
 			switch err := e.ctx.Err(); {
 			case err == nil:
 				kept = append(kept, e)
-			case e.call != nil && !e.call.begin():
+			case e.call() != nil && !e.call().begin():
 				stale++
 			default:
 				dead = append(dead, ended{e, err})

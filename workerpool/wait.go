@@ -12,12 +12,14 @@ import (
 // worker can move the job into the queue without waking the submitter first.
 type waiter struct {
 	entry      entry
+	level      int
 	since      time.Duration
 	ready      chan struct{}
 	timer      *time.Timer
 	refused    spillway.Reason
 	next, prev *waiter
 	place      place
+	called     bool // from the reserve
 }
 
 // place is where a waiter is. It changes under the lock.
@@ -62,25 +64,25 @@ func (l *waiters) remove(w *waiter) {
 }
 
 // enqueue makes a submitter wait. The caller holds the lock.
-func (p *Pool) enqueue(e entry) *waiter {
+func (p *Pool) enqueue(e entry, lv int) *waiter {
 	w, _ := p.free.Get().(*waiter)
 	if w == nil {
 		w = &waiter{ready: make(chan struct{}, 1)}
 	}
-	w.entry, w.since, w.place = e, -1, inQueue
-	if e.meta.timed() {
-		w.since = e.meta.at()
+	w.entry, w.level, w.since, w.place = e, lv, -1, inQueue
+	if e.timed() {
+		w.since = e.note.at
 	} else if p.cfg.MaxWait > 0 {
 		w.since = p.now()
 	}
-	p.waiting[e.meta.level()].push(w)
+	p.waiting[lv].push(w)
 	p.nWaiting++
 	return w
 }
 
 // unqueue ends a wait for room. The caller holds the lock.
 func (p *Pool) unqueue(w *waiter) {
-	p.waiting[w.entry.meta.level()].remove(w)
+	p.waiting[w.level].remove(w)
 	p.nWaiting--
 	w.place = nowhere
 }
@@ -140,7 +142,11 @@ func (p *Pool) await(ctx context.Context, w *waiter) error {
 	if w.refused != 0 {
 		return p.turnAway(w, w.refused)
 	}
-	p.relay()
+	if w.called {
+		w.called = false
+		p.called.Store(false)
+		p.relay()
+	}
 	p.keep(w)
 	return nil // its own context may still cancel the job before it starts
 }
@@ -181,11 +187,11 @@ func (p *Pool) admit() (woken *waiter) {
 filling:
 	for lv := range p.waiting {
 		for w := p.waiting[lv].head; w != nil; w = p.waiting[lv].head {
-			if !p.push(w.entry, max(p.limit-p.active, 0)) {
+			if !p.push(w.entry, lv, max(p.limit-p.active, 0)) {
 				break filling
 			}
 			p.unqueue(w)
-			if short && w.entry.call == nil {
+			if short && w.entry.call() == nil {
 				w.place = inReserve
 				p.reserve.push(w)
 				continue
@@ -197,12 +203,22 @@ filling:
 	return woken
 }
 
-// callUp returns a submitter in reserve, to be woken. The caller holds the lock.
+// callUp returns a submitter in reserve, to be woken, unless one is on its way.
+// The caller holds the lock.
 func (p *Pool) callUp() *waiter {
+	if p.called.Load() {
+		return nil
+	}
+	return p.release()
+}
+
+// release is callUp whoever is on the way.
+func (p *Pool) release() *waiter {
 	w := p.reserve.head
 	if w != nil {
 		p.reserve.remove(w)
-		w.place = nowhere
+		w.place, w.called = nowhere, true
+		p.called.Store(true)
 	}
 	return w
 }
@@ -223,7 +239,7 @@ func (p *Pool) relay() {
 // recall returns all submitters in reserve, to be woken. The caller holds the lock.
 func (p *Pool) recall() (woken *waiter) {
 	last := &woken
-	for w := p.callUp(); w != nil; w = p.callUp() {
+	for w := p.release(); w != nil; w = p.release() {
 		*last, last = w, &w.prev
 	}
 	return woken

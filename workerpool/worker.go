@@ -15,6 +15,7 @@ type worker struct {
 	pool    *Pool
 	wake    chan struct{}
 	entry   entry  // to be run first, if any
+	lv      int    // of the entry
 	exit    bool   // told to end, by whoever woke it
 	ends    bool   // its own decision
 	since   uint64 // the pool's tick when it was parked
@@ -46,9 +47,9 @@ func (w *worker) start() {
 }
 
 // hand gives e to a worker without a job, and unlocks.
-func (p *Pool) hand(e entry) {
+func (p *Pool) hand(e entry, lv int) {
 	w := p.idler()
-	w.entry = e
+	w.entry, w.lv = e, lv
 	p.active++
 	p.arm()
 	p.publish(waking)
@@ -136,7 +137,7 @@ func (w *worker) claim() bool {
 // returns false when there is none: then the worker is parked, or is to end.
 func (w *worker) next() bool {
 	p := w.pool
-	if s := p.state.Load(); s&(over|fronted|queuing|reserves) == 0 || s&(over|fronted) == 0 && p.short.Load() && p.ahead(levels-1) > int(p.half.Load()) {
+	if s := p.state.Load(); s&(over|fronted|queuing|reserves) == 0 || s&(over|fronted) == 0 && p.short.Load() && (p.called.Load() || p.ahead(levels-1) > int(p.half.Load())) {
 		if w.pop(false) {
 			if w.deliver != nil {
 				w.finish()
@@ -168,7 +169,7 @@ func (w *worker) rest() (ok bool) {
 			if s := p.waiting[lv].head; s != nil {
 				p.unqueue(s)
 				p.accepted++
-				w.entry, ok = s.entry, true
+				w.entry, w.lv, ok = s.entry, lv, true
 				s.prev, woken = woken, s
 				break
 			}
@@ -230,7 +231,8 @@ func (w *worker) pop(locked bool) bool {
 	p := w.pool
 	used := p.used.Load()
 	if !locked && used&(used-1) == 0 {
-		return used != 0 && p.rings[bits.TrailingZeros32(used)].Pop(&w.entry)
+		w.lv = bits.TrailingZeros32(used) % levels
+		return p.rings[w.lv].Pop(&w.entry)
 	}
 	w.turns++
 	for i := range levels {
@@ -241,13 +243,14 @@ func (w *worker) pop(locked bool) bool {
 		if locked && len(p.front[lv]) > 0 {
 			front := p.front[lv]
 			p.inFront.Add(-1)
-			w.entry, front[0] = front[0], entry{}
+			w.entry, w.lv, front[0] = front[0], lv, entry{}
 			if p.front[lv] = front[1:]; len(front) == 1 {
 				p.front[lv] = nil
 			}
 			return true
 		}
 		if used&(1<<lv) != 0 && p.rings[lv].Pop(&w.entry) {
+			w.lv = lv
 			return true
 		}
 	}

@@ -72,6 +72,7 @@ type Pool struct {
 	calls   atomic.Pointer[[]any]
 	short   atomic.Bool  // jobs take less than waking a submitter
 	half    atomic.Int64 // with so few jobs in the queue, short ones are let in again
+	called  atomic.Bool  // a submitter was called up from the reserve, and does not run yet
 	_       [128]byte
 	tally   tally
 
@@ -87,6 +88,7 @@ type Pool struct {
 	nWaiting int
 	reserve  waiters   // submitters whose jobs were accepted, not woken yet
 	free     sync.Pool // of *waiter: the pool's own, because a channel belongs to its synctest bubble
+	notes    sync.Pool // of *note
 	accepted uint64    // without a ring
 	dropped  uint64
 	idle     chan struct{} // closed when a drained pool is empty
@@ -99,27 +101,31 @@ type Pool struct {
 	ctl control
 }
 
-// entry is an accepted job.
+// entry is an accepted job. It is four words on purpose: larger structures are
+// not kept in registers.
 type entry struct {
 	ctx  context.Context
 	job  Job
-	call *call // who waits for it, or nil
-	meta meta
+	note *note // nil: nobody waits for the job or wants to know its time
 }
 
-// meta is when a job was accepted, if anybody wants to know, and its level.
-type meta int64
+// note goes with some jobs.
+type note struct {
+	call    *call         // who waits for the job, or nil
+	timed   bool          // at is when it was accepted
+	sampled bool          // it is measured for all
+	at      time.Duration // the time, if timed
+}
 
-const (
-	metaTimed   = 1 << 2 // carries its time
-	metaSampled = 1 << 3 // is measured for all
-	metaBits    = 4
-)
+func (e *entry) call() *call {
+	if e.note == nil {
+		return nil
+	}
+	return e.note.call
+}
 
-func (m meta) level() int        { return int(m & 3) }
-func (m meta) timed() bool       { return m&metaTimed != 0 }
-func (m meta) sampled() bool     { return m&metaSampled != 0 }
-func (m meta) at() time.Duration { return time.Duration(m >> metaBits) }
+func (e *entry) timed() bool   { return e.note != nil && e.note.timed }
+func (e *entry) sampled() bool { return e.note != nil && e.note.sampled }
 
 // The state word: flags, and above them how many workers are active.
 const (

@@ -448,11 +448,11 @@ func TestNestedDoInAFullPoolEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pool(t, Config{MaxWorkers: 2, QueueSize: 4})
 		inner := func(context.Context) (int, error) { return 1, nil }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
 		var wg sync.WaitGroup
 		for range 2 {
 			wg.Go(func() {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
 				start := time.Now()
 				_, err := Do(ctx, p, func(ctx context.Context) (int, error) {
 					time.Sleep(time.Millisecond) // until both run
