@@ -27,8 +27,7 @@ func TestAllocsOfWorkThatIsDone(t *testing.T) {
 		t.Skip("the race detector makes sync.Pool drop objects")
 	}
 	p := pool(t, Config{MaxWorkers: 2, QueueSize: 64})
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	ctx := t.Context()
 	low := spillway.WithPriority(ctx, spillway.Low)
 	fn := func(context.Context) (int, error) { return 1, nil }
 	for name, f := range map[string]func(){

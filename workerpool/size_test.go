@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -262,16 +263,15 @@ func TestAStandingQueueIsKeptShort(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const work = 20 * time.Millisecond
 				p := pool(t, cfg)
-				var sum time.Duration
-				n := 0
+				var sum, n atomic.Int64
 				for range 50_000 { // ten seconds of 25,000/s: 50 workers do 2,500/s
 					for range 5 {
 						start := time.Now()
 						_ = p.TrySubmit(t.Context(), func(context.Context) error {
 							time.Sleep(work)
 							if p.Limit() == cfg.MaxWorkers { // it grows at first
-								sum += time.Since(start)
-								n++
+								sum.Add(int64(time.Since(start)))
+								n.Add(1)
 							}
 							return nil
 						})
@@ -282,8 +282,8 @@ func TestAStandingQueueIsKeptShort(t *testing.T) {
 					t.Fatal(err)
 				}
 				s := p.Stats()
-				if mean := sum / time.Duration(n); mean > 2*work || n < 2500*6 || cfg.GrowAt == 0 && n < 2500*9 {
-					t.Errorf("%d admitted, mean latency %v, want at most %v: %+v", n, mean, 2*work, s)
+				if mean := time.Duration(sum.Load() / n.Load()); mean > 2*work || n.Load() < 2500*6 || cfg.GrowAt == 0 && n.Load() < 2500*9 {
+					t.Errorf("%d admitted, mean latency %v, want at most %v: %+v", n.Load(), mean, 2*work, s)
 				}
 				if s.RejectedBy[spillway.WaitTooLong] == 0 {
 					t.Errorf("%+v", s.RejectedBy)

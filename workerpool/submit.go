@@ -27,16 +27,16 @@ func (p *Pool) Submit(ctx context.Context, job Job) error {
 // *spillway.Rejection at once. It does not ask whether ctx has ended, which
 // travels to the job.
 func (p *Pool) TrySubmit(ctx context.Context, job Job) error {
+	if p.full() {
+		return p.refuse(spillway.QueueFull)
+	}
 	return p.submit(ctx, job, nil, false)
 }
 
 func (p *Pool) submit(ctx context.Context, job Job, n *note, mayWait bool) error {
 	state := p.state.Load()
-	if !mayWait && state&(spare|shaky|shut) == 0 {
-		// A full pool refuses from loads alone.
-		if p.full() && p.nothingStale() {
-			return p.refuse(spillway.QueueFull)
-		}
+	if !mayWait && p.full() {
+		return p.refuse(spillway.QueueFull)
 	}
 	lv := level(spillway.PriorityFrom(ctx))
 	if state&(shut|queuing|shaky) != 0 || state&(spare|waking) == spare && state>>stateBits == 0 {
@@ -62,12 +62,17 @@ func (p *Pool) submit(ctx context.Context, job Job, n *note, mayWait bool) error
 	return nil
 }
 
-// full reports whether the whole queue is.
+// full reports whether the queue has no room for anybody, from loads alone. False
+// may only mean that it is not so simple.
 func (p *Pool) full() bool {
-	if used := p.used.Load(); used > 0 && used&(used-1) == 0 {
-		return p.rings[bits.TrailingZeros32(used)%levels].Full(p.queueCap - int(p.inFront.Load()))
+	if p.state.Load()&(spare|shaky|shut) != 0 {
+		return false
 	}
-	return p.queued() >= p.queueCap
+	used, most := p.used.Load(), p.queueCap-int(p.inFront.Load())
+	if used&(used-1) != 0 {
+		return p.ahead(levels-1) >= most && p.nothingStale()
+	}
+	return p.rings[bits.TrailingZeros32(used)%levels].Full(most) && p.nothingStale()
 }
 
 // room is how many jobs may be in the ring of a level. It is exact while only
@@ -124,12 +129,8 @@ func (p *Pool) refuse(reason spillway.Reason) error {
 	var here byte // goroutines differ in where their stacks are
 	s := &p.tally.shards[uintptr(unsafe.Pointer(&here))>>12%shards]
 	n := s.refused[reason].Add(1)
-	all := p.nays.Load()
-	switch reason {
-	case spillway.QueueFull:
-		return all[0][n%uint64(len(all[0]))]
-	case spillway.WaitTooLong:
-		return all[1][n%uint64(len(all[1]))]
+	if reason <= spillway.WaitTooLong {
+		return p.nays.Load()[reason][n%spread]
 	}
 	return refusal.Of(reason).Near(0, n)
 }

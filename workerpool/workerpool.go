@@ -223,15 +223,18 @@ func (t *tally) refusedFor(r spillway.Reason) (n uint64) {
 	return n
 }
 
-// nays are the refusals that hold now: for a full queue and for a wait that
-// would be too long, each with its advice spread over callers.
-type nays [2][32]*spillway.Rejection
+// nays are the refusals that hold now, for QueueFull and WaitTooLong, each with
+// its advice spread over callers.
+type nays [spillway.WaitTooLong + 1][spread]*spillway.Rejection
+
+const spread = 32
 
 func newNays(wait time.Duration) *nays {
 	n := new(nays)
-	for i := range n[0] {
-		n[0][i] = refusal.Of(spillway.QueueFull).Near(wait, uint64(i))
-		n[1][i] = refusal.Of(spillway.WaitTooLong).Near(wait, uint64(i))
+	for r := spillway.QueueFull; r <= spillway.WaitTooLong; r++ {
+		for i := range n[r] {
+			n[r][i] = refusal.Of(r).Near(wait, uint64(i))
+		}
 	}
 	return n
 }
