@@ -86,16 +86,11 @@ func ours(b *testing.B, workers, queue int, job func()) contestant {
 	return contestant{"ours", func(func()) { _ = p.Submit(ctx, run) }, func() { _ = p.Drain(ctx); cancel() }}
 }
 
+// burn computes for about that long. The number of steps is fixed, so that all
+// contestants do the same.
 func burn(d time.Duration) func() {
-	if d == 0 {
-		return func() {}
-	}
-	n := 0
-	for start := time.Now(); time.Since(start) < 10*time.Millisecond; n++ {
-		spin(1000)
-	}
-	loops := int(float64(n) * 1000 * float64(d) / float64(10*time.Millisecond))
-	return func() { spin(loops) }
+	steps := int(d.Nanoseconds() * 10 / 13)
+	return func() { spin(steps) }
 }
 
 var sink atomic.Uint64
@@ -149,6 +144,27 @@ func BenchmarkSubmit(b *testing.B) {
 				x.stop()
 			})
 		}
+	}
+}
+
+// BenchmarkBurst submits jobs of 10 ms as fast as 5,000 workers take them.
+func BenchmarkBurst(b *testing.B) {
+	const workers, wait = 5000, 10 * time.Millisecond
+	for _, who := range []string{"channel", "ours"} {
+		b.Run(who, func(b *testing.B) {
+			job := func() { time.Sleep(wait) }
+			x := bareChannel(workers, benchQueue)
+			if who == "ours" {
+				x.stop()
+				x = ours(b, workers, benchQueue, job)
+			}
+			b.ResetTimer()
+			for range b.N {
+				x.submit(job)
+			}
+			x.stop()
+			b.ReportMetric(float64(b.Elapsed())/(float64(b.N)/workers*float64(wait)), "x-ideal")
+		})
 	}
 }
 

@@ -19,9 +19,9 @@ type Config struct {
 	// Workers start when a job needs one.
 	//
 	// Without MaxWorkers, or with a Law, the pool finds out how many jobs to run
-	// at once, with its own law not fewer than GOMAXPROCS; MaxWorkers then only
-	// bounds that (zero: 10,000). MaxWorkers alone
-	// is how many run, as long as there is work for them.
+	// at once, by its own law never fewer than GOMAXPROCS; MaxWorkers then only
+	// bounds that (zero: 10,000). MaxWorkers alone is how many run, as long as
+	// there is work for them.
 	MinWorkers, MaxWorkers int
 
 	// Law decides how many jobs run at once. Nil means limit.NewAdaptive, unless
@@ -171,5 +171,6 @@ func (p *Pool) configure() {
 	for i := range p.rooms {
 		p.rooms[i].Store(int64(p.queueCap))
 	}
+	p.half.Store(int64(p.queueCap) / 2)
 	p.nays.Store(newNays(0))
 }

@@ -23,11 +23,12 @@ const (
 	// shortWait is a queue that is never worth a refusal: it is what the
 	// scheduler makes anyway.
 	shortWait = time.Millisecond
-	// shortJob is less than waking a goroutine costs both sides.
-	shortJob = 2 * time.Microsecond
-	settles  = 100 * time.Millisecond // before that a rate is a guess,
-	plain    = 4                      // but one so far above the capacity is soon believed
-	growth   = 4                      // GrowAt allows one part in so many more at a time
+	// shortDrain is how long a submitter may sleep on although its job was
+	// accepted: waking one for half a queue costs less than one for each place.
+	shortDrain = 5 * time.Millisecond
+	settles    = 100 * time.Millisecond // before that a rate is a guess,
+	plain      = 4                      // but one so far above the capacity is soon believed
+	growth     = 4                      // GrowAt allows one part in so many more at a time
 )
 
 // control measures jobs and decides how many run and how many may wait. Its
@@ -37,14 +38,13 @@ type control struct {
 	least int       // the limit is not below
 	law   limit.Law // nil: the number is fixed, or grows by GrowAt
 
-	mu     sync.Mutex // taken before the pool's
-	seq    uint64
-	last   time.Duration // the law's clock never goes back
-	runs   histogram.Histogram
-	waits  histogram.Histogram
-	mean   float64 // run time, nanoseconds
-	n      float64
-	median float64
+	mu    sync.Mutex // taken before the pool's
+	seq   uint64
+	last  time.Duration // the law's clock never goes back
+	runs  histogram.Histogram
+	waits histogram.Histogram
+	mean  float64 // run time, nanoseconds
+	n     float64
 
 	began, at     time.Duration // of measuring; the last time
 	arrived, done float64       // until then
@@ -85,7 +85,8 @@ func (p *Pool) sampled(lv int, accepted, started, ended time.Duration, seq uint6
 	c.waits.RecordN(int64(started-accepted), weight)
 	if o != limit.Unknown {
 		c.runs.RecordN(int64(ended-started), weight)
-		c.learn(float64(ended - started))
+		c.n++
+		c.mean += max(1/c.n, 0.01) * (float64(ended-started) - c.mean)
 	}
 	changed := false
 	if c.law != nil {
@@ -99,21 +100,6 @@ func (p *Pool) sampled(lv int, accepted, started, ended time.Duration, seq uint6
 	c.mu.Unlock()
 	if changed {
 		p.refill()
-	}
-}
-
-// learn takes a run time. The median follows in steps of a twentieth: one job
-// that lost its processor must not make the others look long.
-func (c *control) learn(took float64) {
-	c.n++
-	c.mean += max(1/c.n, 0.01) * (took - c.mean)
-	switch {
-	case c.n == 1:
-		c.median = max(took, 1)
-	case took > c.median:
-		c.median *= 1.05
-	default:
-		c.median /= 1.05
 	}
 }
 
@@ -167,7 +153,7 @@ func (c *control) measure(p *Pool, now time.Duration) {
 		return
 	}
 	p.every.Store(sampleOf(c.rate))
-	p.short.Store(c.n > 1000 && c.median < float64(shortJob))
+	p.short.Store(float64(p.half.Load())/c.rate < shortDrain.Seconds())
 	capacity := slots / max(c.mean, 1) * 1e9 // jobs a second, unless processors are short
 	if saturated && c.rate > 0 {
 		capacity = min(capacity, c.rate)

@@ -11,7 +11,8 @@ import (
 )
 
 // Group runs jobs that belong together and collects how they ended. Make it with
-// Pool.Group or Pool.Collect. It is safe for concurrent use.
+// Pool.Group or Pool.Collect, and always call Wait: errors and panics arrive
+// there. It is safe for concurrent use.
 //
 // Submitting to a group of the same pool from one of its jobs is fine; waiting
 // there holds a worker meanwhile, as a nested Do does.

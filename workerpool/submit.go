@@ -47,12 +47,12 @@ func (p *Pool) submit(ctx context.Context, job Job, n *note, mayWait bool) error
 	if !mayWait && exact && state&spare == 0 && r.Full(room) && p.nothingStale() {
 		return p.refuse(p.fullness(lv))
 	}
-	n = p.stamp(n, r.Pushed())
 	if p.cost.Load() > 0 {
 		if reason := p.hopeless(ctx, p.ahead(lv)+int(p.inFront.Load())); reason != 0 {
 			return p.refuse(reason)
 		}
 	}
+	n = p.stamp(n, r.Pushed())
 	if !exact && r.Len()+64 > room || !r.Push(entry{ctx, job, n}, room) {
 		return p.submitSlowly(ctx, job, n, lv, mayWait)
 	}

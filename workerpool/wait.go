@@ -175,9 +175,9 @@ func (p *Pool) turnAway(w *waiter, reason spillway.Reason) error {
 // admit moves the jobs of waiting submitters into the queue while there is room,
 // and returns those to be woken once the lock is released. The caller holds it.
 //
-// Where jobs are so short that waking a submitter costs more than its job, one is
-// woken at a time: it fills the queue before the next is needed. The others, with
-// nothing to lose but a moment, are kept in reserve.
+// Where the queue is worked off in a moment, one is woken at a time: it fills the
+// queue before the next is needed. The others, with nothing to lose but that
+// moment, are kept in reserve.
 func (p *Pool) admit() (woken *waiter) {
 	if p.nWaiting == 0 && p.reserve.n == 0 {
 		return nil

@@ -70,8 +70,8 @@ type Pool struct {
 	tries   atomic.Int64         // sweeps for ended contexts that are worth a try
 	nays    atomic.Pointer[nays] // the refusals to hand out
 	calls   atomic.Pointer[[]any]
-	short   atomic.Bool  // jobs take less than waking a submitter
-	half    atomic.Int64 // with so few jobs in the queue, short ones are let in again
+	short   atomic.Bool  // half of the queue is worked off in a moment
+	half    atomic.Int64 // of the queue; then submitters are let in again
 	called  atomic.Bool  // a submitter was called up from the reserve, and does not run yet
 	_       [128]byte
 	tally   tally
