@@ -29,7 +29,7 @@ func (w *worker) run() {
 			c.err = err
 			w.owe(c)
 		}
-		p.tell(e, Result{Err: err})
+		p.tell(e.at(), Result{Err: err})
 		return
 	}
 	w.mark(w.lv)
@@ -78,7 +78,7 @@ func (w *worker) timed(e *entry, started time.Duration, seq uint64, err error) {
 		}
 		p.sampled(w.lv, n.at, started, ended, seq, outcome(err))
 	}
-	p.tell(e, Result{Err: err, Started: true, Waited: started - n.at, Ran: ended - started})
+	p.tell(n.at, Result{Err: err, Started: true, Waited: started - n.at, Ran: ended - started})
 }
 
 // broke ends a job that panicked with v, or called Goexit, in the deferred call
@@ -111,7 +111,7 @@ func (w *worker) broke(e *entry, started time.Duration, seq uint64, v any) {
 			p.sampled(w.lv, e.note.at, started, ended, seq, limit.Unknown)
 		}
 	}
-	p.tell(e, res)
+	p.tell(e.at(), res)
 }
 
 // outcome says what the end of a job tells a law.
@@ -127,13 +127,14 @@ func outcome(err error) limit.Outcome {
 	return limit.Failed
 }
 
-// tell tells OnDone of the end of a job.
-func (p *Pool) tell(e *entry, res Result) {
+// tell tells OnDone of the end of a job and when it was accepted, which OnDone
+// makes every job know.
+func (p *Pool) tell(accepted time.Duration, res Result) {
 	if p.cfg.OnDone == nil {
 		return
 	}
 	if !res.Started {
-		res.Waited = p.now() - e.note.at
+		res.Waited = p.now() - accepted
 	}
 	p.cfg.OnDone(res)
 }
@@ -149,12 +150,13 @@ type ended struct {
 func (p *Pool) tellAll(all []ended) {
 	for i := range all {
 		e := &all[i].entry
+		accepted := e.at() // the note may be the caller's own, which goes its way
 		if c := e.call(); c != nil {
 			c.err = all[i].err
 			if c.end() {
 				c.finish()
 			}
 		}
-		p.tell(e, Result{Err: all[i].err})
+		p.tell(accepted, Result{Err: all[i].err})
 	}
 }

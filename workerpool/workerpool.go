@@ -124,7 +124,14 @@ func (e *entry) call() *call {
 	return e.note.call
 }
 
-func (e *entry) timed() bool   { return e.note != nil && e.note.timed }
+func (e *entry) timed() bool { return e.note != nil && e.note.timed }
+func (e *entry) at() time.Duration {
+	if e.note == nil {
+		return 0
+	}
+	return e.note.at
+}
+
 func (e *entry) sampled() bool { return e.note != nil && e.note.sampled }
 
 // The state word: flags, and above them how many workers are active.
