@@ -3,6 +3,8 @@ package workerpool
 import (
 	"context"
 	"testing"
+
+	"github.com/spillway-go/spillway"
 )
 
 func TestAllocsOfARefusal(t *testing.T) {
@@ -16,6 +18,29 @@ func TestAllocsOfARefusal(t *testing.T) {
 	for name, try := range map[string]func(context.Context, Job) error{"Submit": p.Submit, "TrySubmit": p.TrySubmit} {
 		if n := testing.AllocsPerRun(1000, func() { _ = try(ctx, nothing) }); n != 0 {
 			t.Errorf("immediate rejection by %s: %v allocations", name, n)
+		}
+	}
+}
+
+func TestAllocsOfWorkThatIsDone(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes sync.Pool drop objects")
+	}
+	p := pool(t, Config{MaxWorkers: 2, QueueSize: 64})
+	ctx := t.Context()
+	low := spillway.WithPriority(ctx, spillway.Low)
+	fn := func(context.Context) (int, error) { return 1, nil }
+	for name, f := range map[string]func(){
+		"Do":                 func() { _, _ = Do(context.Background(), p, fn) },
+		"Do with a context":  func() { _, _ = Do(ctx, p, fn) },
+		"Do with a priority": func() { _, _ = Do(low, p, fn) },
+		"Submit":             func() { _ = p.Submit(ctx, nothing) },
+	} {
+		for range 100 {
+			f() // starts the workers
+		}
+		if n := testing.AllocsPerRun(1000, f); n != 0 {
+			t.Errorf("%s: %v allocations", name, n)
 		}
 	}
 }

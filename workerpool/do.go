@@ -3,115 +3,176 @@ package workerpool
 import (
 	"context"
 	"runtime"
-	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"github.com/spillway-go/spillway"
 )
 
 // Do runs fn on a worker of p and returns what it returned. It waits for room
-// as Submit does.
+// as Submit does, and allocates nothing once it is warm.
 //
 // When ctx ends before fn starts, fn never runs. When it ends while fn runs, Do
 // returns ctx.Err() at once; fn, which has the same ctx, finishes on its worker
 // and its result is dropped. So fn must not write to what its caller uses
 // afterwards: let it return everything it makes.
 //
-// A panic of fn is raised again in the caller, with its original value, and
-// runtime.Goexit ends the caller too. If the caller has left by then, a panic
-// goes the way of a submitted job's: to Config.OnDone, or it ends the process.
+// A panic of fn is raised again in the caller, with its original value, unless
+// Config.OnPanic says otherwise, and runtime.Goexit ends the caller too. If the
+// caller has left by then, a panic goes the way of a submitted job's: to
+// Config.OnDone, or it ends the process.
 //
 // Do called by a job of the same pool waits for a second worker while it holds
 // the first: with all workers doing so, they wait until their contexts end.
 func Do[T any](ctx context.Context, p *Pool, fn func(context.Context) (T, error)) (T, error) {
 	var zero T
 	if err := ctx.Err(); err != nil {
-		p.abandoned()
+		p.tally.gone.Add(1)
 		return zero, err
 	}
-	c := &call[T]{fn: fn, pool: p, done: make(chan struct{})}
-	if err := p.submit(ctx, c, p.cfg.MaxWait >= 0); err != nil {
+	free := recordsOf[T](p)
+	r, _ := free.Get().(*record[T])
+	if r == nil {
+		r = &record[T]{call: call{done: make(chan struct{}, 1)}}
+		r.job, r.note.call = r.run, &r.call
+	}
+	r.fn = fn
+	gone := ctx.Done()
+	r.leaves = gone != nil
+	if err := p.submit(ctx, r.job, &r.note, p.cfg.MaxWait >= 0); err != nil {
+		r.recycle(free)
 		return zero, err
 	}
-	select {
-	case <-c.done:
-	case <-ctx.Done():
-		if c.leave() {
-			return zero, ctx.Err()
+	if gone == nil {
+		<-r.done
+	} else {
+		select {
+		case <-r.done:
+		case <-gone:
+			// From here on the record is the worker's, and is not used again.
+			switch {
+			case r.state.CompareAndSwap(callQueued, callLeft):
+				p.left()
+				return zero, ctx.Err()
+			case r.state.CompareAndSwap(callRuns, callLeft):
+				return zero, ctx.Err()
+			}
+			<-r.done // it ended at the same moment
 		}
-		<-c.done
 	}
+	value, err, panicked, goexit := r.value, r.err, r.panicked, r.goexit
+	r.recycle(free)
 	switch {
-	case c.panicked != nil:
-		panic(c.panicked.Value)
-	case c.goexit:
+	case panicked != nil && p.cfg.OnPanic != AsError:
+		panic(panicked.Value)
+	case goexit:
 		runtime.Goexit()
 	}
-	return c.value, c.err
+	return value, err
 }
 
-// call is a function that somebody waits for.
-type call[T any] struct {
-	fn   func(context.Context) (T, error)
-	pool *Pool
-	done chan struct{}
+// call is a job that somebody waits for. The worker writes the result, then
+// finish hands the whole record back.
+type call struct {
+	done   chan struct{}
+	state  atomic.Uint32
+	leaves bool   // the caller may leave before the end
+	told   func() // instead of done
 
-	mu          sync.Mutex // orders the end of fn and the caller's leaving
-	ended, left bool
-
-	value    T
 	err      error
 	panicked *spillway.PanicError
 	goexit   bool
 }
 
-// leave says that nobody waits any more. False: fn has ended, its result is
-// there.
-func (c *call[T]) leave() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.left = !c.ended
-	return c.left
+const (
+	callQueued = iota
+	callRuns
+	callEnded
+	callLeft
+)
+
+// begin says that the job is started, or will not be. False: its caller has left.
+func (c *call) begin() bool {
+	return !c.leaves || c.state.CompareAndSwap(callQueued, callRuns)
 }
 
-// end hands the result over. False: the caller has left.
-func (c *call[T]) end() bool {
-	c.mu.Lock()
-	c.ended = true
-	left := c.left
-	c.mu.Unlock()
-	if !left {
-		close(c.done)
+// end fixes the result. False: the caller has left, and is not told.
+func (c *call) end() bool {
+	return !c.leaves || c.state.CompareAndSwap(callRuns, callEnded)
+}
+
+// finish tells the caller that end has fixed the result. From then on the call
+// is the caller's.
+func (c *call) finish() {
+	if c.told != nil {
+		c.told()
+	} else {
+		c.done <- struct{}{}
 	}
-	return !left
 }
 
-func (c *call[T]) run(ctx context.Context) (err error) {
-	returned := false
-	defer func() {
-		if returned {
-			c.err = err
-			c.end()
-			return
-		}
-		v := recover()
-		if v == nil {
-			c.goexit = true
-			c.end()
-			return
-		}
-		c.panicked = &spillway.PanicError{Value: v, Stack: debug.Stack()}
-		err = c.panicked
-		if !c.end() && c.pool.cfg.OnDone == nil {
-			panic(v) // nobody waits and nobody is told: do not swallow it
-		}
-	}()
-	c.value, err = c.fn(ctx)
-	returned = true
+// record is a call with its function and result.
+type record[T any] struct {
+	call
+	note  note
+	job   Job // run, bound once
+	fn    func(context.Context) (T, error)
+	value T
+}
+
+func (r *record[T]) run(ctx context.Context) (err error) {
+	r.value, err = r.fn(ctx)
+	r.err = err
 	return err
 }
 
-func (c *call[T]) discard(err error) {
-	c.err = err
-	c.end()
+func (r *record[T]) recycle(free *records[T]) {
+	var zero T
+	r.fn, r.value = nil, zero
+	r.err, r.panicked, r.goexit = nil, nil, false
+	r.note.timed, r.note.sampled = false, false
+	if r.leaves {
+		r.state.Store(callQueued)
+	}
+	free.Put(r)
+}
+
+// records keeps the records of one type. It is the pool's own, because a
+// channel belongs to the synctest bubble that made it.
+type records[T any] struct{ sync.Pool }
+
+// recordsOf finds the free records for a type of result: pools know few types.
+func recordsOf[T any](p *Pool) *records[T] {
+	for {
+		all := p.calls.Load()
+		if all != nil {
+			for _, r := range *all {
+				if r, ok := r.(*records[T]); ok {
+					return r
+				}
+			}
+		}
+		more := []any{&records[T]{}}
+		if all != nil {
+			more = append(more, *all...)
+		}
+		p.calls.CompareAndSwap(all, &more)
+	}
+}
+
+// left counts a caller of Do that left while its job was queued. The job keeps
+// its slot until somebody needs the place.
+func (p *Pool) left() {
+	p.stale.Add(1)
+	p.tally.cancelled.Add(1)
+	if p.state.Load()&queuing == 0 {
+		return
+	}
+	p.mu.Lock()
+	dead := p.sweep()
+	woken := p.admit()
+	p.publish(0)
+	p.mu.Unlock()
+	p.tellAll(dead)
+	wakeAll(woken)
 }

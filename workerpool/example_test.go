@@ -53,3 +53,37 @@ func ExamplePool_TrySubmit() {
 	pool.Close()
 	// Output: queue_full
 }
+
+// Run jobs that belong together, and stop at the first error.
+func ExamplePool_Group() {
+	pool, _ := workerpool.New(workerpool.Config{MaxWorkers: 2})
+	defer pool.Close()
+	group := pool.Group(context.Background())
+	for _, name := range []string{"a", "b"} {
+		err := group.Submit(func(context.Context) error {
+			if name == "b" {
+				return errors.New("no such patient: " + name)
+			}
+			return nil
+		})
+		if err != nil {
+			fmt.Println("refused:", err)
+		}
+	}
+	fmt.Println(group.Wait(context.Background()))
+	// Output: no such patient: b
+}
+
+// Change the number of workers while the pool runs.
+func ExamplePool_Resize() {
+	pool, _ := workerpool.New(workerpool.Config{MaxWorkers: 2})
+	defer pool.Close()
+	fmt.Println(pool.Limit())
+	if err := pool.Resize(1, 8); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(pool.Limit())
+	// Output:
+	// 2
+	// 8
+}

@@ -2,21 +2,74 @@ package workerpool
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spillway-go/spillway"
-	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/internal/refusal"
 )
 
-// Drain closes the intake, so that later jobs and blocked submitters are
+// Resize changes how many workers stay when idle and how many jobs may run at
+// once, at most; a maximum of zero is the default of New. More start as jobs
+// need them; too many end after the job they run. A law keeps deciding below
+// the maximum.
+func (p *Pool) Resize(minWorkers, maxWorkers int) error {
+	if maxWorkers == 0 && p.ctl.law == nil && p.cfg.GrowAt == 0 {
+		return fmt.Errorf("workerpool: Resize to zero workers: this pool has no law to find out how many")
+	}
+	if err := checkWorkers(minWorkers, maxWorkers); err != nil {
+		return err
+	}
+	if maxWorkers == 0 {
+		maxWorkers = max(mostWorkers, minWorkers)
+	}
+	p.ctl.mu.Lock()
+	defer p.ctl.mu.Unlock()
+	p.mu.Lock()
+	p.low, p.top = minWorkers, maxWorkers
+	want := maxWorkers
+	if p.ctl.law != nil {
+		want = p.ctl.law.Limit()
+	} else if p.cfg.GrowAt > 0 {
+		want = p.limit
+	}
+	p.relimit(want)
+	p.arm()
+	p.publish(0)
+	p.mu.Unlock()
+	p.refill()
+	return nil
+}
+
+// Limit is how many jobs may run at once now.
+func (p *Pool) Limit() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.limit
+}
+
+// relimit sets the limit within its bounds. The caller holds the lock, and calls
+// refill once it has released it.
+func (p *Pool) relimit(n int) { p.limit = min(max(n, p.low, p.ctl.least, 1), p.top) }
+
+// refill uses room that a higher limit has made.
+func (p *Pool) refill() {
+	p.mu.Lock()
+	woken := p.admit()
+	p.wakeAndUnlock()
+	wakeAll(woken)
+}
+
+// Drain closes the intake, so that later jobs and submitters that wait are
 // rejected as Draining, and waits until every accepted job has ended. When ctx
 // ends first, jobs that have not started are dropped, and the error is a
 // *spillway.DrainError; running jobs are left alone. It may be called again to
 // wait on for those.
 func (p *Pool) Drain(ctx context.Context) error {
 	p.mu.Lock()
-	p.closeIntake(spillway.Draining)
+	woken := p.closeIntake(spillway.Draining)
 	if p.empty() {
 		p.mu.Unlock()
+		wakeAll(woken)
 		return nil
 	}
 	if p.idle == nil {
@@ -24,6 +77,7 @@ func (p *Pool) Drain(ctx context.Context) error {
 	}
 	idle := p.idle
 	p.mu.Unlock()
+	wakeAll(woken)
 
 	select {
 	case <-idle:
@@ -32,10 +86,10 @@ func (p *Pool) Drain(ctx context.Context) error {
 	}
 	p.mu.Lock()
 	dropped := p.drop()
-	running := p.running
+	running := p.active
 	p.settle()
 	p.mu.Unlock()
-	p.report(dropped)
+	p.tellAll(dropped)
 	if len(dropped) == 0 && running == 0 {
 		return nil
 	}
@@ -47,104 +101,81 @@ func (p *Pool) Drain(ctx context.Context) error {
 // again does nothing.
 func (p *Pool) Close() {
 	p.mu.Lock()
-	p.closeIntake(spillway.Closed)
+	woken := p.closeIntake(spillway.Closed)
 	dropped := p.drop()
 	p.settle()
 	p.mu.Unlock()
-	p.report(dropped)
+	wakeAll(woken)
+	p.tellAll(dropped)
 }
 
-// closeIntake refuses blocked submitters and lets idle workers go. The caller
-// holds the lock.
-func (p *Pool) closeIntake(reason spillway.Reason) {
+// closeIntake refuses submitters that wait and lets idle workers go. The caller
+// holds the lock, and wakes the submitters afterwards.
+func (p *Pool) closeIntake(reason spillway.Reason) (woken *waiter) {
 	if p.closed == spillway.Closed {
-		return
+		return nil
 	}
 	p.closed = reason
-	for s := p.blocked.head; s != nil; s = p.blocked.head {
-		p.blocked.remove(s)
-		p.counts.rejectedBy[reason]++
-		s.dropped = true
-		s.ready <- struct{}{}
+	for i := range p.rings {
+		p.rings[i].Close()
+	}
+	last := &woken
+	for w := p.release(); w != nil; w = p.release() {
+		*last, last = w, &w.prev
+	}
+	for lv := range p.waiting {
+		for w := p.waiting[lv].head; w != nil; w = p.waiting[lv].head {
+			p.unqueue(w)
+			w.refused = reason
+			*last, last = w, &w.prev
+		}
 	}
 	for _, w := range p.parked {
-		close(w.wake)
+		w.exit = true
+		w.wake <- struct{}{}
 		p.workers--
 	}
 	p.parked = nil
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	p.publish(0)
+	return woken
 }
 
-// drop takes every job that has not started. The caller holds the lock, and
-// reports them once it has given it back.
-func (p *Pool) drop() (dropped []entry) {
-	for e, ok := p.queue.Pop(); ok; e, ok = p.queue.Pop() {
-		dropped = append(dropped, e)
+// drop takes every job out that has not started. The caller holds the lock, and
+// tells of them once it has given it back.
+func (p *Pool) drop() (dropped []ended) {
+	for lv := range p.rings {
+		all := p.front[lv]
+		p.front[lv] = nil
+		for e := (entry{}); p.rings[lv].Pop(&e); {
+			all = append(all, e)
+		}
+		for _, e := range all {
+			if c := e.call(); c != nil && !c.begin() {
+				p.stale.Add(-1)
+				continue
+			}
+			rej := refusal.Of(p.closed)[0]
+			if e.timed() {
+				rej.Waited = p.now() - e.note.at
+			}
+			dropped = append(dropped, ended{e, &rej})
+		}
 	}
-	p.counts.dropped += uint64(len(dropped))
+	p.inFront.Store(0)
+	p.dropped += uint64(len(dropped))
+	p.publish(0)
 	return dropped
 }
 
-func (p *Pool) report(dropped []entry) {
-	now := p.now()
-	for _, e := range dropped {
-		p.mu.Lock()
-		err := p.refusals.Waited(p.closed, 0, now-e.at)
-		p.mu.Unlock()
-		e.task.discard(err)
-		p.tell(Result{Err: err, Waited: now - e.at})
+// settle tells drains when nothing is left. The caller holds the lock.
+func (p *Pool) settle() {
+	if p.idle != nil && p.empty() {
+		close(p.idle)
+		p.idle = nil
 	}
 }
 
-// counts is the ledger of every job.
-type counts struct {
-	submitted, started, completed, failed, panicked, cancelled, dropped uint64
-	rejectedBy                                                          [spillway.Closed + 1]uint64
-}
-
-// Stats is a consistent picture of a pool. At any time Submitted = Completed +
-// Rejected + Cancelled + Dropped + Queued + Running + Blocked.
-type Stats struct {
-	Name                  string
-	MaxWorkers, QueueSize int
-
-	Workers int // goroutines
-	Idle    int // of them, without a job
-	Running int // jobs taken by a worker
-	Queued  int // accepted jobs waiting for a worker
-	Blocked int // submitters waiting for room
-
-	Submitted  uint64
-	Started    uint64
-	Completed  uint64 // started and ended, however they ended
-	Failed     uint64 // of the completed: with an error, a panic or Goexit
-	Panicked   uint64 // of the failed
-	Rejected   uint64 // over all reasons
-	RejectedBy map[spillway.Reason]uint64
-	Cancelled  uint64 // their own context ended before they started
-	Dropped    uint64 // accepted, and dropped by Drain or Close
-
-	QueueWait *histogram.Histogram // of started jobs, nanoseconds
-	RunTime   *histogram.Histogram // of jobs that returned, nanoseconds
-}
-
-// Stats returns the counts so far. The picture is a copy and costs some
-// microseconds; call it at the pace of a metrics scrape, not per job.
-func (p *Pool) Stats() Stats {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	c := p.counts
-	s := Stats{
-		Name: p.cfg.Name, MaxWorkers: p.cfg.MaxWorkers, QueueSize: p.room,
-		Workers: p.workers, Idle: len(p.parked), Running: p.running, Queued: p.queue.Len(), Blocked: p.blocked.n,
-		Submitted: c.submitted, Started: c.started, Completed: c.completed, Failed: c.failed, Panicked: c.panicked,
-		RejectedBy: map[spillway.Reason]uint64{}, Cancelled: c.cancelled, Dropped: c.dropped,
-		QueueWait: p.queueWait.Clone(), RunTime: p.runTime.Clone(),
-	}
-	for _, r := range spillway.Reasons() {
-		if n := c.rejectedBy[r]; n > 0 {
-			s.RejectedBy[r] = n
-			s.Rejected += n
-		}
-	}
-	return s
-}
+func (p *Pool) empty() bool { return p.active == 0 && p.nWaiting == 0 && p.queued() == 0 }

@@ -1,204 +1,275 @@
 package workerpool
 
 import (
-	"errors"
-	"runtime/debug"
-	"time"
+	"cmp"
+	"context"
+	"math/bits"
+	"runtime/pprof"
 
 	"github.com/spillway-go/spillway"
 )
 
-// ErrGoexit is the error of a job that called runtime.Goexit.
-var ErrGoexit = errors.New("workerpool: job called runtime.Goexit")
-
-// worker is one goroutine of the pool. wake carries its next entry while it is
-// parked.
+// worker is one goroutine of the pool. Between jobs it belongs to itself; while
+// it is parked its fields belong to whoever holds the pool's lock.
 type worker struct {
-	pool *Pool
-	wake chan entry
+	pool    *Pool
+	wake    chan struct{}
+	entry   entry  // to be run first, if any
+	lv      int    // of the entry
+	exit    bool   // told to end, by whoever woke it
+	ends    bool   // its own decision
+	since   uint64 // the pool's tick when it was parked
+	turns   uint64
+	level   int   // that its profile labels say; -1: none yet
+	deliver *call // ended, and its caller not told yet
 }
 
-// hand gives a parked worker its next entry. wake has room for it, so this
-// never blocks.
-func (w *worker) hand(e entry) { w.wake <- e }
+// idler returns an idle worker, or a new one. The caller holds the lock.
+func (p *Pool) idler() *worker {
+	if n := len(p.parked); n > 0 {
+		w := p.parked[n-1]
+		p.parked[n-1] = nil
+		p.parked = p.parked[:n-1]
+		return w
+	}
+	p.workers++
+	return &worker{pool: p, level: -1}
+}
 
-// work runs e and whatever comes after it, until the worker is retired.
-func (w *worker) work(e entry) {
-	var res Result
-	returned := false
+// start lets a worker that idler returned run. The caller has published waking.
+func (w *worker) start() {
+	if w.wake != nil {
+		w.wake <- struct{}{}
+		return
+	}
+	w.wake = make(chan struct{}, 1)
+	go w.work(false)
+}
+
+// hand gives e to a worker without a job, and unlocks.
+func (p *Pool) hand(e entry, lv int) {
+	w := p.idler()
+	w.entry, w.lv = e, lv
+	p.active++
+	p.arm()
+	p.publish(waking)
+	p.mu.Unlock()
+	w.start()
+}
+
+// wake wakes a worker if there is a job that nobody comes for.
+func (p *Pool) wake() {
+	p.mu.Lock()
+	p.wakeAndUnlock()
+}
+
+func (p *Pool) wakeAndUnlock() {
+	if p.active >= p.limit || p.state.Load()&waking != 0 || p.queued() == 0 {
+		p.publish(0)
+		p.mu.Unlock()
+		return
+	}
+	w := p.idler()
+	p.arm()
+	p.publish(waking)
+	p.mu.Unlock()
+	w.start()
+}
+
+// work runs jobs until the worker is retired. When a job ends the goroutine, as
+// runtime.Goexit does, another goroutine goes on.
+func (w *worker) work(on bool) {
+	retired := false
 	defer func() {
-		if !returned { // the job called Goexit, and took this goroutine with it
-			w.pool.replace(res)
+		if !retired {
+			w.level = -1
+			go w.work(true)
 		}
 	}()
-	for ok := true; ok; {
-		w.pool.execute(e, &res)
-		e, ok = w.next(res)
+	for !w.exit && !w.ends {
+		ok := true
+		switch {
+		case on:
+			on = false
+			ok = w.next()
+		case w.entry.ctx != nil:
+			w.arrive()
+		default:
+			ok = w.claim()
+		}
+		for ok {
+			w.run()
+			ok = w.next()
+		}
+		if !w.ends {
+			<-w.wake
+		}
 	}
-	returned = true
+	retired = true
 }
 
-// next counts the end of the last entry and returns the one to run now. It
-// parks while there is none, and returns false when the worker is to end.
-func (w *worker) next(last Result) (entry, bool) {
+// arrive says that a worker that was woken runs. It wakes the next one if there
+// are jobs left.
+func (w *worker) arrive() {
+	p := w.pool
+	if s := p.state.And(^uint64(waking)); s&spare != 0 && p.queued() > 0 {
+		p.wake()
+	}
+}
+
+// claim takes the first job of a worker that was woken without one.
+func (w *worker) claim() bool {
 	p := w.pool
 	p.mu.Lock()
-	p.count(last)
-	if e, ok := p.take(); ok {
-		p.mu.Unlock()
-		return e, true
+	p.active++
+	p.publish(shaky)
+	p.state.And(^uint64(waking))
+	if !w.pop(true) {
+		return w.rest()
+	}
+	woken := p.admit()
+	p.wakeAndUnlock()
+	wakeAll(woken)
+	return true
+}
+
+// next takes the job to run now, and tells the caller of the last one. It
+// returns false when there is none: then the worker is parked, or is to end.
+func (w *worker) next() bool {
+	p := w.pool
+	if s := p.state.Load(); s&(over|fronted|queuing|reserves) == 0 || s&(over|fronted) == 0 && p.short.Load() && (p.called.Load() || p.ahead(levels-1) > int(p.half.Load())) {
+		if w.pop(false) {
+			if w.deliver != nil {
+				w.finish()
+			}
+			return true
+		}
+	}
+	p.mu.Lock()
+	if p.active > p.limit || !w.pop(true) {
+		return w.rest()
+	}
+	woken := p.admit()
+	p.publish(0)
+	p.mu.Unlock()
+	w.finish()
+	wakeAll(woken)
+	return true
+}
+
+// rest parks a worker without a job, unless there is one after all. The caller
+// holds the lock; it is released.
+func (w *worker) rest() (ok bool) {
+	p := w.pool
+	woken := p.callUp()
+	w.entry = entry{}
+	p.active--
+	if p.nWaiting > 0 && p.active < p.limit {
+		for lv := range p.waiting { // a pool whose queue has no room at all
+			if s := p.waiting[lv].head; s != nil {
+				p.unqueue(s)
+				p.accepted++
+				w.entry, w.lv, ok = s.entry, lv, true
+				s.prev, woken = woken, s
+				break
+			}
+		}
+	}
+	if !ok && p.closed == 0 {
+		w.since = p.tick
+		p.parked = append(p.parked, w)
+		p.arm()
+	}
+	if !ok {
+		// Once this is published, whoever pushes sees it and wakes a worker; what
+		// was pushed before is seen here.
+		p.publish(0)
+		if p.active < p.limit && p.queued() > 0 {
+			p.publish(shaky)
+			if ok = w.pop(true); ok && p.closed == 0 {
+				p.parked = p.parked[:len(p.parked)-1]
+			}
+			p.publish(0)
+		}
+	}
+	switch {
+	case ok:
+		p.active++
+		p.publish(0)
+	case p.closed != 0:
+		p.workers--
+		w.ends = true
 	}
 	p.settle()
-	if p.closed != 0 {
-		p.workers--
-		p.mu.Unlock()
-		return entry{}, false
-	}
-	if w.wake == nil {
-		w.wake = make(chan entry, 1)
-	}
-	p.parked = append(p.parked, w)
 	p.mu.Unlock()
-	return w.park()
+	w.finish()
+	wakeAll(woken)
+	return ok
 }
 
-// park waits for an entry, for the end of the pool, or for the idle timeout.
-func (w *worker) park() (entry, bool) {
-	p := w.pool
-	timer := time.NewTimer(p.cfg.IdleTimeout)
-	defer timer.Stop()
-	for {
-		select {
-		case e, ok := <-w.wake:
-			return e, ok
-		case <-timer.C:
-		}
-		if p.retire(w) {
-			return entry{}, false
-		}
-		// Kept: the pool is at its minimum, or an entry is on its way.
-		timer.Reset(p.cfg.IdleTimeout)
-	}
-}
-
-// take returns the oldest waiting entry and counts it as running. What a
-// blocked submitter left behind moves up. The caller holds the lock.
-func (p *Pool) take() (entry, bool) {
-	e, ok := p.queue.Pop()
-	if s := p.blocked.head; s != nil {
-		p.blocked.remove(s)
-		s.ready <- struct{}{}
-		s.entry.at = p.now()
-		if ok {
-			p.queue.Push(s.entry)
-		} else { // a pool without a queue
-			e, ok = s.entry, true
-		}
-	}
-	if ok {
-		p.running++
-	}
-	return e, ok
-}
-
-// retire takes a parked worker out of the pool if the pool can spare it.
-func (p *Pool) retire(w *worker) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.workers <= p.cfg.MinWorkers {
+// owe notes who is to be told of the last job. False: it has left.
+func (w *worker) owe(c *call) bool {
+	if !c.end() {
 		return false
 	}
-	for i, other := range p.parked {
-		if other == w {
-			p.parked = append(p.parked[:i], p.parked[i+1:]...)
-			p.workers--
+	w.deliver = c
+	return true
+}
+
+// finish tells the caller of the last job, once the worker is at rest or has
+// its next one: whoever waits for a job finds its worker free.
+func (w *worker) finish() {
+	if c := w.deliver; c != nil {
+		w.deliver = nil
+		c.finish()
+	}
+}
+
+// pop takes the first job of the most important level, and now and then of the
+// least important. Only with the lock does it see what a sweep left.
+func (w *worker) pop(locked bool) bool {
+	p := w.pool
+	used := p.used.Load()
+	if !locked && used&(used-1) == 0 {
+		w.lv = bits.TrailingZeros32(used) % levels
+		return p.rings[w.lv].Pop(&w.entry)
+	}
+	w.turns++
+	for i := range levels {
+		lv := i
+		if w.turns%floor == 0 {
+			lv = levels - 1 - i
+		}
+		if locked && len(p.front[lv]) > 0 {
+			front := p.front[lv]
+			p.inFront.Add(-1)
+			w.entry, w.lv, front[0] = front[0], lv, entry{}
+			if p.front[lv] = front[1:]; len(front) == 1 {
+				p.front[lv] = nil
+			}
+			return true
+		}
+		if used&(1<<lv) != 0 && p.rings[lv].Pop(&w.entry) {
+			w.lv = lv
 			return true
 		}
 	}
 	return false
 }
 
-// replace stands in for a worker whose goroutine a job ended: it starts another
-// one if there is work for it.
-func (p *Pool) replace(last Result) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.count(last)
-	if e, ok := p.take(); ok {
-		go (&worker{pool: p}).work(e)
-		return
-	}
-	p.workers--
-	p.settle()
-}
-
-// count enters the end of a running entry. The caller holds the lock.
-func (p *Pool) count(res Result) {
-	p.running--
-	c := &p.counts
-	if !res.Started {
-		c.cancelled++
-		return
-	}
-	c.completed++
-	p.drain.Add(p.now(), 1)
-	_, panicked := errors.AsType[*spillway.PanicError](res.Err)
-	if panicked {
-		c.panicked++
-	}
-	if res.Err != nil {
-		c.failed++
-	}
-	if !panicked && res.Err != ErrGoexit { // what was cut short is no latency sample
-		p.runTime.Record(int64(res.Ran))
+// mark sets the profile labels of a worker, when they change.
+func (w *worker) mark(lv int) {
+	if w.level != lv {
+		w.level = lv
+		pprof.SetGoroutineLabels(w.pool.labels[lv])
 	}
 }
 
-// settle tells drains when nothing is left. The caller holds the lock.
-func (p *Pool) settle() {
-	if p.idle != nil && p.empty() {
-		close(p.idle)
-		p.idle = nil
+// labelled returns the labels that a pool's workers carry, for each level.
+func labelled(name string) (all [levels]context.Context) {
+	for lv := range all {
+		labels := pprof.Labels("pool", cmp.Or(name, "workerpool"), "priority", (spillway.Critical - spillway.Priority(lv)).String())
+		all[lv] = pprof.WithLabels(context.Background(), labels)
 	}
-}
-
-func (p *Pool) empty() bool {
-	return p.running == 0 && p.queue.Len() == 0 && p.blocked.n == 0
-}
-
-// execute runs one entry, or discards it if its context has ended, and tells
-// OnDone. A panic passes through unless OnDone is there to be told; Goexit
-// always does, with res filled in.
-func (p *Pool) execute(e entry, res *Result) {
-	started := p.now()
-	*res = Result{Waited: started - e.at}
-	if err := e.ctx.Err(); err != nil {
-		e.task.discard(err)
-		res.Err = err
-		p.tell(*res)
-		return
-	}
-	p.mu.Lock()
-	p.counts.started++
-	p.queueWait.Record(int64(res.Waited))
-	p.mu.Unlock()
-
-	res.Started = true
-	res.Err = ErrGoexit // unless the task comes back
-	defer func() {
-		if res.Err == ErrGoexit && p.cfg.OnDone != nil {
-			if v := recover(); v != nil {
-				res.Err = &spillway.PanicError{Value: v, Stack: debug.Stack()}
-			}
-		}
-		res.Ran = p.now() - started
-		p.tell(*res)
-	}()
-	res.Err = e.task.run(e.ctx)
-}
-
-func (p *Pool) tell(res Result) {
-	if p.cfg.OnDone != nil {
-		p.cfg.OnDone(res)
-	}
+	return all
 }

@@ -3,230 +3,245 @@
 //
 //	err := pool.Submit(ctx, func(ctx context.Context) error { return send(ctx, mail) })
 //
-// Submit hands a job over and returns; Do waits for its result. A job that was
-// accepted runs, or is cancelled by its own context before it starts, or is
-// dropped by a drain that ran out of time; each is counted and reported.
+// Submit hands a job over and returns; Do waits for its result; a Group waits
+// for many. A job that was accepted runs, or is cancelled by its own context
+// before it starts, or is dropped by a drain that ran out of time; each is
+// counted and reported.
 //
 // A goroutine per job is often enough in Go. A pool pays when the number of
 // jobs in progress must stay bounded: connections, memory, a backend that slows
 // down. It does not make work faster.
+//
+// How many jobs run at once is found out by a control law (package limit), fed
+// with a sample of the jobs, unless Config says a number. Jobs wait in strict
+// order of priority, first come, first served within one.
 package workerpool
 
 import (
 	"context"
-	"fmt"
-	"runtime"
+	"math/bits"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spillway-go/spillway"
-	"github.com/spillway-go/spillway/histogram"
-	"github.com/spillway-go/spillway/internal/fifo"
-	"github.com/spillway-go/spillway/internal/rate"
 	"github.com/spillway-go/spillway/internal/refusal"
+	"github.com/spillway-go/spillway/internal/ring"
 )
 
 // Job is one piece of work. ctx is the one it was submitted with: a job that
 // must outlive its caller is submitted with context.WithoutCancel(ctx).
 type Job func(ctx context.Context) error
 
-// Config says what a Pool does. The zero value works.
-type Config struct {
-	// Name labels this pool in metrics and reports.
-	Name string
+const (
+	levels = int(spillway.Critical-spillway.Low) + 1
+	// floor keeps the lowest priority from starving: of so many jobs that a worker
+	// takes, one is of the lowest priority that waits.
+	floor = 256
+)
 
-	// MinWorkers stay when idle. MaxWorkers bounds how many jobs run at once;
-	// zero means 8 x GOMAXPROCS. Workers start when a job needs one.
-	MinWorkers, MaxWorkers int
-
-	// QueueSize is how many accepted jobs may wait for a worker. Zero means 5
-	// times MaxWorkers; negative means none: a job is accepted only when a
-	// worker takes it at once.
-	QueueSize int
-
-	// MaxWait bounds how long Submit and Do wait for room in a full queue. Zero
-	// means as long as their context allows; negative means not at all, as
-	// TrySubmit does.
-	MaxWait time.Duration
-
-	// IdleTimeout is how long a worker above MinWorkers stays without a job.
-	// Zero means 10 seconds.
-	IdleTimeout time.Duration
-
-	// OnDone is told of the end of every accepted job, on the goroutine that
-	// ended it; while it runs, that worker does nothing else. Without it a
-	// panic of a submitted job ends the process, as it would in a goroutine of
-	// its own; with it, it is told of a *spillway.PanicError instead.
-	OnDone func(Result)
+// level is the queue of a priority, 0 for the most important.
+func level(p spillway.Priority) int {
+	return int(spillway.Critical - min(max(p, spillway.Low), spillway.Critical))
 }
-
-// Result is the end of an accepted job.
-type Result struct {
-	// Err is what the job returned; a *spillway.PanicError if it panicked;
-	// ErrGoexit if it called runtime.Goexit; the context's error if that ended
-	// before the job started; a *spillway.Rejection if it was dropped.
-	Err     error
-	Started bool
-	Waited  time.Duration // from acceptance to the start, or to the end of a job that did not start
-	Ran     time.Duration
-}
-
-const defaultIdleTimeout = 10 * time.Second
 
 // Pool is a set of workers. It is safe for concurrent use; a Pool must not be
 // copied. A new pool has no goroutine.
+//
+// Busy workers take jobs from the rings and submitters put them there without a
+// lock. Everything rarer is decided under mu and published in state: that a
+// worker has nothing to do, is woken or retired, that a submitter waits.
 type Pool struct {
-	cfg  Config
-	room int // in the queue
-	base time.Time
+	cfg      Config
+	queueCap int // jobs that may be accepted and wait; -1 in Config is 0 here
+	base     time.Time
+	labels   [levels]context.Context // for profiles
 
-	mu        sync.Mutex
-	queue     fifo.Queue[entry]
-	blocked   submitters // waiting for room, each holding its job
-	parked    []*worker  // idle, the latest last
-	workers   int
-	running   int
-	closed    spillway.Reason // why the intake is closed; zero while open
-	idle      chan struct{}   // closed when a drained pool is empty
-	counts    counts
-	drain     rate.Meter
-	refusals  *refusal.Table
-	queueWait histogram.Histogram
-	runTime   histogram.Histogram
+	// Read by every submission and every worker, written rarely.
+	state   atomic.Uint64
+	used    atomic.Uint32 // a bit for each level that ever had a job
+	every   atomic.Uint64 // one of so many jobs is sampled; a power of two
+	rings   [levels]ring.Ring[entry]
+	rooms   [levels]atomic.Int64 // so many jobs may be ahead of one that waits
+	cost    atomic.Int64         // predicted wait for each job ahead, nanoseconds; 0: do not predict
+	long    atomic.Int64         // how long a job runs, nanoseconds; with cost
+	inFront atomic.Int64         // jobs that a sweep left in front of the rings
+	stale   atomic.Int64         // queued calls whose callers have left
+	tries   atomic.Int64         // sweeps for ended contexts that are worth a try
+	nays    atomic.Pointer[nays] // the refusals to hand out
+	calls   atomic.Pointer[[]any]
+	short   atomic.Bool  // half of the queue is worked off in a moment
+	half    atomic.Int64 // of the queue; then submitters are let in again
+	called  atomic.Bool  // a submitter was called up from the reserve, and does not run yet
+	_       [128]byte
+	tally   tally
+
+	mu       sync.Mutex
+	closed   spillway.Reason // why the intake is closed; zero while open
+	limit    int             // most jobs that may run
+	low, top int             // least workers to keep, most that the limit may become
+	active   int             // workers that hold a job
+	workers  int             // goroutines
+	parked   []*worker       // idle, the latest last
+	front    [levels][]entry // what a sweep left, to be run before the rings
+	waiting  [levels]waiters // submitters that wait for room
+	nWaiting int
+	reserve  waiters   // submitters whose jobs were accepted, not woken yet
+	free     sync.Pool // of *waiter: the pool's own, because a channel belongs to its synctest bubble
+	notes    sync.Pool // of *note
+	accepted uint64    // without a ring
+	dropped  uint64
+	idle     chan struct{} // closed when a drained pool is empty
+	timer    *time.Timer
+	beating  bool
+	beat     time.Duration // between looks
+	tick     uint64        // looks so far
+	patience uint64        // looks after which an idle worker has to go
+
+	ctl control
 }
 
-// task is what a worker runs: a Job, or a call that somebody waits for.
-type task interface {
-	// run does the work. It may panic or call Goexit unless the task deals with
-	// that itself.
-	run(ctx context.Context) error
-	// discard says that the work will not be done.
-	discard(err error)
-}
-
-func (j Job) run(ctx context.Context) error { return j(ctx) }
-func (j Job) discard(error)                 {}
-
-// entry is an accepted job.
+// entry is an accepted job. It is four words on purpose: larger structures are
+// not kept in registers.
 type entry struct {
 	ctx  context.Context
-	task task
-	at   time.Duration // when it was accepted
+	job  Job
+	note *note // nil: nobody waits for the job or wants to know its time
+}
+
+// note goes with some jobs.
+type note struct {
+	call    *call         // who waits for the job, or nil
+	timed   bool          // at is when it was accepted
+	sampled bool          // it is measured for all
+	at      time.Duration // the time, if timed
+}
+
+func (e *entry) call() *call {
+	if e.note == nil {
+		return nil
+	}
+	return e.note.call
+}
+
+func (e *entry) timed() bool { return e.note != nil && e.note.timed }
+func (e *entry) at() time.Duration {
+	if e.note == nil {
+		return 0
+	}
+	return e.note.at
+}
+
+func (e *entry) sampled() bool { return e.note != nil && e.note.sampled }
+
+// The state word: flags, and above them how many workers are active.
+const (
+	waking   = 1 << iota // a worker was woken or started, and does not run yet: at most one
+	shaky                // a job is between a queue and a worker: count under the lock
+	spare                // more workers may run
+	over                 // more run than the limit allows
+	fronted              // a sweep left jobs to be run before the rings
+	queuing              // submitters wait for room
+	reserves             // submitters whose jobs were accepted wait to be woken
+	shut                 // the intake is closed
+
+	stateBits = 8
+)
+
+// publish tells readers without the lock what holds now. The caller holds it.
+func (p *Pool) publish(more uint64) {
+	s := more | uint64(p.active)<<stateBits
+	switch {
+	case p.active < p.limit:
+		s |= spare
+	case p.active > p.limit:
+		s |= over
+	}
+	if p.nWaiting > 0 {
+		s |= queuing
+	}
+	if p.reserve.n > 0 {
+		s |= reserves
+	}
+	if p.closed != 0 {
+		s |= shut
+	}
+	if p.inFront.Load() > 0 {
+		s |= fronted
+	}
+	for { // a worker that starts clears its flag at any time
+		old := p.state.Load()
+		if p.state.CompareAndSwap(old, s|old&waking) {
+			return
+		}
+	}
 }
 
 // New returns a pool. New(Config{}) works without a number. The error says
 // which field is wrong.
 func New(cfg Config) (*Pool, error) {
-	switch {
-	case cfg.MaxWorkers < 0:
-		return nil, fmt.Errorf("workerpool: MaxWorkers is %d: it must be positive, or zero for the default", cfg.MaxWorkers)
-	case cfg.MinWorkers < 0:
-		return nil, fmt.Errorf("workerpool: MinWorkers is %d: it cannot be negative", cfg.MinWorkers)
-	case cfg.IdleTimeout < 0:
-		return nil, fmt.Errorf("workerpool: IdleTimeout is %v: it cannot be negative (zero means %v)", cfg.IdleTimeout, defaultIdleTimeout)
+	if err := cfg.check(); err != nil {
+		return nil, err
 	}
-	if cfg.MaxWorkers == 0 {
-		cfg.MaxWorkers = max(8*runtime.GOMAXPROCS(0), cfg.MinWorkers)
-	}
-	if cfg.MinWorkers > cfg.MaxWorkers {
-		return nil, fmt.Errorf("workerpool: MinWorkers %d is above MaxWorkers %d", cfg.MinWorkers, cfg.MaxWorkers)
-	}
-	if cfg.QueueSize == 0 {
-		cfg.QueueSize = 5 * cfg.MaxWorkers
-	}
-	if cfg.IdleTimeout == 0 {
-		cfg.IdleTimeout = defaultIdleTimeout
-	}
-	return &Pool{
-		cfg:      cfg,
-		room:     max(cfg.QueueSize, 0),
-		base:     time.Now(),
-		refusals: refusal.NewTable(uint64(time.Now().UnixNano())),
-	}, nil
+	p := &Pool{cfg: cfg, base: time.Now(), labels: labelled(cfg.Name)}
+	p.every.Store(1)
+	p.tries.Store(sweeps)
+	p.configure()
+	p.publish(0)
+	return p, nil
 }
 
 func (p *Pool) now() time.Duration { return time.Since(p.base) }
 
-// Submit hands job over and returns when the pool has accepted it: at once
-// while a worker or a place in the queue is free, otherwise after a wait that
-// ctx and Config.MaxWait bound. It returns a *spillway.Rejection when the job is
-// refused and ctx.Err() when ctx ends first; then the job never runs.
-func (p *Pool) Submit(ctx context.Context, job Job) error {
-	if err := ctx.Err(); err != nil {
-		p.abandoned()
-		return err
+// ahead is how many jobs wait in the rings of the levels up to lv.
+func (p *Pool) ahead(lv int) (n int) {
+	used := p.used.Load() & (2<<lv - 1)
+	for ; used != 0; used &= used - 1 {
+		n += p.rings[bits.TrailingZeros32(used)].Len()
 	}
-	return p.submit(ctx, job, p.cfg.MaxWait >= 0)
+	return n
 }
 
-// TrySubmit is Submit without the wait: when the queue is full it returns a
-// *spillway.Rejection at once. It does not read ctx, which travels to the job.
-func (p *Pool) TrySubmit(ctx context.Context, job Job) error {
-	return p.submit(ctx, job, false)
+// queued is how many jobs wait, those included that nobody waits for any more.
+func (p *Pool) queued() int { return p.ahead(levels-1) + int(p.inFront.Load()) }
+
+// tally counts what happens outside the lock, apart from what is read there.
+type tally struct {
+	shards [shards]shard
+	failed, panicked,
+	gone, // context ended before the submission
+	turned, // context ended while it waited for room
+	cancelled atomic.Uint64 // accepted, context ended before the start
+	_ [128]byte
 }
 
-func (p *Pool) abandoned() {
-	p.mu.Lock()
-	p.counts.submitted++
-	p.counts.cancelled++
-	p.mu.Unlock()
+// shards keep refusing callers from fighting over one counter.
+const shards = 8
+
+type shard struct {
+	refused [spillway.Closed + 1]atomic.Uint64
+	_       [128 - (spillway.Closed+1)*8%128]byte
 }
 
-func (p *Pool) submit(ctx context.Context, t task, mayWait bool) error {
-	now := p.now()
-	p.mu.Lock()
-	p.counts.submitted++
-	if p.closed != 0 {
-		defer p.mu.Unlock()
-		return p.reject(p.closed, now)
+func (t *tally) refusedFor(r spillway.Reason) (n uint64) {
+	for i := range t.shards {
+		n += t.shards[i].refused[r].Load()
 	}
-	e := entry{ctx, t, now}
-	if p.accept(e) {
-		p.mu.Unlock()
-		return nil
-	}
-	if !mayWait {
-		defer p.mu.Unlock()
-		return p.reject(spillway.QueueFull, now)
-	}
-	s := &submitter{entry: e, ready: make(chan struct{}, 1)}
-	p.blocked.push(s)
-	p.mu.Unlock()
-	return p.await(ctx, s)
+	return n
 }
 
-// accept gives e to a worker or to the queue. The caller holds the lock.
-func (p *Pool) accept(e entry) bool {
-	switch {
-	case len(p.parked) > 0:
-		w := p.parked[len(p.parked)-1]
-		p.parked = p.parked[:len(p.parked)-1]
-		p.running++
-		w.hand(e)
-	case p.workers < p.cfg.MaxWorkers:
-		p.workers++
-		p.running++
-		go (&worker{pool: p}).work(e)
-	case p.queue.Len() < p.room:
-		p.queue.Push(e)
-	default:
-		return false
-	}
-	return true
-}
+// nays are the refusals that hold now, for QueueFull and WaitTooLong, each with
+// its advice spread over callers.
+type nays [spillway.WaitTooLong + 1][spread]*spillway.Rejection
 
-// reject counts a refusal and makes it. The caller holds the lock.
-func (p *Pool) reject(reason spillway.Reason, now time.Duration) error {
-	p.counts.rejectedBy[reason]++
-	return p.refusals.For(reason, p.retryAfter(now))
-}
+const spread = 32
 
-// retryAfter predicts when the backlog will have been worked off, from the
-// measured completion rate. The caller holds the lock.
-func (p *Pool) retryAfter(now time.Duration) time.Duration {
-	perSecond := p.drain.PerSecond(now)
-	if perSecond <= 0 || p.closed == spillway.Closed {
-		return 0
+func newNays(wait time.Duration) *nays {
+	n := new(nays)
+	for r := spillway.QueueFull; r <= spillway.WaitTooLong; r++ {
+		for i := range n[r] {
+			n[r][i] = refusal.Of(r).Near(wait, uint64(i))
+		}
 	}
-	return time.Duration(float64(p.queue.Len()+p.blocked.n+1) / perSecond * float64(time.Second))
+	return n
 }

@@ -13,69 +13,95 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// TestTheLedgerClosesAfterEverything sends 10⁵ submissions by Submit, TrySubmit
-// and Do through one pool: cancelled ones, panics, Goexit, errors, and a Drain
-// in the middle.
+// TestTheLedgerClosesAfterEverything sends a million submissions by Submit,
+// TrySubmit, Do and a Group through one pool: cancelled ones, panics, Goexit,
+// errors, all priorities, and Resize and a Drain in the middle.
 func TestTheLedgerClosesAfterEverything(t *testing.T) {
-	const callers, each = 100, 1000
+	const callers, each, most = 1000, 1000, 8
+	before := runtime.NumGoroutine()
 	var done, running, peak atomic.Int64
-	p := pool(t, Config{MaxWorkers: 8, QueueSize: 32, OnDone: func(Result) { done.Add(1) }})
-	var refused, left, ran atomic.Uint64
+	p := pool(t, Config{MaxWorkers: most, QueueSize: 64, OnDone: func(Result) { done.Add(1) }})
+	var refused, ran, twice atomic.Uint64
 	var wg sync.WaitGroup
 	for c := range callers {
 		wg.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(c), 2))
+			group := p.Collect(context.Background())
 			for i := range each {
-				ctx, cancel := context.WithCancel(context.Background())
-				switch r.IntN(4) {
-				case 0:
-					cancel()
-				case 1:
-					go cancel()
+				ctx := context.Background()
+				cancel := func() {}
+				if i%4 == 0 {
+					ctx = spillway.WithPriority(ctx, spillway.Priority(r.IntN(levels)-1))
 				}
-				kind := r.IntN(5)
+				if k := r.IntN(8); k < 3 {
+					ctx, cancel = context.WithCancel(ctx)
+					switch k {
+					case 0:
+						cancel()
+					case 1:
+						go cancel()
+					}
+				}
+				kind := r.IntN(100)
+				var started atomic.Bool
 				job := func(context.Context) error {
+					if started.Swap(true) {
+						twice.Add(1)
+					}
 					defer running.Add(-1)
 					if n := running.Add(1); n > peak.Load() {
 						peak.Store(n)
 					}
 					ran.Add(1)
-					switch kind {
-					case 0:
+					switch {
+					case kind == 0:
 						panic("bad")
-					case 1:
+					case kind == 1:
 						runtime.Goexit()
-					case 2:
+					case kind < 20:
 						runtime.Gosched()
+					case kind < 30:
+						return errors.ErrUnsupported
 					}
 					return nil
 				}
 				var err error
-				switch r.IntN(3) {
-				case 0:
+				switch r.IntN(8) {
+				case 0, 1:
 					err = p.Submit(ctx, job)
-				case 1:
+				case 2, 3:
 					err = p.TrySubmit(ctx, job)
-				case 2:
+				case 4:
+					if kind > 1 { // a group's caller sees panics in the end
+						err = group.Submit(job)
+						break
+					}
+					fallthrough
+				default:
 					outcomeOf(func() {
-						_, e := Do(ctx, p, func(ctx context.Context) (int, error) { return 0, job(ctx) })
+						_, e := Do(ctx, p, func(ctx context.Context) (int, error) { return 1, job(ctx) })
 						if errors.Is(e, spillway.ErrRejected) {
 							refused.Add(1)
 						}
 					})
 				}
-				switch {
-				case errors.Is(err, spillway.ErrRejected):
+				if errors.Is(err, spillway.ErrRejected) {
 					refused.Add(1)
-				case err != nil:
-					left.Add(1)
 				}
 				cancel()
-				if c == 0 && i == each/2 {
+				switch {
+				case c == 1 && i%20 == 0:
+					if err := p.Resize(0, 1+r.IntN(most)); err != nil {
+						t.Error(err)
+					}
+				case c == 0 && i == each*3/4:
 					ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 					_ = p.Drain(ctx)
 					cancel()
 				}
+			}
+			if err := group.Wait(context.Background()); errors.Is(err, context.Canceled) {
+				t.Error(err)
 			}
 		})
 	}
@@ -85,17 +111,24 @@ func TestTheLedgerClosesAfterEverything(t *testing.T) {
 	}
 	atRest(t, p)
 	s := p.Stats()
-	if s.Submitted != callers*each || s.Started != ran.Load() || s.Rejected+s.Dropped < refused.Load() {
-		t.Fatalf("%d ran, %d refused; the ledger says %+v", ran.Load(), refused.Load(), s)
+	if s.Submitted != callers*each || s.Started != ran.Load() || s.Rejected+s.Dropped < refused.Load() || twice.Load() > 0 {
+		t.Fatalf("%d ran, %d of them twice, %d refused; the ledger says %+v", ran.Load(), twice.Load(), refused.Load(), s)
 	}
-	if peak.Load() > 8 {
-		t.Fatalf("%d jobs ran at once on 8 workers", peak.Load())
+	if peak.Load() > most {
+		t.Fatalf("%d jobs ran at once on %d workers", peak.Load(), most)
 	}
 	// OnDone hears of accepted jobs only; a cancelled submission that was never
 	// accepted is in Cancelled too.
 	if got := uint64(done.Load()); got < s.Completed+s.Dropped || got > s.Completed+s.Dropped+s.Cancelled {
 		t.Fatalf("OnDone was told %d times: %+v", got, s)
 	}
+	for range 1000 { // goroutines that have done all they do may still be ending
+		if s = p.Stats(); s.Workers == 0 && runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatalf("%d goroutines before, %d after, %d workers", before, runtime.NumGoroutine(), s.Workers)
 }
 
 func TestSubmitRacingDrainNeverLosesAJob(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/pprof"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -68,6 +69,7 @@ func TestWorkersStartOnDemandUpToTheirBoundAndLeaveWhenIdle(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		synctest.Wait() // each wakes the next
 		if s := p.Stats(); s.Workers != 3 || s.Running != 3 || s.Queued != 5 {
 			t.Fatalf("%+v", s)
 		}
@@ -327,11 +329,14 @@ func TestOnDoneIsToldOfPanicsGoexitAndErrors(t *testing.T) {
 func TestAPanicWithoutOnDoneEndsTheProcess(t *testing.T) {
 	kind := os.Getenv("WORKERPOOL_TEST_PANIC")
 	if kind != "" {
-		p, _ := New(Config{})
+		p, _ := New(Config{OnPanic: map[string]PanicPolicy{"error": AsError, "crash": Crash}[kind]})
 		bad := func() { panic("nobody is told") }
-		if kind == "submit" {
+		switch kind {
+		case "submit", "error": // nobody would be told of the error
 			_ = p.Submit(context.Background(), func(context.Context) error { bad(); return nil })
-		} else { // the caller of Do has left
+		case "crash":
+			_, _ = Do(context.Background(), p, func(context.Context) (int, error) { bad(); return 0, nil })
+		case "do": // the caller has left
 			ctx, cancel := context.WithCancel(context.Background())
 			gone := make(chan struct{})
 			_, _ = Do(ctx, p, func(context.Context) (int, error) { cancel(); <-gone; bad(); return 0, nil })
@@ -339,7 +344,7 @@ func TestAPanicWithoutOnDoneEndsTheProcess(t *testing.T) {
 		}
 		select {}
 	}
-	for _, kind := range []string{"submit", "do"} {
+	for _, kind := range []string{"submit", "error", "crash", "do"} {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestAPanicWithoutOnDoneEndsTheProcess$")
 		cmd.Env = append(os.Environ(), "WORKERPOOL_TEST_PANIC="+kind)
 		out, err := cmd.CombinedOutput()
@@ -422,4 +427,86 @@ func TestCloseDropsTheQueueAndLeavesRunningJobsAlone(t *testing.T) {
 		}
 		atRest(t, p)
 	})
+}
+
+func TestDoReturnsAPanicAsAnErrorIfAskedTo(t *testing.T) {
+	p := pool(t, Config{MaxWorkers: 1, OnPanic: AsError})
+	for range 2 {
+		_, err := Do(t.Context(), p, func(context.Context) (int, error) { panic("bad") })
+		pe, ok := errors.AsType[*spillway.PanicError](err)
+		if !ok || pe.Value != "bad" || !strings.Contains(string(pe.Stack), "TestDoReturnsAPanicAsAnError") {
+			t.Fatalf("%v", err)
+		}
+	}
+	if s := p.Stats(); s.Panicked != 2 {
+		t.Fatalf("%+v", s)
+	}
+}
+
+// All workers wait for one more: their contexts are what ends that.
+func TestNestedDoInAFullPoolEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, Config{MaxWorkers: 2, QueueSize: 4})
+		inner := func(context.Context) (int, error) { return 1, nil }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				start := time.Now()
+				_, err := Do(ctx, p, func(ctx context.Context) (int, error) {
+					time.Sleep(time.Millisecond) // until both run
+					return Do(ctx, p, inner)
+				})
+				if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
+					t.Errorf("%v after %v", err, time.Since(start))
+				}
+			})
+		}
+		wg.Wait()
+		synctest.Wait()
+		if n, err := Do(t.Context(), p, inner); n != 1 || err != nil {
+			t.Fatalf("the pool is stuck: %v", err)
+		}
+		if err := p.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		atRest(t, p)
+	})
+}
+
+// A record that a late job may still write to is not another caller's.
+func TestALateResultReachesNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, Config{MaxWorkers: 100})
+		for i := range 100 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%7)*time.Millisecond+1)
+			n, err := Do(ctx, p, func(context.Context) (int, error) {
+				time.Sleep(time.Duration(i%5) * time.Millisecond)
+				return i + 1, nil
+			})
+			if err == nil && n != i+1 || err != nil && n != 0 {
+				t.Fatalf("call %d got %d, %v", i+1, n, err)
+			}
+			cancel()
+		}
+		if err := p.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestWorkersAreLabelledForProfiles(t *testing.T) {
+	p := pool(t, Config{Name: "mail", MaxWorkers: 1})
+	for _, pr := range []spillway.Priority{spillway.Low, spillway.Critical} {
+		ctx := spillway.WithPriority(t.Context(), pr)
+		text, err := Do(ctx, p, func(context.Context) (string, error) {
+			var b strings.Builder
+			err := pprof.Lookup("goroutine").WriteTo(&b, 1)
+			return b.String(), err
+		})
+		if want := `"pool":"mail", "priority":"` + pr.String() + `"`; err != nil || !strings.Contains(text, want) {
+			t.Errorf("%v: no worker is labelled %s", err, want)
+		}
+	}
 }

@@ -17,7 +17,7 @@ import (
 // house lists the folders of all packages, the lowest layer first. Packages on
 // one line do not import each other.
 var house = [][]string{
-	{".", "histogram", "internal/fifo", "internal/layers", "internal/rate", "retrybudget"},
+	{".", "histogram", "internal/layers", "internal/rate", "internal/ring", "retrybudget"},
 	{"internal/refusal", "limit", "loadgen", "objectpool"},
 	{"internal/gate"},
 	{"limiter"},

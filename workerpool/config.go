@@ -1,0 +1,176 @@
+package workerpool
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"runtime"
+	"time"
+
+	"github.com/spillway-go/spillway/limit"
+)
+
+// Config says what a Pool does. The zero value works.
+type Config struct {
+	// Name labels this pool in metrics, reports and profiles.
+	Name string
+
+	// MinWorkers stay when idle. MaxWorkers bounds how many jobs run at once.
+	// Workers start when a job needs one.
+	//
+	// Without MaxWorkers, or with a Law, the pool finds out how many jobs to run
+	// at once, by its own law never fewer than GOMAXPROCS; MaxWorkers then only
+	// bounds that (zero: 10,000). MaxWorkers alone is how many run, as long as
+	// there is work for them.
+	MinWorkers, MaxWorkers int
+
+	// Law decides how many jobs run at once. Nil means limit.NewAdaptive, unless
+	// MaxWorkers is set. The pool owns the law: one value serves one pool.
+	Law limit.Law
+
+	// QueueSize is how many accepted jobs may wait for a worker. Negative means
+	// none: a job is accepted only when a worker takes it at once. Zero means
+	// 16,384, or 5 times MaxWorkers where that alone is set.
+	//
+	// It bounds memory. While more arrives than can be done, the queue is kept
+	// shorter, at about the time that a job runs; only a pool with both
+	// MaxWorkers and QueueSize and nothing else set fills its queue regardless.
+	QueueSize int
+
+	// MaxWait bounds how long Submit and Do wait for room in a full queue. Zero
+	// means as long as their context allows; negative means not at all, as
+	// TrySubmit does.
+	MaxWait time.Duration
+
+	// IdleTimeout is how long a worker above MinWorkers stays without a job,
+	// give or take a sixteenth. Zero means 10 seconds.
+	IdleTimeout time.Duration
+
+	// GrowAt makes the pool grow by a rule instead of a law: it starts with
+	// MinWorkers, at least one, and allows a quarter more, up to MaxWorkers,
+	// whenever the queue is filled to this share (above 0, at most 1) of what it
+	// may hold, but not sooner than GrowCooldown (zero: 500 ms) after the last
+	// time. Workers that retire take the allowance with them.
+	GrowAt       float64
+	GrowCooldown time.Duration
+
+	// OnDone is told of the end of every accepted job, on the goroutine that
+	// ended it; while it runs, that worker does nothing else and a caller of Do
+	// waits on. It makes every job
+	// be timed, which costs three readings of the clock.
+	OnDone func(Result)
+
+	// OnPanic says what becomes of a job's panic.
+	OnPanic PanicPolicy
+}
+
+// PanicPolicy says what becomes of a job's panic. It is never swallowed.
+type PanicPolicy uint8
+
+const (
+	// Reraise raises a panic again where the job's end is waited for: in Do, in
+	// Group.Wait. For a job that was only submitted, OnDone is told of a
+	// *spillway.PanicError; without OnDone the process ends.
+	Reraise PanicPolicy = iota
+	// AsError makes a panic a *spillway.PanicError, with its stack, that Do and
+	// Group.Wait return and OnDone is told of. Where nobody is told, the process
+	// ends.
+	AsError
+	// Crash ends the process, as a panic in a goroutine of its own does, with the
+	// stack it happened on.
+	Crash
+)
+
+// Result is the end of an accepted job.
+type Result struct {
+	// Err is what the job returned; a *spillway.PanicError if it panicked;
+	// ErrGoexit if it called runtime.Goexit; the context's error if that ended
+	// before the job started; a *spillway.Rejection if it was dropped.
+	Err     error
+	Started bool
+	Waited  time.Duration // from acceptance to the start, or to the end of a job that did not start
+	Ran     time.Duration
+}
+
+const (
+	defaultIdleTimeout  = 10 * time.Second
+	defaultGrowCooldown = 500 * time.Millisecond
+	defaultQueue        = 16384
+	mostWorkers         = 10000 // of a pool that finds out
+)
+
+func (cfg *Config) check() error {
+	if err := checkWorkers(cfg.MinWorkers, cfg.MaxWorkers); err != nil {
+		return err
+	}
+	switch {
+	case cfg.IdleTimeout < 0:
+		return fmt.Errorf("workerpool: IdleTimeout is %v: it cannot be negative (zero means %v)", cfg.IdleTimeout, defaultIdleTimeout)
+	case !(cfg.GrowAt >= 0 && cfg.GrowAt <= 1):
+		return fmt.Errorf("workerpool: GrowAt is %v: use a share of the queue above 0, at most 1 (0 means that a law decides)", cfg.GrowAt)
+	case cfg.GrowCooldown < 0:
+		return fmt.Errorf("workerpool: GrowCooldown is %v: it cannot be negative (zero means %v)", cfg.GrowCooldown, defaultGrowCooldown)
+	case cfg.GrowAt > 0 && cfg.Law != nil:
+		return fmt.Errorf("workerpool: GrowAt and Law are both set: only one of them can decide")
+	case cfg.GrowAt > 0 && cfg.QueueSize < 0:
+		return fmt.Errorf("workerpool: GrowAt is %v, but QueueSize %d means that nothing waits", cfg.GrowAt, cfg.QueueSize)
+	case cfg.GrowAt == 0 && cfg.GrowCooldown > 0:
+		return fmt.Errorf("workerpool: GrowCooldown is set without GrowAt, which it belongs to")
+	case cfg.OnPanic > Crash:
+		return fmt.Errorf("workerpool: unknown OnPanic %d: use Reraise, AsError or Crash", cfg.OnPanic)
+	}
+	return nil
+}
+
+func checkWorkers(least, most int) error {
+	switch {
+	case most < 0:
+		return fmt.Errorf("workerpool: MaxWorkers is %d: it must be positive, or zero for the default", most)
+	case least < 0:
+		return fmt.Errorf("workerpool: MinWorkers is %d: it cannot be negative", least)
+	case most > 0 && least > most:
+		return fmt.Errorf("workerpool: MinWorkers %d is above MaxWorkers %d", least, most)
+	case max(least, most) > math.MaxInt32:
+		return fmt.Errorf("workerpool: %d workers are more than a pool can have (%d)", max(least, most), math.MaxInt32)
+	}
+	return nil
+}
+
+// configure fills in what the Config leaves open.
+func (p *Pool) configure() {
+	cfg := &p.cfg
+	fixed := cfg.MaxWorkers > 0 && cfg.Law == nil && cfg.GrowAt == 0
+	p.ctl.fill = fixed && cfg.QueueSize != 0
+	if cfg.QueueSize == 0 {
+		cfg.QueueSize = defaultQueue
+		if fixed {
+			cfg.QueueSize = 5 * cfg.MaxWorkers
+		}
+	}
+	p.queueCap = max(cfg.QueueSize, 0)
+	cfg.IdleTimeout = cmp.Or(cfg.IdleTimeout, defaultIdleTimeout)
+	cfg.GrowCooldown = cmp.Or(cfg.GrowCooldown, defaultGrowCooldown)
+	p.beat = min(max(cfg.IdleTimeout/16, time.Millisecond), beat)
+	p.patience = uint64((cfg.IdleTimeout + p.beat - 1) / p.beat)
+	p.low, p.top = cfg.MinWorkers, cmp.Or(cfg.MaxWorkers, max(mostWorkers, cfg.MinWorkers))
+	switch {
+	case fixed:
+		p.limit = p.top
+	case cfg.GrowAt > 0:
+		p.limit = max(p.low, 1)
+	default:
+		if cfg.Law == nil {
+			cfg.Law = limit.NewAdaptive()
+			// Fewer jobs than processors would leave some idle whenever a job
+			// computes.
+			p.ctl.least = runtime.GOMAXPROCS(0)
+		}
+		p.ctl.law = cfg.Law
+		p.relimit(cfg.Law.Limit())
+	}
+	for i := range p.rooms {
+		p.rooms[i].Store(int64(p.queueCap))
+	}
+	p.half.Store(int64(p.queueCap) / 2)
+	p.nays.Store(newNays(0))
+}

@@ -1,0 +1,162 @@
+package workerpool
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+)
+
+// ErrGoexit is the error of a job that called runtime.Goexit.
+var ErrGoexit = errors.New("workerpool: job called runtime.Goexit")
+
+// run runs the worker's job, unless its context has ended or its caller has left, and
+// counts its end.
+func (w *worker) run() {
+	p, e := w.pool, &w.entry
+	c := e.call()
+	if c != nil && !c.begin() {
+		p.stale.Add(-1)
+		return
+	}
+	if err := e.ctx.Err(); err != nil {
+		p.tally.cancelled.Add(1)
+		if c != nil {
+			c.err = err
+			w.owe(c)
+		}
+		p.tell(e.at(), Result{Err: err})
+		return
+	}
+	w.mark(w.lv)
+	var started time.Duration
+	var seq uint64
+	if e.timed() {
+		started = p.now()
+		if e.sampled() {
+			seq = p.ctl.begin(p, started)
+		}
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			w.broke(e, started, seq, recover())
+		}
+	}()
+	err := e.job(e.ctx)
+	returned = true
+	if err != nil {
+		p.tally.failed.Add(1)
+	}
+	if c != nil {
+		w.owe(c)
+	}
+	if e.timed() {
+		w.timed(e, started, seq, err)
+	}
+}
+
+// timed ends a job whose time somebody wants to know.
+func (w *worker) timed(e *entry, started time.Duration, seq uint64, err error) {
+	p, n := w.pool, *e.note
+	if n.call == nil {
+		p.notes.Put(e.note)
+	}
+	e.note = nil
+	ended := p.now()
+	if n.sampled {
+		if p.ctl.law != nil && p.queued() > 0 {
+			// Step back once to see how long it takes to get a processor: what
+			// more workers than processors do to jobs that compute shows there,
+			// not in their run times. The caller of the last job need not wait.
+			w.finish()
+			runtime.Gosched()
+		}
+		p.sampled(w.lv, n.at, started, ended, seq, outcome(err))
+	}
+	p.tell(n.at, Result{Err: err, Started: true, Waited: started - n.at, Ran: ended - started})
+}
+
+// broke ends a job that panicked with v, or called Goexit, in the deferred call
+// that follows.
+func (w *worker) broke(e *entry, started time.Duration, seq uint64, v any) {
+	p := w.pool
+	p.tally.failed.Add(1)
+	res := Result{Err: ErrGoexit, Started: true}
+	told := p.cfg.OnDone != nil
+	var end *spillway.PanicError
+	if v != nil {
+		p.tally.panicked.Add(1)
+		end = &spillway.PanicError{Value: v, Stack: debug.Stack()}
+		res.Err = end
+	}
+	if p.cfg.OnPanic == Crash && v != nil {
+		panic(v)
+	}
+	if c := e.call(); c != nil {
+		c.err, c.panicked, c.goexit = res.Err, end, v == nil
+		told = w.owe(c) || told
+	}
+	if v != nil && !told {
+		panic(v) // nobody waits and nobody is told: do not swallow it
+	}
+	if e.timed() {
+		ended := p.now()
+		res.Waited, res.Ran = started-e.note.at, ended-started
+		if e.sampled() { // what was cut short is no sample of how long jobs run
+			p.sampled(w.lv, e.note.at, started, ended, seq, limit.Unknown)
+		}
+	}
+	p.tell(e.at(), res)
+}
+
+// outcome says what the end of a job tells a law.
+func outcome(err error) limit.Outcome {
+	switch {
+	case err == nil:
+		return limit.Success
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return limit.Censored
+	case errors.Is(err, spillway.ErrRejected):
+		return limit.Overload
+	}
+	return limit.Failed
+}
+
+// tell tells OnDone of the end of a job and when it was accepted, which OnDone
+// makes every job know.
+func (p *Pool) tell(accepted time.Duration, res Result) {
+	if p.cfg.OnDone == nil {
+		return
+	}
+	if !res.Started {
+		res.Waited = p.now() - accepted
+	}
+	p.cfg.OnDone(res)
+}
+
+// ended is an accepted job that will not run.
+type ended struct {
+	entry entry
+	err   error
+}
+
+// tellAll tells everybody of jobs that will not run. The caller does not hold
+// the lock.
+func (p *Pool) tellAll(all []ended) {
+	for i := range all {
+		e := &all[i].entry
+		accepted := e.at() // the note may be the caller's own, which goes its way
+		if c := e.call(); c != nil {
+			c.err = all[i].err
+			if c.end() {
+				c.finish()
+			}
+		}
+		p.tell(accepted, Result{Err: all[i].err})
+	}
+}

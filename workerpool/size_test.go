@@ -1,0 +1,315 @@
+package workerpool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+)
+
+func TestNewNamesTheFieldThatIsWrong(t *testing.T) {
+	for want, cfg := range map[string]Config{
+		"MaxWorkers":   {MaxWorkers: -1},
+		"MinWorkers":   {MinWorkers: 2, MaxWorkers: 1},
+		"IdleTimeout":  {IdleTimeout: -1},
+		"GrowAt":       {GrowAt: 1.5},
+		"GrowAt is":    {GrowAt: 0.5, QueueSize: -1},
+		"Law":          {GrowAt: 0.5, Law: limit.NewFixed(1)},
+		"GrowCooldown": {GrowCooldown: time.Second},
+		"OnPanic":      {OnPanic: 9},
+	} {
+		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v does not name %s", cfg, err, want)
+		}
+	}
+}
+
+// A worker, its stack and the rings come and go with the load.
+func TestAnIdlePoolHasNoGoroutineAndIsSmall(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector's own memory is in the way")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		heap := func() int {
+			var m runtime.MemStats
+			for range 3 { // sync.Pool keeps what it holds through one
+				runtime.GC()
+			}
+			runtime.ReadMemStats(&m)
+			return int(m.HeapAlloc) // no goroutine, no stack
+		}
+		p, err := New(Config{MaxWorkers: 1000, QueueSize: 100_000, IdleTimeout: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		goroutines := runtime.NumGoroutine()
+		for range 20_000 {
+			if err := p.Submit(t.Context(), sleep(time.Millisecond)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		if s := p.Stats(); s.Workers != 0 || s.Completed != 20_000 || runtime.NumGoroutine() > goroutines {
+			t.Errorf("%d goroutines more, %+v", runtime.NumGoroutine()-goroutines, s)
+		}
+		with := heap()
+		runtime.KeepAlive(p)
+		p = nil
+		n := with - heap()
+		t.Logf("an idle pool takes %d bytes", n)
+		if n > 64<<10 {
+			t.Errorf("an idle pool takes %d bytes", n)
+		}
+	})
+}
+
+func TestWhoLeftKeepsNoPlace(t *testing.T) {
+	for _, by := range []string{"Do", "Submit"} {
+		synctest.Test(t, func(t *testing.T) {
+			p := pool(t, Config{MaxWorkers: 1, QueueSize: 4})
+			hold := make(chan struct{})
+			defer close(hold)
+			_ = p.Submit(t.Context(), func(context.Context) error { <-hold; return nil })
+			ctx, cancel := context.WithCancel(t.Context())
+			for range 4 {
+				if by == "Do" {
+					go func() { _, _ = Do(ctx, p, func(context.Context) (int, error) { return 1, nil }) }()
+				} else {
+					_ = p.Submit(ctx, nothing)
+				}
+			}
+			synctest.Wait()
+			for range 3 {
+				if err := p.TrySubmit(t.Context(), nothing); reason(err) != spillway.QueueFull {
+					t.Fatalf("%s: the queue is not full: %v", by, err)
+				}
+			}
+			var blocked error = errors.ErrUnsupported
+			go func() { blocked = p.Submit(t.Context(), nothing) }()
+			synctest.Wait()
+			cancel()
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if blocked != nil {
+				t.Errorf("%s: who waited for room still does: %v", by, blocked)
+			}
+			for i := range 3 {
+				if err := p.TrySubmit(t.Context(), nothing); err != nil {
+					t.Errorf("%s: refused with %d places free: %v", by, 3-i, err)
+				}
+			}
+			if err := p.TrySubmit(t.Context(), nothing); reason(err) != spillway.QueueFull {
+				t.Errorf("%s: %v", by, err)
+			}
+			if s := p.Stats(); s.Cancelled != 4 || s.Queued != 4 || s.Running != 1 {
+				t.Errorf("%s: %+v", by, s)
+			}
+		})
+	}
+}
+
+func TestPrioritiesAreServedInOrderWithAFloor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, Config{MaxWorkers: 1, QueueSize: 1000})
+		var order []spillway.Priority
+		submit := func(pr spillway.Priority) {
+			if err := p.Submit(spillway.WithPriority(t.Context(), pr), func(context.Context) error {
+				order = append(order, pr)
+				time.Sleep(time.Millisecond)
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = p.Submit(t.Context(), sleep(time.Millisecond))
+		for range 2 {
+			submit(spillway.Low)
+		}
+		for range 500 {
+			submit(spillway.Normal)
+		}
+		submit(spillway.High)
+		submit(spillway.Critical)
+		if err := p.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		low := 0
+		for i, pr := range order {
+			if pr == spillway.Low && i < 500 {
+				low++
+			}
+		}
+		if order[0] != spillway.Critical || order[1] != spillway.High || low != 1 {
+			t.Fatalf("first %v, %d of low priority before their turn, want 1 of %d", order[:3], low, floor)
+		}
+	})
+}
+
+func TestResizeStartsMoreWorkersAndLetsTooManyGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, Config{MaxWorkers: 2, QueueSize: 100, IdleTimeout: time.Second})
+		for range 60 {
+			_ = p.Submit(t.Context(), sleep(time.Second))
+		}
+		running := func() int { synctest.Wait(); return p.Stats().Running }
+		if n := running(); n != 2 {
+			t.Fatalf("%d run", n)
+		}
+		if err := p.Resize(0, 10); err != nil {
+			t.Fatal(err)
+		}
+		if n := running(); n != 10 {
+			t.Fatalf("%d run, want 10 at once", n)
+		}
+		_ = p.Resize(0, 3)
+		if n := running(); n != 10 {
+			t.Fatalf("%d run: nothing that runs is stopped", n)
+		}
+		time.Sleep(1500 * time.Millisecond)
+		if n := running(); n != 3 {
+			t.Fatalf("%d run, want 3", n)
+		}
+		time.Sleep(1500 * time.Millisecond)
+		if s := p.Stats(); s.Workers != 3 {
+			t.Fatalf("%d workers, want 3", s.Workers)
+		}
+		for _, bad := range [][2]int{{-1, 2}, {3, 2}, {0, 0}, {0, -1}} {
+			if err := p.Resize(bad[0], bad[1]); err == nil {
+				t.Errorf("Resize(%d, %d) accepted", bad[0], bad[1])
+			}
+		}
+		_ = p.Drain(t.Context())
+	})
+}
+
+func TestTheGrowthRule(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, Config{MinWorkers: 8, MaxWorkers: 14, QueueSize: 10, GrowAt: 0.7, GrowCooldown: 500 * time.Millisecond, IdleTimeout: time.Second})
+		for range 8 + 6 { // 60 % full
+			_ = p.Submit(t.Context(), sleep(10*time.Second))
+		}
+		time.Sleep(time.Second)
+		if s := p.Stats(); s.Limit != 8 || s.Running != 8 {
+			t.Errorf("grew too early: %+v", s)
+		}
+		for range 4 {
+			_ = p.Submit(t.Context(), sleep(10*time.Second))
+		}
+		for i, want := range []int{10, 12, 12} { // a quarter, another; then the queue is short
+			time.Sleep(400 * time.Millisecond)
+			synctest.Wait()
+			if s := p.Stats(); s.Limit != want {
+				t.Errorf("look %d: limit %d, want %d", i, s.Limit, want)
+			}
+		}
+		_ = p.Drain(t.Context())
+	})
+}
+
+// drive offers jobs evenly for a while and counts those that ended well within
+// deadline.
+func drive(t *testing.T, p *Pool, perSecond int, d, deadline time.Duration, job func(context.Context) error) (good int) {
+	done := make(chan bool, perSecond*int(d/time.Second)+1)
+	gap := time.Second / time.Duration(perSecond)
+	for range int(d / gap) {
+		start := time.Now()
+		_ = p.TrySubmit(t.Context(), func(ctx context.Context) error {
+			err := job(ctx)
+			done <- time.Since(start) <= deadline
+			return err
+		})
+		time.Sleep(gap)
+	}
+	time.Sleep(deadline)
+	for range len(done) {
+		if <-done {
+			good++
+		}
+	}
+	return good
+}
+
+// Without a number the pool runs as many jobs that wait as arrive in the time
+// that one takes.
+func TestJobsThatWaitGetAsManyWorkersAsTheyNeed(t *testing.T) {
+	for _, wait := range []time.Duration{20 * time.Millisecond, 200 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			p := pool(t, Config{})
+			job := func(context.Context) error { time.Sleep(wait); return nil }
+			drive(t, p, 1000, 3*time.Second, 2*wait, job)
+			const n = 2000
+			good := drive(t, p, 1000, 2*time.Second, 2*wait, job)
+			s := p.Stats()
+			if need := int(1000 * wait / time.Second); good < n*95/100 || s.Workers < need*8/10 || s.Workers > need*2 {
+				t.Errorf("%v: %d of %d in time with %d workers, want about %d: %+v", wait, good, n, s.Workers, need, s)
+			}
+		})
+	}
+}
+
+// Under ten times what the workers can do, who is admitted is served soon.
+func TestAStandingQueueIsKeptShort(t *testing.T) {
+	for _, cfg := range []Config{{MaxWorkers: 50}, {MinWorkers: 10, MaxWorkers: 50, QueueSize: 100_000, GrowAt: 0.7}} {
+		t.Run(fmt.Sprint(cfg.GrowAt), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const work = 20 * time.Millisecond
+				p := pool(t, cfg)
+				var sum, n atomic.Int64
+				for range 50_000 { // ten seconds of 25,000/s: 50 workers do 2,500/s
+					for range 5 {
+						start := time.Now()
+						_ = p.TrySubmit(t.Context(), func(context.Context) error {
+							time.Sleep(work)
+							if p.Limit() == cfg.MaxWorkers { // it grows at first
+								sum.Add(int64(time.Since(start)))
+								n.Add(1)
+							}
+							return nil
+						})
+					}
+					time.Sleep(200 * time.Microsecond)
+				}
+				if err := p.Drain(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				s := p.Stats()
+				if mean := time.Duration(sum.Load() / n.Load()); mean > 2*work || n.Load() < 2500*6 || cfg.GrowAt == 0 && n.Load() < 2500*9 {
+					t.Errorf("%d admitted, mean latency %v, want at most %v: %+v", n.Load(), mean, 2*work, s)
+				}
+				if s.RejectedBy[spillway.WaitTooLong] == 0 {
+					t.Errorf("%+v", s.RejectedBy)
+				}
+				atRest(t, p)
+			})
+		})
+	}
+}
+
+func TestAJobThatWouldWaitPastItsDeadlineIsRefusedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, Config{MaxWorkers: 1, QueueSize: 100})
+		for range 20 {
+			_ = p.Submit(t.Context(), sleep(100*time.Millisecond))
+		}
+		time.Sleep(1050 * time.Millisecond) // 9 wait, half a job runs
+		for deadline, want := range map[time.Duration]spillway.Reason{500 * time.Millisecond: spillway.DeadlineTooClose, 2 * time.Second: 0} {
+			ctx, cancel := context.WithTimeout(t.Context(), deadline)
+			start := time.Now()
+			if err := p.Submit(ctx, nothing); reason(err) != want || time.Since(start) != 0 {
+				t.Errorf("%v to go: %v after %v", deadline, err, time.Since(start))
+			}
+			defer cancel()
+		}
+		_ = p.Drain(t.Context())
+		atRest(t, p)
+	})
+}
