@@ -97,6 +97,11 @@ type ClinicianAnswer struct {
 	Partial []string `json:"partial"`
 }
 
+// LogValue hides the people from logs and says how many there are.
+func (a ClinicianAnswer) LogValue() slog.Value {
+	return slog.GroupValue(slog.Int("clinicians", len(a.Clinicians)), slog.Any("partial", a.Partial))
+}
+
 // MergeClinicians returns everybody in either list once, by id. Whom both know is
 // as the first one says.
 func MergeClinicians(first, second []Clinician) []Clinician {

@@ -11,7 +11,7 @@ const selectClinicians = `SELECT c.id, c.given, c.family, c.specialty, c.email, 
 	JOIN clinicians c ON c.id = m.clinician
 	JOIN organisations o ON o.id = c.organisation
 	WHERE m.email = ? AND lower(o.name) = ?
-	ORDER BY c.id`
+	ORDER BY m.clinician`
 
 // Clinicians implements patientapi.Store.
 func (s *Store) Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]patientapi.Clinician, error) {

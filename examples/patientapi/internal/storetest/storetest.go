@@ -26,7 +26,7 @@ func Run(t *testing.T, store patientapi.Store) {
 	t.Run("errors", func(t *testing.T) { failures(t, store) })
 	t.Run("batches keep order, doubles and gaps", func(t *testing.T) { batches(t, store) })
 	t.Run("an ended context ends the lookup", func(t *testing.T) { ended(t, store) })
-	t.Run("clinicians are found by each address they are reached at", func(t *testing.T) { clinicians(t, store) })
+	t.Run("clinicians are found by each address they are reached at", func(t *testing.T) { Clinicians(t, store) })
 	t.Run("many at once", func(t *testing.T) { concurrent(t, store) })
 	if err := store.Ping(t.Context()); err != nil {
 		t.Error("ping:", err)
@@ -156,7 +156,8 @@ func Query(email, organisation string) patientapi.ClinicianQuery {
 	return q
 }
 
-func clinicians(t *testing.T, store patientapi.Store) {
+// Clinicians is the part of the exam about clinicians.
+func Clinicians(t *testing.T, store patientapi.Store) {
 	reached := map[patientapi.ClinicianQuery][]patientapi.Clinician{}
 	for n := 1; n <= patientapi.Clinicians; n++ {
 		c := patientapi.Generator{Seed: Seed}.Clinician(n)
