@@ -3,8 +3,8 @@
 // The database is required, the cache is not: when the database fails, so does
 // the lookup, at once; when the cache fails or is late, the answer names it as
 // missing. Whom both know is as the database says. A cache that said otherwise
-// than the database is told afterwards, so that somebody who is gone from the
-// database is answered from the cache once at most.
+// than the database is told so before the lookup returns: somebody who is gone
+// from the database is gone from later lookups too.
 package directory
 
 import (
