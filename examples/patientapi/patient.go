@@ -82,15 +82,6 @@ type Address struct {
 	Postcode string `json:"postcode"`
 }
 
-// Clinician looks after patients.
-type Clinician struct {
-	ID           string `json:"id"`
-	Name         Name   `json:"name"`
-	Specialty    string `json:"specialty"`
-	Email        string `json:"email"`
-	Organisation string `json:"organisation"`
-}
-
 // Insurance is who pays, and under which policy.
 type Insurance struct {
 	Insurer string `json:"insurer"`

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/directory"
 	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/probe"
@@ -60,6 +61,10 @@ type Command struct {
 	QueueWait time.Duration `help:"How long a request waits for room in a full queue; 0: refuse at once (workerpool, optimized)." default:"0s" env:"SPILLWAY_QUEUE_WAIT"`
 	Timeout   time.Duration `help:"Bound of each request; 0: none." default:"10s" env:"SPILLWAY_TIMEOUT"`
 
+	Cache        string        `help:"What remembers clinicians beside the database: memory, none, or a Redis as redis://[user:password@]host[:port][/database]." default:"memory" env:"SPILLWAY_CACHE"`
+	CacheTTL     time.Duration `name:"cache-ttl" help:"How long the cache remembers." default:"1m" env:"SPILLWAY_CACHE_TTL"`
+	CacheTimeout time.Duration `help:"How long a request waits for the cache before it is answered without." default:"100ms" env:"SPILLWAY_CACHE_TIMEOUT"`
+
 	MinLatency time.Duration `help:"Least latency added to each store call." default:"50ms" env:"SPILLWAY_MIN_LATENCY"`
 	MaxLatency time.Duration `help:"Most latency added to each store call." default:"100ms" env:"SPILLWAY_MAX_LATENCY"`
 	ErrorRate  float64       `help:"Share of store calls that fail, 0 to 1." default:"0.05" env:"SPILLWAY_ERROR_RATE"`
@@ -74,6 +79,7 @@ func Default() Command {
 	return Command{
 		Pattern: patterns.Limiter, Addr: "127.0.0.1:8080", Store: "sqlite", Patients: 100_000, Seed: 1,
 		Workers: 20, QueueSize: 100, Timeout: 10 * time.Second,
+		Cache: "memory", CacheTTL: time.Minute, CacheTimeout: directory.DefaultCacheTimeout,
 		MinLatency: 50 * time.Millisecond, MaxLatency: 100 * time.Millisecond, ErrorRate: 0.05,
 		ShutdownTimeout: 10 * time.Second,
 	}
@@ -112,7 +118,20 @@ func (c *Command) Run(ctx context.Context, stdout, stderr io.Writer) (err error)
 	if c.JSON {
 		logger = slog.New(slog.NewJSONHandler(stderr, nil))
 	}
-	runner, err := patterns.New(c.Pattern, c.config(store, logger))
+	cache, err := c.openCache()
+	if err != nil {
+		return err
+	}
+	if cache != nil {
+		defer cache.Close()
+	}
+	c.tryCache(ctx, cache, logger)
+	config := c.config(store, logger)
+	config.Clinicians, err = directory.New(directory.Config{Store: store, Cache: cache, CacheTimeout: c.CacheTimeout, Logger: logger})
+	if err != nil {
+		return err
+	}
+	runner, err := patterns.New(c.Pattern, config)
 	if err != nil {
 		return usage(err)
 	}
@@ -137,8 +156,19 @@ func (c *Command) check() error {
 	switch {
 	case c.Patients < 1 || c.Patients > patientapi.MaxPatients:
 		return usagef("patients is %d: want 1 to %d", c.Patients, patientapi.MaxPatients)
+	case c.CacheTTL < time.Millisecond:
+		return usagef("cache-ttl is %v: want 1ms or more", c.CacheTTL)
+	case c.CacheTimeout <= 0:
+		return usagef("cache-timeout is %v: want more than 0; --cache none does without a cache", c.CacheTimeout)
 	case c.Readers < 0:
 		return usagef("readers is %d: it cannot be negative (0 picks)", c.Readers)
+	}
+	cache, err := c.openCache()
+	if err != nil {
+		return err
+	}
+	if cache != nil {
+		_ = cache.Close()
 	}
 	// The parts know their own rules; a store of one patient is quick to make.
 	probe, err := simulated.New(1, 0)
@@ -246,6 +276,7 @@ type Report struct {
 	StoreMeanLatency float64             `json:"store_mean_latency_seconds"`
 	PeakStoreCalls   int                 `json:"peak_store_calls"`
 	Connections      *sqlite.Connections `json:"connections,omitempty"`
+	Clinicians       directory.Stats     `json:"clinicians"`
 
 	// Abandoned says what was left undone when the shutdown timeout ended; empty
 	// when everything was finished.

@@ -247,6 +247,8 @@ func TestBadInputIsOneLineAndLeavesNothing(t *testing.T) {
 		"error-rate is 1.5":          func(c *Command) { c.ErrorRate = 1.5 },
 		"patients is 0":              func(c *Command) { c.Patients = 0 },
 		"patients is 1000000":        func(c *Command) { c.Patients = 1_000_000 },
+		"cache-ttl is 0s":            func(c *Command) { c.CacheTTL = 0 },
+		"cache-timeout is 0s":        func(c *Command) { c.CacheTimeout = 0 },
 		"readers is -1":              func(c *Command) { c.Readers = -1 },
 		"address already in use":     func(c *Command) { c.Addr = taken.Addr().String() },
 		"choose another with --addr": func(c *Command) { c.Addr = "nonsense" },

@@ -101,6 +101,7 @@ func (s *service) report(usage probe.Usage) *Report {
 		Pattern: s.cmd.Pattern, Store: s.cmd.Store, Requests: s.api.Outcomes(), Runner: s.runner.Stats(), Process: usage,
 		StoreCalls: s.store.Calls(), StoreFailures: s.store.Failures(),
 		StoreMeanLatency: s.store.MeanLatency().Seconds(), PeakStoreCalls: s.store.PeakCalls(),
+		Clinicians: s.runner.Clinicians(),
 	}
 	if db, ok := s.base.(*sqlite.Store); ok {
 		c := db.Connections()

@@ -1,9 +1,9 @@
-// Package httpapi answers patient lookups over HTTP, under any pattern of
+// Package httpapi answers lookups of patients and clinicians over HTTP, under any pattern of
 // package patterns.
 //
 // Everything that fails is answered as application/problem+json (RFC 9457).
 // Overload is 503 with Retry-After. No answer and no log line repeats what a
-// client sent as an id, and logs hold no patient data.
+// client sent, and logs hold nobody's data.
 package httpapi
 
 import (
@@ -76,9 +76,11 @@ func New(cfg Config) *API {
 	if c := cfg.Runner.Collector(); c != nil {
 		a.registry.MustRegister(c)
 	}
+	a.registry.MustRegister(cacheMetrics(cfg.Runner)...)
 	a.route("GET /api/v1/patients/{id}", a.patient)
 	a.route("GET /api/v1/patients", a.patient)
 	a.route("POST /api/v1/patients:batch", a.batch)
+	a.route("GET /api/v1/clinicians", a.clinicians)
 	a.mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "alive\n") })
 	a.mux.HandleFunc("GET /readyz", a.readyz)
 	a.mux.HandleFunc("GET /health", a.health)

@@ -70,6 +70,6 @@ func (a *API) index(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
 	_ = indexPage.Execute(w, map[string]any{
-		"Pattern": a.pattern, "Patterns": patterns.Names(), "Host": r.Host, "MaxBatch": MaxBatch,
+		"Pattern": a.pattern, "Patterns": patterns.Names(), "Host": r.Host, "MaxBatch": MaxBatch, "Clinicians": exampleClinicians,
 	})
 }

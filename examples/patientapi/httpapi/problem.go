@@ -19,6 +19,7 @@ type problem struct {
 	Title     string `json:"title"`
 	Status    int    `json:"status"`
 	Detail    string `json:"detail,omitempty"`
+	Field     string `json:"field,omitempty"` // that is wrong
 	RequestID string `json:"request_id,omitempty"`
 
 	retryAfter time.Duration
@@ -42,6 +43,9 @@ func problemOf(err error) *problem {
 	if rej, ok := errors.AsType[*spillway.Rejection](err); ok {
 		return &problem{Status: http.StatusServiceUnavailable, Type: "temporary-reduced-capacity",
 			Detail: "the service is at its capacity: " + rej.Reason.String(), retryAfter: rej.RetryAfter, overload: true}
+	}
+	if f, ok := errors.AsType[*patientapi.FieldError](err); ok {
+		return &problem{Status: http.StatusBadRequest, Type: "malformed-field", Field: f.Field, Detail: f.Field + ": want " + f.Want}
 	}
 	switch {
 	case errors.Is(err, patientapi.ErrMalformedID):

@@ -23,6 +23,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/directory"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/gauge"
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/objectpool"
@@ -48,6 +49,10 @@ var ErrUnknown = errors.New("unknown pattern")
 // pattern has none and ignores them.
 type Config struct {
 	Store patientapi.Store
+
+	// Clinicians finds clinicians. Nil means a directory over Store without a
+	// cache.
+	Clinicians *directory.Directory
 
 	// Workers is how many lookups run at one time; at least 1.
 	Workers int
@@ -83,6 +88,8 @@ type Response struct {
 	Patient patientapi.Patient // the answer of Lookup
 	Batch   patientapi.Batch   // the answer of LookupBatch
 
+	Clinicians patientapi.ClinicianAnswer // the answer of LookupClinicians
+
 	pool *objectpool.Pool[Response]
 }
 
@@ -99,12 +106,14 @@ func (r *Response) Release() {
 func (r *Response) clear() {
 	r.Patient.Clear()
 	r.Batch.Clear()
+	r.Clinicians = patientapi.ClinicianAnswer{}
 }
 
 // Runner answers lookups under one pattern. It is safe for concurrent use.
 type Runner struct {
 	name    string
 	store   patientapi.Store
+	people  *directory.Directory
 	exec    executor
 	running gauge.Gauge
 	// Responses are reused apart: one that held a hundred patients is too big
@@ -132,8 +141,13 @@ func New(name string, cfg Config) (*Runner, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	r := &Runner{name: name, store: cfg.Store}
+	r := &Runner{name: name, store: cfg.Store, people: cfg.Clinicians}
 	var err error
+	if r.people == nil {
+		if r.people, err = directory.New(directory.Config{Store: cfg.Store}); err != nil {
+			return nil, err
+		}
+	}
 	switch name {
 	case Naive:
 		r.exec = &naive{logger: cfg.Logger}
@@ -181,6 +195,22 @@ func (r *Runner) LookupBatch(ctx context.Context, ids []string) (*Response, erro
 	})
 }
 
+// LookupClinicians returns the clinicians whom q asks for, as one unit of work;
+// without the cache, if there is one, only those of the database. Their answers
+// are never reused: a source may be late.
+func (r *Runner) LookupClinicians(ctx context.Context, q patientapi.ClinicianQuery, cache bool) (*Response, error) {
+	find := r.people.Find
+	if !cache {
+		find = r.people.FindInStore
+	}
+	return r.exec.do(ctx, func(ctx context.Context) (*Response, error) {
+		return r.fill(nil, func(resp *Response) (err error) {
+			resp.Clinicians, err = find(ctx, q)
+			return err
+		})
+	})
+}
+
 // fill makes a response, reused if there is a pool. A failed one goes straight
 // back: nobody else has seen it. One whose lookup panicked does not, for the
 // same cannot be said. Nor does one whose caller has left: it is on its way to
@@ -209,6 +239,9 @@ func (r *Runner) Drain(ctx context.Context) error { return r.exec.drain(ctx) }
 // Collector returns the pattern's Prometheus metrics; nil for naive, which
 // decides nothing.
 func (r *Runner) Collector() prometheus.Collector { return r.exec.collector() }
+
+// Clinicians returns the counts of the directory of clinicians.
+func (r *Runner) Clinicians() directory.Stats { return r.people.Stats() }
 
 // Stats is a consistent picture of a pattern, the same for all of them. At any
 // time Offered = Admitted + Rejected + Cancelled + Queued.

@@ -66,6 +66,16 @@ func (s *Injected) Patients(ctx context.Context, ids []string, dst *patientapi.B
 	return s.Store.Patients(ctx, ids, dst)
 }
 
+// Clinicians implements patientapi.Store.
+func (s *Injected) Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]patientapi.Clinician, error) {
+	s.ongoing.Enter()
+	defer s.ongoing.Leave()
+	if err := s.delay(ctx); err != nil {
+		return nil, err
+	}
+	return s.Store.Clinicians(ctx, q)
+}
+
 // delay waits for the call's latency and returns its failure.
 func (s *Injected) delay(ctx context.Context) error {
 	latency, fails := s.cfg.draw(s.calls.Add(1) - 1)

@@ -6,14 +6,18 @@ package simulated
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
 )
 
-// Store answers from the generator. It holds no patient and never fails.
+// Store answers from the generator. It holds no patient, only clinicians, and never fails.
 type Store struct {
 	gen      patientapi.Generator
 	patients int
+	reached  func() map[patientapi.ClinicianQuery][]patientapi.Clinician // made when first asked for
 }
 
 // New returns a store of that many patients, numbered from 1.
@@ -21,7 +25,21 @@ func New(patients int, seed uint64) (*Store, error) {
 	if patients < 1 || patients > patientapi.MaxPatients {
 		return nil, fmt.Errorf("simulated: %d patients: want 1 to %d", patients, patientapi.MaxPatients)
 	}
-	return &Store{patientapi.Generator{Seed: seed}, patients}, nil
+	gen := patientapi.Generator{Seed: seed}
+	return &Store{gen, patients, sync.OnceValue(func() map[patientapi.ClinicianQuery][]patientapi.Clinician { return reached(gen) })}, nil
+}
+
+// reached lists the clinicians by the questions that find them.
+func reached(gen patientapi.Generator) map[patientapi.ClinicianQuery][]patientapi.Clinician {
+	by := map[patientapi.ClinicianQuery][]patientapi.Clinician{}
+	for n := 1; n <= patientapi.Clinicians; n++ {
+		c := gen.Clinician(n)
+		for _, email := range c.Mailboxes() {
+			q := patientapi.ClinicianQuery{Email: email, Organisation: strings.ToLower(c.Organisation)}
+			by[q] = append(by[q], c)
+		}
+	}
+	return by
 }
 
 // Patient implements patientapi.Store.
@@ -60,6 +78,14 @@ func (s *Store) Patients(ctx context.Context, ids []string, dst *patientapi.Batc
 		}
 	}
 	return nil
+}
+
+// Clinicians implements patientapi.Store.
+func (s *Store) Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]patientapi.Clinician, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return slices.Clone(s.reached()[q]), nil
 }
 
 // Ping implements patientapi.Store: it always answers.

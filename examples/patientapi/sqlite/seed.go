@@ -57,9 +57,7 @@ func (s *Store) Seed(ctx context.Context, set Set, progress func(done int)) erro
 	defer tx.Rollback()
 	w := &seeder{bulk: bulk{ctx: ctx, tx: tx, tables: map[string]*table{}}}
 	g := patientapi.Generator{Seed: set.Seed}
-	for n := 1; n <= patientapi.Clinicians; n++ {
-		w.clinician(n, g.Clinician(n))
-	}
+	w.clinicians(g)
 	chunk := make([]patientapi.Patient, rowsAtOnce)
 	for first := 1; first <= set.Patients && w.err == nil; first += len(chunk) {
 		chunk = chunk[:min(len(chunk), set.Patients-first+1)]
@@ -106,15 +104,21 @@ func (m *names) number(name string) (n int, fresh bool) {
 	return n, !met
 }
 
-func (w *seeder) clinician(n int, c patientapi.Clinician) {
-	organisation, fresh := w.organisations.number(c.Organisation)
-	if fresh {
-		w.insert("organisations", organisation, c.Organisation)
-		w.flush("organisations")
+func (w *seeder) clinicians(g patientapi.Generator) {
+	for n := 1; n <= patientapi.Clinicians; n++ {
+		c := g.Clinician(n)
+		organisation, fresh := w.organisations.number(c.Organisation)
+		if fresh {
+			w.insert("organisations", organisation, c.Organisation)
+			w.flush("organisations")
+		}
+		w.insert("clinicians", n, c.Name.Given, c.Name.Family, c.Specialty, c.Email, organisation)
 	}
-	w.insert("clinicians", n, c.Name.Given, c.Name.Family, c.Specialty, c.Email, organisation)
-	if n == patientapi.Clinicians {
-		w.flush("clinicians")
+	w.flush("clinicians")
+	for n := 1; n <= patientapi.Clinicians; n++ {
+		for _, email := range g.Clinician(n).Mailboxes() {
+			w.insert("mailboxes", email, n)
+		}
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package sqlite keeps patients in a SQLite file: one writer, a pool of readers,
-// and one statement that answers a lookup.
+// Package sqlite keeps patients and clinicians in a SQLite file: one writer, a
+// pool of readers, and one statement that answers a lookup.
 package sqlite
 
 import (
@@ -40,6 +40,9 @@ type Store struct {
 	max     int // readers
 	one     *sql.Stmt
 	many    *sql.Stmt
+
+	clinicians *sql.Stmt
+
 	ongoing gauge.Gauge
 }
 
@@ -88,7 +91,10 @@ func open(ctx context.Context, path string, opts Options) (_ *Store, err error) 
 	if s.one, err = s.readers.PrepareContext(ctx, selectOne); err != nil {
 		return nil, err
 	}
-	s.many, err = s.readers.PrepareContext(ctx, selectMany)
+	if s.many, err = s.readers.PrepareContext(ctx, selectMany); err != nil {
+		return nil, err
+	}
+	s.clinicians, err = s.readers.PrepareContext(ctx, selectClinicians)
 	return s, err
 }
 

@@ -26,6 +26,7 @@ func Run(t *testing.T, store patientapi.Store) {
 	t.Run("errors", func(t *testing.T) { failures(t, store) })
 	t.Run("batches keep order, doubles and gaps", func(t *testing.T) { batches(t, store) })
 	t.Run("an ended context ends the lookup", func(t *testing.T) { ended(t, store) })
+	t.Run("clinicians are found by each address they are reached at", func(t *testing.T) { Clinicians(t, store) })
 	t.Run("many at once", func(t *testing.T) { concurrent(t, store) })
 	if err := store.Ping(t.Context()); err != nil {
 		t.Error("ping:", err)
@@ -136,9 +137,60 @@ func ended(t *testing.T, store patientapi.Store) {
 	if err := store.Patient(ctx, "P000001", &p); !errors.Is(err, context.Canceled) {
 		t.Errorf("one: %v", err)
 	}
+	c := patientapi.Generator{Seed: Seed}.Clinician(1)
+	if _, err := store.Clinicians(ctx, Query(c.Email, c.Organisation)); !errors.Is(err, context.Canceled) {
+		t.Errorf("clinicians: %v", err)
+	}
 	var b patientapi.Batch
 	if err := store.Patients(ctx, []string{"P000001"}, &b); !errors.Is(err, context.Canceled) {
 		t.Errorf("many: %v", err)
+	}
+}
+
+// Query returns the question, which must be one.
+func Query(email, organisation string) patientapi.ClinicianQuery {
+	q, err := patientapi.NewClinicianQuery(email, organisation)
+	if err != nil {
+		panic(err)
+	}
+	return q
+}
+
+// Clinicians is the part of the exam about clinicians.
+func Clinicians(t *testing.T, store patientapi.Store) {
+	reached := map[patientapi.ClinicianQuery][]patientapi.Clinician{}
+	for n := 1; n <= patientapi.Clinicians; n++ {
+		c := patientapi.Generator{Seed: Seed}.Clinician(n)
+		for _, email := range c.Mailboxes() {
+			q := Query(email, c.Organisation)
+			reached[q] = append(reached[q], c)
+		}
+	}
+	shared := 0
+	for q, want := range reached {
+		got, err := store.Clinicians(t.Context(), q)
+		if err != nil || !slices.Equal(got, want) {
+			t.Fatalf("%#v: got %s, %v; want %s", q, text(got), err, text(want))
+		}
+		if len(got) > 1 {
+			shared++
+		}
+		clear(got) // it is ours
+		if got, _ = store.Clinicians(t.Context(), q); !slices.Equal(got, want) {
+			t.Fatal("the store gave its own memory away")
+		}
+	}
+	if shared == 0 {
+		t.Error("no address is shared: lists of many were not tested")
+	}
+	first := patientapi.Generator{Seed: Seed}.Clinician(1)
+	for _, q := range []patientapi.ClinicianQuery{
+		Query("nobody@org01.example", first.Organisation), Query(first.Email, "another organisation"), Query(first.Email, "%"),
+		{},
+	} {
+		if got, err := store.Clinicians(t.Context(), q); err != nil || len(got) > 0 {
+			t.Errorf("found %d, %v; want nobody", len(got), err)
+		}
 	}
 }
 

@@ -1,0 +1,190 @@
+package app
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/cache/redis"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/redistest"
+)
+
+// askFor returns the path that asks for clinician n of a seed.
+func askFor(seed uint64, n int) (path string, c patientapi.Clinician) {
+	c = patientapi.Generator{Seed: seed}.Clinician(n)
+	return "/api/v1/clinicians?" + url.Values{"email": {c.Email}, "org": {c.Organisation}}.Encode(), c
+}
+
+// expect asks and compares; missing is what the answer should lack.
+func (r *running) expect(t *testing.T, path string, c patientapi.Clinician, missing string) {
+	t.Helper()
+	resp, err := http.Get("http://" + r.addr + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var body bytes.Buffer
+	if _, err := body.ReadFrom(resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	partial := `"partial":[]`
+	if missing != "" {
+		partial = `"partial":["` + missing + `"]`
+	}
+	if resp.StatusCode != 200 || resp.Header.Get("Partial-Answer") != missing || strings.Count(body.String(), c.Email) != 1 || !strings.Contains(body.String(), partial) {
+		t.Errorf("%d, Partial-Answer %q, %s; want %s once and %s", resp.StatusCode, resp.Header.Get("Partial-Answer"), &body, c.Email, partial)
+	}
+}
+
+// withRedis is a command over Redis with a seed that nobody else uses, which is
+// part of the keys: what it leaves behind is removed.
+func withRedis(t *testing.T, addr, through string) Command {
+	c := quick()
+	c.Cache = "redis://" + through
+	c.CacheTimeout = 5 * time.Second // nobody waits for it, except where it hangs
+	c.Seed = uint64(time.Now().UnixNano())
+	t.Cleanup(func() { redistest.Remove(t, addr, redis.DefaultPrefix+strconv.FormatUint(c.Seed, 10)+":") })
+	return c
+}
+
+func TestRedisRemembersForTheNextServiceToo(t *testing.T) {
+	addr := redistest.Addr(t)
+	c := withRedis(t, addr, addr)
+	path, who := askFor(c.Seed, 1)
+	first := start(t, c)
+	first.expect(t, path, who, "")
+	if report, err := first.report(t); err != nil || report.Clinicians.Misses != 1 || report.Clinicians.Unkept != 0 {
+		t.Errorf("%+v, %v", report.Clinicians, err)
+	}
+	second := start(t, c)
+	for range 3 {
+		second.expect(t, path, who, "")
+	}
+	second.expect(t, path+"&cache=false", who, "")
+	report, err := second.report(t)
+	if s := report.Clinicians; err != nil || s.Lookups != 4 || s.Hits != 3 || s.Misses+s.Failures+s.Unkept != 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if log := second.stderr.String(); log != "" {
+		t.Errorf("nothing went wrong, but the log says %s", log)
+	}
+}
+
+func TestRedisKilledAndBack(t *testing.T) {
+	addr := redistest.Addr(t)
+	proxy := redistest.Through(t, addr)
+	c := withRedis(t, addr, proxy.Addr())
+	path, who := askFor(c.Seed, 1)
+	r := start(t, c)
+	r.expect(t, path, who, "")
+	proxy.Kill()
+	r.expect(t, path, who, "cache")
+	r.expect(t, path+"&cache=false", who, "")
+	proxy.Start()
+	r.expect(t, path, who, "")
+	report, err := r.report(t)
+	if s := report.Clinicians; err != nil || s.Misses != 1 || s.Failures != 1 || s.Hits != 1 || report.Requests.OK != 4 {
+		t.Errorf("%+v, %+v, %v", s, report.Requests, err)
+	}
+	discreet(t, r, who)
+}
+
+func TestServiceStartsThoughRedisIsDown(t *testing.T) {
+	addr := redistest.Addr(t)
+	proxy := redistest.Through(t, addr)
+	proxy.Kill()
+	c := withRedis(t, addr, proxy.Addr())
+	path, who := askFor(c.Seed, 1)
+	r := start(t, c)
+	if status, _ := r.get(t, "/readyz"); status != 200 {
+		t.Errorf("not ready without its cache: %d", status)
+	}
+	r.expect(t, path, who, "cache")
+	proxy.Start()
+	r.expect(t, path, who, "")
+	if _, err := r.report(t); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(r.stderr.String(), "answers are partial until it does") {
+		t.Errorf("nobody was told at the start: %s", &r.stderr)
+	}
+	discreet(t, r, who)
+}
+
+func TestRedisThatHangsCostsItsTimeoutAndNoMore(t *testing.T) {
+	addr := redistest.Addr(t)
+	proxy := redistest.Through(t, addr)
+	c := withRedis(t, addr, proxy.Addr())
+	c.CacheTimeout = 50 * time.Millisecond
+	path, who := askFor(c.Seed, 1)
+	r := start(t, c)
+	proxy.Hang()
+	r.expect(t, path, who, "cache")
+	r.expect(t, path, who, "cache")
+	report, err := r.report(t)
+	if s := report.Clinicians; err != nil || s.Failures != 2 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	discreet(t, r, who)
+}
+
+func TestFailedDatabaseDoesNotWaitForRedis(t *testing.T) {
+	addr := redistest.Addr(t)
+	proxy := redistest.Through(t, addr)
+	c := withRedis(t, addr, proxy.Addr())
+	c.CacheTimeout = time.Hour // waiting for it would be seen
+	c.ErrorRate = 1
+	path, who := askFor(c.Seed, 1)
+	r := start(t, c)
+	proxy.Hang()
+	if status, body := r.get(t, path); status != 502 || !strings.Contains(body, "store-unavailable") {
+		t.Errorf("%d %s", status, body)
+	}
+	if _, err := r.report(t); err != nil {
+		t.Error(err)
+	}
+	discreet(t, r, who)
+}
+
+// discreet checks that what was logged names nobody.
+func discreet(t *testing.T, r *running, who patientapi.Clinician) {
+	t.Helper()
+	for _, secret := range []string{"@", who.Name.Family, who.Organisation} {
+		if strings.Contains(r.stderr.String(), secret) {
+			t.Errorf("the log shows %q: %s", secret, &r.stderr)
+		}
+	}
+}
+
+func TestCacheInMemoryIsTheDefaultAndNoneIsAChoice(t *testing.T) {
+	for cache, hits := range map[string]uint64{Default().Cache: 1, "none": 0} {
+		c := quick()
+		c.Cache = cache
+		path, who := askFor(c.Seed, 1)
+		r := start(t, c)
+		r.expect(t, path, who, "")
+		r.expect(t, path, who, "")
+		report, err := r.report(t)
+		if s := report.Clinicians; err != nil || s.Lookups != 2 || s.Hits != hits {
+			t.Errorf("%s: %+v, %v", cache, s, err)
+		}
+	}
+}
+
+func TestBadCacheSettingsDoNotShowThePassword(t *testing.T) {
+	for _, cache := range []string{"", "disk", "redis", "redis://user:secret@host:port", "http://:secret@host", "redis://:secret@host/x"} {
+		c := quick()
+		c.Cache = cache
+		var out bytes.Buffer
+		err := c.Run(t.Context(), &out, &out)
+		if !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), "redis://[user:password@]host") || strings.Contains(err.Error(), "secret") || out.Len() > 0 {
+			t.Errorf("%q: %v, wrote %s", cache, err, &out)
+		}
+	}
+}

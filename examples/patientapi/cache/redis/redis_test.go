@@ -1,0 +1,185 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/cachetest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/redistest"
+)
+
+func open(t *testing.T, addr, prefix string) *Cache {
+	t.Helper()
+	c, err := New(Config{URL: "redis://" + addr, Prefix: prefix, TTL: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func TestCache(t *testing.T) {
+	addr := redistest.Addr(t)
+	cachetest.Run(t, open(t, addr, redistest.Prefix(t, addr)))
+}
+
+func TestTwoServicesShareWhatTheyKeep(t *testing.T) {
+	addr := redistest.Addr(t)
+	prefix := redistest.Prefix(t, addr)
+	if err := open(t, addr, prefix).Keep(t.Context(), cachetest.Query(1), cachetest.Found(1)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := open(t, addr, prefix).Clinicians(t.Context(), cachetest.Query(1)); err != nil || len(got) != 1 {
+		t.Errorf("%v, %v", got, err)
+	}
+	if got, err := open(t, addr, redistest.Prefix(t, addr)).Clinicians(t.Context(), cachetest.Query(1)); err != nil || len(got) != 0 {
+		t.Errorf("under another prefix: %v, %v", got, err)
+	}
+}
+
+func TestEveryKeyExpiresAndNamesNobody(t *testing.T) {
+	addr := redistest.Addr(t)
+	prefix := redistest.Prefix(t, addr)
+	c, behind := open(t, addr, prefix), redistest.Client(t, addr)
+	for n := 1; n <= 20; n++ {
+		if err := c.Keep(t.Context(), cachetest.Query(n), cachetest.Found(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keys, err := behind.Keys(t.Context(), prefix+"*").Result()
+	if err != nil || len(keys) != 20 {
+		t.Fatalf("%d keys, %v", len(keys), err)
+	}
+	for _, key := range keys {
+		if left, err := behind.PTTL(t.Context(), key).Result(); err != nil || left <= 0 || left > time.Minute {
+			t.Errorf("a key lives for %v, %v", left, err)
+		}
+		if rest := strings.TrimPrefix(key, prefix); len(rest) != 64 || strings.Trim(rest, "0123456789abcdef") != "" {
+			t.Errorf("a key shows more than a hash: %s", key)
+		}
+	}
+}
+
+func TestUnreadableValueIsAnErrorOnceAndIsNotQuoted(t *testing.T) {
+	addr := redistest.Addr(t)
+	c, behind := open(t, addr, redistest.Prefix(t, addr)), redistest.Client(t, addr)
+	for _, value := range []string{`[{"email":"someone@org01.example"}`, `{"someone":1}`, "\x00", `["someone"]`} {
+		if err := behind.Set(t.Context(), c.key(cachetest.Query(1)), value, time.Minute).Err(); err != nil {
+			t.Fatal(err)
+		}
+		_, err := c.Clinicians(t.Context(), cachetest.Query(1))
+		if err == nil || strings.Contains(err.Error(), "someone") {
+			t.Errorf("%q: %v", value, err)
+		}
+		if got, err := c.Clinicians(t.Context(), cachetest.Query(1)); err != nil || len(got) != 0 {
+			t.Errorf("it is still there: %v, %v", got, err)
+		}
+	}
+}
+
+func TestWhatRedisRepliesIsCutToItsCode(t *testing.T) {
+	addr := redistest.Addr(t)
+	c, behind := open(t, addr, redistest.Prefix(t, addr)), redistest.Client(t, addr)
+	if err := behind.RPush(t.Context(), c.key(cachetest.Query(1)), "x").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Clinicians(t.Context(), cachetest.Query(1)); err == nil || err.Error() != "redis: replied WRONGTYPE" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRedisThatIsKilledIsAnErrorUntilItIsBack(t *testing.T) {
+	addr := redistest.Addr(t)
+	proxy := redistest.Through(t, addr)
+	c := open(t, proxy.Addr(), redistest.Prefix(t, addr))
+	if err := c.Keep(t.Context(), cachetest.Query(1), cachetest.Found(1)); err != nil {
+		t.Fatal(err)
+	}
+	proxy.Kill()
+	if _, err := c.Clinicians(t.Context(), cachetest.Query(1)); err == nil {
+		t.Error("a dead Redis answered")
+	}
+	if err := c.Keep(t.Context(), cachetest.Query(1), cachetest.Found(2)); err == nil {
+		t.Error("a dead Redis kept something")
+	}
+	if err := c.Ping(t.Context()); err == nil {
+		t.Error("a dead Redis answers")
+	}
+	proxy.Start()
+	for { // the first may meet a connection that was cut
+		if got, err := c.Clinicians(t.Context(), cachetest.Query(1)); err == nil {
+			if len(got) != 1 {
+				t.Errorf("it came back with %v", got)
+			}
+			break
+		}
+	}
+}
+
+func TestRedisThatHangsIsLeftAtTheDeadline(t *testing.T) {
+	addr := redistest.Addr(t)
+	proxy := redistest.Through(t, addr)
+	c := open(t, proxy.Addr(), redistest.Prefix(t, addr))
+	if err := c.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	proxy.Hang()
+	for _, call := range []func(context.Context) error{
+		func(ctx context.Context) error { _, err := c.Clinicians(ctx, cachetest.Query(1)); return err },
+		func(ctx context.Context) error { return c.Keep(ctx, cachetest.Query(1), cachetest.Found(1)) },
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("with a deadline: %v", err)
+		}
+		cancel()
+		if err := call(t.Context()); err == nil { // its own bound, of 250 ms
+			t.Error("without a deadline: no error")
+		}
+	}
+}
+
+func TestNothingIsConnectedBeforeItIsNeeded(t *testing.T) {
+	c, err := New(Config{URL: "redis://127.0.0.1:1", TTL: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWrongSettingsSaySoWithoutThePassword(t *testing.T) {
+	for _, url := range []string{
+		"", "127.0.0.1:6379", "http://:secret@127.0.0.1", "unix:///run/secret.sock", "redis://:secret@host:port", "redis://:secret@host/x",
+		"redis://:secret@host?no_such_option=1", "redis://:sec%ret@host", "redis://a b:secret@host",
+	} {
+		_, err := New(Config{URL: url, TTL: time.Minute})
+		if !errors.Is(err, ErrURL) || strings.Contains(err.Error(), "sec") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v", url, err)
+		}
+	}
+	if _, err := New(Config{URL: "redis://127.0.0.1"}); err == nil || !strings.Contains(err.Error(), "time to live") {
+		t.Errorf("a time to live of nothing: %v", err)
+	}
+}
+
+func FuzzKeysOfDifferentQuestionsDiffer(f *testing.F) {
+	c, err := New(Config{URL: "redis://127.0.0.1:1", TTL: time.Minute})
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer c.Close()
+	f.Add("a@b", "cd", "a@bc", "d")
+	f.Fuzz(func(t *testing.T, email, org, otherEmail, otherOrg string) {
+		q, err := patientapi.NewClinicianQuery(email, org)
+		other, otherErr := patientapi.NewClinicianQuery(otherEmail, otherOrg)
+		if err == nil && otherErr == nil && (q == other) != (c.key(q) == c.key(other)) {
+			t.Errorf("%q %q and %q %q", email, org, otherEmail, otherOrg)
+		}
+	})
+}

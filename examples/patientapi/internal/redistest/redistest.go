@@ -1,0 +1,202 @@
+// Package redistest gives tests the real Redis, and a way to take it from them.
+package redistest
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	client "github.com/redis/go-redis/v9"
+)
+
+// Addr returns host and port of the Redis of the tests: SPILLWAY_REDIS, or the
+// usual port of this machine. Without one the test is skipped, unless
+// SPILLWAY_REQUIRE says that there has to be one.
+func Addr(t testing.TB) string {
+	t.Helper()
+	addr := cmp.Or(os.Getenv("SPILLWAY_REDIS"), "127.0.0.1:6379")
+	err := ping(addr)
+	if err == nil {
+		return addr
+	}
+	missing := fmt.Sprintf("no Redis on %s (%v): start one (redis-server --save ''), or name another by SPILLWAY_REDIS=host:port", addr, err)
+	if slices.Contains(strings.Split(os.Getenv("SPILLWAY_REQUIRE"), ","), "redis") {
+		t.Fatal(missing)
+	}
+	t.Skip("SKIPPED, the cache was not tried on a real Redis: " + missing)
+	return ""
+}
+
+func ping(addr string) error {
+	conn, err := net.DialTimeout("tcp", addr, 2*time.Second)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(2 * time.Second))
+	if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
+		return err
+	}
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if err == nil && line != "+PONG\r\n" {
+		err = errors.New("what listens there is no open Redis")
+	}
+	return err
+}
+
+// Client returns a client of its own, to look behind the cache.
+func Client(t testing.TB, addr string) *client.Client {
+	c := client.NewClient(&client.Options{Addr: addr})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// Prefix returns a prefix of keys that no other test has. What is below it is
+// removed at the end.
+func Prefix(t testing.TB, addr string) string {
+	prefix := "patientapi-test:" + rand.Text() + ":"
+	t.Cleanup(func() { Remove(t, addr, prefix) })
+	return prefix
+}
+
+// Remove removes all keys below prefix.
+func Remove(t testing.TB, addr, prefix string) {
+	t.Helper()
+	c := client.NewClient(&client.Options{Addr: addr})
+	defer c.Close()
+	ctx := context.Background() // that of the test has ended
+	keys := c.Scan(ctx, 0, prefix+"*", 1000).Iterator()
+	for keys.Next(ctx) {
+		if err := c.Del(ctx, keys.Val()).Err(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := keys.Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Proxy stands between a client and the real Redis.
+type Proxy struct {
+	t    testing.TB
+	addr string // its own
+	to   string
+
+	wg       sync.WaitGroup
+	mu       sync.Mutex
+	listener net.Listener
+	conns    map[net.Conn]bool
+	flowing  chan struct{} // closed while what the client says is passed on
+}
+
+// Through returns a proxy to the Redis at addr that passes everything on.
+func Through(t testing.TB, addr string) *Proxy {
+	t.Helper()
+	p := &Proxy{t: t, addr: "127.0.0.1:0", to: addr, conns: map[net.Conn]bool{}, flowing: make(chan struct{})}
+	close(p.flowing)
+	p.Start()
+	t.Cleanup(func() {
+		p.Kill()
+		p.Resume()
+		p.wg.Wait()
+	})
+	return p
+}
+
+// Addr returns host and port of the proxy; also when it is dead.
+func (p *Proxy) Addr() string { return p.addr }
+
+// Start revives the proxy.
+func (p *Proxy) Start() {
+	p.t.Helper()
+	l, err := net.Listen("tcp", p.addr)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.listener, p.addr = l, l.Addr().String()
+	p.wg.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			p.serve(conn)
+		}
+	})
+}
+
+// Kill closes the port and cuts every connection, as a process that is killed.
+func (p *Proxy) Kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.listener.Close()
+	for c := range p.conns {
+		c.Close()
+	}
+	clear(p.conns)
+}
+
+// Hang keeps all connections and passes nothing on, until Resume.
+func (p *Proxy) Hang() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.flowing = make(chan struct{})
+}
+
+// Resume ends Hang.
+func (p *Proxy) Resume() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.flowing:
+	default:
+		close(p.flowing)
+	}
+}
+
+func (p *Proxy) serve(from net.Conn) {
+	to, err := net.Dial("tcp", p.to)
+	if err != nil {
+		from.Close()
+		return
+	}
+	p.mu.Lock()
+	p.conns[from], p.conns[to] = true, true
+	p.mu.Unlock()
+	p.wg.Go(func() {
+		defer to.Close()
+		buf := make([]byte, 4096)
+		for {
+			n, err := from.Read(buf)
+			p.mu.Lock()
+			flowing := p.flowing
+			p.mu.Unlock()
+			<-flowing
+			if n > 0 {
+				if _, err := to.Write(buf[:n]); err != nil {
+					return
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	})
+	p.wg.Go(func() {
+		defer from.Close()
+		_, _ = io.Copy(from, to)
+	})
+}

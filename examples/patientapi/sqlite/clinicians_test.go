@@ -1,0 +1,56 @@
+package sqlite
+
+import (
+	"io/fs"
+	"path/filepath"
+	"testing"
+
+	"github.com/pressly/goose/v3"
+
+	"github.com/spillway-go/spillway/examples/patientapi/internal/storetest"
+)
+
+// A file of before clinicians had addresses is brought up to date, with the same
+// answers as one that is made today.
+func TestFileFromBeforeAddressesGetsThem(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "patients.db")
+	s := openSet(t, path, Options{})
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider, err := goose.NewProvider(goose.DialectSQLite3, s.writer, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := provider.DownTo(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.writer.Exec("SELECT 1 FROM mailboxes"); err == nil {
+		t.Fatal("the file is not an old one")
+	}
+	s.Close()
+	storetest.Clinicians(t, openSet(t, path, Options{}))
+}
+
+func TestLookupOfCliniciansReadsNoWholeTable(t *testing.T) {
+	s := openSet(t, filepath.Join(t.TempDir(), "patients.db"), Options{})
+	rows, err := s.readers.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+selectClinicians, "a@b", "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id, parent, unused int
+		var step string
+		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+			t.Fatal(err)
+		}
+		if len(step) < 6 || step[:6] != "SEARCH" {
+			t.Errorf("the plan: %s", step)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Error(err)
+	}
+}
