@@ -17,11 +17,11 @@ import (
 // house lists the folders of all packages, the lowest layer first. Packages on
 // one line do not import each other.
 var house = [][]string{
-	{".", "histogram", "internal/fifo", "internal/layers", "internal/rate"},
+	{".", "histogram", "internal/fifo", "internal/layers", "internal/rate", "retrybudget"},
 	{"internal/refusal", "limit", "loadgen", "objectpool"},
 	{"internal/gate"},
 	{"limiter"},
-	{"sim", "workerpool"},
+	{"fanout", "sim", "workerpool"},
 	{"examples/background", "examples/batch", "metricsprom"},
 	{"examples/patientapi/internal/gauge", "examples/patientapi/probe", "lab/burst/specimen", "lab/contestant", "lab/report/chart", "lab/results"},
 	{"examples/patientapi", "lab/judge"},

@@ -1,0 +1,114 @@
+package fanout
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+)
+
+// The contestants: branches one after the other, a WaitGroup by hand, and ours
+// in each mode. Neither of the first two cancels, names its errors, or survives a
+// panic. Run with -cpu and a benchstat of your own:
+//
+//	go test -run '^$' -bench Do -count 6 ./fanout | benchstat -col /by -
+
+// burn computes for about the given time, whatever else runs.
+func burn(rounds int) (x uint64) {
+	x = 1
+	for range rounds {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+	}
+	return x
+}
+
+// roundsFor calibrates burn.
+var roundsFor = sync.OnceValue(func() float64 {
+	const rounds = 1 << 16
+	best := time.Hour
+	for range 50 {
+		began := time.Now()
+		sink = burn(rounds)
+		best = min(best, time.Since(began))
+	}
+	return rounds / float64(best)
+})
+
+var sink uint64
+
+func BenchmarkDo(b *testing.B) {
+	ctx := context.Background()
+	for _, kind := range []string{"burn", "wait"} {
+		for _, d := range []time.Duration{500 * time.Nanosecond, 2 * time.Microsecond, 5 * time.Microsecond, 20 * time.Microsecond, 100 * time.Microsecond, time.Millisecond} {
+			if kind == "wait" && d < time.Millisecond {
+				continue // the kernel's timers are not that fine
+			}
+			rounds := int(float64(d) * roundsFor())
+			run := func(context.Context, int) (uint64, error) { return burn(rounds), nil }
+			if kind == "wait" {
+				run = func(context.Context, int) (uint64, error) { time.Sleep(d); return 1, nil }
+			}
+			for _, n := range []int{2, 8, 64} {
+				name := func(by string) string { return fmt.Sprintf("of=%s/each=%v/n=%d/by=%s", kind, d, n, by) }
+				b.Run(name("sequence"), func(b *testing.B) {
+					b.ReportAllocs()
+					for b.Loop() {
+						for range n {
+							v, err := run(ctx, 1)
+							if err != nil {
+								b.Fatal(err)
+							}
+							sink += v
+						}
+					}
+				})
+				b.Run(name("waitgroup"), func(b *testing.B) {
+					b.ReportAllocs()
+					values := make([]uint64, n)
+					for b.Loop() {
+						var wg sync.WaitGroup
+						for i := range n {
+							wg.Go(func() { values[i], _ = run(ctx, 1) })
+						}
+						wg.Wait()
+					}
+				})
+				for _, mode := range []Mode{Sequential, Parallel, Auto} {
+					b.Run(name(mode.String()), func(b *testing.B) {
+						b.ReportAllocs()
+						f := same(b, Config{Mode: mode}, n, run)
+						for range 40 { // to learn
+							_, _ = f.Do(ctx, 1)
+						}
+						for b.Loop() {
+							res, err := f.Do(ctx, 1)
+							if err != nil {
+								b.Fatal(err)
+							}
+							sink += res.Value
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+func add(sum *uint64, v uint64) { *sum += v }
+
+// same is a Fanout of n branches that do the same.
+func same(tb testing.TB, cfg Config, n int, run func(context.Context, int) (uint64, error)) *Fanout[int, uint64] {
+	tb.Helper()
+	var branches []Branch[int, uint64]
+	for i := range n {
+		branches = append(branches, Required(fmt.Sprint(i), run, add))
+	}
+	f, err := New(cfg, branches...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return f
+}

@@ -1,0 +1,116 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestNewSaysWhatIsWrong(t *testing.T) {
+	fine := func(context.Context, int) (uint64, error) { return 1, nil }
+	for want, branches := range map[string][]Branch[int, uint64]{
+		"there are no branches":     nil,
+		`branch "" needs a name`:    {Required("", fine, add)},
+		`branch "a" needs a name`:   {Required[int, uint64, uint64]("a", nil, add)},
+		`branch "b" needs a name`:   {Optional[int, uint64, uint64]("b", fine, nil)},
+		"needs a name":              {{}},
+		`two branches "a"`:          {Required("a", fine, add), Optional("a", fine, add)},
+		`branch "a": Within is -1s`: {Required("a", fine, add).Within(-time.Second)},
+	} {
+		if _, err := New(Config{Name: "x"}, branches...); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `fanout "x"`) {
+			t.Errorf("%v: want %q", err, want)
+		}
+	}
+	if _, err := New(Config{Mode: Parallel + 1}, Required("a", fine, add)); err == nil {
+		t.Error("an unknown mode was accepted")
+	}
+	for _, n := range []int{-1, maxBudget + 1} {
+		if _, err := NewBudget(n); err == nil {
+			t.Errorf("a budget of %d was accepted", n)
+		}
+	}
+}
+
+func TestNothingIsStartedUnderAContextThatHasEnded(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	never := func(context.Context, int) (uint64, error) { t.Error("started"); return 0, nil }
+	if _, err := same(t, Config{}, 2, never).Do(ctx, 0); err != context.Canceled {
+		t.Error(err)
+	}
+	if _, err := Map(ctx, MapConfig{}, numbers(2), never); err != context.Canceled {
+		t.Error(err)
+	}
+	var g Group[int, uint64]
+	if _, _, err := g.Do(ctx, 0, func(ctx context.Context) (uint64, error) { return never(ctx, 0) }); err != context.Canceled {
+		t.Error(err)
+	}
+}
+
+// Everything at once, for the race detector: callers that share a value whose
+// branches fail, hang, panic, are hedged and run out of goroutines.
+func TestManyCallersGetTheirOwnAnswers(t *testing.T) {
+	budget, _ := NewBudget(40)
+	calls := 100
+	if !raceEnabled {
+		calls = 1000
+	}
+	for _, mode := range []Mode{Auto, Parallel} {
+		synctest.Test(t, func(t *testing.T) {
+			branch := func(ctx context.Context, id int) (int, error) {
+				switch rand.IntN(40) {
+				case 0:
+					return 0, errDown
+				case 1:
+					panic("oh")
+				case 2:
+					time.Sleep(time.Second) // ignores its context
+				case 3:
+					<-ctx.Done()
+					return 0, ctx.Err()
+				default:
+					time.Sleep(rand.N(2 * ms))
+				}
+				return id, nil
+			}
+			type sum struct{ total, answers int }
+			into := func(s *sum, id int) { s.total += id; s.answers++ }
+			f, err := New(Config{Mode: mode, Budget: budget},
+				Required("a", branch, into), Required("b", branch, into).Within(20*ms),
+				Optional("c", branch, into).Hedged(nil), Optional("d", branch, into).Within(10*ms).Hedged(nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var wg sync.WaitGroup
+			for caller := range 30 {
+				wg.Go(func() {
+					for i := range calls {
+						id := caller*calls + i + 1
+						ctx, cancel := context.WithTimeout(t.Context(), 50*ms)
+						got, err := f.Do(ctx, id)
+						cancel()
+						if err != nil {
+							_, named := errors.AsType[*BranchError](err)
+							if !named || got.Value != (sum{}) {
+								t.Errorf("%v, %v", got, err)
+							}
+						} else if n := got.Value.answers; got.Value.total != n*id || n+len(got.Missing) != 4 {
+							t.Errorf("call %d: %v", id, got)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if s := f.Stats(); budget.InUse() != 0 || s.Late != s.LateEnded || s.Calls != uint64(30*calls) {
+				t.Errorf("%d goroutines are left, %+v", budget.InUse(), s)
+			}
+		})
+	}
+}

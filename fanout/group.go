@@ -1,0 +1,128 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+)
+
+// Group shares work between callers that want the same thing at the same time:
+// one of them causes it, all get its result. The zero Group is ready. It is safe
+// for concurrent use and must not be copied.
+type Group[K comparable, V any] struct {
+	// OnLate, if set before the first use, is told of each error, also a panic,
+	// of work that nobody waited for any more, on the goroutine of that work.
+	OnLate func(K, error)
+
+	mu      sync.Mutex
+	flights map[K]*flight[V]
+}
+
+// flight is the work for one key. All but done is guarded by the group's lock,
+// until done is closed.
+type flight[V any] struct {
+	waiting int
+	joined  bool // by a second caller
+	cancel  context.CancelCauseFunc
+	done    chan struct{}
+
+	value  V
+	err    error
+	goexit bool
+}
+
+var errNobodyWaits = errors.New("fanout: the last caller that waited has left")
+
+// Do returns what fn returns for key, and whether another caller got it too. If
+// the work for key is already going on, Do joins it and fn is not called. Callers
+// get the same V: what it points to is shared.
+//
+// fn runs on a goroutine of its own, with the values of the context of the caller
+// that caused it and neither its deadline nor its cancellation: Do returns
+// ctx.Err() when ctx ends, and the work goes on for the others. When the last of
+// them has left, its context is cancelled, and who comes then causes it anew.
+//
+// A panic of fn is a *spillway.PanicError for every caller, and runtime.Goexit in
+// fn ends every caller's goroutine. What nobody waits for any more is dropped,
+// errors by way of OnLate.
+func (g *Group[K, V]) Do(ctx context.Context, key K, fn func(context.Context) (V, error)) (v V, shared bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return v, false, err
+	}
+	g.mu.Lock()
+	f := g.flights[key]
+	if f == nil {
+		f = g.start(ctx, key, fn)
+	} else {
+		f.joined = true
+	}
+	f.waiting++
+	g.mu.Unlock()
+
+	select {
+	case <-f.done:
+	case <-ctx.Done():
+		if !g.left(key, f) {
+			return v, false, ctx.Err()
+		}
+	}
+	if f.goexit {
+		runtime.Goexit()
+	}
+	return f.value, f.joined, f.err
+}
+
+// start starts the work for key. It is called with the lock held.
+func (g *Group[K, V]) start(ctx context.Context, key K, fn func(context.Context) (V, error)) *flight[V] {
+	f := &flight[V]{done: make(chan struct{})}
+	ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	if g.flights == nil {
+		g.flights = map[K]*flight[V]{}
+	}
+	g.flights[key] = f
+	go func() {
+		var v V
+		var err error
+		goexit := true
+		defer func() {
+			g.mu.Lock()
+			f.value, f.err, f.goexit = v, err, goexit
+			g.forget(key, f)
+			close(f.done)
+			late := f.waiting == 0
+			g.mu.Unlock()
+			f.cancel(context.Canceled)
+			if late && err != nil && g.OnLate != nil {
+				g.OnLate(key, err)
+			}
+		}()
+		v, err = guard(ctx, key, func(ctx context.Context, _ K) (V, error) { return fn(ctx) })
+		goexit = false
+	}()
+	return f
+}
+
+// left takes a caller away whose context has ended, and reports whether the
+// result is there all the same.
+func (g *Group[K, V]) left(key K, f *flight[V]) (ended bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	select {
+	case <-f.done:
+		return true
+	default:
+	}
+	if f.waiting--; f.waiting == 0 {
+		g.forget(key, f)
+		f.cancel(errNobodyWaits)
+	}
+	return false
+}
+
+// forget lets the next caller start anew. It is called with the lock held.
+func (g *Group[K, V]) forget(key K, f *flight[V]) {
+	if g.flights[key] == f {
+		delete(g.flights, key)
+	}
+}

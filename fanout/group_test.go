@@ -1,0 +1,135 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway"
+)
+
+type requestKey struct{}
+
+func TestTheFirstCallersCancellationHarmsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g Group[string, string]
+		calls := 0
+		work := func(ctx context.Context) (string, error) {
+			calls++
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+				return "", ctx.Err()
+			}
+			return ctx.Value(requestKey{}).(string), nil
+		}
+		first, leave := context.WithTimeout(context.WithValue(t.Context(), requestKey{}, "first"), 10*ms)
+		defer leave()
+		var wg sync.WaitGroup
+		began := time.Now()
+		wg.Go(func() {
+			if _, _, err := g.Do(first, "k", work); err != context.DeadlineExceeded || time.Since(began) != 10*ms {
+				t.Errorf("the first: %v after %v", err, time.Since(began))
+			}
+		})
+		synctest.Wait()
+		for range 3 {
+			wg.Go(func() {
+				v, shared, err := g.Do(t.Context(), "k", work)
+				if v != "first" || !shared || err != nil || time.Since(began) != time.Second {
+					t.Errorf("another: %q, %v, %v after %v", v, shared, err, time.Since(began))
+				}
+			})
+		}
+		wg.Wait()
+		if calls != 1 || len(g.flights) != 0 {
+			t.Errorf("%d calls, %d left", calls, len(g.flights))
+		}
+	})
+}
+
+func TestTheWorkEndsWhenTheLastCallerLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := 0
+		g := Group[int, int]{OnLate: func(key int, err error) {
+			if _, ok := errors.AsType[*spillway.PanicError](err); ok && key == 1 {
+				told++
+			}
+		}}
+		ended := make(chan time.Duration, 2)
+		began := time.Now()
+		work := func(ctx context.Context) (int, error) {
+			<-ctx.Done()
+			ended <- time.Since(began)
+			if context.Cause(ctx) != errNobodyWaits {
+				t.Error(context.Cause(ctx))
+			}
+			time.Sleep(time.Hour) // slow to notice
+			panic("and nobody there")
+		}
+		var wg sync.WaitGroup
+		for i := range 3 {
+			wg.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i+1)*time.Second)
+				defer cancel()
+				_, _, _ = g.Do(ctx, 1, work)
+			})
+		}
+		wg.Wait()
+		if at := <-ended; at != 3*time.Second {
+			t.Errorf("ended after %v", at)
+		}
+		// Who comes now gets work of its own, not the cancelled one.
+		v, shared, err := g.Do(t.Context(), 1, func(context.Context) (int, error) { return 2, nil })
+		if v != 2 || shared || err != nil {
+			t.Error(v, shared, err)
+		}
+		time.Sleep(2 * time.Hour)
+		if synctest.Wait(); told != 1 {
+			t.Errorf("the late panic was told %d times", told)
+		}
+	})
+}
+
+func TestAPanicReachesEveryCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g Group[int, int]
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				_, shared, err := g.Do(t.Context(), 1, func(context.Context) (int, error) { time.Sleep(ms); panic("oh") })
+				if p, ok := errors.AsType[*spillway.PanicError](err); !ok || p.Value != "oh" || !shared {
+					t.Error(shared, err)
+				}
+			})
+		}
+		wg.Wait()
+		for range 4 {
+			wg.Go(func() {
+				_, _, _ = g.Do(t.Context(), 1, func(context.Context) (int, error) { time.Sleep(ms); runtime.Goexit(); return 0, nil })
+				t.Error("Goexit did not end the caller")
+			})
+		}
+		wg.Wait()
+	})
+}
+
+func TestKeysDoNotShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g Group[int, int]
+		var wg sync.WaitGroup
+		for key := range 10 {
+			wg.Go(func() {
+				v, shared, err := g.Do(t.Context(), key, func(context.Context) (int, error) { time.Sleep(ms); return key, nil })
+				if v != key || shared || err != nil {
+					t.Error(v, shared, err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}

@@ -1,0 +1,97 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// errLost is why the slower of two attempts is cancelled.
+var errLost = errors.New("fanout: the other attempt was faster")
+
+// shedPause is how long after a limiter's rejection nothing is hedged.
+const shedPause = time.Second
+
+func (f *Fanout[Req, Res]) pauseHedging() {
+	if f.hedged {
+		f.shed.Store(int64(f.now() + shedPause))
+	}
+}
+
+// armHedge prepares a second attempt of branch i and returns the context of the
+// first. The frame is locked.
+func (fr *frame[Req, Res]) armHedge(i int, ctx context.Context) context.Context {
+	b, st := &fr.f.branches[i], &fr.states[i]
+	delay := b.times.slow()
+	if delay == 0 || fr.parent.Value(noHedging{}) != nil {
+		return ctx
+	}
+	ctx, st.cancel[0] = context.WithCancelCause(ctx)
+	fr.refs++ // the timer's
+	st.timer = time.AfterFunc(delay, func() { fr.second(i) })
+	return ctx
+}
+
+// second is the second attempt of branch i, on the timer's goroutine.
+func (fr *frame[Req, Res]) second(i int) {
+	f := fr.f
+	b, st := &f.branches[i], &fr.states[i]
+	fr.mu.Lock()
+	defer fr.leave() // also after runtime.Goexit
+	st.timer = nil
+	if st.settled || fr.closed || fr.fatal >= 0 {
+		return
+	}
+	ctx, cancel, err := f.bounded(fr.ctx, b, fr.began)
+	if err != nil {
+		return
+	}
+	if cancel != nil {
+		defer cancel()
+	}
+	if int64(f.now()) < f.shed.Load() || !fr.admitted() {
+		f.counts.suppressed.Add(1)
+		return
+	}
+	defer fr.dismiss()
+	if !b.hedge.TryTake() {
+		f.counts.suppressed.Add(1)
+		return
+	}
+	f.counts.hedges.Add(1)
+	ctx, st.cancel[1] = context.WithCancelCause(ctx)
+	st.running++
+	fr.mu.Unlock()
+	fr.slots[i].attempt(fr, i, ctx, true)
+}
+
+// settleHedge ends what is left of branch i when one attempt has settled it. The
+// frame is locked.
+func (fr *frame[Req, Res]) settleHedge(i int, second bool) {
+	b, st := &fr.f.branches[i], &fr.states[i]
+	if b.hedge == nil {
+		return
+	}
+	fr.disarmHedge(i)
+	for _, cancel := range st.cancel {
+		if cancel != nil {
+			cancel(errLost)
+		}
+	}
+	if st.err == nil {
+		b.hedge.Success()
+		if second {
+			fr.f.counts.wins.Add(1)
+		}
+	}
+}
+
+// disarmHedge stops a second attempt that has not begun. The frame is locked.
+func (fr *frame[Req, Res]) disarmHedge(i int) {
+	if st := &fr.states[i]; st.timer != nil {
+		if st.timer.Stop() {
+			fr.refs--
+		}
+		st.timer = nil
+	}
+}

@@ -1,0 +1,264 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// replica is a source with stragglers, which counts what is asked of it.
+type replica struct {
+	mu        sync.Mutex
+	rng       *rand.Rand
+	attempts  int
+	cancelled int // attempts that ended by their context
+	latest    int // call
+	straggler int // which of a hundred calls; the second attempt is one at random
+	down      error
+	hang      bool
+}
+
+func newReplica(straggler int) *replica {
+	return &replica{rng: rand.New(rand.NewPCG(1, 2)), straggler: straggler, latest: -1}
+}
+
+// find takes about 10 ms, a straggler a second.
+func (r *replica) find(ctx context.Context, call int) (int, error) {
+	r.mu.Lock()
+	r.attempts++
+	again := call == r.latest
+	r.latest = call
+	took := 8*ms + time.Duration(r.rng.ExpFloat64()*float64(2*ms))
+	if again && r.rng.IntN(100) == 0 || !again && call%100 == r.straggler || r.hang {
+		took = time.Second
+	}
+	err := r.down
+	r.mu.Unlock()
+	select {
+	case <-time.After(took):
+		return 1, err
+	case <-ctx.Done():
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.cancelled++
+		return 0, ctx.Err()
+	}
+}
+
+func newHedged(t *testing.T, cfg Config, r *replica) *Fanout[int, int] {
+	t.Helper()
+	f, err := New(cfg, Required("replica", r.find, func(sum *int, v int) { *sum += v }).Hedged(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// p99 makes calls and returns the 99th percentile of their times.
+func p99(t *testing.T, f *Fanout[int, int], ctx context.Context, calls int) time.Duration {
+	var times []time.Duration
+	for call := range calls {
+		began := time.Now()
+		got, err := f.Do(ctx, call)
+		if err == nil && got.Value != 1 {
+			t.Fatalf("merged %d times", got.Value)
+		}
+		times = append(times, time.Since(began))
+	}
+	slices.Sort(times)
+	return times[len(times)*99/100]
+}
+
+func TestHedgingCutsTheTail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const calls = 20_000
+		plain := newReplica(50)
+		slow := p99(t, newHedged(t, Config{}, plain), WithoutHedging(t.Context()), calls)
+		r := newReplica(50)
+		f := newHedged(t, Config{}, r)
+		fast := p99(t, f, t.Context(), calls)
+		synctest.Wait()
+		t.Logf("p99 %v without, %v with hedging; %d extra attempts of %d; %+v", slow, fast, r.attempts-calls, calls, f.Stats())
+		if plain.attempts != calls {
+			t.Errorf("%d attempts for %d calls under WithoutHedging", plain.attempts, calls)
+		}
+		if slow < 8*fast {
+			t.Errorf("p99 went from %v to %v", slow, fast)
+		}
+		if extra := r.attempts - calls; extra > calls*2/100 {
+			t.Errorf("%d extra attempts for %d calls", extra, calls)
+		}
+		// Each hedge leaves one loser, and nobody else is cancelled.
+		if s := f.Stats(); r.cancelled != int(s.Hedges) || s.Failed > 0 || s.Partial > 0 {
+			t.Errorf("%d attempts were cancelled, %+v", r.cancelled, s)
+		}
+	})
+}
+
+func TestHedgingEndsInAnOutage(t *testing.T) {
+	for name, hang := range map[string]bool{"errors": false, "hangs": true} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newReplica(50)
+			f := newHedged(t, Config{}, r)
+			p99(t, f, t.Context(), 2000)
+			r.mu.Lock()
+			before := r.attempts
+			r.down, r.hang = errDown, hang
+			r.mu.Unlock()
+			p99(t, f, t.Context(), 1000)
+			if extra := r.attempts - before - 1000; extra > 50 {
+				t.Errorf("%s: %d extra attempts in 1000 calls", name, extra)
+			}
+		})
+	}
+}
+
+func TestAHedgeThatFailsDisturbsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		attempts, odd := 0, false
+		f, err := New(Config{}, Required("replica", func(ctx context.Context, _ int) (int, error) {
+			mu.Lock()
+			attempts++
+			first := !odd || attempts == 101
+			mu.Unlock()
+			if !first {
+				return 0, errDown // the hedge, at once
+			}
+			d := 10 * ms
+			if odd {
+				d = time.Second
+			}
+			select {
+			case <-time.After(d):
+				return 1, nil
+			case <-ctx.Done():
+				t.Error("the original was cancelled")
+				return 0, ctx.Err()
+			}
+		}, func(sum *int, v int) { *sum += v }).Hedged(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p99(t, f, t.Context(), 100)
+		mu.Lock()
+		odd = true
+		mu.Unlock()
+		began := time.Now()
+		got, err := f.Do(t.Context(), 0)
+		if got.Value != 1 || err != nil || time.Since(began) != time.Second || attempts != 102 {
+			t.Errorf("%v, %v after %v, %d attempts", got, err, time.Since(began), attempts)
+		}
+	})
+}
+
+// Load is not added while something sheds: a limiter below a branch, or the one
+// that goroutines are taken from.
+func TestNothingIsHedgedWhileSomethingSheds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReplica(-1)
+		shed := false
+		f, err := New(Config{}, Required("replica", r.find, func(sum *int, v int) { *sum += v }).Hedged(nil),
+			Optional("other", func(context.Context, int) (int, error) {
+				if shed {
+					return 0, &spillway.Rejection{Reason: spillway.QueueFull}
+				}
+				return 0, nil
+			}, func(*int, int) {}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p99(t, f, t.Context(), 200)
+		r.hang, shed = true, true
+		before := f.Stats()
+		p99(t, f, t.Context(), 5)
+		after := f.Stats()
+		if after.Hedges != before.Hedges || after.Suppressed == before.Suppressed {
+			t.Errorf("while shedding: from %+v to %+v", before, after)
+		}
+		r.hang, shed = false, false
+		time.Sleep(2 * shedPause)
+		p99(t, f, t.Context(), 400)
+		r.hang = true
+		before = f.Stats()
+		p99(t, f, t.Context(), 1)
+		if f.Stats().Hedges != before.Hedges+1 {
+			t.Errorf("afterwards: %+v", f.Stats())
+		}
+	})
+}
+
+func TestGoroutinesMayBeTakenFromALimiter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(2), QueueSize: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p peak
+		f := same(t, Config{Mode: Parallel, Limiter: lim}, 4, func(context.Context, int) (uint64, error) {
+			p.enter()
+			defer p.leave()
+			time.Sleep(ms)
+			return 1, nil
+		})
+		began := time.Now()
+		if got, err := f.Do(t.Context(), 0); err != nil || got.Value != 4 || p.most != 2 || time.Since(began) != 2*ms {
+			t.Errorf("%v, %v, %d at once, %v", got, err, p.most, time.Since(began))
+		}
+		synctest.Wait()
+		if s := lim.Stats(); s.InFlight != 0 || s.Queued != 0 {
+			t.Errorf("%d slots are not given back", s.InFlight)
+		}
+		// A limiter that gives nothing leaves the caller to do the work.
+		lim.Close()
+		p.most = 0
+		if got, err := f.Do(t.Context(), 0); err != nil || got.Value != 4 || p.most != 1 {
+			t.Errorf("%v, %v, %d at once", got, err, p.most)
+		}
+	})
+}
+
+func TestABranchThatCannotMakeItIsNotStarted(t *testing.T) {
+	for _, mode := range []Mode{Parallel, Auto} {
+		synctest.Test(t, func(t *testing.T) {
+			started := 0
+			took := 50 * ms
+			f := newLookup(t, Config{Mode: mode}, after(ms, nil, "ann"), func(context.Context, string) ([]string, error) {
+				started++
+				time.Sleep(took)
+				return nil, nil
+			})
+			for range 100 {
+				_, _ = f.Do(t.Context(), "")
+			}
+			short := func() (Result[[]string], error) {
+				ctx, cancel := context.WithTimeout(t.Context(), 20*ms)
+				defer cancel()
+				return f.Do(ctx, "")
+			}
+			before, began := started, time.Now()
+			got, err := short()
+			rej, _ := errors.AsType[*spillway.Rejection](got.Missing[0].Err)
+			if err != nil || started != before || rej == nil || rej.Reason != spillway.DeadlineTooClose || time.Since(began) != ms {
+				t.Errorf("%v, %v, started %v after %v", got, err, started > before, time.Since(began))
+			}
+			// It became faster, and that is found out.
+			took = ms
+			for range 2000 {
+				got, _ = short()
+			}
+			if got.Partial() {
+				t.Errorf("still not started: %v", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,194 @@
+package fanout
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// learner finds out whether a workload is faster sequentially or in parallel.
+// Calls go in, a mode comes out; it reads no clock.
+//
+// Trying the slower mode can cost n times the call, so it is tried only where it
+// can win. In parallel mode the branches' own times tell what they would take
+// one after the other: while their sum is far above the wall time, sequential is
+// not tried. In sequential mode, what can be won at most is the sum without the
+// longest branch: while that is less than starting goroutines cost the last time,
+// parallel is not tried; otherwise a try costs no more than that. Between, one
+// call in about forty tries the other mode, because a processor that has become
+// free shows in nothing else. If it did better, two more decide.
+type learner struct {
+	// What callers read without the lock.
+	now   atomic.Uint32 // the mode of the next call: inParallel or not
+	every atomic.Uint32 // which sequential calls are measured: a power of two
+
+	mu        sync.Mutex
+	parallel  bool // what rules
+	trying    bool // the other mode is on trial
+	seq, par  window
+	sum, gain window        // of the branches' times in parallel mode; of what can be won, in sequential mode
+	since     int           // calls since the last trial
+	over      window        // wall time beyond the sum, in parallel mode
+	start     time.Duration // at least what starting goroutines costs a call
+	settled   time.Duration // a call in the mode that rules, when that was decided
+	odd       int           // calls in a row unlike those that the choice was made on
+}
+
+const (
+	inParallel   = 1
+	measureEvery = 16 // one sequential call of so many is measured; each, when branches are slow
+	tries        = 3  // calls to judge a mode by
+	pause        = 32 // calls between two trials
+
+	// farApart is where the sum of the branches' times ends the question. Times
+	// taken in parallel are longer than in sequence, by cold caches and shared
+	// processors, but not by so much.
+	farApart = 1.5
+	better   = 0.98 // what the other mode must reach to replace the one that rules
+	// leastStart is what starting goroutines costs at the very least.
+	leastStart = 300 * time.Nanosecond
+	// slowCall is from where a few readings of the clock do not matter.
+	slowCall = 50 * time.Microsecond
+)
+
+func (l *learner) reset() {
+	l.parallel, l.start = true, leastStart
+	l.now.Store(inParallel)
+	l.every.Store(1)
+}
+
+// choose returns the mode of call n, and whether it is to be measured. A call in
+// parallel always is.
+func (l *learner) choose(n uint64) (parallel, measured bool) {
+	if l.now.Load() == inParallel {
+		return true, true
+	}
+	return false, n&uint64(l.every.Load()-1) == 0
+}
+
+// learn takes one measured call: its wall time, the sum of its branches' times,
+// and the longest of them.
+func (l *learner) learn(parallel bool, wall, sum, longest time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if parallel {
+		l.par.add(wall)
+		l.sum.add(sum)
+		l.over.add(wall - sum)
+		l.start = max(leastStart, l.over.median())
+	} else {
+		l.seq.add(wall)
+		l.gain.add(sum - longest)
+	}
+	switch {
+	case l.trying && parallel != l.parallel:
+		l.judge()
+	case !l.trying && parallel == l.parallel:
+		l.watch(wall)
+		l.since++
+		if !parallel {
+			l.since += int(l.every.Load()) - 1 // the calls that were not measured
+		}
+		if l.since < pause || l.own().n < tries {
+			break
+		}
+		if l.trying = l.worthTrying(); l.trying {
+			*l.other() = window{}
+			break
+		}
+		l.since = 0
+		l.start = max(leastStart, l.start/8*7) // it may have been an odd call
+	}
+	// Otherwise the call began before the mode changed: one more sample.
+	l.publish(wall)
+}
+
+// watch notices that the workload is no longer the one that was judged.
+func (l *learner) watch(wall time.Duration) {
+	if l.settled > 0 && wall < l.settled*2 && wall > l.settled/2 {
+		l.odd = 0
+		return
+	}
+	if l.odd++; l.odd < 3 {
+		return
+	}
+	l.odd = 0
+	l.since, l.start = pause, leastStart
+	l.seq, l.par, l.sum, l.gain, l.over = window{}, window{}, window{}, window{}, window{}
+	l.settled = wall
+}
+
+func (l *learner) worthTrying() bool {
+	if l.parallel {
+		return float64(l.sum.median()) < farApart*float64(l.par.median())
+	}
+	return l.gain.median() > l.start
+}
+
+// judge looks at the calls on trial so far. One that does no better ends it.
+func (l *learner) judge() {
+	own, other := l.own().median(), l.other().median()
+	better := float64(other) < better*float64(own)
+	if better && l.other().n < tries {
+		return
+	}
+	l.trying, l.since, l.odd, l.settled = false, 0, 0, own
+	if better {
+		l.parallel = !l.parallel
+		l.settled = other
+	}
+}
+
+// publish tells the callers. Sequential calls are measured each while something
+// is being found out.
+func (l *learner) publish(wall time.Duration) {
+	mode, every := uint32(0), uint32(measureEvery)
+	if l.parallel != l.trying {
+		mode = inParallel
+	}
+	if l.trying || l.odd > 0 || wall >= slowCall || l.own().n < tries {
+		every = 1
+	}
+	if l.now.Load() != mode {
+		l.now.Store(mode)
+	}
+	if l.every.Load() != every {
+		l.every.Store(every)
+	}
+}
+
+func (l *learner) own() *window {
+	if l.parallel {
+		return &l.par
+	}
+	return &l.seq
+}
+
+func (l *learner) other() *window {
+	if l.parallel {
+		return &l.seq
+	}
+	return &l.par
+}
+
+// window holds the latest times.
+type window struct {
+	d [5]time.Duration
+	n int // ever added
+}
+
+func (w *window) add(d time.Duration) {
+	w.d[w.n%len(w.d)] = d
+	w.n++
+}
+
+func (w *window) median() time.Duration {
+	d := w.d
+	kept := d[:min(w.n, len(d))]
+	if len(kept) == 0 {
+		return 0
+	}
+	slices.Sort(kept)
+	return kept[len(kept)/2]
+}

@@ -1,0 +1,101 @@
+package fanout
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// workload says what a call of n branches takes in either mode, on this many
+// processors, when goroutines cost something to start.
+type workload struct {
+	n     int
+	each  time.Duration
+	procs int // free processors; enough for all when branches wait
+	start time.Duration
+}
+
+func (w workload) cost(parallel bool) (wall, sum, longest time.Duration) {
+	sum = time.Duration(w.n) * w.each
+	if !parallel {
+		return sum, sum, w.each
+	}
+	atOnce := min(w.n, w.procs)
+	wall = time.Duration((w.n+atOnce-1)/atOnce)*w.each + 2*time.Microsecond + time.Duration(w.n)*w.start
+	return wall, sum + sum/10, w.each + w.each/10 // colder caches
+}
+
+func (w workload) best() (parallel bool, wall time.Duration, clear bool) {
+	seq, _, _ := w.cost(false)
+	par, _, _ := w.cost(true)
+	return par < seq, min(seq, par), max(seq, par) > min(seq, par)*11/10
+}
+
+// play makes calls and returns their total time. Times vary by a tenth.
+func (w workload) play(l *learner, rng *rand.Rand, from, calls int) (total time.Duration) {
+	for n := from; n < from+calls; n++ {
+		parallel, measured := l.choose(uint64(n))
+		wall, sum, longest := w.cost(parallel)
+		noise := 0.95 + 0.1*rng.Float64()
+		vary := func(d time.Duration) time.Duration { return time.Duration(float64(d) * noise) }
+		if measured {
+			l.learn(parallel, vary(wall), vary(sum), vary(longest))
+		}
+		total += wall
+	}
+	return total
+}
+
+func workloads() (all []workload) {
+	for _, n := range []int{2, 8, 64} {
+		for _, each := range []time.Duration{500, 2e3, 5e3, 20e3, 100e3, 1e6, 50e6} {
+			for _, procs := range []int{1, 2, 1000} {
+				all = append(all, workload{n, each, procs, 300 * time.Nanosecond})
+			}
+		}
+	}
+	return all
+}
+
+func (w workload) String() string { return fmt.Sprintf("%d x %v on %d", w.n, w.each, w.procs) }
+
+func TestTheRightModeCostsAlmostNothingToFind(t *testing.T) {
+	for _, w := range workloads() {
+		var l learner
+		l.reset()
+		rng := rand.New(rand.NewPCG(1, 1))
+		w.play(&l, rng, 0, 64)
+		const calls = 10_000
+		_, best, _ := w.best()
+		total := w.play(&l, rng, 64, calls)
+		if ratio := float64(total) / float64(best*calls); ratio > 1.05 {
+			t.Errorf("%v: %.3f times the better mode", w, ratio)
+		}
+	}
+}
+
+func TestAChangeIsFollowedWithin64Calls(t *testing.T) {
+	for i, from := range workloads() {
+		for j, to := range workloads() {
+			if raceEnabled && (i+j)%8 != 0 {
+				continue // one goroutine: nothing to detect
+			}
+			was, _, clear1 := from.best()
+			want, _, clear2 := to.best()
+			if was == want || !clear1 || !clear2 {
+				continue
+			}
+			var l learner
+			l.reset()
+			rng := rand.New(rand.NewPCG(uint64(i), uint64(j)))
+			calls := 500 + rng.IntN(3000)
+			from.play(&l, rng, 0, calls)
+			to.play(&l, rng, calls, 64)
+			// Trials of the other mode go on; what counts is which one rules.
+			if l.parallel != want {
+				t.Errorf("from %v to %v: the wrong mode after 64 calls", from, to)
+			}
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway"
+)
+
+// peak counts how many are inside at once.
+type peak struct {
+	mu        sync.Mutex
+	now, most int
+}
+
+func (p *peak) enter() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now++
+	p.most = max(p.most, p.now)
+}
+
+func (p *peak) leave() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now--
+}
+
+func numbers(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+func TestMapIsBoundedAndInOrder(t *testing.T) {
+	for _, c := range []struct{ limit, items, want int }{{0, 1000, 8 * runtime.GOMAXPROCS(0)}, {1, 10, 1}, {3, 100, 3}, {50, 20, 20}, {2, 0, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			var p peak
+			began := time.Now()
+			got, err := Map(t.Context(), MapConfig{Limit: c.limit}, numbers(c.items), func(_ context.Context, i int) (int, error) {
+				p.enter()
+				defer p.leave()
+				time.Sleep(ms)
+				return 2 * i, nil
+			})
+			if err != nil || len(got) != c.items || !slices.IsSorted(got) || c.items > 0 && got[c.items-1] != 2*c.items-2 {
+				t.Fatal(got, err)
+			}
+			if p.most != c.want {
+				t.Errorf("limit %d: %d at once, want %d", c.limit, p.most, c.want)
+			}
+			if rounds := (c.items + max(c.want, 1) - 1) / max(c.want, 1); time.Since(began) != time.Duration(rounds)*ms {
+				t.Errorf("limit %d: %v for %d elements", c.limit, time.Since(began), c.items)
+			}
+		})
+	}
+}
+
+func TestMapEndsWithTheFirstError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		started := 0
+		var mu sync.Mutex
+		var cause error
+		began := time.Now()
+		var late []int
+		tell := func(e *ItemError) {
+			mu.Lock()
+			defer mu.Unlock()
+			late = append(late, e.Index)
+		}
+		got, err := Map(t.Context(), MapConfig{Limit: 4, OnLate: tell}, numbers(100), func(ctx context.Context, i int) (int, error) {
+			mu.Lock()
+			started++
+			mu.Unlock()
+			switch i {
+			case 0: // ignores its context
+				time.Sleep(time.Hour)
+				panic("and nobody there")
+			case 1:
+				time.Sleep(ms)
+				return 0, errDown
+			}
+			<-ctx.Done()
+			mu.Lock()
+			cause = context.Cause(ctx)
+			mu.Unlock()
+			return 0, ctx.Err()
+		})
+		item, ok := errors.AsType[*ItemError](err)
+		if !ok || item.Index != 1 || !errors.Is(err, errDown) || got != nil {
+			t.Errorf("%v, %v", got, err)
+		}
+		if took := time.Since(began); took != ms {
+			t.Errorf("it took %v", took)
+		}
+		time.Sleep(2 * time.Hour)
+		mu.Lock()
+		defer mu.Unlock()
+		if slices.Sort(late); !slices.Equal(late, []int{0, 2, 3}) {
+			t.Errorf("told of %v", late)
+		}
+		if started != 4 || cause != err {
+			t.Errorf("%d started, the others were told %v", started, cause)
+		}
+	})
+}
+
+func TestMapCollectsAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		got, err := Map(t.Context(), MapConfig{Limit: 3, CollectAll: true}, numbers(6), func(_ context.Context, i int) (int, error) {
+			time.Sleep(time.Duration(10-i) * ms)
+			switch i {
+			case 1:
+				return 7, errDown
+			case 4:
+				panic("oh")
+			}
+			return i, nil
+		})
+		if !slices.Equal(got, []int{0, 0, 2, 3, 0, 5}) || !errors.Is(err, errDown) {
+			t.Error(got, err)
+		}
+		if _, ok := errors.AsType[*spillway.PanicError](err); !ok || !strings.HasPrefix(err.Error(), "fanout: element 1: down\nfanout: element 4: panic: oh") {
+			t.Error(err)
+		}
+	})
+}
+
+func TestMapEndsWithItsContext(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 3*ms)
+			defer cancel()
+			began := time.Now()
+			got, err := Map(ctx, MapConfig{Limit: 2, CollectAll: all}, []int{1, 1, 1, 5, 1}, func(_ context.Context, i int) (int, error) {
+				time.Sleep(time.Duration(i)*ms + ms) // ignores its context
+				return i, nil
+			})
+			if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 3*ms {
+				t.Error(err, time.Since(began))
+			}
+			want := []int{1, 1, 0, 0, 0} // the third is still at it
+			if !all {
+				want = nil
+			}
+			before := slices.Clone(got)
+			time.Sleep(time.Second)
+			if !slices.Equal(before, got) || !slices.Equal(got, want) {
+				t.Errorf("%v, then %v", before, got)
+			}
+		})
+	}
+}
+
+func TestNestedMapsDoNotMultiply(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p peak
+		var nest func(ctx context.Context, depth int) (int, error)
+		nest = func(ctx context.Context, depth int) (int, error) {
+			if depth == 0 {
+				p.enter()
+				defer p.leave()
+				time.Sleep(ms)
+				return 1, nil
+			}
+			got, err := Map(ctx, MapConfig{Limit: 4}, []int{depth - 1, depth - 1, depth - 1, depth - 1}, nest)
+			sum := 0
+			for _, v := range got {
+				sum += v
+			}
+			return sum, err
+		}
+		if sum, err := nest(t.Context(), 4); sum != 256 || err != nil || p.most > 5 {
+			t.Errorf("%d leaves, %v, %d at once", sum, err, p.most)
+		}
+	})
+}
+
+func TestGoexitInMapEndsTheCaller(t *testing.T) {
+	spent, _ := NewBudget(1)
+	spent.take()
+	for _, budget := range []*Budget{nil, spent} {
+		synctest.Test(t, func(t *testing.T) {
+			returned, ended := false, make(chan struct{})
+			go func() {
+				defer close(ended)
+				_, _ = Map(t.Context(), MapConfig{Budget: budget}, numbers(3), func(context.Context, int) (int, error) { runtime.Goexit(); return 0, nil })
+				returned = true
+			}()
+			if <-ended; returned {
+				t.Error("Map returned")
+			}
+		})
+	}
+}
+
+func TestMapSaysWhatIsWrong(t *testing.T) {
+	if _, err := Map(t.Context(), MapConfig{Limit: -1}, numbers(3), func(context.Context, int) (int, error) { return 0, nil }); err == nil {
+		t.Error("a negative limit was accepted")
+	}
+}

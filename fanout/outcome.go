@@ -1,0 +1,175 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"time"
+)
+
+// wait waits until the call is over and returns what to tell branches that still
+// run. It returns with the frame locked.
+func (fr *frame[Req, Res]) wait(ctx context.Context) (cause error) {
+	var timeout <-chan time.Time
+	for {
+		fr.mu.Lock()
+		var next time.Duration
+		if fr.f.within {
+			next = fr.expire()
+		}
+		switch {
+		case fr.fatal >= 0:
+			return nil // already told
+		case fr.goexit || fr.open == 0:
+			return context.Canceled
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		}
+		if next > 0 {
+			timeout = fr.alarm(next)
+		}
+		fr.mu.Unlock()
+		select {
+		case <-fr.wake:
+		case <-ctx.Done():
+		case <-timeout:
+		}
+	}
+}
+
+func (fr *frame[Req, Res]) alarm(d time.Duration) <-chan time.Time {
+	if fr.timer == nil {
+		fr.timer = time.NewTimer(d)
+	} else {
+		fr.timer.Reset(d)
+	}
+	return fr.timer.C
+}
+
+// expire gives up the branches whose own time is over and returns how long the
+// next one has. The frame is locked.
+func (fr *frame[Req, Res]) expire() (next time.Duration) {
+	passed := fr.f.now() - fr.began
+	for i := range fr.states {
+		b, st := &fr.f.branches[i], &fr.states[i]
+		if st.settled || b.within == 0 {
+			continue
+		}
+		if left := b.within - passed; left > 0 {
+			if next == 0 || left < next {
+				next = left
+			}
+			continue
+		}
+		st.settled, st.err, st.took = true, context.DeadlineExceeded, passed
+		fr.giveUp(i)
+		fr.ended(i)
+	}
+	return next
+}
+
+// giveUp notes that branch i runs on without the caller. The frame is locked.
+func (fr *frame[Req, Res]) giveUp(i int) {
+	st := &fr.states[i]
+	if st.running > 0 {
+		st.late = true
+		fr.f.counts.late.Add(1)
+	}
+	fr.disarmHedge(i)
+}
+
+// close ends the call: from now on no branch writes to the frame. The frame is
+// locked.
+func (fr *frame[Req, Res]) close(cause error) {
+	fr.closed = true
+	if fr.timer != nil {
+		fr.timer.Stop()
+	}
+	for i := range fr.states {
+		if st := &fr.states[i]; !st.settled {
+			fr.giveUp(i)
+		}
+		fr.late = fr.late || fr.states[i].running > 0
+	}
+	if cause != nil {
+		fr.ctx.end(cause)
+	}
+}
+
+// outcome says how the call ended, merges the answers and leaves the frame. The
+// frame is locked and closed.
+func (fr *frame[Req, Res]) outcome(ctx context.Context) (out Result[Res], err error) {
+	if fr.goexit {
+		fr.leave()
+		runtime.Goexit()
+	}
+	out.Missing, err = fr.missing(ctx.Err())
+	if err == nil && fr.f.cfg.Mode == Auto {
+		fr.learn()
+	}
+	fr.mu.Unlock() // nobody else writes any more, and merging is the user's code
+	if err == nil {
+		for i := range fr.states {
+			if st := &fr.states[i]; st.settled && st.err == nil {
+				fr.slots[i].merge(&fr.res)
+			}
+		}
+		out.Value = fr.res
+	}
+	fr.mu.Lock()
+	fr.leave()
+	return out, err
+}
+
+// missing lists the branches without an answer and returns the call's error. At
+// the caller's deadline a branch may notice first or we may: it makes no
+// difference. The frame is locked.
+func (fr *frame[Req, Res]) missing(ended error) (missing []BranchError, err error) {
+	first := -1 // of the required ones
+	for i := range fr.states {
+		st, why := &fr.states[i], ended
+		switch {
+		case st.settled && st.err == nil:
+			continue
+		case st.settled:
+			why = st.err
+		case why == nil: // cancelled because of the fatal one: not news
+			continue
+		}
+		missing = append(missing, BranchError{fr.f.branches[i].name, why})
+		if i < fr.f.required && first < 0 {
+			first = i
+		}
+	}
+	if fr.fatal >= 0 && (ended == nil || !errors.Is(fr.states[fr.fatal].err, ended)) {
+		return missing, fr.failed(fr.fatal, fr.states[fr.fatal].err)
+	}
+	switch {
+	case missing == nil:
+		return nil, nil
+	case errors.Is(ended, context.Canceled):
+		return missing, ended
+	case first >= 0:
+		return missing, fr.failed(first, missing[0].Err)
+	}
+	return missing, nil
+}
+
+func (fr *frame[Req, Res]) failed(i int, err error) error {
+	return &BranchError{fr.f.branches[i].name, err}
+}
+
+// learn tells the learner of a call that succeeded. The frame is locked.
+func (fr *frame[Req, Res]) learn() {
+	now := fr.f.now()
+	var sum, longest time.Duration
+	for i := range fr.states {
+		st := &fr.states[i]
+		took := st.took
+		if !st.settled && st.running > 0 {
+			took = now - st.started // so far
+		}
+		sum, longest = sum+took, max(longest, took)
+	}
+	fr.f.learn.learn(true, now-fr.began, sum, longest)
+}

@@ -1,0 +1,266 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway"
+)
+
+// lookup is the call of these tests: a database that must answer, and a cache
+// that may.
+type lookup = Fanout[string, []string]
+
+func merge(users *[]string, more []string) {
+	for _, u := range more {
+		if !slices.Contains(*users, u) {
+			*users = append(*users, u)
+		}
+	}
+}
+
+type source = func(context.Context, string) ([]string, error)
+
+func newLookup(t *testing.T, cfg Config, database, cache source) *lookup {
+	t.Helper()
+	f, err := New(cfg, Optional("cache", cache, merge), Required("database", database, merge))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+var errDown = errors.New("down")
+
+// after answers after d, or ends with its context.
+func after(d time.Duration, err error, users ...string) source {
+	return func(ctx context.Context, _ string) ([]string, error) {
+		select {
+		case <-time.After(d):
+			return users, err
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// deaf is after that ignores its context.
+func deaf(d time.Duration, users ...string) source {
+	return func(context.Context, string) ([]string, error) { time.Sleep(d); return users, nil }
+}
+
+func panics(d time.Duration) source {
+	return func(context.Context, string) ([]string, error) { time.Sleep(d); panic("nil map") }
+}
+
+const ms = time.Millisecond
+
+// Every row of what a caller may see, at the exact time at which it sees it.
+func TestSemantics(t *testing.T) {
+	long := 5 * time.Second
+	for _, row := range []struct {
+		name            string
+		database, cache source
+		timeout, leave  time.Duration // the caller's
+		within          time.Duration // the cache's
+
+		took    time.Duration
+		users   string
+		missing string // branch: error
+		err     string
+		is      error
+		mode    Mode
+	}{
+		{name: "both fine", database: after(50*ms, nil, "ann", "bob"), cache: after(40*ms, nil, "bob", "eve"),
+			took: 50 * ms, users: "ann bob eve"},
+		{name: "both fine, one after the other", database: after(50*ms, nil, "ann", "bob"), cache: after(40*ms, nil, "bob", "eve"), mode: Sequential,
+			took: 90 * ms, users: "ann bob eve"},
+		{name: "the required one fails while the other hangs", database: after(1*ms, errDown), cache: deaf(long, "x"),
+			took: 1 * ms, err: "fanout: branch database: down", is: errDown, missing: "database: down"},
+		{name: "the required one fails at once", database: after(0, errDown), cache: deaf(long, "x"),
+			took: 0, err: "fanout: branch database: down", is: errDown, missing: "database: down"},
+		{name: "the required one fails, nothing else is started", database: after(1*ms, errDown), cache: deaf(long, "x"), mode: Sequential,
+			took: 1 * ms, err: "fanout: branch database: down", is: errDown, missing: "database: down"},
+		{name: "the optional one fails", database: after(50*ms, nil, "ann"), cache: after(1*ms, errDown),
+			took: 50 * ms, users: "ann", missing: "cache: down"},
+		{name: "the optional one fails last", database: after(1*ms, nil, "ann"), cache: after(50*ms, errDown),
+			took: 50 * ms, users: "ann", missing: "cache: down"},
+		{name: "both fail", database: after(50*ms, errDown), cache: after(1*ms, errDown),
+			took: 50 * ms, err: "fanout: branch database: down", is: errDown, missing: "database: down, cache: down"},
+		{name: "the deadline is between the two", database: after(10*ms, nil, "ann"), cache: deaf(long, "x"), timeout: 30 * ms,
+			took: 30 * ms, users: "ann", missing: "cache: context deadline exceeded"},
+		{name: "the deadline is between the two, the required one is late", database: deaf(long, "x"), cache: after(10*ms, nil, "eve"), timeout: 30 * ms,
+			took: 30 * ms, err: "fanout: branch database: context deadline exceeded", is: context.DeadlineExceeded, missing: "database: context deadline exceeded"},
+		{name: "the cache's own deadline, kept", database: after(50*ms, nil, "ann"), cache: after(long, nil, "x"), within: 20 * ms,
+			took: 50 * ms, users: "ann", missing: "cache: context deadline exceeded"},
+		{name: "the cache's own deadline, ignored", database: after(10*ms, nil, "ann"), cache: deaf(long, "x"), within: 20 * ms,
+			took: 20 * ms, users: "ann", missing: "cache: context deadline exceeded"},
+		{name: "the cache's own deadline is over before its turn", database: after(50*ms, nil, "ann"), cache: after(0, nil, "x"), within: 20 * ms, mode: Sequential,
+			took: 50 * ms, users: "ann", missing: "cache: context deadline exceeded"},
+		{name: "the required one panics", database: panics(1 * ms), cache: deaf(long, "x"),
+			took: 1 * ms, err: "fanout: branch database: panic: nil map", missing: "database: panic: nil map"},
+		{name: "the optional one panics", database: after(50*ms, nil, "ann"), cache: panics(1 * ms),
+			took: 50 * ms, users: "ann", missing: "cache: panic: nil map"},
+		{name: "the optional one panics in the caller", database: after(50*ms, nil, "ann"), cache: panics(1 * ms), mode: Sequential,
+			took: 51 * ms, users: "ann", missing: "cache: panic: nil map"},
+		{name: "the caller leaves", database: deaf(long, "x"), cache: after(long, nil, "x"), leave: 7 * ms,
+			took: 7 * ms, err: "context canceled", is: context.Canceled, missing: "database: context canceled, cache: context canceled"},
+		{name: "the caller leaves with the cache missing", database: after(1*ms, nil, "ann"), cache: deaf(long, "x"), leave: 7 * ms,
+			took: 7 * ms, err: "context canceled", is: context.Canceled, missing: "cache: context canceled"},
+		{name: "the caller leaves, one after the other", database: after(long, nil, "x"), cache: after(long, nil, "x"), leave: 7 * ms, mode: Sequential,
+			took: 7 * ms, err: "context canceled", is: context.Canceled, missing: "database: context canceled"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, err := New(Config{Mode: row.mode},
+					Optional("cache", row.cache, merge).Within(row.within), Required("database", row.database, merge))
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if row.timeout > 0 {
+					ctx, cancel = context.WithTimeout(ctx, row.timeout)
+					defer cancel()
+				}
+				if row.leave > 0 {
+					time.AfterFunc(row.leave, cancel)
+				}
+				began := time.Now()
+				got, err := f.Do(ctx, "ann@example.org")
+				if took := time.Since(began); took != row.took {
+					t.Errorf("it took %v, want %v", took, row.took)
+				}
+				if users := strings.Join(got.Value, " "); users != row.users {
+					t.Errorf("users %q, want %q", users, row.users)
+				}
+				if row.is != nil && !errors.Is(err, row.is) {
+					t.Errorf("error %v is not %v", err, row.is)
+				}
+				if message := firstLine(err); message != row.err {
+					t.Errorf("error %q, want %q", message, row.err)
+				}
+				var missing []string
+				for _, m := range got.Missing {
+					missing = append(missing, m.Branch+": "+firstLine(m.Err))
+				}
+				if list := strings.Join(missing, ", "); list != row.missing {
+					t.Errorf("missing %q, want %q", list, row.missing)
+				}
+				for i, name := range got.MissingNames() {
+					if got.Missing[i].Branch != name {
+						t.Errorf("missing names %v", got.MissingNames())
+					}
+				}
+				if got.Partial() != (row.missing != "") {
+					t.Errorf("partial: %v", got.Partial())
+				}
+				// The late ones end, and change nothing.
+				before := slices.Clone(got.Value)
+				time.Sleep(2 * long)
+				synctest.Wait()
+				if !slices.Equal(before, got.Value) {
+					t.Errorf("a late branch changed %v to %v", before, got.Value)
+				}
+				if s := f.Stats(); s.Late != s.LateEnded || f.budget.InUse() != 0 {
+					t.Errorf("%d late, %d of them ended, %d goroutines", s.Late, s.LateEnded, f.budget.InUse())
+				}
+			})
+		})
+	}
+}
+
+func firstLine(err error) string {
+	if err == nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+func TestLosersLearnWhyTheyWereCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var cause, derived error
+		f := newLookup(t, Config{}, after(1*ms, errDown), func(ctx context.Context, _ string) ([]string, error) {
+			own, cancel := context.WithTimeout(ctx, time.Hour)
+			defer cancel()
+			<-own.Done()
+			cause, derived = context.Cause(ctx), context.Cause(own)
+			return nil, ctx.Err()
+		})
+		_, _ = f.Do(t.Context(), "")
+		synctest.Wait()
+		for _, err := range []error{cause, derived} {
+			if b, ok := errors.AsType[*BranchError](err); !ok || b.Branch != "database" || !errors.Is(err, errDown) {
+				t.Errorf("the cause is %v, want the database's failure", err)
+			}
+		}
+	})
+}
+
+func TestAPanicCarriesItsStack(t *testing.T) {
+	for _, mode := range []Mode{Parallel, Sequential} {
+		f := newLookup(t, Config{Mode: mode}, panics(0), after(0, nil))
+		_, err := f.Do(t.Context(), "")
+		p, ok := errors.AsType[*spillway.PanicError](err)
+		if !ok || p.Value != "nil map" || !strings.Contains(string(p.Stack), "panics.func1") {
+			t.Errorf("%v: %v", mode, err)
+		}
+	}
+}
+
+func TestGoexitInABranchEndsTheCaller(t *testing.T) {
+	spent, _ := NewBudget(1)
+	for name, cfg := range map[string]Config{
+		"beside": {Mode: Parallel}, "in": {Mode: Sequential}, "in, without a token": {Mode: Parallel, Budget: spent},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			if cfg.Budget != nil {
+				spent.take()
+				defer spent.give()
+			}
+			f := newLookup(t, cfg, func(context.Context, string) ([]string, error) { runtime.Goexit(); return nil, nil }, after(time.Hour, nil))
+			returned, ended := false, make(chan struct{})
+			go func() {
+				defer close(ended)
+				_, _ = f.Do(t.Context(), "")
+				returned = true
+			}()
+			<-ended
+			if returned {
+				t.Errorf("%s the caller: Do returned", name)
+			}
+			synctest.Wait()
+			if cfg.Budget == nil && f.budget.InUse() != 0 {
+				t.Errorf("%s the caller: %d goroutines are left", name, f.budget.InUse())
+			}
+		})
+	}
+}
+
+func TestEveryAnswerIsMergedOnceAndInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var branches []Branch[int, []int]
+		for i := range 20 {
+			run := func(context.Context, int) (int, error) { time.Sleep(time.Duration(20-i) * ms); return i, nil }
+			b := Required(string(rune('a'+i)), run, func(all *[]int, v int) { *all = append(*all, v) })
+			branches = append(branches, b)
+		}
+		f, err := New(Config{}, branches...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			got, err := f.Do(t.Context(), 0)
+			if err != nil || len(got.Value) != 20 || !slices.IsSorted(got.Value) {
+				t.Fatal(got, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,86 @@
+package fanout
+
+import (
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// times learns how long a branch takes: counts in buckets an eighth of a power
+// of two wide, halved now and then so that the past fades.
+type times struct {
+	mu     sync.Mutex
+	counts [buckets]uint16
+	total  int // of counts
+	fresh  int // since the quantiles were read
+
+	tenth   atomic.Int64 // nanoseconds; zero: not known yet
+	upper   atomic.Int64
+	high    float64 // which quantile upper is
+	refused atomic.Uint32
+}
+
+const (
+	buckets   = 300
+	enough    = 64   // samples before anything is concluded
+	remember  = 1024 // samples before the past is halved
+	readAgain = 16   // samples between two looks at the quantiles
+)
+
+func (t *times) add(d time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.counts[bucket(d)]++
+	t.total++
+	t.fresh++
+	if t.total < enough || t.fresh < readAgain {
+		return
+	}
+	t.fresh = 0
+	t.tenth.Store(int64(t.quantile(0.1, 0)))
+	t.upper.Store(int64(t.quantile(t.high, 1)))
+	if t.total < remember {
+		return
+	}
+	t.total = 0
+	for i := range t.counts {
+		t.counts[i] /= 2
+		t.total += int(t.counts[i])
+	}
+}
+
+// quick is the tenth percentile of the successes, zero while too few are known.
+func (t *times) quick() time.Duration { return time.Duration(t.tenth.Load()) }
+
+// slow is the high percentile, zero while too few are known.
+func (t *times) slow() time.Duration { return time.Duration(t.upper.Load()) }
+
+// quantile returns the lower (edge 0) or the upper (edge 1) end of the bucket
+// that quantile q falls into.
+func (t *times) quantile(q float64, edge int) time.Duration {
+	rank := int(q * float64(t.total))
+	for i, n := range t.counts {
+		if rank -= int(n); rank < 0 {
+			return end(i + edge)
+		}
+	}
+	return end(buckets)
+}
+
+func bucket(d time.Duration) int {
+	if d < 8 {
+		return 0
+	}
+	octave := bits.Len64(uint64(d)) - 4
+	return min(octave*8+int(d>>octave), buckets-1)
+}
+
+// end is the lower end of bucket i: bucket(end(i)) is i.
+func end(i int) time.Duration {
+	if i < 8 {
+		return 0
+	}
+	octave := i/8 - 1
+	return time.Duration(i-octave*8) << octave
+}

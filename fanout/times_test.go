@@ -1,0 +1,54 @@
+package fanout
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestBucketsHaveNoGaps(t *testing.T) {
+	for i := 8; i < buckets; i++ {
+		if bucket(end(i)) != i || bucket(end(i+1)-1) != i {
+			t.Fatalf("bucket %d from %d to %d", i, end(i), end(i+1))
+		}
+		if i > 16 && float64(end(i+1))/float64(end(i)) > 1.126 {
+			t.Fatalf("bucket %d is too wide", i)
+		}
+	}
+	for _, d := range []time.Duration{-1, 0, 7, 1 << 62} {
+		if b := bucket(d); b < 0 || b >= buckets {
+			t.Fatalf("bucket(%d) is %d", d, b)
+		}
+	}
+}
+
+func TestTimesKnowTheQuantiles(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	l := times{high: 0.95}
+	draw := func(scale float64) time.Duration {
+		return time.Duration(scale * (1 + rng.ExpFloat64()) * float64(time.Millisecond))
+	}
+	if l.add(time.Second); l.quick() != 0 || l.slow() != 0 {
+		t.Error("one sample is not knowledge")
+	}
+	for _, scale := range []float64{1, 50, 0.01} { // and forget
+		var all []time.Duration
+		for range 20_000 {
+			d := draw(scale)
+			all = append(all, d)
+			l.add(d)
+		}
+		slices.Sort(all)
+		for _, c := range []struct {
+			name string
+			got  time.Duration
+			q    float64
+		}{{"quick", l.quick(), 0.1}, {"slow", l.slow(), 0.95}} {
+			want := all[int(c.q*float64(len(all)))]
+			if ratio := float64(c.got) / float64(want); ratio < 0.8 || ratio > 1.25 {
+				t.Errorf("scale %v: %s is %v, want about %v", scale, c.name, c.got, want)
+			}
+		}
+	}
+}
