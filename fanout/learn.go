@@ -16,7 +16,7 @@ import (
 // not tried. In sequential mode, what can be won at most is the sum without the
 // longest branch: while that is less than starting goroutines cost the last time,
 // parallel is not tried; otherwise a try costs no more than that. Between, one
-// call in about forty tries the other mode, because a processor that has become
+// call in about fifty tries the other mode, because a processor that has become
 // free shows in nothing else. If it did better, two more decide.
 type learner struct {
 	// What callers read without the lock.
@@ -39,7 +39,7 @@ const (
 	inParallel   = 1
 	measureEvery = 16 // one sequential call of so many is measured; each, when branches are slow
 	tries        = 3  // calls to judge a mode by
-	pause        = 32 // calls between two trials
+	pause        = 48 // calls between two trials
 
 	// farApart is where the sum of the branches' times ends the question. Times
 	// taken in parallel are longer than in sequence, by cold caches and shared
