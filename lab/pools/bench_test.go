@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/spillway-go/spillway/lab/burn"
 )
 
 // The contestants as plain benchmarks. Names are made for benchstat:
@@ -40,7 +42,7 @@ func each(b *testing.B, names []string, producers, workers []int, start func(bou
 
 func BenchmarkSubmit(b *testing.B) {
 	for _, d := range []time.Duration{0, time.Microsecond, 20 * time.Microsecond} {
-		work := work(d)
+		work := burn.For(d)
 		b.Run("work="+d.String(), func(b *testing.B) {
 			each(b, submitters(), []int{1, runtime.GOMAXPROCS(0), 64, 1000}, []int{2, 100, 1000},
 				func(bo bout, e entry) (stand, error) { return bo.startSubmitting(e, work) })

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/spillway-go/spillway/lab/burn"
 )
 
 // What a bout measures.
@@ -42,7 +44,7 @@ type reading struct{ NS, Allocs, Bytes float64 }
 
 // play runs a bout and returns the readings by entry and round.
 func play(ctx context.Context, b bout) ([][]reading, error) {
-	work := work(b.Work)
+	work := burn.For(b.Work)
 	rng := rand.New(rand.NewPCG(b.Seed, 1))
 	out := make([][]reading, len(b.Entries))
 	jobs := make([]int, len(b.Entries)) // of each measurement, found in its first round

@@ -263,13 +263,13 @@ func (p *planner) bout(setup string, b bout, names []string, workers []int) {
 	}
 	// Warm-up, collection and start cost about as much as the measurement.
 	expect := time.Duration(len(b.Entries)*b.Rounds)*2*b.Time + 500*time.Millisecond
-	var once shared[[]results.Run]
+	var once experiment.Shared[[]results.Run]
 	for i, e := range b.Entries {
 		p.cells = append(p.cells, experiment.Cell{
 			Setup: setup, Load: fmt.Sprintf("%d→%d", b.Producers, e.Workers), Pattern: e.Contestant, Twin: e.Twin,
 			Beside: fmt.Sprintf("%s by %d producers, %d contestants in turns", setup, b.Producers, len(b.Entries)), Expect: expect,
 			Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
-				runs, err := once.of(t.Repeat, func() ([]results.Run, error) { return b.run(ctx, t.Seed, p.MemoryCap) })
+				runs, err := once.Of(t.Repeat, func() ([]results.Run, error) { return b.run(ctx, t.Seed, p.MemoryCap) })
 				if err != nil {
 					return results.Run{}, err
 				}

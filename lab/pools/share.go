@@ -4,32 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/results"
 )
-
-// shared is a measurement that gives several cells their figures: whoever asks
-// first in a repeat makes it, the others wait for it.
-type shared[T any] struct {
-	mu   sync.Mutex
-	once map[int]func() (T, error) // by repeat
-}
-
-func (s *shared[T]) of(repeat int, measure func() (T, error)) (T, error) {
-	s.mu.Lock()
-	if s.once == nil {
-		s.once = map[int]func() (T, error){}
-	}
-	once, ok := s.once[repeat]
-	if !ok {
-		once = sync.OnceValues(measure)
-		s.once[repeat] = once
-	}
-	s.mu.Unlock()
-	return once()
-}
 
 // run plays a bout in a process of its own and makes a run of each entry.
 func (b bout) run(ctx context.Context, seed, memoryCap uint64) ([]results.Run, error) {

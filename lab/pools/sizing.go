@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/burn"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/results"
@@ -102,7 +103,7 @@ func (t target) Do(ctx context.Context, _ uint64) loadgen.Outcome {
 	err := t.pool.TrySubmit(ctx, func(ctx context.Context) error {
 		defer close(ended)
 		for left := t.Compute; left > 0 && ctx.Err() == nil; left -= slice {
-			burn(int(min(left, slice).Seconds() * 1000 * float64(t.turnsMS)))
+			burn.Turns(int(min(left, slice).Seconds() * 1000 * float64(t.turnsMS)))
 		}
 		if t.Wait == 0 {
 			return ctx.Err()
@@ -162,7 +163,7 @@ func turnsAvailable() int {
 		for range runtime.GOMAXPROCS(0) {
 			all.Go(func() {
 				for time.Since(began) < window {
-					burn(chunk)
+					burn.Turns(chunk)
 					turns.Add(chunk)
 				}
 			})
@@ -196,13 +197,13 @@ func (p *planner) sizing() {
 			if kind.waiting {
 				beside = setupSizing(kind.name)
 			}
-			var once shared[[]results.Run]
+			var once experiment.Shared[[]results.Run]
 			for i, phase := range phaseNames {
 				p.cells = append(p.cells, experiment.Cell{
 					Setup: setupSizing(kind.name), Load: phase, Pattern: name, Beside: beside,
 					Expect: 2 * (s.Settle + s.Measure + sizingDeadline/2),
 					Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
-						all, err := once.of(t.Repeat, func() (all []results.Run, err error) {
+						all, err := once.Of(t.Repeat, func() (all []results.Run, err error) {
 							s := s
 							s.Seed, s.TurnsMS = t.Seed, p.turnsMS
 							exit, err := contestant.Run(ctx, contestant.Spec{Role: roleSizing, Input: s, MemoryCap: p.MemoryCap}, &all)

@@ -10,6 +10,7 @@ type family struct {
 	Method  []note
 	Figures []ownFigure // of its own; a set-up in which nothing is sent shows them
 	Behind  string      // the figure that is above 1 where Spillway loses; empty: none
+	Grid    string      // how the set-ups of a grid begin; empty: there is none
 }
 
 // ownFigure is one of a run's Extra.
@@ -66,6 +67,28 @@ var families = map[string]family{
 			{"Peaks", "The published \"peak RAM\" is what the runtime had reserved from the system, once a second, and the \"peak goroutines\" of the pool is their number at the end. Here memory is the kernel's own peak of the resident set, goroutines are looked at every ten milliseconds."},
 			{"What is work", "One job in 16 takes its buffer under the processor clock of its thread; so does one batch of submissions in 16, where a submission cannot park. What the collector makes an allocating job do for it counts as collection. Page faults on fresh memory are in the work: touching the pages is the work."},
 			{"A shorter burst", "A scaled burst cuts only its length. The published pool starts with 100 workers and grows by a quarter a second, so that it needs 18 seconds of a full queue for its 5,000: shorter bursts show its growth, not its size."},
+		},
+	},
+	"F": {
+		Sources: []source{{Name: "an article on goroutines for a composite user store", What: "whose code is rendered here from its description"}},
+		Figures: []ownFigure{
+			{"ns", "time for a lookup", nanos}, {"lost", "of the caches' answers lost", percent}, {"allocs", "allocations", number}, {"bytes", "bytes", number},
+			{"free", "processors to be had", decimals}, {"behind", "Spillway's time/this one's", ratio}, {"goroutines", "goroutines beside the caller", number},
+			{"to_parallel", "calls until parallel", number}, {"to_sequential", "calls until sequential", number},
+			{"p50", "p50", nanos}, {"p99", "p99", nanos}, {"extra", "second attempts, %", decimals}, {"outage", "in an outage, %", decimals}, {"cancelled", "first attempts cancelled too early", number},
+		},
+		Behind: "behind",
+		Grid:   "grid, ",
+		Method: []note{
+			{"What is compared", "A database and n − 1 caches are asked for users; each cache knows one that nobody else does, so that a lost answer is seen. sequential asks one after the other. as-printed asks the caches in goroutines and reads what they answered before it has waited for them. corrected waits first, and is otherwise the same: it cancels nobody and reports no error of a cache. errgroup and conc are written as their users would. spillway is told nothing but which branch is required. What it does beyond the others (errors with names, panics, cancellation, measuring) is in its figures."},
+			{"Virtual time", "Where sources wait, the clock is that of testing/synctest: it stands still while any goroutine can run and jumps when all wait. Times are exact and computing is free, so that what goroutines cost does not show. The lab runs such a contestant as a test binary in a process of its own."},
+			{"Real time", "Where sources compute, they burn a calibrated number of turns, touching no memory. \"Waiting that yields\" offers its processor to others until its time is over, which shows the cost of goroutines for waits that are too short for a timer. time.Sleep takes more than a millisecond on many systems, whatever it is asked for, and is used at 50 ms only."},
+			{"A free processor", "Before and after each round two goroutines compute for some milliseconds each. Only if together they got 1.6 processors does the round count for claims about a free one. \"One processor\" is GOMAXPROCS=1: none is ever free."},
+			{"In turns", "The contestants of one table take turns in one process, in a new order each round; a contestant lives through all rounds, so that one that learns has learned. Ratios are taken within a round, of which the median counts; the verdict's interval is over repeats. Spillway plays twice: what it differs from itself is the noise floor."},
+			{"Break-even", "The duration of a branch from which corrected is faster than sequential for good, between two durations of the grid on logarithmic scales."},
+			{"The grid", "Branches of equal length. The better is the contestant with the shortest mean time in that cell, so that it is not chosen anew by the noise of each repeat. Cells whose sequential lookup would take more than 40 ms (with --grid 100 ms) are not run in real time: parallel has won long before."},
+			{"Allocations", "Counted with sources that do nothing, under a context that can be cancelled. spillway-parallel is told to be parallel, as it is by itself where branches wait; spillway-borrowed also that no branch keeps its context."},
+			{"Hedging", "Two sources answer in 10 ms ± 20 %; one attempt in a hundred takes 1 s. In the outage all attempts take 1 s and fail."},
 		},
 	},
 	"overload": {

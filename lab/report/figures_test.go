@@ -1,6 +1,7 @@
 package report
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -71,5 +72,27 @@ func TestNumbersInNamesCountAsNumbers(t *testing.T) {
 	slices.SortFunc(got, natural)
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
+	}
+}
+
+func TestAGridIsAHeatMap(t *testing.T) {
+	run := func(setup, load, pattern string, behind float64) results.Run {
+		return results.Run{Setup: setup, Load: load, Pattern: pattern, Elapsed: 1, Extra: map[string]float64{"behind": behind, "ns": 1}}
+	}
+	runs := []results.Run{
+		run("grid, computing, one processor, n = 8", "1 µs", "spillway", 1), run("grid, computing, one processor, n = 8", "1 µs", "sequential", 1.02),
+		run("grid, computing, one processor, n = 8", "1 µs", "conc", .3), run("grid, computing, one processor, n = 8", "20 µs", "sequential", 1.2),
+		run("grid, computing, one processor, n = 2", "1 µs", "conc", .9), run("grid, virtual time, n = 2", "1 µs", "spillway", 1),
+	}
+	got := familyOf("F").heats(summarize(runs))
+	want := []heat{
+		{"computing, one processor", []string{"1 µs", "20 µs"}, []heatRow{
+			{"n = 2", []heatCell{{"0.90x", "heat-0", "the better is conc"}, {Text: none}}},
+			{"n = 8", []heatCell{{"1.02x", "heat-1", "the better is sequential"}, {"1.20x", "heat-3", "the better is sequential"}}},
+		}},
+		{"virtual time", []string{"1 µs"}, []heatRow{{"n = 2", []heatCell{{Text: none}}}}},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v\nwant %+v", got, want)
 	}
 }

@@ -29,6 +29,7 @@ type page struct {
 	OverTime        []legendKey
 	Curves          bool // there are some
 	Losses          *table
+	Heats           []heat
 	Setups          []setupView
 	Runs            []runRow
 	Failed          []string
@@ -130,6 +131,7 @@ func newPage(res results.Results, runs []results.Run) *page {
 	if losses := p.Family.losses(sum); len(losses.Rows) > 0 {
 		p.Losses = &losses
 	}
+	p.Heats = p.Family.heats(sum)
 	for _, g := range sum.setups {
 		v := sum.setupView(g)
 		if tables := p.Family.figureTables(sum, g); len(tables) > 0 {

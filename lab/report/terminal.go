@@ -163,7 +163,11 @@ func (t *terminal) figures(sum *summary, f family) {
 			t.block(2, faint, fmt.Sprintf("and %s more, all of them in the report", number(float64(more))))
 		}
 	}
+	t.heat(f.heats(sum))
 	for _, s := range sum.setups {
+		if f.inGrid(s) {
+			continue // its tables are in the report
+		}
 		if tables := f.figureTables(sum, s); len(tables) > 0 {
 			t.section(setupName(s.setup), span{faint, groupNote(s.loads[0])})
 			for _, own := range tables {

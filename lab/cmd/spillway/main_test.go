@@ -121,6 +121,10 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		"burst memory":             {[]string{"lab", "B", "--memory-cap=-1", "--out", out}, "memory-cap is -1"},
 		"shapes benchtime":         {[]string{"lab", "G", "--benchtime", "0s", "--out", out}, "benchtime is 0s"},
 		"shapes workers":           {[]string{"lab", "G", "--workers", "0", "--out", out}, "workers is 0"},
+		"fan unknown":              {[]string{"lab", "F", "--contestant", "magic", "--out", out}, "as-printed"},
+		"fan n":                    {[]string{"lab", "F", "-n", "1", "--out", out}, "n is 1"},
+		"fan branch":               {[]string{"lab", "F", "--branch", "1ns", "--out", out}, "branch is 1ns"},
+		"fan calls":                {[]string{"lab", "F", "--calls", "5", "--out", out}, "calls is 5"},
 		"demo too short":           {[]string{"demo", "--duration", "1ms"}, "duration is 1ms"},
 		"demo argument":            {[]string{"demo", "fast"}, "unexpected argument"},
 		"judge nothing":            {[]string{"lab", "judge", out}, "is not a results folder"},
@@ -190,7 +194,7 @@ func TestEveryFlagHasHelpAndAnEnvironmentVariable(t *testing.T) {
 }
 
 func TestHelpTeaches(t *testing.T) {
-	for _, args := range [][]string{{}, {"lab"}, {"lab", "run"}, {"lab", "overload"}, {"lab", "pools"}, {"lab", "B"}, {"lab", "G"}, {"lab", "judge"}, {"demo"}, {"lab", "selftest"}, {"load"}, {"serve"}} {
+	for _, args := range [][]string{{}, {"lab"}, {"lab", "run"}, {"lab", "overload"}, {"lab", "pools"}, {"lab", "B"}, {"lab", "G"}, {"lab", "F"}, {"lab", "judge"}, {"demo"}, {"lab", "selftest"}, {"load"}, {"serve"}} {
 		code, stdout, stderr := command(t, append(args, "--help")...)
 		if code != 0 || stderr != "" || !strings.Contains(stdout, "spillway") {
 			t.Errorf("%v: exit code %d, stderr %q", args, code, stderr)

@@ -1,4 +1,7 @@
-package pools
+// Package burn is work that only computes: it keeps a processor busy for a
+// chosen time and touches no memory, so that two processors do not slow each
+// other down.
+package burn
 
 import (
 	"math"
@@ -6,8 +9,6 @@ import (
 	"time"
 )
 
-// spin burns a processor for so many turns. It touches no memory, so that jobs
-// on two processors do not slow each other down.
 func spin(turns int) uint64 {
 	x := uint64(turns) | 1
 	for range turns {
@@ -21,15 +22,16 @@ func spin(turns int) uint64 {
 // sink keeps the compiler from dropping a spin; hardly ever written.
 var sink atomic.Uint64
 
-func burn(turns int) {
+// Turns computes for so many turns, a nanosecond or so each.
+func Turns(turns int) {
 	if x := spin(turns); x == 0 {
 		sink.Store(x)
 	}
 }
 
-// turnsFor is how many turns take d on a processor that does nothing else: the
+// TurnsFor is how many turns take d on a processor that does nothing else: the
 // fastest of many short tries, since a disturbance only makes one slower.
-func turnsFor(d time.Duration) int {
+func TurnsFor(d time.Duration) int {
 	if d <= 0 {
 		return 0
 	}
@@ -37,17 +39,17 @@ func turnsFor(d time.Duration) int {
 	best := time.Duration(math.MaxInt64)
 	for range 200 {
 		began := time.Now()
-		burn(try)
+		Turns(try)
 		best = min(best, time.Since(began))
 	}
 	return max(1, int(float64(d)/float64(best)*try))
 }
 
-// work is a function that keeps a processor busy for d.
-func work(d time.Duration) func() {
-	turns := turnsFor(d)
+// For returns a function that keeps a processor busy for d.
+func For(d time.Duration) func() {
+	turns := TurnsFor(d)
 	if turns == 0 {
 		return func() {}
 	}
-	return func() { burn(turns) }
+	return func() { Turns(turns) }
 }

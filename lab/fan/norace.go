@@ -1,0 +1,5 @@
+//go:build !race
+
+package fan
+
+const raceEnabled = false
