@@ -20,6 +20,8 @@ const (
 	// less than one per cent of a processor.
 	sampleRate = 50_000
 	mostEvery  = 256 // one job of so many is measured, at least
+	// mostSamples is how many that makes between looks.
+	mostSamples = sampleRate * int(measureEvery) / int(time.Second)
 	// shortWait is a queue that is never worth a refusal: it is what the
 	// scheduler makes anyway.
 	shortWait = time.Millisecond
@@ -45,6 +47,7 @@ type control struct {
 	waits histogram.Histogram
 	mean  float64 // run time, nanoseconds
 	n     float64
+	fresh int // samples since the last measuring, or since they were made rarer
 
 	began, at     time.Duration // of measuring; the last time
 	arrived, done float64       // until then
@@ -94,8 +97,12 @@ func (p *Pool) sampled(lv int, accepted, started, ended time.Duration, seq uint6
 		c.law.Observe(limit.Sample{Seq: seq, Start: started, End: c.last, Outcome: o, Class: uint8(lv)}, p.load())
 		changed = p.follow(c.law.Limit())
 	}
+	c.fresh++
 	if now-c.at >= measureEvery {
 		c.measure(p, now)
+	} else if c.fresh > mostSamples && weight < mostEvery { // a burst: do not wait for its rate
+		c.fresh = 0
+		p.every.Store(weight * 2)
 	}
 	c.mu.Unlock()
 	if changed {
@@ -149,6 +156,7 @@ func (c *control) measure(p *Pool, now time.Duration) {
 	full := queued > 0 && active >= int(slots)
 	saturated := full && c.backlog
 	c.backlog, c.at, c.arrived, c.done, c.pushed = full, now, arrived, done, pushed
+	c.fresh = 0
 	if passed == 0 || c.n == 0 {
 		return
 	}
