@@ -30,10 +30,12 @@ type Config struct {
 
 	// QueueSize is how many accepted jobs may wait for a worker. Negative means
 	// none: a job is accepted only when a worker takes it at once. Zero means
-	// 16,384, or 5 times MaxWorkers where that alone is set.
+	// 16,384, or 5 times MaxWorkers where that alone is set; a pool with a law
+	// begins with 1,024 of them, and uses more where they are worked off within a
+	// tenth of a second.
 	//
 	// It bounds memory. While more arrives than can be done, the queue is kept
-	// shorter, at about the time that a job runs; only a pool with both
+	// shorter, within the time that a job runs; only a pool with both
 	// MaxWorkers and QueueSize and nothing else set fills its queue regardless.
 	QueueSize int
 
@@ -96,6 +98,7 @@ const (
 	defaultIdleTimeout  = 10 * time.Second
 	defaultGrowCooldown = 500 * time.Millisecond
 	defaultQueue        = 16384
+	firstQueue          = 1024  // of a pool with a law, as long as nothing is known of its jobs
 	mostWorkers         = 10000 // of a pool that finds out
 )
 
@@ -141,6 +144,7 @@ func (p *Pool) configure() {
 	cfg := &p.cfg
 	fixed := cfg.MaxWorkers > 0 && cfg.Law == nil && cfg.GrowAt == 0
 	p.ctl.fill = fixed && cfg.QueueSize != 0
+	p.ctl.brisk = cfg.QueueSize == 0 && !fixed && cfg.GrowAt == 0
 	if cfg.QueueSize == 0 {
 		cfg.QueueSize = defaultQueue
 		if fixed {
@@ -169,8 +173,8 @@ func (p *Pool) configure() {
 		p.relimit(cfg.Law.Limit())
 	}
 	for i := range p.rooms {
-		p.rooms[i].Store(int64(p.queueCap))
+		p.rooms[i].Store(int64(p.ctl.queue(p, 0)))
 	}
-	p.half.Store(int64(p.queueCap) / 2)
+	p.half.Store(p.rooms[0].Load() / 2)
 	p.nays.Store(newNays(0))
 }

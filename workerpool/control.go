@@ -28,6 +28,7 @@ const (
 	// shortDrain is how long a submitter may sleep on although its job was
 	// accepted: waking one for half a queue costs less than one for each place.
 	shortDrain = 5 * time.Millisecond
+	soon       = 100 * time.Millisecond // a queue that nobody asked for is worked off by then
 	settles    = 100 * time.Millisecond // before that a rate is a guess,
 	plain      = 4                      // but one so far above the capacity is soon believed
 	growth     = 4                      // GrowAt allows one part in so many more at a time
@@ -37,6 +38,7 @@ const (
 // decisions are published in the pool for submissions and workers to read.
 type control struct {
 	fill  bool      // the operator set workers and queue: nothing to decide
+	brisk bool      // nobody set workers or queue: it is as long as is worked off soon
 	least int       // the limit is not below
 	law   limit.Law // nil: the number is fixed, or grows by GrowAt
 
@@ -182,14 +184,16 @@ func (c *control) measure(p *Pool, now time.Duration) {
 }
 
 // rooms publishes how many jobs may wait. While more arrives than can be done a
-// queue cannot drain and only adds latency: then it gets about one run time.
+// queue cannot drain and only adds latency: then a wait is to be shorter than the
+// run that follows it, with something left for runs that take longer in a crowd.
 func (c *control) rooms(p *Pool, now time.Duration, capacity float64) {
 	over := c.offered/capacity - 1
 	bounded := !c.fill && over > 0 && (now-c.began >= settles || over > plain && now-c.began >= settles/5)
-	wait := max(0.8*c.mean, float64(shortWait)) / 1e9 * max(1, 0.06/(over*over))
+	wait := max(0.6*c.mean, float64(shortWait)) / 1e9 * max(1, 0.06/(over*over))
 	free := capacity
+	most := c.queue(p, capacity)
 	for lv := range p.rooms {
-		room := float64(p.queueCap)
+		room := most
 		if bounded {
 			room = min(room, max(1, wait*max(free, capacity/floor)))
 		}
@@ -197,6 +201,17 @@ func (c *control) rooms(p *Pool, now time.Duration, capacity float64) {
 		p.half.Store(int64(room) / 2)
 		free -= c.byLevel[lv]
 	}
+}
+
+// queue is how many jobs may wait in the worst of times. A burst fills the queue
+// before the first job has ended, when nobody can know how long that will last;
+// what was accepted then cannot be refused later.
+func (c *control) queue(p *Pool, capacity float64) float64 {
+	most := float64(p.queueCap)
+	if c.brisk {
+		most = min(most, max(firstQueue, capacity*soon.Seconds()))
+	}
+	return most
 }
 
 // sampleOf is one in how many jobs is measured at a rate: a power of two.

@@ -313,3 +313,91 @@ func TestAJobThatWouldWaitPastItsDeadlineIsRefusedAtOnce(t *testing.T) {
 		atRest(t, p)
 	})
 }
+
+// Nobody knows how long a job takes before the first has ended; by then a burst
+// has filled whatever queue there is, and what was accepted cannot be refused.
+func TestAFreshPoolAcceptsNoLongQueueBlindly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			cfg  Config
+			want int // of 20,000
+		}{
+			{Config{}, firstQueue},
+			{Config{MaxWorkers: 50, Law: limit.NewAdaptive()}, firstQueue},
+			{Config{QueueSize: 5000}, 5000},
+			{Config{GrowAt: 0.7}, defaultQueue},
+		} {
+			p, err := New(c.cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 20_000 {
+				if err := p.TrySubmit(t.Context(), sleep(time.Hour)); err == nil {
+					continue
+				} else if !errors.Is(err, spillway.ErrRejected) {
+					t.Fatal(err)
+				}
+			}
+			s := p.Stats()
+			if got := s.Queued + s.Running; got < c.want || got > c.want+s.Limit {
+				t.Errorf("%+v: accepted %d, want %d and one for each worker", c.cfg, got, c.want)
+			}
+			if s.Limit+c.want < 20_000 && s.Rejected == 0 {
+				t.Errorf("%+v: nothing was refused", c.cfg)
+			}
+			p.Close()
+			time.Sleep(2 * time.Hour)
+		}
+	})
+}
+
+// A job computes for a moment, on two processors that the test plays, and then
+// waits; four times as many come as can be done. What the pool accepts, once it
+// knows the work, takes at most twice as long as that, and little is lost.
+func TestABurstIsServedAtTheSpeedOfTheWork(t *testing.T) {
+	const (
+		computes = 200 * time.Microsecond
+		waits    = 20 * time.Millisecond
+		perMilli = 40
+		knows    = 1500 * time.Millisecond
+		length   = 3 * time.Second
+	)
+	synctest.Test(t, func(t *testing.T) {
+		p, err := New(Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var done, took atomic.Int64
+		processors := make(chan struct{}, 2)
+		for begin := time.Now(); time.Since(begin) < length; time.Sleep(time.Millisecond) {
+			for range perMilli {
+				at := time.Now()
+				err := p.TrySubmit(t.Context(), func(context.Context) error {
+					processors <- struct{}{}
+					time.Sleep(computes)
+					<-processors
+					time.Sleep(waits)
+					if at.Sub(begin) > knows {
+						done.Add(1)
+						took.Add(int64(time.Since(at)))
+					}
+					return nil
+				})
+				if err != nil && !errors.Is(err, spillway.ErrRejected) {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := p.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		n := done.Load()
+		if mean := time.Duration(took.Load() / n); mean > 2*(computes+waits) {
+			t.Errorf("%d jobs took %v from their submission at the mean, want at most twice what one takes", n, mean)
+		}
+		if best := int64((length - knows) / computes * 2); n < best*3/4 {
+			t.Errorf("%d jobs were done, %d could have been", n, best)
+		}
+		t.Logf("%d jobs, %v at the mean", n, time.Duration(took.Load()/n))
+	})
+}
