@@ -1,6 +1,7 @@
 package route
 
 import (
+	"context"
 	"errors"
 	"io"
 	"mime"
@@ -182,11 +183,12 @@ func readError(r *http.Request, err error) error {
 	if _, big := errors.AsType[*http.MaxBytesError](err); big {
 		return errTooBig
 	}
-	if ended := r.Context().Err(); ended != nil {
+	ended := r.Context().Err()
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded) && ended != context.DeadlineExceeded:
+		return errTooSlow // the server has cancelled the context because of it
+	case ended != nil:
 		return ended
-	}
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return errTooSlow
 	}
 	return errCut
 }

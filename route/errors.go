@@ -21,20 +21,17 @@ import (
 type Errors []ErrorRule
 
 // ErrorRule maps some errors. Make one with Is or As.
-type ErrorRule struct {
-	status int
-	match  func(error) (Problem, bool)
-}
+type ErrorRule struct{ match func(error) (Problem, bool) }
 
 // Is maps errors that match target, by errors.Is, to p.
 func Is(target error, p Problem) ErrorRule {
-	return ErrorRule{p.Status, func(err error) (Problem, bool) { return p, errors.Is(err, target) }}
+	return ErrorRule{func(err error) (Problem, bool) { return p, errors.Is(err, target) }}
 }
 
 // As maps errors that have an E in their tree, by errors.As, to what problem
-// makes of it. The OpenAPI document lists status, which problem need not set.
+// makes of it, with status unless that sets another.
 func As[E error](status int, problem func(E) Problem) ErrorRule {
-	return ErrorRule{status, func(err error) (Problem, bool) {
+	return ErrorRule{func(err error) (Problem, bool) {
 		e, ok := errors.AsType[E](err)
 		if !ok {
 			return Problem{}, false

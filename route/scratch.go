@@ -73,7 +73,11 @@ func (s *scratch) here(detail string) { s.fault(Fault{Pointer: s.pointer(), Deta
 // param notes what is wrong with a parameter, or with a field of a form.
 func (s *scratch) param(f *field, detail string) {
 	name := f.name
-	if f.source == fromBody {
+	switch f.source {
+	case fromText:
+		s.fault(Fault{Pointer: "#", Detail: detail})
+		return
+	case fromBody:
 		name = f.form
 	}
 	s.fault(Fault{Parameter: name, In: sourceNames[f.source], Detail: detail})

@@ -149,6 +149,14 @@ func (w *walker) array(s *shape) bool {
 	}
 }
 
+// member returns the field that a string literal names, or nil.
+func (s *shape) member(raw []byte) *field {
+	if bytes.IndexByte(raw, '\\') >= 0 {
+		return s.byName[unquote(raw)]
+	}
+	return s.byName[string(raw[1:len(raw)-1])] // allocates nothing
+}
+
 func (w *walker) object(s *shape) bool {
 	var seen uint64
 	var others map[string]struct{} // names that are no fields
@@ -161,18 +169,19 @@ func (w *walker) object(s *shape) bool {
 			if !ok || !w.take(':') {
 				return false
 			}
-			name := unquote(raw)
-			w.s.member(name)
-			var inside *shape
 			var f *field
-			twice := false
 			if s != nil && s.kind == kindObject {
-				f = s.byName[name]
+				f = s.member(raw)
 			}
+			var inside *shape
+			twice := false
 			if f != nil {
+				w.s.member(f.json)
 				inside, twice = f.shape, seen&f.bit != 0
 				seen |= f.bit
 			} else {
+				name := unquote(raw)
+				w.s.member(name)
 				if s != nil && s.kind == kindMap {
 					inside = s.elem
 				}
