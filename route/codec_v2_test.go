@@ -18,3 +18,6 @@ func answerByHand(w http.ResponseWriter, v any) {
 		http.Error(w, "internal", http.StatusInternalServerError)
 	}
 }
+
+// jsonAllocs of a JSON request with this decoder.
+const jsonAllocs = 5

@@ -72,6 +72,7 @@ type answer struct {
 	chooses bool // its status or headers
 	wraps   bool
 	special bool // File, Stream or Empty
+	behind  bool // a pointer or an interface
 }
 
 func answerOf(t reflect.Type) (*answer, error) {
@@ -82,7 +83,8 @@ func answerOf(t reflect.Type) (*answer, error) {
 		body, _ := t.FieldByName("Body")
 		inner = body.Type
 	}
-	a.chooses = t.Implements(reflect.TypeFor[Statuser]()) || t.Implements(reflect.TypeFor[HeaderSetter]())
+	a.behind = t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface
+	a.chooses = t.Kind() == reflect.Interface || t.Implements(reflect.TypeFor[Statuser]()) || t.Implements(reflect.TypeFor[HeaderSetter]())
 	switch inner {
 	case reflect.TypeFor[Empty](), reflect.TypeFor[struct{}]():
 		a.status, a.special = http.StatusNoContent, true
@@ -107,13 +109,17 @@ func answerOf(t reflect.Type) (*answer, error) {
 func (c *core) respond(s *scratch, w http.ResponseWriter, r *http.Request, t *timing, v any) error {
 	h := w.Header()
 	status := c.status
-	if c.answer.chooses && !isNil(v) {
-		if chooser, ok := v.(Statuser); ok {
+	value := v
+	if c.answer.behind {
+		value = reflect.ValueOf(v).Elem().Interface()
+	}
+	if c.answer.chooses && !isNil(value) {
+		if chooser, ok := value.(Statuser); ok {
 			if code := chooser.Status(); code != 0 {
 				status = code
 			}
 		}
-		if setter, ok := v.(HeaderSetter); ok {
+		if setter, ok := value.(HeaderSetter); ok {
 			setter.SetHeader(h)
 		}
 	}
@@ -150,8 +156,8 @@ func (c *core) respond(s *scratch, w http.ResponseWriter, r *http.Request, t *ti
 var jsonContent = []string{"application/json"}
 
 func isNil(v any) bool {
-	inner := reflect.ValueOf(v).Elem()
-	return (inner.Kind() == reflect.Pointer || inner.Kind() == reflect.Interface) && inner.IsNil()
+	value := reflect.ValueOf(v)
+	return v == nil || value.Kind() == reflect.Pointer && value.IsNil()
 }
 
 // special answers what is not encoded.

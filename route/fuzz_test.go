@@ -1,0 +1,319 @@
+package route
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// fuzzed is bound by the plan, and by a slow decoder that knows only it.
+type fuzzed struct {
+	ID    string         `query:"ID"`
+	Name  string         `json:"name" form:"name" xml:"name" validate:"required,min=1,max=5"`
+	Age   *int8          `json:"age" form:"age" xml:"age" validate:"min=0"`
+	Num   uint16         `json:"num" form:"num" xml:"num" validate:"max=1000"`
+	Rate  float32        `json:"rate" form:"rate" xml:"rate"`
+	On    Optional[bool] `json:"on" form:"on" xml:"on"`
+	Tags  []string       `json:"tags" form:"tags" xml:"tags" validate:"max=3"`
+	Sub   *fuzzedSub     `json:"sub" xml:"sub"`
+	Extra map[string]int `json:"extra" xml:"-"`
+	Any   any            `json:"any" xml:"-"`
+}
+
+type fuzzedSub struct {
+	Code string      `json:"code" xml:"code" validate:"required,enum=a|b"`
+	Subs []fuzzedSub `json:"subs" xml:"subs"`
+}
+
+const fuzzedDepth = 6
+
+func fuzzing(t testing.TB) *capture[fuzzed] {
+	return serving(t, func(f func(context.Context, fuzzed) (Empty, error)) *Route {
+		return New("POST", "/", f).Limits(Limits{Depth: fuzzedDepth, Fields: 8}).Untimed()
+	}, Config{})
+}
+
+// compare sends body, and fails unless it is accepted as the twin accepts it.
+func compare(t *testing.T, s *capture[fuzzed], media, body string, want *fuzzed) {
+	t.Helper()
+	h := newHarness("POST", "/", media, body)
+	if body == "" {
+		h.request.Header.Set("Content-Type", media)
+	}
+	calls := s.calls
+	h.run(s)
+	if ok := h.status == 204; ok != (want != nil) || ok != (s.calls > calls) || !ok && h.status != 400 {
+		t.Fatalf("answered %d; the twin says %+v", h.status, want)
+	}
+	if want != nil && !reflect.DeepEqual(s.got, *want) {
+		t.Fatalf("\n got %+v\nwant %+v", s.got, *want)
+	}
+}
+
+func FuzzJSONBody(f *testing.F) {
+	for _, seed := range []string{
+		`{"name":"Ada","age":36,"num":1,"rate":1.5,"on":false,"tags":["a"],"sub":{"code":"a","subs":[{"code":"b"}]},"extra":{"a":1},"any":[{}]}`,
+		`{"name":"Ada"}`, `{"name":""}`, `{"name":"A","ID":"x"}`, `{"name":"A","\u0049D":"x"}`, `{"NAME":"A"}`, `{"name":null}`, `{"name":"A","age":null,"tags":null,"sub":null,"extra":null,"any":null}`,
+		`{"name":"\ud83d\ude00","name":"b"}`, `{"name":"\ud800"}`, `{"name":"A","any":{"a":1,"a":2}}`, `{"name":"A","num":-0}`, `{"name":"A","num":1e2}`, `{"name":"A","rate":1e39}`,
+		`{"name":"A","age":-1}`, `{"name":"A","any":[[[[[[[]]]]]]]}`, " {\"name\" : \"A\"}\n", `{"name":"A"}{}`, `[]`, `null`, `"`, `{"name":"A","sub":{"code":"c"}}`, `{"name":"A","sub":{}}`, `{"name":"A","any":1e999}`,
+	} {
+		f.Add(seed)
+	}
+	s := fuzzing(f)
+	f.Fuzz(func(t *testing.T, body string) { compare(t, s, "application/json", body, twinJSON(body)) })
+}
+
+// twinJSON decodes by way of tokens and maps.
+func twinJSON(body string) *fuzzed {
+	if !json.Valid([]byte(body)) || !utf8.ValidString(body) || halfSurrogate(body) {
+		return nil
+	}
+	d := json.NewDecoder(strings.NewReader(body))
+	d.UseNumber()
+	v, ok := twinValue(d, 1)
+	m, isObject := v.(map[string]any)
+	if !ok || !isObject {
+		return nil
+	}
+	var out fuzzed
+	for name, v := range m {
+		null := v == nil
+		text, isText := v.(string)
+		switch name {
+		case "name":
+			if out.Name = text; !isText {
+				return nil
+			}
+		case "age":
+			if !null {
+				out.Age = new(int8)
+				ok = twinNumber(v, out.Age) && *out.Age >= 0
+			}
+		case "num":
+			ok = twinNumber(v, &out.Num) && out.Num <= 1000
+		case "rate":
+			ok = twinNumber(v, &out.Rate)
+		case "on":
+			out.On.Value, out.On.Set = v.(bool)
+			ok = out.On.Set
+		case "tags":
+			list, isList := v.([]any)
+			if ok = isList || null; isList {
+				out.Tags = []string{}
+			}
+			for _, each := range list {
+				text, isText := each.(string)
+				ok = ok && isText
+				out.Tags = append(out.Tags, text)
+			}
+			ok = ok && len(list) <= 3
+		case "sub":
+			if !null {
+				out.Sub = twinSub(v)
+				ok = out.Sub != nil
+			}
+		case "extra":
+			object, isObject := v.(map[string]any)
+			if ok = isObject || null; isObject {
+				out.Extra = map[string]int{}
+			}
+			for k, each := range object {
+				var n int
+				ok = ok && twinNumber(each, &n)
+				out.Extra[k] = n
+			}
+		case "any":
+			raw, _ := json.Marshal(v)
+			ok = json.Unmarshal(raw, &out.Any) == nil // numbers too large for float64
+		default:
+			ok = false
+		}
+		if !ok {
+			return nil
+		}
+	}
+	if n := utf8.RuneCountInString(out.Name); n < 1 || n > 5 {
+		return nil
+	}
+	return &out
+}
+
+func twinSub(v any) *fuzzedSub {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil
+	}
+	var out fuzzedSub
+	for name, v := range m {
+		switch name {
+		case "code":
+			out.Code, _ = v.(string)
+		case "subs":
+			list, isList := v.([]any)
+			if !isList && v != nil {
+				return nil
+			}
+			if isList {
+				out.Subs = []fuzzedSub{}
+			}
+			for _, each := range list {
+				sub := twinSub(each)
+				if sub == nil {
+					return nil
+				}
+				out.Subs = append(out.Subs, *sub)
+			}
+		default:
+			return nil
+		}
+	}
+	if out.Code != "a" && out.Code != "b" {
+		return nil
+	}
+	return &out
+}
+
+// twinNumber lets encoding/json decide about one number.
+func twinNumber(v, into any) bool {
+	n, ok := v.(json.Number)
+	return ok && json.Unmarshal([]byte(n), into) == nil
+}
+
+// twinValue reads a value whose names are unique and that is not too deep.
+func twinValue(d *json.Decoder, depth int) (any, bool) {
+	token, err := d.Token()
+	if err != nil {
+		return nil, false
+	}
+	delim, isDelim := token.(json.Delim)
+	if !isDelim {
+		return token, true
+	}
+	if depth > fuzzedDepth {
+		return nil, false
+	}
+	list, object := []any{}, map[string]any{}
+	for d.More() {
+		name := ""
+		if delim == '{' {
+			token, _ := d.Token()
+			name = token.(string)
+			if _, twice := object[name]; twice {
+				return nil, false
+			}
+		}
+		v, ok := twinValue(d, depth+1)
+		if !ok {
+			return nil, false
+		}
+		list, object[name] = append(list, v), v
+	}
+	_, _ = d.Token()
+	if delim == '{' {
+		return object, true
+	}
+	return list, true
+}
+
+// halfSurrogate reports whether valid JSON has one half of a surrogate pair.
+func halfSurrogate(body string) bool {
+	high := false
+	for i := 0; i < len(body); i++ {
+		var unit uint16
+		if body[i] == '\\' {
+			i++
+			if body[i] == 'u' {
+				fmt.Sscanf(body[i+1:i+5], "%04x", &unit)
+				i += 4
+			}
+		}
+		low := unit >= 0xDC00 && unit <= 0xDFFF
+		if low != high {
+			return true
+		}
+		high = unit >= 0xD800 && unit <= 0xDBFF
+	}
+	return high
+}
+
+func FuzzForm(f *testing.F) {
+	for _, seed := range []string{"name=Ada&age=36&num=1&rate=1.5&on=true&tags=a&tags=b", "name=%41+", "name=a&name=b", "name", "=", "&&name=a&", "name=a;b", "%6eame=a", "name=%zz", "name=a&rate=NaN", "name=a&rate=0x1p-2", "name=a&ID=1", "name=a&num=+5", "name=&age=-0"} {
+		f.Add(seed)
+	}
+	s := fuzzing(f)
+	f.Fuzz(func(t *testing.T, body string) {
+		compare(t, s, "application/x-www-form-urlencoded", body, twinForm(body))
+	})
+}
+
+func FuzzMultipart(f *testing.F) {
+	f.Add("name", "Ada", "age", "36")
+	f.Add("tags", "a", "tags", "")
+	f.Add("name", "\r\n--", "rate", "1_0")
+	s := fuzzing(f)
+	f.Fuzz(func(t *testing.T, name1, value1, name2, value2 string) {
+		if strings.ContainsAny(name1+name2, "\r\n") || strings.ContainsRune(name1+name2, utf8.RuneError) || strings.ContainsAny(name1+name2, "\x00\"\\%") {
+			t.Skip("the writer escapes such names")
+		}
+		media, body := multiparted("name", "Ada", strings.TrimLeft(name1, "@"), value1, strings.TrimLeft(name2, "@"), value2)
+		want := twinForm(url.Values{"name": {"Ada"}}.Encode() + "&" + url.QueryEscape(strings.TrimLeft(name1, "@")) + "=" + url.QueryEscape(value1) + "&" + url.QueryEscape(strings.TrimLeft(name2, "@")) + "=" + url.QueryEscape(value2))
+		compare(t, s, media, body, want)
+	})
+}
+
+// twinForm decodes by way of net/url.
+func twinForm(body string) *fuzzed {
+	values, err := url.ParseQuery(body)
+	total := 0
+	for _, v := range values {
+		total += len(v)
+	}
+	if err != nil || total > 8 {
+		return nil
+	}
+	var out fuzzed
+	for name, v := range values {
+		if len(v) > 1 && name != "tags" {
+			return nil
+		}
+		ok := true
+		switch name {
+		case "name":
+			out.Name = v[0]
+		case "age":
+			out.Age = new(int8)
+			n, err := strconv.ParseInt(v[0], 10, 8)
+			*out.Age = int8(n)
+			ok = err == nil && n >= 0
+		case "num":
+			n, err := strconv.ParseUint(v[0], 10, 16)
+			out.Num = uint16(n)
+			ok = err == nil && n <= 1000
+		case "rate":
+			n, err := strconv.ParseFloat(v[0], 32)
+			out.Rate = float32(n)
+			ok = err == nil && n-n == 0
+		case "on":
+			out.On.Value, err = strconv.ParseBool(v[0])
+			out.On.Set, ok = true, err == nil
+		case "tags":
+			out.Tags = v
+			ok = len(v) <= 3
+		default:
+			ok = false
+		}
+		if !ok {
+			return nil
+		}
+	}
+	if n := utf8.RuneCountInString(out.Name); n < 1 || n > 5 {
+		return nil
+	}
+	return &out
+}
