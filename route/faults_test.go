@@ -65,6 +65,7 @@ func TestEveryKindOfBadRequest(t *testing.T) {
 			}},
 		{"missing members", j, "", `{"home":{"next":[{}]}}`, 400, "invalid-request", []Fault{
 			pointer("#/home/next/0/city", "is required"), pointer("#/home/city", "is required"), pointer("#/name", "is required")}},
+		{"null for what is required", j, "", `{"name":"A","home":{"city":null}}`, 400, "invalid-request", []Fault{pointer("#/home/city", "must not be null")}},
 		{"rules", j, "", `{"name":"Augusta","age":-1,"tags":["a","b","c"],"home":{"city":"x","zip":"1234"}}`, 400, "invalid-request", []Fault{
 			pointer("#/name", "must have at most 5 characters"), pointer("#/age", "must be at least 0"),
 			pointer("#/tags", "must have at most 2 elements"), pointer("#/home/zip", "must match ^[0-9]{5}$")}},

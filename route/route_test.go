@@ -295,3 +295,25 @@ func TestWrongTypesAreErrorsThatNameTheField(t *testing.T) {
 	check(New("GET", "no-slash", func(context.Context, Empty) (Empty, error) { return Empty{}, nil }), "route GET no-slash")
 	check(New[Empty, Empty]("GET", "/", nil), "no function")
 }
+
+func TestNullIsAsGoodAsAbsent(t *testing.T) {
+	type in struct {
+		List []int          `json:"list" validate:"required,min=1"`
+		Free []int          `json:"free" validate:"min=1"`
+		Map  map[string]int `json:"map" validate:"min=1"`
+		Num  *int           `json:"num" validate:"min=1"`
+	}
+	s := serving(t, func(f func(context.Context, in) (Empty, error)) *Route { return New("POST", "/", f) }, Config{})
+	for body, want := range map[string]string{
+		`{"list":[1],"free":null,"map":null,"num":null}`: ``,
+		`{"list":null}`:                     `"is required","pointer":"#/list"`,
+		`{}`:                                `"is required","pointer":"#/list"`,
+		`{"list":[],"free":[],"map":{}}`:    `"must have at least 1 elements","pointer":"#/list"},{"detail":"must have at least 1 elements","pointer":"#/free"},{"detail":"must have at least 1 elements","pointer":"#/map"`,
+		`{"list":[1],"free":null,"map":{}}`: `[{"detail":"must have at least 1 elements","pointer":"#/map"}]`,
+	} {
+		w := do(s, "POST", "/", "application/json", body)
+		if code := map[bool]int{true: 204, false: 400}[want == ""]; w.Code != code || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %d %s", body, w.Code, w.Body)
+		}
+	}
+}

@@ -49,7 +49,26 @@ func (d *schemas) members(fields []*field, name func(*field) string, of func(*fi
 	return schema
 }
 
-func (d *schemas) field(f *field) object { return ruled(d.of(f.shape, false), f) }
+// field describes a member or the whole of a JSON body. Null is as good as
+// absent.
+func (d *schemas) field(f *field) object {
+	schema := d.of(f.shape, false)
+	if f.required {
+		schema = notNull(schema)
+	}
+	return ruled(schema, f)
+}
+
+// notNull takes null from what a schema allows.
+func notNull(schema object) object {
+	if types, ok := schema["type"].([]string); ok {
+		schema["type"] = types[0]
+	}
+	if either, ok := schema["anyOf"].([]object); ok {
+		return either[0]
+	}
+	return schema
+}
 
 // text describes a field that is sent as text: its type and format are those of
 // the text.

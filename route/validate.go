@@ -127,7 +127,10 @@ func (c checker) zero(f *field, v reflect.Value) bool {
 	}
 	if c.s.sent != nil {
 		_, sent := c.s.sent[c.s.pointer()]
-		return sent // an absent one that is required was found by the walk
+		if !sent && f.required { // null: an absent one was found by the walk
+			c.s.here("is required")
+		}
+		return sent
 	}
 	refused := f.required
 	for i := range f.rules {

@@ -32,7 +32,7 @@ func (c *core) walk(s *scratch, shape *shape) bool {
 // value reads one value of shape s; nil means any.
 func (w *walker) value(s *shape) bool {
 	c := w.next()
-	if w.s.sent != nil {
+	if w.s.sent != nil && c != 'n' {
 		w.s.sent[w.s.pointer()] = struct{}{}
 	}
 	for s != nil && (s.kind == kindPointer || s.kind == kindOptional) {
