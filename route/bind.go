@@ -11,8 +11,8 @@ import (
 // returns an *InvalidError that lists what is wrong, or another error when the
 // body could not be read at all.
 //
-// The body comes first. What encoding/json took for a member because of its Go
-// name is then overwritten by its real source, or cleared.
+// The body comes first. What a codec took for a member because of its Go name is
+// then overwritten by its real source, or cleared.
 func (c *core) bind(s *scratch, w http.ResponseWriter, r *http.Request, v reflect.Value) error {
 	p := c.plan
 	kind := bodyNone
@@ -22,7 +22,7 @@ func (c *core) bind(s *scratch, w http.ResponseWriter, r *http.Request, v reflec
 			return err
 		}
 	}
-	if kind == bodyJSON || kind == bodyCodec {
+	if kind == bodyCodec {
 		for _, f := range p.foreign {
 			f.of(v).SetZero()
 		}

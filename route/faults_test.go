@@ -81,7 +81,7 @@ func TestEveryKindOfBadRequest(t *testing.T) {
 		{"multipart cut off", fileAsField, "", fileAsFieldBody[:60], 400, "invalid-request", []Fault{{In: "form", Detail: "is not a valid multipart form"}}},
 		{"xml", x, "", `<p colour="red"><name>Ada</name><nope><a/></nope><home><city>x</city><street/></home></p>`, 400, "invalid-request", []Fault{
 			pointer("#/@colour", "is not a member"), pointer("#/nope", "is not a member"), pointer("#/home/street", "is not a member")}},
-		{"xml rules", x, "", `<p><name>Augusta</name></p>`, 400, "invalid-request", []Fault{
+		{"xml rules", x, "", `<p><name>Augusta</name><home><zip>12345</zip></home></p>`, 400, "invalid-request", []Fault{
 			pointer("#/name", "must have at most 5 characters"), pointer("#/home/city", "is required")}},
 		{"broken xml", x, "", `<p><name>Ada</p>`, 400, "invalid-request", []Fault{pointer("#", "is not valid XML for this operation")}},
 		{"xml of two roots", x, "", `<p><name>Ada</name><home><city>x</city></home></p><p/>`, 400, "invalid-request", []Fault{pointer("#", "is not valid XML for this operation")}},

@@ -1,55 +1,360 @@
 package route
 
 import (
-	"bytes"
+	"errors"
 	"reflect"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 )
 
-// bindJSON binds a JSON body.
-//
-// The decoder of the standard library does the work. It stops at the first
-// fault, and version 1 of it lets much pass, so the body is also walked by our
-// own reader when that could find more: always before version 1, and before
-// version 2 only when there is something in it that version 2 would accept.
-// Both builds accept the same.
+var errMalformed = errors.New("malformed")
+
+// shared is the largest body whose strings may be parts of one copy of it. A
+// string of a larger one is copied, so that a handler that keeps a word does not
+// keep a megabyte.
+const shared = 4 << 10
+
+// bindJSON binds a JSON body by a decoder of our own. Those of the standard
+// library stop at the first fault, do not tell absent from zero, take the Go
+// name of any field for a member, and take longer; version 1 also lets much
+// pass. They decode what we know nothing of: interfaces and types with methods
+// for it.
 func (c *core) bindJSON(s *scratch, v reflect.Value) {
-	p := c.plan
-	shape, target := p.members, v
-	if p.whole != nil {
-		shape, target = p.whole.shape, p.whole.of(v)
-	}
-	walked := alwaysWalk || c.suspicious(s.body)
-	if walked && !c.walk(s, shape) {
+	text := string(s.body)
+	d := decoder{scanner: scanner{data: text}, s: s, lax: c.lax, most: c.limits.Depth, copies: len(text) > shared}
+	if !utf8.ValidString(text) {
+		s.here("is not valid UTF-8")
 		return
 	}
-	if err := decodeJSON(s.body, target.Addr().Interface(), !c.lax); err != nil {
-		if walked || c.walk(s, shape) {
-			s.fault(Fault{Pointer: "#", Detail: "is not valid"}) // a decoder of the user's own said so
+	var ok bool
+	if f := c.plan.whole; f != nil {
+		ok = d.field(f, f.of(v))
+	} else {
+		ok = d.value(c.plan.members, v)
+	}
+	if (!ok || !d.end()) && !d.told {
+		s.here("is not valid JSON")
+	}
+	s.path = s.path[:0]
+}
+
+// decoder is a recursive decoder of JSON into a shape. It notes every fault, with
+// a pointer, and goes on. Its methods report false when they cannot go on,
+// because it is not JSON.
+type decoder struct {
+	scanner
+	s      *scratch
+	depth  int
+	most   int
+	lax    bool
+	copies bool // strings are copied, not parts of data
+	told   bool // why it cannot go on
+}
+
+// field reads a value into a field. The rules of a zero value are checked here,
+// where it is known to have been sent; others when all is bound.
+func (d *decoder) field(f *field, v reflect.Value) bool {
+	null := d.next() == 'n'
+	before := len(d.s.faults)
+	if !d.value(f.shape, v) {
+		return false
+	}
+	k := f.shape.kind
+	switch {
+	case len(d.s.faults) > before || k == kindOptional:
+	case null:
+		if f.required && k != kindAny {
+			d.s.here("is required")
+		}
+	case len(f.rules) > 0 && k != kindPointer && v.IsZero():
+		f.check(d.s, v)
+	}
+	return true
+}
+
+// value reads a value of shape s into v, which is zero.
+func (d *decoder) value(s *shape, v reflect.Value) bool {
+	c := d.next()
+	for s.kind == kindPointer || s.kind == kindOptional {
+		if s.kind == kindOptional {
+			v.Field(1).SetBool(true)
+			v = v.Field(0)
+		} else {
+			if c == 'n' {
+				return d.word("null")
+			}
+			v.Set(reflect.New(s.elem.typ))
+			v = v.Elem()
+		}
+		s = s.elem
+	}
+	if s.kind == kindAny {
+		return d.foreign(s, v)
+	}
+	if c == 'n' {
+		if s.kind != kindList && s.kind != kindMap && s.typ != bytesType {
+			d.s.here("must not be null")
+		}
+		return d.word("null")
+	}
+	if s.kind == kindCustom {
+		return d.foreign(s, v)
+	}
+	if must := mismatch(s.kind, c); must != "" {
+		before := len(d.s.faults)
+		d.s.here(must)
+		if !d.skip() {
+			if d.at == len(d.data) || !plausible(c) { // no value at all
+				d.s.faults = d.s.faults[:before]
+			}
+			return false
+		}
+		return true
+	}
+	switch s.kind {
+	case kindObject, kindMap:
+		return d.nested() && d.object(s, v)
+	case kindList:
+		return d.nested() && d.array(s, v)
+	case kindString:
+		text, ok := d.text()
+		v.SetString(text)
+		return ok
+	case kindBool:
+		v.SetBool(c == 't')
+		return c == 't' && d.word("true") || c == 'f' && d.word("false")
+	}
+	return d.numeric(s, v)
+}
+
+// mismatch says what a value of kind k must be when it does not begin with c.
+func mismatch(k kind, c byte) string {
+	digit := c == '-' || '0' <= c && c <= '9'
+	switch {
+	case (k == kindObject || k == kindMap) && c != '{':
+		return "must be an object"
+	case k == kindList && c != '[':
+		return "must be an array"
+	case k == kindString && c != '"':
+		return "must be a string"
+	case k == kindBool && c != 't' && c != 'f':
+		return "must be true or false"
+	case k == kindFloat && !digit:
+		return "must be a number"
+	case (k == kindInt || k == kindUint) && !digit:
+		return wholeNumber
+	}
+	return ""
+}
+
+// plausible reports whether a JSON value can begin with c.
+func plausible(c byte) bool { return strings.IndexByte(`{["-0123456789tf`, c) >= 0 }
+
+// nested reads the bracket of an object or array.
+func (d *decoder) nested() bool {
+	if d.depth++; d.depth > d.most {
+		d.s.here("is nested too deeply")
+		d.told = true
+		return false
+	}
+	d.at++
+	return true
+}
+
+// text reads a string.
+func (d *decoder) text() (string, bool) {
+	raw, escaped, ok := d.string()
+	switch {
+	case escaped:
+		return unescape(raw), ok
+	case d.copies:
+		return strings.Clone(raw), ok
+	}
+	return raw, ok
+}
+
+func (d *decoder) array(s *shape, v reflect.Value) bool {
+	if d.take(']') {
+		d.depth--
+		v.Set(reflect.MakeSlice(s.typ, 0, 0))
+		return true
+	}
+	for i := 0; ; i++ {
+		if i == v.Cap() {
+			v.Grow(max(4, i))
+		}
+		v.SetLen(i + 1)
+		d.s.element(i)
+		if !d.value(s.elem, v.Index(i)) {
+			return false
+		}
+		d.s.up()
+		switch {
+		case d.take(','):
+		case d.take(']'):
+			d.depth--
+			return true
+		default:
+			return false
 		}
 	}
 }
 
-var null = []byte("null")
-
-// suspicious reports whether version 2 of the decoder would let something pass
-// that is a fault here: too much depth, a null for what is never null, a member
-// with the Go name of a field that is none.
-func (c *core) suspicious(body []byte) bool {
-	if bytes.Contains(body, null) {
-		return true
+// object reads a struct or a map.
+func (d *decoder) object(s *shape, v reflect.Value) bool {
+	var seen uint64
+	var names map[string]struct{} // that are no fields
+	if s.kind == kindMap {
+		v.Set(reflect.MakeMap(s.typ))
 	}
-	if n := bytes.Count(body, []byte{'{'}); n+bytes.Count(body, []byte{'['}) > c.limits.Depth {
-		return true
-	}
-	if len(c.plan.hidden) > 0 && !c.lax {
-		if bytes.Contains(body, []byte(`\u`)) {
-			return true // a name may be written that way
+	for more := !d.take('}'); more; {
+		if d.next() != '"' {
+			return false
 		}
-		for _, name := range c.plan.hidden {
-			if bytes.Contains(body, name) {
-				return true
+		name, ok := d.text()
+		if !ok || !d.take(':') {
+			return false
+		}
+		d.s.member(name)
+		if f := s.byName[name]; f != nil {
+			if seen&f.bit != 0 {
+				d.s.here("is given more than once")
+				ok = d.skip()
+			} else {
+				ok = d.field(f, f.of(v))
+			}
+			seen |= f.bit
+		} else if _, twice := names[name]; twice {
+			d.s.here("is given more than once")
+			ok = d.skip()
+		} else {
+			if names == nil {
+				names = map[string]struct{}{}
+			}
+			names[name] = struct{}{}
+			ok = d.other(s, v, name)
+		}
+		if !ok {
+			return false
+		}
+		d.s.up()
+		if more = d.take(','); !more && !d.take('}') {
+			return false
+		}
+	}
+	d.depth--
+	for _, f := range s.fields {
+		if f.required && f.json != "" && seen&f.bit == 0 {
+			d.s.member(f.json)
+			d.s.here("is required")
+			d.s.up()
+		}
+	}
+	return true
+}
+
+// other reads the member of a map, or one that a struct does not have.
+func (d *decoder) other(s *shape, v reflect.Value, name string) bool {
+	if s.kind == kindMap {
+		elem := reflect.New(s.elem.typ).Elem()
+		ok := d.value(s.elem, elem)
+		v.SetMapIndex(reflect.ValueOf(name).Convert(s.typ.Key()), elem)
+		return ok
+	}
+	if s.kind == kindObject && !d.lax {
+		d.s.here("is not a member")
+	}
+	return d.skip()
+}
+
+// numeric reads a number that fits into s.
+func (d *decoder) numeric(s *shape, v reflect.Value) bool {
+	text, whole, ok := d.number()
+	if !ok {
+		return false
+	}
+	var err error
+	switch bits := s.typ.Bits(); s.kind {
+	case kindInt:
+		var n int64
+		if !whole {
+			d.s.here(wholeNumber)
+			return true
+		}
+		n, err = strconv.ParseInt(text, 10, bits)
+		v.SetInt(n)
+	case kindUint:
+		var n uint64
+		if !whole || text[0] == '-' {
+			d.s.here("must be a whole number that is not negative")
+			return true
+		}
+		n, err = strconv.ParseUint(text, 10, bits)
+		v.SetUint(n)
+	default:
+		var n float64
+		n, err = strconv.ParseFloat(text, bits)
+		v.SetFloat(n)
+	}
+	if err != nil {
+		d.s.here(outOfRange)
+	}
+	return true
+}
+
+// foreign reads a value that is none of our business, and gives it to the
+// standard library.
+func (d *decoder) foreign(s *shape, v reflect.Value) bool {
+	d.next()
+	start, before := d.at, len(d.s.faults)
+	if !d.skip() {
+		return false
+	}
+	if len(d.s.faults) == before && decodeJSON([]byte(d.data[start:d.at]), v.Addr().Interface()) != nil {
+		must := s.must
+		if must == "" {
+			must = "is not valid"
+		}
+		d.s.here(must)
+	}
+	return true
+}
+
+// skip reads any value. Its names must be unique too.
+func (d *decoder) skip() bool {
+	switch c := d.next(); c {
+	case '{':
+		return d.nested() && d.object(nothing, reflect.Value{})
+	case '[':
+		if !d.nested() {
+			return false
+		}
+		for i, more := 0, !d.take(']'); more; i++ {
+			d.s.element(i)
+			if !d.skip() {
+				return false
+			}
+			d.s.up()
+			if more = d.take(','); !more && !d.take(']') {
+				return false
 			}
 		}
+		d.depth--
+		return true
+	case '"':
+		_, _, ok := d.string()
+		return ok
+	case 't':
+		return d.word("true")
+	case 'f':
+		return d.word("false")
+	case 'n':
+		return d.word("null")
 	}
-	return false
+	_, _, ok := d.number()
+	return ok
 }
+
+// nothing is an object of which nothing is known.
+var nothing = &shape{kind: kindAny}

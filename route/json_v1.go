@@ -7,12 +7,8 @@ import (
 	"reflect"
 )
 
-// alwaysWalk: this decoder takes members whatever their case, twice, and with
-// invalid UTF-8.
-const alwaysWalk = true
-
-// decodeJSON decodes all of data. The strictness is the walk's.
-func decodeJSON(data []byte, v any, _ bool) error { return json.Unmarshal(data, v) }
+// decodeJSON decodes all of data.
+func decodeJSON(data []byte, v any) error { return json.Unmarshal(data, v) }
 
 // encoder keeps what encoding needs from one response to the next.
 type encoder struct{ json *json.Encoder }

@@ -1,7 +1,6 @@
 package route
 
 import (
-	"bytes"
 	"encoding/json"
 	"encoding/xml"
 )
@@ -28,10 +27,10 @@ func (o Optional[T]) Or(other T) T {
 // IsZero reports whether the value is absent, for omitzero.
 func (o Optional[T]) IsZero() bool { return !o.Set }
 
-// UnmarshalJSON is called only for a member that is there.
+// UnmarshalJSON is called only for a member that is there: by clients and codecs.
 func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 	o.Set = true
-	return decodeJSON(bytes.TrimSpace(data), &o.Value, false)
+	return decodeJSON(data, &o.Value)
 }
 
 // MarshalJSON writes the value, or null.

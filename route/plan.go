@@ -35,8 +35,7 @@ type plan struct {
 	text    *field // body:"text"
 	accepts struct{ json, form, xml, text bool }
 
-	foreign []*field // no members of a JSON body, though encoding/json takes them
-	hidden  [][]byte // for members, by their quoted Go names
+	foreign []*field // no members of a body, though a codec may take them for some
 	checked bool     // there is something to validate
 	method  bool     // *Req has Validate
 	holds   bool     // code of the user sees a pointer into the request
@@ -79,7 +78,6 @@ func compile(t reflect.Type, pattern string) (*plan, error) {
 		}
 		if f.source != fromJSON && f.json == "" && p.whole == nil && p.accepts.json {
 			p.foreign = append(p.foreign, f)
-			p.hidden = append(p.hidden, []byte(`"`+f.goName+`"`))
 		}
 	}
 	return p, nil

@@ -183,7 +183,7 @@ func TestAbsentIsToldFromZero(t *testing.T) {
 		`{"must":false}`:                         `[{"detail":"is required","pointer":"#/count"}]`,
 		`{"count":0}`:                            `[{"detail":"is required","pointer":"#/must"}]`,
 		`{"count":0,"must":false,"plain":0}`:     `[{"detail":"must be at least 1","pointer":"#/plain"}]`,
-		`{"count":null,"must":null,"name":null}`: `[{"detail":"must not be null","pointer":"#/must"},{"detail":"must not be null","pointer":"#/name"}]`,
+		`{"count":null,"must":null,"name":null}`: `[{"detail":"is required","pointer":"#/count"},{"detail":"must not be null","pointer":"#/must"},{"detail":"must not be null","pointer":"#/name"}]`,
 	} {
 		if w := do(s, "PATCH", "/", "application/json", body); w.Code != 400 || !strings.Contains(w.Body.String(), `"errors":`+want) {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)

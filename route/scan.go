@@ -1,141 +1,181 @@
 package route
 
 import (
-	"bytes"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// walker is a recursive reader of RFC 8259. Its methods return false when they
+// scanner reads the tokens of RFC 8259. Its methods report false when they
 // cannot go on.
-type walker struct {
-	s     *scratch
-	data  []byte
-	at    int
-	depth int
-	most  int
-	lax   bool
-	told  bool // why it cannot go on
-}
-
-func (w *walker) space() {
-	for w.at < len(w.data) {
-		switch w.data[w.at] {
-		case ' ', '\t', '\r', '\n':
-			w.at++
-		default:
-			return
-		}
-	}
+type scanner struct {
+	data string
+	at   int
 }
 
 // next skips space and returns the byte there, or 0 at the end.
-func (w *walker) next() byte {
-	w.space()
-	if w.at == len(w.data) {
-		return 0
+func (s *scanner) next() byte {
+	for ; s.at < len(s.data); s.at++ {
+		switch c := s.data[s.at]; c {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return c
+		}
 	}
-	return w.data[w.at]
+	return 0
 }
 
-func (w *walker) take(c byte) bool {
-	if w.next() != c {
+// take skips space and c, if it is c that comes.
+func (s *scanner) take(c byte) bool {
+	if s.next() != c || s.at == len(s.data) {
 		return false
 	}
-	w.at++
+	s.at++
 	return true
 }
 
-func (w *walker) end() bool { return w.next() == 0 && w.at == len(w.data) }
+func (s *scanner) end() bool { return s.next() == 0 && s.at == len(s.data) }
 
-func (w *walker) word(word string) bool {
-	if !bytes.HasPrefix(w.data[w.at:], []byte(word)) {
+func (s *scanner) word(word string) bool {
+	if !strings.HasPrefix(s.data[s.at:], word) {
 		return false
 	}
-	w.at += len(word)
+	s.at += len(word)
 	return true
 }
 
-// string reads a string and returns it as written, quotes included.
-func (w *walker) string() ([]byte, bool) {
-	start := w.at
-	for w.at++; w.at < len(w.data); w.at++ {
-		switch c := w.data[w.at]; {
+// string reads a string literal and returns what is between the quotes, and
+// whether that has escapes.
+func (s *scanner) string() (raw string, escaped, ok bool) {
+	s.at++
+	for start := s.at; s.at < len(s.data); s.at++ {
+		switch c := s.data[s.at]; {
 		case c == '"':
-			w.at++
-			return w.data[start:w.at], true
+			s.at++
+			return s.data[start : s.at-1], escaped, true
 		case c < ' ':
-			return nil, false
+			return "", false, false
 		case c == '\\':
-			w.at++
-			if w.at == len(w.data) || !w.escape() {
-				return nil, false
+			s.at++
+			escaped = true
+			if s.at == len(s.data) || !s.escape() {
+				return "", false, false
 			}
 		}
 	}
-	return nil, false
+	return "", false, false
 }
 
 // escape reads what follows a backslash, up to its last byte. Half a surrogate
 // pair is no character.
-func (w *walker) escape() bool {
-	switch w.data[w.at] {
+func (s *scanner) escape() bool {
+	switch s.data[s.at] {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		return true
 	case 'u':
-		r, ok := w.hex()
-		if !ok || utf16.IsSurrogate(r) {
-			if !ok || w.at+2 >= len(w.data) || w.data[w.at+1] != '\\' || w.data[w.at+2] != 'u' {
-				return false
-			}
-			w.at += 2
-			second, ok := w.hex()
-			return ok && utf16.DecodeRune(r, second) != utf8.RuneError
+		r, ok := hex(s.data[s.at+1:])
+		if !ok {
+			return false
 		}
-		return true
+		s.at += 4
+		if !utf16.IsSurrogate(r) {
+			return true
+		}
+		if !strings.HasPrefix(s.data[s.at+1:], `\u`) {
+			return false
+		}
+		second, ok := hex(s.data[s.at+3:])
+		s.at += 6
+		return ok && utf16.DecodeRune(r, second) != utf8.RuneError
 	}
 	return false
 }
 
-// hex reads the four digits after the u, up to the last.
-func (w *walker) hex() (rune, bool) {
-	if w.at+4 >= len(w.data) {
+// hex reads four digits.
+func hex(digits string) (rune, bool) {
+	if len(digits) < 4 {
 		return 0, false
 	}
-	digits := w.data[w.at+1 : w.at+5]
-	for _, c := range digits {
-		if !isHex(c) {
+	for i := range 4 {
+		if !isHex(digits[i]) {
 			return 0, false
 		}
 	}
-	w.at += 4
-	n, err := strconv.ParseUint(string(digits), 16, 16)
+	n, err := strconv.ParseUint(digits[:4], 16, 16)
 	return rune(n), err == nil
 }
 
-// unquote returns the text of a valid string literal, in memory of its own.
-func unquote(raw []byte) string {
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw[1 : len(raw)-1])
+// unescape returns the text of what is between the quotes of a valid literal
+// that has escapes.
+func unescape(raw string) string {
+	var b strings.Builder
+	b.Grow(len(raw))
+	for {
+		before, after, found := strings.Cut(raw, `\`)
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		raw = after[1:]
+		switch c := after[0]; c {
+		case 'b':
+			b.WriteByte('\b')
+		case 'f':
+			b.WriteByte('\f')
+		case 'n':
+			b.WriteByte('\n')
+		case 'r':
+			b.WriteByte('\r')
+		case 't':
+			b.WriteByte('\t')
+		case 'u':
+			r, _ := hex(raw)
+			if raw = raw[4:]; utf16.IsSurrogate(r) {
+				second, _ := hex(raw[2:])
+				r, raw = utf16.DecodeRune(r, second), raw[6:]
+			}
+			b.WriteRune(r)
+		default: // itself
+			b.WriteByte(c)
+		}
 	}
-	var text string
-	_ = decodeJSON(raw, &text, false)
-	return text
 }
 
-func (w *walker) take1(c byte) bool {
-	if w.at < len(w.data) && w.data[w.at] == c {
-		w.at++
+// number reads a number and reports whether it is written as a whole one.
+func (s *scanner) number() (text string, whole, ok bool) {
+	start := s.at
+	s.one('-')
+	if !s.one('0') && !s.digits() {
+		return "", false, false
+	}
+	whole = true
+	if s.one('.') {
+		if whole = false; !s.digits() {
+			return "", false, false
+		}
+	}
+	if s.one('e') || s.one('E') {
+		_ = s.one('+') || s.one('-')
+		if whole = false; !s.digits() {
+			return "", false, false
+		}
+	}
+	return s.data[start:s.at], whole, true
+}
+
+func (s *scanner) one(c byte) bool {
+	if s.at < len(s.data) && s.data[s.at] == c {
+		s.at++
 		return true
 	}
 	return false
 }
 
-func (w *walker) digits() bool {
-	start := w.at
-	for w.at < len(w.data) && '0' <= w.data[w.at] && w.data[w.at] <= '9' {
-		w.at++
+func (s *scanner) digits() bool {
+	start := s.at
+	for s.at < len(s.data) && '0' <= s.data[s.at] && s.data[s.at] <= '9' {
+		s.at++
 	}
-	return w.at > start
+	return s.at > start
 }

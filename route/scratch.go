@@ -15,14 +15,12 @@ const (
 // scratch is what one request needs and nobody else may see: it is pooled. A
 // request's context is never in it, nor anything the handler is given.
 type scratch struct {
-	body     []byte
-	out      bytes.Buffer
-	encoder  encoder
-	present  uint64 // the fields that were sent as text
-	faults   []Fault
-	path     []step              // to the value in hand
-	sent     map[string]struct{} // pointers of what a JSON body has; nil unless asked for
-	doubtful bool                // a zero value in a JSON body may be an absent one
+	body    []byte
+	out     bytes.Buffer
+	encoder encoder
+	present uint64 // the fields that were sent as text
+	faults  []Fault
+	path    []step // to the value in hand
 }
 
 // step leads from a value to a part of it: to an element, or to a member.
@@ -41,7 +39,7 @@ func (s *scratch) clear() {
 		clear(out)
 		s.out.Reset()
 	}
-	s.present, s.doubtful, s.sent = 0, false, nil
+	s.present = 0
 	clear(s.faults)
 	s.faults = s.faults[:0]
 	clear(s.path[:cap(s.path)])

@@ -7,26 +7,20 @@ import (
 
 // validate checks the rules of every field that was sent.
 //
-// Of a zero value in a body the decoder does not tell whether it was sent. Only
-// if that matters, because a rule refuses it, a JSON body is walked to find out.
-// In XML and in the types of codecs a zero value counts as absent.
+// A zero value may be an absent one. The decoder of JSON has checked those it
+// was sent, and in XML and the types of codecs zero counts as absent.
 func (c *core) validate(s *scratch, kind bodyKind, v reflect.Value) {
-	if !c.plan.checked {
-		return
+	if c.plan.checked {
+		checker{s, kind}.top(c.plan, v)
 	}
-	check := checker{s, kind}
-	check.top(c.plan, v)
-	if !s.doubtful {
-		return
-	}
-	s.faults = s.faults[:0]
-	s.sent = map[string]struct{}{}
-	shape := c.plan.members
-	if c.plan.whole != nil {
-		shape = c.plan.whole.shape
-	}
-	if c.walk(s, shape) {
-		check.top(c.plan, v)
+}
+
+// check notes which rules v breaks.
+func (f *field) check(s *scratch, v reflect.Value) {
+	for i := range f.rules {
+		if !f.rules[i].ok(v) {
+			s.here(f.rules[i].detail)
+		}
 	}
 }
 
@@ -103,41 +97,16 @@ func (c checker) field(f *field, v reflect.Value) {
 		s = s.elem
 	}
 	sure := s != f.shape // a pointer or Optional was there, so the value was
-	if (f.required || len(f.rules) > 0) && !sure && s.kind != kindObject && v.IsZero() && !c.zero(f, v) {
+	if !sure && v.IsZero() {
+		if f.required && c.kind != bodyJSON {
+			c.s.here("is required")
+		}
 		return
 	}
-	for i := range f.rules {
-		if !f.rules[i].ok(v) {
-			c.s.here(f.rules[i].detail)
-		}
-	}
+	f.check(c.s, v)
 	if s.checked {
 		c.inside(s, v)
 	}
-}
-
-// zero decides about a zero value that may be an absent one. It reports whether
-// the value was sent, so that the rules apply.
-func (c checker) zero(f *field, v reflect.Value) bool {
-	if c.kind != bodyJSON {
-		if f.required {
-			c.s.here("is required")
-		}
-		return false
-	}
-	if c.s.sent != nil {
-		_, sent := c.s.sent[c.s.pointer()]
-		if !sent && f.required { // null: an absent one was found by the walk
-			c.s.here("is required")
-		}
-		return sent
-	}
-	refused := f.required
-	for i := range f.rules {
-		refused = refused || !f.rules[i].ok(v)
-	}
-	c.s.doubtful = c.s.doubtful || refused
-	return false
 }
 
 // inside checks the members and elements of a value.
