@@ -46,9 +46,10 @@ func (c *core) bind(s *scratch, w http.ResponseWriter, r *http.Request, v reflec
 			s.present |= f.bit
 		}
 	}
-	if len(s.faults) == 0 {
-		c.validate(s, kind, v)
+	if s.bound = len(s.faults); s.broken {
+		kind = bodyNone // what is missing in it is not its fault
 	}
+	c.validate(s, kind, v)
 	if len(s.faults) == 0 && p.method {
 		s.faultsOf(v.Addr().Interface().(validator).Validate())
 	}

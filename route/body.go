@@ -58,7 +58,7 @@ func (c *core) bindBody(s *scratch, w http.ResponseWriter, r *http.Request, v re
 			target = c.plan.whole.of(v)
 		}
 		if err := codec.Decode(s.body, target.Addr().Interface()); err != nil {
-			s.fault(Fault{Pointer: "#", Detail: "cannot be decoded"})
+			s.breaks(Fault{Pointer: "#", Detail: "cannot be decoded"})
 		}
 	}
 	return kind, nil

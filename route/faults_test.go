@@ -61,7 +61,7 @@ func TestEveryKindOfBadRequest(t *testing.T) {
 				pointer("#/tags/0", "must be a string"), pointer("#/tags/2", "must be a string"),
 				pointer("#/home/city", "must be a string"), pointer("#/home/next/0/zip", "must be a string"), pointer("#/home/x~0~1y%20z", "is not a member"),
 				pointer("#/maybe", "must not be null"), pointer("#/extra/a", "must be a whole number"), pointer("#/blob", "must be a base64 string"),
-				pointer("#/nope", "is not a member"), pointer("#/on", "is given more than once"),
+				pointer("#/nope", "is not a member"), pointer("#/on", "is given more than once"), pointer("#/tags", "must have at most 2 elements"),
 			}},
 		{"missing members", j, "", `{"home":{"next":[{}]}}`, 400, "invalid-request", []Fault{
 			pointer("#/home/next/0/city", "is required"), pointer("#/home/city", "is required"), pointer("#/name", "is required")}},
@@ -71,7 +71,7 @@ func TestEveryKindOfBadRequest(t *testing.T) {
 			pointer("#/tags", "must have at most 2 elements"), pointer("#/home/zip", "must match ^[0-9]{5}$")}},
 		{"form", f, "", "age=x&age=1&colour=%C3%A4&%zz=1&a;b", 400, "invalid-request", []Fault{
 			in("form", "age", "must be a whole number"), in("form", "age", "is given more than once"), in("form", "colour", "is not a field"),
-			{In: "form", Detail: "is not valid percent-encoding"}, {In: "form", Detail: "is not valid percent-encoding"}}},
+			{In: "form", Detail: "is not valid percent-encoding"}, {In: "form", Detail: "is not valid percent-encoding"}, in("form", "name", "is required")}},
 		{"form without a required field", f, "", "age=1", 400, "invalid-request", []Fault{in("form", "name", "is required")}},
 		{"form against a rule", f, "", "name=Augusta", 400, "invalid-request", []Fault{in("form", "name", "must have at most 5 characters")}},
 		{"multipart, file as a field", fileAsField, "", fileAsFieldBody, 400, "invalid-request", []Fault{in("form", "file", "must be a file")}},
@@ -82,15 +82,19 @@ func TestEveryKindOfBadRequest(t *testing.T) {
 		{"xml", x, "", `<p colour="red"><name>Ada</name><nope><a/></nope><home><city>x</city><street/></home></p>`, 400, "invalid-request", []Fault{
 			pointer("#/@colour", "is not a member"), pointer("#/nope", "is not a member"), pointer("#/home/street", "is not a member")}},
 		{"xml rules", x, "", `<p><name>Augusta</name><home><zip>12345</zip></home></p>`, 400, "invalid-request", []Fault{
-			pointer("#/name", "must have at most 5 characters"), pointer("#/home/city", "is required")}},
-		{"broken xml", x, "", `<p><name>Ada</p>`, 400, "invalid-request", []Fault{pointer("#", "is not valid XML for this operation")}},
-		{"xml of two roots", x, "", `<p><name>Ada</name><home><city>x</city></home></p><p/>`, 400, "invalid-request", []Fault{pointer("#", "is not valid XML for this operation")}},
+			pointer("#/home/city", "is required"), pointer("#/name", "must have at most 5 characters")}},
+		{"every element wrong", x, "", `<p rate="x"><name>Ada</name><age>300</age><on/><born>monday</born><home><city/><zip>1</zip><next><city><b/></city></next><next/></home><name>B</name></p>`, 400, "invalid-request", []Fault{
+			pointer("#/@rate", "must be a number"), pointer("#/age", "is out of range"), pointer("#/on", "must be true or false"),
+			pointer("#/born", "must be a time such as 2006-01-02T15:04:05Z"), pointer("#/home/next/0/city", "must be text"),
+			pointer("#/home/next/1/city", "is required"), pointer("#/name", "is given more than once"), pointer("#/home/zip", "must match ^[0-9]{5}$")}},
+		{"broken xml", x, "", `<p><name>Ada</p>`, 400, "invalid-request", []Fault{pointer("#", "is not valid XML")}},
+		{"xml of two roots", x, "", `<p><name>Ada</name><home><city>x</city></home></p><p/>`, 400, "invalid-request", []Fault{pointer("#", "is not valid XML")}},
 		{"xml entities", x, "", `<!DOCTYPE p [<!ENTITY a "b">]><p><name>&a;</name></p>`, 400, "invalid-request", []Fault{pointer("#", "must have no document type")}},
 		{"codec", "application/x-lines", "", "Ada", 400, "invalid-request", []Fault{pointer("#", "cannot be decoded")}},
 		{"text against a rule", "text/plain", "", "0123456789", 400, "invalid-request", []Fault{pointer("#", "must have at most 9 characters")}},
 		{"parameters", "text/plain", "?page=0&size=x&since=5&colour=1&%zz", "ok", 400, "invalid-request", []Fault{
 			in("query", "size", "must be a whole number that is not negative"), in("query", "since", "must be a duration such as 1.5s"),
-			in("query", "colour", "is not a parameter"), {In: "query", Detail: "is not valid percent-encoding"}}},
+			in("query", "colour", "is not a parameter"), {In: "query", Detail: "is not valid percent-encoding"}, in("query", "page", "must be at least 1")}},
 		{"parameter against a rule", "text/plain", "?page=0", "ok", 400, "invalid-request", []Fault{in("query", "page", "must be at least 1")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -21,7 +21,7 @@ func (c *core) bindForm(s *scratch, v reflect.Value) {
 	rest := string(s.body)
 	for n := 1; rest != ""; n++ {
 		if n > c.limits.Fields {
-			s.fault(Fault{In: "form", Detail: "there are too many fields"})
+			s.breaks(Fault{In: "form", Detail: "there are too many fields"})
 			return
 		}
 		var pair string
@@ -58,7 +58,7 @@ func (c *core) formField(s *scratch, name string) *field {
 func (c *core) bindMultipart(s *scratch, boundary string, v reflect.Value) error {
 	malformed := Fault{In: "form", Detail: "is not a valid multipart form"}
 	if boundary == "" {
-		s.fault(Fault{In: "form", Detail: "Content-Type has no boundary"})
+		s.breaks(Fault{In: "form", Detail: "Content-Type has no boundary"})
 		return nil
 	}
 	reader := multipart.NewReader(bytes.NewReader(s.body), boundary)
@@ -69,22 +69,22 @@ func (c *core) bindMultipart(s *scratch, boundary string, v reflect.Value) error
 		}
 		switch {
 		case err != nil:
-			s.fault(malformed)
+			s.breaks(malformed)
 			return nil
 		case parts > c.limits.Parts:
-			s.fault(Fault{In: "form", Detail: "there are too many parts"})
+			s.breaks(Fault{In: "form", Detail: "there are too many parts"})
 			return nil
 		}
 		if part.FileName() == "" {
 			if fields++; fields-1 > c.limits.Fields {
-				s.fault(Fault{In: "form", Detail: "there are too many fields"})
+				s.breaks(Fault{In: "form", Detail: "there are too many fields"})
 				return nil
 			}
 		}
 		content, err := io.ReadAll(part) // bounded: the body is in memory
 		switch {
 		case err != nil:
-			s.fault(malformed)
+			s.breaks(malformed)
 			return nil
 		case part.FileName() != "" && int64(len(content)) > c.limits.File:
 			return errTooBig

@@ -1,14 +1,11 @@
 package route
 
 import (
-	"errors"
 	"reflect"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
-
-var errMalformed = errors.New("malformed")
 
 // shared is the largest body whose strings may be parts of one copy of it. A
 // string of a larger one is copied, so that a handler that keeps a word does not
@@ -24,7 +21,7 @@ func (c *core) bindJSON(s *scratch, v reflect.Value) {
 	text := string(s.body)
 	d := decoder{scanner: scanner{data: text}, s: s, lax: c.lax, most: c.limits.Depth, copies: len(text) > shared}
 	if !utf8.ValidString(text) {
-		s.here("is not valid UTF-8")
+		s.breaks(Fault{Pointer: "#", Detail: "is not valid UTF-8"})
 		return
 	}
 	var ok bool
@@ -33,7 +30,7 @@ func (c *core) bindJSON(s *scratch, v reflect.Value) {
 	} else {
 		ok = d.value(c.plan.members, v)
 	}
-	if (!ok || !d.end()) && !d.told {
+	if s.broken = !ok || !d.end(); s.broken && !d.told {
 		s.here("is not valid JSON")
 	}
 	s.path = s.path[:0]

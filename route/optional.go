@@ -2,7 +2,6 @@ package route
 
 import (
 	"encoding/json"
-	"encoding/xml"
 )
 
 // Optional tells absent from zero. Rules of the validate tag apply to a value
@@ -39,12 +38,6 @@ func (o Optional[T]) MarshalJSON() ([]byte, error) {
 		return []byte("null"), nil
 	}
 	return json.Marshal(o.Value)
-}
-
-// UnmarshalXML is called only for an element that is there.
-func (o *Optional[T]) UnmarshalXML(d *xml.Decoder, start xml.StartElement) error {
-	o.Set = true
-	return d.DecodeElement(&o.Value, &start)
 }
 
 // optional marks the type for reflection: its first field is the value, its

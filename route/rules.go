@@ -18,7 +18,7 @@ import (
 
 // The validate tag is a list, separated by commas, of
 //
-//	required        must be sent; null and, in XML, zero are not enough
+//	required        must be sent; null and, from a codec, zero are not enough
 //	min=N, max=N    of a number its value, of a string its length in characters,
 //	                of a slice or map its number of elements
 //	len=N           exactly that length
@@ -200,14 +200,17 @@ func (f *field) enum(words []string) error {
 
 var formats = map[string]func(string) bool{
 	"email": func(s string) bool {
-		// The plain form only, without a name or comments.
-		local, domain, found := strings.Cut(s, "@")
-		if !found || local == "" || !strings.Contains(domain, ".") || strings.ContainsAny(s, " \t\r\n<>()\",;:\\") || len(s) > 254 {
+		// The address alone, without a name or comments.
+		local, domain, _ := strings.Cut(s, "@")
+		if local == "" || len(s) > 254 || strings.IndexByte(domain, '.') <= 0 {
 			return false
 		}
 		if plain(s) {
-			return !strings.HasPrefix(domain, ".") && !strings.HasSuffix(domain, ".") && !strings.Contains(s, "..") &&
-				local[0] != '.' && local[len(local)-1] != '.' && strings.Count(s, "@") == 1
+			return strings.IndexByte(domain, '@') < 0 && !strings.HasSuffix(domain, ".") &&
+				local[0] != '.' && local[len(local)-1] != '.' && !strings.Contains(s, "..")
+		}
+		if strings.ContainsAny(s, " \t\r\n<>()\",;:\\") {
+			return false
 		}
 		a, err := mail.ParseAddress(s)
 		return err == nil && a.Address == s
@@ -229,17 +232,22 @@ var formats = map[string]func(string) bool{
 	"uri":       func(s string) bool { u, err := url.Parse(s); return err == nil && u.IsAbs() },
 }
 
-// plain reports whether s has nothing that an e-mail address would have to
-// quote.
+// plain reports whether s has only what stands unquoted in an e-mail address.
 func plain(s string) bool {
 	for i := range len(s) {
-		c := s[i]
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("!#$%&'*+/=?^_`{|}~.-@", c) >= 0) {
+		if c := s[i]; c >= utf8.RuneSelf || !atoms[c] {
 			return false
 		}
 	}
 	return true
 }
+
+var atoms = func() (set [utf8.RuneSelf]bool) {
+	for c := range set {
+		set[c] = 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("!#$%&'*+/=?^_`{|}~.-@", byte(c)) >= 0
+	}
+	return set
+}()
 
 func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'

@@ -20,6 +20,8 @@ type scratch struct {
 	encoder encoder
 	present uint64 // the fields that were sent as text
 	faults  []Fault
+	bound   int    // faults noted before validation
+	broken  bool   // the body could not be read to its end
 	path    []step // to the value in hand
 }
 
@@ -39,7 +41,7 @@ func (s *scratch) clear() {
 		clear(out)
 		s.out.Reset()
 	}
-	s.present = 0
+	s.present, s.bound, s.broken = 0, 0, false
 	clear(s.faults)
 	s.faults = s.faults[:0]
 	clear(s.path[:cap(s.path)])
@@ -58,11 +60,23 @@ func (s *scratch) member(name string) { s.path = append(s.path, step{name: name,
 func (s *scratch) element(i int)      { s.path = append(s.path, step{index: i}) }
 func (s *scratch) up()                { s.path = s.path[:len(s.path)-1] }
 
-// fault notes what is wrong, unless enough is.
+// fault notes what is wrong, unless enough is. What could not be bound has a
+// fault already, and its zero value says nothing to the rules.
 func (s *scratch) fault(f Fault) {
+	for _, b := range s.faults[:s.bound] {
+		if b.Pointer == f.Pointer && b.Parameter == f.Parameter && b.In == f.In {
+			return
+		}
+	}
 	if len(s.faults) < maxFaults {
 		s.faults = append(s.faults, f)
 	}
+}
+
+// breaks notes why the body cannot be read on.
+func (s *scratch) breaks(f Fault) {
+	s.broken = true
+	s.fault(f)
 }
 
 // here notes what is wrong with the value that the path leads to.

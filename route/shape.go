@@ -37,6 +37,7 @@ type shape struct {
 	elem    *shape            // of a list, map, pointer or optional
 	fields  []*field          // of an object, embedded ones flattened
 	byName  map[string]*field // by JSON name
+	set     setter            // from text; nil where text cannot be one
 	must    string            // what a custom value must be, for its fault
 	checked bool              // there is something to validate in here
 	holds   bool              // calls code of the user with a pointer into it
@@ -262,9 +263,12 @@ func (m *shapes) member(sf reflect.StructField, index []int) (*field, error) {
 	return f, f.rule(sf.Tag)
 }
 
-// settle finds out, for shapes that may refer to each other in circles, which
-// have something to validate and which call code of the user.
+// settle makes the setters, and finds out, for shapes that may refer to each
+// other in circles, which have something to validate and which call code of the user.
 func (m *shapes) settle() {
+	for _, s := range m.seen {
+		s.set, _, _ = setterOf(s)
+	}
 	for changed := true; changed; {
 		changed = false
 		for _, s := range m.seen {

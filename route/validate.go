@@ -7,8 +7,8 @@ import (
 
 // validate checks the rules of every field that was sent.
 //
-// A zero value may be an absent one. The decoder of JSON has checked those it
-// was sent, and in XML and the types of codecs zero counts as absent.
+// A zero value may be an absent one. The decoders of JSON and XML have checked
+// those that were sent; from a codec, zero counts as absent.
 func (c *core) validate(s *scratch, kind bodyKind, v reflect.Value) {
 	if c.plan.checked {
 		checker{s, kind}.top(c.plan, v)
@@ -89,23 +89,27 @@ func (c checker) field(f *field, v reflect.Value) {
 			v = v.Field(0)
 		}
 		if absent {
-			if f.required {
-				c.s.here("is required")
-			}
+			c.absent(f)
 			return
 		}
 		s = s.elem
 	}
 	sure := s != f.shape // a pointer or Optional was there, so the value was
 	if !sure && v.IsZero() {
-		if f.required && c.kind != bodyJSON {
-			c.s.here("is required")
-		}
+		c.absent(f)
 		return
 	}
 	f.check(c.s, v)
 	if s.checked {
 		c.inside(s, v)
+	}
+}
+
+// absent is about a member that is not there. The decoders of JSON and XML have
+// said so.
+func (c checker) absent(f *field) {
+	if f.required && c.kind == bodyCodec {
+		c.s.here("is required")
 	}
 }
 
