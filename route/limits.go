@@ -46,7 +46,7 @@ func (l Limits) check() error {
 		{"Parts", int64(l.Parts)}, {"Read", int64(l.Read)}, {"Handle", int64(l.Handle)},
 	} {
 		if f.value < 0 {
-			errs = append(errs, fmt.Errorf("Limits.%s is negative", f.name))
+			errs = append(errs, fmt.Errorf("limit %s is negative", f.name))
 		}
 	}
 	return errors.Join(errs...)

@@ -119,7 +119,7 @@ func (d *document) operation(r *Route) object {
 func (d *document) bodies(p *plan) object {
 	content := object{}
 	if p.accepts.json {
-		schema := object{}
+		var schema object
 		if p.whole != nil {
 			schema = d.schemas.field(p.whole)
 		} else {

@@ -35,7 +35,6 @@ type everything struct {
 	File  Upload          `form:"file"`
 	Text  string          `body:"text" validate:"max=9"`
 	Free  json.RawMessage `json:"free"`
-	note  string
 }
 
 type address struct {
@@ -291,7 +290,7 @@ func TestWrongTypesAreErrorsThatNameTheField(t *testing.T) {
 		return Empty{}, nil
 	}), `field A: default "x": must be a whole number`)
 	check(New("GET", "/", func(context.Context, Empty) (func(), error) { return nil, nil }), "response type func() cannot be encoded")
-	check(New("GET", "/", func(context.Context, Empty) (Empty, error) { return Empty{}, nil }).Limits(Limits{Depth: -1}), "Limits.Depth is negative")
+	check(New("GET", "/", func(context.Context, Empty) (Empty, error) { return Empty{}, nil }).Limits(Limits{Depth: -1}), "limit Depth is negative")
 	check(New("GET", "no-slash", func(context.Context, Empty) (Empty, error) { return Empty{}, nil }), "route GET no-slash")
 	check(New[Empty, Empty]("GET", "/", nil), "no function")
 }
