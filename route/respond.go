@@ -53,10 +53,10 @@ type File struct {
 }
 
 // Stream is a response that is written as it is made. Write is called once, in
-// the goroutine of the request; each of its writes is flushed to the client. Its
-// context ends when the client leaves. An error before the first write is
-// answered as any other; a later one aborts the connection, so that the client
-// does not take the part for the whole.
+// the goroutine of the request, and should end with the context the handler was
+// given; each of its writes is flushed to the client. An error before the first
+// write is answered as any other; a later one aborts the connection, so that the
+// client does not take the part for the whole.
 type Stream struct {
 	ContentType string // empty means application/octet-stream
 	Write       func(w io.Writer) error

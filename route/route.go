@@ -28,11 +28,32 @@
 //
 // The types are compiled once, by New: a tag that makes no sense is an error at
 // start that names the field. A request is bound from all its sources, then
-// validated once (see package documentation of the validate tag in Rules), and
-// everything wrong with it is listed in one RFC 9457 answer with a pointer to
-// each fault. What nobody asked for is a fault too: unknown members and query
-// parameters are refused unless AllowUnknown says otherwise. Absent is told
-// from zero by a pointer or an Optional.
+// validated once, and everything wrong with it is listed in one RFC 9457 answer
+// with a pointer to each fault. What nobody asked for is a fault too: unknown
+// members and query parameters are refused unless AllowUnknown says otherwise.
+// Absent is told from zero by a pointer or an Optional; null is as good as
+// absent where it may be at all.
+//
+// # Rules
+//
+// The validate tag is a list, separated by commas, of
+//
+//	required        must be sent; null and, from a Codec, zero are not enough
+//	min=N, max=N    of a number its value, of a string its length in characters,
+//	                of a slice or map its number of elements
+//	len=N           exactly that length
+//	enum=a|b|c      one of these
+//	format=F        email, uuid, date, date-time or uri
+//	pattern=RE      matches the regular expression RE, anchor it yourself; last,
+//	                because it may contain commas
+//
+// Rules apply to values that were sent, to a zero one too. On a slice, enum,
+// format and pattern apply to each element. A request type may have a method
+// Validate() error for what needs more than one field; the text of its error is
+// shown to the client.
+//
+// A default tag stands in for a path, query or header parameter that was not
+// sent, and a doc tag describes a field in the OpenAPI document.
 //
 // # Responses
 //
@@ -129,7 +150,7 @@ func (r *Route) Limits(l Limits) *Route { r.limits = l.or(r.limits); return r }
 func (r *Route) Limiter(l *limiter.Limiter) *Route { r.limiter = l; return r }
 
 // Untimed leaves out Server-Timing, which tells clients how long decoding,
-// waiting and handling took and costs three clock reads and one allocation.
+// waiting and handling took, and costs three clock reads and two allocations.
 func (r *Route) Untimed() *Route { r.untimed = true; return r }
 
 // AllowUnknown ignores body members and query parameters the type does not know.

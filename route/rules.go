@@ -16,20 +16,6 @@ import (
 	"unicode/utf8"
 )
 
-// The validate tag is a list, separated by commas, of
-//
-//	required        must be sent; null and, from a codec, zero are not enough
-//	min=N, max=N    of a number its value, of a string its length in characters,
-//	                of a slice or map its number of elements
-//	len=N           exactly that length
-//	enum=a|b|c      one of these
-//	format=F        email, uuid, date, date-time or uri
-//	pattern=RE      matches the regular expression RE, anchor it yourself; last,
-//	                because it may contain commas
-//
-// Rules apply to values that were sent: to a zero one too. On a slice, enum,
-// format and pattern apply to each element.
-
 // rule is one check of a value, which is no pointer.
 type rule struct {
 	ok     func(reflect.Value) bool
