@@ -20,6 +20,3 @@ func answerByHand(w http.ResponseWriter, v any) {
 		http.Error(w, "internal", http.StatusInternalServerError)
 	}
 }
-
-// jsonAllocs of a JSON request with this decoder.
-const jsonAllocs = 14
