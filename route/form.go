@@ -15,8 +15,8 @@ type Upload struct {
 	Content     []byte
 }
 
-// bindForm binds an urlencoded body. Its strings are parts of one copy of the
-// body, so a handler that keeps one for long should clone it.
+// bindForm binds an urlencoded body. As with JSON, the strings of a small one are
+// parts of one copy of it.
 func (c *core) bindForm(s *scratch, v reflect.Value) {
 	rest := string(s.body)
 	for n := 1; rest != ""; n++ {
@@ -39,6 +39,9 @@ func (c *core) bindForm(s *scratch, v reflect.Value) {
 			if f.set == nil {
 				s.param(f, "must be a file")
 				continue
+			}
+			if len(s.body) > shared {
+				value = strings.Clone(value)
 			}
 			s.text(f, v, value)
 		}
