@@ -22,6 +22,7 @@ var house = [][]string{
 	{"internal/gate"},
 	{"limiter"},
 	{"fanout", "sim", "workerpool"},
+	{"route"},
 	{"examples/background", "examples/batch", "metricsprom"},
 	{"examples/patientapi/internal/gauge", "examples/patientapi/probe", "lab/burn", "lab/burst/specimen", "lab/contestant", "lab/fan/specimen", "lab/report/chart", "lab/results"},
 	{"examples/patientapi", "lab/judge"},

@@ -1,0 +1,117 @@
+package route
+
+import (
+	"net/http"
+	"net/url"
+	"reflect"
+	"strings"
+)
+
+// bind fills v, a zeroed request, from all sources, and then validates it. It
+// returns an *InvalidError that lists what is wrong, or another error when the
+// body could not be read at all.
+//
+// The body comes first. What a codec took for a member because of its Go name is
+// then overwritten by its real source, or cleared.
+func (c *core) bind(s *scratch, w http.ResponseWriter, r *http.Request, v reflect.Value) error {
+	p := c.plan
+	kind := bodyNone
+	if p.body() {
+		var err error
+		if kind, err = c.bindBody(s, w, r, v); err != nil {
+			return err
+		}
+	}
+	if kind == bodyCodec {
+		for _, f := range p.foreign {
+			f.of(v).SetZero()
+		}
+	}
+	for _, f := range p.params {
+		switch f.source {
+		case fromPath:
+			s.text(f, v, r.PathValue(f.name))
+		case fromHeader:
+			for _, text := range r.Header[f.name] {
+				s.text(f, v, text)
+			}
+		}
+	}
+	if r.URL.RawQuery != "" {
+		c.bindQuery(s, r.URL.RawQuery, v)
+	}
+	for _, f := range p.params {
+		if f.fallback != "" && s.present&f.bit == 0 {
+			f.set(f.of(v), f.fallback)
+			s.present |= f.bit
+		}
+	}
+	if s.bound = len(s.faults); s.broken {
+		kind = bodyNone // what is missing in it is not its fault
+	}
+	c.validate(s, kind, v)
+	if len(s.faults) == 0 && p.method {
+		s.faultsOf(v.Addr().Interface().(validator).Validate())
+	}
+	if len(s.faults) > 0 {
+		return s.invalid()
+	}
+	return nil
+}
+
+// text sets f to text, which came from its parameter or form field.
+func (s *scratch) text(f *field, v reflect.Value, text string) {
+	if s.present&f.bit != 0 && !f.many {
+		s.param(f, "is given more than once")
+		return
+	}
+	s.present |= f.bit
+	if fault := f.set(f.of(v), text); fault != "" {
+		s.param(f, fault)
+	}
+}
+
+func (c *core) bindQuery(s *scratch, query string, v reflect.Value) {
+	for n := 1; query != ""; n++ {
+		if n > c.limits.Fields {
+			s.fault(Fault{In: "query", Detail: "there are too many query parameters"})
+			return
+		}
+		var pair string
+		pair, query, _ = strings.Cut(query, "&")
+		if pair == "" {
+			n--
+			continue
+		}
+		name, value, ok := unescapePair(pair)
+		switch f := c.plan.query[name]; {
+		case !ok:
+			s.fault(Fault{In: "query", Detail: "is not valid percent-encoding"})
+		case f != nil:
+			s.text(f, v, value)
+		case !c.lax:
+			s.fault(Fault{In: "query", Parameter: short(name), Detail: "is not a parameter"})
+		}
+	}
+}
+
+// unescapePair splits and decodes one name=value. It allocates only for what is
+// escaped; the parts of the rest are parts of pair.
+func unescapePair(pair string) (name, value string, ok bool) {
+	if strings.Contains(pair, ";") { // as net/url: some read it as a separator
+		return "", "", false
+	}
+	name, value, _ = strings.Cut(pair, "=")
+	var err error
+	if strings.ContainsAny(name, "%+") {
+		if name, err = url.QueryUnescape(name); err != nil {
+			return "", "", false
+		}
+	}
+	if strings.ContainsAny(value, "%+") {
+		if value, err = url.QueryUnescape(value); err != nil {
+			return "", "", false
+		}
+	}
+	return name, value, true
+}

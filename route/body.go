@@ -1,0 +1,211 @@
+package route
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"reflect"
+	"strings"
+	"time"
+)
+
+// bodyKind is how a body is written.
+type bodyKind uint8
+
+const (
+	bodyNone bodyKind = iota
+	bodyJSON
+	bodyForm
+	bodyMultipart
+	bodyXML
+	bodyText
+	bodyCodec
+)
+
+var (
+	errNoType  = &Problem{Status: http.StatusBadRequest, Type: "missing-content-type", Detail: "say in Content-Type how the body is written"}
+	errTooBig  = &Problem{Status: http.StatusRequestEntityTooLarge, Type: "body-too-large", Detail: "the body is larger than this operation accepts"}
+	errTooSlow = &Problem{Status: http.StatusRequestTimeout, Type: "body-too-slow", Detail: "the body did not arrive in time"}
+	errCut     = &Problem{Status: http.StatusBadRequest, Type: "incomplete-body", Detail: "the body ended early"}
+)
+
+// bindBody reads the body and binds its members.
+func (c *core) bindBody(s *scratch, w http.ResponseWriter, r *http.Request, v reflect.Value) (bodyKind, error) {
+	kind, params, codec, err := c.kindOf(r.Header)
+	if err != nil {
+		return kind, err
+	}
+	if err := c.read(s, w, r); err != nil {
+		return kind, err
+	}
+	switch kind {
+	case bodyJSON:
+		c.bindJSON(s, v)
+	case bodyForm:
+		c.bindForm(s, v)
+	case bodyMultipart:
+		return kind, c.bindMultipart(s, params["boundary"], v)
+	case bodyXML:
+		c.bindXML(s, v)
+	case bodyText:
+		s.text(c.plan.text, v, string(s.body))
+	case bodyCodec:
+		target := v
+		if c.plan.whole != nil {
+			target = c.plan.whole.of(v)
+		}
+		if err := codec.Decode(s.body, target.Addr().Interface()); err != nil {
+			s.breaks(Fault{Pointer: "#", Detail: "cannot be decoded"})
+		}
+	}
+	return kind, nil
+}
+
+// kindOf reads the content type. The usual one costs nothing.
+func (c *core) kindOf(h http.Header) (bodyKind, map[string]string, Codec, error) {
+	accepts := &c.plan.accepts
+	contentType := ""
+	if values := h["Content-Type"]; len(values) > 0 {
+		contentType = values[0]
+	}
+	var params map[string]string
+	media := contentType
+	switch contentType {
+	case "":
+		return bodyNone, nil, nil, errNoType
+	case "application/json", "application/x-www-form-urlencoded":
+	default:
+		var err error
+		if media, params, err = mime.ParseMediaType(contentType); err != nil {
+			return bodyNone, nil, nil, c.unsupported
+		}
+		if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "us-ascii") {
+			return bodyNone, nil, nil, c.unsupported
+		}
+	}
+	switch {
+	case media == "application/json" && accepts.json:
+		return bodyJSON, nil, nil, nil
+	case media == "application/x-www-form-urlencoded" && accepts.form:
+		return bodyForm, nil, nil, nil
+	case media == "multipart/form-data" && accepts.form:
+		return bodyMultipart, params, nil, nil
+	case (media == "application/xml" || media == "text/xml") && accepts.xml:
+		return bodyXML, nil, nil, nil
+	case media == "text/plain" && accepts.text:
+		return bodyText, nil, nil, nil
+	}
+	if accepts.json {
+		for _, codec := range c.codecs {
+			if media == codec.MediaType() {
+				return bodyCodec, params, codec, nil
+			}
+		}
+	}
+	return bodyNone, nil, nil, c.unsupported
+}
+
+// mediaTypes lists what the route accepts.
+func (c *core) mediaTypes() (types []string) {
+	a := c.plan.accepts
+	if a.json {
+		types = append(types, "application/json")
+		for _, codec := range c.codecs {
+			types = append(types, codec.MediaType())
+		}
+	}
+	if a.form {
+		types = append(types, "application/x-www-form-urlencoded", "multipart/form-data")
+	}
+	if a.xml {
+		types = append(types, "application/xml", "text/xml")
+	}
+	if a.text {
+		types = append(types, "text/plain")
+	}
+	return types
+}
+
+// read reads the whole body into s.body, up to the limit, with a read deadline
+// on the connection.
+func (c *core) read(s *scratch, w http.ResponseWriter, r *http.Request) error {
+	if r.ContentLength > c.limits.Body {
+		return errTooBig
+	}
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil
+	}
+	slow := deadlineOf(w)
+	if slow != nil {
+		until := time.Now().Add(c.limits.Read)
+		if d, ok := r.Context().Deadline(); ok && d.Before(until) {
+			until = d
+		}
+		if slow.SetReadDeadline(until) == nil {
+			// The server itself reads on to notice a client that leaves, which
+			// must not time out.
+			defer slow.SetReadDeadline(time.Time{})
+		}
+	}
+	if s.body == nil {
+		s.body = make([]byte, 0, max(512, min(r.ContentLength+1, keep)))
+	}
+	for {
+		if len(s.body) == cap(s.body) {
+			s.grow()
+		}
+		room := s.body[len(s.body):cap(s.body)]
+		n, err := r.Body.Read(room[:min(int64(len(room)), c.limits.Body+1-int64(len(s.body)))])
+		s.body = s.body[:len(s.body)+n]
+		switch {
+		case int64(len(s.body)) > c.limits.Body:
+			return errTooBig
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return readError(r, err)
+		}
+	}
+}
+
+// grow doubles the body's buffer, and clears the one it leaves behind.
+func (s *scratch) grow() {
+	bigger := make([]byte, len(s.body), 2*cap(s.body))
+	copy(bigger, s.body)
+	clear(s.body)
+	s.body = bigger
+}
+
+func readError(r *http.Request, err error) error {
+	if _, big := errors.AsType[*http.MaxBytesError](err); big {
+		return errTooBig
+	}
+	ended := r.Context().Err()
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded) && ended != context.DeadlineExceeded:
+		return errTooSlow // the server has cancelled the context because of it
+	case ended != nil:
+		return ended
+	}
+	return errCut
+}
+
+type deadliner interface{ SetReadDeadline(time.Time) error }
+
+// deadlineOf finds what can set a read deadline, as http.ResponseController
+// does, whose error for a writer that cannot would cost an allocation.
+func deadlineOf(w http.ResponseWriter) deadliner {
+	for {
+		switch t := w.(type) {
+		case deadliner:
+			return t
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = t.Unwrap()
+		default:
+			return nil
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package route
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/spillway-go/spillway"
+)
+
+// Errors maps what handlers return to what clients read; the first rule that
+// matches wins. What no rule matches is mapped thus:
+//
+//	*Problem                   itself
+//	*InvalidError              400 with its faults
+//	*spillway.Rejection        503, or 429 for a quota, with Retry-After
+//	context.DeadlineExceeded   504
+//	context.Canceled           nothing: the client has left
+//	anything else              500 that tells nothing, and Config.Report is told
+type Errors []ErrorRule
+
+// ErrorRule maps some errors. Make one with Is or As.
+type ErrorRule struct{ match func(error) (Problem, bool) }
+
+// Is maps errors that match target, by errors.Is, to p.
+func Is(target error, p Problem) ErrorRule {
+	return ErrorRule{func(err error) (Problem, bool) { return p, errors.Is(err, target) }}
+}
+
+// As maps errors that have an E in their tree, by errors.As, to what problem
+// makes of it, with status unless that sets another.
+func As[E error](status int, problem func(E) Problem) ErrorRule {
+	return ErrorRule{func(err error) (Problem, bool) {
+		e, ok := errors.AsType[E](err)
+		if !ok {
+			return Problem{}, false
+		}
+		p := problem(e)
+		if p.Status == 0 {
+			p.Status = status
+		}
+		return p, true
+	}}
+}
+
+// overloaded is the registered problem type of overload.
+const overloaded = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
+
+// problem translates err. It reports whether err was one that somebody foresaw.
+func (e Errors) problem(err error) (p Problem, foreseen bool) {
+	for _, rule := range e {
+		if p, ok := rule.match(err); ok {
+			return p, true
+		}
+	}
+	if p, ok := errors.AsType[*Problem](err); ok {
+		return *p, true
+	}
+	if invalid, ok := errors.AsType[*InvalidError](err); ok {
+		return Problem{Status: http.StatusBadRequest, Type: "invalid-request", Detail: "the request has faults; each is listed", Errors: invalid.Faults}, true
+	}
+	if rej, ok := errors.AsType[*spillway.Rejection](err); ok {
+		p := Problem{Status: http.StatusServiceUnavailable, Type: overloaded, Title: "Temporary Reduced Capacity",
+			Detail: "not admitted: " + rej.Reason.String(), RetryAfter: max(rej.RetryAfter, time.Second)}
+		if rej.Reason == spillway.Quota {
+			p.Status = http.StatusTooManyRequests
+		}
+		return p, true
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return Problem{Status: http.StatusGatewayTimeout, Type: "timeout", Detail: "the answer did not arrive in time"}, true
+	case errors.Is(err, context.Canceled):
+		return Problem{Status: statusGone}, true
+	}
+	return Problem{Status: http.StatusInternalServerError, Type: "internal", Detail: "something went wrong here"}, false
+}

@@ -1,0 +1,263 @@
+package route
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// shared is the largest body whose strings may be parts of one copy of it. A
+// string of a larger one is copied, so that a handler that keeps a word does not
+// keep a megabyte.
+const shared = 4 << 10
+
+// bindJSON binds a JSON body by a decoder of our own. Those of the standard
+// library stop at the first fault, do not tell absent from zero, take the Go
+// name of any field for a member, and take longer; version 1 also lets much
+// pass. They decode what we know nothing of: interfaces and types with methods
+// for it.
+func (c *core) bindJSON(s *scratch, v reflect.Value) {
+	text := string(s.body)
+	d := decoder{scanner: scanner{data: text}, s: s, lax: c.lax, most: c.limits.Depth, copies: len(text) > shared}
+	if !utf8.ValidString(text) {
+		s.breaks(Fault{Pointer: "#", Detail: "is not valid UTF-8"})
+		return
+	}
+	var ok bool
+	if f := c.plan.whole; f != nil {
+		ok = d.field(f, f.of(v))
+	} else {
+		ok = d.value(c.plan.members, v)
+	}
+	if s.broken = !ok || !d.end(); s.broken && !d.told {
+		s.here("is not valid JSON")
+	}
+	s.path = s.path[:0]
+}
+
+// decoder is a recursive decoder of JSON into a shape. It notes every fault, with
+// a pointer, and goes on. Its methods report false when they cannot go on,
+// because it is not JSON.
+type decoder struct {
+	scanner
+	s      *scratch
+	depth  int
+	most   int
+	lax    bool
+	copies bool // strings are copied, not parts of data
+	told   bool // why it cannot go on
+}
+
+// field reads a value into a field. The rules of a zero value are checked here,
+// where it is known to have been sent; others when all is bound.
+func (d *decoder) field(f *field, v reflect.Value) bool {
+	null := d.next() == 'n'
+	before := len(d.s.faults)
+	if !d.value(f.shape, v) {
+		return false
+	}
+	k := f.shape.kind
+	switch {
+	case len(d.s.faults) > before || k == kindOptional:
+	case null:
+		if f.required && k != kindAny {
+			d.s.here("is required")
+		}
+	case len(f.rules) > 0 && k != kindPointer && v.IsZero():
+		f.check(d.s, v)
+	}
+	return true
+}
+
+// value reads a value of shape s into v, which is zero.
+func (d *decoder) value(s *shape, v reflect.Value) bool {
+	c := d.next()
+	for s.kind == kindPointer || s.kind == kindOptional {
+		if s.kind == kindOptional {
+			v.Field(1).SetBool(true)
+			v = v.Field(0)
+		} else {
+			if c == 'n' {
+				return d.word("null")
+			}
+			v.Set(reflect.New(s.elem.typ))
+			v = v.Elem()
+		}
+		s = s.elem
+	}
+	if s.kind == kindAny {
+		return d.foreign(s, v)
+	}
+	if c == 'n' {
+		if s.kind != kindList && s.kind != kindMap && s.typ != bytesType {
+			d.s.here("must not be null")
+		}
+		return d.word("null")
+	}
+	if s.kind == kindCustom {
+		return d.foreign(s, v)
+	}
+	if must := mismatch(s.kind, c); must != "" {
+		before := len(d.s.faults)
+		d.s.here(must)
+		if !d.skip() {
+			if d.at == len(d.data) || !plausible(c) { // no value at all
+				d.s.faults = d.s.faults[:before]
+			}
+			return false
+		}
+		return true
+	}
+	switch s.kind {
+	case kindObject, kindMap:
+		return d.nested() && d.object(s, v)
+	case kindList:
+		return d.nested() && d.array(s, v)
+	case kindString:
+		text, ok := d.text()
+		v.SetString(text)
+		return ok
+	case kindBool:
+		v.SetBool(c == 't')
+		return c == 't' && d.word("true") || c == 'f' && d.word("false")
+	}
+	return d.numeric(s, v)
+}
+
+// mismatch says what a value of kind k must be when it does not begin with c.
+func mismatch(k kind, c byte) string {
+	digit := c == '-' || '0' <= c && c <= '9'
+	switch {
+	case (k == kindObject || k == kindMap) && c != '{':
+		return "must be an object"
+	case k == kindList && c != '[':
+		return "must be an array"
+	case k == kindString && c != '"':
+		return "must be a string"
+	case k == kindBool && c != 't' && c != 'f':
+		return "must be true or false"
+	case k == kindFloat && !digit:
+		return "must be a number"
+	case (k == kindInt || k == kindUint) && !digit:
+		return wholeNumber
+	}
+	return ""
+}
+
+// plausible reports whether a JSON value can begin with c.
+func plausible(c byte) bool { return strings.IndexByte(`{["-0123456789tf`, c) >= 0 }
+
+// nested reads the bracket of an object or array.
+func (d *decoder) nested() bool {
+	if d.depth++; d.depth > d.most {
+		d.s.here("is nested too deeply")
+		d.told = true
+		return false
+	}
+	d.at++
+	return true
+}
+
+// text reads a string.
+func (d *decoder) text() (string, bool) {
+	raw, escaped, ok := d.string()
+	switch {
+	case escaped:
+		return unescape(raw), ok
+	case d.copies:
+		return strings.Clone(raw), ok
+	}
+	return raw, ok
+}
+
+// numeric reads a number that fits into s.
+func (d *decoder) numeric(s *shape, v reflect.Value) bool {
+	text, whole, ok := d.number()
+	if !ok {
+		return false
+	}
+	var err error
+	switch bits := s.typ.Bits(); s.kind {
+	case kindInt:
+		var n int64
+		if !whole {
+			d.s.here(wholeNumber)
+			return true
+		}
+		n, err = strconv.ParseInt(text, 10, bits)
+		v.SetInt(n)
+	case kindUint:
+		var n uint64
+		if !whole || text[0] == '-' {
+			d.s.here("must be a whole number that is not negative")
+			return true
+		}
+		n, err = strconv.ParseUint(text, 10, bits)
+		v.SetUint(n)
+	default:
+		var n float64
+		n, err = strconv.ParseFloat(text, bits)
+		v.SetFloat(n)
+	}
+	if err != nil {
+		d.s.here(outOfRange)
+	}
+	return true
+}
+
+// foreign reads a value that is none of our business, and gives it to the
+// standard library.
+func (d *decoder) foreign(s *shape, v reflect.Value) bool {
+	d.next()
+	start, before := d.at, len(d.s.faults)
+	if !d.skip() {
+		return false
+	}
+	if len(d.s.faults) == before && decodeJSON([]byte(d.data[start:d.at]), v.Addr().Interface()) != nil {
+		must := s.must
+		if must == "" {
+			must = "is not valid"
+		}
+		d.s.here(must)
+	}
+	return true
+}
+
+// skip reads any value. Its names must be unique too.
+func (d *decoder) skip() bool {
+	switch c := d.next(); c {
+	case '{':
+		return d.nested() && d.object(nothing, reflect.Value{})
+	case '[':
+		if !d.nested() {
+			return false
+		}
+		for i, more := 0, !d.take(']'); more; i++ {
+			d.s.element(i)
+			if !d.skip() {
+				return false
+			}
+			d.s.up()
+			if more = d.take(','); !more && !d.take(']') {
+				return false
+			}
+		}
+		d.depth--
+		return true
+	case '"':
+		_, _, ok := d.string()
+		return ok
+	case 't':
+		return d.word("true")
+	case 'f':
+		return d.word("false")
+	case 'n':
+		return d.word("null")
+	}
+	_, _, ok := d.number()
+	return ok
+}
+
+// nothing is an object of which nothing is known.
+var nothing = &shape{kind: kindAny}

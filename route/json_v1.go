@@ -1,0 +1,31 @@
+//go:build !goexperiment.jsonv2
+
+package route
+
+import (
+	"encoding/json"
+	"reflect"
+)
+
+// decodeJSON decodes all of data.
+func decodeJSON(data []byte, v any) error { return json.Unmarshal(data, v) }
+
+// encoder keeps what encoding needs from one response to the next.
+type encoder struct{ json *json.Encoder }
+
+// encode appends the JSON of v, which is a pointer, to s.out.
+func (s *scratch) encode(v any) error {
+	if s.encoder.json == nil {
+		s.encoder.json = json.NewEncoder(&s.out)
+	}
+	if err := s.encoder.json.Encode(v); err != nil {
+		return err
+	}
+	s.out.Truncate(s.out.Len() - 1) // the newline
+	return nil
+}
+
+// streamsIn and streamsOut report whether a type has methods that only version
+// 2 of encoding/json calls.
+func streamsIn(reflect.Type) bool  { return false }
+func streamsOut(reflect.Type) bool { return false }

@@ -1,0 +1,172 @@
+package route
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+type bounded struct {
+	Any  any      `json:"any"`
+	Tag  []string `json:"tag" form:"tag" xml:"tag"`
+	Sub  *nest    `json:"sub" xml:"sub"`
+	File []Upload `form:"file"`
+	Q    []int    `query:"q"`
+}
+
+type nest struct {
+	Sub *nest `json:"sub" xml:"sub"`
+}
+
+func TestEveryLimitAtItAndOnePast(t *testing.T) {
+	limits := Limits{Body: 600, File: 100, Depth: 5, Fields: 4, Parts: 3}
+	s := serving(t, func(f func(context.Context, bounded) (Empty, error)) *Route {
+		return New("POST", "/", f).Limits(limits)
+	}, Config{Limits: Limits{Body: 1, Fields: 1}})
+	object := func(depth int) string {
+		return strings.Repeat(`{"sub":`, depth-1) + "{}" + strings.Repeat("}", depth-1)
+	}
+	for _, c := range []struct {
+		name  string
+		limit int
+		send  func(n int) (media, query, body string)
+		past  int
+		says  string
+	}{
+		{"body", 600, func(n int) (string, string, string) {
+			return "application/json", "", "{}" + strings.Repeat(" ", n-2)
+		}, 413, "body-too-large"},
+		{"json depth", 5, func(n int) (string, string, string) { return "application/json", "", object(n) }, 400, "is nested too deeply"},
+		{"json depth of anything", 5, func(n int) (string, string, string) {
+			return "application/json", "", `{"any":` + strings.Repeat("[", n-1) + strings.Repeat("]", n-1) + "}"
+		}, 400, "is nested too deeply"},
+		{"xml depth", 5, func(n int) (string, string, string) {
+			return "application/xml", "", "<p>" + strings.Repeat("<sub>", n-1) + strings.Repeat("</sub>", n-1) + "</p>"
+		}, 400, "is nested too deeply"},
+		{"query parameters", 4, func(n int) (string, string, string) {
+			return "application/json", "?" + strings.Repeat("q=1&", n), "{}"
+		}, 400, "too many query parameters"},
+		{"form fields", 4, func(n int) (string, string, string) {
+			return "application/x-www-form-urlencoded", "", strings.Repeat("tag=1&", n)
+		}, 400, "too many fields"},
+		{"multipart parts", 3, func(n int) (string, string, string) {
+			var parts []string
+			for range n {
+				parts = append(parts, "tag", "x")
+			}
+			media, body := multiparted(parts...)
+			return media, "", body
+		}, 400, "too many parts"},
+		{"file", 100, func(n int) (string, string, string) {
+			media, body := multiparted("@file", strings.Repeat("x", n))
+			return media, "", body
+		}, 413, "body-too-large"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for past, want := range []int{204, c.past} {
+				media, query, body := c.send(c.limit + past)
+				for _, known := range []bool{true, false} {
+					h := newHarness("POST", "/"+query, media, body)
+					if !known {
+						h.request.ContentLength = -1
+					}
+					w := do(s, "POST", "/"+query, media, body)
+					h.run(s)
+					if w.Code != want || h.status != want || past == 1 && !strings.Contains(w.Body.String(), c.says) {
+						t.Errorf("limit + %d: %d and %d, %s", past, w.Code, h.status, w.Body)
+					}
+				}
+			}
+		})
+	}
+	t.Run("deep nesting costs no stack", func(t *testing.T) {
+		s := serving(t, func(f func(context.Context, bounded) (Empty, error)) *Route { return New("POST", "/", f) }, Config{})
+		if w := do(s, "POST", "/", "application/json", `{"any":`+strings.Repeat("[", 1<<20-100)); w.Code != 400 {
+			t.Errorf("%d", w.Code)
+		}
+	})
+}
+
+// pipes is a listener whose connections are in memory.
+type pipes struct {
+	conns chan net.Conn
+	done  chan struct{}
+}
+
+func (p pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+func (p pipes) Close() error   { close(p.done); return nil }
+func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
+
+func TestTimeToReceiveTheBodyIsLimited(t *testing.T) {
+	for late, want := range map[time.Duration]string{-time.Millisecond: "204", time.Millisecond: "408"} {
+		synctest.Test(t, func(t *testing.T) {
+			const most = 3 * time.Second
+			alive := false
+			m := NewMux(Config{Limits: Limits{Read: most}})
+			type in struct {
+				A int `json:"a"`
+			}
+			err := m.Add(New("POST", "/", func(ctx context.Context, _ in) (Empty, error) {
+				time.Sleep(most) // the deadline was for the body, not for this
+				alive = ctx.Err() == nil
+				return Empty{}, nil
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			listener := pipes{make(chan net.Conn), make(chan struct{})}
+			server := &http.Server{Handler: m}
+			go func() { _ = server.Serve(listener) }()
+			client, conn := net.Pipe()
+			listener.conns <- conn
+			var writing sync.WaitGroup
+			writing.Go(func() {
+				_, _ = io.WriteString(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 7\r\nConnection: close\r\n\r\n{\"a\"")
+				time.Sleep(most + late)
+				_, _ = io.WriteString(client, ":1}")
+			})
+			answer, _ := io.ReadAll(client)
+			if !strings.HasPrefix(string(answer), "HTTP/1.1 "+want) || alive != (want == "204") {
+				t.Errorf("%v: context alive %t, %s", late, alive, answer)
+			}
+			_ = client.Close()
+			writing.Wait()
+			_ = server.Close()
+		})
+	}
+}
+
+func TestTimeOfTheWholeRequestIsLimited(t *testing.T) {
+	for late, want := range map[time.Duration]int{-1: 204, 1: 504} {
+		synctest.Test(t, func(t *testing.T) {
+			m := NewMux(Config{Limits: Limits{Handle: time.Second}})
+			err := m.Add(New("GET", "/", func(ctx context.Context, _ Empty) (Empty, error) {
+				time.Sleep(time.Second + late)
+				if err := ctx.Err(); err != nil {
+					return Empty{}, fmt.Errorf("store: %w", err)
+				}
+				return Empty{}, nil
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if w := do(m, "GET", "/", "", ""); w.Code != want {
+				t.Errorf("%v: %d %s", late, w.Code, w.Body)
+			}
+		})
+	}
+}

@@ -1,0 +1,195 @@
+package route
+
+import (
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Info is the head of an OpenAPI document.
+type Info struct {
+	Title       string
+	Version     string
+	Description string
+	Servers     []string // URLs
+}
+
+// object is a JSON object; encoding/json writes its names in order, so that a
+// document is the same every time.
+type object = map[string]any
+
+// OpenAPI returns the OpenAPI 3.1 document of the routes, from the plans that
+// bind them. Routes for all methods are left out: the document has no word for
+// them.
+func (m *Mux) OpenAPI(info Info) ([]byte, error) {
+	d := document{schemas: newSchemas(), cfg: m.cfg}
+	paths := object{}
+	for _, r := range m.routes {
+		method, path := strings.ToLower(r.method), pathOf(r.pattern)
+		if method == "" {
+			continue
+		}
+		item, ok := paths[path].(object)
+		if !ok {
+			item = object{}
+			paths[path] = item
+		}
+		item[method] = d.operation(r)
+	}
+	d.schemas.named["Problem"] = problemSchema
+	head := object{"title": info.Title, "version": info.Version}
+	if info.Description != "" {
+		head["description"] = info.Description
+	}
+	doc := object{"openapi": "3.1.0", "info": head, "paths": paths, "components": object{"schemas": d.schemas.named}}
+	if len(info.Servers) > 0 {
+		var servers []object
+		for _, url := range info.Servers {
+			servers = append(servers, object{"url": url})
+		}
+		doc["servers"] = servers
+	}
+	out, err := json.MarshalIndent(doc, "", "  ")
+	return append(out, '\n'), err
+}
+
+// Document serves the OpenAPI document of the routes added so far under pattern,
+// such as "GET /openapi.json".
+func (m *Mux) Document(pattern string, info Info) error {
+	doc, err := m.OpenAPI(info)
+	if err != nil {
+		return err
+	}
+	return m.handle(pattern, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(doc)
+	}))
+}
+
+var wildcard = regexp.MustCompile(`\{(\w+)\.\.\.\}`)
+
+// pathOf turns a pattern of ServeMux into a path of OpenAPI.
+func pathOf(pattern string) string {
+	if i := strings.Index(pattern, "/"); i > 0 {
+		pattern = pattern[i:] // without the host
+	}
+	return wildcard.ReplaceAllString(strings.TrimSuffix(pattern, "{$}"), "{$1}")
+}
+
+type document struct {
+	schemas *schemas
+	cfg     Config
+}
+
+func (d *document) operation(r *Route) object {
+	op := object{"responses": d.responses(r)}
+	if r.name != "" {
+		op["operationId"] = r.name
+	}
+	if r.summary != "" {
+		op["summary"] = r.summary
+	}
+	if len(r.tags) > 0 {
+		op["tags"] = r.tags
+	}
+	var parameters []object
+	for _, f := range r.plan.params {
+		p := object{"name": f.name, "in": sourceNames[f.source], "schema": d.schemas.text(f)}
+		if f.required {
+			p["required"] = true
+		}
+		if f.doc != "" {
+			p["description"] = f.doc
+		}
+		parameters = append(parameters, p)
+	}
+	if parameters != nil {
+		op["parameters"] = parameters
+	}
+	if content := d.bodies(r.plan); len(content) > 0 {
+		op["requestBody"] = object{"required": true, "content": content}
+	}
+	return op
+}
+
+// bodies describes the request body in every content type.
+func (d *document) bodies(p *plan) object {
+	content := object{}
+	if p.accepts.json {
+		var schema object
+		if p.whole != nil {
+			schema = d.schemas.field(p.whole)
+		} else {
+			schema = d.schemas.members(p.members.fields, func(f *field) string { return f.json }, d.schemas.field, false)
+		}
+		content["application/json"] = object{"schema": schema}
+		for _, codec := range d.cfg.Codecs {
+			content[codec.MediaType()] = object{"schema": schema}
+		}
+	}
+	if p.accepts.form {
+		upload := false
+		schema := d.schemas.members(p.fields, func(f *field) string { return f.form }, func(f *field) object {
+			upload = upload || isUpload(f.shape)
+			return d.schemas.text(f)
+		}, false)
+		content["multipart/form-data"] = object{"schema": schema}
+		if !upload {
+			content["application/x-www-form-urlencoded"] = object{"schema": schema}
+		}
+	}
+	if p.accepts.xml {
+		schema := d.schemas.members(p.members.fields, func(f *field) string { return f.xml }, d.schemas.field, false)
+		content["application/xml"], content["text/xml"] = object{"schema": schema}, object{"schema": schema}
+	}
+	if p.accepts.text {
+		content["text/plain"] = object{"schema": d.schemas.text(p.text)}
+	}
+	return content
+}
+
+// responses describes the success, the statuses that the route can answer by
+// itself, those of Fails, and that anything else is a problem too.
+func (d *document) responses(r *Route) object {
+	status := r.status
+	if status == 0 {
+		status = r.answer.status
+	}
+	success := object{"description": http.StatusText(status)}
+	switch {
+	case r.answer.shape != nil:
+		success["content"] = object{"application/json": object{"schema": d.schemas.of(r.answer.shape, true)}}
+	case r.answer.streams:
+		success["content"] = object{"*/*": object{}}
+	}
+	codes := append([]int{http.StatusInternalServerError}, r.fails...)
+	if len(r.plan.fields) > 0 || !r.lax {
+		codes = append(codes, http.StatusBadRequest)
+	}
+	if r.plan.body() {
+		codes = append(codes, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	}
+	if r.limiter != nil {
+		codes = append(codes, http.StatusServiceUnavailable)
+	}
+	if r.limits.or(d.cfg.Limits).Handle > 0 {
+		codes = append(codes, http.StatusGatewayTimeout)
+	}
+	slices.Sort(codes)
+	responses := object{"default": failure("Problem")}
+	for _, code := range codes {
+		responses[strconv.Itoa(code)] = failure(http.StatusText(code))
+	}
+	responses[strconv.Itoa(status)] = success
+	return responses
+}
+
+func failure(description string) object {
+	if description == "" {
+		description = "Problem"
+	}
+	return object{"description": description, "content": object{"application/problem+json": object{"schema": object{"$ref": "#/components/schemas/Problem"}}}}
+}

@@ -1,0 +1,47 @@
+package route
+
+import (
+	"encoding/json"
+)
+
+// Optional tells absent from zero. Rules of the validate tag apply to a value
+// that was sent. JSON null is a fault, unless T is a pointer: then Optional[*T]
+// tells absent, null and a value apart. In a response use the omitzero option.
+type Optional[T any] struct {
+	Value T
+	Set   bool
+}
+
+// Some is an Optional that is set.
+func Some[T any](v T) Optional[T] { return Optional[T]{Value: v, Set: true} }
+
+// Or returns the value, or other when there is none.
+func (o Optional[T]) Or(other T) T {
+	if o.Set {
+		return o.Value
+	}
+	return other
+}
+
+// IsZero reports whether the value is absent, for omitzero.
+func (o Optional[T]) IsZero() bool { return !o.Set }
+
+// UnmarshalJSON is called only for a member that is there: by clients and codecs.
+func (o *Optional[T]) UnmarshalJSON(data []byte) error {
+	o.Set = true
+	return decodeJSON(data, &o.Value)
+}
+
+// MarshalJSON writes the value, or null.
+func (o Optional[T]) MarshalJSON() ([]byte, error) {
+	if !o.Set {
+		return []byte("null"), nil
+	}
+	return json.Marshal(o.Value)
+}
+
+// optional marks the type for reflection: its first field is the value, its
+// second tells whether there is one.
+func (Optional[T]) optional() {}
+
+type optional interface{ optional() }

@@ -1,0 +1,90 @@
+package route
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Problem is an answer of RFC 9457, and an error that a handler may return as
+// it is.
+type Problem struct {
+	Status int
+	// Type is a URI, or a short name that is put behind Config.ProblemBase.
+	// Empty means about:blank: the status says it all.
+	Type   string
+	Title  string // empty means the status text
+	Detail string // what this client may read
+	Errors []Fault
+
+	// RetryAfter is sent in whole seconds, rounded up. Zero sends none.
+	RetryAfter time.Duration
+}
+
+func (p *Problem) Error() string { return fmt.Sprintf("%d %s: %s", p.Status, p.Type, p.Detail) }
+
+// Fault is one thing that is wrong with a request. It says what is expected and
+// never repeats a value.
+type Fault struct {
+	Detail    string `json:"detail"`
+	Pointer   string `json:"pointer,omitempty"`   // into the body: a JSON Pointer as a URI fragment
+	Parameter string `json:"parameter,omitempty"` // or the name of a parameter or form field
+	In        string `json:"in,omitempty"`        // of the parameter: path, query, header or form
+}
+
+// InvalidError is a request with faults, at most 32 of which are listed. It is
+// answered 400 unless a rule of Errors says otherwise. A Validate method may
+// return one.
+type InvalidError struct{ Faults []Fault }
+
+func (e *InvalidError) Error() string {
+	var b strings.Builder
+	b.WriteString("invalid request")
+	for _, f := range e.Faults {
+		fmt.Fprintf(&b, "; %s%s %s", f.Pointer, f.Parameter, f.Detail)
+	}
+	return b.String()
+}
+
+// problemJSON is how a Problem is written.
+type problemJSON struct {
+	Type   string  `json:"type,omitempty"`
+	Title  string  `json:"title"`
+	Status int     `json:"status"`
+	Detail string  `json:"detail,omitempty"`
+	Errors []Fault `json:"errors,omitempty"`
+}
+
+// statusGone stands for a client that left before its answer. Nothing is sent:
+// nobody is there.
+const statusGone = 499
+
+func (p *Problem) write(w http.ResponseWriter, base string) {
+	if p.Status == statusGone {
+		return
+	}
+	out := problemJSON{Type: p.Type, Title: p.Title, Status: p.Status, Detail: p.Detail, Errors: p.Errors}
+	if out.Type != "" && !strings.Contains(out.Type, ":") {
+		out.Type = base + out.Type
+	}
+	if out.Status < 100 || out.Status > 999 { // net/http would panic
+		out.Status = http.StatusInternalServerError
+	}
+	if out.Title == "" {
+		out.Title = http.StatusText(out.Status)
+	}
+	h := w.Header()
+	if p.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.FormatInt(int64((p.RetryAfter+time.Second-1)/time.Second), 10))
+	}
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Cache-Control", "no-store")
+	h.Del("ETag") // of the success that did not happen
+	h.Del("Last-Modified")
+	body, _ := json.Marshal(&out) // strings and numbers: it cannot fail
+	w.WriteHeader(out.Status)
+	_, _ = w.Write(body) // a client that left is nobody's error
+}

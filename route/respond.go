@@ -1,0 +1,258 @@
+package route
+
+import (
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"path"
+	"reflect"
+	"strconv"
+	"time"
+)
+
+// Empty is a request without fields, or a response without content.
+type Empty struct{}
+
+// Statuser is a response that chooses its status; 0 leaves it to the route.
+type Statuser interface{ Status() int }
+
+// HeaderSetter is a response that sets headers.
+type HeaderSetter interface{ SetHeader(h http.Header) }
+
+// Response is a response of type T with a status and headers.
+type Response[T any] struct {
+	Code   int // 0 leaves it to the route
+	Header http.Header
+	Body   T
+}
+
+// Status returns Code.
+func (r Response[T]) Status() int { return r.Code }
+
+// SetHeader adds Header.
+func (r Response[T]) SetHeader(h http.Header) {
+	for name, values := range r.Header {
+		h[http.CanonicalHeaderKey(name)] = append([]string(nil), values...)
+	}
+}
+
+func (r *Response[T]) content() any { return &r.Body }
+
+// wrapper is a Response, of whatever type.
+type wrapper interface{ content() any }
+
+// File is a response of bytes that may be asked for in ranges, and only if they
+// have changed (http.ServeContent). Content is closed if it is an io.Closer.
+type File struct {
+	Name        string // what a browser saves it as; empty means that it is shown
+	ContentType string // empty means by the name, or by looking at the content
+	Modified    time.Time
+	ETag        string // quoted
+	Content     io.ReadSeeker
+}
+
+// Stream is a response that is written as it is made. Write is called once, in
+// the goroutine of the request, and should end with the context the handler was
+// given; each of its writes is flushed to the client. An error before the first
+// write is answered as any other; a later one aborts the connection, so that the
+// client does not take the part for the whole.
+type Stream struct {
+	ContentType string // empty means application/octet-stream
+	Write       func(w io.Writer) error
+}
+
+// answer is how a response type is answered.
+type answer struct {
+	shape   *shape // of what is encoded; nil for nothing, a file or a stream
+	typ     reflect.Type
+	status  int
+	holds   bool // code of the user sees a pointer to the response
+	streams bool
+	chooses bool // its status or headers
+	wraps   bool
+	special bool // File, Stream or Empty
+	behind  bool // a pointer or an interface
+}
+
+func answerOf(t reflect.Type) (*answer, error) {
+	a := &answer{typ: t, status: http.StatusOK}
+	inner := t
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[wrapper]()) {
+		a.wraps = true
+		body, _ := t.FieldByName("Body")
+		inner = body.Type
+	}
+	a.behind = t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface
+	a.chooses = t.Kind() == reflect.Interface || t.Implements(reflect.TypeFor[Statuser]()) || t.Implements(reflect.TypeFor[HeaderSetter]())
+	switch inner {
+	case reflect.TypeFor[Empty](), reflect.TypeFor[struct{}]():
+		a.status, a.special = http.StatusNoContent, true
+		return a, nil
+	case reflect.TypeFor[File](), reflect.TypeFor[Stream]():
+		a.special, a.streams, a.typ = true, true, inner
+		return a, nil
+	}
+	switch inner.Kind() {
+	case reflect.Func, reflect.Chan, reflect.UnsafePointer, reflect.Complex64, reflect.Complex128:
+		return nil, fmt.Errorf("response type %s cannot be encoded", inner)
+	}
+	shapes := newShapes(true)
+	a.shape, _ = shapes.of(inner)
+	shapes.settle()
+	a.holds = a.shape.holds
+	return a, nil
+}
+
+// respond answers with v, a pointer to the response. The error is one that can
+// still be answered.
+func (c *core) respond(s *scratch, w http.ResponseWriter, r *http.Request, t *timing, v any) error {
+	h := w.Header()
+	status := c.status
+	value := v
+	if c.answer.behind {
+		value = reflect.ValueOf(v).Elem().Interface()
+	}
+	if c.answer.chooses && !isNil(value) {
+		if chooser, ok := value.(Statuser); ok {
+			if code := chooser.Status(); code != 0 {
+				status = code
+			}
+		}
+		if setter, ok := value.(HeaderSetter); ok {
+			setter.SetHeader(h)
+		}
+	}
+	if status < 200 || status > 999 { // net/http would panic, or wait for more
+		return fmt.Errorf("status %d of a response is none", status)
+	}
+	if c.answer.wraps {
+		v = v.(wrapper).content()
+	}
+	if c.answer.special {
+		return c.special(w, r, t, status, v)
+	}
+	if status == http.StatusNoContent || status == http.StatusNotModified {
+		t.write(h)
+		w.WriteHeader(status)
+		return nil
+	}
+	if err := s.encode(v); err != nil {
+		return fmt.Errorf("encode response: %w", err)
+	}
+	if _, chosen := h["Content-Type"]; !chosen {
+		h["Content-Type"] = jsonContent
+	}
+	t.write(h)
+	if status != http.StatusOK {
+		w.WriteHeader(status)
+	}
+	_, _ = w.Write(s.out.Bytes()) // a client that left is nobody's error
+	return nil
+}
+
+// jsonContent is shared by all responses: appending to it copies, and setting
+// replaces it.
+var jsonContent = []string{"application/json"}
+
+func isNil(v any) bool {
+	value := reflect.ValueOf(v)
+	return v == nil || value.Kind() == reflect.Pointer && value.IsNil()
+}
+
+// special answers what is not encoded.
+func (c *core) special(w http.ResponseWriter, r *http.Request, t *timing, status int, v any) error {
+	switch v := v.(type) {
+	case *File:
+		return v.serve(w, r, t, status)
+	case *Stream:
+		return v.serve(w, t, status)
+	}
+	t.write(w.Header())
+	w.WriteHeader(status)
+	return nil
+}
+
+func (f *File) serve(w http.ResponseWriter, r *http.Request, t *timing, status int) error {
+	if f.Content == nil {
+		return fmt.Errorf("a File has no Content")
+	}
+	if closer, ok := f.Content.(io.Closer); ok {
+		defer closer.Close()
+	}
+	h := w.Header()
+	if f.ContentType != "" {
+		h.Set("Content-Type", f.ContentType)
+	}
+	if f.Name != "" {
+		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(f.Name)}))
+	}
+	if f.ETag != "" {
+		h.Set("ETag", f.ETag)
+	}
+	h.Set("X-Content-Type-Options", "nosniff")
+	t.write(h)
+	if status != http.StatusOK {
+		// ServeContent chooses among 200, 206, 304 and 416 by itself.
+		size, err := f.Content.Seek(0, io.SeekEnd)
+		if err == nil {
+			_, err = f.Content.Seek(0, io.SeekStart)
+		}
+		if err != nil {
+			return fmt.Errorf("file: %w", err)
+		}
+		h.Set("Content-Length", strconv.FormatInt(size, 10))
+		w.WriteHeader(status)
+		_, _ = io.Copy(w, f.Content)
+		return nil
+	}
+	http.ServeContent(w, r, f.Name, f.Modified, f.Content)
+	return nil
+}
+
+func (f *Stream) serve(w http.ResponseWriter, t *timing, status int) error {
+	if f.Write == nil {
+		return fmt.Errorf("a Stream has no Write")
+	}
+	out := &flushed{w: w, status: status, timing: t, contentType: f.ContentType, control: http.NewResponseController(w)}
+	err := f.Write(out)
+	switch {
+	case err == nil && !out.begun:
+		out.begin()
+	case err != nil && out.begun:
+		panic(http.ErrAbortHandler) // as net/http asks for
+	}
+	return err
+}
+
+// flushed sends each write on its way at once.
+type flushed struct {
+	w           http.ResponseWriter
+	control     *http.ResponseController
+	timing      *timing
+	contentType string
+	status      int
+	begun       bool
+}
+
+func (f *flushed) begin() {
+	f.begun = true
+	h := f.w.Header()
+	if f.contentType == "" {
+		f.contentType = "application/octet-stream"
+	}
+	h.Set("Content-Type", f.contentType)
+	f.timing.write(h)
+	f.w.WriteHeader(f.status)
+}
+
+func (f *flushed) Write(b []byte) (int, error) {
+	if !f.begun {
+		f.begin()
+	}
+	n, err := f.w.Write(b)
+	if err == nil {
+		_ = f.control.Flush() // a writer that cannot flush sends when it wants
+	}
+	return n, err
+}

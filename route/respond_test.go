@@ -1,0 +1,164 @@
+package route
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+func answering[Res any](t testing.TB, cfg Config, f func() (Res, error)) http.Handler {
+	t.Helper()
+	m := NewMux(cfg)
+	if err := m.Add(New("GET", "/", func(context.Context, Empty) (Res, error) { return f() })); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+type chosen struct {
+	Version int `json:"version"`
+}
+
+func (chosen) Status() int               { return http.StatusAccepted }
+func (c chosen) SetHeader(h http.Header) { h.Set("ETag", `"7"`) }
+
+func TestResponsesChooseStatusAndHeaders(t *testing.T) {
+	quiet := Config{Untimed: true}
+	header := http.Header{"x-a": {"1", "2"}, "Content-Type": {"application/fhir+json"}}
+	var none *chosen
+	for _, c := range []struct {
+		name   string
+		h      http.Handler
+		status int
+		header string
+		want   string
+		body   string
+	}{
+		{"by methods", answering(t, quiet, func() (chosen, error) { return chosen{7}, nil }), 202, "ETag", `"7"`, `{"version":7}`},
+		{"by methods of a pointer", answering(t, quiet, func() (*chosen, error) { return &chosen{7}, nil }), 202, "ETag", `"7"`, `{"version":7}`},
+		{"nil pointer", answering(t, quiet, func() (*chosen, error) { return none, nil }), 200, "ETag", "", `null`},
+		{"wrapped", answering(t, quiet, func() (Response[chosen], error) { return Response[chosen]{201, header, chosen{7}}, nil }), 201, "Content-Type", "application/fhir+json", `{"version":7}`},
+		{"wrapped and empty", answering(t, quiet, func() (Response[Empty], error) { return Response[Empty]{Header: header}, nil }), 204, "X-A", "1", ""},
+		{"not modified", answering(t, quiet, func() (Response[chosen], error) { return Response[chosen]{Code: 304}, nil }), 304, "Content-Type", "", ""},
+		{"any", answering(t, quiet, func() (any, error) { return []int{1}, nil }), 200, "Content-Type", "application/json", `[1]`},
+		{"html is safe", answering(t, quiet, func() (string, error) { return "</script>", nil }), 200, "Content-Type", "application/json", `"\u003c/script\u003e"`},
+		{"untimed", answering(t, quiet, func() (chosen, error) { return chosen{}, nil }), 202, "Server-Timing", "", `{"version":0}`},
+	} {
+		w := do(c.h, "GET", "/", "", "")
+		if w.Code != c.status || w.Header().Get(c.header) != c.want || w.Body.String() != c.body {
+			t.Errorf("%s: %d %s %v", c.name, w.Code, w.Body, w.Header())
+		}
+	}
+}
+
+func TestResponseThatDoesNotEncodeIsReportedNotHalfSent(t *testing.T) {
+	var reported error
+	cfg := Config{Report: func(_ context.Context, _ string, err error) { reported = err }}
+	for _, h := range []http.Handler{
+		answering(t, cfg, func() (any, error) { return []any{"begun", math.NaN()}, nil }),
+		answering(t, cfg, func() (Response[int], error) { return Response[int]{Code: 99}, nil }),
+		answering(t, cfg, func() (File, error) { return File{}, nil }),
+		answering(t, cfg, func() (Stream, error) { return Stream{}, nil }),
+	} {
+		reported = nil
+		if w := do(h, "GET", "/", "", ""); w.Code != 500 || strings.Contains(w.Body.String(), "begun") || reported == nil {
+			t.Errorf("%d %s, reported %v", w.Code, w.Body, reported)
+		}
+	}
+}
+
+// closing tells when it is closed.
+type closing struct {
+	*bytes.Reader
+	closed *bool
+}
+
+func (c closing) Close() error { *c.closed = true; return nil }
+
+func TestFilesAreServedInRangesAndClosed(t *testing.T) {
+	closed := false
+	h := answering(t, Config{}, func() (File, error) {
+		return File{Name: "../../a report.pdf", ContentType: "application/pdf", ETag: `"1"`, Modified: time.Unix(1e9, 0),
+			Content: closing{bytes.NewReader([]byte("0123456789")), &closed}}, nil
+	})
+	w := do(h, "GET", "/", "", "")
+	if w.Code != 200 || w.Body.String() != "0123456789" || w.Header().Get("Content-Disposition") != `attachment; filename="a report.pdf"` || !closed {
+		t.Errorf("%d %s %v, closed %t", w.Code, w.Body, w.Header(), closed)
+	}
+	if w := do(h, "GET", "/", "", "", "Range", "bytes=2-4"); w.Code != 206 || w.Body.String() != "234" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := do(h, "GET", "/", "", "", "If-None-Match", `"1"`); w.Code != 304 {
+		t.Errorf("%d", w.Code)
+	}
+}
+
+func TestStreamsAreFlushedAndAbortedWhenTheyFail(t *testing.T) {
+	broken := errors.New("broken")
+	h := answering(t, Config{}, func() (Stream, error) {
+		return Stream{ContentType: "text/event-stream", Write: func(w io.Writer) error {
+			_, err := io.WriteString(w, "data: 1\n\n")
+			return err
+		}}, nil
+	})
+	w := do(h, "GET", "/", "", "")
+	if w.Code != 200 || !w.Flushed || w.Body.String() != "data: 1\n\n" || w.Header().Get("Content-Type") != "text/event-stream" {
+		t.Errorf("%d %s %v", w.Code, w.Body, w.Header())
+	}
+	h = answering(t, Config{}, func() (Stream, error) { return Stream{Write: func(io.Writer) error { return broken }}, nil })
+	if w := do(h, "GET", "/", "", ""); w.Code != 500 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	h = answering(t, Config{}, func() (Stream, error) {
+		return Stream{Write: func(w io.Writer) error { _, _ = io.WriteString(w, "part"); return broken }}, nil
+	})
+	server := httptest.NewServer(h)
+	defer server.Close()
+	resp, err := server.Client().Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if body, err := io.ReadAll(resp.Body); err == nil {
+		t.Errorf("the client takes %q for the whole", body)
+	}
+}
+
+func TestMiddlewareRunsInOrderAroundOneRoute(t *testing.T) {
+	var order []string
+	layer := func(name string) func(http.Handler) http.Handler {
+		return func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				order = append(order, name+" "+r.Pattern)
+				next.ServeHTTP(w, r)
+			})
+		}
+	}
+	ok := func(context.Context, Empty) (Empty, error) { return Empty{}, nil }
+	m := NewMux(Config{})
+	if err := m.Add(New("GET", "/a", ok).Use(layer("outer"), layer("inner")), New("GET", "/b", ok)); err != nil {
+		t.Fatal(err)
+	}
+	do(m, "GET", "/a", "", "")
+	do(m, "GET", "/b", "", "")
+	if got := strings.Join(order, ", "); got != "outer GET /a, inner GET /a" {
+		t.Error(got)
+	}
+}
+
+func TestServerTimingKeepsWhatMiddlewareWrote(t *testing.T) {
+	h := answering(t, Config{}, func() (int, error) { return 1, nil })
+	w := httptest.NewRecorder()
+	w.Header().Set("Server-Timing", "auth;dur=1")
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	if got := w.Header().Values("Server-Timing"); len(got) != 2 || !strings.HasPrefix(got[1], "decode;dur=") {
+		t.Error(got)
+	}
+}

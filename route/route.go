@@ -1,0 +1,190 @@
+// Package route turns a function from a request type to a response type into an
+// http.Handler for the patterns of http.ServeMux.
+//
+//	api := route.NewMux(route.Config{Errors: errors})
+//	err := api.Add(
+//		route.New("GET", "/patients/{id}", svc.patient).Name("getPatient"),
+//		route.New("POST", "/patients", svc.create).Name("createPatient").Status(http.StatusCreated),
+//	)
+//
+// # Requests
+//
+// A request type is a struct. A tag says where each field comes from:
+//
+//	ID     string                 `path:"id"`
+//	Limit  route.Optional[int]    `query:"limit" validate:"min=1,max=100"`
+//	Match  string                 `header:"If-Match" validate:"required"`
+//	Name   string                 `json:"name" form:"name" xml:"name" validate:"required,max=80"`
+//	Photo  route.Upload           `form:"photo"`
+//	Note   string                 `body:"text"`
+//	All    []Patient              `body:"json"`
+//
+// Fields with json, form or xml tags are members of the body, and the tags
+// present decide which content types the route accepts: application/json,
+// application/x-www-form-urlencoded and multipart/form-data, application/xml and
+// text/xml. A field of body:"text" is the whole text/plain body and one of
+// body:"json" the whole JSON document. A Codec adds further types. Embedded
+// structs lend their fields.
+//
+// The types are compiled once, by New: a tag that makes no sense is an error at
+// start that names the field. A request is bound from all its sources, then
+// validated once, and everything wrong with it is listed in one RFC 9457 answer
+// with a pointer to each fault. What nobody asked for is a fault too: unknown
+// members and query parameters are refused unless AllowUnknown says otherwise.
+// Absent is told from zero by a pointer or an Optional; null is as good as
+// absent where it may be at all.
+//
+// # Rules
+//
+// The validate tag is a list, separated by commas, of
+//
+//	required        must be sent; null and, from a Codec, zero are not enough
+//	min=N, max=N    of a number its value, of a string its length in characters,
+//	                of a slice or map its number of elements
+//	len=N           exactly that length
+//	enum=a|b|c      one of these
+//	format=F        email, uuid, date, date-time or uri
+//	pattern=RE      matches the regular expression RE, anchor it yourself; last,
+//	                because it may contain commas
+//
+// Rules apply to values that were sent, to a zero one too. On a slice, enum,
+// format and pattern apply to each element. A request type may have a method
+// Validate() error for what needs more than one field; the text of its error is
+// shown to the client.
+//
+// A default tag stands in for a path, query or header parameter that was not
+// sent, and a doc tag describes a field in the OpenAPI document.
+//
+// # Responses
+//
+// A response is encoded as JSON with the route's status. It may choose its own
+// status (Statuser) and headers (HeaderSetter, or a Response), and File, Stream
+// and Empty are not encoded at all. Errors become problems by the rules of
+// Errors, in one place.
+//
+// # What is reused
+//
+// Buffers, decoder state and the memory that a request is bound into are pooled
+// and cleared. The handler gets copies: nothing it keeps, nor its context, is
+// seen by or changed by another request.
+package route
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// Route is one operation: a method, a pattern and a typed function. Its methods
+// set and return it, so that calls chain; they are for start-up, not safe for
+// concurrent use, and change nothing once Handler or Mux.Add was called.
+type Route struct {
+	method, pattern string
+	name, summary   string
+	tags            []string
+	fails           []int
+	status          int
+	limits          Limits
+	use             []func(http.Handler) http.Handler
+	limiter         *limiter.Limiter
+	untimed, lax    bool
+
+	plan    *plan
+	answer  *answer
+	handler func(*core) http.Handler // knows Req and Res
+	err     error
+}
+
+// New compiles a route. Method may be empty for all methods; pattern is the
+// path (and host) of an http.ServeMux pattern. What is wrong with the types is
+// reported by Handler and by Mux.Add, so that routes can be listed without a
+// check after each.
+func New[Req, Res any](method, pattern string, handle func(ctx context.Context, req Req) (Res, error)) *Route {
+	r := &Route{method: method, pattern: pattern}
+	var errs [3]error
+	r.plan, errs[0] = compile(reflect.TypeFor[Req](), pattern)
+	r.answer, errs[1] = answerOf(reflect.TypeFor[Res]())
+	if handle == nil {
+		errs[2] = errors.New("no function")
+	}
+	if err := errors.Join(errs[:]...); err != nil {
+		r.err = fmt.Errorf("route %s: %w", r.Pattern(), err)
+		return r
+	}
+	r.handler = func(c *core) http.Handler { return newEndpoint(c, handle) }
+	return r
+}
+
+// Name is the operation's id in the OpenAPI document.
+func (r *Route) Name(name string) *Route { r.name = name; return r }
+
+// Describe says in a sentence what the operation does.
+func (r *Route) Describe(text string) *Route { r.summary = text; return r }
+
+// Tags group operations in the OpenAPI document.
+func (r *Route) Tags(tags ...string) *Route { r.tags = append(r.tags, tags...); return r }
+
+// Status is the status of a success; without it 200, or 204 for Empty.
+func (r *Route) Status(code int) *Route { r.status = code; return r }
+
+// Fails documents statuses that errors of this operation are mapped to.
+func (r *Route) Fails(codes ...int) *Route { r.fails = append(r.fails, codes...); return r }
+
+// Use adds middleware around this route; the first added is the outermost.
+func (r *Route) Use(middleware ...func(http.Handler) http.Handler) *Route {
+	r.use = append(r.use, middleware...)
+	return r
+}
+
+// Limits replaces the limits that are not zero.
+func (r *Route) Limits(l Limits) *Route { r.limits = l.or(r.limits); return r }
+
+// Limiter asks l before the body is read. The time that takes is the wait of
+// Server-Timing; a refusal is answered with Retry-After. What the client sent
+// wrongly and a stream are no latency samples.
+func (r *Route) Limiter(l *limiter.Limiter) *Route { r.limiter = l; return r }
+
+// Untimed leaves out Server-Timing, which tells clients how long decoding,
+// waiting and handling took, and costs three clock reads and two allocations.
+func (r *Route) Untimed() *Route { r.untimed = true; return r }
+
+// AllowUnknown ignores body members and query parameters the type does not know.
+func (r *Route) AllowUnknown() *Route { r.lax = true; return r }
+
+// Pattern is the route's pattern for http.ServeMux, such as "GET /patients/{id}".
+func (r *Route) Pattern() string { return strings.TrimSpace(r.method + " " + r.pattern) }
+
+// Handler returns the route as it stands, middleware included, for any mux that
+// sets the request's path values, such as a plain http.ServeMux.
+func (r *Route) Handler(cfg Config) (http.Handler, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	c := &core{
+		plan: r.plan, answer: r.answer, limits: r.limits.or(cfg.Limits).or(defaults),
+		errors: cfg.Errors, codecs: cfg.Codecs, base: cfg.problemBase(), report: cfg.Report,
+		pattern: r.Pattern(), limiter: r.limiter, timed: !r.untimed && !cfg.Untimed, lax: r.lax,
+	}
+	c.status = r.status
+	if c.status == 0 {
+		c.status = r.answer.status
+	}
+	if c.limits.File == 0 {
+		c.limits.File = c.limits.Body
+	}
+	c.unsupported = &Problem{Status: http.StatusUnsupportedMediaType, Type: "unsupported-media-type",
+		Detail: "send " + strings.Join(c.mediaTypes(), " or ")}
+	if err := c.limits.check(); err != nil {
+		return nil, fmt.Errorf("route %s: %w", r.Pattern(), err)
+	}
+	h := r.handler(c)
+	for i := len(r.use) - 1; i >= 0; i-- {
+		h = r.use[i](h)
+	}
+	return h, nil
+}

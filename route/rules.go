@@ -1,0 +1,240 @@
+package route
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"net/mail"
+	"net/url"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// rule is one check of a value, which is no pointer.
+type rule struct {
+	ok     func(reflect.Value) bool
+	detail string
+}
+
+// ruleTags are the rules as written, for the OpenAPI document.
+type ruleTags struct {
+	min, max, pattern, format string
+	enum                      []string
+}
+
+func (f *field) rule(tag reflect.StructTag) error {
+	rest := tag.Get("validate")
+	if tag.Get("default") != "" {
+		f.fallback = tag.Get("default")
+	}
+	for rest != "" {
+		var word string
+		if strings.HasPrefix(rest, "pattern=") {
+			word, rest = rest, ""
+		} else {
+			word, rest, _ = strings.Cut(rest, ",")
+		}
+		name, arg, _ := strings.Cut(word, "=")
+		var err error
+		switch name {
+		case "required":
+			f.required = true
+		case "min":
+			f.limits.min = arg
+			err = f.bound(arg, "at least", func(c int) bool { return c >= 0 })
+		case "max":
+			f.limits.max = arg
+			err = f.bound(arg, "at most", func(c int) bool { return c <= 0 })
+		case "len":
+			f.limits.min, f.limits.max = arg, arg
+			if k := f.shape.bare().kind; k != kindString && k != kindList && k != kindMap {
+				return fmt.Errorf("rule %s: %s has no length", word, f.shape.typ)
+			}
+			err = f.bound(arg, "exactly", func(c int) bool { return c == 0 })
+		case "enum":
+			f.limits.enum = strings.Split(arg, "|")
+			err = f.enum(f.limits.enum)
+		case "format":
+			f.limits.format = arg
+			ok, known := formats[arg]
+			if !known {
+				return fmt.Errorf("rule %s: there are email, uuid, date, date-time and uri", word)
+			}
+			err = f.each(func(v reflect.Value) bool { return ok(v.String()) }, "must be "+article(arg))
+		case "pattern":
+			f.limits.pattern = arg
+			var re *regexp.Regexp
+			if re, err = regexp.Compile(arg); err == nil {
+				err = f.each(func(v reflect.Value) bool { return re.MatchString(v.String()) }, "must match "+arg)
+			}
+		default:
+			return fmt.Errorf("rule %q: there are required, min, max, len, enum, format and pattern", word)
+		}
+		if err != nil {
+			return fmt.Errorf("rule %s: %w", word, err)
+		}
+	}
+	return nil
+}
+
+func article(format string) string {
+	switch format {
+	case "email":
+		return "an e-mail address"
+	case "uuid":
+		return "a UUID"
+	case "uri":
+		return "an absolute URI"
+	case "date":
+		return "a date such as 2006-01-02"
+	}
+	return "a time such as 2006-01-02T15:04:05Z"
+}
+
+// bound compares a value, or its length, with the number arg.
+func (f *field) bound(arg, words string, ok func(int) bool) error {
+	s := f.shape.bare()
+	var check func(reflect.Value) bool
+	var err error
+	unit := ""
+	switch s.kind {
+	case kindInt:
+		var n int64
+		n, err = strconv.ParseInt(arg, 10, 64)
+		check = func(v reflect.Value) bool { return ok(cmp.Compare(v.Int(), n)) }
+	case kindUint:
+		var n uint64
+		n, err = strconv.ParseUint(arg, 10, 64)
+		check = func(v reflect.Value) bool { return ok(cmp.Compare(v.Uint(), n)) }
+	case kindFloat:
+		var n float64
+		n, err = strconv.ParseFloat(arg, 64)
+		if math.IsNaN(n) {
+			err = errors.New("not a number")
+		}
+		check = func(v reflect.Value) bool { return ok(cmp.Compare(v.Float(), n)) }
+	case kindString:
+		var n int
+		n, err = strconv.Atoi(arg)
+		unit = " characters"
+		check = func(v reflect.Value) bool { return ok(cmp.Compare(utf8.RuneCountInString(v.String()), n)) }
+	case kindList, kindMap:
+		var n int
+		n, err = strconv.Atoi(arg)
+		unit = " elements"
+		check = func(v reflect.Value) bool { return ok(cmp.Compare(v.Len(), n)) }
+	default:
+		return fmt.Errorf("%s has no size", s.typ)
+	}
+	verb := "must be "
+	if unit != "" {
+		verb = "must have "
+	}
+	if err == nil {
+		f.rules = append(f.rules, rule{check, verb + words + " " + arg + unit})
+	}
+	return err
+}
+
+// each adds a rule for strings, or for the elements of a slice of them.
+func (f *field) each(ok func(reflect.Value) bool, detail string) error {
+	s := f.shape.bare()
+	switch {
+	case s.kind == kindString:
+	case s.kind == kindList && s.elem.kind == kindString:
+		one := ok
+		ok = func(v reflect.Value) bool {
+			for i := range v.Len() {
+				if !one(v.Index(i)) {
+					return false
+				}
+			}
+			return true
+		}
+		detail = "each " + detail
+	default:
+		return fmt.Errorf("%s is no string", s.typ)
+	}
+	f.rules = append(f.rules, rule{ok, detail})
+	return nil
+}
+
+func (f *field) enum(words []string) error {
+	detail := "must be one of " + strings.Join(words, ", ")
+	switch s := f.shape.bare(); s.kind {
+	case kindInt:
+		var numbers []int64
+		for _, w := range words {
+			n, err := strconv.ParseInt(w, 10, 64)
+			if err != nil {
+				return err
+			}
+			numbers = append(numbers, n)
+		}
+		f.rules = append(f.rules, rule{func(v reflect.Value) bool { return slices.Contains(numbers, v.Int()) }, detail})
+		return nil
+	default:
+		return f.each(func(v reflect.Value) bool { return slices.Contains(words, v.String()) }, detail)
+	}
+}
+
+var formats = map[string]func(string) bool{
+	"email": func(s string) bool {
+		// The address alone, without a name or comments.
+		local, domain, _ := strings.Cut(s, "@")
+		if local == "" || len(s) > 254 || strings.IndexByte(domain, '.') <= 0 {
+			return false
+		}
+		if plain(s) {
+			return strings.IndexByte(domain, '@') < 0 && !strings.HasSuffix(domain, ".") &&
+				local[0] != '.' && local[len(local)-1] != '.' && !strings.Contains(s, "..")
+		}
+		if strings.ContainsAny(s, " \t\r\n<>()\",;:\\") {
+			return false
+		}
+		a, err := mail.ParseAddress(s)
+		return err == nil && a.Address == s
+	},
+	"uuid": func(s string) bool {
+		if len(s) != 36 {
+			return false
+		}
+		for i := range len(s) {
+			switch hyphen := i == 8 || i == 13 || i == 18 || i == 23; {
+			case hyphen && s[i] != '-', !hyphen && !isHex(s[i]):
+				return false
+			}
+		}
+		return true
+	},
+	"date":      func(s string) bool { _, err := time.Parse(time.DateOnly, s); return err == nil },
+	"date-time": func(s string) bool { _, err := time.Parse(time.RFC3339, s); return err == nil },
+	"uri":       func(s string) bool { u, err := url.Parse(s); return err == nil && u.IsAbs() },
+}
+
+// plain reports whether s has only what stands unquoted in an e-mail address.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c >= utf8.RuneSelf || !atoms[c] {
+			return false
+		}
+	}
+	return true
+}
+
+var atoms = func() (set [utf8.RuneSelf]bool) {
+	for c := range set {
+		set[c] = 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("!#$%&'*+/=?^_`{|}~.-@", byte(c)) >= 0
+	}
+	return set
+}()
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}

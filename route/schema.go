@@ -1,0 +1,276 @@
+package route
+
+import (
+	"encoding"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// schemas describes shapes as JSON Schema. Named structs become components.
+type schemas struct {
+	named object
+	names map[schemaKey]string
+}
+
+// schemaKey: a type that is asked for and one that is answered differ in which
+// members must be there and which may be null.
+type schemaKey struct {
+	typ   reflect.Type
+	reply bool
+}
+
+func newSchemas() *schemas { return &schemas{object{}, map[schemaKey]string{}} }
+
+// members describes an object.
+func (d *schemas) members(fields []*field, name func(*field) string, of func(*field) object, reply bool) object {
+	properties, required := object{}, []string{}
+	for _, f := range fields {
+		n := name(f)
+		if n == "" {
+			continue
+		}
+		property := of(f)
+		if f.doc != "" {
+			property["description"] = f.doc
+		}
+		properties[n] = property
+		if f.required || reply && !f.omits {
+			required = append(required, n)
+		}
+	}
+	schema := object{"type": "object", "properties": properties}
+	if !reply {
+		schema["additionalProperties"] = false
+	}
+	if len(required) > 0 {
+		schema["required"] = required
+	}
+	return schema
+}
+
+// field describes a member or the whole of a JSON body. Null is as good as
+// absent.
+func (d *schemas) field(f *field) object {
+	schema := d.of(f.shape, false)
+	if f.required {
+		schema = notNull(schema)
+	}
+	return ruled(schema, f)
+}
+
+// notNull takes null from what a schema allows.
+func notNull(schema object) object {
+	if types, ok := schema["type"].([]string); ok {
+		schema["type"] = types[0]
+	}
+	if either, ok := schema["anyOf"].([]object); ok {
+		return either[0]
+	}
+	return schema
+}
+
+// text describes a field that is sent as text: its type and format are those of
+// the text.
+func (d *schemas) text(f *field) object {
+	s := f.shape.bare()
+	if s.kind == kindList {
+		return ruled(object{"type": "array", "items": d.word(s.elem.bare())}, f)
+	}
+	return ruled(d.word(s), f)
+}
+
+func (d *schemas) word(s *shape) object {
+	switch {
+	case s.typ == uploadType:
+		return object{"type": "string", "format": "binary"}
+	case s.typ == durationType, s.typ == bytesType:
+		return object{"type": "string"}
+	}
+	return d.of(s, false)
+}
+
+// of describes what JSON a shape is; reply says that it is one of ours.
+func (d *schemas) of(s *shape, reply bool) object {
+	switch s.kind {
+	case kindObject:
+		return d.component(s, reply)
+	case kindMap:
+		return nullable(object{"type": "object", "additionalProperties": d.of(s.elem, reply)})
+	case kindList:
+		return nullable(object{"type": "array", "items": d.of(s.elem, reply)})
+	case kindPointer:
+		return nullable(d.of(s.elem, reply))
+	case kindOptional:
+		return d.of(s.elem, reply)
+	case kindString:
+		return object{"type": "string"}
+	case kindBool:
+		return object{"type": "boolean"}
+	case kindFloat:
+		return object{"type": "number", "format": map[int]string{32: "float", 64: "double"}[s.typ.Bits()]}
+	case kindInt:
+		if s.typ.Bits() == 64 {
+			return object{"type": "integer", "format": "int64"}
+		}
+		return object{"type": "integer", "minimum": -1 << (s.typ.Bits() - 1), "maximum": 1<<(s.typ.Bits()-1) - 1}
+	case kindUint:
+		if s.typ.Bits() == 64 {
+			return object{"type": "integer", "minimum": 0}
+		}
+		return object{"type": "integer", "minimum": 0, "maximum": 1<<s.typ.Bits() - 1}
+	case kindCustom:
+		switch {
+		case s.typ == timeType:
+			return object{"type": "string", "format": "date-time"}
+		case s.typ == bytesType:
+			return nullable(object{"type": "string", "contentEncoding": "base64"})
+		case reflect.PointerTo(s.typ).Implements(jsonType), reflect.PointerTo(s.typ).Implements(marshalType):
+			return object{}
+		case reflect.PointerTo(s.typ).Implements(textType), reflect.PointerTo(s.typ).Implements(reflect.TypeFor[encoding.TextMarshaler]()):
+			return object{"type": "string"}
+		}
+	}
+	return object{}
+}
+
+// nullable adds null to what a schema allows.
+func nullable(schema object) object {
+	switch t := schema["type"].(type) {
+	case string:
+		schema["type"] = []string{t, "null"}
+	case nil:
+		if schema["$ref"] != nil {
+			return object{"anyOf": []object{schema, {"type": "null"}}}
+		}
+	}
+	return schema
+}
+
+// component describes a struct once and refers to it.
+func (d *schemas) component(s *shape, reply bool) object {
+	describe := func() object {
+		of := d.field
+		if reply {
+			of = func(f *field) object { return d.of(f.shape, true) }
+		}
+		return d.members(s.fields, func(f *field) string { return f.json }, of, reply)
+	}
+	if s.typ.Name() == "" {
+		return describe()
+	}
+	key := schemaKey{s.typ, reply}
+	name, known := d.names[key]
+	if !known {
+		name = d.free(s.typ, reply)
+		d.names[key] = name
+		d.named[name] = object{} // taken; a recursive type refers to it
+		d.named[name] = describe()
+	}
+	return object{"$ref": "#/components/schemas/" + name}
+}
+
+// free finds a name for a component: the type's, with a word or number behind
+// it if that is taken.
+func (d *schemas) free(t reflect.Type, reply bool) string {
+	clean := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' {
+			return r
+		}
+		return '_'
+	}, t.Name())
+	name := strings.ToUpper(clean[:1]) + clean[1:]
+	if !reply {
+		name += "Input"
+	}
+	for i, first := 2, name; ; i++ {
+		if _, taken := d.named[name]; !taken && name != "Problem" {
+			return name
+		}
+		name = first + strconv.Itoa(i)
+	}
+}
+
+// ruled adds the rules of the validate tag. Beside a $ref they stand as OpenAPI
+// 3.1 allows.
+func ruled(schema object, f *field) object {
+	s, r := f.shape.bare(), f.limits
+	low, high := "minimum", "maximum"
+	target := schema
+	switch s.kind {
+	case kindString:
+		low, high = "minLength", "maxLength"
+	case kindMap:
+		low, high = "minProperties", "maxProperties"
+	case kindList:
+		low, high = "minItems", "maxItems"
+		if items, ok := schema["items"].(object); ok {
+			target = items
+		}
+	}
+	if r.min != "" {
+		schema[low] = number(r.min)
+	}
+	if r.max != "" {
+		schema[high] = number(r.max)
+	}
+	if r.pattern != "" {
+		target["pattern"] = r.pattern
+	}
+	if r.format != "" {
+		target["format"] = r.format
+	}
+	if r.enum != nil {
+		var values []any
+		for _, word := range r.enum {
+			if s.kind == kindInt {
+				values = append(values, number(word))
+			} else {
+				values = append(values, word)
+			}
+		}
+		if _, null := target["type"].([]string); null {
+			values = append(values, nil)
+		}
+		target["enum"] = values
+	}
+	if f.fallback != "" {
+		schema["default"] = f.fallback
+		if s.kind == kindInt || s.kind == kindUint || s.kind == kindFloat {
+			if s.typ != durationType {
+				schema["default"] = number(f.fallback)
+			}
+		} else if s.kind == kindBool {
+			schema["default"] = f.fallback == "true" || f.fallback == "1"
+		}
+	}
+	return schema
+}
+
+// number writes digits as they are.
+func number(digits string) any {
+	if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
+		return n
+	}
+	f, _ := strconv.ParseFloat(digits, 64)
+	return f
+}
+
+var problemSchema = object{
+	"type": "object", "required": []string{"title", "status"},
+	"properties": object{
+		"type":   object{"type": "string", "format": "uri-reference"},
+		"title":  object{"type": "string"},
+		"status": object{"type": "integer", "minimum": 100, "maximum": 999},
+		"detail": object{"type": "string"},
+		"errors": object{"type": "array", "items": object{
+			"type": "object", "required": []string{"detail"},
+			"properties": object{
+				"detail":    object{"type": "string"},
+				"pointer":   object{"type": "string"},
+				"parameter": object{"type": "string"},
+				"in":        object{"type": "string", "enum": []string{"path", "query", "header", "form"}},
+			},
+		}},
+	},
+}

@@ -1,0 +1,146 @@
+package route
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	keep      = 64 << 10 // bytes of a buffer that is worth keeping
+	maxFaults = 32       // listed in one answer
+)
+
+// scratch is what one request needs and nobody else may see: it is pooled. A
+// request's context is never in it, nor anything the handler is given.
+type scratch struct {
+	body    []byte
+	out     bytes.Buffer
+	encoder encoder
+	present uint64 // the fields that were sent as text
+	faults  []Fault
+	bound   int    // faults noted before validation
+	broken  bool   // the body could not be read to its end
+	path    []step // to the value in hand
+}
+
+// step leads from a value to a part of it: to an element, or to a member.
+type step struct {
+	name  string
+	index int
+}
+
+// clear makes s as good as new. What the buffers held is overwritten.
+func (s *scratch) clear() {
+	s.body = cleared(s.body)
+	if out := s.out.Bytes(); cap(out) > keep {
+		s.out = bytes.Buffer{}
+		s.encoder = encoder{}
+	} else {
+		clear(out)
+		s.out.Reset()
+	}
+	s.present, s.bound, s.broken = 0, 0, false
+	clear(s.faults)
+	s.faults = s.faults[:0]
+	clear(s.path[:cap(s.path)])
+	s.path = s.path[:0]
+}
+
+func cleared(b []byte) []byte {
+	if cap(b) > keep {
+		return nil
+	}
+	clear(b)
+	return b[:0]
+}
+
+func (s *scratch) member(name string) { s.path = append(s.path, step{name: name, index: -1}) }
+func (s *scratch) element(i int)      { s.path = append(s.path, step{index: i}) }
+func (s *scratch) up()                { s.path = s.path[:len(s.path)-1] }
+
+// fault notes what is wrong, unless enough is. What could not be bound has a
+// fault already, and its zero value says nothing to the rules.
+func (s *scratch) fault(f Fault) {
+	for _, b := range s.faults[:s.bound] {
+		if b.Pointer == f.Pointer && b.Parameter == f.Parameter && b.In == f.In {
+			return
+		}
+	}
+	if len(s.faults) < maxFaults {
+		s.faults = append(s.faults, f)
+	}
+}
+
+// breaks notes why the body cannot be read on.
+func (s *scratch) breaks(f Fault) {
+	s.broken = true
+	s.fault(f)
+}
+
+// here notes what is wrong with the value that the path leads to.
+func (s *scratch) here(detail string) { s.fault(Fault{Pointer: s.pointer(), Detail: detail}) }
+
+// param notes what is wrong with a parameter, or with a field of a form.
+func (s *scratch) param(f *field, detail string) {
+	name := f.name
+	switch f.source {
+	case fromText:
+		s.fault(Fault{Pointer: "#", Detail: detail})
+		return
+	case fromBody:
+		name = f.form
+	}
+	s.fault(Fault{Parameter: name, In: sourceNames[f.source], Detail: detail})
+}
+
+func (s *scratch) invalid() error {
+	return &InvalidError{Faults: append([]Fault(nil), s.faults...)}
+}
+
+// pointer writes the path as a JSON Pointer (RFC 6901) in the form of a URI
+// fragment.
+func (s *scratch) pointer() string {
+	var b strings.Builder
+	b.WriteByte('#')
+	for _, step := range s.path {
+		b.WriteByte('/')
+		if step.index >= 0 {
+			b.WriteString(strconv.Itoa(step.index))
+			continue
+		}
+		escape(&b, short(step.name))
+	}
+	return b.String()
+}
+
+// escape writes a reference token: ~ and / as RFC 6901 says, then what a URI
+// fragment may not hold in percent-encoding.
+func escape(b *strings.Builder, token string) {
+	for i := range len(token) {
+		switch c := token[i]; {
+		case c == '~':
+			b.WriteString("~0")
+		case c == '/':
+			b.WriteString("~1")
+		case 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._!$&'()*+,;=:@", c) >= 0:
+			b.WriteByte(c)
+		default:
+			const hex = "0123456789ABCDEF"
+			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+		}
+	}
+}
+
+// short cuts a name that a client chose to what is worth repeating.
+func short(name string) string {
+	const most = 64
+	if len(name) > most {
+		for name = name[:most]; !utf8.ValidString(name) && len(name) > most-utf8.UTFMax; {
+			name = name[:len(name)-1]
+		}
+		name += "…"
+	}
+	return strings.ToValidUTF8(name, "\uFFFD")
+}

@@ -1,0 +1,296 @@
+package route
+
+import (
+	"encoding"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+)
+
+// kind is how a type looks on the wire.
+type kind uint8
+
+const (
+	kindAny      kind = iota // nothing is known: any JSON
+	kindCustom               // decides itself, by UnmarshalJSON or UnmarshalText
+	kindObject               // a struct
+	kindMap                  // with string keys
+	kindList                 // a slice
+	kindPointer              // null or what it points to
+	kindOptional             // absent or its value
+	kindString
+	kindBool
+	kindInt
+	kindUint
+	kindFloat
+)
+
+// shape is what is known of a type: how it is written, which members it has,
+// what they must satisfy. The decoder of JSON, the validator and the OpenAPI
+// document read the same shapes. A recursive type has a recursive shape.
+type shape struct {
+	typ     reflect.Type
+	kind    kind
+	elem    *shape            // of a list, map, pointer or optional
+	fields  []*field          // of an object, embedded ones flattened
+	byName  map[string]*field // by JSON name
+	set     setter            // from text; nil where text cannot be one
+	must    string            // what a custom value must be, for its fault
+	checked bool              // there is something to validate in here
+	holds   bool              // calls code of the user with a pointer into it
+}
+
+// field is a member of an object, or a parameter.
+type field struct {
+	goName          string
+	index           []int
+	shape           *shape
+	source          source
+	name            string // of a parameter
+	json, form, xml string // names in a body; empty means not in such a body
+	attr            bool   // the XML name is an attribute's
+	bit             uint64 // in scratch.present, or a required member's bit in an object
+	required        bool
+	omits           bool // may be absent from a response
+	rules           []rule
+	limits          ruleTags // for the OpenAPI document
+	set             setter   // from text
+	many            bool     // text may be given more than once
+	fallback        string
+	doc             string
+}
+
+// of returns the field's value in v, a struct.
+func (f *field) of(v reflect.Value) reflect.Value {
+	if len(f.index) == 1 {
+		return v.Field(f.index[0])
+	}
+	return v.FieldByIndex(f.index)
+}
+
+var (
+	timeType        = reflect.TypeFor[time.Time]()
+	bytesType       = reflect.TypeFor[[]byte]()
+	rawType         = reflect.TypeFor[json.RawMessage]()
+	uploadType      = reflect.TypeFor[Upload]()
+	optionalType    = reflect.TypeFor[optional]()
+	textType        = reflect.TypeFor[encoding.TextUnmarshaler]()
+	jsonType        = reflect.TypeFor[json.Unmarshaler]()
+	marshalType     = reflect.TypeFor[json.Marshaler]()
+	marshalTextType = reflect.TypeFor[encoding.TextMarshaler]()
+	xmlNameType     = reflect.TypeFor[xml.Name]()
+)
+
+// shapes makes shapes, one for each type.
+type shapes struct {
+	seen  map[reflect.Type]*shape
+	reply bool // of types that are encoded: what is no request type has no shape, which is no error
+}
+
+func newShapes(reply bool) *shapes { return &shapes{map[reflect.Type]*shape{}, reply} }
+
+// of returns t's shape.
+func (m *shapes) of(t reflect.Type) (*shape, error) {
+	if s := m.seen[t]; s != nil {
+		return s, nil
+	}
+	s := &shape{typ: t}
+	m.seen[t] = s
+	err := m.fill(s)
+	if m.reply && err != nil {
+		s.kind, err = kindAny, nil
+	}
+	return s, err
+}
+
+func (m *shapes) fill(s *shape) (err error) {
+	t := s.typ
+	pointer := reflect.PointerTo(t)
+	switch {
+	case t == timeType:
+		s.kind, s.must = kindCustom, "must be a time such as 2006-01-02T15:04:05Z"
+		return nil
+	case t == bytesType:
+		s.kind, s.must = kindCustom, "must be a base64 string"
+		return nil
+	case t == rawType:
+		s.kind = kindAny
+		return nil
+	case t == uploadType:
+		s.kind, s.must = kindCustom, "must be a file"
+		return nil
+	case t.Kind() == reflect.Struct && t.Implements(optionalType):
+		s.kind = kindOptional
+		s.elem, err = m.of(t.Field(0).Type)
+		return err
+	case t.Kind() == reflect.Pointer:
+		s.kind = kindPointer
+		s.elem, err = m.of(t.Elem())
+		return err
+	case m.reply && (pointer.Implements(marshalType) || pointer.Implements(marshalTextType) || streamsOut(pointer)):
+		s.kind, s.holds = kindCustom, true
+		return nil
+	case !m.reply && (pointer.Implements(jsonType) || pointer.Implements(textType) || streamsIn(pointer)):
+		s.kind, s.must, s.holds = kindCustom, "is not valid", true
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.String:
+		s.kind = kindString
+	case reflect.Bool:
+		s.kind = kindBool
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		s.kind = kindInt
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		s.kind = kindUint
+	case reflect.Float32, reflect.Float64:
+		s.kind = kindFloat
+	case reflect.Interface:
+		if t.NumMethod() > 0 {
+			return fmt.Errorf("nothing can be decoded into interface %s", t)
+		}
+		s.kind = kindAny
+	case reflect.Slice:
+		s.kind = kindList
+		s.elem, err = m.of(t.Elem())
+	case reflect.Map:
+		if t.Key().Kind() != reflect.String || reflect.PointerTo(t.Key()).Implements(textType) {
+			return fmt.Errorf("the keys of %s are no strings", t)
+		}
+		s.kind = kindMap
+		s.elem, err = m.of(t.Elem())
+	case reflect.Struct:
+		s.kind = kindObject
+		err = m.members(s, t, nil)
+		if len(s.fields) > 64 && !m.reply {
+			return fmt.Errorf("%s has more than 64 fields", t)
+		}
+	default:
+		return fmt.Errorf("type %s is not supported", t)
+	}
+	return err
+}
+
+// members adds the fields of t, which is s's type or embedded in it at index.
+func (m *shapes) members(s *shape, t reflect.Type, index []int) error {
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		at := append(append([]int(nil), index...), i)
+		tag, tagged := sf.Tag.Lookup("json")
+		switch {
+		case sf.Anonymous && !tagged && sf.Type.Kind() == reflect.Struct:
+			if err := m.members(s, sf.Type, at); err != nil {
+				return err
+			}
+			continue
+		case sf.Anonymous && !tagged:
+			return fmt.Errorf("field %s: embed a struct by value", sf.Name)
+		case !sf.IsExported() || tag == "-" || sf.Type == xmlNameType:
+			continue
+		}
+		f, err := m.member(sf, at)
+		if err != nil {
+			return fmt.Errorf("field %s: %w", sf.Name, err)
+		}
+		if f.json == "" {
+			f.json = sf.Name
+		}
+		if err := s.add(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add makes f a member of the object s.
+func (s *shape) add(f *field) error {
+	if s.byName == nil {
+		s.byName = map[string]*field{}
+	}
+	if f.json != "" {
+		if other := s.byName[f.json]; other != nil {
+			return fmt.Errorf("fields %s and %s are both called %s", other.goName, f.goName, f.json)
+		}
+		s.byName[f.json] = f
+	}
+	f.bit = 1 << (len(s.fields) % 64)
+	s.fields = append(s.fields, f)
+	return nil
+}
+
+// member reads what the tags of sf say about it wherever it comes from.
+func (m *shapes) member(sf reflect.StructField, index []int) (*field, error) {
+	f := &field{goName: sf.Name, index: index, doc: sf.Tag.Get("doc")}
+	name, options, _ := strings.Cut(sf.Tag.Get("json"), ",")
+	f.json = name
+	for option := range strings.SplitSeq(options, ",") {
+		switch option {
+		case "":
+		case "omitempty", "omitzero":
+			f.omits = true
+		case "string":
+			if !m.reply {
+				return nil, fmt.Errorf("json option %q is not supported in a request", option)
+			}
+			f.shape = &shape{typ: reflect.TypeFor[string](), kind: kindString}
+		default:
+			return nil, fmt.Errorf("json option %q is not supported", option)
+		}
+	}
+	f.xml = sf.Name
+	if tag, ok := sf.Tag.Lookup("xml"); ok {
+		name, options, _ := strings.Cut(tag, ",")
+		f.attr = strings.HasPrefix(options, "attr")
+		switch {
+		case name == "-":
+			f.xml = ""
+		case strings.ContainsAny(name, "> ") || options != "" && options != "attr" && options != "omitempty" && options != "attr,omitempty":
+			return nil, fmt.Errorf("xml tag %q: only a name and attr are supported", tag)
+		case name != "":
+			f.xml = name
+		}
+	}
+	if f.shape != nil {
+		return f, nil
+	}
+	var err error
+	if f.shape, err = m.of(sf.Type); err != nil {
+		return nil, err
+	}
+	return f, f.rule(sf.Tag)
+}
+
+// settle makes the setters, and finds out, for shapes that may refer to each
+// other in circles, which have something to validate and which call code of the user.
+func (m *shapes) settle() {
+	for _, s := range m.seen {
+		s.set, _, _ = setterOf(s)
+	}
+	for changed := true; changed; {
+		changed = false
+		for _, s := range m.seen {
+			checked, holds := s.checked, s.holds
+			if s.elem != nil {
+				checked, holds = checked || s.elem.checked, holds || s.elem.holds
+			}
+			for _, f := range s.fields {
+				checked = checked || f.required || len(f.rules) > 0 || f.shape.checked
+				holds = holds || f.shape.holds
+			}
+			if checked != s.checked || holds != s.holds {
+				s.checked, s.holds, changed = checked, holds, true
+			}
+		}
+	}
+}
+
+// bare strips pointers and Optional.
+func (s *shape) bare() *shape {
+	for s.kind == kindPointer || s.kind == kindOptional {
+		s = s.elem
+	}
+	return s
+}

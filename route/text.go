@@ -1,0 +1,137 @@
+package route
+
+import (
+	"encoding"
+	"fmt"
+	"math"
+	"net/textproto"
+	"reflect"
+	"strconv"
+	"time"
+)
+
+// setter puts text into a value. It returns what the text must be when it is
+// not that, without repeating the text.
+type setter func(v reflect.Value, s string) (fault string)
+
+var durationType = reflect.TypeFor[time.Duration]()
+
+func canonical(header string) string { return textproto.CanonicalMIMEHeaderKey(header) }
+
+// setterOf returns the setter of a shape, and whether it may be called for more
+// than one text.
+func setterOf(s *shape) (set setter, many bool, err error) {
+	switch s.kind {
+	case kindPointer:
+		elem, many, err := setterOf(s.elem)
+		return func(v reflect.Value, text string) string {
+			if v.IsNil() {
+				v.Set(reflect.New(s.elem.typ))
+			}
+			return elem(v.Elem(), text)
+		}, many, err
+	case kindOptional:
+		elem, many, err := setterOf(s.elem)
+		return func(v reflect.Value, text string) string {
+			v.Field(1).SetBool(true)
+			return elem(v.Field(0), text)
+		}, many, err
+	case kindList:
+		elem, many, err := setterOf(s.elem)
+		if many {
+			return nil, false, fmt.Errorf("%s cannot be text", s.typ)
+		}
+		return func(v reflect.Value, text string) string {
+			n := v.Len()
+			v.Grow(1)
+			v.SetLen(n + 1)
+			return elem(v.Index(n), text)
+		}, true, err
+	case kindString:
+		return func(v reflect.Value, text string) string { v.SetString(text); return "" }, false, nil
+	case kindBool:
+		return setBool, false, nil
+	case kindInt:
+		if s.typ == durationType {
+			return setDuration, false, nil
+		}
+		return setInt, false, nil
+	case kindUint:
+		return setUint, false, nil
+	case kindFloat:
+		return setFloat, false, nil
+	case kindCustom:
+		if s.typ == bytesType {
+			return func(v reflect.Value, text string) string { v.SetBytes([]byte(text)); return "" }, false, nil
+		}
+		if reflect.PointerTo(s.typ).Implements(textType) {
+			return func(v reflect.Value, text string) string {
+				if v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)) != nil {
+					return s.must
+				}
+				return ""
+			}, false, nil
+		}
+	}
+	return nil, false, fmt.Errorf("%s cannot be text", s.typ)
+}
+
+func setBool(v reflect.Value, text string) string {
+	b, err := strconv.ParseBool(text)
+	if err != nil {
+		return "must be true or false"
+	}
+	v.SetBool(b)
+	return ""
+}
+
+const (
+	wholeNumber = "must be a whole number"
+	outOfRange  = "is out of range"
+)
+
+func setInt(v reflect.Value, text string) string {
+	n, err := strconv.ParseInt(text, 10, v.Type().Bits())
+	if err != nil {
+		return numberFault(err, wholeNumber)
+	}
+	v.SetInt(n)
+	return ""
+}
+
+func setUint(v reflect.Value, text string) string {
+	n, err := strconv.ParseUint(text, 10, v.Type().Bits())
+	if err != nil {
+		return numberFault(err, "must be a whole number that is not negative")
+	}
+	v.SetUint(n)
+	return ""
+}
+
+func setFloat(v reflect.Value, text string) string {
+	n, err := strconv.ParseFloat(text, v.Type().Bits())
+	switch {
+	case err != nil:
+		return numberFault(err, "must be a number")
+	case math.IsNaN(n) || math.IsInf(n, 0): // no bound would catch them
+		return "must be a number"
+	}
+	v.SetFloat(n)
+	return ""
+}
+
+func setDuration(v reflect.Value, text string) string {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return "must be a duration such as 1.5s"
+	}
+	v.SetInt(int64(d))
+	return ""
+}
+
+func numberFault(err error, otherwise string) string {
+	if e, ok := err.(*strconv.NumError); ok && e.Err == strconv.ErrRange {
+		return outOfRange
+	}
+	return otherwise
+}

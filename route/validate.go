@@ -1,0 +1,175 @@
+package route
+
+import (
+	"errors"
+	"reflect"
+)
+
+// validate checks the rules of every field that was sent.
+//
+// A zero value may be an absent one. The decoders of JSON and XML have checked
+// those that were sent; from a codec, zero counts as absent.
+func (c *core) validate(s *scratch, kind bodyKind, v reflect.Value) {
+	if c.plan.checked {
+		checker{s, kind}.top(c.plan, v)
+	}
+}
+
+// check notes which rules v breaks.
+func (f *field) check(s *scratch, v reflect.Value) {
+	for i := range f.rules {
+		if !f.rules[i].ok(v) {
+			s.here(f.rules[i].detail)
+		}
+	}
+}
+
+type checker struct {
+	s    *scratch
+	kind bodyKind
+}
+
+// top checks the fields of the request itself.
+func (c checker) top(p *plan, v reflect.Value) {
+	for _, f := range p.fields {
+		if !f.required && len(f.rules) == 0 && !f.shape.checked {
+			continue
+		}
+		asText := f.source != fromBody && f.source != fromJSON || c.kind == bodyForm || c.kind == bodyMultipart
+		switch {
+		case f.source == fromText && c.kind != bodyText, f.source == fromJSON && c.kind != bodyJSON && c.kind != bodyCodec:
+			continue // the body is another one
+		case f.source == fromBody && (c.kind == bodyText || c.kind == bodyNone):
+			continue
+		case f.source == fromJSON:
+			c.field(f, f.of(v))
+		case !asText:
+			name := f.json
+			if c.kind == bodyXML {
+				name = f.xml
+			}
+			if name != "" {
+				c.s.member(name)
+				c.field(f, f.of(v))
+				c.s.up()
+			}
+		case c.s.present&f.bit != 0:
+			c.text(f, f.of(v))
+		case f.required && (f.source != fromBody || f.form != ""):
+			c.s.param(f, "is required")
+		}
+	}
+}
+
+// text checks a field that was sent as text.
+func (c checker) text(f *field, v reflect.Value) {
+	for v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if f.shape.kind == kindOptional {
+		v = v.Field(0)
+	}
+	for i := range f.rules {
+		if !f.rules[i].ok(v) {
+			c.s.param(f, f.rules[i].detail)
+		}
+	}
+}
+
+// field checks a member that the path leads to.
+func (c checker) field(f *field, v reflect.Value) {
+	s := f.shape
+	for s.kind == kindPointer || s.kind == kindOptional {
+		absent := false
+		if s.kind == kindPointer {
+			if absent = v.IsNil(); !absent {
+				v = v.Elem()
+			}
+		} else if absent = !v.Field(1).Bool(); !absent {
+			v = v.Field(0)
+		}
+		if absent {
+			c.absent(f)
+			return
+		}
+		s = s.elem
+	}
+	sure := s != f.shape // a pointer or Optional was there, so the value was
+	if !sure && v.IsZero() {
+		c.absent(f)
+		return
+	}
+	f.check(c.s, v)
+	if s.checked {
+		c.inside(s, v)
+	}
+}
+
+// absent is about a member that is not there. The decoders of JSON and XML have
+// said so.
+func (c checker) absent(f *field) {
+	if f.required && c.kind == bodyCodec {
+		c.s.here("is required")
+	}
+}
+
+// inside checks the members and elements of a value.
+func (c checker) inside(s *shape, v reflect.Value) {
+	switch s.kind {
+	case kindObject:
+		for _, f := range s.fields {
+			name := f.json
+			if c.kind == bodyXML {
+				name = f.xml
+			}
+			if name == "" || !f.required && len(f.rules) == 0 && !f.shape.checked {
+				continue
+			}
+			c.s.member(name)
+			c.field(f, f.of(v))
+			c.s.up()
+		}
+	case kindList:
+		for i := range v.Len() {
+			c.s.element(i)
+			c.elem(s.elem, v.Index(i))
+			c.s.up()
+		}
+	case kindMap:
+		for each := v.MapRange(); each.Next(); {
+			c.s.member(each.Key().String())
+			c.elem(s.elem, each.Value())
+			c.s.up()
+		}
+	}
+}
+
+// elem checks an element, which has no rules of its own.
+func (c checker) elem(s *shape, v reflect.Value) {
+	for ; s.kind == kindPointer || s.kind == kindOptional; s = s.elem {
+		switch {
+		case s.kind == kindOptional:
+			v = v.Field(0)
+		case v.IsNil():
+			return
+		default:
+			v = v.Elem()
+		}
+	}
+	c.inside(s, v)
+}
+
+// faultsOf notes what a Validate method returned: the faults of an
+// *InvalidError, or the error's text.
+func (s *scratch) faultsOf(err error) {
+	if err == nil {
+		return
+	}
+	if invalid, ok := errors.AsType[*InvalidError](err); ok {
+		for _, f := range invalid.Faults {
+			s.fault(f)
+		}
+		return
+	}
+	s.fault(Fault{Detail: err.Error()})
+}

@@ -1,0 +1,221 @@
+package route
+
+import (
+	"bytes"
+	"encoding/xml"
+	"io"
+	"reflect"
+	"strings"
+)
+
+// bindXML binds an XML document. The root element may have any name, and
+// namespaces are not looked at. As with JSON, encoding/xml would stop at the
+// first fault and take the Go name of any field for an element, so it only
+// reads the tokens.
+func (c *core) bindXML(s *scratch, v reflect.Value) {
+	d := xmlDecoder{tokens: xml.NewDecoder(bytes.NewReader(s.body)), s: s, lax: c.lax, most: c.limits.Depth}
+	before := len(s.faults)
+	root, ok := d.outside()
+	ok = ok && root != nil && d.object(*root, c.plan.members, v)
+	if ok {
+		root, ok = d.outside()
+		ok = ok && root == nil
+	}
+	s.path = s.path[:0]
+	s.broken = !ok
+	if !ok && (len(s.faults) == before || !d.told) {
+		s.here("is not valid XML")
+	}
+}
+
+// xmlDecoder is a recursive decoder of XML into a shape. It notes every fault,
+// with a pointer, and goes on. Its methods report false when they cannot go on.
+type xmlDecoder struct {
+	tokens *xml.Decoder
+	s      *scratch
+	depth  int
+	most   int
+	lax    bool
+	told   bool // why it cannot go on
+}
+
+// outside reads what stands before or behind the root element, up to one or to
+// the end.
+func (d *xmlDecoder) outside() (*xml.StartElement, bool) {
+	for {
+		token, err := d.tokens.Token()
+		if err != nil {
+			return nil, err == io.EOF
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			return &t, true
+		case xml.Directive:
+			return nil, d.stop("must have no document type")
+		case xml.CharData:
+			if len(bytes.TrimSpace(t)) > 0 {
+				return nil, false
+			}
+		}
+	}
+}
+
+func (d *xmlDecoder) stop(detail string) bool {
+	d.s.here(detail)
+	d.told = true
+	return false
+}
+
+// object reads an element that start has begun into a struct.
+func (d *xmlDecoder) object(start xml.StartElement, s *shape, v reflect.Value) bool {
+	if d.depth++; d.depth > d.most {
+		return d.stop("is nested too deeply")
+	}
+	var seen uint64
+	for _, a := range start.Attr {
+		if a.Name.Space == "xmlns" || a.Name.Local == "xmlns" {
+			continue
+		}
+		d.s.member("@" + a.Name.Local)
+		if f := s.xmlField(a.Name.Local, true); f != nil && seen&f.bit == 0 {
+			seen |= f.bit
+			before := len(d.s.faults)
+			d.set(f.shape, f.of(v), a.Value)
+			d.zero(f, f.of(v), before)
+		} else if !d.lax || f != nil {
+			d.s.here(unexpected(f))
+		}
+		d.s.up()
+	}
+	for {
+		token, err := d.tokens.Token()
+		if err != nil {
+			return false
+		}
+		switch t := token.(type) {
+		case xml.Directive:
+			return d.stop("must have no document type")
+		case xml.StartElement:
+			d.s.member(t.Name.Local)
+			f := s.xmlField(t.Name.Local, false)
+			if f != nil && (seen&f.bit == 0 || f.shape.kind == kindList) {
+				seen |= f.bit
+				before := len(d.s.faults)
+				if !d.element(t, f.shape, f.of(v)) {
+					return false
+				}
+				d.zero(f, f.of(v), before)
+			} else {
+				if !d.lax || f != nil {
+					d.s.here(unexpected(f))
+				}
+				if d.tokens.Skip() != nil {
+					return false
+				}
+			}
+			d.s.up()
+		case xml.EndElement:
+			d.depth--
+			for _, f := range s.fields {
+				if f.required && f.xml != "" && seen&f.bit == 0 {
+					d.s.member(f.xml)
+					d.s.here("is required")
+					d.s.up()
+				}
+			}
+			return true
+		}
+	}
+}
+
+func unexpected(f *field) string {
+	if f == nil {
+		return "is not a member"
+	}
+	return "is given more than once"
+}
+
+// zero checks the rules of a zero value, which is known to have been sent, and
+// is one without a fault since there were before.
+func (d *xmlDecoder) zero(f *field, v reflect.Value, before int) {
+	if len(d.s.faults) == before && len(f.rules) > 0 && f.shape.kind != kindPointer && f.shape.kind != kindOptional && v.IsZero() {
+		f.check(d.s, v)
+	}
+}
+
+// xmlField returns the field of an element's or attribute's name, or nil.
+func (s *shape) xmlField(name string, attr bool) *field {
+	for _, f := range s.fields {
+		if f.xml == name && f.attr == attr {
+			return f
+		}
+	}
+	return nil
+}
+
+// element reads an element into a value of shape s.
+func (d *xmlDecoder) element(start xml.StartElement, s *shape, v reflect.Value) bool {
+	switch s.kind {
+	case kindPointer:
+		v.Set(reflect.New(s.elem.typ))
+		return d.element(start, s.elem, v.Elem())
+	case kindOptional:
+		v.Field(1).SetBool(true)
+		return d.element(start, s.elem, v.Field(0))
+	case kindList:
+		n := v.Len()
+		v.Grow(1)
+		v.SetLen(n + 1)
+		d.s.element(n)
+		ok := d.element(start, s.elem, v.Index(n))
+		d.s.up()
+		return ok
+	case kindObject:
+		return d.object(start, s, v)
+	}
+	before := len(d.s.faults)
+	text, ok := d.text(start)
+	if ok && len(d.s.faults) == before {
+		d.set(s, v, text)
+	}
+	return ok
+}
+
+// set sets a value to text.
+func (d *xmlDecoder) set(s *shape, v reflect.Value, text string) {
+	if s.bare().kind != kindString {
+		text = strings.TrimSpace(text)
+	}
+	if s.set == nil {
+		d.s.here("cannot be sent as XML")
+	} else if fault := s.set(v, text); fault != "" {
+		d.s.here(fault)
+	}
+}
+
+// text reads an element that holds text.
+func (d *xmlDecoder) text(start xml.StartElement) (string, bool) {
+	if len(start.Attr) > 0 && !d.lax {
+		d.s.here("must have no attributes")
+	}
+	var b strings.Builder
+	for {
+		token, err := d.tokens.Token()
+		if err != nil {
+			return "", false
+		}
+		switch t := token.(type) {
+		case xml.CharData:
+			b.Write(t)
+		case xml.EndElement:
+			return b.String(), true
+		case xml.Directive:
+			return "", d.stop("must have no document type")
+		case xml.StartElement:
+			d.s.here("must be text")
+			if d.tokens.Skip() != nil {
+				return "", false
+			}
+		}
+	}
+}
