@@ -65,14 +65,14 @@ func (p *Pool) submit(ctx context.Context, job Job, n *note, mayWait bool) error
 // full reports whether the queue has no room for anybody, from loads alone. False
 // may only mean that it is not so simple.
 func (p *Pool) full() bool {
-	if p.state.Load()&(spare|shaky|shut) != 0 {
+	if p.state.Load()&(spare|shaky|shut) != 0 || !p.nothingStale() {
 		return false
 	}
 	used, most := p.used.Load(), p.queueCap-int(p.inFront.Load())
 	if used&(used-1) != 0 {
-		return p.ahead(levels-1) >= most && p.nothingStale()
+		return p.ahead(levels-1) >= most
 	}
-	return p.rings[bits.TrailingZeros32(used)%levels].Full(most) && p.nothingStale()
+	return p.rings[bits.TrailingZeros32(used)%levels].Full(most)
 }
 
 // room is how many jobs may be in the ring of a level. It is exact while only

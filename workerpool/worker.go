@@ -136,7 +136,7 @@ func (w *worker) claim() bool {
 // next takes the job to run now, and tells the caller of the last one. It
 // returns false when there is none: then the worker is parked, or is to end.
 func (w *worker) next() bool {
-	p := w.pool
+	p, empty := w.pool, false
 	if s := p.state.Load(); s&(over|fronted|queuing|reserves) == 0 || s&(over|fronted) == 0 && p.short.Load() && (p.called.Load() || p.ahead(levels-1) > int(p.half.Load())) {
 		if w.pop(false) {
 			if w.deliver != nil {
@@ -144,10 +144,11 @@ func (w *worker) next() bool {
 			}
 			return true
 		}
+		empty = true
 	}
 	p.mu.Lock()
-	if p.active > p.limit || !w.pop(true) {
-		return w.rest()
+	if empty && p.nWaiting == 0 && p.inFront.Load() == 0 || p.active > p.limit || !w.pop(true) {
+		return w.rest() // which looks again
 	}
 	woken := p.admit()
 	p.publish(0)

@@ -53,11 +53,8 @@ type slot[T any] struct {
 	value T
 }
 
-// segment returns the one that takes pushes.
-func (r *Ring[T]) segment() *segment[T] {
-	if s := r.tail.Load(); s != nil {
-		return s
-	}
+// start makes the first segment.
+func (r *Ring[T]) start() *segment[T] {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.tail.Load() == nil {
@@ -86,7 +83,10 @@ func newSegment[T any](size int, start, seen uint64) *segment[T] {
 // limit is exact, whoever else pushes and pops.
 func (r *Ring[T]) Push(v T, limit int) bool {
 	for {
-		s := r.segment()
+		s := r.tail.Load()
+		if s == nil {
+			s = r.start()
+		}
 		pos := s.tail.Load()
 		if pos >= closed {
 			if r.shut.Load() {
@@ -97,7 +97,7 @@ func (r *Ring[T]) Push(v T, limit int) bool {
 		}
 		// What is popped meanwhile only lowers the length, and the swap below
 		// fails if anything is pushed.
-		if r.full(s, pos, limit) {
+		if int64(pos-s.seen.Load()) >= int64(limit) && r.full(s, pos, limit) {
 			return false
 		}
 		at := &s.slots[pos&uint64(len(s.slots)-1)]
@@ -114,11 +114,9 @@ func (r *Ring[T]) Push(v T, limit int) bool {
 	}
 }
 
-// full reports whether a push at pos would exceed the limit.
+// full reports whether a push at pos would exceed the limit, by where the head
+// is now.
 func (r *Ring[T]) full(s *segment[T], pos uint64, limit int) bool {
-	if int64(pos-s.seen.Load()) < int64(limit) {
-		return false
-	}
 	head := r.Popped()
 	if int64(pos-head) >= int64(limit) {
 		return true
@@ -133,7 +131,8 @@ func (r *Ring[T]) Full(limit int) bool {
 	if s == nil {
 		return limit <= 0
 	}
-	return r.full(s, s.tail.Load()&^closed, limit)
+	pos := s.tail.Load() &^ closed
+	return int64(pos-s.seen.Load()) >= int64(limit) && int64(pos-r.Popped()) >= int64(limit)
 }
 
 // Pop moves the oldest value to *v. If there is none it returns false and leaves
