@@ -121,8 +121,12 @@ func (k *conn) writeOnce(x *exchange) error {
 	if x.out == nil {
 		x.out = make([]byte, 0, 512)
 	}
-	out := append(statusLine(x.out, x.status), "Date: "...)
-	out = append(append(out, k.date.now()...), "\r\n"...)
+	out := statusLine(x.out, x.status)
+	dated, last := x.inspect(x.header, x.body)
+	if !dated {
+		out = append(append(append(out, "Date: "...), k.date.now()...), "\r\n"...)
+	}
+	x.frame.close = x.frame.close || last
 	out = append(out, x.extra...)
 	for name, values := range x.header {
 		for _, v := range values {
@@ -136,6 +140,25 @@ func (k *conn) writeOnce(x *exchange) error {
 	x.out = out
 	_, err := k.net.Write(out)
 	return err
+}
+
+// inspect asks the map what the handler decided about what is the server's
+// affair too, as a server over a map must. The byte API has no such fields.
+func (p *response) inspect(h http.Header, body []byte) (dated, last bool) {
+	if p.header == nil {
+		return false, false
+	}
+	h.Del("Content-Length") // the body says
+	h.Del("Transfer-Encoding")
+	if connection := h["Connection"]; connection != nil {
+		last = hasToken(connection[0], "close")
+		delete(h, "Connection")
+	}
+	if _, typed := h["Content-Type"]; !typed && len(body) > 0 && h.Get("Content-Encoding") == "" {
+		h.Set("Content-Type", http.DetectContentType(body))
+	}
+	_, dated = h["Date"]
+	return dated, last
 }
 
 // head reports whether the client wants no body.
@@ -166,6 +189,7 @@ func endHead(b []byte, length int, last bool) []byte {
 // a short body, what writes the head before it, and the connection's buffer.
 type layers struct {
 	x       *response
+	header  http.Header // as it was when the body began
 	body    *bufio.Writer
 	bw      *bufio.Writer
 	last    bool // of the connection
@@ -181,6 +205,7 @@ func (l *layers) begin(p *response) *bufio.Writer {
 	if l.body == nil {
 		l.x, l.body = p, bodyBuffers.Get().(*bufio.Writer)
 		l.body.Reset(l)
+		l.header = p.header.Clone() // what the handler changes from here on is too late
 	}
 	return l.body
 }
@@ -188,24 +213,28 @@ func (l *layers) begin(p *response) *bufio.Writer {
 // Write gets the body when its buffer is flushed. The experiment's bodies fit
 // into it.
 func (l *layers) Write(b []byte) (int, error) {
-	l.writeHead(len(b))
+	l.writeHead(b)
 	if l.noBody {
 		return len(b), nil
 	}
 	return l.bw.Write(b)
 }
 
-func (l *layers) writeHead(length int) {
+func (l *layers) writeHead(body []byte) {
 	p := l.x
 	p.wrote = true
+	dated, last := p.inspect(l.header, body)
+	l.last = l.last || last
 	_, _ = l.bw.Write(statusLine(l.scratch[:0], p.status))
-	if p.header != nil {
-		_ = p.header.Write(l.bw)
+	if l.header != nil {
+		_ = l.header.Write(l.bw)
 	}
 	_, _ = l.bw.Write(p.extra)
-	date := time.Now().UTC().AppendFormat(append(l.scratch[:0], "Date: "...), http.TimeFormat)
-	_, _ = l.bw.Write(append(date, "\r\n"...))
-	_, _ = l.bw.Write(endHead(l.scratch[:0], length, l.last))
+	if !dated {
+		date := time.Now().UTC().AppendFormat(append(l.scratch[:0], "Date: "...), http.TimeFormat)
+		_, _ = l.bw.Write(append(date, "\r\n"...))
+	}
+	_, _ = l.bw.Write(endHead(l.scratch[:0], len(body), l.last))
 }
 
 func (l *layers) finish(x *exchange) error {
@@ -217,9 +246,11 @@ func (l *layers) finish(x *exchange) error {
 		l.body = nil
 	}
 	if !x.wrote {
-		l.writeHead(0)
+		l.header = x.response.header.Clone()
+		l.writeHead(nil)
 	}
-	l.x = nil
+	x.frame.close = l.last
+	l.x, l.header = nil, nil
 	return l.bw.Flush()
 }
 

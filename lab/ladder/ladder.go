@@ -160,7 +160,7 @@ func (r *repeat) run(ctx context.Context, i int, t experiment.Trial) (results.Ru
 	defer r.mu.Unlock()
 	if !r.done[t.Repeat] {
 		r.done = map[int]bool{t.Repeat: true}
-		r.have, r.err = r.config.measure(ctx, t.Seed)
+		r.have, r.err = r.config.measure(ctx, entries(), t.Seed)
 	}
 	if r.err != nil {
 		return results.Run{}, r.err
@@ -169,8 +169,7 @@ func (r *repeat) run(ctx context.Context, i int, t experiment.Trial) (results.Ru
 }
 
 // measure starts every server and the client, and makes a run of each.
-func (c Config) measure(ctx context.Context, seed uint64) ([]results.Run, error) {
-	all := entries()
+func (c Config) measure(ctx context.Context, all []entry, seed uint64) ([]results.Run, error) {
 	job := clientJob{Conns: c.Conns, PerConn: c.PerConn, Requests: c.Requests, Rounds: c.Rounds, Seed: seed}
 	var servers []*contestant.Process
 	exits := make([]contestant.Exit, len(all))

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spillway-go/spillway/lab/claims"
 	"github.com/spillway-go/spillway/lab/contestant"
-	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
@@ -71,10 +70,10 @@ func tiny() Config {
 	return Config{Conns: 2, Requests: 20, Rounds: 1, MemoryCap: 1 << 30}
 }
 
-func TestARepeatMeasuresEveryServer(t *testing.T) {
+func TestNoServerIsPlannedTwice(t *testing.T) {
 	plan, err := Experiment{tiny()}.Plan()
-	if err != nil || plan.Scaled == "" {
-		t.Fatalf("scaled %q, %v", plan.Scaled, err)
+	if err != nil || plan.Scaled == "" || len(plan.Cells) != len(entries()) {
+		t.Fatalf("%d cells, scaled %q, %v", len(plan.Cells), plan.Scaled, err)
 	}
 	seen := map[string]bool{}
 	for _, c := range plan.Cells {
@@ -82,12 +81,21 @@ func TestARepeatMeasuresEveryServer(t *testing.T) {
 			t.Errorf("%s is planned twice", c.Label())
 		}
 		seen[c.Label()] = true
-		r, err := c.Run(t.Context(), experiment.Trial{Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+	}
+}
+
+// The processes are slow to start, so a few stand for all.
+func TestServersAreMeasured(t *testing.T) {
+	few := slices.DeleteFunc(entries(), func(e entry) bool {
+		return e.twin || e.setup != Servers || e.pattern == fastWithout || e.pattern == NetHTTPPooled || e.pattern == slow
+	})
+	runs, err := tiny().measure(t.Context(), few, 1)
+	if err != nil || len(runs) != len(few) {
+		t.Fatalf("%d runs, %v", len(runs), err)
+	}
+	for i, r := range runs {
 		if r.Killed != "" || r.Elapsed <= 0 || !(r.Extra["cpu_us"] > 0) {
-			t.Errorf("%s: %+v", c.Label(), r)
+			t.Errorf("%s: %+v", few[i].pattern, r)
 		}
 	}
 }
@@ -95,7 +103,7 @@ func TestARepeatMeasuresEveryServer(t *testing.T) {
 func TestAMeasurementThatIsStoppedSaysSo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := tiny().measure(ctx, 1); err == nil {
+	if _, err := tiny().measure(ctx, entries(), 1); err == nil {
 		t.Error("no error")
 	}
 }

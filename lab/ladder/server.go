@@ -189,6 +189,9 @@ func (k *conn) read(x *exchange) error {
 		k.src.left = maxHead - k.br.Buffered()
 		header, err = x.parseTextproto(k.tp)
 		k.src.left = -1
+		if k.src.past { // whatever textproto made of what it got
+			err = errHeadLarge
+		}
 	}
 	if err != nil {
 		return err
@@ -225,7 +228,8 @@ func (k *conn) handle(x *exchange) {
 // source reads from a connection, with a bound while a head is read by lines.
 type source struct {
 	r    interface{ Read([]byte) (int, error) }
-	left int // -1: no bound
+	left int  // -1: no bound
+	past bool // more than the bound was asked for
 }
 
 func (s *source) Read(b []byte) (int, error) {
@@ -233,6 +237,7 @@ func (s *source) Read(b []byte) (int, error) {
 	case s.left < 0:
 		return s.r.Read(b)
 	case s.left == 0:
+		s.past = true
 		return 0, errHeadLarge
 	}
 	n, err := s.r.Read(b[:min(len(b), s.left)])

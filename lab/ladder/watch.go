@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -15,6 +16,7 @@ type watch struct {
 
 	mu      sync.Mutex
 	ended   sync.Cond
+	since   atomic.Int64 // when the connection became active or idle
 	reading bool
 	stopped bool
 	ahead   bool // next holds a byte
@@ -31,6 +33,7 @@ var never, past = time.Time{}, time.Unix(1, 0)
 
 // start begins to read ahead. gone is called if the client leaves.
 func (w *watch) start(gone context.CancelFunc) {
+	w.since.Store(time.Now().Unix())
 	_ = w.SetReadDeadline(never) // of the whole request
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,6 +75,7 @@ func (w *watch) stop() {
 
 // idle is what net/http sets between two requests.
 func (w *watch) idle() {
+	w.since.Store(time.Now().Unix())
 	_ = w.SetWriteDeadline(never)
 	_ = w.SetReadDeadline(never) // of the idle connection
 	_ = w.SetReadDeadline(never) // of the next head
