@@ -80,8 +80,12 @@ func (p *response) reset() {
 	clear(p.header)
 }
 
-func (p *response) Header() http.Header    { return p.header }
-func (p *response) WriteHeader(status int) { p.status = status }
+func (p *response) Header() http.Header { return p.header }
+
+func (p *response) WriteHeader(status int) {
+	p.conn.beat.check()
+	p.status = status
+}
 
 // set adds a field. Line ends in a value have been refused by the parser.
 func set[T text](p *response, name string, value T) {
@@ -90,6 +94,7 @@ func set[T text](p *response, name string, value T) {
 }
 
 func (p *response) Write(b []byte) (int, error) {
+	p.conn.beat.check()
 	if l := p.conn.late; l != nil {
 		return l.begin(p).Write(b)
 	}
@@ -99,6 +104,7 @@ func (p *response) Write(b []byte) (int, error) {
 
 // WriteString implements io.StringWriter.
 func (p *response) WriteString(s string) (int, error) {
+	p.conn.beat.check()
 	if l := p.conn.late; l != nil {
 		return l.begin(p).WriteString(s)
 	}

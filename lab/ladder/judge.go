@@ -15,9 +15,9 @@ import (
 type cell = experiment.Key
 
 func named(name string) cell { return cell{Setup: Servers, Load: Load, Pattern: name} }
-func added(r Rungs) cell      { return cell{Setup: Added, Load: Load, Pattern: r.String()} }
-func removed(r Rungs) cell    { return cell{Setup: Removed, Load: Load, Pattern: r.String()} }
-func fastLess(r Rungs) cell   { return cell{Setup: FastLess, Load: Load, Pattern: r.String()} }
+func added(r Rungs) cell     { return cell{Setup: Added, Load: Load, Pattern: r.String()} }
+func removed(r Rungs) cell   { return cell{Setup: Removed, Load: Load, Pattern: r.String()} }
+func fastLess(r Rungs) cell  { return cell{Setup: FastLess, Load: Load, Pattern: r.String()} }
 
 func twin(c cell) cell {
 	c.Twin = true
@@ -167,7 +167,7 @@ func (e evidence) precise() results.Claim {
 	}
 	c := claims.LadderPrecise.Judge("both orders", in)
 	if in.Missing == "" {
-		c.Why += " " + strings.Join(told, "; ") + "."
+		c.Why = fmt.Sprintf("Shares of the lead over %d repeats, with half of their intervals: %s.", repeats, strings.Join(told, "; "))
 	}
 	c.Runs = repeats
 	return c

@@ -7,6 +7,7 @@ package ladder
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -45,7 +46,7 @@ type Config struct {
 
 // Defaults is the experiment at full size.
 func Defaults() Config {
-	return Config{Conns: 32, Requests: 4096, Rounds: 5, MemoryCap: 512 << 20}
+	return Config{Conns: 32, Requests: 4096, Rounds: 9, MemoryCap: 512 << 20}
 }
 
 // Quick is a glance.
@@ -132,7 +133,7 @@ func (e Experiment) Plan() (experiment.Plan, error) {
 	all := entries()
 	one := &repeat{config: c}
 	plan := experiment.Plan{Scaled: c.scaled()}
-	each := time.Duration((c.Rounds+1)*c.Requests) * 30 * time.Microsecond
+	each := time.Duration((c.Rounds+1)*c.Requests) * 22 * time.Microsecond
 	for i, en := range all {
 		plan.Cells = append(plan.Cells, experiment.Cell{
 			Setup: en.setup, Load: Load, Pattern: en.pattern, Twin: en.twin,
@@ -201,6 +202,7 @@ func (c Config) measure(ctx context.Context, all []entry, seed uint64) ([]result
 	for i, m := range got {
 		runs[i] = c.newRun(m)
 		runs[i].Process.PeakRSS, runs[i].Killed = exits[i].PeakRSS, exits[i].Killed
+		runs[i].Extra["peak_rss"] = float64(exits[i].PeakRSS)
 	}
 	stack(all, runs)
 	return runs, nil
@@ -211,7 +213,7 @@ func (c Config) newRun(m measured) results.Run {
 		Elapsed: m.Seconds,
 		Process: results.Process{CPUSeconds: m.Seconds, ReuseRate: -1},
 		Params:  map[string]any{"connections": c.Conns, "requests": m.Requests, "per_connection": c.PerConn, "cpu_us_by_round": m.CPU},
-		Extra:   map[string]float64{"cpu_us": median(m.CPU), "allocs": median(m.Mallocs), "bytes": median(m.Bytes)},
+		Extra:   map[string]float64{"cpu_us": median(m.CPU), "allocs": median(m.Mallocs), "bytes": math.Round(median(m.Bytes))},
 	}
 }
 
@@ -238,6 +240,9 @@ func stack(all []entry, runs []results.Run) {
 			continue
 		}
 		x["saving_us"], x["share"] = saving, 100*saving/(high-low)
+		if en.setup != Added { // there it is not spent
+			x["above_us"] -= max(saving, 0)
+		}
 	}
 	for i, en := range all {
 		if en.key() != named(NetHTTP) {

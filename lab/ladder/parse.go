@@ -193,6 +193,10 @@ func (q *request) parseTextproto(tp *textproto.Reader) (http.Header, error) {
 			if n++; tokenLen(name) != len(name) || !validValue(v) {
 				return nil, errField
 			}
+		}
+	}
+	for _, name := range asked { // one by one, as whoever has a map must
+		for _, v := range header[name] {
 			observe(&q.frame, name, v)
 		}
 	}
@@ -202,6 +206,9 @@ func (q *request) parseTextproto(tp *textproto.Reader) (http.Header, error) {
 	q.std.Method, q.std.RequestURI, q.std.Proto = method, target, proto
 	return http.Header(header), q.frame.check()
 }
+
+// asked are the fields that observe knows.
+var asked = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Expect"}
 
 // toBytes turns what textproto read into what the byte API reads.
 func (q *request) toBytes(header http.Header) {

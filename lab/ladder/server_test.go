@@ -24,7 +24,7 @@ type script struct {
 	changed sync.Cond
 	in      []byte
 	at      int // of in, is read next
-	more    int    // requests to come, each with the answer before it
+	more    int // requests to come, each with the answer before it
 	next    string
 	late    bool // the read deadline has passed
 	out     []byte

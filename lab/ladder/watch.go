@@ -81,6 +81,20 @@ func (w *watch) idle() {
 	_ = w.SetReadDeadline(never) // of the next head
 }
 
+// check is what net/http asks before each write of a handler, under the lock of
+// the connection: whether somebody has taken the connection over. Nobody can
+// here. A nil watch asks nothing.
+func (w *watch) check() {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stopped {
+		w.gone()
+	}
+}
+
 // Read gives the byte that was read ahead first.
 func (w *watch) Read(b []byte) (int, error) {
 	w.mu.Lock()

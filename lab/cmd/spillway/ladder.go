@@ -7,9 +7,9 @@ type labLadderCmd struct {
 
 	Connections   int `env:"SPILLWAY_LAB_LADDER_CONNECTIONS" group:"Size" default:"32" help:"Keep-alive connections; each sends a request as soon as it has the last answer."`
 	Requests      int `env:"SPILLWAY_LAB_LADDER_REQUESTS" group:"Size" placeholder:"N" help:"Requests to a server in each of its turns; 4096 unless given."`
-	Rounds        int `env:"SPILLWAY_LAB_LADDER_ROUNDS" group:"Size" placeholder:"N" help:"Turns of every server in each repeat; 5 unless given. Their median counts."`
+	Rounds        int `env:"SPILLWAY_LAB_LADDER_ROUNDS" group:"Size" placeholder:"N" help:"Turns of every server in each repeat; 9 unless given. Their median counts."`
 	PerConnection int `env:"SPILLWAY_LAB_LADDER_PER_CONNECTION" group:"Size" default:"0" placeholder:"N" help:"Make a connection anew after so many requests. 0: never. With 1, a goroutine for each connection is one for each request."`
-	Repeats       int `env:"SPILLWAY_LAB_REPEATS" group:"Size" default:"7" help:"How often everything is run, interleaved; a verdict needs at least 3."`
+	Repeats       int `env:"SPILLWAY_LAB_REPEATS" group:"Size" default:"9" help:"How often everything is run, interleaved; a verdict needs at least 3."`
 
 	Seed      uint64 `env:"SPILLWAY_LAB_SEED" default:"0" help:"Of the order of the turns and the judge's bootstrap; 0 picks one and says which."`
 	MemoryCap int    `env:"SPILLWAY_LAB_MEMORY_CAP" default:"512" placeholder:"MIB" help:"Memory a server may use, in MiB (Linux only); above it is killed. 0: none."`
@@ -28,7 +28,7 @@ The ladder between them is a small HTTP/1.1 server made for this experiment, wit
 What a switch is worth depends on the others. So each saving is added to a server with none and taken from one with all; its share of the lead is the mean of both. Four of them are also taken from fasthttp itself. Both ends run twice: what a switch that changes nothing seems to be worth is noise.
 
 Examples:
-  spillway lab G7                          four minutes on two idle cores
+  spillway lab G7                          some four minutes on two cores
   spillway lab G7 --quick                  a glance
   spillway lab G7 --per-connection 1       what a pool of workers is worth without keep-alive
   spillway lab G7 --repeats 15             narrower intervals
