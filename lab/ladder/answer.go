@@ -83,8 +83,9 @@ func (p *response) reset() {
 func (p *response) Header() http.Header { return p.header }
 
 func (p *response) WriteHeader(status int) {
-	p.conn.beat.check()
-	p.status = status
+	if p.conn.beat.mine() {
+		p.status = status
+	}
 }
 
 // set adds a field. Line ends in a value have been refused by the parser.
@@ -94,7 +95,9 @@ func set[T text](p *response, name string, value T) {
 }
 
 func (p *response) Write(b []byte) (int, error) {
-	p.conn.beat.check()
+	if !p.conn.beat.mine() {
+		return 0, http.ErrHijacked
+	}
 	if l := p.conn.late; l != nil {
 		return l.begin(p).Write(b)
 	}
@@ -104,7 +107,9 @@ func (p *response) Write(b []byte) (int, error) {
 
 // WriteString implements io.StringWriter.
 func (p *response) WriteString(s string) (int, error) {
-	p.conn.beat.check()
+	if !p.conn.beat.mine() {
+		return 0, http.ErrHijacked
+	}
 	if l := p.conn.late; l != nil {
 		return l.begin(p).WriteString(s)
 	}

@@ -19,6 +19,7 @@ type watch struct {
 	since   atomic.Int64 // when the connection became active or idle
 	reading bool
 	stopped bool
+	taken   bool // never
 	ahead   bool // next holds a byte
 	next    [1]byte
 }
@@ -81,18 +82,16 @@ func (w *watch) idle() {
 	_ = w.SetReadDeadline(never) // of the next head
 }
 
-// check is what net/http asks before each write of a handler, under the lock of
-// the connection: whether somebody has taken the connection over. Nobody can
-// here. A nil watch asks nothing.
-func (w *watch) check() {
+// mine is what net/http asks before each write of a handler, under the lock of
+// the connection: whether it is still the server's, or somebody took it over.
+// Here nobody can. A nil watch need not ask.
+func (w *watch) mine() bool {
 	if w == nil {
-		return
+		return true
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.stopped {
-		w.gone()
-	}
+	return !w.taken
 }
 
 // Read gives the byte that was read ahead first.
