@@ -46,13 +46,13 @@ type Config struct {
 
 // Defaults is the experiment at full size.
 func Defaults() Config {
-	return Config{Conns: 32, Requests: 4096, Rounds: 9, MemoryCap: 512 << 20}
+	return Config{Conns: 32, Requests: 1024, Rounds: 30, MemoryCap: 512 << 20}
 }
 
 // Quick is a glance.
 func Quick() Config {
 	c := Defaults()
-	c.Requests, c.Rounds = 2048, 2
+	c.Requests, c.Rounds = 512, 8
 	return c
 }
 
@@ -133,7 +133,7 @@ func (e Experiment) Plan() (experiment.Plan, error) {
 	all := entries()
 	one := &repeat{config: c}
 	plan := experiment.Plan{Scaled: c.scaled()}
-	each := time.Duration((c.Rounds+1)*c.Requests) * 22 * time.Microsecond
+	each := time.Duration((c.Rounds+1)*c.Requests) * 25 * time.Microsecond
 	for i, en := range all {
 		plan.Cells = append(plan.Cells, experiment.Cell{
 			Setup: en.setup, Load: Load, Pattern: en.pattern, Twin: en.twin,
@@ -213,7 +213,7 @@ func (c Config) newRun(m measured) results.Run {
 		Elapsed: m.Seconds,
 		Process: results.Process{CPUSeconds: m.Seconds, ReuseRate: -1},
 		Params:  map[string]any{"connections": c.Conns, "requests": m.Requests, "per_connection": c.PerConn, "cpu_us_by_round": m.CPU},
-		Extra:   map[string]float64{"cpu_us": median(m.CPU), "allocs": median(m.Mallocs), "bytes": math.Round(median(m.Bytes))},
+		Extra:   map[string]float64{"cpu_us": mean(m.CPU), "allocs": mean(m.Mallocs), "bytes": math.Round(mean(m.Bytes))},
 	}
 }
 

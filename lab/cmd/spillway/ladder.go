@@ -3,13 +3,13 @@ package main
 import "github.com/spillway-go/spillway/lab/ladder"
 
 type labLadderCmd struct {
-	Quick bool `env:"SPILLWAY_LAB_LADDER_QUICK" group:"Size" help:"Few and short rounds: a glance of half a minute."`
+	Quick bool `env:"SPILLWAY_LAB_LADDER_QUICK" group:"Size" help:"Few and short rounds: a glance of a minute."`
 
 	Connections   int `env:"SPILLWAY_LAB_LADDER_CONNECTIONS" group:"Size" default:"32" help:"Keep-alive connections; each sends a request as soon as it has the last answer."`
-	Requests      int `env:"SPILLWAY_LAB_LADDER_REQUESTS" group:"Size" placeholder:"N" help:"Requests to a server in each of its turns; 4096 unless given."`
-	Rounds        int `env:"SPILLWAY_LAB_LADDER_ROUNDS" group:"Size" placeholder:"N" help:"Turns of every server in each repeat; 9 unless given. Their median counts."`
+	Requests      int `env:"SPILLWAY_LAB_LADDER_REQUESTS" group:"Size" placeholder:"N" help:"Requests to a server in each of its turns; 1024 unless given."`
+	Rounds        int `env:"SPILLWAY_LAB_LADDER_ROUNDS" group:"Size" placeholder:"N" help:"Turns of every server in each repeat; 30 unless given. Short turns and many of them even out what else the machine does."`
 	PerConnection int `env:"SPILLWAY_LAB_LADDER_PER_CONNECTION" group:"Size" default:"0" placeholder:"N" help:"Make a connection anew after so many requests. 0: never. With 1, a goroutine for each connection is one for each request."`
-	Repeats       int `env:"SPILLWAY_LAB_REPEATS" group:"Size" default:"9" help:"How often everything is run, interleaved; a verdict needs at least 3."`
+	Repeats       int `env:"SPILLWAY_LAB_REPEATS" group:"Size" default:"12" help:"How often everything is run, interleaved; a verdict needs at least 3."`
 
 	Seed      uint64 `env:"SPILLWAY_LAB_SEED" default:"0" help:"Of the order of the turns and the judge's bootstrap; 0 picks one and says which."`
 	MemoryCap int    `env:"SPILLWAY_LAB_MEMORY_CAP" default:"512" placeholder:"MIB" help:"Memory a server may use, in MiB (Linux only); above it is killed. 0: none."`
@@ -31,7 +31,7 @@ Examples:
   spillway lab G7                          some four minutes on two cores
   spillway lab G7 --quick                  a glance
   spillway lab G7 --per-connection 1       what a pool of workers is worth without keep-alive
-  spillway lab G7 --repeats 15             narrower intervals
+  spillway lab G7 --repeats 30             narrower intervals
   spillway lab judge spillway-results/…    verdicts again, from the raw runs
 
 Allocations for a request, exactly and without a network: go test ./lab/ladder -run '^$' -bench Rung -benchmem
