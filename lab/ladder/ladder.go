@@ -29,7 +29,7 @@ func (Experiment) Title() string { return claims.Ladder.Title }
 
 // Set-ups.
 const (
-	Servers  = "servers"
+	Servers  = "all servers"
 	Added    = "each saving added to none"
 	Removed  = "each saving taken from all"
 	FastLess = "each saving taken from fasthttp"

@@ -73,7 +73,7 @@ var families = map[string]family{
 				{"pooled_state_us", "pooled state", "s2"}, {"byte_API_us", "byte API", "s3"}, {"own_parser_us", "own parser", "s4"},
 				{"connection_workers_us", "connection workers", "s5"}, {"no_background_read_us", "no background read", "s6"},
 				{"one_write_buffer_us", "one write buffer", "s7"},
-				{"unexplained_us", "not explained", "rejected"}, {"saving_us", "the saving of the row", "error"},
+				{"unexplained_us", "not explained", "rejected"}, {"saving_us", "the saving of the row", "timeout"},
 			},
 		},
 		Method: []note{

@@ -21,7 +21,7 @@ type labLadderCmd struct {
 func (labLadderCmd) Help() string {
 	return `fasthttp needs less processor time for a request than net/http. Which of its savings is that? Each server runs in a process of its own and answers the same request on the same number of connections; what counts is the processor time of its process, user and system, divided by the requests. All servers are there from the beginning and take turns in random order.
 
-servers: raw floor (fixed bytes are read and written; nothing can cost less), net/http, net/http with connections handed to a bounded pool of workers, fasthttp, fasthttp without its savings.
+all servers: raw floor (fixed bytes are read and written; nothing can cost less), net/http, net/http with connections handed to a bounded pool of workers, fasthttp, fasthttp without its savings.
 
 The ladder between them is a small HTTP/1.1 server made for this experiment, with six switches: pooled state (request and answer are reused), byte API (against *http.Request, http.Header and url.URL), own parser (against net/textproto), connection workers (against a goroutine for each connection), no background read (against reading ahead to notice that the client left, a context to cancel, and every deadline that net/http sets), one write buffer (against two, with sorted fields and the date formatted for each answer).
 
