@@ -31,7 +31,7 @@ const (
 // be taken out. Its answers are written as they are.
 var bare = []Rungs{State, Bytes, Workers, Unwatched}
 
-// contestant is a server to be started.
+// contestantJob says which server to start.
 type contestantJob struct {
 	Kind string // Raw, NetHTTP, NetHTTPPooled, FastHTTP, or "" for the small server
 	Save Rungs  // of FastHTTP and the small server
