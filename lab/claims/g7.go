@@ -71,10 +71,10 @@ var LadderCounts = Claim{
 	Source:    sourceG,
 }
 
-// LadderExplained takes the part of the way from fasthttp to net/http that lies
-// between the small server with every saving and with none.
+// LadderExplained takes the part of the lead that the small server shows, by the
+// difference of its ends, by their overlap with the lead, or by the sum of shares.
 var LadderExplained = promise("G7/explained", "the rungs explain the lead", "at least 90 %",
-	share("the part of the lead between both ends of the small server", judge.AtLeast(90)), "")
+	share("the part of the lead that the small server shows", judge.AtLeast(90)), "")
 
 // LadderPrecise takes, for each saving, half of its share's interval.
 var LadderPrecise = promise("G7/precise", "each share is known to 5 % of the lead", "at most 5 %",

@@ -26,12 +26,28 @@ func twin(c cell) cell {
 
 func cpu(r results.Run) float64 { return r.Extra["cpu_us"] }
 
-// step is a difference of processor time: of two cells, or the mean of several.
-type step [][2]cell
+// step is a difference of processor time: of two cells, or the mean of several,
+// times a number.
+type step struct {
+	pairs [][2]cell
+	times float64
+}
 
-func addedTo(r Rungs) step     { return step{{named(slow), added(r)}} }
-func removedFrom(r Rungs) step { return step{{removed(r), named(fast)}} }
-func both(r Rungs) step        { return append(addedTo(r), removedFrom(r)...) }
+func stepOf(pairs ...[2]cell) step { return step{pairs, 1} }
+func addedTo(r Rungs) step     { return stepOf([2]cell{named(slow), added(r)}) }
+func removedFrom(r Rungs) step { return stepOf([2]cell{removed(r), named(fast)}) }
+func both(r Rungs) step {
+	return stepOf([2]cell{named(slow), added(r)}, [2]cell{removed(r), named(fast)})
+}
+
+// everySaving is the sum of what each is worth in both orders.
+func everySaving() step {
+	all := step{times: float64(len(ordered))}
+	for _, r := range ordered {
+		all.pairs = append(all.pairs, both(r).pairs...)
+	}
+	return all
+}
 
 // evidence is the runs of a session.
 type evidence struct{ experiment.Evidence }
@@ -48,17 +64,19 @@ func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
 		whole, worker,
 		claims.LadderWorkers.Judge("added to none", e.shares(addedTo(Workers))),
 		claims.LadderWorkers.Judge("taken from all", e.shares(removedFrom(Workers))),
-		claims.LadderWorkers.Judge("given to net/http", e.shares(step{{named(NetHTTP), named(NetHTTPPooled)}})),
-		claims.LadderWorkers.Judge("taken from fasthttp", e.shares(step{{fastLess(Workers), named(FastHTTP)}})),
+		claims.LadderWorkers.Judge("given to net/http", e.shares(stepOf([2]cell{named(NetHTTP), named(NetHTTPPooled)}))),
+		claims.LadderWorkers.Judge("taken from fasthttp", e.shares(stepOf([2]cell{fastLess(Workers), named(FastHTTP)}))),
 	}
 	out = append(out, order...)
 	out = append(out, claims.LadderMost.Judge("both orders", sum(e.shares(both(State)), e.shares(both(Bytes)))))
 	for _, r := range ordered {
 		out = append(out, claims.LadderCounts.Judge(r.String(), e.shares(both(r))))
 	}
-	placebo := step{{named(slow), twin(named(slow))}, {twin(named(fast)), named(fast)}}
+	placebo := stepOf([2]cell{named(slow), twin(named(slow))}, [2]cell{twin(named(fast)), named(fast)})
 	return append(out,
-		claims.LadderExplained.Judge("small server", e.explained()),
+		claims.LadderExplained.Judge("difference of the ends", e.difference()),
+		claims.LadderExplained.Judge("overlap of the ends", e.overlap()),
+		claims.LadderExplained.Judge("sum of the shares", e.shares(everySaving())),
 		e.precise(),
 		claims.LadderPlacebo.Judge("both orders", e.shares(placebo)))
 }
@@ -67,16 +85,25 @@ func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
 func (e evidence) shares(s step) judge.Input {
 	return e.each(func(of func(cell) float64) float64 {
 		total := 0.0
-		for _, pair := range s {
+		for _, pair := range s.pairs {
 			total += of(pair[0]) - of(pair[1])
 		}
-		return 100 * total / float64(len(s)) / (of(named(NetHTTP)) - of(named(FastHTTP)))
+		return 100 * s.times * total / float64(len(s.pairs)) / (of(named(NetHTTP)) - of(named(FastHTTP)))
 	})
 }
 
-// explained is the part of the way from fasthttp to net/http that lies between
-// the two ends of the small server, in per cent.
-func (e evidence) explained() judge.Input {
+// difference is that of the small server's ends, in per cent of the lead. More
+// than all of it explains as little as less.
+func (e evidence) difference() judge.Input {
+	return e.each(func(of func(cell) float64) float64 {
+		part := (of(named(slow)) - of(named(fast))) / (of(named(NetHTTP)) - of(named(FastHTTP)))
+		return 100 * (1 - math.Abs(1-part))
+	})
+}
+
+// overlap is the part of the way from fasthttp to net/http that lies between
+// the two ends of the small server as they stand, in per cent.
+func (e evidence) overlap() judge.Input {
 	return e.each(func(of func(cell) float64) float64 {
 		low, high := of(named(FastHTTP)), of(named(NetHTTP))
 		covered := min(of(named(slow)), high) - max(of(named(fast)), low)

@@ -239,7 +239,12 @@ func stack(all []entry, runs []results.Run) {
 		default:
 			continue
 		}
-		x["saving_us"], x["share"] = saving, 100*saving/(high-low)
+		x["share"] = 100 * saving / (high - low)
+		for _, r := range ordered {
+			if r.String() == en.pattern {
+				x[r.key()] = saving
+			}
+		}
 		if en.setup != Added { // there it is not spent
 			x["above_us"] -= max(saving, 0)
 		}
@@ -248,13 +253,14 @@ func stack(all []entry, runs []results.Run) {
 		if en.key() != named(NetHTTP) {
 			continue
 		}
-		x, rest := runs[i].Extra, high-low
-		x["above_us"] = low - floor
+		x := runs[i].Extra
+		together := of[named(slow)] - of[named(fast)]
+		x["above_us"], x["unexplained_us"] = low-floor, high-low-together
 		for _, r := range ordered {
 			saved := (of[named(slow)] - of[added(r)] + of[removed(r)] - of[named(fast)]) / 2
 			x[r.key()] = saved
-			rest -= saved
+			together -= saved
 		}
-		x["unexplained_us"] = rest
+		x["together_us"] = together // what the savings are worth beyond each on its own
 	}
 }

@@ -174,7 +174,8 @@ func TestVerdictsFollowTheRuns(t *testing.T) {
 	}{
 		{"G7", "share and order", 10}, {"G7/workers", "both orders", 10}, {"G7/workers", "given to net/http", 10},
 		{"G7/workers", "taken from fasthttp", 10}, {"G7/order", "pooled state > byte API", 10}, {"G7/most", "both orders", 70},
-		{"G7/counts", "own parser", 20}, {"G7/explained", "small server", 100}, {"G7/placebo", "both orders", 0},
+		{"G7/counts", "own parser", 20}, {"G7/explained", "difference of the ends", 100},
+		{"G7/explained", "overlap of the ends", 100}, {"G7/explained", "sum of the shares", 100}, {"G7/placebo", "both orders", 0},
 	} {
 		if got := find(t, like, c.id, c.setup); got.Verdict != results.Holds || math.Abs(got.Measured-c.want) > .01 {
 			t.Errorf("%s (%s) %s with %.2f, want %.2f: %s", c.id, c.setup, got.Verdict, got.Measured, c.want, got.Why)
@@ -204,7 +205,7 @@ func TestTheStackAddsUp(t *testing.T) {
 		if r.Pattern != NetHTTP {
 			continue
 		}
-		total := r.Extra["floor_us"] + r.Extra["above_us"] + r.Extra["unexplained_us"]
+		total := r.Extra["floor_us"] + r.Extra["above_us"] + r.Extra["unexplained_us"] + r.Extra["together_us"]
 		for _, rung := range ordered {
 			if math.Abs(r.Extra[rung.key()]-worth[rung]) > 1e-9 {
 				t.Errorf("%s: %v, want %v", rung, r.Extra[rung.key()], worth[rung])
