@@ -34,8 +34,8 @@ type step struct {
 }
 
 func stepOf(pairs ...[2]cell) step { return step{pairs, 1} }
-func addedTo(r Rungs) step     { return stepOf([2]cell{named(slow), added(r)}) }
-func removedFrom(r Rungs) step { return stepOf([2]cell{removed(r), named(fast)}) }
+func addedTo(r Rungs) step         { return stepOf([2]cell{named(slow), added(r)}) }
+func removedFrom(r Rungs) step     { return stepOf([2]cell{removed(r), named(fast)}) }
 func both(r Rungs) step {
 	return stepOf([2]cell{named(slow), added(r)}, [2]cell{removed(r), named(fast)})
 }
@@ -92,12 +92,10 @@ func (e evidence) shares(s step) judge.Input {
 	})
 }
 
-// difference is that of the small server's ends, in per cent of the lead. More
-// than all of it explains as little as less.
+// difference is that of the small server's ends, in per cent of the lead.
 func (e evidence) difference() judge.Input {
 	return e.each(func(of func(cell) float64) float64 {
-		part := (of(named(slow)) - of(named(fast))) / (of(named(NetHTTP)) - of(named(FastHTTP)))
-		return 100 * (1 - math.Abs(1-part))
+		return 100 * (of(named(slow)) - of(named(fast))) / (of(named(NetHTTP)) - of(named(FastHTTP)))
 	})
 }
 
