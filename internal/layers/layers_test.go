@@ -31,7 +31,7 @@ var house = [][]string{
 	{"examples/patientapi/simulated", "examples/patientapi/sqlite", "lab/patterns/specimen", "lab/report"},
 	{"examples/patientapi/patterns", "lab/experiment"},
 	{"examples/patientapi/httpapi"},
-	{"examples/patientapi/app", "lab/burst", "lab/fan", "lab/patterns", "lab/overload", "lab/pools", "lab/reuse"},
+	{"examples/patientapi/app", "lab/burst", "lab/fan", "lab/ladder", "lab/patterns", "lab/overload", "lab/pools", "lab/reuse"},
 	{"examples/patientapi/cmd/patientapi", "lab/overload/demo", "lab/shapes"},
 	{"lab/cmd/spillway"},
 }

@@ -9,6 +9,7 @@ type family struct {
 	Sources []source
 	Method  []note
 	Figures []ownFigure // of its own; a set-up in which nothing is sent shows them
+	Stacks  stacks      // bars of what those are made of; without parts there are none
 	Behind  string      // the figure that is above 1 where Spillway loses; empty: none
 	Grid    string      // how the set-ups of a grid begin; empty: there is none
 }
@@ -52,6 +53,37 @@ var families = map[string]family{
 			{"Two ways to measure", "Auto-scaled: batches grow until one takes long enough, after a collection, the start of the workers left out, as package testing does. By the wall clock: one batch of a million, once, cold, the start of the workers in it. Rates below are units of work a second."},
 			{"How many goroutines for CPU-bound work", "Tasks of pure computing, some 15 µs each, under bounds from one goroutine to 128 times GOMAXPROCS, by a pool on an unbuffered channel, by a semaphore with a goroutine for each task, and by a dispatcher that hands a task to a worker that is idle. Beyond GOMAXPROCS every bound keeps the processors busy: a difference counts only if it exceeds what the same bound differs from itself."},
 			{"Objects or goroutines", "Processor time a request, for the same number of requests at once: a goroutine and an object for each (spawn), reused goroutines (pool), reused goroutines and objects (pool-reuse). In the set-up of H these are the patterns naive, workerpool and optimized over its simulated store at a tenth of the latency; in that of B, jobs of 500 KB and 20 ms with a hundred at once."},
+		},
+	},
+	"G7": {
+		Sources: []source{{
+			Name: "gsarmaonline/golang-measurements",
+			URL:  "https://github.com/gsarmaonline/golang-measurements",
+			What: "and the article that goes with it",
+		}},
+		Figures: []ownFigure{
+			{"cpu_us", "processor time for a request", micros}, {"share", "share of the lead, %", decimals},
+			{"allocs", "allocations", decimals}, {"bytes", "allocated", size}, {"peak_rss", "peak RSS", size},
+		},
+		Stacks: stacks{
+			Axis:  "µs of processor time for a request",
+			Total: ownFigure{"cpu_us", "", micros},
+			Note:  ownFigure{"share", "% of the lead", decimals},
+			Parts: []part{
+				{"floor_us", "reads and writes alone", "s0"}, {"above_us", "the server's own", "s1"},
+				{"pooled_state_us", "pooled state", "s2"}, {"byte_API_us", "byte API", "s3"}, {"own_parser_us", "own parser", "s4"},
+				{"connection_workers_us", "connection workers", "s5"}, {"no_background_read_us", "no background read", "s6"},
+				{"one_write_buffer_us", "one write buffer", "s7"},
+				{"together_us", "only together", "timeout"}, {"unexplained_us", "not explained", "rejected"},
+			},
+		},
+		Method: []note{
+			{"What is measured", "Processor time of the server's process, user and system, as the system tells it, over the requests it answered. Time on the clock would measure the client and the network too. Each server is a process of its own and so is the client, which writes fixed bytes, parses the first answer of a connection and compares the others. All servers are there from the beginning and take short turns in random order; the mean over the turns of a repeat counts, the first turn is a warm-up."},
+			{"The same request", "A GET with seven fields; every handler cuts the id out of the path, echoes one field and writes a body of some 80 bytes with its type. The raw floor reads and writes as many fixed bytes and understands none."},
+			{"Two orders", "What a saving is worth depends on the others: a reused request saves less where strings are made anew anyway. So each is added to a server that has none and taken from one that has all. Its share is the mean of both, in per cent of what fasthttp needs less than net/http in the same repeat."},
+			{"What stands in its place", "Without a saving the small server does what net/http does, with the same library where it is public: textproto, url, http.Header, a context, a goroutine that reads ahead, seven deadlines, two buffers. It is no product and has no limits on time."},
+			{"What cannot be switched", "fasthttp's parser and net/http's goroutine for each connection. fasthttp loses its reuse by a request, an answer and a context made anew; net/http's connections are handed to workers one at a time, which bounds them and saves nothing."},
+			{"What is explained", "Three answers, since one would be a choice. The difference of the small server's ends over that of net/http and fasthttp: what both of these do and the small one does not is no part of a difference; much more than all of it would explain as little as less. The overlap: the part of the way between the real servers that lies between its ends as they stand. The sum: of the shares that the savings have each on its own; some are worth more together, as a byte API with a parser that makes no strings."},
 		},
 	},
 	"B": {

@@ -96,3 +96,31 @@ func TestAGridIsAHeatMap(t *testing.T) {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
 }
+
+func TestFiguresMadeOfPartsAreStacked(t *testing.T) {
+	run := func(setup, pattern string, extra map[string]float64) results.Run {
+		return results.Run{Setup: setup, Load: "keep-alive", Pattern: pattern, Elapsed: 1, Extra: extra}
+	}
+	res := results.Results{Experiment: "G7", Started: time.Unix(0, 0), Ended: time.Unix(1, 0)}
+	runs := []results.Run{
+		run("servers", "net/http", map[string]float64{"cpu_us": 14.7, "floor_us": 8.5, "above_us": .7, "byte_API_us": 2, "unexplained_us": -.1}),
+		run("each", "byte API", map[string]float64{"cpu_us": 12.7, "floor_us": 8.5, "above_us": 4.2, "byte_API_us": 2, "share": 36}),
+		{Setup: "each", Load: "keep-alive", Pattern: "pooled state", Killed: "above its cap"},
+	}
+	page := rendered(t, res, runs)
+	for _, want := range []string{
+		"What it is made of", `<span class="swatch s3"></span> byte API`, "net/http: byte API 2 µs", "14.7 µs",
+		"byte API: byte API 2 µs", "12.7 µs, 36.00 % of the lead",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is missing on the page", want)
+		}
+	}
+	if strings.Contains(page, "not explained -") {
+		t.Error("a part below 0 was drawn")
+	}
+	res.Experiment = "pools"
+	if strings.Contains(rendered(t, res, runs), "What it is made of") {
+		t.Error("a family without parts has bars of them")
+	}
+}

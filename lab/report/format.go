@@ -30,6 +30,8 @@ func nanos(v float64) string {
 	return chart.Number(v/1e9) + " s"
 }
 
+func micros(v float64) string { return nanos(1e3 * v) }
+
 func size(v float64) string {
 	const unit = 1024
 	switch {

@@ -27,7 +27,8 @@ type page struct {
 	Outcomes        []legendKey
 	Patterns        []legendKey
 	OverTime        []legendKey
-	Curves          bool // there are some
+	Curves          bool   // there are some
+	Parts           []part // of the stacked bars
 	Losses          *table
 	Heats           []heat
 	Setups          []setupView
@@ -64,6 +65,7 @@ type legendKey struct {
 // setupView is the pictures and figures of one set-up.
 type setupView struct {
 	Name   string
+	Stack  template.HTML
 	Idle   bool      // nothing was sent; the tables are the experiment's own
 	Curves []picture // over the loads
 	Limits []picture // over time
@@ -136,9 +138,13 @@ func newPage(res results.Results, runs []results.Run) *page {
 		v := sum.setupView(g)
 		if tables := p.Family.figureTables(sum, g); len(tables) > 0 {
 			v.Idle, v.Process, v.Tables = true, nil, ownTables(tables, groupNote(g.loads[0]))
+			v.Stack = p.Family.stackChart(sum, g)
 		}
 		p.Setups = append(p.Setups, v)
 		p.Curves = p.Curves || len(v.Curves) > 0
+	}
+	if slices.ContainsFunc(p.Setups, func(v setupView) bool { return v.Stack != "" }) {
+		p.Parts = p.Family.Stacks.Parts
 	}
 	p.OverTime = overTimeKeys()
 	p.Runs = runRows(p.Family, runs)

@@ -17,6 +17,7 @@ import (
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/fan"
 	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/lab/ladder"
 	"github.com/spillway-go/spillway/lab/overload"
 	"github.com/spillway-go/spillway/lab/patterns"
 	"github.com/spillway-go/spillway/lab/pools"
@@ -27,9 +28,10 @@ import (
 )
 
 type labCmd struct {
-	Run      labRunCmd      `cmd:"" default:"withargs" help:"Run an experiment: 'spillway lab H'. B, F, G, overload, pools and reuse have flags of their own; see their --help."`
+	Run      labRunCmd      `cmd:"" default:"withargs" help:"Run an experiment: 'spillway lab H'. B, F, G, G7, overload, pools and reuse have flags of their own; see their --help."`
 	B        labBurstCmd    `cmd:"" name:"B" aliases:"b" help:"A burst of a million jobs a second: a goroutine for each, the published pool's shape, a bare channel, Spillway."`
 	G        labShapesCmd   `cmd:"" name:"G" aliases:"g" help:"What it costs to hand work to a goroutine: five shapes, bounds for CPU-bound work, reuse of goroutines and of objects."`
+	G7       labLadderCmd   `cmd:"" name:"G7" aliases:"g7" help:"What fasthttp's lead over net/http is made of: processor time for a request, saving by saving."`
 	F        labFanCmd      `cmd:"" name:"F" aliases:"f" help:"A lookup in a database and caches, one after the other or at once: what is lost, what it costs, from where it pays."`
 	Overload labOverloadCmd `cmd:"" help:"A service offered more than it can do, behind each way of bounding it: goodput against offered load."`
 	Pools    labPoolsCmd    `cmd:"" help:"Worker pools side by side: what a job costs to hand over, refuse, wait for; bursts, memory, sizing."`
@@ -42,6 +44,7 @@ type labCmd struct {
 var experiments = []experiment.Experiment{
 	patterns.Experiment{},
 	shapes.Experiment{Config: shapes.Defaults()},
+	ladder.Experiment{Config: ladder.Defaults()},
 	burst.Experiment{Config: burst.Defaults()},
 	fan.Experiment{Config: fan.Defaults()},
 	overload.Experiment{Config: overload.Defaults()},
@@ -53,6 +56,7 @@ var experiments = []experiment.Experiment{
 func roles() map[string]contestant.Role {
 	all := patterns.Roles()
 	maps.Copy(all, shapes.Roles())
+	maps.Copy(all, ladder.Roles())
 	maps.Copy(all, burst.Roles())
 	maps.Copy(all, fan.Roles())
 	maps.Copy(all, overload.Roles())

@@ -44,6 +44,7 @@ Start here:
   spillway lab overload               ten minutes: the same for real, from 0.5 to 10 times the capacity
   spillway lab H                      five minutes: which claims about goroutines, worker pools and sync.Pool hold here?
   spillway lab G                      four minutes: what does it cost to hand work to a goroutine?
+  spillway lab G7                     four minutes: what makes fasthttp cheaper than net/http?
   spillway lab F                      four minutes: from where does it pay to ask two sources at once?
   spillway lab B                      four minutes and half of the memory: a million jobs a second
   spillway serve --pattern limiter    the service that was measured, on http://localhost:8080

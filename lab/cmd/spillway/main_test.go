@@ -120,6 +120,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		"burst seconds":            {[]string{"lab", "B", "--seconds=-1", "--out", out}, "the burst is -1s"},
 		"burst memory":             {[]string{"lab", "B", "--memory-cap=-1", "--out", out}, "memory-cap is -1"},
 		"shapes benchtime":         {[]string{"lab", "G", "--benchtime", "0s", "--out", out}, "benchtime is 0s"},
+		"ladder connections":       {[]string{"lab", "G7", "--connections", "0", "--out", out}, "connections is 0"},
 		"shapes workers":           {[]string{"lab", "G", "--workers", "0", "--out", out}, "workers is 0"},
 		"fan unknown":              {[]string{"lab", "F", "--contestant", "magic", "--out", out}, "as-printed"},
 		"fan n":                    {[]string{"lab", "F", "-n", "1", "--out", out}, "n is 1"},

@@ -1,0 +1,230 @@
+package ladder
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Contestants beside the small server.
+const (
+	Raw           = "raw floor"
+	NetHTTP       = "net/http"
+	NetHTTPPooled = "net/http by workers"
+	FastHTTP      = "fasthttp"
+
+	slow = "small server, no saving"
+	fast = "small server, every saving"
+
+	fastWithout = "fasthttp without its savings"
+)
+
+// bare are the savings that fasthttp can be served without; its parser can not
+// be taken out. Its answers are written as they are.
+var bare = []Rungs{State, Bytes, Workers, Unwatched}
+
+// contestantJob says which server to start.
+type contestantJob struct {
+	Kind string // Raw, NetHTTP, NetHTTPPooled, FastHTTP, or "" for the small server
+	Save Rungs  // of FastHTTP and the small server
+}
+
+// serve serves until ctx ends or the listener fails.
+func (j contestantJob) serve(ctx context.Context, l net.Listener) error {
+	defer context.AfterFunc(ctx, func() { l.Close() })()
+	switch j.Kind {
+	case Raw:
+		return spawned(l, floor)
+	case NetHTTP:
+		srv := &http.Server{Handler: http.HandlerFunc(answerStrings)}
+		return onlyClosed(srv.Serve(l))
+	case NetHTTPPooled:
+		return netHTTPByWorkers(l, maxConns)
+	case FastHTTP:
+		return serveFastHTTP(l, j.Save)
+	}
+	return (&server{save: j.Save}).listen(l)
+}
+
+func onlyClosed(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return closed(err)
+}
+
+// floor reads the bytes of one request and writes those of one answer.
+func floor(c net.Conn) {
+	defer c.Close()
+	answer := endHead([]byte("HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Type: "+jsonType+"\r\n"+
+		echoed+": 4bf92f3577b34da6\r\n"), len(wireBody), false)
+	answer = append(answer, wireBody...)
+	in := make([]byte, len(wire))
+	for {
+		if _, err := io.ReadFull(c, in); err != nil {
+			return
+		}
+		if _, err := c.Write(answer); err != nil {
+			return
+		}
+	}
+}
+
+// netHTTPByWorkers lets at most n workers serve connections with net/http, each
+// one after the other. net/http starts a goroutine for a connection whatever is
+// done from outside, so the workers bound connections and reuse nothing of
+// net/http's own.
+func netHTTPByWorkers(l net.Listener, n int) error {
+	srv := &http.Server{Handler: http.HandlerFunc(answerStrings)}
+	return pooled(l, n, func(c net.Conn) {
+		one := &oneConn{Listener: l, conn: c, ended: make(chan struct{})}
+		_ = srv.Serve(one)
+	})
+}
+
+// oneConn is a listener that accepts one connection and ends with it.
+type oneConn struct {
+	net.Listener
+	conn  net.Conn
+	ended chan struct{}
+	once  sync.Once
+}
+
+func (o *oneConn) Accept() (net.Conn, error) {
+	if c := o.conn; c != nil {
+		o.conn = nil
+		return told{c, o}, nil
+	}
+	<-o.ended
+	return nil, net.ErrClosed
+}
+
+// Close leaves the real listener open.
+func (o *oneConn) Close() error { return nil }
+
+// told tells its listener that it was closed.
+type told struct {
+	net.Conn
+	by *oneConn
+}
+
+func (t told) Close() error {
+	t.by.once.Do(func() { close(t.by.ended) })
+	return t.Conn.Close()
+}
+
+// serveFastHTTP serves with fasthttp, without those of its savings that are off.
+func serveFastHTTP(l net.Listener, save Rungs) error {
+	srv := &fasthttp.Server{Handler: fastHandler(save), Concurrency: maxConns}
+	if save.has(Workers) && save.has(Unwatched) {
+		return closed(srv.Serve(l))
+	}
+	serve := func(c net.Conn) {
+		if !save.has(Unwatched) {
+			c = &fastWatched{watch: newWatch(c)}
+		}
+		_ = srv.ServeConn(c)
+	}
+	if save.has(Workers) {
+		return pooled(l, maxConns, serve)
+	}
+	return spawned(l, serve)
+}
+
+// fastWatched ends the reading ahead when the answer is written.
+type fastWatched struct {
+	*watch
+	cancel context.CancelFunc
+}
+
+func (f *fastWatched) Write(b []byte) (int, error) {
+	if f.cancel != nil {
+		f.cancel()
+		f.cancel = nil
+	}
+	n, err := f.watch.Write(b)
+	f.stop()
+	f.idle()
+	return n, err
+}
+
+// anew keeps what is made instead of reused on the heap.
+var anew atomic.Pointer[fasthttp.RequestCtx]
+
+func fastHandler(save Rungs) fasthttp.RequestHandler {
+	handle := answerFast
+	if !save.has(Bytes) {
+		handle = answerFastStrings
+	}
+	return func(c *fasthttp.RequestCtx) {
+		if w, ok := c.Conn().(*fastWatched); ok {
+			_, w.cancel = context.WithCancel(context.Background())
+			w.start(w.cancel)
+		}
+		if save.has(State) {
+			handle(c)
+			return
+		}
+		anew.Store(new(fasthttp.RequestCtx))
+		c.Response = fasthttp.Response{}
+		handle(c)
+		c.Request = fasthttp.Request{}
+	}
+}
+
+// answerFast is the handler for fasthttp's byte API.
+func answerFast(c *fasthttp.RequestCtx) {
+	id, found := bytes.CutPrefix(c.Path(), []byte(prefix))
+	switch {
+	case !c.IsGet() && !c.IsHead():
+		c.SetStatusCode(http.StatusMethodNotAllowed)
+		return
+	case !found || len(id) > longest:
+		c.SetStatusCode(http.StatusNotFound)
+		return
+	}
+	c.SetContentType(jsonType)
+	c.Response.Header.SetBytesV(echoed, c.Request.Header.Peek(echoed))
+	_, _ = c.WriteString(before)
+	_, _ = c.Write(id)
+	_, _ = c.WriteString(patient)
+}
+
+// answerFastStrings gives the handler what net/http would have made.
+func answerFastStrings(c *fasthttp.RequestCtx) {
+	u, err := url.ParseRequestURI(string(c.RequestURI()))
+	if err != nil {
+		c.SetStatusCode(http.StatusBadRequest)
+		return
+	}
+	h := make(http.Header, c.Request.Header.Len())
+	for name, value := range c.Request.Header.All() {
+		h[string(name)] = append(h[string(name)], string(value))
+	}
+	w := &fastWriter{c, make(http.Header)}
+	answerStrings(w, &http.Request{Method: string(c.Method()), RequestURI: string(c.RequestURI()), URL: u, Header: h, Host: string(c.Host()), Body: http.NoBody})
+	for name, values := range w.header {
+		for _, v := range values {
+			c.Response.Header.Set(name, v)
+		}
+	}
+}
+
+// fastWriter is an http.ResponseWriter over fasthttp.
+type fastWriter struct {
+	c      *fasthttp.RequestCtx
+	header http.Header
+}
+
+func (w *fastWriter) Header() http.Header               { return w.header }
+func (w *fastWriter) WriteHeader(status int)            { w.c.SetStatusCode(status) }
+func (w *fastWriter) Write(b []byte) (int, error)       { return w.c.Write(b) }
+func (w *fastWriter) WriteString(s string) (int, error) { return w.c.WriteString(s) }

@@ -1,0 +1,266 @@
+// Package ladder is experiment G7: what fasthttp's lead over net/http is made
+// of. It measures the processor time of servers for a request on keep-alive
+// connections, from raw reads and writes up to net/http, and climbs from one to
+// the other on a small server whose savings can be switched one by one.
+package ladder
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spillway-go/spillway/lab/claims"
+	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+// Experiment is experiment G7.
+type Experiment struct{ Config Config }
+
+// ID implements experiment.Experiment.
+func (Experiment) ID() string { return claims.Ladder.ID }
+
+// Title implements experiment.Experiment.
+func (Experiment) Title() string { return claims.Ladder.Title }
+
+// Set-ups.
+const (
+	Servers  = "all servers"
+	Added    = "each saving added to none"
+	Removed  = "each saving taken from all"
+	FastLess = "each saving taken from fasthttp"
+)
+
+// Config is what a user may set.
+type Config struct {
+	Conns     int    // keep-alive connections
+	Requests  int    // to each server in each round
+	Rounds    int    // in each repeat
+	PerConn   int    // requests after which a connection is made anew; 0: never
+	MemoryCap uint64 // bytes for each server; 0: none
+}
+
+// Defaults is the experiment at full size.
+func Defaults() Config {
+	return Config{Conns: 32, Requests: 1024, Rounds: 30, MemoryCap: 512 << 20}
+}
+
+// Quick is a glance.
+func Quick() Config {
+	c := Defaults()
+	c.Requests, c.Rounds = 512, 8
+	return c
+}
+
+func (c Config) check() error {
+	switch {
+	case c.Conns < 1 || c.Conns > maxConns/2:
+		return fmt.Errorf("connections is %d: want 1 to %d", c.Conns, maxConns/2)
+	case c.Requests < 1 || c.Requests > 10_000_000:
+		return fmt.Errorf("requests is %d: want 1 to 10000000", c.Requests)
+	case c.Rounds < 1 || c.Rounds > 1000:
+		return fmt.Errorf("rounds is %d: want 1 to 1000", c.Rounds)
+	case c.PerConn < 0:
+		return fmt.Errorf("per-connection is %d: it cannot be negative (0 keeps connections)", c.PerConn)
+	}
+	return nil
+}
+
+// scaled says how this differs from the experiment at full size.
+func (c Config) scaled() string {
+	d := Defaults()
+	var parts []string
+	own := func(differs bool, format string, args ...any) {
+		if differs {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
+	}
+	own(c.Conns != d.Conns, "%d connections instead of %d", c.Conns, d.Conns)
+	own(c.Requests != d.Requests || c.Rounds != d.Rounds, "%d rounds of %d requests instead of %d of %d", c.Rounds, c.Requests, d.Rounds, d.Requests)
+	own(c.PerConn != d.PerConn, "a new connection after every %d requests", c.PerConn)
+	return strings.Join(parts, "; ")
+}
+
+// entry names a cell and what plays it.
+type entry struct {
+	setup, pattern string
+	twin           bool
+	job            contestantJob
+}
+
+// Load is the only load.
+const Load = "keep-alive"
+
+func (e entry) key() cell {
+	return cell{Setup: e.setup, Load: Load, Pattern: e.pattern, Twin: e.twin}
+}
+
+// entries are all servers. Twins of both ends of the small server are a rung
+// that changes nothing: what it seems to be worth is noise.
+func entries() []entry {
+	all := []entry{
+		{Servers, Raw, false, contestantJob{Kind: Raw}},
+		{Servers, NetHTTP, false, contestantJob{Kind: NetHTTP}},
+		{Servers, NetHTTPPooled, false, contestantJob{Kind: NetHTTPPooled}},
+		{Servers, FastHTTP, false, contestantJob{Kind: FastHTTP, Save: allRungs}},
+		{Servers, fastWithout, false, contestantJob{Kind: FastHTTP}},
+		{Servers, slow, false, contestantJob{}},
+		{Servers, slow, true, contestantJob{}},
+		{Servers, fast, false, contestantJob{Save: allRungs}},
+		{Servers, fast, true, contestantJob{Save: allRungs}},
+	}
+	for _, r := range ordered {
+		all = append(all,
+			entry{Added, r.String(), false, contestantJob{Save: r}},
+			entry{Removed, r.String(), false, contestantJob{Save: allRungs &^ r}})
+	}
+	for _, r := range bare {
+		all = append(all, entry{FastLess, r.String(), false, contestantJob{Kind: FastHTTP, Save: allRungs &^ r}})
+	}
+	return all
+}
+
+// Plan implements experiment.Experiment.
+func (e Experiment) Plan() (experiment.Plan, error) {
+	c := e.Config
+	if err := c.check(); err != nil {
+		return experiment.Plan{}, err
+	}
+	all := entries()
+	one := &repeat{config: c}
+	plan := experiment.Plan{Scaled: c.scaled()}
+	each := time.Duration((c.Rounds+1)*c.Requests) * 25 * time.Microsecond
+	for i, en := range all {
+		plan.Cells = append(plan.Cells, experiment.Cell{
+			Setup: en.setup, Load: Load, Pattern: en.pattern, Twin: en.twin,
+			Beside: fmt.Sprintf("%d servers in turns", len(all)), Expect: each * time.Duration(len(all)),
+			Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) { return one.run(ctx, i, t) },
+		})
+	}
+	return plan, nil
+}
+
+// repeat measures all servers of a repeat when the first of them is asked for.
+// All are there from the beginning and take turns, since what a request costs
+// drifts with whatever else the machine does.
+type repeat struct {
+	config Config
+
+	mu   sync.Mutex
+	done map[int]bool // repeats that were measured
+	have []results.Run
+	err  error
+}
+
+func (r *repeat) run(ctx context.Context, i int, t experiment.Trial) (results.Run, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.done[t.Repeat] {
+		r.done = map[int]bool{t.Repeat: true}
+		r.have, r.err = r.config.measure(ctx, entries(), t.Seed)
+	}
+	if r.err != nil {
+		return results.Run{}, r.err
+	}
+	return r.have[i], nil
+}
+
+// measure starts every server and the client, and makes a run of each.
+func (c Config) measure(ctx context.Context, all []entry, seed uint64) ([]results.Run, error) {
+	job := clientJob{Conns: c.Conns, PerConn: c.PerConn, Requests: c.Requests, Rounds: c.Rounds, Seed: seed}
+	var servers []*contestant.Process
+	exits := make([]contestant.Exit, len(all))
+	stop := func() {
+		for i, p := range servers {
+			exits[i], _ = p.Stop(ctx, nil) // its figures were told to the client
+		}
+		servers = nil
+	}
+	defer stop()
+	for _, en := range all {
+		var at where
+		p, err := contestant.Start(ctx, contestant.Spec{Role: roleServer, Input: en.job, MemoryCap: c.MemoryCap}, &at)
+		if err != nil {
+			return nil, err
+		}
+		servers = append(servers, p)
+		job.Servers = append(job.Servers, at)
+	}
+	var got []measured
+	if _, err := contestant.Run(ctx, contestant.Spec{Role: roleClient, Input: job, MemoryCap: c.MemoryCap}, &got); err != nil {
+		return nil, err
+	}
+	stop()
+	if len(got) != len(all) {
+		return nil, fmt.Errorf("the client told of %d servers, want %d", len(got), len(all))
+	}
+	runs := make([]results.Run, len(all))
+	for i, m := range got {
+		runs[i] = c.newRun(m)
+		runs[i].Process.PeakRSS, runs[i].Killed = exits[i].PeakRSS, exits[i].Killed
+		runs[i].Extra["peak_rss"] = float64(exits[i].PeakRSS)
+	}
+	stack(all, runs)
+	return runs, nil
+}
+
+func (c Config) newRun(m measured) results.Run {
+	return results.Run{
+		Elapsed: m.Seconds,
+		Process: results.Process{CPUSeconds: m.Seconds, ReuseRate: -1},
+		Params:  map[string]any{"connections": c.Conns, "requests": m.Requests, "per_connection": c.PerConn, "cpu_us_by_round": m.CPU},
+		Extra:   map[string]float64{"cpu_us": mean(m.CPU), "allocs": mean(m.Mallocs), "bytes": math.Round(mean(m.Bytes))},
+	}
+}
+
+// stack tells of every server what its time is made of, for the picture.
+func stack(all []entry, runs []results.Run) {
+	of := map[cell]float64{}
+	for i, en := range all {
+		of[en.key()] = cpu(runs[i])
+	}
+	floor, low, high := of[named(Raw)], of[named(FastHTTP)], of[named(NetHTTP)]
+	for i, en := range all {
+		x := runs[i].Extra
+		x["floor_us"] = min(floor, x["cpu_us"])
+		x["above_us"] = x["cpu_us"] - x["floor_us"]
+		saving := 0.0
+		switch en.setup {
+		case Added:
+			saving = of[named(slow)] - x["cpu_us"]
+		case Removed:
+			saving = x["cpu_us"] - of[named(fast)]
+		case FastLess:
+			saving = x["cpu_us"] - low
+		default:
+			continue
+		}
+		x["share"] = 100 * saving / (high - low)
+		for _, r := range ordered {
+			if r.String() == en.pattern {
+				x[r.key()] = saving
+			}
+		}
+		if en.setup != Added { // there it is not spent
+			x["above_us"] -= max(saving, 0)
+		}
+	}
+	for i, en := range all {
+		if en.key() != named(NetHTTP) {
+			continue
+		}
+		x := runs[i].Extra
+		together := of[named(slow)] - of[named(fast)]
+		x["above_us"], x["unexplained_us"] = low-floor, high-low-together
+		for _, r := range ordered {
+			saved := (of[named(slow)] - of[added(r)] + of[removed(r)] - of[named(fast)]) / 2
+			x[r.key()] = saved
+			together -= saved
+		}
+		x["together_us"] = together // what the savings are worth beyond each on its own
+	}
+}

@@ -1,0 +1,229 @@
+package ladder
+
+import (
+	"context"
+	"math"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spillway-go/spillway/lab/claims"
+	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+func TestMain(m *testing.M) {
+	if code, ok := contestant.Main(Roles()); ok {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
+// start serves on a loopback port until the test ends.
+func start(t testing.TB, j contestantJob) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- j.serve(ctx, l) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return l.Addr().String()
+}
+
+func jobs() map[string]contestantJob {
+	all := map[string]contestantJob{}
+	for _, en := range entries() {
+		all[en.setup+": "+en.pattern] = en.job
+	}
+	return all
+}
+
+func TestEveryServerAnswersRight(t *testing.T) {
+	for name, j := range jobs() {
+		t.Run(name, func(t *testing.T) {
+			for _, perConn := range []int{0, 3} {
+				c := client{addr: start(t, j), conns: 3, perConn: perConn}
+				lines, err := c.open(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := c.send(t.Context(), lines, 40); err != nil {
+					t.Error(err)
+				}
+				closeAll(lines)
+			}
+		})
+	}
+}
+
+func tiny() Config {
+	return Config{Conns: 2, Requests: 20, Rounds: 1, MemoryCap: 1 << 30}
+}
+
+func TestNoServerIsPlannedTwice(t *testing.T) {
+	plan, err := Experiment{tiny()}.Plan()
+	if err != nil || plan.Scaled == "" || len(plan.Cells) != len(entries()) {
+		t.Fatalf("%d cells, scaled %q, %v", len(plan.Cells), plan.Scaled, err)
+	}
+	seen := map[string]bool{}
+	for _, c := range plan.Cells {
+		if seen[c.Label()] {
+			t.Errorf("%s is planned twice", c.Label())
+		}
+		seen[c.Label()] = true
+	}
+}
+
+// The processes are slow to start, so a few stand for all.
+func TestServersAreMeasured(t *testing.T) {
+	few := slices.DeleteFunc(entries(), func(e entry) bool {
+		return e.twin || e.setup != Servers || e.pattern == fastWithout || e.pattern == NetHTTPPooled || e.pattern == slow
+	})
+	runs, err := tiny().measure(t.Context(), few, 1)
+	if err != nil || len(runs) != len(few) {
+		t.Fatalf("%d runs, %v", len(runs), err)
+	}
+	for i, r := range runs {
+		if r.Killed != "" || r.Elapsed <= 0 || !(r.Extra["cpu_us"] > 0) {
+			t.Errorf("%s: %+v", few[i].pattern, r)
+		}
+	}
+}
+
+func TestAMeasurementThatIsStoppedSaysSo(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := tiny().measure(ctx, entries(), 1); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestBadSettingsAreNamed(t *testing.T) {
+	for want, change := range map[string]func(*Config){
+		"connections is 0":     func(c *Config) { c.Conns = 0 },
+		"requests is 0":        func(c *Config) { c.Requests = 0 },
+		"rounds is 0":          func(c *Config) { c.Rounds = 0 },
+		"per-connection is -1": func(c *Config) { c.PerConn = -1 },
+	} {
+		c := tiny()
+		change(&c)
+		if _, err := (Experiment{c}).Plan(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q in it", err, want)
+		}
+	}
+	if got := Defaults().scaled(); got != "" {
+		t.Errorf("full size says %q", got)
+	}
+}
+
+// made are runs whose savings add up: microseconds of each rung.
+func made(worth map[Rungs]float64) []results.Run {
+	all := entries()
+	var out []results.Run
+	for repeat := range 4 {
+		runs := make([]results.Run, len(all))
+		for i, en := range all {
+			us := 9.0
+			for r, w := range worth {
+				if en.job.Kind == "" || en.job.Kind == FastHTTP {
+					if !en.job.Save.has(r) {
+						us += w
+					}
+				}
+				if en.job.Kind == NetHTTP || en.job.Kind == NetHTTPPooled && r != Workers {
+					us += w
+				}
+			}
+			if en.job.Kind == Raw {
+				us = 8
+			}
+			us *= 1 + .001*float64(repeat) // drift, the same for all
+			runs[i] = results.Run{Setup: en.setup, Load: Load, Pattern: en.pattern, Twin: en.twin, Repeat: repeat, Elapsed: 1,
+				Extra: map[string]float64{"cpu_us": us}}
+		}
+		stack(all, runs)
+		out = append(out, runs...)
+	}
+	return out
+}
+
+func find(t *testing.T, judged []results.Claim, id, setup string) results.Claim {
+	t.Helper()
+	i := slices.IndexFunc(judged, func(c results.Claim) bool { return c.ID == id && c.Setup == setup })
+	if i < 0 {
+		t.Fatalf("%s (%s) was not judged", id, setup)
+	}
+	return judged[i]
+}
+
+func TestVerdictsFollowTheRuns(t *testing.T) {
+	like := Experiment{}.Judge(made(map[Rungs]float64{State: 2, Bytes: 1.5, Parser: 1, Workers: .5}), 1)
+	for _, c := range []struct {
+		id, setup string
+		want      float64
+	}{
+		{"G7", "share and order", 10}, {"G7/workers", "both orders", 10}, {"G7/workers", "given to net/http", 10},
+		{"G7/workers", "taken from fasthttp", 10}, {"G7/order", "pooled state > byte API", 10}, {"G7/most", "both orders", 70},
+		{"G7/counts", "own parser", 20}, {"G7/explained", "difference of the ends", 100},
+		{"G7/explained", "overlap of the ends", 100}, {"G7/explained", "sum of the shares", 100}, {"G7/placebo", "both orders", 0},
+	} {
+		if got := find(t, like, c.id, c.setup); got.Verdict != results.Holds || math.Abs(got.Measured-c.want) > .01 {
+			t.Errorf("%s (%s) %s with %.2f, want %.2f: %s", c.id, c.setup, got.Verdict, got.Measured, c.want, got.Why)
+		}
+	}
+	unlike := Experiment{}.Judge(made(map[Rungs]float64{State: .5, Bytes: 1, Unwatched: 3, OneBuffer: .5}), 1)
+	for id, setup := range map[string]string{
+		"G7": "share and order", "G7/workers": "both orders", "G7/order": "pooled state > byte API",
+		"G7/most": "both orders", "G7/counts": "connection workers",
+	} {
+		if got := find(t, unlike, id, setup); got.Verdict != results.Fails {
+			t.Errorf("%s (%s) %s: %s", id, setup, got.Verdict, got.Why)
+		}
+	}
+	if got := find(t, unlike, "G7", "share and order"); !strings.Contains(got.Why, `"no background read", with 60 %`) {
+		t.Errorf("the largest share is not named: %s", got.Why)
+	}
+	none := made(nil) // no lead: nothing to share
+	if got := find(t, Experiment{}.Judge(none, 1), "G7", "share and order"); got.Verdict != results.Inconclusive {
+		t.Errorf("without a lead %s: %s", got.Verdict, got.Why)
+	}
+}
+
+func TestTheStackAddsUp(t *testing.T) {
+	worth := map[Rungs]float64{State: 2, Bytes: 1.5, Parser: 1, Unwatched: 3}
+	for _, r := range made(worth)[:len(entries())] {
+		if r.Pattern != NetHTTP {
+			continue
+		}
+		total := r.Extra["floor_us"] + r.Extra["above_us"] + r.Extra["unexplained_us"] + r.Extra["together_us"]
+		for _, rung := range ordered {
+			if math.Abs(r.Extra[rung.key()]-worth[rung]) > 1e-9 {
+				t.Errorf("%s: %v, want %v", rung, r.Extra[rung.key()], worth[rung])
+			}
+			total += r.Extra[rung.key()]
+		}
+		if math.Abs(total-r.Extra["cpu_us"]) > 1e-9 || math.Abs(r.Extra["unexplained_us"]) > 1e-9 {
+			t.Errorf("%v of %v", total, r.Extra)
+		}
+	}
+}
+
+func TestEveryClaimIsJudgedAsOpenWithoutRuns(t *testing.T) {
+	judged := Experiment{}.Judge(nil, 1)
+	for _, c := range claims.Ladder.Claims {
+		i := slices.IndexFunc(judged, func(j results.Claim) bool { return j.ID == c.ID })
+		if i < 0 || judged[i].Verdict != results.Inconclusive || judged[i].Why == "" {
+			t.Errorf("%s without runs is not judged as open", c.ID)
+		}
+	}
+}

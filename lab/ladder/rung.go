@@ -1,0 +1,44 @@
+package ladder
+
+import "strings"
+
+// Rungs is a set of savings. The small server has them switched on or off, each
+// independent of the others.
+type Rungs uint8
+
+// The savings, each with what stands in its place where it is off.
+const (
+	State     Rungs = 1 << iota // request and response are reused; off: made anew for each request
+	Bytes                       // the handler reads bytes; off: *http.Request, http.Header, url.URL
+	Parser                      // one pass over the buffer; off: net/textproto
+	Workers                     // reused goroutines serve connections; off: a goroutine for each
+	Unwatched                   // nothing beside the handler; off: background read, deadline resets, a context to cancel
+	OneBuffer                   // the answer is written once, the date cached; off: two buffers and a body writer, sorted, date formatted
+
+	allRungs = OneBuffer<<1 - 1
+)
+
+// ordered is all savings in the order in which the source names them; the last
+// two it does not name.
+var ordered = []Rungs{State, Bytes, Parser, Workers, Unwatched, OneBuffer}
+
+var rungNames = map[Rungs]string{
+	State: "pooled state", Bytes: "byte API", Parser: "own parser", Workers: "connection workers",
+	Unwatched: "no background read", OneBuffer: "one write buffer",
+}
+
+// String names the savings that are on.
+func (r Rungs) String() string {
+	var names []string
+	for _, one := range ordered {
+		if r&one != 0 {
+			names = append(names, rungNames[one])
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// key names a saving in the figures of a run.
+func (r Rungs) key() string { return strings.ReplaceAll(r.String(), " ", "_") + "_us" }
+
+func (r Rungs) has(one Rungs) bool { return r&one != 0 }

@@ -1,0 +1,246 @@
+package ladder
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"sync"
+)
+
+// maxConns bounds the goroutines of every pool of connection workers.
+const maxConns = 4096
+
+// server is an HTTP/1.1 server whose savings can be switched one by one. It is
+// for this experiment and no product: no TLS, no chunked bodies (what is sent
+// with a length is read and dropped), no limits on time, one handler.
+type server struct {
+	save Rungs
+	date date
+}
+
+// listen serves until the listener is closed, and returns when the last
+// connection has ended, which is up to the clients.
+func (s *server) listen(l net.Listener) error {
+	if s.save.has(Workers) {
+		return pooled(l, maxConns, s.serve)
+	}
+	return spawned(l, s.serve)
+}
+
+// spawned serves each connection on a goroutine of its own.
+func spawned(l net.Listener, serve func(net.Conn)) error {
+	var open sync.WaitGroup
+	defer open.Wait()
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return closed(err)
+		}
+		open.Go(func() { serve(c) })
+	}
+}
+
+// pooled serves connections on at most n goroutines, which are reused.
+func pooled(l net.Listener, n int, serve func(net.Conn)) error {
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	conns := make(chan net.Conn)
+	defer close(conns)
+	for started := 0; ; {
+		c, err := l.Accept()
+		if err != nil {
+			return closed(err)
+		}
+		select {
+		case conns <- c:
+			continue
+		default:
+		}
+		if started == n {
+			conns <- c
+			continue
+		}
+		started++
+		workers.Go(func() {
+			serve(c)
+			for c := range conns {
+				serve(c)
+			}
+		})
+	}
+}
+
+func closed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// conn is one connection.
+type conn struct {
+	*server
+	net  net.Conn
+	src  source
+	br   *bufio.Reader
+	tp   *textproto.Reader // without Parser
+	beat *watch            // without Unwatched
+	late *layers           // without OneBuffer
+	ctx  context.Context
+	x    *exchange // with State: the same for every request
+}
+
+// exchange is a request and its answer: what State reuses.
+type exchange struct {
+	request
+	response
+	url *url.URL        // with the API of strings
+	ctx context.Context // ends when the client leaves, without Unwatched
+}
+
+func (s *server) serve(c net.Conn) {
+	defer c.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	k := &conn{server: s, net: c, ctx: ctx}
+	k.src = source{r: c, left: -1}
+	if !s.save.has(Unwatched) {
+		k.beat = newWatch(c)
+		k.src.r = k.beat
+	}
+	k.br = bufio.NewReaderSize(&k.src, maxHead)
+	if !s.save.has(Parser) {
+		k.tp = textproto.NewReader(k.br)
+	}
+	if !s.save.has(OneBuffer) {
+		k.late = newLayers(c)
+	}
+	for {
+		again, err := k.one()
+		if err == nil && again {
+			continue
+		}
+		if problem, ok := errors.AsType[*fault](err); ok {
+			refuse(c, problem)
+		}
+		return
+	}
+}
+
+// refuse tells the client why. The connection ends after it.
+func refuse(c net.Conn, f *fault) {
+	fmt.Fprintf(c, "HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n\r\n%s",
+		f.status, http.StatusText(f.status), len(f.text), f.text)
+	if t, ok := c.(*net.TCPConn); ok {
+		_ = t.CloseWrite()
+	}
+}
+
+// one serves one request and says whether another may follow.
+func (k *conn) one() (again bool, err error) {
+	if _, err := k.br.Peek(1); err != nil {
+		return false, err
+	}
+	x := k.x
+	switch {
+	case x == nil:
+		x = &exchange{}
+		if k.save.has(State) {
+			k.x = x
+		}
+	default:
+		x.response.reset()
+	}
+	x.response.conn = k
+	if err := k.read(x); err != nil {
+		return false, err
+	}
+	if k.beat == nil {
+		k.handle(x)
+		return k.answer(x)
+	}
+	ctx, cancel := context.WithCancel(k.ctx)
+	defer cancel()
+	x.ctx = ctx
+	k.beat.start(cancel)
+	k.handle(x)
+	cancel()
+	again, err = k.answer(x)
+	k.beat.stop()
+	k.beat.idle()
+	return again, err
+}
+
+// read takes a request off the connection, its body included.
+func (k *conn) read(x *exchange) error {
+	var header http.Header
+	if x.std == nil && !(k.save.has(Parser) && k.save.has(Bytes)) {
+		x.std = &http.Request{}
+	}
+	var err error
+	if k.tp == nil {
+		err = x.parse(k.br)
+	} else {
+		k.src.left = maxHead - k.br.Buffered()
+		header, err = x.parseTextproto(k.tp)
+		k.src.left = -1
+		if k.src.past { // whatever textproto made of what it got
+			err = errHeadLarge
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := k.br.Discard(int(x.frame.length)); err != nil {
+		return err
+	}
+	switch {
+	case !k.save.has(Bytes):
+		if k.tp == nil {
+			header = x.toStrings(x.std.Header)
+		}
+		if k.save.has(State) && x.url == nil {
+			x.url = &url.URL{}
+		}
+		return x.finish(header, x.url)
+	case k.tp != nil:
+		x.toBytes(header)
+	}
+	return nil
+}
+
+func (k *conn) handle(x *exchange) {
+	if k.save.has(Bytes) {
+		answerBytes(&x.request, &x.response)
+		return
+	}
+	if x.header == nil {
+		x.header = make(http.Header)
+	}
+	answerStrings(&x.response, x.std)
+}
+
+// source reads from a connection, with a bound while a head is read by lines.
+type source struct {
+	r    interface{ Read([]byte) (int, error) }
+	left int  // -1: no bound
+	past bool // more than the bound was asked for
+}
+
+func (s *source) Read(b []byte) (int, error) {
+	switch {
+	case s.left < 0:
+		return s.r.Read(b)
+	case s.left == 0:
+		s.past = true
+		return 0, errHeadLarge
+	}
+	n, err := s.r.Read(b[:min(len(b), s.left)])
+	s.left -= n
+	return n, err
+}

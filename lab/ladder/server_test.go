@@ -1,0 +1,346 @@
+package ladder
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// script is a client in memory: it sends its requests one after the other and
+// keeps what is answered.
+type script struct {
+	net.Conn
+	mu      sync.Mutex
+	changed sync.Cond
+	in      []byte
+	at      int // of in, is read next
+	more    int // requests to come, each with the answer before it
+	next    string
+	late    bool // the read deadline has passed
+	out     []byte
+	drop    bool // of answers
+}
+
+func scripted(input string) *script {
+	s := &script{in: []byte(input)}
+	s.changed.L = &s.mu
+	return s
+}
+
+func (s *script) Read(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.at == len(s.in) {
+		switch {
+		case s.late:
+			return 0, os.ErrDeadlineExceeded
+		case s.more == 0:
+			return 0, io.EOF
+		}
+		s.changed.Wait()
+	}
+	n := copy(b, s.in[s.at:])
+	s.at += n
+	return n, nil
+}
+
+func (s *script) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.drop {
+		s.out = append(s.out, b...)
+	}
+	if s.more > 0 {
+		s.more--
+		s.in, s.at = append(s.in[:0], s.next...), 0
+		s.changed.Broadcast()
+	}
+	return len(b), nil
+}
+
+func (s *script) SetReadDeadline(t time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.late = !t.IsZero()
+	s.changed.Broadcast()
+	return nil
+}
+
+func (s *script) SetWriteDeadline(time.Time) error { return nil }
+func (s *script) Close() error                     { return nil }
+
+// converse returns what a server with these savings answers to the bytes.
+func converse(save Rungs, input string) string {
+	c := scripted(input)
+	(&server{save: save}).serve(c)
+	return string(c.out)
+}
+
+// statuses reads answers until one cannot be read.
+func statuses(t testing.TB, out, method string) (all []int) {
+	t.Helper()
+	br := bufio.NewReader(strings.NewReader(out))
+	for {
+		if _, err := br.Peek(1); err == io.EOF {
+			return all
+		}
+		res, err := http.ReadResponse(br, &http.Request{Method: method})
+		if err != nil {
+			t.Fatalf("an answer cannot be read: %v in %q", err, out)
+		}
+		if _, err := io.Copy(io.Discard, res.Body); err != nil {
+			t.Fatalf("a body cannot be read: %v in %q", err, out)
+		}
+		all = append(all, res.StatusCode)
+	}
+}
+
+const get = "GET " + prefix + "P1 HTTP/1.1\r\n"
+
+func TestWhatIsMalformedIsRefusedOnEveryRung(t *testing.T) {
+	many := strings.Repeat("A: b\r\n", maxFields)
+	for name, c := range map[string]struct {
+		input string
+		want  []int
+	}{
+		"right":                 {get + "Host: h\r\n\r\n", []int{200}},
+		"two in one write":      {strings.Repeat(get+"Host: h\r\n\r\n", 2), []int{200, 200}},
+		"an unknown path":       {"GET / HTTP/1.1\r\nHost: h\r\n\r\n", []int{404}},
+		"another method":        {"PUT " + prefix + "P1 HTTP/1.1\r\nHost: h\r\n\r\n", []int{405}},
+		"a body with a length":  {"GET " + prefix + "P1 HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nGET " + get + "Host: h\r\n\r\n", []int{200, 200}},
+		"told to close":         {get + "Host: h\r\nConnection: x, Close\r\n\r\n" + get + "Host: h\r\n\r\n", []int{200}},
+		"HTTP/1.0":              {"GET " + prefix + "P1 HTTP/1.0\r\n\r\n" + get, []int{200}},
+		"HTTP/2":                {"GET / HTTP/2.0\r\nHost: h\r\n\r\n", []int{505}},
+		"no HTTP":               {"GET / FTP/1.1\r\nHost: h\r\n\r\n", []int{400}},
+		"no version":            {"GET /\r\nHost: h\r\n\r\n", []int{400}},
+		"two spaces":            {"GET  / HTTP/1.1\r\nHost: h\r\n\r\n", []int{400}},
+		"a space in the target": {"GET /a b HTTP/1.1\r\nHost: h\r\n\r\n", []int{400}},
+		"no method":             {" / HTTP/1.1\r\nHost: h\r\n\r\n", []int{400}},
+		"a method with a comma": {"GE,T / HTTP/1.1\r\nHost: h\r\n\r\n", []int{400}},
+		"a whole URL":           {"GET http://h/ HTTP/1.1\r\nHost: h\r\n\r\n", []int{400}},
+		"a control character":   {"GET /\x01 HTTP/1.1\r\nHost: h\r\n\r\n", []int{400}},
+		"no host":               {get + "\r\n", []int{400}},
+		"two hosts":             {get + "Host: a\r\nHost: b\r\n\r\n", []int{400}},
+		"a host with a slash":   {get + "Host: a/b\r\n\r\n", []int{400}},
+		"a space in a name":     {get + "Host: h\r\nA : b\r\n\r\n", []int{400}},
+		"no name":               {get + "Host: h\r\n: b\r\n\r\n", []int{400}},
+		"no colon":              {get + "Host: h\r\nA\r\n\r\n", []int{400}},
+		"a NUL in a value":      {get + "Host: h\r\nA: \x00\r\n\r\n", []int{400}},
+		"two lengths":           {get + "Host: h\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx", []int{400}},
+		"a signed length":       {get + "Host: h\r\nContent-Length: +1\r\n\r\nx", []int{400}},
+		"a length too large":    {get + "Host: h\r\nContent-Length: 99999999999999999999\r\n\r\nx", []int{400}},
+		"chunks":                {get + "Host: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", []int{501}},
+		"an expectation":        {get + "Host: h\r\nExpect: 100-continue\r\n\r\n", []int{417}},
+		"a body at the limit":   {get + fmt.Sprintf("Host: h\r\nContent-Length: %d\r\n\r\n", maxBody) + strings.Repeat("x", maxBody), []int{200}},
+		"a body past it":        {get + fmt.Sprintf("Host: h\r\nContent-Length: %d\r\n\r\n", maxBody+1), []int{413}},
+		"fields at the limit":   {get + "Host: h\r\n" + many[len("A: b\r\n"):] + "\r\n", []int{200}},
+		"fields past it":        {get + "Host: h\r\n" + many + "\r\n", []int{431}},
+		"a head at the limit":   {ofSize(maxHead), []int{200}},
+		"a head past it":        {ofSize(maxHead + 1), []int{431}},
+		"an id too long":        {"GET " + prefix + strings.Repeat("x", longest+1) + " HTTP/1.1\r\nHost: h\r\n\r\n", []int{404}},
+		"cut off":               {get + "Host:", nil},
+		"nothing":               {"", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for save := range allRungs + 1 {
+				if got := statuses(t, converse(save, c.input), "GET"); fmt.Sprint(got) != fmt.Sprint(c.want) {
+					t.Errorf("with %q: %v, want %v", save, got, c.want)
+				}
+			}
+		})
+	}
+}
+
+// ofSize is a right request of so many bytes.
+func ofSize(n int) string {
+	head := get + "Host: h\r\nA: "
+	return head + strings.Repeat("x", n-len(head)-4) + "\r\n\r\n"
+}
+
+// Lone line feeds and folded lines are a way to smuggle requests past another
+// parser. The one that textproto is kept for reads them, as net/http does.
+func TestTheOwnParserWantsWholeLineEnds(t *testing.T) {
+	for _, input := range []string{
+		"GET / HTTP/1.1\nHost: h\n\n", get + "Host: h\n\r\n", get + "Host: h\r\nA: b\r\n c\r\n\r\n", get + "Host: h\r\nA: b\rc\r\n\r\n",
+		"\r\n" + get + "Host: h\r\n\r\n",
+	} {
+		if got := statuses(t, converse(allRungs, input), "GET"); fmt.Sprint(got) != "[400]" {
+			t.Errorf("%q: %v", input, got)
+		}
+	}
+}
+
+func TestAHeadRequestGetsNoBody(t *testing.T) {
+	input := "HEAD " + prefix + "P1 HTTP/1.1\r\nHost: h\r\n\r\n"
+	for save := range allRungs + 1 {
+		out := converse(save, input+input)
+		if got := statuses(t, out, "HEAD"); fmt.Sprint(got) != "[200 200]" || strings.Contains(out, patient) {
+			t.Errorf("with %q: %v, %q", save, got, out)
+		}
+	}
+}
+
+// What a request leaves in reused memory must not show in the next answer.
+func TestNothingIsLeftOverForTheNextRequest(t *testing.T) {
+	first := get + "Host: h\r\n" + echoed + ": first\r\n\r\n"
+	second := "GET " + prefix + "P2 HTTP/1.1\r\nHost: h\r\n\r\n"
+	for save := range allRungs + 1 {
+		out := converse(save, first+second+"PUT / HTTP/1.1\r\nHost: h\r\n\r\n")
+		at := strings.LastIndex(out, "HTTP/1.1 200")
+		if at <= 0 || strings.Contains(out[at:], "first") || strings.Contains(out[at:], "P1") || strings.Count(out, patient) != 2 {
+			t.Errorf("with %q: %q", save, out)
+		}
+	}
+}
+
+func TestTheContextEndsWhenTheClientLeaves(t *testing.T) {
+	a, b := net.Pipe()
+	w := newWatch(a)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	w.start(cancel)
+	b.Close()
+	<-ctx.Done()
+	w.stop()
+	a.Close()
+}
+
+func TestTheByteReadAheadIsReadFirst(t *testing.T) {
+	a, b := net.Pipe()
+	defer a.Close()
+	w := newWatch(a)
+	w.start(func() { t.Error("the client did not leave") })
+	go func() {
+		_, _ = b.Write([]byte("abc"))
+		b.Close()
+	}()
+	w.mu.Lock()
+	for w.reading {
+		w.ended.Wait()
+	}
+	w.mu.Unlock()
+	w.stop()
+	if got, err := io.ReadAll(w); string(got) != "abc" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// allocations are those of one request, without a network.
+func allocations(save Rungs) uint64 {
+	const requests = 200
+	run := func(n int) uint64 {
+		c := scripted(wire)
+		c.next, c.more, c.drop = wire, n, true
+		var from, to runtime.MemStats
+		runtime.ReadMemStats(&from)
+		(&server{save: save}).serve(c)
+		runtime.ReadMemStats(&to)
+		return to.Mallocs - from.Mallocs
+	}
+	run(10) // pools are filled
+	least := run(requests)
+	for range 4 { // the runtime allocates too, now and then
+		least = min(least, run(requests))
+	}
+	return least / requests
+}
+
+func TestEverySavingOfMemorySavesAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	all, none := allocations(allRungs), allocations(0)
+	if all != 0 {
+		t.Errorf("%d allocations a request with every saving, want 0", all)
+	}
+	for _, r := range []Rungs{State, Bytes, Parser, Unwatched} {
+		if got := allocations(allRungs &^ r); got == 0 {
+			t.Errorf("no allocations without %s", r)
+		}
+	}
+	for _, r := range []Rungs{Workers, OneBuffer} {
+		if got := allocations(allRungs &^ r); got != 0 {
+			t.Errorf("%d allocations a request without %s, want 0", got, r)
+		}
+	}
+	if got := allocations(State); got >= none {
+		t.Errorf("%d allocations with pooled state, %d without", got, none)
+	}
+}
+
+// BenchmarkRung is a request on the small server, without a network:
+//
+//	go test ./lab/ladder -run '^$' -bench Rung -benchmem
+func BenchmarkRung(b *testing.B) {
+	bench := func(name string, save Rungs) {
+		b.Run(name, func(b *testing.B) {
+			c := scripted(wire)
+			c.next, c.more, c.drop = wire, b.N, true
+			b.ReportAllocs()
+			b.ResetTimer()
+			(&server{save: save}).serve(c)
+		})
+	}
+	bench("saving=none", 0)
+	for _, r := range ordered {
+		name := strings.ReplaceAll(r.String(), " ", "-")
+		bench("with="+name, r)
+		bench("without="+name, allRungs&^r)
+	}
+	bench("saving=all", allRungs)
+}
+
+// FuzzServer looks for a request that the own parser takes and net/http reads
+// otherwise or not at all, and for one that makes a rung panic or answer what
+// cannot be read.
+func FuzzServer(f *testing.F) {
+	for _, s := range []string{
+		wire, get + "Host: h\r\n\r\n", get + "Host: h\r\nContent-Length: 3\r\n\r\nabc", get + "Host: h\r\nA:b\r\na: \t c \r\n\r\n",
+		"GET /a?b%zz HTTP/1.1\r\nHost: [::1]:80\r\n\r\n", "HEAD / HTTP/1.0\r\nConnection: a , close\r\n\r\n", "GET / HTTP/1.1\nHost: h\n\n",
+		get + "Host: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+	} {
+		f.Add([]byte(s), uint8(0))
+		f.Add([]byte(s), uint8(allRungs))
+	}
+	f.Fuzz(func(t *testing.T, input []byte, rungs uint8) {
+		if !bytes.HasPrefix(input, []byte("HEAD ")) {
+			statuses(t, converse(Rungs(rungs)&allRungs, string(input)), "GET")
+		}
+		var own request
+		if own.parse(bufio.NewReaderSize(bytes.NewReader(input), maxHead)) != nil {
+			return
+		}
+		std, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(input)))
+		if err != nil {
+			// net/http also parses what the byte API leaves alone, the target.
+			if strings.Contains(err.Error(), "parse ") {
+				return
+			}
+			t.Fatalf("taken, but net/http says %v: %q", err, input)
+		}
+		if std.Method != string(own.method) || std.RequestURI != string(own.target) || std.ProtoMinor != int(own.frame.minor) ||
+			std.ContentLength != own.frame.length || own.frame.minor == 1 && std.Close != own.frame.close {
+			t.Fatalf("read as %+v, by net/http as %+v: %q", own, std, input)
+		}
+		count := 0
+		for name, values := range std.Header {
+			if got := own.get(strings.ToLower(name)); string(got) != values[0] {
+				t.Fatalf("%s is %q, by net/http %q: %q", name, got, values[0], input)
+			}
+			count += len(values)
+		}
+		if own.frame.hosts+count < len(own.fields) {
+			t.Fatalf("%d fields, by net/http %d: %q", len(own.fields), count, input)
+		}
+	})
+}
