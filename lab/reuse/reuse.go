@@ -55,7 +55,7 @@ type Config struct {
 	Sizes     []int         // bytes
 	Rounds    int           // of every contestant in a steady cycle
 	Slice     time.Duration // of each round
-	Users     int           // in bursts
+	Users     int           // in bursts; beside an outlier a fifth of them
 	Bursts    int
 	On, Off   time.Duration
 	Idle      time.Duration // after the bursts
@@ -137,7 +137,7 @@ func (e Experiment) Plan() (experiment.Plan, error) {
 		job.Name = name
 		add(Bursts, burstLoad, name, took, c.burst(job))
 		for _, with := range []bool{false, true} {
-			add(Outlier, outlierLoad(with), name, 2*time.Second, c.outlier(outlierJob{name, with}))
+			add(Outlier, outlierLoad(with), name, 2*time.Second, c.outlier(outlierJob{name, with, max(c.Users/5, 1)}))
 		}
 	}
 	if c.Idle > 0 {

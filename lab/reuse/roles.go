@@ -216,8 +216,9 @@ func outlierLoad(with bool) string {
 }
 
 type outlierJob struct {
-	Name string
-	With bool
+	Name  string
+	With  bool
+	Users int
 }
 
 type outlived struct {
@@ -226,10 +227,10 @@ type outlived struct {
 	Seconds float64
 }
 
-// outlier holds 200 pages of 64 KiB at a time, one of which grows to 64 MiB in the middle, and
+// outlier holds a page of 64 KiB for each user at a time, one of which grows to 64 MiB in the middle, and
 // looks at the resident memory at the end.
 func outlier(_ context.Context, j outlierJob) (outlived, error) {
-	const users, times = 200, 50
+	const times = 50
 	p := newPool(j.Name, burstSize)
 	holding := &pool{cycles: func(n int) {
 		for range n {
@@ -237,17 +238,17 @@ func outlier(_ context.Context, j outlierJob) (outlived, error) {
 		}
 	}}
 	began := time.Now()
-	spread(holding, users, times)
+	spread(holding, j.Users, times)
 	if j.With {
 		p.use(outlierSize, func() {})
 	}
-	spread(holding, users, times)
+	spread(holding, j.Users, times)
 	kept.Store(nil)
 	debug.FreeOSMemory()
 	debug.FreeOSMemory()
-	spread(holding, users, times)
+	spread(holding, j.Users, times)
 	rss, err := resident()
-	return outlived{rss, 3 * users * times, time.Since(began).Seconds()}, err
+	return outlived{rss, 3 * uint64(j.Users) * times, time.Since(began).Seconds()}, err
 }
 
 // resident is this process's resident memory in bytes, or what the runtime has
