@@ -38,7 +38,7 @@ func TestPassiveKnowsALowerBoundUntilLatencyRises(t *testing.T) {
 func TestPassiveEstimatesTheKneeOfASaturatedBackend(t *testing.T) {
 	for _, slots := range []int{4, 40, 300} {
 		law, m := watch(slots, 50*time.Millisecond)
-		m.with(slots/2, time.Minute).with(3*slots, time.Minute)
+		m.with(slots/2, 30*time.Second).with(3*slots, 30*time.Second)
 		if got := float64(law.Limit()) / float64(slots); got < 0.85 || got > 1.15 {
 			t.Errorf("estimates %d for %d slots: %s", law.Limit(), slots, law.State())
 		}

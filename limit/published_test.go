@@ -93,7 +93,7 @@ func TestFailuresSayNothingEitherWay(t *testing.T) {
 			from := law.Limit()
 			m := newModel(law, 0, time.Millisecond)
 			m.demand, m.outcome = 2*from, func(*rand.Rand, Outcome) Outcome { return o }
-			m.run(time.Minute)
+			m.run(10 * time.Second)
 			if got := law.Limit(); got != from {
 				t.Errorf("%s went from %d to %d by work that failed (%d): %s", name, from, got, o, law.State())
 			}

@@ -26,7 +26,7 @@ func TestTheLimitStaysTrueForHours(t *testing.T) {
 		within = slots / 10
 	)
 	backends := []sim.Backend{sim.NWay(slots), sim.Degrading(slots, 0.5)}
-	for seed := range uint64(4) {
+	for seed := range uint64(2) {
 		name, b := []string{"nway", "degrading"}[seed%2], backends[seed%2]
 		t.Run(fmt.Sprintf("%s/%d", name, seed+1), func(t *testing.T) {
 			t.Parallel()
@@ -50,7 +50,7 @@ func TestTheLimitStaysTrueForHours(t *testing.T) {
 				}
 			}
 			t.Logf("medians from %d to %d in %d windows, goodput %.1f of %.1f", low, high, all, r.Total.Goodput, s.Capacity())
-			if wrong > all/200 { // in 5,400 there were 5
+			if wrong > all/200 { // in 5,400 of four seeds there were 5
 				t.Errorf("in %d of %d windows the limit is more than %d away from %d", wrong, all, within, slots)
 			}
 		})

@@ -18,7 +18,7 @@ func TestMaxRefusedBoundsEveryKindOfRefusal(t *testing.T) {
 			for _, most := range []float64{0.1, 0.5} {
 				for _, load := range []float64{3, 10} {
 					s := Scenario{
-						Seed: 1, Duration: 20 * time.Second, Warmup: 5 * time.Second,
+						Seed: 1, Duration: 10 * time.Second, Warmup: 3 * time.Second,
 						Classes: []Class{
 							{Priority: spillway.Low, Deadline: deadline, Service: Exponential(20 * time.Millisecond)},
 							{Priority: spillway.High, Deadline: deadline, Service: Exponential(20 * time.Millisecond)},

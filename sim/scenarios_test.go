@@ -1,4 +1,8 @@
+//go:build !race
+
 package sim_test
+
+// Without the race detector, as in long_test.go.
 
 import (
 	"slices"
@@ -83,7 +87,7 @@ func twelve() []exam {
 	long.Duration = 10 * time.Minute
 
 	large := service(sim.NWay(200), 2)
-	large.Duration = 30 * sec
+	large.Duration = 20 * sec
 
 	cold := []time.Duration{0}
 	return []exam{

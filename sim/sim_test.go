@@ -63,7 +63,7 @@ func TestCapacityIsSlotsOverMeanWork(t *testing.T) {
 func TestManyServersWaitAsErlangSays(t *testing.T) {
 	const c, mean, rho = 4, 20.0, 0.8
 	s := sim.Scenario{
-		Seed: 3, Duration: 40 * time.Minute, Warmup: 10 * sec,
+		Seed: 3, Duration: 20 * time.Minute, Warmup: 10 * sec,
 		Arrivals: sim.Poisson(rho * c / mean * 1000),
 		Classes:  []sim.Class{{Service: sim.Exponential(mean * ms)}},
 		Backend:  sim.NWay(c), Policy: sim.Unlimited(),
@@ -83,7 +83,7 @@ func TestManyServersWaitAsErlangSays(t *testing.T) {
 func TestOneServerWithConstantWorkWaitsHalfAsLong(t *testing.T) {
 	const mean, rho = 10.0, 0.7
 	s := sim.Scenario{
-		Seed: 4, Duration: 40 * time.Minute,
+		Seed: 4, Duration: 20 * time.Minute,
 		Arrivals: sim.Poisson(rho / mean * 1000),
 		Classes:  []sim.Class{{Service: sim.Fixed(mean * ms)}},
 		Backend:  sim.NWay(1), Policy: sim.Unlimited(),
@@ -95,7 +95,7 @@ func TestProcessorSharingDoesNotCareForTheDistribution(t *testing.T) {
 	const mean, rho = 10.0, 0.7
 	for _, work := range []sim.Distribution{sim.Exponential(mean * ms), sim.Fixed(mean * ms), sim.LogNormal(mean*ms, 1)} {
 		s := sim.Scenario{
-			Seed: 5, Duration: 60 * time.Minute,
+			Seed: 5, Duration: 30 * time.Minute,
 			Arrivals: sim.Poisson(rho / mean * 1000),
 			Classes:  []sim.Class{{Service: work}},
 			Backend:  sim.Degrading(1, 0), Policy: sim.Unlimited(),
