@@ -65,9 +65,10 @@ func Optional[Req, Res, T any](name string, run func(context.Context, Req) (T, e
 	return b
 }
 
-// Within returns the branch with a deadline of its own, d after the call began,
-// or that of the caller if it is sooner. Beside the caller, a branch that
-// ignores it is given up all the same.
+// Within returns the branch with a deadline of its own, d after it was started,
+// or that of the caller if it is sooner: what ran before it in the same goroutine
+// takes nothing from it, and a second attempt adds nothing. Beside the caller, a
+// branch that ignores its deadline is given up all the same.
 func (b Branch[Req, Res]) Within(d time.Duration) Branch[Req, Res] {
 	b.spec.within = d
 	return b

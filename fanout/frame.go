@@ -183,14 +183,14 @@ func (fr *frame[Req, Res]) work() {
 // run runs branch i. The frame is locked, except while the branch runs.
 func (fr *frame[Req, Res]) run(i int) {
 	b, st := &fr.f.branches[i], &fr.states[i]
-	ctx, cancel, err := fr.f.bounded(fr.ctx, b, fr.began)
+	st.started = fr.f.now()
+	ctx, cancel, err := fr.f.bounded(fr.ctx, b, b.within)
 	if err != nil {
 		st.running++
 		fr.settle(i, err, 0, false)
 		return
 	}
 	st.running++
-	st.started = fr.f.now()
 	if b.hedge != nil {
 		ctx = fr.armHedge(i, ctx)
 	}

@@ -42,7 +42,7 @@ func (fr *frame[Req, Res]) second(i int) {
 	if st.settled || fr.closed || fr.fatal >= 0 {
 		return
 	}
-	ctx, cancel, err := f.bounded(fr.ctx, b, fr.began)
+	ctx, cancel, err := f.bounded(fr.ctx, b, b.within-(f.now()-st.started))
 	if err != nil {
 		return
 	}

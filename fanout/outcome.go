@@ -47,13 +47,18 @@ func (fr *frame[Req, Res]) alarm(d time.Duration) <-chan time.Time {
 }
 
 // expire gives up the branches whose own time is over and returns how long the
-// next one has. The frame is locked.
+// next one has at least: one that has not been started may be at any moment. The
+// frame is locked.
 func (fr *frame[Req, Res]) expire() (next time.Duration) {
-	passed := fr.f.now() - fr.began
+	now := fr.f.now()
 	for i := range fr.states {
 		b, st := &fr.f.branches[i], &fr.states[i]
 		if st.settled || b.within == 0 {
 			continue
+		}
+		passed := time.Duration(0)
+		if i < fr.next {
+			passed = now - st.started
 		}
 		if left := b.within - passed; left > 0 {
 			if next == 0 || left < next {

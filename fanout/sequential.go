@@ -11,7 +11,7 @@ import (
 func (fr *frame[Req, Res]) sequential(ctx context.Context, req Req, measured bool) (Result[Res], error) {
 	f := fr.f
 	var began, last, longest time.Duration
-	if measured || f.within {
+	if measured {
 		began = f.now()
 		last = began
 	}
@@ -21,7 +21,7 @@ func (fr *frame[Req, Res]) sequential(ctx context.Context, req Req, measured boo
 		b := &f.branches[i]
 		own, cancel, err := ctx, context.CancelFunc(nil), ctx.Err()
 		if err == nil && (b.within > 0 || b.times.quick() >= judgeable) {
-			own, cancel, err = f.bounded(ctx, b, began)
+			own, cancel, err = f.bounded(ctx, b, b.within)
 		}
 		if err == nil {
 			err = b.run(own, req, &fr.res)
@@ -61,9 +61,9 @@ func (fr *frame[Req, Res]) sequential(ctx context.Context, req Req, measured boo
 	return out, fatal
 }
 
-// bounded returns the context for branch b of a call that began at the given
-// time, or why it is not started. The function may be nil.
-func (f *Fanout[Req, Res]) bounded(ctx context.Context, b *branch[Req, Res], began time.Duration) (context.Context, context.CancelFunc, error) {
+// bounded returns the context for branch b, which has this much left of the time
+// that it may take, or why it is not started. The function may be nil.
+func (f *Fanout[Req, Res]) bounded(ctx context.Context, b *branch[Req, Res], own time.Duration) (context.Context, context.CancelFunc, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
@@ -74,7 +74,6 @@ func (f *Fanout[Req, Res]) bounded(ctx context.Context, b *branch[Req, Res], beg
 	if deadline, ok := ctx.Deadline(); ok {
 		left = max(0, time.Until(deadline))
 	}
-	own := b.within - (f.now() - began)
 	if b.within > 0 && (left < 0 || own < left) {
 		if own <= 0 {
 			return nil, nil, context.DeadlineExceeded

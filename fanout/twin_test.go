@@ -61,12 +61,13 @@ func (p play) twin() (a answer) {
 			if fatal != nil {
 				break
 			}
-			limit := min(end, orNever(s.within))
+			limit := end // a deadline of its own counts from its own start
+			if s.within > 0 {
+				limit = min(end, a.took+s.within)
+			}
 			switch {
 			case a.took >= end:
 				fail(i, why)
-			case a.took >= orNever(s.within):
-				fail(i, context.DeadlineExceeded)
 			case !s.deaf && a.took+s.takes > limit:
 				if a.took = limit; limit == end {
 					fail(i, why)
