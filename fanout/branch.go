@@ -30,7 +30,7 @@ type branch[Req, Res any] struct {
 // slot holds the answer of one branch of one call until it is merged.
 type slot[Req, Res any] interface {
 	// attempt runs the branch and settles it. It returns with the frame locked.
-	attempt(fr *frame[Req, Res], i int, ctx context.Context, second bool)
+	attempt(fr *frame[Req, Res], i int, ctx context.Context, began time.Duration, second bool)
 	merge(*Res)
 	clear()
 }
@@ -127,8 +127,7 @@ type typed[Req, Res, T any] struct {
 	value T
 }
 
-func (s *typed[Req, Res, T]) attempt(fr *frame[Req, Res], i int, ctx context.Context, second bool) {
-	began := fr.f.now()
+func (s *typed[Req, Res, T]) attempt(fr *frame[Req, Res], i int, ctx context.Context, began time.Duration, second bool) {
 	ended := false
 	defer func() {
 		if !ended { // runtime.Goexit: nothing after this runs on this goroutine
@@ -138,12 +137,12 @@ func (s *typed[Req, Res, T]) attempt(fr *frame[Req, Res], i int, ctx context.Con
 	}()
 	v, err := guard(ctx, fr.req, s.run)
 	ended = true
-	took := fr.f.now() - began
+	now := fr.f.now()
 	if errors.Is(err, spillway.ErrRejected) {
 		fr.f.pauseHedging()
 	}
 	fr.mu.Lock()
-	if fr.settle(i, err, took, second) {
+	if fr.settle(i, err, began, now, second) {
 		s.value = v
 	}
 }

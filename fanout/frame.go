@@ -183,11 +183,12 @@ func (fr *frame[Req, Res]) work() {
 // run runs branch i. The frame is locked, except while the branch runs.
 func (fr *frame[Req, Res]) run(i int) {
 	b, st := &fr.f.branches[i], &fr.states[i]
-	st.started = fr.f.now()
+	began := fr.f.now()
+	st.started = began
 	ctx, cancel, err := fr.f.bounded(fr.ctx, b, b.within)
 	if err != nil {
 		st.running++
-		fr.settle(i, err, 0, false)
+		fr.settle(i, err, began, began, false)
 		return
 	}
 	st.running++
@@ -198,16 +199,16 @@ func (fr *frame[Req, Res]) run(i int) {
 	if cancel != nil {
 		defer cancel()
 	}
-	fr.slots[i].attempt(fr, i, ctx, false)
+	fr.slots[i].attempt(fr, i, ctx, began, false)
 }
 
-// settle takes the end of an attempt and reports whether its answer counts. The
+// settle takes the end of an attempt, which ran from began to now, and reports whether its answer counts. The
 // frame is locked.
-func (fr *frame[Req, Res]) settle(i int, err error, took time.Duration, second bool) bool {
+func (fr *frame[Req, Res]) settle(i int, err error, began, now time.Duration, second bool) bool {
 	b, st := &fr.f.branches[i], &fr.states[i]
 	st.running--
 	if st.settled || fr.closed || fr.fatal >= 0 {
-		fr.afterwards(i, err, took)
+		fr.afterwards(i, err, now-began)
 		return false
 	}
 	if err != nil && st.running > 0 { // the other attempt may still succeed
@@ -219,9 +220,9 @@ func (fr *frame[Req, Res]) settle(i int, err error, took time.Duration, second b
 	if err != nil && second && st.failure != nil {
 		err = st.failure
 	}
-	st.settled, st.err, st.took = true, err, fr.f.now()-st.started
+	st.settled, st.err, st.took = true, err, now-st.started
 	if err == nil {
-		b.times.add(took)
+		b.times.add(now - began)
 	}
 	fr.settleHedge(i, second)
 	fr.ended(i)

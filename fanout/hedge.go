@@ -62,7 +62,7 @@ func (fr *frame[Req, Res]) second(i int) {
 	ctx, st.cancel[1] = context.WithCancelCause(ctx)
 	st.running++
 	fr.mu.Unlock()
-	fr.slots[i].attempt(fr, i, ctx, true)
+	fr.slots[i].attempt(fr, i, ctx, f.now(), true)
 }
 
 // settleHedge ends what is left of branch i when one attempt has settled it. The

@@ -17,7 +17,11 @@ import (
 // longest branch: while that is less than starting goroutines cost the last time,
 // parallel is not tried; otherwise a try costs no more than that. Between, one
 // call in about fifty tries the other mode, because a processor that has become
-// free shows in nothing else. If it did better, two more decide.
+// free shows in nothing else. If it did better, two more follow, and then
+// the mode that rules answers for itself again: a machine that was busy for a
+// moment made it look bad. What trials lose
+// is paid off, by a small share of each call, before the next one: on a busy
+// machine, a goroutine can be late by a thousand times a short call.
 type learner struct {
 	// What callers read without the lock.
 	now   atomic.Uint32 // the mode of the next call: inParallel or not
@@ -26,9 +30,11 @@ type learner struct {
 	mu        sync.Mutex
 	parallel  bool // what rules
 	trying    bool // the other mode is on trial
+	checking  bool // it won, and the mode that rules is measured again
 	seq, par  window
 	sum, gain window        // of the branches' times in parallel mode; of what can be won, in sequential mode
 	since     int           // calls since the last trial
+	debt      time.Duration // what trials have lost, and is not yet paid off
 	over      window        // wall time beyond the sum, in parallel mode
 	start     time.Duration // at least what starting goroutines costs a call
 	settled   time.Duration // a call in the mode that rules, when that was decided
@@ -46,6 +52,8 @@ const (
 	// processors, but not by so much.
 	farApart = 1.5
 	better   = 0.98 // what the other mode must reach to replace the one that rules
+	// payOff is the share of the time of calls that trials may lose: one in so many.
+	payOff = 40
 	// leastStart is what starting goroutines costs at the very least.
 	leastStart = 300 * time.Nanosecond
 	// slowCall is from where a few readings of the clock do not matter.
@@ -54,6 +62,7 @@ const (
 
 func (l *learner) reset() {
 	l.parallel, l.start = true, leastStart
+	l.since = pause // nothing is known yet: try soon
 	l.now.Store(inParallel)
 	l.every.Store(1)
 }
@@ -83,14 +92,23 @@ func (l *learner) learn(parallel bool, wall, sum, longest time.Duration) {
 	}
 	switch {
 	case l.trying && parallel != l.parallel:
+		l.debt += max(0, wall-l.own().median())
 		l.judge()
+	case l.checking:
+		if parallel == l.parallel && l.own().n >= tries {
+			l.decide()
+		}
 	case !l.trying && parallel == l.parallel:
 		l.watch(wall)
-		l.since++
+		calls := 1
 		if !parallel {
-			l.since += int(l.every.Load()) - 1 // the calls that were not measured
+			calls = int(l.every.Load()) // with those that were not measured
 		}
-		if l.since < pause || l.own().n < tries {
+		l.since += calls
+		if l.debt > 0 { // by the median: one slow call does not pay it all
+			l.debt = max(0, l.debt-l.own().median()*time.Duration(calls)/payOff)
+		}
+		if l.since < pause || l.own().n < tries || l.debt > 0 {
 			break
 		}
 		if l.trying = l.worthTrying(); l.trying {
@@ -117,6 +135,7 @@ func (l *learner) watch(wall time.Duration) {
 	l.since, l.start = pause, leastStart
 	l.seq, l.par, l.sum, l.gain, l.over = window{}, window{}, window{}, window{}, window{}
 	l.settled = wall
+	l.debt = min(l.debt, wall/2) // soon paid: the change has to be followed
 }
 
 func (l *learner) worthTrying() bool {
@@ -128,15 +147,27 @@ func (l *learner) worthTrying() bool {
 
 // judge looks at the calls on trial so far. One that does no better ends it.
 func (l *learner) judge() {
-	own, other := l.own().median(), l.other().median()
-	better := float64(other) < better*float64(own)
-	if better && l.other().n < tries {
-		return
+	switch better := l.better(); {
+	case !better:
+		l.decide()
+	case l.other().n >= tries:
+		l.trying, l.checking = false, true
+		*l.own() = window{}
 	}
-	l.trying, l.since, l.odd, l.settled = false, 0, 0, own
-	if better {
+}
+
+// better reports whether the mode that does not rule does better.
+func (l *learner) better() bool {
+	return float64(l.other().median()) < better*float64(l.own().median())
+}
+
+// decide ends a trial.
+func (l *learner) decide() {
+	own, other := l.own().median(), l.other().median()
+	l.trying, l.checking, l.since, l.odd, l.settled = false, false, 0, 0, own
+	if l.better() {
 		l.parallel = !l.parallel
-		l.settled = other
+		l.settled, l.debt = other, 0
 	}
 }
 

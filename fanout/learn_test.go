@@ -75,6 +75,24 @@ func TestTheRightModeCostsAlmostNothingToFind(t *testing.T) {
 	}
 }
 
+// On a busy machine a goroutine waits for a processor for milliseconds. Trials
+// once cost calls of a microsecond as much as the calls themselves.
+func TestTrialsAreCheapHoweverLateGoroutinesStart(t *testing.T) {
+	for _, each := range []time.Duration{500, 2e3, 5e3} {
+		for _, late := range []time.Duration{50e3, 1e6, 4e6} {
+			w := workload{2, each, 1, late}
+			var l learner
+			l.reset()
+			rng := rand.New(rand.NewPCG(1, uint64(late)))
+			w.play(&l, rng, 0, 64)
+			const calls = 1_000_000
+			if ratio := float64(w.play(&l, rng, 64, calls)) / float64(2*each*calls); ratio > 1.035 {
+				t.Errorf("%v, goroutines %v late: %.3f times the better mode", w, late, ratio)
+			}
+		}
+	}
+}
+
 func TestAChangeIsFollowedWithin64Calls(t *testing.T) {
 	for i, from := range workloads() {
 		for j, to := range workloads() {
