@@ -233,3 +233,71 @@ func TestNestedCallsStayWithinTheBudget(t *testing.T) {
 		t.Errorf("%d extra goroutines, %d leaves at once", extra, most)
 	}
 }
+
+// The same with leaves that sleep for a millisecond. 64 goroutines and the caller
+// need 64 of them at the very least; parents that wait hold tokens all the while,
+// and branches that find none run in their callers, so that none stands idle for
+// long.
+func TestNestedCallsThatSleepKeepTheBudgetBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		budget, _ := NewBudget(64)
+		most := 0
+		var mu sync.Mutex
+		leaf := func(context.Context, int) (uint64, error) {
+			mu.Lock()
+			most = max(most, budget.InUse())
+			mu.Unlock()
+			time.Sleep(ms)
+			return 1, nil
+		}
+		for _, mode := range []Mode{Parallel, Auto} {
+			cfg := Config{Mode: mode, Budget: budget}
+			call := func(f *Fanout[int, uint64]) func(context.Context, int) (uint64, error) {
+				return func(ctx context.Context, _ int) (uint64, error) {
+					got, err := f.Do(ctx, 0)
+					return got.Value, err
+				}
+			}
+			f := same(t, cfg, 16, call(same(t, cfg, 16, call(same(t, cfg, 16, leaf)))))
+			for range 3 {
+				began := time.Now()
+				got, err := f.Do(t.Context(), 0)
+				if err != nil || got.Value != 16*16*16 {
+					t.Fatal(got, err)
+				}
+				took := time.Since(began)
+				if took > 2*64*ms {
+					t.Errorf("%v: it took %v", mode, took)
+				}
+			}
+		}
+		if synctest.Wait(); most > 64 || budget.InUse() != 0 {
+			t.Errorf("%d goroutines at once, %d are left", most, budget.InUse())
+		}
+	})
+}
+
+// Without a token everything runs in the caller, one branch after the other, and
+// means the same.
+func TestWithoutATokenACallDoesWhatItsSequentialTwinSays(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	for range 3000 {
+		data := make([]byte, 2+rng.IntN(20))
+		for i := range data {
+			data[i] = byte(rng.Uint32())
+		}
+		data[0] |= 1 // sequential
+		p := parse(data)
+		for i := range p.branches {
+			// Whether the caller left before or after a branch failed that did not
+			// hear of it, only one that waits could tell.
+			p.branches[i].deaf = p.branches[i].deaf && !p.cancel
+		}
+		synctest.Test(t, func(t *testing.T) {
+			p.spent = true
+			if got, want := p.live(t), p.twin(); got != want {
+				t.Fatalf("%+v:\n got %+v\nwant %+v", p, got, want)
+			}
+		})
+	}
+}

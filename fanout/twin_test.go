@@ -19,6 +19,7 @@ type script struct {
 // play is a call of these branches, in the order in which they are started.
 type play struct {
 	mode     Mode
+	spent    bool // it is parallel, but there is no token
 	branches []script
 	end      time.Duration // of the caller's context; zero: never
 	cancel   bool          // it is cancelled then; else its deadline passes
@@ -59,6 +60,10 @@ func (p play) twin() (a answer) {
 	if p.mode == Sequential {
 		for i, s := range p.branches {
 			if fatal != nil {
+				if p.spent && a.took >= end { // known to have no time left
+					missing = append(missing, fmt.Sprint(i, ": ", why))
+					continue
+				}
 				break
 			}
 			limit := end // a deadline of its own counts from its own start
@@ -148,7 +153,13 @@ func (p play) live(t *testing.T) (a answer) {
 		}
 		branches = append(branches, b.Within(s.within))
 	}
-	f, err := New(Config{Mode: p.mode}, branches...)
+	cfg, held := Config{Mode: p.mode}, 0
+	if p.spent {
+		cfg.Mode, held = Parallel, 1
+		cfg.Budget, _ = NewBudget(1)
+		cfg.Budget.take()
+	}
+	f, err := New(cfg, branches...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +182,7 @@ func (p play) live(t *testing.T) (a answer) {
 		}
 		time.Sleep(time.Hour) // the late ones end
 		synctest.Wait()
-		if n := f.budget.InUse(); n != 0 {
+		if n := f.budget.InUse() - held; n != 0 {
 			t.Fatalf("%d goroutines are left", n)
 		}
 		cancel()

@@ -80,9 +80,9 @@ func New(cfg Config) (*Directory, error) {
 	}
 	var err error
 	d.both, err = fanout.New(
-		// Beside each other always: one after the other, a cache that hangs would
-		// add its time to that of the database, and a slow database would leave
-		// the cache none.
+		// Beside each other always: what one after the other would save beside a
+		// query is not worth a cache that hangs adding its time to the database's,
+		// or, when it ignores its context, holding the caller for longer.
 		fanout.Config{Name: "clinicians", Mode: fanout.Parallel, OnLate: d.late},
 		fanout.Required(Database, cfg.Store.Clinicians, (*known).inStore),
 		fanout.Optional(Cache, cfg.Cache.Clinicians, (*known).inCache).Within(cfg.CacheTimeout),
