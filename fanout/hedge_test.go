@@ -262,3 +262,27 @@ func TestABranchThatCannotMakeItIsNotStarted(t *testing.T) {
 		})
 	}
 }
+
+// Times of less than 50 µs were not kept, so that a branch that had been slow, or
+// was so now and then, was refused for ever.
+func TestABranchThatBecameFastIsStartedAgain(t *testing.T) {
+	for _, mode := range []Mode{Sequential, Parallel} {
+		synctest.Test(t, func(t *testing.T) {
+			takes := 5 * ms
+			f := same(t, Config{Mode: mode}, 1, func(context.Context, int) (uint64, error) { time.Sleep(takes); return 1, nil })
+			for range 2 {
+				for range 70 * measureEvery {
+					if _, err := f.Do(t.Context(), 0); err != nil {
+						t.Fatal(err)
+					}
+				}
+				takes = 10 * time.Microsecond
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), ms)
+			defer cancel()
+			if _, err := f.Do(ctx, 0); err != nil {
+				t.Errorf("%v: %v", mode, err)
+			}
+		})
+	}
+}

@@ -31,7 +31,7 @@ func (fr *frame[Req, Res]) sequential(ctx context.Context, req Req, measured boo
 		}
 		if measured {
 			now := f.now()
-			if err == nil && now-last > judgeable/2 {
+			if err == nil {
 				b.times.add(now - last)
 			}
 			last, longest = now, max(longest, now-last)

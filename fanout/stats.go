@@ -27,7 +27,7 @@ type Stats struct {
 
 // BranchStats is what was learned of one branch. The times are of successes, zero
 // while fewer than 64 are known, and coarse: within an eighth. Of branches that run
-// in the caller, one call in sixteen is measured, and none of less than 50 µs.
+// in the caller, one call in sixteen is measured, or each when calls are slow.
 type BranchStats struct {
 	Name     string
 	Required bool
