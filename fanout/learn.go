@@ -34,7 +34,7 @@ type learner struct {
 	seq, par  window
 	sum, gain window        // of the branches' times in parallel mode; of what can be won, in sequential mode
 	since     int           // calls since the last trial
-	debt      time.Duration // what trials have lost, and is not yet paid off
+	debt      time.Duration // what trials of parallel have lost, and is not yet paid off
 	over      window        // wall time beyond the sum, in parallel mode
 	start     time.Duration // at least what starting goroutines costs a call
 	settled   time.Duration // a call in the mode that rules, when that was decided
@@ -92,7 +92,9 @@ func (l *learner) learn(parallel bool, wall, sum, longest time.Duration) {
 	}
 	switch {
 	case l.trying && parallel != l.parallel:
-		l.debt += max(0, wall-l.own().median())
+		if parallel { // what a sequential one loses is bounded by the sum
+			l.debt += max(0, wall-l.own().median())
+		}
 		l.judge()
 	case l.checking:
 		if parallel == l.parallel && l.own().n >= tries {
