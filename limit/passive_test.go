@@ -132,7 +132,7 @@ func TestPassiveCountsOnlyWhatWasFinished(t *testing.T) {
 func TestPassiveSaysThatNothingCanBeKnown(t *testing.T) {
 	law, m := watch(20, 50*time.Millisecond)
 	m.deadline = 200 * time.Millisecond
-	m.with(4000, time.Minute)
+	m.with(4000, 20*time.Second)
 	if s := law.State(); !strings.HasPrefix(s, "estimate: nothing can be known") {
 		t.Errorf("says %q", s)
 	}
