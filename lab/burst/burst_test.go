@@ -71,8 +71,8 @@ func TestAKilledContestantLeavesItsCounts(t *testing.T) {
 		t.Skip("the memory cap needs Linux")
 	}
 	c := tiny()
-	c.Contestants, c.Work = []string{Naive}, Work{Bytes: 500 << 10, Wait: 50 * time.Millisecond}
-	c.Rate, c.Burst, c.MemoryCap = 20_000, 30*time.Second, 160<<20
+	c.Contestants, c.Work = []string{Naive}, Work{Bytes: 500 << 10, Wait: 5 * time.Second}
+	c.Rate, c.Burst, c.MemoryCap = 600, 30*time.Second, 160<<20 // slow enough to be watched, every 100 ms
 	r, err := c.run(t.Context(), Naive)
 	if err != nil || !strings.Contains(r.Killed, "memory cap of 160 MiB") {
 		t.Fatalf("killed %q, %v", r.Killed, err)
