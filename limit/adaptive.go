@@ -78,6 +78,7 @@ const (
 	minStep     = 0.04 // of the limit: less is not worth a trial
 	maxStep     = 0.5
 	minExcess   = 0.03 // of latency, as a logarithm: less is not worth a cut
+	faster      = 0.1  // a fall below the baseline beyond this and three standard errors
 	jump        = 0.15 // a rise at once beyond this and three standard errors
 	trimAtOnce  = 0.15 // an excess below this is trimmed without a trial,
 	trimInAll   = 0.2  // but after so much of it in all there is one
@@ -88,6 +89,7 @@ const (
 	raiseLatest = 5 * time.Second
 	recallCost  = 0.04        // the same while capacity that was lost
 	recallFor   = time.Minute // so recently may come back
+	afterSlow   = time.Second // trials pause when the backend itself became slower
 	cutSoon     = 500 * time.Millisecond
 	cutLatest   = 15 * time.Second
 )
@@ -146,6 +148,7 @@ func (a *Adaptive) Observe(s Sample, load Load) {
 		log := logOf(s.End - s.Start)
 		if s.Outcome == Success && a.classes.learn(class, log) {
 			a.forget()
+			a.readings = 0 // of the spread, which was that of the mix
 		}
 		if member {
 			a.cohort.end(log-a.classes.offset[class], s.Outcome)
@@ -218,6 +221,16 @@ func (a *Adaptive) step(z, most float64) float64 {
 // flat enters a latency measured without a queue.
 func (a *Adaptive) flat(m mean) {
 	a.base.add(m.level, m.n, max(320, math.Pow(1.25*a.spread/0.04, 2)))
+}
+
+// lower takes a latency that may be lower than the baseline. If it clearly is, the
+// backend has become faster. How much of what is left is queueing nobody knows, so a
+// cut is due soon.
+func (a *Adaptive) lower(m mean, now time.Duration) {
+	if a.base.level-m.level > max(faster, 3*math.Hypot(a.error(m.n), a.error(a.base.n))) {
+		a.base, a.held = m, mean{}
+		a.nextCut, a.cutEvery = min(a.nextCut, now+2*cutSoon), cutSoon
+	}
 }
 
 // judge takes what a cohort tells.
@@ -297,6 +310,10 @@ func (a *Adaptive) hold(r reading) {
 		before := a.held.n
 		a.held.add(r.level, r.n, 16*r.n)
 		a.heldAt += r.n / (before + r.n) * (r.inFlight - a.heldAt)
+	}
+	a.lower(a.held, r.at)
+	if a.held.n == 0 {
+		return
 	}
 	excess, lasting := r.level-a.base.level, a.held.level-a.base.level
 	switch full := r.saturated || r.inFlight >= 0.75*a.limit; {

@@ -224,4 +224,7 @@ func (a *Adaptive) undoCut(r reading) {
 	a.held = mean{}
 	a.set(r.at, holding, t.from, why)
 	a.nextRaise, a.nextCut = r.at, r.at+a.cutEvery
+	if t.suspicion && !a.recalls(r.at) { // and the limit is as right as it was: what is slower needs no more trials now
+		a.nextRaise, a.nextCut = r.at+afterSlow, r.at+max(3*afterSlow, a.cutEvery)
+	}
 }

@@ -314,6 +314,8 @@ func arenaHidden() (out []arena) {
 				{Share: 0.9, Priority: spillway.Low, Deadline: 2 * sec, Service: sim.Uniform(5*ms, 15*ms)},
 			}})
 		}
+		shortAndLong := sim.Mixture(sim.Part{Share: 9, Service: sim.Exponential(5 * ms)}, sim.Part{Share: 1, Service: sim.LogNormal(80*ms, 1)})
+		add("mix100@1.5x", terrain{slots: 100, work: shortAndLong, load: flat(1.5), most: 1.5})
 		add("ramp", terrain{length: 60 * sec, warm: 5 * sec, most: 3, load: func(t time.Duration) float64 { return .3 + 2.7*t.Seconds()/60 }})
 		add("wave", terrain{length: 60 * sec, warm: 5 * sec, most: 2, load: func(t time.Duration) float64 { return 1 + .9*math.Sin(t.Seconds()) }})
 		add("speeds", terrain{length: 80 * sec, load: flat(1.5), most: 1.5,
