@@ -148,7 +148,6 @@ func (a *Adaptive) Observe(s Sample, load Load) {
 		log := logOf(s.End - s.Start)
 		if s.Outcome == Success && a.classes.learn(class, log) {
 			a.forget()
-			a.readings = 0 // of the spread, which was that of the mix
 		}
 		if member {
 			a.cohort.end(log-a.classes.offset[class], s.Outcome)
@@ -162,7 +161,7 @@ func (a *Adaptive) Observe(s Sample, load Load) {
 		return
 	}
 	a.readings++
-	a.spread += max(0.2, 1/(1+a.readings)) * (r.spread - a.spread)
+	a.spread += max(0.2, 1/a.readings) * (r.spread - a.spread)
 	if r.perSecond > 0 {
 		a.rate = r.perSecond
 	}
@@ -324,7 +323,7 @@ func (a *Adaptive) hold(r reading) {
 	case !a.proven && a.limit > 1:
 		// No baseline but this: look at once whether it is one.
 		a.try(r, cutting, 0.5*a.limit, r.inFlight, mean{r.level, r.n}, false)
-	case excess > jump+3*a.error(r.n):
+	case excess > jump+3*math.Hypot(a.error(r.n), a.error(a.base.n)):
 		a.suspect(r, excess, r.inFlight, mean{r.level, r.n})
 	case lasting > max(minExcess, 2.4*math.Hypot(a.error(a.held.n), a.error(a.base.n))):
 		a.trim(r, lasting)

@@ -205,6 +205,7 @@ func (a *Adaptive) keepCut(r reading, fell, less, err float64) {
 // undoCut restores the limit: latency did not follow, so it is the backend's own.
 func (a *Adaptive) undoCut(r reading) {
 	t := &a.trial
+	start := a.good == 0 && !a.proven && t.from <= 2*firstLimit
 	if !a.recalls(r.at) {
 		a.good = t.from
 	}
@@ -222,7 +223,11 @@ func (a *Adaptive) undoCut(r reading) {
 		a.cutEvery = max(min(3*a.cutEvery, cutLatest), 40*spent)
 	}
 	a.held = mean{}
-	a.set(r.at, holding, t.from, why)
+	next := holding
+	if start { // with a baseline at last
+		next = growing
+	}
+	a.set(r.at, next, t.from, why)
 	a.nextRaise, a.nextCut = r.at, r.at+a.cutEvery
 	if t.suspicion && !a.recalls(r.at) { // and the limit is as right as it was: what is slower needs no more trials now
 		a.nextRaise, a.nextCut = r.at+afterSlow, r.at+max(3*afterSlow, a.cutEvery)

@@ -99,7 +99,7 @@ func twelve() []exam {
 		{"four slots", service(sim.NWay(4), 1.5), cold, bounds{0.95, 0.93, 0.98, 450 * ms, 16, sec}},
 		{"two hundred slots", large, cold, bounds{0.97, 0.96, 0.98, 250 * ms, 700, 1500 * ms}},
 		{"two routes of different cost", routes, nil, bounds{0.90, 0.80, 0.95, 1300 * ms, 130, 0}},
-		{"database behind its pool", database, cold, bounds{0.94, 0.88, 0.98, 130 * ms, 32, 3 * sec}},
+		{"database behind its pool", database, cold, bounds{0.94, 0.88, 0.98, 130 * ms, 40, 3 * sec}},
 		{"one in twenty fails", failing, cold, bounds{0.97, 0.95, 0.98, 280 * ms, 48, 2 * sec}},
 		{"ten minutes", long, nil, bounds{0.96, 0.95, 0.98, 280 * ms, 48, 0}},
 	}
