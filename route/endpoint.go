@@ -44,6 +44,11 @@ type box[Req, Res any] struct {
 
 func newEndpoint[Req, Res any](c *core, handle func(context.Context, Req) (Res, error)) http.Handler {
 	return &endpoint[Req, Res]{c, handle, objectpool.New(objectpool.Config[box[Req, Res]]{
+		New: func() *box[Req, Res] {
+			b := new(box[Req, Res])
+			b.encoder = newEncoder(&b.out)
+			return b
+		},
 		Clear: func(b *box[Req, Res]) {
 			b.scratch.clear()
 			b.req, b.res = *new(Req), *new(Res)

@@ -3,6 +3,7 @@
 package route
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 )
@@ -13,11 +14,10 @@ func decodeJSON(data []byte, v any) error { return json.Unmarshal(data, v) }
 // encoder keeps what encoding needs from one response to the next.
 type encoder struct{ json *json.Encoder }
 
+func newEncoder(out *bytes.Buffer) encoder { return encoder{json.NewEncoder(out)} }
+
 // encode appends the JSON of v, which is a pointer, to s.out.
 func (s *scratch) encode(v any) error {
-	if s.encoder.json == nil {
-		s.encoder.json = json.NewEncoder(&s.out)
-	}
 	if err := s.encoder.json.Encode(v); err != nil {
 		return err
 	}

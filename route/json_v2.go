@@ -3,6 +3,7 @@
 package route
 
 import (
+	"bytes"
 	v1 "encoding/json"
 	"encoding/json/jsontext"
 	"encoding/json/v2"
@@ -21,6 +22,8 @@ func decodeJSON(data []byte, v any) error { return json.Unmarshal(data, v, readi
 
 // encoder keeps what encoding needs from one response to the next: nothing.
 type encoder struct{}
+
+func newEncoder(*bytes.Buffer) encoder { return encoder{} }
 
 // encode appends the JSON of v, which is a pointer, to s.out.
 func (s *scratch) encode(v any) error { return json.MarshalWrite(&s.out, v, writing...) }

@@ -35,8 +35,7 @@ type step struct {
 func (s *scratch) clear() {
 	s.body = cleared(s.body)
 	if out := s.out.Bytes(); cap(out) > keep {
-		s.out = bytes.Buffer{}
-		s.encoder = encoder{}
+		s.out = bytes.Buffer{} // in the same place, where the encoder writes
 	} else {
 		clear(out)
 		s.out.Reset()
