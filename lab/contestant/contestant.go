@@ -67,7 +67,7 @@ type Process struct {
 	failure          string // the role's error
 	ownPeak          uint64 // the peak RSS it saw itself, at its very end
 	waitErr          error
-	stderr           tail
+	stderr           complaint
 	exit             Exit
 	killOnce         sync.Once
 	killed           string // why we killed it, other than for its memory
@@ -200,8 +200,11 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 		watching.Wait()
 		p.exit.PeakRSS = max(p.exit.PeakRSS, p.ownPeak)
 		p.killOnce.Do(func() { // nobody here killed it
-			if killedBySystem(p.waitErr) {
+			switch {
+			case killedBySystem(p.waitErr):
 				p.exit.Killed = "killed by the system, most likely for its memory, after " + p.age()
+			case p.stderr.outOfMemory():
+				p.exit.Killed = "ended by its runtime, which got no more memory from the system, after " + p.age()
 			}
 		})
 		close(p.done)
@@ -285,31 +288,37 @@ func (p *Process) kill(why string) {
 
 func (p *Process) age() string { return time.Since(p.started).Round(time.Millisecond).String() }
 
-// tail keeps the last few kilobytes of standard error.
-type tail struct {
+// complaint keeps the beginning of standard error: a Go program that dies says
+// why first, and then where each of its goroutines was.
+type complaint struct {
 	mu  sync.Mutex
 	buf []byte
 }
 
-const tailSize = 4 << 10
+const complaintSize = 2 << 10
 
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf = append(t.buf, b...)
-	if extra := len(t.buf) - tailSize; extra > 0 {
-		t.buf = append(t.buf[:0], t.buf[extra:]...)
-	}
+func (c *complaint) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.buf = append(c.buf, b[:min(len(b), complaintSize-len(c.buf))]...)
 	return len(b), nil
 }
 
-func (t *tail) text() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if s := strings.TrimSpace(string(t.buf)); s != "" {
+func (c *complaint) text() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := strings.TrimSpace(string(c.buf)); s != "" {
 		return "\n" + s
 	}
 	return ""
+}
+
+// outOfMemory tells how a Go program ends that the system gives no more memory,
+// or no more mappings of it.
+func (c *complaint) outOfMemory() bool {
+	s := c.text()
+	return strings.Contains(s, "fatal error: runtime: out of memory") || strings.Contains(s, "fatal error: runtime: cannot allocate memory") ||
+		strings.Contains(s, "fatal error: out of memory")
 }
 
 // ErrUnknownRole is returned by Main's role look-up; it means that parent and

@@ -31,6 +31,11 @@ var roles = map[string]contestant.Role{
 		}
 		return len(held), nil
 	}),
+	"exhausted": contestant.Func(func(context.Context, int) (int, error) { // as a Go program ends that gets no more memory
+		os.Stderr.WriteString("fatal error: runtime: out of memory\n\nruntime stack:\n" + strings.Repeat("goroutine 1 [semacquire]:\n", 1000))
+		os.Exit(2)
+		return 0, nil
+	}),
 	"hang": contestant.Func(func(ctx context.Context, _ int) (int, error) { select {} }),
 	"server": func(ctx context.Context, job *contestant.Job) (any, error) {
 		if err := job.Ready("come in"); err != nil {
@@ -106,6 +111,13 @@ func TestAboveTheMemoryCapIsAResult(t *testing.T) {
 	}
 	if exit.PeakRSS < 96<<20 || exit.PeakRSS > 1<<30 || len(exit.Memory) == 0 {
 		t.Errorf("peak RSS %d MiB in %d looks", exit.PeakRSS>>20, len(exit.Memory))
+	}
+}
+
+func TestARuntimeThatGetsNoMoreMemoryIsAResult(t *testing.T) {
+	exit, err := contestant.Run(t.Context(), contestant.Spec{Role: "exhausted", Input: 1}, nil)
+	if err != nil || !strings.Contains(exit.Killed, "no more memory") {
+		t.Fatalf("%q, %v", exit.Killed, err)
 	}
 }
 
