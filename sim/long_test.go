@@ -50,7 +50,7 @@ func TestTheLimitStaysTrueForHours(t *testing.T) {
 				}
 			}
 			t.Logf("medians from %d to %d in %d windows, goodput %.1f of %.1f", low, high, all, r.Total.Goodput, s.Capacity())
-			if wrong > all/200 { // in 5,400 of four seeds there were 5
+			if wrong > all/200 { // N-way has had 5 in 5,400, over six seeds
 				t.Errorf("in %d of %d windows the limit is more than %d away from %d", wrong, all, within, slots)
 			}
 		})

@@ -1,8 +1,4 @@
-//go:build !race
-
 package sim_test
-
-// Without the race detector, as in long_test.go.
 
 import (
 	"slices"
