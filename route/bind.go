@@ -1,6 +1,7 @@
 package route
 
 import (
+	"iter"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -13,7 +14,7 @@ import (
 //
 // The body comes first. What a codec took for a member because of its Go name is
 // then overwritten by its real source, or cleared.
-func (c *core) bind(s *scratch, w http.ResponseWriter, r *http.Request, v reflect.Value) error {
+func (c *core) bind(s *scratch, w http.ResponseWriter, r *http.Request, values PathValues, v reflect.Value) error {
 	p := c.plan
 	kind := bodyNone
 	if p.body() {
@@ -30,10 +31,20 @@ func (c *core) bind(s *scratch, w http.ResponseWriter, r *http.Request, v reflec
 	for _, f := range p.params {
 		switch f.source {
 		case fromPath:
-			s.text(f, v, r.PathValue(f.name))
+			if values != nil {
+				s.text(f, v, values.PathValue(f.name))
+			} else {
+				s.text(f, v, c.pathValue(r, f.name))
+			}
 		case fromHeader:
-			for _, text := range r.Header[f.name] {
-				s.text(f, v, text)
+			for _, line := range r.Header[f.name] {
+				if !f.many {
+					s.text(f, v, line)
+					continue
+				}
+				for element := range elements(line) {
+					s.text(f, v, element)
+				}
 			}
 		}
 	}
@@ -57,6 +68,27 @@ func (c *core) bind(s *scratch, w http.ResponseWriter, r *http.Request, v reflec
 		return s.invalid()
 	}
 	return nil
+}
+
+// elements are those of a list on one line of a header (RFC 9110, section 5.6.1),
+// which says the same on several. A comma in quotes is none of the list.
+func elements(line string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		quoted, from := false, 0
+		for i := 0; i <= len(line); i++ {
+			switch {
+			case i == len(line) || line[i] == ',' && !quoted:
+				if one := strings.Trim(line[from:i], " \t"); one != "" && !yield(one) {
+					return
+				}
+				from = i + 1
+			case line[i] == '"':
+				quoted = !quoted
+			case line[i] == '\\' && quoted:
+				i = min(i+1, len(line)-1)
+			}
+		}
+	}
 }
 
 // text sets f to text, which came from its parameter or form field.
@@ -98,20 +130,24 @@ func (c *core) bindQuery(s *scratch, query string, v reflect.Value) {
 // unescapePair splits and decodes one name=value. It allocates only for what is
 // escaped; the parts of the rest are parts of pair.
 func unescapePair(pair string) (name, value string, ok bool) {
-	if strings.Contains(pair, ";") { // as net/url: some read it as a separator
-		return "", "", false
-	}
-	name, value, _ = strings.Cut(pair, "=")
-	var err error
-	if strings.ContainsAny(name, "%+") {
-		if name, err = url.QueryUnescape(name); err != nil {
+	equals, escaped := len(pair), false
+	for i := range len(pair) {
+		switch pair[i] {
+		case ';': // as net/url: some read it as a separator
 			return "", "", false
+		case '%', '+':
+			escaped = true
+		case '=':
+			equals = min(equals, i)
 		}
 	}
-	if strings.ContainsAny(value, "%+") {
-		if value, err = url.QueryUnescape(value); err != nil {
-			return "", "", false
-		}
+	name, value = pair[:equals], pair[min(equals+1, len(pair)):]
+	if !escaped {
+		return name, value, true
 	}
-	return name, value, true
+	name, err := url.QueryUnescape(name)
+	if err == nil {
+		value, err = url.QueryUnescape(value)
+	}
+	return name, value, err == nil
 }

@@ -29,6 +29,7 @@ var (
 	errNoType  = &Problem{Status: http.StatusBadRequest, Type: "missing-content-type", Detail: "say in Content-Type how the body is written"}
 	errTooBig  = &Problem{Status: http.StatusRequestEntityTooLarge, Type: "body-too-large", Detail: "the body is larger than this operation accepts"}
 	errTooSlow = &Problem{Status: http.StatusRequestTimeout, Type: "body-too-slow", Detail: "the body did not arrive in time"}
+	errCoded   = &Problem{Status: http.StatusUnsupportedMediaType, Type: "unsupported-media-type", Detail: "send the body as it is, without a Content-Encoding"}
 	errCut     = &Problem{Status: http.StatusBadRequest, Type: "incomplete-body", Detail: "the body ended early"}
 )
 
@@ -36,6 +37,7 @@ var (
 func (c *core) bindBody(s *scratch, w http.ResponseWriter, r *http.Request, v reflect.Value) (bodyKind, error) {
 	kind, params, codec, err := c.kindOf(r.Header)
 	if err != nil {
+		c.hurry(w, r)
 		return kind, err
 	}
 	if err := c.read(s, w, r); err != nil {
@@ -53,6 +55,11 @@ func (c *core) bindBody(s *scratch, w http.ResponseWriter, r *http.Request, v re
 	case bodyText:
 		s.text(c.plan.text, v, string(s.body))
 	case bodyCodec:
+		if t, ok := codec.(transcoder); ok {
+			kind = bodyJSON
+			c.bindTranscoded(s, t, v)
+			break
+		}
 		target := v
 		if c.plan.whole != nil {
 			target = c.plan.whole.of(v)
@@ -67,6 +74,9 @@ func (c *core) bindBody(s *scratch, w http.ResponseWriter, r *http.Request, v re
 // kindOf reads the content type. The usual one costs nothing.
 func (c *core) kindOf(h http.Header) (bodyKind, map[string]string, Codec, error) {
 	accepts := &c.plan.accepts
+	if coding := h["Content-Encoding"]; len(coding) > 0 && !strings.EqualFold(coding[0], "identity") {
+		return bodyNone, nil, nil, errCoded
+	}
 	contentType := ""
 	if values := h["Content-Type"]; len(values) > 0 {
 		contentType = values[0]
@@ -108,12 +118,13 @@ func (c *core) kindOf(h http.Header) (bodyKind, map[string]string, Codec, error)
 	return bodyNone, nil, nil, c.unsupported
 }
 
-// mediaTypes lists what the route accepts.
-func (c *core) mediaTypes() (types []string) {
-	a := c.plan.accepts
+// unsupported answers a body of none of the types that the route accepts.
+func unsupported(p *plan, codecs []Codec) *Problem {
+	var types []string
+	a := p.accepts
 	if a.json {
 		types = append(types, "application/json")
-		for _, codec := range c.codecs {
+		for _, codec := range codecs {
 			types = append(types, codec.MediaType())
 		}
 	}
@@ -126,29 +137,39 @@ func (c *core) mediaTypes() (types []string) {
 	if a.text {
 		types = append(types, "text/plain")
 	}
-	return types
+	return &Problem{Status: http.StatusUnsupportedMediaType, Type: "unsupported-media-type",
+		Detail: "send " + strings.Join(types, " or ")}
 }
 
-// read reads the whole body into s.body, up to the limit, with a read deadline
-// on the connection.
+// hurry bounds how long the rest of the body may take, by a read deadline on the
+// connection. It holds also when the route does not read it: net/http does, and
+// would answer nobody until then. The result is nil where there are no deadlines.
+func (c *core) hurry(w http.ResponseWriter, r *http.Request) deadliner {
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil
+	}
+	conn := deadlineOf(w)
+	if conn == nil {
+		return nil
+	}
+	until := time.Now().Add(c.limits.Read)
+	if d, ok := r.Context().Deadline(); ok && d.Before(until) {
+		until = d
+	}
+	if conn.SetReadDeadline(until) != nil {
+		return nil
+	}
+	return conn
+}
+
+// read reads the whole body into s.body, up to the limit and within the time.
 func (c *core) read(s *scratch, w http.ResponseWriter, r *http.Request) error {
+	conn := c.hurry(w, r)
 	if r.ContentLength > c.limits.Body {
 		return errTooBig
 	}
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
-	}
-	slow := deadlineOf(w)
-	if slow != nil {
-		until := time.Now().Add(c.limits.Read)
-		if d, ok := r.Context().Deadline(); ok && d.Before(until) {
-			until = d
-		}
-		if slow.SetReadDeadline(until) == nil {
-			// The server itself reads on to notice a client that leaves, which
-			// must not time out.
-			defer slow.SetReadDeadline(time.Time{})
-		}
 	}
 	if s.body == nil {
 		s.body = make([]byte, 0, max(512, min(r.ContentLength+1, keep)))
@@ -158,12 +179,20 @@ func (c *core) read(s *scratch, w http.ResponseWriter, r *http.Request) error {
 			s.grow()
 		}
 		room := s.body[len(s.body):cap(s.body)]
-		n, err := r.Body.Read(room[:min(int64(len(room)), c.limits.Body+1-int64(len(s.body)))])
+		if left := c.limits.Body - int64(len(s.body)); left < int64(len(room)) {
+			room = room[:left+1] // one more, to know
+		}
+		n, err := r.Body.Read(room)
 		s.body = s.body[:len(s.body)+n]
 		switch {
 		case int64(len(s.body)) > c.limits.Body:
 			return errTooBig
 		case err == io.EOF:
+			if conn != nil {
+				// The server itself reads on to notice a client that leaves, which
+				// must not time out.
+				_ = conn.SetReadDeadline(time.Time{})
+			}
 			return nil
 		case err != nil:
 			return readError(r, err)

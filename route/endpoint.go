@@ -2,7 +2,6 @@ package route
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"reflect"
 
@@ -20,10 +19,37 @@ type core struct {
 	unsupported *Problem
 	base        string
 	report      func(context.Context, string, error)
+	pathValue   func(*http.Request, string) string
 	pattern     string
 	status      int
+	onProblem   func(http.ResponseWriter, *http.Request, *Problem, error)
 	limiter     *limiter.Limiter
-	timed, lax  bool
+	timings     *timings // nil if nobody asked
+	lax         bool
+	holds       bool // code of the user sees a pointer into the request
+	discreet    bool
+}
+
+// beside is what an adapter hands over beside the request; nothing, where the
+// request has it all.
+type beside struct {
+	ctx    context.Context
+	values PathValues
+}
+
+func (b beside) context(r *http.Request) context.Context {
+	if b.ctx != nil {
+		return b.ctx
+	}
+	return r.Context()
+}
+
+// carried returns r with the context, for code that finds it there.
+func (b beside) carried(r *http.Request) *http.Request {
+	if b.ctx != nil {
+		return r.WithContext(b.ctx)
+	}
+	return r
 }
 
 // endpoint serves one route.
@@ -57,39 +83,49 @@ func newEndpoint[Req, Res any](c *core, handle func(context.Context, Req) (Res, 
 }
 
 func (e *endpoint[Req, Res]) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e.run(w, r, beside{})
+}
+
+func (e *endpoint[Req, Res]) ServeContext(ctx context.Context, w http.ResponseWriter, r *http.Request, values PathValues) {
+	e.run(w, r, beside{ctx, values})
+}
+
+// run admits the request, and has it served.
+func (e *endpoint[Req, Res]) run(w http.ResponseWriter, r *http.Request, by beside) {
 	if e.limits.Handle > 0 {
-		ctx, cancel := context.WithTimeout(r.Context(), e.limits.Handle)
+		ctx, cancel := context.WithTimeout(by.context(r), e.limits.Handle)
 		defer cancel()
-		r = r.WithContext(ctx)
+		r, by.ctx = r.WithContext(ctx), nil
 	}
-	t := e.begin()
+	t := e.timings.begin()
 	if e.limiter == nil {
-		e.serve(w, r, &t, limiter.Permit{})
+		e.serve(w, r, by, &t, limiter.Permit{})
 		return
 	}
-	permit, err := e.limiter.Acquire(r.Context())
+	permit, err := e.limiter.Acquire(by.context(r))
 	t.waited()
 	if err != nil {
-		e.fail(w, r, &t, err)
+		e.hurry(w, r)
+		e.fail(w, by.carried(r), &t, err)
 		return
 	}
 	defer permit.Release() // also when the handler panics
-	e.serve(w, r, &t, permit)
+	e.serve(w, r, by, &t, permit)
 }
 
 // serve binds, handles and answers. A panic goes through it; its box is then
 // left to the collector, since nobody knows who looks at it.
-func (e *endpoint[Req, Res]) serve(w http.ResponseWriter, r *http.Request, t *timing, permit limiter.Permit) {
+func (e *endpoint[Req, Res]) serve(w http.ResponseWriter, r *http.Request, by beside, t *timing, permit limiter.Permit) {
 	b := e.boxes.Get()
 	req, res := &b.req, &b.res
-	if e.plan.holds {
+	if e.holds {
 		req = new(Req)
 	}
-	err := e.bind(&b.scratch, w, r, reflect.ValueOf(req).Elem())
+	err := e.bind(&b.scratch, w, r, by.values, reflect.ValueOf(req).Elem())
 	t.decoded()
 	if err == nil {
 		var answer Res
-		answer, err = e.handle(r.Context(), *req)
+		answer, err = e.handle(by.context(r), *req)
 		t.handled()
 		if err != nil || !e.answer.streams {
 			permit.Done(err)
@@ -99,27 +135,32 @@ func (e *endpoint[Req, Res]) serve(w http.ResponseWriter, r *http.Request, t *ti
 				res = new(Res)
 			}
 			*res = answer
-			err = e.respond(&b.scratch, w, r, t, res)
+			if e.answer.releases {
+				err = e.respondAndRelease(&b.scratch, w, r, t, res)
+			} else {
+				err = e.respond(&b.scratch, w, r, t, res)
+			}
 		}
 	}
 	if err != nil {
-		e.fail(w, r, t, err)
+		e.fail(w, by.carried(r), t, err)
 	}
 	e.boxes.Put(b)
 }
 
 // fail answers with the problem that err is.
 func (c *core) fail(w http.ResponseWriter, r *http.Request, t *timing, err error) {
-	p, foreseen := c.errors.problem(err)
-	if p.Status == statusGone && r.Context().Err() == nil {
-		// Somebody cancelled a context of their own, and the client waits.
-		p, foreseen = Errors(nil).problem(errInternal)
-	}
+	p, foreseen := c.errors.answer(r.Context(), err)
 	if !foreseen && c.report != nil {
 		c.report(r.Context(), c.pattern, err)
 	}
+	if c.discreet {
+		p.Errors = c.plan.discreet(p.Errors)
+	}
 	t.write(w.Header())
+	if c.onProblem != nil {
+		p.own()
+		c.onProblem(w, r, &p, err)
+	}
 	p.write(w, c.base)
 }
-
-var errInternal = errors.New("internal")

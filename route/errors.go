@@ -16,7 +16,7 @@ import (
 //	*InvalidError              400 with its faults
 //	*spillway.Rejection        503, or 429 for a quota, with Retry-After
 //	context.DeadlineExceeded   504
-//	context.Canceled           nothing: the client has left
+//	context.Canceled           nothing if the client has left, else 500, or 504 if its time is up
 //	anything else              500 that tells nothing, and Config.Report is told
 type Errors []ErrorRule
 
@@ -47,6 +47,21 @@ func As[E error](status int, problem func(E) Problem) ErrorRule {
 // overloaded is the registered problem type of overload.
 const overloaded = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
 
+var errInternal = errors.New("internal")
+
+// answer is problem for a request of that context. Whose client has not left is
+// answered also when somebody cancelled another context.
+func (e Errors) answer(ctx context.Context, err error) (p Problem, foreseen bool) {
+	p, foreseen = e.problem(err)
+	if p.Status != statusGone || ctx.Err() == context.Canceled {
+		return p, foreseen
+	}
+	if late := ctx.Err(); late != nil {
+		return e.problem(late)
+	}
+	return Errors(nil).problem(errInternal)
+}
+
 // problem translates err. It reports whether err was one that somebody foresaw.
 func (e Errors) problem(err error) (p Problem, foreseen bool) {
 	for _, rule := range e {
@@ -58,7 +73,7 @@ func (e Errors) problem(err error) (p Problem, foreseen bool) {
 		return *p, true
 	}
 	if invalid, ok := errors.AsType[*InvalidError](err); ok {
-		return Problem{Status: http.StatusBadRequest, Type: "invalid-request", Detail: "the request has faults; each is listed", Errors: invalid.Faults}, true
+		return Problem{Status: http.StatusBadRequest, Type: "invalid-request", Detail: "the request has faults; each is listed", Errors: invalid.Faults[:min(len(invalid.Faults), maxFaults)]}, true
 	}
 	if rej, ok := errors.AsType[*spillway.Rejection](err); ok {
 		p := Problem{Status: http.StatusServiceUnavailable, Type: overloaded, Title: "Temporary Reduced Capacity",

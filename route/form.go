@@ -16,44 +16,105 @@ type Upload struct {
 }
 
 // bindForm binds an urlencoded body. As with JSON, the strings of a small one are
-// parts of one copy of it.
+// parts of one copy of it, which is why all of it is decoded first.
 func (c *core) bindForm(s *scratch, v reflect.Value) {
-	rest := string(s.body)
-	for n := 1; rest != ""; n++ {
-		if n > c.limits.Fields {
-			s.breaks(Fault{In: "form", Detail: "there are too many fields"})
-			return
-		}
-		var pair string
-		pair, rest, _ = strings.Cut(rest, "&")
-		if pair == "" {
-			n--
-			continue
-		}
-		name, value, ok := unescapePair(pair)
-		if !ok {
+	length, all := s.unescapeForm(c.limits.Fields)
+	text := string(s.body[:length])
+	next := 0
+	for _, p := range s.pairs {
+		if !p.ok {
 			s.fault(Fault{In: "form", Detail: "is not valid percent-encoding"})
 			continue
 		}
-		if f := c.formField(s, name); f != nil {
-			if f.set == nil {
-				s.param(f, "must be a file")
-				continue
-			}
-			if len(s.body) > shared {
-				value = strings.Clone(value)
-			}
-			s.text(f, v, value)
+		var f *field
+		if f, next = c.formField(s, text[p.start:p.name], next); f == nil {
+			continue
 		}
+		if f.set == nil {
+			s.param(f, "must be a file")
+			continue
+		}
+		value := text[p.value:p.end]
+		if len(s.body) > shared {
+			value = strings.Clone(value)
+		}
+		s.text(f, v, value)
+	}
+	if !all {
+		s.breaks(Fault{In: "form", Detail: "there are too many fields"})
 	}
 }
 
-func (c *core) formField(s *scratch, name string) *field {
+// pair is where a name and its value are in a decoded form.
+type pair struct {
+	start, name, value, end int
+	ok                      bool
+}
+
+// unescapeForm decodes up to most pairs of s.body in their place, and reports
+// how long they are then, and whether these were all.
+func (s *scratch) unescapeForm(most int) (length int, all bool) {
+	b := s.body
+	to := 0
+	for from := 0; from < len(b); from++ { // over the ampersand
+		if b[from] == '&' {
+			continue
+		}
+		if len(s.pairs) == most {
+			return to, false
+		}
+		p := pair{start: to, name: -1, ok: true}
+		for ; from < len(b) && b[from] != '&'; from++ {
+			c := b[from]
+			switch {
+			case c == '=' && p.name < 0:
+				p.name = to
+				continue
+			case c == '+':
+				c = ' '
+			case c == ';': // as net/url: some read it as a separator
+				p.ok = false
+			case c == '%':
+				if from+2 >= len(b) || !isHex(b[from+1]) || !isHex(b[from+2]) {
+					p.ok = false
+					continue
+				}
+				c = unhex(b[from+1])<<4 | unhex(b[from+2])
+				from += 2
+			}
+			b[to] = c
+			to++
+		}
+		p.value, p.end = p.name, to
+		if p.name < 0 {
+			p.name, p.value = to, to
+		}
+		s.pairs = append(s.pairs, p)
+	}
+	return to, true
+}
+
+func unhex(c byte) byte {
+	if c <= '9' {
+		return c - '0'
+	}
+	return c&^0x20 - 'A' + 10
+}
+
+// formField returns the field of a name, which is probably the next, and which
+// is probably the next one then.
+func (c *core) formField(s *scratch, name string, next int) (*field, int) {
+	fields := c.plan.forms
+	for i := max(0, next-1); i < min(next+ahead, len(fields)); i++ {
+		if fields[i].form == name {
+			return fields[i], i + 1
+		}
+	}
 	f := c.plan.form[name]
 	if f == nil && !c.lax {
 		s.fault(Fault{In: "form", Parameter: short(name), Detail: "is not a field"})
 	}
-	return f
+	return f, next
 }
 
 // bindMultipart binds a multipart form. The error is what answers the request
@@ -65,6 +126,7 @@ func (c *core) bindMultipart(s *scratch, boundary string, v reflect.Value) error
 		return nil
 	}
 	reader := multipart.NewReader(bytes.NewReader(s.body), boundary)
+	next := 0
 	for parts, fields := 1, 1; ; parts++ {
 		part, err := reader.NextPart()
 		if err == io.EOF {
@@ -92,13 +154,15 @@ func (c *core) bindMultipart(s *scratch, boundary string, v reflect.Value) error
 		case part.FileName() != "" && int64(len(content)) > c.limits.File:
 			return errTooBig
 		}
-		f := c.formField(s, part.FormName())
+		var f *field
+		f, next = c.formField(s, part.FormName(), next)
 		switch {
 		case f == nil:
 		case f.set != nil && part.FileName() != "":
 			s.param(f, "must not be a file")
 		case f.set != nil:
 			s.text(f, v, string(content))
+		case part.FileName() == "" && len(content) == 0: // a browser's, for a file that was not chosen
 		case part.FileName() == "":
 			s.param(f, "must be a file")
 		default:

@@ -49,22 +49,34 @@ type decoder struct {
 	told   bool // why it cannot go on
 }
 
-// field reads a value into a field. The rules of a zero value are checked here,
-// where it is known to have been sent; others when all is bound.
+// field reads a value into a field, and checks its rules at once: here it is
+// known to have been sent, even if it is zero.
 func (d *decoder) field(f *field, v reflect.Value) bool {
 	null := d.next() == 'n'
 	before := len(d.s.faults)
 	if !d.value(f.shape, v) {
 		return false
 	}
-	k := f.shape.kind
-	switch {
-	case len(d.s.faults) > before || k == kindOptional:
-	case null:
-		if f.required && k != kindAny {
+	faulty := len(d.s.faults) > before
+	if null {
+		if k := f.shape.kind; f.required && !faulty && k != kindAny && k != kindOptional {
 			d.s.here("is required")
 		}
-	case len(f.rules) > 0 && k != kindPointer && v.IsZero():
+		return true
+	}
+	if len(f.rules) == 0 {
+		return true
+	}
+	s := f.shape
+	for ; s.kind == kindPointer || s.kind == kindOptional; s = s.elem {
+		if s.kind == kindOptional {
+			v = v.Field(0)
+		} else {
+			v = v.Elem()
+		}
+	}
+	// What is wrong with an element does not make a list of another length.
+	if !faulty || (s.kind == kindList || s.kind == kindMap) && !v.IsNil() {
 		f.check(d.s, v)
 	}
 	return true
@@ -90,7 +102,7 @@ func (d *decoder) value(s *shape, v reflect.Value) bool {
 		return d.foreign(s, v)
 	}
 	if c == 'n' {
-		if s.kind != kindList && s.kind != kindMap && s.typ != bytesType {
+		if s.kind != kindList && s.kind != kindMap && !s.bytes {
 			d.s.here("must not be null")
 		}
 		return d.word("null")

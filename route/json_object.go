@@ -37,6 +37,7 @@ func (d *decoder) object(s *shape, v reflect.Value) bool {
 	if s.kind == kindMap {
 		v.Set(reflect.MakeMap(s.typ))
 	}
+	next := 0
 	for more := !d.take('}'); more; {
 		if d.next() != '"' {
 			return false
@@ -46,7 +47,8 @@ func (d *decoder) object(s *shape, v reflect.Value) bool {
 			return false
 		}
 		d.s.member(name)
-		if f := s.byName[name]; f != nil {
+		var f *field
+		if f, next = s.member(name, next); f != nil {
 			if seen&f.bit != 0 {
 				d.s.here("is given more than once")
 				ok = d.skip()
@@ -81,6 +83,19 @@ func (d *decoder) object(s *shape, v reflect.Value) bool {
 		}
 	}
 	return true
+}
+
+// member returns the field of a name, which is probably the next, and which is
+// probably the next one then.
+func (s *shape) member(name string, next int) (*field, int) {
+	if name != "" { // as is that of a field which is no member
+		for i := next; i < min(next+ahead, len(s.fields)); i++ {
+			if s.fields[i].json == name {
+				return s.fields[i], i + 1
+			}
+		}
+	}
+	return s.byName[name], next
 }
 
 // other reads the member of a map, or one that a struct does not have.

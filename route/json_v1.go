@@ -11,13 +11,19 @@ import (
 // decodeJSON decodes all of data.
 func decodeJSON(data []byte, v any) error { return json.Unmarshal(data, v) }
 
+// noCharacter is written for what is not UTF-8.
+const noCharacter = `\ufffd`
+
 // encoder keeps what encoding needs from one response to the next.
 type encoder struct{ json *json.Encoder }
 
 func newEncoder(out *bytes.Buffer) encoder { return encoder{json.NewEncoder(out)} }
 
-// encode appends the JSON of v, which is a pointer, to s.out.
-func (s *scratch) encode(v any) error {
+// encodeJSON encodes v, which is a pointer.
+func encodeJSON(v any) ([]byte, error) { return json.Marshal(v) }
+
+// library appends the JSON of v, which is a pointer, to s.out.
+func (s *scratch) library(v any) error {
 	if err := s.encoder.json.Encode(v); err != nil {
 		return err
 	}

@@ -20,13 +20,19 @@ var (
 // decodeJSON decodes all of data.
 func decodeJSON(data []byte, v any) error { return json.Unmarshal(data, v, reading...) }
 
+// noCharacter is written for what is not UTF-8.
+const noCharacter = "\uFFFD"
+
 // encoder keeps what encoding needs from one response to the next: nothing.
 type encoder struct{}
 
 func newEncoder(*bytes.Buffer) encoder { return encoder{} }
 
-// encode appends the JSON of v, which is a pointer, to s.out.
-func (s *scratch) encode(v any) error { return json.MarshalWrite(&s.out, v, writing...) }
+// encodeJSON encodes v, which is a pointer.
+func encodeJSON(v any) ([]byte, error) { return json.Marshal(v, writing...) }
+
+// library appends the JSON of v, which is a pointer, to s.out.
+func (s *scratch) library(v any) error { return json.MarshalWrite(&s.out, v, writing...) }
 
 // streamsIn and streamsOut report whether a type has methods that only this
 // version of encoding/json calls.

@@ -14,7 +14,7 @@ type Limits struct {
 	Depth  int           // nesting of JSON and XML; 32
 	Fields int           // query parameters, and fields of a form, each; 256
 	Parts  int           // parts of a multipart form; 64
-	Read   time.Duration // to receive the body, where the connection has read deadlines; 10 s. Then 408
+	Read   time.Duration // to receive the body, where the connection has read deadlines, also instead of http.Server.ReadTimeout; 10 s. Then 408
 	Handle time.Duration // for the whole of a request, by its context; none. Then 504
 }
 

@@ -19,7 +19,14 @@ type bounded struct {
 	Sub  *nest    `json:"sub" xml:"sub"`
 	File []Upload `form:"file"`
 	Q    []int    `query:"q"`
+	Text string   `body:"text"`
 }
+
+// easyCodec accepts everything.
+type easyCodec struct{}
+
+func (easyCodec) MediaType() string        { return "application/x-easy" }
+func (easyCodec) Decode([]byte, any) error { return nil }
 
 type nest struct {
 	Sub *nest `json:"sub" xml:"sub"`
@@ -27,9 +34,18 @@ type nest struct {
 
 func TestEveryLimitAtItAndOnePast(t *testing.T) {
 	limits := Limits{Body: 600, File: 100, Depth: 5, Fields: 4, Parts: 3}
-	s := serving(t, func(f func(context.Context, bounded) (Empty, error)) *Route {
+	strict := serving(t, func(f func(context.Context, bounded) (Empty, error)) *Route {
 		return New("POST", "/", f).Limits(limits)
-	}, Config{Limits: Limits{Body: 1, Fields: 1}})
+	}, Config{Limits: Limits{Body: 1, Fields: 1}, Codecs: []Codec{easyCodec{}}})
+	lax := serving(t, func(f func(context.Context, bounded) (Empty, error)) *Route {
+		return New("POST", "/", f).Limits(limits).Limits(Limits{Parts: 9, Body: 4 << 10}).AllowUnknown()
+	}, Config{})
+	padded := func(media, body string) func(int) (string, string, string) {
+		return func(n int) (string, string, string) {
+			return media, "", body + strings.Repeat(" ", n-len(body))
+		}
+	}
+	multiMedia, multi := multiparted("tag", "x")
 	object := func(depth int) string {
 		return strings.Repeat(`{"sub":`, depth-1) + "{}" + strings.Repeat("}", depth-1)
 	}
@@ -40,9 +56,12 @@ func TestEveryLimitAtItAndOnePast(t *testing.T) {
 		past  int
 		says  string
 	}{
-		{"body", 600, func(n int) (string, string, string) {
-			return "application/json", "", "{}" + strings.Repeat(" ", n-2)
-		}, 413, "body-too-large"},
+		{"json body", 600, padded("application/json", "{}"), 413, "body-too-large"},
+		{"form body", 600, padded("application/x-www-form-urlencoded", "tag="), 413, "body-too-large"},
+		{"multipart body", 600, padded(multiMedia, multi), 413, "body-too-large"},
+		{"xml body", 600, padded("text/xml", "<p/>"), 413, "body-too-large"},
+		{"text body", 600, padded("text/plain", "a"), 413, "body-too-large"},
+		{"codec body", 600, padded("application/x-easy", "a"), 413, "body-too-large"},
 		{"json depth", 5, func(n int) (string, string, string) { return "application/json", "", object(n) }, 400, "is nested too deeply"},
 		{"json depth of anything", 5, func(n int) (string, string, string) {
 			return "application/json", "", `{"any":` + strings.Repeat("[", n-1) + strings.Repeat("]", n-1) + "}"
@@ -50,11 +69,25 @@ func TestEveryLimitAtItAndOnePast(t *testing.T) {
 		{"xml depth", 5, func(n int) (string, string, string) {
 			return "application/xml", "", "<p>" + strings.Repeat("<sub>", n-1) + strings.Repeat("</sub>", n-1) + "</p>"
 		}, 400, "is nested too deeply"},
+		{"json depth of what is unknown", 5, func(n int) (string, string, string) {
+			return "application/json", "", `{"else":` + strings.Repeat("[", n-1) + strings.Repeat("]", n-1) + "}"
+		}, 400, "is nested too deeply"},
+		{"xml depth of what is unknown", 5, func(n int) (string, string, string) {
+			return "application/xml", "", "<p>" + strings.Repeat("<else>", n) + strings.Repeat("</else>", n) + "</p>"
+		}, 400, "is nested too deeply"},
 		{"query parameters", 4, func(n int) (string, string, string) {
 			return "application/json", "?" + strings.Repeat("q=1&", n), "{}"
 		}, 400, "too many query parameters"},
 		{"form fields", 4, func(n int) (string, string, string) {
 			return "application/x-www-form-urlencoded", "", strings.Repeat("tag=1&", n)
+		}, 400, "too many fields"},
+		{"multipart fields, unknown ones too", 4, func(n int) (string, string, string) {
+			var parts []string
+			for range n {
+				parts = append(parts, "else", "x")
+			}
+			media, body := multiparted(append(parts, "@file", "x")...)
+			return media, "", body
 		}, 400, "too many fields"},
 		{"multipart parts", 3, func(n int) (string, string, string) {
 			var parts []string
@@ -70,6 +103,10 @@ func TestEveryLimitAtItAndOnePast(t *testing.T) {
 		}, 413, "body-too-large"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			s := strict
+			if strings.Contains(c.name, "unknown") {
+				s = lax
+			}
 			for past, want := range []int{204, c.past} {
 				media, query, body := c.send(c.limit + past)
 				for _, known := range []bool{true, false} {

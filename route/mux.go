@@ -30,6 +30,20 @@ type Config struct {
 	// and responses that could not be encoded. Nil drops them.
 	Report func(ctx context.Context, pattern string, err error)
 
+	// PathValue returns what a wildcard of the pattern matched, where a router
+	// other than http.ServeMux keeps that elsewhere. Nil means r.PathValue.
+	PathValue func(r *http.Request, name string) string
+
+	// OnProblem is called before a problem is written, with the error it stands
+	// for: the place to count, to log, and to give the answer headers or members.
+	// The problem is its own to change. It is told of clients that have left, too
+	// (status 499), to whom nothing is sent. Nil does nothing.
+	OnProblem func(w http.ResponseWriter, r *http.Request, p *Problem, err error)
+
+	// Discreet leaves the names of unknown members and parameters out of faults.
+	// Clients may have put anything there.
+	Discreet bool
+
 	// Untimed leaves out Server-Timing on every route.
 	Untimed bool
 }
@@ -39,14 +53,6 @@ func (c *Config) problemBase() string {
 		return "urn:spillway:problem:"
 	}
 	return c.ProblemBase
-}
-
-// A Codec decodes bodies of one content type into the members that json tags
-// name, or into a body:"json" field. It must not keep data, which is reused, and
-// must refuse what it does not know itself: unknown members, depth, duplicates.
-type Codec interface {
-	MediaType() string // such as "application/yaml"
-	Decode(data []byte, v any) error
 }
 
 // Mux serves routes and describes them. Create it with NewMux; add everything
@@ -71,21 +77,17 @@ func (m *Mux) Add(routes ...*Route) error {
 	var errs []error
 	for _, r := range routes {
 		h, err := r.Handler(m.cfg)
-		if err == nil {
-			err = m.handle(r.Pattern(), h)
-		}
 		if err == nil && r.name != "" && slices.ContainsFunc(m.routes, func(o *Route) bool { return o.name == r.name }) {
 			err = fmt.Errorf("route %s: another route is called %s", r.Pattern(), r.name)
+		}
+		if err == nil {
+			err = m.handle(r.Pattern(), h)
 		}
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		m.routes = append(m.routes, r)
-		if r.method != "" && !slices.Contains(m.methods, r.method) {
-			m.methods = append(m.methods, r.method)
-			slices.Sort(m.methods)
-		}
 	}
 	return errors.Join(errs...)
 }
@@ -104,6 +106,10 @@ func (m *Mux) handle(pattern string, h http.Handler) (err error) {
 	if pattern == "/" {
 		m.caught = true
 	}
+	if i := strings.IndexAny(pattern, " \t"); i > 0 && !slices.Contains(m.methods, pattern[:i]) {
+		m.methods = append(m.methods, pattern[:i])
+		slices.Sort(m.methods)
+	}
 	return nil
 }
 
@@ -116,6 +122,24 @@ func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	})
 	m.mux.ServeHTTP(w, r)
+}
+
+// Problem answers with the problem that err is, as a route does: for middleware
+// and plain handlers that have not answered yet.
+func (m *Mux) Problem(w http.ResponseWriter, r *http.Request, err error) {
+	p, foreseen := m.cfg.Errors.answer(r.Context(), err)
+	if !foreseen && m.cfg.Report != nil {
+		m.cfg.Report(r.Context(), r.Pattern, err)
+	}
+	m.write(w, r, &p, err)
+}
+
+func (m *Mux) write(w http.ResponseWriter, r *http.Request, p *Problem, err error) {
+	if m.cfg.OnProblem != nil {
+		p.own()
+		m.cfg.OnProblem(w, r, p, err)
+	}
+	p.write(w, m.cfg.problemBase())
 }
 
 // missing answers what no pattern matches. The mux would tell 404 from 405 by
@@ -132,10 +156,10 @@ func (m *Mux) missing(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}
-	p := Problem{Status: http.StatusNotFound, Type: "no-such-resource", Detail: "there is nothing at this path"}
+	p := &Problem{Status: http.StatusNotFound, Type: "no-such-resource", Detail: "there is nothing at this path"}
 	if allow != nil {
-		p = Problem{Status: http.StatusMethodNotAllowed, Type: "method-not-allowed", Detail: "this path does not have this method"}
+		p = &Problem{Status: http.StatusMethodNotAllowed, Type: "method-not-allowed", Detail: "this path does not have this method"}
 		w.Header().Set("Allow", strings.Join(allow, ", "))
 	}
-	p.write(w, m.cfg.problemBase())
+	m.write(w, r, p, p)
 }

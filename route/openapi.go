@@ -21,15 +21,24 @@ type Info struct {
 // document is the same every time.
 type object = map[string]any
 
-// OpenAPI returns the OpenAPI 3.1 document of the routes, from the plans that
-// bind them. Routes for all methods are left out: the document has no word for
-// them.
-func (m *Mux) OpenAPI(info Info) ([]byte, error) {
-	d := document{schemas: newSchemas(), cfg: m.cfg}
+var described = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
+
+// OpenAPI returns the document of the routes added so far, as Describe does.
+func (m *Mux) OpenAPI(info Info) ([]byte, error) { return Describe(m.cfg, info, m.routes...) }
+
+// Describe returns the OpenAPI 3.1 document of routes, from the plans that bind
+// them, for those that another router than Mux serves. Routes for all methods,
+// or for one that HTTP itself does not define, are left out: the document has no
+// word for them.
+func Describe(cfg Config, info Info, routes ...*Route) ([]byte, error) {
+	d := document{schemas: newSchemas(), problems: map[string]string{}, cfg: cfg}
 	paths := object{}
-	for _, r := range m.routes {
+	for _, r := range routes {
+		if r.err != nil {
+			return nil, r.err
+		}
 		method, path := strings.ToLower(r.method), pathOf(r.pattern)
-		if method == "" {
+		if !slices.Contains(described, method) {
 			continue
 		}
 		item, ok := paths[path].(object)
@@ -69,7 +78,7 @@ func (m *Mux) Document(pattern string, info Info) error {
 	}))
 }
 
-var wildcard = regexp.MustCompile(`\{(\w+)\.\.\.\}`)
+var wildcard = regexp.MustCompile(`\{([^{}]+)\.\.\.\}`)
 
 // pathOf turns a pattern of ServeMux into a path of OpenAPI.
 func pathOf(pattern string) string {
@@ -80,11 +89,13 @@ func pathOf(pattern string) string {
 }
 
 type document struct {
-	schemas *schemas
-	cfg     Config
+	schemas  *schemas
+	problems map[string]string // names of components, by status and types
+	cfg      Config
 }
 
 func (d *document) operation(r *Route) object {
+	d.schemas.lax = r.lax
 	op := object{"responses": d.responses(r)}
 	if r.name != "" {
 		op["operationId"] = r.name
@@ -151,8 +162,7 @@ func (d *document) bodies(p *plan) object {
 	return content
 }
 
-// responses describes the success, the statuses that the route can answer by
-// itself, those of Fails, and that anything else is a problem too.
+// responses describes the success and the problems.
 func (d *document) responses(r *Route) object {
 	status := r.status
 	if status == 0 {
@@ -160,36 +170,19 @@ func (d *document) responses(r *Route) object {
 	}
 	success := object{"description": http.StatusText(status)}
 	switch {
+	case status == http.StatusNoContent || status == http.StatusNotModified:
 	case r.answer.shape != nil:
 		success["content"] = object{"application/json": object{"schema": d.schemas.of(r.answer.shape, true)}}
 	case r.answer.streams:
 		success["content"] = object{"*/*": object{}}
 	}
-	codes := append([]int{http.StatusInternalServerError}, r.fails...)
-	if len(r.plan.fields) > 0 || !r.lax {
-		codes = append(codes, http.StatusBadRequest)
+	responses := object{}
+	if len(r.failsWith) == 0 {
+		responses["default"] = failure("Problem", object{"$ref": problemRef})
 	}
-	if r.plan.body() {
-		codes = append(codes, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
-	}
-	if r.limiter != nil {
-		codes = append(codes, http.StatusServiceUnavailable)
-	}
-	if r.limits.or(d.cfg.Limits).Handle > 0 {
-		codes = append(codes, http.StatusGatewayTimeout)
-	}
-	slices.Sort(codes)
-	responses := object{"default": failure("Problem")}
-	for _, code := range codes {
-		responses[strconv.Itoa(code)] = failure(http.StatusText(code))
+	for code, f := range d.failures(r) {
+		responses[strconv.Itoa(code)] = d.response(code, f)
 	}
 	responses[strconv.Itoa(status)] = success
 	return responses
-}
-
-func failure(description string) object {
-	if description == "" {
-		description = "Problem"
-	}
-	return object{"description": description, "content": object{"application/problem+json": object{"schema": object{"$ref": "#/components/schemas/Problem"}}}}
 }

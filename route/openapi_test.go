@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/spillway-go/spillway"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -121,5 +124,85 @@ func TestNamesAreUnique(t *testing.T) {
 	err := NewMux(Config{}).Add(New("GET", "/a", ok).Name("a"), New("GET", "/b", ok).Name("a"))
 	if err == nil || !strings.Contains(err.Error(), "another route is called a") {
 		t.Error(err)
+	}
+}
+
+func responsesOf(t *testing.T, cfg Config, r *Route) map[string]any {
+	t.Helper()
+	m := NewMux(cfg)
+	if err := m.Add(r); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := m.OpenAPI(Info{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Paths      map[string]map[string]map[string]any
+		Components struct{ Schemas map[string]any }
+	}
+	if err := json.Unmarshal(doc, &d); err != nil {
+		t.Fatal(err)
+	}
+	responses := d.Paths["/"]["post"]["responses"].(map[string]any)
+	for status, response := range responses { // with its schema in place
+		if schema, ok := d.Components.Schemas["Problem"+status]; ok {
+			response.(map[string]any)["content"] = schema
+		}
+	}
+	return responses
+}
+
+func TestErrorsAreDocumentedAsTheyAreMapped(t *testing.T) {
+	type in struct {
+		A int `json:"a"`
+	}
+	gone := errors.New("gone")
+	cfg := Config{ProblemBase: "urn:x:", Errors: Errors{Is(gone, Problem{Status: 410, Type: "gone", Detail: "it was here"})}}
+	post := func() *Route {
+		return New("POST", "/", func(context.Context, in) (Empty, error) { return Empty{}, nil })
+	}
+	if got := responsesOf(t, cfg, post()); got["410"] != nil || got["default"] == nil {
+		t.Errorf("without a list: %v", got)
+	}
+	got := responsesOf(t, cfg, post().FailsWith(gone, &spillway.Rejection{}, context.Canceled).Fails(409))
+	text, _ := json.Marshal(got["410"])
+	if got["default"] != nil || !strings.Contains(string(text), `"enum":["urn:x:gone"]`) || !strings.Contains(string(text), "it was here") {
+		t.Errorf("%s", text)
+	}
+	if text, _ := json.Marshal(got["503"]); !strings.Contains(string(text), "Retry-After") || !strings.Contains(string(text), overloaded) {
+		t.Errorf("%s", text)
+	}
+	if text, _ := json.Marshal(got["409"]); strings.Contains(string(text), "enum") {
+		t.Errorf("a status of which no more is known: %s", text)
+	}
+	if text, _ := json.Marshal(got["400"]); !strings.Contains(string(text), `"enum":["urn:x:invalid-request","urn:x:missing-content-type","urn:x:incomplete-body"]`) {
+		t.Errorf("%s", text)
+	}
+	if got["499"] != nil {
+		t.Error("what nobody is sent is documented")
+	}
+}
+
+func TestSchemasAreOpenWhereUnknownMembersAreAllowed(t *testing.T) {
+	type in struct {
+		Home address `json:"home"`
+	}
+	ok := func(context.Context, in) (Empty, error) { return Empty{}, nil }
+	for lax, closed := range map[bool]int{false: 2, true: 0} {
+		m, r := NewMux(Config{}), New("POST", "/", ok)
+		if lax {
+			r.AllowUnknown()
+		}
+		if err := m.Add(r); err != nil {
+			t.Fatal(err)
+		}
+		doc, err := m.OpenAPI(Info{})
+		if n := strings.Count(string(doc), `"additionalProperties": false`); err != nil || n != closed {
+			t.Errorf("unknown members allowed: %v, closed schemas: %d, %v", lax, n, err)
+		}
+		if w := do(m, "POST", "/", "application/json", `{"home":{"city":"a","x":1},"y":1}`); (w.Code == 204) != lax {
+			t.Errorf("unknown members allowed: %v: %d %s", lax, w.Code, w.Body)
+		}
 	}
 }

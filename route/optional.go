@@ -2,6 +2,7 @@ package route
 
 import (
 	"encoding/json"
+	"reflect"
 )
 
 // Optional tells absent from zero. Rules of the validate tag apply to a value
@@ -45,3 +46,8 @@ func (o Optional[T]) MarshalJSON() ([]byte, error) {
 func (Optional[T]) optional() {}
 
 type optional interface{ optional() }
+
+// isOptional tells an Optional from a struct that has embedded one.
+func isOptional(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && t.Implements(optionalType) && t.NumField() == 2 && !t.Field(0).Anonymous && t.Field(1).Name == "Set"
+}

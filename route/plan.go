@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // source says where a field of a request comes from.
@@ -30,13 +31,15 @@ type plan struct {
 	params  []*field // of path, query and header
 	query   map[string]*field
 	form    map[string]*field
-	members *shape // the body as an object: fields with json or xml names
-	whole   *field // body:"json"
-	text    *field // body:"text"
+	forms   []*field // the same, in order
+	members *shape   // the body as an object: fields with json or xml names
+	whole   *field   // body:"json"
+	text    *field   // body:"text"
 	accepts struct{ json, form, xml, text bool }
 
 	foreign []*field // no members of a body, though a codec may take them for some
-	checked bool     // there is something to validate
+	checks  []*field // have something to validate
+	asked   []*field // those of them that are parameters
 	method  bool     // *Req has Validate
 	holds   bool     // code of the user sees a pointer into the request
 	shapes  *shapes
@@ -71,10 +74,15 @@ func compile(t reflect.Type, pattern string) (*plan, error) {
 	p.holds = p.method && !t.Implements(reflect.TypeFor[validator]())
 	for i, f := range p.fields {
 		f.bit = 1 << i
-		p.checked = p.checked || f.required || len(f.rules) > 0 || f.shape.checked
 		p.holds = p.holds || f.shape.holds
 		if f.source == fromPath || f.source == fromQuery || f.source == fromHeader {
 			p.params = append(p.params, f)
+			if f.required || len(f.rules) > 0 {
+				p.asked = append(p.asked, f)
+			}
+		}
+		if f.required || len(f.rules) > 0 || f.shape.checked {
+			p.checks = append(p.checks, f)
 		}
 		if f.source != fromJSON && f.json == "" && p.whole == nil && p.accepts.json {
 			p.foreign = append(p.foreign, f)
@@ -157,16 +165,50 @@ func (p *plan) param(f *field, tag string) (err error) {
 		f.source, p.query[f.name] = fromQuery, f
 	case "header":
 		f.source, f.name = fromHeader, canonical(f.name)
+		if err := headerName(f.name); err != nil {
+			return err
+		}
 	}
 	if f.set, f.many, err = setterOf(f.shape); err != nil {
 		return err
 	}
-	if f.fallback != "" {
-		if detail := f.set(reflect.New(f.shape.typ).Elem(), f.fallback); detail != "" {
-			return fmt.Errorf("default %q: %s", f.fallback, detail)
+	p.fields = append(p.fields, f)
+	switch {
+	case f.source == fromPath && f.many:
+		return errors.New("a path has one value")
+	case f.fallback == "":
+		return nil
+	case f.source == fromPath:
+		return errNoDefault
+	case f.required:
+		return errors.New("has a default, and is required")
+	}
+	v := reflect.New(f.shape.typ).Elem()
+	detail := f.set(v, f.fallback)
+	for i := 0; detail == "" && i < len(f.rules); i++ {
+		if !f.rules[i].ok(f.shape.behind(v)) {
+			detail = f.rules[i].detail
 		}
 	}
-	p.fields = append(p.fields, f)
+	if detail != "" {
+		return fmt.Errorf("default %q: %s", f.fallback, detail)
+	}
+	return nil
+}
+
+var errNoDefault = errors.New("a default is for a query or header parameter")
+
+// headerName reports a name under which no value can be found.
+func headerName(name string) error {
+	switch name {
+	case "Host", "Trailer", "Transfer-Encoding":
+		return fmt.Errorf("net/http keeps header %s elsewhere", name)
+	}
+	for i := range len(name) {
+		if c := name[i]; c >= utf8.RuneSelf || !atoms[c] || strings.IndexByte("/=?{}@", c) >= 0 {
+			return fmt.Errorf("%q is no name of a header", name)
+		}
+	}
 	return nil
 }
 
@@ -174,6 +216,8 @@ func (p *plan) param(f *field, tag string) (err error) {
 func (p *plan) document(f *field, kind string) (err error) {
 	f.json, f.xml = "", ""
 	switch {
+	case f.fallback != "":
+		return errNoDefault
 	case kind == "json" && p.whole == nil:
 		f.source, p.whole, p.accepts.json = fromJSON, f, true
 	case kind == "text" && p.text == nil:
@@ -189,6 +233,9 @@ func (p *plan) document(f *field, kind string) (err error) {
 // member adds a field that is a member of the body, under a name in each kind
 // of body that a tag names.
 func (p *plan) member(f *field, sf reflect.StructField, tags []string) (err error) {
+	if f.fallback != "" {
+		return errNoDefault
+	}
 	if !slices.Contains(tags, "json") {
 		f.json = ""
 	} else if f.json == "" {
@@ -206,6 +253,7 @@ func (p *plan) member(f *field, sf reflect.StructField, tags []string) (err erro
 			return fmt.Errorf("two fields are called %s in a form", f.form)
 		}
 		p.form[f.form] = f
+		p.forms = append(p.forms, f)
 		if !isUpload(f.shape) {
 			if f.set, f.many, err = setterOf(f.shape); err != nil {
 				return err

@@ -3,7 +3,9 @@ package route
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +21,10 @@ type Problem struct {
 	Title  string // empty means the status text
 	Detail string // what this client may read
 	Errors []Fault
+
+	// Members are further members of the answer, such as the id of a request.
+	// Those above cannot be replaced.
+	Members map[string]any
 
 	// RetryAfter is sent in whole seconds, rounded up. Zero sends none.
 	RetryAfter time.Duration
@@ -62,15 +68,23 @@ type problemJSON struct {
 // nobody is there.
 const statusGone = 499
 
+// uri is the type as it is written.
+func (p *Problem) uri(base string) string {
+	if p.Type != "" && !strings.Contains(p.Type, ":") {
+		return base + p.Type
+	}
+	return p.Type
+}
+
+// own makes p, a copy, share nothing with the problem it is a copy of.
+func (p *Problem) own() { p.Members, p.Errors = maps.Clone(p.Members), slices.Clone(p.Errors) }
+
 func (p *Problem) write(w http.ResponseWriter, base string) {
 	if p.Status == statusGone {
 		return
 	}
-	out := problemJSON{Type: p.Type, Title: p.Title, Status: p.Status, Detail: p.Detail, Errors: p.Errors}
-	if out.Type != "" && !strings.Contains(out.Type, ":") {
-		out.Type = base + out.Type
-	}
-	if out.Status < 100 || out.Status > 999 { // net/http would panic
+	out := problemJSON{Type: p.uri(base), Title: p.Title, Status: p.Status, Detail: p.Detail, Errors: p.Errors}
+	if out.Status < 200 || out.Status > 999 { // net/http would panic, or wait for more
 		out.Status = http.StatusInternalServerError
 	}
 	if out.Title == "" {
@@ -85,6 +99,27 @@ func (p *Problem) write(w http.ResponseWriter, base string) {
 	h.Del("ETag") // of the success that did not happen
 	h.Del("Last-Modified")
 	body, _ := json.Marshal(&out) // strings and numbers: it cannot fail
+	body = extend(body, p.Members)
+	h.Set("Content-Length", strconv.Itoa(len(body))) // whole even if the handler ends by runtime.Goexit
 	w.WriteHeader(out.Status)
 	_, _ = w.Write(body) // a client that left is nobody's error
 }
+
+// extend adds further members to an object. What cannot be encoded is left out.
+func extend(object []byte, members map[string]any) []byte {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if slices.Contains(problemMembers, name) {
+			continue
+		}
+		value, err := json.Marshal(members[name])
+		if err != nil {
+			continue
+		}
+		key, _ := json.Marshal(name)
+		object = append(append(object[:len(object)-1], ','), key...)
+		object = append(append(append(object, ':'), value...), '}')
+	}
+	return object
+}
+
+var problemMembers = []string{"type", "title", "status", "detail", "errors"}

@@ -20,6 +20,11 @@ type Statuser interface{ Status() int }
 // HeaderSetter is a response that sets headers.
 type HeaderSetter interface{ SetHeader(h http.Header) }
 
+// Releaser is a response that has something to give back, such as memory that is
+// pooled. Release is called once, when the response has been written or could not
+// be. A handler that returns an error keeps what it has.
+type Releaser interface{ Release() }
+
 // Response is a response of type T with a status and headers.
 type Response[T any] struct {
 	Code   int // 0 leaves it to the route
@@ -65,6 +70,7 @@ type Stream struct {
 // answer is how a response type is answered.
 type answer struct {
 	shape   *shape // of what is encoded; nil for nothing, a file or a stream
+	written *written
 	typ     reflect.Type
 	status  int
 	holds   bool // code of the user sees a pointer to the response
@@ -73,6 +79,9 @@ type answer struct {
 	wraps   bool
 	special bool // File, Stream or Empty
 	behind  bool // a pointer or an interface
+	boxed   bool // what is encoded is an interface
+
+	releases bool // has something to give back
 }
 
 func answerOf(t reflect.Type) (*answer, error) {
@@ -84,7 +93,21 @@ func answerOf(t reflect.Type) (*answer, error) {
 		inner = body.Type
 	}
 	a.behind = t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface
-	a.chooses = t.Kind() == reflect.Interface || t.Implements(reflect.TypeFor[Statuser]()) || t.Implements(reflect.TypeFor[HeaderSetter]())
+	a.boxed = inner.Kind() == reflect.Interface
+	has := func(method reflect.Type) bool {
+		if t.Implements(method) {
+			return true
+		}
+		onPointer := reflect.PointerTo(t).Implements(method)
+		a.holds = a.holds || onPointer
+		return onPointer || t.Kind() == reflect.Interface
+	}
+	a.chooses = has(reflect.TypeFor[Statuser]())
+	a.chooses = has(reflect.TypeFor[HeaderSetter]()) || a.chooses
+	a.releases = has(reflect.TypeFor[Releaser]())
+	if inner.Kind() == reflect.Pointer && special(reflect.Zero(inner.Elem()).Interface()) != nil {
+		return nil, fmt.Errorf("response type %s: return %s itself", t, inner.Elem())
+	}
 	switch inner {
 	case reflect.TypeFor[Empty](), reflect.TypeFor[struct{}]():
 		a.status, a.special = http.StatusNoContent, true
@@ -99,8 +122,9 @@ func answerOf(t reflect.Type) (*answer, error) {
 	}
 	shapes := newShapes(true)
 	a.shape, _ = shapes.of(inner)
+	a.written = writers{}.of(inner)
 	shapes.settle()
-	a.holds = a.shape.holds
+	a.holds = a.holds || a.shape.holds
 	return a, nil
 }
 
@@ -113,15 +137,14 @@ func (c *core) respond(s *scratch, w http.ResponseWriter, r *http.Request, t *ti
 	if c.answer.behind {
 		value = reflect.ValueOf(v).Elem().Interface()
 	}
+	var headers HeaderSetter // asked once nothing can fail: a problem is to have none of them
 	if c.answer.chooses && !isNil(value) {
 		if chooser, ok := value.(Statuser); ok {
 			if code := chooser.Status(); code != 0 {
 				status = code
 			}
 		}
-		if setter, ok := value.(HeaderSetter); ok {
-			setter.SetHeader(h)
-		}
+		headers, _ = value.(HeaderSetter)
 	}
 	if status < 200 || status > 999 { // net/http would panic, or wait for more
 		return fmt.Errorf("status %d of a response is none", status)
@@ -129,17 +152,24 @@ func (c *core) respond(s *scratch, w http.ResponseWriter, r *http.Request, t *ti
 	if c.answer.wraps {
 		v = v.(wrapper).content()
 	}
+	if c.answer.boxed {
+		if one := special(reflect.ValueOf(v).Elem().Interface()); one != nil {
+			return c.special(w, r, t, status, headers, one)
+		}
+	}
 	if c.answer.special {
-		return c.special(w, r, t, status, v)
+		return c.special(w, r, t, status, headers, v)
 	}
 	if status == http.StatusNoContent || status == http.StatusNotModified {
+		set(h, headers)
 		t.write(h)
 		w.WriteHeader(status)
 		return nil
 	}
-	if err := s.encode(v); err != nil {
+	if err := s.encode(c.answer.written, v); err != nil {
 		return fmt.Errorf("encode response: %w", err)
 	}
+	set(h, headers)
 	if _, chosen := h["Content-Type"]; !chosen {
 		h["Content-Type"] = jsonContent
 	}
@@ -151,6 +181,19 @@ func (c *core) respond(s *scratch, w http.ResponseWriter, r *http.Request, t *ti
 	return nil
 }
 
+// respondAndRelease is respond for a Releaser. It gives back also when code of the
+// user panics.
+func (c *core) respondAndRelease(s *scratch, w http.ResponseWriter, r *http.Request, t *timing, v any) error {
+	value := v
+	if c.answer.behind {
+		value = reflect.ValueOf(v).Elem().Interface()
+	}
+	if held, ok := value.(Releaser); ok && !isNil(value) {
+		defer held.Release()
+	}
+	return c.respond(s, w, r, t, v)
+}
+
 // jsonContent is shared by all responses: appending to it copies, and setting
 // replaces it.
 var jsonContent = []string{"application/json"}
@@ -160,27 +203,62 @@ func isNil(v any) bool {
 	return v == nil || value.Kind() == reflect.Pointer && value.IsNil()
 }
 
+func set(h http.Header, headers HeaderSetter) {
+	if headers != nil {
+		headers.SetHeader(h)
+	}
+}
+
+// special returns a pointer to what is not encoded, and nil for all else.
+func special(v any) any {
+	switch v := v.(type) {
+	case File:
+		return &v
+	case Stream:
+		return &v
+	case Empty:
+		return &v
+	case *File, *Stream:
+		if !isNil(v) {
+			return v
+		}
+	}
+	return nil
+}
+
 // special answers what is not encoded.
-func (c *core) special(w http.ResponseWriter, r *http.Request, t *timing, status int, v any) error {
+func (c *core) special(w http.ResponseWriter, r *http.Request, t *timing, status int, headers HeaderSetter, v any) error {
 	switch v := v.(type) {
 	case *File:
-		return v.serve(w, r, t, status)
+		return v.serve(w, r, t, status, headers)
 	case *Stream:
-		return v.serve(w, t, status)
+		return v.serve(w, t, status, headers)
 	}
+	set(w.Header(), headers)
 	t.write(w.Header())
 	w.WriteHeader(status)
 	return nil
 }
 
-func (f *File) serve(w http.ResponseWriter, r *http.Request, t *timing, status int) error {
+func (f *File) serve(w http.ResponseWriter, r *http.Request, t *timing, status int, headers HeaderSetter) error {
 	if f.Content == nil {
 		return fmt.Errorf("a File has no Content")
 	}
 	if closer, ok := f.Content.(io.Closer); ok {
 		defer closer.Close()
 	}
+	var size int64
+	if status != http.StatusOK {
+		var err error
+		if size, err = f.Content.Seek(0, io.SeekEnd); err == nil {
+			_, err = f.Content.Seek(0, io.SeekStart)
+		}
+		if err != nil {
+			return fmt.Errorf("file: %w", err)
+		}
+	}
 	h := w.Header()
+	set(h, headers)
 	if f.ContentType != "" {
 		h.Set("Content-Type", f.ContentType)
 	}
@@ -194,13 +272,6 @@ func (f *File) serve(w http.ResponseWriter, r *http.Request, t *timing, status i
 	t.write(h)
 	if status != http.StatusOK {
 		// ServeContent chooses among 200, 206, 304 and 416 by itself.
-		size, err := f.Content.Seek(0, io.SeekEnd)
-		if err == nil {
-			_, err = f.Content.Seek(0, io.SeekStart)
-		}
-		if err != nil {
-			return fmt.Errorf("file: %w", err)
-		}
 		h.Set("Content-Length", strconv.FormatInt(size, 10))
 		w.WriteHeader(status)
 		_, _ = io.Copy(w, f.Content)
@@ -210,11 +281,11 @@ func (f *File) serve(w http.ResponseWriter, r *http.Request, t *timing, status i
 	return nil
 }
 
-func (f *Stream) serve(w http.ResponseWriter, t *timing, status int) error {
+func (f *Stream) serve(w http.ResponseWriter, t *timing, status int, headers HeaderSetter) error {
 	if f.Write == nil {
 		return fmt.Errorf("a Stream has no Write")
 	}
-	out := &flushed{w: w, status: status, timing: t, contentType: f.ContentType, control: http.NewResponseController(w)}
+	out := &flushed{w: w, status: status, timing: *t, headers: headers, contentType: f.ContentType, control: http.NewResponseController(w)}
 	err := f.Write(out)
 	switch {
 	case err == nil && !out.begun:
@@ -229,7 +300,8 @@ func (f *Stream) serve(w http.ResponseWriter, t *timing, status int) error {
 type flushed struct {
 	w           http.ResponseWriter
 	control     *http.ResponseController
-	timing      *timing
+	timing      timing
+	headers     HeaderSetter
 	contentType string
 	status      int
 	begun       bool
@@ -238,10 +310,12 @@ type flushed struct {
 func (f *flushed) begin() {
 	f.begun = true
 	h := f.w.Header()
-	if f.contentType == "" {
-		f.contentType = "application/octet-stream"
+	set(h, f.headers)
+	if f.contentType != "" {
+		h.Set("Content-Type", f.contentType)
+	} else if _, chosen := h["Content-Type"]; !chosen {
+		h.Set("Content-Type", "application/octet-stream")
 	}
-	h.Set("Content-Type", f.contentType)
 	f.timing.write(h)
 	f.w.WriteHeader(f.status)
 }

@@ -23,8 +23,11 @@
 // present decide which content types the route accepts: application/json,
 // application/x-www-form-urlencoded and multipart/form-data, application/xml and
 // text/xml. A field of body:"text" is the whole text/plain body and one of
-// body:"json" the whole JSON document. A Codec adds further types. Embedded
-// structs lend their fields.
+// body:"json" the whole JSON document. A Codec adds further types; Transcoded
+// makes one of a function that rewrites a body as JSON. Embedded structs lend
+// their fields. A slice takes every value of a query parameter or form field, and
+// every element of a header that is a list. Strings are UTF-8; a []byte takes
+// text as it is.
 //
 // The types are compiled once, by New: a tag that makes no sense is an error at
 // start that names the field. A request is bound from all its sources, then
@@ -32,7 +35,8 @@
 // with a pointer to each fault. What nobody asked for is a fault too: unknown
 // members and query parameters are refused unless AllowUnknown says otherwise.
 // Absent is told from zero by a pointer or an Optional; null is as good as
-// absent where it may be at all.
+// absent where it may be at all. Limits bound what a request may cost before its
+// handler runs; they have defaults.
 //
 // # Rules
 //
@@ -47,20 +51,24 @@
 //	pattern=RE      matches the regular expression RE, anchor it yourself; last,
 //	                because it may contain commas
 //
+// A must tag says in words what pattern asks for: must:"be P and six digits".
+//
 // Rules apply to values that were sent, to a zero one too. On a slice, enum,
 // format and pattern apply to each element. A request type may have a method
 // Validate() error for what needs more than one field; the text of its error is
 // shown to the client.
 //
-// A default tag stands in for a path, query or header parameter that was not
-// sent, and a doc tag describes a field in the OpenAPI document.
+// A default tag stands in for a query or header parameter that was not sent, and a doc tag describes a field in the OpenAPI document.
 //
 // # Responses
 //
 // A response is encoded as JSON with the route's status. It may choose its own
 // status (Statuser) and headers (HeaderSetter, or a Response), and File, Stream
-// and Empty are not encoded at all. Errors become problems by the rules of
-// Errors, in one place.
+// and Empty are not encoded at all. One that is lent memory gives it back when it
+// is written (Releaser). Errors become problems by the rules of Errors, in one
+// place, and Config.OnProblem sees each before it is written. Server-Timing tells
+// clients how long decoding, waiting for the route's Limiter and handling took,
+// unless the route is Untimed.
 //
 // # What is reused
 //
@@ -75,7 +83,9 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spillway-go/spillway/limiter"
 )
@@ -88,6 +98,7 @@ type Route struct {
 	name, summary   string
 	tags            []string
 	fails           []int
+	failsWith       []error
 	status          int
 	limits          Limits
 	use             []func(http.Handler) http.Handler
@@ -135,6 +146,11 @@ func (r *Route) Status(code int) *Route { r.status = code; return r }
 // Fails documents statuses that errors of this operation are mapped to.
 func (r *Route) Fails(codes ...int) *Route { r.fails = append(r.fails, codes...); return r }
 
+// FailsWith documents errors of this operation as the problems that Config.Errors
+// makes of them: their statuses, types and details. Who says so lists all; without
+// it the document says that the operation may fail in other ways, too.
+func (r *Route) FailsWith(errs ...error) *Route { r.failsWith = append(r.failsWith, errs...); return r }
+
 // Use adds middleware around this route; the first added is the outermost.
 func (r *Route) Use(middleware ...func(http.Handler) http.Handler) *Route {
 	r.use = append(r.use, middleware...)
@@ -150,7 +166,7 @@ func (r *Route) Limits(l Limits) *Route { r.limits = l.or(r.limits); return r }
 func (r *Route) Limiter(l *limiter.Limiter) *Route { r.limiter = l; return r }
 
 // Untimed leaves out Server-Timing, which tells clients how long decoding,
-// waiting and handling took, and costs three clock reads and two allocations.
+// waiting and handling took, and costs three clock reads.
 func (r *Route) Untimed() *Route { r.untimed = true; return r }
 
 // AllowUnknown ignores body members and query parameters the type does not know.
@@ -159,8 +175,24 @@ func (r *Route) AllowUnknown() *Route { r.lax = true; return r }
 // Pattern is the route's pattern for http.ServeMux, such as "GET /patients/{id}".
 func (r *Route) Pattern() string { return strings.TrimSpace(r.method + " " + r.pattern) }
 
+// PathValues is what the wildcards of a pattern matched. An *http.Request is one.
+type PathValues interface{ PathValue(name string) string }
+
+// ContextHandler is what Handler returns for a route without middleware of its
+// own, which needs all it is told in the request.
+type ContextHandler interface {
+	http.Handler
+
+	// ServeContext is ServeHTTP of r with ctx, without the copy of r that
+	// r.WithContext makes. ctx is derived from the context of r, and ends with
+	// it; values stand in for Config.PathValue, unless they are nil.
+	ServeContext(ctx context.Context, w http.ResponseWriter, r *http.Request, values PathValues)
+}
+
 // Handler returns the route as it stands, middleware included, for any mux that
-// sets the request's path values, such as a plain http.ServeMux.
+// sets the request's path values, such as a plain http.ServeMux, or whose own
+// way to them is Config.PathValue. A router with a context of its own may do
+// better with a ContextHandler.
 func (r *Route) Handler(cfg Config) (http.Handler, error) {
 	if r.err != nil {
 		return nil, r.err
@@ -168,17 +200,30 @@ func (r *Route) Handler(cfg Config) (http.Handler, error) {
 	c := &core{
 		plan: r.plan, answer: r.answer, limits: r.limits.or(cfg.Limits).or(defaults),
 		errors: cfg.Errors, codecs: cfg.Codecs, base: cfg.problemBase(), report: cfg.Report,
-		pattern: r.Pattern(), limiter: r.limiter, timed: !r.untimed && !cfg.Untimed, lax: r.lax,
+		pathValue: cfg.PathValue, pattern: r.Pattern(), limiter: r.limiter, lax: r.lax,
+		onProblem: cfg.OnProblem, discreet: cfg.Discreet,
+	}
+	if !r.untimed && !cfg.Untimed {
+		c.timings = &timings{start: time.Now(), waits: r.limiter != nil}
 	}
 	c.status = r.status
 	if c.status == 0 {
 		c.status = r.answer.status
 	}
+	if c.pathValue == nil {
+		c.pathValue = (*http.Request).PathValue
+	}
 	if c.limits.File == 0 {
 		c.limits.File = c.limits.Body
 	}
-	c.unsupported = &Problem{Status: http.StatusUnsupportedMediaType, Type: "unsupported-media-type",
-		Detail: "send " + strings.Join(c.mediaTypes(), " or ")}
+	c.unsupported = unsupported(c.plan, c.codecs)
+	c.holds = c.plan.holds || c.plan.accepts.json && slices.ContainsFunc(c.codecs, func(codec Codec) bool {
+		_, ours := codec.(transcoder)
+		return !ours
+	})
+	if r.status != 0 && (r.status < 200 || r.status > 399) {
+		return nil, fmt.Errorf("route %s: %d is no status of a success", r.Pattern(), r.status)
+	}
 	if err := c.limits.check(); err != nil {
 		return nil, fmt.Errorf("route %s: %w", r.Pattern(), err)
 	}

@@ -71,7 +71,12 @@ func (f *field) rule(tag reflect.StructTag) error {
 			f.limits.pattern = arg
 			var re *regexp.Regexp
 			if re, err = regexp.Compile(arg); err == nil {
-				err = f.each(func(v reflect.Value) bool { return re.MatchString(v.String()) }, "must match "+arg)
+				detail := "must match " + arg
+				if words := tag.Get("must"); words != "" {
+					detail = "must " + words
+				}
+				match := matcher(re)
+				err = f.each(func(v reflect.Value) bool { return match(v.String()) }, detail)
 			}
 		default:
 			return fmt.Errorf("rule %q: there are required, min, max, len, enum, format and pattern", word)

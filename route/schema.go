@@ -11,16 +11,17 @@ import (
 type schemas struct {
 	named object
 	names map[schemaKey]string
+	lax   bool // the request in hand may have unknown members
 }
 
 // schemaKey: a type that is asked for and one that is answered differ in which
-// members must be there and which may be null.
+// members must be there and which may be null; a lax one is closed to no member.
 type schemaKey struct {
-	typ   reflect.Type
-	reply bool
+	typ        reflect.Type
+	reply, lax bool
 }
 
-func newSchemas() *schemas { return &schemas{object{}, map[schemaKey]string{}} }
+func newSchemas() *schemas { return &schemas{named: object{}, names: map[schemaKey]string{}} }
 
 // members describes an object.
 func (d *schemas) members(fields []*field, name func(*field) string, of func(*field) object, reply bool) object {
@@ -35,12 +36,12 @@ func (d *schemas) members(fields []*field, name func(*field) string, of func(*fi
 			property["description"] = f.doc
 		}
 		properties[n] = property
-		if f.required || reply && !f.omits {
+		if !reply && f.required || reply && !f.omits {
 			required = append(required, n)
 		}
 	}
 	schema := object{"type": "object", "properties": properties}
-	if !reply {
+	if !reply && !d.lax {
 		schema["additionalProperties"] = false
 	}
 	if len(required) > 0 {
@@ -84,7 +85,7 @@ func (d *schemas) word(s *shape) object {
 	switch {
 	case s.typ == uploadType:
 		return object{"type": "string", "format": "binary"}
-	case s.typ == durationType, s.typ == bytesType:
+	case s.typ == durationType, s.bytes:
 		return object{"type": "string"}
 	}
 	return d.of(s, false)
@@ -102,6 +103,9 @@ func (d *schemas) of(s *shape, reply bool) object {
 	case kindPointer:
 		return nullable(d.of(s.elem, reply))
 	case kindOptional:
+		if reply {
+			return nullable(d.of(s.elem, reply))
+		}
 		return d.of(s.elem, reply)
 	case kindString:
 		return object{"type": "string"}
@@ -123,7 +127,7 @@ func (d *schemas) of(s *shape, reply bool) object {
 		switch {
 		case s.typ == timeType:
 			return object{"type": "string", "format": "date-time"}
-		case s.typ == bytesType:
+		case s.bytes:
 			return nullable(object{"type": "string", "contentEncoding": "base64"})
 		case reflect.PointerTo(s.typ).Implements(jsonType), reflect.PointerTo(s.typ).Implements(marshalType):
 			return object{}
@@ -152,14 +156,19 @@ func (d *schemas) component(s *shape, reply bool) object {
 	describe := func() object {
 		of := d.field
 		if reply {
-			of = func(f *field) object { return d.of(f.shape, true) }
+			of = func(f *field) object {
+				if f.omitsZero && f.shape.kind == kindOptional {
+					return d.of(f.shape.elem, true)
+				}
+				return d.of(f.shape, true)
+			}
 		}
 		return d.members(s.fields, func(f *field) string { return f.json }, of, reply)
 	}
 	if s.typ.Name() == "" {
 		return describe()
 	}
-	key := schemaKey{s.typ, reply}
+	key := schemaKey{s.typ, reply, !reply && d.lax}
 	name, known := d.names[key]
 	if !known {
 		name = d.free(s.typ, reply)
@@ -183,6 +192,11 @@ func (d *schemas) free(t reflect.Type, reply bool) string {
 	if !reply {
 		name += "Input"
 	}
+	return d.unused(name)
+}
+
+// unused returns name, with a number behind it if that is taken.
+func (d *schemas) unused(name string) string {
 	for i, first := 2, name; ; i++ {
 		if _, taken := d.named[name]; !taken && name != "Problem" {
 			return name

@@ -10,6 +10,7 @@ import (
 const (
 	keep      = 64 << 10 // bytes of a buffer that is worth keeping
 	maxFaults = 32       // listed in one answer
+	ahead     = 4        // names that are tried before one is looked up
 )
 
 // scratch is what one request needs and nobody else may see: it is pooled. A
@@ -23,6 +24,7 @@ type scratch struct {
 	bound   int    // faults noted before validation
 	broken  bool   // the body could not be read to its end
 	path    []step // to the value in hand
+	pairs   []pair // of a form
 }
 
 // step leads from a value to a part of it: to an element, or to a member.
@@ -45,6 +47,7 @@ func (s *scratch) clear() {
 	s.faults = s.faults[:0]
 	clear(s.path[:cap(s.path)])
 	s.path = s.path[:0]
+	s.pairs = s.pairs[:0]
 }
 
 func cleared(b []byte) []byte {
@@ -79,7 +82,11 @@ func (s *scratch) breaks(f Fault) {
 }
 
 // here notes what is wrong with the value that the path leads to.
-func (s *scratch) here(detail string) { s.fault(Fault{Pointer: s.pointer(), Detail: detail}) }
+func (s *scratch) here(detail string) {
+	if len(s.faults) < maxFaults { // a large body may have many, and each pointer is a text
+		s.fault(Fault{Pointer: s.pointer(), Detail: detail})
+	}
+}
 
 // param notes what is wrong with a parameter, or with a field of a form.
 func (s *scratch) param(f *field, detail string) {

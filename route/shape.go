@@ -38,6 +38,7 @@ type shape struct {
 	fields  []*field          // of an object, embedded ones flattened
 	byName  map[string]*field // by JSON name
 	set     setter            // from text; nil where text cannot be one
+	bytes   bool              // a slice of bytes: base64 in JSON, itself as text
 	must    string            // what a custom value must be, for its fault
 	checked bool              // there is something to validate in here
 	holds   bool              // calls code of the user with a pointer into it
@@ -55,6 +56,7 @@ type field struct {
 	bit             uint64 // in scratch.present, or a required member's bit in an object
 	required        bool
 	omits           bool // may be absent from a response
+	omitsZero       bool // because of omitzero
 	rules           []rule
 	limits          ruleTags // for the OpenAPI document
 	set             setter   // from text
@@ -101,9 +103,15 @@ func (m *shapes) of(t reflect.Type) (*shape, error) {
 	m.seen[t] = s
 	err := m.fill(s)
 	if m.reply && err != nil {
-		s.kind, err = kindAny, nil
+		s.kind, s.holds, err = kindAny, true, nil // for all we know
 	}
 	return s, err
+}
+
+// bytesIn reports whether t, a slice, is one that encoding/json writes as base64.
+func bytesIn(t reflect.Type) bool {
+	elem := reflect.PointerTo(t.Elem())
+	return t.Elem().Kind() == reflect.Uint8 && !elem.Implements(jsonType) && !elem.Implements(textType) && !marshals(elem)
 }
 
 func (m *shapes) fill(s *shape) (err error) {
@@ -113,16 +121,13 @@ func (m *shapes) fill(s *shape) (err error) {
 	case t == timeType:
 		s.kind, s.must = kindCustom, "must be a time such as 2006-01-02T15:04:05Z"
 		return nil
-	case t == bytesType:
-		s.kind, s.must = kindCustom, "must be a base64 string"
-		return nil
 	case t == rawType:
 		s.kind = kindAny
 		return nil
 	case t == uploadType:
 		s.kind, s.must = kindCustom, "must be a file"
 		return nil
-	case t.Kind() == reflect.Struct && t.Implements(optionalType):
+	case isOptional(t):
 		s.kind = kindOptional
 		s.elem, err = m.of(t.Field(0).Type)
 		return err
@@ -154,6 +159,10 @@ func (m *shapes) fill(s *shape) (err error) {
 		}
 		s.kind = kindAny
 	case reflect.Slice:
+		if bytesIn(t) {
+			s.kind, s.bytes, s.must = kindCustom, true, "must be a base64 string"
+			return nil
+		}
 		s.kind = kindList
 		s.elem, err = m.of(t.Elem())
 	case reflect.Map:
@@ -195,6 +204,9 @@ func (m *shapes) members(s *shape, t reflect.Type, index []int) error {
 		if err != nil {
 			return fmt.Errorf("field %s: %w", sf.Name, err)
 		}
+		if f.fallback != "" && !m.reply {
+			return fmt.Errorf("field %s: %w", sf.Name, errNoDefault)
+		}
 		if f.json == "" {
 			f.json = sf.Name
 		}
@@ -229,8 +241,10 @@ func (m *shapes) member(sf reflect.StructField, index []int) (*field, error) {
 	for option := range strings.SplitSeq(options, ",") {
 		switch option {
 		case "":
-		case "omitempty", "omitzero":
+		case "omitempty":
 			f.omits = true
+		case "omitzero":
+			f.omits, f.omitsZero = true, true
 		case "string":
 			if !m.reply {
 				return nil, fmt.Errorf("json option %q is not supported in a request", option)
@@ -285,6 +299,18 @@ func (m *shapes) settle() {
 			}
 		}
 	}
+}
+
+// behind returns the value that pointers and Optionals lead to, which is there.
+func (s *shape) behind(v reflect.Value) reflect.Value {
+	for ; s.kind == kindPointer || s.kind == kindOptional; s = s.elem {
+		if s.kind == kindOptional {
+			v = v.Field(0)
+		} else {
+			v = v.Elem()
+		}
+	}
+	return v
 }
 
 // bare strips pointers and Optional.

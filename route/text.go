@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strconv"
 	"time"
+	"unicode/utf8"
 )
 
 // setter puts text into a value. It returns what the text must be when it is
@@ -43,12 +44,14 @@ func setterOf(s *shape) (set setter, many bool, err error) {
 		}
 		return func(v reflect.Value, text string) string {
 			n := v.Len()
-			v.Grow(1)
+			if n == v.Cap() {
+				v.Grow(max(4, n))
+			}
 			v.SetLen(n + 1)
 			return elem(v.Index(n), text)
 		}, true, err
 	case kindString:
-		return func(v reflect.Value, text string) string { v.SetString(text); return "" }, false, nil
+		return setString, false, nil
 	case kindBool:
 		return setBool, false, nil
 	case kindInt:
@@ -61,7 +64,7 @@ func setterOf(s *shape) (set setter, many bool, err error) {
 	case kindFloat:
 		return setFloat, false, nil
 	case kindCustom:
-		if s.typ == bytesType {
+		if s.bytes {
 			return func(v reflect.Value, text string) string { v.SetBytes([]byte(text)); return "" }, false, nil
 		}
 		if reflect.PointerTo(s.typ).Implements(textType) {
@@ -76,12 +79,19 @@ func setterOf(s *shape) (set setter, many bool, err error) {
 	return nil, false, fmt.Errorf("%s cannot be text", s.typ)
 }
 
+func setString(v reflect.Value, text string) string {
+	if !utf8.ValidString(text) {
+		return "must be UTF-8"
+	}
+	v.SetString(text)
+	return ""
+}
+
 func setBool(v reflect.Value, text string) string {
-	b, err := strconv.ParseBool(text)
-	if err != nil {
+	if text != "true" && text != "false" { // as the OpenAPI document says
 		return "must be true or false"
 	}
-	v.SetBool(b)
+	v.SetBool(text == "true")
 	return ""
 }
 

@@ -2,11 +2,7 @@ package route
 
 import (
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
-	"io"
-	"net/url"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -167,6 +163,9 @@ func twinValue(d *json.Decoder, depth int) (any, bool) {
 
 // halfSurrogate reports whether valid JSON has one half of a surrogate pair.
 func halfSurrogate(body string) bool {
+	if !strings.Contains(body, `\u`) {
+		return false
+	}
 	high := false
 	for i := 0; i < len(body); i++ {
 		var unit uint16
@@ -184,173 +183,4 @@ func halfSurrogate(body string) bool {
 		high = unit >= 0xD800 && unit <= 0xDBFF
 	}
 	return high
-}
-
-// twinForm decodes by way of net/url.
-func twinForm(body string) *fuzzed {
-	values, err := url.ParseQuery(body)
-	total := 0
-	for _, v := range values {
-		total += len(v)
-	}
-	if err != nil || total > 8 {
-		return nil
-	}
-	var out fuzzed
-	for name, v := range values {
-		if len(v) > 1 && name != "tags" {
-			return nil
-		}
-		ok := true
-		switch name {
-		case "name":
-			out.Name = v[0]
-		case "age":
-			out.Age = new(int8)
-			n, err := strconv.ParseInt(v[0], 10, 8)
-			*out.Age = int8(n)
-			ok = err == nil && n >= 0
-		case "num":
-			n, err := strconv.ParseUint(v[0], 10, 16)
-			out.Num = uint16(n)
-			ok = err == nil && n <= 1000
-		case "rate":
-			n, err := strconv.ParseFloat(v[0], 32)
-			out.Rate = float32(n)
-			ok = err == nil && n-n == 0
-		case "on":
-			out.On.Value, err = strconv.ParseBool(v[0])
-			out.On.Set, ok = true, err == nil
-		case "tags":
-			out.Tags = v
-			ok = len(v) <= 3
-		default:
-			ok = false
-		}
-		if !ok {
-			return nil
-		}
-	}
-	if n := utf8.RuneCountInString(out.Name); n < 1 || n > 5 {
-		return nil
-	}
-	return &out
-}
-
-// tree is an element as encoding/xml itself decodes it when nothing is known.
-type tree struct {
-	XMLName xml.Name
-	Attrs   []xml.Attr `xml:",any,attr"`
-	Text    string     `xml:",chardata"`
-	Nodes   []tree     `xml:",any"`
-}
-
-// twinXML decodes a tree, and then looks at it as at a form with a nested part.
-func twinXML(body string) *fuzzed {
-	d := xml.NewDecoder(strings.NewReader(body))
-	var root *tree
-	for {
-		token, err := d.Token()
-		if err == io.EOF {
-			break
-		}
-		if err != nil || strings.Contains(body, "<!") && directive(body) {
-			return nil
-		}
-		switch t := token.(type) {
-		case xml.CharData:
-			if strings.TrimSpace(string(t)) != "" {
-				return nil
-			}
-		case xml.StartElement:
-			if root != nil {
-				return nil
-			}
-			root = new(tree)
-			if d.DecodeElement(root, &t) != nil {
-				return nil
-			}
-		}
-	}
-	if root == nil || !attributes(root.Attrs) {
-		return nil
-	}
-	form := url.Values{}
-	var sub *fuzzedSub
-	for _, n := range root.Nodes {
-		name := n.XMLName.Local
-		if name == "sub" {
-			if sub != nil || !attributes(n.Attrs) {
-				return nil
-			}
-			if sub = twinElement(n, 2); sub == nil {
-				return nil
-			}
-			continue
-		}
-		if len(n.Nodes) > 0 || len(n.Attrs) > 0 {
-			return nil
-		}
-		if name != "name" && name != "tags" {
-			n.Text = strings.TrimSpace(n.Text)
-		}
-		form.Add(name, n.Text)
-	}
-	if len(form["tags"]) > 3 {
-		return nil
-	}
-	out := twinForm(form.Encode())
-	if out != nil {
-		out.Sub = sub
-	}
-	return out
-}
-
-func twinElement(n tree, depth int) *fuzzedSub {
-	var out fuzzedSub
-	codes := 0
-	for _, c := range n.Nodes {
-		switch c.XMLName.Local {
-		case "code":
-			out.Code = c.Text
-			if codes++; codes > 1 || len(c.Nodes) > 0 || len(c.Attrs) > 0 {
-				return nil
-			}
-		case "subs":
-			sub := twinElement(c, depth+1)
-			if sub == nil || !attributes(c.Attrs) {
-				return nil
-			}
-			out.Subs = append(out.Subs, *sub)
-		default:
-			return nil
-		}
-	}
-	if depth > fuzzedDepth || out.Code != "a" && out.Code != "b" {
-		return nil
-	}
-	return &out
-}
-
-// attributes reports whether there are only namespaces.
-func attributes(attrs []xml.Attr) bool {
-	for _, a := range attrs {
-		if a.Name.Space != "xmlns" && a.Name.Local != "xmlns" {
-			return false
-		}
-	}
-	return true
-}
-
-// directive reports whether one is anywhere.
-func directive(body string) bool {
-	for d := xml.NewDecoder(strings.NewReader(body)); ; {
-		token, err := d.Token()
-		if err != nil {
-			return false
-		}
-		if _, ok := token.(xml.Directive); ok {
-			return true
-		}
-	}
 }

@@ -5,14 +5,17 @@ import (
 	"reflect"
 )
 
-// validate checks the rules of every field that was sent.
+// validate checks the rules of every field that was sent, those of a JSON body
+// excepted, whose decoder has checked them.
 //
-// A zero value may be an absent one. The decoders of JSON and XML have checked
-// those that were sent; from a codec, zero counts as absent.
+// A zero value may be an absent one. The decoder of XML has checked those that
+// were sent; from a codec, zero counts as absent.
 func (c *core) validate(s *scratch, kind bodyKind, v reflect.Value) {
-	if c.plan.checked {
-		checker{s, kind}.top(c.plan, v)
+	fields := c.plan.checks
+	if kind == bodyJSON {
+		fields = c.plan.asked
 	}
+	checker{s, kind}.top(fields, v)
 }
 
 // check notes which rules v breaks.
@@ -30,14 +33,11 @@ type checker struct {
 }
 
 // top checks the fields of the request itself.
-func (c checker) top(p *plan, v reflect.Value) {
-	for _, f := range p.fields {
-		if !f.required && len(f.rules) == 0 && !f.shape.checked {
-			continue
-		}
+func (c checker) top(fields []*field, v reflect.Value) {
+	for _, f := range fields {
 		asText := f.source != fromBody && f.source != fromJSON || c.kind == bodyForm || c.kind == bodyMultipart
 		switch {
-		case f.source == fromText && c.kind != bodyText, f.source == fromJSON && c.kind != bodyJSON && c.kind != bodyCodec:
+		case f.source == fromText && c.kind != bodyText, f.source == fromJSON && c.kind != bodyCodec:
 			continue // the body is another one
 		case f.source == fromBody && (c.kind == bodyText || c.kind == bodyNone):
 			continue
@@ -63,12 +63,7 @@ func (c checker) top(p *plan, v reflect.Value) {
 
 // text checks a field that was sent as text.
 func (c checker) text(f *field, v reflect.Value) {
-	for v.Kind() == reflect.Pointer {
-		v = v.Elem()
-	}
-	if f.shape.kind == kindOptional {
-		v = v.Field(0)
-	}
+	v = f.shape.behind(v)
 	for i := range f.rules {
 		if !f.rules[i].ok(v) {
 			c.s.param(f, f.rules[i].detail)
@@ -105,8 +100,8 @@ func (c checker) field(f *field, v reflect.Value) {
 	}
 }
 
-// absent is about a member that is not there. The decoders of JSON and XML have
-// said so.
+// absent is about a member that is not there. The decoder of XML has said
+// so.
 func (c checker) absent(f *field) {
 	if f.required && c.kind == bodyCodec {
 		c.s.here("is required")

@@ -98,7 +98,7 @@ func (d *xmlDecoder) object(start xml.StartElement, s *shape, v reflect.Value) b
 		case xml.StartElement:
 			d.s.member(t.Name.Local)
 			f := s.xmlField(t.Name.Local, false)
-			if f != nil && (seen&f.bit == 0 || f.shape.kind == kindList) {
+			if f != nil && (seen&f.bit == 0 || f.shape.bare().kind == kindList) {
 				seen |= f.bit
 				before := len(d.s.faults)
 				if !d.element(t, f.shape, f.of(v)) {
@@ -109,7 +109,7 @@ func (d *xmlDecoder) object(start xml.StartElement, s *shape, v reflect.Value) b
 				if !d.lax || f != nil {
 					d.s.here(unexpected(f))
 				}
-				if d.tokens.Skip() != nil {
+				if !d.skip() {
 					return false
 				}
 			}
@@ -157,7 +157,9 @@ func (s *shape) xmlField(name string, attr bool) *field {
 func (d *xmlDecoder) element(start xml.StartElement, s *shape, v reflect.Value) bool {
 	switch s.kind {
 	case kindPointer:
-		v.Set(reflect.New(s.elem.typ))
+		if v.IsNil() { // else a list that goes on
+			v.Set(reflect.New(s.elem.typ))
+		}
 		return d.element(start, s.elem, v.Elem())
 	case kindOptional:
 		v.Field(1).SetBool(true)
@@ -179,6 +181,28 @@ func (d *xmlDecoder) element(start xml.StartElement, s *shape, v reflect.Value) 
 		d.set(s, v, text)
 	}
 	return ok
+}
+
+// skip reads the rest of an element. As in JSON, one counts as deep as what it
+// is in if it holds no other.
+func (d *xmlDecoder) skip() bool {
+	for depth := d.depth; ; {
+		token, err := d.tokens.Token()
+		if err != nil {
+			return false
+		}
+		switch token.(type) {
+		case xml.StartElement:
+			if depth++; depth > d.most {
+				return d.stop("is nested too deeply")
+			}
+		case xml.EndElement:
+			if depth == d.depth {
+				return true
+			}
+			depth--
+		}
+	}
 }
 
 // set sets a value to text.
@@ -213,7 +237,7 @@ func (d *xmlDecoder) text(start xml.StartElement) (string, bool) {
 			return "", d.stop("must have no document type")
 		case xml.StartElement:
 			d.s.here("must be text")
-			if d.tokens.Skip() != nil {
+			if !d.skip() {
 				return "", false
 			}
 		}

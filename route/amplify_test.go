@@ -1,0 +1,48 @@
+package route
+
+import (
+	"context"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// One answer lists 32 faults; what is not listed must not be written down either.
+// A megabyte of wrong elements has half a million of them.
+func TestFaultsThatAreNotListedCostNothingAlloc(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	p, err := compile(reflect.TypeFor[struct {
+		List []string `body:"json"`
+	}](), "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &core{plan: p, limits: defaults}
+	allocs := func(n int) float64 {
+		var s scratch
+		body := "[" + strings.Repeat("1,", n) + "1]"
+		return testing.AllocsPerRun(5, func() {
+			s.clear()
+			s.body = append(s.body, body...)
+			c.bindJSON(&s, reflect.New(p.typ).Elem())
+		})
+	}
+	if few, many := allocs(100), allocs(10_000); many > few+40 {
+		t.Errorf("%v allocations for 100 faults, %v for 10,000", few, many)
+	}
+}
+
+func TestFaultsOfAHandlerAreListedUpToTheLimitToo(t *testing.T) {
+	m := NewMux(Config{})
+	if err := m.Add(New("GET", "/", func(context.Context, Empty) (Empty, error) {
+		return Empty{}, &InvalidError{Faults: make([]Fault, 1000)}
+	})); err != nil {
+		t.Fatal(err)
+	}
+	w := do(m, "GET", "/", "", "")
+	if p := problemOf(t, w.Header().Get("Content-Type"), w.Body.String()); len(p.Errors) != maxFaults {
+		t.Errorf("%d faults", len(p.Errors))
+	}
+}

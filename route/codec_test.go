@@ -1,0 +1,78 @@
+package route
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// single stands for YAML: JSON with ' for ".
+var single = Transcoded("application/x-single", func(body []byte) ([]byte, error) {
+	if bytes.Contains(body, []byte{'"'}) {
+		return nil, errors.New("a double quote")
+	}
+	return bytes.ReplaceAll(body, []byte("'"), []byte{'"'}), nil
+})
+
+func TestATranscodedBodyIsBoundAsJSONIs(t *testing.T) {
+	type in struct {
+		ID   string        `path:"id"`
+		Name string        `json:"name" validate:"required,max=5"`
+		Age  Optional[int] `json:"age" validate:"max=150"`
+		Sub  *struct {
+			City string `json:"city"`
+		} `json:"sub"`
+	}
+	s := serving(t, func(f func(context.Context, in) (Empty, error)) *Route { return New("POST", "/{id}", f) }, Config{Codecs: []Codec{single}})
+	for _, body := range []string{
+		`{'name':'','age':0}`, `{'name':'Ada','sub':{'city':'x'}}`, `{}`, `{'age':null,'name':'Augusta'}`, `{'ID':'stolen','name':'Ada'}`,
+		`{'name':'a','name':'b'}`, `{'name':7,'sub':{'zip':1}}`, `{'sub':{'sub':[[[1]]]}}`, `{'name':'Ada'`, ``, `{'name':'Ada'} x`,
+	} {
+		s.got = in{}
+		want := do(s, "POST", "/7", "application/json", strings.ReplaceAll(body, "'", `"`))
+		bound := s.got
+		s.got = in{}
+		got := do(s, "POST", "/7", "application/x-single", body)
+		if got.Code != want.Code || got.Body.String() != want.Body.String() || s.got.Name != bound.Name || s.got.Age != bound.Age || s.got.ID != bound.ID {
+			t.Errorf("%s: %d %s %+v, as JSON %d %s %+v", body, got.Code, got.Body, s.got, want.Code, want.Body, bound)
+		}
+	}
+	if w := do(s, "POST", "/7", "application/x-single", `{"name":"Ada"}`); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), `"detail":"cannot be decoded","pointer":"#"`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// A longer body than its JSON must not stay in the pool, nor a shorter one.
+func TestNothingOfATranscodedBodyIsLeftInThePool(t *testing.T) {
+	for _, doc := range []string{"1", strings.Repeat(" ", 99) + "1"} {
+		var s scratch
+		s.body = append(s.body, "a secret"...)
+		was := s.body[:8]
+		p, err := compile(reflect.TypeFor[struct {
+			N int `body:"json"`
+		}](), "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &core{plan: p, limits: defaults}
+		c.bindTranscoded(&s, transcoder{"", func([]byte) ([]byte, error) { return []byte(doc), nil }}, reflect.New(p.typ).Elem())
+		s.clear()
+		if string(was) != strings.Repeat("\x00", 8) {
+			t.Errorf("%q", was)
+		}
+	}
+}
+
+func TestATranscodedCodecDecodesByItselfToo(t *testing.T) {
+	var v struct{ Name string }
+	if err := single.Decode([]byte(`{'Name':'Ada'}`), &v); err != nil || v.Name != "Ada" {
+		t.Error(v, err)
+	}
+	if err := single.Decode([]byte(`"`), &v); err == nil {
+		t.Error("no error")
+	}
+}

@@ -1,0 +1,196 @@
+package route
+
+import (
+	"encoding/base64"
+	"math"
+	"reflect"
+	"strconv"
+	"time"
+	"unicode/utf8"
+)
+
+// encode appends the JSON of v, which is a pointer to what w is of, to s.out.
+func (s *scratch) encode(w *written, v any) error {
+	if w.how == byLibrary {
+		return s.library(v)
+	}
+	out, err := w.append(s.out.AvailableBuffer(), reflect.ValueOf(v).Elem(), 0)
+	_, _ = s.out.Write(out) // in its own place, unless it was too small; half of one to be cleared
+	return err
+}
+
+// deepest is how far a value may be nested before the library goes on, which
+// tells deep from endless.
+const deepest = 64
+
+// append appends v, which is addressable.
+func (w *written) append(b []byte, v reflect.Value, depth int) ([]byte, error) {
+	switch w.how {
+	case asString:
+		return appendString(b, v.String()), nil
+	case asBool:
+		return strconv.AppendBool(b, v.Bool()), nil
+	case asInt:
+		return strconv.AppendInt(b, v.Int(), 10), nil
+	case asUint:
+		return strconv.AppendUint(b, v.Uint(), 10), nil
+	case asFloat:
+		if f := v.Float(); f-f == 0 {
+			return appendFloat(b, f, w.bits), nil
+		}
+	case asTime:
+		start := len(b)
+		b = append(b, '"')
+		if b, err := v.Addr().Interface().(*time.Time).AppendText(b); err == nil {
+			return append(b, '"'), nil
+		}
+		b = b[:start]
+	case asBytes:
+		if v.IsNil() {
+			return append(b, "null"...), nil
+		}
+		b = base64.StdEncoding.AppendEncode(append(b, '"'), v.Bytes())
+		return append(b, '"'), nil
+	case asOptional:
+		if !v.Field(1).Bool() {
+			return append(b, "null"...), nil
+		}
+		return w.elem.append(b, v.Field(0), depth)
+	case asPointer, asList, asObject:
+		if depth < deepest {
+			return w.nested(b, v, depth+1)
+		}
+	}
+	more, err := encodeJSON(v.Addr().Interface())
+	return append(b, more...), err
+}
+
+// nested appends what has values in it.
+func (w *written) nested(b []byte, v reflect.Value, depth int) (_ []byte, err error) {
+	if w.how != asObject && v.IsNil() {
+		return append(b, "null"...), nil
+	}
+	switch w.how {
+	case asPointer:
+		return w.elem.append(b, v.Elem(), depth)
+	case asList:
+		b = append(b, '[')
+		for i := range v.Len() {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			if b, err = w.elem.append(b, v.Index(i), depth); err != nil {
+				return b, err
+			}
+		}
+		return append(b, ']'), nil
+	}
+	b = append(b, '{')
+	first := len(b)
+	for i := range w.fields {
+		f := &w.fields[i]
+		var value reflect.Value
+		if len(f.index) == 1 {
+			value = v.Field(f.index[0])
+		} else {
+			value = v.FieldByIndex(f.index)
+		}
+		if f.omitZero && f.zero(value) || f.omitEmpty && empty(value) {
+			continue
+		}
+		if len(b) > first {
+			b = append(b, ',')
+		}
+		if b, err = f.value.append(append(b, f.name...), value, depth); err != nil {
+			return b, err
+		}
+	}
+	return append(b, '}'), nil
+}
+
+// zero is what omitzero leaves out.
+func (f *writtenField) zero(v reflect.Value) bool {
+	switch {
+	case f.optional:
+		return !v.Field(1).Bool()
+	case f.value.how == asTime:
+		return v.Addr().Interface().(*time.Time).IsZero()
+	}
+	return v.IsZero()
+}
+
+// empty is what omitempty leaves out.
+func empty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Slice, reflect.Map, reflect.String, reflect.Array:
+		return v.Len() == 0
+	case reflect.Struct:
+		return false
+	}
+	return v.IsZero()
+}
+
+// appendFloat writes as ECMAScript does.
+func appendFloat(b []byte, f float64, bits int) []byte {
+	abs := math.Abs(f)
+	small, large := abs < 1e-6, abs >= 1e21
+	if bits == 32 {
+		small, large = float32(abs) < 1e-6, float32(abs) >= 1e21
+	}
+	if abs == 0 || !small && !large {
+		return strconv.AppendFloat(b, f, 'f', -1, bits)
+	}
+	b = strconv.AppendFloat(b, f, 'e', -1, bits)
+	if tens := len(b) - 2; b[tens] == '0' { // e-07
+		b = append(b[:tens], b[tens+1])
+	}
+	return b
+}
+
+// asItIs are the ASCII characters that need no escape, in HTML either.
+var asItIs = func() (set [utf8.RuneSelf]bool) {
+	for c := range set {
+		set[c] = c >= ' ' && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&'
+	}
+	return set
+}()
+
+func appendString(b []byte, s string) []byte {
+	const digits = "0123456789abcdef"
+	b = append(b, '"')
+	from := 0 // what is not yet appended
+	for i := 0; i < len(s); {
+		c, size := rune(s[i]), 1
+		if c < utf8.RuneSelf {
+			if asItIs[c] {
+				i++
+				continue
+			}
+		} else if c, size = utf8.DecodeRuneInString(s[i:]); c != '\u2028' && c != '\u2029' && (c != utf8.RuneError || size > 1) {
+			i += size
+			continue
+		}
+		b = append(b, s[from:i]...)
+		switch c {
+		case utf8.RuneError:
+			b = append(b, noCharacter...)
+		case '"', '\\':
+			b = append(b, '\\', byte(c))
+		case '\b':
+			b = append(b, `\b`...)
+		case '\f':
+			b = append(b, `\f`...)
+		case '\n':
+			b = append(b, `\n`...)
+		case '\r':
+			b = append(b, `\r`...)
+		case '\t':
+			b = append(b, `\t`...)
+		default:
+			b = append(b, '\\', 'u', digits[c>>12], digits[c>>8&15], digits[c>>4&15], digits[c&15])
+		}
+		i += size
+		from = i
+	}
+	return append(append(b, s[from:]...), '"')
+}

@@ -1,0 +1,87 @@
+package route
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Only a client that has left may go without an answer: who waits would take
+// the silence for an empty 200.
+func TestWhoStillWaitsIsAnsweredWhoeverCancelled(t *testing.T) {
+	cancelled := fmt.Errorf("query: %w", context.Canceled)
+	m := NewMux(Config{})
+	h := func(ctx context.Context, _ Empty) (Empty, error) {
+		<-ctx.Done()
+		return Empty{}, cancelled
+	}
+	err := errors.Join(
+		m.Add(New("GET", "/late", h).Limits(Limits{Handle: time.Second})),
+		m.Handle("GET /plain", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.Problem(w, r, cancelled) })),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		for path, want := range map[string]int{"/late": http.StatusGatewayTimeout, "/plain": http.StatusInternalServerError} {
+			if w := do(m, "GET", path, "", ""); w.Code != want || w.Body.Len() == 0 {
+				t.Errorf("%s: %d %q", path, w.Code, w.Body)
+			}
+		}
+	})
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	for _, path := range []string{"/late", "/plain"} {
+		w := httptest.NewRecorder()
+		if m.ServeHTTP(w, httptest.NewRequestWithContext(gone, "GET", path, nil)); w.Body.Len() > 0 {
+			t.Errorf("%s: a client that has left is answered %q", path, w.Body)
+		}
+	}
+}
+
+// A problem is often a variable, or in a rule, of all requests.
+func TestProblemsThatRequestsShareAreNotChangedByOnProblem(t *testing.T) {
+	shared := &Problem{Status: 409, Members: map[string]any{"a": 1}, Errors: append(make([]Fault, 0, 4), Fault{Detail: "first"})}
+	m := NewMux(Config{OnProblem: func(_ http.ResponseWriter, _ *http.Request, p *Problem, _ error) {
+		p.Members["request_id"] = 7
+		p.Errors[0].Detail = "changed"
+		p.Errors = append(p.Errors, Fault{Detail: "mine"})
+	}})
+	err := errors.Join(
+		m.Add(New("GET", "/", func(context.Context, Empty) (Empty, error) { return Empty{}, shared })),
+		m.Handle("GET /plain", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.Problem(w, r, shared) })),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/", "/plain"} {
+		if w := do(m, "GET", path, "", ""); w.Code != 409 {
+			t.Error(w.Code)
+		}
+		if len(shared.Members) != 1 || shared.Errors[0].Detail != "first" || shared.Errors[:2][1].Detail != "" {
+			t.Fatalf("%s: %+v", path, shared)
+		}
+	}
+}
+
+func TestRulesReachTheValueBehindPointersAndOptionals(t *testing.T) {
+	type in struct {
+		A Optional[*int]    `query:"a" validate:"min=1"`
+		B *Optional[int]    `query:"b" validate:"min=1"`
+		C Optional[*string] `query:"c" validate:"max=1"`
+		D **int             `query:"d" validate:"min=1"`
+	}
+	s := serving(t, func(f func(context.Context, in) (Empty, error)) *Route { return New("POST", "/", f) }, Config{})
+	if w := do(s, "POST", "/?a=1&b=1&c=x&d=1", "", ""); w.Code != 204 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	w := do(s, "POST", "/?a=0&b=0&c=xx&d=0", "", "")
+	if p := problemOf(t, w.Header().Get("Content-Type"), w.Body.String()); len(p.Errors) != 4 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}

@@ -1,0 +1,113 @@
+package route
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spillway-go/spillway"
+)
+
+// failures are the problems of one status.
+type failures struct {
+	types    []string // as written; an empty one is about:blank
+	details  []string
+	retry    bool // all say when to come back
+	anything bool // and others that nobody described
+}
+
+// failures lists the problems that the route answers by itself, as the rules of
+// Config.Errors have it, and those that it was told of, by status.
+func (d *document) failures(r *Route) map[int]*failures {
+	errs := append([]error{errInternal}, r.failsWith...)
+	if len(r.plan.fields) > 0 || !r.lax {
+		errs = append(errs, &InvalidError{})
+	}
+	if r.plan.body() {
+		errs = append(errs, errNoType, errCut, errTooSlow, errTooBig, unsupported(r.plan, d.cfg.Codecs))
+	}
+	if r.limiter != nil {
+		errs = append(errs, &spillway.Rejection{RetryAfter: time.Second})
+	}
+	if r.limits.or(d.cfg.Limits).Handle > 0 {
+		errs = append(errs, context.DeadlineExceeded)
+	}
+	all := map[int]*failures{}
+	of := func(code int) *failures {
+		if all[code] == nil {
+			all[code] = &failures{retry: true}
+		}
+		return all[code]
+	}
+	for _, err := range errs {
+		p, _ := d.cfg.Errors.problem(err)
+		if p.Status == statusGone {
+			continue
+		}
+		of(p.Status).add(p, d.cfg.problemBase())
+	}
+	for _, code := range r.fails {
+		f := of(code)
+		f.anything, f.retry = true, false
+	}
+	return all
+}
+
+func (f *failures) add(p Problem, base string) {
+	f.retry = f.retry && p.RetryAfter > 0
+	if kind := p.uri(base); !slices.Contains(f.types, kind) {
+		f.types = append(f.types, kind)
+	}
+	if text := cmp.Or(p.Title, p.Detail); text != "" && !slices.Contains(f.details, text) {
+		f.details = append(f.details, text)
+	}
+}
+
+// response describes an answer of that status.
+func (d *document) response(code int, f *failures) object {
+	schema := object{"$ref": problemRef}
+	if !f.anything && !slices.Contains(f.types, "") {
+		schema = d.problem(code, f.types)
+	}
+	description := http.StatusText(code)
+	if !f.anything && len(f.details) > 0 {
+		description += ": " + strings.Join(f.details, "; or ")
+	}
+	response := failure(description, schema)
+	if f.retry {
+		response["headers"] = object{"Retry-After": object{
+			"description": "seconds until a retry is worth it", "required": true, "schema": object{"type": "integer", "minimum": 1},
+		}}
+	}
+	return response
+}
+
+// problem describes problems of one status and of these types, once for all
+// operations that have them, and refers to it.
+func (d *document) problem(code int, types []string) object {
+	status := strconv.Itoa(code)
+	key := status + " " + strings.Join(types, " ")
+	name, known := d.problems[key]
+	if !known {
+		name = d.schemas.unused("Problem" + status)
+		d.problems[key] = name
+		d.schemas.named[name] = object{"allOf": []object{{"$ref": problemRef}, {
+			"type": "object", "required": []string{"type"},
+			"properties": object{"type": object{"type": "string", "enum": types}, "status": object{"type": "integer", "enum": []int{code}}},
+		}}}
+	}
+	return object{"$ref": "#/components/schemas/" + name}
+}
+
+const problemRef = "#/components/schemas/Problem"
+
+func failure(description string, schema object) object {
+	if description == "" {
+		description = "Problem"
+	}
+	return object{"description": description, "content": object{"application/problem+json": object{"schema": schema}}}
+}

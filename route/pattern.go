@@ -1,0 +1,141 @@
+package route
+
+import (
+	"regexp"
+	"regexp/syntax"
+	"unicode/utf8"
+)
+
+// matcher returns what decides whether a text matches re. Most patterns of
+// fields, such as ^[+0-9 ]{5,20}$, are characters in a row, each out of a set and
+// so many times; those are compared directly, as long as the text is ASCII.
+func matcher(re *regexp.Regexp) func(string) bool {
+	row := rowOf(re.String())
+	if row == nil {
+		return re.MatchString
+	}
+	return func(s string) bool {
+		if ok, sure := row.match(s); sure {
+			return ok
+		}
+		return re.MatchString(s)
+	}
+}
+
+// row is a whole text: characters of each run, one run after another.
+type row []run
+
+type run struct {
+	set      [utf8.RuneSelf]bool
+	min, max int // max is -1 for any number
+}
+
+// match takes what it can for each run. That is all it has to try, because what
+// may follow a run of no fixed length begins with none of its characters.
+func (r row) match(s string) (ok, sure bool) {
+	at := 0
+	for i := range r {
+		n := 0
+		for ; at < len(s) && n != r[i].max; n++ {
+			c := s[at]
+			if c >= utf8.RuneSelf {
+				return false, false
+			}
+			if !r[i].set[c] {
+				break
+			}
+			at++
+		}
+		if n < r[i].min {
+			return false, true
+		}
+	}
+	return at == len(s), true
+}
+
+// rowOf returns the row that a pattern is, or nil.
+func rowOf(pattern string) row {
+	re, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil || re.Op != syntax.OpConcat {
+		return nil
+	}
+	last := len(re.Sub) - 1
+	if re.Sub[0].Op != syntax.OpBeginText || re.Sub[last].Op != syntax.OpEndText {
+		return nil
+	}
+	r := row{}
+	for _, sub := range re.Sub[1:last] {
+		if r = r.add(sub); r == nil {
+			return nil
+		}
+	}
+	for i := range r {
+		for j := i + 1; j < len(r) && r[i].min != r[i].max; j++ {
+			if r[i].meets(&r[j]) {
+				return nil
+			}
+			if r[j].min > 0 {
+				break
+			}
+		}
+	}
+	return r
+}
+
+// add appends what re matches, or returns nil if that is no run.
+func (r row) add(re *syntax.Regexp) row {
+	low, high := 1, 1
+	switch re.Op {
+	case syntax.OpLiteral:
+		if re.Flags&syntax.FoldCase != 0 {
+			return nil
+		}
+		for _, c := range re.Rune {
+			if c >= utf8.RuneSelf {
+				return nil
+			}
+			one := run{min: 1, max: 1}
+			one.set[c] = true
+			r = append(r, one)
+		}
+		return r
+	case syntax.OpRepeat:
+		low, high = re.Min, re.Max
+	case syntax.OpPlus:
+		high = -1
+	case syntax.OpStar:
+		low, high = 0, -1
+	case syntax.OpQuest:
+		low = 0
+	}
+	if re.Op != syntax.OpCharClass {
+		if len(re.Sub) != 1 {
+			return nil
+		}
+		one := re.Sub[0]
+		if one.Op != syntax.OpCharClass && (one.Op != syntax.OpLiteral || len(one.Rune) != 1) || re.Op == syntax.OpCapture {
+			return nil
+		}
+		before := len(r)
+		if r = r.add(one); r != nil {
+			r[before].min, r[before].max = low, high
+		}
+		return r
+	}
+	class := run{min: 1, max: 1}
+	for i := 0; i+1 < len(re.Rune); i += 2 {
+		for c := re.Rune[i]; c <= re.Rune[i+1] && c < utf8.RuneSelf; c++ {
+			class.set[c] = true
+		}
+	}
+	return append(r, class)
+}
+
+func (r *run) meets(other *run) bool {
+	for c := range r.set {
+		if r.set[c] && other.set[c] {
+			return true
+		}
+	}
+	return false
+}

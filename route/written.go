@@ -1,0 +1,167 @@
+package route
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+)
+
+// written is how the values of one type are written as JSON: byte for byte as
+// encoding/json does, which is asked wherever that is not certain. It is made
+// once for a response type; a recursive type has a recursive one.
+type written struct {
+	how    how
+	bits   int // of a float
+	elem   *written
+	fields []writtenField
+}
+
+type how uint8
+
+const (
+	byLibrary how = iota // decides itself, by its methods or what is in it
+	asObject
+	asList
+	asPointer
+	asOptional
+	asString
+	asBool
+	asInt
+	asUint
+	asFloat
+	asTime
+	asBytes
+)
+
+type writtenField struct {
+	name      string // quoted, and a colon
+	index     []int
+	omitEmpty bool
+	omitZero  bool
+	optional  bool
+	value     *written
+}
+
+// writers makes one written for each type.
+type writers map[reflect.Type]*written
+
+func (m writers) of(t reflect.Type) *written {
+	if w := m[t]; w != nil {
+		return w
+	}
+	w := &written{}
+	m[t] = w
+	pointer := reflect.PointerTo(t)
+	switch {
+	case t == timeType:
+		w.how = asTime
+		return w
+	case t == bytesType:
+		w.how = asBytes
+		return w
+	case isOptional(t):
+		// Its value is written apart from it, so that only what has no methods,
+		// and nothing in it that has, looks the same here.
+		if w.elem = m.of(t.Field(0).Type); w.elem.how >= asString {
+			w.how = asOptional
+		}
+		return w
+	case marshals(pointer) || t == numberType:
+		return w
+	}
+	switch t.Kind() {
+	case reflect.String:
+		w.how = asString
+	case reflect.Bool:
+		w.how = asBool
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		w.how = asInt
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		w.how = asUint
+	case reflect.Float32, reflect.Float64:
+		w.how, w.bits = asFloat, t.Bits()
+	case reflect.Pointer:
+		w.how, w.elem = asPointer, m.of(t.Elem())
+	case reflect.Slice:
+		if t.Elem().Kind() != reflect.Uint8 { // base64, perhaps
+			w.how, w.elem = asList, m.of(t.Elem())
+		}
+	case reflect.Struct:
+		if fields, ok := m.fields(t, nil, map[string]bool{}); ok {
+			w.how, w.fields = asObject, fields
+		}
+	}
+	return w
+}
+
+var numberType = reflect.TypeFor[json.Number]()
+
+func marshals(pointer reflect.Type) bool {
+	return pointer.Implements(marshalType) || pointer.Implements(marshalTextType) || streamsOut(pointer)
+}
+
+// fields lists the members of t, which is embedded at index, and reports whether
+// it is certain that these are all and that they look like this.
+func (m writers) fields(t reflect.Type, index []int, taken map[string]bool) (fields []writtenField, ok bool) {
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		at := append(append([]int(nil), index...), i)
+		tag, tagged := sf.Tag.Lookup("json")
+		switch {
+		case sf.Anonymous:
+			if tagged || sf.Type.Kind() != reflect.Struct || marshals(reflect.PointerTo(sf.Type)) {
+				return nil, false
+			}
+			inner, ok := m.fields(sf.Type, at, taken)
+			if !ok {
+				return nil, false
+			}
+			fields = append(fields, inner...)
+			continue
+		case !sf.IsExported() || tag == "-":
+			continue
+		}
+		name, options, _ := strings.Cut(tag, ",")
+		if name == "" {
+			name = sf.Name
+		}
+		if taken[name] || !simple(name) {
+			return nil, false
+		}
+		taken[name] = true
+		f := writtenField{name: `"` + name + `":`, index: at, optional: isOptional(sf.Type), value: m.of(sf.Type)}
+		for option := range strings.SplitSeq(options, ",") {
+			switch option {
+			case "":
+			case "omitempty":
+				f.omitEmpty = true
+			case "omitzero":
+				if f.omitZero = true; !f.optional && sf.Type != timeType && knowsZero(sf.Type) {
+					return nil, false
+				}
+			default:
+				return nil, false
+			}
+		}
+		fields = append(fields, f)
+	}
+	return fields, true
+}
+
+// knowsZero reports whether a method may decide what is zero.
+func knowsZero(t reflect.Type) bool {
+	zeroer := reflect.TypeFor[interface{ IsZero() bool }]()
+	return t.Kind() == reflect.Interface || t.Implements(zeroer) || reflect.PointerTo(t).Implements(zeroer)
+}
+
+// simple reports whether every version of encoding/json takes name as it is.
+func simple(name string) bool {
+	for i := range len(name) {
+		switch c := name[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-' && len(name) > 1, c == '.', c == '$', c == '@':
+		default:
+			return false
+		}
+	}
+	return name != ""
+}
