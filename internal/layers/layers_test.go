@@ -23,22 +23,24 @@ var house = [][]string{
 	{"limiter"},
 	{"fanout", "sim", "workerpool"},
 	{"route"},
-	{"examples/background", "examples/batch", "metricsprom"},
-	{"examples/patientapi/internal/gauge", "examples/patientapi/probe", "lab/burn", "lab/burst/specimen", "lab/contestant", "lab/fan/specimen", "lab/report/chart", "lab/results"},
+	{"examples/background", "examples/batch", "metricsprom", "routegin", "routeyaml"},
+	{"examples/patientapi/internal/gauge", "examples/patientapi/probe", "lab/burn", "lab/burst/specimen", "lab/contestant", "lab/fan/specimen", "lab/report/chart", "lab/results", "lab/routes/specimen"},
 	{"examples/patientapi", "lab/judge"},
 	{"examples/patientapi/internal/cachetest", "examples/patientapi/internal/redistest", "examples/patientapi/internal/storetest", "lab/claims"},
 	{"examples/patientapi/cache/memory", "examples/patientapi/cache/redis", "examples/patientapi/directory"},
 	{"examples/patientapi/simulated", "examples/patientapi/sqlite", "lab/patterns/specimen", "lab/report"},
 	{"examples/patientapi/patterns", "lab/experiment"},
-	{"examples/patientapi/httpapi"},
-	{"examples/patientapi/app", "lab/burst", "lab/fan", "lab/ladder", "lab/patterns", "lab/overload", "lab/pools", "lab/reuse"},
-	{"examples/patientapi/cmd/patientapi", "lab/overload/demo", "lab/shapes"},
+	{"examples/patientapi/conformance/client", "examples/patientapi/httpapi"},
+	{"examples/patientapi/app", "lab/burst", "lab/fan", "lab/ladder", "lab/patterns", "lab/overload", "lab/pools", "lab/reuse", "lab/routes"},
+	{"examples/patientapi/cmd/patientapi", "examples/patientapi/conformance", "lab/overload/demo", "lab/routes/alone", "lab/shapes"},
 	{"lab/cmd/spillway"},
 }
 
 // adapters are modules around one third-party thing, with what that may be.
 var adapters = map[string]string{
 	"metricsprom": "github.com/prometheus/",
+	"routegin":    "github.com/gin-gonic/",
+	"routeyaml":   "go.yaml.in/yaml/",
 }
 
 const self = "github.com/spillway-go/spillway"

@@ -1,0 +1,5 @@
+//go:build !race
+
+package routegin_test
+
+const raceEnabled = false

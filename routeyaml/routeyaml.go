@@ -1,0 +1,155 @@
+// Package routeyaml lets typed routes accept YAML bodies.
+//
+//	api := route.NewMux(route.Config{Codecs: []route.Codec{routeyaml.Codec()}})
+//
+// A body is rewritten as JSON and bound as JSON is, by the same plan and to the
+// same faults: json tags name its members, and those that are unknown or given
+// twice, too much depth and wrong values are refused with a pointer to each.
+//
+// YAML takes far longer to read than JSON, in proportion to its length: give
+// routes that accept it a smaller Limits.Body.
+package routeyaml
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/spillway-go/spillway/route"
+)
+
+// MediaType is that of RFC 9512.
+const MediaType = "application/yaml"
+
+// Codec accepts application/yaml. For clients that call it by another name there
+// is route.Transcoded("application/x-yaml", routeyaml.JSON).
+func Codec() route.Codec { return route.Transcoded(MediaType, JSON) }
+
+const (
+	maxDepth  = 1000 // of what is rewritten; route's own limit is told with a pointer
+	maxGrowth = 8    // bytes of JSON for each of YAML; without aliases 7 is the most
+)
+
+// JSON rewrites one document, of what JSON has too: mappings with scalar keys,
+// sequences, strings, numbers, booleans and null. A date is a string. Aliases
+// are followed until the JSON is eight times as long as body. Other tags, merge
+// keys, infinity, further documents and numbers with a leading zero, which
+// versions of YAML read differently, are errors.
+func JSON(body []byte) ([]byte, error) {
+	in := yaml.NewDecoder(bytes.NewReader(body))
+	var doc yaml.Node
+	switch err := in.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		return nil, nil // an empty body, as in JSON
+	case err != nil:
+		return nil, err
+	}
+	if err := in.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows the document")
+	}
+	w := writer{most: maxGrowth * (len(body) + 1)}
+	err := w.node(&doc, 0)
+	return w.out, err
+}
+
+type writer struct {
+	out  []byte
+	most int
+}
+
+func (w *writer) node(n *yaml.Node, depth int) error {
+	switch {
+	case len(w.out) > w.most:
+		return errors.New("aliases make it too long")
+	case depth > maxDepth:
+		return errors.New("nested too deeply")
+	}
+	switch n.Kind {
+	case yaml.DocumentNode:
+		return w.node(n.Content[0], depth)
+	case yaml.AliasNode:
+		return w.node(n.Alias, depth+1) // one more, for an alias of its own parent
+	case yaml.ScalarNode:
+		return w.scalar(n)
+	case yaml.SequenceNode:
+		return w.sequence(n, depth)
+	}
+	return w.mapping(n, depth)
+}
+
+func (w *writer) sequence(n *yaml.Node, depth int) error {
+	if n.ShortTag() != "!!seq" {
+		return fmt.Errorf("tag %s", n.ShortTag())
+	}
+	w.out = append(w.out, '[')
+	for i, element := range n.Content {
+		if i > 0 {
+			w.out = append(w.out, ',')
+		}
+		if err := w.node(element, depth+1); err != nil {
+			return err
+		}
+	}
+	w.out = append(w.out, ']')
+	return nil
+}
+
+func (w *writer) mapping(n *yaml.Node, depth int) error {
+	if n.ShortTag() != "!!map" {
+		return fmt.Errorf("tag %s", n.ShortTag())
+	}
+	w.out = append(w.out, '{')
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if i > 0 {
+			w.out = append(w.out, ',')
+		}
+		key := n.Content[i]
+		if key.Kind == yaml.AliasNode {
+			key = key.Alias
+		}
+		if key.Kind != yaml.ScalarNode || key.ShortTag() == "!!merge" {
+			return errors.New("a key is no scalar")
+		}
+		if err := w.value(key.Value); err != nil {
+			return err
+		}
+		w.out = append(w.out, ':')
+		if err := w.node(n.Content[i+1], depth+1); err != nil {
+			return err
+		}
+	}
+	w.out = append(w.out, '}')
+	return nil
+}
+
+func (w *writer) scalar(n *yaml.Node) error {
+	switch tag := n.ShortTag(); tag {
+	case "!!str", "!!timestamp", "!!binary":
+		return w.value(n.Value)
+	case "!!int", "!!float":
+		if digits := strings.TrimLeft(n.Value, "+-"); len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' {
+			return errors.New("a number begins with zero")
+		}
+		fallthrough
+	case "!!bool", "!!null":
+		var v any
+		if err := n.Decode(&v); err != nil {
+			return err
+		}
+		return w.value(v)
+	default:
+		return fmt.Errorf("tag %s", tag)
+	}
+}
+
+// value writes what encoding/json knows. It refuses numbers that are none.
+func (w *writer) value(v any) error {
+	text, err := json.Marshal(v)
+	w.out = append(w.out, text...)
+	return err
+}
