@@ -19,8 +19,9 @@ type branch[Req, Res any] struct {
 	within   time.Duration
 	hedge    *retrybudget.Budget // nil: not hedged
 
-	// run calls the branch and merges what it answered: in the caller.
-	run func(context.Context, Req, *Res) error
+	// run calls the branch and merges what it answered, in the caller, unless its
+	// context has ended by then: that is the first error.
+	run func(context.Context, Req, *Res) (ended, err error)
 	// slot makes the place of its answer: beside the caller.
 	slot func() slot[Req, Res]
 
@@ -46,12 +47,13 @@ func Required[Req, Res, T any](name string, run func(context.Context, Req) (T, e
 	}
 	return Branch[Req, Res]{branch[Req, Res]{
 		name: name, required: true,
-		run: func(ctx context.Context, req Req, res *Res) error {
+		run: func(ctx context.Context, req Req, res *Res) (ended, err error) {
 			v, err := guard(ctx, req, run)
-			if err == nil {
+			ended = ctx.Err()
+			if err == nil && ended == nil {
 				merge(res, v)
 			}
-			return err
+			return ended, err
 		},
 		slot: func() slot[Req, Res] { return &typed[Req, Res, T]{run: run, into: merge} },
 	}}
@@ -137,12 +139,12 @@ func (s *typed[Req, Res, T]) attempt(fr *frame[Req, Res], i int, ctx context.Con
 	}()
 	v, err := guard(ctx, fr.req, s.run)
 	ended = true
-	now := fr.f.now()
-	if errors.Is(err, spillway.ErrRejected) {
+	now := fr.clock()
+	if err != nil && errors.Is(err, spillway.ErrRejected) {
 		fr.f.pauseHedging()
 	}
 	fr.mu.Lock()
-	if fr.settle(i, err, began, now, second) {
+	if fr.settle(i, ctx, err, began, now, second) {
 		s.value = v
 	}
 }

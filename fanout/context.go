@@ -2,69 +2,109 @@ package fanout
 
 import (
 	"context"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // callContext is the context of a parallel call's branches. It is cancelled with
-// a cause, as by context.WithCancelCause, but allocates nothing until a branch
-// asks for more than its error or its deadline: many never do.
+// a cause, as by context.WithCancelCause, but is no more than its parent and a
+// word until a branch asks for more than its error or its deadline: many never
+// do.
+//
+// Each call has a new one, because a branch may keep it, and what it keeps must
+// go on to mean that call. Nothing tells whether it did: to keep a context is to
+// copy two words, and a generation to check would have to be in them. Only who
+// made the branches knows, and can say so by Config.BorrowedContext.
 type callContext struct {
 	parent context.Context
-
-	mu     sync.Mutex
-	made   context.Context // what it stands for, once somebody needs it
-	cancel context.CancelCauseFunc
-	err    error // once it has ended
-	cause  error
+	state  atomic.Pointer[callState] // nil: nobody has asked, and only the parent can have ended it
 }
+
+type callState struct {
+	real   context.Context // what it stands for, once somebody has asked
+	cancel context.CancelCauseFunc
+	cause  error // why it has ended, if nobody had asked by then
+}
+
+// finished is the end of a call for which nobody had asked.
+var finished = &callState{cause: context.Canceled}
+
+// parents is the end of a call whose parent was seen to have ended first.
+var parents = &callState{}
 
 func (c *callContext) Deadline() (time.Time, bool) { return c.parent.Deadline() }
 
 func (c *callContext) Err() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.made != nil:
-		return c.made.Err()
-	case c.err != nil:
-		return c.err
+	for {
+		switch s := c.state.Load(); {
+		case s == nil:
+			err := c.parent.Err()
+			// Who has seen it may not see another one: the call may be about to end.
+			if err == nil || c.state.CompareAndSwap(nil, parents) {
+				return err
+			}
+		case s == parents:
+			return c.parent.Err()
+		case s.real != nil:
+			return s.real.Err()
+		default:
+			return context.Canceled
+		}
 	}
-	return c.parent.Err()
 }
 
-func (c *callContext) Done() <-chan struct{} { return c.make().Done() }
+func (c *callContext) Done() <-chan struct{} { return c.real().Done() }
 
 // Value asks the real context, because that is how context.Cause and derived
 // contexts find it.
-func (c *callContext) Value(key any) any { return c.make().Value(key) }
+func (c *callContext) Value(key any) any { return c.real().Value(key) }
 
-func (c *callContext) make() context.Context {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.made == nil {
-		c.made, c.cancel = context.WithCancelCause(c.parent)
-		if c.err != nil {
-			c.cancel(c.cause)
+func (c *callContext) real() context.Context {
+	for {
+		s := c.state.Load()
+		if s != nil && s.real != nil {
+			return s.real
 		}
+		parent, ended := c.parent, s != nil && s != parents
+		if ended { // what ends the parent now comes too late
+			parent = context.WithoutCancel(parent)
+		}
+		ctx, cancel := context.WithCancelCause(parent)
+		if ended {
+			cancel(s.cause)
+		}
+		if c.state.CompareAndSwap(s, &callState{real: ctx, cancel: cancel}) {
+			return ctx
+		}
+		cancel(nil) // another one was quicker
 	}
-	return c.made
 }
 
 // end cancels the context. The first cause stays, also that of the parent.
 func (c *callContext) end(cause error) {
-	c.mu.Lock()
-	if c.err == nil {
-		c.err, c.cause = context.Canceled, cause
-		if err := c.parent.Err(); err != nil {
-			c.err, c.cause = err, context.Cause(c.parent)
+	for {
+		s := c.state.Load()
+		switch {
+		case s != nil && s.real != nil:
+			s.cancel(cause)
+			return
+		case s != nil || c.parent.Err() != nil:
+			return
+		}
+		over := finished
+		if cause != context.Canceled {
+			over = &callState{cause: cause}
+		}
+		if c.state.CompareAndSwap(nil, over) {
+			return
 		}
 	}
-	cancel, cause := c.cancel, c.cause
-	c.mu.Unlock()
-	if cancel != nil {
-		cancel(cause)
-	}
+}
+
+// unused reports that nobody has asked for more than errors and deadlines.
+func (c *callContext) unused() bool {
+	s := c.state.Load()
+	return s == nil || s.real == nil
 }
 
 type noHedging struct{}

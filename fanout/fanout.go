@@ -49,7 +49,9 @@ type Config struct {
 	// BorrowedContext says that no branch keeps its context after it has
 	// returned, not even in a context derived from it or in a goroutine. Then
 	// contexts are reused, and a parallel call allocates nothing; otherwise each
-	// has one of its own, the call's only allocation.
+	// has one of its own, the call's only allocation, of 24 bytes. Nothing but
+	// your word can spare it: who keeps a context leaves no trace, and if it were
+	// used again he would see another call's deadline, values and end.
 	BorrowedContext bool
 
 	// OnLate is told how a branch ended that the caller no longer waited for, on
@@ -129,11 +131,17 @@ type BranchError struct {
 	Branch string // its name
 	// Err is what the branch returned; a *spillway.PanicError when it panicked; a
 	// *spillway.Rejection when there was not enough time left to start it; the
-	// error of the context when that ended first.
+	// error of the context when that ended first. Nil for OnLate when the branch
+	// answered after all.
 	Err error
 }
 
-func (e *BranchError) Error() string { return "fanout: branch " + e.Branch + ": " + e.Err.Error() }
+func (e *BranchError) Error() string {
+	if e.Err == nil {
+		return "fanout: branch " + e.Branch + ": answered too late"
+	}
+	return "fanout: branch " + e.Branch + ": " + e.Err.Error()
+}
 
 // Unwrap returns Err.
 func (e *BranchError) Unwrap() error { return e.Err }
@@ -182,7 +190,7 @@ func New[Req, Res any](cfg Config, branches ...Branch[Req, Res]) (*Fanout[Req, R
 		f.budget, _ = NewBudget(0)
 	}
 	f.procs.Store(int32(runtime.GOMAXPROCS(0)))
-	f.learn.reset()
+	f.learn.reset(len(f.branches))
 	f.frames.New = func() any { return newFrame(f) }
 	return f, nil
 }
@@ -199,26 +207,31 @@ func New[Req, Res any](cfg Config, branches ...Branch[Req, Res]) (*Fanout[Req, R
 // Panics of a branch are errors of that branch. A branch that calls
 // runtime.Goexit ends the caller's goroutine as well, whatever it runs on.
 //
+// A branch that outlasts its context is missing, with the error of the context,
+// whatever it says afterwards: OnLate is told. So it is the same whether it runs
+// beside the caller, who leaves, or in him.
+//
 // Do never waits for a branch that runs beside it and ignores its context. That
 // branch must not write to anything reachable from req, which the caller may use
-// again; what it returns reaches nobody. A branch that runs in the caller, by
-// choice, because that was faster, or because the budget is spent, is left only
-// when it returns: where a branch may hang for ever, use Parallel and a budget
-// that suffices.
+// again; what it returns reaches nobody. A branch that runs in the caller is left
+// only when it returns. That is so by choice, when the budget is spent, and in
+// Auto when it was faster: one after the other, or, in calls of less than 200 µs,
+// one of those that run at once. Where a branch may hang for ever, use Parallel
+// and a budget that suffices.
 func (f *Fanout[Req, Res]) Do(ctx context.Context, req Req) (Result[Res], error) {
 	if err := ctx.Err(); err != nil {
 		return Result[Res]{}, err
 	}
 	n := f.calls.Add(1)
-	parallel, measured := f.choose(n)
+	mode, measured := f.choose(n)
 	if n%64 == 0 {
 		f.procs.Store(int32(runtime.GOMAXPROCS(0)))
 	}
 	fr := f.frames.Get().(*frame[Req, Res])
 	var res Result[Res]
 	var err error
-	if parallel {
-		res, err = fr.parallel(ctx, req)
+	if mode != inSequence {
+		res, err = fr.parallel(ctx, req, mode == joined, measured)
 	} else {
 		res, err = fr.sequential(ctx, req, measured)
 	}
@@ -231,16 +244,25 @@ func (f *Fanout[Req, Res]) Do(ctx context.Context, req Req) (Result[Res], error)
 }
 
 // choose says how call n is to run, and whether it is measured.
-func (f *Fanout[Req, Res]) choose(n uint64) (parallel, measured bool) {
+func (f *Fanout[Req, Res]) choose(n uint64) (mode uint32, measured bool) {
 	switch {
-	case f.cfg.Mode == Parallel:
-		return true, false
 	case f.cfg.Mode == Sequential:
-		return false, n%measureEvery == 0
-	case f.hedged:
-		return true, false // a hedge needs a caller that is free to take it
+		return inSequence, f.learn.due(n)
+	case f.hedged: // a hedge needs a caller that is free to take it
+		return inParallel, true
+	case f.cfg.Mode == Parallel:
+		return inParallel, f.learn.due(n)
 	}
 	return f.learn.choose(n)
+}
+
+// learned is told of each measured call that succeeded.
+func (f *Fanout[Req, Res]) learned(parallel bool, wall, sum, longest time.Duration) {
+	if f.cfg.Mode == Auto && !f.hedged {
+		f.learn.learn(parallel, wall, sum, longest)
+		return
+	}
+	f.learn.pace(wall, measureEvery)
 }
 
 // now is the time since New: one reading of the monotonic clock.

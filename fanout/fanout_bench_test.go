@@ -3,6 +3,7 @@ package fanout
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -111,4 +112,42 @@ func same(tb testing.TB, cfg Config, n int, run func(context.Context, int) (uint
 		tb.Fatal(err)
 	}
 	return f
+}
+
+// Branches that wait by yielding, as those do that hand their work to another
+// goroutine: what a call in parallel costs beside a WaitGroup by hand.
+func BenchmarkYielding(b *testing.B) {
+	ctx := context.Background()
+	for _, d := range []time.Duration{time.Microsecond, 5 * time.Microsecond} {
+		run := func(context.Context, int) (uint64, error) {
+			for began := time.Now(); time.Since(began) < d; {
+				runtime.Gosched()
+			}
+			return 1, nil
+		}
+		for _, n := range []int{2, 8, 64} {
+			b.Run(fmt.Sprintf("each=%v/n=%d/by=waitgroup", d, n), func(b *testing.B) {
+				values := make([]uint64, n)
+				for b.Loop() {
+					var wg sync.WaitGroup
+					for i := range n - 1 {
+						wg.Go(func() { values[i], _ = run(ctx, 1) })
+					}
+					values[n-1], _ = run(ctx, 1)
+					wg.Wait()
+				}
+			})
+			for _, mode := range []Mode{Sequential, Parallel, Auto} {
+				b.Run(fmt.Sprintf("each=%v/n=%d/by=%v", d, n, mode), func(b *testing.B) {
+					f := same(b, Config{Mode: mode}, n, run)
+					for range 256 {
+						_, _ = f.Do(ctx, 1)
+					}
+					for b.Loop() {
+						_, _ = f.Do(ctx, 1)
+					}
+				})
+			}
+		}
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/limiter"
 )
 
@@ -22,6 +21,7 @@ type frame[Req, Res any] struct {
 	res    Res             // what has been merged
 	req    Req             // for the branches beside the caller
 	parent context.Context // the caller's
+	weight int             // of how many calls this one is measured; 0: the clock is not read
 	began  time.Duration
 	wake   chan struct{} // tells the caller to look
 	help   func()        // frame.helper, made once: a method value allocates
@@ -37,6 +37,9 @@ type frame[Req, Res any] struct {
 	open    int              // branches that have not ended
 	refs    int              // who may still touch the call: the caller, helpers that have begun, timers of hedges
 	fatal   int              // the required branch that failed first, or -1
+	failure error            // its
+	cut     error            // that of the caller's context, once it has ended the call
+	busy    bool             // the caller runs branches itself
 	goexit  bool
 	closed  bool // no call is going on: the caller has what it gets
 	late    bool // and some branch was still running
@@ -67,9 +70,10 @@ func newFrame[Req, Res any](f *Fanout[Req, Res]) *frame[Req, Res] {
 func (fr *frame[Req, Res]) recycle() {
 	var noReq Req
 	var noRes Res
-	fr.req, fr.res, fr.parent = noReq, noRes, nil
-	if fr.f.cfg.BorrowedContext && fr.ctx.made == nil {
-		*fr.ctx = callContext{}
+	fr.req, fr.res, fr.parent, fr.failure = noReq, noRes, nil, nil
+	if fr.f.cfg.BorrowedContext && fr.ctx.unused() {
+		fr.ctx.parent = nil
+		fr.ctx.state.Store(nil)
 	} else {
 		fr.ctx = nil
 	}
@@ -84,17 +88,23 @@ func (fr *frame[Req, Res]) recycle() {
 	fr.f.frames.Put(fr)
 }
 
-// parallel runs the branches beside the caller.
-func (fr *frame[Req, Res]) parallel(ctx context.Context, req Req) (Result[Res], error) {
+// parallel runs the branches beside the caller, who takes part if he joins.
+func (fr *frame[Req, Res]) parallel(ctx context.Context, req Req, joins, measured bool) (Result[Res], error) {
 	f := fr.f
 	fr.mu.Lock()
-	fr.parent, fr.req, fr.began = ctx, req, f.now()
+	switch fr.weight = 0; {
+	case f.within || f.hedged: // needs the times, whoever wants to know them
+		fr.weight = 1
+	case measured:
+		fr.weight = f.learn.each()
+	}
+	fr.parent, fr.req, fr.began = ctx, req, fr.clock()
 	if fr.ctx == nil {
 		fr.ctx = new(callContext)
 	}
 	fr.ctx.parent = ctx
 	fr.next, fr.open, fr.refs, fr.fatal = 0, len(f.branches), 1, -1
-	fr.goexit, fr.closed, fr.late = false, false, false
+	fr.cut, fr.busy, fr.goexit, fr.closed, fr.late = nil, false, false, false, false
 	handedOver := false
 	defer func() {
 		if !handedOver { // runtime.Goexit in a branch that ran here; the frame is locked
@@ -111,14 +121,25 @@ func (fr *frame[Req, Res]) parallel(ctx context.Context, req Req) (Result[Res], 
 		fr.pending++
 		go fr.help()
 	}
-	if fr.pending < want {
+	if joins || fr.pending < want {
+		fr.busy = true
 		fr.work()
+		fr.busy = false
 	}
 	fr.mu.Unlock()
 	cause := fr.wait(ctx)
 	fr.close(cause)
 	handedOver = true
-	return fr.outcome(ctx)
+	return fr.outcome(measured)
+}
+
+// clock reads the clock, or not: two readings a branch are a tenth of what it
+// costs to start one.
+func (fr *frame[Req, Res]) clock() time.Duration {
+	if fr.weight > 0 {
+		return fr.f.now()
+	}
+	return 0
 }
 
 // admitted takes a token, and the limiter's permit. The frame is locked.
@@ -183,12 +204,12 @@ func (fr *frame[Req, Res]) work() {
 // run runs branch i. The frame is locked, except while the branch runs.
 func (fr *frame[Req, Res]) run(i int) {
 	b, st := &fr.f.branches[i], &fr.states[i]
-	began := fr.f.now()
+	began := fr.clock()
 	st.started = began
 	ctx, cancel, err := fr.f.bounded(fr.ctx, b, b.within)
 	if err != nil {
-		st.running++
-		fr.settle(i, err, began, began, false)
+		fr.cut = fr.parent.Err()
+		fr.decide(i, err, 0)
 		return
 	}
 	st.running++
@@ -200,76 +221,6 @@ func (fr *frame[Req, Res]) run(i int) {
 		defer cancel()
 	}
 	fr.slots[i].attempt(fr, i, ctx, began, false)
-}
-
-// settle takes the end of an attempt, which ran from began to now, and reports whether its answer counts. The
-// frame is locked.
-func (fr *frame[Req, Res]) settle(i int, err error, began, now time.Duration, second bool) bool {
-	b, st := &fr.f.branches[i], &fr.states[i]
-	st.running--
-	if st.settled || fr.closed || fr.fatal >= 0 {
-		fr.afterwards(i, err, now-began)
-		return false
-	}
-	if err != nil && st.running > 0 { // the other attempt may still succeed
-		if st.failure == nil || !second {
-			st.failure = err
-		}
-		return false
-	}
-	if err != nil && second && st.failure != nil {
-		err = st.failure
-	}
-	st.settled, st.err, st.took = true, err, now-st.started
-	if err == nil {
-		b.times.add(now - began)
-	}
-	fr.settleHedge(i, second)
-	fr.ended(i)
-	return err == nil
-}
-
-// ended counts branch i, whose state is final. The frame is locked.
-func (fr *frame[Req, Res]) ended(i int) {
-	fr.open--
-	if err := fr.states[i].err; err != nil && i < fr.f.required && fr.fatal < 0 {
-		fr.fatal = i
-		fr.ctx.end(fr.failed(i, err))
-	}
-	if fr.open == 0 || fr.fatal >= 0 {
-		fr.signal()
-	}
-}
-
-// afterwards accounts for an attempt that nobody waited for. The frame is
-// locked.
-func (fr *frame[Req, Res]) afterwards(i int, err error, took time.Duration) {
-	b, st := &fr.f.branches[i], &fr.states[i]
-	if st.settled && st.err == nil { // it lost to the other attempt
-		b.times.add(took) // or longer: it was cancelled
-	}
-	_, panicked := err.(*spillway.PanicError)
-	if !st.late && !panicked {
-		return
-	}
-	fr.f.counts.lateEnded(st.late && st.running == 0, panicked)
-	if tell := fr.f.cfg.OnLate; tell != nil {
-		fr.mu.Unlock()
-		defer fr.mu.Lock()
-		tell(&BranchError{b.name, err})
-	}
-}
-
-// vanished takes the end of an attempt that called runtime.Goexit. The goroutine
-// runs deferred functions only, which find the frame locked, as it is now.
-func (fr *frame[Req, Res]) vanished(i int) {
-	st := &fr.states[i]
-	st.running--
-	if st.late && st.running == 0 {
-		fr.f.counts.lateEnded(true, false)
-	}
-	fr.goexit = true
-	fr.signal()
 }
 
 func (fr *frame[Req, Res]) signal() {

@@ -67,7 +67,7 @@ func (fr *frame[Req, Res]) second(i int) {
 
 // settleHedge ends what is left of branch i when one attempt has settled it. The
 // frame is locked.
-func (fr *frame[Req, Res]) settleHedge(i int, second bool) {
+func (fr *frame[Req, Res]) settleHedge(i int, err error, second bool) {
 	b, st := &fr.f.branches[i], &fr.states[i]
 	if b.hedge == nil {
 		return
@@ -78,7 +78,7 @@ func (fr *frame[Req, Res]) settleHedge(i int, second bool) {
 			cancel(errLost)
 		}
 	}
-	if st.err == nil {
+	if err == nil {
 		b.hedge.Success()
 		if second {
 			fr.f.counts.wins.Add(1)

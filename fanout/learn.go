@@ -22,10 +22,14 @@ import (
 // moment made it look bad. What trials lose
 // is paid off, by a small share of each call, before the next one: on a busy
 // machine, a goroutine can be late by a thousand times a short call.
+//
+// In quick calls in parallel the caller takes part: to be put to sleep and woken
+// costs him more than his freedom to leave is worth.
 type learner struct {
 	// What callers read without the lock.
-	now   atomic.Uint32 // the mode of the next call: inParallel or not
-	every atomic.Uint32 // which sequential calls are measured: a power of two
+	now   atomic.Uint32 // the mode of the next call
+	every atomic.Uint32 // which calls are measured: a power of two
+	slow  time.Duration // from where a call is measured each time
 
 	mu        sync.Mutex
 	parallel  bool // what rules
@@ -39,11 +43,19 @@ type learner struct {
 	start     time.Duration // at least what starting goroutines costs a call
 	settled   time.Duration // a call in the mode that rules, when that was decided
 	odd       int           // calls in a row unlike those that the choice was made on
+	unclear   bool          // the latest call in parallel might have been as quick in sequence
 }
 
+// Modes of a call.
 const (
-	inParallel   = 1
-	measureEvery = 16 // one sequential call of so many is measured; each, when branches are slow
+	inSequence uint32 = iota
+	inParallel
+	joined // in parallel, and the caller takes part
+)
+
+const (
+	measureEvery = 16 // one call of so many is measured; each, when branches are slow
+	closeLook    = 4  // or one of so many, where it is not clear which mode is better
 	tries        = 3  // calls to judge a mode by
 	pause        = 48 // calls between two trials
 
@@ -56,25 +68,32 @@ const (
 	payOff = 40
 	// leastStart is what starting goroutines costs at the very least.
 	leastStart = 300 * time.Nanosecond
-	// slowCall is from where a few readings of the clock do not matter.
-	slowCall = 50 * time.Microsecond
+	// slowCall and slowBranch, for each branch, are from where the readings of the
+	// clock and what is done with them do not matter.
+	slowCall   = 50 * time.Microsecond
+	slowBranch = 10 * time.Microsecond
+	// joinBelow is what calls take that the caller joins: then it counts that he
+	// need not be put to sleep and woken, and not that he is free to leave.
+	joinBelow = 200 * time.Microsecond
 )
 
-func (l *learner) reset() {
-	l.parallel, l.start = true, leastStart
+// reset prepares for calls of n branches.
+func (l *learner) reset(n int) {
+	l.parallel, l.start, l.slow = true, leastStart, max(slowCall, time.Duration(n)*slowBranch)
 	l.since = pause // nothing is known yet: try soon
 	l.now.Store(inParallel)
 	l.every.Store(1)
 }
 
-// choose returns the mode of call n, and whether it is to be measured. A call in
-// parallel always is.
-func (l *learner) choose(n uint64) (parallel, measured bool) {
-	if l.now.Load() == inParallel {
-		return true, true
-	}
-	return false, n&uint64(l.every.Load()-1) == 0
+// choose returns the mode of call n, and whether it is to be measured.
+func (l *learner) choose(n uint64) (mode uint32, measured bool) {
+	return l.now.Load(), l.due(n)
 }
+
+func (l *learner) due(n uint64) bool { return n&uint64(l.every.Load()-1) == 0 }
+
+// each is for how many calls one is measured.
+func (l *learner) each() int { return int(l.every.Load()) }
 
 // learn takes one measured call: its wall time, the sum of its branches' times,
 // and the longest of them.
@@ -85,6 +104,7 @@ func (l *learner) learn(parallel bool, wall, sum, longest time.Duration) {
 		l.par.add(wall)
 		l.sum.add(sum)
 		l.over.add(wall - sum)
+		l.unclear = float64(sum) < farApart*float64(wall)
 		l.start = max(leastStart, l.over.median())
 	} else {
 		l.seq.add(wall)
@@ -102,10 +122,7 @@ func (l *learner) learn(parallel bool, wall, sum, longest time.Duration) {
 		}
 	case !l.trying && parallel == l.parallel:
 		l.watch(wall)
-		calls := 1
-		if !parallel {
-			calls = int(l.every.Load()) // with those that were not measured
-		}
+		calls := l.each() // with those that were not measured
 		l.since += calls
 		if l.debt > 0 { // by the median: one slow call does not pay it all
 			l.debt = max(0, l.debt-l.own().median()*time.Duration(calls)/payOff)
@@ -117,8 +134,10 @@ func (l *learner) learn(parallel bool, wall, sum, longest time.Duration) {
 			*l.other() = window{}
 			break
 		}
-		l.since = 0
-		l.start = max(leastStart, l.start/8*7) // it may have been an odd call
+		if !l.parallel { // otherwise it is tried as soon as it is worth it
+			l.since = 0
+			l.start = max(leastStart, l.start/8*7) // it may have been an odd call
+		}
 	}
 	// Otherwise the call began before the mode changed: one more sample.
 	l.publish(wall)
@@ -147,14 +166,15 @@ func (l *learner) worthTrying() bool {
 	return l.gain.median() > l.start
 }
 
-// judge looks at the calls on trial so far. One that does no better ends it.
+// judge looks at the calls on trial so far. As soon as they do worse, it ends.
 func (l *learner) judge() {
-	switch better := l.better(); {
-	case !better:
-		l.decide()
-	case l.other().n >= tries:
+	switch worse := l.other().median() > l.own().median(); {
+	case !worse && l.other().n < tries:
+	case l.better():
 		l.trying, l.checking = false, true
 		*l.own() = window{}
+	default:
+		l.decide()
 	}
 }
 
@@ -173,18 +193,44 @@ func (l *learner) decide() {
 	}
 }
 
-// publish tells the callers. Sequential calls are measured each while something
-// is being found out.
+// publish tells the callers. Each call is measured while something is being found
+// out.
 func (l *learner) publish(wall time.Duration) {
-	mode, every := uint32(0), uint32(measureEvery)
+	mode := inSequence
 	if l.parallel != l.trying {
 		mode = inParallel
-	}
-	if l.trying || l.odd > 0 || wall >= slowCall || l.own().n < tries {
-		every = 1
+		if l.joins() {
+			mode = joined
+		}
 	}
 	if l.now.Load() != mode {
 		l.now.Store(mode)
+	}
+	switch {
+	case l.trying || l.odd > 0 || l.own().n < tries:
+		l.pace(wall, 1)
+	case l.parallel && (l.unclear || l.worthTrying()):
+		l.pace(wall, closeLook)
+	default:
+		l.pace(wall, measureEvery)
+	}
+}
+
+// joins reports whether the caller takes part in calls in parallel: if those of
+// late were quick.
+func (l *learner) joins() bool {
+	usual := l.settled
+	if l.own().n >= tries {
+		usual = l.own().median()
+	}
+	return usual > 0 && usual < joinBelow && l.odd == 0
+}
+
+// pace says which calls are measured from now on: each, if they are slow, or one
+// of so many.
+func (l *learner) pace(wall time.Duration, every uint32) {
+	if wall >= l.slow {
+		every = 1
 	}
 	if l.every.Load() != every {
 		l.every.Store(every)

@@ -35,7 +35,8 @@ func (w workload) best() (parallel bool, wall time.Duration, clear bool) {
 // play makes calls and returns their total time. Times vary by a tenth.
 func (w workload) play(l *learner, rng *rand.Rand, from, calls int) (total time.Duration) {
 	for n := from; n < from+calls; n++ {
-		parallel, measured := l.choose(uint64(n))
+		mode, measured := l.choose(uint64(n))
+		parallel := mode != inSequence
 		wall, sum, longest := w.cost(parallel)
 		noise := 0.95 + 0.1*rng.Float64()
 		vary := func(d time.Duration) time.Duration { return time.Duration(float64(d) * noise) }
@@ -63,7 +64,7 @@ func (w workload) String() string { return fmt.Sprintf("%d x %v on %d", w.n, w.e
 func TestTheRightModeCostsAlmostNothingToFind(t *testing.T) {
 	for _, w := range workloads() {
 		var l learner
-		l.reset()
+		l.reset(w.n)
 		rng := rand.New(rand.NewPCG(1, 1))
 		w.play(&l, rng, 0, 64)
 		const calls = 10_000
@@ -82,7 +83,7 @@ func TestTrialsAreCheapHoweverLateGoroutinesStart(t *testing.T) {
 		for _, late := range []time.Duration{50e3, 1e6, 4e6} {
 			w := workload{2, each, 1, late}
 			var l learner
-			l.reset()
+			l.reset(w.n)
 			rng := rand.New(rand.NewPCG(1, uint64(late)))
 			w.play(&l, rng, 0, 64)
 			const calls = 1_000_000
@@ -105,7 +106,7 @@ func TestAChangeIsFollowedWithin64Calls(t *testing.T) {
 				continue
 			}
 			var l learner
-			l.reset()
+			l.reset(from.n)
 			rng := rand.New(rand.NewPCG(uint64(i), uint64(j)))
 			calls := 500 + rng.IntN(3000)
 			from.play(&l, rng, 0, calls)
@@ -115,5 +116,30 @@ func TestAChangeIsFollowedWithin64Calls(t *testing.T) {
 				t.Errorf("from %v to %v: the wrong mode after 64 calls", from, to)
 			}
 		}
+	}
+}
+
+// A caller who takes part is not free to leave, so he does where calls are quick,
+// and no longer when one of them was not.
+func TestTheCallerTakesPartInQuickCallsOnly(t *testing.T) {
+	var l learner
+	l.reset(8)
+	rng := rand.New(rand.NewPCG(1, 1))
+	if mode, _ := l.choose(0); mode != inParallel {
+		t.Errorf("before anything is known: mode %d", mode)
+	}
+	quick, slow := workload{8, 5e3, 2, 300}, workload{8, 1e6, 1000, 300}
+	quick.play(&l, rng, 0, 500)
+	if mode, _ := l.choose(500); mode != joined {
+		t.Errorf("calls of 25 µs: mode %d", mode)
+	}
+	wall, sum, longest := slow.cost(true)
+	l.learn(true, wall, sum, longest)
+	if mode, _ := l.choose(501); mode != inParallel {
+		t.Errorf("after a call of a millisecond: mode %d", mode)
+	}
+	slow.play(&l, rng, 502, 500)
+	if mode, _ := l.choose(1002); mode != inParallel {
+		t.Errorf("calls of a millisecond: mode %d", mode)
 	}
 }

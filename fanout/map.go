@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 )
 
@@ -111,6 +112,9 @@ func (m *mapping[T, R]) do(ctx context.Context) ([]R, error) {
 	m.mu.Unlock()
 	if !started {
 		m.work(false)
+		if err := ctx.Err(); err != nil { // he would have left
+			return m.outcome(err)
+		}
 	}
 	for !m.over() {
 		select {
@@ -119,7 +123,18 @@ func (m *mapping[T, R]) do(ctx context.Context) ([]R, error) {
 			return m.outcome(ctx.Err())
 		}
 	}
-	return m.outcome(nil)
+	return m.outcome(m.cut(ctx.Err()))
+}
+
+// cut returns end, that of the caller's context, if an element failed because of
+// it: that it noticed before the caller did makes no difference.
+func (m *mapping[T, R]) cut(end error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if end != nil && slices.ContainsFunc(m.errs, func(e *ItemError) bool { return errors.Is(e, end) }) {
+		return end
+	}
+	return nil
 }
 
 // over reports whether there is nothing to wait for.
@@ -161,7 +176,7 @@ func (m *mapping[T, R]) start() bool {
 func (m *mapping[T, R]) work(grow bool) {
 	for {
 		m.mu.Lock()
-		if m.next == len(m.items) || m.closed || m.goexit || len(m.errs) > 0 && !m.all {
+		if m.next == len(m.items) || m.closed || m.goexit || m.ctx.Err() != nil {
 			m.mu.Unlock()
 			return
 		}
@@ -180,7 +195,9 @@ func (m *mapping[T, R]) call(i int) {
 	defer func() {
 		if !returned {
 			m.mu.Lock()
-			m.goexit = true
+			if !m.late() { // who has left reads this without the lock
+				m.goexit = true
+			}
 			m.mu.Unlock()
 			m.signal()
 		}
@@ -190,7 +207,7 @@ func (m *mapping[T, R]) call(i int) {
 
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed || len(m.errs) > 0 && !m.all {
+	if m.late() {
 		if err != nil && m.onLate != nil {
 			m.mu.Unlock()
 			defer m.mu.Lock()
@@ -211,6 +228,10 @@ func (m *mapping[T, R]) call(i int) {
 		m.signal()
 	}
 }
+
+// late reports whether how an element ends is nobody's concern any more. It is
+// called with the lock held.
+func (m *mapping[T, R]) late() bool { return m.closed || len(m.errs) > 0 && !m.all }
 
 func (m *mapping[T, R]) signal() {
 	select {

@@ -3,6 +3,7 @@ package fanout
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -206,5 +207,75 @@ func TestGoexitInMapEndsTheCaller(t *testing.T) {
 func TestMapSaysWhatIsWrong(t *testing.T) {
 	if _, err := Map(t.Context(), MapConfig{Limit: -1}, numbers(3), func(context.Context, int) (int, error) { return 0, nil }); err == nil {
 		t.Error("a negative limit was accepted")
+	}
+}
+
+// In the caller for lack of a goroutine, Map went through all elements of a caller
+// who had left; beside him, an element that heard of it first made the error its
+// own.
+func TestMapOfACallerWhoLeavesIsTheSameWhereverItRuns(t *testing.T) {
+	spent, _ := NewBudget(1)
+	spent.take()
+	for _, budget := range []*Budget{nil, spent} {
+		for _, all := range []bool{false, true} {
+			for _, hears := range []bool{false, true} {
+				synctest.Test(t, func(t *testing.T) {
+					ctx, cancel := context.WithTimeout(t.Context(), 7*ms)
+					defer cancel()
+					var mu sync.Mutex
+					started := 0
+					_, err := Map(ctx, MapConfig{Limit: 2, CollectAll: all, Budget: budget}, numbers(10), func(ctx context.Context, _ int) (int, error) {
+						mu.Lock()
+						started++
+						mu.Unlock()
+						if hears {
+							<-ctx.Done()
+							return 0, fmt.Errorf("query: %w", ctx.Err())
+						}
+						time.Sleep(10 * ms)
+						return 1, nil
+					})
+					time.Sleep(time.Second)
+					synctest.Wait()
+					if all {
+						joined, ok := err.(interface{ Unwrap() []error })
+						if !ok || joined.Unwrap()[len(joined.Unwrap())-1] != context.DeadlineExceeded {
+							t.Errorf("hears %v: %v: the caller's deadline is not the last", hears, err)
+						}
+					} else if err != context.DeadlineExceeded {
+						t.Errorf("hears %v: %v", hears, err)
+					}
+					if started > 2 {
+						t.Errorf("hears %v, all %v: %d elements were started, of two at once", hears, all, started)
+					}
+				})
+			}
+		}
+	}
+}
+
+// What an element does when Map has failed already is not asked for: its Goexit
+// raced with the caller's look, under -race, and could end him.
+func TestALateGoexitInMapIsNobodysEnd(t *testing.T) {
+	for range 2000 {
+		failed := make(chan struct{})
+		var late sync.WaitGroup
+		late.Add(1)
+		_, err := Map(t.Context(), MapConfig{Limit: 2}, numbers(2), func(ctx context.Context, i int) (int, error) {
+			if i == 1 {
+				close(failed)
+				return 0, errDown
+			}
+			defer late.Done()
+			<-failed
+			<-ctx.Done()
+			runtime.Gosched()
+			runtime.Goexit()
+			return 0, nil
+		})
+		if err == nil {
+			t.Fatal("no error")
+		}
+		late.Wait()
 	}
 }

@@ -2,7 +2,6 @@ package fanout
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"time"
 )
@@ -22,7 +21,8 @@ func (fr *frame[Req, Res]) wait(ctx context.Context) (cause error) {
 			return nil // already told
 		case fr.goexit || fr.open == 0:
 			return context.Canceled
-		case ctx.Err() != nil:
+		}
+		if fr.cut = ctx.Err(); fr.cut != nil {
 			return context.Cause(ctx)
 		}
 		if next > 0 {
@@ -66,9 +66,8 @@ func (fr *frame[Req, Res]) expire() (next time.Duration) {
 			}
 			continue
 		}
-		st.settled, st.err, st.took = true, context.DeadlineExceeded, passed
 		fr.giveUp(i)
-		fr.ended(i)
+		fr.decide(i, context.DeadlineExceeded, passed)
 	}
 	return next
 }
@@ -103,13 +102,13 @@ func (fr *frame[Req, Res]) close(cause error) {
 
 // outcome says how the call ended, merges the answers and leaves the frame. The
 // frame is locked and closed.
-func (fr *frame[Req, Res]) outcome(ctx context.Context) (out Result[Res], err error) {
+func (fr *frame[Req, Res]) outcome(measured bool) (out Result[Res], err error) {
 	if fr.goexit {
 		fr.leave()
 		runtime.Goexit()
 	}
-	out.Missing, err = fr.missing(ctx.Err())
-	if err == nil && fr.f.cfg.Mode == Auto {
+	out.Missing, err = fr.missing()
+	if err == nil && measured {
 		fr.learn()
 	}
 	fr.mu.Unlock() // nobody else writes any more, and merging is the user's code
@@ -126,13 +125,13 @@ func (fr *frame[Req, Res]) outcome(ctx context.Context) (out Result[Res], err er
 	return out, err
 }
 
-// missing lists the branches without an answer and returns the call's error. At
-// the caller's deadline a branch may notice first or we may: it makes no
+// missing lists the branches without an answer and returns the call's error. When
+// the caller's context ends, a branch may notice first or we may: it makes no
 // difference. The frame is locked.
-func (fr *frame[Req, Res]) missing(ended error) (missing []BranchError, err error) {
+func (fr *frame[Req, Res]) missing() (missing []BranchError, err error) {
 	first := -1 // of the required ones
 	for i := range fr.states {
-		st, why := &fr.states[i], ended
+		st, why := &fr.states[i], fr.cut
 		switch {
 		case st.settled && st.err == nil:
 			continue
@@ -146,22 +145,17 @@ func (fr *frame[Req, Res]) missing(ended error) (missing []BranchError, err erro
 			first = i
 		}
 	}
-	if fr.fatal >= 0 && (ended == nil || !errors.Is(fr.states[fr.fatal].err, ended)) {
-		return missing, fr.failed(fr.fatal, fr.states[fr.fatal].err)
-	}
 	switch {
 	case missing == nil:
 		return nil, nil
-	case errors.Is(ended, context.Canceled):
-		return missing, ended
+	case fr.cut == context.Canceled:
+		return missing, fr.cut
+	case fr.cut == nil && fr.fatal >= 0:
+		return missing, fr.failure
 	case first >= 0:
-		return missing, fr.failed(first, missing[0].Err)
+		return missing, &BranchError{fr.f.branches[first].name, missing[0].Err}
 	}
 	return missing, nil
-}
-
-func (fr *frame[Req, Res]) failed(i int, err error) error {
-	return &BranchError{fr.f.branches[i].name, err}
 }
 
 // learn tells the learner of a call that succeeded. The frame is locked.
@@ -176,5 +170,5 @@ func (fr *frame[Req, Res]) learn() {
 		}
 		sum, longest = sum+took, max(longest, took)
 	}
-	fr.f.learn.learn(true, now-fr.began, sum, longest)
+	fr.f.learned(true, now-fr.began, sum, longest)
 }

@@ -1,8 +1,10 @@
 package fanout
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -61,9 +63,31 @@ func panics(d time.Duration) source {
 
 const ms = time.Millisecond
 
-// Every row of what a caller may see, at the exact time at which it sees it.
+// fails fails after d with an error of its own, whatever its context does.
+func fails(d time.Duration) source {
+	return func(context.Context, string) ([]string, error) { time.Sleep(d); return nil, errDown }
+}
+
+// wraps hears its context, and tells so in its own words.
+func wraps(s source) source {
+	return func(ctx context.Context, q string) ([]string, error) {
+		users, err := s(ctx, q)
+		if err != nil {
+			err = fmt.Errorf("query 7: %w", err)
+		}
+		return users, err
+	}
+}
+
+// Every row of what a caller may see, at the exact time at which it sees it. Where
+// branches run is seen in the time, and in nothing else: each row is run with its
+// branches beside the caller, and in the caller, by choice or for lack of a
+// token. The one exception is a branch whose turn has not come: there is nothing
+// to tell of it, or it is missing too.
 func TestSemantics(t *testing.T) {
 	long := 5 * time.Second
+	spent, _ := NewBudget(1)
+	spent.take()
 	for _, row := range []struct {
 		name            string
 		database, cache source
@@ -71,112 +95,140 @@ func TestSemantics(t *testing.T) {
 		within          time.Duration // the cache's
 
 		took    time.Duration
+		alone   time.Duration // in the caller; zero: as long
 		users   string
 		missing string // branch: error
+		waiting string // in the caller; empty: the same
 		err     string
 		is      error
-		mode    Mode
 	}{
 		{name: "both fine", database: after(50*ms, nil, "ann", "bob"), cache: after(40*ms, nil, "bob", "eve"),
-			took: 50 * ms, users: "ann bob eve"},
-		{name: "both fine, one after the other", database: after(50*ms, nil, "ann", "bob"), cache: after(40*ms, nil, "bob", "eve"), mode: Sequential,
-			took: 90 * ms, users: "ann bob eve"},
+			took: 50 * ms, alone: 90 * ms, users: "ann bob eve"},
 		{name: "the required one fails while the other hangs", database: after(1*ms, errDown), cache: deaf(long, "x"),
 			took: 1 * ms, err: "fanout: branch database: down", is: errDown, missing: "database: down"},
 		{name: "the required one fails at once", database: after(0, errDown), cache: deaf(long, "x"),
 			took: 0, err: "fanout: branch database: down", is: errDown, missing: "database: down"},
-		{name: "the required one fails, nothing else is started", database: after(1*ms, errDown), cache: deaf(long, "x"), mode: Sequential,
-			took: 1 * ms, err: "fanout: branch database: down", is: errDown, missing: "database: down"},
 		{name: "the optional one fails", database: after(50*ms, nil, "ann"), cache: after(1*ms, errDown),
-			took: 50 * ms, users: "ann", missing: "cache: down"},
+			took: 50 * ms, alone: 51 * ms, users: "ann", missing: "cache: down"},
 		{name: "the optional one fails last", database: after(1*ms, nil, "ann"), cache: after(50*ms, errDown),
-			took: 50 * ms, users: "ann", missing: "cache: down"},
+			took: 50 * ms, alone: 51 * ms, users: "ann", missing: "cache: down"},
 		{name: "both fail", database: after(50*ms, errDown), cache: after(1*ms, errDown),
-			took: 50 * ms, err: "fanout: branch database: down", is: errDown, missing: "database: down, cache: down"},
+			took: 50 * ms, err: "fanout: branch database: down", is: errDown, missing: "database: down, cache: down", waiting: "database: down"},
+
 		{name: "the deadline is between the two", database: after(10*ms, nil, "ann"), cache: deaf(long, "x"), timeout: 30 * ms,
-			took: 30 * ms, users: "ann", missing: "cache: context deadline exceeded"},
+			took: 30 * ms, alone: 10*ms + long, users: "ann", missing: "cache: context deadline exceeded"},
 		{name: "the deadline is between the two, the required one is late", database: deaf(long, "x"), cache: after(10*ms, nil, "eve"), timeout: 30 * ms,
-			took: 30 * ms, err: "fanout: branch database: context deadline exceeded", is: context.DeadlineExceeded, missing: "database: context deadline exceeded"},
+			took: 30 * ms, alone: long, err: "fanout: branch database: context deadline exceeded", is: context.DeadlineExceeded,
+			missing: "database: context deadline exceeded", waiting: "database: context deadline exceeded, cache: context deadline exceeded"},
+		{name: "the deadline passes and both hear of it", database: wraps(after(long, nil, "x")), cache: wraps(after(long, nil, "x")), timeout: 30 * ms,
+			took: 30 * ms, err: "fanout: branch database: context deadline exceeded", is: context.DeadlineExceeded,
+			missing: "database: context deadline exceeded, cache: context deadline exceeded"},
+		{name: "the deadline passes before the required one fails", database: fails(40 * ms), cache: deaf(long, "x"), timeout: 30 * ms,
+			took: 30 * ms, alone: 40 * ms, err: "fanout: branch database: context deadline exceeded", is: context.DeadlineExceeded,
+			missing: "database: context deadline exceeded, cache: context deadline exceeded"},
+
 		{name: "the cache's own deadline, kept", database: after(50*ms, nil, "ann"), cache: after(long, nil, "x"), within: 20 * ms,
-			took: 50 * ms, users: "ann", missing: "cache: context deadline exceeded"},
+			took: 50 * ms, alone: 70 * ms, users: "ann", missing: "cache: context deadline exceeded"},
 		{name: "the cache's own deadline, ignored", database: after(10*ms, nil, "ann"), cache: deaf(long, "x"), within: 20 * ms,
-			took: 20 * ms, users: "ann", missing: "cache: context deadline exceeded"},
-		{name: "the cache's own deadline counts from its turn", database: after(50*ms, nil, "ann"), cache: after(19*ms, nil, "eve"), within: 20 * ms, mode: Sequential,
-			took: 69 * ms, users: "ann eve"},
-		{name: "the cache's own deadline after its turn", database: after(50*ms, nil, "ann"), cache: after(long, nil, "x"), within: 20 * ms, mode: Sequential,
-			took: 70 * ms, users: "ann", missing: "cache: context deadline exceeded"},
-		{name: "the caller's deadline is before the cache's own", database: after(50*ms, nil, "ann"), cache: after(long, nil, "x"), within: 20 * ms, timeout: 60 * ms, mode: Sequential,
-			took: 60 * ms, users: "ann", missing: "cache: context deadline exceeded"},
+			took: 20 * ms, alone: 10*ms + long, users: "ann", missing: "cache: context deadline exceeded"},
+		{name: "the cache's own deadline, and a failure after it", database: after(10*ms, nil, "ann"), cache: fails(long), within: 20 * ms,
+			took: 20 * ms, alone: 10*ms + long, users: "ann", missing: "cache: context deadline exceeded"},
+		{name: "the cache's own deadline counts from its turn", database: after(50*ms, nil, "ann"), cache: after(19*ms, nil, "eve"), within: 20 * ms,
+			took: 50 * ms, alone: 69 * ms, users: "ann eve"},
+		{name: "the caller's deadline is before the cache's own", database: after(50*ms, nil, "ann"), cache: after(long, nil, "x"), within: 20 * ms, timeout: 60 * ms,
+			took: 50 * ms, alone: 60 * ms, users: "ann", missing: "cache: context deadline exceeded"},
+
 		{name: "the required one panics", database: panics(1 * ms), cache: deaf(long, "x"),
 			took: 1 * ms, err: "fanout: branch database: panic: nil map", missing: "database: panic: nil map"},
 		{name: "the optional one panics", database: after(50*ms, nil, "ann"), cache: panics(1 * ms),
-			took: 50 * ms, users: "ann", missing: "cache: panic: nil map"},
-		{name: "the optional one panics in the caller", database: after(50*ms, nil, "ann"), cache: panics(1 * ms), mode: Sequential,
-			took: 51 * ms, users: "ann", missing: "cache: panic: nil map"},
+			took: 50 * ms, alone: 51 * ms, users: "ann", missing: "cache: panic: nil map"},
+
 		{name: "the caller leaves", database: deaf(long, "x"), cache: after(long, nil, "x"), leave: 7 * ms,
+			took: 7 * ms, alone: long, err: "context canceled", is: context.Canceled, missing: "database: context canceled, cache: context canceled"},
+		{name: "the caller leaves and both hear of it", database: after(long, nil, "x"), cache: after(long, nil, "x"), leave: 7 * ms,
+			took: 7 * ms, err: "context canceled", is: context.Canceled, missing: "database: context canceled, cache: context canceled"},
+		{name: "the caller leaves and both tell in their own words", database: wraps(after(long, nil, "x")), cache: wraps(after(long, nil, "x")), leave: 7 * ms,
 			took: 7 * ms, err: "context canceled", is: context.Canceled, missing: "database: context canceled, cache: context canceled"},
 		{name: "the caller leaves with the cache missing", database: after(1*ms, nil, "ann"), cache: deaf(long, "x"), leave: 7 * ms,
-			took: 7 * ms, err: "context canceled", is: context.Canceled, missing: "cache: context canceled"},
-		{name: "the caller leaves, one after the other", database: after(long, nil, "x"), cache: after(long, nil, "x"), leave: 7 * ms, mode: Sequential,
-			took: 7 * ms, err: "context canceled", is: context.Canceled, missing: "database: context canceled"},
+			took: 7 * ms, alone: 1*ms + long, err: "context canceled", is: context.Canceled, missing: "cache: context canceled"},
+		{name: "the caller leaves before the required one fails", database: fails(long), cache: deaf(long, "x"), leave: 7 * ms,
+			took: 7 * ms, alone: long, err: "context canceled", is: context.Canceled, missing: "database: context canceled, cache: context canceled"},
+		{name: "the caller leaves before the optional one fails", database: after(1*ms, nil, "ann"), cache: fails(long), leave: 7 * ms,
+			took: 7 * ms, alone: 1*ms + long, err: "context canceled", is: context.Canceled, missing: "cache: context canceled"},
+		{name: "the caller leaves before a panic", database: panics(long), cache: deaf(long, "x"), leave: 7 * ms,
+			took: 7 * ms, alone: long, err: "context canceled", is: context.Canceled, missing: "database: context canceled, cache: context canceled"},
 	} {
-		t.Run(row.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f, err := New(Config{Mode: row.mode},
-					Optional("cache", row.cache, merge).Within(row.within), Required("database", row.database, merge))
-				if err != nil {
-					t.Fatal(err)
-				}
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				if row.timeout > 0 {
-					ctx, cancel = context.WithTimeout(ctx, row.timeout)
-					defer cancel()
-				}
-				if row.leave > 0 {
-					time.AfterFunc(row.leave, cancel)
-				}
-				began := time.Now()
-				got, err := f.Do(ctx, "ann@example.org")
-				if took := time.Since(began); took != row.took {
-					t.Errorf("it took %v, want %v", took, row.took)
-				}
-				if users := strings.Join(got.Value, " "); users != row.users {
-					t.Errorf("users %q, want %q", users, row.users)
-				}
-				if row.is != nil && !errors.Is(err, row.is) {
-					t.Errorf("error %v is not %v", err, row.is)
-				}
-				if message := firstLine(err); message != row.err {
-					t.Errorf("error %q, want %q", message, row.err)
-				}
-				var missing []string
-				for _, m := range got.Missing {
-					missing = append(missing, m.Branch+": "+firstLine(m.Err))
-				}
-				if list := strings.Join(missing, ", "); list != row.missing {
-					t.Errorf("missing %q, want %q", list, row.missing)
-				}
-				for i, name := range got.MissingNames() {
-					if got.Missing[i].Branch != name {
-						t.Errorf("missing names %v", got.MissingNames())
+		for _, cfg := range []Config{{Mode: Auto}, {Mode: Parallel}, {Mode: Sequential}, {Mode: Parallel, Budget: spent}} {
+			name, row := cfg.Mode.String(), row
+			if cfg.Mode == Sequential || cfg.Budget != nil {
+				row.took = cmp.Or(row.alone, row.took)
+				row.missing = cmp.Or(row.waiting, row.missing)
+			}
+			if cfg.Budget != nil {
+				name = "without a token"
+			}
+			t.Run(row.name+"/"+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					held := 0
+					if cfg.Budget != nil {
+						held = 1
 					}
-				}
-				if got.Partial() != (row.missing != "") {
-					t.Errorf("partial: %v", got.Partial())
-				}
-				// The late ones end, and change nothing.
-				before := slices.Clone(got.Value)
-				time.Sleep(2 * long)
-				synctest.Wait()
-				if !slices.Equal(before, got.Value) {
-					t.Errorf("a late branch changed %v to %v", before, got.Value)
-				}
-				if s := f.Stats(); s.Late != s.LateEnded || f.budget.InUse() != 0 {
-					t.Errorf("%d late, %d of them ended, %d goroutines", s.Late, s.LateEnded, f.budget.InUse())
-				}
+					f, err := New(cfg,
+						Optional("cache", row.cache, merge).Within(row.within), Required("database", row.database, merge))
+					if err != nil {
+						t.Fatal(err)
+					}
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					if row.timeout > 0 {
+						ctx, cancel = context.WithTimeout(ctx, row.timeout)
+						defer cancel()
+					}
+					if row.leave > 0 {
+						time.AfterFunc(row.leave, cancel)
+					}
+					began := time.Now()
+					got, err := f.Do(ctx, "ann@example.org")
+					if took := time.Since(began); took != row.took {
+						t.Errorf("it took %v, want %v", took, row.took)
+					}
+					if users := strings.Join(got.Value, " "); users != row.users {
+						t.Errorf("users %q, want %q", users, row.users)
+					}
+					if row.is != nil && !errors.Is(err, row.is) {
+						t.Errorf("error %v is not %v", err, row.is)
+					}
+					if message := firstLine(err); message != row.err {
+						t.Errorf("error %q, want %q", message, row.err)
+					}
+					var missing []string
+					for _, m := range got.Missing {
+						missing = append(missing, m.Branch+": "+firstLine(m.Err))
+					}
+					if list := strings.Join(missing, ", "); list != row.missing {
+						t.Errorf("missing %q, want %q", list, row.missing)
+					}
+					for i, name := range got.MissingNames() {
+						if got.Missing[i].Branch != name {
+							t.Errorf("missing names %v", got.MissingNames())
+						}
+					}
+					if got.Partial() != (row.missing != "") {
+						t.Errorf("partial: %v", got.Partial())
+					}
+					// The late ones end, and change nothing.
+					before := slices.Clone(got.Value)
+					time.Sleep(2 * long)
+					synctest.Wait()
+					if !slices.Equal(before, got.Value) {
+						t.Errorf("a late branch changed %v to %v", before, got.Value)
+					}
+					if s := f.Stats(); s.Late != s.LateEnded || f.budget.InUse() != held {
+						t.Errorf("%d late, %d of them ended, %d goroutines", s.Late, s.LateEnded, f.budget.InUse())
+					}
+				})
 			})
-		})
+		}
 	}
 }
 

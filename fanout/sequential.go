@@ -2,6 +2,7 @@ package fanout
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -16,23 +17,16 @@ func (fr *frame[Req, Res]) sequential(ctx context.Context, req Req, measured boo
 		last = began
 	}
 	var out Result[Res]
-	var fatal error
+	var ended, fatal error // why nothing more is started; the call's error
 	for i := range f.branches {
-		b := &f.branches[i]
-		own, cancel, err := ctx, context.CancelFunc(nil), ctx.Err()
-		if err == nil && (b.within > 0 || b.times.quick() >= judgeable) {
-			own, cancel, err = f.bounded(ctx, b, b.within)
-		}
-		if err == nil {
-			err = b.run(own, req, &fr.res)
-		}
-		if cancel != nil {
-			cancel()
+		b, err, late := &f.branches[i], ended, false
+		if ended == nil {
+			late, err = fr.inCaller(ctx, b, req)
 		}
 		if measured {
 			now := f.now()
 			if err == nil {
-				b.times.add(now - last)
+				b.times.add(now-last, f.learn.each())
 			}
 			last, longest = now, max(longest, now-last)
 		}
@@ -40,25 +34,64 @@ func (fr *frame[Req, Res]) sequential(ctx context.Context, req Req, measured boo
 			continue
 		}
 		out.Missing = append(out.Missing, BranchError{b.name, err})
-		if ctx.Err() == context.Canceled {
-			fatal = context.Canceled
-			break
-		}
-		if b.required {
+		if b.required && fatal == nil {
 			fatal = &BranchError{b.name, err}
-			break
+			if !late && ended == nil {
+				break
+			}
 		}
+		if ended == nil {
+			ended = ctx.Err()
+		}
+	}
+	if ended == context.Canceled && out.Missing[len(out.Missing)-1].Err == ended {
+		fatal = ended // the caller missed something by leaving
 	}
 	if fatal == nil {
 		out.Value = fr.res
-		if measured && f.cfg.Mode == Auto {
-			f.learn.learn(false, last-began, last-began, longest)
+		if measured {
+			f.learned(false, last-began, last-began, longest)
 		}
 	}
 	var zero Res
 	fr.res = zero
 	f.frames.Put(fr)
 	return out, fatal
+}
+
+// inCaller runs branch b and merges what it answers. What it says when its
+// context has ended does not count, as if the caller had been free to leave it:
+// then its error is that of the context, and late tells whether that is the
+// caller's.
+func (fr *frame[Req, Res]) inCaller(ctx context.Context, b *branch[Req, Res], req Req) (late bool, err error) {
+	own := ctx
+	if b.within > 0 || b.times.quick() >= judgeable {
+		bounded, cancel, err := fr.f.bounded(ctx, b, b.within)
+		if err != nil {
+			return ctx.Err() != nil, err
+		}
+		if cancel != nil {
+			defer cancel()
+		}
+		own = bounded
+	}
+	ended, err := b.run(own, req, &fr.res)
+	if ended == nil {
+		return false, err
+	}
+	if !errors.Is(err, ended) {
+		fr.f.counts.late.Add(1)
+		fr.f.tellLate(b, err, true)
+	}
+	return !endedAlone(own, ctx), ended
+}
+
+// endedAlone reports that a branch's context has ended by its own deadline, and
+// not by that of the caller's or with it.
+func endedAlone(own, callers context.Context) bool {
+	mine, _ := own.Deadline()
+	theirs, some := callers.Deadline()
+	return own.Err() == context.DeadlineExceeded && (!some || mine.Before(theirs))
 }
 
 // bounded returns the context for branch b, which has this much left of the time
@@ -83,7 +116,7 @@ func (f *Fanout[Req, Res]) bounded(ctx context.Context, b *branch[Req, Res], own
 	if left >= 0 && b.tooLate(left) {
 		return nil, nil, tooLate
 	}
-	if b.within == 0 {
+	if b.within == 0 || left != own {
 		return ctx, nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, own)

@@ -3,6 +3,8 @@ package fanout
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/spillway-go/spillway"
 )
 
 // Stats is what a Fanout has done and learned.
@@ -41,12 +43,17 @@ type counts struct {
 	hedges, wins, suppressed   atomic.Uint64
 }
 
-func (c *counts) lateEnded(late, panicked bool) {
-	if late {
-		c.lateDone.Add(1)
+// tellLate accounts for what an attempt of b returned to nobody. Ended: of a late
+// branch it was the last.
+func (f *Fanout[Req, Res]) tellLate(b *branch[Req, Res], err error, ended bool) {
+	if ended {
+		f.counts.lateDone.Add(1)
 	}
-	if panicked {
-		c.latePanics.Add(1)
+	if _, panicked := err.(*spillway.PanicError); panicked {
+		f.counts.latePanics.Add(1)
+	}
+	if f.cfg.OnLate != nil {
+		f.cfg.OnLate(&BranchError{b.name, err})
 	}
 }
 
@@ -61,7 +68,7 @@ func (f *Fanout[Req, Res]) Stats() Stats {
 	}
 	if s.Mode == Auto {
 		s.Mode = Sequential
-		if f.hedged || f.learn.now.Load() == inParallel {
+		if f.hedged || f.learn.now.Load() != inSequence {
 			s.Mode = Parallel
 		}
 	}

@@ -8,11 +8,14 @@ import (
 )
 
 // times learns how long a branch takes: counts in buckets an eighth of a power
-// of two wide, halved now and then so that the past fades.
+// of two wide, halved now and then so that the past fades. A call that was
+// measured for many counts as many, so that it does not fade slower while calls
+// are quick and few of them are measured.
 type times struct {
 	mu     sync.Mutex
 	counts [buckets]uint16
 	total  int // of counts
+	known  int // samples ever
 	fresh  int // since the quantiles were read
 
 	tenth   atomic.Int64 // nanoseconds; zero: not known yet
@@ -24,17 +27,19 @@ type times struct {
 const (
 	buckets   = 300
 	enough    = 64   // samples before anything is concluded
-	remember  = 1024 // samples before the past is halved
+	remember  = 1024 // calls before the past is halved
 	readAgain = 16   // samples between two looks at the quantiles
 )
 
-func (t *times) add(d time.Duration) {
+// add takes a sample that stands for so many calls.
+func (t *times) add(d time.Duration, calls int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.counts[bucket(d)]++
-	t.total++
+	t.counts[bucket(d)] += uint16(calls)
+	t.total += calls
+	t.known++
 	t.fresh++
-	if t.total < enough || t.fresh < readAgain {
+	if t.known < enough || t.fresh < readAgain {
 		return
 	}
 	t.fresh = 0

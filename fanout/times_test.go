@@ -29,7 +29,7 @@ func TestTimesKnowTheQuantiles(t *testing.T) {
 	draw := func(scale float64) time.Duration {
 		return time.Duration(scale * (1 + rng.ExpFloat64()) * float64(time.Millisecond))
 	}
-	if l.add(time.Second); l.quick() != 0 || l.slow() != 0 {
+	if l.add(time.Second, 1); l.quick() != 0 || l.slow() != 0 {
 		t.Error("one sample is not knowledge")
 	}
 	for _, scale := range []float64{1, 50, 0.01} { // and forget
@@ -37,7 +37,7 @@ func TestTimesKnowTheQuantiles(t *testing.T) {
 		for range 20_000 {
 			d := draw(scale)
 			all = append(all, d)
-			l.add(d)
+			l.add(d, 1)
 		}
 		slices.Sort(all)
 		for _, c := range []struct {
@@ -50,5 +50,20 @@ func TestTimesKnowTheQuantiles(t *testing.T) {
 				t.Errorf("scale %v: %s is %v, want about %v", scale, c.name, c.got, want)
 			}
 		}
+	}
+}
+
+// Slow calls are measured each, quick ones one in sixteen: were these not to count
+// for sixteen, a branch that became quick would look slow for that much longer.
+func TestTimesForgetSlowCallsAsSoonAsQuickOnes(t *testing.T) {
+	l := times{high: 0.95}
+	for range 2000 {
+		l.add(5*time.Millisecond, 1)
+	}
+	for range 1024 / 16 {
+		l.add(10*time.Microsecond, 16)
+	}
+	if quick := l.quick(); quick > 20*time.Microsecond {
+		t.Errorf("after as many quick calls as are remembered, quick is %v", quick)
 	}
 }

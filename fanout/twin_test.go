@@ -59,36 +59,30 @@ func (p play) twin() (a answer) {
 	}
 	if p.mode == Sequential {
 		for i, s := range p.branches {
-			if fatal != nil {
-				if p.spent && a.took >= end { // known to have no time left
-					missing = append(missing, fmt.Sprint(i, ": ", why))
-					continue
-				}
-				break
+			limit, over := end, why
+			if own := a.took + s.within; s.within > 0 && own < end { // from its own start
+				limit, over = own, context.DeadlineExceeded
 			}
-			limit := end // a deadline of its own counts from its own start
-			if s.within > 0 {
-				limit = min(end, a.took+s.within)
-			}
-			switch {
+			stop := false
+			switch done := a.took + s.takes; {
 			case a.took >= end:
 				fail(i, why)
-			case !s.deaf && a.took+s.takes > limit:
-				if a.took = limit; limit == end {
-					fail(i, why)
-				} else {
-					fail(i, context.DeadlineExceeded)
+			case done > limit: // what a deaf one says then, nobody heeds
+				if a.took = limit; s.deaf {
+					a.took = done
 				}
+				fail(i, over)
+				stop = s.required && limit < end
+			case s.fails:
+				a.took = done
+				fail(i, errDown)
+				stop = s.required
 			default:
-				a.took += s.takes
-				if !s.fails {
-					values = append(values, fmt.Sprint(i))
-				} else if p.cancel && a.took >= end {
-					fail(i, errDown)
-					fatal = context.Canceled
-				} else {
-					fail(i, errDown)
-				}
+				a.took = done
+				values = append(values, fmt.Sprint(i))
+			}
+			if stop {
+				break
 			}
 		}
 	} else {

@@ -1,0 +1,184 @@
+package fanout
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Trees of calls at random: budgets of any size, any mode, failures, one value
+// inside itself. None deadlocks, and every token comes back. What is counted is
+// trees: calls from outside, each with all that it calls in turn. A million takes
+// half a minute:
+//
+//	SPILLWAY_FANOUT_NESTINGS=1000000 go test ./fanout -run RandomNestings -v
+func TestRandomNestingsEnd(t *testing.T) {
+	trees := int64(20_000)
+	if s := os.Getenv("SPILLWAY_FANOUT_NESTINGS"); s != "" {
+		var err error
+		if trees, err = strconv.ParseInt(s, 10, 64); err != nil || trees < 1 {
+			t.Fatalf("SPILLWAY_FANOUT_NESTINGS is %q: want how many trees, at least 1", s)
+		}
+	}
+	var grown, made atomic.Int64 // trees; calls within them
+	shared, _ := NewBudget(3)
+	type job struct {
+		seed  uint64
+		depth int
+	}
+	var values []*Fanout[job, int]
+	nested := func(ctx context.Context, j job) (int, error) {
+		rng := rand.New(rand.NewPCG(j.seed, uint64(j.depth)))
+		switch {
+		case j.depth == 0 || rng.IntN(4) != 0:
+			return 1, nil
+		case rng.IntN(50) == 0:
+			return 0, errDown
+		case rng.IntN(4) == 0:
+			sums, err := Map(ctx, MapConfig{Limit: 1 + rng.IntN(3)}, []uint64{1, 2, 3}, func(ctx context.Context, x uint64) (int, error) {
+				made.Add(1)
+				got, err := values[int(x)%len(values)].Do(ctx, job{seed: j.seed + x, depth: j.depth - 1})
+				return got.Value, err
+			})
+			return len(sums), err
+		}
+		made.Add(1)
+		got, err := values[rng.IntN(len(values))].Do(ctx, job{seed: rng.Uint64(), depth: j.depth - 1})
+		return got.Value, err
+	}
+	for i, cfg := range []Config{{Budget: shared}, {Mode: Parallel, Budget: shared}, {Mode: Parallel}, {Mode: Sequential}, {}} {
+		var branches []Branch[job, int]
+		for j := range 2 + i%3 {
+			b := Optional(string(rune('a'+j)), nested, func(sum *int, v int) { *sum += v })
+			if j == 0 {
+				b = Required("a", nested, func(sum *int, v int) { *sum += v })
+			}
+			branches = append(branches, b)
+		}
+		f, err := New(cfg, branches...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, f)
+	}
+	synctest.Test(t, func(t *testing.T) { // where a deadlock is noticed
+		var wg sync.WaitGroup
+		for worker := range 4 {
+			wg.Go(func() {
+				rng := rand.New(rand.NewPCG(7, uint64(worker)))
+				for grown.Add(1) <= trees {
+					_, _ = values[rng.IntN(len(values))].Do(t.Context(), job{seed: rng.Uint64(), depth: rng.IntN(4)})
+				}
+			})
+		}
+		wg.Wait()
+		synctest.Wait()
+		t.Logf("%d trees with %d calls inside", trees, made.Load())
+		for i, f := range values {
+			if n := f.budget.InUse(); n != 0 {
+				t.Errorf("value %d: %d tokens are missing", i, n)
+			}
+		}
+	})
+}
+
+// 16 branches that each call 16 that each call 16, with 64 goroutines for all.
+func TestNestedCallsStayWithinTheBudget(t *testing.T) {
+	budget, _ := NewBudget(64)
+	var mu sync.Mutex
+	running, most := 0, 0
+	leaf := func(context.Context, int) (uint64, error) {
+		mu.Lock()
+		running++
+		most = max(most, running)
+		mu.Unlock()
+		runtime.Gosched()
+		mu.Lock()
+		running--
+		mu.Unlock()
+		return 1, nil
+	}
+	cfg := Config{Mode: Parallel, Budget: budget}
+	call := func(f *Fanout[int, uint64]) func(context.Context, int) (uint64, error) {
+		return func(ctx context.Context, _ int) (uint64, error) {
+			got, err := f.Do(ctx, 0)
+			return got.Value, err
+		}
+	}
+	f := same(t, cfg, 16, call(same(t, cfg, 16, call(same(t, cfg, 16, leaf)))))
+	before := runtime.NumGoroutine()
+	stop, watched := make(chan struct{}), make(chan int)
+	go func() {
+		peak := 0
+		for {
+			select {
+			case <-stop:
+				watched <- peak
+				return
+			default:
+				peak = max(peak, runtime.NumGoroutine())
+				runtime.Gosched()
+			}
+		}
+	}()
+	for range 5 {
+		if got, err := f.Do(t.Context(), 0); err != nil || got.Value != 16*16*16 {
+			t.Fatal(got, err)
+		}
+	}
+	close(stop)
+	// A goroutine gives its token back just before it is gone.
+	if extra := <-watched - before - 1; extra > 64+16 || most > 64+1 {
+		t.Errorf("%d extra goroutines, %d leaves at once", extra, most)
+	}
+}
+
+// The same with leaves that sleep for a millisecond. 64 goroutines and the caller
+// need 64 of them at the very least; parents that wait hold tokens all the while,
+// and branches that find none run in their callers, so that none stands idle for
+// long.
+func TestNestedCallsThatSleepKeepTheBudgetBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		budget, _ := NewBudget(64)
+		most := 0
+		var mu sync.Mutex
+		leaf := func(context.Context, int) (uint64, error) {
+			mu.Lock()
+			most = max(most, budget.InUse())
+			mu.Unlock()
+			time.Sleep(ms)
+			return 1, nil
+		}
+		for _, mode := range []Mode{Parallel, Auto} {
+			cfg := Config{Mode: mode, Budget: budget}
+			call := func(f *Fanout[int, uint64]) func(context.Context, int) (uint64, error) {
+				return func(ctx context.Context, _ int) (uint64, error) {
+					got, err := f.Do(ctx, 0)
+					return got.Value, err
+				}
+			}
+			f := same(t, cfg, 16, call(same(t, cfg, 16, call(same(t, cfg, 16, leaf)))))
+			for range 3 {
+				began := time.Now()
+				got, err := f.Do(t.Context(), 0)
+				if err != nil || got.Value != 16*16*16 {
+					t.Fatal(got, err)
+				}
+				took := time.Since(began)
+				if took > 2*64*ms {
+					t.Errorf("%v: it took %v", mode, took)
+				}
+			}
+		}
+		if synctest.Wait(); most > 64 || budget.InUse() != 0 {
+			t.Errorf("%d goroutines at once, %d are left", most, budget.InUse())
+		}
+	})
+}

@@ -1,0 +1,94 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spillway-go/spillway"
+)
+
+// settle takes the end of an attempt, which ran from began to now, and reports
+// whether its answer counts. The frame is locked.
+func (fr *frame[Req, Res]) settle(i int, ctx context.Context, err error, began, now time.Duration, second bool) bool {
+	b, st := &fr.f.branches[i], &fr.states[i]
+	// When the context has ended, the caller leaves this branch. If he is busy with
+	// another one, or with this, or has not come to it yet, it is done here: what
+	// is reported does not depend on who noticed first.
+	if (err != nil || fr.busy) && !st.settled && !fr.closed && fr.fatal < 0 {
+		if end := ctx.Err(); end != nil {
+			if !endedAlone(ctx, fr.parent) {
+				fr.cut = end
+			}
+			if errors.Is(err, end) {
+				err = end
+			} else {
+				fr.giveUp(i)
+				fr.decide(i, end, now-st.started)
+			}
+		}
+	}
+	st.running--
+	if st.settled || fr.closed || fr.fatal >= 0 {
+		fr.afterwards(i, err, now-began)
+		return false
+	}
+	if err != nil && st.running > 0 { // the other attempt may still succeed
+		if st.failure == nil || !second {
+			st.failure = err
+		}
+		return false
+	}
+	if err != nil && second && st.failure != nil {
+		err = st.failure
+	}
+	if err == nil && fr.weight > 0 {
+		b.times.add(now-began, fr.weight)
+	}
+	fr.settleHedge(i, err, second)
+	fr.decide(i, err, now-st.started)
+	return err == nil
+}
+
+// decide says what becomes of branch i. The frame is locked.
+func (fr *frame[Req, Res]) decide(i int, err error, took time.Duration) {
+	st := &fr.states[i]
+	st.settled, st.err, st.took = true, err, took
+	fr.open--
+	if err != nil && i < fr.f.required && fr.fatal < 0 {
+		fr.fatal, fr.failure = i, &BranchError{fr.f.branches[i].name, err}
+		fr.ctx.end(fr.failure)
+	}
+	if fr.open == 0 || fr.fatal >= 0 {
+		fr.signal()
+	}
+}
+
+// afterwards accounts for an attempt that nobody waited for. The frame is
+// locked.
+func (fr *frame[Req, Res]) afterwards(i int, err error, took time.Duration) {
+	b, st := &fr.f.branches[i], &fr.states[i]
+	if st.settled && st.err == nil { // it lost to the other attempt
+		b.times.add(took, fr.weight) // or longer: it was cancelled
+	}
+	_, panicked := err.(*spillway.PanicError)
+	if !st.late && !panicked {
+		return
+	}
+	ended := st.late && st.running == 0
+	fr.mu.Unlock()
+	defer fr.mu.Lock()
+	fr.f.tellLate(b, err, ended)
+}
+
+// vanished takes the end of an attempt that called runtime.Goexit. The goroutine
+// runs deferred functions only, which find the frame locked, as it is now.
+func (fr *frame[Req, Res]) vanished(i int) {
+	st := &fr.states[i]
+	st.running--
+	if st.late && st.running == 0 {
+		fr.f.counts.lateDone.Add(1)
+	}
+	fr.goexit = true
+	fr.signal()
+}
