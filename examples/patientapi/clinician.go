@@ -43,7 +43,7 @@ type ClinicianQuery struct{ Email, Organisation string }
 
 const (
 	maxEmail        = 254 // of RFC 5321, section 4.5.3.1.3, without the angle brackets
-	maxOrganisation = 200
+	maxOrganisation = 200 // characters
 )
 
 // NewClinicianQuery returns the question, or a *FieldError: white space around
@@ -53,9 +53,9 @@ func NewClinicianQuery(email, organisation string) (ClinicianQuery, error) {
 	if !saneEmail(q.Email) {
 		return ClinicianQuery{}, &FieldError{"email", "one address, such as someone@org01.example"}
 	}
-	if q.Organisation == "" || len(q.Organisation) > maxOrganisation || !utf8.ValidString(q.Organisation) ||
+	if q.Organisation == "" || utf8.RuneCountInString(q.Organisation) > maxOrganisation || !utf8.ValidString(q.Organisation) ||
 		strings.ContainsFunc(q.Organisation, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return ClinicianQuery{}, &FieldError{"org", "the name of an organisation in at most 200 bytes, such as Weir Road Surgery"}
+		return ClinicianQuery{}, &FieldError{"org", "the name of an organisation in at most 200 characters, such as Weir Road Surgery"}
 	}
 	return q, nil
 }

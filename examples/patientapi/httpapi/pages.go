@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"html/template"
 	"net/http"
 	"runtime"
@@ -45,7 +46,16 @@ func (a *API) health(w http.ResponseWriter, r *http.Request) {
 	} else if !a.ready.Load() {
 		h.Status = "draining"
 	}
-	_ = writeJSON(w, status, h)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(h)
+}
+
+func text(w http.ResponseWriter, status int, s string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(s))
 }
 
 func buildInfo() build {

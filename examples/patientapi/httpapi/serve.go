@@ -1,14 +1,17 @@
 package httpapi
 
 import (
-	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/route"
 )
 
 // ServeHTTP implements http.Handler: a request id in and out, problems also for
@@ -19,8 +22,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		id = rand.Text()
 	}
 	w.Header().Set("X-Request-Id", id)
-	a.mux.ServeHTTP(&answer{ResponseWriter: w, request: r, requestID: id}, r)
+	a.mux.ServeHTTP(w, r)
 }
+
+func requestID(w http.ResponseWriter) string { return w.Header().Get("X-Request-Id") }
 
 // saneRequestID reports whether a client's request id may go into our logs.
 func saneRequestID(id string) bool {
@@ -37,14 +42,10 @@ func saneRequestID(id string) bool {
 	return true
 }
 
-// answer is the ResponseWriter of one request. It remembers the status, and
-// replaces what the mux says by itself (404, 405) with a problem.
+// answer is the ResponseWriter of one operation. It remembers the status.
 type answer struct {
 	http.ResponseWriter
-	request   *http.Request
-	requestID string
-	status    int
-	replaced  bool
+	status int
 }
 
 // Unwrap lets http.ResponseController reach the connection.
@@ -53,63 +54,56 @@ func (w *answer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (w *answer) WriteHeader(status int) {
 	if w.status == 0 {
 		w.status = status
-		if w.request.Pattern == "" && status >= 400 {
-			w.replaced = true
-			p := &problem{Status: status, Type: "no-such-resource", Detail: "see / for what is here"}
-			if status == http.StatusMethodNotAllowed {
-				p.Type, p.Detail = "method-not-allowed", "use "+w.Header().Get("Allow")
-			}
-			w.Header().Del("X-Content-Type-Options")
-			p.write(w.ResponseWriter, w.requestID)
-			return
-		}
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *answer) Write(body []byte) (int, error) {
-	if w.replaced {
-		return len(body), nil
-	}
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
 	return w.ResponseWriter.Write(body)
 }
 
-// route serves the API's own requests: bounded in time, counted, and answered
-// also when the handler fails or panics.
-func (a *API) route(pattern string, h handler) {
-	a.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		start := time.Now()
-		ans := w.(*answer)
-		if a.cfg.Timeout > 0 {
-			ctx, cancel := context.WithTimeout(r.Context(), a.cfg.Timeout)
-			defer cancel()
-			r = r.WithContext(ctx)
-		}
-		returned := false
-		defer func() {
-			if !returned {
-				a.failed(ans, recover())
-			}
-			a.count(pattern, ans.status, time.Since(start))
-			if !returned && ans.status == statusAborted {
-				panic(http.ErrAbortHandler)
-			}
-		}()
-		if err := h(ans, r); err != nil {
-			a.refuse(ans, err)
-		}
-		returned = true
-	})
+var noStore = []string{"no-store"}
+
+// observe counts what becomes of an operation's requests, and answers them when
+// the handler panics.
+func (a *API) observe(pattern string) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			start := time.Now()
+			w.Header()["Cache-Control"] = noStore
+			ans := &answer{ResponseWriter: w}
+			returned := false
+			defer func() {
+				if !returned {
+					a.failed(ans, r, recover())
+				}
+				a.count(pattern, ans.status, time.Since(start))
+				if !returned && ans.status == statusAborted {
+					panic(http.ErrAbortHandler)
+				}
+			}()
+			next.ServeHTTP(ans, r)
+			returned = true
+		})
+	}
 }
 
-// statusAborted is counted for an answer that http.ErrAbortHandler broke off.
-const statusAborted = -1
+const (
+	// statusGone is told of a client that left before its answer. Nothing is
+	// sent: nobody is there.
+	statusGone = 499
+	// statusAborted is counted for an answer that was broken off.
+	statusAborted = -1
+)
+
+// errAborted is a handler that did not return; what it did instead is logged.
+var errAborted = errors.New("handler did not return")
 
 // failed deals with a handler that did not return.
-func (a *API) failed(w *answer, v any) {
+func (a *API) failed(w *answer, r *http.Request, v any) {
 	if v == http.ErrAbortHandler { // asks net/http to cut the connection, silently
 		w.status = statusAborted
 		return
@@ -118,33 +112,32 @@ func (a *API) failed(w *answer, v any) {
 	if v == nil {
 		what = "handler called runtime.Goexit"
 	}
-	a.cfg.Logger.Error(what, "panic", v, "request_id", w.requestID, "stack", string(debug.Stack()))
-	if w.status == 0 {
-		w.status = http.StatusInternalServerError
-		errPanicked.write(w.ResponseWriter, w.requestID)
-		if v == nil { // net/http closes the connection without flushing it
-			_ = http.NewResponseController(w.ResponseWriter).Flush()
-		}
+	a.cfg.Logger.Error(what, "panic", v, "request_id", requestID(w), "stack", string(debug.Stack()))
+	if w.status != 0 { // part of an answer must not pass for all of it
+		w.status = statusAborted
+		return
+	}
+	a.mux.Problem(w, r, errAborted)
+	if v == nil { // net/http closes the connection without flushing it
+		_ = http.NewResponseController(w.ResponseWriter).Flush()
 	}
 }
 
-var errPanicked = &problem{Status: http.StatusInternalServerError, Type: "internal",
-	Detail: "something went wrong here; it has been logged"}
-
-// refuse answers with the problem that err is.
-func (a *API) refuse(w *answer, err error) {
-	if w.status != 0 {
-		return // the answer has begun
-	}
-	p := problemOf(err)
+// onProblem names the request in its problem, and logs what is not the client's
+// to mend.
+func (a *API) onProblem(w http.ResponseWriter, _ *http.Request, p *route.Problem, err error) {
+	id := requestID(w)
+	p.Members = map[string]any{"request_id": id}
 	switch {
-	case p.overload:
+	case p.Status == statusGone:
+		if ans, ok := w.(*answer); ok {
+			ans.status = statusGone
+		}
+	case errors.Is(err, spillway.ErrRejected):
 		a.shed.add(time.Now())
-	case p.Type == "internal":
-		a.cfg.Logger.Error("request failed", "error", err, "request_id", w.requestID)
+	case p.Status == http.StatusInternalServerError && err != errAborted:
+		a.cfg.Logger.Error("request failed", "error", err, "request_id", id)
 	}
-	w.status = p.Status
-	p.write(w.ResponseWriter, w.requestID)
 }
 
 // Outcomes counts the API's requests by what became of them.

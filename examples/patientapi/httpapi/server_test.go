@@ -16,6 +16,7 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
+	"github.com/spillway-go/spillway/route"
 )
 
 const people = 2000
@@ -138,8 +139,16 @@ func want(n int) string {
 	return string(b)
 }
 
+// problem is one as clients read it.
+type problem struct {
+	Type, Title string
+	Status      int
+	Errors      []route.Fault
+	RequestID   string `json:"request_id"`
+}
+
 // problemIn checks that a is a problem of that status and type.
-func problemIn(t *testing.T, a answered, status int, kind string) {
+func problemIn(t *testing.T, a answered, status int, kind string) problem {
 	t.Helper()
 	var p problem
 	if err := json.Unmarshal([]byte(a.body), &p); err != nil {
@@ -149,6 +158,7 @@ func problemIn(t *testing.T, a answered, status int, kind string) {
 		!strings.HasSuffix(p.Type, kind) || p.Title == "" || p.RequestID != a.header.Get("X-Request-Id") || p.RequestID == "" {
 		t.Errorf("want %d %s, got %d %v %s", status, kind, a.status, a.header, a.body)
 	}
+	return p
 }
 
 var jsonBody = []string{"Content-Type", "application/json"}

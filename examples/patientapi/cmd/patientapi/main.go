@@ -13,6 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/spillway-go/spillway/examples/patientapi/app"
+	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
 )
 
 func main() {
@@ -23,9 +24,15 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
+// commands are what the command line may ask for. Without one of them it serves.
+type commands struct {
+	Serve   app.Command `cmd:"" default:"withargs" help:"Serve the API; what happens without a command, too."`
+	OpenAPI struct{}    `cmd:"" name:"openapi" help:"Write the OpenAPI document of the API to standard output."`
+}
+
 // run returns the exit code: 0 served and stopped, 1 failed, 2 bad input.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	var cmd app.Command
+	var cmd commands
 	exit := -1
 	parser, err := kong.New(&cmd, kong.Name("patientapi"),
 		kong.Description("Serve patients over HTTP under one of four concurrency patterns. All people are invented."),
@@ -34,7 +41,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "patientapi:", err)
 		return 1
 	}
-	_, err = parser.Parse(args)
+	asked, err := parser.Parse(args)
 	switch {
 	case exit >= 0: // --help has been printed
 		return exit
@@ -42,7 +49,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "patientapi: %v (see patientapi --help)\n", err)
 		return 2
 	}
-	if err := cmd.Run(ctx, stdout, stderr); err != nil {
+	if asked.Command() == "openapi" {
+		err = writeDocument(stdout)
+	} else {
+		err = cmd.Serve.Run(ctx, stdout, stderr)
+	}
+	if err != nil {
 		fmt.Fprintln(stderr, "patientapi:", err)
 		if errors.Is(err, app.ErrUsage) {
 			return 2
@@ -50,4 +62,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	return 0
+}
+
+func writeDocument(w io.Writer) error {
+	doc, err := httpapi.Document()
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(doc)
+	return err
 }

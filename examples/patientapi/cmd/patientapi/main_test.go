@@ -20,7 +20,10 @@ func TestExitCodes(t *testing.T) {
 		code int
 		want string
 	}{
-		{"--help", 0, "--workers=20"},
+		{"--help", 0, "openapi"},
+		{"serve --help", 0, "--workers=20"},
+		{"openapi", 0, `"openapi": "3.1.0"`},
+		{"openapi --workers 3", 2, "--workers"},
 		{"--addr 127.0.0.1:0 --store simulated", 0, "served 0 ok"},
 		{"--pattern actors", 2, "want one of naive, workerpool, optimized, limiter"},
 		{"--workers many", 2, "--workers"},

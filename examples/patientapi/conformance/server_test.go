@@ -1,0 +1,228 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pb33f/libopenapi"
+	validator "github.com/pb33f/libopenapi-validator"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
+	"github.com/spillway-go/spillway/examples/patientapi/patterns"
+)
+
+// serve serves the API over store on loopback.
+func serve(t *testing.T, store patientapi.Store, pattern string, cfg httpapi.Config) (url string, runner *patterns.Runner) {
+	t.Helper()
+	runner, err := patterns.New(pattern, patterns.Config{Store: store, Workers: 4, QueueSize: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Runner, cfg.Store = runner, store
+	api := httpapi.New(cfg)
+	api.SetReady(true)
+	server := httptest.NewServer(api)
+	t.Cleanup(func() {
+		server.Close()
+		if err := runner.Drain(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return server.URL, runner
+}
+
+// specification is the document, as its readers see it.
+type specification struct {
+	validator validator.Validator
+	schemas   *jsonschema.Compiler
+	paths     map[string]map[string]operation // by path and method
+}
+
+type operation struct {
+	ID         string `json:"operationId"`
+	Parameters []struct {
+		Name, In string
+		Required bool
+	}
+	Responses map[string]struct {
+		Content map[string]struct {
+			Schema struct {
+				Ref string `json:"$ref"`
+			}
+		}
+	}
+}
+
+const location = "openapi.json"
+
+func read(t *testing.T) *specification {
+	t.Helper()
+	doc, err := libopenapi.NewDocument(Document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, errs := validator.NewValidator(doc)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	if ok, faults := v.ValidateDocument(); !ok {
+		for _, f := range faults {
+			t.Error(f)
+		}
+	}
+	s := &specification{validator: v, schemas: jsonschema.NewCompiler()}
+	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(Document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.schemas.AddResource(location, parsed); err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Paths map[string]map[string]operation
+	}
+	if err := json.Unmarshal(Document, &d); err != nil {
+		t.Fatal(err)
+	}
+	s.paths = d.Paths
+	return s
+}
+
+// schema compiles the schema that a pointer leads to, from the path on.
+func (s *specification) schema(t *testing.T, path string, tokens ...string) *jsonschema.Schema {
+	t.Helper()
+	pointer := "paths/" + strings.ReplaceAll(strings.ReplaceAll(path, "/", "~1"), "{", "%7B")
+	schema, err := s.schemas.Compile(location + "#/" + strings.ReplaceAll(pointer, "}", "%7D") + "/" + strings.Join(tokens, "/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// types returns the problem types that the document has for a status of an
+// operation.
+func (s *specification) types(t *testing.T, op operation, status string) []string {
+	t.Helper()
+	name := strings.TrimPrefix(op.Responses[status].Content["application/problem+json"].Schema.Ref, "#/components/schemas/")
+	var d struct {
+		Components struct {
+			Schemas map[string]struct {
+				AllOf []struct {
+					Properties struct{ Type struct{ Enum []string } }
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(Document, &d); err != nil {
+		t.Fatal(err)
+	}
+	all := d.Components.Schemas[name].AllOf
+	if len(all) != 2 || len(all[1].Properties.Type.Enum) == 0 {
+		t.Fatalf("%s %s: the document does not say which problem types there are", op.ID, status)
+	}
+	return all[1].Properties.Type.Enum
+}
+
+// samples are requests that the document allows, by operation.
+var samples = map[string]func(base string) *http.Request{
+	"getPatient":  func(base string) *http.Request { return request("GET", base+"/api/v1/patients/P000001", "") },
+	"findPatient": func(base string) *http.Request { return request("GET", base+"/api/v1/patients?id=P000001", "") },
+	"getPatients": func(base string) *http.Request {
+		return request("POST", base+"/api/v1/patients:batch", `{"ids":["P000001"]}`)
+	},
+	"findClinicians": func(base string) *http.Request {
+		return request("GET", base+"/api/v1/clinicians?email=a@b.example&org=Weir%20Road%20Surgery", "")
+	},
+}
+
+func request(method, url, body string) *http.Request {
+	var r io.Reader
+	if body != "" {
+		r = strings.NewReader(body)
+	}
+	req, err := http.NewRequest(method, url, r)
+	if err != nil {
+		panic(err)
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return req
+}
+
+// answered checks that the document describes the answer to an operation, and
+// leaves its body to be read again.
+func (s *specification) answered(t *testing.T, op operation, resp *http.Response) (body []byte) {
+	t.Helper()
+	body, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil {
+		t.Error(err)
+	}
+	if _, ok := op.Responses[itoa(resp.StatusCode)]; !ok {
+		t.Errorf("%s answered %d, which is not documented: %s", op.ID, resp.StatusCode, body)
+		return body
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	// Any request of the operation will do: the validator looks for the operation.
+	if ok, faults := s.validator.ValidateHttpResponse(samples[op.ID]("http://127.0.0.1"), resp); !ok {
+		for _, f := range faults {
+			t.Errorf("%s answered otherwise than documented: %v %v\n%s", op.ID, f, f.SchemaValidationErrors, body)
+		}
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return body
+}
+
+func itoa(status int) string {
+	return string([]byte{byte('0' + status/100), byte('0' + status/10%10), byte('0' + status%10)})
+}
+
+func (s *specification) operations() (all []operation) {
+	for _, methods := range s.paths {
+		for _, op := range methods {
+			all = append(all, op)
+		}
+	}
+	slices.SortFunc(all, func(a, b operation) int { return strings.Compare(a.ID, b.ID) })
+	return all
+}
+
+// scripted is a store that fails as the test says.
+type scripted struct {
+	patientapi.Store
+	fails func(context.Context) error
+}
+
+func (s scripted) Patient(ctx context.Context, id string, dst *patientapi.Patient) error {
+	if err := s.fails(ctx); err != nil {
+		return err
+	}
+	return s.Store.Patient(ctx, id, dst)
+}
+
+func (s scripted) Patients(ctx context.Context, ids []string, dst *patientapi.Batch) error {
+	if err := s.fails(ctx); err != nil {
+		return err
+	}
+	return s.Store.Patients(ctx, ids, dst)
+}
+
+func (s scripted) Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]patientapi.Clinician, error) {
+	if err := s.fails(ctx); err != nil {
+		return nil, err
+	}
+	return s.Store.Clinicians(ctx, q)
+}
+
+const moment = time.Millisecond // for what is never going to happen in time

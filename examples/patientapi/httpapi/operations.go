@@ -1,0 +1,141 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/patterns"
+	"github.com/spillway-go/spillway/route"
+)
+
+// MaxBatch is how many ids one batch may ask for.
+const MaxBatch = 100
+
+// maxBody is what a batch request may weigh: a hundred ids, generously written.
+const maxBody = 16 << 10
+
+// about heads the document.
+var about = route.Info{
+	Title:       "Patient API",
+	Version:     "1",
+	Description: "The reference service of Spillway. All people in it are invented. Answers are not to be stored. Every answer has an X-Request-Id, the client's own if it is a sane one; problems repeat it as request_id.",
+}
+
+// Document returns the OpenAPI document of the API, which is the same under every
+// pattern.
+func Document() ([]byte, error) {
+	mux, err := new(API).operations()
+	if err != nil {
+		return nil, err
+	}
+	return mux.OpenAPI(about)
+}
+
+// operations returns the routes of the API, not yet with the pages beside them.
+func (a *API) operations() (*route.Mux, error) {
+	mux := route.NewMux(route.Config{
+		Errors: problems, ProblemBase: "urn:patientapi:problem:", OnProblem: a.onProblem, Discreet: true,
+		Limits:  route.Limits{Body: maxBody, Read: a.cfg.BodyTimeout, Handle: a.cfg.Timeout},
+		Untimed: true, // the metrics tell, to those who run the service
+	})
+	operations := []*route.Route{
+		route.New("GET", "/api/v1/patients/{id}", a.patient).Name("getPatient").Tags("patients").
+			Describe("One patient, by id.").FailsWith(patientapi.ErrNotFound),
+		route.New("GET", "/api/v1/patients", a.patientByQuery).Name("findPatient").Tags("patients").
+			Describe("One patient, by id in the query.").FailsWith(patientapi.ErrNotFound),
+		route.New("POST", "/api/v1/patients:batch", a.batch).Name("getPatients").Tags("patients").
+			Describe("Many patients, in the order in which they are asked for. Ids that belong to nobody are listed as missing."),
+		route.New("GET", "/api/v1/clinicians", a.clinicians).Name("findClinicians").Tags("clinicians").
+			Describe("Who is reached at an e-mail address in an organisation. Sources that did not answer are listed as partial, and in the header " + partialHeader + "."),
+	}
+	for _, o := range operations {
+		// What may happen to any lookup.
+		o.FailsWith(&spillway.Rejection{}, patientapi.ErrUnavailable, context.DeadlineExceeded)
+		o.Use(a.observe(o.Pattern()))
+	}
+	return mux, mux.Add(operations...)
+}
+
+// problems translate what lookups return into what clients are told. Package
+// route knows the rest.
+var problems = route.Errors{
+	route.Is(patientapi.ErrNotFound, route.Problem{Status: http.StatusNotFound, Type: "unknown-patient", Detail: "there is no patient of that id"}),
+	route.Is(errAborted, route.Problem{Status: http.StatusInternalServerError, Type: "internal", Detail: "something went wrong here; it has been logged"}),
+	route.As(http.StatusBadRequest, func(e *patientapi.FieldError) route.Problem {
+		return route.Problem{Type: "invalid-request", Detail: "the request has faults; each is listed",
+			Errors: []route.Fault{{Parameter: e.Field, In: "query", Detail: "must be " + e.Want}}}
+	}),
+	route.Is(patientapi.ErrUnavailable, route.Problem{Status: http.StatusBadGateway, Type: "store-unavailable", Detail: "the patient store did not answer"}),
+}
+
+// found is an answer in memory that its pattern may reuse once it is written.
+type found[T any] struct {
+	route.Response[T]
+	from *patterns.Response
+}
+
+// Release implements route.Releaser.
+func (f found[T]) Release() { f.from.Release() }
+
+type byPath struct {
+	ID string `path:"id" doc:"of the patient" must:"be P and six digits, such as P000042" validate:"pattern=^P[0-9]{6}$"`
+}
+
+type byQuery struct {
+	ID string `query:"id" doc:"of the patient" must:"be P and six digits, such as P000042" validate:"required,pattern=^P[0-9]{6}$"`
+}
+
+func (a *API) patient(ctx context.Context, req byPath) (f found[patientapi.Patient], err error) {
+	resp, err := a.cfg.Runner.Lookup(ctx, req.ID)
+	if err == nil {
+		f.Body, f.from = resp.Patient, resp
+	}
+	return f, err
+}
+
+func (a *API) patientByQuery(ctx context.Context, req byQuery) (found[patientapi.Patient], error) {
+	return a.patient(ctx, byPath(req))
+}
+
+type batchRequest struct {
+	IDs []string `json:"ids" doc:"of the patients" must:"be P and six digits, such as P000042" validate:"required,min=1,max=100,pattern=^P[0-9]{6}$"`
+}
+
+func (a *API) batch(ctx context.Context, req batchRequest) (f found[patientapi.Batch], err error) {
+	resp, err := a.cfg.Runner.LookupBatch(ctx, req.IDs)
+	if err == nil {
+		f.Body, f.from = resp.Batch, resp
+	}
+	return f, err
+}
+
+// clinicianRequest asks as patientapi.NewClinicianQuery does, but for white space
+// around. The patterns say what it takes.
+type clinicianRequest struct {
+	Email string `query:"email" doc:"an own address, or that of a team" must:"be one address, such as someone@org01.example" validate:"required,max=254,pattern=^[A-Za-z0-9!#$%&'*+/=?^_{|}~-]+(\\.[A-Za-z0-9!#$%&'*+/=?^_{|}~-]+)*@[A-Za-z0-9-]+(\\.[A-Za-z0-9-]+)*$"`
+	Org   string `query:"org" doc:"the organisation's name" must:"be the name of an organisation, such as Weir Road Surgery" validate:"required,max=200,pattern=^[^\\p{Z}\\p{C}]+( +[^\\p{Z}\\p{C}]+)*$"`
+	Cache bool   `query:"cache" doc:"whether to ask the cache, too" default:"true"`
+}
+
+// partialHeader names the sources that are missing from an answer, for clients
+// that do not read the body: a proxy, a dashboard.
+const partialHeader = "Partial-Answer"
+
+func (a *API) clinicians(ctx context.Context, req clinicianRequest) (f found[patientapi.ClinicianAnswer], err error) {
+	q, err := patientapi.NewClinicianQuery(req.Email, req.Org)
+	if err != nil {
+		return f, err
+	}
+	resp, err := a.cfg.Runner.LookupClinicians(ctx, q, req.Cache)
+	if err != nil {
+		return f, err
+	}
+	f.Body, f.from = resp.Clinicians, resp
+	if missing := resp.Clinicians.Partial; len(missing) > 0 {
+		f.Header = http.Header{partialHeader: {strings.Join(missing, ", ")}}
+	}
+	return f, nil
+}
