@@ -155,7 +155,6 @@ func (p *Pool) configure() {
 	cfg.IdleTimeout = cmp.Or(cfg.IdleTimeout, defaultIdleTimeout)
 	cfg.GrowCooldown = cmp.Or(cfg.GrowCooldown, defaultGrowCooldown)
 	p.beat = min(max(cfg.IdleTimeout/16, time.Millisecond), beat)
-	p.patience = uint64((cfg.IdleTimeout + p.beat - 1) / p.beat)
 	p.low, p.top = cfg.MinWorkers, cmp.Or(cfg.MaxWorkers, max(mostWorkers, cfg.MinWorkers))
 	switch {
 	case fixed:

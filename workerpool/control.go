@@ -20,8 +20,10 @@ const (
 	// less than one per cent of a processor.
 	sampleRate = 50_000
 	mostEvery  = 256 // one job of so many is measured, at least
-	// mostSamples is how many that makes between looks.
-	mostSamples = sampleRate * int(measureEvery) / int(time.Second)
+	// few samples tell that jobs come too fast to measure that many of them; then
+	// up to steepest times fewer are.
+	few      = 64
+	steepest = 16
 	// shortWait is a queue that is never worth a refusal: it is what the
 	// scheduler makes anyway.
 	shortWait = time.Millisecond
@@ -49,7 +51,8 @@ type control struct {
 	waits histogram.Histogram
 	mean  float64 // run time, nanoseconds
 	n     float64
-	fresh int // samples since the last measuring, or since they were made rarer
+	fresh int           // samples since the last measuring
+	turn  time.Duration // when the last few of them began
 
 	began, at     time.Duration // of measuring; the last time
 	arrived, done float64       // until then
@@ -79,17 +82,18 @@ func (p *Pool) load() limit.Load {
 }
 
 // sampled enters a measured job. To the law it lasts until now.
-func (p *Pool) sampled(lv int, accepted, started, ended time.Duration, seq uint64, o limit.Outcome) {
+func (p *Pool) sampled(lv int, weight uint64, accepted, started, ended time.Duration, seq uint64, o limit.Outcome) {
 	c := &p.ctl
 	now := ended
 	if c.law != nil {
 		now = p.now()
 	}
 	c.mu.Lock()
-	weight := p.every.Load()
 	c.waits.RecordN(int64(started-accepted), weight)
 	if o != limit.Unknown {
 		c.runs.RecordN(int64(ended-started), weight)
+	}
+	if o = c.tells(o, started-accepted, ended-started); o != limit.Unknown {
 		c.n++
 		c.mean += max(1/c.n, 0.01) * (float64(ended-started) - c.mean)
 	}
@@ -99,16 +103,43 @@ func (p *Pool) sampled(lv int, accepted, started, ended time.Duration, seq uint6
 		c.law.Observe(limit.Sample{Seq: seq, Start: started, End: c.last, Outcome: o, Class: uint8(lv)}, p.load())
 		changed = p.follow(c.law.Limit())
 	}
-	c.fresh++
+	if c.fresh++; c.fresh == 1 {
+		c.turn = now
+	}
 	if now-c.at >= measureEvery {
 		c.measure(p, now)
-	} else if c.fresh > mostSamples && weight < mostEvery { // a burst: do not wait for its rate
-		c.fresh = 0
-		p.every.Store(weight * 2)
+	} else if c.fresh%few == 0 {
+		c.hurry(p, now)
 	}
 	c.mu.Unlock()
 	if changed {
 		p.refill()
+	}
+}
+
+// tells is what a job's end says of how long jobs run. A deadline that ended it
+// says that it would have taken longer; but one that had mostly run out before,
+// in the queue or at the submitter, says nothing. Such jobs end first, so a few of
+// them would speak for all that still run, and the law take a queue for drowning.
+func (c *control) tells(o limit.Outcome, waited, ran time.Duration) limit.Outcome {
+	if o == limit.Censored && (ran < waited || float64(ran) < c.mean/2) {
+		return limit.Unknown
+	}
+	return o
+}
+
+// hurry learns from few samples what a burst cannot wait for until there is a
+// rate: that fewer are enough, and that the queue is short for jobs like these.
+func (c *control) hurry(p *Pool, now time.Duration) {
+	took := now - c.turn
+	c.turn = now
+	every := p.every.Load()
+	for most := every * steepest; took < few*time.Second/sampleRate && every < min(most, mostEvery); took *= 2 {
+		every *= 2
+	}
+	p.every.Store(every)
+	if c.rate == 0 {
+		p.short.Store(float64(p.half.Load())*c.mean < float64(shortDrain)*float64(p.Limit()))
 	}
 }
 
@@ -254,8 +285,8 @@ func (p *Pool) look() {
 	if grown {
 		p.refill()
 	}
-	p.tries.Store(1)
 	p.mu.Lock()
+	p.tries.Store(1)
 	var dead []ended
 	woken := p.recall()
 	if p.nWaiting > 0 {
@@ -265,7 +296,7 @@ func (p *Pool) look() {
 		}
 	}
 	p.beating = false
-	p.reap()
+	p.reap(now)
 	p.arm()
 	p.publish(0)
 	p.mu.Unlock()
@@ -288,12 +319,15 @@ func (p *Pool) arm() {
 }
 
 // reap retires workers that have been idle for long. The longest idle are the
-// lowest in the stack. An idle pool also gives its memory back. The caller holds
-// the lock.
-func (p *Pool) reap() {
-	p.tick++
+// lowest in the stack; those parked since the last look are the uppermost, and
+// count from now: a worker that parks does not read the clock. An idle pool also
+// gives its memory back. The caller holds the lock.
+func (p *Pool) reap(now time.Duration) {
+	for i := len(p.parked) - 1; i >= 0 && p.parked[i].since == 0; i-- {
+		p.parked[i].since = now
+	}
 	n := 0
-	for n < len(p.parked) && p.workers > p.low && p.tick-p.parked[n].since > p.patience {
+	for n < len(p.parked) && p.workers > p.low && now-p.parked[n].since >= p.cfg.IdleTimeout {
 		p.parked[n].exit = true
 		p.parked[n].wake <- struct{}{}
 		p.workers--

@@ -130,7 +130,7 @@ func (r *record[T]) recycle(free *records[T]) {
 	var zero T
 	r.fn, r.value = nil, zero
 	r.err, r.panicked, r.goexit = nil, nil, false
-	r.note.timed, r.note.sampled = false, false
+	r.note.timed, r.note.weight = false, 0
 	if r.leaves {
 		r.state.Store(callQueued)
 	}
@@ -165,7 +165,7 @@ func recordsOf[T any](p *Pool) *records[T] {
 func (p *Pool) left() {
 	p.stale.Add(1)
 	p.tally.cancelled.Add(1)
-	if p.state.Load()&queuing == 0 {
+	if p.state.Or(asks)&queuing == 0 {
 		return
 	}
 	p.mu.Lock()

@@ -14,50 +14,64 @@ import (
 // ErrGoexit is the error of a job that called runtime.Goexit.
 var ErrGoexit = errors.New("workerpool: job called runtime.Goexit")
 
-// run runs the worker's job, unless its context has ended or its caller has left, and
-// counts its end.
-func (w *worker) run() {
-	p, e := w.pool, &w.entry
-	c := e.call()
-	if c != nil && !c.begin() {
-		p.stale.Add(-1)
-		return
-	}
-	if err := e.ctx.Err(); err != nil {
-		p.tally.cancelled.Add(1)
-		if c != nil {
-			c.err = err
-			w.owe(c)
-		}
-		p.tell(e.at(), Result{Err: err})
-		return
-	}
-	w.mark(w.lv)
+// spell runs jobs, the worker's own first, until there is none. True: one
+// panicked, and the worker has to ask for the next. What ends a job early is
+// caught here, once for all of them.
+func (w *worker) spell() (broken bool) {
 	var started time.Duration
 	var seq uint64
-	if e.timed() {
-		started = p.now()
-		if e.sampled() {
-			seq = p.ctl.begin(p, started)
-		}
-	}
-	returned := false
+	inside := false
 	defer func() {
-		if !returned {
-			w.broke(e, started, seq, recover())
+		if inside {
+			broken = true
+			w.broke(&w.entry, started, seq, recover())
 		}
 	}()
-	err := e.job(e.ctx)
-	returned = true
-	if err != nil {
-		p.tally.failed.Add(1)
+	p, e := w.pool, &w.entry
+	for {
+		c := e.call()
+		if c != nil && !c.begin() { // its caller has left
+			p.stale.Add(-1)
+		} else if err := e.ctx.Err(); err != nil {
+			w.cancelled(c, err)
+		} else {
+			w.mark(w.lv)
+			timed := e.timed()
+			if timed {
+				started = p.now()
+				if e.sampled() {
+					seq = p.ctl.begin(p, started)
+				}
+			}
+			inside = true
+			err := e.job(e.ctx)
+			inside = false
+			if err != nil {
+				p.tally.failed.Add(1)
+			}
+			if c != nil {
+				w.owe(c)
+			}
+			if timed {
+				w.timed(e, started, seq, err)
+			}
+		}
+		if !w.next() {
+			return false
+		}
 	}
+}
+
+// cancelled ends a job whose context ended before it was started.
+func (w *worker) cancelled(c *call, err error) {
+	p := w.pool
+	p.tally.cancelled.Add(1)
+	accepted := w.entry.at()
 	if c != nil {
+		c.err = err
 		w.owe(c)
 	}
-	if e.timed() {
-		w.timed(e, started, seq, err)
-	}
+	p.tell(accepted, Result{Err: err})
 }
 
 // timed ends a job whose time somebody wants to know.
@@ -68,15 +82,18 @@ func (w *worker) timed(e *entry, started time.Duration, seq uint64, err error) {
 	}
 	e.note = nil
 	ended := p.now()
-	if n.sampled {
+	if n.weight > 0 {
 		if p.ctl.law != nil && p.queued() > 0 {
 			// Step back once to see how long it takes to get a processor: what
 			// more workers than processors do to jobs that compute shows there,
-			// not in their run times. The caller of the last job need not wait.
-			w.finish()
+			// not in their run times. The caller of the last job need not wait, unless
+			// OnDone comes first.
+			if p.cfg.OnDone == nil {
+				w.finish()
+			}
 			runtime.Gosched()
 		}
-		p.sampled(w.lv, n.at, started, ended, seq, outcome(err))
+		p.sampled(w.lv, n.weight, n.at, started, ended, seq, outcome(err))
 	}
 	p.tell(n.at, Result{Err: err, Started: true, Waited: started - n.at, Ran: ended - started})
 }
@@ -108,7 +125,7 @@ func (w *worker) broke(e *entry, started time.Duration, seq uint64, v any) {
 		ended := p.now()
 		res.Waited, res.Ran = started-e.note.at, ended-started
 		if e.sampled() { // what was cut short is no sample of how long jobs run
-			p.sampled(w.lv, e.note.at, started, ended, seq, limit.Unknown)
+			p.sampled(w.lv, e.note.weight, e.note.at, started, ended, seq, limit.Unknown)
 		}
 	}
 	p.tell(e.at(), res)

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -68,6 +70,29 @@ func TestAnIdlePoolHasNoGoroutineAndIsSmall(t *testing.T) {
 		t.Logf("an idle pool takes %d bytes", n)
 		if n > 64<<10 {
 			t.Errorf("an idle pool takes %d bytes", n)
+		}
+	})
+}
+
+// On a busy machine the looks come late; the time does not.
+func TestAnIdleWorkerLeavesInTimeHoweverRarelyThePoolLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, Config{MaxWorkers: 2, QueueSize: 4, IdleTimeout: time.Second})
+		for range 2 {
+			_ = p.Submit(t.Context(), sleep(time.Millisecond))
+		}
+		time.Sleep(2 * time.Millisecond)
+		for _, c := range []struct {
+			after time.Duration
+			want  int
+		}{{100 * time.Millisecond, 2}, {900 * time.Millisecond, 2}, {100 * time.Millisecond, 0}} {
+			p.timer.Stop()
+			time.Sleep(c.after)
+			p.look()
+			synctest.Wait()
+			if s := p.Stats(); s.Workers != c.want {
+				t.Errorf("%d workers, want %d", s.Workers, c.want)
+			}
 		}
 	})
 }
@@ -399,5 +424,62 @@ func TestABurstIsServedAtTheSpeedOfTheWork(t *testing.T) {
 			t.Errorf("%d jobs were done, %d could have been", n, best)
 		}
 		t.Logf("%d jobs, %v at the mean", n, time.Duration(took.Load()/n))
+	})
+}
+
+// spy is a fixed law that remembers what it was told of a job.
+type spy struct {
+	*limit.Fixed
+	mu   sync.Mutex
+	told []limit.Outcome
+}
+
+func (s *spy) Observe(x limit.Sample, _ limit.Load) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told = append(s.told, x.Outcome)
+}
+
+// When jobs became slower the queue was long for the time they took until then.
+// Those at its end started with a few milliseconds left; the law took their
+// deadlines for its own doing and cut 25 workers to 4 within 50 ms.
+func TestADeadlineThatRanOutInTheQueueSaysNothingOfTheWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		law := &spy{Fixed: limit.NewFixed(1)}
+		p, err := New(Config{Law: law})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		lasts := func(d time.Duration) Job {
+			return func(ctx context.Context) error {
+				select {
+				case <-time.After(d):
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+		}
+		submit := func(deadline, d time.Duration) {
+			ctx, cancel := context.WithTimeout(t.Context(), deadline)
+			t.Cleanup(cancel)
+			if err := p.TrySubmit(ctx, lasts(d)); err != nil {
+				t.Error(err)
+			}
+		}
+		submit(time.Second, 180*time.Millisecond)          // tells how long jobs take
+		submit(200*time.Millisecond, 180*time.Millisecond) // has 20 ms left when it starts
+		time.Sleep(250 * time.Millisecond)                 // nobody waits
+		submit(50*time.Millisecond, 180*time.Millisecond)  // was late before it was submitted
+		time.Sleep(100 * time.Millisecond)                 //
+		submit(400*time.Millisecond, 3*time.Second)        // takes longer than others
+		time.Sleep(time.Second)
+		law.mu.Lock()
+		defer law.mu.Unlock()
+		want := []limit.Outcome{limit.Success, limit.Unknown, limit.Unknown, limit.Censored}
+		if !slices.Equal(law.told, want) {
+			t.Errorf("the law was told %v, want %v", law.told, want)
+		}
 	})
 }

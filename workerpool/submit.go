@@ -30,14 +30,19 @@ func (p *Pool) TrySubmit(ctx context.Context, job Job) error {
 	if p.full() {
 		return p.refuse(spillway.QueueFull)
 	}
-	return p.submit(ctx, job, nil, false)
+	return p.offer(ctx, job, nil, false)
 }
 
 func (p *Pool) submit(ctx context.Context, job Job, n *note, mayWait bool) error {
-	state := p.state.Load()
 	if !mayWait && p.full() {
 		return p.refuse(spillway.QueueFull)
 	}
+	return p.offer(ctx, job, n, mayWait)
+}
+
+// offer is submit where the queue is not known to be full.
+func (p *Pool) offer(ctx context.Context, job Job, n *note, mayWait bool) error {
+	state := p.state.Load()
 	lv := level(spillway.PriorityFrom(ctx))
 	if state&(shut|queuing|shaky) != 0 || state&(spare|waking) == spare && state>>stateBits == 0 {
 		return p.submitSlowly(ctx, job, n, lv, mayWait) // often to an idle worker
@@ -65,14 +70,14 @@ func (p *Pool) submit(ctx context.Context, job Job, n *note, mayWait bool) error
 // full reports whether the queue has no room for anybody, from loads alone. False
 // may only mean that it is not so simple.
 func (p *Pool) full() bool {
-	if p.state.Load()&(spare|shaky|shut) != 0 || !p.nothingStale() {
+	if p.state.Load()&(spare|shaky|shut|asks) != 0 {
 		return false
 	}
 	used, most := p.used.Load(), p.queueCap-int(p.inFront.Load())
 	if used&(used-1) != 0 {
 		return p.ahead(levels-1) >= most
 	}
-	return p.rings[bits.TrailingZeros32(used)%levels].Full(most)
+	return p.rings[bits.TrailingZeros32(used)%levels].Full(most) // Len may count too many
 }
 
 // room is how many jobs may be in the ring of a level. It is exact while only
@@ -80,11 +85,16 @@ func (p *Pool) full() bool {
 func (p *Pool) room(lv int) (n int, exact bool) {
 	n = int(p.rooms[lv].Load() - p.inFront.Load())
 	used := p.used.Load()
-	if used&(1<<lv) == 0 {
-		p.used.Or(1 << lv)
-	}
 	if used == 1<<lv {
 		return n, true
+	}
+	return p.roomBeside(lv, n, used), false
+}
+
+// roomBeside is room where jobs of other levels have been seen: n at most.
+func (p *Pool) roomBeside(lv, n int, used uint32) int {
+	if used&(1<<lv) == 0 {
+		p.used.Or(1 << lv)
 	}
 	total := p.queueCap - int(p.inFront.Load())
 	for i := range p.rings {
@@ -97,7 +107,7 @@ func (p *Pool) room(lv int) (n int, exact bool) {
 			n -= k
 		}
 	}
-	return min(n, total), false
+	return min(n, total)
 }
 
 // fullness is why a job of a level is refused when there is no room for it.
@@ -111,16 +121,18 @@ func (p *Pool) fullness(lv int) spillway.Reason {
 // stamp notes the time, if anybody wants to know: for every job if OnDone is
 // told, for some otherwise. k counts jobs.
 func (p *Pool) stamp(n *note, k uint64) *note {
-	sampled := k&(p.every.Load()-1) == 0
-	if !sampled && p.cfg.OnDone == nil {
-		return n
+	weight := p.every.Load()
+	if k&(weight-1) != 0 {
+		if weight = 0; p.cfg.OnDone == nil {
+			return n
+		}
 	}
 	if n == nil {
 		if n, _ = p.notes.Get().(*note); n == nil {
 			n = &note{}
 		}
 	}
-	n.timed, n.sampled, n.at = true, sampled, p.now()
+	n.timed, n.weight, n.at = true, weight, p.now()
 	return n
 }
 
@@ -168,10 +180,14 @@ func (p *Pool) submitSlowly(ctx context.Context, job Job, n *note, lv int, mayWa
 		return nil
 	}
 	// What nobody waits for any more must not keep a place.
-	if dead := p.sweep(); len(dead) > 0 {
+	before := p.queued()
+	dead := p.sweep()
+	if len(dead) > 0 {
 		p.mu.Unlock()
 		p.tellAll(dead)
 		p.mu.Lock()
+	}
+	if len(dead) > 0 || p.queued() < before { // nobody is told of a call whose caller has left
 		if p.closed == 0 && p.accept(e, lv, mayWait) {
 			return nil
 		}
@@ -212,8 +228,8 @@ func (p *Pool) accept(e entry, lv int, mayWait bool) bool {
 		p.hand(e, lv)
 		return true
 	}
-	if mayWait && p.short.Load() {
-		free = 0 // a worker is on its way; better to wait for it than to push at its pace
+	if mayWait && p.short.Load() && p.queued() > 0 {
+		free = 0 // a worker comes for those; better to wait for it than to push at its pace
 	}
 	if !p.push(e, lv, free) {
 		return false

@@ -11,11 +11,11 @@ func (p *Pool) nothingStale() bool { return p.stale.Load() <= 0 && p.tries.Load(
 // left, so that they keep no place, and returns those to be told. The others are
 // kept in order in front of the rings. The caller holds the lock.
 func (p *Pool) sweep() (dead []ended) {
-	if p.nothingStale() {
-		return nil
-	}
-	if p.queued() == 0 {
+	if !p.nothingStale() && p.queued() == 0 {
 		p.tries.Store(0)
+	}
+	if p.nothingStale() {
+		p.publish(0) // asks no more
 		return nil
 	}
 	p.publish(shaky | fronted) // workers come and ask

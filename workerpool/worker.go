@@ -5,6 +5,7 @@ import (
 	"context"
 	"math/bits"
 	"runtime/pprof"
+	"time"
 
 	"github.com/spillway-go/spillway"
 )
@@ -14,11 +15,11 @@ import (
 type worker struct {
 	pool    *Pool
 	wake    chan struct{}
-	entry   entry  // to be run first, if any
-	lv      int    // of the entry
-	exit    bool   // told to end, by whoever woke it
-	ends    bool   // its own decision
-	since   uint64 // the pool's tick when it was parked
+	entry   entry         // to be run first, if any
+	lv      int           // of the entry
+	exit    bool          // told to end, by whoever woke it
+	ends    bool          // its own decision
+	since   time.Duration // the first look that found it parked; 0: none yet
 	turns   uint64
 	level   int   // that its profile labels say; -1: none yet
 	deliver *call // ended, and its caller not told yet
@@ -97,8 +98,7 @@ func (w *worker) work(on bool) {
 		default:
 			ok = w.claim()
 		}
-		for ok {
-			w.run()
+		for ok && w.spell() {
 			ok = w.next()
 		}
 		if !w.ends {
@@ -177,7 +177,7 @@ func (w *worker) rest() (ok bool) {
 		}
 	}
 	if !ok && p.closed == 0 {
-		w.since = p.tick
+		w.since = 0
 		p.parked = append(p.parked, w)
 		p.arm()
 	}

@@ -95,8 +95,6 @@ type Pool struct {
 	timer    *time.Timer
 	beating  bool
 	beat     time.Duration // between looks
-	tick     uint64        // looks so far
-	patience uint64        // looks after which an idle worker has to go
 
 	ctl control
 }
@@ -111,10 +109,10 @@ type entry struct {
 
 // note goes with some jobs.
 type note struct {
-	call    *call         // who waits for the job, or nil
-	timed   bool          // at is when it was accepted
-	sampled bool          // it is measured for all
-	at      time.Duration // the time, if timed
+	call   *call         // who waits for the job, or nil
+	timed  bool          // at is when it was accepted
+	weight uint64        // it is measured for so many jobs; 0: it is not
+	at     time.Duration // the time, if timed
 }
 
 func (e *entry) call() *call {
@@ -132,7 +130,7 @@ func (e *entry) at() time.Duration {
 	return e.note.at
 }
 
-func (e *entry) sampled() bool { return e.note != nil && e.note.sampled }
+func (e *entry) sampled() bool { return e.note != nil && e.note.weight > 0 }
 
 // The state word: flags, and above them how many workers are active.
 const (
@@ -144,8 +142,9 @@ const (
 	queuing              // submitters wait for room
 	reserves             // submitters whose jobs were accepted wait to be woken
 	shut                 // the intake is closed
+	asks                 // a sweep may find jobs that keep their places in vain
 
-	stateBits = 8
+	stateBits = 9
 )
 
 // publish tells readers without the lock what holds now. The caller holds it.
@@ -169,9 +168,15 @@ func (p *Pool) publish(more uint64) {
 	if p.inFront.Load() > 0 {
 		s |= fronted
 	}
-	for { // a worker that starts clears its flag at any time
-		old := p.state.Load()
-		if p.state.CompareAndSwap(old, s|old&waking) {
+	for { // a worker that starts clears its flag at any time, who leaves sets asks
+		old, stale := p.state.Load(), uint64(0)
+		if !p.nothingStale() { // read after old: who left since makes the swap fail
+			stale = asks
+		}
+		if p.state.CompareAndSwap(old, s|stale|old&waking) {
+			if old&asks > stale && !p.nothingStale() { // or finds asks set and changes nothing
+				p.state.Or(asks)
+			}
 			return
 		}
 	}
@@ -216,7 +221,7 @@ type tally struct {
 }
 
 // shards keep refusing callers from fighting over one counter.
-const shards = 8
+const shards = 32
 
 type shard struct {
 	refused [spillway.Closed + 1]atomic.Uint64

@@ -163,3 +163,45 @@ func TestSubmitRacingDrainNeverLosesAJob(t *testing.T) {
 		atRest(t, p)
 	}
 }
+
+// Callers of Do leave while others are refused: whoever comes when all have left
+// finds their places free.
+func TestNoPlaceIsForgottenWhoeverLeaves(t *testing.T) {
+	p := pool(t, Config{MaxWorkers: 1, QueueSize: 2, MaxWait: -1})
+	hold := make(chan struct{})
+	defer close(hold)
+	if err := p.Submit(t.Context(), func(context.Context) error { <-hold; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	call := func(ctx context.Context) error {
+		_, err := Do(ctx, p, func(context.Context) (int, error) { return 1, nil })
+		return err
+	}
+	for round := range 500 {
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					_ = call(ctx)
+					runtime.Gosched() // or the refused run on for a time slice
+				}
+			})
+		}
+		for range round % 20 {
+			runtime.Gosched()
+		}
+		cancel()
+		wg.Wait()
+		last, leave := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- call(last) }()
+		for p.Stats().Queued == 0 && len(ended) == 0 {
+			runtime.Gosched()
+		}
+		leave()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Fatalf("round %d: %v", round, err)
+		}
+	}
+}

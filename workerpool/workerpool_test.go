@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
 )
 
 func pool(t testing.TB, cfg Config) *Pool {
@@ -509,4 +510,44 @@ func TestWorkersAreLabelledForProfiles(t *testing.T) {
 			t.Errorf("%v: no worker is labelled %s", err, want)
 		}
 	}
+}
+
+// With no queue, the second of two jobs waited for the first to end, beside a
+// worker's free place, once the pool knew that its queue is soon worked off.
+func TestWithoutAQueueEveryWorkerIsUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, Config{MaxWorkers: 2, QueueSize: -1})
+		for range 200 { // until there is a rate
+			_ = p.Submit(t.Context(), sleep(2*time.Millisecond))
+		}
+		for range 50 { // most come before the first one's worker runs
+			time.Sleep(3 * time.Second)
+			start := time.Now()
+			for range 2 {
+				_ = p.Submit(t.Context(), sleep(time.Second))
+			}
+			if d := time.Since(start); d > 0 {
+				t.Fatalf("the second of two jobs on two workers waited %v", d)
+			}
+		}
+	})
+}
+
+// The caller of a measured job was told before OnDone was, if others waited.
+func TestOnDoneIsToldBeforeTheCallerOfDo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, Config{Law: limit.NewFixed(1), OnDone: func(Result) { time.Sleep(time.Second) }})
+		var wg sync.WaitGroup
+		start := time.Now()
+		for i := range 3 { // each runs for a second, and is told of for another
+			wg.Go(func() {
+				_, _ = Do(t.Context(), p, func(context.Context) (int, error) { time.Sleep(time.Second); return 0, nil })
+				if got, want := time.Since(start), time.Duration(i+1)*2*time.Second; got != want {
+					t.Errorf("call %d returned after %v, want %v", i, got, want)
+				}
+			})
+			synctest.Wait()
+		}
+		wg.Wait()
+	})
 }

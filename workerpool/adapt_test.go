@@ -1,0 +1,164 @@
+package workerpool
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// shape is work that computes, in slices as the runtime does, and then waits.
+type shape struct {
+	perSecond       float64
+	computes, waits time.Duration
+}
+
+// machine is processors that the test plays; jobs take turns at them.
+type machine struct {
+	processors chan struct{}
+	spread     float64 // of how long a job computes, as a logarithm
+}
+
+func (m machine) job(s shape, computes time.Duration) Job {
+	return func(ctx context.Context) error {
+		const slice = 100 * time.Microsecond
+		for left := computes; left > 0 && ctx.Err() == nil; left -= slice {
+			m.processors <- struct{}{}
+			time.Sleep(slice)
+			<-m.processors
+		}
+		select {
+		case <-time.After(s.waits):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// steal takes a share of the machine away, in spells, as whatever else runs on it
+// does.
+func (m machine) steal(share float64, r *rand.Rand, stop <-chan struct{}) {
+	for {
+		d := time.Duration(r.ExpFloat64() * float64(time.Millisecond))
+		m.processors <- struct{}{}
+		time.Sleep(d)
+		<-m.processors
+		select {
+		case <-stop:
+			return
+		case <-time.After(time.Duration(float64(d) * (1/(share*float64(cap(m.processors))) - 1))):
+		}
+	}
+}
+
+// play offers work for d and returns how many jobs a second ended in time.
+func (m machine) play(p *Pool, s shape, d, deadline time.Duration, r *rand.Rand) float64 {
+	var good atomic.Int64
+	begin := time.Now()
+	for next := time.Duration(0); ; {
+		if next += time.Duration(r.ExpFloat64() / s.perSecond * float64(time.Second)); next > d {
+			return float64(good.Load()) / d.Seconds()
+		}
+		time.Sleep(next - time.Since(begin))
+		ctx, cancel := context.WithTimeout(context.Background(), deadline)
+		job := m.job(s, time.Duration(float64(s.computes)*math.Exp(m.spread*r.NormFloat64())))
+		if p.TrySubmit(ctx, func(ctx context.Context) error {
+			defer cancel()
+			err := job(ctx)
+			if err == nil {
+				good.Add(1)
+			}
+			return err
+		}) != nil {
+			cancel()
+		}
+	}
+}
+
+// Five seconds after the start, and after each change of the work, a pool without
+// a number does most of what the best fixed size does, and does not run many more
+// jobs at once than it gains by. The aim is three quarters everywhere. Work that
+// computes a little and waits a lot is held to less: there latency rises with each
+// worker long before the processors are busy, and the law, which spares latency,
+// settles at 16 to 20 jobs at once where 32 do a third more.
+func TestWithoutANumberAPoolDoesMostOfWhatTheBestSizeDoes(t *testing.T) {
+	const (
+		procs    = 2
+		ms       = time.Millisecond
+		deadline = 200 * ms
+		seeds    = 2
+	)
+	for _, c := range []struct {
+		name      string
+		noise     float64
+		phases    []shape
+		sizes     []int
+		share     float64   // of the best size
+		atTheMost []float64 // jobs at once
+	}{
+		{"computes", 0, []shape{{750, 4 * ms, 0}, {750, 8 * ms, 0}, {750, 4 * ms, 0}}, []int{2, 4, 8}, 0.85, []float64{4, 4, 4}},
+		{"computes, on a busy machine", 0.5, []shape{{750, 4 * ms, 0}, {750, 8 * ms, 0}, {750, 4 * ms, 0}}, []int{2, 4, 8}, 0.8, []float64{10, 10, 10}},
+		{"waits", 0, []shape{{1000, 0, 20 * ms}, {1000, 0, 80 * ms}, {1000, 0, 20 * ms}}, []int{128}, 0.95, []float64{100, 160, 160}},
+		{"both", 0, []shape{{1300, 2 * ms, 20 * ms}, {1300, 2 * ms, 80 * ms}, {1300, 2 * ms, 20 * ms}}, []int{16, 32, 64}, 0.6, []float64{64, 128, 64}},
+		{"both, on a busy machine", 0.4, []shape{{1300, 2 * ms, 20 * ms}, {1300, 2 * ms, 80 * ms}, {1300, 2 * ms, 20 * ms}}, []int{16, 32, 64}, 0.6, []float64{64, 128, 64}},
+		{"computes for a moment, many at once", 0.4, []shape{{20_000, 200 * time.Microsecond, 20 * ms}}, []int{128, 256}, 0.85, []float64{2 * 202}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			// run returns what was done in each phase and the limits then, with no
+			// number or a fixed one.
+			run := func(n int, settle time.Duration, seed uint64) (done, limits []float64) {
+				synctest.Test(t, func(t *testing.T) {
+					p := pool(t, Config{MinWorkers: n, MaxWorkers: n})
+					if n == 0 {
+						p.ctl.least = procs
+					}
+					r := rand.New(rand.NewPCG(seed, 1))
+					m := machine{processors: make(chan struct{}, procs), spread: c.noise}
+					stop := make(chan struct{})
+					var others sync.WaitGroup
+					if c.noise > 0 {
+						others.Go(func() { m.steal(0.15, rand.New(rand.NewPCG(seed, 2)), stop) })
+					}
+					for _, s := range c.phases {
+						m.play(p, s, settle, deadline, r)
+						done = append(done, m.play(p, s, time.Second, deadline, r))
+						limits = append(limits, float64(p.Limit()))
+					}
+					close(stop)
+					others.Wait()
+					if err := p.Drain(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+				return done, limits
+			}
+			best := make([]float64, len(c.phases))
+			for _, n := range c.sizes {
+				done, _ := run(n, time.Second, 1)
+				for i := range best {
+					best[i] = max(best[i], done[i])
+				}
+			}
+			done, limits := make([]float64, len(best)), make([]float64, len(best))
+			for seed := range seeds {
+				d, l := run(0, 5*time.Second, uint64(seed))
+				for i := range best {
+					done[i] += d[i] / seeds
+					limits[i] += l[i] / seeds
+				}
+			}
+			for i, s := range c.phases {
+				t.Logf("%v and %v: %.0f/s of %.0f with %.0f at once", s.computes, s.waits, done[i], best[i], limits[i])
+				if done[i] < c.share*best[i] || limits[i] > c.atTheMost[i] {
+					t.Errorf("%v and %v: %.0f/s with %.0f at once, want %.0f %% of %.0f with %.0f at most",
+						s.computes, s.waits, done[i], limits[i], 100*c.share, best[i], c.atTheMost[i])
+				}
+			}
+		})
+	}
+}
