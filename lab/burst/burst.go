@@ -6,6 +6,7 @@ package burst
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -34,15 +35,12 @@ const (
 
 const (
 	roleBurst = "burst"
-	roleDemo  = "burst-demo-" // and the demonstration's id
 )
 
 // Roles are what its contestants can be told to do.
 func Roles() map[string]contestant.Role {
 	roles := map[string]contestant.Role{roleBurst: run}
-	for _, d := range demonstrations {
-		roles[roleDemo+d.id] = contestant.Func(func(ctx context.Context, _ struct{}) (results.Demo, error) { return d.run(ctx) })
-	}
+	maps.Copy(roles, demonstrations.Roles())
 	return roles
 }
 
@@ -145,7 +143,7 @@ func (e Experiment) Plan() (experiment.Plan, error) {
 	if err := c.check(); err != nil {
 		return experiment.Plan{}, err
 	}
-	plan := experiment.Plan{Scaled: c.scaled(), Demos: demos()}
+	plan := experiment.Plan{Scaled: c.scaled(), Demos: demonstrations.Demos()}
 	for _, name := range c.Contestants {
 		plan.Cells = append(plan.Cells, experiment.Cell{
 			Setup: setup, Load: load, Pattern: name, Expect: c.expect(name),

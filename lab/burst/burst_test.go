@@ -5,6 +5,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -82,8 +84,32 @@ func TestAKilledContestantLeavesItsCounts(t *testing.T) {
 	}
 }
 
+// A goroutine under the clock that the collector made wait kept its thread. Of
+// naive's hundreds of thousands ten thousand did, which ended the process.
+func TestFewThreadsAreHeldUnderTheClock(t *testing.T) {
+	const jobs = 2 * mostClocked
+	var b bench
+	var all, inside sync.WaitGroup
+	var clocked atomic.Int64
+	inside.Add(jobs)
+	for range jobs {
+		all.Go(func() {
+			if _, ok := b.clock(func() { inside.Done(); inside.Wait() }); ok {
+				clocked.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if n := clocked.Load(); n != mostClocked {
+		t.Errorf("%d of %d jobs at once were under the clock, want %d", n, jobs, mostClocked)
+	}
+	if _, ok := b.clock(func() {}); !ok {
+		t.Error("nobody is under the clock any more, and there is no room")
+	}
+}
+
 func TestTheDemonstrationsShowTheFaultAndOursHasNone(t *testing.T) {
-	for _, d := range demos() {
+	for _, d := range demonstrations.Demos() {
 		demo, err := d.Run(t.Context())
 		if err != nil {
 			t.Errorf("%s: %v", d.ID, err)

@@ -10,34 +10,16 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/lab/burst/specimen"
-	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/workerpool"
 )
 
-// demonstrations run faulty code beside ours, each in a child process.
-var demonstrations = []struct {
-	id, title string
-	run       func(context.Context) (results.Demo, error)
-}{
-	{"request-context", "go process(r.Context()) gets a context that ends when the handler returns", requestContext},
-	{"shutdown-race", "Submit that races Shutdown", shutdownRace},
-}
-
-func demos() []experiment.Demo {
-	var out []experiment.Demo
-	for _, d := range demonstrations {
-		out = append(out, experiment.Demo{ID: d.id, Title: d.title, Expect: time.Second,
-			Run: func(ctx context.Context) (results.Demo, error) {
-				var demo results.Demo
-				_, err := contestant.Run(ctx, contestant.Spec{Role: roleDemo + d.id, Input: struct{}{}}, &demo)
-				demo.ID, demo.Title = d.id, d.title
-				return demo, err
-			}})
-	}
-	return out
-}
+// demonstrations run faulty code beside ours.
+var demonstrations = experiment.Staged{Role: "burst-demo-", Acts: []experiment.Act{
+	{ID: "request-context", Title: "go process(r.Context()) gets a context that ends when the handler returns", Run: requestContext},
+	{ID: "shutdown-race", Title: "Submit that races Shutdown", Run: shutdownRace},
+}}
 
 // requestContext answers requests by handing the work to the background, once
 // with the request's context and once with one that outlives it.

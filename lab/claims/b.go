@@ -209,6 +209,7 @@ var BMemory = Claim{
 		Figure: judge.Ratio, Rule: judge.AtMost(0.5),
 	},
 	Source: sourceBurst,
+	Note:   "A job holds its buffer for as long as it runs, so memory is the number of jobs that ever ran at once. A pool without a number runs as many as pay, and knows nothing of memory; MaxWorkers bounds both.",
 }
 
 // BLatency takes pairs of milliseconds: A the mean from submission to the end of

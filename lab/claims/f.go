@@ -66,7 +66,7 @@ var (
 		HoldsIf:  "break-even for each branch is at least 500 µs",
 		Question: judge.Question{Subject: "break-even for each branch", Unit: "µs", Figure: judge.Mean, Rule: judge.AtLeast(500)},
 		Source:   sourceF,
-		Note:     "Where parallel wins at every duration that was tried, or at none, the shortest or the longest of these stands for the break-even, which then lies below or above it.",
+		Note:     "Two times that differ by less than 2 % are a tie, which is no gain. Where parallel wins at every duration that was tried, or at none, the shortest or the longest of these stands for the break-even, which then lies below or above it.",
 	}
 )
 

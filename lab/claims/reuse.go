@@ -32,11 +32,11 @@ var ReuseIdle = promise("reuse-1/idle", "after 60 s without use at most 10 % is 
 var ReuseCounted = promise("reuse-1/counted", "the reported rate of reuse is the counted one", "no difference",
 	judge.Question{Subject: "the difference between objects made and reported", Figure: judge.Peak, Rule: judge.AtMost(0)}, "")
 
-// ReuseCycle takes pairs of time per get, clear and put of 1 KB: A objectpool, B
-// sync.Pool with the same clearing.
+// ReuseCycle takes the time per get, clear and put of 1 KB by objectpool over
+// that by sync.Pool with the same clearing.
 var ReuseCycle = promise("reuse-2/cycle", "get, clear and put of 1 KB cost at most a quarter more than by sync.Pool", "at most 1.25x",
 	judge.Question{Subject: "time per cycle, objectpool/sync.Pool", Unit: "x", Figure: judge.Ratio, Rule: judge.AtMost(1.25)},
-	"Both clear in the same way. Medians of rounds that alternate in one process.")
+	"Both clear in the same way and take turns in one process. The ratio is taken within a round; the median of those counts.")
 
 // ReuseAllocs takes allocations for a thousand cycles of 1 KB.
 var ReuseAllocs = promise("reuse-2/allocations", "and allocate nothing", "0",

@@ -40,6 +40,7 @@ type Spec struct {
 	Input     any      // encoded as JSON
 	MemoryCap uint64   // bytes of resident memory; 0: none
 	Env       []string // added to this process's environment
+	Program   string   // that calls Main, too; empty: this one
 }
 
 // Exit is how a contestant ended.
@@ -159,9 +160,12 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	exe, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("cannot find this program to start a contestant: %w", err)
+	exe := spec.Program
+	if exe == "" {
+		var err error
+		if exe, err = os.Executable(); err != nil {
+			return nil, fmt.Errorf("cannot find this program to start a contestant: %w", err)
+		}
 	}
 	input, err := json.Marshal(spec.Input)
 	if err != nil {

@@ -173,7 +173,7 @@ func (r *running) batch(ctx context.Context, batch []Cell, trial Trial) error {
 		r.order++
 		if err := errs[i]; err != nil {
 			run.Failed = err.Error()
-			r.failures = append(r.failures, cell.Label()+": "+run.Failed)
+			r.failures = append(r.failures, cell.Label()+": "+results.Gist(run.Failed))
 		}
 		if err := r.log.Append(run); err != nil {
 			return fmt.Errorf("a run could not be kept: %w", err)
@@ -205,7 +205,7 @@ func (r *running) partial(ctx context.Context) string {
 func inShort(run results.Run) string {
 	switch {
 	case run.Failed != "":
-		return "failed: " + run.Failed
+		return "failed: " + results.Gist(run.Failed)
 	case run.Killed != "":
 		return run.Killed
 	case run.Offered == 0:

@@ -102,7 +102,26 @@ func (e evidence) input(by map[int]float64, b float64, missing string) judge.Inp
 	return in
 }
 
-const busy = "In no round did the machine have a second processor to spare."
+const busy = "In no round did the machine have a second processor to spare: run it again while nothing else computes."
+
+// spare tells in how many rounds of a kind there was a second processor; nothing
+// if in all.
+func (e evidence) spare(kind string, of func(results.Run) bool) string {
+	if kind != Computing {
+		return ""
+	}
+	had, all := 0, 0
+	for _, r := range e.Runs {
+		if of(r) {
+			had += len(rounds(r, hadBoth))
+			all += len(rounds(r, every))
+		}
+	}
+	if had == 0 || had == all {
+		return ""
+	}
+	return fmt.Sprintf(" A second processor was to be had in %.0f %% of the rounds, and only these count.", 100*float64(had)/float64(all))
+}
 
 // compare judges two cells of one load in each kind of work that was run.
 func (e evidence) compare(claim claims.Claim, kinds []string, load string, neutral float64, f func(a, b float64) float64) (out []results.Claim) {
@@ -115,7 +134,8 @@ func (e evidence) compare(claim claims.Claim, kinds []string, load string, neutr
 		}
 		c := claim.Judge(setupWords(kind), e.input(by, neutral, missing))
 		if missing == "" {
-			c.Why += fmt.Sprintf(" %s %s, corrected %s.%s", sentence(Sequential), nanos(e.mean(a, "ns")), nanos(e.mean(b, "ns")), e.lost(kind, load))
+			c.Why += fmt.Sprintf(" %s %s, corrected %s.%s%s", sentence(Sequential), nanos(e.mean(a, "ns")), nanos(e.mean(b, "ns")), e.lost(kind, load),
+				e.spare(kind, func(r results.Run) bool { return r.Setup == kind && r.Load == load }))
 		}
 		out = append(out, c)
 	}
@@ -245,6 +265,7 @@ func (e evidence) f4() (out []results.Claim) {
 		if always > 0 {
 			c.Why += fmt.Sprintf(" In %d of %d repeats it won at every duration from %v µs.", always, len(in.Values), us[0])
 		}
+		c.Why += e.spare(g.Pattern, func(r results.Run) bool { return r.Setup == g.Setup })
 		out = append(out, c)
 	}
 	return out
@@ -252,13 +273,16 @@ func (e evidence) f4() (out []results.Claim) {
 
 type point struct{ at, ratio float64 }
 
+// won is from where a ratio is a gain, and not what two equal runs differ by.
+const won = .98
+
 // breakEven is where parallel/sequential falls below 1 for good, between two
 // points on logarithmic scales. The side is 0 if that is inside; otherwise −1 at
 // the first point or 1 at the last.
 func breakEven(curve []point) (at float64, side int) {
-	last := -1 // where it is still 1 or more
+	last := -1 // where it is still no gain
 	for i, p := range curve {
-		if p.ratio >= 1 {
+		if p.ratio >= won {
 			last = i
 		}
 	}
@@ -269,6 +293,9 @@ func breakEven(curve []point) (at float64, side int) {
 		return curve[last].at, 1
 	}
 	a, b := curve[last], curve[last+1]
+	if a.ratio <= 1 {
+		return a.at, 0
+	}
 	share := math.Log(a.ratio) / (math.Log(a.ratio) - math.Log(b.ratio))
 	return math.Exp(math.Log(a.at) + share*(math.Log(b.at)-math.Log(a.at))), 0
 }

@@ -65,7 +65,7 @@ func TestARoundWithoutAFreeProcessorSaysNothingAboutOne(t *testing.T) {
 			runs = append(runs, r)
 		}
 	}
-	if c := verdicts(runs)["F2 computing, a processor free"]; c.Verdict != results.Holds || c.Measured != 100 {
+	if c := verdicts(runs)["F2 computing, a processor free"]; c.Verdict != results.Holds || c.Measured != 100 || !strings.Contains(c.Why, "in 50 % of the rounds") {
 		t.Errorf("%+v", c)
 	}
 	for _, r := range runs {
@@ -108,6 +108,8 @@ func TestBreakEvenLiesBetweenTwoDurations(t *testing.T) {
 		"between":         {[]point{{1, 4}, {10, 2}, {1000, .5}}, 100, 0},
 		"never":           {[]point{{1, 4}, {1000, 1.01}}, 1000, 1},
 		"always":          {[]point{{1, .9}, {1000, .5}}, 1, -1},
+		"a tie is none":   {[]point{{1, 4}, {10, 1.01}, {1000, .99}}, 1000, 1},
+		"after a tie":     {[]point{{1, 4}, {10, .99}, {1000, .5}}, 10, 0},
 		"twice: for good": {[]point{{1, .9}, {10, 2}, {1000, .5}}, 100, 0},
 	} {
 		if at, side := breakEven(c.curve); at < c.at*.999 || at > c.at*1.001 || side != c.side {

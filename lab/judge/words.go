@@ -2,10 +2,9 @@ package judge
 
 import (
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 
+	"github.com/spillway-go/spillway/lab/report/chart"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
@@ -35,6 +34,9 @@ func (q Question) relation(ans Answer) string {
 	}
 	switch ans.Verdict {
 	case results.Holds:
+		if q.Rule.kind == between && q.Rule.low == q.Rule.top {
+			return "exactly " + q.bounds()
+		}
 		if q.Rule.kind == between {
 			return "inside " + q.bounds()
 		}
@@ -97,6 +99,9 @@ func (q Question) missed(x float64) string {
 func (q Question) bounds() string {
 	switch q.Rule.kind {
 	case between:
+		if q.Rule.low == q.Rule.top {
+			return q.bound(q.Rule.top)
+		}
 		return trimmed(q.Rule.low) + "–" + q.bound(q.Rule.top)
 	case atLeast:
 		return "at least " + q.bound(q.Rule.low)
@@ -145,34 +150,5 @@ func span(low, high float64) string {
 	return number(low) + separator + number(high)
 }
 
-// number writes three significant digits, whole numbers plainly, and commas
-// between thousands.
-func number(x float64) string {
-	abs := math.Abs(x)
-	switch {
-	case abs >= 1000:
-		return thousands(x)
-	case abs >= 100, x == math.Trunc(x):
-		return strconv.FormatFloat(x, 'f', 0, 64)
-	case abs >= 10:
-		return strconv.FormatFloat(x, 'f', 1, 64)
-	case abs >= 1:
-		return strconv.FormatFloat(x, 'f', 2, 64)
-	}
-	return strconv.FormatFloat(x, 'g', 3, 64)
-}
-
-func thousands(x float64) string {
-	digits := strconv.FormatFloat(math.Abs(x), 'f', 0, 64)
-	var out strings.Builder
-	if x < 0 {
-		out.WriteByte('-')
-	}
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			out.WriteByte(',')
-		}
-		out.WriteRune(d)
-	}
-	return out.String()
-}
+// number writes figures as the pictures beside them do.
+func number(x float64) string { return chart.Number(x) }

@@ -3,8 +3,10 @@ package ladder
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,7 +51,7 @@ func answerStrings(w http.ResponseWriter, r *http.Request) {
 func answerBytes(q *request, p *response) {
 	id, found := bytes.CutPrefix(q.path, []byte(prefix))
 	switch {
-	case string(q.method) != http.MethodGet && string(q.method) != http.MethodHead:
+	case string(q.verb) != http.MethodGet && string(q.verb) != http.MethodHead:
 		p.status = http.StatusMethodNotAllowed
 		return
 	case !found || len(id) > longest:
@@ -69,14 +71,16 @@ type response struct {
 	conn   *conn
 	status int
 	header http.Header // the API of strings
-	extra  []byte      // the byte API: whole lines
+	lines  []field     // the byte API
+	store  store
+	key    []byte
 	body   []byte
 	out    []byte // with OneBuffer: the whole answer
 	wrote  bool   // without it: the head is written
 }
 
 func (p *response) reset() {
-	p.status, p.extra, p.body, p.out, p.wrote = 0, p.extra[:0], p.body[:0], p.out[:0], false
+	p.status, p.lines, p.store, p.body, p.out, p.wrote = 0, p.lines[:0], p.store[:0], p.body[:0], p.out[:0], false
 	clear(p.header)
 }
 
@@ -88,10 +92,29 @@ func (p *response) WriteHeader(status int) {
 	}
 }
 
-// set adds a field. Line ends in a value have been refused by the parser.
+// set sets a field as http.Header does: whatever the case of its name, it is
+// there once. Line ends in the value become spaces.
 func set[T text](p *response, name string, value T) {
-	p.extra = append(append(p.extra, name...), ": "...)
-	p.extra = append(append(p.extra, value...), "\r\n"...)
+	p.key = append(p.key[:0], name...)
+	canonical(p.key)
+	kept := keep(&p.store, value)
+	for i, c := range kept {
+		if c == '\r' || c == '\n' {
+			kept[i] = ' '
+		}
+	}
+	if f := lookUp(p.lines, p.key); f != nil {
+		f.value = kept
+		return
+	}
+	p.lines = append(p.lines, field{keep(&p.store, p.key), kept})
+}
+
+func appendFields(b []byte, fields []field) []byte {
+	for _, f := range fields {
+		b = append(append(append(append(b, f.name...), ": "...), f.value...), "\r\n"...)
+	}
+	return b
 }
 
 func (p *response) Write(b []byte) (int, error) {
@@ -138,7 +161,7 @@ func (k *conn) writeOnce(x *exchange) error {
 		out = append(append(append(out, "Date: "...), k.date.now()...), "\r\n"...)
 	}
 	x.frame.close = x.frame.close || last
-	out = append(out, x.extra...)
+	out = appendFields(out, x.lines)
 	for name, values := range x.header {
 		for _, v := range values {
 			out = append(append(append(append(out, name...), ": "...), v...), "\r\n"...)
@@ -149,15 +172,15 @@ func (k *conn) writeOnce(x *exchange) error {
 		out = append(out, x.body...)
 	}
 	x.out = out
-	_, err := k.net.Write(out)
-	return err
+	_, _ = k.bw.Write(out) // the next one keeps the error
+	return k.bw.Flush()
 }
 
-// inspect asks the map what the handler decided about what is the server's
-// affair too, as a server over a map must. The byte API has no such fields.
+// inspect looks for what the handler decided about what is the server's affair
+// too, and takes it out.
 func (p *response) inspect(h http.Header, body []byte) (dated, last bool) {
 	if p.header == nil {
-		return false, false
+		return p.inspectFields(body)
 	}
 	h.Del("Content-Length") // the body says
 	h.Del("Transfer-Encoding")
@@ -172,10 +195,32 @@ func (p *response) inspect(h http.Header, body []byte) (dated, last bool) {
 	return dated, last
 }
 
+func (p *response) inspectFields(body []byte) (dated, last bool) {
+	typed := len(body) == 0
+	p.lines = slices.DeleteFunc(p.lines, func(f field) bool {
+		switch string(f.name) {
+		case "Content-Length", "Transfer-Encoding":
+			return true
+		case "Connection":
+			last = hasToken(f.value, "close")
+			return true
+		case "Content-Type", "Content-Encoding":
+			typed = true
+		case "Date":
+			dated = true
+		}
+		return false
+	})
+	if !typed {
+		set(p, "Content-Type", http.DetectContentType(body))
+	}
+	return dated, last
+}
+
 // head reports whether the client wants no body.
 func (x *exchange) head() bool {
 	if x.conn.save.has(Bytes) {
-		return string(x.method) == http.MethodHead
+		return string(x.verb) == http.MethodHead
 	}
 	return x.std.Method == http.MethodHead
 }
@@ -210,8 +255,6 @@ type layers struct {
 
 var bodyBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 2048) }}
 
-func newLayers(c io.Writer) *layers { return &layers{bw: bufio.NewWriterSize(c, 4096)} }
-
 func (l *layers) begin(p *response) *bufio.Writer {
 	if l.body == nil {
 		l.x, l.body = p, bodyBuffers.Get().(*bufio.Writer)
@@ -236,16 +279,25 @@ func (l *layers) writeHead(body []byte) {
 	p.wrote = true
 	dated, last := p.inspect(l.header, body)
 	l.last = l.last || last
-	_, _ = l.bw.Write(statusLine(l.scratch[:0], p.status))
+	l.writeStatus(cmp.Or(p.status, http.StatusOK))
 	if l.header != nil {
 		_ = l.header.Write(l.bw)
 	}
-	_, _ = l.bw.Write(p.extra)
+	_, _ = l.bw.Write(appendFields(l.scratch[:0], p.lines))
 	if !dated {
 		date := time.Now().UTC().AppendFormat(append(l.scratch[:0], "Date: "...), http.TimeFormat)
 		_, _ = l.bw.Write(append(date, "\r\n"...))
 	}
 	_, _ = l.bw.Write(endHead(l.scratch[:0], len(body), l.last))
+}
+
+// writeStatus writes the status line piece by piece.
+func (l *layers) writeStatus(status int) {
+	_, _ = l.bw.WriteString("HTTP/1.1 ")
+	_, _ = l.bw.Write(strconv.AppendInt(l.scratch[:0], int64(status), 10))
+	_ = l.bw.WriteByte(' ')
+	_, _ = l.bw.WriteString(http.StatusText(status))
+	_, _ = l.bw.WriteString("\r\n")
 }
 
 func (l *layers) finish(x *exchange) error {

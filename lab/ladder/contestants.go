@@ -25,6 +25,9 @@ const (
 	fast = "small server, every saving"
 
 	fastWithout = "fasthttp without its savings"
+
+	restHigh = NetHTTP + " − " + slow
+	restLow  = fast + " − " + FastHTTP
 )
 
 // bare are the savings that fasthttp can be served without; its parser can not
@@ -84,10 +87,12 @@ func floor(c net.Conn) {
 // net/http's own.
 func netHTTPByWorkers(l net.Listener, n int) error {
 	srv := &http.Server{Handler: http.HandlerFunc(answerStrings)}
-	return pooled(l, n, func(c net.Conn) {
-		one := &oneConn{Listener: l, conn: c, ended: make(chan struct{})}
-		_ = srv.Serve(one)
-	})
+	return pooled(l, n, func(c net.Conn) { serveOne(srv, l, c) })
+}
+
+// serveOne serves one connection that l accepted until it ends.
+func serveOne(srv *http.Server, l net.Listener, c net.Conn) {
+	_ = srv.Serve(&oneConn{Listener: l, conn: c, ended: make(chan struct{})})
 }
 
 // oneConn is a listener that accepts one connection and ends with it.
@@ -121,9 +126,14 @@ func (t told) Close() error {
 	return t.Conn.Close()
 }
 
+// fastServer sends no field that nobody else sends.
+func fastServer(save Rungs) *fasthttp.Server {
+	return &fasthttp.Server{Handler: fastHandler(save), Concurrency: maxConns, NoDefaultServerHeader: true}
+}
+
 // serveFastHTTP serves with fasthttp, without those of its savings that are off.
 func serveFastHTTP(l net.Listener, save Rungs) error {
-	srv := &fasthttp.Server{Handler: fastHandler(save), Concurrency: maxConns}
+	srv := fastServer(save)
 	if save.has(Workers) && save.has(Unwatched) {
 		return closed(srv.Serve(l))
 	}

@@ -1,8 +1,10 @@
 package ladder
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/spillway-go/spillway/lab/claims"
@@ -15,9 +17,24 @@ import (
 type cell = experiment.Key
 
 func named(name string) cell { return cell{Setup: Servers, Load: Load, Pattern: name} }
-func added(r Rungs) cell     { return cell{Setup: Added, Load: Load, Pattern: r.String()} }
-func removed(r Rungs) cell   { return cell{Setup: Removed, Load: Load, Pattern: r.String()} }
+func added(r Rungs) cell     { return small(r) }
+func removed(r Rungs) cell   { return small(allRungs &^ r) }
 func fastLess(r Rungs) cell  { return cell{Setup: FastLess, Load: Load, Pattern: r.String()} }
+
+// small is the small server with these savings.
+func small(save Rungs) cell {
+	switch left := allRungs &^ save; {
+	case save == 0:
+		return named(slow)
+	case left == 0:
+		return named(fast)
+	case save.count() == 1:
+		return cell{Setup: Added, Load: Load, Pattern: save.String()}
+	case left.count() == 1:
+		return cell{Setup: Removed, Load: Load, Pattern: left.String()}
+	}
+	return cell{Setup: Others, Load: Load, Pattern: save.String()}
+}
 
 func twin(c cell) cell {
 	c.Twin = true
@@ -26,27 +43,72 @@ func twin(c cell) cell {
 
 func cpu(r results.Run) float64 { return r.Extra["cpu_us"] }
 
-// step is a difference of processor time: of two cells, or the mean of several,
-// times a number.
-type step struct {
-	pairs [][2]cell
-	times float64
-}
+// reading tells the processor time of a request, in microseconds, within one
+// repeat.
+type reading = func(cell) float64
 
-func stepOf(pairs ...[2]cell) step { return step{pairs, 1} }
-func addedTo(r Rungs) step         { return stepOf([2]cell{named(slow), added(r)}) }
-func removedFrom(r Rungs) step     { return stepOf([2]cell{removed(r), named(fast)}) }
-func both(r Rungs) step {
-	return stepOf([2]cell{named(slow), added(r)}, [2]cell{removed(r), named(fast)})
-}
+// step is a difference of processor time: that of two cells, or the mean of
+// several such.
+type step [][2]cell
 
-// everySaving is the sum of what each is worth in both orders.
-func everySaving() step {
-	all := step{times: float64(len(ordered))}
-	for _, r := range ordered {
-		all.pairs = append(all.pairs, both(r).pairs...)
+// Both ends of the small server run twice, and each run is as good as the other.
+func fromSlow(c cell) step { return step{{named(slow), c}, {twin(named(slow)), c}} }
+func toFast(c cell) step   { return step{{c, named(fast)}, {c, twin(named(fast))}} }
+
+// us is what the step takes, in microseconds.
+func (s step) us(of reading) float64 {
+	total := 0.0
+	for _, pair := range s {
+		total += of(pair[0]) - of(pair[1])
 	}
-	return all
+	return total / float64(len(s))
+}
+
+func lead(of reading) float64 { return of(named(NetHTTP)) - of(named(FastHTTP)) }
+
+// at is the small server with these savings. Its ends run twice.
+func at(of reading, save Rungs) float64 {
+	c := small(save)
+	if save == 0 || save == allRungs {
+		return (of(c) + of(twin(c))) / 2
+	}
+	return of(c)
+}
+
+// worth is what a saving takes off, in the mean of all orders in which savings
+// can be added: its Shapley value, in microseconds.
+func worth(r Rungs) func(reading) float64 {
+	return func(of reading) float64 {
+		us := 0.0
+		for set := range allRungs + 1 {
+			if !set.has(r) {
+				us += weight(set.count()) * (at(of, set) - at(of, set|r))
+			}
+		}
+		return us
+	}
+}
+
+// weight is in how many of all orders exactly these k savings come first and a
+// certain one next.
+func weight(k int) float64 {
+	w := 1 / float64(len(ordered))
+	for i := range k { // 1 over the sets of k of the others
+		w *= float64(i+1) / float64(len(ordered)-1-i)
+	}
+	return w
+}
+
+// rest is a part of the lead that no saving accounts for. Both and the shares of
+// all savings are the lead, in every repeat.
+type rest struct {
+	name, key string
+	us        func(reading) float64
+}
+
+var rests = []rest{
+	{restHigh, "rest_high_us", func(of reading) float64 { return of(named(NetHTTP)) - at(of, 0) }},
+	{restLow, "rest_low_us", func(of reading) float64 { return at(of, allRungs) - of(named(FastHTTP)) }},
 }
 
 // evidence is the runs of a session.
@@ -56,63 +118,67 @@ type evidence struct{ experiment.Evidence }
 // took turns.
 func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
 	e := evidence{experiment.Evidence{Runs: runs, Seed: seed}}
-	worker := claims.LadderWorkers.Judge("both orders", e.shares(both(Workers)))
+	worker := claims.LadderWorkers.Judge("all orders", e.shares(worth(Workers)))
 	order := []results.Claim{e.order(State, Bytes), e.order(Bytes, Parser), e.order(Parser, Workers)}
 	whole := claims.G7(worker, order...)
-	whole.Why += " " + e.largest()
+	whole.Why += " " + e.ranking()
 	out := []results.Claim{
 		whole, worker,
-		claims.LadderWorkers.Judge("added to none", e.shares(addedTo(Workers))),
-		claims.LadderWorkers.Judge("taken from all", e.shares(removedFrom(Workers))),
-		claims.LadderWorkers.Judge("given to net/http", e.shares(stepOf([2]cell{named(NetHTTP), named(NetHTTPPooled)}))),
-		claims.LadderWorkers.Judge("taken from fasthttp", e.shares(stepOf([2]cell{fastLess(Workers), named(FastHTTP)}))),
+		claims.LadderWorkers.Judge("added to none", e.shares(fromSlow(added(Workers)).us)),
+		claims.LadderWorkers.Judge("taken from all", e.shares(toFast(removed(Workers)).us)),
+		claims.LadderWorkers.Judge("given to net/http", e.shares(step{{named(NetHTTP), named(NetHTTPPooled)}}.us)),
+		claims.LadderWorkers.Judge("taken from fasthttp", e.shares(step{{fastLess(Workers), named(FastHTTP)}}.us)),
 	}
 	out = append(out, order...)
-	out = append(out, claims.LadderMost.Judge("both orders", sum(e.shares(both(State)), e.shares(both(Bytes)))))
+	out = append(out, claims.LadderMost.Judge("all orders", sum(e.shares(worth(State)), e.shares(worth(Bytes)))))
 	for _, r := range ordered {
-		out = append(out, claims.LadderCounts.Judge(r.String(), e.shares(both(r))))
+		out = append(out, claims.LadderCounts.Judge(r.String(), e.shares(worth(r))))
 	}
-	placebo := stepOf([2]cell{named(slow), twin(named(slow))}, [2]cell{twin(named(fast)), named(fast)})
+	for _, r := range rests {
+		out = append(out, claims.LadderRest.Judge(r.name, e.shares(r.us)))
+	}
+	placebo := step{{named(slow), twin(named(slow))}, {twin(named(fast)), named(fast)}}
 	return append(out,
-		claims.LadderExplained.Judge("difference of the ends", e.difference()),
-		claims.LadderExplained.Judge("overlap of the ends", e.overlap()),
-		claims.LadderExplained.Judge("sum of the shares", e.shares(everySaving())),
+		claims.LadderExplained.Judge("all orders", e.explained()),
 		e.precise(),
-		claims.LadderPlacebo.Judge("both orders", e.shares(placebo)))
+		claims.LadderPlacebo.Judge("all orders", e.shares(placebo.us)))
 }
 
-// shares is a step in per cent of fasthttp's lead in the same repeat.
-func (e evidence) shares(s step) judge.Input {
-	return e.each(func(of func(cell) float64) float64 {
-		total := 0.0
-		for _, pair := range s.pairs {
-			total += of(pair[0]) - of(pair[1])
+// shares is what something takes, in per cent of fasthttp's lead in the same
+// repeat.
+func (e evidence) shares(us func(reading) float64) judge.Input {
+	return e.each(func(of reading) float64 { return 100 * us(of) / lead(of) })
+}
+
+// explained is the lead without its rests, in per cent; see the package comment.
+// A rest below 0 explains no more than one above, so each counts with the sign
+// of its mean over the repeats. With a sign in each repeat, noise alone would
+// count as a rest.
+func (e evidence) explained() judge.Input {
+	var all []judge.Input
+	for _, r := range rests {
+		all = append(all, e.shares(r.us))
+	}
+	in := all[0]
+	for _, part := range all {
+		if len(part.Values) != len(in.Values) || part.Missing != "" {
+			return judge.Input{Seed: e.Seed, Missing: "The ends of the ladder were not measured in the same repeats."}
 		}
-		return 100 * s.times * total / float64(len(s.pairs)) / (of(named(NetHTTP)) - of(named(FastHTTP)))
-	})
-}
-
-// difference is that of the small server's ends, in per cent of the lead.
-func (e evidence) difference() judge.Input {
-	return e.each(func(of func(cell) float64) float64 {
-		return 100 * (of(named(slow)) - of(named(fast))) / (of(named(NetHTTP)) - of(named(FastHTTP)))
-	})
-}
-
-// overlap is the part of the way from fasthttp to net/http that lies between
-// the two ends of the small server as they stand, in per cent.
-func (e evidence) overlap() judge.Input {
-	return e.each(func(of func(cell) float64) float64 {
-		low, high := of(named(FastHTTP)), of(named(NetHTTP))
-		covered := min(of(named(slow)), high) - max(of(named(fast)), low)
-		return 100 * max(0, covered) / (high - low)
-	})
+	}
+	in.Values = slices.Repeat([]float64{100}, len(in.Values))
+	for _, part := range all {
+		sign := math.Copysign(1, mean(part.Values))
+		for i, v := range part.Values {
+			in.Values[i] -= sign * v
+		}
+	}
+	return in
 }
 
 // each asks a figure of every repeat that has all that the figure needs.
 // Without a lead there is nothing to share: that figure is not a number, which
 // the judge refuses.
-func (e evidence) each(figure func(of func(cell) float64) float64) judge.Input {
+func (e evidence) each(figure func(reading) float64) judge.Input {
 	in := judge.Input{Seed: e.Seed}
 	have := map[cell]map[int]results.Run{}
 	for _, base := range e.InOrder(named(NetHTTP)) {
@@ -158,7 +224,7 @@ func sum(a, b judge.Input) judge.Input {
 
 // order asks whether one saving's share is larger than the next one's.
 func (e evidence) order(more, less Rungs) results.Claim {
-	a, b := e.shares(both(more)), e.shares(both(less))
+	a, b := e.shares(worth(more)), e.shares(worth(less))
 	in := judge.Input{Seed: e.Seed, Missing: a.Missing + b.Missing}
 	if len(a.Values) == len(b.Values) {
 		for i := range a.Values {
@@ -170,7 +236,7 @@ func (e evidence) order(more, less Rungs) results.Claim {
 
 // share is a saving's share with its interval; ok: there is one.
 func (e evidence) share(r Rungs) (c results.Claim, ok bool) {
-	c = claims.LadderCounts.Judge(r.String(), e.shares(both(r)))
+	c = claims.LadderCounts.Judge(r.String(), e.shares(worth(r)))
 	return c, c.Low != 0 || c.High != 0
 }
 
@@ -190,7 +256,7 @@ func (e evidence) precise() results.Claim {
 		in.Values = append(in.Values, half)
 		told = append(told, fmt.Sprintf("%s %.1f %% ± %.1f", r, c.Measured, half))
 	}
-	c := claims.LadderPrecise.Judge("both orders", in)
+	c := claims.LadderPrecise.Judge("all orders", in)
 	if in.Missing == "" {
 		c.Why = fmt.Sprintf("Shares of the lead over %d repeats, with half of their intervals: %s.", repeats, strings.Join(told, "; "))
 	}
@@ -198,16 +264,21 @@ func (e evidence) precise() results.Claim {
 	return c
 }
 
-// largest names the saving that is worth the most.
-func (e evidence) largest() string {
-	var best results.Claim
+// ranking names the savings by their shares, the largest first.
+func (e evidence) ranking() string {
+	var all []results.Claim
 	for _, r := range ordered {
-		if c, ok := e.share(r); ok && c.Measured > best.Measured {
-			best = c
+		if c, ok := e.share(r); ok {
+			all = append(all, c)
 		}
 	}
-	if best.Setup == "" {
+	if len(all) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("The largest share is that of %q, with %.0f %% (%.0f to %.0f).", best.Setup, best.Measured, best.Low, best.High)
+	slices.SortStableFunc(all, func(a, b results.Claim) int { return cmp.Compare(b.Measured, a.Measured) })
+	told := make([]string, len(all))
+	for i, c := range all {
+		told[i] = fmt.Sprintf("%s %.1f %% (%.1f to %.1f)", c.Setup, c.Measured, c.Low, c.High)
+	}
+	return "By share: " + strings.Join(told, ", ") + "."
 }

@@ -2,6 +2,22 @@
 // of. It measures the processor time of servers for a request on keep-alive
 // connections, from raw reads and writes up to net/http, and climbs from one to
 // the other on a small server whose savings can be switched one by one.
+//
+// The small server runs with every set of savings. A saving's share is what it
+// takes off in the mean of all orders in which the savings can be added, from
+// none to every one (its Shapley value), in per cent of the lead in the same
+// repeat. First and last in the order are the two ends of that: added to none,
+// and taken from all. Shares by this definition add up to the difference of the
+// two servers whatever savings are worth together. So in every repeat
+//
+//	lead = net/http − the small server without savings
+//	     + the share of each saving
+//	     + the small server with every saving − fasthttp
+//
+// and the lead is explained but for the two lines that are no saving's share.
+// Their sizes are added up, not their values: a small server that is cheaper than
+// net/http at one end and cheaper than fasthttp at the other has the same
+// difference as they have and explains less.
 package ladder
 
 import (
@@ -33,6 +49,7 @@ const (
 	Added    = "each saving added to none"
 	Removed  = "each saving taken from all"
 	FastLess = "each saving taken from fasthttp"
+	Others   = "every other set of savings"
 )
 
 // Config is what a user may set.
@@ -46,13 +63,13 @@ type Config struct {
 
 // Defaults is the experiment at full size.
 func Defaults() Config {
-	return Config{Conns: 32, Requests: 1024, Rounds: 30, MemoryCap: 512 << 20}
+	return Config{Conns: 32, Requests: 1024, Rounds: 15, MemoryCap: 512 << 20}
 }
 
 // Quick is a glance.
 func Quick() Config {
 	c := Defaults()
-	c.Requests, c.Rounds = 512, 8
+	c.Requests, c.Rounds = 512, 4
 	return c
 }
 
@@ -89,6 +106,7 @@ func (c Config) scaled() string {
 type entry struct {
 	setup, pattern string
 	twin           bool
+	rung           Rungs // that is added to none or taken from all
 	job            contestantJob
 }
 
@@ -103,23 +121,28 @@ func (e entry) key() cell {
 // that changes nothing: what it seems to be worth is noise.
 func entries() []entry {
 	all := []entry{
-		{Servers, Raw, false, contestantJob{Kind: Raw}},
-		{Servers, NetHTTP, false, contestantJob{Kind: NetHTTP}},
-		{Servers, NetHTTPPooled, false, contestantJob{Kind: NetHTTPPooled}},
-		{Servers, FastHTTP, false, contestantJob{Kind: FastHTTP, Save: allRungs}},
-		{Servers, fastWithout, false, contestantJob{Kind: FastHTTP}},
-		{Servers, slow, false, contestantJob{}},
-		{Servers, slow, true, contestantJob{}},
-		{Servers, fast, false, contestantJob{Save: allRungs}},
-		{Servers, fast, true, contestantJob{Save: allRungs}},
+		{setup: Servers, pattern: Raw, job: contestantJob{Kind: Raw}},
+		{setup: Servers, pattern: NetHTTP, job: contestantJob{Kind: NetHTTP}},
+		{setup: Servers, pattern: NetHTTPPooled, job: contestantJob{Kind: NetHTTPPooled}},
+		{setup: Servers, pattern: FastHTTP, job: contestantJob{Kind: FastHTTP, Save: allRungs}},
+		{setup: Servers, pattern: fastWithout, job: contestantJob{Kind: FastHTTP}},
 	}
-	for _, r := range ordered {
+	for _, twin := range []bool{false, true} {
 		all = append(all,
-			entry{Added, r.String(), false, contestantJob{Save: r}},
-			entry{Removed, r.String(), false, contestantJob{Save: allRungs &^ r}})
+			entry{setup: Servers, pattern: slow, twin: twin},
+			entry{setup: Servers, pattern: fast, twin: twin, job: contestantJob{Save: allRungs}})
+	}
+	for save := range allRungs + 1 {
+		c := small(save)
+		switch c.Setup {
+		case Added, Others:
+			all = append(all, entry{setup: c.Setup, pattern: c.Pattern, rung: save, job: contestantJob{Save: save}})
+		case Removed:
+			all = append(all, entry{setup: c.Setup, pattern: c.Pattern, rung: allRungs &^ save, job: contestantJob{Save: save}})
+		}
 	}
 	for _, r := range bare {
-		all = append(all, entry{FastLess, r.String(), false, contestantJob{Kind: FastHTTP, Save: allRungs &^ r}})
+		all = append(all, entry{setup: FastLess, pattern: r.String(), rung: r, job: contestantJob{Kind: FastHTTP, Save: allRungs &^ r}})
 	}
 	return all
 }
@@ -133,7 +156,7 @@ func (e Experiment) Plan() (experiment.Plan, error) {
 	all := entries()
 	one := &repeat{config: c}
 	plan := experiment.Plan{Scaled: c.scaled()}
-	each := time.Duration((c.Rounds+1)*c.Requests) * 25 * time.Microsecond
+	each := time.Duration((c.Rounds+1)*c.Requests)*13*time.Microsecond + 40*time.Millisecond // to start
 	for i, en := range all {
 		plan.Cells = append(plan.Cells, experiment.Cell{
 			Setup: en.setup, Load: Load, Pattern: en.pattern, Twin: en.twin,
@@ -219,48 +242,41 @@ func (c Config) newRun(m measured) results.Run {
 
 // stack tells of every server what its time is made of, for the picture.
 func stack(all []entry, runs []results.Run) {
-	of := map[cell]float64{}
+	have := map[cell]float64{}
 	for i, en := range all {
-		of[en.key()] = cpu(runs[i])
+		have[en.key()] = cpu(runs[i])
 	}
-	floor, low, high := of[named(Raw)], of[named(FastHTTP)], of[named(NetHTTP)]
+	of := func(c cell) float64 { return have[c] }
+	floor := of(named(Raw))
 	for i, en := range all {
 		x := runs[i].Extra
 		x["floor_us"] = min(floor, x["cpu_us"])
 		x["above_us"] = x["cpu_us"] - x["floor_us"]
+		if en.key() == named(NetHTTP) {
+			x["above_us"] = of(named(FastHTTP)) - floor
+			for _, r := range ordered {
+				x[r.key()] = worth(r)(of)
+			}
+			for _, r := range rests {
+				x[r.key] = r.us(of)
+			}
+			continue
+		}
 		saving := 0.0
 		switch en.setup {
 		case Added:
-			saving = of[named(slow)] - x["cpu_us"]
+			saving = fromSlow(en.key()).us(of)
 		case Removed:
-			saving = x["cpu_us"] - of[named(fast)]
+			saving = toFast(en.key()).us(of)
 		case FastLess:
-			saving = x["cpu_us"] - low
+			saving = x["cpu_us"] - of(named(FastHTTP))
 		default:
 			continue
 		}
-		x["share"] = 100 * saving / (high - low)
-		for _, r := range ordered {
-			if r.String() == en.pattern {
-				x[r.key()] = saving
-			}
-		}
+		x["share"] = 100 * saving / lead(of)
+		x[en.rung.key()] = saving
 		if en.setup != Added { // there it is not spent
 			x["above_us"] -= max(saving, 0)
 		}
-	}
-	for i, en := range all {
-		if en.key() != named(NetHTTP) {
-			continue
-		}
-		x := runs[i].Extra
-		together := of[named(slow)] - of[named(fast)]
-		x["above_us"], x["unexplained_us"] = low-floor, high-low-together
-		for _, r := range ordered {
-			saved := (of[named(slow)] - of[added(r)] + of[removed(r)] - of[named(fast)]) / 2
-			x[r.key()] = saved
-			together -= saved
-		}
-		x["together_us"] = together // what the savings are worth beyond each on its own
 	}
 }

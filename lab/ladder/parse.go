@@ -3,11 +3,9 @@ package ladder
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"net/http"
 	"net/textproto"
 	"net/url"
-	"strings"
 )
 
 // Limits of a request. The experiment's server has none on time.
@@ -38,25 +36,14 @@ var (
 	errHeadLarge = &fault{http.StatusRequestHeaderFieldsTooLarge, "header too large"}
 )
 
-// request is a request as bytes, all of them within raw.
+// request is a request as bytes. What the parser found is within raw.
 type request struct {
-	raw                         []byte
-	method, target, path, query []byte
-	fields                      []field
-	frame                       framing
-	std                         *http.Request // with the API of strings and maps
-}
-
-type field struct{ name, value []byte }
-
-// get returns the first field of that name, in any case; nil if there is none.
-func (q *request) get(name string) []byte {
-	for i := range q.fields {
-		if foldEqual(q.fields[i].name, name) {
-			return q.fields[i].value
-		}
-	}
-	return nil
+	raw            []byte
+	method, target []byte
+	fields         []field
+	frame          framing
+	bytesAPI
+	std *http.Request // with the API of strings and maps
 }
 
 // parse takes one head off the buffer in a single pass over it.
@@ -129,6 +116,7 @@ func (q *request) parseHead() error {
 		if len(q.fields) == maxFields {
 			return errHeadLarge
 		}
+		canonical(name)
 		q.fields = append(q.fields, field{name, value})
 		observe(&q.frame, name, value)
 	}
@@ -157,90 +145,54 @@ func (q *request) parseLine(line []byte) error {
 	if !validTarget(q.target) {
 		return errTarget
 	}
-	q.path, q.query, _ = bytes.Cut(q.target, []byte{'?'})
 	return nil
 }
 
-// parseTextproto reads a head as net/http does: lines become strings, fields a
-// map. The reader must bound what it gives.
-func (q *request) parseTextproto(tp *textproto.Reader) (http.Header, error) {
+// parseStandard reads a head with the parser of net/http, and does what its
+// server does beyond it. The reader must bound what it gives.
+func (q *request) parseStandard(br *bufio.Reader) (err error) {
 	q.frame = framing{}
-	line, err := tp.ReadLine()
-	if err != nil {
-		return nil, err
+	if q.std, err = http.ReadRequest(br); err != nil {
+		return err
 	}
-	method, rest, ok := strings.Cut(line, " ")
-	target, proto, ok2 := strings.Cut(rest, " ")
-	if !ok || !ok2 || method == "" || tokenLen(method) != len(method) {
-		return nil, errLine
+	if err := q.frame.version(q.std.Proto); err != nil {
+		return err
 	}
-	if err := q.frame.version(proto); err != nil {
-		return nil, err
-	}
-	if !validTarget(target) {
-		return nil, errTarget
-	}
-	header, err := tp.ReadMIMEHeader()
-	if _, malformed := errors.AsType[textproto.ProtocolError](err); malformed {
-		return nil, errField
-	}
-	if err != nil {
-		return nil, err
+	if !validTarget(q.std.RequestURI) {
+		return errTarget
 	}
 	n := 0
-	for name, values := range header {
+	for name, values := range q.std.Header {
 		for _, v := range values {
 			if n++; tokenLen(name) != len(name) || !validValue(v) {
-				return nil, errField
+				return errField
 			}
 		}
 	}
+	if q.std.Host != "" { // it is no longer in the map
+		n++
+		observe(&q.frame, "Host", q.std.Host)
+	}
 	for _, name := range asked { // one by one, as whoever has a map must
-		for _, v := range header[name] {
+		for _, v := range q.std.Header[name] {
 			observe(&q.frame, name, v)
 		}
 	}
-	if n > maxFields {
-		return nil, errHeadLarge
+	switch {
+	case n > maxFields:
+		return errHeadLarge
+	case q.std.TransferEncoding != nil:
+		return errCoding
 	}
-	q.std.Method, q.std.RequestURI, q.std.Proto = method, target, proto
-	return http.Header(header), q.frame.check()
+	return q.frame.check()
 }
 
 // asked are the fields that observe knows.
-var asked = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Expect"}
-
-// toBytes turns what textproto read into what the byte API reads.
-func (q *request) toBytes(header http.Header) {
-	raw := q.raw[:0]
-	keep := func(s string) int { raw = append(raw, s...); return len(raw) }
-	q.fields = q.fields[:0]
-	size := len(q.std.Method) + len(q.std.RequestURI)
-	for name, values := range header {
-		for _, v := range values {
-			size += len(name) + len(v)
-		}
-	}
-	if cap(raw) < size { // else the slices below would lose their array
-		raw = make([]byte, 0, size)
-	}
-	method := keep(q.std.Method)
-	target := keep(q.std.RequestURI)
-	q.method, q.target = raw[:method], raw[method:target]
-	q.path, q.query, _ = bytes.Cut(q.target, []byte{'?'})
-	for name, values := range header {
-		for _, v := range values {
-			from := len(raw)
-			mid := keep(name)
-			end := keep(v)
-			q.fields = append(q.fields, field{raw[from:mid], raw[mid:end]})
-		}
-	}
-	q.raw = raw
-}
+var asked = []string{"Content-Length", "Connection", "Expect"}
 
 // toStrings turns what the one pass found into what the API of strings reads.
-func (q *request) toStrings(header http.Header) http.Header {
+func (q *request) toStrings() {
+	header := q.std.Header
 	all := string(q.raw)
 	sub := func(b []byte) string {
 		from := cap(q.raw) - cap(b) // b begins where its capacity says
@@ -261,11 +213,12 @@ func (q *request) toStrings(header http.Header) http.Header {
 		values[i] = sub(f.value)
 		header[name] = values[i : i+1 : i+1]
 	}
-	return header
+	q.std.Header = header
 }
 
-// finish fills in what both parsers leave for the API of strings.
-func (q *request) finish(header http.Header, reuse *url.URL) error {
+// finish fills in what the own parser leaves for the API of strings.
+func (q *request) finish(reuse *url.URL) error {
+	header := q.std.Header
 	u, err := url.ParseRequestURI(q.std.RequestURI)
 	if err != nil {
 		return errTarget
@@ -274,7 +227,7 @@ func (q *request) finish(header http.Header, reuse *url.URL) error {
 		*reuse = *u
 		u = reuse
 	}
-	q.std.URL, q.std.Header, q.std.Host = u, header, header.Get("Host")
+	q.std.URL, q.std.Host = u, header.Get("Host")
 	q.std.ProtoMajor, q.std.ProtoMinor, q.std.ContentLength = 1, int(q.frame.minor), q.frame.length
 	q.std.Close, q.std.Body = q.frame.close, http.NoBody
 	delete(header, "Host")

@@ -1,6 +1,9 @@
 package ladder
 
-import "strings"
+import (
+	"math/bits"
+	"strings"
+)
 
 // Rungs is a set of savings. The small server has them switched on or off, each
 // independent of the others.
@@ -10,7 +13,7 @@ type Rungs uint8
 const (
 	State     Rungs = 1 << iota // request and response are reused; off: made anew for each request
 	Bytes                       // the handler reads bytes; off: *http.Request, http.Header, url.URL
-	Parser                      // one pass over the buffer; off: net/textproto
+	Parser                      // one pass over the buffer; off: http.ReadRequest
 	Workers                     // reused goroutines serve connections; off: a goroutine for each
 	Unwatched                   // nothing beside the handler; off: background read, deadline resets, a context to cancel
 	OneBuffer                   // the answer is written once, the date cached; off: two buffers and a body writer, sorted, date formatted
@@ -40,5 +43,8 @@ func (r Rungs) String() string {
 
 // key names a saving in the figures of a run.
 func (r Rungs) key() string { return strings.ReplaceAll(r.String(), " ", "_") + "_us" }
+
+// count is how many savings are on.
+func (r Rungs) count() int { return bits.OnesCount8(uint8(r)) }
 
 func (r Rungs) has(one Rungs) bool { return r&one != 0 }

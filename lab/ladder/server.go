@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/textproto"
 	"net/url"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // maxConns bounds the goroutines of every pool of connection workers.
@@ -85,14 +86,14 @@ func closed(err error) error {
 // conn is one connection.
 type conn struct {
 	*server
-	net  net.Conn
-	src  source
-	br   *bufio.Reader
-	tp   *textproto.Reader // without Parser
-	beat *watch            // without Unwatched
-	late *layers           // without OneBuffer
-	ctx  context.Context
-	x    *exchange // with State: the same for every request
+	since atomic.Int64 // when the last request came; 0: while one is served
+	src   source
+	br    *bufio.Reader
+	bw    *bufio.Writer
+	beat  *watch  // without Unwatched
+	late  *layers // without OneBuffer
+	ctx   context.Context
+	x     *exchange // with State: the same for every request
 }
 
 // exchange is a request and its answer: what State reuses.
@@ -101,24 +102,22 @@ type exchange struct {
 	response
 	url *url.URL        // with the API of strings
 	ctx context.Context // ends when the client leaves, without Unwatched
+	at  time.Time       // when it was read
 }
 
 func (s *server) serve(c net.Conn) {
 	defer c.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	k := &conn{server: s, net: c, ctx: ctx}
+	k := &conn{server: s, ctx: ctx}
 	k.src = source{r: c, left: -1}
 	if !s.save.has(Unwatched) {
 		k.beat = newWatch(c)
 		k.src.r = k.beat
 	}
-	k.br = bufio.NewReaderSize(&k.src, maxHead)
-	if !s.save.has(Parser) {
-		k.tp = textproto.NewReader(k.br)
-	}
+	k.br, k.bw = bufio.NewReaderSize(&k.src, maxHead), bufio.NewWriterSize(c, 4096)
 	if !s.save.has(OneBuffer) {
-		k.late = newLayers(c)
+		k.late = &layers{bw: k.bw}
 	}
 	for {
 		again, err := k.one()
@@ -146,6 +145,7 @@ func (k *conn) one() (again bool, err error) {
 	if _, err := k.br.Peek(1); err != nil {
 		return false, err
 	}
+	k.since.Store(0)
 	x := k.x
 	switch {
 	case x == nil:
@@ -160,6 +160,8 @@ func (k *conn) one() (again bool, err error) {
 	if err := k.read(x); err != nil {
 		return false, err
 	}
+	x.at = time.Now()
+	defer func() { k.since.Store(x.at.Unix()) }()
 	if k.beat == nil {
 		k.handle(x)
 		return k.answer(x)
@@ -178,18 +180,17 @@ func (k *conn) one() (again bool, err error) {
 
 // read takes a request off the connection, its body included.
 func (k *conn) read(x *exchange) error {
-	var header http.Header
-	if x.std == nil && !(k.save.has(Parser) && k.save.has(Bytes)) {
-		x.std = &http.Request{}
-	}
 	var err error
-	if k.tp == nil {
+	if k.save.has(Parser) {
 		err = x.parse(k.br)
 	} else {
 		k.src.left = maxHead - k.br.Buffered()
-		header, err = x.parseTextproto(k.tp)
+		err = x.parseStandard(k.br)
 		k.src.left = -1
-		if k.src.past { // whatever textproto made of what it got
+		if _, told := err.(*fault); err != nil && !told && k.src.err == nil {
+			err = errField // what net/http could not read
+		}
+		if k.src.past { // whatever net/http made of what it got
 			err = errHeadLarge
 		}
 	}
@@ -200,17 +201,19 @@ func (k *conn) read(x *exchange) error {
 		return err
 	}
 	switch {
-	case !k.save.has(Bytes):
-		if k.tp == nil {
-			header = x.toStrings(x.std.Header)
+	case k.save.has(Bytes):
+		return x.toBytes(k.save.has(Parser))
+	case k.save.has(Parser):
+		if x.std == nil {
+			x.std = &http.Request{}
 		}
 		if k.save.has(State) && x.url == nil {
 			x.url = &url.URL{}
 		}
-		return x.finish(header, x.url)
-	case k.tp != nil:
-		x.toBytes(header)
+		x.toStrings()
+		return x.finish(x.url)
 	}
+	x.std.Body = http.NoBody
 	return nil
 }
 
@@ -230,17 +233,21 @@ type source struct {
 	r    interface{ Read([]byte) (int, error) }
 	left int  // -1: no bound
 	past bool // more than the bound was asked for
+	err  error
 }
 
 func (s *source) Read(b []byte) (int, error) {
 	switch {
 	case s.left < 0:
-		return s.r.Read(b)
+		n, err := s.r.Read(b)
+		s.err = err
+		return n, err
 	case s.left == 0:
 		s.past = true
 		return 0, errHeadLarge
 	}
 	n, err := s.r.Read(b[:min(len(b), s.left)])
 	s.left -= n
+	s.err = err
 	return n, err
 }

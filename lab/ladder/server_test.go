@@ -77,6 +77,8 @@ func (s *script) SetReadDeadline(t time.Time) error {
 }
 
 func (s *script) SetWriteDeadline(time.Time) error { return nil }
+func (s *script) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+func (s *script) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
 func (s *script) Close() error                     { return nil }
 
 // converse returns what a server with these savings answers to the bytes.
@@ -136,9 +138,12 @@ func TestWhatIsMalformedIsRefusedOnEveryRung(t *testing.T) {
 		"no name":               {get + "Host: h\r\n: b\r\n\r\n", []int{400}},
 		"no colon":              {get + "Host: h\r\nA\r\n\r\n", []int{400}},
 		"a NUL in a value":      {get + "Host: h\r\nA: \x00\r\n\r\n", []int{400}},
-		"two lengths":           {get + "Host: h\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx", []int{400}},
+		"two lengths":           {get + "Host: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx", []int{400}},
 		"a signed length":       {get + "Host: h\r\nContent-Length: +1\r\n\r\nx", []int{400}},
 		"a length too large":    {get + "Host: h\r\nContent-Length: 99999999999999999999\r\n\r\nx", []int{400}},
+		"an escape cut off":     {"GET /%4 HTTP/1.1\r\nHost: h\r\n\r\n", []int{400}},
+		"an escape of no byte":  {"GET /%4g HTTP/1.1\r\nHost: h\r\n\r\n", []int{400}},
+		"escaped letters":       {"GET /%61p%69/v1/patients/P1 HTTP/1.1\r\nHost: h\r\n\r\n", []int{200}},
 		"chunks":                {get + "Host: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", []int{501}},
 		"an expectation":        {get + "Host: h\r\nExpect: 100-continue\r\n\r\n", []int{417}},
 		"a body at the limit":   {get + fmt.Sprintf("Host: h\r\nContent-Length: %d\r\n\r\n", maxBody) + strings.Repeat("x", maxBody), []int{200}},
@@ -167,12 +172,12 @@ func ofSize(n int) string {
 	return head + strings.Repeat("x", n-len(head)-4) + "\r\n\r\n"
 }
 
-// Lone line feeds and folded lines are a way to smuggle requests past another
-// parser. The one that textproto is kept for reads them, as net/http does.
-func TestTheOwnParserWantsWholeLineEnds(t *testing.T) {
+// Lone line feeds, folded lines and lengths told twice are a way to smuggle
+// requests past another parser. That of net/http reads them.
+func TestTheOwnParserWantsWholeLineEndsAndOneLength(t *testing.T) {
 	for _, input := range []string{
 		"GET / HTTP/1.1\nHost: h\n\n", get + "Host: h\n\r\n", get + "Host: h\r\nA: b\r\n c\r\n\r\n", get + "Host: h\r\nA: b\rc\r\n\r\n",
-		"\r\n" + get + "Host: h\r\n\r\n",
+		"\r\n" + get + "Host: h\r\n\r\n", get + "Host: h\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx",
 	} {
 		if got := statuses(t, converse(allRungs, input), "GET"); fmt.Sprint(got) != "[400]" {
 			t.Errorf("%q: %v", input, got)
@@ -199,6 +204,50 @@ func TestNothingIsLeftOverForTheNextRequest(t *testing.T) {
 		at := strings.LastIndex(out, "HTTP/1.1 200")
 		if at <= 0 || strings.Contains(out[at:], "first") || strings.Contains(out[at:], "P1") || strings.Count(out, patient) != 2 {
 			t.Errorf("with %q: %q", save, out)
+		}
+	}
+}
+
+func TestTheByteAPIIsAsGeneralAsThatOfStrings(t *testing.T) {
+	var q request
+	head := "GET /a//b/./%2e%2E/c%20d?x=%20 HTTP/1.1\r\nHOST: Example.ORG:80\r\nx-request-ID: Some\r\n\r\n"
+	if err := q.parse(bufio.NewReaderSize(strings.NewReader(head), maxHead)); err != nil {
+		t.Fatal(err)
+	}
+	if err := q.toBytes(true); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprintf("%s %s %s %s", q.host, q.path, q.query, q.kept[1].name); got != "example.org:80 /a/c d x=%20 X-Request-Id" {
+		t.Errorf("%q", got)
+	}
+	var p response
+	for range 2 { // the second time in the memory of the first
+		p.reset()
+		set(&p, "x-REQUEST-id", "one")
+		set(&p, "Content-Length", "7")
+		set(&p, "connection", "x, close")
+		set(&p, "X-Request-Id", "two\r\nSet-Cookie: a")
+		dated, last := p.inspectFields([]byte("{}"))
+		if got := string(appendFields(nil, p.lines)); dated || !last || got != "X-Request-Id: two  Set-Cookie: a\r\nContent-Type: text/plain; charset=utf-8\r\n" {
+			t.Errorf("dated %t, last %t, %q", dated, last, got)
+		}
+	}
+}
+
+func TestAHostIsANameOrAnAddressAndPerhapsAPort(t *testing.T) {
+	for host, want := range map[string]string{
+		"": "", "h": "h", "Example.ORG:80": "example.org:80", "h:": "h:", "[::1]": "[::1]", "[::1]:80": "[::1]:80", "%48%c3%a9": "h\u00e9",
+		"a:b": "400", "a:1:2": "400", "::1": "400", "[::1": "400", "[::1]80": "400", "[::1]:b": "400", "::1]": "400", "a[": "400",
+		"%4": "400", "%zz": "400", "a%2fb": "400", "a%20": "400", "a%0d": "400",
+	} {
+		var a bytesAPI
+		a.full = []byte("/")
+		got := "400"
+		if a.locate([]byte(host)) == nil {
+			got = string(a.host)
+		}
+		if got != want {
+			t.Errorf("%q is %q, want %q", host, got, want)
 		}
 	}
 }
@@ -278,19 +327,22 @@ func TestEverySavingOfMemorySavesAllocations(t *testing.T) {
 	}
 }
 
-// BenchmarkRung is a request on the small server, without a network:
+// BenchmarkRung is a request on the small server and on those at its ends,
+// without a network:
 //
 //	go test ./lab/ladder -run '^$' -bench Rung -benchmem
 func BenchmarkRung(b *testing.B) {
-	bench := func(name string, save Rungs) {
+	run := func(name string, serve func(net.Conn)) {
 		b.Run(name, func(b *testing.B) {
 			c := scripted(wire)
 			c.next, c.more, c.drop = wire, b.N, true
 			b.ReportAllocs()
 			b.ResetTimer()
-			(&server{save: save}).serve(c)
+			serve(c)
 		})
 	}
+	bench := func(name string, save Rungs) { run(name, (&server{save: save}).serve) }
+	run("net-http", func(c net.Conn) { serveOne(&http.Server{Handler: http.HandlerFunc(answerStrings)}, nil, c) })
 	bench("saving=none", 0)
 	for _, r := range ordered {
 		name := strings.ReplaceAll(r.String(), " ", "-")
@@ -298,6 +350,7 @@ func BenchmarkRung(b *testing.B) {
 		bench("without="+name, allRungs&^r)
 	}
 	bench("saving=all", allRungs)
+	run("fasthttp", func(c net.Conn) { _ = fastServer(allRungs).ServeConn(c) })
 }
 
 // FuzzServer looks for a request that the own parser takes and net/http reads
@@ -332,6 +385,7 @@ func FuzzServer(f *testing.F) {
 			std.ContentLength != own.frame.length || own.frame.minor == 1 && std.Close != own.frame.close {
 			t.Fatalf("read as %+v, by net/http as %+v: %q", own, std, input)
 		}
+		_ = own.toBytes(true) // it refuses more than net/http does
 		count := 0
 		for name, values := range std.Header {
 			if got := own.get(strings.ToLower(name)); string(got) != values[0] {

@@ -125,6 +125,20 @@ func validTarget[T text](b T) bool {
 	return len(b) > 0 && b[0] == '/'
 }
 
+// canonical gives a field's name the case that http.Header has it in.
+func canonical(name []byte) {
+	upper := true
+	for i, c := range name {
+		switch {
+		case upper && c >= 'a' && c <= 'z':
+			name[i] = c - ('a' - 'A')
+		case !upper && c >= 'A' && c <= 'Z':
+			name[i] = c + ('a' - 'A')
+		}
+		upper = c == '-'
+	}
+}
+
 // foldEqual compares with a name in small letters.
 func foldEqual[T text](b T, lower string) bool {
 	if len(b) != len(lower) {

@@ -16,7 +16,7 @@ type watch struct {
 
 	mu      sync.Mutex
 	ended   sync.Cond
-	since   atomic.Int64 // when the connection became active or idle
+	since   atomic.Int64 // when the connection became idle
 	reading bool
 	stopped bool
 	taken   bool // never
@@ -34,7 +34,6 @@ var never, past = time.Time{}, time.Unix(1, 0)
 
 // start begins to read ahead. gone is called if the client leaves.
 func (w *watch) start(gone context.CancelFunc) {
-	w.since.Store(time.Now().Unix())
 	_ = w.SetReadDeadline(never) // of the whole request
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -16,36 +16,18 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
 	service "github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
-	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/patterns/specimen"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/loadgen"
 )
 
-// demonstrations run faulty code beside ours, each in a child process.
-var demonstrations = []struct {
-	id, title string
-	run       func(context.Context) (results.Demo, error)
-}{
-	{"early-return", "the handler that returns before its goroutine writes", earlyReturn},
-	{"shared-reply", "the pooled response that is given back before it is encoded", sharedReply},
-	{"late-retry-after", "Retry-After set after the body", lateRetryAfter},
-}
-
-func demos() []experiment.Demo {
-	var out []experiment.Demo
-	for _, d := range demonstrations {
-		out = append(out, experiment.Demo{ID: d.id, Title: d.title, Expect: time.Second,
-			Run: func(ctx context.Context) (results.Demo, error) {
-				var demo results.Demo
-				_, err := contestant.Run(ctx, contestant.Spec{Role: roleDemo + d.id, Input: struct{}{}}, &demo)
-				demo.ID, demo.Title = d.id, d.title
-				return demo, err
-			}})
-	}
-	return out
-}
+// demonstrations run faulty code beside ours.
+var demonstrations = experiment.Staged{Role: "patterns-demo-", Acts: []experiment.Act{
+	{ID: "early-return", Title: "the handler that returns before its goroutine writes", Run: earlyReturn},
+	{ID: "shared-reply", Title: "the pooled response that is given back before it is encoded", Run: sharedReply},
+	{ID: "late-retry-after", Title: "Retry-After set after the body", Run: lateRetryAfter},
+}}
 
 func earlyReturn(ctx context.Context) (results.Demo, error) {
 	const requests, clients = 1000, 50

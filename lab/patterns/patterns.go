@@ -6,6 +6,7 @@ package patterns
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -34,7 +35,6 @@ const (
 	roleAsPrinted = "patterns-as-printed"
 	roleReuse     = "patterns-reuse"
 	roleParked    = "patterns-parked"
-	roleDemo      = "patterns-demo-" // and the demonstration's id
 )
 
 // Roles are what its contestants can be told to do.
@@ -46,9 +46,7 @@ func Roles() map[string]contestant.Role {
 		roleReuse:     contestant.Func(reusing),
 		roleParked:    contestant.Func(parked),
 	}
-	for _, d := range demonstrations {
-		roles[roleDemo+d.id] = contestant.Func(func(ctx context.Context, _ struct{}) (results.Demo, error) { return d.run(ctx) })
-	}
+	maps.Copy(roles, demonstrations.Roles())
 	return roles
 }
 
@@ -77,7 +75,7 @@ func (e Experiment) Plan() (experiment.Plan, error) {
 	if slices.Contains(c.Patterns, service.Naive) {
 		p.child(Published, Parked, service.Naive, roleParked)
 	}
-	return experiment.Plan{Scaled: c.scaled(), Prepare: p.prepare, Cells: p.cells, Demos: demos()}, nil
+	return experiment.Plan{Scaled: c.scaled(), Prepare: p.prepare, Cells: p.cells, Demos: demonstrations.Demos()}, nil
 }
 
 // planner collects the cells.

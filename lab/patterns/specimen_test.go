@@ -42,7 +42,7 @@ func TestTheDemonstrationsShowTheFaultAndOursHasNone(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the specimens are data races by design: the detector would end them before the fault shows")
 	}
-	for _, d := range demos() {
+	for _, d := range demonstrations.Demos() {
 		demo, err := d.Run(t.Context())
 		if err != nil {
 			t.Errorf("%s: %v", d.ID, err)

@@ -87,7 +87,7 @@ func Defaults() Config {
 		Works: []time.Duration{0, time.Microsecond, 20 * time.Microsecond}, Producers: []int{1, 0, 64, 1000}, Workers: []int{2, 100, 1000},
 		Buffer: 1024, Rounds: 5, Time: 6 * time.Millisecond,
 		BurstJobs: 1_000_000, BurstWorkers: 5000, BurstWork: 10 * time.Millisecond,
-		Sizes: []int{1, 4, 16, 64}, Settle: 5 * time.Second, Measure: time.Second, MemoryCap: 2 << 30,
+		Sizes: []int{1, 2, 4, 8, 16, 32, 64}, Settle: 5 * time.Second, Measure: time.Second, MemoryCap: 2 << 30,
 	}
 }
 

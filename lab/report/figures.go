@@ -43,6 +43,9 @@ func (f family) figureTables(s *summary, g *setupGroup) []table {
 	if len(one.Rows) > 0 {
 		out = append(out, one)
 	}
+	if steps := f.steps(g); len(steps.Rows) > 0 {
+		out = append(out, steps)
+	}
 	return out
 }
 

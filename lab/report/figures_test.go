@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
@@ -51,6 +52,37 @@ func TestOwnFiguresAreOneTableASetUp(t *testing.T) {
 	}
 	if strings.Contains(page, "No request was answered well") {
 		t.Error("the page speaks of requests that were never sent")
+	}
+}
+
+// Headings of sections, by what was measured.
+func TestNoHeadingStandsOverNothing(t *testing.T) {
+	const back, latency, memory, every = "<h2>What came back</h2>", "<h2>Latency</h2>", "<h2>Memory, collection and allocations</h2>", "Every run, as it was made"
+	took := &histogram.Histogram{}
+	took.Record(1)
+	nothing := results.Run{Setup: "no-op jobs", Load: "1→2", Pattern: "spillway", Elapsed: 1, Extra: map[string]float64{"ns": 40}}
+	weighed := results.Run{Setup: "memory", Load: "idle", Pattern: "ants", Elapsed: 1, Extra: map[string]float64{"worker_bytes": 2600}}
+	killed := results.Run{Setup: "memory", Load: "idle", Pattern: "pond", Killed: "above its cap"}
+	untimed := results.Run{Setup: "units", Load: "all", Pattern: "serial", Elapsed: 1, Offered: 9, Outcomes: []results.Outcome{{Kind: "ok", Count: 9, Latency: &histogram.Histogram{}}}}
+	timed := results.Run{Setup: "real", Load: "low", Pattern: "naive", Elapsed: 1, Offered: 1, Outcomes: []results.Outcome{{Kind: "ok", Count: 1, Latency: took}},
+		Process: results.Process{PeakRSS: 1 << 20}}
+	unanswered := results.Run{Setup: "real", Load: "low", Pattern: "naive", Elapsed: 1, Offered: 9, Outcomes: []results.Outcome{{Kind: "timeout", Count: 9}}}
+	for name, test := range map[string]struct {
+		runs []results.Run
+		want []string
+	}{
+		"nothing sent":        {[]results.Run{nothing}, nil},
+		"one killed":          {[]results.Run{weighed, killed}, []string{back, every}},
+		"nobody timed it":     {[]results.Run{untimed}, []string{back, every}},
+		"timed":               {[]results.Run{timed, nothing}, []string{back, latency, memory, every}},
+		"nothing was in time": {[]results.Run{unanswered}, []string{back, latency, every}},
+	} {
+		page := rendered(t, results.Results{Experiment: "pools"}, test.runs)
+		for _, heading := range []string{back, latency, memory, every} {
+			if got, want := strings.Contains(page, heading), slices.Contains(test.want, heading); got != want {
+				t.Errorf("%s: %q is there: %v, want %v", name, heading, got, want)
+			}
+		}
 	}
 }
 
@@ -103,7 +135,7 @@ func TestFiguresMadeOfPartsAreStacked(t *testing.T) {
 	}
 	res := results.Results{Experiment: "G7", Started: time.Unix(0, 0), Ended: time.Unix(1, 0)}
 	runs := []results.Run{
-		run("servers", "net/http", map[string]float64{"cpu_us": 14.7, "floor_us": 8.5, "above_us": .7, "byte_API_us": 2, "unexplained_us": -.1}),
+		run("servers", "net/http", map[string]float64{"cpu_us": 14.7, "floor_us": 8.5, "above_us": .7, "byte_API_us": 2, "rest_low_us": -.1}),
 		run("each", "byte API", map[string]float64{"cpu_us": 12.7, "floor_us": 8.5, "above_us": 4.2, "byte_API_us": 2, "share": 36}),
 		{Setup: "each", Load: "keep-alive", Pattern: "pooled state", Killed: "above its cap"},
 	}
@@ -111,12 +143,13 @@ func TestFiguresMadeOfPartsAreStacked(t *testing.T) {
 	for _, want := range []string{
 		"What it is made of", `<span class="swatch s3"></span> byte API`, "net/http: byte API 2 µs", "14.7 µs",
 		"byte API: byte API 2 µs", "12.7 µs, 36.00 % of the lead",
+		"step by step", "105.26", "100.00", // of what is left of 2 without .1
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is missing on the page", want)
 		}
 	}
-	if strings.Contains(page, "not explained -") {
+	if strings.Contains(page, "fasthttp -100 ns") || strings.Contains(page, "fasthttp −100 ns") {
 		t.Error("a part below 0 was drawn")
 	}
 	res.Experiment = "pools"

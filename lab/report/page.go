@@ -28,6 +28,8 @@ type page struct {
 	Patterns        []legendKey
 	OverTime        []legendKey
 	Curves          bool   // there are some
+	Answered, Timed bool   // something was sent; and it was measured how long that took
+	Used            bool   // what processes used is known
 	Parts           []part // of the stacked bars
 	Losses          *table
 	Heats           []heat
@@ -77,10 +79,18 @@ type setupView struct {
 	Tables    []figureTable
 }
 
+func (v setupView) answered() bool { return !v.Idle || len(v.Killed) > 0 }
+
+// Timed reports whether there is a latency to show, or to miss.
+func (v setupView) Timed() bool {
+	return !v.Idle && slices.ContainsFunc(v.Loads, func(l loadView) bool { return !l.Untimed })
+}
+
 type loadView struct {
 	Name, Note            string
 	Outcomes, OK, Refused template.HTML
 	Idle                  bool // nothing was sent
+	Untimed               bool // or nobody measured how long an answer took
 }
 
 // figureTable is one kind of figures of a set-up, with a group of rows for
@@ -142,6 +152,9 @@ func newPage(res results.Results, runs []results.Run) *page {
 		}
 		p.Setups = append(p.Setups, v)
 		p.Curves = p.Curves || len(v.Curves) > 0
+		p.Answered = p.Answered || v.answered()
+		p.Timed = p.Timed || v.Timed()
+		p.Used = p.Used || len(v.Process) > 0
 	}
 	if slices.ContainsFunc(p.Setups, func(v setupView) bool { return v.Stack != "" }) {
 		p.Parts = p.Family.Stacks.Parts
@@ -149,7 +162,7 @@ func newPage(res results.Results, runs []results.Run) *page {
 	p.OverTime = overTimeKeys()
 	p.Runs = runRows(p.Family, runs)
 	for _, r := range sum.failed {
-		p.Failed = append(p.Failed, title(r)+": "+r.Failed)
+		p.Failed = append(p.Failed, title(r)+": "+results.Gist(r.Failed))
 	}
 	return p
 }
@@ -245,7 +258,7 @@ func (s *summary) setupView(g *setupGroup) setupView {
 	okOf, rejectedOf := func(c *cell) *latency { return &c.ok }, func(c *cell) *latency { return &c.rejected }
 	for _, l := range g.loads {
 		lv := loadView{
-			Name: loadName(l.load), Note: groupNote(l), Idle: l.idle(),
+			Name: loadName(l.load), Note: groupNote(l), Idle: l.idle(), Untimed: l.untimed(),
 			Outcomes: outcomesChart(l),
 			OK:       s.latencyChart(l, "good", latencyScale(g, l, okOf), okOf),
 			Refused:  s.latencyChart(l, "refused", latencyScale(g, l, rejectedOf), rejectedOf),
@@ -348,7 +361,7 @@ func runRows(f family, runs []results.Run) []runRow {
 		case r.Killed != "":
 			row.Note = "killed: " + r.Killed
 		case r.Failed != "":
-			row.Note = "no measurement: " + r.Failed
+			row.Note = "no measurement: " + results.Gist(r.Failed)
 		}
 		rows = append(rows, row)
 	}

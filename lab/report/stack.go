@@ -2,6 +2,7 @@ package report
 
 import (
 	"html/template"
+	"slices"
 	"strings"
 
 	"github.com/spillway-go/spillway/lab/report/chart"
@@ -16,6 +17,8 @@ type stacks struct {
 	Total ownFigure // told above the bar
 	Note  ownFigure // and beside it, where there is one
 	Parts []part
+	Whole string // the contestant whose parts are also told one below the other
+	Steps int    // those from this one on
 }
 
 // stackChart stacks the medians of a set-up, a bar for each contestant; empty
@@ -57,4 +60,29 @@ func (f family) stackChart(s *summary, g *setupGroup) template.HTML {
 	b.Desc = strings.Join(desc, "; ")
 	b.X = chart.Axis{Label: f.Stacks.Axis, Scale: chart.FromZero(totals...)}
 	return template.HTML(b.SVG())
+}
+
+// steps tells what the difference between two contestants is made of, each step
+// in the unit of the figure and in per cent of all of them. They are means: those
+// of parts add up to that of the whole, medians need not.
+func (f family) steps(g *setupGroup) table {
+	t := table{Left: 1, Header: []string{"step by step", f.Stacks.Axis, "% of all steps"}}
+	i := slices.IndexFunc(g.loads[0].cells, func(c *cell) bool { return c.pattern == f.Stacks.Whole })
+	if i < 0 {
+		return t
+	}
+	extra := g.loads[0].cells[i].extra
+	sum, steps := 0.0, f.Stacks.Parts[f.Stacks.Steps:]
+	for _, p := range steps {
+		sum += extra[p.Key].mean()
+	}
+	if sum == 0 {
+		return t
+	}
+	for _, p := range steps {
+		v := extra[p.Key].mean()
+		t.Rows = append(t.Rows, []string{p.Name, decimals(v), decimals(100 * v / sum)})
+	}
+	t.Rows = append(t.Rows, []string{"all steps", decimals(sum), decimals(100)})
+	return t
 }

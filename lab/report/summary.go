@@ -17,6 +17,14 @@ type stat []float64
 
 func (s stat) median() float64 { return chart.Median(s) }
 
+func (s stat) mean() float64 {
+	sum := 0.0
+	for _, v := range s {
+		sum += v
+	}
+	return sum / float64(max(len(s), 1))
+}
+
 // latency is the usual summary of a distribution, in nanoseconds, over repeats.
 type latency struct {
 	count                             uint64
@@ -262,6 +270,14 @@ func title(r *results.Run) string {
 // goroutines: it has no rates and no latency.
 func (l *loadGroup) idle() bool {
 	return !slices.ContainsFunc(l.cells, func(c *cell) bool { return c.sent() })
+}
+
+// untimed reports whether nobody measured how long an answer took, though there
+// were some: units of work that are too short for a clock.
+func (l *loadGroup) untimed() bool {
+	answers := func(c *cell) bool { return c.good.median()+c.refused.median() > 0 }
+	timed := func(c *cell) bool { return c.ok.count+c.rejected.count > 0 }
+	return l.idle() || slices.ContainsFunc(l.cells, answers) && !slices.ContainsFunc(l.cells, timed)
 }
 
 // sent reports whether the contestant had requests to answer, or none was

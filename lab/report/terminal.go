@@ -225,7 +225,7 @@ func (t *terminal) trouble(sum *summary) {
 	}
 	t.section("runs without a measurement", span{yellow, count(len(sum.failed), "run")})
 	for _, r := range sum.failed {
-		t.block(2, "", title(r)+": "+r.Failed)
+		t.block(2, "", title(r)+": "+results.Gist(r.Failed))
 	}
 }
 

@@ -4,6 +4,7 @@
 package results
 
 import (
+	"strings"
 	"time"
 
 	"github.com/spillway-go/spillway/histogram"
@@ -111,6 +112,13 @@ type Run struct {
 	Process  Process              `json:"process"`
 	Extra    map[string]float64   `json:"extra,omitempty"` // figures of one experiment only
 	Series   []Point              `json:"series,omitempty"`
+}
+
+// Gist is why there is no measurement, for people: a Go program that dies says
+// why, and after an empty line where each of its goroutines was.
+func Gist(failed string) string {
+	gist, _, _ := strings.Cut(failed, "\n\n")
+	return gist
 }
 
 // Outcome is what became of one kind of requests. Kinds: "ok", "rejected",

@@ -24,6 +24,17 @@ func someRuns() []Run {
 	}
 }
 
+func TestTheGistOfAFailureHasNoStacks(t *testing.T) {
+	for failed, want := range map[string]string{
+		"": "", "contestant x: exit status 1": "contestant x: exit status 1",
+		"contestant x: exit status 2\nfatal error: thread exhaustion\n\nruntime stack:\nmain.f()": "contestant x: exit status 2\nfatal error: thread exhaustion",
+	} {
+		if got := Gist(failed); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func logged(t *testing.T, runs []Run) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "made", "as needed")

@@ -193,7 +193,7 @@ func (m *together) run(ctx context.Context, name string, repeat int) (results.Ru
 	run := newRun(got.Ops, got.Seconds)
 	run.Params = map[string]any{"size": m.job.Size, "goroutines": m.job.Goroutines}
 	run.Process.Mallocs = got.Mallocs
-	run.Extra = map[string]float64{"ns": got.Median, "mallocs": float64(got.Mallocs) / float64(max(got.Ops, 1))}
+	run.Extra = map[string]float64{"ns": got.Median, "behind": got.Behind, "mallocs": float64(got.Mallocs) / float64(max(got.Ops, 1))}
 	return run, nil
 }
 

@@ -59,7 +59,7 @@ func planted(by, hits, outlier float64) []results.Run {
 			add(Cycle, CycleLoad(1024, 2), name, n, map[string]float64{"ns": 20 * by * noise, "mallocs": by - 1})
 			add(Cycle, CycleLoad(500_000, 2), name, n, map[string]float64{"ns": 20 * by * by * noise})
 		}
-		add(Cycle, CycleLoad(1024, 2), SyncPool, n, map[string]float64{"ns": 20})
+		add(Cycle, CycleLoad(1024, 2), SyncPool, n, map[string]float64{"ns": 20, "behind": by * noise})
 		add(Idle, burstLoad, Spillway, n, map[string]float64{"idle": 1000 * (by - 1), "peak": 1000})
 	}
 	return runs

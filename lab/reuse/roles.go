@@ -22,6 +22,7 @@ type cycleJob struct {
 // cycled is one contestant's steady cycle.
 type cycled struct {
 	Median  float64 // nanoseconds of wall time per cycle
+	Behind  float64 // Spillway's time over this one's: the median of what it was within a round
 	Ops     uint64
 	Seconds float64
 	Mallocs uint64
@@ -71,13 +72,18 @@ func cycle(ctx context.Context, j cycleJob) (map[string]cycled, error) {
 		}
 	}
 	for name, all := range times {
-		slices.Sort(all)
+		ratios := slices.Clone(times[Spillway]) // a round is short, so a slow moment hits all who take turns in it
+		for i := range ratios {
+			ratios[i] /= all[i]
+		}
 		c := out[name]
-		c.Median = all[len(all)/2]
+		c.Median, c.Behind = median(all), median(ratios)
 		out[name] = c
 	}
 	return out, nil
 }
+
+func median(xs []float64) float64 { return slices.Sorted(slices.Values(xs))[len(xs)/2] }
 
 // calibrate finds how many cycles of each goroutine fill a slice.
 func calibrate(p *pool, j cycleJob) int {

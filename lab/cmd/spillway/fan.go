@@ -10,18 +10,15 @@ type labFanCmd struct {
 	Grid  bool `env:"SPILLWAY_LAB_FAN_GRID" group:"Size" help:"Branches from 0.5 µs to 50 ms, computing and waiting, with a heat map in the report."`
 	Quick bool `env:"SPILLWAY_LAB_FAN_QUICK" group:"Size" help:"Two and eight sources, five durations, short rounds: a glance of a minute or two."`
 
-	Repeats int             `env:"SPILLWAY_LAB_REPEATS" group:"Size" default:"3" help:"How often everything is run, interleaved; a verdict needs at least 3."`
-	N       []int           `short:"n" env:"SPILLWAY_LAB_FAN_N" group:"Size" placeholder:"N" help:"Sources of a lookup, one database and the rest caches; 2, 8 and 64 unless given."`
-	Branch  []time.Duration `env:"SPILLWAY_LAB_FAN_BRANCH" group:"Size" placeholder:"D" help:"How long each source of the grid takes; 1µs to 1ms unless given, 0.5µs to 50ms with --grid."`
-	Rounds  int             `env:"SPILLWAY_LAB_FAN_ROUNDS" group:"Size" placeholder:"N" help:"Turns of every contestant in each repeat; 5 unless given."`
-	Time    time.Duration   `env:"SPILLWAY_LAB_FAN_TIME" group:"Size" placeholder:"D" help:"How long each turn is; 5ms unless given."`
-	Calls   int             `env:"SPILLWAY_LAB_FAN_CALLS" group:"Size" placeholder:"N" help:"Lookups with hedging, in virtual time; 20000 unless given."`
+	N      []int           `short:"n" env:"SPILLWAY_LAB_FAN_N" group:"Size" placeholder:"N" help:"Sources of a lookup, one database and the rest caches; 2, 8 and 64 unless given."`
+	Branch []time.Duration `env:"SPILLWAY_LAB_FAN_BRANCH" group:"Size" placeholder:"D" help:"How long each source of the grid takes; 1µs to 1ms unless given, 0.5µs to 50ms with --grid."`
+	Rounds int             `env:"SPILLWAY_LAB_FAN_ROUNDS" group:"Size" placeholder:"N" help:"Turns of every contestant in each repeat; 5 unless given."`
+	Time   time.Duration   `env:"SPILLWAY_LAB_FAN_TIME" group:"Size" placeholder:"D" help:"How long each turn is; 5ms unless given."`
+	Calls  int             `env:"SPILLWAY_LAB_FAN_CALLS" group:"Size" placeholder:"N" help:"Lookups with hedging, in virtual time; 20000 unless given."`
 
 	Contestant []string `env:"SPILLWAY_LAB_FAN_CONTESTANT" placeholder:"NAME" help:"Only these: spillway, sequential, as-printed, corrected, errgroup, conc. Claims that need another one stay open."`
-	Seed       uint64   `env:"SPILLWAY_LAB_SEED" default:"0" help:"Of stragglers, the order of the turns and the judge's bootstrap; 0 picks one and says which."`
-	MemoryCap  int      `env:"SPILLWAY_LAB_MEMORY_CAP" default:"2048" placeholder:"MIB" help:"Memory a process may use, in MiB (Linux only); above it is killed, which is a result. 0: none."`
-	Out        string   `env:"SPILLWAY_LAB_OUT" placeholder:"DIR" help:"Where the results go; ./spillway-results/F-<time> unless given. Must not hold results yet."`
-	JSON       bool     `name:"json" env:"SPILLWAY_LAB_JSON" help:"Print results.json on standard output; progress stays on standard error."`
+
+	labRun `embed:"" set:"id=F" set:"seeds=stragglers, the order of the turns" set:"who=a process"`
 }
 
 // Help teaches.
@@ -35,23 +32,21 @@ The published sizes, 50/50 ms, 500/100 µs and 5/1 µs, are run in virtual time,
 All contestants of a table take turns in one process; ratios are taken within a turn, and Spillway runs twice, so that its difference from itself tells the noise. Where Spillway loses, a table says so.
 
 Examples:
-  spillway lab F                        four minutes
-  spillway lab F --quick                a glance
-  spillway lab F --grid                 fifteen minutes, with a heat map
+  spillway lab F                        three to four minutes
+  spillway lab F --quick                a glance of a minute
+  spillway lab F --grid                 six to eight minutes, with heat maps
+  spillway lab F --grid --quick         a glance at it
+  spillway lab F --grid -n 2            a slice of it: so too -n 8, -n 64, --branch
   spillway lab F -n 2 --branch 30µs --branch 300µs
   spillway lab judge spillway-results/… verdicts again, from the raw runs
 
 The same contestants as plain benchmarks, for benchstat:
   go test ./lab/fan -run '^$' -bench Lookup -count 10 | benchstat -col /contestant -
 
-Files and exit codes: as in 'spillway lab run --help'.`
+` + labEnds
 }
 
 func (c *labFanCmd) Run(env *environment) error {
-	run := labRun{c.Out, c.Repeats, c.Seed, c.MemoryCap, c.JSON}
-	if err := run.check(); err != nil {
-		return badInput(err)
-	}
 	config := fan.Defaults()
 	if c.Quick {
 		config = fan.Quick()
@@ -75,6 +70,6 @@ func (c *labFanCmd) Run(env *environment) error {
 	if c.Calls != 0 {
 		config.Calls = c.Calls
 	}
-	config.MemoryCap = uint64(c.MemoryCap) << 20
-	return run.run(env, fan.Experiment{Config: config})
+	config.MemoryCap = c.bytes()
+	return c.run(env, fan.Experiment{Config: config})
 }

@@ -24,20 +24,41 @@ import (
 	"github.com/spillway-go/spillway/lab/report"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/reuse"
+	"github.com/spillway-go/spillway/lab/routes"
 	"github.com/spillway-go/spillway/lab/shapes"
 )
 
 type labCmd struct {
-	Run      labRunCmd      `cmd:"" default:"withargs" help:"Run an experiment: 'spillway lab H'. B, F, G, G7, overload, pools and reuse have flags of their own; see their --help."`
+	Run      labRunCmd      `cmd:"" default:"withargs" help:"Run an experiment: 'spillway lab H'. B, F, G, G7, R, overload, pools and reuse have flags of their own; see their --help."`
 	B        labBurstCmd    `cmd:"" name:"B" aliases:"b" help:"A burst of a million jobs a second: a goroutine for each, the published pool's shape, a bare channel, Spillway."`
 	G        labShapesCmd   `cmd:"" name:"G" aliases:"g" help:"What it costs to hand work to a goroutine: five shapes, bounds for CPU-bound work, reuse of goroutines and of objects."`
 	G7       labLadderCmd   `cmd:"" name:"G7" aliases:"g7" help:"What fasthttp's lead over net/http is made of: processor time for a request, saving by saving."`
 	F        labFanCmd      `cmd:"" name:"F" aliases:"f" help:"A lookup in a database and caches, one after the other or at once: what is lost, what it costs, from where it pays."`
+	R        labRoutesCmd   `cmd:"" name:"R" aliases:"r" help:"Typed routes: what a pooled request context saves and risks, and what a route costs beside hand-written code and other frameworks."`
 	Overload labOverloadCmd `cmd:"" help:"A service offered more than it can do, behind each way of bounding it: goodput against offered load."`
 	Pools    labPoolsCmd    `cmd:"" help:"Worker pools side by side: what a job costs to hand over, refuse, wait for; bursts, memory, sizing."`
 	Reuse    labReuseCmd    `cmd:"" help:"Objects reused: what sync.Pool, a channel and objectpool cost and keep."`
 	Judge    labJudgeCmd    `cmd:"" help:"Decide every claim anew from the raw runs of a results folder."`
 	Selftest labSelftestCmd `cmd:"" help:"Test the instruments: plant known effects and see whether the judge finds them."`
+}
+
+// Help teaches.
+func (labCmd) Help() string {
+	return `Each experiment takes one family of published claims, or of our own, measures it again on this machine and gives a verdict for each claim, with an interval. Nothing else should run meanwhile.
+
+Examples, with what they take on two cores:
+  spillway lab H            five minutes
+  spillway lab G            four minutes
+  spillway lab G7           four minutes; --quick: a glance
+  spillway lab B            four minutes, and half of the memory
+  spillway lab F            four minutes; --quick: a glance
+  spillway lab R            five minutes; --quick: a glance
+  spillway lab overload     ten minutes; --quick: three
+  spillway lab pools        six minutes; --quick: less than one
+  spillway lab reuse        six minutes; --quick: a glance
+  spillway lab judge DIR    at once: the verdicts again, from the raw runs
+
+Ctrl-C ends an experiment; what was measured until then is judged and written. Exit codes: 0 everything was measured, whatever the verdicts; 1 something could not be measured; 2 bad input; 130 Ctrl-C.`
 }
 
 // experiments by id. Judging needs no settings, so the values judge as they are.
@@ -47,6 +68,7 @@ var experiments = []experiment.Experiment{
 	ladder.Experiment{Config: ladder.Defaults()},
 	burst.Experiment{Config: burst.Defaults()},
 	fan.Experiment{Config: fan.Defaults()},
+	routes.Experiment{Config: routes.Defaults()},
 	overload.Experiment{Config: overload.Defaults()},
 	pools.Experiment{Config: pools.Defaults()},
 	reuse.Experiment{Config: reuse.Defaults()},
@@ -59,6 +81,7 @@ func roles() map[string]contestant.Role {
 	maps.Copy(all, ladder.Roles())
 	maps.Copy(all, burst.Roles())
 	maps.Copy(all, fan.Roles())
+	maps.Copy(all, routes.Roles())
 	maps.Copy(all, overload.Roles())
 	maps.Copy(all, pools.Roles())
 	maps.Copy(all, reuse.Roles())
@@ -83,7 +106,6 @@ type labRunCmd struct {
 	Experiment string `arg:"" optional:"" help:"Which claims to re-measure: H, a patient API under four concurrency patterns."`
 
 	Full       bool          `env:"SPILLWAY_LAB_FULL" group:"Size" help:"The published number of requests; without it fewer requests, never fewer clients or workers."`
-	Repeats    int           `env:"SPILLWAY_LAB_REPEATS" group:"Size" default:"3" help:"How often everything is run, interleaved; a verdict needs at least 3."`
 	Requests   int           `env:"SPILLWAY_LAB_REQUESTS" group:"Size" default:"0" help:"Requests of every load, instead of each load's own number."`
 	Clients    int           `env:"SPILLWAY_LAB_CLIENTS" group:"Size" default:"0" help:"Clients of every load, instead of each load's own number."`
 	Workers    int           `env:"SPILLWAY_LAB_WORKERS" group:"Size" default:"0" help:"Workers of the pools and slots of the limiter, instead of 20 (100 where the load is above 1,000 requests a second)."`
@@ -94,12 +116,15 @@ type labRunCmd struct {
 	ErrorRate  float64       `env:"SPILLWAY_LAB_ERROR_RATE" group:"Size" default:"0.05" help:"Share of store calls that fail."`
 	Patients   int           `env:"SPILLWAY_LAB_PATIENTS" group:"Size" default:"100000" help:"Patients in the database, which is made on first use and kept in your cache folder."`
 
-	Pattern   []string `env:"SPILLWAY_LAB_PATTERN" placeholder:"NAME" help:"Only these patterns: naive, workerpool, optimized, limiter. Claims that need another one stay open."`
-	Seed      uint64   `env:"SPILLWAY_LAB_SEED" default:"0" help:"Of the store's draws, the order of the runs and the judge's bootstrap; 0 picks one and says which."`
-	MemoryCap int      `env:"SPILLWAY_LAB_MEMORY_CAP" default:"2048" help:"Memory a contestant may use, in MiB (Linux only); above it is killed, which is a result. 0: none."`
-	Out       string   `env:"SPILLWAY_LAB_OUT" placeholder:"DIR" help:"Where the results go; ./spillway-results/H-<time> unless given. Must not hold results yet."`
-	JSON      bool     `name:"json" env:"SPILLWAY_LAB_JSON" help:"Print results.json on standard output; progress stays on standard error."`
+	Pattern []string `env:"SPILLWAY_LAB_PATTERN" placeholder:"NAME" help:"Only these patterns: naive, workerpool, optimized, limiter. Claims that need another one stay open."`
+
+	labRun `embed:"" set:"id=H" set:"seeds=the store's draws, the order of the runs"`
 }
+
+// labEnds ends the help of every experiment.
+const labEnds = `Files: runs.jsonl (raw, one run a line), results.json, report.html (one file, opens without a network).
+
+Exit codes: 0 everything was measured, whatever the verdicts; 1 a run or a demonstration could not be measured; 2 bad input; 130 Ctrl-C, after the partial result was written.`
 
 // Help teaches.
 func (labRunCmd) Help() string {
@@ -116,9 +141,7 @@ Examples:
   spillway lab H --clients 200 --workers 50 --pattern workerpool --pattern limiter
   spillway lab judge results/h                   verdicts again, from the raw runs
 
-Files: runs.jsonl (raw, one run a line), results.json, report.html (one file, opens without a network).
-
-Exit codes: 0 everything was measured, whatever the verdicts; 1 a run or a demonstration could not be measured; 2 bad input; 130 Ctrl-C, after the partial result was written.`
+` + labEnds
 }
 
 func (c *labRunCmd) Run(env *environment) error {
@@ -130,27 +153,31 @@ func (c *labRunCmd) Run(env *environment) error {
 	if err != nil {
 		return badInput(err)
 	}
-	if exp.ID() == claims.H.ID {
-		exp = patterns.Experiment{Config: config}
+	if id := exp.ID(); id != claims.H.ID { // these flags would be ignored
+		return badInput(fmt.Errorf("experiment %s has flags of its own: spillway lab %s", id, id))
 	}
-	return labRun{c.Out, c.Repeats, c.Seed, c.MemoryCap, c.JSON}.run(env, exp)
+	return c.run(env, patterns.Experiment{Config: config})
 }
 
-// labRun is what runs of all experiments have in common.
+// labRun is what runs of all experiments have in common. A command embeds it and
+// sets what differs; what it does not set is set where labCmd stands.
 type labRun struct {
-	out       string
-	repeats   int
-	seed      uint64
-	memoryCap int
-	json      bool
+	Out       string `env:"SPILLWAY_LAB_OUT" placeholder:"DIR" help:"Where the results go; ./spillway-results/${id}-<time> unless given. Must not hold results yet."`
+	Repeats   int    `env:"SPILLWAY_LAB_REPEATS" group:"Size" default:"${repeats}" help:"How often everything is run, interleaved; a verdict needs at least 3."`
+	Seed      uint64 `env:"SPILLWAY_LAB_SEED" default:"0" help:"Of ${seeds} and the judge's bootstrap; 0 picks one and says which."`
+	MemoryCap int    `env:"${memory_env}" default:"${memory}" help:"Memory ${who} may use, in MiB (Linux only); above it is killed, which is a result. 0: ${no_cap}."`
+	JSON      bool   `name:"json" env:"SPILLWAY_LAB_JSON" help:"Print results.json on standard output; progress stays on standard error."`
 }
+
+// bytes is the memory cap.
+func (l labRun) bytes() uint64 { return uint64(max(l.MemoryCap, 0)) << 20 }
 
 func (l labRun) check() error {
 	switch {
-	case l.repeats < 1:
-		return fmt.Errorf("repeats is %d: want at least 1, and 3 for verdicts", l.repeats)
-	case l.memoryCap < 0:
-		return fmt.Errorf("memory-cap is %d MiB: it cannot be negative (0 means none)", l.memoryCap)
+	case l.Repeats < 1:
+		return fmt.Errorf("repeats is %d: want at least 1, and 3 for verdicts", l.Repeats)
+	case l.MemoryCap < 0:
+		return fmt.Errorf("memory-cap is %d MiB: it cannot be negative", l.MemoryCap)
 	}
 	return nil
 }
@@ -159,18 +186,18 @@ func (l labRun) run(env *environment, exp experiment.Experiment) error {
 	if err := l.check(); err != nil {
 		return badInput(err)
 	}
-	dir, seed := l.out, l.seed
+	dir, seed := l.Out, l.Seed
 	if dir == "" {
 		dir = filepath.Join("spillway-results", exp.ID()+"-"+time.Now().Format("20060102-150405"))
 	}
 	if seed == 0 {
 		seed = 1 + rand.Uint64N(999_999)
 	}
-	if !contestant.CapEnforced && l.memoryCap > 0 {
+	if !contestant.CapEnforced && l.MemoryCap > 0 {
 		fmt.Fprintln(env.stderr, "note: the memory cap needs Linux and is not enforced here")
 	}
 	session := experiment.Session{
-		Dir: dir, Repeats: l.repeats, Seed: seed, Command: append([]string{"spillway"}, env.args...),
+		Dir: dir, Repeats: l.Repeats, Seed: seed, Command: append([]string{"spillway"}, env.args...),
 		Progress: experiment.NewProgress(env.stderr, env.liveStderr, env.width()),
 	}
 	res, runs, err := session.Run(env.ctx, exp)
@@ -180,7 +207,7 @@ func (l labRun) run(env *environment, exp experiment.Experiment) error {
 	if err != nil {
 		return err
 	}
-	if err := show(env, dir, res, runs, l.json); err != nil {
+	if err := show(env, dir, res, runs, l.JSON); err != nil {
 		return err
 	}
 	switch {
@@ -200,7 +227,7 @@ func (c *labRunCmd) config() (patterns.Config, error) {
 	return patterns.Config{
 		Full: c.Full, Requests: c.Requests, Clients: c.Clients, Workers: c.Workers,
 		QueueSize: c.QueueSize, QueueWait: c.QueueWait, MinLatency: c.MinLatency, MaxLatency: c.MaxLatency,
-		ErrorRate: c.ErrorRate, Patterns: c.Pattern, MemoryCap: uint64(c.MemoryCap) << 20, Patients: c.Patients,
+		ErrorRate: c.ErrorRate, Patterns: c.Pattern, MemoryCap: c.bytes(), Patients: c.Patients,
 	}, nil
 }
 

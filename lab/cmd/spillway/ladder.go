@@ -7,14 +7,10 @@ type labLadderCmd struct {
 
 	Connections   int `env:"SPILLWAY_LAB_LADDER_CONNECTIONS" group:"Size" default:"32" help:"Keep-alive connections; each sends a request as soon as it has the last answer."`
 	Requests      int `env:"SPILLWAY_LAB_LADDER_REQUESTS" group:"Size" placeholder:"N" help:"Requests to a server in each of its turns; 1024 unless given."`
-	Rounds        int `env:"SPILLWAY_LAB_LADDER_ROUNDS" group:"Size" placeholder:"N" help:"Turns of every server in each repeat; 30 unless given. Short turns and many of them even out what else the machine does."`
+	Rounds        int `env:"SPILLWAY_LAB_LADDER_ROUNDS" group:"Size" placeholder:"N" help:"Turns of every server in each repeat; 15 unless given. Short turns and many of them even out what else the machine does."`
 	PerConnection int `env:"SPILLWAY_LAB_LADDER_PER_CONNECTION" group:"Size" default:"0" placeholder:"N" help:"Make a connection anew after so many requests. 0: never. With 1, a goroutine for each connection is one for each request."`
-	Repeats       int `env:"SPILLWAY_LAB_REPEATS" group:"Size" default:"12" help:"How often everything is run, interleaved; a verdict needs at least 3."`
 
-	Seed      uint64 `env:"SPILLWAY_LAB_SEED" default:"0" help:"Of the order of the turns and the judge's bootstrap; 0 picks one and says which."`
-	MemoryCap int    `env:"SPILLWAY_LAB_MEMORY_CAP" default:"512" placeholder:"MIB" help:"Memory a server may use, in MiB (Linux only); above it is killed. 0: none."`
-	Out       string `env:"SPILLWAY_LAB_OUT" placeholder:"DIR" help:"Where the results go; ./spillway-results/G7-<time> unless given. Must not hold results yet."`
-	JSON      bool   `name:"json" env:"SPILLWAY_LAB_JSON" help:"Print results.json on standard output; progress stays on standard error."`
+	labRun `embed:"" set:"id=G7" set:"repeats=12" set:"seeds=the order of the turns" set:"who=a server" set:"memory=512"`
 }
 
 // Help teaches.
@@ -23,9 +19,11 @@ func (labLadderCmd) Help() string {
 
 all servers: raw floor (fixed bytes are read and written; nothing can cost less), net/http, net/http with connections handed to a bounded pool of workers, fasthttp, fasthttp without its savings.
 
-The ladder between them is a small HTTP/1.1 server made for this experiment, with six switches: pooled state (request and answer are reused), byte API (against *http.Request, http.Header and url.URL), own parser (against net/textproto), connection workers (against a goroutine for each connection), no background read (against reading ahead to notice that the client left, a context to cancel, and every deadline that net/http sets), one write buffer (against two, with sorted fields and the date formatted for each answer).
+The ladder between them is a small HTTP/1.1 server made for this experiment, with six switches: pooled state (request and answer are reused), byte API (against *http.Request, http.Header and url.URL), own parser (against http.ReadRequest), connection workers (against a goroutine for each connection), no background read (against reading ahead to notice that the client left, a context to cancel, and every deadline that net/http sets), one write buffer (against two, with sorted fields and the date formatted for each answer).
 
-What a switch is worth depends on the others. So each saving is added to a server with none and taken from one with all; its share of the lead is the mean of both. Four of them are also taken from fasthttp itself. Both ends run twice: what a switch that changes nothing seems to be worth is noise.
+What a switch is worth depends on the others. So the small server runs with every set of them, and a saving's share of the lead is what it takes off in the mean of all orders in which they can be switched on. Four of them are also taken from fasthttp itself. Both ends run twice: what a switch that changes nothing seems to be worth is noise.
+
+A table tells all steps from net/http down to fasthttp, which are 100 %: the shares, and what the small server leaves at either end. The lead counts as explained but for the sizes of those two.
 
 Examples:
   spillway lab G7                          some four minutes on two cores
@@ -36,14 +34,10 @@ Examples:
 
 Allocations for a request, exactly and without a network: go test ./lab/ladder -run '^$' -bench Rung -benchmem
 
-Files and exit codes: as in 'spillway lab run --help'.`
+` + labEnds
 }
 
 func (c *labLadderCmd) Run(env *environment) error {
-	run := labRun{c.Out, c.Repeats, c.Seed, c.MemoryCap, c.JSON}
-	if err := run.check(); err != nil {
-		return badInput(err)
-	}
 	config := ladder.Defaults()
 	if c.Quick {
 		config = ladder.Quick()
@@ -54,6 +48,6 @@ func (c *labLadderCmd) Run(env *environment) error {
 	if c.Rounds != 0 {
 		config.Rounds = c.Rounds
 	}
-	config.Conns, config.PerConn, config.MemoryCap = c.Connections, c.PerConnection, uint64(c.MemoryCap)<<20
-	return run.run(env, ladder.Experiment{Config: config})
+	config.Conns, config.PerConn, config.MemoryCap = c.Connections, c.PerConnection, c.bytes()
+	return c.run(env, ladder.Experiment{Config: config})
 }

@@ -29,7 +29,7 @@ func main() {
 
 type commandLine struct {
 	Demo    demoCmd    `cmd:"" help:"Half a minute that shows the point: one service through a storm, unprotected, behind a semaphore, behind a limiter."`
-	Lab     labCmd     `cmd:"" help:"Re-measure published claims and say which of them hold."`
+	Lab     labCmd     `cmd:"" set:"repeats=3" set:"seeds=the order of the runs" set:"who=a contestant" set:"memory=2048" set:"no_cap=none" set:"memory_env=SPILLWAY_LAB_MEMORY_CAP" help:"Re-measure published claims and say which of them hold."`
 	Load    loadCmd    `cmd:"" help:"Send load to a URL; outcomes apart, latency from the intended start."`
 	Serve   serveCmd   `cmd:"" help:"Run the reference service: a patient API under one of four concurrency patterns."`
 	Version versionCmd `cmd:"" help:"Print the version."`
@@ -46,6 +46,7 @@ Start here:
   spillway lab G                      four minutes: what does it cost to hand work to a goroutine?
   spillway lab G7                     four minutes: what makes fasthttp cheaper than net/http?
   spillway lab F                      four minutes: from where does it pay to ask two sources at once?
+  spillway lab R                      five minutes: what does a typed route cost, and a pooled context save?
   spillway lab B                      four minutes and half of the memory: a million jobs a second
   spillway serve --pattern limiter    the service that was measured, on http://localhost:8080
   spillway load --rate 300 http://localhost:8080/api/v1/patients/P000042

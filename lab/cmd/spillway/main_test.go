@@ -86,6 +86,8 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		"unknown command":          {[]string{"lob"}, "unexpected argument lob"},
 		"unknown flag":             {[]string{"lab", "H", "--repeat", "3"}, "did you mean"},
 		"no experiment":            {[]string{"lab"}, "H (A patient API"},
+		"another one's flags":      {[]string{"lab", "run", "pools", "--clients", "5", "--out", out}, "spillway lab pools"},
+		"another one in capitals":  {[]string{"lab", "OVERLOAD", "--out", out}, "spillway lab overload"},
 		"unknown experiment":       {[]string{"lab", "Q", "--out", out}, `unknown experiment "Q": known are H`},
 		"unknown pattern":          {tiny(out, "--pattern", "magic"), "naive, workerpool, optimized, limiter"},
 		"negative requests":        {tiny(out, "--requests=-1"), "requests is -1"},
@@ -195,13 +197,26 @@ func TestEveryFlagHasHelpAndAnEnvironmentVariable(t *testing.T) {
 }
 
 func TestHelpTeaches(t *testing.T) {
-	for _, args := range [][]string{{}, {"lab"}, {"lab", "run"}, {"lab", "overload"}, {"lab", "pools"}, {"lab", "B"}, {"lab", "G"}, {"lab", "F"}, {"lab", "judge"}, {"demo"}, {"lab", "selftest"}, {"load"}, {"serve"}} {
+	experiments := [][]string{{"lab", "run"}, {"lab", "overload"}, {"lab", "pools"}, {"lab", "reuse"}, {"lab", "B"}, {"lab", "G"}, {"lab", "G7"}, {"lab", "F"}}
+	for _, args := range append(experiments, []string{}, []string{"lab"}, []string{"lab", "judge"}, []string{"demo"}, []string{"lab", "selftest"}, []string{"load"}, []string{"serve"}) {
 		code, stdout, stderr := command(t, append(args, "--help")...)
 		if code != 0 || stderr != "" || !strings.Contains(stdout, "spillway") {
 			t.Errorf("%v: exit code %d, stderr %q", args, code, stderr)
 		}
-		if len(args) != 1 && !strings.Contains(stdout, "\n    spillway ") {
+		if !strings.Contains(stdout, "\n    spillway ") {
 			t.Errorf("%v: no example in\n%s", args, stdout)
+		}
+	}
+	for _, args := range experiments {
+		_, stdout, _ := command(t, append(args, "--help")...)
+		id := strings.Replace(args[1], "run", "H", 1)
+		for _, want := range []string{"130 Ctrl-C, after", "./spillway-results/" + id + "-<time>", "--repeats=", "--memory-cap=", "--json "} {
+			if !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) {
+				t.Errorf("%v: no %q in\n%s", args, want, stdout)
+			}
+		}
+		if strings.Contains(stdout, "${") {
+			t.Errorf("%v: a variable is left in\n%s", args, stdout)
 		}
 	}
 }

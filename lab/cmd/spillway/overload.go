@@ -9,7 +9,6 @@ import (
 type labOverloadCmd struct {
 	Quick bool `env:"SPILLWAY_LAB_OVERLOAD_QUICK" group:"Size" help:"Three loads and two seconds each: a glance of some three minutes."`
 
-	Repeats  int           `env:"SPILLWAY_LAB_REPEATS" group:"Size" default:"3" help:"How often everything is run, interleaved; a verdict needs at least 3."`
 	Load     []float64     `env:"SPILLWAY_LAB_OVERLOAD_LOAD" group:"Size" placeholder:"X" help:"Only these loads, as multiples of the measured capacity; 0.5, 0.9, 1.5, 2, 5 and 10 unless given."`
 	WarmUp   time.Duration `env:"SPILLWAY_LAB_OVERLOAD_WARM_UP" group:"Size" placeholder:"D" help:"The same load before each measurement; 3s unless given."`
 	Measure  time.Duration `env:"SPILLWAY_LAB_OVERLOAD_MEASURE" group:"Size" placeholder:"D" help:"How long each measurement is; 5s unless given."`
@@ -20,10 +19,8 @@ type labOverloadCmd struct {
 	Patients int           `env:"SPILLWAY_LAB_OVERLOAD_PATIENTS" group:"Size" default:"10000" help:"Patients in the SQLite file, which is made on first use and kept in your cache folder."`
 
 	Contestant []string `env:"SPILLWAY_LAB_OVERLOAD_CONTESTANT" placeholder:"NAME" help:"Only these: none, semaphore, semaphore-try, semaphore-4x, workerpool, failsafe, spillway. Claims that need another one stay open."`
-	Seed       uint64   `env:"SPILLWAY_LAB_SEED" default:"0" help:"Of arrivals, lookups, the order of the runs and the judge's bootstrap; 0 picks one and says which."`
-	MemoryCap  int      `env:"SPILLWAY_LAB_MEMORY_CAP" default:"2048" placeholder:"MIB" help:"Memory a contestant may use, in MiB (Linux only); above it is killed, which is a result. 0: none."`
-	Out        string   `env:"SPILLWAY_LAB_OUT" placeholder:"DIR" help:"Where the results go; ./spillway-results/overload-<time> unless given. Must not hold results yet."`
-	JSON       bool     `name:"json" env:"SPILLWAY_LAB_JSON" help:"Print results.json on standard output; progress stays on standard error."`
+
+	labRun `embed:"" set:"id=overload" set:"seeds=arrivals, lookups, the order of the runs"`
 }
 
 // Help teaches.
@@ -38,14 +35,10 @@ Examples:
   spillway lab overload --load 2 --contestant semaphore --contestant spillway
   spillway lab judge spillway-results/…     verdicts again, from the raw runs
 
-Files and exit codes: as in 'spillway lab run --help'.`
+` + labEnds
 }
 
 func (c *labOverloadCmd) Run(env *environment) error {
-	run := labRun{c.Out, c.Repeats, c.Seed, c.MemoryCap, c.JSON}
-	if err := run.check(); err != nil {
-		return badInput(err)
-	}
 	config := overload.Defaults()
 	if c.Quick {
 		config = overload.Quick()
@@ -62,7 +55,7 @@ func (c *labOverloadCmd) Run(env *environment) error {
 	if c.Measure != 0 {
 		config.Measure = c.Measure
 	}
-	config.Deadline, config.Patients, config.MemoryCap = c.Deadline, c.Patients, uint64(c.MemoryCap)<<20
+	config.Deadline, config.Patients, config.MemoryCap = c.Deadline, c.Patients, c.bytes()
 	config.Work = overload.Work{Slots: c.Slots, Min: c.MinWork, Max: c.MaxWork}
-	return run.run(env, overload.Experiment{Config: config})
+	return c.run(env, overload.Experiment{Config: config})
 }

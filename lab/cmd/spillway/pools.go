@@ -9,7 +9,6 @@ import (
 type labPoolsCmd struct {
 	Quick bool `env:"SPILLWAY_LAB_POOLS_QUICK" group:"Size" help:"Fewer producers and workers, short rounds, a small burst and no sizing: a glance of less than a minute."`
 
-	Repeats   int             `env:"SPILLWAY_LAB_REPEATS" group:"Size" default:"3" help:"How often everything is run, interleaved; a verdict needs at least 3."`
 	Producers []int           `env:"SPILLWAY_LAB_POOLS_PRODUCERS" group:"Size" placeholder:"N" help:"Goroutines that submit; 0 is GOMAXPROCS. 1, 0, 64 and 1000 unless given."`
 	Workers   []int           `env:"SPILLWAY_LAB_POOLS_WORKERS" group:"Size" placeholder:"N" help:"Workers of each pool; 2, 100 and 1000 unless given."`
 	Work      []time.Duration `env:"SPILLWAY_LAB_POOLS_WORK" group:"Size" placeholder:"D" help:"What a submitted job computes, at most 1ms; 0s, 1µs and 20µs unless given."`
@@ -19,10 +18,8 @@ type labPoolsCmd struct {
 
 	Part       []string `env:"SPILLWAY_LAB_POOLS_PART" placeholder:"NAME" help:"Only these parts: submit, refuse, call, memory, burst, sizing."`
 	Contestant []string `env:"SPILLWAY_LAB_POOLS_CONTESTANT" placeholder:"NAME" help:"Only these: spillway, channel, semaphore, errgroup, ants, pond, conc, gammazero, tunny. Claims that need another one stay open."`
-	Seed       uint64   `env:"SPILLWAY_LAB_SEED" default:"0" help:"Of arrivals, the order of the turns and the judge's bootstrap; 0 picks one and says which."`
-	MemoryCap  int      `env:"SPILLWAY_LAB_MEMORY_CAP" default:"2048" placeholder:"MIB" help:"Memory a process may use, in MiB (Linux only); above it is killed, which is a result. 0: none."`
-	Out        string   `env:"SPILLWAY_LAB_OUT" placeholder:"DIR" help:"Where the results go; ./spillway-results/pools-<time> unless given. Must not hold results yet."`
-	JSON       bool     `name:"json" env:"SPILLWAY_LAB_JSON" help:"Print results.json on standard output; progress stays on standard error."`
+
+	labRun `embed:"" set:"id=pools" set:"seeds=arrivals, the order of the turns" set:"who=a process"`
 }
 
 // Help teaches.
@@ -43,14 +40,10 @@ Examples:
 The same contestants as plain benchmarks, for benchstat:
   go test ./lab/pools -run '^$' -bench Submit -count 10 | benchstat -col /pool -
 
-Files and exit codes: as in 'spillway lab run --help'.`
+` + labEnds
 }
 
 func (c *labPoolsCmd) Run(env *environment) error {
-	run := labRun{c.Out, c.Repeats, c.Seed, c.MemoryCap, c.JSON}
-	if err := run.check(); err != nil {
-		return badInput(err)
-	}
 	config := pools.Defaults()
 	if c.Quick {
 		config = pools.Quick()
@@ -78,6 +71,6 @@ func (c *labPoolsCmd) Run(env *environment) error {
 	if c.Time != 0 {
 		config.Time = c.Time
 	}
-	config.Buffer, config.MemoryCap = c.Buffer, uint64(c.MemoryCap)<<20
-	return run.run(env, pools.Experiment{Config: config})
+	config.Buffer, config.MemoryCap = c.Buffer, c.bytes()
+	return c.run(env, pools.Experiment{Config: config})
 }

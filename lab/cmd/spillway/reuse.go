@@ -9,15 +9,11 @@ import (
 type labReuseCmd struct {
 	Quick bool `env:"SPILLWAY_LAB_REUSE_QUICK" group:"Size" help:"Short rounds and no idle minute: a glance of one or two minutes."`
 
-	Repeats int            `env:"SPILLWAY_LAB_REPEATS" group:"Size" default:"3" help:"How often everything is run, interleaved; a verdict needs at least 3."`
-	Size    []int          `env:"SPILLWAY_LAB_REUSE_SIZE" group:"Size" placeholder:"BYTES" help:"Only these sizes in the steady cycle; 1024, 65536 and 500000 unless given."`
-	Users   int            `env:"SPILLWAY_LAB_REUSE_USERS" group:"Size" default:"1000" help:"Goroutines of a burst, each holding an object of 64 KiB."`
-	Idle    *time.Duration `env:"SPILLWAY_LAB_REUSE_IDLE" group:"Size" placeholder:"D" help:"How long to wait before looking at what is still held; 1m unless given, 0s leaves it out."`
+	Size  []int          `env:"SPILLWAY_LAB_REUSE_SIZE" group:"Size" placeholder:"BYTES" help:"Only these sizes in the steady cycle; 1024, 65536 and 500000 unless given."`
+	Users int            `env:"SPILLWAY_LAB_REUSE_USERS" group:"Size" default:"1000" help:"Goroutines of a burst, each holding an object of 64 KiB."`
+	Idle  *time.Duration `env:"SPILLWAY_LAB_REUSE_IDLE" group:"Size" placeholder:"D" help:"How long to wait before looking at what is still held; 1m unless given, 0s leaves it out."`
 
-	Seed      uint64 `env:"SPILLWAY_LAB_SEED" default:"0" help:"Of the order of the runs and the judge's bootstrap; 0 picks one and says which."`
-	MemoryCap int    `env:"SPILLWAY_LAB_MEMORY_CAP" default:"4096" placeholder:"MIB" help:"Memory a contestant may use, in MiB (Linux only); above it is killed, which is a result. 0: none."`
-	Out       string `env:"SPILLWAY_LAB_OUT" placeholder:"DIR" help:"Where the results go; ./spillway-results/reuse-<time> unless given. Must not hold results yet."`
-	JSON      bool   `name:"json" env:"SPILLWAY_LAB_JSON" help:"Print results.json on standard output; progress stays on standard error."`
+	labRun `embed:"" set:"id=reuse" set:"memory=4096"`
 }
 
 // Help teaches.
@@ -29,14 +25,10 @@ Examples:
   spillway lab reuse --quick     a glance
   spillway lab judge DIR         verdicts again, from the raw runs
 
-Files and exit codes: as in 'spillway lab run --help'.`
+` + labEnds
 }
 
 func (c *labReuseCmd) Run(env *environment) error {
-	run := labRun{c.Out, c.Repeats, c.Seed, c.MemoryCap, c.JSON}
-	if err := run.check(); err != nil {
-		return badInput(err)
-	}
 	config := reuse.Defaults()
 	if c.Quick {
 		config = reuse.Quick()
@@ -47,6 +39,6 @@ func (c *labReuseCmd) Run(env *environment) error {
 	if c.Idle != nil {
 		config.Idle = *c.Idle
 	}
-	config.Users, config.MemoryCap = c.Users, uint64(c.MemoryCap)<<20
-	return run.run(env, reuse.Experiment{Config: config})
+	config.Users, config.MemoryCap = c.Users, c.bytes()
+	return c.run(env, reuse.Experiment{Config: config})
 }

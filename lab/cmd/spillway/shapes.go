@@ -12,12 +12,8 @@ type labShapesCmd struct {
 	Buffer    []int         `env:"SPILLWAY_LAB_SHAPES_BUFFER" group:"Size" placeholder:"N" help:"Only these buffers of the channels; 0, 1 and 128 unless given."`
 	Workers   []int         `env:"SPILLWAY_LAB_SHAPES_WORKERS" group:"Size" placeholder:"N" help:"Only pools of these sizes; 10, 100 and 1000 unless given. Claims that speak of others stay open."`
 	Requests  int           `env:"SPILLWAY_LAB_SHAPES_REQUESTS" group:"Size" default:"6000" help:"Requests where the reuse of objects and of goroutines is compared."`
-	Repeats   int           `env:"SPILLWAY_LAB_REPEATS" group:"Size" default:"5" help:"How often everything is run, interleaved; a verdict needs at least 3."`
 
-	Seed      uint64 `env:"SPILLWAY_LAB_SEED" default:"0" help:"Of the order of the runs and the judge's bootstrap; 0 picks one and says which."`
-	MemoryCap int    `env:"SPILLWAY_LAB_MEMORY_CAP" default:"2048" placeholder:"MIB" help:"Memory a contestant may use, in MiB (Linux only); above it is killed, which is a result. 0: none."`
-	Out       string `env:"SPILLWAY_LAB_OUT" placeholder:"DIR" help:"Where the results go; ./spillway-results/G-<time> unless given. Must not hold results yet."`
-	JSON      bool   `name:"json" env:"SPILLWAY_LAB_JSON" help:"Print results.json on standard output; progress stays on standard error."`
+	labRun `embed:"" set:"id=G" set:"repeats=5"`
 }
 
 // Help teaches.
@@ -36,14 +32,10 @@ Examples:
 
 The same as plain benchmarks, for benchstat: go test ./lab/shapes -run '^$' -bench . -benchmem -count 10
 
-Files and exit codes: as in 'spillway lab run --help'.`
+` + labEnds
 }
 
 func (c *labShapesCmd) Run(env *environment) error {
-	run := labRun{c.Out, c.Repeats, c.Seed, c.MemoryCap, c.JSON}
-	if err := run.check(); err != nil {
-		return badInput(err)
-	}
 	config := shapes.Defaults()
 	if c.Buffer != nil {
 		config.Buffers = c.Buffer
@@ -51,6 +43,6 @@ func (c *labShapesCmd) Run(env *environment) error {
 	if c.Workers != nil {
 		config.Workers = c.Workers
 	}
-	config.BenchTime, config.Ops, config.Requests, config.MemoryCap = c.BenchTime, c.Ops, c.Requests, uint64(c.MemoryCap)<<20
-	return run.run(env, shapes.Experiment{Config: config})
+	config.BenchTime, config.Ops, config.Requests, config.MemoryCap = c.BenchTime, c.Ops, c.Requests, c.bytes()
+	return c.run(env, shapes.Experiment{Config: config})
 }

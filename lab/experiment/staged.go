@@ -1,0 +1,46 @@
+package experiment
+
+import (
+	"context"
+	"time"
+
+	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+// Staged are demonstrations that run faulty code beside ours, each in a process
+// of its own, which the fault may end.
+type Staged struct {
+	Role string // before the id of each, what its process is told to do
+	Acts []Act
+}
+
+// Act is one of them.
+type Act struct {
+	ID, Title string
+	Run       func(context.Context) (results.Demo, error) // in the process
+}
+
+// Roles are what the processes can be told to do.
+func (s Staged) Roles() map[string]contestant.Role {
+	roles := map[string]contestant.Role{}
+	for _, a := range s.Acts {
+		roles[s.Role+a.ID] = contestant.Func(func(ctx context.Context, _ struct{}) (results.Demo, error) { return a.Run(ctx) })
+	}
+	return roles
+}
+
+// Demos are the demonstrations for a plan.
+func (s Staged) Demos() []Demo {
+	var out []Demo
+	for _, a := range s.Acts {
+		out = append(out, Demo{ID: a.ID, Title: a.Title, Expect: time.Second,
+			Run: func(ctx context.Context) (results.Demo, error) {
+				var demo results.Demo
+				_, err := contestant.Run(ctx, contestant.Spec{Role: s.Role + a.ID, Input: struct{}{}}, &demo)
+				demo.ID, demo.Title = a.ID, a.Title
+				return demo, err
+			}})
+	}
+	return out
+}

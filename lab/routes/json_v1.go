@@ -1,0 +1,32 @@
+//go:build !goexperiment.jsonv2
+
+package routes
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+)
+
+// thisBuild is the JSON that those use who write it by hand, and with them all
+// others.
+const thisBuild = StdJSON
+
+// decodeByHand reads one document without unknown members and nothing after it.
+func decodeByHand(r io.Reader, v any) error {
+	d := json.NewDecoder(r)
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if d.More() {
+		return errMore
+	}
+	return nil
+}
+
+func answerByHand(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", jsonType)
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // the client has gone
+}

@@ -1,0 +1,235 @@
+package routes
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/spillway-go/spillway/lab/claims"
+	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+// Judge decides every claim. Every figure is made within a repeat, whose
+// contestants took turns.
+func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
+	e := evidence{experiment.Evidence{Runs: runs, Seed: seed}}
+	out := e.scenarios()
+	out = append(out, e.traffic()...)
+	out = append(out, e.garbage()...)
+	return append(out, e.own()...)
+}
+
+type cell = experiment.Key
+
+// evidence is the runs of a session.
+type evidence struct{ experiment.Evidence }
+
+func extra(key string) experiment.Figure {
+	return func(r results.Run) float64 { return r.Extra[key] }
+}
+
+// timeOf is the figure that a scenario is judged by, net of the harness or with
+// it: time on the clock where the claim is about contention.
+func timeOf(scenario, setup string) experiment.Figure {
+	if setup == AsPublished {
+		return extra(timeKey(scenario) + "_total")
+	}
+	return extra(timeKey(scenario))
+}
+
+func timeKey(scenario string) string {
+	if scenario == Parallel {
+		return "wall_ns"
+	}
+	return "cpu_ns"
+}
+
+// asBuilt is the pair of builds of a set-up: as published they differ elsewhere.
+func asBuilt(setup string) string {
+	if setup == AsPublished {
+		return PooledShort
+	}
+	return Pooled
+}
+
+// saved is what pooling saves in each repeat, in per cent of the fresh build.
+func (e evidence) saved(setup, scenario, pooled string) judge.Input {
+	fresh := cell{Setup: setup, Load: scenario, Pattern: Fresh}
+	pairs := e.Pairs(fresh, cell{Setup: setup, Load: scenario, Pattern: pooled}, timeOf(scenario, setup))
+	in := judge.Input{Seed: e.Seed, Missing: pairs.Missing}
+	for _, p := range pairs.Pairs {
+		in.Values = append(in.Values, percentLess(p))
+	}
+	return in
+}
+
+// percentLess is how much less B is than A, in per cent of A. Without an A there
+// is none, which the judge refuses.
+func percentLess(p judge.Pair) float64 {
+	if p.A <= 0 {
+		return math.NaN()
+	}
+	return 100 * (p.A - p.B) / p.A
+}
+
+// noise is by how many per cent the fresh build differs from its twin, over all
+// repeats.
+func (e evidence) noise(setup, scenario string) float64 {
+	fresh := cell{Setup: setup, Load: scenario, Pattern: Fresh}
+	twin := fresh
+	twin.Twin = true
+	sum, pairs := 0.0, e.Pairs(fresh, twin, timeOf(scenario, setup)).Pairs
+	for _, p := range pairs {
+		sum += percentLess(p)
+	}
+	return math.Abs(sum / float64(max(len(pairs), 1)))
+}
+
+// setups of the published claims, and how they are told.
+var setups = []struct{ setup, words string }{
+	{Net, "net of the harness"}, {AsPublished, "with the published harness and all that differed"},
+}
+
+func (e evidence) scenarios() (out []results.Claim) {
+	for _, c := range []struct {
+		claim    claims.Claim
+		scenario string
+		sign     float64
+		words    string
+	}{
+		{claims.R1, JSON, 1, ""}, {claims.R2, Form, -1, ", with form tags"}, {claims.R2, Untagged, -1, ", answered 400"},
+		{claims.R3, Large, 1, ""}, {claims.R4, Parallel, -1, ""}, {claims.R5, Get, 1, ""},
+	} {
+		for _, s := range setups {
+			out = append(out, e.scenario(c.claim, s.setup, s.words+c.words, c.scenario, c.sign))
+		}
+	}
+	return out
+}
+
+// scenario judges a claim about what pooling saves (sign 1) or costs (−1).
+func (e evidence) scenario(claim claims.Claim, setup, words, scenario string, sign float64) results.Claim {
+	in := e.saved(setup, scenario, asBuilt(setup))
+	for i := range in.Values {
+		in.Values[i] *= sign
+	}
+	c := claim.Judge(words, in)
+	if in.Missing != "" {
+		return c
+	}
+	c.NoiseFloor = e.noise(setup, scenario)
+	c.Why += fmt.Sprintf(" Fresh takes %s, pooled %s; fresh differs from its own twin by %.1f %%.%s",
+		e.time(setup, scenario, Fresh), e.time(setup, scenario, asBuilt(setup)), c.NoiseFloor, e.harness(setup, scenario))
+	if c.Verdict == results.Holds && math.Abs(c.Measured) <= c.NoiseFloor {
+		c.Verdict = results.Inconclusive
+		c.Why += " That is as much as pooling seems to be worth: this machine was too busy to tell."
+	}
+	if procs := e.procs(); scenario == Parallel && procs < claims.ManyCores {
+		c.Verdict, c.MoreRuns = results.NeedsHardware, 0
+		c.Why += fmt.Sprintf(" The claim is about contention by %d cores, and GOMAXPROCS is %d here.", claims.ManyCores, procs)
+	}
+	return c
+}
+
+// time is the mean over the repeats, for people.
+func (e evidence) time(setup, scenario, pattern string) string {
+	return fmt.Sprintf("%.0f ns", e.mean(cell{Setup: setup, Load: scenario, Pattern: pattern}, timeOf(scenario, setup)))
+}
+
+// harness says how much of it is the harness.
+func (e evidence) harness(setup, scenario string) string {
+	if setup != AsPublished {
+		return ""
+	}
+	fresh, nothing := cell{Setup: setup, Load: scenario, Pattern: Fresh}, cell{Setup: setup, Load: scenario, Pattern: Nothing}
+	if e.Missing(nothing) != "" {
+		return ""
+	}
+	return fmt.Sprintf(" Of the fresh build's, %.0f %% and %.0f of %.0f allocations are the harness.",
+		e.mean(fresh, extra(timeKey(scenario)+"_harness_share")), e.mean(nothing, extra("allocs_total")), e.mean(fresh, extra("allocs_total")))
+}
+
+func (e evidence) mean(k cell, figure experiment.Figure) float64 {
+	runs := e.InOrder(k)
+	sum := 0.0
+	for _, r := range runs {
+		sum += figure(r)
+	}
+	return sum / float64(max(len(runs), 1))
+}
+
+// procs is GOMAXPROCS of the runs.
+func (e evidence) procs() int {
+	for _, r := range e.Runs {
+		if n := experiment.Number(r.Params["gomaxprocs"]); n > 0 {
+			return int(n)
+		}
+	}
+	return 0
+}
+
+// traffic judges the mixture in both ways of averaging.
+func (e evidence) traffic() []results.Claim {
+	var out []results.Claim
+	for _, s := range setups {
+		times, ratios := e.mixture(s.setup)
+		out = append(out, claims.R6.Judge(s.words+", ratio of the mean times", times), claims.R6.Judge(s.words+", mean of the ratios", ratios))
+	}
+	return out
+}
+
+func (e evidence) mixture(setup string) (times, ratios judge.Input) {
+	times, ratios = judge.Input{Seed: e.Seed}, judge.Input{Seed: e.Seed}
+	fresh, pooled, ratio, parts := map[int]float64{}, map[int]float64{}, map[int]float64{}, map[int]int{}
+	for _, scenario := range scenarios {
+		a, b := cell{Setup: setup, Load: scenario, Pattern: Fresh}, cell{Setup: setup, Load: scenario, Pattern: asBuilt(setup)}
+		if m := e.Missing(a, b); m != "" {
+			times.Missing, ratios.Missing = m, m
+			return times, ratios
+		}
+		figure, other, w := timeOf(scenario, setup), e.Of(b), weights[scenario]/100
+		for n, r := range e.Of(a) {
+			if o, ok := other[n]; ok {
+				fresh[n] += w * figure(r)
+				pooled[n] += w * figure(o)
+				ratio[n] += w * figure(r) / figure(o)
+				parts[n]++
+			}
+		}
+	}
+	for _, r := range e.InOrder(cell{Setup: setup, Load: JSON, Pattern: Fresh}) {
+		if n := r.Repeat; parts[n] == len(scenarios) {
+			times.Values = append(times.Values, fresh[n]/pooled[n])
+			ratios.Values = append(ratios.Values, ratio[n])
+		}
+	}
+	return times, ratios
+}
+
+// garbage judges allocations and pauses, and the claim about both.
+func (e evidence) garbage() []results.Claim {
+	var parts []results.Claim
+	for _, scenario := range scenarios {
+		fresh, pooled := cell{Setup: Net, Load: scenario, Pattern: Fresh}, cell{Setup: Net, Load: scenario, Pattern: Pooled}
+		c := claims.R7Allocs.Judge(scenario, e.Pairs(fresh, pooled, whole))
+		if e.Missing(fresh, pooled) == "" {
+			c.Why += fmt.Sprintf(" Not rounded: %.2f pooled, %.2f fresh.", e.mean(pooled, extra("allocs")), e.mean(fresh, extra("allocs")))
+		}
+		parts = append(parts, c)
+	}
+	for _, scenario := range []string{JSON, Large} {
+		fresh, pooled := cell{Setup: Net, Load: scenario, Pattern: Fresh}, cell{Setup: Net, Load: scenario, Pattern: Pooled}
+		twin := fresh
+		twin.Twin = true
+		in := e.Pairs(pooled, fresh, extra("pause_p99_us"))
+		in.AA = e.Pairs(twin, fresh, extra("pause_p99_us")).Pairs
+		c := claims.R7Pause.Judge(scenario, in)
+		if in.Missing == "" {
+			c.Why += fmt.Sprintf(" %.0f µs pooled, %.0f fresh, of %.0f and %.0f pauses in each repeat.",
+				e.mean(pooled, extra("pause_p99_us")), e.mean(fresh, extra("pause_p99_us")), e.mean(pooled, extra("pauses")), e.mean(fresh, extra("pauses")))
+		}
+		parts = append(parts, c)
+	}
+	return append([]results.Claim{claims.R7(parts...)}, parts...)
+}

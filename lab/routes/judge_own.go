@@ -1,0 +1,104 @@
+package routes
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/spillway-go/spillway/lab/claims"
+	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+// byHandOnly are the hand-written contestants that a GET is compared with.
+var byHandOnly = []string{Mux, MuxValidator, Chi, Gin}
+
+// taxed are pairs of a typed contestant and the same by hand.
+var taxed = []struct{ typed, byHand, words string }{
+	{Spillway, Mux, "on net/http's mux"}, {GinTyped, Gin, "on gin"},
+}
+
+func entrant(build, scenario, name string) cell {
+	return cell{Setup: contestOf + build, Load: scenario, Pattern: name}
+}
+
+// own judges what this project promises.
+func (e evidence) own() []results.Claim {
+	out := []results.Claim{
+		e.over(claims.RouteCreate, JSON, Spillway, MuxValidator, ""), e.allocations(claims.RouteCreateAllocs, JSON),
+		e.over(claims.RouteGet, Get, Spillway, e.bestByHand(JSONv2), ""), e.allocations(claims.RouteGetAllocs, Get),
+		e.over(claims.RouteForm, Form, Spillway, MuxValidator, ""), e.allocations(claims.RouteFormAllocs, Form),
+	}
+	for _, t := range taxed {
+		for _, scenario := range []string{JSON, Form, Large, Get} {
+			out = append(out, e.over(claims.RouteTax, scenario, t.typed, t.byHand, ", "+t.words), e.further(scenario, t.typed, t.byHand, ", "+t.words))
+		}
+	}
+	return out
+}
+
+// bestByHand is the hand-written contestant with the shortest mean time for a
+// GET, so that it is not chosen anew by the noise of each repeat.
+func (e evidence) bestByHand(build string) string {
+	best := Mux
+	for _, name := range byHandOnly {
+		if k := entrant(build, Get, name); len(e.Of(k)) > 0 && e.mean(k, extra("cpu_ns")) < e.mean(entrant(build, Get, best), extra("cpu_ns")) {
+			best = name
+		}
+	}
+	return best
+}
+
+// missing says what to run if the build that counts was not.
+func (e evidence) missing(keys ...cell) string {
+	for _, r := range e.Runs {
+		if r.Setup == contestOf+JSONv2 {
+			return e.Missing(keys...)
+		}
+	}
+	return "The contestants were not run in a build with json v2: " + howToBuild(JSONv2) + "."
+}
+
+// over judges the processor time of one contestant over another's, and tells the
+// same of the build with encoding/json.
+func (e evidence) over(claim claims.Claim, scenario, ours, theirs, words string) results.Claim {
+	a, b := entrant(JSONv2, scenario, ours), entrant(JSONv2, scenario, theirs)
+	in := e.Pairs(a, b, extra("cpu_ns"))
+	in.Missing = e.missing(a, b)
+	c := claim.Judge(scenario+words, in)
+	for _, build := range []string{JSONv2, StdJSON} {
+		us, them := e.mean(entrant(build, scenario, ours), extra("cpu_ns")), e.mean(entrant(build, scenario, theirs), extra("cpu_ns"))
+		if us > 0 && them > 0 {
+			c.Why += fmt.Sprintf(" With %s: %s %.0f ns, %s %.0f ns, %.2fx.", build, ours, us, theirs, them, us/them)
+		}
+	}
+	return c
+}
+
+// whole are the allocations of a request without the fractions that start-up and
+// emptied pools leave.
+func whole(r results.Run) float64 { return math.Round(r.Extra["allocs"]) }
+
+func (e evidence) allocations(claim claims.Claim, scenario string) results.Claim {
+	us := entrant(JSONv2, scenario, Spillway)
+	in := e.Values(us, whole)
+	in.Missing = e.missing(us)
+	c := claim.Judge(scenario, in)
+	if std := entrant(StdJSON, scenario, Spillway); e.Missing(std) == "" {
+		c.Why += fmt.Sprintf(" With %s %.0f.", StdJSON, e.mean(std, whole))
+	}
+	return c
+}
+
+// further judges allocations beyond those of the same by hand.
+func (e evidence) further(scenario, typed, byHand, words string) results.Claim {
+	a, b := entrant(JSONv2, scenario, typed), entrant(JSONv2, scenario, byHand)
+	in := judge.Input{Seed: e.Seed, Missing: e.missing(a, b)}
+	for _, p := range e.Pairs(a, b, whole).Pairs {
+		in.Values = append(in.Values, p.A-p.B)
+	}
+	c := claims.RouteTaxAllocs.Judge(scenario+words, in)
+	if in.Missing == "" {
+		c.Why += fmt.Sprintf(" %.0f typed, %.0f by hand.", e.mean(a, whole), e.mean(b, whole))
+	}
+	return c
+}

@@ -1,0 +1,109 @@
+package routes
+
+import (
+	"cmp"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// otherwise are answers that differ from everybody else's, by contestant and
+// request; "" stands for all requests with a fault.
+var otherwise = map[string]map[string]int{
+	Huma:  {"": 422, "no JSON": 400, "unknown type": 415, "no type": 201},
+	Fuego: {"unknown type": 201, "no type": 201}, // both are JSON to it
+}
+
+// wanted is the status that a contestant answers a bad request with.
+func wanted(c rival, name string, r request) int {
+	if status, ok := otherwise[c.name][name]; ok {
+		return status
+	}
+	return cmp.Or(otherwise[c.name][""], r.Status)
+}
+
+// everybody are all contestants that answer requests.
+func everybody() []rival {
+	var out []rival
+	for _, all := range [][]rival{published, contest, fastContest} {
+		for _, c := range all {
+			if c.name != Nothing {
+				out = append(out, c)
+			}
+		}
+	}
+	return out
+}
+
+func TestAllAnswerGoodRequestsAlike(t *testing.T) {
+	for _, c := range everybody() {
+		h, err := c.start()
+		if err != nil {
+			t.Fatal(c.name, err)
+		}
+		for _, scenario := range scenarios {
+			if !c.does(scenario) {
+				continue
+			}
+			one := newHarness(h, requests[scenario], false)
+			for range 2 { // the second time what is reused was used
+				one.send()
+				var got, want any
+				if err := json.Unmarshal(one.body(), &got); err != nil || one.status() != requests[scenario].Status {
+					t.Errorf("%s, %s: %d %s (%v)", c.name, scenario, one.status(), one.body(), err)
+					break
+				}
+				if err := json.Unmarshal([]byte(answer(scenario)), &want); err != nil {
+					t.Fatal(err)
+				}
+				if !reflect.DeepEqual(got, want) {
+					t.Errorf("%s, %s: %s, want %s", c.name, scenario, one.body(), answer(scenario))
+				}
+			}
+		}
+	}
+}
+
+func TestAllRefuseBadRequestsAlike(t *testing.T) {
+	with := func(from, to string) string { return strings.Replace(jsonBody, from, to, 1) }
+	post := func(kind, body, names string) request { return request{"POST", target, kind, body, 400, names} }
+	for name, r := range map[string]request{
+		"missing":         post(jsonType, with(`"name":"Augusta Ada King",`, ``), "name"),
+		"too short":       post(jsonType, with(`Augusta Ada King`, `A`), "name"),
+		"too long":        post(jsonType, with(`Augusta Ada King`, strings.Repeat("a", 81)), "name"),
+		"no address":      post(jsonType, with(`ada.king@example.org`, `ada.king`), "email"),
+		"not in list":     post(jsonType, with(`"female"`, `"queen"`), "gender"),
+		"too old":         post(jsonType, with(`36`, `151`), "age"),
+		"zero":            post(jsonType, with(`36`, `0`), "age"),
+		"wrong type":      post(jsonType, with(`36`, `"36"`), "age"),
+		"pattern":         post(jsonType, with(`+44 20 7946 0958`, `call me`), "phone"),
+		"long note":       post(jsonType, with(`"phone"`, `"note":"`+strings.Repeat("x", 1001)+`","phone"`), "note"),
+		"too many":        post(jsonType, with(`"vip"`, `"1","2","3","4","5","6","7","8"`), "tags"),
+		"unknown member":  post(jsonType, with(`"phone"`, `"telephone"`), "telephone"),
+		"no JSON":         post(jsonType, `{"name":`, ""),
+		"unknown type":    {"POST", target, "application/weird", jsonBody, 415, ""},
+		"no type":         {"POST", target, "", jsonBody, 400, ""},
+		"long path value": {"POST", "/wards/" + strings.Repeat("7", 21) + "/patients?notify=true", jsonType, jsonBody, 400, "ward"},
+		"query value":     {"POST", "/wards/7/patients?notify=perhaps", jsonType, jsonBody, 400, ""},
+		"form: missing":   post(formType, strings.Replace(formBody, "name=Augusta+Ada+King&", "", 1), "name"),
+		"form: wrong":     post(formType, strings.Replace(formBody, "age=36", "age=old", 1), ""),
+		"form: too old":   post(formType, strings.Replace(formBody, "age=36", "age=151", 1), "age"),
+		"short id":        {"GET", "/patients/P42", "", "", 400, "id"},
+	} {
+		for _, c := range everybody() {
+			if strings.HasPrefix(name, "form") && !c.does(Form) {
+				continue
+			}
+			h, err := c.start()
+			if err != nil {
+				t.Fatal(c.name, err)
+			}
+			one := newHarness(h, r, false)
+			one.send()
+			if want := wanted(c, name, r); one.status() != want || !strings.Contains(strings.ToLower(string(one.body())), r.Names) {
+				t.Errorf("%s, %s: %d %s, want %d that names %q", c.name, name, one.status(), one.body(), want, r.Names)
+			}
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package routes
+
+import (
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"strings"
+)
+
+// The work of all contestants: a patient of a ward is created from path, query
+// and body, with every field checked, or one is looked up by id.
+
+// newPatient is the body for those that check with go-playground/validator, by
+// the tags they read: validate, or gin's binding; form, or gorilla's schema.
+type newPatient struct {
+	Name   string   `json:"name" form:"name" schema:"name" validate:"required,min=2,max=80" binding:"required,min=2,max=80"`
+	Email  string   `json:"email" form:"email" schema:"email" validate:"required,email" binding:"required,email"`
+	Gender string   `json:"gender" form:"gender" schema:"gender" validate:"required,oneof=female male other unknown" binding:"required,oneof=female male other unknown"`
+	Age    int      `json:"age" form:"age" schema:"age" validate:"required,min=1,max=150" binding:"required,min=1,max=150"`
+	Phone  string   `json:"phone" form:"phone" schema:"phone" validate:"omitempty,phone" binding:"omitempty,phone"`
+	Note   string   `json:"note" form:"note" schema:"note" validate:"max=1000" binding:"max=1000"`
+	Tags   []string `json:"tags" form:"tags" schema:"tags" validate:"max=8" binding:"max=8"`
+}
+
+// patient is what all answer. Everything that was sent is in it, so that nobody
+// saves what it should have read.
+type patient struct {
+	ID     string   `json:"id"`
+	Ward   string   `json:"ward"`
+	Notify bool     `json:"notify"`
+	Name   string   `json:"name"`
+	Email  string   `json:"email"`
+	Gender string   `json:"gender"`
+	Age    int      `json:"age"`
+	Phone  string   `json:"phone,omitempty"`
+	Note   string   `json:"note,omitempty"`
+	Tags   []string `json:"tags,omitempty"`
+}
+
+const (
+	newID   = "P000042"
+	longest = 20      // characters of a ward
+	idSize  = 7       // characters of an id
+	maxBody = 1 << 20 // bytes
+)
+
+func created(ward string, notify bool, p *newPatient) patient {
+	return patient{newID, ward, notify, p.Name, p.Email, p.Gender, p.Age, p.Phone, p.Note, p.Tags}
+}
+
+func found(id string) patient {
+	return patient{ID: id, Ward: "7", Name: "Augusta Ada King", Email: "ada.king@example.org", Gender: "female", Age: 36}
+}
+
+const phonePattern = `^[+0-9 ]{5,20}$`
+
+var phone = regexp.MustCompile(phonePattern)
+
+const (
+	createPath = "/wards/{ward}/patients" // as net/http and others write it
+	createGin  = "/wards/:ward/patients"
+	getPath    = "/patients/{id}"
+	getGin     = "/patients/:id"
+
+	jsonType = "application/json"
+	formType = "application/x-www-form-urlencoded"
+)
+
+// request is one request, and what its answer has to be.
+type request struct {
+	Method, Target, Type, Body string
+	Status                     int
+	Names                      string // a fault's answer has to name it
+}
+
+const (
+	jsonBody = `{"name":"Augusta Ada King","email":"ada.king@example.org","gender":"female","age":36,"phone":"+44 20 7946 0958","tags":["vip","allergy:penicillin"]}`
+	formBody = `name=Augusta+Ada+King&email=ada.king%40example.org&gender=female&age=36&phone=%2B44+20+7946+0958&tags=vip&tags=allergy%3Apenicillin`
+	target   = "/wards/7/patients?notify=true"
+)
+
+// Scenarios, as published.
+const (
+	JSON     = "JSON POST"
+	Form     = "form POST"
+	Large    = "JSON POST, 500 characters"
+	Parallel = "JSON POST, parallel"
+	Get      = "GET"
+	// The published form row sends a form to a type without form tags.
+	Untagged = "form POST without form tags"
+)
+
+// scenarios are those that every contestant is measured in.
+var scenarios = []string{JSON, Form, Large, Parallel, Get}
+
+// weights are the published mixture, in per cent.
+var weights = map[string]float64{JSON: 60, Get: 20, Form: 10, Large: 5, Parallel: 5}
+
+// Requests of the scenarios.
+var requests = map[string]request{
+	JSON:     {http.MethodPost, target, jsonType, jsonBody, http.StatusCreated, ""},
+	Form:     {http.MethodPost, target, formType, formBody, http.StatusCreated, ""},
+	Large:    {http.MethodPost, target, jsonType, strings.TrimSuffix(jsonBody, "}") + `,"note":"` + strings.Repeat("x", 500) + `"}`, http.StatusCreated, ""},
+	Parallel: {http.MethodPost, target, jsonType, jsonBody, http.StatusCreated, ""},
+	Get:      {http.MethodGet, "/patients/" + newID, "", "", http.StatusOK, ""},
+	Untagged: {http.MethodPost, "/untagged" + target, formType, formBody, http.StatusBadRequest, ""},
+}
+
+// answer is the answer to a good request to a scenario, as JSON has it.
+func answer(scenario string) string {
+	var v patient
+	switch scenario {
+	case Get:
+		v = found(newID)
+	default:
+		p := newPatient{Name: "Augusta Ada King", Email: "ada.king@example.org", Gender: "female", Age: 36,
+			Phone: "+44 20 7946 0958", Tags: []string{"vip", "allergy:penicillin"}}
+		if scenario == Large {
+			p.Note = strings.Repeat("x", 500)
+		}
+		v = created("7", true, &p)
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
