@@ -149,6 +149,7 @@ func (p *Pool) drop() (dropped []ended) {
 	for lv := range p.rings {
 		all := p.front[lv]
 		p.front[lv] = nil
+		p.rings[lv].Release(len(all))
 		for e := (entry{}); p.rings[lv].Pop(&e); {
 			all = append(all, e)
 		}
@@ -164,7 +165,7 @@ func (p *Pool) drop() (dropped []ended) {
 			dropped = append(dropped, ended{e, &rej})
 		}
 	}
-	p.inFront.Store(0)
+	p.inFront = 0
 	p.dropped += uint64(len(dropped))
 	p.publish(0)
 	return dropped

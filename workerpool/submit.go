@@ -53,12 +53,12 @@ func (p *Pool) offer(ctx context.Context, job Job, n *note, mayWait bool) error 
 		return p.refuse(p.fullness(lv))
 	}
 	if p.cost.Load() > 0 {
-		if reason := p.hopeless(ctx, p.ahead(lv)+int(p.inFront.Load())); reason != 0 {
+		if reason := p.hopeless(ctx, p.ahead(lv)); reason != 0 {
 			return p.refuse(reason)
 		}
 	}
 	n = p.stamp(n, r.Pushed())
-	if !exact && r.Len()+64 > room || !r.Push(entry{ctx, job, n}, room) {
+	if !exact && r.Held()+64 > room || !r.Push(entry{ctx, job, n}, room) {
 		return p.submitSlowly(ctx, job, n, lv, mayWait)
 	}
 	if p.state.Load()&(spare|waking) == spare && r.Len() > 0 {
@@ -73,17 +73,17 @@ func (p *Pool) full() bool {
 	if p.state.Load()&(spare|shaky|shut|asks) != 0 {
 		return false
 	}
-	used, most := p.used.Load(), p.queueCap-int(p.inFront.Load())
+	used, most := p.used.Load(), p.queueCap
 	if used&(used-1) != 0 {
 		return p.ahead(levels-1) >= most
 	}
-	return p.rings[bits.TrailingZeros32(used)%levels].Full(most) // Len may count too many
+	return p.rings[bits.TrailingZeros32(used)%levels].Full(most) // Held may count too many
 }
 
 // room is how many jobs may be in the ring of a level. It is exact while only
 // one level is used.
 func (p *Pool) room(lv int) (n int, exact bool) {
-	n = int(p.rooms[lv].Load() - p.inFront.Load())
+	n = int(p.rooms[lv].Load())
 	used := p.used.Load()
 	if used == 1<<lv {
 		return n, true
@@ -96,12 +96,12 @@ func (p *Pool) roomBeside(lv, n int, used uint32) int {
 	if used&(1<<lv) == 0 {
 		p.used.Or(1 << lv)
 	}
-	total := p.queueCap - int(p.inFront.Load())
+	total := p.queueCap
 	for i := range p.rings {
 		if i == lv || used&(1<<i) == 0 {
 			continue
 		}
-		k := p.rings[i].Len()
+		k := p.rings[i].Held()
 		total -= k
 		if i < lv {
 			n -= k
@@ -163,7 +163,7 @@ func (p *Pool) hopeless(ctx context.Context, ahead int) spillway.Reason {
 // submitSlowly decides under the lock.
 func (p *Pool) submitSlowly(ctx context.Context, job Job, n *note, lv int, mayWait bool) error {
 	if p.cost.Load() > 0 && p.state.Load()&shut == 0 {
-		if reason := p.hopeless(ctx, p.ahead(lv)+int(p.inFront.Load())); reason != 0 {
+		if reason := p.hopeless(ctx, p.ahead(lv)); reason != 0 {
 			return p.refuse(reason)
 		}
 	}
@@ -252,7 +252,7 @@ func (p *Pool) tooLate(ctx context.Context, lv int) spillway.Reason {
 	if cost == 0 {
 		return 0
 	}
-	n := p.ahead(lv) + int(p.inFront.Load())
+	n := p.ahead(lv)
 	for i := range lv + 1 {
 		n += p.waiting[i].n
 	}

@@ -21,9 +21,9 @@ func (p *Pool) sweep() (dead []ended) {
 	p.publish(shaky | fronted) // workers come and ask
 	stale, left := 0, 0
 	for lv := range p.rings {
-		all := p.front[lv]
+		all, r := p.front[lv], &p.rings[lv]
 		var e entry
-		for n := p.rings[lv].Len(); n > 0 && p.rings[lv].Pop(&e); n-- {
+		for n := r.Len(); n > 0 && r.SetAside(&e); n-- {
 			all = append(all, e)
 		}
 		kept := all[:0]
@@ -42,9 +42,10 @@ func (p *Pool) sweep() (dead []ended) {
 			kept = nil
 		}
 		p.front[lv] = kept
+		r.Release(len(all) - len(kept))
 		left += len(kept)
 	}
-	p.inFront.Store(int64(left))
+	p.inFront = left
 	p.stale.Add(int64(-stale))
 	p.tally.cancelled.Add(uint64(len(dead)))
 	if len(dead)+stale == 0 {

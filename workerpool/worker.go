@@ -147,7 +147,7 @@ func (w *worker) next() bool {
 		empty = true
 	}
 	p.mu.Lock()
-	if empty && p.nWaiting == 0 && p.inFront.Load() == 0 || p.active > p.limit || !w.pop(true) {
+	if empty && p.nWaiting == 0 && p.inFront == 0 || p.active > p.limit || !w.pop(true) {
 		return w.rest() // which looks again
 	}
 	woken := p.admit()
@@ -243,7 +243,8 @@ func (w *worker) pop(locked bool) bool {
 		}
 		if locked && len(p.front[lv]) > 0 {
 			front := p.front[lv]
-			p.inFront.Add(-1)
+			p.inFront--
+			p.rings[lv].Release(1)
 			w.entry, w.lv, front[0] = front[0], lv, entry{}
 			if p.front[lv] = front[1:]; len(front) == 1 {
 				p.front[lv] = nil

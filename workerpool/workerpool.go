@@ -65,7 +65,6 @@ type Pool struct {
 	rooms   [levels]atomic.Int64 // so many jobs may be ahead of one that waits
 	cost    atomic.Int64         // predicted wait for each job ahead, nanoseconds; 0: do not predict
 	long    atomic.Int64         // how long a job runs, nanoseconds; with cost
-	inFront atomic.Int64         // jobs that a sweep left in front of the rings
 	stale   atomic.Int64         // queued calls whose callers have left
 	tries   atomic.Int64         // sweeps for ended contexts that are worth a try
 	nays    atomic.Pointer[nays] // the refusals to hand out
@@ -83,7 +82,8 @@ type Pool struct {
 	active   int             // workers that hold a job
 	workers  int             // goroutines
 	parked   []*worker       // idle, the latest last
-	front    [levels][]entry // what a sweep left, to be run before the rings
+	front    [levels][]entry // what a sweep left, to be run before the rings; set aside there
+	inFront  int             // so many
 	waiting  [levels]waiters // submitters that wait for room
 	nWaiting int
 	reserve  waiters   // submitters whose jobs were accepted, not woken yet
@@ -165,7 +165,7 @@ func (p *Pool) publish(more uint64) {
 	if p.closed != 0 {
 		s |= shut
 	}
-	if p.inFront.Load() > 0 {
+	if p.inFront > 0 {
 		s |= fronted
 	}
 	for { // a worker that starts clears its flag at any time, who leaves sets asks
@@ -198,17 +198,17 @@ func New(cfg Config) (*Pool, error) {
 
 func (p *Pool) now() time.Duration { return time.Since(p.base) }
 
-// ahead is how many jobs wait in the rings of the levels up to lv.
+// ahead is how many jobs of the levels up to lv wait.
 func (p *Pool) ahead(lv int) (n int) {
 	used := p.used.Load() & (2<<lv - 1)
 	for ; used != 0; used &= used - 1 {
-		n += p.rings[bits.TrailingZeros32(used)].Len()
+		n += p.rings[bits.TrailingZeros32(used)].Held()
 	}
 	return n
 }
 
 // queued is how many jobs wait, those included that nobody waits for any more.
-func (p *Pool) queued() int { return p.ahead(levels-1) + int(p.inFront.Load()) }
+func (p *Pool) queued() int { return p.ahead(levels - 1) }
 
 // tally counts what happens outside the lock, apart from what is read there.
 type tally struct {

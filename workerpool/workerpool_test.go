@@ -193,6 +193,33 @@ func TestAFullPoolRefusesAtOnceOrAfterMaxWaitOrWithTheContext(t *testing.T) {
 	})
 }
 
+// A refused caller has the queue looked through for jobs that nobody wants any
+// more. While it was, one who was just about to push found the room of what had
+// been taken out, and 13 of 12 were accepted.
+func TestLookingThroughAFullQueueMakesNoRoom(t *testing.T) {
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			p := pool(t, Config{MaxWorkers: 4, QueueSize: 8, MaxWait: -1})
+			var accepted atomic.Int64
+			var wg sync.WaitGroup
+			for range 50 {
+				wg.Go(func() {
+					if p.Submit(t.Context(), sleep(time.Second)) == nil {
+						accepted.Add(1)
+					}
+				})
+			}
+			wg.Wait()
+			if n := accepted.Load(); n != 12 {
+				t.Errorf("%d accepted by 4 workers and a queue of 8", n)
+			}
+			if err := p.Drain(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
 func TestAJobWhoseContextEndedBeforeItStartedNeverRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []Result

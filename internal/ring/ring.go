@@ -34,6 +34,8 @@ type Ring[T any] struct {
 	head atomic.Pointer[segment[T]] // gives pops; the same one unless it was just replaced
 	mu   sync.Mutex                 // held to replace the tail segment
 	shut atomic.Bool
+
+	aside atomic.Int64 // values that were set aside
 }
 
 // segment is a circle of slots.
@@ -79,8 +81,8 @@ func newSegment[T any](size int, start, seen uint64) *segment[T] {
 	return s
 }
 
-// Push appends v unless the ring is closed or holds limit values already. The
-// limit is exact, whoever else pushes and pops.
+// Push appends v unless the ring is closed or holds limit values already, those
+// included that were set aside. The limit is exact, whoever else pushes and pops.
 func (r *Ring[T]) Push(v T, limit int) bool {
 	for {
 		s := r.tail.Load()
@@ -96,8 +98,9 @@ func (r *Ring[T]) Push(v T, limit int) bool {
 			continue
 		}
 		// What is popped meanwhile only lowers the length, and the swap below
-		// fails if anything is pushed.
-		if int64(pos-s.seen.Load()) >= int64(limit) && r.full(s, pos, limit) {
+		// fails if anything is pushed. What is set aside is counted there before
+		// it is missing here, so here is read first.
+		if int64(pos-s.seen.Load())+r.aside.Load() >= int64(limit) && r.full(s, pos, limit) {
 			return false
 		}
 		at := &s.slots[pos&uint64(len(s.slots)-1)]
@@ -118,21 +121,23 @@ func (r *Ring[T]) Push(v T, limit int) bool {
 // is now.
 func (r *Ring[T]) full(s *segment[T], pos uint64, limit int) bool {
 	head := r.Popped()
-	if int64(pos-head) >= int64(limit) {
+	if int64(pos-head)+r.aside.Load() >= int64(limit) {
 		return true
 	}
 	s.seen.Store(head)
 	return false
 }
 
-// Full reports whether the ring holds limit values or more.
+// Full reports whether the ring holds limit values or more, those included that
+// were set aside.
 func (r *Ring[T]) Full(limit int) bool {
 	s := r.tail.Load()
 	if s == nil {
 		return limit <= 0
 	}
+	here := int64(limit) - r.aside.Load()
 	pos := s.tail.Load() &^ closed
-	return int64(pos-s.seen.Load()) >= int64(limit) && int64(pos-r.Popped()) >= int64(limit)
+	return int64(pos-s.seen.Load()) >= here && int64(pos-r.Popped()) >= here
 }
 
 // Pop moves the oldest value to *v. If there is none it returns false and leaves
@@ -160,6 +165,20 @@ func (r *Ring[T]) Pop(v *T) bool {
 		}
 	}
 }
+
+// SetAside is Pop for a value that keeps its place: it counts towards every limit
+// until Release. A Push meanwhile may find the ring full with one value less.
+func (r *Ring[T]) SetAside(v *T) bool {
+	r.aside.Add(1)
+	ok := r.Pop(v)
+	if !ok {
+		r.aside.Add(-1)
+	}
+	return ok
+}
+
+// Release gives the places of n values back that were set aside.
+func (r *Ring[T]) Release(n int) { r.aside.Add(int64(-n)) }
 
 // advance leaves a segment that is closed and empty for the next one, if there
 // is one.
@@ -236,7 +255,13 @@ func (r *Ring[T]) Popped() uint64 {
 	return s.head.Load()
 }
 
-// Len is how many values the ring holds: exact when nobody pushes or pops
+// Held is Len and what was set aside.
+func (r *Ring[T]) Held() int {
+	n := r.Len()
+	return n + int(r.aside.Load())
+}
+
+// Len is how many values can be popped: exact when nobody pushes or pops
 // meanwhile, never negative.
 func (r *Ring[T]) Len() int {
 	head := r.Popped() // first: then the tail cannot be behind it

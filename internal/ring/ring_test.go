@@ -263,3 +263,42 @@ func BenchmarkPushAndPop(b *testing.B) {
 		}
 	})
 }
+
+// Values that are set aside keep their places at every moment. They used to be
+// counted elsewhere, after they were popped: a Push between the two found room.
+func TestWhatIsSetAsideKeepsItsPlace(t *testing.T) {
+	for range 300 {
+		const limit = 8
+		r := &Ring[int]{}
+		var accepted atomic.Int64
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for i := range 20 {
+					if r.Push(i, limit) {
+						accepted.Add(1)
+					}
+				}
+			})
+		}
+		aside := 0
+		wg.Go(func() {
+			for range 40 {
+				if r.SetAside(new(int)) {
+					aside++
+				}
+			}
+		})
+		wg.Wait()
+		for r.Push(0, limit) { // what was refused a moment early
+			accepted.Add(1)
+		}
+		if accepted.Load() != limit || r.Held() != limit || r.Len() != limit-aside || !r.Full(limit) {
+			t.Fatalf("%d accepted, %d held, %d of them aside; want %d", accepted.Load(), r.Held(), aside, limit)
+		}
+		r.Release(aside)
+		if r.Held() != limit-aside || r.Push(0, limit) != (aside > 0) {
+			t.Fatalf("%d held after %d places were given back", r.Held(), aside)
+		}
+	}
+}
