@@ -2,6 +2,7 @@ package route
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
@@ -32,7 +33,7 @@ func (m *Mux) OpenAPI(info Info) ([]byte, error) { return Describe(m.cfg, info, 
 // word for them.
 func Describe(cfg Config, info Info, routes ...*Route) ([]byte, error) {
 	d := document{schemas: newSchemas(), problems: map[string]string{}, cfg: cfg}
-	paths := object{}
+	paths, spelled := object{}, map[string]string{}
 	for _, r := range routes {
 		if r.err != nil {
 			return nil, r.err
@@ -43,8 +44,16 @@ func Describe(cfg Config, info Info, routes ...*Route) ([]byte, error) {
 		}
 		item, ok := paths[path].(object)
 		if !ok {
+			nameless := parameter.ReplaceAllString(path, "{}")
+			if other := spelled[nameless]; other != "" {
+				return nil, fmt.Errorf("route: %s and %s are one path to OpenAPI: give their parameters the same names", other, path)
+			}
+			spelled[nameless] = path
 			item = object{}
 			paths[path] = item
+		}
+		if item[method] != nil {
+			return nil, fmt.Errorf("route: %s %s would be described twice: describe each host in a document of its own", r.method, path)
 		}
 		item[method] = d.operation(r)
 	}
@@ -78,7 +87,10 @@ func (m *Mux) Document(pattern string, info Info) error {
 	}))
 }
 
-var wildcard = regexp.MustCompile(`\{([^{}]+)\.\.\.\}`)
+var (
+	wildcard  = regexp.MustCompile(`\{([^{}]+)\.\.\.\}`)
+	parameter = regexp.MustCompile(`\{[^{}]+\}`)
+)
 
 // pathOf turns a pattern of ServeMux into a path of OpenAPI.
 func pathOf(pattern string) string {

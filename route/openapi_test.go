@@ -206,3 +206,33 @@ func TestSchemasAreOpenWhereUnknownMembersAreAllowed(t *testing.T) {
 		}
 	}
 }
+
+// The later of two routes with one place in the document used to replace the
+// earlier silently, or stood beside it in a document that no validator takes.
+func TestRoutesWithOnePlaceInTheDocumentAreAnError(t *testing.T) {
+	type x struct {
+		X string `path:"x"`
+	}
+	type y struct {
+		Y string `path:"y"`
+	}
+	ofX := func(context.Context, x) (Empty, error) { return Empty{}, nil }
+	ofY := func(context.Context, y) (Empty, error) { return Empty{}, nil }
+	for _, c := range []struct {
+		want string
+		with []*Route
+	}{
+		{"", []*Route{New("GET", "/a/{x}", ofX), New("POST", "/a/{x}", ofX), New("GET", "/b/{y}", ofY), New("GET", "/a/{x}/b", ofX)}},
+		{"/a/{x} and /a/{y} are one path", []*Route{New("GET", "/a/{x}", ofX), New("POST", "/a/{y}", ofY)}},
+		{"GET /a/{x} would be described twice", []*Route{New("GET", "one.example/a/{x}", ofX), New("GET", "two.example/a/{x}", ofX)}},
+	} {
+		m := NewMux(Config{})
+		if err := m.Add(c.with...); err != nil {
+			t.Fatal(err)
+		}
+		_, err := m.OpenAPI(Info{Title: "Test", Version: "1"})
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("want %q, got %v", c.want, err)
+		}
+	}
+}
