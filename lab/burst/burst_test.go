@@ -2,7 +2,6 @@ package burst
 
 import (
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -14,19 +13,11 @@ import (
 	"github.com/spillway-go/spillway/lab/claims"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-func TestMain(m *testing.M) {
-	if code, ok := contestant.Main(Roles()); ok {
-		os.Exit(code)
-	}
-	// The race detector lets every process sleep a second at its end.
-	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { labtest.Main(m, Roles()) }
 
 // tiny is a burst of a tenth of a second.
 func tiny() Config {

@@ -3,27 +3,17 @@ package fan
 import (
 	"context"
 	"errors"
-	"os"
 	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/internal/labtest"
 )
 
-func TestMain(m *testing.M) {
-	if code, ok := contestant.Main(Roles()); ok {
-		os.Exit(code)
-	}
-	// The race detector lets every process sleep a second at its end.
-	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { labtest.Main(m, Roles()) }
 
 // correct are the contestants that lose nothing.
 func correct() []string {

@@ -5,22 +5,16 @@ import (
 	"math"
 	"math/rand/v2"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spillway-go/spillway/lab/claims"
-	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-func TestMain(m *testing.M) {
-	if code, ok := contestant.Main(Roles()); ok {
-		os.Exit(code)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { labtest.Main(m, Roles()) }
 
 // start serves on a loopback port until the test ends.
 func start(t testing.TB, j contestantJob) string {
@@ -158,15 +152,6 @@ func made(worth map[Rungs]float64) []results.Run {
 	return out
 }
 
-func find(t *testing.T, judged []results.Claim, id, setup string) results.Claim {
-	t.Helper()
-	i := slices.IndexFunc(judged, func(c results.Claim) bool { return c.ID == id && c.Setup == setup })
-	if i < 0 {
-		t.Fatalf("%s (%s) was not judged", id, setup)
-	}
-	return judged[i]
-}
-
 func TestVerdictsFollowTheRuns(t *testing.T) {
 	like := Experiment{}.Judge(made(map[Rungs]float64{State: 2, Bytes: 1.5, Parser: 1, Workers: .5}), 1)
 	for _, c := range []struct {
@@ -178,7 +163,7 @@ func TestVerdictsFollowTheRuns(t *testing.T) {
 		{"G7/counts", "own parser", 20}, {"G7/explained", "all orders", 100}, {"G7/placebo", "all orders", 0},
 		{"G7/rest", restHigh, 0}, {"G7/rest", restLow, 0},
 	} {
-		if got := find(t, like, c.id, c.setup); got.Verdict != results.Holds || math.Abs(got.Measured-c.want) > .01 {
+		if got := labtest.Claim(t, like, c.id, c.setup); got.Verdict != results.Holds || math.Abs(got.Measured-c.want) > .01 {
 			t.Errorf("%s (%s) %s with %.2f, want %.2f: %s", c.id, c.setup, got.Verdict, got.Measured, c.want, got.Why)
 		}
 	}
@@ -187,18 +172,18 @@ func TestVerdictsFollowTheRuns(t *testing.T) {
 		"G7": "share and order", "G7/workers": "all orders", "G7/order": "pooled state > byte API",
 		"G7/most": "all orders", "G7/counts": "connection workers",
 	} {
-		if got := find(t, unlike, id, setup); got.Verdict != results.Fails {
+		if got := labtest.Claim(t, unlike, id, setup); got.Verdict != results.Fails {
 			t.Errorf("%s (%s) %s: %s", id, setup, got.Verdict, got.Why)
 		}
 	}
-	got := find(t, unlike, "G7", "share and order")
+	got := labtest.Claim(t, unlike, "G7", "share and order")
 	for _, want := range []string{"By share: no background read 60.0 % (60.0 to 60.0), byte API 20.0 %", "byte API > own parser: holds"} {
 		if !strings.Contains(got.Why, want) {
 			t.Errorf("no %q: %s", want, got.Why)
 		}
 	}
 	none := made(nil) // no lead: nothing to share
-	if got := find(t, Experiment{}.Judge(none, 1), "G7", "share and order"); got.Verdict != results.Inconclusive {
+	if got := labtest.Claim(t, Experiment{}.Judge(none, 1), "G7", "share and order"); got.Verdict != results.Inconclusive {
 		t.Errorf("without a lead %s: %s", got.Verdict, got.Why)
 	}
 }
@@ -279,10 +264,10 @@ func TestWhatIsExplainedIsTheLeadWithoutItsRests(t *testing.T) {
 				}
 			}
 			judged := Experiment{}.Judge(three, 1)
-			if got := find(t, judged, "G7/explained", "all orders"); math.Abs(got.Measured-c.explained) > .01 {
+			if got := labtest.Claim(t, judged, "G7/explained", "all orders"); math.Abs(got.Measured-c.explained) > .01 {
 				t.Errorf("explained %.2f %%, want %.2f", got.Measured, c.explained)
 			}
-			if got := find(t, judged, "G7/counts", "pooled state"); math.Abs(got.Measured-c.state) > .01 {
+			if got := labtest.Claim(t, judged, "G7/counts", "pooled state"); math.Abs(got.Measured-c.state) > .01 {
 				t.Errorf("pooled state %.2f %%, want %.2f", got.Measured, c.state)
 			}
 			// Whatever the rests, the steps are the lead.

@@ -6,29 +6,19 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
 	service "github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/loadgen"
 )
 
-func TestMain(m *testing.M) {
-	if code, ok := contestant.Main(Roles()); ok {
-		os.Exit(code)
-	}
-	// The race detector lets every process sleep a second at its end.
-	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { labtest.Main(m, Roles()) }
 
 func TestScalingCutsRequestsNeverClientsOrWorkers(t *testing.T) {
 	part, full := Defaults(), Defaults()
@@ -107,15 +97,6 @@ func run(c cell, repeat int, ok, rejected, failed uint64, seconds float64) resul
 	}
 }
 
-func verdict(t *testing.T, claims []results.Claim, id, setup string) results.Claim {
-	t.Helper()
-	i := slices.IndexFunc(claims, func(c results.Claim) bool { return c.ID == id && c.Setup == setup })
-	if i < 0 {
-		t.Fatalf("%s (%s) was not judged", id, setup)
-	}
-	return claims[i]
-}
-
 func TestVerdictsFollowTheRuns(t *testing.T) {
 	// made returns runs like the published ones, with the pool's figures as given.
 	made := func(poolSeconds float64, refused uint64) []results.Run {
@@ -131,16 +112,16 @@ func TestVerdictsFollowTheRuns(t *testing.T) {
 	}
 	like := Experiment{}.Judge(made(3.9, 8_800), 1)
 	for id, want := range map[string]results.Verdict{"H1": results.Holds, "H2/refused": results.Holds, "H2/goodput": results.Fails, "H2/law": results.Holds} {
-		if c := verdict(t, like, id, "as published"); c.Verdict != want {
+		if c := labtest.Claim(t, like, id, "as published"); c.Verdict != want {
 			t.Errorf("%s %s, want %s: %s", id, c.Verdict, want, c.Why)
 		}
 	}
-	if why := verdict(t, like, "H2/goodput", "as published").Why; !strings.Contains(why, "Little's law") || !strings.Contains(why, "20 workers") {
+	if why := labtest.Claim(t, like, "H2/goodput", "as published").Why; !strings.Contains(why, "Little's law") || !strings.Contains(why, "20 workers") {
 		t.Errorf("the reason does not explain the figure: %s", why)
 	}
 	unlike := Experiment{}.Judge(made(2.0, 500), 1)
 	for _, id := range []string{"H1", "H2/refused", "H2/law"} {
-		if c := verdict(t, unlike, id, "as published"); c.Verdict != results.Fails {
+		if c := labtest.Claim(t, unlike, id, "as published"); c.Verdict != results.Fails {
 			t.Errorf("%s %s from other runs: %s", id, c.Verdict, c.Why)
 		}
 	}
@@ -172,10 +153,10 @@ func TestBeingKilledIsAnAnswerAndFailingIsNot(t *testing.T) {
 	killed, failed := run(cell{Real, High, service.WorkerPool}, 0, 1, 1, 1, 1), run(cell{Published, High, service.WorkerPool}, 0, 1, 1, 1, 1)
 	killed.Killed, failed.Failed = "killed above the memory cap of 64 MiB after 1s", "connection refused"
 	claims := Experiment{}.Judge([]results.Run{killed, failed}, 1)
-	if c := verdict(t, claims, "H2/refused", "for real"); !strings.Contains(c.Why, "killed above the memory cap") {
+	if c := labtest.Claim(t, claims, "H2/refused", "for real"); !strings.Contains(c.Why, "killed above the memory cap") {
 		t.Errorf("killed: %s", c.Why)
 	}
-	if c := verdict(t, claims, "H2/refused", "as published"); !strings.Contains(c.Why, "could not be measured: connection refused") {
+	if c := labtest.Claim(t, claims, "H2/refused", "as published"); !strings.Contains(c.Why, "could not be measured: connection refused") {
 		t.Errorf("failed: %s", c.Why)
 	}
 }
@@ -187,7 +168,7 @@ func TestH10NeedsMoreThanAThousandASecond(t *testing.T) {
 			runs = append(runs, run(cell{Real, Brisk, pattern}, repeat, 900, 0, 0, 1))
 		}
 	}
-	if c := verdict(t, Experiment{}.Judge(runs, 1), "H10", "for real"); c.Verdict != results.Inconclusive || !strings.Contains(c.Why, "more than 1000 requests a second") {
+	if c := labtest.Claim(t, Experiment{}.Judge(runs, 1), "H10", "for real"); c.Verdict != results.Inconclusive || !strings.Contains(c.Why, "more than 1000 requests a second") {
 		t.Errorf("%s: %s", c.Verdict, c.Why)
 	}
 }

@@ -1,26 +1,16 @@
 package reuse
 
 import (
-	"os"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-func TestMain(m *testing.M) {
-	if code, ok := contestant.Main(Roles()); ok {
-		os.Exit(code)
-	}
-	// The race detector lets every process sleep a second at its end.
-	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { labtest.Main(m, Roles()) }
 
 func TestTheDefaultsAreSoundAndNotScaled(t *testing.T) {
 	if err := Defaults().check(); err != nil || Defaults().scaled() != "" {

@@ -3,22 +3,16 @@ package routes
 import (
 	"context"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spillway-go/spillway/lab/claims"
-	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-func TestMain(m *testing.M) {
-	if code, ok := contestant.Main(Roles()); ok {
-		os.Exit(code)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { labtest.Main(m, Roles()) }
 
 func tiny() Config {
 	return Config{Requests: 8, Rounds: 1, OneBuild: true, MemoryCap: 1 << 30}
@@ -174,15 +168,6 @@ func made(saves map[string]float64, ours float64, allocs float64) []results.Run 
 	return out
 }
 
-func judged(t *testing.T, all []results.Claim, id, setup string) results.Claim {
-	t.Helper()
-	i := slices.IndexFunc(all, func(c results.Claim) bool { return c.ID == id && c.Setup == setup })
-	if i < 0 {
-		t.Fatalf("%s (%s) was not judged", id, setup)
-	}
-	return all[i]
-}
-
 func TestVerdictsFollowTheRuns(t *testing.T) {
 	const net, as = "net of the harness", "with the published harness and all that differed"
 	like := Experiment{}.Judge(made(map[string]float64{JSON: 6.4, Form: -5.4, Untagged: -5.4, Large: 13.1, Parallel: -35, Get: 9.9}, .2, 1), 1)
@@ -195,11 +180,11 @@ func TestVerdictsFollowTheRuns(t *testing.T) {
 		{"R7/allocs", Get, 1}, {"R7/pause", JSON, .8}, {"R/create", JSON, .2}, {"R/create-allocs", JSON, 2}, {"R/get", Get, .2}, {"R/get-allocs", Get, 2},
 		{"R/tax", Large + ", on net/http's mux", .2}, {"R/tax-allocs", Form + ", on net/http's mux", -8}, {"R/tax", Get + ", on gin", .2}, {"R/form", Form, .2}, {"R/form-allocs", Form, 2},
 	} {
-		if got := judged(t, like, c.id, c.setup); got.Verdict != results.Holds || math.Abs(got.Measured-c.want) > .001 {
+		if got := labtest.Claim(t, like, c.id, c.setup); got.Verdict != results.Holds || math.Abs(got.Measured-c.want) > .001 {
 			t.Errorf("%s (%s) %s with %.3f, want %.3f: %s", c.id, c.setup, got.Verdict, got.Measured, c.want, got.Why)
 		}
 	}
-	if got := judged(t, like, "R7", "every scenario"); got.Verdict != results.Holds {
+	if got := labtest.Claim(t, like, "R7", "every scenario"); got.Verdict != results.Holds {
 		t.Errorf("R7 %s: %s", got.Verdict, got.Why)
 	}
 	unlike := Experiment{}.Judge(made(map[string]float64{}, 1.1, 0), 1)
@@ -217,7 +202,7 @@ func TestContentionNeedsProcessors(t *testing.T) {
 	for i := range runs {
 		runs[i].Params["gomaxprocs"] = 2.
 	}
-	got := judged(t, Experiment{}.Judge(runs, 1), "R4", "net of the harness")
+	got := labtest.Claim(t, Experiment{}.Judge(runs, 1), "R4", "net of the harness")
 	if got.Verdict != results.NeedsHardware || math.Abs(got.Measured-35) > .001 || !strings.Contains(got.Why, "GOMAXPROCS is 2") {
 		t.Errorf("%s with %.1f: %s", got.Verdict, got.Measured, got.Why)
 	}
@@ -231,7 +216,7 @@ func TestAGainWithinTheNoiseIsNone(t *testing.T) {
 			r.Extra["cpu_ns"] *= .9
 		}
 	}
-	got := judged(t, Experiment{}.Judge(runs, 1), "R1", "net of the harness")
+	got := labtest.Claim(t, Experiment{}.Judge(runs, 1), "R1", "net of the harness")
 	if got.Verdict != results.Inconclusive || math.Abs(got.NoiseFloor-10) > .001 {
 		t.Errorf("%s with a floor of %.1f: %s", got.Verdict, got.NoiseFloor, got.Why)
 	}
@@ -239,7 +224,7 @@ func TestAGainWithinTheNoiseIsNone(t *testing.T) {
 
 func TestWithoutTheBuildThatCountsItSaysHowToGetIt(t *testing.T) {
 	runs := slices.DeleteFunc(made(nil, .2, 1), func(r results.Run) bool { return r.Setup == contestOf+JSONv2 })
-	got := judged(t, Experiment{}.Judge(runs, 1), "R/create", JSON)
+	got := labtest.Claim(t, Experiment{}.Judge(runs, 1), "R/create", JSON)
 	if got.Verdict != results.Inconclusive || !strings.Contains(got.Why, "GOEXPERIMENT=jsonv2") || !strings.Contains(got.Why, "With encoding/json: spillway 203 ns") {
 		t.Errorf("%s: %s", got.Verdict, got.Why)
 	}

@@ -2,7 +2,6 @@ package shapes
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -10,21 +9,12 @@ import (
 
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/lab/claims"
-	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-func TestMain(m *testing.M) {
-	if code, ok := contestant.Main(Roles()); ok {
-		os.Exit(code)
-	}
-	// The race detector lets every process sleep a second at its end.
-	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { labtest.Main(m, Roles()) }
 
 func TestEveryShapeBringsEveryResultBack(t *testing.T) {
 	for _, shape := range []string{Serial, SpawnChan, SpawnWG, SharedChan, PerWorker, boundPool, boundSem, boundDispatch} {
@@ -175,15 +165,6 @@ func published(procs int) []results.Run {
 	return runs
 }
 
-func find(t *testing.T, judged []results.Claim, id, setup string) results.Claim {
-	t.Helper()
-	i := slices.IndexFunc(judged, func(c results.Claim) bool { return c.ID == id && c.Setup == setup })
-	if i < 0 {
-		t.Fatalf("%s (%s) was not judged", id, setup)
-	}
-	return judged[i]
-}
-
 func TestVerdictsFollowTheRuns(t *testing.T) {
 	like := Experiment{}.Judge(published(2), 1)
 	turned := published(2)
@@ -215,17 +196,17 @@ func TestVerdictsFollowTheRuns(t *testing.T) {
 		{"G1", "buffer 0"}, {"G2", "buffer 0"}, {"G3/faster", "10 workers, buffer 0"}, {"G3/allocs", "10 workers, buffer 0"},
 		{"G4/wins", "buffer 0"}, {"G5", "buffer 0"}, {"G6/pool", CPUBound}, {"G9", AsB},
 	} {
-		if got := find(t, like, c.id, c.setup); got.Verdict != results.Holds {
+		if got := labtest.Claim(t, like, c.id, c.setup); got.Verdict != results.Holds {
 			t.Errorf("%s (%s) %s from runs like the published ones: %s", c.id, c.setup, got.Verdict, got.Why)
 		}
-		if got := find(t, unlike, c.id, c.setup); got.Verdict != results.Fails {
+		if got := labtest.Claim(t, unlike, c.id, c.setup); got.Verdict != results.Fails {
 			t.Errorf("%s (%s) %s from runs unlike them: %s", c.id, c.setup, got.Verdict, got.Why)
 		}
 	}
-	if got := find(t, like, "G4/loses", "buffer 0"); got.Verdict != results.Holds {
+	if got := labtest.Claim(t, like, "G4/loses", "buffer 0"); got.Verdict != results.Holds {
 		t.Errorf("G4/loses: %s", got.Why)
 	}
-	if got := find(t, like, "G8", "pool of 10, buffer 0"); got.Verdict != results.Holds || !strings.Contains(got.Why, "4.6") {
+	if got := labtest.Claim(t, like, "G8", "pool of 10, buffer 0"); got.Verdict != results.Holds || !strings.Contains(got.Why, "4.6") {
 		t.Errorf("G8 %s: %s", got.Verdict, got.Why)
 	}
 	same := published(2)
@@ -234,10 +215,10 @@ func TestVerdictsFollowTheRuns(t *testing.T) {
 			same[i].Extra["ns_per_op"] = 280
 		}
 	}
-	if got := find(t, Experiment{}.Judge(same, 1), "G8", "pool of 10, buffer 0"); got.Verdict != results.Inconclusive {
+	if got := labtest.Claim(t, Experiment{}.Judge(same, 1), "G8", "pool of 10, buffer 0"); got.Verdict != results.Inconclusive {
 		t.Errorf("G8 of methods that agree: %s, %s", got.Verdict, got.Why)
 	}
-	if got := find(t, like, "G6/semaphore", CPUBound); got.Verdict != results.Inconclusive || !strings.Contains(got.Why, "was not run") {
+	if got := labtest.Claim(t, like, "G6/semaphore", CPUBound); got.Verdict != results.Inconclusive || !strings.Contains(got.Why, "was not run") {
 		t.Errorf("G6/semaphore without runs: %s, %s", got.Verdict, got.Why)
 	}
 }
@@ -245,7 +226,7 @@ func TestVerdictsFollowTheRuns(t *testing.T) {
 func TestContentionNeedsASecondProcessor(t *testing.T) {
 	judged := Experiment{}.Judge(published(1), 1)
 	for _, c := range []struct{ id, setup string }{{"G5", "buffer 0"}, {"G6/pool", CPUBound}} {
-		if got := find(t, judged, c.id, c.setup); got.Verdict != results.NeedsHardware {
+		if got := labtest.Claim(t, judged, c.id, c.setup); got.Verdict != results.NeedsHardware {
 			t.Errorf("%s: %s", c.id, got.Verdict)
 		}
 	}

@@ -4,34 +4,24 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"os"
-	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/spillway-go/spillway/lab/overload"
 	"github.com/spillway-go/spillway/lab/overload/demo"
-	"github.com/spillway-go/spillway/lab/results"
 )
 
 func TestAnOverloadRunFromLoadToVerdict(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	dir := filepath.Join(t.TempDir(), "out")
-	code, stdout, stderr := command(t, "lab", "overload", "--repeats", "1", "--load", "0.5", "--load", "2.5", "--warm-up", "50ms", "--measure", "300ms",
-		"--deadline", "200ms", "--slots", "3", "--min-work", "10ms", "--max-work", "20ms", "--patients", "200", "--seed", "5", "--out", dir, "--json")
-	if code != 0 {
-		t.Fatalf("exit code %d\n%s", code, stderr)
-	}
-	var printed results.Results
-	if err := json.Unmarshal([]byte(stdout), &printed); err != nil {
-		t.Fatalf("standard output is not results.json: %v", err)
-	}
-	stored, runs, err := results.Read(dir)
-	if err != nil || stored.Experiment != "overload" || stored.Scaled == "" || stored.Partial != "" || len(stored.Claims) != 6 ||
-		!reflect.DeepEqual(printed.Claims, stored.Claims) {
-		t.Errorf("%v, %+v", err, stored)
+	stored, runs, _ := journey{
+		args: []string{"overload", "--repeats", "1", "--load", "0.5", "--load", "2.5", "--warm-up", "50ms", "--measure", "300ms",
+			"--deadline", "200ms", "--slots", "3", "--min-work", "10ms", "--max-work", "20ms", "--patients", "200"},
+		experiment: "overload",
+		report:     []string{`id="curves"`, "Good answers a second against offered load", "P99 latency of whatever was not refused"},
+	}.run(t)
+	if len(stored.Claims) != 6 {
+		t.Errorf("%d claims, want 6", len(stored.Claims))
 	}
 	if want := 2 * len(overload.Names()); len(runs) != want {
 		t.Errorf("%d runs, want %d", len(runs), want)
@@ -54,18 +44,6 @@ func TestAnOverloadRunFromLoadToVerdict(t *testing.T) {
 	}
 	if sampled == 0 {
 		t.Error("the limit was never seen")
-	}
-	page, err := os.ReadFile(filepath.Join(dir, results.ReportFile))
-	for _, want := range []string{`id="curves"`, "Good answers a second against offered load", "P99 latency of whatever was not refused"} {
-		if err != nil || !strings.Contains(string(page), want) {
-			t.Errorf("the report has no %q (%v)", want, err)
-		}
-	}
-	if err := os.Remove(filepath.Join(dir, results.ResultsFile)); err != nil {
-		t.Fatal(err)
-	}
-	if code, stdout, stderr := command(t, "lab", "judge", dir); code != 0 || !strings.Contains(stdout, "Experiment overload") {
-		t.Errorf("judge of runs alone: exit code %d, %s", code, stderr)
 	}
 }
 
