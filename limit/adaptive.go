@@ -335,15 +335,13 @@ func (a *Adaptive) hold(r reading) {
 }
 
 // trim takes a small excess away. Small cuts are not worth a trial each, but a
-// baseline that is wrong must not be followed far.
+// baseline that is wrong must not be followed far: not at all at 1, where there is
+// nothing to cut and what lasts is the baseline.
 func (a *Adaptive) trim(r reading, excess float64) {
-	if a.limit <= 1 {
-		return
-	}
 	from := min(a.limit, math.Round(r.inFlight))
 	to := min(from*math.Exp(-excess/1.25), from-1)
 	a.trimmed += math.Log(from / max(to, 1))
-	if excess < trimAtOnce && a.trimmed < trimInAll {
+	if a.limit > 1 && excess < trimAtOnce && a.trimmed < trimInAll {
 		a.set(r.at, holding, to, "a little above the baseline")
 		a.held = mean{}
 		a.nextRaise = r.at + raisePause

@@ -212,6 +212,10 @@ var histories = map[string][]byte{
 	"fast, then idle, then slow": {6, 10, 31, 6, 10, 30, 0, 67, 0, 6, 40, 31, 6, 40, 31},
 	"many, late by hours":        {46, 50, 55},
 	"slow, then idle, then fast": {6, 40, 31, 6, 40, 30, 0, 67, 0, 6, 10, 31, 6, 10, 31},
+	// At 1 with a baseline a little too low there was nothing to trim, and no raise either.
+	"drowned to one":          {6, 25, 8, 6, 67, 17, 14, 26, 187},
+	"drowned to one, classes": {6, 27, 29, 2, 3, 1, 5, 29, 0, 6, 29, 11, 14, 46, 164, 14, 28, 15, 14, 29, 51, 14, 26, 152},
+	"drowned to one, hours":   {14, 66, 28, 6, 26, 24, 3, 66, 148, 14, 27, 141, 14, 27, 192, 14, 24, 127},
 }
 
 func TestAnyHistoryLeavesTheLawSane(t *testing.T) {

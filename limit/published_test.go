@@ -61,6 +61,27 @@ func TestASlowerBackendIsNotAQueueForEver(t *testing.T) {
 	}
 }
 
+// TestAtOneLatencyIsTheBaseline lets a backend that can do one thing at a time
+// become a little slower, then wide. The excess was too small for an experiment
+// and at a limit of 1 there was nothing to trim, so the law waited for ever.
+func TestAtOneLatencyIsTheBaseline(t *testing.T) {
+	for percent := time.Duration(104); percent <= 136; percent += 4 {
+		law := laws["adaptive"].build()
+		m := newModel(law, 1, 10*time.Millisecond)
+		m.deadline = 30 * time.Millisecond
+		m.run(2 * time.Minute)
+		if !m.until(m.now+time.Minute, func() bool { return law.Limit() == 1 }) {
+			t.Fatalf("never at 1 before one slot: %+v", law.Decisions())
+		}
+		m.deadline, m.service = 0, m.service*percent/100
+		m.run(time.Minute)
+		m.slots = nil
+		if !m.until(m.now+time.Minute, func() bool { return law.Limit() >= 16 }) {
+			t.Errorf("with times at %d %%, at limit %d after a minute: %s %+v", percent, law.Limit(), law.State(), law.Decisions())
+		}
+	}
+}
+
 // TestApplicationErrorsAreNotOverload is why Failed is an outcome of its own:
 // one bug that breaks one request in twenty says nothing about load, but a law
 // told that it does gives most of the backend away.
