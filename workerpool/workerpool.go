@@ -58,22 +58,22 @@ type Pool struct {
 	labels   [levels]context.Context // for profiles
 
 	// Read by every submission and every worker, written rarely.
-	state   atomic.Uint64
-	used    atomic.Uint32 // a bit for each level that ever had a job
-	every   atomic.Uint64 // one of so many jobs is sampled; a power of two
-	rings   [levels]ring.Ring[entry]
-	rooms   [levels]atomic.Int64 // so many jobs may be ahead of one that waits
-	cost    atomic.Int64         // predicted wait for each job ahead, nanoseconds; 0: do not predict
-	long    atomic.Int64         // how long a job runs, nanoseconds; with cost
-	stale   atomic.Int64         // queued calls whose callers have left
-	tries   atomic.Int64         // sweeps for ended contexts that are worth a try
-	nays    atomic.Pointer[nays] // the refusals to hand out
-	calls   atomic.Pointer[[]any]
-	short   atomic.Bool  // half of the queue is worked off in a moment
-	half    atomic.Int64 // of the queue; then submitters are let in again
-	called  atomic.Bool  // a submitter was called up from the reserve, and does not run yet
-	_       [128]byte
-	tally   tally
+	state  atomic.Uint64
+	used   atomic.Uint32 // a bit for each level that ever had a job
+	every  atomic.Uint64 // one of so many jobs is sampled; a power of two
+	rings  [levels]ring.Ring[entry]
+	rooms  [levels]atomic.Int64 // so many jobs may be ahead of one that waits
+	cost   atomic.Int64         // predicted wait for each job ahead, nanoseconds; 0: do not predict
+	long   atomic.Int64         // how long a job runs, nanoseconds; with cost
+	stale  atomic.Int64         // queued calls whose callers have left
+	tries  atomic.Int64         // sweeps for ended contexts that are worth a try
+	nays   atomic.Pointer[nays] // the refusals to hand out
+	calls  atomic.Pointer[[]any]
+	short  atomic.Bool  // half of the queue is worked off in a moment
+	half   atomic.Int64 // of the queue; then submitters are let in again
+	called atomic.Bool  // a submitter was called up from the reserve, and does not run yet
+	_      [128]byte
+	tally  tally
 
 	mu       sync.Mutex
 	closed   spillway.Reason // why the intake is closed; zero while open
