@@ -25,7 +25,7 @@ var house = [][]string{
 	{"route"},
 	{"examples/background", "examples/batch", "metricsprom", "routegin", "routeyaml"},
 	{"examples/patientapi/internal/gauge", "examples/patientapi/probe", "lab/burn", "lab/burst/specimen", "lab/contestant", "lab/fan/specimen", "lab/report/chart", "lab/results", "lab/routes/specimen"},
-	{"examples/patientapi", "lab/judge"},
+	{"examples/patientapi", "lab/internal/labtest", "lab/judge"},
 	{"examples/patientapi/internal/cachetest", "examples/patientapi/internal/redistest", "examples/patientapi/internal/storetest", "lab/claims"},
 	{"examples/patientapi/cache/memory", "examples/patientapi/cache/redis", "examples/patientapi/directory"},
 	{"examples/patientapi/simulated", "examples/patientapi/sqlite", "lab/patterns/specimen", "lab/report"},
