@@ -40,6 +40,9 @@ const (
 	floor = 256
 )
 
+// mixed is set in Pool.used before a second level is.
+const mixed = 1 << levels
+
 // level is the queue of a priority, 0 for the most important.
 func level(p spillway.Priority) int {
 	return int(spillway.Critical - min(max(p, spillway.Low), spillway.Critical))
@@ -59,7 +62,7 @@ type Pool struct {
 
 	// Read by every submission and every worker, written rarely.
 	state   atomic.Uint64
-	used    atomic.Uint32 // a bit for each level that ever had a job
+	used    atomic.Uint32 // a bit for each level that ever had a job in its ring, and mixed
 	every   atomic.Uint64 // one of so many jobs is sampled; a power of two
 	rings   [levels]ring.Ring[entry]
 	rooms   [levels]atomic.Int64 // so many jobs may be ahead of one that waits
@@ -72,6 +75,8 @@ type Pool struct {
 	short   atomic.Bool  // half of the queue is worked off in a moment
 	half    atomic.Int64 // of the queue; then submitters are let in again
 	called  atomic.Bool  // a submitter was called up from the reserve, and does not run yet
+	_       [128]byte
+	pushing atomic.Int32 // who is pushing while several levels are used, see pushBeside
 	_       [128]byte
 	tally   tally
 
@@ -205,6 +210,23 @@ func (p *Pool) ahead(lv int) (n int) {
 		n += p.rings[bits.TrailingZeros32(used)].Held()
 	}
 	return n
+}
+
+// surely is how many jobs waited all the time that this took, at least. What one
+// ring gets while another is read would make ahead count too many.
+func (p *Pool) surely() int {
+	var before, after, n int
+	for i := range p.rings {
+		before += p.rings[i].Aside()
+	}
+	for i := range p.rings {
+		n += int(p.rings[i].Pushed())
+	}
+	for i := range p.rings {
+		n -= int(p.rings[i].Popped())
+		after += p.rings[i].Aside()
+	}
+	return n + min(before, after)
 }
 
 // queued is how many jobs wait, those included that nobody waits for any more.
