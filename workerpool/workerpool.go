@@ -96,6 +96,7 @@ type Pool struct {
 	notes    sync.Pool // of *note
 	accepted uint64    // without a ring
 	dropped  uint64
+	finished uint64        // Completed, as Stats said it last
 	idle     chan struct{} // closed when a drained pool is empty
 	timer    *time.Timer
 	beating  bool

@@ -578,3 +578,31 @@ func TestOnDoneIsToldBeforeTheCallerOfDo(t *testing.T) {
 		wg.Wait()
 	})
 }
+
+// A cancelled job counted as cancelled and as running while its worker told OnDone.
+func TestTheLedgerClosesWhileACancelledJobEnds(t *testing.T) {
+	var p *Pool
+	var seen []Stats
+	p = pool(t, Config{MaxWorkers: 1, OnDone: func(Result) { seen = append(seen, p.Stats()) }})
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, ctx := range []context.Context{gone, t.Context(), gone, t.Context()} {
+		if err := p.TrySubmit(ctx, nothing); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	last := uint64(0)
+	for _, s := range seen {
+		if s.Submitted != s.Completed+s.Rejected+s.Cancelled+s.Dropped+uint64(s.Queued+s.Running+s.Blocked) || s.Completed < last {
+			t.Errorf("%d were completed before: %+v", last, s)
+		}
+		last = s.Completed
+	}
+	if len(seen) != 4 {
+		t.Errorf("OnDone was told of %d jobs of 4", len(seen))
+	}
+	atRest(t, p)
+}
