@@ -195,6 +195,9 @@ func (p *Pool) submitSlowly(ctx context.Context, job Job, n *note, lv int, mayWa
 			return p.refuse(reason)
 		}
 	}
+	if !mayWait && p.state.Load()&queuing != 0 {
+		p.refill() // those who wait come first, but there may be room for all
+	}
 	p.mu.Lock()
 	if reason := p.closed; reason != 0 {
 		p.mu.Unlock()

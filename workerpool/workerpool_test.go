@@ -606,3 +606,55 @@ func TestTheLedgerClosesWhileACancelledJobEnds(t *testing.T) {
 	}
 	atRest(t, p)
 }
+
+// fillShort returns a pool with a queue of 8 that is worked off in a moment, so
+// that its worker takes jobs without a lock; then a job for ever. 6 are left in
+// the queue, and one waits for room, of which there is for 2.
+func fillShort(t *testing.T) *Pool {
+	p := pool(t, Config{MaxWorkers: 1, QueueSize: 8})
+	p.short.Store(true)
+	p.tries.Store(0) // or the queue is looked through, and its worker asks
+	first := make(chan struct{})
+	ever := func(context.Context) error { <-t.Context().Done(); return nil }
+	jobs := []Job{func(context.Context) error { <-first; return nil }, nothing, ever}
+	for range 6 {
+		jobs = append(jobs, nothing)
+	}
+	for _, job := range jobs {
+		if err := p.Submit(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+	}
+	go func() { _ = p.Submit(t.Context(), nothing) }() // waits, so that half of the queue is to be worked off first
+	synctest.Wait()
+	close(first)
+	synctest.Wait()
+	return p
+}
+
+// The next look of the pool admits who waits although a worker is busy for ever:
+// it only did so when it found a job that nobody waits for any more.
+func TestASubmitterDoesNotWaitForABusyWorkerWhileThereIsRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := fillShort(t)
+		time.Sleep(2 * beat)
+		if s := p.Stats(); s.Blocked != 0 || s.Queued != 7 {
+			t.Fatalf("%d wait for room in a queue of 8 with %d", s.Blocked, s.Queued)
+		}
+		p.Close()
+	})
+}
+
+// Who waits comes first, but one place of two is left for others.
+func TestNobodyIsRefusedWhileThereIsRoomForAllWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := fillShort(t)
+		if err := p.TrySubmit(t.Context(), nothing); err != nil {
+			t.Fatalf("%v: %+v", err, p.Stats())
+		}
+		if err := p.TrySubmit(t.Context(), nothing); reason(err) != spillway.QueueFull {
+			t.Fatalf("%v: %+v", err, p.Stats())
+		}
+		p.Close()
+	})
+}
