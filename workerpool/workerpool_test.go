@@ -658,3 +658,56 @@ func TestNobodyIsRefusedWhileThereIsRoomForAllWhoWait(t *testing.T) {
 		p.Close()
 	})
 }
+
+// The caller of Do left a queued job whose end OnDone was not told of.
+func TestOnDoneIsToldOfACallThatWasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []Result
+		p := pool(t, Config{MaxWorkers: 1, QueueSize: 1, OnDone: func(r Result) { told = append(told, r) }})
+		if err := p.Submit(t.Context(), sleep(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := Do(ctx, p, func(context.Context) (int, error) { return 1, nil }); err != context.DeadlineExceeded {
+			t.Fatal(err)
+		}
+		if len(told) != 1 || told[0] != (Result{Err: context.DeadlineExceeded, Waited: time.Second}) {
+			t.Fatalf("OnDone was told %+v", told)
+		}
+		if err := p.Drain(t.Context()); err != nil || len(told) != 2 {
+			t.Fatalf("%v; OnDone was told %+v", err, told)
+		}
+	})
+}
+
+// OnDone panics on the goroutine of one who closes the pool and recovers. The
+// callers of the other dropped jobs used to wait for ever.
+func TestAPanicOfOnDoneLeavesNobodyWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, Config{MaxWorkers: 1, QueueSize: 3, OnDone: func(r Result) {
+			if !r.Started {
+				panic("OnDone")
+			}
+		}})
+		if err := p.Submit(t.Context(), sleep(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				if _, err := Do(t.Context(), p, func(context.Context) (int, error) { return 1, nil }); reason(err) != spillway.Closed {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		if got, _ := outcomeOf(p.Close); got != "OnDone" {
+			t.Error(got)
+		}
+		wg.Wait()
+		if err := p.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
