@@ -335,7 +335,7 @@ func (p *Pool) reap(now time.Duration) {
 		p.parked = append(p.parked[:0], p.parked[n:]...)
 		clear(p.parked[len(p.parked) : len(p.parked)+n])
 		if p.cfg.GrowAt > 0 {
-			p.relimit(p.workers)
+			p.relimit(min(p.limit, p.workers))
 		}
 	}
 	if p.active == 0 && p.workers <= p.low && p.queued() == 0 {

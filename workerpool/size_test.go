@@ -517,3 +517,31 @@ func TestAWorkerOnItsWaySeesALowerLimit(t *testing.T) {
 		atRest(t, p)
 	})
 }
+
+// More workers were parked than may run. When one of them retired, the limit rose
+// to the number of the others.
+func TestAWorkerThatRetiresNeverRaisesTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, Config{MinWorkers: 8, MaxWorkers: 8, QueueSize: 16, GrowAt: 1})
+		for i := range 8 { // so that they do not retire at the same time
+			if err := p.Submit(t.Context(), sleep(time.Duration(i)*time.Second)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(8 * time.Second)
+		for _, most := range []int{1, 8} {
+			if err := p.Resize(0, most); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := p.Submit(t.Context(), sleep(100*time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		for range 30 {
+			time.Sleep(time.Second)
+			if n := p.Limit(); n != 1 {
+				t.Fatalf("the limit is %d, with %d workers", n, p.Stats().Workers)
+			}
+		}
+	})
+}
