@@ -2,6 +2,7 @@ package objectpool
 
 import (
 	"io"
+	"math"
 	"math/bits"
 	"sync/atomic"
 )
@@ -22,6 +23,7 @@ type BuffersConfig struct {
 // safe for concurrent use. Create it with NewBuffers; it must not be copied.
 type Buffers struct {
 	classes []*Pool[Buffer] // of smallestBuffer << index bytes
+	maxSize int
 
 	large, dropped counter // Gets and Puts of more than any class has
 }
@@ -35,14 +37,14 @@ func NewBuffers(cfg BuffersConfig) *Buffers {
 		cfg.MaxSize = largestBuffer
 	}
 	left := new(atomic.Int64)
-	left.Store(int64(max(cfg.Budget, 0)))
-	b := &Buffers{}
-	for size := smallestBuffer; size <= cfg.MaxSize; size *= 2 {
+	left.Store(toShare(cfg.Budget))
+	b := &Buffers{maxSize: cfg.MaxSize}
+	for size := smallestBuffer; size <= cfg.MaxSize && size <= math.MaxInt/2; size *= 2 {
 		b.classes = append(b.classes, newPool(Config[Buffer]{
 			New:     func() *Buffer { return &Buffer{b: make([]byte, 0, size)} },
 			Clear:   (*Buffer).clear,
 			MaxSize: 2 * size,
-		}, cfg.Budget/2, left)) // the locals of all classes use as much as one of twice the size
+		}, cfg.Budget/4, left)) // the locals of all classes use less than one of four times the size
 	}
 	return b
 }
@@ -68,7 +70,7 @@ func (b *Buffers) Put(x *Buffer) {
 	if x == nil || cap(x.b) < smallestBuffer {
 		return
 	}
-	if c := bits.Len(uint(cap(x.b))/smallestBuffer) - 1; c < len(b.classes) {
+	if c := bits.Len(uint(cap(x.b))/smallestBuffer) - 1; c < len(b.classes) && cap(x.b) <= b.maxSize {
 		b.classes[c].Put(x)
 		return
 	}
@@ -127,8 +129,9 @@ func (x *Buffer) Reset() {
 func (x *Buffer) Extend(n int) []byte {
 	at := len(x.b)
 	x.grow(n)
+	more := x.b[at : at+n : at+n]
 	x.b = x.b[:at+n]
-	return x.b[at : at+n : at+n]
+	return more
 }
 
 // grow makes room for n more bytes. What becomes too small is left to the

@@ -3,6 +3,7 @@ package objectpool
 import (
 	"bytes"
 	"io"
+	"math"
 	"testing"
 	"testing/iotest"
 )
@@ -109,4 +110,24 @@ func FuzzBuffer(f *testing.F) {
 		x.clear()
 		mustBeZero(t, x)
 	})
+}
+
+// A buffer of 1.5 MiB, gotten or grown, used to be kept where the largest is 1 MiB.
+func TestABufferAboveMaxSizeIsNotKept(t *testing.T) {
+	for _, c := range []struct{ most, size int }{{0, 3 << 19}, {700_000, 900_000}, {600, 1000}, {100, 600}} {
+		b := NewBuffers(BuffersConfig{MaxSize: c.most})
+		b.Put(b.Get(c.size))
+		if s := b.Stats(); s.Held != 0 || s.Dropped != 1 || s.InUse != 0 {
+			t.Errorf("MaxSize %d, a buffer of %d: %+v", c.most, c.size, s)
+		}
+	}
+}
+
+// It used to count sizes up for ever.
+func TestBuffersOfAnySize(t *testing.T) {
+	b := NewBuffers(BuffersConfig{MaxSize: math.MaxInt})
+	b.Put(b.Get(10 << 20))
+	if s := b.Stats(); s.Dropped != 0 || s.Puts != 1 {
+		t.Errorf("%+v", s)
+	}
 }

@@ -53,7 +53,8 @@ type Config[T any] struct {
 	// cleared objects with new ones.
 	KeepsState bool
 
-	// Budget bounds the bytes of idle objects held strongly. Zero means 256 MiB;
+	// Budget bounds the bytes of idle objects held strongly: all share three
+	// quarters of it, the rest is for what each processor keeps. Zero means 256 MiB;
 	// below zero none is.
 	Budget int
 
@@ -102,7 +103,7 @@ func New[T any](cfg Config[T]) *Pool[T] {
 		budget = defaultBudget
 	}
 	var left atomic.Int64
-	left.Store(int64(max(budget, 0)))
+	left.Store(toShare(budget))
 	return newPool(cfg, budget, &left)
 }
 

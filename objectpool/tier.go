@@ -98,6 +98,9 @@ func (t *tier[T]) init(budget int, left *atomic.Int64) {
 	t.empty()
 }
 
+// toShare is what locals leave of a budget: one keeps less than twice t.large.
+func toShare(budget int) int64 { return int64(max(budget-budget*2/localShare, 0)) }
+
 // empty drops what the locals keep. Whoever is at one of them just now may
 // still take an object from there, or leave one there to the collector.
 func (t *tier[T]) empty() {

@@ -290,18 +290,16 @@ func (p *Pool) look() {
 	var dead []ended
 	woken := p.recall()
 	if p.nWaiting > 0 {
-		if dead = p.sweep(); len(dead) > 0 {
-			more := p.admit()
-			defer wakeAll(more)
-		}
+		dead = p.sweep()
 	}
 	p.beating = false
 	p.reap(now)
 	p.arm()
 	p.publish(0)
 	p.mu.Unlock()
-	p.tellAll(dead)
 	wakeAll(woken)
+	p.refill() // a worker that took a job of a short queue admitted nobody
+	p.tellAll(dead)
 }
 
 // arm sees that the pool looks at itself again, unless it is idle. The caller
@@ -337,7 +335,7 @@ func (p *Pool) reap(now time.Duration) {
 		p.parked = append(p.parked[:0], p.parked[n:]...)
 		clear(p.parked[len(p.parked) : len(p.parked)+n])
 		if p.cfg.GrowAt > 0 {
-			p.relimit(p.workers)
+			p.relimit(min(p.limit, p.workers))
 		}
 	}
 	if p.active == 0 && p.workers <= p.low && p.queued() == 0 {

@@ -53,6 +53,7 @@ func Do[T any](ctx context.Context, p *Pool, fn func(context.Context) (T, error)
 			switch {
 			case r.state.CompareAndSwap(callQueued, callLeft):
 				p.left()
+				p.tell(r.note.at, Result{Err: ctx.Err()})
 				return zero, ctx.Err()
 			case r.state.CompareAndSwap(callRuns, callLeft):
 				return zero, ctx.Err()
@@ -173,6 +174,6 @@ func (p *Pool) left() {
 	woken := p.admit()
 	p.publish(0)
 	p.mu.Unlock()
-	p.tellAll(dead)
 	wakeAll(woken)
+	p.tellAll(dead)
 }

@@ -162,7 +162,7 @@ func (p *Pool) drop() (dropped []ended) {
 			if e.timed() {
 				rej.Waited = p.now() - e.note.at
 			}
-			dropped = append(dropped, ended{e, &rej})
+			dropped = append(dropped, ended{entry: e, err: &rej})
 		}
 	}
 	p.inFront = 0

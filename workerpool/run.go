@@ -158,22 +158,25 @@ func (p *Pool) tell(accepted time.Duration, res Result) {
 
 // ended is an accepted job that will not run.
 type ended struct {
-	entry entry
-	err   error
+	entry    entry
+	err      error
+	accepted time.Duration
 }
 
-// tellAll tells everybody of jobs that will not run. The caller does not hold
-// the lock.
+// tellAll tells everybody of jobs that will not run, OnDone last: should it panic
+// on this goroutine, nobody else waits for ever. The caller does not hold the lock.
 func (p *Pool) tellAll(all []ended) {
 	for i := range all {
 		e := &all[i].entry
-		accepted := e.at() // the note may be the caller's own, which goes its way
+		all[i].accepted = e.at() // the note may be the caller's own, which goes its way
 		if c := e.call(); c != nil {
 			c.err = all[i].err
 			if c.end() {
 				c.finish()
 			}
 		}
-		p.tell(accepted, Result{Err: all[i].err})
+	}
+	for _, e := range all {
+		p.tell(e.accepted, Result{Err: e.err})
 	}
 }

@@ -483,3 +483,65 @@ func TestADeadlineThatRanOutInTheQueueSaysNothingOfTheWorkers(t *testing.T) {
 		}
 	})
 }
+
+// A worker was on its way when the limit was lowered, and started its job all the
+// same: two ran where one may.
+func TestAWorkerOnItsWaySeesALowerLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, Config{MaxWorkers: 2, QueueSize: 4})
+		var running, peak int
+		job := func(context.Context) error {
+			running++
+			peak = max(peak, running)
+			time.Sleep(time.Second)
+			running--
+			return nil
+		}
+		if err := p.Submit(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		// What Submit does, but that its worker takes its time to start.
+		p.mu.Lock()
+		p.push(entry{t.Context(), job, nil}, level(0), 0)
+		w := p.idler()
+		p.publish(waking)
+		p.mu.Unlock()
+		if err := p.Resize(0, 1); err != nil {
+			t.Fatal(err)
+		}
+		w.start()
+		if err := p.Drain(t.Context()); err != nil || peak > 1 {
+			t.Fatalf("%d ran at once after Resize to 1; %v", peak, err)
+		}
+		atRest(t, p)
+	})
+}
+
+// More workers were parked than may run. When one of them retired, the limit rose
+// to the number of the others.
+func TestAWorkerThatRetiresNeverRaisesTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, Config{MinWorkers: 8, MaxWorkers: 8, QueueSize: 16, GrowAt: 1})
+		for i := range 8 { // so that they do not retire at the same time
+			if err := p.Submit(t.Context(), sleep(time.Duration(i)*time.Second)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(8 * time.Second)
+		for _, most := range []int{1, 8} {
+			if err := p.Resize(0, most); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := p.Submit(t.Context(), sleep(100*time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		for range 30 {
+			time.Sleep(time.Second)
+			if n := p.Limit(); n != 1 {
+				t.Fatalf("the limit is %d, with %d workers", n, p.Stats().Workers)
+			}
+		}
+	})
+}

@@ -59,7 +59,7 @@ func (p *Pool) Stats() Stats {
 	s := Stats{
 		Name: p.cfg.Name, Law: "fixed", State: "fixed",
 		Limit: p.limit, MaxWorkers: p.top, QueueSize: p.queueCap,
-		Workers: p.workers, Idle: p.workers - p.active, Running: p.active, Blocked: p.nWaiting,
+		Workers: p.workers, Idle: p.workers - p.active, Blocked: p.nWaiting,
 		QueuedBy: map[spillway.Priority]int{}, RejectedBy: map[spillway.Reason]uint64{},
 		QueueWait: c.waits.Clone(), RunTime: c.runs.Clone(),
 	}
@@ -83,11 +83,13 @@ func (p *Pool) Stats() Stats {
 		}
 		s.Queued += n
 	}
-	s.Queued -= int(max(p.stale.Load(), 0))
+	s.Queued = max(s.Queued-int(max(p.stale.Load(), 0)), 0)
 	s.Dropped = p.dropped
 	s.Cancelled = cancelled + p.tally.turned.Load() + p.tally.gone.Load()
-	s.Completed = uint64(max(int64(accepted-uint64(s.Queued)-uint64(s.Running)-cancelled-s.Dropped), 0))
-	s.Started = s.Completed + uint64(s.Running)
+	// A worker that ends a cancelled job runs none: Completed never goes back.
+	s.Started = uint64(max(int64(accepted-uint64(s.Queued)-cancelled-s.Dropped), 0))
+	p.finished = min(max(s.Started-min(uint64(p.active), s.Started), p.finished), s.Started)
+	s.Completed, s.Running = p.finished, int(s.Started-p.finished)
 	s.Panicked = min(p.tally.panicked.Load(), s.Completed)
 	s.Failed = min(max(p.tally.failed.Load(), s.Panicked), s.Completed)
 	for _, r := range spillway.Reasons() {

@@ -3,6 +3,7 @@ package workerpool
 import (
 	"context"
 	"math/bits"
+	"runtime"
 	"time"
 	"unsafe"
 
@@ -48,6 +49,7 @@ func (p *Pool) offer(ctx context.Context, job Job, n *note, mayWait bool) error 
 		return p.submitSlowly(ctx, job, n, lv, mayWait) // often to an idle worker
 	}
 	r := &p.rings[lv]
+	era := r.Era() // before used is read
 	room, exact := p.room(lv)
 	if !mayWait && exact && state&spare == 0 && r.Full(room) && p.nothingStale() {
 		return p.refuse(p.fullness(lv))
@@ -58,7 +60,13 @@ func (p *Pool) offer(ctx context.Context, job Job, n *note, mayWait bool) error 
 		}
 	}
 	n = p.stamp(n, r.Pushed())
-	if !exact && r.Held()+64 > room || !r.Push(entry{ctx, job, n}, room) {
+	e, ok := entry{ctx, job, n}, false
+	if exact {
+		ok = r.PushIn(era, e, room)
+	} else if p.used.Load()&(1<<lv) != 0 {
+		ok, _ = p.pushBeside(e, lv, 0)
+	}
+	if !ok {
 		return p.submitSlowly(ctx, job, n, lv, mayWait)
 	}
 	if p.state.Load()&(spare|waking) == spare && r.Len() > 0 {
@@ -75,7 +83,7 @@ func (p *Pool) full() bool {
 	}
 	used, most := p.used.Load(), p.queueCap
 	if used&(used-1) != 0 {
-		return p.ahead(levels-1) >= most
+		return p.surely() >= most
 	}
 	return p.rings[bits.TrailingZeros32(used)%levels].Full(most) // Held may count too many
 }
@@ -93,9 +101,6 @@ func (p *Pool) room(lv int) (n int, exact bool) {
 
 // roomBeside is room where jobs of other levels have been seen: n at most.
 func (p *Pool) roomBeside(lv, n int, used uint32) int {
-	if used&(1<<lv) == 0 {
-		p.used.Or(1 << lv)
-	}
 	total := p.queueCap
 	for i := range p.rings {
 		if i == lv || used&(1<<i) == 0 {
@@ -108,6 +113,29 @@ func (p *Pool) roomBeside(lv, n int, used uint32) int {
 		}
 	}
 	return min(n, total)
+}
+
+// use makes a level one whose ring gets jobs. Whoever is about to push by the
+// length of the only ring is stopped before there is another. The caller holds
+// the lock.
+func (p *Pool) use(lv int) {
+	if used := p.used.Load(); used != 0 && used&mixed == 0 {
+		p.used.Or(mixed)
+		p.rings[bits.TrailingZeros32(used)].NewEra()
+	}
+	p.used.Or(1 << lv)
+}
+
+// pushBeside pushes e where several levels are used. Whoever does so is counted
+// as a job until the ring counts it: of two that come for the last place, the
+// second sees the first. alone says that nobody was counted who may not have
+// come, so that there was no room indeed.
+func (p *Pool) pushBeside(e entry, lv, free int) (ok, alone bool) {
+	others := int(p.pushing.Add(1)) - 1
+	room, _ := p.room(lv)
+	ok = p.rings[lv].Push(e, room+free-others)
+	p.pushing.Add(-1)
+	return ok, others == 0
 }
 
 // fullness is why a job of a level is refused when there is no room for it.
@@ -166,6 +194,9 @@ func (p *Pool) submitSlowly(ctx context.Context, job Job, n *note, lv int, mayWa
 		if reason := p.hopeless(ctx, p.ahead(lv)); reason != 0 {
 			return p.refuse(reason)
 		}
+	}
+	if !mayWait && p.state.Load()&queuing != 0 {
+		p.refill() // those who wait come first, but there may be room for all
 	}
 	p.mu.Lock()
 	if reason := p.closed; reason != 0 {
@@ -241,8 +272,18 @@ func (p *Pool) accept(e entry, lv int, mayWait bool) bool {
 // push puts e into its ring if there is room, a place for each worker that is
 // free included. The caller holds the lock.
 func (p *Pool) push(e entry, lv, free int) bool {
-	room, _ := p.room(lv)
-	return p.rings[lv].Push(e, room+free)
+	if p.used.Load()&(1<<lv) == 0 {
+		p.use(lv)
+	}
+	if room, exact := p.room(lv); exact {
+		return p.rings[lv].Push(e, room+free)
+	}
+	for {
+		if ok, alone := p.pushBeside(e, lv, free); ok || alone {
+			return ok
+		}
+		runtime.Gosched()
+	}
 }
 
 // tooLate is why a job that would have to wait for room would do so in vain, or

@@ -34,7 +34,7 @@ func (p *Pool) sweep() (dead []ended) {
 			case e.call() != nil && !e.call().begin():
 				stale++
 			default:
-				dead = append(dead, ended{e, err})
+				dead = append(dead, ended{entry: e, err: err})
 			}
 		}
 		clear(all[len(kept):])

@@ -124,7 +124,7 @@ func (w *worker) claim() bool {
 	p.active++
 	p.publish(shaky)
 	p.state.And(^uint64(waking))
-	if !w.pop(true) {
+	if p.active > p.limit || !w.pop(true) { // it may have been lowered since
 		return w.rest()
 	}
 	woken := p.admit()

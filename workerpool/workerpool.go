@@ -40,6 +40,9 @@ const (
 	floor = 256
 )
 
+// mixed is set in Pool.used before a second level is.
+const mixed = 1 << levels
+
 // level is the queue of a priority, 0 for the most important.
 func level(p spillway.Priority) int {
 	return int(spillway.Critical - min(max(p, spillway.Low), spillway.Critical))
@@ -58,22 +61,24 @@ type Pool struct {
 	labels   [levels]context.Context // for profiles
 
 	// Read by every submission and every worker, written rarely.
-	state  atomic.Uint64
-	used   atomic.Uint32 // a bit for each level that ever had a job
-	every  atomic.Uint64 // one of so many jobs is sampled; a power of two
-	rings  [levels]ring.Ring[entry]
-	rooms  [levels]atomic.Int64 // so many jobs may be ahead of one that waits
-	cost   atomic.Int64         // predicted wait for each job ahead, nanoseconds; 0: do not predict
-	long   atomic.Int64         // how long a job runs, nanoseconds; with cost
-	stale  atomic.Int64         // queued calls whose callers have left
-	tries  atomic.Int64         // sweeps for ended contexts that are worth a try
-	nays   atomic.Pointer[nays] // the refusals to hand out
-	calls  atomic.Pointer[[]any]
-	short  atomic.Bool  // half of the queue is worked off in a moment
-	half   atomic.Int64 // of the queue; then submitters are let in again
-	called atomic.Bool  // a submitter was called up from the reserve, and does not run yet
-	_      [128]byte
-	tally  tally
+	state   atomic.Uint64
+	used    atomic.Uint32 // a bit for each level that ever had a job in its ring, and mixed
+	every   atomic.Uint64 // one of so many jobs is sampled; a power of two
+	rings   [levels]ring.Ring[entry]
+	rooms   [levels]atomic.Int64 // so many jobs may be ahead of one that waits
+	cost    atomic.Int64         // predicted wait for each job ahead, nanoseconds; 0: do not predict
+	long    atomic.Int64         // how long a job runs, nanoseconds; with cost
+	stale   atomic.Int64         // queued calls whose callers have left
+	tries   atomic.Int64         // sweeps for ended contexts that are worth a try
+	nays    atomic.Pointer[nays] // the refusals to hand out
+	calls   atomic.Pointer[[]any]
+	short   atomic.Bool  // half of the queue is worked off in a moment
+	half    atomic.Int64 // of the queue; then submitters are let in again
+	called  atomic.Bool  // a submitter was called up from the reserve, and does not run yet
+	_       [128]byte
+	pushing atomic.Int32 // who is pushing while several levels are used, see pushBeside
+	_       [128]byte
+	tally   tally
 
 	mu       sync.Mutex
 	closed   spillway.Reason // why the intake is closed; zero while open
@@ -91,6 +96,7 @@ type Pool struct {
 	notes    sync.Pool // of *note
 	accepted uint64    // without a ring
 	dropped  uint64
+	finished uint64        // Completed, as Stats said it last
 	idle     chan struct{} // closed when a drained pool is empty
 	timer    *time.Timer
 	beating  bool
@@ -205,6 +211,23 @@ func (p *Pool) ahead(lv int) (n int) {
 		n += p.rings[bits.TrailingZeros32(used)].Held()
 	}
 	return n
+}
+
+// surely is how many jobs waited all the time that this took, at least. What one
+// ring gets while another is read would make ahead count too many.
+func (p *Pool) surely() int {
+	var before, after, n int
+	for i := range p.rings {
+		before += p.rings[i].Aside()
+	}
+	for i := range p.rings {
+		n += int(p.rings[i].Pushed())
+	}
+	for i := range p.rings {
+		n -= int(p.rings[i].Popped())
+		after += p.rings[i].Aside()
+	}
+	return n + min(before, after)
 }
 
 // queued is how many jobs wait, those included that nobody waits for any more.

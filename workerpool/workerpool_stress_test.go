@@ -131,6 +131,35 @@ func TestTheLedgerClosesAfterEverything(t *testing.T) {
 	t.Fatalf("%d goroutines before, %d after, %d workers", before, runtime.NumGoroutine(), s.Workers)
 }
 
+// The first jobs of several priorities come at once. How many wait used to be
+// summed over their rings one after the other, with a margin that whoever lost its
+// processor in between ignored: 232 of 202 were accepted.
+func TestAQueueHoldsNoMoreAndNoLessWithSeveralPriorities(t *testing.T) {
+	const workers, queue = 2, 200
+	for range 300 {
+		p := pool(t, Config{MaxWorkers: workers, QueueSize: queue})
+		hold := make(chan struct{})
+		var accepted atomic.Int64
+		var wg sync.WaitGroup
+		for g := range 64 {
+			ctx := spillway.WithPriority(t.Context(), spillway.Critical-spillway.Priority(g%levels))
+			wg.Go(func() {
+				for range 6 {
+					if p.TrySubmit(ctx, func(context.Context) error { <-hold; return nil }) == nil {
+						accepted.Add(1)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		close(hold)
+		if n := accepted.Load(); n != workers+queue {
+			t.Fatalf("%d accepted by %d workers and a queue of %d", n, workers, queue)
+		}
+		p.Close()
+	}
+}
+
 func TestSubmitRacingDrainNeverLosesAJob(t *testing.T) {
 	for round := range 200 {
 		p, err := New(Config{MaxWorkers: 2, QueueSize: 4})

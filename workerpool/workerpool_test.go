@@ -578,3 +578,136 @@ func TestOnDoneIsToldBeforeTheCallerOfDo(t *testing.T) {
 		wg.Wait()
 	})
 }
+
+// A cancelled job counted as cancelled and as running while its worker told OnDone.
+func TestTheLedgerClosesWhileACancelledJobEnds(t *testing.T) {
+	var p *Pool
+	var seen []Stats
+	p = pool(t, Config{MaxWorkers: 1, OnDone: func(Result) { seen = append(seen, p.Stats()) }})
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, ctx := range []context.Context{gone, t.Context(), gone, t.Context()} {
+		if err := p.TrySubmit(ctx, nothing); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	last := uint64(0)
+	for _, s := range seen {
+		if s.Submitted != s.Completed+s.Rejected+s.Cancelled+s.Dropped+uint64(s.Queued+s.Running+s.Blocked) || s.Completed < last {
+			t.Errorf("%d were completed before: %+v", last, s)
+		}
+		last = s.Completed
+	}
+	if len(seen) != 4 {
+		t.Errorf("OnDone was told of %d jobs of 4", len(seen))
+	}
+	atRest(t, p)
+}
+
+// fillShort returns a pool with a queue of 8 that is worked off in a moment, so
+// that its worker takes jobs without a lock; then a job for ever. 6 are left in
+// the queue, and one waits for room, of which there is for 2.
+func fillShort(t *testing.T) *Pool {
+	p := pool(t, Config{MaxWorkers: 1, QueueSize: 8})
+	p.short.Store(true)
+	p.tries.Store(0) // or the queue is looked through, and its worker asks
+	first := make(chan struct{})
+	ever := func(context.Context) error { <-t.Context().Done(); return nil }
+	jobs := []Job{func(context.Context) error { <-first; return nil }, nothing, ever}
+	for range 6 {
+		jobs = append(jobs, nothing)
+	}
+	for _, job := range jobs {
+		if err := p.Submit(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+	}
+	go func() { _ = p.Submit(t.Context(), nothing) }() // waits, so that half of the queue is to be worked off first
+	synctest.Wait()
+	close(first)
+	synctest.Wait()
+	return p
+}
+
+// The next look of the pool admits who waits although a worker is busy for ever:
+// it only did so when it found a job that nobody waits for any more.
+func TestASubmitterDoesNotWaitForABusyWorkerWhileThereIsRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := fillShort(t)
+		time.Sleep(2 * beat)
+		if s := p.Stats(); s.Blocked != 0 || s.Queued != 7 {
+			t.Fatalf("%d wait for room in a queue of 8 with %d", s.Blocked, s.Queued)
+		}
+		p.Close()
+	})
+}
+
+// Who waits comes first, but one place of two is left for others.
+func TestNobodyIsRefusedWhileThereIsRoomForAllWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := fillShort(t)
+		if err := p.TrySubmit(t.Context(), nothing); err != nil {
+			t.Fatalf("%v: %+v", err, p.Stats())
+		}
+		if err := p.TrySubmit(t.Context(), nothing); reason(err) != spillway.QueueFull {
+			t.Fatalf("%v: %+v", err, p.Stats())
+		}
+		p.Close()
+	})
+}
+
+// The caller of Do left a queued job whose end OnDone was not told of.
+func TestOnDoneIsToldOfACallThatWasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []Result
+		p := pool(t, Config{MaxWorkers: 1, QueueSize: 1, OnDone: func(r Result) { told = append(told, r) }})
+		if err := p.Submit(t.Context(), sleep(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := Do(ctx, p, func(context.Context) (int, error) { return 1, nil }); err != context.DeadlineExceeded {
+			t.Fatal(err)
+		}
+		if len(told) != 1 || told[0] != (Result{Err: context.DeadlineExceeded, Waited: time.Second}) {
+			t.Fatalf("OnDone was told %+v", told)
+		}
+		if err := p.Drain(t.Context()); err != nil || len(told) != 2 {
+			t.Fatalf("%v; OnDone was told %+v", err, told)
+		}
+	})
+}
+
+// OnDone panics on the goroutine of one who closes the pool and recovers. The
+// callers of the other dropped jobs used to wait for ever.
+func TestAPanicOfOnDoneLeavesNobodyWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, Config{MaxWorkers: 1, QueueSize: 3, OnDone: func(r Result) {
+			if !r.Started {
+				panic("OnDone")
+			}
+		}})
+		if err := p.Submit(t.Context(), sleep(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				if _, err := Do(t.Context(), p, func(context.Context) (int, error) { return 1, nil }); reason(err) != spillway.Closed {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		if got, _ := outcomeOf(p.Close); got != "OnDone" {
+			t.Error(got)
+		}
+		wg.Wait()
+		if err := p.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -34,6 +34,7 @@ type Ring[T any] struct {
 	head atomic.Pointer[segment[T]] // gives pops; the same one unless it was just replaced
 	mu   sync.Mutex                 // held to replace the tail segment
 	shut atomic.Bool
+	era  atomic.Uint64
 
 	aside atomic.Int64 // values that were set aside
 }
@@ -41,6 +42,7 @@ type Ring[T any] struct {
 // segment is a circle of slots.
 type segment[T any] struct {
 	slots []slot[T] // a power of two
+	era   uint64    // of the ring when it was made
 	next  atomic.Pointer[segment[T]]
 	_     [line]byte
 	tail  atomic.Uint64 // the position of the next push
@@ -61,6 +63,7 @@ func (r *Ring[T]) start() *segment[T] {
 	defer r.mu.Unlock()
 	if r.tail.Load() == nil {
 		s := newSegment[T](first, 0, 0)
+		s.era = r.era.Load()
 		if r.shut.Load() {
 			s.tail.Store(closed)
 		}
@@ -83,11 +86,36 @@ func newSegment[T any](size int, start, seen uint64) *segment[T] {
 
 // Push appends v unless the ring is closed or holds limit values already, those
 // included that were set aside. The limit is exact, whoever else pushes and pops.
-func (r *Ring[T]) Push(v T, limit int) bool {
+func (r *Ring[T]) Push(v T, limit int) bool { return r.PushIn(r.Era(), v, limit) }
+
+// Era is a number that NewEra changes.
+func (r *Ring[T]) Era() uint64 { return r.era.Load() }
+
+// NewEra makes every later PushIn of an earlier era fail, and every one under way
+// that has no place yet.
+func (r *Ring[T]) NewEra() {
+	r.mu.Lock()
+	r.era.Add(1)
+	s := r.tail.Load()
+	r.mu.Unlock()
+	if s != nil {
+		r.replace(s, false)
+	}
+}
+
+// PushIn is Push for a limit that holds in one era only.
+func (r *Ring[T]) PushIn(era uint64, v T, limit int) bool {
 	for {
 		s := r.tail.Load()
 		if s == nil {
 			s = r.start()
+		}
+		if s.era != era {
+			if r.Era() != era || r.shut.Load() {
+				return false
+			}
+			r.replace(s, false) // as NewEra is about to do
+			continue
 		}
 		pos := s.tail.Load()
 		if pos >= closed {
@@ -129,15 +157,17 @@ func (r *Ring[T]) full(s *segment[T], pos uint64, limit int) bool {
 }
 
 // Full reports whether the ring holds limit values or more, those included that
-// were set aside.
+// were set aside. It may miss that while values are set aside or released, but
+// never says so of a ring that had room all the time.
 func (r *Ring[T]) Full(limit int) bool {
 	s := r.tail.Load()
 	if s == nil {
 		return limit <= 0
 	}
-	here := int64(limit) - r.aside.Load()
+	aside := r.aside.Load()
+	here := int64(limit) - aside
 	pos := s.tail.Load() &^ closed
-	return int64(pos-s.seen.Load()) >= here && int64(pos-r.Popped()) >= here
+	return int64(pos-s.seen.Load()) >= here && int64(pos-r.Popped()) >= here && r.aside.Load() == aside
 }
 
 // Pop moves the oldest value to *v. If there is none it returns false and leaves
@@ -209,6 +239,7 @@ func (r *Ring[T]) replace(s *segment[T], full bool) {
 	}
 	end := s.tail.Or(closed)
 	next := newSegment[T](size, end, r.Popped())
+	next.era = r.era.Load()
 	s.next.Store(next)
 	r.tail.Store(next)
 }
@@ -254,6 +285,9 @@ func (r *Ring[T]) Popped() uint64 {
 	}
 	return s.head.Load()
 }
+
+// Aside is how many values are set aside.
+func (r *Ring[T]) Aside() int { return int(r.aside.Load()) }
 
 // Held is Len and what was set aside.
 func (r *Ring[T]) Held() int {

@@ -1,6 +1,7 @@
 package ring
 
 import (
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -299,6 +300,35 @@ func TestWhatIsSetAsideKeepsItsPlace(t *testing.T) {
 		r.Release(aside)
 		if r.Held() != limit-aside || r.Push(0, limit) != (aside > 0) {
 			t.Fatalf("%d held after %d places were given back", r.Held(), aside)
+		}
+	}
+}
+
+// Nothing is pushed by an old limit once there is a new era, whoever was about to.
+func TestANewEraStopsWhoPushesByAnOldLimit(t *testing.T) {
+	for range 20 {
+		r := &Ring[int]{}
+		old := r.Era()
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for i := 0; r.PushIn(old, i, 1<<20); i++ {
+				}
+			})
+		}
+		for r.Len() < 100 {
+			runtime.Gosched()
+		}
+		r.NewEra()
+		n := r.Len()
+		wg.Wait()
+		if r.Len() != n || !r.Push(0, n+1) || r.Push(0, n+1) {
+			t.Fatalf("%d values at the end of an era, %d later", n, r.Len())
+		}
+		for range n + 1 {
+			if !r.Pop(new(int)) {
+				t.Fatalf("a value got lost, %d are left", r.Len())
+			}
 		}
 	}
 }
