@@ -30,6 +30,7 @@ const (
 	// shortDrain is how long a submitter may sleep on although its job was
 	// accepted: waking one for half a queue costs less than one for each place.
 	shortDrain = 5 * time.Millisecond
+	longQueue  = 64                     // half of a queue that is worth filling at one go: in short ones, waking one at a time is cheaper
 	soon       = 100 * time.Millisecond // a queue that nobody asked for is worked off by then
 	settles    = 100 * time.Millisecond // before that a rate is a guess,
 	plain      = 4                      // but one so far above the capacity is soon believed

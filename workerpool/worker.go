@@ -147,12 +147,21 @@ func (w *worker) next() bool {
 		empty = true
 	}
 	p.mu.Lock()
-	if empty && p.nWaiting == 0 && p.inFront == 0 || p.active > p.limit || !w.pop(true) {
-		return w.rest() // which looks again
+	var woken *waiter
+	// It ran dry before the submitter on its way came to fill it.
+	dry := p.nWaiting > 0 && p.half.Load() >= longQueue && p.queued() == 0
+	if dry {
+		woken = p.admit()
 	}
-	woken := p.admit()
-	p.publish(0)
-	p.mu.Unlock()
+	if empty && p.nWaiting == 0 && p.inFront == 0 && !dry || p.active > p.limit || !w.pop(true) {
+		ok := w.rest() // which looks again
+		wakeAll(woken)
+		return ok
+	}
+	if !dry {
+		woken = p.admit()
+	}
+	p.wakeAndUnlock() // several may have been let in
 	w.finish()
 	wakeAll(woken)
 	return true

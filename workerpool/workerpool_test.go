@@ -154,6 +154,30 @@ func TestABlockedSubmitterLeavesItsJobBehind(t *testing.T) {
 	})
 }
 
+// A queue that had run dry before the submitter on its way came to fill it stayed
+// empty: a worker took one job after the other from those who waited for room.
+func TestAQueueThatRanDryIsFilledByThoseWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, Config{MaxWorkers: 1, QueueSize: 2 * longQueue})
+		p.tries.Store(0) // no sweep: the jobs stay in the ring
+		step := make(chan struct{})
+		defer close(step)
+		for range 1 + 2*longQueue + 3 {
+			go p.Submit(context.Background(), func(context.Context) error { <-step; return nil })
+		}
+		synctest.Wait()
+		p.short.Store(true)
+		p.called.Store(true) // and does not run yet
+		for range 1 + 2*longQueue {
+			step <- struct{}{}
+		}
+		synctest.Wait()
+		if s := p.Stats(); s.Running != 1 || s.Queued != 2 || s.Blocked != 0 {
+			t.Fatalf("%d run, %d are queued, %d wait for room", s.Running, s.Queued, s.Blocked)
+		}
+	})
+}
+
 func TestAFullPoolRefusesAtOnceOrAfterMaxWaitOrWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct {
