@@ -58,14 +58,17 @@ func (b *batch) run(ctx context.Context, p *progress) error {
 }
 
 func (b *batch) task(ctx context.Context, n int) error {
-	err := b.do(ctx, n)
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+	cut := false
+	defer func() { // after a panic too: it would only panic again
+		b.mu.Lock()
+		b.ended[n] = !cut
+		b.mu.Unlock()
+	}()
+	switch err := b.do(ctx, n); {
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		cut = true
 		return err
-	}
-	b.mu.Lock()
-	b.ended[n] = true
-	b.mu.Unlock()
-	if err != nil {
+	case err != nil:
 		return fmt.Errorf("task %d: %w", n, err)
 	}
 	b.done.Add(1)

@@ -51,10 +51,13 @@ func TestFailuresAndPanicsAreOneTaskEach(t *testing.T) {
 func TestAnInterruptTellsDoneFromCutFromNeverStarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
-		// Two at a time, a second each; interrupted in the middle of the sixth
-		// and seventh.
+		// Two at a time, a second each; interrupted in the middle of the third
+		// second.
 		b := batch{tasks: 100_000, workers: 2, do: func(ctx context.Context, n int) error {
-			if n == 1 {
+			switch n {
+			case 0:
+				panic("boom") // named again by -from, it would panic again
+			case 1:
 				return errPretended
 			}
 			return pretend(time.Second, 0)(ctx, 50) // exactly a second
@@ -63,9 +66,9 @@ func TestAnInterruptTellsDoneFromCutFromNeverStarted(t *testing.T) {
 		if err := b.run(ctx, newProgress(io.Discard, false)); err != nil {
 			t.Fatal(err)
 		}
-		want := "4 of 100,000 done, 1 failed\n  task 1: the record is damaged\n" +
-			"interrupted: 2 cut short, 99,993 never started\n" +
-			"go on with -from 5: nothing before it is left (some after it may be done)\n"
+		want := "4 of 100,000 done, 2 failed\n  panic: boom\n  task 1: the record is damaged\n" +
+			"interrupted: 2 cut short, 99,992 never started\n" +
+			"go on with -from 6: nothing before it is left (some after it may be done)\n"
 		if got := b.result(); got != want {
 			t.Error(got)
 		}
