@@ -31,6 +31,7 @@ import (
 // Errors say nothing about latency and are left out. A deadline that ended a
 // request counts as at least that long.
 type Adaptive struct {
+	aim      aim
 	limit    float64 // a whole number
 	phase    phase
 	admitted uint64 // requests, the number of the latest
@@ -95,8 +96,10 @@ const (
 )
 
 // NewAdaptive returns the law at its start. It needs no numbers.
-func NewAdaptive() *Adaptive {
-	a := &Adaptive{limit: firstLimit, spread: 0.3, cutEvery: time.Second, nextCut: time.Second}
+func NewAdaptive() *Adaptive { return newAdaptive(forLatency) }
+
+func newAdaptive(aim aim) *Adaptive {
+	a := &Adaptive{aim: aim, limit: firstLimit, spread: 0.3, cutEvery: time.Second, nextCut: time.Second}
 	a.begin(0)
 	return a
 }
@@ -131,7 +134,7 @@ func (a *Adaptive) State() string {
 func (a *Adaptive) Admit(at time.Duration, load Load) {
 	a.admitted++
 	if !a.draining {
-		a.cohort.admit(at, load, a.Limit())
+		a.cohort.admit(a.admitted, at, load, a.Limit())
 	}
 }
 
@@ -160,6 +163,9 @@ func (a *Adaptive) Observe(s Sample, load Load) {
 		}
 		return
 	}
+	if a.aim.jobs { // what was lost took time too
+		r.level -= math.Log(1 - min(r.lost, 0.9))
+	}
 	a.readings++
 	a.spread += max(0.2, 1/a.readings) * (r.spread - a.spread)
 	if r.perSecond > 0 {
@@ -185,7 +191,7 @@ func (a *Adaptive) begin(now time.Duration) {
 		want = min(max(fewMembers, a.limit), 100)
 	case raising, cutting:
 		// Enough to tell half of what the change must do from nothing.
-		need := 1.4 * a.error(1) / (0.5 * math.Abs(math.Log(a.trial.to/a.trial.from)))
+		need := 1.4 * a.error(1) / (a.aim.tells * math.Abs(math.Log(a.trial.to/a.trial.from)))
 		want = min(max(need*need, leastMembers, a.limit/2), want)
 	case holding:
 		if !a.proven {
@@ -194,7 +200,11 @@ func (a *Adaptive) begin(now time.Duration) {
 	}
 	// Of a multiple of five, four in five is exact: small cohorts and large ones
 	// leave out the same share.
-	a.cohort.begin(a.admitted+1, int(math.Ceil(want/5))*5, now)
+	first := a.admitted + 1
+	if a.aim.jobs && a.phase == raising && a.trial.cohorts == 0 {
+		first += uint64(a.limit / 2) // the first still meet what ran before
+	}
+	a.cohort.begin(first, int(math.Ceil(want/5))*5, now)
 }
 
 // error is the standard error of a level measured with n times. Leaving out the
@@ -271,8 +281,12 @@ func (a *Adaptive) drowned(r reading) {
 		return
 	}
 	a.streak, a.nextRaise, a.nextCut = 0, r.at, r.at
-	if r.peak >= 0.75*a.limit || a.phase == raising {
-		a.set(r.at, holding, min(a.limit, r.inFlight)/2, "most ran into their deadlines")
+	const why = "most ran into their deadlines"
+	switch {
+	case a.aim.jobs && a.phase == raising:
+		a.set(r.at, holding, a.trial.from, why)
+	case r.peak >= 0.75*a.limit || a.phase == raising:
+		a.set(r.at, holding, min(a.limit, r.inFlight)*a.aim.drowned, why)
 	}
 }
 

@@ -38,6 +38,7 @@ type reading struct {
 	saturated bool          // mostly, every slot was in use
 	drowned   bool          // too many ran into their deadlines to know the rest
 	perSecond float64       // admissions
+	lost      float64       // share that a deadline ended
 }
 
 // maxCohort bounds a cohort's memory.
@@ -56,8 +57,8 @@ func (c *cohort) begin(first uint64, want int, now time.Duration) {
 	*c = cohort{first: first, want: want, start: now, last: now, logs: slices.Grow(c.logs[:0], want)}
 }
 
-func (c *cohort) admit(at time.Duration, load Load, limit int) {
-	if c.members >= c.want {
+func (c *cohort) admit(seq uint64, at time.Duration, load Load, limit int) {
+	if seq < c.first || c.members >= c.want {
 		return
 	}
 	c.members++
@@ -128,6 +129,7 @@ func (c *cohort) reading(now time.Duration, known int) (r reading) {
 	r.spread = math.Sqrt(max(squares/r.n-r.level*r.level, 1e-6))
 	r.inFlight = max(c.inFlight/float64(c.members), 1)
 	r.peak = float64(c.peak)
+	r.lost = float64(c.censored) / float64(max(c.members-c.excluded, 1))
 	r.saturated = 2*c.saturated > c.members
 	r.drowned = 4*c.censored >= c.members-c.excluded || 4*c.censored >= 3*known
 	if gathered := c.last - c.start; gathered > 0 && c.members > 4 {

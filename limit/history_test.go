@@ -254,3 +254,4 @@ func FuzzVegas(f *testing.F)     { fuzzLaw(f, "vegas") }
 func FuzzGradient2(f *testing.F) { fuzzLaw(f, "gradient2") }
 func FuzzPassive(f *testing.F)   { fuzzLaw(f, "passive") }
 func FuzzAdaptive(f *testing.F)  { fuzzLaw(f, "adaptive") }
+func FuzzJobs(f *testing.F)      { fuzzLaw(f, "jobs") }

@@ -23,6 +23,7 @@ var laws = map[string]contestant{
 	"gradient2": {build: func() Law { return must(NewGradient2(Gradient2Config{})) }},
 	"passive":   {build: func() Law { return NewPassive() }, passive: true},
 	"adaptive":  {build: func() Law { return NewAdaptive() }},
+	"jobs":      {build: func() Law { return NewAdaptiveForThroughput() }},
 }
 
 func must[L Law](law L, err error) L {

@@ -109,7 +109,7 @@ func (a *Adaptive) raise(r reading) {
 		return
 	}
 	err := math.Hypot(a.error(t.after.n), a.error(t.before.n))
-	margin := more/3 - rose
+	margin := more/a.aim.follows - rose
 	switch last := t.cohorts >= trialRounds-1; {
 	case margin > err || last && margin > 0:
 		a.streak++
@@ -118,7 +118,10 @@ func (a *Adaptive) raise(r reading) {
 		}
 		a.trimmed = 0
 		a.held, a.heldAt = t.after, t.ran.level
-		if t.after.level < a.base.level {
+		switch {
+		case a.aim.jobs: // latency is the price of it: to trim it would take it back
+			a.base, a.proven = t.after, true
+		case t.after.level < a.base.level:
 			a.flat(t.after)
 		}
 		a.phase = holding
@@ -159,7 +162,7 @@ func (a *Adaptive) cut(r reading) {
 	fell := t.before.level - t.after.level
 	less := math.Log(t.inFlight / t.ran.level)
 	err := math.Hypot(a.error(t.after.n), a.error(t.before.n))
-	margin := fell - 0.5*less
+	margin := fell - a.aim.falls*less
 	switch {
 	case math.Abs(margin) < 1.5*err && t.cohorts < trialRounds:
 		// Not yet.
@@ -217,6 +220,9 @@ func (a *Adaptive) undoCut(r reading) {
 		why = "the backend itself is slower"
 		a.base = t.after
 		a.cutEvery = cutSoon
+		if a.aim.jobs { // and if what is slower is a wait, much more may run
+			a.stride = maxStep
+		}
 	} else {
 		a.flat(t.after)
 		spent := r.took * time.Duration(t.cohorts)
@@ -229,7 +235,7 @@ func (a *Adaptive) undoCut(r reading) {
 	}
 	a.set(r.at, next, t.from, why)
 	a.nextRaise, a.nextCut = r.at, r.at+a.cutEvery
-	if t.suspicion && !a.recalls(r.at) { // and the limit is as right as it was: what is slower needs no more trials now
+	if !a.aim.jobs && t.suspicion && !a.recalls(r.at) { // and the limit is as right as it was: what is slower needs no more trials now
 		a.nextRaise, a.nextCut = r.at+afterSlow, r.at+max(3*afterSlow, a.cutEvery)
 	}
 }

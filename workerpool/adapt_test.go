@@ -82,16 +82,15 @@ func (m machine) play(p *Pool, s shape, d, deadline time.Duration, r *rand.Rand)
 
 // Five seconds after the start, and after each change of the work, a pool without
 // a number does most of what the best fixed size does, and does not run many more
-// jobs at once than it gains by. The aim is three quarters everywhere. Work that
-// computes a little and waits a lot is held to less: there latency rises with each
-// worker long before the processors are busy, and the law, which spares latency,
-// settles at 16 to 20 jobs at once where 32 do a third more.
+// jobs at once than it gains by. Where jobs compute a little and wait a lot, latency
+// rises with each worker long before the processors are busy; a law that spared it
+// settled at 16 to 20 jobs at once where 32 do a third more.
 func TestWithoutANumberAPoolDoesMostOfWhatTheBestSizeDoes(t *testing.T) {
 	const (
 		procs    = 2
 		ms       = time.Millisecond
 		deadline = 200 * ms
-		seeds    = 2
+		seeds    = 4
 	)
 	for _, c := range []struct {
 		name      string
@@ -104,8 +103,8 @@ func TestWithoutANumberAPoolDoesMostOfWhatTheBestSizeDoes(t *testing.T) {
 		{"computes", 0, []shape{{750, 4 * ms, 0}, {750, 8 * ms, 0}, {750, 4 * ms, 0}}, []int{2, 4, 8}, 0.85, []float64{4, 4, 4}},
 		{"computes, on a busy machine", 0.5, []shape{{750, 4 * ms, 0}, {750, 8 * ms, 0}, {750, 4 * ms, 0}}, []int{2, 4, 8}, 0.8, []float64{10, 10, 10}},
 		{"waits", 0, []shape{{1000, 0, 20 * ms}, {1000, 0, 80 * ms}, {1000, 0, 20 * ms}}, []int{128}, 0.95, []float64{100, 160, 160}},
-		{"both", 0, []shape{{1300, 2 * ms, 20 * ms}, {1300, 2 * ms, 80 * ms}, {1300, 2 * ms, 20 * ms}}, []int{16, 32, 64}, 0.6, []float64{64, 128, 64}},
-		{"both, on a busy machine", 0.4, []shape{{1300, 2 * ms, 20 * ms}, {1300, 2 * ms, 80 * ms}, {1300, 2 * ms, 20 * ms}}, []int{16, 32, 64}, 0.6, []float64{64, 128, 64}},
+		{"both", 0, []shape{{1300, 2 * ms, 20 * ms}, {1300, 2 * ms, 80 * ms}, {1300, 2 * ms, 20 * ms}}, []int{16, 32, 64, 128}, 0.75, []float64{100, 160, 100}},
+		{"both, on a busy machine", 0.4, []shape{{1300, 2 * ms, 20 * ms}, {1300, 2 * ms, 80 * ms}, {1300, 2 * ms, 20 * ms}}, []int{16, 32, 64, 128}, 0.75, []float64{100, 160, 100}},
 		{"computes for a moment, many at once", 0.4, []shape{{20_000, 200 * time.Microsecond, 20 * ms}}, []int{128, 256}, 0.85, []float64{2 * 202}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

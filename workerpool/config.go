@@ -24,8 +24,9 @@ type Config struct {
 	// there is work for them.
 	MinWorkers, MaxWorkers int
 
-	// Law decides how many jobs run at once. Nil means limit.NewAdaptive, unless
-	// MaxWorkers is set. The pool owns the law: one value serves one pool.
+	// Law decides how many jobs run at once. Nil means
+	// limit.NewAdaptiveForThroughput, unless MaxWorkers is set. The pool owns the
+	// law: one value serves one pool.
 	Law limit.Law
 
 	// QueueSize is how many accepted jobs may wait for a worker. Negative means
@@ -163,7 +164,7 @@ func (p *Pool) configure() {
 		p.limit = max(p.low, 1)
 	default:
 		if cfg.Law == nil {
-			cfg.Law = limit.NewAdaptive()
+			cfg.Law = limit.NewAdaptiveForThroughput()
 			// Fewer jobs than processors would leave some idle whenever a job
 			// computes.
 			p.ctl.least = runtime.GOMAXPROCS(0)
