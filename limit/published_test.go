@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"container/heap"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -234,6 +235,28 @@ func TestClassesAreNotMixed(t *testing.T) {
 		}
 		if got := law.Limit(); got < limit {
 			t.Errorf("%s: slow work beside the fast brought the limit from %d to %d: %+v", name, limit, got, law.Decisions())
+		}
+	}
+}
+
+// An hour without traffic in the middle of a scheduled trial counted as its cost,
+// and put the next look for a hidden queue off by forty.
+func TestAnIdleHourInATrialPutsTheNextOffByMinutes(t *testing.T) {
+	law := NewAdaptive()
+	m := newModel(law, 8, 20*time.Millisecond)
+	for range 5 {
+		if !m.until(m.now+time.Hour, func() bool { return law.phase == cutting && !law.trial.suspicion && !law.draining }) {
+			t.Fatal("no scheduled trial in an hour:", law.State())
+		}
+		for len(m.ends) > 0 {
+			p := heap.Pop(&m.ends).(pending)
+			m.now = p.at
+			law.Observe(p.s, m.load())
+		}
+		m.now += time.Hour
+		m.until(m.now+time.Minute, func() bool { return law.phase != cutting })
+		if law.cutEvery > 10*time.Minute {
+			t.Fatalf("the next trial is put off by %v", law.cutEvery)
 		}
 	}
 }

@@ -225,7 +225,10 @@ func (a *Adaptive) undoCut(r reading) {
 		}
 	} else {
 		a.flat(t.after)
-		spent := r.took * time.Duration(t.cohorts)
+		// Hours in which nothing came are not what the trial cost: its members take
+		// what Little's law says, at most ten times that where tails are heavy.
+		took := 10 * math.Exp(t.after.level) * (t.after.n/t.ran.level + float64(t.cohorts))
+		spent := min(r.took*time.Duration(t.cohorts), time.Duration(min(took, float64(time.Hour))))
 		a.cutEvery = max(min(3*a.cutEvery, cutLatest), 40*spent)
 	}
 	a.held = mean{}
