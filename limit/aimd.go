@@ -61,7 +61,7 @@ func (a *AIMD) Admit(time.Duration, Load) { a.seq++ }
 // Observe grows the limit by a success and cuts it by a sign of overload.
 // Failed and Unknown work changes nothing.
 func (a *AIMD) Observe(s Sample, load Load) {
-	sign, lat, bound := s.Outcome == Censored || s.Outcome == Overload, 0.0, 0.0
+	sign, lat, bound := s.Outcome == Deadline || s.Outcome == Overload, 0.0, 0.0
 	if s.Outcome == Success && s.End-s.Start > a.cfg.Timeout {
 		sign, lat, bound = true, took(s), float64(a.cfg.Timeout)
 	}

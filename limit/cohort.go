@@ -75,7 +75,7 @@ func (c *cohort) has(seq uint64) bool { return seq >= c.first && seq < c.first+u
 // end enters a member's time, net of what its class takes of itself.
 func (c *cohort) end(log float64, o Outcome) {
 	switch o {
-	case Censored:
+	case Deadline, Canceled:
 		c.censored++
 	case Success:
 	default:

@@ -4,18 +4,42 @@
 // limiter, in tests on virtual time and in the simulator.
 package limit
 
-import "time"
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spillway-go/spillway"
+)
 
 // Outcome says what a finished piece of work tells a law.
 type Outcome uint8
 
 const (
 	Success  Outcome = iota // finished: its duration is a latency sample
-	Censored                // ended by its deadline or its caller: it would have taken at least this long
+	Deadline                // ended by its deadline: it would have taken at least this long, and its work is lost
+	Canceled                // its caller left: no sign of overload, whatever it would have taken is at least this long
 	Overload                // refused further below: a sign of overload, its duration means nothing
 	Failed                  // failed for its own reasons: says nothing about load
 	Unknown                 // ended without saying how: says nothing
 )
+
+// OutcomeOf says what an error tells a law about the work that it ended. A
+// rejection from below counts as that even if it also matches a context's error,
+// and a deadline goes before a cancellation.
+func OutcomeOf(err error) Outcome {
+	switch {
+	case err == nil:
+		return Success
+	case errors.Is(err, spillway.ErrRejected):
+		return Overload
+	case errors.Is(err, context.DeadlineExceeded):
+		return Deadline
+	case errors.Is(err, context.Canceled):
+		return Canceled
+	}
+	return Failed
+}
 
 // Sample is one finished piece of work. Times count from the start of the
 // limiter.
@@ -33,6 +57,10 @@ const Classes = 4
 type Load struct {
 	InFlight int // slots in use
 	Queued   int // callers waiting
+	// Enforced is how many slots may be in use now. It differs from the law's limit
+	// where a bound, a signal, a slow start or a number of workers overrules it, in
+	// either direction. Zero means the law's own limit.
+	Enforced int
 }
 
 // Decision is one change of a limit, for people.

@@ -97,7 +97,7 @@ func (m *model) admit() {
 	s := Sample{Seq: m.seq, Start: m.now}
 	if m.deadline > 0 && end-m.now > m.deadline {
 		// The caller leaves; the backend does not know.
-		end, s.Outcome = m.now+m.deadline, Censored
+		end, s.Outcome = m.now+m.deadline, Deadline
 	}
 	if m.outcome != nil {
 		s.Outcome = m.outcome(m.rand, s.Outcome)

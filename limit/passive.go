@@ -113,13 +113,13 @@ func (p *Passive) Observe(s Sample, load Load) {
 	p.advance(s.End, load)
 	w, k := &p.win, s.Class%Classes
 	switch s.Outcome {
-	case Success, Censored: // a censored latency is at least this long
+	case Success, Deadline: // a censored latency is at least this long
 		x := math.Log(took(s))
 		w.n[k]++
 		w.sum[k] += x
 		w.square[k] += x * x
 		w.ends++
-		if s.Outcome == Censored {
+		if s.Outcome == Deadline {
 			w.signs++
 		} else {
 			w.ok[k]++

@@ -135,7 +135,7 @@ func TestAIMDPaysForARoundOnce(t *testing.T) {
 		t.Errorf("a hundred refusals of one round cut 100 to %d, want 90", got)
 	}
 	law.Admit(time.Second, Load{InFlight: 1})
-	law.Observe(Sample{Seq: 101, Start: time.Second, End: 2 * time.Second, Outcome: Censored}, Load{})
+	law.Observe(Sample{Seq: 101, Start: time.Second, End: 2 * time.Second, Outcome: Deadline}, Load{})
 	if got := law.Limit(); got != 81 {
 		t.Errorf("a missed deadline of the next round cut 90 to %d, want 81", got)
 	}

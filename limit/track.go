@@ -144,7 +144,7 @@ func (w *window) add(s Sample, busy bool) {
 		k := s.Class % Classes
 		w.sum[k] += took(s)
 		w.n[k]++
-	case Censored, Overload:
+	case Deadline, Overload:
 		w.signs++
 	default:
 		return // says nothing about load

@@ -276,7 +276,7 @@ func TestTheLawLearnsHowWorkEnded(t *testing.T) {
 			defer func() { _ = recover() }()
 			_ = l.Do(t.Context(), func(context.Context) error { panic("no sample") })
 		}()
-		want := []limit.Outcome{limit.Success, limit.Censored, limit.Censored, limit.Overload, limit.Failed, limit.Unknown, limit.Unknown}
+		want := []limit.Outcome{limit.Success, limit.Deadline, limit.Canceled, limit.Overload, limit.Failed, limit.Unknown, limit.Unknown}
 		if len(law.samples) != len(want) {
 			t.Fatalf("%d samples, want %d", len(law.samples), len(want))
 		}

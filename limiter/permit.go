@@ -1,8 +1,6 @@
 package limiter
 
 import (
-	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
@@ -116,7 +114,7 @@ type Permit struct {
 // sample; a deadline or cancellation is a censored one; an error that matches
 // spillway.ErrRejected is a sign of overload below; any other error is no
 // sample.
-func (p Permit) Done(err error) { p.end(outcome(err)) }
+func (p Permit) Done(err error) { p.end(limit.OutcomeOf(err)) }
 
 // Release ends the work without a sample. After Done it does nothing, so that
 // it can be deferred. Work that is only ever released teaches the law nothing: an
@@ -146,16 +144,4 @@ func (l *Limiter) settle(now time.Duration, s *slot, o limit.Outcome) {
 	l.gate.End(now, s.grant, o)
 	l.freeSlot(s)
 	l.grant(now)
-}
-
-func outcome(err error) limit.Outcome {
-	switch {
-	case err == nil:
-		return limit.Success
-	case errors.Is(err, spillway.ErrRejected):
-		return limit.Overload
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return limit.Censored
-	}
-	return limit.Failed
 }

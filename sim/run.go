@@ -170,7 +170,7 @@ func (r *run) ended(c *call) {
 	o := limit.Success
 	switch {
 	case late:
-		o = limit.Censored
+		o = limit.Deadline
 	case c.fails:
 		o = limit.Failed
 	default:

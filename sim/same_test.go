@@ -211,7 +211,7 @@ func call(lim *limiter.Limiter, start time.Time, c sim.Class, e, end sim.Event) 
 	switch end.Outcome {
 	case limit.Success:
 		permit.Done(nil)
-	case limit.Censored:
+	case limit.Deadline:
 		permit.Done(context.DeadlineExceeded)
 	default:
 		permit.Done(fmt.Errorf("the work failed"))

@@ -79,7 +79,7 @@ func (c *control) begin(p *Pool, now time.Duration) uint64 {
 }
 
 func (p *Pool) load() limit.Load {
-	return limit.Load{InFlight: int(p.state.Load() >> stateBits), Queued: p.queued()}
+	return limit.Load{InFlight: int(p.state.Load() >> stateBits), Queued: p.queued(), Enforced: p.Limit()}
 }
 
 // sampled enters a measured job. To the law it lasts until now.
@@ -123,7 +123,7 @@ func (p *Pool) sampled(lv int, weight uint64, accepted, started, ended time.Dura
 // in the queue or at the submitter, says nothing. Such jobs end first, so a few of
 // them would speak for all that still run, and the law take a queue for drowning.
 func (c *control) tells(o limit.Outcome, waited, ran time.Duration) limit.Outcome {
-	if o == limit.Censored && (ran < waited || float64(ran) < c.mean/2) {
+	if (o == limit.Deadline || o == limit.Canceled) && (ran < waited || float64(ran) < c.mean/2) {
 		return limit.Unknown
 	}
 	return o

@@ -1,7 +1,6 @@
 package workerpool
 
 import (
-	"context"
 	"errors"
 	"runtime"
 	"runtime/debug"
@@ -93,7 +92,7 @@ func (w *worker) timed(e *entry, started time.Duration, seq uint64, err error) {
 			}
 			runtime.Gosched()
 		}
-		p.sampled(w.lv, n.weight, n.at, started, ended, seq, outcome(err))
+		p.sampled(w.lv, n.weight, n.at, started, ended, seq, limit.OutcomeOf(err))
 	}
 	p.tell(n.at, Result{Err: err, Started: true, Waited: started - n.at, Ran: ended - started})
 }
@@ -129,19 +128,6 @@ func (w *worker) broke(e *entry, started time.Duration, seq uint64, v any) {
 		}
 	}
 	p.tell(e.at(), res)
-}
-
-// outcome says what the end of a job tells a law.
-func outcome(err error) limit.Outcome {
-	switch {
-	case err == nil:
-		return limit.Success
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return limit.Censored
-	case errors.Is(err, spillway.ErrRejected):
-		return limit.Overload
-	}
-	return limit.Failed
 }
 
 // tell tells OnDone of the end of a job and when it was accepted, which OnDone

@@ -477,7 +477,7 @@ func TestADeadlineThatRanOutInTheQueueSaysNothingOfTheWorkers(t *testing.T) {
 		time.Sleep(time.Second)
 		law.mu.Lock()
 		defer law.mu.Unlock()
-		want := []limit.Outcome{limit.Success, limit.Unknown, limit.Unknown, limit.Censored}
+		want := []limit.Outcome{limit.Success, limit.Unknown, limit.Unknown, limit.Deadline}
 		if !slices.Equal(law.told, want) {
 			t.Errorf("the law was told %v, want %v", law.told, want)
 		}

@@ -237,10 +237,14 @@ func (g *Gate) start(now time.Duration, cost int) {
 	g.seq++
 	g.running++
 	g.inFlight += cost
-	g.cfg.Law.Admit(now, g.load())
+	load := g.load()
+	load.Enforced = max(load.Enforced, g.inFlight) // MaxRefused and dry runs admit over the limit
+	g.cfg.Law.Admit(now, load)
 }
 
-func (g *Gate) load() limit.Load { return limit.Load{InFlight: g.inFlight, Queued: g.queued} }
+func (g *Gate) load() limit.Load {
+	return limit.Load{InFlight: g.inFlight, Queued: g.queued, Enforced: g.Limit()}
+}
 
 // Seq is the number of the latest start; a grant's sample carries it.
 func (g *Gate) Seq() uint64 { return g.seq }
@@ -267,8 +271,8 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 	}
 	if g.shadow != nil {
 		took = g.shadowed(s)
-	} else if late := now - w.Deadline; o == limit.Success || o == limit.Censored && w.Deadline > 0 && late >= 0 {
-		g.life.end(float64(took), o == limit.Censored, float64(late), g.service.mean)
+	} else if late := now - w.Deadline; o == limit.Success || o == limit.Deadline && w.Deadline > 0 && late >= 0 {
+		g.life.end(float64(took), o == limit.Deadline, float64(late), g.service.mean)
 	}
 	g.service.end(now, lv, float64(took), o)
 	g.cfg.Law.Observe(s, g.load())

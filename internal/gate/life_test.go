@@ -141,7 +141,7 @@ func TestOnlyDeadlinesThatEndWorkLetItWait(t *testing.T) {
 			w, o := Grant{Seq: g.Seq(), Start: now, Deadline: now + 300*time.Millisecond, Cost: 1}, limit.Success
 			now += took
 			if took > 300*time.Millisecond {
-				now, o = w.Deadline+late, limit.Censored
+				now, o = w.Deadline+late, limit.Deadline
 			}
 			g.End(now, w, o)
 		}
