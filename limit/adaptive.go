@@ -159,7 +159,7 @@ func (a *Adaptive) Observe(s Sample, load Load) {
 
 // begin starts a cohort of as many as the phase needs.
 func (a *Adaptive) begin(now time.Duration) {
-	want, skip, slow := a.est.generation(a.limit), 0.0, math.Inf(1)
+	want, skip := a.est.generation(a.limit), 0.0
 	switch a.phase {
 	case starting:
 		want = min(max(fewMembers, a.limit), 100)
@@ -175,10 +175,11 @@ func (a *Adaptive) begin(now time.Duration) {
 	if a.aim.jobs && a.phase == raising && a.trial.cohorts == 0 {
 		skip = a.limit / 2 // the first still meet what ran before
 	}
+	usual, slow := 0.0, math.Inf(1)
 	if a.known {
-		slow = a.base.level + max(clearlySlow, 2*a.est.spread)
+		usual, slow = a.base.level, a.base.level+max(clearlySlow, 2*a.est.spread)
 	}
-	a.est.begin(now, want, slow, uint64(skip))
+	a.est.begin(now, want, usual, slow, uint64(skip))
 }
 
 // forget drops what was measured by another yardstick.

@@ -18,7 +18,8 @@ import (
 type cohort struct {
 	first    uint64        // the number of its first member
 	want     int           // members it takes
-	slow     float64       // the logarithm of a time that is clearly too long
+	usual    float64       // the logarithm of the time that work takes without a queue,
+	slow     float64       // and of one that is clearly too long
 	members  int           // admitted so far
 	silent   int           // of them, ended without a time that says anything
 	refused  int           // of those, refused below
@@ -64,9 +65,9 @@ const (
 	muchLost = 0.25
 )
 
-func (c *cohort) begin(first uint64, want int, slow float64, now time.Duration) {
+func (c *cohort) begin(first uint64, want int, usual, slow float64, now time.Duration) {
 	want = min(max(want, 1), maxCohort)
-	*c = cohort{first: first, want: want, slow: slow, start: now, last: now, exact: slices.Grow(c.exact[:0], want), atLeast: c.atLeast[:0]}
+	*c = cohort{first: first, want: want, usual: usual, slow: slow, start: now, last: now, exact: slices.Grow(c.exact[:0], want), atLeast: c.atLeast[:0]}
 }
 
 func (c *cohort) admit(seq uint64, at time.Duration, load Load, enforced int) {
@@ -102,11 +103,12 @@ func (c *cohort) end(log float64, o Outcome) {
 	}
 }
 
-// lose reports whether overload may have cost the work: its deadline passed, it was
-// refused below, or its caller left when it had become clearly slow. A caller that
-// leaves earlier does so for reasons of its own.
+// lose reports whether overload below may have cost the work: it was refused there,
+// its deadline passed though it ran for as long as work usually takes, or its caller
+// left when it had become clearly slow. A deadline that ends work sooner had mostly
+// run out before the start, and a caller that leaves sooner has reasons of its own.
 func (c *cohort) lose(log float64, o Outcome) bool {
-	return o == Deadline || o == Overload || o == Canceled && log > c.slow
+	return o == Overload || o == Deadline && log > c.usual || o == Canceled && log > c.slow
 }
 
 func (c *cohort) enter(logs []float64, log float64) []float64 {

@@ -119,13 +119,13 @@ func (e *estimator) drain(now time.Duration) {
 	}
 }
 
-// begin starts a cohort of about want members after skip admissions. A time whose
-// logarithm is above slow is clearly too long.
-func (e *estimator) begin(now time.Duration, want, slow float64, skip uint64) {
+// begin starts a cohort of about want members after skip admissions. Work usually
+// takes the exponential of usual, and clearly too long above that of slow.
+func (e *estimator) begin(now time.Duration, want, usual, slow float64, skip uint64) {
 	e.draining = false
 	// Of a multiple of five, four in five is exact: small cohorts and large ones
 	// leave out the same share.
-	e.cohort.begin(e.admitted+1+skip, int(math.Ceil(want/5))*5, slow, now)
+	e.cohort.begin(e.admitted+1+skip, int(math.Ceil(want/5))*5, usual, slow, now)
 }
 
 // error is the standard error of a level measured with n times. Leaving out the

@@ -72,7 +72,7 @@ const (
 // decide does what the policy says.
 func (a *Adaptive) decide(r reading) {
 	a.overruled(r)
-	losing := r.lost >= muchLost && r.at >= a.sheds.next
+	losing := a.losing(r)
 	if r.blind && !losing && !(a.known && r.level > a.base.level+jump) {
 		return // all were cut short before they said anything
 	}
@@ -92,6 +92,12 @@ func (a *Adaptive) decide(r reading) {
 		return
 	}
 	policy[a.phase][a.sign(r)](a, r)
+}
+
+// losing reports whether so much of the work is lost that less has to be tried. At 1
+// there is no less, and not long ago it may have been tried in vain.
+func (a *Adaptive) losing(r reading) bool {
+	return r.lost >= muchLost && (a.phase == shedding || a.limit > 1 && r.at >= a.sheds.next)
 }
 
 // sign compares a reading with the baseline.
