@@ -45,6 +45,7 @@ type reading struct {
 	enforced  float64       // mean of the slots that could be in use
 	saturated bool          // mostly, all of those were
 	lost      float64       // share of the work that overload may have cost
+	refused   float64       // share that was refused below
 	blind     bool          // every time was cut short: the level is the least it can be
 	perSecond float64       // admissions
 	first     bool          // there was no baseline before it
@@ -189,7 +190,8 @@ func (c *cohort) reading(now time.Duration, counted int) (r reading) {
 	r.inFlight = max(c.inFlight/float64(c.members), 1)
 	r.enforced = c.enforced / float64(c.members)
 	r.saturated = 2*c.full > c.members
-	r.lost = float64(c.lost) / float64(max(counted+c.refused, 1))
+	all := float64(max(counted+c.refused, 1))
+	r.lost, r.refused = float64(c.lost)/all, float64(c.refused)/all
 	if gathered := c.last - c.start; gathered > 0 && c.members > 4 {
 		r.perSecond = float64(c.members-1) / gathered.Seconds()
 	}

@@ -30,6 +30,7 @@ const (
 	overdueTimes = 10
 	leastOverdue = 2 * time.Second
 	mostOverdue  = time.Hour
+	mostWasted   = 0.9 // a share of it; the logarithm of nothing left has no value
 )
 
 func newEstimator(aim *aim) estimator {
@@ -96,9 +97,9 @@ func (e *estimator) overdue(now, since time.Duration) bool {
 	return float64(now-since) > min(max(e.bound*e.usual, e.bound/overdueTimes*float64(leastOverdue)), float64(mostOverdue))
 }
 
-// enter learns from a reading how long work takes and how much times differ. What
-// was lost took slots as well: per piece of work that counts, it makes all of it
-// slower.
+// enter learns from a reading how long work takes and how much times differ. Work
+// refused below took slots as well: per piece of work that counts, it makes all of it
+// slower. Where jobs done in time are what counts, so does all that is lost.
 func (e *estimator) enter(r *reading) {
 	if !r.blind {
 		e.readings++
@@ -109,7 +110,11 @@ func (e *estimator) enter(r *reading) {
 		e.rate = r.perSecond
 	}
 	e.bound = overdueTimes
-	r.level -= math.Log(1 - min(r.lost, 0.9))
+	wasted := r.refused
+	if e.aim.jobs {
+		wasted = r.lost
+	}
+	r.level -= math.Log(1 - min(wasted, mostWasted))
 }
 
 // drain makes the estimator wait until no more run than may.
