@@ -61,7 +61,7 @@ type Adaptive struct {
 	nextCut   time.Duration // not before; a cut on schedule looks for a queue that nobody noticed
 	cutEvery  time.Duration
 
-	decisions history
+	why string // the limit changed last
 }
 
 type phase uint8
@@ -110,8 +110,8 @@ func (a *Adaptive) Name() string { return "adaptive" }
 // Limit is how much may run at once now.
 func (a *Adaptive) Limit() int { return int(a.limit) }
 
-// Decisions returns the last few changes of the limit, oldest first.
-func (a *Adaptive) Decisions() []Decision { return a.decisions.list() }
+// Why returns the reason of the last change.
+func (a *Adaptive) Why() string { return a.why }
 
 // State says what the law is doing.
 func (a *Adaptive) State() string {
@@ -380,22 +380,3 @@ func (a *Adaptive) suspect(r reading, excess, inFlight float64, before mean) {
 // concurrency grew, so this is the least that can be needed; what is left of the
 // excess is cut next.
 func excessCut(excess float64) float64 { return min(max(excess/1.5, 0.2), 0.9) }
-
-// history keeps the last few decisions.
-type history struct {
-	ring [8]Decision
-	n    int
-}
-
-func (h *history) add(d Decision) {
-	h.ring[h.n%len(h.ring)] = d
-	h.n++
-}
-
-func (h *history) list() []Decision {
-	var out []Decision
-	for i := max(0, h.n-len(h.ring)); i < h.n; i++ {
-		out = append(out, h.ring[i%len(h.ring)])
-	}
-	return out
-}

@@ -86,8 +86,7 @@ func (a *Adaptive) set(now time.Duration, p phase, to float64, why string) {
 	if to < a.limit {
 		a.draining = true
 	}
-	a.decisions.add(Decision{now, int(a.limit), int(to), why})
-	a.limit = to
+	a.limit, a.why = to, why
 }
 
 func (t *trial) enter(r reading) {

@@ -25,7 +25,7 @@ func (l *Limiter) SetMode(m Mode) {
 	defer l.unlock()
 	l.law.switched(now, Mode(l.mode.Swap(uint32(m))), m)
 	l.grant(now)
-	l.why.ruler = l.ruler() // the limit may be what it was, for another reason
+	l.overruled = l.ruler() // the limit may be what it was, for another reason
 }
 
 // SetBounds keeps the limit between low and high from now on, whatever the law
@@ -37,6 +37,7 @@ func (l *Limiter) SetBounds(low, high int) error {
 	}
 	now := l.lock(l.now())
 	defer l.unlock()
+	l.overruled = l.ruler() // until now; the law may have moved meanwhile
 	l.law.setBounds(low, high)
 	l.grant(now)
 	return nil

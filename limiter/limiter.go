@@ -155,8 +155,10 @@ type Limiter struct {
 	busy     time.Duration // when more of slots or waiters was needed than was kept
 	idle     chan struct{}
 	changes  []limit.Decision // not yet told to the observer
-	why      why
 	leaked   uint64
+
+	log       limit.Log // of the limit, whoever changed it
+	overruled string    // by what the law was at the last change; empty: by nothing
 }
 
 // New returns a limiter. New(Config{}) works without a number. The error says
@@ -177,7 +179,7 @@ func New(cfg Config) (*Limiter, error) {
 	l.refusal = refusal.NewTable(uint64(l.base.UnixNano()))
 	l.mode.Store(uint32(cfg.Mode))
 	l.limit.Store(int64(l.gate.Limit()))
-	l.why.ruler = l.ruler()
+	l.overruled = l.ruler()
 	l.due.Store(int64(forever))
 	if len(cfg.Signals) > 0 || cfg.LeakAfter > 0 {
 		l.due.Store(0)

@@ -102,6 +102,7 @@ func (l *Limiter) poll(now time.Duration) {
 
 	now = l.lock(now)
 	if s != nil {
+		l.overruled = l.ruler() // until now
 		l.press.update(s, level, l.law.Limit(), l.gate.InFlight())
 		l.gate.Press(l.press.Cap, l.press.reason, l.press.By)
 		l.grant(now)

@@ -56,7 +56,7 @@ func (l *Limiter) Stats() Stats {
 	c := l.gate.Counts()
 	s := Stats{
 		Name: l.name, Mode: Mode(l.mode.Load()),
-		Law: l.law.Name(), State: l.state(now), Decisions: l.why.with(l.law.Decisions()), Pressure: l.press.Pressure,
+		Law: limit.ReporterOf(l.law.Law).Name(), State: l.state(now), Decisions: l.log.All(), Pressure: l.press.Pressure,
 		Limit: l.gate.Limit(), InFlight: l.gate.InFlight(), Queued: l.gate.Queued(),
 		Demand:   l.gate.Demand(now),
 		QueuedBy: map[spillway.Priority]int{},
