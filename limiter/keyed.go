@@ -262,7 +262,9 @@ func (k *Keyed) Close() {
 func (k *Keyed) close(reason spillway.Reason) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.closed = max(k.closed, reason) // Closed is the last of the reasons
+	if k.closed != spillway.Closed {
+		k.closed = reason
+	}
 }
 
 // shut brings a new limiter to the state of the family.

@@ -34,7 +34,7 @@ type memo struct {
 	row     atomic.Pointer[refusal.Row]
 }
 
-const reasons = int(spillway.Closed) + 1
+const reasons = refusal.Reasons
 
 func which(mayWait bool) int {
 	if mayWait {
@@ -62,7 +62,7 @@ func (m *memos) repeat(now time.Duration, a gate.Arrival, mayWait bool) *spillwa
 // keep remembers a rejection that the gate just gave.
 func (m *memos) keep(g *gate.Gate, a gate.Arrival, d gate.Decision, mayWait bool, advice time.Duration, row *refusal.Row) {
 	until, needs, ok := g.Repeats(a, d, mayWait)
-	if !ok {
+	if !ok || row.Reason() >= reasons {
 		return
 	}
 	k := &m.of[gate.Level(a.Priority)][which(mayWait)]

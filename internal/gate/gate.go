@@ -17,6 +17,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/internal/refusal"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -101,7 +102,7 @@ type Gate struct {
 // Admitted = Completed + running. No count ever falls.
 type Counts struct {
 	Offered, Admitted, Completed, Cancelled uint64
-	RejectedBy                              [spillway.Closed + 1]uint64
+	RejectedBy                              [refusal.Reasons]uint64
 	// WouldReject is admitted work that an enforcing gate would have refused.
 	WouldReject uint64
 }
