@@ -31,6 +31,7 @@ import (
 // Errors say nothing about latency and are left out. A deadline that ended a
 // request counts as at least that long.
 type Adaptive struct {
+	claimed
 	aim      aim
 	limit    float64 // a whole number
 	phase    phase

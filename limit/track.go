@@ -11,6 +11,7 @@ const Most = 100_000
 
 // track is a limit that moves within bounds and knows why it did last.
 type track struct {
+	claimed
 	value, most float64
 	why         string
 }

@@ -12,7 +12,7 @@ func TestALawThatTakesOverSeesOnlyWhatItAdmitted(t *testing.T) {
 	for range 3 {
 		g.Admit(0, limit.Load{})
 	}
-	g.switched(0, DryRun, Enforce)
+	g.setMode(0, DryRun, Enforce)
 	law := &recorder{Law: limit.NewFixed(1)}
 	g.Law = law
 	g.Admit(0, limit.Load{})

@@ -78,16 +78,6 @@ func TestZeroConfigurationIsAdaptiveAndSaysSo(t *testing.T) {
 	}
 }
 
-func TestNewSaysWhichFieldIsWrong(t *testing.T) {
-	for _, cfg := range []Config{
-		{MaxWait: -1}, {Mode: 9}, {MaxRefused: 1}, {MaxRefused: -0.1}, {MaxRefused: math.NaN()}, {SlowStart: -1}, {LeakAfter: -1},
-	} {
-		if _, err := New(cfg); err == nil {
-			t.Errorf("New(%+v) accepted it", cfg)
-		}
-	}
-}
-
 func TestAWaitEndsExactlyWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := fixed(t, 1, 10)

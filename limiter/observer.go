@@ -10,8 +10,8 @@ import (
 // Observer is told of decisions as they are made, once each, without the limiter's
 // lock, and on a goroutine that uses the limiter: of admissions and rejections on
 // the caller's own. Calls may overtake one another. They delay the caller: hand
-// anything slow on. A nil function is not called. For counts and histograms Stats
-// is cheaper.
+// anything slow on. A panic goes to the caller and costs no slot. A nil function is
+// not called. For counts and histograms Stats is cheaper. Fields may be added.
 type Observer struct {
 	// Admitted says that work starts, after a wait.
 	Admitted func(p spillway.Priority, waited time.Duration)
@@ -24,9 +24,9 @@ type Observer struct {
 
 // admitted hands a permit out and tells the observer; a panic of it does not cost the slot.
 func (l *Limiter) admitted(p Permit, priority spillway.Priority, waited time.Duration, changes []limit.Decision) (Permit, error) {
-	told := false
+	returned := false
 	defer func() {
-		if !told {
+		if !returned {
 			p.Release()
 		}
 	}()
@@ -34,16 +34,23 @@ func (l *Limiter) admitted(p Permit, priority spillway.Priority, waited time.Dur
 	if l.leakAfter > 0 {
 		l.mark(p)
 	}
-	if l.observer != nil && l.observer.Admitted != nil {
+	if l.observer.Admitted != nil {
 		l.observer.Admitted(priority, waited)
 	}
-	told = true
+	returned = true
 	return p, nil
 }
 
-func (l *Limiter) refuse(priority spillway.Priority, r *spillway.Rejection) (Permit, error) {
-	if l.observer != nil && l.observer.Rejected != nil {
+// rejected tells the observer.
+func (l *Limiter) rejected(priority spillway.Priority, r *spillway.Rejection) (Permit, error) {
+	if l.observer.Rejected != nil {
 		l.observer.Rejected(priority, r)
 	}
 	return Permit{}, r
+}
+
+func (l *Limiter) tell(changes []limit.Decision) {
+	for _, c := range changes {
+		l.observer.LimitChanged(c)
+	}
 }

@@ -52,6 +52,10 @@ type Stats struct {
 // microseconds; call it at the pace of a metrics scrape, not per request.
 func (l *Limiter) Stats() Stats {
 	now := l.lock(l.now())
+	if l.law.moving() { // else nothing could have changed
+		l.law.tick(now)
+		l.grant(now)
+	}
 	l.memos.fold(l.gate)
 	c := l.gate.Counts()
 	s := Stats{

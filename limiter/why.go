@@ -7,33 +7,18 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// ruler is what overrules the law now; empty: nothing does.
-func (l *Limiter) ruler() string {
+// overruledBy is what overrules the law now; empty: nothing does.
+func (l *Limiter) overruledBy() string {
 	if l.gate.Limit() < l.law.Limit() {
 		return "pressed down by " + l.press.By
 	}
-	return l.law.ruler()
-}
-
-// ruler is what overrules the law now; empty: nothing does.
-func (g *governed) ruler() string {
-	switch {
-	case g.now == g.Law.Limit():
-		return ""
-	case g.rampFor > 0 && g.now == g.ramp:
-		return "slow start"
-	case g.now == g.high:
-		return "upper bound"
-	case g.now == g.floor:
-		return "estimate of the dry run, which fades"
-	}
-	return "lower bound"
+	return l.law.overruledBy()
 }
 
 // relimit publishes a new limit and enters it into the log. The caller holds the
 // lock.
 func (l *Limiter) relimit(n int) {
-	d := limit.Decision{At: l.last, From: int(l.limit.Swap(int64(n))), To: n, Why: l.ruler()}
+	d := limit.Decision{At: l.last, From: int(l.limit.Swap(int64(n))), To: n, Why: l.overruledBy()}
 	lifted := l.overruled
 	l.overruled = d.Why
 	switch {
@@ -44,16 +29,16 @@ func (l *Limiter) relimit(n int) {
 		d.Why = limit.ReporterOf(l.law.Law).Why()
 	}
 	l.log.Add(d)
-	if l.observer != nil && l.observer.LimitChanged != nil {
+	if l.observer.LimitChanged != nil {
 		l.changes = append(l.changes, d)
 	}
 }
 
-// state says why the limit is what it is: what keeps anybody from learning, what
+// state says why the limit is what it is: what keeps the law from learning, what
 // overrules the law, and what the law does. The caller holds the lock.
 func (l *Limiter) state(now time.Duration) string {
 	s := limit.ReporterOf(l.law.Law).State()
-	if by := l.ruler(); by != "" {
+	if by := l.overruledBy(); by != "" {
 		s = fmt.Sprintf("%s: %d instead of %d; the law: %s", by, l.gate.Limit(), l.law.Law.Limit(), s)
 	}
 	_, fixed := l.law.Law.(*limit.Fixed)
