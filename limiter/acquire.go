@@ -18,7 +18,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	if r.Priority == spillway.Normal {
 		r.Priority = spillway.PriorityFrom(ctx)
 	}
-	a := gate.Arrival{Cost: min(max(r.Cost, 1), math.MaxInt32), Priority: r.Priority, Deadline: gate.Never}
+	a := gate.Arrival{Cost: min(max(r.Cost, 1), math.MaxInt32), Priority: r.Priority, Deadline: gate.Never, Long: r.Long}
 	if end, ok := ctx.Deadline(); ok {
 		a.Deadline = max(end.Sub(l.base), 0)
 	}
@@ -26,7 +26,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	if now >= time.Duration(l.due.Load()) {
 		l.poll(now)
 	}
-	if ctxErr == nil && a.Cost == 1 && l.ended.Load() == nil {
+	if ctxErr == nil && a.Cost == 1 && !a.Long && l.ended.Load() == nil {
 		if rej := l.memos.repeat(now, a, mayWait); rej != nil {
 			return l.rejected(r.Priority, rej)
 		}

@@ -13,7 +13,7 @@ func TestALawThatTakesOverSeesOnlyWhatItAdmitted(t *testing.T) {
 		g.Admit(0, limit.Load{})
 	}
 	g.setMode(0, DryRun, Enforce)
-	law := &recorder{Law: limit.NewFixed(1)}
+	law := &told{Law: limit.NewFixed(1)}
 	g.Law = law
 	g.Admit(0, limit.Load{})
 	for _, seq := range []uint64{2, 4, 3} {

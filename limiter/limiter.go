@@ -66,6 +66,14 @@ type Request struct {
 	// Cost is how many slots the work takes; zero means one. Work that costs
 	// more than the whole limit runs alone.
 	Cost int
+	// Long is for work that is long by nature: a stream, an export, a watch. It is
+	// admitted like other work, when there is room for its cost, but then holds no
+	// slot, is no sample for the law and enters no prediction: the limit bounds work
+	// that takes short times, and a stream for every slot would leave no room for it.
+	// So nothing here bounds how much long work runs: give it a limiter of its own,
+	// with limit.NewFixed, in which it is not Long. Drain waits for it, Stats counts
+	// it as LongInFlight, and it is not reported as a leak.
+	Long bool
 }
 
 // Limiter bounds how much runs at once. It is safe for concurrent use and has

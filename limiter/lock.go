@@ -87,8 +87,8 @@ func (l *Limiter) free() (again bool) {
 }
 
 // handOver has the end of work at now entered by the goroutine that holds the lock,
-// or by the caller if that has released it meanwhile.
-func (l *Limiter) handOver(now time.Duration, s *slot, o limit.Outcome) {
+// or by the caller if that has released it meanwhile. It returns the changes to tell.
+func (l *Limiter) handOver(now time.Duration, s *slot, o limit.Outcome) []limit.Decision {
 	s.end, s.outcome = now, o
 	for {
 		s.nextEnded = l.ended.Load()
@@ -96,10 +96,11 @@ func (l *Limiter) handOver(now time.Duration, s *slot, o limit.Outcome) {
 			break
 		}
 	}
-	if l.mu.TryLock() {
-		l.locked(now)
-		l.unlock()
+	if !l.mu.TryLock() {
+		return nil
 	}
+	l.locked(now)
+	return l.release()
 }
 
 // settleEnded enters the ends that were handed over, in the order in which they

@@ -18,8 +18,26 @@ type Observer struct {
 	// Rejected says that work was refused. The rejection is shared: keep it,
 	// and do not change it.
 	Rejected func(p spillway.Priority, r *spillway.Rejection)
+	// Ended says how admitted work ended, on the goroutine that called Done or
+	// Release, once its slot is free again.
+	Ended func(End)
 	// LimitChanged says what Limit now returns, and why.
 	LimitChanged func(limit.Decision)
+}
+
+// End is how one piece of work went. Fields may be added.
+type End struct {
+	Priority spillway.Priority
+	Cost     int
+	Long     bool
+	Outcome  limit.Outcome // what Done was given; limit.Unknown: only released
+	Waited   time.Duration // in the queue
+	Took     time.Duration // from its admission to its end
+}
+
+// endOf describes work that ended at now, before its slot is used again.
+func endOf(s *slot, now time.Duration, o limit.Outcome) End {
+	return End{s.grant.Priority, s.grant.Cost, s.grant.Long, o, s.waited, max(now-s.grant.Start, 0)}
 }
 
 // admitted hands a permit out and tells the observer; a panic of it does not cost the slot.
@@ -31,7 +49,7 @@ func (l *Limiter) admitted(p Permit, priority spillway.Priority, waited time.Dur
 		}
 	}()
 	l.tell(changes)
-	if l.leakAfter > 0 {
+	if l.leakAfter > 0 && !p.s.grant.Long {
 		l.mark(p)
 	}
 	if l.observer.Admitted != nil {

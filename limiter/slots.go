@@ -22,7 +22,8 @@ type slot struct {
 	previous, next *slot
 }
 
-// slots are the running ones, the oldest first, and the free ones.
+// slots are the running ones, the oldest first, and the free ones. Long work is in
+// neither list: its age means nothing.
 type slots struct {
 	oldest, youngest *slot
 	free             *slot
@@ -30,13 +31,16 @@ type slots struct {
 }
 
 // begin takes a free slot, or a new one.
-func (r *slots) begin() (s *slot, isNew bool) {
+func (r *slots) begin(long bool) (s *slot, isNew bool) {
 	s = r.free
 	if isNew = s == nil; isNew {
 		s = &slot{}
 	} else {
 		r.free = s.next
 		r.nFree--
+	}
+	if long {
+		return s, isNew
 	}
 	s.previous, s.next = r.youngest, nil
 	if r.youngest == nil {
@@ -50,6 +54,16 @@ func (r *slots) begin() (s *slot, isNew bool) {
 
 // end frees the slot of work that has ended.
 func (r *slots) end(s *slot) {
+	if !s.grant.Long {
+		r.unlink(s)
+	}
+	s.site, s.reported = nil, false
+	s.previous, s.next = nil, r.free
+	r.free = s
+	r.nFree++
+}
+
+func (r *slots) unlink(s *slot) {
 	if s.previous == nil {
 		r.oldest = s.next
 	} else {
@@ -60,19 +74,15 @@ func (r *slots) end(s *slot) {
 	} else {
 		s.next.previous = s.previous
 	}
-	s.site, s.reported = nil, false
-	s.previous, s.next = nil, r.free
-	r.free = s
-	r.nFree++
 }
 
 // start gives the latest admission a slot. The caller holds the lock.
 func (l *Limiter) start(now time.Duration, a gate.Arrival, waited time.Duration) *slot {
-	s, isNew := l.running.begin()
+	s, isNew := l.running.begin(a.Long)
 	if isNew {
 		l.grew = now
 	}
-	s.grant = gate.Grant{Seq: l.gate.Seq(), Start: now, Deadline: a.Deadline, Cost: a.Cost, Priority: a.Priority}
+	s.grant = gate.Grant{Seq: l.gate.Seq(), Start: now, Deadline: a.Deadline, Cost: a.Cost, Priority: a.Priority, Long: a.Long}
 	s.waited = waited
 	return s
 }
