@@ -64,7 +64,7 @@ type Rejection struct {
 	Reason     Reason
 	Cause      string        // the name of the user's signal when Reason is Signal, else empty
 	RetryAfter time.Duration // when capacity is expected; zero means no advice
-	Waited     time.Duration // how long the caller waited before it was refused
+	Waited     time.Duration // how long the caller waited before that
 }
 
 func (r *Rejection) Error() string {
@@ -81,7 +81,8 @@ func (r *Rejection) Error() string {
 // Is reports whether target is ErrRejected.
 func (r *Rejection) Is(target error) bool { return target == ErrRejected }
 
-// Reason says why work was refused.
+// Reason says why work was refused. Reasons may be added: treat one that is not
+// known as a lack of capacity.
 type Reason uint8
 
 // The reasons, in the order in which reports list them.
@@ -135,7 +136,7 @@ func (e *DrainError) Error() string {
 // Unwrap returns the context's error.
 func (e *DrainError) Unwrap() error { return e.Cause }
 
-// PanicError carries a panic out of a goroutine that nobody waits for, or whose
+// PanicError carries a panic out of a goroutine that no caller waits for, or whose
 // owner asked for errors instead of panics.
 type PanicError struct {
 	Value any    // what was passed to panic

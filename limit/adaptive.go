@@ -37,6 +37,7 @@ import (
 // compares them, and a policy says what to do. It stands still while another limit
 // is enforced above or below its own, as far as that keeps it from looking.
 type Adaptive struct {
+	claimed
 	aim   aim
 	est   estimator
 	limit float64 // a whole number
@@ -60,8 +61,6 @@ type Adaptive struct {
 	good   float64       // the limit that a raise or a cut confirmed last
 	lost   float64       // the same, before capacity was lost; it may come back
 	lostAt time.Duration // when
-
-	decisions history
 }
 
 // schedule says when something may be tried again.
@@ -113,9 +112,6 @@ func (a *Adaptive) Limit() int { return int(a.limit) }
 
 // Why says why the limit was changed last.
 func (a *Adaptive) Why() string { return a.why }
-
-// Decisions returns the last few changes of the limit, oldest first.
-func (a *Adaptive) Decisions() []Decision { return a.decisions.list() }
 
 // State says what the law is doing.
 func (a *Adaptive) State() string {
@@ -197,25 +193,5 @@ func (a *Adaptive) set(now time.Duration, p phase, to float64, why string) {
 	if to < a.limit {
 		a.est.drain(now)
 	}
-	a.decisions.add(Decision{now, int(a.limit), int(to), why})
 	a.limit, a.why = to, why
-}
-
-// history keeps the last few decisions.
-type history struct {
-	ring [8]Decision
-	n    int
-}
-
-func (h *history) add(d Decision) {
-	h.ring[h.n%len(h.ring)] = d
-	h.n++
-}
-
-func (h *history) list() []Decision {
-	var out []Decision
-	for i := max(0, h.n-len(h.ring)); i < h.n; i++ {
-		out = append(out, h.ring[i%len(h.ring)])
-	}
-	return out
 }

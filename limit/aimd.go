@@ -30,6 +30,7 @@ type AIMD struct {
 	seq   uint64 // admissions so far
 	cut   uint64 // work up to this one has been paid for
 	phase string
+	took  float64 // by a success that was too slow, when that was the last sign
 }
 
 // NewAIMD returns the law, or an error that names the figure it cannot use.
@@ -61,31 +62,33 @@ func (a *AIMD) Admit(time.Duration, Load) { a.seq++ }
 // Observe grows the limit by a success and cuts it by a sign of overload.
 // Failed and Unknown work changes nothing.
 func (a *AIMD) Observe(s Sample, load Load) {
-	sign, lat, bound := s.Outcome == Deadline || s.Outcome == Overload, 0.0, 0.0
-	if s.Outcome == Success && s.End-s.Start > a.cfg.Timeout {
-		sign, lat, bound = true, took(s), float64(a.cfg.Timeout)
-	}
+	slow := s.Outcome == Success && s.End-s.Start > a.cfg.Timeout
+	sign := slow || s.Outcome == Deadline || s.Outcome == Overload
 	switch {
 	case sign && s.Seq <= a.cut: // started under the limit that is already cut
 	case sign:
-		a.cut = a.seq
-		a.phase = "backing off"
+		a.cut, a.phase, a.took = a.seq, "backing off", 0
 		why := "a deadline was missed"
-		switch s.Outcome {
-		case Overload:
+		switch {
+		case slow:
+			why, a.took = "slower than the timeout", took(s)
+		case s.Outcome == Overload:
 			why = "refused further below"
-		case Success:
-			why = "slower than the timeout"
 		}
-		a.set(s.End, a.value*a.cfg.Backoff, why, lat, bound)
+		a.move(a.value*a.cfg.Backoff, why)
 	case s.Outcome != Success:
 	case busy(load, a.value):
 		a.phase = "growing"
-		a.set(s.End, a.value+a.cfg.Increase/a.value, "in use and no sign of overload", 0, 0)
+		a.move(a.value+a.cfg.Increase/a.value, "in use and no sign of overload")
 	default:
 		a.phase = "less than half in use"
 	}
 }
 
 // State returns what the last sample made of the limit.
-func (a *AIMD) State() string { return a.phase }
+func (a *AIMD) State() string {
+	if a.phase == "backing off" && a.took > 0 {
+		return a.phase + ": " + against(a.took, float64(a.cfg.Timeout))
+	}
+	return a.phase
+}

@@ -8,9 +8,10 @@ import (
 )
 
 // A law is told when work starts and ends, and says how much may run. It has no clock:
-// the times come with the events.
+// the times come with the events. Its owner keeps a log of what became of the limit.
 func Example() {
 	var law limit.Law = limit.NewAdaptive()
+	var log limit.Log
 	now := time.Duration(0)
 	for seq := uint64(1); seq <= 200; { // as many at once as it allows, 10 ms each
 		n := law.Limit()
@@ -20,11 +21,15 @@ func Example() {
 		now += 10 * time.Millisecond
 		for i := range n {
 			s := limit.Sample{Seq: seq, Start: now - 10*time.Millisecond, End: now, Outcome: limit.Success}
+			before := law.Limit()
 			law.Observe(s, limit.Load{InFlight: n - i - 1, Queued: 1})
+			if after := law.Limit(); after != before {
+				log.Add(limit.Decision{At: now, From: before, To: after, Why: limit.ReporterOf(law).Why()})
+			}
 			seq++
 		}
 	}
-	first := law.Decisions()[0]
+	first := log.All()[0]
 	fmt.Println(first.From, "to", first.To, "because", first.Why)
-	// Output: 5 to 10 because start: latency is flat
+	// Output: 5 to 320 because start: latency is flat
 }

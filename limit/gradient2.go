@@ -33,6 +33,7 @@ type Gradient2 struct {
 	seen  [Classes]float64 // windows in long
 	win   window
 	phase string
+	took  [2]float64 // the mean latency of the last window, and of many; zero: unknown
 }
 
 const (
@@ -84,8 +85,8 @@ func (g *Gradient2) Observe(s Sample, load Load) {
 	w := g.win
 	g.win = window{}
 	if w.drowned() {
-		g.phase = "drowning"
-		g.move(s.End, g.value*steepest, "refused below or past its deadline", 0, 0)
+		g.phase, g.took = "drowning", [2]float64{}
+		g.toward(g.value*steepest, "refused below or past its deadline")
 		return
 	}
 	var slope, short, long, n float64
@@ -98,13 +99,14 @@ func (g *Gradient2) Observe(s Sample, load Load) {
 		g.phase = "less than half in use"
 		return
 	}
+	g.took = [2]float64{short / n, long / n}
 	slope = min(max(g.cfg.Tolerance*slope/n, steepest), 1)
 	if slope == 1 {
 		g.phase = "growing"
-		g.move(s.End, g.value+g.cfg.Queue, "latency as ever", short/n, long/n)
+		g.toward(g.value+g.cfg.Queue, "latency as ever")
 	} else {
 		g.phase = "latency rises"
-		g.move(s.End, g.value*slope+g.cfg.Queue, "latency rises", short/n, long/n)
+		g.toward(g.value*slope+g.cfg.Queue, "latency rises")
 	}
 }
 
@@ -123,9 +125,15 @@ func (g *Gradient2) learn(k int, mean float64) float64 {
 	return ratio
 }
 
-func (g *Gradient2) move(at time.Duration, to float64, why string, short, long float64) {
-	g.set(at, g.value+g.cfg.Smoothing*(to-g.value), why, short, long)
+// toward takes over a share of a new limit.
+func (g *Gradient2) toward(to float64, why string) {
+	g.move(g.value+g.cfg.Smoothing*(to-g.value), why)
 }
 
 // State returns which way latency moves against its long mean.
-func (g *Gradient2) State() string { return g.phase }
+func (g *Gradient2) State() string {
+	if g.took[0] > 0 {
+		return g.phase + ": " + against(g.took[0], g.took[1])
+	}
+	return g.phase
+}

@@ -53,7 +53,7 @@ type Sample struct {
 // Classes is how many classes of work a law tells apart.
 const Classes = 4
 
-// Load is the state of the gate right after an event.
+// Load is the state of the owner right after an event. Fields may be added.
 type Load struct {
 	InFlight int // slots in use
 	Queued   int // callers waiting
@@ -63,18 +63,10 @@ type Load struct {
 	Enforced int
 }
 
-// Decision is one change of a limit, for people.
-type Decision struct {
-	At       time.Duration
-	From, To int
-	Why      string
-}
-
-// Law turns samples into a limit. It is not safe for concurrent use: its owner
-// calls it under a lock, or from one goroutine. Times never go backwards.
+// Law turns samples into a limit. It is not safe for concurrent use: its owner, a
+// limiter or a pool, calls it under a lock, or from one goroutine. Times never go
+// backwards. A law that can also say what it does implements [Reporter].
 type Law interface {
-	// Name is the law's short name, such as "fixed".
-	Name() string
 	// Limit is how much may run at once now; at least 1.
 	Limit() int
 	// Admit says that one piece of work starts.
@@ -82,10 +74,6 @@ type Law interface {
 	// Observe takes the end of one piece of work, in the order in which work
 	// ends. It may change the limit.
 	Observe(s Sample, load Load)
-	// State says in a few words what the law is doing.
-	State() string
-	// Decisions returns the last few changes of the limit, oldest first.
-	Decisions() []Decision
 }
 
 // Fixed is the law of an operator who knows the number.
@@ -93,9 +81,6 @@ type Fixed struct{ n int }
 
 // NewFixed returns a law whose limit is always n, or 1 when n is smaller.
 func NewFixed(n int) *Fixed { return &Fixed{max(n, 1)} }
-
-// Name returns "fixed".
-func (f *Fixed) Name() string { return "fixed" }
 
 // Limit returns n.
 func (f *Fixed) Limit() int { return f.n }
@@ -106,8 +91,11 @@ func (f *Fixed) Admit(time.Duration, Load) {}
 // Observe does nothing: a fixed limit learns nothing.
 func (f *Fixed) Observe(Sample, Load) {}
 
+// Name returns "fixed".
+func (f *Fixed) Name() string { return "fixed" }
+
 // State returns "fixed".
 func (f *Fixed) State() string { return "fixed" }
 
-// Decisions returns nil.
-func (f *Fixed) Decisions() []Decision { return nil }
+// Why returns "fixed": the limit never changes.
+func (f *Fixed) Why() string { return "fixed" }

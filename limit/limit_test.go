@@ -6,9 +6,15 @@ import (
 	"testing"
 )
 
+// subject is a law of ours: each says what it does.
+type subject interface {
+	Law
+	Reporter
+}
+
 // contestant is a law under the conformance suite.
 type contestant struct {
-	build func() Law
+	build func() subject
 	// ignores says that the law does not move at all.
 	ignores bool
 	// passive says that nobody enforces the limit: what runs does not follow it.
@@ -17,13 +23,13 @@ type contestant struct {
 
 // laws is every law there is; all pass the same exam.
 var laws = map[string]contestant{
-	"fixed":     {build: func() Law { return NewFixed(7) }, ignores: true},
-	"aimd":      {build: func() Law { return must(NewAIMD(AIMDConfig{})) }},
-	"vegas":     {build: func() Law { return must(NewVegas(VegasConfig{})) }},
-	"gradient2": {build: func() Law { return must(NewGradient2(Gradient2Config{})) }},
-	"passive":   {build: func() Law { return NewPassive() }, passive: true},
-	"adaptive":  {build: func() Law { return NewAdaptive() }},
-	"jobs":      {build: func() Law { return NewAdaptiveForThroughput() }},
+	"fixed":     {build: func() subject { return NewFixed(7) }, ignores: true},
+	"aimd":      {build: func() subject { return must(NewAIMD(AIMDConfig{})) }},
+	"vegas":     {build: func() subject { return must(NewVegas(VegasConfig{})) }},
+	"gradient2": {build: func() subject { return must(NewGradient2(Gradient2Config{})) }},
+	"passive":   {build: func() subject { return NewPassive() }, passive: true},
+	"adaptive":  {build: func() subject { return NewAdaptive() }},
+	"jobs":      {build: func() subject { return NewAdaptiveForThroughput() }},
 }
 
 func must[L Law](law L, err error) L {

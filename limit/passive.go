@@ -104,7 +104,7 @@ func (p *Passive) advance(at time.Duration, load Load) {
 	p.inFlight = load.InFlight
 	p.win.high = max(p.win.high, load.InFlight)
 	if p.knee == 0 && float64(load.InFlight) > p.value {
-		p.set(at, float64(load.InFlight), "estimate: no evidence against it", 0, 0)
+		p.move(float64(load.InFlight), "estimate: no evidence against it")
 	}
 }
 
@@ -258,11 +258,11 @@ func (p *Passive) Within(s Sample, n int) time.Duration {
 
 func (p *Passive) publish(at time.Duration) {
 	if p.knee > 0 {
-		p.set(at, math.Round(p.knee), "estimate: throughput x latency without a queue", 0, 0)
+		p.move(math.Round(p.knee), "estimate: throughput x latency without a queue")
 		return
 	}
 	if high := float64(p.calm()); high > p.value {
-		p.set(at, high, "estimate: ran without raised latency", 0, 0)
+		p.move(high, "estimate: ran without raised latency")
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,7 +54,7 @@ func TestASlowerBackendIsNotAQueueForEver(t *testing.T) {
 				from := law.Limit()
 				m.slots, m.deadline, m.service = nil, 0, m.service*slower
 				if !m.until(m.now+20*time.Minute, func() bool { return law.Limit() >= from+16 }) {
-					t.Errorf("from limit %d to %d only: %s %+v", from, law.Limit(), law.State(), law.Decisions())
+					t.Errorf("from limit %d to %d only: %s, %s", from, law.Limit(), law.State(), law.Why())
 				}
 			})
 		}
@@ -72,13 +71,13 @@ func TestAtOneLatencyIsTheBaseline(t *testing.T) {
 		m.deadline = 30 * time.Millisecond
 		m.run(2 * time.Minute)
 		if !m.until(m.now+time.Minute, func() bool { return law.Limit() == 1 }) {
-			t.Fatalf("never at 1 before one slot: %+v", law.Decisions())
+			t.Fatalf("never at 1 before one slot: %s", law.State())
 		}
 		m.deadline, m.service = 0, m.service*percent/100
 		m.run(time.Minute)
 		m.slots = nil
 		if !m.until(m.now+time.Minute, func() bool { return law.Limit() >= 16 }) {
-			t.Errorf("with times at %d %%, at limit %d after a minute: %s %+v", percent, law.Limit(), law.State(), law.Decisions())
+			t.Errorf("with times at %d %%, at limit %d after a minute: %s, %s", percent, law.Limit(), law.State(), law.Why())
 		}
 	}
 }
@@ -145,9 +144,11 @@ func TestAIMDTakesASlowSuccessForOverload(t *testing.T) {
 	law := must(NewAIMD(AIMDConfig{Initial: 10, Timeout: time.Second}))
 	law.Admit(0, Load{InFlight: 1})
 	law.Observe(Sample{Seq: 1, End: 1500 * time.Millisecond}, Load{})
-	want := "slower than the timeout (1.5s against 1s)"
-	if d := law.Decisions(); law.Limit() != 9 || len(d) != 1 || d[0].Why != want {
-		t.Errorf("limit %d after %+v, want 9 because %q", law.Limit(), d, want)
+	if got, want := law.Why(), "slower than the timeout"; law.Limit() != 9 || got != want {
+		t.Errorf("limit %d because %q, want 9 because %q", law.Limit(), got, want)
+	}
+	if got, want := law.State(), "backing off: 1.5s against 1s"; got != want {
+		t.Errorf("says %q, want %q", got, want)
 	}
 }
 
@@ -192,11 +193,13 @@ func TestVegasGivesUpAProbeThatNothingFollows(t *testing.T) {
 	law := must(NewVegas(VegasConfig{Initial: 16, Max: 32}))
 	m := newModel(law, 0, 50*time.Millisecond)
 	m.passive, m.demand = true, 40 // nobody enforces the limit
-	low := 1000
-	m.until(5*time.Minute, func() bool { low = min(low, law.Limit()); return false })
-	gaveUp := slices.ContainsFunc(law.Decisions(), func(d Decision) bool { return d.Why == "baseline not measurable" })
+	low, gaveUp := 1000, false
+	m.until(5*time.Minute, func() bool {
+		low, gaveUp = min(low, law.Limit()), gaveUp || law.Why() == "baseline not measurable"
+		return false
+	})
 	if got := law.Limit(); got < 16 || low < 8 || !gaveUp {
-		t.Errorf("limit %d, lowest %d: %s %+v", got, low, law.State(), law.Decisions())
+		t.Errorf("limit %d, lowest %d: %s", got, low, law.State())
 	}
 }
 
@@ -234,7 +237,7 @@ func TestClassesAreNotMixed(t *testing.T) {
 			law.Observe(Sample{Seq: seq, Start: at - min(lat, at), End: at, Class: class}, Load{Queued: 1})
 		}
 		if got := law.Limit(); got < limit {
-			t.Errorf("%s: slow work beside the fast brought the limit from %d to %d: %+v", name, limit, got, law.Decisions())
+			t.Errorf("%s: slow work beside the fast brought the limit from %d to %d: %s", name, limit, got, law.Why())
 		}
 	}
 }
@@ -287,21 +290,5 @@ func TestNonsenseIsRefusedWithAdvice(t *testing.T) {
 	}
 	if n := must(NewVegas(VegasConfig{Max: 5})).Limit(); n != 5 {
 		t.Errorf("a law of at most 5 starts at %d", n)
-	}
-}
-
-func TestDecisionsTellTheStory(t *testing.T) {
-	law := must(NewAIMD(AIMDConfig{}))
-	m := newModel(law, 20, 50*time.Millisecond)
-	m.deadline = 100 * time.Millisecond
-	m.run(time.Minute)
-	all := law.Decisions()
-	if len(all) != 8 {
-		t.Fatalf("%d decisions, want the last 8", len(all))
-	}
-	for i, d := range all[1:] {
-		if grew, before := d.To > d.From, all[i].To > all[i].From; grew && before {
-			t.Errorf("growth is told in steps: %+v", all)
-		}
 	}
 }

@@ -9,22 +9,11 @@ import (
 // Most is the highest limit any law sets.
 const Most = 100_000
 
-// track is a limit that moves and remembers why it did. Moves in the same
-// direction for the same reason are kept as one, or eight small steps of growth
-// would be all there is to see.
+// track is a limit that moves within bounds and knows why it did last.
 type track struct {
+	claimed
 	value, most float64
-	ring        [8]move
-	n           int // moves so far; the newest is ring[(n-1)%8]
-}
-
-// move is a decision before anybody asks for it in words.
-type move struct {
-	at       time.Duration
-	from, to int
-	why      string
-	took     float64 // the latency behind it in nanoseconds, if any
-	instead  float64 // of this
+	why         string
 }
 
 func newTrack(initial, most int) track {
@@ -34,44 +23,26 @@ func newTrack(initial, most int) track {
 // Limit is how much may run at once now.
 func (t *track) Limit() int { return max(1, int(t.value)) }
 
-// set moves the limit to a value within its bounds, for a reason.
-func (t *track) set(at time.Duration, value float64, why string, took, instead float64) {
+// Why returns the reason of the last change.
+func (t *track) Why() string { return t.why }
+
+// move sets the limit to a value within its bounds, for a reason.
+func (t *track) move(value float64, why string) {
 	if math.IsNaN(value) {
 		return
 	}
 	from := t.Limit()
 	t.value = min(max(value, 1), t.most)
-	to := t.Limit()
-	if to == from {
-		return
+	if t.Limit() != from {
+		t.why = why
 	}
-	if t.n > 0 {
-		last := &t.ring[(t.n-1)%len(t.ring)]
-		if last.why == why && (last.to > last.from) == (to > from) {
-			last.at, last.to, last.took, last.instead = at, to, took, instead
-			return
-		}
-	}
-	t.ring[t.n%len(t.ring)] = move{at, from, to, why, took, instead}
-	t.n++
 }
 
-// Decisions returns the last eight changes, oldest first. Steps in one direction
-// for one reason count as one change, at the time of the last of them.
-func (t *track) Decisions() []Decision {
-	var all []Decision
-	for i := max(0, t.n-len(t.ring)); i < t.n; i++ {
-		m := t.ring[i%len(t.ring)]
-		why := m.why
-		if m.instead > 0 {
-			why = fmt.Sprintf("%s (%v against %v)", why, brief(m.took), brief(m.instead))
-		}
-		all = append(all, Decision{At: m.at, From: m.from, To: m.to, Why: why})
-	}
-	return all
+// against compares two latencies for people, in nanoseconds.
+func against(took, instead float64) string {
+	return fmt.Sprintf("%v against %v", brief(took), brief(instead))
 }
 
-// brief is a duration for people, from nanoseconds.
 func brief(ns float64) time.Duration {
 	d := time.Duration(min(ns, float64(math.MaxInt64/2)))
 	switch {

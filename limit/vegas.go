@@ -39,6 +39,7 @@ type Vegas struct {
 	since int // windows since the last probe
 	probe probe
 	queue float64
+	took  [2]float64 // the mean latency of the last window, and the baseline; zero: unknown
 	phase string
 }
 
@@ -87,13 +88,13 @@ func (v *Vegas) Observe(s Sample, load Load) {
 	if v.probe.on {
 		v.probe.seen++
 		if !v.probe.drained || s.Seq < v.probe.first {
-			v.giveUp(s.End)
+			v.giveUp()
 			return
 		}
 	}
 	v.win.add(s, busy(load, v.value))
 	if v.win.total < max(30, v.Limit()) || !v.win.telling() {
-		v.giveUp(s.End)
+		v.giveUp()
 		return
 	}
 	w := v.win
@@ -101,39 +102,39 @@ func (v *Vegas) Observe(s Sample, load Load) {
 	v.since++
 	switch {
 	case v.probe.on:
-		v.rebase(s.End, &w)
+		v.rebase(&w)
 	case w.drowned():
 		v.phase = "drowning"
-		v.set(s.End, v.value*3/4, "refused below or past its deadline", 0, 0)
+		v.move(v.value*3/4, "refused below or past its deadline")
 	default:
-		v.decide(s.End, &w)
+		v.decide(&w)
 	}
 }
 
 // giveUp ends a probe that cannot be measured, because what runs does not
 // follow the limit or says nothing.
-func (v *Vegas) giveUp(at time.Duration) {
+func (v *Vegas) giveUp() {
 	if v.probe.on && v.probe.seen > 100+8*int(v.probe.back) {
-		v.endProbe(at, v.probe.back, "baseline not measurable")
+		v.endProbe(v.probe.back, "baseline not measurable")
 	}
 }
 
-func (v *Vegas) endProbe(at time.Duration, limit float64, phase string) {
+func (v *Vegas) endProbe(limit float64, phase string) {
 	v.probe, v.win, v.since, v.phase = probe{}, window{}, 0, phase
-	v.set(at, limit, phase, 0, 0)
+	v.move(limit, phase)
 }
 
 // rebase ends a probe with what it measured.
-func (v *Vegas) rebase(at time.Duration, w *window) {
+func (v *Vegas) rebase(w *window) {
 	if w.drowned() {
-		v.endProbe(at, v.value, "drowning")
+		v.endProbe(v.value, "drowning")
 		return
 	}
 	w.classes(func(k int, mean, _ float64) { v.base[k] = mean })
-	v.endProbe(at, v.probe.back, "baseline measured")
+	v.endProbe(v.probe.back, "baseline measured")
 }
 
-func (v *Vegas) decide(at time.Duration, w *window) {
+func (v *Vegas) decide(w *window) {
 	var now, base, n float64
 	w.classes(func(k int, mean, m float64) {
 		if v.base[k] == 0 || mean < v.base[k] {
@@ -146,10 +147,11 @@ func (v *Vegas) decide(at time.Duration, w *window) {
 		return
 	}
 	now, base = now/n, base/n
+	v.took = [2]float64{now, base}
 	if v.since >= v.cfg.Probe {
 		v.phase = "measuring a baseline"
 		v.probe = probe{on: true, back: v.value}
-		v.set(at, v.value/2, "measuring a baseline", now, base)
+		v.move(v.value/2, "measuring a baseline")
 		return
 	}
 	step := max(1, math.Log10(v.value))
@@ -157,22 +159,27 @@ func (v *Vegas) decide(at time.Duration, w *window) {
 	switch {
 	case v.queue <= step:
 		v.phase = "growing fast"
-		v.set(at, v.value+v.cfg.Beta*step, "no queue", now, base)
+		v.move(v.value+v.cfg.Beta*step, "no queue")
 	case v.queue < v.cfg.Alpha*step:
 		v.phase = "growing"
-		v.set(at, v.value+step, "a short queue", now, base)
+		v.move(v.value+step, "a short queue")
 	case v.queue > v.cfg.Beta*step:
 		v.phase = "shrinking"
-		v.set(at, v.value-step, "a long queue", now, base)
+		v.move(v.value-step, "a long queue")
 	default:
 		v.phase = "holding"
 	}
 }
 
-// State returns what the law is doing and how much it believes to queue.
+// State returns what the law is doing, the latencies it compares, and how much it
+// believes to queue.
 func (v *Vegas) State() string {
-	if v.queue > 0 {
-		return fmt.Sprintf("%s, about %.0f queue in the backend", v.phase, v.queue)
+	s := v.phase
+	if v.took[0] > 0 {
+		s += ": " + against(v.took[0], v.took[1])
 	}
-	return v.phase
+	if v.queue > 0 {
+		s += fmt.Sprintf(", about %.0f queue in the backend", v.queue)
+	}
+	return s
 }

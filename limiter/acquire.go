@@ -7,26 +7,18 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/gate"
-	"github.com/spillway-go/spillway/limit"
 )
 
-// waiter is one blocked caller. slot is set when it was granted, refused when it
-// was dropped; ready says so as soon as the lock is free. Channels and timers are
-// kept per limiter, never in a package-level pool: a channel belongs to its
-// synctest bubble.
-type waiter struct {
-	gate.Waiter
-	ready    chan struct{}
-	timer    *time.Timer
-	priority spillway.Priority
-	slot     *slot
-	refused  spillway.Reason
-	next     *waiter // in Limiter.waiters or Limiter.woken
-}
-
+// acquire asks the gate, and waits if it must.
 func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit, error) {
-	gone := ctx.Err()
-	a := gate.Arrival{Cost: min(max(r.Cost, 1), math.MaxInt32), Priority: r.Priority, Deadline: gate.Never}
+	ctxErr := ctx.Err()
+	if Mode(l.mode.Load()) == Off {
+		return Permit{}, ctxErr
+	}
+	if r.Priority == spillway.Normal {
+		r.Priority = spillway.PriorityFrom(ctx)
+	}
+	a := gate.Arrival{Cost: min(max(r.Cost, 1), math.MaxInt32), Priority: r.Priority, Deadline: gate.Never, Long: r.Long}
 	if end, ok := ctx.Deadline(); ok {
 		a.Deadline = max(end.Sub(l.base), 0)
 	}
@@ -34,16 +26,16 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	if now >= time.Duration(l.due.Load()) {
 		l.poll(now)
 	}
-	if gone == nil && a.Cost == 1 && l.ended.Load() == nil {
+	if ctxErr == nil && a.Cost == 1 && !a.Long && l.ended.Load() == nil {
 		if rej := l.memos.repeat(now, a, mayWait); rej != nil {
-			return l.refuse(r.Priority, rej)
+			return l.rejected(r.Priority, rej)
 		}
 	}
 	now = l.lock(now)
-	if gone != nil {
+	if ctxErr != nil {
 		l.gate.Abandoned()
 		l.unlock()
-		return Permit{}, gone
+		return Permit{}, ctxErr
 	}
 	mode := Mode(l.mode.Load())
 	if mode == Off { // since a moment
@@ -59,14 +51,14 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	case mode == DryRun:
 		d = l.gate.Force(now, a, mayWait)
 	case mayWait:
-		w = l.freeWaiter()
+		w = l.waiters.first()
 		d = l.gate.Arrive(now, a, &w.Waiter)
 	default:
 		d = l.gate.Arrive(now, a, nil)
 	}
 	switch d.Verdict {
 	case gate.Admit:
-		p := l.permit(l.start(now, a.Deadline, a.Cost, r.Priority))
+		p := l.permit(l.start(now, a, 0))
 		l.changed()
 		changes := l.release()
 		if l.quiet && changes == nil {
@@ -80,172 +72,21 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 		}
 		rej := l.refusal.From(row, advice)
 		l.unlock()
-		return l.refuse(r.Priority, rej)
+		return l.rejected(r.Priority, rej)
 	}
-	l.waiters, w.next, w.priority = w.next, nil, r.Priority
-	l.nWaiters--
-	l.busy = now
+	l.waiters.take(a)
+	l.grew = now
 	if d.Preempted != nil {
 		l.drop(d.Preempted, spillway.Preempted)
 	}
 	l.changed()
-	nap := l.nap()
+	recheck := l.recheckEvery()
 	changes := l.release()
 	expires := now + l.maxWait
 	if a.Deadline <= expires {
 		expires = forever // ctx ends the wait
 	}
-	return l.wait(ctx, w, expires, nap, changes)
-}
-
-// nap is how often who waits looks whether time alone has made room: zero, except
-// while the limit grows by itself or a signal presses. Otherwise whoever makes
-// room wakes who waits. The caller holds the lock.
-func (l *Limiter) nap() time.Duration {
-	switch {
-	case l.law.rampFor > 0:
-		return max(l.law.rampFor/64, time.Millisecond)
-	case l.press.Cap > 0:
-		return pollEvery
-	}
-	return 0
-}
-
-// look makes room if time alone has, and returns when to look again.
-func (l *Limiter) look() time.Duration {
-	now := l.now()
-	if now >= time.Duration(l.due.Load()) {
-		l.poll(now)
-	}
-	now = l.lock(now)
-	defer l.unlock()
-	l.law.tick(now)
-	l.grant(now)
-	return l.nap()
-}
-
-// wait blocks until w is granted or dropped, ctx ends, or it expires.
-func (l *Limiter) wait(ctx context.Context, w *waiter, expires, nap time.Duration, changes []limit.Decision) (Permit, error) {
-	waits := true
-	defer func() {
-		if waits { // the observer, a signal or ctx panicked
-			l.abandon(w)
-		}
-	}()
-	l.tell(changes)
-	told, expired := false, false
-	for waiting := true; waiting; {
-		var alarm <-chan time.Time
-		if expires < forever || nap > 0 {
-			d := expires - l.now()
-			if nap > 0 {
-				d = min(d, nap)
-			}
-			if w.timer == nil {
-				w.timer = time.NewTimer(d)
-			} else {
-				w.timer.Reset(d)
-			}
-			alarm = w.timer.C
-		}
-		select {
-		case <-w.ready:
-			told, waiting = true, false
-		case <-ctx.Done():
-			waiting = false
-		case <-alarm:
-			if expired = l.now() >= expires; expired {
-				waiting = false
-			} else {
-				nap = l.look()
-			}
-		}
-	}
-	if w.timer != nil {
-		w.timer.Stop()
-	}
-	gone := ctx.Err()
-
-	waits = false
-	now := l.lock(l.now())
-	priority, waited := w.priority, now-w.Since()
-	switch {
-	case gone != nil && l.gate.Leave(&w.Waiter), expired && l.gate.Expire(&w.Waiter):
-		told = true  // nothing will be
-		l.grant(now) // what left may have stood in somebody's way
-		if gone == nil {
-			return l.turnAway(w, spillway.WaitTooLong, waited, told)
-		}
-	case w.slot == nil: // also when ctx ended at the same moment: it was counted so
-		return l.turnAway(w, w.refused, waited, told)
-	case gone != nil: // granted at the same moment: nobody is there to use it
-		l.revoke(now, w)
-	default:
-		s := w.slot
-		waited = s.grant.Start - w.Since()
-		l.gate.Taken(waited)
-		p := l.permit(s)
-		l.keepWaiter(w, told)
-		return l.admitted(p, priority, waited, l.release())
-	}
-	l.keepWaiter(w, told)
-	l.unlock()
-	return Permit{}, gone
-}
-
-// abandon takes out a waiter that will not look any more, as one that has left.
-func (l *Limiter) abandon(w *waiter) {
-	now := l.lock(l.now())
-	defer l.unlock()
-	switch {
-	case l.gate.Leave(&w.Waiter):
-		l.grant(now)
-	case w.slot != nil:
-		l.revoke(now, w)
-	}
-}
-
-// revoke takes back what a waiter was granted. The caller holds the lock.
-func (l *Limiter) revoke(now time.Duration, w *waiter) {
-	l.gate.Revoke(now, w.slot.grant)
-	l.freeSlot(w.slot)
-	l.grant(now)
-}
-
-// turnAway ends the wait of a caller that was refused, and unlocks.
-func (l *Limiter) turnAway(w *waiter, reason spillway.Reason, waited time.Duration, told bool) (Permit, error) {
-	var advice time.Duration
-	if reason == spillway.Preempted || reason == spillway.WaitTooLong {
-		advice = l.gate.RetryAfter(w.priority)
-	}
-	priority := w.priority
-	rej := l.refusal.Waited(reason, advice, waited)
-	l.keepWaiter(w, told)
-	l.unlock()
-	return l.refuse(priority, rej)
-}
-
-// drop refuses a waiter that lost its place. The caller holds the lock.
-func (l *Limiter) drop(g *gate.Waiter, reason spillway.Reason) {
-	w := g.Owner.(*waiter)
-	w.refused = reason
-	l.wake(w)
-}
-
-// wake tells a waiter its end once the lock is free: to make a goroutine run takes
-// longer than all that is done under the lock.
-func (l *Limiter) wake(w *waiter) { w.next, l.woken = l.woken, w }
-
-// dropAll refuses everybody who waits. The caller holds the lock.
-func (l *Limiter) dropAll() (n int) {
-	for {
-		next := l.gate.Drop()
-		if next == nil {
-			return n
-		}
-		l.drop(next, l.gate.ClosedFor())
-		n++
-	}
+	return l.wait(ctx, w, expires, recheck, changes)
 }
 
 // grant lets every waiter run that may run now, and ends Drain when nothing is
@@ -267,7 +108,7 @@ func (l *Limiter) grant(now time.Duration) {
 			continue
 		}
 		w := next.Owner.(*waiter)
-		w.slot = l.start(now, next.Deadline(), next.Cost(), w.priority)
+		w.slot = l.start(now, w.arrival, now-w.Since())
 		l.wake(w)
 	}
 	l.changed()
@@ -278,31 +119,31 @@ func (l *Limiter) grant(now time.Duration) {
 	}
 }
 
-// freeWaiter returns the first free waiter, which stays free until it is needed:
-// most work is admitted or refused at once. The caller holds the lock.
-func (l *Limiter) freeWaiter() *waiter {
-	if l.waiters == nil {
-		l.waiters = &waiter{ready: make(chan struct{}, 1)}
-		l.waiters.Owner = l.waiters
-		l.nWaiters = 1
-	}
-	return l.waiters
+// drop refuses a waiter that lost its place. The caller holds the lock.
+func (l *Limiter) drop(g *gate.Waiter, reason spillway.Reason) {
+	w := g.Owner.(*waiter)
+	w.refused = reason
+	l.wake(w)
 }
 
-// keepWaiter frees w. If it was not told its end, which it found out by itself, the
-// message is still to come and would reach the wrong one: then w is lost to the
-// collector. The caller holds the lock.
-func (l *Limiter) keepWaiter(w *waiter, told bool) {
-	if !told {
-		return
+// dropAll refuses all that wait. The caller holds the lock.
+func (l *Limiter) dropAll() (n int) {
+	for {
+		next := l.gate.Drop()
+		if next == nil {
+			return n
+		}
+		l.drop(next, l.gate.ClosedFor())
+		n++
 	}
-	w.slot, w.refused, w.next = nil, 0, l.waiters
-	l.waiters = w
-	l.nWaiters++
 }
 
-// changed is called after everything but a rejection: answers that were kept no
-// longer hold, and the limit may be another.
+// wake tells a waiter the end of its wait once the lock is free: to make a
+// goroutine run takes longer than all that is done under the lock.
+func (l *Limiter) wake(w *waiter) { w.next, l.woken = l.woken, w }
+
+// changed is called after all but a rejection: answers that were kept no longer
+// hold, and the limit may be another.
 func (l *Limiter) changed() {
 	if l.memos.live {
 		l.memos.forget()

@@ -16,8 +16,8 @@ import (
 type KeyedConfig struct {
 	// New returns the configuration for the limiter of a key; nil means the zero
 	// Config. A Name left empty becomes the key. Each call returns a Law, Signals
-	// and so on of its own. It may be called for a key whose limiter is then made
-	// by somebody else.
+	// and so on of its own. Callers that use a new key at the same time may each
+	// call it; one of the limiters is kept.
 	New func(key string) Config
 
 	// MaxKeys is how many limiters there are at most, beside the shared one; zero
@@ -37,8 +37,9 @@ const (
 
 // Keyed is a family of limiters: one for each route, dependency or tenant. Its
 // memory is bounded: when every limiter has work, further keys share one more,
-// so that nobody who makes up keys can make up capacity without end. It is safe
-// for concurrent use and has no goroutine.
+// so that a caller that makes up keys cannot make up capacity without end. It is
+// safe for concurrent use and has no goroutine. NewKeyed makes one: the zero Keyed
+// panics and says so.
 type Keyed struct {
 	config  func(key string) Config
 	maxKeys int
@@ -72,26 +73,50 @@ func NewKeyed(cfg KeyedConfig) (*Keyed, error) {
 	}, nil
 }
 
-// Do is Limiter.Do on the limiter of key, which stays in the family meanwhile.
-// The error of a configuration that New refuses is returned as it is.
-func (k *Keyed) Do(ctx context.Context, key string, fn func(context.Context) error) error {
-	m, err := k.use(key)
-	if err != nil {
-		return err
-	}
-	defer k.leave(m)
-	return m.lim.Do(ctx, fn)
+// Acquire is Limiter.Acquire on the limiter of key, which stays in the family until
+// the permit ends. The error of a configuration that New refuses is returned as it is,
+// here and below.
+func (k *Keyed) Acquire(ctx context.Context, key string) (Permit, error) {
+	return k.acquire(ctx, key, Request{}, true)
 }
 
-// AcquireWith is Limiter.AcquireWith on the limiter of key, which stays in the family
-// until the permit ends.
+// AcquireWith is Limiter.AcquireWith on the limiter of key, as Acquire.
 func (k *Keyed) AcquireWith(ctx context.Context, key string, r Request) (Permit, error) {
+	return k.acquire(ctx, key, r, true)
+}
+
+// TryAcquire is Limiter.TryAcquire on the limiter of key, as Acquire.
+func (k *Keyed) TryAcquire(ctx context.Context, key string) (Permit, error) {
+	return k.acquire(ctx, key, Request{}, false)
+}
+
+// TryAcquireWith is Limiter.TryAcquireWith on the limiter of key, as Acquire.
+func (k *Keyed) TryAcquireWith(ctx context.Context, key string, r Request) (Permit, error) {
+	return k.acquire(ctx, key, r, false)
+}
+
+func (k *Keyed) acquire(ctx context.Context, key string, r Request, mayWait bool) (Permit, error) {
 	m, err := k.use(key)
 	if err != nil {
 		return Permit{}, err
 	}
-	defer k.leave(m)
-	return m.lim.AcquireWith(ctx, r)
+	defer k.done(m) // then the limiter knows of the work, or there is none
+	return m.lim.acquire(ctx, r, mayWait)
+}
+
+// Do is Limiter.Do on the limiter of key, which stays in the family meanwhile.
+func (k *Keyed) Do(ctx context.Context, key string, fn func(context.Context) error) error {
+	return k.DoWith(ctx, key, Request{}, fn)
+}
+
+// DoWith is Limiter.DoWith on the limiter of key, as Do.
+func (k *Keyed) DoWith(ctx context.Context, key string, r Request, fn func(context.Context) error) error {
+	m, err := k.use(key)
+	if err != nil {
+		return err
+	}
+	defer k.done(m)
+	return m.lim.DoWith(ctx, r, fn)
 }
 
 // Get returns the limiter of key, or the shared one. Use it at once and do not
@@ -102,14 +127,23 @@ func (k *Keyed) Get(key string) (*Limiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.leave(m)
+	k.done(m)
 	return m.lim, nil
 }
 
-func (k *Keyed) leave(m *keyed) {
+// done ends a use.
+func (k *Keyed) done(m *keyed) {
 	k.mu.Lock()
 	m.users--
 	k.mu.Unlock()
+}
+
+// lock takes the lock of a family that NewKeyed made.
+func (k *Keyed) lock() {
+	if k.of == nil {
+		panic("limiter: a Keyed is made by NewKeyed")
+	}
+	k.mu.Lock()
 }
 
 // use returns the member for key with one user more.
@@ -122,7 +156,7 @@ func (k *Keyed) use(key string) (m *keyed, err error) {
 
 // tryUse is use, and returns nil if the room it found was taken meanwhile.
 func (k *Keyed) tryUse(key string) (*keyed, error) {
-	k.mu.Lock()
+	k.lock()
 	m := k.find(key)
 	room := m == nil && k.room()
 	if m == nil && !room && k.shared != nil {
@@ -136,7 +170,7 @@ func (k *Keyed) tryUse(key string) (*keyed, error) {
 	if !room {
 		key = Overflow
 	}
-	// The caller's code runs without the lock; somebody may be faster.
+	// The caller's code runs without the lock; another caller may be faster.
 	cfg := k.config(key)
 	cfg.Name = cmp.Or(cfg.Name, key)
 	lim, err := New(cfg)
@@ -144,7 +178,7 @@ func (k *Keyed) tryUse(key string) (*keyed, error) {
 		return nil, fmt.Errorf("limiter of key %q: %w", key, err)
 	}
 
-	k.mu.Lock()
+	k.lock()
 	defer k.mu.Unlock()
 	k.shut(lim)
 	if !room {
@@ -205,7 +239,7 @@ func (l *Limiter) idleNow() bool {
 // members returns all limiters by name of their keys, the latest used first and
 // the shared one last.
 func (k *Keyed) members() []*keyed {
-	k.mu.Lock()
+	k.lock()
 	defer k.mu.Unlock()
 	all := make([]*keyed, 0, len(k.of)+1)
 	for e := k.recent.Front(); e != nil; e = e.Next() {
@@ -260,9 +294,11 @@ func (k *Keyed) Close() {
 }
 
 func (k *Keyed) close(reason spillway.Reason) {
-	k.mu.Lock()
+	k.lock()
 	defer k.mu.Unlock()
-	k.closed = max(k.closed, reason) // Closed is the last of the reasons
+	if k.closed != spillway.Closed {
+		k.closed = reason
+	}
 }
 
 // shut brings a new limiter to the state of the family.

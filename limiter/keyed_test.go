@@ -190,6 +190,40 @@ func TestManyNewKeysAtOnceDoNotExceedTheMost(t *testing.T) {
 	})
 }
 
+func TestAFamilyAcquiresInEveryWayALimiterDoes(t *testing.T) {
+	k := family(t, 0) // two slots
+	ctx := spillway.WithPriority(t.Context(), spillway.Low)
+	all := map[string]func() (Permit, error){
+		"Acquire":        func() (Permit, error) { return k.Acquire(ctx, "a") },
+		"AcquireWith":    func() (Permit, error) { return k.AcquireWith(ctx, "a", Request{Cost: 2}) },
+		"TryAcquire":     func() (Permit, error) { return k.TryAcquire(ctx, "a") },
+		"TryAcquireWith": func() (Permit, error) { return k.TryAcquireWith(ctx, "a", Request{Cost: 2}) },
+	}
+	for name, take := range all {
+		p, err := take()
+		if a, _ := k.Get("a"); err != nil || a.Stats().InFlight == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+		p.Done(nil)
+	}
+	err := k.DoWith(ctx, "a", Request{Cost: 2}, func(context.Context) error {
+		for _, name := range []string{"TryAcquire", "TryAcquireWith"} {
+			if _, err := all[name](); reason(err) != spillway.QueueFull {
+				t.Errorf("%s of a full limiter: %v", name, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	for _, s := range k.All() {
+		if s.Admitted != 5 || s.Completed != 5 || s.Rejected != 2 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
 // A permit keeps the limiter of its key in the family, as Do does.
 func TestAPermitOfAKeyKeepsItsLimiter(t *testing.T) {
 	k := family(t, 1)

@@ -8,11 +8,11 @@ import (
 
 // governed is the law within the bounds that its operator set: a lowest and a
 // highest limit, and a ramp for a cold start. It also lets one law take over
-// from another: it then sees only work that it admitted itself, and what the other
-// last said fades while it finds out more.
+// from another: the later one sees only work that it admitted itself, and what the
+// earlier one said last fades while the later one finds out more.
 type governed struct {
 	limit.Law
-	own       bool   // the law is the limiter's choice, not the caller's
+	own       bool   // the law is the limiter's choice, not the operator's
 	seq       uint64 // admissions so far
 	since     uint64 // those before this law
 	low, high int    // zero: no bound
@@ -53,10 +53,10 @@ func lawFor(m Mode) limit.Law {
 // Limit is the law's limit within its bounds.
 func (g *governed) Limit() int { return g.now }
 
-// bound finds out what the limit is now. Whatever may have changed it calls it.
+// bound computes the limit anew, after anything that may have changed it.
 func (g *governed) bound() {
 	n := g.Law.Limit()
-	n = max(n, g.low, g.floor, 1) // whatever a law of somebody else says
+	n = max(n, g.low, g.floor, 1) // whatever the operator's law says
 	if g.high > 0 {
 		n = min(n, g.high)
 	}
@@ -66,14 +66,29 @@ func (g *governed) bound() {
 	g.now = n
 }
 
-// Admit counts.
+// overruledBy is what overrules the law now; empty: nothing does.
+func (g *governed) overruledBy() string {
+	switch {
+	case g.now == g.Law.Limit():
+		return ""
+	case g.rampFor > 0 && g.now == g.ramp:
+		return "slow start"
+	case g.now == g.high:
+		return "upper bound"
+	case g.now == g.floor:
+		return "estimate of the dry run, which fades"
+	}
+	return "lower bound"
+}
+
+// Admit counts the work and passes it on.
 func (g *governed) Admit(at time.Duration, load limit.Load) {
 	g.seq++
 	g.Law.Admit(at, load)
 	g.bound()
 }
 
-// Observe passes on what the law was told of at its start.
+// Observe passes on the end of what the law was told of at its start.
 func (g *governed) Observe(s limit.Sample, load limit.Load) {
 	if s.Seq > g.since {
 		s.Seq -= g.since
@@ -82,8 +97,8 @@ func (g *governed) Observe(s limit.Sample, load limit.Load) {
 	}
 }
 
-// switched is told of a new mode.
-func (g *governed) switched(now time.Duration, from, to Mode) {
+// setMode replaces a law of the limiter's choice by the one for the new mode.
+func (g *governed) setMode(now time.Duration, from, to Mode) {
 	if !g.own || (from == DryRun) == (to == DryRun) {
 		return
 	}
@@ -105,29 +120,27 @@ func (g *governed) setBounds(low, high int) {
 // moving reports whether time alone changes the limit.
 func (g *governed) moving() bool { return g.rampFor > 0 || g.inherited > 0 }
 
-// tick moves what time moves and reports whether that may allow more.
-func (g *governed) tick(now time.Duration) bool { return g.moving() && g.move(now) }
+// tick changes what time changes and reports whether that may allow more.
+func (g *governed) tick(now time.Duration) bool { return g.moving() && g.advance(now) }
 
-func (g *governed) move(now time.Duration) bool {
-	defer g.bound()
+func (g *governed) advance(now time.Duration) bool {
+	before := g.now
 	if g.inherited > 0 {
 		left := 2 * (g.fades - now).Seconds() / handover.Seconds() // all of it for the first half
 		if g.floor = int(g.inherited * min(left, 1)); g.floor <= 0 {
 			g.inherited, g.floor = 0, 0
 		}
 	}
-	if g.rampFor == 0 {
-		return false
+	if g.rampFor > 0 {
+		if !g.began {
+			g.began, g.rampAt = true, now
+		}
+		if passed := now - g.rampAt; passed < g.rampFor {
+			g.ramp = max(1, int(float64(g.Law.Limit())*passed.Seconds()/g.rampFor.Seconds()))
+		} else {
+			g.rampFor = 0
+		}
 	}
-	if !g.began {
-		g.began, g.rampAt = true, now
-	}
-	passed := now - g.rampAt
-	if passed >= g.rampFor {
-		g.rampFor = 0
-		return true
-	}
-	before := g.ramp
-	g.ramp = max(1, int(float64(g.Law.Limit())*passed.Seconds()/g.rampFor.Seconds()))
-	return g.ramp > before
+	g.bound()
+	return g.now > before
 }

@@ -12,8 +12,8 @@ func TestALawThatTakesOverSeesOnlyWhatItAdmitted(t *testing.T) {
 	for range 3 {
 		g.Admit(0, limit.Load{})
 	}
-	g.switched(0, DryRun, Enforce)
-	law := &recorder{Law: limit.NewFixed(1)}
+	g.setMode(0, DryRun, Enforce)
+	law := &told{Law: limit.NewFixed(1)}
 	g.Law = law
 	g.Admit(0, limit.Load{})
 	for _, seq := range []uint64{2, 4, 3} {

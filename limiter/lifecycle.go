@@ -7,7 +7,7 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// SetMode changes the mode at once. Leaving Enforce admits everybody who waits.
+// SetMode changes the mode at once. Leaving Enforce admits all callers that wait.
 // Work admitted while the mode was Off is not counted, and Drain does not wait
 // for it.
 //
@@ -23,9 +23,9 @@ func (l *Limiter) SetMode(m Mode) {
 	}
 	now := l.lock(l.now())
 	defer l.unlock()
-	l.law.switched(now, Mode(l.mode.Swap(uint32(m))), m)
+	l.law.setMode(now, Mode(l.mode.Swap(uint32(m))), m)
 	l.grant(now)
-	l.why.ruler = l.ruler() // the limit may be what it was, for another reason
+	l.overruled = l.overruledBy() // the limit may be what it was, for another reason
 }
 
 // SetBounds keeps the limit between low and high from now on, whatever the law
@@ -37,6 +37,7 @@ func (l *Limiter) SetBounds(low, high int) error {
 	}
 	now := l.lock(l.now())
 	defer l.unlock()
+	l.overruled = l.overruledBy() // until now; the law may have moved meanwhile
 	l.law.setBounds(low, high)
 	l.grant(now)
 	return nil
@@ -46,8 +47,8 @@ func (l *Limiter) SetBounds(low, high int) error {
 func (l *Limiter) Limit() int { return int(l.limit.Load()) }
 
 // Drain closes the intake, so that later arrivals are rejected as Draining, and
-// waits until everybody who already waited has been served and all work has
-// ended. When ctx ends first, those who still wait are rejected, and the error
+// waits until the callers that already waited have been served and all work has
+// ended. When ctx ends first, the callers that still wait are rejected, and the error
 // is a *spillway.DrainError; running work is left alone. It may be called again
 // to wait on.
 func (l *Limiter) Drain(ctx context.Context) error {
@@ -72,14 +73,14 @@ func (l *Limiter) Drain(ctx context.Context) error {
 	defer l.unlock()
 	dropped := l.dropAll()
 	l.grant(now)                                  // ends other drains that only waited for the queue
-	running := l.gate.Running() + l.gate.Queued() // who is still queued was granted just now
+	running := l.gate.Running() + l.gate.Queued() // what is still queued was granted just now
 	if dropped == 0 && running == 0 {
 		return nil
 	}
 	return &spillway.DrainError{Dropped: dropped, Running: running, Cause: ctx.Err()}
 }
 
-// closeIntake refuses whoever comes, and leaves those who wait.
+// closeIntake refuses later arrivals, and leaves the callers that wait.
 func (l *Limiter) closeIntake(reason spillway.Reason) {
 	l.lock(l.now())
 	defer l.unlock()
@@ -87,7 +88,7 @@ func (l *Limiter) closeIntake(reason spillway.Reason) {
 	l.changed()
 }
 
-// Close refuses everybody who waits and every later arrival as Closed. It does
+// Close refuses all callers that wait and every later arrival as Closed. It does
 // not wait; work that runs goes on and may still end its permit. Closing again
 // does nothing.
 func (l *Limiter) Close() {

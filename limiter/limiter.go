@@ -15,16 +15,15 @@
 //	permit.Done(err) // finished: now it is a sample
 //	return err
 //
-// How much may run at once is found out by a control law (package limit). Who
-// waits does so in strict order of priority, first come, first served within
-// one; who would wait in vain is refused at once.
+// How much may run at once is found out by a control law (package limit). Callers
+// wait in strict order of priority, first come, first served within one; a caller
+// that would wait in vain is refused at once.
 package limiter
 
 import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,62 +34,13 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// Config says what a Limiter does. The zero value works.
-type Config struct {
-	// Name labels this limiter in metrics and reports.
-	Name string
-
-	// Law decides how much may run at once. Nil means limit.NewAdaptive, which
-	// finds out. The limiter owns the law: one value serves one limiter.
-	Law limit.Law
-
-	// QueueSize is how many callers may wait. Zero means 16,384: who would wait
-	// too long is refused long before, so this only bounds memory. Negative
-	// means that nobody waits.
-	QueueSize int
-
-	// MaxWait bounds every wait, so that a backend that hangs does not hold
-	// callers that have no deadline. Zero means 10 seconds; it cannot be
-	// negative. A caller that must not wait uses TryAcquire.
-	MaxWait time.Duration
-
-	// Mode is Enforce unless said otherwise. It can be changed at any time.
-	Mode Mode
-
-	// MaxRefused is the share of arrivals that may be refused for lack of
-	// capacity, below 1; beyond it work is admitted over the limit. Zero means
-	// that there is no such bound. Work that could not meet its deadline even if it
-	// ran at once is refused all the same.
-	MaxRefused float64
-
-	// Signals press the limit down for reasons that latency does not show. One
-	// value serves one limiter.
-	Signals []Signal
-
-	// SlowStart is for a process that starts cold: from the first arrival the
-	// limit grows in a straight line, from one slot to the law's own over this
-	// time. Zero means none.
-	SlowStart time.Duration
-
-	// LeakAfter finds permits that were never ended: one that is older is
-	// reported once, with the place that acquired it. Zero means off, and costs
-	// nothing; otherwise every admission records its call stack. Reports are
-	// made while the limiter is used, and by Stats.
-	LeakAfter time.Duration
-	// OnLeak receives the reports; nil means that only Stats shows them.
-	OnLeak func(Leak)
-
-	// Observer is told of every decision; nil costs nothing.
-	Observer *Observer
-}
-
 // Mode says whether decisions are enforced.
 type Mode uint8
 
 const (
 	Enforce Mode = iota // decide and enforce
-	DryRun              // decide and count, admit everybody
-	Off                 // admit everybody at once, uncounted, without taking a lock
+	DryRun              // decide and count, admit all
+	Off                 // admit all at once, uncounted, without taking a lock
 )
 
 // String returns "enforce", "dryrun" or "off".
@@ -106,34 +56,38 @@ func (m Mode) String() string {
 	return fmt.Sprintf("mode(%d)", uint8(m))
 }
 
-// Request says what an acquisition asks for.
+// Request says what an acquisition asks for. The zero value asks for what Acquire
+// does: one slot, with the priority of the context. Fields may be added.
 type Request struct {
-	// Priority orders who waits; the zero value is spillway.Normal. What the
-	// context carries is not looked at.
+	// Priority overrides that of the context, unless it is zero, which is
+	// spillway.Normal. Work that is Normal whatever its context says takes a
+	// context that says so: spillway.WithPriority(ctx, spillway.Normal).
 	Priority spillway.Priority
 	// Cost is how many slots the work takes; zero means one. Work that costs
 	// more than the whole limit runs alone.
 	Cost int
+	// Long is for work that is long by nature: a stream, an export, a watch. It is
+	// admitted like other work, when there is room for its cost, but then holds no
+	// slot, is no sample for the law and enters no prediction: the limit bounds work
+	// that takes short times, and a stream for every slot would leave no room for it.
+	// So nothing here bounds how much long work runs: give it a limiter of its own,
+	// with limit.NewFixed, in which it is not Long. Drain waits for it, Stats counts
+	// it as LongInFlight, and it is not reported as a leak.
+	Long bool
 }
 
-const (
-	defaultMaxWait = 10 * time.Second
-	longestWait    = forever / 4 // for ever, and other times can be added to it
-	defaultQueue   = 16384
-	forever        = time.Duration(math.MaxInt64)
-)
-
 // Limiter bounds how much runs at once. It is safe for concurrent use and has
-// no goroutine. A Limiter must not be copied.
+// no goroutine. New makes one: the zero Limiter panics and says so. A Limiter must
+// not be copied.
 type Limiter struct {
 	name      string
 	base      time.Time
 	maxWait   time.Duration
-	observer  *Observer
+	observer  Observer
 	leakAfter time.Duration
 	onLeak    func(Leak)
 	signals   []Signal
-	quiet     bool // nobody is told of admissions
+	quiet     bool // admissions are neither observed nor marked
 
 	mode  atomic.Uint32
 	limit atomic.Int64         // mirrors the gate, for readers without the lock
@@ -141,72 +95,52 @@ type Limiter struct {
 	ended atomic.Pointer[slot] // work that ended while the lock was held, the latest first
 	memos memos
 
-	polling  sync.Mutex // held around the user's signals; taken before mu
-	mu       sync.Mutex
-	last     time.Duration // the latest time seen: the gate's never goes back
-	law      *governed
-	gate     *gate.Gate
-	press    press
-	refusal  *refusal.Table
-	running  slots
-	waiters  *waiter       // free, linked
-	nWaiters int           // of them
-	woken    *waiter       // to be told when the lock is free, linked
-	busy     time.Duration // when more of slots or waiters was needed than was kept
-	idle     chan struct{}
-	changes  []limit.Decision // not yet told to the observer
-	why      why
-	leaked   uint64
+	polling sync.Mutex // held around the user's signals; taken before mu
+	mu      sync.Mutex
+	last    time.Duration // the latest time seen: the gate's never goes back
+	law     *governed
+	gate    *gate.Gate
+	press   press
+	refusal *refusal.Table
+	running slots
+	waiters waiters
+	woken   *waiter       // to be told when the lock is free, linked
+	grew    time.Duration // when more slots or waiters were needed than were kept
+	idle    chan struct{} // closed when the last work ends; nil unless Drain waits
+	leaked  uint64
+
+	log       limit.Log        // of what the limit was
+	overruled string           // by what the law was at the last change; empty: by nothing
+	changes   []limit.Decision // not yet told to the observer
 }
 
-// New returns a limiter. New(Config{}) works without a number. The error says
-// which field is wrong.
+// New returns a limiter. New(Config{}) works without a number. The error names
+// every field that is wrong, one on a line.
 func New(cfg Config) (*Limiter, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
 	l := &Limiter{
 		name: cfg.Name, base: time.Now(), maxWait: min(cmp.Or(cfg.MaxWait, defaultMaxWait), longestWait),
-		observer: cfg.Observer, leakAfter: cfg.LeakAfter, onLeak: cfg.OnLeak, signals: cfg.Signals,
+		leakAfter: cfg.LeakAfter, onLeak: cfg.OnLeak, signals: cfg.Signals,
 		law: govern(cfg.Law, cfg.Mode, cfg.SlowStart),
 	}
-	l.quiet = cfg.LeakAfter == 0 && (cfg.Observer == nil || cfg.Observer.Admitted == nil)
+	if cfg.Observer != nil {
+		l.observer = *cfg.Observer
+	}
+	l.quiet = l.leakAfter == 0 && l.observer.Admitted == nil
 	l.gate = gate.New(gate.Config{
 		Law: l.law, QueueSize: cmp.Or(cfg.QueueSize, defaultQueue), MaxWait: l.maxWait, MaxRefused: cfg.MaxRefused,
 	})
 	l.refusal = refusal.NewTable(uint64(l.base.UnixNano()))
 	l.mode.Store(uint32(cfg.Mode))
 	l.limit.Store(int64(l.gate.Limit()))
-	l.why.ruler = l.ruler()
+	l.overruled = l.overruledBy()
 	l.due.Store(int64(forever))
 	if len(cfg.Signals) > 0 || cfg.LeakAfter > 0 {
 		l.due.Store(0)
 	}
 	return l, nil
-}
-
-func (cfg *Config) check() error {
-	switch {
-	case cfg.MaxWait < 0:
-		return fmt.Errorf("limiter: MaxWait is %v: it cannot be negative (zero means %v)", cfg.MaxWait, defaultMaxWait)
-	case cfg.Mode > Off:
-		return fmt.Errorf("limiter: unknown mode %d: use Enforce, DryRun or Off", cfg.Mode)
-	case !(cfg.MaxRefused >= 0 && cfg.MaxRefused < 1):
-		return fmt.Errorf("limiter: MaxRefused is %v: use a share from 0 (no bound) to less than 1", cfg.MaxRefused)
-	case cfg.SlowStart < 0:
-		return fmt.Errorf("limiter: SlowStart is %v: it cannot be negative (zero means none)", cfg.SlowStart)
-	case cfg.LeakAfter < 0:
-		return fmt.Errorf("limiter: LeakAfter is %v: it cannot be negative (zero means off)", cfg.LeakAfter)
-	}
-	for i, s := range cfg.Signals {
-		if s == nil {
-			return fmt.Errorf("limiter: signal %d is nil", i)
-		}
-		if g, ok := s.(*gauge); ok && (g.name == "" || g.read == nil || !(g.limit > 0)) {
-			return fmt.Errorf("limiter: signal %d: a gauge needs a name, a function and a limit above zero", i)
-		}
-	}
-	return nil
 }
 
 // now is the limiter's time. One reading of the monotonic clock, cheaper than
@@ -219,34 +153,36 @@ func (l *Limiter) now() time.Duration { return time.Since(l.base) }
 // is bounded by ctx and by Config.MaxWait. It allocates nothing unless it waits.
 // After Drain or Close, work is refused as Draining or Closed.
 func (l *Limiter) Acquire(ctx context.Context) (Permit, error) {
-	if Mode(l.mode.Load()) == Off {
-		return Permit{}, ctx.Err()
-	}
-	return l.acquire(ctx, Request{Priority: spillway.PriorityFrom(ctx)}, true)
+	return l.acquire(ctx, Request{}, true)
+}
+
+// AcquireWith is Acquire for work that says itself what it asks for.
+func (l *Limiter) AcquireWith(ctx context.Context, r Request) (Permit, error) {
+	return l.acquire(ctx, r, true)
 }
 
 // TryAcquire is Acquire without the wait: when there is no free slot it returns
 // a *spillway.Rejection at once.
 func (l *Limiter) TryAcquire(ctx context.Context) (Permit, error) {
-	if Mode(l.mode.Load()) == Off {
-		return Permit{}, ctx.Err()
-	}
-	return l.acquire(ctx, Request{Priority: spillway.PriorityFrom(ctx)}, false)
+	return l.acquire(ctx, Request{}, false)
 }
 
-// AcquireWith is Acquire for work that says its priority and cost itself.
-func (l *Limiter) AcquireWith(ctx context.Context, r Request) (Permit, error) {
-	if Mode(l.mode.Load()) == Off {
-		return Permit{}, ctx.Err()
-	}
-	return l.acquire(ctx, r, true)
+// TryAcquireWith is TryAcquire for work that says itself what it asks for.
+func (l *Limiter) TryAcquireWith(ctx context.Context, r Request) (Permit, error) {
+	return l.acquire(ctx, r, false)
 }
 
 // Do acquires, runs fn with ctx, and ends the permit with fn's error. The slot
 // comes back when fn returns, panics or calls runtime.Goexit; a panic goes on
 // to the caller and is no sample. Errors of Acquire are returned as they are.
 func (l *Limiter) Do(ctx context.Context, fn func(context.Context) error) error {
-	permit, err := l.Acquire(ctx)
+	return l.DoWith(ctx, Request{}, fn)
+}
+
+// DoWith is Do for work that says itself what it asks for. The context of fn is
+// ctx as it is, with the priority that it had.
+func (l *Limiter) DoWith(ctx context.Context, r Request, fn func(context.Context) error) error {
+	permit, err := l.acquire(ctx, r, true)
 	if err != nil {
 		return err
 	}

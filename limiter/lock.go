@@ -9,10 +9,10 @@ import (
 
 // An operation takes some ten nanoseconds under the lock. To park for it takes
 // hundreds, and once a thousand callers have parked sync.Mutex hands the lock from
-// one to the next and everybody parks. So who comes looks again a few times and
-// lets others run before it parks. Work that ends does not wait at all: it is left
-// for whoever holds the lock, who enters it before anything else is decided, or at
-// the latest when the lock is free.
+// one to the next and all of them park. So a caller looks again a few times and
+// lets others run before it parks. The end of work does not wait at all: it is
+// handed to the goroutine that holds the lock, which enters it before anything else
+// is decided, or at the latest when it unlocks.
 const (
 	looks  = 16
 	yields = 16
@@ -21,6 +21,9 @@ const (
 // lock begins an operation at a time that may have passed while it waited for
 // the lock, and returns the operation's own.
 func (l *Limiter) lock(now time.Duration) time.Duration {
+	if l.gate == nil {
+		panic("limiter: a Limiter is made by New")
+	}
 	for range yields {
 		for range looks {
 			if l.mu.TryLock() {
@@ -36,7 +39,7 @@ func (l *Limiter) lock(now time.Duration) time.Duration {
 // locked begins an operation of a caller that has just got the lock.
 func (l *Limiter) locked(now time.Duration) time.Duration {
 	if l.ended.Load() != nil {
-		l.settleLeft()
+		l.settleEnded()
 	}
 	l.last = max(l.last, now)
 	if l.memos.dirty {
@@ -45,15 +48,9 @@ func (l *Limiter) locked(now time.Duration) time.Duration {
 	return l.last
 }
 
-// unlock ends an operation and tells the observer of its changes, who may panic:
+// unlock ends an operation and tells the observer of its changes, which may panic:
 // a caller with something at stake uses release.
 func (l *Limiter) unlock() { l.tell(l.release()) }
-
-func (l *Limiter) tell(changes []limit.Decision) {
-	for _, c := range changes {
-		l.observer.LimitChanged(c)
-	}
-}
 
 // release ends an operation and returns the changes to tell.
 func (l *Limiter) release() (changes []limit.Decision) {
@@ -67,9 +64,10 @@ func (l *Limiter) release() (changes []limit.Decision) {
 	}
 }
 
-// free gives the lock back and wakes whose wait has ended. It reports whether it
-// took the lock again, for work that was left meanwhile: who leaves work later finds
-// the lock free, or somebody else at it. All that hold the lock end with it.
+// free gives the lock back and wakes the callers whose wait has ended. It reports
+// whether it took the lock again, for ends that were handed over meanwhile: any
+// later one finds the lock free, or another holder. All that hold the lock end with
+// it.
 func (l *Limiter) free() (again bool) {
 	woken := l.woken
 	if woken != nil {
@@ -84,39 +82,40 @@ func (l *Limiter) free() (again bool) {
 	if l.ended.Load() == nil || !l.mu.TryLock() {
 		return false
 	}
-	l.settleLeft()
+	l.settleEnded()
 	return true
 }
 
-// leave has work entered that ended at now: by whoever holds the lock, or by the
-// caller if nobody does any more.
-func (l *Limiter) leave(now time.Duration, s *slot, o limit.Outcome) {
+// handOver has the end of work at now entered by the goroutine that holds the lock,
+// or by the caller if that has released it meanwhile. It returns the changes to tell.
+func (l *Limiter) handOver(now time.Duration, s *slot, o limit.Outcome) []limit.Decision {
 	s.end, s.outcome = now, o
 	for {
-		s.later = l.ended.Load()
-		if l.ended.CompareAndSwap(s.later, s) {
+		s.nextEnded = l.ended.Load()
+		if l.ended.CompareAndSwap(s.nextEnded, s) {
 			break
 		}
 	}
-	if l.mu.TryLock() {
-		l.locked(now)
-		l.unlock()
+	if !l.mu.TryLock() {
+		return nil
 	}
+	l.locked(now)
+	return l.release()
 }
 
-// settleLeft enters work that ended while the lock was held, in the order in which
-// it was left. The caller holds the lock.
-func (l *Limiter) settleLeft() {
+// settleEnded enters the ends that were handed over, in the order in which they
+// were. The caller holds the lock.
+func (l *Limiter) settleEnded() {
 	if l.memos.live {
-		l.memos.forget() // while who asks still sees that something was left
+		l.memos.forget() // while callers still see that something was handed over
 	}
 	var first *slot
 	for s := l.ended.Swap(nil); s != nil; {
-		s, s.later, first = s.later, first, s
+		s, s.nextEnded, first = s.nextEnded, first, s
 	}
 	for s := first; s != nil; {
-		next := s.later
-		s.later = nil
+		next := s.nextEnded
+		s.nextEnded = nil
 		l.last = max(l.last, s.end)
 		l.settle(l.last, s, s.outcome)
 		s = next

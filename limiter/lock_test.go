@@ -13,7 +13,7 @@ import (
 )
 
 func TestDoneDoesNotWaitForTheLockAndIsCountedByWhoHoldsIt(t *testing.T) {
-	law := &recorder{Law: limit.NewFixed(3)}
+	law := &told{Law: limit.NewFixed(3)}
 	l := configured(t, Config{Law: law})
 	permits := []Permit{acquire(t, l), acquire(t, l), acquire(t, l)}
 	l.lock(l.now())

@@ -10,18 +10,18 @@ import (
 	"github.com/spillway-go/spillway/internal/refusal"
 )
 
-// memos answer without the lock whoever asks what was refused a moment ago:
-// until the gate sees anything but a rejection, the same question has the same
-// answer. Under overload nearly all arrivals are such, and they must not slow
-// down the work that was admitted. Decisions are those of the gate, one for one.
+// memos repeat a rejection without the lock: until the gate sees anything but a
+// rejection, the same question has the same answer. Under overload nearly all
+// arrivals are such, and they must not slow down the work that was admitted.
+// Decisions are those of the gate, one for one.
 type memos struct {
-	live  bool // some memo is valid; under the limiter's lock, like all that is not atomic
-	dirty bool // some may have been used since they were folded
-	of    [gate.Levels][2]memo
-	used  uint64   // which counts were, as bits: by level, then reason
-	_     [64]byte // what everybody reads apart from what everybody writes
-	count [gate.Levels * reasons]atomic.Uint64
-	told  [gate.Levels * reasons]uint64 // of count, to the gate
+	live   bool // some memo is valid; under the limiter's lock, like all that is not atomic
+	dirty  bool // some may have been used since they were folded
+	of     [gate.Levels][2]memo
+	used   uint64   // which counts were, as bits: by level, then reason
+	_      [64]byte // what all callers read apart from what all callers write
+	count  [gate.Levels * reasons]atomic.Uint64
+	folded [gate.Levels * reasons]uint64 // of count, entered into the gate
 }
 
 // memo is a rejection to repeat. Its fields are written while version is even,
@@ -29,12 +29,12 @@ type memos struct {
 type memo struct {
 	version atomic.Uint32
 	until   atomic.Int64 // and not longer
-	needs   atomic.Int64 // time left, of whoever has a deadline
+	needs   atomic.Int64 // time left, for work with a deadline
 	advice  atomic.Int64
 	row     atomic.Pointer[refusal.Row]
 }
 
-const reasons = int(spillway.Closed) + 1
+const reasons = refusal.Reasons
 
 func which(mayWait bool) int {
 	if mayWait {
@@ -62,7 +62,7 @@ func (m *memos) repeat(now time.Duration, a gate.Arrival, mayWait bool) *spillwa
 // keep remembers a rejection that the gate just gave.
 func (m *memos) keep(g *gate.Gate, a gate.Arrival, d gate.Decision, mayWait bool, advice time.Duration, row *refusal.Row) {
 	until, needs, ok := g.Repeats(a, d, mayWait)
-	if !ok {
+	if !ok || row.Reason() >= reasons {
 		return
 	}
 	k := &m.of[gate.Level(a.Priority)][which(mayWait)]
@@ -78,14 +78,14 @@ func (m *memos) keep(g *gate.Gate, a gate.Arrival, d gate.Decision, mayWait bool
 	m.live, m.dirty = true, true
 }
 
-// fold tells the gate of all that were refused without it. Who was just about to
-// be counted is told of next time.
+// fold enters the rejections that were repeated into the gate. One that is just
+// about to be counted is entered next time.
 func (m *memos) fold(g *gate.Gate) {
 	m.dirty = m.live
 	for left := m.used; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(left)
-		if n := m.count[i].Load() - m.told[i]; n > 0 {
-			m.told[i] += n
+		if n := m.count[i].Load() - m.folded[i]; n > 0 {
+			m.folded[i] += n
 			g.Repeated(spillway.Critical-spillway.Priority(i/reasons), spillway.Reason(i%reasons), n)
 			m.dirty = true
 		}

@@ -154,7 +154,7 @@ func TestEnforcingAfterADryRunRefusesNobodyWhoseServiceIsHealthy(t *testing.T) {
 }
 
 func TestALawOfOnesOwnStaysInEveryMode(t *testing.T) {
-	law := &recorder{Law: limit.NewFixed(3)}
+	law := &told{Law: limit.NewFixed(3)}
 	l := configured(t, Config{Law: law, Mode: DryRun})
 	acquire(t, l).Done(nil)
 	l.SetMode(Enforce)

@@ -2,8 +2,11 @@ package limiter
 
 import (
 	"context"
+	"errors"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -53,6 +56,93 @@ func TestAnObserverThatPanicsCostsNoSlot(t *testing.T) {
 		func() {
 			defer func() { _ = recover() }()
 			_, _ = l.TryAcquire(t.Context())
+		}()
+	}
+	if s := l.Stats(); s.Admitted != 3 {
+		t.Fatalf("%+v", s)
+	}
+	atRest(t, l)
+}
+
+func TestTheObserverIsToldHowWorkEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ends []End
+		var l *Limiter
+		l = configured(t, Config{Law: limit.NewFixed(1), Observer: &Observer{Ended: func(e End) {
+			ends = append(ends, e)
+			if s := l.Stats(); s.InFlight != 0 { // without the lock, and its slot is free
+				t.Errorf("%+v", s)
+			}
+		}}})
+		p, _ := l.AcquireWith(t.Context(), Request{Priority: spillway.High, Cost: 3})
+		time.Sleep(time.Second)
+		p.Done(nil)
+		p.Release()
+		acquire(t, l).Release()
+		acquire(t, l).Done(context.DeadlineExceeded)
+		stream := long(t, l)
+		time.Sleep(time.Hour)
+		stream.Done(errors.New("its own"))
+		want := []End{
+			{Priority: spillway.High, Cost: 3, Outcome: limit.Success, Took: time.Second},
+			{Cost: 1, Outcome: limit.Unknown},
+			{Cost: 1, Outcome: limit.Deadline},
+			{Cost: 1, Long: true, Outcome: limit.Failed, Took: time.Hour},
+		}
+		if !slices.Equal(ends, want) {
+			t.Errorf("told %+v", ends)
+		}
+
+		ends = nil
+		l = configured(t, Config{Law: limit.NewFixed(1), Observer: &Observer{Ended: func(e End) { ends = append(ends, e) }}})
+		p = acquire(t, l)
+		time.AfterFunc(3*time.Second, p.Release)
+		acquire(t, l).Done(nil)
+		if len(ends) != 2 || ends[1].Waited != 3*time.Second || ends[1].Took != 0 {
+			t.Errorf("told %+v", ends)
+		}
+		atRest(t, l)
+	})
+}
+
+// Ends are counted by the goroutine that holds the lock, but told by that whose
+// work ended.
+func TestEachEndIsToldOnce(t *testing.T) {
+	var ended, long atomic.Uint64
+	l := configured(t, Config{Law: limit.NewFixed(4), QueueSize: 100, Observer: &Observer{Ended: func(e End) {
+		ended.Add(1)
+		if e.Long {
+			long.Add(1)
+		}
+		if e.Took < 0 || e.Cost != 1 {
+			t.Errorf("%+v", e)
+		}
+	}}})
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			for i := range 200 {
+				_ = l.DoWith(context.Background(), Request{Long: i%5 == 0}, func(context.Context) error { runtime.Gosched(); return nil })
+			}
+		})
+	}
+	wg.Wait()
+	atRest(t, l)
+	if s := l.Stats(); ended.Load() != s.Completed || long.Load() == 0 {
+		t.Errorf("told of %d ends, %d of long work: %+v", ended.Load(), long.Load(), s)
+	}
+}
+
+func TestAnObserverOfEndsThatPanicsCostsNoSlot(t *testing.T) {
+	l := configured(t, Config{Law: limit.NewFixed(1), Observer: &Observer{Ended: func(End) { panic("bug") }}})
+	for range 3 {
+		func() {
+			defer func() {
+				if r := recover(); r != "bug" {
+					t.Errorf("recovered %v", r)
+				}
+			}()
+			_ = l.Do(t.Context(), nothing)
 		}()
 	}
 	if s := l.Stats(); s.Admitted != 3 {

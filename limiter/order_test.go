@@ -3,6 +3,7 @@ package limiter
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -34,6 +35,25 @@ func TestTheMoreImportantGoFirstWhateverTheOrderOfArrival(t *testing.T) {
 		}
 		atRest(t, l)
 	})
+}
+
+// AcquireWith used to take Normal for an answer and ignore the context.
+func TestARequestThatSaysNoPriorityHasThatOfItsContext(t *testing.T) {
+	l := fixed(t, 1, -1)
+	defer acquire(t, l).Release()
+	var refused []spillway.Priority
+	l.observer.Rejected = func(p spillway.Priority, _ *spillway.Rejection) { refused = append(refused, p) }
+	for _, r := range []Request{{}, {Cost: 1}, {Priority: spillway.Low}, {Priority: spillway.Critical}} {
+		ctx := spillway.WithPriority(t.Context(), spillway.High)
+		_, _ = l.AcquireWith(ctx, r)
+		_, _ = l.TryAcquireWith(ctx, r)
+		_ = l.DoWith(ctx, r, nothing)
+	}
+	_, _ = l.AcquireWith(spillway.WithPriority(spillway.WithPriority(t.Context(), spillway.High), spillway.Normal), Request{})
+	h, low, c := spillway.High, spillway.Low, spillway.Critical
+	if want := []spillway.Priority{h, h, h, h, h, h, low, low, low, c, c, c, spillway.Normal}; !slices.Equal(refused, want) {
+		t.Errorf("refused as %v, want %v", refused, want)
+	}
 }
 
 func TestARequestSaysItsPriorityItself(t *testing.T) {

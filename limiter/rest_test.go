@@ -56,8 +56,8 @@ func TestALimiterAtRestIsSmallAndHasNoGoroutine(t *testing.T) {
 			t.Errorf("%d goroutines more", got-goroutines)
 		}
 		for _, l := range all {
-			if l.running.nFree > spareSlots || l.nWaiters > spareWaiters {
-				t.Fatalf("%d slots and %d waiters are kept", l.running.nFree, l.nWaiters)
+			if l.running.nFree > spareSlots || l.waiters.n > spareWaiters {
+				t.Fatalf("%d slots and %d waiters are kept", l.running.nFree, l.waiters.n)
 			}
 			atRest(t, l)
 		}

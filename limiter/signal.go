@@ -91,7 +91,7 @@ func (p *press) row(d gate.Decision) *refusal.Row {
 // the user's, so they run without the limiter's lock.
 func (l *Limiter) poll(now time.Duration) {
 	if !l.polling.TryLock() {
-		return // somebody is at it
+		return // another caller does it
 	}
 	defer l.polling.Unlock()
 	if now < time.Duration(l.due.Load()) {
@@ -102,6 +102,7 @@ func (l *Limiter) poll(now time.Duration) {
 
 	now = l.lock(now)
 	if s != nil {
+		l.overruled = l.overruledBy() // until now
 		l.press.update(s, level, l.law.Limit(), l.gate.InFlight())
 		l.gate.Press(l.press.Cap, l.press.reason, l.press.By)
 		l.grant(now)

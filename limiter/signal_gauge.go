@@ -1,7 +1,8 @@
 package limiter
 
-// gauge is a figure of the user's.
+// gauge is a figure that the user measures.
 type gauge struct {
+	owned
 	name  string
 	read  func() float64
 	limit float64
@@ -12,7 +13,7 @@ type gauge struct {
 // Rejections carry the reason Signal and the name. See Signal.Level for when
 // read is called; it must not call the limiter.
 func Gauge(name string, read func() float64, limit float64) Signal {
-	return &gauge{name, read, limit}
+	return &gauge{name: name, read: read, limit: limit}
 }
 
 // Name returns the gauge's name.

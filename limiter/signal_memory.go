@@ -12,6 +12,7 @@ const defaultMemoryShare = 0.8
 
 // memory compares what is live with the memory limit.
 type memory struct {
+	owned
 	share float64
 	read  func() (live, limit float64)
 }
@@ -29,7 +30,7 @@ func Memory(share float64) Signal {
 		{Name: "/memory/classes/heap/stacks:bytes"},
 		{Name: "/memory/classes/metadata/other:bytes"},
 	}
-	return &memory{share, func() (live, limit float64) {
+	return &memory{share: share, read: func() (live, limit float64) {
 		metrics.Read(samples)
 		for _, s := range samples {
 			if s.Value.Kind() == metrics.KindUint64 {

@@ -11,6 +11,7 @@ const defaultSchedulerWait = 20 * time.Millisecond
 
 // scheduler watches how long goroutines that could run wait for a processor.
 type scheduler struct {
+	owned
 	most     float64 // seconds
 	read     func() (latencies *metrics.Float64Histogram, runnable int)
 	previous []uint64
@@ -19,7 +20,7 @@ type scheduler struct {
 // Scheduler is a signal that presses when, since it was last asked, one goroutine
 // in a hundred waited for a processor longer than most, while more still wait for
 // one than there are processors. Zero means 20 ms. Then the processors are what
-// is short, and more at once only makes everybody slower.
+// is short, and more at once only makes all of it slower.
 func Scheduler(most time.Duration) Signal {
 	if most <= 0 {
 		most = defaultSchedulerWait

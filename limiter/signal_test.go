@@ -155,8 +155,11 @@ func TestSchedulerReadsTheRuntime(t *testing.T) {
 }
 
 func TestRejectionsNameTheSignalThatRules(t *testing.T) {
-	pressing := Memory(0).(*memory)
-	pressing.read = func() (live, limit float64) { return 100, 100 }
+	pressing := func() Signal {
+		m := Memory(0).(*memory)
+		m.read = func() (live, limit float64) { return 100, 100 }
+		return m
+	}
 	busy := Scheduler(0).(*scheduler)
 	h := &metrics.Float64Histogram{Buckets: []float64{0, 1, 2}, Counts: []uint64{0, 0}}
 	busy.read = func() (*metrics.Float64Histogram, int) { h.Counts[1] += 10; return h, math.MaxInt }
@@ -166,9 +169,9 @@ func TestRejectionsNameTheSignalThatRules(t *testing.T) {
 		want    spillway.Reason
 		cause   string
 	}{
-		{[]Signal{Gauge("pool", func() float64 { return 1 }, 2), pressing}, spillway.Memory, ""},
-		{[]Signal{busy, pressing}, spillway.Scheduler, ""},
-		{[]Signal{pressing, Gauge("pool", func() float64 { return 9 }, 2)}, spillway.Signal, "pool"},
+		{[]Signal{Gauge("pool", func() float64 { return 1 }, 2), pressing()}, spillway.Memory, ""},
+		{[]Signal{busy, pressing()}, spillway.Scheduler, ""},
+		{[]Signal{pressing(), Gauge("pool", func() float64 { return 9 }, 2)}, spillway.Signal, "pool"},
 	} {
 		l := configured(t, Config{Law: limit.NewFixed(10), QueueSize: -1, Signals: c.signals})
 		acquire(t, l) // asks the signals

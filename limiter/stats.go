@@ -10,7 +10,7 @@ import (
 
 // Stats is a consistent picture of a limiter. At any time Offered = Admitted +
 // Rejected + Cancelled + Queued; Admitted - Completed is how many pieces of work
-// run, which InFlight counts in slots.
+// run, which InFlight counts in slots, and LongInFlight where they hold none.
 type Stats struct {
 	Name string
 	Mode Mode
@@ -26,7 +26,8 @@ type Stats struct {
 
 	Limit          int                       // slots
 	InFlight       int                       // slots in use
-	OldestInFlight time.Duration             // how long the oldest work has run
+	LongInFlight   int                       // pieces of work admitted as Long, which hold no slot
+	OldestInFlight time.Duration             // how long the oldest work has run that is not Long
 	Queued         int                       // callers waiting
 	QueuedBy       map[spillway.Priority]int // of those, where any
 
@@ -45,19 +46,23 @@ type Stats struct {
 	Leaks  []Leak // those that are overdue now, oldest first
 
 	QueueWait *histogram.Histogram // of admitted work, nanoseconds
-	Service   *histogram.Histogram // from admission to the end, nanoseconds
+	Service   *histogram.Histogram // from admission to the end, nanoseconds; not of Long work
 }
 
 // Stats returns the counts so far. The picture is a copy and costs some
 // microseconds; call it at the pace of a metrics scrape, not per request.
 func (l *Limiter) Stats() Stats {
 	now := l.lock(l.now())
+	if l.law.moving() { // else nothing could have changed
+		l.law.tick(now)
+		l.grant(now)
+	}
 	l.memos.fold(l.gate)
 	c := l.gate.Counts()
 	s := Stats{
 		Name: l.name, Mode: Mode(l.mode.Load()),
-		Law: l.law.Name(), State: l.state(now), Decisions: l.why.with(l.law.Decisions()), Pressure: l.press.Pressure,
-		Limit: l.gate.Limit(), InFlight: l.gate.InFlight(), Queued: l.gate.Queued(),
+		Law: limit.ReporterOf(l.law.Law).Name(), State: l.state(now), Decisions: l.log.All(), Pressure: l.press.Pressure,
+		Limit: l.gate.Limit(), InFlight: l.gate.InFlight(), LongInFlight: l.gate.Long(), Queued: l.gate.Queued(),
 		Demand:   l.gate.Demand(now),
 		QueuedBy: map[spillway.Priority]int{},
 		Offered:  c.Offered, Admitted: c.Admitted, Completed: c.Completed,

@@ -3,6 +3,7 @@ package limiter
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -51,12 +52,12 @@ func TestStateAndDecisionsNameTheSlowStart(t *testing.T) {
 			acquire(t, l).Done(nil)
 			time.Sleep(time.Second)
 		}
-		says(t, l, "slow start: 8 instead of 10; ")
-		decided(t, l, 1, 8, "slow start") // its steps are one change
+		says(t, l, "slow start: 9 instead of 10; ")
+		decided(t, l, 1, 9, "slow start") // its steps are one change
 		time.Sleep(time.Second)
 		acquire(t, l).Done(nil)
 		says(t, l, "fixed")
-		decided(t, l, 8, 10, "no more slow start")
+		decided(t, l, 9, 10, "no more slow start")
 	})
 }
 
@@ -184,4 +185,52 @@ func TestALawThatSaysLessThanOneIsTakenForOne(t *testing.T) {
 	if s := l.Stats(); s.Limit != 1 || s.Demand != s.Demand {
 		t.Errorf("limit %d, demand %v", s.Limit, s.Demand)
 	}
+}
+
+// Fixed hides that it reports: what is embedded is a Law, which does not.
+type silent struct{ limit.Law }
+
+func TestALawThatDoesNotReportIsNamedByItsType(t *testing.T) {
+	l := configured(t, Config{Law: silent{limit.NewFixed(3)}})
+	if s := l.Stats(); s.Law != "limiter.silent" || s.State != "limiter.silent does not say" {
+		t.Errorf("%q: %q", s.Law, s.State)
+	}
+}
+
+// rising grows by one with every end, and says why.
+type rising struct{ n int }
+
+func (r *rising) Limit() int                       { return r.n }
+func (r *rising) Admit(time.Duration, limit.Load)  {}
+func (r *rising) Observe(limit.Sample, limit.Load) { r.n++ }
+func (r *rising) Name() string                     { return "rising" }
+func (r *rising) State() string                    { return "rising" }
+func (r *rising) Why() string                      { return "an end" }
+
+// The law's changes and those that overrule it used to be two logs, joined in
+// Stats. What the law wants while it is overruled is not the limit.
+func TestThereIsOneLogOfWhatTheLimitWas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := configured(t, Config{Law: &rising{n: 1}})
+		use := func(n int) {
+			for range n {
+				time.Sleep(time.Second)
+				acquire(t, l).Done(nil)
+			}
+		}
+		use(3)
+		_ = l.SetBounds(0, 4)
+		use(3)
+		_ = l.SetBounds(0, 0)
+		use(1)
+		s := time.Second
+		want := []limit.Decision{
+			{At: 3 * s, From: 1, To: 4, Why: "an end"},
+			{At: 6 * s, From: 4, To: 7, Why: "no more upper bound"},
+			{At: 7 * s, From: 7, To: 8, Why: "an end"},
+		}
+		if got := l.Stats().Decisions; !slices.Equal(got, want) {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	})
 }

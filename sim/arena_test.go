@@ -155,12 +155,12 @@ func TestTrace(t *testing.T) {
 		a.sc.Seed = uint64(*arenaSeeds)
 		var law limit.Law
 		a.sc.Policy = sim.Limiter(func() limit.Law {
-			law = &talking{Law: limit.NewAdaptive()}
+			law = &talking{Adaptive: limit.NewAdaptive()}
 			return law
 		}, sim.Settings{})
 		a.sc.Record.Interval = 500 * time.Millisecond
 		a.sc.Record.Watch = func(p sim.Point) {
-			fmt.Printf("   -- %.1fs L %d inflight %d queued %d ok/s %d  %s\n", (p.At + a.sc.Record.Interval).Seconds(), p.Limit, p.InFlight, p.Queued, 2*p.OK, law.State())
+			fmt.Printf("   -- %.1fs L %d inflight %d queued %d ok/s %d  %s\n", (p.At + a.sc.Record.Interval).Seconds(), p.Limit, p.InFlight, p.Queued, 2*p.OK, limit.ReporterOf(law).State())
 		}
 		r, err := sim.Run(a.sc)
 		if err != nil {
@@ -172,16 +172,13 @@ func TestTrace(t *testing.T) {
 }
 
 // talking prints every change of the limit as it is made.
-type talking struct {
-	limit.Law
-	last limit.Decision
-}
+type talking struct{ *limit.Adaptive }
 
 func (t *talking) Observe(s limit.Sample, load limit.Load) {
-	t.Law.Observe(s, load)
-	if all := t.Decisions(); len(all) > 0 && all[len(all)-1] != t.last {
-		t.last = all[len(all)-1]
-		fmt.Printf("%7.2fs %4d to %4d  %s\n", t.last.At.Seconds(), t.last.From, t.last.To, t.last.Why)
+	before := t.Limit()
+	t.Adaptive.Observe(s, load)
+	if n := t.Limit(); n != before {
+		fmt.Printf("%7.2fs %4d to %4d  %s\n", s.End.Seconds(), before, n, t.Why())
 	}
 }
 

@@ -21,4 +21,6 @@
 // is a model is the rest: how calls arrive, how much work they are, when callers
 // leave and try again, and how the backend suffers. A policy is judged against
 // [Yardstick], which knows the backend.
+//
+// Experimental: what the package exports may change in any version.
 package sim

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/refusal"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -28,7 +29,7 @@ type run struct {
 	tokens    float64 // of the retry budget
 	free      *call
 	point     Point // under way
-	rejected  [spillway.Closed + 1]uint64
+	rejected  [refusal.Reasons]uint64
 }
 
 // reserve is how many retries a budget allows before any success.

@@ -44,6 +44,7 @@ type control struct {
 	brisk bool      // nobody set workers or queue: it is as long as is worked off soon
 	least int       // the limit is not below
 	law   limit.Law // nil: the number is fixed, or grows by GrowAt
+	log   limit.Log // of what the law changed
 
 	mu    sync.Mutex // taken before the pool's
 	seq   uint64
@@ -151,6 +152,9 @@ func (p *Pool) follow(n int) bool {
 	before := p.limit
 	if p.relimit(n); p.limit == before {
 		return false
+	}
+	if law := p.ctl.law; law != nil {
+		p.ctl.log.Add(limit.Decision{At: p.ctl.last, From: before, To: p.limit, Why: limit.ReporterOf(law).Why()})
 	}
 	p.publish(p.state.Load() & shaky)
 	return true

@@ -64,7 +64,8 @@ func (p *Pool) Stats() Stats {
 		QueueWait: c.waits.Clone(), RunTime: c.runs.Clone(),
 	}
 	if c.law != nil {
-		s.Law, s.State, s.Decisions = c.law.Name(), c.law.State(), c.law.Decisions()
+		law := limit.ReporterOf(c.law)
+		s.Law, s.State, s.Decisions = law.Name(), law.State(), c.log.All()
 	} else if p.cfg.GrowAt > 0 {
 		s.Law, s.State = "grow", "grows while the queue is filled"
 	}

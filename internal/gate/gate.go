@@ -17,6 +17,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/internal/refusal"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -47,6 +48,15 @@ type Arrival struct {
 	Cost     int // slots, at least 1
 	Priority spillway.Priority
 	Deadline time.Duration // when its caller leaves, or Never
+	Long     bool          // it passes like other work, and holds no slots while it runs
+}
+
+// held is how many slots the work holds while it runs.
+func (a Arrival) held() int {
+	if a.Long {
+		return 0
+	}
+	return a.Cost
 }
 
 const (
@@ -77,7 +87,8 @@ type Gate struct {
 	cfg      Config
 	closed   spillway.Reason // why the intake is closed; zero while open
 	inFlight int             // slots in use
-	running  int             // pieces of work
+	running  int             // pieces of work, the long ones included
+	long     int             // of those, that hold no slots
 	queues   [levels]queue
 	queued   int
 	grants   uint64 // from the queue
@@ -101,7 +112,7 @@ type Gate struct {
 // Admitted = Completed + running. No count ever falls.
 type Counts struct {
 	Offered, Admitted, Completed, Cancelled uint64
-	RejectedBy                              [spillway.Closed + 1]uint64
+	RejectedBy                              [refusal.Reasons]uint64
 	// WouldReject is admitted work that an enforcing gate would have refused.
 	WouldReject uint64
 }
@@ -125,18 +136,18 @@ func New(cfg Config) *Gate {
 func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 	lv := level(a.Priority)
 	g.counts.Offered++
-	g.demandOf(now, lv, a.Cost)
+	g.demandOf(now, lv, a.held())
 	d := g.decide(now, lv, a, w != nil)
 	switch d.Verdict {
 	case Admit:
-		g.admit(now, a.Cost)
+		g.admit(now, a)
 	case Wait:
-		w.cost, w.level, w.since, w.deadline = a.Cost, lv, now, a.Deadline
+		w.cost, w.held, w.level, w.since, w.deadline = a.Cost, a.held(), lv, now, a.Deadline
 		g.queues[lv].push(w)
 		g.queued++
 	case Reject:
 		g.counts.RejectedBy[d.Reason]++
-		g.demand.refuse(lv, a.Cost)
+		g.demand.refuse(lv, a.held())
 	}
 	return d
 }
@@ -212,7 +223,7 @@ func (g *Gate) preempt(lv int) *Waiter {
 		if w := g.queues[i].last; w != nil {
 			g.take(w)
 			g.counts.RejectedBy[spillway.Preempted]++
-			g.demand.refuse(i, w.cost)
+			g.demand.refuse(i, w.held)
 			return w
 		}
 	}
@@ -220,23 +231,28 @@ func (g *Gate) preempt(lv int) *Waiter {
 }
 
 // admit lets work run that did not wait.
-func (g *Gate) admit(now time.Duration, cost int) {
+func (g *Gate) admit(now time.Duration, a Arrival) {
 	g.counts.Admitted++
 	g.unqueued++
-	g.start(now, cost)
+	g.start(now, a.held())
 }
 
 // grant lets a waiter run. It is admitted once its caller has taken that up.
 func (g *Gate) grant(now time.Duration, w *Waiter) {
 	g.take(w)
 	g.granted++
-	g.start(now, w.cost)
+	g.start(now, w.held)
 }
 
-func (g *Gate) start(now time.Duration, cost int) {
-	g.seq++
+// start lets work run. Of long work, which holds nothing, the law is not told.
+func (g *Gate) start(now time.Duration, held int) {
 	g.running++
-	g.inFlight += cost
+	if held == 0 {
+		g.long++
+		return
+	}
+	g.seq++
+	g.inFlight += held
 	load := g.load()
 	load.Enforced = max(load.Enforced, g.inFlight) // MaxRefused and dry runs admit over the limit
 	g.cfg.Law.Admit(now, load)
@@ -246,7 +262,8 @@ func (g *Gate) load() limit.Load {
 	return limit.Load{InFlight: g.inFlight, Queued: g.queued, Enforced: g.Limit()}
 }
 
-// Seq is the number of the latest start; a grant's sample carries it.
+// Seq is the number of the latest start of work that is not long; a grant's sample
+// carries it.
 func (g *Gate) Seq() uint64 { return g.seq }
 
 // Grant is one piece of work while it runs.
@@ -256,14 +273,19 @@ type Grant struct {
 	Deadline time.Duration // of its arrival; zero if it is not known
 	Cost     int
 	Priority spillway.Priority
+	Long     bool // as in its arrival
 }
 
 // End gives the slots of one piece of work back.
 func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
-	lv := level(w.Priority)
-	g.inFlight -= w.Cost
 	g.running--
 	g.counts.Completed++
+	if w.Long { // says nothing about work that is not
+		g.long--
+		return
+	}
+	lv := level(w.Priority)
+	g.inFlight -= w.Cost
 	s := limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: o, Class: uint8(lv)}
 	took := now - w.Start
 	if o != limit.Unknown { // it did not finish, as when it panicked: its duration says nothing

@@ -13,7 +13,8 @@ import (
 type Waiter struct {
 	Owner any // the caller's own, never looked at
 
-	cost, level    int
+	cost, held     int // slots, to start and while it runs
+	level          int
 	since          time.Duration
 	deadline       time.Duration
 	next, previous *Waiter
@@ -32,7 +33,7 @@ func (w *Waiter) Deadline() time.Duration { return w.deadline }
 // queue is first come first served, and anybody can leave.
 type queue struct {
 	first, last *Waiter
-	n, cost     int
+	n, cost     int // waiters, and the slots that they will hold
 }
 
 func (q *queue) push(w *Waiter) {
@@ -44,7 +45,7 @@ func (q *queue) push(w *Waiter) {
 	}
 	q.last = w
 	q.n++
-	q.cost += w.cost
+	q.cost += w.held
 }
 
 func (q *queue) remove(w *Waiter) {
@@ -60,7 +61,7 @@ func (q *queue) remove(w *Waiter) {
 	}
 	w.next, w.previous, w.queued = nil, nil, false
 	q.n--
-	q.cost -= w.cost
+	q.cost -= w.held
 }
 
 // Taken says that a waiter was there to take what Next granted, after a wait of
@@ -106,8 +107,12 @@ func (g *Gate) Expire(w *Waiter) bool {
 func (g *Gate) Revoke(now time.Duration, w Grant) {
 	g.granted--
 	g.counts.Cancelled++
-	g.inFlight -= w.Cost
 	g.running--
+	if w.Long {
+		g.long--
+		return
+	}
+	g.inFlight -= w.Cost
 	g.cfg.Law.Observe(limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: limit.Unknown, Class: uint8(level(w.Priority))}, g.load())
 }
 
@@ -133,15 +138,15 @@ func (g *Gate) Drop() *Waiter {
 	return w
 }
 
-// Law returns the law, for reading.
-func (g *Gate) Law() limit.Law { return g.cfg.Law }
-
 // InFlight is how many slots are in use.
 func (g *Gate) InFlight() int { return g.inFlight }
 
-// Running is how many pieces of work use them, without those whose caller has
-// not answered yet.
+// Running is how many pieces of work run, the long ones included, without those
+// whose caller has not answered yet.
 func (g *Gate) Running() int { return g.running - g.granted }
+
+// Long is how many pieces of long work run.
+func (g *Gate) Long() int { return g.long }
 
 // Queued is how many wait, or were granted and have not answered yet.
 func (g *Gate) Queued() int { return g.queued + g.granted }

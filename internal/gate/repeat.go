@@ -22,7 +22,7 @@ func (g *Gate) Repeats(a Arrival, d Decision, mayWait bool) (until, needs time.D
 	if g.cfg.MaxRefused > 0 { // the next may be one too many
 		return 0, 0, false
 	}
-	if a.Cost != 1 || d.Verdict != Reject || d.Reason == spillway.DeadlineTooClose || g.closed != 0 {
+	if a.Cost != 1 || a.Long || d.Verdict != Reject || d.Reason == spillway.DeadlineTooClose || g.closed != 0 {
 		return 0, 0, false
 	}
 	needs = g.service.least()

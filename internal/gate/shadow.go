@@ -24,7 +24,7 @@ type shadow struct {
 func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool) Decision {
 	lv := level(a.Priority)
 	g.counts.Offered++
-	g.demandOf(now, lv, a.Cost)
+	g.demandOf(now, lv, a.held())
 	if g.closed != 0 {
 		g.counts.RejectedBy[g.closed]++
 		return Decision{Verdict: Reject, Reason: g.closed}
@@ -35,9 +35,11 @@ func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool) Decision {
 	if !g.shadowAdmits(now, lv, a, mayWait) {
 		g.counts.WouldReject++
 	}
-	g.admit(now, a.Cost)
-	g.shadow.forced = g.seq
-	g.shadow.watch.Admit(now, g.load())
+	g.admit(now, a)
+	if !a.Long {
+		g.shadow.forced = g.seq
+		g.shadow.watch.Admit(now, g.load())
+	}
 	return Decision{Verdict: Admit}
 }
 
@@ -58,7 +60,7 @@ func (g *Gate) shadowAdmits(now time.Duration, lv int, a Arrival, mayWait bool) 
 			return false
 		}
 	}
-	s.slots += cost
+	s.slots += float64(a.held())
 	return true
 }
 

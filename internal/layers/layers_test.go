@@ -17,7 +17,7 @@ import (
 // house lists the folders of all packages, the lowest layer first. Packages on
 // one line do not import each other.
 var house = [][]string{
-	{".", "histogram", "internal/layers", "internal/rate", "internal/ring", "retrybudget"},
+	{".", "histogram", "internal/layers", "internal/ring", "retrybudget"},
 	{"internal/refusal", "limit", "loadgen", "objectpool"},
 	{"internal/gate"},
 	{"limiter"},

@@ -37,16 +37,25 @@ func NewRow(reason spillway.Reason, cause string) *Row {
 	return r
 }
 
-// rows are shared by all: nobody changes them.
-var rows = sync.OnceValue(func() (all [spillway.Closed + 1]*Row) {
+// Reasons is what tables with an entry for each reason have room for: more than
+// there are, so that one that is added later is in them.
+const Reasons = 16
+
+// rows are shared by all, and never change.
+var rows = sync.OnceValue(func() (all [Reasons]*Row) {
 	for i := range all {
 		all[i] = NewRow(spillway.Reason(i), "")
 	}
 	return all
 })
 
-// Of returns the shared row of reason.
-func Of(reason spillway.Reason) *Row { return rows()[reason] }
+// Of returns the shared row of reason, or for an unknown one a row of its own.
+func Of(reason spillway.Reason) *Row {
+	if reason >= Reasons {
+		return NewRow(reason, "")
+	}
+	return rows()[reason]
+}
 
 // Reason is what the row was made for.
 func (r *Row) Reason() spillway.Reason { return r[0].Reason }

@@ -2,6 +2,7 @@ package refusal
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -41,11 +42,15 @@ func TestRefusingAllocatesNothing(t *testing.T) {
 	_ = sink
 }
 
+// A reason that is added later, or is nonsense, used to be beyond the table.
 func TestEveryReasonHasARow(t *testing.T) {
 	table := NewTable(1)
-	for _, r := range spillway.Reasons() {
+	for _, r := range append(spillway.Reasons(), 0, Reasons-1, Reasons, 255) {
 		if got := table.For(r, 0).Reason; got != r {
 			t.Errorf("row of %v says %v", r, got)
 		}
+	}
+	if most := slices.Max(spillway.Reasons()); most >= Reasons {
+		t.Errorf("there is room for %d reasons, and the last is %d", Reasons, most)
 	}
 }

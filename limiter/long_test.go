@@ -1,0 +1,147 @@
+package limiter
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+)
+
+func long(t *testing.T, l *Limiter) Permit {
+	t.Helper()
+	p, err := l.AcquireWith(t.Context(), Request{Long: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Streams for an hour used to hold a slot each, until none was left.
+func TestLongWorkHoldsNoSlotAndTeachesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		law := &told{Law: limit.NewFixed(2)}
+		l := configured(t, Config{Law: law, LeakAfter: time.Minute})
+		var streams []Permit
+		for range 10 {
+			streams = append(streams, long(t, l))
+		}
+		learn(t, l, 10*time.Millisecond)
+		time.Sleep(time.Hour)
+		a, b := acquire(t, l), acquire(t, l)
+		if s := l.Stats(); s.InFlight != 2 || s.LongInFlight != 10 || s.Admitted-s.Completed != 12 || s.OldestInFlight != 0 {
+			t.Fatalf("%+v", s)
+		}
+		if s := l.Stats(); s.Leaked != 0 || s.State != "limiter.told does not say" {
+			t.Fatalf("%d leaks, %s", s.Leaked, s.State)
+		}
+		for _, p := range streams {
+			p.Done(nil)
+		}
+		// What took an hour is in no prediction: work of 10 ms is not late.
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		time.AfterFunc(5*time.Millisecond, func() { a.Done(nil); b.Done(nil) })
+		c, err := l.Acquire(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Done(nil)
+		if s := l.Stats(); s.LongInFlight != 0 || s.Service.Count() != 33 || time.Duration(s.Service.Max()) > 11*time.Millisecond {
+			t.Errorf("%d long, %d measured, the longest %v", s.LongInFlight, s.Service.Count(), time.Duration(s.Service.Max()))
+		}
+		if law.admitted != 33 || len(law.samples) != 33 || law.samples[32].Seq != 33 {
+			t.Errorf("the law was told of %d starts and %d ends of 33", law.admitted, len(law.samples))
+		}
+		for _, load := range law.loads {
+			if load.InFlight > 2 {
+				t.Errorf("the law was told of long work: %+v", load)
+			}
+		}
+		atRest(t, l)
+	})
+}
+
+func TestLongWorkIsAdmittedLikeOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, 1)
+		p := acquire(t, l)
+		r := Request{Long: true, Priority: spillway.Low}
+		if _, err := l.TryAcquireWith(t.Context(), r); reason(err) != spillway.QueueFull {
+			t.Errorf("no slot is free, and long work is told %v", err)
+		}
+		var low error
+		go func() { _, low = l.AcquireWith(t.Context(), r) }()
+		synctest.Wait()
+		var stream Permit
+		go func() { stream = long(t, l) }() // takes its place in the queue
+		synctest.Wait()
+		if reason(low) != spillway.Preempted {
+			t.Errorf("%v", low)
+		}
+		p.Done(nil)
+		synctest.Wait()
+		if s := l.Stats(); s.LongInFlight != 1 || s.InFlight != 0 || s.Queued != 0 {
+			t.Errorf("%+v", s)
+		}
+		stream.Done(nil)
+		atRest(t, l)
+	})
+}
+
+func TestDrainWaitsForLongWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, 1)
+		p := long(t, l)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if d, ok := errors.AsType[*spillway.DrainError](l.Drain(ctx)); !ok || d.Running != 1 {
+			t.Errorf("%+v", d)
+		}
+		time.AfterFunc(time.Hour, func() { p.Done(nil) })
+		start := time.Now()
+		if err := l.Drain(t.Context()); err != nil || time.Since(start) != time.Hour {
+			t.Errorf("drained after %v: %v", time.Since(start), err)
+		}
+		atRest(t, l)
+	})
+}
+
+// Some of the work is long, in every mode, and some callers leave at the moment in
+// which they are granted: the ledger closes, and no slot is lost or held twice.
+func TestTheLedgerClosesWithLongWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := configured(t, Config{Law: limit.NewFixed(3), QueueSize: 5, MaxRefused: 0.5})
+		var wg sync.WaitGroup
+		for c := range 20 {
+			wg.Go(func() {
+				r := rand.New(rand.NewPCG(uint64(c), 7))
+				for i := range 200 {
+					if c == 0 && i%20 == 0 {
+						l.SetMode(Mode(i / 20 % 2))
+					}
+					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+r.IntN(10))*time.Millisecond)
+					_ = l.DoWith(ctx, Request{Long: r.IntN(3) == 0, Cost: r.IntN(3)}, func(context.Context) error {
+						time.Sleep(time.Duration(r.IntN(5)) * time.Millisecond)
+						return nil
+					})
+					cancel()
+					if s := l.Stats(); s.Offered != s.Admitted+s.Rejected+s.Cancelled+uint64(s.Queued) ||
+						s.Admitted-s.Completed < uint64(s.LongInFlight) && s.Queued == 0 {
+						t.Errorf("the picture does not close: %+v", s)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		atRest(t, l)
+		if s := l.Stats(); s.LongInFlight != 0 || s.Cancelled == 0 || s.Rejected == 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}

@@ -1,0 +1,125 @@
+package limiter
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/spillway-go/spillway/internal/gate"
+	"github.com/spillway-go/spillway/limit"
+)
+
+// slot is one running piece of work. It is reused; gen tells its users apart, and
+// the one that moves it on has ended the work.
+type slot struct {
+	gen            atomic.Uint64
+	grant          gate.Grant
+	waited         time.Duration // in the queue
+	end            time.Duration // when it ended, if that was handed to the lock holder
+	outcome        limit.Outcome
+	nextEnded      *slot     // handed over before, or, once turned round, after
+	site           *callSite // where it was acquired, when leaks are looked for
+	reported       bool
+	previous, next *slot
+}
+
+// slots are the running ones, the oldest first, and the free ones. Long work is in
+// neither list: its age means nothing.
+type slots struct {
+	oldest, youngest *slot
+	free             *slot
+	nFree            int
+}
+
+// begin takes a free slot, or a new one.
+func (r *slots) begin(long bool) (s *slot, isNew bool) {
+	s = r.free
+	if isNew = s == nil; isNew {
+		s = &slot{}
+	} else {
+		r.free = s.next
+		r.nFree--
+	}
+	if long {
+		return s, isNew
+	}
+	s.previous, s.next = r.youngest, nil
+	if r.youngest == nil {
+		r.oldest = s
+	} else {
+		r.youngest.next = s
+	}
+	r.youngest = s
+	return s, isNew
+}
+
+// end frees the slot of work that has ended.
+func (r *slots) end(s *slot) {
+	if !s.grant.Long {
+		r.unlink(s)
+	}
+	s.site, s.reported = nil, false
+	s.previous, s.next = nil, r.free
+	r.free = s
+	r.nFree++
+}
+
+func (r *slots) unlink(s *slot) {
+	if s.previous == nil {
+		r.oldest = s.next
+	} else {
+		s.previous.next = s.next
+	}
+	if s.next == nil {
+		r.youngest = s.previous
+	} else {
+		s.next.previous = s.previous
+	}
+}
+
+// start gives the latest admission a slot. The caller holds the lock.
+func (l *Limiter) start(now time.Duration, a gate.Arrival, waited time.Duration) *slot {
+	s, isNew := l.running.begin(a.Long)
+	if isNew {
+		l.grew = now
+	}
+	s.grant = gate.Grant{Seq: l.gate.Seq(), Start: now, Deadline: a.Deadline, Cost: a.Cost, Priority: a.Priority, Long: a.Long}
+	s.waited = waited
+	return s
+}
+
+// settle ends work. The caller holds the lock.
+func (l *Limiter) settle(now time.Duration, s *slot, o limit.Outcome) {
+	l.law.tick(now)
+	l.gate.End(now, s.grant, o)
+	l.running.end(s)
+	l.grant(now)
+}
+
+// What a limiter keeps for the next work, when it has none and had no more than
+// that a moment ago.
+const (
+	spareFor     = time.Second
+	spareSlots   = 8
+	spareWaiters = 2
+)
+
+// trim gives back what a burst has left. The caller holds the lock.
+func (l *Limiter) trim() {
+	if l.last-l.grew < spareFor || !l.gate.Idle() {
+		return
+	}
+	if r := &l.running; r.nFree > spareSlots {
+		last := r.free
+		for range spareSlots - 1 {
+			last = last.next
+		}
+		last.next, r.nFree = nil, spareSlots
+	}
+	if ws := &l.waiters; ws.n > spareWaiters {
+		last := ws.free
+		for range spareWaiters - 1 {
+			last = last.next
+		}
+		last.next, ws.n = nil, spareWaiters
+	}
+}

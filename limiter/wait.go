@@ -1,0 +1,191 @@
+package limiter
+
+import (
+	"context"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/gate"
+	"github.com/spillway-go/spillway/limit"
+)
+
+// waiter is one blocked caller. slot is set when it was granted, refused when it
+// was dropped; ready says so as soon as the lock is free. Channels and timers are
+// kept per limiter, never in a package-level pool: a channel belongs to its
+// synctest bubble.
+type waiter struct {
+	gate.Waiter
+	ready   chan struct{}
+	timer   *time.Timer
+	arrival gate.Arrival
+	slot    *slot
+	refused spillway.Reason
+	next    *waiter // in waiters or in Limiter.woken
+}
+
+// waiters are the free ones.
+type waiters struct {
+	free *waiter
+	n    int
+}
+
+// first returns the first free waiter, which stays free until take: most work is
+// admitted or refused at once.
+func (ws *waiters) first() *waiter {
+	if ws.free == nil {
+		ws.free = &waiter{ready: make(chan struct{}, 1)}
+		ws.free.Owner = ws.free
+		ws.n = 1
+	}
+	return ws.free
+}
+
+// take takes the first.
+func (ws *waiters) take(a gate.Arrival) {
+	w := ws.free
+	ws.free, w.next, w.arrival = w.next, nil, a
+	ws.n--
+}
+
+// give frees w.
+func (ws *waiters) give(w *waiter) {
+	w.slot, w.refused, w.next = nil, 0, ws.free
+	ws.free = w
+	ws.n++
+}
+
+// recheckEvery is how often a waiter looks whether time alone has made room: zero,
+// except while the limit grows by itself or a signal presses. Otherwise whatever
+// makes room wakes it. The caller holds the lock.
+func (l *Limiter) recheckEvery() time.Duration {
+	switch {
+	case l.law.rampFor > 0:
+		return max(l.law.rampFor/64, time.Millisecond)
+	case l.press.Cap > 0:
+		return pollEvery
+	}
+	return 0
+}
+
+// recheck makes room if time alone has, and returns when to look again.
+func (l *Limiter) recheck() time.Duration {
+	now := l.now()
+	if now >= time.Duration(l.due.Load()) {
+		l.poll(now)
+	}
+	now = l.lock(now)
+	defer l.unlock()
+	l.law.tick(now)
+	l.grant(now)
+	return l.recheckEvery()
+}
+
+// wait blocks until w is granted or dropped, ctx ends, or it expires.
+func (l *Limiter) wait(ctx context.Context, w *waiter, expires, recheck time.Duration, changes []limit.Decision) (Permit, error) {
+	waits := true
+	defer func() {
+		if waits { // the observer, a signal or ctx panicked
+			l.abandon(w)
+		}
+	}()
+	l.tell(changes)
+	notified, expired := false, false
+	for waiting := true; waiting; {
+		var alarm <-chan time.Time
+		if expires < forever || recheck > 0 {
+			d := expires - l.now()
+			if recheck > 0 {
+				d = min(d, recheck)
+			}
+			if w.timer == nil {
+				w.timer = time.NewTimer(d)
+			} else {
+				w.timer.Reset(d)
+			}
+			alarm = w.timer.C
+		}
+		select {
+		case <-w.ready:
+			notified, waiting = true, false
+		case <-ctx.Done():
+			waiting = false
+		case <-alarm:
+			if expired = l.now() >= expires; expired {
+				waiting = false
+			} else {
+				recheck = l.recheck()
+			}
+		}
+	}
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	ctxErr := ctx.Err()
+
+	waits = false
+	now := l.lock(l.now())
+	waited := now - w.Since()
+	switch {
+	case ctxErr != nil && l.gate.Leave(&w.Waiter), expired && l.gate.Expire(&w.Waiter):
+		notified = true // it left the queue by itself: there will be no message
+		l.grant(now)    // it may have stood in the way of another
+		if ctxErr == nil {
+			return l.refuse(w, spillway.WaitTooLong, waited, notified)
+		}
+	case w.slot == nil: // also when ctx ended at the same moment: it was counted so
+		return l.refuse(w, w.refused, waited, notified)
+	case ctxErr != nil: // granted at the same moment, and the caller is gone
+		l.revoke(now, w)
+	default:
+		s := w.slot
+		l.gate.Taken(s.waited)
+		p := l.permit(s)
+		priority, waited := s.grant.Priority, s.waited
+		l.keep(w, notified)
+		return l.admitted(p, priority, waited, l.release())
+	}
+	l.keep(w, notified)
+	l.unlock()
+	return Permit{}, ctxErr
+}
+
+// refuse ends the wait of a caller whose waiter was dropped, and unlocks.
+func (l *Limiter) refuse(w *waiter, reason spillway.Reason, waited time.Duration, notified bool) (Permit, error) {
+	priority, advice := w.arrival.Priority, time.Duration(0)
+	if reason == spillway.Preempted || reason == spillway.WaitTooLong {
+		advice = l.gate.RetryAfter(priority)
+	}
+	rej := l.refusal.Waited(reason, advice, waited)
+	l.keep(w, notified)
+	l.unlock()
+	return l.rejected(priority, rej)
+}
+
+// keep frees w for the next caller, unless the message that ended its wait is still
+// to come and would reach that one: then w is left to the collector. The caller
+// holds the lock.
+func (l *Limiter) keep(w *waiter, notified bool) {
+	if notified {
+		l.waiters.give(w)
+	}
+}
+
+// abandon takes out a waiter that will not look any more, like one whose context
+// has ended.
+func (l *Limiter) abandon(w *waiter) {
+	now := l.lock(l.now())
+	defer l.unlock()
+	switch {
+	case l.gate.Leave(&w.Waiter):
+		l.grant(now)
+	case w.slot != nil:
+		l.revoke(now, w)
+	}
+}
+
+// revoke takes back what a waiter was granted. The caller holds the lock.
+func (l *Limiter) revoke(now time.Duration, w *waiter) {
+	l.gate.Revoke(now, w.slot.grant)
+	l.running.end(w.slot)
+	l.grant(now)
+}
