@@ -145,15 +145,15 @@ func TestOnlyDeadlinesThatEndWorkLetItWait(t *testing.T) {
 			}
 			g.End(now, w, o)
 		}
-		short := g.standing(level(spillway.Low), time.Second, false)
-		long := g.standing(level(spillway.Low), time.Second, true)
+		short := g.bound(level(spillway.Low), Never)
+		long := g.bound(level(spillway.Low), time.Second)
 		if short > 5e8 {
 			t.Fatalf("without a deadline the queue stands for %v", time.Duration(short))
 		}
 		if late == 0 && long < 6e8 || late > 0 && long != short {
 			t.Errorf("work that ends %v after its deadline may wait %v of a second", late, time.Duration(long))
 		}
-		if got := g.standing(0, time.Second, true); got > 5e8 {
+		if got := g.bound(0, time.Second); got > 5e8 {
 			t.Errorf("the most important work may wait %v", time.Duration(got))
 		}
 	}
