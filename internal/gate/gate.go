@@ -272,8 +272,8 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 	}
 	if g.shadow != nil {
 		took = g.shadowed(s)
-	} else if late := now - w.Deadline; o == limit.Success || o == limit.Deadline && w.Deadline > 0 && late >= 0 {
-		g.life.end(float64(took), o == limit.Deadline, float64(late), g.service.mean)
+	} else if late := now - w.Deadline; o != limit.Deadline || w.Deadline > 0 && late >= 0 { // else a shorter one, not known
+		g.life.end(float64(took), o, float64(late), g.service.mean)
 	}
 	g.service.end(now, lv, float64(took), o)
 	g.cfg.Law.Observe(s, g.load())

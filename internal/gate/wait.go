@@ -44,6 +44,7 @@ func (g *Gate) free(lv int) float64 {
 // caller would wait; work without one waits half as long, and no second.
 const (
 	burstServices  = 8
+	burstLong      = 3                      // of those that take longer than nearly all: among short work these make the queue
 	burstLeast     = 100 * time.Millisecond // hurts no caller, and rates are not known sooner
 	burstAnyway    = time.Second            // most without a deadline
 	burstPatience  = 5
@@ -54,7 +55,7 @@ const (
 // burst is how long work that has so much time left may wait while the queue is
 // expected to drain, in nanoseconds. It may be more than what is left.
 func (g *Gate) burst(left time.Duration) float64 {
-	burst := burstServices * g.service.mean
+	burst := max(burstServices*g.service.mean, burstLong*g.service.high)
 	if left == Never {
 		burst = min(burst/2, float64(burstAnyway))
 	}
