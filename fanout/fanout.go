@@ -1,10 +1,13 @@
 // Package fanout answers one request from several sources at once: some it
 // cannot do without, others it would like to have.
 //
-//	var lookup, _ = fanout.New(fanout.Config{Name: "clinicians"},
+//	lookup, err := fanout.New(fanout.Config{Name: "clinicians"},
 //		fanout.Required("database", database.Find, (*Answer).Merge),
 //		fanout.Optional("cache", cache.Find, (*Answer).Merge).Within(20*time.Millisecond),
 //	)
+//	if err != nil {
+//		return err // a misconfiguration, in words
+//	}
 //
 //	got, err := lookup.Do(ctx, query)
 //	// err: the database failed, and says so. got.Missing: what the answer lacks, and why.
@@ -18,6 +21,7 @@ package fanout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -83,7 +87,8 @@ func (m Mode) String() string {
 }
 
 // Fanout runs the same branches for every request. It is safe for concurrent
-// use, and none of its goroutines outlives the branch it runs. It must not be
+// use, and none of its goroutines outlives the branch it runs. Create it with New:
+// Do of another one returns an error that says so. It must not be
 // copied. Under testing/synctest a value belongs to the bubble that first used
 // it: make one in each test.
 type Fanout[Req, Res any] struct {
@@ -156,6 +161,9 @@ func New[Req, Res any](cfg Config, branches ...Branch[Req, Res]) (*Fanout[Req, R
 	if len(branches) == 0 {
 		return nil, fmt.Errorf("fanout %q: there are no branches", cfg.Name)
 	}
+	if cfg.Budget.unmade() {
+		return nil, fmt.Errorf("fanout %q: %s", cfg.Name, useNewBudget)
+	}
 	f := &Fanout[Req, Res]{cfg: cfg, budget: cfg.Budget, base: time.Now()}
 	names := map[string]bool{}
 	for _, required := range []bool{true, false} {
@@ -165,6 +173,8 @@ func New[Req, Res any](cfg Config, branches ...Branch[Req, Res]) (*Fanout[Req, R
 				return nil, fmt.Errorf("fanout %q: branch %q needs a name and two functions: use Required or Optional", cfg.Name, b.spec.name)
 			case b.spec.within < 0:
 				return nil, fmt.Errorf("fanout %q: branch %q: Within is %v: it cannot be negative", cfg.Name, b.spec.name, b.spec.within)
+			case b.spec.hedge != nil && b.spec.hedge.Ratio() == 0:
+				return nil, fmt.Errorf("fanout %q: branch %q: the budget of Hedged is a zero value: use retrybudget.New", cfg.Name, b.spec.name)
 			case b.spec.required != required:
 				continue
 			case names[b.spec.name]:
@@ -195,6 +205,9 @@ func New[Req, Res any](cfg Config, branches ...Branch[Req, Res]) (*Fanout[Req, R
 	return f, nil
 }
 
+// errUnmade is also that of a nil Fanout, which is what New returns with an error.
+var errUnmade = errors.New("fanout: this Fanout was not made: use New, and look at its error")
+
 // Do runs the branches for req and merges what they answer.
 //
 // The error is nil when every required branch has answered; what else is missing
@@ -219,6 +232,9 @@ func New[Req, Res any](cfg Config, branches ...Branch[Req, Res]) (*Fanout[Req, R
 // one of those that run at once. Where a branch may hang for ever, use Parallel
 // and a budget that suffices.
 func (f *Fanout[Req, Res]) Do(ctx context.Context, req Req) (Result[Res], error) {
+	if f == nil || f.branches == nil {
+		return Result[Res]{}, errUnmade
+	}
 	if err := ctx.Err(); err != nil {
 		return Result[Res]{}, err
 	}

@@ -47,6 +47,9 @@ var errNobodyWaits = errors.New("fanout: the last caller that waited has left")
 // fn ends every caller's goroutine. What nobody waits for any more is dropped,
 // errors by way of OnLate.
 func (g *Group[K, V]) Do(ctx context.Context, key K, fn func(context.Context) (V, error)) (v V, shared bool, err error) {
+	if fn == nil {
+		return v, false, errors.New("fanout: Group.Do: fn is nil")
+	}
 	if err := ctx.Err(); err != nil {
 		return v, false, err
 	}

@@ -60,6 +60,9 @@ func (f *Fanout[Req, Res]) tellLate(b *branch[Req, Res], err error, ended bool) 
 // Stats returns the counts so far. They are read one after the other, not all at
 // the same instant.
 func (f *Fanout[Req, Res]) Stats() Stats {
+	if f == nil {
+		return Stats{}
+	}
 	s := Stats{
 		Name: f.cfg.Name, Mode: f.cfg.Mode,
 		Calls: f.calls.Load(), Partial: f.counts.partial.Load(), Failed: f.counts.failed.Load(),
