@@ -32,8 +32,8 @@ so many at once.
 
 The result goes to standard output, progress to standard error. Ctrl-C stops:
 tasks under way are cut short, tasks that wait are never started, and both are
-told from those that were done. Exit codes: 0 all done; 1 some failed; 2 bad
-input; 130 interrupted.
+told from those that were done. Exit codes: 0 all done; 1 some failed or were
+not started; 2 bad input; 130 interrupted.
 
 `
 
@@ -80,11 +80,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "batch:", err)
 		return 2
 	}
+	return b.tell(ctx, stdout)
+}
+
+// tell writes the result and returns the exit code.
+func (b *batch) tell(ctx context.Context, stdout io.Writer) int {
 	fmt.Fprint(stdout, b.result())
 	switch {
 	case ctx.Err() != nil && b.left() > 0:
 		return 130
-	case b.failed.Load() > 0:
+	case b.failed.Load() > 0 || b.left() > 0:
 		return 1
 	}
 	return 0
