@@ -37,6 +37,9 @@ not started; 2 bad input; 130 interrupted.
 
 `
 
+// mostTasks is how many a batch may have: it keeps a byte for each.
+const mostTasks = 1_000_000_000
+
 func parse(args []string, stderr io.Writer) (*batch, error) {
 	var work time.Duration
 	var share float64
@@ -58,8 +61,8 @@ func parse(args []string, stderr io.Writer) (*batch, error) {
 	switch {
 	case flags.NArg() > 0:
 		return b, fmt.Errorf("unexpected %q: settings are flags, see -h", flags.Arg(0))
-	case b.tasks < 1 || b.from < 0 || b.from >= b.tasks:
-		return b, fmt.Errorf("tasks %d from %d: want at least one, and to begin with one of them", b.tasks, b.from)
+	case b.tasks < 1 || b.tasks > mostTasks || b.from < 0 || b.from >= b.tasks:
+		return b, fmt.Errorf("tasks %d from %d: want at least one, at most %d, and to begin with one of them", b.tasks, b.from, mostTasks)
 	case work < 0 || share < 0 || share > 1:
 		return b, errors.New("-work cannot be negative, -fail is a share from 0 to 1")
 	}

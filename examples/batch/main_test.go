@@ -165,6 +165,7 @@ func TestTheCommand(t *testing.T) {
 		{t.Context(), []string{"-h"}, 0, "Exit codes"},
 		{t.Context(), []string{"now"}, 2, "unexpected"},
 		{t.Context(), []string{"-tasks", "0"}, 2, "at least one"},
+		{t.Context(), []string{"-tasks", "9223372036854775807"}, 2, "at most"}, // used to crash
 		{t.Context(), []string{"-fail", "2"}, 2, "share"},
 		{t.Context(), []string{"-workers", "-1"}, 2, "MaxWorkers"},
 		{t.Context(), []string{"-x"}, 2, "not defined"},
