@@ -7,7 +7,7 @@ import (
 )
 
 // Budget bounds how many goroutines run branches or elements beside their
-// callers. Share one between values to bound them together. Nobody waits for a
+// callers. Share one between values to bound them together. No call waits for a
 // token: without one, the work runs in the caller, so that nested calls neither
 // explode nor deadlock. It is safe for concurrent use. Create it with NewBudget;
 // New and Map refuse the zero Budget.

@@ -45,8 +45,8 @@ type Config struct {
 	Budget *Budget
 
 	// Limiter, if set, must admit each of these goroutines too. It is only ever
-	// asked by TryAcquire, so nobody waits for it while holding another's slot,
-	// and a goroutine is no latency sample for it. While it refuses, nothing is
+	// asked by TryAcquire, so that no caller waits for it while holding a slot of
+	// another, and a goroutine is no latency sample for it. While it refuses, nothing is
 	// hedged.
 	Limiter *limiter.Limiter
 
@@ -54,8 +54,8 @@ type Config struct {
 	// returned, not even in a context derived from it or in a goroutine. Then
 	// contexts are reused, and a parallel call allocates nothing; otherwise each
 	// has one of its own, the call's only allocation, of 24 bytes. Nothing but
-	// your word can spare it: who keeps a context leaves no trace, and if it were
-	// used again he would see another call's deadline, values and end.
+	// your word can spare it: that a context is kept leaves no trace, and if it were
+	// used again the branch would see another call's deadline, values and end.
 	BorrowedContext bool
 
 	// OnLate is told how a branch ended that the caller no longer waited for, on
@@ -221,14 +221,14 @@ var errUnmade = errors.New("fanout: this Fanout was not made: use New, and look 
 // runtime.Goexit ends the caller's goroutine as well, whatever it runs on.
 //
 // A branch that outlasts its context is missing, with the error of the context,
-// whatever it says afterwards: OnLate is told. So it is the same whether it runs
-// beside the caller, who leaves, or in him.
+// whatever it returns afterwards: OnLate is told. So the result is the same whether
+// it runs beside the caller, which then returns without it, or in the caller.
 //
 // Do never waits for a branch that runs beside it and ignores its context. That
 // branch must not write to anything reachable from req, which the caller may use
-// again; what it returns reaches nobody. A branch that runs in the caller is left
-// only when it returns. That is so by choice, when the budget is spent, and in
-// Auto when it was faster: one after the other, or, in calls of less than 200 µs,
+// again; what it returns is dropped. A caller that runs a branch itself returns
+// only after it: in Sequential, when the budget is spent, and in Auto when that was
+// faster: one after the other, or, in calls of less than 200 µs,
 // one of those that run at once. Where a branch may hang for ever, use Parallel
 // and a budget that suffices.
 func (f *Fanout[Req, Res]) Do(ctx context.Context, req Req) (Result[Res], error) {

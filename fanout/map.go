@@ -26,7 +26,7 @@ type MapConfig struct {
 	Budget *Budget
 
 	// OnLate is told of each error, also a panic, that came when Map had failed
-	// already, on the goroutine where it happened. Nil: nobody is.
+	// already, on the goroutine where it happened. Nil: they are dropped.
 	OnLate func(*ItemError)
 }
 
@@ -53,8 +53,8 @@ func (e *ItemError) Unwrap() error { return e.Err }
 // error is the last of those joined, or the only one.
 //
 // fn must not write to what its caller uses afterwards: after an error it may
-// still run. Without a free goroutine in the budget fn runs in the caller, who
-// then stays until it returns.
+// still run. Without a free goroutine in the budget fn runs in the caller, which
+// then waits until it returns.
 func Map[T, R any](ctx context.Context, cfg MapConfig, items []T, fn func(context.Context, T) (R, error)) ([]R, error) {
 	switch {
 	case cfg.Limit < 0:
@@ -121,7 +121,7 @@ func (m *mapping[T, R]) do(ctx context.Context) ([]R, error) {
 	m.mu.Unlock()
 	if !started {
 		m.work(false)
-		if err := ctx.Err(); err != nil { // he would have left
+		if err := ctx.Err(); err != nil { // had it been free, the caller would have returned then
 			return m.outcome(err)
 		}
 	}
@@ -205,7 +205,7 @@ func (m *mapping[T, R]) call(i int) {
 	defer func() {
 		if !returned {
 			m.mu.Lock()
-			if !m.late() { // who has left reads this without the lock
+			if !m.late() { // a caller that has returned reads this without the lock
 				m.goexit = true
 			}
 			m.mu.Unlock()
@@ -239,7 +239,7 @@ func (m *mapping[T, R]) call(i int) {
 	}
 }
 
-// late reports whether how an element ends is nobody's concern any more. It is
+// late reports whether the end of an element no longer counts. It is
 // called with the lock held.
 func (m *mapping[T, R]) late() bool { return m.closed || len(m.errs) > 0 && !m.all }
 

@@ -254,8 +254,8 @@ func (p *Pool[T]) putBehind(i int, t *T, size int) {
 	}
 }
 
-// drop leaves t to the collector. Checked builds still see to it that nobody uses
-// it: that it was too large to be kept is no excuse.
+// drop leaves t to the collector. Checked builds still see to it that it is
+// not used any more: being too large to keep is no excuse.
 func (p *Pool[T]) drop(t *T) {
 	p.dropped.add()
 	if asanEnabled {
