@@ -154,30 +154,6 @@ func TestABlockedSubmitterLeavesItsJobBehind(t *testing.T) {
 	})
 }
 
-// A queue that had run dry before the submitter on its way came to fill it stayed
-// empty: a worker took one job after the other from those who waited for room.
-func TestAQueueThatRanDryIsFilledByThoseWhoWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := pool(t, Config{MaxWorkers: 1, QueueSize: 2 * longQueue})
-		p.tries.Store(0) // no sweep: the jobs stay in the ring
-		step := make(chan struct{})
-		defer close(step)
-		for range 1 + 2*longQueue + 3 {
-			go p.Submit(context.Background(), func(context.Context) error { <-step; return nil })
-		}
-		synctest.Wait()
-		p.short.Store(true)
-		p.called.Store(true) // and does not run yet
-		for range 1 + 2*longQueue {
-			step <- struct{}{}
-		}
-		synctest.Wait()
-		if s := p.Stats(); s.Running != 1 || s.Queued != 2 || s.Blocked != 0 {
-			t.Fatalf("%d run, %d are queued, %d wait for room", s.Running, s.Queued, s.Blocked)
-		}
-	})
-}
-
 func TestAFullPoolRefusesAtOnceOrAfterMaxWaitOrWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct {
@@ -636,8 +612,7 @@ func TestTheLedgerClosesWhileACancelledJobEnds(t *testing.T) {
 // the queue, and one waits for room, of which there is for 2.
 func fillShort(t *testing.T) *Pool {
 	p := pool(t, Config{MaxWorkers: 1, QueueSize: 8})
-	p.short.Store(true)
-	p.tries.Store(0) // or the queue is looked through, and its worker asks
+	p.queue.SetLow(4)
 	first := make(chan struct{})
 	ever := func(context.Context) error { <-t.Context().Done(); return nil }
 	jobs := []Job{func(context.Context) error { <-first; return nil }, nothing, ever}

@@ -17,9 +17,9 @@ import (
 // house lists the folders of all packages, the lowest layer first. Packages on
 // one line do not import each other.
 var house = [][]string{
-	{".", "histogram", "internal/layers", "internal/rate", "internal/ring", "retrybudget"},
+	{".", "histogram", "internal/layers", "internal/rate", "retrybudget"},
 	{"internal/refusal", "limit", "loadgen", "objectpool"},
-	{"internal/gate"},
+	{"internal/gate", "internal/handoff"},
 	{"limiter"},
 	{"fanout", "sim", "workerpool"},
 	{"route"},
