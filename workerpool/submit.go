@@ -48,7 +48,7 @@ func (p *Pool) submit(ctx context.Context, job Job, n *note, mayWait bool) (tick
 		}
 	}
 	e := entry{ctx, job, p.stamp(n)}
-	verdict, t := p.queue.Offer(e, lv)
+	verdict, t := p.queue.Offer(&e, lv)
 	if verdict == handoff.Accepted {
 		return t, nil
 	}
@@ -59,7 +59,7 @@ func (p *Pool) submit(ctx context.Context, job Job, n *note, mayWait bool) (tick
 func (p *Pool) submitSlowly(e entry, lv int, verdict handoff.Verdict, mayWait bool) (t ticket, err error) {
 	p.made()
 	if verdict == handoff.Full && p.unswept.CompareAndSwap(true, false) && p.sweep() > 0 {
-		if verdict, t = p.queue.Offer(e, lv); verdict == handoff.Accepted {
+		if verdict, t = p.queue.Offer(&e, lv); verdict == handoff.Accepted {
 			return t, nil
 		}
 	}

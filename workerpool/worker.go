@@ -63,10 +63,12 @@ func (w *worker) serve() (more bool) {
 // next takes the job to run now. Then it tells the caller of the last one, which
 // so finds its worker free. It returns false when there is none.
 func (w *worker) next() (ok bool) {
-	w.entry = entry{}
-	w.lv, ok = w.pool.queue.Take(w.place, w.end, &w.entry)
+	if w.lv, ok = w.pool.queue.Take(w.place, w.end, &w.entry); ok {
+		w.pool.ctl.took(w.place.Turn)
+	} else {
+		w.entry = entry{}
+	}
 	w.finish()
-	w.pool.ctl.took(w.place.Turn)
 	return ok
 }
 

@@ -43,7 +43,7 @@ func BenchmarkHandoff(b *testing.B) {
 					w := NewWaiter[job]()
 					for range b.N*(i+1)/c[0] - b.N*i/c[0] {
 						j := job{f: f}
-						if v, _ := q.Offer(j, 1); v == Full {
+						if v, _ := q.Offer(&j, 1); v == Full {
 							if q.Wait(w, j, 1, true) == Waiting {
 								<-w.Told()
 								q.Resolve(w, true, false)

@@ -32,36 +32,38 @@ type Counts struct {
 //
 // What a job changes comes first, so that it is in few cache lines.
 type core[T any] struct {
-	queued   int    // jobs
-	active   int    // workers that are busy
-	limit    int    // most of them
-	size     int    // most jobs that may be queued
-	nWaiting int    // submitters
-	turns    uint64 // jobs taken
-	ended    uint64 // jobs that ran and ended
-	full     uint32 // a bit for each level that was found full and still is
-	used     uint8  // a bit for each level that has had a job
-	calling  bool   // a worker is called
-	telling  bool   // a late submitter is called
-	closed   bool
-	queue    [Levels]ring[T]
+	queued  int    // jobs
+	active  int    // workers that are busy
+	limit   int    // most of them
+	size    int    // most jobs that may be queued
+	turns   uint64 // jobs taken
+	ended   uint64 // jobs that ran and ended
+	used    uint8  // a bit for each level that has had a job
+	narrow  uint8  // a bit for each level with less room than the size
+	calling bool   // a worker is called
+	calm    bool   // settle has nothing to do but to call workers and late submitters
+	mark    int    // with so many jobs queued, or fewer, a late submitter is to be called
+	queue   [Levels]ring[T]
 
+	full    uint32      // a bit for each level that was found full and still is
 	rooms   [Levels]int // most jobs ahead of one at a level, beside the size; not rising
 	out     int         // jobs that left another way than through a worker, and are not finished
 	parked  []*Worker   // the latest last
 	workers int         // parked, called or busy
+	closed  bool
 
-	waiting [Levels]list[T]
-	late    list[T]
-	low     int // late submitters are told once the queue holds no more
-	signals signals[T]
-	counts  Counts // but for what queue and ended count
+	waiting  [Levels]list[T] // submitters
+	nWaiting int
+	late     list[T]
+	low      int  // late submitters are told once the queue holds no more
+	telling  bool // a late submitter is called
+	signals  signals[T]
+	counts   Counts // but for what queue and ended count
 }
 
 // steady reports whether the rules hold as they are: nearly always.
 func (c *core[T]) steady() bool {
-	return c.nWaiting == 0 && c.late.n == 0 && c.full == 0 && c.signals.told == nil &&
-		(c.queued == 0 || c.calling || c.active >= c.limit) && !c.closed
+	return c.calm && c.queued > c.mark && (c.queued == 0 || c.calling || c.active >= c.limit)
 }
 
 // signals are what is to be sent when the lock was released.
@@ -90,6 +92,10 @@ func (c *core[T]) settle() {
 	if c.full != 0 {
 		c.full &= c.fullLevels()
 	}
+	if c.mark = -1; c.late.n > 0 && !c.telling {
+		c.mark = c.low
+	}
+	c.calm = c.nWaiting == 0 && c.full == 0 && !c.closed
 }
 
 // admit moves jobs of submitters that wait into the queue while there is room.
@@ -98,7 +104,7 @@ func (c *core[T]) admit() {
 		for l := &c.waiting[lv]; l.head != nil && c.room(lv); {
 			w := l.pop()
 			c.nWaiting--
-			w.verdict, w.ticket = Accepted, c.push(w.value, lv)
+			c.push(w)
 			if w.patient && c.queued > c.low {
 				c.late.push(w, late)
 			} else {
@@ -111,12 +117,12 @@ func (c *core[T]) admit() {
 // room reports whether one more job of a level may be queued.
 func (c *core[T]) room(lv int) bool {
 	free := max(c.limit-c.active, 0)
-	return c.queued < c.size+free && (c.rooms[lv] >= c.size || c.ahead(lv) < c.rooms[lv]+free)
+	return c.queued < c.size+free && (c.narrow&(1<<lv) == 0 || c.ahead(lv) < c.rooms[lv]+free)
 }
 
 func (c *core[T]) ahead(lv int) (n int) {
 	for i := range lv + 1 {
-		n += c.queue[i].n
+		n += c.queue[i].len()
 	}
 	return n
 }
@@ -131,21 +137,25 @@ func (c *core[T]) fullLevels() (full uint32) {
 	return full
 }
 
-func (c *core[T]) offer(v T, lv int) (Verdict, Ticket) {
+// offer returns the number of a job that is accepted.
+func (c *core[T]) offer(v *T, lv int) (Verdict, uint64) {
 	if c.closed {
-		return Closed, Ticket{}
+		return Closed, 0
 	}
 	if !c.room(lv) {
-		c.full = c.fullLevels()
-		return Full, Ticket{}
+		c.full, c.calm = c.fullLevels(), false
+		return Full, 0
 	}
-	return Accepted, c.push(v, lv)
-}
-
-func (c *core[T]) push(v T, lv int) Ticket {
 	c.used |= 1 << lv
 	c.queued++
-	return Ticket{lv, c.queue[lv].push(v)}
+	return Accepted, c.queue[lv].push(v)
+}
+
+// push accepts the job of a submitter that may have waited.
+func (c *core[T]) push(w *Waiter[T]) {
+	c.used |= 1 << w.level
+	c.queued++
+	w.verdict, w.ticket = Accepted, Ticket{w.level, c.queue[w.level].push(&w.value)}
 }
 
 // next is the level whose turn it is. There is a job.
@@ -157,13 +167,13 @@ func (c *core[T]) next() int {
 	}
 	if c.turns%Floor == 0 {
 		for lv := Levels - 1; ; lv-- {
-			if c.queue[lv].n > 0 {
+			if c.queue[lv].len() > 0 {
 				return lv
 			}
 		}
 	}
 	for lv := 0; ; lv++ {
-		if c.queue[lv].n > 0 {
+		if c.queue[lv].len() > 0 {
 			return lv
 		}
 	}
@@ -171,13 +181,14 @@ func (c *core[T]) next() int {
 
 // wait is offer for a submitter that waits for room if there is none.
 func (c *core[T]) wait(w *Waiter[T], v T, lv int) Verdict {
+	w.value, w.level = v, lv
 	switch {
 	case c.closed:
 		w.verdict = Closed
 	case c.room(lv):
-		w.verdict, w.ticket = Accepted, c.push(v, lv)
+		c.push(w)
 	default:
-		w.verdict, w.value, w.level = Waiting, v, lv
+		w.verdict = Waiting
 		c.waiting[lv].push(w, waiting)
 		c.nWaiting++
 	}
@@ -276,7 +287,7 @@ func (c *core[T]) purge(dead func(*T) bool) (all []T) {
 // drop takes every queued job out.
 func (c *core[T]) drop() (all []T) {
 	for lv := range c.queue {
-		for c.queue[lv].n > 0 {
+		for c.queue[lv].len() > 0 {
 			var v T
 			c.queue[lv].pop(&v)
 			all = append(all, v)
@@ -338,9 +349,12 @@ func (c *core[T]) trim() {
 
 func (c *core[T]) setRooms(rooms [Levels]int) {
 	most := math.MaxInt
+	c.narrow = 0
 	for lv, n := range rooms {
 		most = min(most, n)
-		c.rooms[lv] = most
+		if c.rooms[lv] = most; most < c.size {
+			c.narrow |= 1 << lv
+		}
 	}
 }
 

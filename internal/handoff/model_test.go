@@ -109,7 +109,7 @@ func (s *submitter) step(w *world) {
 			s.next()
 		}
 	case "offers":
-		verdict, t := w.q.Offer(j, s.level)
+		verdict, t := w.q.Offer(&j, s.level)
 		s.ticket = t
 		switch {
 		case verdict == Accepted:
@@ -339,7 +339,7 @@ func (w *world) check() {
 	}
 	queued, busy, taken, calling, called := 0, 0, 0, 0, 0
 	for lv := range Levels {
-		queued += c.queue[lv].n
+		queued += c.queue[lv].len()
 	}
 	for _, a := range w.actors {
 		if k, ok := a.(*worker); ok {

@@ -69,6 +69,12 @@ type Waiter[T any] struct {
 // NewWaiter returns one. Its channel belongs to the synctest bubble it is made in.
 func NewWaiter[T any]() *Waiter[T] { return &Waiter[T]{ready: make(chan struct{}, 1)} }
 
+// clear lets go of the job.
+func (w *Waiter[T]) clear() {
+	var none T
+	w.value = none
+}
+
 // Told receives when the submitter is told what became of its job; then Resolve
 // says what.
 func (w *Waiter[T]) Told() <-chan struct{} { return w.ready }
@@ -99,9 +105,9 @@ func (q *Queue[T]) Init(size, limit int, start func(*Worker)) {
 func (q *Queue[T]) done() {
 	if q.core.steady() {
 		q.mu.Unlock()
-		return
+	} else {
+		q.settle()
 	}
-	q.settle()
 }
 
 // settle settles the core, releases the lock and sends the signals.
@@ -153,11 +159,11 @@ func (q *Queue[T]) wake(w *Worker) {
 func (q *Queue[T]) Full(lv int) bool { return q.full.Load()&(1<<lv) != 0 }
 
 // Offer hands a job over: it is Accepted, or the queue is Full or Closed.
-func (q *Queue[T]) Offer(v T, lv int) (Verdict, Ticket) {
+func (q *Queue[T]) Offer(v *T, lv int) (Verdict, Ticket) {
 	q.mu.Lock()
-	verdict, t := q.core.offer(v, lv)
+	verdict, seq := q.core.offer(v, lv)
 	q.done()
-	return verdict, t
+	return verdict, Ticket{lv, seq}
 }
 
 // Wait is Offer for a submitter that waits for room if there is none. If the verdict
@@ -168,6 +174,9 @@ func (q *Queue[T]) Wait(w *Waiter[T], v T, lv int, patient bool) Verdict {
 	w.patient = patient
 	verdict := q.core.wait(w, v, lv)
 	q.settle()
+	if verdict != Waiting {
+		w.clear()
+	}
 	return verdict
 }
 
@@ -181,8 +190,7 @@ func (q *Queue[T]) Resolve(w *Waiter[T], told, expired bool) Verdict {
 	if w.called {
 		q.relay(w)
 	}
-	var none T
-	w.value = none
+	w.clear()
 	return w.verdict
 }
 
@@ -344,7 +352,7 @@ func (q *Queue[T]) Picture() (p Picture) {
 	p.Ended = c.ended
 	for lv := range Levels {
 		p.Accepted[lv] = c.queue[lv].seq
-		p.Queued[lv], p.Waiting[lv] = c.queue[lv].n, c.waiting[lv].n
+		p.Queued[lv], p.Waiting[lv] = c.queue[lv].len(), c.waiting[lv].n
 	}
 	return p
 }

@@ -5,7 +5,6 @@ import "sort"
 // ring is the queue of one level, first come first served. A job can be taken out
 // from the middle: that leaves a hole, which keeps a slot until the slots run out.
 type ring[T any] struct {
-	n     int       // jobs
 	head  uint64    // the position of the first slot in use
 	tail  uint64    // the position behind the last
 	seq   uint64    // of the latest job
@@ -24,16 +23,18 @@ const firstSlots = 64
 
 func (r *ring[T]) at(pos uint64) *slot[T] { return &r.slots[pos&uint64(len(r.slots)-1)] }
 
-// push appends v and returns its number.
-func (r *ring[T]) push(v T) uint64 {
+// len is how many jobs there are.
+func (r *ring[T]) len() int { return int(r.tail-r.head) - r.holes }
+
+// push appends *v and returns its number.
+func (r *ring[T]) push(v *T) uint64 {
 	if r.tail-r.head == uint64(len(r.slots)) {
 		r.grow()
 	}
 	s := r.at(r.tail)
 	r.tail++
-	r.n++
 	r.seq++
-	s.value, s.seq = v, r.seq
+	s.value, s.seq = *v, r.seq
 	return r.seq
 }
 
@@ -48,7 +49,6 @@ func (r *ring[T]) pop(v *T) {
 	s := r.at(r.head)
 	*v, s.value = s.value, none
 	r.head++
-	r.n--
 }
 
 // remove takes out the job with that number, if it is there.
@@ -65,7 +65,6 @@ func (r *ring[T]) cut(s *slot[T]) {
 	var none T
 	s.value, s.hole = none, true
 	r.holes++
-	r.n--
 }
 
 // purge takes out what dead says.
@@ -82,7 +81,7 @@ func (r *ring[T]) purge(dead func(*T) bool) (all []T) {
 // grow makes free slots: of the holes, or more if they are few.
 func (r *ring[T]) grow() {
 	size := max(len(r.slots), firstSlots)
-	if r.n > size/2 {
+	if r.len() > size/2 {
 		size *= 2
 	}
 	kept := make([]slot[T], 0, size)
