@@ -14,13 +14,13 @@ type Config struct {
 	// Name labels this pool in metrics, reports and profiles.
 	Name string
 
-	// MinWorkers stay when idle. MaxWorkers bounds how many jobs run at once.
-	// Workers start when a job needs one.
+	// MinWorkers stay when idle: a pool never runs fewer jobs at once while it has
+	// them. MaxWorkers is the most jobs that run at once, and means nothing else;
+	// zero is 10,000. Workers start when a job needs one.
 	//
-	// Without MaxWorkers, or with a Law, the pool finds out how many jobs to run
-	// at once, by its own law never fewer than GOMAXPROCS; MaxWorkers then only
-	// bounds that (zero: 10,000). MaxWorkers alone is how many run, as long as
-	// there is work for them.
+	// How many run within those bounds is decided by Law or by GrowAt. With neither,
+	// it is as many as the bound allows if MaxWorkers is set; otherwise the pool
+	// finds out by a law of its own, and runs never fewer than GOMAXPROCS.
 	MinWorkers, MaxWorkers int
 
 	// Law decides how many jobs run at once. Nil means

@@ -30,6 +30,7 @@ func (p *Pool) Resize(minWorkers, maxWorkers int) error {
 
 // Limit is how many jobs may run at once now.
 func (p *Pool) Limit() int {
+	p.made()
 	p.ctl.mu.Lock()
 	defer p.ctl.mu.Unlock()
 	return p.ctl.limit

@@ -48,6 +48,7 @@ func (p *Pool) submit(ctx context.Context, job Job, n *note, mayWait bool) (tick
 		}
 	}
 	e := entry{ctx, job, p.stamp(n)}
+	// The zero Pool has no room, so that the slow way finds it.
 	verdict, t := p.queue.Offer(&e, lv)
 	if verdict == handoff.Accepted {
 		return t, nil

@@ -557,6 +557,9 @@ func TestWithoutAQueueEveryWorkerIsUsed(t *testing.T) {
 				t.Fatalf("the second of two jobs on two workers waited %v", d)
 			}
 		}
+		if err := p.Drain(t.Context()); err != nil { // the bubble's clock stops when this returns
+			t.Error(err)
+		}
 	})
 }
 
@@ -709,4 +712,77 @@ func TestAPanicOfOnDoneLeavesNobodyWaiting(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A call that was left kept its place until the queue was searched, and was still
+// in QueuedBy.
+func TestACallThatIsLeftFreesItsPlaceAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, Config{MaxWorkers: 1, QueueSize: 1})
+		if err := p.Submit(t.Context(), sleep(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		ctx, leave := context.WithCancel(t.Context())
+		go func() { _, _ = Do(ctx, p, func(context.Context) (int, error) { return 1, nil }) }()
+		synctest.Wait()
+		if err := p.TrySubmit(t.Context(), nothing); reason(err) != spillway.QueueFull {
+			t.Fatal(err)
+		}
+		leave()
+		synctest.Wait()
+		if s := p.Stats(); s.Queued != 0 || len(s.QueuedBy) != 0 || s.Cancelled != 1 {
+			t.Errorf("%+v", s)
+		}
+		if err := p.TrySubmit(t.Context(), nothing); err != nil {
+			t.Errorf("refused beside a place that was left: %v", err)
+		}
+		if err := p.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Drain found the pool empty while Close had still to tell OnDone of the jobs that it
+// had dropped.
+func TestDrainWaitsUntilCloseHasTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := 0
+		p := pool(t, Config{MaxWorkers: 1, QueueSize: 4, OnDone: func(r Result) {
+			if !r.Started {
+				time.Sleep(time.Minute)
+				told++
+			}
+		}})
+		for range 3 {
+			if err := p.Submit(t.Context(), sleep(time.Second)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		go p.Close()
+		synctest.Wait()
+		if err := p.Drain(t.Context()); err != nil || told != 2 {
+			t.Errorf("%v; OnDone was told of %d dropped jobs of 2", err, told)
+		}
+	})
+}
+
+func TestTheZeroPoolSaysWhatToCall(t *testing.T) {
+	for name, use := range map[string]func(*Pool){
+		"Submit":    func(p *Pool) { _ = p.Submit(t.Context(), nothing) },
+		"TrySubmit": func(p *Pool) { _ = p.TrySubmit(t.Context(), nothing) },
+		"Do":        func(p *Pool) { _, _ = Do(t.Context(), p, func(context.Context) (int, error) { return 1, nil }) },
+		"Group":     func(p *Pool) { _ = p.Group(t.Context()).Submit(nothing) },
+		"Resize":    func(p *Pool) { _ = p.Resize(1, 1) },
+		"Limit":     func(p *Pool) { p.Limit() },
+		"Drain":     func(p *Pool) { _ = p.Drain(t.Context()) },
+		"Close":     func(p *Pool) { p.Close() },
+		"Stats":     func(p *Pool) { p.Stats() },
+	} {
+		v, _ := outcomeOf(func() { use(new(Pool)) })
+		if s, ok := v.(string); !ok || !strings.Contains(s, "workerpool.New") {
+			t.Errorf("%s on the zero Pool: %v", name, v)
+		}
+	}
 }
