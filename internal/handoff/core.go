@@ -37,7 +37,6 @@ type core[T any] struct {
 	limit   int    // most of them
 	size    int    // most jobs that may be queued
 	turns   uint64 // jobs taken
-	ended   uint64 // jobs that ran and ended
 	used    uint8  // a bit for each level that has had a job
 	narrow  uint8  // a bit for each level with less room than the size
 	calling bool   // a worker is called
@@ -58,7 +57,7 @@ type core[T any] struct {
 	low      int  // late submitters are told once the queue holds no more
 	telling  bool // a late submitter is called
 	signals  signals[T]
-	counts   Counts // but for what queue and ended count
+	counts   Counts // but for what queue and turns count
 }
 
 // steady reports whether the rules hold as they are: nearly always.
@@ -219,9 +218,7 @@ func (c *core[T]) leave(w *Waiter[T], expired bool) (was place) {
 func (c *core[T]) take(w *Worker, end End, v *T) (lv int, ok bool) {
 	if w.busy {
 		c.active--
-		if end == Ran {
-			c.ended++
-		} else {
+		if end == Void {
 			c.counts.Void++
 		}
 		if c.nWaiting > 0 {
@@ -356,6 +353,16 @@ func (c *core[T]) setRooms(rooms [Levels]int) {
 			c.narrow |= 1 << lv
 		}
 	}
+}
+
+// ledger is the counts of now.
+func (c *core[T]) ledger() Counts {
+	all := c.counts
+	all.Ended = c.turns - uint64(c.active) - all.Void
+	for lv := range Levels {
+		all.Accepted[lv] = c.queue[lv].seq
+	}
+	return all
 }
 
 // empty reports whether every job that was accepted is finished.

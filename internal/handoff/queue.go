@@ -348,10 +348,8 @@ func (q *Queue[T]) Picture() (p Picture) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	c := &q.core
-	p = Picture{Counts: c.counts, Workers: c.workers, Active: c.active, Full: c.full != 0}
-	p.Ended = c.ended
+	p = Picture{Counts: c.ledger(), Workers: c.workers, Active: c.active, Full: c.full != 0}
 	for lv := range Levels {
-		p.Accepted[lv] = c.queue[lv].seq
 		p.Queued[lv], p.Waiting[lv] = c.queue[lv].len(), c.waiting[lv].n
 	}
 	return p
