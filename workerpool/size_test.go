@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/handoff"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -174,7 +175,7 @@ func TestPrioritiesAreServedInOrderWithAFloor(t *testing.T) {
 			}
 		}
 		if order[0] != spillway.Critical || order[1] != spillway.High || low != 1 {
-			t.Fatalf("first %v, %d of low priority before their turn, want 1 of %d", order[:3], low, floor)
+			t.Fatalf("first %v, %d of low priority before their turn, want 1 of %d", order[:3], low, handoff.Floor)
 		}
 	})
 }
@@ -481,40 +482,6 @@ func TestADeadlineThatRanOutInTheQueueSaysNothingOfTheWorkers(t *testing.T) {
 		if !slices.Equal(law.told, want) {
 			t.Errorf("the law was told %v, want %v", law.told, want)
 		}
-	})
-}
-
-// A worker was on its way when the limit was lowered, and started its job all the
-// same: two ran where one may.
-func TestAWorkerOnItsWaySeesALowerLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := pool(t, Config{MaxWorkers: 2, QueueSize: 4})
-		var running, peak int
-		job := func(context.Context) error {
-			running++
-			peak = max(peak, running)
-			time.Sleep(time.Second)
-			running--
-			return nil
-		}
-		if err := p.Submit(t.Context(), job); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		// What Submit does, but that its worker takes its time to start.
-		p.mu.Lock()
-		p.push(entry{t.Context(), job, nil}, level(0), 0)
-		w := p.idler()
-		p.publish(waking)
-		p.mu.Unlock()
-		if err := p.Resize(0, 1); err != nil {
-			t.Fatal(err)
-		}
-		w.start()
-		if err := p.Drain(t.Context()); err != nil || peak > 1 {
-			t.Fatalf("%d ran at once after Resize to 1; %v", peak, err)
-		}
-		atRest(t, p)
 	})
 }
 
