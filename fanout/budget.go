@@ -7,9 +7,10 @@ import (
 )
 
 // Budget bounds how many goroutines run branches or elements beside their
-// callers. Share one between values to bound them together. Nobody waits for a
+// callers. Share one between values to bound them together. No call waits for a
 // token: without one, the work runs in the caller, so that nested calls neither
-// explode nor deadlock. It is safe for concurrent use.
+// explode nor deadlock. It is safe for concurrent use. Create it with NewBudget;
+// New and Map refuse the zero Budget.
 type Budget struct {
 	size int64
 	used atomic.Int64
@@ -37,6 +38,11 @@ func (b *Budget) Size() int { return int(b.size) }
 
 // InUse returns how many there are.
 func (b *Budget) InUse() int { return int(b.used.Load()) }
+
+const useNewBudget = "the Budget is a zero value: use NewBudget"
+
+// unmade reports a Budget that NewBudget did not make. Nil is none at all.
+func (b *Budget) unmade() bool { return b != nil && b.size == 0 }
 
 // take takes a token, if there is one.
 func (b *Budget) take() bool {

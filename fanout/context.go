@@ -13,20 +13,20 @@ import (
 //
 // Each call has a new one, because a branch may keep it, and what it keeps must
 // go on to mean that call. Nothing tells whether it did: to keep a context is to
-// copy two words, and a generation to check would have to be in them. Only who
-// made the branches knows, and can say so by Config.BorrowedContext.
+// copy two words, and a generation to check would have to be in them. Only the
+// author of the branches knows, and can say so by Config.BorrowedContext.
 type callContext struct {
 	parent context.Context
-	state  atomic.Pointer[callState] // nil: nobody has asked, and only the parent can have ended it
+	state  atomic.Pointer[callState] // nil: not asked for yet, and only the parent can have ended it
 }
 
 type callState struct {
-	real   context.Context // what it stands for, once somebody has asked
+	real   context.Context // what it stands for, once it is asked for
 	cancel context.CancelCauseFunc
-	cause  error // why it has ended, if nobody had asked by then
+	cause  error // why it has ended, if it was not asked for by then
 }
 
-// finished is the end of a call for which nobody had asked.
+// finished is the end of a call whose context was not asked for.
 var finished = &callState{cause: context.Canceled}
 
 // parents is the end of a call whose parent was seen to have ended first.
@@ -39,7 +39,7 @@ func (c *callContext) Err() error {
 		switch s := c.state.Load(); {
 		case s == nil:
 			err := c.parent.Err()
-			// Who has seen it may not see another one: the call may be about to end.
+			// A branch that has seen it may not see another one: the call may be about to end.
 			if err == nil || c.state.CompareAndSwap(nil, parents) {
 				return err
 			}
@@ -76,7 +76,7 @@ func (c *callContext) real() context.Context {
 		if c.state.CompareAndSwap(s, &callState{real: ctx, cancel: cancel}) {
 			return ctx
 		}
-		cancel(nil) // another one was quicker
+		cancel(nil) // another goroutine was quicker
 	}
 }
 
@@ -101,7 +101,7 @@ func (c *callContext) end(cause error) {
 	}
 }
 
-// unused reports that nobody has asked for more than errors and deadlines.
+// unused reports that no more was asked for than errors and deadlines.
 func (c *callContext) unused() bool {
 	s := c.state.Load()
 	return s == nil || s.real == nil

@@ -31,13 +31,17 @@ func inDatabase(context.Context, Query) ([]string, error) { return []string{"ann
 
 func inCache(context.Context, Query) ([]string, error) { return nil, errors.New("connection refused") }
 
-// A value like this lives as long as the program, because it learns.
-var lookup, _ = fanout.New(fanout.Config{Name: "users"},
-	fanout.Required("database", inDatabase, (*Answer).Add),
-	fanout.Optional("cache", inCache, (*Answer).Add).Within(20*time.Millisecond),
-)
-
 func Example() {
+	// Make it once: it learns from every call, so it should live as long as the
+	// program.
+	lookup, err := fanout.New(fanout.Config{Name: "users"},
+		fanout.Required("database", inDatabase, (*Answer).Add),
+		fanout.Optional("cache", inCache, (*Answer).Add).Within(20*time.Millisecond),
+	)
+	if err != nil {
+		fmt.Println(err) // the configuration is wrong
+		return
+	}
 	got, err := lookup.Do(context.Background(), Query{Email: "ann@example.org"})
 	if err != nil {
 		fmt.Println(err) // the database has failed

@@ -1,10 +1,13 @@
 // Package fanout answers one request from several sources at once: some it
 // cannot do without, others it would like to have.
 //
-//	var lookup, _ = fanout.New(fanout.Config{Name: "clinicians"},
+//	lookup, err := fanout.New(fanout.Config{Name: "clinicians"},
 //		fanout.Required("database", database.Find, (*Answer).Merge),
 //		fanout.Optional("cache", cache.Find, (*Answer).Merge).Within(20*time.Millisecond),
 //	)
+//	if err != nil {
+//		return err // a misconfiguration, in words
+//	}
 //
 //	got, err := lookup.Do(ctx, query)
 //	// err: the database failed, and says so. got.Missing: what the answer lacks, and why.
@@ -18,6 +21,7 @@ package fanout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -41,8 +45,8 @@ type Config struct {
 	Budget *Budget
 
 	// Limiter, if set, must admit each of these goroutines too. It is only ever
-	// asked by TryAcquire, so nobody waits for it while holding another's slot,
-	// and a goroutine is no latency sample for it. While it refuses, nothing is
+	// asked by TryAcquire, so that no caller waits for it while holding a slot of
+	// another, and a goroutine is no latency sample for it. While it refuses, nothing is
 	// hedged.
 	Limiter *limiter.Limiter
 
@@ -50,8 +54,8 @@ type Config struct {
 	// returned, not even in a context derived from it or in a goroutine. Then
 	// contexts are reused, and a parallel call allocates nothing; otherwise each
 	// has one of its own, the call's only allocation, of 24 bytes. Nothing but
-	// your word can spare it: who keeps a context leaves no trace, and if it were
-	// used again he would see another call's deadline, values and end.
+	// your word can spare it: that a context is kept leaves no trace, and if it were
+	// used again the branch would see another call's deadline, values and end.
 	BorrowedContext bool
 
 	// OnLate is told how a branch ended that the caller no longer waited for, on
@@ -83,7 +87,8 @@ func (m Mode) String() string {
 }
 
 // Fanout runs the same branches for every request. It is safe for concurrent
-// use, and none of its goroutines outlives the branch it runs. It must not be
+// use, and none of its goroutines outlives the branch it runs. Create it with New:
+// Do of another one returns an error that says so. It must not be
 // copied. Under testing/synctest a value belongs to the bubble that first used
 // it: make one in each test.
 type Fanout[Req, Res any] struct {
@@ -156,6 +161,9 @@ func New[Req, Res any](cfg Config, branches ...Branch[Req, Res]) (*Fanout[Req, R
 	if len(branches) == 0 {
 		return nil, fmt.Errorf("fanout %q: there are no branches", cfg.Name)
 	}
+	if cfg.Budget.unmade() {
+		return nil, fmt.Errorf("fanout %q: %s", cfg.Name, useNewBudget)
+	}
 	f := &Fanout[Req, Res]{cfg: cfg, budget: cfg.Budget, base: time.Now()}
 	names := map[string]bool{}
 	for _, required := range []bool{true, false} {
@@ -165,6 +173,8 @@ func New[Req, Res any](cfg Config, branches ...Branch[Req, Res]) (*Fanout[Req, R
 				return nil, fmt.Errorf("fanout %q: branch %q needs a name and two functions: use Required or Optional", cfg.Name, b.spec.name)
 			case b.spec.within < 0:
 				return nil, fmt.Errorf("fanout %q: branch %q: Within is %v: it cannot be negative", cfg.Name, b.spec.name, b.spec.within)
+			case b.spec.hedge != nil && b.spec.hedge.Ratio() == 0:
+				return nil, fmt.Errorf("fanout %q: branch %q: the budget of Hedged is a zero value: use retrybudget.New", cfg.Name, b.spec.name)
 			case b.spec.required != required:
 				continue
 			case names[b.spec.name]:
@@ -195,6 +205,9 @@ func New[Req, Res any](cfg Config, branches ...Branch[Req, Res]) (*Fanout[Req, R
 	return f, nil
 }
 
+// errUnmade is also that of a nil Fanout, which is what New returns with an error.
+var errUnmade = errors.New("fanout: this Fanout was not made: use New, and look at its error")
+
 // Do runs the branches for req and merges what they answer.
 //
 // The error is nil when every required branch has answered; what else is missing
@@ -208,17 +221,20 @@ func New[Req, Res any](cfg Config, branches ...Branch[Req, Res]) (*Fanout[Req, R
 // runtime.Goexit ends the caller's goroutine as well, whatever it runs on.
 //
 // A branch that outlasts its context is missing, with the error of the context,
-// whatever it says afterwards: OnLate is told. So it is the same whether it runs
-// beside the caller, who leaves, or in him.
+// whatever it returns afterwards: OnLate is told. So the result is the same whether
+// it runs beside the caller, which then returns without it, or in the caller.
 //
 // Do never waits for a branch that runs beside it and ignores its context. That
 // branch must not write to anything reachable from req, which the caller may use
-// again; what it returns reaches nobody. A branch that runs in the caller is left
-// only when it returns. That is so by choice, when the budget is spent, and in
-// Auto when it was faster: one after the other, or, in calls of less than 200 µs,
+// again; what it returns is dropped. A caller that runs a branch itself returns
+// only after it: in Sequential, when the budget is spent, and in Auto when that was
+// faster: one after the other, or, in calls of less than 200 µs,
 // one of those that run at once. Where a branch may hang for ever, use Parallel
 // and a budget that suffices.
 func (f *Fanout[Req, Res]) Do(ctx context.Context, req Req) (Result[Res], error) {
+	if f == nil || f.branches == nil {
+		return Result[Res]{}, errUnmade
+	}
 	if err := ctx.Err(); err != nil {
 		return Result[Res]{}, err
 	}

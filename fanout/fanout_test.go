@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/spillway-go/spillway/retrybudget"
 )
 
 func TestNewSaysWhatIsWrong(t *testing.T) {
@@ -33,6 +35,33 @@ func TestNewSaysWhatIsWrong(t *testing.T) {
 		if _, err := NewBudget(n); err == nil {
 			t.Errorf("a budget of %d was accepted", n)
 		}
+	}
+}
+
+// It used to be a nil dereference, in the middle of a request.
+func TestZeroValuesSayWhatToCall(t *testing.T) {
+	fine := func(context.Context, int) (uint64, error) { return 1, nil }
+	_, budgetOfNew := New(Config{Budget: new(Budget)}, Required("a", fine, add))
+	_, budgetOfHedge := New(Config{}, Required("a", fine, add).Hedged(new(retrybudget.Budget)))
+	_, budgetOfMap := Map(t.Context(), MapConfig{Budget: new(Budget)}, numbers(2), fine)
+	_, function := Map[int, uint64](t.Context(), MapConfig{}, numbers(2), nil)
+	_, _, shared := new(Group[int, uint64]).Do(t.Context(), 1, nil)
+	_, zero := new(Fanout[int, uint64]).Do(t.Context(), 1)
+	missing, _ := New[int, uint64](Config{})
+	_, none := missing.Do(t.Context(), 1)
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{budgetOfNew, "use NewBudget"}, {budgetOfHedge, "use retrybudget.New"}, {budgetOfMap, "use NewBudget"},
+		{function, "fn is nil"}, {shared, "fn is nil"}, {zero, "use New"}, {none, "use New"},
+	} {
+		if c.err == nil || !strings.HasPrefix(c.err.Error(), "fanout") || !strings.Contains(c.err.Error(), c.want) {
+			t.Errorf("%v, want %q", c.err, c.want)
+		}
+	}
+	if s := missing.Stats(); s.Calls != 0 || s.Branches != nil {
+		t.Errorf("%+v", s)
 	}
 }
 

@@ -35,7 +35,7 @@ type frame[Req, Res any] struct {
 	pending int              // helpers that have not begun
 	next    int              // the next branch to start
 	open    int              // branches that have not ended
-	refs    int              // who may still touch the call: the caller, helpers that have begun, timers of hedges
+	refs    int              // users of the call: the caller, helpers that have begun, timers of hedges
 	fatal   int              // the required branch that failed first, or -1
 	failure error            // its
 	cut     error            // that of the caller's context, once it has ended the call
@@ -88,7 +88,7 @@ func (fr *frame[Req, Res]) recycle() {
 	fr.f.frames.Put(fr)
 }
 
-// parallel runs the branches beside the caller, who takes part if he joins.
+// parallel runs the branches beside the caller, which takes part if joins is set.
 func (fr *frame[Req, Res]) parallel(ctx context.Context, req Req, joins, measured bool) (Result[Res], error) {
 	f := fr.f
 	fr.mu.Lock()
@@ -230,7 +230,7 @@ func (fr *frame[Req, Res]) signal() {
 	}
 }
 
-// leave gives up a reference and the lock. Who leaves last keeps the frame.
+// leave gives up a reference and the lock. The last one recycles the frame.
 func (fr *frame[Req, Res]) leave() {
 	fr.refs--
 	if fr.refs == 0 && !fr.late {

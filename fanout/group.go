@@ -12,7 +12,7 @@ import (
 // for concurrent use and must not be copied.
 type Group[K comparable, V any] struct {
 	// OnLate, if set before the first use, is told of each error, also a panic,
-	// of work that nobody waited for any more, on the goroutine of that work.
+	// of work that no caller waited for any more, on the goroutine of that work.
 	OnLate func(K, error)
 
 	mu      sync.Mutex
@@ -32,7 +32,7 @@ type flight[V any] struct {
 	goexit bool
 }
 
-var errNobodyWaits = errors.New("fanout: the last caller that waited has left")
+var errAbandoned = errors.New("fanout: no caller waits any more")
 
 // Do returns what fn returns for key, and whether another caller got it too. If
 // the work for key is already going on, Do joins it and fn is not called. Callers
@@ -41,12 +41,15 @@ var errNobodyWaits = errors.New("fanout: the last caller that waited has left")
 // fn runs on a goroutine of its own, with the values of the context of the caller
 // that caused it and neither its deadline nor its cancellation: Do returns
 // ctx.Err() when ctx ends, and the work goes on for the others. When the last of
-// them has left, its context is cancelled, and who comes then causes it anew.
+// them has returned, its context is cancelled, and the next caller starts it anew.
 //
 // A panic of fn is a *spillway.PanicError for every caller, and runtime.Goexit in
-// fn ends every caller's goroutine. What nobody waits for any more is dropped,
-// errors by way of OnLate.
+// fn ends every caller's goroutine. A result that no caller waits for is
+// dropped; OnLate is told its error.
 func (g *Group[K, V]) Do(ctx context.Context, key K, fn func(context.Context) (V, error)) (v V, shared bool, err error) {
+	if fn == nil {
+		return v, false, errors.New("fanout: Group.Do: fn is nil")
+	}
 	if err := ctx.Err(); err != nil {
 		return v, false, err
 	}
@@ -115,7 +118,7 @@ func (g *Group[K, V]) left(key K, f *flight[V]) (ended bool) {
 	}
 	if f.waiting--; f.waiting == 0 {
 		g.forget(key, f)
-		f.cancel(errNobodyWaits)
+		f.cancel(errAbandoned)
 	}
 	return false
 }

@@ -65,7 +65,7 @@ func TestTheWorkEndsWhenTheLastCallerLeft(t *testing.T) {
 		work := func(ctx context.Context) (int, error) {
 			<-ctx.Done()
 			ended <- time.Since(began)
-			if context.Cause(ctx) != errNobodyWaits {
+			if context.Cause(ctx) != errAbandoned {
 				t.Error(context.Cause(ctx))
 			}
 			time.Sleep(time.Hour) // slow to notice

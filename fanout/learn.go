@@ -23,8 +23,8 @@ import (
 // is paid off, by a small share of each call, before the next one: on a busy
 // machine, a goroutine can be late by a thousand times a short call.
 //
-// In quick calls in parallel the caller takes part: to be put to sleep and woken
-// costs him more than his freedom to leave is worth.
+// In quick calls in parallel the caller takes part: to put it to sleep and wake it
+// costs more than its freedom to return early is worth.
 type learner struct {
 	// What callers read without the lock.
 	now   atomic.Uint32 // the mode of the next call
@@ -72,8 +72,8 @@ const (
 	// clock and what is done with them do not matter.
 	slowCall   = 50 * time.Microsecond
 	slowBranch = 10 * time.Microsecond
-	// joinBelow is what calls take that the caller joins: then it counts that he
-	// need not be put to sleep and woken, and not that he is free to leave.
+	// joinBelow is what calls take that the caller joins: then it counts that it
+	// need not be put to sleep and woken, and not that it is free to return early.
 	joinBelow = 200 * time.Microsecond
 )
 

@@ -26,7 +26,7 @@ type MapConfig struct {
 	Budget *Budget
 
 	// OnLate is told of each error, also a panic, that came when Map had failed
-	// already, on the goroutine where it happened. Nil: nobody is.
+	// already, on the goroutine where it happened. Nil: they are dropped.
 	OnLate func(*ItemError)
 }
 
@@ -53,18 +53,24 @@ func (e *ItemError) Unwrap() error { return e.Err }
 // error is the last of those joined, or the only one.
 //
 // fn must not write to what its caller uses afterwards: after an error it may
-// still run. Without a free goroutine in the budget fn runs in the caller, who
-// then stays until it returns.
+// still run. Without a free goroutine in the budget fn runs in the caller, which
+// then waits until it returns.
 func Map[T, R any](ctx context.Context, cfg MapConfig, items []T, fn func(context.Context, T) (R, error)) ([]R, error) {
-	if cfg.Limit < 0 {
+	switch {
+	case cfg.Limit < 0:
 		return nil, fmt.Errorf("fanout: Map: Limit is %d: it cannot be negative (zero means %d for each processor)", cfg.Limit, limitPerProc)
+	case fn == nil:
+		return nil, errors.New("fanout: Map: fn is nil")
+	case cfg.Budget.unmade():
+		return nil, errors.New("fanout: Map: " + useNewBudget)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	limit := cmp.Or(cfg.Limit, limitPerProc*runtime.GOMAXPROCS(0))
 	m := &mapping[T, R]{
 		items: items, fn: fn, all: cfg.CollectAll, onLate: cfg.OnLate,
-		limit:  min(cmp.Or(cfg.Limit, limitPerProc*runtime.GOMAXPROCS(0)), len(items)),
+		limit:  limit,
 		budget: cfg.Budget,
 		wake:   make(chan struct{}, 1),
 		out:    make([]R, len(items)),
@@ -73,7 +79,7 @@ func Map[T, R any](ctx context.Context, cfg MapConfig, items []T, fn func(contex
 		m.budget, _ = ctx.Value(mapBudget{}).(*Budget)
 	}
 	if m.budget == nil {
-		m.budget = &Budget{size: int64(m.limit)}
+		m.budget = &Budget{size: int64(limit)}
 		ctx = context.WithValue(ctx, mapBudget{}, m.budget)
 	}
 	m.ctx, m.cancel = context.WithCancelCause(ctx)
@@ -100,7 +106,7 @@ type mapping[T, R any] struct {
 	errs    []*ItemError // unsorted
 	next    int
 	done    int
-	helpers int
+	working int // goroutines, and the caller once it works itself
 	goexit  bool
 	closed  bool
 }
@@ -109,10 +115,13 @@ func (m *mapping[T, R]) do(ctx context.Context) ([]R, error) {
 	defer m.close() // also when fn calls runtime.Goexit on this goroutine
 	m.mu.Lock()
 	started := m.start()
+	if !started {
+		m.working++ // the caller: it counts against the limit too
+	}
 	m.mu.Unlock()
 	if !started {
 		m.work(false)
-		if err := ctx.Err(); err != nil { // he would have left
+		if err := ctx.Err(); err != nil { // had it been free, the caller would have returned then
 			return m.outcome(err)
 		}
 	}
@@ -154,14 +163,14 @@ func (m *mapping[T, R]) close() {
 // start starts a goroutine, within the limit and the budget. It is called with
 // the lock held.
 func (m *mapping[T, R]) start() bool {
-	if m.next == len(m.items) || m.helpers == m.limit || !m.budget.take() {
+	if m.next == len(m.items) || m.working == m.limit || !m.budget.take() {
 		return false
 	}
-	m.helpers++
+	m.working++
 	go func() {
 		defer func() {
 			m.mu.Lock()
-			m.helpers--
+			m.working--
 			m.mu.Unlock()
 			m.budget.give()
 		}()
@@ -172,7 +181,8 @@ func (m *mapping[T, R]) start() bool {
 
 // work works on elements until none is left. Each goroutine starts another one
 // first, so that calls that wait all wait at once, and calls that compute start
-// few goroutines for nothing.
+// few goroutines for nothing. The caller, alone because the budget was spent,
+// asks again before each element.
 func (m *mapping[T, R]) work(grow bool) {
 	for {
 		m.mu.Lock()
@@ -182,7 +192,7 @@ func (m *mapping[T, R]) work(grow bool) {
 		}
 		i := m.next
 		m.next++
-		if grow || m.helpers == 0 {
+		if grow || m.working == 1 {
 			grow = !m.start() && grow
 		}
 		m.mu.Unlock()
@@ -195,7 +205,7 @@ func (m *mapping[T, R]) call(i int) {
 	defer func() {
 		if !returned {
 			m.mu.Lock()
-			if !m.late() { // who has left reads this without the lock
+			if !m.late() { // a caller that has returned reads this without the lock
 				m.goexit = true
 			}
 			m.mu.Unlock()
@@ -229,7 +239,7 @@ func (m *mapping[T, R]) call(i int) {
 	}
 }
 
-// late reports whether how an element ends is nobody's concern any more. It is
+// late reports whether the end of an element no longer counts. It is
 // called with the lock held.
 func (m *mapping[T, R]) late() bool { return m.closed || len(m.errs) > 0 && !m.all }
 

@@ -66,6 +66,59 @@ func TestMapIsBoundedAndInOrder(t *testing.T) {
 	}
 }
 
+// The caller, who works while the budget is spent, did not count: when a token came
+// back, a goroutine was started beside it, one more than Limit.
+func TestMapKeepsItsLimitWhenTheBudgetWasEmptyAtFirst(t *testing.T) {
+	for _, limit := range []int{1, 2, 5} {
+		synctest.Test(t, func(t *testing.T) {
+			budget, err := NewBudget(10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var others sync.WaitGroup
+			others.Go(func() { // takes every token, for half an element's time
+				_, _ = Map(t.Context(), MapConfig{Limit: 10, Budget: budget}, numbers(10), func(context.Context, int) (int, error) {
+					time.Sleep(ms / 2)
+					return 0, nil
+				})
+			})
+			synctest.Wait()
+			if budget.InUse() != budget.Size() {
+				t.Fatalf("%d tokens are taken of %d", budget.InUse(), budget.Size())
+			}
+			var p peak
+			_, err = Map(t.Context(), MapConfig{Limit: limit, Budget: budget}, numbers(20), func(context.Context, int) (int, error) {
+				p.enter()
+				defer p.leave()
+				time.Sleep(ms)
+				return 0, nil
+			})
+			others.Wait()
+			if err != nil || p.most != limit {
+				t.Errorf("limit %d: %d at once, %v", limit, p.most, err)
+			}
+		})
+	}
+}
+
+// One element that maps many had a budget of one goroutine for all of them.
+func TestNestedMapHasTheLimitOfTheOuterOneNotItsLength(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p peak
+		_, err := Map(t.Context(), MapConfig{Limit: 4}, numbers(1), func(ctx context.Context, _ int) ([]int, error) {
+			return Map(ctx, MapConfig{Limit: 8}, numbers(20), func(context.Context, int) (int, error) {
+				p.enter()
+				defer p.leave()
+				time.Sleep(ms)
+				return 0, nil
+			})
+		})
+		if err != nil || p.most != 3 { // of the four goroutines, one runs the outer element
+			t.Errorf("%d at once, want 3: %v", p.most, err)
+		}
+	})
+}
+
 func TestMapEndsWithTheFirstError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		started := 0

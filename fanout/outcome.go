@@ -111,7 +111,7 @@ func (fr *frame[Req, Res]) outcome(measured bool) (out Result[Res], err error) {
 	if err == nil && measured {
 		fr.learn()
 	}
-	fr.mu.Unlock() // nobody else writes any more, and merging is the user's code
+	fr.mu.Unlock() // no branch writes any more, and merging is the user's code
 	if err == nil {
 		for i := range fr.states {
 			if st := &fr.states[i]; st.settled && st.err == nil {

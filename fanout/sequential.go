@@ -45,7 +45,7 @@ func (fr *frame[Req, Res]) sequential(ctx context.Context, req Req, measured boo
 		}
 	}
 	if ended == context.Canceled && out.Missing[len(out.Missing)-1].Err == ended {
-		fatal = ended // the caller missed something by leaving
+		fatal = ended // the cancelled caller misses something
 	}
 	if fatal == nil {
 		out.Value = fr.res

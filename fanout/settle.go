@@ -12,9 +12,9 @@ import (
 // whether its answer counts. The frame is locked.
 func (fr *frame[Req, Res]) settle(i int, ctx context.Context, err error, began, now time.Duration, second bool) bool {
 	b, st := &fr.f.branches[i], &fr.states[i]
-	// When the context has ended, the caller leaves this branch. If he is busy with
-	// another one, or with this, or has not come to it yet, it is done here: what
-	// is reported does not depend on who noticed first.
+	// When the context has ended, the caller gives this branch up. If it is busy
+	// with another one, or with this, or has not noticed yet, that is done here: what
+	// is reported does not depend on which of them noticed first.
 	if (err != nil || fr.busy) && !st.settled && !fr.closed && fr.fatal < 0 {
 		if end := ctx.Err(); end != nil {
 			if !endedAlone(ctx, fr.parent) {
@@ -64,7 +64,7 @@ func (fr *frame[Req, Res]) decide(i int, err error, took time.Duration) {
 	}
 }
 
-// afterwards accounts for an attempt that nobody waited for. The frame is
+// afterwards accounts for an attempt that no caller waited for. The frame is
 // locked.
 func (fr *frame[Req, Res]) afterwards(i int, err error, took time.Duration) {
 	b, st := &fr.f.branches[i], &fr.states[i]

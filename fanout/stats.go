@@ -18,7 +18,7 @@ type Stats struct {
 
 	Late       uint64 // branches that were given up while they ran
 	LateEnded  uint64 // of these, how many have ended since
-	LatePanics uint64 // panics that nobody waited for, also of attempts that lost to a hedge
+	LatePanics uint64 // panics that no caller waited for, also of attempts that lost to a hedge
 
 	Hedges     uint64 // second attempts
 	HedgeWins  uint64 // that succeeded before the first
@@ -43,7 +43,7 @@ type counts struct {
 	hedges, wins, suppressed   atomic.Uint64
 }
 
-// tellLate accounts for what an attempt of b returned to nobody. Ended: of a late
+// tellLate accounts for what a late attempt of b returned. Ended: of a late
 // branch it was the last.
 func (f *Fanout[Req, Res]) tellLate(b *branch[Req, Res], err error, ended bool) {
 	if ended {
@@ -60,6 +60,9 @@ func (f *Fanout[Req, Res]) tellLate(b *branch[Req, Res], err error, ended bool) 
 // Stats returns the counts so far. They are read one after the other, not all at
 // the same instant.
 func (f *Fanout[Req, Res]) Stats() Stats {
+	if f == nil {
+		return Stats{}
+	}
 	s := Stats{
 		Name: f.cfg.Name, Mode: f.cfg.Mode,
 		Calls: f.calls.Load(), Partial: f.counts.partial.Load(), Failed: f.counts.failed.Load(),

@@ -248,7 +248,7 @@ func TestAnIdleHourInATrialPutsTheNextOffByMinutes(t *testing.T) {
 	law := NewAdaptive()
 	m := newModel(law, 8, 20*time.Millisecond)
 	for range 5 {
-		if !m.until(m.now+time.Hour, func() bool { return law.phase == cutting && !law.trial.suspicion && !law.draining }) {
+		if !m.until(m.now+time.Hour, func() bool { return law.phase == cutting && !law.trial.suspicion && !law.est.draining }) {
 			t.Fatal("no scheduled trial in an hour:", law.State())
 		}
 		for len(m.ends) > 0 {
@@ -258,8 +258,8 @@ func TestAnIdleHourInATrialPutsTheNextOffByMinutes(t *testing.T) {
 		}
 		m.now += time.Hour
 		m.until(m.now+time.Minute, func() bool { return law.phase != cutting })
-		if law.cutEvery > 10*time.Minute {
-			t.Fatalf("the next trial is put off by %v", law.cutEvery)
+		if law.cuts.every > 10*time.Minute {
+			t.Fatalf("the next trial is put off by %v", law.cuts.every)
 		}
 	}
 }

@@ -25,9 +25,15 @@ type Config struct {
 	// Negative means that no caller waits.
 	QueueSize int
 
-	// MaxWait bounds every wait, so that a backend that hangs does not hold
-	// callers that have no deadline. Zero means 10 seconds; it cannot be
-	// negative. A caller that must not wait uses TryAcquire.
+	// MaxWait bounds every wait, also where the deadline is later. Zero means 10
+	// seconds, for a backend that hangs: work that would wait longer than a short
+	// burst takes to pass is refused long before. It cannot be negative. A caller that
+	// must not wait uses TryAcquire.
+	//
+	// Without it, work waits in a burst for at most eight pieces of work one after the
+	// other; without a deadline for half as long and at most a second, but 100 ms in any
+	// case. Once demand has exceeded the capacity for five times that, it waits for
+	// about one piece of work.
 	MaxWait time.Duration
 
 	// Mode is Enforce unless said otherwise. It can be changed at any time.

@@ -26,10 +26,13 @@ func ExampleNewLimiter() {
 		if f.GetName() == "spillway_requests_total" {
 			for _, m := range f.Metric {
 				if n := m.Counter.GetValue(); n > 0 {
-					fmt.Println(m.Label[0].GetValue(), m.Label[1].GetValue(), n)
+					for _, l := range m.Label {
+						fmt.Printf("%s=%q ", l.GetName(), l.GetValue())
+					}
+					fmt.Println(n)
 				}
 			}
 		}
 	}
-	// Output: database admitted 1
+	// Output: key="" limiter="database" result="admitted" 1
 }

@@ -19,13 +19,17 @@ type BuffersConfig struct {
 	MaxSize int // a larger buffer is never kept. Zero means 1 MiB
 }
 
+const useNewBuffers = "objectpool: these Buffers were not made: use NewBuffers"
+
 // Buffers hands out empty byte buffers, kept by size in powers of two. It is
-// safe for concurrent use. Create it with NewBuffers; it must not be copied.
+// safe for concurrent use. Create it with NewBuffers, or Get and Put panic; it must
+// not be copied.
 type Buffers struct {
 	classes []*Pool[Buffer] // of smallestBuffer << index bytes
 	maxSize int
 
-	large, dropped counter // Gets and Puts of more than any class has
+	large  counter       // Gets of more than any class has
+	beyond *Pool[Buffer] // keeps nothing; drops what is too large for the classes
 }
 
 // NewBuffers returns buffers of which none exists yet. It starts nothing.
@@ -38,7 +42,7 @@ func NewBuffers(cfg BuffersConfig) *Buffers {
 	}
 	left := new(atomic.Int64)
 	left.Store(toShare(cfg.Budget))
-	b := &Buffers{maxSize: cfg.MaxSize}
+	b := &Buffers{maxSize: cfg.MaxSize, beyond: newPool(Config[Buffer]{Clear: (*Buffer).clear}, 0, left)}
 	for size := smallestBuffer; size <= cfg.MaxSize && size <= math.MaxInt/2; size *= 2 {
 		b.classes = append(b.classes, newPool(Config[Buffer]{
 			New:     func() *Buffer { return &Buffer{b: make([]byte, 0, size)} },
@@ -58,6 +62,9 @@ func (b *Buffers) Get(n int) *Buffer {
 	if c := classOf(n); c < len(b.classes) {
 		return b.classes[c].Get()
 	}
+	if b.beyond == nil {
+		panic(useNewBuffers)
+	}
 	b.large.add()
 	return &Buffer{b: make([]byte, 0, n)}
 }
@@ -74,13 +81,19 @@ func (b *Buffers) Put(x *Buffer) {
 		b.classes[c].Put(x)
 		return
 	}
-	b.dropped.add()
+	if b.beyond == nil {
+		panic(useNewBuffers)
+	}
+	b.beyond.drop(x)
 }
 
 // Stats returns the sums over all sizes. A buffer that grew was gotten in one
 // size and put in another.
 func (b *Buffers) Stats() Stats {
-	dropped := b.dropped.load()
+	if b.beyond == nil {
+		return Stats{}
+	}
+	dropped := b.beyond.dropped.load()
 	sum := Stats{Gets: b.large.load(), Puts: dropped, Dropped: dropped}
 	for _, c := range b.classes {
 		s := c.Stats()

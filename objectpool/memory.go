@@ -7,7 +7,7 @@ import (
 
 // memory says where a T keeps its memory: in itself and behind the slices that
 // are part of it, in fields, in fields of fields and in short arrays. What lies
-// behind pointers and in maps is not followed: nobody knows whose it is.
+// behind pointers and in maps is not followed: it may belong to others.
 type memory[T any] struct {
 	self   uintptr
 	slices []part

@@ -155,6 +155,39 @@ var bugs = []struct {
 		b.Put(x)
 		sink = int(bytes[3])
 	}},
+	{"buffer put twice", true, func(*Pool[patient]) {
+		b := NewBuffers(BuffersConfig{})
+		x := b.Get(1000)
+		x.WriteString("somebody")
+		b.Put(x)
+		b.Put(x)
+	}},
+	{"grown buffer put twice", true, func(*Pool[patient]) {
+		b := NewBuffers(BuffersConfig{})
+		x := b.Get(1000)
+		x.Extend(100_000)
+		b.Put(x)
+		b.Put(x)
+	}},
+	{"large buffer put twice", true, func(*Pool[patient]) {
+		b := NewBuffers(BuffersConfig{})
+		x := b.Get(4 << 20)
+		b.Put(x)
+		b.Put(x)
+	}},
+	{"large buffer read after put", true, func(*Pool[patient]) {
+		b := NewBuffers(BuffersConfig{})
+		x := b.Get(4 << 20)
+		bytes := x.Extend(10)
+		b.Put(x)
+		sink = int(bytes[3])
+	}},
+	{"large object put twice", true, func(*Pool[patient]) {
+		p := New(Config[patient]{New: newPatient, Clear: (*patient).reset, MaxSize: 1})
+		r := p.Get().fill()
+		p.Put(r)
+		p.Put(r)
+	}},
 	{"clear forgets a number", true, func(*Pool[patient]) {
 		p := New(Config[patient]{New: newPatient, Clear: func(r *patient) { id := r.id; r.reset(); r.id = id }})
 		p.Put(p.Get().fill())

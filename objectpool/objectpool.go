@@ -78,8 +78,10 @@ const (
 	defaultMaxSize = 16 << 20
 )
 
+const useNew = "objectpool: this Pool was not made: use New"
+
 // Pool hands out cleared objects. It is safe for concurrent use. Create it with
-// New; it must not be copied.
+// New, or Get and Put panic; it must not be copied.
 type Pool[T any] struct {
 	make    func() *T
 	clear   func(*T)
@@ -163,6 +165,9 @@ func (p *Pool[T]) getBehind(i int) *T {
 	if i >= len(p.tier.locals) {
 		p.tier.gets.add()
 	}
+	if p.make == nil {
+		panic(useNew)
+	}
 	var t *T
 	if !raceEnabled {
 		t = p.tier.pop()
@@ -204,6 +209,9 @@ func (p *Pool[T]) Put(t *T) {
 		p.tier.puts.add()
 		return
 	}
+	if p.clear == nil {
+		panic(useNew)
+	}
 	p.clear(t)
 	if checked && p.compare {
 		p.mustBeCleared(t)
@@ -212,12 +220,12 @@ func (p *Pool[T]) Put(t *T) {
 	if p.size != nil {
 		size = p.size(t)
 	}
+	if size > p.maxSize {
+		p.drop(t)
+		return
+	}
 	if asanEnabled {
 		p.owned(t, bury)
-	}
-	if size > p.maxSize {
-		p.dropped.add()
-		return
 	}
 	if raceEnabled {
 		p.tier.puts.add()
@@ -246,15 +254,31 @@ func (p *Pool[T]) putBehind(i int, t *T, size int) {
 	}
 }
 
-// handOver is another goroutine's part of Put under -race: it writes all of t,
-// which races with whoever still looks at it. From here on nothing but t itself
-// may bring anybody in order with its next user. sync.Pool sees to that, so the
-// tier stays empty.
+// drop leaves t to the collector. Checked builds still see to it that it is
+// not used any more: being too large to keep is no excuse.
+func (p *Pool[T]) drop(t *T) {
+	p.dropped.add()
+	if asanEnabled {
+		p.owned(t, bury)
+	}
+	if raceEnabled {
+		go p.scribble(t)
+	}
+}
+
+// handOver is another goroutine's part of Put under -race. From here on nothing
+// but t itself may order its last user before its next one. sync.Pool
+// sees to that, so the tier stays empty.
 func (p *Pool[T]) handOver(t *T) {
+	p.scribble(t)
+	p.free.Put(t)
+}
+
+// scribble writes all of t, which races with whatever still uses it.
+func (p *Pool[T]) scribble(t *T) {
 	runtime.Gosched() // the detector is surest of a write that comes second
 	p.clear(t)
 	p.owned(t, overwrite)
-	p.free.Put(t)
 }
 
 // Stats counts what a pool did.

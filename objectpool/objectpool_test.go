@@ -122,3 +122,32 @@ func TestAllocsOfASteadyLoop(t *testing.T) {
 		t.Fatalf("reuse rate %v in a steady loop", s.ReuseRate())
 	}
 }
+
+// It used to be a nil dereference, or buffers that were never reused.
+func TestZeroValuesSayWhatToCall(t *testing.T) {
+	for want, use := range map[string]func(){
+		"use New":        func() { new(Pool[int]).Get() },
+		" use New":       func() { new(Pool[int]).Put(new(int)) },
+		"use NewBuffers": func() { new(Buffers).Get(1) },
+		" use NewBuffers": func() {
+			x := new(Buffer)
+			x.Extend(1000)
+			new(Buffers).Put(x)
+		},
+	} {
+		func() {
+			defer func() {
+				if said, ok := recover().(string); !ok || !strings.HasSuffix(said, want) {
+					t.Errorf("%q, want %q", said, want)
+				}
+			}()
+			use()
+		}()
+	}
+	if s := new(Buffers).Stats(); s != (Stats{}) {
+		t.Errorf("%+v", s)
+	}
+	if s := new(Pool[int]).Stats(); s != (Stats{}) {
+		t.Errorf("%+v", s)
+	}
+}

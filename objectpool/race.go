@@ -9,7 +9,7 @@ import (
 
 const raceEnabled = true
 
-// counter counts without bringing those who count in any order: an order that
+// counter counts without ordering the goroutines that count: an order that
 // exists by accident hides races.
 type counter struct{ n atomic.Uint64 }
 

@@ -10,7 +10,7 @@ import (
 
 const (
 	// window is how often a tier that holds objects gives up half of those that
-	// nobody needed since the last time.
+	// were not needed since the last time.
 	window = 10 * time.Second
 
 	// A processor keeps one object, and further ones up to localCount if they are
@@ -82,7 +82,7 @@ func (s *stack[T]) push(x *T) bool {
 
 type tally struct{ gets, puts uint64 }
 
-// idle is an object that nobody uses, and its size in bytes.
+// idle is an object out of use, and its size in bytes.
 type idle[T any] struct {
 	object *T
 	size   int

@@ -38,7 +38,8 @@ const (
 )
 
 // Budget is a number of tokens. It is safe for concurrent use, takes no lock and
-// allocates nothing. A Budget must not be copied.
+// allocates nothing. Create it with New: the zero Budget grants nothing, ever. It
+// must not be copied.
 type Budget struct {
 	earn, most int64
 	tokens     atomic.Int64

@@ -22,6 +22,8 @@ func (c *core) bind(s *scratch, w http.ResponseWriter, r *http.Request, values P
 		if kind, err = c.bindBody(s, w, r, v); err != nil {
 			return err
 		}
+	} else if err := c.read(s, w, r); err != nil { // and dropped
+		return err
 	}
 	if kind == bodyCodec {
 		for _, f := range p.foreign {
@@ -52,8 +54,11 @@ func (c *core) bind(s *scratch, w http.ResponseWriter, r *http.Request, values P
 		c.bindQuery(s, r.URL.RawQuery, v)
 	}
 	for _, f := range p.params {
-		if f.fallback != "" && s.present&f.bit == 0 {
-			f.set(f.of(v), f.fallback)
+		if s.present&f.bit != 0 {
+			continue
+		}
+		for _, text := range f.fallback {
+			f.set(f.of(v), text)
 			s.present |= f.bit
 		}
 	}
@@ -94,7 +99,7 @@ func elements(line string) iter.Seq[string] {
 // text sets f to text, which came from its parameter or form field.
 func (s *scratch) text(f *field, v reflect.Value, text string) {
 	if s.present&f.bit != 0 && !f.many {
-		s.param(f, "is given more than once")
+		s.param(f, moreThanOnce)
 		return
 	}
 	s.present |= f.bit

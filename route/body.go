@@ -37,7 +37,7 @@ var (
 func (c *core) bindBody(s *scratch, w http.ResponseWriter, r *http.Request, v reflect.Value) (bodyKind, error) {
 	kind, params, codec, err := c.kindOf(r.Header)
 	if err != nil {
-		c.hurry(w, r)
+		c.limits.hurry(w, r)
 		return kind, err
 	}
 	if err := c.read(s, w, r); err != nil {
@@ -74,12 +74,18 @@ func (c *core) bindBody(s *scratch, w http.ResponseWriter, r *http.Request, v re
 // kindOf reads the content type. The usual one costs nothing.
 func (c *core) kindOf(h http.Header) (bodyKind, map[string]string, Codec, error) {
 	accepts := &c.plan.accepts
-	if coding := h["Content-Encoding"]; len(coding) > 0 && !strings.EqualFold(coding[0], "identity") {
+	coding, types := h["Content-Encoding"], h["Content-Type"]
+	switch {
+	case len(types) > 1:
+		return bodyNone, nil, nil, twice("Content-Type")
+	case len(coding) > 1:
+		return bodyNone, nil, nil, twice("Content-Encoding")
+	case len(coding) == 1 && !strings.EqualFold(coding[0], "identity"):
 		return bodyNone, nil, nil, errCoded
 	}
 	contentType := ""
-	if values := h["Content-Type"]; len(values) > 0 {
-		contentType = values[0]
+	if len(types) == 1 {
+		contentType = types[0]
 	}
 	var params map[string]string
 	media := contentType
@@ -118,6 +124,12 @@ func (c *core) kindOf(h http.Header) (bodyKind, map[string]string, Codec, error)
 	return bodyNone, nil, nil, c.unsupported
 }
 
+// twice refuses a header that says how to read the body, and is there more than
+// once: a proxy may have taken another of them than we would.
+func twice(header string) error {
+	return &InvalidError{Faults: []Fault{{In: "header", Parameter: header, Detail: moreThanOnce}}}
+}
+
 // unsupported answers a body of none of the types that the route accepts.
 func unsupported(p *plan, codecs []Codec) *Problem {
 	var types []string
@@ -143,8 +155,8 @@ func unsupported(p *plan, codecs []Codec) *Problem {
 
 // hurry bounds how long the rest of the body may take, by a read deadline on the
 // connection. It holds also when the route does not read it: net/http does, and
-// would answer nobody until then. The result is nil where there are no deadlines.
-func (c *core) hurry(w http.ResponseWriter, r *http.Request) deadliner {
+// would send no answer until then. The result is nil where there are no deadlines.
+func (l Limits) hurry(w http.ResponseWriter, r *http.Request) deadliner {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}
@@ -152,7 +164,7 @@ func (c *core) hurry(w http.ResponseWriter, r *http.Request) deadliner {
 	if conn == nil {
 		return nil
 	}
-	until := time.Now().Add(c.limits.Read)
+	until := time.Now().Add(l.Read)
 	if d, ok := r.Context().Deadline(); ok && d.Before(until) {
 		until = d
 	}
@@ -164,7 +176,7 @@ func (c *core) hurry(w http.ResponseWriter, r *http.Request) deadliner {
 
 // read reads the whole body into s.body, up to the limit and within the time.
 func (c *core) read(s *scratch, w http.ResponseWriter, r *http.Request) error {
-	conn := c.hurry(w, r)
+	conn := c.limits.hurry(w, r)
 	if r.ContentLength > c.limits.Body {
 		return errTooBig
 	}
@@ -214,8 +226,10 @@ func readError(r *http.Request, err error) error {
 	}
 	ended := r.Context().Err()
 	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errCut // the server has cancelled the context because of it
 	case errors.Is(err, os.ErrDeadlineExceeded) && ended != context.DeadlineExceeded:
-		return errTooSlow // the server has cancelled the context because of it
+		return errTooSlow // likewise
 	case ended != nil:
 		return ended
 	}

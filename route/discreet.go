@@ -21,7 +21,8 @@ func (p *plan) discreet(faults []Fault) []Fault {
 	return faults
 }
 
-// knows reports whether the request has a parameter or form field of that name.
+// knows reports whether a client cannot have chosen that name: the path has the
+// names of the pattern, and no fault names a header that was not looked for.
 func (p *plan) knows(in, name string) bool {
 	switch in {
 	case "query":
@@ -29,7 +30,7 @@ func (p *plan) knows(in, name string) bool {
 	case "form":
 		return p.form[name] != nil
 	}
-	return slices.ContainsFunc(p.params, func(f *field) bool { return sourceNames[f.source] == in && f.name == name })
+	return in == "path" || in == "header"
 }
 
 // known cuts a pointer behind the last member or element that the types know.

@@ -105,7 +105,7 @@ func (e *endpoint[Req, Res]) run(w http.ResponseWriter, r *http.Request, by besi
 	permit, err := e.limiter.Acquire(by.context(r))
 	t.waited()
 	if err != nil {
-		e.hurry(w, r)
+		e.limits.hurry(w, r)
 		e.fail(w, by.carried(r), &t, err)
 		return
 	}
@@ -148,8 +148,15 @@ func (e *endpoint[Req, Res]) serve(w http.ResponseWriter, r *http.Request, by be
 	e.boxes.Put(b)
 }
 
-// fail answers with the problem that err is.
+// fail answers with the problem that err is. It panics where a part of another
+// answer was sent, as net/http asks for, to abort the connection.
 func (c *core) fail(w http.ResponseWriter, r *http.Request, t *timing, err error) {
+	if late, ok := err.(lateError); ok {
+		if c.report != nil && r.Context().Err() != context.Canceled {
+			c.report(r.Context(), c.pattern, late.error)
+		}
+		panic(http.ErrAbortHandler)
+	}
 	p, foreseen := c.errors.answer(r.Context(), err)
 	if !foreseen && c.report != nil {
 		c.report(r.Context(), c.pattern, err)

@@ -16,14 +16,15 @@ import (
 //	*InvalidError              400 with its faults
 //	*spillway.Rejection        503, or 429 for a quota, with Retry-After
 //	context.DeadlineExceeded   504
-//	context.Canceled           nothing if the client has left, else 500, or 504 if its time is up
+//	context.Canceled           499 if the client has left, else 500, or 504 if its time is up
 //	anything else              500 that tells nothing, and Config.Report is told
 type Errors []ErrorRule
 
 // ErrorRule maps some errors. Make one with Is or As.
 type ErrorRule struct{ match func(error) (Problem, bool) }
 
-// Is maps errors that match target, by errors.Is, to p.
+// Is maps errors that match target, by errors.Is, to p; the zero Problem is a
+// bare 500 that is foreseen: Config.Report is not told.
 func Is(target error, p Problem) ErrorRule {
 	return ErrorRule{func(err error) (Problem, bool) { return p, errors.Is(err, target) }}
 }
@@ -49,8 +50,8 @@ const overloaded = "https://iana.org/assignments/http-problem-types#temporary-re
 
 var errInternal = errors.New("internal")
 
-// answer is problem for a request of that context. Whose client has not left is
-// answered also when somebody cancelled another context.
+// answer is problem for a request of that context. A client that has not left is
+// not told that it has when another context was cancelled.
 func (e Errors) answer(ctx context.Context, err error) (p Problem, foreseen bool) {
 	p, foreseen = e.problem(err)
 	if p.Status != statusGone || ctx.Err() == context.Canceled {
@@ -62,8 +63,14 @@ func (e Errors) answer(ctx context.Context, err error) (p Problem, foreseen bool
 	return Errors(nil).problem(errInternal)
 }
 
-// problem translates err. It reports whether err was one that somebody foresaw.
+// problem translates err, and reports whether it was foreseen.
 func (e Errors) problem(err error) (p Problem, foreseen bool) {
+	p, foreseen = e.match(err)
+	p.Status = p.status()
+	return p, foreseen
+}
+
+func (e Errors) match(err error) (p Problem, foreseen bool) {
 	for _, rule := range e {
 		if p, ok := rule.match(err); ok {
 			return p, true
@@ -87,7 +94,7 @@ func (e Errors) problem(err error) (p Problem, foreseen bool) {
 	case errors.Is(err, context.DeadlineExceeded):
 		return Problem{Status: http.StatusGatewayTimeout, Type: "timeout", Detail: "the answer did not arrive in time"}, true
 	case errors.Is(err, context.Canceled):
-		return Problem{Status: statusGone}, true
+		return Problem{Status: statusGone, Type: "client-left", Title: "Client Closed Request", Detail: "the client closed the connection before it was answered"}, true
 	}
 	return Problem{Status: http.StatusInternalServerError, Type: "internal", Detail: "something went wrong here"}, false
 }

@@ -175,7 +175,7 @@ func (c *core) bindMultipart(s *scratch, boundary string, v reflect.Value) error
 func (s *scratch) upload(f *field, v reflect.Value, u Upload) {
 	many := f.shape.kind == kindList
 	if s.present&f.bit != 0 && !many {
-		s.param(f, "is given more than once")
+		s.param(f, moreThanOnce)
 		return
 	}
 	s.present |= f.bit

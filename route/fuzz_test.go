@@ -55,7 +55,7 @@ func FuzzJSONBody(f *testing.F) {
 	for _, seed := range []string{
 		`{"name":"Ada","age":36,"num":1,"rate":1.5,"on":false,"tags":["a"],"sub":{"code":"a","subs":[{"code":"b"}]},"extra":{"a":1},"any":[{}]}`,
 		`{"name":"Ada"}`, `{"name":""}`, `{"name":"A","ID":"x"}`, `{"name":"A","\u0049D":"x"}`, `{"NAME":"A"}`, `{"name":null}`, `{"name":"A","age":null,"tags":null,"sub":null,"extra":null,"any":null}`,
-		`{"name":"\ud83d\ude00","name":"b"}`, `{"name":"\ud800"}`, `{"name":"A","any":{"a":1,"a":2}}`, `{"name":"A","num":-0}`, `{"name":"A","num":1e2}`, `{"name":"A","rate":1e39}`,
+		`{"name":"\ud83d\ude00","name":"b"}`, `{"name":"\ud800"}`, `{"name":"A","any":{"a":1,"a":2}}`, `{"name":"A","num":-0}`, `{"name":"A","num":1e2}`, `{"name":"A","num":-0.0e-9,"age":1.20e+1,"extra":{"a":1e-400,"b":1e400,"c":0.00150e5,"d":9223372036854775807.0}}`, `{"name":"A","rate":1e39}`,
 		`{"name":"A","age":-1}`, `{"name":"A","any":[[[[[[[]]]]]]]}`, " {\"name\" : \"A\"}\n", `{"name":"A"}{}`, `[]`, `null`, `"`, `{"name":"A","sub":{"code":"c"}}`, `{"name":"A","sub":{}}`, `{"name":"A","any":1e999}`,
 	} {
 		f.Add(seed)

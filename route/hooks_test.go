@@ -108,8 +108,8 @@ func TestOnProblemSeesEveryProblemAndMayAddToIt(t *testing.T) {
 	fails, seen = context.Canceled, nil
 	w := newHarness("GET", "/bug", "", "")
 	w.request = w.request.WithContext(gone)
-	if w.run(m); w.written > 0 || len(seen) != 1 {
-		t.Errorf("a client that has left was answered %d, and %q told", w.status, seen)
+	if w.run(m); w.status != statusGone || len(seen) != 1 {
+		t.Errorf("for a client that has left: %d, and %q told", w.status, seen)
 	}
 }
 

@@ -28,7 +28,7 @@ func (c *core) bindJSON(s *scratch, v reflect.Value) {
 	if f := c.plan.whole; f != nil {
 		ok = d.field(f, f.of(v))
 	} else {
-		ok = d.value(c.plan.members, v)
+		ok = d.value(c.plan.members, element, v)
 	}
 	if s.broken = !ok || !d.end(); s.broken && !d.told {
 		s.here("is not valid JSON")
@@ -54,7 +54,7 @@ type decoder struct {
 func (d *decoder) field(f *field, v reflect.Value) bool {
 	null := d.next() == 'n'
 	before := len(d.s.faults)
-	if !d.value(f.shape, v) {
+	if !d.value(f.shape, f, v) {
 		return false
 	}
 	faulty := len(d.s.faults) > before
@@ -77,13 +77,14 @@ func (d *decoder) field(f *field, v reflect.Value) bool {
 	}
 	// What is wrong with an element does not make a list of another length.
 	if !faulty || (s.kind == kindList || s.kind == kindMap) && !v.IsNil() {
-		f.check(d.s, v)
+		check(d.s, f.rules, v)
 	}
 	return true
 }
 
-// value reads a value of shape s into v, which is zero.
-func (d *decoder) value(s *shape, v reflect.Value) bool {
+// value reads a value of shape s, which is that of a field or an element, into
+// v, which is zero.
+func (d *decoder) value(s *shape, of *field, v reflect.Value) bool {
 	c := d.next()
 	for s.kind == kindPointer || s.kind == kindOptional {
 		if s.kind == kindOptional {
@@ -123,9 +124,9 @@ func (d *decoder) value(s *shape, v reflect.Value) bool {
 	}
 	switch s.kind {
 	case kindObject, kindMap:
-		return d.nested() && d.object(s, v)
+		return d.nested() && d.object(s, of, v)
 	case kindList:
-		return d.nested() && d.array(s, v)
+		return d.nested() && d.array(s, of, v)
 	case kindString:
 		text, ok := d.text()
 		v.SetString(text)
@@ -189,6 +190,9 @@ func (d *decoder) numeric(s *shape, v reflect.Value) bool {
 	if !ok {
 		return false
 	}
+	if s.kind == kindInt && !whole || s.kind == kindUint && (!whole || text[0] == '-') {
+		text, whole = integer(text)
+	}
 	var err error
 	switch bits := s.typ.Bits(); s.kind {
 	case kindInt:
@@ -202,7 +206,7 @@ func (d *decoder) numeric(s *shape, v reflect.Value) bool {
 	case kindUint:
 		var n uint64
 		if !whole || text[0] == '-' {
-			d.s.here("must be a whole number that is not negative")
+			d.s.here(naturalNumber)
 			return true
 		}
 		n, err = strconv.ParseUint(text, 10, bits)
@@ -240,7 +244,7 @@ func (d *decoder) foreign(s *shape, v reflect.Value) bool {
 func (d *decoder) skip() bool {
 	switch c := d.next(); c {
 	case '{':
-		return d.nested() && d.object(nothing, reflect.Value{})
+		return d.nested() && d.object(nothing, element, reflect.Value{})
 	case '[':
 		if !d.nested() {
 			return false

@@ -1,22 +1,36 @@
 package route
 
-import "reflect"
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
 
 // array reads the elements of a list, whose bracket has been read.
-func (d *decoder) array(s *shape, v reflect.Value) bool {
+func (d *decoder) array(s *shape, of *field, v reflect.Value) bool {
 	if d.take(']') {
 		d.depth--
 		v.Set(reflect.MakeSlice(s.typ, 0, 0))
 		return true
 	}
 	for i := 0; ; i++ {
-		if i == v.Cap() {
-			v.Grow(max(4, i))
+		if i <= of.most { // one more, for the rule to see; the rest costs no memory
+			if i == v.Cap() {
+				v.Grow(max(4, i))
+			}
+			v.SetLen(i + 1)
 		}
-		v.SetLen(i + 1)
 		d.s.element(i)
-		if !d.value(s.elem, v.Index(i)) {
+		before := len(d.s.faults)
+		switch {
+		case i >= of.most:
+			if !d.skip() {
+				return false
+			}
+		case !d.value(s.elem, element, v.Index(i)):
 			return false
+		case len(d.s.faults) == before:
+			check(d.s, of.each, v.Index(i))
 		}
 		d.s.up()
 		switch {
@@ -31,9 +45,9 @@ func (d *decoder) array(s *shape, v reflect.Value) bool {
 }
 
 // object reads a struct or a map.
-func (d *decoder) object(s *shape, v reflect.Value) bool {
+func (d *decoder) object(s *shape, of *field, v reflect.Value) bool {
 	var seen uint64
-	var names map[string]struct{} // that are no fields
+	var others names // that are no fields
 	if s.kind == kindMap {
 		v.Set(reflect.MakeMap(s.typ))
 	}
@@ -42,7 +56,7 @@ func (d *decoder) object(s *shape, v reflect.Value) bool {
 		if d.next() != '"' {
 			return false
 		}
-		name, ok := d.text()
+		name, ok := d.name()
 		if !ok || !d.take(':') {
 			return false
 		}
@@ -50,21 +64,17 @@ func (d *decoder) object(s *shape, v reflect.Value) bool {
 		var f *field
 		if f, next = s.member(name, next); f != nil {
 			if seen&f.bit != 0 {
-				d.s.here("is given more than once")
+				d.s.here(moreThanOnce)
 				ok = d.skip()
 			} else {
 				ok = d.field(f, f.of(v))
 			}
 			seen |= f.bit
-		} else if _, twice := names[name]; twice {
-			d.s.here("is given more than once")
-			ok = d.skip()
+		} else if others.add(name) {
+			ok = d.other(s, of, v, name)
 		} else {
-			if names == nil {
-				names = map[string]struct{}{}
-			}
-			names[name] = struct{}{}
-			ok = d.other(s, v, name)
+			d.s.here(moreThanOnce)
+			ok = d.skip()
 		}
 		if !ok {
 			return false
@@ -85,6 +95,40 @@ func (d *decoder) object(s *shape, v reflect.Value) bool {
 	return true
 }
 
+// names are some of one object. A few cost no memory.
+type names struct {
+	few  [8]string
+	n    int
+	more map[string]struct{}
+}
+
+// add reports whether name is new.
+func (s *names) add(name string) bool {
+	if slices.Contains(s.few[:s.n], name) {
+		return false
+	}
+	if s.n < len(s.few) {
+		s.few[s.n] = name
+		s.n++
+		return true
+	}
+	if s.more == nil {
+		s.more = map[string]struct{}{}
+	}
+	before := len(s.more)
+	s.more[name] = struct{}{}
+	return len(s.more) > before
+}
+
+// name reads the name of a member, which is a part of data.
+func (d *decoder) name() (string, bool) {
+	raw, escaped, ok := d.string()
+	if escaped {
+		raw = unescape(raw)
+	}
+	return raw, ok
+}
+
 // member returns the field of a name, which is probably the next, and which is
 // probably the next one then.
 func (s *shape) member(name string, next int) (*field, int) {
@@ -99,10 +143,13 @@ func (s *shape) member(name string, next int) (*field, int) {
 }
 
 // other reads the member of a map, or one that a struct does not have.
-func (d *decoder) other(s *shape, v reflect.Value, name string) bool {
-	if s.kind == kindMap {
+func (d *decoder) other(s *shape, of *field, v reflect.Value, name string) bool {
+	if s.kind == kindMap && v.Len() <= of.most { // one more, for the rule to see
 		elem := reflect.New(s.elem.typ).Elem()
-		ok := d.value(s.elem, elem)
+		ok := d.value(s.elem, element, elem)
+		if d.copies {
+			name = strings.Clone(name)
+		}
 		v.SetMapIndex(reflect.ValueOf(name).Convert(s.typ.Key()), elem)
 		return ok
 	}

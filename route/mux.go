@@ -26,8 +26,9 @@ type Config struct {
 	// Empty means "urn:spillway:problem:".
 	ProblemBase string
 
-	// Report is told errors that no rule maps, which clients see as a bare 500,
-	// and responses that could not be encoded. Nil drops them.
+	// Report is told errors that clients are not: those that no rule maps, which
+	// are answered with a bare 500, responses that could not be encoded, and every
+	// error of a Stream that has begun, unless its client has left. Nil drops them.
 	Report func(ctx context.Context, pattern string, err error)
 
 	// PathValue returns what a wildcard of the pattern matched, where a router
@@ -37,7 +38,7 @@ type Config struct {
 	// OnProblem is called before a problem is written, with the error it stands
 	// for: the place to count, to log, and to give the answer headers or members.
 	// The problem is its own to change. It is told of clients that have left, too
-	// (status 499), to whom nothing is sent. Nil does nothing.
+	// (status 499). Nil does nothing.
 	OnProblem func(w http.ResponseWriter, r *http.Request, p *Problem, err error)
 
 	// Discreet leaves the names of unknown members and parameters out of faults.
@@ -62,7 +63,7 @@ type Mux struct {
 	mux     *http.ServeMux
 	routes  []*Route
 	methods []string
-	caught  bool // by a "/" of the user's own
+	folders bool // some pattern ends with a slash
 	first   sync.Once
 }
 
@@ -102,10 +103,8 @@ func (m *Mux) handle(pattern string, h http.Handler) (err error) {
 			err = fmt.Errorf("route %s: %v", pattern, v)
 		}
 	}()
-	m.mux.Handle(pattern, h)
-	if pattern == "/" {
-		m.caught = true
-	}
+	m.mux.Handle(pattern, registered{h})
+	m.folders = m.folders || pattern != "/" && (strings.HasSuffix(pattern, "/") || strings.HasSuffix(pattern, "/{$}") || strings.HasSuffix(pattern, "...}"))
 	if i := strings.IndexAny(pattern, " \t"); i > 0 && !slices.Contains(m.methods, pattern[:i]) {
 		m.methods = append(m.methods, pattern[:i])
 		slices.Sort(m.methods)
@@ -117,11 +116,38 @@ func (m *Mux) handle(pattern string, h http.Handler) (err error) {
 // path does not have, are answered as problems as well.
 func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.first.Do(func() {
-		if !m.caught {
-			m.mux.HandleFunc("/", m.missing)
-		}
+		_ = m.handle("/", http.HandlerFunc(m.missing)) // unless the user has a pattern for everything
 	})
+	if m.mayRedirect(r.URL.Path) {
+		w = redirecting{w}
+	}
 	m.mux.ServeHTTP(w, r)
+}
+
+// mayRedirect reports whether ServeMux may send the client to another spelling
+// of the path, with a slash at its end or cleaned.
+func (m *Mux) mayRedirect(path string) bool {
+	return m.folders && !strings.HasSuffix(path, "/") || !strings.HasPrefix(path, "/") || strings.Contains(path, "//") || strings.Contains(path, "/.")
+}
+
+// redirecting is what ServeMux is given to redirect with, without the page of
+// HTML that it would write. Handlers are given the writer inside.
+type redirecting struct{ http.ResponseWriter }
+
+func (w redirecting) WriteHeader(status int) {
+	w.Header().Del("Content-Type")
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w redirecting) Write(page []byte) (int, error) { return len(page), nil }
+
+type registered struct{ http.Handler }
+
+func (h registered) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if outer, ok := w.(redirecting); ok {
+		w = outer.ResponseWriter
+	}
+	h.Handler.ServeHTTP(w, r)
 }
 
 // Problem answers with the problem that err is, as a route does: for middleware
@@ -135,6 +161,7 @@ func (m *Mux) Problem(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func (m *Mux) write(w http.ResponseWriter, r *http.Request, p *Problem, err error) {
+	m.cfg.Limits.or(defaults).hurry(w, r)
 	if m.cfg.OnProblem != nil {
 		p.own()
 		m.cfg.OnProblem(w, r, p, err)

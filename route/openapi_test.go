@@ -179,6 +179,9 @@ func TestErrorsAreDocumentedAsTheyAreMapped(t *testing.T) {
 	if text, _ := json.Marshal(got["400"]); !strings.Contains(string(text), `"enum":["urn:x:invalid-request","urn:x:missing-content-type","urn:x:incomplete-body"]`) {
 		t.Errorf("%s", text)
 	}
+	if got := responsesOf(t, Config{Errors: Errors{Is(gone, Problem{})}}, post().FailsWith(gone)); got["0"] != nil || got["500"] == nil {
+		t.Errorf("a problem without a status: %v", got)
+	}
 	if got["499"] != nil {
 		t.Error("what nobody is sent is documented")
 	}

@@ -77,11 +77,11 @@ func compile(t reflect.Type, pattern string) (*plan, error) {
 		p.holds = p.holds || f.shape.holds
 		if f.source == fromPath || f.source == fromQuery || f.source == fromHeader {
 			p.params = append(p.params, f)
-			if f.required || len(f.rules) > 0 {
+			if f.required || f.ruled() {
 				p.asked = append(p.asked, f)
 			}
 		}
-		if f.required || len(f.rules) > 0 || f.shape.checked {
+		if f.required || f.ruled() || f.shape.checked {
 			p.checks = append(p.checks, f)
 		}
 		if f.source != fromJSON && f.json == "" && p.whole == nil && p.accepts.json {
@@ -176,7 +176,7 @@ func (p *plan) param(f *field, tag string) (err error) {
 	switch {
 	case f.source == fromPath && f.many:
 		return errors.New("a path has one value")
-	case f.fallback == "":
+	case f.fallback == nil:
 		return nil
 	case f.source == fromPath:
 		return errNoDefault
@@ -184,14 +184,13 @@ func (p *plan) param(f *field, tag string) (err error) {
 		return errors.New("has a default, and is required")
 	}
 	v := reflect.New(f.shape.typ).Elem()
-	detail := f.set(v, f.fallback)
-	for i := 0; detail == "" && i < len(f.rules); i++ {
-		if !f.rules[i].ok(f.shape.behind(v)) {
-			detail = f.rules[i].detail
+	for _, text := range f.fallback {
+		if detail := f.set(v, text); detail != "" {
+			return fmt.Errorf("default %q: %s", text, detail)
 		}
 	}
-	if detail != "" {
-		return fmt.Errorf("default %q: %s", f.fallback, detail)
+	for detail := range f.broken(f.shape.behind(v)) {
+		return fmt.Errorf("default %q: %s", strings.Join(f.fallback, ","), detail)
 	}
 	return nil
 }
@@ -216,7 +215,7 @@ func headerName(name string) error {
 func (p *plan) document(f *field, kind string) (err error) {
 	f.json, f.xml = "", ""
 	switch {
-	case f.fallback != "":
+	case f.fallback != nil:
 		return errNoDefault
 	case kind == "json" && p.whole == nil:
 		f.source, p.whole, p.accepts.json = fromJSON, f, true
@@ -233,7 +232,7 @@ func (p *plan) document(f *field, kind string) (err error) {
 // member adds a field that is a member of the body, under a name in each kind
 // of body that a tag names.
 func (p *plan) member(f *field, sf reflect.StructField, tags []string) (err error) {
-	if f.fallback != "" {
+	if f.fallback != nil {
 		return errNoDefault
 	}
 	if !slices.Contains(tags, "json") {

@@ -14,7 +14,7 @@ import (
 // Problem is an answer of RFC 9457, and an error that a handler may return as
 // it is.
 type Problem struct {
-	Status int
+	Status int // from 200 to 999; any other stands for 500
 	// Type is a URI, or a short name that is put behind Config.ProblemBase.
 	// Empty means about:blank: the status says it all.
 	Type   string
@@ -64,9 +64,17 @@ type problemJSON struct {
 	Errors []Fault `json:"errors,omitempty"`
 }
 
-// statusGone stands for a client that left before its answer. Nothing is sent:
-// nobody is there.
+// statusGone stands for a client that left before its answer, as logs have it.
+// It is sent all the same: a client that has closed only its own side reads it,
+// and net/http would answer 200 for a handler that writes nothing.
 const statusGone = 499
+
+func (p *Problem) status() int {
+	if p.Status < 200 || p.Status > 999 { // net/http would panic, or wait for more
+		return http.StatusInternalServerError
+	}
+	return p.Status
+}
 
 // uri is the type as it is written.
 func (p *Problem) uri(base string) string {
@@ -80,13 +88,7 @@ func (p *Problem) uri(base string) string {
 func (p *Problem) own() { p.Members, p.Errors = maps.Clone(p.Members), slices.Clone(p.Errors) }
 
 func (p *Problem) write(w http.ResponseWriter, base string) {
-	if p.Status == statusGone {
-		return
-	}
-	out := problemJSON{Type: p.uri(base), Title: p.Title, Status: p.Status, Detail: p.Detail, Errors: p.Errors}
-	if out.Status < 200 || out.Status > 999 { // net/http would panic, or wait for more
-		out.Status = http.StatusInternalServerError
-	}
+	out := problemJSON{Type: p.uri(base), Title: p.Title, Status: p.status(), Detail: p.Detail, Errors: p.Errors}
 	if out.Title == "" {
 		out.Title = http.StatusText(out.Status)
 	}

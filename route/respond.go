@@ -27,15 +27,15 @@ type Releaser interface{ Release() }
 
 // Response is a response of type T with a status and headers.
 type Response[T any] struct {
-	Code   int // 0 leaves it to the route
-	Header http.Header
+	Code   int         // 0 leaves it to the route
+	Header http.Header // replaces fields that middleware has set
 	Body   T
 }
 
 // Status returns Code.
 func (r Response[T]) Status() int { return r.Code }
 
-// SetHeader adds Header.
+// SetHeader sets the fields of Header in h, each in place of what is there.
 func (r Response[T]) SetHeader(h http.Header) {
 	for name, values := range r.Header {
 		h[http.CanonicalHeaderKey(name)] = append([]string(nil), values...)
@@ -61,7 +61,9 @@ type File struct {
 // the goroutine of the request, and should end with the context the handler was
 // given; each of its writes is flushed to the client. An error before the first
 // write is answered as any other; a later one aborts the connection, so that the
-// client does not take the part for the whole.
+// client does not take the part for the whole, and Config.Report is told. Write
+// is not called where the answer has no content, as with HEAD; what is to be
+// given back either way is for a Releaser.
 type Stream struct {
 	ContentType string // empty means application/octet-stream
 	Write       func(w io.Writer) error
@@ -160,7 +162,7 @@ func (c *core) respond(s *scratch, w http.ResponseWriter, r *http.Request, t *ti
 	if c.answer.special {
 		return c.special(w, r, t, status, headers, v)
 	}
-	if status == http.StatusNoContent || status == http.StatusNotModified {
+	if bodiless(status) {
 		set(h, headers)
 		t.write(h)
 		w.WriteHeader(status)
@@ -198,6 +200,11 @@ func (c *core) respondAndRelease(s *scratch, w http.ResponseWriter, r *http.Requ
 // replaces it.
 var jsonContent = []string{"application/json"}
 
+// bodiless reports whether an answer of that status has no content.
+func bodiless(status int) bool {
+	return status == http.StatusNoContent || status == http.StatusNotModified
+}
+
 func isNil(v any) bool {
 	value := reflect.ValueOf(v)
 	return v == nil || value.Kind() == reflect.Pointer && value.IsNil()
@@ -232,7 +239,7 @@ func (c *core) special(w http.ResponseWriter, r *http.Request, t *timing, status
 	case *File:
 		return v.serve(w, r, t, status, headers)
 	case *Stream:
-		return v.serve(w, t, status, headers)
+		return v.serve(w, r, t, status, headers)
 	}
 	set(w.Header(), headers)
 	t.write(w.Header())
@@ -274,27 +281,36 @@ func (f *File) serve(w http.ResponseWriter, r *http.Request, t *timing, status i
 		// ServeContent chooses among 200, 206, 304 and 416 by itself.
 		h.Set("Content-Length", strconv.FormatInt(size, 10))
 		w.WriteHeader(status)
-		_, _ = io.Copy(w, f.Content)
+		if r.Method != http.MethodHead && !bodiless(status) {
+			_, _ = io.Copy(w, f.Content)
+		}
 		return nil
 	}
 	http.ServeContent(w, r, f.Name, f.Modified, f.Content)
 	return nil
 }
 
-func (f *Stream) serve(w http.ResponseWriter, t *timing, status int, headers HeaderSetter) error {
+func (f *Stream) serve(w http.ResponseWriter, r *http.Request, t *timing, status int, headers HeaderSetter) error {
 	if f.Write == nil {
 		return fmt.Errorf("a Stream has no Write")
 	}
 	out := &flushed{w: w, status: status, timing: *t, headers: headers, contentType: f.ContentType, control: http.NewResponseController(w)}
+	if r.Method == http.MethodHead || bodiless(status) {
+		out.begin()
+		return nil
+	}
 	err := f.Write(out)
 	switch {
 	case err == nil && !out.begun:
 		out.begin()
 	case err != nil && out.begun:
-		panic(http.ErrAbortHandler) // as net/http asks for
+		return lateError{err}
 	}
 	return err
 }
+
+// lateError is one that came when a part of the answer was sent.
+type lateError struct{ error }
 
 // flushed sends each write on its way at once.
 type flushed struct {

@@ -153,6 +153,18 @@ func TestMiddlewareRunsInOrderAroundOneRoute(t *testing.T) {
 	}
 }
 
+func TestHeadersOfAResponseReplaceThoseOfMiddleware(t *testing.T) {
+	h := answering(t, Config{}, func() (Response[int], error) {
+		return Response[int]{Header: http.Header{"vary": {"Accept", "Origin"}}}, nil
+	})
+	w := httptest.NewRecorder()
+	w.Header().Set("Vary", "Cookie")
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	if got := strings.Join(w.Header()["Vary"], " "); got != "Accept Origin" {
+		t.Error(got)
+	}
+}
+
 func TestServerTimingKeepsWhatMiddlewareWrote(t *testing.T) {
 	h := answering(t, Config{}, func() (int, error) { return 1, nil })
 	w := httptest.NewRecorder()

@@ -36,7 +36,8 @@
 // members and query parameters are refused unless AllowUnknown says otherwise.
 // Absent is told from zero by a pointer or an Optional; null is as good as
 // absent where it may be at all. Limits bound what a request may cost before its
-// handler runs; they have defaults.
+// handler runs; they have defaults. They hold for a body that no field asks for,
+// too, which is read and dropped.
 //
 // # Rules
 //

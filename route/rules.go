@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"net/mail"
 	"net/url"
 	"reflect"
@@ -24,14 +23,17 @@ type rule struct {
 
 // ruleTags are the rules as written, for the OpenAPI document.
 type ruleTags struct {
-	min, max, pattern, format string
-	enum                      []string
+	min, max        any // numbers
+	pattern, format string
+	enum            []string
 }
 
 func (f *field) rule(tag reflect.StructTag) error {
 	rest := tag.Get("validate")
-	if tag.Get("default") != "" {
-		f.fallback = tag.Get("default")
+	if text := tag.Get("default"); text != "" {
+		if f.fallback = []string{text}; f.shape.bare().kind == kindList {
+			f.fallback = slices.Collect(elements(text))
+		}
 	}
 	for rest != "" {
 		var word string
@@ -46,17 +48,15 @@ func (f *field) rule(tag reflect.StructTag) error {
 		case "required":
 			f.required = true
 		case "min":
-			f.limits.min = arg
-			err = f.bound(arg, "at least", func(c int) bool { return c >= 0 })
+			f.limits.min, err = f.bound(arg, "at least", func(c int) bool { return c >= 0 })
 		case "max":
-			f.limits.max = arg
-			err = f.bound(arg, "at most", func(c int) bool { return c <= 0 })
+			f.limits.max, err = f.bound(arg, "at most", func(c int) bool { return c <= 0 })
 		case "len":
-			f.limits.min, f.limits.max = arg, arg
 			if k := f.shape.bare().kind; k != kindString && k != kindList && k != kindMap {
 				return fmt.Errorf("rule %s: %s has no length", word, f.shape.typ)
 			}
-			err = f.bound(arg, "exactly", func(c int) bool { return c == 0 })
+			f.limits.max, err = f.bound(arg, "exactly", func(c int) bool { return c == 0 })
+			f.limits.min = f.limits.max
 		case "enum":
 			f.limits.enum = strings.Split(arg, "|")
 			err = f.enum(f.limits.enum)
@@ -66,7 +66,7 @@ func (f *field) rule(tag reflect.StructTag) error {
 			if !known {
 				return fmt.Errorf("rule %s: there are email, uuid, date, date-time and uri", word)
 			}
-			err = f.each(func(v reflect.Value) bool { return ok(v.String()) }, "must be "+article(arg))
+			err = f.words(func(v reflect.Value) bool { return ok(v.String()) }, "must be "+article(arg))
 		case "pattern":
 			f.limits.pattern = arg
 			var re *regexp.Regexp
@@ -76,7 +76,7 @@ func (f *field) rule(tag reflect.StructTag) error {
 					detail = "must " + words
 				}
 				match := matcher(re)
-				err = f.each(func(v reflect.Value) bool { return match(v.String()) }, detail)
+				err = f.words(func(v reflect.Value) bool { return match(v.String()) }, detail)
 			}
 		default:
 			return fmt.Errorf("rule %q: there are required, min, max, len, enum, format and pattern", word)
@@ -102,78 +102,75 @@ func article(format string) string {
 	return "a time such as 2006-01-02T15:04:05Z"
 }
 
-// bound compares a value, or its length, with the number arg.
-func (f *field) bound(arg, words string, ok func(int) bool) error {
+// bound adds a rule that compares a value, or its length, with arg, and returns
+// the number that is.
+func (f *field) bound(arg, words string, ok func(int) bool) (number any, err error) {
 	s := f.shape.bare()
 	var check func(reflect.Value) bool
-	var err error
-	unit := ""
-	switch s.kind {
-	case kindInt:
+	verb, unit := "must be ", ""
+	switch {
+	case s.typ == durationType:
+		var d time.Duration
+		if d, err = time.ParseDuration(arg); err != nil {
+			return nil, errors.New("a duration is written with its unit, such as 1.5s")
+		}
+		number = int64(d)
+		check = func(v reflect.Value) bool { return ok(cmp.Compare(v.Int(), int64(d))) }
+	case s.kind == kindInt:
 		var n int64
 		n, err = strconv.ParseInt(arg, 10, 64)
+		number = n
 		check = func(v reflect.Value) bool { return ok(cmp.Compare(v.Int(), n)) }
-	case kindUint:
+	case s.kind == kindUint:
 		var n uint64
 		n, err = strconv.ParseUint(arg, 10, 64)
+		number = n
 		check = func(v reflect.Value) bool { return ok(cmp.Compare(v.Uint(), n)) }
-	case kindFloat:
+	case s.kind == kindFloat:
 		var n float64
-		n, err = strconv.ParseFloat(arg, 64)
-		if math.IsNaN(n) {
+		if n, err = strconv.ParseFloat(arg, 64); err == nil && n-n != 0 {
 			err = errors.New("not a number")
 		}
+		number = n
 		check = func(v reflect.Value) bool { return ok(cmp.Compare(v.Float(), n)) }
-	case kindString:
+	case s.kind == kindString, s.kind == kindList, s.kind == kindMap:
 		var n int
 		n, err = strconv.Atoi(arg)
-		unit = " characters"
-		check = func(v reflect.Value) bool { return ok(cmp.Compare(utf8.RuneCountInString(v.String()), n)) }
-	case kindList, kindMap:
-		var n int
-		n, err = strconv.Atoi(arg)
+		number, verb = n, "must have "
+		if s.kind == kindString {
+			unit = " characters"
+			check = func(v reflect.Value) bool { return ok(cmp.Compare(utf8.RuneCountInString(v.String()), n)) }
+			break
+		}
 		unit = " elements"
 		check = func(v reflect.Value) bool { return ok(cmp.Compare(v.Len(), n)) }
+		if !ok(1) { // more is too many
+			f.most = min(f.most, max(n, 0))
+		}
 	default:
-		return fmt.Errorf("%s has no size", s.typ)
+		return nil, fmt.Errorf("%s has no size", s.typ)
 	}
-	verb := "must be "
-	if unit != "" {
-		verb = "must have "
-	}
-	if err == nil {
-		f.rules = append(f.rules, rule{check, verb + words + " " + arg + unit})
-	}
-	return err
+	f.rules = append(f.rules, rule{check, verb + words + " " + arg + unit})
+	return number, err
 }
 
-// each adds a rule for strings, or for the elements of a slice of them.
-func (f *field) each(ok func(reflect.Value) bool, detail string) error {
-	s := f.shape.bare()
-	switch {
+// words adds a rule for a string, or for each in a list of them.
+func (f *field) words(ok func(reflect.Value) bool, detail string) error {
+	switch s := f.shape.bare(); {
 	case s.kind == kindString:
+		f.rules = append(f.rules, rule{ok, detail})
 	case s.kind == kindList && s.elem.kind == kindString:
-		one := ok
-		ok = func(v reflect.Value) bool {
-			for i := range v.Len() {
-				if !one(v.Index(i)) {
-					return false
-				}
-			}
-			return true
-		}
-		detail = "each " + detail
+		f.each = append(f.each, rule{ok, detail})
 	default:
 		return fmt.Errorf("%s is no string", s.typ)
 	}
-	f.rules = append(f.rules, rule{ok, detail})
 	return nil
 }
 
 func (f *field) enum(words []string) error {
 	detail := "must be one of " + strings.Join(words, ", ")
-	switch s := f.shape.bare(); s.kind {
-	case kindInt:
+	switch s := f.shape.bare(); {
+	case s.kind == kindInt && s.typ != durationType:
 		var numbers []int64
 		for _, w := range words {
 			n, err := strconv.ParseInt(w, 10, 64)
@@ -185,7 +182,7 @@ func (f *field) enum(words []string) error {
 		f.rules = append(f.rules, rule{func(v reflect.Value) bool { return slices.Contains(numbers, v.Int()) }, detail})
 		return nil
 	default:
-		return f.each(func(v reflect.Value) bool { return slices.Contains(words, v.String()) }, detail)
+		return f.words(func(v reflect.Value) bool { return slices.Contains(words, v.String()) }, detail)
 	}
 }
 

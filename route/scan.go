@@ -164,6 +164,39 @@ func (s *scanner) number() (text string, whole, ok bool) {
 	return s.data[start:s.at], whole, true
 }
 
+// integer returns the digits of a number that has a fraction or an exponent, and
+// whether it is whole: to JSON Schema 1.0 and 1e2 are integers, and -0 is 0.
+func integer(text string) (digits string, whole bool) {
+	digits, sign := strings.CutPrefix(text, "-")
+	exponent := 0
+	if i := strings.IndexAny(digits, "eE"); i >= 0 {
+		exponent, _ = strconv.Atoi(digits[i+1:]) // or as far as an int goes
+		digits = digits[:i]
+	}
+	before, after, _ := strings.Cut(digits, ".")
+	digits = strings.TrimRight(before+after, "0")
+	point := len(before) // of what is left of the digits
+	zeros := len(digits)
+	digits = strings.TrimLeft(digits, "0")
+	point -= zeros - len(digits)
+	if digits == "" {
+		return "0", true
+	}
+	const most = 40 // digits; no integer has as many
+	switch missing := max(min(exponent, 1<<40), -1<<40) + point - len(digits); {
+	case missing < 0:
+		return text, false
+	case missing < most:
+		digits += strings.Repeat("0", missing)
+	default:
+		digits += strings.Repeat("0", most)
+	}
+	if sign {
+		digits = "-" + digits
+	}
+	return digits, true
+}
+
 func (s *scanner) one(c byte) bool {
 	if s.at < len(s.data) && s.data[s.at] == c {
 		s.at++

@@ -222,11 +222,13 @@ func ruled(schema object, f *field) object {
 			target = items
 		}
 	}
-	if r.min != "" {
-		schema[low] = number(r.min)
-	}
-	if r.max != "" {
-		schema[high] = number(r.max)
+	if s.typ != durationType || schema["type"] != "string" { // a text has no such bounds
+		if r.min != nil {
+			schema[low] = r.min
+		}
+		if r.max != nil {
+			schema[high] = r.max
+		}
 	}
 	if r.pattern != "" {
 		target["pattern"] = r.pattern
@@ -235,30 +237,39 @@ func ruled(schema object, f *field) object {
 		target["format"] = r.format
 	}
 	if r.enum != nil {
-		var values []any
-		for _, word := range r.enum {
-			if s.kind == kindInt {
-				values = append(values, number(word))
-			} else {
-				values = append(values, word)
-			}
-		}
+		values := literals(s, r.enum)
 		if _, null := target["type"].([]string); null {
 			values = append(values, nil)
 		}
 		target["enum"] = values
 	}
-	if f.fallback != "" {
-		schema["default"] = f.fallback
-		if s.kind == kindInt || s.kind == kindUint || s.kind == kindFloat {
-			if s.typ != durationType {
-				schema["default"] = number(f.fallback)
-			}
-		} else if s.kind == kindBool {
-			schema["default"] = f.fallback == "true" || f.fallback == "1"
+	if f.fallback != nil {
+		values := literals(s, f.fallback)
+		if s.kind == kindList {
+			schema["default"] = values
+		} else {
+			schema["default"] = values[0]
 		}
 	}
 	return schema
+}
+
+// literals are what texts of tags stand for, of s or of its elements.
+func literals(s *shape, texts []string) (values []any) {
+	if s.kind == kindList {
+		s = s.elem.bare()
+	}
+	for _, text := range texts {
+		switch {
+		case (s.kind == kindInt || s.kind == kindUint || s.kind == kindFloat) && s.typ != durationType:
+			values = append(values, number(text))
+		case s.kind == kindBool:
+			values = append(values, text == "true")
+		default:
+			values = append(values, text)
+		}
+	}
+	return values
 }
 
 // number writes digits as they are.

@@ -13,6 +13,8 @@ const (
 	ahead     = 4        // names that are tried before one is looked up
 )
 
+const moreThanOnce = "is given more than once"
+
 // scratch is what one request needs and nobody else may see: it is pooled. A
 // request's context is never in it, nor anything the handler is given.
 type scratch struct {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"time"
@@ -58,12 +59,20 @@ type field struct {
 	omits           bool // may be absent from a response
 	omitsZero       bool // because of omitzero
 	rules           []rule
+	each            []rule   // of the elements of a list
+	most            int      // elements of a list or map
 	limits          ruleTags // for the OpenAPI document
 	set             setter   // from text
 	many            bool     // text may be given more than once
-	fallback        string
+	fallback        []string // a text, or those of a list
 	doc             string
 }
+
+// element stands for the field that an element is not.
+var element = &field{most: math.MaxInt}
+
+// ruled reports whether its value has rules.
+func (f *field) ruled() bool { return len(f.rules) > 0 || len(f.each) > 0 }
 
 // of returns the field's value in v, a struct.
 func (f *field) of(v reflect.Value) reflect.Value {
@@ -204,7 +213,7 @@ func (m *shapes) members(s *shape, t reflect.Type, index []int) error {
 		if err != nil {
 			return fmt.Errorf("field %s: %w", sf.Name, err)
 		}
-		if f.fallback != "" && !m.reply {
+		if f.fallback != nil && !m.reply {
 			return fmt.Errorf("field %s: %w", sf.Name, errNoDefault)
 		}
 		if f.json == "" {
@@ -235,7 +244,7 @@ func (s *shape) add(f *field) error {
 
 // member reads what the tags of sf say about it wherever it comes from.
 func (m *shapes) member(sf reflect.StructField, index []int) (*field, error) {
-	f := &field{goName: sf.Name, index: index, doc: sf.Tag.Get("doc")}
+	f := &field{goName: sf.Name, index: index, doc: sf.Tag.Get("doc"), most: math.MaxInt}
 	name, options, _ := strings.Cut(sf.Tag.Get("json"), ",")
 	f.json = name
 	for option := range strings.SplitSeq(options, ",") {
@@ -291,7 +300,7 @@ func (m *shapes) settle() {
 				checked, holds = checked || s.elem.checked, holds || s.elem.holds
 			}
 			for _, f := range s.fields {
-				checked = checked || f.required || len(f.rules) > 0 || f.shape.checked
+				checked = checked || f.required || f.ruled() || f.shape.checked
 				holds = holds || f.shape.holds
 			}
 			if checked != s.checked || holds != s.holds {

@@ -96,8 +96,9 @@ func setBool(v reflect.Value, text string) string {
 }
 
 const (
-	wholeNumber = "must be a whole number"
-	outOfRange  = "is out of range"
+	wholeNumber   = "must be a whole number"
+	naturalNumber = "must be a whole number that is not negative"
+	outOfRange    = "is out of range"
 )
 
 func setInt(v reflect.Value, text string) string {
@@ -112,7 +113,7 @@ func setInt(v reflect.Value, text string) string {
 func setUint(v reflect.Value, text string) string {
 	n, err := strconv.ParseUint(text, 10, v.Type().Bits())
 	if err != nil {
-		return numberFault(err, "must be a whole number that is not negative")
+		return numberFault(err, naturalNumber)
 	}
 	v.SetUint(n)
 	return ""

@@ -3,6 +3,8 @@ package route
 import (
 	"encoding/json"
 	"fmt"
+	"math/big"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -122,7 +124,25 @@ func twinSub(v any) *fuzzedSub {
 // twinNumber lets encoding/json decide about one number.
 func twinNumber(v, into any) bool {
 	n, ok := v.(json.Number)
+	if _, float := into.(*float32); ok && !float {
+		n = twinInteger(n)
+	}
 	return ok && json.Unmarshal([]byte(n), into) == nil
+}
+
+// twinInteger writes a number as an integer, if it is one.
+func twinInteger(n json.Number) json.Number {
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(string(n)), "e")
+	if strings.Trim(mantissa, "-0.") == "" {
+		return "0"
+	}
+	if e, err := strconv.Atoi(exponent); exponent != "" && (err != nil || e > 10_000 || e < -10_000) {
+		return n // no body is long enough to make an integer of it
+	}
+	if r, ok := new(big.Rat).SetString(string(n)); ok && r.IsInt() {
+		return json.Number(r.Num().String())
+	}
+	return n
 }
 
 // twinValue reads a value whose names are unique and that is not too deep.

@@ -2,6 +2,7 @@ package route
 
 import (
 	"errors"
+	"iter"
 	"reflect"
 )
 
@@ -18,11 +19,33 @@ func (c *core) validate(s *scratch, kind bodyKind, v reflect.Value) {
 	checker{s, kind}.top(fields, v)
 }
 
-// check notes which rules v breaks.
-func (f *field) check(s *scratch, v reflect.Value) {
-	for i := range f.rules {
-		if !f.rules[i].ok(v) {
-			s.here(f.rules[i].detail)
+// check notes which of the rules v breaks, which the path leads to.
+func check(s *scratch, rules []rule, v reflect.Value) {
+	for i := range rules {
+		if !rules[i].ok(v) {
+			s.here(rules[i].detail)
+		}
+	}
+}
+
+// broken lists what is wrong with v, where there is no path to an element of it.
+func (f *field) broken(v reflect.Value) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range f.rules {
+			if !f.rules[i].ok(v) && !yield(f.rules[i].detail) {
+				return
+			}
+		}
+		for i := range f.each {
+			for j := range v.Len() {
+				if f.each[i].ok(v.Index(j)) {
+					continue
+				}
+				if !yield("each " + f.each[i].detail) {
+					return
+				}
+				break
+			}
 		}
 	}
 }
@@ -63,11 +86,8 @@ func (c checker) top(fields []*field, v reflect.Value) {
 
 // text checks a field that was sent as text.
 func (c checker) text(f *field, v reflect.Value) {
-	v = f.shape.behind(v)
-	for i := range f.rules {
-		if !f.rules[i].ok(v) {
-			c.s.param(f, f.rules[i].detail)
-		}
+	for detail := range f.broken(f.shape.behind(v)) {
+		c.s.param(f, detail)
 	}
 }
 
@@ -94,7 +114,14 @@ func (c checker) field(f *field, v reflect.Value) {
 		c.absent(f)
 		return
 	}
-	f.check(c.s, v)
+	check(c.s, f.rules, v)
+	if len(f.each) > 0 {
+		for i := range min(v.Len(), f.most) {
+			c.s.element(i)
+			check(c.s, f.each, v.Index(i))
+			c.s.up()
+		}
+	}
 	if s.checked {
 		c.inside(s, v)
 	}
@@ -117,7 +144,7 @@ func (c checker) inside(s *shape, v reflect.Value) {
 			if c.kind == bodyXML {
 				name = f.xml
 			}
-			if name == "" || !f.required && len(f.rules) == 0 && !f.shape.checked {
+			if name == "" || !f.required && !f.ruled() && !f.shape.checked {
 				continue
 			}
 			c.s.member(name)

@@ -101,7 +101,7 @@ func (d *xmlDecoder) object(start xml.StartElement, s *shape, v reflect.Value) b
 			if f != nil && (seen&f.bit == 0 || f.shape.bare().kind == kindList) {
 				seen |= f.bit
 				before := len(d.s.faults)
-				if !d.element(t, f.shape, f.of(v)) {
+				if !d.element(t, f.shape, f, f.of(v)) {
 					return false
 				}
 				d.zero(f, f.of(v), before)
@@ -132,14 +132,14 @@ func unexpected(f *field) string {
 	if f == nil {
 		return "is not a member"
 	}
-	return "is given more than once"
+	return moreThanOnce
 }
 
 // zero checks the rules of a zero value, which is known to have been sent, and
 // is one without a fault since there were before.
 func (d *xmlDecoder) zero(f *field, v reflect.Value, before int) {
 	if len(d.s.faults) == before && len(f.rules) > 0 && f.shape.kind != kindPointer && f.shape.kind != kindOptional && v.IsZero() {
-		f.check(d.s, v)
+		check(d.s, f.rules, v)
 	}
 }
 
@@ -153,23 +153,29 @@ func (s *shape) xmlField(name string, attr bool) *field {
 	return nil
 }
 
-// element reads an element into a value of shape s.
-func (d *xmlDecoder) element(start xml.StartElement, s *shape, v reflect.Value) bool {
+// element reads an element into a value of shape s, which is that of a field or
+// an element of a list.
+func (d *xmlDecoder) element(start xml.StartElement, s *shape, of *field, v reflect.Value) bool {
 	switch s.kind {
 	case kindPointer:
 		if v.IsNil() { // else a list that goes on
 			v.Set(reflect.New(s.elem.typ))
 		}
-		return d.element(start, s.elem, v.Elem())
+		return d.element(start, s.elem, of, v.Elem())
 	case kindOptional:
 		v.Field(1).SetBool(true)
-		return d.element(start, s.elem, v.Field(0))
+		return d.element(start, s.elem, of, v.Field(0))
 	case kindList:
 		n := v.Len()
-		v.Grow(1)
-		v.SetLen(n + 1)
+		if n <= of.most { // one more, for the rule to see
+			v.Grow(1)
+			v.SetLen(n + 1)
+		}
+		if n >= of.most {
+			return d.skip()
+		}
 		d.s.element(n)
-		ok := d.element(start, s.elem, v.Index(n))
+		ok := d.element(start, s.elem, element, v.Index(n))
 		d.s.up()
 		return ok
 	case kindObject:

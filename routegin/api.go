@@ -106,9 +106,6 @@ func join(base, relative string) string {
 	return full
 }
 
-// statusGone is what a log is told of a client that left before its answer.
-const statusGone = 499
-
 // handler serves h, a compiled route, in gin's chain.
 func handler(h http.Handler, rest string) gin.HandlerFunc {
 	direct, _ := h.(route.ContextHandler) // none if the route has middleware for net/http
@@ -123,9 +120,6 @@ func handler(h http.Handler, rest string) gin.HandlerFunc {
 			direct.ServeContext(&c.first, w, g.Request, c)
 		} else {
 			h.ServeHTTP(w, g.Request.WithContext(&c.first))
-		}
-		if !w.Written() && w.Status() == http.StatusOK && g.Request.Context().Err() != nil {
-			w.WriteHeader(statusGone)
 		}
 		if w.Status() >= http.StatusBadRequest {
 			g.Abort()

@@ -18,6 +18,7 @@ type call struct {
 	id       uint64 // number of the attempt, from 1
 	at       time.Duration
 	deadline time.Duration
+	leave    time.Duration // when its caller gives up, or never
 	recorded time.Duration // work of the trace; zero: none
 	work     time.Duration
 	fails    bool
@@ -41,6 +42,12 @@ const (
 	waiting
 	running
 )
+
+// waitsUntil is when the caller is gone.
+func (c *call) waitsUntil() time.Duration { return min(c.deadline, c.leave) }
+
+// gaveUp reports whether it was not the deadline that ended the caller's wait.
+func (c *call) gaveUp() bool { return c.leave < c.deadline }
 
 // take returns a call that nobody uses.
 func (r *run) take() *call {
@@ -94,7 +101,7 @@ func (r *run) drawWork(c *call, k int) {
 // retry makes the caller try again, if it does. after is the limiter's advice.
 func (r *run) retry(c *call, after time.Duration) {
 	p := &r.sc.Retry
-	if c.tries >= p.Attempts {
+	if c.tries >= p.Attempts || c.gaveUp() && r.now >= c.leave {
 		return
 	}
 	if p.Budget > 0 {

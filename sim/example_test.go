@@ -77,13 +77,13 @@ func ExampleReplay() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Printf("%2.0f %% are answered in time\n", 100*report.Total.Served())
+		fmt.Printf("%.1f of the calls are answered in time\n", report.Total.Served())
 	}
-	fmt.Printf("%2.0f %% of the work fits\n", 100*service.Capacity()/400)
+	fmt.Printf("%.1f of the work fits\n", service.Capacity()/400)
 	// Output:
-	//  0 % are answered in time
-	// 63 % are answered in time
-	// 61 % of the work fits
+	// 0.0 of the calls are answered in time
+	// 0.6 of the calls are answered in time
+	// 0.6 of the work fits
 }
 
 // A law of one's own is tried the same way: as a limit that somebody once
@@ -108,7 +108,7 @@ func ExampleLimiter() {
 	}
 	// Output:
 	// limit  10:  25 % of the capacity
-	// limit  40: 101 % of the capacity
+	// limit  40: 100 % of the capacity
 	// limit 160:  50 % of the capacity
 }
 
@@ -133,5 +133,5 @@ func ExampleSettings() {
 	}
 	// Output:
 	// refused: 66 %
-	// refused: 9 %
+	// refused: 10 %
 }

@@ -125,7 +125,10 @@ func (r *run) nextArrival() {
 
 func (r *run) arrive(c *call) {
 	r.attempts++
-	c.id, c.at, c.deadline = r.attempts, r.now, never
+	c.id, c.at, c.deadline, c.leave = r.attempts, r.now, never, never
+	if c.class.LeaveAfter != nil {
+		c.leave = r.now + max(c.class.LeaveAfter.Draw(r.patience), 1)
+	}
 	if c.class.Deadline > 0 {
 		c.deadline = r.now + c.class.Deadline
 	}
@@ -144,32 +147,34 @@ func (r *run) arrive(c *call) {
 func (r *run) wait(c *call, most time.Duration) {
 	c.state = waiting
 	r.event(c, Waits)
-	if c.deadline != never {
-		r.agenda.add(c.deadline, expire, c, c.gen)
+	if c.waitsUntil() != never {
+		r.agenda.add(c.waitsUntil(), expire, c, c.gen)
 	}
-	if most < c.deadline {
+	if most < c.waitsUntil() {
 		r.agenda.add(most, overdue, c, c.gen)
 	}
 }
 
 func (r *run) admit(c *call) {
-	watched := c.state == waiting // for its deadline
+	watched := c.state == waiting // for its caller
 	c.state, c.started = running, r.now
 	r.event(c, Admitted)
 	r.inBackend++
 	r.report.Peak = max(r.report.Peak, r.inBackend)
 	mayLeave := r.backend.start(c)
-	if !watched && c.deadline != never && (mayLeave || r.sc.Retry.Attempts > 1) {
-		r.agenda.add(c.deadline, expire, c, c.gen)
+	if !watched && c.waitsUntil() != never && (mayLeave || r.sc.Retry.Attempts > 1) {
+		r.agenda.add(c.waitsUntil(), expire, c, c.gen)
 	}
 }
 
 // ended is called by the backend when work is done, or taken out.
 func (r *run) ended(c *call) {
 	r.inBackend--
-	late := c.left || r.now > c.deadline
+	late := c.left || r.now > c.waitsUntil()
 	o := limit.Success
 	switch {
+	case late && c.gaveUp():
+		o = limit.Canceled
 	case late:
 		o = limit.Deadline
 	case c.fails:
@@ -214,7 +219,7 @@ func (r *run) refuse(c *call, reason spillway.Reason, after time.Duration) {
 	r.recycle(c)
 }
 
-// expired is called when the caller's deadline has come.
+// expired is called when the caller's deadline has come, or it gives up.
 func (r *run) expired(c *call) {
 	switch c.state {
 	case waiting:

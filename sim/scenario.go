@@ -32,8 +32,11 @@ type Class struct {
 	Share    float64 // of the calls, relative to the other classes; zero in all: equal shares
 	Priority spillway.Priority
 	Deadline time.Duration // from its arrival; its caller leaves then. Zero: it waits for ever
-	Service  Distribution  // the work it is at full speed
-	Cost     int           // slots of the limiter; zero means one
+	// LeaveAfter is how long its callers wait before they give up, whatever the
+	// deadline. Nil: they do not.
+	LeaveAfter Distribution
+	Service    Distribution // the work it is at full speed
+	Cost       int          // slots of the limiter; zero means one
 	// ErrorRate is the share of the work that fails. It fails when it is done
 	// or, with FastErrors, after half a millisecond to one and a half.
 	ErrorRate  float64
@@ -193,6 +196,11 @@ func (c *Class) check() error {
 	}
 	if err := check(c.Service); err != nil {
 		return fmt.Errorf("its Service: %w", err)
+	}
+	if c.LeaveAfter != nil {
+		if err := check(c.LeaveAfter); err != nil {
+			return fmt.Errorf("its LeaveAfter: %w", err)
+		}
 	}
 	return nil
 }

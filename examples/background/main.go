@@ -31,15 +31,15 @@ const usage = `background accepts reminders over HTTP and sends them after it ha
 
   background                                   on http://localhost:8080
   background -workers 2 -queue 3 -work 2s      small enough to fill by hand
-  curl -i -d '{"patient":"P000042","text":"tomorrow at 9"}' localhost:8080/reminders
+  curl -i --json '{"patient":"P000042","text":"tomorrow at 9"}' localhost:8080/reminders
 
   202  accepted: it will be sent, or reported as abandoned when the server stops
   503  not accepted: nothing will be sent; Retry-After says when to try again
-  400  not a reminder
+  4xx  not a reminder; what is wrong with it is listed
 
 /livez answers while the process lives, /readyz until it is told to stop.
-Ctrl-C stops: no new reminders, those accepted are sent for at most -drain, and
-what was not is listed. Exit codes: 0 everything accepted was sent; 1 something
+Ctrl-C stops: requests are answered for at most -finish, then those accepted are
+sent for at most -drain, and what was not is listed. Exit codes: 0 everything accepted was sent; 1 something
 was abandoned, or the server failed; 2 bad input.
 
 `
@@ -49,8 +49,11 @@ type settings struct {
 	addr           string
 	workers, queue int
 	work           time.Duration
-	notice, drain  time.Duration
+	stop           stopping
 }
+
+// stopping is how long each step of a stop may take.
+type stopping struct{ notice, finish, drain time.Duration }
 
 func parse(args []string, stderr io.Writer) (settings, error) {
 	var s settings
@@ -64,16 +67,17 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	flags.IntVar(&s.workers, "workers", 0, "reminders sent at once; 0 leaves it to the pool")
 	flags.IntVar(&s.queue, "queue", 0, "accepted reminders that may wait for a worker; 0 leaves it to the pool")
 	flags.DurationVar(&s.work, "work", 200*time.Millisecond, "how long sending one takes")
-	flags.DurationVar(&s.notice, "notice", 0, "when stopping, how long to say \"not ready\" before refusing; give your load balancer time to notice")
-	flags.DurationVar(&s.drain, "drain", 10*time.Second, "when stopping, how long accepted reminders may still take")
+	flags.DurationVar(&s.stop.notice, "notice", 0, "when stopping, how long to say \"not ready\" before refusing; give your load balancer time to notice")
+	flags.DurationVar(&s.stop.finish, "finish", 5*time.Second, "when stopping, how long requests under way may still take")
+	flags.DurationVar(&s.stop.drain, "drain", 10*time.Second, "when stopping, how long accepted reminders may still take")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
 	if flags.NArg() > 0 {
 		return s, fmt.Errorf("unexpected %q: settings are flags, see -h", flags.Arg(0))
 	}
-	if s.work < 0 || s.notice < 0 || s.drain < 0 {
-		return s, errors.New("-work, -notice and -drain cannot be negative")
+	if min(s.work, s.stop.notice, s.stop.finish, s.stop.drain) < 0 {
+		return s, errors.New("-work, -notice, -finish and -drain cannot be negative")
 	}
 	return s, nil
 }
@@ -100,7 +104,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	fmt.Fprintf(stdout, "accepting reminders on http://%s/reminders\n", listener.Addr())
-	left, err := svc.serve(ctx, listener, s.notice, s.drain)
+	left, err := svc.serve(ctx, listener, s.stop)
 	if err != nil {
 		fmt.Fprintln(stderr, "background:", err)
 		return 1
@@ -113,9 +117,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // serve answers until ctx ends, then stops in the order that loses least: say
-// "not ready", finish the requests, drain the jobs.
-func (s *service) serve(ctx context.Context, listener net.Listener, notice, drain time.Duration) (leftovers, error) {
-	server := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute}
+// "not ready", finish the requests, drain the jobs. Each step has a time of its
+// own, so that a slow client does not take that of the jobs.
+func (s *service) serve(ctx context.Context, listener net.Listener, stop stopping) (leftovers, error) {
+	handler, err := s.handler()
+	if err != nil {
+		return leftovers{}, err
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	select {
@@ -124,13 +133,17 @@ func (s *service) serve(ctx context.Context, listener net.Listener, notice, drai
 	case <-ctx.Done():
 	}
 	s.stopping.Store(true)
-	time.Sleep(notice)
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	time.Sleep(stop.notice)
+	ctx = context.WithoutCancel(ctx)
+	finishing, cancel := context.WithTimeout(ctx, stop.finish)
 	defer cancel()
-	if err := server.Shutdown(bounded); err != nil {
+	if err := server.Shutdown(finishing); err != nil {
 		s.log.Warn("requests were cut off", "error", err)
+		_ = server.Close()
 	}
-	err := s.pool.Drain(bounded)
+	draining, cancel := context.WithTimeout(ctx, stop.drain)
+	defer cancel()
+	err = s.pool.Drain(draining)
 	if cut, ok := errors.AsType[*spillway.DrainError](err); ok {
 		s.log.Warn("jobs were abandoned", "dropped", cut.Dropped, "running", cut.Running)
 	}

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -37,7 +38,7 @@ func start(t *testing.T, workers, queue int, drain time.Duration, send func(cont
 	t.Cleanup(cancel)
 	left := make(chan leftovers, 1)
 	go func() {
-		l, err := svc.serve(ctx, listener, 0, drain)
+		l, err := svc.serve(ctx, listener, stopping{finish: time.Minute, drain: drain})
 		if err != nil {
 			t.Error(err)
 		}
@@ -73,7 +74,7 @@ func TestAJobOutlivesItsRequest(t *testing.T) {
 		return ctx.Err()
 	})
 	resp, body := post(t, s.url, valid)
-	if resp.StatusCode != http.StatusAccepted || body != "{\"id\":1}\n" {
+	if resp.StatusCode != http.StatusAccepted || body != `{"id":1}` {
 		t.Errorf("%s, %q", resp.Status, body)
 	}
 	http.DefaultClient.CloseIdleConnections()
@@ -100,8 +101,11 @@ func TestAFullPoolRefusesAtOnce(t *testing.T) {
 		if resp.StatusCode != http.StatusServiceUnavailable || err != nil || seconds < 1 {
 			t.Errorf("%s, Retry-After %q", resp.Status, resp.Header.Get("Retry-After"))
 		}
-		var p problem
-		if err := json.Unmarshal([]byte(body), &p); err != nil || p.Status != 503 || p.Detail != "queue_full" ||
+		var p struct {
+			Type, Detail string
+			Status       int
+		}
+		if err := json.Unmarshal([]byte(body), &p); err != nil || p.Status != 503 || !strings.HasSuffix(p.Detail, "queue_full") ||
 			!strings.HasSuffix(p.Type, "#temporary-reduced-capacity") || resp.Header.Get("Content-Type") != "application/problem+json" {
 			t.Errorf("%v, %s: %q", err, resp.Header.Get("Content-Type"), body)
 		}
@@ -146,12 +150,64 @@ func TestAPanicEndsNobodyElse(t *testing.T) {
 
 func TestWhatIsNoReminderIsRefused(t *testing.T) {
 	s := start(t, 1, 1, time.Minute, func(context.Context, reminder) error { return nil })
-	for _, body := range []string{"", "{}", `{"patient":"P1"}`, `{"patient":"P1","text":"x","more":1}`, `{"patient":"P1","text":"` + strings.Repeat("x", 5000) + `"}`} {
-		if resp, _ := post(t, s.url, body); resp.StatusCode != http.StatusBadRequest {
+	for body, want := range map[string]int{
+		"": 400, "{}": 400, `{"patient":"P1"}`: 400, `{"patient":"P1","text":""}`: 400, `{"patient":"P1","text":"x","more":1}`: 400,
+		`{"patient":"P1","text":"` + strings.Repeat("x", 5000) + `"}`: http.StatusRequestEntityTooLarge,
+	} {
+		if resp, _ := post(t, s.url, body); resp.StatusCode != want {
 			t.Errorf("%.40q: %s", body, resp.Status)
 		}
 	}
 	s.stop()
+}
+
+// pipe is a listener of one connection, in memory.
+type pipe struct {
+	conns chan net.Conn
+	done  chan struct{}
+}
+
+func (p pipe) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+func (p pipe) Close() error   { close(p.done); return nil }
+func (p pipe) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
+
+// A client that sent slowly once took the time that was meant for the jobs.
+func TestASlowClientDoesNotTakeTheTimeOfTheJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		svc, err := newService(1, 1, pretendToSend(3*time.Second), slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := svc.accept(t.Context(), reminder{"P1", "x"}); err != nil {
+			t.Fatal(err)
+		}
+		listener := pipe{make(chan net.Conn), make(chan struct{})}
+		ctx, stop := context.WithCancel(t.Context())
+		left := make(chan leftovers, 1)
+		go func() {
+			l, err := svc.serve(ctx, listener, stopping{finish: 2 * time.Second, drain: 2 * time.Second})
+			if err != nil {
+				t.Error(err)
+			}
+			left <- l
+		}()
+		client, conn := net.Pipe()
+		listener.conns <- conn
+		_, _ = io.WriteString(client, "POST /reminders HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{")
+		synctest.Wait() // for the rest of the body
+		stop()
+		if l := <-left; l.sent != 1 || len(l.abandoned) > 0 {
+			t.Errorf("%+v", l)
+		}
+		_ = client.Close()
+	})
 }
 
 func TestTheCommand(t *testing.T) {
@@ -193,7 +249,11 @@ func TestNotReadyWhileStopping(t *testing.T) {
 	}
 	svc.stopping.Store(true)
 	w := httptest.NewRecorder()
-	svc.handler().ServeHTTP(w, httptest.NewRequest("GET", "/readyz", nil))
+	handler, err := svc.handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler.ServeHTTP(w, httptest.NewRequest("GET", "/readyz", nil))
 	if w.Code != http.StatusServiceUnavailable {
 		t.Errorf("status %d", w.Code)
 	}

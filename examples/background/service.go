@@ -2,31 +2,28 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
-	"math"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/route"
 	"github.com/spillway-go/spillway/workerpool"
 )
 
-// reminder is what a job sends.
+// reminder is what a client asks for and a job sends.
 type reminder struct {
-	Patient string `json:"patient"`
-	Text    string `json:"text"`
+	Patient string `json:"patient" validate:"required,min=1"`
+	Text    string `json:"text" validate:"required,min=1"`
 }
 
-// sendTimeout bounds one job: nobody waits for it who could give up.
+// sendTimeout bounds one job: no caller waits for it that could give up.
 const sendTimeout = 30 * time.Second
 
 // service accepts reminders and sends them later.
@@ -56,32 +53,38 @@ func newService(workers, queue int, send func(context.Context, reminder) error, 
 	return s, err
 }
 
-func (s *service) handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /reminders", s.accept)
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if s.stopping.Load() { // never by load: a busy server is ready
-			http.Error(w, "stopping", http.StatusServiceUnavailable)
-			return
-		}
-		fmt.Fprintln(w, "ready")
+// handler is what the service answers. Package route reads and checks the
+// requests, and turns a refusal of the pool into 503 with Retry-After.
+func (s *service) handler() (http.Handler, error) {
+	mux := route.NewMux(route.Config{
+		Limits: route.Limits{Body: 4 << 10},
+		Report: func(_ context.Context, pattern string, err error) {
+			s.log.Error("request failed", "route", pattern, "error", err)
+		},
 	})
-	return mux
+	return mux, errors.Join(
+		mux.Add(route.New("POST", "/reminders", s.accept).Name("remind").Status(http.StatusAccepted)),
+		mux.Handle("GET /livez", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })),
+		mux.Handle("GET /readyz", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if s.stopping.Load() { // never by load: a busy server is ready
+				http.Error(w, "stopping", http.StatusServiceUnavailable)
+				return
+			}
+			fmt.Fprintln(w, "ready")
+		})),
+	)
+}
+
+// accepted is the answer to a reminder that will be sent.
+type accepted struct {
+	ID int `json:"id"`
 }
 
 // accept hands a reminder to the pool and answers at once.
-func (s *service) accept(w http.ResponseWriter, r *http.Request) {
-	var what reminder
-	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<10))
-	body.DisallowUnknownFields()
-	if err := body.Decode(&what); err != nil || what.Patient == "" || what.Text == "" {
-		answer(w, problem{Title: "not a reminder", Status: http.StatusBadRequest, Detail: `want {"patient":"…","text":"…"} of at most 4 KiB`})
-		return
-	}
+func (s *service) accept(ctx context.Context, what reminder) (accepted, error) {
 	id := s.enter()
 	// The job outlives the request: it keeps its values (trace, user), not its end.
-	err := s.pool.TrySubmit(context.WithoutCancel(r.Context()), func(ctx context.Context) error {
+	err := s.pool.TrySubmit(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		s.start(id)
 		defer s.leave(id)
 		ctx, cancel := context.WithTimeout(ctx, sendTimeout)
@@ -94,40 +97,8 @@ func (s *service) accept(w http.ResponseWriter, r *http.Request) {
 	})
 	if err != nil {
 		s.leave(id)
-		refuse(w, err)
-		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusAccepted)
-	fmt.Fprintf(w, "{\"id\":%d}\n", id)
-}
-
-// refuse says that nothing was accepted and when to come back.
-func refuse(w http.ResponseWriter, err error) {
-	detail, after := "", time.Duration(0)
-	if rej, ok := errors.AsType[*spillway.Rejection](err); ok {
-		detail, after = rej.Reason.String(), rej.RetryAfter
-	}
-	seconds := max(1, int(math.Ceil(after.Seconds()))) // whole seconds, never "at once"
-	w.Header().Set("Retry-After", strconv.Itoa(seconds))
-	answer(w, problem{
-		Type:  "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
-		Title: "too many reminders at the moment", Status: http.StatusServiceUnavailable, Detail: detail,
-	})
-}
-
-// problem is an error as RFC 9457 wants it.
-type problem struct {
-	Type   string `json:"type,omitempty"`
-	Title  string `json:"title"`
-	Status int    `json:"status"`
-	Detail string `json:"detail,omitempty"`
-}
-
-func answer(w http.ResponseWriter, p problem) {
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p) // the client left; there is nobody to tell
+	return accepted{id}, err
 }
 
 // The ledger: which accepted reminders have not ended.

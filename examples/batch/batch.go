@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/workerpool"
 )
 
@@ -20,6 +21,7 @@ type batch struct {
 	do          func(ctx context.Context, n int) error
 
 	done, failed, cut atomic.Int64
+	refused           error // why not all were submitted
 
 	mu       sync.Mutex
 	ended    []bool // by number: done or failed
@@ -32,60 +34,57 @@ const listed = 5
 // run works until every task has ended or ctx has. The error is about the
 // settings; what became of the tasks is in the result.
 func (b *batch) run(ctx context.Context, p *progress) error {
-	b.ended = make([]bool, b.tasks)
-	pool, err := workerpool.New(workerpool.Config{
-		Name: "batch", MaxWorkers: b.workers,
-		OnDone: func(r workerpool.Result) { // a panic is one failed task, not the end of the others
-			if r.Started && r.Err != nil {
-				b.trouble(ctx, r.Err)
-			}
-		},
-	})
+	pool, err := workerpool.New(workerpool.Config{Name: "batch", MaxWorkers: b.workers})
 	if err != nil {
 		return err
 	}
+	b.ended = make([]bool, b.tasks)
 	stop := p.start(b)
-	for n := b.from; n < b.tasks; n++ {
-		// A full queue makes this wait; that is all the flow control there is.
-		if pool.Submit(ctx, func(ctx context.Context) error { return b.task(ctx, n) }) != nil {
-			break // ctx has ended, and with it every task that has not started
-		}
-	}
+	b.feed(ctx, pool.Submit)
 	// Without ctx: tasks under way see its end themselves and are waited for.
 	err = pool.Drain(context.WithoutCancel(ctx))
 	stop()
 	return err
 }
 
-func (b *batch) task(ctx context.Context, n int) error {
-	cut := false
-	defer func() { // after a panic too: it would only panic again
-		b.mu.Lock()
-		b.ended[n] = !cut
-		b.mu.Unlock()
-	}()
-	switch err := b.do(ctx, n); {
-	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		cut = true
-		return err
-	case err != nil:
-		return fmt.Errorf("task %d: %w", n, err)
+// feed submits the tasks until ctx ends or one is refused.
+func (b *batch) feed(ctx context.Context, submit func(context.Context, workerpool.Job) error) {
+	for n := b.from; n < b.tasks; n++ {
+		// A full queue makes this wait; that is all the flow control there is.
+		if b.refused = submit(ctx, func(ctx context.Context) error { return b.task(ctx, n) }); b.refused != nil {
+			return // and no task that has not started will, if that is because ctx has ended
+		}
 	}
-	b.done.Add(1)
-	return nil
 }
 
-func (b *batch) trouble(ctx context.Context, err error) {
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+// task does task n. A panic is one failed task, not the end of the others.
+func (b *batch) task(ctx context.Context, n int) (err error) {
+	err = errors.New("it called runtime.Goexit")
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic: %v", v)
+		}
+		b.account(ctx, n, err)
+	}()
+	return b.do(ctx, n)
+}
+
+func (b *batch) account(ctx context.Context, n int, err error) {
+	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		b.cut.Add(1)
 		return
 	}
-	b.failed.Add(1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.ended[n] = true
+	if err == nil {
+		b.done.Add(1)
+		return
+	}
+	b.failed.Add(1)
 	if len(b.failures) < listed {
-		line, _, _ := strings.Cut(err.Error(), "\n") // a panic brings its stack
-		b.failures = append(b.failures, line)
+		line, _, _ := strings.Cut(err.Error(), "\n")
+		b.failures = append(b.failures, fmt.Sprintf("task %d: %s", n, line))
 	}
 }
 
@@ -104,7 +103,11 @@ func (b *batch) result() string {
 	}
 	if left := b.left(); left > 0 {
 		cut := b.cut.Load()
-		fmt.Fprintf(&s, "interrupted: %s cut short, %s never started\n", number(cut), number(int64(left)-cut))
+		why := "interrupted"
+		if r, ok := errors.AsType[*spillway.Rejection](b.refused); ok {
+			why = r.Error()
+		}
+		fmt.Fprintf(&s, "%s: %s cut short, %s never started\n", why, number(cut), number(int64(left)-cut))
 		fmt.Fprintf(&s, "go on with -from %d: nothing before it is left (some after it may be done)\n", b.firstLeft())
 	}
 	return s.String()

@@ -32,10 +32,13 @@ so many at once.
 
 The result goes to standard output, progress to standard error. Ctrl-C stops:
 tasks under way are cut short, tasks that wait are never started, and both are
-told from those that were done. Exit codes: 0 all done; 1 some failed; 2 bad
-input; 130 interrupted.
+told from those that were done. Exit codes: 0 all done; 1 some failed or were
+not started; 2 bad input; 130 interrupted.
 
 `
+
+// mostTasks is how many a batch may have: it keeps a byte for each.
+const mostTasks = 1_000_000_000
 
 func parse(args []string, stderr io.Writer) (*batch, error) {
 	var work time.Duration
@@ -58,8 +61,8 @@ func parse(args []string, stderr io.Writer) (*batch, error) {
 	switch {
 	case flags.NArg() > 0:
 		return b, fmt.Errorf("unexpected %q: settings are flags, see -h", flags.Arg(0))
-	case b.tasks < 1 || b.from < 0 || b.from >= b.tasks:
-		return b, fmt.Errorf("tasks %d from %d: want at least one, and to begin with one of them", b.tasks, b.from)
+	case b.tasks < 1 || b.tasks > mostTasks || b.from < 0 || b.from >= b.tasks:
+		return b, fmt.Errorf("tasks %d from %d: want at least one, at most %d, and to begin with one of them", b.tasks, b.from, mostTasks)
 	case work < 0 || share < 0 || share > 1:
 		return b, errors.New("-work cannot be negative, -fail is a share from 0 to 1")
 	}
@@ -80,11 +83,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "batch:", err)
 		return 2
 	}
+	return b.tell(ctx, stdout)
+}
+
+// tell writes the result and returns the exit code.
+func (b *batch) tell(ctx context.Context, stdout io.Writer) int {
 	fmt.Fprint(stdout, b.result())
 	switch {
 	case ctx.Err() != nil && b.left() > 0:
 		return 130
-	case b.failed.Load() > 0:
+	case b.failed.Load() > 0 || b.left() > 0:
 		return 1
 	}
 	return 0

@@ -5,11 +5,15 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/workerpool"
 )
 
 func TestEveryTaskIsDoneOnce(t *testing.T) {
@@ -41,7 +45,7 @@ func TestFailuresAndPanicsAreOneTaskEach(t *testing.T) {
 	if err := b.run(t.Context(), newProgress(io.Discard, true)); err != nil {
 		t.Fatal(err)
 	}
-	want := "89 of 100 done, 11 failed\n  task 0: the record is damaged\n  panic: boom\n  task 10: the record is damaged\n" +
+	want := "89 of 100 done, 11 failed\n  task 0: the record is damaged\n  task 3: panic: boom\n  task 10: the record is damaged\n" +
 		"  task 20: the record is damaged\n  task 30: the record is damaged\n  and 6 more\n"
 	if got := b.result(); got != want {
 		t.Error(got)
@@ -66,7 +70,7 @@ func TestAnInterruptTellsDoneFromCutFromNeverStarted(t *testing.T) {
 		if err := b.run(ctx, newProgress(io.Discard, false)); err != nil {
 			t.Fatal(err)
 		}
-		want := "4 of 100,000 done, 2 failed\n  panic: boom\n  task 1: the record is damaged\n" +
+		want := "4 of 100,000 done, 2 failed\n  task 0: panic: boom\n  task 1: the record is damaged\n" +
 			"interrupted: 2 cut short, 99,992 never started\n" +
 			"go on with -from 6: nothing before it is left (some after it may be done)\n"
 		if got := b.result(); got != want {
@@ -87,6 +91,39 @@ func TestAnInterruptDuringTheLastTasksStillTells(t *testing.T) {
 			t.Error(got)
 		}
 	})
+}
+
+// What the pool refused was forgotten: "3 of 10 done, 0 failed", and exit code 0.
+func TestTasksThatWereRefusedAreNotSuccess(t *testing.T) {
+	b := batch{tasks: 10, ended: make([]bool, 10), do: func(context.Context, int) error { return nil }}
+	room := 3
+	b.feed(t.Context(), func(ctx context.Context, job workerpool.Job) error {
+		if room == 0 {
+			return &spillway.Rejection{Reason: spillway.WaitTooLong}
+		}
+		room--
+		return job(ctx)
+	})
+	var stdout bytes.Buffer
+	code := b.tell(t.Context(), &stdout)
+	if got := stdout.String(); code != 1 || !strings.Contains(got, "3 of 10 done") || !strings.Contains(got, ": 0 cut short, 7 never started\ngo on with -from 3") || strings.Contains(got, "interrupted") {
+		t.Errorf("exit code %d: %s", code, got)
+	}
+}
+
+func TestATaskThatCallsGoexitHasFailed(t *testing.T) {
+	b := batch{tasks: 3, workers: 2, do: func(_ context.Context, n int) error {
+		if n == 1 {
+			runtime.Goexit()
+		}
+		return nil
+	}}
+	if err := b.run(t.Context(), newProgress(io.Discard, false)); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.result(); got != "2 of 3 done, 1 failed\n  task 1: it called runtime.Goexit\n" {
+		t.Error(got)
+	}
 }
 
 func TestProgressOnAPipeAndOnATerminal(t *testing.T) {
@@ -128,6 +165,7 @@ func TestTheCommand(t *testing.T) {
 		{t.Context(), []string{"-h"}, 0, "Exit codes"},
 		{t.Context(), []string{"now"}, 2, "unexpected"},
 		{t.Context(), []string{"-tasks", "0"}, 2, "at least one"},
+		{t.Context(), []string{"-tasks", "9223372036854775807"}, 2, "at most"}, // used to crash
 		{t.Context(), []string{"-fail", "2"}, 2, "share"},
 		{t.Context(), []string{"-workers", "-1"}, 2, "MaxWorkers"},
 		{t.Context(), []string{"-x"}, 2, "not defined"},

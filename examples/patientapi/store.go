@@ -2,8 +2,9 @@ package patientapi
 
 import "context"
 
-// Store finds patients and clinicians. It is safe for concurrent use. It fills memory that the
-// caller owns, so that a caller who reuses memory can.
+// Store finds patients and clinicians. It is safe for concurrent use. It fills
+// memory that the caller owns, so that a caller who reuses memory can. Errors say
+// nothing about the people asked for: they are logged.
 type Store interface {
 	// Patient fills dst with the patient of that id. Whatever dst held before
 	// is cleared first, also when an error is returned: ErrMalformedID,

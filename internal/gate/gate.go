@@ -4,11 +4,12 @@
 // and both get the same decisions.
 //
 // Work waits in strict order of priority, first come first served within one.
-// Who may wait is decided on arrival, by predicted wait: the work ahead over the
-// slots that higher priorities leave free, against the time the caller has. A burst
-// that the queue can absorb may use all that time. A queue that does not drain only
-// adds latency; then the wait is bounded by about one service time and the rest is
-// refused at once, unless work is better ended by its deadline than finished.
+// Whether it may wait is decided on arrival, by predicted wait: the work ahead over
+// the slots that higher priorities leave free. That must leave enough of the time the
+// caller has. A burst that the queue can absorb may make work wait for some service
+// times. A queue that does not drain only adds latency; then the wait is bounded by
+// about one service time and the rest is refused at once, unless work is better ended
+// by its deadline than finished.
 package gate
 
 import (
@@ -75,7 +76,7 @@ func level(p spillway.Priority) int {
 type Config struct {
 	Law       limit.Law
 	QueueSize int           // most waiters
-	MaxWait   time.Duration // the time that work without a deadline has
+	MaxWait   time.Duration // longest wait
 	// MaxRefused is the share of arrivals that may be refused for lack of
 	// capacity; beyond it work is admitted over the limit. Zero or one: any. What
 	// would be late even if it ran at once is refused all the same.
@@ -94,7 +95,7 @@ type Gate struct {
 	grants   uint64 // from the queue
 	pressure pressure
 	demand   demand
-	stood    time.Duration // how long demand has exceeded the capacity; falls while it does not
+	spent    float64 // of the patience with a burst; 1: all
 	service  service
 	life     life
 	shadow   *shadow         // of a dry run
@@ -128,7 +129,7 @@ func (c *Counts) Rejected() (n uint64) {
 // New returns an open gate.
 func New(cfg Config) *Gate {
 	cfg.QueueSize = max(cfg.QueueSize, 0)
-	return &Gate{cfg: cfg, stood: stoodMost}
+	return &Gate{cfg: cfg, spent: patienceSpent}
 }
 
 // Arrive decides about new work. w is used only if the verdict is Wait; nil
@@ -157,7 +158,7 @@ func (g *Gate) decide(now time.Duration, lv int, a Arrival, mayWait bool) Decisi
 	if g.closed != 0 {
 		return Decision{Verdict: Reject, Reason: g.closed}
 	}
-	left := g.left(now, a.Deadline)
+	left := left(now, a.Deadline)
 	if g.service.hopeless(left) {
 		return Decision{Verdict: Reject, Reason: spillway.DeadlineTooClose}
 	}
@@ -194,7 +195,7 @@ func (g *Gate) place(left time.Duration, lv int, a Arrival, mayWait bool) Decisi
 	if wait > most && !g.floorServes(lv, most) {
 		return Decision{Verdict: Reject, Reason: spillway.DeadlineTooClose}
 	}
-	if wait > g.standing(lv, left, a.Deadline != Never) && !g.floorServes(lv, most) {
+	if wait > g.bound(lv, left) && !g.floorServes(lv, min(most, g.longest(left))) {
 		reason, cause := g.pressure.or(spillway.WaitTooLong)
 		return Decision{Verdict: Reject, Reason: reason, Cause: cause}
 	}
@@ -293,8 +294,8 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 	}
 	if g.shadow != nil {
 		took = g.shadowed(s)
-	} else if late := now - w.Deadline; o == limit.Success || o == limit.Deadline && w.Deadline > 0 && late >= 0 {
-		g.life.end(float64(took), o == limit.Deadline, float64(late), g.service.mean)
+	} else if late := now - w.Deadline; o != limit.Deadline || w.Deadline > 0 && late >= 0 { // else a shorter one, not known
+		g.life.end(float64(took), o, float64(late), g.service.mean)
 	}
 	g.service.end(now, lv, float64(took), o)
 	g.cfg.Law.Observe(s, g.load())
@@ -308,7 +309,7 @@ func (g *Gate) Next(now time.Duration) (w *Waiter, granted bool) {
 	if w == nil {
 		return nil, false
 	}
-	if left := float64(g.left(now, w.deadline)); w.deadline != Never && g.service.known() {
+	if left := float64(left(now, w.deadline)); w.deadline != Never && g.service.known() {
 		need := g.need(w.deadline) // while others wait, give the slot to one who has the time
 		if g.queued == 1 {
 			need = g.service.low

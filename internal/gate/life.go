@@ -1,10 +1,14 @@
 package gate
 
-import "math"
+import (
+	"math"
+
+	"github.com/spillway-go/spillway/limit"
+)
 
 // life is the life table of work: of what reached an age, how much finished
-// before the next. Work that its deadline ended counts as long as it was seen, as
-// in the actuarial estimate of survival. From it follows what work is worth that
+// before the next. Work that its deadline or its caller ended counts as long as it was
+// seen, as in the actuarial estimate of survival. From it follows what work is worth that
 // may run for some time at most: the chance that it finishes, over the time for
 // which it holds its slots.
 //
@@ -12,7 +16,7 @@ import "math"
 // hold their slots for long, and their slots go to several others. So who has a
 // deadline that ends its work had better wait until little time is left.
 type life struct {
-	ended, cut    [ages]uint16  // since the last fold: finished, and ended by a deadline
+	ended, cut    [ages]uint16  // since the last fold: finished, and ended by a deadline or the caller
 	risk, died    [ages]float32 // reached the age, finished in it; lately
 	n             int           // since the last fold
 	cuts, onTime  float64       // ended by a deadline, and of those at it; lately
@@ -46,13 +50,17 @@ func edge(i int) float64 {
 	return math.Float64frombits(uint64(i+one+youngest) << 50)
 }
 
-// end enters work that held its slots for took. late is by how much it outlived its
-// deadline, when that ended it.
-func (l *life) end(took float64, byDeadline bool, late, mean float64) {
+// end enters how work ended that held its slots for took. late is by how much it
+// outlived its deadline, if that ended it. What its caller ended counts as long as it
+// was seen; failures say nothing about how long work takes.
+func (l *life) end(took float64, o limit.Outcome, late, mean float64) {
 	i := age(took)
-	if !byDeadline {
+	switch o {
+	case limit.Success:
 		l.ended[i]++
-	} else {
+	case limit.Canceled:
+		l.cut[i]++
+	case limit.Deadline:
 		l.cut[i]++
 		l.cuts++
 		if late < mean/8 {
@@ -61,6 +69,8 @@ func (l *life) end(took float64, byDeadline bool, late, mean float64) {
 		if l.cuts > 50 {
 			l.cuts, l.onTime = l.cuts/2, l.onTime/2
 		}
+	default:
+		return
 	}
 	if l.n++; l.n == math.MaxUint16 {
 		l.fold()

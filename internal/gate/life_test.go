@@ -57,9 +57,9 @@ func TestTheLifeTableFindsWhatTheTimesThemselvesSay(t *testing.T) {
 				took := w.draw(r) * 1e6
 				times = append(times, took)
 				if most := (300 + 700*r.Float64()) * 1e6; censored && took > most {
-					l.end(most, true, 0, 1e6)
+					l.end(most, limit.Deadline, 0, 1e6)
 				} else {
-					l.end(took, false, 0, 1e6)
+					l.end(took, limit.Success, 0, 1e6)
 				}
 				if l.n == 50 {
 					l.fold()
@@ -92,16 +92,16 @@ func TestTheLifeTableKeepsWhatItCannotSee(t *testing.T) {
 	draw := works["lognormal, sigma 1.2"].draw
 	var l life
 	for range 5000 {
-		l.end(draw(r)*1e6, false, 0, 1e6)
+		l.end(draw(r)*1e6, limit.Success, 0, 1e6)
 	}
 	l.fold()
 	before := l.enough
 	for range 200 {
 		for range 50 {
 			if took := draw(r) * 1e6; took < before {
-				l.end(took, false, 0, 1e6)
+				l.end(took, limit.Success, 0, 1e6)
 			} else {
-				l.end(before, true, 0, 1e6)
+				l.end(before, limit.Deadline, 0, 1e6)
 			}
 		}
 		l.fold()
@@ -145,16 +145,54 @@ func TestOnlyDeadlinesThatEndWorkLetItWait(t *testing.T) {
 			}
 			g.End(now, w, o)
 		}
-		short := g.standing(level(spillway.Low), time.Second, false)
-		long := g.standing(level(spillway.Low), time.Second, true)
+		short := g.bound(level(spillway.Low), Never)
+		long := g.bound(level(spillway.Low), time.Second)
 		if short > 5e8 {
 			t.Fatalf("without a deadline the queue stands for %v", time.Duration(short))
 		}
 		if late == 0 && long < 6e8 || late > 0 && long != short {
 			t.Errorf("work that ends %v after its deadline may wait %v of a second", late, time.Duration(long))
 		}
-		if got := g.standing(0, time.Second, true); got > 5e8 {
+		if got := g.bound(0, time.Second); got > 5e8 {
 			t.Errorf("the most important work may wait %v", time.Duration(got))
 		}
+	}
+}
+
+// Callers that leave after a time of their own used to be left out of the life table,
+// with all the long work among theirs, and to lower the quantiles.
+func TestCallersThatLeaveDoNotMakeWorkShorter(t *testing.T) {
+	alone, among := New(Config{Law: limit.NewFixed(1)}), New(Config{Law: limit.NewFixed(1)})
+	r := rand.New(rand.NewPCG(7, 8))
+	now := time.Duration(0)
+	end := func(g *Gate, took time.Duration, o limit.Outcome) {
+		g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
+		g.End(now+took, Grant{Seq: g.Seq(), Start: now, Cost: 1, Deadline: Never}, o)
+	}
+	var highs [2]float64
+	for range 20 * lifeMemory {
+		took := time.Duration(works["lognormal, sigma 1.2"].draw(r) * 1e6)
+		end(alone, took, limit.Success)
+		if leaves := time.Duration(100 * r.Float64() * 1e6); r.IntN(2) == 0 && leaves < took {
+			end(among, leaves, limit.Canceled)
+		} else {
+			end(among, took, limit.Success)
+		}
+		now += 10 * time.Millisecond
+		highs[0], highs[1] = highs[0]+alone.service.high, highs[1]+among.service.high
+	}
+	alone.life.fold()
+	among.life.fold()
+	for what, v := range map[string][2]float64{"enough": {alone.life.enough, among.life.enough}, "high": highs} {
+		if v[1] < 0.8*v[0] || v[1] > 1.25*v[0] {
+			t.Errorf("%s is %.2f of what it is without callers that leave", what, v[1]/v[0])
+		}
+	}
+	for range 200 {
+		end(among, time.Millisecond, limit.Failed)
+		end(among, time.Millisecond, limit.Canceled)
+	}
+	if n, failed := among.Unsaid(); n != 200 || !failed {
+		t.Errorf("200 of 200 that did not leave have failed: %d, %v", n, failed)
 	}
 }

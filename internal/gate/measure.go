@@ -106,29 +106,36 @@ func (s *service) end(now time.Duration, lv int, took float64, o limit.Outcome) 
 		s.unsaid, s.failed = s.unsaid+1, s.failed+1
 	case limit.Unknown:
 		s.unsaid++
+	case limit.Canceled: // neither taught anything nor failed
 	default:
 		s.unsaid, s.failed = 0, 0
 	}
 	s.mean += share(s.n, weight) * (took - s.mean)
 	s.ns[lv]++
 	s.means[lv] += share(s.ns[lv], weight) * (took - s.means[lv])
-	if s.n == 1 {
-		s.low, s.high = took/2, 1.5*took
-	}
-	// Stochastic approximation of two quantiles, in steps of the mean.
+	s.quantiles(took, o, min(5*weight, 0.25))
+}
+
+// quantiles moves them by stochastic approximation, in steps of the mean. Work that a
+// deadline or its caller has ended would have taken longer, nobody knows how much:
+// it can only say that the upper one is too low.
+func (s *service) quantiles(took float64, o limit.Outcome, rate float64) {
 	const tail = 0.05
-	rate := min(5*weight, 0.25)
-	if took > s.high {
+	finished := o != limit.Deadline && o != limit.Canceled
+	switch {
+	case took > s.high && s.high > 0:
 		s.high += rate * (1 - tail) * s.mean
-	} else {
+	case !finished:
+	case s.high == 0:
+		s.low, s.high = took/2, 1.5*took
+	default:
 		s.high = max(s.high-rate*tail*s.mean, took)
 	}
-	if o != limit.Success {
-		return // what failed fast says nothing about how fast work can be done
-	}
-	if took < s.low {
+	switch {
+	case o != limit.Success: // what failed fast says nothing about how fast work can be done
+	case took < s.low:
 		s.low = max(s.low-rate*(1-tail)*s.mean, took/2)
-	} else {
+	default:
 		s.low += rate * tail * s.mean
 	}
 }

@@ -30,13 +30,10 @@ func (g *Gate) Repeats(a Arrival, d Decision, mayWait bool) (until, needs time.D
 		if lv == levels-1 && g.queues[lv].n == 0 {
 			return 0, 0, false // the floor may serve who has more time
 		}
-		if g.stood < longPatience || g.life.helps() {
+		if g.life.helps() {
 			return 0, 0, false // who has more time may use it
 		}
 		needs = max(needs, time.Duration(g.predict(lv, 1)+g.service.high)+1)
-	}
-	if g.left(0, Never) < needs {
-		return 0, 0, false
 	}
 	return g.demand.at + demandWindow, needs, true // then rates are taken anew
 }

@@ -53,8 +53,8 @@ func (g *Gate) shadowAdmits(now time.Duration, lv int, a Arrival, mayWait bool) 
 	}
 	s.at = now
 	if over := s.slots + cost - slots; over > 0 && s.slots >= 0.5 {
-		left := g.left(now, a.Deadline)
-		most := min(g.standing(lv, left, a.Deadline != Never), float64(left)-g.need(a.Deadline))
+		left := left(now, a.Deadline)
+		most := min(g.bound(lv, left), float64(left)-g.need(a.Deadline))
 		late := g.service.known() && over*g.service.mean/slots > most
 		if !mayWait || late || over > float64(g.cfg.QueueSize) {
 			return false

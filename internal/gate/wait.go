@@ -1,14 +1,13 @@
 package gate
 
 import (
-	"math"
 	"time"
 )
 
 // left is how long work with that deadline may take, its wait included.
-func (g *Gate) left(now, deadline time.Duration) time.Duration {
+func left(now, deadline time.Duration) time.Duration {
 	if deadline == Never {
-		return g.cfg.MaxWait + time.Duration(g.service.high)
+		return Never
 	}
 	return deadline - now
 }
@@ -29,7 +28,7 @@ func (g *Gate) free(lv int) float64 {
 	free := slots
 	for i := range lv {
 		rate := g.demand.fast[i]
-		if g.stood < longPatience { // what drains: a burst is expected to end
+		if g.patient(0) { // a burst is expected to end
 			rate = min(rate, g.demand.long[i])
 		}
 		free -= rate * g.service.hold(i) / 1e9
@@ -39,14 +38,43 @@ func (g *Gate) free(lv int) float64 {
 
 // A queue that drains again costs time that its callers have, and serves what
 // would be refused otherwise. One that stands only makes everybody late. Which of
-// the two it is, only time tells: work may wait as long as its deadline allows
-// until demand has exceeded the capacity for patience times the time it has.
+// the two it is, only time tells. So work may wait a burst, as long as eight pieces
+// of work take one after the other, until demand has exceeded the capacity for five
+// times that: forty pieces of work are enough to know. A deadline says how long its
+// caller would wait; work without one waits half as long, and no second.
 const (
-	patience     = 4
-	longPatience = 4 * time.Second            // with deadlines far away
-	stoodMost    = longPatience + time.Second // a lull has to be longer than noise
-	stoodFalls   = 2                          // seconds, in one in which demand is below the capacity
+	burstServices  = 8
+	burstLong      = 3                      // of those that take longer than nearly all: among short work these make the queue
+	burstLeast     = 100 * time.Millisecond // hurts no caller, and rates are not known sooner
+	burstAnyway    = time.Second            // most without a deadline
+	burstPatience  = 5
+	patienceSpent  = 1.25 // at most: a lull has to be longer than noise
+	patienceReturn = 2    // times as fast as it is spent
 )
+
+// burst is how long work that has so much time left may wait while the queue is
+// expected to drain, in nanoseconds. It may be more than what is left.
+func (g *Gate) burst(left time.Duration) float64 {
+	burst := max(burstServices*g.service.mean, burstLong*g.service.high)
+	if left == Never {
+		burst = min(burst/2, float64(burstAnyway))
+	}
+	return max(burst, float64(burstLeast))
+}
+
+// patience is how long demand may exceed the capacity before the queue is expected
+// to stand.
+func (g *Gate) patience(left time.Duration) float64 { return burstPatience * g.burst(left) }
+
+// patient reports whether that is still to come.
+func (g *Gate) patient(left time.Duration) bool {
+	return g.spent*g.patience(0) < g.patience(left)
+}
+
+// longest is the most that a queue may make work wait.
+func (g *Gate) longest(left time.Duration) float64 {
+	return min(g.patience(left), float64(g.cfg.MaxWait))
+}
 
 // demandOf enters an arrival, and every window looks whether the queue stands.
 func (g *Gate) demandOf(now time.Duration, lv, cost int) {
@@ -56,10 +84,14 @@ func (g *Gate) demandOf(now time.Duration, lv, cost int) {
 	}
 	g.life.fold()
 	g.book(passed)
+	if !g.service.known() {
+		return
+	}
+	spent := float64(passed) / g.patience(0)
 	if g.asked(&g.demand.slow, levels-1) > float64(g.Limit()) {
-		g.stood = min(g.stood+passed, stoodMost)
+		g.spent = min(g.spent+spent, patienceSpent)
 	} else {
-		g.stood = max(g.stood-stoodFalls*passed, 0)
+		g.spent = max(g.spent-patienceReturn*spent, 0)
 	}
 }
 
@@ -71,29 +103,31 @@ func (g *Gate) asked(rates *[levels]float64, lv int) (slots float64) {
 	return slots
 }
 
-// standing is how long the queue may make anybody wait who has so much time left:
-// no bound while the queue can drain, about one service time while it cannot.
-func (g *Gate) standing(lv int, left time.Duration, ends bool) float64 {
-	if !g.demand.settled() || g.stood < longPatience && g.stood/patience < left {
-		return math.Inf(1)
+// bound is how long work of a level may wait, in nanoseconds: a burst while the
+// queue is expected to drain, about one service time while it is not, and more the
+// less demand exceeds the capacity, because a small excess is soon made up for.
+// left matters only where work is better ended by its deadline than finished.
+func (g *Gate) bound(lv int, left time.Duration) float64 {
+	slots, bound := float64(g.Limit()), g.longest(left)
+	over := max(g.asked(&g.demand.slow, levels-1), g.asked(&g.demand.fast, levels-1))/slots - 1
+	if over > 0 {
+		// A few slots need a few waiters each to stay busy between arrivals. The most
+		// important work gets more, unless it alone is far too much.
+		services := 0.9 + 3/slots
+		if lv == 0 && g.asked(&g.demand.slow, 0) < 1.3*slots {
+			services += 0.5
+		}
+		short := max(services*g.service.mean, 0.8*g.service.high)
+		short *= max(1, 0.06/(over*over))
+		if g.patient(left) || !g.demand.settled() {
+			short = max(short, g.burst(left))
+		}
+		bound = min(bound, short)
 	}
-	slots := float64(g.Limit())
-	over := g.asked(&g.demand.slow, levels-1)/slots - 1
-	if over <= 0 {
-		return math.Inf(1)
-	}
-	// A few slots need a few waiters each to stay busy between arrivals. The most
-	// important work gets more, unless it alone is far too much.
-	services := 0.9 + 3/slots
-	if lv == 0 && g.asked(&g.demand.slow, 0) < 1.3*slots {
-		services += 0.5
-	}
-	bound := max(services*g.service.mean, 0.8*g.service.high)
-	bound *= max(1, 0.06/(over*over))
-	if lv > 0 && ends && g.life.helps() {
+	if lv > 0 && left < Never && g.life.helps() {
 		bound = max(bound, float64(left)-g.life.enough)
 	}
-	return bound
+	return min(bound, float64(g.cfg.MaxWait))
 }
 
 // need is how much time a start must have left: about what nearly all work takes,

@@ -4,20 +4,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/limit"
 )
 
-// crowd drives a gate of ten slots with work of 50 ms that has a second each, so
-// many a second for so long, and returns the longest wait of who was admitted.
+// crowd drives a gate of ten slots with work of 50 ms, so many a second for so long,
+// and returns the longest wait of what was admitted.
 type crowd struct {
 	g       *Gate
 	now     time.Duration
-	running []Grant // in the order of their ends
+	time    time.Duration // that callers have
+	running []Grant       // in the order of their ends
 }
 
 func newCrowd() *crowd {
-	return &crowd{g: New(Config{Law: limit.NewFixed(10), QueueSize: 1 << 20, MaxWait: 10 * time.Second})}
+	return &crowd{g: New(Config{Law: limit.NewFixed(10), QueueSize: 1 << 20, MaxWait: 10 * time.Second}), time: time.Second}
 }
 
 func (c *crowd) offer(perSecond int, d time.Duration) (longest time.Duration) {
@@ -40,27 +40,48 @@ func (c *crowd) offer(perSecond int, d time.Duration) (longest time.Duration) {
 				}
 			}
 		}
-		if d := c.g.Arrive(c.now, Arrival{Cost: 1, Deadline: c.now + time.Second}, &Waiter{}); d.Verdict == Admit {
+		deadline := Never
+		if c.time < Never {
+			deadline = c.now + c.time
+		}
+		if d := c.g.Arrive(c.now, Arrival{Cost: 1, Deadline: deadline}, &Waiter{}); d.Verdict == Admit {
 			c.running = append(c.running, Grant{Seq: c.g.Seq(), Start: c.now, Cost: 1})
 		}
 	}
 	return longest
 }
 
-// The capacity is 200 a second.
-func TestABurstMayUseItsDeadlineAndAStandingQueueMayNot(t *testing.T) {
-	c := newCrowd()
-	c.offer(60, 10*time.Second)
-	if got := c.offer(400, 3*time.Second); got < 800*time.Millisecond {
-		t.Errorf("in a burst of three seconds nobody waited longer than %v, although all had a second", got)
-	}
-	c.offer(60, 5*time.Second)
-	if got := c.offer(400, 3*time.Second); got < 800*time.Millisecond {
-		t.Errorf("the next burst waited no longer than %v", got)
-	}
-	c.offer(400, 3*time.Second)
-	if got := c.offer(400, 10*time.Second); got > 100*time.Millisecond {
-		t.Errorf("the queue makes people wait %v for a service time of 50ms, and never drains", got)
+// The capacity is 200 a second, and the work takes 50 ms. Callers with a second to
+// spare used to stand in the queue for all of it, those without a deadline for as
+// long as MaxWait, and for four seconds before the first was refused.
+func TestABurstMayQueueAndAStandingQueueMayNot(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		time   time.Duration // that callers have
+		burst  time.Duration // that they may wait in a burst
+		enough time.Duration // of three times the capacity, to know that it does not end
+	}{
+		{"with a second", time.Second, 400 * time.Millisecond, 3 * time.Second},
+		{"with 200 ms", 200 * time.Millisecond, 150 * time.Millisecond, 3 * time.Second},
+		{"without a deadline", Never, 200 * time.Millisecond, 2 * time.Second},
+	} {
+		for _, most := range []time.Duration{10 * time.Second, 100 * time.Millisecond} { // MaxWait
+			k := newCrowd()
+			k.g.cfg.MaxWait, k.time = most, c.time
+			burst := min(c.burst, most)
+			notice := min(150*time.Millisecond, most-burst) // while the load has risen and no rate says so yet
+			k.offer(60, 10*time.Second)
+			for range 2 { // the second one like the first
+				if got := k.offer(600, c.enough/4); got < burst*3/4 || got > burst*5/4+notice {
+					t.Errorf("%s, at most %v: in a burst the longest wait was %v, want about %v", c.name, most, got, burst)
+				}
+				k.offer(60, 5*time.Second)
+			}
+			k.offer(600, c.enough+time.Second)
+			if got := k.offer(600, 10*time.Second); got > 100*time.Millisecond {
+				t.Errorf("%s, at most %v: the queue never drains and makes callers wait %v for work of 50ms", c.name, most, got)
+			}
+		}
 	}
 }
 
@@ -68,17 +89,6 @@ func TestAFreshGateDoesNotTakeOverloadForABurst(t *testing.T) {
 	c := newCrowd()
 	c.offer(400, 2*time.Second)
 	if got := c.offer(400, 2*time.Second); got > 100*time.Millisecond {
-		t.Errorf("two seconds after the start the queue makes people wait %v", got)
-	}
-}
-
-// Four times a deadline that is nearly never once overflowed.
-func TestWhoHasAllTheTimeMayWaitInABurst(t *testing.T) {
-	g, now, _ := fill(t, 50*time.Millisecond)
-	g.stood, g.demand.slow[level(spillway.Normal)] = longPatience/2, 1e6
-	for range 100 {
-		if d := g.Arrive(now, Arrival{Cost: 1, Deadline: Never - 1}, &Waiter{}); d.Verdict != Wait {
-			t.Fatalf("%+v", d)
-		}
+		t.Errorf("two seconds after the start the queue makes callers wait %v", got)
 	}
 }

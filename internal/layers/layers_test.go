@@ -24,7 +24,7 @@ var house = [][]string{
 	{"fanout", "sim", "workerpool"},
 	{"route"},
 	{"examples/background", "examples/batch", "metricsprom", "routegin", "routeyaml"},
-	{"examples/patientapi/internal/gauge", "examples/patientapi/probe", "lab/burn", "lab/burst/specimen", "lab/contestant", "lab/fan/specimen", "lab/report/chart", "lab/results", "lab/routes/specimen"},
+	{"examples/patientapi/internal/discreet", "examples/patientapi/internal/gauge", "examples/patientapi/probe", "lab/burn", "lab/burst/specimen", "lab/contestant", "lab/fan/specimen", "lab/report/chart", "lab/results", "lab/routes/specimen"},
 	{"examples/patientapi", "lab/internal/labtest", "lab/judge"},
 	{"examples/patientapi/internal/cachetest", "examples/patientapi/internal/redistest", "examples/patientapi/internal/storetest", "lab/claims"},
 	{"examples/patientapi/cache/memory", "examples/patientapi/cache/redis", "examples/patientapi/directory"},

@@ -9,9 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
-	"net/http"
-	"net/http/pprof"
+	"os"
 	"time"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
@@ -48,7 +46,10 @@ type Command struct {
 	Pattern string `help:"How requests are run: naive (a goroutine each, no bound), workerpool, optimized (workerpool with reused responses) or limiter." default:"limiter" env:"SPILLWAY_PATTERN"`
 	Addr    string `help:"Address to listen on; port 0 picks a free one." default:"127.0.0.1:8080" env:"SPILLWAY_ADDR"`
 
-	AdminAddr string `help:"Address of the admin listener with pprof, such as 127.0.0.1:6060; off unless given." env:"SPILLWAY_ADMIN_ADDR" placeholder:"HOST:PORT"`
+	MaxConnections int `help:"How many connections of clients are open at one time; more wait to be accepted." default:"10000" env:"SPILLWAY_MAX_CONNECTIONS"`
+
+	AdminAddr   string `help:"Address of the admin listener with /metrics, /health and pprof, such as 127.0.0.1:6060; off unless given." env:"SPILLWAY_ADMIN_ADDR" placeholder:"HOST:PORT"`
+	AdminPublic bool   `help:"Allow an --admin-addr that other machines can reach. It asks nobody who they are." env:"SPILLWAY_ADMIN_PUBLIC"`
 
 	Store    string `help:"Where patients come from: sqlite or simulated." default:"sqlite" env:"SPILLWAY_STORE"`
 	DB       string `name:"db" help:"SQLite file, made on first use; a file in the user's cache folder unless given." env:"SPILLWAY_DB" placeholder:"FILE"`
@@ -61,9 +62,10 @@ type Command struct {
 	QueueWait time.Duration `help:"How long a request waits for room in a full queue; 0: refuse at once (workerpool, optimized)." default:"0s" env:"SPILLWAY_QUEUE_WAIT"`
 	Timeout   time.Duration `help:"Bound of each request; 0: none." default:"10s" env:"SPILLWAY_TIMEOUT"`
 
-	Cache        string        `help:"What remembers clinicians beside the database: memory, none, or a Redis as redis://[user:password@]host[:port][/database]." default:"memory" env:"SPILLWAY_CACHE"`
-	CacheTTL     time.Duration `name:"cache-ttl" help:"How long the cache remembers." default:"1m" env:"SPILLWAY_CACHE_TTL"`
-	CacheTimeout time.Duration `help:"How long a request waits for the cache before it is answered without." default:"100ms" env:"SPILLWAY_CACHE_TIMEOUT"`
+	Cache             string        `help:"What remembers clinicians beside the database: memory, none, or a Redis as redis://[user@]host[:port][/database]. Only the environment may hold a password, as user:password@: other users of the machine see the command line." default:"memory" env:"SPILLWAY_CACHE"`
+	CachePasswordFile string        `help:"File with the password of the Redis." env:"SPILLWAY_CACHE_PASSWORD_FILE" placeholder:"FILE"`
+	CacheTTL          time.Duration `name:"cache-ttl" help:"How long the cache remembers." default:"1m" env:"SPILLWAY_CACHE_TTL"`
+	CacheTimeout      time.Duration `help:"How long a request waits for the cache before it is answered without." default:"100ms" env:"SPILLWAY_CACHE_TIMEOUT"`
 
 	MinLatency time.Duration `help:"Least latency added to each store call." default:"50ms" env:"SPILLWAY_MIN_LATENCY"`
 	MaxLatency time.Duration `help:"Most latency added to each store call." default:"100ms" env:"SPILLWAY_MAX_LATENCY"`
@@ -77,7 +79,7 @@ type Command struct {
 // Default returns the command with its default values.
 func Default() Command {
 	return Command{
-		Pattern: patterns.Limiter, Addr: "127.0.0.1:8080", Store: "sqlite", Patients: 100_000, Seed: 1,
+		Pattern: patterns.Limiter, Addr: "127.0.0.1:8080", MaxConnections: 10_000, Store: "sqlite", Patients: 100_000, Seed: 1,
 		Workers: 20, QueueSize: 100, Timeout: 10 * time.Second,
 		Cache: "memory", CacheTTL: time.Minute, CacheTimeout: directory.DefaultCacheTimeout,
 		MinLatency: 50 * time.Millisecond, MaxLatency: 100 * time.Millisecond, ErrorRate: 0.05,
@@ -99,12 +101,13 @@ func (c *Command) Run(ctx context.Context, stdout, stderr io.Writer) (err error)
 		return err
 	}
 	defer listener.Close()
-	stopAdmin, err := c.serveAdmin(stderr)
+	adminListener, err := c.listenAdmin()
 	if err != nil {
 		return err
 	}
-	defer stopAdmin()
-
+	if adminListener != nil {
+		defer adminListener.Close()
+	}
 	base, err := c.openStore(ctx, stderr)
 	if err != nil {
 		return err
@@ -137,6 +140,9 @@ func (c *Command) Run(ctx context.Context, stdout, stderr io.Writer) (err error)
 	}
 	api := httpapi.New(httpapi.Config{Runner: runner, Store: base, Timeout: c.Timeout, Logger: logger})
 	s := &service{cmd: c, base: base, store: store, runner: runner, api: api, logger: logger}
+	if adminListener != nil {
+		defer s.serveAdmin(adminListener, stderr)()
+	}
 	return s.run(ctx, listener, stdout)
 }
 
@@ -160,8 +166,16 @@ func (c *Command) check() error {
 		return usagef("cache-ttl is %v: want 1ms or more", c.CacheTTL)
 	case c.CacheTimeout <= 0:
 		return usagef("cache-timeout is %v: want more than 0; --cache none does without a cache", c.CacheTimeout)
+	case c.MaxConnections < 1:
+		return usagef("max-connections is %d: want at least 1", c.MaxConnections)
 	case c.Readers < 0:
 		return usagef("readers is %d: it cannot be negative (0 picks)", c.Readers)
+	}
+	if _, err := c.adminAddr(); err != nil {
+		return err
+	}
+	if err := c.hidesPassword(os.Args); err != nil {
+		return err
 	}
 	cache, err := c.openCache()
 	if err != nil {
@@ -221,48 +235,6 @@ func (c *Command) openStore(ctx context.Context, stderr io.Writer) (patientapi.S
 	return nil, usage(err)
 }
 
-// listen opens the listener that the flag asks for.
-func listen(flag, addr string) (net.Listener, error) {
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, usagef("cannot listen on %s: %w; choose another with --%s (port 0 picks a free one)", addr, reason(err), flag)
-	}
-	return l, nil
-}
-
-// reason takes the wrapping off a network error: the address is said already.
-func reason(err error) error {
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Err != nil {
-		return op.Err
-	}
-	return err
-}
-
-// serveAdmin serves pprof, if asked to, apart from the clients' listener.
-func (c *Command) serveAdmin(stderr io.Writer) (stop func(), err error) {
-	if c.AdminAddr == "" {
-		return func() {}, nil
-	}
-	l, err := listen("admin-addr", c.AdminAddr)
-	if err != nil {
-		return nil, err
-	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = srv.Serve(l)
-	}()
-	fmt.Fprintf(stderr, "pprof on http://%s/debug/pprof/\n", l.Addr())
-	return func() { _ = srv.Close(); <-done }, nil
-}
-
 // Report is what a run amounted to.
 type Report struct {
 	Pattern  string           `json:"pattern"`
@@ -287,5 +259,6 @@ type Report struct {
 type Ready struct {
 	Ready bool   `json:"ready"`
 	Addr  string `json:"addr"`
+	Admin string `json:"admin,omitempty"` // address of the admin listener
 	PID   int    `json:"pid"`
 }

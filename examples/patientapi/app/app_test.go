@@ -31,6 +31,7 @@ func quick() Command {
 // running is a command under way.
 type running struct {
 	addr   string
+	admin  string
 	stop   context.CancelFunc
 	lines  *bufio.Reader
 	stderr bytes.Buffer
@@ -56,13 +57,24 @@ func start(t *testing.T, c Command) *running {
 	if err := json.Unmarshal([]byte(line), &ready); err != nil || !ready.Ready || ready.PID != os.Getpid() {
 		t.Fatalf("first line %q: %v", line, err)
 	}
-	r.addr = ready.Addr
+	r.addr, r.admin = ready.Addr, ready.Admin
 	return r
 }
 
 func (r *running) get(t *testing.T, path string) (int, string) {
 	t.Helper()
-	resp, err := http.Get("http://" + r.addr + path)
+	return get(t, "http://"+r.addr+path)
+}
+
+// operate asks the admin listener.
+func (r *running) operate(t *testing.T, path string) (int, string) {
+	t.Helper()
+	return get(t, "http://"+r.admin+path)
+}
+
+func get(t *testing.T, url string) (int, string) {
+	t.Helper()
+	resp, err := http.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +143,7 @@ func TestServeReportsWhatItDid(t *testing.T) {
 
 func TestShutdownFinishesRequestsUnderWay(t *testing.T) {
 	c := quick()
-	c.MinLatency, c.MaxLatency = 200*time.Millisecond, 200*time.Millisecond
+	c.MinLatency, c.MaxLatency, c.AdminAddr = 200*time.Millisecond, 200*time.Millisecond, "127.0.0.1:0"
 	r := start(t, c)
 	var wg sync.WaitGroup
 	for range 5 {
@@ -142,7 +154,7 @@ func TestShutdownFinishesRequestsUnderWay(t *testing.T) {
 		})
 	}
 	for { // until all five are inside
-		_, health := r.get(t, "/health")
+		_, health := r.operate(t, "/health")
 		if strings.Contains(health, `"in_flight":5`) {
 			break
 		}
@@ -157,6 +169,7 @@ func TestShutdownFinishesRequestsUnderWay(t *testing.T) {
 func TestShutdownThatRunsOutOfTimeSaysWhatItLeft(t *testing.T) {
 	c := quick()
 	c.MinLatency, c.MaxLatency, c.Timeout, c.ShutdownTimeout = time.Minute, time.Minute, 0, time.Millisecond
+	c.AdminAddr = "127.0.0.1:0"
 	r := start(t, c)
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -165,7 +178,7 @@ func TestShutdownThatRunsOutOfTimeSaysWhatItLeft(t *testing.T) {
 		}
 	})
 	for {
-		if _, health := r.get(t, "/health"); strings.Contains(health, `"in_flight":1`) {
+		if _, health := r.operate(t, "/health"); strings.Contains(health, `"in_flight":1`) {
 			break
 		}
 	}
@@ -203,21 +216,55 @@ func TestNotReadyBeforeItStops(t *testing.T) {
 	}
 }
 
-func TestAdminListenerHasPprofAndTheClientsOneHasNot(t *testing.T) {
+func TestAdminListenerHasWhatTheClientsOneHasNot(t *testing.T) {
 	c := quick()
 	c.AdminAddr = "127.0.0.1:0"
 	r := start(t, c)
-	if status, _ := r.get(t, "/debug/pprof/"); status != 404 {
-		t.Errorf("pprof for clients: %d", status)
+	for _, path := range []string{"/metrics", "/health", "/debug/pprof/", "/debug/pprof/heap"} {
+		if status, _ := r.get(t, path); status != 404 {
+			t.Errorf("%s for clients: %d", path, status)
+		}
+		if status, _ := r.operate(t, path); status != 200 {
+			t.Errorf("%s for the admin: %d", path, status)
+		}
 	}
-	admin, _, _ := strings.Cut(strings.TrimPrefix(r.stderr.String(), "pprof on "), "\n")
-	resp, err := http.Get(admin + "cmdline")
+	for _, path := range []string{"/livez", "/readyz"} {
+		if status, _ := r.get(t, path); status != 200 {
+			t.Errorf("%s for a probe: %d", path, status)
+		}
+	}
+	// The command line may hold what is not for everybody who may see a profile.
+	if status, body := r.operate(t, "/debug/pprof/cmdline"); status != 404 || strings.Contains(body, os.Args[0]) {
+		t.Errorf("the command line: %d %s", status, body)
+	}
+}
+
+func TestAdminListenerIsOnLoopbackUnlessToldOtherwise(t *testing.T) {
+	for _, addr := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:6060"} {
+		c := quick()
+		c.AdminAddr = addr
+		var out bytes.Buffer
+		err := c.Run(t.Context(), &out, &out)
+		if !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), "--admin-public") || out.Len() > 0 {
+			t.Errorf("%s: %v, wrote %s", addr, err, &out)
+		}
+	}
+	for _, addr := range []string{"localhost:0", "127.0.0.1:0"} {
+		c := quick()
+		c.AdminAddr = addr
+		if status, _ := start(t, c).operate(t, "/metrics"); status != 200 {
+			t.Errorf("%s: %d", addr, status)
+		}
+	}
+	c := quick()
+	c.AdminAddr, c.AdminPublic = ":0", true
+	r := start(t, c)
+	_, port, err := net.SplitHostPort(r.admin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp.Body.Close()
-	if resp.StatusCode != 200 {
-		t.Errorf("pprof for the admin: %d", resp.StatusCode)
+	if status, _ := get(t, "http://127.0.0.1:"+port+"/metrics"); status != 200 {
+		t.Errorf("told otherwise: %d", status)
 	}
 }
 
@@ -249,6 +296,10 @@ func TestBadInputIsOneLineAndLeavesNothing(t *testing.T) {
 		"patients is 1000000":        func(c *Command) { c.Patients = 1_000_000 },
 		"cache-ttl is 0s":            func(c *Command) { c.CacheTTL = 0 },
 		"cache-timeout is 0s":        func(c *Command) { c.CacheTimeout = 0 },
+		"max-connections is 0":       func(c *Command) { c.MaxConnections = 0 },
+		"admin-addr is not":          func(c *Command) { c.AdminAddr = "nonsense" },
+		"for a Redis":                func(c *Command) { c.CachePasswordFile = file },
+		"no such file":               func(c *Command) { c.Cache, c.CachePasswordFile = "redis://127.0.0.1", file+"s" },
 		"readers is -1":              func(c *Command) { c.Readers = -1 },
 		"address already in use":     func(c *Command) { c.Addr = taken.Addr().String() },
 		"choose another with --addr": func(c *Command) { c.Addr = "nonsense" },

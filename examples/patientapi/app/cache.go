@@ -3,7 +3,9 @@ package app
 import (
 	"context"
 	"log/slog"
+	"os"
 	"strconv"
+	"strings"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/cache/memory"
@@ -15,6 +17,12 @@ import (
 // hold a password.
 func (c *Command) openCache() (patientapi.ClinicianCache, error) {
 	switch c.Cache {
+	case "none", "memory":
+		if c.CachePasswordFile != "" {
+			return nil, usagef("cache-password-file is for a Redis, and cache is %s", c.Cache)
+		}
+	}
+	switch c.Cache {
 	case "none":
 		return nil, nil
 	case "memory":
@@ -24,8 +32,18 @@ func (c *Command) openCache() (patientapi.ClinicianCache, error) {
 		}
 		return cache, nil
 	}
+	password := ""
+	if c.CachePasswordFile != "" {
+		text, err := os.ReadFile(c.CachePasswordFile)
+		if err != nil {
+			return nil, usagef("cache-password-file: %w", err)
+		}
+		if password = strings.TrimRight(string(text), "\r\n"); password == "" {
+			return nil, usagef("cache-password-file %s is empty", c.CachePasswordFile)
+		}
+	}
 	cache, err := redis.New(redis.Config{
-		URL: c.Cache, TTL: c.CacheTTL,
+		URL: c.Cache, Password: password, TTL: c.CacheTTL,
 		// Services of other people, sharing a Redis, have other clinicians.
 		Prefix: redis.DefaultPrefix + strconv.FormatUint(c.Seed, 10) + ":",
 	})
@@ -33,6 +51,23 @@ func (c *Command) openCache() (patientapi.ClinicianCache, error) {
 		return nil, usagef("cache is neither memory nor none: %w", err)
 	}
 	return cache, nil
+}
+
+// hidesPassword is an error if the command line, which every user of the machine
+// can read, holds the password of the Redis. It cannot be taken back from there.
+func (c *Command) hidesPassword(commandLine []string) error {
+	at := strings.LastIndex(c.Cache, "@")
+	_, login, isURL := strings.Cut(c.Cache[:max(at, 0)], "://")
+	if _, password, _ := strings.Cut(login, ":"); !isURL || password == "" {
+		return nil
+	}
+	for _, arg := range commandLine {
+		if strings.Contains(arg, c.Cache) {
+			return usagef("the password of the Redis is on the command line, where every user of this machine sees it: " +
+				"set SPILLWAY_CACHE to the URL instead of --cache, or give --cache-password-file")
+		}
+	}
+	return nil
 }
 
 // tryCache says so if the cache does not answer. The service starts all the same:

@@ -3,8 +3,11 @@ package app
 import (
 	"bytes"
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -174,6 +177,73 @@ func TestCacheInMemoryIsTheDefaultAndNoneIsAChoice(t *testing.T) {
 		if s := report.Clinicians; err != nil || s.Lookups != 2 || s.Hits != hits {
 			t.Errorf("%s: %+v, %v", cache, s, err)
 		}
+	}
+}
+
+// Whoever has an account on the machine could read it in the process list.
+func TestAPasswordOnTheCommandLineIsRefused(t *testing.T) {
+	defer func(args []string) { os.Args = args }(os.Args)
+	c := quick()
+	c.Cache = "redis://somebody:hush@127.0.0.1:1/0"
+	for _, args := range [][]string{{"patientapi", "--cache", c.Cache}, {"patientapi", "--cache=" + c.Cache}} {
+		os.Args = args
+		var out bytes.Buffer
+		err := c.Run(t.Context(), &out, &out)
+		if !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), "SPILLWAY_CACHE") || !strings.Contains(err.Error(), "--cache-password-file") ||
+			strings.Contains(err.Error()+out.String(), "hush") {
+			t.Errorf("%v, wrote %s", err, &out)
+		}
+	}
+	os.Args = []string{"patientapi"} // it came from the environment
+	if err := c.check(); err != nil {
+		t.Error(err)
+	}
+	c.Cache = "redis://somebody@127.0.0.1:1/0"
+	os.Args = []string{"patientapi", "--cache", c.Cache}
+	if err := c.check(); err != nil {
+		t.Errorf("without a password: %v", err)
+	}
+}
+
+func TestPasswordFromAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "password")
+	c := quick()
+	c.CachePasswordFile = file
+	received := make(chan string, 1)
+	fake, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fake.Close()
+	go func() { // what a client that wants to log in says first
+		conn, err := fake.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		said := make([]byte, 1000)
+		n, _ := conn.Read(said)
+		received <- string(said[:n])
+	}()
+	c.Cache = "redis://somebody@" + fake.Addr().String()
+	if err := os.WriteFile(file, []byte("hush\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, c)
+	if said := <-received; !strings.Contains(said, "somebody") || !strings.Contains(said, "\r\nhush\r\n") {
+		t.Errorf("the client said %q", said)
+	}
+	if _, err := r.report(t); err != nil {
+		t.Error(err)
+	}
+	if strings.Contains(r.stderr.String(), "hush") {
+		t.Errorf("the log shows it: %s", &r.stderr)
+	}
+	if err := os.WriteFile(file, []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.check(); !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), "is empty") {
+		t.Errorf("an empty file: %v", err)
 	}
 }
 

@@ -28,21 +28,13 @@ type service struct {
 	runner *patterns.Runner
 	api    *httpapi.API
 	logger *slog.Logger
+	admin  string // address of the admin listener; empty without one
 }
 
 func (s *service) run(ctx context.Context, listener net.Listener, stdout io.Writer) error {
-	srv := &http.Server{
-		Handler:           s.api,
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       30 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelWarn),
-	}
-	if s.cmd.Timeout > 0 {
-		srv.WriteTimeout = s.cmd.Timeout + time.Minute // the minute is for the client to read
-	}
+	srv := server(s.api, s.cmd.Timeout, s.logger)
 	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(listener) }()
+	go func() { failed <- srv.Serve(bounded(srv, listener, s.cmd.MaxConnections)) }()
 
 	s.api.SetReady(true)
 	measured := probe.Start()
@@ -89,7 +81,7 @@ func (s *service) shutdown(srv *http.Server) error {
 
 func (s *service) announce(stdout io.Writer, addr string) {
 	if s.cmd.JSON {
-		_ = json.NewEncoder(stdout).Encode(Ready{Ready: true, Addr: addr, PID: os.Getpid()})
+		_ = json.NewEncoder(stdout).Encode(Ready{Ready: true, Addr: addr, Admin: s.admin, PID: os.Getpid()})
 		return
 	}
 	fmt.Fprintf(stdout, "patient API on http://%s/ (pattern %s, store %s, %d patients); Ctrl-C stops it\n",

@@ -13,12 +13,12 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/discreet"
 	"github.com/spillway-go/spillway/fanout"
 )
 
@@ -56,9 +56,7 @@ type Directory struct {
 
 	lookups, hits, misses, failures, unkept atomic.Uint64
 
-	mu     sync.Mutex
-	told   time.Time // of the last line about the cache
-	untold uint64    // failures since
+	failing, panics *discreet.Log // the cache; a source that nobody waited for
 }
 
 // New returns a Directory. The error says which setting is wrong.
@@ -74,7 +72,11 @@ func New(cfg Config) (*Directory, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	d := &Directory{cfg: cfg}
+	d := &Directory{
+		cfg:     cfg,
+		failing: discreet.NewLog(cfg.Logger, slog.LevelWarn, "the clinician cache fails", "failures"),
+		panics:  discreet.NewLog(cfg.Logger, slog.LevelError, "a late source of clinicians panicked", "panics"),
+	}
 	if cfg.Cache == nil {
 		return d, nil
 	}
@@ -94,7 +96,7 @@ func New(cfg Config) (*Directory, error) {
 // else became of it is no news.
 func (d *Directory) late(err *fanout.BranchError) {
 	if _, panicked := errors.AsType[*spillway.PanicError](err); panicked {
-		d.cfg.Logger.Error("a late source of clinicians panicked", "error", err)
+		d.panics.Add(time.Now(), "error", discreet.Text(err.Error()))
 	}
 }
 
@@ -155,16 +157,9 @@ func (d *Directory) keep(ctx context.Context, q patientapi.ClinicianQuery, found
 	}
 }
 
-// complain logs a failure of the cache, unless the last line is younger than a
-// second.
+// complain logs a failure of the cache.
 func (d *Directory) complain(err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.untold++
-	if now := time.Now(); now.Sub(d.told) >= time.Second {
-		d.cfg.Logger.Warn("the clinician cache fails", "failures", d.untold, "error", err)
-		d.told, d.untold = now, 0
-	}
+	d.failing.Add(time.Now(), "error", discreet.Text(err.Error()))
 }
 
 // Stats counts lookups. Once none is under way, those that asked the cache and

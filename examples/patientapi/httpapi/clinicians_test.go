@@ -145,7 +145,7 @@ func TestFailedCacheShowsInHeaderBodyMetricsAndLog(t *testing.T) {
 	if a.status != 200 || a.body != clinicianBody(`"cache"`, members...) || a.header.Get(partialHeader) != "cache" {
 		t.Errorf("%d %v %s", a.status, a.header, a.body)
 	}
-	metrics := s.do(t, "GET", "/metrics", "").body
+	metrics := s.operate(t, "/metrics").body
 	if !strings.Contains(metrics, `patientapi_clinician_cache_total{result="failed"} 1`) || strings.Contains(metrics, members[0].Name.Family) {
 		t.Errorf("metrics:\n%s", metrics)
 	}

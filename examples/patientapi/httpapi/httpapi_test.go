@@ -4,15 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 )
 
@@ -143,7 +147,12 @@ func TestRequestIDIsKeptOrMade(t *testing.T) {
 
 func TestProbes(t *testing.T) {
 	s := serve(t, patterns.Limiter, patterns.Config{}, 0)
-	status := func(path string) int { return s.do(t, "GET", path, "").status }
+	status := func(path string) int {
+		if path == "/health" {
+			return s.operate(t, path).status
+		}
+		return s.do(t, "GET", path, "").status
+	}
 	if status("/livez") != 200 || status("/readyz") != 200 || status("/health") != 200 {
 		t.Error("a serving API should be alive, ready and healthy")
 	}
@@ -152,7 +161,7 @@ func TestProbes(t *testing.T) {
 		t.Error("a draining API should be alive and not ready")
 	}
 	s.store.ping = errors.New("gone, at /var/secret")
-	a := s.do(t, "GET", "/health", "")
+	a := s.operate(t, "/health")
 	if a.status != 503 || status("/livez") != 200 || strings.Contains(a.body, "secret") {
 		t.Errorf("without its store: %d %s", a.status, a.body)
 	}
@@ -162,6 +171,14 @@ func TestProbes(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(a.body), &h); err != nil || h.Pattern.Pattern != "limiter" || h.Build.Go == "" {
 		t.Errorf("%v in %s", err, a.body)
+	}
+}
+
+// Anybody could read them: what runs how, and for whom.
+func TestDiagnosticsAreNotForClients(t *testing.T) {
+	s := serve(t, patterns.Limiter, patterns.Config{}, 0)
+	for _, path := range []string{"/metrics", "/health", "/debug/pprof/"} {
+		problemIn(t, s.do(t, "GET", path, ""), 404, "no-such-resource")
 	}
 }
 
@@ -177,15 +194,81 @@ func TestIndexSaysWhatIsHere(t *testing.T) {
 
 func TestMetricsNameThePattern(t *testing.T) {
 	for pattern, part := range map[string]string{
-		patterns.Limiter:    `spillway_requests_total{limiter="limiter",result="admitted"} 1`,
+		patterns.Limiter:    `spillway_requests_total{key="",limiter="limiter",result="admitted"} 1`,
 		patterns.WorkerPool: `spillway_pool_workers{pool="workerpool",state=`,
 		patterns.Optimized:  `spillway_pool_jobs_total{pool="optimized",result="queue_full"} 0`,
 		patterns.Naive:      `patientapi_http_request_duration_seconds_count{code="200",route="GET /api/v1/patients/{id}"} 1`,
 	} {
 		s := serve(t, pattern, patterns.Config{}, 0)
 		s.do(t, "GET", "/api/v1/patients/P000001", "")
-		if a := s.do(t, "GET", "/metrics", ""); !strings.Contains(a.body, part) {
+		if a := s.operate(t, "/metrics"); !strings.Contains(a.body, part) {
 			t.Errorf("%s lacks %s", pattern, part)
+		}
+	}
+}
+
+func TestWhatNoRouteMatchesIsCounted(t *testing.T) {
+	s := serve(t, patterns.Limiter, patterns.Config{}, 0)
+	for range 3 {
+		problemIn(t, s.do(t, "GET", "/wp-login.php", ""), 404, "no-such-resource")
+	}
+	problemIn(t, s.do(t, "DELETE", "/api/v1/patients/P000001", ""), 405, "method-not-allowed")
+	s.do(t, "GET", "/livez", "")
+	s.do(t, "GET", "/api/v1/patients/P999999", "")
+	metrics := s.operate(t, "/metrics").body
+	for _, part := range []string{`{code="404",route="(none)"} 3`, `{code="405",route="(none)"} 1`, `{code="404",route="GET /api/v1/patients/{id}"} 1`} {
+		if !strings.Contains(metrics, "patientapi_http_request_duration_seconds_count"+part) {
+			t.Errorf("%s is missing", part)
+		}
+	}
+	if strings.Contains(metrics, "wp-login") {
+		t.Error("a path from outside is a label")
+	}
+	if o := s.Outcomes(); o.BadInput != 5 || o.OK != 0 {
+		t.Errorf("%+v", o)
+	}
+}
+
+// They were logged nowhere: the clients' 502 was all there was. And what was
+// logged of other failures, a line for each, may have named somebody.
+func TestFailuresOfTheStoreAreLoggedOnceASecondAndNameNobody(t *testing.T) {
+	for _, c := range []struct {
+		fails  func() error
+		status int
+		says   string
+	}{
+		{func() error {
+			return fmt.Errorf("%w: disk full, reading patient P000042 \"Erika Mustermann\" <erika@example.org> born 1980-02-03", patientapi.ErrUnavailable)
+		}, 502, "the store failed"},
+		{func() error { return errors.New("disk full, P000042 erika@example.org") }, 500, "requests failed"},
+		{func() error { panic("disk full, P000042 erika@example.org") }, 500, "handlers did not return"},
+	} {
+		s := serve(t, patterns.Limiter, patterns.Config{}, 0)
+		s.store.script["P000042"] = func(context.Context) error { return c.fails() }
+		const asked = 50
+		for range asked {
+			if a := s.do(t, "GET", "/api/v1/patients/P000042", ""); a.status != c.status {
+				t.Fatalf("%d, want %d", a.status, c.status)
+			}
+		}
+		s.SetReady(false) // tells the rest
+		log := s.log.String()
+		lines := strings.Count(log, c.says)
+		if lines < 2 || lines >= asked || !strings.Contains(log, "disk full") || !strings.Contains(log, "request_id=") {
+			t.Errorf("%d lines for %d failures:\n%s", lines, asked, log)
+		}
+		told := 0
+		for _, m := range regexp.MustCompile(`failures=(\d+)`).FindAllStringSubmatch(log, -1) {
+			n, _ := strconv.Atoi(m[1])
+			told += n
+		}
+		if told != asked {
+			t.Errorf("the log tells of %d failures, want %d", told, asked)
+		}
+		for _, secret := range []string{"P000042", "erika", "Mustermann", "1980"} {
+			if strings.Contains(log, secret) {
+				t.Errorf("the log shows %q:\n%s", secret, log)
+			}
 		}
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"runtime"
 	"runtime/debug"
+	"time"
 
+	"github.com/spillway-go/spillway/examples/patientapi/internal/discreet"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 )
 
@@ -41,7 +43,7 @@ func (a *API) health(w http.ResponseWriter, r *http.Request) {
 	h.Pattern.QueueWait, h.Pattern.Service = nil, nil // /metrics has them
 	status := http.StatusOK
 	if err := a.cfg.Store.Ping(ctx); err != nil {
-		a.cfg.Logger.Error("the store does not answer", "error", err)
+		a.unhealthy.Add(time.Now(), "error", discreet.Text(err.Error()))
 		h.Status, h.Store, status = "failing", "does not answer", http.StatusServiceUnavailable
 	} else if !a.ready.Load() {
 		h.Status = "draining"

@@ -3,27 +3,36 @@ package httpapi
 import (
 	"crypto/rand"
 	"errors"
-	"log/slog"
+	"fmt"
 	"net/http"
 	"runtime/debug"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/discreet"
 	"github.com/spillway-go/spillway/route"
 )
 
 // ServeHTTP implements http.Handler: a request id in and out, problems also for
-// what the routes do not know.
+// what the routes do not know. These are counted here, and operations by observe.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := time.Now()
 	id := r.Header.Get("X-Request-Id")
 	if !saneRequestID(id) {
 		id = rand.Text()
 	}
 	w.Header().Set("X-Request-Id", id)
-	a.mux.ServeHTTP(w, r)
+	ans := &answer{ResponseWriter: w}
+	a.mux.ServeHTTP(ans, r)
+	if r.Pattern == "" || r.Pattern == "/" {
+		a.count(unmatched, ans.status, time.Since(start))
+	}
 }
+
+// unmatched is the route of requests that no route matches.
+const unmatched = "(none)"
 
 func requestID(w http.ResponseWriter) string { return w.Header().Get("X-Request-Id") }
 
@@ -42,7 +51,7 @@ func saneRequestID(id string) bool {
 	return true
 }
 
-// answer is the ResponseWriter of one operation. It remembers the status.
+// answer is the ResponseWriter of one request. It remembers the status.
 type answer struct {
 	http.ResponseWriter
 	status int
@@ -74,7 +83,10 @@ func (a *API) observe(pattern string) func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			start := time.Now()
 			w.Header()["Cache-Control"] = noStore
-			ans := &answer{ResponseWriter: w}
+			ans, ok := w.(*answer)
+			if !ok {
+				ans = &answer{ResponseWriter: w}
+			}
 			returned := false
 			defer func() {
 				if !returned {
@@ -108,11 +120,11 @@ func (a *API) failed(w *answer, r *http.Request, v any) {
 		w.status = statusAborted
 		return
 	}
-	what := "handler panicked"
+	what := "panic"
 	if v == nil {
-		what = "handler called runtime.Goexit"
+		what = "runtime.Goexit"
 	}
-	a.cfg.Logger.Error(what, "panic", v, "request_id", requestID(w), "stack", string(debug.Stack()))
+	a.panics.Add(time.Now(), "what", what, "panic", discreet.Text(fmt.Sprint(v)), "request_id", requestID(w), "stack", string(debug.Stack()))
 	if w.status != 0 { // part of an answer must not pass for all of it
 		w.status = statusAborted
 		return
@@ -124,8 +136,8 @@ func (a *API) failed(w *answer, r *http.Request, v any) {
 }
 
 // onProblem names the request in its problem, and logs what is not the client's
-// to mend.
-func (a *API) onProblem(w http.ResponseWriter, _ *http.Request, p *route.Problem, err error) {
+// to mend, in at most one line a second of each kind.
+func (a *API) onProblem(w http.ResponseWriter, r *http.Request, p *route.Problem, err error) {
 	id := requestID(w)
 	p.Members = map[string]any{"request_id": id}
 	switch {
@@ -134,9 +146,11 @@ func (a *API) onProblem(w http.ResponseWriter, _ *http.Request, p *route.Problem
 			ans.status = statusGone
 		}
 	case errors.Is(err, spillway.ErrRejected):
-		a.shed.add(time.Now())
+		a.shed.Add(time.Now())
+	case errors.Is(err, patientapi.ErrUnavailable):
+		a.unavailable.Add(time.Now(), "error", discreet.Text(err.Error()), "route", r.Pattern, "request_id", id)
 	case p.Status == http.StatusInternalServerError && err != errAborted:
-		a.cfg.Logger.Error("request failed", "error", err, "request_id", id)
+		a.broken.Add(time.Now(), "error", discreet.Text(err.Error()), "route", r.Pattern, "request_id", id)
 	}
 }
 
@@ -189,39 +203,4 @@ func (a *API) Outcomes() Outcomes {
 		OK: n(outcomeOK), Rejected: n(outcomeRejected), BadInput: n(outcomeBadInput),
 		Error: n(outcomeError), Timeout: n(outcomeTimeout), Abandoned: n(outcomeAbandoned),
 	}
-}
-
-// shedLog writes at most one line a second while requests are refused: a log
-// that grows with the flood is part of the flood.
-type shedLog struct {
-	logger  *slog.Logger
-	pattern string
-
-	mu      sync.Mutex
-	last    time.Time
-	refused uint64 // since the last line
-}
-
-// add counts a refusal and writes the line if one is due.
-func (l *shedLog) add(now time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.refused++
-	if now.Sub(l.last) >= time.Second {
-		l.write(now)
-	}
-}
-
-// flush writes what no line has told yet.
-func (l *shedLog) flush(now time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.refused > 0 {
-		l.write(now)
-	}
-}
-
-func (l *shedLog) write(now time.Time) {
-	l.logger.Warn("shedding", "pattern", l.pattern, "refused", l.refused)
-	l.last, l.refused = now, 0
 }

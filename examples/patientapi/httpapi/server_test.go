@@ -46,6 +46,7 @@ type server struct {
 	store  *scripted
 	runner *patterns.Runner
 	log    *lockedBuffer
+	admin  *httptest.Server
 }
 
 type lockedBuffer struct {
@@ -84,6 +85,8 @@ func serve(t *testing.T, pattern string, cfg patterns.Config, timeout time.Durat
 	logger := slog.New(slog.NewTextHandler(s.log, nil))
 	s.API = New(Config{Runner: s.runner, Store: s.store, Timeout: timeout, Logger: logger})
 	s.API.SetReady(true)
+	s.admin = httptest.NewServer(s.API.Admin())
+	t.Cleanup(s.admin.Close)
 	s.Server = httptest.NewUnstartedServer(s.API)
 	s.Server.Config.ErrorLog = slog.NewLogLogger(logger.Handler(), slog.LevelWarn)
 	s.Server.Start()
@@ -110,6 +113,21 @@ func (s *server) do(t *testing.T, method, path, body string, header ...string) a
 		t.Fatal(err)
 	}
 	return a
+}
+
+// operate asks the admin listener.
+func (s *server) operate(t *testing.T, path string) answered {
+	t.Helper()
+	resp, err := s.admin.Client().Get(s.admin.URL + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answered{resp.StatusCode, resp.Header, string(b)}
 }
 
 func (s *server) try(ctx context.Context, method, path, body string, header ...string) (answered, error) {

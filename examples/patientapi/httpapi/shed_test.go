@@ -1,38 +1,14 @@
 package httpapi
 
 import (
-	"bytes"
 	"encoding/json"
-	"log/slog"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
 )
-
-func TestSheddingLogsOneLineASecond(t *testing.T) {
-	var out bytes.Buffer
-	l := shedLog{logger: slog.New(slog.NewTextHandler(&out, nil)), pattern: "limiter"}
-	start := time.Unix(1000, 0)
-	for i := range 5000 { // five seconds at 1,000/s
-		l.add(start.Add(time.Duration(i) * time.Millisecond))
-	}
-	l.flush(start.Add(5 * time.Second))
-	l.flush(start.Add(5 * time.Second)) // nothing left to tell
-	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 6 {
-		t.Fatalf("%d lines in five seconds:\n%s", len(lines), out.String())
-	}
-	if !strings.Contains(lines[4], "refused=1000") {
-		t.Errorf("a line should count what it stands for: %s", lines[4])
-	}
-	if !strings.Contains(lines[5], "refused=999") {
-		t.Errorf("the end should tell the rest: %s", lines[5])
-	}
-}
 
 func FuzzRequestID(f *testing.F) {
 	f.Add("abc")

@@ -29,11 +29,12 @@ func newPooled(name string, cfg Config) (*pooled, error) {
 	if wait == 0 {
 		wait = -1 // at once
 	}
+	panics := newPanicLog(cfg.Logger)
 	pool, err := workerpool.New(workerpool.Config{
 		Name: name, MaxWorkers: cfg.Workers, QueueSize: none(cfg.QueueSize), MaxWait: wait,
 		OnDone: func(res workerpool.Result) {
 			if p, ok := errors.AsType[*spillway.PanicError](res.Err); ok {
-				logPanic(cfg.Logger, p.Value, p.Stack)
+				panics.add(p.Value, p.Stack)
 			}
 		},
 	})

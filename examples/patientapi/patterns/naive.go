@@ -2,20 +2,23 @@ package patterns
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/discreet"
 )
 
 // naive starts a goroutine for every request.
 type naive struct {
-	logger *slog.Logger
+	panics panicLog
 
 	mu        sync.Mutex
 	draining  bool
@@ -46,7 +49,7 @@ func (n *naive) do(ctx context.Context, fn work) (*Response, error) {
 		defer func() {
 			if v := recover(); v != nil {
 				end = outcome{panicked: v}
-				logPanic(n.logger, v, debug.Stack())
+				n.panics.add(v, debug.Stack())
 			}
 			done <- end
 		}()
@@ -129,11 +132,16 @@ func (n *naive) stats(s *Stats) {
 
 func (n *naive) collector() prometheus.Collector { return nil }
 
-// logPanic records a panic where its stack still is. It goes on to the caller;
-// if that has left, this line is all there is.
-func logPanic(logger *slog.Logger, value any, stack []byte) {
-	if logger == nil || value == http.ErrAbortHandler {
-		return
+// panicLog records panics where their stack still is. They go on to their callers;
+// of one whose caller has left, the line is all there is.
+type panicLog struct{ log *discreet.Log }
+
+func newPanicLog(logger *slog.Logger) panicLog {
+	return panicLog{discreet.NewLog(logger, slog.LevelError, "lookup panicked", "panics")}
+}
+
+func (l panicLog) add(value any, stack []byte) {
+	if value != http.ErrAbortHandler {
+		l.log.Add(time.Now(), "panic", discreet.Text(fmt.Sprint(value)), "stack", string(stack))
 	}
-	logger.Error("lookup panicked", "panic", value, "stack", string(stack))
 }

@@ -65,7 +65,8 @@ type Config struct {
 	// pattern has no such second queue and ignores it.
 	QueueWait time.Duration
 
-	// Logger is told of lookups that panicked on a worker. Nil means nobody is.
+	// Logger is told of lookups that panicked on a goroutine other than the caller's,
+	// in at most one line a second. Nil means that nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -150,7 +151,7 @@ func New(name string, cfg Config) (*Runner, error) {
 	}
 	switch name {
 	case Naive:
-		r.exec = &naive{logger: cfg.Logger}
+		r.exec = &naive{panics: newPanicLog(cfg.Logger)}
 	case Limiter:
 		r.exec, err = newLimited(cfg)
 	default:

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
 )
@@ -27,6 +28,9 @@ func DefaultPath(set Set) (string, error) {
 // half-written, however the making ends; two processes may make it at once. A
 // file that holds another set is an error and is left alone.
 //
+// What it makes, only this user can read: the file has the mode 0600, and folders
+// 0700. A file that is there already is brought to 0600.
+//
 // It calls progress, if that is not nil, with the number of patients written.
 func OpenSet(ctx context.Context, path string, set Set, opts Options, progress func(done int)) (*Store, error) {
 	if err := set.check(); err != nil {
@@ -42,7 +46,30 @@ func OpenSet(ctx context.Context, path string, set Set, opts Options, progress f
 	if err := inspect(ctx, path, set); err != nil {
 		return nil, err
 	}
+	if err := private(path); err != nil {
+		return nil, fmt.Errorf("sqlite: cannot keep other users from reading the database: %w", err)
+	}
 	return Open(ctx, path, opts)
+}
+
+// private takes a patient database, and the files that SQLite puts beside it, from
+// the other users of the machine: an earlier version left them readable.
+func private(path string) error {
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		info, err := os.Stat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && name != path:
+			continue
+		case err != nil:
+			return err
+		case info.Mode().Perm()&0o077 == 0 || runtime.GOOS == "windows":
+			continue
+		}
+		if err := os.Chmod(name, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // inspect reads whether the file holds the set. It comes before Open, which
@@ -74,7 +101,7 @@ func inspect(ctx context.Context, path string, want Set) error {
 // meanwhile.
 func build(ctx context.Context, path string, set Set, progress func(int)) (err error) {
 	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("sqlite: cannot make the database folder: %w", err)
 	}
 	// A folder of its own also takes the files that SQLite puts beside.

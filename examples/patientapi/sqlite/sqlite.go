@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
+	"os"
 	"path/filepath"
 	"runtime"
 
@@ -46,7 +47,7 @@ type Store struct {
 	ongoing gauge.Gauge
 }
 
-// Open opens the file, makes it if it does not exist, and brings its schema up
+// Open opens the file, makes it, with the mode 0600, if it does not exist, and brings its schema up
 // to date. A new file has no patients: see Seed and OpenSet.
 func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	if opts.Readers < 0 {
@@ -69,6 +70,15 @@ func open(ctx context.Context, path string, opts Options) (_ *Store, err error) 
 			s.Close()
 		}
 	}()
+	// SQLite would make a file that all users can read. Those that it puts beside
+	// it get the same mode.
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err = f.Close(); err != nil {
+		return nil, err
+	}
 	journal, synchronous := "WAL", "NORMAL"
 	if opts.build {
 		journal, synchronous = "OFF", "OFF"

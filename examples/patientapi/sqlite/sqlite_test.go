@@ -3,8 +3,10 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -29,6 +31,51 @@ func openSet(t *testing.T, path string, opts Options) *Store {
 // the two stores answer alike.
 func TestStore(t *testing.T) {
 	storetest.Run(t, openSet(t, filepath.Join(t.TempDir(), "patients.db"), Options{}))
+}
+
+// Every user of the machine could read everybody's diagnoses.
+func TestFilesAndFoldersAreForThisUserAlone(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no such modes on Windows")
+	}
+	dir := filepath.Join(t.TempDir(), "data")
+	path := filepath.Join(dir, "patients.db")
+	check := func() {
+		t.Helper()
+		err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := d.Info()
+			if err == nil && info.Mode().Perm()&0o077 != 0 {
+				t.Errorf("%s has the mode %v", name, info.Mode())
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	s := openSet(t, path, Options{})
+	if _, err := s.writer.Exec("CREATE TABLE scratch (a)"); err != nil { // makes the files beside
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path + "-wal"); err != nil {
+		t.Error(err)
+	}
+	check()
+	if err := os.Chmod(path, 0o644); err != nil { // as they were made once
+		t.Fatal(err)
+	}
+	openSet(t, path, Options{})
+	check()
+
+	other, err := Open(t.Context(), filepath.Join(dir, "other.db"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	check()
 }
 
 func TestOneReaderIsEnough(t *testing.T) {

@@ -39,9 +39,10 @@ var ErrURL = errors.New("not the URL of a Redis: want redis://[user:password@]ho
 
 // Config says where a cache is and how long it keeps what.
 type Config struct {
-	URL    string
-	Prefix string        // of keys; empty means DefaultPrefix
-	TTL    time.Duration // of an answer, from when it was kept; more than 0
+	URL      string
+	Password string        // if set, instead of that in the URL
+	Prefix   string        // of keys; empty means DefaultPrefix
+	TTL      time.Duration // of an answer, from when it was kept; more than 0
 }
 
 // Cache is a patientapi.ClinicianCache in Redis. Every call ends with its
@@ -75,6 +76,7 @@ func New(cfg Config) (*Cache, error) {
 			*d.value = d.without
 		}
 	}
+	opts.Password = cmp.Or(cfg.Password, opts.Password)
 	opts.ContextTimeoutEnabled = true
 	// A cache that has to be asked twice is slower than the database.
 	opts.MaxRetries, opts.DialerRetries = -1, 1

@@ -1,0 +1,164 @@
+package limit
+
+import (
+	"math"
+	"time"
+)
+
+// estimator turns admissions and ends into readings: one cohort after another,
+// each begun when no more run than the limit under test allows.
+type estimator struct {
+	aim      *aim
+	cohort   cohort
+	classes  classes
+	admitted uint64 // requests, the number of the latest
+	draining bool   // until no more run than may
+	since    time.Duration
+	bound    float64 // how often the usual time a cohort may take
+	usual    float64 // how long work takes, nanoseconds; 0: not known
+	spread   float64 // of the logarithm of a time
+	readings float64 // behind it
+	rate     float64 // admissions per second
+}
+
+const (
+	firstSpread = 0.3 // of times that nobody has measured yet
+	// A cohort whose last member was admitted that many of the usual times ago, and
+	// at least leastOverdue, is not waited for: one request that hangs must not stop
+	// the law. If more than half of it hangs it is given up, and the next may take
+	// twice as long, because a backend that became ten times slower looks like that.
+	overdueTimes = 10
+	leastOverdue = 2 * time.Second
+	mostOverdue  = time.Hour
+	mostWasted   = 0.9 // a share of it; the logarithm of nothing left has no value
+)
+
+func newEstimator(aim *aim) estimator {
+	return estimator{aim: aim, spread: firstSpread, bound: overdueTimes}
+}
+
+// enforced is how many slots may be in use, if the law wants that many.
+func (l Load) enforced(limit int) int {
+	if l.Enforced > 0 {
+		return l.Enforced
+	}
+	return limit
+}
+
+func (e *estimator) admit(at time.Duration, load Load, limit int) {
+	e.admitted++
+	if !e.draining {
+		e.cohort.admit(e.admitted, at, load, load.enforced(limit))
+	}
+}
+
+// event is what the end of a piece of work makes of a cohort.
+type event uint8
+
+const (
+	nothing event = iota
+	over          // it has to begin anew
+	read          // there is a reading
+)
+
+// observe takes the end of a piece of work. The yardstick changed if classes of
+// work were found to differ: what was measured before cannot be compared.
+func (e *estimator) observe(s Sample, load Load, limit int) (r reading, ev event, yardstick bool) {
+	if e.draining {
+		if load.InFlight <= max(limit, load.Enforced) || e.overdue(s.End, e.since) {
+			ev = over
+		}
+		return r, ev, false
+	}
+	class := s.Class % Classes
+	if member := e.cohort.has(s.Seq); member || s.Outcome == Success && e.classes.learns(class) {
+		log := logOf(s.End - s.Start)
+		yardstick = s.Outcome == Success && e.classes.learn(class, log)
+		if member {
+			e.cohort.end(log-e.classes.offset[class], s.Outcome)
+		}
+	}
+	late := e.cohort.members >= e.cohort.want && e.overdue(s.End, e.cohort.last)
+	r, ok := e.cohort.read(s.End, &e.classes, late)
+	switch {
+	case ok:
+		e.enter(&r)
+		return r, read, yardstick
+	case late:
+		e.bound = min(2*e.bound, float64(mostOverdue))
+		return r, over, yardstick
+	case e.cohort.spent():
+		return r, over, yardstick
+	}
+	return r, nothing, yardstick
+}
+
+func (e *estimator) overdue(now, since time.Duration) bool {
+	return float64(now-since) > min(max(e.bound*e.usual, e.bound/overdueTimes*float64(leastOverdue)), float64(mostOverdue))
+}
+
+// enter learns from a reading how long work takes and how much times differ. Work
+// refused below took slots as well: per piece of work that counts, it makes all of it
+// slower. Where jobs done in time are what counts, so does all that is lost.
+func (e *estimator) enter(r *reading) {
+	if !r.blind {
+		e.readings++
+		e.spread += max(0.2, 1/e.readings) * (r.spread - e.spread)
+		e.usual = math.Exp(r.level)
+	}
+	if r.perSecond > 0 {
+		e.rate = r.perSecond
+	}
+	e.bound = overdueTimes
+	wasted := r.refused
+	if e.aim.jobs {
+		wasted = r.lost
+	}
+	r.level -= math.Log(1 - min(wasted, mostWasted))
+}
+
+// drain makes the estimator wait until no more run than may.
+func (e *estimator) drain(now time.Duration) {
+	if !e.draining {
+		e.draining, e.since = true, now
+	}
+}
+
+// begin starts a cohort of about want members after skip admissions. Work usually
+// takes the exponential of usual, and clearly too long above that of slow.
+func (e *estimator) begin(now time.Duration, want, usual, slow float64, skip uint64) {
+	e.draining = false
+	// Of a multiple of five, four in five is exact: small cohorts and large ones
+	// leave out the same share.
+	e.cohort.begin(e.admitted+1+skip, int(math.Ceil(want/5))*5, usual, slow, now)
+}
+
+// error is the standard error of a level measured with n times. Leaving out the
+// slowest fifth costs a quarter more than the spread says.
+func (e *estimator) error(n float64) float64 { return 1.25 * e.spread / math.Sqrt(max(n, 1)) }
+
+// between is the standard error of the difference of two levels.
+func (e *estimator) between(a, b float64) float64 { return math.Hypot(e.error(a), e.error(b)) }
+
+// generation is how many members a cohort takes: what runs at once anyway, and
+// enough to know a level to a tenth, if they come within a second.
+func (e *estimator) generation(limit float64) float64 {
+	want := max(16, limit, math.Pow(2*e.spread/0.1, 2))
+	if e.rate > 0 {
+		want = min(want, max(0.7*e.rate, 12, limit))
+	}
+	return min(want, maxCohort)
+}
+
+// mean is a running mean of readings that forgets: it stands for at most so many
+// samples.
+type mean struct{ level, n float64 }
+
+func (m *mean) add(level, n, most float64) {
+	if n <= 0 {
+		return
+	}
+	total := m.n + n
+	m.level += n / min(total, max(most, n)) * (level - m.level)
+	m.n = min(total, max(most, n))
+}

@@ -1,0 +1,148 @@
+package metricsprom
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// family returns limiters of which each key was used once.
+func family(t *testing.T, keys ...string) *limiter.Keyed {
+	t.Helper()
+	f, err := limiter.NewKeyed(limiter.KeyedConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	use(t, f, keys...)
+	return f
+}
+
+func use(t *testing.T, f *limiter.Keyed, keys ...string) {
+	t.Helper()
+	for _, key := range keys {
+		if err := f.Do(t.Context(), key, func(context.Context) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func shown(t *testing.T, cfg KeyedConfig) prometheus.Collector {
+	t.Helper()
+	c, err := NewKeyed(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func admitted(s map[string]float64, key string) float64 {
+	return s["spillway_requests_total{key="+key+",limiter=tenants,result=admitted}"]
+}
+
+func TestAFamilyShowsEveryLimiterByItsKey(t *testing.T) {
+	s := gather(t, shown(t, KeyedConfig{Name: "tenants", Family: family(t, "a", "b", "a")}))
+	if admitted(s, "a") != 2 || admitted(s, "b") != 1 || s["spillway_request_duration_seconds{key=a,limiter=tenants}_count"] != 2 {
+		t.Errorf("%v", s)
+	}
+}
+
+// Each of these made every scrape of the registry fail, with all that is in it.
+func TestNoKeyFailsAScrape(t *testing.T) {
+	long := strings.Repeat("ä", 1000)
+	keys := []string{"\xff", "\xfe\xff", "", "a\nb\"c\\", "\x00", long + "1", long + "2", limiter.Overflow, other}
+	s := gather(t, shown(t, KeyedConfig{Name: "tenants", Family: family(t, keys...)}))
+	sum := 0.0
+	for sample, n := range s {
+		if strings.Contains(sample, "result=admitted") {
+			sum += n
+		}
+		if len(sample) > 300 {
+			t.Errorf("a label of %d bytes", len(sample))
+		}
+	}
+	if sum != float64(len(keys)) {
+		t.Errorf("%v requests are shown of %d", sum, len(keys))
+	}
+}
+
+func TestKeysFromOutsideAreABoundedLabel(t *testing.T) {
+	f := family(t, "first", "second")
+	c := shown(t, KeyedConfig{Name: "tenants", Family: f, MaxLabels: 2})
+	gather(t, c)
+	for i := range 500 {
+		use(t, f, fmt.Sprint("made up ", i), "first")
+	}
+	s := gather(t, c)
+	if admitted(s, "first") != 501 || admitted(s, "second") != 1 || admitted(s, other) != 500 {
+		t.Errorf("first %v, second %v, others %v", admitted(s, "first"), admitted(s, "second"), admitted(s, other))
+	}
+	series := 0
+	for sample := range s {
+		if strings.HasPrefix(sample, "spillway_limit{") {
+			series++
+		}
+	}
+	if series != 3 {
+		t.Errorf("%d series, want 3", series)
+	}
+}
+
+func TestKeysOfOneLabelAreShownAsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, err := limiter.NewKeyed(limiter.KeyedConfig{New: func(string) limiter.Config { return limiter.Config{Law: limit.NewFixed(3)} }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{"free-1", "free-2", "paid-1"} {
+			go func() { _ = f.Do(t.Context(), key, nap) }()
+		}
+		synctest.Wait()
+		plan := func(key string) string { plan, _, _ := strings.Cut(key, "-"); return plan }
+		s := gather(t, shown(t, KeyedConfig{Name: "tenants", Family: f, Label: plan}))
+		if admitted(s, "free") != 2 || s["spillway_limit{key=free,limiter=tenants}"] != 6 || s["spillway_active_requests{key=free,limiter=tenants}"] != 2 ||
+			s["spillway_mode{key=free,limiter=tenants,mode=enforce}"] != 2 || admitted(s, "paid") != 1 {
+			t.Errorf("%v", s)
+		}
+	})
+}
+
+// A counter that falls is taken for a restart, and counted from zero again: the
+// sum of many tenants would be counted again with each one that is forgotten.
+func TestCountersGoOnWhenALimiterIsForgotten(t *testing.T) {
+	f, err := limiter.NewKeyed(limiter.KeyedConfig{MaxKeys: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := shown(t, KeyedConfig{Name: "tenants", Family: f, MaxLabels: 1})
+	before := map[string]float64{}
+	for i := range 20 {
+		use(t, f, "mine", fmt.Sprint("other ", i%5), fmt.Sprint("other ", (i+1)%5))
+		s := gather(t, c)
+		for sample, n := range s {
+			if counts := strings.Contains(sample, "_total{") || strings.HasSuffix(sample, "_count"); counts && n < before[sample] {
+				t.Errorf("%s fell from %v to %v", sample, before[sample], n)
+			}
+		}
+		before = s
+	}
+	// Of the three uses in each round, that of the key which made room before the
+	// scrape is lost.
+	if n := total(before, "spillway_requests_total"); n != 40 {
+		t.Errorf("%v requests are shown, want 40", n)
+	}
+}
+
+func TestNewKeyedSaysWhatIsWrong(t *testing.T) {
+	for want, cfg := range map[string]KeyedConfig{"needs a Family": {}, "MaxLabels is -1": {Family: family(t), MaxLabels: -1}} {
+		if _, err := NewKeyed(cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

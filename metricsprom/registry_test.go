@@ -1,0 +1,195 @@
+package metricsprom
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/workerpool"
+)
+
+func newLimiter(t *testing.T, cfg limiter.Config) *limiter.Limiter {
+	t.Helper()
+	lim, err := limiter.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lim
+}
+
+func newPool(t *testing.T, cfg workerpool.Config) *workerpool.Pool {
+	t.Helper()
+	pool, err := workerpool.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pool
+}
+
+// The second one was refused, whatever it was named.
+func TestManyCollectorsShareARegistry(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	for _, name := range []string{"a", "b"} {
+		for _, c := range []prometheus.Collector{
+			NewLimiter(newLimiter(t, limiter.Config{Name: name})),
+			NewPool(newPool(t, workerpool.Config{Name: name})),
+			shown(t, KeyedConfig{Name: "tenants of " + name, Family: family(t, "k")}),
+		} {
+			if err := registry.Register(c); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	s := scrape(t, registry)
+	for _, sample := range []string{
+		"spillway_limit{limiter=a}", "spillway_limit{limiter=b}", "spillway_pool_limit{pool=a}", "spillway_pool_limit{pool=b}",
+		"spillway_limit{key=k,limiter=tenants of a}", "spillway_limit{key=k,limiter=tenants of b}",
+	} {
+		if s[sample] == 0 {
+			t.Errorf("%s is missing: %v", sample, s)
+		}
+	}
+}
+
+// A name that is there twice is an error of registering. It used to be one of
+// every scrape, which then showed nothing of anything.
+func TestANameThatIsThereTwiceIsRefusedAtOnce(t *testing.T) {
+	a, again := newLimiter(t, limiter.Config{Name: "a"}), newLimiter(t, limiter.Config{Name: "a"})
+	p, q := newPool(t, workerpool.Config{Name: "a"}), newPool(t, workerpool.Config{Name: "a"})
+	for _, pair := range [][2]prometheus.Collector{
+		{NewLimiter(a), NewLimiter(again)},
+		{NewLimiter(a), shown(t, KeyedConfig{Name: "a", Family: family(t)})},
+		{shown(t, KeyedConfig{Family: family(t)}), shown(t, KeyedConfig{Family: family(t)})},
+		{NewPool(p), NewPool(q)},
+	} {
+		registry := prometheus.NewPedanticRegistry()
+		registry.MustRegister(pair[0])
+		if err := registry.Register(pair[1]); err == nil {
+			t.Error("a name that is there twice was accepted")
+		}
+		scrape(t, registry)
+	}
+	for want, c := range map[string]prometheus.Collector{`two limiters are named "a"`: NewLimiter(a, again), `two pools are named "a"`: NewPool(p, q)} {
+		if err := prometheus.NewRegistry().Register(c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+func TestANameThatIsNotUTF8IsMended(t *testing.T) {
+	s := gather(t, NewLimiter(newLimiter(t, limiter.Config{Name: "a\xff" + strings.Repeat("b", 1000)})))
+	if s["spillway_limit{limiter=a\uFFFD"+strings.Repeat("b", 121)+"…}"] == 0 {
+		t.Errorf("%v", s)
+	}
+}
+
+func TestADryRunShowsWhatItWouldHaveRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := newLimiter(t, limiter.Config{Name: "db", Law: limit.NewFixed(1), QueueSize: -1, Mode: limiter.DryRun})
+		for range 3 {
+			go func() { _ = lim.Do(t.Context(), nap) }()
+		}
+		synctest.Wait()
+		s := gather(t, NewLimiter(lim))
+		for sample, want := range map[string]float64{
+			"spillway_would_reject_total{limiter=db}":             2,
+			"spillway_requests_total{limiter=db,result=admitted}": 3,
+			"spillway_mode{limiter=db,mode=dryrun}":               1,
+			"spillway_mode{limiter=db,mode=enforce}":              0,
+			"spillway_mode{limiter=db,mode=off}":                  0,
+		} {
+			if got, ok := s[sample]; !ok || got != want {
+				t.Errorf("%s is %v, want %v", sample, got, want)
+			}
+		}
+		time.Sleep(time.Second)
+	})
+}
+
+func TestPermitsThatNeverEndedAreShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := newLimiter(t, limiter.Config{Name: "db", LeakAfter: time.Minute})
+		defer lim.Close()
+		permit, err := lim.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(90 * time.Second)
+		c := NewLimiter(lim)
+		s := gather(t, c)
+		if s["spillway_oldest_active_request_seconds{limiter=db}"] != 90 || s["spillway_leaked_permits_total{limiter=db}"] != 1 || s["spillway_overdue_permits{limiter=db}"] != 1 {
+			t.Errorf("%v", s)
+		}
+		permit.Release()
+		s = gather(t, c)
+		if s["spillway_oldest_active_request_seconds{limiter=db}"] != 0 || s["spillway_leaked_permits_total{limiter=db}"] != 1 || s["spillway_overdue_permits{limiter=db}"] != 0 {
+			t.Errorf("once it has ended: %v", s)
+		}
+	})
+}
+
+func TestAPoolShowsItsLimitAndItsDemand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool := newPool(t, workerpool.Config{Name: "mail", MaxWorkers: 2, QueueSize: 100})
+		defer pool.Drain(t.Context())
+		c := NewPool(pool)
+		for range 400 { // four seconds of work a second
+			_ = pool.TrySubmit(t.Context(), func(context.Context) error { time.Sleep(100 * time.Millisecond); return nil })
+			time.Sleep(25 * time.Millisecond)
+		}
+		synctest.Wait()
+		s, stats := gather(t, c), pool.Stats()
+		if s["spillway_pool_limit{pool=mail}"] != 2 || s["spillway_pool_demand{pool=mail}"] != stats.Demand || stats.Demand <= 1 {
+			t.Errorf("limit %v, demand %v, which is %v", s["spillway_pool_limit{pool=mail}"], s["spillway_pool_demand{pool=mail}"], stats.Demand)
+		}
+	})
+}
+
+// A failure that was counted a moment before its job had ended was taken from
+// those that succeeded: that counter fell by one, which Prometheus takes for a
+// restart and counts everything again.
+func TestCountersOfAPoolNeverFall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ending := make(chan bool)
+		pool := newPool(t, workerpool.Config{Name: "mail", MaxWorkers: 1, OnDone: func(workerpool.Result) { ending <- true }})
+		defer pool.Close()
+		c := NewPool(pool)
+		before := map[string]float64{}
+		look := func() map[string]float64 {
+			synctest.Wait()
+			s := gather(t, c)
+			for sample, n := range s {
+				if strings.HasPrefix(sample, "spillway_pool_jobs_total") && n < before[sample] {
+					t.Errorf("%s fell from %v to %v", sample, before[sample], n)
+				}
+			}
+			before = s
+			return s
+		}
+		for _, job := range []workerpool.Job{
+			func(context.Context) error { return nil },
+			func(context.Context) error { return errors.New("no route") },
+			func(context.Context) error { panic("a bug") },
+			func(context.Context) error { return nil },
+		} {
+			if err := pool.Submit(t.Context(), job); err != nil {
+				t.Fatal(err)
+			}
+			look()
+			<-ending
+			look()
+		}
+		for result, want := range map[string]float64{"completed": 2, "failed": 1, "panicked": 1} {
+			if got := before["spillway_pool_jobs_total{pool=mail,result="+result+"}"]; got != want {
+				t.Errorf("at rest %v %s, want %v", got, result, want)
+			}
+		}
+	})
+}
