@@ -59,7 +59,8 @@ type Load struct {
 	Queued   int // callers waiting
 	// Enforced is how many slots may be in use now. It differs from the law's limit
 	// where a bound, a signal, a slow start or a number of workers overrules it, in
-	// either direction. Zero means the law's own limit.
+	// either direction. For work that is admitted over the limit, as in a dry run, it
+	// is at least InFlight. Zero means the law's own limit.
 	Enforced int
 }
 
