@@ -33,12 +33,12 @@ func (p Permit) end(o limit.Outcome) {
 		return // ended before, or a copy was faster
 	}
 	l, now := p.l, p.l.now()
-	if told := l.observer.Ended; told == nil {
+	if ended := l.observer.Ended; ended == nil {
 		l.tell(l.enter(now, p.s, o))
 	} else {
 		end := endOf(p.s, now, o)
 		changes := l.enter(now, p.s, o)
-		told(end)
+		ended(end)
 		l.tell(changes)
 	}
 	if now >= time.Duration(l.due.Load()) {
