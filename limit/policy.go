@@ -331,8 +331,11 @@ func (a *Adaptive) raised(r reading) {
 		a.next(r, a.held, a.heldAt)
 	case follows:
 		u.streak = 0
-		if !a.recalls(r.at) {
+		switch {
+		case !a.recalls(r.at):
 			a.good = t.from
+		case t.to >= a.lost: // not all of it is back: look half way
+			a.lost = math.Sqrt(t.from * t.to)
 		}
 		if margin > 1.5*err {
 			u.stride /= 2
@@ -429,7 +432,7 @@ func (a *Adaptive) undoCut(r reading) {
 	t := &a.trial
 	start := a.good == 0 && !a.proven && t.restore <= 2*firstLimit
 	if !a.recalls(r.at) {
-		a.good = t.restore
+		a.good = t.from // what ran; more was never confirmed
 	}
 	why := "no hidden queue"
 	if !a.proven {
