@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// watch runs a backend that nobody protects, with so many in flight at once.
+// watch runs a backend that is not protected, with so many in flight at once.
 func watch(slots int, service time.Duration) (*Passive, *model) {
 	law := NewPassive()
 	m := newModel(law, slots, service)

@@ -50,8 +50,8 @@ type Config struct {
 	Signals []Signal
 
 	// SlowStart is for a process that starts cold: from the first arrival the
-	// limit grows in a straight line, from one slot to the law's own over this
-	// time. Zero means none.
+	// limit grows in a straight line over this time, from one slot to what it would
+	// be without. Zero means none.
 	SlowStart time.Duration
 
 	// LeakAfter finds permits that were never ended: one that is older is
