@@ -75,26 +75,27 @@ type Config struct {
 
 // Gate decides who may run.
 type Gate struct {
-	cfg      Config
-	closed   spillway.Reason // why the intake is closed; zero while open
-	inFlight int             // slots in use
-	running  int             // pieces of work
-	queues   [levels]queue
-	queued   int
-	grants   uint64 // from the queue
-	pressure pressure
-	demand   demand
-	spent    float64 // of the patience with a burst; 1: all
-	service  service
-	life     life
-	shadow   *shadow         // of a dry run
-	booked   [levels]float64 // work of who may come back, in slots times nanoseconds
-	counts   Counts
-	seq      uint64              // of the latest start
-	granted  int                 // taken out of the queue, not yet taken up by their callers
-	unqueued uint64              // admitted at once
-	waits    histogram.Histogram // of the others
-	times    histogram.Histogram
+	cfg       Config
+	closed    spillway.Reason // why the intake is closed; zero while open
+	inFlight  int             // slots in use
+	running   int             // pieces of work
+	crowdedAt time.Duration   // when more slots were last in use than may be
+	queues    [levels]queue
+	queued    int
+	grants    uint64 // from the queue
+	pressure  pressure
+	demand    demand
+	spent     float64 // of the patience with a burst; 1: all
+	service   service
+	life      life
+	shadow    *shadow         // of a dry run
+	booked    [levels]float64 // work of who may come back, in slots times nanoseconds
+	counts    Counts
+	seq       uint64              // of the latest start
+	granted   int                 // taken out of the queue, not yet taken up by their callers
+	unqueued  uint64              // admitted at once
+	waits     histogram.Histogram // of the others
+	times     histogram.Histogram
 }
 
 // Counts is the ledger of every arrival. At any time
@@ -238,9 +239,18 @@ func (g *Gate) start(now time.Duration, cost int) {
 	g.seq++
 	g.running++
 	g.inFlight += cost
+	g.crowded(now)
 	load := g.load()
 	load.Enforced = max(load.Enforced, g.inFlight) // MaxRefused and dry runs admit over the limit
 	g.cfg.Law.Admit(now, load)
+}
+
+// crowded notes that more slots are in use than may be: beyond MaxRefused, in a dry
+// run, and until a limit that has fallen is reached.
+func (g *Gate) crowded(now time.Duration) {
+	if g.inFlight > g.Limit() && g.running > 1 {
+		g.crowdedAt = now
+	}
 }
 
 func (g *Gate) load() limit.Load {
@@ -262,6 +272,7 @@ type Grant struct {
 // End gives the slots of one piece of work back.
 func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 	lv := level(w.Priority)
+	g.crowded(now)
 	g.inFlight -= w.Cost
 	g.running--
 	g.counts.Completed++
@@ -270,12 +281,15 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 	if o != limit.Unknown { // it did not finish, as when it panicked: its duration says nothing
 		g.times.Record(int64(took))
 	}
+	fair := w.Start > g.crowdedAt
 	if g.shadow != nil {
-		took = g.shadowed(s)
+		estimate := g.shadowed(s)
+		fair = fair || estimate != took
+		took = estimate
 	} else if late := now - w.Deadline; o != limit.Deadline || w.Deadline > 0 && late >= 0 { // else a shorter one, not known
 		g.life.end(float64(took), o, float64(late), g.service.mean)
 	}
-	g.service.end(now, lv, float64(took), o)
+	g.service.end(now, lv, float64(took), g.Limit(), fair, o)
 	g.cfg.Law.Observe(s, g.load())
 }
 

@@ -88,19 +88,19 @@ func (g *Gate) demandOf(now time.Duration, lv, cost int) {
 		return
 	}
 	spent := float64(passed) / g.patience(0)
-	if g.asked(&g.demand.slow, levels-1) > float64(g.Limit()) {
+	if g.asked(&g.demand.slow, levels-1) > 1 {
 		g.spent = min(g.spent+spent, patienceSpent)
 	} else {
 		g.spent = max(g.spent-patienceReturn*spent, 0)
 	}
 }
 
-// asked is how many slots the levels down to lv ask for.
-func (g *Gate) asked(rates *[levels]float64, lv int) (slots float64) {
+// asked is what the levels down to lv ask for, as a part of what the gate can do.
+func (g *Gate) asked(rates *[levels]float64, lv int) (part float64) {
 	for i, rate := range rates[:lv+1] {
-		slots += rate * g.service.hold(i) / 1e9
+		part += rate * g.service.part(i, g.demand.at) / 1e9
 	}
-	return slots
+	return part
 }
 
 // bound is how long work of a level may wait, in nanoseconds: a burst while the
@@ -109,12 +109,12 @@ func (g *Gate) asked(rates *[levels]float64, lv int) (slots float64) {
 // left matters only where work is better ended by its deadline than finished.
 func (g *Gate) bound(lv int, left time.Duration) float64 {
 	slots, bound := float64(g.Limit()), g.longest(left)
-	over := max(g.asked(&g.demand.slow, levels-1), g.asked(&g.demand.fast, levels-1))/slots - 1
+	over := max(g.asked(&g.demand.slow, levels-1), g.asked(&g.demand.fast, levels-1)) - 1
 	if over > 0 {
 		// A few slots need a few waiters each to stay busy between arrivals. The most
 		// important work gets more, unless it alone is far too much.
 		services := 0.9 + 3/slots
-		if lv == 0 && g.asked(&g.demand.slow, 0) < 1.3*slots {
+		if lv == 0 && g.asked(&g.demand.slow, 0) < 1.3 {
 			services += 0.5
 		}
 		short := max(services*g.service.mean, 0.8*g.service.high)
