@@ -108,7 +108,7 @@ func ExampleLimiter() {
 	}
 	// Output:
 	// limit  10:  25 % of the capacity
-	// limit  40: 100 % of the capacity
+	// limit  40: 101 % of the capacity
 	// limit 160:  50 % of the capacity
 }
 
