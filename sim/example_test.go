@@ -108,8 +108,8 @@ func ExampleLimiter() {
 	}
 	// Output:
 	// limit  10:  25 % of the capacity
-	// limit  40: 101 % of the capacity
-	// limit 160:  50 % of the capacity
+	// limit  40: 100 % of the capacity
+	// limit 160:  51 % of the capacity
 }
 
 // At most a tenth may be refused, although three times of what ten slots do comes: the

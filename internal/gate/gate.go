@@ -158,7 +158,9 @@ func (g *Gate) decide(now time.Duration, lv int, a Arrival, mayWait bool) Decisi
 			d = Decision{Verdict: Reject, Reason: spillway.QueueFull}
 		}
 	}
-	if d.Verdict == Reject && g.mustAdmit() {
+	// Who waits while more runs than may would not get a slot before those that are let
+	// in because they must be.
+	if (d.Verdict == Reject || d.Preempted == nil && g.inFlight > g.Limit()) && g.mustAdmit() {
 		return Decision{Verdict: Admit}
 	}
 	return d

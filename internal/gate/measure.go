@@ -15,7 +15,7 @@ type demand struct {
 	offered          float64         // since at
 	turned           float64         // refused since at
 	back             [levels]float64 // slots of who was refused, until booked
-	refused          float64         // smoothed share
+	refused          float64         // share, over 10 s
 	began, at        time.Duration
 	seen             bool
 }
@@ -47,7 +47,7 @@ func (d *demand) arrive(now time.Duration, lv, cost int) (passed time.Duration) 
 			d.long[i] += long * (rate - d.long[i])
 		}
 		if d.offered > 0 {
-			d.refused += slow * (d.turned/d.offered - d.refused)
+			d.refused += long * (d.turned/d.offered - d.refused)
 		}
 		d.count, d.offered, d.turned, d.at = [levels]float64{}, 0, 0, now
 	}
@@ -66,7 +66,7 @@ func (d *demand) share() float64 {
 	if d.offered == 0 {
 		return d.refused
 	}
-	return d.refused + float64(demandWindow)/float64(demandSlow)*(d.turned/d.offered-d.refused)
+	return d.refused + float64(demandWindow)/float64(demandLong)*(d.turned/d.offered-d.refused)
 }
 
 func (d *demand) settled() bool { return d.at-d.began >= demandSettle }

@@ -12,12 +12,16 @@ func left(now, deadline time.Duration) time.Duration {
 	return deadline - now
 }
 
-// predict is how long work of a level would wait, in nanoseconds: the work
-// ahead of it over the slots that the levels above leave free.
+// predict is how long work of a level would wait, in nanoseconds: the work ahead of
+// it over the slots that the levels above leave free. Where more runs than may, so
+// much has to end before, and ends sooner.
 func (g *Gate) predict(lv, cost int) float64 {
 	work := float64(cost) * g.service.hold(lv)
 	for i := range lv + 1 {
 		work += float64(g.queues[i].cost) * g.service.hold(i)
+	}
+	if excess := g.inFlight - g.Limit(); excess > 0 {
+		work = (work + float64(excess)*g.service.mean) * float64(g.Limit()) / float64(g.inFlight)
 	}
 	return work / g.free(lv)
 }
