@@ -73,6 +73,7 @@ type Stream struct {
 type answer struct {
 	shape   *shape // of what is encoded; nil for nothing, a file or a stream
 	written *written
+	nulls   bool // a nil slice in it may be written as null
 	typ     reflect.Type
 	status  int
 	holds   bool // code of the user sees a pointer to the response
@@ -124,7 +125,9 @@ func answerOf(t reflect.Type) (*answer, error) {
 	}
 	shapes := newShapes(true)
 	a.shape, _ = shapes.of(inner)
-	a.written = writers{}.of(inner)
+	writers := writers{}
+	a.written = writers.of(inner)
+	a.nulls = writers.nulls(shapes)
 	shapes.settle()
 	a.holds = a.holds || a.shape.holds
 	return a, nil

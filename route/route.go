@@ -63,7 +63,9 @@
 //
 // # Responses
 //
-// A response is encoded as JSON with the route's status. It may choose its own
+// A response is encoded as JSON with the route's status, as encoding/json does,
+// but a nil slice or map is an empty one; only what has a rare tag is left to
+// that package, and may be null. It may choose its own
 // status (Statuser) and headers (HeaderSetter, or a Response), and File, Stream
 // and Empty are not encoded at all. One that is lent memory gives it back when it
 // is written (Releaser). Errors become problems by the rules of Errors, in one
