@@ -50,22 +50,23 @@ type Config struct {
 	QueueSize int
 
 	// MaxWait bounds every wait, also where the deadline is later. Zero means 10
-	// seconds, for a backend that hangs: who would wait longer than a short burst
+	// seconds, for a backend that hangs: what would wait longer than a short burst
 	// takes to pass is refused long before. It cannot be negative. A caller that
 	// must not wait uses TryAcquire.
 	//
-	// Without it, in a burst work waits as long as eight pieces of work take one after the
-	// other, without a deadline half as long and at most a second, but 100 ms in any case. Once
-	// demand has exceeded the capacity for five times that, about one piece of work.
+	// In a burst work waits at most as long as eight pieces of work take one after
+	// the other, without a deadline half as long and at most a second, but never less
+	// than 100 ms. Once demand has exceeded the capacity for five times that long, it
+	// waits at most for about one piece of work.
 	MaxWait time.Duration
 
 	// Mode is Enforce unless said otherwise. It can be changed at any time.
 	Mode Mode
 
 	// MaxRefused is the share of arrivals that may be refused for lack of
-	// capacity, below 1; beyond it work is admitted over the limit. Zero means
-	// that there is no such bound. Work that could not meet its deadline even if it
-	// ran at once is refused all the same.
+	// capacity, below 1, over the last ten seconds; beyond it work is admitted over
+	// the limit. Zero means that there is no such bound. Work that could not meet its
+	// deadline even if it ran at once is refused all the same.
 	MaxRefused float64
 
 	// Signals press the limit down for reasons that latency does not show. One
