@@ -40,7 +40,8 @@ type Config struct {
 	Mode Mode
 
 	// MaxRefused is the share of arrivals that may be refused for lack of
-	// capacity, below 1; beyond it work is admitted over the limit. Zero means
+	// capacity, below 1, over the last ten seconds; beyond it work is admitted over
+	// the limit. Zero means
 	// that there is no such bound. Work that could not meet its deadline even if it
 	// ran at once is refused all the same.
 	MaxRefused float64

@@ -257,16 +257,16 @@ func (g *Gate) start(now time.Duration, held int) {
 	}
 	g.seq++
 	g.inFlight += held
-	g.crowded(now)
 	load := g.load()
+	g.crowded(now, load.Enforced)
 	load.Enforced = max(load.Enforced, g.inFlight) // MaxRefused and dry runs admit over the limit
 	g.cfg.Law.Admit(now, load)
 }
 
 // crowded notes that more slots are in use than may be: beyond MaxRefused, in a dry
 // run, and until a limit that has fallen is reached.
-func (g *Gate) crowded(now time.Duration) {
-	if g.inFlight > g.Limit() && g.running > 1 {
+func (g *Gate) crowded(now time.Duration, slots int) {
+	if g.inFlight > slots && g.running > 1 {
 		g.crowdedAt = now
 	}
 }
@@ -297,8 +297,8 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 		g.long--
 		return
 	}
-	lv := level(w.Priority)
-	g.crowded(now)
+	lv, slots := level(w.Priority), g.Limit()
+	g.crowded(now, slots)
 	g.inFlight -= w.Cost
 	s := limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: o, Class: uint8(lv)}
 	took := now - w.Start
@@ -313,8 +313,8 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 	} else if late := now - w.Deadline; o != limit.Deadline || w.Deadline > 0 && late >= 0 { // else a shorter one, not known
 		g.life.end(float64(took), o, float64(late), g.service.mean)
 	}
-	g.service.end(now, lv, float64(took), g.Limit(), fair, o)
-	g.cfg.Law.Observe(s, g.load())
+	g.service.end(now, lv, float64(took), slots, fair, o)
+	g.cfg.Law.Observe(s, limit.Load{InFlight: g.inFlight, Queued: g.queued, Enforced: slots})
 }
 
 // Next returns the next waiter that may run, granted, or one that is dropped
