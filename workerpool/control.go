@@ -50,6 +50,7 @@ type control struct {
 	wanted atomic.Bool          // the next job is the one to be sampled
 	cost   atomic.Int64         // predicted wait for each job ahead, nanoseconds; 0: do not predict
 	long   atomic.Int64         // how long a job runs, nanoseconds; with cost
+	stands atomic.Bool          // more arrives than can be done, and the queue is kept short
 	rooms  [levels]atomic.Int64 // so many jobs may be ahead of one that waits
 
 	law   limit.Law // nil: the number is fixed, or grows by GrowAt
@@ -349,6 +350,7 @@ func (c *control) judge(now time.Duration, capacity float64) {
 		rooms[lv] = int(room)
 		free -= c.byLevel[lv]
 	}
+	c.stands.Store(bounded)
 	c.setRooms(rooms)
 }
 
@@ -420,6 +422,10 @@ func (c *control) tooLate(ctx context.Context, lv int, maxWait time.Duration) sp
 	}
 	if reason := c.hopeless(ctx, ahead); reason != 0 {
 		return reason
+	}
+	// Whoever waited for room until its deadline is near would start in vain.
+	if _, ends := ctx.Deadline(); ends && c.stands.Load() {
+		return spillway.WaitTooLong
 	}
 	forRoom := time.Duration(cost * (int64(ahead) - c.rooms[lv].Load()))
 	if maxWait > 0 && forRoom > maxWait {

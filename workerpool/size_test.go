@@ -512,3 +512,43 @@ func TestAWorkerThatRetiresNeverRaisesTheLimit(t *testing.T) {
 		}
 	})
 }
+
+// Callers with deadlines waited for room until theirs were near: what they were then
+// given was started in vain.
+func TestCallersWithDeadlinesDoNotQueueAtTheirEdge(t *testing.T) {
+	const (
+		work, deadline = 20 * time.Millisecond, 200 * time.Millisecond
+		workers        = 10
+		gap            = work / workers * 2 / 3 // half as many again as can be done
+		knows, length  = time.Second, 4 * time.Second
+	)
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, Config{MaxWorkers: workers})
+		var wg sync.WaitGroup
+		var good, took atomic.Int64
+		for begin := time.Now(); time.Since(begin) < length; time.Sleep(gap) {
+			at := time.Now()
+			wg.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), deadline)
+				defer cancel()
+				_, err := Do(ctx, p, func(context.Context) (int, error) { time.Sleep(work); return 0, nil })
+				if err == nil && at.Sub(begin) > knows {
+					good.Add(1)
+					took.Add(int64(time.Since(at)))
+				}
+			})
+		}
+		wg.Wait()
+		n := good.Load()
+		if best := int64((length - knows) / work * workers); n < best*95/100 {
+			t.Errorf("%d of %d were answered in time", n, best)
+		}
+		if mean := time.Duration(took.Load() / n); mean > 3*work {
+			t.Errorf("they took %v at the mean, of which %v is work", mean, work)
+		}
+		if err := p.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+		atRest(t, p)
+	})
+}

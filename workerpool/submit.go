@@ -15,7 +15,8 @@ type ticket = handoff.Ticket
 // while a worker or a place in the queue is free, otherwise after a wait that
 // ctx and Config.MaxWait bound. It returns a *spillway.Rejection when the job is
 // refused and ctx.Err() when ctx ends first; then the job never runs. A job that
-// would wait past the deadline of ctx, by what was measured, is refused at once.
+// would wait past the deadline of ctx, by what was measured, is refused at once; and
+// while more arrives than can be done, a job with a deadline does not wait for room.
 func (p *Pool) Submit(ctx context.Context, job Job) error {
 	if err := ctx.Err(); err != nil {
 		p.gone.Add(1)
