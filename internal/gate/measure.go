@@ -170,6 +170,9 @@ func (s *service) quantiles(took float64, o limit.Outcome, rate float64) {
 	default:
 		s.high = max(s.high-rate*tail*s.mean, took)
 	}
+	// No more than one in twenty takes twenty times the mean (Markov): after a hang that
+	// ends the steps alone would take too long.
+	s.high = min(s.high, s.mean/tail)
 	switch {
 	case o != limit.Success: // what failed fast says nothing about how fast work can be done
 	case took < s.low:
