@@ -78,7 +78,7 @@ func Do[T any](ctx context.Context, p *Pool, fn func(context.Context) (T, error)
 	return value, err
 }
 
-// call is a job that somebody waits for. The worker writes the result, then
+// call is a job that a caller waits for. The worker writes the result, then
 // finish hands the whole record back.
 type call struct {
 	done   chan struct{}

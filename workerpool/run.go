@@ -112,7 +112,7 @@ func (w *worker) broke(v any) {
 		told = w.owe(c) || told
 	}
 	if v != nil && !told {
-		panic(v) // there is nobody to tell: do not swallow it
+		panic(v) // there is no one to tell: do not swallow it
 	}
 	if timed {
 		ended := p.now()

@@ -83,6 +83,7 @@ func TestAnIdleWorkerLeavesInTimeHoweverRarelyThePoolLooks(t *testing.T) {
 			_ = p.Submit(t.Context(), sleep(time.Millisecond))
 		}
 		time.Sleep(2 * time.Millisecond)
+		synctest.Wait()
 		for _, c := range []struct {
 			after time.Duration
 			want  int

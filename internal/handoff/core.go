@@ -27,8 +27,8 @@ type Counts struct {
 	Left, Expired, Refused uint64
 }
 
-// core is the state and its rules, see doc.go. Whoever calls it holds the lock,
-// calls settle in the end, and sends the signals after the lock was released.
+// core is the state and its rules, see doc.go. Its caller holds the lock, calls
+// settle in the end unless the core is steady, and sends the signals after the lock was released.
 //
 // What a job changes comes first, so that it is in few cache lines.
 type core[T any] struct {
@@ -296,7 +296,7 @@ func (c *core[T]) drop() (all []T) {
 	return all
 }
 
-// close refuses whoever waits and lets the parked workers go.
+// close refuses the submitters that wait and lets the parked workers go.
 func (c *core[T]) close() {
 	c.closed = true
 	for lv := range c.waiting {

@@ -16,8 +16,8 @@
 //	   └─ refused: full, closed
 //
 // A worker is busy with a job, parked, or called: taken from the parked ones, or
-// newly made, and not running yet. A call finds no job reserved for it: whoever
-// comes first takes the first job. So at most one worker is called at a time, and it
+// newly made, and not running yet. A call reserves no job: the
+// first worker to come takes the first job. So at most one worker is called at a time, and it
 // calls the next one when it runs and jobs are left; a worker for each job would
 // wake many to find nothing.
 //
@@ -33,19 +33,19 @@
 // of the queue and one for each worker that may still become busy, and those ahead
 // of it fewer than the room of its level and those workers.
 //
-// All state is under one lock. Every operation changes it and then settles it, and
-// these hold whenever the lock is free:
+// All state is under one lock. Every operation changes it and then settles it (or
+// finds it steady: nothing to settle), and these hold whenever the lock is free:
 //
-//  1. Nobody waits while there is room: the first that waits at a level has none.
+//  1. No submitter waits while there is room: the first that waits at a level has none.
 //  2. No job waits for nothing: if jobs are queued and fewer workers are busy than
 //     may be, a worker is called.
 //  3. A job is in exactly one place, and the ledger (Counts) says where all went.
 //  4. A late submitter is told soon: if the queue holds no more than the low mark,
 //     one of them is called.
-//  5. Once closed, nobody waits, nobody is late and no worker is parked.
+//  5. Once closed, no submitter waits or is late, and no worker is parked.
 //
 // A signal is sent after the lock was released, to a channel that always has a
-// place for it: whoever is sent one has been taken from every list before.
+// place for it: the worker or submitter has been taken from every list before.
 //
 // One thing is read without the lock: which levels were found full. The mark is
 // set by an offer that found no room and is cleared with whatever makes room, both

@@ -87,7 +87,7 @@ type Queue[T any] struct {
 	start   func(*Worker)    // makes a new worker run
 	send    func(signals[T]) // sendAll, but in tests that send one by one
 	full    atomic.Uint32    // what core.full says
-	_       [128]byte        // refusals read it, and everybody else writes what follows
+	_       [128]byte        // refusals read it, and all other operations write what follows
 	mu      sync.Mutex
 	core    core[T]
 	drained chan struct{} // closed once the queue is closed and empty
@@ -155,7 +155,7 @@ func (q *Queue[T]) wake(w *Worker) {
 }
 
 // Full reports whether the level was found full, and has been since, at the cost of a
-// load. False may only mean that nobody has asked since it is.
+// load. False may only mean that no offer has found it so yet.
 func (q *Queue[T]) Full(lv int) bool { return q.full.Load()&(1<<lv) != 0 }
 
 // Offer hands a job over: it is Accepted, or the queue is Full or Closed.
@@ -236,7 +236,7 @@ func (q *Queue[T]) Purge(dead func(*T) bool) []T {
 	return all
 }
 
-// Close refuses what is offered from now on and whoever waits. What is queued stays
+// Close refuses what is offered from now on and the submitters that wait. What is queued stays
 // for the workers, which end when there is none.
 func (q *Queue[T]) Close() {
 	q.mu.Lock()
