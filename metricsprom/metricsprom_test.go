@@ -175,8 +175,8 @@ func TestSubmittedEqualsTheSumOverResult(t *testing.T) {
 				t.Errorf("%s: %v, want %v", result, got, want)
 			}
 		}
-		if sum := total(s, "spillway_pool_jobs_total"); sum != 7 || sum != float64(pool.Stats().Submitted) {
-			t.Errorf("at rest the results sum up to %v, submitted are %d", sum, pool.Stats().Submitted)
+		if sum := total(s, "spillway_pool_jobs_total"); sum != 7 || sum != float64(pool.Stats().Offered) {
+			t.Errorf("at rest the results sum up to %v, submitted are %d", sum, pool.Stats().Offered)
 		}
 		if n := s["spillway_pool_job_duration_seconds{pool=mail}_count"]; n != 3 {
 			t.Errorf("%v jobs were timed, want the 3 that returned", n)

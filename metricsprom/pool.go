@@ -86,7 +86,7 @@ func (p *shownPool) collect(ch chan<- prometheus.Metric) {
 	gauge(ch, p.limit, float64(s.Limit))
 	gauge(ch, p.demand, s.Demand)
 	seconds(ch, p.inQueue, row(nil).times(s.QueueWait))
-	seconds(ch, p.duration, row(nil).times(s.RunTime))
+	seconds(ch, p.duration, row(nil).times(s.Service))
 }
 
 // ended returns the Stats, and how many of the completed jobs succeeded and

@@ -84,7 +84,6 @@ func (f *field) of(v reflect.Value) reflect.Value {
 
 var (
 	timeType        = reflect.TypeFor[time.Time]()
-	bytesType       = reflect.TypeFor[[]byte]()
 	rawType         = reflect.TypeFor[json.RawMessage]()
 	uploadType      = reflect.TypeFor[Upload]()
 	optionalType    = reflect.TypeFor[optional]()

@@ -2,6 +2,8 @@ package workerpool
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -85,6 +87,9 @@ const (
 
 // Result is the end of an accepted job.
 type Result struct {
+	// Context is what the job was submitted with, and says which job it was: put there
+	// what tells it from others, such as a request's id.
+	Context context.Context
 	// Err is what the job returned; a *spillway.PanicError if it panicked;
 	// ErrGoexit if it called runtime.Goexit; the context's error if that ended
 	// before the job started; a *spillway.Rejection if it was dropped.
@@ -103,26 +108,38 @@ const (
 )
 
 func (cfg *Config) check() error {
+	var wrong []error
+	fault := func(format string, args ...any) {
+		wrong = append(wrong, fmt.Errorf("workerpool: "+format, args...))
+	}
 	if err := checkWorkers(cfg.MinWorkers, cfg.MaxWorkers); err != nil {
-		return err
+		wrong = append(wrong, err)
 	}
-	switch {
-	case cfg.IdleTimeout < 0:
-		return fmt.Errorf("workerpool: IdleTimeout is %v: it cannot be negative (zero means %v)", cfg.IdleTimeout, defaultIdleTimeout)
-	case !(cfg.GrowAt >= 0 && cfg.GrowAt <= 1):
-		return fmt.Errorf("workerpool: GrowAt is %v: use a share of the queue above 0, at most 1 (0 means that a law decides)", cfg.GrowAt)
-	case cfg.GrowCooldown < 0:
-		return fmt.Errorf("workerpool: GrowCooldown is %v: it cannot be negative (zero means %v)", cfg.GrowCooldown, defaultGrowCooldown)
-	case cfg.GrowAt > 0 && cfg.Law != nil:
-		return fmt.Errorf("workerpool: GrowAt and Law are both set: only one of them can decide")
-	case cfg.GrowAt > 0 && cfg.QueueSize < 0:
-		return fmt.Errorf("workerpool: GrowAt is %v, but QueueSize %d means that nothing waits", cfg.GrowAt, cfg.QueueSize)
-	case cfg.GrowAt == 0 && cfg.GrowCooldown > 0:
-		return fmt.Errorf("workerpool: GrowCooldown is set without GrowAt, which it belongs to")
-	case cfg.OnPanic > Crash:
-		return fmt.Errorf("workerpool: unknown OnPanic %d: use Reraise, AsError or Crash", cfg.OnPanic)
+	if cfg.IdleTimeout < 0 {
+		fault("IdleTimeout is %v: it cannot be negative (zero means %v)", cfg.IdleTimeout, defaultIdleTimeout)
 	}
-	return nil
+	if !(cfg.GrowAt >= 0 && cfg.GrowAt <= 1) {
+		fault("GrowAt is %v: use a share of the queue above 0, at most 1 (0 means that a law decides)", cfg.GrowAt)
+	}
+	if cfg.GrowCooldown < 0 {
+		fault("GrowCooldown is %v: it cannot be negative (zero means %v)", cfg.GrowCooldown, defaultGrowCooldown)
+	}
+	if cfg.GrowAt > 0 && cfg.Law != nil {
+		fault("GrowAt and Law are both set: only one of them can decide")
+	}
+	if cfg.GrowAt > 0 && cfg.QueueSize < 0 {
+		fault("GrowAt is %v, but QueueSize %d means that nothing waits", cfg.GrowAt, cfg.QueueSize)
+	}
+	if cfg.GrowAt == 0 && cfg.GrowCooldown > 0 {
+		fault("GrowCooldown is set without GrowAt, which it belongs to")
+	}
+	if cfg.OnPanic > Crash {
+		fault("unknown OnPanic %d: use Reraise, AsError or Crash", cfg.OnPanic)
+	}
+	if len(wrong) == 0 && cfg.Law != nil && !limit.Claim(cfg.Law) {
+		fault("Law belongs to another pool or limiter: make one for each")
+	}
+	return errors.Join(wrong...)
 }
 
 func checkWorkers(least, most int) error {

@@ -55,11 +55,11 @@ func Do[T any](ctx context.Context, p *Pool, fn func(context.Context) (T, error)
 			case p.queue.Remove(t): // it never ran, and the record is ours again
 				at := r.note.at
 				r.recycle(free)
-				p.removed(at, ctx.Err())
+				p.removed(ctx, at)
 				return zero, ctx.Err()
 			// From here on the record is the worker's, and is not used again.
 			case r.state.CompareAndSwap(callQueued, callLeft):
-				p.tell(r.note.at, Result{Err: ctx.Err()})
+				p.tell(r.note.at, Result{Context: ctx, Err: ctx.Err()})
 				return zero, ctx.Err()
 			case r.state.CompareAndSwap(callRuns, callLeft):
 				return zero, ctx.Err()
@@ -168,7 +168,7 @@ func recordsOf[T any](p *Pool) *records[T] {
 }
 
 // removed ends a job that its caller took out of the queue.
-func (p *Pool) removed(accepted time.Duration, err error) {
+func (p *Pool) removed(ctx context.Context, accepted time.Duration) {
 	defer p.queue.Finish(1)
-	p.tell(accepted, Result{Err: err})
+	p.tell(accepted, Result{Context: ctx, Err: ctx.Err()})
 }

@@ -56,7 +56,7 @@ func (w *worker) cancelled(c *call, err error) {
 		c.err = err
 		w.owe(c)
 	}
-	w.pool.tell(accepted, Result{Err: err})
+	w.pool.tell(accepted, Result{Context: w.entry.ctx, Err: err})
 }
 
 // timed ends a job whose time is wanted.
@@ -84,7 +84,7 @@ func (w *worker) timed(err error) {
 		}
 		p.ctl.sampled(sample{w.lv, n.weight, n.at, w.started, ended, seen, w.seq, limit.OutcomeOf(err)})
 	}
-	p.tell(n.at, Result{Err: err, Started: true, Waited: w.started - n.at, Ran: ended - w.started})
+	p.tell(n.at, Result{Context: w.entry.ctx, Err: err, Started: true, Waited: w.started - n.at, Ran: ended - w.started})
 }
 
 // broke ends a job that panicked with v, or called Goexit, in the deferred call
@@ -92,7 +92,7 @@ func (w *worker) timed(err error) {
 func (w *worker) broke(v any) {
 	p, e := w.pool, &w.entry
 	p.failed.Add(1)
-	res := Result{Err: ErrGoexit, Started: true}
+	res := Result{Context: e.ctx, Err: ErrGoexit, Started: true}
 	told := p.cfg.OnDone != nil
 	var end *spillway.PanicError
 	if v != nil {
@@ -157,6 +157,6 @@ func (p *Pool) tellAll(all []ended) {
 		}
 	}
 	for _, e := range all {
-		p.tell(e.accepted, Result{Err: e.err})
+		p.tell(e.accepted, Result{Context: e.entry.ctx, Err: e.err})
 	}
 }

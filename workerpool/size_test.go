@@ -137,7 +137,7 @@ func TestWhoLeftKeepsNoPlace(t *testing.T) {
 			if err := p.TrySubmit(t.Context(), nothing); reason(err) != spillway.QueueFull {
 				t.Errorf("%s: %v", by, err)
 			}
-			if s := p.Stats(); s.Cancelled != 4 || s.Queued != 4 || s.Running != 1 {
+			if s := p.Stats(); s.Cancelled != 4 || s.Queued != 4 || s.InFlight != 1 {
 				t.Errorf("%s: %+v", by, s)
 			}
 		})
@@ -187,7 +187,7 @@ func TestResizeStartsMoreWorkersAndLetsTooManyGo(t *testing.T) {
 		for range 60 {
 			_ = p.Submit(t.Context(), sleep(time.Second))
 		}
-		running := func() int { synctest.Wait(); return p.Stats().Running }
+		running := func() int { synctest.Wait(); return p.Stats().InFlight }
 		if n := running(); n != 2 {
 			t.Fatalf("%d run", n)
 		}
@@ -225,7 +225,7 @@ func TestTheGrowthRule(t *testing.T) {
 			_ = p.Submit(t.Context(), sleep(10*time.Second))
 		}
 		time.Sleep(time.Second)
-		if s := p.Stats(); s.Limit != 8 || s.Running != 8 {
+		if s := p.Stats(); s.Limit != 8 || s.InFlight != 8 {
 			t.Errorf("grew too early: %+v", s)
 		}
 		for range 4 {
@@ -366,7 +366,7 @@ func TestAFreshPoolAcceptsNoLongQueueBlindly(t *testing.T) {
 				}
 			}
 			s := p.Stats()
-			if got := s.Queued + s.Running; got < c.want || got > c.want+s.Limit {
+			if got := s.Queued + s.InFlight; got < c.want || got > c.want+s.Limit {
 				t.Errorf("%+v: accepted %d, want %d and one for each worker", c.cfg, got, c.want)
 			}
 			if s.Limit+c.want < 20_000 && s.Rejected == 0 {

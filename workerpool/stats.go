@@ -6,8 +6,8 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// Stats is a consistent picture of a pool. At any time Submitted = Completed +
-// Rejected + Cancelled + Dropped + Queued + Running + Blocked.
+// Stats is a consistent picture of a pool. At any time Offered = Admitted +
+// Rejected + Cancelled + Dropped + Queued + Blocked, and Admitted = Completed + InFlight.
 type Stats struct {
 	Name string
 
@@ -27,14 +27,14 @@ type Stats struct {
 
 	Workers  int // goroutines
 	Idle     int // of them, without a job
-	Running  int // jobs taken by a worker
+	InFlight int // jobs taken by a worker
 	Queued   int // accepted jobs waiting for a worker
 	QueuedBy map[spillway.Priority]int
 	Blocked  int // submitters waiting for room
 
-	Submitted  uint64
-	Started    uint64
-	Completed  uint64 // started and ended, however they ended
+	Offered    uint64
+	Admitted   uint64 // taken by a worker
+	Completed  uint64 // admitted and ended, however they ended
 	Failed     uint64 // of the completed: with an error, a panic or Goexit
 	Panicked   uint64 // of the failed
 	Rejected   uint64 // over all reasons
@@ -42,10 +42,10 @@ type Stats struct {
 	Cancelled  uint64 // their own context ended before they started
 	Dropped    uint64 // accepted, and dropped by Drain or Close
 
-	// QueueWait and RunTime, in nanoseconds, of jobs that started and of jobs that
+	// QueueWait and Service, in nanoseconds, of jobs that started and of jobs that
 	// returned. Where jobs are many only some are measured, and each counts for
 	// as many.
-	QueueWait, RunTime *histogram.Histogram
+	QueueWait, Service *histogram.Histogram
 }
 
 // Stats returns the counts so far. The picture is a copy and costs some
@@ -59,7 +59,7 @@ func (p *Pool) Stats() Stats {
 		Name: p.cfg.Name, Law: "fixed", State: "fixed",
 		Limit: c.limit, MaxWorkers: c.top, QueueSize: c.size,
 		QueuedBy: map[spillway.Priority]int{}, RejectedBy: map[spillway.Reason]uint64{},
-		QueueWait: c.waits.Clone(), RunTime: c.runs.Clone(),
+		QueueWait: c.waits.Clone(), Service: c.runs.Clone(),
 	}
 	if c.law != nil {
 		law := limit.ReporterOf(c.law)
@@ -71,7 +71,7 @@ func (p *Pool) Stats() Stats {
 		s.Demand = c.offered * c.mean / 1e9 / float64(c.limit)
 	}
 	pic := p.queue.Picture()
-	s.Workers, s.Idle, s.Running, s.Blocked = pic.Workers, pic.Workers-pic.Active, pic.Active, sum(pic.Waiting)
+	s.Workers, s.Idle, s.InFlight, s.Blocked = pic.Workers, pic.Workers-pic.Active, pic.Active, sum(pic.Waiting)
 	for lv, n := range pic.Queued {
 		if n > 0 {
 			s.QueuedBy[spillway.Critical-spillway.Priority(lv)] = n
@@ -79,7 +79,7 @@ func (p *Pool) Stats() Stats {
 		s.Queued += n
 	}
 	s.Completed, s.Dropped = pic.Ended, pic.Dropped
-	s.Started = s.Completed + uint64(s.Running)
+	s.Admitted = s.Completed + uint64(s.InFlight)
 	s.Panicked = min(p.panicked.Load(), s.Completed)
 	s.Failed = min(max(p.failed.Load(), s.Panicked), s.Completed)
 	for _, r := range spillway.Reasons() {
@@ -97,6 +97,6 @@ func (p *Pool) Stats() Stats {
 	}
 	before := p.gone.Load() + pic.Left // it was accepted
 	s.Cancelled = before + pic.Void + pic.Removed
-	s.Submitted = sum(pic.Accepted) + s.Rejected + before + uint64(s.Blocked)
+	s.Offered = sum(pic.Accepted) + s.Rejected + before + uint64(s.Blocked)
 	return s
 }

@@ -120,7 +120,7 @@ func TestTheLedgerClosesAfterEverything(t *testing.T) {
 	}
 	atRest(t, p)
 	s := p.Stats()
-	if s.Submitted != uint64(callers*each) || s.Started != ran.Load() || s.Rejected+s.Dropped < refused.Load() || twice.Load() > 0 {
+	if s.Offered != uint64(callers*each) || s.Admitted != ran.Load() || s.Rejected+s.Dropped < refused.Load() || twice.Load() > 0 {
 		t.Fatalf("%d ran, %d of them twice, %d refused; the ledger says %+v", ran.Load(), twice.Load(), refused.Load(), s)
 	}
 	if peak.Load() > most {
@@ -150,11 +150,11 @@ func watchLedger(t *testing.T, p *Pool, stop <-chan struct{}) {
 		for _, n := range s.QueuedBy {
 			by += n
 		}
-		if s.Submitted != s.Completed+s.Rejected+s.Cancelled+s.Dropped+uint64(s.Queued+s.Running+s.Blocked) || by != s.Queued {
+		if s.Offered != s.Completed+s.Rejected+s.Cancelled+s.Dropped+uint64(s.Queued+s.InFlight+s.Blocked) || by != s.Queued {
 			t.Errorf("the ledger does not close: %+v", s)
 			return
 		}
-		if s.Submitted < last.Submitted || s.Completed < last.Completed || s.Rejected < last.Rejected || s.Cancelled < last.Cancelled || s.Dropped < last.Dropped {
+		if s.Offered < last.Offered || s.Completed < last.Completed || s.Rejected < last.Rejected || s.Cancelled < last.Cancelled || s.Dropped < last.Dropped {
 			t.Errorf("a count fell: %+v, before %+v", s, last)
 			return
 		}

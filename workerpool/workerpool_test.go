@@ -33,7 +33,7 @@ func pool(t testing.TB, cfg Config) *Pool {
 func atRest(t testing.TB, p *Pool) {
 	t.Helper()
 	s := p.Stats()
-	if s.Submitted != s.Completed+s.Rejected+s.Cancelled+s.Dropped || s.Started != s.Completed || s.Running+s.Queued+s.Blocked != 0 {
+	if s.Offered != s.Completed+s.Rejected+s.Cancelled+s.Dropped || s.Admitted != s.Completed || s.InFlight+s.Queued+s.Blocked != 0 {
 		t.Fatalf("the ledger does not close: %+v", s)
 	}
 }
@@ -71,7 +71,7 @@ func TestWorkersStartOnDemandUpToTheirBoundAndLeaveWhenIdle(t *testing.T) {
 			}
 		}
 		synctest.Wait() // each wakes the next
-		if s := p.Stats(); s.Workers != 3 || s.Running != 3 || s.Queued != 5 {
+		if s := p.Stats(); s.Workers != 3 || s.InFlight != 3 || s.Queued != 5 {
 			t.Fatalf("%+v", s)
 		}
 		time.Sleep(300 * time.Millisecond)
@@ -316,8 +316,8 @@ func TestPanicsGoexitAndAbortsNeverCostAWorker(t *testing.T) {
 	if err := p.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if s := p.Stats(); s.Panicked != 6 || s.Failed != 9 || s.Completed != 10 || s.RunTime.Count() != 1 {
-		t.Fatalf("%+v with %d run times, want that of the one that returned", s, s.RunTime.Count())
+	if s := p.Stats(); s.Panicked != 6 || s.Failed != 9 || s.Completed != 10 || s.Service.Count() != 1 {
+		t.Fatalf("%+v with %d run times, want that of the one that returned", s, s.Service.Count())
 	}
 	atRest(t, p)
 }
@@ -599,7 +599,7 @@ func TestTheLedgerClosesWhileACancelledJobEnds(t *testing.T) {
 	}
 	last := uint64(0)
 	for _, s := range seen {
-		if s.Submitted != s.Completed+s.Rejected+s.Cancelled+s.Dropped+uint64(s.Queued+s.Running+s.Blocked) || s.Completed < last {
+		if s.Offered != s.Completed+s.Rejected+s.Cancelled+s.Dropped+uint64(s.Queued+s.InFlight+s.Blocked) || s.Completed < last {
 			t.Errorf("%d were completed before: %+v", last, s)
 		}
 		last = s.Completed
@@ -674,7 +674,7 @@ func TestOnDoneIsToldOfACallThatWasLeft(t *testing.T) {
 		if _, err := Do(ctx, p, func(context.Context) (int, error) { return 1, nil }); err != context.DeadlineExceeded {
 			t.Fatal(err)
 		}
-		if len(told) != 1 || told[0] != (Result{Err: context.DeadlineExceeded, Waited: time.Second}) {
+		if len(told) != 1 || told[0] != (Result{Context: told[0].Context, Err: context.DeadlineExceeded, Waited: time.Second}) {
 			t.Fatalf("OnDone was told %+v", told)
 		}
 		if err := p.Drain(t.Context()); err != nil || len(told) != 2 {

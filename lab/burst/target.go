@@ -132,7 +132,7 @@ func newSpillway(cfg workerpool.Config) (*target, error) {
 		drain:  pool.Drain,
 		state: func() state {
 			s := pool.Stats()
-			return state{s.Running, s.Queued, s.MaxWorkers}
+			return state{s.InFlight, s.Queued, s.MaxWorkers}
 		},
 	}, nil
 }

@@ -49,10 +49,10 @@ func (p *pooled) drain(ctx context.Context) error { return p.pool.Drain(ctx) }
 
 func (p *pooled) stats(s *Stats) {
 	st := p.pool.Stats()
-	s.Offered, s.Admitted, s.Completed = st.Submitted, st.Completed+uint64(st.Running), st.Completed
+	s.Offered, s.Admitted, s.Completed = st.Offered, st.Completed+uint64(st.InFlight), st.Completed
 	s.Rejected, s.Cancelled = st.Rejected+st.Dropped, st.Cancelled
-	s.InFlight, s.Queued = st.Running, st.Queued+st.Blocked
-	s.QueueWait, s.Service = st.QueueWait, st.RunTime
+	s.InFlight, s.Queued = st.InFlight, st.Queued+st.Blocked
+	s.QueueWait, s.Service = st.QueueWait, st.Service
 	reasons(s, st.RejectedBy)
 	if st.Dropped > 0 {
 		s.Reasons["dropped"] = st.Dropped
