@@ -8,7 +8,7 @@ import (
 	"testing/fstest"
 )
 
-// small is a house in order: two layers, an adapter and a service.
+// small breaks no rule: two layers, an adapter and a service.
 func small() (fstest.MapFS, [][]string) {
 	file := func(source string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(source)} }
 	return fstest.MapFS{

@@ -36,7 +36,7 @@ var house = [][]string{
 	{"lab/cmd/spillway"},
 }
 
-// adapters are modules around one third-party thing, with what that may be.
+// adapters are modules around one third-party library, with the modules allowed.
 var adapters = map[string]string{
 	"metricsprom": "github.com/prometheus/",
 	"routegin":    "github.com/gin-gonic/",
@@ -56,7 +56,7 @@ func TestTheHouseIsInOrder(t *testing.T) {
 }
 
 // inspect reads the Go files and go.mod files below the root of fsys and returns
-// what breaks a rule. It parses the files itself, because the test cache notices
+// the violations. It parses the files itself, because the test cache notices
 // changes of files that the test opened, not of those that a child process read.
 func inspect(fsys fs.FS, house [][]string) (complaints []string, err error) {
 	complain := func(format string, args ...any) { complaints = append(complaints, fmt.Sprintf(format, args...)) }
@@ -66,7 +66,7 @@ func inspect(fsys fs.FS, house [][]string) (complaints []string, err error) {
 			layer[dir] = i
 		}
 	}
-	commented := map[string]bool{} // every package found: has it a comment?
+	commented := map[string]bool{} // every package found: whether it has a comment
 	err = eachGoFile(fsys, func(name string, source []byte) error {
 		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ImportsOnly|parser.ParseComments)
 		if err != nil {
@@ -124,7 +124,7 @@ func inspect(fsys fs.FS, house [][]string) (complaints []string, err error) {
 }
 
 // eachGoFile calls visit for every Go file below the root of fsys that the go
-// command would look at.
+// command would read.
 func eachGoFile(fsys fs.FS, visit func(name string, source []byte) error) error {
 	return fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {

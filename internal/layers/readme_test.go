@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Every block of Go in the README stands, line by line, in an example that is
+// Every Go block in the README is part, line by line, of an example that is
 // compiled and run. Only the indentation may differ.
 func TestTheReadmeShowsCodeThatRuns(t *testing.T) {
 	house := os.DirFS("../..")
