@@ -89,8 +89,8 @@ func (v varying) check() error {
 	return checkRate(v.most)
 }
 
-// Next draws candidates at the highest rate and keeps each with the probability of
-// the current one.
+// Next draws candidates at the highest rate and keeps each with probability
+// rate(at)/most.
 func (v varying) Next(_ uint64, previous, end time.Duration, r *rand.Rand) time.Duration {
 	at := previous
 	for {
