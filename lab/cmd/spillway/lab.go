@@ -74,7 +74,7 @@ var experiments = []experiment.Experiment{
 	reuse.Experiment{Config: reuse.Defaults()},
 }
 
-// roles are what the contestants of all experiments can be told to do.
+// roles are the roles of the contestants of all experiments.
 func roles() map[string]contestant.Role {
 	all := patterns.Roles()
 	maps.Copy(all, shapes.Roles())
@@ -159,8 +159,8 @@ func (c *labRunCmd) Run(env *environment) error {
 	return c.run(env, patterns.Experiment{Config: config})
 }
 
-// labRun is what runs of all experiments have in common. A command embeds it and
-// sets what differs; what it does not set is set where labCmd stands.
+// labRun holds the flags that all experiments share. A command embeds it and sets
+// what differs; the other values are set on labCmd.
 type labRun struct {
 	Out       string `env:"SPILLWAY_LAB_OUT" placeholder:"DIR" help:"Where the results go; ./spillway-results/${id}-<time> unless given. Must not hold results yet."`
 	Repeats   int    `env:"SPILLWAY_LAB_REPEATS" group:"Size" default:"${repeats}" help:"How often everything is run, interleaved; a verdict needs at least 3."`
@@ -219,10 +219,10 @@ func (l labRun) run(env *environment, exp experiment.Experiment) error {
 	return nil
 }
 
-// config checks what only the command line can get wrong.
+// config checks the errors that only the command line can have.
 func (c *labRunCmd) config() (patterns.Config, error) {
 	if c.QueueSize < 0 {
-		return patterns.Config{}, fmt.Errorf("queue-size is %d: it cannot be negative (0 means that nobody waits)", c.QueueSize)
+		return patterns.Config{}, fmt.Errorf("queue-size is %d: it cannot be negative (0 means that no request waits)", c.QueueSize)
 	}
 	return patterns.Config{
 		Full: c.Full, Requests: c.Requests, Clients: c.Clients, Workers: c.Workers,
@@ -276,7 +276,7 @@ func (c *labJudgeCmd) Run(env *environment) error {
 	return show(env, c.Dir, res, runs, c.JSON)
 }
 
-// unfinished is what can be said of a session that left nothing but runs.
+// unfinished is the result of a session that left only its runs.
 func unfinished(runs []results.Run) results.Results {
 	last := runs[len(runs)-1]
 	return results.Results{
