@@ -134,7 +134,7 @@ func (d *Database) finish() {
 // answered is the index of a call that is no longer running.
 const answered = -1
 
-// call is a running question. It ends when the database's served reaches end.
+// call is a running question. It is done when the database's served reaches ends.
 type call struct {
 	ends  time.Duration
 	index int
