@@ -8,7 +8,7 @@ import (
 
 type labFanCmd struct {
 	Grid  bool `env:"SPILLWAY_LAB_FAN_GRID" group:"Size" help:"Branches from 0.5 µs to 50 ms, computing and waiting, with a heat map in the report."`
-	Quick bool `env:"SPILLWAY_LAB_FAN_QUICK" group:"Size" help:"Two and eight sources, five durations, short rounds: a glance of a minute or two."`
+	Quick bool `env:"SPILLWAY_LAB_FAN_QUICK" group:"Size" help:"Two and eight sources, five durations, short rounds, a minute or two."`
 
 	N      []int           `short:"n" env:"SPILLWAY_LAB_FAN_N" group:"Size" placeholder:"N" help:"Sources of a lookup, one database and the rest caches; 2, 8 and 64 unless given."`
 	Branch []time.Duration `env:"SPILLWAY_LAB_FAN_BRANCH" group:"Size" placeholder:"D" help:"How long each source of the grid takes; 1µs to 1ms unless given, 0.5µs to 50ms with --grid."`
@@ -18,7 +18,7 @@ type labFanCmd struct {
 
 	Contestant []string `env:"SPILLWAY_LAB_FAN_CONTESTANT" placeholder:"NAME" help:"Only these: spillway, sequential, as-printed, corrected, errgroup, conc. Claims that need another one stay open."`
 
-	labRun `embed:"" set:"id=F" set:"seeds=stragglers, the order of the turns" set:"who=a process"`
+	labRun `embed:"" set:"id=F" set:"seeds=stragglers, the order of the turns" set:"subject=a process"`
 }
 
 // Help teaches.
@@ -33,9 +33,9 @@ All contestants of a table take turns in one process; ratios are taken within a 
 
 Examples:
   spillway lab F                        three to four minutes
-  spillway lab F --quick                a glance of a minute
+  spillway lab F --quick                about a minute
   spillway lab F --grid                 six to eight minutes, with heat maps
-  spillway lab F --grid --quick         a glance at it
+  spillway lab F --grid --quick         a short run of it
   spillway lab F --grid -n 2            a slice of it: so too -n 8, -n 64, --branch
   spillway lab F -n 2 --branch 30µs --branch 300µs
   spillway lab judge spillway-results/… verdicts again, from the raw runs

@@ -65,7 +65,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed.Close()
-	nobody := "http://" + closed.Addr().String()
+	closedURL := "http://" + closed.Addr().String()
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	tmp := t.TempDir()
@@ -134,7 +134,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		"no trials":                {[]string{"lab", "selftest", "--trials", "0"}, "trials is 0"},
 		"no URL":                   {[]string{"load", "--rate", "1"}, "<url>"},
 		"not HTTP":                 {[]string{"load", "--rate", "1", "ftp://localhost/"}, "want http://"},
-		"no server there":          {[]string{"load", "--rate", "1", nobody}, "is the server running?"},
+		"no server there":          {[]string{"load", "--rate", "1", closedURL}, "is the server running?"},
 		"rate and clients":         {[]string{"load", "--rate", "1", "--clients", "1", server.URL}, "either --rate"},
 		"neither":                  {[]string{"load", server.URL}, "either --rate"},
 		"negative rate":            {[]string{"load", "--rate=-1", server.URL}, "cannot be negative"},

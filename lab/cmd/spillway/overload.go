@@ -7,7 +7,7 @@ import (
 )
 
 type labOverloadCmd struct {
-	Quick bool `env:"SPILLWAY_LAB_OVERLOAD_QUICK" group:"Size" help:"Three loads and two seconds each: a glance of some three minutes."`
+	Quick bool `env:"SPILLWAY_LAB_OVERLOAD_QUICK" group:"Size" help:"Three loads and two seconds each, about three minutes."`
 
 	Load     []float64     `env:"SPILLWAY_LAB_OVERLOAD_LOAD" group:"Size" placeholder:"X" help:"Only these loads, as multiples of the measured capacity; 0.5, 0.9, 1.5, 2, 5 and 10 unless given."`
 	WarmUp   time.Duration `env:"SPILLWAY_LAB_OVERLOAD_WARM_UP" group:"Size" placeholder:"D" help:"The same load before each measurement; 3s unless given."`

@@ -7,7 +7,7 @@ import (
 )
 
 type labPoolsCmd struct {
-	Quick bool `env:"SPILLWAY_LAB_POOLS_QUICK" group:"Size" help:"Fewer producers and workers, short rounds, a small burst and no sizing: a glance of less than a minute."`
+	Quick bool `env:"SPILLWAY_LAB_POOLS_QUICK" group:"Size" help:"Fewer producers and workers, short rounds, a small burst and no sizing, less than a minute."`
 
 	Producers []int           `env:"SPILLWAY_LAB_POOLS_PRODUCERS" group:"Size" placeholder:"N" help:"Goroutines that submit; 0 is GOMAXPROCS. 1, 0, 64 and 1000 unless given."`
 	Workers   []int           `env:"SPILLWAY_LAB_POOLS_WORKERS" group:"Size" placeholder:"N" help:"Workers of each pool; 2, 100 and 1000 unless given."`
@@ -19,7 +19,7 @@ type labPoolsCmd struct {
 	Part       []string `env:"SPILLWAY_LAB_POOLS_PART" placeholder:"NAME" help:"Only these parts: submit, refuse, call, memory, burst, sizing."`
 	Contestant []string `env:"SPILLWAY_LAB_POOLS_CONTESTANT" placeholder:"NAME" help:"Only these: spillway, channel, semaphore, errgroup, ants, pond, conc, gammazero, tunny. Claims that need another one stay open."`
 
-	labRun `embed:"" set:"id=pools" set:"seeds=arrivals, the order of the turns" set:"who=a process"`
+	labRun `embed:"" set:"id=pools" set:"seeds=arrivals, the order of the turns" set:"subject=a process"`
 }
 
 // Help teaches.

@@ -3,7 +3,7 @@ package main
 import "github.com/spillway-go/spillway/lab/routes"
 
 type labRoutesCmd struct {
-	Quick bool `env:"SPILLWAY_LAB_ROUTES_QUICK" group:"Size" help:"Few and short rounds: a glance of a minute."`
+	Quick bool `env:"SPILLWAY_LAB_ROUTES_QUICK" group:"Size" help:"Few and short rounds, about a minute."`
 
 	Requests int  `env:"SPILLWAY_LAB_ROUTES_REQUESTS" group:"Size" placeholder:"N" help:"Requests to a contestant in each of its turns, four times as many for a GET; 2000 unless given."`
 	Rounds   int  `env:"SPILLWAY_LAB_ROUTES_ROUNDS" group:"Size" placeholder:"N" help:"Turns of every contestant in each repeat; 12 unless given. Short turns and many of them even out what else the machine does."`
@@ -28,7 +28,7 @@ Last, a demonstration: goroutines that still have their request's context when t
 
 Examples:
   spillway lab R                           some five minutes on two cores
-  spillway lab R --quick                   a glance
+  spillway lab R --quick                   a short run
   spillway lab R --one-build               without a go command
   spillway lab R --repeats 30              narrower intervals
   spillway lab judge spillway-results/…    verdicts again, from the raw runs

@@ -7,7 +7,7 @@ import (
 )
 
 type labShapesCmd struct {
-	BenchTime time.Duration `env:"SPILLWAY_LAB_SHAPES_BENCHTIME" name:"benchtime" group:"Size" default:"300ms" help:"Auto-scaled: batches grow until one takes at least so long."`
+	BenchTime time.Duration `env:"SPILLWAY_LAB_SHAPES_BENCHTIME" name:"benchtime" group:"Size" default:"300ms" help:"Auto-scaled: batches grow until one takes at least that long."`
 	Ops       int           `env:"SPILLWAY_LAB_SHAPES_OPS" group:"Size" default:"1000000" help:"By the wall clock: units of work in the one batch."`
 	Buffer    []int         `env:"SPILLWAY_LAB_SHAPES_BUFFER" group:"Size" placeholder:"N" help:"Only these buffers of the channels; 0, 1 and 128 unless given."`
 	Workers   []int         `env:"SPILLWAY_LAB_SHAPES_WORKERS" group:"Size" placeholder:"N" help:"Only pools of these sizes; 10, 100 and 1000 unless given. Claims that speak of others stay open."`
