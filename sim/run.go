@@ -28,7 +28,7 @@ type run struct {
 	inBackend int
 	tokens    float64 // of the retry budget
 	free      *call
-	point     Point // under way
+	point     Point // current
 	rejected  [refusal.Reasons]uint64
 }
 

@@ -29,7 +29,7 @@ type Claim struct {
 	Published string         // the source's figures
 	HoldsIf   string         // the rule in words
 	Question  judge.Question // the rule, and what the measured figure is
-	Source    string         // who published it
+	Source    string         // its publisher
 	Note      string         // a note about the published method; may be empty
 }
 

@@ -22,11 +22,11 @@ var OverloadGoodput = Claim{
 	Published: "at least 0.9x at every load",
 	HoldsIf:   "goodput/best is at least 0.9",
 	Question: judge.Question{
-		Subject: "goodput of Spillway/what was to be had", Unit: "x",
+		Subject: "goodput of Spillway/what was possible", Unit: "x",
 		Figure: judge.Ratio, Rule: judge.AtLeast(.9),
 	},
 	Source: sourceOverload,
-	Note:   "What was to be had is the best mean goodput of any contestant under any load, or what was offered, if that is less.",
+	Note:   "What was possible is the best mean goodput of any contestant under any load, or what was offered, if that is less.",
 }
 
 // OverloadCritical takes the share, in per cent, of critical requests with good

@@ -97,6 +97,6 @@ var (
 		Published: "a goal of this project, no published figure", HoldsIf: "goodput is at least 75 % of the best fixed size's",
 		Question: judge.Question{Subject: "goodput without a number, of the best fixed size's,", Unit: "%", Figure: judge.Mean, Rule: judge.AtLeast(75)},
 		Source:   sourcePools,
-		Note:     "The best fixed size is picked afterwards, for each kind of work and each side of the change anew, which no operator can.",
+		Note:     "The best fixed size is picked afterwards, for each kind of work and for each side of the change, which no operator can do.",
 	}
 )

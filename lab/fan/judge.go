@@ -121,7 +121,7 @@ func (e evidence) spare(kind string, of func(results.Run) bool) string {
 	if had == 0 || had == all {
 		return ""
 	}
-	return fmt.Sprintf(" A second processor was to be had in %.0f %% of the rounds, and only these count.", 100*float64(had)/float64(all))
+	return fmt.Sprintf(" A second processor was free in %.0f %% of the rounds, and only these count.", 100*float64(had)/float64(all))
 }
 
 // compare judges two cells of one load in each kind of work that was run.

@@ -165,8 +165,8 @@ func (f *fastWatched) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// anew makes values that are allocated instead of reused escape to the heap.
-var anew atomic.Pointer[fasthttp.RequestCtx]
+// escaped makes values that are allocated instead of reused escape to the heap.
+var escaped atomic.Pointer[fasthttp.RequestCtx]
 
 func fastHandler(save Rungs) fasthttp.RequestHandler {
 	handle := answerFast
@@ -182,7 +182,7 @@ func fastHandler(save Rungs) fasthttp.RequestHandler {
 			handle(c)
 			return
 		}
-		anew.Store(new(fasthttp.RequestCtx))
+		escaped.Store(new(fasthttp.RequestCtx))
 		c.Response = fasthttp.Response{}
 		handle(c)
 		c.Request = fasthttp.Request{}

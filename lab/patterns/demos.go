@@ -75,7 +75,7 @@ func sharedReply(ctx context.Context) (results.Demo, error) {
 		return results.Demo{}, err
 	}
 	demo := results.Demo{Counts: []results.NamedCount{{Name: "requests to each", N: requests}}}
-	count := func(who string, answer func(context.Context, string, func()) ([]byte, error)) (empty, foreign int, err error) {
+	count := func(name string, answer func(context.Context, string, func()) ([]byte, error)) (empty, foreign int, err error) {
 		var none, other counter
 		_, err = loadgen.Run(ctx, loadgen.Config{
 			Closed: &loadgen.Closed{Clients: clients, Requests: requests},
@@ -88,8 +88,8 @@ func sharedReply(ctx context.Context) (results.Demo, error) {
 				return loadgen.FromError(err)
 			}),
 		})
-		demo.Counts = append(demo.Counts, results.NamedCount{Name: "empty, " + who, N: float64(none.n)},
-			results.NamedCount{Name: "another patient, " + who, N: float64(other.n)})
+		demo.Counts = append(demo.Counts, results.NamedCount{Name: "empty, " + name, N: float64(none.n)},
+			results.NamedCount{Name: "another patient, " + name, N: float64(other.n)})
 		return none.n, other.n, errors.Join(err, ctx.Err())
 	}
 	onPut := specimen.NewSharedReply(store, workers, clients, specimen.ClearOnPut)

@@ -178,7 +178,7 @@ func turnsAvailable() int {
 // Phases, as loads of the report.
 var phaseNames = [2]string{"from the start", "after the change"}
 
-func setupSizing(workKind string) string { return "sizing, " + workKind }
+func setupSizing(kind string) string { return "sizing, " + kind }
 
 func (p *planner) sizing() {
 	p.prepare = func(context.Context) error { p.turnsMS = turnsAvailable(); return nil }

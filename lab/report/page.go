@@ -90,7 +90,7 @@ type loadView struct {
 	Name, Note            string
 	Outcomes, OK, Refused template.HTML
 	Idle                  bool // nothing was sent
-	Untimed               bool // or nobody measured how long an answer took
+	Untimed               bool // or the latency was not measured
 }
 
 // figureTable is one kind of figures of a set-up, with a group of rows for

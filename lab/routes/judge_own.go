@@ -37,7 +37,7 @@ func (e evidence) own() []results.Claim {
 }
 
 // bestByHand is the hand-written contestant with the shortest mean time for a
-// GET, so that it is not chosen anew by the noise of each repeat.
+// GET, so that the noise of each repeat does not change the choice.
 func (e evidence) bestByHand(build string) string {
 	best := Mux
 	for _, name := range byHandOnly {
