@@ -159,7 +159,7 @@ var G8Higher = Claim{
 	Note:   noteG8,
 }
 
-// G8Lower is G8Higher the other way round.
+// G8Lower is the reverse of G8Higher.
 var G8Lower = Claim{
 	ID:        "G8/lower",
 	Title:     "by the wall clock a pool looks worse",

@@ -43,7 +43,7 @@ func TestContestantsFindEverythingInExactlyTheirTime(t *testing.T) {
 	}
 }
 
-func TestEverybodyReportsTheDatabasesErrorAndNoneTheCaches(t *testing.T) {
+func TestAllReportTheDatabasesErrorAndNoneTheCaches(t *testing.T) {
 	down := errors.New("down")
 	for _, name := range correct() {
 		for _, c := range []struct {

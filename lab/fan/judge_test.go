@@ -212,7 +212,7 @@ func TestTheOtherPromises(t *testing.T) {
 	}
 }
 
-func TestWithoutUsThereIsNoVerdict(t *testing.T) {
+func TestWithoutSpillwayThereIsNoVerdict(t *testing.T) {
 	for id, c := range verdicts([]results.Run{timed(gridSetup(OneProc, 2), OneProc, "1 µs", Conc, 0, 1, 2)}) {
 		if c.Verdict != results.Inconclusive {
 			t.Errorf("%s: %s, %s", id, c.Verdict, c.Why)

@@ -10,31 +10,31 @@ import (
 	"time"
 )
 
-// Work says what one question costs a Database.
+// Work is the cost of one query in a Database.
 type Work struct {
-	Slots    int           // questions that it answers at full speed at one time
-	Min, Max time.Duration // a question alone takes a uniform time between them
+	Slots    int           // queries that it runs at full speed at one time
+	Min, Max time.Duration // a query alone takes a uniform time between them
 }
 
-// Capacity is how many questions a second Slots callers get answered if they ask back
-// to back.
+// Capacity is how many queries a second Slots callers complete if they query back to
+// back.
 func (w Work) Capacity() float64 { return float64(w.Slots) / ((w.Min + w.Max) / 2).Seconds() }
 
 func (w Work) check() error {
 	if w.Slots < 1 || w.Min <= 0 || w.Max < w.Min {
-		return fmt.Errorf("a database of %d slots and questions of %v to %v: want at least 1 slot and 0 < min <= max", w.Slots, w.Min, w.Max)
+		return fmt.Errorf("a database of %d slots and queries of %v to %v: want at least 1 slot and 0 < min <= max", w.Slots, w.Min, w.Max)
 	}
 	return nil
 }
 
-// Database is a model of the scarce resource behind a service. Up to Slots questions
-// run at full speed. Beyond that they share it, and sharing has a cost: with c
-// questions running the total throughput falls to √(Slots/c), as in a database with
-// contention for locks, buffers and processors. Four times too many questions halve
-// it. It refuses nothing and reports nothing: answers only take longer.
+// Database is a model of the scarce resource behind a service. Up to Slots queries run
+// at full speed. Beyond that they share it, and sharing has a cost: with c queries
+// running the total throughput falls to √(Slots/c), as in a database with contention
+// for locks, buffers and processors. Four times too many queries halve it. It refuses
+// nothing and reports nothing: answers only take longer.
 //
-// The question of a caller that leaves is cancelled. Most databases are worse at
-// this, which favours callers that send too much.
+// The query of a caller that leaves is cancelled. Most databases are worse at this, so
+// the model favours callers that send too much.
 type Database struct {
 	work Work
 	base time.Time
@@ -59,8 +59,8 @@ func NewDatabase(work Work, seed uint64) (*Database, error) {
 	return d, nil
 }
 
-// Ask asks one question. It returns when the question is answered, or with ctx's
-// error if ctx ends first.
+// Ask runs one query. It returns when the query is answered, or with ctx's error if ctx
+// ends first.
 func (d *Database) Ask(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (d *Database) Ask(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Peak returns the most questions that ran at one time.
+// Peak returns the most queries that ran at one time.
 func (d *Database) Peak() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -134,7 +134,7 @@ func (d *Database) finish() {
 // answered is the index of a call that is no longer running.
 const answered = -1
 
-// call is a running question. It is done when the database's served reaches ends.
+// call is a running query. It is done when the database's served reaches ends.
 type call struct {
 	ends  time.Duration
 	index int

@@ -39,7 +39,7 @@ func (j job) set() sqlite.Set { return sqlite.Set{Patients: j.Patients, Seed: 1}
 // served is what a server contestant reports when it is stopped.
 type served struct {
 	Usage   probe.Usage
-	Peak    int // most questions in the database at one time
+	Peak    int // most queries in the database at one time
 	Samples []sample
 	State   string
 }

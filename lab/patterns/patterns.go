@@ -87,8 +87,8 @@ type planner struct {
 
 // published adds a pattern as it was published. The pools under one load run
 // side by side, each in its own process: they spend their time waiting for
-// their stores and use two or three hundredths of a processor, which stands in
-// their figures, and one after the other they would take most of the session.
+// their stores and use two or three hundredths of a processor, which is in their
+// figures, and one after the other they would take most of the session.
 func (p *planner) published(load, pattern string) {
 	c := p.child(Published, load, pattern, roleCall)
 	if pattern != service.Naive {

@@ -124,7 +124,7 @@ func TestSizingIsHeldAgainstTheBestFixedSize(t *testing.T) {
 	}
 }
 
-func TestWithoutUsThereIsNoVerdict(t *testing.T) {
+func TestWithoutSpillwayThereIsNoVerdict(t *testing.T) {
 	runs := []results.Run{
 		timed("no-op jobs", Channel, 1000, 2, 0, 0, 40), timed(setupRefuse, Channel, 1, 2, 0, 0, 8), timed(setupCall, Pond, 1, 2, 0, 0, 800),
 		{Setup: setupBurst, Load: "many", Pattern: Spillway, Killed: "above its cap"}, {Setup: setupBurst, Load: "many", Pattern: Channel},

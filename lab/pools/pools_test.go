@@ -59,7 +59,7 @@ func TestEveryCallerAnswersItsOwnClient(t *testing.T) {
 	}
 }
 
-func TestWhoCannotSaysSo(t *testing.T) {
+func TestAMissingAbilityIsAnError(t *testing.T) {
 	for _, b := range []bout{{What: submitting}, {What: refusing}, {What: "sleep"}} {
 		if _, err := b.start(entry{Contestant: Tunny, Workers: 1}, func() {}); err == nil {
 			t.Errorf("tunny can %s", b.What)

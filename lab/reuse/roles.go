@@ -258,7 +258,7 @@ func outlier(_ context.Context, j outlierJob) (outlived, error) {
 }
 
 // resident is this process's resident memory in bytes, or what the runtime has
-// of the system where that does not tell.
+// from the system if that is not available.
 func resident() (uint64, error) {
 	data, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

@@ -23,13 +23,13 @@ type labFanCmd struct {
 
 // Help teaches.
 func (labFanCmd) Help() string {
-	return `A store asks a database and caches for users and merges what they answer. Asked one after the other (sequential) it takes the sum of their times, asked at once the longest, plus what goroutines cost. Who wins depends on how long a source takes, on whether it waits or computes, and on whether a second processor is free.
+	return `A store asks a database and caches for users and merges what they answer. Asked one after the other (sequential) it takes the sum of their times, asked at once the longest, plus what goroutines cost. Which is faster depends on how long a source takes, on whether it waits or computes, and on whether a second processor is free.
 
-Beside sequential run: a published parallel version, which reads the cache's answer before it has waited for it (as-printed; what it loses is counted), the same with that one mistake mended (corrected), errgroup, conc, and fanout.New(fanout.Config{}) (spillway), which finds out by itself.
+The other contestants are: a published parallel version, which reads the cache's answer before it has waited for it (as-printed; what it loses is counted), the same with that one mistake fixed (corrected), errgroup, conc, and fanout.New(fanout.Config{}) (spillway), which chooses between the two by itself.
 
 The published sizes, 50/50 ms, 500/100 µs and 5/1 µs, are run in virtual time, where waiting is exact and computing free, and computing in real time, with all processors and with one. A grid of equal branches gives the break-even of this machine: how long each must take for goroutines to pay. Figures for a free second processor use only rounds in which there was one. Further: allocations, fan-out within fan-out, a workload that changes, and hedging of stragglers.
 
-All contestants of a table take turns in one process; ratios are taken within a turn, and Spillway runs twice, so that its difference from itself tells the noise. Where Spillway loses, a table says so.
+All contestants of a table take turns in one process; ratios are taken within a turn, and Spillway runs twice, so that its difference from itself shows the noise. A table lists where Spillway is slower.
 
 Examples:
   spillway lab F                        three to four minutes

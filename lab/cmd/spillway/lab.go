@@ -132,7 +132,7 @@ func (labRunCmd) Help() string {
 
 Experiment H loads a patient API under four patterns (naive, workerpool, optimized, limiter) in two set-ups: as published (function calls, a simulated store, 100 ms wait for queue room) and for real (HTTP on loopback to a server over SQLite with the same latency and errors, refused at once).
 
-A size flag such as --clients holds for every load, also those that are part of one claim only.
+A size flag such as --clients applies to every load, also to those that are part of one claim only.
 
 Examples:
   spillway lab H                                 five minutes on two cores

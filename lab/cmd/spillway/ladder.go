@@ -15,7 +15,7 @@ type labLadderCmd struct {
 
 // Help teaches.
 func (labLadderCmd) Help() string {
-	return `fasthttp needs less processor time for a request than net/http. Which of its savings is that? Each server runs in a process of its own and answers the same request on the same number of connections; what counts is the processor time of its process, user and system, divided by the requests. All servers are there from the beginning and take turns in random order.
+	return `fasthttp needs less processor time for a request than net/http. Which of its savings account for that? Each server runs in a process of its own and answers the same request on the same number of connections; what counts is the processor time of its process, user and system, divided by the requests. All servers are started first and take turns in random order.
 
 all servers: raw floor (fixed bytes are read and written; nothing can cost less), net/http, net/http with connections handed to a bounded pool of workers, fasthttp, fasthttp without its savings.
 
@@ -23,7 +23,7 @@ The ladder between them is a small HTTP/1.1 server made for this experiment, wit
 
 What a switch is worth depends on the others. So the small server runs with every set of them, and a saving's share of the lead is what it takes off in the mean of all orders in which they can be switched on. Four of them are also taken from fasthttp itself. Both ends run twice: what a switch that changes nothing seems to be worth is noise.
 
-A table tells all steps from net/http down to fasthttp, which are 100 %: the shares, and what the small server leaves at either end. The lead counts as explained but for the sizes of those two.
+A table lists all steps from net/http down to fasthttp, which add up to 100 %: the shares, and what the small server leaves at either end. The lead counts as explained except for the sizes of those two.
 
 Examples:
   spillway lab G7                          some four minutes on two cores

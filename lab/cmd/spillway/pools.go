@@ -28,7 +28,7 @@ func (labPoolsCmd) Help() string {
 
 submit: jobs that do nothing, compute 1 µs or 20 µs, handed over by 1 to 1,000 producers to 2 to 1,000 workers; time and allocations for each job. refuse: submissions to a full pool. call: results that a caller waits for. memory: of an idle worker and of a queued job. burst: a million jobs that wait 10 ms, on 5,000 workers. sizing: a pool without a number beside fixed sizes, under work that computes, waits, or both, 5 s after the start and after a change.
 
-All contestants of a table take turns in one process; ratios are taken within a turn, and Spillway runs twice, so that its difference from itself tells the noise. On a machine that does something else, believe ratios and allocations, not nanoseconds. Where Spillway loses, a table says so.
+All contestants of a table take turns in one process; ratios are taken within a turn, and Spillway runs twice, so that its difference from itself shows the noise. On a machine with other load, trust ratios and allocations, not nanoseconds. A table lists where Spillway is slower.
 
 Examples:
   spillway lab pools                               six minutes

@@ -22,7 +22,7 @@ func (labShapesCmd) Help() string {
 
 Every shape is measured twice: auto-scaled, as package testing does it, with the start of the workers left out; and as one batch by the wall clock, cold, with everything. Whether the two disagree is one of the claims.
 
-Two more questions are asked of real work: under which bound CPU-bound tasks of some 15 µs are done fastest, by a pool, a semaphore or a dispatcher; and whether the reuse of objects saves more processor time a request than the reuse of goroutines, for the patient API of experiment H and for the 500 KB jobs of experiment B.
+Two more questions are about real work: under which bound CPU-bound tasks of some 15 µs are done fastest, by a pool, a semaphore or a dispatcher; and whether the reuse of objects saves more processor time a request than the reuse of goroutines, for the patient API of experiment H and for the 500 KB jobs of experiment B.
 
 Examples:
   spillway lab G                              four minutes on two cores
