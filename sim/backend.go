@@ -282,7 +282,7 @@ func lasting(ns float64) time.Duration { return time.Duration(min(ns, float64(ma
 // workHeap has the call that is done first on top. Each call holds its index.
 type workHeap []*call
 
-// Where a call is that is not in the heap.
+// The index of a call that is not in the heap.
 const (
 	queued = -1 - iota // in the backend's hidden queue
 	served             // in a slot of an N-way backend

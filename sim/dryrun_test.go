@@ -57,7 +57,7 @@ func TestADryRunPredictsWhatEnforcingRefuses(t *testing.T) {
 		name     string
 		backend  Backend
 		arrivals func(capacity, load float64) Arrivals
-		above    float64 // how much too much it says at most: 0.1 is the aim, more is what is
+		above    float64 // how much it may predict too much: 0.1 is the aim, more is what is
 	}{
 		{"8-way", NWay(8), sudden, 0.1},
 		{"8-way, slowly", NWay(8), slow, 0.1},

@@ -51,7 +51,7 @@ func Example() {
 }
 
 // An access log says when calls arrived and how long they took in a quiet hour.
-// What if the same calls arrived in half of the time?
+// What if the same calls arrived in half the time?
 func ExampleReplay() {
 	var log []sim.Request // from a real log; here a lookup every 5 ms, every tenth a slow one
 	for i := range 12_000 {

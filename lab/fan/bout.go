@@ -157,8 +157,8 @@ func (p *player) measure(ctx context.Context) (reading, error) {
 	}, err
 }
 
-// free is from how many processors on a second one counts as free. Waking it takes
-// time too.
+// free is the number of processors from which a second one counts as free. Waking it
+// takes time too.
 const free = 1.6
 
 // probe measures how many processors two computing goroutines get: 2 if a second one

@@ -52,7 +52,7 @@ type sources struct {
 	Caches   []find
 }
 
-// What a source does with its time.
+// How a source spends its time.
 const (
 	Virtual   = "virtual time"             // it waits, and the clock is virtual
 	Sleeping  = "sleeping"                 // it waits by time.Sleep

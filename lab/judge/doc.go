@@ -35,8 +35,8 @@
 //
 // # The noise floor
 //
-// Beside the contestants, one of them runs twice in every repeat (A/A). What
-// such twins differ by is no effect. The floor is the 90th percentile of their
+// One of the contestants runs twice in every repeat (A/A). The difference between
+// such twins is no effect. The floor is the 90th percentile of their
 // absolute differences (log ratios for ratios), by nearest rank: the largest
 // one while there are fewer than ten, and after that no longer determined by a
 // single bad run. It is a floor for single pairs and therefore does not

@@ -28,7 +28,7 @@ const (
 	plantedTail  = 5
 )
 
-// What Selftest asks of a judge.
+// The requirements of Selftest.
 const (
 	falseAllowed  = 0.05 // most false verdicts, of all trials
 	foundRequired = 0.90 // least 20 % effects found

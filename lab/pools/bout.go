@@ -12,7 +12,7 @@ import (
 	"github.com/spillway-go/spillway/lab/burn"
 )
 
-// What a bout measures.
+// The operations that a bout measures.
 const (
 	submitting = "submit" // jobs handed over
 	refusing   = "refuse" // submissions refused by a full pool

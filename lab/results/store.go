@@ -21,7 +21,7 @@ type RunLog struct {
 	made bool // the folder was made for it
 }
 
-// CreateRunLog makes the folder if need be and starts its runs file. A folder
+// CreateRunLog makes the folder if necessary and starts its runs file. A folder
 // that already holds runs is refused with an error that is fs.ErrExist: runs of
 // two sessions must not mix, and measurements are never overwritten.
 func CreateRunLog(dir string) (*RunLog, error) {
