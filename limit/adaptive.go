@@ -138,7 +138,7 @@ func (a *Adaptive) Admit(at time.Duration, load Load) { a.est.admit(at, load, a.
 
 // Observe takes the end of one piece of work.
 func (a *Adaptive) Observe(s Sample, load Load) {
-	r, ev, yardstick := a.est.observe(s, load, a.Limit())
+	ev, yardstick := a.est.observe(&s, load, a.Limit())
 	if yardstick {
 		a.forget()
 	}
@@ -146,7 +146,7 @@ func (a *Adaptive) Observe(s Sample, load Load) {
 	case nothing:
 		return
 	case read:
-		a.decide(r)
+		a.decide(a.est.latest)
 	}
 	if !a.est.draining || ev == over || load.InFlight <= a.Limit() {
 		a.begin(s.End)

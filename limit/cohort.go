@@ -129,15 +129,16 @@ func (c *cohort) spent() bool { return c.members >= c.want && c.silent >= c.memb
 // read judges the cohort, if it can be. Members still running are of one of the
 // classes. overdue says that what has not ended by now is not waited for: it counts
 // as long by nature, if it is the lesser part.
-func (c *cohort) read(now time.Duration, of *classes, overdue bool) (r reading, ok bool) {
+func (c *cohort) read(now time.Duration, of *classes, overdue bool, r *reading) bool {
 	counted := c.members - c.silent
 	if c.lost >= max(3, c.want/4) && 4*c.lost >= 3*c.ended() {
 		// The fastest end first, and they did not make it: neither will the rest.
-		return c.reading(now, c.ended()), true
+		*r = c.reading(now, c.ended())
+		return true
 	}
 	if c.members < c.want {
 		if now-c.start < patience || counted < fewMembers {
-			return r, false
+			return false
 		}
 		c.want = c.members
 	}
@@ -145,23 +146,38 @@ func (c *cohort) read(now time.Duration, of *classes, overdue bool) (r reading, 
 	if overdue && out > 0 && 2*out < counted {
 		counted, out = c.ended(), 0
 	}
-	if float64(c.ended()) < judged*float64(counted) || counted == 0 {
-		return r, false
+	if c.ended() < fourInFive(counted) || counted == 0 {
+		return false
 	}
-	r = c.reading(now, counted)
-	if out > 0 && (r.blind || logOf(now-c.last)-of.most() < c.exact[int(r.n)-1]) {
-		return r, false
+	if out == 0 {
+		*r = c.reading(now, counted)
+		return true
 	}
-	return r, true
+	youngest := logOf(now-c.last) - of.most()
+	if len(c.atLeast) == 0 { // the usual case, and this is asked at each end
+		c.sort()
+		if youngest < c.exact[fourInFive(counted)-1] {
+			return false
+		}
+	}
+	*r = c.reading(now, counted)
+	return !r.blind && youngest >= c.exact[int(r.n)-1]
 }
 
-// reading is what the known times say of so many members.
-func (c *cohort) reading(now time.Duration, counted int) (r reading) {
+// fourInFive is how many members have to be known, of so many: the share judged.
+func fourInFive(n int) int { return (4*n + 4) / 5 }
+
+func (c *cohort) sort() {
 	if !c.sorted {
 		slices.Sort(c.exact)
 		slices.Sort(c.atLeast)
 		c.sorted = true
 	}
+}
+
+// reading is what the known times say of so many members.
+func (c *cohort) reading(now time.Duration, counted int) (r reading) {
+	c.sort()
 	var sum, squares, mass float64
 	alive := 1.0 // the share that takes longer than the times so far
 	cut := 0

@@ -84,8 +84,8 @@ func TestACohortReadsWhatItsTwinReads(t *testing.T) {
 				exact = append(exact, x)
 			}
 		}
-		got, ok := c.read(time.Hour, &classes{}, false)
-		if !ok {
+		var got reading
+		if !c.read(time.Hour, &classes{}, false, &got) {
 			t.Fatalf("%d exact and %d cut short: not read, though all have ended", len(exact), len(atLeast))
 		}
 		if want := twin(exact, atLeast); math.Abs(got.level-want) > 1e-9 {
@@ -118,8 +118,9 @@ func TestCallersThatLeaveDoNotChangeTheLevel(t *testing.T) {
 				b.end(math.Log(work*1e6), Success)
 			}
 		}
-		x, _ := a.read(time.Hour, &classes{}, false)
-		y, _ := b.read(time.Hour, &classes{}, false)
+		var x, y reading
+		a.read(time.Hour, &classes{}, false, &x)
+		b.read(time.Hour, &classes{}, false, &y)
 		all, left = all+x.level/rounds, left+y.level/rounds
 	}
 	if math.Abs(all-left) > 0.01 {

@@ -19,6 +19,7 @@ type estimator struct {
 	spread   float64 // of the logarithm of a time
 	readings float64 // behind it
 	rate     float64 // admissions per second
+	latest   reading
 }
 
 const (
@@ -61,14 +62,15 @@ const (
 	read          // there is a reading
 )
 
-// observe takes the end of a piece of work. The yardstick changed if classes of
-// work were found to differ: what was measured before cannot be compared.
-func (e *estimator) observe(s Sample, load Load, limit int) (r reading, ev event, yardstick bool) {
+// observe takes the end of a piece of work; a reading is in latest. The yardstick
+// changed if classes of work were found to differ: what was measured before cannot be
+// compared.
+func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, yardstick bool) {
 	if e.draining {
 		if load.InFlight <= max(limit, load.Enforced) || e.overdue(s.End, e.since) {
-			ev = over
+			return over, false
 		}
-		return r, ev, false
+		return nothing, false
 	}
 	class := s.Class % Classes
 	if member := e.cohort.has(s.Seq); member || s.Outcome == Success && e.classes.learns(class) {
@@ -79,18 +81,17 @@ func (e *estimator) observe(s Sample, load Load, limit int) (r reading, ev event
 		}
 	}
 	late := e.cohort.members >= e.cohort.want && e.overdue(s.End, e.cohort.last)
-	r, ok := e.cohort.read(s.End, &e.classes, late)
 	switch {
-	case ok:
-		e.enter(&r)
-		return r, read, yardstick
+	case e.cohort.read(s.End, &e.classes, late, &e.latest):
+		e.enter(&e.latest)
+		return read, yardstick
 	case late:
 		e.bound = min(2*e.bound, float64(mostOverdue))
-		return r, over, yardstick
+		return over, yardstick
 	case e.cohort.spent():
-		return r, over, yardstick
+		return over, yardstick
 	}
-	return r, nothing, yardstick
+	return nothing, yardstick
 }
 
 func (e *estimator) overdue(now, since time.Duration) bool {

@@ -8,7 +8,7 @@ import (
 
 // tape plays an arbitrary sequence of events, encoded in bytes, to a law. Any
 // bytes are a valid tape: outcomes in any order, times that stand still or leap,
-// ends of work that nobody admitted, admissions that never end.
+// ends of work that was never admitted, admissions that never end.
 type tape struct {
 	law     subject
 	now     time.Duration
@@ -79,7 +79,7 @@ func (t *tape) play(data []byte) {
 					t.end(0, Outcome(op/8%5), y%Classes, 1)
 				}
 			}
-		case 7: // the end of work that nobody admitted
+		case 7: // the end of work that was never admitted
 			t.law.Observe(Sample{Seq: uint64(x)<<(y%64) + uint64(y), Start: t.now - min(t.now, leap(x)), End: t.now, Outcome: Outcome(op / 8 % 5), Class: y % Classes}, t.load(y))
 			t.check()
 		}
@@ -194,7 +194,7 @@ var histories = map[string][]byte{
 	"everything refused below":   {22, 20, 31, 22, 20, 31, 22, 20, 31, 22, 20, 31},
 	"everything too late":        {14, 38, 31, 14, 38, 31, 14, 38, 31, 14, 38, 31, 14, 38, 31},
 	"everything fails":           {30, 20, 31, 30, 20, 31, 30, 20, 31},
-	"nobody says how it ended":   {38, 20, 31, 38, 20, 31},
+	"unknown how it ended":       {38, 20, 31, 38, 20, 31},
 	"ends of unknown work":       {7, 10, 3, 15, 200, 60, 7, 255, 63, 23, 0, 0, 15, 9, 12},
 	"thousands never end":        {2, 255, 1, 2, 255, 1, 2, 255, 1, 2, 255, 1, 3, 30, 7},
 	"all of a flood too late":    {2, 255, 1, 2, 255, 1, 13, 40, 1, 2, 255, 1, 13, 40, 2},

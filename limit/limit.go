@@ -7,12 +7,14 @@ package limit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spillway-go/spillway"
 )
 
-// Outcome says what a finished piece of work tells a law.
+// Outcome says what a finished piece of work tells a law. Outcomes may be added: to
+// a law one that it does not know is as Unknown.
 type Outcome uint8
 
 const (
@@ -23,6 +25,25 @@ const (
 	Failed                  // failed for its own reasons: says nothing about load
 	Unknown                 // ended without saying how: says nothing
 )
+
+// String returns the outcome in snake case, as metrics label it.
+func (o Outcome) String() string {
+	switch o {
+	case Success:
+		return "success"
+	case Deadline:
+		return "deadline"
+	case Canceled:
+		return "canceled"
+	case Overload:
+		return "overload"
+	case Failed:
+		return "failed"
+	case Unknown:
+		return "unknown"
+	}
+	return fmt.Sprintf("outcome(%d)", uint8(o))
+}
 
 // OutcomeOf says what an error tells a law about the work that it ended. A
 // rejection from below counts as that even if it also matches a context's error,
@@ -59,7 +80,8 @@ type Load struct {
 	Queued   int // callers waiting
 	// Enforced is how many slots may be in use now. It differs from the law's limit
 	// where a bound, a signal, a slow start or a number of workers overrules it, in
-	// either direction. Zero means the law's own limit.
+	// either direction. For work that is admitted over the limit, as in a dry run, it
+	// is at least InFlight. Zero means the law's own limit.
 	Enforced int
 }
 

@@ -17,7 +17,7 @@ type contestant struct {
 	build func() subject
 	// ignores says that the law does not move at all.
 	ignores bool
-	// passive says that nobody enforces the limit: what runs does not follow it.
+	// passive says that the limit is not enforced: what runs does not follow it.
 	passive bool
 }
 

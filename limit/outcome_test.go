@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/spillway-go/spillway"
 )
@@ -29,4 +32,35 @@ func TestAnErrorHasOneOutcome(t *testing.T) {
 			t.Errorf("%s: outcome %d, want %d", name, got, c.want)
 		}
 	}
+}
+
+func TestEveryOutcomeHasAName(t *testing.T) {
+	seen := map[string]bool{}
+	for o := Success; o <= Unknown; o++ {
+		seen[o.String()] = true
+	}
+	if len(seen) != 6 || Outcome(99).String() != "outcome(99)" {
+		t.Errorf("%v, and %v", seen, Outcome(99))
+	}
+}
+
+// An outcome that is added later must not move a law that does not know it.
+func TestALawTakesAnOutcomeItDoesNotKnowForUnknown(t *testing.T) {
+	eachLaw(t, func(t *testing.T, c contestant) {
+		limits := func(as Outcome) (all []int) {
+			law := c.build()
+			m := newModel(law, 8, 20*time.Millisecond)
+			m.outcome = func(r *rand.Rand, o Outcome) Outcome {
+				if r.IntN(3) == 0 {
+					return as
+				}
+				return o
+			}
+			m.until(20*time.Second, func() bool { all = append(all, law.Limit()); return false })
+			return all
+		}
+		if later := limits(99); !slices.Equal(later, limits(Unknown)) {
+			t.Error("it is taken for something else")
+		}
+	})
 }

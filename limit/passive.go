@@ -22,7 +22,8 @@ import (
 //
 // What it cannot know, because it never tries anything:
 //   - A queue that stands longer than the baseline is remembered, or from the
-//     start on, looks like service time; the estimate is then too high.
+//     start on, looks like service time; the estimate is then too high. It says so
+//     as long as there never was clearly less in flight than it says.
 //   - A slower backend and a queue look alike where as much runs as it took to
 //     saturate the backend before. Only slowness at well below that is told apart.
 //   - Anything, if work runs into its deadlines from the start on.
@@ -48,6 +49,7 @@ type Passive struct {
 type era struct {
 	began time.Duration
 	base  [Classes]float64 // of log latency; 0: unknown
+	least float64          // lowest mean concurrency; 0: unknown
 	calm  float64          // highest mean concurrency without raised latency
 	high  int              // most in flight in such a window
 	best  float64          // highest throughput, in slots as a knee is
@@ -80,6 +82,7 @@ const (
 	passiveFew  = 30  // samples of a class that mean something
 	passiveLong = 1000
 	raisedBy    = 0.2 // of log latency, beside three standard errors
+	blindFrom   = 0.8 // of the estimate
 )
 
 // NewPassive returns an estimator that has seen nothing.
@@ -145,6 +148,21 @@ func (p *Passive) base(k int) float64 {
 	return p.old.base[k]
 }
 
+// least is the lowest mean concurrency that is remembered; 0: none.
+func (p *Passive) least() float64 {
+	if p.old.least == 0 || p.now.least > 0 && p.now.least < p.old.least {
+		return p.now.least
+	}
+	return p.old.least
+}
+
+// blind reports whether the backend was never seen with clearly less in flight than
+// the estimate: then what passes for work without a queue may be one.
+func (p *Passive) blind() bool { return p.least() >= blindFrom*p.value }
+
+// compared reports whether there is more than one window to judge by.
+func (p *Passive) compared() bool { return p.knee > 0 || p.least() < max(p.now.calm, p.old.calm) }
+
 func (p *Passive) estimate(at time.Duration) {
 	w := &p.win
 	if at-p.now.began >= eraSpan {
@@ -153,7 +171,10 @@ func (p *Passive) estimate(at time.Duration) {
 			p.knee = 0 // that was long ago
 		}
 	}
-	c := w.area / float64(w.span)
+	c, blind := w.area/float64(w.span), p.blind()
+	if p.now.least == 0 || c < p.now.least {
+		p.now.least = c
+	}
 	drowned := 10*w.signs >= w.ends
 	var excess, n, squares float64
 	for k, m := range w.n {
@@ -165,8 +186,11 @@ func (p *Passive) estimate(at time.Duration) {
 		// What this window proves the latency to be at most: of many noisy
 		// windows the lowest would be too low. A baseline of 0 is none.
 		if most := max(g+2*math.Sqrt(spread)/m, 1e-9); !drowned && (p.now.base[k] == 0 || most < p.now.base[k]) {
-			if p.base(k)-most > raisedBy { // what looked calm was a queue
+			if fell := p.base(k) - most; fell > raisedBy { // what looked calm was a queue
 				p.unloaded[k] = mean{}
+				if blind {
+					p.knee *= math.Exp(-fell)
+				}
 			}
 			p.now.base[k] = most
 		}
@@ -242,16 +266,18 @@ func (p *Passive) finished() float64 {
 }
 
 // Within estimates how long the work of a sample would have held its slot had no
-// more than n run. Call it when the sample has been observed.
+// more than n run. Call it when the sample has been observed. What it cannot tell it
+// leaves as it was.
 func (p *Passive) Within(s Sample, n int) time.Duration {
 	m, most := p.unloaded[s.Class%Classes], float64(n)
 	stretch := 1.0
-	if p.knee > 0 {
-		stretch = max(1, most/p.knee)
-		most = min(most, p.knee)
+	if p.knee > 0 && (most > p.knee || p.blind()) {
+		stretch, most = most/p.knee, min(most, p.knee)
 	}
-	if d := s.End - s.Start; m.n == 0 || float64(p.inFlight+1) <= most || s.Outcome == Failed && float64(d) < m.level {
-		return d // it had a slot to itself
+	d := s.End - s.Start
+	ended := s.Outcome == Failed || s.Outcome == Canceled
+	if m.n == 0 || !p.compared() || float64(p.inFlight+1) <= most || ended && float64(d) < m.level*stretch {
+		return d // it had a slot to itself, or nothing is known
 	}
 	return time.Duration(m.level * stretch)
 }
@@ -288,11 +314,16 @@ func (p *Passive) State() string {
 }
 
 func (p *Passive) evidence() string {
-	if p.knee == 0 {
-		if p.calm() == 0 {
-			return "no calm window yet"
-		}
+	const blind = "%.0f and more in flight ever since it began, so a queue would look like work"
+	switch {
+	case p.knee == 0 && p.calm() == 0:
+		return "no calm window yet"
+	case p.knee == 0 && p.blind():
+		return fmt.Sprintf("not known yet, "+blind, p.least())
+	case p.knee == 0:
 		return fmt.Sprintf("never saturated, at least %d", p.calm())
+	case p.blind():
+		return fmt.Sprintf("at most about %d, "+blind, p.Limit(), p.least())
 	}
 	return fmt.Sprintf("about %d, saturated %v ago, now %.0f/s with %.0f in flight at %.1f times the best latency",
 		p.Limit(), (p.at - p.raised).Round(time.Second), p.last.rate, p.last.c, math.Exp(min(max(p.last.excess, 0), 20)))

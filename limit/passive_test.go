@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// watch runs a backend that nobody protects, with so many in flight at once.
+// watch runs a backend that is not protected, with so many in flight at once.
 func watch(slots int, service time.Duration) (*Passive, *model) {
 	law := NewPassive()
 	m := newModel(law, slots, service)
@@ -29,7 +29,7 @@ func TestPassiveSaysThatItHasSeenNothing(t *testing.T) {
 
 func TestPassiveKnowsALowerBoundUntilLatencyRises(t *testing.T) {
 	law, m := watch(100, 50*time.Millisecond)
-	m.with(37, time.Minute)
+	m.with(10, 10*time.Second).with(37, time.Minute)
 	if got, want := law.State(), "estimate: never saturated, at least 37"; got != want || law.Limit() != 37 {
 		t.Errorf("says %q with limit %d, want %q", got, law.Limit(), want)
 	}
@@ -97,13 +97,25 @@ func TestPassiveToleratesHeavyNoise(t *testing.T) {
 	}
 }
 
-// TestPassiveIsFooledByAQueueThatWasAlwaysThere keeps the documented limit of
-// the method honest.
-func TestPassiveIsFooledByAQueueThatWasAlwaysThere(t *testing.T) {
+// A queue that was always there looks like work. It used to be reported as the least
+// that the backend can do, with confidence.
+func TestPassiveSaysThatAQueueThatWasAlwaysThereLooksLikeWork(t *testing.T) {
 	law, m := watch(20, 50*time.Millisecond)
 	m.with(60, time.Minute)
-	if got := law.State(); got != "estimate: never saturated, at least 60" {
-		t.Errorf("says %q; if it knows better now, say so in its documentation", got)
+	if got := law.State(); got != "estimate: not known yet, 60 and more in flight ever since it began, so a queue would look like work" {
+		t.Errorf("says %q", got)
+	}
+	m.with(100, time.Minute)
+	if got := law.State(); !strings.HasPrefix(got, "estimate: at most about 5") {
+		t.Errorf("says %q", got)
+	}
+	queued := Sample{Start: 0, End: 250 * time.Millisecond}
+	if got := law.Within(queued, 20); got < 40*time.Millisecond || got > 60*time.Millisecond {
+		t.Errorf("with 20 at once work would take %v, want about 50ms", got)
+	}
+	m.with(5, time.Minute)
+	if got := law.State(); law.Limit() < 15 || law.Limit() > 25 || !strings.Contains(got, "about") || strings.Contains(got, "at most") {
+		t.Errorf("after a calm minute the estimate is %d: %s", law.Limit(), got)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // TestLawsFindTheSlots drives every moving law against a backend that is flat up
-// to a number of slots and queues beyond, with callers who wait three times the
+// to a number of slots and queues beyond, with callers that wait three times the
 // service time. It bounds each law by what it is known to reach: a law that
 // leans on deadlines sits near them.
 func TestLawsFindTheSlots(t *testing.T) {
@@ -192,7 +192,7 @@ func TestVegasFollowsASlowerBackend(t *testing.T) {
 func TestVegasGivesUpAProbeThatNothingFollows(t *testing.T) {
 	law := must(NewVegas(VegasConfig{Initial: 16, Max: 32}))
 	m := newModel(law, 0, 50*time.Millisecond)
-	m.passive, m.demand = true, 40 // nobody enforces the limit
+	m.passive, m.demand = true, 40 // the limit is not enforced
 	low, gaveUp := 1000, false
 	m.until(5*time.Minute, func() bool {
 		low, gaveUp = min(low, law.Limit()), gaveUp || law.Why() == "baseline not measurable"

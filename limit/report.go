@@ -32,7 +32,7 @@ func ReporterOf(law Law) Reporter {
 type unreported string
 
 func (u unreported) Name() string  { return string(u) }
-func (u unreported) State() string { return string(u) + " does not say" }
+func (u unreported) State() string { return string(u) + " reports no state" }
 func (u unreported) Why() string   { return "decided by " + string(u) }
 
 // Decision is one change of a limit, for people.

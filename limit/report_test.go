@@ -14,7 +14,7 @@ func (*mute) Observe(s Sample, load Load) {}
 
 func TestALawThatDoesNotReportIsNamedByItsType(t *testing.T) {
 	r := ReporterOf(&mute{})
-	if r.Name() != "limit.mute" || r.State() != "limit.mute does not say" || r.Why() != "decided by limit.mute" {
+	if r.Name() != "limit.mute" || r.State() != "limit.mute reports no state" || r.Why() != "decided by limit.mute" {
 		t.Errorf("%q, %q, %q", r.Name(), r.State(), r.Why())
 	}
 	law := NewFixed(1)

@@ -40,7 +40,8 @@ type Config struct {
 	Mode Mode
 
 	// MaxRefused is the share of arrivals that may be refused for lack of
-	// capacity, below 1; beyond it work is admitted over the limit. Zero means
+	// capacity, below 1, over the last ten seconds; beyond it work is admitted over
+	// the limit. Zero means
 	// that there is no such bound. Work that could not meet its deadline even if it
 	// ran at once is refused all the same.
 	MaxRefused float64
@@ -50,8 +51,8 @@ type Config struct {
 	Signals []Signal
 
 	// SlowStart is for a process that starts cold: from the first arrival the
-	// limit grows in a straight line, from one slot to the law's own over this
-	// time. Zero means none.
+	// limit grows in a straight line over this time, from one slot to what it would
+	// be without. Zero means none.
 	SlowStart time.Duration
 
 	// LeakAfter finds permits that were never ended: one that is older is

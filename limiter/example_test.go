@@ -84,7 +84,7 @@ func ExampleGauge() {
 	// Output: spillway: rejected: signal (pool wait)
 }
 
-// Drain closes the intake, serves who already waits, and ends with its context.
+// Drain closes the intake, serves the callers that already wait, and ends with its context.
 func ExampleLimiter_Drain() {
 	lim, _ := limiter.New(limiter.Config{})
 	_, _ = lim.Acquire(context.Background()) // hangs for ever

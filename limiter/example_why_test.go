@@ -35,7 +35,7 @@ func ExampleLimiter_Stats() {
 	// Output: patients offered 2 admitted 1 in flight 1 map[queue_full:1]
 }
 
-// A dry run admits everybody and counts whom it would have refused.
+// A dry run admits all and counts what it would have refused.
 func ExampleLimiter_SetMode() {
 	lim, _ := limiter.New(limiter.Config{Law: limit.NewFixed(2), QueueSize: -1, Mode: limiter.DryRun})
 	for range 3 {
@@ -81,7 +81,7 @@ func ExampleObserver() {
 	// limit: 1 to 2 because lower bound
 }
 
-// Where is the permit that nobody ends?
+// Where is the permit that is never ended?
 func ExampleConfig_leakAfter() {
 	lim, _ := limiter.New(limiter.Config{LeakAfter: time.Nanosecond}) // a minute, in earnest
 	_, _ = lim.Acquire(context.Background())

@@ -161,7 +161,7 @@ func TestAFamilyUnderConcurrentUseStaysBounded(t *testing.T) {
 	}
 }
 
-// Whoever makes up keys at the same moment finds the same room.
+// Callers that use new keys at the same moment find the same room.
 func TestManyNewKeysAtOnceDoNotExceedTheMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})

@@ -16,12 +16,13 @@ type governed struct {
 	seq       uint64 // admissions so far
 	since     uint64 // those before this law
 	low, high int    // zero: no bound
-	now       int    // the limit within all bounds, asked for far more often than it changes
+	bounded   int    // the limit within them
+	now       int    // the same, or the share of it that a slow start allows: asked for far more often than it changes
 
 	rampFor time.Duration // zero: none, or over
 	rampAt  time.Duration // when it began
 	began   bool
-	ramp    int
+	ramp    float64 // the share of it that has passed
 
 	inherited float64 // the limit of the law before; zero: none, or faded
 	floor     int     // what is left of it
@@ -33,7 +34,7 @@ type governed struct {
 const handover = 2 * time.Second
 
 func govern(law limit.Law, m Mode, slowStart time.Duration) *governed {
-	g := &governed{Law: law, own: law == nil, rampFor: slowStart, ramp: 1}
+	g := &governed{Law: law, own: law == nil, rampFor: slowStart}
 	if g.own {
 		g.Law = lawFor(m)
 	}
@@ -60,10 +61,10 @@ func (g *governed) bound() {
 	if g.high > 0 {
 		n = min(n, g.high)
 	}
+	g.bounded, g.now = n, n
 	if g.rampFor > 0 {
-		n = min(n, g.ramp)
+		g.now = max(1, int(g.ramp*float64(n)))
 	}
-	g.now = n
 }
 
 // overruledBy is what overrules the law now; empty: nothing does.
@@ -71,7 +72,7 @@ func (g *governed) overruledBy() string {
 	switch {
 	case g.now == g.Law.Limit():
 		return ""
-	case g.rampFor > 0 && g.now == g.ramp:
+	case g.now < g.bounded:
 		return "slow start"
 	case g.now == g.high:
 		return "upper bound"
@@ -135,9 +136,7 @@ func (g *governed) advance(now time.Duration) bool {
 		if !g.began {
 			g.began, g.rampAt = true, now
 		}
-		if passed := now - g.rampAt; passed < g.rampFor {
-			g.ramp = max(1, int(float64(g.Law.Limit())*passed.Seconds()/g.rampFor.Seconds()))
-		} else {
+		if g.ramp = float64(now-g.rampAt) / float64(g.rampFor); g.ramp >= 1 {
 			g.rampFor = 0
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -122,7 +123,7 @@ func New(cfg Config) (*Limiter, error) {
 	}
 	l := &Limiter{
 		name: cfg.Name, base: time.Now(), maxWait: min(cmp.Or(cfg.MaxWait, defaultMaxWait), longestWait),
-		leakAfter: cfg.LeakAfter, onLeak: cfg.OnLeak, signals: cfg.Signals,
+		leakAfter: cfg.LeakAfter, onLeak: cfg.OnLeak, signals: slices.Clone(cfg.Signals),
 		law: govern(cfg.Law, cfg.Mode, cfg.SlowStart),
 	}
 	if cfg.Observer != nil {

@@ -184,7 +184,7 @@ func TestAFullQueueRefusesAtOnceWithAdvice(t *testing.T) {
 	})
 }
 
-func TestNegativeQueueSizeMeansNobodyWaits(t *testing.T) {
+func TestWithANegativeQueueSizeNoCallerWaits(t *testing.T) {
 	l := fixed(t, 1, -1)
 	p := acquire(t, l)
 	if _, err := l.Acquire(t.Context()); reason(err) != spillway.QueueFull {
@@ -206,7 +206,7 @@ func TestAPermitEndsOnceEvenAfterItsSlotWasReused(t *testing.T) {
 	other.Release()
 	old.Done(errors.New("late"))
 	if s := l.Stats(); s.InFlight != 1 || s.Completed != 1 {
-		t.Fatalf("an old permit ended somebody else's: %+v", s)
+		t.Fatalf("an old permit ended another's: %+v", s)
 	}
 	p.Release()
 	Permit{}.Release()
@@ -314,7 +314,7 @@ func TestCostCountsInSlotsAndTheTooCostlyRunsAlone(t *testing.T) {
 	})
 }
 
-func TestWhenTheHeadOfTheQueueLeavesWhoFitsIsServed(t *testing.T) {
+func TestWhenTheHeadOfTheQueueLeavesTheNextThatFitsIsServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := fixed(t, 4, 10)
 		running, _ := l.AcquireWith(t.Context(), Request{Cost: 3})

@@ -86,9 +86,14 @@ func (l *Limiter) free() (again bool) {
 	return true
 }
 
-// handOver has the end of work at now entered by the goroutine that holds the lock,
-// or by the caller if that has released it meanwhile. It returns the changes to tell.
-func (l *Limiter) handOver(now time.Duration, s *slot, o limit.Outcome) []limit.Decision {
+// enter ends work at now, and returns the changes to tell. While another goroutine
+// holds the lock it is handed over to that, or entered by the caller after all if that
+// has released the lock meanwhile.
+func (l *Limiter) enter(now time.Duration, s *slot, o limit.Outcome) []limit.Decision {
+	if l.mu.TryLock() {
+		l.settle(l.locked(now), s, o)
+		return l.release()
+	}
 	s.end, s.outcome = now, o
 	for {
 		s.nextEnded = l.ended.Load()

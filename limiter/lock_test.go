@@ -12,7 +12,7 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-func TestDoneDoesNotWaitForTheLockAndIsCountedByWhoHoldsIt(t *testing.T) {
+func TestDoneDoesNotWaitForTheLockAndIsCountedByItsHolder(t *testing.T) {
 	law := &told{Law: limit.NewFixed(3)}
 	l := configured(t, Config{Law: law})
 	permits := []Permit{acquire(t, l), acquire(t, l), acquire(t, l)}
@@ -22,7 +22,7 @@ func TestDoneDoesNotWaitForTheLockAndIsCountedByWhoHoldsIt(t *testing.T) {
 		p.Release()
 	}
 	if n := l.gate.InFlight(); n != 3 {
-		t.Fatalf("%d in flight: somebody else moved the gate", n)
+		t.Fatalf("%d in flight: another goroutine moved the gate", n)
 	}
 	l.unlock()
 	if l.gate.InFlight() != 0 || l.ended.Load() != nil {
@@ -37,8 +37,8 @@ func TestDoneDoesNotWaitForTheLockAndIsCountedByWhoHoldsIt(t *testing.T) {
 }
 
 // Refusals are repeated without the lock; after a slot came back they must not be,
-// although nobody has entered that yet.
-func TestNobodyIsRefusedForASlotThatWasGivenBack(t *testing.T) {
+// although that is not entered yet.
+func TestNoCallerIsRefusedForASlotThatWasGivenBack(t *testing.T) {
 	l := fixed(t, 1, -1)
 	p := acquire(t, l)
 	if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.QueueFull {
@@ -62,7 +62,7 @@ func TestNobodyIsRefusedForASlotThatWasGivenBack(t *testing.T) {
 	atRest(t, l)
 }
 
-func TestWorkLeftWhileTheLockIsHeldWakesWhoWaitsAndEndsADrain(t *testing.T) {
+func TestAnEndHandedOverWakesAWaiterAndEndsADrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := fixed(t, 1, 10)
 		p := acquire(t, l)
@@ -82,7 +82,7 @@ func TestWorkLeftWhileTheLockIsHeldWakesWhoWaitsAndEndsADrain(t *testing.T) {
 	})
 }
 
-// Virtual time stands still unless everybody waits: a wake-up that is lost shows
+// Virtual time stands still unless all wait: a wake-up that is lost shows
 // as a wait that took time.
 func TestNoWakeUpIsLostWhileAllCompete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestNoWakeUpIsLostWhileAllCompete(t *testing.T) {
 			}
 			wg.Wait()
 			if passed := time.Since(start); passed != 0 {
-				t.Errorf("%d slots: somebody waited for %v although there was room", slots, passed)
+				t.Errorf("%d slots: a caller waited for %v although there was room", slots, passed)
 			}
 			synctest.Wait()
 			atRest(t, l)
@@ -117,8 +117,8 @@ func TestNoWakeUpIsLostWhileAllCompete(t *testing.T) {
 
 // A caller whose wait ends by its context at the moment in which it is granted
 // finds that out by itself. The message that is still on its way to it must not
-// wake whoever waits next.
-func TestAMessageThatComesLateWakesNobodyElse(t *testing.T) {
+// wake the next that waits.
+func TestAMessageThatComesLateWakesNoOtherCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := fixed(t, 1, 10)
 		p := acquire(t, l)

@@ -99,7 +99,7 @@ func TestRefusingWithoutTheLockDecidesAsTheGateWould(t *testing.T) {
 	}
 }
 
-// Whoever comes after a slot was given back is never told what held before.
+// A caller that comes after a slot was given back is never told what held before.
 func TestAnAnswerEndsWithTheStateItWasTrueFor(t *testing.T) {
 	l := configured(t, Config{Law: limit.NewFixed(1), QueueSize: -1})
 	for i := range 1000 {

@@ -30,7 +30,7 @@ func TestBoundsHoldTheLimitWhateverTheLawSays(t *testing.T) {
 		}
 		synctest.Wait()
 		if s := l.Stats(); s.Queued != 0 || s.InFlight != 2 {
-			t.Fatalf("room was made and nobody woken: %+v", s)
+			t.Fatalf("room was made and no waiter woken: %+v", s)
 		}
 		if l.SetBounds(2, 1) == nil || l.SetBounds(-1, 0) == nil {
 			t.Fatal("bounds that make no sense")
@@ -60,9 +60,9 @@ func TestAColdProcessTakesOnWorkInAStraightLine(t *testing.T) {
 	})
 }
 
-// Nobody comes and nothing ends while the limit grows: who waits is served all
+// No caller comes and nothing ends while the limit grows: waiters are served all
 // the same, as soon as there is room.
-func TestWhoWaitsIsServedWhenTimeAloneMakesRoom(t *testing.T) {
+func TestAWaiterIsServedWhenTimeAloneMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := configured(t, Config{Law: limit.NewFixed(2), SlowStart: 6400 * time.Millisecond})
 		first := acquire(t, l)
@@ -91,7 +91,7 @@ func TestWhoWaitsIsServedWhenTimeAloneMakesRoom(t *testing.T) {
 	})
 }
 
-func TestOutsideEnforcementEverybodyPasses(t *testing.T) {
+func TestOutsideEnforcementAllWorkPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := configured(t, Config{Mode: DryRun})
 		if s := l.Stats(); s.Law != limit.NewPassive().Name() {
@@ -129,8 +129,8 @@ func TestOutsideEnforcementEverybodyPasses(t *testing.T) {
 	})
 }
 
-// A healthy service must not refuse anybody because its limiter begins to enforce.
-func TestEnforcingAfterADryRunRefusesNobodyWhoseServiceIsHealthy(t *testing.T) {
+// A healthy service must not refuse work because its limiter begins to enforce.
+func TestEnforcingAfterADryRunRefusesNothingOfAHealthyService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := configured(t, Config{Mode: DryRun})
 		call := func() {
@@ -185,7 +185,7 @@ func TestDryRunCountsWhatEnforcingWouldHaveRefused(t *testing.T) {
 	}
 }
 
-func TestDryRunAdmitsEverybodyAndCountsWhatItWouldHaveRefused(t *testing.T) {
+func TestDryRunAdmitsAllAndCountsWhatItWouldHaveRefused(t *testing.T) {
 	l, _ := New(Config{Law: limit.NewFixed(2), QueueSize: 1, Mode: DryRun})
 	var permits []Permit
 	for range 5 {
@@ -200,7 +200,7 @@ func TestDryRunAdmitsEverybodyAndCountsWhatItWouldHaveRefused(t *testing.T) {
 	atRest(t, l)
 }
 
-func TestOffAdmitsAtOnceAndFreesWhoWaits(t *testing.T) {
+func TestOffAdmitsAtOnceAndFreesTheWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := fixed(t, 1, 10)
 		p := acquire(t, l)
@@ -225,7 +225,7 @@ func TestOffAdmitsAtOnceAndFreesWhoWaits(t *testing.T) {
 	})
 }
 
-func TestDrainServesWhoWaitsAndRefusesWhoComes(t *testing.T) {
+func TestDrainServesWaitersAndRefusesArrivals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := fixed(t, 1, 10)
 		p := acquire(t, l)
@@ -279,7 +279,7 @@ func TestDrainEndsWithItsContextAndSaysWhatIsLeft(t *testing.T) {
 	})
 }
 
-func TestCloseRefusesEverybodyAndLeavesRunningWorkAlone(t *testing.T) {
+func TestCloseRefusesAllAndLeavesRunningWorkAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := fixed(t, 1, 10)
 		p := acquire(t, l)

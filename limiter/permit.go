@@ -33,22 +33,14 @@ func (p Permit) end(o limit.Outcome) {
 		return // ended before, or a copy was faster
 	}
 	l, now := p.l, p.l.now()
-	var end End
-	if l.observer.Ended != nil {
-		end = endOf(p.s, now, o)
-	}
-	var changes []limit.Decision
-	if l.mu.TryLock() {
-		now = l.locked(now)
-		l.settle(now, p.s, o)
-		changes = l.release()
+	if ended := l.observer.Ended; ended == nil {
+		l.tell(l.enter(now, p.s, o))
 	} else {
-		changes = l.handOver(now, p.s, o)
+		end := endOf(p.s, now, o)
+		changes := l.enter(now, p.s, o)
+		ended(end)
+		l.tell(changes)
 	}
-	if l.observer.Ended != nil {
-		l.observer.Ended(end)
-	}
-	l.tell(changes)
 	if now >= time.Duration(l.due.Load()) {
 		l.poll(now)
 	}

@@ -20,7 +20,7 @@ type memory struct {
 // Memory is a signal that presses when the memory in use that the collector
 // cannot free reaches a share of the limit that GOMEMLIMIT or
 // debug.SetMemoryLimit sets; zero means 0.8. Beyond it a process spends its time
-// collecting, and then is killed. Without a memory limit the signal is silent.
+// collecting, and then is killed. Without a memory limit its level is zero.
 func Memory(share float64) Signal {
 	if !(share > 0) {
 		share = defaultMemoryShare

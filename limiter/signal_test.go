@@ -115,7 +115,7 @@ func TestMemoryReadsTheRuntime(t *testing.T) {
 	}
 }
 
-func TestSchedulerSeesOnlyWhatIsNewAndOnlyWhileSomebodyWaits(t *testing.T) {
+func TestSchedulerSeesOnlyWhatIsNewAndOnlyWhileGoroutinesWait(t *testing.T) {
 	h := &metrics.Float64Histogram{Buckets: []float64{math.Inf(-1), 0.001, 0.020, 0.1, math.Inf(1)}, Counts: make([]uint64, 4)}
 	waiting := 100 * runtime.GOMAXPROCS(0)
 	runnable := waiting
@@ -137,7 +137,7 @@ func TestSchedulerSeesOnlyWhatIsNewAndOnlyWhileSomebodyWaits(t *testing.T) {
 	}
 	h.Counts[2] += 50
 	if runnable = 0; s.Level() != 0 {
-		t.Error("nobody waits any more")
+		t.Error("no goroutine waits any more")
 	}
 	if runnable = waiting; s.Level() != 0 {
 		t.Error("nothing new")

@@ -105,9 +105,12 @@ const (
 
 // trim gives back what a burst has left. The caller holds the lock.
 func (l *Limiter) trim() {
-	if l.last-l.grew < spareFor || !l.gate.Idle() {
-		return
+	if l.last-l.grew >= spareFor && l.gate.Idle() {
+		l.trimSpare()
 	}
+}
+
+func (l *Limiter) trimSpare() {
 	if r := &l.running; r.nFree > spareSlots {
 		last := r.free
 		for range spareSlots - 1 {

@@ -224,9 +224,9 @@ func TestNoCountEverFalls(t *testing.T) {
 	})
 }
 
-// TestOffFreesAlsoWhoIsJustComing: an arrival that races SetMode is admitted
+// TestOffFreesAlsoACallerThatIsJustComing: an arrival that races SetMode is admitted
 // after it, if not before.
-func TestOffFreesAlsoWhoIsJustComing(t *testing.T) {
+func TestOffFreesAlsoACallerThatIsJustComing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for round := range 20_000 {
 			l := fixed(t, 1, 1)

@@ -192,7 +192,7 @@ type silent struct{ limit.Law }
 
 func TestALawThatDoesNotReportIsNamedByItsType(t *testing.T) {
 	l := configured(t, Config{Law: silent{limit.NewFixed(3)}})
-	if s := l.Stats(); s.Law != "limiter.silent" || s.State != "limiter.silent does not say" {
+	if s := l.Stats(); s.Law != "limiter.silent" || s.State != "limiter.silent reports no state" {
 		t.Errorf("%q: %q", s.Law, s.State)
 	}
 }

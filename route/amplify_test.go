@@ -20,6 +20,7 @@ func TestFaultsThatAreNotListedCostNothingAlloc(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &core{plan: p, limits: defaults}
+	c.limits.Memory = 1 << 20
 	allocs := func(n int) float64 {
 		var s scratch
 		body := "[" + strings.Repeat("1,", n) + "1]"

@@ -2,15 +2,17 @@ package route
 
 import (
 	"context"
+	"fmt"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
 )
 
 type wide struct {
-	A, B, C, D, E, F, G, H, I, J string `json:"-"`
-	Name                         string `json:"name"`
-	Tags                         []wide `json:"tags" xml:"tags" validate:"max=2"`
+	Rest [20]string `json:"-"`
+	Name string     `json:"name"`
+	Tags []wide     `json:"tags" xml:"tags" validate:"max=2"`
 }
 
 // A list was once decoded to its end before its max was looked at: a megabyte of
@@ -57,6 +59,53 @@ func TestWhatIsPastTheMostElementsCostsNoMemoryAlloc(t *testing.T) {
 	} {
 		if w := do(s, "POST", "/", media, body); w.Code != 204 || len(s.got.List) != 10 {
 			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	}
+}
+
+// Without a max, too, what a few bytes become must not add up.
+func TestDecodingTakesALimitedMultipleOfTheBodyAlloc(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	type in struct {
+		List []wide          `json:"list" xml:"list"`
+		Ptrs []*wide         `json:"ptrs"`
+		Map  map[string]wide `json:"map"`
+	}
+	s := serving(t, func(f func(context.Context, in) (Empty, error)) *Route { return New("POST", "/", f) }, Config{})
+	var members strings.Builder
+	for i := range 90_000 {
+		fmt.Fprintf(&members, `"%d":{},`, i)
+	}
+	const n = 1<<20/3 - 10
+	for _, c := range []struct {
+		media, body, at string
+		most            uint64
+	}{
+		{"application/json", `{"list":[` + strings.Repeat("{},", n) + `{}]}`, "#/list", 96 << 20},
+		{"application/json", `{"ptrs":[` + strings.Repeat("{},", n) + `{}]}`, "#/ptrs/", 96 << 20},
+		{"application/json", `{"map":{` + members.String() + `"":{}}}`, "#/map/", 96 << 20},
+		{"application/xml", "<p>" + strings.Repeat("<list/>", n*3/8) + "</p>", "#/list", 256 << 20}, // the most by encoding/xml
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		w := do(s, "POST", "/", c.media, c.body)
+		runtime.ReadMemStats(&after)
+		want := `[{"detail":"takes too much memory","pointer":"` + c.at
+		if took := after.TotalAlloc - before.TotalAlloc; w.Code != 400 || !strings.Contains(w.Body.String(), want) || took > c.most {
+			t.Errorf("%.30s: %d %.500s, %d bytes allocated", c.body, w.Code, w.Body, took)
+		}
+	}
+	four := 4 * int64(reflect.TypeFor[wide]().Size()) // a list has room for as many at first
+	for past, want := range []int{204, 400} {
+		s := serving(t, func(f func(context.Context, in) (Empty, error)) *Route {
+			return New("POST", "/", f).Limits(Limits{Memory: four - int64(past)})
+		}, Config{})
+		for media, body := range map[string]string{"application/json": `{"list":[{},{},{},{}]}`, "application/xml": "<p><list/><list/><list/><list/></p>"} {
+			if w := do(s, "POST", "/", media, body); w.Code != want {
+				t.Errorf("%s, limit - %d: %d %s", media, past, w.Code, w.Body)
+			}
 		}
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"encoding/base64"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -21,7 +23,7 @@ func (s *scratch) encode(w *written, v any) error {
 
 // deepest is how far a value may be nested before the library goes on, which
 // tells deep from endless.
-const deepest = 64
+const deepest = 1000
 
 // append appends v, which is addressable.
 func (w *written) append(b []byte, v reflect.Value, depth int) ([]byte, error) {
@@ -46,9 +48,6 @@ func (w *written) append(b []byte, v reflect.Value, depth int) ([]byte, error) {
 		}
 		b = b[:start]
 	case asBytes:
-		if v.IsNil() {
-			return append(b, "null"...), nil
-		}
 		b = base64.StdEncoding.AppendEncode(append(b, '"'), v.Bytes())
 		return append(b, '"'), nil
 	case asOptional:
@@ -56,7 +55,7 @@ func (w *written) append(b []byte, v reflect.Value, depth int) ([]byte, error) {
 			return append(b, "null"...), nil
 		}
 		return w.elem.append(b, v.Field(0), depth)
-	case asPointer, asList, asObject:
+	case asPointer, asList, asMap, asObject:
 		if depth < deepest {
 			return w.nested(b, v, depth+1)
 		}
@@ -67,11 +66,11 @@ func (w *written) append(b []byte, v reflect.Value, depth int) ([]byte, error) {
 
 // nested appends what has values in it.
 func (w *written) nested(b []byte, v reflect.Value, depth int) (_ []byte, err error) {
-	if w.how != asObject && v.IsNil() {
-		return append(b, "null"...), nil
-	}
 	switch w.how {
 	case asPointer:
+		if v.IsNil() {
+			return append(b, "null"...), nil
+		}
 		return w.elem.append(b, v.Elem(), depth)
 	case asList:
 		b = append(b, '[')
@@ -84,6 +83,8 @@ func (w *written) nested(b []byte, v reflect.Value, depth int) (_ []byte, err er
 			}
 		}
 		return append(b, ']'), nil
+	case asMap:
+		return w.members(b, v, depth)
 	}
 	b = append(b, '{')
 	first := len(b)
@@ -102,6 +103,24 @@ func (w *written) nested(b []byte, v reflect.Value, depth int) (_ []byte, err er
 			b = append(b, ',')
 		}
 		if b, err = f.value.append(append(b, f.name...), value, depth); err != nil {
+			return b, err
+		}
+	}
+	return append(b, '}'), nil
+}
+
+// members appends a map, in the order of its keys.
+func (w *written) members(b []byte, v reflect.Value, depth int) (_ []byte, err error) {
+	keys := v.MapKeys()
+	slices.SortFunc(keys, func(x, y reflect.Value) int { return strings.Compare(x.String(), y.String()) })
+	value := reflect.New(v.Type().Elem()).Elem() // addressable, as all values here
+	b = append(b, '{')
+	for i, key := range keys {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		value.Set(v.MapIndex(key))
+		if b, err = w.elem.append(append(appendString(b, key.String()), ':'), value, depth); err != nil {
 			return b, err
 		}
 	}

@@ -18,6 +18,7 @@ const shared = 4 << 10
 // pass. They decode what we know nothing of: interfaces and types with methods
 // for it.
 func (c *core) bindJSON(s *scratch, v reflect.Value) {
+	s.memory = c.limits.Memory
 	text := string(s.body)
 	d := decoder{scanner: scanner{data: text}, s: s, lax: c.lax, most: c.limits.Depth, copies: len(text) > shared}
 	if !utf8.ValidString(text) {
@@ -93,6 +94,9 @@ func (d *decoder) value(s *shape, of *field, v reflect.Value) bool {
 		} else {
 			if c == 'n' {
 				return d.word("null")
+			}
+			if !d.spend(1, s.elem.typ) {
+				return false
 			}
 			v.Set(reflect.New(s.elem.typ))
 			v = v.Elem()
@@ -170,6 +174,11 @@ func (d *decoder) nested() bool {
 	}
 	d.at++
 	return true
+}
+
+func (d *decoder) spend(n int, t reflect.Type) bool {
+	d.told = !d.s.spend(n, t)
+	return !d.told
 }
 
 // text reads a string.

@@ -16,6 +16,9 @@ func (d *decoder) array(s *shape, of *field, v reflect.Value) bool {
 	for i := 0; ; i++ {
 		if i <= of.most { // one more, for the rule to see; the rest costs no memory
 			if i == v.Cap() {
+				if !d.spend(max(4, i), s.elem.typ) {
+					return false
+				}
 				v.Grow(max(4, i))
 			}
 			v.SetLen(i + 1)
@@ -145,6 +148,9 @@ func (s *shape) member(name string, next int) (*field, int) {
 // other reads the member of a map, or one that a struct does not have.
 func (d *decoder) other(s *shape, of *field, v reflect.Value, name string) bool {
 	if s.kind == kindMap && v.Len() <= of.most { // one more, for the rule to see
+		if !d.spend(2, s.elem.typ) { // here and in the map
+			return false
+		}
 		elem := reflect.New(s.elem.typ).Elem()
 		ok := d.value(s.elem, element, elem)
 		if d.copies {

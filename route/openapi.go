@@ -184,6 +184,7 @@ func (d *document) responses(r *Route) object {
 	switch {
 	case status == http.StatusNoContent || status == http.StatusNotModified:
 	case r.answer.shape != nil:
+		d.schemas.nulls = r.answer.nulls
 		success["content"] = object{"application/json": object{"schema": d.schemas.of(r.answer.shape, true)}}
 	case r.answer.streams:
 		success["content"] = object{"*/*": object{}}

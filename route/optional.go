@@ -38,7 +38,7 @@ func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	if !o.Set {
 		return []byte("null"), nil
 	}
-	return json.Marshal(o.Value)
+	return json.Marshal(&o.Value) // so that its methods are found wherever they are
 }
 
 // optional marks the type for reflection: its first field is the value, its

@@ -35,7 +35,8 @@
 // with a pointer to each fault. What nobody asked for is a fault too: unknown
 // members and query parameters are refused unless AllowUnknown says otherwise.
 // Absent is told from zero by a pointer or an Optional; null is as good as
-// absent where it may be at all. Limits bound what a request may cost before its
+// absent where it may be at all. Of a JSON number only the value counts, so that
+// 1.0 is an integer. Limits bound what a request may cost before its
 // handler runs; they have defaults. They hold for a body that no field asks for,
 // too, which is read and dropped.
 //
@@ -45,7 +46,8 @@
 //
 //	required        must be sent; null and, from a Codec, zero are not enough
 //	min=N, max=N    of a number its value, of a string its length in characters,
-//	                of a slice or map its number of elements
+//	                of a slice or map its number of elements; of a time.Duration
+//	                its value, written with a unit: min=1.5s
 //	len=N           exactly that length
 //	enum=a|b|c      one of these
 //	format=F        email, uuid, date, date-time or uri
@@ -59,11 +61,15 @@
 // Validate() error for what needs more than one field; the text of its error is
 // shown to the client.
 //
-// A default tag stands in for a query or header parameter that was not sent, and a doc tag describes a field in the OpenAPI document.
+// A default tag stands in for a query or header parameter that was not sent;
+// that of a slice has commas between its elements. A doc tag describes a field
+// in the OpenAPI document.
 //
 // # Responses
 //
-// A response is encoded as JSON with the route's status. It may choose its own
+// A response is encoded as JSON with the route's status, as encoding/json does,
+// but a nil slice or map is an empty one; only what has a rare tag is left to
+// that package, and may be null. It may choose its own
 // status (Statuser) and headers (HeaderSetter, or a Response), and File, Stream
 // and Empty are not encoded at all. One that is lent memory gives it back when it
 // is written (Releaser). Errors become problems by the rules of Errors, in one
@@ -82,6 +88,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"reflect"
 	"slices"
@@ -216,6 +223,9 @@ func (r *Route) Handler(cfg Config) (http.Handler, error) {
 	}
 	if c.limits.File == 0 {
 		c.limits.File = c.limits.Body
+	}
+	if c.limits.Memory == 0 {
+		c.limits.Memory = 32 * min(c.limits.Body, math.MaxInt64/32)
 	}
 	c.unsupported = unsupported(c.plan, c.codecs)
 	c.holds = c.plan.holds || c.plan.accepts.json && slices.ContainsFunc(c.codecs, func(codec Codec) bool {

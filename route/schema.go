@@ -12,13 +12,14 @@ type schemas struct {
 	named object
 	names map[schemaKey]string
 	lax   bool // the request in hand may have unknown members
+	nulls bool // a slice or map in the answer in hand may be null
 }
 
 // schemaKey: a type that is asked for and one that is answered differ in which
 // members must be there and which may be null; a lax one is closed to no member.
 type schemaKey struct {
-	typ        reflect.Type
-	reply, lax bool
+	typ               reflect.Type
+	reply, lax, nulls bool
 }
 
 func newSchemas() *schemas { return &schemas{named: object{}, names: map[schemaKey]string{}} }
@@ -97,9 +98,9 @@ func (d *schemas) of(s *shape, reply bool) object {
 	case kindObject:
 		return d.component(s, reply)
 	case kindMap:
-		return nullable(object{"type": "object", "additionalProperties": d.of(s.elem, reply)})
+		return d.slice(object{"type": "object", "additionalProperties": d.of(s.elem, reply)}, reply)
 	case kindList:
-		return nullable(object{"type": "array", "items": d.of(s.elem, reply)})
+		return d.slice(object{"type": "array", "items": d.of(s.elem, reply)}, reply)
 	case kindPointer:
 		return nullable(d.of(s.elem, reply))
 	case kindOptional:
@@ -128,7 +129,7 @@ func (d *schemas) of(s *shape, reply bool) object {
 		case s.typ == timeType:
 			return object{"type": "string", "format": "date-time"}
 		case s.bytes:
-			return nullable(object{"type": "string", "contentEncoding": "base64"})
+			return d.slice(object{"type": "string", "contentEncoding": "base64"}, reply)
 		case reflect.PointerTo(s.typ).Implements(jsonType), reflect.PointerTo(s.typ).Implements(marshalType):
 			return object{}
 		case reflect.PointerTo(s.typ).Implements(textType), reflect.PointerTo(s.typ).Implements(reflect.TypeFor[encoding.TextMarshaler]()):
@@ -136,6 +137,15 @@ func (d *schemas) of(s *shape, reply bool) object {
 		}
 	}
 	return object{}
+}
+
+// slice is the schema of a slice or map. In a request null is as good as absent;
+// in an answer there is none, as long as we write all of it.
+func (d *schemas) slice(schema object, reply bool) object {
+	if reply && !d.nulls {
+		return schema
+	}
+	return nullable(schema)
 }
 
 // nullable adds null to what a schema allows.
@@ -168,7 +178,7 @@ func (d *schemas) component(s *shape, reply bool) object {
 	if s.typ.Name() == "" {
 		return describe()
 	}
-	key := schemaKey{s.typ, reply, !reply && d.lax}
+	key := schemaKey{s.typ, reply, !reply && d.lax, reply && d.nulls}
 	name, known := d.names[key]
 	if !known {
 		name = d.free(s.typ, reply)

@@ -2,6 +2,7 @@ package route
 
 import (
 	"bytes"
+	"reflect"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -25,6 +26,7 @@ type scratch struct {
 	faults  []Fault
 	bound   int    // faults noted before validation
 	broken  bool   // the body could not be read to its end
+	memory  int64  // that decoding it may still take
 	path    []step // to the value in hand
 	pairs   []pair // of a form
 }
@@ -44,7 +46,7 @@ func (s *scratch) clear() {
 		clear(out)
 		s.out.Reset()
 	}
-	s.present, s.bound, s.broken = 0, 0, false
+	s.present, s.bound, s.broken, s.memory = 0, 0, false, 0
 	clear(s.faults)
 	s.faults = s.faults[:0]
 	clear(s.path[:cap(s.path)])
@@ -75,6 +77,15 @@ func (s *scratch) fault(f Fault) {
 	if len(s.faults) < maxFaults {
 		s.faults = append(s.faults, f)
 	}
+}
+
+// spend takes the memory of n values of t, a few bytes of a body each perhaps,
+// and notes that there is no more.
+func (s *scratch) spend(n int, t reflect.Type) bool {
+	if s.memory -= int64(n) * int64(t.Size()); s.memory < 0 {
+		s.here("takes too much memory")
+	}
+	return s.memory >= 0
 }
 
 // breaks notes why the body cannot be read on.

@@ -7,8 +7,9 @@ import (
 )
 
 // written is how the values of one type are written as JSON: byte for byte as
-// encoding/json does, which is asked wherever that is not certain. It is made
-// once for a response type; a recursive type has a recursive one.
+// encoding/json does, which is asked wherever that is not certain, but that a
+// slice or map is never null. It is made once for a response type; a recursive
+// type has a recursive one.
 type written struct {
 	how    how
 	bits   int // of a float
@@ -22,6 +23,7 @@ const (
 	byLibrary how = iota // decides itself, by its methods or what is in it
 	asObject
 	asList
+	asMap
 	asPointer
 	asOptional
 	asString
@@ -56,15 +58,8 @@ func (m writers) of(t reflect.Type) *written {
 	case t == timeType:
 		w.how = asTime
 		return w
-	case t == bytesType:
-		w.how = asBytes
-		return w
 	case isOptional(t):
-		// Its value is written apart from it, so that only what has no methods,
-		// and nothing in it that has, looks the same here.
-		if w.elem = m.of(t.Field(0).Type); w.elem.how >= asString {
-			w.how = asOptional
-		}
+		w.how, w.elem = asOptional, m.of(t.Field(0).Type)
 		return w
 	case marshals(pointer) || t == numberType:
 		return w
@@ -83,8 +78,15 @@ func (m writers) of(t reflect.Type) *written {
 	case reflect.Pointer:
 		w.how, w.elem = asPointer, m.of(t.Elem())
 	case reflect.Slice:
-		if t.Elem().Kind() != reflect.Uint8 { // base64, perhaps
+		switch {
+		case t.Elem().Kind() != reflect.Uint8:
 			w.how, w.elem = asList, m.of(t.Elem())
+		case !marshals(reflect.PointerTo(t.Elem())):
+			w.how = asBytes
+		}
+	case reflect.Map:
+		if t.Key().Kind() == reflect.String && !marshals(reflect.PointerTo(t.Key())) {
+			w.how, w.elem = asMap, m.of(t.Elem())
 		}
 	case reflect.Struct:
 		if fields, ok := m.fields(t, nil, map[string]bool{}); ok {
@@ -92,6 +94,17 @@ func (m writers) of(t reflect.Type) *written {
 		}
 	}
 	return w
+}
+
+// nulls reports whether the library, which writes null for a nil slice, writes
+// some of what has known parts.
+func (m writers) nulls(shapes *shapes) bool {
+	for t, w := range m {
+		if s := shapes.seen[t]; w.how == byLibrary && s != nil && (s.elem != nil || s.fields != nil || s.bytes) {
+			return true
+		}
+	}
+	return false
 }
 
 var numberType = reflect.TypeFor[json.Number]()

@@ -13,6 +13,7 @@ import (
 // first fault and take the Go name of any field for an element, so it only
 // reads the tokens.
 func (c *core) bindXML(s *scratch, v reflect.Value) {
+	s.memory = c.limits.Memory
 	d := xmlDecoder{tokens: xml.NewDecoder(bytes.NewReader(s.body)), s: s, lax: c.lax, most: c.limits.Depth}
 	before := len(s.faults)
 	root, ok := d.outside()
@@ -64,6 +65,11 @@ func (d *xmlDecoder) stop(detail string) bool {
 	d.s.here(detail)
 	d.told = true
 	return false
+}
+
+func (d *xmlDecoder) spend(t reflect.Type) bool {
+	d.told = !d.s.spend(1, t)
+	return !d.told
 }
 
 // object reads an element that start has begun into a struct.
@@ -159,6 +165,9 @@ func (d *xmlDecoder) element(start xml.StartElement, s *shape, of *field, v refl
 	switch s.kind {
 	case kindPointer:
 		if v.IsNil() { // else a list that goes on
+			if !d.spend(s.elem.typ) {
+				return false
+			}
 			v.Set(reflect.New(s.elem.typ))
 		}
 		return d.element(start, s.elem, of, v.Elem())
@@ -168,6 +177,9 @@ func (d *xmlDecoder) element(start xml.StartElement, s *shape, of *field, v refl
 	case kindList:
 		n := v.Len()
 		if n <= of.most { // one more, for the rule to see
+			if !d.spend(s.elem.typ) {
+				return false
+			}
 			v.Grow(1)
 			v.SetLen(n + 1)
 		}

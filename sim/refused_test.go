@@ -41,3 +41,27 @@ func TestMaxRefusedBoundsEveryKindOfRefusal(t *testing.T) {
 		}
 	}
 }
+
+// At four percent over the capacity with five that may be refused, chance alone made
+// the share of a second and a half exceed five; what had to be admitted then filled
+// the backend with nine times its slots, and whoever waited for one of them in vain
+// was refused after most of a second.
+func TestMaxRefusedDoesNotFillTheBackendByChance(t *testing.T) {
+	for name, backend := range map[string]Backend{"n-way": NWay(40), "thrashing": Degrading(40, 0.5)} {
+		for seed := range uint64(3) {
+			s := Scenario{
+				Seed: seed, Duration: 20 * time.Second, Warmup: 5 * time.Second, Backend: backend,
+				Classes:  []Class{{Deadline: time.Second, Service: LogNormal(20*time.Millisecond, 0.1)}},
+				Arrivals: Poisson(1.04 * 2000),
+				Policy:   Limiter(func() *limit.Fixed { return limit.NewFixed(40) }, Settings{MaxRefused: 0.05}),
+			}
+			r, err := Run(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if half := time.Duration(r.Total.Refusal.Quantile(0.5)); r.Peak > 80 || half > 100*time.Millisecond || r.Total.Goodput < 1900 {
+				t.Errorf("%s, seed %d: %d in the backend, half of the refusals after %v, %.0f served a second of 2000", name, seed, r.Peak, half, r.Total.Goodput)
+			}
+		}
+	}
+}

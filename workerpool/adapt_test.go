@@ -108,6 +108,9 @@ func TestWithoutANumberAPoolDoesMostOfWhatTheBestSizeDoes(t *testing.T) {
 		{"computes for a moment, many at once", 0.4, []shape{{20_000, 200 * time.Microsecond, 20 * ms}}, []int{128, 256}, 0.85, []float64{2 * 202}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if raceEnabled && c.phases[0].computes > 0 && c.phases[0].waits > 0 {
+				t.Skip("takes a minute under the race detector, and is about the law")
+			}
 			// run returns what was done in each phase and the limits then, with no
 			// number or a fixed one.
 			run := func(n int, settle time.Duration, seed uint64) (done, limits []float64) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"runtime"
 	"time"
 
 	"github.com/spillway-go/spillway/limit"
@@ -15,13 +14,13 @@ type Config struct {
 	// Name labels this pool in metrics, reports and profiles.
 	Name string
 
-	// MinWorkers stay when idle. MaxWorkers bounds how many jobs run at once.
-	// Workers start when a job needs one.
+	// MinWorkers stay when idle: a pool never runs fewer jobs at once while it has
+	// them. MaxWorkers is the most jobs that run at once, and means nothing else;
+	// zero is 10,000. Workers start when a job needs one.
 	//
-	// Without MaxWorkers, or with a Law, the pool finds out how many jobs to run
-	// at once, by its own law never fewer than GOMAXPROCS; MaxWorkers then only
-	// bounds that (zero: 10,000). MaxWorkers alone is how many run, as long as
-	// there is work for them.
+	// How many run within those bounds is decided by Law or by GrowAt. With neither,
+	// it is as many as the bound allows if MaxWorkers is set; otherwise the pool
+	// finds out by a law of its own, and runs never fewer than GOMAXPROCS.
 	MinWorkers, MaxWorkers int
 
 	// Law decides how many jobs run at once. Nil means
@@ -140,41 +139,20 @@ func checkWorkers(least, most int) error {
 	return nil
 }
 
-// configure fills in what the Config leaves open.
-func (p *Pool) configure() {
-	cfg := &p.cfg
-	fixed := cfg.MaxWorkers > 0 && cfg.Law == nil && cfg.GrowAt == 0
-	p.ctl.fill = fixed && cfg.QueueSize != 0
-	p.ctl.brisk = cfg.QueueSize == 0 && !fixed && cfg.GrowAt == 0
-	if cfg.QueueSize == 0 {
-		cfg.QueueSize = defaultQueue
-		if fixed {
-			cfg.QueueSize = 5 * cfg.MaxWorkers
-		}
-	}
-	p.queueCap = max(cfg.QueueSize, 0)
+// complete fills in what the Config leaves open, and returns how often the pool
+// looks at itself.
+func (cfg *Config) complete() (between time.Duration) {
 	cfg.IdleTimeout = cmp.Or(cfg.IdleTimeout, defaultIdleTimeout)
 	cfg.GrowCooldown = cmp.Or(cfg.GrowCooldown, defaultGrowCooldown)
-	p.beat = min(max(cfg.IdleTimeout/16, time.Millisecond), beat)
-	p.low, p.top = cfg.MinWorkers, cmp.Or(cfg.MaxWorkers, max(mostWorkers, cfg.MinWorkers))
+	return min(max(cfg.IdleTimeout/16, time.Millisecond), beat)
+}
+
+func (cfg *Config) queueSize() int {
 	switch {
-	case fixed:
-		p.limit = p.top
-	case cfg.GrowAt > 0:
-		p.limit = max(p.low, 1)
-	default:
-		if cfg.Law == nil {
-			cfg.Law = limit.NewAdaptiveForThroughput()
-			// Fewer jobs than processors would leave some idle whenever a job
-			// computes.
-			p.ctl.least = runtime.GOMAXPROCS(0)
-		}
-		p.ctl.law = cfg.Law
-		p.relimit(cfg.Law.Limit())
+	case cfg.QueueSize != 0:
+		return max(cfg.QueueSize, 0)
+	case cfg.MaxWorkers > 0 && cfg.Law == nil && cfg.GrowAt == 0:
+		return 5 * cfg.MaxWorkers
 	}
-	for i := range p.rooms {
-		p.rooms[i].Store(int64(p.ctl.queue(p, 0)))
-	}
-	p.half.Store(p.rooms[0].Load() / 2)
-	p.nays.Store(newNays(0))
+	return defaultQueue
 }

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/spillway-go/spillway"
 )
@@ -27,7 +28,7 @@ import (
 func Do[T any](ctx context.Context, p *Pool, fn func(context.Context) (T, error)) (T, error) {
 	var zero T
 	if err := ctx.Err(); err != nil {
-		p.tally.gone.Add(1)
+		p.gone.Add(1)
 		return zero, err
 	}
 	free := recordsOf[T](p)
@@ -39,7 +40,8 @@ func Do[T any](ctx context.Context, p *Pool, fn func(context.Context) (T, error)
 	r.fn = fn
 	gone := ctx.Done()
 	r.leaves = gone != nil
-	if err := p.submit(ctx, r.job, &r.note, p.cfg.MaxWait >= 0); err != nil {
+	t, err := p.submit(ctx, r.job, &r.note, p.cfg.MaxWait >= 0)
+	if err != nil {
 		r.recycle(free)
 		return zero, err
 	}
@@ -49,10 +51,14 @@ func Do[T any](ctx context.Context, p *Pool, fn func(context.Context) (T, error)
 		select {
 		case <-r.done:
 		case <-gone:
-			// From here on the record is the worker's, and is not used again.
 			switch {
+			case p.queue.Remove(t): // it never ran, and the record is ours again
+				at := r.note.at
+				r.recycle(free)
+				p.removed(at, ctx.Err())
+				return zero, ctx.Err()
+			// From here on the record is the worker's, and is not used again.
 			case r.state.CompareAndSwap(callQueued, callLeft):
-				p.left()
 				p.tell(r.note.at, Result{Err: ctx.Err()})
 				return zero, ctx.Err()
 			case r.state.CompareAndSwap(callRuns, callLeft):
@@ -72,7 +78,7 @@ func Do[T any](ctx context.Context, p *Pool, fn func(context.Context) (T, error)
 	return value, err
 }
 
-// call is a job that somebody waits for. The worker writes the result, then
+// call is a job that a caller waits for. The worker writes the result, then
 // finish hands the whole record back.
 type call struct {
 	done   chan struct{}
@@ -161,19 +167,8 @@ func recordsOf[T any](p *Pool) *records[T] {
 	}
 }
 
-// left counts a caller of Do that left while its job was queued. The job keeps
-// its slot until somebody needs the place.
-func (p *Pool) left() {
-	p.stale.Add(1)
-	p.tally.cancelled.Add(1)
-	if p.state.Or(asks)&queuing == 0 {
-		return
-	}
-	p.mu.Lock()
-	dead := p.sweep()
-	woken := p.admit()
-	p.publish(0)
-	p.mu.Unlock()
-	wakeAll(woken)
-	p.tellAll(dead)
+// removed ends a job that its caller took out of the queue.
+func (p *Pool) removed(accepted time.Duration, err error) {
+	defer p.queue.Finish(1)
+	p.tell(accepted, Result{Err: err})
 }

@@ -61,11 +61,11 @@ func (g *Group) Submit(job Job) error {
 		return c.err
 	}
 	if err := g.ctx.Err(); err != nil {
-		g.pool.tally.gone.Add(1)
+		g.pool.gone.Add(1)
 		g.leave()
 		return context.Cause(g.ctx)
 	}
-	if err := g.pool.submit(g.ctx, run, &note{call: c}, g.pool.cfg.MaxWait >= 0); err != nil {
+	if _, err := g.pool.submit(g.ctx, run, &note{call: c}, g.pool.cfg.MaxWait >= 0); err != nil {
 		g.leave()
 		return err
 	}

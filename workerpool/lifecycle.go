@@ -13,6 +13,7 @@ import (
 // need them; too many end after the job they run. A law keeps deciding below
 // the maximum.
 func (p *Pool) Resize(minWorkers, maxWorkers int) error {
+	p.made()
 	if maxWorkers == 0 && p.ctl.law == nil && p.cfg.GrowAt == 0 {
 		return fmt.Errorf("workerpool: Resize to zero workers: this pool has no law to find out how many")
 	}
@@ -22,41 +23,17 @@ func (p *Pool) Resize(minWorkers, maxWorkers int) error {
 	if maxWorkers == 0 {
 		maxWorkers = max(mostWorkers, minWorkers)
 	}
-	p.ctl.mu.Lock()
-	defer p.ctl.mu.Unlock()
-	p.mu.Lock()
-	p.low, p.top = minWorkers, maxWorkers
-	want := maxWorkers
-	if p.ctl.law != nil {
-		want = p.ctl.law.Limit()
-	} else if p.cfg.GrowAt > 0 {
-		want = p.limit
-	}
-	p.relimit(want)
-	p.arm()
-	p.publish(0)
-	p.mu.Unlock()
-	p.refill()
+	p.ctl.bound(minWorkers, maxWorkers)
+	p.arm() // workers above the minimum are to be retired
 	return nil
 }
 
 // Limit is how many jobs may run at once now.
 func (p *Pool) Limit() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.limit
-}
-
-// relimit sets the limit within its bounds. The caller holds the lock, and calls
-// refill once it has released it.
-func (p *Pool) relimit(n int) { p.limit = min(max(n, p.low, p.ctl.least, 1), p.top) }
-
-// refill uses room that a higher limit has made.
-func (p *Pool) refill() {
-	p.mu.Lock()
-	woken := p.admit()
-	p.wakeAndUnlock()
-	wakeAll(woken)
+	p.made()
+	p.ctl.mu.Lock()
+	defer p.ctl.mu.Unlock()
+	return p.ctl.limit
 }
 
 // Drain closes the intake, so that later jobs and submitters that wait are
@@ -65,118 +42,66 @@ func (p *Pool) refill() {
 // *spillway.DrainError; running jobs are left alone. It may be called again to
 // wait on for those.
 func (p *Pool) Drain(ctx context.Context) error {
-	p.mu.Lock()
-	woken := p.closeIntake(spillway.Draining)
-	if p.empty() {
-		p.mu.Unlock()
-		wakeAll(woken)
-		return nil
-	}
-	if p.idle == nil {
-		p.idle = make(chan struct{})
-	}
-	idle := p.idle
-	p.mu.Unlock()
-	wakeAll(woken)
-
+	p.made()
+	p.closedFor.CompareAndSwap(0, uint32(spillway.Draining))
+	p.closeIntake(spillway.Draining)
+	drained := p.queue.Drained()
 	select {
-	case <-idle:
+	case <-drained:
+		return nil
+	default:
+	}
+	select {
+	case <-drained:
 		return nil
 	case <-ctx.Done():
 	}
-	p.mu.Lock()
 	dropped := p.drop()
-	running := p.active
-	p.settle()
-	p.mu.Unlock()
-	p.tellAll(dropped)
-	if len(dropped) == 0 && running == 0 {
+	running := p.queue.Picture().Active
+	if dropped == 0 && running == 0 {
 		return nil
 	}
-	return &spillway.DrainError{Dropped: len(dropped), Running: running, Cause: ctx.Err()}
+	return &spillway.DrainError{Dropped: dropped, Running: running, Cause: ctx.Err()}
 }
 
 // Close closes the intake as Closed and drops every job that has not started.
 // It does not wait: running jobs finish, and the workers end after them. Closing
 // again does nothing.
 func (p *Pool) Close() {
-	p.mu.Lock()
-	woken := p.closeIntake(spillway.Closed)
-	dropped := p.drop()
-	p.settle()
-	p.mu.Unlock()
-	wakeAll(woken)
-	p.tellAll(dropped)
+	p.made()
+	p.closedFor.Store(uint32(spillway.Closed))
+	p.closeIntake(spillway.Closed)
+	p.drop()
 }
 
-// closeIntake refuses submitters that wait and lets idle workers go. The caller
-// holds the lock, and wakes the submitters afterwards.
-func (p *Pool) closeIntake(reason spillway.Reason) (woken *waiter) {
-	if p.closed == spillway.Closed {
-		return nil
-	}
-	p.closed = reason
-	for i := range p.rings {
-		p.rings[i].Close()
-	}
-	last := &woken
-	for w := p.release(); w != nil; w = p.release() {
-		*last, last = w, &w.prev
-	}
-	for lv := range p.waiting {
-		for w := p.waiting[lv].head; w != nil; w = p.waiting[lv].head {
-			p.unqueue(w)
-			w.refused = reason
-			*last, last = w, &w.prev
-		}
-	}
-	for _, w := range p.parked {
-		w.exit = true
-		w.wake <- struct{}{}
-		p.workers--
-	}
-	p.parked = nil
+// closeIntake refuses submitters that wait and lets idle workers go.
+func (p *Pool) closeIntake(reason spillway.Reason) {
+	p.firstFor.CompareAndSwap(0, uint32(reason))
+	p.queue.Close()
+	p.beatMu.Lock()
 	if p.timer != nil {
 		p.timer.Stop()
 	}
-	p.publish(0)
-	return woken
+	p.beatMu.Unlock()
 }
 
-// drop takes every job out that has not started. The caller holds the lock, and
-// tells of them once it has given it back.
-func (p *Pool) drop() (dropped []ended) {
-	for lv := range p.rings {
-		all := p.front[lv]
-		p.front[lv] = nil
-		p.rings[lv].Release(len(all))
-		for e := (entry{}); p.rings[lv].Pop(&e); {
-			all = append(all, e)
+// drop takes every job out that has not started, tells of them, and returns how
+// many there were.
+func (p *Pool) drop() int {
+	all := p.queue.Drop()
+	reason := spillway.Reason(p.closedFor.Load())
+	dropped := make([]ended, 0, len(all))
+	for _, e := range all {
+		if c := e.call(); c != nil && !c.begin() {
+			continue // its caller tells of it, which leaves at this moment
 		}
-		for _, e := range all {
-			if c := e.call(); c != nil && !c.begin() {
-				p.stale.Add(-1)
-				continue
-			}
-			rej := refusal.Of(p.closed)[0]
-			if e.timed() {
-				rej.Waited = p.now() - e.note.at
-			}
-			dropped = append(dropped, ended{entry: e, err: &rej})
+		rej := refusal.Of(reason)[0]
+		if e.timed() {
+			rej.Waited = p.now() - e.note.at
 		}
+		dropped = append(dropped, ended{entry: e, err: &rej})
 	}
-	p.inFront = 0
-	p.dropped += uint64(len(dropped))
-	p.publish(0)
-	return dropped
+	defer p.queue.Finish(len(all))
+	p.tellAll(dropped)
+	return len(all)
 }
-
-// settle tells drains when nothing is left. The caller holds the lock.
-func (p *Pool) settle() {
-	if p.idle != nil && p.empty() {
-		close(p.idle)
-		p.idle = nil
-	}
-}
-
-func (p *Pool) empty() bool { return p.active == 0 && p.nWaiting == 0 && p.queued() == 0 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/handoff"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -82,6 +83,7 @@ func TestAnIdleWorkerLeavesInTimeHoweverRarelyThePoolLooks(t *testing.T) {
 			_ = p.Submit(t.Context(), sleep(time.Millisecond))
 		}
 		time.Sleep(2 * time.Millisecond)
+		synctest.Wait()
 		for _, c := range []struct {
 			after time.Duration
 			want  int
@@ -174,7 +176,7 @@ func TestPrioritiesAreServedInOrderWithAFloor(t *testing.T) {
 			}
 		}
 		if order[0] != spillway.Critical || order[1] != spillway.High || low != 1 {
-			t.Fatalf("first %v, %d of low priority before their turn, want 1 of %d", order[:3], low, floor)
+			t.Fatalf("first %v, %d of low priority before their turn, want 1 of %d", order[:3], low, handoff.Floor)
 		}
 	})
 }
@@ -484,40 +486,6 @@ func TestADeadlineThatRanOutInTheQueueSaysNothingOfTheWorkers(t *testing.T) {
 	})
 }
 
-// A worker was on its way when the limit was lowered, and started its job all the
-// same: two ran where one may.
-func TestAWorkerOnItsWaySeesALowerLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := pool(t, Config{MaxWorkers: 2, QueueSize: 4})
-		var running, peak int
-		job := func(context.Context) error {
-			running++
-			peak = max(peak, running)
-			time.Sleep(time.Second)
-			running--
-			return nil
-		}
-		if err := p.Submit(t.Context(), job); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		// What Submit does, but that its worker takes its time to start.
-		p.mu.Lock()
-		p.push(entry{t.Context(), job, nil}, level(0), 0)
-		w := p.idler()
-		p.publish(waking)
-		p.mu.Unlock()
-		if err := p.Resize(0, 1); err != nil {
-			t.Fatal(err)
-		}
-		w.start()
-		if err := p.Drain(t.Context()); err != nil || peak > 1 {
-			t.Fatalf("%d ran at once after Resize to 1; %v", peak, err)
-		}
-		atRest(t, p)
-	})
-}
-
 // More workers were parked than may run. When one of them retired, the limit rose
 // to the number of the others.
 func TestAWorkerThatRetiresNeverRaisesTheLimit(t *testing.T) {
@@ -543,5 +511,45 @@ func TestAWorkerThatRetiresNeverRaisesTheLimit(t *testing.T) {
 				t.Fatalf("the limit is %d, with %d workers", n, p.Stats().Workers)
 			}
 		}
+	})
+}
+
+// Callers with deadlines waited for room until theirs were near: what they were then
+// given was started in vain.
+func TestCallersWithDeadlinesDoNotQueueAtTheirEdge(t *testing.T) {
+	const (
+		work, deadline = 20 * time.Millisecond, 200 * time.Millisecond
+		workers        = 10
+		gap            = work / workers * 2 / 3 // half as many again as can be done
+		knows, length  = time.Second, 4 * time.Second
+	)
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, Config{MaxWorkers: workers})
+		var wg sync.WaitGroup
+		var good, took atomic.Int64
+		for begin := time.Now(); time.Since(begin) < length; time.Sleep(gap) {
+			at := time.Now()
+			wg.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), deadline)
+				defer cancel()
+				_, err := Do(ctx, p, func(context.Context) (int, error) { time.Sleep(work); return 0, nil })
+				if err == nil && at.Sub(begin) > knows {
+					good.Add(1)
+					took.Add(int64(time.Since(at)))
+				}
+			})
+		}
+		wg.Wait()
+		n := good.Load()
+		if best := int64((length - knows) / work * workers); n < best*95/100 {
+			t.Errorf("%d of %d were answered in time", n, best)
+		}
+		if mean := time.Duration(took.Load() / n); mean > 3*work {
+			t.Errorf("they took %v at the mean, of which %v is work", mean, work)
+		}
+		if err := p.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+		atRest(t, p)
 	})
 }

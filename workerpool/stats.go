@@ -51,54 +51,52 @@ type Stats struct {
 // Stats returns the counts so far. The picture is a copy and costs some
 // microseconds; call it at the pace of a metrics scrape, not per job.
 func (p *Pool) Stats() Stats {
+	p.made()
 	c := &p.ctl
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	s := Stats{
 		Name: p.cfg.Name, Law: "fixed", State: "fixed",
-		Limit: p.limit, MaxWorkers: p.top, QueueSize: p.queueCap,
-		Workers: p.workers, Idle: p.workers - p.active, Blocked: p.nWaiting,
+		Limit: c.limit, MaxWorkers: c.top, QueueSize: c.size,
 		QueuedBy: map[spillway.Priority]int{}, RejectedBy: map[spillway.Reason]uint64{},
 		QueueWait: c.waits.Clone(), RunTime: c.runs.Clone(),
 	}
 	if c.law != nil {
 		law := limit.ReporterOf(c.law)
 		s.Law, s.State, s.Decisions = law.Name(), law.State(), c.log.All()
-	} else if p.cfg.GrowAt > 0 {
+	} else if c.growAt > 0 {
 		s.Law, s.State = "grow", "grows while the queue is filled"
 	}
 	if c.mean > 0 {
-		s.Demand = c.offered * c.mean / 1e9 / float64(p.limit)
+		s.Demand = c.offered * c.mean / 1e9 / float64(c.limit)
 	}
-	// Every job is in exactly one place. What a busy worker took since is counted
-	// as completed a moment early rather than missed.
-	cancelled, accepted := p.tally.cancelled.Load(), p.accepted
-	for lv := range p.rings {
-		popped, k := p.rings[lv].Popped(), p.rings[lv].Len()
-		accepted += popped + uint64(k)
-		n := len(p.front[lv]) + k
+	pic := p.queue.Picture()
+	s.Workers, s.Idle, s.Running, s.Blocked = pic.Workers, pic.Workers-pic.Active, pic.Active, sum(pic.Waiting)
+	for lv, n := range pic.Queued {
 		if n > 0 {
 			s.QueuedBy[spillway.Critical-spillway.Priority(lv)] = n
 		}
 		s.Queued += n
 	}
-	s.Queued = max(s.Queued-int(max(p.stale.Load(), 0)), 0)
-	s.Dropped = p.dropped
-	s.Cancelled = cancelled + p.tally.turned.Load() + p.tally.gone.Load()
-	// A worker that ends a cancelled job runs none: Completed never goes back.
-	s.Started = uint64(max(int64(accepted-uint64(s.Queued)-cancelled-s.Dropped), 0))
-	p.finished = min(max(s.Started-min(uint64(p.active), s.Started), p.finished), s.Started)
-	s.Completed, s.Running = p.finished, int(s.Started-p.finished)
-	s.Panicked = min(p.tally.panicked.Load(), s.Completed)
-	s.Failed = min(max(p.tally.failed.Load(), s.Panicked), s.Completed)
+	s.Completed, s.Dropped = pic.Ended, pic.Dropped
+	s.Started = s.Completed + uint64(s.Running)
+	s.Panicked = min(p.panicked.Load(), s.Completed)
+	s.Failed = min(max(p.failed.Load(), s.Panicked), s.Completed)
 	for _, r := range spillway.Reasons() {
-		if n := p.tally.refusedFor(r); n > 0 {
+		n := p.refusals.count(r)
+		switch r {
+		case spillway.WaitTooLong:
+			n += pic.Expired
+		case spillway.Reason(p.firstFor.Load()):
+			n += pic.Refused
+		}
+		if n > 0 {
 			s.RejectedBy[r] = n
 			s.Rejected += n
 		}
 	}
-	s.Submitted = accepted + s.Rejected + s.Cancelled - cancelled + uint64(s.Blocked)
+	before := p.gone.Load() + pic.Left // it was accepted
+	s.Cancelled = before + pic.Void + pic.Removed
+	s.Submitted = sum(pic.Accepted) + s.Rejected + before + uint64(s.Blocked)
 	return s
 }

@@ -2,155 +2,148 @@ package workerpool
 
 import (
 	"context"
-	"math/bits"
-	"runtime"
 	"time"
-	"unsafe"
 
 	"github.com/spillway-go/spillway"
-	"github.com/spillway-go/spillway/internal/refusal"
+	"github.com/spillway-go/spillway/internal/handoff"
 )
+
+// ticket names an accepted job.
+type ticket = handoff.Ticket
 
 // Submit hands job over and returns when the pool has accepted it: at once
 // while a worker or a place in the queue is free, otherwise after a wait that
 // ctx and Config.MaxWait bound. It returns a *spillway.Rejection when the job is
 // refused and ctx.Err() when ctx ends first; then the job never runs. A job that
-// would wait past the deadline of ctx, by what was measured, is refused at once.
+// would wait past the deadline of ctx, by what was measured, is refused at once; and
+// while more arrives than can be done, a job with a deadline does not wait for room.
 func (p *Pool) Submit(ctx context.Context, job Job) error {
 	if err := ctx.Err(); err != nil {
-		p.tally.gone.Add(1)
+		p.gone.Add(1)
 		return err
 	}
-	return p.submit(ctx, job, nil, p.cfg.MaxWait >= 0)
+	_, err := p.submit(ctx, job, nil, p.cfg.MaxWait >= 0)
+	return err
 }
 
 // TrySubmit is Submit without the wait: when the queue is full it returns a
 // *spillway.Rejection at once. It does not ask whether ctx has ended, which
 // travels to the job.
 func (p *Pool) TrySubmit(ctx context.Context, job Job) error {
-	if p.full() {
-		return p.refuse(spillway.QueueFull)
+	if p.queue.Full(0) {
+		return p.refusals.refuse(p.ctl.fullness(0))
 	}
-	return p.offer(ctx, job, nil, false)
+	_, err := p.submit(ctx, job, nil, false)
+	return err
 }
 
-func (p *Pool) submit(ctx context.Context, job Job, n *note, mayWait bool) error {
-	if !mayWait && p.full() {
-		return p.refuse(spillway.QueueFull)
-	}
-	return p.offer(ctx, job, n, mayWait)
-}
-
-// offer is submit where the queue is not known to be full.
-func (p *Pool) offer(ctx context.Context, job Job, n *note, mayWait bool) error {
-	state := p.state.Load()
+// submit hands a job over. n is its note if it has a caller.
+func (p *Pool) submit(ctx context.Context, job Job, n *note, mayWait bool) (ticket, error) {
 	lv := level(spillway.PriorityFrom(ctx))
-	if state&(shut|queuing|shaky) != 0 || state&(spare|waking) == spare && state>>stateBits == 0 {
-		return p.submitSlowly(ctx, job, n, lv, mayWait) // often to an idle worker
+	if !mayWait && p.queue.Full(lv) {
+		return ticket{}, p.refusals.refuse(p.ctl.fullness(lv))
 	}
-	r := &p.rings[lv]
-	era := r.Era() // before used is read
-	room, exact := p.room(lv)
-	if !mayWait && exact && state&spare == 0 && r.Full(room) && p.nothingStale() {
-		return p.refuse(p.fullness(lv))
-	}
-	if p.cost.Load() > 0 {
-		if reason := p.hopeless(ctx, p.ahead(lv)); reason != 0 {
-			return p.refuse(reason)
+	if p.ctl.cost.Load() > 0 {
+		if reason := p.ctl.hopeless(ctx, p.queue.Ahead(lv)); reason != 0 {
+			return ticket{}, p.refusals.refuse(reason)
 		}
 	}
-	n = p.stamp(n, r.Pushed())
-	e, ok := entry{ctx, job, n}, false
-	if exact {
-		ok = r.PushIn(era, e, room)
-	} else if p.used.Load()&(1<<lv) != 0 {
-		ok, _ = p.pushBeside(e, lv, 0)
+	e := entry{ctx, job, p.stamp(n)}
+	// The zero Pool has no room, so that the slow way finds it.
+	verdict, t := p.queue.Offer(&e, lv)
+	if verdict == handoff.Accepted {
+		return t, nil
 	}
-	if !ok {
-		return p.submitSlowly(ctx, job, n, lv, mayWait)
-	}
-	if p.state.Load()&(spare|waking) == spare && r.Len() > 0 {
-		p.wake() // else a worker has it already
-	}
-	return nil
+	return p.submitSlowly(e, lv, verdict, mayWait)
 }
 
-// full reports whether the queue has no room for anybody, from loads alone. False
-// may only mean that it is not so simple.
-func (p *Pool) full() bool {
-	if p.state.Load()&(spare|shaky|shut|asks) != 0 {
-		return false
-	}
-	used, most := p.used.Load(), p.queueCap
-	if used&(used-1) != 0 {
-		return p.surely() >= most
-	}
-	return p.rings[bits.TrailingZeros32(used)%levels].Full(most) // Held may count too many
-}
-
-// room is how many jobs may be in the ring of a level. It is exact while only
-// one level is used.
-func (p *Pool) room(lv int) (n int, exact bool) {
-	n = int(p.rooms[lv].Load())
-	used := p.used.Load()
-	if used == 1<<lv {
-		return n, true
-	}
-	return p.roomBeside(lv, n, used), false
-}
-
-// roomBeside is room where jobs of other levels have been seen: n at most.
-func (p *Pool) roomBeside(lv, n int, used uint32) int {
-	total := p.queueCap
-	for i := range p.rings {
-		if i == lv || used&(1<<i) == 0 {
-			continue
-		}
-		k := p.rings[i].Held()
-		total -= k
-		if i < lv {
-			n -= k
+// submitSlowly goes on where an offer was not accepted at once.
+func (p *Pool) submitSlowly(e entry, lv int, verdict handoff.Verdict, mayWait bool) (t ticket, err error) {
+	p.made()
+	if verdict == handoff.Full && p.unswept.CompareAndSwap(true, false) && p.sweep() > 0 {
+		if verdict, t = p.queue.Offer(&e, lv); verdict == handoff.Accepted {
+			return t, nil
 		}
 	}
-	return min(n, total)
-}
-
-// use makes a level one whose ring gets jobs. Whoever is about to push by the
-// length of the only ring is stopped before there is another. The caller holds
-// the lock.
-func (p *Pool) use(lv int) {
-	if used := p.used.Load(); used != 0 && used&mixed == 0 {
-		p.used.Or(mixed)
-		p.rings[bits.TrailingZeros32(used)].NewEra()
+	reason := spillway.Reason(p.closedFor.Load())
+	if verdict == handoff.Full {
+		reason = p.ctl.tooLate(e.ctx, lv, p.cfg.MaxWait)
+		if !mayWait {
+			reason = p.ctl.fullness(lv)
+		}
 	}
-	p.used.Or(1 << lv)
-}
-
-// pushBeside pushes e where several levels are used. Whoever does so is counted
-// as a job until the ring counts it: of two that come for the last place, the
-// second sees the first. alone says that nobody was counted who may not have
-// come, so that there was no room indeed.
-func (p *Pool) pushBeside(e entry, lv, free int) (ok, alone bool) {
-	others := int(p.pushing.Add(1)) - 1
-	room, _ := p.room(lv)
-	ok = p.rings[lv].Push(e, room+free-others)
-	p.pushing.Add(-1)
-	return ok, others == 0
-}
-
-// fullness is why a job of a level is refused when there is no room for it.
-func (p *Pool) fullness(lv int) spillway.Reason {
-	if p.rooms[lv].Load() < int64(p.queueCap) {
-		return spillway.WaitTooLong
+	if reason == 0 {
+		return p.wait(e, lv)
 	}
-	return spillway.QueueFull
+	if e.note != nil && e.call() == nil {
+		p.notes.Put(e.note)
+	}
+	return ticket{}, p.refusals.refuse(reason)
 }
 
-// stamp notes the time, if anybody wants to know: for every job if OnDone is
-// told, for some otherwise. k counts jobs.
-func (p *Pool) stamp(n *note, k uint64) *note {
-	weight := p.every.Load()
-	if k&(weight-1) != 0 {
+// wait makes a submitter wait until its job was accepted or refused, its context
+// ends, or MaxWait has passed.
+func (p *Pool) wait(e entry, lv int) (t ticket, err error) {
+	w, _ := p.free.Get().(*handoff.Waiter[entry])
+	if w == nil {
+		w = handoff.NewWaiter[entry]()
+	}
+	since := time.Duration(-1)
+	if e.timed() {
+		since = e.at() // once it is accepted the note is not ours
+	} else if p.cfg.MaxWait > 0 {
+		since = p.now()
+	}
+	ctx, told, expired := e.ctx, true, false
+	verdict := p.queue.Wait(w, e, lv, e.call() == nil)
+	if verdict == handoff.Waiting {
+		told, expired = await(ctx, w.Told(), p.cfg.MaxWait)
+		expired = expired && ctx.Err() == nil
+		verdict = p.queue.Resolve(w, told, expired)
+	} else if verdict == handoff.Closed {
+		p.free.Put(w)
+		return ticket{}, p.refusals.refuse(spillway.Reason(p.closedFor.Load()))
+	}
+	t = w.Ticket()
+	p.free.Put(w)
+	waited := time.Duration(0)
+	if verdict != handoff.Accepted && since >= 0 {
+		waited = p.now() - since
+	}
+	switch {
+	case verdict == handoff.Closed:
+		return ticket{}, afterWaiting(spillway.Reason(p.firstFor.Load()), waited, 0)
+	case verdict == handoff.Left && expired:
+		return ticket{}, afterWaiting(spillway.WaitTooLong, waited, p.ctl.drain())
+	case verdict == handoff.Left:
+		return ticket{}, ctx.Err()
+	}
+	return t, nil // its own context may still cancel the job before it starts
+}
+
+// await blocks until the submitter is told, its context ends or most has passed.
+func await(ctx context.Context, ready <-chan struct{}, most time.Duration) (told, expired bool) {
+	var timer <-chan time.Time
+	if most > 0 {
+		t := time.NewTimer(most)
+		defer t.Stop()
+		timer = t.C
+	}
+	select {
+	case <-ready:
+		return true, false
+	case <-ctx.Done():
+		return false, false
+	case <-timer:
+		return false, true
+	}
+}
+
+// stamp notes the time if it is wanted: for every job if OnDone is told, for some
+// otherwise.
+func (p *Pool) stamp(n *note) *note {
+	weight := p.ctl.every.Load()
+	if weight > 1 && (!p.ctl.wanted.Load() || !p.ctl.wanted.CompareAndSwap(true, false)) {
 		if weight = 0; p.cfg.OnDone == nil {
 			return n
 		}
@@ -164,145 +157,17 @@ func (p *Pool) stamp(n *note, k uint64) *note {
 	return n
 }
 
-// refuse counts a refusal and makes it, without a lock or an allocation.
-func (p *Pool) refuse(reason spillway.Reason) error {
-	var here byte // goroutines differ in where their stacks are
-	s := &p.tally.shards[uintptr(unsafe.Pointer(&here))>>12%shards]
-	n := s.refused[reason].Add(1)
-	if reason <= spillway.WaitTooLong {
-		return p.nays.Load()[reason][n%spread]
+// sweep takes the queued jobs out whose contexts have ended, so that they keep no
+// place, and returns how many there were.
+func (p *Pool) sweep() int {
+	all := p.queue.Purge(func(e *entry) bool { return e.ctx.Err() != nil })
+	dead := make([]ended, 0, len(all))
+	for _, e := range all {
+		if c := e.call(); c == nil || c.begin() {
+			dead = append(dead, ended{entry: e, err: e.ctx.Err()})
+		} // else its caller tells of it, which leaves at this moment
 	}
-	return refusal.Of(reason).Near(0, n)
-}
-
-// hopeless is why a job with so many ahead would wait in vain, or zero.
-func (p *Pool) hopeless(ctx context.Context, ahead int) spillway.Reason {
-	wait := time.Duration(int64(ahead) * p.cost.Load())
-	end, ok := ctx.Deadline()
-	if !ok || ahead == 0 {
-		return 0
-	}
-	if time.Until(end) < wait+time.Duration(p.long.Load()) {
-		return spillway.DeadlineTooClose
-	}
-	return 0
-}
-
-// submitSlowly decides under the lock.
-func (p *Pool) submitSlowly(ctx context.Context, job Job, n *note, lv int, mayWait bool) error {
-	if p.cost.Load() > 0 && p.state.Load()&shut == 0 {
-		if reason := p.hopeless(ctx, p.ahead(lv)); reason != 0 {
-			return p.refuse(reason)
-		}
-	}
-	if !mayWait && p.state.Load()&queuing != 0 {
-		p.refill() // those who wait come first, but there may be room for all
-	}
-	p.mu.Lock()
-	if reason := p.closed; reason != 0 {
-		p.mu.Unlock()
-		return p.refuse(reason)
-	}
-	if n == nil || !n.timed {
-		n = p.stamp(n, p.accepted)
-	}
-	e := entry{ctx, job, n}
-	if p.accept(e, lv, mayWait) {
-		return nil
-	}
-	// What nobody waits for any more must not keep a place.
-	before := p.queued()
-	dead := p.sweep()
-	if len(dead) > 0 {
-		p.mu.Unlock()
-		p.tellAll(dead)
-		p.mu.Lock()
-	}
-	if len(dead) > 0 || p.queued() < before { // nobody is told of a call whose caller has left
-		if p.closed == 0 && p.accept(e, lv, mayWait) {
-			return nil
-		}
-	}
-	if reason := p.closed; reason != 0 {
-		p.mu.Unlock()
-		return p.refuse(reason)
-	}
-	reason := p.tooLate(ctx, lv)
-	if !mayWait {
-		reason = p.fullness(lv)
-	}
-	if reason != 0 {
-		p.mu.Unlock()
-		if n != nil && n.call == nil {
-			p.notes.Put(n)
-		}
-		return p.refuse(reason)
-	}
-	w := p.enqueue(e, lv)
-	p.publish(0)
-	p.mu.Unlock()
-	return p.await(ctx, w)
-}
-
-// accept gives e to an idle worker, or puts it into the queue and sees that a
-// worker comes for it; then it unlocks. It returns false, still locked, if there
-// is no room.
-func (p *Pool) accept(e entry, lv int, mayWait bool) bool {
-	for i := range lv + 1 {
-		if p.waiting[i].head != nil { // they came first
-			return false
-		}
-	}
-	free := max(p.limit-p.active, 0)
-	if free > 0 && p.state.Load()&waking == 0 && p.queued() == 0 {
-		p.accepted++
-		p.hand(e, lv)
-		return true
-	}
-	if mayWait && p.short.Load() && p.queued() > 0 {
-		free = 0 // a worker comes for those; better to wait for it than to push at its pace
-	}
-	if !p.push(e, lv, free) {
-		return false
-	}
-	p.wakeAndUnlock()
-	return true
-}
-
-// push puts e into its ring if there is room, a place for each worker that is
-// free included. The caller holds the lock.
-func (p *Pool) push(e entry, lv, free int) bool {
-	if p.used.Load()&(1<<lv) == 0 {
-		p.use(lv)
-	}
-	if room, exact := p.room(lv); exact {
-		return p.rings[lv].Push(e, room+free)
-	}
-	for {
-		if ok, alone := p.pushBeside(e, lv, free); ok || alone {
-			return ok
-		}
-		runtime.Gosched()
-	}
-}
-
-// tooLate is why a job that would have to wait for room would do so in vain, or
-// zero. The caller holds the lock.
-func (p *Pool) tooLate(ctx context.Context, lv int) spillway.Reason {
-	cost := p.cost.Load()
-	if cost == 0 {
-		return 0
-	}
-	n := p.ahead(lv)
-	for i := range lv + 1 {
-		n += p.waiting[i].n
-	}
-	if reason := p.hopeless(ctx, n+1); reason != 0 {
-		return reason
-	}
-	forRoom := time.Duration(cost * int64(n+1-int(p.rooms[lv].Load())))
-	if p.cfg.MaxWait > 0 && forRoom > p.cfg.MaxWait {
-		return spillway.WaitTooLong
-	}
-	return 0
+	defer p.queue.Finish(len(all))
+	p.tellAll(dead)
+	return len(all)
 }

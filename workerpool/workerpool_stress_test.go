@@ -17,10 +17,19 @@ import (
 // TrySubmit, Do and a Group through one pool: cancelled ones, panics, Goexit,
 // errors, all priorities, and Resize and a Drain in the middle.
 func TestTheLedgerClosesAfterEverything(t *testing.T) {
-	const callers, each, most = 1000, 1000, 8
+	const callers, most = 1000, 8
+	each := 1000
+	if raceEnabled {
+		each = 200
+	}
 	before := runtime.NumGoroutine()
+	stop := make(chan struct{})
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	defer close(stop)
 	var done, running, peak atomic.Int64
 	p := pool(t, Config{MaxWorkers: most, QueueSize: 64, OnDone: func(Result) { done.Add(1) }})
+	watch.Go(func() { watchLedger(t, p, stop) })
 	var refused, ran, twice atomic.Uint64
 	var wg sync.WaitGroup
 	for c := range callers {
@@ -111,7 +120,7 @@ func TestTheLedgerClosesAfterEverything(t *testing.T) {
 	}
 	atRest(t, p)
 	s := p.Stats()
-	if s.Submitted != callers*each || s.Started != ran.Load() || s.Rejected+s.Dropped < refused.Load() || twice.Load() > 0 {
+	if s.Submitted != uint64(callers*each) || s.Started != ran.Load() || s.Rejected+s.Dropped < refused.Load() || twice.Load() > 0 {
 		t.Fatalf("%d ran, %d of them twice, %d refused; the ledger says %+v", ran.Load(), twice.Load(), refused.Load(), s)
 	}
 	if peak.Load() > most {
@@ -123,12 +132,40 @@ func TestTheLedgerClosesAfterEverything(t *testing.T) {
 		t.Fatalf("OnDone was told %d times: %+v", got, s)
 	}
 	for range 1000 { // goroutines that have done all they do may still be ending
-		if s = p.Stats(); s.Workers == 0 && runtime.NumGoroutine() <= before {
+		if s = p.Stats(); s.Workers == 0 && runtime.NumGoroutine() <= before+1 { // the watch
 			return
 		}
 		time.Sleep(time.Millisecond)
 	}
 	t.Fatalf("%d goroutines before, %d after, %d workers", before, runtime.NumGoroutine(), s.Workers)
+}
+
+// watchLedger checks that the ledger closes at any time and that no count of it
+// ever falls.
+func watchLedger(t *testing.T, p *Pool, stop <-chan struct{}) {
+	var last Stats
+	for {
+		s := p.Stats()
+		by := 0
+		for _, n := range s.QueuedBy {
+			by += n
+		}
+		if s.Submitted != s.Completed+s.Rejected+s.Cancelled+s.Dropped+uint64(s.Queued+s.Running+s.Blocked) || by != s.Queued {
+			t.Errorf("the ledger does not close: %+v", s)
+			return
+		}
+		if s.Submitted < last.Submitted || s.Completed < last.Completed || s.Rejected < last.Rejected || s.Cancelled < last.Cancelled || s.Dropped < last.Dropped {
+			t.Errorf("a count fell: %+v, before %+v", s, last)
+			return
+		}
+		last = s
+		select {
+		case <-stop:
+			return
+		default:
+			runtime.Gosched()
+		}
+	}
 }
 
 // The first jobs of several priorities come at once. How many wait used to be

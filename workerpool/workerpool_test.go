@@ -154,30 +154,6 @@ func TestABlockedSubmitterLeavesItsJobBehind(t *testing.T) {
 	})
 }
 
-// A queue that had run dry before the submitter on its way came to fill it stayed
-// empty: a worker took one job after the other from those who waited for room.
-func TestAQueueThatRanDryIsFilledByThoseWhoWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := pool(t, Config{MaxWorkers: 1, QueueSize: 2 * longQueue})
-		p.tries.Store(0) // no sweep: the jobs stay in the ring
-		step := make(chan struct{})
-		defer close(step)
-		for range 1 + 2*longQueue + 3 {
-			go p.Submit(context.Background(), func(context.Context) error { <-step; return nil })
-		}
-		synctest.Wait()
-		p.short.Store(true)
-		p.called.Store(true) // and does not run yet
-		for range 1 + 2*longQueue {
-			step <- struct{}{}
-		}
-		synctest.Wait()
-		if s := p.Stats(); s.Running != 1 || s.Queued != 2 || s.Blocked != 0 {
-			t.Fatalf("%d run, %d are queued, %d wait for room", s.Running, s.Queued, s.Blocked)
-		}
-	})
-}
-
 func TestAFullPoolRefusesAtOnceOrAfterMaxWaitOrWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct {
@@ -581,6 +557,9 @@ func TestWithoutAQueueEveryWorkerIsUsed(t *testing.T) {
 				t.Fatalf("the second of two jobs on two workers waited %v", d)
 			}
 		}
+		if err := p.Drain(t.Context()); err != nil { // the bubble's clock stops when this returns
+			t.Error(err)
+		}
 	})
 }
 
@@ -636,8 +615,7 @@ func TestTheLedgerClosesWhileACancelledJobEnds(t *testing.T) {
 // the queue, and one waits for room, of which there is for 2.
 func fillShort(t *testing.T) *Pool {
 	p := pool(t, Config{MaxWorkers: 1, QueueSize: 8})
-	p.short.Store(true)
-	p.tries.Store(0) // or the queue is looked through, and its worker asks
+	p.queue.SetLow(4)
 	first := make(chan struct{})
 	ever := func(context.Context) error { <-t.Context().Done(); return nil }
 	jobs := []Job{func(context.Context) error { <-first; return nil }, nothing, ever}
@@ -734,4 +712,77 @@ func TestAPanicOfOnDoneLeavesNobodyWaiting(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A call that was left kept its place until the queue was searched, and was still
+// in QueuedBy.
+func TestACallThatIsLeftFreesItsPlaceAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(t, Config{MaxWorkers: 1, QueueSize: 1})
+		if err := p.Submit(t.Context(), sleep(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		ctx, leave := context.WithCancel(t.Context())
+		go func() { _, _ = Do(ctx, p, func(context.Context) (int, error) { return 1, nil }) }()
+		synctest.Wait()
+		if err := p.TrySubmit(t.Context(), nothing); reason(err) != spillway.QueueFull {
+			t.Fatal(err)
+		}
+		leave()
+		synctest.Wait()
+		if s := p.Stats(); s.Queued != 0 || len(s.QueuedBy) != 0 || s.Cancelled != 1 {
+			t.Errorf("%+v", s)
+		}
+		if err := p.TrySubmit(t.Context(), nothing); err != nil {
+			t.Errorf("refused beside a place that was left: %v", err)
+		}
+		if err := p.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Drain found the pool empty while Close had still to tell OnDone of the jobs that it
+// had dropped.
+func TestDrainWaitsUntilCloseHasTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := 0
+		p := pool(t, Config{MaxWorkers: 1, QueueSize: 4, OnDone: func(r Result) {
+			if !r.Started {
+				time.Sleep(time.Minute)
+				told++
+			}
+		}})
+		for range 3 {
+			if err := p.Submit(t.Context(), sleep(time.Second)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		go p.Close()
+		synctest.Wait()
+		if err := p.Drain(t.Context()); err != nil || told != 2 {
+			t.Errorf("%v; OnDone was told of %d dropped jobs of 2", err, told)
+		}
+	})
+}
+
+func TestTheZeroPoolSaysWhatToCall(t *testing.T) {
+	for name, use := range map[string]func(*Pool){
+		"Submit":    func(p *Pool) { _ = p.Submit(t.Context(), nothing) },
+		"TrySubmit": func(p *Pool) { _ = p.TrySubmit(t.Context(), nothing) },
+		"Do":        func(p *Pool) { _, _ = Do(t.Context(), p, func(context.Context) (int, error) { return 1, nil }) },
+		"Group":     func(p *Pool) { _ = p.Group(t.Context()).Submit(nothing) },
+		"Resize":    func(p *Pool) { _ = p.Resize(1, 1) },
+		"Limit":     func(p *Pool) { p.Limit() },
+		"Drain":     func(p *Pool) { _ = p.Drain(t.Context()) },
+		"Close":     func(p *Pool) { p.Close() },
+		"Stats":     func(p *Pool) { p.Stats() },
+	} {
+		v, _ := outcomeOf(func() { use(new(Pool)) })
+		if s, ok := v.(string); !ok || !strings.Contains(s, "workerpool.New") {
+			t.Errorf("%s on the zero Pool: %v", name, v)
+		}
+	}
 }

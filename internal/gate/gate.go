@@ -85,27 +85,28 @@ type Config struct {
 
 // Gate decides who may run.
 type Gate struct {
-	cfg      Config
-	closed   spillway.Reason // why the intake is closed; zero while open
-	inFlight int             // slots in use
-	running  int             // pieces of work, the long ones included
-	long     int             // of those, that hold no slots
-	queues   [levels]queue
-	queued   int
-	grants   uint64 // from the queue
-	pressure pressure
-	demand   demand
-	spent    float64 // of the patience with a burst; 1: all
-	service  service
-	life     life
-	shadow   *shadow         // of a dry run
-	booked   [levels]float64 // work of who may come back, in slots times nanoseconds
-	counts   Counts
-	seq      uint64              // of the latest start
-	granted  int                 // taken out of the queue, not yet taken up by their callers
-	unqueued uint64              // admitted at once
-	waits    histogram.Histogram // of the others
-	times    histogram.Histogram
+	cfg       Config
+	closed    spillway.Reason // why the intake is closed; zero while open
+	inFlight  int             // slots in use
+	running   int             // pieces of work, the long ones included
+	long      int             // of those, that hold no slots
+	crowdedAt time.Duration   // when more slots were last in use than may be
+	queues    [levels]queue
+	queued    int
+	grants    uint64 // from the queue
+	pressure  pressure
+	demand    demand
+	spent     float64 // of the patience with a burst; 1: all
+	service   service
+	life      life
+	shadow    *shadow         // of a dry run
+	booked    [levels]float64 // work of who may come back, in slots times nanoseconds
+	counts    Counts
+	seq       uint64              // of the latest start
+	granted   int                 // taken out of the queue, not yet taken up by their callers
+	unqueued  uint64              // admitted at once
+	waits     histogram.Histogram // of the others
+	times     histogram.Histogram
 }
 
 // Counts is the ledger of every arrival. At any time
@@ -168,7 +169,9 @@ func (g *Gate) decide(now time.Duration, lv int, a Arrival, mayWait bool) Decisi
 			d = Decision{Verdict: Reject, Reason: spillway.QueueFull}
 		}
 	}
-	if d.Verdict == Reject && g.mustAdmit() {
+	// Who waits while more runs than may would not get a slot before those that are let
+	// in because they must be.
+	if (d.Verdict == Reject || d.Preempted == nil && g.inFlight > g.Limit()) && g.mustAdmit() {
 		return Decision{Verdict: Admit}
 	}
 	return d
@@ -255,8 +258,17 @@ func (g *Gate) start(now time.Duration, held int) {
 	g.seq++
 	g.inFlight += held
 	load := g.load()
+	g.crowded(now, load.Enforced)
 	load.Enforced = max(load.Enforced, g.inFlight) // MaxRefused and dry runs admit over the limit
 	g.cfg.Law.Admit(now, load)
+}
+
+// crowded notes that more slots are in use than may be: beyond MaxRefused, in a dry
+// run, and until a limit that has fallen is reached.
+func (g *Gate) crowded(now time.Duration, slots int) {
+	if g.inFlight > slots && g.running > 1 {
+		g.crowdedAt = now
+	}
 }
 
 func (g *Gate) load() limit.Load {
@@ -285,20 +297,24 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 		g.long--
 		return
 	}
-	lv := level(w.Priority)
+	lv, slots := level(w.Priority), g.Limit()
+	g.crowded(now, slots)
 	g.inFlight -= w.Cost
 	s := limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: o, Class: uint8(lv)}
 	took := now - w.Start
 	if o != limit.Unknown { // it did not finish, as when it panicked: its duration says nothing
 		g.times.Record(int64(took))
 	}
+	fair := w.Start > g.crowdedAt
 	if g.shadow != nil {
-		took = g.shadowed(s)
+		estimate := g.shadowed(s)
+		fair = fair || estimate != took
+		took = estimate
 	} else if late := now - w.Deadline; o != limit.Deadline || w.Deadline > 0 && late >= 0 { // else a shorter one, not known
 		g.life.end(float64(took), o, float64(late), g.service.mean)
 	}
-	g.service.end(now, lv, float64(took), o)
-	g.cfg.Law.Observe(s, g.load())
+	g.service.end(now, lv, float64(took), slots, fair, o)
+	g.cfg.Law.Observe(s, limit.Load{InFlight: g.inFlight, Queued: g.queued, Enforced: slots})
 }
 
 // Next returns the next waiter that may run, granted, or one that is dropped

@@ -15,7 +15,7 @@ type demand struct {
 	offered          float64         // since at
 	turned           float64         // refused since at
 	back             [levels]float64 // slots of who was refused, until booked
-	refused          float64         // smoothed share
+	refused          float64         // share, over 10 s
 	began, at        time.Duration
 	seen             bool
 }
@@ -47,7 +47,7 @@ func (d *demand) arrive(now time.Duration, lv, cost int) (passed time.Duration) 
 			d.long[i] += long * (rate - d.long[i])
 		}
 		if d.offered > 0 {
-			d.refused += slow * (d.turned/d.offered - d.refused)
+			d.refused += long * (d.turned/d.offered - d.refused)
 		}
 		d.count, d.offered, d.turned, d.at = [levels]float64{}, 0, 0, now
 	}
@@ -66,7 +66,7 @@ func (d *demand) share() float64 {
 	if d.offered == 0 {
 		return d.refused
 	}
-	return d.refused + float64(demandWindow)/float64(demandSlow)*(d.turned/d.offered-d.refused)
+	return d.refused + float64(demandWindow)/float64(demandLong)*(d.turned/d.offered-d.refused)
 }
 
 func (d *demand) settled() bool { return d.at-d.began >= demandSettle }
@@ -74,33 +74,60 @@ func (d *demand) settled() bool { return d.at-d.began >= demandSettle }
 // service measures how long work holds its slots, in nanoseconds. All work
 // counts that held one for a reason of its own, failures included.
 type service struct {
-	mean      float64
-	n         float64
+	kind
+	levels    [levels]kind
 	low, high float64 // about the 5 % and the 95 % quantile
-	means, ns [levels]float64
-	last      time.Duration
-	refusals  uint64 // as hopeless
-	unsaid    int    // ends in a row that were no sample,
-	failed    int    // and of those, failures
+	refusals  uint64  // as hopeless
+	unsaid    int     // ends in a row that were no sample,
+	failed    int     // and of those, failures
+}
+
+// kind is one kind of work.
+type kind struct {
+	average // of how long it holds a slot
+	// part is what a piece of it costs of what the gate can do: the time it holds a slot
+	// over how many there were. Only work that never shared them with more than may run
+	// counts: the others take longer because there are too many.
+	part average
+	last time.Duration
 }
 
 const (
 	serviceSpan   = 100.0 // ends behind a mean, at least
 	serviceMemory = time.Second
-	serviceKnown  = 5 // ends before a level's own mean is believed
+	levelMemory   = 5 * time.Second // of a level: one that gets little more than the floor has few ends
+	serviceKnown  = 5               // ends before a level's own mean is believed
 )
+
+// average is the mean of the latest values.
+type average struct{ mean, n float64 }
+
+// add enters a value. weight is its part of the mean, more while there were few.
+func (a *average) add(x, weight float64) {
+	a.n++
+	if a.n < serviceSpan {
+		weight = max(weight, 1/a.n)
+	}
+	a.mean += weight * (x - a.mean)
+}
+
+// or is the mean, or that of another while it is not to be believed.
+func (a *average) or(other average) float64 {
+	if a.n < serviceKnown {
+		return other.mean
+	}
+	return a.mean
+}
 
 func (s *service) known() bool { return s.n > 0 }
 
-func (s *service) end(now time.Duration, lv int, took float64, o limit.Outcome) {
-	// The last hundred ends count, or the last second of them if those were fewer:
-	// what took so long before the limit changed must not be believed for long.
-	weight := 1 / serviceSpan
-	if passed := now - s.last; passed > serviceMemory/serviceSpan { // else it is less
-		weight = max(weight, 1-math.Exp(-passed.Seconds()/serviceMemory.Seconds()))
-	}
-	s.last = now
-	s.n++
+// end enters work that held one of so many slots. It is fair if they were all that
+// were in use.
+func (s *service) end(now time.Duration, lv int, took float64, slots int, fair bool, o limit.Outcome) {
+	fair = fair || s.kind.part.n < serviceKnown // something to begin with
+	weight := s.enter(now, took, slots, fair, serviceMemory)
+	s.levels[lv].enter(now, took, slots, fair, levelMemory)
+	s.quantiles(took, o, min(5*weight, 0.25))
 	switch o {
 	case limit.Failed:
 		s.unsaid, s.failed = s.unsaid+1, s.failed+1
@@ -110,10 +137,22 @@ func (s *service) end(now time.Duration, lv int, took float64, o limit.Outcome) 
 	default:
 		s.unsaid, s.failed = 0, 0
 	}
-	s.mean += share(s.n, weight) * (took - s.mean)
-	s.ns[lv]++
-	s.means[lv] += share(s.ns[lv], weight) * (took - s.means[lv])
-	s.quantiles(took, o, min(5*weight, 0.25))
+}
+
+// enter returns the weight that the end got. The last hundred ends count, or those in
+// memory if they were fewer: what took so long before the limit changed must not be
+// believed for long.
+func (k *kind) enter(now time.Duration, took float64, slots int, fair bool, memory time.Duration) float64 {
+	weight := 1 / serviceSpan
+	if passed := now - k.last; passed > memory/serviceSpan { // else it is less
+		weight = max(weight, 1-math.Exp(-passed.Seconds()/memory.Seconds()))
+	}
+	k.last = now
+	k.add(took, weight)
+	if fair {
+		k.part.add(took/float64(slots), weight)
+	}
+	return weight
 }
 
 // quantiles moves them by stochastic approximation, in steps of the mean. Work that a
@@ -131,6 +170,9 @@ func (s *service) quantiles(took float64, o limit.Outcome, rate float64) {
 	default:
 		s.high = max(s.high-rate*tail*s.mean, took)
 	}
+	// No more than one in twenty takes twenty times the mean (Markov): after a hang that
+	// ends the steps alone would take too long.
+	s.high = min(s.high, s.mean/tail)
 	switch {
 	case o != limit.Success: // what failed fast says nothing about how fast work can be done
 	case took < s.low:
@@ -140,20 +182,17 @@ func (s *service) quantiles(took float64, o limit.Outcome, rate float64) {
 	}
 }
 
-// share is what the n-th value adds to a mean: its part of all, and then weight.
-func share(n, weight float64) float64 {
-	if n < serviceSpan {
-		return max(weight, 1/n)
-	}
-	return weight
-}
-
 // hold is how long work of a level holds a slot.
-func (s *service) hold(lv int) float64 {
-	if s.ns[lv] < serviceKnown {
-		return s.mean
+func (s *service) hold(lv int) float64 { return s.levels[lv].or(s.average) }
+
+// part is what a piece of work of a level costs of what the gate can do. A level of
+// which nothing has ended lately is taken to be like the others: the limit may have
+// become another.
+func (s *service) part(lv int, now time.Duration) float64 {
+	if now-s.levels[lv].last > levelMemory {
+		return s.kind.part.mean
 	}
-	return s.means[lv]
+	return s.levels[lv].part.or(s.kind.part)
 }
 
 // hopeless reports whether work with so much time left would be started in

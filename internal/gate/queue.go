@@ -182,13 +182,10 @@ func (g *Gate) Counts() Counts { return g.counts }
 
 // Demand is the work that arrived lately over what may be done in that time: above
 // one, more comes than can be served. It is zero until the first work has ended.
-func (g *Gate) Demand(now time.Duration) (slots float64) {
+func (g *Gate) Demand(now time.Duration) float64 {
 	d := g.demand
 	d.arrive(now, 0, 0) // on a copy: brings the rates up to date
-	for i, rate := range d.slow {
-		slots += rate * g.service.hold(i) / 1e9
-	}
-	return slots / float64(g.Limit())
+	return g.asked(&d.slow, levels-1)
 }
 
 // Histograms returns copies of the queue waits of all admitted work and of the

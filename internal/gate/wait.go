@@ -12,12 +12,16 @@ func left(now, deadline time.Duration) time.Duration {
 	return deadline - now
 }
 
-// predict is how long work of a level would wait, in nanoseconds: the work
-// ahead of it over the slots that the levels above leave free.
+// predict is how long work of a level would wait, in nanoseconds: the work ahead of
+// it over the slots that the levels above leave free. Where more runs than may, so
+// much has to end before, and ends sooner.
 func (g *Gate) predict(lv, cost int) float64 {
 	work := float64(cost) * g.service.hold(lv)
 	for i := range lv + 1 {
 		work += float64(g.queues[i].cost) * g.service.hold(i)
+	}
+	if excess := g.inFlight - g.Limit(); excess > 0 {
+		work = (work + float64(excess)*g.service.mean) * float64(g.Limit()) / float64(g.inFlight)
 	}
 	return work / g.free(lv)
 }
@@ -88,19 +92,19 @@ func (g *Gate) demandOf(now time.Duration, lv, cost int) {
 		return
 	}
 	spent := float64(passed) / g.patience(0)
-	if g.asked(&g.demand.slow, levels-1) > float64(g.Limit()) {
+	if g.asked(&g.demand.slow, levels-1) > 1 {
 		g.spent = min(g.spent+spent, patienceSpent)
 	} else {
 		g.spent = max(g.spent-patienceReturn*spent, 0)
 	}
 }
 
-// asked is how many slots the levels down to lv ask for.
-func (g *Gate) asked(rates *[levels]float64, lv int) (slots float64) {
+// asked is what the levels down to lv ask for, as a part of what the gate can do.
+func (g *Gate) asked(rates *[levels]float64, lv int) (part float64) {
 	for i, rate := range rates[:lv+1] {
-		slots += rate * g.service.hold(i) / 1e9
+		part += rate * g.service.part(i, g.demand.at) / 1e9
 	}
-	return slots
+	return part
 }
 
 // bound is how long work of a level may wait, in nanoseconds: a burst while the
@@ -109,12 +113,12 @@ func (g *Gate) asked(rates *[levels]float64, lv int) (slots float64) {
 // left matters only where work is better ended by its deadline than finished.
 func (g *Gate) bound(lv int, left time.Duration) float64 {
 	slots, bound := float64(g.Limit()), g.longest(left)
-	over := max(g.asked(&g.demand.slow, levels-1), g.asked(&g.demand.fast, levels-1))/slots - 1
+	over := max(g.asked(&g.demand.slow, levels-1), g.asked(&g.demand.fast, levels-1)) - 1
 	if over > 0 {
 		// A few slots need a few waiters each to stay busy between arrivals. The most
 		// important work gets more, unless it alone is far too much.
 		services := 0.9 + 3/slots
-		if lv == 0 && g.asked(&g.demand.slow, 0) < 1.3*slots {
+		if lv == 0 && g.asked(&g.demand.slow, 0) < 1.3 {
 			services += 0.5
 		}
 		short := max(services*g.service.mean, 0.8*g.service.high)

@@ -17,9 +17,9 @@ import (
 // layers lists the folders of all packages, the lowest layer first. Packages on
 // one line do not import each other.
 var layers = [][]string{
-	{".", "histogram", "internal/layers", "internal/ring", "retrybudget"},
+	{".", "histogram", "internal/layers", "retrybudget"},
 	{"internal/refusal", "limit", "loadgen", "objectpool"},
-	{"internal/gate"},
+	{"internal/gate", "internal/handoff"},
 	{"limiter"},
 	{"fanout", "sim", "workerpool"},
 	{"route"},

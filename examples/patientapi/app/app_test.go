@@ -232,6 +232,9 @@ func TestAdminListenerHasWhatTheClientsOneHasNot(t *testing.T) {
 		if status, _ := r.get(t, path); status != 200 {
 			t.Errorf("%s for a probe: %d", path, status)
 		}
+		if status, _ := r.operate(t, path); status != 200 {
+			t.Errorf("%s for a probe of the admin listener: %d", path, status)
+		}
 	}
 	// The command line may hold what is not for everybody who may see a profile.
 	if status, body := r.operate(t, "/debug/pprof/cmdline"); status != 404 || strings.Contains(body, os.Args[0]) {

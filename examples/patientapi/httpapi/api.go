@@ -82,12 +82,10 @@ func New(cfg Config) *API {
 	a.registry.MustRegister(cacheMetrics(cfg.Runner)...)
 	a.mux = must(a.operations())
 	must(0, a.mux.Document("GET /openapi.json", about))
-	for pattern, h := range map[string]http.HandlerFunc{
-		"GET /livez":  func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "alive\n") },
-		"GET /readyz": a.readyz,
-		"GET /{$}":    a.index,
-	} {
+	must(0, a.mux.Handle("GET /{$}", http.HandlerFunc(a.index)))
+	for pattern, h := range map[string]http.HandlerFunc{"GET /livez": a.livez, "GET /readyz": a.readyz} {
 		must(0, a.mux.Handle(pattern, h))
+		a.admin.HandleFunc(pattern, h) // where clients cannot take the last connection
 	}
 	a.admin.HandleFunc("GET /health", a.health)
 	a.admin.Handle("GET /metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}))
@@ -95,7 +93,7 @@ func New(cfg Config) *API {
 }
 
 // Admin serves what is for those who run the service and not for its clients:
-// /metrics and /health. Put it on a listener of its own, which clients cannot
+// /metrics and /health, and once more /livez and /readyz. Put it on a listener of its own, which clients cannot
 // reach.
 func (a *API) Admin() http.Handler { return a.admin }
 

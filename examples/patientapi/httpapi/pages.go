@@ -14,6 +14,8 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 )
 
+func (a *API) livez(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "alive\n") }
+
 func (a *API) readyz(w http.ResponseWriter, _ *http.Request) {
 	if !a.ready.Load() {
 		text(w, http.StatusServiceUnavailable, "starting or draining\n")

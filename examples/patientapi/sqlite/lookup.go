@@ -155,7 +155,7 @@ func scan(rows *sql.Rows, p *patientapi.Patient) (n int, err error) {
 		v := patientapi.Visit{Date: r.field(), Reason: r.field()}
 		by, err := strconv.Atoi(r.rest)
 		if err != nil {
-			return 0, fmt.Errorf("visit of %s: %w", p.ID, err)
+			return 0, errors.New("the clinician of a visit is not a number")
 		}
 		v.Clinician = patientapi.ClinicianID(by)
 		p.Visits = append(p.Visits, v)

@@ -602,8 +602,8 @@ type Allergy struct {
 
 // Batch defines model for Batch.
 type Batch struct {
-	Missing  *[]string  `json:"missing"`
-	Patients *[]Patient `json:"patients"`
+	Missing  []string  `json:"missing"`
+	Patients []Patient `json:"patients"`
 }
 
 // Clinician defines model for Clinician.
@@ -617,8 +617,8 @@ type Clinician struct {
 
 // ClinicianAnswer defines model for ClinicianAnswer.
 type ClinicianAnswer struct {
-	Clinicians *[]Clinician `json:"clinicians"`
-	Partial    *[]string    `json:"partial"`
+	Clinicians []Clinician `json:"clinicians"`
+	Partial    []string    `json:"partial"`
 }
 
 // Diagnosis defines model for Diagnosis.

@@ -1,0 +1,369 @@
+package handoff
+
+import (
+	"math"
+	"math/bits"
+)
+
+const (
+	// Levels is how many priorities there are; 0 is the most important.
+	Levels = 4
+	// Floor keeps the last level from starving: of so many jobs that are taken, one
+	// is of the least important level that has any.
+	Floor = 256
+)
+
+// Counts is the ledger of every offer that was not refused at once. At any time
+//
+//	Accepted = Ended + Void + Removed + Dropped + queued + active.
+type Counts struct {
+	Accepted [Levels]uint64
+	Ended    uint64 // taken, run and ended
+	Void     uint64 // taken, and found not to be wanted any more
+	Removed  uint64 // taken out of the queue by its caller or by Purge
+	Dropped  uint64 // taken out by Drop
+	// Of those that waited for room and were not accepted: left by themselves, left
+	// because they had waited for long enough, refused by Close.
+	Left, Expired, Refused uint64
+}
+
+// core is the state and its rules, see doc.go. Its caller holds the lock, calls
+// settle in the end unless the core is steady, and sends the signals after the lock was released.
+//
+// What a job changes comes first, so that it is in few cache lines.
+type core[T any] struct {
+	queued  int    // jobs
+	active  int    // workers that are busy
+	limit   int    // most of them
+	size    int    // most jobs that may be queued
+	turns   uint64 // jobs taken
+	used    uint8  // a bit for each level that has had a job
+	narrow  uint8  // a bit for each level with less room than the size
+	calling bool   // a worker is called
+	calm    bool   // settle has nothing to do but to call workers and late submitters
+	mark    int    // with so many jobs queued, or fewer, a late submitter is to be called
+	queue   [Levels]ring[T]
+
+	full    uint32      // a bit for each level that was found full and still is
+	rooms   [Levels]int // most jobs ahead of one at a level, beside the size; not rising
+	out     int         // jobs that left another way than through a worker, and are not finished
+	parked  []*Worker   // the latest last
+	workers int         // parked, called or busy
+	closed  bool
+
+	waiting  [Levels]list[T] // submitters
+	nWaiting int
+	late     list[T]
+	low      int  // late submitters are told once the queue holds no more
+	telling  bool // a late submitter is called
+	signals  signals[T]
+	counts   Counts // but for what queue and turns count
+}
+
+// steady reports whether the rules hold as they are: nearly always.
+func (c *core[T]) steady() bool {
+	return c.calm && c.queued > c.mark && (c.queued == 0 || c.calling || c.active >= c.limit)
+}
+
+// signals are what is to be sent when the lock was released.
+type signals[T any] struct {
+	worker *Worker    // called
+	told   *Waiter[T] // submitters, by their next links
+	exits  []*Worker
+}
+
+func (c *core[T]) tell(w *Waiter[T]) { w.next, c.signals.told = c.signals.told, w }
+
+// settle makes the rules hold again after a change.
+func (c *core[T]) settle() {
+	if c.nWaiting > 0 {
+		c.admit()
+	}
+	if c.queued > 0 && c.active < c.limit && !c.calling {
+		c.signals.worker = c.call()
+	}
+	if c.late.n > 0 && c.queued <= c.low && !c.telling {
+		c.telling = true
+		w := c.late.pop()
+		w.called = true
+		c.tell(w)
+	}
+	if c.full != 0 {
+		c.full &= c.fullLevels()
+	}
+	if c.mark = -1; c.late.n > 0 && !c.telling {
+		c.mark = c.low
+	}
+	c.calm = c.nWaiting == 0 && c.full == 0 && !c.closed
+}
+
+// admit moves jobs of submitters that wait into the queue while there is room.
+func (c *core[T]) admit() {
+	for lv := range c.waiting {
+		for l := &c.waiting[lv]; l.head != nil && c.room(lv); {
+			w := l.pop()
+			c.nWaiting--
+			c.push(w)
+			if w.patient && c.queued > c.low {
+				c.late.push(w, late)
+			} else {
+				c.tell(w)
+			}
+		}
+	}
+}
+
+// room reports whether one more job of a level may be queued.
+func (c *core[T]) room(lv int) bool {
+	free := max(c.limit-c.active, 0)
+	return c.queued < c.size+free && (c.narrow&(1<<lv) == 0 || c.ahead(lv) < c.rooms[lv]+free)
+}
+
+func (c *core[T]) ahead(lv int) (n int) {
+	for i := range lv + 1 {
+		n += c.queue[i].len()
+	}
+	return n
+}
+
+// fullLevels has a bit for each level that has no room.
+func (c *core[T]) fullLevels() (full uint32) {
+	for lv := range Levels {
+		if !c.room(lv) {
+			full |= 1 << lv
+		}
+	}
+	return full
+}
+
+// offer returns the number of a job that is accepted.
+func (c *core[T]) offer(v *T, lv int) (Verdict, uint64) {
+	if c.closed {
+		return Closed, 0
+	}
+	if !c.room(lv) {
+		c.full, c.calm = c.fullLevels(), false
+		return Full, 0
+	}
+	c.used |= 1 << lv
+	c.queued++
+	return Accepted, c.queue[lv].push(v)
+}
+
+// push accepts the job of a submitter that may have waited.
+func (c *core[T]) push(w *Waiter[T]) {
+	c.used |= 1 << w.level
+	c.queued++
+	w.verdict, w.ticket = Accepted, Ticket{w.level, c.queue[w.level].push(&w.value)}
+}
+
+// next is the level whose turn it is. There is a job.
+func (c *core[T]) next() int {
+	c.turns++
+	used := c.used
+	if used&(used-1) == 0 {
+		return bits.TrailingZeros8(used) % Levels
+	}
+	if c.turns%Floor == 0 {
+		for lv := Levels - 1; ; lv-- {
+			if c.queue[lv].len() > 0 {
+				return lv
+			}
+		}
+	}
+	for lv := 0; ; lv++ {
+		if c.queue[lv].len() > 0 {
+			return lv
+		}
+	}
+}
+
+// wait is offer for a submitter that waits for room if there is none.
+func (c *core[T]) wait(w *Waiter[T], v T, lv int) Verdict {
+	w.value, w.level = v, lv
+	switch {
+	case c.closed:
+		w.verdict = Closed
+	case c.room(lv):
+		c.push(w)
+	default:
+		w.verdict = Waiting
+		c.waiting[lv].push(w, waiting)
+		c.nWaiting++
+	}
+	return w.verdict
+}
+
+// leave takes a submitter out that waits or is late, and returns which it was.
+func (c *core[T]) leave(w *Waiter[T], expired bool) (was place) {
+	was = w.place
+	switch was {
+	case waiting:
+		c.waiting[w.level].remove(w)
+		c.nWaiting--
+		if w.verdict = Left; expired {
+			c.counts.Expired++
+		} else {
+			c.counts.Left++
+		}
+	case late:
+		c.late.remove(w)
+	}
+	return was
+}
+
+// take ends the job of a busy worker and gives it the next. Without one the worker
+// is parked, or gone if the queue was closed. A worker that is not busy has been
+// called.
+func (c *core[T]) take(w *Worker, end End, v *T) (lv int, ok bool) {
+	if w.busy {
+		c.active--
+		if end == Void {
+			c.counts.Void++
+		}
+		if c.nWaiting > 0 {
+			c.admit() // the first that waits may get this worker
+		}
+	} else {
+		c.calling = false
+	}
+	w.busy = c.queued > 0 && c.active < c.limit
+	switch {
+	case w.busy:
+		lv = c.next()
+		c.queue[lv].pop(v)
+		c.queued--
+		c.active++
+		w.Turn = c.turns
+	case c.closed:
+		c.workers--
+		w.gone = true
+	default:
+		w.since = 0
+		c.parked = append(c.parked, w)
+	}
+	return lv, w.busy
+}
+
+// call takes a parked worker out, or makes one.
+func (c *core[T]) call() *Worker {
+	c.calling = true
+	n := len(c.parked) - 1
+	if n < 0 {
+		c.workers++
+		return new(Worker)
+	}
+	w := c.parked[n]
+	c.parked[n] = nil
+	c.parked = c.parked[:n]
+	return w
+}
+
+// remove takes a job out that is still queued.
+func (c *core[T]) remove(t Ticket) bool {
+	if !c.queue[t.level].remove(t.seq) {
+		return false
+	}
+	c.queued--
+	c.counts.Removed++
+	c.out++
+	return true
+}
+
+// purge takes out what dead says.
+func (c *core[T]) purge(dead func(*T) bool) (all []T) {
+	for lv := range c.queue {
+		all = append(all, c.queue[lv].purge(dead)...)
+	}
+	c.queued -= len(all)
+	c.counts.Removed += uint64(len(all))
+	c.out += len(all)
+	return all
+}
+
+// drop takes every queued job out.
+func (c *core[T]) drop() (all []T) {
+	for lv := range c.queue {
+		for c.queue[lv].len() > 0 {
+			var v T
+			c.queue[lv].pop(&v)
+			all = append(all, v)
+		}
+	}
+	c.queued = 0
+	c.counts.Dropped += uint64(len(all))
+	c.out += len(all)
+	return all
+}
+
+// close refuses the submitters that wait and lets the parked workers go.
+func (c *core[T]) close() {
+	c.closed = true
+	for lv := range c.waiting {
+		for c.waiting[lv].n > 0 {
+			w := c.waiting[lv].pop()
+			w.verdict = Closed
+			c.counts.Refused++
+			c.tell(w)
+		}
+	}
+	c.nWaiting = 0
+	c.flush()
+	c.retire(len(c.parked))
+}
+
+// flush tells all late submitters.
+func (c *core[T]) flush() {
+	for c.late.n > 0 {
+		c.tell(c.late.pop())
+	}
+}
+
+// retire lets the n workers go that were parked first.
+func (c *core[T]) retire(n int) {
+	for _, w := range c.parked[:n] {
+		w.exit = true
+	}
+	c.signals.exits = append(c.signals.exits, c.parked[:n]...)
+	c.workers -= n
+	kept := copy(c.parked, c.parked[n:])
+	clear(c.parked[kept:])
+	c.parked = c.parked[:kept]
+}
+
+// trim gives the memory back that a long queue and many workers left behind.
+func (c *core[T]) trim() {
+	if c.queued > 0 {
+		return
+	}
+	for lv := range c.queue {
+		c.queue[lv].shrink()
+	}
+	if len(c.parked) == 0 {
+		c.parked = nil
+	}
+}
+
+func (c *core[T]) setRooms(rooms [Levels]int) {
+	most := math.MaxInt
+	c.narrow = 0
+	for lv, n := range rooms {
+		most = min(most, n)
+		if c.rooms[lv] = most; most < c.size {
+			c.narrow |= 1 << lv
+		}
+	}
+}
+
+// ledger is the counts of now.
+func (c *core[T]) ledger() Counts {
+	all := c.counts
+	all.Ended = c.turns - uint64(c.active) - all.Void
+	for lv := range Levels {
+		all.Accepted[lv] = c.queue[lv].seq
+	}
+	return all
+}
+
+// empty reports whether every job that was accepted is finished.
+func (c *core[T]) empty() bool { return c.active == 0 && c.queued == 0 && c.out == 0 }

@@ -1,0 +1,206 @@
+package limiter
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway/limit"
+)
+
+// witness is the adaptive law, and checks at each event that what it is told is
+// enforced is what the limiter enforces.
+type witness struct {
+	*limit.Adaptive
+	t      *testing.T
+	lim    *Limiter // nil while New runs
+	events int
+	above  int // events at which more was enforced than the law's own limit
+	below  int // and less
+}
+
+func (w *witness) check(what string, load limit.Load, want int) {
+	w.events++
+	if own := w.Limit(); load.Enforced > own {
+		w.above++
+	} else if load.Enforced < own {
+		w.below++
+	}
+	if load.Enforced != want {
+		w.t.Errorf("%s: told that %d are enforced where %d are, with %+v", what, load.Enforced, want, load)
+	}
+}
+
+func (w *witness) Admit(at time.Duration, load limit.Load) {
+	// Work that is admitted over the limit shows that as much is allowed.
+	w.check("admit", load, max(w.lim.gate.Limit(), w.lim.gate.InFlight()))
+	w.Adaptive.Admit(at, load)
+}
+
+func (w *witness) Observe(s limit.Sample, load limit.Load) {
+	w.check("observe", load, w.lim.gate.Limit())
+	w.Adaptive.Observe(s, load)
+}
+
+// own is the law's own limit.
+func (w *witness) own() int {
+	w.lim.lock(w.lim.now())
+	defer w.lim.unlock()
+	return w.Limit()
+}
+
+// watched returns a limiter with a witness, in virtual time.
+func watched(t *testing.T, cfg Config) (*Limiter, *witness) {
+	w := &witness{Adaptive: limit.NewAdaptive(), t: t}
+	cfg.Law = w
+	w.lim = configured(t, cfg)
+	return w.lim, w
+}
+
+// busy sends more work than a backend of so many slots can do, 20 ms each, for d,
+// and calls each every 10 ms.
+func busy(t *testing.T, l *Limiter, slots int, d time.Duration, each func(passed time.Duration)) {
+	backend := make(chan struct{}, slots)
+	start := time.Now()
+	gap := 20 * time.Millisecond / time.Duration(2*slots)
+	for next := time.Duration(0); time.Since(start) < d; {
+		go func() {
+			_ = l.Do(t.Context(), func(context.Context) error {
+				backend <- struct{}{}
+				time.Sleep(20 * time.Millisecond)
+				<-backend
+				return nil
+			})
+		}()
+		if passed := time.Since(start); each != nil && passed >= next {
+			synctest.Wait()
+			each(passed)
+			next += 10 * time.Millisecond
+		}
+		time.Sleep(gap)
+	}
+	time.Sleep(time.Minute)
+	atRest(t, l)
+}
+
+func TestTheAdaptiveLawIsToldWhatIsEnforced(t *testing.T) {
+	pressing := func() Signal {
+		n := 0.0
+		return Gauge("g", func() float64 { n++; return map[bool]float64{true: 2, false: 0}[int(n)%20 < 10] }, 1)
+	}
+	for name, c := range map[string]struct {
+		cfg          Config
+		change       func(l *Limiter)
+		above, below bool // what the law must have met
+	}{
+		"its own limit": {},
+		"lower bound":   {change: func(l *Limiter) { _ = l.SetBounds(40, 0) }, above: true},
+		"upper bound":   {change: func(l *Limiter) { _ = l.SetBounds(0, 3) }, below: true},
+		"slow start":    {cfg: Config{SlowStart: 3 * time.Second}, below: true},
+		"signal":        {cfg: Config{Signals: []Signal{pressing()}}, below: true},
+		"over-admitted": {cfg: Config{MaxRefused: 0.1}, above: true},
+		"dry run":       {cfg: Config{Mode: DryRun}, above: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, w := watched(t, c.cfg)
+				if c.change != nil {
+					c.change(l)
+				}
+				busy(t, l, 8, 5*time.Second, nil)
+				if w.events < 1000 || w.above > 0 != c.above || w.below > 0 != c.below {
+					t.Errorf("of %d events %d with more and %d with less than the law's own limit", w.events, w.above, w.below)
+				}
+			})
+		})
+	}
+}
+
+// The estimate of a dry run holds the limit up while the adaptive law finds its
+// own: fully for a second, then less and less.
+func TestTheAdaptiveLawIsToldOfTheEstimateThatFades(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := configured(t, Config{Mode: DryRun})
+		for range 50 {
+			acquire(t, l)
+		}
+		l.SetMode(Enforce)
+		l.released()
+		w := &witness{Adaptive: limit.NewAdaptive(), t: t, lim: l}
+		l.lock(l.now())
+		l.law.Law = w // in the place of the one that has just begun
+		l.unlock()
+		last, own := l.Limit(), 0
+		busy(t, l, 1, 3*time.Second, func(passed time.Duration) {
+			own = w.own()
+			n := l.Limit()
+			if passed < time.Second && n != 50 || n > last && n != own {
+				t.Errorf("after %v the limit is %d and was %d, the law's own is %d", passed, n, last, own)
+			}
+			last = n
+		})
+		if w.above == 0 || last != own {
+			t.Errorf("told %d times that more was enforced; at last %d is, of its own %d", w.above, last, own)
+		}
+	})
+}
+
+// While less is enforced than it wants the law tries nothing, so the line goes to
+// where it began.
+func TestSlowStartIsAStraightLineToTheAdaptiveLawsOwnLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const span = 5 * time.Second
+		l, w := watched(t, Config{SlowStart: span})
+		own := w.own()
+		time.Sleep(time.Hour) // before the first arrival nothing is warmed up
+		seen := map[int]bool{}
+		busy(t, l, 40, span, func(passed time.Duration) {
+			seen[l.Limit()] = true
+			if want := max(1, int(passed*time.Duration(own)/span)); l.Limit() > want || l.Limit() < want-1 || w.own() > own {
+				t.Errorf("after %v the limit is %d of the law's own %d, want %d of %d", passed, l.Limit(), w.own(), want, own)
+			}
+		})
+		if len(seen) < own-1 {
+			t.Errorf("of %d steps only %v", own, seen)
+		}
+	})
+}
+
+// stepwise is a law whose limit is set from outside.
+type stepwise struct{ n int }
+
+func (s *stepwise) Limit() int                       { return s.n }
+func (s *stepwise) Admit(time.Duration, limit.Load)  {}
+func (s *stepwise) Observe(limit.Sample, limit.Load) {}
+
+// The share of a slow start used to be taken of what the law wanted at the last
+// arrival; when it cut its limit, all of that was enforced. And a lower bound above
+// the law's limit was reached in one leap, at the end.
+func TestSlowStartIsTheShareOfWhatTheLimitWouldBe(t *testing.T) {
+	law := &stepwise{n: 100}
+	g := govern(law, Enforce, 10*time.Second)
+	g.tick(time.Hour)
+	g.tick(time.Hour + 5*time.Second)
+	if g.Limit() != 50 {
+		t.Errorf("half of the time has passed, and the limit is %d of 100", g.Limit())
+	}
+	law.n = 60
+	g.Observe(limit.Sample{Seq: 1}, limit.Load{})
+	if g.Limit() != 30 || g.overruledBy() != "slow start" {
+		t.Errorf("half of the time has passed, and the limit is %d of 60, %q", g.Limit(), g.overruledBy())
+	}
+	g.setBounds(80, 0)
+	if g.Limit() != 40 {
+		t.Errorf("half of the time has passed, and the limit is %d of the bound 80", g.Limit())
+	}
+	g.setBounds(0, 20)
+	g.tick(time.Hour + 9*time.Second)
+	if g.Limit() != 18 {
+		t.Errorf("nine tenths of the time have passed, and the limit is %d of the bound 20", g.Limit())
+	}
+	g.tick(time.Hour + 10*time.Second)
+	if g.Limit() != 20 || g.moving() || g.overruledBy() != "upper bound" {
+		t.Errorf("over, and the limit is %d, %q", g.Limit(), g.overruledBy())
+	}
+}

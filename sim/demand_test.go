@@ -1,0 +1,50 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+)
+
+// The demand that a limiter reports for scaling is the offered load over the capacity of
+// its slots, independent of refusals, their reasons and starved priorities. When
+// MaxRefused let more run than the limit, it was 50 instead of 2: the work took long
+// because too much of it ran.
+func TestDemandIsWhatIsOfferedOverTheCapacity(t *testing.T) {
+	work := LogNormal(20*time.Millisecond, 0.3)
+	for _, set := range []Settings{{}, {QueueSize: -1}, {MaxWait: 30 * time.Millisecond}, {MaxRefused: 0.1}} {
+		for _, low := range []spillway.Priority{spillway.Low, spillway.Normal} {
+			for _, load := range []float64{0.5, 0.9, 1.2, 2, 5, 10} {
+				s := Scenario{
+					Seed: 1, Duration: 15 * time.Second, Backend: Degrading(10, 0.5),
+					Classes: []Class{
+						{Share: 0.2, Deadline: time.Second, Service: work, Priority: spillway.Critical},
+						{Share: 0.8, Deadline: time.Second, Service: work, Priority: low},
+					},
+				}
+				s.Arrivals = Poisson(load * s.Capacity())
+				var p *gated
+				law := Limiter(func() *limit.Fixed { return limit.NewFixed(10) }, set)
+				s.Policy = Policy{build: func(r *run) (admitter, error) {
+					d, err := law.build(r)
+					p = d.(*gated)
+					return d, err
+				}}
+				sum, n := 0.0, 0.0
+				s.Record.Watch = func(at Point) {
+					if at.At > 8*time.Second {
+						sum, n = sum+p.gate.Demand(p.run.now), n+1
+					}
+				}
+				if _, err := Run(s); err != nil {
+					t.Fatal(err)
+				}
+				if got := sum / n / load; got < 0.85 || got > 1.15 {
+					t.Errorf("%+v, priority %v: at %v times the capacity the demand is %.2f", set, low, load, sum/n)
+				}
+			}
+		}
+	}
+}

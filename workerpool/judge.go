@@ -1,0 +1,203 @@
+package workerpool
+
+import (
+	"context"
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/handoff"
+)
+
+// hurry learns from few samples what a burst cannot wait for until there is a
+// rate: that fewer are enough, and that the queue is short for jobs like these.
+func (c *control) hurry(now time.Duration) {
+	took := now - c.turn
+	c.turn = now
+	every := c.every.Load()
+	for most := every * steepest; took < few*time.Second/sampleRate && every < min(most, mostEvery); took *= 2 {
+		every *= 2
+	}
+	c.every.Store(every)
+	if c.rate == 0 {
+		c.tellLate(1e9 * float64(c.limit) / c.mean)
+	}
+}
+
+// tellLate lets submitters be told late that their jobs were accepted, where half
+// of the queue is worked off in a moment at so many jobs a second.
+func (c *control) tellLate(rate float64) {
+	half := int(c.rooms[levels-1].Load()) / 2
+	if half < longQueue || float64(half)/rate > shortDrain.Seconds() {
+		half = math.MaxInt
+	}
+	c.handoff.SetLow(half)
+}
+
+// measure brings rates up to date and publishes what follows from them: the wait
+// that a job ahead means, how many may wait, how many jobs are sampled, and the
+// refusals. The caller holds the lock.
+func (c *control) measure(now time.Duration) {
+	pic := c.handoff.Picture()
+	queued, slots := sum(pic.Queued), float64(c.limit)
+	accepted := float64(sum(pic.Accepted))
+	refused := float64(pic.Expired)
+	for _, r := range []spillway.Reason{spillway.QueueFull, spillway.WaitTooLong, spillway.DeadlineTooClose} {
+		refused += float64(c.refusals.count(r))
+	}
+	arrived, done := accepted+refused, accepted-float64(queued+pic.Active)
+	passed := (now - c.at).Seconds()
+	if c.began == 0 || passed > 2 {
+		c.began, passed = now, 0 // nothing to compare with
+		c.offered, c.rate, c.byLevel = 0, 0, [levels]float64{}
+	}
+	if passed > 0 {
+		fresh := 1 - math.Exp(-passed/min(0.2, max((now-c.began).Seconds(), passed)))
+		c.offered += fresh * ((arrived-c.arrived)/passed - c.offered)
+		c.rate += fresh * ((done-c.done)/passed - c.rate)
+		for i, n := range pic.Accepted {
+			c.byLevel[i] += fresh * (float64(n-c.accepted[i])/passed - c.byLevel[i])
+		}
+	}
+	full := queued > 0 && pic.Active >= c.limit
+	saturated := full && c.backlog
+	c.backlog, c.at, c.arrived, c.done, c.accepted = full, now, arrived, done, pic.Accepted
+	c.fresh = 0
+	if passed == 0 || c.n == 0 {
+		return
+	}
+	c.every.Store(sampleOf(c.rate))
+	capacity := slots / max(c.mean, 1) * 1e9 // jobs a second, unless processors are short
+	if saturated && c.rate > 0 {
+		capacity = min(capacity, c.rate)
+	}
+	cost := 1e9 / capacity
+	c.judge(now, capacity)
+	c.tellLate(c.rate)
+	wait := float64(queued+sum(pic.Waiting)+1) * cost
+	if math.Abs(wait-c.advice) > c.advice/4 {
+		c.advice = wait
+		c.refusals.advise(time.Duration(wait))
+	}
+	// Predictions cost a reading of the clock: only where waits are worth it.
+	if c.mean < float64(100*time.Microsecond) && wait < float64(shortWait) {
+		cost = 0
+	}
+	c.long.Store(int64(c.mean))
+	c.cost.Store(int64(cost))
+}
+
+// judge publishes how many jobs may wait. While more arrives than can be done a
+// queue cannot drain and only adds latency: then a wait is to be shorter than the
+// run that follows it, with something left for runs that take longer in a crowd.
+func (c *control) judge(now time.Duration, capacity float64) {
+	over := c.offered/capacity - 1
+	bounded := !c.fill && over > 0 && (now-c.began >= settles || over > plain && now-c.began >= settles/5)
+	wait := max(0.6*c.mean, float64(shortWait)) / 1e9 * max(1, 0.06/(over*over))
+	free := capacity
+	most := c.queue(capacity)
+	var rooms [levels]int
+	for lv := range rooms {
+		room := most
+		if bounded {
+			room = min(room, max(1, wait*max(free, capacity/handoff.Floor)))
+		}
+		rooms[lv] = int(room)
+		free -= c.byLevel[lv]
+	}
+	c.stands.Store(bounded)
+	c.setRooms(rooms)
+}
+
+func (c *control) setRooms(rooms [levels]int) {
+	for lv, n := range rooms {
+		c.rooms[lv].Store(int64(n))
+	}
+	c.handoff.SetRooms(rooms)
+}
+
+// queue is how many jobs may wait in the worst of times. A burst fills the queue
+// before the first job has ended, when it cannot be known how long that will last;
+// what was accepted then cannot be refused later.
+func (c *control) queue(capacity float64) float64 {
+	most := float64(c.size)
+	if c.brisk {
+		most = min(most, max(firstQueue, capacity*soon.Seconds()))
+	}
+	return most
+}
+
+// sampleOf is one in how many jobs is measured at a rate: a power of two.
+func sampleOf(perSecond float64) uint64 {
+	n := min(max(perSecond/sampleRate, 1), mostEvery)
+	return 1 << bits.Len64(uint64(math.Ceil(n))-1)
+}
+
+// grow follows the rule of GrowAt. The caller holds the lock.
+func (c *control) grow(now time.Duration) {
+	if c.growAt == 0 || c.grown > 0 && now-c.grown < c.cooldown {
+		return
+	}
+	if float64(c.queued()) >= c.growAt*float64(c.rooms[levels-1].Load()) && c.follow(c.limit+max(c.limit/growth, 1)) {
+		c.grown = now
+	}
+}
+
+// fullness is why a job of a level is refused when there is no room for it.
+func (c *control) fullness(lv int) spillway.Reason {
+	if c.rooms[lv].Load() < int64(c.size) {
+		return spillway.WaitTooLong
+	}
+	return spillway.QueueFull
+}
+
+// hopeless is why a job with so many ahead would wait in vain, or zero.
+func (c *control) hopeless(ctx context.Context, ahead int) spillway.Reason {
+	wait := time.Duration(int64(ahead) * c.cost.Load())
+	end, ok := ctx.Deadline()
+	if !ok || ahead == 0 {
+		return 0
+	}
+	if time.Until(end) < wait+time.Duration(c.long.Load()) {
+		return spillway.DeadlineTooClose
+	}
+	return 0
+}
+
+// tooLate is why a job that would have to wait for room would do so in vain, or
+// zero.
+func (c *control) tooLate(ctx context.Context, lv int, maxWait time.Duration) spillway.Reason {
+	cost := c.cost.Load()
+	if cost == 0 {
+		return 0
+	}
+	pic, ahead := c.handoff.Picture(), 1
+	for i := range lv + 1 {
+		ahead += pic.Queued[i] + pic.Waiting[i]
+	}
+	if reason := c.hopeless(ctx, ahead); reason != 0 {
+		return reason
+	}
+	// A caller that waited for room until its deadline is near would start in vain.
+	if _, ends := ctx.Deadline(); ends && c.stands.Load() {
+		return spillway.WaitTooLong
+	}
+	forRoom := time.Duration(cost * (int64(ahead) - c.rooms[lv].Load()))
+	if maxWait > 0 && forRoom > maxWait {
+		return spillway.WaitTooLong
+	}
+	return 0
+}
+
+// drain is how long the queue will take, as far as that is predicted.
+func (c *control) drain() time.Duration {
+	return time.Duration(c.cost.Load() * int64(c.queued()+1))
+}
+
+func sum[N int | uint64](all [levels]N) (n N) {
+	for _, k := range all {
+		n += k
+	}
+	return n
+}
