@@ -1,8 +1,8 @@
 // Package histogram counts values in log-linear buckets: every power of two is
 // divided into 128 equal steps, so a quantile is off by at most 0.4 % of its
 // value whatever the range, and histograms of different processes merge bucket
-// for bucket without loss. The layout is the one HdrHistogram made known (Gil
-// Tene), with one fixed precision so that any two histograms fit.
+// for bucket without loss. The layout is that of HdrHistogram (Gil Tene), with
+// one fixed precision, so that any two histograms can be merged.
 //
 // Values are non-negative integers, by convention nanoseconds.
 package histogram
@@ -50,12 +50,13 @@ func bounds(i int) (low, high int64) {
 	return low, low + (1<<shift - 1)
 }
 
-// Histogram counts values. The zero value is empty and ready; it takes memory
-// where values fall, for latencies of one kind of work some 3 KB. It is not safe
-// for concurrent use: give each writer its own and Merge them, or hold a lock.
+// Histogram counts values. The zero value is empty and ready to use. Memory grows
+// with the range of the recorded values, to about 3 KB for the latencies of one
+// kind of work. It is not safe for concurrent use: give each writer its own and
+// Merge them, or hold a lock.
 type Histogram struct {
-	pieces   []*piece       // counts by bucket, modulo 2³²; nil where nothing fell
-	over     map[int]uint64 // what they lack, for the rare bucket that needs it
+	pieces   []*piece       // counts by bucket, modulo 2³²; nil where no value fell
+	over     map[int]uint64 // the high bits, for the rare bucket whose count exceeds 32 bits
 	count    uint64
 	sum      float64
 	min, max int64
@@ -125,8 +126,8 @@ func (h *Histogram) all(yield func(int, uint64) bool) {
 	}
 }
 
-// Merge adds what other counted. The result is the histogram of both sets of
-// values, exactly.
+// Merge adds the counts of other to h. The result is exactly the histogram of both
+// sets of values.
 func (h *Histogram) Merge(other *Histogram) {
 	if other.count == 0 {
 		return
@@ -209,8 +210,8 @@ func (h *Histogram) Quantile(q float64) int64 {
 	return h.max
 }
 
-// CountAtMost returns how many values lie in buckets that end at or below v:
-// the cumulative count that metric systems ask for. Values within 0.8 % of v
+// CountAtMost returns how many values lie in buckets that end at or below v: the
+// cumulative count that metric systems expect. Values within 0.8 % of v
 // may be counted on the wrong side.
 func (h *Histogram) CountAtMost(v int64) uint64 {
 	if v < 0 {

@@ -138,7 +138,7 @@ func FuzzUnmarshal(f *testing.F) {
 		}
 		again, err := json.Marshal(h)
 		if err != nil {
-			t.Skip() // a sum beyond what JSON can say
+			t.Skip() // JSON cannot hold the sum
 		}
 		var back Histogram
 		if err := json.Unmarshal(again, &back); err != nil {

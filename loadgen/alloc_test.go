@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The race detector allocates on its own, hence the build tag.
+// The race detector allocates too, so this file is not built with it.
 
 func TestARequestOfAClosedLoopAllocatesNothing(t *testing.T) {
 	target := TargetFunc(func(context.Context, uint64) Outcome { return OK })

@@ -1,7 +1,7 @@
 package loadgen
 
-// closedLoop starts the clients. Client c of k sends requests c, c+k, c+2k, …:
-// that shares the requests out evenly, the remainder to the first clients.
+// closedLoop starts the clients. Client c of k sends requests c, c+k, c+2k, …,
+// which divides the requests evenly and gives the remainder to the first clients.
 func (r *run) closedLoop() {
 	c := r.cfg.Closed
 	for first := range uint64(c.Clients) {

@@ -124,9 +124,8 @@ func (e *Expectation) parseLimit(s string) error {
 // String returns the expectation as it was written.
 func (e Expectation) String() string { return e.text }
 
-// Check reports whether r keeps the bound, and what was measured, for a person
-// to read. Where there is nothing to measure the bound is not kept: no ok
-// answer is not a fast one.
+// Check reports whether r keeps the bound, and the measured value as text. Without
+// a measured value the bound is not kept: no ok answer is not a fast one.
 func (e Expectation) Check(r *Result) (ok bool, measured string) {
 	var value float64
 	switch e.latency {

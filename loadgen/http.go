@@ -43,10 +43,10 @@ type HTTPConfig struct {
 // complete answer.
 //
 // A 2xx answer is OK, 429 and 503 are Rejected, a passed deadline is a Timeout,
-// all else is an Error.
+// everything else is an Error.
 type HTTP struct {
 	cfg        HTTPConfig
-	request    *http.Request // the pattern: each request is a shallow copy
+	request    *http.Request // the template: each request is a shallow copy
 	transport  *http.Transport
 	bodies     sync.Pool // of *bytes.Buffer, for Check
 	firstError atomic.Pointer[error]
@@ -81,7 +81,7 @@ func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 		Method: cfg.Method, URL: u, Host: u.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
-	if host := header.Get("Host"); host != "" { // net/http wants it here
+	if host := header.Get("Host"); host != "" { // net/http expects it here
 		request.Host = host
 		header.Del("Host")
 	}
@@ -160,7 +160,7 @@ func (h *HTTP) do(ctx context.Context, n uint64) (Outcome, error) {
 	return Error, fmt.Errorf("status %s", answer.Status)
 }
 
-// check reads the body into a reused buffer and asks Check.
+// check reads the body into a reused buffer and calls Check.
 func (h *HTTP) check(n uint64, status int, r io.Reader) error {
 	body, _ := h.bodies.Get().(*bytes.Buffer)
 	if body == nil {
@@ -183,11 +183,11 @@ type checkError struct{ err error }
 
 func (e checkError) Error() string { return "check: " + e.err.Error() }
 
-// remember keeps the first error. Apart from Do, so that only errors pay for it.
+// remember keeps the first error. It is not in Do, so that only errors pay for it.
 func (h *HTTP) remember(err error) { h.firstError.CompareAndSwap(nil, &err) }
 
-// FirstError returns the first error behind an Error outcome, or nil: an
-// outcome tells that something is wrong, this tells what.
+// FirstError returns the first error behind an Error outcome, or nil: the outcome
+// says that something is wrong, the error says what.
 func (h *HTTP) FirstError() error {
 	if err := h.firstError.Load(); err != nil {
 		return *err
@@ -201,11 +201,11 @@ func (h *HTTP) Reach(ctx context.Context) error {
 	u := h.request.URL
 	port := u.Port()
 	if port == "" {
-		port = u.Scheme // known to net as a service
+		port = u.Scheme // net resolves it as a service name
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
 	if err != nil {
-		return fmt.Errorf("loadgen: nobody answers at %s (%w): is the server running?", u.Host, err)
+		return fmt.Errorf("loadgen: no server answers at %s (%w): is the server running?", u.Host, err)
 	}
 	return conn.Close()
 }

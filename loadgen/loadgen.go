@@ -10,12 +10,12 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// Outcome is what became of one request. Results keep the outcomes apart, each
-// with its own latencies: a refusal in 50 µs must not flatter the answers.
+// Outcome is the result of one request. Results keep the outcomes apart, each with
+// its own latencies: a refusal in 50 µs must not lower the latency of answers.
 type Outcome uint8
 
 const (
-	OK       Outcome = iota // answered as wanted
+	OK       Outcome = iota // answered successfully
 	Rejected                // refused before it was tried: load was shed
 	Error                   // tried and failed
 	Timeout                 // no answer within the time allowed
@@ -50,10 +50,10 @@ func FromError(err error) Outcome {
 	return Error
 }
 
-// Target is what the load is sent to. Do sends request n and returns when its
-// outcome is known; many goroutines call it at once. Numbers start at 0, are
-// used once each and may come out of order. ctx ends when Config.Timeout has
-// passed or the run is over: a target that ignores it keeps Run from returning.
+// Target receives the load. Do sends request n and returns when its outcome is
+// known; many goroutines call it concurrently. Numbers start at 0, are used once
+// each and may arrive out of order. ctx ends when Config.Timeout has passed or the
+// run is over: a target that ignores it keeps Run from returning.
 //
 // A panic in Do stops the run and is raised again, with its original value, in
 // the goroutine that called Run. So does runtime.Goexit.
@@ -79,15 +79,15 @@ type Closed struct {
 type Config struct {
 	Target Target
 
-	// Timeout ends a request's context so long after it was sent. An answer
-	// that comes later is a Timeout whatever the target calls it, so a target
+	// Timeout ends a request's context that long after it was sent. A later
+	// answer is a Timeout, whatever outcome the target returns, so a target
 	// that ignores its context is judged like the others. 0: no timeout, and
 	// the same context for every request. A timeout costs a few allocations a
 	// request.
 	Timeout time.Duration
 
 	Closed *Closed  // closed loop
-	Open   Schedule // open loop: requests start by schedule, whatever happened to the earlier ones
+	Open   Schedule // open loop: requests start by schedule, whether or not earlier ones have ended
 
 	// MaxInFlight bounds the requests of an open loop that are in flight at one
 	// time; 0: 10,000. At the bound a request waits for a place. Its latency
@@ -173,7 +173,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		r.goroutines.Wait()
 		close(done)
 	}()
-	defer func() { // does something only when Progress did not return
+	defer func() { // has an effect only if Progress did not return
 		r.stop()
 		r.cut()
 		<-done

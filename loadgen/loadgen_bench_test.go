@@ -25,7 +25,7 @@ func benchmark(b *testing.B, n uint64, cfg Config) {
 	requests := runs * float64(n)
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/requests, "ns/request")
 	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/requests, "allocs/request")
-	b.ReportMetric(0, "ns/op") // a run: says nothing
+	b.ReportMetric(0, "ns/op") // of a whole run: meaningless
 }
 
 var atOnce = TargetFunc(func(context.Context, uint64) Outcome { return OK })
@@ -38,7 +38,7 @@ func BenchmarkClosedFuncWithTimeout(b *testing.B) {
 	benchmark(b, 100_000, Config{Target: atOnce, Timeout: time.Minute, Closed: &Closed{Clients: 2, Requests: 100_000}})
 }
 
-// All requests are due at once: the pace is what the generator can do.
+// All requests are due at once: the rate is the generator's maximum.
 func BenchmarkOpenFunc(b *testing.B) {
 	benchmark(b, 100_000, Config{Target: atOnce, Open: Constant(1e9, 100*time.Microsecond), MaxInFlight: 64})
 }

@@ -132,12 +132,12 @@ func TestAnAnswerAfterTheTimeoutIsATimeoutWhateverTheTargetSays(t *testing.T) {
 				switch n {
 				case 0: // in time
 					time.Sleep(900 * time.Millisecond)
-				case 1: // deaf
+				case 1: // ignores its context
 					time.Sleep(1500 * time.Millisecond)
-				case 2: // heeds its context
+				case 2: // respects its context
 					<-ctx.Done()
 					return FromError(ctx.Err())
-				case 3: // deaf, and calls it an error
+				case 3: // ignores its context and returns an error
 					time.Sleep(2 * time.Second)
 					return Error
 				}

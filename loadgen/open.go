@@ -11,27 +11,27 @@ type job struct {
 	intended time.Duration
 }
 
-// crew is the goroutines that send the requests of an open loop: as many as
-// were ever in flight at one time, each waiting for its next job in between.
-type crew struct {
+// senders is the goroutines that send the requests of an open loop: as many as the
+// most requests in flight so far. Between requests each waits for its next job.
+type senders struct {
 	*run
 	jobs chan job
 	size int          // goroutines; only dispatch changes it
 	free atomic.Int64 // goroutines that wait for a job, less jobs that wait for a goroutine
 }
 
-// openLoop starts the goroutine that follows the schedule. It waits for time
-// and never for the target, except at MaxInFlight.
+// openLoop starts the goroutine that follows the schedule. It waits for the next
+// start and never for the target, except at MaxInFlight.
 func (r *run) openLoop() {
 	r.spawn(func() {
-		c := &crew{run: r, jobs: make(chan job, min(r.cfg.MaxInFlight, 1024))}
-		defer close(c.jobs)
+		s := &senders{run: r, jobs: make(chan job, min(r.cfg.MaxInFlight, 1024))}
+		defer close(s.jobs)
 		p := newPacer(r)
 		next := walk(r.cfg.Open)
 		var now time.Duration
 		for n := uint64(0); ; n++ {
 			at, more := next()
-			if at > now { // whatever is due by now is sent without looking at the clock again
+			if at > now { // requests that are already due are sent without reading the clock again
 				var ok bool
 				if now, ok = p.wait(at); !ok {
 					if more {
@@ -43,7 +43,7 @@ func (r *run) openLoop() {
 			if !more {
 				return
 			}
-			if !c.dispatch(job{n, at}) {
+			if !s.dispatch(job{n, at}) {
 				r.stopped.Store(true)
 				return
 			}
@@ -51,37 +51,37 @@ func (r *run) openLoop() {
 	})
 }
 
-// dispatch gives j to a free goroutine or to a new one. At MaxInFlight j waits
-// for a goroutine. It is false when nothing may be sent any more.
-func (c *crew) dispatch(j job) bool {
-	if c.free.Add(-1) < 0 {
-		if c.size < c.cfg.MaxInFlight {
-			c.free.Add(1)
-			c.size++
-			c.hire(j)
+// dispatch gives j to a free goroutine or to a new one. At MaxInFlight j waits for
+// a goroutine. It returns false when nothing may be sent any more.
+func (s *senders) dispatch(j job) bool {
+	if s.free.Add(-1) < 0 {
+		if s.size < s.cfg.MaxInFlight {
+			s.free.Add(1)
+			s.size++
+			s.start(j)
 			return true
 		}
-		c.waited.Add(1)
+		s.waited.Add(1)
 	}
 	select {
-	case c.jobs <- j:
+	case s.jobs <- j:
 		return true
-	case <-c.sending.Done():
+	case <-s.sending.Done():
 		return false
 	}
 }
 
-// hire starts a goroutine with its first job.
-func (c *crew) hire(j job) {
-	rec := c.newRecorder()
-	c.spawn(func() {
-		for ok := true; ok; j, ok = <-c.jobs {
-			if c.sending.Err() != nil {
-				c.stopped.Store(true)
+// start starts a goroutine with its first job.
+func (s *senders) start(j job) {
+	rec := s.newRecorder()
+	s.spawn(func() {
+		for ok := true; ok; j, ok = <-s.jobs {
+			if s.sending.Err() != nil {
+				s.stopped.Store(true)
 				return
 			}
-			c.send(rec, j.n, j.intended)
-			c.free.Add(1)
+			s.send(rec, j.n, j.intended)
+			s.free.Add(1)
 		}
 	})
 }

@@ -17,7 +17,7 @@ const (
 	stallFor   = time.Second // at the end of each period
 )
 
-// stallEnd returns when work that could start at now may really start.
+// stallEnd returns when work that is ready at now can start.
 func stallEnd(now time.Duration) time.Duration {
 	if phase := now % stallEvery; phase >= stallEvery-stallFor {
 		return now + stallEvery - phase
@@ -25,8 +25,8 @@ func stallEnd(now time.Duration) time.Duration {
 	return now
 }
 
-// stalling is a server that takes service for each request and stands still for
-// a second in every ten. A serial one has a queue and serves one at a time.
+// stalling is a server that takes service for each request and stalls for one
+// second in every ten. A serial one has a queue and serves one at a time.
 func stalling(service time.Duration, serial bool) TargetFunc {
 	begin := time.Now()
 	var mu sync.Mutex
@@ -44,7 +44,7 @@ func stalling(service time.Duration, serial bool) TargetFunc {
 	}
 }
 
-// truth is what callers feel who arrive by the schedule, without a generator.
+// truth is the latency of callers that arrive by the schedule, without a generator.
 func truth(s Schedule, service time.Duration, serial bool) []time.Duration {
 	var felt []time.Duration
 	var end time.Duration
@@ -77,7 +77,7 @@ func TestAnOpenLoopTellsTheTruthAboutStalls(t *testing.T) {
 		{"poisson", Poisson(1000, length, 1), time.Millisecond, false, 0},
 		{"constant, one server", Constant(1000, length), 800 * time.Microsecond, true, 0},
 		{"poisson, one server", Poisson(1000, length, 2), 800 * time.Microsecond, true, 0},
-		// The queue moves from the server into the generator; callers feel the same.
+		// The queue moves from the server into the generator; the latency is the same.
 		{"poisson, one server, bound", Poisson(1000, length, 2), 800 * time.Microsecond, true, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -102,9 +102,9 @@ func TestAnOpenLoopTellsTheTruthAboutStalls(t *testing.T) {
 }
 
 // The same server, loaded by ten clients that wait for it, at the same rate of
-// about 1,000 a second: while it stands still they send nothing, so a standstill
-// is 10 slow requests instead of 1,000. The closed loop reports a p99 that is
-// eighty times too good, and not by a mistake: it answers another question.
+// about 1,000 a second: while it stalls they send nothing, so a stall is 10 slow
+// requests instead of 1,000. The closed loop reports a p99 that is eighty times too
+// low. That is not a mistake: it answers another question.
 func TestAClosedLoopHidesTheStallsThatAnOpenLoopShows(t *testing.T) {
 	const length, service = 20 * time.Second, 10 * time.Millisecond
 	p99 := func(cfg Config) (p99 time.Duration) {
@@ -202,8 +202,8 @@ func TestLagThatDominatesIsSaid(t *testing.T) {
 	}
 }
 
-// late is a schedule that tells each start only when it has passed: it stands
-// for a generator that cannot keep up.
+// late is a schedule that returns each start only after it has passed: it models a
+// generator that cannot keep up.
 type late struct {
 	Schedule
 	by time.Duration

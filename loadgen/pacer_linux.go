@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// virtualClock reports whether time stands still while the thread really
-// sleeps: then package time is simulated (testing/synctest), and only its own
-// timers move it on.
+// virtualClock reports whether package time does not advance while the thread
+// sleeps: then it is simulated (testing/synctest), and only its own timers advance
+// it.
 func virtualClock() bool {
 	before := time.Now()
 	nanosleep(time.Microsecond)
@@ -20,7 +20,7 @@ func virtualClock() bool {
 // thread ends with the goroutine, which is why nothing is undone.
 func preciseSleep() func(time.Duration) {
 	runtime.LockOSThread()
-	const setTimerSlack = 29 // PR_SET_TIMERSLACK: the kernel may delay this thread's timers by so many nanoseconds
+	const setTimerSlack = 29 // PR_SET_TIMERSLACK: how many nanoseconds the kernel may delay this thread's timers
 	syscall.RawSyscall(syscall.SYS_PRCTL, setTimerSlack, 1, 0)
 	if runtime.GOMAXPROCS(0) > 1 {
 		return nanosleep
@@ -33,5 +33,5 @@ func preciseSleep() func(time.Duration) {
 
 func nanosleep(d time.Duration) {
 	t := syscall.NsecToTimespec(int64(d))
-	_ = syscall.Nanosleep(&t, nil) // interrupted: the caller looks at the clock
+	_ = syscall.Nanosleep(&t, nil) // if interrupted, the caller reads the clock
 }

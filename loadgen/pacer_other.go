@@ -6,6 +6,6 @@ import "time"
 
 func virtualClock() bool { return false }
 
-// preciseSleep returns nil: timers are what there is. What they are late by is
-// in Result.Lag.
+// preciseSleep returns nil: this platform has timers only. Their delay is in
+// Result.Lag.
 func preciseSleep() func(time.Duration) { return nil }

@@ -17,9 +17,9 @@ type record struct {
 	outcome             Outcome
 }
 
-// recorder takes the records of one sending goroutine. Counts are live; the
-// rest is kept back and added to a shard by the batch, so that sending takes no
-// lock and a thousand clients do not need a thousand sets of histograms.
+// recorder takes the records of one sending goroutine. Counts are updated at once;
+// the rest is added to a shard in batches, so that sending takes no lock and a
+// thousand clients do not need a thousand sets of histograms.
 type recorder struct {
 	sent atomic.Uint64
 	done [outcomes + 1]atomic.Uint64
@@ -82,7 +82,7 @@ func (s *shard) step(i time.Duration) *Point {
 	return &s.series[i]
 }
 
-// snapshot adds the live counts up.
+// snapshot adds up the live counts.
 func (r *run) snapshot() Snapshot {
 	r.mu.Lock()
 	recorders := r.recorders // only ever appended to

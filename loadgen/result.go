@@ -15,9 +15,9 @@ type Result struct {
 	Elapsed  time.Duration           // until the last answer, and not less than the schedule of an open loop
 	Outcomes [outcomes]OutcomeResult // by Outcome
 
-	// Lag is how long after its intended start each request was really sent, in
-	// nanoseconds: the generator's own share of every latency. Zeros in a
-	// closed loop, which has no intention but to send next.
+	// Lag is how long after its intended start each request was sent, in
+	// nanoseconds: the generator's own share of every latency. All zeros in a
+	// closed loop, whose intended start is the sending.
 	Lag histogram.Histogram
 
 	// GeneratorBound says that the generator, not the target, shaped the
@@ -53,7 +53,7 @@ type Snapshot struct {
 	Outcomes [outcomes]uint64
 }
 
-// Goodput returns the requests per second that were answered as wanted.
+// Goodput returns the requests answered successfully per second.
 func (r *Result) Goodput() float64 { return r.Rate(OK) }
 
 // Rate returns how many requests a second had outcome o.
@@ -92,7 +92,7 @@ func (r *Result) judge(waited uint64, maxInFlight int) {
 	}
 }
 
-// round cuts d to the three or four digits that a histogram knows.
+// round cuts d to the three or four digits that a histogram keeps.
 func round(d time.Duration) time.Duration {
 	for unit := time.Second; unit > 1; unit /= 1000 {
 		if d >= unit {

@@ -20,8 +20,8 @@ type run struct {
 	cut     func()          // ends it
 
 	goroutines sync.WaitGroup
-	stopped    atomic.Bool   // something that was planned was not sent
-	waited     atomic.Uint64 // requests that found MaxInFlight others in flight
+	stopped    atomic.Bool   // at least one planned request was not sent
+	waited     atomic.Uint64 // requests that waited because MaxInFlight was reached
 
 	mu        sync.Mutex
 	recorders []*recorder
@@ -29,7 +29,7 @@ type run struct {
 	shards    []shard
 }
 
-// fault is how a target left its goroutine other than by returning.
+// fault is how a target ended its goroutine without returning: panic or Goexit.
 type fault struct {
 	value  any
 	goexit bool
@@ -95,8 +95,7 @@ func (r *run) supervise(ctx context.Context, done <-chan struct{}) {
 	}
 }
 
-// send sends request n and records what became of it. A negative intended start
-// means now.
+// send sends request n and records its outcome. A negative intended start means now.
 func (r *run) send(rec *recorder, n uint64, intended time.Duration) {
 	ctx, cancel := r.flying, context.CancelFunc(nil)
 	rec.sent.Add(1)
@@ -119,7 +118,7 @@ func (r *run) send(rec *recorder, n uint64, intended time.Duration) {
 		outcome = Timeout
 	}
 	if outcome >= Error && r.flying.Err() != nil {
-		outcome = aborted // ours, not the target's
+		outcome = aborted // by the generator, not the target
 	}
 	rec.record(record{intended, sent, end, outcome})
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes sure that the browser is there in which tests open the report. Installs
-# Debian's package when it may.
+# Makes sure that the browser for the tests of the report is installed. Installs
+# Debian's package if it has permission.
 set -euo pipefail
 
 for name in chromium chromium-browser google-chrome; do

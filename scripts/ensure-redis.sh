@@ -3,11 +3,11 @@
 #
 #	bash scripts/ensure-redis.sh FOLDER
 #
-# and writes its host:port to FOLDER/address. One that answers is used, at
-# SPILLWAY_REDIS or on the usual port. Otherwise a server is started on a free
+# and writes its host:port to FOLDER/address. A server that answers at
+# SPILLWAY_REDIS or on the usual port is used. Otherwise one is started on a free
 # port of the loopback interface, without persistence; its process id is in
-# FOLDER/pid and it is the caller's to stop. Installs Debian's package when it
-# may.
+# FOLDER/pid and the caller must stop it. Installs Debian's package if it has
+# permission.
 set -euo pipefail
 folder=${1:?where to write the address}
 mkdir -p "$folder"
@@ -52,8 +52,8 @@ if ! server >/dev/null; then
 	fi
 fi
 
-# A port is free until somebody else takes it: a server that does not get its
-# port ends, and the next one is tried.
+# Another process may take the port first: then the server ends, and the next port
+# is tried.
 for _ in 1 2 3 4 5; do
 	port=$((20000 + RANDOM % 10000))
 	"$(server)" --bind 127.0.0.1 --port "$port" --save '' --appendonly no --dir "$folder" \
@@ -63,8 +63,7 @@ for _ in 1 2 3 4 5; do
 		if ! kill -0 "$pid" 2>/dev/null; then
 			break
 		fi
-		# Ours, not a stranger on that port: a server that did not get it is not
-		# ready to accept connections.
+		# Check the log too: the answer may come from another process on that port.
 		if grep -qs 'eady to accept connections' "$folder/log" && (answers "127.0.0.1:$port"); then
 			echo "$pid" >"$folder/pid"
 			echo "redis: started $(server)"
@@ -74,6 +73,6 @@ for _ in 1 2 3 4 5; do
 	done
 	kill "$pid" 2>/dev/null || true
 done
-echo 'redis: could not start a server; its last words:' >&2
+echo 'redis: could not start a server; the end of its log:' >&2
 tail -n 5 "$folder/log" >&2
 exit 1

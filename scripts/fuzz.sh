@@ -12,14 +12,14 @@ time=${1:-5s}
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# An input that reaches new code is not made shorter first: by default that may
-# take a minute for each, in which nothing new is tried.
+# Minimizing an input that reaches new code may by default take a minute, in which
+# no new input is tried: limit it.
 flags=(-run='^$' -fuzztime="$time" -fuzzminimizetime=20x)
 
 fuzz() { # fuzz FOLDER TARGET
 	# Up to Go 1.26 a target may fail with nothing but "context deadline exceeded"
-	# when its time is up (go.dev/issue/75804). Only that, and only when no input
-	# was found, earns another try.
+	# when its time is up (go.dev/issue/75804). Only that, and only if no failing
+	# input was found, is tried again.
 	for _ in 1 2 3; do
 		if go test "${flags[@]}" -fuzz="^$2\$" "$1" >"$log" 2>&1 </dev/null; then
 			echo "  $(grep -oE 'execs: [0-9]+' "$log" | tail -n 1)"
@@ -36,7 +36,7 @@ fuzz() { # fuzz FOLDER TARGET
 
 targets=$(grep -rnoE --include='*_test.go' '^func Fuzz\w+' . | sed -E 's|^(.*)/[^/]+:[0-9]+:func (Fuzz\w+)$|\1 \2|' | sort -u || true)
 if [ -z "$targets" ]; then
-	echo 'no fuzz targets found: has the search lost them?' >&2
+	echo 'no fuzz targets found: check the search in scripts/fuzz.sh' >&2
 	exit 1
 fi
 while read -r folder target; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the folder of every module: those of the workspace, and the one that
-# pins the tools, which stays outside so that it cannot raise anyone's versions.
+# Prints the folder of every module: those of the workspace, and the one that pins
+# the tools, which is outside it so that it does not raise versions there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

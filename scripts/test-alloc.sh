@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs what the race detector would falsify, without it: the root module in
-# full, and in the other modules every package with a test that has Alloc in its
-# name or asks for raceEnabled. (The race detector makes sync.Pool drop objects,
+# Runs without the race detector the tests whose results it would change: the whole
+# root module, and in the other modules every package with a test that has Alloc in
+# its name or checks raceEnabled. (The race detector makes sync.Pool drop objects,
 # adds allocations of its own, and ends programs that show a data race.)
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -12,7 +12,7 @@ import (
 // TestACallAllocatesNothing: what a run allocates does not grow with the calls,
 // apart from queues and histograms that reach their size.
 func TestACallAllocatesNothing(t *testing.T) {
-	const load = 1.2 // with more, ever more refused callers are on their way back, up to half a minute's worth
+	const load = 1.2 // with more, the number of waiting retries keeps growing, up to half a minute's worth
 	for name, b := range map[string]sim.Backend{"nway": sim.NWay(20), "degrading": sim.Degrading(20, 0.5), "database": sim.Database(30, 20)} {
 		s := service(b, load)
 		s.Retry = sim.Retry{Attempts: 2, Backoff: 50 * ms, Respect: true}

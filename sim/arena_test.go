@@ -17,7 +17,7 @@ import (
 	"github.com/spillway-go/spillway/sim"
 )
 
-// The arena is a tool for who works on a law: it prints, and asserts nothing.
+// The arena is a tool for developing a law: it prints, and asserts nothing.
 //
 //	go test ./sim -v -run TestTable -args -set all -seeds 3
 //	go test ./sim -v -run TestTrace -args -scen steady/nway/2x -seeds 1
@@ -29,8 +29,8 @@ var (
 	arenaVals  = flag.Bool("vals", false, "arena: print the goodput of every seed")
 )
 
-// asked skips a tool unless -run names it.
-func asked(t *testing.T) {
+// skipUnlessNamed skips a tool unless -run names it.
+func skipUnlessNamed(t *testing.T) {
 	if !strings.Contains(flag.Lookup("test.run").Value.String(), t.Name()) {
 		t.Skip("a tool: run it by its name")
 	}
@@ -53,7 +53,7 @@ type arenaRow struct {
 }
 
 func TestTable(t *testing.T) {
-	asked(t)
+	skipUnlessNamed(t)
 	var list []arena
 	if *arenaSet != "hidden" {
 		list = arenaVisible()
@@ -146,7 +146,7 @@ func median(v []float64) float64 {
 // TestTrace prints the timeline of a scenario in steps of half a second, and
 // between them the changes of the limit.
 func TestTrace(t *testing.T) {
-	asked(t)
+	skipUnlessNamed(t)
 	for _, a := range append(arenaVisible(), arenaHidden()...) {
 		if *arenaScen == "" || !strings.HasPrefix(a.name, *arenaScen) {
 			continue
@@ -155,7 +155,7 @@ func TestTrace(t *testing.T) {
 		a.sc.Seed = uint64(*arenaSeeds)
 		var law limit.Law
 		a.sc.Policy = sim.Limiter(func() limit.Law {
-			law = &talking{Adaptive: limit.NewAdaptive()}
+			law = &tracing{Adaptive: limit.NewAdaptive()}
 			return law
 		}, sim.Settings{})
 		a.sc.Record.Interval = 500 * time.Millisecond
@@ -171,10 +171,10 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// talking prints every change of the limit as it is made.
-type talking struct{ *limit.Adaptive }
+// tracing prints every change of the limit as it is made.
+type tracing struct{ *limit.Adaptive }
 
-func (t *talking) Observe(s limit.Sample, load limit.Load) {
+func (t *tracing) Observe(s limit.Sample, load limit.Load) {
 	before := t.Limit()
 	t.Adaptive.Observe(s, load)
 	if n := t.Limit(); n != before {
@@ -182,10 +182,10 @@ func (t *talking) Observe(s limit.Sample, load limit.Load) {
 	}
 }
 
-// terrain is what the scenarios of the arena differ in; what is left out is 20
-// slots, uniform work of 50 to 100 ms, a deadline of a second and 40 s of load,
-// of which the last 30 count.
-type terrain struct {
+// variant is what the scenarios of the arena differ in. The defaults are 20 slots,
+// uniform work of 50 to 100 ms, a deadline of a second and 40 s of load, of which
+// the last 30 count.
+type variant struct {
 	slots        int
 	work         sim.Distribution
 	length, warm time.Duration
@@ -199,7 +199,7 @@ type terrain struct {
 	classes      []sim.Class
 }
 
-func build(name, kind string, o terrain) arena {
+func build(name, kind string, o variant) arena {
 	o.slots = cmp.Or(o.slots, 20)
 	o.deadline = cmp.Or(o.deadline, time.Second)
 	if o.work == nil {
@@ -248,79 +248,79 @@ var (
 	halfBack = map[string]time.Duration{"halved": 20 * sec, "restored": 50 * sec}
 )
 
-// arenaVisible is the list that everybody looks at.
+// arenaVisible is the default list.
 func arenaVisible() (out []arena) {
 	for _, kind := range []string{"nway", "degr"} {
-		add := func(name string, o terrain) { out = append(out, build(name, kind, o)) }
+		add := func(name string, o variant) { out = append(out, build(name, kind, o)) }
 		for _, x := range []float64{0.5, 0.9, 1, 1.5, 2, 5, 10} {
-			add(fmt.Sprintf("steady/%s/%gx", kind, x), terrain{load: flat(x), most: x, steps: cold})
+			add(fmt.Sprintf("steady/%s/%gx", kind, x), variant{load: flat(x), most: x, steps: cold})
 		}
 		for _, x := range []float64{0.9, 1.5} {
-			add(fmt.Sprintf("heavy/%s/%gx", kind, x), terrain{work: sim.LogNormal(75*ms, 1.2), load: flat(x), most: x})
+			add(fmt.Sprintf("heavy/%s/%gx", kind, x), variant{work: sim.LogNormal(75*ms, 1.2), load: flat(x), most: x})
 		}
-		add("loadstep/"+kind, terrain{length: 60 * sec, most: 5, load: func(t time.Duration) float64 {
+		add("loadstep/"+kind, variant{length: 60 * sec, most: 5, load: func(t time.Duration) float64 {
 			if t >= 20*sec && t < 40*sec {
 				return 5
 			}
 			return 0.5
 		}, steps: map[string]time.Duration{"up": 20 * sec, "down": 40 * sec}})
-		add("slow2x/"+kind, terrain{length: 70 * sec, load: flat(0.9), most: 0.9, steps: halfBack,
+		add("slow2x/"+kind, variant{length: 70 * sec, load: flat(0.9), most: 0.9, steps: halfBack,
 			changes: []sim.Change{{At: 20 * sec, Slots: 100, Speed: 0.5}, {At: 50 * sec, Slots: 100, Speed: 1}}})
-		add("slots2/"+kind, terrain{length: 70 * sec, load: flat(0.9), most: 0.9, steps: halfBack,
+		add("slots2/"+kind, variant{length: 70 * sec, load: flat(0.9), most: 0.9, steps: halfBack,
 			changes: []sim.Change{{At: 20 * sec, Slots: 50, Speed: 1}, {At: 50 * sec, Slots: 100, Speed: 1}}})
-		add("burst100ms/"+kind, terrain{most: 5, load: pulse(0.3, 5, 100*ms, 2*sec)})
-		add("size200@2x/"+kind, terrain{slots: 200, length: 30 * sec, warm: 10 * sec, load: flat(2), most: 2, steps: cold})
+		add("burst100ms/"+kind, variant{most: 5, load: pulse(0.3, 5, 100*ms, 2*sec)})
+		add("size200@2x/"+kind, variant{slots: 200, length: 30 * sec, warm: 10 * sec, load: flat(2), most: 2, steps: cold})
 	}
 	for _, e := range []struct {
 		name string
 		x    float64
 		fast bool
 	}{{"err5slow@0.9x", 0.9, false}, {"err5slow@1.5x", 1.5, false}, {"err5fast@1.5x", 1.5, true}} {
-		out = append(out, build(e.name+"/nway", "nway", terrain{load: flat(e.x), most: e.x, errors: 0.05, fast: e.fast}))
+		out = append(out, build(e.name+"/nway", "nway", variant{load: flat(e.x), most: e.x, errors: 0.05, fast: e.fast}))
 	}
 	return out
 }
 
-// arenaHidden is everything else that a law must be good at.
+// arenaHidden is the list of all other scenarios that a law must handle.
 func arenaHidden() (out []arena) {
 	for _, kind := range []string{"nway", "degr"} {
-		add := func(name string, o terrain) { out = append(out, build(name+"/"+kind, kind, o)) }
+		add := func(name string, o variant) { out = append(out, build(name+"/"+kind, kind, o)) }
 		for _, n := range []int{1, 2, 4, 50, 500} {
 			length := 40 * sec
 			if n == 500 {
 				length = 20 * sec
 			}
-			add(fmt.Sprintf("slots%d@1.5x", n), terrain{slots: n, length: length, warm: 10 * sec, load: flat(1.5), most: 1.5, steps: cold})
+			add(fmt.Sprintf("slots%d@1.5x", n), variant{slots: n, length: length, warm: 10 * sec, load: flat(1.5), most: 1.5, steps: cold})
 		}
-		add("slots4@0.9x", terrain{slots: 4, load: flat(0.9), most: 0.9})
-		add("slots4@5x", terrain{slots: 4, load: flat(5), most: 5})
-		add("slots4halved", terrain{slots: 4, length: 70 * sec, load: flat(0.9), most: 0.9, steps: halfBack,
+		add("slots4@0.9x", variant{slots: 4, load: flat(0.9), most: 0.9})
+		add("slots4@5x", variant{slots: 4, load: flat(5), most: 5})
+		add("slots4halved", variant{slots: 4, length: 70 * sec, load: flat(0.9), most: 0.9, steps: halfBack,
 			changes: []sim.Change{{At: 20 * sec, Slots: 100, Speed: 0.5}, {At: 50 * sec, Slots: 100, Speed: 1}}})
 		for _, x := range []float64{1.5, 0.9} {
-			o := terrain{work: sim.Exponential(5 * ms), length: 20 * sec, warm: 5 * sec, deadline: 200 * ms, load: flat(x), most: x}
+			o := variant{work: sim.Exponential(5 * ms), length: 20 * sec, warm: 5 * sec, deadline: 200 * ms, load: flat(x), most: x}
 			if x > 1 {
 				o.steps = cold
 			}
 			add(fmt.Sprintf("exp5ms@%gx", x), o)
 		}
-		add("exp@1.5x", terrain{work: sim.Exponential(75 * ms), load: flat(1.5), most: 1.5})
-		add("logn.8@1.5x", terrain{work: sim.LogNormal(75*ms, 0.8), load: flat(1.5), most: 1.5})
+		add("exp@1.5x", variant{work: sim.Exponential(75 * ms), load: flat(1.5), most: 1.5})
+		add("logn.8@1.5x", variant{work: sim.LogNormal(75*ms, 0.8), load: flat(1.5), most: 1.5})
 		for _, x := range []float64{1.5, 0.9} {
-			add(fmt.Sprintf("tworoutes@%gx", x), terrain{load: flat(x), most: x, classes: []sim.Class{
+			add(fmt.Sprintf("tworoutes@%gx", x), variant{load: flat(x), most: x, classes: []sim.Class{
 				{Share: 0.1, Priority: spillway.Critical, Deadline: 2 * sec, Service: sim.Uniform(200*ms, 400*ms)},
 				{Share: 0.9, Priority: spillway.Low, Deadline: 2 * sec, Service: sim.Uniform(5*ms, 15*ms)},
 			}})
 		}
 		shortAndLong := sim.Mixture(sim.Part{Share: 9, Service: sim.Exponential(5 * ms)}, sim.Part{Share: 1, Service: sim.LogNormal(80*ms, 1)})
-		add("mix100@1.5x", terrain{slots: 100, work: shortAndLong, load: flat(1.5), most: 1.5})
-		add("ramp", terrain{length: 60 * sec, warm: 5 * sec, most: 3, load: func(t time.Duration) float64 { return .3 + 2.7*t.Seconds()/60 }})
-		add("wave", terrain{length: 60 * sec, warm: 5 * sec, most: 2, load: func(t time.Duration) float64 { return 1 + .9*math.Sin(t.Seconds()) }})
-		add("speeds", terrain{length: 80 * sec, load: flat(1.5), most: 1.5,
+		add("mix100@1.5x", variant{slots: 100, work: shortAndLong, load: flat(1.5), most: 1.5})
+		add("ramp", variant{length: 60 * sec, warm: 5 * sec, most: 3, load: func(t time.Duration) float64 { return .3 + 2.7*t.Seconds()/60 }})
+		add("wave", variant{length: 60 * sec, warm: 5 * sec, most: 2, load: func(t time.Duration) float64 { return 1 + .9*math.Sin(t.Seconds()) }})
+		add("speeds", variant{length: 80 * sec, load: flat(1.5), most: 1.5,
 			changes: []sim.Change{{At: 20 * sec, Slots: 100, Speed: 0.5}, {At: 40 * sec, Slots: 100, Speed: 1}, {At: 60 * sec, Slots: 50, Speed: 1}},
 			steps:   map[string]time.Duration{"halved": 20 * sec, "restored": 40 * sec, "slots": 60 * sec}})
-		add("deadline300@2x", terrain{deadline: 300 * ms, load: flat(2), most: 2})
-		add("burst3s", terrain{length: 60 * sec, most: 3, load: pulse(0.3, 3, 3*sec, 10*sec)})
-		add("long600@1.5x", terrain{length: 600 * sec, warm: 10 * sec, load: flat(1.5), most: 1.5})
+		add("deadline300@2x", variant{deadline: 300 * ms, load: flat(2), most: 2})
+		add("burst3s", variant{length: 60 * sec, most: 3, load: pulse(0.3, 3, 3*sec, 10*sec)})
+		add("long600@1.5x", variant{length: 600 * sec, warm: 10 * sec, load: flat(1.5), most: 1.5})
 	}
 	return out
 }

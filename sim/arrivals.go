@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// Arrivals says when calls arrive. It holds no state: a run walks it from the
+// Arrivals says when calls arrive. It holds no state: every run starts it from the
 // beginning.
 type Arrivals interface {
 	// Next returns when call n (from 0) arrives, given that the one before it
 	// arrived at previous (0 for the first); never earlier than that. A time of
-	// end or later means that no more calls come. r is the run's own source.
+	// end or later means that no more calls arrive. r is the run's own source.
 	Next(n uint64, previous, end time.Duration, r *rand.Rand) time.Duration
 }
 
@@ -25,8 +25,8 @@ func Poisson(rate float64) Arrivals {
 // time. The rate is cut off at most.
 func Varying(most float64, rate func(t time.Duration) float64) Arrivals { return varying{most, rate} }
 
-// Ramp is Poisson arrivals whose rate goes evenly from one rate to another in a
-// time, and stays there.
+// Ramp is Poisson arrivals whose rate changes linearly from one rate to another
+// within a time, and stays there.
 func Ramp(from, to float64, in time.Duration) Arrivals {
 	return varying{max(from, to), func(t time.Duration) float64 {
 		if t >= in {
@@ -50,7 +50,7 @@ func Bursts(rate, burst float64, length, period time.Duration) Arrivals {
 	}}
 }
 
-// Step is a rate that holds from a time on.
+// Step is a rate that applies from a time on.
 type Step struct {
 	From time.Duration
 	Rate float64 // calls a second
@@ -89,7 +89,8 @@ func (v varying) check() error {
 	return checkRate(v.most)
 }
 
-// Next draws candidates at the highest rate and keeps its share of them.
+// Next draws candidates at the highest rate and keeps each with probability
+// rate(at)/most.
 func (v varying) Next(_ uint64, previous, end time.Duration, r *rand.Rand) time.Duration {
 	at := previous
 	for {
@@ -126,13 +127,13 @@ func checkRate(rate float64) error {
 type Request struct {
 	At    time.Duration // since the start of the trace
 	Class int           // index into Scenario.Classes
-	// Work is the time it takes at full speed, each time it is tried; zero draws it
-	// from the class. Capacity and the oracles go by the class all the same.
+	// Work is the time it takes at full speed, at each attempt; zero draws it
+	// from the class. Capacity and the oracles use the class in either case.
 	Work time.Duration
 }
 
-// Replay is the calls of a trace, such as an access log of one's own service,
-// sorted by time. Scenario.Duration cuts it off. The trace is not copied.
+// Replay is the calls of a trace, such as an access log of a service, sorted by
+// time. Scenario.Duration cuts it off. The trace is not copied.
 func Replay(trace []Request) Arrivals { return replay(trace) }
 
 type replay []Request
@@ -159,7 +160,7 @@ func (t replay) Next(n uint64, _, end time.Duration, _ *rand.Rand) time.Duration
 	return t[n].At
 }
 
-// wrong is what a constructor returns whose arguments make no sense; Run says so.
+// wrong is what a constructor returns for invalid arguments; Run returns the error.
 type wrong struct{ err error }
 
 func (w wrong) check() error { return w.err }
@@ -170,5 +171,5 @@ func (w wrong) Draw(*rand.Rand) time.Duration { return 0 }
 
 func (w wrong) Mean() time.Duration { return 0 }
 
-// positive reports whether a parameter is one that arithmetic survives.
+// positive reports whether a parameter is positive and finite.
 func positive(x float64) bool { return x > 0 && !math.IsInf(x, 0) }

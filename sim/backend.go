@@ -22,25 +22,23 @@ const (
 	sharing
 )
 
-// NWay serves as many calls as it has slots, each at full speed, and hides a
-// queue in front of them, first come first served: more concurrency adds latency
-// and never throughput. A caller that leaves takes its call out of that queue;
-// what is served is served to its end, wanted or not, at the speed at which it
-// started.
+// NWay serves as many calls as it has slots, each at full speed, behind a hidden
+// FIFO queue: more concurrency adds latency and never throughput. A caller that
+// leaves takes its call out of that queue; a call in a slot runs to its end, also
+// without its caller, at the speed at which it started.
 func NWay(slots int) Backend { return Backend{kind: nWay, slots: slots} }
 
-// Degrading works on everything at once. Up to slots calls run at full speed;
-// beyond them the total throughput falls, as (slots/calls)^gamma: 0.5 is a
-// service that thrashes, 0 one that shares fairly. Work ends when its caller
-// leaves.
+// Degrading runs all calls at once. Up to slots calls run at full speed; beyond
+// that the total throughput falls, as (slots/calls)^gamma: 0.5 is a service that
+// thrashes, 0 one that shares fairly. Work ends when its caller leaves.
 func Degrading(slots int, gamma float64) Backend {
 	return Backend{kind: sharing, slots: slots, connections: math.MaxInt, gamma: gamma}
 }
 
 // Database is a pool of connections in front of a shared processor: a query
-// holds its connection while it runs, further ones wait in line for one, and
-// more than cpu running queries slow each other down. Both ends hide a queue.
-// Work ends when its caller leaves.
+// holds its connection while it runs, further ones queue for a connection, and
+// more than cpu running queries slow each other down. So there are two hidden
+// queues. Work ends when its caller leaves.
 func Database(connections, cpu int) Backend {
 	return Backend{kind: sharing, slots: cpu, connections: connections}
 }
@@ -67,7 +65,7 @@ func (b Backend) check() error {
 	return nil
 }
 
-// engine is a backend while it runs. It calls run.ended for work that is done.
+// engine is a running backend. It calls run.ended when work is done.
 type engine interface {
 	start(c *call) (mayLeave bool) // whether its caller can still take it out
 	leave(c *call) bool            // takes it out; false if it must run to its end
@@ -82,8 +80,8 @@ func (b Backend) engine(s *run) engine {
 	return &shared{run: s, connections: b.connections, slots: float64(b.slots), speed: 1, gamma: b.gamma}
 }
 
-// line is first come first served. Who leaves is left in it, and skipped: its
-// call has another generation by then.
+// line is a FIFO queue. A call whose caller left stays in it and is skipped: its
+// generation has changed.
 type line struct {
 	places []place
 	head   int
@@ -105,7 +103,7 @@ func (l *line) push(c *call) {
 	l.places = append(l.places, place{c, c.gen})
 }
 
-// pop returns nil when nobody is left.
+// pop returns nil when the line is empty.
 func (l *line) pop() *call {
 	for l.head < len(l.places) {
 		p := l.places[l.head]
@@ -152,7 +150,7 @@ func (b *nway) start(c *call) bool {
 func (b *nway) serve(c *call) {
 	b.busy++
 	c.index = served
-	b.run.agenda.add(b.run.now+lasting(float64(c.work)/b.speed), finish, c, c.gen)
+	b.run.events.add(b.run.now+lasting(float64(c.work)/b.speed), finish, c, c.gen)
 }
 
 func (b *nway) fill() {
@@ -179,8 +177,8 @@ func (b *nway) change(slots int, speed float64) {
 }
 
 // shared is processor sharing with a knee, behind a number of connections. A
-// virtual clock counts the work that each running call has been given so far,
-// so a call is done when the clock shows what it started at plus its work.
+// virtual clock counts the work done so far for each running call, so a call is
+// done when the clock reaches its start plus its work.
 type shared struct {
 	run         *run
 	connections int
@@ -231,7 +229,7 @@ func (b *shared) fill() {
 	}
 }
 
-// finish ends whatever is done within the nanosecond.
+// finish ends the calls that are done within the nanosecond.
 func (b *shared) finish(e event) {
 	if e.gen != b.timer {
 		return
@@ -252,7 +250,7 @@ func (b *shared) change(slots int, speed float64) {
 	b.arm()
 }
 
-// rate is the work a running call is given per nanosecond.
+// rate is the work done for each running call per nanosecond.
 func (b *shared) rate() float64 {
 	r := b.speed
 	if n := float64(len(b.running)); n > b.slots {
@@ -268,12 +266,12 @@ func (b *shared) advance() {
 	b.last = b.run.now
 }
 
-// arm schedules the end of the call that is done first, if nothing changes.
+// arm schedules the end of the call that will be done first if nothing changes.
 func (b *shared) arm() {
 	b.timer++
 	if len(b.running) > 0 {
 		left := max(b.running[0].until-b.clock, 0) / b.rate()
-		b.run.agenda.add(b.run.now+lasting(left)+1, finish, nil, b.timer)
+		b.run.events.add(b.run.now+lasting(left)+1, finish, nil, b.timer)
 	}
 }
 
@@ -281,10 +279,10 @@ func (b *shared) arm() {
 // run.
 func lasting(ns float64) time.Duration { return time.Duration(min(ns, float64(math.MaxInt64/4))) }
 
-// workHeap has the call that is done first on top. Each call knows its index.
+// workHeap has the call that is done first on top. Each call holds its index.
 type workHeap []*call
 
-// Where a call is that is not in the heap.
+// The index of a call that is not in the heap.
 const (
 	queued = -1 - iota // in the backend's hidden queue
 	served             // in a slot of an N-way backend

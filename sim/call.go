@@ -8,7 +8,7 @@ import (
 )
 
 // call is one attempt of a caller, from its arrival until its work has ended.
-// Calls are used again.
+// Calls are reused.
 type call struct {
 	class    *Class
 	kind     int           // index of the class
@@ -24,14 +24,14 @@ type call struct {
 	fails    bool
 
 	state   state
-	left    bool // the caller does not wait for the end
+	left    bool // the caller has stopped waiting
 	started time.Duration
 	waiter  gate.Waiter
 	seq     uint64  // of its admission by a gate
 	index   int     // in the backend
-	until   float64 // of a shared backend's clock
+	until   float64 // on a shared backend's clock
 
-	gen  uint32 // rises when the call is used again
+	gen  uint32 // incremented when the call is reused
 	next *call
 }
 
@@ -43,13 +43,13 @@ const (
 	running
 )
 
-// waitsUntil is when the caller is gone.
+// waitsUntil is when the caller leaves.
 func (c *call) waitsUntil() time.Duration { return min(c.deadline, c.leave) }
 
-// gaveUp reports whether it was not the deadline that ended the caller's wait.
+// gaveUp reports whether the caller left before its deadline.
 func (c *call) gaveUp() bool { return c.leave < c.deadline }
 
-// take returns a call that nobody uses.
+// take returns an unused call.
 func (r *run) take() *call {
 	c := r.free
 	if c == nil {
@@ -98,7 +98,8 @@ func (r *run) drawWork(c *call, k int) {
 	}
 }
 
-// retry makes the caller try again, if it does. after is the limiter's advice.
+// retry schedules the caller's next attempt, if it makes one. after is the limiter's
+// advice.
 func (r *run) retry(c *call, after time.Duration) {
 	p := &r.sc.Retry
 	if c.tries >= p.Attempts || c.gaveUp() && r.now >= c.leave {
@@ -124,5 +125,5 @@ func (r *run) retry(c *call, after time.Duration) {
 	n := r.take()
 	n.first, n.tries, n.recorded = c.first, c.tries+1, c.recorded
 	r.drawWork(n, c.kind)
-	r.agenda.add(r.now+time.Duration(wait), again, n, n.gen)
+	r.events.add(r.now+time.Duration(wait), again, n, n.gen)
 }

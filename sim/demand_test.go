@@ -8,10 +8,10 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// The demand that a limiter reports, to scale by, is what is offered over what its
-// slots can do, however much of it is refused and why, and whether a priority gets
-// anything at all. While more runs than may, because MaxRefused says so, it was 50
-// instead of 2: the work takes long because too much of it runs.
+// The demand that a limiter reports for scaling is the offered load over the capacity of
+// its slots, independent of refusals, their reasons and starved priorities. When
+// MaxRefused let more run than the limit, it was 50 instead of 2: the work took long
+// because too much of it ran.
 func TestDemandIsWhatIsOfferedOverTheCapacity(t *testing.T) {
 	work := LogNormal(20*time.Millisecond, 0.3)
 	for _, set := range []Settings{{}, {QueueSize: -1}, {MaxWait: 30 * time.Millisecond}, {MaxRefused: 0.1}} {
@@ -27,7 +27,7 @@ func TestDemandIsWhatIsOfferedOverTheCapacity(t *testing.T) {
 				s.Arrivals = Poisson(load * s.Capacity())
 				var p *gated
 				law := Limiter(func() *limit.Fixed { return limit.NewFixed(10) }, set)
-				s.Policy = Policy{build: func(r *run) (door, error) {
+				s.Policy = Policy{build: func(r *run) (admitter, error) {
 					d, err := law.build(r)
 					p = d.(*gated)
 					return d, err

@@ -1,6 +1,6 @@
 // Package sim answers "what would this policy do to my service?" in a second
 // instead of a day: it simulates callers, a limiter and a backend in virtual
-// time, some hundred thousand calls and more in a second of one core.
+// time, at more than a hundred thousand calls per second of one core.
 //
 //	s := sim.Scenario{
 //		Seed:     1,
@@ -16,10 +16,10 @@
 //	s.Arrivals = sim.Poisson(1.5 * s.Capacity())
 //	report, err := sim.Run(s)
 //
-// The limiter's decisions are made by the code that makes them in a live one:
-// the same control law and the same gate, which have no clock of their own. What
-// is a model is the rest: how calls arrive, how much work they are, when callers
-// leave and try again, and how the backend suffers. A policy is judged against
+// The decisions are made by the code of the live limiter: the same control law and
+// the same gate, which have no clock of their own. The rest is a model: how calls
+// arrive, how much work they are, when callers leave and retry, and how the backend
+// slows down. A policy is judged against
 // [Yardstick], which knows the backend.
 //
 // Experimental: what the package exports may change in any version.

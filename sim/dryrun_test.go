@@ -10,7 +10,7 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// dryRun is the limiter in its dry run: it admits everybody and counts.
+// dryRun is the limiter in dry-run mode: it admits every call and counts.
 type dryRun struct {
 	gated
 	refused, offered int // after the warm-up
@@ -30,7 +30,7 @@ func (p *dryRun) arrive(c *call) {
 func dry(t *testing.T, s Scenario, law limit.Law) float64 {
 	t.Helper()
 	var p *dryRun
-	s.Policy = Policy{build: func(r *run) (door, error) {
+	s.Policy = Policy{build: func(r *run) (admitter, error) {
 		p = &dryRun{gated: gated{run: r, advice: refusal.NewTable(1), maxWait: defaultMaxWait, gate: gate.New(gate.Config{
 			Law: law, QueueSize: defaultQueue, MaxWait: defaultMaxWait,
 		})}}
@@ -42,11 +42,11 @@ func dry(t *testing.T, s Scenario, law limit.Law) float64 {
 	return float64(p.refused) / float64(p.offered)
 }
 
-// What a dry run says would be refused is about what is refused once it is enforced,
-// though nothing it decides is done and a queue stands in the backend all the time.
-// A backend that thrashes collapses before it has shown what it can do: there too
-// much is foretold, never too little.
-func TestADryRunForetellsWhatEnforcingRefuses(t *testing.T) {
+// The share that a dry run predicts is close to the share refused once the limit is
+// enforced, although the dry run refuses nothing and the backend always has a queue.
+// A backend that thrashes collapses before its capacity is known: there the
+// prediction may be too high, never too low.
+func TestADryRunPredictsWhatEnforcingRefuses(t *testing.T) {
 	sudden := func(c, load float64) Arrivals { return Steps(Step{0, c / 4}, Step{20 * time.Second, load * c}) }
 	slow := func(c, load float64) Arrivals {
 		return Varying(max(load, 1)*c, func(t time.Duration) float64 {
@@ -57,7 +57,7 @@ func TestADryRunForetellsWhatEnforcingRefuses(t *testing.T) {
 		name     string
 		backend  Backend
 		arrivals func(capacity, load float64) Arrivals
-		above    float64 // how much too much it says at most: 0.1 is the aim, more is what is
+		above    float64 // how much it may predict too much: 0.1 is the aim, more is what is
 	}{
 		{"8-way", NWay(8), sudden, 0.1},
 		{"8-way, slowly", NWay(8), slow, 0.1},
@@ -91,9 +91,9 @@ func TestADryRunForetellsWhatEnforcingRefuses(t *testing.T) {
 	}
 }
 
-// The same with a law of one's own, whose limit fits the backend, is too small or is
-// too large.
-func TestADryRunForetellsForAnyLaw(t *testing.T) {
+// The same with a custom law, whose limit fits the backend, is too small or is too
+// large.
+func TestADryRunPredictsForAnyLaw(t *testing.T) {
 	for _, slots := range []int{8, 4, 40} {
 		for _, load := range []float64{0.9, 2, 5} {
 			s := Scenario{

@@ -7,7 +7,7 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// Event is one thing that happened between the callers and the policy.
+// Event is one event between the callers and the policy.
 type Event struct {
 	At      time.Duration
 	Kind    EventKind
@@ -23,11 +23,11 @@ type Event struct {
 type EventKind uint8
 
 const (
-	Arrived  EventKind = iota // the caller asked
+	Arrived  EventKind = iota // the caller sent the call
 	Waits                     // the policy let it wait
 	Admitted                  // at once, or after it waited
 	Refused                   // at once, or after it waited
-	Left                      // its deadline came while it waited
+	Left                      // its deadline passed while it waited
 	Ended                     // the work
 )
 

@@ -11,8 +11,8 @@ import (
 )
 
 // Would the limiter help this shop? Its database has 32 connections and 8 cores;
-// browsing takes 20 ms and orders take 60; one evening twice as many customers
-// come as it can serve, and those who are refused or wait in vain try again.
+// browsing takes 20 ms and orders take 60. One evening the load is twice what the
+// database can serve, and callers that are refused or time out retry.
 func Example() {
 	shop := sim.Scenario{
 		Seed:     1,
@@ -41,19 +41,19 @@ func Example() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Printf("%-9s  serves about %3.0f %% of who browse and %3.0f %% of who order\n", p.name,
+		fmt.Printf("%-9s  serves about %3.0f %% of browsing and %3.0f %% of orders\n", p.name,
 			10*math.Round(10*report.Class("browse").Served()), 10*math.Round(10*report.Class("order").Served()))
 	}
 	// Output:
-	// unlimited  serves about  60 % of who browse and   0 % of who order
-	// semaphore  serves about  60 % of who browse and   0 % of who order
-	// limiter    serves about  30 % of who browse and 100 % of who order
+	// unlimited  serves about  60 % of browsing and   0 % of orders
+	// semaphore  serves about  60 % of browsing and   0 % of orders
+	// limiter    serves about  30 % of browsing and 100 % of orders
 }
 
-// An access log says when calls came and how long they took in a quiet hour.
-// What if the same came in half of the time?
+// An access log says when calls arrived and how long they took in a quiet hour.
+// What if the same calls arrived in half the time?
 func ExampleReplay() {
-	var log []sim.Request // one's own: here a lookup every 5 ms, each tenth a slow one
+	var log []sim.Request // from a real log; here a lookup every 5 ms, every tenth a slow one
 	for i := range 12_000 {
 		log = append(log, sim.Request{At: time.Duration(i) * 5 * time.Millisecond, Work: 20 * time.Millisecond})
 		if i%10 == 0 {
@@ -86,8 +86,7 @@ func ExampleReplay() {
 	// 0.6 of the work fits
 }
 
-// A law of one's own is tried the same way: as a limit that somebody once
-// configured.
+// A custom law is tried the same way; here it is a limit fixed by configuration.
 func ExampleLimiter() {
 	service := sim.Scenario{
 		Seed:     1,
@@ -112,8 +111,9 @@ func ExampleLimiter() {
 	// limit 160:  51 % of the capacity
 }
 
-// At most a tenth may be refused, although three times of what ten slots do comes: the
-// rest is admitted over the limit. The first weeks of a limiter in production may be so.
+// At most a tenth may be refused, although the load is three times what ten slots can
+// do: the rest is admitted over the limit. This suits a limiter's first weeks in
+// production.
 func ExampleSettings() {
 	s := sim.Scenario{
 		Duration: 30 * time.Second,

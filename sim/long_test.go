@@ -14,7 +14,7 @@ import (
 // The race detector makes this ten times as slow and finds nothing in it: a run
 // is one goroutine.
 
-// TestTheLimitStaysTrueForHours: a law that drifts drifts slowly. Three hours at
+// TestTheLimitStaysTrueForHours: a drift of the law would be slow. Three hours at
 // one and a half times the capacity; of the last two and a half, the median of
 // the limit in every ten seconds is compared with the backend's slots.
 func TestTheLimitStaysTrueForHours(t *testing.T) {

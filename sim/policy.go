@@ -17,14 +17,14 @@ import (
 // Policy decides which calls may run, and when. The zero value is the adaptive
 // limiter without configuration.
 type Policy struct {
-	build func(s *run) (door, error)
+	build func(s *run) (admitter, error)
 	err   error
 }
 
 // Settings are those of a limiter.Config, with the same defaults. Its signals, slow
 // start, bounds and dry run are not simulated.
 type Settings struct {
-	QueueSize  int           // most waiting calls; zero: 16384; negative: nobody waits
+	QueueSize  int           // most waiting calls; zero: 16384; negative: no queue
 	MaxWait    time.Duration // longest wait; zero: 10 s
 	MaxRefused float64       // most share of refusals; beyond it calls are admitted over the limit; zero: any
 }
@@ -34,24 +34,24 @@ const (
 	defaultQueue   = 16384
 )
 
-// Unlimited lets everything in at once.
+// Unlimited admits every call at once.
 func Unlimited() Policy {
-	return Policy{build: func(s *run) (door, error) { return &unlimited{run: s}, nil }}
+	return Policy{build: func(s *run) (admitter, error) { return &unlimited{run: s}, nil }}
 }
 
-// Semaphore lets n slots' worth of calls in; the others wait in line, whatever
-// their priority, until their deadline.
+// Semaphore admits up to n slots' worth of calls; the others queue until their
+// deadline, regardless of priority.
 func Semaphore(n int) Policy {
-	p := Policy{build: func(s *run) (door, error) { return &semaphore{run: s, n: n}, nil }}
+	p := Policy{build: func(s *run) (admitter, error) { return &semaphore{run: s, n: n}, nil }}
 	if n < 1 {
 		p.err = fmt.Errorf("Semaphore(%d): give it at least 1 slot", n)
 	}
 	return p
 }
 
-// Limiter is the limiter with a law of one's choice: Limiter(limit.NewAdaptive,
-// Settings{}), or a function that returns one's own. The function is called once
-// a run, because a law keeps what it has learned.
+// Limiter is the limiter with a given law: Limiter(limit.NewAdaptive, Settings{}), or
+// a function that returns a custom law. The function is called once for each run,
+// because a law has state.
 func Limiter[L limit.Law](law func() L, settings Settings) Policy {
 	var p Policy
 	switch {
@@ -62,7 +62,7 @@ func Limiter[L limit.Law](law func() L, settings Settings) Policy {
 	case !(settings.MaxRefused >= 0 && settings.MaxRefused < 1):
 		p.err = fmt.Errorf("Limiter: MaxRefused is %v: use a share from 0 (no bound) to less than 1", settings.MaxRefused)
 	}
-	p.build = func(s *run) (door, error) {
+	p.build = func(s *run) (admitter, error) {
 		l := law()
 		// A constructor whose error was dropped returns a nil pointer.
 		if v := reflect.ValueOf(l); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
@@ -83,9 +83,9 @@ func Limiter[L limit.Law](law func() L, settings Settings) Policy {
 	return p
 }
 
-// Oracle is the yardstick and no product: it knows at every instant how many
-// calls the backend serves at full speed, lets in as many, the most important
-// first and the oldest of those, and drops what would not be done in time.
+// Oracle is a yardstick, not a usable policy: it knows at every instant how many
+// calls the backend serves at full speed and admits that many, the most important
+// first and the oldest of those. It drops calls that would not be done in time.
 func Oracle() Policy { return oracleOf(false) }
 
 // OracleNewestFirst is Oracle with the newest of the most important first, which
@@ -93,20 +93,20 @@ func Oracle() Policy { return oracleOf(false) }
 func OracleNewestFirst() Policy { return oracleOf(true) }
 
 func oracleOf(newest bool) Policy {
-	return Policy{build: func(s *run) (door, error) {
+	return Policy{build: func(s *run) (admitter, error) {
 		return &oracle{run: s, newest: newest, need: s.sc.mean() * 4 / 3}, nil
 	}}
 }
 
 func (p Policy) check() error { return p.err }
 
-// door is a policy while it runs. It calls run.admit and run.refuse.
-type door interface {
+// admitter is a running policy. It calls run.admit and run.refuse.
+type admitter interface {
 	arrive(c *call) // admits it, refuses it, or lets it wait by run.wait
 	ended(c *call, o limit.Outcome)
-	leave(c *call) bool   // its caller left while it waited
-	overdue(c *call) bool // it waited as long as it may
-	dispatch()            // lets in who may now
+	leave(c *call) bool   // its caller left while waiting
+	overdue(c *call) bool // it waited as long as allowed
+	dispatch()            // admits waiting calls that now may run
 	load() (limit, inFlight, queued int)
 }
 
@@ -127,7 +127,7 @@ type semaphore struct {
 	n, used int
 	waiting int
 	line    line
-	first   *call // taken from the line, and still waiting
+	first   *call // taken from the queue, and still waiting
 	gen     uint32
 }
 
@@ -230,7 +230,7 @@ type gated struct {
 	run     *run
 	gate    *gate.Gate
 	maxWait time.Duration
-	advice  *refusal.Table // nil: nobody listens
+	advice  *refusal.Table // nil: callers ignore it
 }
 
 func (p *gated) arrive(c *call) {

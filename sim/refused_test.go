@@ -9,9 +9,8 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// Whichever way work is refused, no more is refused than may be: a full queue, a
-// wait too long for those with and without a deadline, a place lost to the more
-// important.
+// However work is refused, no more is refused than allowed: by a full queue, by a
+// wait that is too long (with and without a deadline), by preemption.
 func TestMaxRefusedBoundsEveryKindOfRefusal(t *testing.T) {
 	for _, deadline := range []time.Duration{0, 200 * time.Millisecond} {
 		for _, queue := range []int{-1, 1, 5, 50, 0} {

@@ -7,7 +7,7 @@ import (
 	"github.com/spillway-go/spillway/histogram"
 )
 
-// Report says what became of the calls.
+// Report is the result of a run.
 type Report struct {
 	Total   Tally
 	Classes []Tally // in the order of Scenario.Classes
@@ -17,33 +17,33 @@ type Report struct {
 
 	Interval time.Duration // between the points
 	Timeline []Point       // whole intervals, from the start to Duration
-	Events   []Event       // if Record.Events said so
+	Events   []Event       // if Record.Events was set
 }
 
-// Tally counts attempts whose caller came first after the warm-up. When the run
-// has ended, Offered = OK + Late + Failed + Refused + Left.
+// Tally counts attempts of callers whose first attempt came after the warm-up. When
+// the run has ended, Offered = OK + Late + Failed + Refused + Left.
 type Tally struct {
 	Name    string
 	Offered uint64 // attempts, Retries included
 	Retries uint64
-	OK      uint64 // done, and in time
+	OK      uint64 // done in time
 	Late    uint64 // admitted, and not done when the caller left
 	Failed  uint64 // admitted, and done with an error in time
 	Refused uint64
-	Left    uint64 // the caller left while it waited to be admitted
+	Left    uint64 // the caller left while waiting to be admitted
 
 	// Goodput is calls a second that ended well between Warmup and Duration.
 	Goodput float64
-	// Latency is from arrival to the end of the work, of what was admitted, in
-	// nanoseconds; Refusal from arrival to the refusal or to the caller's leaving.
+	// Latency of admitted calls is from arrival to the end of the work, in
+	// nanoseconds; Refusal is from arrival until the call was refused or the caller left.
 	Latency, Refusal histogram.Histogram
 }
 
-// Calls is how many callers came; each made one attempt or more.
+// Calls is how many callers arrived; each made one attempt or more.
 func (t *Tally) Calls() uint64 { return t.Offered - t.Retries }
 
-// Served is the share of the callers who got what they came for, sooner or later;
-// 1 if nobody came.
+// Served is the share of the callers that succeeded, at the first attempt or a later
+// one; 1 if there were no callers.
 func (t *Tally) Served() float64 {
 	if t.Calls() == 0 {
 		return 1
@@ -71,10 +71,10 @@ func newReport(sc *Scenario) *Report {
 	return r
 }
 
-// passPoints ends every interval of the timeline that is over by now.
+// passPoints adds a point for every interval of the timeline that is over by now.
 func (r *run) passPoints(now time.Duration) {
 	for r.point.At < r.sc.Duration && now-r.point.At >= r.sc.Record.Interval {
-		r.point.Limit, r.point.InFlight, r.point.Queued = r.door.load()
+		r.point.Limit, r.point.InFlight, r.point.Queued = r.policy.load()
 		r.point.InBackend = r.inBackend
 		r.report.Timeline = append(r.report.Timeline, r.point)
 		if r.sc.Record.Watch != nil {
@@ -122,10 +122,10 @@ func (r *Report) Class(name string) *Tally {
 	return nil
 }
 
-// Converged says how long after a time r is as good as another report: from then
-// on for one second, and for three, its goodput is at least that share of the
-// other's. It looks for twenty seconds. Both need the same Interval, one that
-// divides a second.
+// Converged says how long after a time r becomes as good as another report: from
+// then on for one second, and for three, its goodput is at least that share of the
+// other's. It looks at twenty seconds. Both need the same Interval, which must
+// divide a second.
 func (r *Report) Converged(after time.Duration, other *Report, share float64) (time.Duration, bool) {
 	step := r.Interval
 	if step <= 0 || step > time.Second {
@@ -152,7 +152,7 @@ func (r *Report) Converged(after time.Duration, other *Report, share float64) (t
 }
 
 // Yardstick runs the scenario with both oracles and returns the better report:
-// what a policy that knew everything would have reached.
+// what a policy with complete knowledge would have reached.
 func Yardstick(s Scenario) (Report, error) {
 	s.Policy = Oracle()
 	a, err := Run(s)

@@ -9,16 +9,16 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// run is one simulation under way: a loop over events, in the order of time.
+// run is one running simulation: a loop over events in time order.
 type run struct {
 	sc      *Scenario
 	now     time.Duration
-	agenda  agenda
-	door    door
+	events  eventQueue
+	policy  admitter
 	backend engine
 	report  *Report
 
-	arrivals, work, patience *rand.Rand // what is drawn for one does not change the others
+	arrivals, work, patience *rand.Rand // separate sources, so that draws for one do not change the others
 
 	drawn     uint64 // calls of the scenario
 	attempts  uint64
@@ -28,16 +28,15 @@ type run struct {
 	inBackend int
 	tokens    float64 // of the retry budget
 	free      *call
-	point     Point // under way
+	point     Point // current
 	rejected  [refusal.Reasons]uint64
 }
 
-// reserve is how many retries a budget allows before any success.
+// reserve is how many retries a budget allows before the first success.
 const reserve = 10
 
-// Run simulates s and reports what became of every call. The same scenario gives
-// the same report, to the last digit. An error says what is wrong with the
-// scenario.
+// Run simulates s and reports the result of every call. The same scenario always
+// gives exactly the same report. An error says what is wrong with the scenario.
 func Run(s Scenario) (Report, error) {
 	sc, err := s.normal()
 	if err != nil {
@@ -57,15 +56,15 @@ func Run(s Scenario) (Report, error) {
 		sc.Policy = Limiter(limit.NewAdaptive, Settings{})
 	}
 	r.backend = sc.Backend.engine(r)
-	if r.door, err = sc.Policy.build(r); err != nil {
+	if r.policy, err = sc.Policy.build(r); err != nil {
 		return Report{}, err
 	}
 	r.nextArrival()
 	for _, c := range sc.Changes {
-		r.agenda.add(c.At, change, nil, 0)
+		r.events.add(c.At, change, nil, 0)
 	}
 	for {
-		e, ok := r.agenda.next()
+		e, ok := r.events.next()
 		if !ok {
 			break
 		}
@@ -96,9 +95,9 @@ func (r *run) handle(e event) {
 	case expire:
 		r.expired(e.call)
 	case overdue:
-		if e.call.state == waiting && r.door.overdue(e.call) {
+		if e.call.state == waiting && r.policy.overdue(e.call) {
 			r.refuse(e.call, spillway.WaitTooLong, 0)
-			r.door.dispatch()
+			r.policy.dispatch()
 		}
 	case change:
 		c := r.sc.Changes[r.changes]
@@ -110,7 +109,7 @@ func (r *run) handle(e event) {
 			r.speed = c.Speed
 		}
 		r.backend.change(r.slots, r.speed)
-		if o, ok := r.door.(*oracle); ok { // nobody else is told
+		if o, ok := r.policy.(*oracle); ok { // only an oracle learns of it
 			o.dispatch()
 		}
 	}
@@ -119,7 +118,7 @@ func (r *run) handle(e event) {
 func (r *run) nextArrival() {
 	end := r.sc.Duration
 	if at := max(r.sc.Arrivals.Next(r.drawn, r.now, end, r.arrivals), r.now); at < end {
-		r.agenda.add(at, arrive, nil, 0)
+		r.events.add(at, arrive, nil, 0)
 	}
 }
 
@@ -140,18 +139,18 @@ func (r *run) arrive(c *call) {
 		}
 	}
 	r.event(c, Arrived)
-	r.door.arrive(c)
+	r.policy.arrive(c)
 }
 
-// wait keeps c until the door admits or refuses it, at most until most.
+// wait keeps c until the policy admits or refuses it, at most until most.
 func (r *run) wait(c *call, most time.Duration) {
 	c.state = waiting
 	r.event(c, Waits)
 	if c.waitsUntil() != never {
-		r.agenda.add(c.waitsUntil(), expire, c, c.gen)
+		r.events.add(c.waitsUntil(), expire, c, c.gen)
 	}
 	if most < c.waitsUntil() {
-		r.agenda.add(most, overdue, c, c.gen)
+		r.events.add(most, overdue, c, c.gen)
 	}
 }
 
@@ -163,11 +162,11 @@ func (r *run) admit(c *call) {
 	r.report.Peak = max(r.report.Peak, r.inBackend)
 	mayLeave := r.backend.start(c)
 	if !watched && c.waitsUntil() != never && (mayLeave || r.sc.Retry.Attempts > 1) {
-		r.agenda.add(c.waitsUntil(), expire, c, c.gen)
+		r.events.add(c.waitsUntil(), expire, c, c.gen)
 	}
 }
 
-// ended is called by the backend when work is done, or taken out.
+// ended is called by the backend when work is done or cancelled.
 func (r *run) ended(c *call) {
 	r.inBackend--
 	late := c.left || r.now > c.waitsUntil()
@@ -198,12 +197,12 @@ func (r *run) ended(c *call) {
 		t.Latency.Record(int64(r.now - c.at))
 	}
 	r.ending(c, o)
-	r.door.ended(c, o)
+	r.policy.ended(c, o)
 	if o == limit.Failed || late && !c.left {
 		r.retry(c, 0)
 	}
 	r.recycle(c)
-	r.door.dispatch()
+	r.policy.dispatch()
 }
 
 // refuse ends an attempt that was not started.
@@ -219,11 +218,11 @@ func (r *run) refuse(c *call, reason spillway.Reason, after time.Duration) {
 	r.recycle(c)
 }
 
-// expired is called when the caller's deadline has come, or it gives up.
+// expired is called when the caller's deadline has passed or it gives up.
 func (r *run) expired(c *call) {
 	switch c.state {
 	case waiting:
-		if !r.door.leave(c) {
+		if !r.policy.leave(c) {
 			return
 		}
 		r.event(c, Left)
@@ -233,7 +232,7 @@ func (r *run) expired(c *call) {
 		}
 		r.retry(c, 0)
 		r.recycle(c)
-		r.door.dispatch()
+		r.policy.dispatch()
 	case running:
 		c.left = true
 		r.retry(c, 0)
@@ -243,5 +242,5 @@ func (r *run) expired(c *call) {
 	}
 }
 
-// parallel is how many calls the backend serves now at full speed.
+// parallel is how many calls the backend now serves at full speed.
 func (r *run) parallel() int { return r.sc.Backend.parallel(r.slots) }

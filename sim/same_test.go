@@ -17,8 +17,8 @@ import (
 	"github.com/spillway-go/spillway/sim"
 )
 
-// One trace of callers through the simulator, the bare gate and the live limiter
-// must meet the same decisions at the same nanoseconds.
+// One trace of callers through the simulator, the bare gate and the live limiter must
+// get the same decisions at the same nanoseconds.
 
 var traced = func() map[string]sim.Scenario {
 	three := func(load float64, b sim.Backend) sim.Scenario {
@@ -47,26 +47,26 @@ var traced = func() map[string]sim.Scenario {
 	}
 }()
 
-// heard is what one attempt met.
-type heard struct {
+// decision is the decision on one attempt.
+type decision struct {
 	kind   sim.EventKind // Admitted, Refused or Left
 	at     time.Duration
 	reason spillway.Reason
 }
 
-// decisions maps attempts to what the simulated limiter told them.
-func decisions(events []sim.Event) map[uint64]heard {
-	all := map[uint64]heard{}
+// decisions maps attempts to the simulated limiter's decisions.
+func decisions(events []sim.Event) map[uint64]decision {
+	all := map[uint64]decision{}
 	for _, e := range events {
 		switch e.Kind {
 		case sim.Admitted, sim.Refused, sim.Left:
-			all[e.Attempt] = heard{e.Kind, e.At, e.Reason}
+			all[e.Attempt] = decision{e.Kind, e.At, e.Reason}
 		}
 	}
 	return all
 }
 
-func compare(t *testing.T, who string, got, want map[uint64]heard) {
+func compare(t *testing.T, name string, got, want map[uint64]decision) {
 	t.Helper()
 	if len(want) < 1000 {
 		t.Fatalf("only %d decisions to compare", len(want))
@@ -77,7 +77,7 @@ func compare(t *testing.T, who string, got, want map[uint64]heard) {
 			if wrong++; wrong > 5 {
 				t.Fatal("and so on")
 			}
-			t.Errorf("attempt %d of %d: %s said %+v, the simulator %+v", id, len(want), who, got[id], want[id])
+			t.Errorf("attempt %d of %d: %s said %+v, the simulator %+v", id, len(want), name, got[id], want[id])
 		}
 	}
 }
@@ -87,9 +87,9 @@ func TestTheGateDecidesAsInTheSimulator(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := run(t, s)
 			g := gate.New(gate.Config{Law: limit.NewAdaptive(), QueueSize: 16384, MaxWait: 10 * sec})
-			got, waiters, grants := map[uint64]heard{}, map[uint64]*gate.Waiter{}, map[uint64]gate.Grant{}
+			got, waiters, grants := map[uint64]decision{}, map[uint64]*gate.Waiter{}, map[uint64]gate.Grant{}
 			admitted := func(id uint64, at time.Duration) {
-				got[id] = heard{kind: sim.Admitted, at: at}
+				got[id] = decision{kind: sim.Admitted, at: at}
 				e := grants[id]
 				e.Seq, e.Start = g.Seq(), at
 				grants[id] = e
@@ -103,7 +103,7 @@ func TestTheGateDecidesAsInTheSimulator(t *testing.T) {
 					if granted {
 						admitted(w.Owner.(uint64), now)
 					} else {
-						got[w.Owner.(uint64)] = heard{sim.Refused, now, spillway.DeadlineTooClose}
+						got[w.Owner.(uint64)] = decision{sim.Refused, now, spillway.DeadlineTooClose}
 					}
 				}
 			}
@@ -120,22 +120,22 @@ func TestTheGateDecidesAsInTheSimulator(t *testing.T) {
 					waiters[e.Attempt] = w
 					d := g.Arrive(e.At, a, w)
 					if d.Preempted != nil {
-						got[d.Preempted.Owner.(uint64)] = heard{sim.Refused, e.At, spillway.Preempted}
+						got[d.Preempted.Owner.(uint64)] = decision{sim.Refused, e.At, spillway.Preempted}
 					}
 					switch d.Verdict {
 					case gate.Admit:
 						admitted(e.Attempt, e.At)
 					case gate.Reject:
-						got[e.Attempt] = heard{sim.Refused, e.At, d.Reason}
+						got[e.Attempt] = decision{sim.Refused, e.At, d.Reason}
 					}
 				case sim.Left:
 					if g.Leave(waiters[e.Attempt]) {
-						got[e.Attempt] = heard{kind: sim.Left, at: e.At}
+						got[e.Attempt] = decision{kind: sim.Left, at: e.At}
 					}
 					drain(e.At)
 				case sim.Refused:
 					if e.Reason == spillway.WaitTooLong && g.Expire(waiters[e.Attempt]) {
-						got[e.Attempt] = heard{sim.Refused, e.At, spillway.WaitTooLong}
+						got[e.Attempt] = decision{sim.Refused, e.At, spillway.WaitTooLong}
 						drain(e.At)
 					}
 				case sim.Ended:
@@ -162,7 +162,7 @@ func TestTheLimiterDecidesAsInTheSimulator(t *testing.T) {
 					ends[e.Attempt] = e
 				}
 			}
-			got := map[uint64]heard{}
+			got := map[uint64]decision{}
 			synctest.Test(t, func(t *testing.T) {
 				lim, err := limiter.New(limiter.Config{})
 				if err != nil {
@@ -189,9 +189,9 @@ func TestTheLimiterDecidesAsInTheSimulator(t *testing.T) {
 	}
 }
 
-// call is one attempt at the live limiter: its work ends when and as it did in
-// the simulator.
-func call(lim *limiter.Limiter, start time.Time, c sim.Class, e, end sim.Event) heard {
+// call is one attempt at the live limiter: its work ends at the same time and with
+// the same outcome as in the simulator.
+func call(lim *limiter.Limiter, start time.Time, c sim.Class, e, end sim.Event) decision {
 	ctx := context.Background()
 	if e.Deadline >= 0 {
 		limited, cancel := context.WithDeadline(ctx, start.Add(e.Deadline))
@@ -203,9 +203,9 @@ func call(lim *limiter.Limiter, start time.Time, c sim.Class, e, end sim.Event) 
 	rejection, rejected := errors.AsType[*spillway.Rejection](err)
 	switch {
 	case rejected:
-		return heard{sim.Refused, at, rejection.Reason}
+		return decision{sim.Refused, at, rejection.Reason}
 	case err != nil:
-		return heard{kind: sim.Left, at: at}
+		return decision{kind: sim.Left, at: at}
 	}
 	time.Sleep(end.At - at)
 	switch end.Outcome {
@@ -216,11 +216,11 @@ func call(lim *limiter.Limiter, start time.Time, c sim.Class, e, end sim.Event) 
 	default:
 		permit.Done(fmt.Errorf("the work failed"))
 	}
-	return heard{kind: sim.Admitted, at: at}
+	return decision{kind: sim.Admitted, at: at}
 }
 
-// TestEventsTellOneStoryOfEachAttempt checks the order of events.
-func TestEventsTellOneStoryOfEachAttempt(t *testing.T) {
+// TestTheEventsOfEachAttemptAreInOrder checks the order of events.
+func TestTheEventsOfEachAttemptAreInOrder(t *testing.T) {
 	stories := map[string][]sim.EventKind{
 		"served": {sim.Arrived, sim.Admitted, sim.Ended}, "served late": {sim.Arrived, sim.Waits, sim.Admitted, sim.Ended},
 		"refused": {sim.Arrived, sim.Refused}, "dropped": {sim.Arrived, sim.Waits, sim.Refused}, "left": {sim.Arrived, sim.Waits, sim.Left},

@@ -10,18 +10,18 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// Scenario is one experiment: who calls, what they call, and what stands between
-// them. It is a description and holds no state, so it may be copied, changed and
-// run again, also by several goroutines at once.
+// Scenario is one experiment: the callers, the backend, and the policy between
+// them. It holds no state, so it may be copied, changed and run again, also by
+// several goroutines at once.
 type Scenario struct {
-	Seed     uint64        // of everything that is drawn
-	Duration time.Duration // how long calls arrive; what is under way then runs to its end
+	Seed     uint64        // of all random draws
+	Duration time.Duration // how long calls arrive; calls in flight then run to their end
 	Warmup   time.Duration // calls that arrive before it are simulated and not counted
 	Arrivals Arrivals
 	Classes  []Class // at least one
 	Backend  Backend
 	Policy   Policy   // the zero value is the adaptive limiter without configuration
-	Retry    Retry    // the zero value: nobody tries again
+	Retry    Retry    // the zero value: callers do not retry
 	Changes  []Change // of the backend, in any order
 	Record   Record
 }
@@ -29,34 +29,33 @@ type Scenario struct {
 // Class is one kind of call: a route, a tenant, a customer's importance.
 type Class struct {
 	Name     string
-	Share    float64 // of the calls, relative to the other classes; zero in all: equal shares
+	Share    float64 // of the calls, relative to the other classes; zero in all classes: equal shares
 	Priority spillway.Priority
-	Deadline time.Duration // from its arrival; its caller leaves then. Zero: it waits for ever
-	// LeaveAfter is how long its callers wait before they give up, whatever the
-	// deadline. Nil: they do not.
+	Deadline time.Duration // from its arrival; its caller leaves then. Zero: it waits forever
+	// LeaveAfter is how long its callers wait before they give up, regardless of
+	// the deadline. Nil: they do not give up.
 	LeaveAfter Distribution
-	Service    Distribution // the work it is at full speed
+	Service    Distribution // the time its work takes at full speed
 	Cost       int          // slots of the limiter; zero means one
 	// ErrorRate is the share of the work that fails. It fails when it is done
-	// or, with FastErrors, after half a millisecond to one and a half.
+	// or, with FastErrors, after 0.5 to 1.5 ms.
 	ErrorRate  float64
 	FastErrors bool
 }
 
-// Change is something that happens to the backend while it runs. Zero fields
-// stay as they are.
+// Change changes the backend while it runs. Zero fields leave a value as it is.
 type Change struct {
 	At    time.Duration
 	Slots int     // of the backend; of a Database, its cpu
 	Speed float64 // 1 is full speed: 0.5 makes all work take twice as long
 }
 
-// Retry says what callers do whose call was refused, failed, or took too long:
-// they wait and call again, with a deadline and a draw of their own. A recorded
-// call is the same work each time.
+// Retry says how callers retry a call that was refused, failed, or took too long.
+// Each attempt has its own deadline and its own draw of work; a recorded call has
+// the same work each time.
 type Retry struct {
-	Attempts   int           // most calls in all, the first one included
-	Backoff    time.Duration // before the second call, then doubled; each wait is drawn from its upper half
+	Attempts   int           // most attempts, the first one included
+	Backoff    time.Duration // before the second attempt, then doubled; each wait is drawn from its upper half
 	MaxBackoff time.Duration // zero: no bound
 	Respect    bool          // wait at least as long as the limiter advises (Rejection.RetryAfter)
 	// Budget is how many more retries each success allows, with a reserve of
@@ -67,7 +66,7 @@ type Retry struct {
 // Record says what a Report holds beyond its totals.
 type Record struct {
 	Interval time.Duration // of the timeline; zero means 100 ms
-	Events   bool          // everything that reached the policy, and its answers
+	Events   bool          // everything that reached the policy, and its decisions
 	Watch    func(Point)   // called with each point of the timeline as it is made
 }
 
@@ -76,8 +75,8 @@ const (
 	mostPoints      = 10_000_000
 )
 
-// Capacity is how many calls a second the backend serves at full speed and
-// before any Change, in the mix of the classes.
+// Capacity is how many calls a second the backend serves at full speed, before any
+// Change, with the mix of the classes.
 func (s Scenario) Capacity() float64 {
 	mean := s.mean().Seconds()
 	if mean <= 0 {
@@ -106,8 +105,8 @@ func (s Scenario) mean() time.Duration {
 	return time.Duration(sum)
 }
 
-// normal returns the scenario with its defaults filled in, or what is wrong
-// with it.
+// normal returns the scenario with its defaults filled in, or an error that says
+// what is wrong with it.
 func (s Scenario) normal() (Scenario, error) {
 	fail := func(format string, a ...any) (Scenario, error) {
 		return Scenario{}, fmt.Errorf("sim: "+format, a...)
@@ -186,7 +185,7 @@ func (c *Class) check() error {
 	case c.Priority < spillway.Low || c.Priority > spillway.Critical:
 		return fmt.Errorf("its Priority is %d: use spillway.Low to spillway.Critical", c.Priority)
 	case c.Deadline < 0:
-		return fmt.Errorf("its Deadline is %v: use a positive time, or 0 for callers that wait for ever", c.Deadline)
+		return fmt.Errorf("its Deadline is %v: use a positive time, or 0 for callers that wait forever", c.Deadline)
 	case c.Service == nil:
 		return fmt.Errorf("its Service is nil: use for example Exponential(20*time.Millisecond)")
 	case c.Cost < 0:
@@ -217,8 +216,8 @@ func (r *Retry) check() error {
 	return nil
 }
 
-// check asks one of the package's own arrivals or distributions whether its
-// parameters make sense. A user's own may have a check too.
+// check validates the parameters of arrivals or distributions that have a check
+// method, as those of this package do.
 func check(v any) error {
 	if c, ok := v.(interface{ check() error }); ok {
 		return c.check()

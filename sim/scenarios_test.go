@@ -18,19 +18,19 @@ type bounds struct {
 	critical float64       // the first class
 	p99      time.Duration // of the latency of what was admitted
 	peak     int           // most in the backend at once
-	settles  time.Duration // back within 10 % of the oracle, after the slowest of the exam's moments
+	settles  time.Duration // back within 10 % of the oracle, after the slowest of the case's moments
 }
 
-// exam is one of the twelve.
-type exam struct {
+// testCase is one of the twelve scenarios.
+type testCase struct {
 	name   string
 	sc     sim.Scenario
 	settle []time.Duration
 	want   bounds
 }
 
-// service is the usual subject: a fifth of the calls is critical, the rest low,
-// all have a second and take 50 to 100 ms.
+// service is the usual scenario: a fifth of the calls is critical, the rest low; all
+// have a deadline of a second and take 50 to 100 ms.
 func service(b sim.Backend, load float64) sim.Scenario {
 	s := sim.Scenario{Duration: 40 * sec, Warmup: 10 * sec, Backend: b, Classes: mix(sec, sim.Uniform(50*ms, 100*ms))}
 	s.Arrivals = sim.Poisson(load * s.Capacity())
@@ -44,7 +44,7 @@ func mix(deadline time.Duration, work sim.Distribution) []sim.Class {
 	}
 }
 
-func twelve() []exam {
+func twelve() []testCase {
 	thrash := sim.Degrading(20, 0.5)
 
 	heavy := service(sim.NWay(20), 1)
@@ -86,7 +86,7 @@ func twelve() []exam {
 	large.Duration = 20 * sec
 
 	cold := []time.Duration{0}
-	return []exam{
+	return []testCase{
 		{"steady at twice the capacity, thrashing", service(thrash, 2), cold, bounds{0.96, 0.93, 0.99, 280 * ms, 48, 1500 * ms}},
 		{"heavy tail", heavy, nil, bounds{0.86, 0.45, 0.97, 900 * ms, 100, 0}},
 		{"load step and back", step, []time.Duration{20 * sec}, bounds{0.92, 0.90, 0.93, 500 * ms, 48, 2 * sec}},
@@ -138,10 +138,9 @@ func TestTwelveScenarios(t *testing.T) {
 	}
 }
 
-// TestARetryStormEndsWithItsCause: a burst of five seconds makes callers try
-// again, three times and without patience. Without a limiter the retries alone
-// keep the service down for good: it works only for callers that have left. With
-// one it is back at once.
+// TestARetryStormEndsWithItsCause: a burst of five seconds makes callers retry, three
+// times and soon. Without a limiter the retries alone keep the service down: it works
+// only for callers that have left. With one it recovers at once.
 func TestARetryStormEndsWithItsCause(t *testing.T) {
 	const (
 		before = 0.75 // load
@@ -173,12 +172,12 @@ func TestARetryStormEndsWithItsCause(t *testing.T) {
 	}
 }
 
-// TestHeedingTheAdviceHelpsEverybody: callers that come back when they were told
-// to try less often, and a burst's refused calls are served after it.
-func TestHeedingTheAdviceHelpsEverybody(t *testing.T) {
-	heeding := func(s sim.Scenario, heed bool) (goodput, served, perSecond float64) {
+// TestFollowingTheAdviceHelps: callers that follow the advice make fewer attempts, and
+// calls refused in a burst are served after it.
+func TestFollowingTheAdviceHelps(t *testing.T) {
+	measure := func(s sim.Scenario, respect bool) (goodput, served, perSecond float64) {
 		s.Seed = 1
-		s.Retry.Backoff, s.Retry.Respect = 100*ms, heed
+		s.Retry.Backoff, s.Retry.Respect = 100*ms, respect
 		r := run(t, s)
 		for _, c := range r.Classes {
 			perSecond += float64(c.Offered) / s.Duration.Seconds()
@@ -187,20 +186,20 @@ func TestHeedingTheAdviceHelpsEverybody(t *testing.T) {
 	}
 	steady := service(sim.NWay(20), 3)
 	steady.Retry.Attempts = 8
-	good, _, tries := heeding(steady, false)
-	goodHeeding, _, triesHeeding := heeding(steady, true)
-	t.Logf("steadily three times too much: %.0f a second and %.0f tries; who heeds the advice %.0f and %.0f", good, tries, goodHeeding, triesHeeding)
-	if goodHeeding < 0.97*good || triesHeeding > tries/3 {
-		t.Error("heeding the advice costs goodput or saves too little")
+	good, _, tries := measure(steady, false)
+	goodFollowing, _, triesFollowing := measure(steady, true)
+	t.Logf("steadily three times too much: %.0f a second and %.0f attempts; following the advice %.0f and %.0f", good, tries, goodFollowing, triesFollowing)
+	if goodFollowing < 0.97*good || triesFollowing > tries/3 {
+		t.Error("following the advice costs goodput or saves too few attempts")
 	}
 	burst := service(sim.NWay(20), 1)
 	burst.Duration, burst.Warmup, burst.Retry.Attempts = 60*sec, 0, 4
 	calm := 0.6 * burst.Capacity()
 	burst.Arrivals = sim.Steps(sim.Step{Rate: calm}, sim.Step{From: 10 * sec, Rate: 5 * calm}, sim.Step{From: 20 * sec, Rate: calm})
-	_, served, tries := heeding(burst, false)
-	_, servedHeeding, triesHeeding := heeding(burst, true)
-	t.Logf("a burst: %.3f served and %.0f tries; who heeds the advice %.3f and %.0f", served, tries, servedHeeding, triesHeeding)
-	if servedHeeding < served+0.15 || triesHeeding > tries {
-		t.Error("heeding the advice does not spread a burst")
+	_, served, tries := measure(burst, false)
+	_, servedFollowing, triesFollowing := measure(burst, true)
+	t.Logf("a burst: %.3f served and %.0f attempts; following the advice %.3f and %.0f", served, tries, servedFollowing, triesFollowing)
+	if servedFollowing < served+0.15 || triesFollowing > tries {
+		t.Error("following the advice does not spread a burst")
 	}
 }

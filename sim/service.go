@@ -10,8 +10,8 @@ import (
 	"github.com/spillway-go/spillway/histogram"
 )
 
-// Distribution is how much work a call is, as the time it takes at full speed
-// with nobody in its way. A negative draw counts as zero.
+// Distribution is how much work a call is, as the time it takes alone at full speed.
+// A negative draw counts as zero.
 type Distribution interface {
 	Draw(r *rand.Rand) time.Duration
 	Mean() time.Duration
@@ -30,7 +30,7 @@ type fixed time.Duration
 func (f fixed) Draw(*rand.Rand) time.Duration { return time.Duration(f) }
 func (f fixed) Mean() time.Duration           { return time.Duration(f) }
 
-// Uniform is anything from low to high, all equally likely.
+// Uniform is uniformly distributed from low to high.
 func Uniform(low, high time.Duration) Distribution {
 	if low < 0 || high <= low {
 		return wrong{fmt.Errorf("Uniform(%v, %v): the second must be the longer one, and the first not negative", low, high)}

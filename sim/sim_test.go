@@ -58,7 +58,7 @@ func TestCapacityIsSlotsOverMeanWork(t *testing.T) {
 	near(t, "capacity of two routes", s.Capacity(), 5/0.039, 1e-9)
 }
 
-// Queueing theory knows some answers; the models must give them.
+// The models must reproduce known results of queueing theory.
 
 func TestManyServersWaitAsErlangSays(t *testing.T) {
 	const c, mean, rho = 4, 20.0, 0.8
@@ -76,7 +76,7 @@ func TestManyServersWaitAsErlangSays(t *testing.T) {
 	waits := term / (1 - rho) / (sum + term/(1-rho)) // Erlang's C
 	want := mean + waits*mean/(c*(1-rho))
 	near(t, "M/M/4 mean latency", latency(run(t, s)), want, 0.03)
-	s.Backend, s.Policy = sim.NWay(c+10), sim.Semaphore(c) // the queue is elsewhere, and as long
+	s.Backend, s.Policy = sim.NWay(c+10), sim.Semaphore(c) // the queue is in the semaphore, and as long
 	near(t, "the same behind a semaphore", latency(run(t, s)), want, 0.03)
 }
 
@@ -177,7 +177,7 @@ func TestARecordedTraceIsReplayed(t *testing.T) {
 	}
 }
 
-// A slow query is as slow when it is tried again, whatever the class says.
+// A slow query is as slow when it is retried, whatever the class says.
 func TestARecordedCallIsTheSameWorkWhenTriedAgain(t *testing.T) {
 	s := plain(1)
 	s.Warmup, s.Policy, s.Retry = 0, sim.Unlimited(), sim.Retry{Attempts: 3}
@@ -274,14 +274,14 @@ func TestCallersMayRespectTheAdvice(t *testing.T) {
 	s := plain(1)
 	s.Warmup, s.Policy = 0, sim.Limiter(func() limit.Law { return limit.NewFixed(1) }, sim.Settings{QueueSize: -1})
 	s.Classes[0].Service = sim.Fixed(sec / 2)
-	s.Arrivals = sim.Replay([]sim.Request{{}, {At: sec}, {At: sec + 100*ms}}) // the third comes in vain, at first
+	s.Arrivals = sim.Replay([]sim.Request{{}, {At: sec}, {At: sec + 100*ms}}) // the third is refused at first
 	s.Retry = sim.Retry{Attempts: 3, Backoff: ms}
 	if r := run(t, s); r.Total.OK != 2 || r.Total.Refused != 3 {
-		t.Errorf("who does not listen: %d ok, %d refused, want 2 and 3", r.Total.OK, r.Total.Refused)
+		t.Errorf("callers that ignore the advice: %d ok, %d refused, want 2 and 3", r.Total.OK, r.Total.Refused)
 	}
 	s.Retry.Respect = true
 	if r := run(t, s); r.Total.OK != 3 {
-		t.Errorf("who listens: %d ok of 3", r.Total.OK)
+		t.Errorf("callers that follow the advice: %d ok of 3", r.Total.OK)
 	}
 }
 

@@ -9,10 +9,10 @@ import (
 	"github.com/spillway-go/spillway/sim"
 )
 
-// A step from half to three times the capacity, which stays: the median of what is
-// served in the next five hundred service times is a few of those, whatever time the
-// callers have, and as much is served as can be. Callers without a deadline used to
-// wait for seconds, and those with one as long as it allowed.
+// A step from half to three times the capacity, which stays: over the next five
+// hundred service times the median latency of served calls is a few service times,
+// whatever the callers' deadlines, at full goodput. Callers without a deadline used
+// to wait for seconds, and those with one as long as it allowed.
 func TestAStepOfLoadDoesNotFillTheQueueForLong(t *testing.T) {
 	type step struct {
 		slots            int

@@ -12,16 +12,16 @@ import (
 	"github.com/spillway-go/spillway/sim"
 )
 
-// The law in its surroundings: worlds drawn at random, in which something disturbs
-// it for a while. Two properties hold in all of them:
+// The law in randomly drawn worlds, which are disturbed for a while. Two properties
+// hold in all of them:
 //
 //   - once the disturbance is over, the law is within 10 % of the best goodput within
-//     20 s. The best is what an oracle reaches, or the gate with the right number where
-//     that is less: where half of the callers leave, the gate makes the others wait
-//     behind them;
-//   - if it is never over, the law still does not stay where most of the work is lost.
+//     20 s. The best is what an oracle reaches, or the gate with the right fixed limit
+//     if that is less: if half of the callers leave, the others wait behind them in
+//     the gate;
+//   - if it never ends, the law still leaves any state in which most work is lost.
 //
-// Many more, and other ones, by command:
+// To run more worlds, or others:
 //
 //	go test ./sim -run "Calm|Stable" -args -worlds 100000 -world0 1
 var (
@@ -41,14 +41,14 @@ type world struct {
 // settles is how long a law may take once the disturbance is over.
 const settles = 20 * sec
 
-// surrounded is the adaptive law under bounds that come and go.
-type surrounded struct {
+// bounded is the adaptive law under temporary bounds.
+type bounded struct {
 	*limit.Adaptive
 	w   *world
 	now time.Duration
 }
 
-func (s *surrounded) Limit() int {
+func (s *bounded) Limit() int {
 	n := s.Adaptive.Limit()
 	if s.now < s.w.from || s.now >= s.w.to {
 		return n
@@ -60,12 +60,12 @@ func (s *surrounded) Limit() int {
 	return n
 }
 
-func (s *surrounded) Admit(at time.Duration, load limit.Load) {
+func (s *bounded) Admit(at time.Duration, load limit.Load) {
 	s.now = at
 	s.Adaptive.Admit(at, load)
 }
 
-func (s *surrounded) Observe(e limit.Sample, load limit.Load) {
+func (s *bounded) Observe(e limit.Sample, load limit.Load) {
 	s.now = e.End
 	s.Adaptive.Observe(e, load)
 }
@@ -137,7 +137,7 @@ func drawWorld(seed uint64, lasting bool) *world {
 			break
 		}
 	}
-	if lasting { // what an operator enforces for ever is not the law's to mend
+	if lasting { // the law cannot correct a bound that an operator keeps
 		w.floor, w.cap = 0, 0
 	}
 	if w.cap > 0 && w.floor > w.cap {
@@ -164,8 +164,8 @@ func drawWorld(seed uint64, lasting bool) *world {
 	return w
 }
 
-// play returns the goodput of those who stay, over that of the better of two oracles,
-// and that of a fixed limit that was right at the start.
+// play returns the goodput of the callers that stay, relative to the better of two
+// oracles, and that of a fixed limit that was right at the start.
 func (w *world) play(t *testing.T, state *string) (ours, fixed float64) {
 	best, err := sim.Yardstick(w.sc)
 	if err != nil {
@@ -180,8 +180,8 @@ func (w *world) play(t *testing.T, state *string) (ours, fixed float64) {
 		}
 		return r.Class("stay").Goodput / max(best.Class("stay").Goodput, 1)
 	}
-	var law *surrounded
-	ours = run(func() limit.Law { law = &surrounded{Adaptive: limit.NewAdaptive(), w: w}; return law })
+	var law *bounded
+	ours = run(func() limit.Law { law = &bounded{Adaptive: limit.NewAdaptive(), w: w}; return law })
 	*state = fmt.Sprintf("limit %d: %s", law.Adaptive.Limit(), law.State())
 	return ours, run(func() limit.Law { return limit.NewFixed(w.slots) })
 }
@@ -230,7 +230,7 @@ func TestOnceItsSurroundingsAreCalmTheLawIsRight(t *testing.T) {
 func TestNoStateInWhichMostIsLostIsStable(t *testing.T) {
 	inWorlds(t, true, func(ours, fixed float64) string {
 		if ours < 0.5 {
-			return fmt.Sprintf("goodput %.3f of the best for ever, a fixed limit %.3f", ours, fixed)
+			return fmt.Sprintf("goodput %.3f of the best to the end, a fixed limit %.3f", ours, fixed)
 		}
 		return ""
 	})

@@ -8,9 +8,9 @@ import (
 	"github.com/spillway-go/spillway/sim"
 )
 
-// Each of these worlds once broke the adaptive law; what it then reached stands
-// beside it. Goodput is that of the callers that stay, over what the better of two
-// oracles gets from the same arrivals, after the disturbance.
+// Each of these worlds once broke the adaptive law; what it then reached is noted
+// with it. Goodput is that of the callers that stay, relative to the better of two
+// oracles with the same arrivals, after the disturbance.
 func TestTheLawHoldsInItsSurroundings(t *testing.T) {
 	const slots = 40
 	work := func(mean time.Duration, b sim.Backend, load func(time.Duration) float64, from, to time.Duration) sim.Scenario {
@@ -90,8 +90,8 @@ func leave(sc *sim.Scenario, share float64) {
 	sc.Classes = append(sc.Classes, c)
 }
 
-// TestAFloodBeneathACapDoesNotRaiseTheLimit: beneath a cap the limit once doubled
-// with every cohort, to 100,000.
+// TestAFloodBeneathACapDoesNotRaiseTheLimit: under a cap the limit once doubled with
+// every cohort, to 100,000.
 func TestAFloodBeneathACapDoesNotRaiseTheLimit(t *testing.T) {
 	w := &world{slots: 40, cap: 10, to: never}
 	w.sc = sim.Scenario{
@@ -99,8 +99,8 @@ func TestAFloodBeneathACapDoesNotRaiseTheLimit(t *testing.T) {
 		Classes: []sim.Class{{Name: "stay", Deadline: sec, Service: sim.LogNormal(20*ms, 0.1)}},
 	}
 	w.sc.Arrivals = sim.Poisson(1.5 * w.sc.Capacity())
-	var law *surrounded
-	w.sc.Policy = sim.Limiter(func() limit.Law { law = &surrounded{Adaptive: limit.NewAdaptive(), w: w}; return law }, sim.Settings{})
+	var law *bounded
+	w.sc.Policy = sim.Limiter(func() limit.Law { law = &bounded{Adaptive: limit.NewAdaptive(), w: w}; return law }, sim.Settings{})
 	if _, err := sim.Run(w.sc); err != nil {
 		t.Fatal(err)
 	}

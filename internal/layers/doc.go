@@ -1,14 +1,14 @@
-// Package layers keeps the rules of the house that a compiler does not see, as
-// tests over the source of every module:
+// Package layers tests the rules that the compiler does not check, over the source
+// of every module:
 //
 //   - imports point down: a package, its tests included, imports only packages of
 //     a strictly lower layer;
 //   - the root module imports the standard library and itself, and requires
 //     nothing;
 //   - the other modules use its public packages only;
-//   - an adapter brings in one third-party thing;
+//   - an adapter depends on one third-party library;
 //   - every package has a comment;
-//   - the code in the README is code that runs.
+//   - the code in the README is part of an example that runs.
 //
 // A new package gets its place in the table at the top of layers_test.go.
 package layers

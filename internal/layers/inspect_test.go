@@ -8,7 +8,7 @@ import (
 	"testing/fstest"
 )
 
-// small is a house in order: two layers, an adapter and a service.
+// small breaks no rule: two layers, an adapter and a service.
 func small() (fstest.MapFS, [][]string) {
 	file := func(source string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(source)} }
 	return fstest.MapFS{
@@ -25,10 +25,10 @@ func small() (fstest.MapFS, [][]string) {
 	}, [][]string{{".", "internal/gate"}, {"limiter"}, {"metricsprom"}, {"service"}}
 }
 
-func TestASmallHouseInOrderHasNoComplaints(t *testing.T) {
-	fsys, house := small()
-	if got, err := inspect(fsys, house); err != nil || len(got) > 0 {
-		t.Fatalf("complaints %q, error %v", got, err)
+func TestASmallModuleWithoutViolationsPasses(t *testing.T) {
+	fsys, layers := small()
+	if got, err := inspect(fsys, layers); err != nil || len(got) > 0 {
+		t.Fatalf("violations %q, error %v", got, err)
 	}
 }
 
@@ -48,24 +48,24 @@ func TestEachPlantedViolationIsFound(t *testing.T) {
 	}
 	for _, what := range slices.Sorted(maps.Keys(planted)) {
 		t.Run(what, func(t *testing.T) {
-			fsys, house := small()
+			fsys, layers := small()
 			p := planted[what]
 			fsys[p.name] = &fstest.MapFile{Data: []byte(p.source)}
 			if p.source == "" {
 				delete(fsys, p.name)
 			}
-			got, err := inspect(fsys, house)
+			got, err := inspect(fsys, layers)
 			if err != nil || len(got) != 1 || !strings.Contains(got[0], p.want) {
-				t.Fatalf("complaints %q, error %v; want one with %q", got, err, p.want)
+				t.Fatalf("violations %q, error %v; want one with %q", got, err, p.want)
 			}
 		})
 	}
 }
 
 func TestABrokenFileIsAnError(t *testing.T) {
-	fsys, house := small()
+	fsys, layers := small()
 	fsys["words.go"] = &fstest.MapFile{Data: []byte("pack age")}
-	if got, err := inspect(fsys, house); err == nil {
-		t.Fatalf("no error, complaints %q", got)
+	if got, err := inspect(fsys, layers); err == nil {
+		t.Fatalf("no error, violations %q", got)
 	}
 }

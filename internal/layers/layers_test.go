@@ -14,9 +14,9 @@ import (
 	"testing"
 )
 
-// house lists the folders of all packages, the lowest layer first. Packages on
+// layers lists the folders of all packages, the lowest layer first. Packages on
 // one line do not import each other.
-var house = [][]string{
+var layers = [][]string{
 	{".", "histogram", "internal/layers", "retrybudget"},
 	{"internal/refusal", "limit", "loadgen", "objectpool"},
 	{"internal/gate", "internal/handoff"},
@@ -36,7 +36,7 @@ var house = [][]string{
 	{"lab/cmd/spillway"},
 }
 
-// adapters are modules around one third-party thing, with what that may be.
+// adapters are modules around one third-party library, with the modules allowed.
 var adapters = map[string]string{
 	"metricsprom": "github.com/prometheus/",
 	"routegin":    "github.com/gin-gonic/",
@@ -45,28 +45,28 @@ var adapters = map[string]string{
 
 const self = "github.com/spillway-go/spillway"
 
-func TestTheHouseIsInOrder(t *testing.T) {
-	complaints, err := inspect(os.DirFS("../.."), house)
+func TestNoPackageBreaksARule(t *testing.T) {
+	violations, err := inspect(os.DirFS("../.."), layers)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range complaints {
+	for _, c := range violations {
 		t.Error(c)
 	}
 }
 
 // inspect reads the Go files and go.mod files below the root of fsys and returns
-// what breaks a rule. It parses the files itself, because the test cache notices
+// the violations. It parses the files itself, because the test cache notices
 // changes of files that the test opened, not of those that a child process read.
-func inspect(fsys fs.FS, house [][]string) (complaints []string, err error) {
-	complain := func(format string, args ...any) { complaints = append(complaints, fmt.Sprintf(format, args...)) }
+func inspect(fsys fs.FS, layers [][]string) (violations []string, err error) {
+	violation := func(format string, args ...any) { violations = append(violations, fmt.Sprintf(format, args...)) }
 	layer := map[string]int{}
-	for i, row := range house {
+	for i, row := range layers {
 		for _, dir := range row {
 			layer[dir] = i
 		}
 	}
-	commented := map[string]bool{} // every package found: has it a comment?
+	commented := map[string]bool{} // every package found: whether it has a comment
 	err = eachGoFile(fsys, func(name string, source []byte) error {
 		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ImportsOnly|parser.ParseComments)
 		if err != nil {
@@ -84,16 +84,16 @@ func inspect(fsys fs.FS, house [][]string) (complaints []string, err error) {
 			case ours:
 				high, known := layer[dir]
 				if low, ok := layer[to]; known && ok && low >= high {
-					complain("%s: imports %s, which is not in a lower layer", name, to)
+					violation("%s: imports %s, which is not in a lower layer", name, to)
 				}
 				if module != "." && strings.HasPrefix(to, "internal/") {
-					complain("%s: imports %s; other modules use public packages only", name, to)
+					violation("%s: imports %s; other modules use public packages only", name, to)
 				}
 			case !strings.Contains(first, "."): // standard library
 			case module == ".":
-				complain("%s: imports %s; the root module uses the standard library only", name, imported)
+				violation("%s: imports %s; the root module uses the standard library only", name, imported)
 			case adapters[module] != "" && !strings.HasPrefix(imported, adapters[module]):
-				complain("%s: imports %s; module %s adapts %s and nothing else", name, imported, module, adapters[module])
+				violation("%s: imports %s; module %s adapts %s and nothing else", name, imported, module, adapters[module])
 			}
 		}
 		return nil
@@ -103,28 +103,28 @@ func inspect(fsys fs.FS, house [][]string) (complaints []string, err error) {
 	}
 	for _, dir := range slices.Sorted(maps.Keys(commented)) {
 		if _, ok := layer[dir]; !ok {
-			complain("package %s has no layer: give it a place in the table of internal/layers", dir)
+			violation("package %s has no layer: give it a place in the table of internal/layers", dir)
 		}
 		if !commented[dir] {
-			complain("package %s has no package comment", dir)
+			violation("package %s has no package comment", dir)
 		}
 	}
 	for _, dir := range slices.Sorted(maps.Keys(layer)) {
 		if _, ok := commented[dir]; !ok {
-			complain("package %s has a layer and no files: take it out of the table of internal/layers", dir)
+			violation("package %s has a layer and no files: take it out of the table of internal/layers", dir)
 		}
 	}
 	mod, err := fs.ReadFile(fsys, "go.mod")
 	for line := range strings.Lines(string(mod)) {
 		if strings.HasPrefix(line, "require") {
-			complain("go.mod: the root module requires nothing")
+			violation("go.mod: the root module requires nothing")
 		}
 	}
-	return complaints, err
+	return violations, err
 }
 
 // eachGoFile calls visit for every Go file below the root of fsys that the go
-// command would look at.
+// command would read.
 func eachGoFile(fsys fs.FS, visit func(name string, source []byte) error) error {
 	return fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {

@@ -8,16 +8,16 @@ import (
 	"testing"
 )
 
-// Every block of Go in the README stands, line by line, in an example that is
+// Every Go block in the README is part, line by line, of an example that is
 // compiled and run. Only the indentation may differ.
 func TestTheReadmeShowsCodeThatRuns(t *testing.T) {
-	house := os.DirFS("../..")
-	readme, err := fs.ReadFile(house, "README.md")
+	root := os.DirFS("../..")
+	readme, err := fs.ReadFile(root, "README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var examples strings.Builder
-	err = eachGoFile(house, func(name string, source []byte) error {
+	err = eachGoFile(root, func(name string, source []byte) error {
 		if path.Base(name) == "example_test.go" {
 			examples.WriteString(flush(string(source)))
 		}

@@ -22,15 +22,15 @@ func spin(turns int) uint64 {
 // sink keeps the compiler from dropping a spin; hardly ever written.
 var sink atomic.Uint64
 
-// Turns computes for so many turns, a nanosecond or so each.
+// Turns computes for n turns of about a nanosecond each.
 func Turns(turns int) {
 	if x := spin(turns); x == 0 {
 		sink.Store(x)
 	}
 }
 
-// TurnsFor is how many turns take d on a processor that does nothing else: the
-// fastest of many short tries, since a disturbance only makes one slower.
+// TurnsFor is how many turns take d on an otherwise idle processor: the fastest of
+// many short tries, since a disturbance only makes a try slower.
 func TurnsFor(d time.Duration) int {
 	if d <= 0 {
 		return 0

@@ -12,36 +12,36 @@ import (
 	"github.com/spillway-go/spillway/lab/contestant"
 )
 
-// job is what a contestant is told to do.
+// job is the input of a contestant.
 type job struct {
 	Contestant string
 	Rate       float64       // submissions a second by all generators together
 	Generators int           // goroutines that submit
-	Burst      time.Duration // how long they do
+	Burst      time.Duration // how long they submit
 	Work       Work
 	Patience   time.Duration // for what was accepted, after the burst
 	Shared     string        // the file of the counters
 }
 
-// report is what a contestant says at its end, besides its counters.
+// report is a contestant's result, besides its counters.
 type report struct {
 	Usage     probe.Usage
 	ReuseRate float64
-	Late      string // why accepted jobs were left; empty if none were
+	Late      string // why accepted jobs were not finished; empty if all were
 }
 
 const (
-	// wakeEvery is how often a generator submits what has become due: a thousand
-	// of them then need 50,000 wake-ups a second, spread evenly, instead of a
+	// wakeEvery is how often a generator submits the jobs that are due: a thousand
+	// generators then need 50,000 wake-ups a second, spread evenly, instead of a
 	// million.
 	wakeEvery = 20 * time.Millisecond
 
-	// sampleEvery is one in how many jobs, and batches of submissions, is put
-	// under the processor clock.
+	// sampleEvery is how many jobs, and batches of submissions, there are to each one
+	// whose processor time is measured.
 	sampleEvery = 16
 
-	// mostClocked is how many at a time are. Each holds a thread, also while the
-	// collector lets it wait, and the runtime ends a process with 10,000.
+	// mostClocked is how many may be measured at once. Each holds a thread, also while
+	// the collector makes it wait, and the runtime ends a process with 10,000 threads.
 	mostClocked = 64
 
 	// step is the resolution of the time lines.
@@ -56,10 +56,10 @@ type bench struct {
 	memory  *Memory
 	started time.Time
 
-	clocked atomic.Int64 // goroutines under the processor clock
+	clocked atomic.Int64 // goroutines whose processor time is being measured
 
-	next  atomic.Int64 // when the next look is due, since the start
-	look  sync.Mutex   // only ever tried
+	next  atomic.Int64 // when the next sample is due, since the start
+	look  sync.Mutex   // only TryLock
 	looks int
 }
 
@@ -108,10 +108,10 @@ func (b *bench) run(ctx context.Context) (report, error) {
 
 func (b *bench) now() time.Duration { return time.Since(b.started) }
 
-// generate submits what is due until the burst is over. One that falls behind
-// submits all that has become due at once, after the end of the burst too: a
-// refusal takes no time. Where it does, because a submission parks, what is not
-// submitted at the end was not offered.
+// generate submits the jobs that are due until the burst is over. A generator that
+// falls behind submits all due jobs at once, also after the end of the burst, because
+// a refusal takes no time. If submissions park, jobs not submitted by the end were
+// not offered.
 func (b *bench) generate(ctx context.Context, i int) {
 	s := &b.shards[i%shards]
 	perWake := b.Rate / float64(b.Generators) * wakeEvery.Seconds()
@@ -135,7 +135,7 @@ func (b *bench) generate(ctx context.Context, i int) {
 	}
 }
 
-// submit offers n jobs, which share the moment of their submission.
+// submit offers n jobs, which share one submission time.
 func (b *bench) submit(s *shard, at time.Duration, n int) {
 	t := task(func(context.Context) error { b.work(s, at); return nil })
 	refused := 0
@@ -179,7 +179,7 @@ func (b *bench) work(s *shard, at time.Duration) {
 	b.done.record(int64(b.now() - at))
 }
 
-// clock runs f, under the processor clock unless too many are.
+// clock runs f and measures its processor time, unless too many are being measured.
 func (b *bench) clock(f func()) (took time.Duration, ok bool) {
 	defer b.clocked.Add(-1)
 	if b.clocked.Add(1) > mostClocked {
@@ -189,8 +189,8 @@ func (b *bench) clock(f func()) (took time.Duration, ok bool) {
 	return processorTime(f), true
 }
 
-// lookIfDue counts what only the process itself can see. Jobs and generators
-// call it: a goroutine of its own would have to wait for its turn.
+// lookIfDue samples what only the process itself can see. Jobs and generators call
+// it, because a separate goroutine would have to wait to be scheduled.
 func (b *bench) lookIfDue(now time.Duration) {
 	due := b.next.Load()
 	if int64(now) < due || !b.next.CompareAndSwap(due, int64(now+step/4)) || !b.look.TryLock() {
@@ -203,7 +203,7 @@ func (b *bench) lookIfDue(now time.Duration) {
 		b.mostGoroutines.Store(n)
 	}
 	b.looks++
-	if b.target.state != nil && b.looks%4 == 1 { // it may cost something
+	if b.target.state != nil && b.looks%4 == 1 { // it may be expensive
 		s := b.target.state()
 		b.running.Store(int64(s.running))
 		b.queued.Store(int64(s.queued))
@@ -212,8 +212,8 @@ func (b *bench) lookIfDue(now time.Duration) {
 	b.account()
 }
 
-// account reads the runtime's own account of processor time, which it brings up
-// to date with every collection.
+// account reads the runtime's statistics of processor time, which it updates with
+// every collection.
 func (b *bench) account() {
 	read := []metrics.Sample{
 		{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/gc/mark/assist:cpu-seconds"},

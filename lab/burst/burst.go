@@ -1,6 +1,6 @@
 // Package burst is experiment B: a million jobs a second, offered to a goroutine
-// for each job, to the shape of a published pool, to a bare channel and to
-// Spillway. Each is a process of its own under a memory cap.
+// for each job, to the shape of a published pool, to a plain channel and to
+// Spillway. Each runs in a separate process under a memory cap.
 package burst
 
 import (
@@ -37,7 +37,7 @@ const (
 	roleBurst = "burst"
 )
 
-// Roles are what its contestants can be told to do.
+// Roles are the roles of its contestants.
 func Roles() map[string]contestant.Role {
 	roles := map[string]contestant.Role{roleBurst: run}
 	maps.Copy(roles, demonstrations.Roles())
@@ -54,12 +54,12 @@ type Config struct {
 	MemoryCap   uint64 // bytes for each contestant; 0: half of the machine's
 }
 
-// Full is the burst as published.
+// Full is the published burst.
 func Full() Config {
 	return Config{Contestants: Names(), Rate: 1e6, Generators: 1_000, Burst: 30 * time.Second, Work: PublishedWork}
 }
 
-// Defaults is a shorter one. Rate, generators and sizes are never scaled.
+// Defaults is a shorter burst. Rate, generators and sizes are never scaled.
 func Defaults() Config {
 	c := Full()
 	c.Burst = 10 * time.Second
@@ -126,7 +126,7 @@ func grown(d time.Duration) int {
 	return min(n, cfg.MaxWorkers)
 }
 
-// cap is the memory that a contestant may take.
+// cap is the memory that a contestant may use.
 func (c Config) cap() uint64 {
 	if c.MemoryCap > 0 {
 		return c.MemoryCap

@@ -57,8 +57,8 @@ func TestEveryContestantAccountsForEveryJob(t *testing.T) {
 	}
 }
 
-// The first version asked the contestant itself how far it was. Killed, it had
-// never got round to an answer.
+// The first version asked the contestant for its progress, and a killed contestant
+// had not answered.
 func TestAKilledContestantLeavesItsCounts(t *testing.T) {
 	if !contestant.CapEnforced {
 		t.Skip("the memory cap needs Linux")
@@ -75,8 +75,8 @@ func TestAKilledContestantLeavesItsCounts(t *testing.T) {
 	}
 }
 
-// A goroutine under the clock that the collector made wait kept its thread. Of
-// naive's hundreds of thousands ten thousand did, which ended the process.
+// A measured goroutine kept its thread while the collector made it wait. Ten
+// thousand of naive's goroutines did, which ended the process.
 func TestFewThreadsAreHeldUnderTheClock(t *testing.T) {
 	const jobs = 2 * mostClocked
 	var b bench
@@ -95,7 +95,7 @@ func TestFewThreadsAreHeldUnderTheClock(t *testing.T) {
 		t.Errorf("%d of %d jobs at once were under the clock, want %d", n, jobs, mostClocked)
 	}
 	if _, ok := b.clock(func() {}); !ok {
-		t.Error("nobody is under the clock any more, and there is no room")
+		t.Error("no goroutine is being measured any more, and there is still no room")
 	}
 }
 
@@ -123,7 +123,7 @@ func TestTheDemonstrationsShowTheFaultAndOursHasNone(t *testing.T) {
 				t.Errorf("%s: %v", d.ID, counts)
 			}
 		default:
-			t.Errorf("nobody checks %s", d.ID)
+			t.Errorf("no test checks %s", d.ID)
 		}
 	}
 }
@@ -232,7 +232,7 @@ func TestVerdictsFollowTheRuns(t *testing.T) {
 		}
 	}
 	if why := got["B2 "+Published].Why; !strings.Contains(why, "In repeat 1 naive was killed above the memory cap") {
-		t.Errorf("B2 does not say what befell naive: %s", why)
+		t.Errorf("B2 does not say what happened to naive: %s", why)
 	}
 	for i := range runs {
 		if runs[i].Pattern == Naive {

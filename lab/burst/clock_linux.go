@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processorTime runs f and returns the time that its thread spent on a
-// processor meanwhile: unlike the time that passed, it does not grow when the
-// machine is busy elsewhere. f should not park.
+// processorTime runs f and returns the processor time of its thread, which, unlike
+// elapsed time, does not grow when the machine is busy with other work. f should not
+// park.
 func processorTime(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

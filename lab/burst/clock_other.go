@@ -4,8 +4,8 @@ package burst
 
 import "time"
 
-// processorTime runs f and returns how long it took: here there is no clock of
-// a thread's processor time.
+// processorTime runs f and returns the elapsed time: this platform has no clock for
+// the processor time of a thread.
 func processorTime(f func()) time.Duration {
 	started := time.Now()
 	f()

@@ -15,14 +15,14 @@ import (
 	"github.com/spillway-go/spillway/workerpool"
 )
 
-// demonstrations run faulty code beside ours.
+// demonstrations run faulty code and ours.
 var demonstrations = experiment.Staged{Role: "burst-demo-", Acts: []experiment.Act{
 	{ID: "request-context", Title: "go process(r.Context()) gets a context that ends when the handler returns", Run: requestContext},
 	{ID: "shutdown-race", Title: "Submit that races Shutdown", Run: shutdownRace},
 }}
 
-// requestContext answers requests by handing the work to the background, once
-// with the request's context and once with one that outlives it.
+// requestContext answers requests and does their work in the background, once with
+// the request's context and once with one that outlives the request.
 func requestContext(ctx context.Context) (results.Demo, error) {
 	const requests = 200
 	pool, err := workerpool.New(workerpool.Config{MaxWorkers: requests, QueueSize: requests})
@@ -140,8 +140,8 @@ func shutdownRace(ctx context.Context) (results.Demo, error) {
 	}, ctx.Err()
 }
 
-// race submits from many goroutines until a submission is refused, shuts down
-// meanwhile, and counts the goroutines that a panic ended.
+// race submits from many goroutines until a submission is refused, shuts the pool
+// down meanwhile, and counts the goroutines that panicked.
 func race(submitters int, panics *atomic.Int64, submit func() bool, shutdown func()) {
 	var all sync.WaitGroup
 	begun := make(chan struct{}, submitters)

@@ -24,7 +24,7 @@ func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
 		}
 	}
 	if len(bounded) == 0 {
-		bounded = []string{Published} // says that it was not run
+		bounded = []string{Published} // the verdict then says that it was not run
 	}
 	var out []results.Claim
 	for _, of := range []func(evidence, string) []results.Claim{memory, jobs, latency, goroutines, refusals, work} {
@@ -36,8 +36,7 @@ func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
 	return append(out, goals(e)...)
 }
 
-// evidence is the runs of a session. Killed ones count: what they did until then
-// is in them.
+// evidence is the runs of a session. Killed ones count with what they did until then.
 type evidence struct{ experiment.Evidence }
 
 // at is the cell of a contestant.
@@ -45,7 +44,7 @@ func at(name string) experiment.Key {
 	return experiment.Key{Setup: setup, Load: load, Pattern: name}
 }
 
-// The figures that runs are asked for.
+// The figures of a run.
 func rss(r results.Run) float64      { return float64(r.Process.PeakRSS) }
 func finished(r results.Run) float64 { return max(1, float64(r.Of("ok").Count)) }
 func mean(r results.Run) float64     { return r.Of("ok").Latency.Mean() }
@@ -147,8 +146,8 @@ func (e evidence) growth() string {
 	return ""
 }
 
-// because adds what befell the contestants a claim speaks of: that they were
-// killed, or not offered what was planned.
+// because adds what happened to the contestants of a claim: that they were killed,
+// or that the planned load was not offered.
 func (e evidence) because(c results.Claim, names ...string) results.Claim {
 	if c.Runs == 0 {
 		return c

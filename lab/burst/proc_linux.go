@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// usage is what a process has used so far, seen from outside.
+// usage is what a process has used so far, measured from outside.
 type usage struct {
 	cpu      float64 // seconds
 	rss      uint64  // bytes, now
@@ -23,7 +23,7 @@ func usageOf(pid int) usage {
 	if err != nil {
 		return u
 	}
-	// The name, in brackets, may hold anything; the third field comes after it.
+	// The name, in parentheses, may contain any characters; the third field follows it.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) > 21 {
 		user, _ := strconv.ParseUint(string(fields[11]), 10, 64)

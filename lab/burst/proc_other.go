@@ -2,7 +2,7 @@
 
 package burst
 
-// usage is what a process has used so far, seen from outside.
+// usage is what a process has used so far, measured from outside.
 type usage struct {
 	cpu      float64
 	rss      uint64

@@ -8,15 +8,15 @@ import (
 	"github.com/spillway-go/spillway/histogram"
 )
 
-// counters are what a contestant counts, in memory that it shares with the lab.
-// They are read from outside because a contestant cannot be asked: behind a
-// hundred thousand runnable goroutines a question waits for seconds, and one
-// that is killed has no last words. There is no lock in them for the same
-// reason: whoever is preempted inside it would hold it for seconds.
+// counters are a contestant's counters, in memory that it shares with the lab. They
+// are read from outside because the contestant cannot answer: with a hundred thousand
+// runnable goroutines a reply takes seconds, and a killed process sends none. They
+// have no lock for the same reason: a goroutine preempted inside would hold it for
+// seconds.
 type counters struct {
-	began   atomic.Int64 // the first submission was due, nanoseconds of Unix time
-	offered atomic.Int64 // the last one was made, nanoseconds after that; 0 before
-	ended   atomic.Int64 // the last accepted job ended, likewise
+	began   atomic.Int64 // when the first submission was due, nanoseconds of Unix time
+	offered atomic.Int64 // when the last one was made, nanoseconds after that; 0 before
+	ended   atomic.Int64 // when the last accepted job ended, likewise
 
 	done tally // from submission to the end
 	no   tally // how long a refusal took; one in a batch is timed
@@ -25,13 +25,13 @@ type counters struct {
 	shards [shards]shard
 
 	goroutines, mostGoroutines atomic.Int64
-	running, queued            atomic.Int64 // where the contestant tells
-	bound                      atomic.Int64 // the most it ever let run at once; 0: none
+	running, queued            atomic.Int64 // if the contestant reports it
+	bound                      atomic.Int64 // the most it ever ran at once; 0: unbounded
 
-	gc, busy, assist seconds // processor time as the runtime accounts for it
+	gc, busy, assist seconds // processor time in the runtime's statistics
 }
 
-// shard is what some of the generators and their jobs count.
+// shard is the counters of some of the generators and their jobs.
 type shard struct {
 	offered, refused      atomic.Uint64
 	batches, begun, taken atomic.Uint64 // of submissions, jobs, and jobs that have their buffer
@@ -57,8 +57,8 @@ func (c *counters) sum() sum {
 		gc: c.gc.load(), busy: c.busy.load(), assist: c.assist.load(),
 	}
 	for i := range c.shards {
-		// Outcomes first: read the other way round, what is refused or done
-		// could exceed what was offered.
+		// Outcomes first: in the other order, refused and done could exceed
+		// offered.
 		p := &c.shards[i]
 		s.refused += p.refused.Load()
 		s.offered += p.offered.Load()
@@ -88,8 +88,7 @@ type seconds struct{ bits atomic.Uint64 }
 func (s *seconds) store(v float64) { s.bits.Store(math.Float64bits(v)) }
 func (s *seconds) load() float64   { return math.Float64frombits(s.bits.Load()) }
 
-// tally counts durations. Its buckets are 128 to a power of two, as those of a
-// histogram.
+// tally counts durations in 128 buckets for each power of two, like a histogram.
 type tally [64 << tallyBits]atomic.Uint64
 
 const tallyBits = 7

@@ -15,29 +15,29 @@ import (
 const (
 	Naive     = "naive"           // a goroutine for each job
 	Published = "published-shape" // the published pool's
-	Channel   = "channel"         // as many workers and places as that, refusing at once
+	Channel   = "channel"         // as many workers and queue places, refusing at once
 	Spillway  = "spillway"        // workerpool.New(workerpool.Config{}) and TrySubmit
-	Reused    = "spillway-reused" // and buffers from objectpool
-	Sized     = "spillway-sized"  // and told how many workers and places in the queue
+	Reused    = "spillway-reused" // the same with buffers from objectpool
+	Sized     = "spillway-sized"  // the same with a set number of workers and queue places
 )
 
 // Names lists the contestants in the order of the report.
 func Names() []string { return []string{Naive, Published, Channel, Spillway, Reused, Sized} }
 
-// sizedWorkers is what Sized is told: at 20 ms each, 230,000 jobs a second, and
-// 2.3 GB of buffers. Nothing but such a number bounds the memory of jobs that hold
-// it while they wait: more of them at once do more, as long as processors last.
-// The queue is what they do in a few milliseconds.
+// sizedWorkers is the number of workers of Sized: at 20 ms each, 230,000 jobs a
+// second, and 2.3 GB of buffers. Only such a number bounds the memory of jobs that
+// hold it while they wait: more concurrent jobs do more, up to the capacity of the
+// processors. The queue holds the work of a few milliseconds.
 const (
 	sizedWorkers = 4_600
 	sizedQueue   = 1_000
 )
 
-// reuses tells whether a contestant's jobs reuse their buffers.
+// reuses reports whether a contestant's jobs reuse their buffers.
 func reuses(name string) bool { return name == Reused || name == Sized }
 
-// task is what a contestant is given: the same for all submissions of one
-// batch, so that hardly any of them allocates for the generator's sake.
+// task is the job submitted to a contestant: the same for all submissions of one
+// batch, so that the generator allocates little.
 type task = func(context.Context) error
 
 // target is a contestant under load.
@@ -45,10 +45,10 @@ type target struct {
 	submit func(task) bool // false: refused
 	parks  bool            // a submission may park its goroutine
 	drain  func(context.Context) error
-	state  func() state // nil: it has none
+	state  func() state // nil: none
 }
 
-// state is what a contestant says of itself.
+// state is what a contestant reports about itself.
 type state struct{ running, queued, bound int }
 
 func newTarget(name string) (*target, error) {
@@ -113,7 +113,7 @@ func newChannel(cfg specimen.Config) *target {
 				return false
 			}
 		},
-		drain: func(ctx context.Context) error { // nobody submits any more
+		drain: func(ctx context.Context) error { // all generators have ended
 			close(queue)
 			return waitFor(ctx, all.Wait)
 		},
@@ -137,7 +137,7 @@ func newSpillway(cfg workerpool.Config) (*target, error) {
 	}, nil
 }
 
-// waitFor calls wait and returns when it does, or when ctx ends.
+// waitFor returns when wait returns or ctx ends.
 func waitFor(ctx context.Context, wait func()) error {
 	done := make(chan struct{})
 	go func() {

@@ -13,7 +13,7 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// run runs a contestant and watches it from outside.
+// run runs a contestant and samples it from outside.
 func (c Config) run(ctx context.Context, name string) (results.Run, error) {
 	dir, err := os.MkdirTemp("", "spillway-burst-")
 	if err != nil {
@@ -47,12 +47,12 @@ func (c Config) run(ctx context.Context, name string) (results.Run, error) {
 	return out, nil
 }
 
-// watcher draws the time line of a contestant.
+// watcher records the time line of a contestant.
 type watcher struct {
 	job
 	*counters
 	series []results.Point
-	last   sum   // at the point before
+	last   sum   // at the previous point
 	before usage // likewise
 	most   int   // goroutines
 	lived  time.Duration
@@ -73,7 +73,7 @@ func (w *watcher) until(process *contestant.Process) {
 
 func (w *watcher) point(u usage) {
 	began := w.began.Load()
-	if began == 0 || u.rss == 0 || w.ended.Load() > 0 { // not begun, or over
+	if began == 0 || u.rss == 0 || w.ended.Load() > 0 { // not started, or ended
 		return
 	}
 	w.lived = time.Duration(time.Now().UnixNano() - began)
@@ -99,9 +99,8 @@ func (w *watcher) point(u usage) {
 	w.last, w.before = now, u
 }
 
-// alive is how many goroutines there are: as many as the contestant saw when it
-// last looked, but of one that starts a goroutine for each job at least as many
-// as there are unfinished jobs.
+// alive is the number of goroutines at the contestant's last sample; for one that
+// starts a goroutine for each job, at least the number of unfinished jobs.
 func (w *watcher) alive(s sum, seen int64) int {
 	if w.Contestant == Naive {
 		return max(int(seen), int(s.offered-s.done.Count()))
@@ -109,10 +108,9 @@ func (w *watcher) alive(s sum, seen int64) int {
 	return int(seen)
 }
 
-// workShare is the jobs' part of the processor time, less what of that the collector
-// made them do. The runtime keeps its account by the time that passed, which on
-// a machine that is busy elsewhere is more than a processor spent: so its shares
-// are taken, not its seconds.
+// workShare is the jobs' share of the processor time, without what they did for the
+// collector. The runtime counts elapsed time, which on a busy machine is more than
+// the processor time, so its shares are used and not its seconds.
 func workShare(work, cpu, assist, busy float64) float64 {
 	part := work / cpu
 	if busy > 0 {
@@ -121,8 +119,8 @@ func workShare(work, cpu, assist, busy float64) float64 {
 	return min(1, max(0, part))
 }
 
-// result is what there is to say at the end, with an empty report if the
-// contestant was killed. What it had not finished died with it.
+// result is the final run, with an empty report if the contestant was killed. Its
+// unfinished jobs were lost.
 func (w *watcher) result(r report) results.Run {
 	s := w.sum()
 	elapsed, cpu, lost := w.lived, w.before.cpu, "error"
@@ -179,11 +177,10 @@ func (w *watcher) result(r report) results.Run {
 	return out
 }
 
-// enough is the share of the rate that counts as offering it.
+// enough is the share of the rate that counts as offered.
 const enough = 0.95
 
-// reached says whether the burst was offered as planned, and if not, why. It is
-// empty if it was.
+// reached says why the burst was not offered as planned; empty if it was.
 func (w *watcher) reached(s sum, rate, cpus float64) string {
 	if rate >= enough*w.Rate {
 		return ""

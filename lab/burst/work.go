@@ -6,8 +6,8 @@ import (
 	"github.com/spillway-go/spillway/objectpool"
 )
 
-// Work is one unit of the published work: a buffer that is touched on every
-// page, and then a wait.
+// Work is one unit of the published work: a buffer that is touched on every page,
+// then a wait.
 type Work struct {
 	Bytes int           // of the buffer
 	Wait  time.Duration // of processing after that
@@ -27,20 +27,20 @@ func (b Buffer) touch() {
 	}
 }
 
-// clear undoes touch: it costs what was written, not what is there.
+// clear undoes touch: its cost depends on what was written, not on the size.
 func (b Buffer) clear() {
 	for i := 0; i < len(b); i += page {
 		b[i] = 0
 	}
 }
 
-// Memory is where jobs get their buffers from: fresh ones, or reused.
+// Memory provides the buffers of jobs: fresh or reused.
 type Memory struct {
 	size int
 	pool *objectpool.Pool[Buffer] // nil: a fresh buffer each time
 }
 
-// NewMemory hands out buffers of that size.
+// NewMemory returns a Memory of buffers of that size.
 func NewMemory(size int, reuse bool) *Memory {
 	m := &Memory{size: size}
 	if reuse {
@@ -55,8 +55,7 @@ func NewMemory(size int, reuse bool) *Memory {
 	return m
 }
 
-// Take returns a touched buffer. It is the part of the work that costs a
-// processor's time.
+// Take returns a touched buffer. It is the part of the work that uses the processor.
 func (m *Memory) Take() *Buffer {
 	var b *Buffer
 	if m.pool != nil {
@@ -69,15 +68,14 @@ func (m *Memory) Take() *Buffer {
 	return b
 }
 
-// Give ends the use of a buffer.
+// Give returns a buffer, which must not be used any more.
 func (m *Memory) Give(b *Buffer) {
 	if m.pool != nil {
 		m.pool.Put(b)
 	}
 }
 
-// ReuseRate is the true share of buffers that were there before; -1 if none is
-// to be reused.
+// ReuseRate is the true share of buffers that were reused; -1 without reuse.
 func (m *Memory) ReuseRate() float64 {
 	if m.pool == nil {
 		return -1

@@ -44,7 +44,7 @@ var B1Memory = Claim{
 		Figure: judge.Ratio, Rule: judge.AtLeast(10),
 	},
 	Source: sourceB,
-	Note:   "The published \"peak RAM\" is what the runtime had reserved, looked at once a second. Of a naive run that was killed, the ratio is a lower bound: nobody knows how far it would have gone.",
+	Note:   "The published \"peak RAM\" is what the runtime had reserved, looked at once a second. Of a naive run that was killed, the ratio is a lower bound: how far it would have gone is unknown.",
 }
 
 // B1Killed takes 100 for a repeat in which naive was killed by the memory cap
@@ -75,8 +75,8 @@ func B1(memory, killed results.Claim) results.Claim {
 	return whole
 }
 
-// B2 takes pairs of jobs finished in the whole burst: A the pool, B naive, of a
-// killed one until its end.
+// B2 takes pairs of jobs finished in the whole burst: A the pool, B naive, until its
+// end if it was killed.
 var B2 = Claim{
 	ID:        "B2",
 	Title:     "the pool finishes 4.6x as many jobs",
@@ -108,7 +108,7 @@ var B3 = Claim{
 // B4Of takes each repeat's peak of goroutines of a pool with that many workers
 // at most, offered the burst by that many generators.
 func B4Of(workers, generators int) Claim {
-	const besides = 50 // the runtime's, the experiment's
+	const besides = 50 // goroutines of the runtime and of the experiment
 	most := workers + generators + besides
 	return Claim{
 		ID:        "B4",
@@ -213,7 +213,7 @@ var BMemory = Claim{
 }
 
 // BLatency takes pairs of milliseconds: A the mean from submission to the end of
-// the finished jobs, B what a job takes by itself.
+// the finished jobs, B the time a job takes alone.
 var BLatency = Claim{
 	ID:        "B/latency",
 	Title:     "whatever Spillway admits is done in at most twice the time of the work",

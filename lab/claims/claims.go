@@ -1,13 +1,13 @@
-// Package claims is the ledger of published claims as data and rules: what was
-// claimed, by whom, with which figures, and when it holds. It decides, it does
-// not measure: an experiment turns its runs into one value or pair for each
-// repeat, and the claim answers with a verdict.
+// Package claims is the ledger of published claims as data and rules: each claim,
+// its source, its figures and the rule that decides it. It does not measure: an
+// experiment turns its runs into one value or pair for each repeat, and the claim
+// returns a verdict.
 //
 //	claims.H1.Judge("as published", judge.Input{Pairs: naiveAndPool, Seed: seed})
 //
-// There is one file for each family of claims. Ids are stable; a claim of
-// several halves is several claims ("H2/refused", "H2/goodput"), because halves
-// that disagree must not be averaged into one verdict.
+// There is one file for each family of claims. Ids are stable; a claim with several
+// parts is several claims ("H2/refused", "H2/goodput"), because parts that disagree
+// must not be averaged into one verdict.
 //
 // A published absolute time or rate depends on the machine it was taken on.
 // Where the set-up does not fix it, the claim is restated as a ratio or a law,
@@ -29,12 +29,12 @@ type Claim struct {
 	Published string         // the source's figures
 	HoldsIf   string         // the rule in words
 	Question  judge.Question // the rule, and what the measured figure is
-	Source    string         // who published it
-	Note      string         // what to know about the published method; may be empty
+	Source    string         // its publisher
+	Note      string         // a note about the published method; may be empty
 }
 
-// Judge decides the claim for one set-up ("as published", "for real"). What the
-// values of the input are is said at each claim; shares are in per cent.
+// Judge decides the claim for one set-up ("as published", "for real"). The comment
+// of each claim says what its input values are; shares are in per cent.
 func (c Claim) Judge(setup string, in judge.Input) results.Claim {
 	ans := judge.Judge(c.Question, in)
 	return results.Claim{
@@ -56,7 +56,7 @@ func (c Claim) Judge(setup string, in judge.Input) results.Claim {
 	}
 }
 
-// Recommendation is advice that a source gives, with the claims it rests on.
+// Recommendation is advice of a source, with the claims it rests on.
 type Recommendation struct {
 	For     string   // the situation: "batch jobs"
 	Use     string   // what the source advises
@@ -88,16 +88,16 @@ func Find(id string) (Claim, bool) {
 	return Claim{}, false
 }
 
-// Advice is a recommendation seen through our own verdicts.
+// Advice is a recommendation judged by our own verdicts.
 type Advice struct {
 	Recommendation
 	Verdict results.Verdict // Holds: everything it rests on holds
 	Why     string          // each verdict it rests on
 }
 
-// Judge derives the recommendation anew: it stands if every claim it rests on
-// holds in every set-up, and falls with any that fails. A claim nobody judged
-// leaves it open.
+// Judge judges the recommendation: it holds if every claim it rests on holds in every
+// set-up, and fails with any claim that fails. A claim that was not judged leaves it
+// open.
 func (r Recommendation) Judge(decided []results.Claim) Advice {
 	var verdicts []results.Verdict
 	var cited []string

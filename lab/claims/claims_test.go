@@ -8,7 +8,7 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// The ledger is read by people and tools alike: no row may be half-filled.
+// The ledger is read by people and by tools: no field may be empty.
 func TestEveryClaimIsComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range Families {

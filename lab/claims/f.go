@@ -11,8 +11,8 @@ const sourceFanout = "Spillway's own promise"
 // database's failure is fatal, the cache's is ignored. Sequential, or with the
 // cache asked in a goroutine that is started before the database is.
 //
-// The published parallel version loses answers. The claims are judged for the
-// same code with one correction: it waits before it reads.
+// The published parallel version loses answers. The claims are judged for the same
+// code with one correction: it waits before it reads.
 var F = Family{
 	ID:     "F",
 	Title:  "Fan-out over a database and a cache",

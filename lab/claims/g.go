@@ -9,11 +9,11 @@ import (
 
 const sourceG = "gsarmaonline, github.com/gsarmaonline/golang-measurements and its article (2026 update)"
 
-// G is the shapes in which one unit of work, an integer addition whose result
-// must reach the caller, can be given to a goroutine: none (serial), a goroutine
-// for each over a channel or a WaitGroup, workers on one channel or with one
-// each. Figures are nanoseconds for a unit. The size of the channels' buffers,
-// which the source does not state, is the set-up.
+// G is the shapes of giving one unit of work, an integer addition whose result must
+// reach the caller, to a goroutine: no goroutine (serial), a goroutine for each unit
+// with a channel or a WaitGroup, workers on one channel or with a channel each.
+// Figures are nanoseconds per unit. The size of the channels' buffers, which the
+// source does not state, is the set-up.
 var G = Family{
 	ID:     "G",
 	Title:  "What it costs to hand work to a goroutine",
@@ -159,7 +159,7 @@ var G8Higher = Claim{
 	Note:   noteG8,
 }
 
-// G8Lower is G8Higher the other way round.
+// G8Lower is the reverse of G8Higher.
 var G8Lower = Claim{
 	ID:        "G8/lower",
 	Title:     "by the wall clock a pool looks worse",
@@ -173,8 +173,8 @@ var G8Lower = Claim{
 	Note:   noteG8,
 }
 
-// G8 is the claim as a whole, which one of its halves satisfies: the methods
-// disagree. Methods that are not seen to disagree leave it open.
+// G8 is the whole claim, which either part satisfies: the methods disagree. If no
+// disagreement is measured it stays open.
 func G8(higher, lower results.Claim) results.Claim {
 	whole := higher
 	if lower.Verdict == results.Holds {

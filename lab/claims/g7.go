@@ -73,10 +73,10 @@ var LadderCounts = Claim{
 	Source:    sourceG,
 }
 
-// LadderRest takes the share of what is no saving's: of what net/http does beyond
-// the small server without savings, or of what that with every saving does
-// beyond fasthttp. Below 0, the small server does more than net/http, or less
-// than fasthttp.
+// LadderRest takes a share that belongs to no saving: what net/http costs beyond the
+// small server without savings, or what the small server with every saving costs
+// beyond fasthttp. Below 0, the small server costs more than net/http, or less than
+// fasthttp.
 var LadderRest = promise("G7/rest", "what is no saving's share is small", "within 5 % of the lead",
 	share("the share of the lead", judge.Between(-5, 5)), "With the savings' own shares these are the whole lead, in every repeat.")
 

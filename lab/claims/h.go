@@ -204,7 +204,7 @@ var H9Uncleared = Claim{
 }
 
 // H9Cleared takes each repeat's count of such responses with objects that are
-// cleared and given back only when nobody reads them any more.
+// cleared and returned only when no reader is left.
 var H9Cleared = Claim{
 	ID:        "H9/cleared",
 	Title:     "reuse with clearing and a clear owner shows none",

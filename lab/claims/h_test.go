@@ -7,7 +7,7 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// Planted measurements: what a run would have to show.
+// Planted measurements.
 
 func values(xs ...float64) judge.Input { return judge.Input{Values: xs} }
 
@@ -31,7 +31,7 @@ func points(xs ...float64) judge.Input {
 	return in
 }
 
-// over adds twins that differ by the share, about.
+// over adds twins that differ by about the share.
 func over(noise float64, in judge.Input) judge.Input {
 	for _, side := range []float64{1, -1, 0.5} {
 		in.AA = append(in.AA, judge.Pair{A: 10 * (1 + side*noise), B: 10})
@@ -39,7 +39,7 @@ func over(noise float64, in judge.Input) judge.Input {
 	return in
 }
 
-// Every rule of the family, planted on either side of its bounds and astride.
+// Every rule of the family, planted on either side of its bounds and across them.
 func TestEveryRuleOfFamilyHDecidesWhatIsPlanted(t *testing.T) {
 	planted := []struct {
 		claim                      Claim

@@ -4,8 +4,8 @@ import "github.com/spillway-go/spillway/lab/judge"
 
 const sourceOverload = "Spillway's own promise"
 
-// Overload is what this project promises of a limiter without any number, in
-// front of a backend that has a knee, from half its capacity to ten times it.
+// Overload is what this project promises for a limiter without configuration, in
+// front of a backend with a knee, from half its capacity to ten times it.
 var Overload = Family{
 	ID:     "overload",
 	Title:  "A patient API offered more than it can do",
@@ -13,25 +13,25 @@ var Overload = Family{
 	Claims: []Claim{OverloadGoodput, OverloadCritical, OverloadRival},
 }
 
-// OverloadGoodput takes pairs of good answers a second under one load: A
-// Spillway without configuration, B what was to be had: the best that any
-// contestant reached under any load, or all that was offered if that was less.
+// OverloadGoodput takes pairs of good answers a second under one load: A Spillway
+// without configuration, B what was possible: the best that any contestant reached
+// under any load, or the offered load if that was less.
 var OverloadGoodput = Claim{
 	ID:        "overload/goodput",
 	Title:     "without a number it answers at least 90 % of the best that any contestant answered under any load",
 	Published: "at least 0.9x at every load",
 	HoldsIf:   "goodput/best is at least 0.9",
 	Question: judge.Question{
-		Subject: "goodput of Spillway/what was to be had", Unit: "x",
+		Subject: "goodput of Spillway/what was possible", Unit: "x",
 		Figure: judge.Ratio, Rule: judge.AtLeast(.9),
 	},
 	Source: sourceOverload,
-	Note:   "What was to be had is the best mean goodput of any contestant under any load, or what was offered, if that is less.",
+	Note:   "What was possible is the best mean goodput of any contestant under any load, or what was offered, if that is less.",
 }
 
-// OverloadCritical takes the share, in per cent, of critical requests that were
-// answered well, of all that were sent or, if that is less, of what the best
-// contestant's goodput would have had room for.
+// OverloadCritical takes the share, in per cent, of critical requests with good
+// answers, of all that were sent or, if that is less, of the best contestant's
+// goodput.
 var OverloadCritical = Claim{
 	ID:        "overload/critical",
 	Title:     "at least 99 % of the critical requests are answered well, as far as they fit",

@@ -4,9 +4,9 @@ import "github.com/spillway-go/spillway/lab/judge"
 
 const sourcePools = "Spillway's own promise"
 
-// Pools is what this project promises of its worker pool beside what people
-// would use instead. A ratio of times is ours/theirs, taken in one process in
-// turns. The best peer is the one with the shortest mean time in that table.
+// Pools is what this project promises for its worker pool, compared with the
+// alternatives. A ratio of times is ours/theirs, taken in one process in turns. The
+// best alternative is the one with the shortest mean time in that table.
 var Pools = Family{
 	ID:     "pools",
 	Title:  "Worker pools side by side",
@@ -41,8 +41,8 @@ func poolsPeak(id, title, subject string) Claim {
 	}
 }
 
-// The claims. Those about allocations take each repeat's count for one job, to
-// two decimals: what a start-up leaves over thousands of jobs is none.
+// The claims. Those about allocations take each repeat's count per job, to two
+// decimals: start-up costs divided by thousands of jobs round to none.
 var (
 	PoolsMany = poolsRatio("1-peer", "no-op jobs of 1,000 producers take at most half the time of the best peer, bare channel included",
 		"our time/the best peer's", "time/best peer's is at most 0.5", .5)
@@ -97,6 +97,6 @@ var (
 		Published: "a goal of this project, no published figure", HoldsIf: "goodput is at least 75 % of the best fixed size's",
 		Question: judge.Question{Subject: "goodput without a number, of the best fixed size's,", Unit: "%", Figure: judge.Mean, Rule: judge.AtLeast(75)},
 		Source:   sourcePools,
-		Note:     "The best fixed size is picked afterwards, for each kind of work and each side of the change anew, which no operator can.",
+		Note:     "The best fixed size is picked afterwards, for each kind of work and for each side of the change, which no operator can do.",
 	}
 )

@@ -10,8 +10,8 @@ const (
 	sourceRoutes = "Spillway's own promise"
 )
 
-// R is typed routes over gin whose request context is made anew for each request
-// or taken from a sync.Pool, in five scenarios. Gains and losses are in per cent
+// R is typed routes over gin whose request context is allocated for each request or
+// taken from a sync.Pool, in five scenarios. Gains and losses are in per cent
 // of the fresh build's time; those of the parallel scenario are of time on the
 // clock, all others of processor time.
 //
@@ -27,7 +27,7 @@ var R = Family{
 	},
 }
 
-// ManyCores is from how many on a claim about contention can be judged.
+// ManyCores is the least number of cores for judging a claim about contention.
 const ManyCores = 16
 
 func gain(id, title, published, holdsIf string, rule judge.Rule, note string) Claim {

@@ -2,8 +2,8 @@ package claims
 
 import "github.com/spillway-go/spillway/lab/judge"
 
-// Reuse is what this project promises of its object pool, beside what people
-// would use instead.
+// Reuse is what this project promises for its object pool, compared with the
+// alternatives.
 var Reuse = Family{
 	ID:     "reuse",
 	Title:  "Objects reused: fresh, sync.Pool, a channel, objectpool",
@@ -15,7 +15,7 @@ var Reuse = Family{
 	},
 }
 
-// ReuseHits takes the share, in per cent, of Gets in bursts that made no object.
+// ReuseHits takes the share, in per cent, of Gets in bursts that reused an object.
 var ReuseHits = promise("reuse-1/hits", "bursts with idle gaps find their objects again", "at least 99.5 %",
 	judge.Question{Subject: "true reuse in bursts", Unit: "%", Figure: judge.Mean, Rule: judge.AtLeast(99.5)},
 	"Bursts of 100 ms, gaps of 300 ms with two collections, 1,000 users. Counted where objects are made. The first burst makes them and is left out.")

@@ -1,13 +1,12 @@
-// Package contestant runs measured code in a process of its own under a memory
-// cap. What one contestant does to its heap, its goroutines or its scheduler
-// cannot reach the next one, and being killed is a result.
+// Package contestant runs measured code in a separate process under a memory cap.
+// The state of one contestant's heap, goroutines or scheduler cannot affect the next
+// one, and being killed is a result.
 //
-// The program starts itself again with the hidden subcommand [Arg] and the name
-// of a role; the input travels as JSON on standard input, the answer comes back
-// as JSON on standard output. Standard input stays open as long as the
-// contestant may live: when it closes, because the parent says stop or died, the
-// contestant's context ends. On Linux the kernel kills what its parent left
-// behind, too.
+// The program starts itself again with the hidden subcommand [Arg] and the name of a
+// role; the input is JSON on standard input, the result is JSON on standard output.
+// Standard input stays open as long as the contestant may run: when it closes,
+// because the parent stops it or has died, the contestant's context ends. On Linux
+// the kernel also kills it when the parent dies.
 package contestant
 
 import (
@@ -28,10 +27,10 @@ import (
 // Arg is the hidden subcommand. Main looks for it.
 const Arg = "contestant"
 
-// WatchEvery is how often the resident memory of a contestant is looked at.
+// WatchEvery is how often the resident memory of a contestant is sampled.
 const WatchEvery = 20 * time.Millisecond
 
-// stopGrace is how long a contestant may take to end after it was told to.
+// stopGrace is how long a contestant may take to end after a stop.
 const stopGrace = 20 * time.Second
 
 // Spec says which contestant to start.
@@ -40,17 +39,17 @@ type Spec struct {
 	Input     any      // encoded as JSON
 	MemoryCap uint64   // bytes of resident memory; 0: none
 	Env       []string // added to this process's environment
-	Program   string   // that calls Main, too; empty: this one
+	Program   string   // a program that calls Main too; empty: this one
 }
 
 // Exit is how a contestant ended.
 type Exit struct {
-	PeakRSS uint64   // bytes; 0 where the system does not tell
+	PeakRSS uint64   // bytes; 0 if the system does not report it
 	Killed  string   // why it was killed for what it did: a result, not a failure
 	Memory  []Memory // its resident memory over time
 }
 
-// Memory is one look at a contestant's memory.
+// Memory is one sample of a contestant's memory.
 type Memory struct {
 	At  time.Duration // since its start
 	RSS uint64        // bytes
@@ -61,17 +60,17 @@ type Process struct {
 	cmd     *exec.Cmd
 	stdin   io.Closer
 	started time.Time
-	ready   chan struct{} // closed with readyMsg set, or never
+	ready   chan struct{} // closed once readyMsg is set, or never
 	done    chan struct{} // closed once everything below is final
 
 	readyMsg, result json.RawMessage
 	failure          string // the role's error
-	ownPeak          uint64 // the peak RSS it saw itself, at its very end
+	ownPeak          uint64 // the peak RSS it measured itself, at its end
 	waitErr          error
-	stderr           complaint
+	stderr           stderrHead
 	exit             Exit
 	killOnce         sync.Once
-	killed           string // why we killed it, other than for its memory
+	killed           string // why the parent killed it, other than for its memory
 }
 
 // message is one line of a contestant's standard output.
@@ -94,8 +93,8 @@ func Run(ctx context.Context, spec Spec, result any) (Exit, error) {
 	return p.wait(ctx, result)
 }
 
-// Start starts a server contestant and returns once it said that it is ready,
-// with what it said decoded into ready. End it with Stop.
+// Start starts a server contestant and returns once it reported that it is ready,
+// with its report decoded into ready. End it with Stop.
 func Start(ctx context.Context, spec Spec, ready any) (*Process, error) {
 	p, err := start(ctx, spec)
 	if err != nil {
@@ -123,8 +122,8 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // Done is closed when the contestant has ended, for whatever reason.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Stop tells a server contestant to end, waits and decodes its final report.
-// When it takes too long, or ctx ends, it is killed.
+// Stop ends a server contestant: it signals it, waits and decodes its final report.
+// If that takes too long, or ctx ends, the contestant is killed.
 func (p *Process) Stop(ctx context.Context, report any) (Exit, error) {
 	p.stdin.Close()
 	timer := time.AfterFunc(stopGrace, func() { p.kill("did not end when it was told to") })
@@ -189,7 +188,7 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 		return nil, fmt.Errorf("cannot start a contestant: %w", err)
 	}
 	offerToOOMKiller(p.cmd.Process.Pid)
-	// A contestant that dies before it has read everything is told by its exit.
+	// If a contestant dies before it has read everything, its exit reports that.
 	_, _ = stdin.Write(append(input, '\n'))
 
 	var watching sync.WaitGroup
@@ -203,7 +202,7 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 		close(ended)
 		watching.Wait()
 		p.exit.PeakRSS = max(p.exit.PeakRSS, p.ownPeak)
-		p.killOnce.Do(func() { // nobody here killed it
+		p.killOnce.Do(func() { // not killed by this process
 			switch {
 			case killedBySystem(p.waitErr):
 				p.exit.Killed = "killed by the system, most likely for its memory, after " + p.age()
@@ -216,9 +215,9 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// startOnOwnThread starts the process from a thread that stays as long as it:
-// Linux kills such a child with the thread that started it, not only with the
-// process, and a Go thread ends with the goroutine that locked it.
+// startOnOwnThread starts the process from a thread that lives as long as the
+// process: Linux kills such a child when the thread that started it ends, and a Go
+// thread ends with the goroutine that locked it.
 func (p *Process) startOnOwnThread() error {
 	started := make(chan error)
 	go func() {
@@ -258,7 +257,7 @@ func (p *Process) read(stdout io.Reader) {
 	}
 }
 
-// watch looks at the memory until ended is closed, and kills above the limit.
+// watch samples the memory until ended is closed, and kills above the limit.
 func (p *Process) watch(limit uint64, ended <-chan struct{}) {
 	tick := time.NewTicker(WatchEvery)
 	defer tick.Stop()
@@ -292,23 +291,23 @@ func (p *Process) kill(why string) {
 
 func (p *Process) age() string { return time.Since(p.started).Round(time.Millisecond).String() }
 
-// complaint keeps the beginning of standard error: a Go program that dies says
-// why first, and then where each of its goroutines was.
-type complaint struct {
+// stderrHead keeps the beginning of standard error: a Go program that crashes prints
+// the reason first, then the stack of each goroutine.
+type stderrHead struct {
 	mu  sync.Mutex
 	buf []byte
 }
 
-const complaintSize = 2 << 10
+const stderrSize = 2 << 10
 
-func (c *complaint) Write(b []byte) (int, error) {
+func (c *stderrHead) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.buf = append(c.buf, b[:min(len(b), complaintSize-len(c.buf))]...)
+	c.buf = append(c.buf, b[:min(len(b), stderrSize-len(c.buf))]...)
 	return len(b), nil
 }
 
-func (c *complaint) text() string {
+func (c *stderrHead) text() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := strings.TrimSpace(string(c.buf)); s != "" {
@@ -317,9 +316,9 @@ func (c *complaint) text() string {
 	return ""
 }
 
-// outOfMemory tells how a Go program ends that the system gives no more memory,
-// or no more mappings of it.
-func (c *complaint) outOfMemory() bool {
+// outOfMemory recognises the error of a Go program that gets no more memory, or no
+// more mappings, from the system.
+func (c *stderrHead) outOfMemory() bool {
 	s := c.text()
 	return strings.Contains(s, "fatal error: runtime: out of memory") || strings.Contains(s, "fatal error: runtime: cannot allocate memory") ||
 		strings.Contains(s, "fatal error: out of memory")

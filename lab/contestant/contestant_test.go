@@ -31,7 +31,7 @@ var roles = map[string]contestant.Role{
 		}
 		return len(held), nil
 	}),
-	"exhausted": contestant.Func(func(context.Context, int) (int, error) { // as a Go program ends that gets no more memory
+	"exhausted": contestant.Func(func(context.Context, int) (int, error) { // like a Go program that gets no more memory
 		os.Stderr.WriteString("fatal error: runtime: out of memory\n\nruntime stack:\n" + strings.Repeat("goroutine 1 [semacquire]:\n", 1000))
 		os.Exit(2)
 		return 0, nil
@@ -62,7 +62,7 @@ func TestMain(m *testing.M) {
 	if code, ok := contestant.Main(roles); ok {
 		os.Exit(code)
 	}
-	// The race detector lets every process sleep a second at its end.
+	// The race detector makes every process sleep a second at its end.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 		panic(err)
 	}
@@ -170,7 +170,7 @@ func TestNothingSurvivesAKilledParent(t *testing.T) {
 	}
 }
 
-// gone reports whether a process has ended; one that nobody has reaped has.
+// gone reports whether a process has ended; a zombie has ended.
 func gone(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -181,8 +181,8 @@ func gone(pid int) bool {
 }
 
 func TestAContestantOutlivesTheThreadsOfItsParent(t *testing.T) {
-	// Goroutines that end while they are locked to their threads end those, too:
-	// soon also the one that would have started the child.
+	// A goroutine that ends while locked to its thread ends the thread: before long also
+	// the one that would have started the child.
 	var ready, report string
 	p, err := contestant.Start(t.Context(), contestant.Spec{Role: "server"}, &ready)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Job is a contestant's side of the conversation.
+// Job is a contestant's connection to its parent.
 type Job struct {
 	input []byte
 	mu    sync.Mutex
@@ -25,7 +25,7 @@ type Job struct {
 // Input decodes what the parent sent.
 func (j *Job) Input(into any) error { return json.Unmarshal(j.input, into) }
 
-// Ready tells the parent that a server contestant can be used, and how.
+// Ready tells the parent that a server contestant is ready, and how to reach it.
 func (j *Job) Ready(v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -45,8 +45,8 @@ func (j *Job) send(m message) error {
 	return err
 }
 
-// Role is what a contestant does. Its ctx ends when the parent says stop, dies,
-// or the process is told to terminate; what it returns is its result.
+// Role is what a contestant does. Its ctx ends when the parent stops it or dies, or
+// the process gets a termination signal; its return value is the result.
 type Role func(ctx context.Context, job *Job) (any, error)
 
 // Func makes a role of a function from its input to its result.
@@ -60,15 +60,15 @@ func Func[In, Out any](f func(context.Context, In) (Out, error)) Role {
 	}
 }
 
-// Main plays a role when this process was started as a contestant, and then
-// returns its exit code and true. Call it first thing in main, and in TestMain
+// Main runs a role if this process was started as a contestant, and then returns its
+// exit code and true. Call it first thing in main, and in TestMain
 // of tests that start contestants.
 func Main(roles map[string]Role) (code int, ok bool) {
 	if len(os.Args) != 3 || os.Args[1] != Arg {
 		return 0, false
 	}
 	job := &Job{out: os.Stdout}
-	os.Stdout = os.Stderr // what measured code prints must not look like an answer
+	os.Stdout = os.Stderr // output of measured code must not look like a result
 	result, err := play(roles, os.Args[2], job)
 	if err == nil {
 		var data []byte
@@ -100,10 +100,10 @@ func play(roles map[string]Role, name string, job *Job) (any, error) {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	go func() {
-		_, _ = io.Copy(io.Discard, stdin) // ends with the parent's word or life
+		_, _ = io.Copy(io.Discard, stdin) // ends when the parent closes it or dies
 		cancel()
 		time.Sleep(stopGrace)
-		os.Exit(1) // a role that ignores its context outlives nobody for long
+		os.Exit(1) // ends a role that ignores its context
 	}()
 	return role(ctx, job)
 }

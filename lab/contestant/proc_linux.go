@@ -10,18 +10,18 @@ import (
 	"syscall"
 )
 
-// CapEnforced tells whether MemoryCap has an effect on this system.
+// CapEnforced reports whether MemoryCap has an effect on this system.
 const CapEnforced = true
 
-// ownGroup puts the contestant into a process group of its own, so that a
-// terminal's Ctrl-C reaches only the lab, and ties its life to ours.
+// ownGroup puts the contestant into a process group of its own, so that a terminal's
+// Ctrl-C reaches only the lab, and makes the kernel kill it when this process dies.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
 func killGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
 
-// killedBySystem tells a SIGKILL, which the kernel sends when memory ends.
+// killedBySystem reports a SIGKILL, which the kernel sends when it is out of memory.
 func killedBySystem(err error) bool {
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	if !ok {
@@ -31,14 +31,14 @@ func killedBySystem(err error) bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// offerToOOMKiller makes the kernel take a contestant before the lab.
+// offerToOOMKiller makes the kernel kill a contestant before the lab.
 func offerToOOMKiller(pid int) {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("1000"), 0o600)
 }
 
 // residentMemory returns the resident memory of a process and its peak, in
-// bytes. The peak is the kernel's own, so that nothing between two looks is
-// missed. (getrusage cannot be used: a child starts with its parent's peak.)
+// bytes. The peak is the kernel's own, so it includes what happens between two
+// samples. (getrusage cannot be used: a child starts with its parent's peak.)
 func residentMemory(pid int) (now, peak uint64, ok bool) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

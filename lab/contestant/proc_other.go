@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// CapEnforced tells whether MemoryCap has an effect on this system.
+// CapEnforced reports whether MemoryCap has an effect on this system.
 const CapEnforced = false
 
 func ownGroup() *syscall.SysProcAttr { return nil }

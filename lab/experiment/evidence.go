@@ -10,11 +10,11 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// Evidence is the runs of a session, asked cell by cell.
+// Evidence is the runs of a session, queried cell by cell.
 type Evidence struct {
 	Runs       []results.Run
 	Seed       uint64 // of the judge's bootstrap
-	WithKilled bool   // the counts of a killed run are of use
+	WithKilled bool   // use the counts of killed runs
 }
 
 // Key names a cell.
@@ -23,7 +23,7 @@ type Key struct {
 	Twin                 bool
 }
 
-// Figure is what a run is asked for.
+// Figure returns one figure of a run.
 type Figure func(results.Run) float64
 
 func (k Key) of(r results.Run) bool {
@@ -51,7 +51,7 @@ func (e Evidence) InOrder(k Key) []results.Run {
 	return out
 }
 
-// Values asks one figure of every repeat.
+// Values returns one figure of every repeat.
 func (e Evidence) Values(k Key, figure Figure) judge.Input {
 	in := judge.Input{Seed: e.Seed, Missing: e.Missing(k)}
 	for _, r := range e.InOrder(k) {
@@ -60,7 +60,7 @@ func (e Evidence) Values(k Key, figure Figure) judge.Input {
 	return in
 }
 
-// Pairs asks the figure of two cells in the repeats that have both.
+// Pairs returns the figure of two cells for the repeats that have both.
 func (e Evidence) Pairs(a, b Key, figure Figure) judge.Input {
 	in := judge.Input{Seed: e.Seed, Missing: e.Missing(a, b)}
 	other := e.Of(b)
@@ -92,8 +92,8 @@ func (e Evidence) Missing(keys ...Key) string {
 	return ""
 }
 
-// Number reads a parameter of a run, which comes back from disk as a float64; 0
-// if it is none.
+// Number reads a parameter of a run, which is a float64 when read from disk; 0 if it
+// is not a number.
 func Number(parameter any) float64 {
 	switch n := parameter.(type) {
 	case float64:

@@ -1,6 +1,5 @@
 // Package experiment runs the cells of an experiment in interleaved repeats and
-// keeps every run the moment it ends, so that whatever happens later nothing
-// measured is lost.
+// stores every run as soon as it ends, so that no measurement is lost later.
 package experiment
 
 import (
@@ -51,7 +50,7 @@ type Cell struct {
 // Trial is one run of a cell.
 type Trial struct {
 	Repeat int
-	Seed   uint64 // the same for every cell of a repeat, so that they meet the same luck
+	Seed   uint64 // the same for every cell of a repeat, so that they have the same random input
 }
 
 // Demo is a demonstration.
@@ -61,7 +60,7 @@ type Demo struct {
 	Run       func(ctx context.Context) (results.Demo, error)
 }
 
-// Label names a cell for people.
+// Label is a readable name of a cell.
 func (c Cell) Label() string {
 	s := fmt.Sprintf("%s · %s · %s", c.Setup, c.Load, c.Pattern)
 	if c.Twin {
@@ -70,7 +69,8 @@ func (c Cell) Label() string {
 	return s
 }
 
-// batches groups cells that run at the same time. The others stand alone.
+// batches groups the cells that run at the same time. Every other cell is a batch
+// of its own.
 func batches(cells []Cell) [][]Cell {
 	var out [][]Cell
 	at := map[string]int{}

@@ -10,7 +10,7 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// ThisMachine says where runs are made, as far as the system tells.
+// ThisMachine describes this machine, as far as the system reports it.
 func ThisMachine() results.Machine {
 	m := results.Machine{
 		OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(),

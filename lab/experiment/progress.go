@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Progress tells a person how far a session has come: one live line with a bar
-// on a terminal, a line for each step elsewhere. A nil Progress tells nothing.
+// Progress shows how far a session has come: one live line with a bar on a terminal,
+// a line for each step elsewhere. A nil Progress prints nothing.
 type Progress struct {
 	w     io.Writer
 	live  bool
@@ -71,7 +71,7 @@ func (p *Progress) begin(step string, expect time.Duration) {
 	}
 }
 
-// end finishes the step; note is what came of it.
+// end finishes the step; note is its result.
 func (p *Progress) end(note string) {
 	if p == nil {
 		return
@@ -126,7 +126,7 @@ func (p *Progress) left(passed time.Duration) time.Duration {
 	return max(0, time.Duration(float64(rest)*pace))
 }
 
-// rough is a duration as a person would say it.
+// rough is a duration in rounded words.
 func rough(d time.Duration) string {
 	if d < time.Minute {
 		return d.Round(time.Second).String()

@@ -22,10 +22,10 @@ type Session struct {
 	Progress *Progress
 }
 
-// Run executes the experiment, judges it and writes the results folder. When
-// ctx ends, what was measured until then is judged and written all the same,
-// and Results.Partial says so. An error means that no results were written:
-// the settings were bad (errors.Is ErrInput) or the folder could not be used.
+// Run executes the experiment, judges it and writes the results folder. If ctx ends,
+// the measurements made until then are still judged and written, and Results.Partial
+// says so. An error means that no results were written: the settings were invalid
+// (errors.Is ErrInput) or the folder could not be used.
 func (s Session) Run(ctx context.Context, exp Experiment) (results.Results, []results.Run, error) {
 	plan, err := exp.Plan()
 	if err != nil {
@@ -59,7 +59,7 @@ func (s Session) Run(ctx context.Context, exp Experiment) (results.Results, []re
 	return res, run.runs, report.Write(s.Dir, res, run.runs)
 }
 
-// ErrInput is matched by errors that the user can mend by other settings.
+// ErrInput is matched by errors that the user can correct by other settings.
 var ErrInput = errors.New("bad input")
 
 type inputError struct{ error }
@@ -90,7 +90,7 @@ func (r *running) expected() time.Duration {
 	return time.Duration(r.Repeats)*once + demos
 }
 
-// prepare fails for what the user can mend, such as a full disk.
+// prepare fails for problems that the user can correct, such as a full disk.
 func (r *running) prepare(ctx context.Context) error {
 	if r.plan.Prepare == nil {
 		return nil
@@ -127,8 +127,8 @@ func (r *running) everything(ctx context.Context) error {
 	return nil
 }
 
-// repeat runs every cell once, in an order of its own: what drifts slowly over
-// the session then falls on every contestant.
+// repeat runs every cell once, in a new random order, so that slow drift over the
+// session affects every contestant.
 func (r *running) repeat(ctx context.Context, repeat int) error {
 	rng := rand.New(rand.NewPCG(r.Seed, uint64(repeat)))
 	trial := Trial{Repeat: repeat, Seed: rng.Uint64()}
@@ -162,7 +162,7 @@ func (r *running) batch(ctx context.Context, batch []Cell, trial Trial) error {
 	}
 	all.Wait()
 	if ctx.Err() != nil && slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
-		return nil // cut off by the user: no measurement, and no failure
+		return nil // interrupted by the user: no measurement, and no failure
 	}
 	note := ""
 	for i, cell := range batch {
@@ -210,7 +210,7 @@ func inShort(run results.Run) string {
 		return run.Killed
 	case run.Offered == 0:
 		return ""
-	case run.Of("ok").Count > 0 && run.Of("ok").Latency.Count() == 0: // units of work that nobody timed apart
+	case run.Of("ok").Count > 0 && run.Of("ok").Latency.Count() == 0: // units of work that were not timed individually
 		return fmt.Sprintf("%.0f a second", run.Rate("ok"))
 	}
 	return fmt.Sprintf("%.0f ok/s, %.0f refused/s, p99 %v", run.Rate("ok"), run.Rate("rejected"),

@@ -29,14 +29,14 @@ func (made) Judge(runs []results.Run, seed uint64) []results.Claim {
 	return []results.Claim{{ID: "T1", Title: "it is so", Setup: "made up", Rule: "always", Why: "It is.", Verdict: results.Holds, Runs: len(runs)}}
 }
 
-// diary remembers the order in which cells ran.
-type diary struct {
+// runLog records the order in which cells ran.
+type runLog struct {
 	mu    sync.Mutex
 	lines []string
 	seeds map[int]uint64
 }
 
-func (d *diary) cell(name string) experiment.Cell {
+func (d *runLog) cell(name string) experiment.Cell {
 	return experiment.Cell{Setup: "s", Load: "l", Pattern: name,
 		Run: func(_ context.Context, t experiment.Trial) (results.Run, error) {
 			d.mu.Lock()
@@ -60,7 +60,7 @@ func session(t *testing.T, seed uint64, repeats int) experiment.Session {
 
 func TestRepeatsAreInterleavedInAnOrderOfTheirOwn(t *testing.T) {
 	run := func(seed uint64) []string {
-		var d diary
+		var d runLog
 		plan := experiment.Plan{}
 		for _, name := range []string{"a", "b", "c", "d", "e"} {
 			plan.Cells = append(plan.Cells, d.cell(name))
@@ -106,7 +106,7 @@ func TestCellsBesideEachOtherRunAtTheSameTime(t *testing.T) {
 	met.Add(2)
 	side := experiment.Cell{Setup: "s", Load: "l", Pattern: "p", Beside: "x", Run: func(context.Context, experiment.Trial) (results.Run, error) {
 		met.Done()
-		met.Wait() // for ever, if the other one does not run
+		met.Wait() // forever, if the other one does not run
 		return results.Run{Offered: 1}, nil
 	}}
 	other := side
@@ -118,7 +118,7 @@ func TestCellsBesideEachOtherRunAtTheSameTime(t *testing.T) {
 }
 
 func TestACellWithoutMeasurementIsSaidAndTheRestGoesOn(t *testing.T) {
-	var d diary
+	var d runLog
 	plan := experiment.Plan{Cells: []experiment.Cell{d.cell("good"), {Setup: "s", Load: "l", Pattern: "bad",
 		Run: func(context.Context, experiment.Trial) (results.Run, error) {
 			return results.Run{}, errors.New("it broke")
@@ -140,7 +140,7 @@ func TestACellWithoutMeasurementIsSaidAndTheRestGoesOn(t *testing.T) {
 
 func TestAnInterruptedSessionIsJudgedAndSaysSo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	var d diary
+	var d runLog
 	first := d.cell("a")
 	plan := experiment.Plan{Cells: []experiment.Cell{{Setup: "s", Load: "l", Pattern: "b", Run: func(ctx context.Context, tr experiment.Trial) (results.Run, error) {
 		if tr.Repeat == 1 {
@@ -193,7 +193,7 @@ func TestBadSettingsLeaveNothingBehind(t *testing.T) {
 
 func TestProgressWithoutATerminalIsOneLineAStep(t *testing.T) {
 	var out strings.Builder
-	var d diary
+	var d runLog
 	s := session(t, 1, 2)
 	s.Progress = experiment.NewProgress(&out, false, 0)
 	if _, _, err := s.Run(t.Context(), made{plan: experiment.Plan{Cells: []experiment.Cell{d.cell("a")}}}); err != nil {

@@ -2,14 +2,14 @@ package experiment
 
 import "sync"
 
-// Shared is a measurement that gives several cells their figures: whoever asks
-// first in a repeat makes it, the others wait for it. The zero value is ready.
+// Shared is one measurement that gives several cells their figures: the first cell
+// that needs it in a repeat makes it, the others wait for it. The zero value is ready.
 type Shared[T any] struct {
 	mu   sync.Mutex
 	once map[int]func() (T, error) // by repeat
 }
 
-// Of returns what the measurement of that repeat gave.
+// Of returns the result of that repeat's measurement.
 func (s *Shared[T]) Of(repeat int, measure func() (T, error)) (T, error) {
 	s.mu.Lock()
 	if s.once == nil {

@@ -8,20 +8,20 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// Staged are demonstrations that run faulty code beside ours, each in a process
-// of its own, which the fault may end.
+// Staged are demonstrations that run faulty code and ours, each in a separate process
+// that the fault may end.
 type Staged struct {
-	Role string // before the id of each, what its process is told to do
+	Role string // the prefix of each role; the demonstration's id follows
 	Acts []Act
 }
 
-// Act is one of them.
+// Act is one demonstration.
 type Act struct {
 	ID, Title string
 	Run       func(context.Context) (results.Demo, error) // in the process
 }
 
-// Roles are what the processes can be told to do.
+// Roles are the roles of the processes.
 func (s Staged) Roles() map[string]contestant.Role {
 	roles := map[string]contestant.Role{}
 	for _, a := range s.Acts {

@@ -33,7 +33,7 @@ func benchmark(b *testing.B, name string, s sources) {
 	}
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
-	for range warmCalls { // whoever learns has learned
+	for range warmCalls { // adaptive contestants have adapted
 		if _, err := look(ctx, query{}); err != nil {
 			b.Fatal(err)
 		}

@@ -15,14 +15,14 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// bout is all contestants at the same lookup, in one process and in turns, so
-// that whatever disturbs the machine falls on all of them.
+// bout runs all contestants with the same lookup, in one process and in turns, so
+// that disturbances of the machine affect all of them.
 type bout struct {
 	Kind            string
 	Sources         int // a database and caches
 	Database, Cache time.Duration
 	Entries         []entry
-	Rounds          int           // every entry once in each, in an order of its own
+	Rounds          int           // each runs every entry once, in a new order
 	Time            time.Duration // of each measurement
 	Seed            uint64
 }
@@ -35,15 +35,15 @@ type entry struct {
 
 // round is what one round of a bout measured.
 type round struct {
-	Free     float64   // how many processors two goroutines got, 1 to 2; 0: not asked
+	Free     float64   // how many processors two goroutines got, 1 to 2; 0: not measured
 	Readings []reading // by entry
 }
 
 // reading is one measurement, per lookup.
 type reading struct{ NS, Allocs, Bytes, Lost float64 }
 
-// play runs a bout. A contestant lives through all rounds, so that one that
-// learns has learned.
+// play runs a bout. Each contestant is kept for all rounds, so that an adaptive one
+// has adapted.
 func play(ctx context.Context, b bout) ([]round, error) {
 	if b.Kind == Virtual {
 		return inBubble(ctx, b.play)
@@ -86,11 +86,11 @@ func (b bout) play(ctx context.Context) ([]round, error) {
 type player struct {
 	name  string
 	find  lookup
-	whole int // users of a lookup that loses none
+	whole int // users of a complete lookup
 	calls int // of each measurement
 }
 
-// Enough calls for whoever learns to have learned, unless they take too long.
+// Enough calls for adaptive contestants to adapt, unless they take too long.
 const (
 	warmCalls = 256
 	warmTime  = 60 * time.Millisecond
@@ -151,22 +151,22 @@ func (p *player) measure(ctx context.Context) (reading, error) {
 	n := float64(p.calls)
 	return reading{
 		NS:     float64(took) / n,
-		Allocs: float64((after.Mallocs - before.Mallocs) / uint64(p.calls)), // as testing.AllocsPerRun: what happens now and then is none
+		Allocs: float64((after.Mallocs - before.Mallocs) / uint64(p.calls)), // as testing.AllocsPerRun: rounds occasional allocations down to none
 		Bytes:  float64(after.TotalAlloc-before.TotalAlloc) / n,
 		Lost:   float64(lost) / n / float64(max(p.whole-2, 1)),
 	}, err
 }
 
-// free is from where a second processor counts as free. To wake one takes time
-// too.
+// free is the number of processors from which a second one counts as free. Waking it
+// takes time too.
 const free = 1.6
 
-// probe asks how many processors two goroutines that compute get: 2 when a second
-// one is free, 1 when none is.
-type probe struct{ alone time.Duration } // the quickest that one of them was
+// probe measures how many processors two computing goroutines get: 2 if a second one
+// is free, 1 if not.
+type probe struct{ alone time.Duration } // the shortest time of one goroutine
 
 func (p *probe) processors() float64 {
-	const turns = 2_000_000 // some milliseconds: the system shares processors out no faster
+	const turns = 2_000_000 // some milliseconds: the system does not schedule more often
 	began := time.Now()
 	burn.Turns(turns)
 	took := time.Since(began)
@@ -181,7 +181,7 @@ func (p *probe) processors() float64 {
 	return min(2, 2*float64(p.alone)/float64(max(time.Since(began), 1)))
 }
 
-// await waits a little for a machine that is not busy elsewhere.
+// await waits briefly until the machine is not busy with other work.
 func (p *probe) await() float64 {
 	for range 8 {
 		if got := p.processors(); got >= free {
@@ -204,13 +204,13 @@ func (b bout) run(ctx context.Context, seed, memoryCap uint64) ([]results.Run, e
 	if err != nil {
 		return nil, err
 	}
-	if exit.Killed != "" { // by whom of them, nobody can say
+	if exit.Killed != "" { // which contestant was the cause is unknown
 		return nil, fmt.Errorf("the process of all contestants was %s", exit.Killed)
 	}
 	return b.asRuns(rounds), nil
 }
 
-// asRuns keeps every round, for the ratios are taken within a round.
+// asRuns keeps every round, because ratios are taken within a round.
 func (b bout) asRuns(rounds []round) []results.Run {
 	runs := make([]results.Run, len(b.Entries))
 	for i := range b.Entries {
@@ -228,7 +228,7 @@ func (b bout) asRuns(rounds []round) []results.Run {
 				add("free", r.Free)
 			}
 			add("ns", mine.NS)
-			if b.Database == 0 { // otherwise whatever takes the time may allocate too
+			if b.Database == 0 { // otherwise the sources may allocate too
 				add("allocs", mine.Allocs)
 				add("bytes", mine.Bytes)
 			}
@@ -262,7 +262,7 @@ func mean(xs []float64) (sum float64) {
 	return sum
 }
 
-// median is 0 of nothing.
+// median is 0 for no values.
 func median(xs []float64) float64 {
 	if len(xs) == 0 {
 		return 0

@@ -9,15 +9,14 @@ import (
 	"testing/synctest"
 )
 
-// inBubble runs f in virtual time: clocks stand still while any of its goroutines
-// can run, and jump when all of them wait. Where branches wait, times are then
-// exact, whatever else the machine does; what computing costs is not in them.
+// inBubble runs f in virtual time: the clock stops while any of its goroutines can
+// run, and jumps when all of them wait. Times of waiting branches are then exact,
+// whatever else the machine does; the cost of computing is not in them.
 //
-// Only package testing/synctest can do that to code which knows nothing of it,
-// and it wants a test. So the process, which must be a contestant of its own,
-// becomes a test binary by testing.Main, which is kept for systems that simulate
-// go test. It never gets so far as to end the process: the one test does not
-// return.
+// Only package testing/synctest can do that for unchanged code, and it needs a test.
+// So the process, which must be a separate contestant, becomes a test binary by
+// testing.Main, which exists for systems that simulate go test. It does not end the
+// process, because the one test does not return.
 func inBubble[T any](ctx context.Context, f func(context.Context) (T, error)) (T, error) {
 	type answer struct {
 		v   T

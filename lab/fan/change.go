@@ -10,8 +10,8 @@ import (
 	"github.com/spillway-go/spillway/lab/burn"
 )
 
-// change is a workload that turns from one that is better done in sequence to
-// one that is better done in parallel, and back.
+// change is a workload that changes from one that is faster in sequence to one that
+// is faster in parallel, and back.
 type change struct {
 	Sources     int
 	Quick, Slow time.Duration // computed, and slept
@@ -19,8 +19,8 @@ type change struct {
 	Most        int           // calls to wait for the right mode
 }
 
-// changed is how many calls it took until the right mode was there to stay; Most
-// if it never was.
+// changed is how many calls it took until the right mode was stable; Most if it never
+// was.
 type changed struct{ ToParallel, ToSequential float64 }
 
 // stays is how many of a row of calls must be in the right mode. One in the row

@@ -23,7 +23,7 @@ const (
 	panicking     = "panicking" // the child of the last one
 )
 
-// staged are what the child processes do.
+// staged are the roles of the child processes.
 var staged = map[string]func(context.Context, string) (results.Demo, error){
 	lostAnswers: inVirtualTime(loseAnswers),
 	slowFailure: inVirtualTime(failSlowly),
@@ -52,8 +52,8 @@ func demos() []experiment.Demo {
 	title := "the panic in a cache that kills the process"
 	return []experiment.Demo{
 		child(lostAnswers, "the answers that are read before they are there"),
-		child(slowFailure, "the database that fails at once, and the caller who waits for the cache"),
-		child(swallowed, "the cache's error that nobody sees"),
+		child(slowFailure, "the database that fails at once, and the caller that waits for the cache"),
+		child(swallowed, "the cache's error that is dropped"),
 		{ID: killedByPanic, Title: title, Expect: time.Second, Run: func(ctx context.Context) (results.Demo, error) {
 			demo, err := showPanic(ctx)
 			demo.ID, demo.Title = killedByPanic, title
@@ -62,7 +62,7 @@ func demos() []experiment.Demo {
 	}
 }
 
-// answering is a source that waits for so long and then answers.
+// answering is a source that waits and then answers.
 func answering(after time.Duration, err error, ids ...int) find {
 	found := &users{}
 	for _, id := range ids {
@@ -124,7 +124,7 @@ func failSlowly(ctx context.Context) (results.Demo, error) {
 			return results.Demo{}, fmt.Errorf("%s did not notice that the database failed", name)
 		}
 		took[name] = time.Since(began)
-		time.Sleep(cacheTakes) // what still runs ends: virtual time stops with this function
+		time.Sleep(cacheTakes) // lets running branches end: virtual time stops with this function
 	}
 	return results.Demo{
 		Outcome: fmt.Sprintf("The database fails at once, the cache takes %v: as printed the caller learns it after %v, from ours after %v (virtual time).", cacheTakes, took[AsPrinted], took[Spillway]),

@@ -1,10 +1,10 @@
-// Package fan is experiment F: a lookup that asks a database and caches, one
-// after the other or at once. It runs a published parallel version as printed,
-// the same corrected, what people would write with errgroup and conc, and
-// package fanout; and it looks for the break-even of this machine.
+// Package fan is experiment F: a lookup in a database and caches, one after the other
+// or at once. It runs a published parallel version as printed, the same corrected,
+// usual code with errgroup and conc, and package fanout; and it measures the
+// break-even of this machine.
 //
-// All contestants of a table take turns in one process. Where sources wait, a
-// clock that is virtual makes times exact; where they compute, time is real.
+// All contestants of a table take turns in one process. If sources wait, a virtual
+// clock makes times exact; if they compute, time is real.
 package fan
 
 import (
@@ -34,7 +34,7 @@ const (
 	roleDemo   = "fan-demo-" // and the demonstration's id
 )
 
-// Roles are what its contestants can be told to do.
+// Roles are the roles of its contestants.
 func Roles() map[string]contestant.Role {
 	roles := map[string]contestant.Role{
 		roleBout:   contestant.Func(play),
@@ -50,7 +50,7 @@ func Roles() map[string]contestant.Role {
 
 // Config is what a user may set.
 type Config struct {
-	Grid        bool // from 0.5 µs to 50 ms, and two kinds of waiting; otherwise what the break-even needs
+	Grid        bool // from 0.5 µs to 50 ms, and two kinds of waiting; otherwise only what the break-even needs
 	Contestants []string
 	Sources     []int           // a database and caches
 	Branches    []time.Duration // of the grid; nil: its own
@@ -65,7 +65,7 @@ func Defaults() Config {
 	return Config{Contestants: Names(), Sources: []int{2, 8, 64}, Rounds: 5, Time: 5 * time.Millisecond, Calls: 20_000, MemoryCap: 2 << 30}
 }
 
-// Quick is a glance.
+// Quick is a short run.
 func Quick() Config {
 	c := Defaults()
 	c.Sources = []int{2, 8}

@@ -43,7 +43,7 @@ func TestContestantsFindEverythingInExactlyTheirTime(t *testing.T) {
 	}
 }
 
-func TestEverybodyReportsTheDatabasesErrorAndNoneTheCaches(t *testing.T) {
+func TestAllReportTheDatabasesErrorAndNoneTheCaches(t *testing.T) {
 	down := errors.New("down")
 	for _, name := range correct() {
 		for _, c := range []struct {
@@ -113,7 +113,7 @@ func TestDemonstrationsShowTheFaultAndOursHasNone(t *testing.T) {
 				t.Errorf("%s: %v", d.ID, counts)
 			}
 		default:
-			t.Errorf("nobody checks %s", d.ID)
+			t.Errorf("no test checks %s", d.ID)
 		}
 	}
 }
@@ -154,7 +154,7 @@ func TestANestReachesEveryLeaf(t *testing.T) {
 	if err != nil || len(rounds) != 1 || len(rounds[0]) != 5 {
 		t.Fatalf("%v, %v", rounds, err)
 	}
-	// One on each processor may have given its token back and not ended yet.
+	// One goroutine on each processor may have returned its token and not ended yet.
 	if most := rounds[0][Spillway].Goroutines; most > float64(5+runtime.GOMAXPROCS(0)) {
 		t.Errorf("a budget of 5 goroutines, and %v", most)
 	}
@@ -237,7 +237,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 	}
 }
 
-// A session that is cut off leaves no process behind and no verdict on nothing.
+// A session that is interrupted leaves no process behind and no verdict without runs.
 func TestACancelledCellIsNoMeasurement(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

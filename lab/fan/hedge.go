@@ -11,21 +11,21 @@ import (
 	"github.com/spillway-go/spillway/fanout"
 )
 
-// hedging is two sources that straggle now and then, asked one call after the
-// other in virtual time, and then an outage of both.
+// hedging is two sources that are slow now and then, called repeatedly in virtual
+// time, and then an outage of both.
 type hedging struct {
 	Hedged    bool
-	Calls     int           // while they are well
-	Outage    int           // calls while every attempt fails, slowly
+	Calls     int           // while the sources are healthy
+	Outage    int           // calls during which every attempt fails slowly
 	Usual     time.Duration // of an attempt, ± a fifth
 	Straggle  time.Duration
 	Straggler float64 // share of the attempts that straggle
 	Seed      uint64
 }
 
-// hedged is what came of it.
+// hedged is the result.
 type hedged struct {
-	P50, P99  float64 // ns, of the calls while the sources are well
+	P50, P99  float64 // ns, of the calls while the sources are healthy
 	Extra     float64 // second attempts ÷ first attempts, then
 	Outage    float64 // and in the outage
 	Cancelled float64 // first attempts that were cancelled although the second had not won

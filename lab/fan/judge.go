@@ -25,7 +25,7 @@ func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
 	return out
 }
 
-// order is the claim's place in the ledger.
+// order is the claim's position in the ledger.
 func order(id string) int {
 	return slices.IndexFunc(claims.F.Claims, func(c claims.Claim) bool { return c.ID == id })
 }
@@ -39,7 +39,7 @@ func extra(key string) experiment.Figure {
 	return func(r results.Run) float64 { return r.Extra[key] }
 }
 
-// rounds are the times of a run in the rounds of which want approves.
+// rounds are the times of a run in the rounds that satisfy want.
 func rounds(r results.Run, want func(r results.Run, i int) bool) map[int]float64 {
 	out := map[int]float64{}
 	for i := 0; ; i++ {
@@ -58,8 +58,8 @@ func every(results.Run, int) bool { return true }
 // hadBoth are rounds in which a second processor was free.
 func hadBoth(r results.Run, i int) bool { return r.Extra[freeKey(i)] >= free }
 
-// wanted are the rounds that a claim about a kind of work may use. That there is
-// a second processor is part of the set-up.
+// wanted selects the rounds that a claim about a kind of work may use: for some, a
+// free second processor is part of the set-up.
 func wanted(kind string) func(results.Run, int) bool {
 	if kind == Computing {
 		return hadBoth
@@ -93,7 +93,8 @@ func (e evidence) over(a, b cell, want func(results.Run, int) bool, f func(a, b 
 func ratio(a, b float64) float64      { return a / b }
 func difference(a, b float64) float64 { return (a - b) / 1000 } // in µs
 
-// input makes pairs of what is a ratio already, to 1, or a difference, to 0.
+// input makes pairs from values that are already ratios, with 1, or differences, with
+// 0.
 func (e evidence) input(by map[int]float64, b float64, missing string) judge.Input {
 	in := judge.Input{Seed: e.Seed, Missing: missing}
 	for _, n := range slices.Sorted(maps.Keys(by)) {
@@ -104,8 +105,8 @@ func (e evidence) input(by map[int]float64, b float64, missing string) judge.Inp
 
 const busy = "In no round did the machine have a second processor to spare: run it again while nothing else computes."
 
-// spare tells in how many rounds of a kind there was a second processor; nothing
-// if in all.
+// spare says in how many rounds of a kind a second processor was free; empty if in
+// all.
 func (e evidence) spare(kind string, of func(results.Run) bool) string {
 	if kind != Computing {
 		return ""
@@ -120,7 +121,7 @@ func (e evidence) spare(kind string, of func(results.Run) bool) string {
 	if had == 0 || had == all {
 		return ""
 	}
-	return fmt.Sprintf(" A second processor was to be had in %.0f %% of the rounds, and only these count.", 100*float64(had)/float64(all))
+	return fmt.Sprintf(" A second processor was free in %.0f %% of the rounds, and only these count.", 100*float64(had)/float64(all))
 }
 
 // compare judges two cells of one load in each kind of work that was run.
@@ -160,7 +161,7 @@ func (e evidence) mean(c cell, key string) float64 {
 	return sum / float64(max(len(runs), 1))
 }
 
-// lost tells what the printed code lost there.
+// lost says what the printed code lost there.
 func (e evidence) lost(kind, load string) string {
 	c := cell{Setup: kind, Load: load, Pattern: AsPrinted}
 	if len(e.Of(c)) == 0 {
@@ -227,7 +228,7 @@ func (e evidence) loads(setup string) (loads []string, us []float64) {
 func (e evidence) f4() (out []results.Claim) {
 	for _, g := range e.grids() {
 		if g.Pattern == Virtual {
-			continue // there nothing costs anything
+			continue // computing is free there
 		}
 		loads, us := e.loads(g.Setup)
 		curves := map[int][]point{} // by repeat
@@ -273,7 +274,7 @@ func (e evidence) f4() (out []results.Claim) {
 
 type point struct{ at, ratio float64 }
 
-// won is from where a ratio is a gain, and not what two equal runs differ by.
+// won is the ratio below which a difference is a gain and not noise.
 const won = .98
 
 // breakEven is where parallel/sequential falls below 1 for good, between two

@@ -11,7 +11,7 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// rivals are those that the grid's best is chosen from.
+// rivals are the contestants from which the grid's best is chosen.
 var rivals = []string{Sequential, Corrected, ErrGroup, Conc}
 
 // gridCell is one cell of the grid: ours over the better of the rivals.
@@ -33,8 +33,8 @@ func geometric(by map[int]float64) float64 {
 }
 
 // better judges the grid kind by kind. The better of the rivals in a cell is the
-// one with the shortest mean time, so that it is not chosen anew by the noise of
-// each repeat.
+// one with the shortest mean time, so that the noise of each repeat
+// does not change the choice.
 func (e evidence) better() (out []results.Claim) {
 	kinds := map[string][]gridCell{}
 	var inOrder []string
@@ -96,13 +96,13 @@ func (e evidence) better() (out []results.Claim) {
 	return out
 }
 
-// beyond takes back that a ratio is too large if Spillway and its twin differ by
-// as much: of many cells one is always the worst, by noise alone.
+// beyond withdraws the verdict that a ratio is too large if Spillway and its twin
+// differ by as much: of many cells one is always the worst, by noise alone.
 func beyond(c results.Claim, noise float64) results.Claim {
 	c.NoiseFloor = noise
 	if c.Verdict == results.Fails && c.Measured-1 <= noise {
 		c.Verdict = results.Inconclusive
-		c.Why += fmt.Sprintf(" But Spillway differs from its own twin by %.0f %%: this machine was too busy to tell.", 100*noise)
+		c.Why += fmt.Sprintf(" But Spillway differs from its own twin by %.0f %%: this machine was too busy to decide.", 100*noise)
 	}
 	return c
 }

@@ -34,7 +34,7 @@ func TestThePublishedRatiosAreTakenWithinARound(t *testing.T) {
 		wobble := float64(n) / 10
 		half, saving := lookupLoad(2, published[0]), lookupLoad(2, published[1])
 		runs = append(runs,
-			// The machine is three times slower in the second round, for everybody.
+			// The machine is three times slower in the second round, for all contestants.
 			timed(Virtual, Virtual, half, Sequential, n, 5e4, 100e3, 300e3, 101e3), timed(Virtual, Virtual, half, Corrected, n, 5e4, 50e3, 150e3, 50e3),
 			timed(Computing, Computing, saving, Sequential, n, 100, 600+wobble), timed(Computing, Computing, saving, Corrected, n, 100, 502),
 			timed(OneProc, OneProc, saving, Sequential, n, 100, 600+wobble), timed(OneProc, OneProc, saving, Corrected, n, 100, 601))
@@ -164,7 +164,7 @@ func TestOfManyCellsOneIsTheWorstByNoiseAlone(t *testing.T) {
 		twin.Twin = true
 		runs = append(runs, twin)
 	}
-	if c := verdicts(runs)["F/fanout-1-worst computing, one processor, 2 cells"]; c.Verdict != results.Inconclusive || !strings.Contains(c.Why, "too busy to tell") {
+	if c := verdicts(runs)["F/fanout-1-worst computing, one processor, 2 cells"]; c.Verdict != results.Inconclusive || !strings.Contains(c.Why, "too busy to decide") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -212,7 +212,7 @@ func TestTheOtherPromises(t *testing.T) {
 	}
 }
 
-func TestWithoutUsThereIsNoVerdict(t *testing.T) {
+func TestWithoutSpillwayThereIsNoVerdict(t *testing.T) {
 	for id, c := range verdicts([]results.Run{timed(gridSetup(OneProc, 2), OneProc, "1 µs", Conc, 0, 1, 2)}) {
 		if c.Verdict != results.Inconclusive {
 			t.Errorf("%s: %s, %s", id, c.Verdict, c.Why)

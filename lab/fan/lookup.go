@@ -17,7 +17,7 @@ import (
 	"github.com/spillway-go/spillway/lab/fan/specimen"
 )
 
-// query asks for users.
+// query selects users.
 type query struct{ Email, Org string }
 
 type user struct {
@@ -25,13 +25,13 @@ type user struct {
 	Email, Org string
 }
 
-// users is what one source answers. Sources share it; nobody writes to it.
+// users is the answer of one source. Sources share it; it is read-only.
 type users struct{ list []user }
 
-// answer is what a lookup brings together.
+// answer is the merged result of a lookup.
 type answer struct{ Users []user }
 
-// add merges what a source answered, without duplicates. The lists are short.
+// add merges the answer of a source, without duplicates. The lists are short.
 func (a *answer) add(u *users) {
 	if u == nil {
 		return
@@ -52,11 +52,11 @@ type sources struct {
 	Caches   []find
 }
 
-// What a source spends its time with.
+// How a source spends its time.
 const (
 	Virtual   = "virtual time"             // it waits, and the clock is virtual
 	Sleeping  = "sleeping"                 // it waits by time.Sleep
-	Yielding  = "waiting that yields"      // it waits by giving its processor to whoever wants it
+	Yielding  = "waiting that yields"      // it waits in a loop of runtime.Gosched
 	Computing = "computing"                // it computes
 	OneProc   = "computing, one processor" // and GOMAXPROCS is 1
 )
@@ -76,8 +76,8 @@ func spend(kind string, d time.Duration) func() {
 	return func() { time.Sleep(d) }
 }
 
-// newSources makes a database and n−1 caches. The database knows two users, each
-// cache one of these and one of its own.
+// newSources makes a database and n−1 caches. The database has two users, each cache
+// one of these and one of its own.
 func newSources(kind string, n int, database, cache time.Duration) sources {
 	source := func(spend func(), ids ...int) find {
 		found := &users{}
@@ -97,7 +97,7 @@ func newSources(kind string, n int, database, cache time.Duration) sources {
 	return s
 }
 
-// whole is how many users a lookup finds that loses none.
+// whole is how many users a complete lookup finds.
 func (s sources) whole() int { return 2 + len(s.Caches) }
 
 // The contestants.
@@ -109,7 +109,7 @@ const (
 	Conc       = "conc"
 	Spillway   = "spillway"
 
-	// Spillway told to be parallel, as it starts and as it is with waiting
+	// Spillway configured to be parallel, the mode in which it starts and runs waiting
 	// branches; and the same with contexts that no branch keeps.
 	InParallel = "spillway-parallel"
 	Borrowed   = "spillway-borrowed"
@@ -120,10 +120,10 @@ func Names() []string {
 	return []string{Spillway, Sequential, AsPrinted, Corrected, ErrGroup, Conc}
 }
 
-// lookup brings together what all sources answer. Its error is the database's.
+// lookup merges the answers of all sources. Its error is the database's.
 type lookup func(context.Context, query) (answer, error)
 
-// newLookup makes a contestant. None of them shares anything with another.
+// newLookup makes a contestant. Contestants share no state.
 func newLookup(name string, s sources) (lookup, error) {
 	switch name {
 	case Sequential:
@@ -139,7 +139,7 @@ func newLookup(name string, s sources) (lookup, error) {
 	}
 	cfg, ok := configs[name]
 	if !ok {
-		return nil, fmt.Errorf("nobody knows the contestant %q", name)
+		return nil, fmt.Errorf("unknown contestant %q", name)
 	}
 	f, err := newFanout(s, cfg)
 	if err != nil {

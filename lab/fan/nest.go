@@ -23,12 +23,12 @@ type nesting struct {
 	Names        []string
 	Width, Depth int
 	Leaf         time.Duration
-	Budget       int // of extra goroutines, for those who have one
+	Budget       int // of extra goroutines, for contestants that have one
 	Rounds       int
 	Seed         uint64
 }
 
-// nested is what one contestant needed in one round.
+// nested is what one contestant used in one round.
 type nested struct {
 	NS         float64
 	Goroutines float64 // most beside the caller's
@@ -40,8 +40,7 @@ type tree func(context.Context) (int, error)
 // group makes a tree of equal branches.
 type group func(width int, branch tree) (tree, error)
 
-// playNested runs all contestants in turns and returns what each needed, by
-// round.
+// playNested runs all contestants in turns and returns what each used, by round.
 func playNested(ctx context.Context, n nesting) ([]map[string]nested, error) {
 	rng := rand.New(rand.NewPCG(n.Seed, 2))
 	var most atomic.Int64

@@ -35,7 +35,7 @@ func lookupLoad(n int, d [2]time.Duration) string {
 	return fmt.Sprintf("n = %d, %d/%d %s", n, d[0]/unit, d[1]/unit, name)
 }
 
-// branchLoad is a duration in one unit, so that names have the order of times.
+// branchLoad is a duration in one unit, so that names sort by time.
 func branchLoad(d time.Duration) string { return fmt.Sprintf("%v µs", micros(d)) }
 
 // Plan implements experiment.Experiment.
@@ -44,7 +44,7 @@ func (e Experiment) Plan() (experiment.Plan, error) {
 		return experiment.Plan{}, err
 	}
 	p := &planner{Config: e.Config}
-	if raceEnabled { // it would end the process at the race that is its point
+	if raceEnabled { // the detector would end the process at the race that it shows
 		p.Contestants = without(p.Contestants, AsPrinted)
 	}
 	p.lookups()
@@ -62,8 +62,8 @@ type planner struct {
 	cells []experiment.Cell
 }
 
-// tooLong tells lookups that would take too much computing or sleeping one after
-// the other: parallel has won long before, and the session takes its time.
+// tooLong reports sequential lookups that would compute or sleep for too long:
+// parallel is faster well before that size.
 func (c Config) tooLong(kind string, n int, d [2]time.Duration) bool {
 	longest := 40 * time.Millisecond
 	if c.Grid || kind == Sleeping {
@@ -77,7 +77,7 @@ func (p *planner) lookups() {
 	for _, d := range published {
 		for _, n := range p.Sources {
 			kinds := []string{Virtual, Computing, OneProc}
-			if d[0] >= time.Millisecond { // what nobody computes, and time.Sleep can do
+			if d[0] >= time.Millisecond { // too long to compute, and long enough for time.Sleep
 				kinds = []string{Virtual, Sleeping}
 			}
 			for _, kind := range kinds {
@@ -103,7 +103,7 @@ func (p *planner) grid() {
 	}
 }
 
-// allocations are counted where sources do next to nothing.
+// allocations are counted with sources that do almost nothing.
 func (p *planner) allocations() {
 	names := without(p.Contestants, AsPrinted)
 	if slices.Contains(names, Spillway) {
@@ -151,7 +151,7 @@ func (p *planner) bout(setup, load, kind string, n int, d [2]time.Duration, name
 	}
 }
 
-// add adds a cell of which role makes the answer and figures its figures.
+// add adds a cell: role produces the result, figures turns it into figures.
 func add[Out any](p *planner, setup, load, pattern, role string, expect time.Duration, input func(seed uint64) any, figures func(Out) map[string]float64) {
 	p.cells = append(p.cells, experiment.Cell{
 		Setup: setup, Load: load, Pattern: pattern, Expect: expect,

@@ -19,7 +19,7 @@ const resamples = 4000
 func estimate(xs []float64, seed uint64) (mean, low, high float64) {
 	n := len(xs)
 	mean = average(xs)
-	if slices.Min(xs) == slices.Max(xs) { // exact: rounding must not make a width
+	if slices.Min(xs) == slices.Max(xs) { // exact: rounding must not add a width
 		return xs[0], xs[0], xs[0]
 	}
 	rng := rand.New(rand.NewPCG(seed, uint64(n)))
@@ -39,8 +39,8 @@ func estimate(xs []float64, seed uint64) (mean, low, high float64) {
 	return mean, low, high
 }
 
-// noiseFloor is what two runs of the same thing differ by: the 90th percentile
-// of the absolute differences, by nearest rank.
+// noiseFloor is the difference between two runs of the same contestant: the 90th
+// percentile of the absolute differences, by nearest rank.
 func noiseFloor(differences []float64) float64 {
 	abs := make([]float64, len(differences))
 	for i, d := range differences {

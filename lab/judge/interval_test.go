@@ -33,7 +33,7 @@ func TestIntervalContainsTheTruthAsOftenAsItSays(t *testing.T) {
 	}{
 		"normal":       {(*rand.Rand).NormFloat64, 0, 0.90},
 		"heavy-tailed": {heavyTailed, 0, 0.90},
-		// The package comment admits this one.
+		// The package comment mentions this case.
 		"exponential": {(*rand.Rand).ExpFloat64, 1, 0.83},
 	}
 	for name, noise := range noises {
@@ -108,8 +108,8 @@ func TestNoiseFloorIsTheLargestOfFewAndShrugsOffOneOfMany(t *testing.T) {
 	}
 }
 
-// The advice must be true on average: with that many more repeats the width is
-// right, with one fewer it is not.
+// The advice must be right on average: that many more repeats give the width, one
+// fewer does not.
 func TestRunsToSettleIsTheFirstThatSuffices(t *testing.T) {
 	xs := []float64{9, 10, 11} // deviation 1
 	width := func(n int) float64 { return studentQuantile(0.975, n-1) / math.Sqrt(float64(n)) }

@@ -17,10 +17,10 @@ const (
 	Peak                     // the largest value: counted, so without an interval
 )
 
-// Question is what is asked of the measurements.
+// Question is the question that the measurements answer.
 type Question struct {
 	Subject string // what was measured, as the subject of a sentence: "naive/pool throughput"
-	Unit    string // "x" for ratios, "%", "req/s", "KB", …; shares are given and told in per cent
+	Unit    string // "x" for ratios, "%", "req/s", "KB", …; shares are given and reported in per cent
 	Figure  Figure
 	Rule    Rule
 }
@@ -33,9 +33,9 @@ type Pair struct{ A, B float64 }
 type Input struct {
 	Values  []float64
 	Pairs   []Pair
-	AA      []Pair // the same contestant twice in a repeat; needed by the rules about noise only
+	AA      []Pair // the same contestant twice in a repeat; needed only by rules about noise
 	Seed    uint64 // of the bootstrap
-	Missing string // why there is nothing to judge, as a sentence: makes the answer inconclusive
+	Missing string // why there is nothing to judge, as a sentence; the answer is then inconclusive
 }
 
 // Answer is the verdict and what it rests on, in the question's unit.
@@ -43,7 +43,7 @@ type Answer struct {
 	Verdict    results.Verdict
 	Measured   float64
 	Low, High  float64 // the 95 % interval; both Measured for a Peak; all 0 if there were too few repeats
-	NoiseFloor float64 // A/A difference; of a ratio, its distance from 1; 0 if the rule has no use for it
+	NoiseFloor float64 // A/A difference; of a ratio, its distance from 1; 0 if the rule does not use it
 	Runs       int     // repeats
 	MoreRuns   int     // with Inconclusive: further repeats that would settle it; 0 if more would not help
 	Why        string  // one plain sentence

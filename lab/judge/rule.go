@@ -43,11 +43,11 @@ func Above(x float64) Rule { return Rule{above, x, math.Inf(1)} }
 // Below holds for values less than x.
 func Below(x float64) Rule { return Rule{below, math.Inf(-1), x} }
 
-// HigherThanNoise holds when a exceeds b by more than the A/A floor, and fails
-// when b exceeds a by more than it. For [Ratio] and [Difference] only.
+// HigherThanNoise holds if a exceeds b by more than the A/A floor, and fails if b
+// exceeds a by more than the floor. For [Ratio] and [Difference] only.
 func HigherThanNoise() Rule { return Rule{kind: higher} }
 
-// LowerThanNoise is HigherThanNoise the other way round: a must be the smaller.
+// LowerThanNoise is the reverse of HigherThanNoise: a must be the smaller.
 func LowerThanNoise() Rule { return Rule{kind: lower} }
 
 // usesNoise reports whether the rule needs A/A runs.
@@ -121,8 +121,8 @@ func Any(parts ...results.Verdict) results.Verdict {
 	return combine(parts, results.Holds, results.Fails)
 }
 
-// combine returns decisive if any part is it, unanimous if all are that, and
-// otherwise the first thing that stands in the way.
+// combine returns decisive if any part equals it, unanimous if all parts equal that,
+// and otherwise the first other verdict.
 func combine(parts []results.Verdict, decisive, unanimous results.Verdict) results.Verdict {
 	undecided := unanimous
 	if len(parts) == 0 {

@@ -13,9 +13,9 @@ import (
 // Func is a judge; [Judge] is the one the lab uses.
 type Func func(Question, Input) Answer
 
-// The noise that Selftest plants. Drift is what the runs of a repeat share (a
-// warm or a throttled machine, a noisy neighbour) and what pairing cancels. The
-// rest belongs to each run alone: Student's t with 5 degrees of freedom, so
+// The noise that Selftest plants. Drift is what the runs of a repeat share (a warm or
+// a throttled machine, a noisy neighbour) and what pairing cancels. The rest is
+// independent for each run: Student's t with 5 degrees of freedom, so
 // that a run off by four standard deviations is one in three hundred and not, as
 // with normal noise, one in fifteen thousand. With 1.4 % a run the
 // standard deviation of a paired ratio is 2 %: more than the throughput of a
@@ -28,7 +28,7 @@ const (
 	plantedTail  = 5
 )
 
-// What Selftest asks of a judge.
+// The requirements of Selftest.
 const (
 	falseAllowed  = 0.05 // most false verdicts, of all trials
 	foundRequired = 0.90 // least 20 % effects found
@@ -47,7 +47,7 @@ type Row struct {
 	Covered      int     `json:"covered"` // intervals that contain the planted effect
 }
 
-// Report is what became of the planted effects.
+// Report counts the verdicts on the planted effects.
 type Report struct {
 	Trials int    `json:"trials"` // of each row
 	Seed   uint64 `json:"seed"`
@@ -61,7 +61,7 @@ type Report struct {
 //
 // A verdict is false if it claims an effect that is not there, in either
 // direction: with nothing planted any Holds or Fails, else the one of the wrong
-// direction. Inconclusive is never false, only no find.
+// direction. Inconclusive is never false; it is only not a find.
 //
 // The report is a function of trials, seed and judge. See [Report.Err] for what
 // it demands.
@@ -129,9 +129,9 @@ func (r *Row) count(ans Answer, ratio float64) {
 	}
 }
 
-// Err says what the judge got wrong: more than 5 % false verdicts on any row,
-// or fewer than 90 % of the 20 % effects found. Nothing is demanded of 5 %
-// effects but that they are not reported the wrong way round.
+// Err says what the judge got wrong: more than 5 % false verdicts on any row, or
+// fewer than 90 % of the 20 % effects found. 5 % effects must only not be reported in
+// the wrong direction.
 func (r Report) Err() error {
 	var errs []error
 	if r.Trials < 1 {
@@ -152,7 +152,7 @@ func (r Report) Err() error {
 
 func (r Report) share(n int) float64 { return float64(n) / float64(max(1, r.Trials)) }
 
-// String is the table, with what it says about small effects.
+// String is the table, with a sentence about small effects.
 func (r Report) String() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%d trials a row, seed %d; paired ratios with a standard deviation of %.0f %%, heavy-tailed, drift of %.0f %% shared in the pair\n\n",
@@ -170,7 +170,7 @@ func (r Report) String() string {
 	return out.String()
 }
 
-// smallEffects is the honest power at 5 %.
+// smallEffects is the measured power at 5 %.
 func (r Report) smallEffects() string {
 	var found []string
 	for _, row := range r.Rows {

@@ -17,12 +17,12 @@ func TestSelftestFindsWhatIsThereAndNothingElse(t *testing.T) {
 	}
 }
 
-// always is a judge that does not look.
+// always is a judge that ignores its input.
 func always(v results.Verdict) Func {
 	return func(Question, Input) Answer { return Answer{Verdict: v} }
 }
 
-// hasty judges by the direction of the mean alone.
+// hasty uses only the direction of the mean.
 func hasty(q Question, in Input) Answer {
 	if average(in.figures(q.Figure)) > 0 {
 		return Answer{Verdict: results.Holds}
@@ -44,7 +44,7 @@ func percentileInterval(xs []float64, seed uint64) (low, high float64) {
 	return mean - (mean-low)/stretch, mean + (high-mean)/stretch
 }
 
-// blind sees effects of one direction only.
+// blind finds effects in one direction only.
 func blind(q Question, in Input) Answer {
 	ans := Judge(q, in)
 	if ans.Verdict == results.Fails {
@@ -53,7 +53,7 @@ func blind(q Question, in Input) Answer {
 	return ans
 }
 
-// backwards mixes up the contestants.
+// backwards swaps the contestants.
 func backwards(q Question, in Input) Answer {
 	for i, p := range in.Pairs {
 		in.Pairs[i] = Pair{A: p.B, B: p.A}

@@ -8,8 +8,8 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// why tells the answer in one sentence: what was measured, what kind of figure
-// that is, and how it lies to the rule.
+// why is the answer in one sentence: what was measured, what kind of figure that is,
+// and where it lies relative to the rule.
 func (q Question) why(ans Answer) string {
 	return fmt.Sprintf("%s was %s %s, %s.", q.Subject, q.value(ans.Measured), q.basis(ans), q.relation(ans))
 }
@@ -27,7 +27,7 @@ func (q Question) basis(ans Answer) string {
 	return fmt.Sprintf("(%s; mean of %d runs)", span(ans.Low, ans.High), ans.Runs)
 }
 
-// relation says how the interval lies to the rule.
+// relation says where the interval lies relative to the rule.
 func (q Question) relation(ans Answer) string {
 	if q.Rule.usesNoise() {
 		return q.noiseRelation(ans)
@@ -79,7 +79,7 @@ func (q Question) unusable() string {
 	return fmt.Sprintf("%s has a repeat without a usable value.", q.Subject)
 }
 
-// missed is how x lies outside the rule's range, in words.
+// missed says in words how x is outside the rule's range.
 func (q Question) missed(x float64) string {
 	switch q.Rule.kind {
 	case atLeast:
@@ -117,7 +117,7 @@ func (q Question) bounds() string {
 
 func (q Question) value(x float64) string { return number(x) + q.unit() }
 
-// bound is a value that somebody chose: 1.1, where value says 1.10.
+// bound writes a chosen value: 1.1, where value writes 1.10.
 func (q Question) bound(x float64) string { return trimmed(x) + q.unit() }
 
 func trimmed(x float64) string {
@@ -150,5 +150,5 @@ func span(low, high float64) string {
 	return number(low) + separator + number(high)
 }
 
-// number writes figures as the pictures beside them do.
+// number writes figures in the format of the charts.
 func number(x float64) string { return chart.Number(x) }

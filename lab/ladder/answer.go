@@ -65,7 +65,7 @@ func answerBytes(q *request, p *response) {
 	_, _ = p.WriteString(patient)
 }
 
-// response is an answer under way; with the API of strings it is the
+// response is an answer being written; with the API of strings it is the
 // http.ResponseWriter.
 type response struct {
 	conn   *conn
@@ -76,7 +76,7 @@ type response struct {
 	key    []byte
 	body   []byte
 	out    []byte // with OneBuffer: the whole answer
-	wrote  bool   // without it: the head is written
+	wrote  bool   // without OneBuffer: the head is written
 }
 
 func (p *response) reset() {
@@ -92,8 +92,8 @@ func (p *response) WriteHeader(status int) {
 	}
 }
 
-// set sets a field as http.Header does: whatever the case of its name, it is
-// there once. Line ends in the value become spaces.
+// set sets a field like http.Header, once for any case of its name. Line ends in the
+// value become spaces.
 func set[T text](p *response, name string, value T) {
 	p.key = append(p.key[:0], name...)
 	canonical(p.key)
@@ -150,7 +150,7 @@ func (k *conn) answer(x *exchange) (again bool, err error) {
 	return !x.frame.close, err
 }
 
-// writeOnce puts the answer together in one buffer.
+// writeOnce builds the answer in one buffer.
 func (k *conn) writeOnce(x *exchange) error {
 	if x.out == nil {
 		x.out = make([]byte, 0, 512)
@@ -176,8 +176,7 @@ func (k *conn) writeOnce(x *exchange) error {
 	return k.bw.Flush()
 }
 
-// inspect looks for what the handler decided about what is the server's affair
-// too, and takes it out.
+// inspect reads and removes the fields of the handler that the server must handle.
 func (p *response) inspect(h http.Header, body []byte) (dated, last bool) {
 	if p.header == nil {
 		return p.inspectFields(body)
@@ -241,8 +240,8 @@ func endHead(b []byte, length int, last bool) []byte {
 	return append(b, "\r\n"...)
 }
 
-// layers is the way of an answer in net/http: a buffer that learns the length of
-// a short body, what writes the head before it, and the connection's buffer.
+// layers are the writers of an answer in net/http: a buffer that finds the length of
+// a short body, a writer that writes the head before it, and the connection's buffer.
 type layers struct {
 	x       *response
 	header  http.Header // as it was when the body began
@@ -259,7 +258,7 @@ func (l *layers) begin(p *response) *bufio.Writer {
 	if l.body == nil {
 		l.x, l.body = p, bodyBuffers.Get().(*bufio.Writer)
 		l.body.Reset(l)
-		l.header = p.header.Clone() // what the handler changes from here on is too late
+		l.header = p.header.Clone() // later changes by the handler have no effect
 	}
 	return l.body
 }
@@ -317,7 +316,7 @@ func (l *layers) finish(x *exchange) error {
 	return l.bw.Flush()
 }
 
-// date is the time as HTTP wants it, formatted once a second.
+// date is the time in HTTP's format, formatted once a second.
 type date struct{ cached atomic.Pointer[stamp] }
 
 type stamp struct {

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// bytesAPI is what the byte API has of a request. It is all in memory of its own,
-// so that a handler may change any of it, and the next request the same memory.
+// bytesAPI is a request in the byte API. It owns its memory, so a handler may change
+// any of it, and the next request reuses the memory.
 type bytesAPI struct {
 	store                store
-	verb, full           []byte // the method, and the target as it came
+	verb, full           []byte // the method, and the target as received
 	rawPath, query, path []byte
 	host, key            []byte
 	kept                 []field
@@ -19,8 +19,8 @@ type bytesAPI struct {
 // field is a field of a request or of an answer.
 type field struct{ name, value []byte }
 
-// store is memory for many small things. What is in it stays as it is when it
-// has to grow, and until it is used from its beginning again.
+// store is memory for many small values. Stored values remain valid when it grows,
+// until it is reset and reused.
 type store []byte
 
 func keep[T text](s *store, v T) []byte {
@@ -29,7 +29,7 @@ func keep[T text](s *store, v T) []byte {
 	return s.since(from)
 }
 
-// since is all from there on; appending to it goes elsewhere.
+// since returns the bytes from that position on; appending to them reallocates.
 func (s store) since(from int) []byte { return s[from:len(s):len(s)] }
 
 // lookUp returns the field of a canonical name, nil if there is none.
@@ -52,7 +52,7 @@ func (a *bytesAPI) get(name string) []byte {
 	return nil
 }
 
-// toBytes gives the byte API what was parsed, by the own parser or by net/http.
+// toBytes fills the byte API from the own parser or net/http's.
 func (q *request) toBytes(parsed bool) error {
 	if parsed {
 		q.start(len(q.raw)+2*len(q.target), len(q.fields))
@@ -76,19 +76,19 @@ func (q *request) toBytes(parsed bool) error {
 			q.kept = append(q.kept, field{keep(&q.store, name), keep(&q.store, v)})
 		}
 	}
-	if q.std.Host != "" { // net/http takes it out
+	if q.std.Host != "" { // net/http removes it from the header
 		q.kept = append(q.kept, field{keep(&q.store, "Host"), keep(&q.store, q.std.Host)})
 	}
 	return q.locate(q.get("Host"))
 }
 
-// start makes room for so many bytes and fields at once.
+// start makes room for that many bytes and fields at once.
 func (a *bytesAPI) start(size, fields int) {
 	a.store, a.kept = slices.Grow(a.store[:0], size), slices.Grow(a.kept[:0], fields)
 }
 
-// locate finds host, path and query: the host decoded and in small letters, the
-// path decoded and without empty and dotted segments.
+// locate finds host, path and query: the host decoded and in lower case, the path
+// decoded and without empty and dotted segments.
 func (a *bytesAPI) locate(host []byte) (err error) {
 	raw, query, _ := bytes.Cut(a.full, []byte{'?'})
 	a.rawPath, a.query = keep(&a.store, raw), keep(&a.store, query)
@@ -123,9 +123,9 @@ func (a *bytesAPI) decoded(raw []byte, wrong *fault) ([]byte, error) {
 	return a.store.since(from), nil
 }
 
-// hostAndPort wants a name or an address, in brackets if it has colons, and a
-// port of digits if there is a colon. Escapes must not bring in what a host
-// cannot have.
+// hostAndPort accepts a name or an address, in brackets if it has colons, and a port
+// of digits after a colon. Escapes must not produce characters that a host cannot
+// have.
 func hostAndPort(b []byte) bool {
 	port := bytes.LastIndexByte(b, ':')
 	switch {

@@ -19,7 +19,7 @@ import (
 type client struct {
 	addr    string
 	conns   int
-	perConn int // requests after which a connection is made anew; 0: never
+	perConn int // requests after which a connection is replaced; 0: never
 }
 
 // line is one connection of the client.
@@ -65,8 +65,8 @@ func closeAll(lines []*line) {
 	}
 }
 
-// send shares n requests out among the connections and returns when all are
-// answered. A connection may be another one afterwards.
+// send divides n requests among the connections and returns when all are answered.
+// Connections may have been replaced by then.
 func (c client) send(ctx context.Context, lines []*line, n int) error {
 	var users sync.WaitGroup
 	var left atomic.Int64

@@ -81,10 +81,9 @@ func floor(c net.Conn) {
 	}
 }
 
-// netHTTPByWorkers lets at most n workers serve connections with net/http, each
-// one after the other. net/http starts a goroutine for a connection whatever is
-// done from outside, so the workers bound connections and reuse nothing of
-// net/http's own.
+// netHTTPByWorkers serves connections with net/http on at most n workers, one
+// connection at a time each. net/http always starts a goroutine for a connection, so
+// the workers bound connections and reuse nothing of net/http.
 func netHTTPByWorkers(l net.Listener, n int) error {
 	srv := &http.Server{Handler: http.HandlerFunc(answerStrings)}
 	return pooled(l, n, func(c net.Conn) { serveOne(srv, l, c) })
@@ -106,7 +105,7 @@ type oneConn struct {
 func (o *oneConn) Accept() (net.Conn, error) {
 	if c := o.conn; c != nil {
 		o.conn = nil
-		return told{c, o}, nil
+		return closeNotifier{c, o}, nil
 	}
 	<-o.ended
 	return nil, net.ErrClosed
@@ -115,18 +114,18 @@ func (o *oneConn) Accept() (net.Conn, error) {
 // Close leaves the real listener open.
 func (o *oneConn) Close() error { return nil }
 
-// told tells its listener that it was closed.
-type told struct {
+// closeNotifier reports to its listener that it was closed.
+type closeNotifier struct {
 	net.Conn
 	by *oneConn
 }
 
-func (t told) Close() error {
+func (t closeNotifier) Close() error {
 	t.by.once.Do(func() { close(t.by.ended) })
 	return t.Conn.Close()
 }
 
-// fastServer sends no field that nobody else sends.
+// fastServer sends only fields that the other servers send too.
 func fastServer(save Rungs) *fasthttp.Server {
 	return &fasthttp.Server{Handler: fastHandler(save), Concurrency: maxConns, NoDefaultServerHeader: true}
 }
@@ -166,8 +165,8 @@ func (f *fastWatched) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// anew keeps what is made instead of reused on the heap.
-var anew atomic.Pointer[fasthttp.RequestCtx]
+// escaped makes values that are allocated instead of reused escape to the heap.
+var escaped atomic.Pointer[fasthttp.RequestCtx]
 
 func fastHandler(save Rungs) fasthttp.RequestHandler {
 	handle := answerFast
@@ -183,7 +182,7 @@ func fastHandler(save Rungs) fasthttp.RequestHandler {
 			handle(c)
 			return
 		}
-		anew.Store(new(fasthttp.RequestCtx))
+		escaped.Store(new(fasthttp.RequestCtx))
 		c.Response = fasthttp.Response{}
 		handle(c)
 		c.Request = fasthttp.Request{}
@@ -208,7 +207,7 @@ func answerFast(c *fasthttp.RequestCtx) {
 	_, _ = c.WriteString(patient)
 }
 
-// answerFastStrings gives the handler what net/http would have made.
+// answerFastStrings calls the handler with the request that net/http would have made.
 func answerFastStrings(c *fasthttp.RequestCtx) {
 	u, err := url.ParseRequestURI(string(c.RequestURI()))
 	if err != nil {

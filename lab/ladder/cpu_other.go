@@ -2,5 +2,5 @@
 
 package ladder
 
-// cpuSeconds is not known here.
+// cpuSeconds is not available on this system.
 func cpuSeconds() float64 { return 0 }

@@ -43,7 +43,7 @@ func twin(c cell) cell {
 
 func cpu(r results.Run) float64 { return r.Extra["cpu_us"] }
 
-// reading tells the processor time of a request, in microseconds, within one
+// reading returns the processor time of a request, in microseconds, within one
 // repeat.
 type reading = func(cell) float64
 
@@ -51,11 +51,11 @@ type reading = func(cell) float64
 // several such.
 type step [][2]cell
 
-// Both ends of the small server run twice, and each run is as good as the other.
+// Both ends of the small server run twice, and both runs count the same.
 func fromSlow(c cell) step { return step{{named(slow), c}, {twin(named(slow)), c}} }
 func toFast(c cell) step   { return step{{c, named(fast)}, {c, twin(named(fast))}} }
 
-// us is what the step takes, in microseconds.
+// us is the time of the step, in microseconds.
 func (s step) us(of reading) float64 {
 	total := 0.0
 	for _, pair := range s {
@@ -99,8 +99,8 @@ func weight(k int) float64 {
 	return w
 }
 
-// rest is a part of the lead that no saving accounts for. Both and the shares of
-// all savings are the lead, in every repeat.
+// rest is a part of the lead that no saving accounts for. Both rests and the shares
+// of all savings add up to the lead, in every repeat.
 type rest struct {
 	name, key string
 	us        func(reading) float64
@@ -114,7 +114,7 @@ var rests = []rest{
 // evidence is the runs of a session.
 type evidence struct{ experiment.Evidence }
 
-// Judge decides every claim. Every figure is made within a repeat, whose servers
+// Judge decides every claim. Every figure is computed within a repeat, whose servers
 // took turns.
 func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
 	e := evidence{experiment.Evidence{Runs: runs, Seed: seed}}
@@ -144,8 +144,7 @@ func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
 		claims.LadderPlacebo.Judge("all orders", e.shares(placebo.us)))
 }
 
-// shares is what something takes, in per cent of fasthttp's lead in the same
-// repeat.
+// shares is a time in per cent of fasthttp's lead in the same repeat.
 func (e evidence) shares(us func(reading) float64) judge.Input {
 	return e.each(func(of reading) float64 { return 100 * us(of) / lead(of) })
 }
@@ -175,9 +174,8 @@ func (e evidence) explained() judge.Input {
 	return in
 }
 
-// each asks a figure of every repeat that has all that the figure needs.
-// Without a lead there is nothing to share: that figure is not a number, which
-// the judge refuses.
+// each computes a figure for every repeat that has all the runs it needs. Without a
+// lead a share is not a number, which the judge refuses.
 func (e evidence) each(figure func(reading) float64) judge.Input {
 	in := judge.Input{Seed: e.Seed}
 	have := map[cell]map[int]results.Run{}
@@ -222,7 +220,7 @@ func sum(a, b judge.Input) judge.Input {
 	return a
 }
 
-// order asks whether one saving's share is larger than the next one's.
+// order compares each saving's share with the next one's.
 func (e evidence) order(more, less Rungs) results.Claim {
 	a, b := e.shares(worth(more)), e.shares(worth(less))
 	in := judge.Input{Seed: e.Seed, Missing: a.Missing + b.Missing}
@@ -240,10 +238,10 @@ func (e evidence) share(r Rungs) (c results.Claim, ok bool) {
 	return c, c.Low != 0 || c.High != 0
 }
 
-// precise judges the widest half of all intervals.
+// precise judges the widest half interval.
 func (e evidence) precise() results.Claim {
 	in := judge.Input{Seed: e.Seed}
-	var told []string
+	var parts []string
 	repeats := 0
 	for _, r := range ordered {
 		c, ok := e.share(r)
@@ -254,11 +252,11 @@ func (e evidence) precise() results.Claim {
 		half := (c.High - c.Low) / 2
 		repeats = c.Runs
 		in.Values = append(in.Values, half)
-		told = append(told, fmt.Sprintf("%s %.1f %% ± %.1f", r, c.Measured, half))
+		parts = append(parts, fmt.Sprintf("%s %.1f %% ± %.1f", r, c.Measured, half))
 	}
 	c := claims.LadderPrecise.Judge("all orders", in)
 	if in.Missing == "" {
-		c.Why = fmt.Sprintf("Shares of the lead over %d repeats, with half of their intervals: %s.", repeats, strings.Join(told, "; "))
+		c.Why = fmt.Sprintf("Shares of the lead over %d repeats, with half of their intervals: %s.", repeats, strings.Join(parts, "; "))
 	}
 	c.Runs = repeats
 	return c
@@ -276,9 +274,9 @@ func (e evidence) ranking() string {
 		return ""
 	}
 	slices.SortStableFunc(all, func(a, b results.Claim) int { return cmp.Compare(b.Measured, a.Measured) })
-	told := make([]string, len(all))
+	parts := make([]string, len(all))
 	for i, c := range all {
-		told[i] = fmt.Sprintf("%s %.1f %% (%.1f to %.1f)", c.Setup, c.Measured, c.Low, c.High)
+		parts[i] = fmt.Sprintf("%s %.1f %% (%.1f to %.1f)", c.Setup, c.Measured, c.Low, c.High)
 	}
-	return "By share: " + strings.Join(told, ", ") + "."
+	return "By share: " + strings.Join(parts, ", ") + "."
 }

@@ -1,4 +1,4 @@
-// Package ladder is experiment G7: what fasthttp's lead over net/http is made
+// Package ladder is experiment G7: what fasthttp's lead over net/http consists
 // of. It measures the processor time of servers for a request on keep-alive
 // connections, from raw reads and writes up to net/http, and climbs from one to
 // the other on a small server whose savings can be switched one by one.
@@ -14,10 +14,10 @@
 //	     + the share of each saving
 //	     + the small server with every saving − fasthttp
 //
-// and the lead is explained but for the two lines that are no saving's share.
-// Their sizes are added up, not their values: a small server that is cheaper than
-// net/http at one end and cheaper than fasthttp at the other has the same
-// difference as they have and explains less.
+// and the two lines that are no saving's share are the unexplained part of the lead.
+// Their absolute values are added up: a small server that is cheaper than net/http
+// at one end and cheaper than fasthttp at the other has the same difference and
+// explains less.
 package ladder
 
 import (
@@ -57,7 +57,7 @@ type Config struct {
 	Conns     int    // keep-alive connections
 	Requests  int    // to each server in each round
 	Rounds    int    // in each repeat
-	PerConn   int    // requests after which a connection is made anew; 0: never
+	PerConn   int    // requests after which a connection is replaced; 0: never
 	MemoryCap uint64 // bytes for each server; 0: none
 }
 
@@ -66,7 +66,7 @@ func Defaults() Config {
 	return Config{Conns: 32, Requests: 1024, Rounds: 15, MemoryCap: 512 << 20}
 }
 
-// Quick is a glance.
+// Quick is a short run.
 func Quick() Config {
 	c := Defaults()
 	c.Requests, c.Rounds = 512, 4
@@ -102,7 +102,7 @@ func (c Config) scaled() string {
 	return strings.Join(parts, "; ")
 }
 
-// entry names a cell and what plays it.
+// entry names a cell and its server.
 type entry struct {
 	setup, pattern string
 	twin           bool
@@ -117,8 +117,8 @@ func (e entry) key() cell {
 	return cell{Setup: e.setup, Load: Load, Pattern: e.pattern, Twin: e.twin}
 }
 
-// entries are all servers. Twins of both ends of the small server are a rung
-// that changes nothing: what it seems to be worth is noise.
+// entries are all servers. The twins of both ends of the small server are a rung that
+// changes nothing: its measured value is noise.
 func entries() []entry {
 	all := []entry{
 		{setup: Servers, pattern: Raw, job: contestantJob{Kind: Raw}},
@@ -167,9 +167,9 @@ func (e Experiment) Plan() (experiment.Plan, error) {
 	return plan, nil
 }
 
-// repeat measures all servers of a repeat when the first of them is asked for.
-// All are there from the beginning and take turns, since what a request costs
-// drifts with whatever else the machine does.
+// repeat measures all servers of a repeat when the first of them is needed. All are
+// started first and take turns, because the cost of a request drifts with the load
+// of the machine.
 type repeat struct {
 	config Config
 
@@ -199,7 +199,7 @@ func (c Config) measure(ctx context.Context, all []entry, seed uint64) ([]result
 	exits := make([]contestant.Exit, len(all))
 	stop := func() {
 		for i, p := range servers {
-			exits[i], _ = p.Stop(ctx, nil) // its figures were told to the client
+			exits[i], _ = p.Stop(ctx, nil) // the client has its figures
 		}
 		servers = nil
 	}
@@ -219,7 +219,7 @@ func (c Config) measure(ctx context.Context, all []entry, seed uint64) ([]result
 	}
 	stop()
 	if len(got) != len(all) {
-		return nil, fmt.Errorf("the client told of %d servers, want %d", len(got), len(all))
+		return nil, fmt.Errorf("the client measured %d servers, want %d", len(got), len(all))
 	}
 	runs := make([]results.Run, len(all))
 	for i, m := range got {
@@ -240,7 +240,7 @@ func (c Config) newRun(m measured) results.Run {
 	}
 }
 
-// stack tells of every server what its time is made of, for the picture.
+// stack returns the parts of every server's time, for the chart.
 func stack(all []entry, runs []results.Run) {
 	have := map[cell]float64{}
 	for i, en := range all {
@@ -275,7 +275,7 @@ func stack(all []entry, runs []results.Run) {
 		}
 		x["share"] = 100 * saving / lead(of)
 		x[en.rung.key()] = saving
-		if en.setup != Added { // there it is not spent
+		if en.setup != Added { // it is not spent there
 			x["above_us"] -= max(saving, 0)
 		}
 	}

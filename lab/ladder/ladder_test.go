@@ -182,13 +182,13 @@ func TestVerdictsFollowTheRuns(t *testing.T) {
 			t.Errorf("no %q: %s", want, got.Why)
 		}
 	}
-	none := made(nil) // no lead: nothing to share
+	none := made(nil) // no lead, so no shares
 	if got := labtest.Claim(t, Experiment{}.Judge(none, 1), "G7", "share and order"); got.Verdict != results.Inconclusive {
 		t.Errorf("without a lead %s: %s", got.Verdict, got.Why)
 	}
 }
 
-// The slow way is to climb in every order.
+// The slow way is to try every order.
 func TestASavingIsWorthItsMeanOverAllOrders(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	have := map[cell]float64{}
@@ -216,7 +216,8 @@ func TestASavingIsWorthItsMeanOverAllOrders(t *testing.T) {
 	}
 }
 
-// Savings that are worth more together share that. Rests of either sign count.
+// Savings that are worth more together share the difference. Rests of either sign
+// count.
 func TestWhatIsExplainedIsTheLeadWithoutItsRests(t *testing.T) {
 	for _, c := range []struct {
 		name             string
@@ -270,7 +271,7 @@ func TestWhatIsExplainedIsTheLeadWithoutItsRests(t *testing.T) {
 			if got := labtest.Claim(t, judged, "G7/counts", "pooled state"); math.Abs(got.Measured-c.state) > .01 {
 				t.Errorf("pooled state %.2f %%, want %.2f", got.Measured, c.state)
 			}
-			// Whatever the rests, the steps are the lead.
+			// The steps add up to the lead, whatever the rests.
 			net := runs[slices.IndexFunc(all, func(en entry) bool { return en.key() == named(NetHTTP) })].Extra
 			total := net["floor_us"] + net["above_us"]
 			for _, r := range ordered {

@@ -17,12 +17,12 @@ const (
 	roleClient = "ladder-client"
 )
 
-// Roles are what its contestants can be told to do.
+// Roles are the roles of its contestants.
 func Roles() map[string]contestant.Role {
 	return map[string]contestant.Role{roleServer: runServer, roleClient: contestant.Func(runClient)}
 }
 
-// where a server is found.
+// where is the addresses of a server.
 type where struct{ Addr, Control string }
 
 // usage is what a server's process has used so far.
@@ -31,8 +31,8 @@ type usage struct {
 	Mallocs, Bytes uint64
 }
 
-// runServer serves until it is told to stop. Whoever writes a byte to the
-// control port is told the usage so far.
+// runServer serves until it is stopped. For each byte written to the control port it
+// sends the usage so far.
 func runServer(ctx context.Context, job *contestant.Job) (any, error) {
 	var j contestantJob
 	if err := job.Input(&j); err != nil {
@@ -76,7 +76,7 @@ func tellUsage(c net.Conn) {
 	}
 }
 
-// clientJob is what the client is told: all servers, in turns.
+// clientJob is the input of the client: all servers, in turns.
 type clientJob struct {
 	Servers          []where
 	Conns, PerConn   int
@@ -84,7 +84,7 @@ type clientJob struct {
 	Seed             uint64
 }
 
-// measured is what the requests to one server cost it, one value for each round.
+// measured is the cost of the requests to one server, one value for each round.
 type measured struct {
 	CPU      []float64 // microseconds a request
 	Mallocs  []float64 // a request
@@ -93,8 +93,8 @@ type measured struct {
 	Seconds  float64 // of processor time, all in all
 }
 
-// mean ranges over the rounds, which all have as many requests. Processor time
-// has no long tail, and its mean wanders less than its median.
+// mean is the mean over the rounds, which have the same number of requests. Processor
+// time has no long tail, and its mean varies less than its median.
 func mean(v []float64) float64 {
 	total := 0.0
 	for _, x := range v {
@@ -170,7 +170,7 @@ func ask(control net.Conn, answers *json.Decoder, u *usage) error {
 		return err
 	}
 	if u.CPU == 0 {
-		return errors.New("this system does not tell a process's processor time")
+		return errors.New("this system does not report a process's processor time")
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ var (
 	errHeadLarge = &fault{http.StatusRequestHeaderFieldsTooLarge, "header too large"}
 )
 
-// request is a request as bytes. What the parser found is within raw.
+// request is a request as bytes. The parsed values point into raw.
 type request struct {
 	raw            []byte
 	method, target []byte
@@ -46,7 +46,7 @@ type request struct {
 	std *http.Request // with the API of strings and maps
 }
 
-// parse takes one head off the buffer in a single pass over it.
+// parse reads one head from the buffer in a single pass.
 func (q *request) parse(br *bufio.Reader) error {
 	head, err := peekHead(br)
 	if err != nil {
@@ -148,8 +148,8 @@ func (q *request) parseLine(line []byte) error {
 	return nil
 }
 
-// parseStandard reads a head with the parser of net/http, and does what its
-// server does beyond it. The reader must bound what it gives.
+// parseStandard reads a head with the parser of net/http, and adds what its server
+// does after parsing. The reader must be bounded.
 func (q *request) parseStandard(br *bufio.Reader) (err error) {
 	q.frame = framing{}
 	if q.std, err = http.ReadRequest(br); err != nil {
@@ -173,7 +173,7 @@ func (q *request) parseStandard(br *bufio.Reader) (err error) {
 		n++
 		observe(&q.frame, "Host", q.std.Host)
 	}
-	for _, name := range asked { // one by one, as whoever has a map must
+	for _, name := range observed { // one by one, as with any map
 		for _, v := range q.std.Header[name] {
 			observe(&q.frame, name, v)
 		}
@@ -187,10 +187,10 @@ func (q *request) parseStandard(br *bufio.Reader) (err error) {
 	return q.frame.check()
 }
 
-// asked are the fields that observe knows.
-var asked = []string{"Content-Length", "Connection", "Expect"}
+// observed are the fields that observe handles.
+var observed = []string{"Content-Length", "Connection", "Expect"}
 
-// toStrings turns what the one pass found into what the API of strings reads.
+// toStrings converts the parsed request for the API of strings.
 func (q *request) toStrings() {
 	header := q.std.Header
 	all := string(q.raw)

@@ -9,9 +9,9 @@ import (
 // independent of the others.
 type Rungs uint8
 
-// The savings, each with what stands in its place where it is off.
+// The savings, each with what replaces it when it is off.
 const (
-	State     Rungs = 1 << iota // request and response are reused; off: made anew for each request
+	State     Rungs = 1 << iota // request and response are reused; off: allocated for each request
 	Bytes                       // the handler reads bytes; off: *http.Request, http.Header, url.URL
 	Parser                      // one pass over the buffer; off: http.ReadRequest
 	Workers                     // reused goroutines serve connections; off: a goroutine for each
@@ -21,8 +21,8 @@ const (
 	allRungs = OneBuffer<<1 - 1
 )
 
-// ordered is all savings in the order in which the source names them; the last
-// two it does not name.
+// ordered is all savings in the order in which the source names them, then the two
+// that it does not name.
 var ordered = []Rungs{State, Bytes, Parser, Workers, Unwatched, OneBuffer}
 
 var rungNames = map[Rungs]string{

@@ -16,16 +16,16 @@ import (
 // maxConns bounds the goroutines of every pool of connection workers.
 const maxConns = 4096
 
-// server is an HTTP/1.1 server whose savings can be switched one by one. It is
-// for this experiment and no product: no TLS, no chunked bodies (what is sent
-// with a length is read and dropped), no limits on time, one handler.
+// server is an HTTP/1.1 server whose savings can be switched one by one. It is only
+// for this experiment: no TLS, no chunked bodies (a body with a length is read and
+// dropped), no timeouts, one handler.
 type server struct {
 	save Rungs
 	date date
 }
 
-// listen serves until the listener is closed, and returns when the last
-// connection has ended, which is up to the clients.
+// listen serves until the listener is closed, and returns when the clients have
+// closed the last connection.
 func (s *server) listen(l net.Listener) error {
 	if s.save.has(Workers) {
 		return pooled(l, maxConns, s.serve)
@@ -86,7 +86,7 @@ func closed(err error) error {
 // conn is one connection.
 type conn struct {
 	*server
-	since atomic.Int64 // when the last request came; 0: while one is served
+	since atomic.Int64 // when the last request arrived; 0: while one is served
 	src   source
 	br    *bufio.Reader
 	bw    *bufio.Writer
@@ -96,12 +96,12 @@ type conn struct {
 	x     *exchange // with State: the same for every request
 }
 
-// exchange is a request and its answer: what State reuses.
+// exchange is a request and its answer, which State reuses.
 type exchange struct {
 	request
 	response
 	url *url.URL        // with the API of strings
-	ctx context.Context // ends when the client leaves, without Unwatched
+	ctx context.Context // ends when the client disconnects, without Unwatched
 	at  time.Time       // when it was read
 }
 
@@ -140,7 +140,7 @@ func refuse(c net.Conn, f *fault) {
 	}
 }
 
-// one serves one request and says whether another may follow.
+// one serves one request and reports whether another may follow.
 func (k *conn) one() (again bool, err error) {
 	if _, err := k.br.Peek(1); err != nil {
 		return false, err
@@ -178,7 +178,7 @@ func (k *conn) one() (again bool, err error) {
 	return again, err
 }
 
-// read takes a request off the connection, its body included.
+// read reads a request from the connection, its body included.
 func (k *conn) read(x *exchange) error {
 	var err error
 	if k.save.has(Parser) {
@@ -187,10 +187,10 @@ func (k *conn) read(x *exchange) error {
 		k.src.left = maxHead - k.br.Buffered()
 		err = x.parseStandard(k.br)
 		k.src.left = -1
-		if _, told := err.(*fault); err != nil && !told && k.src.err == nil {
-			err = errField // what net/http could not read
+		if _, isFault := err.(*fault); err != nil && !isFault && k.src.err == nil {
+			err = errField // net/http could not read it
 		}
-		if k.src.past { // whatever net/http made of what it got
+		if k.src.past { // whatever error net/http returned
 			err = errHeadLarge
 		}
 	}

@@ -16,14 +16,14 @@ import (
 	"time"
 )
 
-// script is a client in memory: it sends its requests one after the other and
-// keeps what is answered.
+// script is a client in memory: it sends its requests one after the other and keeps
+// the answers.
 type script struct {
 	net.Conn
 	mu      sync.Mutex
 	changed sync.Cond
 	in      []byte
-	at      int // of in, is read next
+	at      int // position in in that is read next
 	more    int // requests to come, each with the answer before it
 	next    string
 	late    bool // the read deadline has passed
@@ -120,7 +120,7 @@ func TestWhatIsMalformedIsRefusedOnEveryRung(t *testing.T) {
 		"an unknown path":       {"GET / HTTP/1.1\r\nHost: h\r\n\r\n", []int{404}},
 		"another method":        {"PUT " + prefix + "P1 HTTP/1.1\r\nHost: h\r\n\r\n", []int{405}},
 		"a body with a length":  {"GET " + prefix + "P1 HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nGET " + get + "Host: h\r\n\r\n", []int{200, 200}},
-		"told to close":         {get + "Host: h\r\nConnection: x, Close\r\n\r\n" + get + "Host: h\r\n\r\n", []int{200}},
+		"asked to close":        {get + "Host: h\r\nConnection: x, Close\r\n\r\n" + get + "Host: h\r\n\r\n", []int{200}},
 		"HTTP/1.0":              {"GET " + prefix + "P1 HTTP/1.0\r\n\r\n" + get, []int{200}},
 		"HTTP/2":                {"GET / HTTP/2.0\r\nHost: h\r\n\r\n", []int{505}},
 		"no HTTP":               {"GET / FTP/1.1\r\nHost: h\r\n\r\n", []int{400}},
@@ -166,14 +166,14 @@ func TestWhatIsMalformedIsRefusedOnEveryRung(t *testing.T) {
 	}
 }
 
-// ofSize is a right request of so many bytes.
+// ofSize is a valid request of that many bytes.
 func ofSize(n int) string {
 	head := get + "Host: h\r\nA: "
 	return head + strings.Repeat("x", n-len(head)-4) + "\r\n\r\n"
 }
 
-// Lone line feeds, folded lines and lengths told twice are a way to smuggle
-// requests past another parser. That of net/http reads them.
+// Lone line feeds, folded lines and repeated lengths can smuggle requests past
+// another parser. The parser of net/http accepts them.
 func TestTheOwnParserWantsWholeLineEndsAndOneLength(t *testing.T) {
 	for _, input := range []string{
 		"GET / HTTP/1.1\nHost: h\n\n", get + "Host: h\n\r\n", get + "Host: h\r\nA: b\r\n c\r\n\r\n", get + "Host: h\r\nA: b\rc\r\n\r\n",
@@ -195,7 +195,7 @@ func TestAHeadRequestGetsNoBody(t *testing.T) {
 	}
 }
 
-// What a request leaves in reused memory must not show in the next answer.
+// The contents of reused memory must not appear in the next answer.
 func TestNothingIsLeftOverForTheNextRequest(t *testing.T) {
 	first := get + "Host: h\r\n" + echoed + ": first\r\n\r\n"
 	second := "GET " + prefix + "P2 HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -353,9 +353,9 @@ func BenchmarkRung(b *testing.B) {
 	run("fasthttp", func(c net.Conn) { _ = fastServer(allRungs).ServeConn(c) })
 }
 
-// FuzzServer looks for a request that the own parser takes and net/http reads
-// otherwise or not at all, and for one that makes a rung panic or answer what
-// cannot be read.
+// FuzzServer searches for a request that the own parser accepts and net/http reads
+// differently or rejects, and for one that makes a rung panic or send an unreadable
+// answer.
 func FuzzServer(f *testing.F) {
 	for _, s := range []string{
 		wire, get + "Host: h\r\n\r\n", get + "Host: h\r\nContent-Length: 3\r\n\r\nabc", get + "Host: h\r\nA:b\r\na: \t c \r\n\r\n",
@@ -385,7 +385,7 @@ func FuzzServer(f *testing.F) {
 			std.ContentLength != own.frame.length || own.frame.minor == 1 && std.Close != own.frame.close {
 			t.Fatalf("read as %+v, by net/http as %+v: %q", own, std, input)
 		}
-		_ = own.toBytes(true) // it refuses more than net/http does
+		_ = own.toBytes(true) // it rejects more than net/http does
 		count := 0
 		for name, values := range std.Header {
 			if got := own.get(strings.ToLower(name)); string(got) != values[0] {

@@ -4,7 +4,7 @@ import "strconv"
 
 type text interface{ ~string | ~[]byte }
 
-// framing is what a server must know of the fields to find where a message ends.
+// framing is the information from the fields that determines where a message ends.
 type framing struct {
 	minor          byte // HTTP/1.minor
 	hosts, lengths int
@@ -18,7 +18,7 @@ func (f *framing) version(proto string) error {
 	case proto == "HTTP/1.1":
 		f.minor = 1
 	case proto == "HTTP/1.0":
-		f.close = true // there is no need to know who asks for keep-alive
+		f.close = true // keep-alive is ignored
 	case len(proto) == len("HTTP/x.y") && proto[:5] == "HTTP/" && digit(proto[5]) && proto[6] == '.' && digit(proto[7]):
 		return errVersion
 	default:
@@ -27,7 +27,7 @@ func (f *framing) version(proto string) error {
 	return nil
 }
 
-// observe looks at one field.
+// observe reads one field.
 func observe[T text](f *framing, name, value T) {
 	switch len(name) {
 	case 4:
@@ -115,7 +115,7 @@ func validValue[T text](b T) bool {
 	return true
 }
 
-// validTarget wants a path: nobody here is a proxy.
+// validTarget accepts a path only: the server is no proxy.
 func validTarget[T text](b T) bool {
 	for i := range len(b) {
 		if c := b[i]; c <= ' ' || c >= 0x7f {
@@ -139,7 +139,7 @@ func canonical(name []byte) {
 	}
 }
 
-// foldEqual compares with a name in small letters.
+// foldEqual compares with a name in lower case.
 func foldEqual[T text](b T, lower string) bool {
 	if len(b) != len(lower) {
 		return false

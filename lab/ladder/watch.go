@@ -9,7 +9,7 @@ import (
 )
 
 // watch reads a byte ahead while a handler runs, so that its context ends when
-// the client leaves, and sets every deadline that net/http sets for a request.
+// the client disconnects, and sets every deadline that net/http sets for a request.
 type watch struct {
 	net.Conn
 	gone context.CancelFunc
@@ -32,7 +32,7 @@ func newWatch(c net.Conn) *watch {
 
 var never, past = time.Time{}, time.Unix(1, 0)
 
-// start begins to read ahead. gone is called if the client leaves.
+// start begins to read ahead. gone is called if the client disconnects.
 func (w *watch) start(gone context.CancelFunc) {
 	_ = w.SetReadDeadline(never) // of the whole request
 	w.mu.Lock()
@@ -81,9 +81,8 @@ func (w *watch) idle() {
 	_ = w.SetReadDeadline(never) // of the next head
 }
 
-// mine is what net/http asks before each write of a handler, under the lock of
-// the connection: whether it is still the server's, or somebody took it over.
-// Here nobody can. A nil watch need not ask.
+// mine is net/http's check before each write of a handler, under the lock of the
+// connection: whether it was hijacked. Here it cannot be. A nil watch need not check.
 func (w *watch) mine() bool {
 	if w == nil {
 		return true

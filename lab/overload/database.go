@@ -10,40 +10,39 @@ import (
 	"time"
 )
 
-// Work says what one question costs a Database.
+// Work is the cost of one query in a Database.
 type Work struct {
-	Slots    int           // questions that it answers at full speed at one time
-	Min, Max time.Duration // a question alone takes a uniform time between them
+	Slots    int           // queries that it runs at full speed at one time
+	Min, Max time.Duration // a query alone takes a uniform time between them
 }
 
-// Capacity is how many questions a second Slots callers get answered that ask
-// back to back.
+// Capacity is how many queries a second Slots callers complete if they query back to
+// back.
 func (w Work) Capacity() float64 { return float64(w.Slots) / ((w.Min + w.Max) / 2).Seconds() }
 
 func (w Work) check() error {
 	if w.Slots < 1 || w.Min <= 0 || w.Max < w.Min {
-		return fmt.Errorf("a database of %d slots and questions of %v to %v: want at least 1 slot and 0 < min <= max", w.Slots, w.Min, w.Max)
+		return fmt.Errorf("a database of %d slots and queries of %v to %v: want at least 1 slot and 0 < min <= max", w.Slots, w.Min, w.Max)
 	}
 	return nil
 }
 
-// Database is a model of the scarce thing behind a service. Up to Slots
-// questions run at full speed. Beyond that they share it, and the sharing
-// itself costs: with c questions under way the total work done falls to
-// √(Slots/c), as in a database that fights for locks, buffers and processors.
-// Four times too many questions halve it. Nothing is refused and nothing is
-// said: callers see answers that take longer.
+// Database is a model of the scarce resource behind a service. Up to Slots queries run
+// at full speed. Beyond that they share it, and sharing has a cost: with c queries
+// running the total throughput falls to √(Slots/c), as in a database with contention
+// for locks, buffers and processors. Four times too many queries halve it. It refuses
+// nothing and reports nothing: answers only take longer.
 //
-// A caller that leaves takes its question along. That is kinder than most
-// databases, and in favour of callers that ask too much.
+// The query of a caller that leaves is cancelled. Most databases are worse at this, so
+// the model favours callers that send too much.
 type Database struct {
 	work Work
 	base time.Time
 
 	mu     sync.Mutex
 	random *rand.Rand
-	calls  calls         // under way, the next to end first
-	served time.Duration // what every call under way has been given since the start
+	calls  calls         // running, the next to end first
+	served time.Duration // work done for every running call since the start
 	at     time.Duration // when that was so
 	peak   int
 	timer  *time.Timer
@@ -60,8 +59,8 @@ func NewDatabase(work Work, seed uint64) (*Database, error) {
 	return d, nil
 }
 
-// Ask asks one question. It returns when that is answered, or ctx's error when
-// ctx ends first.
+// Ask runs one query. It returns when the query is answered, or with ctx's error if ctx
+// ends first.
 func (d *Database) Ask(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -90,19 +89,19 @@ func (d *Database) Ask(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Peak returns the most questions that were under way at one time.
+// Peak returns the most queries that ran at one time.
 func (d *Database) Peak() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.peak
 }
 
-// speed is how fast each of the calls under way is served; 1 is full speed.
+// speed is how fast each running call is served; 1 is full speed.
 func (d *Database) speed() float64 {
 	return math.Pow(min(1, float64(d.work.Slots)/float64(len(d.calls))), 1.5)
 }
 
-// advance gives the calls under way what they are due until now.
+// advance adds the work done for the running calls until now.
 func (d *Database) advance() {
 	now := time.Since(d.base)
 	if len(d.calls) > 0 {
@@ -121,7 +120,7 @@ func (d *Database) arm() {
 	d.timer.Reset(time.Duration(math.Ceil(float64(left) / d.speed())))
 }
 
-// finish answers what is due.
+// finish answers the calls that are done.
 func (d *Database) finish() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -132,10 +131,10 @@ func (d *Database) finish() {
 	d.arm()
 }
 
-// answered is the index of a call that is no longer under way.
+// answered is the index of a call that is no longer running.
 const answered = -1
 
-// call is a question under way. It ends when that much has been served.
+// call is a running query. It is done when the database's served reaches ends.
 type call struct {
 	ends  time.Duration
 	index int

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// even is a database whose questions all take the same time alone.
+// even is a database whose queries all take the same time alone.
 func even(t *testing.T, slots int, work time.Duration) *Database {
 	t.Helper()
 	d, err := NewDatabase(Work{Slots: slots, Min: work, Max: work}, 1)
@@ -21,7 +21,7 @@ func even(t *testing.T, slots int, work time.Duration) *Database {
 	return d
 }
 
-// ask asks n questions at once and returns how long each took.
+// ask runs n queries at once and returns how long each took.
 func ask(ctx context.Context, d *Database, n int) ([]time.Duration, []error) {
 	took, errs := make([]time.Duration, n), make([]error, n)
 	var all sync.WaitGroup
@@ -55,7 +55,7 @@ func TestUpToItsSlotsTheDatabaseRunsAtFullSpeed(t *testing.T) {
 	}
 }
 
-func TestWhoLeavesTakesTheQuestionAlong(t *testing.T) {
+func TestTheQueryOfACallerThatLeavesIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := even(t, 10, 40*time.Millisecond)
 		impatient, cancel := context.WithTimeout(t.Context(), 80*time.Millisecond)
@@ -80,8 +80,7 @@ func TestWhoLeavesTakesTheQuestionAlong(t *testing.T) {
 	})
 }
 
-// The twin gives every question its share event by event, without a heap or
-// virtual time.
+// The twin gives every query its share event by event, without a heap or virtual time.
 func TestTheDatabaseAgreesWithItsTwin(t *testing.T) {
 	const slots, work = 3, 20 * time.Millisecond
 	random := rand.New(rand.NewPCG(1, 2))
@@ -107,7 +106,7 @@ func TestTheDatabaseAgreesWithItsTwin(t *testing.T) {
 		all.Wait()
 		for i := range got {
 			if !near(got[i], want[i]) {
-				t.Fatalf("question %d ended after %v, the twin's after %v", i, got[i], want[i])
+				t.Fatalf("query %d ended after %v, the twin's after %v", i, got[i], want[i])
 			}
 		}
 	})

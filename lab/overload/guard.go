@@ -20,25 +20,25 @@ import (
 // The contestants.
 const (
 	None         = "none"          // every request goes straight through
-	Semaphore    = "semaphore"     // x/sync/semaphore of the right size; who finds it taken waits as long as its deadline allows
-	SemaphoreTry = "semaphore-try" // the same size; who finds it taken is refused
+	Semaphore    = "semaphore"     // x/sync/semaphore of the right size; a request waits for a slot until its deadline
+	SemaphoreTry = "semaphore-try" // the same size; a request without a free slot is refused
 	SemaphoreBig = "semaphore-4x"  // x/sync/semaphore, four times too large
 	WorkerPool   = "workerpool"    // as many workers as the database has slots, the default queue, refused when that is full
 	Failsafe     = "failsafe"      // the best published adaptive limiter
-	Spillway     = "spillway"      // limiter.Config{}: no number at all
+	Spillway     = "spillway"      // limiter.Config{}: no configuration
 )
 
-// Names lists the contestants. Those before Failsafe and after None were told
-// the size of the database, which an operator has to guess.
+// Names lists the contestants. Those before Failsafe and after None are configured
+// with the size of the database, which an operator has to guess.
 func Names() []string {
 	return []string{None, Semaphore, SemaphoreTry, SemaphoreBig, WorkerPool, Failsafe, Spillway}
 }
 
-// Guard stands before a database and decides what may ask it.
+// Guard is in front of a database and decides which requests it gets.
 type Guard struct {
 	admit func(ctx context.Context, fn func(context.Context) error) error
-	limit func() int    // nil: there is none
-	state func() string // nil: it has none
+	limit func() int    // nil: none
+	state func() string // nil: none
 	close func()
 
 	waiting, running atomic.Int64
@@ -71,8 +71,8 @@ func NewGuard(name string, slots int) (*Guard, error) {
 	return nil, fmt.Errorf("unknown contestant %q: known are %s", name, strings.Join(Names(), ", "))
 }
 
-// Do runs fn if and when the contestant lets it. A refusal matches
-// spillway.ErrRejected, whoever refused.
+// Do runs fn if and when the contestant admits it. A refusal by any contestant matches
+// spillway.ErrRejected.
 func (g *Guard) Do(ctx context.Context, fn func(context.Context) error) error {
 	g.waiting.Add(1)
 	var decided atomic.Bool
@@ -97,7 +97,7 @@ func (g *Guard) Close() {
 	}
 }
 
-// Limit is how much the contestant lets run at once, 0 if it does not say.
+// Limit is the contestant's limit of concurrency, 0 if it does not report one.
 func (g *Guard) Limit() int {
 	if g.limit == nil {
 		return 0
@@ -105,7 +105,7 @@ func (g *Guard) Limit() int {
 	return g.limit()
 }
 
-// State is what the contestant says about itself; empty if nothing.
+// State is the state that the contestant reports; empty if none.
 func (g *Guard) State() string {
 	if g.state == nil {
 		return ""
@@ -113,13 +113,13 @@ func (g *Guard) State() string {
 	return g.state()
 }
 
-// Running counts what was let through and is not done.
+// Running counts the requests that were admitted and are not done.
 func (g *Guard) Running() int { return int(g.running.Load()) }
 
-// Waiting counts who has neither been let through nor refused.
+// Waiting counts the requests that were neither admitted nor refused yet.
 func (g *Guard) Waiting() int { return int(g.waiting.Load()) }
 
-// errRefused stands for the refusal of a contestant that has no words for it.
+// errRefused is the refusal of a contestant without an error of its own.
 var errRefused = &spillway.Rejection{Reason: spillway.QueueFull}
 
 func weighted(size int, acquire func(*semaphore.Weighted, context.Context, int64) error) *Guard {
@@ -151,13 +151,12 @@ func pooled(workers int) (*Guard, error) {
 	}, nil
 }
 
-// calibrateEvery is how often failsafe-go's prioritizer looks at its queue.
+// calibrateEvery is how often failsafe-go's prioritizer checks its queue.
 const calibrateEvery = 100 * time.Millisecond
 
-// failsafe is the adaptive limiter of failsafe-go with everything at its
-// defaults. Of the published adaptive limiters for Go that can be had it is the
-// one to beat: it is maintained, and it alone knows priorities. What it answers in
-// front of this database, "spillway lab overload" tells.
+// failsafe is the adaptive limiter of failsafe-go with all defaults. It is the
+// strongest available adaptive limiter for Go: it is maintained, and the only one
+// with priorities. "spillway lab overload" measures it in front of this database.
 func failsafe() *Guard {
 	prioritizer := adaptivelimiter.NewPrioritizer()
 	lim := adaptivelimiter.NewBuilder[any]().BuildPrioritized(prioritizer)
@@ -178,7 +177,7 @@ func failsafe() *Guard {
 			}
 			err = fn(ctx)
 			if ctx.Err() != nil {
-				permit.Drop() // as its own executor does with work that was cut off
+				permit.Drop() // as its own executor does with cancelled work
 			} else {
 				permit.Record()
 			}

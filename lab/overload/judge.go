@@ -87,7 +87,7 @@ func (e evidence) sorted() []cell {
 // repeats walks the repeats of a cell in order.
 func (e evidence) repeats(c cell) []int { return slices.Sorted(maps.Keys(e.cells[c])) }
 
-// missing says why a cell has no figure, if it has none.
+// missing says why a cell has no figure; empty if it has one.
 func (e evidence) missing(c cell) string {
 	if len(e.cells[c]) > 0 {
 		return ""

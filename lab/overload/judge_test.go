@@ -48,7 +48,7 @@ func TestVerdictsByLoad(t *testing.T) {
 	}
 }
 
-func TestWithoutUsThereIsNoVerdict(t *testing.T) {
+func TestWithoutSpillwayThereIsNoVerdict(t *testing.T) {
 	for _, c := range (Experiment{}).Judge([]results.Run{run(None, 2, 0, 5000, 3)}, 1) {
 		if c.Verdict != results.Inconclusive || !strings.Contains(c.Why, "was not measured") {
 			t.Errorf("%s: %s, %s", c.ID, c.Verdict, c.Why)

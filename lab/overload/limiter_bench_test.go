@@ -15,9 +15,9 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// What a limiter costs beside what people would use instead, in one run on one
-// machine. time.Now is the unit: a limiter that measures reads the clock, and a
-// semaphore, a channel and a counter under a mutex do not.
+// The cost of a limiter compared with the alternatives, in one run on one machine.
+// time.Now is the unit: a limiter that measures reads the clock, and a semaphore, a
+// channel and a counter under a mutex do not.
 
 type counter struct {
 	mu        sync.Mutex
@@ -111,11 +111,11 @@ func BenchmarkNoFreeSlot(b *testing.B) {
 	}
 }
 
-// A thousand callers want a slot each and give it back at once: of a thousand, where
-// only what guards the count is contended, and of ten, where most must wait or, by a
-// limiter that sees its queue stand, are refused. The semaphore is a count and a
-// queue under a mutex; timed is the same with the two clock readings of work that is
-// measured.
+// A thousand callers acquire a slot and release it at once: of a thousand slots, where
+// only the lock of the count is contended, and of ten, where most callers wait or are
+// refused by a limiter whose queue does not drain. The semaphore is a count and a
+// queue under a mutex; timed is the same with the two clock readings that measure
+// work.
 func BenchmarkThousandCallers(b *testing.B) {
 	ctx := context.Background()
 	for _, slots := range []int{1000, 10} {

@@ -16,14 +16,14 @@ import (
 // criticalEvery makes every fifth request critical.
 const criticalEvery = 5
 
-// clients sends requests to the service as its clients do: with a deadline and
-// a priority in the headers. It is a loadgen.Target.
+// clients sends requests to the service like its real clients: with a deadline and a
+// priority in the headers. It is a loadgen.Target.
 type clients struct {
 	ordinary, critical *loadgen.HTTP
 	deadline           time.Duration
 
 	criticalSent, criticalOK atomic.Uint64
-	foreign                  atomic.Uint64 // answers about somebody else: must not be
+	foreign                  atomic.Uint64 // answers about another patient: must be 0
 }
 
 var errForeign = errors.New("not the patient that was asked for")
@@ -53,8 +53,8 @@ func newClients(url string, patients int, deadline time.Duration) (*clients, err
 	return c, err
 }
 
-// Do implements loadgen.Target. An answer that comes after the deadline is a
-// timeout, whatever it says; the service's own 504 is one of them.
+// Do implements loadgen.Target. Any answer after the deadline is a timeout, including
+// the service's own 504.
 func (c *clients) Do(ctx context.Context, n uint64) loadgen.Outcome {
 	target, important := c.ordinary, n%criticalEvery == 0
 	if important {
@@ -85,8 +85,8 @@ func (c *clients) open(rate float64, d time.Duration, seed uint64, step time.Dur
 	return loadgen.Config{Target: c, Open: loadgen.Poisson(rate, d, seed), Timeout: c.deadline + patience, Interval: step}
 }
 
-// warmThenMeasure sends one unbroken stream and returns what became of its
-// second part: when began, and the result. The counts of critical requests are
+// warmThenMeasure sends one continuous stream and returns its second part: the start
+// and the result. The counts of critical requests are
 // those of the second part too.
 func (c *clients) warmThenMeasure(ctx context.Context, rate float64, warm, measure time.Duration, seed uint64, step time.Duration) (time.Time, *loadgen.Result, error) {
 	warmed := make(chan error, 1)
@@ -96,7 +96,7 @@ func (c *clients) warmThenMeasure(ctx context.Context, rate float64, warm, measu
 		warmed <- err
 	}()
 	select {
-	case <-time.After(warm): // its last answers come later
+	case <-time.After(warm): // its last answers arrive later
 	case <-ctx.Done():
 	}
 	began := time.Now()

@@ -1,7 +1,6 @@
-// Package overload is the experiment that asks what each way of bounding
-// concurrency is worth when a service is offered more than it can do: the
-// patient API over HTTP and SQLite, in front of a database with a knee, from
-// half its capacity to ten times it.
+// Package overload is the experiment that compares ways of bounding concurrency when
+// a service is offered more than it can do: the patient API over HTTP and SQLite, in
+// front of a database with a knee, from half its capacity to ten times it.
 package overload
 
 import (
@@ -35,7 +34,7 @@ func (Experiment) Title() string { return claims.Overload.Title }
 
 const roleServer = "overload-server"
 
-// Roles are what its contestants can be told to do.
+// Roles are the roles of its contestants.
 func Roles() map[string]contestant.Role {
 	return map[string]contestant.Role{roleServer: server}
 }
@@ -61,7 +60,7 @@ func Defaults() Config {
 	}
 }
 
-// Quick is a glance: three loads, two seconds each.
+// Quick is a short run: three loads, two seconds each.
 func Quick() Config {
 	c := Defaults()
 	c.Loads = []float64{0.9, 2, 10}
@@ -158,8 +157,8 @@ func (p *planner) job(name string, seed uint64) job {
 // seriesStep is the resolution of the time lines.
 const seriesStep = 100 * time.Millisecond
 
-// prepare makes the SQLite file, or finds it where an earlier session left it,
-// and measures what the service can do.
+// prepare makes the SQLite file, or finds that of an earlier session, and measures
+// the capacity of the service.
 func (p *planner) prepare(ctx context.Context) error {
 	set := p.job(None, 0).set()
 	path, err := sqlite.DefaultPath(set)
@@ -177,8 +176,8 @@ func (p *planner) prepare(ctx context.Context) error {
 	return p.measureCapacity(ctx)
 }
 
-// measureCapacity finds the most good answers a second that any number of
-// clients around the database's slots gets in a closed loop.
+// measureCapacity finds the most good answers a second in a closed loop, over several
+// numbers of clients near the database's slots.
 func (p *planner) measureCapacity(ctx context.Context) error {
 	var url string
 	srv, err := contestant.Start(ctx, contestant.Spec{Role: roleServer, Input: p.job(None, 1), MemoryCap: p.MemoryCap}, &url)
@@ -189,7 +188,7 @@ func (p *planner) measureCapacity(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Twice, and short: whatever disturbs a look makes it smaller, never larger.
+	// Twice, and short: a disturbance makes a figure smaller, never larger.
 	for _, share := range []float64{1, 1.2, 1.4, 1, 1.2, 1.4} {
 		n := int(float64(p.Work.Slots)*share + .5)
 		res, err := loadgen.Run(ctx, loadgen.Config{
@@ -210,8 +209,8 @@ func (p *planner) measureCapacity(ctx context.Context) error {
 	return nil
 }
 
-// A run is made again, at most twice, if the generator sent so late that the
-// run tells more of a machine that was busy elsewhere than of the contestant.
+// A run is repeated, at most twice, if the generator sent so late that the run
+// measures a busy machine rather than the contestant.
 const (
 	tries   = 3
 	mostLag = .05 // p99 of the send lag, as a share of the deadline
@@ -262,7 +261,7 @@ func (p *planner) run(ctx context.Context, name string, x float64, t experiment.
 		return results.Run{}, err
 	}
 	run := experiment.FromLoad(res)
-	run.Elapsed = min(p.Measure, res.Elapsed).Seconds() // what was intended in this time, whenever it was answered
+	run.Elapsed = min(p.Measure, res.Elapsed).Seconds() // requests intended in this time, whenever they were answered
 	run.Killed = exit.Killed
 	run.Params = map[string]any{
 		"load": x, "capacity": p.capacity, "slots": p.Work.Slots, "min_ms": ms(p.Work.Min), "max_ms": ms(p.Work.Max), "deadline_ms": ms(p.Deadline),
@@ -289,7 +288,7 @@ func process(s served, peakRSS uint64) results.Process {
 	}
 }
 
-// addSamples puts what the server saw of its contestant on the load's time line.
+// addSamples adds the server's samples of its contestant to the load's time line.
 func addSamples(run *results.Run, began time.Time, samples []sample) {
 	i := 0
 	for k := range run.Series {

@@ -17,14 +17,14 @@ import (
 	"github.com/spillway-go/spillway/lab/contestant"
 )
 
-// What a client tells the service about its request.
+// The headers in which a client describes its request.
 const (
 	timeoutHeader  = "X-Timeout-Ms" // how long it will wait for the answer
 	priorityHeader = "X-Priority"   // "critical", or absent
 	critical       = "critical"
 )
 
-// job is what a server contestant is told to do.
+// job is the input of a server contestant.
 type job struct {
 	Contestant string
 	Work       Work
@@ -36,15 +36,15 @@ type job struct {
 
 func (j job) set() sqlite.Set { return sqlite.Set{Patients: j.Patients, Seed: 1} }
 
-// served is what a server contestant reports when it is told to stop.
+// served is what a server contestant reports when it is stopped.
 type served struct {
 	Usage   probe.Usage
-	Peak    int // most questions in the database at one time
+	Peak    int // most queries in the database at one time
 	Samples []sample
 	State   string
 }
 
-// sample is one look at a contestant.
+// sample is one sample of a contestant.
 type sample struct {
 	At                      time.Time
 	Limit, Running, Waiting int
@@ -57,8 +57,8 @@ type guarded struct {
 	database *Database
 }
 
-// Patient implements patientapi.Store. The answer is made apart from dst: a
-// pool's worker may still be at it when the caller has left.
+// Patient implements patientapi.Store. The answer is not built in dst: a pool's worker
+// may still be writing it when the caller has left.
 func (g *guarded) Patient(ctx context.Context, id string, dst *patientapi.Patient) error {
 	found := new(patientapi.Patient)
 	err := g.guard.Do(ctx, func(ctx context.Context) error {
@@ -106,7 +106,7 @@ func server(ctx context.Context, contestantJob *contestant.Job) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	web := &http.Server{Handler: clientsWishes(api), ReadHeaderTimeout: 10 * time.Second}
+	web := &http.Server{Handler: fromHeaders(api), ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 1)
 	go func() { failed <- web.Serve(listener) }()
 	api.SetReady(true)
@@ -134,9 +134,8 @@ func server(ctx context.Context, contestantJob *contestant.Job) (any, error) {
 	return report, errors.Join(web.Shutdown(drain), runner.Drain(drain))
 }
 
-// clientsWishes gives each request the deadline and the priority that its
-// headers ask for.
-func clientsWishes(next http.Handler) http.Handler {
+// fromHeaders gives each request the deadline and the priority of its headers.
+func fromHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
 		if ms, err := strconv.Atoi(r.Header.Get(timeoutHeader)); err == nil && ms > 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/spillway-go/spillway/loadgen"
 )
 
-// job is what a contestant is told to do.
+// job is the input of a contestant.
 type job struct {
 	Pattern    string
 	Requests   int
@@ -40,7 +40,7 @@ func (c Config) job(l load, pattern string, trial experiment.Trial) job {
 	}
 }
 
-// params are the settings that the judge needs and a reader wants.
+// params are the settings that the judge and the report need.
 func (j job) params() map[string]any {
 	return map[string]any{
 		"requests": j.Requests, "clients": j.Clients, "workers": j.Workers, "queue_size": j.QueueSize,
@@ -156,8 +156,8 @@ func stackKB(u probe.Usage) float64 {
 	return float64(u.PeakStackBytes) / max(1, float64(u.PeakStacks)) / 1024
 }
 
-// asPrinted is the contestant of H4: the published response pool under the
-// published load, with its own counters and the true figure.
+// asPrinted is the contestant of H4: the published response pool under the published
+// load, with its own counters and the true figure.
 func asPrinted(ctx context.Context, j job) (results.Run, error) {
 	store, err := j.simulatedStore()
 	if err != nil {
@@ -180,18 +180,18 @@ func asPrinted(ctx context.Context, j job) (results.Run, error) {
 	return run, nil
 }
 
-// parked is the contestant of H11: goroutines that do nothing but wait, as those
-// of a naive service do while the store works.
+// parked is the contestant of H11: goroutines that only wait, like those of a naive
+// service while the store works.
 func parked(ctx context.Context, j job) (results.Run, error) {
 	p := probe.Start()
-	time.Sleep(50 * time.Millisecond) // its first look, at stacks that are not ours, comes before
+	time.Sleep(50 * time.Millisecond) // its first sample, of other stacks, is before that
 	release := make(chan struct{})
 	var all sync.WaitGroup
 	for range j.Clients {
 		all.Go(func() { <-release })
 	}
 	select {
-	case <-time.After(100 * time.Millisecond): // some looks of the probe
+	case <-time.After(100 * time.Millisecond): // several samples of the probe
 	case <-ctx.Done():
 	}
 	close(release)

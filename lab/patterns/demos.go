@@ -22,7 +22,7 @@ import (
 	"github.com/spillway-go/spillway/loadgen"
 )
 
-// demonstrations run faulty code beside ours.
+// demonstrations run faulty code and ours.
 var demonstrations = experiment.Staged{Role: "patterns-demo-", Acts: []experiment.Act{
 	{ID: "early-return", Title: "the handler that returns before its goroutine writes", Run: earlyReturn},
 	{ID: "shared-reply", Title: "the pooled response that is given back before it is encoded", Run: sharedReply},
@@ -62,8 +62,8 @@ func earlyReturn(ctx context.Context) (results.Demo, error) {
 	}, err
 }
 
-// sharedReply is a function call with the encoding of a handler, which comes a
-// millisecond after the reply: the time of an audit line or a contended lock.
+// sharedReply is a function call with the encoding of a handler, a millisecond after
+// the reply: the time of an audit line or a contended lock.
 func sharedReply(ctx context.Context) (results.Demo, error) {
 	const requests, clients, workers = 50_000, 200, 20
 	meanwhile := func() { time.Sleep(time.Millisecond) }
@@ -75,7 +75,7 @@ func sharedReply(ctx context.Context) (results.Demo, error) {
 		return results.Demo{}, err
 	}
 	demo := results.Demo{Counts: []results.NamedCount{{Name: "requests to each", N: requests}}}
-	count := func(who string, answer func(context.Context, string, func()) ([]byte, error)) (empty, foreign int, err error) {
+	count := func(name string, answer func(context.Context, string, func()) ([]byte, error)) (empty, foreign int, err error) {
 		var none, other counter
 		_, err = loadgen.Run(ctx, loadgen.Config{
 			Closed: &loadgen.Closed{Clients: clients, Requests: requests},
@@ -88,8 +88,8 @@ func sharedReply(ctx context.Context) (results.Demo, error) {
 				return loadgen.FromError(err)
 			}),
 		})
-		demo.Counts = append(demo.Counts, results.NamedCount{Name: "empty, " + who, N: float64(none.n)},
-			results.NamedCount{Name: "another patient, " + who, N: float64(other.n)})
+		demo.Counts = append(demo.Counts, results.NamedCount{Name: "empty, " + name, N: float64(none.n)},
+			results.NamedCount{Name: "another patient, " + name, N: float64(other.n)})
 		return none.n, other.n, errors.Join(err, ctx.Err())
 	}
 	onPut := specimen.NewSharedReply(store, workers, clients, specimen.ClearOnPut)
@@ -114,8 +114,8 @@ func sharedReply(ctx context.Context) (results.Demo, error) {
 	return demo, errors.Join(err, runner.Drain(ctx))
 }
 
-// notUnderRace stands for demonstrations of data races in programs built with
-// the race detector, which would end them at the race that is their point.
+// notUnderRace replaces demonstrations of data races in programs built with the race
+// detector, which would end them at the race that they show.
 const notUnderRace = "Not shown: this program was built with the race detector, and the fault is a data race."
 
 func lateRetryAfter(ctx context.Context) (results.Demo, error) {
@@ -163,7 +163,7 @@ func slowStore(least, most time.Duration) (patientapi.Store, error) {
 	return simulated.Inject(people, simulated.Config{MinLatency: least, MaxLatency: most, Seed: 1})
 }
 
-// ourAPI is the sound counterpart.
+// ourAPI is the correct counterpart.
 func ourAPI(pattern string, store patientapi.Store, workers, queue int) (http.Handler, error) {
 	runner, err := service.New(pattern, service.Config{Store: store, Workers: workers, QueueSize: queue})
 	if err != nil {
@@ -187,7 +187,7 @@ func patientIn(body []byte) string {
 			ID string `json:"id"`
 		} `json:"patient"`
 	}
-	_ = json.Unmarshal(body, &reply) // what is no JSON has no patient
+	_ = json.Unmarshal(body, &reply) // a reply that is not JSON has no patient
 	if reply.ID != "" {
 		return reply.ID
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// evidence is the runs of a session, asked cell by cell.
+// evidence is the runs of a session, queried cell by cell.
 type evidence struct {
 	runs []results.Run
 	seed uint64
@@ -38,7 +38,7 @@ func (e evidence) of(c cell) []results.Run {
 	return out
 }
 
-// values asks one figure of every repeat.
+// values returns one figure of every repeat.
 func (e evidence) values(c cell, figure func(results.Run) float64) judge.Input {
 	in := judge.Input{Seed: e.seed, Missing: e.missing(c)}
 	for _, run := range e.of(c) {
@@ -47,7 +47,7 @@ func (e evidence) values(c cell, figure func(results.Run) float64) judge.Input {
 	return in
 }
 
-// pairs asks the figure of two cells in the repeats that have both. Without a
+// pairs returns the figure of two cells for the repeats that have both. Without a
 // figure the caller makes the pairs.
 func (e evidence) pairs(a, b cell, figure func(results.Run) float64) judge.Input {
 	in := judge.Input{Seed: e.seed, Missing: e.missing(a, b)}

@@ -11,7 +11,7 @@ import (
 const spareFiles = 100
 
 // enoughFiles checks that as many connections may be open as there are clients.
-// Go has raised the soft limit to the hard one before main.
+// Go raises the soft limit to the hard one before main.
 func enoughFiles(c Config) error {
 	most := 0
 	for _, name := range []string{Low, High, Sustained, Brisk} {

@@ -89,7 +89,7 @@ func h9(e evidence) []results.Claim {
 	}
 }
 
-// briskEnough is what the claim asks for: more requests a second than this.
+// briskEnough is the claim's bound: more requests a second than this.
 const briskEnough = 1000
 
 func h10(e evidence, setup string) []results.Claim {
@@ -136,7 +136,7 @@ func h11(e evidence) []results.Claim {
 	return out
 }
 
-// The figures that runs are asked for.
+// The figures of a run.
 func throughput(r results.Run) float64 { return float64(r.Offered) / r.Elapsed } // as the source counts it
 func goodput(r results.Run) float64    { return r.Rate("ok") }
 func refused(r results.Run) float64    { return 100 * r.Share("rejected") }
@@ -152,7 +152,7 @@ func littlesLaw(r results.Run) float64 {
 	return number(r.Params["workers"]) * (1 - number(r.Params["error_rate"])) / mean * 1000
 }
 
-// number reads a parameter, which comes back from disk as a float64.
+// number reads a parameter, which is a float64 when read from disk.
 func number(v any) float64 {
 	switch n := v.(type) {
 	case float64:

@@ -37,7 +37,7 @@ const (
 	roleParked    = "patterns-parked"
 )
 
-// Roles are what its contestants can be told to do.
+// Roles are the roles of its contestants.
 func Roles() map[string]contestant.Role {
 	roles := map[string]contestant.Role{
 		roleCall:      contestant.Func(call),
@@ -87,8 +87,8 @@ type planner struct {
 
 // published adds a pattern as it was published. The pools under one load run
 // side by side, each in its own process: they spend their time waiting for
-// their stores and use two or three hundredths of a processor, which stands in
-// their figures, and one after the other they would take most of the session.
+// their stores and use two or three hundredths of a processor, which is in their
+// figures, and one after the other they would take most of the session.
 func (p *planner) published(load, pattern string) {
 	c := p.child(Published, load, pattern, roleCall)
 	if pattern != service.Naive {
@@ -128,7 +128,7 @@ func (p *planner) add(setup, name, pattern string, l load, run func(context.Cont
 }
 
 // brisk adds what H10 compares: two pools at more than 1,000 requests a second,
-// and a twin that tells how much two runs of the same pool differ.
+// and a twin that shows how much two runs of the same pool differ.
 func (p *planner) brisk() {
 	if !slices.Contains(p.Patterns, service.WorkerPool) || !slices.Contains(p.Patterns, service.Optimized) {
 		return
@@ -141,7 +141,7 @@ func (p *planner) brisk() {
 	p.real(Brisk, service.WorkerPool).Twin = true
 }
 
-// prepare makes the database once, or finds it where an earlier session left it.
+// prepare makes the database once, or finds that of an earlier session.
 func (p *planner) prepare(ctx context.Context) error {
 	set := job{Patients: p.Patients}.set()
 	path, err := sqlite.DefaultPath(set)

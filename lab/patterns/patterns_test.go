@@ -79,7 +79,7 @@ func TestThePlanHasEveryPatternUnderEveryLoadInBothSetups(t *testing.T) {
 	}
 }
 
-// run is a made-up run: so many of each kind in so many seconds.
+// run is a made-up run: counts of each kind in a number of seconds.
 func run(c cell, repeat int, ok, rejected, failed uint64, seconds float64) results.Run {
 	latency := func(n uint64) *histogram.Histogram {
 		var h histogram.Histogram
@@ -179,8 +179,8 @@ func TestLittlesLaw(t *testing.T) {
 	}
 }
 
-// An answer about somebody else once went unnoticed: only the first error was
-// looked at, which is a failing store, and it could not be told apart.
+// An answer about another patient once went unnoticed: only the first error was
+// checked, which came from a failing store and looked the same.
 func TestAnAnswerAboutAnotherPatientIsNoticedAmongOtherErrors(t *testing.T) {
 	j := job{Patients: 10}
 	answers := []func(w http.ResponseWriter){
@@ -202,7 +202,7 @@ func TestAnAnswerAboutAnotherPatientIsNoticedAmongOtherErrors(t *testing.T) {
 	}{{loadgen.Error, 0}, {loadgen.OK, 0}, {loadgen.Error, 1}} {
 		n = i
 		if got := target.Do(t.Context(), uint64(i)); got != want.outcome || foreign.Load() != want.foreign {
-			t.Errorf("answer %d: %v and %d about somebody else, want %v and %d", i, got, foreign.Load(), want.outcome, want.foreign)
+			t.Errorf("answer %d: %v and %d about another patient, want %v and %d", i, got, foreign.Load(), want.outcome, want.foreign)
 		}
 	}
 }

@@ -24,13 +24,13 @@ import (
 // requestTimeout bounds one request of the set-up "for real".
 const requestTimeout = 30 * time.Second
 
-// served is what a server contestant reports when it is told to stop.
+// served is what a server contestant reports when it is stopped.
 type served struct {
 	Usage          probe.Usage
 	Stats          service.Stats
 	PeakStoreCalls int
 	Connections    sqlite.Connections
-	StoreLatency   time.Duration // mean of what was injected
+	StoreLatency   time.Duration // mean of the injected latency
 }
 
 // server is the contestant of the set-up "for real": the service's own HTTP API
@@ -85,8 +85,8 @@ func server(ctx context.Context, contestantJob *contestant.Job) (any, error) {
 
 func (j job) set() sqlite.Set { return sqlite.Set{Patients: j.Patients, Seed: 1} }
 
-// serveAndLoad starts the server, loads it over HTTP from this process and
-// stops it. A server that was killed leaves what the clients saw until then.
+// serveAndLoad starts the server, loads it over HTTP from this process and stops it.
+// If the server is killed, the run has the clients' results until then.
 func serveAndLoad(ctx context.Context, j job, memoryCap uint64) (results.Run, error) {
 	var url string
 	srv, err := contestant.Start(ctx, contestant.Spec{Role: roleServer, Input: j, MemoryCap: memoryCap}, &url)
@@ -137,9 +137,9 @@ func serveAndLoad(ctx context.Context, j job, memoryCap uint64) (results.Run, er
 	return run, ctx.Err()
 }
 
-// httpTarget asks for a patient a request and counts the good answers that are
-// not about them. Counts, because the target keeps its first error only, and the
-// store fails now and then.
+// httpTarget requests a patient and counts the good answers about another one. It
+// counts them because the target keeps only its first error, and the store fails now
+// and then.
 func (j job) httpTarget(url string) (target *loadgen.HTTP, foreign *atomic.Int64, err error) {
 	foreign = new(atomic.Int64)
 	target, err = loadgen.NewHTTP(loadgen.HTTPConfig{
@@ -147,7 +147,7 @@ func (j job) httpTarget(url string) (target *loadgen.HTTP, foreign *atomic.Int64
 		Check: func(n uint64, _ int, body []byte) error {
 			if !bytes.HasPrefix(body, []byte(`{"id":"`+j.id(n)+`"`)) {
 				foreign.Add(1)
-				return fmt.Errorf("request %d: an answer about somebody else", n)
+				return fmt.Errorf("request %d: an answer about another patient", n)
 			}
 			return nil
 		},
@@ -155,12 +155,12 @@ func (j job) httpTarget(url string) (target *loadgen.HTTP, foreign *atomic.Int64
 	return target, foreign, err
 }
 
-// addMemory puts what was seen of the server's memory on the load's time line.
+// addMemory adds the samples of the server's memory to the load's time line.
 func addMemory(series []results.Point, memory []contestant.Memory) {
 	if len(memory) == 0 || len(series) == 0 {
 		return
 	}
-	// The load starts some moments after the process; its last look is its end.
+	// The load starts shortly after the process; the last sample is its end.
 	offset := memory[len(memory)-1].At.Seconds() - series[len(series)-1].At
 	i := 0
 	for k := range series {

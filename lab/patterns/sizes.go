@@ -37,10 +37,10 @@ const (
 // scaled down.
 type Config struct {
 	Full       bool // the published number of requests
-	Requests   int  // of every load; 0: as the load has it
+	Requests   int  // of every load; 0: the number of each load
 	Clients    int
 	Workers    int // 0: 20
-	QueueSize  int // negative: 100; 0: nobody waits
+	QueueSize  int // negative: 100; 0: no queue
 	QueueWait  time.Duration
 	MinLatency time.Duration
 	MaxLatency time.Duration
@@ -106,12 +106,12 @@ const publishedWorkers = 20
 
 // load returns the sizes of a load: the published ones, fewer requests unless
 // Full, never fewer clients or workers, and the user's own on top. How many
-// requests a client has decides how many are refused, so not every load can be
-// scaled alike:
+// requests a client has decides how many are refused, so the loads are scaled
+// differently:
 //   - low and high are short: they keep all theirs;
 //   - sustained needs some seventy a client where a refusal takes 100 ms and
 //     clients take turns in the queue. Where it takes no time, for real and
-//     always with the limiter, five a client give the same shares.
+//     always with the limiter, five per client give the same shares.
 func (c Config) load(name, setup, pattern string) load {
 	l := load{name: name, workers: publishedWorkers}
 	scaled := func(full, part int) int {

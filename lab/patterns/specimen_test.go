@@ -67,7 +67,7 @@ func TestTheDemonstrationsShowTheFaultAndOursHasNone(t *testing.T) {
 				t.Errorf("%s: %v", d.ID, counts)
 			}
 		default:
-			t.Errorf("nobody checks %s", d.ID)
+			t.Errorf("no test checks %s", d.ID)
 		}
 	}
 }

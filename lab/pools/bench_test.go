@@ -17,7 +17,7 @@ const benchBuffer = 1024
 
 // each runs a benchmark for every contestant, number of producers and number
 // of workers. start makes a contestant ready to be driven.
-func each(b *testing.B, names []string, producers, workers []int, start func(bout, entry) (stand, error)) {
+func each(b *testing.B, names []string, producers, workers []int, start func(bout, entry) (rig, error)) {
 	for _, n := range producers {
 		for _, w := range workers {
 			for _, name := range names {
@@ -27,7 +27,7 @@ func each(b *testing.B, names []string, producers, workers []int, start func(bou
 						b.Fatal(err)
 					}
 					defer s.close()
-					s.drive(2*n, nil) // workers, and what waiting needs, are there now
+					s.drive(2*n, nil) // workers and waiting goroutines exist now
 					b.ReportAllocs()
 					s.drive(b.N, b.ResetTimer) // not b.Loop: every producer needs its share
 					b.StopTimer()
@@ -45,7 +45,7 @@ func BenchmarkSubmit(b *testing.B) {
 		work := burn.For(d)
 		b.Run("work="+d.String(), func(b *testing.B) {
 			each(b, submitters(), []int{1, runtime.GOMAXPROCS(0), 64, 1000}, []int{2, 100, 1000},
-				func(bo bout, e entry) (stand, error) { return bo.startSubmitting(e, work) })
+				func(bo bout, e entry) (rig, error) { return bo.startSubmitting(e, work) })
 		})
 	}
 }
@@ -56,5 +56,5 @@ func BenchmarkRefuse(b *testing.B) {
 
 func BenchmarkCall(b *testing.B) {
 	each(b, callers(), []int{1, 1000}, []int{2, 100},
-		func(bo bout, e entry) (stand, error) { return bo.startCalling(e, func() {}) })
+		func(bo bout, e entry) (rig, error) { return bo.startCalling(e, func() {}) })
 }

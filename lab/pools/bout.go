@@ -12,27 +12,27 @@ import (
 	"github.com/spillway-go/spillway/lab/burn"
 )
 
-// What a bout measures.
+// The operations that a bout measures.
 const (
 	submitting = "submit" // jobs handed over
 	refusing   = "refuse" // submissions refused by a full pool
 	calling    = "call"   // results waited for
 )
 
-// bout is several contestants at the same thing, in one process and in turns,
-// so that whatever disturbs the machine falls on all of them.
+// bout runs several contestants with the same task, in one process and in turns, so
+// that disturbances of the machine affect all of them.
 type bout struct {
 	What      string
 	Work      time.Duration // of each job; 0: none
 	Producers int
 	Entries   []entry
-	Rounds    int           // every entry once in each, in an order of its own
+	Rounds    int           // each runs every entry once, in a new order
 	Time      time.Duration // of each measurement
 	Buffer    int
 	Seed      uint64
 }
 
-// entry is a contestant with so many workers.
+// entry is a contestant with a number of workers.
 type entry struct {
 	Contestant string
 	Workers    int
@@ -67,7 +67,7 @@ func play(ctx context.Context, b bout) ([][]reading, error) {
 }
 
 // measure starts a contestant, warms it until a measurement takes long enough,
-// measures, and ends it. Nothing of it is left for the next.
+// measures, and ends it. It leaves nothing running for the next.
 func (b bout) measure(e entry, work func(), jobs *int) (reading, error) {
 	s, err := b.start(e, work)
 	if err != nil {
@@ -99,16 +99,16 @@ func (b bout) measure(e entry, work func(), jobs *int) (reading, error) {
 	}, nil
 }
 
-// stand is a contestant ready to be driven.
-type stand struct {
-	producers []func(n int) // does it n times and returns when the last is done
+// rig is a contestant ready to be driven.
+type rig struct {
+	producers []func(n int) // repeats the operation n times and returns when the last is done
 	check     func() error
 	close     func()
 }
 
 // drive shares jobs among the producers and returns how long all of them took.
 // begin is called when they are about to start; it may be nil.
-func (s stand) drive(jobs int, begin func()) time.Duration {
+func (s rig) drive(jobs int, begin func()) time.Duration {
 	var ready, done sync.WaitGroup
 	gate := make(chan struct{})
 	for i, produce := range s.producers {
@@ -136,7 +136,7 @@ func (s stand) drive(jobs int, begin func()) time.Duration {
 	return time.Since(began)
 }
 
-func (b bout) start(e entry, work func()) (stand, error) {
+func (b bout) start(e entry, work func()) (rig, error) {
 	switch b.What {
 	case submitting:
 		return b.startSubmitting(e, work)
@@ -145,19 +145,18 @@ func (b bout) start(e entry, work func()) (stand, error) {
 	case calling:
 		return b.startCalling(e, work)
 	}
-	return stand{}, fmt.Errorf("nobody knows how to %s", b.What)
+	return rig{}, fmt.Errorf("unknown measurement %q", b.What)
 }
 
-// startSubmitting hands over jobs that tell nobody of their end, except the
-// last of each producer: queues are first come, first served, so that few jobs
-// are still under way when it ends, and an end that is counted would cost more
-// than the submission.
-func (b bout) startSubmitting(e entry, work func()) (stand, error) {
+// startSubmitting submits jobs without waiting for their end, except for the last of
+// each producer: queues are FIFO, so that few jobs are still running when it ends, and
+// counting every end would cost more than the submission.
+func (b bout) startSubmitting(e entry, work func()) (rig, error) {
 	s, err := newSubmitter(e.Contestant, e.Workers, b.Buffer, false)
 	if err != nil {
-		return stand{}, err
+		return rig{}, err
 	}
-	st := stand{close: s.close, check: func() error { return nil }}
+	st := rig{close: s.close, check: func() error { return nil }}
 	usual := newJob(work)
 	for range b.Producers {
 		ended := make(chan struct{}, 1)
@@ -174,19 +173,19 @@ func (b bout) startSubmitting(e entry, work func()) (stand, error) {
 }
 
 // startRefusing fills workers and queue; what is measured is the rest.
-func (b bout) startRefusing(e entry) (stand, error) {
+func (b bout) startRefusing(e entry) (rig, error) {
 	s, err := newSubmitter(e.Contestant, e.Workers, b.Buffer, true)
 	if err != nil {
-		return stand{}, err
+		return rig{}, err
 	}
 	if s.try == nil {
-		return stand{}, fmt.Errorf("%s refuses nobody", e.Contestant)
+		return rig{}, fmt.Errorf("%s cannot refuse", e.Contestant)
 	}
 	hold := make(chan struct{})
 	held := newJob(func() { <-hold })
 	fill(s, held)
 	var accepted, tried atomic.Int64
-	st := stand{close: func() { close(hold); s.close() }}
+	st := rig{close: func() { close(hold); s.close() }}
 	before := uint64(0)
 	if s.refused != nil {
 		before = s.refused()
@@ -228,13 +227,13 @@ func fill(s submitter, held *job) {
 	}
 }
 
-func (b bout) startCalling(e entry, work func()) (stand, error) {
+func (b bout) startCalling(e entry, work func()) (rig, error) {
 	c, err := newCaller(e.Contestant, e.Workers, b.Buffer, work)
 	if err != nil {
-		return stand{}, err
+		return rig{}, err
 	}
 	var wrong atomic.Int64
-	st := stand{close: c.close, check: func() error {
+	st := rig{close: c.close, check: func() error {
 		if wrong.Load() > 0 {
 			return errPayload
 		}

@@ -37,7 +37,7 @@ func Names() []string {
 	return []string{Spillway, Channel, Semaphore, Errgroup, Ants, Pond, Conc, Gammazero, Tunny}
 }
 
-// What contestants can do. Tunny only calls; gammazero and conc refuse nobody.
+// What contestants can do. Tunny only calls; gammazero and conc cannot refuse.
 func submitters() []string { return slices.DeleteFunc(Names(), is(Tunny)) }
 func refusers() []string   { return slices.DeleteFunc(Names(), is(Tunny, Conc, Gammazero)) }
 func callers() []string    { return []string{Spillway, Channel, Tunny, Pond} }
@@ -66,11 +66,11 @@ type submitter struct {
 	close   func()          // waits until every job has ended
 }
 
-// idle is how long the workers of those that retire them stay without a job.
+// idle is how long workers stay without a job, in the pools that retire them.
 const idle = 250 * time.Millisecond
 
-// newSubmitter starts a contestant with that many workers. Those with a bounded
-// queue get buffer places. nonblocking is for those that have to be told.
+// newSubmitter starts a contestant with that many workers. A bounded queue gets
+// buffer places. nonblocking is for contestants that need it as an option.
 func newSubmitter(name string, workers, buffer int, nonblocking bool) (submitter, error) {
 	switch name {
 	case Channel:
@@ -158,7 +158,7 @@ func newSubmitter(name string, workers, buffer int, nonblocking bool) (submitter
 	return submitter{}, fmt.Errorf("%s takes no jobs", name)
 }
 
-// caller is a contestant that returns a job's result to who waits for it.
+// caller is a contestant that returns a job's result to its caller.
 type caller struct {
 	client func() func(int) int // a client calls the function it got, one call at a time
 	close  func()
@@ -166,12 +166,12 @@ type caller struct {
 
 var errPayload = errors.New("not what the client sent")
 
-// newCaller starts a contestant with that many workers, which do work and
-// answer with one more than what they were asked.
+// newCaller starts a contestant with that many workers, which do work and answer with
+// their argument plus one.
 func newCaller(name string, workers, buffer int, work func()) (caller, error) {
 	answer := func(x int) int { work(); return x + 1 }
 	switch name {
-	case Channel: // each client owns its result channel and uses it again
+	case Channel: // each client owns its result channel and reuses it
 		type request struct {
 			x      int
 			result chan int

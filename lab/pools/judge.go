@@ -27,7 +27,7 @@ func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
 	return out
 }
 
-// order is the claim's place in the ledger.
+// order is the claim's position in the ledger.
 func order(id string) int {
 	return slices.IndexFunc(claims.Pools.Claims, func(c claims.Claim) bool { return c.ID == id })
 }

@@ -33,7 +33,7 @@ func verdicts(runs []results.Run) map[string]results.Claim {
 func TestRatiosAreTakenWithinARound(t *testing.T) {
 	var runs []results.Run
 	for n := range 3 {
-		// The machine is ten times slower in the second round, for everybody.
+		// The machine is ten times slower in the second round, for all contestants.
 		runs = append(runs,
 			timed("no-op jobs", Spillway, 1000, 2, 0, n, 40, 400, 42), timed("no-op jobs", Channel, 1000, 2, 0, n, 100, 1000, 100),
 			timed("no-op jobs", Ants, 1000, 2, 0, n, 250, 2500, 260))
@@ -124,7 +124,7 @@ func TestSizingIsHeldAgainstTheBestFixedSize(t *testing.T) {
 	}
 }
 
-func TestWithoutUsThereIsNoVerdict(t *testing.T) {
+func TestWithoutSpillwayThereIsNoVerdict(t *testing.T) {
 	runs := []results.Run{
 		timed("no-op jobs", Channel, 1000, 2, 0, 0, 40), timed(setupRefuse, Channel, 1, 2, 0, 0, 8), timed(setupCall, Pond, 1, 2, 0, 0, 800),
 		{Setup: setupBurst, Load: "many", Pattern: Spillway, Killed: "above its cap"}, {Setup: setupBurst, Load: "many", Pattern: Channel},

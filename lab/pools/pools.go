@@ -1,10 +1,9 @@
-// Package pools is the experiment that puts worker pools side by side: what it
-// costs to hand over a job, to be refused, to wait for a result; what idle
-// workers and waiting jobs weigh; a burst; and what a pool without a number is
-// worth beside the best fixed size.
+// Package pools is the experiment that compares worker pools: the cost of submitting a
+// job, of a refusal, of waiting for a result; the memory of idle workers and waiting
+// jobs; a burst; and a pool without a configured size against the best fixed size.
 //
-// Figures of one table were taken in one process, in turns: a machine that was
-// busy elsewhere was so for everybody.
+// The figures of one table are measured in one process, in turns, so that other load
+// on the machine affects all contestants.
 package pools
 
 import (
@@ -50,7 +49,7 @@ const (
 	roleSizing = "pools-sizing"
 )
 
-// Roles are what its contestants can be told to do.
+// Roles are the roles of its contestants.
 func Roles() map[string]contestant.Role {
 	return map[string]contestant.Role{
 		roleBout:   contestant.Func(play),
@@ -91,8 +90,8 @@ func Defaults() Config {
 	}
 }
 
-// Quick is a glance: fewer producers and workers, short rounds, a small burst, no sizing,
-// which takes its time by nature.
+// Quick is a short run: fewer producers and workers, short rounds, a small burst, and
+// no sizing, which cannot be shortened.
 func Quick() Config {
 	c := Defaults()
 	c.Parts = slices.DeleteFunc(c.Parts, is(Sizing))
@@ -193,7 +192,7 @@ type planner struct {
 	turnsMS int                         // of sizing, set by prepare
 }
 
-// among are the chosen contestants that can do it.
+// among are the chosen contestants that support it.
 func (p *planner) among(able []string) []string {
 	return slices.DeleteFunc(slices.Clone(able), func(s string) bool { return !slices.Contains(p.Contestants, s) })
 }
@@ -236,7 +235,7 @@ func (p *planner) submitting() {
 	}
 }
 
-// A full pool is full, whatever its size.
+// The size of a full pool does not matter.
 func (p *planner) refusing() {
 	for _, n := range p.producers() {
 		p.bout(setupRefuse, bout{What: refusing, Producers: n}, p.among(refusers()), p.Workers[:1])
@@ -318,7 +317,7 @@ func (p *planner) burst() {
 	}
 }
 
-// alone adds a cell whose process has the machine for itself.
+// alone adds a cell whose process runs alone on the machine.
 func (p *planner) alone(setup, load, pattern string, expect time.Duration, run func(context.Context) (results.Run, error)) {
 	p.cells = append(p.cells, experiment.Cell{
 		Setup: setup, Load: load, Pattern: pattern, Expect: expect,

@@ -36,7 +36,7 @@ func TestEverySubmitterRunsEveryJobWithinItsBound(t *testing.T) {
 		s.submit(newJob(func() { close(ended) }))
 		<-ended
 		s.close()
-		// ants ends without waiting: then only the bound is of interest.
+		// ants ends without waiting: then only the bound is checked.
 		if n := done.Load(); most.Load() > workers || n != jobs && name != Ants {
 			t.Errorf("%s: %d of %d jobs, %d at once with %d workers", name, n, jobs, most.Load(), workers)
 		}
@@ -59,7 +59,7 @@ func TestEveryCallerAnswersItsOwnClient(t *testing.T) {
 	}
 }
 
-func TestWhoCannotSaysSo(t *testing.T) {
+func TestAMissingAbilityIsAnError(t *testing.T) {
 	for _, b := range []bout{{What: submitting}, {What: refusing}, {What: "sleep"}} {
 		if _, err := b.start(entry{Contestant: Tunny, Workers: 1}, func() {}); err == nil {
 			t.Errorf("tunny can %s", b.What)
@@ -73,7 +73,7 @@ func TestWhoCannotSaysSo(t *testing.T) {
 	}
 }
 
-// tiny is everything, as small as it gets.
+// tiny has every part at its smallest size.
 func tiny() Config {
 	c := Defaults()
 	c.Works = []time.Duration{0, time.Microsecond}

@@ -17,7 +17,7 @@ func (b bout) run(ctx context.Context, seed, memoryCap uint64) ([]results.Run, e
 	if err != nil {
 		return nil, err
 	}
-	if exit.Killed != "" { // by whom of them, nobody can say
+	if exit.Killed != "" { // which contestant was the cause is unknown
 		return nil, fmt.Errorf("the process of all contestants was %s", exit.Killed)
 	}
 	runs := make([]results.Run, len(b.Entries))
@@ -37,7 +37,7 @@ func (b bout) run(ctx context.Context, seed, memoryCap uint64) ([]results.Run, e
 	return runs, nil
 }
 
-// asRun keeps every round, for the ratios are taken within a round.
+// asRun keeps every round, because ratios are taken within a round.
 func (b bout) asRun(e entry, readings []reading) results.Run {
 	run := results.Run{
 		Params: map[string]any{"producers": float64(b.Producers), "workers": float64(e.Workers), "buffer": float64(b.Buffer), "work_us": b.Work.Seconds() * 1e6},
@@ -54,7 +54,7 @@ func (b bout) asRun(e entry, readings []reading) results.Run {
 
 func roundKey(i int) string { return fmt.Sprintf("ns_round_%d", i+1) }
 
-// median is 0 of nothing.
+// median is 0 for no values.
 func median(xs []float64) float64 {
 	if len(xs) == 0 {
 		return 0

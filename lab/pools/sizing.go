@@ -18,10 +18,10 @@ import (
 	"github.com/spillway-go/spillway/workerpool"
 )
 
-// sized is one pool under work that changes once. Jobs arrive in an open loop
-// and are of use only if they end before their deadline; a full pool refuses.
+// sized is one pool under work that changes once. Jobs arrive in an open loop and
+// count only if they end before their deadline; a full pool refuses.
 type sized struct {
-	Workers  int // 0: no number at all
+	Workers  int // 0: not configured
 	Phases   []phase
 	TurnsMS  int // of the spin in a millisecond of computing
 	Deadline time.Duration
@@ -30,7 +30,7 @@ type sized struct {
 	Seed     uint64
 }
 
-// phase is what arrives: so many jobs a second that compute, then wait.
+// phase is a load: a rate of jobs that compute, then wait.
 type phase struct {
 	PerSecond     float64
 	Compute, Wait time.Duration
@@ -57,7 +57,7 @@ func size(ctx context.Context, s sized) ([]results.Run, error) {
 			return nil, err
 		}
 		run, stats := experiment.FromLoad(res), p.Stats()
-		run.Elapsed = s.Measure.Seconds() // what was intended in this time, whenever it ended
+		run.Elapsed = s.Measure.Seconds() // jobs intended in this time, whenever they ended
 		run.Series = nil
 		run.Params = map[string]any{"workers_then": stats.Workers, "queue": stats.QueueSize, "generator": res.Why}
 		out = append(out, run)
@@ -65,8 +65,8 @@ func size(ctx context.Context, s sized) ([]results.Run, error) {
 	return out, ctx.Err()
 }
 
-// settleThenMeasure sends one unbroken stream and returns what became of its
-// second part.
+// settleThenMeasure sends one continuous stream and returns the result of its second
+// part.
 func (s sized) settleThenMeasure(ctx context.Context, t target, seed uint64) (*loadgen.Result, error) {
 	stream := func(d time.Duration, seed uint64) (*loadgen.Result, error) {
 		return loadgen.Run(ctx, loadgen.Config{Target: t, Timeout: s.Deadline, Open: loadgen.Poisson(t.PerSecond, d, seed)})
@@ -88,13 +88,12 @@ func (s sized) settleThenMeasure(ctx context.Context, t target, seed uint64) (*l
 	return res, errors.Join(err, <-settled)
 }
 
-// slice is how long a job computes before it looks at its context again, and lets
-// others run. The generator is in the same process: behind jobs that keep a
-// processor for as long as the runtime lets them it was late by half a second, and
-// all sizes were measured by that.
+// slice is how long a job computes before it checks its context and yields. The
+// generator is in the same process: behind jobs that keep a processor for as long as
+// the runtime allows it was late by half a second, which distorted all sizes.
 const slice = 100 * time.Microsecond
 
-// target hands jobs to a pool and waits for their end.
+// target submits jobs to a pool and waits for their end.
 type target struct {
 	pool *workerpool.Pool
 	phase
@@ -126,13 +125,13 @@ func (t target) Do(ctx context.Context, _ uint64) loadgen.Outcome {
 	}
 	select {
 	case <-ended:
-	case <-ctx.Done(): // which may be before it starts, and then it never does
+	case <-ctx.Done(): // may be before the job starts; then it never starts
 	}
 	return loadgen.FromError(ctx.Err())
 }
 
-// nature is a kind of work, before and after the change.
-type nature struct {
+// workKind is a kind of work, before and after the change.
+type workKind struct {
 	name    string
 	phases  [2]phase
 	waiting bool // hardly uses a processor: pools can run side by side
@@ -141,22 +140,20 @@ type nature struct {
 
 const sizingDeadline = 200 * time.Millisecond
 
-// natures compute, wait, or both. What computes is offered more than the
-// processors can do, so that a pool that is too large starts what it cannot
-// finish in time.
-func natures() []nature {
+// workKinds compute, wait, or both. The computing load is more than the processors can
+// do, so that a pool that is too large starts jobs that it cannot finish in time.
+func workKinds() []workKind {
 	procs, ms := float64(runtime.GOMAXPROCS(0)), time.Millisecond
-	return []nature{
+	return []workKind{
 		{"CPU-bound", [2]phase{{1.5 * procs * 250, 4 * ms, 0}, {1.5 * procs * 250, 8 * ms, 0}}, false, 16},
 		{"I/O-bound", [2]phase{{1000, 0, 20 * ms}, {1000, 0, 80 * ms}}, true, 64},
 		{"mixed", [2]phase{{1.3 * procs * 500, 2 * ms, 20 * ms}, {1.3 * procs * 500, 2 * ms, 80 * ms}}, false, 64},
 	}
 }
 
-// turnsAvailable is how many turns a processor does in a millisecond while all
-// of them compute: the most of some short tries on the machine as it is. One
-// that is busy elsewhere has less to give, and would otherwise be offered many
-// times what it can do.
+// turnsAvailable is how many turns a processor does in a millisecond while all of them
+// compute: the most of several short tries on the machine as it is. A machine busy with
+// other work can do less, and would otherwise be offered many times its capacity.
 func turnsAvailable() int {
 	const chunk, window = 20_000, 100 * time.Millisecond
 	most := 0.0
@@ -181,11 +178,11 @@ func turnsAvailable() int {
 // Phases, as loads of the report.
 var phaseNames = [2]string{"from the start", "after the change"}
 
-func setupSizing(nature string) string { return "sizing, " + nature }
+func setupSizing(kind string) string { return "sizing, " + kind }
 
 func (p *planner) sizing() {
 	p.prepare = func(context.Context) error { p.turnsMS = turnsAvailable(); return nil }
-	for _, kind := range natures() {
+	for _, kind := range workKinds() {
 		for _, share := range append([]int{0}, p.Sizes...) {
 			if share > kind.largest {
 				continue
@@ -195,7 +192,7 @@ func (p *planner) sizing() {
 			name := Spillway
 			if workers > 0 {
 				name = "fixed " + strconv.Itoa(workers)
-				s.Settle = min(p.Settle, 2*sizingDeadline) // it has nothing to find out
+				s.Settle = min(p.Settle, 2*sizingDeadline) // a fixed size has nothing to adapt
 			}
 			beside := fmt.Sprintf("%s, %s", setupSizing(kind.name), name)
 			if kind.waiting {

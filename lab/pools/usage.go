@@ -10,14 +10,14 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi/probe"
 )
 
-// footprint asks what waiting costs: a worker that has nothing to do, a job
-// that no worker has taken.
+// footprint measures the memory of an idle worker and of a job that no worker has
+// taken.
 type footprint struct {
 	Contestant    string
 	Workers, Jobs int
 }
 
-// bytesOf is what each costs, in heap and stacks; -1 where there is none.
+// bytesOf is the memory of each, in heap and stacks; -1 if there is none.
 type bytesOf struct{ Worker, Job float64 }
 
 func weigh(ctx context.Context, f footprint) (bytesOf, error) {
@@ -29,8 +29,8 @@ func weigh(ctx context.Context, f footprint) (bytesOf, error) {
 	return bytesOf{worker, job}, err
 }
 
-// worker is what one costs that has run a job and waits for the next; -1 if
-// none waits.
+// worker is the memory of one that has run a job and waits for the next; -1 if none
+// waits.
 func (f footprint) worker(ctx context.Context) (float64, error) {
 	before := inUse()
 	s, err := newSubmitter(f.Contestant, f.Workers, 1, false)
@@ -56,7 +56,7 @@ func (f footprint) worker(ctx context.Context) (float64, error) {
 	return max(0, inUse()-before) / float64(f.Workers), nil
 }
 
-// job is what one costs that no worker has taken yet.
+// job is the memory of one that no worker has taken yet.
 func (f footprint) job() (float64, error) {
 	before := inUse()
 	s, err := newSubmitter(f.Contestant, 2, f.Jobs, false)
@@ -76,13 +76,13 @@ func (f footprint) job() (float64, error) {
 	return cost, nil
 }
 
-// queues reports whether a submitter can leave jobs behind that no worker has.
+// queues reports whether a submitter can submit jobs that no worker takes yet.
 func queues(name string) bool { return !is(Semaphore, Errgroup, Ants, Conc)(name) }
 
 // inUse is the memory of live objects and stacks.
 func inUse() float64 {
 	runtime.GC()
-	runtime.GC() // what a finalizer or a sync.Pool still held
+	runtime.GC() // frees what a finalizer or a sync.Pool still held
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapAlloc + m.StackInuse)
@@ -130,7 +130,7 @@ func flood(ctx context.Context, b burst) (burstUsage, error) {
 	if took < b.ideal() {
 		return burstUsage{}, fmt.Errorf("%s took %v, less than %v: it ran more than %d jobs at once", b.Contestant, took, b.ideal(), b.Workers)
 	}
-	// The idle timeout, twice over: some look at it only now and then.
+	// More than twice the idle timeout: some pools check it only now and then.
 	for deadline := time.Now().Add(2*idle + idle/2); time.Now().Before(deadline) && runtime.NumGoroutine() > before; {
 		select {
 		case <-time.After(idle / 10):

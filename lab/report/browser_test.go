@@ -37,7 +37,7 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// browser is a tab without a network. It notes every complaint and every
+// browser is a tab without a network. It records every console error and every
 // request that leaves the page.
 type browser struct {
 	context.Context

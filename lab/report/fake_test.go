@@ -8,8 +8,8 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// fake is a session as a two-core machine might make it: two set-ups, three
-// loads, four contestants, repeats and twins. The same on every call.
+// fake is a session like one of a two-core machine: two set-ups, three loads, four
+// contestants, repeats and twins. It is the same on every call.
 func fake(repeats int) (results.Results, []results.Run) {
 	r := rand.New(rand.NewPCG(7, 7))
 	start := time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC)

@@ -73,7 +73,7 @@ func TestNoHeadingStandsOverNothing(t *testing.T) {
 	}{
 		"nothing sent":        {[]results.Run{nothing}, nil},
 		"one killed":          {[]results.Run{weighed, killed}, []string{back, every}},
-		"nobody timed it":     {[]results.Run{untimed}, []string{back, every}},
+		"not timed":           {[]results.Run{untimed}, []string{back, every}},
 		"timed":               {[]results.Run{timed, nothing}, []string{back, latency, memory, every}},
 		"nothing was in time": {[]results.Run{unanswered}, []string{back, latency, every}},
 	} {

@@ -10,7 +10,7 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// none stands where there is nothing to say; it is not a zero.
+// none is shown where there is no value; it is not a zero.
 const none = "–"
 
 func number(v float64) string { return chart.Number(v) }
@@ -59,7 +59,7 @@ func (s stat) or(format func(float64) string) string {
 	return format(s.median())
 }
 
-// orNone also leaves out a plain zero, so that tables show what happened.
+// orNone also replaces zero, so that tables show only what occurred.
 func (s stat) orNone(format func(float64) string) string {
 	if s.median() == 0 {
 		return none

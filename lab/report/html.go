@@ -18,9 +18,8 @@ var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMa
 // anchor is the id of a claim's card.
 func anchor(id string) string { return "claim-" + strings.ReplaceAll(id, "/", "-") }
 
-// HTML writes the report as one self-contained page: styles, drawings and a
-// small script are inside, nothing is ever loaded, and it reads well without
-// the script. Histograms are drawn, not embedded, so that the page stays small.
+// HTML writes the report as one self-contained page: styles, drawings and a small
+// script are inside, it loads nothing, and it is readable without the script. Histograms are drawn, not embedded, so that the page stays small.
 func HTML(w io.Writer, res results.Results, runs []results.Run) error {
 	style, err := pageFiles.ReadFile("page/style.css")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// page is what the template shows: words and drawings, nothing to compute.
+// page is the data of the template: text and drawings, all computed.
 type page struct {
 	Style           template.CSS
 	Script          template.JS
@@ -28,8 +28,8 @@ type page struct {
 	Patterns        []legendKey
 	OverTime        []legendKey
 	Curves          bool   // there are some
-	Answered, Timed bool   // something was sent; and it was measured how long that took
-	Used            bool   // what processes used is known
+	Answered, Timed bool   // something was sent; and its latency was measured
+	Used            bool   // the resource use of processes is known
 	Parts           []part // of the stacked bars
 	Losses          *table
 	Heats           []heat
@@ -64,7 +64,7 @@ type legendKey struct {
 	Key         template.HTML
 }
 
-// setupView is the pictures and figures of one set-up.
+// setupView is the charts and figures of one set-up.
 type setupView struct {
 	Name   string
 	Stack  template.HTML
@@ -81,7 +81,7 @@ type setupView struct {
 
 func (v setupView) answered() bool { return !v.Idle || len(v.Killed) > 0 }
 
-// Timed reports whether there is a latency to show, or to miss.
+// Timed reports whether a latency, or its absence, has to be shown.
 func (v setupView) Timed() bool {
 	return !v.Idle && slices.ContainsFunc(v.Loads, func(l loadView) bool { return !l.Untimed })
 }
@@ -90,7 +90,7 @@ type loadView struct {
 	Name, Note            string
 	Outcomes, OK, Refused template.HTML
 	Idle                  bool // nothing was sent
-	Untimed               bool // or nobody measured how long an answer took
+	Untimed               bool // or the latency was not measured
 }
 
 // figureTable is one kind of figures of a set-up, with a group of rows for
@@ -186,7 +186,7 @@ func facts(res results.Results, runs []results.Run, sum *summary) []fact {
 	return append(all, fact{"Seed", fmt.Sprint(res.Seed)})
 }
 
-// inShort tells each set-up's high load (or its last) in one sentence.
+// inShort describes each set-up's high load (or its last) in one sentence.
 func inShort(f family, sum *summary) []string {
 	var out []string
 	for _, g := range sum.setups {
@@ -340,8 +340,8 @@ func relative(s stat) []float64 {
 	return out
 }
 
-// runRows are the runs that were sent something, and whatever went wrong: the
-// others have nothing to show here if the family has figures of its own.
+// runRows are the runs that were sent requests, and all that failed: the others are
+// not shown here if the family has figures of its own.
 func runRows(f family, runs []results.Run) []runRow {
 	rows := make([]runRow, 0, len(runs))
 	for i := range runs {

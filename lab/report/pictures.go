@@ -197,7 +197,7 @@ func (s *summary) dotsChart(g *setupGroup, r resource) template.HTML {
 	return template.HTML(d.SVG())
 }
 
-// spread tells a figure's median and range over the repeats.
+// spread returns a figure's median and range over the repeats, in words.
 func spread(v stat, format func(float64) string) string {
 	switch len(v) {
 	case 0:
@@ -235,7 +235,7 @@ func intervalCharts(claims []results.Claim) []template.HTML {
 			NoiseTip:     "noise floor: the same contestant differs from itself by " + noiseWords(c),
 		}
 		if v.Band == nil && v.Published == nil && v.Noise == nil && c.Low == c.High {
-			continue // a lone dot says nothing
+			continue // a single dot shows no spread
 		}
 		charts[i] = v
 		all = append(all, v.Cover()...)

@@ -8,16 +8,16 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// recommendation is published advice with what our verdicts say to it.
+// recommendation is published advice with our verdict on it.
 type recommendation struct {
 	For, Use string
 	Answer   string
 	Class    string
 	Cited    []results.Claim
-	Missing  []string // claims it rests on that nobody judged here
+	Missing  []string // claims it rests on that were not judged here
 }
 
-// recommend derives a family's advice anew from the claims that were decided.
+// recommend judges a family's advice by the claims that were decided.
 func recommend(f claims.Family, decided []results.Claim) []recommendation {
 	var out []recommendation
 	for _, published := range f.Recommendations {

@@ -1,6 +1,6 @@
-// Package report shows people what an experiment found: a summary for the
-// terminal and one HTML file that needs no network. Both are made from the
-// stored results and runs alone, so that they can be made again at any time.
+// Package report presents the results of an experiment: a summary for the terminal and
+// one HTML file that needs no network. Both are made from the stored results and runs
+// alone, so that they can be made again at any time.
 package report
 
 import (

@@ -36,7 +36,7 @@ func summed(t *testing.T, res results.Results, runs []results.Run, opts Options)
 	return b.String()
 }
 
-// What a page could load something with, unless it stays inside the page.
+// Everything with which a page could load something from outside.
 var loads = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)<(script|img|link|iframe|object|embed|source|image|use|base|video|audio)\b[^>]*?\s(src|href|data|srcset|xlink:href)\s*=\s*["']?([^"'\s>]*)`),
 	regexp.MustCompile(`(?i)(url)(\()\s*["']?([^"')]*)`),

@@ -10,9 +10,9 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// A claim carries its rule and the published figure in words. For the little
-// axis they are read back, strictly: words that allow two readings draw
-// nothing, because a wrong band is worse than none.
+// A claim has its rule and the published figure in words. For the small axis they are
+// parsed strictly: ambiguous words draw nothing, because a wrong band is worse than
+// none.
 
 const figure = `(\d[\d,]*(?:\.\d+)?)`
 
@@ -73,9 +73,8 @@ func band(c results.Claim) *chart.Range {
 	return &readings[0]
 }
 
-// published reads the published figure: what the title or the published words
-// say in the claim's unit, once; else the only number there is. Lists of
-// figures are not guessed at.
+// published reads the published figure: the one in the claim's unit in the title or the
+// published words, else the only number there. It does not interpret lists of figures.
 func published(c results.Claim) *chart.Range {
 	if c.Unit != "" {
 		unit := regexp.MustCompile(figure + `(?:\s*(?:–|-|to)\s*` + figure + `)?\s*` + regexp.QuoteMeta(strings.ToLower(c.Unit)) + `(?:[^a-z/]|$)`)

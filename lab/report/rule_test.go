@@ -63,8 +63,8 @@ func TestPublishedFiguresAreReadBackOrNotAtAll(t *testing.T) {
 	}
 }
 
-// The ledger's words and this reader must not drift apart: these rules are
-// ranges, so they have a band.
+// This parser must understand the ledger's words: these rules are ranges, so they have
+// a band.
 func TestRangesOfTheLedgerHaveABand(t *testing.T) {
 	for _, id := range []string{"H1", "H2/refused", "H2/goodput", "H2/law", "H3/refused", "H3/throughput", "H3/goodput", "H4/published", "H4/warm", "H11/stack", "H11/connections"} {
 		c, ok := claims.Find(id)

@@ -14,10 +14,10 @@ type part struct{ Key, Name, Class string }
 // stacks are the bars of a family whose figures are made of parts.
 type stacks struct {
 	Axis  string
-	Total ownFigure // told above the bar
-	Note  ownFigure // and beside it, where there is one
+	Total ownFigure // shown above the bar
+	Note  ownFigure // shown beside it, if there is one
 	Parts []part
-	Whole string // the contestant whose parts are also told one below the other
+	Whole string // the contestant whose parts are also listed
 	Steps int    // those from this one on
 }
 
@@ -62,8 +62,8 @@ func (f family) stackChart(s *summary, g *setupGroup) template.HTML {
 	return template.HTML(b.SVG())
 }
 
-// steps tells what the difference between two contestants is made of, each step
-// in the unit of the figure and in per cent of all of them. They are means: those
+// steps lists the parts of the difference between two contestants, each in the unit of
+// the figure and in per cent of the sum. They are means: those
 // of parts add up to that of the whole, medians need not.
 func (f family) steps(g *setupGroup) table {
 	t := table{Left: 1, Header: []string{"step by step", f.Stacks.Axis, "% of all steps"}}

@@ -46,7 +46,7 @@ func (l *latency) add(h *histogram.Histogram) {
 	l.peak = append(l.peak, float64(h.Max()))
 }
 
-// cell is everything known of one contestant under one load in one set-up.
+// cell is all figures of one contestant under one load in one set-up.
 // Twins of A/A pairs are not in it: they measure noise.
 type cell struct {
 	setup, load, pattern string
@@ -66,7 +66,7 @@ type cell struct {
 	runs                 int // measured or killed
 }
 
-// total is what the published harnesses call throughput: whatever came back.
+// total is what the published harnesses call throughput: all answers.
 func (c *cell) total() float64 {
 	return c.good.median() + c.refused.median() + c.errors.median() + c.timeouts.median()
 }
@@ -143,8 +143,7 @@ type summary struct {
 	killed   []*results.Run
 }
 
-// Names that people know come first, in the order of the ledger; the others
-// follow by name.
+// Known names come first, in the order of the ledger; the others follow by name.
 var (
 	knownSetups   = []string{"published", "real"}
 	knownLoads    = []string{"low", "high", "sustained"}
@@ -179,7 +178,7 @@ func natural(a, b string) int {
 	}
 }
 
-// chunk cuts what is no number, and the number after it, off s.
+// chunk splits the text before the first number, and that number, off s.
 func chunk(s string) (text string, n int, rest string) {
 	digits := "0123456789"
 	i := strings.IndexAny(s, digits)
@@ -252,8 +251,8 @@ func setupName(setup string) string {
 	return setup
 }
 
-// loadName is a load in words. Only the loads of the ledger are called so;
-// other names speak for themselves.
+// loadName is a load in words. Only the loads of the ledger get the word "load";
+// other names are clear without it.
 func loadName(load string) string {
 	if slices.Contains(knownLoads, load) {
 		return load + " load"
@@ -261,7 +260,7 @@ func loadName(load string) string {
 	return load
 }
 
-// title names a run for people.
+// title is a readable name of a run.
 func title(r *results.Run) string {
 	return fmt.Sprintf("%s, %s, %s, repeat %d", setupName(r.Setup), loadName(r.Load), r.Pattern, r.Repeat+1)
 }
@@ -272,8 +271,8 @@ func (l *loadGroup) idle() bool {
 	return !slices.ContainsFunc(l.cells, func(c *cell) bool { return c.sent() })
 }
 
-// untimed reports whether nobody measured how long an answer took, though there
-// were some: units of work that are too short for a clock.
+// untimed reports whether there were answers but their latency was not measured: units
+// of work that are too short for a clock.
 func (l *loadGroup) untimed() bool {
 	answers := func(c *cell) bool { return c.good.median()+c.refused.median() > 0 }
 	timed := func(c *cell) bool { return c.ok.count+c.rejected.count > 0 }
@@ -286,7 +285,7 @@ func (c *cell) sent() bool {
 	return c.runs == 0 || len(c.killed) > 0 || slices.ContainsFunc(c.offered, func(n float64) bool { return n > 0 })
 }
 
-// verdicts in the order of good news, and how often each was given.
+// verdicts from best to worst, and how often each was given.
 var verdictOrder = []results.Verdict{results.Holds, results.Fails, results.Inconclusive, results.NeedsHardware}
 
 type tally struct {
@@ -310,7 +309,7 @@ func tallyOf(claims []results.Claim) []tally {
 	return out
 }
 
-// words counts in the reader's grammar: "7 claims hold".
+// words is a count with correct grammar: "7 claims hold".
 func (t tally) words() string {
 	one := t.N == 1
 	switch t.Verdict {

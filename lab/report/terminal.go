@@ -113,7 +113,7 @@ func (t *terminal) line(indent int, spans ...span) {
 
 func (t *terminal) section(title string, rest ...span) {
 	t.say("")
-	title = strings.ReplaceAll(strings.ToUpper(title), "ΜS", "µs") // a unit has no capitals
+	title = strings.ReplaceAll(strings.ToUpper(title), "ΜS", "µs") // a unit is not upper case
 	t.line(0, append([]span{{bold, title}}, rest...)...)
 }
 
@@ -188,7 +188,7 @@ func (t *terminal) figures(sum *summary, f family) {
 	}
 }
 
-// killed says who was killed for what it did.
+// killed lists the contestants that were killed, and why.
 func (t *terminal) killed(l *loadGroup) {
 	for _, c := range l.cells {
 		if len(c.killed) > 0 {
@@ -198,7 +198,7 @@ func (t *terminal) killed(l *loadGroup) {
 	}
 }
 
-// groupNote says what the figures of a load rest on.
+// groupNote says what the figures of a load are based on.
 func groupNote(l *loadGroup) string {
 	lo, hi, offered := 0, 0, stat{}
 	for i, c := range l.cells {

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// terminalWidth asks the terminal; 80 when it does not say.
+// terminalWidth is the terminal's width; 80 if unknown.
 func terminalWidth(f *os.File) int {
 	var size struct{ rows, cols, x, y uint16 }
 	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), syscall.TIOCGWINSZ, uintptr(unsafe.Pointer(&size)))

@@ -1,6 +1,6 @@
-// Package results is what an experiment leaves on disk: the raw runs, from
-// which every verdict can be computed again, and the verdicts with the machine
-// and command that made them.
+// Package results reads and writes the files of an experiment: the raw runs, from which
+// every verdict can be computed again, and the verdicts with the machine and command
+// that made them.
 package results
 
 import (
@@ -74,7 +74,7 @@ type Claim struct {
 	Runs       int     `json:"runs"`                  // repeats behind the interval
 	NoiseFloor float64 `json:"noise_floor,omitempty"` // A/A difference, in Unit; 0 when the rule has no use for it
 	MoreRuns   int     `json:"more_runs,omitempty"`   // with Inconclusive: repeats that would settle it, 0 when more would not help
-	Source     string  `json:"source"`                // who published it
+	Source     string  `json:"source"`                // its publisher
 }
 
 // Demo is a demonstration: something the published code does, shown by running it.
@@ -105,7 +105,7 @@ type Run struct {
 	Params   map[string]any       `json:"params,omitempty"`
 	Elapsed  float64              `json:"elapsed_seconds"`
 	Killed   string               `json:"killed,omitempty"` // why the contestant was killed; that is a result
-	Failed   string               `json:"failed,omitempty"` // why there is no measurement; that is not
+	Failed   string               `json:"failed,omitempty"` // why there is no measurement; that is no result
 	Offered  uint64               `json:"offered"`
 	Outcomes []Outcome            `json:"outcomes"`
 	Lag      *histogram.Histogram `json:"lag,omitempty"` // send lag of the generator, nanoseconds
@@ -114,15 +114,15 @@ type Run struct {
 	Series   []Point              `json:"series,omitempty"`
 }
 
-// Gist is why there is no measurement, for people: a Go program that dies says
-// why, and after an empty line where each of its goroutines was.
+// Gist is a short reason why there is no measurement: a Go program that crashes prints
+// the reason and, after an empty line, the stack of each goroutine.
 func Gist(failed string) string {
 	gist, _, _ := strings.Cut(failed, "\n\n")
 	return gist
 }
 
-// Outcome is what became of one kind of requests. Kinds: "ok", "rejected",
-// "error", "timeout".
+// Outcome is the requests with one kind of outcome. Kinds: "ok", "rejected", "error",
+// "timeout".
 type Outcome struct {
 	Kind    string               `json:"kind"`
 	Count   uint64               `json:"count"`
@@ -151,9 +151,9 @@ type Point struct {
 	Timeouts   uint64  `json:"timeouts"`
 	Goroutines int     `json:"goroutines,omitempty"`
 	RSS        uint64  `json:"rss_bytes,omitempty"`
-	Limit      int     `json:"limit,omitempty"`      // what the contestant lets run at once
-	InFlight   int     `json:"in_flight,omitempty"`  // what it let through and is not done
-	Queued     int     `json:"queued,omitempty"`     // what waits for it
+	Limit      int     `json:"limit,omitempty"`      // the contestant's limit of concurrency
+	InFlight   int     `json:"in_flight,omitempty"`  // admitted and not done
+	Queued     int     `json:"queued,omitempty"`     // waiting for admission
 	GC         float64 `json:"gc_share,omitempty"`   // the collector's part of the processor time, 0 to 1
 	Work       float64 `json:"work_share,omitempty"` // the part of the work itself, 0 to 1
 	Switches   uint64  `json:"switches,omitempty"`   // of threads, by the system, since the point before

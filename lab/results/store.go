@@ -14,14 +14,14 @@ import (
 	"github.com/spillway-go/spillway/histogram"
 )
 
-// RunLog keeps the raw runs of a session, one JSON line each, so that what was
-// measured survives whatever happens later. It is not safe for concurrent use.
+// RunLog stores the raw runs of a session as they end, one JSON line each, so that a
+// later failure does not lose them. It is not safe for concurrent use.
 type RunLog struct {
 	f    *os.File
 	made bool // the folder was made for it
 }
 
-// CreateRunLog makes the folder if need be and starts its runs file. A folder
+// CreateRunLog makes the folder if necessary and starts its runs file. A folder
 // that already holds runs is refused with an error that is fs.ErrExist: runs of
 // two sessions must not mix, and measurements are never overwritten.
 func CreateRunLog(dir string) (*RunLog, error) {
@@ -53,8 +53,8 @@ func (l *RunLog) Append(r Run) error {
 // Close ends the log. The file stays.
 func (l *RunLog) Close() error { return l.f.Close() }
 
-// Discard ends the log and removes it, and the folder if it was made for it: no
-// run will come.
+// Discard ends the log and removes it, and the folder if it was made for it: there will
+// be no runs.
 func (l *RunLog) Discard() {
 	l.f.Close()
 	os.Remove(l.f.Name())

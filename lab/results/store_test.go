@@ -190,12 +190,12 @@ func FuzzReadRuns(f *testing.F) {
 				o.Latency.Quantile(.99) // never nil
 			}
 		}
-		// What was read can be written and read again, and says the same.
+		// Runs that were read can be written and read again unchanged.
 		var again bytes.Buffer
 		for _, r := range runs {
 			line, err := json.Marshal(r)
 			if err != nil {
-				t.Skip() // a sum beyond what JSON can say
+				t.Skip() // JSON cannot hold the sum
 			}
 			again.Write(append(line, '\n'))
 		}

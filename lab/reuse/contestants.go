@@ -19,8 +19,8 @@ const (
 // Names lists the contestants.
 func Names() []string { return []string{Fresh, SyncPool, Channel, Spillway, Buffers} }
 
-// channelRoom is how many objects the channel holds: as many as there are users,
-// which whoever writes such a list has to know.
+// channelRoom is how many objects the channel holds: the number of users, which code
+// with such a free list has to know.
 const channelRoom = 1000
 
 // dirty is how many bytes every user writes.
@@ -40,7 +40,7 @@ func (p *page) write(n int) {
 
 // pool is one way of having pages of one size.
 type pool struct {
-	made  atomic.Uint64 // counted where it happens; Buffers count themselves
+	made  atomic.Uint64 // counted in New; Buffers have their own count
 	stats func() objectpool.Stats
 
 	// cycles gets, writes, clears and puts n times in a row.
@@ -50,8 +50,8 @@ type pool struct {
 	use func(n int, hold func())
 }
 
-// newPool returns an empty pool of that name. Each has a loop of its own, so that
-// what is measured is not how it is called.
+// newPool returns an empty pool of that name. Each has a loop of its own, so that the
+// cost of an indirect call is not measured.
 func newPool(name string, size int) *pool {
 	p := new(pool)
 	fresh := func() *page {
@@ -158,7 +158,7 @@ func newPool(name string, size int) *pool {
 	return p
 }
 
-// kept makes fresh objects escape to the heap, as answers do.
+// kept makes fresh objects escape to the heap, like answers.
 var kept atomic.Pointer[page]
 
 // objects is how many were made so far.

@@ -33,7 +33,7 @@ func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
 			claims.ReuseStrong.Judge(name, e.values(c, "held", "peak")),
 			claims.ReuseCounted.Judge(name, e.values(c, "off_by")))
 	}
-	// The rivals in the same bursts, for whoever wants to know what they lose.
+	// The other contestants in the same bursts, to show what they lose.
 	for i := range out {
 		if out[i].ID == claims.ReuseHits.ID {
 			out[i].Why += e.rivals("hits", "%.1f %%")
@@ -139,7 +139,7 @@ func (e evidence) cycles() []int {
 	return slices.Compact(all)
 }
 
-// number reads a parameter, which is a float64 once it was stored.
+// number reads a parameter, which is a float64 when read from disk.
 func number(v any) (int, bool) {
 	switch v := v.(type) {
 	case int:
@@ -150,7 +150,7 @@ func number(v any) (int, bool) {
 	return 0, false
 }
 
-// rivals tells a figure's mean for every contestant that is not ours.
+// rivals returns a figure's mean for every contestant that is not ours, in words.
 func (e evidence) rivals(figure, format string) string {
 	text := ""
 	rivals := []string{SyncPool, Channel}

@@ -2,6 +2,6 @@
 
 package reuse
 
-// samples is how many objects a pool makes for itself: a build that looks for
-// misuse compares what is put with two new ones.
+// samples is how many objects a pool makes for itself: a build that detects misuse
+// compares each returned object with two new ones.
 const samples = 2

@@ -1,6 +1,6 @@
-// Package reuse is the experiment that asks what reusing objects is worth: made
-// fresh, from sync.Pool, from a channel, and from objectpool; in a steady cycle
-// and in bursts; what is held afterwards, and what one outlier leaves behind.
+// Package reuse is the experiment that measures the value of reusing objects:
+// allocated, from sync.Pool, from a channel, and from objectpool; in a steady cycle and
+// in bursts; what is held afterwards, and the memory after one outlier.
 package reuse
 
 import (
@@ -41,7 +41,7 @@ const (
 	roleOutlier = "reuse-outlier"
 )
 
-// Roles are what its contestants can be told to do.
+// Roles are the roles of its contestants.
 func Roles() map[string]contestant.Role {
 	return map[string]contestant.Role{
 		roleCycle:   contestant.Func(cycle),
@@ -70,7 +70,7 @@ func Defaults() Config {
 	}
 }
 
-// Quick is a glance that does not wait for a minute.
+// Quick is a short run without the idle minute.
 func Quick() Config {
 	c := Defaults()
 	c.Rounds, c.Slice, c.Bursts, c.Idle = 11, 3*time.Millisecond, 4, 0
@@ -147,7 +147,7 @@ func (e Experiment) Plan() (experiment.Plan, error) {
 	return plan, nil
 }
 
-// Goroutines is by how many a steady cycle is run.
+// Goroutines is the numbers of goroutines of the steady cycles.
 func Goroutines() []int {
 	if procs := runtime.GOMAXPROCS(0); procs > 1 {
 		return []int{1, procs, 1000}
@@ -167,8 +167,9 @@ func bytes(n int) string {
 	return fmt.Sprint(n, " B")
 }
 
-// together measures all contestants of a repeat in one process, in turns, when
-// the first of them is asked for: a few nanoseconds are lost between processes.
+// together measures all contestants of a repeat in one process, in turns, when the
+// first of them is needed: between processes, differences of a few nanoseconds would
+// be lost.
 type together struct {
 	config Config
 	job    cycleJob

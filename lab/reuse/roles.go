@@ -35,8 +35,8 @@ func cycle(ctx context.Context, j cycleJob) (map[string]cycled, error) {
 	for _, name := range Names() {
 		pools[name] = newPool(name, j.Size)
 	}
-	// All that reuse make the same number of cycles, so that what a slice costs
-	// beside them is the same too.
+	// All that reuse make the same number of cycles, so that the overhead of a
+	// slice is the same too.
 	each[Fresh], each[SyncPool] = calibrate(pools[Fresh], j), calibrate(pools[SyncPool], j)
 	each[Channel], each[Spillway], each[Buffers] = each[SyncPool], each[SyncPool], each[SyncPool]
 	if j.Size > dirty {
@@ -58,7 +58,7 @@ func cycle(ctx context.Context, j cycleJob) (map[string]cycled, error) {
 			took := spread(pools[name], j.Goroutines, each[name])
 			runtime.ReadMemStats(&after)
 			if name == Fresh {
-				runtime.GC() // its garbage is its own affair
+				runtime.GC() // its garbage must not affect the others
 			}
 			if round == 0 {
 				continue // a warm-up: pools are filled
@@ -72,7 +72,7 @@ func cycle(ctx context.Context, j cycleJob) (map[string]cycled, error) {
 		}
 	}
 	for name, all := range times {
-		ratios := slices.Clone(times[Spillway]) // a round is short, so a slow moment hits all who take turns in it
+		ratios := slices.Clone(times[Spillway]) // a round is short, so a slow moment affects all its contestants
 		for i := range ratios {
 			ratios[i] /= all[i]
 		}
@@ -132,7 +132,7 @@ type burstJob struct {
 	On, Off, Idle       time.Duration
 }
 
-// bursted is what became of the bursts after the first.
+// bursted is the result of the bursts after the first.
 type bursted struct {
 	Gets, Made, Mallocs uint64
 	Peak, Held          int // most objects in use, and held idle after a burst
@@ -143,8 +143,8 @@ type bursted struct {
 
 func (b bursted) hits() float64 { return 1 - float64(b.Made)/float64(max(b.Gets, 1)) }
 
-// bursts lets users come all at once, each getting, holding and putting until
-// the burst ends. In every gap two collections empty what only they may empty.
+// bursts starts all users at once, each getting, holding and putting until the burst
+// ends. In every gap two collections empty the pools that only collections empty.
 func bursts(ctx context.Context, j burstJob) (bursted, error) {
 	p := newPool(j.Name, j.Size)
 	var out bursted
@@ -258,7 +258,7 @@ func outlier(_ context.Context, j outlierJob) (outlived, error) {
 }
 
 // resident is this process's resident memory in bytes, or what the runtime has
-// of the system where that does not tell.
+// from the system if that is not available.
 func resident() (uint64, error) {
 	data, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

@@ -19,8 +19,8 @@ const (
 
 const alone = "github.com/spillway-go/spillway/lab/routes/alone"
 
-// otherBuild is the JSON of the build that this program is not, and what the go
-// command is told to make it.
+// otherBuild is the JSON of the other build, and the environment of the go command for
+// it.
 func otherBuild() (name, experiment string) {
 	if thisBuild == StdJSON {
 		return JSONv2, "jsonv2"
@@ -50,8 +50,8 @@ func canBuild(ctx context.Context) error {
 	return nil
 }
 
-// build makes the contestants anew for the other JSON and returns the program,
-// which is kept in the user's cache folder.
+// build builds the contestants for the other JSON and returns the program, which is
+// kept in the user's cache folder.
 func build(ctx context.Context) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// byHand is what a careful author writes on net/http.
+// byHand is careful hand-written code on net/http.
 type byHand struct {
 	check func(*newPatient) error
 	path  func(*http.Request, string) string
@@ -120,7 +120,7 @@ func flag(s string) (bool, error) {
 	return strconv.ParseBool(s)
 }
 
-// isEmail is the check that a careful author writes instead of a parser.
+// isEmail is a careful hand-written check, not a parser.
 func isEmail(s string) bool {
 	at := strings.LastIndexByte(s, '@')
 	if at < 1 || at > 64 || len(s) > 254 {

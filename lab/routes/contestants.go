@@ -43,9 +43,9 @@ type rival struct {
 	lacks []string // scenarios that it cannot do
 }
 
-// contest are those that are compared over net/http. What they do not do alike,
-// the test of bad requests and the report say.
-var contest = []rival{
+// overNetHTTP are the contestants that are compared over net/http. Their differences are
+// in the test of bad requests and in the report.
+var overNetHTTP = []rival{
 	{name: Spillway, start: startSpillway(true)},
 	{name: SpillwayTimed, start: startSpillway(false)},
 	{name: Mux, start: startMux(false)},
@@ -63,9 +63,9 @@ var noHandler = rival{name: Nothing, start: func() (handlers, error) {
 	return handlers{http: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}, nil
 }}
 
-// fastContest is fiber's own: it is no net/http handler, so neither its request
-// nor its harness is the others'.
-var fastContest = []rival{
+// overFastHTTP is separate for fiber: it is no net/http handler, so its request and its
+// harness differ.
+var overFastHTTP = []rival{
 	{name: Fiber, start: startFiber},
 	{name: Nothing, start: func() (handlers, error) { return handlers{fast: func(*fasthttp.RequestCtx) {}}, nil }},
 }
@@ -80,7 +80,7 @@ func newValidator() (*validator.Validate, error) {
 
 func isPhone(f validator.FieldLevel) bool { return phone.MatchString(f.Field().String()) }
 
-// fault is what those who write it by hand answer about one field.
+// fault is the hand-written answer about one field.
 type fault struct {
 	Field string `json:"field"`
 	Rule  string `json:"rule"`
@@ -140,7 +140,7 @@ const (
 func tables() map[string][]rival {
 	return map[string][]rival{
 		tablePublished: published,
-		tableContest:   append(slices.Clone(contest), noHandler),
-		tableFiber:     fastContest,
+		tableContest:   append(slices.Clone(overNetHTTP), noHandler),
+		tableFiber:     overFastHTTP,
 	}
 }

@@ -4,5 +4,5 @@ package routes
 
 import "time"
 
-// cpu is not known here.
+// cpu is not available on this system.
 func cpu() time.Duration { return 0 }

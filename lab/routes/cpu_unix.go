@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpu is the processor time of this process so far, user and system, exactly if
-// the system tells it so.
+// cpu is the processor time of this process so far, user and system, as exact as the
+// system reports it.
 func cpu() time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t) == nil {

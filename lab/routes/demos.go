@@ -19,7 +19,7 @@ import (
 	"github.com/spillway-go/spillway/routegin"
 )
 
-// lateRequests is how many are looked at after their handler has returned.
+// lateRequests is how many contexts are read after their handler has returned.
 const lateRequests = 20_000
 
 type lateJob struct {
@@ -27,7 +27,7 @@ type lateJob struct {
 	Requests int
 }
 
-// late is what goroutines saw that outlived their handler.
+// late is what goroutines read that outlived their handler.
 type late struct {
 	Right, Wrong, Panics int
 	Example              string // of a panic
@@ -58,7 +58,7 @@ func demos() []experiment.Demo {
 // number is the key of the value that each request's context carries.
 type number struct{}
 
-// watcher looks at contexts after their handlers have returned.
+// watcher reads contexts after their handlers have returned.
 type watcher struct {
 	returned             chan struct{} // closed when the handler of now has
 	looks                sync.WaitGroup
@@ -66,8 +66,8 @@ type watcher struct {
 	example              atomic.Value
 }
 
-// keep is what a handler does that starts something with its context and does
-// not wait for it.
+// keep does what a handler does that starts a goroutine with its context and does not
+// wait for it.
 func (w *watcher) keep(ctx context.Context) {
 	own, returned := ctx.Value(number{}), w.returned
 	w.looks.Go(func() {
@@ -109,8 +109,8 @@ func (w *watcher) handler(name string) (http.Handler, error) {
 	return engine, nil
 }
 
-// lookLate sends requests one after the other, while goroutines of earlier ones
-// still look.
+// lookLate sends requests one after the other, while goroutines of earlier ones still
+// read their contexts.
 func lookLate(ctx context.Context, j lateJob) (late, error) {
 	w := &watcher{}
 	h, err := w.handler(j.Name)

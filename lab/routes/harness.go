@@ -12,8 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// harness sends a contestant one request after the other. It belongs to one
-// goroutine.
+// harness sends a contestant one request after the other. It is for one goroutine.
 type harness interface {
 	send()
 	status() int // of the last answer
@@ -21,7 +20,7 @@ type harness interface {
 }
 
 // newHarness makes the harness that fits the contestant. Published is a new
-// request and a new recorder for every iteration; else both are used again.
+// request and a new recorder for every iteration; otherwise both are reused.
 func newHarness(h handlers, r request, published bool) harness {
 	switch {
 	case h.fast != nil:
@@ -32,8 +31,8 @@ func newHarness(h handlers, r request, published bool) harness {
 	return newReused(h.http, r)
 }
 
-// reused is a request and a response writer that are used again. The request is
-// made anew from a copy, because handlers and muxes leave things in it.
+// reused is a request and a response writer that are reused. The request is restored
+// from a copy, because handlers and muxes modify it.
 type reused struct {
 	handler  http.Handler
 	template http.Request
@@ -86,7 +85,7 @@ func (h *reused) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// asPublished makes request and recorder anew for each iteration.
+// asPublished makes a new request and recorder for each iteration.
 type asPublished struct {
 	handler http.Handler
 	request request
@@ -105,8 +104,8 @@ func (h *asPublished) send() {
 func (h *asPublished) status() int  { return h.last.Code }
 func (h *asPublished) body() []byte { return h.last.Body.Bytes() }
 
-// fast is the same for a fasthttp handler, whose request parses itself anew only
-// when it is filled anew.
+// fast is the same for a fasthttp handler, whose request is parsed again only when it
+// is filled again.
 type fast struct {
 	handler fasthttp.RequestHandler
 	request request

@@ -8,8 +8,7 @@ import (
 	"net/http"
 )
 
-// thisBuild is the JSON that those use who write it by hand, and with them all
-// others.
+// thisBuild is the JSON package of the hand-written contestants, and of all others.
 const thisBuild = StdJSON
 
 // decodeByHand reads one document without unknown members and nothing after it.

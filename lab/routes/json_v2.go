@@ -8,8 +8,8 @@ import (
 	"net/http"
 )
 
-// thisBuild is the JSON that those use who write it by hand. The frameworks go
-// on using encoding/json, which this build makes of version 2.
+// thisBuild is the JSON package of the hand-written contestants. The frameworks still
+// use encoding/json, which this build implements with version 2.
 const thisBuild = JSONv2
 
 // decodeByHand reads one document without unknown members and nothing after it.

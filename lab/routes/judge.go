@@ -10,8 +10,8 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// Judge decides every claim. Every figure is made within a repeat, whose
-// contestants took turns.
+// Judge decides every claim. Every figure is computed within a repeat, whose contestants
+// took turns.
 func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
 	e := evidence{experiment.Evidence{Runs: runs, Seed: seed}}
 	out := e.scenarios()
@@ -73,7 +73,7 @@ func percentLess(p judge.Pair) float64 {
 	return 100 * (p.A - p.B) / p.A
 }
 
-// noise is by how many per cent the fresh build differs from its twin, over all
+// noise is the difference of the fresh build from its twin in per cent, over all
 // repeats.
 func (e evidence) noise(setup, scenario string) float64 {
 	fresh := cell{Setup: setup, Load: scenario, Pattern: Fresh}
@@ -86,7 +86,7 @@ func (e evidence) noise(setup, scenario string) float64 {
 	return math.Abs(sum / float64(max(len(pairs), 1)))
 }
 
-// setups of the published claims, and how they are told.
+// setups of the published claims, with their names.
 var setups = []struct{ setup, words string }{
 	{Net, "net of the harness"}, {AsPublished, "with the published harness and all that differed"},
 }
@@ -123,7 +123,7 @@ func (e evidence) scenario(claim claims.Claim, setup, words, scenario string, si
 		e.time(setup, scenario, Fresh), e.time(setup, scenario, asBuilt(setup)), c.NoiseFloor, e.harness(setup, scenario))
 	if c.Verdict == results.Holds && math.Abs(c.Measured) <= c.NoiseFloor {
 		c.Verdict = results.Inconclusive
-		c.Why += " That is as much as pooling seems to be worth: this machine was too busy to tell."
+		c.Why += " That is as much as pooling seems to be worth: this machine was too busy to decide."
 	}
 	if procs := e.procs(); scenario == Parallel && procs < claims.ManyCores {
 		c.Verdict, c.MoreRuns = results.NeedsHardware, 0
@@ -132,7 +132,7 @@ func (e evidence) scenario(claim claims.Claim, setup, words, scenario string, si
 	return c
 }
 
-// time is the mean over the repeats, for people.
+// time is the mean over the repeats, as text.
 func (e evidence) time(setup, scenario, pattern string) string {
 	return fmt.Sprintf("%.0f ns", e.mean(cell{Setup: setup, Load: scenario, Pattern: pattern}, timeOf(scenario, setup)))
 }

@@ -17,7 +17,7 @@ var taxed = []struct{ typed, byHand, words string }{
 	{Spillway, Mux, "on net/http's mux"}, {GinTyped, Gin, "on gin"},
 }
 
-func entrant(build, scenario, name string) cell {
+func cellIn(build, scenario, name string) cell {
 	return cell{Setup: contestOf + build, Load: scenario, Pattern: name}
 }
 
@@ -37,11 +37,11 @@ func (e evidence) own() []results.Claim {
 }
 
 // bestByHand is the hand-written contestant with the shortest mean time for a
-// GET, so that it is not chosen anew by the noise of each repeat.
+// GET, so that the noise of each repeat does not change the choice.
 func (e evidence) bestByHand(build string) string {
 	best := Mux
 	for _, name := range byHandOnly {
-		if k := entrant(build, Get, name); len(e.Of(k)) > 0 && e.mean(k, extra("cpu_ns")) < e.mean(entrant(build, Get, best), extra("cpu_ns")) {
+		if k := cellIn(build, Get, name); len(e.Of(k)) > 0 && e.mean(k, extra("cpu_ns")) < e.mean(cellIn(build, Get, best), extra("cpu_ns")) {
 			best = name
 		}
 	}
@@ -58,15 +58,15 @@ func (e evidence) missing(keys ...cell) string {
 	return "The contestants were not run in a build with json v2: " + howToBuild(JSONv2) + "."
 }
 
-// over judges the processor time of one contestant over another's, and tells the
-// same of the build with encoding/json.
+// over judges the processor time of one contestant over another's, and reports the same
+// for the build with encoding/json.
 func (e evidence) over(claim claims.Claim, scenario, ours, theirs, words string) results.Claim {
-	a, b := entrant(JSONv2, scenario, ours), entrant(JSONv2, scenario, theirs)
+	a, b := cellIn(JSONv2, scenario, ours), cellIn(JSONv2, scenario, theirs)
 	in := e.Pairs(a, b, extra("cpu_ns"))
 	in.Missing = e.missing(a, b)
 	c := claim.Judge(scenario+words, in)
 	for _, build := range []string{JSONv2, StdJSON} {
-		us, them := e.mean(entrant(build, scenario, ours), extra("cpu_ns")), e.mean(entrant(build, scenario, theirs), extra("cpu_ns"))
+		us, them := e.mean(cellIn(build, scenario, ours), extra("cpu_ns")), e.mean(cellIn(build, scenario, theirs), extra("cpu_ns"))
 		if us > 0 && them > 0 {
 			c.Why += fmt.Sprintf(" With %s: %s %.0f ns, %s %.0f ns, %.2fx.", build, ours, us, theirs, them, us/them)
 		}
@@ -74,16 +74,16 @@ func (e evidence) over(claim claims.Claim, scenario, ours, theirs, words string)
 	return c
 }
 
-// whole are the allocations of a request without the fractions that start-up and
-// emptied pools leave.
+// whole is the allocations of a request without the fractions from start-up and emptied
+// pools.
 func whole(r results.Run) float64 { return math.Round(r.Extra["allocs"]) }
 
 func (e evidence) allocations(claim claims.Claim, scenario string) results.Claim {
-	us := entrant(JSONv2, scenario, Spillway)
+	us := cellIn(JSONv2, scenario, Spillway)
 	in := e.Values(us, whole)
 	in.Missing = e.missing(us)
 	c := claim.Judge(scenario, in)
-	if std := entrant(StdJSON, scenario, Spillway); e.Missing(std) == "" {
+	if std := cellIn(StdJSON, scenario, Spillway); e.Missing(std) == "" {
 		c.Why += fmt.Sprintf(" With %s %.0f.", StdJSON, e.mean(std, whole))
 	}
 	return c
@@ -91,7 +91,7 @@ func (e evidence) allocations(claim claims.Claim, scenario string) results.Claim
 
 // further judges allocations beyond those of the same by hand.
 func (e evidence) further(scenario, typed, byHand, words string) results.Claim {
-	a, b := entrant(JSONv2, scenario, typed), entrant(JSONv2, scenario, byHand)
+	a, b := cellIn(JSONv2, scenario, typed), cellIn(JSONv2, scenario, byHand)
 	in := judge.Input{Seed: e.Seed, Missing: e.missing(a, b)}
 	for _, p := range e.Pairs(a, b, whole).Pairs {
 		in.Values = append(in.Values, p.A-p.B)

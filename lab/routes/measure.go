@@ -20,32 +20,32 @@ const (
 	roleLate   = "routes-late"
 )
 
-// Roles are what its contestants can be told to do.
+// Roles are the roles of its contestants.
 func Roles() map[string]contestant.Role {
 	return map[string]contestant.Role{roleServer: runServer, roleLate: contestant.Func(lookLate)}
 }
 
-// job says which contestant a process is.
+// job says which contestant a process runs.
 type job struct{ Table, Name string }
 
-// block is a number of requests that a contestant is told to answer.
+// block is a number of requests for a contestant to answer.
 type block struct {
 	Scenario  string
 	Requests  int
 	Published bool // by the published harness
 }
 
-// measured is what a block cost.
+// measured is the cost of a block.
 type measured struct {
 	CPU, Wall      float64 // seconds
 	Mallocs, Bytes uint64
 	Pauses         []uint64  // of the collector, by the bounds of the runtime
 	Bounds         []float64 // seconds
-	Failed         string    // an answer that was not what it has to be
+	Failed         string    // a wrong answer
 }
 
-// runServer answers blocks until it is told to stop. They come over a port of
-// their own, one at a time.
+// runServer answers blocks until it is stopped. They arrive over a separate port, one at
+// a time.
 func runServer(ctx context.Context, j *contestant.Job) (any, error) {
 	var which job
 	if err := j.Input(&which); err != nil {
@@ -70,7 +70,7 @@ func runServer(ctx context.Context, j *contestant.Job) (any, error) {
 	}
 	conn, err := l.Accept()
 	if err != nil {
-		return struct{}{}, nil // told to stop before it was asked
+		return struct{}{}, nil // stopped before the first block
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
@@ -135,30 +135,30 @@ func (s *server) run(b block) measured {
 	return m
 }
 
-// pauses of the collector are told by this metric.
+// pauses is the metric of the collector's pauses.
 const pauses = "/sched/pauses/total/gc:seconds"
 
-// looked is what the runtime has counted so far.
-type looked struct {
+// runtimeCounts is what the runtime has counted so far.
+type runtimeCounts struct {
 	mallocs, bytes uint64
 	pauses         *metrics.Float64Histogram
 }
 
-func look() looked {
+func look() runtimeCounts {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	sample := []metrics.Sample{{Name: pauses}}
 	metrics.Read(sample)
-	out := looked{mallocs: m.Mallocs, bytes: m.TotalAlloc}
+	out := runtimeCounts{mallocs: m.Mallocs, bytes: m.TotalAlloc}
 	if sample[0].Value.Kind() == metrics.KindFloat64Histogram {
 		out.pauses = sample[0].Value.Float64Histogram()
 	}
 	return out
 }
 
-// since is what was counted in between. Of pauses only those buckets are told
-// that have any.
-func (l looked) since(before looked) measured {
+// since is the difference between two counts. Only non-empty buckets of pauses are in
+// it.
+func (l runtimeCounts) since(before runtimeCounts) measured {
 	m := measured{Mallocs: l.mallocs - before.mallocs, Bytes: l.bytes - before.bytes}
 	if l.pauses == nil || before.pauses == nil {
 		return m
@@ -175,15 +175,15 @@ func (l looked) since(before looked) measured {
 	return m
 }
 
-// asked is a contestant's process as the lab sees it.
-type asked struct {
+// remote is the lab's connection to a contestant's process.
+type remote struct {
 	process *contestant.Process
 	conn    net.Conn
 	in      *json.Decoder
 	out     *json.Encoder
 }
 
-func ask(ctx context.Context, spec contestant.Spec) (*asked, error) {
+func ask(ctx context.Context, spec contestant.Spec) (*remote, error) {
 	var addr string
 	p, err := contestant.Start(ctx, spec, &addr)
 	if err != nil {
@@ -194,11 +194,12 @@ func ask(ctx context.Context, spec contestant.Spec) (*asked, error) {
 		_, _ = p.Stop(ctx, nil)
 		return nil, err
 	}
-	return &asked{p, conn, json.NewDecoder(conn), json.NewEncoder(conn)}, nil
+	return &remote{p, conn, json.NewDecoder(conn), json.NewEncoder(conn)}, nil
 }
 
-// run has a block answered. A contestant that was killed in the meantime is gone.
-func (a *asked) run(ctx context.Context, b block) (m measured, gone bool, err error) {
+// run sends a block and returns its measurement. gone is true if the contestant was
+// killed.
+func (a *remote) run(ctx context.Context, b block) (m measured, gone bool, err error) {
 	defer context.AfterFunc(ctx, func() { a.conn.Close() })()
 	if err = a.out.Encode(b); err == nil {
 		err = a.in.Decode(&m)
@@ -211,12 +212,12 @@ func (a *asked) run(ctx context.Context, b block) (m measured, gone bool, err er
 	case m.Failed != "":
 		return m, false, errors.New(m.Failed)
 	case m.CPU <= 0:
-		return m, false, errors.New("this system does not tell a process's processor time")
+		return m, false, errors.New("this system does not report a process's processor time")
 	}
 	return m, false, nil
 }
 
-func (a *asked) stop(ctx context.Context) (contestant.Exit, error) {
+func (a *remote) stop(ctx context.Context) (contestant.Exit, error) {
 	a.conn.Close()
 	return a.process.Stop(ctx, nil)
 }

@@ -8,25 +8,25 @@ import (
 	"testing"
 )
 
-// otherwise are answers that differ from everybody else's, by contestant and
-// request; "" stands for all requests with a fault.
-var otherwise = map[string]map[string]int{
+// differing are answers that differ from those of the other contestants, by contestant
+// and request; "" stands for all requests with a fault.
+var differing = map[string]map[string]int{
 	Huma:  {"": 422, "no JSON": 400, "unknown type": 415, "no type": 201},
 	Fuego: {"unknown type": 201, "no type": 201}, // both are JSON to it
 }
 
 // wanted is the status that a contestant answers a bad request with.
 func wanted(c rival, name string, r request) int {
-	if status, ok := otherwise[c.name][name]; ok {
+	if status, ok := differing[c.name][name]; ok {
 		return status
 	}
-	return cmp.Or(otherwise[c.name][""], r.Status)
+	return cmp.Or(differing[c.name][""], r.Status)
 }
 
-// everybody are all contestants that answer requests.
-func everybody() []rival {
+// allContestants are all contestants that answer requests.
+func allContestants() []rival {
 	var out []rival
-	for _, all := range [][]rival{published, contest, fastContest} {
+	for _, all := range [][]rival{published, overNetHTTP, overFastHTTP} {
 		for _, c := range all {
 			if c.name != Nothing {
 				out = append(out, c)
@@ -37,7 +37,7 @@ func everybody() []rival {
 }
 
 func TestAllAnswerGoodRequestsAlike(t *testing.T) {
-	for _, c := range everybody() {
+	for _, c := range allContestants() {
 		h, err := c.start()
 		if err != nil {
 			t.Fatal(c.name, err)
@@ -47,7 +47,7 @@ func TestAllAnswerGoodRequestsAlike(t *testing.T) {
 				continue
 			}
 			one := newHarness(h, requests[scenario], false)
-			for range 2 { // the second time what is reused was used
+			for range 2 { // the second time with reused objects
 				one.send()
 				var got, want any
 				if err := json.Unmarshal(one.body(), &got); err != nil || one.status() != requests[scenario].Status {
@@ -91,7 +91,7 @@ func TestAllRefuseBadRequestsAlike(t *testing.T) {
 		"form: too old":   post(formType, strings.Replace(formBody, "age=36", "age=151", 1), "age"),
 		"short id":        {"GET", "/patients/P42", "", "", 400, "id"},
 	} {
-		for _, c := range everybody() {
+		for _, c := range allContestants() {
 			if strings.HasPrefix(name, "form") && !c.does(Form) {
 				continue
 			}

@@ -1,6 +1,6 @@
-// Package routes is experiment R: what a request context from a pool is worth in
-// a published typed layer over gin, and what a typed route costs beside what
-// people would write or use instead.
+// Package routes is experiment R: the effect of a pooled request context in a published
+// typed layer over gin, and the cost of a typed route compared with hand-written code
+// and other frameworks.
 package routes
 
 import (
@@ -25,7 +25,7 @@ func (Experiment) ID() string { return claims.R.ID }
 // Title implements experiment.Experiment.
 func (Experiment) Title() string { return claims.R.Title }
 
-// Set-ups. Those of the contest are there for each build.
+// Set-ups. Those of the comparison exist for each build.
 const (
 	Net         = "published shape, net of the harness"
 	AsPublished = "published shape, published harness"
@@ -35,7 +35,7 @@ const (
 
 // Config is what a user may set.
 type Config struct {
-	Requests  int    // of a turn; four times as many where nothing is decoded
+	Requests  int    // of a turn; four times as many if nothing is decoded
 	Rounds    int    // turns of every contestant in each repeat
 	OneBuild  bool   // do not build the contestants with the other encoding/json
 	MemoryCap uint64 // bytes for each contestant; 0: none
@@ -46,7 +46,7 @@ func Defaults() Config {
 	return Config{Requests: 2000, Rounds: 12, MemoryCap: 512 << 20}
 }
 
-// Quick is a glance.
+// Quick is a short run.
 func Quick() Config {
 	c := Defaults()
 	c.Requests, c.Rounds = 1000, 4
@@ -78,16 +78,16 @@ func (e Experiment) Plan() (experiment.Plan, error) {
 		return experiment.Plan{}, err
 	}
 	plan := experiment.Plan{Demos: demos()}
-	var told []string
+	var scaled []string
 	if s := c.scaled(); s != "" {
-		told = append(told, s)
+		scaled = append(scaled, s)
 	}
 	other, _ := otherBuild()
 	groups := []*group{{config: c, table: tablePublished}, {config: c, table: tableContest, build: thisBuild}, {config: c, table: tableFiber, build: thisBuild}}
 	if c.OneBuild {
-		told = append(told, "only the build with "+thisBuild)
+		scaled = append(scaled, "only the build with "+thisBuild)
 	} else if err := canBuild(context.Background()); err != nil {
-		told = append(told, fmt.Sprintf("only the build with %s, because %s (%s)", thisBuild, err, howToBuild(other)))
+		scaled = append(scaled, fmt.Sprintf("only the build with %s, because %s (%s)", thisBuild, err, howToBuild(other)))
 	} else {
 		var program string
 		plan.Prepare = func(ctx context.Context) (err error) {
@@ -96,7 +96,7 @@ func (e Experiment) Plan() (experiment.Plan, error) {
 		}
 		groups = append(groups, &group{config: c, table: tableContest, build: other, program: &program}, &group{config: c, table: tableFiber, build: other, program: &program})
 	}
-	plan.Scaled = strings.Join(told, "; ")
+	plan.Scaled = strings.Join(scaled, "; ")
 	for _, g := range groups {
 		plan.Cells = append(plan.Cells, g.cells()...)
 	}
@@ -109,8 +109,8 @@ type entry struct {
 	twin bool
 }
 
-// entries are all of a table. One of each is its own twin: what it differs from
-// itself is noise.
+// entries are all of a table. One contestant of each table has a twin: its difference
+// from itself is noise.
 func entries(table string) []entry {
 	var out []entry
 	for _, c := range tables()[table] {
@@ -130,9 +130,9 @@ type cellOf struct {
 	published bool
 }
 
-// group is a table in one build. All its contestants are there from the
-// beginning of a repeat, each in a process of its own, and take turns, since what
-// a request costs drifts with whatever else the machine does.
+// group is a table in one build. All its contestants are started at the beginning of a
+// repeat, each in a separate process, and take turns, because the cost of a request
+// drifts with the load of the machine.
 type group struct {
 	config  Config
 	table   string
@@ -169,7 +169,7 @@ func (g *group) todo() []cellOf {
 	return out
 }
 
-// label names the group for people.
+// label is a readable name of the group.
 func (g *group) label() string {
 	if g.build == "" {
 		return fmt.Sprintf("%s: %d processes in turns", g.table, len(entries(g.table)))
@@ -190,7 +190,7 @@ func (g *group) cells() []experiment.Cell {
 	return out
 }
 
-// run measures the repeat when the first cell of it is asked for.
+// run measures the repeat when its first cell is needed.
 func (g *group) run(ctx context.Context, c cellOf, t experiment.Trial) (results.Run, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -54,9 +54,9 @@ func TestContestantsAreMeasuredInTheirProcesses(t *testing.T) {
 	}
 }
 
-// A contestant that answers something else is no measurement.
+// A contestant with a wrong answer is not measured.
 func TestAWrongAnswerIsNoFigure(t *testing.T) {
-	c, err := find(fastContest, Fiber)
+	c, err := find(overFastHTTP, Fiber)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,9 +127,9 @@ func TestContextsOutliveTheirHandlersSafelyUnlessPooled(t *testing.T) {
 	}
 }
 
-// made are runs of a session on 16 processors: saves is what pooling saves of
-// the fresh build's time, in per cent, and ours the time of Spillway over that of
-// everybody else.
+// made are runs of a session on 16 processors: saves is what pooling saves of the fresh
+// build's time, in per cent, and ours the time of Spillway over that of every other
+// contestant.
 func made(saves map[string]float64, ours float64, allocs float64) []results.Run {
 	var out []results.Run
 	add := func(setup, scenario, pattern string, repeat int, twin bool, x map[string]float64) {
@@ -155,7 +155,7 @@ func made(saves map[string]float64, ours float64, allocs float64) []results.Run 
 				continue
 			}
 			for _, build := range []string{StdJSON, JSONv2} {
-				for _, c := range contest {
+				for _, c := range overNetHTTP {
 					x := map[string]float64{"cpu_ns": 1000 * drift, "allocs": 10}
 					if c.name == Spillway || c.name == GinTyped {
 						x = map[string]float64{"cpu_ns": 1000 * drift * ours, "allocs": 10 * ours}
@@ -208,7 +208,7 @@ func TestContentionNeedsProcessors(t *testing.T) {
 	}
 }
 
-// What the same build differs from itself is no gain.
+// The difference of a build from itself is no gain.
 func TestAGainWithinTheNoiseIsNone(t *testing.T) {
 	runs := made(map[string]float64{JSON: 6.4}, 1, 1)
 	for _, r := range runs {

@@ -11,10 +11,10 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// measure starts every contestant of the group and has them take turns. The
-// first round is a warm-up.
+// measure starts every contestant of the group and lets them take turns. The first round
+// is a warm-up.
 func (g *group) measure(ctx context.Context, seed uint64) (map[cellOf]results.Run, error) {
-	servers := map[entry]*asked{}
+	servers := map[entry]*remote{}
 	exits := map[entry]contestant.Exit{}
 	var failed error
 	stop := func() {
@@ -71,7 +71,7 @@ func (g *group) measure(ctx context.Context, seed uint64) (map[cellOf]results.Ru
 	return runs, nil
 }
 
-// newRun makes a run of a cell's turns, net of what the harness costs in the same
+// newRun makes a run of a cell's turns, net of the cost of the harness in the same
 // repeat.
 func (g *group) newRun(c cellOf, all map[cellOf][]measured) results.Run {
 	n := float64(g.requests(c.scenario))
@@ -125,7 +125,7 @@ func (g *group) newRun(c cellOf, all map[cellOf][]measured) results.Run {
 	return run
 }
 
-// behind tells of every contestant how much longer Spillway takes.
+// behind sets for every contestant how much longer Spillway takes.
 func (g *group) behind(runs map[cellOf]results.Run) {
 	for c, r := range runs {
 		base := c
@@ -163,9 +163,8 @@ func pauseP99(all []measured) (p99 float64, n uint64) {
 	return 0, n
 }
 
-// midmean is the mean of the middle half: a turn in which the machine did
-// something else does not count, and unlike the median it does not depend on
-// how many collections fell into the turn in the middle.
+// midmean is the mean of the middle half: a turn disturbed by other load does not count,
+// and unlike the median it does not depend on how many collections the middle turn had.
 func midmean(v []float64) float64 {
 	if len(v) == 0 {
 		return 0

@@ -10,8 +10,8 @@ import (
 // The work of all contestants: a patient of a ward is created from path, query
 // and body, with every field checked, or one is looked up by id.
 
-// newPatient is the body for those that check with go-playground/validator, by
-// the tags they read: validate, or gin's binding; form, or gorilla's schema.
+// newPatient is the body for contestants that use go-playground/validator, with the tags
+// they read: validate, or gin's binding; form, or gorilla's schema.
 type newPatient struct {
 	Name   string   `json:"name" form:"name" schema:"name" validate:"required,min=2,max=80" binding:"required,min=2,max=80"`
 	Email  string   `json:"email" form:"email" schema:"email" validate:"required,email" binding:"required,email"`
@@ -22,8 +22,8 @@ type newPatient struct {
 	Tags   []string `json:"tags" form:"tags" schema:"tags" validate:"max=8" binding:"max=8"`
 }
 
-// patient is what all answer. Everything that was sent is in it, so that nobody
-// saves what it should have read.
+// patient is the answer of all contestants. It has everything that was sent, so that
+// every contestant must read all of it.
 type patient struct {
 	ID     string   `json:"id"`
 	Ward   string   `json:"ward"`
@@ -66,11 +66,11 @@ const (
 	formType = "application/x-www-form-urlencoded"
 )
 
-// request is one request, and what its answer has to be.
+// request is one request and its expected answer.
 type request struct {
 	Method, Target, Type, Body string
 	Status                     int
-	Names                      string // a fault's answer has to name it
+	Names                      string // the answer to a fault must name it
 }
 
 const (

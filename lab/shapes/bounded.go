@@ -8,7 +8,7 @@ import (
 // burnRounds makes a task some ten to twenty microseconds of pure computing.
 const burnRounds = 10_000
 
-// burn computes, and returns i+1, so that nobody can leave the computing out.
+// burn computes, and returns i+1, so that the compiler cannot drop the computation.
 func burn(i int64) int64 {
 	x := uint64(i)*2 + 1
 	for range burnRounds {

@@ -1,6 +1,6 @@
-// Package shapes is experiment G: what it costs to hand a small piece of work to
-// a goroutine in five shapes, how many goroutines CPU-bound work wants, and
-// whether it pays more to reuse goroutines or objects.
+// Package shapes is experiment G: the cost of handing a small piece of work to a
+// goroutine in five shapes, the best number of goroutines for CPU-bound work, and
+// whether reusing goroutines or reusing objects saves more.
 package shapes
 
 import (
@@ -43,7 +43,7 @@ const (
 	roleReuseB = "shapes-reuse-b"
 )
 
-// Roles are what its contestants can be told to do.
+// Roles are the roles of its contestants.
 func Roles() map[string]contestant.Role {
 	return map[string]contestant.Role{
 		roleShape: contestant.Func(measure), roleReuseH: contestant.Func(reuseH), roleReuseB: contestant.Func(reuseB),

@@ -35,7 +35,7 @@ type cell = experiment.Key
 // evidence is the runs of a session.
 type evidence struct{ experiment.Evidence }
 
-// The figures that runs are asked for.
+// The figures of a run.
 func perOp(r results.Run) float64  { return r.Extra["ns_per_op"] }
 func allocs(r results.Run) float64 { return r.Extra["allocs_per_op"] }
 func tasks(r results.Run) float64  { return r.Rate("ok") }
@@ -138,7 +138,7 @@ func g5(e evidence, buffer int) []results.Claim {
 	return []results.Claim{e.onSeveral(claims.G5.Judge(bufferLabel(buffer), in))}
 }
 
-// onSeveral answers claims about contention, which one processor cannot have.
+// onSeveral judges claims about contention, which one processor cannot have.
 func (e evidence) onSeveral(c results.Claim) results.Claim {
 	if e.procs() == 1 {
 		c.Verdict, c.MoreRuns = results.NeedsHardware, 0

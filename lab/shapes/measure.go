@@ -10,12 +10,12 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// job is what a contestant is told to do.
+// job is the input of a contestant.
 type job struct {
 	Shape           string
 	Workers, Buffer int
-	Ops             int           // one batch of so many, by the wall clock; 0: auto-scaled
-	For             time.Duration // auto-scaled: until a batch takes at least so long
+	Ops             int           // one batch of that size, by the wall clock; 0: auto-scaled
+	For             time.Duration // auto-scaled: until a batch takes at least that long
 }
 
 // measured is one measurement.
@@ -69,8 +69,8 @@ func (j job) batch(n int, withStart bool) (measured, error) {
 	return m, nil
 }
 
-// byTheClock times one batch, as people do with two calls of time.Now: cold,
-// once, with everything that has to be set up.
+// byTheClock times one batch with two calls of time.Now: cold, once, including all
+// set-up.
 func (j job) byTheClock(n int) (measured, error) {
 	if n == 0 {
 		return measured{}, nil

@@ -26,8 +26,8 @@ const (
 	PoolReuse = "pool-reuse" // goroutines and objects
 )
 
-// reuseJob is what a contestant of G9 is told to do: so many requests, with so
-// many at once.
+// reuseJob is the input of a contestant of G9: a number of requests, and how many at
+// once.
 type reuseJob struct {
 	Pattern         string
 	Requests, Bound int
@@ -36,9 +36,9 @@ type reuseJob struct {
 	Seed            uint64
 }
 
-// reuseH answers requests by the patterns of experiment H, over its simulated
-// store at a tenth of its latency: what a request costs a processor is the
-// question, and waiting costs it nothing.
+// reuseH answers requests by the patterns of experiment H, over its simulated store at
+// a tenth of its latency: the question is the processor time of a request, and waiting
+// uses none.
 func reuseH(ctx context.Context, j reuseJob) (results.Run, error) {
 	people, err := simulated.New(j.Patients, 1)
 	if err != nil {

@@ -28,8 +28,8 @@ type Batch func(n int) int64
 // A batch adds i+1 for i from 0 to n-1.
 func sumOf(n int) int64 { return int64(n) * int64(n+1) / 2 }
 
-// Prepare sets a shape up: it starts its workers, if it has any. buffer is that
-// of its channels.
+// Prepare sets up a shape: it starts its workers, if any. buffer is the size of its
+// channels' buffers.
 func Prepare(shape string, workers, buffer int) (Batch, error) {
 	switch shape {
 	case Serial:

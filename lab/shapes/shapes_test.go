@@ -126,7 +126,7 @@ func TestBoundsLieOnBothSidesOfTheRule(t *testing.T) {
 	}
 }
 
-// made is a made-up run: so many nanoseconds a unit.
+// made is a made-up run with that many nanoseconds per unit.
 func made(c cell, repeat int, ns float64) results.Run {
 	const ops = 1_000_000
 	return results.Run{

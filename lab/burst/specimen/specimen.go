@@ -1,7 +1,7 @@
-// Package specimen keeps the shape of a published worker pool alive, in a few
-// lines of our own, so that the lab can show what it does. NOTHING HERE IS TO BE
-// USED. The shape is that of github.com/iyashjayesh/go-adaptive-pool; its sound
-// counterpart is the package workerpool.
+// Package specimen reproduces the shape of a published worker pool, in a few lines
+// of our own, so that the lab can show its behaviour. DO NOT USE IT. The shape is
+// that of github.com/iyashjayesh/go-adaptive-pool; the correct counterpart is
+// package workerpool.
 package specimen
 
 import (
@@ -22,9 +22,9 @@ var ErrShutdown = errors.New("specimen: shut down")
 type Config struct {
 	MinWorkers, MaxWorkers, QueueSize int
 	GrowAt                            float64       // grow when this share of the queue is full
-	Every                             time.Duration // how often that is looked at
+	Every                             time.Duration // how often that is checked
 	Cooldown                          time.Duration // the least time between two growths
-	IdleTimeout                       time.Duration // a worker above the minimum leaves after it
+	IdleTimeout                       time.Duration // a worker above the minimum exits after it
 }
 
 // Published is the configuration of the published burst.
@@ -36,14 +36,13 @@ func Published() Config {
 }
 
 // Pool grows by a quarter when its queue is nearly full. What is wrong with it:
-//   - Submit looks at the shutdown flag, then sends on the queue, which Shutdown
-//     closes. A Shutdown in between makes Submit panic, in whatever goroutine of
-//     its user.
+//   - Submit checks the shutdown flag, then sends on the queue, which Shutdown
+//     closes. A Shutdown in between makes Submit panic in the caller's goroutine.
 //   - A refusal is a context that ends: a timer, an allocation and often a park
-//     for a caller who wanted to know at once.
+//     for a caller that needs the answer at once.
 //   - A job runs with the context that bounded its submission, ended or not.
-//   - It starts at the minimum and needs seconds of a full queue to grow; what
-//     waits in the queue meanwhile grows old.
+//   - It starts at the minimum and needs seconds of a full queue to grow, while
+//     the jobs in the queue wait.
 type Pool struct {
 	cfg      Config
 	queue    chan submitted
@@ -74,7 +73,7 @@ func (p *Pool) Submit(ctx context.Context, job Job) error {
 		return ErrShutdown
 	}
 	select {
-	case p.queue <- submitted{ctx, job}: // panics if Shutdown came in between
+	case p.queue <- submitted{ctx, job}: // panics if Shutdown ran in between
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -146,7 +145,7 @@ func (p *Pool) work() {
 				return
 			}
 			idle.Reset(p.cfg.IdleTimeout)
-			_ = s.job(s.ctx) // whether or not anybody still waits for it
+			_ = s.job(s.ctx) // whether or not a caller still waits for it
 		case <-idle.C:
 			if p.Workers() > p.cfg.MinWorkers {
 				return

@@ -19,7 +19,7 @@ type labBurstCmd struct {
 
 // Help teaches.
 func (labBurstCmd) Help() string {
-	return `A thousand generators offer a million jobs a second. A job allocates 500 KB, touches every page of it and then takes another 20 ms. Nothing can do all of that; the question is what becomes of the rest, and of the machine.
+	return `A thousand generators offer a million jobs a second. A job allocates 500 KB, touches every page of it and then takes another 20 ms. Nothing can do all of that; the question is what happens to the rest, and to the machine.
 
 Each contestant is a process of its own, generators included, under a memory cap; naive is expected to be killed by it. They are: a goroutine for each job (naive); our rendition of the published pool (100 to 5,000 workers, a queue of 100,000, growing by a quarter a second while that is 70 % full, refusing by a timeout of 1 µs: published-shape); a channel with as many workers and places (channel); workerpool.New(workerpool.Config{}) (spillway), the same with buffers from objectpool (spillway-reused), and that told 4,600 workers and a queue of 1,000 (spillway-sized), which bounds its memory.
 

@@ -38,7 +38,7 @@ func (f configFlag) BeforeResolve(k *kong.Kong, ctx *kong.Context, trace *kong.P
 	return nil
 }
 
-// known complains about keys that name nothing.
+// known reports keys that name no command or flag.
 func known(node *kong.Node, values map[string]any, path string) error {
 	for key, value := range values {
 		name := path + key

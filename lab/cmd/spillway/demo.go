@@ -61,7 +61,7 @@ func (c *demoCmd) Run(env *environment) error {
 	return nil
 }
 
-// conclude prints what was seen; of a partial result, what is certain.
+// conclude prints the result; for a partial one, the completed part.
 func conclude(w io.Writer, res *demo.Result) {
 	if len(res.Verdicts) > 0 {
 		fmt.Fprintln(w, "\nAnswered in time, of what was possible:")
@@ -82,8 +82,8 @@ const (
 	barWidth  = 8
 )
 
-// demoRows prints a line for each row, the lanes side by side, whether or not
-// there is a terminal to see it.
+// demoRows prints a line for each row, the lanes side by side, also without a
+// terminal.
 type demoRows struct {
 	w     io.Writer
 	cfg   demo.Config

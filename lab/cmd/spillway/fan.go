@@ -8,7 +8,7 @@ import (
 
 type labFanCmd struct {
 	Grid  bool `env:"SPILLWAY_LAB_FAN_GRID" group:"Size" help:"Branches from 0.5 µs to 50 ms, computing and waiting, with a heat map in the report."`
-	Quick bool `env:"SPILLWAY_LAB_FAN_QUICK" group:"Size" help:"Two and eight sources, five durations, short rounds: a glance of a minute or two."`
+	Quick bool `env:"SPILLWAY_LAB_FAN_QUICK" group:"Size" help:"Two and eight sources, five durations, short rounds, a minute or two."`
 
 	N      []int           `short:"n" env:"SPILLWAY_LAB_FAN_N" group:"Size" placeholder:"N" help:"Sources of a lookup, one database and the rest caches; 2, 8 and 64 unless given."`
 	Branch []time.Duration `env:"SPILLWAY_LAB_FAN_BRANCH" group:"Size" placeholder:"D" help:"How long each source of the grid takes; 1µs to 1ms unless given, 0.5µs to 50ms with --grid."`
@@ -18,24 +18,24 @@ type labFanCmd struct {
 
 	Contestant []string `env:"SPILLWAY_LAB_FAN_CONTESTANT" placeholder:"NAME" help:"Only these: spillway, sequential, as-printed, corrected, errgroup, conc. Claims that need another one stay open."`
 
-	labRun `embed:"" set:"id=F" set:"seeds=stragglers, the order of the turns" set:"who=a process"`
+	labRun `embed:"" set:"id=F" set:"seeds=stragglers, the order of the turns" set:"subject=a process"`
 }
 
 // Help teaches.
 func (labFanCmd) Help() string {
-	return `A store asks a database and caches for users and merges what they answer. Asked one after the other (sequential) it takes the sum of their times, asked at once the longest, plus what goroutines cost. Who wins depends on how long a source takes, on whether it waits or computes, and on whether a second processor is free.
+	return `A store asks a database and caches for users and merges what they answer. Asked one after the other (sequential) it takes the sum of their times, asked at once the longest, plus what goroutines cost. Which is faster depends on how long a source takes, on whether it waits or computes, and on whether a second processor is free.
 
-Beside sequential run: a published parallel version, which reads the cache's answer before it has waited for it (as-printed; what it loses is counted), the same with that one mistake mended (corrected), errgroup, conc, and fanout.New(fanout.Config{}) (spillway), which finds out by itself.
+The other contestants are: a published parallel version, which reads the cache's answer before it has waited for it (as-printed; what it loses is counted), the same with that one mistake fixed (corrected), errgroup, conc, and fanout.New(fanout.Config{}) (spillway), which chooses between the two by itself.
 
 The published sizes, 50/50 ms, 500/100 µs and 5/1 µs, are run in virtual time, where waiting is exact and computing free, and computing in real time, with all processors and with one. A grid of equal branches gives the break-even of this machine: how long each must take for goroutines to pay. Figures for a free second processor use only rounds in which there was one. Further: allocations, fan-out within fan-out, a workload that changes, and hedging of stragglers.
 
-All contestants of a table take turns in one process; ratios are taken within a turn, and Spillway runs twice, so that its difference from itself tells the noise. Where Spillway loses, a table says so.
+All contestants of a table take turns in one process; ratios are taken within a turn, and Spillway runs twice, so that its difference from itself shows the noise. A table lists where Spillway is slower.
 
 Examples:
   spillway lab F                        three to four minutes
-  spillway lab F --quick                a glance of a minute
+  spillway lab F --quick                about a minute
   spillway lab F --grid                 six to eight minutes, with heat maps
-  spillway lab F --grid --quick         a glance at it
+  spillway lab F --grid --quick         a short run of it
   spillway lab F --grid -n 2            a slice of it: so too -n 8, -n 64, --branch
   spillway lab F -n 2 --branch 30µs --branch 300µs
   spillway lab judge spillway-results/… verdicts again, from the raw runs

@@ -11,8 +11,8 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// journey is an experiment from its command line to its verdict and, from the
-// raw runs alone, to its verdict again.
+// journey runs an experiment from its command line to its verdict, and computes the
+// verdict again from the raw runs alone.
 type journey struct {
 	args       []string // after "lab", without --seed, --out and --json
 	experiment string

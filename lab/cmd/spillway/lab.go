@@ -38,7 +38,7 @@ type labCmd struct {
 	Overload labOverloadCmd `cmd:"" help:"A service offered more than it can do, behind each way of bounding it: goodput against offered load."`
 	Pools    labPoolsCmd    `cmd:"" help:"Worker pools side by side: what a job costs to hand over, refuse, wait for; bursts, memory, sizing."`
 	Reuse    labReuseCmd    `cmd:"" help:"Objects reused: what sync.Pool, a channel and objectpool cost and keep."`
-	Judge    labJudgeCmd    `cmd:"" help:"Decide every claim anew from the raw runs of a results folder."`
+	Judge    labJudgeCmd    `cmd:"" help:"Decide every claim again from the raw runs of a results folder."`
 	Selftest labSelftestCmd `cmd:"" help:"Test the instruments: plant known effects and see whether the judge finds them."`
 }
 
@@ -49,13 +49,13 @@ func (labCmd) Help() string {
 Examples, with what they take on two cores:
   spillway lab H            five minutes
   spillway lab G            four minutes
-  spillway lab G7           four minutes; --quick: a glance
+  spillway lab G7           four minutes; --quick: about one
   spillway lab B            four minutes, and half of the memory
-  spillway lab F            four minutes; --quick: a glance
-  spillway lab R            five minutes; --quick: a glance
+  spillway lab F            four minutes; --quick: about one
+  spillway lab R            five minutes; --quick: about one
   spillway lab overload     ten minutes; --quick: three
   spillway lab pools        six minutes; --quick: less than one
-  spillway lab reuse        six minutes; --quick: a glance
+  spillway lab reuse        six minutes; --quick: about one
   spillway lab judge DIR    at once: the verdicts again, from the raw runs
 
 Ctrl-C ends an experiment; what was measured until then is judged and written. Exit codes: 0 everything was measured, whatever the verdicts; 1 something could not be measured; 2 bad input; 130 Ctrl-C.`
@@ -74,7 +74,7 @@ var experiments = []experiment.Experiment{
 	reuse.Experiment{Config: reuse.Defaults()},
 }
 
-// roles are what the contestants of all experiments can be told to do.
+// roles are the roles of the contestants of all experiments.
 func roles() map[string]contestant.Role {
 	all := patterns.Roles()
 	maps.Copy(all, shapes.Roles())
@@ -132,7 +132,7 @@ func (labRunCmd) Help() string {
 
 Experiment H loads a patient API under four patterns (naive, workerpool, optimized, limiter) in two set-ups: as published (function calls, a simulated store, 100 ms wait for queue room) and for real (HTTP on loopback to a server over SQLite with the same latency and errors, refused at once).
 
-A size flag such as --clients holds for every load, also those that are part of one claim only.
+A size flag such as --clients applies to every load, also to those that are part of one claim only.
 
 Examples:
   spillway lab H                                 five minutes on two cores
@@ -159,13 +159,13 @@ func (c *labRunCmd) Run(env *environment) error {
 	return c.run(env, patterns.Experiment{Config: config})
 }
 
-// labRun is what runs of all experiments have in common. A command embeds it and
-// sets what differs; what it does not set is set where labCmd stands.
+// labRun holds the flags that all experiments share. A command embeds it and sets
+// what differs; the other values are set on labCmd.
 type labRun struct {
 	Out       string `env:"SPILLWAY_LAB_OUT" placeholder:"DIR" help:"Where the results go; ./spillway-results/${id}-<time> unless given. Must not hold results yet."`
 	Repeats   int    `env:"SPILLWAY_LAB_REPEATS" group:"Size" default:"${repeats}" help:"How often everything is run, interleaved; a verdict needs at least 3."`
 	Seed      uint64 `env:"SPILLWAY_LAB_SEED" default:"0" help:"Of ${seeds} and the judge's bootstrap; 0 picks one and says which."`
-	MemoryCap int    `env:"${memory_env}" default:"${memory}" help:"Memory ${who} may use, in MiB (Linux only); above it is killed, which is a result. 0: ${no_cap}."`
+	MemoryCap int    `env:"${memory_env}" default:"${memory}" help:"Memory ${subject} may use, in MiB (Linux only); above it is killed, which is a result. 0: ${no_cap}."`
 	JSON      bool   `name:"json" env:"SPILLWAY_LAB_JSON" help:"Print results.json on standard output; progress stays on standard error."`
 }
 
@@ -219,10 +219,10 @@ func (l labRun) run(env *environment, exp experiment.Experiment) error {
 	return nil
 }
 
-// config checks what only the command line can get wrong.
+// config checks the errors that only the command line can have.
 func (c *labRunCmd) config() (patterns.Config, error) {
 	if c.QueueSize < 0 {
-		return patterns.Config{}, fmt.Errorf("queue-size is %d: it cannot be negative (0 means that nobody waits)", c.QueueSize)
+		return patterns.Config{}, fmt.Errorf("queue-size is %d: it cannot be negative (0 means that no request waits)", c.QueueSize)
 	}
 	return patterns.Config{
 		Full: c.Full, Requests: c.Requests, Clients: c.Clients, Workers: c.Workers,
@@ -250,7 +250,7 @@ type labJudgeCmd struct {
 
 // Help teaches.
 func (labJudgeCmd) Help() string {
-	return `Reads the raw runs (runs.jsonl), decides every claim anew and rewrites results.json and report.html. The same runs and seed give the same verdicts. A session that was killed before it could write results.json is judged too.
+	return `Reads the raw runs (runs.jsonl), decides every claim again and rewrites results.json and report.html. The same runs and seed give the same verdicts. A session that was killed before it could write results.json is judged too.
 
 Example:
   spillway lab judge spillway-results/H-20260102-150405`
@@ -276,7 +276,7 @@ func (c *labJudgeCmd) Run(env *environment) error {
 	return show(env, c.Dir, res, runs, c.JSON)
 }
 
-// unfinished is what can be said of a session that left nothing but runs.
+// unfinished is the result of a session that left only its runs.
 func unfinished(runs []results.Run) results.Results {
 	last := runs[len(runs)-1]
 	return results.Results{

@@ -47,7 +47,7 @@ Examples:
   spillway load --clients 50 --requests 10000 -e 'p99<200ms' -e 'error<1%' http://localhost:8080/livez
   spillway load --rate 50 -X POST -H 'Content-Type: application/json' -d '{"ids":["P000001","P000002"]}' http://localhost:8080/api/v1/patients:batch
 
-Exit codes: 0 every expectation was kept; 1 one was not; 2 bad input or nobody answers at the address; 130 Ctrl-C, after what was measured so far was printed.`
+Exit codes: 0 every expectation was kept; 1 one was not; 2 bad input or no server at the address; 130 Ctrl-C, after what was measured so far was printed.`
 }
 
 func (c *loadCmd) Run(env *environment) error {

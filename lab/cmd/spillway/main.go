@@ -1,4 +1,4 @@
-// Command spillway is the laboratory and the tools around it.
+// Command spillway runs the experiments and the tools around them.
 package main
 
 import (
@@ -29,7 +29,7 @@ func main() {
 
 type commandLine struct {
 	Demo    demoCmd    `cmd:"" help:"Half a minute that shows the point: one service through a storm, unprotected, behind a semaphore, behind a limiter."`
-	Lab     labCmd     `cmd:"" set:"repeats=3" set:"seeds=the order of the runs" set:"who=a contestant" set:"memory=2048" set:"no_cap=none" set:"memory_env=SPILLWAY_LAB_MEMORY_CAP" help:"Re-measure published claims and say which of them hold."`
+	Lab     labCmd     `cmd:"" set:"repeats=3" set:"seeds=the order of the runs" set:"subject=a contestant" set:"memory=2048" set:"no_cap=none" set:"memory_env=SPILLWAY_LAB_MEMORY_CAP" help:"Re-measure published claims and say which of them hold."`
 	Load    loadCmd    `cmd:"" help:"Send load to a URL; outcomes apart, latency from the intended start."`
 	Serve   serveCmd   `cmd:"" help:"Run the reference service: a patient API under one of four concurrency patterns."`
 	Version versionCmd `cmd:"" help:"Print the version."`
@@ -54,7 +54,7 @@ Start here:
 Results go to standard output, progress and errors to standard error.
 Exit codes: 0 done; 1 an expectation or a measurement failed; 2 bad input; 130 Ctrl-C, after the partial result was written.`
 
-// environment is what commands may touch.
+// environment is what commands may access.
 type environment struct {
 	ctx            context.Context
 	stdout, stderr io.Writer
@@ -72,8 +72,8 @@ func (e *environment) width() int {
 
 // Errors that choose the exit code.
 type (
-	inputError struct{ error } // 2: the user can mend it by other input
-	failure    struct{ error } // 1: something that was asked for did not come true
+	inputError struct{ error } // 2: the user can correct it by other input
+	failure    struct{ error } // 1: a requested result was not reached
 	exitCode   int             // raised by the parser, after --help
 )
 
@@ -84,7 +84,7 @@ var errInterrupted = errors.New("interrupted: the result is partial")
 
 func badInput(err error) error { return inputError{err} }
 
-// run is the whole command but for the process: it returns the exit code.
+// run is the whole command without the process: it returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -105,15 +105,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
-		return complain(stderr, badInput(hint(err)))
+		return reportError(stderr, badInput(hint(err)))
 	}
 	out := &sink{Writer: stdout}
 	env := &environment{ctx: ctx, stdout: out, stderr: stderr, args: args, liveStderr: isTerminal(stderr)}
-	return complain(stderr, cmp.Or(parsed.Run(env), out.failed()))
+	return reportError(stderr, cmp.Or(parsed.Run(env), out.failed()))
 }
 
-// sink is standard output. It remembers that something did not get there, so that
-// not every line that is printed has to be asked.
+// sink is standard output. It keeps its first write error, so that not every print
+// has to be checked.
 type sink struct {
 	io.Writer
 	err error
@@ -125,7 +125,7 @@ func (s *sink) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// failed is what was lost; the error of nothing is nil.
+// failed returns the first write error, or nil.
 func (s *sink) failed() error {
 	if s.err == nil {
 		return nil
@@ -133,8 +133,8 @@ func (s *sink) failed() error {
 	return fmt.Errorf("the result is incomplete: %w", s.err)
 }
 
-// complain prints an error as one line and returns the exit code.
-func complain(stderr io.Writer, err error) int {
+// reportError prints an error as one line and returns the exit code.
+func reportError(stderr io.Writer, err error) int {
 	if err == nil {
 		return 0
 	}
@@ -148,7 +148,7 @@ func complain(stderr io.Writer, err error) int {
 	return 1
 }
 
-// hint adds where to look to what the parser says.
+// hint adds a pointer to the help to the parser's error.
 func hint(err error) error {
 	command := "spillway"
 	if parse, ok := errors.AsType[*kong.ParseError](err); ok && parse.Context != nil {

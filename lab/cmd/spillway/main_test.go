@@ -24,7 +24,7 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// asCommand makes the test binary the command itself.
+// asCommand makes the test binary run as the command.
 const asCommand = "SPILLWAY_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		main()
 	}
-	// The race detector lets every process sleep a second at its end.
+	// The race detector makes every process sleep a second at its end.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 		panic(err)
 	}
@@ -48,7 +48,7 @@ func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-// tiny makes experiment H small: what is tested is that everything is there.
+// tiny makes experiment H small: the test is that all parts are present.
 func tiny(dir string, more ...string) []string {
 	return append([]string{"lab", "H", "--requests", "40", "--clients", "10", "--workers", "4", "--repeats", "3",
 		"--min-latency", "1ms", "--max-latency", "2ms", "--patients", "500", "--seed", "5", "--out", dir}, more...)
@@ -65,7 +65,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed.Close()
-	nobody := "http://" + closed.Addr().String()
+	closedURL := "http://" + closed.Addr().String()
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	tmp := t.TempDir()
@@ -134,7 +134,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		"no trials":                {[]string{"lab", "selftest", "--trials", "0"}, "trials is 0"},
 		"no URL":                   {[]string{"load", "--rate", "1"}, "<url>"},
 		"not HTTP":                 {[]string{"load", "--rate", "1", "ftp://localhost/"}, "want http://"},
-		"nobody there":             {[]string{"load", "--rate", "1", nobody}, "is the server running?"},
+		"no server there":          {[]string{"load", "--rate", "1", closedURL}, "is the server running?"},
 		"rate and clients":         {[]string{"load", "--rate", "1", "--clients", "1", server.URL}, "either --rate"},
 		"neither":                  {[]string{"load", server.URL}, "either --rate"},
 		"negative rate":            {[]string{"load", "--rate=-1", server.URL}, "cannot be negative"},
@@ -283,7 +283,8 @@ func TestALabRunFromLoadToVerdictAndBack(t *testing.T) {
 		t.Errorf("the report: %d bytes, %v", len(page), err)
 	}
 
-	// The verdicts come from the runs: again the same, and others from other runs.
+	// The verdicts come from the runs: the same runs give the same verdicts, other runs
+	// give others.
 	if code, _, stderr := command(t, "lab", "judge", dir); code != 0 {
 		t.Fatalf("judge: exit code %d, %s", code, stderr)
 	}
@@ -386,7 +387,7 @@ func TestCtrlCLeavesAPartialReportThatSaysSo(t *testing.T) {
 	}
 }
 
-// waiter reads until a word was seen, and on.
+// waiter reports when a word was written, and reads to the end.
 type waiter struct {
 	until string
 	seen  chan struct{}

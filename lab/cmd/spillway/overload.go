@@ -7,7 +7,7 @@ import (
 )
 
 type labOverloadCmd struct {
-	Quick bool `env:"SPILLWAY_LAB_OVERLOAD_QUICK" group:"Size" help:"Three loads and two seconds each: a glance of some three minutes."`
+	Quick bool `env:"SPILLWAY_LAB_OVERLOAD_QUICK" group:"Size" help:"Three loads and two seconds each, about three minutes."`
 
 	Load     []float64     `env:"SPILLWAY_LAB_OVERLOAD_LOAD" group:"Size" placeholder:"X" help:"Only these loads, as multiples of the measured capacity; 0.5, 0.9, 1.5, 2, 5 and 10 unless given."`
 	WarmUp   time.Duration `env:"SPILLWAY_LAB_OVERLOAD_WARM_UP" group:"Size" placeholder:"D" help:"The same load before each measurement; 3s unless given."`
@@ -25,9 +25,9 @@ type labOverloadCmd struct {
 
 // Help teaches.
 func (labOverloadCmd) Help() string {
-	return `The patient API over HTTP and SQLite, in a process of its own, is offered 0.5 to 10 times what it can do, by clients that do not wait for each other (open loop, Poisson). Each waits a second for its answer and says so in a header; every fifth request is critical and says so too. What is scarce is a database with a knee: ten lookups at a time run at full speed, some 250 a second; beyond that they share it, and the sharing costs, so that four times too many halve the total.
+	return `The patient API over HTTP and SQLite, in a process of its own, is offered 0.5 to 10 times what it can do, by clients that do not wait for each other (open loop, Poisson). Each waits a second for its answer and says so in a header; every fifth request is critical and says so too. The bottleneck is a database with a knee: ten lookups at a time run at full speed, some 250 a second; beyond that they share it, and the sharing costs, so that four times too many halve the total.
 
-Before the lookup stands: nothing (none); golang.org/x/sync/semaphore of exactly the right size, waiting as long as the deadline allows (semaphore) or refusing at once (semaphore-try), and four times too large (semaphore-4x); a worker pool of the right size (workerpool); failsafe-go's adaptive limiter with priorities (failsafe); limiter.New(limiter.Config{}) (spillway).
+The contestants bound the lookup by: nothing (none); golang.org/x/sync/semaphore of exactly the right size, waiting as long as the deadline allows (semaphore) or refusing at once (semaphore-try), and four times too large (semaphore-4x); a worker pool of the right size (workerpool); failsafe-go's adaptive limiter with priorities (failsafe); limiter.New(limiter.Config{}) (spillway).
 
 Examples:
   spillway lab overload                     ten minutes on two cores

@@ -86,7 +86,7 @@ func TestCtrlCEndsTheDemonstration(t *testing.T) {
 	}
 }
 
-// cancelAfter is a writer that cancels after so many lines.
+// cancelAfter is a writer that cancels after a number of lines.
 type cancelAfter struct {
 	bytes.Buffer
 	lines  int

@@ -7,28 +7,28 @@ import (
 )
 
 type labPoolsCmd struct {
-	Quick bool `env:"SPILLWAY_LAB_POOLS_QUICK" group:"Size" help:"Fewer producers and workers, short rounds, a small burst and no sizing: a glance of less than a minute."`
+	Quick bool `env:"SPILLWAY_LAB_POOLS_QUICK" group:"Size" help:"Fewer producers and workers, short rounds, a small burst and no sizing, less than a minute."`
 
 	Producers []int           `env:"SPILLWAY_LAB_POOLS_PRODUCERS" group:"Size" placeholder:"N" help:"Goroutines that submit; 0 is GOMAXPROCS. 1, 0, 64 and 1000 unless given."`
 	Workers   []int           `env:"SPILLWAY_LAB_POOLS_WORKERS" group:"Size" placeholder:"N" help:"Workers of each pool; 2, 100 and 1000 unless given."`
 	Work      []time.Duration `env:"SPILLWAY_LAB_POOLS_WORK" group:"Size" placeholder:"D" help:"What a submitted job computes, at most 1ms; 0s, 1µs and 20µs unless given."`
-	Buffer    int             `env:"SPILLWAY_LAB_POOLS_BUFFER" group:"Size" default:"1024" help:"Places in the queue of everybody who has a bounded one, the bare channel first of all. It moves the figures more than the number of workers."`
+	Buffer    int             `env:"SPILLWAY_LAB_POOLS_BUFFER" group:"Size" default:"1024" help:"Places in the queue of every contestant with a bounded one, the plain channel included. It moves the figures more than the number of workers."`
 	Rounds    int             `env:"SPILLWAY_LAB_POOLS_ROUNDS" group:"Size" placeholder:"N" help:"Turns of every contestant in each repeat; 5 unless given."`
 	Time      time.Duration   `env:"SPILLWAY_LAB_POOLS_TIME" group:"Size" placeholder:"D" help:"How long each turn is; 6ms unless given."`
 
 	Part       []string `env:"SPILLWAY_LAB_POOLS_PART" placeholder:"NAME" help:"Only these parts: submit, refuse, call, memory, burst, sizing."`
 	Contestant []string `env:"SPILLWAY_LAB_POOLS_CONTESTANT" placeholder:"NAME" help:"Only these: spillway, channel, semaphore, errgroup, ants, pond, conc, gammazero, tunny. Claims that need another one stay open."`
 
-	labRun `embed:"" set:"id=pools" set:"seeds=arrivals, the order of the turns" set:"who=a process"`
+	labRun `embed:"" set:"id=pools" set:"seeds=arrivals, the order of the turns" set:"subject=a process"`
 }
 
 // Help teaches.
 func (labPoolsCmd) Help() string {
 	return `What does a worker pool cost beside a bare channel, golang.org/x/sync/semaphore, errgroup, ants, pond, conc, gammazero/workerpool and tunny? Six parts:
 
-submit: jobs that do nothing, compute 1 µs or 20 µs, handed over by 1 to 1,000 producers to 2 to 1,000 workers; time and allocations for each job. refuse: submissions to a full pool. call: results that somebody waits for. memory: of an idle worker and of a queued job. burst: a million jobs that wait 10 ms, on 5,000 workers. sizing: a pool without a number beside fixed sizes, under work that computes, waits, or both, 5 s after the start and after a change.
+submit: jobs that do nothing, compute 1 µs or 20 µs, handed over by 1 to 1,000 producers to 2 to 1,000 workers; time and allocations for each job. refuse: submissions to a full pool. call: results that a caller waits for. memory: of an idle worker and of a queued job. burst: a million jobs that wait 10 ms, on 5,000 workers. sizing: a pool without a number beside fixed sizes, under work that computes, waits, or both, 5 s after the start and after a change.
 
-All contestants of a table take turns in one process; ratios are taken within a turn, and Spillway runs twice, so that its difference from itself tells the noise. On a machine that does something else, believe ratios and allocations, not nanoseconds. Where Spillway loses, a table says so.
+All contestants of a table take turns in one process; ratios are taken within a turn, and Spillway runs twice, so that its difference from itself shows the noise. On a machine with other load, trust ratios and allocations, not nanoseconds. A table lists where Spillway is slower.
 
 Examples:
   spillway lab pools                               six minutes

@@ -7,7 +7,7 @@ import (
 )
 
 type labReuseCmd struct {
-	Quick bool `env:"SPILLWAY_LAB_REUSE_QUICK" group:"Size" help:"Short rounds and no idle minute: a glance of one or two minutes."`
+	Quick bool `env:"SPILLWAY_LAB_REUSE_QUICK" group:"Size" help:"Short rounds and no idle minute, one or two minutes."`
 
 	Size  []int          `env:"SPILLWAY_LAB_REUSE_SIZE" group:"Size" placeholder:"BYTES" help:"Only these sizes in the steady cycle; 1024, 65536 and 500000 unless given."`
 	Users int            `env:"SPILLWAY_LAB_REUSE_USERS" group:"Size" default:"1000" help:"Goroutines of a burst, each holding an object of 64 KiB."`
@@ -22,7 +22,7 @@ func (labReuseCmd) Help() string {
 
 Examples:
   spillway lab reuse             some six minutes
-  spillway lab reuse --quick     a glance
+  spillway lab reuse --quick     a short run
   spillway lab judge DIR         verdicts again, from the raw runs
 
 ` + labEnds

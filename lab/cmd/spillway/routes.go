@@ -3,7 +3,7 @@ package main
 import "github.com/spillway-go/spillway/lab/routes"
 
 type labRoutesCmd struct {
-	Quick bool `env:"SPILLWAY_LAB_ROUTES_QUICK" group:"Size" help:"Few and short rounds: a glance of a minute."`
+	Quick bool `env:"SPILLWAY_LAB_ROUTES_QUICK" group:"Size" help:"Few and short rounds, about a minute."`
 
 	Requests int  `env:"SPILLWAY_LAB_ROUTES_REQUESTS" group:"Size" placeholder:"N" help:"Requests to a contestant in each of its turns, four times as many for a GET; 2000 unless given."`
 	Rounds   int  `env:"SPILLWAY_LAB_ROUTES_ROUNDS" group:"Size" placeholder:"N" help:"Turns of every contestant in each repeat; 12 unless given. Short turns and many of them even out what else the machine does."`
@@ -16,19 +16,19 @@ type labRoutesCmd struct {
 func (labRoutesCmd) Help() string {
 	return `A published typed layer over gin takes the context that it gives to handlers from a sync.Pool. What does that save, and what does it risk? And what does a typed route cost beside the same written by hand, or another framework?
 
-Two routes, written by every contestant with the same fields, the same checks and the same answer: a patient of a ward is created from path, query and body (JSON, or a form), or one is looked up by id. Five scenarios, as published: JSON, a form, JSON with a field of 500 characters, JSON on all processors at once, GET. What a contestant leaves out is said beside its figures.
+Two routes, written by every contestant with the same fields, the same checks and the same answer: a patient of a ward is created from path, query and body (JSON, or a form), or one is looked up by id. Five scenarios, as published: JSON, a form, JSON with a field of 500 characters, JSON on all processors at once, GET. What a contestant leaves out is stated with its figures.
 
-Half of the published time was its harness, which makes a request and a recorder for every iteration. Here both are used again, and what they cost with a handler that does nothing is subtracted; the published harness runs too, so that its share is a figure.
+Half of the published time was its harness, which makes a request and a recorder for every iteration. Here both are reused, and their cost with a handler that does nothing is subtracted; the published harness runs too, so that its share is a figure.
 
-Each contestant runs in a process of its own, all are there from the beginning, and they take turns in random order. What counts is the processor time of the process, the collector's included, divided by the requests. fiber is no net/http handler, so it has a contest of its own.
+Each contestant runs in a separate process, all are started first, and they take turns in random order. What counts is the processor time of the process, the collector's included, divided by the requests. fiber is no net/http handler, so it is compared separately.
 
-Where the go command and this source are at hand, the contestants are built a second time with the other version of encoding/json (GOEXPERIMENT=jsonv2), which takes a minute once. Promises about Spillway's own routes are judged in that build, with the figures of the default one beside.
+If the go command and this source are available, the contestants are built a second time with the other version of encoding/json (GOEXPERIMENT=jsonv2), which takes a minute once. Promises about Spillway's own routes are judged in that build, with the figures of the default one beside.
 
 Last, a demonstration: goroutines that still have their request's context when the handler has returned.
 
 Examples:
   spillway lab R                           some five minutes on two cores
-  spillway lab R --quick                   a glance
+  spillway lab R --quick                   a short run
   spillway lab R --one-build               without a go command
   spillway lab R --repeats 30              narrower intervals
   spillway lab judge spillway-results/…    verdicts again, from the raw runs

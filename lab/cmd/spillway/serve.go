@@ -20,7 +20,7 @@ Examples:
   curl http://localhost:8080/api/v1/patients/P000042
   spillway load --clients 200 --duration 10s http://localhost:8080/api/v1/patients/P000042
 
-Exit codes: 0 stopped and everything under way was finished; 1 something was left undone; 2 bad input, or the address is in use.`
+Exit codes: 0 stopped and all work in progress was finished; 1 something was left undone; 2 bad input, or the address is in use.`
 }
 
 func (c *serveCmd) Run(env *environment) error {

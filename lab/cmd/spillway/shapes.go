@@ -7,7 +7,7 @@ import (
 )
 
 type labShapesCmd struct {
-	BenchTime time.Duration `env:"SPILLWAY_LAB_SHAPES_BENCHTIME" name:"benchtime" group:"Size" default:"300ms" help:"Auto-scaled: batches grow until one takes at least so long."`
+	BenchTime time.Duration `env:"SPILLWAY_LAB_SHAPES_BENCHTIME" name:"benchtime" group:"Size" default:"300ms" help:"Auto-scaled: batches grow until one takes at least that long."`
 	Ops       int           `env:"SPILLWAY_LAB_SHAPES_OPS" group:"Size" default:"1000000" help:"By the wall clock: units of work in the one batch."`
 	Buffer    []int         `env:"SPILLWAY_LAB_SHAPES_BUFFER" group:"Size" placeholder:"N" help:"Only these buffers of the channels; 0, 1 and 128 unless given."`
 	Workers   []int         `env:"SPILLWAY_LAB_SHAPES_WORKERS" group:"Size" placeholder:"N" help:"Only pools of these sizes; 10, 100 and 1000 unless given. Claims that speak of others stay open."`
@@ -22,7 +22,7 @@ func (labShapesCmd) Help() string {
 
 Every shape is measured twice: auto-scaled, as package testing does it, with the start of the workers left out; and as one batch by the wall clock, cold, with everything. Whether the two disagree is one of the claims.
 
-Two more questions are asked of real work: under which bound CPU-bound tasks of some 15 µs are done fastest, by a pool, a semaphore or a dispatcher; and whether the reuse of objects saves more processor time a request than the reuse of goroutines, for the patient API of experiment H and for the 500 KB jobs of experiment B.
+Two more questions are about real work: under which bound CPU-bound tasks of some 15 µs are done fastest, by a pool, a semaphore or a dispatcher; and whether the reuse of objects saves more processor time a request than the reuse of goroutines, for the patient API of experiment H and for the 500 KB jobs of experiment B.
 
 Examples:
   spillway lab G                              four minutes on two cores

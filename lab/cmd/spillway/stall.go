@@ -10,15 +10,15 @@ import (
 	"github.com/spillway-go/spillway/loadgen"
 )
 
-// A target that answers at once but stands still for one second in every ten,
-// under an open loop. What its users wait is arithmetic: the requests of a
-// stall arrive evenly and each waits for its end, so of every 10,000 requests
-// 1,000 wait from 0 to 1 s, and the share q of all has waited at most
-// 1 s × (1 − 10 (1−q)). A generator whose clock starts at the sending, or that
-// waits for the target, sees next to nothing of it.
+// A target that answers at once but stalls for one second in every ten, under an
+// open loop. The waiting times can be computed: the requests of a stall arrive
+// evenly and each waits for its end, so of every 10,000 requests 1,000 wait from 0
+// to 1 s, and the share q of all has waited at most 1 s × (1 − 10 (1−q)). A
+// generator whose clock starts at the sending, or that waits for the target, shows
+// almost none of it.
 //
-// The target is a function: over HTTP on a small machine, answering the
-// thousand requests that a stall has gathered takes long enough to be seen.
+// The target is a function: over HTTP on a small machine, answering the thousand
+// requests of a stall would take long enough to change the figures.
 const (
 	stallRate   = 1000.0
 	stallEvery  = 10 * time.Second

@@ -1,6 +1,6 @@
-// Package specimen keeps the faults of a published parallel lookup alive, in a
-// few lines of our own, so that the lab can show what they do. NOTHING HERE IS TO
-// BE USED. The sound counterpart is package fanout.
+// Package specimen reproduces the faults of a published parallel lookup, in a few
+// lines of our own, so that the lab can show their effect. DO NOT USE IT. The correct
+// counterpart is package fanout.
 //
 // It is a data race by design. The race detector would stop the program before
 // the fault shows, so tests of it are skipped under -race.
@@ -11,19 +11,19 @@ import (
 	"sync"
 )
 
-// Lookup asks a database and, beside it, caches for the same thing. A should be
-// a pointer, so that a racing reader sees an answer or none, never half of one.
+// Lookup asks a database and, concurrently, caches for the same value. A should be a
+// pointer, so that a racing reader sees an answer or none, never half of one.
 type Lookup[Q, A any] struct {
 	Database func(context.Context, Q) (A, error)
 	Caches   []func(context.Context, Q) (A, error) // one, as published
 	Merge    func(database A, caches []A) A
 }
 
-// Find is wrong in five ways. The value that it returns is computed before the
-// deferred Wait, so it reads what the caches answered while they may still be
-// writing it, and drops what is not there yet. When the database has failed it
-// waits for the caches all the same. Nobody is cancelled. A cache's error is
-// seen by nobody. A panic in a cache ends the process.
+// Find is wrong in five ways. Its return value is computed before the deferred Wait,
+// so it reads the answers of the caches while they may still be writing them, and
+// drops those that are not there yet. If the database fails, it still waits for the
+// caches. It cancels no branch. It drops the errors of caches. A panic in a cache ends
+// the process.
 func (l Lookup[Q, A]) Find(ctx context.Context, q Q, includeCache bool) (A, error) {
 	cached := make([]A, len(l.Caches))
 	var wg sync.WaitGroup

@@ -1,4 +1,4 @@
-// Package labtest is what the tests of experiments share.
+// Package labtest holds helpers for the tests of experiments.
 package labtest
 
 import (
@@ -10,21 +10,21 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// Main is the TestMain of a package that starts contestants: the test binary
-// plays their roles.
+// Main is the TestMain of a package that starts contestants: the test binary runs
+// their roles.
 func Main(m *testing.M, roles map[string]contestant.Role) {
 	if code, ok := contestant.Main(roles); ok {
 		os.Exit(code)
 	}
-	// The race detector lets every process sleep a second at its end.
+	// The race detector makes every process sleep a second at its end.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())
 }
 
-// Claim returns what was judged of a claim in a set-up, and ends the test if
-// nothing was.
+// Claim returns the verdict on a claim in a set-up, and fails the test if there is
+// none.
 func Claim(t *testing.T, judged []results.Claim, id, setup string) results.Claim {
 	t.Helper()
 	i := slices.IndexFunc(judged, func(c results.Claim) bool { return c.ID == id && c.Setup == setup })

@@ -1,6 +1,6 @@
-// Package demo shows in half a minute what bounding concurrency is worth: the
-// same service three times, unprotected, behind a semaphore of the wrong size
-// and behind a limiter without a number, through a storm and after it.
+// Package demo shows in half a minute the effect of bounding concurrency: the same
+// service three times, unprotected, behind a semaphore of the wrong size and behind a
+// limiter without configuration, during an overload and after it.
 package demo
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/spillway-go/spillway/loadgen"
 )
 
-// Config says what is shown. Default is what users see.
+// Config configures the demonstration. Default is what users see.
 type Config struct {
 	Work     overload.Work // what a request costs the database behind the service
 	Deadline time.Duration // of a request
@@ -34,9 +34,9 @@ type Phase struct {
 }
 
 // Default is a calm of 6 s, a storm of 10 s and a calm of 9 s, for a service
-// that can do 250 requests a second, scaled to that duration in all. Calm is
-// where even the unprotected service is sure to stand: its database has a
-// point of no return, and from 0.8x on chance alone takes it there.
+// that can do 250 requests a second, scaled to that total duration. Calm is a load at
+// which even the unprotected service is stable: its database can collapse for good,
+// and from 0.8x on random bursts are enough for that.
 func Default(duration time.Duration) Config {
 	part := duration / 25
 	return Config{
@@ -67,7 +67,7 @@ var Lanes = []struct{ Name, contestant string }{
 	{"spillway, no number", overload.Spillway},
 }
 
-// Row is what happened in one interval, lane by lane.
+// Row is the result of one interval, lane by lane.
 type Row struct {
 	At      float64 `json:"at"` // seconds from the start to its end
 	Phase   int     `json:"phase"`
@@ -81,7 +81,7 @@ type Cell struct {
 	Good     float64 `json:"good_per_second"`
 	Refused  float64 `json:"refused_per_second"`
 	Late     float64 `json:"late_per_second"`
-	P99      float64 `json:"p99_ms"` // of what was not refused; 0 if there was nothing
+	P99      float64 `json:"p99_ms"` // of requests that were not refused; 0 without any
 	Limit    int     `json:"limit,omitempty"`
 	InFlight int     `json:"in_flight"`
 	Waiting  int     `json:"waiting"`
@@ -110,7 +110,7 @@ type Total struct {
 	Critical float64 `json:"critical_share"` // of the critical requests, answered in time
 }
 
-// Share is the lane's part of what was possible, 0 to 1 and some noise.
+// Share is the lane's part of the possible goodput, 0 to 1 plus noise.
 func (t Total) Share() float64 {
 	if t.Possible <= 0 {
 		return 0
@@ -148,7 +148,7 @@ func Run(ctx context.Context, cfg Config, see func(Row)) (*Result, error) {
 		l.phaseAt = func(at time.Duration) (int, bool) { return cfg.phaseAt(at) }
 		l.begin = begin
 		running.Go(func() {
-			// The configuration was checked, so there is no error.
+			// The configuration was checked, so this cannot fail.
 			_, _ = loadgen.Run(ctx, loadgen.Config{Target: l, Open: arrivals, Timeout: cfg.Deadline})
 		})
 	}
@@ -166,7 +166,7 @@ func Run(ctx context.Context, cfg Config, see func(Row)) (*Result, error) {
 	running.Wait()
 	res.Partial = ctx.Err() != nil
 	over := cfg.length()
-	if res.Partial { // what the last second began was not waited for
+	if res.Partial { // requests of the last second have not ended
 		over = time.Duration(len(res.Rows))*cfg.Interval - cfg.Deadline
 	}
 	res.Summary = cfg.summary(arrivals, lanes, over)
@@ -181,7 +181,7 @@ func (c Config) length() (d time.Duration) {
 	return d
 }
 
-// phaseAt finds the phase of a moment, and whether it has settled by then.
+// phaseAt returns the phase at a time, and whether it has settled by then.
 func (c Config) phaseAt(at time.Duration) (phase int, settled bool) {
 	for i, p := range c.Phases {
 		if at < p.For || i == len(c.Phases)-1 {
@@ -219,7 +219,7 @@ func (c Config) arrivals() times {
 	return t
 }
 
-// lane is one service with what became of its requests. It is a loadgen.Target.
+// lane is one service with the results of its requests. It is a loadgen.Target.
 type lane struct {
 	guard    *overload.Guard
 	database *overload.Database
@@ -231,13 +231,13 @@ type lane struct {
 	totals []total
 }
 
-// tally is what happened since the last row.
+// tally counts the results since the last row.
 type tally struct {
 	good, refused, late int
 	latency             histogram.Histogram // of what was not refused
 }
 
-// total is what happened to the requests of a phase's settled part.
+// total counts the results in a phase's settled part.
 type total struct {
 	good, critical, criticalGood int
 	latency                      histogram.Histogram

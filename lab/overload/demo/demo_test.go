@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// In virtual time the whole demonstration takes a moment, and what it shows
-// does not depend on the machine.
+// In virtual time the whole demonstration is quick, and its result does not depend on
+// the machine.
 func TestTheDemonstrationMakesItsPoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows := 0
@@ -42,8 +42,8 @@ func TestTheDemonstrationMakesItsPoint(t *testing.T) {
 	})
 }
 
-// Whoever stops it in the storm keeps the rows, and the totals of the calm: not
-// those of a storm that was not over.
+// If it is stopped in the storm, the result has the rows and the totals of the calm,
+// but not those of the unfinished storm.
 func TestAPartialDemonstrationTotalsWholePhases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

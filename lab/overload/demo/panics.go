@@ -13,18 +13,18 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// Panics is what was left of two slots after three handlers panicked in them:
-// whether a good request was still answered.
+// Panics says whether a good request was still answered after three handlers
+// panicked in two slots.
 type Panics struct {
 	Slots      int     `json:"slots"`
 	Panics     int     `json:"panics"`
 	Spillway   bool    `json:"spillway_answers"`
 	Took       float64 `json:"spillway_took_ms"`
-	ByHand     bool    `json:"by_hand_answers"` // slots taken before and given back after the work, without defer
+	ByHand     bool    `json:"by_hand_answers"` // slots acquired before and released after the work, without defer
 	Conclusion string  `json:"conclusion"`
 }
 
-// patience is how long a client of the proof waits.
+// patience is how long a client waits.
 const patience = 200 * time.Millisecond
 
 // ThreePanics lets three handlers panic at a limit of two, then asks for a good

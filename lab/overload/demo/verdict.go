@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// verdicts says in a line for each lane what was seen, with its figures,
-// whatever they are: what it answered in time of what was possible, phase by
-// phase, and of the storm also how long whatever was not refused took.
+// verdicts returns a line for each lane with its figures: the share of the possible
+// requests that it answered in time, phase by phase, and for the storm also the
+// latency of requests that were not refused.
 func (r *Result) verdicts() []string {
 	var out []string
 	for k, lane := range r.Lanes {
@@ -32,12 +32,12 @@ func (r *Result) verdicts() []string {
 	return out
 }
 
-// recovered is the share of the offered load from which a lane counts as well
-// again; a second of Poisson arrivals strays from its mean by a tenth.
+// recovered is the share of the offered load from which a lane counts as recovered; a
+// second of Poisson arrivals deviates from its mean by a tenth.
 const recovered = .75
 
-// recovery tells when a lane was well again in a phase and stayed so; nothing
-// if it was so at once.
+// recovery says when a lane had recovered in a phase for good; empty if it had at
+// once.
 func (r *Result) recovery(phase, lane int) string {
 	start, well := -1.0, -1.0
 	for _, row := range r.Rows {

@@ -1,7 +1,7 @@
-// Package specimen keeps faults of published code alive, each in a few lines of
-// our own, so that the lab can show what they do. NOTHING HERE IS TO BE USED.
-// Each specimen says what is wrong with it; its sound counterpart is the
-// patient API in examples/patientapi.
+// Package specimen reproduces faults of published code, each in a few lines of our
+// own, so that the lab can show their effect. DO NOT USE IT. Each specimen says what
+// is wrong with it; the correct counterpart is the patient API in
+// examples/patientapi.
 //
 // Some are data races by design. The race detector would stop the program
 // before the fault shows, so tests of those are skipped under -race.
@@ -45,8 +45,8 @@ func (h EarlyReturn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}()
 }
 
-// LateRetryAfter refuses everybody and sets Retry-After after the body has been
-// written, when the headers have already left: no client ever sees it.
+// LateRetryAfter refuses every request and sets Retry-After after the body has been
+// written, when the headers have already been sent: no client sees it.
 func LateRetryAfter(w http.ResponseWriter, _ *http.Request) {
 	http.Error(w, "overloaded, please retry", http.StatusServiceUnavailable)
 	w.Header().Set("Retry-After", "1")
@@ -57,11 +57,11 @@ type Discipline uint8
 
 const (
 	ClearOnPut Discipline = iota // as printed: what the receiver is about to encode is emptied
-	ClearOnGet                   // the object keeps its patient until its next user has come
+	ClearOnGet                   // the object keeps its patient until its next use
 )
 
-// SharedReply is a worker pool whose workers give the pooled reply back before
-// its receiver has encoded it. From then on two requests own one object.
+// SharedReply is a worker pool whose workers return the pooled reply to the pool
+// before its receiver has encoded it. From then on two requests own one object.
 type SharedReply struct {
 	store      patientapi.Store
 	discipline Discipline
@@ -105,8 +105,8 @@ func (h *SharedReply) work() {
 }
 
 // Answer returns the JSON of a reply. Encoding is the receiver's part, as in a
-// handler, after whatever else it does first. A reply that is emptied in the
-// middle of it makes the encoder panic, which net/http would catch: an error.
+// handler, after its other work. A reply that is cleared in the middle of it makes
+// the encoder panic, which net/http would catch: an error.
 func (h *SharedReply) Answer(ctx context.Context, id string, first func()) (body []byte, err error) {
 	job := sharedJob{ctx, id, make(chan *Reply, 1)}
 	h.jobs <- job
@@ -120,15 +120,16 @@ func (h *SharedReply) Answer(ctx context.Context, id string, first func()) (body
 	return json.Marshal(reply)
 }
 
-// Close ends the workers. No request may be under way.
+// Close ends the workers. No request may be in progress.
 func (h *SharedReply) Close() {
 	close(h.jobs)
 	h.workers.Wait()
 }
 
 // Uncleared owns its pooled patients correctly, from Get until the answer is
-// encoded, and never clears them. The reader below fills what the new patient
-// has, as hand-written readers do; what this patient lacks stays the last one's.
+// encoded, and never clears them. The reader below sets the fields that the new
+// patient has, as hand-written readers do; the other fields keep the values of the
+// last patient.
 type Uncleared struct {
 	Store patientapi.Store
 	pool  sync.Pool
@@ -163,7 +164,7 @@ func orOld[T any](now, old []T) []T {
 
 // CountedPool is the published reply pool: its "hit" counter counts every Get,
 // and only the path of a failed look-up puts an object back. So it reports a
-// hit rate of 1/(1 + (1 − error rate)), 51 % at 5 % errors, whatever is reused.
+// hit rate of 1/(1 + (1 − error rate)), 51 % at 5 % errors, independent of reuse.
 type CountedPool struct {
 	pool            sync.Pool
 	gets, made, put atomic.Uint64
@@ -186,7 +187,7 @@ func (c *CountedPool) Look(ctx context.Context, store patientapi.Store, id strin
 		return nil, err
 	}
 	*reply = Reply{Success: true, Patient: p}
-	return reply, nil // and nobody gives it back
+	return reply, nil // and it is never returned to the pool
 }
 
 // ReportedHitRate is what the published counters show, 0 to 1.

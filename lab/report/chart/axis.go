@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Axis is a scale with its words.
+// Axis is a scale with its name and labels.
 type Axis struct {
 	Label  string
 	Scale  Scale
@@ -85,7 +85,7 @@ func (c *canvas) yAxis(f frame, a Axis, n int) {
 	}
 }
 
-// textWidth guesses the width of tick text.
+// textWidth estimates the width of tick text.
 func textWidth(s string) float64 { return 6 * float64(len([]rune(s))) }
 
 // fit cuts a name that is longer than n characters; tooltips have it in full.

@@ -12,7 +12,7 @@ type Bars struct {
 type BarRow struct {
 	Name     string
 	Label    string // at the right, above the bar
-	Alarm    string // said in place of Label, loudly
+	Alarm    string // shown in place of Label, highlighted
 	Segments []Segment
 }
 

@@ -78,7 +78,7 @@ func TestDrawingsAreAsTheyWere(t *testing.T) {
 	}
 }
 
-// wellFormed fails unless the drawing is XML without a single odd number.
+// wellFormed fails unless the drawing is XML without NaN or infinite numbers.
 func wellFormed(t *testing.T, svg string) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(svg))

@@ -2,8 +2,8 @@ package chart
 
 import "slices"
 
-// Dots is a chart of repeated measurements: a dot for each repeat, a stroke at
-// the median, so that the spread is seen and not only the middle.
+// Dots is a chart of repeated measurements: a dot for each repeat and a stroke at the
+// median, so that it shows the spread too.
 type Dots struct {
 	Title, Desc string
 	X           Axis

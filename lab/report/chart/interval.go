@@ -5,7 +5,7 @@ import "math"
 // Range is a pair of bounds; an infinite one is open.
 type Range struct{ Low, High float64 }
 
-// Interval is a figure with its interval on a little axis, among what it is
+// Interval is a figure with its interval on a small axis, with the values that it is
 // judged by: the band of the rule, the published figure, the noise floor.
 type Interval struct {
 	Title, Desc  string
@@ -15,7 +15,7 @@ type Interval struct {
 	Low, High    float64
 	Band         *Range // where the claim holds
 	Published    *Range // a point when both are equal
-	Noise        *Range // differences in here are noise
+	Noise        *Range // differences inside it are noise
 	Tip, BandTip string
 	PublishedTip string
 	NoiseTip     string

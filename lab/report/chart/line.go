@@ -22,7 +22,7 @@ type Series struct {
 // XY is one point.
 type XY struct{ X, Y float64 }
 
-// Mark is a point that has something to tell.
+// Mark is a point with a tooltip.
 type Mark struct {
 	XY
 	Tip string

@@ -149,7 +149,7 @@ type Tick struct {
 
 // Nines is the axis on which a tail of latencies is a readable line: a share p
 // lies at 1/(1−p), logarithmically, so 90 %, 99 % and 99.9 % are equally far
-// apart. It reaches as far as count values have something to say.
+// apart. It reaches as far as count values allow.
 func Nines(count uint64) (Scale, []Tick) {
 	top := max(float64(count), 100)
 	ticks := []Tick{{2, "50 %"}}

@@ -1,10 +1,10 @@
-// Package chart draws small charts as SVG for the inside of an HTML page. It
-// knows shapes and scales, nothing of experiments. Colours come from the page:
+// Package chart draws small charts as SVG for an HTML page. It handles shapes and
+// scales and does not depend on experiments. Colours come from the page:
 // every mark carries a class (s0, s1, … for series, or a name such as "ok"),
 // so that one drawing serves light, dark and print. So does text-anchor.
 //
-// Marks that have more to tell carry it in a <title>; a browser shows that
-// without any script. All text is escaped.
+// Marks with details have them in a <title>, which a browser shows without a script.
+// All text is escaped.
 package chart
 
 import (
@@ -120,7 +120,7 @@ func esc(s string) string {
 	}, s))
 }
 
-// px writes a coordinate with one decimal; what is not finite lies at 0, so
+// px writes a coordinate with one decimal; a value that is not finite becomes 0, so
 // that no input can break a drawing.
 func px(v float64) string { return strconv.FormatFloat(tenth(v)+0, 'f', -1, 64) }
 

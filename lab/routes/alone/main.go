@@ -1,5 +1,5 @@
-// Command alone is the contestants of experiment R and nothing else, so that the
-// lab can build them a second time with another encoding/json.
+// Command alone contains only the contestants of experiment R, so that the lab can
+// build them a second time with another encoding/json.
 package main
 
 import (

@@ -62,7 +62,7 @@ func bodyBinding(contentType string) (binding.Binding, error) {
 	return nil, unsupported(contentType)
 }
 
-// statusOf is that of a request which could not be bound, or whose handler failed.
+// statusOf is the status of a request that could not be bound, or whose handler failed.
 func statusOf(err error) int {
 	if _, ok := errors.AsType[unsupported](err); ok {
 		return http.StatusUnsupportedMediaType

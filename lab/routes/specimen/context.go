@@ -11,8 +11,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Context is what a handler is given: the request's context with the request.
-// A pooled one belongs to somebody else once the handler has returned.
+// Context is the handler's argument: the request's context with the request. A pooled
+// one belongs to another request once the handler has returned.
 type Context struct {
 	context.Context
 	gin   *gin.Context
@@ -61,7 +61,7 @@ func (c *Context) fail(err error) {
 	c.gin.AbortWithStatusJSON(statusOf(err), gin.H{"error": err.Error()})
 }
 
-// timing tells how long decoding took. The text is the same in both builds.
+// timing says how long decoding took. The text is the same in both builds.
 func (c *Context) timing(short bool) {
 	ms := float64(time.Since(c.began).Nanoseconds()) / 1e6
 	if short {

@@ -1,13 +1,12 @@
 // Package specimen is the shape of a published typed layer over gin, in a few
 // hundred lines of our own, so that the lab can measure it: a function from a
-// request type to a response type is a route, bound from path, query and body,
-// and the request context that it is given is made anew for each request or
-// taken from a pool. The pooled one is UNSAFE and kept for that. The sound
-// counterpart is package route.
+// request type to a response type is a route, bound from path, query and body, and its
+// request context is allocated for each request or taken from a pool. The pooled one is
+// UNSAFE and kept to show that. The correct counterpart is package route.
 //
-// A goroutine that still has the pooled context when its handler returns, as
-// database/sql has with rows, sees another request through it, or nothing. That
-// is a data race by design; tests of it are skipped under -race.
+// A goroutine that still has the pooled context when its handler returns, as database/sql
+// does with rows, reads another request from it, or nothing. That is a data race by
+// design; tests of it are skipped under -race.
 package specimen
 
 import (
@@ -59,7 +58,7 @@ func (r *Route[Req, Res]) Name(name string) *Route[Req, Res] { r.name = name; re
 // Desc describes it.
 func (r *Route[Req, Res]) Desc(text string) *Route[Req, Res] { r.desc = text; return r }
 
-// Status is that of an answer which does not choose its own.
+// Status sets the status of answers that do not choose their own.
 func (r *Route[Req, Res]) Status(code int) *Route[Req, Res] { r.status = code; return r }
 
 // AddMiddlewares runs them before the handler.

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// TestTheAgendaIsInOrder: the first heap let the search for the earliest of four
-// children run on into the next node's. Now and then an event came late.
-func TestTheAgendaIsInOrder(t *testing.T) {
+// TestEventsComeInOrder: in an earlier version the search for the earliest of four
+// children continued into the children of the next node, so some events came late.
+func TestEventsComeInOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	var a agenda
+	var a eventQueue
 	now := time.Duration(0)
 	for i := range 500_000 {
 		if n := len(a.heap); n == 0 || n < 2000 && r.IntN(20) < 11 {

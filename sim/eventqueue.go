@@ -2,13 +2,13 @@ package sim
 
 import "time"
 
-// event is something that will happen. Events of one time happen in the order in
-// which they were scheduled, so that a run is deterministic.
+// event is a scheduled event. Events with the same time run in the order in which
+// they were scheduled, so that a run is deterministic.
 type event struct {
 	at   time.Duration
 	seq  uint64
 	call *call
-	gen  uint32 // of the call, or of the backend's timer: an event that is stale is skipped
+	gen  uint32 // of the call, or of the backend's timer: a stale event is skipped
 	kind kind
 }
 
@@ -25,13 +25,13 @@ const (
 
 func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.seq < o.seq }
 
-// agenda is a heap of events, four children to a node.
-type agenda struct {
+// eventQueue is a heap of events, four children to a node.
+type eventQueue struct {
 	heap []event
 	seq  uint64
 }
 
-func (a *agenda) add(at time.Duration, k kind, c *call, gen uint32) {
+func (a *eventQueue) add(at time.Duration, k kind, c *call, gen uint32) {
 	a.seq++
 	e := event{at, a.seq, c, gen, k}
 	a.heap = append(a.heap, e)
@@ -47,8 +47,8 @@ func (a *agenda) add(at time.Duration, k kind, c *call, gen uint32) {
 	a.heap[i] = e
 }
 
-// next takes the earliest event out; false means that nothing is left to happen.
-func (a *agenda) next() (event, bool) {
+// next removes and returns the earliest event; false means that no event is left.
+func (a *eventQueue) next() (event, bool) {
 	if len(a.heap) == 0 {
 		return event{}, false
 	}
