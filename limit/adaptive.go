@@ -34,8 +34,8 @@ import (
 // caller ended would have taken at least that long.
 //
 // The law has three parts: an estimator makes readings of what ends, a trial
-// compares them, and a policy says what to do. It stands still while another limit
-// is enforced above or below its own, as far as that keeps it from looking.
+// compares them, and a policy says what to do. It waits while an outside limit keeps
+// it from testing its own.
 type Adaptive struct {
 	claimed
 	aim   aim
@@ -46,8 +46,8 @@ type Adaptive struct {
 
 	base    mean // latency without a queue
 	known   bool // there is a baseline
-	floored bool // a higher limit was enforced in the last cohort
 	proven  bool // and it has no queue in it: more concurrency was free, or less did not help
+	floored bool // a higher limit was enforced in the last cohort
 	held    mean // latency at the held limit
 	heldAt  float64
 	busy    int     // readings in a row in which every slot was in use
@@ -58,9 +58,9 @@ type Adaptive struct {
 	cuts   schedule // they look for a queue that has gone unnoticed
 	sheds  schedule
 
-	good   float64       // the limit that a raise or a cut confirmed last
-	lost   float64       // the same, before capacity was lost; it may come back
-	lostAt time.Duration // when
+	good     float64       // the limit that a raise or a cut confirmed last
+	former   float64       // the same, before capacity was lost; it may come back
+	formerAt time.Duration // when it was lost
 }
 
 // schedule says when something may be tried again.
@@ -73,14 +73,14 @@ type schedule struct {
 type raises struct {
 	next   time.Duration // not before
 	streak int           // kept in a row
-	stride float64       // the next, as a share of the limit: what a refused one halves and a kept one doubles
+	stride float64       // the size of the next, as a share of the limit: a refused one halves it, a kept one doubles it
 	target float64       // where the knee may be, from the last change; zero: no idea
 }
 
 type phase uint8
 
 const (
-	starting phase = iota // until something gives
+	starting phase = iota // until latency rises
 	holding
 	raising
 	cutting
@@ -88,8 +88,7 @@ const (
 	phases
 )
 
-// firstLimit is where the law begins: a backend of one or two slots does not drown
-// in it.
+// firstLimit is where the law begins: few enough for a backend of one or two slots.
 const firstLimit = 5
 
 // NewAdaptive returns the law at its start. It needs no numbers.
@@ -138,9 +137,10 @@ func (a *Adaptive) Admit(at time.Duration, load Load) { a.est.admit(at, load, a.
 
 // Observe takes the end of one piece of work.
 func (a *Adaptive) Observe(s Sample, load Load) {
-	ev, yardstick := a.est.observe(&s, load, a.Limit())
-	if yardstick {
-		a.forget()
+	ev, rescaled := a.est.observe(&s, load, a.Limit())
+	if rescaled {
+		a.rescale(s.End)
+		return
 	}
 	switch ev {
 	case nothing:
@@ -148,7 +148,7 @@ func (a *Adaptive) Observe(s Sample, load Load) {
 	case read:
 		a.decide(a.est.latest)
 	}
-	if !a.est.draining || ev == over || load.InFlight <= a.Limit() {
+	if !a.est.draining || ev == restart || load.InFlight <= a.Limit() {
 		a.begin(s.End)
 	}
 }
@@ -161,7 +161,7 @@ func (a *Adaptive) begin(now time.Duration) {
 		want = min(max(fewMembers, a.limit), 100)
 	case raising, cutting:
 		// Enough to tell half of what the change must do from nothing.
-		need := 1.4 * a.est.error(1) / (a.aim.tells * math.Abs(math.Log(a.trial.to/a.trial.from)))
+		need := 1.4 * a.est.error(1) / (a.aim.resolution * math.Abs(math.Log(a.trial.to/a.trial.from)))
 		want = min(max(need*need, leastMembers, a.limit/2), want)
 	case holding:
 		if !a.proven {
@@ -178,7 +178,17 @@ func (a *Adaptive) begin(now time.Duration) {
 	a.est.begin(now, want, usual, slow, uint64(skip))
 }
 
-// forget drops what was measured by another yardstick.
+// rescale begins anew when classes of work were found to differ: what was measured
+// before, a trial under way included, cannot be compared.
+func (a *Adaptive) rescale(now time.Duration) {
+	a.forget()
+	if a.phase != starting && a.phase != holding {
+		a.set(now, holding, a.trial.restore, "classes of work were found to differ")
+	}
+	a.begin(now)
+}
+
+// forget drops what is known of latency.
 func (a *Adaptive) forget() {
 	a.known, a.proven, a.base, a.held = false, false, mean{}, mean{}
 }

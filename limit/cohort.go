@@ -24,14 +24,14 @@ type cohort struct {
 	silent   int           // of them, ended without a time that says anything
 	refused  int           // of those, refused below
 	lost     int           // of them, work that overload may have cost: see lose
-	full     int           // of them, admitted while every slot that could be was in use
+	full     int           // of them, admitted while all slots were in use
 	inFlight float64       // sum over the admissions
 	enforced float64       // the same
 	start    time.Duration // of the cohort
 	last     time.Duration // its last admission
 	exact    []float64     // logarithms of the known times
 	atLeast  []float64     // of the times that were cut short
-	sorted   bool          // both are in order: since there was anything to judge
+	sorted   bool          // both slices are
 }
 
 // reading is what a cohort tells.
@@ -62,7 +62,8 @@ const (
 	// judged is the share of a cohort that has to be known: a fifth may be slower
 	// than anything, and the slowest work of all says little about load.
 	judged = 0.8
-	// muchLost is the share of lost work from which on the rest flatters.
+	// muchLost is the share of lost work above which the latency of the rest looks too
+	// good.
 	muchLost = 0.25
 )
 
@@ -88,7 +89,7 @@ func (c *cohort) has(seq uint64) bool { return seq >= c.first && seq < c.first+u
 
 // end enters a member's time, net of what its class takes of itself.
 func (c *cohort) end(log float64, o Outcome) {
-	if c.lose(log, o) {
+	if c.isLost(log, o) {
 		c.lost++
 	}
 	switch o {
@@ -104,11 +105,11 @@ func (c *cohort) end(log float64, o Outcome) {
 	}
 }
 
-// lose reports whether overload below may have cost the work: it was refused there,
+// isLost reports whether overload below may have cost the work: it was refused there,
 // its deadline passed though it ran for as long as work usually takes, or its caller
 // left when it had become clearly slow. A deadline that ends work sooner had mostly
 // run out before the start, and a caller that leaves sooner has reasons of its own.
-func (c *cohort) lose(log float64, o Outcome) bool {
+func (c *cohort) isLost(log float64, o Outcome) bool {
 	return o == Overload || o == Deadline && log > c.usual || o == Canceled && log > c.slow
 }
 
@@ -123,15 +124,15 @@ func (c *cohort) enter(logs []float64, log float64) []float64 {
 // ended is how many members have ended with a time.
 func (c *cohort) ended() int { return len(c.exact) + len(c.atLeast) }
 
-// spent reports whether every member ended without a time.
-func (c *cohort) spent() bool { return c.members >= c.want && c.silent >= c.members }
+// allSilent reports whether every member ended without a time.
+func (c *cohort) allSilent() bool { return c.members >= c.want && c.silent >= c.members }
 
 // read judges the cohort, if it can be. Members still running are of one of the
 // classes. overdue says that what has not ended by now is not waited for: it counts
 // as long by nature, if it is the lesser part.
 func (c *cohort) read(now time.Duration, of *classes, overdue bool, r *reading) bool {
 	counted := c.members - c.silent
-	if c.lost >= max(3, c.want/4) && 4*c.lost >= 3*c.ended() {
+	if slow := c.lost - c.refused; slow >= max(3, c.want/4) && 4*slow >= 3*c.ended() {
 		// The fastest end first, and they did not make it: neither will the rest.
 		*r = c.reading(now, c.ended())
 		return true
@@ -141,6 +142,10 @@ func (c *cohort) read(now time.Duration, of *classes, overdue bool, r *reading) 
 			return false
 		}
 		c.want = c.members
+	}
+	if counted == 0 && c.refused > 0 { // all that is known is that they were refused below
+		*r = c.reading(now, 0)
+		return true
 	}
 	out := counted - c.ended()
 	if overdue && out > 0 && 2*out < counted {

@@ -148,7 +148,7 @@ func TestWhatIsLostToOverload(t *testing.T) {
 	} {
 		var m cohort
 		m.begin(1, 5, usual, usual+clearlySlow, 0)
-		if got := m.lose(logOf(c.took), c.o); got != c.lost {
+		if got := m.isLost(logOf(c.took), c.o); got != c.lost {
 			t.Errorf("%s: lost is %v", name, got)
 		}
 	}

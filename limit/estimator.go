@@ -31,7 +31,7 @@ const (
 	overdueTimes = 10
 	leastOverdue = 2 * time.Second
 	mostOverdue  = time.Hour
-	mostWasted   = 0.9 // a share of it; the logarithm of nothing left has no value
+	mostWasted   = 0.9 // so that the logarithm stays finite
 )
 
 func newEstimator(aim *aim) estimator {
@@ -58,24 +58,24 @@ type event uint8
 
 const (
 	nothing event = iota
-	over          // it has to begin anew
+	restart       // it has to begin anew
 	read          // there is a reading
 )
 
-// observe takes the end of a piece of work; a reading is in latest. The yardstick
-// changed if classes of work were found to differ: what was measured before cannot be
+// observe takes the end of a piece of work; a reading is in latest. rescaled says
+// that classes of work were found to differ: what was measured before cannot be
 // compared.
-func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, yardstick bool) {
+func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled bool) {
 	if e.draining {
 		if load.InFlight <= max(limit, load.Enforced) || e.overdue(s.End, e.since) {
-			return over, false
+			return restart, false
 		}
 		return nothing, false
 	}
 	class := s.Class % Classes
 	if member := e.cohort.has(s.Seq); member || s.Outcome == Success && e.classes.learns(class) {
 		log := logOf(s.End - s.Start)
-		yardstick = s.Outcome == Success && e.classes.learn(class, log)
+		rescaled = s.Outcome == Success && e.classes.learn(class, log)
 		if member {
 			e.cohort.end(log-e.classes.offset[class], s.Outcome)
 		}
@@ -84,14 +84,14 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, yardstic
 	switch {
 	case e.cohort.read(s.End, &e.classes, late, &e.latest):
 		e.enter(&e.latest)
-		return read, yardstick
+		return read, rescaled
 	case late:
 		e.bound = min(2*e.bound, float64(mostOverdue))
-		return over, yardstick
-	case e.cohort.spent():
-		return over, yardstick
+		return restart, rescaled
+	case e.cohort.allSilent():
+		return restart, rescaled
 	}
-	return nothing, yardstick
+	return nothing, rescaled
 }
 
 func (e *estimator) overdue(now, since time.Duration) bool {
@@ -99,8 +99,8 @@ func (e *estimator) overdue(now, since time.Duration) bool {
 }
 
 // enter learns from a reading how long work takes and how much times differ. Work
-// refused below took slots as well: per piece of work that counts, it makes all of it
-// slower. Where jobs done in time are what counts, so does all that is lost.
+// refused below used slots too, so useful work effectively took longer. Where jobs done
+// in time are what counts, so did all that is lost.
 func (e *estimator) enter(r *reading) {
 	if !r.blind {
 		e.readings++

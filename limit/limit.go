@@ -20,7 +20,7 @@ type Outcome uint8
 const (
 	Success  Outcome = iota // finished: its duration is a latency sample
 	Deadline                // ended by its deadline: it would have taken at least this long, and its work is lost
-	Canceled                // its caller left: no sign of overload, whatever it would have taken is at least this long
+	Canceled                // its caller left: it would have taken at least this long. A sign of overload only if it was slow by then
 	Overload                // refused further below: a sign of overload, its duration means nothing
 	Failed                  // failed for its own reasons: says nothing about load
 	Unknown                 // ended without saying how: says nothing

@@ -9,10 +9,10 @@ import (
 type sign uint8
 
 const (
-	usual  sign = iota // latency as it should be, or no baseline to say otherwise
-	above              // a little above the baseline, for as long as the limit has been held
-	rising             // far above it
-	lossy              // much of the work is lost
+	usual    sign = iota // latency as it should be, or no baseline to say otherwise
+	above                // a little above the baseline, for as long as the limit has been held
+	farAbove             // far above it
+	lossy                // much of the work is lost
 	signs
 )
 
@@ -22,12 +22,12 @@ const (
 // A raise needs that every slot is in use; what keeps the law from one, or from a cut,
 // is in probe.
 var policy = [phases][signs]func(*Adaptive, reading){
-	//          usual                above                rising               lossy
+	//          usual                above                farAbove               lossy
 	starting: {(*Adaptive).double, (*Adaptive).double, (*Adaptive).suspect, (*Adaptive).shed},
 	holding:  {(*Adaptive).probe, (*Adaptive).trim, (*Adaptive).suspect, (*Adaptive).shed},
-	raising:  {(*Adaptive).raised, (*Adaptive).raised, (*Adaptive).raised, (*Adaptive).giveBack},
-	cutting:  {(*Adaptive).wasCut, (*Adaptive).wasCut, (*Adaptive).wasCut, (*Adaptive).shed},
-	shedding: {(*Adaptive).kept, (*Adaptive).kept, (*Adaptive).kept, (*Adaptive).shedMore},
+	raising:  {(*Adaptive).judgeRaise, (*Adaptive).judgeRaise, (*Adaptive).judgeRaise, (*Adaptive).giveBack},
+	cutting:  {(*Adaptive).judgeCut, (*Adaptive).judgeCut, (*Adaptive).judgeCut, (*Adaptive).shed},
+	shedding: {(*Adaptive).stopShedding, (*Adaptive).stopShedding, (*Adaptive).stopShedding, (*Adaptive).shedMore},
 }
 
 // How far a step goes. Shares of the limit, or logarithms of latency.
@@ -43,6 +43,7 @@ const (
 	slower      = 0.12 // a change of the baseline that is the backend's own
 	clearlySlow = 0.7  // above the baseline: twice as long
 	nearlyFull  = 0.75 // of the slots in use: a queue may stand in the backend
+	mostBeyond  = 1.3  // times what ran: a raise confirms no more
 	minCut      = 0.2
 	maxCut      = 0.9
 	maxShed     = 1.4 // a quarter is left
@@ -50,14 +51,14 @@ const (
 	degrades = 1.5
 )
 
-// When it may be taken.
+// How often a step may be taken.
 const (
 	raisePause  = 200 * time.Millisecond
 	raiseLatest = 5 * time.Second
-	raiseCost   = 0.015 // the share of throughput that trials upward may cost
-	recallCost  = 0.04  // the same while capacity that was lost
-	recallFor   = time.Minute
-	recallFrom  = 1.3 // of the limit: capacity lost by less is found by ordinary raises
+	raiseCost   = 0.015       // the share of throughput that trials upward may cost
+	recallCost  = 0.04        // the same while lost capacity may return,
+	recallFor   = time.Minute // which is so long
+	recallFrom  = 1.3         // of the limit: capacity lost by less is found by ordinary raises
 	firstCut    = time.Second
 	cutSoon     = 500 * time.Millisecond
 	cutLatest   = 15 * time.Second
@@ -66,12 +67,12 @@ const (
 	afterSlow   = time.Second
 	shedSoon    = 2 * time.Second
 	shedLatest  = time.Minute
-	shedHelped  = 0.7 // of what was lost before is lost now
+	shedHelped  = 0.7 // shedding helped if at most this share of the loss remains
 )
 
 // decide does what the policy says.
 func (a *Adaptive) decide(r reading) {
-	a.overruled(r)
+	a.adoptHigher(r)
 	losing := a.losing(r)
 	if r.blind && !losing && !(a.known && r.level > a.base.level+jump) {
 		return // all were cut short before they said anything
@@ -88,7 +89,7 @@ func (a *Adaptive) decide(r reading) {
 		policy[a.phase][lossy](a, r)
 		return
 	}
-	if a.phase == holding && !a.hold(r) {
+	if a.phase == holding && !a.addHeld(r) {
 		return
 	}
 	policy[a.phase][a.sign(r)](a, r)
@@ -105,30 +106,29 @@ func (a *Adaptive) sign(r reading) sign {
 	e, excess := &a.est, r.level-a.base.level
 	switch err := e.between(r.n, a.base.n); {
 	case a.phase == starting && excess > max(jump, 1.4*err):
-		return rising
+		return farAbove
 	case a.phase != holding || !a.proven:
 		return usual
 	case excess > jump+3*err:
-		return rising
+		return farAbove
 	case a.nearlyFull(r) && a.held.level-a.base.level > max(minExcess, 2.4*e.between(a.held.n, a.base.n)):
 		return above
 	}
 	return usual
 }
 
-// overruled takes note of a limit that something else holds up: what was not
-// enforced has not been tried. One that is held down needs no note; nothing is tried
-// that it forbids.
-func (a *Adaptive) overruled(r reading) {
+// adoptHigher makes a higher limit that was enforced the law's own: a lower one has not
+// been tried. A lower limit needs no such care; nothing is tried that it forbids.
+func (a *Adaptive) adoptHigher(r reading) {
 	if a.floored = r.enforced >= a.limit+0.5; a.floored {
-		a.set(r.at, a.phase, r.enforced, "held up by another limit")
+		a.set(r.at, a.phase, r.enforced, "raised by another limit")
 	}
 }
 
 // capped reports whether a lower limit was enforced.
 func (a *Adaptive) capped(r reading) bool { return r.enforced < a.limit-0.5 }
 
-// nearlyFull reports whether a queue may have stood in the backend for our sake.
+// nearlyFull reports whether a queue may have stood in the backend because of our load.
 func (a *Adaptive) nearlyFull(r reading) bool {
 	return r.saturated || r.inFlight >= nearlyFull*min(a.limit, r.enforced)
 }
@@ -137,7 +137,7 @@ func (a *Adaptive) nearlyFull(r reading) bool {
 func (a *Adaptive) double(r reading) {
 	switch {
 	case r.first && r.saturated && a.limit > firstLimit:
-		// The yardstick changed on the way up.
+		// The scale of the classes changed on the way up.
 		a.tryLess(r, halve*a.limit, r.inFlight, mean{r.level, r.n}, false)
 		return
 	case !r.first:
@@ -151,9 +151,9 @@ func (a *Adaptive) double(r reading) {
 	}
 }
 
-// hold enters a reading of the held limit. It returns false if that made a new
+// addHeld adds a reading of the held limit. It returns false if that made a new
 // baseline.
-func (a *Adaptive) hold(r reading) bool {
+func (a *Adaptive) addHeld(r reading) bool {
 	if a.held.n == 0 || math.Abs(math.Log(r.inFlight/a.heldAt)) > 0.15 {
 		a.held, a.heldAt = mean{r.level, r.n}, r.inFlight
 	} else {
@@ -184,7 +184,7 @@ func (a *Adaptive) probe(r reading) {
 	case !r.saturated || a.capped(r):
 		a.raises.streak = 0
 	default:
-		a.next(r, a.held, a.heldAt)
+		a.chooseTrial(r, a.held, a.heldAt)
 	}
 }
 
@@ -236,8 +236,8 @@ func (a *Adaptive) flat(m mean) {
 	a.base.add(m.level, m.n, max(maxCohort, math.Pow(1.25*a.est.spread/0.04, 2)))
 }
 
-// next decides what to try while every slot is in use and nothing is wrong.
-func (a *Adaptive) next(r reading, level mean, inFlight float64) {
+// chooseTrial decides what to try while every slot is in use and nothing is wrong.
+func (a *Adaptive) chooseTrial(r reading, level mean, inFlight float64) {
 	u, e := &a.raises, &a.est
 	switch {
 	case r.at >= a.cuts.next && a.limit > 1 && u.streak == 0 && a.busy > busyBefore:
@@ -250,10 +250,10 @@ func (a *Adaptive) next(r reading, level mean, inFlight float64) {
 		u.stride = min(max(u.stride, a.finest(level.n)), maxStep)
 		to := a.limit * (1 + u.stride)
 		if a.recalls(r.at) {
-			// One cohort shall tell; and what was right once is likely again.
-			to = max(to, min(a.limit*(1+a.step(1, maxStep)), a.lost))
+			// One cohort is enough to tell, and the former limit is likely right again.
+			to = max(to, min(a.limit*(1+a.step(1, maxStep)), a.former))
 			if u.streak > 0 && u.target == 0 {
-				to = max(to, a.lost)
+				to = max(to, a.former)
 			}
 		}
 		if least := 1 + 0.6*(to/a.limit-1); u.target > least*a.limit && u.target < 1.7*a.limit {
@@ -266,7 +266,7 @@ func (a *Adaptive) next(r reading, level mean, inFlight float64) {
 
 // recalls reports whether capacity was lost of late, and not found again.
 func (a *Adaptive) recalls(now time.Duration) bool {
-	return a.lost > recallFrom*a.limit && now-a.lostAt < recallFor
+	return a.former > recallFrom*a.limit && now-a.formerAt < recallFor
 }
 
 // step is the change of the limit, as a share, that a cohort can tell from none
@@ -302,21 +302,24 @@ func (a *Adaptive) tryLess(r reading, to, inFlight float64, before mean, suspici
 	a.trial = trial{from: from, restore: restore, to: a.limit, inFlight: inFlight, before: before, suspicion: suspicion}
 }
 
-// raised judges a raise.
-func (a *Adaptive) raised(r reading) {
+// judgeRaise decides about a raise.
+func (a *Adaptive) judgeRaise(r reading) {
 	t, u := &a.trial, &a.raises
 	t.enter(r)
 	err := a.est.between(t.after.n, t.before.n)
 	v, margin := t.judge(a.aim.raiseTest(), err)
 	switch v {
 	case undecided:
-	case unmoved: // what ran is all that was learned
+	case untested: // only what ran is known to be fine
 		u.streak = 0
-		a.set(r.at, holding, max(t.from, min(t.to, math.Round(1.3*r.inFlight))), "the load is gone")
+		a.set(r.at, holding, max(t.from, min(t.to, math.Round(mostBeyond*r.inFlight))), "the load is gone")
 	case independent:
 		u.streak++
-		if u.stride *= 2; a.lost > 0 && a.limit >= a.lost {
-			a.lost, u.stride = 0, 0 // all of it is back: look carefully for more
+		if ran := math.Round(mostBeyond * t.ran.level); ran < a.limit { // more than that was not tried
+			a.set(r.at, holding, max(t.from, ran), "no more ran")
+		}
+		if u.stride *= 2; a.former > 0 && a.limit >= a.former {
+			a.former, u.stride = 0, 0 // all of it is back: look carefully for more
 		}
 		a.trimmed = 0
 		a.held, a.heldAt = t.after, t.ran.level
@@ -328,14 +331,14 @@ func (a *Adaptive) raised(r reading) {
 		}
 		a.phase = holding
 		u.next = r.at
-		a.next(r, a.held, a.heldAt)
+		a.chooseTrial(r, a.held, a.heldAt)
 	case follows:
 		u.streak = 0
 		switch {
 		case !a.recalls(r.at):
 			a.good = t.from
-		case t.to >= a.lost: // not all of it is back: look half way
-			a.lost = math.Sqrt(t.from * t.to)
+		case t.to >= a.former: // not all of it is back: look half way
+			a.former = math.Sqrt(t.from * t.to)
 		}
 		if margin > 1.5*err {
 			u.stride /= 2
@@ -366,8 +369,8 @@ func (a *Adaptive) raisePause(r reading, more, rose float64) time.Duration {
 	return min(max(raisePause, time.Duration(lost*float64(spent)/share), 2*r.took), raiseLatest)
 }
 
-// wasCut judges a cut.
-func (a *Adaptive) wasCut(r reading) {
+// judgeCut decides about a cut.
+func (a *Adaptive) judgeCut(r reading) {
 	t := &a.trial
 	t.enter(r)
 	if a.floored {
@@ -376,7 +379,7 @@ func (a *Adaptive) wasCut(r reading) {
 	err := a.est.between(t.after.n, t.before.n)
 	switch v, _ := t.judge(a.aim.cutTest(), err); v {
 	case undecided:
-	case unmoved: // something else holds it up: there is nothing to cut, and what is measured is the baseline
+	case untested: // something else holds it up: there is nothing to cut, and what is measured is the baseline
 		a.proven, a.base, a.held = true, t.after, mean{}
 		a.set(r.at, holding, max(t.restore, a.limit), "cannot be cut")
 		a.raises.next, a.cuts.next = r.at, r.at+cutLatest
@@ -416,23 +419,23 @@ func (a *Adaptive) keepCut(r reading, err float64) {
 			a.set(r.at, holding, min(knee, t.from), "it was queueing down to here")
 		}
 		a.raises.next, a.cuts.next = r.at, r.at+a.cuts.every
-		a.next(r, a.held, a.heldAt)
+		a.chooseTrial(r, a.held, a.heldAt)
 	}
 }
 
 // loseCapacity remembers the limit that was right until now.
 func (a *Adaptive) loseCapacity(r reading) {
 	if a.good > 0 {
-		a.lost, a.lostAt, a.good = a.good, r.at, 0
+		a.former, a.formerAt, a.good = a.good, r.at, 0
 	}
 }
 
-// undoCut restores the limit: latency did not follow, so it is the backend's own.
+// undoCut restores the limit: latency did not follow, so the slowdown is the backend's.
 func (a *Adaptive) undoCut(r reading) {
 	t := &a.trial
 	start := a.good == 0 && !a.proven && t.restore <= 2*firstLimit
-	if !a.recalls(r.at) {
-		a.good = t.from // what ran; more was never confirmed
+	if !a.recalls(r.at) && t.from >= nearlyFull*t.restore { // with slots free a limit is not confirmed
+		a.good = t.restore
 	}
 	why := "no hidden queue"
 	if !a.proven {
@@ -501,7 +504,7 @@ func (a *Adaptive) shedMore(r reading) {
 	case a.limit > 1 && !a.floored:
 		a.less(r)
 	case r.lost <= shedHelped*a.trial.lost:
-		a.kept(r)
+		a.stopShedding(r)
 	default:
 		a.sheds.next = r.at + a.sheds.every
 		a.sheds.every = min(2*a.sheds.every, shedLatest)
@@ -509,8 +512,8 @@ func (a *Adaptive) shedMore(r reading) {
 	}
 }
 
-// kept stays at a limit at which less is lost.
-func (a *Adaptive) kept(r reading) {
+// stopShedding stays at a limit at which less is lost.
+func (a *Adaptive) stopShedding(r reading) {
 	a.phase, a.sheds.every = holding, shedSoon
 	a.raises.next, a.cuts.next = r.at, r.at
 	a.loseCapacity(r)

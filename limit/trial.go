@@ -21,7 +21,7 @@ type verdict uint8
 
 const (
 	undecided   verdict = iota
-	unmoved             // what ran did not follow the limit
+	untested            // what ran did not follow the limit
 	follows             // latency followed what ran: the difference was waiting
 	independent         // it did not
 )
@@ -30,12 +30,12 @@ const (
 // logarithms, so that the share is an elasticity: at 1 throughput does not change, at
 // 0 latency does not.
 type test struct {
-	share       float64 // latency follows if it moves by more than this share of concurrency,
-	follows     float64 // by so many standard errors,
-	independent float64 // and does not if it moves less, by so many,
-	atLast      float64 // or, after the last cohort, does if by so many.
-	visible     float64 // it has moved at all if by so many
-	cohorts     int     // until a trial is decided anyway
+	share        float64 // latency follows if it moves by more than this share of concurrency,
+	follows      float64 // by so many standard errors,
+	independent  float64 // and does not if it moves less, by so many,
+	followsAtEnd float64 // or, after the last cohort, does if by so many.
+	visible      float64 // it has moved at all if by so many
+	cohorts      int     // until a trial is decided anyway
 }
 
 // Going up, doubt speaks against the raise, but a trend is enough. Going down, the
@@ -55,7 +55,7 @@ func (a *aim) raiseTest() test {
 }
 
 func (a *aim) cutTest() test {
-	return test{share: a.cutShare, follows: cutDecides, independent: cutDecides, atLast: cutFollows, visible: cutVisible, cohorts: cutCohorts}
+	return test{share: a.cutShare, follows: cutDecides, independent: cutDecides, followsAtEnd: cutFollows, visible: cutVisible, cohorts: cutCohorts}
 }
 
 // enter takes the reading of a cohort that ran under the trial's limit.
@@ -80,13 +80,13 @@ func (t *trial) changed() (concurrency, latency float64) {
 func (t *trial) judge(by test, err float64) (v verdict, margin float64) {
 	concurrency, latency := t.changed()
 	if t.to == t.from || concurrency < leastMoved*math.Abs(math.Log(t.to/t.from)) {
-		return unmoved, 0
+		return untested, 0
 	}
 	margin = latency - by.share*concurrency
 	last := t.cohorts >= by.cohorts
 	need := by.follows
 	if last {
-		need = by.atLast
+		need = by.followsAtEnd
 	}
 	switch {
 	case margin > need*err && latency > by.visible*err:
