@@ -139,8 +139,7 @@ func (a *Adaptive) Admit(at time.Duration, load Load) { a.est.admit(at, load, a.
 func (a *Adaptive) Observe(s Sample, load Load) {
 	ev, rescaled := a.est.observe(&s, load, a.Limit())
 	if rescaled {
-		a.rescale(s.End)
-		return
+		a.forget()
 	}
 	switch ev {
 	case nothing:
@@ -176,16 +175,6 @@ func (a *Adaptive) begin(now time.Duration) {
 		usual, slow = a.base.level, a.base.level+max(clearlySlow, 2*a.est.spread)
 	}
 	a.est.begin(now, want, usual, slow, uint64(skip))
-}
-
-// rescale begins anew when classes of work were found to differ: what was measured
-// before, a trial under way included, cannot be compared.
-func (a *Adaptive) rescale(now time.Duration) {
-	a.forget()
-	if a.phase != starting && a.phase != holding {
-		a.set(now, holding, a.trial.restore, "classes of work were found to differ")
-	}
-	a.begin(now)
 }
 
 // forget drops what is known of latency.

@@ -15,8 +15,8 @@ const Levels = levels
 // Repeats reports for whom the rejection d, just given to a, holds: as long as
 // the gate sees nothing but rejections, and until that time, other work of the
 // same priority and cost would be refused for the same reason if it has no
-// deadline or at least needs left. So that its owner may refuse it without asking,
-// and tell the gate with Repeated.
+// deadline or at least needs left. Its owner may refuse it without asking, and tells
+// the gate with Repeated.
 func (g *Gate) Repeats(a Arrival, d Decision, mayWait bool) (until, needs time.Duration, ok bool) {
 	lv := level(a.Priority)
 	if g.cfg.MaxRefused > 0 { // the next may be one too many
@@ -34,6 +34,9 @@ func (g *Gate) Repeats(a Arrival, d Decision, mayWait bool) (until, needs time.D
 			return 0, 0, false // who has more time may use it
 		}
 		needs = max(needs, time.Duration(g.predict(lv, 1)+g.service.high)+1)
+		if a.Deadline == Never { // work with a deadline may wait longer
+			needs = Never / 2
+		}
 	}
 	return g.demand.at + demandWindow, needs, true // then rates are taken anew
 }
