@@ -21,8 +21,7 @@ type refusals struct {
 const shards = 32
 
 type shard struct {
-	refused [spillway.Closed + 1]atomic.Uint64
-	_       [128 - (spillway.Closed+1)*8%128]byte
+	refused [refusal.Reasons]atomic.Uint64 // 128 bytes
 }
 
 // advised are the refusals that hold now, for QueueFull and WaitTooLong, each with
@@ -48,7 +47,11 @@ func (r *refusals) refuse(reason spillway.Reason) error {
 	s := &r.shards[uintptr(unsafe.Pointer(&here))>>12%shards]
 	n := s.refused[reason].Add(1)
 	if reason <= spillway.WaitTooLong {
-		return r.advised.Load()[reason][n%spread]
+		a := r.advised.Load()
+		if a == nil {
+			panic(notMade)
+		}
+		return a[reason][n%spread]
 	}
 	return refusal.Of(reason).Near(0, n)
 }

@@ -122,8 +122,10 @@ func New(cfg Config) (*Pool, error) {
 // made panics for the zero Pool.
 func (p *Pool) made() {
 	if p.base.IsZero() {
-		panic("workerpool: this Pool was not made by New: use workerpool.New(workerpool.Config{})")
+		panic(notMade)
 	}
 }
+
+const notMade = "workerpool: this Pool was not made by New: use workerpool.New(workerpool.Config{})"
 
 func (p *Pool) now() time.Duration { return time.Since(p.base) }

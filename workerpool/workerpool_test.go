@@ -780,9 +780,12 @@ func TestTheZeroPoolSaysWhatToCall(t *testing.T) {
 		"Close":     func(p *Pool) { p.Close() },
 		"Stats":     func(p *Pool) { p.Stats() },
 	} {
-		v, _ := outcomeOf(func() { use(new(Pool)) })
-		if s, ok := v.(string); !ok || !strings.Contains(s, "workerpool.New") {
-			t.Errorf("%s on the zero Pool: %v", name, v)
+		p := new(Pool)
+		for range 2 { // the second time, too
+			v, _ := outcomeOf(func() { use(p) })
+			if s, ok := v.(string); !ok || !strings.Contains(s, "workerpool.New") {
+				t.Errorf("%s on the zero Pool: %v", name, v)
+			}
 		}
 	}
 }
