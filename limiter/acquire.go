@@ -38,7 +38,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 		return Permit{}, ctxErr
 	}
 	mode := Mode(l.mode.Load())
-	if mode == Off { // since a moment
+	if mode == Off { // switched off meanwhile
 		l.unlock()
 		return Permit{}, nil
 	}

@@ -29,7 +29,7 @@ type governed struct {
 	fades     time.Duration
 }
 
-// handover is how long the limit of an estimate bears, half of the time fully. The
+// handover is how long the limit of an estimate applies, for the first half in full. The
 // adaptive law finds its own in about a second.
 const handover = 2 * time.Second
 

@@ -31,8 +31,8 @@ const (
 	shortDrain = 5 * time.Millisecond
 	longQueue  = 64                     // half of a queue that is worth filling at one go: in short ones, waking one at a time is cheaper
 	soon       = 100 * time.Millisecond // a queue whose size was not set is worked off by then
-	settles    = 100 * time.Millisecond // before that a rate is a guess,
-	plain      = 4                      // but one so far above the capacity is soon believed
+	rateKnown  = 100 * time.Millisecond // before that a rate is a guess,
+	obvious    = 4                      // but one so many times above the capacity is soon believed
 	growth     = 4                      // GrowAt allows one part in so many more at a time
 )
 
@@ -42,19 +42,19 @@ type control struct {
 	handoff  *handoff.Queue[entry]
 	refusals *refusals
 
-	every  atomic.Uint64        // one of so many jobs is sampled; a power of two
-	wanted atomic.Bool          // the next job is the one to be sampled
-	cost   atomic.Int64         // predicted wait for each job ahead, nanoseconds; 0: do not predict
-	long   atomic.Int64         // how long a job runs, nanoseconds; with cost
-	stands atomic.Bool          // more arrives than can be done, and the queue is kept short
-	rooms  [levels]atomic.Int64 // so many jobs may be ahead of one that waits
+	every      atomic.Uint64        // one of so many jobs is sampled; a power of two
+	wanted     atomic.Bool          // the next job is the one to be sampled
+	cost       atomic.Int64         // predicted wait for each job ahead, nanoseconds; 0: do not predict
+	long       atomic.Int64         // how long a job runs, nanoseconds; with cost
+	overloaded atomic.Bool          // more arrives than can be done, and the queue is kept short
+	rooms      [levels]atomic.Int64 // so many jobs may be ahead of one that waits
 
-	law   limit.Law // nil: the number is fixed, or grows by GrowAt
-	log   limit.Log // of what the law changed; guarded by mu
-	size  int       // jobs that may be accepted and wait
-	fill  bool      // the operator set workers and queue: nothing to decide
-	brisk bool      // neither workers nor queue are set: it is as long as is worked off soon
-	least int       // the limit is not below
+	law       limit.Law // nil: the number is fixed, or grows by GrowAt
+	log       limit.Log // of what the law changed; guarded by mu
+	size      int       // jobs that may be accepted and wait
+	fill      bool      // the operator set workers and queue: nothing to decide
+	autoQueue bool      // neither workers nor queue are set: it is as long as is worked off soon
+	least     int       // the limit is not below
 
 	growAt   float64
 	cooldown time.Duration
@@ -86,7 +86,7 @@ func (c *control) configure(cfg *Config, q *handoff.Queue[entry], r *refusals) {
 	c.handoff, c.refusals = q, r
 	fixed := cfg.MaxWorkers > 0 && cfg.Law == nil && cfg.GrowAt == 0
 	c.fill = fixed && cfg.QueueSize != 0
-	c.brisk = cfg.QueueSize == 0 && !fixed && cfg.GrowAt == 0
+	c.autoQueue = cfg.QueueSize == 0 && !fixed && cfg.GrowAt == 0
 	c.size = cfg.queueSize()
 	c.growAt, c.cooldown = cfg.GrowAt, cfg.GrowCooldown
 	c.low, c.top = cfg.MinWorkers, cmp.Or(cfg.MaxWorkers, max(mostWorkers, cfg.MinWorkers))

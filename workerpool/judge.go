@@ -93,7 +93,7 @@ func (c *control) measure(now time.Duration) {
 // run that follows it, with something left for runs that take longer in a crowd.
 func (c *control) judge(now time.Duration, capacity float64) {
 	over := c.offered/capacity - 1
-	bounded := !c.fill && over > 0 && (now-c.began >= settles || over > plain && now-c.began >= settles/5)
+	bounded := !c.fill && over > 0 && (now-c.began >= rateKnown || over > obvious && now-c.began >= rateKnown/5)
 	wait := max(0.6*c.mean, float64(shortWait)) / 1e9 * max(1, 0.06/(over*over))
 	free := capacity
 	most := c.queue(capacity)
@@ -106,7 +106,7 @@ func (c *control) judge(now time.Duration, capacity float64) {
 		rooms[lv] = int(room)
 		free -= c.byLevel[lv]
 	}
-	c.stands.Store(bounded)
+	c.overloaded.Store(bounded)
 	c.setRooms(rooms)
 }
 
@@ -122,7 +122,7 @@ func (c *control) setRooms(rooms [levels]int) {
 // what was accepted then cannot be refused later.
 func (c *control) queue(capacity float64) float64 {
 	most := float64(c.size)
-	if c.brisk {
+	if c.autoQueue {
 		most = min(most, max(firstQueue, capacity*soon.Seconds()))
 	}
 	return most
@@ -180,7 +180,7 @@ func (c *control) tooLate(ctx context.Context, lv int, maxWait time.Duration) sp
 		return reason
 	}
 	// A caller that waited for room until its deadline is near would start in vain.
-	if _, ends := ctx.Deadline(); ends && c.stands.Load() {
+	if _, ends := ctx.Deadline(); ends && c.overloaded.Load() {
 		return spillway.WaitTooLong
 	}
 	forRoom := time.Duration(cost * (int64(ahead) - c.rooms[lv].Load()))

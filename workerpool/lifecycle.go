@@ -93,7 +93,7 @@ func (p *Pool) drop() int {
 	dropped := make([]ended, 0, len(all))
 	for _, e := range all {
 		if c := e.call(); c != nil && !c.begin() {
-			continue // its caller tells of it, which leaves at this moment
+			continue // its caller is leaving, and reports it
 		}
 		rej := refusal.Of(reason)[0]
 		if e.timed() {

@@ -124,8 +124,8 @@ func (w *worker) broke(v any) {
 	p.tell(at, res)
 }
 
-// tell tells OnDone of the end of a job and when it was accepted, which OnDone
-// makes every job know.
+// tell reports the end of a job to OnDone. It needs to know when the job was
+// accepted, which jobs keep only if there is an OnDone.
 func (p *Pool) tell(accepted time.Duration, res Result) {
 	if p.cfg.OnDone == nil {
 		return

@@ -99,7 +99,7 @@ func (p *Pool) wait(e entry, lv int) (t ticket, err error) {
 	if verdict == handoff.Waiting {
 		told, expired = await(ctx, w.Told(), p.cfg.MaxWait)
 		expired = expired && ctx.Err() == nil
-		verdict = p.queue.Resolve(w, told, expired)
+		verdict = p.queue.EndWait(w, told, expired)
 	} else if verdict == handoff.Closed {
 		p.free.Put(w)
 		return ticket{}, p.refusals.refuse(spillway.Reason(p.closedFor.Load()))
@@ -165,7 +165,7 @@ func (p *Pool) sweep() int {
 	for _, e := range all {
 		if c := e.call(); c == nil || c.begin() {
 			dead = append(dead, ended{entry: e, err: e.ctx.Err()})
-		} // else its caller tells of it, which leaves at this moment
+		} // else its caller is leaving, and reports it
 	}
 	defer p.queue.Finish(len(all))
 	p.tellAll(dead)

@@ -137,5 +137,5 @@ func (l *life) judge() {
 	l.enough, l.least = edge(last+1), edge(first+1)
 }
 
-// helps reports whether a deadline ends what is better ended.
+// helps reports whether deadlines free slots worth having.
 func (l *life) helps() bool { return l.enough > 0 && !math.IsInf(l.enough, 1) && l.obeyed() }

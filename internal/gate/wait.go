@@ -70,7 +70,7 @@ func (g *Gate) burst(left time.Duration) float64 {
 // to stand.
 func (g *Gate) patience(left time.Duration) float64 { return burstPatience * g.burst(left) }
 
-// patient reports whether that is still to come.
+// patient reports whether patience is left.
 func (g *Gate) patient(left time.Duration) bool {
 	return g.spent*g.patience(0) < g.patience(left)
 }

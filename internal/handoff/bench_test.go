@@ -46,7 +46,7 @@ func BenchmarkHandoff(b *testing.B) {
 						if v, _ := q.Offer(&j, 1); v == Full {
 							if q.Wait(w, j, 1, true) == Waiting {
 								<-w.Told()
-								q.Resolve(w, true, false)
+								q.EndWait(w, true, false)
 							}
 						}
 					}

@@ -45,7 +45,7 @@ type core[T any] struct {
 	queue   [Levels]ring[T]
 
 	full    uint32      // a bit for each level that was found full and still is
-	rooms   [Levels]int // most jobs ahead of one at a level, beside the size; not rising
+	rooms   [Levels]int // most jobs ahead of one, for each level; never more than for the level above
 	out     int         // jobs that left another way than through a worker, and are not finished
 	parked  []*Worker   // the latest last
 	workers int         // parked, called or busy
@@ -57,7 +57,7 @@ type core[T any] struct {
 	low      int  // late submitters are told once the queue holds no more
 	telling  bool // a late submitter is called
 	signals  signals[T]
-	counts   Counts // but for what queue and turns count
+	counts   Counts // those that do not follow from queue and turns
 }
 
 // steady reports whether the rules hold as they are: nearly always.

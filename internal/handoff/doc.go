@@ -1,8 +1,7 @@
 // Package handoff is where jobs and workers meet: a bounded queue of several
 // priorities, the workers parked at it, and the submitters that wait for room.
 //
-// It knows no clock, no context and no statistics, only how many of what there
-// are. core.go is the state and the rules, queue.go the lock around them and the
+// It knows no clock, no context and no statistics: it only counts. core.go is the state and the rules, queue.go the lock around them and the
 // signals that follow. This page is the protocol.
 //
 // # States

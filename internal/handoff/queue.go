@@ -15,7 +15,7 @@ const (
 	Waiting                 // until its submitter is told
 	Full
 	Closed
-	Left // the submitter did, and its job is not queued
+	Left // the submitter left; its job is not queued
 )
 
 // End is how a worker's job ended.
@@ -53,7 +53,7 @@ func (w *Worker) Sleep() bool {
 	return !w.exit
 }
 
-// Waiter is a submitter that waits for room. It can be used again after Resolve.
+// Waiter is a submitter that waits for room. It can be used again after EndWait.
 type Waiter[T any] struct {
 	value      T
 	level      int
@@ -75,7 +75,7 @@ func (w *Waiter[T]) clear() {
 	w.value = none
 }
 
-// Told receives when the submitter is told what became of its job; then Resolve
+// Told receives when the submitter is told what became of its job; then EndWait
 // says what.
 func (w *Waiter[T]) Told() <-chan struct{} { return w.ready }
 
@@ -168,7 +168,7 @@ func (q *Queue[T]) Offer(v *T, lv int) (Verdict, Ticket) {
 
 // Wait is Offer for a submitter that waits for room if there is none. If the verdict
 // is Waiting it listens to Told and then, or when it has waited for long enough,
-// calls Resolve. A patient one may be told late.
+// calls EndWait. A patient one may be told late.
 func (q *Queue[T]) Wait(w *Waiter[T], v T, lv int, patient bool) Verdict {
 	q.mu.Lock()
 	w.patient = patient
@@ -180,10 +180,10 @@ func (q *Queue[T]) Wait(w *Waiter[T], v T, lv int, patient bool) Verdict {
 	return verdict
 }
 
-// Resolve ends a wait: Accepted, Closed, or Left if the submitter was not told yet
+// EndWait ends a wait: Accepted, Closed, or Left if the submitter was not told yet
 // and its job has no place. expired says that it leaves by itself because it has
 // waited for long enough.
-func (q *Queue[T]) Resolve(w *Waiter[T], told, expired bool) Verdict {
+func (q *Queue[T]) EndWait(w *Waiter[T], told, expired bool) Verdict {
 	if !told && !q.leave(w, expired) {
 		<-w.ready // about to be told
 	}
@@ -227,7 +227,7 @@ func (q *Queue[T]) Remove(t Ticket) bool {
 	return ok
 }
 
-// Purge takes the queued jobs out that dead says, in the time that it takes to ask
+// Purge takes the queued jobs out for which dead returns true, in the time that it takes to ask
 // for each; then Finish follows.
 func (q *Queue[T]) Purge(dead func(*T) bool) []T {
 	q.mu.Lock()
