@@ -93,7 +93,7 @@ func (fr *frame[Req, Res]) parallel(ctx context.Context, req Req, joins, measure
 	f := fr.f
 	fr.mu.Lock()
 	switch fr.weight = 0; {
-	case f.within || f.hedged: // needs the times, whoever wants to know them
+	case f.within || f.hedged: // needs the times in any case
 		fr.weight = 1
 	case measured:
 		fr.weight = f.learn.each()

@@ -23,7 +23,7 @@ type estimator struct {
 }
 
 const (
-	firstSpread = 0.3 // of times that nobody has measured yet
+	firstSpread = 0.3 // of times, before any is measured
 	// A cohort whose last member was admitted that many of the usual times ago, and
 	// at least leastOverdue, is not waited for: one request that hangs must not stop
 	// the law. If more than half of it hangs it is given up, and the next may take

@@ -98,7 +98,7 @@ type Law interface {
 	Observe(s Sample, load Load)
 }
 
-// Fixed is the law of an operator who knows the number.
+// Fixed is the law of an operator that knows the number.
 type Fixed struct{ n int }
 
 // NewFixed returns a law whose limit is always n, or 1 when n is smaller.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Passive estimates, from traffic that nobody limits, how much a backend can run
+// Passive estimates, from traffic that is not limited, how much a backend can run
 // at once: for a dry run, where a cut is not enforced and so teaches nothing. It
 // multiplies the throughput of a saturated backend by the latency it has without
 // a queue, which by Little's law is what runs in it, as BBR sizes a window
@@ -29,7 +29,7 @@ import (
 //   - Anything, if work runs into its deadlines from the start on.
 //   - What a backend can do that does less and less the more is asked of it, and is
 //     not protected. The estimate is what it did before, and may be too low by far.
-//   - What a limit would do to callers: those who retry or go away behave
+//   - What a limit would do to callers: those that retry or go away behave
 //     differently once they are refused.
 //   - Anything above the highest concurrency that occurred.
 type Passive struct {

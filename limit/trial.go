@@ -39,7 +39,7 @@ type test struct {
 }
 
 // Going up, doubt speaks against the raise, but a trend is enough. Going down, the
-// cut must show: capacity given away for nothing is lost until somebody asks for it.
+// cut must show: capacity given away for nothing is lost until a raise finds it again.
 const (
 	raiseFollows, raiseIndependent = 0.6, 1.0
 	cutDecides, cutFollows         = 1.5, 0.7

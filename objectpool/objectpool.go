@@ -5,8 +5,8 @@
 // profile says otherwise. A string cannot be cleared, only dropped: what must
 // not outlive its request belongs into a byte slice, or into a [Buffer].
 //
-// Never pool what somebody else may still hold: a context, an object that a
-// goroutine started by its user can see, one that a caller who has already left
+// Never pool what other code may still hold: a context, an object that a
+// goroutine started by its user can see, one that a caller that has already left
 // was to receive.
 //
 // # What is kept
@@ -23,7 +23,7 @@
 // A pool is the one place in Go where memory is used after it was freed. Build
 // tests with -race, or with -asan where cgo is at hand: Put then hands every
 // object to another goroutine that overwrites it, or poisons its memory, so that
-// whoever still looks at it is reported, and panics if Clear forgot a field.
+// code that still looks at it is reported, and panics if Clear forgot a field.
 // Neither costs a normal build anything. Config.Debug finds what only
 // bookkeeping can: objects of another origin, and those that never came back.
 package objectpool

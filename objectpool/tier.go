@@ -101,7 +101,7 @@ func (t *tier[T]) init(budget int, left *atomic.Int64) {
 // toShare is what locals leave of a budget: one keeps less than twice t.large.
 func toShare(budget int) int64 { return int64(max(budget-budget*2/localShare, 0)) }
 
-// empty drops what the locals keep. Whoever is at one of them just now may
+// empty drops what the locals keep. A goroutine that is at one of them just now may
 // still take an object from there, or leave one there to the collector.
 func (t *tier[T]) empty() {
 	for i := range t.locals {
@@ -169,7 +169,7 @@ func (t *tier[T]) push(x *T, size int) bool {
 	return true
 }
 
-// watch sets the timer unless it is set. Whoever adds an object calls it then,
+// watch sets the timer unless it is set. The one that adds an object calls it then,
 // if timed says that it has to.
 func (t *tier[T]) watch() {
 	if !t.timed.CompareAndSwap(false, true) {
@@ -183,7 +183,7 @@ func (t *tier[T]) watch() {
 		}
 		t.trim()
 		t.timed.Store(false)
-		if t.held() > 0 { // whoever put something and saw true did so before this
+		if t.held() > 0 { // a goroutine that put something and saw true did so before this
 			t.watch()
 		}
 	})

@@ -24,7 +24,7 @@ type core struct {
 	status      int
 	onProblem   func(http.ResponseWriter, *http.Request, *Problem, error)
 	limiter     *limiter.Limiter
-	timings     *timings // nil if nobody asked
+	timings     *timings // nil if not asked for
 	lax         bool
 	holds       bool // code of the user sees a pointer into the request
 	discreet    bool
@@ -114,7 +114,7 @@ func (e *endpoint[Req, Res]) run(w http.ResponseWriter, r *http.Request, by besi
 }
 
 // serve binds, handles and answers. A panic goes through it; its box is then
-// left to the collector, since nobody knows who looks at it.
+// left to the collector, since others may still look at it.
 func (e *endpoint[Req, Res]) serve(w http.ResponseWriter, r *http.Request, by beside, t *timing, permit limiter.Permit) {
 	b := e.boxes.Get()
 	req, res := &b.req, &b.res

@@ -17,7 +17,7 @@ type failures struct {
 	types    []string // as written; an empty one is about:blank
 	details  []string
 	retry    bool // all say when to come back
-	anything bool // and others that nobody described
+	anything bool // and others that are not described
 }
 
 // failures lists the problems that the route answers by itself, as the rules of

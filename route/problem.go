@@ -104,7 +104,7 @@ func (p *Problem) write(w http.ResponseWriter, base string) {
 	body = extend(body, p.Members)
 	h.Set("Content-Length", strconv.Itoa(len(body))) // whole even if the handler ends by runtime.Goexit
 	w.WriteHeader(out.Status)
-	_, _ = w.Write(body) // a client that left is nobody's error
+	_, _ = w.Write(body) // a client that left is not an error
 }
 
 // extend adds further members to an object. What cannot be encoded is left out.

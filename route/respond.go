@@ -170,7 +170,7 @@ func (c *core) respond(s *scratch, w http.ResponseWriter, r *http.Request, t *ti
 	if status != http.StatusOK {
 		w.WriteHeader(status)
 	}
-	_, _ = w.Write(s.out.Bytes()) // a client that left is nobody's error
+	_, _ = w.Write(s.out.Bytes()) // a client that left is not an error
 	return nil
 }
 

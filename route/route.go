@@ -32,7 +32,7 @@
 // The types are compiled once, by New: a tag that makes no sense is an error at
 // start that names the field. A request is bound from all its sources, then
 // validated once, and everything wrong with it is listed in one RFC 9457 answer
-// with a pointer to each fault. What nobody asked for is a fault too: unknown
+// with a pointer to each fault. What was not asked for is a fault too: unknown
 // members and query parameters are refused unless AllowUnknown says otherwise.
 // Absent is told from zero by a pointer or an Optional; null is as good as
 // absent where it may be at all. Of a JSON number only the value counts, so that
@@ -155,7 +155,7 @@ func (r *Route) Status(code int) *Route { r.status = code; return r }
 func (r *Route) Fails(codes ...int) *Route { r.fails = append(r.fails, codes...); return r }
 
 // FailsWith documents errors of this operation as the problems that Config.Errors
-// makes of them: their statuses, types and details. Who says so lists all; without
+// makes of them: their statuses, types and details. A route that says so lists all; without
 // it the document says that the operation may fail in other ways, too.
 func (r *Route) FailsWith(errs ...error) *Route { r.failsWith = append(r.failsWith, errs...); return r }
 

@@ -16,7 +16,7 @@ const (
 
 const moreThanOnce = "is given more than once"
 
-// scratch is what one request needs and nobody else may see: it is pooled. A
+// scratch is what one request needs and no other may see: it is pooled. A
 // request's context is never in it, nor anything the handler is given.
 type scratch struct {
 	body    []byte

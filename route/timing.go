@@ -9,7 +9,7 @@ import (
 
 // timing is the Server-Timing of one request.
 type timing struct {
-	of     *timings // nil if nobody asked
+	of     *timings // nil if not asked for
 	last   time.Duration
 	wait   time.Duration
 	decode time.Duration

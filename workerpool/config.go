@@ -77,7 +77,7 @@ const (
 	// *spillway.PanicError; without OnDone the process ends.
 	Reraise PanicPolicy = iota
 	// AsError makes a panic a *spillway.PanicError, with its stack, that Do and
-	// Group.Wait return and OnDone is told of. Where nobody is told, the process
+	// Group.Wait return and OnDone is told of. Where no one is told, the process
 	// ends.
 	AsError
 	// Crash ends the process, as a panic in a goroutine of its own does, with the

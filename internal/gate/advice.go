@@ -10,8 +10,8 @@ import (
 const adviceMost = 30 * time.Second
 
 // RetryAfter predicts when work of that priority would find room: the work ahead
-// of it over the measured rate of service. Ahead of it are those who wait, and
-// those who were refused before it and told to come back: everybody refused books
+// of it over the measured rate of service. Ahead of it are those that wait, and
+// those that were refused before it and told to come back: each refusal books
 // the time that its work takes. So callers that heed the advice return no faster
 // than work is served, however many were refused. Zero means that there is nothing
 // to go by, or that the gate will not open again.
@@ -24,7 +24,7 @@ func (g *Gate) RetryAfter(p spillway.Priority) time.Duration {
 	return time.Duration(min(g.predict(lv, 1)+min(booked, float64(adviceMost)), float64(time.Hour)))
 }
 
-// book enters who was refused since the last time, and strikes out what has been
+// book enters what was refused since the last time, and strikes out what has been
 // served meanwhile, or could have been.
 func (g *Gate) book(passed time.Duration) {
 	for lv := range g.booked {

@@ -83,7 +83,7 @@ type Config struct {
 	MaxRefused float64
 }
 
-// Gate decides who may run.
+// Gate decides what may run.
 type Gate struct {
 	cfg       Config
 	closed    spillway.Reason // why the intake is closed; zero while open
@@ -100,7 +100,7 @@ type Gate struct {
 	service   service
 	life      life
 	shadow    *shadow         // of a dry run
-	booked    [levels]float64 // work of who may come back, in slots times nanoseconds
+	booked    [levels]float64 // work of callers that may come back, in slots times nanoseconds
 	counts    Counts
 	seq       uint64              // of the latest start
 	granted   int                 // taken out of the queue, not yet taken up by their callers
@@ -154,7 +154,7 @@ func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 	return d
 }
 
-// decide refuses what nobody could admit, and bounds how much else is refused.
+// decide refuses what cannot be admitted at all, and bounds how much else is refused.
 func (g *Gate) decide(now time.Duration, lv int, a Arrival, mayWait bool) Decision {
 	if g.closed != 0 {
 		return Decision{Verdict: Reject, Reason: g.closed}
@@ -169,7 +169,7 @@ func (g *Gate) decide(now time.Duration, lv int, a Arrival, mayWait bool) Decisi
 			d = Decision{Verdict: Reject, Reason: spillway.QueueFull}
 		}
 	}
-	// Who waits while more runs than may would not get a slot before those that are let
+	// Work that waits while more runs than may would not get a slot before that which is let
 	// in because they must be.
 	if (d.Verdict == Reject || d.Preempted == nil && g.inFlight > g.Limit()) && g.mustAdmit() {
 		return Decision{Verdict: Admit}
@@ -319,14 +319,14 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 
 // Next returns the next waiter that may run, granted, or one that is dropped
 // because it cannot finish in time. Call it until it returns nil after whatever
-// may have made room. Whoever was granted answers with Taken or Revoke.
+// may have made room. The owner of a granted waiter answers with Taken or Revoke.
 func (g *Gate) Next(now time.Duration) (w *Waiter, granted bool) {
 	w = g.next()
 	if w == nil {
 		return nil, false
 	}
 	if left := float64(left(now, w.deadline)); w.deadline != Never && g.service.known() {
-		need := g.need(w.deadline) // while others wait, give the slot to one who has the time
+		need := g.need(w.deadline) // while others wait, give the slot to one that has the time
 		if g.queued == 1 {
 			need = g.service.low
 		}

@@ -13,7 +13,7 @@ import (
 // which it holds its slots.
 //
 // With heavy tails little time is worth more than much: it ends the few that would
-// hold their slots for long, and their slots go to several others. So who has a
+// hold their slots for long, and their slots go to several others. So work with a
 // deadline that ends its work had better wait until little time is left.
 type life struct {
 	ended, cut    [ages]uint16  // since the last fold: finished, and ended by a deadline or the caller

@@ -14,7 +14,7 @@ type demand struct {
 	count            [levels]float64 // since at
 	offered          float64         // since at
 	turned           float64         // refused since at
-	back             [levels]float64 // slots of who was refused, until booked
+	back             [levels]float64 // slots of refused work, until booked
 	refused          float64         // share, over 10 s
 	began, at        time.Duration
 	seen             bool
@@ -156,7 +156,7 @@ func (k *kind) enter(now time.Duration, took float64, slots int, fair bool, memo
 }
 
 // quantiles moves them by stochastic approximation, in steps of the mean. Work that a
-// deadline or its caller has ended would have taken longer, nobody knows how much:
+// deadline or its caller has ended would have taken longer, it is not known how much:
 // it can only say that the upper one is too low.
 func (s *service) quantiles(took float64, o limit.Outcome, rate float64) {
 	const tail = 0.05

@@ -128,7 +128,7 @@ func (g *Gate) CloseIntake(reason spillway.Reason) {
 func (g *Gate) ClosedFor() spillway.Reason { return g.closed }
 
 // Drop takes the next waiter out as rejected, with the reason for which the
-// intake is closed; nil means that nobody waits.
+// intake is closed; nil means that nothing waits.
 func (g *Gate) Drop() *Waiter {
 	w := g.next()
 	if w != nil {
@@ -154,7 +154,7 @@ func (g *Gate) Queued() int { return g.queued + g.granted }
 // QueuedBy is how many of that priority wait.
 func (g *Gate) QueuedBy(p spillway.Priority) int { return g.queues[level(p)].n }
 
-// Idle reports whether nothing runs and nobody waits.
+// Idle reports whether nothing runs and nothing waits.
 func (g *Gate) Idle() bool { return g.running == 0 && g.queued == 0 }
 
 // Still is for how long nothing has ended although work has run since oldest; zero

@@ -28,10 +28,10 @@ func (g *Gate) Repeats(a Arrival, d Decision, mayWait bool) (until, needs time.D
 	needs = g.service.least()
 	if mayWait && g.cfg.QueueSize > 0 && g.service.known() {
 		if lv == levels-1 && g.queues[lv].n == 0 {
-			return 0, 0, false // the floor may serve who has more time
+			return 0, 0, false // the floor may serve work that has more time
 		}
 		if g.life.helps() {
-			return 0, 0, false // who has more time may use it
+			return 0, 0, false // work that has more time may use it
 		}
 		needs = max(needs, time.Duration(g.predict(lv, 1)+g.service.high)+1)
 		if a.Deadline == Never { // work with a deadline may wait longer

@@ -41,7 +41,7 @@ func (g *Gate) free(lv int) float64 {
 }
 
 // A queue that drains again costs time that its callers have, and serves what
-// would be refused otherwise. One that stands only makes everybody late. Which of
+// would be refused otherwise. One that stands only makes all of them late. Which of
 // the two it is, only time tells. So work may wait a burst, as long as eight pieces
 // of work take one after the other, until demand has exceeded the capacity for five
 // times that: forty pieces of work are enough to know. A deadline says how long its
