@@ -196,3 +196,37 @@ func TestASignalThatIsWrongIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A caller that began to wait before the signal pressed did not look whether the
+// pressure was over: with nobody else about it waited for MaxWait beside free slots,
+// and was refused.
+func TestACallerThatWaitedBeforeTheSignalPressedIsLetInAfterIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		level := 0.0
+		l := configured(t, Config{Law: limit.NewFixed(3), Signals: []Signal{Gauge("g", func() float64 { return level }, 1)}})
+		hangs, first, second := acquire(t, l), acquire(t, l), acquire(t, l)
+		since := time.Now()
+		let := make(chan time.Duration)
+		go func() {
+			p, err := l.Acquire(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			p.Done(nil)
+			let <- time.Since(since)
+		}()
+		time.Sleep(pollEvery / 2)
+		level = 2
+		for l.Limit() > 1 {
+			time.Sleep(pollEvery)
+			_, _ = l.TryAcquire(t.Context())
+		}
+		first.Done(nil)
+		second.Done(nil)
+		level = 0
+		if waited := <-let; waited > time.Second {
+			t.Errorf("it waited for %v", waited)
+		}
+		hangs.Done(nil)
+	})
+}

@@ -55,13 +55,13 @@ func (ws *waiters) give(w *waiter) {
 }
 
 // recheckEvery is how often a waiter looks whether time alone has made room: zero,
-// except while the limit grows by itself or a signal presses. Otherwise whatever
-// makes room wakes it. The caller holds the lock.
+// except while the limit grows by itself, and where a signal presses or may begin
+// to. Otherwise whatever makes room wakes it. The caller holds the lock.
 func (l *Limiter) recheckEvery() time.Duration {
 	switch {
 	case l.law.rampFor > 0:
 		return max(l.law.rampFor/64, time.Millisecond)
-	case l.press.Cap > 0:
+	case len(l.signals) > 0:
 		return pollEvery
 	}
 	return 0
