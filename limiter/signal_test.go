@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -202,8 +203,8 @@ func TestASignalThatIsWrongIsRefused(t *testing.T) {
 // and was refused.
 func TestACallerThatWaitedBeforeTheSignalPressedIsLetInAfterIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		level := 0.0
-		l := configured(t, Config{Law: limit.NewFixed(3), Signals: []Signal{Gauge("g", func() float64 { return level }, 1)}})
+		var pressed atomic.Bool
+		l := configured(t, Config{Law: limit.NewFixed(3), Signals: []Signal{Gauge("g", func() float64 { return map[bool]float64{true: 2}[pressed.Load()] }, 1)}})
 		hangs, first, second := acquire(t, l), acquire(t, l), acquire(t, l)
 		since := time.Now()
 		let := make(chan time.Duration)
@@ -216,14 +217,14 @@ func TestACallerThatWaitedBeforeTheSignalPressedIsLetInAfterIt(t *testing.T) {
 			let <- time.Since(since)
 		}()
 		time.Sleep(pollEvery / 2)
-		level = 2
+		pressed.Store(true)
 		for l.Limit() > 1 {
 			time.Sleep(pollEvery)
 			_, _ = l.TryAcquire(t.Context())
 		}
 		first.Done(nil)
 		second.Done(nil)
-		level = 0
+		pressed.Store(false)
 		if waited := <-let; waited > time.Second {
 			t.Errorf("it waited for %v", waited)
 		}
