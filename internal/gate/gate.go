@@ -36,6 +36,7 @@ type Decision struct {
 	Verdict Verdict
 	Reason  spillway.Reason // with Reject
 	Cause   string          // with Signal
+	Anyway  bool            // with Reject: not for lack of capacity, so MaxRefused does not count it
 	// Preempted is a waiter of lower priority that lost its place to this
 	// arrival. Its owner must be told; it counts as rejected.
 	Preempted *Waiter
@@ -149,7 +150,10 @@ func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 		g.queued++
 	case Reject:
 		g.counts.RejectedBy[d.Reason]++
-		g.demand.refuse(lv, a.held())
+		g.demand.back[lv] += float64(a.held())
+		if !d.Anyway {
+			g.demand.turned++
+		}
 	}
 	return d
 }
@@ -161,7 +165,7 @@ func (g *Gate) decide(now time.Duration, lv int, a Arrival, mayWait bool) Decisi
 	}
 	left := left(now, a.Deadline)
 	if g.service.hopeless(left) {
-		return Decision{Verdict: Reject, Reason: spillway.DeadlineTooClose}
+		return Decision{Verdict: Reject, Reason: spillway.DeadlineTooClose, Anyway: true}
 	}
 	d := g.place(left, lv, a, mayWait)
 	if d.Verdict == Wait && g.queued >= g.cfg.QueueSize {

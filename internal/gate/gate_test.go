@@ -512,3 +512,29 @@ func TestNoMoreIsRefusedThanMayBe(t *testing.T) {
 		t.Fatalf("%d of %d refused, 30 %% may be", c.Rejected(), c.Offered)
 	}
 }
+
+// Arrivals whose deadlines nothing could meet are refused whatever the capacity. They
+// counted as refused for lack of it, so that a stranger who sends many of them made
+// the gate let all others in at once, however few slots there are.
+func TestHopelessArrivalsDoNotUseUpWhatMayBeRefused(t *testing.T) {
+	g := New(Config{Law: limit.NewFixed(10), QueueSize: 100, MaxWait: time.Second, MaxRefused: 0.2})
+	now := time.Duration(0)
+	for range 2000 {
+		now += 5 * time.Millisecond
+		if d := g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil); d.Verdict != Admit {
+			t.Fatalf("%+v, with all slots free", d)
+		}
+		start := now
+		for range 4 {
+			g.Arrive(now, Arrival{Cost: 1, Deadline: now}, nil)
+		}
+		now += 50 * time.Millisecond
+		g.End(now, Grant{Seq: g.Seq(), Start: start, Cost: 1, Deadline: Never}, limit.Success)
+	}
+	for range 50 { // a burst
+		g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
+	}
+	if g.InFlight() != 10 {
+		t.Errorf("%d slots in use of 10", g.InFlight())
+	}
+}
