@@ -139,7 +139,7 @@ func New(cfg Config) *Gate {
 func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 	lv := level(a.Priority)
 	g.counts.Offered++
-	g.demandOf(now, lv, a.held())
+	g.demandOf(now, lv, g.asks(a))
 	d := g.decide(now, lv, a, w != nil)
 	switch d.Verdict {
 	case Admit:
@@ -150,7 +150,7 @@ func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 		g.queued++
 	case Reject:
 		g.counts.RejectedBy[d.Reason]++
-		g.demand.back[lv] += float64(a.held())
+		g.demand.back[lv] += float64(g.asks(a))
 		if !d.Anyway {
 			g.demand.turned++
 		}
@@ -221,6 +221,10 @@ func (g *Gate) mustAdmit() bool {
 	return g.cfg.MaxRefused > 0 && g.cfg.MaxRefused < 1 && g.demand.share() >= g.cfg.MaxRefused
 }
 
+// asks is how many of the slots there are the work takes: all of them if it costs
+// more, because then it runs alone.
+func (g *Gate) asks(a Arrival) int { return min(a.held(), g.Limit()) }
+
 // preempt takes the last waiter of the lowest level below lv out, if it may be
 // refused.
 func (g *Gate) preempt(lv int) *Waiter {
@@ -263,7 +267,7 @@ func (g *Gate) start(now time.Duration, held int) {
 	g.inFlight += held
 	load := g.load()
 	g.crowded(now, load.Enforced)
-	load.Enforced = max(load.Enforced, g.inFlight) // MaxRefused and dry runs admit over the limit
+	load.Enforced = max(load.Enforced, load.InFlight) // MaxRefused and dry runs admit over the limit
 	g.cfg.Law.Admit(now, load)
 }
 
@@ -276,7 +280,11 @@ func (g *Gate) crowded(now time.Duration, slots int) {
 }
 
 func (g *Gate) load() limit.Load {
-	return limit.Load{InFlight: g.inFlight, Queued: g.queued, Enforced: g.Limit()}
+	inFlight := g.inFlight
+	if g.running-g.long == 1 { // alone, whatever it costs
+		inFlight = min(inFlight, g.Limit())
+	}
+	return limit.Load{InFlight: inFlight, Queued: g.queued, Enforced: g.Limit()}
 }
 
 // Seq is the number of the latest start of work that is not long; a grant's sample

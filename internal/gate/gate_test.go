@@ -538,3 +538,40 @@ func TestHopelessArrivalsDoNotUseUpWhatMayBeRefused(t *testing.T) {
 		t.Errorf("%d slots in use of 10", g.InFlight())
 	}
 }
+
+type told struct {
+	*limit.Fixed
+	loads []limit.Load
+}
+
+func (l *told) Admit(_ time.Duration, load limit.Load) { l.loads = append(l.loads, load) }
+
+// Work that costs more than the limit runs alone. The law was told that so many slots
+// as it costs were enforced, and followed: a limit of 20 became 90 where one piece in
+// two hundred cost 1000. And one arrival of the largest cost was taken for millions of
+// times the capacity, so that others were refused for half a minute.
+func TestWorkThatCostsMoreThanTheLimitIsAllOfIt(t *testing.T) {
+	law := &told{Fixed: limit.NewFixed(10)}
+	g := New(Config{Law: law, QueueSize: 100, MaxWait: time.Second})
+	now := time.Duration(0)
+	for i := range 200 {
+		a := Arrival{Cost: 1, Deadline: Never}
+		if i%10 == 9 {
+			a.Cost, a.Priority = 1<<31-1, spillway.Critical
+		}
+		if d := g.Arrive(now, a, nil); d.Verdict != Admit {
+			t.Fatalf("%+v, with all slots free", d)
+		}
+		start := now
+		now += 50 * time.Millisecond
+		g.End(now, Grant{Seq: g.Seq(), Start: start, Cost: a.Cost, Priority: a.Priority, Deadline: Never}, limit.Success)
+	}
+	for _, l := range law.loads {
+		if l.InFlight > 10 || l.Enforced != 10 {
+			t.Fatalf("the law is told of %+v", l)
+		}
+	}
+	if d := g.Demand(now); d > 1 {
+		t.Errorf("the demand is %v, and there was room for all of it", d)
+	}
+}

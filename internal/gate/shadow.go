@@ -24,7 +24,7 @@ type shadow struct {
 func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool) Decision {
 	lv := level(a.Priority)
 	g.counts.Offered++
-	g.demandOf(now, lv, a.held())
+	g.demandOf(now, lv, g.asks(a))
 	if g.closed != 0 {
 		g.counts.RejectedBy[g.closed]++
 		return Decision{Verdict: Reject, Reason: g.closed}
