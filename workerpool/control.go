@@ -155,12 +155,13 @@ func (c *control) retire(now, after time.Duration) {
 	}
 }
 
-// quiet reports whether there is nothing to look after.
+// quiet reports whether there is nothing to look after: no work, no worker too many,
+// and no queue that is kept short for an overload that is over.
 func (c *control) quiet() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	pic := c.handoff.Picture()
-	return pic.Active == 0 && pic.Workers <= c.low && sum(pic.Queued) == 0
+	return pic.Active == 0 && pic.Workers <= c.low && sum(pic.Queued) == 0 && !c.stands.Load()
 }
 
 // look brings the figures up to date at the pool's beat, and lets it grow.

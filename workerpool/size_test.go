@@ -553,3 +553,27 @@ func TestCallersWithDeadlinesDoNotQueueAtTheirEdge(t *testing.T) {
 		atRest(t, p)
 	})
 }
+
+// A pool that keeps all its workers stopped looking at itself as soon as it was idle,
+// and kept its queue as short as the overload before had made it: an hour later it
+// refused two in three of a small burst.
+func TestAnOverloadIsForgottenWhenThePoolIsIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, err := New(Config{MinWorkers: 8, MaxWorkers: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		job := func(context.Context) error { time.Sleep(20 * time.Millisecond); return nil }
+		for range 5000 { // ten times as much as can be done
+			_ = p.TrySubmit(t.Context(), job)
+			time.Sleep(200 * time.Microsecond)
+		}
+		time.Sleep(time.Hour)
+		for i := range 8 + 5*8 { // the workers, and the queue
+			if err := p.TrySubmit(t.Context(), job); err != nil {
+				t.Fatalf("job %d: %v", i, err)
+			}
+		}
+	})
+}
