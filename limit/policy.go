@@ -485,6 +485,9 @@ func (a *Adaptive) shed(r reading) {
 	}
 	a.held, a.raises.streak = mean{}, 0
 	a.trial = trial{from: a.limit, restore: restore, to: a.limit, lost: r.lost}
+	if !r.blind {
+		a.trial.before = mean{r.level, r.n}
+	}
 	a.less(r)
 }
 
@@ -503,17 +506,22 @@ func (a *Adaptive) shedMore(r reading) {
 	switch {
 	case a.limit > 1 && !a.floored:
 		a.less(r)
-	case r.lost <= shedHelped*a.trial.lost:
-		a.stopShedding(r)
 	default:
-		a.sheds.next = r.at + a.sheds.every
-		a.sheds.every = min(2*a.sheds.every, shedLatest)
-		a.set(r.at, holding, max(a.trial.restore, a.limit), "as much is lost at any limit")
+		a.stopShedding(r)
 	}
 }
 
-// stopShedding stays at a limit at which less is lost.
+// stopShedding stays at a limit at which less is lost. If latency did not fall with it nothing
+// was waiting: then what is lost is lost at any limit, as by deadlines that the work
+// misses by itself, and only fewer of those came through.
 func (a *Adaptive) stopShedding(r reading) {
+	before := a.trial.before
+	if r.lost > shedHelped*a.trial.lost || before.n > 0 && !r.blind && before.level-r.level < jump {
+		a.sheds.next = r.at + a.sheds.every
+		a.sheds.every = min(2*a.sheds.every, shedLatest)
+		a.set(r.at, holding, max(a.trial.restore, a.limit), "as much is lost at any limit")
+		return
+	}
 	a.phase, a.sheds.every = holding, shedSoon
 	a.raises.next, a.cuts.next = r.at, r.at
 	a.loseCapacity(r)

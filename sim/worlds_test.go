@@ -108,3 +108,34 @@ func TestAFloodBeneathACapDoesNotRaiseTheLimit(t *testing.T) {
 		t.Errorf("the law wants %d, though no more than 10 ever ran", got)
 	}
 }
+
+// Some callers have deadlines that the work misses by itself, at any limit. Fewer of
+// them were admitted at a lower limit, which looked as if less was lost there: the law
+// went down again and again, and refused others while most of the backend was idle.
+func TestDeadlinesThatTheWorkMissesAnywayCostOthersNothing(t *testing.T) {
+	for _, load := range []float64{0.6, 0.9} {
+		for _, share := range []float64{0.4, 0.6} {
+			sc := sim.Scenario{
+				Seed: 3, Duration: 60 * sec, Warmup: 20 * sec, Backend: sim.Degrading(20, 0.5),
+				Classes: []sim.Class{
+					{Name: "stay", Share: 1 - share, Deadline: sec, Service: sim.LogNormal(20*ms, 0.2)},
+					{Name: "late", Share: share, Deadline: 22 * ms, Service: sim.LogNormal(25*ms, 0.2)},
+				},
+				Arrivals: sim.Poisson(load * 950),
+			}
+			goodput := func(law func() limit.Law) float64 {
+				sc := sc
+				sc.Policy = sim.Limiter(law, sim.Settings{})
+				r, err := sim.Run(sc)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return r.Class("stay").Goodput
+			}
+			ours := goodput(func() limit.Law { return limit.NewAdaptive() })
+			if fixed := goodput(func() limit.Law { return limit.NewFixed(20) }); ours < 0.95*fixed {
+				t.Errorf("load %.1f, %.0f %% with too short a deadline: goodput %.0f, a fixed limit %.0f", load, 100*share, ours, fixed)
+			}
+		}
+	}
+}
