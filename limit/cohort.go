@@ -23,7 +23,8 @@ type cohort struct {
 	members  int           // admitted so far
 	silent   int           // of them, ended without a time that says anything
 	refused  int           // of those, refused below
-	lost     int           // of them, work that overload may have cost: see lose
+	lost     int           // of them, work that overload may have cost: see isLost
+	early    int           // of them, ended by a deadline that is none of those
 	full     int           // of them, admitted while all slots were in use
 	inFlight float64       // sum over the admissions
 	enforced float64       // the same
@@ -91,6 +92,8 @@ func (c *cohort) has(seq uint64) bool { return seq >= c.first && seq < c.first+u
 func (c *cohort) end(log float64, o Outcome) {
 	if c.isLost(log, o) {
 		c.lost++
+	} else if o == Deadline {
+		c.early++
 	}
 	switch o {
 	case Success:
@@ -121,6 +124,15 @@ func (c *cohort) enter(logs []float64, log float64) []float64 {
 	return slices.Insert(logs, i, log)
 }
 
+// losses is how many members are lost. Where none was done, every deadline counts:
+// then what work usually takes is not known any more.
+func (c *cohort) losses() int {
+	if len(c.exact) == 0 {
+		return c.lost + c.early
+	}
+	return c.lost
+}
+
 // ended is how many members have ended with a time.
 func (c *cohort) ended() int { return len(c.exact) + len(c.atLeast) }
 
@@ -132,7 +144,7 @@ func (c *cohort) allSilent() bool { return c.members >= c.want && c.silent >= c.
 // as long by nature, if it is the lesser part.
 func (c *cohort) read(now time.Duration, of *classes, overdue bool, r *reading) bool {
 	counted := c.members - c.silent
-	if slow := c.lost - c.refused; slow >= max(3, c.want/4) && 4*slow >= 3*c.ended() {
+	if slow := c.losses() - c.refused; slow >= max(3, c.want/4) && 4*slow >= 3*c.ended() {
 		// The fastest end first, and they did not make it: neither will the rest.
 		*r = c.reading(now, c.ended())
 		return true
@@ -183,6 +195,7 @@ func (c *cohort) sort() {
 // reading is what the known times say of so many members.
 func (c *cohort) reading(now time.Duration, counted int) (r reading) {
 	c.sort()
+	counted = max(counted, c.ended()) // should an end be told twice
 	var sum, squares, mass float64
 	alive := 1.0 // the share that takes longer than the times so far
 	cut := 0
@@ -212,7 +225,7 @@ func (c *cohort) reading(now time.Duration, counted int) (r reading) {
 	r.enforced = c.enforced / float64(c.members)
 	r.saturated = 2*c.full > c.members
 	all := float64(max(counted+c.refused, 1))
-	r.lost, r.refused = float64(c.lost)/all, float64(c.refused)/all
+	r.lost, r.refused = float64(c.losses())/all, float64(c.refused)/all
 	if gathered := c.last - c.start; gathered > 0 && c.members > 4 {
 		r.perSecond = float64(c.members-1) / gathered.Seconds()
 	}
