@@ -161,7 +161,7 @@ func (c *control) quiet() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	pic := c.handoff.Picture()
-	return pic.Active == 0 && pic.Workers <= c.low && sum(pic.Queued) == 0 && !c.stands.Load()
+	return pic.Active == 0 && pic.Workers <= c.low && sum(pic.Queued) == 0 && !c.overloaded.Load()
 }
 
 // look brings the figures up to date at the pool's beat, and lets it grow.
