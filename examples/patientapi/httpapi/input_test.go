@@ -56,7 +56,7 @@ func TestBadInputNamesItsField(t *testing.T) {
 		{batch, `{"ids":null}`, at("#/ids")},
 		{batch, `{"ids":[]}`, at("#/ids")},
 		{batch, ids(MaxBatch + 1), at("#/ids")},
-		{batch, `{"ids":["P000001","secret"]}`, at("#/ids")},
+		{batch, `{"ids":["P000001","secret"]}`, at("#/ids/1")},
 		{batch, `{"ids":["P000001",7]}`, at("#/ids/1")},
 	} {
 		method, header := "GET", []string(nil)
