@@ -503,17 +503,16 @@ func (a *Adaptive) less(r reading) {
 
 // shedMore goes on while as much is lost, and back if that is so at any limit.
 func (a *Adaptive) shedMore(r reading) {
-	switch {
-	case a.limit > 1 && !a.floored:
+	if a.limit > 1 && !a.floored {
 		a.less(r)
-	default:
-		a.stopShedding(r)
+		return
 	}
+	a.stopShedding(r)
 }
 
-// stopShedding stays at a limit at which less is lost. If latency did not fall with it nothing
-// was waiting: then what is lost is lost at any limit, as by deadlines that the work
-// misses by itself, and only fewer of those came through.
+// stopShedding stays at a limit at which less is lost. If latency did not fall with
+// it, nothing was waiting: then what is lost is lost at any limit, as by deadlines that
+// the work misses by itself, and only fewer of those came through.
 func (a *Adaptive) stopShedding(r reading) {
 	before := a.trial.before
 	if r.lost > shedHelped*a.trial.lost || before.n > 0 && !r.blind && before.level-r.level < jump {
