@@ -47,7 +47,8 @@ type reading struct {
 	saturated bool          // mostly, all of those were
 	lost      float64       // share of the work that overload may have cost
 	refused   float64       // share that was refused below
-	blind     bool          // every time was cut short: the level is the least it can be
+	open      bool          // the slower of them were cut short: the level is the least it can be
+	blind     bool          // every one of them was
 	perSecond float64       // admissions
 	first     bool          // there was no baseline before it
 }
@@ -213,6 +214,7 @@ func (c *cohort) reading(now time.Duration, counted int) (r reading) {
 	if rest := judged - mass; rest > 1e-9 && len(c.atLeast) > 0 {
 		x := c.atLeast[len(c.atLeast)-1] // the rest takes at least as long as any of it was seen to
 		sum, squares, mass = sum+rest*x, squares+rest*x*x, mass+rest
+		r.open = true
 	}
 	if r.blind = r.n == 0; r.blind {
 		r.n = 1

@@ -18,6 +18,7 @@ type estimator struct {
 	usual    float64 // how long work takes, nanoseconds; 0: not known
 	spread   float64 // of the logarithm of a time
 	readings float64 // behind it
+	wasted   float64 // share of the slots' work, of late, that is in the level and came to nothing
 	rate     float64 // admissions per second
 	latest   reading
 }
@@ -115,7 +116,9 @@ func (e *estimator) enter(r *reading) {
 	if e.aim.jobs {
 		wasted = r.lost
 	}
-	r.level -= math.Log(1 - min(wasted, mostWasted))
+	wasted = min(wasted, mostWasted)
+	r.level -= math.Log(1 - wasted)
+	e.wasted = max(wasted, e.wasted+0.2*(wasted-e.wasted))
 }
 
 // drain makes the estimator wait until no more run than may.
@@ -135,8 +138,18 @@ func (e *estimator) begin(now time.Duration, want, usual, slow float64, skip uin
 }
 
 // error is the standard error of a level measured with n times. Leaving out the
-// slowest fifth costs a quarter more than the spread says.
-func (e *estimator) error(n float64) float64 { return 1.25 * e.spread / math.Sqrt(max(n, 1)) }
+// slowest fifth costs a quarter more than the spread says. Chance is in the wasted
+// share too: of N members the logarithm of what is left has the binomial variance
+// wasted/(1-wasted)/N, and n is four in five of N(1-wasted). So 2 of 20 say little.
+func (e *estimator) error(n float64) float64 {
+	return 1.25 * e.deviation() / math.Sqrt(max(n, 1))
+}
+
+// deviation is how much a single time says too much or too little, the share of
+// waste included.
+func (e *estimator) deviation() float64 {
+	return math.Sqrt(e.spread*e.spread + judged/(1.25*1.25)*e.wasted)
+}
 
 // between is the standard error of the difference of two levels.
 func (e *estimator) between(a, b float64) float64 { return math.Hypot(e.error(a), e.error(b)) }
@@ -144,7 +157,7 @@ func (e *estimator) between(a, b float64) float64 { return math.Hypot(e.error(a)
 // generation is how many members a cohort takes: what runs at once anyway, and
 // enough to know a level to a tenth, if they come within a second.
 func (e *estimator) generation(limit float64) float64 {
-	want := max(16, limit, math.Pow(2*e.spread/0.1, 2))
+	want := max(16, limit, math.Pow(2*e.deviation()/0.1, 2))
 	if e.rate > 0 {
 		want = min(want, max(0.7*e.rate, 12, limit))
 	}

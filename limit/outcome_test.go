@@ -64,3 +64,66 @@ func TestALawTakesAnOutcomeItDoesNotKnowForUnknown(t *testing.T) {
 		}
 	})
 }
+
+// One in ten refused below is three or none of twenty, by chance alone. When times
+// hardly differ that read as a latency that had risen by far more than chance, and
+// each such reading cost a cut.
+func TestChanceInTheRefusedShareIsNoRiseOfLatency(t *testing.T) {
+	law := NewAdaptive()
+	m := newModel(law, 40, 20*time.Millisecond)
+	m.noise, m.demand = 0.01, 20
+	m.outcome = func(r *rand.Rand, o Outcome) Outcome {
+		if r.IntN(10) == 0 {
+			return Overload
+		}
+		return o
+	}
+	m.run(5 * time.Second)
+	suspicions, n := 0, law.Limit()
+	m.until(m.now+5*time.Minute, func() bool {
+		if was := n; law.Limit() != was {
+			if n = law.Limit(); n < was && law.phase == cutting && law.trial.suspicion {
+				suspicions++
+			}
+		}
+		return false
+	})
+	if suspicions > 3 {
+		t.Errorf("in five minutes the law suspected a queue %d times", suspicions)
+	}
+}
+
+// Where nothing waits, a fall of latency by chance must not keep the limit down, and
+// where latency is known not to follow there is no need to go to the bottom.
+func TestSheddingGoesBackUnlessLatencyClearlyFell(t *testing.T) {
+	shedding := func(spread float64) *Adaptive {
+		a := NewAdaptive()
+		a.limit, a.proven, a.known, a.base = 40, true, true, mean{0, 100}
+		a.est.spread = spread
+		a.shed(reading{at: time.Minute, level: 1, n: 16, inFlight: 40, enforced: 40, lost: 0.5})
+		if a.phase != shedding || a.limit >= 40 {
+			t.Fatalf("does not shed: %s", a.State())
+		}
+		return a
+	}
+	for _, c := range []struct {
+		says   string
+		spread float64
+		r      reading
+		limit  func(n float64) bool
+	}{
+		{"less is lost, and latency fell clearly", 0.1, reading{level: 0.5, lost: 0.1}, func(n float64) bool { return n < 40 }},
+		{"less is lost, and latency fell as it may by chance", 0.8, reading{level: 0.5, lost: 0.1}, func(n float64) bool { return n == 40 }},
+		{"less is lost, of latency nothing is known", 0.8, reading{level: 1, lost: 0.1, blind: true, open: true}, func(n float64) bool { return n < 40 }},
+		{"as much is lost, and latency fell clearly", 0.1, reading{level: 0.5, lost: 0.5}, func(n float64) bool { return n < 15 }},
+		{"as much is lost, and latency did not fall", 0.1, reading{level: 1, lost: 0.5}, func(n float64) bool { return n == 40 }},
+		{"as much is lost, and latency is at least what it was", 0.1, reading{level: 1, lost: 0.5, open: true}, func(n float64) bool { return n < 15 }},
+	} {
+		a := shedding(c.spread)
+		c.r.at, c.r.n, c.r.inFlight, c.r.enforced = time.Minute+time.Second, 16, a.limit, a.limit
+		a.decide(c.r)
+		if !c.limit(a.limit) {
+			t.Errorf("%s: the limit is %v, %s", c.says, a.limit, a.State())
+		}
+	}
+}

@@ -29,6 +29,7 @@ import (
 //   - Anything, if work runs into its deadlines from the start on.
 //   - What a backend can do that does less and less the more is asked of it, and is
 //     not protected. The estimate is what it did before, and may be too low by far.
+//     Where that shows it says that it is unsafe.
 //   - What a limit would do to callers: those that retry or go away behave
 //     differently once they are refused.
 //   - Anything above the highest concurrency that occurred.
@@ -40,7 +41,8 @@ type Passive struct {
 	now, old era
 	raised   time.Duration // when the last saturated window ended
 	last     passiveVerdict
-	knee     float64       // 0: never saturated
+	knee     float64 // 0: never saturated
+	falls    falls
 	unloaded [Classes]mean // time in nanoseconds, in calm windows of late
 }
 
@@ -103,6 +105,7 @@ func (p *Passive) advance(at time.Duration, load Load) {
 			p.win.span += d
 		}
 		p.at = at
+		p.falls.pass(at, d, p.inFlight)
 	}
 	p.inFlight = load.InFlight
 	p.win.high = max(p.win.high, load.InFlight)
@@ -113,7 +116,9 @@ func (p *Passive) advance(at time.Duration, load Load) {
 
 // Observe gathers the sample and estimates when the window is complete.
 func (p *Passive) Observe(s Sample, load Load) {
+	before := p.inFlight
 	p.advance(s.End, load)
+	p.falls.end(before, s.Outcome, took(s))
 	w, k := &p.win, s.Class%Classes
 	switch s.Outcome {
 	case Success, Deadline: // a censored latency is at least this long
@@ -167,6 +172,7 @@ func (p *Passive) estimate(at time.Duration) {
 	w := &p.win
 	if at-p.now.began >= eraSpan {
 		p.old, p.now = p.now, era{began: at}
+		p.falls.age()
 		if p.knee > 0 && at-p.raised > eraSpan {
 			p.knee = 0 // that was long ago
 		}
@@ -262,7 +268,7 @@ func (p *Passive) finished() float64 {
 		work += p.win.ok[k]*m.level + p.win.failed[k]
 		n += p.win.ok[k]
 	}
-	return work / float64(p.win.span) * (1 - 0.5/math.Sqrt(n))
+	return work / float64(p.win.span) * (1 - 1/math.Sqrt(n))
 }
 
 // Within estimates how long the work of a sample would have held its slot had no
@@ -295,13 +301,15 @@ func (p *Passive) publish(at time.Duration) {
 // calm is the most that is remembered in flight without raised latency.
 func (p *Passive) calm() int { return max(p.now.high, p.old.high) }
 
-// State says that it is an estimate, and on what evidence.
-func (p *Passive) State() string {
+// State says that it is an estimate, on what evidence, and whether it is unsafe.
+func (p *Passive) State() string { return p.estimated() + p.falling() }
+
+func (p *Passive) estimated() string {
 	v := p.last
 	switch {
 	case v.c == 0:
 		return "estimate: nothing measured yet"
-	case v.drowned && p.unloaded == [Classes]mean{}:
+	case p.unknown():
 		return fmt.Sprintf("estimate: nothing can be known, work has run into its deadlines from the start on, now with %.0f in flight", v.c)
 	case v.drowned:
 		return fmt.Sprintf("estimate: about %d, from before so much ran into its deadlines, now %.0f/s in time with %.0f in flight",

@@ -277,7 +277,7 @@ func (p *gated) dispatch() {
 		case w == nil:
 			return
 		case granted:
-			p.gate.Taken(p.run.now - w.Since())
+			p.gate.Taken(w, p.run.now-w.Since())
 			p.admit(w.Owner.(*call))
 		default:
 			p.refuse(w.Owner.(*call), spillway.DeadlineTooClose)

@@ -1,0 +1,118 @@
+package limit
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+// pass lets a backend run with so much in flight, and ends at a rate.
+func pass(f *falls, r *rand.Rand, now *time.Duration, d time.Duration, inFlight int, rate float64, o Outcome) {
+	for end := *now + d; *now < end; {
+		step := time.Duration(r.ExpFloat64() / rate * float64(time.Second))
+		*now += step
+		f.pass(*now, step, inFlight)
+		f.end(inFlight, o, 1)
+	}
+}
+
+func TestFallsAreSeenWhereLessIsDoneWithMore(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		rate float64 // with 100 in flight; 400 with 10
+		o    Outcome
+		want bool
+	}{
+		{"the same", 400, Success, false},
+		{"more", 500, Success, false},
+		{"little less", 380, Success, false},
+		{"three fifths", 240, Success, true},
+		{"a quarter", 100, Success, true},
+		{"a quarter, late", 100, Deadline, false}, // what was done for those who left is not known
+		{"a quarter, refused below", 100, Overload, false},
+	} {
+		for seed := range uint64(20) {
+			var f falls
+			var now time.Duration
+			r := rand.New(rand.NewPCG(seed, 1))
+			pass(&f, r, &now, 5*time.Second, 3, 120, Success)
+			pass(&f, r, &now, 5*time.Second, 10, 400, Success)
+			pass(&f, r, &now, 5*time.Second, 100, c.rate, c.o)
+			if from, to, before, after := f.worst(); (to > 0) != c.want {
+				t.Errorf("%s, seed %d: from %d to %d, %.0f/s and %.0f/s", c.name, seed, from, to, before, after)
+			}
+		}
+	}
+}
+
+func TestAFallIsForgottenAfterTwoEras(t *testing.T) {
+	var f falls
+	var now time.Duration
+	r := rand.New(rand.NewPCG(1, 1))
+	pass(&f, r, &now, 5*time.Second, 10, 400, Success)
+	pass(&f, r, &now, 5*time.Second, 100, 200, Success)
+	for era, want := range []bool{true, true, false} {
+		if _, to, _, _ := f.worst(); (to > 0) != want {
+			t.Errorf("after %d eras: %v", era, to > 0)
+		}
+		f.age()
+	}
+}
+
+func TestPassiveSaysWhereItIsUnsafe(t *testing.T) {
+	p := NewPassive()
+	if p.Unsafe() {
+		t.Fatal("nothing was seen")
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	var now time.Duration
+	pass(&p.falls, r, &now, 5*time.Second, 10, 400, Success)
+	pass(&p.falls, r, &now, 5*time.Second, 100, 200, Success)
+	if s := p.State(); !p.Unsafe() || !strings.Contains(s, "; unsafe: the backend gets less done the more runs in it, ") {
+		t.Errorf("says %q", s)
+	}
+}
+
+// A step of load is over in a moment, and then much is late. In a backend that runs all
+// of it at once, what is in time has taken a fraction of that; behind a queue nearly as
+// much. The first shows what such a backend does, the second what the queue does.
+func TestAFallShowsInWorkWellInTime(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		took float64 // by what is in time; 1 by what is late
+		rate float64
+		want bool
+	}{
+		{"at once, half of it", 0.4, 200, true},
+		{"at once, all of it", 0.4, 400, false},
+		{"behind a queue", 0.95, 200, false},
+	} {
+		var f falls
+		var now time.Duration
+		r := rand.New(rand.NewPCG(1, 1))
+		pass(&f, r, &now, time.Second, 10, 400, Success)
+		for end := now + 10*time.Second; now < end; {
+			step := time.Duration(r.ExpFloat64() / (c.rate + 400) * float64(time.Second))
+			now += step
+			f.pass(now, step, 300)
+			if r.Float64() < c.rate/(c.rate+400) {
+				f.end(300, Success, c.took)
+			} else {
+				f.end(300, Deadline, 1)
+			}
+		}
+		if from, to, before, after := f.worst(); (to > 0) != c.want {
+			t.Errorf("%s: from %d to %d, %.0f/s and %.0f/s", c.name, from, to, before, after)
+		}
+	}
+}
+
+func TestPassiveIsUnsafeWhereNothingCanBeKnown(t *testing.T) {
+	law, m := watch(20, 50*time.Millisecond)
+	m.deadline = 200 * time.Millisecond
+	m.with(4000, 20*time.Second)
+	if !law.Unsafe() {
+		t.Errorf("called safe: %s", law.State())
+	}
+}

@@ -1,0 +1,152 @@
+package limit
+
+import (
+	"math"
+	"time"
+)
+
+// How far a raise goes, and how often one may be tried.
+const (
+	mostBeyond  = 1.3 // times what ran: a raise confirms no more
+	raisePause  = 200 * time.Millisecond
+	raiseLatest = 5 * time.Second
+	raiseCost   = 0.015       // the share of throughput that trials upward may cost
+	recallCost  = 0.04        // the same while lost capacity may return,
+	recallFor   = time.Minute // which is so long
+	recallFrom  = 1.3         // of the limit: capacity lost by less is found by ordinary raises
+)
+
+// double grows the limit at the start, until latency rises.
+func (a *Adaptive) double(r reading) {
+	switch {
+	case r.first && r.saturated && a.limit > firstLimit:
+		// The scale of the classes changed on the way up.
+		a.tryLess(r, halve*a.limit, r.inFlight, mean{r.level, r.n}, false)
+		return
+	case !r.first:
+		if r.level-a.base.level < jump/2 {
+			a.flat(mean{r.level, r.n})
+		}
+		a.proven = a.proven || a.limit > firstLimit || !r.saturated
+	}
+	if r.saturated && !a.capped(r) {
+		a.set(r.at, starting, 2*a.limit, "start: latency is flat")
+	}
+}
+
+// raiseTo is the limit to try next, when n times are known at the one held.
+func (a *Adaptive) raiseTo(r reading, n float64) float64 {
+	u := &a.raises
+	u.stride = min(max(u.stride, a.finest(n)), maxStep)
+	to := a.limit * (1 + u.stride)
+	if a.recalls(r.at) {
+		// One cohort is enough to tell, and the former limit is likely right again.
+		to = max(to, min(a.limit*(1+a.step(1, maxStep)), a.former))
+		if u.streak > 0 && u.target == 0 {
+			to = max(to, a.former)
+		}
+	}
+	if least := 1 + 0.6*(to/a.limit-1); u.target > least*a.limit && u.target < 1.7*a.limit {
+		to = u.target
+	}
+	u.target = 0
+	return to
+}
+
+// recalls reports whether capacity was lost of late, and not found again.
+func (a *Adaptive) recalls(now time.Duration) bool {
+	return a.former > recallFrom*a.limit && now-a.formerAt < recallFor
+}
+
+// finest is the smallest step upward, as a share, that a trial can tell from
+// none, when n times are known before it.
+func (a *Adaptive) finest(n float64) float64 {
+	return max(2*a.est.between(n, 0.8*raiseCohorts*a.est.generation(a.limit)), minStep)
+}
+
+func (a *Adaptive) tryMore(r reading, to, inFlight float64, before mean) {
+	from := a.limit
+	a.set(r.at, raising, max(to, from+1), "is more concurrency free?")
+	a.trial = trial{from: from, restore: from, to: a.limit, inFlight: inFlight, before: before}
+}
+
+// judgeRaise decides about a raise.
+func (a *Adaptive) judgeRaise(r reading) {
+	t := &a.trial
+	t.enter(r)
+	err := a.est.between(t.after.n, t.before.n)
+	switch v, margin := t.judge(a.aim.raiseTest(), err); v {
+	case undecided:
+	case untested: // only what ran is known to be fine
+		a.raises.streak = 0
+		a.set(r.at, holding, max(t.from, min(t.to, math.Round(mostBeyond*r.inFlight))), "the load is gone")
+	case independent:
+		a.keepRaise(r, err)
+	case follows:
+		a.undoRaise(r, err, margin > 1.5*err)
+	}
+}
+
+// keepRaise keeps a raise that latency did not follow, and tries the next.
+func (a *Adaptive) keepRaise(r reading, err float64) {
+	t, u := &a.trial, &a.raises
+	u.streak++
+	if ran := math.Round(mostBeyond * t.ran.level); ran < a.limit { // more than that was not tried
+		a.set(r.at, holding, max(t.from, ran), "no more ran")
+	}
+	if u.stride *= 2; a.former > 0 && a.limit >= a.former {
+		a.former, u.stride = 0, 0 // all of it is back: look carefully for more
+	}
+	a.trimmed = 0
+	a.held, a.heldAt = t.after, t.ran.level
+	switch {
+	case a.aim.jobs: // latency is the price of it: to trim it would take it back
+		a.base, a.proven = t.after, true
+	case t.before.level-t.after.level > max(faster, 2*err): // though more ran: it hides what the raise did
+		u.streak = 0
+		a.becameFaster(r.at, t.after)
+	case t.after.level < a.base.level:
+		a.flat(t.after)
+	}
+	a.phase = holding
+	u.next = r.at
+	a.chooseTrial(r, a.held, a.heldAt)
+}
+
+// undoRaise takes a raise back because latency rose with it, clearly or not.
+func (a *Adaptive) undoRaise(r reading, err float64, clearly bool) {
+	t, u := &a.trial, &a.raises
+	u.streak = 0
+	switch {
+	case !a.recalls(r.at):
+		a.good = t.from
+	case t.to >= a.former: // not all of it is back: look half way
+		a.former = math.Sqrt(t.from * t.to)
+	}
+	if clearly {
+		u.stride /= 2
+	} else {
+		u.stride *= 1.5
+	}
+	// Little's law: what latency rose by was waiting.
+	more, rose := t.changed()
+	knee := t.ran.level * math.Exp(-max(rose+err, 0))
+	a.set(r.at, holding, min(max(t.from, knee), t.to), "latency rose with it")
+	u.target = t.ran.level * math.Exp(-max(rose, 0)/degrades)
+	u.next = r.at + a.raisePause(r, more, rose)
+	if u.stride > a.finest(t.before.n) && t.to > t.from+1 {
+		u.next = r.at // it went too far, not the wrong way
+	}
+}
+
+// raisePause is how long to wait after a refused raise, for what it cost in
+// throughput.
+func (a *Adaptive) raisePause(r reading, more, rose float64) time.Duration {
+	lost := 1 - math.Exp(-min(max(rose-more, 0), more)) // throughput, during the trial
+	spent := r.took * time.Duration(a.trial.cohorts)
+	share := raiseCost
+	if a.recalls(r.at) {
+		share = recallCost
+	}
+	return min(max(raisePause, time.Duration(lost*float64(spent)/share), 2*r.took), raiseLatest)
+}

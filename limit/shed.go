@@ -1,0 +1,88 @@
+package limit
+
+import (
+	"math"
+	"time"
+)
+
+const (
+	maxShed    = 1.4 // a quarter is left
+	shedSoon   = 2 * time.Second
+	shedLatest = time.Minute
+	shedSure   = 2   // standard errors that latency must have fallen by
+	shedHelped = 0.7 // shedding helped if at most this share of the loss remains
+)
+
+// losing reports whether so much of the work is lost that less has to be tried. At 1
+// there is no less, and not long ago it may have been tried in vain.
+func (a *Adaptive) losing(r reading) bool {
+	return r.lost >= muchLost && (a.phase == shedding || a.limit > 1 && r.at >= a.sheds.next)
+}
+
+// giveBack ends a raise from which much of the work is lost.
+func (a *Adaptive) giveBack(r reading) {
+	a.raises.streak, a.raises.next, a.cuts.next, a.held = 0, r.at, r.at, mean{}
+	a.set(r.at, holding, a.trial.from, "much of the work is lost")
+}
+
+// shed lowers the limit until less of the work is lost.
+func (a *Adaptive) shed(r reading) {
+	restore := a.limit
+	if a.phase == cutting {
+		restore = a.trial.restore
+	}
+	if !a.proven {
+		a.forget()
+	}
+	a.held, a.raises.streak = mean{}, 0
+	a.trial = trial{from: a.limit, restore: restore, to: a.limit, lost: r.lost}
+	if !r.blind {
+		a.trial.before = mean{r.level, r.n}
+	}
+	a.less(r)
+}
+
+// less takes one step down.
+func (a *Adaptive) less(r reading) {
+	inFlight := min(a.limit, r.inFlight)
+	share := a.aim.shed
+	if a.proven && !a.aim.jobs {
+		share = min(share, math.Exp(-min(r.level-a.base.level, maxShed)))
+	}
+	a.set(r.at, shedding, inFlight*share, "much of the work is lost")
+}
+
+// shedMore goes on while as much is lost. It goes back if that is so at any limit, and
+// as soon as latency is known not to follow.
+func (a *Adaptive) shedMore(r reading) {
+	if a.limit > 1 && !a.floored && (r.open || a.fell(r)) {
+		a.less(r)
+		return
+	}
+	a.stopShedding(r)
+}
+
+// stopShedding stays at a limit at which less is lost. If latency did not fall with
+// it, nothing was waiting: then what is lost is lost at any limit, as by deadlines that
+// the work misses by itself, and only fewer of those came through.
+func (a *Adaptive) stopShedding(r reading) {
+	if r.lost > shedHelped*a.trial.lost || !a.fell(r) {
+		a.sheds.next = r.at + a.sheds.every
+		a.sheds.every = min(2*a.sheds.every, shedLatest)
+		a.set(r.at, holding, max(a.trial.restore, a.limit), "as much is lost at any limit")
+		return
+	}
+	a.phase, a.sheds.every = holding, shedSoon
+	a.raises.next, a.cuts.next = r.at, r.at
+	a.loseCapacity(r)
+}
+
+// fell reports whether latency is clearly lower than when shedding began, as far as
+// either is known: chance alone must not keep a limit down.
+func (a *Adaptive) fell(r reading) bool {
+	before := a.trial.before
+	if before.n == 0 || r.blind {
+		return true
+	}
+	return before.level-r.level >= max(jump, shedSure*a.est.between(before.n, r.n))
+}
