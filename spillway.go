@@ -8,7 +8,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"strings"
 	"time"
+
+	"github.com/spillway-go/spillway/internal/carry"
 )
 
 // Priority orders work that competes for the same capacity. The zero value is
@@ -38,18 +42,49 @@ func (p Priority) String() string {
 	return fmt.Sprintf("priority(%d)", int8(p))
 }
 
-type priorityKey struct{}
+// ParsePriority returns the priority that String calls by that name: low, normal,
+// high or critical, in upper or lower case. It takes no number: how many priorities
+// there are may change.
+func ParsePriority(text string) (Priority, error) {
+	for p := Low; p <= Critical; p++ {
+		if strings.EqualFold(text, p.String()) {
+			return p, nil
+		}
+	}
+	return Normal, fmt.Errorf("spillway: unknown priority %.20q: use low, normal, high or critical", text)
+}
 
 // WithPriority returns a context that carries p to every limiter and pool the
 // work passes on its way. It allocates; middleware calls it once a request.
 func WithPriority(ctx context.Context, p Priority) context.Context {
-	return context.WithValue(ctx, priorityKey{}, p)
+	w := carry.In(ctx)
+	w.Priority = int8(p)
+	return w
 }
 
 // PriorityFrom returns the priority that ctx carries, or Normal.
 func PriorityFrom(ctx context.Context) Priority {
-	p, _ := ctx.Value(priorityKey{}).(Priority)
-	return p
+	if w := carry.From(ctx); w != nil {
+		return Priority(w.Priority)
+	}
+	return Normal
+}
+
+// WithCost returns a context that says how many slots the work takes, to every limiter
+// that it passes on its way. Below one means one; a limiter's own bounds apply. It
+// allocates.
+func WithCost(ctx context.Context, n int) context.Context {
+	w := carry.In(ctx)
+	w.Cost = int32(min(max(n, 1), math.MaxInt32))
+	return w
+}
+
+// CostFrom returns the cost that ctx carries, or 0 if it says none.
+func CostFrom(ctx context.Context) int {
+	if w := carry.From(ctx); w != nil {
+		return int(w.Cost)
+	}
+	return 0
 }
 
 // ErrRejected is matched by every *Rejection: errors.Is(err, ErrRejected) tells

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -24,6 +25,74 @@ func TestPrioritiesAreOrderedAndTravelWithTheContext(t *testing.T) {
 	for p, want := range map[Priority]string{Low: "low", Normal: "normal", High: "high", Critical: "critical", 9: "priority(9)"} {
 		if p.String() != want {
 			t.Errorf("%d is called %q", p, p)
+		}
+	}
+}
+
+func TestTheContextCarriesTheCostBesideThePriority(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	if CostFrom(ctx) != 0 {
+		t.Fatal("a context that says nothing has a cost")
+	}
+	ctx = WithPriority(WithCost(WithPriority(ctx, High), 7), Low)
+	if CostFrom(ctx) != 7 || PriorityFrom(ctx) != Low {
+		t.Fatal(CostFrom(ctx), PriorityFrom(ctx))
+	}
+	if ctx := WithCost(ctx, 3); CostFrom(ctx) != 3 || PriorityFrom(ctx) != Low {
+		t.Fatal(CostFrom(ctx), PriorityFrom(ctx))
+	}
+	for n, want := range map[int]int{-5: 1, 0: 1, math.MaxInt: math.MaxInt32} {
+		if got := CostFrom(WithCost(ctx, n)); got != want {
+			t.Errorf("a cost of %d is %d, want %d", n, got, want)
+		}
+	}
+	type key struct{}
+	child, stop := context.WithTimeout(context.WithValue(ctx, key{}, 1), time.Hour)
+	defer stop()
+	cancel()
+	<-child.Done() // it is a context like any other
+	if child.Err() != context.Canceled || child.Value(key{}) != 1 || CostFrom(child) != 7 || WithPriority(child, High).Value(key{}) != 1 {
+		t.Error(child.Err(), CostFrom(child))
+	}
+}
+
+func TestAllocsOfACarriedWord(t *testing.T) {
+	ctx := context.Background()
+	if n := testing.AllocsPerRun(100, func() { ctx = WithPriority(context.Background(), High) }); n > 1 {
+		t.Errorf("%v allocations to say it", n)
+	}
+	if n := testing.AllocsPerRun(100, func() { _ = PriorityFrom(ctx) + Priority(CostFrom(ctx)) }); n > 0 {
+		t.Errorf("%v allocations to read it", n)
+	}
+}
+
+func FuzzParsePriority(f *testing.F) {
+	for _, text := range []string{"low", "NORMAL", "High", "critical", "", "0", "-1", "priority(9)", " low", "lоw"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := ParsePriority(text)
+		if err != nil {
+			if p != Normal || len(err.Error()) > 200 {
+				t.Errorf("%v: %v", p, err)
+			}
+			return
+		}
+		if again, err := ParsePriority(p.String()); err != nil || again != p || p < Low || p > Critical || len(text) < 3 {
+			t.Errorf("%q is %v, that is %v, %v", text, p, again, err)
+		}
+	})
+}
+
+func TestPrioritiesFromText(t *testing.T) {
+	for text, want := range map[string]Priority{"low": Low, "Normal": Normal, "HIGH": High, "critical": Critical} {
+		if p, err := ParsePriority(text); err != nil || p != want {
+			t.Errorf("%q is %v, %v", text, p, err)
+		}
+	}
+	for _, text := range []string{"", "1", "-1", "priority(9)", "highest"} {
+		if p, err := ParsePriority(text); err == nil || p != Normal {
+			t.Errorf("%q is %v", text, p)
 		}
 	}
 }

@@ -134,8 +134,9 @@ func TestNestedCallsStayWithinTheBudget(t *testing.T) {
 		}
 	}
 	close(stop)
-	// A goroutine gives its token back just before it is gone.
-	if extra := <-watched - before - 1; extra > 64+16 || most > 64+1 {
+	// A goroutine gives its token back just before it is gone, and on a busy machine
+	// many may be about to be gone. Without a budget there would be thousands.
+	if extra := <-watched - before - 1; extra > 4*64 || most > 64+1 {
 		t.Errorf("%d extra goroutines, %d leaves at once", extra, most)
 	}
 }

@@ -1,11 +1,13 @@
 package limiter
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/carry"
 	"github.com/spillway-go/spillway/internal/gate"
 )
 
@@ -15,10 +17,12 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	if Mode(l.mode.Load()) == Off {
 		return Permit{}, ctxErr
 	}
-	if r.Priority == spillway.Normal {
-		r.Priority = spillway.PriorityFrom(ctx)
+	if r.Priority == spillway.Normal || r.Cost == 0 {
+		if w := carry.From(ctx); w != nil {
+			r.Priority, r.Cost = cmp.Or(r.Priority, spillway.Priority(w.Priority)), cmp.Or(r.Cost, int(w.Cost))
+		}
 	}
-	a := gate.Arrival{Cost: min(max(r.Cost, 1), math.MaxInt32), Priority: r.Priority, Deadline: gate.Never, Long: r.Long}
+	a := gate.Arrival{Cost: min(max(r.Cost, 1), math.MaxInt32), Priority: r.Priority, Deadline: gate.Never, Kind: r.kind()}
 	if end, ok := ctx.Deadline(); ok {
 		a.Deadline = max(end.Sub(l.base), 0)
 	}
@@ -26,14 +30,14 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	if now >= time.Duration(l.due.Load()) {
 		l.poll(now)
 	}
-	if ctxErr == nil && a.Cost == 1 && !a.Long && l.ended.Load() == nil {
+	if ctxErr == nil && a.Cost == 1 && a.Kind == 0 && l.ended.Load() == nil {
 		if rej := l.memos.repeat(now, a, mayWait); rej != nil {
 			return l.rejected(r.Priority, rej)
 		}
 	}
 	now = l.lock(now)
 	if ctxErr != nil {
-		l.gate.Abandoned()
+		l.gate.Abandoned(r.Priority)
 		l.unlock()
 		return Permit{}, ctxErr
 	}
@@ -60,6 +64,9 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	case gate.Admit:
 		p := l.permit(l.start(now, a, 0))
 		l.changed()
+		if l.observer.WouldReject != nil && (mode == DryRun || r.DryRun) {
+			return l.admittedAnyway(p, r.Priority, d)
+		}
 		changes := l.release()
 		if l.quiet && changes == nil {
 			return p, nil
@@ -87,6 +94,20 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 		expires = forever // ctx ends the wait
 	}
 	return l.wait(ctx, w, expires, recheck, changes)
+}
+
+// kind is what is special about the request.
+func (r *Request) kind() (k gate.Kind) {
+	if r.Long {
+		k = gate.Long
+	}
+	if r.OverShare {
+		k |= gate.OverShare
+	}
+	if r.DryRun {
+		k |= gate.DryRun
+	}
+	return k
 }
 
 // grant lets every waiter run that may run now, and ends Drain when nothing is

@@ -204,3 +204,23 @@ func TestSlowStartIsTheShareOfWhatTheLimitWouldBe(t *testing.T) {
 		t.Errorf("over, and the limit is %d, %q", g.Limit(), g.overruledBy())
 	}
 }
+
+// A scrape before the first arrival used up the slow start.
+func TestStatsDoesNotBeginTheSlowStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, err := New(Config{Law: limit.NewFixed(100), SlowStart: 10 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Stats()
+		time.Sleep(20 * time.Second)
+		permit, err := l.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		permit.Release()
+		if got := l.Limit(); got > 2 {
+			t.Errorf("the limit is %d at the first arrival", got)
+		}
+	})
+}

@@ -28,7 +28,8 @@ type KeyedConfig struct {
 
 const (
 	defaultMaxKeys = 1024
-	// Overflow is the key that is passed to KeyedConfig.New for the shared limiter.
+	// Overflow is the key of the shared limiter: it is passed to KeyedConfig.New, and
+	// work that asks for it has that limiter.
 	Overflow = "(overflow)"
 	// lookBack is how many old limiters are asked whether they are idle before a
 	// new key has to use the shared one.
@@ -49,6 +50,8 @@ type Keyed struct {
 	recent *list.List // of *keyed, the latest used first; without the shared one
 	shared *keyed     // nil until needed
 	closed spillway.Reason
+	mode   Mode // of all
+	moded  bool // it was set
 }
 
 // keyed is one limiter of a family. While users is above zero it stays.
@@ -154,11 +157,13 @@ func (k *Keyed) use(key string) (m *keyed, err error) {
 	return m, err
 }
 
-// tryUse is use, and returns nil if the room it found was taken meanwhile.
+// tryUse is use, and returns nil if the room it found was taken or the mode was
+// changed meanwhile.
 func (k *Keyed) tryUse(key string) (*keyed, error) {
 	k.lock()
+	mode, moded := k.mode, k.moded
 	m := k.find(key)
-	room := m == nil && k.room()
+	room := m == nil && key != Overflow && k.room() // two of that key could not be told apart
 	if m == nil && !room && k.shared != nil {
 		m = k.shared
 		m.users++
@@ -173,6 +178,9 @@ func (k *Keyed) tryUse(key string) (*keyed, error) {
 	// The caller's code runs without the lock; another caller may be faster.
 	cfg := k.config(key)
 	cfg.Name = cmp.Or(cfg.Name, key)
+	if moded {
+		cfg.Mode = mode
+	}
 	lim, err := New(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("limiter of key %q: %w", key, err)
@@ -180,6 +188,9 @@ func (k *Keyed) tryUse(key string) (*keyed, error) {
 
 	k.lock()
 	defer k.mu.Unlock()
+	if k.mode != mode || k.moded != moded {
+		return nil, nil
+	}
 	k.shut(lim)
 	if !room {
 		if k.shared == nil {
@@ -261,6 +272,35 @@ func (k *Keyed) All() iter.Seq2[string, Stats] {
 			}
 		}
 	}
+}
+
+// SetMode changes the mode of every limiter, and those of later keys have it whatever
+// KeyedConfig.New says. A mode that does not exist changes nothing.
+func (k *Keyed) SetMode(m Mode) {
+	if m > Off {
+		return
+	}
+	k.lock()
+	k.mode, k.moded = m, true
+	k.mu.Unlock()
+	for _, m := range k.members() {
+		for mode := k.modeNow(); m.lim.Mode() != mode; mode = k.modeNow() { // another call may have changed it
+			m.lim.SetMode(mode)
+		}
+	}
+}
+
+func (k *Keyed) modeNow() Mode {
+	k.lock()
+	defer k.mu.Unlock()
+	return k.mode
+}
+
+// Open reports whether work is still taken in: false once Drain or Close was called.
+func (k *Keyed) Open() bool {
+	k.lock()
+	defer k.mu.Unlock()
+	return k.closed == 0
 }
 
 // Drain drains every limiter, and those of later keys refuse from the start. All

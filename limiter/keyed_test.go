@@ -86,6 +86,29 @@ func TestALimiterWithWorkIsNeverForgottenAndOtherKeysShareOne(t *testing.T) {
 	}
 }
 
+// A caller that makes up keys may make up that of the shared limiter. There were two
+// of it then, and metrics added up the counts of one again and again.
+func TestTheKeyOfTheSharedLimiterIsNoKeyOfItsOwn(t *testing.T) {
+	k := family(t, 1)
+	if err := k.Do(t.Context(), Overflow, nothing); err != nil {
+		t.Fatal(err)
+	}
+	p, err := k.Acquire(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Release()
+	for _, key := range []string{"b", Overflow} { // there is no room
+		if err := k.Do(t.Context(), key, nothing); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lim, err := k.Get(Overflow)
+	if err != nil || keysOf(k) != "a "+Overflow || lim.Stats().Completed != 3 {
+		t.Errorf("%v, %d, %v", keysOf(k), lim.Stats().Completed, err)
+	}
+}
+
 func TestALimiterInUseStaysAlsoWhereItDoesNotCount(t *testing.T) {
 	k, _ := NewKeyed(KeyedConfig{MaxKeys: 1, New: func(string) Config { return Config{Mode: Off} }})
 	_ = k.Do(t.Context(), "a", func(context.Context) error {

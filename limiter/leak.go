@@ -65,10 +65,16 @@ func (l *Limiter) leaks(now time.Duration) (all, fresh []Leak) {
 	return all, fresh
 }
 
+// unlockAndReport ends an operation that found leaks. They are reported once, so a
+// panic of the observer must not keep them back, nor one of OnLeak.
+func (l *Limiter) unlockAndReport(leaks []Leak) {
+	defer l.report(leaks)
+	l.unlock()
+}
+
 func (l *Limiter) report(leaks []Leak) {
-	if l.onLeak != nil {
-		for _, leak := range leaks {
-			l.onLeak(leak)
-		}
+	if l.onLeak != nil && len(leaks) > 0 {
+		defer l.report(leaks[1:])
+		l.onLeak(leaks[0])
 	}
 }

@@ -28,6 +28,13 @@ func (l *Limiter) SetMode(m Mode) {
 	l.overruled = l.overruledBy() // the limit may be what it was, for another reason
 }
 
+// Mode returns the mode. It takes no lock.
+func (l *Limiter) Mode() Mode { return Mode(l.mode.Load()) }
+
+// Open reports whether work is still taken in: false once Drain or Close was called.
+// It takes no lock.
+func (l *Limiter) Open() bool { return !l.shut.Load() }
+
 // SetBounds keeps the limit between low and high from now on, whatever the law
 // says; zero means no bound on that side. The law learns on within them. It
 // fails when low is above high or one is negative.
@@ -85,6 +92,7 @@ func (l *Limiter) closeIntake(reason spillway.Reason) {
 	l.lock(l.now())
 	defer l.unlock()
 	l.gate.CloseIntake(reason)
+	l.shut.Store(true)
 	l.changed()
 }
 
@@ -95,6 +103,7 @@ func (l *Limiter) Close() {
 	now := l.lock(l.now())
 	defer l.unlock()
 	l.gate.CloseIntake(spillway.Closed)
+	l.shut.Store(true)
 	l.dropAll()
 	l.grant(now)
 }

@@ -23,7 +23,6 @@ package limiter
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -35,28 +34,6 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// Mode says whether decisions are enforced.
-type Mode uint8
-
-const (
-	Enforce Mode = iota // decide and enforce
-	DryRun              // decide and count, admit all
-	Off                 // admit all at once, uncounted, without taking a lock
-)
-
-// String returns "enforce", "dryrun" or "off".
-func (m Mode) String() string {
-	switch m {
-	case Enforce:
-		return "enforce"
-	case DryRun:
-		return "dryrun"
-	case Off:
-		return "off"
-	}
-	return fmt.Sprintf("mode(%d)", uint8(m))
-}
-
 // Request says what an acquisition asks for. The zero value asks for what Acquire
 // does: one slot, with the priority of the context. Fields may be added.
 type Request struct {
@@ -64,8 +41,8 @@ type Request struct {
 	// spillway.Normal. Work that is Normal whatever its context says takes a
 	// context that says so: spillway.WithPriority(ctx, spillway.Normal).
 	Priority spillway.Priority
-	// Cost is how many slots the work takes; zero means one. Work that costs
-	// more than the whole limit runs alone.
+	// Cost is how many slots the work takes; zero means what the context says
+	// (spillway.WithCost), or one. Work that costs more than the whole limit runs alone.
 	Cost int
 	// Long is for work that is long by nature: a stream, an export, a watch. It is
 	// admitted like other work, when there is room for its cost, but then holds no
@@ -73,8 +50,17 @@ type Request struct {
 	// that takes short times, and a stream for every slot would leave no room for it.
 	// So nothing here bounds how much long work runs: give it a limiter of its own,
 	// with limit.NewFixed, in which it is not Long. Drain waits for it, Stats counts
-	// it as LongInFlight, and it is not reported as a leak.
+	// it as LongInFlight, and it is not reported as a leak. Work that turns out to be long
+	// while it runs says so with Permit.Long.
 	Long bool
+	// DryRun decides about this work and counts the decision, and neither refuses it
+	// nor makes it wait, although the mode is Enforce: to enforce for a part of the
+	// callers first. Once the limiter drains or is closed it is refused like other work.
+	DryRun bool
+	// OverShare says that the caller has more than its fair share of what runs. The
+	// work is admitted when there is room; where it would have to wait or be refused it
+	// is refused at once, as Quota. Config.MaxRefused does not count that.
+	OverShare bool
 }
 
 // Limiter bounds how much runs at once. It is safe for concurrent use and has
@@ -88,7 +74,8 @@ type Limiter struct {
 	leakAfter time.Duration
 	onLeak    func(Leak)
 	signals   []Signal
-	quiet     bool // admissions are neither observed nor marked
+	quiet     bool        // admissions are neither observed nor marked
+	shut      atomic.Bool // the intake is closed
 
 	mode  atomic.Uint32
 	limit atomic.Int64         // mirrors the gate, for readers without the lock
@@ -144,11 +131,14 @@ func New(cfg Config) (*Limiter, error) {
 	return l, nil
 }
 
+// Name returns Config.Name.
+func (l *Limiter) Name() string { return l.name }
+
 // now is the limiter's time. One reading of the monotonic clock, cheaper than
 // time.Now.
 func (l *Limiter) now() time.Duration { return time.Since(l.base) }
 
-// Acquire waits until the work may run, with the priority that ctx carries. It
+// Acquire waits until the work may run, with the priority and the cost that ctx carries. It
 // returns a *spillway.Rejection when the work is refused and ctx.Err() when ctx
 // ends first; then nothing was started and there is nothing to release. The wait
 // is bounded by ctx and by Config.MaxWait. It allocates nothing unless it waits.

@@ -59,6 +59,16 @@ func atRest(t testing.TB, l *Limiter) {
 	if s.Offered != s.Admitted+s.Rejected+s.Cancelled || s.Admitted != s.Completed || s.InFlight != 0 || s.Queued != 0 {
 		t.Fatalf("the ledger does not close: %+v", s)
 	}
+	var sum PriorityStats
+	for p, of := range s.ByPriority {
+		if of.Offered != of.Admitted+of.Rejected+of.Cancelled || of.Admitted != of.Completed || of.InFlight != 0 || of.Queued != 0 {
+			t.Fatalf("the ledger of %v does not close: %+v", p, of)
+		}
+		sum.Offered, sum.Rejected, sum.WouldReject = sum.Offered+of.Offered, sum.Rejected+of.Rejected, sum.WouldReject+of.WouldReject
+	}
+	if sum.Offered != s.Offered || sum.Rejected != s.Rejected || sum.WouldReject != s.WouldReject {
+		t.Fatalf("by priority %+v, in all %+v", sum, s)
+	}
 }
 
 func reason(err error) spillway.Reason {

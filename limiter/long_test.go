@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -149,4 +150,137 @@ func TestTheLedgerClosesWithLongWork(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	})
+}
+
+// A request turns out to be a stream when it runs.
+func TestWorkThatRunsBecomesLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		law := &told{Law: limit.NewFixed(2)}
+		var ends []End
+		l := configured(t, Config{Law: law, LeakAfter: time.Minute, Observer: &Observer{Ended: func(e End) { ends = append(ends, e) }}})
+		p, _ := l.AcquireWith(t.Context(), Request{Cost: 2, Priority: spillway.High})
+		var waited time.Duration
+		go func() {
+			start := time.Now()
+			q := acquire(t, l)
+			waited = time.Since(start)
+			q.Done(nil)
+		}()
+		time.Sleep(time.Second)
+		p.Long()
+		p.Long()
+		synctest.Wait()
+		if s := l.Stats(); waited != time.Second || s.LongInFlight != 1 || s.InFlight != 0 || s.OldestInFlight != 0 || s.ByPriority[spillway.High].InFlight != 0 {
+			t.Fatalf("it gave its slots back after %v: %+v", waited, s)
+		}
+		time.Sleep(time.Hour)
+		if s := l.Stats(); s.Leaked != 0 || s.Service.Count() != 1 || s.Stalled {
+			t.Errorf("%+v", s)
+		}
+		if len(law.samples) != 2 || law.samples[0].Outcome != limit.Unknown || law.samples[1].Outcome != limit.Success {
+			t.Errorf("the law was told %+v", law.samples)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if d, ok := errors.AsType[*spillway.DrainError](l.Drain(ctx)); !ok || d.Running != 1 {
+			t.Errorf("Drain does not wait for it: %+v", d)
+		}
+		p.Done(nil)
+		p.Long() // has ended
+		Permit{}.Long()
+		if last := ends[len(ends)-1]; !last.Long || last.Cost != 2 || last.Took < time.Hour {
+			t.Errorf("told of the end %+v", last)
+		}
+		atRest(t, l)
+		if err := l.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A permit is copied, and its copies are used at once and in any order. The slot of
+// work that has ended belongs to other work.
+func FuzzPermit(f *testing.F) {
+	f.Add([]byte{0, 1, 2, 3})
+	f.Add([]byte{0, 0, 1, 5, 9, 2, 6, 10, 0, 1, 1, 1})
+	f.Add([]byte{0, 4, 8, 12, 1, 5, 9, 13, 3, 7, 11, 15})
+	f.Fuzz(func(t *testing.T, ops []byte) {
+		if len(ops) > 200 {
+			return
+		}
+		l := configured(t, Config{Law: limit.NewFixed(4), QueueSize: -1, Observer: &Observer{Ended: func(End) {}}})
+		var permits []Permit
+		running, long := map[Permit]bool{}, map[Permit]bool{}
+		for _, op := range ops {
+			if op%4 == 0 {
+				p, err := l.TryAcquireWith(context.Background(), Request{Long: op%8 == 0})
+				if (err == nil) != (len(running)-len(long) < 4) {
+					t.Fatalf("%d run, %d of them long: %v", len(running), len(long), err)
+				}
+				if err == nil {
+					permits = append(permits, p)
+					running[p] = true
+					if op%8 == 0 {
+						long[p] = true
+					}
+				}
+			} else if len(permits) > 0 {
+				p := permits[int(op/4)%len(permits)]
+				switch op % 4 {
+				case 1:
+					p.Long()
+					if running[p] {
+						long[p] = true
+					}
+				case 2:
+					p.Done(nil)
+				case 3:
+					p.Release()
+				}
+				if op%4 > 1 {
+					delete(running, p)
+					delete(long, p)
+				}
+			}
+			if s := l.Stats(); s.LongInFlight != len(long) || s.InFlight != len(running)-len(long) || int(s.Admitted-s.Completed) != len(running) {
+				t.Fatalf("%d run, %d of them long: %+v", len(running), len(long), s)
+			}
+		}
+		for p := range running {
+			p.Done(nil)
+		}
+		atRest(t, l)
+	})
+}
+
+// Long races the end of the work, and other work that gets its slot.
+func TestLongRacingTheEndLosesNothing(t *testing.T) {
+	var ends atomic.Uint64
+	l := configured(t, Config{Law: limit.NewFixed(4), QueueSize: 100, Observer: &Observer{Ended: func(e End) { ends.Add(1) }}})
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			for i := range 300 {
+				p, err := l.Acquire(context.Background())
+				if err != nil {
+					continue
+				}
+				var racing sync.WaitGroup
+				racing.Go(p.Long)
+				if i%3 == 0 {
+					racing.Go(p.Long)
+				}
+				if i%2 == 0 {
+					racing.Go(p.Release)
+				}
+				p.Done(nil)
+				racing.Wait()
+			}
+		})
+	}
+	wg.Wait()
+	atRest(t, l)
+	if s := l.Stats(); s.LongInFlight != 0 || s.Completed != ends.Load() {
+		t.Fatalf("told of %d ends: %+v", ends.Load(), s)
+	}
 }

@@ -290,3 +290,30 @@ func TestStatsTellTheAgeOfTheOldestWork(t *testing.T) {
 		}
 	})
 }
+
+// A leak is reported once. The report used to be lost when the observer panicked.
+func TestALeakIsReportedAlthoughTheObserverPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var leaks []Leak
+		l := configured(t, Config{Law: limit.NewFixed(9), SlowStart: 10 * time.Minute, LeakAfter: time.Minute,
+			OnLeak:   func(k Leak) { leaks = append(leaks, k); panic("another bug") },
+			Observer: &Observer{LimitChanged: func(limit.Decision) { panic("bug") }},
+		})
+		calmly := func(fn func()) {
+			defer func() { _ = recover() }()
+			fn()
+		}
+		calmly(func() { loseAPermit(l) })
+		time.Sleep(5 * time.Minute) // the limit has grown meanwhile
+		for range 5 {               // the first are told of leak and limit, and panic
+			calmly(func() { loseAPermit(l) })
+		}
+		time.Sleep(3 * time.Minute)
+		for range 3 {
+			calmly(func() { l.Stats() })
+		}
+		if s := l.Stats(); len(leaks) != 4 || int(s.Leaked) != len(leaks) {
+			t.Errorf("%d leaks, reported %+v", s.Leaked, leaks)
+		}
+	})
+}

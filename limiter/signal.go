@@ -104,10 +104,9 @@ func (l *Limiter) poll(now time.Duration) {
 	if s != nil {
 		l.overruled = l.overruledBy() // until now
 		l.press.update(s, level, l.law.Limit(), l.gate.InFlight())
-		l.gate.Press(l.press.Cap, l.press.reason, l.press.By)
+		l.gate.Press(l.press.Cap, l.press.reason)
 		l.grant(now)
 	}
 	_, fresh := l.leaks(now)
-	l.unlock()
-	l.report(fresh)
+	l.unlockAndReport(fresh)
 }

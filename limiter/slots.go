@@ -13,6 +13,7 @@ import (
 type slot struct {
 	gen            atomic.Uint64
 	grant          gate.Grant
+	long           atomic.Bool   // as in grant, which the permit may change while another goroutine ends the work
 	waited         time.Duration // in the queue
 	end            time.Duration // when it ended, if that was handed to the lock holder
 	outcome        limit.Outcome
@@ -78,11 +79,14 @@ func (r *slots) unlink(s *slot) {
 
 // start gives the latest admission a slot. The caller holds the lock.
 func (l *Limiter) start(now time.Duration, a gate.Arrival, waited time.Duration) *slot {
-	s, isNew := l.running.begin(a.Long)
+	s, isNew := l.running.begin(a.Kind&gate.Long != 0)
 	if isNew {
 		l.grew = now
 	}
-	s.grant = gate.Grant{Seq: l.gate.Seq(), Start: now, Deadline: a.Deadline, Cost: a.Cost, Priority: a.Priority, Long: a.Long}
+	s.grant = gate.Grant{Seq: l.gate.Seq(), Start: now, Deadline: a.Deadline, Cost: a.Cost, Priority: a.Priority, Long: a.Kind&gate.Long != 0}
+	if s.long.Load() != s.grant.Long {
+		s.long.Store(s.grant.Long)
+	}
 	s.waited = waited
 	return s
 }

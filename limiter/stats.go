@@ -28,6 +28,7 @@ type Stats struct {
 	InFlight       int                       // slots in use
 	LongInFlight   int                       // pieces of work admitted as Long, which hold no slot
 	OldestInFlight time.Duration             // how long the oldest work has run that is not Long
+	Stalled        bool                      // work runs and for long none has ended: the backend may hang
 	Queued         int                       // callers waiting
 	QueuedBy       map[spillway.Priority]int // of those, where any
 
@@ -40,7 +41,17 @@ type Stats struct {
 	Rejected                     uint64 // over all reasons
 	RejectedBy                   map[spillway.Reason]uint64
 	Cancelled                    uint64 // the caller's context ended before it was admitted
-	WouldReject                  uint64 // admitted by a dry run that would have been refused
+
+	// What a dry run has admitted that would have been refused; in a dry run how much
+	// of that to believe, in words, else empty; and whether the answer is: not at all,
+	// because the backend gets less done the more it is asked.
+	WouldReject    uint64
+	WouldRejectBy  map[spillway.Reason]uint64
+	Estimate       string
+	EstimateUnsafe bool
+
+	// ByPriority is the ledger of each priority that was used.
+	ByPriority map[spillway.Priority]PriorityStats
 
 	Leaked uint64 // permits reported as never ended; some may have ended late
 	Leaks  []Leak // those that are overdue now, oldest first
@@ -49,11 +60,20 @@ type Stats struct {
 	Service   *histogram.Histogram // from admission to the end, nanoseconds; not of Long work
 }
 
+// PriorityStats is the ledger of the work of one priority. At any time Offered =
+// Admitted + Rejected + Cancelled + Queued, as in Stats. Fields may be added.
+type PriorityStats struct {
+	Offered, Admitted, Completed, Rejected, Cancelled, WouldReject uint64
+
+	Queued   int // callers waiting
+	InFlight int // slots in use
+}
+
 // Stats returns the counts so far. The picture is a copy and costs some
 // microseconds; call it at the pace of a metrics scrape, not per request.
 func (l *Limiter) Stats() Stats {
 	now := l.lock(l.now())
-	if l.law.moving() { // else nothing could have changed
+	if l.law.moving() && (l.law.began || l.law.rampFor == 0) { // a slow start begins with work
 		l.law.tick(now)
 		l.grant(now)
 	}
@@ -67,27 +87,40 @@ func (l *Limiter) Stats() Stats {
 		QueuedBy: map[spillway.Priority]int{},
 		Offered:  c.Offered, Admitted: c.Admitted, Completed: c.Completed,
 		Rejected: c.Rejected(), RejectedBy: map[spillway.Reason]uint64{},
-		Cancelled: c.Cancelled, WouldReject: c.WouldReject,
+		Cancelled: c.Cancelled, WouldReject: c.WouldReject(), WouldRejectBy: map[spillway.Reason]uint64{},
+		ByPriority: map[spillway.Priority]PriorityStats{},
 	}
 	if oldest := l.running.oldest; oldest != nil {
 		s.OldestInFlight = now - oldest.grant.Start
+		s.Stalled = l.gate.Still(now, oldest.grant.Start) > 0
 	}
 	for p := spillway.Low; p <= spillway.Critical; p++ {
-		if n := l.gate.QueuedBy(p); n > 0 {
-			s.QueuedBy[p] = n
+		c, queued := l.gate.CountsOf(p), l.gate.QueuedBy(p)
+		if queued > 0 {
+			s.QueuedBy[p] = queued
+		}
+		if c.Offered > 0 {
+			s.ByPriority[p] = PriorityStats{
+				c.Offered, c.Admitted, c.Completed, c.Rejected(), c.Cancelled, c.WouldReject(), queued, l.gate.InFlightBy(p),
+			}
 		}
 	}
 	for _, r := range spillway.Reasons() {
 		if n := c.RejectedBy[r]; n > 0 {
 			s.RejectedBy[r] = n
 		}
+		if n := c.WouldRejectBy[r]; n > 0 {
+			s.WouldRejectBy[r] = n
+		}
+	}
+	if s.Mode == DryRun {
+		s.Estimate, s.EstimateUnsafe = l.gate.Estimate()
 	}
 	s.QueueWait, s.Service = l.gate.Histograms()
 	var fresh []Leak
 	s.Leaks, fresh = l.leaks(now)
 	s.Leaked = l.leaked
 	l.trim()
-	l.unlock()
-	l.report(fresh)
+	l.unlockAndReport(fresh)
 	return s
 }

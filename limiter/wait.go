@@ -138,7 +138,7 @@ func (l *Limiter) wait(ctx context.Context, w *waiter, expires, recheck time.Dur
 		l.revoke(now, w)
 	default:
 		s := w.slot
-		l.gate.Taken(s.waited)
+		l.gate.Taken(&w.Waiter, s.waited)
 		p := l.permit(s)
 		priority, waited := s.grant.Priority, s.waited
 		l.keep(w, notified)

@@ -49,6 +49,10 @@ func (l *Limiter) state(now time.Duration) string {
 			s = fmt.Sprintf("no sample in the last %d ends, because work is not ended with Done; %s", n, s)
 		}
 	}
+	// From a dry run, or let in over the limit. A cut leaves as much as twice the limit.
+	if n, most := l.gate.InFlight(), l.gate.Limit(); n > 2*most && l.Mode() == Enforce {
+		s = fmt.Sprintf("%d slots are in use and %d are allowed; %s", n, most, s)
+	}
 	if oldest := l.running.oldest; oldest != nil {
 		if d := l.gate.Still(now, oldest.grant.Start); d > 0 {
 			s = fmt.Sprintf("nothing has ended for %v with %d in flight; %s", d.Round(time.Second), l.gate.InFlight(), s)

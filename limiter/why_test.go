@@ -234,3 +234,20 @@ func TestThereIsOneLogOfWhatTheLimitWas(t *testing.T) {
 		}
 	})
 }
+
+// Enforcement began with much in flight, refused everything, and the state said only
+// that the law was growing.
+func TestStateSaysThatMoreRunsThanTheLimitAllows(t *testing.T) {
+	l := configured(t, Config{Law: limit.NewFixed(2), QueueSize: -1, Mode: DryRun})
+	var running []Permit
+	for range 5 {
+		running = append(running, acquire(t, l))
+	}
+	l.SetMode(Enforce)
+	says(t, l, "5 slots are in use and 2 are allowed; fixed")
+	if _, err := l.TryAcquire(t.Context()); err == nil {
+		t.Error("it was admitted")
+	}
+	running[0].Done(nil)
+	says(t, l, "fixed") // nearly there: a cut does as much
+}

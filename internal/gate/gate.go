@@ -18,7 +18,6 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/histogram"
-	"github.com/spillway-go/spillway/internal/refusal"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -34,8 +33,7 @@ const (
 // Decision is the answer to an arrival.
 type Decision struct {
 	Verdict Verdict
-	Reason  spillway.Reason // with Reject
-	Cause   string          // with Signal
+	Reason  spillway.Reason // with Reject; with Admit why a dry run would have refused it, or zero
 	Anyway  bool            // with Reject: not for lack of capacity, so MaxRefused does not count it
 	// Preempted is a waiter of lower priority that lost its place to this
 	// arrival. Its owner must be told; it counts as rejected.
@@ -50,12 +48,21 @@ type Arrival struct {
 	Cost     int // slots, at least 1
 	Priority spillway.Priority
 	Deadline time.Duration // when its caller leaves, or Never
-	Long     bool          // it passes like other work, and holds no slots while it runs
+	Kind     Kind
 }
+
+// Kind says what is special about an arrival. Kinds can be combined.
+type Kind uint8
+
+const (
+	Long      Kind = 1 << iota // passes like other work, and holds no slots while it runs
+	OverShare                  // neither waits nor is let in beyond MaxRefused: refused for Quota
+	DryRun                     // decided and counted, and admitted all the same while the gate is open
+)
 
 // held is how many slots the work holds while it runs.
 func (a Arrival) held() int {
-	if a.Long {
+	if a.Kind&Long != 0 {
 		return 0
 	}
 	return a.Cost
@@ -102,30 +109,12 @@ type Gate struct {
 	life      life
 	shadow    *shadow         // of a dry run
 	booked    [levels]float64 // work of callers that may come back, in slots times nanoseconds
-	counts    Counts
+	ledger    [levels]account
 	seq       uint64              // of the latest start
 	granted   int                 // taken out of the queue, not yet taken up by their callers
 	unqueued  uint64              // admitted at once
 	waits     histogram.Histogram // of the others
 	times     histogram.Histogram
-}
-
-// Counts is the ledger of every arrival. At any time
-// Offered = Admitted + Rejected + Cancelled + Queued, and
-// Admitted = Completed + running. No count ever falls.
-type Counts struct {
-	Offered, Admitted, Completed, Cancelled uint64
-	RejectedBy                              [refusal.Reasons]uint64
-	// WouldReject is admitted work that an enforcing gate would have refused.
-	WouldReject uint64
-}
-
-// Rejected sums the rejections over all reasons.
-func (c *Counts) Rejected() (n uint64) {
-	for _, k := range c.RejectedBy {
-		n += k
-	}
-	return n
 }
 
 // New returns an open gate.
@@ -138,18 +127,20 @@ func New(cfg Config) *Gate {
 // means that the work does not wait.
 func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 	lv := level(a.Priority)
-	g.counts.Offered++
 	g.demandOf(now, lv, g.asks(a))
 	d := g.decide(now, lv, a, w != nil)
+	if a.Kind&DryRun != 0 && g.closed == 0 {
+		d = g.unenforced(lv, d)
+	}
 	switch d.Verdict {
 	case Admit:
-		g.admit(now, a)
+		g.admit(now, lv, a)
 	case Wait:
 		w.cost, w.held, w.level, w.since, w.deadline = a.Cost, a.held(), lv, now, a.Deadline
 		g.queues[lv].push(w)
 		g.queued++
 	case Reject:
-		g.counts.RejectedBy[d.Reason]++
+		g.ledger[lv].rejected[d.Reason]++
 		g.demand.back[lv] += float64(g.asks(a))
 		if !d.Anyway {
 			g.demand.turned++
@@ -168,10 +159,11 @@ func (g *Gate) decide(now time.Duration, lv int, a Arrival, mayWait bool) Decisi
 		return Decision{Verdict: Reject, Reason: spillway.DeadlineTooClose, Anyway: true}
 	}
 	d := g.place(left, lv, a, mayWait)
+	if a.Kind&OverShare != 0 && d.Verdict != Admit {
+		return Decision{Verdict: Reject, Reason: spillway.Quota, Anyway: true}
+	}
 	if d.Verdict == Wait && g.queued >= g.cfg.QueueSize {
-		if d.Preempted = g.preempt(lv); d.Preempted == nil {
-			d = Decision{Verdict: Reject, Reason: spillway.QueueFull}
-		}
+		d = g.replace(lv, a)
 	}
 	// Work that waits while more runs than may would not get a slot before that which is let
 	// in because they must be.
@@ -191,9 +183,8 @@ func (g *Gate) place(left time.Duration, lv int, a Arrival, mayWait bool) Decisi
 	if ahead == 0 && g.fits(a.Cost) {
 		return Decision{Verdict: Admit}
 	}
-	reason, cause := g.pressure.or(spillway.QueueFull)
 	if !mayWait || g.cfg.QueueSize == 0 {
-		return Decision{Verdict: Reject, Reason: reason, Cause: cause}
+		return Decision{Verdict: Reject, Reason: g.pressure.or(spillway.QueueFull)}
 	}
 	if !g.service.known() {
 		return Decision{Verdict: Wait}
@@ -203,8 +194,7 @@ func (g *Gate) place(left time.Duration, lv int, a Arrival, mayWait bool) Decisi
 		return Decision{Verdict: Reject, Reason: spillway.DeadlineTooClose}
 	}
 	if wait > g.bound(lv, left) && !g.floorServes(lv, min(most, g.longest(left))) {
-		reason, cause := g.pressure.or(spillway.WaitTooLong)
-		return Decision{Verdict: Reject, Reason: reason, Cause: cause}
+		return Decision{Verdict: Reject, Reason: g.pressure.or(spillway.WaitTooLong)}
 	}
 	return Decision{Verdict: Wait}
 }
@@ -225,39 +215,49 @@ func (g *Gate) mustAdmit() bool {
 // more, because then it runs alone.
 func (g *Gate) asks(a Arrival) int { return min(a.held(), g.Limit()) }
 
-// preempt takes the last waiter of the lowest level below lv out, if it may be
-// refused.
-func (g *Gate) preempt(lv int) *Waiter {
-	if g.mustAdmit() {
-		return nil
-	}
-	for i := levels - 1; i > lv; i-- {
-		if w := g.queues[i].last; w != nil {
+// replace finds a place in a full queue: that of the last waiter of the lowest level
+// below lv, if it may be refused.
+func (g *Gate) replace(lv int, a Arrival) Decision {
+	for i := levels - 1; i > lv && !g.mustAdmit(); i-- {
+		if w := g.queues[i].last; w == nil {
+			continue
+		} else if a.Kind&DryRun == 0 {
 			g.take(w)
-			g.counts.RejectedBy[spillway.Preempted]++
+			g.ledger[i].rejected[spillway.Preempted]++
 			g.demand.refuse(i, w.held)
-			return w
+			return Decision{Verdict: Wait, Preempted: w}
 		}
+		return Decision{Verdict: Wait}
 	}
-	return nil
+	return Decision{Verdict: Reject, Reason: spillway.QueueFull}
+}
+
+// unenforced is what becomes of an arrival for which the decision is only counted.
+func (g *Gate) unenforced(lv int, d Decision) Decision {
+	if d.Verdict != Reject {
+		return Decision{Verdict: Admit}
+	}
+	g.ledger[lv].would[d.Reason]++
+	return Decision{Verdict: Admit, Reason: d.Reason}
 }
 
 // admit lets work run that did not wait.
-func (g *Gate) admit(now time.Duration, a Arrival) {
-	g.counts.Admitted++
+func (g *Gate) admit(now time.Duration, lv int, a Arrival) {
+	g.ledger[lv].admitted++
 	g.unqueued++
-	g.start(now, a.held())
+	g.start(now, lv, a.held())
 }
 
 // grant lets a waiter run. It is admitted once its caller has taken that up.
 func (g *Gate) grant(now time.Duration, w *Waiter) {
 	g.take(w)
 	g.granted++
-	g.start(now, w.held)
+	g.ledger[w.level].granted++
+	g.start(now, w.level, w.held)
 }
 
 // start lets work run. Of long work, which holds nothing, the law is not told.
-func (g *Gate) start(now time.Duration, held int) {
+func (g *Gate) start(now time.Duration, lv, held int) {
 	g.running++
 	if held == 0 {
 		g.long++
@@ -265,6 +265,7 @@ func (g *Gate) start(now time.Duration, held int) {
 	}
 	g.seq++
 	g.inFlight += held
+	g.ledger[lv].inFlight += held
 	load := g.load()
 	g.crowded(now, load.Enforced)
 	load.Enforced = max(load.Enforced, load.InFlight) // MaxRefused and dry runs admit over the limit
@@ -301,17 +302,28 @@ type Grant struct {
 	Long     bool // as in its arrival
 }
 
+// leavesAtDeadline reports whether a caller that leaves now does so for its deadline.
+// Over a network it leaves a little before the deadline that it told, which is
+// counted from the arrival of its request; and a dry run ends nothing by itself.
+func (w Grant) leavesAtDeadline(now time.Duration) bool {
+	return w.Deadline > w.Start && w.Deadline != Never && now >= w.Deadline-(w.Deadline-w.Start)/20
+}
+
 // End gives the slots of one piece of work back.
 func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
+	lv := level(w.Priority)
 	g.running--
-	g.counts.Completed++
+	g.ledger[lv].completed++
 	if w.Long { // says nothing about work that is not
 		g.long--
 		return
 	}
-	lv, slots := level(w.Priority), g.Limit()
+	if o == limit.Canceled && w.leavesAtDeadline(now) {
+		o = limit.Deadline
+	}
+	slots := g.Limit()
 	g.crowded(now, slots)
-	g.inFlight -= w.Cost
+	g.giveBack(lv, w.Cost)
 	s := limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: o, Class: uint8(lv)}
 	took := now - w.Start
 	if o != limit.Unknown { // it did not finish, as when it panicked: its duration says nothing
@@ -344,7 +356,7 @@ func (g *Gate) Next(now time.Duration) (w *Waiter, granted bool) {
 		}
 		if left < need {
 			g.take(w)
-			g.counts.RejectedBy[spillway.DeadlineTooClose]++
+			g.ledger[w.level].rejected[spillway.DeadlineTooClose]++
 			g.demand.turned++
 			return w, false
 		}

@@ -22,12 +22,25 @@ type twin struct {
 	offered, ended int
 	cancelled      int
 	admitted       int
+	would          int // refused by a dry run's request
 	rejected       map[spillway.Reason]int
 }
 
 func (m *twin) used() (n int) {
 	for _, g := range m.running {
-		n += g.Cost
+		if !g.Long {
+			n += g.Cost
+		}
+	}
+	return n
+}
+
+// short is how many run that are not long.
+func (m *twin) short() (n int) {
+	for _, g := range m.running {
+		if !g.Long {
+			n++
+		}
 	}
 	return n
 }
@@ -39,7 +52,7 @@ func (m *twin) queued() (n int) {
 	return n
 }
 
-func (m *twin) fits(cost int) bool { return len(m.running) == 0 || m.used()+cost <= m.limit }
+func (m *twin) fits(cost int) bool { return m.short() == 0 || m.used()+cost <= m.limit }
 
 // turn is whose turn it is: the most important, and one time of Floor the least.
 func (m *twin) turn() *Waiter {
@@ -91,6 +104,11 @@ func (m *twin) arrive(t *testing.T, a Arrival, w *Waiter, d Decision, seq uint64
 		t.Fatal("refused for a deadline that it has not")
 	}
 	switch {
+	case m.closed == 0 && a.Kind == DryRun && d.Verdict != Admit:
+		t.Fatalf("a dry run: %+v", d)
+	case m.closed == 0 && a.Kind == OverShare && !free && d.Reason != spillway.Quota && d.Reason != spillway.DeadlineTooClose:
+		t.Fatalf("over its share: %+v", d)
+	case m.closed == 0 && a.Kind == DryRun:
 	case m.closed != 0:
 		if d != (Decision{Verdict: Reject, Reason: m.closed}) {
 			t.Fatalf("closed for %v: %+v", m.closed, d)
@@ -109,7 +127,10 @@ func (m *twin) arrive(t *testing.T, a Arrival, w *Waiter, d Decision, seq uint64
 	}
 	switch d.Verdict {
 	case Admit:
-		m.admit(Grant{Seq: seq, Start: now, Cost: a.Cost, Priority: a.Priority})
+		m.admit(Grant{Seq: seq, Start: now, Cost: a.Cost, Priority: a.Priority, Long: a.Kind == Long})
+		if d.Reason != 0 {
+			m.would++
+		}
 	case Wait:
 		if d.Preempted != nil {
 			m.leave(d.Preempted)
@@ -146,6 +167,9 @@ func FuzzGate(f *testing.F) {
 			switch op % 10 {
 			case 0, 1, 2: // an arrival that may wait, or not
 				a := Arrival{Cost: arg%3 + 1, Priority: priorityOf(arg % levels), Deadline: Never}
+				if arg%6 == 5 {
+					a.Kind = []Kind{DryRun, OverShare, Long}[arg/6%3]
+				}
 				if arg%5 == 0 {
 					a.Deadline = now + time.Duration(arg)*2*time.Millisecond
 				}
@@ -161,6 +185,12 @@ func FuzzGate(f *testing.F) {
 					break
 				}
 				k := arg % len(m.running)
+				if op%20 == 14 && !m.running[k].Long {
+					g.Lengthen(now, m.running[k])
+					m.running[k].Long = true
+					grantAll(t, g, m, now)
+					break
+				}
 				g.End(now, m.running[k], limit.Outcome(arg%5))
 				m.running = slices.Delete(m.running, k, k+1)
 				m.ended++
@@ -203,7 +233,7 @@ func FuzzGate(f *testing.F) {
 				m.absent = true
 			case 9:
 				if arg%8 != 0 {
-					g.Abandoned()
+					g.Abandoned(spillway.Normal)
 					m.offered++
 					m.cancelled++
 					break
@@ -252,14 +282,14 @@ func grantAll(t *testing.T, g *Gate, m *twin, now time.Duration) {
 			continue
 		}
 		m.fromQueue++
-		grant := Grant{Seq: g.Seq(), Start: now, Cost: w.Cost(), Priority: w.Owner.(spillway.Priority)}
+		grant := Grant{Seq: g.Seq(), Start: now, Cost: w.Cost(), Priority: w.Owner.(spillway.Priority), Long: w.held == 0}
 		before := g.Counts()
 		if m.absent {
 			m.absent = false
 			g.Revoke(now, grant)
 			m.cancelled++
 		} else {
-			g.Taken(now - w.Since())
+			g.Taken(w, now-w.Since())
 			m.admit(grant)
 		}
 		if after := g.Counts(); after.Admitted < before.Admitted || after.Cancelled < before.Cancelled {
@@ -283,6 +313,23 @@ func compare(t *testing.T, i int, g *Gate, m *twin) {
 		if int(c.RejectedBy[r]) != m.rejected[r] {
 			t.Fatalf("op %d: %d rejected by %v, want %d", i, c.RejectedBy[r], r, m.rejected[r])
 		}
+	}
+	var sum Counts
+	for lv := range levels {
+		g.sum(&sum, lv)
+		p := priorityOf(lv)
+		of, used := g.CountsOf(p), 0
+		for _, w := range m.running {
+			if w.Priority == p && !w.Long {
+				used += w.Cost
+			}
+		}
+		if of.Offered != of.Admitted+of.Rejected()+of.Cancelled+uint64(g.QueuedBy(p)) || g.InFlightBy(p) != used {
+			t.Fatalf("op %d: the ledger of %v does not close, with %d of %d in flight: %+v", i, p, g.InFlightBy(p), used, of)
+		}
+	}
+	if sum != c || int(c.WouldReject()) < m.would {
+		t.Fatalf("op %d: %+v, by level %+v", i, c, sum)
 	}
 	for lv := range m.waiting {
 		if got := g.QueuedBy(priorityOf(lv)); got != len(m.waiting[lv]) {
@@ -488,14 +535,14 @@ func TestWorkThatCannotMeetItsDeadlineIsNotStarted(t *testing.T) {
 
 func TestASignalCapsTheLimitAndNamesItself(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(4), MaxWait: time.Second})
-	g.Press(2, spillway.Signal, "pool")
+	g.Press(2, spillway.Signal)
 	for i := range 3 {
 		d := g.Arrive(0, Arrival{Cost: 1, Deadline: Never}, nil)
-		if (d.Verdict == Admit) != (i < 2) || i == 2 && (d.Reason != spillway.Signal || d.Cause != "pool") {
+		if (d.Verdict == Admit) != (i < 2) || i == 2 && d.Reason != spillway.Signal {
 			t.Fatalf("%d: %+v", i, d)
 		}
 	}
-	g.Press(0, 0, "")
+	g.Press(0, 0)
 	if d := g.Arrive(0, Arrival{Cost: 1, Deadline: Never}, nil); d.Verdict != Admit || g.Limit() != 4 {
 		t.Fatalf("still pressed: %+v", d)
 	}

@@ -19,6 +19,8 @@ type life struct {
 	ended, cut    [ages]uint16  // since the last fold: finished, and ended by a deadline or the caller
 	risk, died    [ages]float32 // reached the age, finished in it; lately
 	n             int           // since the last fold
+	usual         float64       // mean age of what the table was made of, in ages; 0: no table
+	sum, ends     int           // of the ages of the latest ends, and how many these are
 	cuts, onTime  float64       // ended by a deadline, and of those at it; lately
 	enough, least float64       // see judge
 }
@@ -29,6 +31,8 @@ const (
 	youngest      = 15 * agesPerOctave // 2^15 ns, 33 µs; the oldest is 2^35 ns, 34 s
 	lifeMemory    = 1000               // of an age, in pieces of work that reach it; kept while none does
 	lifeKnown     = 20                 // reached an age before it is judged
+	lifeOther     = agesPerOctave      // the mean age shifts by so much: it is other work
+	lifeEnds      = 200                // behind a mean age: with heavy tails its error is a quarter of an octave
 	worthMuch     = 0.95               // of the best worth: nearly as good
 	worthWaiting  = 0.9                // of the best worth: so bad that others wait for the better
 	mostCut       = 0.2                // of what starts may be left to its deadline; a law learns little from that
@@ -72,6 +76,7 @@ func (l *life) end(took float64, o limit.Outcome, late, mean float64) {
 	default:
 		return
 	}
+	l.sum += i
 	if l.n++; l.n == math.MaxUint16 {
 		l.fold()
 	}
@@ -85,6 +90,9 @@ func (l *life) obeyed() bool { return l.cuts >= cutsKnown && l.onTime > 0.8*l.cu
 func (l *life) fold() {
 	if l.n == 0 {
 		return
+	}
+	if l.outdated() {
+		l.risk, l.died = [ages]float32{}, [ages]float32{}
 	}
 	reached := float32(0)
 	for i := ages - 1; i >= 0; i-- {
@@ -102,6 +110,26 @@ func (l *life) fold() {
 	}
 	l.ended, l.cut, l.n = [ages]uint16{}, [ages]uint16{}, 0
 	l.judge()
+}
+
+// outdated reports whether the latest ends are of other work than the table: their
+// mean age differs by an octave. Work that was cut counts as old as it became, which
+// moves the mean of the same work by less. The table would fade only as its ages are
+// reached again, and those that a bad spell left behind never are.
+func (l *life) outdated() bool {
+	l.ends += l.n
+	if l.ends < lifeEnds {
+		return false
+	}
+	mean := float64(l.sum) / float64(l.ends)
+	other := l.usual > 0 && math.Abs(mean-l.usual) >= lifeOther
+	if l.usual == 0 || other {
+		l.usual = mean
+	} else {
+		l.usual += min(float64(l.ends)/lifeMemory, 1) * (mean - l.usual)
+	}
+	l.sum, l.ends = 0, 0
+	return other
 }
 
 // judge finds enough, the most time whose worth is nearly the best, and least, what

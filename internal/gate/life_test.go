@@ -196,3 +196,61 @@ func TestCallersThatLeaveDoNotMakeWorkShorter(t *testing.T) {
 		t.Errorf("200 of 200 that did not leave have failed: %d, %v", n, failed)
 	}
 }
+
+// A table of work that took ten times as long used to fade only where its ages were
+// reached again: after a bad spell some work was let wait for seconds, and what could
+// not finish by an age that was no more was dropped.
+func TestTheLifeTableForgetsOtherWork(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	learn := func(l *life, n int, draw func() float64) {
+		for range n {
+			l.end(draw()*1e6, limit.Success, 0, 1e6)
+			if l.n == 50 {
+				l.fold()
+			}
+		}
+	}
+	plain := func() float64 { return 15 + 10*r.Float64() }
+	heavy := func() float64 { return 10 * works["lognormal, sigma 1.2"].draw(r) }
+	var l life
+	learn(&l, 5000, plain)
+	learn(&l, 1000, heavy)
+	if math.IsInf(l.enough, 1) {
+		t.Errorf("of heavy work after plain work there is never enough time")
+	}
+	learn(&l, 2*lifeEnds, plain)
+	if !math.IsInf(l.enough, 1) {
+		t.Errorf("enough is %v, %d ends after the work became plain again", time.Duration(l.enough), 2*lifeEnds)
+	}
+}
+
+// Chance must not make work look like other work, nor work that is cut.
+func TestTheLifeTableKeepsTheSameWork(t *testing.T) {
+	for name, w := range works {
+		r := rand.New(rand.NewPCG(11, 12))
+		var l life
+		forgot, looked := 0, 0
+		for range 150 {
+			cut := math.Inf(1)
+			if r.IntN(2) == 0 && l.enough > 0 {
+				cut = l.enough // at times a deadline ends all that takes longer
+			}
+			for range lifeEnds {
+				if took := w.draw(r) * 1e6; took > cut {
+					l.end(cut, limit.Deadline, 0, 1e6)
+				} else {
+					l.end(took, limit.Success, 0, 1e6)
+				}
+			}
+			before := l.risk[0]
+			l.fold()
+			looked++
+			if l.risk[0] < before/2 {
+				forgot++
+			}
+		}
+		if forgot > 1 {
+			t.Errorf("%s: forgotten %d times of %d", name, forgot, looked)
+		}
+	}
+}

@@ -96,6 +96,7 @@ const (
 	serviceSpan   = 100.0 // ends behind a mean, at least
 	serviceMemory = time.Second
 	levelMemory   = 5 * time.Second // of a level: one that gets little more than the floor has few ends
+	tailMeans     = 8               // the 95 % quantile of most work is less: that of any lognormal is at most 3.9 of the mean
 	serviceKnown  = 5               // ends before a level's own mean is believed
 )
 
@@ -160,15 +161,18 @@ func (k *kind) enter(now time.Duration, took float64, slots int, fair bool, memo
 // it can only say that the upper one is too low.
 func (s *service) quantiles(took float64, o limit.Outcome, rate float64) {
 	const tail = 0.05
+	// A quantile many means long is from before the mean fell, or the tail is. Either way
+	// steps of the mean would take too long.
+	step := rate * max(s.mean, s.high-tailMeans*s.mean)
 	finished := o != limit.Deadline && o != limit.Canceled
 	switch {
 	case took > s.high && s.high > 0:
-		s.high += rate * (1 - tail) * s.mean
+		s.high += (1 - tail) * step
 	case !finished:
 	case s.high == 0:
 		s.low, s.high = took/2, 1.5*took
 	default:
-		s.high = max(s.high-rate*tail*s.mean, took)
+		s.high = max(s.high-tail*step, took)
 	}
 	// No more than one in twenty takes twenty times the mean (Markov): after a hang that
 	// ends the steps alone would take too long.
@@ -206,26 +210,25 @@ func (s *service) hopeless(left time.Duration) bool {
 	return left <= 0 || s.refusals%64 != 0
 }
 
-// pressure is what a user's signals say: a cap on the limit, and whose it is.
+// pressure is what a user's signals say: a cap on the limit, and why.
 type pressure struct {
 	cap    int // 0: none
 	reason spillway.Reason
-	cause  string
 }
 
-func (p *pressure) or(reason spillway.Reason) (spillway.Reason, string) {
+func (p *pressure) or(reason spillway.Reason) spillway.Reason {
 	if p.cap > 0 {
-		return p.reason, p.cause
+		return p.reason
 	}
-	return reason, ""
+	return reason
 }
 
 // Press caps the limit for a reason that is not the law's; a cap of zero lifts
 // it. Refusals while it rules carry the reason.
-func (g *Gate) Press(slots int, reason spillway.Reason, cause string) {
+func (g *Gate) Press(slots int, reason spillway.Reason) {
 	g.pressure = pressure{}
 	if slots > 0 && slots < g.cfg.Law.Limit() {
-		g.pressure = pressure{slots, reason, cause}
+		g.pressure = pressure{slots, reason}
 	}
 }
 

@@ -26,3 +26,45 @@ func TestAHangIsForgottenWithTheMean(t *testing.T) {
 		t.Errorf("a second after the hang nearly all work is thought to take up to %v, not 20 ms", got)
 	}
 }
+
+// After a bad spell of heavy work the upper quantile once came down by a tenth of a
+// second each second, and until then the queue of a burst was let grow to many times
+// what the work is worth.
+func TestAQuantileOfManyMeansIsForgottenWithinTwoSeconds(t *testing.T) {
+	var s service
+	now := time.Duration(0)
+	end := func(n int, took func(i int) time.Duration) {
+		for i := range n {
+			now += 500 * time.Microsecond
+			s.end(now, 0, float64(took(i)), 40, true, limit.Success)
+		}
+	}
+	plain := func(i int) time.Duration { return time.Duration(18+i%5) * time.Millisecond }
+	end(2000, plain)
+	end(50, func(int) time.Duration { return 800 * time.Millisecond })
+	end(4000, plain)
+	if got := time.Duration(s.high); got > 50*time.Millisecond {
+		t.Errorf("two seconds after the spell nearly all work is thought to take up to %v, not 22 ms", got)
+	}
+}
+
+// A long tail is not taken for one that is stale: the quantile of times that differ
+// much stays where it is.
+func TestALongTailKeepsItsQuantile(t *testing.T) {
+	var s service
+	now, sum, n := time.Duration(0), 0.0, 0.0
+	for i := range 50_000 {
+		now += time.Millisecond
+		took := 10 * time.Millisecond
+		if i%100*37%100 < 8 { // eight in a hundred take a hundred times as long; the mean is 89 ms
+			took = time.Second
+		}
+		s.end(now, 0, float64(took), 40, true, limit.Success)
+		if i > 2000 {
+			sum, n = sum+s.high, n+1
+		}
+	}
+	if got := time.Duration(sum / n); got < 700*time.Millisecond {
+		t.Errorf("nearly all work is thought to take up to %v, not 1 s", got)
+	}
+}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/histogram"
-	"github.com/spillway-go/spillway/limit"
 )
 
 // Waiter is one arrival's place in the queue. The caller owns it and may use it
@@ -64,21 +63,6 @@ func (q *queue) remove(w *Waiter) {
 	q.cost -= w.held
 }
 
-// Taken says that a waiter was there to take what Next granted, after a wait of
-// d. Only then is it admitted: until then it counts as queued, and its slots as
-// in use.
-func (g *Gate) Taken(d time.Duration) {
-	g.granted--
-	g.counts.Admitted++
-	g.waits.Record(int64(d))
-}
-
-// Abandoned counts an arrival whose caller had left before it asked.
-func (g *Gate) Abandoned() {
-	g.counts.Offered++
-	g.counts.Cancelled++
-}
-
 // Leave takes a waiter whose caller has left out of the queue. It returns false
 // if the waiter was granted or dropped before; then the caller must take up or
 // Revoke what it was granted.
@@ -87,7 +71,7 @@ func (g *Gate) Leave(w *Waiter) bool {
 		return false
 	}
 	g.take(w)
-	g.counts.Cancelled++
+	g.ledger[w.level].cancelled++
 	return true
 }
 
@@ -97,23 +81,9 @@ func (g *Gate) Expire(w *Waiter) bool {
 		return false
 	}
 	g.take(w)
-	g.counts.RejectedBy[spillway.WaitTooLong]++
+	g.ledger[w.level].rejected[spillway.WaitTooLong]++
 	g.demand.turned++
 	return true
-}
-
-// Revoke takes back a grant that was not Taken, because the caller left while
-// it was being told. To the law it is work that ended without saying how.
-func (g *Gate) Revoke(now time.Duration, w Grant) {
-	g.granted--
-	g.counts.Cancelled++
-	g.running--
-	if w.Long {
-		g.long--
-		return
-	}
-	g.inFlight -= w.Cost
-	g.cfg.Law.Observe(limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: limit.Unknown, Class: uint8(level(w.Priority))}, g.load())
 }
 
 // CloseIntake refuses every later arrival with reason. Waiters stay: drain them
@@ -133,29 +103,10 @@ func (g *Gate) Drop() *Waiter {
 	w := g.next()
 	if w != nil {
 		g.take(w)
-		g.counts.RejectedBy[g.closed]++
+		g.ledger[w.level].rejected[g.closed]++
 	}
 	return w
 }
-
-// InFlight is how many slots are in use.
-func (g *Gate) InFlight() int { return g.inFlight }
-
-// Running is how many pieces of work run, the long ones included, without those
-// whose caller has not answered yet.
-func (g *Gate) Running() int { return g.running - g.granted }
-
-// Long is how many pieces of long work run.
-func (g *Gate) Long() int { return g.long }
-
-// Queued is how many wait, or were granted and have not answered yet.
-func (g *Gate) Queued() int { return g.queued + g.granted }
-
-// QueuedBy is how many of that priority wait.
-func (g *Gate) QueuedBy(p spillway.Priority) int { return g.queues[level(p)].n }
-
-// Idle reports whether nothing runs and nothing waits.
-func (g *Gate) Idle() bool { return g.running == 0 && g.queued == 0 }
 
 // Still is for how long nothing has ended although work has run since oldest; zero
 // while that is nothing unusual.
@@ -176,9 +127,6 @@ func (g *Gate) Unsaid() (n int, failed bool) {
 	}
 	return s.unsaid, 2*s.failed > s.unsaid
 }
-
-// Counts returns the ledger.
-func (g *Gate) Counts() Counts { return g.counts }
 
 // Demand is the work that arrived lately over what may be done in that time: above
 // one, more comes than can be served. It is zero until the first work has ended.

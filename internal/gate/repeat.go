@@ -22,7 +22,7 @@ func (g *Gate) Repeats(a Arrival, d Decision, mayWait bool) (until, needs time.D
 	if g.cfg.MaxRefused > 0 { // the next may be one too many
 		return 0, 0, false
 	}
-	if a.Cost != 1 || a.Long || d.Verdict != Reject || d.Reason == spillway.DeadlineTooClose || g.closed != 0 {
+	if a.Cost != 1 || a.Kind != 0 || d.Verdict != Reject || d.Reason == spillway.DeadlineTooClose || g.closed != 0 {
 		return 0, 0, false
 	}
 	needs = g.service.least()
@@ -43,9 +43,9 @@ func (g *Gate) Repeats(a Arrival, d Decision, mayWait bool) (until, needs time.D
 
 // Repeated counts n arrivals of cost one that were refused like one before.
 func (g *Gate) Repeated(p spillway.Priority, reason spillway.Reason, n uint64) {
-	g.counts.Offered += n
-	g.counts.RejectedBy[reason] += n
-	g.demand.repeat(level(p), float64(n))
+	lv := level(p)
+	g.ledger[lv].rejected[reason] += n
+	g.demand.repeat(lv, float64(n))
 }
 
 // repeat enters n refused arrivals of cost one into the current window.

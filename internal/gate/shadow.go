@@ -3,19 +3,52 @@ package gate
 import (
 	"time"
 
+	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/limit"
 )
 
-// shadow is the gate that a dry run does not enforce. What it would have refused is
-// not in it, although it runs; it serves as many at once as the limit allows, each
-// for as long as work takes that does not share its slot. Both must be kept apart
-// from what is measured: once a queue stands in the backend, more than the limit runs
-// at all times and all of it takes long, but that is what a limit would prevent.
+// shadow is what a dry run would be if it enforced: a gate of its own with the same
+// limit, which decides about the same arrivals. What it would have refused is not in
+// it, although it runs. Work ends in it when it would have, had no more run than may:
+// once a queue stands in the backend, more than the limit runs at all times and all of
+// it takes long, but that is what a limit would prevent.
 type shadow struct {
 	watch  *limit.Passive // estimates how long work would take
-	slots  float64        // in use and waited for
-	at     time.Duration
-	forced uint64 // the latest work that was not asked
+	gate   *Gate
+	ends   ends
+	shape  shape
+	free   *Waiter // linked by next
+	early  []Grant // runs in it, and nothing is known yet of how long work takes
+	late   []Late  // not yet told
+	forced uint64  // the latest work that was not asked
+}
+
+// Late is work that a dry run would have refused after it had let it wait.
+type Late struct {
+	Priority spillway.Priority
+	Reason   spillway.Reason
+}
+
+// mostLate bounds what is kept for an owner that does not ask.
+const mostLate = 1024
+
+// silent is a law that is told nothing: the limit is another gate's.
+type silent struct{ limit.Law }
+
+func (silent) Admit(time.Duration, limit.Load)  {}
+func (silent) Observe(limit.Sample, limit.Load) {}
+
+// shadowBegins starts a shadow with what is known and what runs.
+func (g *Gate) shadowBegins(now time.Duration) {
+	cfg := g.cfg
+	cfg.Law = silent{g.cfg.Law}
+	s := &shadow{watch: limit.NewPassive(), gate: New(cfg)}
+	s.gate.demand, s.gate.spent, s.gate.service = g.demand, g.spent, g.service
+	g.shadow = s
+	for range min(g.inFlight, g.Limit()) {
+		s.gate.admit(now, levels-1, Arrival{Cost: 1})
+		g.shadowStarts(now, Grant{Deadline: Never, Cost: 1, Priority: spillway.Low})
+	}
 }
 
 // Force admits work whatever the limit says, unless the intake is closed: a dry
@@ -23,53 +56,177 @@ type shadow struct {
 // whether the work could have waited.
 func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool) Decision {
 	lv := level(a.Priority)
-	g.counts.Offered++
 	g.demandOf(now, lv, g.asks(a))
 	if g.closed != 0 {
-		g.counts.RejectedBy[g.closed]++
+		g.ledger[lv].rejected[g.closed]++
 		return Decision{Verdict: Reject, Reason: g.closed}
 	}
 	if g.shadow == nil {
-		g.shadow = &shadow{watch: limit.NewPassive(), slots: float64(g.inFlight), at: now}
+		g.shadowBegins(now)
 	}
-	if !g.shadowAdmits(now, lv, a, mayWait) {
-		g.counts.WouldReject++
+	d := Decision{Verdict: Admit}
+	if would := g.shadowRefuses(now, a, mayWait); would != 0 {
+		d = g.unenforced(lv, Decision{Verdict: Reject, Reason: would})
 	}
-	g.admit(now, a)
-	if !a.Long {
+	g.admit(now, lv, a)
+	if a.Kind&Long == 0 {
 		g.shadow.forced = g.seq
 		g.shadow.watch.Admit(now, g.load())
 	}
-	return Decision{Verdict: Admit}
+	return d
 }
 
-// shadowAdmits decides about work as if the limit were enforced.
-func (g *Gate) shadowAdmits(now time.Duration, lv int, a Arrival, mayWait bool) bool {
-	s, slots, cost := g.shadow, float64(g.Limit()), float64(a.Cost)
-	if g.service.known() {
-		s.slots -= min(s.slots, min(s.slots, slots)*float64(now-s.at)/g.service.mean)
-	} else {
-		s.slots = min(s.slots, float64(g.inFlight))
+// shadowRefuses lets the shadow decide: why it refuses the work, or zero.
+func (g *Gate) shadowRefuses(now time.Duration, a Arrival, mayWait bool) spillway.Reason {
+	s := g.shadow
+	s.gate.pressure = g.pressure
+	g.advance(now)
+	a.Kind &^= DryRun
+	var w, next *Waiter
+	if mayWait {
+		if w = s.free; w == nil {
+			w = new(Waiter)
+		}
+		next = w.next
 	}
-	s.at = now
-	if over := s.slots + cost - slots; over > 0 && s.slots >= 0.5 {
-		left := left(now, a.Deadline)
-		most := min(g.bound(lv, left), float64(left)-g.need(a.Deadline))
-		late := g.service.known() && over*g.service.mean/slots > most
-		if !mayWait || late || over > float64(g.cfg.QueueSize) {
-			return false
+	d := s.gate.Arrive(now, a, w)
+	switch d.Verdict {
+	case Reject:
+		return d.Reason
+	case Wait:
+		s.free = next
+		if d.Preempted != nil {
+			g.shadowDrops(d.Preempted, spillway.Preempted)
+		}
+	case Admit:
+		g.shadowStarts(now, Grant{Deadline: a.Deadline, Cost: a.Cost, Priority: a.Priority, Long: a.Kind&Long != 0})
+	}
+	return 0
+}
+
+// advance brings the shadow up to a time: work ends, and other work takes its place.
+func (g *Gate) advance(now time.Duration) {
+	s := g.shadow
+	if len(s.early) > 0 && g.service.known() {
+		for _, w := range s.early {
+			g.shadowEnds(now, w)
+		}
+		s.early = nil
+	}
+	for len(s.ends) > 0 && s.ends[0].at <= now {
+		e := s.ends.pop()
+		s.gate.End(e.at, e.Grant, e.outcome)
+		g.shadowGrants(e.at)
+	}
+	g.shadowGrants(now) // the limit may have risen
+}
+
+// shadowGrants lets the shadow's waiters run that may.
+func (g *Gate) shadowGrants(now time.Duration) {
+	s := g.shadow
+	for i := range s.gate.queues {
+		for w := s.gate.queues[i].first; w != nil; w = s.gate.queues[i].first { // those behind it when it is their turn
+			if now >= w.deadline {
+				g.shadowDrops(w, spillway.DeadlineTooClose)
+			} else if now-w.since >= g.cfg.MaxWait {
+				g.shadowDrops(w, spillway.WaitTooLong)
+			} else {
+				break
+			}
 		}
 	}
-	s.slots += float64(a.held())
-	return true
+	for {
+		w, granted := s.gate.Next(now)
+		switch {
+		case w == nil:
+			return
+		case !granted:
+			g.shadowDrops(w, spillway.DeadlineTooClose)
+			continue
+		}
+		s.gate.Taken(w, now-w.since)
+		lv := spillway.Priority(w.level)
+		g.shadowStarts(now, Grant{Deadline: w.deadline, Cost: w.cost, Priority: spillway.Critical - lv, Long: w.held == 0})
+		w.next, s.free = s.free, w
+	}
+}
+
+// shadowStarts decides when work ends that the shadow's gate has just let run.
+func (g *Gate) shadowStarts(now time.Duration, w Grant) {
+	s := g.shadow
+	w.Seq, w.Start = s.gate.seq, now
+	switch {
+	case w.Long:
+		s.gate.End(now, w, limit.Unknown)
+	case !g.service.known():
+		s.early = append(s.early, w)
+	default:
+		g.shadowEnds(now, w)
+	}
+}
+
+func (g *Gate) shadowEnds(now time.Duration, w Grant) {
+	s := g.shadow
+	e := shadowEnd{Grant: w, outcome: limit.Success}
+	e.at = now + time.Duration(min(g.service.hold(level(w.Priority))*s.shape.draw(), float64(Never/4)))
+	if w.Deadline < e.at {
+		e.at, e.outcome = max(w.Deadline, now), limit.Deadline
+	}
+	s.ends.push(e)
+}
+
+// shadowDrops refuses a waiter of the shadow, whose work runs all the same.
+func (g *Gate) shadowDrops(w *Waiter, reason spillway.Reason) {
+	s := g.shadow
+	if w.queued {
+		s.gate.take(w)
+	}
+	g.ledger[w.level].would[reason]++
+	if len(s.late) < mostLate {
+		s.late = append(s.late, Late{spillway.Critical - spillway.Priority(w.level), reason})
+	}
+	w.next, s.free = s.free, w
+}
+
+// Late returns what a dry run would have refused since it was asked last, although it
+// had let it wait; the slice is valid until then.
+func (g *Gate) Late() []Late {
+	if g.shadow == nil || len(g.shadow.late) == 0 {
+		return nil
+	}
+	late := g.shadow.late
+	g.shadow.late = late[:0]
+	return late
+}
+
+// WouldRetryAfter is RetryAfter in a dry run: what would be ahead of the work.
+func (g *Gate) WouldRetryAfter(p spillway.Priority) time.Duration {
+	if g.shadow == nil {
+		return g.RetryAfter(p)
+	}
+	return g.shadow.gate.RetryAfter(p)
+}
+
+// Estimate says in words how much of a dry run's decisions to believe, and whether
+// they are unsafe: the backend gets less done the more it is asked.
+func (g *Gate) Estimate() (text string, unsafe bool) {
+	if g.shadow == nil {
+		return limit.NewPassive().State(), false
+	}
+	return g.shadow.watch.State(), g.shadow.watch.Unsafe()
 }
 
 // shadowed is how long ended work would have taken, had the limit been enforced.
 func (g *Gate) shadowed(s limit.Sample) time.Duration {
+	took := s.End - s.Start
 	if s.Seq > g.shadow.forced { // enforced again
 		g.shadow = nil
-		return s.End - s.Start
+		return took
 	}
 	g.shadow.watch.Observe(s, g.load())
-	return g.shadow.watch.Within(s, g.Limit())
+	estimate := g.shadow.watch.Within(s, g.Limit())
+	if hold := g.service.hold(int(s.Class)); estimate == took && hold > 0 && (s.Outcome == limit.Success || s.Outcome == limit.Failed) {
+		g.shadow.shape.add(float64(took) / hold)
+	}
+	return estimate
 }

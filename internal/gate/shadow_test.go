@@ -24,7 +24,7 @@ func TestADryRunLeavesOutWhatItWouldHaveRefused(t *testing.T) {
 		running = append(running, Grant{Seq: g.Seq(), Start: now, Cost: 1})
 	}
 	c := g.Counts()
-	if share := float64(c.WouldReject) / float64(c.Offered); share < 0.45 || share > 0.55 {
+	if share := float64(c.WouldReject()) / float64(c.Offered); share < 0.45 || share > 0.55 {
 		t.Errorf("half of it is too much, %.2f would be refused", share)
 	}
 }

@@ -34,7 +34,7 @@ func (c *crowd) offer(perSecond int, d time.Duration) (longest time.Duration) {
 					break
 				}
 				if ok {
-					c.g.Taken(at - w.Since())
+					c.g.Taken(w, at-w.Since())
 					longest = max(longest, at-w.Since())
 					c.running = append(c.running, Grant{Seq: c.g.Seq(), Start: at, Cost: 1})
 				}

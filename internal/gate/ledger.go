@@ -1,0 +1,142 @@
+package gate
+
+import (
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/refusal"
+	"github.com/spillway-go/spillway/limit"
+)
+
+// account is the ledger of one level. What was offered follows from the rest.
+type account struct {
+	admitted, completed, cancelled uint64
+	rejected, would                [refusal.Reasons]uint64
+
+	granted  int // taken out of the queue, not yet taken up
+	inFlight int // slots
+}
+
+// Counts is the ledger of arrivals. At any time
+// Offered = Admitted + Rejected + Cancelled + Queued, and
+// Admitted = Completed + running. No count ever falls.
+type Counts struct {
+	Offered, Admitted, Completed, Cancelled uint64
+	RejectedBy                              [refusal.Reasons]uint64
+	// WouldRejectBy is admitted work that an enforcing gate would have refused.
+	WouldRejectBy [refusal.Reasons]uint64
+}
+
+// Rejected sums the rejections over all reasons.
+func (c *Counts) Rejected() uint64 { return total(&c.RejectedBy) }
+
+// WouldReject sums what would have been refused over all reasons.
+func (c *Counts) WouldReject() uint64 { return total(&c.WouldRejectBy) }
+
+func total(by *[refusal.Reasons]uint64) (n uint64) {
+	for _, k := range by {
+		n += k
+	}
+	return n
+}
+
+// Counts returns the ledger of all levels.
+func (g *Gate) Counts() (c Counts) {
+	for lv := range g.ledger {
+		g.sum(&c, lv)
+	}
+	return c
+}
+
+// CountsOf returns the ledger of a priority.
+func (g *Gate) CountsOf(p spillway.Priority) (c Counts) {
+	g.sum(&c, level(p))
+	return c
+}
+
+func (g *Gate) sum(c *Counts, lv int) {
+	a := &g.ledger[lv]
+	c.Admitted += a.admitted
+	c.Completed += a.completed
+	c.Cancelled += a.cancelled
+	c.Offered += a.admitted + a.cancelled + total(&a.rejected) + uint64(g.queues[lv].n+a.granted)
+	for r := range a.rejected {
+		c.RejectedBy[r] += a.rejected[r]
+		c.WouldRejectBy[r] += a.would[r]
+	}
+}
+
+// Taken says that a waiter was there to take what Next granted, after a wait of
+// d. Only then is it admitted: until then it counts as queued, and its slots as
+// in use.
+func (g *Gate) Taken(w *Waiter, d time.Duration) {
+	g.answered(w.level)
+	g.ledger[w.level].admitted++
+	g.waits.Record(int64(d))
+}
+
+func (g *Gate) answered(lv int) {
+	g.granted--
+	g.ledger[lv].granted--
+}
+
+// Abandoned counts an arrival whose caller had left before it asked.
+func (g *Gate) Abandoned(p spillway.Priority) { g.ledger[level(p)].cancelled++ }
+
+// Revoke takes back a grant that was not Taken, because the caller left while
+// it was being told. To the law it is work that ended without saying how.
+func (g *Gate) Revoke(now time.Duration, w Grant) {
+	lv := level(w.Priority)
+	g.answered(lv)
+	g.ledger[lv].cancelled++
+	g.running--
+	if w.Long {
+		g.long--
+		return
+	}
+	g.untold(now, lv, w)
+}
+
+// Lengthen makes work that runs long: it gives its slots back and runs on. To the
+// law it is work that ended without saying how.
+func (g *Gate) Lengthen(now time.Duration, w Grant) {
+	g.long++
+	g.crowded(now, g.Limit())
+	g.untold(now, level(w.Priority), w)
+}
+
+// untold gives back the slots of work that says nothing about itself.
+func (g *Gate) untold(now time.Duration, lv int, w Grant) {
+	g.giveBack(lv, w.Cost)
+	g.cfg.Law.Observe(limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: limit.Unknown, Class: uint8(lv)}, g.load())
+}
+
+func (g *Gate) giveBack(lv, slots int) {
+	g.inFlight -= slots
+	g.ledger[lv].inFlight -= slots
+}
+
+// InFlight is how many slots are in use.
+func (g *Gate) InFlight() int { return g.inFlight }
+
+// InFlightBy is how many of those work of that priority uses.
+func (g *Gate) InFlightBy(p spillway.Priority) int { return g.ledger[level(p)].inFlight }
+
+// Running is how many pieces of work run, the long ones included, without those
+// whose caller has not answered yet.
+func (g *Gate) Running() int { return g.running - g.granted }
+
+// Long is how many pieces of long work run.
+func (g *Gate) Long() int { return g.long }
+
+// Queued is how many wait, or were granted and have not answered yet.
+func (g *Gate) Queued() int { return g.queued + g.granted }
+
+// QueuedBy is how many of those have that priority.
+func (g *Gate) QueuedBy(p spillway.Priority) int {
+	lv := level(p)
+	return g.queues[lv].n + g.ledger[lv].granted
+}
+
+// Idle reports whether nothing runs and nothing waits.
+func (g *Gate) Idle() bool { return g.running == 0 && g.queued == 0 }

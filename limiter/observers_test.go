@@ -1,0 +1,140 @@
+package limiter
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+)
+
+func TestObserversTellAllInOrder(t *testing.T) {
+	if Observers() != nil || Observers(nil, nil) != nil {
+		t.Error("an observer of nothing")
+	}
+	var told []string
+	named := func(name string) *Observer {
+		return &Observer{
+			Admitted:     func(spillway.Priority, time.Duration) { told = append(told, name+" admitted") },
+			Rejected:     func(spillway.Priority, *spillway.Rejection) { told = append(told, name+" rejected") },
+			WouldReject:  func(spillway.Priority, *spillway.Rejection) { told = append(told, name+" would") },
+			Ended:        func(End) { told = append(told, name+" ended") },
+			LimitChanged: func(limit.Decision) { told = append(told, name+" limit") },
+		}
+	}
+	expect := func(want ...string) {
+		t.Helper()
+		if !slices.Equal(told, want) {
+			t.Errorf("told %q, want %q", told, want)
+		}
+		told = nil
+	}
+	b := &Observer{Admitted: func(spillway.Priority, time.Duration) { told = append(told, "b admitted") }}
+	all := Observers(nil, named("a"), nil, b, named("c"))
+	all.Admitted(spillway.Low, 0)
+	expect("a admitted", "b admitted", "c admitted")
+	all.Rejected(spillway.Low, nil)
+	expect("a rejected", "c rejected")
+	all.WouldReject(spillway.Low, nil)
+	expect("a would", "c would")
+	all.Ended(End{})
+	expect("a ended", "c ended")
+	all.LimitChanged(limit.Decision{})
+	expect("a limit", "c limit")
+
+	alone := Observers(b)
+	if alone == b || alone.Rejected != nil {
+		t.Error("the one that was given, or with functions that it has not")
+	}
+}
+
+func TestOneObserverThatPanicsDoesNotSilenceTheOthers(t *testing.T) {
+	heard := 0
+	l := configured(t, Config{Law: limit.NewFixed(1), Observer: Observers(
+		&Observer{Admitted: func(spillway.Priority, time.Duration) { panic("bug") }},
+		&Observer{Admitted: func(spillway.Priority, time.Duration) { heard++ }},
+	)})
+	func() {
+		defer func() {
+			if r := recover(); r != "bug" {
+				t.Errorf("recovered %v", r)
+			}
+		}()
+		_, _ = l.Acquire(t.Context())
+	}()
+	if heard != 1 {
+		t.Errorf("the other heard of %d", heard)
+	}
+	atRest(t, l)
+}
+
+func TestAllocsOfObservers(t *testing.T) {
+	count := 0
+	one := &Observer{Admitted: func(spillway.Priority, time.Duration) { count++ }, Ended: func(End) { count++ }}
+	l := configured(t, Config{Law: limit.NewFixed(1), Observer: Observers(one, one, one)})
+	ctx := context.Background()
+	if n := testing.AllocsPerRun(1000, func() {
+		p, _ := l.Acquire(ctx)
+		p.Done(nil)
+	}); n != 0 || count == 0 {
+		t.Errorf("%v allocations, told %d times", n, count)
+	}
+}
+
+// Each is counted and told once: what would have been refused at once, and what would
+// have lost its place in the queue later.
+func TestTheObserverIsToldWhatADryRunWouldHaveRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex // time that passes in a bubble orders nothing
+		told := map[spillway.Reason]uint64{}
+		by := map[spillway.Priority]uint64{}
+		l := configured(t, Config{Law: limit.NewFixed(2), QueueSize: 3, Mode: DryRun, Observer: &Observer{
+			WouldReject: func(p spillway.Priority, r *spillway.Rejection) {
+				mu.Lock()
+				defer mu.Unlock()
+				told[r.Reason]++
+				by[p]++
+			},
+			Rejected: func(spillway.Priority, *spillway.Rejection) { t.Error("refused") },
+		}})
+		learn(t, l, 100*time.Millisecond)
+		for i := range 2000 { // 50 a second, where 20 would run
+			go func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				p := spillway.Priority(i%3 - 1)
+				_ = l.Do(spillway.WithPriority(ctx, p), func(context.Context) error { time.Sleep(100 * time.Millisecond); return nil })
+			}()
+			time.Sleep(20 * time.Millisecond)
+		}
+		time.Sleep(time.Minute)
+		acquire(t, l).Done(nil) // what was late until now is told
+		s := l.Stats()
+		mu.Lock()
+		defer mu.Unlock()
+		if s.Rejected != 0 || s.WouldReject < 1000 || s.WouldReject > 1400 {
+			t.Errorf("%d refused, %d would have been, of %d", s.Rejected, s.WouldReject, s.Offered)
+		}
+		if told[spillway.Preempted] == 0 {
+			t.Error("none would have lost its place")
+		}
+		for r, n := range s.WouldRejectBy {
+			if told[r] != n {
+				t.Errorf("told of %d that would be refused for %v, counted %d", told[r], r, n)
+			}
+		}
+		for p, of := range s.ByPriority {
+			if by[p] != of.WouldReject {
+				t.Errorf("told of %d of %v, counted %d", by[p], p, of.WouldReject)
+			}
+		}
+		if high, low := s.ByPriority[spillway.High], s.ByPriority[spillway.Low]; high.WouldReject*5 > high.Offered || low.WouldReject*10 < low.Offered*9 {
+			t.Errorf("high %+v, low %+v", high, low)
+		}
+		atRest(t, l)
+	})
+}
