@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 )
@@ -45,7 +46,7 @@ func TestRoutesOfAnotherRouterAreDescribedAsThoseOfAMux(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Describe(m.cfg, info, m.routes...); err != nil || !bytes.Equal(got, want) {
+	if got, err := Describe(m.root.cfg, info, m.routes...); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%v\n%s", err, got)
 	}
 	broken := New("GET", "/{id}", func(context.Context, Empty) (Empty, error) { return Empty{}, nil })
@@ -125,5 +126,41 @@ func TestMiddlewareOfARouteHasToFindAllInTheRequest(t *testing.T) {
 	}
 	if _, beside := h.(ContextHandler); beside {
 		t.Error("its middleware would be left out")
+	}
+}
+
+// A route's priority and cost are in the context of its middleware and its handler.
+func TestAMarkedRouteTakesAContextBesideTheRequest(t *testing.T) {
+	for _, behind := range []bool{false, true} {
+		var got []any
+		see := func(ctx context.Context) { got = append(got, spillway.PriorityFrom(ctx), spillway.CostFrom(ctx)) }
+		r := New("GET", "/", func(ctx context.Context, _ Empty) (Empty, error) { see(ctx); return Empty{}, nil }).Priority(spillway.Low).Cost(2)
+		if behind {
+			r.Use(func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { see(r.Context()); next.ServeHTTP(w, r) })
+			})
+		}
+		h, err := r.Handler(Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		direct, ok := h.(ContextHandler)
+		if ok == behind {
+			t.Fatal("a ContextHandler is what has no middleware")
+		}
+		ctx := spillway.WithPriority(t.Context(), spillway.Critical)
+		w, req := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)
+		want := []any{spillway.Low, 2}
+		if behind {
+			h.ServeHTTP(w, req.WithContext(ctx))
+			want = append(want, want...)
+		} else {
+			direct.ServeContext(ctx, w, req, nil)
+			h.ServeHTTP(w, req.WithContext(ctx))
+			want = append(want, want...)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("behind middleware: %v: %v", behind, got)
+		}
 	}
 }

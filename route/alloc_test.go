@@ -3,6 +3,8 @@ package route
 import (
 	"net/http"
 	"testing"
+
+	"github.com/spillway-go/spillway"
 )
 
 // What the handler is given has to be allocated: of a body one copy, whose parts
@@ -13,6 +15,13 @@ func TestAllocationsPerRequest(t *testing.T) {
 	}
 	post, get := typed(typedPost().Untimed()), typed(typedGet().Untimed())
 	timed := typed(typedGet())
+	behind := NewMux(Config{})
+	behind.Use(func(next http.Handler) http.Handler { return http.HandlerFunc(next.ServeHTTP) })
+	group := behind.Group("/in")
+	group.Use(func(next http.Handler) http.Handler { return http.HandlerFunc(next.ServeHTTP) })
+	if err := group.Add(typedGet().Untimed(), New("GET", "/urgent/{id}", getByType).Untimed().Priority(spillway.High)); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name    string
 		handler http.Handler
@@ -21,6 +30,8 @@ func TestAllocationsPerRequest(t *testing.T) {
 	}{
 		{"get", get, newHarness("GET", "/patients/P000042", "", ""), 1},
 		{"get with Server-Timing", timed, newHarness("GET", "/patients/P000042", "", ""), 1},
+		{"get behind middleware", behind, newHarness("GET", "/in/patients/P000042", "", ""), 1},
+		{"get with a priority", behind, newHarness("GET", "/in/urgent/P000042", "", ""), 3},
 		{"json", post, newHarness("POST", "/patients", "application/json", benchJSON), 2},
 		{"large json", post, newHarness("POST", "/patients", "application/json", large()), 2},
 		{"form", post, newHarness("POST", "/patients", "application/x-www-form-urlencoded", benchForm), 2},

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -89,11 +90,12 @@ func (c *core) kindOf(h http.Header) (bodyKind, map[string]string, Codec, error)
 	}
 	var params map[string]string
 	media := contentType
-	switch contentType {
-	case "":
+	switch {
+	case contentType == "":
 		return bodyNone, nil, nil, errNoType
-	case "application/json", "application/x-www-form-urlencoded":
-	default:
+	case accepts.json && slices.Contains(c.json, contentType):
+		return bodyJSON, nil, nil, nil
+	case contentType != "application/x-www-form-urlencoded":
 		var err error
 		if media, params, err = mime.ParseMediaType(contentType); err != nil {
 			return bodyNone, nil, nil, c.unsupported
@@ -103,7 +105,7 @@ func (c *core) kindOf(h http.Header) (bodyKind, map[string]string, Codec, error)
 		}
 	}
 	switch {
-	case media == "application/json" && accepts.json:
+	case accepts.json && slices.Contains(c.json, media):
 		return bodyJSON, nil, nil, nil
 	case media == "application/x-www-form-urlencoded" && accepts.form:
 		return bodyForm, nil, nil, nil
@@ -115,7 +117,7 @@ func (c *core) kindOf(h http.Header) (bodyKind, map[string]string, Codec, error)
 		return bodyText, nil, nil, nil
 	}
 	if accepts.json {
-		for _, codec := range c.codecs {
+		for _, codec := range c.cfg.Codecs {
 			if media == codec.MediaType() {
 				return bodyCodec, params, codec, nil
 			}
@@ -131,11 +133,11 @@ func twice(header string) error {
 }
 
 // unsupported answers a body of none of the types that the route accepts.
-func unsupported(p *plan, codecs []Codec) *Problem {
+func unsupported(p *plan, json []string, codecs []Codec) *Problem {
 	var types []string
 	a := p.accepts
 	if a.json {
-		types = append(types, "application/json")
+		types = append(types, json...)
 		for _, codec := range codecs {
 			types = append(types, codec.MediaType())
 		}

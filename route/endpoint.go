@@ -11,23 +11,20 @@ import (
 
 // core is what all requests of one route share, whatever its types.
 type core struct {
+	cfg         Config
 	plan        *plan
 	answer      *answer
 	limits      Limits
-	errors      Errors
-	codecs      []Codec
+	json        []string // media types of a JSON body
+	content     []string // the Content-Type of a response that is encoded
 	unsupported *Problem
-	base        string
-	report      func(context.Context, string, error)
 	pathValue   func(*http.Request, string) string
 	pattern     string
 	status      int
-	onProblem   func(http.ResponseWriter, *http.Request, *Problem, error)
 	limiter     *limiter.Limiter
 	timings     *timings // nil if not asked for
 	lax         bool
 	holds       bool // code of the user sees a pointer into the request
-	discreet    bool
 }
 
 // beside is what an adapter hands over beside the request; nothing, where the
@@ -90,32 +87,41 @@ func (e *endpoint[Req, Res]) ServeContext(ctx context.Context, w http.ResponseWr
 	e.run(w, r, beside{ctx, values})
 }
 
-// run admits the request, and has it served.
+// run bounds the request's time, and has it observed.
 func (e *endpoint[Req, Res]) run(w http.ResponseWriter, r *http.Request, by beside) {
 	if e.limits.Handle > 0 {
 		ctx, cancel := context.WithTimeout(by.context(r), e.limits.Handle)
 		defer cancel()
 		r, by.ctx = r.WithContext(ctx), nil
 	}
-	t := e.timings.begin()
+	t := progress{timing: e.timings.begin()}
+	if e.cfg.Observe != nil {
+		t.outcome = &Outcome{Pattern: e.pattern}
+		defer e.cfg.observe(by.carried(r), t.outcome) // also when the handler panics
+	}
+	e.admit(w, r, by, &t)
+}
+
+// admit asks the route's limiter, and has the request served.
+func (e *endpoint[Req, Res]) admit(w http.ResponseWriter, r *http.Request, by beside, t *progress) {
 	if e.limiter == nil {
-		e.serve(w, r, by, &t, limiter.Permit{})
+		e.serve(w, r, by, t, limiter.Permit{})
 		return
 	}
 	permit, err := e.limiter.Acquire(by.context(r))
 	t.waited()
 	if err != nil {
 		e.limits.hurry(w, r)
-		e.fail(w, by.carried(r), &t, err)
+		e.fail(w, by.carried(r), t, err)
 		return
 	}
 	defer permit.Release() // also when the handler panics
-	e.serve(w, r, by, &t, permit)
+	e.serve(w, r, by, t, permit)
 }
 
 // serve binds, handles and answers. A panic goes through it; its box is then
 // left to the collector, since others may still look at it.
-func (e *endpoint[Req, Res]) serve(w http.ResponseWriter, r *http.Request, by beside, t *timing, permit limiter.Permit) {
+func (e *endpoint[Req, Res]) serve(w http.ResponseWriter, r *http.Request, by beside, t *progress, permit limiter.Permit) {
 	b := e.boxes.Get()
 	req, res := &b.req, &b.res
 	if e.holds {
@@ -124,6 +130,9 @@ func (e *endpoint[Req, Res]) serve(w http.ResponseWriter, r *http.Request, by be
 	err := e.bind(&b.scratch, w, r, by.values, reflect.ValueOf(req).Elem())
 	t.decoded()
 	if err == nil {
+		if t.outcome != nil {
+			t.outcome.Request = *req
+		}
 		var answer Res
 		answer, err = e.handle(by.context(r), *req)
 		t.handled()
@@ -150,24 +159,17 @@ func (e *endpoint[Req, Res]) serve(w http.ResponseWriter, r *http.Request, by be
 
 // fail answers with the problem that err is. It panics where a part of another
 // answer was sent, as net/http asks for, to abort the connection.
-func (c *core) fail(w http.ResponseWriter, r *http.Request, t *timing, err error) {
+func (c *core) fail(w http.ResponseWriter, r *http.Request, t *progress, err error) {
 	if late, ok := err.(lateError); ok {
-		if c.report != nil && r.Context().Err() != context.Canceled {
-			c.report(r.Context(), c.pattern, late.error)
+		t.failed(late.error)
+		if r.Context().Err() != context.Canceled {
+			c.cfg.report(r, c.pattern, late.error)
 		}
 		panic(http.ErrAbortHandler)
 	}
-	p, foreseen := c.errors.answer(r.Context(), err)
-	if !foreseen && c.report != nil {
-		c.report(r.Context(), c.pattern, err)
-	}
-	if c.discreet {
-		p.Errors = c.plan.discreet(p.Errors)
-	}
+	t.failed(err)
 	t.write(w.Header())
-	if c.onProblem != nil {
-		p.own()
-		c.onProblem(w, r, &p, err)
-	}
-	p.write(w, c.base)
+	status, n := c.cfg.answer(w, r, c.pattern, c.plan, err)
+	t.sends(status)
+	t.sent(n)
 }

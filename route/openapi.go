@@ -1,8 +1,11 @@
 package route
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"mime"
 	"net/http"
 	"regexp"
 	"slices"
@@ -16,30 +19,38 @@ type Info struct {
 	Version     string
 	Description string
 	Servers     []string // URLs
+
+	// Edit changes the document once it is made: security schemes, tags, and any
+	// other member. The values are those of encoding/json; numbers are json.Number.
+	Edit func(doc map[string]any)
 }
 
 // object is a JSON object; encoding/json writes its names in order, so that a
 // document is the same every time.
 type object = map[string]any
 
-var described = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
+var methods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
 // OpenAPI returns the document of the routes added so far, as Describe does.
-func (m *Mux) OpenAPI(info Info) ([]byte, error) { return Describe(m.cfg, info, m.routes...) }
+func (m *Mux) OpenAPI(info Info) ([]byte, error) { return Describe(m.root.cfg, info, m.routes...) }
 
 // Describe returns the OpenAPI 3.1 document of routes, from the plans that bind
-// them, for those that another router than Mux serves. Routes for all methods,
+// them, for those that another router than Mux serves: cfg is what their Handlers
+// were made with. Routes for all methods,
 // or for one that HTTP itself does not define, are left out: the document has no
 // word for them.
 func Describe(cfg Config, info Info, routes ...*Route) ([]byte, error) {
-	d := document{schemas: newSchemas(), problems: map[string]string{}, cfg: cfg}
+	d := document{schemas: newSchemas(), problems: map[string]string{}}
 	paths, spelled := object{}, map[string]string{}
 	for _, r := range routes {
 		if r.err != nil {
 			return nil, r.err
 		}
+		if d.cfg = r.cfg; d.cfg == nil {
+			d.cfg = &cfg
+		}
 		method, path := strings.ToLower(r.method), pathOf(r.pattern)
-		if !slices.Contains(described, method) {
+		if !slices.Contains(methods, method) {
 			continue
 		}
 		item, ok := paths[path].(object)
@@ -55,9 +66,15 @@ func Describe(cfg Config, info Info, routes ...*Route) ([]byte, error) {
 		if item[method] != nil {
 			return nil, fmt.Errorf("route: %s %s would be described twice: describe each host in a document of its own", r.method, path)
 		}
-		item[method] = d.operation(r)
+		op, err := d.operation(r)
+		if err != nil {
+			return nil, fmt.Errorf("route %s: describe: %w", r.Pattern(), err)
+		}
+		item[method] = op
 	}
-	d.schemas.named["Problem"] = problemSchema
+	if d.standard {
+		d.schemas.named["Problem"] = problemSchema
+	}
 	head := object{"title": info.Title, "version": info.Version}
 	if info.Description != "" {
 		head["description"] = info.Description
@@ -70,6 +87,12 @@ func Describe(cfg Config, info Info, routes ...*Route) ([]byte, error) {
 		}
 		doc["servers"] = servers
 	}
+	if info.Edit != nil {
+		var err error
+		if doc, err = edited(doc, info.Edit); err != nil {
+			return nil, err
+		}
+	}
 	out, err := json.MarshalIndent(doc, "", "  ")
 	return append(out, '\n'), err
 }
@@ -81,7 +104,7 @@ func (m *Mux) Document(pattern string, info Info) error {
 	if err != nil {
 		return err
 	}
-	return m.handle(pattern, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return m.Handle(pattern, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(doc)
 	}))
@@ -103,10 +126,28 @@ func pathOf(pattern string) string {
 type document struct {
 	schemas  *schemas
 	problems map[string]string // names of components, by status and types
-	cfg      Config
+	cfg      *Config           // of the route in hand
+	standard bool              // some route answers with problem+json
 }
 
-func (d *document) operation(r *Route) object {
+// edited returns what edits make of v, which they are given as encoding/json has it.
+func edited(v object, edits ...func(map[string]any)) (object, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	out, in := object{}, json.NewDecoder(bytes.NewReader(text))
+	in.UseNumber()
+	if err := in.Decode(&out); err != nil {
+		return nil, err
+	}
+	for _, edit := range edits {
+		edit(out)
+	}
+	return out, nil
+}
+
+func (d *document) operation(r *Route) (object, error) {
 	d.schemas.lax = r.lax
 	op := object{"responses": d.responses(r)}
 	if r.name != "" {
@@ -132,15 +173,22 @@ func (d *document) operation(r *Route) object {
 	if parameters != nil {
 		op["parameters"] = parameters
 	}
-	if content := d.bodies(r.plan); len(content) > 0 {
+	if content := d.bodies(r); len(content) > 0 {
 		op["requestBody"] = object{"required": true, "content": content}
 	}
-	return op
+	edits := r.edits
+	if d.cfg.Operation != nil {
+		edits = append([]func(map[string]any){d.cfg.Operation}, edits...)
+	}
+	if len(edits) == 0 {
+		return op, nil
+	}
+	return edited(op, edits...)
 }
 
 // bodies describes the request body in every content type.
-func (d *document) bodies(p *plan) object {
-	content := object{}
+func (d *document) bodies(r *Route) object {
+	p, content := r.plan, object{}
 	if p.accepts.json {
 		var schema object
 		if p.whole != nil {
@@ -148,7 +196,9 @@ func (d *document) bodies(p *plan) object {
 		} else {
 			schema = d.schemas.members(p.members.fields, func(f *field) string { return f.json }, d.schemas.field, false)
 		}
-		content["application/json"] = object{"schema": schema}
+		for _, mediaType := range r.jsonTypes(d.cfg) {
+			content[mediaType] = object{"schema": schema}
+		}
 		for _, codec := range d.cfg.Codecs {
 			content[codec.MediaType()] = object{"schema": schema}
 		}
@@ -174,28 +224,35 @@ func (d *document) bodies(p *plan) object {
 	return content
 }
 
-// responses describes the success and the problems.
+// responses describes the success, the problems, and what else the route says of them.
 func (d *document) responses(r *Route) object {
-	status := r.status
-	if status == 0 {
-		status = r.answer.status
-	}
-	success := object{"description": http.StatusText(status)}
-	switch {
-	case status == http.StatusNoContent || status == http.StatusNotModified:
-	case r.answer.shape != nil:
-		d.schemas.nulls = r.answer.nulls
-		success["content"] = object{"application/json": object{"schema": d.schemas.of(r.answer.shape, true)}}
-	case r.answer.streams:
-		success["content"] = object{"*/*": object{}}
-	}
-	responses := object{}
-	if len(r.failsWith) == 0 {
-		responses["default"] = failure("Problem", object{"$ref": problemRef})
-	}
+	responses := map[int]object{}
 	for code, f := range d.failures(r) {
-		responses[strconv.Itoa(code)] = d.response(code, f)
+		responses[code] = d.response(code, f)
 	}
-	responses[strconv.Itoa(status)] = success
-	return responses
+	responses[r.success()] = d.answered(r, r.success(), r.answer)
+	d.described(r, responses)
+	out := object{}
+	if len(r.failsWith) == 0 {
+		out["default"] = d.failure("Problem", nil)
+	}
+	for code, response := range responses {
+		out[strconv.Itoa(code)] = response
+	}
+	return out
+}
+
+// answered describes an answer of that status which is no problem.
+func (d *document) answered(r *Route, status int, a *answer) object {
+	response := object{"description": cmp.Or(http.StatusText(status), "Answer")}
+	switch {
+	case bodiless(status):
+	case a.shape != nil:
+		d.schemas.nulls = a.nulls
+		mediaType, _, _ := mime.ParseMediaType(cmp.Or(r.produces, d.cfg.Produces, jsonContent[0]))
+		response["content"] = object{mediaType: object{"schema": d.schemas.of(a.shape, true)}}
+	case a.streams:
+		response["content"] = object{"*/*": object{}}
+	}
+	return response
 }

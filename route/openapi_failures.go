@@ -3,6 +3,7 @@ package route
 import (
 	"cmp"
 	"context"
+	"mime"
 	"net/http"
 	"slices"
 	"strconv"
@@ -28,7 +29,7 @@ func (d *document) failures(r *Route) map[int]*failures {
 		errs = append(errs, &InvalidError{})
 	}
 	if r.plan.body() {
-		errs = append(errs, errNoType, errCut, errTooSlow, errTooBig, unsupported(r.plan, d.cfg.Codecs))
+		errs = append(errs, errNoType, errCut, errTooSlow, errTooBig, unsupported(r.plan, r.jsonTypes(d.cfg), d.cfg.Codecs))
 	}
 	if r.limiter != nil {
 		errs = append(errs, &spillway.Rejection{RetryAfter: time.Second})
@@ -69,15 +70,15 @@ func (f *failures) add(p Problem, base string) {
 
 // response describes an answer of that status.
 func (d *document) response(code int, f *failures) object {
-	schema := object{"$ref": problemRef}
-	if !f.anything && !slices.Contains(f.types, "") {
+	var schema object
+	if !f.anything && !slices.Contains(f.types, "") && d.cfg.ProblemFormat.Encode == nil {
 		schema = d.problem(code, f.types)
 	}
 	description := http.StatusText(code)
 	if !f.anything && len(f.details) > 0 {
 		description += ": " + strings.Join(f.details, "; or ")
 	}
-	response := failure(description, schema)
+	response := d.failure(description, schema)
 	if f.retry {
 		response["headers"] = object{"Retry-After": object{
 			"description": "seconds until a retry is worth it", "required": true, "schema": object{"type": "integer", "minimum": 1},
@@ -105,9 +106,21 @@ func (d *document) problem(code int, types []string) object {
 
 const problemRef = "#/components/schemas/Problem"
 
-func failure(description string, schema object) object {
-	if description == "" {
-		description = "Problem"
+// failure describes an answer in the format of problems; schema is what more is known
+// of it where that is problem+json, or nil.
+func (d *document) failure(description string, schema object) object {
+	mediaType, body := problemMedia, object{"schema": object{"$ref": problemRef}}
+	switch f := d.cfg.ProblemFormat; {
+	case f.Encode != nil:
+		mediaType, _, _ = mime.ParseMediaType(f.MediaType)
+		if body = (object{}); f.Schema != nil {
+			body["schema"] = f.Schema
+		}
+	case schema != nil:
+		body["schema"] = schema
+		fallthrough
+	default:
+		d.standard = true
 	}
-	return object{"description": description, "content": object{"application/problem+json": object{"schema": schema}}}
+	return object{"description": cmp.Or(description, "Problem"), "content": object{mediaType: body}}
 }

@@ -203,12 +203,20 @@ func headerName(name string) error {
 	case "Host", "Trailer", "Transfer-Encoding":
 		return fmt.Errorf("net/http keeps header %s elsewhere", name)
 	}
-	for i := range len(name) {
-		if c := name[i]; c >= utf8.RuneSelf || !atoms[c] || strings.IndexByte("/=?{}@", c) >= 0 {
-			return fmt.Errorf("%q is no name of a header", name)
-		}
+	if !isToken(name) {
+		return fmt.Errorf("%q is no name of a header", name)
 	}
 	return nil
+}
+
+// isToken reports whether name may be the name of a header.
+func isToken(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; c >= utf8.RuneSelf || !atoms[c] || strings.IndexByte("/=?{}@", c) >= 0 {
+			return false
+		}
+	}
+	return name != ""
 }
 
 // document adds a field that is the whole body.

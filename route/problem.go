@@ -1,7 +1,6 @@
 package route
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -55,15 +54,6 @@ func (e *InvalidError) Error() string {
 	return b.String()
 }
 
-// problemJSON is how a Problem is written.
-type problemJSON struct {
-	Type   string  `json:"type,omitempty"`
-	Title  string  `json:"title"`
-	Status int     `json:"status"`
-	Detail string  `json:"detail,omitempty"`
-	Errors []Fault `json:"errors,omitempty"`
-}
-
 // statusGone stands for a client that left before its answer, as logs have it.
 // It is sent all the same: a client that has closed only its own side reads it,
 // and net/http would answer 200 for a handler that writes nothing.
@@ -87,41 +77,25 @@ func (p *Problem) uri(base string) string {
 // own makes p, a copy, share nothing with the problem it is a copy of.
 func (p *Problem) own() { p.Members, p.Errors = maps.Clone(p.Members), slices.Clone(p.Errors) }
 
-func (p *Problem) write(w http.ResponseWriter, base string) {
-	out := problemJSON{Type: p.uri(base), Title: p.Title, Status: p.status(), Detail: p.Detail, Errors: p.Errors}
-	if out.Title == "" {
-		out.Title = http.StatusText(out.Status)
+// complete sets what a Problem may leave out.
+func (p *Problem) complete(base string) {
+	p.Status, p.Type = p.status(), p.uri(base)
+	if p.Title == "" {
+		p.Title = http.StatusText(p.Status)
 	}
+}
+
+func (p *Problem) write(w http.ResponseWriter, contentType string, body []byte) int64 {
 	h := w.Header()
 	if p.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.FormatInt(int64((p.RetryAfter+time.Second-1)/time.Second), 10))
 	}
-	h.Set("Content-Type", "application/problem+json")
+	h.Set("Content-Type", contentType)
 	h.Set("Cache-Control", "no-store")
 	h.Del("ETag") // of the success that did not happen
 	h.Del("Last-Modified")
-	body, _ := json.Marshal(&out) // strings and numbers: it cannot fail
-	body = extend(body, p.Members)
 	h.Set("Content-Length", strconv.Itoa(len(body))) // whole even if the handler ends by runtime.Goexit
-	w.WriteHeader(out.Status)
-	_, _ = w.Write(body) // a client that left is not an error
+	w.WriteHeader(p.Status)
+	n, _ := w.Write(body) // a client that left is not an error
+	return int64(n)
 }
-
-// extend adds further members to an object. What cannot be encoded is left out.
-func extend(object []byte, members map[string]any) []byte {
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		if slices.Contains(problemMembers, name) {
-			continue
-		}
-		value, err := json.Marshal(members[name])
-		if err != nil {
-			continue
-		}
-		key, _ := json.Marshal(name)
-		object = append(append(object[:len(object)-1], ','), key...)
-		object = append(append(append(object, ':'), value...), '}')
-	}
-	return object
-}
-
-var problemMembers = []string{"type", "title", "status", "detail", "errors"}

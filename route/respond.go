@@ -123,7 +123,7 @@ func answerOf(t reflect.Type) (*answer, error) {
 
 // respond answers with v, a pointer to the response. The error is one that can
 // still be answered.
-func (c *core) respond(s *scratch, w http.ResponseWriter, r *http.Request, t *timing, v any) error {
+func (c *core) respond(s *scratch, w http.ResponseWriter, r *http.Request, t *progress, v any) error {
 	h := w.Header()
 	status := c.status
 	value := v
@@ -156,6 +156,7 @@ func (c *core) respond(s *scratch, w http.ResponseWriter, r *http.Request, t *ti
 	if bodiless(status) {
 		set(h, headers)
 		t.write(h)
+		t.sends(status)
 		w.WriteHeader(status)
 		return nil
 	}
@@ -164,19 +165,21 @@ func (c *core) respond(s *scratch, w http.ResponseWriter, r *http.Request, t *ti
 	}
 	set(h, headers)
 	if _, chosen := h["Content-Type"]; !chosen {
-		h["Content-Type"] = jsonContent
+		h["Content-Type"] = c.content
 	}
 	t.write(h)
+	t.sends(status)
 	if status != http.StatusOK {
 		w.WriteHeader(status)
 	}
-	_, _ = w.Write(s.out.Bytes()) // a client that left is not an error
+	n, _ := w.Write(s.out.Bytes()) // a client that left is not an error
+	t.sent(int64(n))
 	return nil
 }
 
 // respondAndRelease is respond for a Releaser. It gives back also when code of the
 // user panics.
-func (c *core) respondAndRelease(s *scratch, w http.ResponseWriter, r *http.Request, t *timing, v any) error {
+func (c *core) respondAndRelease(s *scratch, w http.ResponseWriter, r *http.Request, t *progress, v any) error {
 	value := v
 	if c.answer.behind {
 		value = reflect.ValueOf(v).Elem().Interface()
@@ -187,8 +190,8 @@ func (c *core) respondAndRelease(s *scratch, w http.ResponseWriter, r *http.Requ
 	return c.respond(s, w, r, t, v)
 }
 
-// jsonContent is shared by all responses: appending to it copies, and setting
-// replaces it.
+// jsonContent is shared by all responses, as is what Produces has in its place:
+// appending to it copies, and setting replaces it.
 var jsonContent = []string{"application/json"}
 
 // bodiless reports whether an answer of that status has no content.
@@ -225,7 +228,7 @@ func special(v any) any {
 }
 
 // special answers what is not encoded.
-func (c *core) special(w http.ResponseWriter, r *http.Request, t *timing, status int, headers HeaderSetter, v any) error {
+func (c *core) special(w http.ResponseWriter, r *http.Request, t *progress, status int, headers HeaderSetter, v any) error {
 	switch v := v.(type) {
 	case *File:
 		return v.serve(w, r, t, status, headers)
@@ -234,11 +237,12 @@ func (c *core) special(w http.ResponseWriter, r *http.Request, t *timing, status
 	}
 	set(w.Header(), headers)
 	t.write(w.Header())
+	t.sends(status)
 	w.WriteHeader(status)
 	return nil
 }
 
-func (f *File) serve(w http.ResponseWriter, r *http.Request, t *timing, status int, headers HeaderSetter) error {
+func (f *File) serve(w http.ResponseWriter, r *http.Request, t *progress, status int, headers HeaderSetter) error {
 	if f.Content == nil {
 		return fmt.Errorf("a File has no Content")
 	}
@@ -268,6 +272,7 @@ func (f *File) serve(w http.ResponseWriter, r *http.Request, t *timing, status i
 	}
 	h.Set("X-Content-Type-Options", "nosniff")
 	t.write(h)
+	w = t.watched(w)
 	if status != http.StatusOK {
 		// ServeContent chooses among 200, 206, 304 and 416 by itself.
 		h.Set("Content-Length", strconv.FormatInt(size, 10))

@@ -77,6 +77,15 @@
 // clients how long decoding, waiting for the route's Limiter and handling took,
 // unless the route is Untimed.
 //
+// # Around the routes
+//
+// Mux.Use and Group put middleware around routes, and around what the Mux answers
+// itself; see Mux for the order. A Group has a prefix and a Config of its own: another
+// ProblemFormat, other media types (Consumes, Produces), limits, rules for errors.
+// A route's Priority and Cost are in the context before any middleware runs, so that
+// admission finds them there. Config.Observe is told the outcome of each request. What
+// the types do not say, the OpenAPI document is told by Answers, Operation and Info.Edit.
+//
 // # What is reused
 //
 // Buffers, decoder state and the memory that a request is bound into are pooled
@@ -85,6 +94,7 @@
 package route
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,14 +119,22 @@ type Route struct {
 	failsWith       []error
 	status          int
 	limits          Limits
+	consumes        []string
+	produces        string
+	answers         []further
+	edits           []func(op map[string]any)
 	use             []func(http.Handler) http.Handler
 	limiter         *limiter.Limiter
+	mark            mark
 	untimed, lax    bool
 
 	plan    *plan
 	answer  *answer
-	handler func(*core) http.Handler // knows Req and Res
-	err     error
+	compile func(pattern string) (*plan, error) // knows Req
+	handler func(*core) http.Handler            // knows Req and Res
+	cfg     *Config                             // of the group it was added to
+	wrong   []error                             // with the types, whatever the pattern
+	err     error                               // all that is wrong with the types
 }
 
 // New compiles a route. Method may be empty for all methods; pattern is the
@@ -124,61 +142,34 @@ type Route struct {
 // reported by Handler and by Mux.Add, so that routes can be listed without a
 // check after each.
 func New[Req, Res any](method, pattern string, handle func(ctx context.Context, req Req) (Res, error)) *Route {
-	r := &Route{method: method, pattern: pattern}
-	var errs [3]error
-	r.plan, errs[0] = compile(reflect.TypeFor[Req](), pattern)
-	r.answer, errs[1] = answerOf(reflect.TypeFor[Res]())
+	r := &Route{method: method, handler: func(c *core) http.Handler { return newEndpoint(c, handle) }}
+	r.compile = func(pattern string) (*plan, error) { return compile(reflect.TypeFor[Req](), pattern) }
+	var err error
+	if r.answer, err = answerOf(reflect.TypeFor[Res]()); err != nil {
+		r.wrong = append(r.wrong, err)
+	}
 	if handle == nil {
-		errs[2] = errors.New("no function")
+		r.wrong = append(r.wrong, errors.New("no function"))
 	}
-	if err := errors.Join(errs[:]...); err != nil {
-		r.err = fmt.Errorf("route %s: %w", r.Pattern(), err)
-		return r
-	}
-	r.handler = func(c *core) http.Handler { return newEndpoint(c, handle) }
-	return r
+	return r.at(pattern)
 }
 
-// Name is the operation's id in the OpenAPI document.
-func (r *Route) Name(name string) *Route { r.name = name; return r }
-
-// Describe says in a sentence what the operation does.
-func (r *Route) Describe(text string) *Route { r.summary = text; return r }
-
-// Tags group operations in the OpenAPI document.
-func (r *Route) Tags(tags ...string) *Route { r.tags = append(r.tags, tags...); return r }
-
-// Status is the status of a success; without it 200, or 204 for Empty.
-func (r *Route) Status(code int) *Route { r.status = code; return r }
-
-// Fails documents statuses that errors of this operation are mapped to.
-func (r *Route) Fails(codes ...int) *Route { r.fails = append(r.fails, codes...); return r }
-
-// FailsWith documents errors of this operation as the problems that Config.Errors
-// makes of them: their statuses, types and details. A route that says so lists all; without
-// it the document says that the operation may fail in other ways, too.
-func (r *Route) FailsWith(errs ...error) *Route { r.failsWith = append(r.failsWith, errs...); return r }
-
-// Use adds middleware around this route; the first added is the outermost.
-func (r *Route) Use(middleware ...func(http.Handler) http.Handler) *Route {
-	r.use = append(r.use, middleware...)
-	return r
+// at returns a copy of r for that pattern.
+func (r *Route) at(pattern string) *Route {
+	own, plan := *r, r.plan
+	own.pattern, own.err = pattern, nil
+	if plan == nil || pattern != r.pattern {
+		var err error
+		if plan, err = r.compile(pattern); err != nil {
+			own.err = err
+		}
+	}
+	own.plan = plan
+	if err := errors.Join(append([]error{own.err}, r.wrong...)...); err != nil {
+		own.err = fmt.Errorf("route %s: %w", own.Pattern(), err)
+	}
+	return &own
 }
-
-// Limits replaces the limits that are not zero.
-func (r *Route) Limits(l Limits) *Route { r.limits = l.or(r.limits); return r }
-
-// Limiter asks l before the body is read. The time that takes is the wait of
-// Server-Timing; a refusal is answered with Retry-After. What the client sent
-// wrongly and a stream are no latency samples.
-func (r *Route) Limiter(l *limiter.Limiter) *Route { r.limiter = l; return r }
-
-// Untimed leaves out Server-Timing, which tells clients how long decoding,
-// waiting and handling took, and costs three clock reads.
-func (r *Route) Untimed() *Route { r.untimed = true; return r }
-
-// AllowUnknown ignores body members and query parameters the type does not know.
-func (r *Route) AllowUnknown() *Route { r.lax = true; return r }
 
 // Pattern is the route's pattern for http.ServeMux, such as "GET /patients/{id}".
 func (r *Route) Pattern() string { return strings.TrimSpace(r.method + " " + r.pattern) }
@@ -202,21 +193,29 @@ type ContextHandler interface {
 // way to them is Config.PathValue. A router with a context of its own may do
 // better with a ContextHandler.
 func (r *Route) Handler(cfg Config) (http.Handler, error) {
+	h, err := r.build(cfg)
+	if err = errors.Join(cfg.check(), err); err != nil {
+		return nil, err
+	}
+	return r.mark.around(h), nil
+}
+
+// build returns the route for a Config that has been checked, without its mark, which
+// is set outside the middleware of others, too.
+func (r *Route) build(cfg Config) (http.Handler, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
 	c := &core{
-		plan: r.plan, answer: r.answer, limits: r.limits.or(cfg.Limits).or(defaults),
-		errors: cfg.Errors, codecs: cfg.Codecs, base: cfg.problemBase(), report: cfg.Report,
-		pathValue: cfg.PathValue, pattern: r.Pattern(), limiter: r.limiter, lax: r.lax,
-		onProblem: cfg.OnProblem, discreet: cfg.Discreet,
+		cfg: cfg, plan: r.plan, answer: r.answer, limits: r.limits.or(cfg.Limits).or(defaults),
+		json: r.jsonTypes(&cfg), content: jsonContent, pathValue: cfg.PathValue,
+		pattern: r.Pattern(), status: r.success(), limiter: r.limiter, lax: r.lax,
 	}
 	if !r.untimed && !cfg.Untimed {
 		c.timings = &timings{start: time.Now(), waits: r.limiter != nil}
 	}
-	c.status = r.status
-	if c.status == 0 {
-		c.status = r.answer.status
+	if produces := cmp.Or(r.produces, cfg.Produces); produces != "" {
+		c.content = []string{produces}
 	}
 	if c.pathValue == nil {
 		c.pathValue = (*http.Request).PathValue
@@ -227,20 +226,31 @@ func (r *Route) Handler(cfg Config) (http.Handler, error) {
 	if c.limits.Memory == 0 {
 		c.limits.Memory = 32 * min(c.limits.Body, math.MaxInt64/32)
 	}
-	c.unsupported = unsupported(c.plan, c.codecs)
-	c.holds = c.plan.holds || c.plan.accepts.json && slices.ContainsFunc(c.codecs, func(codec Codec) bool {
+	c.unsupported = unsupported(c.plan, c.json, cfg.Codecs)
+	c.holds = c.plan.holds || c.plan.accepts.json && slices.ContainsFunc(cfg.Codecs, func(codec Codec) bool {
 		_, ours := codec.(transcoder)
 		return !ours
 	})
-	if r.status != 0 && (r.status < 200 || r.status > 399) {
-		return nil, fmt.Errorf("route %s: %d is no status of a success", r.Pattern(), r.status)
-	}
-	if err := c.limits.check(); err != nil {
+	if err := errors.Join(r.check(&cfg)...); err != nil {
 		return nil, fmt.Errorf("route %s: %w", r.Pattern(), err)
 	}
 	h := r.handler(c)
-	for i := len(r.use) - 1; i >= 0; i-- {
-		h = r.use[i](h)
+	for _, middleware := range slices.Backward(r.use) {
+		h = middleware(h)
 	}
 	return h, nil
 }
+
+// jsonTypes are the media types of a JSON body.
+func (r *Route) jsonTypes(cfg *Config) []string {
+	switch {
+	case len(r.consumes) > 0:
+		return r.consumes
+	case len(cfg.Consumes) > 0:
+		return cfg.Consumes
+	}
+	return jsonContent
+}
+
+// success is the status of a success.
+func (r *Route) success() int { return cmp.Or(r.status, r.answer.status) }

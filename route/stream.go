@@ -18,11 +18,11 @@ type Stream struct {
 	Write       func(w io.Writer) error
 }
 
-func (f *Stream) serve(w http.ResponseWriter, r *http.Request, t *timing, status int, headers HeaderSetter) error {
+func (f *Stream) serve(w http.ResponseWriter, r *http.Request, t *progress, status int, headers HeaderSetter) error {
 	if f.Write == nil {
 		return fmt.Errorf("a Stream has no Write")
 	}
-	out := &flushed{w: w, status: status, timing: *t, headers: headers, contentType: f.ContentType, control: http.NewResponseController(w)}
+	out := &flushed{w: w, status: status, progress: *t, headers: headers, contentType: f.ContentType, control: http.NewResponseController(w)}
 	if r.Method == http.MethodHead || bodiless(status) {
 		out.begin()
 		return nil
@@ -44,7 +44,7 @@ type lateError struct{ error }
 type flushed struct {
 	w           http.ResponseWriter
 	control     *http.ResponseController
-	timing      timing
+	progress    progress
 	headers     HeaderSetter
 	contentType string
 	status      int
@@ -60,7 +60,8 @@ func (f *flushed) begin() {
 	} else if _, chosen := h["Content-Type"]; !chosen {
 		h.Set("Content-Type", "application/octet-stream")
 	}
-	f.timing.write(h)
+	f.progress.write(h)
+	f.progress.sends(f.status)
 	f.w.WriteHeader(f.status)
 }
 
@@ -69,6 +70,7 @@ func (f *flushed) Write(b []byte) (int, error) {
 		f.begin()
 	}
 	n, err := f.w.Write(b)
+	f.progress.sent(int64(n))
 	if err == nil {
 		_ = f.control.Flush() // a writer that cannot flush sends when it wants
 	}

@@ -93,7 +93,8 @@ func (r *Route) AddMiddlewares(middleware ...gin.HandlerFunc) *Route {
 //	r.With(func(r *route.Route) { r.Limiter(lim).Fails(http.StatusNotFound) })
 //
 // Middleware that it adds by Use runs behind gin's, and finds path values only
-// by gin's means. With is called once for each registration.
+// by gin's means. Priority and Cost are in the context from there on: gin's own
+// middleware runs before. With is called once for each registration.
 func (r *Route) With(set func(*route.Route)) *Route {
 	r.settings = append(r.settings, set)
 	return r

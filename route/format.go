@@ -1,0 +1,113 @@
+package route
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+)
+
+// ProblemFormat writes the bodies of problems in another format than
+// application/problem+json, such as an OperationOutcome of FHIR. Status, headers and
+// what makes a problem of an error stay as they are.
+type ProblemFormat struct {
+	// MediaType is that of the bodies.
+	MediaType string
+
+	// Encode returns the body for p, whose Status and Title are set and whose Type
+	// is a URI. It must neither change nor keep p. After an error the problem is
+	// written as application/problem+json, and Config.Report is told.
+	Encode func(p *Problem) ([]byte, error)
+
+	// Schema is the JSON Schema of the bodies in the OpenAPI document; nil says
+	// nothing of them.
+	Schema map[string]any
+}
+
+func (f *ProblemFormat) check() error {
+	switch {
+	case f.Encode == nil && f.MediaType == "" && f.Schema == nil:
+		return nil
+	case f.Encode == nil:
+		return errors.New("no Encode")
+	}
+	return producible(f.MediaType)
+}
+
+const problemMedia = "application/problem+json"
+
+// encode returns the content type and the body of p, which is complete.
+func (f *ProblemFormat) encode(p *Problem) (contentType string, body []byte, err error) {
+	if f.Encode != nil {
+		if body, err = f.Encode(p); err == nil {
+			return f.MediaType, body, nil
+		}
+		err = fmt.Errorf("encode problem: %w", err)
+	}
+	body, _ = json.Marshal(&problemJSON{Type: p.Type, Title: p.Title, Status: p.Status, Detail: p.Detail, Errors: p.Errors}) // strings and numbers: it cannot fail
+	return problemMedia, extend(body, p.Members), err
+}
+
+// problemJSON is how a Problem is written.
+type problemJSON struct {
+	Type   string  `json:"type,omitempty"`
+	Title  string  `json:"title"`
+	Status int     `json:"status"`
+	Detail string  `json:"detail,omitempty"`
+	Errors []Fault `json:"errors,omitempty"`
+}
+
+// extend adds further members to an object. What cannot be encoded is left out.
+func extend(object []byte, members map[string]any) []byte {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if slices.Contains(problemMembers, name) {
+			continue
+		}
+		value, err := json.Marshal(members[name])
+		if err != nil {
+			continue
+		}
+		key, _ := json.Marshal(name)
+		object = append(append(object[:len(object)-1], ','), key...)
+		object = append(append(append(object, ':'), value...), '}')
+	}
+	return object
+}
+
+var problemMembers = []string{"type", "title", "status", "detail", "errors"}
+
+// answer makes a problem of err and writes it. The names in its faults that a client
+// may have chosen are hidden if Discreet asks for it; known tells which are not. It
+// returns the status and the bytes of the body.
+func (c *Config) answer(w http.ResponseWriter, r *http.Request, pattern string, known *plan, err error) (status int, n int64) {
+	p, foreseen := c.Errors.answer(r.Context(), err)
+	if !foreseen {
+		c.report(r, pattern, err)
+	}
+	if c.Discreet && known != nil {
+		p.Errors = known.discreet(p.Errors)
+	}
+	return c.tell(w, r, pattern, &p, err)
+}
+
+// tell writes p, which stands for err. Every problem is written here.
+func (c *Config) tell(w http.ResponseWriter, r *http.Request, pattern string, p *Problem, err error) (status int, n int64) {
+	if c.OnProblem != nil {
+		p.own()
+		c.OnProblem(w, r, p, err)
+	}
+	p.complete(c.problemBase())
+	contentType, body, bad := c.ProblemFormat.encode(p)
+	if bad != nil {
+		c.report(r, pattern, bad)
+	}
+	return p.Status, p.write(w, contentType, body)
+}
+
+func (c *Config) report(r *http.Request, pattern string, err error) {
+	if c.Report != nil {
+		c.Report(r.Context(), pattern, err)
+	}
+}

@@ -1,0 +1,105 @@
+package route
+
+import (
+	"io"
+	"net/http"
+)
+
+// Outcome is what became of a request.
+type Outcome struct {
+	// Pattern is that of the route, or of the plain handler; empty where the Mux
+	// answered by itself.
+	Pattern string
+
+	// Request is a copy of what the handler was given, of its request type. It is
+	// nil if the request was refused, or could not be bound.
+	Request any
+
+	// Status is what was sent. It is 0 where a panic came before an answer.
+	Status int
+
+	// Bytes of the body that were written; 0 for HEAD.
+	Bytes int64
+
+	// Err is what was answered as a problem, or what cut a Stream.
+	Err error
+}
+
+// observe calls Observe, if there is one.
+func (c *Config) observe(r *http.Request, o *Outcome) {
+	if c.Observe == nil {
+		return
+	}
+	if r.Method == http.MethodHead {
+		o.Bytes = 0 // net/http drops it
+	}
+	c.Observe(r, *o)
+}
+
+// progress is how far one request has come.
+type progress struct {
+	timing
+	outcome *Outcome // nil if it is not observed
+}
+
+func (p *progress) sends(status int) {
+	if p.outcome != nil {
+		p.outcome.Status = status
+	}
+}
+
+func (p *progress) sent(n int64) {
+	if p.outcome != nil {
+		p.outcome.Bytes += n
+	}
+}
+
+func (p *progress) failed(err error) {
+	if p.outcome != nil {
+		p.outcome.Err = err
+	}
+}
+
+// watched returns w, or a writer around it that notes what is sent where it is not
+// this package that does.
+func (p *progress) watched(w http.ResponseWriter) http.ResponseWriter {
+	if p.outcome == nil {
+		return w
+	}
+	return &watching{w, p.outcome}
+}
+
+type watching struct {
+	http.ResponseWriter
+	outcome *Outcome
+}
+
+func (w *watching) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *watching) WriteHeader(status int) {
+	if status >= 200 && w.outcome.Status == 0 {
+		w.outcome.Status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *watching) begin() {
+	if w.outcome.Status == 0 {
+		w.outcome.Status = http.StatusOK
+	}
+}
+
+func (w *watching) Write(b []byte) (int, error) {
+	w.begin()
+	n, err := w.ResponseWriter.Write(b)
+	w.outcome.Bytes += int64(n)
+	return n, err
+}
+
+// ReadFrom lets the connection copy a file by itself.
+func (w *watching) ReadFrom(from io.Reader) (int64, error) {
+	w.begin()
+	n, err := io.Copy(w.ResponseWriter, from)
+	w.outcome.Bytes += n
+	return n, err
+}

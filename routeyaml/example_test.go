@@ -1,0 +1,37 @@
+package routeyaml_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+
+	"github.com/spillway-go/spillway/route"
+	"github.com/spillway-go/spillway/routeyaml"
+)
+
+// A route takes YAML where it takes JSON, with the same tags and rules.
+func ExampleCodec() {
+	type create struct {
+		Name string `json:"name" validate:"required"`
+		Age  int    `json:"age"`
+	}
+	api := route.NewMux(route.Config{Codecs: []route.Codec{routeyaml.Codec()}})
+	err := api.Add(route.New("POST", "/patients", func(_ context.Context, req create) (route.Empty, error) {
+		fmt.Println(req.Name, req.Age)
+		return route.Empty{}, nil
+	}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	r := httptest.NewRequest("POST", "/patients", strings.NewReader("name: Ada\nage: 36\n"))
+	r.Header.Set("Content-Type", routeyaml.MediaType)
+	w := httptest.NewRecorder()
+	api.ServeHTTP(w, r)
+	fmt.Println(w.Code)
+	// Output:
+	// Ada 36
+	// 204
+}
