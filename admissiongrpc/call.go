@@ -1,0 +1,99 @@
+package admissiongrpc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// call is what the interceptors know of one.
+type call struct {
+	of      *Interceptor
+	method  string
+	caller  context.Context // with the caller's own deadline
+	handler context.Context // for the handler
+	wait    context.Context // for the limiter: with the deadline of Config.Deadlines
+	request limiter.Request
+}
+
+// newCall reads what a call asks for. Only short work gets a deadline. Cancel it at
+// the end.
+func (i *Interceptor) newCall(ctx context.Context, fullMethod string, short bool) (c call, cancel context.CancelFunc) {
+	c = call{of: i, method: fullMethod, caller: ctx}
+	p := spillway.PriorityFrom(ctx)
+	if i.cfg.Priority != nil {
+		p = i.cfg.Priority(ctx, fullMethod)
+	}
+	if i.cfg.Cost != nil {
+		c.request.Cost = i.cfg.Cost(ctx, fullMethod)
+	}
+	if i.cfg.Trusted != nil && i.cfg.Trusted(ctx) {
+		said := readMetadata(ctx)
+		if said.hasPriority {
+			p = said.priority
+		}
+		c.request.Cost = cmp.Or(said.cost, c.request.Cost)
+	}
+	if p != spillway.PriorityFrom(ctx) {
+		ctx = spillway.WithPriority(ctx, p) // the limiter reads it too
+	}
+	c.handler, c.wait, cancel = ctx, ctx, func() {}
+	if d := i.cfg.Deadlines[min(max(p, spillway.Low), spillway.Critical)]; d > 0 && short {
+		c.wait, cancel = context.WithTimeout(ctx, d) // never later than ctx already says
+		if c.enforced() {
+			c.handler = c.wait
+		}
+	}
+	return c, cancel
+}
+
+// limiter returns the one that decides about the call, for a look at once.
+func (c *call) limiter() (*limiter.Limiter, error) {
+	if c.of.cfg.Keyed != nil {
+		return c.of.cfg.Keyed.Get(c.key())
+	}
+	return c.of.cfg.Limiter, nil
+}
+
+func (c *call) key() string {
+	if class := c.of.cfg.Class; class != nil {
+		return class(c.method)
+	}
+	return c.method
+}
+
+// enforced reports whether what is decided about the call is done.
+func (c *call) enforced() bool {
+	lim, err := c.limiter()
+	return err != nil || lim.Mode() == limiter.Enforce
+}
+
+// acquire asks the limiter. The error is the answer to the caller.
+func (c *call) acquire() (permit limiter.Permit, err error) {
+	if keyed := c.of.cfg.Keyed; keyed != nil {
+		permit, err = keyed.AcquireWith(c.wait, c.key(), c.request)
+	} else {
+		permit, err = c.of.cfg.Limiter.AcquireWith(c.wait, c.request)
+	}
+	switch {
+	case err == nil:
+		return permit, nil
+	case errors.Is(err, spillway.ErrRejected):
+	case !c.enforced():
+		return permit, nil // a context that has ended is the handler's business
+	case errors.Is(err, context.DeadlineExceeded) && c.caller.Err() == nil:
+		err = &spillway.Rejection{Reason: spillway.WaitTooLong} // a deadline of Config.Deadlines
+	}
+	err = Refuse(c.caller, err)
+	if !hasStatus(err) {
+		// A mistake in KeyedConfig.New, whose words are not for callers.
+		err = status.Error(codes.Internal, "admission is not configured")
+	}
+	return permit, err
+}

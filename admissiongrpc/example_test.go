@@ -1,0 +1,123 @@
+package admissiongrpc_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/admissiongrpc"
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// patients is a service. Its first call panics.
+type patients struct {
+	testpb.UnimplementedTestServiceServer
+	broken bool
+}
+
+func (p *patients) EmptyCall(ctx context.Context, _ *testpb.Empty) (*testpb.Empty, error) {
+	if p.broken {
+		p.broken = false
+		panic("no database")
+	}
+	fmt.Println("serving, priority", spillway.PriorityFrom(ctx))
+	return &testpb.Empty{}, nil
+}
+
+// recovery answers a panic. It comes before admission, which gives the slot back and
+// lets the panic go on.
+func recovery(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			resp, err = nil, status.Error(codes.Internal, "internal error")
+		}
+	}()
+	return handler(ctx, req)
+}
+
+// A server with one slot: a panic costs no slot, and a call that finds none is refused.
+func Example() {
+	// Without numbers, limiter.Config{}, the limit is found out.
+	lim, err := limiter.New(limiter.Config{Name: "patients", Law: limit.NewFixed(1), QueueSize: -1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	admission, err := admissiongrpc.New(admissiongrpc.Config{
+		Limiter: lim,
+		Trusted: func(ctx context.Context) bool { // such as callers with a certificate of ours
+			from, ok := peer.FromContext(ctx)
+			return ok && from.Addr.Network() == "bufconn"
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	server := grpc.NewServer(
+		grpc.ChainUnaryInterceptor(recovery, admission.UnaryServerInterceptor),
+		grpc.ChainStreamInterceptor(admission.StreamServerInterceptor),
+	)
+	testpb.RegisterTestServiceServer(server, &patients{broken: true})
+	listener := bufconn.Listen(1 << 16)
+	go func() { _ = server.Serve(listener) }()
+	defer server.Stop()
+
+	conn, err := grpc.NewClient("passthrough:///patients",
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithChainUnaryInterceptor(admissiongrpc.UnaryClientInterceptor),
+		grpc.WithChainStreamInterceptor(admissiongrpc.StreamClientInterceptor),
+	)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = conn.Close() }()
+	client := testpb.NewTestServiceClient(conn)
+	ctx := spillway.WithPriority(context.Background(), spillway.High)
+
+	_, err = client.EmptyCall(ctx, &testpb.Empty{})
+	fmt.Println(status.Code(err))
+
+	permit, _ := lim.Acquire(ctx) // other work takes the slot
+	var trailer metadata.MD
+	_, err = client.EmptyCall(ctx, &testpb.Empty{}, grpc.Trailer(&trailer))
+	fmt.Println(status.Code(err), trailer.Get(admissiongrpc.ReasonKey))
+	permit.Release()
+
+	_, err = client.EmptyCall(ctx, &testpb.Empty{})
+	fmt.Println(status.Code(err))
+	// Output:
+	// Internal
+	// Unavailable [queue_full]
+	// serving, priority high
+	// OK
+}
+
+// A handler that asks a limiter itself answers with Refuse.
+func ExampleRefuse() {
+	database, err := limiter.New(limiter.Config{Law: limit.NewFixed(1)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	database.Close()
+	read := func(ctx context.Context) error {
+		err := database.Do(ctx, func(context.Context) error { return nil })
+		return admissiongrpc.Refuse(ctx, err)
+	}
+	fmt.Println(read(context.Background()))
+	// Output: rpc error: code = Unavailable desc = refused: closed
+}

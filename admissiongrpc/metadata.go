@@ -1,0 +1,93 @@
+package admissiongrpc
+
+import (
+	"context"
+	"strconv"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/spillway-go/spillway"
+)
+
+// The keys of metadata that callers send. The deadline travels in gRPC's own
+// grpc-timeout.
+const (
+	// PriorityKey carries the priority of a call: "low", "normal", "high" or
+	// "critical".
+	PriorityKey = "spillway-priority"
+	// CostKey carries how many slots a call takes, a whole number from 1.
+	CostKey = "spillway-cost"
+)
+
+// said is what the metadata of a call says.
+type said struct {
+	priority    spillway.Priority
+	hasPriority bool
+	cost        int // 0: nothing
+}
+
+func readMetadata(ctx context.Context) (s said) {
+	if v := single(metadata.ValueFromIncomingContext(ctx, PriorityKey)); v != "" {
+		p, err := spillway.ParsePriority(v)
+		s.priority, s.hasPriority = p, err == nil
+	}
+	s.cost = parseCost(single(metadata.ValueFromIncomingContext(ctx, CostKey)))
+	return s
+}
+
+// single returns the value of a key that has one. With several it is not known which
+// of them the trusted caller set and which it passed on.
+func single(values []string) string {
+	if len(values) != 1 {
+		return ""
+	}
+	return values[0]
+}
+
+// parseCost returns the cost that text says, or 0 if it says none: digits alone, from
+// 1 to what a limiter takes.
+func parseCost(text string) int {
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil {
+		return 0
+	}
+	return int(n)
+}
+
+// UnaryClientInterceptor passes the priority and the cost of the context on to the
+// server, for grpc.WithChainUnaryInterceptor. They are taken from the context alone:
+// outgoing metadata that says otherwise is replaced or removed, so that a proxy that
+// copies metadata passes nothing on that a caller made up.
+func UnaryClientInterceptor(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	return invoker(outgoing(ctx), method, req, reply, cc, opts...)
+}
+
+// StreamClientInterceptor is UnaryClientInterceptor for streams, for
+// grpc.WithChainStreamInterceptor.
+func StreamClientInterceptor(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	return streamer(outgoing(ctx), desc, cc, method, opts...)
+}
+
+// outgoing returns ctx with the metadata that it asks for. Normal and a cost of one
+// are what a server assumes, and are not sent.
+func outgoing(ctx context.Context) context.Context {
+	md, _ := metadata.FromOutgoingContext(ctx) // a copy
+	p, cost := spillway.PriorityFrom(ctx), spillway.CostFrom(ctx)
+	hasPriority := p != spillway.Normal && p >= spillway.Low && p <= spillway.Critical
+	if !hasPriority && cost <= 1 && md[PriorityKey] == nil && md[CostKey] == nil {
+		return ctx
+	}
+	if md == nil {
+		md = metadata.MD{}
+	}
+	delete(md, PriorityKey)
+	delete(md, CostKey)
+	if hasPriority {
+		md.Set(PriorityKey, p.String())
+	}
+	if cost > 1 {
+		md.Set(CostKey, strconv.Itoa(cost))
+	}
+	return metadata.NewOutgoingContext(ctx, md)
+}

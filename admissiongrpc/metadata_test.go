@@ -1,0 +1,150 @@
+package admissiongrpc
+
+import (
+	"context"
+	"math"
+	"strconv"
+	"testing"
+
+	"google.golang.org/grpc"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/spillway-go/spillway"
+)
+
+func TestMetadataIsReadFromTrustedCallersOnly(t *testing.T) {
+	type found struct {
+		priority spillway.Priority
+		slots    int
+	}
+	for name, c := range map[string]struct {
+		metadata []string
+		trusted  bool
+		want     found
+	}{
+		"nothing":                   {nil, true, found{spillway.Low, 2}},
+		"both":                      {[]string{PriorityKey, "critical", CostKey, "5"}, true, found{spillway.Critical, 5}},
+		"normal":                    {[]string{PriorityKey, "Normal"}, true, found{spillway.Normal, 2}},
+		"forged":                    {[]string{PriorityKey, "critical", CostKey, "5"}, false, found{spillway.Low, 2}},
+		"unknown":                   {[]string{PriorityKey, "9", CostKey, "five"}, true, found{spillway.Low, 2}},
+		"a cost of nothing":         {[]string{CostKey, "0"}, true, found{spillway.Low, 2}},
+		"a cost below nothing":      {[]string{CostKey, "-5"}, true, found{spillway.Low, 2}},
+		"two that differ":           {[]string{PriorityKey, "low", PriorityKey, "critical"}, true, found{spillway.Low, 2}},
+		"passed on and added to it": {[]string{CostKey, "1", CostKey, "9"}, true, found{spillway.Low, 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lim := fixed(t, 10)
+			var got found
+			conn := connect(t, Config{
+				Limiter:  lim,
+				Priority: func(context.Context, string) spillway.Priority { return spillway.Low },
+				Cost:     func(context.Context, string) int { return 2 },
+				Trusted:  func(context.Context) bool { return c.trusted },
+			}, &service{unary: func(ctx context.Context) error {
+				got.priority = spillway.PriorityFrom(ctx)
+				got.slots = lim.Limit()
+				for { // what is left of the slots
+					permit, err := lim.TryAcquire(ctx)
+					if err != nil {
+						return nil
+					}
+					got.slots--
+					defer permit.Release()
+				}
+			}})
+			if _, err := do(metadata.AppendToOutgoingContext(t.Context(), c.metadata...), conn); err != nil {
+				t.Fatal(err)
+			}
+			if got != c.want {
+				t.Errorf("%+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAClientPassesItsContextOn(t *testing.T) {
+	var got metadata.MD
+	note := func(ctx context.Context) { got, _ = metadata.FromIncomingContext(ctx) }
+	s := &service{
+		unary:  func(ctx context.Context) error { note(ctx); return nil },
+		stream: func(ss grpc.ServerStream) error { note(ss.Context()); return nil },
+	}
+	conn := connect(t, Config{}, s,
+		grpc.WithChainUnaryInterceptor(UnaryClientInterceptor), grpc.WithChainStreamInterceptor(StreamClientInterceptor))
+	unary := func(ctx context.Context) {
+		if _, err := do(ctx, conn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stream := func(ctx context.Context) {
+		ss, err := testpb.NewTestServiceClient(conn).FullDuplexCall(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = ss.Recv()
+	}
+	forged := metadata.AppendToOutgoingContext(t.Context(), PriorityKey, "critical", CostKey, "99", "other", "stays")
+	high := spillway.WithCost(spillway.WithPriority(forged, spillway.High), 3)
+	for name, c := range map[string]struct {
+		ctx                   context.Context
+		priority, cost, other string
+	}{
+		"nothing to say":            {t.Context(), "", "", ""},
+		"its own":                   {spillway.WithPriority(t.Context(), spillway.Low), "low", "", ""},
+		"a proxy removes":           {forged, "", "", "stays"},
+		"a proxy replaces":          {high, "high", "3", "stays"},
+		"normal is what is assumed": {spillway.WithCost(spillway.WithPriority(t.Context(), spillway.Normal), 1), "", "", ""},
+		"no such priority":          {spillway.WithPriority(t.Context(), 77), "", "", ""},
+	} {
+		for _, send := range []func(context.Context){unary, stream} {
+			send(c.ctx)
+			for key, want := range map[string]string{PriorityKey: c.priority, CostKey: c.cost, "other": c.other} {
+				if v := got.Get(key); len(v) > 1 || single(v) != want {
+					t.Errorf("%s: %s is %q, want %q", name, key, v, want)
+				}
+			}
+		}
+	}
+}
+
+func FuzzMetadata(f *testing.F) {
+	f.Add("critical", "5", false)
+	f.Add("LOW", "0", true)
+	f.Add("", "2147483647", false)
+	f.Add("priority(7)", "2147483648", false)
+	f.Add("\x00normal", "+1", true)
+	f.Fuzz(func(t *testing.T, priority, cost string, twice bool) {
+		md := metadata.MD{PriorityKey: {priority}, CostKey: {cost}}
+		if twice {
+			md.Append(PriorityKey, priority)
+			md.Append(CostKey, cost)
+		}
+		s := readMetadata(metadata.NewIncomingContext(t.Context(), md))
+		if twice && s != (said{}) {
+			t.Errorf("two values said %+v", s)
+		}
+		if s.priority < spillway.Low || s.priority > spillway.Critical || s.cost < 0 || s.cost > math.MaxInt32 {
+			t.Errorf("%+v", s)
+		}
+		if want, err := spillway.ParsePriority(priority); !twice && (err == nil) != s.hasPriority || s.hasPriority && s.priority != want {
+			t.Errorf("%q is %v", priority, s.priority)
+		}
+		for _, r := range cost {
+			if (r < '0' || r > '9') && s.cost != 0 {
+				t.Errorf("%q is a cost of %d", cost, s.cost)
+			}
+		}
+
+		// What a client sends, a server reads.
+		ctx := spillway.WithCost(spillway.WithPriority(t.Context(), s.priority), s.cost)
+		sent, _ := metadata.FromOutgoingContext(outgoing(ctx))
+		back := readMetadata(metadata.NewIncomingContext(t.Context(), sent))
+		if back.priority != s.priority || max(back.cost, 1) != max(s.cost, 1) {
+			t.Errorf("%+v became %+v by %v", s, back, sent)
+		}
+		if sent[CostKey] != nil && sent[CostKey][0] != strconv.Itoa(s.cost) {
+			t.Errorf("sent %v", sent)
+		}
+	})
+}

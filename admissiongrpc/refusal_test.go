@@ -1,0 +1,215 @@
+package admissiongrpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+)
+
+func retryDelay(err error) time.Duration {
+	for _, d := range status.Convert(err).Details() {
+		if info, ok := d.(*errdetails.RetryInfo); ok {
+			return info.RetryDelay.AsDuration()
+		}
+	}
+	return 0
+}
+
+func TestWhatARefusedCallIsTold(t *testing.T) {
+	second := 1500 * time.Millisecond
+	for name, c := range map[string]struct {
+		rejection spillway.Rejection
+		timeout   time.Duration
+		code      codes.Code
+		pushback  string
+		delay     time.Duration
+	}{
+		"shed":                        {spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: second}, 0, codes.Unavailable, "1500", second},
+		"a part of a millisecond":     {spillway.Rejection{Reason: spillway.Memory, RetryAfter: 1}, 0, codes.Unavailable, "1", 1},
+		"quota":                       {spillway.Rejection{Reason: spillway.Quota, RetryAfter: second}, 0, codes.ResourceExhausted, "1500", second},
+		"quota without advice":        {spillway.Rejection{Reason: spillway.Quota}, 0, codes.ResourceExhausted, "", 0},
+		"draining: another server":    {spillway.Rejection{Reason: spillway.Draining}, 0, codes.Unavailable, "", 0},
+		"closed":                      {spillway.Rejection{Reason: spillway.Closed}, 0, codes.Unavailable, "-1", 0},
+		"advice after the deadline":   {spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: 2 * time.Hour}, time.Hour, codes.Unavailable, "-1", 2 * time.Hour},
+		"advice before the deadline":  {spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: second}, time.Hour, codes.Unavailable, "1500", second},
+		"no time for the work":        {spillway.Rejection{Reason: spillway.DeadlineTooClose, RetryAfter: second}, time.Hour, codes.Unavailable, "-1", second},
+		"a reason that is added":      {spillway.Rejection{Reason: 99}, 0, codes.Unavailable, "", 0},
+		"a signal's name is not told": {spillway.Rejection{Reason: spillway.Signal, Cause: "secret"}, 0, codes.Unavailable, "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn := connect(t, Config{}, &service{unary: func(context.Context) error {
+				return fmt.Errorf("the handler's own limiter: %w", &c.rejection)
+			}})
+			ctx := t.Context()
+			if c.timeout > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, c.timeout)
+				defer cancel()
+			}
+			trailer, err := do(ctx, conn)
+			if got := status.Code(err); got != c.code {
+				t.Errorf("code %v, want %v: %v", got, c.code, err)
+			}
+			if got := trailer.Get(PushbackKey); len(got) > 1 || len(got) == 0 && c.pushback != "" || len(got) == 1 && got[0] != c.pushback {
+				t.Errorf("pushback %q, want %q", got, c.pushback)
+			}
+			if got := retryDelay(err); got != c.delay {
+				t.Errorf("retry delay %v, want %v", got, c.delay)
+			}
+			reason := c.rejection.Reason.String()
+			if got := trailer.Get(ReasonKey); len(got) != 1 || got[0] != reason {
+				t.Errorf("reason %q, want %q", got, reason)
+			}
+			if got := status.Convert(err).Message(); got != "refused: "+reason {
+				t.Errorf("message %q", got)
+			}
+		})
+	}
+}
+
+func TestAFullLimiterRefuses(t *testing.T) {
+	lim := fixed(t, 1)
+	conn := connect(t, Config{Limiter: lim}, &service{})
+	if _, err := do(t.Context(), conn); err != nil {
+		t.Fatal(err)
+	}
+	release := hold(t, lim)
+	trailer, err := do(t.Context(), conn)
+	if status.Code(err) != codes.Unavailable || len(trailer.Get(ReasonKey)) != 1 {
+		t.Errorf("%v %v", err, trailer)
+	}
+	ms := ""
+	if d := retryDelay(err); d > 0 {
+		ms = strconv.FormatInt(d.Milliseconds(), 10)
+	}
+	if got := trailer.Get(PushbackKey); len(got) > 0 && got[0] != ms {
+		t.Errorf("pushback %q, but a retry delay of %q ms", got, ms)
+	}
+	release()
+	if _, err := do(t.Context(), conn); err != nil {
+		t.Error(err)
+	}
+	lim.Close()
+	if trailer, err = do(t.Context(), conn); status.Code(err) != codes.Unavailable || trailer.Get(PushbackKey)[0] != "-1" {
+		t.Errorf("%v %v", err, trailer)
+	}
+}
+
+// Interceptors outside see the rejection, and what a handler refuses itself is not
+// answered twice.
+func TestARefusalIsStillARejection(t *testing.T) {
+	rejection := &spillway.Rejection{Reason: spillway.Quota}
+	err := Refuse(t.Context(), rejection)
+	if got, ok := errors.AsType[*spillway.Rejection](err); !ok || got != rejection || status.Code(err) != codes.ResourceExhausted {
+		t.Error(err)
+	}
+	if again := Refuse(t.Context(), err); again != err {
+		t.Errorf("refused twice: %v", again)
+	}
+	own := errors.New("no such patient")
+	if Refuse(t.Context(), nil) != nil || Refuse(t.Context(), own) != own {
+		t.Error("what is no refusal was changed")
+	}
+	if got := status.Code(Refuse(t.Context(), context.DeadlineExceeded)); got != codes.DeadlineExceeded {
+		t.Error(got)
+	}
+	conn := connect(t, Config{}, &service{unary: func(ctx context.Context) error {
+		return Refuse(ctx, &spillway.Rejection{Reason: spillway.Memory, RetryAfter: time.Second})
+	}})
+	trailer, _ := do(t.Context(), conn)
+	if got := trailer.Get(PushbackKey); len(got) != 1 || got[0] != "1000" {
+		t.Errorf("pushback %q", got)
+	}
+}
+
+// A gRPC client with a retry policy obeys what it is told.
+func TestAClientThatRetriesObeys(t *testing.T) {
+	const policy = `{"methodConfig":[{"name":[{}],"retryPolicy":{"maxAttempts":3,"initialBackoff":"3600s","maxBackoff":"3600s","backoffMultiplier":1,"retryableStatusCodes":["UNAVAILABLE"]}}]}`
+	for reason, want := range map[spillway.Reason]int64{spillway.QueueFull: 2, spillway.Closed: 1} {
+		var calls atomic.Int64
+		conn := connect(t, Config{}, &service{unary: func(context.Context) error {
+			if calls.Add(1) == 1 {
+				return &spillway.Rejection{Reason: reason, RetryAfter: time.Millisecond}
+			}
+			return nil
+		}}, grpc.WithDefaultServiceConfig(policy))
+		_, err := do(t.Context(), conn)
+		if calls.Load() != want || (err == nil) != (want == 2) {
+			t.Errorf("%v: %d calls, %v", reason, calls.Load(), err)
+		}
+	}
+}
+
+func TestWhatAnAnswerTeachesTheLimiter(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	shed := statusOf(&spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: time.Second}).Err()
+	quota := statusOf(&spillway.Rejection{Reason: spillway.Quota, RetryAfter: time.Second}).Err()
+	for _, c := range []struct {
+		ctx  context.Context
+		err  error
+		want limit.Outcome
+	}{
+		{t.Context(), nil, limit.Success},
+		{t.Context(), status.Error(codes.NotFound, "none"), limit.Success},
+		{t.Context(), fmt.Errorf("read: %w", status.Error(codes.InvalidArgument, "bad")), limit.Success},
+		{t.Context(), status.Error(codes.Internal, "bug"), limit.Failed},
+		{t.Context(), status.Error(codes.Code(99), "what"), limit.Failed},
+		{t.Context(), errors.New("bug"), limit.Failed},
+		{t.Context(), status.Error(codes.Unavailable, "connection refused"), limit.Failed},
+		{t.Context(), status.Error(codes.ResourceExhausted, "message too large"), limit.Failed},
+		{t.Context(), shed, limit.Overload},
+		{t.Context(), quota, limit.Failed},
+		{t.Context(), &spillway.Rejection{Reason: spillway.Quota}, limit.Failed},
+		{t.Context(), &spillway.Rejection{Reason: spillway.QueueFull}, limit.Overload},
+		{t.Context(), status.Error(codes.DeadlineExceeded, "late"), limit.Deadline},
+		{t.Context(), fmt.Errorf("query: %w", context.DeadlineExceeded), limit.Deadline},
+		{t.Context(), status.Error(codes.Canceled, "left"), limit.Canceled},
+		{ended, errors.New("driver: bad connection"), limit.Canceled},
+		{ended, shed, limit.Canceled},
+		{ended, &spillway.Rejection{Reason: spillway.QueueFull}, limit.Overload},
+		{ended, nil, limit.Success},
+	} {
+		if got := limit.OutcomeOf(outcome(c.ctx, c.err)); got != c.want {
+			t.Errorf("%v: %v, want %v", c.err, got, c.want)
+		}
+	}
+}
+
+func FuzzPushback(f *testing.F) {
+	f.Add(uint8(1), int64(0), int64(0))
+	f.Add(uint8(3), int64(time.Second), int64(time.Minute))
+	f.Add(uint8(10), int64(1), int64(1))
+	f.Add(uint8(255), int64(1<<63-1), int64(0))
+	f.Fuzz(func(t *testing.T, reason uint8, after, left int64) {
+		ctx := t.Context()
+		if left != 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithDeadline(ctx, time.Now().Add(time.Duration(left)))
+			defer cancel()
+		}
+		r := &spillway.Rejection{Reason: spillway.Reason(reason), RetryAfter: time.Duration(after)}
+		ms, ok := pushback(ctx, r)
+		if ms < -1 || ok == (ms == 0) {
+			t.Errorf("%d %v", ms, ok)
+		}
+		if ms > 0 && ms < r.RetryAfter.Milliseconds() {
+			t.Errorf("%d ms for an advice of %v", ms, r.RetryAfter)
+		}
+		if st := statusOf(r); st.Code() != codes.Unavailable && st.Code() != codes.ResourceExhausted {
+			t.Error(st)
+		}
+	})
+}

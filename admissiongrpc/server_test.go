@@ -1,0 +1,288 @@
+package admissiongrpc
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/status"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// wreck panics, aborts or ends its goroutine, by turns. A goroutine that ends answers
+// nothing: the caller leaves.
+func wreck(n int, leave context.CancelFunc) {
+	switch n % 3 {
+	case 0:
+		panic("wrecked")
+	case 1:
+		var none *limiter.Limiter
+		none.Limit() // a panic of the runtime
+	case 2:
+		leave()
+		runtime.Goexit()
+	}
+}
+
+// After 300 handlers that did not return, 50 calls are answered and no slot is missing.
+func TestSlotsComeBackFromHandlersThatDoNotReturn(t *testing.T) {
+	n, wrecks := 0, true
+	var leave context.CancelFunc
+	body := func() {
+		if wrecks {
+			wreck(n, leave)
+		}
+	}
+	s := &service{
+		unary: func(context.Context) error { body(); return nil },
+		stream: func(ss grpc.ServerStream) error {
+			if err := ss.RecvMsg(&testpb.StreamingOutputCallRequest{}); err != nil {
+				return err
+			}
+			if n%2 == 0 { // half of them when they are long
+				if err := ss.SendMsg(&testpb.StreamingOutputCallResponse{}); err != nil {
+					return err
+				}
+			}
+			body()
+			return nil
+		},
+	}
+	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := connect(t, Config{Limiter: lim}, s)
+	unary := func(ctx context.Context) error { _, err := do(ctx, conn); return err }
+	stream := func(ctx context.Context) error {
+		ss, err := testpb.NewTestServiceClient(conn).FullDuplexCall(ctx)
+		if err == nil {
+			err = ss.Send(&testpb.StreamingOutputCallRequest{})
+		}
+		for err == nil {
+			_, err = ss.Recv()
+		}
+		if err.Error() == "EOF" {
+			return nil
+		}
+		return err
+	}
+	for name, do := range map[string]func(context.Context) error{"unary": unary, "stream": stream} {
+		wrecks = true
+		for n = range 300 {
+			ctx, cancel := context.WithCancel(t.Context())
+			leave = cancel
+			if err := do(ctx); err == nil {
+				t.Fatalf("%s: call %d was answered", name, n)
+			}
+			cancel()
+			for s := lim.Stats(); s.InFlight+s.LongInFlight > 0; s = lim.Stats() {
+				runtime.Gosched() // a caller that left does not wait for the handler
+			}
+		}
+		wrecks = false
+		for n = range 50 {
+			if err := do(t.Context()); err != nil {
+				t.Fatalf("%s: good call %d: %v", name, n, err)
+			}
+		}
+	}
+	if err := lim.Drain(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestHealthIsNeverRefused(t *testing.T) {
+	lim := fixed(t, 1)
+	lim.Close()
+	exempt := func(m string) bool { return strings.HasSuffix(m, "/UnaryCall") }
+	conn := connect(t, Config{Limiter: lim, Exempt: exempt}, &service{unary: func(context.Context) error { return nil }})
+	check := healthpb.NewHealthClient(conn)
+	resp, err := check.Check(t.Context(), &healthpb.HealthCheckRequest{})
+	if err != nil || resp.Status != healthpb.HealthCheckResponse_SERVING {
+		t.Errorf("%v %v", resp, err)
+	}
+	watch, err := check.Watch(t.Context(), &healthpb.HealthCheckRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := watch.Recv(); err != nil {
+		t.Error(err)
+	}
+	if _, err := testpb.NewTestServiceClient(conn).UnaryCall(t.Context(), &testpb.SimpleRequest{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := do(t.Context(), conn); status.Code(err) != codes.Unavailable {
+		t.Errorf("another method: %v", err)
+	}
+	if s := lim.Stats(); s.Offered != 1 {
+		t.Errorf("%d calls were counted", s.Offered)
+	}
+}
+
+func TestDeadlinesOnlyShrink(t *testing.T) {
+	var end time.Time
+	var has bool
+	note := func(ctx context.Context) error { end, has = ctx.Deadline(); return nil }
+	s := &service{unary: note, stream: func(ss grpc.ServerStream) error { return note(ss.Context()) }}
+	short := func(m string) bool { return strings.HasSuffix(m, "/StreamingInputCall") }
+	conn := connect(t, Config{Deadlines: map[spillway.Priority]time.Duration{spillway.Normal: time.Hour}, Short: short}, s)
+	client := testpb.NewTestServiceClient(conn)
+	for _, c := range []struct{ timeout, most time.Duration }{{0, time.Hour}, {10 * time.Hour, time.Hour}, {time.Minute, time.Minute}} {
+		ctx, cancel := t.Context(), context.CancelFunc(func() {})
+		if c.timeout > 0 {
+			ctx, cancel = context.WithTimeout(ctx, c.timeout)
+		}
+		if _, err := do(ctx, conn); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		if left := time.Until(end); !has || left > c.most {
+			t.Errorf("a call with %v has %v left", c.timeout, left)
+		}
+	}
+	in, err := client.StreamingInputCall(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = in.CloseAndRecv() // the handler answers nothing
+	if !has {
+		t.Error("a short stream has no deadline")
+	}
+	both, err := client.FullDuplexCall(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = both.Recv()
+	if has {
+		t.Error("a stream has a deadline that its caller did not set")
+	}
+}
+
+// A call that waits until the server's own deadline was refused; its caller's deadline
+// has not passed.
+func TestAWaitToTheServersDeadlineIsARefusal(t *testing.T) {
+	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hold(t, lim)()
+	conn := connect(t, Config{Limiter: lim, Deadlines: map[spillway.Priority]time.Duration{spillway.Normal: time.Millisecond}}, &service{})
+	trailer, err := do(t.Context(), conn)
+	if status.Code(err) != codes.Unavailable || len(trailer.Get(ReasonKey)) != 1 {
+		t.Errorf("%v %v", err, trailer)
+	}
+}
+
+func TestEachMethodHasALimiterOfItsOwn(t *testing.T) {
+	keyed, err := limiter.NewKeyed(limiter.KeyedConfig{New: func(key string) limiter.Config {
+		if strings.HasSuffix(key, "/FullDuplexCall") {
+			return limiter.Config{MaxWait: -1} // a mistake
+		}
+		return limiter.Config{Law: limit.NewFixed(1), QueueSize: -1}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &service{
+		unary:  func(context.Context) error { return nil },
+		stream: func(ss grpc.ServerStream) error { return ss.SendMsg(&testpb.StreamingOutputCallResponse{}) },
+	}
+	conn := connect(t, Config{Keyed: keyed}, s)
+	permit, err := keyed.Acquire(t.Context(), testpb.TestService_EmptyCall_FullMethodName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer permit.Release()
+	if _, err := do(t.Context(), conn); status.Code(err) != codes.Unavailable {
+		t.Error(err)
+	}
+	client := testpb.NewTestServiceClient(conn)
+	if _, err := client.UnaryCall(t.Context(), &testpb.SimpleRequest{}); err != nil {
+		t.Error(err)
+	}
+	ss, err := client.FullDuplexCall(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ss.Recv(); status.Code(err) != codes.Internal || strings.Contains(err.Error(), "MaxWait") {
+		t.Errorf("a mistake of the configuration: %v", err)
+	}
+	if _, err := keyed.Get("/s/m"); err != nil {
+		t.Fatal(err)
+	}
+	conn = connect(t, Config{Keyed: keyed, Class: func(string) string { return testpb.TestService_EmptyCall_FullMethodName }}, s)
+	if _, err := testpb.NewTestServiceClient(conn).UnaryCall(t.Context(), &testpb.SimpleRequest{}); status.Code(err) != codes.Unavailable {
+		t.Errorf("a method of the same class: %v", err)
+	}
+}
+
+func TestADryRunRefusesNothing(t *testing.T) {
+	t.Setenv(ModeVariable, "dryrun")
+	i, err := New(Config{})
+	if err != nil || i.Limiter().Mode() != limiter.DryRun {
+		t.Fatal(err)
+	}
+	lim := fixed(t, 1)
+	lim.SetMode(limiter.DryRun)
+	defer hold(t, lim)()
+	conn := connect(t, Config{Limiter: lim}, &service{})
+	for range 10 {
+		if _, err := do(t.Context(), conn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := lim.Stats(); s.Admitted != 11 {
+		t.Errorf("%d admitted", s.Admitted)
+	}
+
+	// Nor does it shorten a deadline, or refuse what has no time left.
+	tight := Config{Limiter: lim, Deadlines: map[spillway.Priority]time.Duration{spillway.Normal: 1}}
+	for _, mode := range []limiter.Mode{limiter.DryRun, limiter.Off} {
+		lim.SetMode(mode)
+		conn = connect(t, tight, &service{unary: func(ctx context.Context) error { return ctx.Err() }})
+		if _, err := do(t.Context(), conn); err != nil {
+			t.Errorf("%v: %v", mode, err)
+		}
+	}
+}
+
+func TestNewNamesAllThatIsWrong(t *testing.T) {
+	t.Setenv(ModeVariable, "perhaps")
+	class := func(string) string { return "" }
+	_, err := New(Config{Class: class, Deadlines: map[spillway.Priority]time.Duration{9: 1, spillway.Low: -1}})
+	for _, text := range []string{"Class", "priority(9)", "low", ModeVariable} {
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s is not named: %v", text, err)
+		}
+	}
+	keyed, _ := limiter.NewKeyed(limiter.KeyedConfig{})
+	if _, err := New(Config{Limiter: fixed(t, 1), Keyed: keyed}); err == nil {
+		t.Error("a Limiter and a Keyed were accepted")
+	}
+	if _, err := New(Config{Limiter: fixed(t, 1)}); err != nil {
+		t.Errorf("the mode of a limiter that is given: %v", err)
+	}
+}
+
+func TestTheErrorOfAHandlerStaysAsItIs(t *testing.T) {
+	i, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := errors.New("no such patient")
+	resp, err := i.UnaryServerInterceptor(t.Context(), 1, &grpc.UnaryServerInfo{FullMethod: "/s/m"}, func(context.Context, any) (any, error) { return 2, own })
+	if resp != 2 || err != own {
+		t.Errorf("%v %v", resp, err)
+	}
+}

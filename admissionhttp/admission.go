@@ -1,0 +1,295 @@
+package admissionhttp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/fair"
+	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/shedlog"
+)
+
+// Protect returns h behind an adaptive limiter of its own, in the mode that the
+// environment variable SPILLWAY_MODE says: enforce, which is the default, dryrun or
+// off. Another value is reported to slog's default logger and means enforce: a misspelt
+// mode must not switch the protection off. Health probes are exempt.
+// Refusals, and what a dry run would have refused, are reported to the same logger, in
+// at most one line in ten seconds.
+//
+// The limiter cannot be drained or watched from outside; for that give New one.
+func Protect(h http.Handler) http.Handler {
+	mode, err := ModeFromEnv()
+	if err != nil {
+		slog.Error("the mode is enforce", "error", err)
+	}
+	lim, err := ownLimiter(mode, slog.Default(), 0)
+	if err == nil {
+		var protect func(http.Handler) http.Handler
+		if protect, err = New(Config{Limiter: lim, Logger: slog.Default()}); err == nil {
+			return protect(h)
+		}
+	}
+	panic(err) // neither configuration can be wrong
+}
+
+// New returns a middleware. Every handler that it wraps shares its limiter. The
+// error names all that is wrong with cfg, one on a line.
+func New(cfg Config) (func(http.Handler) http.Handler, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	g := &guard{
+		lim: cfg.Limiter, keyed: cfg.Keyed, class: cfg.Class,
+		priority: cfg.Priority, trusted: cfg.Trusted, cost: cfg.Cost,
+		header: http.CanonicalHeaderKey(cmp.Or(cfg.DeadlineHeader, HeaderDeadline)),
+		exempt: cfg.Exempt, long: cfg.Long, hold: cfg.Hold, outcome: cfg.Outcome,
+		caller: cfg.Caller, percent: uint64(cmp.Or(cfg.EnforcePercent, 100)), seed: cfg.EnforceSeed,
+		refusal: cfg.Refusal, logger: cfg.Logger, logEvery: cmp.Or(cfg.LogEvery, defaultLogEvery), recording: cfg.Recording,
+		shedding: shedding{base: time.Now()}, hash: maphash.MakeSeed(),
+	}
+	if cfg.DeadlineHeader == noHeader {
+		g.header = ""
+	}
+	for p, d := range cfg.Deadlines {
+		g.usual[p-spillway.Low] = d
+		g.limited = g.limited || d > 0
+	}
+	if g.exempt == nil {
+		g.exempt = Probe
+	}
+	if g.caller == nil {
+		g.caller = address
+	}
+	if cfg.FairShares {
+		g.shares = &fair.Shares{}
+	}
+	if g.lim == nil && g.keyed == nil {
+		mode, err := ModeFromEnv()
+		if err != nil {
+			return nil, err
+		}
+		if g.lim, err = ownLimiter(mode, cfg.Logger, cfg.LogEvery); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.Logger != nil {
+		g.shed = shedlog.New(shedlog.Config{Logger: cfg.Logger, Period: cfg.LogEvery})
+		if g.lim != nil {
+			g.shed.Watch(g.lim)
+		}
+	}
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(next, w, r) })
+	}, nil
+}
+
+// ownLimiter returns an adaptive limiter that also logs what a dry run would refuse.
+func ownLimiter(mode limiter.Mode, logger *slog.Logger, every time.Duration) (*limiter.Limiter, error) {
+	cfg := limiter.Config{Name: "http", Mode: mode}
+	if logger == nil {
+		return limiter.New(cfg)
+	}
+	dry := shedlog.New(shedlog.Config{Logger: logger.With("dry_run", true), Period: every})
+	cfg.Observer = &limiter.Observer{WouldReject: dry.Rejected}
+	lim, err := limiter.New(cfg)
+	dry.Watch(lim)
+	return lim, err
+}
+
+// guard is one middleware.
+type guard struct {
+	lim       *limiter.Limiter
+	keyed     *limiter.Keyed
+	class     func(*http.Request) string
+	priority  func(*http.Request) spillway.Priority
+	trusted   func(*http.Request) bool
+	cost      func(*http.Request) int
+	header    string // of the deadline; empty: none
+	usual     usual
+	limited   bool // some of these are not zero
+	exempt    func(*http.Request) bool
+	long      func(*http.Request) bool
+	hold      bool
+	outcome   func(int, http.Header) error
+	caller    func(*http.Request) string
+	shares    *fair.Shares // nil: none
+	percent   uint64
+	seed      uint64
+	refusal   func(http.ResponseWriter, *http.Request, Refusal)
+	logger    *slog.Logger
+	shed      *shedlog.Log // nil: none
+	logEvery  time.Duration
+	recording *Recording
+	hash      maphash.Seed
+
+	shedding shedding
+	broken   atomic.Int64 // when an error of Keyed was last logged
+}
+
+// serve admits r and runs next, or refuses it.
+func (g *guard) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	if g.exempt(r) {
+		next.ServeHTTP(w, r)
+		return
+	}
+	ctx := g.prioritized(r)
+	var req limiter.Request
+	if g.cost != nil {
+		req.Cost = g.cost(r)
+	}
+	class := ""
+	if g.keyed != nil {
+		class = g.bounded(g.class(r))
+	}
+	req.DryRun = g.percent < 100 && fair.Hash(g.seed, g.caller(r))%100 >= g.percent
+
+	stream := r.Method == http.MethodConnect
+	if g.long != nil {
+		stream = g.long(r)
+	}
+	limited, lasting, cancel := g.limits(ctx, r, stream)
+	defer cancel()
+	permit, t, err := g.acquire(limited, r, class, req)
+	if err != nil && (errors.Is(err, spillway.ErrRejected) || g.enforces(class, req)) {
+		g.refuse(w, r, spillway.PriorityFrom(ctx), err)
+		return
+	}
+	a := &work{ResponseWriter: w, guard: g, permit: permit, ticket: t, stream: stream}
+	a.held.Store(1)
+	if limited != ctx && g.enforces(class, req) {
+		ctx = limited
+		if lasting != limited {
+			ctx, a.proven, cancel = untilProven(lasting, limited)
+			defer cancel()
+		}
+	}
+	if g.hold {
+		ctx = context.WithValue(ctx, workKey{}, a)
+	}
+	if ctx == r.Context() {
+		a.run(next, r)
+		return
+	}
+	with(ctx, r, func(r *http.Request) { a.run(next, r) })
+}
+
+// acquire asks the limiter.
+func (g *guard) acquire(ctx context.Context, r *http.Request, class string, req limiter.Request) (p limiter.Permit, t ticket, err error) {
+	switch {
+	case g.keyed != nil:
+		p, err = g.keyed.AcquireWith(ctx, class, req)
+	case g.shares != nil:
+		p, t, err = g.acquireShare(ctx, r, req)
+	default:
+		p, err = g.lim.AcquireWith(ctx, req)
+	}
+	return p, t, err
+}
+
+// acquireShare counts the request for its caller, as long as it waits or runs.
+func (g *guard) acquireShare(ctx context.Context, r *http.Request, req limiter.Request) (p limiter.Permit, t ticket, err error) {
+	caller := maphash.String(g.hash, g.caller(r))
+	t.key, req.OverShare = g.shares.Enter(time.Since(g.shedding.base), caller, g.lim.Limit())
+	t.counted = true
+	returned := false
+	defer func() {
+		if !returned || err != nil {
+			g.leave(&t)
+		}
+	}()
+	p, err = g.lim.AcquireWith(ctx, req)
+	returned = true
+	return p, t, err
+}
+
+// enforces reports whether what is decided about a request is done.
+func (g *guard) enforces(class string, req limiter.Request) bool {
+	if req.DryRun {
+		return false
+	}
+	lim := g.lim
+	if g.keyed != nil {
+		var err error
+		if lim, err = g.keyed.Get(class); err != nil {
+			return true
+		}
+	}
+	return lim.Mode() == limiter.Enforce
+}
+
+// prioritized returns the context of r with the priority that the request has.
+func (g *guard) prioritized(r *http.Request) context.Context {
+	ctx := r.Context()
+	if g.trusted == nil && g.priority == nil {
+		return ctx
+	}
+	p, said := spillway.Normal, false
+	if g.trusted != nil {
+		if text := r.Header[HeaderPriority]; len(text) == 1 && g.trusted(r) {
+			var err error
+			p, err = spillway.ParsePriority(text[0])
+			said = err == nil
+		}
+	}
+	if !said && g.priority != nil {
+		p, said = g.priority(r), true
+	}
+	if said && p != spillway.PriorityFrom(ctx) {
+		ctx = spillway.WithPriority(ctx, p)
+	}
+	return ctx
+}
+
+// longestName is how much of a name is used as it is.
+const longestName = 128
+
+// bounded returns a name that costs no more than others to keep.
+func (g *guard) bounded(name string) string {
+	if len(name) > longestName {
+		return fmt.Sprintf("#%016x", fair.Hash(0, name))
+	}
+	return name
+}
+
+// address is the IP address of the connection. Of IPv6 it is the network, 64 bits of
+// the 128: one subscriber has all addresses in it.
+func address(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	if !strings.Contains(host, ":") {
+		return host
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && !ip.Is4In6() {
+		if network, err := ip.Prefix(64); err == nil {
+			return network.Addr().String()
+		}
+	}
+	return host
+}
+
+// ticket is one caller's piece of work, counted.
+type ticket struct {
+	key     uint64
+	counted bool
+}
+
+// leave ends it, once.
+func (g *guard) leave(t *ticket) {
+	if t.counted {
+		t.counted = false
+		g.shares.Leave(time.Since(g.shedding.base), t.key)
+	}
+}

@@ -1,0 +1,180 @@
+package admissionhttp
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// work is an admitted request, and the ResponseWriter of its handler: it sees the
+// status, and whether the answer becomes a stream. It is made for each request and
+// never reused: a handler may keep it.
+type work struct {
+	http.ResponseWriter
+	guard  *guard
+	permit limiter.Permit
+	ticket ticket
+	status int
+	stream bool        // the first flush shows that it is one
+	long   bool        // it has shown so
+	proven func() bool // lifts the deadline of what claims to be a stream; nil: there is none
+
+	// With Config.Hold: the parts that still run, of which the handler is one. The
+	// last to end ends the permit with the handler's outcome.
+	held    atomic.Int32
+	outcome error
+	broken  bool // the handler did not return: no sample
+}
+
+// writer returns w with the interfaces that the writers below have.
+func (w *work) writer() http.ResponseWriter {
+	flushes, hijacks := false, false
+	below := w.ResponseWriter
+	for {
+		switch below.(type) {
+		case http1:
+			return http1Work{w}
+		case http2:
+			return http2Work{w}
+		case http.Flusher:
+			flushes = true
+		}
+		if _, ok := below.(http.Hijacker); ok {
+			hijacks = true
+		}
+		u, ok := below.(interface{ Unwrap() http.ResponseWriter })
+		switch {
+		case ok:
+			below = u.Unwrap()
+		case flushes && hijacks:
+			return hijackWork{w}
+		case flushes:
+			return flushWork{w}
+		default:
+			return w
+		}
+	}
+}
+
+// http1 is what net/http's writer can do for HTTP/1.
+type http1 interface {
+	http.Flusher
+	http.Hijacker
+	io.ReaderFrom
+	closeNotifier
+}
+
+// http2 is what it can do for HTTP/2.
+type http2 interface {
+	http.Flusher
+	http.Pusher
+	closeNotifier
+}
+
+type closeNotifier interface{ CloseNotify() <-chan bool }
+
+type flushWork struct{ *work }
+type hijackWork struct{ *work } // of a wrapper around net/http's
+type http1Work struct{ *work }
+type http2Work struct{ *work }
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *work) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *work) WriteHeader(status int) {
+	if w.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
+		w.status = status
+		if status == http.StatusSwitchingProtocols {
+			w.isStream()
+		}
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *work) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+func (w *work) WriteString(s string) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return io.WriteString(w.ResponseWriter, s)
+}
+
+// FlushError is what http.ResponseController calls.
+func (w *work) FlushError() error {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	if !w.long && (w.stream || streams(w.Header().Get("Content-Type"))) {
+		w.isStream()
+	}
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+func (w *work) isStream() {
+	w.long = true
+	w.permit.Long()
+	if w.proven != nil {
+		w.proven()
+	}
+	w.guard.leave(&w.ticket) // the share is one of the slots
+}
+
+func (w *work) flush() { _ = w.FlushError() }
+
+func (w *work) hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err == nil {
+		w.isStream()
+	}
+	return conn, rw, err
+}
+
+func (w *work) closeNotify() <-chan bool {
+	for below := w.ResponseWriter; ; {
+		switch b := below.(type) {
+		case closeNotifier:
+			return b.CloseNotify()
+		case interface{ Unwrap() http.ResponseWriter }:
+			below = b.Unwrap()
+		default:
+			return nil
+		}
+	}
+}
+
+func (w flushWork) Flush() { w.flush() }
+
+func (w hijackWork) Flush()                                       { w.flush() }
+func (w hijackWork) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.hijack() }
+
+func (w http1Work) Flush()                                       { w.flush() }
+func (w http1Work) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.hijack() }
+func (w http1Work) CloseNotify() <-chan bool                     { return w.closeNotify() }
+func (w http1Work) ReadFrom(src io.Reader) (int64, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	if to, ok := w.ResponseWriter.(io.ReaderFrom); ok {
+		return to.ReadFrom(src)
+	}
+	return io.Copy(struct{ io.Writer }{w.ResponseWriter}, src)
+}
+
+func (w http2Work) Flush()                   { w.flush() }
+func (w http2Work) CloseNotify() <-chan bool { return w.closeNotify() }
+func (w http2Work) Push(target string, opts *http.PushOptions) error {
+	if p, ok := w.ResponseWriter.(http.Pusher); ok {
+		return p.Push(target, opts)
+	}
+	return http.ErrNotSupported
+}

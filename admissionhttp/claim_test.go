@@ -1,0 +1,160 @@
+package admissionhttp_test
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/admissionhttp"
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// Any client can say that it wants a stream. Until it gets one it has the deadline of
+// others; it had none, and could hold its slot for as long as the handler works.
+func TestAClaimOfAStreamLiftsNoDeadline(t *testing.T) {
+	const usual = 5 * time.Second
+	idle := func(http.ResponseWriter, *http.Request) {}
+	for name, c := range map[string]struct {
+		headers []string
+		handler func(http.ResponseWriter, *http.Request)
+		mode    limiter.Mode
+		want    time.Duration // until the context ends
+		outcome limit.Outcome
+	}{
+		"an ordinary answer":       {[]string{"Accept", "text/event-stream"}, idle, 0, usual, limit.Deadline},
+		"an ordinary flush":        {[]string{"Accept", "text/event-stream"}, flushText, 0, usual, limit.Deadline},
+		"a forged upgrade":         {[]string{"Upgrade", "websocket"}, idle, 0, usual, limit.Deadline},
+		"a stream":                 {[]string{"Accept", "text/event-stream"}, events, 0, time.Minute, limit.Canceled},
+		"a stream that ends early": {[]string{"Accept", "text/event-stream", "Spillway-Deadline", "20S"}, events, 0, 20 * time.Second, limit.Deadline},
+		"a claim that ends early":  {[]string{"Accept", "text/event-stream", "Spillway-Deadline", "2S"}, idle, 0, 2 * time.Second, limit.Deadline},
+		"a stream not announced":   {nil, events, 0, usual, limit.Deadline},
+		"a dry run":                {[]string{"Accept", "text/event-stream"}, idle, limiter.DryRun, time.Minute, limit.Canceled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var outcome limit.Outcome
+				lim, err := limiter.New(limiter.Config{Mode: c.mode, Observer: &limiter.Observer{Ended: func(e limiter.End) { outcome = e.Outcome }}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				h := middleware(t, admissionhttp.Config{
+					Limiter: lim, Deadlines: map[spillway.Priority]time.Duration{spillway.Normal: usual},
+				})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					c.handler(w, r)
+					<-r.Context().Done()
+				}))
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(time.Minute, cancel)
+				begin := time.Now()
+				ask(h, ctx, c.headers...)
+				if d := time.Since(begin); d != c.want || outcome != c.outcome {
+					t.Errorf("ended after %v as %v, want %v and %v", d, outcome, c.want, c.outcome)
+				}
+				atRest(t, lim, 1)
+			})
+		})
+	}
+}
+
+// A function of the configuration that panicked after the admission cost a slot.
+func TestAPanicOfTheConfigurationCostsNoSlot(t *testing.T) {
+	for name, cfg := range map[string]admissionhttp.Config{
+		"Long":     {Long: func(*http.Request) bool { panic("a bug") }},
+		"Cost":     {Cost: func(*http.Request) int { panic("a bug") }},
+		"Priority": {Priority: func(*http.Request) spillway.Priority { panic("a bug") }},
+		"Trusted":  {Trusted: func(*http.Request) bool { panic("a bug") }},
+		"Caller":   {FairShares: true, Caller: func(*http.Request) string { panic("a bug") }},
+		"Outcome":  {Outcome: func(int, http.Header) error { panic("a bug") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg.Limiter = one(t)
+			h := middleware(t, cfg)(ok)
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Error("the panic was swallowed")
+					}
+				}()
+				ask(h, t.Context(), "Spillway-Priority", "high")
+			}()
+			if s := cfg.Limiter.Stats(); s.InFlight != 0 || s.Admitted != s.Completed {
+				t.Errorf("%d in flight", s.InFlight)
+			}
+		})
+	}
+}
+
+// A subscriber with IPv6 has 2^64 addresses, and had a share of the queue for each.
+func TestACallerOfIPv6IsItsNetwork(t *testing.T) {
+	for name, c := range map[string]struct {
+		first, second string
+		same          bool
+	}{
+		"one network":    {"[2001:db8::1]:1", "[2001:db8::ffff:1]:2", true},
+		"two networks":   {"[2001:db8::1]:1", "[2001:db8:0:1::1]:1", false},
+		"IPv4":           {"192.0.2.1:1", "192.0.2.2:1", false},
+		"one of IPv4":    {"192.0.2.1:1", "192.0.2.1:2", true},
+		"IPv4 in IPv6":   {"[::ffff:192.0.2.1]:1", "[::ffff:192.0.2.2]:1", false},
+		"with a zone":    {"[fe80::1%eth0]:1", "[fe80::2%eth0]:1", true},
+		"a Unix socket":  {"@", "@", true},
+		"not an address": {"[a:b]:1", "[a:c]:1", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(1), QueueSize: 10, MaxWait: time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			from := func(h http.Handler, address string) int {
+				w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil)
+				r.RemoteAddr = address
+				h.ServeHTTP(w, r)
+				return w.Code
+			}
+			protect := middleware(t, admissionhttp.Config{Limiter: lim, FairShares: true})
+			from(protect(ok), "198.51.100.1:1") // another caller, active
+			status := 0
+			from(protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { status = from(protect(ok), c.second) })), c.first)
+			if (status == http.StatusTooManyRequests) != c.same || status < 400 {
+				t.Errorf("status %d", status)
+			}
+		})
+	}
+}
+
+// hijacker is a wrapper from before http.ResponseController: without Unwrap.
+type hijacker struct {
+	http.ResponseWriter
+	conn net.Conn
+}
+
+func (h *hijacker) Flush()                                       {}
+func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) { return h.conn, nil, nil }
+
+func TestAWrapperThatHijacksIsNotHidden(t *testing.T) {
+	lim := one(t)
+	a, b := net.Pipe()
+	defer a.Close()
+	defer b.Close()
+	h := middleware(t, admissionhttp.Config{Limiter: lim})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		hj, ok := w.(http.Hijacker)
+		if !ok {
+			t.Fatal("no Hijacker")
+		}
+		if conn, _, err := hj.Hijack(); conn != a || err != nil {
+			t.Errorf("%v %v", conn, err)
+		}
+		w.(http.Flusher).Flush()
+		if s := lim.Stats(); s.InFlight != 0 || s.LongInFlight != 1 {
+			t.Errorf("%d in flight, %d long", s.InFlight, s.LongInFlight)
+		}
+	}))
+	h.ServeHTTP(&hijacker{httptest.NewRecorder(), a}, httptest.NewRequest(http.MethodGet, "/", nil))
+	atRest(t, lim, 1)
+}

@@ -1,0 +1,287 @@
+// Package client sends HTTP requests to servers that shed load, without making
+// their overload worse.
+//
+//	transport, err := client.New(client.Config{})
+//	httpClient := &http.Client{Transport: transport, Timeout: 2 * time.Second}
+//
+// A Transport tries a refused request again when the server says that it may, after
+// the time it says, and as long as a budget pays for it. A server that goes on
+// refusing is asked less often: the rest of the requests fail at once, without being
+// sent. Each request tells the server its priority and how much time is left.
+//
+// A request counts as refused when it is answered 503 or 429.
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/retrybudget"
+)
+
+// The headers that a Transport sets. They are taken from the context alone: what a
+// request has in them already is replaced or removed, so that a proxy passes nothing
+// on that a caller made up.
+const (
+	// PriorityHeader carries the priority of the context: "low", "high" or
+	// "critical". Normal is not sent.
+	PriorityHeader = "Spillway-Priority"
+	// DeadlineHeader carries the time that is left until the deadline of the
+	// context, in whole milliseconds, from 1 to 99,999,999. Without a deadline it is not sent.
+	DeadlineHeader = "Spillway-Deadline"
+)
+
+// Config says how a Transport behaves. The zero value works.
+type Config struct {
+	// Base sends the requests. Nil means http.DefaultTransport.
+	Base http.RoundTripper
+
+	// Budget pays for every attempt after the first, and earns from requests that
+	// succeed. Nil means one of the Transport's own, with the defaults of package
+	// retrybudget: one extra attempt for ten successes.
+	Budget *retrybudget.Budget
+
+	// Attempts is how often a request is sent at most. Zero means 3, and 1 never
+	// sends one again.
+	Attempts int
+
+	// MaxRetryAfter is the longest Retry-After that is waited for, and up to half as
+	// much again, at random. An answer that asks for more is returned to the caller as
+	// it is. Zero means 10 seconds.
+	MaxRetryAfter time.Duration
+
+	// Tolerance is how many requests are sent for each one that the server accepts,
+	// before the rest is refused here; each priority and host counts for itself. Where
+	// the server accepts a smaller part than one in Tolerance, little more than one
+	// request in twenty is sent. That is less than a client has that does not hold back:
+	// beside such clients take more. Zero means 2, and math.Inf(1) refuses none.
+	Tolerance float64
+
+	// MaxHosts is for how many hosts it is remembered what they accepted; the one
+	// that was not asked for longest is forgotten for another. Zero means 256.
+	MaxHosts int
+}
+
+const (
+	defaultAttempts      = 3
+	defaultMaxRetryAfter = 10 * time.Second
+	defaultTolerance     = 2
+	defaultMaxHosts      = 256
+)
+
+// Transport is an http.RoundTripper that behaves well towards a server under
+// overload. It is safe for concurrent use and has no goroutine. New makes one.
+type Transport struct {
+	base          http.RoundTripper
+	budget        *retrybudget.Budget
+	attempts      int
+	maxRetryAfter time.Duration
+	throttle      throttle
+	random        func() float64 // from 0 to less than 1
+
+	requests, retries, shed, throttled, unpaid atomic.Uint64
+}
+
+// Stats counts what a Transport did since it was made. The fields are read one
+// after the other.
+type Stats struct {
+	Requests  uint64 // calls of RoundTrip
+	Retries   uint64 // attempts after the first
+	Shed      uint64 // attempts answered 503 or 429
+	Throttled uint64 // requests refused here and not sent
+	Unpaid    uint64 // attempts that were not made for want of budget
+}
+
+// New returns a Transport. The error names every field that is wrong, one on a
+// line.
+func New(cfg Config) (*Transport, error) {
+	var wrong []error
+	fault := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf("client: "+format, args...)) }
+	if cfg.Attempts < 0 {
+		fault("Attempts is %d: it cannot be negative (zero means %d)", cfg.Attempts, defaultAttempts)
+	}
+	if cfg.MaxRetryAfter < 0 {
+		fault("MaxRetryAfter is %v: it cannot be negative (zero means %v)", cfg.MaxRetryAfter, defaultMaxRetryAfter)
+	}
+	if cfg.Tolerance != 0 && !(cfg.Tolerance >= 1) {
+		fault("Tolerance is %v: use 1 or more (zero means %v)", cfg.Tolerance, defaultTolerance)
+	}
+	if cfg.MaxHosts < 0 {
+		fault("MaxHosts is %d: it cannot be negative (zero means %d)", cfg.MaxHosts, defaultMaxHosts)
+	}
+	if cfg.Budget == nil {
+		cfg.Budget, _ = retrybudget.New(retrybudget.Config{}) // the zero Config is valid
+	}
+	if cfg.Base == nil {
+		cfg.Base = http.DefaultTransport
+	}
+	if len(wrong) > 0 {
+		return nil, errors.Join(wrong...)
+	}
+	return &Transport{
+		base: cfg.Base, budget: cfg.Budget,
+		attempts:      cmp.Or(cfg.Attempts, defaultAttempts),
+		maxRetryAfter: cmp.Or(cfg.MaxRetryAfter, defaultMaxRetryAfter),
+		throttle:      newThrottle(cmp.Or(cfg.Tolerance, defaultTolerance), cmp.Or(cfg.MaxHosts, defaultMaxHosts)),
+		random:        rand.Float64,
+	}, nil
+}
+
+// Stats returns the counts.
+func (t *Transport) Stats() Stats {
+	return Stats{t.requests.Load(), t.retries.Load(), t.shed.Load(), t.throttled.Load(), t.unpaid.Load()}
+}
+
+// CloseIdleConnections closes those of Base, if it can. http.Client calls it.
+func (t *Transport) CloseIdleConnections() {
+	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// throttledCause is the Cause of requests that are not sent.
+const throttledCause = "server sheds"
+
+var errThrottled = &spillway.Rejection{Reason: spillway.Signal, Cause: throttledCause}
+
+// RoundTrip sends req with the priority and the deadline of its context.
+//
+// While the server refuses most of what it is sent, some requests are not sent:
+// the error is then a *spillway.Rejection with the Reason Signal.
+//
+// A request that the server refused is sent again after its Retry-After, or after a
+// growing, random time if there is none, and so is one for which no connection could
+// be made; but only if its method is idempotent or it has an Idempotency-Key, its
+// body can be had again, its deadline is later, and the budget pays for it.
+// Otherwise the answer is returned as it is. The wait ends with the context, and the
+// error is then that of the context.
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	t.requests.Add(1)
+	ctx := req.Context()
+	of := t.throttle.counter(req.URL, spillway.PriorityFrom(ctx))
+	if t.throttle.refuses(of, time.Now(), t.random()) {
+		t.throttled.Add(1)
+		closeBody(req)
+		return nil, errThrottled
+	}
+	for attempt := 1; ; attempt++ {
+		resp, err := t.base.RoundTrip(prepare(req))
+		shed := isShed(resp)
+		if resp != nil {
+			t.note(of, resp, shed)
+		}
+		if !shed && !notSent(err) || !t.mayRepeat(req, attempt) {
+			return resp, err
+		}
+		pause, ok := t.pause(resp, attempt)
+		if !ok || tooLate(ctx, pause) || !t.pay() {
+			return resp, err
+		}
+		next, bodyErr := again(req)
+		if bodyErr != nil {
+			return resp, err // what there is: the body cannot be had again
+		}
+		discard(resp)
+		if err := sleep(ctx, pause); err != nil {
+			closeBody(next)
+			return nil, err
+		}
+		t.retries.Add(1)
+		req = next
+	}
+}
+
+// note counts an answer. An attempt without one says nothing about what the server
+// would have accepted.
+func (t *Transport) note(of *counter, resp *http.Response, shed bool) {
+	t.throttle.answered(of, time.Now(), !shed)
+	if shed {
+		t.shed.Add(1)
+	}
+	if resp.StatusCode < http.StatusInternalServerError && !shed {
+		t.budget.Success()
+	}
+}
+
+// pay takes the price of one attempt from the budget.
+func (t *Transport) pay() bool {
+	if t.budget.TryTake() {
+		return true
+	}
+	t.unpaid.Add(1)
+	return false
+}
+
+// mayRepeat reports whether req may be sent once more after so many attempts.
+func (t *Transport) mayRepeat(req *http.Request, attempts int) bool {
+	if attempts >= t.attempts {
+		return false
+	}
+	if req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
+		return false
+	}
+	switch req.Method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
+		return true
+	}
+	return req.Header.Get("Idempotency-Key") != "" || req.Header.Get("X-Idempotency-Key") != ""
+}
+
+// The pause where the server gives no advice, and the shortest in any case, is
+// between half of this and all of it at first, and twice as long each time: at
+// random, so that clients refused together do not return together.
+const firstPause = 100 * time.Millisecond
+
+// pause returns how long to wait before the next attempt. False: longer than
+// allowed.
+func (t *Transport) pause(resp *http.Response, attempt int) (time.Duration, bool) {
+	full := min(firstPause<<min(attempt-1, 20), t.maxRetryAfter)
+	own := full/2 + time.Duration(t.random()*float64(full)/2)
+	if resp == nil {
+		return own, true
+	}
+	after, ok := retryAfter(resp.Header, time.Now())
+	if !ok {
+		return own, true
+	}
+	// Whole seconds bring clients together: spread them over half as much again.
+	return max(own, after+time.Duration(t.random()*float64(after)/2)), after <= t.maxRetryAfter
+}
+
+// isShed reports whether the server refused the request.
+func isShed(resp *http.Response) bool {
+	return resp != nil && (resp.StatusCode == http.StatusServiceUnavailable || resp.StatusCode == http.StatusTooManyRequests)
+}
+
+// notSent reports whether no connection could be made for the request, so that the
+// server has seen nothing of it.
+func notSent(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
+}
+
+// tooLate reports whether ctx ends within the pause.
+func tooLate(ctx context.Context, pause time.Duration) bool {
+	end, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && time.Until(end) <= pause
+}
+
+// sleep waits, and ends with ctx.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

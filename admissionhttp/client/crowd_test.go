@@ -1,0 +1,97 @@
+package client
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// At three times the capacity, 200 clients keep the server busy, spend no more than
+// their budgets, do not come back all at once, and ask less than is asked of them.
+func TestACrowdOfClientsAtThreeTimesTheCapacity(t *testing.T) {
+	const (
+		clients  = 200
+		slots    = 10
+		service  = 20 * time.Millisecond
+		capacity = float64(slots) / 0.020 // a second
+		run      = 10 * time.Second
+		bin      = 100 * time.Millisecond
+	)
+	synctest.Test(t, func(t *testing.T) {
+		lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(slots)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		var served atomic.Int64
+		var bins [run / bin * 2]atomic.Int64
+		server := roundTripper(func(r *http.Request) (*http.Response, error) {
+			bins[min(time.Since(start)/bin, time.Duration(len(bins)-1))].Add(1)
+			resp := &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Header: http.Header{}}
+			permit, err := lim.Acquire(r.Context())
+			if err != nil {
+				resp.StatusCode = http.StatusServiceUnavailable
+				resp.Header.Set("Retry-After", strconv.Itoa(1+rand.N(2)))
+				return resp, nil
+			}
+			defer permit.Release()
+			time.Sleep(service)
+			if time.Since(start) < run {
+				served.Add(1)
+			}
+			permit.Done(nil)
+			return resp, nil
+		})
+		var wg sync.WaitGroup
+		var transports []*Transport
+		for range clients {
+			tr, err := New(Config{Base: server})
+			if err != nil {
+				t.Fatal(err)
+			}
+			transports = append(transports, tr)
+			wg.Go(func() {
+				for time.Since(start) < run {
+					time.Sleep(time.Duration(rand.ExpFloat64() * float64(time.Second) * clients / (3 * capacity)))
+					wg.Go(func() { _, _ = tr.RoundTrip(request(t, t.Context(), http.MethodGet, "")) })
+				}
+			})
+		}
+		wg.Wait()
+		var sum Stats
+		for _, tr := range transports {
+			s := tr.Stats()
+			sum.Requests += s.Requests
+			sum.Retries += s.Retries
+			sum.Shed += s.Shed
+			sum.Throttled += s.Throttled
+			sum.Unpaid += s.Unpaid
+		}
+		mean, most := 3*capacity*bin.Seconds(), int64(0)
+		for i := range bins {
+			most = max(most, bins[i].Load())
+		}
+		goodput := float64(served.Load()) / run.Seconds() / capacity
+		t.Logf("goodput %.3f of the capacity; %+v; mean %.0f arrivals a bin, most %d", goodput, sum, mean, most)
+		if goodput < 0.95 {
+			t.Errorf("goodput %.3f", goodput)
+		}
+		if float64(sum.Retries) > 10*clients+0.1*float64(served.Load()+1000) {
+			t.Errorf("%d retries for %d served", sum.Retries, served.Load())
+		}
+		if float64(most) > 3*mean {
+			t.Errorf("%d arrivals in a bin, mean %.0f", most, mean)
+		}
+		if sum.Throttled == 0 {
+			t.Error("no client throttled itself")
+		}
+	})
+}

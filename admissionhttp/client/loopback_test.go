@@ -1,0 +1,112 @@
+package client
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway"
+)
+
+// Over a real connection: a refused request is sent again on the same connection, and
+// once the server refuses everything the client finds it in the error of http.Client.
+func TestOverLoopback(t *testing.T) {
+	var refuse, asked atomic.Int64
+	refuse.Store(1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if r.Header.Get(DeadlineHeader) == "" {
+			t.Error("the timeout of http.Client is not passed on")
+		}
+		if text, err := io.ReadAll(r.Body); err != nil || string(text) != "a body" {
+			t.Errorf("the server read %q, %v", text, err)
+		}
+		if refuse.Add(-1) >= 0 {
+			w.Header().Set("Retry-After", "0")
+			http.Error(w, "overloaded", http.StatusServiceUnavailable)
+		}
+	}))
+	defer server.Close()
+
+	tr, err := New(Config{Base: server.Client().Transport})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &http.Client{Transport: tr, Timeout: time.Hour}
+	defer c.CloseIdleConnections()
+	var connections, reused int
+	put := func() (int, error) {
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
+			connections++
+			if i.Reused {
+				reused++
+			}
+		}})
+		req, err := http.NewRequestWithContext(ctx, http.MethodPut, server.URL, strings.NewReader("a body"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := c.Do(req)
+		if err != nil {
+			return 0, err
+		}
+		return resp.StatusCode, resp.Body.Close()
+	}
+	if status, err := put(); status != 200 || err != nil || asked.Load() != 2 {
+		t.Fatalf("%d %v after %d attempts", status, err, asked.Load())
+	}
+	if connections != 2 || reused != 1 {
+		t.Errorf("%d connections, %d used again", connections, reused)
+	}
+
+	tr.attempts = 1
+	refuse.Store(1 << 40)
+	throttled := 0
+	for range 200 {
+		status, err := put()
+		rej, isRejection := errors.AsType[*spillway.Rejection](err)
+		switch {
+		case err == nil && status == 503:
+		case isRejection && rej.Reason == spillway.Signal && rej.Cause == throttledCause:
+			throttled++
+		default:
+			t.Fatal(status, err)
+		}
+	}
+	if n := int64(2 + 200 - throttled); throttled < 50 || asked.Load() != n {
+		t.Errorf("%d of 200 were throttled, the server was asked %d times", throttled, asked.Load())
+	}
+}
+
+// A server that refuses and then hangs must not keep the request that it refused. It
+// waited for the rest of an answer that is thrown away, for ever without a timeout.
+func TestAnAnswerThatDoesNotEndIsNotWaitedFor(t *testing.T) {
+	var asked atomic.Int64
+	hang := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if asked.Add(1) == 1 {
+			w.Header().Set("Content-Length", "100")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, "some")
+			_ = http.NewResponseController(w).Flush()
+			<-hang
+		}
+	}))
+	defer server.Close()
+	defer close(hang)
+	tr, err := New(Config{Base: server.Client().Transport})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := (&http.Client{Transport: tr}).Get(server.URL)
+	if err != nil || resp.StatusCode != http.StatusOK || asked.Load() != 2 {
+		t.Fatalf("%v %v, asked %d times", resp, err, asked.Load())
+	}
+	_ = resp.Body.Close()
+}

@@ -1,0 +1,72 @@
+package client
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/spillway-go/spillway"
+)
+
+// longestDeadline is the largest number that servers read: eight digits, 27 hours.
+const longestDeadline = 99_999_999
+
+// prepare returns a copy of req with the headers that its context asks for. A
+// RoundTripper must not change the request itself.
+func prepare(req *http.Request) *http.Request {
+	ctx := req.Context()
+	next := req.WithContext(ctx)
+	next.Header = req.Header.Clone()
+	if next.Header == nil {
+		next.Header = http.Header{}
+	}
+	next.Header.Del(PriorityHeader)
+	next.Header.Del(DeadlineHeader)
+	switch p := spillway.PriorityFrom(ctx); p {
+	case spillway.Low, spillway.High, spillway.Critical:
+		next.Header.Set(PriorityHeader, p.String())
+	}
+	if end, ok := ctx.Deadline(); ok {
+		left := min(max(time.Until(end).Milliseconds(), 1), longestDeadline)
+		next.Header.Set(DeadlineHeader, strconv.FormatInt(left, 10))
+	}
+	return next
+}
+
+// again returns req with a body that can be read once more.
+func again(req *http.Request) (*http.Request, error) {
+	if req.Body == nil || req.Body == http.NoBody {
+		return req, nil
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	next := req.WithContext(req.Context())
+	next.Body = body
+	return next, nil
+}
+
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		_ = req.Body.Close() // of a request that is not sent: nothing can be lost
+	}
+}
+
+// stall is how long the rest of an answer may take that will not be used.
+const stall = time.Second
+
+// discard closes the body of an answer that will not be read. A short one is read
+// to its end first, so that the connection can be used again, unless it does not come.
+func discard(resp *http.Response) {
+	if resp == nil {
+		return
+	}
+	if n := resp.ContentLength; n > 0 && n <= 4096 {
+		late := time.AfterFunc(stall, func() { _ = resp.Body.Close() })
+		_, _ = io.CopyN(io.Discard, resp.Body, n)
+		late.Stop()
+	}
+	_ = resp.Body.Close()
+}

@@ -1,0 +1,71 @@
+package admissionhttp
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/spillway-go/spillway"
+)
+
+// usual has the deadlines of Config, by priority.
+type usual [spillway.Critical - spillway.Low + 1]time.Duration
+
+// limits returns the context in which r waits and runs. For a request that only claims
+// to be a stream it is limited like others; lasting is then what stays of that once
+// it is one, and otherwise the same. Both are ctx where nothing is added to it.
+func (g *guard) limits(ctx context.Context, r *http.Request, stream bool) (limited, lasting context.Context, cancel context.CancelFunc) {
+	said, usual := g.deadlines(ctx, r)
+	switch {
+	case usual < 0:
+	case g.long != nil && stream:
+		usual = -1
+	case g.long == nil && announced(r):
+		lasting, cancelLasting := within(ctx, said)
+		limited, cancelLimited := within(lasting, usual)
+		return limited, lasting, func() { cancelLimited(); cancelLasting() }
+	case said < 0 || usual < said:
+		said = usual
+	}
+	limited, cancel = within(ctx, said)
+	return limited, limited, cancel
+}
+
+// deadlines returns how long r may take by its header, and by the configuration;
+// negative: not said.
+func (g *guard) deadlines(ctx context.Context, r *http.Request) (said, usual time.Duration) {
+	said, usual = -1, -1
+	if g.header != "" {
+		if text := r.Header[g.header]; len(text) == 1 {
+			if d, ok := parseDeadline(text[0]); ok {
+				said = d
+			}
+		}
+	}
+	if g.limited {
+		p := min(max(spillway.PriorityFrom(ctx), spillway.Low), spillway.Critical)
+		if d := g.usual[p-spillway.Low]; d > 0 {
+			usual = d
+		}
+	}
+	return said, usual
+}
+
+// within returns ctx with a deadline, unless d is negative or ctx ends before.
+func within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if d < 0 {
+		return ctx, func() {}
+	}
+	if own, ok := ctx.Deadline(); ok && time.Until(own) <= d {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, d)
+}
+
+// untilProven returns a context that ends with limited until proven is called, and
+// with lasting in any case.
+func untilProven(lasting, limited context.Context) (ctx context.Context, proven func() bool, cancel context.CancelFunc) {
+	ctx, end := context.WithCancelCause(lasting)
+	proven = context.AfterFunc(limited, func() { end(context.Cause(limited)) })
+	return ctx, proven, func() { proven(); end(nil) }
+}

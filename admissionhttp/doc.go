@@ -1,0 +1,53 @@
+// Package admissionhttp puts a limiter in front of an http.Handler: a request is
+// admitted, waits a bounded time, or is answered 503 (429 for one caller's quota)
+// with a reason and Retry-After, before its body is read.
+//
+//	http.ListenAndServe(addr, admissionhttp.Protect(handler))
+//
+// Start with SPILLWAY_MODE=dryrun: all is decided and counted, nothing is refused.
+// [New] takes a limiter of yours and all that can be said about requests.
+//
+// # Order of middleware
+//
+// request id, authentication, audit, admission, binding, handler: what was refused
+// has an id and is on record, a caller is known before its share is counted, and
+// no body is read for a request that is refused. Recovery from panics may stand on
+// either side.
+//
+// Inside of http.TimeoutHandler the slot is held until the handler returns, also
+// long after the timeout. Outside of it the middleware returns at the timeout while
+// the handler still runs: set [Config.Hold] and let the handler call [Hold].
+//
+// A circuit breaker inside answers 503 without Retry-After, which is no sample. One
+// outside must not count refusals as failures: they carry the header Spillway-Reason.
+//
+// A body that comes slowly is work that takes long: set http.Server.ReadTimeout.
+// net/http does not notice that a client has left while the body of its request is
+// unread: what bounds the wait of such a request is its deadline, and Config.MaxWait. A
+// proxy that forwards Spillway-Priority removes it from what untrusted callers send.
+//
+// # What teaches the limiter
+//
+// An answer below 500 is a latency sample, apart from 408 and 429. 503 with Retry-After is a
+// sign of overload below. 504, or a deadline that passed, is a lower bound of the
+// latency, and so is the time after which a client left. All others, panics and
+// http.ErrAbortHandler are no sample; [Config.Outcome] decides otherwise. The slot
+// comes back in every case.
+//
+// Upgraded connections, server-sent events and what [Config.Long] names hold a slot
+// until they prove to be streams: by status 101, by Hijack, or by a flush of an
+// answer that is one. From then on they are counted apart and hold none.
+//
+// # Stopping
+//
+// Say that no traffic is wanted ([Ready] with a [Switch]), wait until load balancers
+// have noticed, tell streams to end, call Limiter.Drain, then http.Server.Shutdown:
+//
+//	up.Set(false)
+//	time.Sleep(propagation)
+//	stopStreams()
+//	err := errors.Join(lim.Drain(ctx), server.Shutdown(ctx))
+//
+// Drain first, because it serves those that wait already and refuses others with
+// 503 while the listener still answers; Shutdown then waits for the last bytes.
+package admissionhttp

@@ -1,0 +1,5 @@
+//go:build !race
+
+package admissionhttp_test
+
+const raceEnabled = false

@@ -1,0 +1,228 @@
+package admissionhttp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/spillway-go/spillway"
+)
+
+// Refusal is the answer to a request that was not admitted, as RFC 9457 has it.
+type Refusal struct {
+	// Status is 503 for a lack of capacity, 429 for one caller's quota, and 499 for
+	// a client that left while its request waited.
+	Status int
+	// Reason is that of the rejection in snake case, rejected for one without a
+	// reason, or cancelled.
+	Reason string
+	// RetryAfter is in whole seconds; zero sends none.
+	RetryAfter          int
+	Type, Title, Detail string
+}
+
+// RefusalOf returns the answer to err, as Acquire returns it: a rejection, or the
+// error of the context that ended the wait. It reports false for any other error.
+// RetryAfter is measured and jittered.
+func RefusalOf(err error) (Refusal, bool) {
+	p, advice := pageOf(err)
+	if p == nil {
+		return Refusal{}, false
+	}
+	f := p.refusal
+	if p.retry {
+		f.RetryAfter = wholeSeconds(spread(max(advice, time.Second)))
+	}
+	return f, true
+}
+
+// Refuse answers a request that a limiter did not admit, in one call:
+//
+//	permit, err := lim.Acquire(r.Context())
+//	if admissionhttp.Refuse(w, r, err) {
+//		return
+//	}
+//	defer permit.Release()
+//
+// It reports whether err is a refusal, as RefusalOf; otherwise it writes nothing.
+// The body of the request is left unread: it is drained if it is short, or the
+// connection is closed.
+func Refuse(w http.ResponseWriter, r *http.Request, err error) bool {
+	p, advice := pageOf(err)
+	if p == nil {
+		return false
+	}
+	p.write(w, r, wholeSeconds(spread(max(advice, time.Second))), nil)
+	return true
+}
+
+// page is a refusal, ready to be sent. It never changes: header values are shared
+// by all answers.
+type page struct {
+	refusal        Refusal
+	retry          bool                // sends Retry-After
+	stops          bool                // this instance does: the client should find another one
+	rejection      *spillway.Rejection // for the log
+	reason, length []string
+	body           []byte
+}
+
+const (
+	typeBase   = "https://iana.org/assignments/http-problem-types#"
+	statusGone = 499 // as logs have it: no answer is read
+)
+
+var (
+	noStore = []string{"no-store"}
+	closing = []string{"close"}
+	problem = []string{"application/problem+json"}
+
+	pages     = makePages()
+	otherPage = newPage("rejected", capacity)
+	gonePage  = newPage("cancelled", Refusal{Status: statusGone, Type: "about:blank", Title: "Client Closed Request"})
+	seconds   = makeSeconds()
+)
+
+var capacity = Refusal{
+	Status: http.StatusServiceUnavailable, Type: typeBase + "temporary-reduced-capacity",
+	Title: "Temporarily reduced capacity", Detail: "The service has no capacity left for this request. It was not started.",
+}
+
+// reasonSlots is more than there are reasons.
+const reasonSlots = 16
+
+func makePages() (all [reasonSlots]*page) {
+	for i := range all {
+		f := capacity
+		reason := spillway.Reason(i)
+		switch reason {
+		case spillway.DeadlineTooClose:
+			f.Detail = "The service cannot do this in the time that is left for the request."
+		case spillway.Quota:
+			f.Status, f.Type, f.Title = http.StatusTooManyRequests, typeBase+"quota-exceeded", "Quota exceeded"
+			f.Detail = "This caller uses more than its share of the service. The request was not started."
+		case spillway.Draining, spillway.Closed:
+			f.Detail = "This instance is stopping. The request was not started."
+		}
+		all[i] = newPage(reason.String(), f)
+		all[i].rejection = &spillway.Rejection{Reason: reason}
+		all[i].stops = reason == spillway.Draining || reason == spillway.Closed
+	}
+	return all
+}
+
+func newPage(reason string, f Refusal) *page {
+	f.Reason = reason
+	body, _ := json.Marshal(struct { // strings and numbers: it cannot fail
+		Type   string `json:"type"`
+		Title  string `json:"title"`
+		Status int    `json:"status"`
+		Detail string `json:"detail,omitempty"`
+		Reason string `json:"reason"`
+	}{f.Type, f.Title, f.Status, f.Detail, f.Reason})
+	return &page{
+		rejection: &spillway.Rejection{}, refusal: f, retry: f.Status != statusGone, body: body,
+		reason: []string{reason}, length: []string{strconv.Itoa(len(body))},
+	}
+}
+
+// pageOf returns the answer to err and its advice, or nil if err is no refusal.
+func pageOf(err error) (*page, time.Duration) {
+	rej, ok := err.(*spillway.Rejection)
+	if !ok && err != nil {
+		rej, ok = errors.AsType[*spillway.Rejection](err)
+	}
+	switch {
+	case err == nil || ok && rej == nil:
+		return nil, 0
+	case ok && int(rej.Reason) < len(pages):
+		return pages[rej.Reason], rej.RetryAfter
+	case ok:
+		return otherPage, rej.RetryAfter
+	case errors.Is(err, spillway.ErrRejected):
+		return otherPage, 0
+	case errors.Is(err, context.DeadlineExceeded):
+		return pages[spillway.DeadlineTooClose], 0
+	case errors.Is(err, context.Canceled):
+		return gonePage, 0
+	}
+	return nil, 0
+}
+
+// write answers r, by body if there is one.
+func (p *page) write(w http.ResponseWriter, r *http.Request, after int, body func(http.ResponseWriter, *http.Request, Refusal)) {
+	h := w.Header()
+	for _, name := range [...]string{"Content-Encoding", "Etag", "Last-Modified"} { // of the success that did not happen
+		delete(h, name)
+	}
+	h["Cache-Control"] = noStore
+	h[HeaderReason] = p.reason
+	if p.retry {
+		h["Retry-After"] = seconds[after]
+	} else {
+		after = 0
+	}
+	if r.ProtoMajor == 1 && (p.stops || !drainable(w, r)) {
+		h["Connection"] = closing
+	}
+	if body != nil {
+		f := p.refusal
+		f.RetryAfter = after
+		body(w, r, f)
+		return
+	}
+	h["Content-Type"] = problem
+	h["Content-Length"] = p.length
+	w.WriteHeader(p.refusal.Status)
+	_, _ = w.Write(p.body) // a client that left is no error
+}
+
+// A refused body up to shortBody is read by net/http before it sends the answer, so
+// that the connection lives on; that may take drainTime.
+const (
+	shortBody = 64 << 10
+	drainTime = time.Second
+)
+
+// drainable reports whether the connection can be kept though the body is unread.
+// A client that asked with Expect: 100-continue is not told to go on: net/http
+// closes.
+func drainable(w http.ResponseWriter, r *http.Request) bool {
+	switch {
+	case r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody:
+		return true
+	case r.ContentLength < 0 || r.ContentLength > shortBody:
+		return false
+	}
+	// Lasts until the next request of the connection. A writer that cannot do it is
+	// no connection.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTime))
+	return true
+}
+
+// longestAdvice bounds Retry-After.
+const longestAdvice = time.Minute
+
+func makeSeconds() (all [longestAdvice/time.Second + 1][]string) {
+	for i := range all {
+		all[i] = []string{strconv.Itoa(i)}
+	}
+	return all
+}
+
+// wholeSeconds rounds up, from 1 to longestAdvice.
+func wholeSeconds(d time.Duration) int {
+	return int((min(max(d, 1), longestAdvice) + time.Second - 1) / time.Second)
+}
+
+// spread returns a time from half of d to one and a half of it, so that those who
+// are refused together do not come back together. Where that ends at longestAdvice, d
+// is cut and not the jitter.
+func spread(d time.Duration) time.Duration {
+	d = min(d, longestAdvice*2/3)
+	return d/2 + rand.N(d+1)
+}

@@ -1,0 +1,233 @@
+package admissionhttp_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/admissionhttp"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+func TestWhatARefusalSays(t *testing.T) {
+	for _, reason := range spillway.Reasons() {
+		w := httptest.NewRecorder()
+		w.Header().Set("ETag", "of what did not happen")
+		rej := &spillway.Rejection{Reason: reason, Cause: "a signal's name", RetryAfter: 10 * time.Second}
+		if !admissionhttp.Refuse(w, httptest.NewRequest(http.MethodGet, "/", nil), fmt.Errorf("wrapped: %w", rej)) {
+			t.Fatal(reason)
+		}
+		want, kind := 503, "#temporary-reduced-capacity"
+		if reason == spillway.Quota {
+			want, kind = 429, "#quota-exceeded"
+		}
+		var p struct {
+			Type, Title, Detail, Reason string
+			Status                      int
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
+			t.Fatal(err)
+		}
+		after, err := strconv.Atoi(w.Header().Get("Retry-After"))
+		if w.Code != want || p.Status != want || !strings.HasSuffix(p.Type, kind) || p.Title == "" || p.Detail == "" ||
+			p.Reason != reason.String() || w.Header().Get(admissionhttp.HeaderReason) != p.Reason ||
+			err != nil || after < 5 || after > 15 || w.Header().Get("Cache-Control") != "no-store" ||
+			w.Header().Get("ETag") != "" || w.Header().Get("Content-Length") != strconv.Itoa(w.Body.Len()) {
+			t.Errorf("%v: %d %v %s", reason, w.Code, w.Header(), w.Body)
+		}
+		if strings.Contains(w.Body.String(), "signal's name") {
+			t.Error("the name of a signal is the service's own business")
+		}
+		stops := reason == spillway.Draining || reason == spillway.Closed
+		if closes := w.Header().Get("Connection") == "close"; closes != stops {
+			t.Errorf("%v: closes %v", reason, closes)
+		}
+	}
+}
+
+func TestWhichErrorsAreRefusals(t *testing.T) {
+	for _, c := range []struct {
+		err    error
+		status int
+		reason string
+	}{
+		{nil, 0, ""},
+		{errors.New("another"), 0, ""},
+		{(*spillway.Rejection)(nil), 0, ""},
+		{spillway.ErrRejected, 503, "rejected"},
+		{&spillway.Rejection{Reason: 200}, 503, "rejected"},
+		{context.DeadlineExceeded, 503, "deadline_too_close"},
+		{context.Canceled, 499, "cancelled"},
+	} {
+		w := httptest.NewRecorder()
+		refused := admissionhttp.Refuse(w, httptest.NewRequest(http.MethodGet, "/", nil), c.err)
+		f, ok := admissionhttp.RefusalOf(c.err)
+		if refused != (c.status != 0) || ok != refused || f.Status != c.status || f.Reason != c.reason || refused && w.Code != c.status {
+			t.Errorf("%v: %v %d, %+v", c.err, refused, w.Code, f)
+		}
+		if hint := f.RetryAfter > 0; hint != (c.status == 503) {
+			t.Errorf("%v: Retry-After %d", c.err, f.RetryAfter)
+		}
+	}
+}
+
+func TestABodyOfOnesOwn(t *testing.T) {
+	lim := one(t)
+	_, _ = lim.Acquire(t.Context())
+	h := middleware(t, admissionhttp.Config{Limiter: lim, Refusal: func(w http.ResponseWriter, _ *http.Request, f admissionhttp.Refusal) {
+		w.Header().Set("Content-Type", "application/fhir+json")
+		w.WriteHeader(f.Status)
+		_, _ = fmt.Fprintf(w, "throttled, %s, %d s", f.Reason, f.RetryAfter)
+	}})(ok)
+	w := get(h, "/")
+	want := "throttled, queue_full, " + w.Header().Get("Retry-After") + " s"
+	if w.Code != 503 || w.Body.String() != want || w.Header().Get("Content-Type") != "application/fhir+json" {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+}
+
+// refusing is a server that has no room, and whose handler would be a fault.
+func refusing(t *testing.T, h2 bool) *httptest.Server {
+	lim := one(t)
+	_, _ = lim.Acquire(t.Context())
+	return serve(t, middleware(t, admissionhttp.Config{Limiter: lim})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("the handler runs")
+	})), func(s *httptest.Server) { s.EnableHTTP2 = h2 })
+}
+
+// A refused request whose body has not come is answered at once, and the connection
+// lives on only where what is left of the body is known and short.
+func TestTheBodyOfARefusedRequest(t *testing.T) {
+	s := refusing(t, false)
+	for name, c := range map[string]struct {
+		head, body string
+		closes     bool
+	}{
+		"none":          {head: ""},
+		"short":         {head: "Content-Length: 5\r\n", body: "hello"},
+		"long, unsent":  {head: "Content-Length: 1000000000\r\n", closes: true},
+		"without end":   {head: "Transfer-Encoding: chunked\r\n", body: "5\r\nhello\r\n", closes: true},
+		"expected":      {head: "Content-Length: 5\r\nExpect: 100-continue\r\n", closes: true},
+		"expected long": {head: "Content-Length: 1000000000\r\nExpect: 100-continue\r\n", closes: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", s.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			_ = conn.SetDeadline(time.Now().Add(time.Minute)) // only bounds a test that fails
+			_, _ = fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\n%s\r\n%s", c.head, c.body)
+			in := bufio.NewReader(conn)
+			resp, err := http.ReadResponse(in, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resp.StatusCode != 503 || resp.Close != c.closes {
+				t.Errorf("%d, closes: %v", resp.StatusCode, resp.Close)
+			}
+			if body, err := io.ReadAll(resp.Body); err != nil || !json.Valid(body) {
+				t.Errorf("%q %v", body, err)
+			}
+			if !c.closes { // the next request on the same connection is read as one
+				_, _ = fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+				if resp, err = http.ReadResponse(in, nil); err != nil || resp.StatusCode != 503 {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func TestAShortBodyThatDoesNotComeDelaysNoAnswerForLong(t *testing.T) {
+	s := refusing(t, false)
+	conn, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	_, _ = fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nnot all")
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil || resp.StatusCode != 503 || !resp.Close {
+		t.Fatalf("%+v %v", resp, err)
+	}
+}
+
+// endless is a body that never ends; it counts what is read of it.
+type endless struct{ closed chan struct{} }
+
+func (e *endless) Read(p []byte) (int, error) {
+	select {
+	case <-e.closed:
+		return 0, io.EOF
+	default:
+		return len(p), nil
+	}
+}
+
+func (e *endless) Close() error {
+	select {
+	case <-e.closed:
+	default:
+		close(e.closed)
+	}
+	return nil
+}
+
+func TestAnEndlessBodyIsRefusedInHTTP2(t *testing.T) {
+	s := refusing(t, true)
+	for range 3 { // on one connection
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, &endless{make(chan struct{})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := s.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		if resp.Body.Close(); resp.StatusCode != 503 || resp.ProtoMajor != 2 || !json.Valid(body) || err != nil {
+			t.Fatalf("%d %q %v", resp.StatusCode, body, err)
+		}
+	}
+}
+
+// Admission comes before the body: a client that sends its body only when asked is
+// asked after its request was admitted.
+func TestABodyIsAskedForAfterAdmission(t *testing.T) {
+	lim, err := limiter.New(limiter.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, middleware(t, admissionhttp.Config{Limiter: lim})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(w, r.Body)
+	})))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, bytes.NewReader([]byte("hello")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Expect", "100-continue")
+	c := s.Client()
+	c.Transport.(*http.Transport).ExpectContinueTimeout = time.Hour
+	resp, err := c.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if body, err := io.ReadAll(resp.Body); string(body) != "hello" || err != nil {
+		t.Errorf("%q %v", body, err)
+	}
+}

@@ -1,0 +1,277 @@
+package admissionhttp_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime/trace"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway/admissionhttp"
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// advised returns the mean of Retry-After over n refusals in a row, and how many
+// values there were.
+func advised(t *testing.T, h http.Handler, n int) (mean float64, values int) {
+	t.Helper()
+	seen := map[int]bool{}
+	for range n {
+		after, err := strconv.Atoi(get(h, "/").Header().Get("Retry-After"))
+		if err != nil || after < 1 || after > 60 {
+			t.Fatalf("Retry-After %d %v", after, err)
+		}
+		mean += float64(after) / float64(n)
+		seen[after] = true
+	}
+	return mean, len(seen)
+}
+
+func TestAdviceRisesWhileRefusalsContinue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := one(t)
+		_, _ = lim.Acquire(t.Context())
+		h := middleware(t, admissionhttp.Config{Limiter: lim})(ok)
+		first, values := advised(t, h, 1000)
+		if first > 2.1 || values < 2 {
+			t.Errorf("at the onset %v s, %d values", first, values)
+		}
+		for range 120 { // a minute of refusals
+			time.Sleep(500 * time.Millisecond)
+			get(h, "/")
+		}
+		late, values := advised(t, h, 1000)
+		if late < 2*first || values < 4 {
+			t.Errorf("after a minute %v s, %d values; at the onset %v s", late, values, first)
+		}
+		for range 1000 { // most of an hour
+			time.Sleep(900 * time.Millisecond)
+			get(h, "/")
+		}
+		if bound, values := advised(t, h, 1000); values < 10 {
+			t.Errorf("after most of an hour %v s, %d values", bound, values)
+		}
+		time.Sleep(10 * time.Second)
+		if again, _ := advised(t, h, 1000); again > 1.5*first {
+			t.Errorf("after a pause %v s, %v s at first", again, first)
+		}
+	})
+}
+
+func TestOneLineAPeriodAndNothingOfARequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		lim := one(t)
+		permit, _ := lim.Acquire(t.Context())
+		h := middleware(t, admissionhttp.Config{
+			Limiter: lim, Logger: slog.New(slog.NewTextHandler(&out, nil)), FairShares: true,
+			Caller: func(*http.Request) string { return "secret" },
+		})(ok)
+		lines := func() int {
+			synctest.Wait()
+			return strings.Count(out.String(), "\n")
+		}
+		get(h, "/?ssn=secret")
+		if n := lines(); n != 1 || !strings.Contains(out.String(), "reasons.queue_full=1 priorities.normal=1") {
+			t.Fatalf("the onset: %q", &out)
+		}
+		for range 40 { // 20 s
+			time.Sleep(500 * time.Millisecond)
+			for range 10 {
+				get(h, "/?ssn=secret")
+			}
+		}
+		if n := lines(); n != 3 || strings.Contains(out.String(), "secret") {
+			t.Errorf("%d lines:\n%s", n, &out)
+		}
+		permit.Release()
+		for range 100 {
+			time.Sleep(time.Second)
+			get(h, "/")
+		}
+		if n := lines(); n > 5 || !strings.Contains(out.String(), "over") {
+			t.Errorf("%d lines while nothing is refused:\n%s", n, &out)
+		}
+	})
+}
+
+// With a limiter of the middleware's own a dry run says what it would have refused.
+func TestADryRunIsLogged(t *testing.T) {
+	t.Setenv(admissionhttp.ModeVariable, "dryrun")
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		backend := make(chan struct{}, 10)
+		h := middleware(t, admissionhttp.Config{Logger: slog.New(slog.NewTextHandler(&out, nil))})(
+			http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+				backend <- struct{}{}
+				time.Sleep(100 * time.Millisecond)
+				<-backend
+			}))
+		for range 2500 { // 10 s, two and a half times what the backend can do
+			time.Sleep(4 * time.Millisecond)
+			go func() {
+				if w := ask(h, t.Context(), admissionhttp.HeaderDeadline, "1100"); w.Code != 200 {
+					t.Errorf("%d", w.Code)
+				}
+			}()
+		}
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		if n := strings.Count(out.String(), "\n"); n == 0 || n > 6 || strings.Count(out.String(), "dry_run=true") != n {
+			t.Errorf("%d lines:\n%s", n, &out)
+		}
+	})
+}
+
+func TestAKeyWithoutALimiterIsAnErrorOfTheServer(t *testing.T) {
+	var out bytes.Buffer
+	family, _ := limiter.NewKeyed(limiter.KeyedConfig{New: func(string) limiter.Config { return limiter.Config{MaxWait: -1} }})
+	h := middleware(t, admissionhttp.Config{
+		Keyed: family, Class: func(*http.Request) string { return "a" }, Logger: slog.New(slog.NewTextHandler(&out, nil)),
+	})(ok)
+	for range 5 {
+		if w := get(h, "/"); w.Code != 500 {
+			t.Errorf("%d", w.Code)
+		}
+	}
+	if n := strings.Count(out.String(), "MaxWait"); n != 1 {
+		t.Errorf("%s", &out)
+	}
+}
+
+// closer tells when it was closed, and what was written before.
+type closer struct {
+	bytes.Buffer
+	closed chan *closer
+}
+
+func (c *closer) Close() error { c.closed <- c; return nil }
+
+// recorder is a started flight recorder. A process has one.
+func recorder(t *testing.T) *trace.FlightRecorder {
+	t.Helper()
+	r := trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: time.Second})
+	if err := r.Start(); err != nil {
+		t.Skip(err) // the test binary itself is traced
+	}
+	t.Cleanup(r.Stop)
+	return r
+}
+
+func TestAFlightRecordingAtTheOnset(t *testing.T) {
+	lim := one(t)
+	_, _ = lim.Acquire(t.Context())
+	closed := make(chan *closer, 10)
+	opened := 0
+	h := middleware(t, admissionhttp.Config{Limiter: lim, Recording: &admissionhttp.Recording{
+		Recorder: recorder(t),
+		To:       func() (io.WriteCloser, error) { opened++; return &closer{closed: closed}, nil },
+	}})(ok)
+	for range 100 {
+		get(h, "/")
+	}
+	c := <-closed
+	if !strings.HasPrefix(c.String(), "go 1.") || opened != 1 {
+		t.Errorf("%d recordings, the first of %d bytes", opened, c.Len())
+	}
+}
+
+func TestRecordingsInAFolderAreFew(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 5 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("spillway-2000010%dT000000.000.trace", i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := filepath.Join(dir, "another.trace")
+	if err := os.WriteFile(other, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := &admissionhttp.Recording{Recorder: recorder(t), Dir: dir, Keep: 3}
+	if err := c.Write(); err != nil {
+		t.Fatal(err)
+	}
+	names, _ := filepath.Glob(filepath.Join(dir, "spillway-*.trace"))
+	if len(names) != 3 || !strings.HasSuffix(names[0], "20000103T000000.000.trace") {
+		t.Errorf("%q", names)
+	}
+	if info, err := os.Stat(names[2]); err != nil || info.Size() == 0 || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info, err)
+	}
+	if _, err := os.Stat(other); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestARecordingThatFailsSaysSo(t *testing.T) {
+	stopped := trace.NewFlightRecorder(trace.FlightRecorderConfig{})
+	if err := (&admissionhttp.Recording{Recorder: stopped, Dir: t.TempDir()}).Write(); err == nil {
+		t.Error("a recorder that is not started")
+	}
+	fault := errors.New("no room")
+	c := &admissionhttp.Recording{Recorder: recorder(t), To: func() (io.WriteCloser, error) { return nil, fault }}
+	if err := c.Write(); !errors.Is(err, fault) {
+		t.Error(err)
+	}
+}
+
+// While one caller alone asks for four times what there is room for, the requests of
+// others, who ask for less than their share, are served.
+func TestOneCallerCannotTakeTheQueue(t *testing.T) {
+	served := func(fair bool) (mean float64) {
+		synctest.Test(t, func(t *testing.T) {
+			lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(10), QueueSize: 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := middleware(t, admissionhttp.Config{
+				Limiter: lim, FairShares: fair, Caller: func(r *http.Request) string { return r.Header.Get("X-Caller") },
+			})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(100 * time.Millisecond) }))
+			counts := map[string]*[2]atomic.Int64{"hog": {}, "a": {}, "b": {}}
+			arrive := func(caller string) {
+				c := counts[caller]
+				w := ask(h, t.Context(), "X-Caller", caller)
+				if w.Code == 200 {
+					c[0].Add(1)
+				}
+				c[1].Add(1)
+			}
+			// A hundred pieces of work a second can be done: 400 from one, 20 from each other.
+			for i := range 10_000 { // 10 s
+				time.Sleep(time.Millisecond)
+				for caller, every := range map[string]int{"hog": 3, "a": 50, "b": 50} {
+					if i%every == 0 {
+						go arrive(caller)
+					}
+				}
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			small := counts["a"][0].Load() + counts["b"][0].Load()
+			mean = float64(small) / float64(counts["a"][1].Load()+counts["b"][1].Load())
+			if all := small + counts["hog"][0].Load(); all < 950 {
+				t.Errorf("fair %v: %d were served, of 1000 that could be", fair, all)
+			}
+			if s := lim.Stats(); s.InFlight != 0 || s.Offered != s.Admitted+s.Rejected {
+				t.Errorf("%+v", s)
+			}
+		})
+		return mean
+	}
+	with, without := served(true), served(false)
+	t.Logf("served of callers within their share: %.3f, without fair shares %.3f", with, without)
+	if with < 0.98 || without > 0.9 {
+		t.Errorf("with %.3f, without %.3f", with, without)
+	}
+}

@@ -1,0 +1,114 @@
+package admissionhttp_test
+
+import (
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"runtime"
+	"testing"
+
+	"github.com/spillway-go/spillway/admissionhttp"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// quiet sends what a server says about panics nowhere.
+var quiet = log.New(io.Discard, "", 0)
+
+// serve is a server on the loopback, and a client of its own.
+func serve(t *testing.T, h http.Handler, change ...func(*httptest.Server)) *httptest.Server {
+	t.Helper()
+	s := httptest.NewUnstartedServer(h)
+	s.Config.ErrorLog = quiet
+	for _, c := range change {
+		c(s)
+	}
+	if s.EnableHTTP2 {
+		s.StartTLS()
+	} else {
+		s.Start()
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// fetch returns the status, and 0 for an answer that was cut.
+func fetch(t *testing.T, c *http.Client, url string) int {
+	t.Helper()
+	resp, err := c.Get(url)
+	if err != nil {
+		return 0
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		return 0
+	}
+	return resp.StatusCode
+}
+
+// ending is a handler that ends as its path says.
+var ending = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/panic":
+		panic("a bug")
+	case "/abort":
+		_, _ = w.Write([]byte("half"))
+		panic(http.ErrAbortHandler)
+	case "/goexit":
+		runtime.Goexit()
+	}
+})
+
+// survives asks for 300 bad ends and then for 50 good answers.
+func survives(t *testing.T, s *httptest.Server) {
+	t.Helper()
+	for i := range 300 {
+		fetch(t, s.Client(), s.URL+[]string{"/panic", "/abort", "/goexit"}[i%3])
+	}
+	for range 50 {
+		if status := fetch(t, s.Client(), s.URL+"/"); status != http.StatusOK {
+			t.Fatalf("status %d after bad ends", status)
+		}
+	}
+}
+
+func TestPanicsAbortsAndGoexitsCostNoSlot(t *testing.T) {
+	for name, hold := range map[string]bool{"plain": false, "held": true} {
+		t.Run(name, func(t *testing.T) {
+			lim := one(t)
+			h := http.Handler(ending)
+			if hold {
+				h = admissionhttp.Held(h)
+			}
+			survives(t, serve(t, middleware(t, admissionhttp.Config{Limiter: lim, Hold: hold})(h)))
+			atRest(t, lim, 350)
+		})
+	}
+	t.Run("Protect", func(t *testing.T) { survives(t, serve(t, admissionhttp.Protect(ending))) })
+}
+
+// A backend that dies in the middle of its answer makes ReverseProxy panic with
+// http.ErrAbortHandler.
+func TestAProxyWhoseBackendDiesCostsNoSlot(t *testing.T) {
+	backend := serve(t, ending)
+	target, err := url.Parse(backend.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.ErrorLog = quiet
+	lim := one(t)
+	survives(t, serve(t, middleware(t, admissionhttp.Config{Limiter: lim})(proxy)))
+	atRest(t, lim, 350)
+}
+
+// atRest checks the counts of a limiter that admitted n and has no work.
+func atRest(t *testing.T, lim *limiter.Limiter, n uint64) {
+	t.Helper()
+	if s := lim.Stats(); s.Admitted != n || s.Completed != n || s.InFlight != 0 || s.LongInFlight != 0 {
+		t.Errorf("admitted %d, completed %d, in flight %d, long %d; want %d at rest",
+			s.Admitted, s.Completed, s.InFlight, s.LongInFlight, n)
+	}
+}

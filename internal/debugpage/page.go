@@ -1,0 +1,168 @@
+// Package debugpage is the page behind admissionhttp.DebugHandler: what limiters do,
+// live, and the report of their dry run. One renderer in Go makes the page and its
+// updates; the script only puts an update in place. It needs nothing but the path
+// that it is served on, and it changes nothing.
+package debugpage
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/spillway-go/spillway/limiter"
+)
+
+//go:embed style.css
+var style string
+
+//go:embed script.js
+var script string
+
+// policy is the Content-Security-Policy: the page's own style and script, known by
+// their hashes, an empty icon, so that none is asked for, and its own stream.
+var policy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+	hash(style), hash(script))
+
+func hash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// picture is a limiter as it was found.
+type picture struct {
+	limiter.Stats
+	open bool // neither draining nor closed
+}
+
+// idle reports whether nothing comes any more and nothing runs.
+func (p *picture) idle() bool {
+	return !p.open && p.InFlight == 0 && p.LongInFlight == 0 && p.Queued == 0
+}
+
+// Page serves the page. It has no goroutine: limiters are looked at by requests, at
+// most once in an interval, and not at all while there are none.
+type Page struct {
+	look func() []picture
+
+	mu       sync.Mutex
+	at       time.Time // of the last look
+	watches  []watch
+	sections []section
+	version  uint64 // counts looks
+	readers  int    // of the stream
+}
+
+// section is a part of the page that is replaced as a whole.
+type section struct {
+	id      string
+	html    string
+	changed uint64 // the version that made it
+}
+
+// New returns the page for limiters, in this order. A nil limiter is skipped.
+func New(limiters ...*limiter.Limiter) *Page {
+	var all []*limiter.Limiter
+	for _, l := range limiters {
+		if l != nil {
+			all = append(all, l)
+		}
+	}
+	return newPage(len(all), func() []picture {
+		seen := make([]picture, len(all))
+		for i, l := range all {
+			seen[i] = picture{l.Stats(), l.Open()}
+		}
+		return seen
+	})
+}
+
+// newPage returns the page for n limiters that look returns.
+func newPage(n int, look func() []picture) *Page {
+	p := &Page{look: look, watches: make([]watch, n)}
+	for i := range p.watches {
+		p.watches[i].made = time.Now()
+	}
+	return p
+}
+
+// ServeHTTP answers with the page, with JSON for ?format=json and with the stream of
+// updates for ?events.
+func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Content-Security-Policy", policy)
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		h.Set("Allow", "GET, HEAD")
+		http.Error(w, "use GET", http.StatusMethodNotAllowed)
+		return
+	}
+	query := r.URL.Query()
+	switch format := query.Get("format"); {
+	case query.Has("events"):
+		p.serveEvents(w, r)
+	case format == "json":
+		p.serveJSON(w)
+	case format == "" || format == "html":
+		p.servePage(w)
+	default:
+		http.Error(w, "format is json or html", http.StatusBadRequest)
+	}
+}
+
+func (p *Page) servePage(w http.ResponseWriter) {
+	_, sections, _ := p.refresh(time.Now(), 0)
+	var m markup
+	m.document(sections)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(m.Bytes())
+}
+
+// refresh looks at the limiters unless that was done just now. It returns the
+// sections that changed after the version seen, the version now, and whether
+// anything is left to see.
+func (p *Page) refresh(now time.Time, seen uint64) (version uint64, changed []section, live bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock() // also when a limiter's observer panics
+	if p.version == 0 || now.Sub(p.at) >= fresh {
+		pictures := p.look()
+		p.at = now
+		p.version++
+		for i := range pictures {
+			p.watches[i].add(now, pictures[i])
+		}
+		p.render(now)
+	}
+	for _, s := range p.sections {
+		if s.changed > seen {
+			changed = append(changed, s)
+		}
+	}
+	live = len(p.watches) == 0
+	for i := range p.watches {
+		live = live || !p.watches[i].now.idle()
+	}
+	return p.version, changed, live
+}
+
+// render makes the sections anew and marks those that differ.
+func (p *Page) render(now time.Time) {
+	views := make([]view, len(p.watches))
+	for i := range p.watches {
+		views[i] = viewOf(i, &p.watches[i], now)
+	}
+	made := sections(views, now)
+	for i := range made {
+		made[i].changed = p.version
+		if i < len(p.sections) && p.sections[i].html == made[i].html {
+			made[i].changed = p.sections[i].changed
+		}
+	}
+	p.sections = made
+}

@@ -1,0 +1,203 @@
+package debugpage
+
+import (
+	"math"
+	"time"
+
+	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// sections makes every part of the page. Which there are never changes.
+func sections(views []view, now time.Time) []section {
+	all := []section{
+		part("summary", func(m *markup) { m.put(`<p id="summary" role="status">%v</p>`, summary(views)) }),
+		part("clock", func(m *markup) {
+			m.put(`<time id="clock">%v</time>`, now.UTC().Format("15:04:05 UTC"))
+		}),
+		part("overview", func(m *markup) { m.overview(views) }),
+		part("dry-run", func(m *markup) { m.dryRun(views) }),
+	}
+	for i := range views {
+		all = append(all, part(views[i].id, func(m *markup) { m.limiter(&views[i]) }))
+	}
+	return all
+}
+
+func part(id string, fill func(*markup)) section {
+	var m markup
+	fill(&m)
+	return section{id: id, html: m.String()}
+}
+
+// document is the page as it is loaded. Without its script it reloads itself.
+func (m *markup) document(all []section) {
+	m.put(`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Spillway</title>
+<link rel="icon" href="data:,">
+<noscript><meta http-equiv="refresh" content="5"></noscript>
+<style>%v</style>
+</head>
+<body>
+<header><h1>Spillway</h1>%v<p class="live"><span id="link">as of</span> %v <button id="pause" type="button" hidden>Pause</button></p></header>
+<main>
+`, safe(style), safe(all[0].html), safe(all[1].html))
+	for _, s := range all[2:] {
+		m.put("%v\n", safe(s.html))
+	}
+	m.put(`</main>
+<footer><p>Figures a second are means of the last ten seconds; counts are from when the limiter was made. <a href="?format=json">The same as JSON</a></p></footer>
+<script>%v</script>
+</body>
+</html>
+`, safe(script))
+}
+
+// overview is a line for each limiter, where there are several.
+func (m *markup) overview(views []view) {
+	m.put(`<section id="overview" aria-label="All limiters"%v>`, safe(hidden(len(views) < 2)))
+	if len(views) >= 2 {
+		m.put(`<ul class="index">`)
+		for _, v := range views {
+			m.put(`<li><a href="#%v"><bdi>%v</bdi></a><span class="badge %v">%v</span><span class="note">%v of %v in flight, %v waiting</span></li>`,
+				v.id, v.title, v.mood, v.word, count(v.InFlight), count(v.Limit), count(v.Queued))
+		}
+		m.put(`</ul>`)
+	}
+	m.put(`</section>`)
+}
+
+func hidden(yes bool) string {
+	if yes {
+		return ` hidden=""`
+	}
+	return ""
+}
+
+// limiter is all that is said about one.
+func (m *markup) limiter(v *view) {
+	m.put(`<section id="%v" class="card" aria-labelledby="%v-name">`, v.id, v.id)
+	m.put(`<h2 id="%v-name"><bdi>%v</bdi> <span class="badge %v">%v</span></h2>`, v.id, v.title, v.mood, v.word)
+	m.put(`<p class="state">%v</p>`, sentence(v.State))
+	m.put(`<p class="note">Law: %v. Mode: %v.`, v.Law, v.Mode)
+	if !v.open {
+		m.put(` The intake is closed.`)
+	}
+	if p := v.Pressure; p.Signal != "" {
+		m.put(` Signal %v at %v of its bound`, p.Signal, percent(p.Level, 1))
+		if p.Cap > 0 {
+			m.put(`; %v holds the limit at %v or below`, p.By, count(p.Cap))
+		}
+		m.put(`.`)
+	}
+	m.put(`</p>`)
+	if v.mood == "off" && v.word == "off" {
+		m.put(`<p class="note">Everything is admitted and nothing is counted; the figures are from before.</p>`)
+	}
+	m.figures(v)
+	m.charts(v)
+	m.put(`<div class="tables">`)
+	m.put(`<div>`)
+	m.priorityTable(v)
+	m.leaks(v)
+	m.put(`</div><div>`)
+	m.reasonTable(v)
+	m.timeTable(v)
+	m.put(`</div><div>`)
+	m.decisions(v)
+	m.put(`</div></div></section>`)
+}
+
+// figures are what is looked at first.
+func (m *markup) figures(v *view) {
+	figure := func(name, value, note string) {
+		m.put(`<div><dt>%v</dt><dd><b>%v</b> <small>%v</small></dd></div>`, name, value, note)
+	}
+	m.put(`<dl class="figures">`)
+	long := ""
+	if v.LongInFlight > 0 {
+		long = ", and " + count(v.LongInFlight) + " long"
+	}
+	figure("In flight", count(v.InFlight), "of "+count(v.Limit)+" slots"+long)
+	figure("Waiting", count(v.Queued), "")
+	name, refused := "Refused", v.rejected
+	if v.Mode == limiter.DryRun {
+		name, refused = "Would be refused", v.would
+	}
+	figure(name, rate(refused), percent(refused, v.offered)+" of "+rate(v.offered))
+	figure("Ended", rate(v.completed), "")
+	wait, service, note := v.wait, v.service, "last two minutes"
+	if service.Count() == 0 {
+		wait, service, note = v.QueueWait, v.Service, "since the start"
+	}
+	figure("Wait, p99", quantile(wait, .99), note)
+	figure("Work, p99", quantile(service, .99), note)
+	figure("Oldest in flight", span(v.OldestInFlight), "")
+	demand := "more comes than can be served"
+	if !(v.Demand > 1) {
+		demand = "of what can be served"
+	}
+	figure("Demand", percent(v.Demand, 1), demand)
+	m.put(`</dl>`)
+}
+
+func quantile(h *histogram.Histogram, q float64) string {
+	if h == nil || h.Count() == 0 {
+		return "–"
+	}
+	return span(time.Duration(h.Quantile(q)))
+}
+
+// charts are the last two minutes.
+func (m *markup) charts(v *view) {
+	whole := func(f float64) string {
+		if math.IsNaN(f) {
+			return "–"
+		}
+		return number(uint64(math.Round(f)))
+	}
+	duration := func(f float64) string {
+		if math.IsNaN(f) {
+			return "–"
+		}
+		return span(time.Duration(f))
+	}
+	now := func(of func(*picture) int) []float64 {
+		return v.watch.series(func(s, _ *sample) float64 { return float64(of(&s.picture)) })
+	}
+	grown := func(of func(*picture) uint64) []float64 {
+		return v.watch.series(func(s, before *sample) float64 {
+			if before == nil {
+				return math.NaN()
+			}
+			return float64(minus(of(&s.picture), of(&before.picture))) / s.at.Sub(before.at).Seconds()
+		})
+	}
+	tail := func(of func(*sample) *histogram.Histogram) []float64 {
+		return v.watch.series(func(s, _ *sample) float64 {
+			if h := of(s); h != nil && h.Count() > 0 {
+				return float64(h.Quantile(.99))
+			}
+			return math.NaN()
+		})
+	}
+	m.put(`<h3>Last two minutes, while watched</h3><div class="charts">`)
+	m.chart("Slots", 1, whole,
+		line{"c1 filled", "in flight", now(func(p *picture) int { return p.InFlight })},
+		line{"c2", "limit", now(func(p *picture) int { return p.Limit })})
+	m.chart("Waiting", 1, whole, line{"c3 filled", "callers", now(func(p *picture) int { return p.Queued })})
+	refused := line{"c4", "refused", grown(func(p *picture) uint64 { return p.Rejected })}
+	if len(v.WouldRejectBy) > 0 && len(v.RejectedBy) == 0 {
+		refused = line{"c4", "would be refused", grown(func(p *picture) uint64 { return p.WouldReject })}
+	}
+	m.chart("Arrivals a second", 1, rate, line{"c1 filled", "offered", grown(func(p *picture) uint64 { return p.Offered })}, refused)
+	m.chart("Times, p99", float64(time.Millisecond), duration,
+		line{"c1", "work", tail(func(s *sample) *histogram.Histogram { return s.service })},
+		line{"c3", "wait", tail(func(s *sample) *histogram.Histogram { return s.wait })})
+	m.put(`</div>`)
+}

@@ -1,0 +1,188 @@
+package debugpage
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// view is what the page says about one limiter.
+type view struct {
+	*picture
+	id    string
+	title string
+	watch *watch
+	age   func(at time.Duration) time.Duration // of something the limiter did
+
+	mood string // calm, busy, bad or off: the colour of the word
+	word string // how it is, in a few words without figures
+
+	// Figures a second, of late; NaN while there is no look to compare with.
+	offered, completed, rejected, would float64
+	rejectedBy, wouldBy                 map[spillway.Reason]float64
+
+	wait, service *histogram.Histogram // of the last two minutes
+}
+
+func viewOf(i int, w *watch, now time.Time) view {
+	v := view{picture: &w.now, id: fmt.Sprintf("limiter-%d", i+1), title: w.now.Name, watch: w}
+	if strings.TrimSpace(v.title) == "" {
+		v.title = fmt.Sprintf("limiter %d", i+1)
+	}
+	v.age = func(at time.Duration) time.Duration { return max(now.Sub(w.made.Add(at)), 0) }
+	v.offered, v.completed, v.rejected, v.would = math.NaN(), math.NaN(), math.NaN(), math.NaN()
+	if before, d := w.from(recent); before != nil {
+		a, b, s := &w.now.Stats, &before.Stats, d.Seconds()
+		v.offered = float64(minus(a.Offered, b.Offered)) / s
+		v.completed = float64(minus(a.Completed, b.Completed)) / s
+		v.rejected = float64(minus(a.Rejected, b.Rejected)) / s
+		v.would = float64(minus(a.WouldReject, b.WouldReject)) / s
+		v.rejectedBy = rates(a.RejectedBy, b.RejectedBy, s)
+		v.wouldBy = rates(a.WouldRejectBy, b.WouldRejectBy, s)
+	}
+	v.wait, v.service = w.times()
+	v.mood, v.word = v.judge()
+	return v
+}
+
+// rates returns by how much each count grew a second.
+func rates(now, before map[spillway.Reason]uint64, seconds float64) map[spillway.Reason]float64 {
+	r := map[spillway.Reason]float64{}
+	for reason, n := range now {
+		if d := minus(n, before[reason]); d > 0 {
+			r[reason] = float64(d) / seconds
+		}
+	}
+	return r
+}
+
+// judge says how the limiter is, the worst first.
+func (v *view) judge() (mood, word string) {
+	reason, rejects := most(v.rejectedBy)
+	would, dry := most(v.wouldBy)
+	switch {
+	case v.Mode == limiter.Off:
+		return "off", "off"
+	case v.Stalled:
+		return "bad", "stalled"
+	case !v.open:
+		return "off", "intake closed"
+	case rejects:
+		return "bad", "refusing: " + reason.String()
+	case v.Mode == limiter.DryRun && dry:
+		return "busy", "dry run, would refuse: " + would.String()
+	case v.Mode == limiter.DryRun:
+		return "calm", "dry run"
+	case v.Pressure.Cap > 0:
+		return "busy", "pressed down by " + v.Pressure.By
+	case v.Queued > 0:
+		return "busy", "work waits"
+	case v.Limit > 0 && v.InFlight >= v.Limit:
+		return "busy", "full"
+	}
+	return "calm", "calm"
+}
+
+// most returns the reason with the highest rate, and whether there is any.
+func most(rates map[spillway.Reason]float64) (worst spillway.Reason, any bool) {
+	for reason, r := range rates {
+		if !any || r > rates[worst] || r == rates[worst] && reason < worst {
+			worst, any = reason, true
+		}
+	}
+	return worst, any
+}
+
+// summary is one sentence over all limiters. It has no figures, so that it changes,
+// and a screen reader reads it out, only when there is news.
+func summary(views []view) string {
+	if len(views) == 0 {
+		return "No limiter was given to this page."
+	}
+	by := map[string][]string{} // names by word
+	var words []string
+	for _, v := range views {
+		if v.mood == "calm" {
+			continue
+		}
+		if by[v.word] == nil {
+			words = append(words, v.word)
+		}
+		by[v.word] = append(by[v.word], v.title)
+	}
+	if len(words) == 0 {
+		return "All is calm."
+	}
+	var all []string
+	for _, w := range words {
+		names := by[w]
+		if len(names) > 3 {
+			names = append(slices.Clone(names[:3]), fmt.Sprintf("%d more", len(names)-3))
+		}
+		all = append(all, fmt.Sprintf("%s: %s", strings.Join(names, ", "), w))
+	}
+	return strings.Join(all, "; ") + "."
+}
+
+// priorities lists those that were used, the most important first.
+func priorities(by map[spillway.Priority]limiter.PriorityStats) []spillway.Priority {
+	var all []spillway.Priority
+	for p := range by {
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(a, b spillway.Priority) int { return int(b) - int(a) })
+	return all
+}
+
+// reasonsOf lists those that were counted, the most frequent first.
+func reasonsOf(by map[spillway.Reason]uint64) []spillway.Reason {
+	var all []spillway.Reason
+	for r, n := range by {
+		if n > 0 {
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b spillway.Reason) int {
+		if by[a] != by[b] {
+			if by[a] > by[b] {
+				return -1
+			}
+			return 1
+		}
+		return int(a) - int(b)
+	})
+	return all
+}
+
+// meaning says a reason in words.
+func meaning(r spillway.Reason) string {
+	switch r {
+	case spillway.QueueFull:
+		return "as many wait as may wait"
+	case spillway.WaitTooLong:
+		return "the wait was, or would have been, too long"
+	case spillway.DeadlineTooClose:
+		return "the deadline leaves no time for the work"
+	case spillway.Preempted:
+		return "more important work took its place in the queue"
+	case spillway.Memory:
+		return "the heap is close to its limit"
+	case spillway.Scheduler:
+		return "goroutines wait too long for a processor"
+	case spillway.Signal:
+		return "a signal of yours is over its bound"
+	case spillway.Quota:
+		return "the caller's own share is used up"
+	case spillway.Draining:
+		return "the intake is closed, work is being finished"
+	case spillway.Closed:
+		return "the limiter is closed"
+	}
+	return "a lack of capacity"
+}

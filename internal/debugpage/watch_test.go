@@ -1,0 +1,136 @@
+package debugpage
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// growing returns what a limiter looks like after n seconds with 10 arrivals each, of
+// which 4 are refused.
+func growing(n int) picture {
+	h := new(histogram.Histogram)
+	h.RecordN(int64(time.Millisecond), uint64(6*n))
+	return picture{open: true, Stats: limiter.Stats{
+		Offered: uint64(10 * n), Rejected: uint64(4 * n), Completed: uint64(6 * n),
+		RejectedBy: map[spillway.Reason]uint64{spillway.WaitTooLong: uint64(4 * n)},
+		QueueWait:  h, Service: h,
+	}}
+}
+
+func TestFiguresASecondAreOfTheLastTenSeconds(t *testing.T) {
+	at := time.Now()
+	w := watch{made: at}
+	w.add(at, growing(0))
+	if v := viewOf(0, &w, at); !math.IsNaN(v.offered) || v.rejectedBy != nil {
+		t.Errorf("a rate from one look: %v", v.offered)
+	}
+	for i := range 200 {
+		at = at.Add(interval + time.Duration(i%3-1)*20*time.Millisecond)
+		w.add(at, growing(i))
+		if len(w.samples) > kept+4 {
+			t.Fatalf("%d samples are kept", len(w.samples))
+		}
+	}
+	v := viewOf(0, &w, at)
+	if math.Abs(v.offered-10) > 0.5 || math.Abs(v.rejectedBy[spillway.WaitTooLong]-4) > 0.2 {
+		t.Errorf("%v offered, %v refused a second", v.offered, v.rejectedBy)
+	}
+	if v.word != "refusing: wait_too_long" {
+		t.Errorf("it is %s", v.word)
+	}
+	wait, _ := w.times()
+	if n := wait.Count(); n < 6*(kept-4) || n > 6*(kept+4) {
+		t.Errorf("%d waits in two minutes", n)
+	}
+	for range 11 { // refuses no more
+		at = at.Add(interval)
+		w.add(at, growing(199))
+	}
+	if v := viewOf(0, &w, at); v.word != "calm" {
+		t.Errorf("it is %s after ten calm seconds", v.word)
+	}
+}
+
+func TestALineBreaksWhereThePageWasNotWatched(t *testing.T) {
+	at := time.Now()
+	w := watch{made: at}
+	for i := range 10 {
+		w.add(at.Add(time.Duration(i)*interval), growing(i))
+	}
+	later := at.Add(60 * interval)
+	w.add(later, growing(600))
+	line := w.series(func(s, before *sample) float64 {
+		if before == nil {
+			return math.NaN()
+		}
+		return float64(s.Offered - before.Offered)
+	})
+	if len(line) != kept || !math.IsNaN(line[kept-1]) || line[kept-1-51] != 10 || !math.IsNaN(line[kept-1-20]) {
+		t.Errorf("line %v", line)
+	}
+	if s := w.samples[len(w.samples)-1]; s.wait != nil {
+		t.Error("waits of an hour count as those of two minutes")
+	}
+	w.add(later.Add(time.Hour), growing(700))
+	if len(w.samples) != 1 {
+		t.Errorf("%d samples after an hour", len(w.samples))
+	}
+}
+
+// A decision tells that the limiter is older than the page.
+func TestAgesOfDecisions(t *testing.T) {
+	at := time.Now()
+	w := watch{made: at}
+	p := picture{Stats: limiter.Stats{Decisions: []limit.Decision{{At: time.Minute}, {At: time.Hour}}}}
+	w.add(at, p)
+	v := viewOf(0, &w, at.Add(time.Minute))
+	if got := []time.Duration{v.age(time.Minute), v.age(time.Hour)}; got[0] != time.Hour || got[1] != time.Minute {
+		t.Errorf("ages %v", got)
+	}
+}
+
+func TestTheWorstIsSaid(t *testing.T) {
+	base := func() *view {
+		return &view{picture: &picture{open: true, Stats: limiter.Stats{Limit: 2}}}
+	}
+	for want, change := range map[string]func(*view){
+		"calm":                   func(*view) {},
+		"full":                   func(v *view) { v.InFlight = 2 },
+		"work waits":             func(v *view) { v.InFlight, v.Queued = 2, 1 },
+		"pressed down by memory": func(v *view) { v.Queued, v.Pressure = 1, limiter.Pressure{Cap: 1, By: "memory"} },
+		"refusing: queue_full": func(v *view) {
+			v.Queued, v.rejectedBy = 1, map[spillway.Reason]float64{spillway.QueueFull: 2, spillway.Quota: 1}
+		},
+		"refusing: wait_too_long": func(v *view) { v.rejectedBy = map[spillway.Reason]float64{spillway.WaitTooLong: 1, spillway.Quota: 1} },
+		"intake closed":           func(v *view) { v.open, v.rejectedBy = false, map[spillway.Reason]float64{spillway.Closed: 1} },
+		"stalled":                 func(v *view) { v.Stalled, v.rejectedBy = true, map[spillway.Reason]float64{spillway.QueueFull: 1} },
+		"dry run":                 func(v *view) { v.Mode, v.InFlight = limiter.DryRun, 9 },
+		"off":                     func(v *view) { v.Mode = limiter.Off },
+		"dry run, would refuse: quota": func(v *view) {
+			v.Mode, v.wouldBy = limiter.DryRun, map[spillway.Reason]float64{spillway.Quota: 1}
+		},
+	} {
+		v := base()
+		change(v)
+		if _, got := v.judge(); got != want {
+			t.Errorf("it is %q, want %q", got, want)
+		}
+	}
+}
+
+func TestTheSummaryNamesAFewAndCountsTheRest(t *testing.T) {
+	var views []view
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		views = append(views, view{title: name, mood: "bad", word: "stalled"})
+	}
+	views = append(views, view{title: "f", mood: "calm", word: "calm"}, view{title: "g", mood: "busy", word: "full"})
+	if got, want := summary(views), "a, b, c, 2 more: stalled; g: full."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -1,0 +1,32 @@
+package shedlog_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/shedlog"
+)
+
+func Example() {
+	logger := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	shed := shedlog.New(shedlog.Config{Logger: logger})
+	defer shed.Close() // once the service has drained
+	lim, err := limiter.New(limiter.Config{Name: "database", Law: limit.NewFixed(1), QueueSize: -1, Observer: shed.Observer()})
+	if err != nil {
+		panic(err)
+	}
+	shed.Watch(lim)
+
+	_ = lim.Do(context.Background(), func(ctx context.Context) error {
+		for range 1000 { // the only slot is taken: a thousand refusals, and two lines
+			_ = lim.Do(ctx, func(context.Context) error { return nil })
+		}
+		return nil
+	})
+	fmt.Println("refused:", lim.Stats().Rejected)
+	// Output: refused: 1000
+}
