@@ -6,65 +6,142 @@
 // work that is measured pays nothing. A registry takes as many collectors as there
 // are names; one that repeats a name is refused when it is registered.
 //
-// Labels are bounded: the configured name, words of a fixed list, and of the keys
-// of a family as many as KeyedConfig allows. Text that is not UTF-8 is mended and
-// long text is cut, so that no name and no key can fail a scrape.
+// The metrics, with bounded labels, are those of package metrics under the names
+// that Prometheus is used to: spillway.request.duration in seconds is
+// spillway_request_duration_seconds, and a counter ends in _total. Dashboard is a
+// Grafana dashboard over them.
 package metricsprom
 
 import (
-	"fmt"
-	"math"
+	_ "embed"
 	"strings"
-	"time"
-	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/spillway-go/spillway"
-	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/metrics"
+	"github.com/spillway-go/spillway/workerpool"
 )
 
-// Bounds are the upper bounds of all histogram buckets, in seconds: from what a
-// free slot costs to what no caller waits for.
-func Bounds() []float64 {
-	return []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 10}
-}
+//go:embed dashboard.json
+var dashboard string
 
-// longest is how many bytes of a label are shown.
-const longest = 128
+// Dashboard returns a Grafana dashboard as JSON, to import or to provision. It asks
+// for the data source and works for any number of services and limiters.
+func Dashboard() []byte { return []byte(dashboard) }
 
-// clean returns what of s can be a label value.
-func clean(s string) string {
-	s = strings.ToValidUTF8(s, string(utf8.RuneError))
-	if len(s) <= longest {
-		return s
+// NewLimiter returns a collector over limiters. Their names, and those of other
+// limiters and families in the same registry, must differ: otherwise registering
+// it is an error.
+func NewLimiter(lims ...*limiter.Limiter) prometheus.Collector {
+	sources := make([]*metrics.Source, len(lims))
+	for i, l := range lims {
+		sources[i] = metrics.Limiter(l)
 	}
-	const dots = "…"
-	cut := longest - len(dots)
-	for !utf8.RuneStart(s[cut]) {
-		cut--
+	return New(sources...)
+}
+
+// NewPool returns a collector over worker pools. Their names, and those of other
+// pools in the same registry, must differ: otherwise registering it is an error.
+func NewPool(pools ...*workerpool.Pool) prometheus.Collector {
+	sources := make([]*metrics.Source, len(pools))
+	for i, p := range pools {
+		sources[i] = metrics.Pool(p)
 	}
-	return s[:cut] + dots
+	return New(sources...)
 }
 
-// desc describes a metric of one limiter or pool. Its name is a constant label:
-// that makes descriptions of different names different, and those of one name
-// the same, which the registry refuses.
-func desc(kind, name, metric, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("spillway_"+metric, help, labels, prometheus.Labels{kind: name})
+// KeyedConfig says how a family of limiters is shown.
+type KeyedConfig = metrics.KeyedConfig
+
+// NewKeyed returns a collector over a family of limiters, as metrics.Keyed. The
+// error says which setting is wrong.
+func NewKeyed(cfg KeyedConfig) (prometheus.Collector, error) {
+	source, err := metrics.Keyed(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return New(source), nil
 }
 
-// unique returns the cleaned names, or an error that registration will report.
-func unique(kind string, names []string) ([]string, error) {
-	seen := map[string]bool{}
-	for i, name := range names {
-		name = clean(name)
-		if seen[name] {
-			return nil, fmt.Errorf("metricsprom: two %ss are named %q: give each a Name of its own", kind, name)
+// New returns a collector over any sources. Names must differ as with NewLimiter.
+func New(sources ...*metrics.Source) prometheus.Collector {
+	if err := metrics.Distinct(sources...); err != nil {
+		return refused{err}
+	}
+	c := make(collector, len(sources))
+	for i, s := range sources {
+		c[i] = describe(s)
+	}
+	return c
+}
+
+// described is a source with what Prometheus has to know of it.
+type described struct {
+	*metrics.Source
+	metrics []metrics.Metric
+	descs   []*prometheus.Desc // by metric
+}
+
+// describe makes the name of the source a constant label: that makes descriptions
+// of different names different, and those of one name the same, which the registry
+// refuses.
+func describe(source *metrics.Source) described {
+	s := described{Source: source, metrics: source.Metrics()}
+	kind, name := source.Label()
+	for _, m := range s.metrics {
+		s.descs = append(s.descs, prometheus.NewDesc(nameOf(m), m.Help, m.Labels, prometheus.Labels{kind: name}))
+	}
+	return s
+}
+
+// nameOf returns the name of a metric in Prometheus.
+func nameOf(m metrics.Metric) string {
+	name := strings.ReplaceAll(m.Name, ".", "_")
+	if m.Unit == "s" {
+		name += "_seconds"
+	}
+	if m.Kind == metrics.Counter {
+		name += "_total"
+	}
+	return name
+}
+
+type collector []described
+
+func (c collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, s := range c {
+		for _, d := range s.descs {
+			ch <- d
 		}
-		seen[name], names[i] = true, name
 	}
-	return names, nil
+}
+
+func (c collector) Collect(ch chan<- prometheus.Metric) {
+	bounds := metrics.Bounds()
+	for _, s := range c {
+		for _, sample := range s.Read() {
+			desc := s.descs[sample.Metric]
+			switch s.metrics[sample.Metric].Kind {
+			case metrics.Histogram:
+				ch <- histogramOf(desc, bounds, sample)
+			case metrics.Counter:
+				ch <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, sample.Value, sample.Labels...)
+			default:
+				ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, sample.Value, sample.Labels...)
+			}
+		}
+	}
+}
+
+// histogramOf adds the buckets up, as Prometheus wants them.
+func histogramOf(desc *prometheus.Desc, bounds []float64, s metrics.Sample) prometheus.Metric {
+	buckets, upTo := make(map[float64]uint64, len(bounds)), uint64(0)
+	for i, b := range bounds {
+		upTo += s.Times.Counts[i]
+		buckets[b] = upTo
+	}
+	return prometheus.MustNewConstHistogram(desc, upTo+s.Times.Counts[len(bounds)], s.Times.Sum, buckets, s.Labels...)
 }
 
 // refused is a collector that no registry takes.
@@ -74,68 +151,4 @@ func (r refused) Describe(ch chan<- *prometheus.Desc) { ch <- prometheus.NewInva
 
 func (r refused) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(r.err), r.err)
-}
-
-func counter(ch chan<- prometheus.Metric, d *prometheus.Desc, n float64, labels ...string) {
-	ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, n, labels...)
-}
-
-func gauge(ch chan<- prometheus.Metric, d *prometheus.Desc, v float64, labels ...string) {
-	ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
-}
-
-// row is counts side by side, so that rows can be added up.
-type row []float64
-
-// grow adds what was counted between last and now. A count that fell began anew.
-func (r row) grow(now, last row) {
-	for i, n := range now {
-		if i < len(last) && n >= last[i] {
-			n -= last[i]
-		}
-		r[i] += n
-	}
-}
-
-// times appends a histogram: how many in each bucket, above the last bound, and
-// the sum in seconds.
-func (r row) times(h *histogram.Histogram) row {
-	below := uint64(0)
-	for _, b := range Bounds() {
-		upTo := h.CountAtMost(int64(math.Round(b * float64(time.Second))))
-		r, below = append(r, float64(upTo-below)), upTo
-	}
-	return append(r, float64(h.Count()-below), h.Sum()/float64(time.Second))
-}
-
-// sizeOfTimes is how long times makes a row.
-var sizeOfTimes = len(Bounds()) + 2
-
-// seconds shows what times appended.
-func seconds(ch chan<- prometheus.Metric, d *prometheus.Desc, times row, labels ...string) {
-	bounds := Bounds()
-	buckets, upTo := make(map[float64]uint64, len(bounds)), uint64(0)
-	for i, b := range bounds {
-		upTo += uint64(times[i])
-		buckets[b] = upTo
-	}
-	count, sum := upTo+uint64(times[len(bounds)]), times[len(bounds)+1]
-	ch <- prometheus.MustNewConstHistogram(d, count, sum, buckets, labels...)
-}
-
-// rejections appends every reason, also those that never occurred: a rate over a
-// series that appears with its first event misses that event.
-func (r row) rejections(by map[spillway.Reason]uint64) row {
-	for _, reason := range spillway.Reasons() {
-		r = append(r, float64(by[reason]))
-	}
-	return r
-}
-
-// results are the values of the label result: those given and every reason.
-func results(first ...string) []string {
-	for _, reason := range spillway.Reasons() {
-		first = append(first, reason.String())
-	}
-	return first
 }

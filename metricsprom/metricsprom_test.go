@@ -14,6 +14,7 @@ import (
 
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/metrics"
 	"github.com/spillway-go/spillway/workerpool"
 )
 
@@ -196,7 +197,7 @@ func TestManyOfAKindShareTheirMetrics(t *testing.T) {
 func TestMetricsPassTheLinter(t *testing.T) {
 	lim, _ := limiter.New(limiter.Config{Name: "a"})
 	pool, _ := workerpool.New(workerpool.Config{Name: "a"})
-	for _, c := range []prometheus.Collector{NewLimiter(lim), NewPool(pool), shown(t, KeyedConfig{Family: family(t, "a")})} {
+	for _, c := range []prometheus.Collector{NewLimiter(lim), NewPool(pool), keyed(t, KeyedConfig{Family: family(t, "a")})} {
 		problems, err := testutil.CollectAndLint(c)
 		if err != nil || len(problems) > 0 {
 			t.Errorf("%v, %v", problems, err)
@@ -207,7 +208,7 @@ func TestMetricsPassTheLinter(t *testing.T) {
 // A long wait must fall into some bucket below infinity, and a short one must
 // not look long.
 func TestBucketsCoverWhatCallersWait(t *testing.T) {
-	bounds := Bounds()
+	bounds := metrics.Bounds()
 	if bounds[0] > 0.001 || bounds[len(bounds)-1] < 10 {
 		t.Errorf("from %v to %v seconds", bounds[0], bounds[len(bounds)-1])
 	}

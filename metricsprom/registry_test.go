@@ -40,7 +40,7 @@ func TestManyCollectorsShareARegistry(t *testing.T) {
 		for _, c := range []prometheus.Collector{
 			NewLimiter(newLimiter(t, limiter.Config{Name: name})),
 			NewPool(newPool(t, workerpool.Config{Name: name})),
-			shown(t, KeyedConfig{Name: "tenants of " + name, Family: family(t, "k")}),
+			keyed(t, KeyedConfig{Name: "tenants of " + name, Family: family(t, "k")}),
 		} {
 			if err := registry.Register(c); err != nil {
 				t.Error(err)
@@ -65,8 +65,8 @@ func TestANameThatIsThereTwiceIsRefusedAtOnce(t *testing.T) {
 	p, q := newPool(t, workerpool.Config{Name: "a"}), newPool(t, workerpool.Config{Name: "a"})
 	for _, pair := range [][2]prometheus.Collector{
 		{NewLimiter(a), NewLimiter(again)},
-		{NewLimiter(a), shown(t, KeyedConfig{Name: "a", Family: family(t)})},
-		{shown(t, KeyedConfig{Family: family(t)}), shown(t, KeyedConfig{Family: family(t)})},
+		{NewLimiter(a), keyed(t, KeyedConfig{Name: "a", Family: family(t)})},
+		{keyed(t, KeyedConfig{Family: family(t)}), keyed(t, KeyedConfig{Family: family(t)})},
 		{NewPool(p), NewPool(q)},
 	} {
 		registry := prometheus.NewPedanticRegistry()
@@ -99,11 +99,11 @@ func TestADryRunShowsWhatItWouldHaveRefused(t *testing.T) {
 		synctest.Wait()
 		s := gather(t, NewLimiter(lim))
 		for sample, want := range map[string]float64{
-			"spillway_would_reject_total{limiter=db}":             2,
-			"spillway_requests_total{limiter=db,result=admitted}": 3,
-			"spillway_mode{limiter=db,mode=dryrun}":               1,
-			"spillway_mode{limiter=db,mode=enforce}":              0,
-			"spillway_mode{limiter=db,mode=off}":                  0,
+			"spillway_would_reject_total{limiter=db,reason=queue_full}": 2,
+			"spillway_requests_total{limiter=db,result=admitted}":       3,
+			"spillway_mode{limiter=db,mode=dryrun}":                     1,
+			"spillway_mode{limiter=db,mode=enforce}":                    0,
+			"spillway_mode{limiter=db,mode=off}":                        0,
 		} {
 			if got, ok := s[sample]; !ok || got != want {
 				t.Errorf("%s is %v, want %v", sample, got, want)

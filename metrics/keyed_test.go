@@ -1,0 +1,132 @@
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+func newFamily(t *testing.T, cfg limiter.KeyedConfig) *limiter.Keyed {
+	t.Helper()
+	f, err := limiter.NewKeyed(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func keyedSource(t *testing.T, cfg KeyedConfig) *Source {
+	t.Helper()
+	s, err := Keyed(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func use(t *testing.T, f *limiter.Keyed, keys ...string) {
+	t.Helper()
+	for _, key := range keys {
+		if err := f.Do(t.Context(), key, func(context.Context) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A limiter that was forgotten and made again under its key had, at the next read,
+// counted more requests than before but less of something else. The difference was
+// below zero, which an unsigned count of a bucket turns into 2⁶⁴.
+func TestALimiterMadeAgainUnderItsKeyIsAnotherOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFamily(t, limiter.KeyedConfig{MaxKeys: 1})
+		source := keyedSource(t, KeyedConfig{Name: "tenants", Family: f})
+		slow := func(context.Context) error { time.Sleep(2 * time.Second); return nil }
+		_ = f.Do(t.Context(), "a", slow)
+		read(t, source)
+		use(t, f, "b") // makes room
+		use(t, f, "a", "a", "a")
+		if v := read(t, source); v["spillway.requests a admitted"] != 4 || v["spillway.request.duration a"] != 4 {
+			t.Errorf("%v", v)
+		}
+	})
+}
+
+// What limiters of one label offer is set against what they allow together: ten
+// tenants of whom one is overloaded are not an overloaded group.
+func TestTheDemandOfALabelIsThatOfAllItsLimiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFamily(t, limiter.KeyedConfig{New: func(key string) limiter.Config {
+			size := map[string]int{"small": 1, "large": 9}[key]
+			return limiter.Config{Law: limit.NewFixed(size), QueueSize: -1}
+		}})
+		source := keyedSource(t, KeyedConfig{Name: "tenants", Family: f, Label: func(string) string { return "all" }})
+		use(t, f, "large")
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		for range 400 {
+			wg.Go(func() {
+				_ = f.Do(t.Context(), "small", func(context.Context) error { time.Sleep(100 * time.Millisecond); return nil })
+			})
+			time.Sleep(20 * time.Millisecond)
+		}
+		small, err := f.Get("small")
+		if err != nil {
+			t.Fatal(err)
+		}
+		alone := small.Stats().Demand
+		v := read(t, source)
+		if alone <= 1 || v["spillway.demand all"] > alone/5 || v["spillway.limit all"] != 10 {
+			t.Errorf("%v of ten slots; the small one says %v", v["spillway.demand all"], alone)
+		}
+	})
+}
+
+func TestTheOldestOfALabelIsTheOldestOfItsLimiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFamily(t, limiter.KeyedConfig{})
+		source := keyedSource(t, KeyedConfig{Name: "tenants", Family: f, Label: func(string) string { return "all" }})
+		for i := range 3 {
+			go func() {
+				_ = f.Do(t.Context(), fmt.Sprint(i), func(context.Context) error { time.Sleep(10 * time.Second); return nil })
+			}()
+			time.Sleep(time.Second)
+		}
+		if v := read(t, source); v["spillway.oldest_active_request all"] != 3 {
+			t.Errorf("%v", v)
+		}
+		time.Sleep(time.Minute)
+		if v := read(t, source); v["spillway.oldest_active_request all"] != 0 || v["spillway.active_requests all"] != 0 {
+			t.Errorf("at rest: %v", v)
+		}
+	})
+}
+
+// Two adapters may read one source.
+func TestReadersDoNotTakeCountsFromEachOther(t *testing.T) {
+	f := newFamily(t, limiter.KeyedConfig{})
+	source := keyedSource(t, KeyedConfig{Name: "tenants", Family: f})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			last := 0.0
+			for range 50 {
+				use(t, f, "a")
+				n := read(t, source)["spillway.requests a admitted"]
+				if n < last {
+					t.Errorf("fell from %v to %v", last, n)
+				}
+				last = n
+			}
+		})
+	}
+	wg.Wait()
+	if n := read(t, source)["spillway.requests a admitted"]; n != 200 {
+		t.Errorf("%v requests, want 200", n)
+	}
+}

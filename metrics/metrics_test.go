@@ -1,0 +1,217 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/workerpool"
+)
+
+func newLimiter(t *testing.T, cfg limiter.Config) *limiter.Limiter {
+	t.Helper()
+	lim, err := limiter.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lim
+}
+
+// read returns the values by name and labels, and the counts of histograms.
+func read(t *testing.T, s *Source) map[string]float64 {
+	t.Helper()
+	values, all := map[string]float64{}, s.Metrics()
+	for _, sample := range s.Read() {
+		m := all[sample.Metric]
+		if len(sample.Labels) != len(m.Labels) {
+			t.Fatalf("%s has the labels %q, want %q", m.Name, sample.Labels, m.Labels)
+		}
+		if isHistogram := len(sample.Times.Counts) > 0; isHistogram != (m.Kind == Histogram) {
+			t.Errorf("%s is a %v and has %d buckets", m.Name, m.Kind, len(sample.Times.Counts))
+		}
+		value := sample.Value
+		for _, n := range sample.Times.Counts {
+			value += float64(n)
+		}
+		id := m.Name + " " + strings.Join(sample.Labels, " ")
+		if _, twice := values[id]; twice {
+			t.Errorf("%s is there twice", id)
+		}
+		values[id] = value
+	}
+	return values
+}
+
+func total(values map[string]float64, prefix string) (sum float64) {
+	for id, v := range values {
+		if strings.HasPrefix(id, prefix+" ") {
+			sum += v
+		}
+	}
+	return sum
+}
+
+func TestEveryMetricHasAValue(t *testing.T) {
+	pool, err := workerpool.New(workerpool.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*Source{Limiter(newLimiter(t, limiter.Config{})), Pool(pool)} {
+		there := map[int]bool{}
+		for _, sample := range s.Read() {
+			there[sample.Metric] = true
+		}
+		for i, m := range s.Metrics() {
+			if !there[i] {
+				t.Errorf("%s has no value", m.Name)
+			}
+			if m.Help == "" || !strings.HasSuffix(m.Help, ".") || !strings.HasPrefix(m.Name, "spillway.") {
+				t.Errorf("%q: %q", m.Name, m.Help)
+			}
+		}
+		read(t, s)
+	}
+}
+
+// Whatever happens, in all and for each priority: what was offered was decided or
+// waits, and the priorities sum up to the limiter.
+func TestOfferedEqualsTheSumOverResultForEachPriority(t *testing.T) {
+	for seed := range uint64(10) {
+		synctest.Test(t, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 1))
+			lim := newLimiter(t, limiter.Config{
+				Law: limit.NewFixed(1 + rng.IntN(4)), QueueSize: 1 + rng.IntN(5), MaxWait: 300 * time.Millisecond,
+				Mode: []limiter.Mode{limiter.Enforce, limiter.DryRun}[rng.IntN(2)],
+			})
+			source := Limiter(lim)
+			offered := map[spillway.Priority]float64{}
+			var wg sync.WaitGroup
+			for range 200 {
+				p := spillway.Priority(rng.IntN(4) - 1)
+				offered[p]++
+				patience, work := time.Duration(rng.IntN(400))*time.Millisecond, time.Duration(rng.IntN(200))*time.Millisecond
+				wg.Go(func() {
+					ctx, cancel := context.WithTimeout(spillway.WithPriority(t.Context(), p), patience)
+					defer cancel()
+					_ = lim.Do(ctx, func(context.Context) error { time.Sleep(work); return nil })
+				})
+				time.Sleep(time.Duration(rng.IntN(60)) * time.Millisecond)
+				check(t, source, offered)
+			}
+			wg.Wait()
+			check(t, source, offered)
+			if v := read(t, source); total(v, "spillway.queued_requests")+total(v, "spillway.active_requests")+total(v, "spillway.priority.queued_requests") != 0 {
+				t.Errorf("at rest: %v", v)
+			}
+		})
+	}
+}
+
+func check(t *testing.T, source *Source, offered map[spillway.Priority]float64) {
+	t.Helper()
+	synctest.Wait()
+	v := read(t, source)
+	sum := 0.0
+	for p, want := range offered {
+		sum += want
+		got := v["spillway.priority.queued_requests  "+p.String()]
+		for _, result := range []string{"admitted", "cancelled", "rejected"} {
+			got += v["spillway.priority.requests  "+p.String()+" "+result]
+		}
+		if got != want {
+			t.Fatalf("%v offered of priority %v, want %v: %v", got, p, want, v)
+		}
+	}
+	if got := total(v, "spillway.requests") + v["spillway.queued_requests "]; got != sum {
+		t.Fatalf("%v offered, want %v: %v", got, sum, v)
+	}
+	if by, all := total(v, "spillway.priority.would_reject"), total(v, "spillway.would_reject"); by != all {
+		t.Fatalf("%v would be refused by priority, and %v by reason", by, all)
+	}
+}
+
+func TestADryRunSaysWhatItWouldHaveRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := newLimiter(t, limiter.Config{Law: limit.NewFixed(1), QueueSize: -1, Mode: limiter.DryRun})
+		low := spillway.WithPriority(t.Context(), spillway.Low)
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		for range 3 {
+			wg.Go(func() { _ = lim.Do(low, func(context.Context) error { time.Sleep(time.Second); return nil }) })
+			synctest.Wait()
+		}
+		v := read(t, Limiter(lim))
+		if v["spillway.would_reject  queue_full"] != 2 || v["spillway.priority.would_reject  low"] != 2 || v["spillway.mode  dryrun"] != 1 || total(v, "spillway.mode") != 1 {
+			t.Errorf("%v", v)
+		}
+	})
+}
+
+func TestSourcesOfOneNameAreToldApartByKindOnly(t *testing.T) {
+	a, again := newLimiter(t, limiter.Config{Name: "a"}), newLimiter(t, limiter.Config{Name: "a"})
+	pool, err := workerpool.New(workerpool.Config{Name: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Distinct(Limiter(a), Pool(pool)); err != nil {
+		t.Error(err)
+	}
+	if err := Distinct(Limiter(a), Pool(pool), Limiter(again)); err == nil {
+		t.Error("two limiters of one name are distinct")
+	}
+}
+
+// A job's failure is counted before its end: it must not be taken from those that
+// succeeded.
+func TestJobsAreCountedByHowTheyEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool, err := workerpool.New(workerpool.Config{Name: "mail", MaxWorkers: 1, OnDone: func(workerpool.Result) {}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		source := Pool(pool)
+		for _, job := range []workerpool.Job{
+			func(context.Context) error { return nil },
+			func(context.Context) error { return errors.New("no route") },
+			func(context.Context) error { panic("a bug") },
+		} {
+			if err := pool.Submit(t.Context(), job); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := pool.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		v := read(t, source)
+		if v["spillway.pool.jobs completed"] != 1 || v["spillway.pool.jobs failed"] != 1 || v["spillway.pool.jobs panicked"] != 1 || v["spillway.pool.job.duration "] != 2 {
+			t.Errorf("%v", v)
+		}
+	})
+}
+
+func FuzzClean(f *testing.F) {
+	for _, s := range []string{"", "a", "\xff", strings.Repeat("ä", 100), "a\nb\"c\\", strings.Repeat("\xff", 200)} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got := Clean(s)
+		if !utf8.ValidString(got) || len(got) > longest {
+			t.Errorf("%q of %d bytes", got, len(got))
+		}
+		if Clean(got) != got {
+			t.Errorf("%q changes again", got)
+		}
+		if utf8.ValidString(s) && len(s) <= longest && got != s {
+			t.Errorf("%q became %q", s, got)
+		}
+	})
+}

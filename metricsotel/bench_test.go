@@ -1,0 +1,46 @@
+package metricsotel
+
+import (
+	"context"
+	"testing"
+
+	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/workerpool"
+)
+
+// What a request pays for being recorded, beside its limiter.
+func BenchmarkObserver(b *testing.B) {
+	meter, _ := bench(b)
+	observer, err := Observer(meter, "a")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		observer.Admitted(0, 1000)
+		observer.Ended(limiter.End{Took: 1000})
+	}
+}
+
+func TestRecordingAllocNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	meter, _ := bench(t)
+	observer, err := Observer(meter, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	times, err := JobTimes(meter, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := workerpool.Result{Context: context.Background(), Started: true, Ran: 1000}
+	if n := testing.AllocsPerRun(100, func() {
+		observer.Admitted(0, 1000)
+		observer.Ended(limiter.End{Took: 1000})
+		times(end)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -1,0 +1,97 @@
+// Package metricsotel shows limiters and worker pools to OpenTelemetry, with the
+// metric API only: which SDK and exporter there are is up to the program.
+//
+//	observer, err := metricsotel.Observer(meter, "database")
+//	lim, err := limiter.New(limiter.Config{Name: "database", Observer: observer})
+//	registration, err := metricsotel.Register(meter, metrics.Limiter(lim))
+//
+// Register shows all counts and levels of package metrics. They are read when the SDK
+// collects, so the work that is measured pays nothing for them. Histograms cannot be
+// read so in OpenTelemetry: Observer and OnDone record each duration when it is known.
+//
+// Names and labels are those of package metrics. An exporter to Prometheus makes of
+// them the names of package metricsprom, whose dashboard then works as well.
+package metricsotel
+
+import (
+	"context"
+	"fmt"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/spillway-go/spillway/metrics"
+)
+
+// Register shows sources until the registration is unregistered. The names of all
+// sources of one meter provider must differ, by kind; two in one call that do not are
+// an error.
+func Register(meter metric.Meter, sources ...*metrics.Source) (metric.Registration, error) {
+	if err := metrics.Distinct(sources...); err != nil {
+		return nil, err
+	}
+	var all []observed
+	var observables []metric.Observable
+	for _, source := range sources {
+		o := observed{Source: source, metrics: source.Metrics()}
+		for _, m := range o.metrics {
+			instrument, err := instrument(meter, m)
+			if err != nil {
+				return nil, fmt.Errorf("metricsotel: %w", err)
+			}
+			o.instruments = append(o.instruments, instrument)
+			if instrument != nil {
+				observables = append(observables, instrument)
+			}
+		}
+		all = append(all, o)
+	}
+	registration, err := meter.RegisterCallback(func(_ context.Context, to metric.Observer) error {
+		for _, o := range all {
+			o.observe(to)
+		}
+		return nil
+	}, observables...)
+	if err != nil {
+		return nil, fmt.Errorf("metricsotel: %w", err)
+	}
+	return registration, nil
+}
+
+// observed is a source with the instruments of its metrics; those of histograms are
+// nil.
+type observed struct {
+	*metrics.Source
+	metrics     []metrics.Metric
+	instruments []metric.Float64Observable
+}
+
+// instrument returns the instrument of a metric, or nil for a histogram.
+func instrument(meter metric.Meter, m metrics.Metric) (metric.Float64Observable, error) {
+	switch m.Kind {
+	case metrics.Counter:
+		return meter.Float64ObservableCounter(m.Name, metric.WithDescription(m.Help), metric.WithUnit(m.Unit))
+	case metrics.UpDownCounter:
+		return meter.Float64ObservableUpDownCounter(m.Name, metric.WithDescription(m.Help), metric.WithUnit(m.Unit))
+	case metrics.Gauge:
+		return meter.Float64ObservableGauge(m.Name, metric.WithDescription(m.Help), metric.WithUnit(m.Unit))
+	}
+	return nil, nil
+}
+
+func (o *observed) observe(to metric.Observer) {
+	label, name := o.Label()
+	for _, s := range o.Read() {
+		instrument := o.instruments[s.Metric]
+		if instrument == nil {
+			continue
+		}
+		attributes := []attribute.KeyValue{attribute.String(label, name)}
+		for i, value := range s.Labels {
+			if value != "" {
+				attributes = append(attributes, attribute.String(o.metrics[s.Metric].Labels[i], value))
+			}
+		}
+		to.ObserveFloat64(instrument, s.Value, metric.WithAttributes(attributes...))
+	}
+}

@@ -1,0 +1,293 @@
+package metricsotel
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/metrics"
+	"github.com/spillway-go/spillway/workerpool"
+)
+
+// bench is a meter and what collects from it.
+func bench(t testing.TB) (metric.Meter, *sdk.ManualReader) {
+	reader := sdk.NewManualReader()
+	provider := sdk.NewMeterProvider(sdk.WithReader(reader))
+	t.Cleanup(func() { _ = provider.Shutdown(context.Background()) })
+	return provider.Meter("test"), reader
+}
+
+// collect returns every point by its name and attributes; histograms as _count and
+// _sum.
+func collect(t *testing.T, reader *sdk.ManualReader) (map[string]float64, []metricdata.Metrics) {
+	t.Helper()
+	var data metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &data); err != nil {
+		t.Fatal(err)
+	}
+	points := map[string]float64{}
+	var all []metricdata.Metrics
+	for _, scope := range data.ScopeMetrics {
+		all = append(all, scope.Metrics...)
+	}
+	for _, m := range all {
+		name := func(set attribute.Set) string { return m.Name + "{" + set.Encoded(attribute.DefaultEncoder()) + "}" }
+		switch d := m.Data.(type) {
+		case metricdata.Sum[float64]:
+			for _, p := range d.DataPoints {
+				points[name(p.Attributes)] = p.Value
+			}
+		case metricdata.Gauge[float64]:
+			for _, p := range d.DataPoints {
+				points[name(p.Attributes)] = p.Value
+			}
+		case metricdata.Histogram[float64]:
+			for _, p := range d.DataPoints {
+				points[name(p.Attributes)+"_count"], points[name(p.Attributes)+"_sum"] = float64(p.Count), p.Sum
+			}
+		default:
+			t.Errorf("%s is a %T", m.Name, d)
+		}
+	}
+	return points, all
+}
+
+func total(points map[string]float64, prefix string) (sum float64) {
+	for point, v := range points {
+		if strings.HasPrefix(point, prefix) {
+			sum += v
+		}
+	}
+	return sum
+}
+
+func nap(ctx context.Context) error {
+	select {
+	case <-time.After(time.Second):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func expect(t *testing.T, points map[string]float64, want map[string]float64) {
+	t.Helper()
+	for point, n := range want {
+		if got, ok := points[point]; !ok || got != n {
+			t.Errorf("%s is %v (there: %v), want %v", point, got, ok, n)
+		}
+	}
+}
+
+func TestOfferedEqualsTheSumOverResult(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		meter, reader := bench(t)
+		observer, err := Observer(meter, "db")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lim, err := limiter.New(limiter.Config{Name: "db", Law: limit.NewFixed(2), QueueSize: 3, MaxWait: 1500 * time.Millisecond, Observer: observer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Register(meter, metrics.Limiter(lim)); err != nil {
+			t.Fatal(err)
+		}
+		low := spillway.WithPriority(t.Context(), spillway.Low)
+		var wg sync.WaitGroup
+		for i := range 9 {
+			wg.Go(func() {
+				ctx := t.Context()
+				if i == 4 {
+					ctx = low
+				}
+				_ = lim.Do(ctx, nap)
+			})
+			synctest.Wait() // in this order: 2 run, 3 wait, 4 are refused or take the place of the one that is low
+		}
+		points, _ := collect(t, reader)
+		expect(t, points, map[string]float64{
+			"spillway.queued_requests{limiter=db}":                                3,
+			"spillway.active_requests{limiter=db}":                                2,
+			"spillway.limit{limiter=db}":                                          2,
+			"spillway.requests{limiter=db,result=admitted}":                       2,
+			"spillway.requests{limiter=db,result=queue_full}":                     3,
+			"spillway.requests{limiter=db,result=preempted}":                      1,
+			"spillway.requests{limiter=db,result=memory}":                         0,
+			"spillway.priority.requests{limiter=db,priority=low,result=rejected}": 1,
+		})
+		if sum := total(points, "spillway.requests{") + points["spillway.queued_requests{limiter=db}"]; sum != 9 {
+			t.Errorf("%v offered by the metrics, want 9", sum)
+		}
+		wg.Wait() // two are admitted after a second, and one waited for too long
+		points, _ = collect(t, reader)
+		for _, metric := range []string{"spillway.requests{", "spillway.priority.requests{"} {
+			if sum := total(points, metric); sum != 9 || sum != float64(lim.Stats().Offered) {
+				t.Errorf("at rest %s sums up to %v, offered are %d", metric, sum, lim.Stats().Offered)
+			}
+		}
+		expect(t, points, map[string]float64{
+			"spillway.request.duration{limiter=db}_count":      4,
+			"spillway.request.duration{limiter=db}_sum":        4,
+			"spillway.request.time_in_queue{limiter=db}_count": 4,
+			"spillway.request.time_in_queue{limiter=db}_sum":   2,
+		})
+	})
+}
+
+func TestSubmittedEqualsTheSumOverResult(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		meter, reader := bench(t)
+		times, err := JobTimes(meter, "mail")
+		if err != nil {
+			t.Fatal(err)
+		}
+		pool, err := workerpool.New(workerpool.Config{Name: "mail", MaxWorkers: 2, QueueSize: 3, MaxWait: -1, OnDone: times})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Register(meter, metrics.Pool(pool)); err != nil {
+			t.Fatal(err)
+		}
+		for _, job := range []workerpool.Job{
+			nap,
+			func(ctx context.Context) error { _ = nap(ctx); panic("a bug") },
+			func(ctx context.Context) error { _ = nap(ctx); return errors.New("no route") },
+			nap, nap, nap, nap,
+		} {
+			_ = pool.Submit(t.Context(), job)
+		}
+		if err := pool.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		points, _ := collect(t, reader)
+		expect(t, points, map[string]float64{
+			"spillway.pool.jobs{pool=mail,result=completed}":   3,
+			"spillway.pool.jobs{pool=mail,result=failed}":      1,
+			"spillway.pool.jobs{pool=mail,result=panicked}":    1,
+			"spillway.pool.jobs{pool=mail,result=queue_full}":  2,
+			"spillway.pool.limit{pool=mail}":                   2,
+			"spillway.pool.job.duration{pool=mail}_count":      4,
+			"spillway.pool.job.time_in_queue{pool=mail}_count": 5,
+		})
+		if sum := total(points, "spillway.pool.jobs{"); sum != 7 {
+			t.Errorf("%v jobs, want 7", sum)
+		}
+	})
+}
+
+// The two adapters show the same metrics, of the kinds, units and buckets that
+// package metrics says.
+func TestEveryMetricIsThereAsItIsDescribed(t *testing.T) {
+	meter, reader := bench(t)
+	observer, err := Observer(meter, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	times, err := JobTimes(meter, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lim, err := limiter.New(limiter.Config{Name: "a", Observer: observer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := workerpool.New(workerpool.Config{Name: "a", OnDone: times})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Register(meter, metrics.Limiter(lim), metrics.Pool(pool)); err != nil {
+		t.Fatal(err)
+	}
+	_ = lim.Do(t.Context(), func(context.Context) error { return nil })
+	_ = pool.Submit(t.Context(), func(context.Context) error { return nil })
+	_ = pool.Drain(t.Context())
+	_, got := collect(t, reader)
+	there := map[string]metricdata.Metrics{}
+	for _, m := range got {
+		there[m.Name] = m
+	}
+	want := append(metrics.OfLimiters(), metrics.OfPools()...)
+	if len(there) != len(want) {
+		t.Errorf("%d metrics, want %d", len(there), len(want))
+	}
+	for _, m := range want {
+		got := there[m.Name]
+		ok := false
+		switch d := got.Data.(type) {
+		case metricdata.Sum[float64]:
+			ok = d.IsMonotonic && m.Kind == metrics.Counter || !d.IsMonotonic && m.Kind == metrics.UpDownCounter
+		case metricdata.Gauge[float64]:
+			ok = m.Kind == metrics.Gauge
+		case metricdata.Histogram[float64]:
+			ok = m.Kind == metrics.Histogram && len(d.DataPoints) == 1 && len(d.DataPoints[0].Bounds) == len(metrics.Bounds())
+		}
+		if !ok || got.Unit != m.Unit || got.Description != m.Help {
+			t.Errorf("%s, a %v in %q, is %T in %q: %s", m.Name, m.Kind, m.Unit, got.Data, got.Unit, got.Description)
+		}
+	}
+}
+
+func TestAFamilyHasABoundedNumberOfKeys(t *testing.T) {
+	meter, reader := bench(t)
+	family, err := limiter.NewKeyed(limiter.KeyedConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := metrics.Keyed(metrics.KeyedConfig{Name: "tenants", Family: family, MaxLabels: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Register(meter, source); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"\xff", "b", "c", "d", "e", "f"} {
+		if err := family.Do(t.Context(), key, func(context.Context) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	points, _ := collect(t, reader)
+	series := 0
+	for point := range points {
+		if strings.HasPrefix(point, "spillway.limit{") {
+			series++
+		}
+	}
+	if sum := total(points, "spillway.requests{"); series != 3 || sum != 6 {
+		t.Errorf("%d series of %v requests, want 3 of 6", series, sum)
+	}
+}
+
+func TestRegisterSaysWhatIsWrongAndCanBeUndone(t *testing.T) {
+	meter, reader := bench(t)
+	a, _ := limiter.New(limiter.Config{Name: "a"})
+	b, _ := limiter.New(limiter.Config{Name: "a"})
+	if _, err := Register(meter, metrics.Limiter(a), metrics.Limiter(b)); err == nil || !strings.Contains(err.Error(), `two limiters are named "a"`) {
+		t.Error(err)
+	}
+	registration, err := Register(meter, metrics.Limiter(a))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if points, _ := collect(t, reader); len(points) == 0 {
+		t.Error("nothing is shown")
+	}
+	if err := registration.Unregister(); err != nil {
+		t.Fatal(err)
+	}
+	if points, _ := collect(t, reader); len(points) != 0 {
+		t.Errorf("still shown: %v", points)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package metricsotel
+
+const raceEnabled = true

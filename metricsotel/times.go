@@ -1,0 +1,85 @@
+package metricsotel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/metrics"
+	"github.com/spillway-go/spillway/workerpool"
+)
+
+// Observer returns an observer that records how long requests of a limiter wait and
+// take, under the limiter's name. For a family that is one name for all of its keys,
+// since keys from outside are no bounded label. limiter.Observers joins it with others.
+func Observer(meter metric.Meter, name string) (*limiter.Observer, error) {
+	all := metrics.OfLimiters()
+	waited, err := newTimes(meter, all, "spillway.request.time_in_queue", "limiter", name)
+	if err != nil {
+		return nil, err
+	}
+	took, err := newTimes(meter, all, "spillway.request.duration", "limiter", name)
+	if err != nil {
+		return nil, err
+	}
+	return &limiter.Observer{
+		Admitted: func(_ spillway.Priority, d time.Duration) { waited.record(d) },
+		Ended: func(e limiter.End) {
+			if !e.Long {
+				took.record(e.Took)
+			}
+		},
+	}, nil
+}
+
+// JobTimes returns a function that records how long a job of a pool waited and, if it
+// returned, how long it took. Call it in workerpool.Config.OnDone, which still has to
+// deal with the job's error.
+func JobTimes(meter metric.Meter, name string) (func(workerpool.Result), error) {
+	all := metrics.OfPools()
+	waited, err := newTimes(meter, all, "spillway.pool.job.time_in_queue", "pool", name)
+	if err != nil {
+		return nil, err
+	}
+	took, err := newTimes(meter, all, "spillway.pool.job.duration", "pool", name)
+	if err != nil {
+		return nil, err
+	}
+	return func(r workerpool.Result) {
+		if !r.Started {
+			return
+		}
+		waited.record(r.Waited)
+		if _, panicked := errors.AsType[*spillway.PanicError](r.Err); !panicked && !errors.Is(r.Err, workerpool.ErrGoexit) {
+			took.record(r.Ran)
+		}
+	}, nil
+}
+
+// times is a histogram under one label. Recording allocates nothing.
+type times struct {
+	histogram metric.Float64Histogram
+	label     []metric.RecordOption
+}
+
+func newTimes(meter metric.Meter, all []metrics.Metric, name, label, value string) (times, error) {
+	m := all[slices.IndexFunc(all, func(m metrics.Metric) bool { return m.Name == name })]
+	h, err := meter.Float64Histogram(m.Name, metric.WithDescription(m.Help), metric.WithUnit(m.Unit),
+		metric.WithExplicitBucketBoundaries(metrics.Bounds()...))
+	if err != nil {
+		return times{}, fmt.Errorf("metricsotel: %w", err)
+	}
+	set := attribute.NewSet(attribute.String(label, metrics.Clean(value)))
+	return times{h, []metric.RecordOption{metric.WithAttributeSet(set)}}, nil
+}
+
+func (t *times) record(d time.Duration) {
+	t.histogram.Record(context.Background(), d.Seconds(), t.label...)
+}

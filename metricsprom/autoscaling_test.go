@@ -1,0 +1,88 @@
+package metricsprom
+
+import (
+	"context"
+	"math"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// threshold is how full each replica should be, as the file to deploy says.
+func threshold(t *testing.T) float64 {
+	t.Helper()
+	text, err := os.ReadFile("../deploy/kubernetes/keda.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`threshold: "([0-9.]+)"`).FindSubmatch(text)
+	if found == nil {
+		t.Fatal("keda.yaml has no threshold")
+	}
+	n, err := strconv.ParseFloat(string(found[1]), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Each round is half a minute of load on as many replicas as the demand of the round before
+// asked for. From far too few and from far too many, the next rounds settle where
+// nothing is refused, and stay there.
+func TestScalingByDemandComesToRestWhereNothingIsRefused(t *testing.T) {
+	full := threshold(t)
+	const (
+		slots, work = 5, 100 * time.Millisecond // of a replica: 50 requests a second
+		every       = 5 * time.Millisecond      // 200 requests a second: 4 replicas would be full
+	)
+	for _, replicas := range []int{1, 12} {
+		synctest.Test(t, func(t *testing.T) {
+			var before int
+			for round := range 4 {
+				registry := prometheus.NewRegistry()
+				var lims []*limiter.Limiter
+				for i := range replicas {
+					lim := newLimiter(t, limiter.Config{Name: strconv.Itoa(i), Law: limit.NewFixed(slots), MaxWait: work})
+					lims = append(lims, lim)
+					registry.MustRegister(NewLimiter(lim))
+				}
+				for i := range int(30 * time.Second / every) {
+					go func() {
+						_ = lims[i%replicas].Do(t.Context(), func(context.Context) error { time.Sleep(work); return nil })
+					}()
+					time.Sleep(every)
+				}
+				s := scrape(t, registry)
+				time.Sleep(time.Minute)
+				refused := uint64(0)
+				for _, lim := range lims {
+					refused += lim.Stats().Rejected
+				}
+				before, replicas = replicas, int(math.Ceil(total(s, "spillway_demand")/full))
+				t.Logf("round %d: %d replicas, %d refused, next %d", round, before, refused, replicas)
+				if round >= 2 && (refused > 0 || replicas < 5 || replicas > 7) {
+					t.Errorf("round %d: %d replicas refuse %d; next there are %d, want about %.1f", round, before, refused, replicas, 4/full)
+				}
+			}
+		})
+	}
+}
+
+func TestTheAlertsDoWhatTheirTestsSay(t *testing.T) {
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("there is no promtool: it comes with Prometheus")
+	}
+	if out, err := exec.CommandContext(t.Context(), promtool, "test", "rules", "../deploy/prometheus/alerts_test.yaml").CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
