@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,8 +25,13 @@ type batch struct {
 	refused           error // why not all were submitted
 
 	mu       sync.Mutex
-	ended    []bool // by number: done or failed
-	failures []string
+	ended    []bool    // by number: done or failed
+	failures []failure // those of the lowest numbers, in order
+}
+
+type failure struct {
+	task int
+	line string
 }
 
 // listed is how many failures the result names.
@@ -82,10 +88,10 @@ func (b *batch) account(ctx context.Context, n int, err error) {
 		return
 	}
 	b.failed.Add(1)
-	if len(b.failures) < listed {
-		line, _, _ := strings.Cut(err.Error(), "\n")
-		b.failures = append(b.failures, fmt.Sprintf("task %d: %s", n, line))
-	}
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	at, _ := slices.BinarySearchFunc(b.failures, n, func(f failure, n int) int { return f.task - n })
+	b.failures = slices.Insert(b.failures, at, failure{n, line})
+	b.failures = b.failures[:min(len(b.failures), listed)]
 }
 
 // left is how many tasks are neither done nor failed.
@@ -96,7 +102,7 @@ func (b *batch) result() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s of %s done, %s failed\n", number(b.done.Load()), number(int64(b.tasks-b.from)), number(b.failed.Load()))
 	for _, f := range b.failures {
-		fmt.Fprintf(&s, "  %s\n", f)
+		fmt.Fprintf(&s, "  task %d: %s\n", f.task, f.line)
 	}
 	if more := int(b.failed.Load()) - len(b.failures); more > 0 {
 		fmt.Fprintf(&s, "  and %s more\n", number(int64(more)))

@@ -16,15 +16,15 @@ const adminConnections = 64
 // tells is for those who run the service, so it must be a loopback address unless
 // the command line says otherwise.
 func (c *Command) adminAddr() (string, error) {
-	if c.AdminAddr == "" {
+	if c.Admin.Addr == "" {
 		return "", nil
 	}
-	addr, err := net.ResolveTCPAddr("tcp", c.AdminAddr)
+	addr, err := net.ResolveTCPAddr("tcp", c.Admin.Addr)
 	if err != nil {
 		return "", usagef("admin-addr is not an address: %w; give --admin-addr as 127.0.0.1:6060", err)
 	}
-	if !addr.IP.IsLoopback() && !c.AdminPublic {
-		return "", usagef("admin-addr %s can be reached from other machines, and it asks nobody who they are: take 127.0.0.1:%d, or say --admin-public", c.AdminAddr, addr.Port)
+	if !addr.IP.IsLoopback() && !c.Admin.Public {
+		return "", usagef("admin-addr %s can be reached from other machines, and it asks for no credentials: take 127.0.0.1:%d, or say --admin-public", c.Admin.Addr, addr.Port)
 	}
 	return addr.String(), nil
 }
@@ -53,6 +53,6 @@ func (s *service) serveAdmin(l net.Listener, stderr io.Writer) (stop func()) {
 		_ = srv.Serve(bounded(srv, l, adminConnections))
 	}()
 	s.admin = l.Addr().String()
-	fmt.Fprintf(stderr, "admin on http://%s/: /metrics, /health, /debug/pprof/\n", s.admin)
+	fmt.Fprintf(stderr, "admin on http://%s/: /metrics, /health, /debug/spillway/, /debug/pprof/\n", s.admin)
 	return func() { _ = srv.Close(); <-done }
 }

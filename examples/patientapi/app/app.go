@@ -14,6 +14,7 @@ import (
 
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/directory"
+	"github.com/spillway-go/spillway/examples/patientapi/front"
 	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/probe"
@@ -40,63 +41,32 @@ func usage(err error) error {
 
 func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
 
-// Command is the service's command line. Its zero value is not usable: let kong
-// fill it, or take Default.
-type Command struct {
-	Pattern string `help:"How requests are run: naive (a goroutine each, no bound), workerpool, optimized (workerpool with reused responses) or limiter." default:"limiter" env:"SPILLWAY_PATTERN"`
-	Addr    string `help:"Address to listen on; port 0 picks a free one." default:"127.0.0.1:8080" env:"SPILLWAY_ADDR"`
-
-	MaxConnections int `help:"How many connections of clients are open at one time; more wait to be accepted." default:"10000" env:"SPILLWAY_MAX_CONNECTIONS"`
-
-	AdminAddr   string `help:"Address of the admin listener with /metrics, /health and pprof, such as 127.0.0.1:6060; off unless given." env:"SPILLWAY_ADMIN_ADDR" placeholder:"HOST:PORT"`
-	AdminPublic bool   `help:"Allow an --admin-addr that other machines can reach. It asks nobody who they are." env:"SPILLWAY_ADMIN_PUBLIC"`
-
-	Store    string `help:"Where patients come from: sqlite or simulated." default:"sqlite" env:"SPILLWAY_STORE"`
-	DB       string `name:"db" help:"SQLite file, made on first use; a file in the user's cache folder unless given." env:"SPILLWAY_DB" placeholder:"FILE"`
-	Readers  int    `help:"SQLite connections for reading; 0 picks." default:"0" env:"SPILLWAY_READERS"`
-	Patients int    `help:"How many patients there are." default:"100000" env:"SPILLWAY_PATIENTS"`
-	Seed     uint64 `help:"Seed of the patients, and of injected latency and errors." default:"1" env:"SPILLWAY_SEED"`
-
-	Workers   int           `help:"How many lookups run at one time (not naive)." default:"20" env:"SPILLWAY_WORKERS"`
-	QueueSize int           `help:"How many requests wait for their turn; 0: none (not naive)." default:"100" env:"SPILLWAY_QUEUE_SIZE"`
-	QueueWait time.Duration `help:"How long a request waits for room in a full queue; 0: refuse at once (workerpool, optimized)." default:"0s" env:"SPILLWAY_QUEUE_WAIT"`
-	Timeout   time.Duration `help:"Bound of each request; 0: none." default:"10s" env:"SPILLWAY_TIMEOUT"`
-
-	Cache             string        `help:"What remembers clinicians beside the database: memory, none, or a Redis as redis://[user@]host[:port][/database]. Only the environment may hold a password, as user:password@: other users of the machine see the command line." default:"memory" env:"SPILLWAY_CACHE"`
-	CachePasswordFile string        `help:"File with the password of the Redis." env:"SPILLWAY_CACHE_PASSWORD_FILE" placeholder:"FILE"`
-	CacheTTL          time.Duration `name:"cache-ttl" help:"How long the cache remembers." default:"1m" env:"SPILLWAY_CACHE_TTL"`
-	CacheTimeout      time.Duration `help:"How long a request waits for the cache before it is answered without." default:"100ms" env:"SPILLWAY_CACHE_TIMEOUT"`
-
-	MinLatency time.Duration `help:"Least latency added to each store call." default:"50ms" env:"SPILLWAY_MIN_LATENCY"`
-	MaxLatency time.Duration `help:"Most latency added to each store call." default:"100ms" env:"SPILLWAY_MAX_LATENCY"`
-	ErrorRate  float64       `help:"Share of store calls that fail, 0 to 1." default:"0.05" env:"SPILLWAY_ERROR_RATE"`
-
-	ShutdownTimeout time.Duration `help:"How long to wait for requests under way when told to stop." default:"10s" env:"SPILLWAY_SHUTDOWN_TIMEOUT"`
-	DrainDelay      time.Duration `help:"How long to serve on after becoming not ready, for load balancers to notice." default:"0s" env:"SPILLWAY_DRAIN_DELAY"`
-	JSON            bool          `name:"json" help:"For programs: one line of JSON on stdout when ready, and a report as JSON at the end." env:"SPILLWAY_JSON"`
+// store is where patients and clinicians come from.
+type store interface {
+	simulated.Source
+	io.Closer
 }
 
-// Default returns the command with its default values.
-func Default() Command {
-	return Command{
-		Pattern: patterns.Limiter, Addr: "127.0.0.1:8080", MaxConnections: 10_000, Store: "sqlite", Patients: 100_000, Seed: 1,
-		Workers: 20, QueueSize: 100, Timeout: 10 * time.Second,
-		Cache: "memory", CacheTTL: time.Minute, CacheTimeout: directory.DefaultCacheTimeout,
-		MinLatency: 50 * time.Millisecond, MaxLatency: 100 * time.Millisecond, ErrorRate: 0.05,
-		ShutdownTimeout: 10 * time.Second,
-	}
+// cache is what remembers clinicians.
+type cache interface {
+	directory.ClinicianCache
+	io.Closer
 }
 
 // Run serves until ctx ends, then stops intake, finishes what is under way and
 // reports on stdout; progress and logs go to stderr. An error that matches
 // ErrUsage left nothing behind. A shutdown that ran out of time is an error
 // after the report.
-func (c *Command) Run(ctx context.Context, stdout, stderr io.Writer) (err error) {
+func (c *Command) Run(ctx context.Context, stdout, stderr io.Writer) error {
+	return c.serve(ctx, stdout, stderr, time.Sleep)
+}
+
+func (c *Command) serve(ctx context.Context, stdout, stderr io.Writer, notice func(time.Duration)) error {
 	if err := c.check(); err != nil {
 		return err
 	}
 	// The address first: it is the likeliest mistake, and the store is slow.
-	listener, err := listen("addr", c.Addr)
+	listener, err := listen("addr", c.Listen.Addr)
 	if err != nil {
 		return err
 	}
@@ -129,17 +99,18 @@ func (c *Command) Run(ctx context.Context, stdout, stderr io.Writer) (err error)
 		defer cache.Close()
 	}
 	c.tryCache(ctx, cache, logger)
-	config := c.config(store, logger)
-	config.Clinicians, err = directory.New(directory.Config{Store: store, Cache: cache, CacheTimeout: c.CacheTimeout, Logger: logger})
+	clinicians, err := directory.New(directory.Config{Store: store, Cache: cache, CacheTimeout: c.Cache.Timeout, Logger: logger})
 	if err != nil {
 		return err
 	}
-	runner, err := patterns.New(c.Pattern, config)
+	runner, err := c.runner(logger)
 	if err != nil {
-		return usage(err)
+		return err
 	}
-	api := httpapi.New(httpapi.Config{Runner: runner, Store: base, Timeout: c.Timeout, Logger: logger})
-	s := &service{cmd: c, base: base, store: store, runner: runner, api: api, logger: logger}
+	api := httpapi.New(httpapi.Config{
+		Runner: runner, Patients: store, Clinicians: clinicians, Health: base, Timeout: c.Deadline.Timeout, Deadlines: c.Deadline.classes(), Logger: logger,
+	})
+	s := &service{cmd: c, base: base, store: store, clinicians: clinicians, runner: runner, api: api, logger: logger, notice: notice}
 	if adminListener != nil {
 		defer s.serveAdmin(adminListener, stderr)()
 	}
@@ -148,28 +119,31 @@ func (c *Command) Run(ctx context.Context, stdout, stderr io.Writer) (err error)
 
 // check finds what can be found wrong before anything is touched.
 func (c *Command) check() error {
-	if c.Store != "sqlite" && c.Store != "simulated" {
-		return usagef("unknown store %q: want sqlite or simulated", c.Store)
+	if c.Store.Kind != "sqlite" && c.Store.Kind != "simulated" {
+		return usagef("unknown store %q: want sqlite or simulated", c.Store.Kind)
 	}
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"timeout", c.Timeout}, {"shutdown-timeout", c.ShutdownTimeout}, {"drain-delay", c.DrainDelay}} {
+	}{
+		{"timeout", c.Deadline.Timeout}, {"critical-deadline", c.Deadline.Critical}, {"normal-deadline", c.Deadline.Normal}, {"bulk-deadline", c.Deadline.Bulk},
+		{"shutdown-timeout", c.Shutdown.Timeout}, {"drain-delay", c.Shutdown.DrainDelay},
+	} {
 		if d.value < 0 {
 			return usagef("%s is %v: it cannot be negative", d.name, d.value)
 		}
 	}
 	switch {
-	case c.Patients < 1 || c.Patients > patientapi.MaxPatients:
-		return usagef("patients is %d: want 1 to %d", c.Patients, patientapi.MaxPatients)
-	case c.CacheTTL < time.Millisecond:
-		return usagef("cache-ttl is %v: want 1ms or more", c.CacheTTL)
-	case c.CacheTimeout <= 0:
-		return usagef("cache-timeout is %v: want more than 0; --cache none does without a cache", c.CacheTimeout)
-	case c.MaxConnections < 1:
-		return usagef("max-connections is %d: want at least 1", c.MaxConnections)
-	case c.Readers < 0:
-		return usagef("readers is %d: it cannot be negative (0 picks)", c.Readers)
+	case c.Store.Patients < 1 || c.Store.Patients > patientapi.MaxPatients:
+		return usagef("patients is %d: want 1 to %d", c.Store.Patients, patientapi.MaxPatients)
+	case c.Cache.TTL < time.Millisecond:
+		return usagef("cache-ttl is %v: want 1ms or more", c.Cache.TTL)
+	case c.Cache.Timeout <= 0:
+		return usagef("cache-timeout is %v: want more than 0; --cache none does without a cache", c.Cache.Timeout)
+	case c.Listen.MaxConnections < 1:
+		return usagef("max-connections is %d: want at least 1", c.Listen.MaxConnections)
+	case c.Store.Readers < 0:
+		return usagef("readers is %d: it cannot be negative (0 picks)", c.Store.Readers)
 	}
 	if _, err := c.adminAddr(); err != nil {
 		return err
@@ -192,26 +166,29 @@ func (c *Command) check() error {
 	if _, err := simulated.Inject(probe, c.injection()); err != nil {
 		return usage(err)
 	}
-	_, err = patterns.New(c.Pattern, c.config(probe, nil))
-	return usage(err)
+	_, err = c.runner(nil)
+	return err
 }
 
 func (c *Command) injection() simulated.Config {
-	return simulated.Config{MinLatency: c.MinLatency, MaxLatency: c.MaxLatency, ErrorRate: c.ErrorRate, Seed: c.Seed}
+	return simulated.Config{MinLatency: c.Faults.MinLatency, MaxLatency: c.Faults.MaxLatency, ErrorRate: c.Faults.ErrorRate, Seed: c.Store.Seed}
 }
 
-func (c *Command) config(store patientapi.Store, logger *slog.Logger) patterns.Config {
-	return patterns.Config{Store: store, Workers: c.Workers, QueueSize: c.QueueSize, QueueWait: c.QueueWait, Logger: logger}
+// runner makes the pattern. Making one starts nothing.
+func (c *Command) runner(logger *slog.Logger) (*patterns.Runner, error) {
+	p := c.Pattern
+	runner, err := patterns.New(p.Name, patterns.Config{Workers: p.Workers, QueueSize: p.QueueSize, QueueWait: p.QueueWait, Mode: p.Mode, SlowStart: p.SlowStart, Logger: logger})
+	return runner, usage(err)
 }
 
 // openStore opens the store without latency or errors, made first if need be.
-func (c *Command) openStore(ctx context.Context, stderr io.Writer) (patientapi.Store, error) {
-	if c.Store == "simulated" {
-		store, err := simulated.New(c.Patients, c.Seed)
+func (c *Command) openStore(ctx context.Context, stderr io.Writer) (store, error) {
+	if c.Store.Kind == "simulated" {
+		store, err := simulated.New(c.Store.Patients, c.Store.Seed)
 		return store, usage(err)
 	}
-	set := sqlite.Set{Patients: c.Patients, Seed: c.Seed}
-	path := c.DB
+	set := sqlite.Set{Patients: c.Store.Patients, Seed: c.Store.Seed}
+	path := c.Store.DB
 	if path == "" {
 		var err error
 		if path, err = sqlite.DefaultPath(set); err != nil {
@@ -220,12 +197,12 @@ func (c *Command) openStore(ctx context.Context, stderr io.Writer) (patientapi.S
 	}
 	said := time.Now()
 	progress := func(done int) {
-		if now := time.Now(); done == c.Patients || now.Sub(said) > 500*time.Millisecond {
+		if now := time.Now(); done == c.Store.Patients || now.Sub(said) > 500*time.Millisecond {
 			said = now
-			fmt.Fprintf(stderr, "making %s: %d of %d patients\n", path, done, c.Patients)
+			fmt.Fprintf(stderr, "making %s: %d of %d patients\n", path, done, c.Store.Patients)
 		}
 	}
-	store, err := sqlite.OpenSet(ctx, path, set, sqlite.Options{Readers: c.Readers}, progress)
+	store, err := sqlite.OpenSet(ctx, path, set, sqlite.Options{Readers: c.Store.Readers}, progress)
 	switch {
 	case err == nil:
 		return store, nil
@@ -237,11 +214,11 @@ func (c *Command) openStore(ctx context.Context, stderr io.Writer) (patientapi.S
 
 // Report is what a run amounted to.
 type Report struct {
-	Pattern  string           `json:"pattern"`
-	Store    string           `json:"store"`
-	Requests httpapi.Outcomes `json:"requests"`
-	Runner   patterns.Stats   `json:"runner"`
-	Process  probe.Usage      `json:"process"` // from ready to drained
+	Pattern  string         `json:"pattern"`
+	Store    string         `json:"store"`
+	Requests front.Outcomes `json:"requests"`
+	Runner   patterns.Stats `json:"runner"`
+	Process  probe.Usage    `json:"process"` // from ready to drained
 
 	StoreCalls       uint64              `json:"store_calls"`
 	StoreFailures    uint64              `json:"store_failures"` // injected

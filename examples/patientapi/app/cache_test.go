@@ -49,17 +49,17 @@ func (r *running) expect(t *testing.T, path string, c patientapi.Clinician, miss
 // part of the keys: what it leaves behind is removed.
 func withRedis(t *testing.T, addr, through string) Command {
 	c := quick()
-	c.Cache = "redis://" + through
-	c.CacheTimeout = 5 * time.Second // nobody waits for it, except where it hangs
-	c.Seed = uint64(time.Now().UnixNano())
-	t.Cleanup(func() { redistest.Remove(t, addr, redis.DefaultPrefix+strconv.FormatUint(c.Seed, 10)+":") })
+	c.Cache.URL = "redis://" + through
+	c.Cache.Timeout = 5 * time.Second // nobody waits for it, except where it hangs
+	c.Store.Seed = uint64(time.Now().UnixNano())
+	t.Cleanup(func() { redistest.Remove(t, addr, redis.DefaultPrefix+strconv.FormatUint(c.Store.Seed, 10)+":") })
 	return c
 }
 
 func TestRedisRemembersForTheNextServiceToo(t *testing.T) {
 	addr := redistest.Addr(t)
 	c := withRedis(t, addr, addr)
-	path, who := askFor(c.Seed, 1)
+	path, who := askFor(c.Store.Seed, 1)
 	first := start(t, c)
 	first.expect(t, path, who, "")
 	if report, err := first.report(t); err != nil || report.Clinicians.Misses != 1 || report.Clinicians.Unkept != 0 {
@@ -83,7 +83,7 @@ func TestRedisKilledAndBack(t *testing.T) {
 	addr := redistest.Addr(t)
 	proxy := redistest.Through(t, addr)
 	c := withRedis(t, addr, proxy.Addr())
-	path, who := askFor(c.Seed, 1)
+	path, who := askFor(c.Store.Seed, 1)
 	r := start(t, c)
 	r.expect(t, path, who, "")
 	proxy.Kill()
@@ -103,7 +103,7 @@ func TestServiceStartsThoughRedisIsDown(t *testing.T) {
 	proxy := redistest.Through(t, addr)
 	proxy.Kill()
 	c := withRedis(t, addr, proxy.Addr())
-	path, who := askFor(c.Seed, 1)
+	path, who := askFor(c.Store.Seed, 1)
 	r := start(t, c)
 	if status, _ := r.get(t, "/readyz"); status != 200 {
 		t.Errorf("not ready without its cache: %d", status)
@@ -124,8 +124,8 @@ func TestRedisThatHangsCostsItsTimeoutAndNoMore(t *testing.T) {
 	addr := redistest.Addr(t)
 	proxy := redistest.Through(t, addr)
 	c := withRedis(t, addr, proxy.Addr())
-	c.CacheTimeout = 50 * time.Millisecond
-	path, who := askFor(c.Seed, 1)
+	c.Cache.Timeout = 50 * time.Millisecond
+	path, who := askFor(c.Store.Seed, 1)
 	r := start(t, c)
 	proxy.Hang()
 	r.expect(t, path, who, "cache")
@@ -141,9 +141,9 @@ func TestFailedDatabaseDoesNotWaitForRedis(t *testing.T) {
 	addr := redistest.Addr(t)
 	proxy := redistest.Through(t, addr)
 	c := withRedis(t, addr, proxy.Addr())
-	c.CacheTimeout = time.Hour // waiting for it would be seen
-	c.ErrorRate = 1
-	path, who := askFor(c.Seed, 1)
+	c.Cache.Timeout = time.Hour // waiting for it would be seen
+	c.Faults.ErrorRate = 1
+	path, who := askFor(c.Store.Seed, 1)
 	r := start(t, c)
 	proxy.Hang()
 	if status, body := r.get(t, path); status != 502 || !strings.Contains(body, "store-unavailable") {
@@ -166,10 +166,10 @@ func discreet(t *testing.T, r *running, who patientapi.Clinician) {
 }
 
 func TestCacheInMemoryIsTheDefaultAndNoneIsAChoice(t *testing.T) {
-	for cache, hits := range map[string]uint64{Default().Cache: 1, "none": 0} {
+	for cache, hits := range map[string]uint64{Default().Cache.URL: 1, "none": 0} {
 		c := quick()
-		c.Cache = cache
-		path, who := askFor(c.Seed, 1)
+		c.Cache.URL = cache
+		path, who := askFor(c.Store.Seed, 1)
 		r := start(t, c)
 		r.expect(t, path, who, "")
 		r.expect(t, path, who, "")
@@ -184,8 +184,8 @@ func TestCacheInMemoryIsTheDefaultAndNoneIsAChoice(t *testing.T) {
 func TestAPasswordOnTheCommandLineIsRefused(t *testing.T) {
 	defer func(args []string) { os.Args = args }(os.Args)
 	c := quick()
-	c.Cache = "redis://somebody:hush@127.0.0.1:1/0"
-	for _, args := range [][]string{{"patientapi", "--cache", c.Cache}, {"patientapi", "--cache=" + c.Cache}} {
+	c.Cache.URL = "redis://somebody:hush@127.0.0.1:1/0"
+	for _, args := range [][]string{{"patientapi", "--cache", c.Cache.URL}, {"patientapi", "--cache=" + c.Cache.URL}} {
 		os.Args = args
 		var out bytes.Buffer
 		err := c.Run(t.Context(), &out, &out)
@@ -198,8 +198,8 @@ func TestAPasswordOnTheCommandLineIsRefused(t *testing.T) {
 	if err := c.check(); err != nil {
 		t.Error(err)
 	}
-	c.Cache = "redis://somebody@127.0.0.1:1/0"
-	os.Args = []string{"patientapi", "--cache", c.Cache}
+	c.Cache.URL = "redis://somebody@127.0.0.1:1/0"
+	os.Args = []string{"patientapi", "--cache", c.Cache.URL}
 	if err := c.check(); err != nil {
 		t.Errorf("without a password: %v", err)
 	}
@@ -208,7 +208,7 @@ func TestAPasswordOnTheCommandLineIsRefused(t *testing.T) {
 func TestPasswordFromAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "password")
 	c := quick()
-	c.CachePasswordFile = file
+	c.Cache.PasswordFile = file
 	received := make(chan string, 1)
 	fake, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -225,7 +225,7 @@ func TestPasswordFromAFile(t *testing.T) {
 		n, _ := conn.Read(said)
 		received <- string(said[:n])
 	}()
-	c.Cache = "redis://somebody@" + fake.Addr().String()
+	c.Cache.URL = "redis://somebody@" + fake.Addr().String()
 	if err := os.WriteFile(file, []byte("hush\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func TestPasswordFromAFile(t *testing.T) {
 func TestBadCacheSettingsDoNotShowThePassword(t *testing.T) {
 	for _, cache := range []string{"", "disk", "redis", "redis://user:secret@host:port", "http://:secret@host", "redis://:secret@host/x"} {
 		c := quick()
-		c.Cache = cache
+		c.Cache.URL = cache
 		var out bytes.Buffer
 		err := c.Run(t.Context(), &out, &out)
 		if !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), "redis://[user:password@]host") || strings.Contains(err.Error(), "secret") || out.Len() > 0 {

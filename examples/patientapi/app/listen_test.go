@@ -85,7 +85,7 @@ func TestNoConnectionIsAcceptedBeyondTheBound(t *testing.T) {
 // and one file of the service for each.
 func TestConnectionsAreBounded(t *testing.T) {
 	c := quick()
-	c.MaxConnections = 2
+	c.Listen.MaxConnections = 2
 	r := start(t, c)
 	ask := func(conn net.Conn) string {
 		fmt.Fprintf(conn, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")

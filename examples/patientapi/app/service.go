@@ -12,7 +12,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/directory"
 	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/probe"
@@ -22,19 +22,22 @@ import (
 
 // service is one run, from ready to drained.
 type service struct {
-	cmd    *Command
-	base   patientapi.Store
-	store  *simulated.Injected
-	runner *patterns.Runner
-	api    *httpapi.API
-	logger *slog.Logger
-	admin  string // address of the admin listener; empty without one
+	cmd        *Command
+	base       store
+	store      *simulated.Injected
+	clinicians *directory.Directory
+	runner     *patterns.Runner
+	api        *httpapi.API
+	logger     *slog.Logger
+	admin      string // address of the admin listener; empty without one
+
+	notice func(time.Duration) // waits until load balancers have noticed that it is not ready
 }
 
 func (s *service) run(ctx context.Context, listener net.Listener, stdout io.Writer) error {
-	srv := server(s.api, s.cmd.Timeout, s.logger)
+	srv := server(s.api, s.cmd.Deadline.Timeout, s.logger)
 	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(bounded(srv, listener, s.cmd.MaxConnections)) }()
+	go func() { failed <- srv.Serve(bounded(srv, listener, s.cmd.Listen.MaxConnections)) }()
 
 	s.api.SetReady(true)
 	measured := probe.Start()
@@ -56,25 +59,21 @@ func (s *service) run(ctx context.Context, listener net.Listener, stdout io.Writ
 	return err
 }
 
-// shutdown stops in the order in which clients notice least: not ready, serve
-// on a while, no new requests, finish those under way.
+// shutdown stops in the order in which clients notice least: not ready; serve on while
+// load balancers notice; refuse what still comes, with 503, and finish what was
+// admitted; and only then close connections, each once its answer is sent.
 func (s *service) shutdown(srv *http.Server) error {
 	s.api.SetReady(false)
-	ctx, cancel := context.WithTimeout(context.Background(), s.cmd.DrainDelay+s.cmd.ShutdownTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), s.cmd.Shutdown.DrainDelay+s.cmd.Shutdown.Timeout)
 	defer cancel()
-	if s.cmd.DrainDelay > 0 {
-		time.Sleep(s.cmd.DrainDelay)
-	}
-	err := srv.Shutdown(ctx)
-	if err != nil {
+	s.notice(s.cmd.Shutdown.DrainDelay)
+	err := s.runner.Drain(ctx)
+	if srv.Shutdown(ctx) != nil && err == nil {
 		err = errors.New("connections were still busy")
-	}
-	if drained := s.runner.Drain(ctx); drained != nil {
-		err = drained
 	}
 	_ = srv.Close() // what is left is cut off; nothing, usually
 	if err != nil {
-		return fmt.Errorf("shutdown ran out of time (%v): %w; give it more with --shutdown-timeout", s.cmd.ShutdownTimeout, err)
+		return fmt.Errorf("shutdown ran out of time (%v): %w; give it more with --shutdown-timeout", s.cmd.Shutdown.Timeout, err)
 	}
 	return nil
 }
@@ -85,15 +84,15 @@ func (s *service) announce(stdout io.Writer, addr string) {
 		return
 	}
 	fmt.Fprintf(stdout, "patient API on http://%s/ (pattern %s, store %s, %d patients); Ctrl-C stops it\n",
-		addr, s.cmd.Pattern, s.cmd.Store, s.cmd.Patients)
+		addr, s.cmd.Pattern.Name, s.cmd.Store.Kind, s.cmd.Store.Patients)
 }
 
 func (s *service) report(usage probe.Usage) *Report {
 	r := &Report{
-		Pattern: s.cmd.Pattern, Store: s.cmd.Store, Requests: s.api.Outcomes(), Runner: s.runner.Stats(), Process: usage,
+		Pattern: s.cmd.Pattern.Name, Store: s.cmd.Store.Kind, Requests: s.api.Outcomes(), Runner: s.runner.Stats(), Process: usage,
 		StoreCalls: s.store.Calls(), StoreFailures: s.store.Failures(),
 		StoreMeanLatency: s.store.MeanLatency().Seconds(), PeakStoreCalls: s.store.PeakCalls(),
-		Clinicians: s.runner.Clinicians(),
+		Clinicians: s.clinicians.Stats(),
 	}
 	if db, ok := s.base.(*sqlite.Store); ok {
 		c := db.Connections()

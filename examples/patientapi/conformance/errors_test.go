@@ -113,7 +113,7 @@ func TestEveryDocumentedErrorHasACaseAndEveryCaseIsDocumented(t *testing.T) {
 // produce makes the operation of a service of its own fail.
 func (f fault) produce(t *testing.T, op string) *http.Response {
 	t.Helper()
-	var store patientapi.Store
+	var store simulated.Source
 	store, err := simulated.New(10, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func (f fault) produce(t *testing.T, op string) *http.Response {
 	if f.fails != nil {
 		store = scripted{store, f.fails}
 	}
-	base, runner := serve(t, store, patterns.Optimized, f.config)
+	base, runner := serve(t, store, patterns.Adaptive, f.config)
 	if f.drain {
 		if err := runner.Drain(t.Context()); err != nil {
 			t.Fatal(err)

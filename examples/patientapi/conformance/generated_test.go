@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
@@ -27,15 +28,20 @@ const inputs = 250
 
 const population = 200
 
+type store interface {
+	simulated.Source
+	io.Closer
+}
+
 // The generated client sends what the schemas allow and what they forbid. What
 // they allow is not refused as bad input, what they forbid always is, and every
 // answer is one that the document describes and the client understands.
 func TestGeneratedClientFindsNoContradiction(t *testing.T) {
 	fresh := uint64(time.Now().UnixNano())
 	t.Logf("seeds 1 and %d", fresh)
-	for name, open := range map[string]func() (patientapi.Store, error){
-		"simulated": func() (patientapi.Store, error) { return simulated.New(population, 1) },
-		"sqlite": func() (patientapi.Store, error) {
+	for name, open := range map[string]func() (store, error){
+		"simulated": func() (store, error) { return simulated.New(population, 1) },
+		"sqlite": func() (store, error) {
 			file := filepath.Join(t.TempDir(), "patients.db")
 			return sqlite.OpenSet(t.Context(), file, sqlite.Set{Patients: population, Seed: 1}, sqlite.Options{}, nil)
 		},

@@ -17,18 +17,20 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/directory"
 	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
+	"github.com/spillway-go/spillway/examples/patientapi/simulated"
 )
 
 // serve serves the API over store on loopback.
-func serve(t *testing.T, store patientapi.Store, pattern string, cfg httpapi.Config) (url string, runner *patterns.Runner) {
+func serve(t *testing.T, store simulated.Source, pattern string, cfg httpapi.Config) (url string, runner *patterns.Runner) {
 	t.Helper()
-	runner, err := patterns.New(pattern, patterns.Config{Store: store, Workers: 4, QueueSize: 16})
+	runner, err := patterns.New(pattern, patterns.Config{Workers: 4, QueueSize: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Runner, cfg.Store = runner, store
+	cfg.Runner, cfg.Patients, cfg.Clinicians, cfg.Health = runner, store, directory.Alone(store), store
 	api := httpapi.New(cfg)
 	api.SetReady(true)
 	server := httptest.NewServer(api)
@@ -200,7 +202,7 @@ func (s *specification) operations() (all []operation) {
 
 // scripted is a store that fails as the test says.
 type scripted struct {
-	patientapi.Store
+	simulated.Source
 	fails func(context.Context) error
 }
 
@@ -208,21 +210,21 @@ func (s scripted) Patient(ctx context.Context, id string, dst *patientapi.Patien
 	if err := s.fails(ctx); err != nil {
 		return err
 	}
-	return s.Store.Patient(ctx, id, dst)
+	return s.Source.Patient(ctx, id, dst)
 }
 
 func (s scripted) Patients(ctx context.Context, ids []string, dst *patientapi.Batch) error {
 	if err := s.fails(ctx); err != nil {
 		return err
 	}
-	return s.Store.Patients(ctx, ids, dst)
+	return s.Source.Patients(ctx, ids, dst)
 }
 
 func (s scripted) Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]patientapi.Clinician, error) {
 	if err := s.fails(ctx); err != nil {
 		return nil, err
 	}
-	return s.Store.Clinicians(ctx, q)
+	return s.Source.Clinicians(ctx, q)
 }
 
 const moment = time.Millisecond // for what is never going to happen in time

@@ -32,12 +32,33 @@ const (
 // otherwise.
 const DefaultCacheTimeout = 100 * time.Millisecond
 
+// ClinicianStore knows all clinicians. It is safe for concurrent use. Its errors are
+// logged, so they say nothing about the people asked for.
+type ClinicianStore interface {
+	// Clinicians returns those that the question asks for, by id; finding none is not
+	// an error. The slice is the caller's.
+	Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]patientapi.Clinician, error)
+}
+
+// ClinicianCache remembers for a while what a store answered. It is safe for
+// concurrent use. It holds people's data, so it forgets by itself what it keeps. Its
+// errors are logged, so they say nothing about the people asked for.
+type ClinicianCache interface {
+	// Clinicians returns what was kept for the question; nothing, if nothing was. The
+	// slice is the caller's.
+	Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]patientapi.Clinician, error)
+
+	// Keep replaces what is kept for the question. It holds nothing of found when it
+	// has returned.
+	Keep(ctx context.Context, q patientapi.ClinicianQuery, found []patientapi.Clinician) error
+}
+
 // Config says where a Directory looks.
 type Config struct {
-	Store patientapi.Store
+	Store ClinicianStore
 
 	// Cache is what remembers answers of the store. Nil means that nothing does.
-	Cache patientapi.ClinicianCache
+	Cache ClinicianCache
 
 	// CacheTimeout bounds each use of the cache: the question, and after a miss
 	// the telling. Zero means DefaultCacheTimeout.
@@ -92,6 +113,9 @@ func New(cfg Config) (*Directory, error) {
 	return d, err
 }
 
+// Alone returns a Directory over a store without a cache.
+func Alone(store ClinicianStore) *Directory { return &Directory{cfg: Config{Store: store}} }
+
 // late logs a source that panicked when nobody waited for it any more. Whatever
 // else became of it is no news.
 func (d *Directory) late(err *fanout.BranchError) {
@@ -101,7 +125,7 @@ func (d *Directory) late(err *fanout.BranchError) {
 }
 
 // Find returns whom the store and the cache know. Errors: those of
-// patientapi.Store and ctx.Err(); failures of the cache are in the answer.
+// the store and ctx.Err(); failures of the cache are in the answer.
 func (d *Directory) Find(ctx context.Context, q patientapi.ClinicianQuery) (patientapi.ClinicianAnswer, error) {
 	if d.cfg.Cache == nil {
 		return d.FindInStore(ctx, q)

@@ -18,7 +18,6 @@ import (
 
 // source is a database, and a cache, that does as the test says.
 type source struct {
-	patientapi.Store
 	found []patientapi.Clinician
 	err   error
 	takes time.Duration

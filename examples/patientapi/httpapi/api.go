@@ -9,6 +9,7 @@
 package httpapi
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"sync/atomic"
@@ -18,84 +19,108 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/directory"
+	"github.com/spillway-go/spillway/examples/patientapi/front"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/discreet"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
-	"github.com/spillway-go/spillway/route"
 )
 
 // checkTimeout bounds how long /health waits for the store.
 const checkTimeout = time.Second
 
-// Config says what an API serves.
+// Patients finds patients. It is safe for concurrent use. It fills memory that the
+// caller owns, so that a caller who reuses memory can. Its errors are logged, so they
+// say nothing about the people asked for.
+type Patients interface {
+	// Patient fills dst with the patient of that id. Whatever dst held before
+	// is cleared first, also when an error is returned: patientapi.ErrMalformedID,
+	// patientapi.ErrNotFound, the context's error, or another when the store failed.
+	// When Patient has returned, the store holds nothing of dst.
+	Patient(ctx context.Context, id string, dst *patientapi.Patient) error
+
+	// Patients fills dst with the patients of those ids, in that order, and lists the
+	// ids without a patient as missing. It is one question to the store. One malformed
+	// id fails the whole with patientapi.ErrMalformedID.
+	Patients(ctx context.Context, ids []string, dst *patientapi.Batch) error
+}
+
+// Pinger reports whether it can answer.
+type Pinger interface {
+	Ping(ctx context.Context) error
+}
+
+// Config says what an API serves. The first four are needed.
 type Config struct {
-	Runner      *patterns.Runner
-	Store       patientapi.Store // asked by /health
-	Timeout     time.Duration    // of a request, from its arrival; 0 means none
-	BodyTimeout time.Duration    // to receive a body; 0 means 10 s
-	Logger      *slog.Logger     // nil means that nothing is logged
+	Runner     *patterns.Runner
+	Patients   Patients
+	Clinicians *directory.Directory
+	Health     Pinger // asked by /health
+
+	Timeout     time.Duration   // of a request, once it is admitted; 0 means none
+	Deadlines   front.Deadlines // of requests by their class, their wait for admission included; adaptive pattern only
+	BodyTimeout time.Duration   // to receive a body; 0 means 10 s
+	Logger      *slog.Logger    // nil means that nothing is logged
 }
 
 // API is the service's http.Handler for clients. A new one is not ready: see
 // SetReady. What its operators look at is apart: see Admin.
 type API struct {
-	cfg      Config
-	pattern  string
-	mux      *route.Mux
-	ready    atomic.Bool
-	outcomes [outcomeKinds]atomic.Uint64
-	admin    *http.ServeMux
-	registry *prometheus.Registry
-	served   *prometheus.HistogramVec
-
-	shed, unavailable, broken, panics, unhealthy *discreet.Log
+	cfg       Config
+	pattern   string
+	front     *front.Front
+	clients   http.Handler
+	ready     atomic.Bool
+	admin     *http.ServeMux
+	unhealthy *discreet.Log
 }
 
 // New returns the API of cfg, with metrics of its own.
 func New(cfg Config) *API {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
-	pattern := cfg.Runner.Stats().Pattern
+	registry := prometheus.NewRegistry()
+	pattern := cfg.Runner.Name()
 	a := &API{
-		cfg:      cfg,
-		pattern:  pattern,
-		shed:     discreet.NewLog(cfg.Logger.With("pattern", pattern), slog.LevelWarn, "shedding", "refused"),
-		admin:    http.NewServeMux(),
-		registry: prometheus.NewRegistry(),
-		served: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "patientapi_http_request_duration_seconds",
-			Help:    "Time to answer, by route and status code.",
-			Buckets: []float64{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10},
-		}, []string{"route", "code"}),
+		cfg:     cfg,
+		pattern: pattern,
+		front: front.New(front.Config{
+			Logger: cfg.Logger, Pattern: pattern, Metrics: registry, Limiter: cfg.Runner.Admission(), Deadlines: cfg.Deadlines,
+		}),
+		admin:     http.NewServeMux(),
+		unhealthy: discreet.NewLog(cfg.Logger, slog.LevelError, "the store does not answer", "failures"),
 	}
-	failing := func(message string) *discreet.Log {
-		return discreet.NewLog(cfg.Logger, slog.LevelError, message, "failures")
-	}
-	a.unavailable, a.broken = failing("the store failed"), failing("requests failed")
-	a.panics, a.unhealthy = failing("handlers did not return"), failing("the store does not answer")
-	a.registry.MustRegister(a.served, collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if c := cfg.Runner.Collector(); c != nil {
-		a.registry.MustRegister(c)
+		registry.MustRegister(c)
 	}
-	a.registry.MustRegister(cacheMetrics(cfg.Runner)...)
-	a.mux = must(a.operations())
-	must(0, a.mux.Document("GET /openapi.json", about))
-	must(0, a.mux.Handle("GET /{$}", http.HandlerFunc(a.index)))
+	registry.MustRegister(cacheMetrics(cfg.Clinicians)...)
+	clients := must(a.operations())
+	must(0, clients.Document("GET /openapi.json", about))
+	must(0, clients.Handle("GET /{$}", http.HandlerFunc(a.index)))
 	for pattern, h := range map[string]http.HandlerFunc{"GET /livez": a.livez, "GET /readyz": a.readyz} {
-		must(0, a.mux.Handle(pattern, h))
+		must(0, clients.Handle(pattern, h))
 		a.admin.HandleFunc(pattern, h) // where clients cannot take the last connection
 	}
+	a.clients = clients
 	a.admin.HandleFunc("GET /health", a.health)
-	a.admin.Handle("GET /metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}))
+	if lim := cfg.Runner.Limiter(); lim != nil {
+		a.admin.Handle("/debug/spillway/", admissionhttp.DebugHandler(lim))
+	}
+	a.admin.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	return a
 }
 
+// ServeHTTP implements http.Handler.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.clients.ServeHTTP(w, r) }
+
 // Admin serves what is for those who run the service and not for its clients:
-// /metrics and /health, and once more /livez and /readyz. Put it on a listener of its own, which clients cannot
+// /metrics and /health, /debug/spillway/ where the pattern has a limiter, and once more
+// /livez and /readyz. Put it on a listener of its own, which clients cannot
 // reach.
 func (a *API) Admin() http.Handler { return a.admin }
+
+// Outcomes returns how many requests ended in which way so far.
+func (a *API) Outcomes() front.Outcomes { return a.front.Outcomes() }
 
 // must is for errors that no configuration brings about, only a change of this
 // package, which no test would survive.
@@ -111,8 +136,6 @@ func must[T any](v T, err error) T {
 func (a *API) SetReady(ready bool) {
 	a.ready.Store(ready)
 	if !ready {
-		for _, l := range []*discreet.Log{a.shed, a.unavailable, a.broken, a.panics} {
-			l.Flush(time.Now())
-		}
+		a.front.Flush()
 	}
 }

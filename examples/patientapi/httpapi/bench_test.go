@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/spillway-go/spillway/examples/patientapi/directory"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
 )
@@ -25,12 +26,12 @@ func BenchmarkGet(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			runner, err := patterns.New(pattern, patterns.Config{Store: store, Workers: 4, QueueSize: 16})
+			runner, err := patterns.New(pattern, patterns.Config{Workers: 4, QueueSize: 16})
 			if err != nil {
 				b.Fatal(err)
 			}
 			defer runner.Drain(b.Context())
-			api := New(Config{Runner: runner, Store: store})
+			api := New(Config{Runner: runner, Patients: store, Clinicians: directory.Alone(store), Health: store})
 			w := &discard{http.Header{}}
 			r := httptest.NewRequest("GET", "/api/v1/patients/P000042", nil)
 			b.ReportAllocs()

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/directory"
-	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 )
 
 // exampleClinicians is a question that has an answer under the default seed.
@@ -18,7 +17,7 @@ var exampleClinicians = func() string {
 }()
 
 // cacheMetrics count what became of the questions to the cache of clinicians.
-func cacheMetrics(runner *patterns.Runner) (all []prometheus.Collector) {
+func cacheMetrics(clinicians *directory.Directory) (all []prometheus.Collector) {
 	for result, count := range map[string]func(directory.Stats) uint64{
 		"hit":    func(s directory.Stats) uint64 { return s.Hits },
 		"miss":   func(s directory.Stats) uint64 { return s.Misses },
@@ -29,7 +28,7 @@ func cacheMetrics(runner *patterns.Runner) (all []prometheus.Collector) {
 			Name:        "patientapi_clinician_cache_total",
 			Help:        "Uses of the cache of clinicians. Each failed one made a partial answer; an unkept one came after a miss and made none.",
 			ConstLabels: prometheus.Labels{"result": result},
-		}, func() float64 { return float64(count(runner.Clinicians())) }))
+		}, func() float64 { return float64(count(clinicians.Stats())) }))
 	}
 	return all
 }

@@ -22,7 +22,7 @@ import (
 
 // database and cached find clinicians by a function of the test.
 type database struct {
-	patientapi.Store
+	*simulated.Store
 	find func(context.Context, patientapi.ClinicianQuery) ([]patientapi.Clinician, error)
 }
 
@@ -31,7 +31,7 @@ func (d *database) Clinicians(ctx context.Context, q patientapi.ClinicianQuery) 
 }
 
 type cached struct {
-	patientapi.ClinicianCache
+	directory.ClinicianCache
 	find func(context.Context) ([]patientapi.Clinician, error) // nil: as the cache within
 	uses atomic.Int64
 }
@@ -67,7 +67,7 @@ func serveClinicians(t *testing.T, pattern string) (*server, *database, *cached)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return serve(t, pattern, patterns.Config{Clinicians: dir}, 0), db, cache
+	return serveOver(t, pattern, patterns.Config{}, Config{Clinicians: dir}), db, cache
 }
 
 // team returns the address of a team, the path that asks for it, and who is in

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"runtime"
 	"strconv"
@@ -102,46 +100,6 @@ func TestBadHandlersCostNoSlot(t *testing.T) {
 				t.Errorf("outcomes %+v", o)
 			}
 		})
-	}
-}
-
-// A client took the half for all of it: the panic was logged, and the answer ended
-// as if it were whole.
-func TestAPanicInTheMiddleOfAnAnswerBreaksItOff(t *testing.T) {
-	s := serve(t, patterns.Naive, patterns.Config{}, 0)
-	half := s.API.observe("GET /half")(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, "half")
-		panic("a bug")
-	}))
-	broken := func() (v any) {
-		defer func() { v = recover() }()
-		half.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/half", nil))
-		return nil
-	}()
-	if broken != http.ErrAbortHandler {
-		t.Errorf("the connection is kept: %v", broken)
-	}
-	if !strings.Contains(s.log.String(), "a bug") {
-		t.Error("the panic was not logged")
-	}
-	if o := s.Outcomes(); o.Error != 1 || o.OK != 0 {
-		t.Errorf("outcomes %+v", o)
-	}
-}
-
-func TestRequestIDIsKeptOrMade(t *testing.T) {
-	s := serve(t, patterns.Naive, patterns.Config{}, 0)
-	if a := s.do(t, "GET", "/livez", "", "X-Request-Id", "abc-1.2_3"); a.header.Get("X-Request-Id") != "abc-1.2_3" {
-		t.Errorf("a sane id became %q", a.header.Get("X-Request-Id"))
-	}
-	seen := map[string]bool{}
-	for _, bad := range []string{"", "two words", `a"b`, "line\tbreak", strings.Repeat("x", 129), "naïve"} {
-		a := s.do(t, "GET", "/livez", "", "X-Request-Id", bad)
-		id := a.header.Get("X-Request-Id")
-		if id == bad || !saneRequestID(id) || seen[id] {
-			t.Errorf("%q became %q", bad, id)
-		}
-		seen[id] = true
 	}
 }
 

@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/front"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/route"
 )
@@ -16,6 +18,9 @@ const MaxBatch = 100
 
 // maxBody is what a batch request may weigh: a hundred ids, generously written.
 const maxBody = 16 << 10
+
+// reasonHeader tells a client why it was refused.
+const reasonHeader = admissionhttp.HeaderReason
 
 // about heads the document.
 var about = route.Info{
@@ -27,26 +32,29 @@ var about = route.Info{
 // Document returns the OpenAPI document of the API, which is the same under every
 // pattern.
 func Document() ([]byte, error) {
-	mux, err := new(API).operations()
+	a := API{front: front.New(front.Config{})}
+	api, err := a.operations()
 	if err != nil {
 		return nil, err
 	}
-	return mux.OpenAPI(about)
+	return api.OpenAPI(about)
 }
 
 // operations returns the routes of the API, not yet with the pages beside them.
-func (a *API) operations() (*route.Mux, error) {
-	mux := route.NewMux(route.Config{
-		Errors: problems, ProblemBase: "urn:patientapi:problem:", OnProblem: a.onProblem, Discreet: true,
-		Limits:  route.Limits{Body: maxBody, Read: a.cfg.BodyTimeout, Handle: a.cfg.Timeout},
-		Untimed: true, // the metrics tell, to those who run the service
+func (a *API) operations() (*front.API, error) {
+	api := a.front.API(route.Config{
+		Errors: problems, ProblemBase: "urn:patientapi:problem:",
+		Limits: route.Limits{Body: maxBody, Read: a.cfg.BodyTimeout, Handle: a.cfg.Timeout},
 	})
+	// A read by id is for the patient at hand. A search can wait a moment, and bulk for as
+	// long as it takes: under overload it is the first to be refused.
 	operations := []*route.Route{
 		route.New("GET", "/api/v1/patients/{id}", a.patient).Name("getPatient").Tags("patients").
-			Describe("One patient, by id.").FailsWith(patientapi.ErrNotFound),
+			Describe("One patient, by id.").Priority(spillway.Critical).FailsWith(patientapi.ErrNotFound),
 		route.New("GET", "/api/v1/patients", a.patientByQuery).Name("findPatient").Tags("patients").
 			Describe("One patient, by id in the query.").FailsWith(patientapi.ErrNotFound),
 		route.New("POST", "/api/v1/patients:batch", a.batch).Name("getPatients").Tags("patients").
+			Priority(spillway.Low).
 			Describe("Many patients, in the order in which they are asked for. Ids that belong to nobody are listed as missing."),
 		route.New("GET", "/api/v1/clinicians", a.clinicians).Name("findClinicians").Tags("clinicians").
 			Describe("Who is reached at an e-mail address in an organisation. Sources that did not answer are listed as partial, and in the header " + partialHeader + "."),
@@ -54,16 +62,15 @@ func (a *API) operations() (*route.Mux, error) {
 	for _, o := range operations {
 		// What may happen to any lookup.
 		o.FailsWith(&spillway.Rejection{}, patientapi.ErrUnavailable, context.DeadlineExceeded)
-		o.Use(a.observe(o.Pattern()))
+		o.Answers(http.StatusServiceUnavailable, route.Answer{Headers: map[string]string{reasonHeader: "why, such as queue_full or draining"}})
 	}
-	return mux, mux.Add(operations...)
+	return api, api.Add(operations...)
 }
 
 // problems translate what lookups return into what clients are told. Package
 // route knows the rest.
 var problems = route.Errors{
 	route.Is(patientapi.ErrNotFound, route.Problem{Status: http.StatusNotFound, Type: "unknown-patient", Detail: "there is no patient of that id"}),
-	route.Is(errAborted, route.Problem{Status: http.StatusInternalServerError, Type: "internal", Detail: "something went wrong here; it has been logged"}),
 	route.As(http.StatusBadRequest, func(e *patientapi.FieldError) route.Problem {
 		return route.Problem{Type: "invalid-request", Detail: "the request has faults; each is listed",
 			Errors: []route.Fault{{Parameter: e.Field, In: "query", Detail: "must be " + e.Want}}}
@@ -74,11 +81,20 @@ var problems = route.Errors{
 // found is an answer in memory that its pattern may reuse once it is written.
 type found[T any] struct {
 	route.Response[T]
-	from *patterns.Response
+	from *patterns.Answer[T]
 }
 
 // Release implements route.Releaser.
 func (f found[T]) Release() { f.from.Release() }
+
+// run answers under the pattern.
+func run[T any](ctx context.Context, a *API, fill func(context.Context, *T) error) (f found[T], err error) {
+	made, err := patterns.Run(ctx, a.cfg.Runner, fill)
+	if err == nil {
+		f.Body, f.from = made.Value, made
+	}
+	return f, err
+}
 
 type byPath struct {
 	ID string `path:"id" doc:"of the patient" must:"be P and six digits, such as P000042" validate:"pattern=^P[0-9]{6}$"`
@@ -88,12 +104,8 @@ type byQuery struct {
 	ID string `query:"id" doc:"of the patient" must:"be P and six digits, such as P000042" validate:"required,pattern=^P[0-9]{6}$"`
 }
 
-func (a *API) patient(ctx context.Context, req byPath) (f found[patientapi.Patient], err error) {
-	resp, err := a.cfg.Runner.Lookup(ctx, req.ID)
-	if err == nil {
-		f.Body, f.from = resp.Patient, resp
-	}
-	return f, err
+func (a *API) patient(ctx context.Context, req byPath) (found[patientapi.Patient], error) {
+	return run(ctx, a, func(ctx context.Context, p *patientapi.Patient) error { return a.cfg.Patients.Patient(ctx, req.ID, p) })
 }
 
 func (a *API) patientByQuery(ctx context.Context, req byQuery) (found[patientapi.Patient], error) {
@@ -104,12 +116,8 @@ type batchRequest struct {
 	IDs []string `json:"ids" doc:"of the patients" must:"be P and six digits, such as P000042" validate:"required,min=1,max=100,pattern=^P[0-9]{6}$"`
 }
 
-func (a *API) batch(ctx context.Context, req batchRequest) (f found[patientapi.Batch], err error) {
-	resp, err := a.cfg.Runner.LookupBatch(ctx, req.IDs)
-	if err == nil {
-		f.Body, f.from = resp.Batch, resp
-	}
-	return f, err
+func (a *API) batch(ctx context.Context, req batchRequest) (found[patientapi.Batch], error) {
+	return run(ctx, a, func(ctx context.Context, b *patientapi.Batch) error { return a.cfg.Patients.Patients(ctx, req.IDs, b) })
 }
 
 // clinicianRequest asks as patientapi.NewClinicianQuery does, but for white space
@@ -129,13 +137,16 @@ func (a *API) clinicians(ctx context.Context, req clinicianRequest) (f found[pat
 	if err != nil {
 		return f, err
 	}
-	resp, err := a.cfg.Runner.LookupClinicians(ctx, q, req.Cache)
-	if err != nil {
-		return f, err
+	find := a.cfg.Clinicians.Find
+	if !req.Cache {
+		find = a.cfg.Clinicians.FindInStore
 	}
-	f.Body, f.from = resp.Clinicians, resp
-	if missing := resp.Clinicians.Partial; len(missing) > 0 {
+	f, err = run(ctx, a, func(ctx context.Context, answer *patientapi.ClinicianAnswer) (err error) {
+		*answer, err = find(ctx, q)
+		return err
+	})
+	if missing := f.Body.Partial; len(missing) > 0 {
 		f.Header = http.Header{partialHeader: {strings.Join(missing, ", ")}}
 	}
-	return f, nil
+	return f, err
 }

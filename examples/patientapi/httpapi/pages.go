@@ -44,7 +44,7 @@ func (a *API) health(w http.ResponseWriter, r *http.Request) {
 	h := health{Status: "ok", Pattern: a.cfg.Runner.Stats(), Store: "ok", Build: buildInfo()}
 	h.Pattern.QueueWait, h.Pattern.Service = nil, nil // /metrics has them
 	status := http.StatusOK
-	if err := a.cfg.Store.Ping(ctx); err != nil {
+	if err := a.cfg.Health.Ping(ctx); err != nil {
 		a.unhealthy.Add(time.Now(), "error", discreet.Text(err.Error()))
 		h.Status, h.Store, status = "failing", "does not answer", http.StatusServiceUnavailable
 	} else if !a.ready.Load() {

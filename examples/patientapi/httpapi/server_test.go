@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/directory"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
 	"github.com/spillway-go/spillway/route"
@@ -23,7 +24,7 @@ const people = 2000
 
 // scripted is a store whose lookups do what the test says for some ids.
 type scripted struct {
-	patientapi.Store
+	*simulated.Store
 	script map[string]func(context.Context) error
 	ping   error
 }
@@ -35,6 +36,15 @@ func (s *scripted) Patient(ctx context.Context, id string, dst *patientapi.Patie
 		}
 	}
 	return s.Store.Patient(ctx, id, dst)
+}
+
+func (s *scripted) Patients(ctx context.Context, ids []string, dst *patientapi.Batch) error {
+	if do := s.script["batch"]; do != nil {
+		if err := do(ctx); err != nil {
+			return err
+		}
+	}
+	return s.Store.Patients(ctx, ids, dst)
 }
 
 func (s *scripted) Ping(context.Context) error { return s.ping }
@@ -68,14 +78,17 @@ func (b *lockedBuffer) String() string {
 
 func serve(t *testing.T, pattern string, cfg patterns.Config, timeout time.Duration) *server {
 	t.Helper()
+	return serveOver(t, pattern, cfg, Config{Timeout: timeout})
+}
+
+// serveOver is serve with sources of the test's own.
+func serveOver(t *testing.T, pattern string, cfg patterns.Config, api Config) *server {
+	t.Helper()
 	base, err := simulated.New(people, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &server{store: &scripted{Store: base, script: map[string]func(context.Context) error{}}, log: &lockedBuffer{}}
-	if cfg.Store == nil {
-		cfg.Store = s.store
-	}
 	if cfg.Workers == 0 {
 		cfg.Workers, cfg.QueueSize = 4, 16
 	}
@@ -83,7 +96,14 @@ func serve(t *testing.T, pattern string, cfg patterns.Config, timeout time.Durat
 		t.Fatal(err)
 	}
 	logger := slog.New(slog.NewTextHandler(s.log, nil))
-	s.API = New(Config{Runner: s.runner, Store: s.store, Timeout: timeout, Logger: logger})
+	api.Runner, api.Health, api.Logger = s.runner, s.store, logger
+	if api.Patients == nil {
+		api.Patients = s.store
+	}
+	if api.Clinicians == nil {
+		api.Clinicians = directory.Alone(s.store)
+	}
+	s.API = New(api)
 	s.API.SetReady(true)
 	s.admin = httptest.NewServer(s.API.Admin())
 	t.Cleanup(s.admin.Close)

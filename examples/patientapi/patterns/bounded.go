@@ -41,7 +41,7 @@ func newPooled(name string, cfg Config) (*pooled, error) {
 	return &pooled{pool}, err
 }
 
-func (p *pooled) do(ctx context.Context, fn work) (*Response, error) {
+func (p *pooled) do(ctx context.Context, fn work) (any, error) {
 	return workerpool.Do(ctx, p.pool, fn)
 }
 
@@ -66,21 +66,23 @@ type limited struct{ lim *limiter.Limiter }
 
 func newLimited(cfg Config) (*limited, error) {
 	lim, err := limiter.New(limiter.Config{
-		Name: Limiter, Law: limit.NewFixed(cfg.Workers), QueueSize: none(cfg.QueueSize),
+		Name: Limiter, Law: limit.NewFixed(cfg.Workers), QueueSize: none(cfg.QueueSize), Mode: cfg.Mode,
 	})
 	return &limited{lim}, err
 }
 
-func (l *limited) do(ctx context.Context, fn work) (*Response, error) {
+func (l *limited) do(ctx context.Context, fn work) (any, error) {
 	permit, err := l.lim.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer permit.Release()
-	resp, err := fn(ctx)
+	made, err := fn(ctx)
 	permit.Done(err)
-	return resp, err
+	return made, err
 }
+
+func (l *limited) limiter() *limiter.Limiter { return l.lim }
 
 func (l *limited) drain(ctx context.Context) error { return l.lim.Drain(ctx) }
 
@@ -94,6 +96,16 @@ func (l *limited) stats(s *Stats) {
 }
 
 func (l *limited) collector() prometheus.Collector { return metricsprom.NewLimiter(l.lim) }
+
+// admitted runs work on the caller's goroutine. It has passed the limiter already.
+type admitted struct{ limited }
+
+func newAdmitted(cfg Config) (*admitted, error) {
+	lim, err := limiter.New(limiter.Config{Name: Adaptive, Mode: cfg.Mode, SlowStart: cfg.SlowStart})
+	return &admitted{limited{lim}}, err
+}
+
+func (a *admitted) do(ctx context.Context, fn work) (any, error) { return fn(ctx) }
 
 func reasons(s *Stats, by map[spillway.Reason]uint64) {
 	for reason, n := range by {

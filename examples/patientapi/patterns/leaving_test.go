@@ -16,7 +16,7 @@ func TestCallerWhoLeavesIsLetGo(t *testing.T) {
 	for _, name := range []string{Naive, WorkerPool, Optimized} {                        // limiter runs on the caller's goroutine
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRunner(t, name, Config{Store: store(t, stuck), Workers: 1, QueueSize: 1})
+				r := newRunner(t, name, setup{Store: store(t, stuck), Workers: 1, QueueSize: 1})
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				start := time.Now()
@@ -41,7 +41,7 @@ func TestQueuedCallerWhoLeavesIsNeverLookedUp(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				looked := map[string]bool{}
 				var mu sync.Mutex
-				r := newRunner(t, name, Config{Workers: 1, QueueSize: 5, Store: store(t, func(ctx context.Context, id string) error {
+				r := newRunner(t, name, setup{Workers: 1, QueueSize: 5, Store: store(t, func(ctx context.Context, id string) error {
 					mu.Lock()
 					looked[id] = true
 					mu.Unlock()
@@ -71,7 +71,7 @@ func TestDrainRefusesWhatComesLaterAndFinishesTheRest(t *testing.T) {
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRunner(t, name, Config{Store: store(t, second), Workers: 2, QueueSize: 10})
+				r := newRunner(t, name, setup{Store: store(t, second), Workers: 2, QueueSize: 10})
 				var wg sync.WaitGroup
 				wg.Go(func() {
 					if ok, _, _ := flood(t.Context(), r, 6); ok != 6 {
@@ -95,7 +95,7 @@ func TestDrainRefusesWhatComesLaterAndFinishesTheRest(t *testing.T) {
 	}
 }
 
-func lookupErr(r *Runner) error {
+func lookupErr(r *tested) error {
 	_, err := r.Lookup(context.Background(), "P000001")
 	return err
 }
@@ -104,7 +104,7 @@ func TestDrainEndsWithItsContext(t *testing.T) {
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRunner(t, name, Config{Store: store(t, second), Workers: 1, QueueSize: 3})
+				r := newRunner(t, name, setup{Store: store(t, second), Workers: 1, QueueSize: 3})
 				var wg sync.WaitGroup
 				wg.Go(func() { flood(t.Context(), r, 4) })
 				synctest.Wait()

@@ -32,17 +32,17 @@ type naive struct {
 
 // outcome is how a goroutine ended.
 type outcome struct {
-	resp     *Response
+	made     any
 	err      error
 	panicked any
 	goexit   bool
 }
 
-func (n *naive) do(ctx context.Context, fn work) (*Response, error) {
+func (n *naive) do(ctx context.Context, fn work) (any, error) {
 	if err := n.enter(ctx); err != nil {
 		return nil, err
 	}
-	done := make(chan outcome, 1) // the goroutine never waits for a caller who left
+	done := make(chan outcome, 1) // the goroutine does not wait for a caller that has left
 	go func() {
 		defer n.leave()
 		end := outcome{goexit: true} // unless fn comes back or panics
@@ -53,8 +53,8 @@ func (n *naive) do(ctx context.Context, fn work) (*Response, error) {
 			}
 			done <- end
 		}()
-		resp, err := fn(ctx)
-		end = outcome{resp: resp, err: err}
+		made, err := fn(ctx)
+		end = outcome{made: made, err: err}
 	}()
 	var end outcome
 	select {
@@ -68,7 +68,7 @@ func (n *naive) do(ctx context.Context, fn work) (*Response, error) {
 	case end.goexit:
 		runtime.Goexit()
 	}
-	return end.resp, end.err
+	return end.made, end.err
 }
 
 func (n *naive) enter(ctx context.Context) error {
@@ -133,11 +133,11 @@ func (n *naive) stats(s *Stats) {
 func (n *naive) collector() prometheus.Collector { return nil }
 
 // panicLog records panics where their stack still is. They go on to their callers;
-// of one whose caller has left, the line is all there is.
+// where the caller has left, the line is all there is.
 type panicLog struct{ log *discreet.Log }
 
 func newPanicLog(logger *slog.Logger) panicLog {
-	return panicLog{discreet.NewLog(logger, slog.LevelError, "lookup panicked", "panics")}
+	return panicLog{discreet.NewLog(logger, slog.LevelError, "an operation panicked", "panics")}
 }
 
 func (l panicLog) add(value any, stack []byte) {

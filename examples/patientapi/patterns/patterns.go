@@ -1,13 +1,15 @@
-// Package patterns answers lookups under four concurrency patterns, so that they
-// can be compared over the same store:
+// Package patterns runs any operation under one of five concurrency patterns, so that
+// they can be compared under the same work:
 //
 //   - naive: a goroutine per request, without a bound;
 //   - workerpool: a fixed number of workers behind a bounded queue;
-//   - optimized: the same, with responses that are cleared and reused;
-//   - limiter: no goroutines of its own, only a bound on how many run at once.
+//   - optimized: the same, with answers that are cleared and reused;
+//   - limiter: no goroutines of its own, only a bound on how many run at once;
+//   - adaptive: the same, with a bound that is found out and asked in front of the
+//     service, before a request is read: see Runner.Admission.
 //
-// All four are correct: the caller waits for its answer, a caller whose context
-// ends is let go, and a lookup that panics or calls runtime.Goexit costs no slot
+// All five are correct: the caller waits for its answer, a caller whose context
+// ends is let go, and work that panics or calls runtime.Goexit costs no slot
 // and ends its caller the same way.
 package patterns
 
@@ -16,16 +18,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/spillway-go/spillway/examples/patientapi"
-	"github.com/spillway-go/spillway/examples/patientapi/directory"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/gauge"
 	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/objectpool"
 )
 
@@ -35,9 +38,10 @@ const (
 	WorkerPool = "workerpool"
 	Optimized  = "optimized"
 	Limiter    = "limiter"
+	Adaptive   = "adaptive"
 )
 
-var names = []string{Naive, WorkerPool, Optimized, Limiter}
+var names = []string{Naive, WorkerPool, Optimized, Limiter, Adaptive}
 
 // Names lists the patterns, the unbounded one first.
 func Names() []string { return slices.Clone(names) }
@@ -45,16 +49,10 @@ func Names() []string { return slices.Clone(names) }
 // ErrUnknown reports a pattern that does not exist.
 var ErrUnknown = errors.New("unknown pattern")
 
-// Config says what a pattern looks up and where its bounds are. The naive
-// pattern has none and ignores them.
+// Config says where a pattern's bounds are. The naive pattern has none and ignores
+// them; the adaptive one finds its own.
 type Config struct {
-	Store patientapi.Store
-
-	// Clinicians finds clinicians. Nil means a directory over Store without a
-	// cache.
-	Clinicians *directory.Directory
-
-	// Workers is how many lookups run at one time; at least 1.
+	// Workers is how many operations run at one time; at least 1.
 	Workers int
 
 	// QueueSize is how many requests may wait for their turn; 0 means none.
@@ -65,69 +63,52 @@ type Config struct {
 	// pattern has no such second queue and ignores it.
 	QueueWait time.Duration
 
-	// Logger is told of lookups that panicked on a goroutine other than the caller's,
+	// Mode says whether refusals are enforced. Only the limiter and the adaptive
+	// pattern have a dry run.
+	Mode limiter.Mode
+
+	// SlowStart is how long the bound of the adaptive pattern grows from one to what
+	// it would be at once, from the first request on; 0 means not at all. Other
+	// patterns ignore it.
+	SlowStart time.Duration
+
+	// Logger is told of operations that panicked on a goroutine other than the caller's,
 	// in at most one line a second. Nil means that nothing is logged.
 	Logger *slog.Logger
 }
 
-func (c Config) check() error {
+func (c Config) check(name string) error {
 	switch {
-	case c.Store == nil:
-		return errors.New("patterns: no store")
 	case c.Workers < 1:
 		return fmt.Errorf("workers is %d: want at least 1", c.Workers)
 	case c.QueueSize < 0:
-		return fmt.Errorf("queue-size is %d: it cannot be negative (0 means that nobody waits)", c.QueueSize)
+		return fmt.Errorf("queue-size is %d: it cannot be negative (0 means that nothing waits)", c.QueueSize)
 	case c.QueueWait < 0:
 		return fmt.Errorf("queue-wait is %v: it cannot be negative (0 refuses at once)", c.QueueWait)
+	case c.SlowStart < 0:
+		return fmt.Errorf("slow-start is %v: it cannot be negative (0 means none)", c.SlowStart)
+	case c.Mode != limiter.Enforce && name != Limiter && name != Adaptive:
+		return fmt.Errorf("mode is %v, and pattern %s has no limiter: take %s or %s", c.Mode, name, Adaptive, Limiter)
 	}
 	return nil
 }
 
-// Response is the answer to one request. It belongs to the caller until Release.
-type Response struct {
-	Patient patientapi.Patient // the answer of Lookup
-	Batch   patientapi.Batch   // the answer of LookupBatch
-
-	Clinicians patientapi.ClinicianAnswer // the answer of LookupClinicians
-
-	pool *objectpool.Pool[Response]
-}
-
-// Release gives the response back, cleared, if its pattern reuses responses;
-// otherwise it does nothing. Call it once, when the response has been written:
-// afterwards it may be another patient's. A response that is never released is
-// collected as usual.
-func (r *Response) Release() {
-	if r.pool != nil {
-		r.pool.Put(r)
-	}
-}
-
-func (r *Response) clear() {
-	r.Patient.Clear()
-	r.Batch.Clear()
-	r.Clinicians = patientapi.ClinicianAnswer{}
-}
-
-// Runner answers lookups under one pattern. It is safe for concurrent use.
+// Runner runs operations under one pattern: see Run. It is safe for concurrent use.
 type Runner struct {
 	name    string
-	store   patientapi.Store
-	people  *directory.Directory
 	exec    executor
 	running gauge.Gauge
-	// Responses are reused apart: one that held a hundred patients is too big
-	// to be kept for one.
-	singles, batches *objectpool.Pool[Response]
+	reuses  bool
+	pools   sync.Map // of answers, by the reflect.Type of their value; if the pattern reuses
 }
 
-// work makes a response. It may outlive the caller it was meant for.
-type work func(context.Context) (*Response, error)
+// work makes an answer, whose type only Run knows. It may outlive the caller it was
+// meant for.
+type work func(context.Context) (any, error)
 
 // executor decides when and on which goroutine work runs.
 type executor interface {
-	do(context.Context, work) (*Response, error)
+	do(context.Context, work) (any, error)
 	drain(context.Context) error
 	stats(*Stats)
 	collector() prometheus.Collector
@@ -139,97 +120,99 @@ func New(name string, cfg Config) (*Runner, error) {
 	if !slices.Contains(names, name) {
 		return nil, fmt.Errorf("%w %q: want one of %s", ErrUnknown, name, strings.Join(names, ", "))
 	}
-	if err := cfg.check(); err != nil {
+	if err := cfg.check(name); err != nil {
 		return nil, err
 	}
-	r := &Runner{name: name, store: cfg.Store, people: cfg.Clinicians}
+	r := &Runner{name: name, reuses: name == Optimized}
 	var err error
-	if r.people == nil {
-		if r.people, err = directory.New(directory.Config{Store: cfg.Store}); err != nil {
-			return nil, err
-		}
-	}
 	switch name {
 	case Naive:
 		r.exec = &naive{panics: newPanicLog(cfg.Logger)}
 	case Limiter:
 		r.exec, err = newLimited(cfg)
+	case Adaptive:
+		r.exec, err = newAdmitted(cfg)
 	default:
 		r.exec, err = newPooled(name, cfg)
-	}
-	if name == Optimized {
-		r.singles, r.batches = newResponses(), newResponses()
 	}
 	return r, err
 }
 
-func newResponses() *objectpool.Pool[Response] {
-	var pool *objectpool.Pool[Response]
-	pool = objectpool.New(objectpool.Config[Response]{
-		New:   func() *Response { return &Response{pool: pool} },
-		Clear: (*Response).clear,
-	})
-	return pool
+// Name returns the pattern's name.
+func (r *Runner) Name() string { return r.name }
+
+// Answer is what an operation made. It belongs to the caller until Release.
+type Answer[T any] struct {
+	Value T
+
+	pool *objectpool.Pool[Answer[T]] // nil: not reused
 }
 
-// Lookup returns the patient of that id. It waits until the lookup has ended, or
-// ctx has. Errors: those of patientapi.Store, ctx.Err(), and a
-// *spillway.Rejection when the pattern refuses. A malformed id costs no slot.
-func (r *Runner) Lookup(ctx context.Context, id string) (*Response, error) {
-	if _, err := patientapi.ParseID(id); err != nil {
-		return nil, err
+// Release gives the answer back, cleared, if its pattern reuses it; otherwise it
+// does nothing. Call it once, when the answer has been written: afterwards it may
+// be another request's. An answer that is never released is collected as usual.
+func (a *Answer[T]) Release() {
+	if a.pool != nil {
+		a.pool.Put(a)
 	}
-	return r.exec.do(ctx, func(ctx context.Context) (*Response, error) {
-		return r.fill(r.singles, func(resp *Response) error { return r.store.Patient(ctx, id, &resp.Patient) })
-	})
 }
 
-// LookupBatch returns the patients of those ids, as one unit of work.
-func (r *Runner) LookupBatch(ctx context.Context, ids []string) (*Response, error) {
-	for _, id := range ids {
-		if _, err := patientapi.ParseID(id); err != nil {
+// clearer is an answer's value that can be reused.
+type clearer interface{ Clear() }
+
+// Run runs an operation under r's pattern: fill makes the answer, as one unit of
+// work. Run returns when fill has, or when ctx has ended; under a pattern with
+// goroutines of its own fill may then still be running. A fill that may write to its
+// value after it has returned must not have a T with a method Clear: where *T has
+// one, the optimized pattern reuses answers, those of each type apart (one that held
+// a hundred patients is too big to be kept for one).
+//
+// Errors: those of fill, ctx.Err(), and a *spillway.Rejection when the pattern
+// refuses.
+func Run[T any](ctx context.Context, r *Runner, fill func(context.Context, *T) error) (*Answer[T], error) {
+	made, err := r.exec.do(ctx, func(ctx context.Context) (any, error) {
+		r.running.Enter()
+		defer r.running.Leave()
+		a := newAnswer[T](r)
+		// An answer that failed goes straight back. One whose fill panicked does not:
+		// something may still hold it. Nor does one whose caller has left: it would
+		// have to be given back by its receiver.
+		if err := fill(ctx, &a.Value); err != nil {
+			a.Release()
 			return nil, err
 		}
-	}
-	return r.exec.do(ctx, func(ctx context.Context) (*Response, error) {
-		return r.fill(r.batches, func(resp *Response) error { return r.store.Patients(ctx, ids, &resp.Batch) })
+		return a, nil
 	})
-}
-
-// LookupClinicians returns the clinicians whom q asks for, as one unit of work;
-// without the cache, if there is one, only those of the database. Their answers
-// are never reused: a source may be late.
-func (r *Runner) LookupClinicians(ctx context.Context, q patientapi.ClinicianQuery, cache bool) (*Response, error) {
-	find := r.people.Find
-	if !cache {
-		find = r.people.FindInStore
-	}
-	return r.exec.do(ctx, func(ctx context.Context) (*Response, error) {
-		return r.fill(nil, func(resp *Response) (err error) {
-			resp.Clinicians, err = find(ctx, q)
-			return err
-		})
-	})
-}
-
-// fill makes a response, reused if there is a pool. A failed one goes straight
-// back: nobody else has seen it. One whose lookup panicked does not, for the
-// same cannot be said. Nor does one whose caller has left: it is on its way to
-// nobody, and only its receiver may give it back.
-func (r *Runner) fill(pool *objectpool.Pool[Response], from func(*Response) error) (*Response, error) {
-	r.running.Enter()
-	defer r.running.Leave()
-	var resp *Response
-	if pool != nil {
-		resp = pool.Get()
-	} else {
-		resp = new(Response)
-	}
-	if err := from(resp); err != nil {
-		resp.Release()
+	if err != nil {
 		return nil, err
 	}
-	return resp, nil
+	return made.(*Answer[T]), nil
+}
+
+func newAnswer[T any](r *Runner) *Answer[T] {
+	if pool := answers[T](r); pool != nil {
+		return pool.Get()
+	}
+	return new(Answer[T])
+}
+
+// answers returns the pool of answers of type T, made when first asked for; nil if
+// they are not reused.
+func answers[T any](r *Runner) *objectpool.Pool[Answer[T]] {
+	if _, ok := any((*T)(nil)).(clearer); !ok || !r.reuses {
+		return nil
+	}
+	kind := reflect.TypeFor[T]()
+	known, ok := r.pools.Load(kind)
+	if !ok {
+		var pool *objectpool.Pool[Answer[T]]
+		pool = objectpool.New(objectpool.Config[Answer[T]]{
+			New:   func() *Answer[T] { return &Answer[T]{pool: pool} },
+			Clear: func(a *Answer[T]) { any(&a.Value).(clearer).Clear() },
+		})
+		known, _ = r.pools.LoadOrStore(kind, pool)
+	}
+	return known.(*objectpool.Pool[Answer[T]])
 }
 
 // Drain refuses later requests and waits until those under way have ended. When
@@ -237,12 +220,27 @@ func (r *Runner) fill(pool *objectpool.Pool[Response], from func(*Response) erro
 // *spillway.DrainError.
 func (r *Runner) Drain(ctx context.Context) error { return r.exec.drain(ctx) }
 
+// Limiter returns the limiter of the limiter and the adaptive pattern; nil for the
+// others.
+func (r *Runner) Limiter() *limiter.Limiter {
+	if has, ok := r.exec.(interface{ limiter() *limiter.Limiter }); ok {
+		return has.limiter()
+	}
+	return nil
+}
+
+// Admission returns the limiter that a request has to pass before it gets to Run, where
+// the pattern decides there: the adaptive one's. Nil means that Run itself decides.
+func (r *Runner) Admission() *limiter.Limiter {
+	if r.name == Adaptive {
+		return r.Limiter()
+	}
+	return nil
+}
+
 // Collector returns the pattern's Prometheus metrics; nil for naive, which
 // decides nothing.
 func (r *Runner) Collector() prometheus.Collector { return r.exec.collector() }
-
-// Clinicians returns the counts of the directory of clinicians.
-func (r *Runner) Clinicians() directory.Stats { return r.people.Stats() }
 
 // Stats is a consistent picture of a pattern, the same for all of them. At any
 // time Offered = Admitted + Rejected + Cancelled + Queued.
@@ -256,9 +254,9 @@ type Stats struct {
 	Reasons   map[string]uint64 `json:"reasons"`   // of the rejected
 	InFlight  int               `json:"in_flight"`
 	Queued    int               `json:"queued"`
-	Peak      int               `json:"peak"` // most lookups that ran at one time
+	Peak      int               `json:"peak"` // most operations that ran at one time
 
-	// ReuseRate is the true share of responses that were reused, 0 to 1; -1
+	// ReuseRate is the true share of answers that were reused, 0 to 1; -1
 	// when the pattern reuses none.
 	ReuseRate float64 `json:"reuse_rate"`
 	Responses uint64  `json:"responses"` // made or reused, when the pattern reuses
@@ -272,9 +270,11 @@ type Stats struct {
 func (r *Runner) Stats() Stats {
 	s := Stats{Pattern: r.name, Peak: r.running.Peak(), Reasons: map[string]uint64{}, ReuseRate: -1}
 	r.exec.stats(&s)
-	if r.singles != nil {
-		single, batch := r.singles.Stats(), r.batches.Stats()
-		s.Responses, s.Reused = single.Gets+batch.Gets, single.Reused+batch.Reused
+	if r.reuses {
+		for _, pool := range r.pools.Range {
+			of := pool.(interface{ Stats() objectpool.Stats }).Stats()
+			s.Responses, s.Reused = s.Responses+of.Gets, s.Reused+of.Reused
+		}
 		s.ReuseRate = float64(s.Reused) / float64(max(s.Responses, 1))
 	}
 	return s

@@ -16,11 +16,12 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
+	"github.com/spillway-go/spillway/limiter"
 )
 
 // scripted is a store whose lookups do what the test says.
 type scripted struct {
-	patientapi.Store
+	*simulated.Store
 	before func(ctx context.Context, id string) error
 }
 
@@ -33,13 +34,48 @@ func (s scripted) Patient(ctx context.Context, id string, dst *patientapi.Patien
 	return s.Store.Patient(context.WithoutCancel(ctx), id, dst) // only the script listens
 }
 
-func store(t *testing.T, before func(context.Context, string) error) patientapi.Store {
+func store(t *testing.T, before func(context.Context, string) error) scripted {
 	t.Helper()
 	s, err := simulated.New(1000, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return scripted{s, before}
+}
+
+// setup is a Config and the store that the operations ask.
+type setup struct {
+	Store              scripted
+	Workers, QueueSize int
+	QueueWait          time.Duration
+}
+
+// tested is a Runner with operations over a store.
+type tested struct {
+	*Runner
+	store scripted
+}
+
+func (r *tested) Lookup(ctx context.Context, id string) (*Answer[patientapi.Patient], error) {
+	return ask(ctx, r, func(ctx context.Context, p *patientapi.Patient) error { return r.store.Patient(ctx, id, p) })
+}
+
+func (r *tested) LookupBatch(ctx context.Context, ids []string) (*Answer[patientapi.Batch], error) {
+	return ask(ctx, r, func(ctx context.Context, b *patientapi.Batch) error { return r.store.Patients(ctx, ids, b) })
+}
+
+// ask runs an operation as a service does: through admission, if the pattern has it in
+// front.
+func ask[T any](ctx context.Context, r *tested, fill func(context.Context, *T) error) (a *Answer[T], err error) {
+	lim := r.Admission()
+	if lim == nil {
+		return Run(ctx, r.Runner, fill)
+	}
+	err = lim.Do(ctx, func(ctx context.Context) error {
+		a, err = Run(ctx, r.Runner, fill)
+		return err
+	})
+	return a, err
 }
 
 // second makes every lookup take one second, or less when its caller leaves.
@@ -52,18 +88,18 @@ func second(ctx context.Context, _ string) error {
 	}
 }
 
-func newRunner(t *testing.T, name string, cfg Config) *Runner {
+func newRunner(t *testing.T, name string, cfg setup) *tested {
 	t.Helper()
-	r, err := New(name, cfg)
+	r, err := New(name, Config{Workers: cfg.Workers, QueueSize: cfg.QueueSize, QueueWait: cfg.QueueWait})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r
+	return &tested{r, cfg.Store}
 }
 
 // each runs the test for every pattern in virtual time and checks afterwards
 // that the books balance and that nothing is left running.
-func each(t *testing.T, names []string, cfg Config, test func(t *testing.T, r *Runner)) {
+func each(t *testing.T, names []string, cfg setup, test func(t *testing.T, r *tested)) {
 	t.Helper()
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +121,7 @@ func each(t *testing.T, names []string, cfg Config, test func(t *testing.T, r *R
 var bounded = []string{WorkerPool, Optimized, Limiter}
 
 // flood sends n requests at once and counts what becomes of them.
-func flood(ctx context.Context, r *Runner, n int) (ok, refused, other int) {
+func flood(ctx context.Context, r *tested, n int) (ok, refused, other int) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for i := range n {
@@ -94,7 +130,7 @@ func flood(ctx context.Context, r *Runner, n int) (ok, refused, other int) {
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
-			case err == nil && resp.Patient.ID == patientapi.FormatID(i+1):
+			case err == nil && resp.Value.ID == patientapi.FormatID(i+1):
 				ok++
 				resp.Release()
 			case errors.Is(err, spillway.ErrRejected):
@@ -109,7 +145,7 @@ func flood(ctx context.Context, r *Runner, n int) (ok, refused, other int) {
 }
 
 func TestNaiveRunsEverythingAtOnce(t *testing.T) {
-	each(t, []string{Naive}, Config{Store: store(t, second), Workers: 1}, func(t *testing.T, r *Runner) {
+	each(t, []string{Naive}, setup{Store: store(t, second), Workers: 1}, func(t *testing.T, r *tested) {
 		start := time.Now()
 		ok, refused, other := flood(t.Context(), r, 500)
 		if took := time.Since(start); ok != 500 || refused+other != 0 || took != time.Second || r.Stats().Peak != 500 {
@@ -119,7 +155,7 @@ func TestNaiveRunsEverythingAtOnce(t *testing.T) {
 }
 
 func TestBoundedPatternsRunAndQueueWhatTheyMay(t *testing.T) {
-	each(t, bounded, Config{Store: store(t, second), Workers: 4, QueueSize: 8}, func(t *testing.T, r *Runner) {
+	each(t, bounded, setup{Store: store(t, second), Workers: 4, QueueSize: 8}, func(t *testing.T, r *tested) {
 		start := time.Now()
 		ok, refused, other := flood(t.Context(), r, 50)
 		if took := time.Since(start); ok != 12 || refused != 38 || other != 0 || took != 3*time.Second {
@@ -131,8 +167,27 @@ func TestBoundedPatternsRunAndQueueWhatTheyMay(t *testing.T) {
 	})
 }
 
+// A dry run lets all run that would have been refused, and counts it; what the adaptive
+// law would have refused of a first burst it cannot tell.
+func TestDryRunRefusesNothing(t *testing.T) {
+	for _, name := range []string{Limiter, Adaptive} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRunner(t, name, setup{Store: store(t, second), Workers: 4, QueueSize: 8})
+				r.Limiter().SetMode(limiter.DryRun)
+				if ok, refused, other := flood(t.Context(), r, 1000); ok != 1000 || refused+other != 0 {
+					t.Errorf("%d ok, %d refused, %d other", ok, refused, other)
+				}
+				if s := r.Limiter().Stats(); name == Limiter && s.WouldReject == 0 || s.Rejected != 0 {
+					t.Errorf("%d would have been refused, %d were", s.WouldReject, s.Rejected)
+				}
+			})
+		})
+	}
+}
+
 func TestQueueOfNoneRefusesAtOnce(t *testing.T) {
-	each(t, bounded, Config{Store: store(t, second), Workers: 4, QueueSize: 0}, func(t *testing.T, r *Runner) {
+	each(t, bounded, setup{Store: store(t, second), Workers: 4, QueueSize: 0}, func(t *testing.T, r *tested) {
 		if ok, refused, other := flood(t.Context(), r, 10); ok != 4 || refused != 6 || other != 0 {
 			t.Errorf("%d ok, %d refused, %d other; want 4, 6, 0", ok, refused, other)
 		}
@@ -140,8 +195,8 @@ func TestQueueOfNoneRefusesAtOnce(t *testing.T) {
 }
 
 func TestQueueWaitIsForRoomInAFullQueue(t *testing.T) {
-	cfg := Config{Store: store(t, second), Workers: 1, QueueSize: 1, QueueWait: 1500 * time.Millisecond}
-	each(t, []string{WorkerPool, Optimized}, cfg, func(t *testing.T, r *Runner) {
+	cfg := setup{Store: store(t, second), Workers: 1, QueueSize: 1, QueueWait: 1500 * time.Millisecond}
+	each(t, []string{WorkerPool, Optimized}, cfg, func(t *testing.T, r *tested) {
 		// One runs, one is queued, one finds room after 1 s, the fourth after 2 s
 		// would be too late.
 		start := time.Now()
@@ -178,13 +233,13 @@ func end(fn func() error) (how any) {
 }
 
 func TestBadLookupsCostNoSlotAndEndTheirCallerTheSameWay(t *testing.T) {
-	cfg := Config{Workers: 2, QueueSize: 0, Store: store(t, func(_ context.Context, id string) error {
+	cfg := setup{Workers: 2, QueueSize: 0, Store: store(t, func(_ context.Context, id string) error {
 		if do := bad[id]; do != nil {
 			do()
 		}
 		return nil
 	})}
-	each(t, names, cfg, func(t *testing.T, r *Runner) {
+	each(t, names, cfg, func(t *testing.T, r *tested) {
 		for range 5 {
 			for id, want := range map[string]any{"P000901": "a bug", "P000902": "goexit", "P000903": http.ErrAbortHandler} {
 				if got := end(func() error { _, err := r.Lookup(t.Context(), id); return err }); got != want {
@@ -195,23 +250,9 @@ func TestBadLookupsCostNoSlotAndEndTheirCallerTheSameWay(t *testing.T) {
 		}
 		for range 2 { // both slots
 			resp, err := r.Lookup(t.Context(), "P000001")
-			if err != nil || resp.Patient.ID != "P000001" {
+			if err != nil || resp.Value.ID != "P000001" {
 				t.Fatal("a slot was lost:", err)
 			}
-		}
-	})
-}
-
-func TestMalformedIDCostsNothing(t *testing.T) {
-	each(t, names, Config{Store: store(t, nil), Workers: 1}, func(t *testing.T, r *Runner) {
-		if _, err := r.Lookup(t.Context(), "nobody"); !errors.Is(err, patientapi.ErrMalformedID) {
-			t.Error(err)
-		}
-		if _, err := r.LookupBatch(t.Context(), []string{"P000001", "?"}); !errors.Is(err, patientapi.ErrMalformedID) {
-			t.Error(err)
-		}
-		if s := r.Stats(); s.Offered != 0 {
-			t.Errorf("%d requests offered", s.Offered)
 		}
 	})
 }
@@ -219,10 +260,10 @@ func TestMalformedIDCostsNothing(t *testing.T) {
 func TestBatchIsOneUnitOfWork(t *testing.T) {
 	// The worker that answered may not be idle again yet: give the next one a
 	// place to wait.
-	each(t, names, Config{Store: store(t, nil), Workers: 1, QueueSize: 1}, func(t *testing.T, r *Runner) {
+	each(t, names, setup{Store: store(t, nil), Workers: 1, QueueSize: 1}, func(t *testing.T, r *tested) {
 		for range 3 {
 			resp, err := r.LookupBatch(t.Context(), []string{"P000002", "P999999", "P000001"})
-			if err != nil || len(resp.Batch.Patients) != 2 || resp.Batch.Patients[0].ID != "P000002" || resp.Batch.Missing[0] != "P999999" {
+			if err != nil || len(resp.Value.Patients) != 2 || resp.Value.Patients[0].ID != "P000002" || resp.Value.Missing[0] != "P999999" {
 				t.Fatalf("%v, %v", resp, err)
 			}
 			resp.Release()
@@ -235,17 +276,18 @@ func TestBatchIsOneUnitOfWork(t *testing.T) {
 }
 
 func TestWrongSettingsSayWhatToDo(t *testing.T) {
-	ok := Config{Store: store(t, nil), Workers: 1}
+	ok := Config{Workers: 1}
 	cases := []struct {
 		name string
 		cfg  func(*Config)
 		want string
 	}{
-		{"actors", func(*Config) {}, "want one of naive, workerpool, optimized, limiter"},
-		{Naive, func(c *Config) { c.Store = nil }, "no store"},
+		{"actors", func(*Config) {}, "want one of naive, workerpool, optimized, limiter, adaptive"},
 		{WorkerPool, func(c *Config) { c.Workers = 0 }, "workers is 0"},
 		{Limiter, func(c *Config) { c.QueueSize = -1 }, "queue-size is -1"},
 		{Optimized, func(c *Config) { c.QueueWait = -1 }, "queue-wait"},
+		{Adaptive, func(c *Config) { c.SlowStart = -1 }, "slow-start"},
+		{WorkerPool, func(c *Config) { c.Mode = limiter.DryRun }, "mode is dryrun, and pattern workerpool has no limiter"},
 	}
 	for _, c := range cases {
 		cfg := ok
@@ -262,7 +304,7 @@ func TestWrongSettingsSayWhatToDo(t *testing.T) {
 // The accounting must hold at the end of any history: random latencies, errors,
 // panics and callers who leave.
 func TestBooksBalanceAfterAnyHistory(t *testing.T) {
-	cfg := Config{Workers: 7, QueueSize: 20, QueueWait: 10 * time.Millisecond, Store: store(t, func(ctx context.Context, id string) error {
+	cfg := setup{Workers: 7, QueueSize: 20, QueueWait: 10 * time.Millisecond, Store: store(t, func(ctx context.Context, id string) error {
 		n, _ := patientapi.ParseID(id)
 		switch n % 10 {
 		case 0:
@@ -276,7 +318,7 @@ func TestBooksBalanceAfterAnyHistory(t *testing.T) {
 		}
 		return ctx.Err()
 	})}
-	each(t, names, cfg, func(t *testing.T, r *Runner) {
+	each(t, names, cfg, func(t *testing.T, r *tested) {
 		rng := rand.New(rand.NewPCG(1, 2))
 		var wg sync.WaitGroup
 		for range 2000 {
@@ -287,8 +329,8 @@ func TestBooksBalanceAfterAnyHistory(t *testing.T) {
 				end(func() error {
 					resp, err := r.Lookup(ctx, patientapi.FormatID(n))
 					if err == nil {
-						if resp.Patient.ID != patientapi.FormatID(n) {
-							return fmt.Errorf("asked for %d, got %s", n, resp.Patient.ID)
+						if resp.Value.ID != patientapi.FormatID(n) {
+							return fmt.Errorf("asked for %d, got %s", n, resp.Value.ID)
 						}
 						resp.Release()
 					}
@@ -300,7 +342,7 @@ func TestBooksBalanceAfterAnyHistory(t *testing.T) {
 			}
 		}
 		wg.Wait()
-		if s := r.Stats(); s.Offered != 2000 || (s.Pattern != Naive && s.Peak > 7) {
+		if s := r.Stats(); s.Offered != 2000 || (s.Pattern != Naive && s.Pattern != Adaptive && s.Peak > 7) {
 			t.Errorf("%+v", s)
 		}
 	})

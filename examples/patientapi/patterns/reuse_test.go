@@ -14,7 +14,7 @@ import (
 
 func TestOnlyOptimizedReuses(t *testing.T) {
 	for _, name := range names {
-		r := newRunner(t, name, Config{Store: store(t, nil), Workers: 1, QueueSize: 1})
+		r := newRunner(t, name, setup{Store: store(t, nil), Workers: 1, QueueSize: 1})
 		for range 200 {
 			resp, err := r.Lookup(t.Context(), "P000001")
 			if err != nil {
@@ -36,13 +36,42 @@ func TestOnlyOptimizedReuses(t *testing.T) {
 	}
 }
 
-// A response on its way to a caller who has left is given back by nobody. If the
-// worker did, it would be another patient's while this caller might still read
-// it.
+// An answer that grew for a hundred patients is not kept for one, and what cannot be
+// cleared is not kept at all.
+func TestAnswersAreReusedByTypeAndOnlyIfTheyCanBeCleared(t *testing.T) {
+	r := newRunner(t, Optimized, setup{Store: store(t, nil), Workers: 1, QueueSize: 1})
+	for range 50 {
+		single, err := r.Lookup(t.Context(), "P000001")
+		if err != nil {
+			t.Fatal(err)
+		}
+		single.Release()
+		batch, err := r.LookupBatch(t.Context(), []string{"P000001", "P000002"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch.Release()
+		plain, err := Run(t.Context(), r.Runner, func(_ context.Context, n *int) error { *n = 7; return nil })
+		if err != nil || plain.Value != 7 {
+			t.Fatal(plain, err)
+		}
+		plain.Release()
+	}
+	single, batch := answers[patientapi.Patient](r.Runner).Stats(), answers[patientapi.Batch](r.Runner).Stats()
+	if s := r.Stats(); single.Gets != 50 || batch.Gets != 50 || s.Responses != 100 || s.Offered != 150 || answers[int](r.Runner) != nil {
+		t.Errorf("%d single answers, %d batches; %+v", single.Gets, batch.Gets, s)
+	}
+	if err := r.Drain(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// An answer on its way to a caller that has left is not given back. If the worker did
+// it, the answer would be another patient's while this caller might still read it.
 func TestResponseOfACallerWhoLeftIsNotReused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leave := make(chan struct{})
-		r := newRunner(t, Optimized, Config{Workers: 1, QueueSize: 1, Store: store(t, func(context.Context, string) error {
+		r := newRunner(t, Optimized, setup{Workers: 1, QueueSize: 1, Store: store(t, func(context.Context, string) error {
 			<-leave
 			return nil
 		})})
@@ -60,20 +89,20 @@ func TestResponseOfACallerWhoLeftIsNotReused(t *testing.T) {
 		if err := r.Drain(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if s := r.singles.Stats(); s.Gets != 1 || s.Puts != 0 {
+		if s := answers[patientapi.Patient](r.Runner).Stats(); s.Gets != 1 || s.Puts != 0 {
 			t.Errorf("%d taken, %d given back; want 1, 0", s.Gets, s.Puts)
 		}
 	})
 }
 
 func TestFailedLookupGivesItsResponseBack(t *testing.T) {
-	r := newRunner(t, Optimized, Config{Workers: 1, QueueSize: 1, Store: store(t, nil)})
+	r := newRunner(t, Optimized, setup{Workers: 1, QueueSize: 1, Store: store(t, nil)})
 	for range 10 {
 		if _, err := r.Lookup(t.Context(), "P999999"); !errors.Is(err, patientapi.ErrNotFound) {
 			t.Fatal(err)
 		}
 	}
-	if s := r.singles.Stats(); s.Gets != 10 || s.Puts != 10 {
+	if s := answers[patientapi.Patient](r.Runner).Stats(); s.Gets != 10 || s.Puts != 10 {
 		t.Errorf("%d taken, %d given back", s.Gets, s.Puts)
 	}
 	if err := r.Drain(t.Context()); err != nil {
@@ -83,7 +112,7 @@ func TestFailedLookupGivesItsResponseBack(t *testing.T) {
 
 func TestReusedResponsesShowNoOtherPatient(t *testing.T) {
 	for _, name := range names {
-		r := newRunner(t, name, Config{Workers: 8, QueueSize: 1000, Store: store(t, nil)})
+		r := newRunner(t, name, setup{Workers: 8, QueueSize: 1000, Store: store(t, nil)})
 		var wg sync.WaitGroup
 		for client := range 50 {
 			wg.Go(func() {
@@ -99,7 +128,7 @@ func TestReusedResponsesShowNoOtherPatient(t *testing.T) {
 						return
 					}
 					patientapi.Generator{Seed: 1}.Patient(n, &want)
-					got, _ := json.Marshal(&resp.Patient)
+					got, _ := json.Marshal(&resp.Value)
 					resp.Release()
 					if want, _ := json.Marshal(&want); string(got) != string(want) {
 						t.Errorf("%s: asked for %d\n got %s\nwant %s", name, n, got, want)

@@ -17,11 +17,19 @@ type Config struct {
 	Seed                   uint64        // of the draws
 }
 
+// Source is the store that Inject goes in front of.
+type Source interface {
+	Patient(ctx context.Context, id string, dst *patientapi.Patient) error
+	Patients(ctx context.Context, ids []string, dst *patientapi.Batch) error
+	Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]patientapi.Clinician, error)
+	Ping(ctx context.Context) error
+}
+
 // Injected is a store with added latency and failures. Call number n gets the
 // n-th draw of the seed, whoever makes it. A call waits first and then fails or
 // asks the store beneath; the wait ends with its context.
 type Injected struct {
-	patientapi.Store
+	Source
 	cfg     Config
 	calls   atomic.Uint64
 	failed  atomic.Uint64
@@ -31,7 +39,7 @@ type Injected struct {
 
 // Inject returns store with what cfg adds. The error says which setting is
 // wrong.
-func Inject(store patientapi.Store, cfg Config) (*Injected, error) {
+func Inject(store Source, cfg Config) (*Injected, error) {
 	switch {
 	case cfg.MinLatency < 0:
 		return nil, fmt.Errorf("min-latency is %v: it cannot be negative", cfg.MinLatency)
@@ -40,10 +48,10 @@ func Inject(store patientapi.Store, cfg Config) (*Injected, error) {
 	case !(cfg.ErrorRate >= 0 && cfg.ErrorRate <= 1):
 		return nil, fmt.Errorf("error-rate is %v: want a share from 0 to 1, such as 0.05", cfg.ErrorRate)
 	}
-	return &Injected{Store: store, cfg: cfg}, nil
+	return &Injected{Source: store, cfg: cfg}, nil
 }
 
-// Patient implements patientapi.Store.
+// Patient implements httpapi.Patients.
 func (s *Injected) Patient(ctx context.Context, id string, dst *patientapi.Patient) error {
 	s.ongoing.Enter()
 	defer s.ongoing.Leave()
@@ -51,10 +59,10 @@ func (s *Injected) Patient(ctx context.Context, id string, dst *patientapi.Patie
 		dst.Clear()
 		return err
 	}
-	return s.Store.Patient(ctx, id, dst)
+	return s.Source.Patient(ctx, id, dst)
 }
 
-// Patients implements patientapi.Store. A batch is one call: one latency, one
+// Patients implements httpapi.Patients. A batch is one call: one latency, one
 // chance to fail.
 func (s *Injected) Patients(ctx context.Context, ids []string, dst *patientapi.Batch) error {
 	s.ongoing.Enter()
@@ -63,17 +71,17 @@ func (s *Injected) Patients(ctx context.Context, ids []string, dst *patientapi.B
 		dst.Clear()
 		return err
 	}
-	return s.Store.Patients(ctx, ids, dst)
+	return s.Source.Patients(ctx, ids, dst)
 }
 
-// Clinicians implements patientapi.Store.
+// Clinicians implements directory.ClinicianStore.
 func (s *Injected) Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]patientapi.Clinician, error) {
 	s.ongoing.Enter()
 	defer s.ongoing.Leave()
 	if err := s.delay(ctx); err != nil {
 		return nil, err
 	}
-	return s.Store.Clinicians(ctx, q)
+	return s.Source.Clinicians(ctx, q)
 }
 
 // delay waits for the call's latency and returns its failure.

@@ -42,7 +42,7 @@ func reached(gen patientapi.Generator) map[patientapi.ClinicianQuery][]patientap
 	return by
 }
 
-// Patient implements patientapi.Store.
+// Patient implements httpapi.Patients.
 func (s *Store) Patient(ctx context.Context, id string, dst *patientapi.Patient) error {
 	dst.Clear()
 	n, err := patientapi.ParseID(id)
@@ -59,7 +59,7 @@ func (s *Store) Patient(ctx context.Context, id string, dst *patientapi.Patient)
 	return nil
 }
 
-// Patients implements patientapi.Store.
+// Patients implements httpapi.Patients.
 func (s *Store) Patients(ctx context.Context, ids []string, dst *patientapi.Batch) error {
 	dst.Clear()
 	for _, id := range ids {
@@ -80,7 +80,7 @@ func (s *Store) Patients(ctx context.Context, ids []string, dst *patientapi.Batc
 	return nil
 }
 
-// Clinicians implements patientapi.Store.
+// Clinicians implements directory.ClinicianStore.
 func (s *Store) Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]patientapi.Clinician, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -88,8 +88,8 @@ func (s *Store) Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]
 	return slices.Clone(s.reached()[q]), nil
 }
 
-// Ping implements patientapi.Store: it always answers.
+// Ping implements httpapi.Pinger: it always answers.
 func (s *Store) Ping(context.Context) error { return nil }
 
-// Close implements patientapi.Store: there is nothing to release.
+// Close implements io.Closer: there is nothing to release.
 func (s *Store) Close() error { return nil }

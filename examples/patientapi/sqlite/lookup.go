@@ -41,7 +41,7 @@ var (
 	selectMany = selectPatient + ` FROM json_each(?) asked CROSS JOIN patients p ON p.id = asked.value` + joined + ` ORDER BY asked.key`
 )
 
-// Patient implements patientapi.Store.
+// Patient implements httpapi.Patients.
 func (s *Store) Patient(ctx context.Context, id string, dst *patientapi.Patient) error {
 	dst.Clear()
 	n, err := patientapi.ParseID(id)
@@ -68,7 +68,7 @@ func (s *Store) Patient(ctx context.Context, id string, dst *patientapi.Patient)
 	return nil
 }
 
-// Patients implements patientapi.Store.
+// Patients implements httpapi.Patients.
 func (s *Store) Patients(ctx context.Context, ids []string, dst *patientapi.Batch) error {
 	dst.Clear()
 	numbers := make([]int, len(ids))

@@ -34,7 +34,7 @@ type Options struct {
 	build bool
 }
 
-// Store is a patientapi.Store over a SQLite file.
+// Store finds patients and clinicians in a SQLite file.
 type Store struct {
 	writer  *sql.DB
 	readers *sql.DB
@@ -136,10 +136,10 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-// Ping implements patientapi.Store.
+// Ping implements httpapi.Pinger.
 func (s *Store) Ping(ctx context.Context) error { return s.readers.PingContext(ctx) }
 
-// Close implements patientapi.Store.
+// Close implements io.Closer.
 func (s *Store) Close() error {
 	var first error
 	for _, db := range []*sql.DB{s.readers, s.writer} { // the last to close checkpoints

@@ -15,7 +15,7 @@ import (
 // maxBytes is about what a Cache may weigh: some 50,000 answers.
 const maxBytes = 16 << 20
 
-// Cache is a patientapi.ClinicianCache in memory. It never fails.
+// Cache is a directory.ClinicianCache in memory. It never fails.
 type Cache struct {
 	answers *otter.Cache[patientapi.ClinicianQuery, []patientapi.Clinician]
 }
@@ -47,7 +47,7 @@ func weight(q patientapi.ClinicianQuery, found []patientapi.Clinician) uint32 {
 	return uint32(min(n, maxBytes))
 }
 
-// Clinicians implements patientapi.ClinicianCache.
+// Clinicians implements directory.ClinicianCache.
 func (c *Cache) Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]patientapi.Clinician, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (c *Cache) Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]
 	return slices.Clone(found), nil
 }
 
-// Keep implements patientapi.ClinicianCache.
+// Keep implements directory.ClinicianCache.
 func (c *Cache) Keep(ctx context.Context, q patientapi.ClinicianQuery, found []patientapi.Clinician) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (c *Cache) Keep(ctx context.Context, q patientapi.ClinicianQuery, found []p
 	return nil
 }
 
-// Close implements patientapi.ClinicianCache.
+// Close implements io.Closer.
 func (c *Cache) Close() error {
 	c.answers.InvalidateAll()
 	c.answers.StopAllGoroutines()

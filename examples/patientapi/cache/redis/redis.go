@@ -45,7 +45,7 @@ type Config struct {
 	TTL      time.Duration // of an answer, from when it was kept; more than 0
 }
 
-// Cache is a patientapi.ClinicianCache in Redis. Every call ends with its
+// Cache is a directory.ClinicianCache in Redis. Every call ends with its
 // context's deadline, or after some hundred milliseconds. A cancelled context
 // frees nobody who waits for an answer before that.
 type Cache struct {
@@ -94,7 +94,7 @@ func (c *Cache) key(q patientapi.ClinicianQuery) string {
 	return c.prefix + hex.EncodeToString(sum[:])
 }
 
-// Clinicians implements patientapi.ClinicianCache. A value that it cannot read is
+// Clinicians implements directory.ClinicianCache. A value that it cannot read is
 // an error once: it is removed.
 func (c *Cache) Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]patientapi.Clinician, error) {
 	key := c.key(q)
@@ -113,7 +113,7 @@ func (c *Cache) Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]
 	return found, nil
 }
 
-// Keep implements patientapi.ClinicianCache.
+// Keep implements directory.ClinicianCache.
 func (c *Cache) Keep(ctx context.Context, q patientapi.ClinicianQuery, found []patientapi.Clinician) error {
 	value, err := json.Marshal(found)
 	if err != nil {
@@ -125,7 +125,7 @@ func (c *Cache) Keep(ctx context.Context, q patientapi.ClinicianQuery, found []p
 // Ping reports whether Redis answers.
 func (c *Cache) Ping(ctx context.Context) error { return failed(ctx, c.client.Ping(ctx).Err()) }
 
-// Close implements patientapi.ClinicianCache.
+// Close implements io.Closer.
 func (c *Cache) Close() error { return c.client.Close() }
 
 // failed makes the error of a call: the context's, if that is why. Of what Redis

@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var cmd commands
 	exit := -1
 	parser, err := kong.New(&cmd, kong.Name("patientapi"),
-		kong.Description("Serve patients over HTTP under one of four concurrency patterns. All people are invented."),
+		kong.Description("Serve patients over HTTP under one of five concurrency patterns. All people are invented."),
 		kong.Writers(stdout, stderr), kong.Exit(func(code int) { exit = code }))
 	if err != nil {
 		fmt.Fprintln(stderr, "patientapi:", err)

@@ -1411,7 +1411,8 @@ type ClientWithResponsesInterface interface {
 
 // FindCliniciansResponse503Headers the declared response headers of an HTTP 503 response for FindClinicians
 type FindCliniciansResponse503Headers struct {
-	RetryAfter int
+	RetryAfter     int
+	SpillwayReason *string
 }
 
 type FindCliniciansResponse struct {
@@ -1494,7 +1495,8 @@ func (r FindCliniciansResponse) ContentType() string {
 
 // FindPatientResponse503Headers the declared response headers of an HTTP 503 response for FindPatient
 type FindPatientResponse503Headers struct {
-	RetryAfter int
+	RetryAfter     int
+	SpillwayReason *string
 }
 
 type FindPatientResponse struct {
@@ -1584,7 +1586,8 @@ func (r FindPatientResponse) ContentType() string {
 
 // GetPatientResponse503Headers the declared response headers of an HTTP 503 response for GetPatient
 type GetPatientResponse503Headers struct {
-	RetryAfter int
+	RetryAfter     int
+	SpillwayReason *string
 }
 
 type GetPatientResponse struct {
@@ -1674,7 +1677,8 @@ func (r GetPatientResponse) ContentType() string {
 
 // GetPatientsResponse503Headers the declared response headers of an HTTP 503 response for GetPatients
 type GetPatientsResponse503Headers struct {
-	RetryAfter int
+	RetryAfter     int
+	SpillwayReason *string
 }
 
 type GetPatientsResponse struct {
@@ -1909,6 +1913,13 @@ func ParseFindCliniciansResponse(rsp *http.Response) (*FindCliniciansResponse, e
 			}
 			headers.RetryAfter = value
 		}
+		if values := rsp.Header.Values("Spillway-Reason"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Spillway-Reason", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.SpillwayReason = &value
+		}
 		response.Headers503 = &headers
 	}
 
@@ -1990,6 +2001,13 @@ func ParseFindPatientResponse(rsp *http.Response) (*FindPatientResponse, error) 
 			}
 			headers.RetryAfter = value
 		}
+		if values := rsp.Header.Values("Spillway-Reason"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Spillway-Reason", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.SpillwayReason = &value
+		}
 		response.Headers503 = &headers
 	}
 
@@ -2070,6 +2088,13 @@ func ParseGetPatientResponse(rsp *http.Response) (*GetPatientResponse, error) {
 				return nil, err
 			}
 			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("Spillway-Reason"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Spillway-Reason", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.SpillwayReason = &value
 		}
 		response.Headers503 = &headers
 	}
@@ -2165,6 +2190,13 @@ func ParseGetPatientsResponse(rsp *http.Response) (*GetPatientsResponse, error) 
 				return nil, err
 			}
 			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("Spillway-Reason"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Spillway-Reason", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.SpillwayReason = &value
 		}
 		response.Headers503 = &headers
 	}

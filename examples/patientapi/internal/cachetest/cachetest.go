@@ -27,8 +27,14 @@ func Found(numbers ...int) (found []patientapi.Clinician) {
 	return found
 }
 
+// Cache is what every cache of clinicians can do.
+type Cache interface {
+	Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]patientapi.Clinician, error)
+	Keep(ctx context.Context, q patientapi.ClinicianQuery, found []patientapi.Clinician) error
+}
+
 // Run examines an empty cache.
-func Run(t *testing.T, cache patientapi.ClinicianCache) {
+func Run(t *testing.T, cache Cache) {
 	ctx := t.Context()
 	expect := func(q patientapi.ClinicianQuery, want []patientapi.Clinician) {
 		t.Helper()

@@ -19,8 +19,16 @@ const (
 	Seed     = 11
 )
 
+// Store is what every patient store can do.
+type Store interface {
+	Patient(ctx context.Context, id string, dst *patientapi.Patient) error
+	Patients(ctx context.Context, ids []string, dst *patientapi.Batch) error
+	Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]patientapi.Clinician, error)
+	Ping(ctx context.Context) error
+}
+
 // Run examines the store.
-func Run(t *testing.T, store patientapi.Store) {
+func Run(t *testing.T, store Store) {
 	t.Run("every patient is the one generated", func(t *testing.T) { everybody(t, store) })
 	t.Run("reused memory shows nothing of its past", func(t *testing.T) { reuse(t, store) })
 	t.Run("errors", func(t *testing.T) { failures(t, store) })
@@ -48,7 +56,7 @@ func text(v any) string {
 	return string(b)
 }
 
-func everybody(t *testing.T, store patientapi.Store) {
+func everybody(t *testing.T, store Store) {
 	for n := 1; n <= Patients; n++ {
 		var p patientapi.Patient
 		if err := store.Patient(t.Context(), patientapi.FormatID(n), &p); err != nil {
@@ -60,7 +68,7 @@ func everybody(t *testing.T, store patientapi.Store) {
 	}
 }
 
-func reuse(t *testing.T, store patientapi.Store) {
+func reuse(t *testing.T, store Store) {
 	var p patientapi.Patient
 	for n := Patients; n >= 1; n-- {
 		if err := store.Patient(t.Context(), patientapi.FormatID(n), &p); err != nil {
@@ -72,7 +80,7 @@ func reuse(t *testing.T, store patientapi.Store) {
 	}
 }
 
-func failures(t *testing.T, store patientapi.Store) {
+func failures(t *testing.T, store Store) {
 	cases := map[string]error{
 		"P000000": patientapi.ErrNotFound,
 		"P000301": patientapi.ErrNotFound,
@@ -100,7 +108,7 @@ func failures(t *testing.T, store patientapi.Store) {
 	}
 }
 
-func batches(t *testing.T, store patientapi.Store) {
+func batches(t *testing.T, store Store) {
 	var b patientapi.Batch
 	for _, ids := range [][]string{
 		{"P000003", "P000001", "P000002"},
@@ -130,7 +138,7 @@ func batches(t *testing.T, store patientapi.Store) {
 	}
 }
 
-func ended(t *testing.T, store patientapi.Store) {
+func ended(t *testing.T, store Store) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var p patientapi.Patient
@@ -157,7 +165,7 @@ func Query(email, organisation string) patientapi.ClinicianQuery {
 }
 
 // Clinicians is the part of the exam about clinicians.
-func Clinicians(t *testing.T, store patientapi.Store) {
+func Clinicians(t *testing.T, store Store) {
 	reached := map[patientapi.ClinicianQuery][]patientapi.Clinician{}
 	for n := 1; n <= patientapi.Clinicians; n++ {
 		c := patientapi.Generator{Seed: Seed}.Clinician(n)
@@ -194,7 +202,7 @@ func Clinicians(t *testing.T, store patientapi.Store) {
 	}
 }
 
-func concurrent(t *testing.T, store patientapi.Store) {
+func concurrent(t *testing.T, store Store) {
 	var wg sync.WaitGroup
 	for worker := range 16 {
 		wg.Go(func() {

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/admissionhttp"
+	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/metricsprom"
+)
+
+// Run serves until ctx ends, then stops in the order that loses nothing.
+func Run(ctx context.Context, cfg limiter.Config, public, admin net.Listener, notice time.Duration) error {
+	mode, err := admissionhttp.ModeFromEnv() // SPILLWAY_MODE: off, dryrun or enforce
+	if err != nil {
+		return err
+	}
+	cfg.Mode = mode
+	lim, err := limiter.New(cfg)
+	if err != nil {
+		return err
+	}
+	admit, err := admissionhttp.New(admissionhttp.Config{
+		Limiter: lim,
+		Deadlines: map[spillway.Priority]time.Duration{
+			spillway.Critical: 2 * time.Second, spillway.Normal: 5 * time.Second, spillway.Low: 30 * time.Second,
+		},
+		Logger: slog.Default(), // one line in ten seconds while it sheds
+	})
+	if err != nil {
+		return err
+	}
+
+	var up admissionhttp.Switch
+	mux := http.NewServeMux()
+	mux.Handle("GET /readyz", admissionhttp.Ready(&up, lim))
+	mux.Handle("GET /orders/{id}", admit(http.HandlerFunc(readOrder)))
+	mux.Handle("POST /orders", admissionhttp.WithPriority(spillway.Critical, admit(http.HandlerFunc(placeOrder))))
+	mux.Handle("GET /export", admissionhttp.WithPriority(spillway.Low, admit(http.HandlerFunc(export))))
+	service := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute}
+	defer service.Close()
+
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(metricsprom.NewLimiter(lim))
+	inside := http.NewServeMux()
+	inside.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	inside.Handle("GET /debug/spillway/", admissionhttp.DebugHandler(lim))
+	inside.HandleFunc("PUT /mode/{mode}", func(w http.ResponseWriter, r *http.Request) { setMode(lim, w, r) })
+	operator := &http.Server{Handler: inside, ReadHeaderTimeout: 5 * time.Second}
+	defer operator.Close()
+
+	failed := make(chan error, 2)
+	up.Set(true)
+	go func() { failed <- service.Serve(public) }()
+	go func() { failed <- operator.Serve(admin) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done(): // SIGTERM
+	}
+
+	up.Set(false)      // /readyz answers 503,
+	time.Sleep(notice) // which load balancers have to notice
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+	defer cancel()
+	return errors.Join(lim.Drain(stopping), service.Shutdown(stopping))
+}
+
+// setMode changes the mode without a restart: curl -X PUT 127.0.0.1:9090/mode/dryrun
+func setMode(lim *limiter.Limiter, w http.ResponseWriter, r *http.Request) {
+	mode, err := limiter.ParseMode(r.PathValue("mode"))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	lim.SetMode(mode)
+	w.WriteHeader(http.StatusNoContent)
+}

@@ -1,0 +1,104 @@
+package app
+
+import (
+	"time"
+
+	"github.com/spillway-go/spillway/examples/patientapi/directory"
+	"github.com/spillway-go/spillway/examples/patientapi/front"
+	"github.com/spillway-go/spillway/examples/patientapi/patterns"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// Command is the service's command line. Its zero value is not usable: let kong
+// fill it, or take Default.
+type Command struct {
+	Pattern  PatternFlags  `embed:"" group:"How requests are run:"`
+	Deadline DeadlineFlags `embed:"" group:"How long requests may take:"`
+	Listen   ListenFlags   `embed:"" group:"Listeners:"`
+	Admin    AdminFlags    `embed:"" prefix:"admin-" group:"Listeners:"`
+	Store    StoreFlags    `embed:"" group:"Patients:"`
+	Cache    CacheFlags    `embed:"" group:"Clinicians:"`
+	Faults   FaultFlags    `embed:"" group:"A database far away:"`
+	Shutdown ShutdownFlags `embed:"" group:"Stopping:"`
+
+	JSON bool `name:"json" help:"For programs: one line of JSON on stdout when ready, and a report as JSON at the end." env:"SPILLWAY_JSON"`
+}
+
+// PatternFlags say how requests are run.
+type PatternFlags struct {
+	Name      string        `name:"pattern" help:"How requests are run: adaptive (a goroutine each, as many as a limiter finds out in front of the service), limiter (the same with --workers, behind it), workerpool, optimized (workerpool with reused responses) or naive (a goroutine each, no bound)." default:"adaptive" env:"SPILLWAY_PATTERN"`
+	Mode      limiter.Mode  `help:"Whether refusals are enforced: enforce, dryrun (all is decided and counted, nothing refused) or off (adaptive, limiter)." default:"enforce" env:"SPILLWAY_MODE"`
+	SlowStart time.Duration `help:"How long a new process takes to run as many requests as it can, from the first one on (adaptive)." default:"2s" env:"SPILLWAY_SLOW_START"`
+	Workers   int           `help:"How many lookups run at one time (workerpool, optimized, limiter)." default:"20" env:"SPILLWAY_WORKERS"`
+	QueueSize int           `help:"How many requests wait for their turn; 0: none (workerpool, optimized, limiter)." default:"100" env:"SPILLWAY_QUEUE_SIZE"`
+	QueueWait time.Duration `help:"How long a request waits for room in a full queue; 0: refuse at once (workerpool, optimized)." default:"0s" env:"SPILLWAY_QUEUE_WAIT"`
+}
+
+// DeadlineFlags say how long requests may take.
+type DeadlineFlags struct {
+	Timeout  time.Duration `help:"Bound of each request once it is admitted; 0: none." default:"30s" env:"SPILLWAY_TIMEOUT"`
+	Critical time.Duration `name:"critical-deadline" help:"Bound of reading one patient by id, its wait included; 0: none (adaptive)." default:"2s" env:"SPILLWAY_CRITICAL_DEADLINE"`
+	Normal   time.Duration `name:"normal-deadline" help:"Bound of searches, their wait included; 0: none (adaptive)." default:"5s" env:"SPILLWAY_NORMAL_DEADLINE"`
+	Bulk     time.Duration `name:"bulk-deadline" help:"Bound of batches, their wait included; 0: none (adaptive)." default:"30s" env:"SPILLWAY_BULK_DEADLINE"`
+}
+
+// classes returns the deadlines as the API has them.
+func (d DeadlineFlags) classes() front.Deadlines {
+	return front.Deadlines{Critical: d.Critical, Normal: d.Normal, Bulk: d.Bulk}
+}
+
+// ListenFlags say where clients connect.
+type ListenFlags struct {
+	Addr           string `help:"Address to listen on; port 0 picks a free one." default:"127.0.0.1:8080" env:"SPILLWAY_ADDR"`
+	MaxConnections int    `help:"How many connections of clients are open at one time; more wait to be accepted." default:"10000" env:"SPILLWAY_MAX_CONNECTIONS"`
+}
+
+// AdminFlags say where those who run the service connect.
+type AdminFlags struct {
+	Addr   string `help:"Address of the admin listener with /metrics, /health, /debug/spillway/ and pprof, such as 127.0.0.1:6060; off unless given." env:"SPILLWAY_ADMIN_ADDR" placeholder:"HOST:PORT"`
+	Public bool   `help:"Allow an --admin-addr that other machines can reach. It asks for no credentials." env:"SPILLWAY_ADMIN_PUBLIC"`
+}
+
+// StoreFlags say where patients come from.
+type StoreFlags struct {
+	Kind     string `name:"store" help:"Where patients come from: sqlite or simulated." default:"sqlite" env:"SPILLWAY_STORE"`
+	DB       string `name:"db" help:"SQLite file, made on first use; a file in the user's cache folder unless given." env:"SPILLWAY_DB" placeholder:"FILE"`
+	Readers  int    `help:"SQLite connections for reading; 0 picks." default:"0" env:"SPILLWAY_READERS"`
+	Patients int    `help:"How many patients there are." default:"100000" env:"SPILLWAY_PATIENTS"`
+	Seed     uint64 `help:"Seed of the patients, and of injected latency and errors." default:"1" env:"SPILLWAY_SEED"`
+}
+
+// CacheFlags say what remembers clinicians beside the database.
+type CacheFlags struct {
+	URL          string        `name:"cache" help:"What remembers clinicians beside the database: memory, none, or a Redis as redis://[user@]host[:port][/database]. Only the environment may hold a password, as user:password@: other users of the machine see the command line." default:"memory" env:"SPILLWAY_CACHE"`
+	PasswordFile string        `name:"cache-password-file" help:"File with the password of the Redis." env:"SPILLWAY_CACHE_PASSWORD_FILE" placeholder:"FILE"`
+	TTL          time.Duration `name:"cache-ttl" help:"How long the cache remembers." default:"1m" env:"SPILLWAY_CACHE_TTL"`
+	Timeout      time.Duration `name:"cache-timeout" help:"How long a request waits for the cache before it is answered without." default:"100ms" env:"SPILLWAY_CACHE_TIMEOUT"`
+}
+
+// FaultFlags say what is added to every call of the store.
+type FaultFlags struct {
+	MinLatency time.Duration `help:"Least latency added to each store call." default:"50ms" env:"SPILLWAY_MIN_LATENCY"`
+	MaxLatency time.Duration `help:"Most latency added to each store call." default:"100ms" env:"SPILLWAY_MAX_LATENCY"`
+	ErrorRate  float64       `help:"Share of store calls that fail, 0 to 1." default:"0.05" env:"SPILLWAY_ERROR_RATE"`
+}
+
+// ShutdownFlags say how long stopping may take.
+type ShutdownFlags struct {
+	Timeout    time.Duration `name:"shutdown-timeout" help:"How long to wait for requests under way when told to stop." default:"10s" env:"SPILLWAY_SHUTDOWN_TIMEOUT"`
+	DrainDelay time.Duration `help:"How long to serve on after becoming not ready, for load balancers to notice." default:"0s" env:"SPILLWAY_DRAIN_DELAY"`
+}
+
+// Default returns the command with its default values.
+func Default() Command {
+	classes := front.DefaultDeadlines()
+	return Command{
+		Pattern:  PatternFlags{Name: patterns.Adaptive, SlowStart: 2 * time.Second, Workers: 20, QueueSize: 100},
+		Deadline: DeadlineFlags{Timeout: 30 * time.Second, Critical: classes.Critical, Normal: classes.Normal, Bulk: classes.Bulk},
+		Listen:   ListenFlags{Addr: "127.0.0.1:8080", MaxConnections: 10_000},
+		Store:    StoreFlags{Kind: "sqlite", Patients: 100_000, Seed: 1},
+		Cache:    CacheFlags{URL: "memory", TTL: time.Minute, Timeout: directory.DefaultCacheTimeout},
+		Faults:   FaultFlags{MinLatency: 50 * time.Millisecond, MaxLatency: 100 * time.Millisecond, ErrorRate: 0.05},
+		Shutdown: ShutdownFlags{Timeout: 10 * time.Second},
+	}
+}
