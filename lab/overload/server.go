@@ -10,6 +10,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/directory"
 	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
 	service "github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/probe"
@@ -52,14 +53,17 @@ type sample struct {
 
 // guarded is a store behind a contestant and in front of the scarce database.
 type guarded struct {
-	patientapi.Store
+	*sqlite.Store
 	guard    *Guard
 	database *Database
 }
 
-// Patient implements patientapi.Store. The answer is not built in dst: a pool's worker
+// Patient implements httpapi.Patients. The answer is not built in dst: a pool's worker
 // may still be writing it when the caller has left.
 func (g *guarded) Patient(ctx context.Context, id string, dst *patientapi.Patient) error {
+	if p, ok := ctx.Value(priorityKey{}).(spillway.Priority); ok {
+		ctx = spillway.WithPriority(ctx, p)
+	}
 	found := new(patientapi.Patient)
 	err := g.guard.Do(ctx, func(ctx context.Context) error {
 		if err := g.database.Ask(ctx); err != nil {
@@ -97,11 +101,11 @@ func server(ctx context.Context, contestantJob *contestant.Job) (any, error) {
 	defer guard.Close()
 	store := &guarded{db, guard, database}
 	// The unbounded pattern of the service: the contestant is the only bound.
-	runner, err := service.New(service.Naive, service.Config{Store: store, Workers: 1})
+	runner, err := service.New(service.Naive, service.Config{Workers: 1})
 	if err != nil {
 		return nil, err
 	}
-	api := httpapi.New(httpapi.Config{Runner: runner, Store: store})
+	api := httpapi.New(httpapi.Config{Runner: runner, Patients: store, Clinicians: directory.Alone(store), Health: store})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -134,6 +138,10 @@ func server(ctx context.Context, contestantJob *contestant.Job) (any, error) {
 	return report, errors.Join(web.Shutdown(drain), runner.Drain(drain))
 }
 
+// priorityKey is for the priority of a request's header. The API gives requests the
+// priority of their route, and here they are all for one.
+type priorityKey struct{}
+
 // fromHeaders gives each request the deadline and the priority of its headers.
 func fromHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -143,9 +151,11 @@ func fromHeaders(next http.Handler) http.Handler {
 			ctx, cancel = context.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)
 			defer cancel()
 		}
+		p := spillway.Normal
 		if r.Header.Get(priorityHeader) == critical {
-			ctx = spillway.WithPriority(ctx, spillway.Critical)
+			p = spillway.Critical
 		}
+		ctx = context.WithValue(ctx, priorityKey{}, p)
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }

@@ -75,15 +75,15 @@ func call(ctx context.Context, j job) (results.Run, error) {
 		return results.Run{}, err
 	}
 	runner, err := service.New(j.Pattern, service.Config{
-		Store: store, Workers: j.Workers, QueueSize: j.QueueSize, QueueWait: j.QueueWait,
+		Workers: j.Workers, QueueSize: j.QueueSize, QueueWait: j.QueueWait,
 	})
 	if err != nil {
 		return results.Run{}, err
 	}
 	look := func(ctx context.Context, n uint64) loadgen.Outcome {
-		resp, err := runner.Lookup(ctx, j.id(n))
+		found, err := lookup(ctx, runner, store, j.id(n))
 		if err == nil {
-			resp.Release()
+			found.Release()
 		}
 		return loadgen.FromError(err)
 	}
@@ -96,6 +96,11 @@ func call(ctx context.Context, j job) (results.Run, error) {
 	drain, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	return run, runner.Drain(drain)
+}
+
+// lookup finds a patient under the runner's pattern.
+func lookup(ctx context.Context, runner *service.Runner, store specimen.Patients, id string) (*service.Answer[patientapi.Patient], error) {
+	return service.Run(ctx, runner, func(ctx context.Context, p *patientapi.Patient) error { return store.Patient(ctx, id, p) })
 }
 
 // measure sends the load to look and reads what the process used. Reuse is that

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/directory"
 	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
 	service "github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
@@ -104,11 +105,11 @@ func sharedReply(ctx context.Context) (results.Demo, error) {
 	if err != nil {
 		return demo, err
 	}
-	runner, err := service.New(service.Optimized, service.Config{Store: store, Workers: workers, QueueSize: clients})
+	runner, err := service.New(service.Optimized, service.Config{Workers: workers, QueueSize: clients})
 	if err != nil {
 		return demo, err
 	}
-	emptyOurs, foreignOurs, err := count("ours", answerOf(runner))
+	emptyOurs, foreignOurs, err := count("ours", answerOf(runner, store))
 	demo.Outcome = fmt.Sprintf("Of %d replies as printed %d are empty and %d carry another patient; cleared on Get only, %d and %d; ours, %d and %d.",
 		requests, emptyPut, foreignPut, emptyGet, foreignGet, emptyOurs, foreignOurs)
 	return demo, errors.Join(err, runner.Drain(ctx))
@@ -155,7 +156,7 @@ func lateRetryAfter(ctx context.Context) (results.Demo, error) {
 	}, nil
 }
 
-func slowStore(least, most time.Duration) (patientapi.Store, error) {
+func slowStore(least, most time.Duration) (*simulated.Injected, error) {
 	people, err := simulated.New(10_000, 1)
 	if err != nil {
 		return nil, err
@@ -164,12 +165,12 @@ func slowStore(least, most time.Duration) (patientapi.Store, error) {
 }
 
 // ourAPI is the correct counterpart.
-func ourAPI(pattern string, store patientapi.Store, workers, queue int) (http.Handler, error) {
-	runner, err := service.New(pattern, service.Config{Store: store, Workers: workers, QueueSize: queue})
+func ourAPI(pattern string, store simulated.Source, workers, queue int) (http.Handler, error) {
+	runner, err := service.New(pattern, service.Config{Workers: workers, QueueSize: queue})
 	if err != nil {
 		return nil, err
 	}
-	return httpapi.New(httpapi.Config{Runner: runner, Store: store}), nil
+	return httpapi.New(httpapi.Config{Runner: runner, Patients: store, Clinicians: directory.Alone(store), Health: store}), nil
 }
 
 func routed(h http.Handler) http.Handler {

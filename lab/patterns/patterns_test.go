@@ -26,7 +26,7 @@ func TestScalingCutsRequestsNeverClientsOrWorkers(t *testing.T) {
 	published := map[string][2]int{Low: {1_000, 100}, High: {10_000, 1_000}, Sustained: {50_000, 500}}
 	for name, sizes := range published {
 		for _, setup := range []string{Published, Real} {
-			for _, pattern := range service.Names() {
+			for _, pattern := range contestants {
 				f, p := full.load(name, setup, pattern), part.load(name, setup, pattern)
 				if f.requests != sizes[0] || f.clients != sizes[1] || f.workers != 20 {
 					t.Errorf("full %s %s %s: %+v, published %v", setup, name, pattern, f, sizes)
@@ -67,7 +67,7 @@ func TestThePlanHasEveryPatternUnderEveryLoadInBothSetups(t *testing.T) {
 	}
 	for _, setup := range []string{Published, Real} {
 		for _, load := range []string{Low, High, Sustained} {
-			for _, pattern := range service.Names() {
+			for _, pattern := range contestants {
 				if n := seen[cell{setup, load, pattern}]; n != 1 {
 					t.Errorf("%s/%s/%s is planned %d times", setup, load, pattern, n)
 				}

@@ -27,11 +27,11 @@ func reusing(ctx context.Context, j job) (results.Run, error) {
 	if j.Pattern == Uncleared {
 		answer = (&specimen.Uncleared{Store: people}).Answer
 	} else {
-		runner, err := service.New(j.Pattern, service.Config{Store: people, Workers: j.Workers, QueueSize: j.Clients})
+		runner, err := service.New(j.Pattern, service.Config{Workers: j.Workers, QueueSize: j.Clients})
 		if err != nil {
 			return results.Run{}, err
 		}
-		ours := answerOf(runner)
+		ours := answerOf(runner, people)
 		answer = func(ctx context.Context, id string) ([]byte, error) { return ours(ctx, id, func() {}) }
 		stats = runner.Stats
 		defer func() { _ = runner.Drain(ctx) }()
@@ -61,14 +61,14 @@ func reusing(ctx context.Context, j job) (results.Run, error) {
 
 // answerOf encodes a response before it is given back, as the service does,
 // whatever the receiver does first.
-func answerOf(runner *service.Runner) func(context.Context, string, func()) ([]byte, error) {
+func answerOf(runner *service.Runner, store specimen.Patients) func(context.Context, string, func()) ([]byte, error) {
 	return func(ctx context.Context, id string, first func()) ([]byte, error) {
-		resp, err := runner.Lookup(ctx, id)
+		found, err := lookup(ctx, runner, store, id)
 		if err != nil {
 			return nil, err
 		}
-		defer resp.Release()
+		defer found.Release()
 		first()
-		return json.Marshal(&resp.Patient)
+		return json.Marshal(&found.Value)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spillway-go/spillway/examples/patientapi/directory"
 	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
 	service "github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/probe"
@@ -52,12 +53,14 @@ func server(ctx context.Context, contestantJob *contestant.Job) (any, error) {
 		return nil, err
 	}
 	runner, err := service.New(j.Pattern, service.Config{
-		Store: store, Workers: j.Workers, QueueSize: j.QueueSize, QueueWait: j.QueueWait,
+		Workers: j.Workers, QueueSize: j.QueueSize, QueueWait: j.QueueWait,
 	})
 	if err != nil {
 		return nil, err
 	}
-	api := httpapi.New(httpapi.Config{Runner: runner, Store: store, Timeout: requestTimeout})
+	api := httpapi.New(httpapi.Config{
+		Runner: runner, Patients: store, Clinicians: directory.Alone(store), Health: store, Timeout: requestTimeout,
+	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err

@@ -51,7 +51,7 @@ func reuseH(ctx context.Context, j reuseJob) (results.Run, error) {
 		return results.Run{}, err
 	}
 	name := map[string]string{Spawn: service.Naive, Pool: service.WorkerPool, PoolReuse: service.Optimized}[j.Pattern]
-	runner, err := service.New(name, service.Config{Store: store, Workers: j.Bound, QueueSize: j.Bound})
+	runner, err := service.New(name, service.Config{Workers: j.Bound, QueueSize: j.Bound})
 	if err != nil {
 		return results.Run{}, err
 	}
@@ -59,9 +59,12 @@ func reuseH(ctx context.Context, j reuseJob) (results.Run, error) {
 		return loadgen.Run(ctx, loadgen.Config{
 			Closed: &loadgen.Closed{Clients: j.Bound, Requests: uint64(requests)},
 			Target: loadgen.TargetFunc(func(ctx context.Context, n uint64) loadgen.Outcome {
-				resp, err := runner.Lookup(ctx, patientapi.FormatID(1+int(n*7919%uint64(j.Patients))))
+				id := patientapi.FormatID(1 + int(n*7919%uint64(j.Patients)))
+				found, err := service.Run(ctx, runner, func(ctx context.Context, p *patientapi.Patient) error {
+					return store.Patient(ctx, id, p)
+				})
 				if err == nil {
-					resp.Release()
+					found.Release()
 				}
 				return loadgen.FromError(err)
 			}),

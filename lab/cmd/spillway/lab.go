@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/admission"
 	"github.com/spillway-go/spillway/lab/burst"
 	"github.com/spillway-go/spillway/lab/claims"
 	"github.com/spillway-go/spillway/lab/contestant"
@@ -29,17 +30,18 @@ import (
 )
 
 type labCmd struct {
-	Run      labRunCmd      `cmd:"" default:"withargs" help:"Run an experiment: 'spillway lab H'. B, F, G, G7, R, overload, pools and reuse have flags of their own; see their --help."`
-	B        labBurstCmd    `cmd:"" name:"B" aliases:"b" help:"A burst of a million jobs a second: a goroutine for each, the published pool's shape, a bare channel, Spillway."`
-	G        labShapesCmd   `cmd:"" name:"G" aliases:"g" help:"What it costs to hand work to a goroutine: five shapes, bounds for CPU-bound work, reuse of goroutines and of objects."`
-	G7       labLadderCmd   `cmd:"" name:"G7" aliases:"g7" help:"What fasthttp's lead over net/http is made of: processor time for a request, saving by saving."`
-	F        labFanCmd      `cmd:"" name:"F" aliases:"f" help:"A lookup in a database and caches, one after the other or at once: what is lost, what it costs, from where it pays."`
-	R        labRoutesCmd   `cmd:"" name:"R" aliases:"r" help:"Typed routes: what a pooled request context saves and risks, and what a route costs beside hand-written code and other frameworks."`
-	Overload labOverloadCmd `cmd:"" help:"A service offered more than it can do, behind each way of bounding it: goodput against offered load."`
-	Pools    labPoolsCmd    `cmd:"" help:"Worker pools side by side: what a job costs to hand over, refuse, wait for; bursts, memory, sizing."`
-	Reuse    labReuseCmd    `cmd:"" help:"Objects reused: what sync.Pool, a channel and objectpool cost and keep."`
-	Judge    labJudgeCmd    `cmd:"" help:"Decide every claim again from the raw runs of a results folder."`
-	Selftest labSelftestCmd `cmd:"" help:"Test the instruments: plant known effects and see whether the judge finds them."`
+	Run       labRunCmd       `cmd:"" default:"withargs" help:"Run an experiment: 'spillway lab H'. B, F, G, G7, R, admission, overload, pools and reuse have flags of their own; see their --help."`
+	B         labBurstCmd     `cmd:"" name:"B" aliases:"b" help:"A burst of a million jobs a second: a goroutine for each, the published pool's shape, a bare channel, Spillway."`
+	G         labShapesCmd    `cmd:"" name:"G" aliases:"g" help:"What it costs to hand work to a goroutine: five shapes, bounds for CPU-bound work, reuse of goroutines and of objects."`
+	G7        labLadderCmd    `cmd:"" name:"G7" aliases:"g7" help:"What fasthttp's lead over net/http is made of: processor time for a request, saving by saving."`
+	F         labFanCmd       `cmd:"" name:"F" aliases:"f" help:"A lookup in a database and caches, one after the other or at once: what is lost, what it costs, from where it pays."`
+	R         labRoutesCmd    `cmd:"" name:"R" aliases:"r" help:"Typed routes: what a pooled request context saves and risks, and what a route costs beside hand-written code and other frameworks."`
+	Overload  labOverloadCmd  `cmd:"" help:"A service offered more than it can do, behind each way of bounding it: goodput against offered load."`
+	Admission labAdmissionCmd `cmd:"" help:"The HTTP middleware in front of a service: a storm with retries, clients that leave, a dry run, hostile clients."`
+	Pools     labPoolsCmd     `cmd:"" help:"Worker pools side by side: what a job costs to hand over, refuse, wait for; bursts, memory, sizing."`
+	Reuse     labReuseCmd     `cmd:"" help:"Objects reused: what sync.Pool, a channel and objectpool cost and keep."`
+	Judge     labJudgeCmd     `cmd:"" help:"Decide every claim again from the raw runs of a results folder."`
+	Selftest  labSelftestCmd  `cmd:"" help:"Test the instruments: plant known effects and see whether the judge finds them."`
 }
 
 // Help teaches.
@@ -54,6 +56,7 @@ Examples, with what they take on two cores:
   spillway lab F            four minutes; --quick: about one
   spillway lab R            five minutes; --quick: about one
   spillway lab overload     ten minutes; --quick: three
+  spillway lab admission    eight minutes; --quick: four
   spillway lab pools        six minutes; --quick: less than one
   spillway lab reuse        six minutes; --quick: about one
   spillway lab judge DIR    at once: the verdicts again, from the raw runs
@@ -70,6 +73,7 @@ var experiments = []experiment.Experiment{
 	fan.Experiment{Config: fan.Defaults()},
 	routes.Experiment{Config: routes.Defaults()},
 	overload.Experiment{Config: overload.Defaults()},
+	admission.Experiment{Config: admission.Defaults()},
 	pools.Experiment{Config: pools.Defaults()},
 	reuse.Experiment{Config: reuse.Defaults()},
 }
@@ -83,6 +87,7 @@ func roles() map[string]contestant.Role {
 	maps.Copy(all, fan.Roles())
 	maps.Copy(all, routes.Roles())
 	maps.Copy(all, overload.Roles())
+	maps.Copy(all, admission.Roles())
 	maps.Copy(all, pools.Roles())
 	maps.Copy(all, reuse.Roles())
 	return all

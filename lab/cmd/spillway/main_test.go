@@ -106,6 +106,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		"not a number":             {tiny(out, "--clients", "many"), "many"},
 		"folder below a file":      {tiny(filepath.Join(file, "out")), "cannot make the results folder"},
 		"folder with results":      {tiny(used), "choose another folder"},
+		"admission unknown":        {[]string{"lab", "admission", "--part", "magic", "--out", out}, "dryrun"},
 		"overload unknown":         {[]string{"lab", "overload", "--contestant", "magic", "--out", out}, "semaphore-4x"},
 		"overload load":            {[]string{"lab", "overload", "--load", "0", "--out", out}, "load is 0"},
 		"overload slots":           {[]string{"lab", "overload", "--slots", "0", "--out", out}, "0 slots"},
@@ -197,7 +198,7 @@ func TestEveryFlagHasHelpAndAnEnvironmentVariable(t *testing.T) {
 }
 
 func TestHelpTeaches(t *testing.T) {
-	experiments := [][]string{{"lab", "run"}, {"lab", "overload"}, {"lab", "pools"}, {"lab", "reuse"}, {"lab", "B"}, {"lab", "G"}, {"lab", "G7"}, {"lab", "F"}}
+	experiments := [][]string{{"lab", "run"}, {"lab", "overload"}, {"lab", "admission"}, {"lab", "pools"}, {"lab", "reuse"}, {"lab", "B"}, {"lab", "G"}, {"lab", "G7"}, {"lab", "F"}}
 	for _, args := range append(experiments, []string{}, []string{"lab"}, []string{"lab", "judge"}, []string{"demo"}, []string{"lab", "selftest"}, []string{"load"}, []string{"serve"}) {
 		code, stdout, stderr := command(t, append(args, "--help")...)
 		if code != 0 || stderr != "" || !strings.Contains(stdout, "spillway") {

@@ -19,6 +19,11 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi"
 )
 
+// Patients is the store that the specimens look up in.
+type Patients interface {
+	Patient(ctx context.Context, id string, dst *patientapi.Patient) error
+}
+
 // Reply is the pooled object of the specimens. It points to its patient, so
 // that a racing reader sees another patient or none, never half of one.
 type Reply struct {
@@ -29,7 +34,7 @@ type Reply struct {
 // EarlyReturn answers each request in a goroutine and returns at once. When
 // ServeHTTP returns, net/http ends the response: the client gets an empty 200
 // and the goroutine writes into nothing.
-type EarlyReturn struct{ Store patientapi.Store }
+type EarlyReturn struct{ Store Patients }
 
 func (h EarlyReturn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id, ctx := r.PathValue("id"), context.WithoutCancel(r.Context())
@@ -63,7 +68,7 @@ const (
 // SharedReply is a worker pool whose workers return the pooled reply to the pool
 // before its receiver has encoded it. From then on two requests own one object.
 type SharedReply struct {
-	store      patientapi.Store
+	store      Patients
 	discipline Discipline
 	pool       sync.Pool
 	jobs       chan sharedJob
@@ -77,7 +82,7 @@ type sharedJob struct {
 }
 
 // NewSharedReply starts that many workers. Close ends them.
-func NewSharedReply(store patientapi.Store, workers, queue int, d Discipline) *SharedReply {
+func NewSharedReply(store Patients, workers, queue int, d Discipline) *SharedReply {
 	h := &SharedReply{store: store, discipline: d, jobs: make(chan sharedJob, queue)}
 	h.pool.New = func() any { return new(Reply) }
 	for range workers {
@@ -131,7 +136,7 @@ func (h *SharedReply) Close() {
 // patient has, as hand-written readers do; the other fields keep the values of the
 // last patient.
 type Uncleared struct {
-	Store patientapi.Store
+	Store Patients
 	pool  sync.Pool
 }
 
@@ -171,7 +176,7 @@ type CountedPool struct {
 }
 
 // Look answers one request with that discipline.
-func (c *CountedPool) Look(ctx context.Context, store patientapi.Store, id string) (*Reply, error) {
+func (c *CountedPool) Look(ctx context.Context, store Patients, id string) (*Reply, error) {
 	c.gets.Add(1)
 	reply, _ := c.pool.Get().(*Reply)
 	if reply == nil {

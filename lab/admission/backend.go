@@ -1,0 +1,102 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/spillway-go/spillway/lab/overload"
+)
+
+// The backends.
+const (
+	NWay      = "N-way"     // so many at a time, first come, first served: more at once only wait
+	Degrading = "degrading" // more at once slow each other down, and the total falls
+)
+
+// backend is what the service waits for.
+type backend interface {
+	// Ask returns when the answer is there, or when ctx ends.
+	Ask(ctx context.Context) error
+}
+
+func newBackend(kind string, work overload.Work, seed uint64) (backend, error) {
+	switch kind {
+	case NWay:
+		return &nway{work: work, random: rand.New(rand.NewPCG(seed, 2))}, nil
+	case Degrading:
+		return overload.NewDatabase(work, seed)
+	}
+	return nil, fmt.Errorf("unknown backend %q: known are %s and %s", kind, NWay, Degrading)
+}
+
+// nway has Slots slots and a hidden queue. A caller that leaves takes its call out of
+// the queue; a call in a slot runs to its end.
+//
+// A slot's next call begins when the one before was to end, not when the timer fired:
+// its capacity is exact as long as some wait, also on a busy machine.
+type nway struct {
+	work overload.Work
+
+	mu      sync.Mutex
+	random  *rand.Rand
+	running int
+	queue   []*slotCall // oldest first, with those that left
+}
+
+type slotCall struct {
+	came time.Time
+	gone bool // its caller left before it began
+	done chan struct{}
+}
+
+func (b *nway) Ask(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c := &slotCall{came: time.Now(), done: make(chan struct{})}
+	b.mu.Lock()
+	if b.running < b.work.Slots {
+		b.running++
+		b.begin(c, c.came)
+	} else {
+		b.queue = append(b.queue, c)
+	}
+	b.mu.Unlock()
+	select {
+	case <-c.done:
+		return nil
+	case <-ctx.Done():
+		b.mu.Lock()
+		c.gone = true
+		b.mu.Unlock()
+		return ctx.Err()
+	}
+}
+
+// begin gives c a slot that is free since then. It needs mu.
+func (b *nway) begin(c *slotCall, since time.Time) {
+	took := b.work.Min + time.Duration(b.random.Float64()*float64(b.work.Max-b.work.Min))
+	if since.Before(c.came) {
+		since = c.came
+	}
+	end := since.Add(took)
+	time.AfterFunc(time.Until(end), func() { b.finish(c, end) })
+}
+
+func (b *nway) finish(c *slotCall, end time.Time) {
+	close(c.done)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.queue) > 0 {
+		next := b.queue[0]
+		b.queue[0], b.queue = nil, b.queue[1:]
+		if !next.gone {
+			b.begin(next, end)
+			return
+		}
+	}
+	b.running--
+}
