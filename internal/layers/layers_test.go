@@ -17,30 +17,36 @@ import (
 // layers lists the folders of all packages, the lowest layer first. Packages on
 // one line do not import each other.
 var layers = [][]string{
-	{".", "histogram", "internal/layers", "retrybudget"},
+	{"internal/carry"},
+	{".", "histogram", "internal/fair", "internal/layers", "retrybudget"},
 	{"internal/refusal", "limit", "loadgen", "objectpool"},
 	{"internal/gate", "internal/handoff"},
 	{"limiter"},
-	{"fanout", "sim", "workerpool"},
-	{"route"},
-	{"examples/background", "examples/batch", "metricsprom", "routegin", "routeyaml"},
-	{"examples/patientapi/internal/discreet", "examples/patientapi/internal/gauge", "examples/patientapi/probe", "lab/burn", "lab/burst/specimen", "lab/contestant", "lab/fan/specimen", "lab/report/chart", "lab/results", "lab/routes/specimen"},
+	{"fanout", "internal/debugpage", "shedlog", "sim", "workerpool"},
+	{"admissionhttp", "metrics", "route"},
+	{"admissiongrpc", "admissionhttp/client", "examples/background", "examples/batch", "metricsotel", "metricsprom", "routegin", "routeyaml"},
+	{"examples/frameworks/grpc", "examples/frameworks/internal/serve", "examples/frameworks/semaphore"},
+	{"examples/frameworks/internal/exercise"},
+	{"examples/frameworks/chi", "examples/frameworks/complete", "examples/frameworks/echo", "examples/frameworks/gin", "examples/frameworks/nethttp", "examples/frameworks/proxy"},
+	{"examples/patientapi/internal/discreet", "examples/patientapi/internal/gauge", "examples/patientapi/probe", "lab/behind", "lab/burn", "lab/burst/specimen", "lab/contestant", "lab/fan/specimen", "lab/oncall", "lab/report/chart", "lab/results", "lab/routes/specimen"},
 	{"examples/patientapi", "lab/internal/labtest", "lab/judge"},
 	{"examples/patientapi/internal/cachetest", "examples/patientapi/internal/redistest", "examples/patientapi/internal/storetest", "lab/claims"},
 	{"examples/patientapi/cache/memory", "examples/patientapi/cache/redis", "examples/patientapi/directory"},
-	{"examples/patientapi/simulated", "examples/patientapi/sqlite", "lab/patterns/specimen", "lab/report"},
+	{"examples/patientapi/front", "examples/patientapi/simulated", "examples/patientapi/sqlite", "lab/patterns/specimen", "lab/report"},
 	{"examples/patientapi/patterns", "lab/experiment"},
 	{"examples/patientapi/conformance/client", "examples/patientapi/httpapi"},
 	{"examples/patientapi/app", "lab/burst", "lab/fan", "lab/ladder", "lab/patterns", "lab/overload", "lab/pools", "lab/reuse", "lab/routes"},
-	{"examples/patientapi/cmd/patientapi", "examples/patientapi/conformance", "lab/overload/demo", "lab/routes/alone", "lab/shapes"},
+	{"examples/patientapi/cmd/patientapi", "examples/patientapi/conformance", "lab/admission", "lab/overload/demo", "lab/routes/alone", "lab/shapes"},
 	{"lab/cmd/spillway"},
 }
 
 // adapters are modules around one third-party library, with the modules allowed.
 var adapters = map[string]string{
-	"metricsprom": "github.com/prometheus/",
-	"routegin":    "github.com/gin-gonic/",
-	"routeyaml":   "go.yaml.in/yaml/",
+	"admissiongrpc": "google.golang.org/",
+	"metricsotel":   "go.opentelemetry.io/",
+	"metricsprom":   "github.com/prometheus/",
+	"routegin":      "github.com/gin-gonic/",
+	"routeyaml":     "go.yaml.in/yaml/",
 }
 
 const self = "github.com/spillway-go/spillway"
