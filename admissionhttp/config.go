@@ -149,7 +149,7 @@ func (cfg *Config) check() error {
 		fault("LogEvery is %v: it cannot be negative (zero means %v)", cfg.LogEvery, defaultLogEvery)
 	}
 	if h := cfg.DeadlineHeader; h != "" && h != noHeader && !isToken(h) {
-		fault("DeadlineHeader is no name of a header")
+		fault("DeadlineHeader is %.40q: a name has letters, digits, hyphens and underscores; empty means %s, %q none", h, HeaderDeadline, noHeader)
 	}
 	if cfg.Recording != nil {
 		if err := cfg.Recording.check(); err != nil {

@@ -25,7 +25,8 @@ const broken = 20
 // HTTP serves what build makes behind one slot without a queue, over loopback. It
 // checks that a request is answered, that panics are answered with the status
 // recovered and cost no slot, that a request is shed as it should be, that probes are
-// not, and that a stop finishes all.
+// not, and that a stop finishes all. Its answers must be short: they are then sent when
+// the handler has ended, and the slot is free.
 func HTTP(t *testing.T, build serve.Build, recovered int) {
 	t.Helper()
 	lim, err := limiter.New(limiter.Config{Name: "http", Law: limit.NewFixed(1), QueueSize: -1})
