@@ -81,7 +81,7 @@ func statusOf(r *spillway.Rejection) *status.Status {
 	if r.Reason == spillway.Quota {
 		code = codes.ResourceExhausted
 	}
-	st := status.New(code, "refused: "+r.Reason.String())
+	st := status.New(code, refusedFor+r.Reason.String())
 	if r.RetryAfter <= 0 {
 		return st
 	}
@@ -114,6 +114,10 @@ func pushback(ctx context.Context, r *spillway.Rejection) (ms int64, ok bool) {
 	return ms, true
 }
 
+const refusedFor = "refused: "
+
+var tooClose = refusedFor + spillway.DeadlineTooClose.String()
+
 // errFailed stands for an answer that is no sample.
 var errFailed = errors.New("admissiongrpc: the handler failed")
 
@@ -122,13 +126,14 @@ var errFailed = errors.New("admissiongrpc: the handler failed")
 // What the handler answers is a sample, also NOT_FOUND and its like. UNAVAILABLE with
 // RetryInfo is a refusal below, and a sign of overload there. When the context has
 // ended, an error came of that. A failure is no sample, and neither is a quota of the
-// caller, which says nothing about the capacity.
+// caller, which says nothing about the capacity, nor a deadline that was too close for
+// the work below: callers choose theirs.
 func outcome(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
 	if r, ok := errors.AsType[*spillway.Rejection](err); ok {
-		if r.Reason == spillway.Quota {
+		if r.Reason == spillway.Quota || r.Reason == spillway.DeadlineTooClose {
 			return errFailed
 		}
 		return err
@@ -149,7 +154,7 @@ func outcome(ctx context.Context, err error) error {
 	case codes.Canceled:
 		return context.Canceled
 	case codes.Unavailable:
-		if slices.ContainsFunc(st.Details(), isRetryInfo) {
+		if st.Message() != tooClose && slices.ContainsFunc(st.Details(), isRetryInfo) {
 			return spillway.ErrRejected
 		}
 	}

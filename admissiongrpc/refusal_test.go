@@ -156,6 +156,7 @@ func TestWhatAnAnswerTeachesTheLimiter(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	shed := statusOf(&spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: time.Second}).Err()
+	late := statusOf(&spillway.Rejection{Reason: spillway.DeadlineTooClose, RetryAfter: time.Second}).Err()
 	quota := statusOf(&spillway.Rejection{Reason: spillway.Quota, RetryAfter: time.Second}).Err()
 	for _, c := range []struct {
 		ctx  context.Context
@@ -172,6 +173,8 @@ func TestWhatAnAnswerTeachesTheLimiter(t *testing.T) {
 		{t.Context(), status.Error(codes.ResourceExhausted, "message too large"), limit.Failed},
 		{t.Context(), shed, limit.Overload},
 		{t.Context(), quota, limit.Failed},
+		{t.Context(), late, limit.Failed},
+		{t.Context(), &spillway.Rejection{Reason: spillway.DeadlineTooClose}, limit.Failed},
 		{t.Context(), &spillway.Rejection{Reason: spillway.Quota}, limit.Failed},
 		{t.Context(), &spillway.Rejection{Reason: spillway.QueueFull}, limit.Overload},
 		{t.Context(), status.Error(codes.DeadlineExceeded, "late"), limit.Deadline},

@@ -154,7 +154,7 @@ func (g *guard) serve(next http.Handler, w http.ResponseWriter, r *http.Request)
 	}
 	req.DryRun = g.percent < 100 && fair.Hash(g.seed, g.caller(r))%100 >= g.percent
 
-	stream := r.Method == http.MethodConnect
+	stream := r.Method == http.MethodConnect && r.ProtoMajor > 1 // of HTTP/1 a tunnel is hijacked
 	if g.long != nil {
 		stream = g.long(r)
 	}

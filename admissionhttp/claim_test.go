@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,6 +35,7 @@ func TestAClaimOfAStreamLiftsNoDeadline(t *testing.T) {
 		"a stream":                 {[]string{"Accept", "text/event-stream"}, events, 0, time.Minute, limit.Canceled},
 		"a stream that ends early": {[]string{"Accept", "text/event-stream", "Spillway-Deadline", "20S"}, events, 0, 20 * time.Second, limit.Deadline},
 		"a claim that ends early":  {[]string{"Accept", "text/event-stream", "Spillway-Deadline", "2S"}, idle, 0, 2 * time.Second, limit.Deadline},
+		"a claim behind a lot":     {[]string{"Accept", strings.Repeat(",", 4000), "Accept", "a/b, c/d;q=0.1" + strings.Repeat(",", 100), "Accept", "text/event-stream"}, events, 0, usual, limit.Deadline},
 		"a stream not announced":   {nil, events, 0, usual, limit.Deadline},
 		"a dry run":                {[]string{"Accept", "text/event-stream"}, idle, limiter.DryRun, time.Minute, limit.Canceled},
 	} {

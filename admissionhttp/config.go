@@ -52,9 +52,9 @@ type Config struct {
 	// Long says which requests will be streams: they get no deadline from Deadlines,
 	// and are counted apart from their first flush. Nil means those that ask for an
 	// upgrade or for text/event-stream, and CONNECT; as any client can claim that,
-	// these must also answer with a stream, and have the deadline until they do. A
-	// function takes the place of that: it names those requests too. An answer of
-	// text/event-stream is counted apart whatever it says.
+	// these must also answer with a stream, and have the deadline until they do: CONNECT
+	// by Hijack, or in HTTP/2 by a flush. A function takes the place of that: it names
+	// those requests too. An answer of text/event-stream is counted apart whatever it says.
 	Long func(*http.Request) bool
 	// Hold puts the slot into the request's context, for the function Hold. It costs
 	// a copy of the request.

@@ -29,10 +29,10 @@
 // # What teaches the limiter
 //
 // An answer below 500 is a latency sample, apart from 408 and 429. 503 with Retry-After is a
-// sign of overload below. 504, or a deadline that passed, is a lower bound of the
-// latency, and so is the time after which a client left. All others, panics and
-// http.ErrAbortHandler are no sample; [Config.Outcome] decides otherwise. The slot
-// comes back in every case.
+// sign of overload below, unless its Spillway-Reason is deadline_too_close. 504, or a
+// deadline that passed, is a lower bound of the latency, and so is the time after which a
+// client left. All others, panics and http.ErrAbortHandler are no sample;
+// [Config.Outcome] decides otherwise. The slot comes back in every case.
 //
 // Upgraded connections, server-sent events and what [Config.Long] names hold a slot
 // until they prove to be streams: by status 101, by Hijack, or by a flush of an

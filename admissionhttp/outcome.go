@@ -62,16 +62,19 @@ func served(status int) bool {
 	return status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout
 }
 
+var tooClose = spillway.DeadlineTooClose.String()
+
 // DefaultOutcome is what an answer teaches the limiter: nil, a sample, below 500
 // apart from 408 and 429; spillway.ErrRejected for 503 with Retry-After;
 // context.DeadlineExceeded for 504; and another error, no sample, for all others. A
 // caller's quota (429) says nothing about the capacity, the time that a client took
-// for its body (408) neither, and a service that is broken fails fast.
+// for its body (408) neither, and a service that is broken fails fast. A 503 below
+// for deadline_too_close is no sample: clients choose their deadlines.
 func DefaultOutcome(status int, header http.Header) error {
 	switch {
 	case served(status):
 		return nil
-	case status == http.StatusServiceUnavailable && header.Get("Retry-After") != "":
+	case status == http.StatusServiceUnavailable && header.Get("Retry-After") != "" && header.Get(HeaderReason) != tooClose:
 		return spillway.ErrRejected
 	case status == http.StatusGatewayTimeout:
 		return context.DeadlineExceeded

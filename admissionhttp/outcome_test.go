@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,6 +53,9 @@ func TestWhatAnAnswerTeaches(t *testing.T) {
 		"refused below": {func(w http.ResponseWriter, r *http.Request) {
 			admissionhttp.Refuse(w, r, &spillway.Rejection{Reason: spillway.QueueFull})
 		}, limit.Overload},
+		"refused below for its own deadline": {func(w http.ResponseWriter, r *http.Request) {
+			admissionhttp.Refuse(w, r, &spillway.Rejection{Reason: spillway.DeadlineTooClose})
+		}, limit.Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lim, ends := taught(t, 1)
@@ -61,6 +65,63 @@ func TestWhatAnAnswerTeaches(t *testing.T) {
 			}
 		})
 	}
+}
+
+// One caller makes up deadlines that the slow route below cannot keep. What it is refused
+// there was taken for overload and cost all others more than half of their goodput.
+func TestMadeUpDeadlinesCostOthersNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		outer, inner := adaptive(t), adaptive(t)
+		servers := make(chan struct{}, 16)
+		mux := http.NewServeMux()
+		mux.HandleFunc("/fast", func(http.ResponseWriter, *http.Request) {
+			servers <- struct{}{}
+			time.Sleep(10 * time.Millisecond)
+			<-servers
+		})
+		mux.Handle("/slow", middleware(t, admissionhttp.Config{Limiter: inner})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			time.Sleep(100 * time.Millisecond)
+		})))
+		h := middleware(t, admissionhttp.Config{Limiter: outer})(mux)
+		ctx, cancel := context.WithCancel(t.Context())
+		var good, refused atomic.Int64
+		repeat := func(callers int, pause time.Duration, path string, status int, count *atomic.Int64, headers ...string) {
+			for range callers {
+				go func() {
+					for ctx.Err() == nil {
+						w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil)
+						for i := 0; i < len(headers); i += 2 {
+							r.Header.Set(headers[i], headers[i+1])
+						}
+						if h.ServeHTTP(w, r); w.Code == status {
+							count.Add(1)
+						}
+						time.Sleep(pause)
+					}
+				}()
+			}
+		}
+		repeat(24, time.Millisecond, "/fast", 200, &good)
+		repeat(2, time.Millisecond, "/slow", 200, new(atomic.Int64))
+		time.Sleep(5 * time.Second)
+		before := good.Load()
+		repeat(40, 5*time.Millisecond, "/slow", 503, &refused, admissionhttp.HeaderDeadline, "20")
+		time.Sleep(5 * time.Second)
+		if n := good.Load() - before; n < before*9/10 || refused.Load() < 5000 {
+			t.Errorf("%d served in five seconds, %d before; %d refused", n, before, refused.Load())
+		}
+		cancel()
+		time.Sleep(time.Second)
+	})
+}
+
+func adaptive(t *testing.T) *limiter.Limiter {
+	t.Helper()
+	lim, err := limiter.New(limiter.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lim
 }
 
 func TestAPanicTeachesNothing(t *testing.T) {

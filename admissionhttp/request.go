@@ -3,7 +3,6 @@ package admissionhttp
 import (
 	"context"
 	"net/http"
-	"slices"
 
 	"github.com/spillway-go/spillway"
 )
@@ -23,12 +22,25 @@ func Probe(r *http.Request) bool {
 	return false
 }
 
+// longestAccept is how much of what a client accepts is read. In HTTP/2 it can say a
+// megabyte of that with every request and send a few kilobytes.
+const longestAccept = 1 << 10
+
 // announced reports whether r asks for a stream or another protocol.
 func announced(r *http.Request) bool {
 	if r.Method == http.MethodConnect || len(r.Header["Upgrade"]) > 0 {
 		return true
 	}
-	return slices.ContainsFunc(r.Header["Accept"], accepts)
+	left := longestAccept
+	for _, line := range r.Header["Accept"] {
+		if left -= len(line); left < 0 {
+			return false
+		}
+		if accepts(line) {
+			return true
+		}
+	}
+	return false
 }
 
 // WithPriority returns h for requests of a priority: what a route says to a

@@ -57,12 +57,15 @@ func due(mark *atomic.Int64, now int64, every time.Duration) bool {
 
 // counted tells log and recording of a refusal, and returns the advice for it.
 func (g *guard) counted(p *page, priority spillway.Priority, advice time.Duration) int {
+	if g.shed != nil {
+		g.shed.Rejected(priority, p.rejection)
+	}
+	if p.rejection.Reason == spillway.DeadlineTooClose && advice < time.Second {
+		return wholeSeconds(patience(advice, 0)) // little work is ahead of it: its caller gave too little time
+	}
 	lasts, now, first := g.shedding.refused()
 	if first && g.recording != nil && due(&g.shedding.recorded, now, g.recording.every()) {
 		g.recording.start(g.logger)
-	}
-	if g.shed != nil {
-		g.shed.Rejected(priority, p.rejection)
 	}
 	return wholeSeconds(patience(advice, lasts))
 }

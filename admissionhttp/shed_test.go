@@ -69,6 +69,33 @@ func TestAdviceRisesWhileRefusalsContinue(t *testing.T) {
 	})
 }
 
+// One caller without time that comes every second made the advice for all others ten
+// times as long, and had a recording written every minute.
+func TestADeadlineThatIsTooCloseIsNoShedding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(1), QueueSize: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := middleware(t, admissionhttp.Config{Limiter: lim})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			time.Sleep(10 * time.Millisecond)
+		}))
+		for range 100 {
+			get(h, "/") // so that the limiter knows how long work takes
+		}
+		for i := range 1000 {
+			time.Sleep(900 * time.Millisecond)
+			if w := ask(h, t.Context(), admissionhttp.HeaderDeadline, []string{"0", "2"}[i%2]); i%64 == 0 && w.Code != 503 {
+				t.Fatalf("status %d", w.Code)
+			}
+		}
+		_, _ = lim.Acquire(t.Context())
+		if mean, _ := advised(t, h, 1000); mean > 2.1 {
+			t.Errorf("at the onset others are told to wait %v s", mean)
+		}
+	})
+}
+
 func TestOneLineAPeriodAndNothingOfARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

@@ -49,6 +49,7 @@ func TestWhatIsAStreamHoldsNoSlot(t *testing.T) {
 	byHeader := func(r *http.Request) bool { return r.Header.Get("X-Long") != "" }
 	for name, c := range map[string]struct {
 		method  string
+		proto   int
 		long    func(*http.Request) bool
 		headers []string
 		handler func(http.ResponseWriter, *http.Request)
@@ -62,7 +63,8 @@ func TestWhatIsAStreamHoldsNoSlot(t *testing.T) {
 		"not yet":                   {handler: func(http.ResponseWriter, *http.Request) {}, headers: []string{"X-Long", "1"}, long: byHeader},
 		"ours, from its first byte": {handler: flushText, headers: []string{"X-Long", "1"}, long: byHeader, want: true},
 		"not ours":                  {handler: flushText, long: byHeader},
-		"CONNECT":                   {method: http.MethodConnect, handler: flushText, want: true},
+		"CONNECT":                   {method: http.MethodConnect, proto: 2, handler: flushText, want: true},
+		"a forged CONNECT":          {method: http.MethodConnect, proto: 1, handler: flushText},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lim := one(t)
@@ -74,7 +76,9 @@ func TestWhatIsAStreamHoldsNoSlot(t *testing.T) {
 				if c.method == "" {
 					ask(h, t.Context(), c.headers...)
 				} else {
-					h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(c.method, "example.org:443", nil))
+					r := httptest.NewRequest(c.method, "example.org:443", nil)
+					r.ProtoMajor = c.proto
+					h.ServeHTTP(httptest.NewRecorder(), r)
 				}
 			}()
 			s := <-p.at
