@@ -72,6 +72,58 @@ func TestOneObserverThatPanicsDoesNotSilenceTheOthers(t *testing.T) {
 	atRest(t, l)
 }
 
+// Whatever panics, all others are told, of everything, and no slot is lost.
+func TestAPanicOfOneObserverKeepsNothingFromTheOthers(t *testing.T) {
+	swallow := func(f func()) {
+		defer func() {
+			if v := recover(); v != "bug" {
+				t.Errorf("recovered %v", v)
+			}
+		}()
+		f()
+	}
+	t.Run("at an end", func(t *testing.T) {
+		heard := 0
+		l := configured(t, Config{Law: limit.NewFixed(1), Observer: Observers(
+			&Observer{Ended: func(End) { panic("bug") }}, &Observer{Ended: func(End) { heard++ }},
+		)})
+		p := acquire(t, l)
+		if swallow(func() { p.Done(nil) }); heard != 1 {
+			t.Errorf("the other heard of %d", heard)
+		}
+		atRest(t, l)
+	})
+	t.Run("at an end that changes the limit", func(t *testing.T) {
+		var limits []int
+		l := configured(t, Config{Law: &rising{n: 1}, Observer: &Observer{
+			Ended: func(End) { panic("bug") }, LimitChanged: func(d limit.Decision) { limits = append(limits, d.To) },
+		}})
+		p := acquire(t, l)
+		if swallow(func() { p.Done(nil) }); !slices.Equal(limits, []int{2}) {
+			t.Errorf("told of the limits %v, want 2", limits)
+		}
+		atRest(t, l)
+	})
+	t.Run("at what a dry run would refuse", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			told := 0
+			l := configured(t, Config{Law: limit.NewFixed(1), QueueSize: 10, MaxWait: time.Second, Mode: DryRun, Observer: &Observer{
+				WouldReject: func(spillway.Priority, *spillway.Rejection) { told++; panic("bug") },
+			}})
+			permits := []Permit{acquire(t, l), acquire(t, l), acquire(t, l)} // two would wait
+			time.Sleep(2 * time.Second)
+			swallow(func() { _, _ = l.TryAcquire(t.Context()) })
+			if n := l.Stats().WouldReject; n < 2 || told != int(n) {
+				t.Errorf("told of %d, and %d would have been refused", told, n)
+			}
+			for _, p := range permits {
+				p.Done(nil)
+			}
+			atRest(t, l)
+		})
+	})
+}
+
 func TestAllocsOfObservers(t *testing.T) {
 	count := 0
 	one := &Observer{Admitted: func(spillway.Priority, time.Duration) { count++ }, Ended: func(End) { count++ }}

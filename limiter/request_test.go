@@ -22,6 +22,10 @@ func TestTheContextSaysWhatWorkCosts(t *testing.T) {
 	}
 	p.Done(nil)
 	q.Done(nil)
+	if p, _ = l.AcquireWith(ctx, Request{Priority: spillway.Low}); l.Stats().ByPriority[spillway.Low].InFlight != 4 {
+		t.Error("a request that says only its priority takes not what its context says")
+	}
+	p.Done(nil)
 	atRest(t, l)
 }
 
@@ -112,6 +116,19 @@ func TestWorkOverItsShareIsNotToldTheReasonOfOthers(t *testing.T) {
 	}
 	p.Done(nil)
 	atRest(t, l)
+}
+
+func TestStatsSayHowLongWorkWaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, 10)
+		p := acquire(t, l)
+		time.AfterFunc(3*time.Second, func() { p.Done(nil) })
+		acquire(t, l).Done(nil)
+		if w := l.Stats().QueueWait; w.Count() != 2 || time.Duration(w.Max()) < 3*time.Second {
+			t.Errorf("%d waits, the longest of %v", w.Count(), time.Duration(w.Max()))
+		}
+		atRest(t, l)
+	})
 }
 
 func TestStatsSayThatNothingEnds(t *testing.T) {

@@ -243,6 +243,9 @@ func TestStateSaysThatMoreRunsThanTheLimitAllows(t *testing.T) {
 	for range 5 {
 		running = append(running, acquire(t, l))
 	}
+	if s := l.Stats().State; strings.Contains(s, "allowed") {
+		t.Errorf("a dry run allows all: %q", s)
+	}
 	l.SetMode(Enforce)
 	says(t, l, "5 slots are in use and 2 are allowed; fixed")
 	if _, err := l.TryAcquire(t.Context()); err == nil {

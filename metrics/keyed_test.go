@@ -130,3 +130,45 @@ func TestReadersDoNotTakeCountsFromEachOther(t *testing.T) {
 		t.Errorf("%v requests, want 200", n)
 	}
 }
+
+// What was read stays as it was.
+func TestASampleDoesNotChangeAfterItWasRead(t *testing.T) {
+	f := newFamily(t, limiter.KeyedConfig{})
+	source := keyedSource(t, KeyedConfig{Name: "tenants", Family: f})
+	use(t, f, "a")
+	finished := func(all []Sample) (n uint64) {
+		for _, s := range all {
+			if s.Metric == duration {
+				for _, c := range s.Times.Counts {
+					n += c
+				}
+			}
+		}
+		return n
+	}
+	before := source.Read()
+	use(t, f, "a", "a")
+	if after := source.Read(); finished(before) != 1 || finished(after) != 3 {
+		t.Errorf("one request had finished, and the sample says %d; then three, and it says %d", finished(before), finished(after))
+	}
+}
+
+// The limiter that keys share when there are too many is no key: it has its own label,
+// whatever Label says, and takes none of those that there may be.
+func TestTheSharedLimiterHasALabelOfItsOwn(t *testing.T) {
+	f := newFamily(t, limiter.KeyedConfig{})
+	source := keyedSource(t, KeyedConfig{Name: "tenants", Family: f, MaxLabels: 1, Label: func(key string) string { return "plan of " + key }})
+	use(t, f, limiter.Overflow)
+	read(t, source)
+	use(t, f, "a")
+	read(t, source)
+	use(t, f, "b", "b")
+	for _, want := range []struct {
+		label string
+		n     float64
+	}{{limiter.Overflow, 1}, {"plan of a", 1}, {other, 2}} {
+		if n := read(t, source)["spillway.requests "+want.label+" admitted"]; n != want.n {
+			t.Errorf("%s: %v requests, want %v", want.label, n, want.n)
+		}
+	}
+}

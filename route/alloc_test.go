@@ -19,7 +19,8 @@ func TestAllocationsPerRequest(t *testing.T) {
 	behind.Use(func(next http.Handler) http.Handler { return http.HandlerFunc(next.ServeHTTP) })
 	group := behind.Group("/in")
 	group.Use(func(next http.Handler) http.Handler { return http.HandlerFunc(next.ServeHTTP) })
-	if err := group.Add(typedGet().Untimed(), New("GET", "/urgent/{id}", getByType).Untimed().Priority(spillway.High)); err != nil {
+	if err := group.Add(typedGet().Untimed(), New("GET", "/urgent/{id}", getByType).Untimed().Priority(spillway.High),
+		New("GET", "/heavy/{id}", getByType).Untimed().Priority(spillway.High).Cost(2)); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -32,6 +33,7 @@ func TestAllocationsPerRequest(t *testing.T) {
 		{"get with Server-Timing", timed, newHarness("GET", "/patients/P000042", "", ""), 1},
 		{"get behind middleware", behind, newHarness("GET", "/in/patients/P000042", "", ""), 1},
 		{"get with a priority", behind, newHarness("GET", "/in/urgent/P000042", "", ""), 3},
+		{"get with a priority and a cost", behind, newHarness("GET", "/in/heavy/P000042", "", ""), 3},
 		{"json", post, newHarness("POST", "/patients", "application/json", benchJSON), 2},
 		{"large json", post, newHarness("POST", "/patients", "application/json", large()), 2},
 		{"form", post, newHarness("POST", "/patients", "application/x-www-form-urlencoded", benchForm), 2},

@@ -20,7 +20,7 @@ func TestAnswersAndEditsAreInTheDocument(t *testing.T) {
 	}})
 	if err := m.Add(New("POST", "/a", func(context.Context, Empty) (string, error) { return "", nil }).
 		Answers(200, Answer{Description: "Fine", Headers: map[string]string{"etag": "version"}}).
-		Answers(201, Answer{Body: describedMade{}}).Answers(202, Answer{Body: Empty{}}).Answers(204, Answer{}).Answers(206, Answer{Body: File{}}).
+		Answers(201, Answer{Body: describedMade{}}).Answers(202, Answer{Body: Empty{}}).Answers(204, Answer{}).Answers(206, Answer{Body: File{}}).Answers(304, Answer{}).
 		Answers(400, Answer{Headers: map[string]string{"X-Why": "why"}}).Answers(422, Answer{}).Answers(418, Answer{Body: describedMade{}}).
 		Operation(func(op map[string]any) {
 			order = append(order, "route")
@@ -56,6 +56,7 @@ func TestAnswersAndEditsAreInTheDocument(t *testing.T) {
 		"202": `{"description":"Accepted"}`,
 		"204": `{"description":"No Content"}`,
 		"206": `{"content":{"*/*":{}},"description":"Partial Content"}`,
+		"304": `{"description":"Not Modified"}`,
 		"418": `{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/DescribedMade"}}},"description":"I'm a teapot"}`,
 		"422": `{"content":{"application/problem+json":{"schema":{"$ref":"#/components/schemas/Problem"}}},"description":"Unprocessable Entity"}`,
 	} {

@@ -3,6 +3,7 @@ package route
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -73,6 +74,7 @@ func TestOrderOfMiddleware(t *testing.T) {
 		{"POST", "/outer/inner/bare/7", 405, []string{"mux1 normal/0", "mux2 normal/0", "outer normal/0", "inner normal/0"}},
 		{"PUT", "/outer/inner/bare/b", 307, []string{"mux1 normal/0", "mux2 normal/0", "outer normal/0", "inner normal/0"}},
 		{"GET", "//a", 307, []string{"mux1 normal/0", "mux2 normal/0"}},
+		{"GET", "/b/../outer/none", 307, []string{"mux1 normal/0", "mux2 normal/0", "outer normal/0"}},
 	} {
 		seen.passed = nil
 		w := do(m, c.method, c.path, "", "")
@@ -88,6 +90,13 @@ func TestOrderOfMiddleware(t *testing.T) {
 	}
 	if want := []string{"route2", "route1", "mux2", "mux1", "outer", "inner"}; !slices.Equal(seen.made, want) {
 		t.Errorf("made %q: each once", seen.made)
+	}
+}
+
+func TestACostIsNeverMoreThanAContextCanSay(t *testing.T) {
+	ctx := mark{cost: math.MaxInt, costs: true}.context(spillway.WithPriority(t.Context(), spillway.Low))
+	if n := spillway.CostFrom(ctx); n != math.MaxInt32 || spillway.PriorityFrom(ctx) != spillway.Low {
+		t.Errorf("cost %d of %v", n, spillway.PriorityFrom(ctx))
 	}
 }
 
@@ -193,6 +202,53 @@ func TestGroupsInheritAndAdd(t *testing.T) {
 		w := do(m, "GET", c.target, "", "")
 		if p := problemOf(t, w.Header().Get("Content-Type"), w.Body.String()); w.Code != c.status || p.Type != c.kind {
 			t.Errorf("%s: %d %s", c.target, w.Code, w.Body)
+		}
+	}
+}
+
+// Groups beside each other have a parent and no middleware in common but its.
+func TestGroupsBesideEachOtherHaveTheirOwnMiddleware(t *testing.T) {
+	var seen trail
+	m := NewMux(Config{})
+	m.Use(seen.named("mux"))
+	g := m.Group("/a")
+	g.Use(seen.named("a"))
+	g = g.Group("/b")
+	g.Use(seen.named("b"))
+	for _, name := range []string{"one", "two"} {
+		inner := g.Group("/" + name)
+		inner.Use(seen.named(name))
+		if err := inner.Add(New("GET", "", noContent)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"one", "two"} {
+		seen.passed = nil
+		path := "/a/b/" + name
+		do(m, "GET", path, "", "")
+		if got := strings.ReplaceAll(strings.Join(seen.passed, " "), " normal/0 GET "+path, ""); got != "mux a b "+name {
+			t.Errorf("%s passed %q", path, got)
+		}
+	}
+}
+
+// A problem is written as the group has it that the request is of: that of its pattern,
+// whatever prefix its path has, and for what no pattern matches that of the longest one.
+func TestProblemsAreThoseOfTheGroup(t *testing.T) {
+	m := NewMux(Config{ProblemBase: "urn:root:"})
+	based := func(base string) func(*Config) { return func(c *Config) { c.ProblemBase = base } }
+	m.Group("/a/b", based("urn:ab:"))
+	m.Group("/a", based("urn:a:"))
+	m.Group("/{tenant}", based("urn:tenant:"))
+	if err := m.Handle("GET /a/x", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		m.Problem(w, r, &Problem{Status: 409, Type: "no-such-resource"})
+	})); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"/a/x": "root", "/a/y": "a", "/a/b/y": "ab", "/c": "tenant", "/": "root"} {
+		w := do(m, "GET", path, "", "")
+		if p := problemOf(t, w.Header().Get("Content-Type"), w.Body.String()); p.Type != "urn:"+want+":no-such-resource" {
+			t.Errorf("%s: %d %s, want that of %s", path, w.Code, p.Type, want)
 		}
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/carry"
 )
 
 // mark is what a route says of its requests to the limiters they pass.
@@ -30,13 +32,14 @@ func (m mark) check() error {
 func (m mark) none() bool { return !m.prioritized && !m.costs }
 
 func (m mark) context(ctx context.Context) context.Context {
+	w := carry.In(ctx) // one for both
 	if m.prioritized {
-		ctx = spillway.WithPriority(ctx, m.priority)
+		w.Priority = int8(m.priority)
 	}
 	if m.costs {
-		ctx = spillway.WithCost(ctx, m.cost)
+		w.Cost = int32(min(m.cost, math.MaxInt32))
 	}
-	return ctx
+	return w
 }
 
 func (m mark) on(r *http.Request) *http.Request {

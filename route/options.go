@@ -64,7 +64,7 @@ func (r *Route) Priority(p spillway.Priority) *Route {
 }
 
 // Cost is how many slots of a limiter a request takes. It is put into the context as
-// Priority is, for spillway.CostFrom.
+// Priority is, for spillway.CostFrom; both together cost no more than one.
 func (r *Route) Cost(n int) *Route { r.mark.cost, r.mark.costs = n, true; return r }
 
 // AllowUnknown ignores body members and query parameters the type does not know.
