@@ -107,7 +107,8 @@ func TestMadeUpDeadlinesCostOthersNothing(t *testing.T) {
 		before := good.Load()
 		repeat(40, 5*time.Millisecond, "/slow", 503, &refused, admissionhttp.HeaderDeadline, "20")
 		time.Sleep(5 * time.Second)
-		if n := good.Load() - before; n < before*9/10 || refused.Load() < 5000 {
+		// Mostly 0.95 of before and at least 0.85; at most 0.48 when the refusals count.
+		if n := good.Load() - before; n < before*2/3 || refused.Load() < 5000 {
 			t.Errorf("%d served in five seconds, %d before; %d refused", n, before, refused.Load())
 		}
 		cancel()
