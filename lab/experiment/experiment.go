@@ -1,5 +1,8 @@
-// Package experiment runs the cells of an experiment in interleaved repeats and
-// stores every run as soon as it ends, so that no measurement is lost later.
+// Package experiment runs experiments: the cells of each in interleaved repeats. Every
+// run is stored as soon as it ends, so that no measurement is lost later.
+//
+// An experiment is one declaration; see [Declare]. The command, its flags and help, the
+// tables of the report and the list of experiments are made from it.
 package experiment
 
 import (
@@ -9,48 +12,72 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// Experiment re-measures one family of claims.
-type Experiment interface {
-	ID() string    // as in the ledger: "H"
-	Title() string // in one line
+// Experiment re-measures one family of claims. [Declare] makes it.
+type Experiment struct {
+	ledger.Family
+	Help  string                     // what is measured and how, for --help: paragraphs of whole sentences
+	Roles map[string]contestant.Role // of the contestants that this program plays itself
 
-	// Plan says what will be run. The error is about the settings: bad input.
-	Plan() (Plan, error)
-
-	// Judge decides every claim from the raw runs, those of a partial session
-	// too. The same runs and seed give the same verdicts.
-	Judge(runs []results.Run, seed uint64) []results.Claim
+	config func() any // a new configuration, empty
+	plan   func(any) (Plan, error)
+	legacy func(runs []results.Run, seed uint64) []results.Claim
 }
 
-// Plan is what one session runs: every cell once in each repeat, then every
+// Declare joins what an experiment is: its claims, its configuration C, whose fields are
+// its flags, and the plan that a configuration makes. The tags of a field are those of
+// the command line (help, default, placeholder, …) and quick and full for its values in
+// runs of these sizes. The plan's error is about the settings: bad input. Planning starts
+// nothing.
+func Declare[C any](family ledger.Family, help string, plan func(C) (Plan, error), roles map[string]contestant.Role) *Experiment {
+	return &Experiment{
+		Family: family, Help: help, Roles: roles,
+		config: func() any { return new(C) },
+		plan:   func(c any) (Plan, error) { return plan(*c.(*C)) },
+	}
+}
+
+// Plan is what one session runs: every group once in each repeat, then every
 // demonstration once.
 type Plan struct {
-	Scaled  string                          // how it differs from the published sizes; empty at full size
 	Prepare func(ctx context.Context) error // before anything is measured; may be nil
 	Cells   []Cell
+	Groups  []Group
 	Demos   []Demo
 }
 
-// Cell is one contestant under one load in one set-up.
+// Group is cells that are measured together, for instance in turns.
+type Group struct {
+	Keys   []ledger.Key
+	Label  string        // for the progress; empty: from the keys
+	Beside string        // groups of one non-empty name run at the same time
+	Expect time.Duration // how long it should take
+
+	// Run measures: one run for each key, in that order. It fills everything but the
+	// cell's name, the repeat, the order and the start. An error means that there is no
+	// measurement.
+	Run func(ctx context.Context, t Trial) ([]results.Run, error)
+}
+
+// Cell is a group of one.
 type Cell struct {
 	Setup, Load, Pattern string
 
 	Twin   bool          // the second of an A/A pair
-	Beside string        // cells of one non-empty name run at the same time, each in its own process
-	Expect time.Duration // how long it should take, for the progress only
+	Beside string        // as of Group
+	Expect time.Duration // as of Group
 
-	// Run measures. It fills everything but the fields above, the repeat, the
-	// order and the start. An error means that there is no measurement.
-	Run func(ctx context.Context, t Trial) (results.Run, error)
+	Run func(ctx context.Context, t Trial) (results.Run, error) // as of Group
 }
 
-// Trial is one run of a cell.
+// Trial is one run of a group.
 type Trial struct {
 	Repeat int
-	Seed   uint64 // the same for every cell of a repeat, so that they have the same random input
+	Seed   uint64 // the same for every group of a repeat, so that they have the same random input
 }
 
 // Demo is a demonstration.
@@ -60,46 +87,96 @@ type Demo struct {
 	Run       func(ctx context.Context) (results.Demo, error)
 }
 
-// Label is a readable name of a cell.
-func (c Cell) Label() string {
-	s := fmt.Sprintf("%s · %s · %s", c.Setup, c.Load, c.Pattern)
-	if c.Twin {
-		s += " (twin)"
-	}
-	return s
+// Key names the cell.
+func (c Cell) Key() ledger.Key {
+	return ledger.Key{Setup: c.Setup, Load: c.Load, Pattern: c.Pattern, Twin: c.Twin}
 }
 
-// batches groups the cells that run at the same time. Every other cell is a batch
-// of its own.
-func batches(cells []Cell) [][]Cell {
-	var out [][]Cell
-	at := map[string]int{}
-	for _, c := range cells {
-		if i, ok := at[c.Beside]; ok && c.Beside != "" {
-			out[i] = append(out[i], c)
-			continue
-		}
-		at[c.Beside] = len(out)
-		out = append(out, []Cell{c})
+func (c Cell) group() Group {
+	return Group{Keys: []ledger.Key{c.Key()}, Beside: c.Beside, Expect: c.Expect,
+		Run: func(ctx context.Context, t Trial) ([]results.Run, error) {
+			run, err := c.Run(ctx, t)
+			return []results.Run{run}, err
+		}}
+}
+
+// Keys returns every cell of the plan.
+func (p Plan) Keys() []ledger.Key {
+	var out []ledger.Key
+	for _, g := range p.groups() {
+		out = append(out, g.Keys...)
 	}
 	return out
 }
 
-// expect is how long a batch should take: as long as its longest cell.
-func expect(batch []Cell) time.Duration {
-	return slices.MaxFunc(batch, func(a, b Cell) int { return int(a.Expect - b.Expect) }).Expect
+// Expect is how long so many repeats should take, with the demonstrations.
+func (p Plan) Expect(repeats int) time.Duration {
+	var sum time.Duration
+	for _, b := range p.batches() {
+		sum += time.Duration(repeats) * b.expect()
+	}
+	for _, d := range p.Demos {
+		sum += d.Expect
+	}
+	return sum
 }
 
-func label(batch []Cell) string {
-	if len(batch) == 1 {
-		return batch[0].Label()
+func (p Plan) groups() []Group {
+	out := slices.Clone(p.Groups)
+	for _, c := range p.Cells {
+		out = append(out, c.group())
 	}
-	if slices.ContainsFunc(batch, func(c Cell) bool { return c.Setup != batch[0].Setup || c.Load != batch[0].Load }) {
-		return batch[0].Beside
+	return out
+}
+
+// batch is the groups that run at the same time.
+type batch []Group
+
+// batches joins the groups that run at the same time. Every other group is a batch of
+// its own.
+func (p Plan) batches() []batch {
+	var out []batch
+	at := map[string]int{}
+	for _, g := range p.groups() {
+		if i, ok := at[g.Beside]; ok && g.Beside != "" {
+			out[i] = append(out[i], g)
+			continue
+		}
+		at[g.Beside] = len(out)
+		out = append(out, batch{g})
 	}
-	names := make([]string, len(batch))
-	for i, c := range batch {
-		names[i] = c.Pattern
+	return out
+}
+
+// expect is as long as the longest group.
+func (b batch) expect() time.Duration {
+	return slices.MaxFunc(b, func(x, y Group) int { return int(x.Expect - y.Expect) }).Expect
+}
+
+func (b batch) label() string {
+	if len(b) > 1 && b[0].Label == "" {
+		return b[0].Beside
 	}
-	return fmt.Sprintf("%s · %s · %s side by side", batch[0].Setup, batch[0].Load, strings.Join(names, ", "))
+	return b[0].label()
+}
+
+// label names what the keys have in common, and their contestants.
+func (g Group) label() string {
+	if g.Label != "" {
+		return g.Label
+	}
+	first := g.Keys[0]
+	if len(g.Keys) == 1 {
+		return first.String()
+	}
+	var names []string
+	for _, k := range g.Keys {
+		if !slices.Contains(names, k.Pattern) {
+			names = append(names, k.Pattern)
+		}
+	}
+	if len(names) > 4 {
+		names = append(names[:3], fmt.Sprintf("%d others", len(names)-3))
+	}
+	return fmt.Sprintf("%s · %s · %s in turns", first.Setup, first.Load, strings.Join(names, ", "))
 }

@@ -2,10 +2,15 @@ package experiment
 
 import (
 	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spillway-go/spillway/lab/results"
 )
@@ -24,6 +29,39 @@ func ThisMachine() results.Machine {
 	}
 	return m
 }
+
+// Revision names the lab's sources: the commit it was built from, or else the program
+// itself by its content.
+var Revision = sync.OnceValue(func() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		var commit, dirty string
+		for _, s := range info.Settings {
+			switch {
+			case s.Key == "vcs.revision":
+				commit = s.Value[:min(12, len(s.Value))]
+			case s.Key == "vcs.modified" && s.Value == "true":
+				dirty = "+"
+			}
+		}
+		if commit != "" && dirty == "" {
+			return commit
+		}
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return "unknown"
+	}
+	f, err := os.Open(exe)
+	if err != nil {
+		return "unknown"
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "unknown"
+	}
+	return "program " + hex.EncodeToString(sum.Sum(nil))[:12]
+})
 
 // firstField returns the value of the first "name: value" line of a file, or "".
 func firstField(path, name string) string {

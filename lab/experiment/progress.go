@@ -39,8 +39,8 @@ func (p *Progress) start(total time.Duration) {
 		return
 	}
 	p.total, p.started, p.quit = total, time.Now(), make(chan struct{})
+	fmt.Fprintf(p.w, "this takes about %s on an idle machine\n", rough(total))
 	if !p.live {
-		fmt.Fprintf(p.w, "this takes about %s\n", rough(total))
 		return
 	}
 	p.ended.Go(func() {
@@ -85,7 +85,17 @@ func (p *Progress) end(note string) {
 	if note != "" {
 		note = ": " + firstLine(note)
 	}
-	fmt.Fprintf(p.w, "%s%s (%v)\n", p.step, note, time.Since(p.stepTime).Round(100*time.Millisecond))
+	fmt.Fprintf(p.w, "%s%s (%v, %s left)\n", p.step, note, time.Since(p.stepTime).Round(100*time.Millisecond), rough(p.left(p.passed)))
+}
+
+// note says something about the step, which goes on.
+func (p *Progress) note(text string) {
+	if p == nil || p.live {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprintf(p.w, "%s: %s\n", p.step, text)
 }
 
 func (p *Progress) stop() {

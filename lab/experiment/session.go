@@ -2,21 +2,25 @@ package experiment
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/report"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// Session is one execution of an experiment.
+// Session is one execution of an experiment. It may be interrupted and resumed.
 type Session struct {
 	Dir      string // results go here; must not hold runs yet
 	Repeats  int
+	Again    int // how often a disturbed measurement is made again
 	Seed     uint64
 	Command  []string // how it was called, for the report
 	Progress *Progress
@@ -26,8 +30,12 @@ type Session struct {
 // the measurements made until then are still judged and written, and Results.Partial
 // says so. An error means that no results were written: the settings were invalid
 // (errors.Is ErrInput) or the folder could not be used.
-func (s Session) Run(ctx context.Context, exp Experiment) (results.Results, []results.Run, error) {
-	plan, err := exp.Plan()
+func (s Session) Run(ctx context.Context, exp *Experiment, config any) (results.Results, []results.Run, error) {
+	plan, err := exp.plan(config)
+	if err != nil {
+		return results.Results{}, nil, inputError{err}
+	}
+	settings, err := json.Marshal(config)
 	if err != nil {
 		return results.Results{}, nil, inputError{err}
 	}
@@ -35,28 +43,56 @@ func (s Session) Run(ctx context.Context, exp Experiment) (results.Results, []re
 	if err != nil {
 		return results.Results{}, nil, inputError{err}
 	}
-	defer log.Close()
-	run := &running{Session: s, id: exp.ID(), plan: plan, log: log}
 	res := results.Results{
-		Schema: results.Schema, Experiment: exp.ID(), Started: time.Now().Truncate(time.Second), Machine: ThisMachine(),
-		Command: s.Command, Seed: s.Seed, Scaled: plan.Scaled,
+		Schema: results.Schema, Experiment: exp.ID, Started: time.Now().Truncate(time.Second), Machine: ThisMachine(), Revision: Revision(),
+		Command: s.Command, Config: settings, Seed: s.Seed, Repeats: s.Repeats, Scaled: exp.scaled(config),
 	}
-	s.Progress.start(run.expected())
-	if err = run.prepare(ctx); err == nil {
-		err = run.everything(ctx)
-	}
-	s.Progress.stop()
+	r := &running{Session: s, exp: exp, plan: plan, log: log, res: res}
+	return r.run(ctx)
+}
+
+// Resume goes on with the session in dir until it has so many repeats. Its settings and
+// seed are those it began with; another revision of the lab, or another version of Go,
+// is refused, for its runs could not be compared.
+func (s Session) Resume(ctx context.Context, find func(id string) (*Experiment, error)) (results.Results, []results.Run, error) {
+	none := func(err error) (results.Results, []results.Run, error) { return results.Results{}, nil, inputError{err} }
+	res, runs, err := results.Read(s.Dir)
 	if err != nil {
-		if len(run.runs) == 0 {
-			log.Discard()
-		}
-		return results.Results{}, run.runs, err
+		return none(err)
 	}
-	res.Ended = time.Now().Truncate(time.Second)
-	res.Partial = run.partial(ctx)
-	res.Demos = run.demos
-	res.Claims = exp.Judge(run.runs, s.Seed)
-	return res, run.runs, report.Write(s.Dir, res, run.runs)
+	exp, err := find(res.Experiment)
+	if err != nil {
+		return none(err)
+	}
+	switch {
+	case res.Revision != Revision():
+		return none(fmt.Errorf("the session in %s was made by revision %s of the lab and this is %s: their runs cannot be compared; start a new session", s.Dir, res.Revision, Revision()))
+	case res.Machine.Go != runtime.Version() || res.Machine.CPUs != runtime.NumCPU() || res.Machine.CPU != ThisMachine().CPU:
+		return none(fmt.Errorf("the session in %s was made on another machine or version of Go (%s, %d CPUs, %s): start a new session", s.Dir, res.Machine.Go, res.Machine.CPUs, res.Machine.CPU))
+	}
+	config := exp.config()
+	if err := json.Unmarshal(res.Config, config); err != nil {
+		return none(fmt.Errorf("the settings of the session in %s: %w", s.Dir, err))
+	}
+	plan, err := exp.plan(config)
+	if err != nil {
+		return none(err)
+	}
+	log, err := results.ContinueRunLog(s.Dir)
+	if err != nil {
+		return none(err)
+	}
+	if len(res.Claims) > 0 {
+		res.Looks++
+	}
+	s.Seed = res.Seed
+	res.Repeats = max(res.Repeats, s.Repeats)
+	s.Repeats = res.Repeats
+	r := &running{Session: s, exp: exp, plan: plan, log: log, res: res, runs: runs, demos: res.Demos}
+	for _, run := range runs {
+		r.order = max(r.order, run.Order+1)
+	}
+	return r.run(ctx)
 }
 
 // ErrInput is matched by errors that the user can correct by other settings.
@@ -70,24 +106,49 @@ func (e inputError) Unwrap() error      { return e.error }
 // running is the state of a session.
 type running struct {
 	Session
-	id       string // of the experiment
+	exp      *Experiment
 	plan     Plan
 	log      *results.RunLog
+	res      results.Results
 	runs     []results.Run
 	demos    []results.Demo
 	failures []string
 	order    int
+	again    time.Duration // spent on measurements that were made again
 }
 
-func (r *running) expected() time.Duration {
-	var once, demos time.Duration
-	for _, b := range batches(r.plan.Cells) {
-		once += expect(b)
+func (r *running) run(ctx context.Context) (results.Results, []results.Run, error) {
+	defer r.log.Close()
+	if err := results.WriteSession(r.Dir, r.res); err != nil {
+		return results.Results{}, nil, inputError{err}
 	}
-	for _, d := range r.plan.Demos {
-		demos += d.Expect
+	r.Progress.start(r.plan.Expect(r.Repeats))
+	err := r.prepare(ctx)
+	if err == nil {
+		err = r.everything(ctx)
 	}
-	return time.Duration(r.Repeats)*once + demos
+	r.Progress.stop()
+	if err != nil {
+		if len(r.runs) == 0 {
+			r.log.Discard()
+		}
+		return results.Results{}, r.runs, err
+	}
+	r.res.Ended = time.Now().Truncate(time.Second)
+	r.res.Partial, r.res.Demos = r.partial(ctx), r.demos
+	r.runs = results.Latest(r.runs)
+	r.res.Claims = r.exp.Judge(r.runs, r.res)
+	return r.res, r.runs, report.Write(r.Dir, r.exp.Family, r.res, r.runs)
+}
+
+// Judge decides every claim from the raw runs of a session, a partial one too.
+func (e *Experiment) Judge(runs []results.Run, of results.Results) []results.Claim {
+	if e.legacy != nil {
+		return e.legacy(runs, of.Seed)
+	}
+	ev := ledger.NewEvidence(runs, of.Seed)
+	ev.Looks = of.Looks
+	return e.Family.Judge(ev)
 }
 
 // prepare fails for problems that the user can correct, such as a full disk.
@@ -113,6 +174,9 @@ func (r *running) everything(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
+		if slices.ContainsFunc(r.demos, func(done results.Demo) bool { return done.ID == d.ID }) {
+			continue // of the session that is resumed
+		}
 		r.Progress.begin("demonstration: "+d.Title, d.Expect)
 		demo, err := d.Run(ctx)
 		switch {
@@ -127,76 +191,133 @@ func (r *running) everything(ctx context.Context) error {
 	return nil
 }
 
-// repeat runs every cell once, in a new random order, so that slow drift over the
+// repeat runs every batch once, in a new random order, so that slow drift over the
 // session affects every contestant.
 func (r *running) repeat(ctx context.Context, repeat int) error {
 	rng := rand.New(rand.NewPCG(r.Seed, uint64(repeat)))
 	trial := Trial{Repeat: repeat, Seed: rng.Uint64()}
-	todo := batches(r.plan.Cells)
+	todo := r.plan.batches()
 	rng.Shuffle(len(todo), func(i, j int) { todo[i], todo[j] = todo[j], todo[i] })
-	for _, batch := range todo {
+	for _, b := range todo {
 		if ctx.Err() != nil {
 			return nil
 		}
-		r.Progress.begin(fmt.Sprintf("repeat %d of %d · %s", repeat+1, r.Repeats, label(batch)), expect(batch))
-		if err := r.batch(ctx, batch, trial); err != nil {
+		if r.done(b, repeat) {
+			continue
+		}
+		r.Progress.begin(fmt.Sprintf("repeat %d of %d · %s", repeat+1, r.Repeats, b.label()), b.expect())
+		if err := r.batch(ctx, b, trial); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *running) batch(ctx context.Context, batch []Cell, trial Trial) error {
-	done := make([]results.Run, len(batch))
-	errs := make([]error, len(batch))
+// done reports whether a session that is resumed has measured the batch in that repeat.
+func (r *running) done(b batch, repeat int) bool {
+	for _, g := range b {
+		for _, k := range g.Keys {
+			if !slices.ContainsFunc(r.runs, func(run results.Run) bool {
+				return run.Repeat == repeat && run.Failed == "" && ledger.KeyOf(&run) == k
+			}) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// batch measures, and measures again if other processes disturbed it.
+func (r *running) batch(ctx context.Context, b batch, trial Trial) error {
+	for try := 0; ; try++ {
+		began := time.Now()
+		watch := watchNeighbours()
+		done, errs := measure(ctx, b, trial)
+		disturbed := watch.share()
+		if ctx.Err() != nil && slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
+			return nil // interrupted by the user: no measurement, and no failure
+		}
+		took := time.Since(began)
+		if disturbed < tooMuch {
+			disturbed = 0
+		}
+		note, err := r.keep(b, trial, done, errs, disturbed)
+		if err != nil {
+			return err
+		}
+		if disturbed == 0 || try >= r.Again || r.again+took > r.plan.Expect(r.Repeats)/2 {
+			r.Progress.end(note)
+			return nil
+		}
+		r.again += took
+		r.Progress.note(fmt.Sprintf("other processes used %.0f %% of the machine: measured again", 100*disturbed))
+	}
+}
+
+// measure runs the groups of a batch at the same time.
+func measure(ctx context.Context, b batch, trial Trial) ([][]results.Run, []error) {
+	done, errs := make([][]results.Run, len(b)), make([]error, len(b))
 	var all sync.WaitGroup
-	for i, cell := range batch {
+	for i, g := range b {
 		all.Go(func() {
 			started := time.Now()
-			done[i], errs[i] = cell.Run(ctx, trial)
-			done[i].Started = started
-			if done[i].Elapsed == 0 {
-				done[i].Elapsed = time.Since(started).Seconds()
+			runs, err := g.Run(ctx, trial)
+			if err == nil && len(runs) != len(g.Keys) {
+				err = fmt.Errorf("%d runs of %d cells", len(runs), len(g.Keys))
 			}
+			if err != nil {
+				runs = append(runs, make([]results.Run, len(g.Keys))...)[:len(g.Keys)]
+			}
+			for j := range runs {
+				runs[j].Started = started
+				if runs[j].Elapsed == 0 {
+					runs[j].Elapsed = time.Since(started).Seconds()
+				}
+			}
+			done[i], errs[i] = runs, err
 		})
 	}
 	all.Wait()
-	if ctx.Err() != nil && slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
-		return nil // interrupted by the user: no measurement, and no failure
-	}
-	note := ""
-	for i, cell := range batch {
-		run := done[i]
-		run.Experiment = r.id
-		run.Setup, run.Load, run.Pattern, run.Twin = cell.Setup, cell.Load, cell.Pattern, cell.Twin
-		run.Repeat, run.Order = trial.Repeat, r.order
-		r.order++
-		if err := errs[i]; err != nil {
-			run.Failed = err.Error()
-			r.failures = append(r.failures, cell.Label()+": "+results.Gist(run.Failed))
+	return done, errs
+}
+
+// keep stores the runs of a batch, and returns a note on them for the progress.
+func (r *running) keep(b batch, trial Trial, done [][]results.Run, errs []error, disturbed float64) (note string, err error) {
+	for i, g := range b {
+		if errs[i] != nil {
+			r.failures = append(r.failures, g.label()+": "+results.Gist(errs[i].Error()))
 		}
-		if err := r.log.Append(run); err != nil {
-			return fmt.Errorf("a run could not be kept: %w", err)
+		for j, k := range g.Keys {
+			run := done[i][j]
+			run.Experiment = r.exp.ID
+			run.Setup, run.Load, run.Pattern, run.Twin = k.Setup, k.Load, k.Pattern, k.Twin
+			run.Repeat, run.Order, run.Disturbed = trial.Repeat, r.order, disturbed
+			r.order++
+			if errs[i] != nil {
+				run.Failed = errs[i].Error()
+			}
+			if err := r.log.Append(run); err != nil {
+				return "", fmt.Errorf("a run could not be kept: %w", err)
+			}
+			r.runs = append(r.runs, run)
+			note = inShort(run)
 		}
-		r.runs = append(r.runs, run)
-		note = inShort(run)
 	}
-	if len(batch) > 1 {
+	if len(b) > 1 || len(b[0].Keys) > 1 {
 		note = ""
 	}
-	r.Progress.end(note)
-	return nil
+	return note, nil
 }
 
 // partial says why runs are missing, if any are.
 func (r *running) partial(ctx context.Context) string {
-	planned := r.Repeats * len(r.plan.Cells)
+	planned := r.Repeats * len(r.plan.Keys())
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Sprintf("interrupted after %d of %d runs and %d of %d demonstrations", len(r.runs), planned, len(r.demos), len(r.plan.Demos))
 	case len(r.failures) > 0:
-		return fmt.Sprintf("%d of %d runs and demonstrations gave no measurement; the first: %s",
-			len(r.failures), planned+len(r.plan.Demos), r.failures[0])
+		return fmt.Sprintf("%d of %d measurements and demonstrations failed; the first: %s",
+			len(r.failures), r.Repeats*len(r.plan.groups())+len(r.plan.Demos), r.failures[0])
 	}
 	return ""
 }

@@ -4,18 +4,21 @@
 package results
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 
 	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/lab/judge"
 )
 
 // Schema names the layout of results.json. A change that an older reader would
 // misread gets a new number.
-const Schema = "spillway/results/v1"
+const Schema = "spillway/results/v2"
 
 // Files of a results folder.
 const (
+	SessionFile = "session.json" // a Results without its end, written at the start
 	ResultsFile = "results.json" // a Results
 	RunsFile    = "runs.jsonl"   // one Run a line, written as each run ends
 	ReportFile  = "report.html"
@@ -23,17 +26,21 @@ const (
 
 // Results is one experiment's outcome.
 type Results struct {
-	Schema     string    `json:"schema"`
-	Experiment string    `json:"experiment"`
-	Started    time.Time `json:"started"`
-	Ended      time.Time `json:"ended"`
-	Machine    Machine   `json:"machine"`
-	Command    []string  `json:"command"`
-	Seed       uint64    `json:"seed"`
-	Scaled     string    `json:"scaled,omitempty"`  // how this differs from the published sizes; empty at full size
-	Partial    string    `json:"partial,omitempty"` // why runs are missing; empty when all ran
-	Claims     []Claim   `json:"claims"`
-	Demos      []Demo    `json:"demos,omitempty"`
+	Schema     string          `json:"schema"`
+	Experiment string          `json:"experiment"`
+	Started    time.Time       `json:"started"`
+	Ended      time.Time       `json:"ended,omitzero"`
+	Machine    Machine         `json:"machine"`
+	Revision   string          `json:"revision"` // of the lab
+	Command    []string        `json:"command"`
+	Config     json.RawMessage `json:"config,omitempty"` // of the experiment
+	Seed       uint64          `json:"seed"`
+	Repeats    int             `json:"repeats"`           // planned
+	Looks      int             `json:"looks,omitempty"`   // how often it was judged and then extended
+	Scaled     string          `json:"scaled,omitempty"`  // how this differs from the published sizes; empty at full size
+	Partial    string          `json:"partial,omitempty"` // why runs are missing; empty when all ran
+	Claims     []Claim         `json:"claims,omitempty"`
+	Demos      []Demo          `json:"demos,omitempty"`
 }
 
 // Machine is where the runs were made.
@@ -48,18 +55,63 @@ type Machine struct {
 }
 
 // Verdict is the judge's answer.
-type Verdict string
+type Verdict = judge.Verdict
 
 // The four verdicts of the claims ledger.
 const (
-	Holds         Verdict = "holds"
-	Fails         Verdict = "fails"
-	Inconclusive  Verdict = "inconclusive"
-	NeedsHardware Verdict = "needs hardware"
+	Holds         = judge.Holds
+	Fails         = judge.Fails
+	Inconclusive  = judge.Inconclusive
+	NeedsHardware = judge.NeedsHardware
 )
 
-// Claim is one decided part of a published claim in one set-up.
+// Claim is a decided claim of the ledger.
 type Claim struct {
+	ID        string   `json:"id"`             // as in the ledger: "H2"
+	Title     string   `json:"title"`          // the claim, a plain sentence without its full stop
+	Goal      bool     `json:"goal,omitempty"` // ours to reach; nobody published it
+	Verdict   Verdict  `json:"verdict"`
+	Any       bool     `json:"any,omitempty"`       // one part is enough; otherwise all have to hold
+	Published string   `json:"published,omitempty"` // the figures, in the source's words or units
+	Source    string   `json:"source,omitempty"`    // its publisher
+	Note      string   `json:"note,omitempty"`      // about the published method
+	Why       string   `json:"why"`                 // one plain sentence
+	Answers   []Answer `json:"answers"`
+}
+
+// Answer is one part of a claim in one set-up.
+type Answer struct {
+	Part      string     `json:"part,omitempty"` // its id within the claim: "refused"
+	Title     string     `json:"title"`          // what the part says
+	Setup     string     `json:"setup"`
+	Beside    bool       `json:"beside,omitempty"` // for comparison: it does not decide the claim
+	Verdict   Verdict    `json:"verdict"`
+	Measured  float64    `json:"measured"`
+	Low       float64    `json:"low"`
+	High      float64    `json:"high"`
+	Unit      string     `json:"unit"` // "x" for ratios, "%", "req/s", "KB", …
+	Rule      judge.Rule `json:"rule"`
+	Published []float64  `json:"published,omitempty"` // the published value, or the ends of its range
+	Repeats   int        `json:"repeats"`             // behind the interval
+	Floor     float64    `json:"floor,omitempty"`     // how near to the rule's edge nothing is decided, in Unit; of a ratio, the distance from 1
+	AtEdge    bool       `json:"at_edge,omitempty"`   // nearer than that
+	Missing   bool       `json:"missing,omitempty"`   // a figure is missing, so that nothing was measured
+	MoreRuns  int        `json:"more_runs,omitempty"` // with inconclusive: repeats that would settle it, 0 when more would not help
+	Why       string     `json:"why"`                 // one plain sentence
+	Sides     []Side     `json:"sides,omitempty"`     // the figures it was made of
+}
+
+// Side is one of the figures behind an answer.
+type Side struct {
+	Setup   string  `json:"setup"`
+	Load    string  `json:"load"`
+	Pattern string  `json:"pattern"`
+	Figure  string  `json:"figure"`
+	Median  float64 `json:"median"` // over the repeats
+}
+
+// OldClaim is one decided part of a published claim in one set-up.
+type OldClaim struct {
 	ID         string  `json:"id"`    // as in the ledger: "H2"; parts are "H2/refused", "H2/goodput"
 	Title      string  `json:"title"` // the claim in one line
 	Setup      string  `json:"setup"` // "as published", "for real", or what else was set up
@@ -157,6 +209,27 @@ type Point struct {
 	GC         float64 `json:"gc_share,omitempty"`   // the collector's part of the processor time, 0 to 1
 	Work       float64 `json:"work_share,omitempty"` // the part of the work itself, 0 to 1
 	Switches   uint64  `json:"switches,omitempty"`   // of threads, by the system, since the point before
+}
+
+// Latest drops the runs that were made again in the same repeat.
+func Latest(runs []Run) []Run {
+	type place struct {
+		setup, load, pattern string
+		twin                 bool
+		repeat               int
+	}
+	at := func(r Run) place { return place{r.Setup, r.Load, r.Pattern, r.Twin, r.Repeat} }
+	last := map[place]int{}
+	for i, r := range runs {
+		last[at(r)] = i
+	}
+	var out []Run
+	for i, r := range runs {
+		if last[at(r)] == i {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // Of returns the outcome of that kind; an absent one is empty.

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spillway-go/spillway/histogram"
 )
@@ -38,6 +39,26 @@ func CreateRunLog(dir string) (*RunLog, error) {
 		return nil, fmt.Errorf("cannot write into the results folder: %w; choose another one", err)
 	}
 	return &RunLog{f, made}, nil
+}
+
+// ContinueRunLog goes on with the runs file of an earlier session. A last line that was
+// cut off is removed.
+func ContinueRunLog(dir string) (*RunLog, error) {
+	path := filepath.Join(dir, RunsFile)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("there is no session in %s to go on with: %w", dir, err)
+	}
+	if whole := bytes.LastIndexByte(data, '\n') + 1; whole < len(data) {
+		if err := os.Truncate(path, int64(whole)); err != nil {
+			return nil, err
+		}
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("cannot write into the results folder: %w", err)
+	}
+	return &RunLog{f: f}, nil
 }
 
 // Append writes one run as one line, in one write.
@@ -94,9 +115,9 @@ func ReadRuns(r io.Reader) (runs []Run, cut bool, err error) {
 	}
 }
 
-// Read reads a results folder. Without a results file, because the session
-// ended before it was written, the error is fs.ErrNotExist and the runs come
-// back all the same. A cut last run makes the results partial.
+// Read reads the results of a folder. Without a results file, because the session was
+// killed before it was written, it takes what the session wrote at its start, and says
+// so in Partial. A cut last run makes the results partial.
 func Read(dir string) (Results, []Run, error) {
 	f, err := os.Open(filepath.Join(dir, RunsFile))
 	if err != nil {
@@ -107,27 +128,47 @@ func Read(dir string) (Results, []Run, error) {
 	if err != nil {
 		return Results{}, nil, fmt.Errorf("%s: %w", f.Name(), err)
 	}
-	path := filepath.Join(dir, ResultsFile)
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return Results{}, runs, fmt.Errorf("the session was not finished: %w", err)
-	}
-	var res Results
-	if err := json.Unmarshal(data, &res); err != nil {
-		return Results{}, runs, fmt.Errorf("%s is damaged: %w", path, err)
-	}
-	if res.Schema != Schema {
-		return Results{}, runs, fmt.Errorf("%s has schema %q, this program reads %q; use the version that wrote it", path, res.Schema, Schema)
+	res, err := readResults(filepath.Join(dir, ResultsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		res, err = readResults(filepath.Join(dir, SessionFile))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%s has runs but neither %s nor %s, so that nothing says what they are: %w", dir, ResultsFile, SessionFile, err)
+		}
+		res.Partial = fmt.Sprintf("the session was killed after %d runs", len(runs))
+		if len(runs) > 0 {
+			last := runs[len(runs)-1]
+			res.Ended = last.Started.Add(time.Duration(last.Elapsed * float64(time.Second)))
+		}
 	}
 	if cut && res.Partial == "" {
 		res.Partial = "the last run was cut off while it was written"
 	}
-	return res, runs, nil
+	return res, Latest(runs), err
 }
+
+func readResults(path string) (Results, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Results{}, err
+	}
+	var res Results
+	if err := json.Unmarshal(data, &res); err != nil {
+		return Results{}, fmt.Errorf("%s is damaged: %w", path, err)
+	}
+	if res.Schema != Schema {
+		return Results{}, fmt.Errorf("%s has schema %q, this program reads %q; use the version that wrote it", path, res.Schema, Schema)
+	}
+	return res, nil
+}
+
+// WriteSession writes what is known at the start of a session.
+func WriteSession(dir string, res Results) error { return write(dir, SessionFile, res) }
 
 // WriteResults writes the results file of a folder, atomically. An empty
 // Schema is filled in.
-func WriteResults(dir string, res Results) error {
+func WriteResults(dir string, res Results) error { return write(dir, ResultsFile, res) }
+
+func write(dir, name string, res Results) error {
 	if res.Schema == "" {
 		res.Schema = Schema
 	}
@@ -135,7 +176,7 @@ func WriteResults(dir string, res Results) error {
 	if err != nil {
 		return fmt.Errorf("the results cannot be stored: %w", err)
 	}
-	return WriteFile(filepath.Join(dir, ResultsFile), append(data, '\n'))
+	return WriteFile(filepath.Join(dir, name), append(data, '\n'))
 }
 
 // WriteFile replaces a file atomically: readers see the old content or the

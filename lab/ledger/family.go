@@ -1,0 +1,89 @@
+package ledger
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+// Family is the claims of one experiment with what a report says about them.
+type Family struct {
+	ID     string // as in "spillway lab H"
+	Title  string // one plain sentence, without its full stop
+	Source string // the publisher that is credited beside each claim; empty for goals of our own
+	Claims []Claim
+
+	Sources         []Source
+	Method          []Note // how the figures were made
+	Columns         []Column
+	Stacks          Stacks // bars of the parts of those columns; none without parts
+	Behind          string // the column that is above 1 where Spillway loses; empty: none
+	Grid            string // how the set-ups of a grid begin; empty: there is none
+	Recommendations []Recommendation
+}
+
+// Source is a publication.
+type Source struct{ Name, URL, What string }
+
+// Note is a paragraph of the report's chapter on method.
+type Note struct{ Title, Text string }
+
+// Column is a figure of a run's Extra that the report's tables show.
+type Column struct {
+	Key, Name string
+	Format    string // "nanos", "micros", "size", "percent", "ratio", "decimals"; empty: a number
+}
+
+// Stacks are bars whose figures are made of parts.
+type Stacks struct {
+	Axis  string
+	Total Column // shown above the bar
+	Note  Column // shown beside it; may be empty
+	Parts []StackPart
+	Whole string // the contestant whose parts are also listed
+	Steps int    // the parts from this one on are steps
+}
+
+// StackPart is one of a run's Extra that a bar is stacked of.
+type StackPart struct{ Key, Name, Class string }
+
+// Recommendation is advice of a source and the claims it rests on.
+type Recommendation struct {
+	For     string // the situation: "batch jobs"
+	Use     string // what the source advises
+	RestsOn []string
+}
+
+// Advice is a recommendation judged by our own verdicts.
+type Advice struct {
+	Recommendation
+	Verdict results.Verdict // holds: everything it rests on holds
+	Cited   []results.Claim // what it rests on and was judged
+	Why     string
+}
+
+// Advise judges the source's recommendations. A claim that was not judged leaves one open.
+func (f *Family) Advise(decided []results.Claim) []Advice {
+	var out []Advice
+	for _, r := range f.Recommendations {
+		a := Advice{Recommendation: r}
+		var verdicts []results.Verdict
+		var cited []string
+		for _, id := range r.RestsOn {
+			verdict, said := results.Inconclusive, "not judged"
+			for _, c := range decided {
+				if c.ID == id {
+					a.Cited = append(a.Cited, c)
+					verdict, said = c.Verdict, string(c.Verdict)
+				}
+			}
+			verdicts = append(verdicts, verdict)
+			cited = append(cited, fmt.Sprintf("%s: %s", id, said))
+		}
+		a.Verdict, a.Why = judge.All(verdicts...), strings.Join(cited, "; ")+"."
+		out = append(out, a)
+	}
+	return out
+}
