@@ -9,7 +9,7 @@ import (
 
 	"github.com/spillway-go/spillway/lab/claims"
 	"github.com/spillway-go/spillway/lab/experiment"
-	"github.com/spillway-go/spillway/lab/judge"
+	judge "github.com/spillway-go/spillway/lab/oldjudge"
 	"github.com/spillway-go/spillway/lab/results"
 )
 

@@ -1,6 +1,6 @@
 package claims
 
-import "github.com/spillway-go/spillway/lab/judge"
+import judge "github.com/spillway-go/spillway/lab/oldjudge"
 
 // Admission is what this project promises for its HTTP middleware with an adaptive
 // limiter that was told no number.

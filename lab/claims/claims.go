@@ -18,7 +18,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spillway-go/spillway/lab/judge"
+	judge "github.com/spillway-go/spillway/lab/oldjudge"
 	"github.com/spillway-go/spillway/lab/results"
 )
 

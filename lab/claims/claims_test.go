@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spillway-go/spillway/lab/judge"
+	judge "github.com/spillway-go/spillway/lab/oldjudge"
 	"github.com/spillway-go/spillway/lab/results"
 )
 

@@ -1,6 +1,6 @@
 package claims
 
-import "github.com/spillway-go/spillway/lab/judge"
+import judge "github.com/spillway-go/spillway/lab/oldjudge"
 
 const sourceF = "an article on goroutines for a composite user store"
 

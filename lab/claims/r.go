@@ -1,7 +1,7 @@
 package claims
 
 import (
-	"github.com/spillway-go/spillway/lab/judge"
+	judge "github.com/spillway-go/spillway/lab/oldjudge"
 	"github.com/spillway-go/spillway/lab/results"
 )
 

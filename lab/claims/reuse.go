@@ -1,6 +1,6 @@
 package claims
 
-import "github.com/spillway-go/spillway/lab/judge"
+import judge "github.com/spillway-go/spillway/lab/oldjudge"
 
 // Reuse is what this project promises for its object pool, compared with the
 // alternatives.

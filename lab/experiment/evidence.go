@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spillway-go/spillway/lab/judge"
+	judge "github.com/spillway-go/spillway/lab/oldjudge"
 	"github.com/spillway-go/spillway/lab/results"
 )
 

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/spillway-go/spillway/lab/judge"
+	judge "github.com/spillway-go/spillway/lab/oldjudge"
 	"github.com/spillway-go/spillway/lab/results"
 )
 

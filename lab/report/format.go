@@ -6,14 +6,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/report/chart"
+	"github.com/spillway-go/spillway/lab/internal/numbers"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
 // none is shown where there is no value; it is not a zero.
 const none = "–"
 
-func number(v float64) string { return chart.Number(v) }
+func number(v float64) string { return numbers.Format(v) }
 
 // nanos writes a duration given in nanoseconds with its best unit.
 func nanos(v float64) string {
@@ -21,13 +21,13 @@ func nanos(v float64) string {
 	case v == 0:
 		return "0"
 	case v < 999.5:
-		return chart.Number(v) + " ns"
+		return numbers.Format(v) + " ns"
 	case v < 999.5e3:
-		return chart.Number(v/1e3) + " µs"
+		return numbers.Format(v/1e3) + " µs"
 	case v < 999.5e6:
-		return chart.Number(v/1e6) + " ms"
+		return numbers.Format(v/1e6) + " ms"
 	}
-	return chart.Number(v/1e9) + " s"
+	return numbers.Format(v/1e9) + " s"
 }
 
 func micros(v float64) string { return nanos(1e3 * v) }
@@ -36,20 +36,20 @@ func size(v float64) string {
 	const unit = 1024
 	switch {
 	case v < unit:
-		return chart.Number(v) + " B"
+		return numbers.Format(v) + " B"
 	case v < unit*unit:
-		return chart.Number(v/unit) + " KiB"
+		return numbers.Format(v/unit) + " KiB"
 	case v < unit*unit*unit:
-		return chart.Number(v/unit/unit) + " MiB"
+		return numbers.Format(v/unit/unit) + " MiB"
 	}
-	return chart.Number(v/unit/unit/unit) + " GiB"
+	return numbers.Format(v/unit/unit/unit) + " GiB"
 }
 
 func decimals(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
 
 func ratio(v float64) string { return decimals(v) + "x" }
 
-func percent(share float64) string { return chart.Number(100*share) + " %" }
+func percent(share float64) string { return numbers.Format(100*share) + " %" }
 
 // or writes the median of a figure, or none when it was not measured.
 func (s stat) or(format func(float64) string) string {

@@ -3,13 +3,15 @@ package chart
 import (
 	"regexp"
 	"strings"
+
+	"github.com/spillway-go/spillway/lab/internal/numbers"
 )
 
 // Axis is a scale with its name and labels.
 type Axis struct {
 	Label  string
 	Scale  Scale
-	Format func(float64) string // nil: Number
+	Format func(float64) string // nil: numbers.Format
 	Ticks  []Tick               // nil: round values of the scale
 }
 
@@ -40,7 +42,7 @@ func (a Axis) format(v float64) string {
 	if a.Format != nil {
 		return a.Format(v)
 	}
-	return Number(v)
+	return numbers.Format(v)
 }
 
 // frame is the plotting area of a chart.

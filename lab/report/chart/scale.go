@@ -1,10 +1,6 @@
 package chart
 
-import (
-	"math"
-	"strconv"
-	"strings"
-)
+import "math"
 
 // Scale maps values to 0..1.
 type Scale struct {
@@ -165,43 +161,6 @@ func Nines(count uint64) (Scale, []Tick) {
 		}
 	}
 	return Scale{1, top, true}, ticks
-}
-
-// Number writes three significant digits, with commas between thousands.
-func Number(v float64) string {
-	abs := math.Abs(v)
-	switch {
-	case !finite(v):
-		return "–"
-	case abs >= 1e15:
-		return strconv.FormatFloat(v, 'g', 3, 64)
-	case abs >= 999.5:
-		return thousands(v)
-	case v < 0:
-		return "−" + Number(abs)
-	case abs >= 99.95 || v == math.Trunc(v):
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	case abs >= 9.995:
-		return strconv.FormatFloat(v, 'f', 1, 64)
-	case abs >= .9995:
-		return strconv.FormatFloat(v, 'f', 2, 64)
-	}
-	return strconv.FormatFloat(v, 'g', 3, 64)
-}
-
-func thousands(v float64) string {
-	digits := strconv.FormatFloat(math.Abs(v), 'f', 0, 64)
-	var b strings.Builder
-	if v < 0 {
-		b.WriteString("−")
-	}
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
-	}
-	return b.String()
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -1,4 +1,4 @@
-// Package judge decides whether a claim holds, and says how sure it is.
+// Package oldjudge decides whether a claim holds, and says how sure it is.
 //
 // # What it is given
 //
@@ -58,4 +58,4 @@
 //
 // The same input and seed give the same answer. [Selftest] plants known effects and
 // counts the verdicts of a judge on them.
-package judge
+package oldjudge

@@ -1,9 +1,9 @@
-package judge_test
+package oldjudge_test
 
 import (
 	"fmt"
 
-	"github.com/spillway-go/spillway/lab/judge"
+	judge "github.com/spillway-go/spillway/lab/oldjudge"
 )
 
 func ExampleJudge() {

@@ -1,10 +1,10 @@
-package judge
+package oldjudge
 
 import (
 	"fmt"
 	"strings"
 
-	"github.com/spillway-go/spillway/lab/report/chart"
+	"github.com/spillway-go/spillway/lab/internal/numbers"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
@@ -151,4 +151,4 @@ func span(low, high float64) string {
 }
 
 // number writes figures in the format of the charts.
-func number(x float64) string { return chart.Number(x) }
+func number(x float64) string { return numbers.Format(x) }
