@@ -12,9 +12,9 @@ import (
 )
 
 // Judge decides the claims about every part that was run.
-func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
+func (Experiment) Judge(runs []results.Run, seed uint64) []results.OldClaim {
 	e := evidence{experiment.Evidence{Runs: runs, Seed: seed, WithKilled: true}}
-	var out []results.Claim
+	var out []results.OldClaim
 	for _, part := range Parts() {
 		for _, backend := range backends(part) {
 			in := setup(part, backend)
@@ -79,7 +79,7 @@ func (e evidence) mean(k experiment.Key, name string) float64 {
 	return sum / float64(max(len(runs), 1))
 }
 
-func (e evidence) goodput(setup string) results.Claim {
+func (e evidence) goodput(setup string) results.OldClaim {
 	ours, full := e.key(setup, Spillway), e.key(setup, Saturated)
 	out := claims.AdmissionGoodput.Judge(setup, e.Pairs(ours, full, extra("goodput")))
 	out.Why += fmt.Sprintf(" %.0f/s of %.0f/s; in each run the clients retried %.0f requests and held %.0f back.",
@@ -87,11 +87,11 @@ func (e evidence) goodput(setup string) results.Claim {
 	return out
 }
 
-func (e evidence) critical(setup string) results.Claim {
+func (e evidence) critical(setup string) results.OldClaim {
 	return claims.AdmissionCritical.Judge(setup, e.extraOf(e.key(setup, Spillway), "critical"))
 }
 
-func (e evidence) waves(setup string) results.Claim {
+func (e evidence) waves(setup string) results.OldClaim {
 	k := e.key(setup, Spillway)
 	out := claims.AdmissionWaves.Judge(setup, e.extraOf(k, "wave"))
 	out.Why += fmt.Sprintf(" On average %.0f requests arrived in 100 ms, %.0f at most; the clients sent at most %.0f ms late, which comes on top.",
@@ -110,7 +110,7 @@ func leaversShare(backend string) float64 {
 	return 2 / (2 + used)
 }
 
-func (e evidence) leavers(setup, backend string) results.Claim {
+func (e evidence) leavers(setup, backend string) results.OldClaim {
 	ours, fixed, full := e.key(setup, Spillway), e.key(setup, Fixed), e.key(setup, Saturated)
 	in := judge.Input{Seed: e.Seed, Missing: e.Missing(ours, fixed, full)}
 	right, capacity := e.Of(fixed), e.Of(full)
@@ -127,7 +127,7 @@ func (e evidence) leavers(setup, backend string) results.Claim {
 	return out
 }
 
-func (e evidence) dryRun(setup string) results.Claim {
+func (e evidence) dryRun(setup string) results.OldClaim {
 	k := e.key(setup, DryRun)
 	in := e.Values(k, func(r results.Run) float64 { return r.Extra["shed"] + r.Extra["refused"] })
 	out := claims.AdmissionDryRun.Judge(setup, in)
@@ -135,7 +135,7 @@ func (e evidence) dryRun(setup string) results.Claim {
 	return out
 }
 
-func (e evidence) prediction(setup string) results.Claim {
+func (e evidence) prediction(setup string) results.OldClaim {
 	dry, enforced := e.key(setup, DryRun), e.key(setup, Spillway)
 	in := judge.Input{Seed: e.Seed, Missing: e.Missing(dry, enforced)}
 	other := e.Of(enforced)
@@ -167,7 +167,7 @@ func (e evidence) prediction(setup string) results.Claim {
 	return out
 }
 
-func (e evidence) warning(setup, backend string) results.Claim {
+func (e evidence) warning(setup, backend string) results.OldClaim {
 	want := 0.0
 	if backend == Degrading {
 		want = 1
@@ -187,7 +187,7 @@ func (e evidence) warning(setup, backend string) results.Claim {
 	return out
 }
 
-func (e evidence) probes(setup string) results.Claim {
+func (e evidence) probes(setup string) results.OldClaim {
 	k, calm := e.key(setup, Spillway), e.key(setup, Calm)
 	out := claims.AdmissionProbes.Judge(setup, e.Values(k, extra("probe_worst_ms")))
 	out.Why += fmt.Sprintf(" Half within %.1f ms, p99 %.0f ms, %.0f failed in each run. Without hostile clients the slowest takes %.0f ms on average, p99 %.0f ms; that is the machine. Of the requests of known clients %.0f %% are answered, without hostile clients %.0f %%.",
@@ -196,7 +196,7 @@ func (e evidence) probes(setup string) results.Claim {
 	return out
 }
 
-func (e evidence) memory(setup string) results.Claim {
+func (e evidence) memory(setup string) results.OldClaim {
 	k := e.key(setup, Spillway)
 	out := claims.AdmissionMemory.Judge(setup, e.Values(k, extra("memory_share")))
 	out.Why += fmt.Sprintf(" %.0f MiB with %.0f connections; %.0f MiB without.",

@@ -193,8 +193,8 @@ func made(name string, repeat int, ok, refused uint64, mean time.Duration, rss u
 	}
 }
 
-func verdicts(claims []results.Claim) map[string]results.Claim {
-	out := map[string]results.Claim{}
+func verdicts(claims []results.OldClaim) map[string]results.OldClaim {
+	out := map[string]results.OldClaim{}
 	for _, c := range claims {
 		out[c.ID+" "+c.Setup] = c
 	}
@@ -262,7 +262,7 @@ func TestEveryClaimOfTheFamilyIsJudged(t *testing.T) {
 	judged := Experiment{}.Judge([]results.Run{made(Reused, 0, 1, 1, 1, 1)}, 1)
 	for _, c := range claims.B.Claims {
 		id := strings.NewReplacer("B1/memory", "B1", "B1/killed", "B1").Replace(c.ID)
-		if !slices.ContainsFunc(judged, func(j results.Claim) bool { return j.ID == id }) {
+		if !slices.ContainsFunc(judged, func(j results.OldClaim) bool { return j.ID == id }) {
 			t.Errorf("%s is not judged", c.ID)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 // Judge decides the published claims for every bounded contestant that was run,
 // and our own promises.
-func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
+func (Experiment) Judge(runs []results.Run, seed uint64) []results.OldClaim {
 	e := evidence{experiment.Evidence{Runs: runs, Seed: seed, WithKilled: true}}
 	var bounded []string
 	for _, name := range Names() {
@@ -26,8 +26,8 @@ func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
 	if len(bounded) == 0 {
 		bounded = []string{Published} // the verdict then says that it was not run
 	}
-	var out []results.Claim
-	for _, of := range []func(evidence, string) []results.Claim{memory, jobs, latency, goroutines, refusals, work} {
+	var out []results.OldClaim
+	for _, of := range []func(evidence, string) []results.OldClaim{memory, jobs, latency, goroutines, refusals, work} {
 		for _, name := range bounded {
 			out = append(out, of(e, name)...)
 		}
@@ -54,7 +54,7 @@ func percent(of string) func(results.Run) float64 {
 	return func(r results.Run) float64 { return 100 * r.Extra[of] }
 }
 
-func memory(e evidence, name string) []results.Claim {
+func memory(e evidence, name string) []results.OldClaim {
 	killed := judge.Input{Seed: e.Seed, Missing: e.Missing(at(Naive), at(name))}
 	naive, pool := e.Of(at(Naive)), e.Of(at(name))
 	for _, n := range slices.Sorted(maps.Keys(naive)) {
@@ -67,39 +67,39 @@ func memory(e evidence, name string) []results.Claim {
 		}
 	}
 	byMemory, byKill := claims.B1Memory.Judge(name, e.Pairs(at(Naive), at(name), rss)), claims.B1Killed.Judge(name, killed)
-	return []results.Claim{claims.B1(byMemory, byKill)}
+	return []results.OldClaim{claims.B1(byMemory, byKill)}
 }
 
-func jobs(e evidence, name string) []results.Claim {
-	return []results.Claim{e.because(claims.B2.Judge(name, e.Pairs(at(name), at(Naive), finished)), Naive, name)}
+func jobs(e evidence, name string) []results.OldClaim {
+	return []results.OldClaim{e.because(claims.B2.Judge(name, e.Pairs(at(name), at(Naive), finished)), Naive, name)}
 }
 
-func latency(e evidence, name string) []results.Claim {
+func latency(e evidence, name string) []results.OldClaim {
 	in := e.Pairs(at(Naive), at(name), mean)
 	for _, r := range e.Of(at(Naive)) {
 		if r.Of("ok").Count == 0 && in.Missing == "" {
 			in.Missing = fmt.Sprintf("naive was %s, before it had finished a single job: it has no latency.", r.Killed)
 		}
 	}
-	return []results.Claim{e.because(claims.B3.Judge(name, in), Naive)}
+	return []results.OldClaim{e.because(claims.B3.Judge(name, in), Naive)}
 }
 
-func goroutines(e evidence, name string) []results.Claim {
+func goroutines(e evidence, name string) []results.OldClaim {
 	claim := claims.B4Of(5000, 1000)
 	for _, r := range e.Of(at(name)) {
 		claim = claims.B4Of(int(experiment.Number(r.Params["max_workers"])), int(experiment.Number(r.Params["generators"])))
 	}
-	return []results.Claim{claim.Judge(name, e.Values(at(name), func(r results.Run) float64 { return float64(r.Process.PeakGoroutines) }))}
+	return []results.OldClaim{claim.Judge(name, e.Values(at(name), func(r results.Run) float64 { return float64(r.Process.PeakGoroutines) }))}
 }
 
-func refusals(e evidence, name string) []results.Claim {
-	return []results.Claim{
+func refusals(e evidence, name string) []results.OldClaim {
+	return []results.OldClaim{
 		e.because(claims.B5Refused.Judge(name, e.Values(at(name), func(r results.Run) float64 { return 100 * r.Share("rejected") })), name),
 		claims.B5Prompt.Judge(name, e.Values(at(name), func(r results.Run) float64 { return float64(r.Of("rejected").Latency.Quantile(.99)) / 1e6 })),
 	}
 }
 
-func work(e evidence, name string) []results.Claim {
+func work(e evidence, name string) []results.OldClaim {
 	c := claims.B6Pool.Judge(name, e.Values(at(name), percent("work_share")))
 	gc, each, cpus, n := 0.0, 0.0, 0.0, 0.0
 	for _, r := range e.Of(at(name)) {
@@ -108,11 +108,11 @@ func work(e evidence, name string) []results.Claim {
 	if n > 0 {
 		c.Why += fmt.Sprintf(" A job took %.0f µs of a processor, the collector %.0f %% of the processor time, all together %.1f processors.", each/n, 100*gc/n, cpus/n)
 	}
-	return []results.Claim{c}
+	return []results.OldClaim{c}
 }
 
-func goals(e evidence) []results.Claim {
-	var out []results.Claim
+func goals(e evidence) []results.OldClaim {
+	var out []results.OldClaim
 	for _, name := range []string{Reused, Sized} {
 		if name == Sized && len(e.Of(at(name))) == 0 {
 			continue
@@ -148,7 +148,7 @@ func (e evidence) growth() string {
 
 // because adds what happened to the contestants of a claim: that they were killed,
 // or that the planned load was not offered.
-func (e evidence) because(c results.Claim, names ...string) results.Claim {
+func (e evidence) because(c results.OldClaim, names ...string) results.OldClaim {
 	if c.Runs == 0 {
 		return c
 	}

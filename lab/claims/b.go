@@ -62,7 +62,7 @@ var B1Killed = Claim{
 }
 
 // B1 is the claim as a whole, which one of its halves satisfies.
-func B1(memory, killed results.Claim) results.Claim {
+func B1(memory, killed results.OldClaim) results.OldClaim {
 	whole := memory
 	whole.Verdict = judge.Any(memory.Verdict, killed.Verdict)
 	if killed.Verdict == whole.Verdict && memory.Verdict != whole.Verdict {

@@ -35,9 +35,9 @@ type Claim struct {
 
 // Judge decides the claim for one set-up ("as published", "for real"). The comment
 // of each claim says what its input values are; shares are in per cent.
-func (c Claim) Judge(setup string, in judge.Input) results.Claim {
+func (c Claim) Judge(setup string, in judge.Input) results.OldClaim {
 	ans := judge.Judge(c.Question, in)
-	return results.Claim{
+	return results.OldClaim{
 		ID:         c.ID,
 		Title:      c.Title,
 		Setup:      setup,
@@ -98,7 +98,7 @@ type Advice struct {
 // Judge judges the recommendation: it holds if every claim it rests on holds in every
 // set-up, and fails with any claim that fails. A claim that was not judged leaves it
 // open.
-func (r Recommendation) Judge(decided []results.Claim) Advice {
+func (r Recommendation) Judge(decided []results.OldClaim) Advice {
 	var verdicts []results.Verdict
 	var cited []string
 	for _, id := range r.RestsOn {

@@ -45,19 +45,19 @@ func TestJudgeCarriesTheLedgerIntoTheResult(t *testing.T) {
 
 func TestRecommendationStandsOnItsVerdicts(t *testing.T) {
 	r := Recommendation{For: "x", Use: "y", RestsOn: []string{"H9/cleared", "H10"}}
-	claim := func(id, setup string, v results.Verdict) results.Claim {
-		return results.Claim{ID: id, Setup: setup, Verdict: v}
+	claim := func(id, setup string, v results.Verdict) results.OldClaim {
+		return results.OldClaim{ID: id, Setup: setup, Verdict: v}
 	}
 	cleared := claim("H9/cleared", "for real", results.Holds)
 	for _, c := range []struct {
 		name    string
-		decided []results.Claim
+		decided []results.OldClaim
 		want    results.Verdict
 		cites   string
 	}{
-		{"stands", []results.Claim{cleared, claim("H10", "for real", results.Holds)}, results.Holds, "H10 (for real): holds"},
-		{"falls in one set-up", []results.Claim{cleared, claim("H10", "as published", results.Fails), claim("H10", "for real", results.Holds)}, results.Fails, "H10 (as published): fails"},
-		{"open", []results.Claim{cleared}, results.Inconclusive, "H10: not judged"},
+		{"stands", []results.OldClaim{cleared, claim("H10", "for real", results.Holds)}, results.Holds, "H10 (for real): holds"},
+		{"falls in one set-up", []results.OldClaim{cleared, claim("H10", "as published", results.Fails), claim("H10", "for real", results.Holds)}, results.Fails, "H10 (as published): fails"},
+		{"open", []results.OldClaim{cleared}, results.Inconclusive, "H10: not judged"},
 	} {
 		if got := r.Judge(c.decided); got.Verdict != c.want || !strings.Contains(got.Why, c.cites) {
 			t.Errorf("%s: %s, %s; want %s citing %q", c.name, got.Verdict, got.Why, c.want, c.cites)

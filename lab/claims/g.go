@@ -175,7 +175,7 @@ var G8Lower = Claim{
 
 // G8 is the whole claim, which either part satisfies: the methods disagree. If no
 // disagreement is measured it stays open.
-func G8(higher, lower results.Claim) results.Claim {
+func G8(higher, lower results.OldClaim) results.OldClaim {
 	whole := higher
 	if lower.Verdict == results.Holds {
 		whole = lower

@@ -95,7 +95,7 @@ var LadderPlacebo = promise("G7/placebo", "a rung that changes nothing is worth 
 	"Both ends of the small server run twice.")
 
 // G7 is the claim as a whole: the share of the workers and the order.
-func G7(workers results.Claim, order ...results.Claim) results.Claim {
+func G7(workers results.OldClaim, order ...results.OldClaim) results.OldClaim {
 	whole := workers
 	parts := []results.Verdict{workers.Verdict}
 	for _, c := range order {

@@ -255,7 +255,7 @@ var H10GC = Claim{
 
 // H10 is the claim as a whole, which one of its halves satisfies. It carries
 // the figures of the half that decided it, or of p99.
-func H10(p99, gc results.Claim) results.Claim {
+func H10(p99, gc results.OldClaim) results.OldClaim {
 	whole := p99
 	whole.Verdict = judge.Any(p99.Verdict, gc.Verdict)
 	if gc.Verdict == whole.Verdict && p99.Verdict != whole.Verdict {

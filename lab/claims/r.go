@@ -81,8 +81,8 @@ var (
 )
 
 // R7 is the claim as a whole.
-func R7(parts ...results.Claim) results.Claim {
-	whole := results.Claim{
+func R7(parts ...results.OldClaim) results.OldClaim {
+	whole := results.OldClaim{
 		ID: "R7", Setup: "every scenario", Title: "pooling saves exactly one allocation a request everywhere and lowers the collector's pauses",
 		Published: "−1 alloc (its own form row: +2)", Rule: "−1 in every scenario and a shorter p99 pause", Source: sourceR,
 	}

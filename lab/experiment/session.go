@@ -55,7 +55,9 @@ func (s Session) Run(ctx context.Context, exp *Experiment, config any) (results.
 // seed are those it began with; another revision of the lab, or another version of Go,
 // is refused, for its runs could not be compared.
 func (s Session) Resume(ctx context.Context, find func(id string) (*Experiment, error)) (results.Results, []results.Run, error) {
-	none := func(err error) (results.Results, []results.Run, error) { return results.Results{}, nil, inputError{err} }
+	none := func(err error) (results.Results, []results.Run, error) {
+		return results.Results{}, nil, inputError{err}
+	}
 	res, runs, err := results.Read(s.Dir)
 	if err != nil {
 		return none(err)

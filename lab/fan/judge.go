@@ -15,13 +15,13 @@ import (
 )
 
 // Judge decides every claim in every set-up that was run.
-func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
+func (Experiment) Judge(runs []results.Run, seed uint64) []results.OldClaim {
 	e := evidence{experiment.Evidence{Runs: runs, Seed: seed}}
-	var out []results.Claim
-	for _, of := range []func() []results.Claim{e.f1, e.f2, e.f3, e.f4, e.better, e.changes, e.allocs, e.nested, e.hedging} {
+	var out []results.OldClaim
+	for _, of := range []func() []results.OldClaim{e.f1, e.f2, e.f3, e.f4, e.better, e.changes, e.allocs, e.nested, e.hedging} {
 		out = append(out, of()...)
 	}
-	slices.SortStableFunc(out, func(a, b results.Claim) int { return cmp.Compare(order(a.ID), order(b.ID)) })
+	slices.SortStableFunc(out, func(a, b results.OldClaim) int { return cmp.Compare(order(a.ID), order(b.ID)) })
 	return out
 }
 
@@ -125,7 +125,7 @@ func (e evidence) spare(kind string, of func(results.Run) bool) string {
 }
 
 // compare judges two cells of one load in each kind of work that was run.
-func (e evidence) compare(claim claims.Claim, kinds []string, load string, neutral float64, f func(a, b float64) float64) (out []results.Claim) {
+func (e evidence) compare(claim claims.Claim, kinds []string, load string, neutral float64, f func(a, b float64) float64) (out []results.OldClaim) {
 	for _, kind := range kinds {
 		a, b := cell{Setup: kind, Load: load, Pattern: Sequential}, cell{Setup: kind, Load: load, Pattern: Corrected}
 		by := e.over(a, b, wanted(kind), f)
@@ -170,15 +170,15 @@ func (e evidence) lost(kind, load string) string {
 	return fmt.Sprintf(" As printed it takes %s and loses %.0f %% of the caches' answers.", nanos(e.mean(c, "ns")), 100*e.mean(c, "lost"))
 }
 
-func (e evidence) f1() []results.Claim {
+func (e evidence) f1() []results.OldClaim {
 	return e.compare(claims.F1, []string{Virtual, Sleeping}, lookupLoad(2, published[0]), 1, ratio)
 }
 
-func (e evidence) f2() []results.Claim {
+func (e evidence) f2() []results.OldClaim {
 	return e.compare(claims.F2, []string{Virtual, Computing, OneProc}, lookupLoad(2, published[1]), 0, difference)
 }
 
-func (e evidence) f3() []results.Claim {
+func (e evidence) f3() []results.OldClaim {
 	at := func(pattern string) cell { return cell{Setup: allocSetup, Load: "n = 2", Pattern: pattern} }
 	c := claims.F3.Judge("n = 2", e.Pairs(at(Corrected), at(Sequential), extra("allocs")))
 	if e.Missing(at(Corrected), at(Sequential)) == "" {
@@ -190,7 +190,7 @@ func (e evidence) f3() []results.Claim {
 		}
 		c.Why += " " + sentence(strings.Join(all, ", ")) + "."
 	}
-	return []results.Claim{c}
+	return []results.OldClaim{c}
 }
 
 // grids are the set-ups of the grid, in the order of the runs' kinds and sizes.
@@ -225,7 +225,7 @@ func (e evidence) loads(setup string) (loads []string, us []float64) {
 }
 
 // f4 looks for the break-even in each set-up of the grid.
-func (e evidence) f4() (out []results.Claim) {
+func (e evidence) f4() (out []results.OldClaim) {
 	for _, g := range e.grids() {
 		if g.Pattern == Virtual {
 			continue // computing is free there

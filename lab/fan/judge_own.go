@@ -35,7 +35,7 @@ func geometric(by map[int]float64) float64 {
 // better judges the grid kind by kind. The better of the rivals in a cell is the
 // one with the shortest mean time, so that the noise of each repeat
 // does not change the choice.
-func (e evidence) better() (out []results.Claim) {
+func (e evidence) better() (out []results.OldClaim) {
 	kinds := map[string][]gridCell{}
 	var inOrder []string
 	for _, g := range e.grids() {
@@ -98,7 +98,7 @@ func (e evidence) better() (out []results.Claim) {
 
 // beyond withdraws the verdict that a ratio is too large if Spillway and its twin
 // differ by as much: of many cells one is always the worst, by noise alone.
-func beyond(c results.Claim, noise float64) results.Claim {
+func beyond(c results.OldClaim, noise float64) results.OldClaim {
 	c.NoiseFloor = noise
 	if c.Verdict == results.Fails && c.Measured-1 <= noise {
 		c.Verdict = results.Inconclusive
@@ -125,11 +125,11 @@ func (e evidence) gridCell(setup, load string) (gridCell, bool) {
 	return g, len(g.ratios) > 0
 }
 
-func (e evidence) changes() []results.Claim {
+func (e evidence) changes() []results.OldClaim {
 	for _, r := range e.Runs {
 		if r.Setup == changeSetup {
 			c := cell{Setup: r.Setup, Load: r.Load, Pattern: r.Pattern}
-			return []results.Claim{
+			return []results.OldClaim{
 				claims.FanoutToParallel.Judge(r.Load, e.Values(c, extra("to_parallel"))),
 				claims.FanoutToSequential.Judge(r.Load, e.Values(c, extra("to_sequential"))),
 			}
@@ -138,7 +138,7 @@ func (e evidence) changes() []results.Claim {
 	return nil
 }
 
-func (e evidence) allocs() (out []results.Claim) {
+func (e evidence) allocs() (out []results.OldClaim) {
 	for _, load := range []string{"n = 2", "n = 8"} {
 		for _, name := range []string{Spillway, InParallel, Borrowed} {
 			us, them := cell{Setup: allocSetup, Load: load, Pattern: name}, cell{Setup: allocSetup, Load: load, Pattern: Sequential}
@@ -158,7 +158,7 @@ func (e evidence) allocs() (out []results.Claim) {
 	return out
 }
 
-func (e evidence) nested() []results.Claim {
+func (e evidence) nested() []results.OldClaim {
 	for _, r := range e.Runs {
 		if r.Setup != nestSetup {
 			continue
@@ -169,12 +169,12 @@ func (e evidence) nested() []results.Claim {
 		if e.Missing(unbounded) == "" {
 			goroutines.Why += fmt.Sprintf(" A WaitGroup at every level needs %.0f.", e.mean(unbounded, "goroutines"))
 		}
-		return []results.Claim{goroutines, nested}
+		return []results.OldClaim{goroutines, nested}
 	}
 	return nil
 }
 
-func (e evidence) hedging() []results.Claim {
+func (e evidence) hedging() []results.OldClaim {
 	for _, r := range e.Runs {
 		if r.Setup != hedgeSetup {
 			continue
@@ -184,7 +184,7 @@ func (e evidence) hedging() []results.Claim {
 		if e.Missing(with, without) == "" {
 			p99.Why += fmt.Sprintf(" P99 is %s, not hedged %s.", nanos(e.mean(with, "p99")), nanos(e.mean(without, "p99")))
 		}
-		return []results.Claim{
+		return []results.OldClaim{
 			p99,
 			claims.FanoutHedgedLoad.Judge(Virtual, e.Values(with, extra("extra"))),
 			claims.FanoutHedgedOutage.Judge(Virtual, e.Values(with, extra("outage"))),

@@ -20,8 +20,8 @@ func timed(setup, kind, load, pattern string, repeat int, cache float64, us ...f
 	return r
 }
 
-func verdicts(runs []results.Run) map[string]results.Claim {
-	out := map[string]results.Claim{}
+func verdicts(runs []results.Run) map[string]results.OldClaim {
+	out := map[string]results.OldClaim{}
 	for _, c := range (Experiment{}).Judge(runs, 1) {
 		out[c.ID+" "+c.Setup] = c
 	}

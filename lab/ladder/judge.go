@@ -116,13 +116,13 @@ type evidence struct{ experiment.Evidence }
 
 // Judge decides every claim. Every figure is computed within a repeat, whose servers
 // took turns.
-func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
+func (Experiment) Judge(runs []results.Run, seed uint64) []results.OldClaim {
 	e := evidence{experiment.Evidence{Runs: runs, Seed: seed}}
 	worker := claims.LadderWorkers.Judge("all orders", e.shares(worth(Workers)))
-	order := []results.Claim{e.order(State, Bytes), e.order(Bytes, Parser), e.order(Parser, Workers)}
+	order := []results.OldClaim{e.order(State, Bytes), e.order(Bytes, Parser), e.order(Parser, Workers)}
 	whole := claims.G7(worker, order...)
 	whole.Why += " " + e.ranking()
-	out := []results.Claim{
+	out := []results.OldClaim{
 		whole, worker,
 		claims.LadderWorkers.Judge("added to none", e.shares(fromSlow(added(Workers)).us)),
 		claims.LadderWorkers.Judge("taken from all", e.shares(toFast(removed(Workers)).us)),
@@ -221,7 +221,7 @@ func sum(a, b judge.Input) judge.Input {
 }
 
 // order compares each saving's share with the next one's.
-func (e evidence) order(more, less Rungs) results.Claim {
+func (e evidence) order(more, less Rungs) results.OldClaim {
 	a, b := e.shares(worth(more)), e.shares(worth(less))
 	in := judge.Input{Seed: e.Seed, Missing: a.Missing + b.Missing}
 	if len(a.Values) == len(b.Values) {
@@ -233,13 +233,13 @@ func (e evidence) order(more, less Rungs) results.Claim {
 }
 
 // share is a saving's share with its interval; ok: there is one.
-func (e evidence) share(r Rungs) (c results.Claim, ok bool) {
+func (e evidence) share(r Rungs) (c results.OldClaim, ok bool) {
 	c = claims.LadderCounts.Judge(r.String(), e.shares(worth(r)))
 	return c, c.Low != 0 || c.High != 0
 }
 
 // precise judges the widest half interval.
-func (e evidence) precise() results.Claim {
+func (e evidence) precise() results.OldClaim {
 	in := judge.Input{Seed: e.Seed}
 	var parts []string
 	repeats := 0
@@ -264,7 +264,7 @@ func (e evidence) precise() results.Claim {
 
 // ranking names the savings by their shares, the largest first.
 func (e evidence) ranking() string {
-	var all []results.Claim
+	var all []results.OldClaim
 	for _, r := range ordered {
 		if c, ok := e.share(r); ok {
 			all = append(all, c)
@@ -273,7 +273,7 @@ func (e evidence) ranking() string {
 	if len(all) == 0 {
 		return ""
 	}
-	slices.SortStableFunc(all, func(a, b results.Claim) int { return cmp.Compare(b.Measured, a.Measured) })
+	slices.SortStableFunc(all, func(a, b results.OldClaim) int { return cmp.Compare(b.Measured, a.Measured) })
 	parts := make([]string, len(all))
 	for i, c := range all {
 		parts[i] = fmt.Sprintf("%s %.1f %% (%.1f to %.1f)", c.Setup, c.Measured, c.Low, c.High)

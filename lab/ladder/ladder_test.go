@@ -290,7 +290,7 @@ func TestWhatIsExplainedIsTheLeadWithoutItsRests(t *testing.T) {
 func TestEveryClaimIsJudgedAsOpenWithoutRuns(t *testing.T) {
 	judged := Experiment{}.Judge(nil, 1)
 	for _, c := range claims.Ladder.Claims {
-		i := slices.IndexFunc(judged, func(j results.Claim) bool { return j.ID == c.ID })
+		i := slices.IndexFunc(judged, func(j results.OldClaim) bool { return j.ID == c.ID })
 		if i < 0 || judged[i].Verdict != results.Inconclusive || judged[i].Why == "" {
 			t.Errorf("%s without runs is not judged as open", c.ID)
 		}

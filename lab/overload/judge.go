@@ -12,13 +12,13 @@ import (
 )
 
 // Judge decides every claim under every load that was run.
-func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
+func (Experiment) Judge(runs []results.Run, seed uint64) []results.OldClaim {
 	e := evidence{cells: map[cell]map[int]*results.Run{}, seed: seed}
 	for i := range runs {
 		e.add(&runs[i])
 	}
-	var out []results.Claim
-	for _, of := range []func(float64) results.Claim{e.goodput, e.critical, e.rival} {
+	var out []results.OldClaim
+	for _, of := range []func(float64) results.OldClaim{e.goodput, e.critical, e.rival} {
 		for _, x := range e.loads() {
 			out = append(out, of(x))
 		}
@@ -99,7 +99,7 @@ func setup(x float64) string { return "at " + LoadName(x) }
 
 func offered(r *results.Run) float64 { return float64(r.Offered) / r.Elapsed }
 
-func (e evidence) goodput(x float64) results.Claim {
+func (e evidence) goodput(x float64) results.OldClaim {
 	c := cell{x, Spillway}
 	in := judge.Input{Seed: e.seed, Missing: e.missing(c)}
 	best, by := e.best()
@@ -123,7 +123,7 @@ func (e evidence) offered(c cell) float64 {
 	return sum / float64(max(len(e.cells[c]), 1))
 }
 
-func (e evidence) critical(x float64) results.Claim {
+func (e evidence) critical(x float64) results.OldClaim {
 	c := cell{x, Spillway}
 	in := judge.Input{Seed: e.seed, Missing: e.missing(c)}
 	best, _ := e.best()
@@ -145,7 +145,7 @@ func (e evidence) critical(x float64) results.Claim {
 	return out
 }
 
-func (e evidence) rival(x float64) results.Claim {
+func (e evidence) rival(x float64) results.OldClaim {
 	us, rival := cell{x, Spillway}, cell{load: x}
 	for _, c := range e.sorted() {
 		if c.load == x && c.pattern != Spillway && (rival.pattern == "" || e.mean(c) > e.mean(rival)) {

@@ -96,7 +96,7 @@ func (e evidence) missing(cells ...cell) string {
 
 // because adds an explanation to a decided claim. A claim without a figure
 // needs none.
-func because(c results.Claim, format string, args ...any) results.Claim {
+func because(c results.OldClaim, format string, args ...any) results.OldClaim {
 	if c.Runs > 0 && (c.Low != 0 || c.High != 0 || c.Measured != 0) {
 		c.Why += " " + fmt.Sprintf(format, args...)
 	}

@@ -12,10 +12,10 @@ import (
 )
 
 // Judge decides every claim of the family in every set-up that has its runs.
-func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
+func (Experiment) Judge(runs []results.Run, seed uint64) []results.OldClaim {
 	e := evidence{runs, seed}
-	var out []results.Claim
-	for _, claimsOf := range []func(evidence, string) []results.Claim{h1, h2, h3} {
+	var out []results.OldClaim
+	for _, claimsOf := range []func(evidence, string) []results.OldClaim{h1, h2, h3} {
 		out = append(append(out, claimsOf(e, Published)...), claimsOf(e, Real)...)
 	}
 	out = append(out, h4(e)...)
@@ -35,12 +35,12 @@ func setupName(setup string) string {
 	return setup
 }
 
-func h1(e evidence, setup string) []results.Claim {
+func h1(e evidence, setup string) []results.OldClaim {
 	c := claims.H1.Judge(setupName(setup), e.pairs(cell{setup, Low, service.Naive}, cell{setup, Low, service.WorkerPool}, throughput))
-	return []results.Claim{because(c, "The sizes decide it: %s.", e.sizes(cell{setup, Low, service.WorkerPool}))}
+	return []results.OldClaim{because(c, "The sizes decide it: %s.", e.sizes(cell{setup, Low, service.WorkerPool}))}
 }
 
-func h2(e evidence, setup string) []results.Claim {
+func h2(e evidence, setup string) []results.OldClaim {
 	pool := cell{setup, High, service.WorkerPool}
 	law := e.law(pool)
 	goodput := claims.H2Goodput.Judge(setupName(setup), e.values(pool, goodput))
@@ -48,16 +48,16 @@ func h2(e evidence, setup string) []results.Claim {
 	for _, run := range e.of(pool) {
 		lawful.Pairs = append(lawful.Pairs, judge.Pair{A: run.Rate("ok"), B: littlesLaw(run)})
 	}
-	return []results.Claim{
+	return []results.OldClaim{
 		because(claims.H2Refused.Judge(setupName(setup), e.values(pool, refused)), "%s.", e.share(pool)),
 		because(goodput, "The published figure counts refusals as answers. By Little's law %s, whatever the load.", law),
 		because(claims.H2Law.Judge(setupName(setup), lawful), "By Little's law %s.", law),
 	}
 }
 
-func h3(e evidence, setup string) []results.Claim {
+func h3(e evidence, setup string) []results.OldClaim {
 	naive, pool := cell{setup, Sustained, service.Naive}, cell{setup, Sustained, service.WorkerPool}
-	return []results.Claim{
+	return []results.OldClaim{
 		because(claims.H3Refused.Judge(setupName(setup), e.values(pool, refused)), "%s.", e.share(pool)),
 		claims.H3Throughput.Judge(setupName(setup), e.pairs(naive, pool, throughput)),
 		because(claims.H3Goodput.Judge(setupName(setup), e.values(pool, goodput)),
@@ -65,7 +65,7 @@ func h3(e evidence, setup string) []results.Claim {
 	}
 }
 
-func h4(e evidence) []results.Claim {
+func h4(e evidence) []results.OldClaim {
 	printed, warm := cell{Published, Low, AsPrinted}, cell{Published, Brisk, service.Optimized}
 	published := claims.H4Published.Judge(setupName(Published), e.values(printed, reuse))
 	if runs := e.of(printed); len(runs) > 0 {
@@ -75,15 +75,15 @@ func h4(e evidence) []results.Claim {
 		}
 		published = because(published, "Its own counter shows %.1f %%, because it counts every Get as a hit; only failed look-ups put an object back.", reported)
 	}
-	return []results.Claim{
+	return []results.OldClaim{
 		published,
 		because(claims.H4Warm.Judge("as published, corrected", e.values(warm, reuse)),
 			"Every response is given back once it is written, so nearly every Get finds one; more reuse than claimed fails the rule as less does."),
 	}
 }
 
-func h9(e evidence) []results.Claim {
-	return []results.Claim{
+func h9(e evidence) []results.OldClaim {
+	return []results.OldClaim{
 		claims.H9Uncleared.Judge(setupName(Published), e.values(cell{Published, Reuse, Uncleared}, foreign)),
 		claims.H9Cleared.Judge(setupName(Published), e.values(cell{Published, Reuse, service.Optimized}, foreign)),
 	}
@@ -92,7 +92,7 @@ func h9(e evidence) []results.Claim {
 // briskEnough is the claim's bound: more requests a second than this.
 const briskEnough = 1000
 
-func h10(e evidence, setup string) []results.Claim {
+func h10(e evidence, setup string) []results.OldClaim {
 	optimized, pool := cell{setup, Brisk, service.Optimized}, cell{setup, Brisk, service.WorkerPool}
 	ask := func(figure func(results.Run) float64) judge.Input {
 		in := e.pairs(optimized, pool, figure)
@@ -108,12 +108,12 @@ func h10(e evidence, setup string) []results.Claim {
 	}
 	p99 := claims.H10P99.Judge(setupName(setup), ask(p99))
 	gc := claims.H10GC.Judge(setupName(setup), ask(gcShare))
-	return []results.Claim{claims.H10(p99, gc), p99, gc}
+	return []results.OldClaim{claims.H10(p99, gc), p99, gc}
 }
 
-func h11(e evidence) []results.Claim {
+func h11(e evidence) []results.OldClaim {
 	stack := func(run results.Run) float64 { return run.Extra["stack_kb"] }
-	out := []results.Claim{
+	out := []results.OldClaim{
 		claims.H11Stack.Judge("goroutines that only wait", e.values(cell{Published, Parked, service.Naive}, stack)),
 		because(claims.H11Stack.Judge(setupName(Real), e.values(cell{Real, High, service.Naive}, stack)),
 			"HTTP and the store grow the stacks; a request also keeps its connection's goroutine."),

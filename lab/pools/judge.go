@@ -14,16 +14,16 @@ import (
 )
 
 // Judge decides every claim in every cell that it speaks of.
-func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
+func (Experiment) Judge(runs []results.Run, seed uint64) []results.OldClaim {
 	e := evidence{cells: map[cell]map[int]*results.Run{}, seed: seed}
 	for i := range runs {
 		e.add(&runs[i])
 	}
-	var out []results.Claim
-	for _, part := range []func() []results.Claim{e.many, e.one, e.refusals, e.calls, e.busy, e.burst, e.sizing} {
+	var out []results.OldClaim
+	for _, part := range []func() []results.OldClaim{e.many, e.one, e.refusals, e.calls, e.busy, e.burst, e.sizing} {
 		out = append(out, part()...)
 	}
-	slices.SortStableFunc(out, func(a, b results.Claim) int { return order(a.ID) - order(b.ID) })
+	slices.SortStableFunc(out, func(a, b results.OldClaim) int { return order(a.ID) - order(b.ID) })
 	return out
 }
 
@@ -139,7 +139,7 @@ func (e evidence) ratios(a, b cell) []judge.Pair {
 }
 
 // against judges our time over another cell's.
-func (e evidence) against(claim claims.Claim, at place, other cell) results.Claim {
+func (e evidence) against(claim claims.Claim, at place, other cell) results.OldClaim {
 	us := cell{place: at, pattern: Spillway}
 	in := judge.Input{Seed: e.seed, Pairs: e.ratios(us, other)}
 	if len(e.cells[us]) == 0 || len(e.cells[other]) == 0 {
@@ -186,7 +186,7 @@ func (e evidence) figures(c cell, key string) (out []float64) {
 }
 
 // allocs judges allocations for one job.
-func (e evidence) allocs(claim claims.Claim, at place) results.Claim {
+func (e evidence) allocs(claim claims.Claim, at place) results.OldClaim {
 	in := judge.Input{Seed: e.seed}
 	for _, x := range e.figures(cell{place: at, pattern: Spillway}, "allocs") {
 		in.Values = append(in.Values, math.Round(100*x)/100)
@@ -204,7 +204,7 @@ func submitted(work, producers float64) func(place) bool {
 	}
 }
 
-func (e evidence) many() (out []results.Claim) {
+func (e evidence) many() (out []results.OldClaim) {
 	for _, at := range e.places(submitted(0, 1000)) {
 		out = append(out, e.against(claims.PoolsMany, at, e.quickest(at, rival)),
 			e.against(claims.PoolsManyLibrary, at, e.quickest(at, library)), e.allocs(claims.PoolsManyAllocs, at))
@@ -212,7 +212,7 @@ func (e evidence) many() (out []results.Claim) {
 	return out
 }
 
-func (e evidence) one() (out []results.Claim) {
+func (e evidence) one() (out []results.OldClaim) {
 	all := e.places(submitted(0, 1))
 	for _, at := range all {
 		claim := claims.PoolsOne
@@ -227,7 +227,7 @@ func (e evidence) one() (out []results.Claim) {
 	return out
 }
 
-func (e evidence) refusals() (out []results.Claim) {
+func (e evidence) refusals() (out []results.OldClaim) {
 	for _, at := range e.places(func(p place) bool { return p.setup == setupRefuse && (p.producers == 1 || p.producers == 1000) }) {
 		time := judge.Input{Seed: e.seed, Values: e.figures(cell{place: at, pattern: Spillway}, "ns")}
 		out = append(out, e.against(claims.PoolsRefusal, at, cell{place: at, pattern: Channel}),
@@ -237,7 +237,7 @@ func (e evidence) refusals() (out []results.Claim) {
 	return out
 }
 
-func (e evidence) calls() (out []results.Claim) {
+func (e evidence) calls() (out []results.OldClaim) {
 	for _, at := range e.places(func(p place) bool { return p.setup == setupCall }) {
 		out = append(out, e.against(claims.PoolsCall, at, cell{place: at, pattern: Channel}),
 			e.against(claims.PoolsCallTunny, at, cell{place: at, pattern: Tunny}),
@@ -246,7 +246,7 @@ func (e evidence) calls() (out []results.Claim) {
 	return out
 }
 
-func (e evidence) busy() (out []results.Claim) {
+func (e evidence) busy() (out []results.OldClaim) {
 	for _, producers := range []float64{1, 1000} {
 		for _, at := range e.places(submitted(1, producers)) {
 			out = append(out, e.against(claims.PoolsShort, at, e.quickest(at, rival)))
@@ -258,7 +258,7 @@ func (e evidence) busy() (out []results.Claim) {
 	return out
 }
 
-func (e evidence) burst() (out []results.Claim) {
+func (e evidence) burst() (out []results.OldClaim) {
 	for _, at := range e.places(func(p place) bool { return p.setup == setupBurst }) {
 		us, channel := cell{place: at, pattern: Spillway}, cell{place: at, pattern: Channel}
 		missing := ""
@@ -277,7 +277,7 @@ func (e evidence) burst() (out []results.Claim) {
 }
 
 // pair judges a figure of a over that of b, repeat by repeat.
-func (e evidence) pair(claim claims.Claim, a, b cell, key, format string) results.Claim {
+func (e evidence) pair(claim claims.Claim, a, b cell, key, format string) results.OldClaim {
 	in := judge.Input{Seed: e.seed}
 	for _, n := range slices.Sorted(maps.Keys(e.cells[a])) {
 		if r, ok := e.cells[b][n]; ok {
@@ -294,7 +294,7 @@ func (e evidence) pair(claim claims.Claim, a, b cell, key, format string) result
 	return out
 }
 
-func (e evidence) sizing() (out []results.Claim) {
+func (e evidence) sizing() (out []results.OldClaim) {
 	good := func(c cell) float64 {
 		sum := 0.0
 		for _, r := range e.cells[c] {

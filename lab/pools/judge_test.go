@@ -22,8 +22,8 @@ func timed(setup, pattern string, producers, workers, work float64, repeat int, 
 	return r
 }
 
-func verdicts(runs []results.Run) map[string]results.Claim {
-	out := map[string]results.Claim{}
+func verdicts(runs []results.Run) map[string]results.OldClaim {
+	out := map[string]results.OldClaim{}
 	for _, c := range (Experiment{}).Judge(runs, 1) {
 		out[c.ID+" "+c.Setup] = c
 	}

@@ -124,11 +124,11 @@ func fakeLatency(r *rand.Rand, setup string, load fakeLoad, pattern, kind string
 func fakeResults(start time.Time, runs int) results.Results {
 	const source = "Stella-Achar-Oiro, github.com/Stella-Achar-Oiro/healthcare-api-benchmark and its article"
 	const high = "11,104 / 2,124 / 2,248 req/s for naive / workerpool / optimized; errors 5.2 / 88.3 / 88.8 %, refusals included"
-	claim := func(id, title, setup string, v results.Verdict, m, low, up float64, unit, published, rule, why string) results.Claim {
-		return results.Claim{ID: id, Title: title, Setup: setup, Verdict: v, Measured: m, Low: low, High: up, Unit: unit,
+	claim := func(id, title, setup string, v results.Verdict, m, low, up float64, unit, published, rule, why string) results.OldClaim {
+		return results.OldClaim{ID: id, Title: title, Setup: setup, Verdict: v, Measured: m, Low: low, High: up, Unit: unit,
 			Published: published, Rule: rule, Why: why, Runs: 4, Source: source}
 	}
-	noisy := func(c results.Claim, floor float64, more int) results.Claim {
+	noisy := func(c results.OldClaim, floor float64, more int) results.OldClaim {
 		c.NoiseFloor, c.MoreRuns = floor, more
 		return c
 	}
@@ -140,7 +140,7 @@ func fakeResults(start time.Time, runs int) results.Results {
 		Machine: results.Machine{OS: "linux", Arch: "amd64", CPU: "Example Processor 3.1 GHz", CPUs: 2, GOMAXPROCS: 2, MemoryMiB: 7942, Go: "go1.26.0"},
 		Command: []string{"spillway", "lab", "H", "--out", "spillway-results/my first run"}, Seed: 42,
 		Scaled: "sustained load with 20,000 requests instead of 50,000",
-		Claims: []results.Claim{
+		Claims: []results.OldClaim{
 			claim("H1", low, "as published", results.Holds, 4.41, 4.32, 4.52, "x", lowPublished, ratio,
 				"naive/pool throughput at low load was 4.41x (4.32–4.52; geometric mean of 4 paired ratios), inside 4–5x."),
 			claim("H1", low, "for real", results.Inconclusive, 4.05, 3.91, 4.2, "x", lowPublished, ratio,

@@ -1,6 +1,10 @@
 package report
 
-import "github.com/spillway-go/spillway/lab/claims"
+import (
+	"github.com/spillway-go/spillway/lab/claims"
+	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/lab/results"
+)
 
 // family is a family of the ledger with the data that only a report needs: its sources,
 // and notes on how the published figures were made.
@@ -198,14 +202,58 @@ func (f family) Notes() []note {
 	return notes
 }
 
-// familyOf finds a family; one that the ledger does not know has only a title.
-func familyOf(experiment string) family {
-	f := families[experiment]
-	f.Title = "Experiment " + experiment
+// familyOf joins what a declaration says with what is still kept here.
+func familyOf(declared ledger.Family) family {
+	f := families[declared.ID]
 	for _, known := range claims.Families {
-		if known.ID == experiment {
+		if known.ID == declared.ID {
 			f.Family = known
 		}
 	}
+	f.Family.ID, f.Title = declared.ID, declared.Title
+	if len(declared.Method) == 0 {
+		return f
+	}
+	f.Behind, f.Grid = declared.Behind, declared.Grid
+	for _, s := range declared.Sources {
+		f.Sources = append(f.Sources, source(s))
+	}
+	for _, n := range declared.Method {
+		f.Method = append(f.Method, note(n))
+	}
+	column := func(c ledger.Column) ownFigure { return ownFigure{c.Key, c.Name, formats[c.Format]} }
+	for _, c := range declared.Columns {
+		f.Figures = append(f.Figures, column(c))
+	}
+	f.Stacks = stacks{Axis: declared.Stacks.Axis, Total: column(declared.Stacks.Total), Note: column(declared.Stacks.Note), Whole: declared.Stacks.Whole, Steps: declared.Stacks.Steps}
+	for _, p := range declared.Stacks.Parts {
+		f.Stacks.Parts = append(f.Stacks.Parts, part(p))
+	}
 	return f
+}
+
+var formats = map[string]func(float64) string{
+	"": number, "nanos": nanos, "micros": micros, "size": size, "percent": percent, "ratio": ratio, "decimals": decimals,
+}
+
+// flat lists the answers as the report showed them before claims had parts.
+func flat(decided []results.Claim) []results.OldClaim {
+	var out []results.OldClaim
+	for _, c := range decided {
+		for _, a := range c.Answers {
+			id := c.ID
+			if a.Part != "" {
+				id += "/" + a.Part
+			}
+			rule := a.RuleText
+			if rule == "" {
+				rule = a.Rule.Words(a.Unit)
+			}
+			out = append(out, results.OldClaim{
+				ID: id, Title: a.Title, Setup: a.Setup, Verdict: a.Verdict, Measured: a.Measured, Low: a.Low, High: a.High, Unit: a.Unit,
+				Published: c.Published, Rule: rule, Why: a.Why, Runs: a.Repeats, NoiseFloor: a.Floor, MoreRuns: a.MoreRuns, Source: c.Source,
+			})
+		}
+	}
+	return out
 }

@@ -79,12 +79,12 @@ func with(v float64, unit string) string {
 }
 
 // measured reports whether the claim has a figure at all.
-func measured(c results.Claim) bool {
+func measured(c results.OldClaim) bool {
 	return c.Runs > 0 && (c.Measured != 0 || c.Low != 0 || c.High != 0 || c.Verdict != results.Inconclusive)
 }
 
 // noiseWords writes a noise floor: of a ratio in per cent.
-func noiseWords(c results.Claim) string {
+func noiseWords(c results.OldClaim) string {
 	if c.Unit == "x" {
 		return "± " + percent(c.NoiseFloor)
 	}
@@ -92,7 +92,7 @@ func noiseWords(c results.Claim) string {
 }
 
 // interval writes a claim's measured value, its interval and its repeats.
-func interval(c results.Claim) string {
+func interval(c results.OldClaim) string {
 	if !measured(c) {
 		return "no figure from " + count(c.Runs, "run")
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
@@ -20,7 +21,7 @@ func anchor(id string) string { return "claim-" + strings.ReplaceAll(id, "/", "-
 
 // HTML writes the report as one self-contained page: styles, drawings and a small
 // script are inside, it loads nothing, and it is readable without the script. Histograms are drawn, not embedded, so that the page stays small.
-func HTML(w io.Writer, res results.Results, runs []results.Run) error {
+func HTML(w io.Writer, fam ledger.Family, res results.Results, runs []results.Run) error {
 	style, err := pageFiles.ReadFile("page/style.css")
 	if err != nil {
 		return err
@@ -29,7 +30,7 @@ func HTML(w io.Writer, res results.Results, runs []results.Run) error {
 	if err != nil {
 		return err
 	}
-	p := newPage(res, runs)
+	p := newPage(fam, res, runs)
 	p.Style, p.Script = template.CSS(style), template.JS(script)
 	var page bytes.Buffer
 	if err := pageTemplate.Execute(&page, p); err != nil {

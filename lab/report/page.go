@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/report/chart"
 	"github.com/spillway-go/spillway/lab/results"
 )
@@ -54,7 +55,7 @@ type card struct {
 }
 
 type verdictRow struct {
-	results.Claim
+	results.OldClaim
 	Class, Mark, Interval, Noise string
 	Chart                        template.HTML
 }
@@ -118,22 +119,22 @@ type runRow struct {
 	Note  string
 }
 
-func newPage(res results.Results, runs []results.Run) *page {
+func newPage(fam ledger.Family, res results.Results, runs []results.Run) *page {
 	sum := summarize(runs)
 	p := &page{
-		Experiment: res.Experiment, Family: familyOf(res.Experiment), Partial: sentence(res.Partial), Scaled: res.Scaled,
+		Experiment: res.Experiment, Family: familyOf(fam), Partial: sentence(res.Partial), Scaled: res.Scaled,
 		Schema: res.Schema, Command: command(res.Command), Demos: res.Demos,
-		Recommendations: recommend(familyOf(res.Experiment).Family, res.Claims),
+		Recommendations: recommend(familyOf(fam).Family, flat(res.Claims)),
 	}
 	if p.Schema == "" {
 		p.Schema = results.Schema
 	}
-	for _, t := range tallyOf(res.Claims) {
+	for _, t := range tallyOf(flat(res.Claims)) {
 		p.Tally = append(p.Tally, tallyView{verdictClass(t.Verdict), verdictMark(t.Verdict), t.words(), t.N})
 	}
 	p.Facts = facts(res, runs, sum)
 	p.InShort = inShort(p.Family, sum)
-	p.Cards = cards(res.Claims)
+	p.Cards = cards(flat(res.Claims))
 	for _, k := range outcomeKinds {
 		p.Outcomes = append(p.Outcomes, legendKey{Name: k.word, Class: k.class})
 	}
@@ -220,14 +221,14 @@ func inShort(f family, sum *summary) []string {
 }
 
 // groupClaims puts the set-ups of one claim together.
-func groupClaims(decided []results.Claim) [][]results.Claim {
-	var groups [][]results.Claim
+func groupClaims(decided []results.OldClaim) [][]results.OldClaim {
+	var groups [][]results.OldClaim
 	for _, c := range decided {
-		i := slices.IndexFunc(groups, func(g []results.Claim) bool {
+		i := slices.IndexFunc(groups, func(g []results.OldClaim) bool {
 			return g[0].ID == c.ID && g[0].Title == c.Title && g[0].Rule == c.Rule && g[0].Published == c.Published && g[0].Unit == c.Unit
 		})
 		if i < 0 {
-			groups = append(groups, []results.Claim{c})
+			groups = append(groups, []results.OldClaim{c})
 			continue
 		}
 		groups[i] = append(groups[i], c)
@@ -235,14 +236,14 @@ func groupClaims(decided []results.Claim) [][]results.Claim {
 	return groups
 }
 
-func cards(decided []results.Claim) []card {
+func cards(decided []results.OldClaim) []card {
 	var out []card
 	for _, g := range groupClaims(decided) {
 		k := card{ID: g[0].ID, Title: sentence(g[0].Title), Published: g[0].Published, Rule: g[0].Rule}
 		pictures := intervalCharts(g)
 		for i, c := range g {
 			c.Why = sentence(c.Why)
-			row := verdictRow{Claim: c, Class: verdictClass(c.Verdict), Mark: verdictMark(c.Verdict), Interval: interval(c), Chart: pictures[i]}
+			row := verdictRow{OldClaim: c, Class: verdictClass(c.Verdict), Mark: verdictMark(c.Verdict), Interval: interval(c), Chart: pictures[i]}
 			if c.NoiseFloor > 0 {
 				row.Noise = noiseWords(c)
 			}

@@ -217,7 +217,7 @@ func spread(v stat, format func(float64) string) string {
 
 // intervalCharts draws one claim in several set-ups over a common axis. A claim
 // without a figure has no drawing.
-func intervalCharts(claims []results.Claim) []template.HTML {
+func intervalCharts(claims []results.OldClaim) []template.HTML {
 	out := make([]template.HTML, len(claims))
 	charts := make([]*chart.Interval, len(claims))
 	var all []float64

@@ -13,12 +13,12 @@ type recommendation struct {
 	For, Use string
 	Answer   string
 	Class    string
-	Cited    []results.Claim
+	Cited    []results.OldClaim
 	Missing  []string // claims it rests on that were not judged here
 }
 
 // recommend judges a family's advice by the claims that were decided.
-func recommend(f claims.Family, decided []results.Claim) []recommendation {
+func recommend(f claims.Family, decided []results.OldClaim) []recommendation {
 	var out []recommendation
 	for _, published := range f.Recommendations {
 		a := published.Judge(decided)

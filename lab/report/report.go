@@ -8,17 +8,18 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
 // Write puts results.json and report.html into dir, each atomically. Nothing
 // is written when either cannot be made.
-func Write(dir string, res results.Results, runs []results.Run) error {
+func Write(dir string, fam ledger.Family, res results.Results, runs []results.Run) error {
 	if res.Schema == "" {
 		res.Schema = results.Schema
 	}
 	var page bytes.Buffer
-	if err := HTML(&page, res, runs); err != nil {
+	if err := HTML(&page, fam, res, runs); err != nil {
 		return fmt.Errorf("the report cannot be made: %w", err)
 	}
 	if err := results.WriteResults(dir, res); err != nil {

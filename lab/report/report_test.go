@@ -154,7 +154,7 @@ func TestOddResultsAreStillShown(t *testing.T) {
 		{Pattern: "x", Elapsed: nan, Offered: 5, Process: results.Process{GCShare: nan, PeakGoroutines: -1, ReuseRate: math.Inf(1)}},
 		{Pattern: "x", Failed: "nothing"}, {Setup: "<&>", Load: "\x00", Pattern: "é", Elapsed: 1e-300, Offered: 1 << 63},
 	}
-	claims := []results.Claim{{}, {ID: "H1", Runs: 3, Measured: nan, Low: nan, High: nan, NoiseFloor: nan}, {ID: "X", Unit: "[", Verdict: "unheard of", Runs: 1, Measured: math.Inf(1), Rule: "≥ 1", Published: "2"}}
+	claims := []results.OldClaim{{}, {ID: "H1", Runs: 3, Measured: nan, Low: nan, High: nan, NoiseFloor: nan}, {ID: "X", Unit: "[", Verdict: "unheard of", Runs: 1, Measured: math.Inf(1), Rule: "≥ 1", Published: "2"}}
 	for _, exp := range []string{"", "H", "no such family"} {
 		for _, res := range []results.Results{{Experiment: exp}, {Experiment: exp, Claims: claims, Command: []string{"it's", ""}, Demos: []results.Demo{{}}}} {
 			for _, runs := range [][]results.Run{nil, odd} {

@@ -34,7 +34,7 @@ func parse(s string) float64 {
 }
 
 // band reads the range in which the claim holds, or returns nil.
-func band(c results.Claim) *chart.Range {
+func band(c results.OldClaim) *chart.Range {
 	rule := strings.ToLower(c.Rule)
 	if n := noise(c); n != nil {
 		switch {
@@ -75,7 +75,7 @@ func band(c results.Claim) *chart.Range {
 
 // published reads the published figure: the one in the claim's unit in the title or the
 // published words, else the only number there. It does not interpret lists of figures.
-func published(c results.Claim) *chart.Range {
+func published(c results.OldClaim) *chart.Range {
 	if c.Unit != "" {
 		unit := regexp.MustCompile(figure + `(?:\s*(?:–|-|to)\s*` + figure + `)?\s*` + regexp.QuoteMeta(strings.ToLower(c.Unit)) + `(?:[^a-z/]|$)`)
 		for _, text := range []string{strings.ToLower(c.Title), strings.ToLower(c.Published)} {
@@ -102,7 +102,7 @@ var listed = regexp.MustCompile(figure + `\s*(?:vs|/|,|and|or)\s*$`)
 
 // noise is the zone of differences that the same contestant shows against
 // itself, around no difference; nil when the rule has no use for it.
-func noise(c results.Claim) *chart.Range {
+func noise(c results.OldClaim) *chart.Range {
 	if !(c.NoiseFloor > 0) {
 		return nil
 	}

@@ -35,7 +35,7 @@ func TestRulesAreReadBackOrNotAtAll(t *testing.T) {
 		{rule: "uncleared reuse shows foreign data at least once"},
 		{rule: ""},
 	} {
-		got := band(results.Claim{Rule: c.rule, Unit: c.unit, NoiseFloor: c.floor})
+		got := band(results.OldClaim{Rule: c.rule, Unit: c.unit, NoiseFloor: c.floor})
 		if !same(got, c.want) {
 			t.Errorf("%q is read as %v, want %v", c.rule, got, c.want)
 		}
@@ -56,7 +56,7 @@ func TestPublishedFiguresAreReadBackOrNotAtAll(t *testing.T) {
 		{"no figure", "a rule, no figure", "", nil},
 		{"two numbers", "20 workers, at most 20 connections", "", nil},
 	} {
-		got := published(results.Claim{Title: c.title, Published: c.published, Unit: c.unit})
+		got := published(results.OldClaim{Title: c.title, Published: c.published, Unit: c.unit})
 		if !same(got, c.want) {
 			t.Errorf("%q, %q in %s is read as %v, want %v", c.title, c.published, c.unit, got, c.want)
 		}
@@ -72,7 +72,7 @@ func TestRangesOfTheLedgerHaveABand(t *testing.T) {
 			t.Errorf("%s is not in the ledger", id)
 			continue
 		}
-		if band(results.Claim{Rule: c.HoldsIf, Unit: c.Question.Unit}) == nil {
+		if band(results.OldClaim{Rule: c.HoldsIf, Unit: c.Question.Unit}) == nil {
 			t.Errorf("%s: no band is read from %q", id, c.HoldsIf)
 		}
 	}

@@ -293,7 +293,7 @@ type tally struct {
 	N       int
 }
 
-func tallyOf(claims []results.Claim) []tally {
+func tallyOf(claims []results.OldClaim) []tally {
 	var out []tally
 	for _, v := range verdictOrder {
 		n := 0

@@ -66,10 +66,10 @@ func TestSetupsLoadsAndContestantsComeInReadingOrder(t *testing.T) {
 
 func TestAdviceFollowsTheVerdicts(t *testing.T) {
 	f := familyOf("H")
-	decided := func(v results.Verdict) (all []results.Claim) {
+	decided := func(v results.Verdict) (all []results.OldClaim) {
 		for _, r := range f.Recommendations {
 			for _, id := range r.RestsOn {
-				all = append(all, results.Claim{ID: id, Setup: "for real", Verdict: v})
+				all = append(all, results.OldClaim{ID: id, Setup: "for real", Verdict: v})
 			}
 		}
 		return all

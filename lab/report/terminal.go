@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
@@ -21,16 +22,16 @@ type Options struct {
 
 // Terminal writes the summary: verdicts, figures, demonstrations, and where
 // the rest is.
-func Terminal(w io.Writer, res results.Results, runs []results.Run, opts Options) error {
+func Terminal(w io.Writer, fam ledger.Family, res results.Results, runs []results.Run, opts Options) error {
 	if opts.Width <= 0 {
 		opts.Width = 80
 	}
 	opts.Width = min(max(opts.Width, 40), 140)
-	t := &terminal{w: bufio.NewWriter(w), Options: opts}
+	t := &terminal{w: bufio.NewWriter(w), Options: opts, title: fam.Title}
 	sum := summarize(runs)
 	t.head(res, runs)
 	t.verdicts(res)
-	t.figures(sum, familyOf(res.Experiment))
+	t.figures(sum, familyOf(fam))
 	t.trouble(sum)
 	t.demos(res)
 	t.foot(res)
@@ -38,7 +39,8 @@ func Terminal(w io.Writer, res results.Results, runs []results.Run, opts Options
 }
 
 type terminal struct {
-	w *bufio.Writer
+	w     *bufio.Writer
+	title string
 	Options
 }
 
@@ -73,7 +75,7 @@ func (t *terminal) block(indent int, code, text string) {
 
 func (t *terminal) head(res results.Results, runs []results.Run) {
 	t.say("")
-	t.block(0, bold, fmt.Sprintf("Experiment %s: %s", res.Experiment, familyOf(res.Experiment).Title))
+	t.block(0, bold, fmt.Sprintf("Experiment %s: %s", res.Experiment, t.title))
 	t.block(0, faint, machine(res.Machine))
 	t.block(0, faint, fmt.Sprintf("%s in %s, seed %d", count(len(runs), "run"), took(res), res.Seed))
 	if res.Scaled != "" {
@@ -126,14 +128,14 @@ var marks = map[results.Verdict]struct{ mark, code string }{
 
 func (t *terminal) verdicts(res results.Results) {
 	var parts []span
-	for _, n := range tallyOf(res.Claims) {
+	for _, n := range tallyOf(flat(res.Claims)) {
 		parts = append(parts, span{marks[n.Verdict].code, fmt.Sprintf("%d %s", n.N, n.words())})
 	}
 	if len(parts) == 0 {
 		parts = []span{{faint, "none yet"}}
 	}
 	t.section("verdicts", parts...)
-	for _, g := range groupClaims(res.Claims) {
+	for _, g := range groupClaims(flat(res.Claims)) {
 		t.say("")
 		t.block(0, bold, g[0].ID+": "+sentence(g[0].Title))
 		t.block(2, faint, "Published: "+g[0].Published)

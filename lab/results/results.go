@@ -91,6 +91,7 @@ type Answer struct {
 	High      float64    `json:"high"`
 	Unit      string     `json:"unit"` // "x" for ratios, "%", "req/s", "KB", …
 	Rule      judge.Rule `json:"rule"`
+	RuleText  string     `json:"-"`                   // of experiments that are not rows yet
 	Published []float64  `json:"published,omitempty"` // the published value, or the ends of its range
 	Repeats   int        `json:"repeats"`             // behind the interval
 	Floor     float64    `json:"floor,omitempty"`     // how near to the rule's edge nothing is decided, in Unit; of a ratio, the distance from 1
@@ -147,23 +148,25 @@ type NamedCount struct {
 type Run struct {
 	Experiment string `json:"experiment,omitempty"` // its id
 
-	Setup    string               `json:"setup"`          // "published" or "real", or an extra set-up's name
-	Load     string               `json:"load"`           // "low", "high", "sustained", …
-	Pattern  string               `json:"pattern"`        // contestant
-	Twin     bool                 `json:"twin,omitempty"` // the second of an A/A pair
-	Repeat   int                  `json:"repeat"`         // runs of one repeat are paired
-	Order    int                  `json:"order"`          // position in the whole session
-	Started  time.Time            `json:"started"`
-	Params   map[string]any       `json:"params,omitempty"`
-	Elapsed  float64              `json:"elapsed_seconds"`
-	Killed   string               `json:"killed,omitempty"` // why the contestant was killed; that is a result
-	Failed   string               `json:"failed,omitempty"` // why there is no measurement; that is no result
-	Offered  uint64               `json:"offered"`
-	Outcomes []Outcome            `json:"outcomes"`
-	Lag      *histogram.Histogram `json:"lag,omitempty"` // send lag of the generator, nanoseconds
-	Process  Process              `json:"process"`
-	Extra    map[string]float64   `json:"extra,omitempty"` // figures of one experiment only
-	Series   []Point              `json:"series,omitempty"`
+	Setup     string               `json:"setup"`          // "published" or "real", or an extra set-up's name
+	Load      string               `json:"load"`           // "low", "high", "sustained", …
+	Pattern   string               `json:"pattern"`        // contestant
+	Twin      bool                 `json:"twin,omitempty"` // the second of an A/A pair
+	Repeat    int                  `json:"repeat"`         // runs of one repeat are paired
+	Order     int                  `json:"order"`          // position in the whole session
+	Started   time.Time            `json:"started"`
+	Params    map[string]any       `json:"params,omitempty"`
+	Elapsed   float64              `json:"elapsed_seconds"`
+	Killed    string               `json:"killed,omitempty"` // why the contestant was killed; that is a result
+	Failed    string               `json:"failed,omitempty"` // why there is no measurement; that is no result
+	Offered   uint64               `json:"offered"`
+	Outcomes  []Outcome            `json:"outcomes"`
+	Lag       *histogram.Histogram `json:"lag,omitempty"` // send lag of the generator, nanoseconds
+	Process   Process              `json:"process"`
+	Disturbed float64              `json:"disturbed,omitempty"` // the share of the processors that other processes used meanwhile, if it was too much
+	Extra     map[string]float64   `json:"extra,omitempty"`     // figures of one experiment only
+	Blocks    map[string][]float64 `json:"blocks,omitempty"`    // such figures, of each interleaved block
+	Series    []Point              `json:"series,omitempty"`
 }
 
 // Gist is a short reason why there is no measurement: a Go program that crashes prints

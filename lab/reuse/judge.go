@@ -12,7 +12,7 @@ import (
 )
 
 // Judge decides every claim from the raw runs.
-func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
+func (Experiment) Judge(runs []results.Run, seed uint64) []results.OldClaim {
 	e := evidence{cells: map[cell]map[int]*results.Run{}, seed: seed}
 	for i := range runs {
 		r := &runs[i]
@@ -25,7 +25,7 @@ func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
 		}
 		e.cells[c][r.Repeat] = r
 	}
-	var out []results.Claim
+	var out []results.OldClaim
 	for _, name := range []string{Spillway, Buffers} {
 		c := cell{Bursts, burstLoad, name}
 		out = append(out,

@@ -12,7 +12,7 @@ import (
 
 // Judge decides every claim. Every figure is computed within a repeat, whose contestants
 // took turns.
-func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
+func (Experiment) Judge(runs []results.Run, seed uint64) []results.OldClaim {
 	e := evidence{experiment.Evidence{Runs: runs, Seed: seed}}
 	out := e.scenarios()
 	out = append(out, e.traffic()...)
@@ -91,7 +91,7 @@ var setups = []struct{ setup, words string }{
 	{Net, "net of the harness"}, {AsPublished, "with the published harness and all that differed"},
 }
 
-func (e evidence) scenarios() (out []results.Claim) {
+func (e evidence) scenarios() (out []results.OldClaim) {
 	for _, c := range []struct {
 		claim    claims.Claim
 		scenario string
@@ -109,7 +109,7 @@ func (e evidence) scenarios() (out []results.Claim) {
 }
 
 // scenario judges a claim about what pooling saves (sign 1) or costs (−1).
-func (e evidence) scenario(claim claims.Claim, setup, words, scenario string, sign float64) results.Claim {
+func (e evidence) scenario(claim claims.Claim, setup, words, scenario string, sign float64) results.OldClaim {
 	in := e.saved(setup, scenario, asBuilt(setup))
 	for i := range in.Values {
 		in.Values[i] *= sign
@@ -170,8 +170,8 @@ func (e evidence) procs() int {
 }
 
 // traffic judges the mixture in both ways of averaging.
-func (e evidence) traffic() []results.Claim {
-	var out []results.Claim
+func (e evidence) traffic() []results.OldClaim {
+	var out []results.OldClaim
 	for _, s := range setups {
 		times, ratios := e.mixture(s.setup)
 		out = append(out, claims.R6.Judge(s.words+", ratio of the mean times", times), claims.R6.Judge(s.words+", mean of the ratios", ratios))
@@ -208,8 +208,8 @@ func (e evidence) mixture(setup string) (times, ratios judge.Input) {
 }
 
 // garbage judges allocations and pauses, and the claim about both.
-func (e evidence) garbage() []results.Claim {
-	var parts []results.Claim
+func (e evidence) garbage() []results.OldClaim {
+	var parts []results.OldClaim
 	for _, scenario := range scenarios {
 		fresh, pooled := cell{Setup: Net, Load: scenario, Pattern: Fresh}, cell{Setup: Net, Load: scenario, Pattern: Pooled}
 		c := claims.R7Allocs.Judge(scenario, e.Pairs(fresh, pooled, whole))
@@ -231,5 +231,5 @@ func (e evidence) garbage() []results.Claim {
 		}
 		parts = append(parts, c)
 	}
-	return append([]results.Claim{claims.R7(parts...)}, parts...)
+	return append([]results.OldClaim{claims.R7(parts...)}, parts...)
 }

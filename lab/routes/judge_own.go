@@ -22,8 +22,8 @@ func cellIn(build, scenario, name string) cell {
 }
 
 // own judges what this project promises.
-func (e evidence) own() []results.Claim {
-	out := []results.Claim{
+func (e evidence) own() []results.OldClaim {
+	out := []results.OldClaim{
 		e.over(claims.RouteCreate, JSON, Spillway, MuxValidator, ""), e.allocations(claims.RouteCreateAllocs, JSON),
 		e.over(claims.RouteGet, Get, Spillway, e.bestByHand(JSONv2), ""), e.allocations(claims.RouteGetAllocs, Get),
 		e.over(claims.RouteForm, Form, Spillway, MuxValidator, ""), e.allocations(claims.RouteFormAllocs, Form),
@@ -60,7 +60,7 @@ func (e evidence) missing(keys ...cell) string {
 
 // over judges the processor time of one contestant over another's, and reports the same
 // for the build with encoding/json.
-func (e evidence) over(claim claims.Claim, scenario, ours, theirs, words string) results.Claim {
+func (e evidence) over(claim claims.Claim, scenario, ours, theirs, words string) results.OldClaim {
 	a, b := cellIn(JSONv2, scenario, ours), cellIn(JSONv2, scenario, theirs)
 	in := e.Pairs(a, b, extra("cpu_ns"))
 	in.Missing = e.missing(a, b)
@@ -78,7 +78,7 @@ func (e evidence) over(claim claims.Claim, scenario, ours, theirs, words string)
 // pools.
 func whole(r results.Run) float64 { return math.Round(r.Extra["allocs"]) }
 
-func (e evidence) allocations(claim claims.Claim, scenario string) results.Claim {
+func (e evidence) allocations(claim claims.Claim, scenario string) results.OldClaim {
 	us := cellIn(JSONv2, scenario, Spillway)
 	in := e.Values(us, whole)
 	in.Missing = e.missing(us)
@@ -90,7 +90,7 @@ func (e evidence) allocations(claim claims.Claim, scenario string) results.Claim
 }
 
 // further judges allocations beyond those of the same by hand.
-func (e evidence) further(scenario, typed, byHand, words string) results.Claim {
+func (e evidence) further(scenario, typed, byHand, words string) results.OldClaim {
 	a, b := cellIn(JSONv2, scenario, typed), cellIn(JSONv2, scenario, byHand)
 	in := judge.Input{Seed: e.Seed, Missing: e.missing(a, b)}
 	for _, p := range e.Pairs(a, b, whole).Pairs {

@@ -233,7 +233,7 @@ func TestWithoutTheBuildThatCountsItSaysHowToGetIt(t *testing.T) {
 func TestEveryClaimIsJudgedAsOpenWithoutRuns(t *testing.T) {
 	all := Experiment{}.Judge(nil, 1)
 	for _, c := range claims.R.Claims {
-		i := slices.IndexFunc(all, func(j results.Claim) bool { return j.ID == c.ID })
+		i := slices.IndexFunc(all, func(j results.OldClaim) bool { return j.ID == c.ID })
 		if i < 0 || all[i].Verdict != results.Inconclusive || all[i].Why == "" {
 			t.Errorf("%s without runs is not judged as open", c.ID)
 		}

@@ -16,11 +16,11 @@ import (
 
 // Judge decides every claim of the family, those about channels for every size
 // of their buffers that was run.
-func (Experiment) Judge(runs []results.Run, seed uint64) []results.Claim {
+func (Experiment) Judge(runs []results.Run, seed uint64) []results.OldClaim {
 	e := evidence{experiment.Evidence{Runs: runs, Seed: seed}}
 	buffers := e.buffers()
-	var out []results.Claim
-	for _, of := range []func(evidence, int) []results.Claim{g1, g2, g3, g4, g5, g8} {
+	var out []results.OldClaim
+	for _, of := range []func(evidence, int) []results.OldClaim{g1, g2, g3, g4, g5, g8} {
 		for _, b := range buffers {
 			out = append(out, of(e, b)...)
 		}
@@ -71,7 +71,7 @@ var (
 	spawnWithWG = cell{Setup: Auto, Load: noBuffer, Pattern: SpawnWG}
 )
 
-func g1(e evidence, buffer int) []results.Claim {
+func g1(e evidence, buffer int) []results.OldClaim {
 	base := e.Of(serially)
 	in := judge.Input{Seed: e.Seed, Missing: e.Missing(serially)}
 	fastest := map[int]results.Run{}
@@ -91,14 +91,14 @@ func g1(e evidence, buffer int) []results.Claim {
 	}
 	c := claims.G1.Judge(bufferLabel(buffer), in)
 	c.Why += which
-	return []results.Claim{c}
+	return []results.OldClaim{c}
 }
 
-func g2(e evidence, buffer int) []results.Claim {
+func g2(e evidence, buffer int) []results.OldClaim {
 	if buffer > 1 {
 		return nil
 	}
-	return []results.Claim{claims.G2.Judge(bufferLabel(buffer), e.Pairs(spawnWithWG, spawnWithChan(buffer), perOp))}
+	return []results.OldClaim{claims.G2.Judge(bufferLabel(buffer), e.Pairs(spawnWithWG, spawnWithChan(buffer), perOp))}
 }
 
 // procs is GOMAXPROCS of the runs.
@@ -111,12 +111,12 @@ func (e evidence) procs() int {
 	return 0
 }
 
-func g3(e evidence, buffer int) []results.Claim {
+func g3(e evidence, buffer int) []results.OldClaim {
 	sizes := []int{10}
 	if n := e.procs(); n > 0 && n != 10 {
 		sizes = []int{n, 10}
 	}
-	var out []results.Claim
+	var out []results.OldClaim
 	for _, workers := range sizes {
 		c := pool(SharedChan, workers, buffer)
 		setup := fmt.Sprintf("%d workers, %s", workers, bufferLabel(buffer))
@@ -125,21 +125,21 @@ func g3(e evidence, buffer int) []results.Claim {
 	return out
 }
 
-func g4(e evidence, buffer int) []results.Claim {
+func g4(e evidence, buffer int) []results.OldClaim {
 	c := pool(SharedChan, 1000, buffer)
-	return []results.Claim{
+	return []results.OldClaim{
 		claims.G4Loses.Judge(bufferLabel(buffer), e.Pairs(c, spawnWithWG, perOp)),
 		claims.G4Wins.Judge(bufferLabel(buffer), e.Pairs(c, spawnWithChan(buffer), perOp)),
 	}
 }
 
-func g5(e evidence, buffer int) []results.Claim {
+func g5(e evidence, buffer int) []results.OldClaim {
 	in := e.Pairs(pool(PerWorker, 100, buffer), pool(SharedChan, 100, buffer), perOp)
-	return []results.Claim{e.onSeveral(claims.G5.Judge(bufferLabel(buffer), in))}
+	return []results.OldClaim{e.onSeveral(claims.G5.Judge(bufferLabel(buffer), in))}
 }
 
 // onSeveral judges claims about contention, which one processor cannot have.
-func (e evidence) onSeveral(c results.Claim) results.Claim {
+func (e evidence) onSeveral(c results.OldClaim) results.OldClaim {
 	if e.procs() == 1 {
 		c.Verdict, c.MoreRuns = results.NeedsHardware, 0
 		c.Why += " The claim is about goroutines that run at the same time, and GOMAXPROCS is 1 here."
@@ -147,15 +147,15 @@ func (e evidence) onSeveral(c results.Claim) results.Claim {
 	return c
 }
 
-func g6(e evidence) []results.Claim {
-	var out []results.Claim
+func g6(e evidence) []results.OldClaim {
+	var out []results.OldClaim
 	for _, mechanism := range mechanisms {
 		out = append(out, e.onSeveral(e.bestBound(mechanism)))
 	}
 	return out
 }
 
-func (e evidence) bestBound(mechanism string) results.Claim {
+func (e evidence) bestBound(mechanism string) results.OldClaim {
 	procs := float64(e.procs())
 	mean := func(bound int) float64 { // of the logarithms
 		sum, runs := 0.0, e.Of(cell{Setup: CPUBound, Load: boundLabel(bound), Pattern: mechanism})
@@ -202,8 +202,8 @@ func (e evidence) boundsOf(mechanism string) []int {
 
 // g8 compares the methods by the ratio of spawning to pools of the published
 // sizes.
-func g8(e evidence, buffer int) []results.Claim {
-	var out []results.Claim
+func g8(e evidence, buffer int) []results.OldClaim {
+	var out []results.OldClaim
 	for _, workers := range []int{10, 100, 1000} {
 		ratios := func(setup string, twin bool) map[int]float64 {
 			spawn, p := spawnWithChan(buffer), pool(SharedChan, workers, buffer)
@@ -251,7 +251,7 @@ func middle(m map[int]float64) float64 {
 	return all[len(all)/2]
 }
 
-func g9(e evidence, setup string) results.Claim {
+func g9(e evidence, setup string) results.OldClaim {
 	at := func(pattern string, twin bool) cell {
 		return cell{Setup: setup, Load: e.reuseLoad(setup), Pattern: pattern, Twin: twin}
 	}

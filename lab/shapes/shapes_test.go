@@ -236,7 +236,7 @@ func TestEveryClaimOfTheFamilyIsJudged(t *testing.T) {
 	judged := Experiment{}.Judge(nil, 1)
 	for _, c := range claims.G.Claims {
 		id := strings.NewReplacer("G8/higher", "G8", "G8/lower", "G8").Replace(c.ID)
-		i := slices.IndexFunc(judged, func(j results.Claim) bool { return j.ID == id })
+		i := slices.IndexFunc(judged, func(j results.OldClaim) bool { return j.ID == id })
 		if i < 0 || judged[i].Verdict != results.Inconclusive {
 			t.Errorf("%s without runs is not judged as open", c.ID)
 		}

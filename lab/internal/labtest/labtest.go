@@ -25,9 +25,9 @@ func Main(m *testing.M, roles map[string]contestant.Role) {
 
 // Claim returns the verdict on a claim in a set-up, and fails the test if there is
 // none.
-func Claim(t *testing.T, judged []results.Claim, id, setup string) results.Claim {
+func Claim(t *testing.T, judged []results.OldClaim, id, setup string) results.OldClaim {
 	t.Helper()
-	i := slices.IndexFunc(judged, func(c results.Claim) bool { return c.ID == id && c.Setup == setup })
+	i := slices.IndexFunc(judged, func(c results.OldClaim) bool { return c.ID == id && c.Setup == setup })
 	if i < 0 {
 		t.Fatalf("%s (%s) was not judged", id, setup)
 	}
