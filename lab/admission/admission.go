@@ -36,13 +36,13 @@ var scenes = map[string]scene{
 }
 
 // Experiment is experiment admission.
-type Experiment struct{ Config Config }
+type Classic struct{ Config Config }
 
 // ID implements experiment.Experiment.
-func (Experiment) ID() string { return claims.Admission.ID }
+func (Classic) ID() string { return claims.Admission.ID }
 
 // Title implements experiment.Experiment.
-func (Experiment) Title() string { return claims.Admission.Title }
+func (Classic) Title() string { return claims.Admission.Title }
 
 const (
 	roleService   = "admission-service"
@@ -133,7 +133,7 @@ func patterns(part string) []string {
 }
 
 // Plan implements experiment.Experiment.
-func (e Experiment) Plan() (experiment.Plan, error) {
+func (e Classic) Plan() (experiment.Plan, error) {
 	if err := e.Config.check(); err != nil {
 		return experiment.Plan{}, err
 	}

@@ -35,7 +35,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 	} {
 		c := Defaults()
 		change(&c)
-		if _, err := (Experiment{c}).Plan(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (Classic{c}).Plan(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -176,7 +176,7 @@ func TestVerdictsOnPlantedRuns(t *testing.T) {
 	add(Hostile, NWay, Spillway, figures{"probe_worst_ms": 99, "memory_share": 101})
 	const storm, leave, dry, hostile = "storm, ", "leavers, ", "dryrun, ", "hostile, "
 	const way, degr = "N-way backend", "degrading backend"
-	got := Experiment{}.Judge(runs, 1)
+	got := Classic{}.Judge(runs, 1)
 	want := map[[2]string]results.Verdict{
 		{"admission/goodput", storm + way}: results.Holds, {"admission/goodput", storm + degr}: results.Fails,
 		{"admission/critical", storm + way}: results.Holds, {"admission/critical", storm + degr}: results.Fails,
@@ -198,7 +198,7 @@ func TestVerdictsOnPlantedRuns(t *testing.T) {
 }
 
 func TestAPartThatWasNotRunIsNotJudged(t *testing.T) {
-	if got := (Experiment{}).Judge(planted(Hostile, NWay, Calm, nil), 1); len(got) != 2 || got[0].Verdict != results.Inconclusive {
+	if got := (Classic{}).Judge(planted(Hostile, NWay, Calm, nil), 1); len(got) != 2 || got[0].Verdict != results.Inconclusive {
 		t.Errorf("%+v", got)
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Judge decides the claims about every part that was run.
-func (Experiment) Judge(runs []results.Run, seed uint64) []results.OldClaim {
+func (Classic) Judge(runs []results.Run, seed uint64) []results.OldClaim {
 	e := evidence{experiment.Evidence{Runs: runs, Seed: seed, WithKilled: true}}
 	var out []results.OldClaim
 	for _, part := range Parts() {

@@ -19,13 +19,13 @@ import (
 )
 
 // Experiment is experiment B.
-type Experiment struct{ Config Config }
+type Classic struct{ Config Config }
 
 // ID implements experiment.Experiment.
-func (Experiment) ID() string { return claims.B.ID }
+func (Classic) ID() string { return claims.B.ID }
 
 // Title implements experiment.Experiment.
-func (Experiment) Title() string { return claims.B.Title }
+func (Classic) Title() string { return claims.B.Title }
 
 // setup is the one set-up, and load the one load, of the runs.
 const (
@@ -138,7 +138,7 @@ func (c Config) cap() uint64 {
 const patience = time.Minute
 
 // Plan implements experiment.Experiment.
-func (e Experiment) Plan() (experiment.Plan, error) {
+func (e Classic) Plan() (experiment.Plan, error) {
 	c := e.Config
 	if err := c.check(); err != nil {
 		return experiment.Plan{}, err

@@ -28,7 +28,7 @@ func tiny() Config {
 }
 
 func TestEveryContestantAccountsForEveryJob(t *testing.T) {
-	plan, err := Experiment{tiny()}.Plan()
+	plan, err := Classic{tiny()}.Plan()
 	if err != nil || len(plan.Cells) != len(Names()) || len(plan.Demos) != 2 {
 		t.Fatalf("%d cells, %d demonstrations, %v", len(plan.Cells), len(plan.Demos), err)
 	}
@@ -140,7 +140,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 	} {
 		c := tiny()
 		change(&c)
-		if _, err := (Experiment{c}).Plan(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (Classic{c}).Plan(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q in it", err, want)
 		}
 	}
@@ -213,7 +213,7 @@ func TestVerdictsFollowTheRuns(t *testing.T) {
 		runs[len(runs)-1].Process.PeakGoroutines = 7_000
 		runs[len(runs)-1].Extra = map[string]float64{"work_share": .3, "submit_share": .4}
 	}
-	got := verdicts(Experiment{}.Judge(runs, 1))
+	got := verdicts(Classic{}.Judge(runs, 1))
 	for id, want := range map[string]results.Verdict{
 		"B1 " + Published: results.Holds, // killed, though 2.5x is no 10x
 		"B2 " + Published: results.Holds, "B2 " + Spillway: results.Fails,
@@ -239,27 +239,27 @@ func TestVerdictsFollowTheRuns(t *testing.T) {
 			runs[i].Killed = ""
 		}
 	}
-	if c := verdicts(Experiment{}.Judge(runs, 1))["B1 "+Published]; c.Verdict != results.Fails {
+	if c := verdicts(Classic{}.Judge(runs, 1))["B1 "+Published]; c.Verdict != results.Fails {
 		t.Errorf("2.5x the memory and not killed: %s, %s", c.Verdict, c.Why)
 	}
 }
 
 func TestVerdictsWithoutRunsSaySo(t *testing.T) {
-	for _, c := range (Experiment{}).Judge(nil, 1) {
+	for _, c := range (Classic{}).Judge(nil, 1) {
 		if c.Verdict != results.Inconclusive || !strings.Contains(c.Why, "was not run") {
 			t.Errorf("%s %s: %s, %s", c.ID, c.Setup, c.Verdict, c.Why)
 		}
 	}
 	naive := made(Naive, 0, 0, 0, 0, 1<<30)
 	naive.Killed = "killed above the memory cap of 1024 MiB after 1s"
-	c := verdicts(Experiment{}.Judge([]results.Run{naive, made(Published, 0, 1, 1, 1, 1)}, 1))["B3 "+Published]
+	c := verdicts(Classic{}.Judge([]results.Run{naive, made(Published, 0, 1, 1, 1, 1)}, 1))["B3 "+Published]
 	if !strings.Contains(c.Why, "before it had finished a single job") {
 		t.Errorf("B3: %s", c.Why)
 	}
 }
 
 func TestEveryClaimOfTheFamilyIsJudged(t *testing.T) {
-	judged := Experiment{}.Judge([]results.Run{made(Reused, 0, 1, 1, 1, 1)}, 1)
+	judged := Classic{}.Judge([]results.Run{made(Reused, 0, 1, 1, 1, 1)}, 1)
 	for _, c := range claims.B.Claims {
 		id := strings.NewReplacer("B1/memory", "B1", "B1/killed", "B1").Replace(c.ID)
 		if !slices.ContainsFunc(judged, func(j results.OldClaim) bool { return j.ID == id }) {

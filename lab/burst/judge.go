@@ -15,7 +15,7 @@ import (
 
 // Judge decides the published claims for every bounded contestant that was run,
 // and our own promises.
-func (Experiment) Judge(runs []results.Run, seed uint64) []results.OldClaim {
+func (Classic) Judge(runs []results.Run, seed uint64) []results.OldClaim {
 	e := evidence{experiment.Evidence{Runs: runs, Seed: seed, WithKilled: true}}
 	var bounded []string
 	for _, name := range Names() {

@@ -44,6 +44,7 @@ func Declare[C any](family ledger.Family, help string, plan func(C) (Plan, error
 // Plan is what one session runs: every group once in each repeat, then every
 // demonstration once.
 type Plan struct {
+	Scaled  string                          // ignored
 	Prepare func(ctx context.Context) error // before anything is measured; may be nil
 	Cells   []Cell
 	Groups  []Group

@@ -12,19 +12,30 @@ import (
 
 // Common is the flags of every experiment.
 type Common struct {
-	Full  bool `group:"Size" xor:"size" help:"The published sizes."`
-	Quick bool `group:"Size" xor:"size" help:"A short run, to see how it works."`
+	Full  bool `env:"SPILLWAY_LAB_FULL" group:"Size" xor:"size" help:"The published sizes."`
+	Quick bool `env:"SPILLWAY_LAB_QUICK" group:"Size" xor:"size" help:"A short run, to see how it works."`
 
-	Repeats int    `group:"Size" default:"5" help:"How often everything is run, interleaved; a verdict needs at least 5."`
-	Again   int    `group:"Size" default:"2" help:"How often a measurement that other processes disturbed is made again."`
-	Seed    uint64 `default:"0" help:"Of the order of the runs, the random input and the judge; 0 picks one and says which."`
-	Out     string `placeholder:"DIR" help:"Where the results go; ./spillway-results/<experiment>-<time> unless given. Must not hold results yet."`
-	Resume  string `placeholder:"DIR" help:"Go on with the session in that folder, up to --repeats, with its settings."`
-	JSON    bool   `name:"json" help:"Print results.json on standard output; progress stays on standard error."`
+	Repeats int    `env:"SPILLWAY_LAB_REPEATS" group:"Size" default:"5" help:"How often everything is run, interleaved; a verdict needs at least 5."`
+	Again   int    `env:"SPILLWAY_LAB_AGAIN" group:"Size" default:"2" help:"How often a measurement that other processes disturbed is made again."`
+	Seed    uint64 `env:"SPILLWAY_LAB_SEED" default:"0" help:"Of the order of the runs, the random input and the judge; 0 picks one and says which."`
+	Out     string `env:"SPILLWAY_LAB_OUT" placeholder:"DIR" help:"Where the results go; ./spillway-results/<experiment>-<time> unless given. Must not hold results yet."`
+	Resume  string `env:"SPILLWAY_LAB_RESUME" placeholder:"DIR" help:"Go on with the session in that folder, up to --repeats, with its settings."`
+	JSON    bool   `env:"SPILLWAY_LAB_JSON" name:"json" help:"Print results.json on standard output; progress stays on standard error."`
 }
 
 // Flags is a new configuration for the command line to fill: a pointer to a struct.
 func (e *Experiment) Flags() any { return e.config() }
+
+// Takes says roughly how long the experiment takes at a size, in words, on an idle
+// machine.
+func (e *Experiment) Takes(size string) string {
+	repeats := Sized[Common]("").Repeats
+	plan, err := e.plan(e.Config(size))
+	if err != nil {
+		return "not known: " + err.Error()
+	}
+	return rough(plan.Expect(repeats))
+}
 
 // Sizes is a resolver that gives flags their values of --quick and --full.
 func Sizes() kong.Resolver {

@@ -42,3 +42,6 @@ func grouped(old []results.OldClaim) (out []results.Claim) {
 	}
 	return out
 }
+
+// Label is a readable name of a cell.
+func (c Cell) Label() string { return c.Key().String() }

@@ -54,7 +54,7 @@ func (s Session) Run(ctx context.Context, exp *Experiment, config any) (results.
 // Resume goes on with the session in dir until it has so many repeats. Its settings and
 // seed are those it began with; another revision of the lab, or another version of Go,
 // is refused, for its runs could not be compared.
-func (s Session) Resume(ctx context.Context, find func(id string) (*Experiment, error)) (results.Results, []results.Run, error) {
+func (s Session) Resume(ctx context.Context, exp *Experiment) (results.Results, []results.Run, error) {
 	none := func(err error) (results.Results, []results.Run, error) {
 		return results.Results{}, nil, inputError{err}
 	}
@@ -62,11 +62,9 @@ func (s Session) Resume(ctx context.Context, find func(id string) (*Experiment, 
 	if err != nil {
 		return none(err)
 	}
-	exp, err := find(res.Experiment)
-	if err != nil {
-		return none(err)
-	}
 	switch {
+	case res.Experiment != exp.ID:
+		return none(fmt.Errorf("the session in %s is one of experiment %s: spillway lab %s --resume %s", s.Dir, res.Experiment, res.Experiment, s.Dir))
 	case res.Revision != Revision():
 		return none(fmt.Errorf("the session in %s was made by revision %s of the lab and this is %s: their runs cannot be compared; start a new session", s.Dir, res.Revision, Revision()))
 	case res.Machine.Go != runtime.Version() || res.Machine.CPUs != runtime.NumCPU() || res.Machine.CPU != ThisMachine().CPU:

@@ -18,13 +18,13 @@ import (
 )
 
 // Experiment is experiment F.
-type Experiment struct{ Config Config }
+type Classic struct{ Config Config }
 
 // ID implements experiment.Experiment.
-func (Experiment) ID() string { return claims.F.ID }
+func (Classic) ID() string { return claims.F.ID }
 
 // Title implements experiment.Experiment.
-func (Experiment) Title() string { return claims.F.Title }
+func (Classic) Title() string { return claims.F.Title }
 
 const (
 	roleBout   = "fan-bout"

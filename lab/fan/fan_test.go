@@ -192,7 +192,7 @@ func TestAChangeOfTheWorkIsNoticed(t *testing.T) {
 
 func TestThePlan(t *testing.T) {
 	for name, c := range map[string]Config{"default": Defaults(), "quick": Quick(), "grid": func() Config { c := Defaults(); c.Grid = true; return c }()} {
-		plan, err := Experiment{c}.Plan()
+		plan, err := Classic{c}.Plan()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +231,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 	} {
 		c := Defaults()
 		change(&c)
-		if _, err := (Experiment{c}).Plan(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (Classic{c}).Plan(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -241,7 +241,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 func TestACancelledCellIsNoMeasurement(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	plan, err := Experiment{Quick()}.Plan()
+	plan, err := Classic{Quick()}.Plan()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // Judge decides every claim in every set-up that was run.
-func (Experiment) Judge(runs []results.Run, seed uint64) []results.OldClaim {
+func (Classic) Judge(runs []results.Run, seed uint64) []results.OldClaim {
 	e := evidence{experiment.Evidence{Runs: runs, Seed: seed}}
 	var out []results.OldClaim
 	for _, of := range []func() []results.OldClaim{e.f1, e.f2, e.f3, e.f4, e.better, e.changes, e.allocs, e.nested, e.hedging} {

@@ -22,7 +22,7 @@ func timed(setup, kind, load, pattern string, repeat int, cache float64, us ...f
 
 func verdicts(runs []results.Run) map[string]results.OldClaim {
 	out := map[string]results.OldClaim{}
-	for _, c := range (Experiment{}).Judge(runs, 1) {
+	for _, c := range (Classic{}).Judge(runs, 1) {
 		out[c.ID+" "+c.Setup] = c
 	}
 	return out

@@ -39,7 +39,7 @@ func lookupLoad(n int, d [2]time.Duration) string {
 func branchLoad(d time.Duration) string { return fmt.Sprintf("%v µs", micros(d)) }
 
 // Plan implements experiment.Experiment.
-func (e Experiment) Plan() (experiment.Plan, error) {
+func (e Classic) Plan() (experiment.Plan, error) {
 	if err := e.Config.check(); err != nil {
 		return experiment.Plan{}, err
 	}

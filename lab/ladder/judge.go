@@ -116,7 +116,7 @@ type evidence struct{ experiment.Evidence }
 
 // Judge decides every claim. Every figure is computed within a repeat, whose servers
 // took turns.
-func (Experiment) Judge(runs []results.Run, seed uint64) []results.OldClaim {
+func (Classic) Judge(runs []results.Run, seed uint64) []results.OldClaim {
 	e := evidence{experiment.Evidence{Runs: runs, Seed: seed}}
 	worker := claims.LadderWorkers.Judge("all orders", e.shares(worth(Workers)))
 	order := []results.OldClaim{e.order(State, Bytes), e.order(Bytes, Parser), e.order(Parser, Workers)}

@@ -35,13 +35,13 @@ import (
 )
 
 // Experiment is experiment G7.
-type Experiment struct{ Config Config }
+type Classic struct{ Config Config }
 
 // ID implements experiment.Experiment.
-func (Experiment) ID() string { return claims.Ladder.ID }
+func (Classic) ID() string { return claims.Ladder.ID }
 
 // Title implements experiment.Experiment.
-func (Experiment) Title() string { return claims.Ladder.Title }
+func (Classic) Title() string { return claims.Ladder.Title }
 
 // Set-ups.
 const (
@@ -148,7 +148,7 @@ func entries() []entry {
 }
 
 // Plan implements experiment.Experiment.
-func (e Experiment) Plan() (experiment.Plan, error) {
+func (e Classic) Plan() (experiment.Plan, error) {
 	c := e.Config
 	if err := c.check(); err != nil {
 		return experiment.Plan{}, err

@@ -66,7 +66,7 @@ func tiny() Config {
 }
 
 func TestNoServerIsPlannedTwice(t *testing.T) {
-	plan, err := Experiment{tiny()}.Plan()
+	plan, err := Classic{tiny()}.Plan()
 	if err != nil || plan.Scaled == "" || len(plan.Cells) != len(entries()) {
 		t.Fatalf("%d cells, scaled %q, %v", len(plan.Cells), plan.Scaled, err)
 	}
@@ -112,7 +112,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 	} {
 		c := tiny()
 		change(&c)
-		if _, err := (Experiment{c}).Plan(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (Classic{c}).Plan(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q in it", err, want)
 		}
 	}
@@ -153,7 +153,7 @@ func made(worth map[Rungs]float64) []results.Run {
 }
 
 func TestVerdictsFollowTheRuns(t *testing.T) {
-	like := Experiment{}.Judge(made(map[Rungs]float64{State: 2, Bytes: 1.5, Parser: 1, Workers: .5}), 1)
+	like := Classic{}.Judge(made(map[Rungs]float64{State: 2, Bytes: 1.5, Parser: 1, Workers: .5}), 1)
 	for _, c := range []struct {
 		id, setup string
 		want      float64
@@ -167,7 +167,7 @@ func TestVerdictsFollowTheRuns(t *testing.T) {
 			t.Errorf("%s (%s) %s with %.2f, want %.2f: %s", c.id, c.setup, got.Verdict, got.Measured, c.want, got.Why)
 		}
 	}
-	unlike := Experiment{}.Judge(made(map[Rungs]float64{State: .5, Bytes: 1, Unwatched: 3, OneBuffer: .5}), 1)
+	unlike := Classic{}.Judge(made(map[Rungs]float64{State: .5, Bytes: 1, Unwatched: 3, OneBuffer: .5}), 1)
 	for id, setup := range map[string]string{
 		"G7": "share and order", "G7/workers": "all orders", "G7/order": "pooled state > byte API",
 		"G7/most": "all orders", "G7/counts": "connection workers",
@@ -183,7 +183,7 @@ func TestVerdictsFollowTheRuns(t *testing.T) {
 		}
 	}
 	none := made(nil) // no lead, so no shares
-	if got := labtest.Claim(t, Experiment{}.Judge(none, 1), "G7", "share and order"); got.Verdict != results.Inconclusive {
+	if got := labtest.Claim(t, Classic{}.Judge(none, 1), "G7", "share and order"); got.Verdict != results.Inconclusive {
 		t.Errorf("without a lead %s: %s", got.Verdict, got.Why)
 	}
 }
@@ -264,7 +264,7 @@ func TestWhatIsExplainedIsTheLeadWithoutItsRests(t *testing.T) {
 					three = append(three, r)
 				}
 			}
-			judged := Experiment{}.Judge(three, 1)
+			judged := Classic{}.Judge(three, 1)
 			if got := labtest.Claim(t, judged, "G7/explained", "all orders"); math.Abs(got.Measured-c.explained) > .01 {
 				t.Errorf("explained %.2f %%, want %.2f", got.Measured, c.explained)
 			}
@@ -288,7 +288,7 @@ func TestWhatIsExplainedIsTheLeadWithoutItsRests(t *testing.T) {
 }
 
 func TestEveryClaimIsJudgedAsOpenWithoutRuns(t *testing.T) {
-	judged := Experiment{}.Judge(nil, 1)
+	judged := Classic{}.Judge(nil, 1)
 	for _, c := range claims.Ladder.Claims {
 		i := slices.IndexFunc(judged, func(j results.OldClaim) bool { return j.ID == c.ID })
 		if i < 0 || judged[i].Verdict != results.Inconclusive || judged[i].Why == "" {

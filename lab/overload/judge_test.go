@@ -34,7 +34,7 @@ func TestVerdictsByLoad(t *testing.T) {
 		"overload/critical at 0.5x": results.Holds, "overload/critical at 2x": results.Holds, "overload/critical at 10x": results.Fails,
 		"overload/rival at 0.5x": results.Holds, "overload/rival at 2x": results.Holds, "overload/rival at 10x": results.Fails,
 	}
-	got := Experiment{}.Judge(runs, 1)
+	got := Classic{}.Judge(runs, 1)
 	if len(got) != len(want) {
 		t.Errorf("%d claims, want %d", len(got), len(want))
 	}
@@ -49,7 +49,7 @@ func TestVerdictsByLoad(t *testing.T) {
 }
 
 func TestWithoutSpillwayThereIsNoVerdict(t *testing.T) {
-	for _, c := range (Experiment{}).Judge([]results.Run{run(None, 2, 0, 5000, 3)}, 1) {
+	for _, c := range (Classic{}).Judge([]results.Run{run(None, 2, 0, 5000, 3)}, 1) {
 		if c.Verdict != results.Inconclusive || !strings.Contains(c.Why, "was not measured") {
 			t.Errorf("%s: %s, %s", c.ID, c.Verdict, c.Why)
 		}

@@ -24,13 +24,13 @@ import (
 const Setup = "patient API over HTTP and SQLite"
 
 // Experiment is experiment overload.
-type Experiment struct{ Config Config }
+type Classic struct{ Config Config }
 
 // ID implements experiment.Experiment.
-func (Experiment) ID() string { return claims.Overload.ID }
+func (Classic) ID() string { return claims.Overload.ID }
 
 // Title implements experiment.Experiment.
-func (Experiment) Title() string { return claims.Overload.Title }
+func (Classic) Title() string { return claims.Overload.Title }
 
 const roleServer = "overload-server"
 
@@ -109,7 +109,7 @@ func (c Config) scaled() string {
 }
 
 // Plan implements experiment.Experiment.
-func (e Experiment) Plan() (experiment.Plan, error) {
+func (e Classic) Plan() (experiment.Plan, error) {
 	if err := e.Config.check(); err != nil {
 		return experiment.Plan{}, err
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Judge decides every claim of the family in every set-up that has its runs.
-func (Experiment) Judge(runs []results.Run, seed uint64) []results.OldClaim {
+func (Classic) Judge(runs []results.Run, seed uint64) []results.OldClaim {
 	e := evidence{runs, seed}
 	var out []results.OldClaim
 	for _, claimsOf := range []func(evidence, string) []results.OldClaim{h1, h2, h3} {

@@ -20,13 +20,13 @@ import (
 )
 
 // Experiment is experiment H.
-type Experiment struct{ Config Config }
+type Classic struct{ Config Config }
 
 // ID implements experiment.Experiment.
-func (Experiment) ID() string { return claims.H.ID }
+func (Classic) ID() string { return claims.H.ID }
 
 // Title implements experiment.Experiment.
-func (Experiment) Title() string { return claims.H.Title }
+func (Classic) Title() string { return claims.H.Title }
 
 // The roles of its contestants.
 const (
@@ -51,7 +51,7 @@ func Roles() map[string]contestant.Role {
 }
 
 // Plan implements experiment.Experiment.
-func (e Experiment) Plan() (experiment.Plan, error) {
+func (e Classic) Plan() (experiment.Plan, error) {
 	c, err := e.Config.check()
 	if err != nil {
 		return experiment.Plan{}, err

@@ -52,7 +52,7 @@ func TestScalingCutsRequestsNeverClientsOrWorkers(t *testing.T) {
 }
 
 func TestThePlanHasEveryPatternUnderEveryLoadInBothSetups(t *testing.T) {
-	plan, err := Experiment{Defaults()}.Plan()
+	plan, err := Classic{Defaults()}.Plan()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestVerdictsFollowTheRuns(t *testing.T) {
 		}
 		return runs
 	}
-	like := Experiment{}.Judge(made(3.9, 8_800), 1)
+	like := Classic{}.Judge(made(3.9, 8_800), 1)
 	for id, want := range map[string]results.Verdict{"H1": results.Holds, "H2/refused": results.Holds, "H2/goodput": results.Fails, "H2/law": results.Holds} {
 		if c := labtest.Claim(t, like, id, "as published"); c.Verdict != want {
 			t.Errorf("%s %s, want %s: %s", id, c.Verdict, want, c.Why)
@@ -119,7 +119,7 @@ func TestVerdictsFollowTheRuns(t *testing.T) {
 	if why := labtest.Claim(t, like, "H2/goodput", "as published").Why; !strings.Contains(why, "Little's law") || !strings.Contains(why, "20 workers") {
 		t.Errorf("the reason does not explain the figure: %s", why)
 	}
-	unlike := Experiment{}.Judge(made(2.0, 500), 1)
+	unlike := Classic{}.Judge(made(2.0, 500), 1)
 	for _, id := range []string{"H1", "H2/refused", "H2/law"} {
 		if c := labtest.Claim(t, unlike, id, "as published"); c.Verdict != results.Fails {
 			t.Errorf("%s %s from other runs: %s", id, c.Verdict, c.Why)
@@ -144,7 +144,7 @@ func TestVerdictsSurviveTheWayToDiskAndBack(t *testing.T) {
 	if err := json.Unmarshal(data, &back); err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(Experiment{}.Judge(runs, 1), Experiment{}.Judge(back, 1)) {
+	if !reflect.DeepEqual(Classic{}.Judge(runs, 1), Classic{}.Judge(back, 1)) {
 		t.Error("other verdicts from the same runs")
 	}
 }
@@ -152,7 +152,7 @@ func TestVerdictsSurviveTheWayToDiskAndBack(t *testing.T) {
 func TestBeingKilledIsAnAnswerAndFailingIsNot(t *testing.T) {
 	killed, failed := run(cell{Real, High, service.WorkerPool}, 0, 1, 1, 1, 1), run(cell{Published, High, service.WorkerPool}, 0, 1, 1, 1, 1)
 	killed.Killed, failed.Failed = "killed above the memory cap of 64 MiB after 1s", "connection refused"
-	claims := Experiment{}.Judge([]results.Run{killed, failed}, 1)
+	claims := Classic{}.Judge([]results.Run{killed, failed}, 1)
 	if c := labtest.Claim(t, claims, "H2/refused", "for real"); !strings.Contains(c.Why, "killed above the memory cap") {
 		t.Errorf("killed: %s", c.Why)
 	}
@@ -168,7 +168,7 @@ func TestH10NeedsMoreThanAThousandASecond(t *testing.T) {
 			runs = append(runs, run(cell{Real, Brisk, pattern}, repeat, 900, 0, 0, 1))
 		}
 	}
-	if c := labtest.Claim(t, Experiment{}.Judge(runs, 1), "H10", "for real"); c.Verdict != results.Inconclusive || !strings.Contains(c.Why, "more than 1000 requests a second") {
+	if c := labtest.Claim(t, Classic{}.Judge(runs, 1), "H10", "for real"); c.Verdict != results.Inconclusive || !strings.Contains(c.Why, "more than 1000 requests a second") {
 		t.Errorf("%s: %s", c.Verdict, c.Why)
 	}
 }
@@ -213,7 +213,7 @@ func TestAMemoryCapKillsTheServerAndTheRunSaysSo(t *testing.T) {
 	}
 	c := Defaults()
 	c.MemoryCap, c.Patients, c.Patterns, c.Requests = 1<<20, 100, []string{service.Naive}, 10
-	plan, err := Experiment{c}.Plan()
+	plan, err := Classic{c}.Plan()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // Judge decides every claim in every cell that it speaks of.
-func (Experiment) Judge(runs []results.Run, seed uint64) []results.OldClaim {
+func (Classic) Judge(runs []results.Run, seed uint64) []results.OldClaim {
 	e := evidence{cells: map[cell]map[int]*results.Run{}, seed: seed}
 	for i := range runs {
 		e.add(&runs[i])

@@ -24,7 +24,7 @@ func timed(setup, pattern string, producers, workers, work float64, repeat int, 
 
 func verdicts(runs []results.Run) map[string]results.OldClaim {
 	out := map[string]results.OldClaim{}
-	for _, c := range (Experiment{}).Judge(runs, 1) {
+	for _, c := range (Classic{}).Judge(runs, 1) {
 		out[c.ID+" "+c.Setup] = c
 	}
 	return out

@@ -21,13 +21,13 @@ import (
 )
 
 // Experiment is experiment pools.
-type Experiment struct{ Config Config }
+type Classic struct{ Config Config }
 
 // ID implements experiment.Experiment.
-func (Experiment) ID() string { return claims.Pools.ID }
+func (Classic) ID() string { return claims.Pools.ID }
 
 // Title implements experiment.Experiment.
-func (Experiment) Title() string { return claims.Pools.Title }
+func (Classic) Title() string { return claims.Pools.Title }
 
 // The parts of the experiment.
 const (
@@ -171,7 +171,7 @@ func (c Config) scaled() string {
 }
 
 // Plan implements experiment.Experiment.
-func (e Experiment) Plan() (experiment.Plan, error) {
+func (e Classic) Plan() (experiment.Plan, error) {
 	if err := e.Config.check(); err != nil {
 		return experiment.Plan{}, err
 	}

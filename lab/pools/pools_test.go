@@ -89,7 +89,7 @@ func TestASessionFillsEveryCell(t *testing.T) {
 		t.Skip("starts some thirty processes")
 	}
 	dir := t.TempDir()
-	res, runs, err := experiment.Session{Dir: dir, Repeats: 1, Seed: 1}.Run(t.Context(), Experiment{tiny()})
+	res, runs, err := experiment.Session{Dir: dir, Repeats: 1, Seed: 1}.Run(t.Context(), Classic{tiny()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestBadInputIsNamed(t *testing.T) {
 	} {
 		c := Defaults()
 		spoil(&c)
-		if _, err := (Experiment{c}).Plan(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (Classic{c}).Plan(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -174,7 +174,7 @@ func TestChosenContestantsOnly(t *testing.T) {
 	c := Defaults()
 	c.Contestants = []string{Channel, Spillway}
 	c.Parts = slices.DeleteFunc(Parts(), is(Sizing))
-	plan, err := Experiment{c}.Plan()
+	plan, err := Classic{c}.Plan()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Judge decides every claim from the raw runs.
-func (Experiment) Judge(runs []results.Run, seed uint64) []results.OldClaim {
+func (Classic) Judge(runs []results.Run, seed uint64) []results.OldClaim {
 	e := evidence{cells: map[cell]map[int]*results.Run{}, seed: seed}
 	for i := range runs {
 		r := &runs[i]

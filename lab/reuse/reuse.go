@@ -27,13 +27,13 @@ const (
 )
 
 // Experiment is experiment reuse.
-type Experiment struct{ Config Config }
+type Classic struct{ Config Config }
 
 // ID implements experiment.Experiment.
-func (Experiment) ID() string { return claims.Reuse.ID }
+func (Classic) ID() string { return claims.Reuse.ID }
 
 // Title implements experiment.Experiment.
-func (Experiment) Title() string { return claims.Reuse.Title }
+func (Classic) Title() string { return claims.Reuse.Title }
 
 const (
 	roleCycle   = "reuse-cycle"
@@ -112,7 +112,7 @@ func (c Config) scaled() string {
 }
 
 // Plan implements experiment.Experiment.
-func (e Experiment) Plan() (experiment.Plan, error) {
+func (e Classic) Plan() (experiment.Plan, error) {
 	c := e.Config
 	if err := c.check(); err != nil {
 		return experiment.Plan{}, err

@@ -58,7 +58,7 @@ func planted(by, hits, outlier float64) []results.Run {
 func TestVerdictsOnEitherSideOfEachRule(t *testing.T) {
 	verdicts := func(runs []results.Run) map[results.Verdict]int {
 		n := map[results.Verdict]int{}
-		for _, c := range (Experiment{}).Judge(runs, 1) {
+		for _, c := range (Classic{}).Judge(runs, 1) {
 			n[c.Verdict]++
 			if c.ID == "reuse-3" && c.Verdict != results.Inconclusive {
 				t.Errorf("%s is decided without evidence: %s", c.ID, c.Why)
@@ -83,7 +83,7 @@ func TestEveryCellMeasures(t *testing.T) {
 	c := Quick()
 	c.Sizes, c.Rounds, c.Slice = []int{2000}, 3, 100*time.Microsecond
 	c.Users, c.Bursts, c.On, c.Off, c.Idle = 20, 2, 10*time.Millisecond, time.Millisecond, time.Millisecond
-	plan, err := Experiment{c}.Plan()
+	plan, err := Classic{c}.Plan()
 	if err != nil {
 		t.Fatal(err)
 	}

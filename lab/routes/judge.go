@@ -12,7 +12,7 @@ import (
 
 // Judge decides every claim. Every figure is computed within a repeat, whose contestants
 // took turns.
-func (Experiment) Judge(runs []results.Run, seed uint64) []results.OldClaim {
+func (Classic) Judge(runs []results.Run, seed uint64) []results.OldClaim {
 	e := evidence{experiment.Evidence{Runs: runs, Seed: seed}}
 	out := e.scenarios()
 	out = append(out, e.traffic()...)

@@ -17,13 +17,13 @@ import (
 )
 
 // Experiment is experiment R.
-type Experiment struct{ Config Config }
+type Classic struct{ Config Config }
 
 // ID implements experiment.Experiment.
-func (Experiment) ID() string { return claims.R.ID }
+func (Classic) ID() string { return claims.R.ID }
 
 // Title implements experiment.Experiment.
-func (Experiment) Title() string { return claims.R.Title }
+func (Classic) Title() string { return claims.R.Title }
 
 // Set-ups. Those of the comparison exist for each build.
 const (
@@ -72,7 +72,7 @@ func (c Config) scaled() string {
 }
 
 // Plan implements experiment.Experiment.
-func (e Experiment) Plan() (experiment.Plan, error) {
+func (e Classic) Plan() (experiment.Plan, error) {
 	c := e.Config
 	if err := c.check(); err != nil {
 		return experiment.Plan{}, err

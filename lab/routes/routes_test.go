@@ -19,7 +19,7 @@ func tiny() Config {
 }
 
 func TestNothingIsPlannedTwice(t *testing.T) {
-	plan, err := Experiment{tiny()}.Plan()
+	plan, err := Classic{tiny()}.Plan()
 	if err != nil || !strings.Contains(plan.Scaled, "only the build with "+thisBuild) {
 		t.Fatalf("scaled %q, %v", plan.Scaled, err)
 	}
@@ -89,7 +89,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 	} {
 		c := tiny()
 		change(&c)
-		if _, err := (Experiment{c}).Plan(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (Classic{c}).Plan(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q in it", err, want)
 		}
 	}
@@ -170,7 +170,7 @@ func made(saves map[string]float64, ours float64, allocs float64) []results.Run 
 
 func TestVerdictsFollowTheRuns(t *testing.T) {
 	const net, as = "net of the harness", "with the published harness and all that differed"
-	like := Experiment{}.Judge(made(map[string]float64{JSON: 6.4, Form: -5.4, Untagged: -5.4, Large: 13.1, Parallel: -35, Get: 9.9}, .2, 1), 1)
+	like := Classic{}.Judge(made(map[string]float64{JSON: 6.4, Form: -5.4, Untagged: -5.4, Large: 13.1, Parallel: -35, Get: 9.9}, .2, 1), 1)
 	for _, c := range []struct {
 		id, setup string
 		want      float64
@@ -187,7 +187,7 @@ func TestVerdictsFollowTheRuns(t *testing.T) {
 	if got := labtest.Claim(t, like, "R7", "every scenario"); got.Verdict != results.Holds {
 		t.Errorf("R7 %s: %s", got.Verdict, got.Why)
 	}
-	unlike := Experiment{}.Judge(made(map[string]float64{}, 1.1, 0), 1)
+	unlike := Classic{}.Judge(made(map[string]float64{}, 1.1, 0), 1)
 	for _, c := range unlike {
 		// The same garbage has the same pauses: no difference is no verdict. And
 		// 11 allocations are too many everywhere.
@@ -202,7 +202,7 @@ func TestContentionNeedsProcessors(t *testing.T) {
 	for i := range runs {
 		runs[i].Params["gomaxprocs"] = 2.
 	}
-	got := labtest.Claim(t, Experiment{}.Judge(runs, 1), "R4", "net of the harness")
+	got := labtest.Claim(t, Classic{}.Judge(runs, 1), "R4", "net of the harness")
 	if got.Verdict != results.NeedsHardware || math.Abs(got.Measured-35) > .001 || !strings.Contains(got.Why, "GOMAXPROCS is 2") {
 		t.Errorf("%s with %.1f: %s", got.Verdict, got.Measured, got.Why)
 	}
@@ -216,7 +216,7 @@ func TestAGainWithinTheNoiseIsNone(t *testing.T) {
 			r.Extra["cpu_ns"] *= .9
 		}
 	}
-	got := labtest.Claim(t, Experiment{}.Judge(runs, 1), "R1", "net of the harness")
+	got := labtest.Claim(t, Classic{}.Judge(runs, 1), "R1", "net of the harness")
 	if got.Verdict != results.Inconclusive || math.Abs(got.NoiseFloor-10) > .001 {
 		t.Errorf("%s with a floor of %.1f: %s", got.Verdict, got.NoiseFloor, got.Why)
 	}
@@ -224,14 +224,14 @@ func TestAGainWithinTheNoiseIsNone(t *testing.T) {
 
 func TestWithoutTheBuildThatCountsItSaysHowToGetIt(t *testing.T) {
 	runs := slices.DeleteFunc(made(nil, .2, 1), func(r results.Run) bool { return r.Setup == contestOf+JSONv2 })
-	got := labtest.Claim(t, Experiment{}.Judge(runs, 1), "R/create", JSON)
+	got := labtest.Claim(t, Classic{}.Judge(runs, 1), "R/create", JSON)
 	if got.Verdict != results.Inconclusive || !strings.Contains(got.Why, "GOEXPERIMENT=jsonv2") || !strings.Contains(got.Why, "With encoding/json: spillway 203 ns") {
 		t.Errorf("%s: %s", got.Verdict, got.Why)
 	}
 }
 
 func TestEveryClaimIsJudgedAsOpenWithoutRuns(t *testing.T) {
-	all := Experiment{}.Judge(nil, 1)
+	all := Classic{}.Judge(nil, 1)
 	for _, c := range claims.R.Claims {
 		i := slices.IndexFunc(all, func(j results.OldClaim) bool { return j.ID == c.ID })
 		if i < 0 || all[i].Verdict != results.Inconclusive || all[i].Why == "" {

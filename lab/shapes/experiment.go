@@ -19,13 +19,13 @@ import (
 )
 
 // Experiment is experiment G.
-type Experiment struct{ Config Config }
+type Classic struct{ Config Config }
 
 // ID implements experiment.Experiment.
-func (Experiment) ID() string { return claims.G.ID }
+func (Classic) ID() string { return claims.G.ID }
 
 // Title implements experiment.Experiment.
-func (Experiment) Title() string { return claims.G.Title }
+func (Classic) Title() string { return claims.G.Title }
 
 // Set-ups.
 const (
@@ -118,7 +118,7 @@ func bounds(procs int) []int {
 }
 
 // Plan implements experiment.Experiment.
-func (e Experiment) Plan() (experiment.Plan, error) {
+func (e Classic) Plan() (experiment.Plan, error) {
 	if err := e.Config.check(); err != nil {
 		return experiment.Plan{}, err
 	}

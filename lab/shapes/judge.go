@@ -16,7 +16,7 @@ import (
 
 // Judge decides every claim of the family, those about channels for every size
 // of their buffers that was run.
-func (Experiment) Judge(runs []results.Run, seed uint64) []results.OldClaim {
+func (Classic) Judge(runs []results.Run, seed uint64) []results.OldClaim {
 	e := evidence{experiment.Evidence{Runs: runs, Seed: seed}}
 	buffers := e.buffers()
 	var out []results.OldClaim

@@ -63,7 +63,7 @@ func tiny() Config {
 }
 
 func TestEveryKindOfCellCanBeRun(t *testing.T) {
-	plan, err := Experiment{tiny()}.Plan()
+	plan, err := Classic{tiny()}.Plan()
 	if err != nil || plan.Scaled == "" {
 		t.Fatalf("scaled %q, %v", plan.Scaled, err)
 	}
@@ -91,7 +91,7 @@ func TestEveryKindOfCellCanBeRun(t *testing.T) {
 		r.Setup, r.Load, r.Pattern, r.Twin = c.Setup, c.Load, c.Pattern, c.Twin
 		runs = append(runs, r)
 	}
-	for _, c := range (Experiment{}).Judge(runs, 1) {
+	for _, c := range (Classic{}).Judge(runs, 1) {
 		if c.Verdict == "" || c.Why == "" {
 			t.Errorf("%+v", c)
 		}
@@ -109,7 +109,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 	} {
 		c := tiny()
 		change(&c)
-		if _, err := (Experiment{c}).Plan(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (Classic{c}).Plan(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q in it", err, want)
 		}
 	}
@@ -166,7 +166,7 @@ func published(procs int) []results.Run {
 }
 
 func TestVerdictsFollowTheRuns(t *testing.T) {
-	like := Experiment{}.Judge(published(2), 1)
+	like := Classic{}.Judge(published(2), 1)
 	turned := published(2)
 	for i := range turned { // the other way round, where there is one
 		r := &turned[i]
@@ -191,7 +191,7 @@ func TestVerdictsFollowTheRuns(t *testing.T) {
 			}
 		}
 	}
-	unlike := Experiment{}.Judge(turned, 1)
+	unlike := Classic{}.Judge(turned, 1)
 	for _, c := range []struct{ id, setup string }{
 		{"G1", "buffer 0"}, {"G2", "buffer 0"}, {"G3/faster", "10 workers, buffer 0"}, {"G3/allocs", "10 workers, buffer 0"},
 		{"G4/wins", "buffer 0"}, {"G5", "buffer 0"}, {"G6/pool", CPUBound}, {"G9", AsB},
@@ -215,7 +215,7 @@ func TestVerdictsFollowTheRuns(t *testing.T) {
 			same[i].Extra["ns_per_op"] = 280
 		}
 	}
-	if got := labtest.Claim(t, Experiment{}.Judge(same, 1), "G8", "pool of 10, buffer 0"); got.Verdict != results.Inconclusive {
+	if got := labtest.Claim(t, Classic{}.Judge(same, 1), "G8", "pool of 10, buffer 0"); got.Verdict != results.Inconclusive {
 		t.Errorf("G8 of methods that agree: %s, %s", got.Verdict, got.Why)
 	}
 	if got := labtest.Claim(t, like, "G6/semaphore", CPUBound); got.Verdict != results.Inconclusive || !strings.Contains(got.Why, "was not run") {
@@ -224,7 +224,7 @@ func TestVerdictsFollowTheRuns(t *testing.T) {
 }
 
 func TestContentionNeedsASecondProcessor(t *testing.T) {
-	judged := Experiment{}.Judge(published(1), 1)
+	judged := Classic{}.Judge(published(1), 1)
 	for _, c := range []struct{ id, setup string }{{"G5", "buffer 0"}, {"G6/pool", CPUBound}} {
 		if got := labtest.Claim(t, judged, c.id, c.setup); got.Verdict != results.NeedsHardware {
 			t.Errorf("%s: %s", c.id, got.Verdict)
@@ -233,7 +233,7 @@ func TestContentionNeedsASecondProcessor(t *testing.T) {
 }
 
 func TestEveryClaimOfTheFamilyIsJudged(t *testing.T) {
-	judged := Experiment{}.Judge(nil, 1)
+	judged := Classic{}.Judge(nil, 1)
 	for _, c := range claims.G.Claims {
 		id := strings.NewReplacer("G8/higher", "G8", "G8/lower", "G8").Replace(c.ID)
 		i := slices.IndexFunc(judged, func(j results.OldClaim) bool { return j.ID == id })

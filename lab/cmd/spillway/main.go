@@ -15,6 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/report"
 )
 
@@ -29,7 +30,7 @@ func main() {
 
 type commandLine struct {
 	Demo    demoCmd    `cmd:"" help:"Half a minute that shows the point: one service through a storm, unprotected, behind a semaphore, behind a limiter."`
-	Lab     labCmd     `cmd:"" set:"repeats=3" set:"seeds=the order of the runs" set:"subject=a contestant" set:"memory=2048" set:"no_cap=none" set:"memory_env=SPILLWAY_LAB_MEMORY_CAP" help:"Re-measure published claims and say which of them hold."`
+	Lab     labCmd     `cmd:"" help:"Re-measure published claims and say which of them hold."`
 	Load    loadCmd    `cmd:"" help:"Send load to a URL; outcomes apart, latency from the intended start."`
 	Serve   serveCmd   `cmd:"" help:"Run the reference service: a patient API under one of five concurrency patterns."`
 	Version versionCmd `cmd:"" help:"Print the version."`
@@ -95,14 +96,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 			code = int(exit)
 		}
 	}()
-	var cli commandLine
+	cli := commandLine{Lab: newLabCmd()}
 	parser, err := kong.New(&cli, kong.Name("spillway"), kong.Description(description),
-		kong.Writers(stdout, stderr), kong.Exit(func(c int) { panic(exitCode(c)) }),
+		kong.Writers(stdout, stderr), kong.Exit(func(c int) { panic(exitCode(c)) }), kong.Resolvers(experiment.Sizes()),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}))
 	if err != nil {
 		fmt.Fprintln(stderr, "spillway:", err)
 		return 1
 	}
+	environmentVariables(parser.Model.Node, "SPILLWAY")
 	parsed, err := parser.Parse(args)
 	if err != nil {
 		return reportError(stderr, badInput(hint(err)))
@@ -110,6 +112,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 	out := &sink{Writer: stdout}
 	env := &environment{ctx: ctx, stdout: out, stderr: stderr, args: args, liveStderr: isTerminal(stderr)}
 	return reportError(stderr, cmp.Or(parsed.Run(env), out.failed()))
+}
+
+// environmentVariables gives every flag without one a variable of its command's name.
+func environmentVariables(node *kong.Node, prefix string) {
+	for _, f := range node.Flags {
+		if len(f.Envs) == 0 && f.Name != "help" {
+			f.Envs = []string{prefix + "_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))}
+			f.Tag.Envs = f.Envs
+		}
+	}
+	for _, child := range node.Children {
+		environmentVariables(child, prefix+"_"+strings.ToUpper(child.Name))
+	}
 }
 
 // sink is standard output. It keeps its first write error, so that not every print
@@ -152,9 +167,10 @@ func reportError(stderr io.Writer, err error) int {
 func hint(err error) error {
 	command := "spillway"
 	if parse, ok := errors.AsType[*kong.ParseError](err); ok && parse.Context != nil {
-		if path := parse.Context.Command(); path != "" {
-			first, _, _ := strings.Cut(path, " ")
-			command += " " + first
+		if node := parse.Context.Selected(); node != nil {
+			command = node.FullPath()
+		} else if path := parse.Context.Command(); path != "" {
+			command += " " + path
 		}
 	}
 	return fmt.Errorf("%w; see %s --help", err, command)

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spillway-go/spillway/lab/admission"
+	"github.com/spillway-go/spillway/lab/burst"
+	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/fan"
+	"github.com/spillway-go/spillway/lab/ladder"
+	"github.com/spillway-go/spillway/lab/overload"
+	"github.com/spillway-go/spillway/lab/patterns"
+	"github.com/spillway-go/spillway/lab/pools"
+	"github.com/spillway-go/spillway/lab/reuse"
+	"github.com/spillway-go/spillway/lab/routes"
+	"github.com/spillway-go/spillway/lab/shapes"
+)
+
+// experiments is every experiment, in the order of the help.
+var experiments = []*experiment.Experiment{
+	patterns.Experiment,
+	shapes.Experiment,
+	ladder.Experiment,
+	burst.Experiment,
+	fan.Experiment,
+	routes.Experiment,
+	overload.Experiment,
+	admission.Experiment,
+	pools.Experiment,
+	reuse.Experiment,
+}
+
+// roles are the contestants that this program plays itself.
+func roles() map[string]contestant.Role {
+	all := map[string]contestant.Role{}
+	for _, e := range experiments {
+		for name, role := range e.Roles {
+			all[name] = role
+		}
+	}
+	return all
+}
+
+func find(id string) (*experiment.Experiment, error) {
+	var known []string
+	for _, e := range experiments {
+		if strings.EqualFold(e.ID, id) {
+			return e, nil
+		}
+		known = append(known, fmt.Sprintf("%s (%s)", e.ID, e.Title))
+	}
+	return nil, fmt.Errorf("unknown experiment %q: known are %s", id, strings.Join(known, ", "))
+}

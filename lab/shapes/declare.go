@@ -1,0 +1,11 @@
+package shapes
+
+import (
+	"github.com/spillway-go/spillway/lab/claims"
+	"github.com/spillway-go/spillway/lab/experiment"
+)
+
+// Experiment is the declaration.
+var Experiment = experiment.Legacy(claims.G.ID, claims.G.Title, "", func(struct{}) (experiment.Plan, error) {
+	return Classic{Config: Defaults()}.Plan()
+}, Roles(), Classic{}.Judge)
