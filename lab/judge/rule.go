@@ -1,0 +1,209 @@
+package judge
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/spillway-go/spillway/lab/internal/numbers"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+// Rule is the range of values in which a claim holds. It is data: results.json
+// carries it, and charts draw it. The zero Rule is exactly 0.
+type Rule struct {
+	Low, Top float64 // -Inf, +Inf: no bound
+	Open     bool    // the bounds themselves do not satisfy the rule
+	Outside  bool    // the rule holds outside of the range instead
+}
+
+// Between holds from low to top, both included.
+func Between(low, top float64) Rule { return Rule{Low: low, Top: top} }
+
+// Within holds within the share (0.1 for 10 %) of x on either side.
+func Within(share, x float64) Rule { return Between(x-share*math.Abs(x), x+share*math.Abs(x)) }
+
+// AtLeast holds from x upwards.
+func AtLeast(x float64) Rule { return Rule{Low: x, Top: math.Inf(1)} }
+
+// AtMost holds up to x.
+func AtMost(x float64) Rule { return Rule{Low: math.Inf(-1), Top: x} }
+
+// Above holds for values greater than x. Above(1) of a ratio with a noise floor is
+// "greater beyond noise".
+func Above(x float64) Rule { return Rule{Low: x, Top: math.Inf(1), Open: true} }
+
+// Below holds for values less than x.
+func Below(x float64) Rule { return Rule{Low: math.Inf(-1), Top: x, Open: true} }
+
+// Outside holds below low and above top: Outside(0.9, 1.1) is a difference of more
+// than 10 %, either way.
+func Outside(low, top float64) Rule { return Rule{Low: low, Top: top, Open: true, Outside: true} }
+
+// Exactly holds for x alone.
+func Exactly(x float64) Rule { return Between(x, x) }
+
+// Contains reports whether x satisfies the rule.
+func (r Rule) Contains(x float64) bool { return !math.IsNaN(x) && r.decide(x, x, 0) == results.Holds }
+
+// bare reports whether the range is without its bounds. What satisfies a rule that holds
+// outside is the rest, so there it is the other way round.
+func (r Rule) bare() bool { return r.Open != r.Outside }
+
+// side says where x lies: -1 under the range, 0 in it, 1 over it.
+func (r Rule) side(x float64) int {
+	switch {
+	case x < r.Low, x == r.Low && r.bare():
+		return -1
+	case x > r.Top, x == r.Top && r.bare():
+		return 1
+	}
+	return 0
+}
+
+// decide compares an interval with the rule. For either verdict the interval must be
+// clear of the bounds by the margin.
+func (r Rule) decide(low, high, margin float64) results.Verdict {
+	inner, outer := r, r
+	inner.Low, inner.Top = r.Low+margin, r.Top-margin
+	outer.Low, outer.Top = r.Low-margin, r.Top+margin
+	inside := inner.side(low) == 0 && inner.side(high) == 0
+	outside := outer.side(low) != 0 && outer.side(low) == outer.side(high)
+	switch {
+	case inside && !r.Outside, outside && r.Outside:
+		return results.Holds
+	case inside, outside:
+		return results.Fails
+	}
+	return results.Inconclusive
+}
+
+// on is the rule on the scale of the question's figure, without the bounds that the
+// figure cannot cross: of a share that is 100 % at most, 100 % is no edge.
+func (r Rule) on(q Question) Rule {
+	if q.Min < q.Max {
+		if r.Low < q.Min || r.Low == q.Min && !r.bare() {
+			r.Low = math.Inf(-1)
+		}
+		if r.Top > q.Max || r.Top == q.Max && !r.bare() {
+			r.Top = math.Inf(1)
+		}
+	}
+	if q.Ratio {
+		r.Low, r.Top = math.Log(max(0, r.Low)), math.Log(max(0, r.Top))
+	}
+	return r
+}
+
+// Words writes the rule from its numbers: "4–5x", "at least 100x", "outside 0.9–1.1x".
+func (r Rule) Words(unit string) string {
+	low, top := numbers.Bound(r.Low)+inUnit(unit), numbers.Bound(r.Top)+inUnit(unit)
+	noLow, noTop := math.IsInf(r.Low, -1), math.IsInf(r.Top, 1)
+	switch {
+	case noLow && noTop && !r.Outside:
+		return "any value"
+	case noLow && noTop:
+		return "no value"
+	case r.Outside && noLow:
+		return Rule{Low: r.Top, Top: math.Inf(1), Open: r.Open}.Words(unit)
+	case r.Outside && noTop:
+		return Rule{Low: math.Inf(-1), Top: r.Low, Open: r.Open}.Words(unit)
+	case noTop && r.Open:
+		return "above " + low
+	case noTop:
+		return "at least " + low
+	case noLow && r.Open:
+		return "below " + top
+	case noLow:
+		return "at most " + top
+	case r.Open && !r.Outside:
+		return "above " + low + " and below " + top
+	case r.Outside && !r.Open:
+		return "at most " + low + " or at least " + top
+	case r.Low == r.Top:
+		return map[bool]string{false: "exactly ", true: "other than "}[r.Outside] + top
+	}
+	between := numbers.Bound(r.Low) + "–" + top
+	if r.Low < 0 {
+		between = numbers.Bound(r.Low) + " to " + top
+	}
+	if r.Outside {
+		return "outside " + between
+	}
+	return between
+}
+
+// inUnit is the unit as it follows a number.
+func inUnit(unit string) string {
+	if unit == "x" || unit == "" {
+		return unit
+	}
+	return " " + unit
+}
+
+// ruleJSON is a Rule in JSON, which has no infinity: an absent bound is none.
+type ruleJSON struct {
+	Low     *float64 `json:"low,omitempty"`
+	Top     *float64 `json:"top,omitempty"`
+	Open    bool     `json:"open,omitempty"`
+	Outside bool     `json:"outside,omitempty"`
+}
+
+// MarshalJSON writes {"low":4,"top":5}.
+func (r Rule) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(r.Low) || math.IsNaN(r.Top) || math.IsInf(r.Low, 1) || math.IsInf(r.Top, -1) {
+		return nil, fmt.Errorf("a rule from %v to %v is no range; give it bounds that are numbers", r.Low, r.Top)
+	}
+	out := ruleJSON{Open: r.Open, Outside: r.Outside}
+	if !math.IsInf(r.Low, 0) {
+		out.Low = &r.Low
+	}
+	if !math.IsInf(r.Top, 0) {
+		out.Top = &r.Top
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (r *Rule) UnmarshalJSON(data []byte) error {
+	var in ruleJSON
+	if err := json.Unmarshal(data, &in); err != nil {
+		return fmt.Errorf("a rule is an object like {\"low\": 4, \"top\": 5}: %w", err)
+	}
+	*r = Rule{Low: math.Inf(-1), Top: math.Inf(1), Open: in.Open, Outside: in.Outside}
+	if in.Low != nil {
+		r.Low = *in.Low
+	}
+	if in.Top != nil {
+		r.Top = *in.Top
+	}
+	return nil
+}
+
+// All is the verdict of a claim that needs every part: it fails with any part
+// that fails, and holds when all hold.
+func All(parts ...results.Verdict) results.Verdict {
+	return combine(parts, results.Fails, results.Holds)
+}
+
+// Any is the verdict of a claim that needs one part: it holds with any part
+// that holds, and fails when all fail.
+func Any(parts ...results.Verdict) results.Verdict {
+	return combine(parts, results.Holds, results.Fails)
+}
+
+// combine returns decisive if any part equals it, unanimous if all parts equal that,
+// and otherwise the first other verdict.
+func combine(parts []results.Verdict, decisive, unanimous results.Verdict) results.Verdict {
+	if len(parts) == 0 {
+		return results.Inconclusive
+	}
+	if slices.Contains(parts, decisive) {
+		return decisive
+	}
+	if i := slices.IndexFunc(parts, func(v results.Verdict) bool { return v != unanimous }); i >= 0 {
+		return parts[i]
+	}
+	return unanimous
+}
