@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
@@ -28,10 +29,11 @@ type Experiment interface {
 // Plan is what one session runs: every cell once in each repeat, then every
 // demonstration once.
 type Plan struct {
-	Scaled  string                          // how it differs from the published sizes; empty at full size
-	Prepare func(ctx context.Context) error // before anything is measured; may be nil
-	Cells   []Cell
-	Demos   []Demo
+	Scaled   string                          // how it differs from the published sizes; empty at full size
+	Programs []contestant.Spec               // whose programs are built first, unless this process plays the roles
+	Prepare  func(ctx context.Context) error // before anything is measured; may be nil
+	Cells    []Cell
+	Demos    []Demo
 }
 
 // Cell is one contestant under one load in one set-up.
