@@ -108,28 +108,6 @@ var families = map[string]family{
 			{"A shorter burst", "A scaled burst cuts only its length. The published pool starts with 100 workers and grows by a quarter a second, so that it needs 18 seconds of a full queue for its 5,000: shorter bursts show its growth, not its size."},
 		},
 	},
-	"F": {
-		Sources: []source{{Name: "an article on goroutines for a composite user store", What: "whose code is rendered here from its description"}},
-		Figures: []ownFigure{
-			{"ns", "time for a lookup", nanos}, {"lost", "of the caches' answers lost", percent}, {"allocs", "allocations", number}, {"bytes", "bytes", number},
-			{"free", "processors available", decimals}, {"behind", "Spillway's time/this one's", ratio}, {"goroutines", "goroutines beside the caller", number},
-			{"to_parallel", "calls until parallel", number}, {"to_sequential", "calls until sequential", number},
-			{"p50", "p50", nanos}, {"p99", "p99", nanos}, {"extra", "second attempts, %", decimals}, {"outage", "in an outage, %", decimals}, {"cancelled", "first attempts cancelled too early", number},
-		},
-		Behind: "behind",
-		Grid:   "grid, ",
-		Method: []note{
-			{"What is compared", "A database and n − 1 caches are asked for users; each cache has one that no other source has, so that a lost answer is noticed. sequential asks one after the other. as-printed asks the caches in goroutines and reads what they answered before it has waited for them. corrected waits first, and is otherwise the same: it cancels no branch and reports no error of a cache. errgroup and conc are used in their usual way. spillway is configured only with which branch is required. What it does beyond the others (errors with names, panics, cancellation, measuring) is in its figures."},
-			{"Virtual time", "Where sources wait, the clock is that of testing/synctest: it stands still while any goroutine can run and jumps when all wait. Times are exact and computing is free, so that what goroutines cost does not show. The lab runs such a contestant as a test binary in a process of its own."},
-			{"Real time", "Where sources compute, they burn a calibrated number of turns, touching no memory. \"Waiting that yields\" offers its processor to others until its time is over, which shows the cost of goroutines for waits that are too short for a timer. time.Sleep takes more than a millisecond on many systems, whatever it is asked for, and is used at 50 ms only."},
-			{"A free processor", "Before and after each round two goroutines compute for some milliseconds each. Only if together they got 1.6 processors does the round count for claims about a free one. \"One processor\" is GOMAXPROCS=1: none is ever free."},
-			{"In turns", "The contestants of one table take turns in one process, in a new order each round; a contestant lives through all rounds, so that one that learns has learned. Ratios are taken within a round, of which the median counts; the verdict's interval is over repeats. Spillway plays twice: what it differs from itself is the noise floor."},
-			{"Break-even", "The duration of a branch from which corrected is faster than sequential for good, between two durations of the grid on logarithmic scales."},
-			{"The grid", "Branches of equal length. The better is the contestant with the shortest mean time in that cell, so that the noise of each repeat does not change the choice. Cells whose sequential lookup would take more than 40 ms (with --grid 100 ms) are not run in real time: parallel has won long before."},
-			{"Allocations", "Counted with sources that do nothing, under a context that can be cancelled. spillway-parallel is configured to be parallel, as it is by itself if branches wait; spillway-borrowed also with the option that no branch keeps its context."},
-			{"Hedging", "Two sources answer in 10 ms ± 20 %; one attempt in a hundred takes 1 s. In the outage all attempts take 1 s and fail."},
-		},
-	},
 	"R": {
 		Sources: []source{{Name: "a benchmark report, \"sync.Pool Performance Analysis for Route Package\"", What: "whose layer is rendered here from its description"}},
 		Figures: []ownFigure{

@@ -1,4 +1,4 @@
-package fan
+package main
 
 import (
 	"context"
@@ -14,7 +14,8 @@ import (
 
 	"github.com/spillway-go/spillway/fanout"
 	"github.com/spillway-go/spillway/lab/burn"
-	"github.com/spillway-go/spillway/lab/fan/specimen"
+	"github.com/spillway-go/spillway/lab/contestants/fan/specimen"
+	"github.com/spillway-go/spillway/lab/fan"
 )
 
 // query selects users.
@@ -52,21 +53,12 @@ type sources struct {
 	Caches   []find
 }
 
-// How a source spends its time.
-const (
-	Virtual   = "virtual time"             // it waits, and the clock is virtual
-	Sleeping  = "sleeping"                 // it waits by time.Sleep
-	Yielding  = "waiting that yields"      // it waits in a loop of runtime.Gosched
-	Computing = "computing"                // it computes
-	OneProc   = "computing, one processor" // and GOMAXPROCS is 1
-)
-
 // spend returns a function that takes d in that way.
 func spend(kind string, d time.Duration) func() {
 	switch kind {
-	case Computing, OneProc:
+	case fan.Computing, fan.OneProc:
 		return burn.For(d)
-	case Yielding:
+	case fan.Yielding:
 		return func() {
 			for began := time.Now(); time.Since(began) < d; {
 				runtime.Gosched()
@@ -76,9 +68,9 @@ func spend(kind string, d time.Duration) func() {
 	return func() { time.Sleep(d) }
 }
 
-// newSources makes a database and n−1 caches. The database has two users, each cache
-// one of these and one of its own.
-func newSources(kind string, n int, database, cache time.Duration) sources {
+// newSources makes a database and caches. The database has two users, each cache one
+// of these and one of its own.
+func newSources(kind string, t fan.Table) sources {
 	source := func(spend func(), ids ...int) find {
 		found := &users{}
 		for _, id := range ids {
@@ -89,70 +81,83 @@ func newSources(kind string, n int, database, cache time.Duration) sources {
 			return found, nil
 		}
 	}
-	s := sources{Database: source(spend(kind, database), 1, 2)}
-	wait := spend(kind, cache)
-	for i := range n - 1 {
+	s := sources{Database: source(spend(kind, t.Database), 1, 2)}
+	wait := spend(kind, t.Cache)
+	for i := range t.Sources - 1 {
 		s.Caches = append(s.Caches, source(wait, 2, 3+i))
 	}
 	return s
-}
-
-// whole is how many users a complete lookup finds.
-func (s sources) whole() int { return 2 + len(s.Caches) }
-
-// The contestants.
-const (
-	Sequential = "sequential"
-	AsPrinted  = "as-printed"
-	Corrected  = "corrected"
-	ErrGroup   = "errgroup"
-	Conc       = "conc"
-	Spillway   = "spillway"
-
-	// Spillway configured to be parallel, the mode in which it starts and runs waiting
-	// branches; and the same with contexts that no branch keeps.
-	InParallel = "spillway-parallel"
-	Borrowed   = "spillway-borrowed"
-)
-
-// Names lists the contestants.
-func Names() []string {
-	return []string{Spillway, Sequential, AsPrinted, Corrected, ErrGroup, Conc}
 }
 
 // lookup merges the answers of all sources. Its error is the database's.
 type lookup func(context.Context, query) (answer, error)
 
 // newLookup makes a contestant. Contestants share no state.
-func newLookup(name string, s sources) (lookup, error) {
+func newLookup(name string, s sources, t fan.Table) (look lookup, err error) {
+	cfg := configs[name]
+	if t.Levels < 2 {
+		return s.lookup(name, cfg)
+	}
+	if cfg.Budget, err = fanout.NewBudget(t.Budget); err != nil {
+		return nil, err
+	}
+	source := func(ctx context.Context, q query) (*users, error) {
+		see(runtime.NumGoroutine())
+		return s.Database(ctx, q)
+	}
+	for range t.Levels {
+		below, err := sources{source, slices.Repeat([]find{source}, t.Sources-1)}.lookup(name, cfg)
+		if err != nil {
+			return nil, err
+		}
+		look = below
+		source = func(ctx context.Context, q query) (*users, error) {
+			a, err := below(ctx, q)
+			return &users{a.Users}, err
+		}
+	}
+	return look, nil
+}
+
+// whole is how many users a complete lookup finds. Those below others all find the same.
+func whole(t fan.Table) int {
+	if t.Levels > 1 {
+		return 2
+	}
+	return 1 + t.Sources
+}
+
+// configs are those of the contestants that are ours.
+var configs = map[string]fanout.Config{
+	fan.Spillway:   {Name: "users"},
+	fan.InParallel: {Name: "users", Mode: fanout.Parallel},
+	fan.Borrowed:   {Name: "users", Mode: fanout.Parallel, BorrowedContext: true},
+}
+
+func (s sources) lookup(name string, cfg fanout.Config) (lookup, error) {
 	switch name {
-	case Sequential:
+	case fan.Sequential:
 		return s.sequential, nil
-	case AsPrinted:
+	case fan.AsPrinted:
 		return s.asPrinted(), nil
-	case Corrected:
+	case fan.Corrected:
 		return s.corrected, nil
-	case ErrGroup:
+	case fan.ErrGroup:
 		return s.errgroup, nil
-	case Conc:
+	case fan.Conc:
 		return s.conc, nil
 	}
-	cfg, ok := configs[name]
-	if !ok {
+	if _, known := configs[name]; !known {
 		return nil, fmt.Errorf("unknown contestant %q", name)
 	}
 	f, err := newFanout(s, cfg)
 	if err != nil {
 		return nil, err
 	}
-	return ours(f), nil
-}
-
-// configs are those of the contestants that are ours.
-var configs = map[string]fanout.Config{
-	Spillway:   {Name: "users"},
-	InParallel: {Name: "users", Mode: fanout.Parallel},
-	Borrowed:   {Name: "users", Mode: fanout.Parallel, BorrowedContext: true},
+	return func(ctx context.Context, q query) (answer, error) {
+		got, err := f.Do(ctx, q)
+		return got.Value, err
+	}, nil
 }
 
 func (s sources) sequential(ctx context.Context, q query) (answer, error) {
@@ -250,11 +255,4 @@ func newFanout(s sources, cfg fanout.Config) (*fanout.Fanout[query, answer], err
 		branches = append(branches, fanout.Optional("cache "+strconv.Itoa(i+1), cache, (*answer).add))
 	}
 	return fanout.New(cfg, branches...)
-}
-
-func ours(f *fanout.Fanout[query, answer]) lookup {
-	return func(ctx context.Context, q query) (answer, error) {
-		got, err := f.Do(ctx, q)
-		return got.Value, err
-	}
 }

@@ -1,4 +1,4 @@
-package fan
+package main
 
 import (
 	"context"
@@ -14,34 +14,29 @@ import (
 // whatever else the machine does; the cost of computing is not in them.
 //
 // Only package testing/synctest can do that for unchanged code, and it needs a test.
-// So the process, which must be a separate contestant, becomes a test binary by
-// testing.Main, which exists for systems that simulate go test. It does not end the
-// process, because the one test does not return.
-func inBubble[T any](ctx context.Context, f func(context.Context) (T, error)) (T, error) {
-	type answer struct {
-		v   T
-		err error
-	}
-	done := make(chan answer)
+// So this process becomes a test binary by testing.Main, which exists for systems that
+// simulate go test. It does not end the process, because the one test does not return.
+func inBubble[T any](ctx context.Context, f func(context.Context) (T, error)) (v T, err error) {
 	testing.Init()
 	flag.CommandLine.SetOutput(io.Discard)
 	if err := flag.CommandLine.Parse(nil); err != nil {
-		return *new(T), err
+		return v, err
 	}
 	os.Stdout = os.Stderr
+	done := make(chan struct{})
 	go testing.Main(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{
 		Name: "virtual time",
 		F: func(t *testing.T) {
-			var a answer
-			synctest.Test(t, func(t *testing.T) { a.v, a.err = f(t.Context()) })
-			done <- a
+			synctest.Test(t, func(t *testing.T) { v, err = f(t.Context()) })
+			close(done)
 			select {}
 		},
 	}}, nil, nil)
 	select {
-	case a := <-done:
-		return a.v, a.err
+	case <-done:
+		return v, err
 	case <-ctx.Done():
-		return *new(T), ctx.Err()
+		var none T
+		return none, ctx.Err()
 	}
 }
