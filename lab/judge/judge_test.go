@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	holds        = judge.Holds
-	fails        = judge.Fails
-	inconclusive = judge.Inconclusive
+	holds        = Holds
+	fails        = Fails
+	inconclusive = Inconclusive
 )
 
 var nan = math.NaN()
