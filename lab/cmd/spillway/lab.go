@@ -78,7 +78,7 @@ var experiments = []experiment.Experiment{
 	reuse.Experiment{Config: reuse.Defaults()},
 }
 
-// roles are the roles of the contestants of all experiments.
+// roles are the roles of all experiments that this program plays itself.
 func roles() map[string]contestant.Role {
 	all := patterns.Roles()
 	maps.Copy(all, shapes.Roles())
@@ -86,7 +86,6 @@ func roles() map[string]contestant.Role {
 	maps.Copy(all, burst.Roles())
 	maps.Copy(all, fan.Roles())
 	maps.Copy(all, routes.Roles())
-	maps.Copy(all, overload.Roles())
 	maps.Copy(all, admission.Roles())
 	maps.Copy(all, pools.Roles())
 	maps.Copy(all, reuse.Roles())
