@@ -48,11 +48,12 @@ func Declare[C any](family ledger.Family, help string, plan func(C) (Plan, error
 // Plan is what one session runs: every group once in each repeat, then every
 // demonstration once.
 type Plan struct {
-	Scaled  string                          // ignored
-	Prepare func(ctx context.Context) error // before anything is measured; may be nil
-	Cells   []Cell
-	Groups  []Group
-	Demos   []Demo
+	Scaled   string                          // ignored
+	Programs []contestant.Spec               // whose programs are built first, unless this process plays the roles
+	Prepare  func(ctx context.Context) error // before anything is measured; may be nil
+	Cells    []Cell
+	Groups   []Group
+	Demos    []Demo
 }
 
 // Group is cells that are measured together, for instance in turns.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/report"
@@ -158,10 +159,15 @@ func (e *Experiment) Judge(runs []results.Run, of results.Results) []results.Cla
 
 // prepare fails for problems that the user can correct, such as a full disk.
 func (r *running) prepare(ctx context.Context) error {
+	r.Progress.begin("preparing", 0)
+	for _, spec := range r.plan.Programs {
+		if _, err := contestant.Build(ctx, spec, r.Progress); err != nil && ctx.Err() == nil {
+			return inputError{err}
+		}
+	}
 	if r.plan.Prepare == nil {
 		return nil
 	}
-	r.Progress.begin("preparing", 0)
 	if err := r.plan.Prepare(ctx); err != nil && ctx.Err() == nil {
 		return inputError{err}
 	}
