@@ -3,58 +3,54 @@ package judge
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
-
-	"github.com/spillway-go/spillway/lab/results"
 )
 
 const (
 	mostMoreRuns = 200 // more than that is no advice
-	futures      = 400 // simulated continuations
+	futures      = 400 // simulated continuations of the session
 	sureEnough   = futures * 95 / 100
 )
 
-// moreRuns is the fewest further repeats after which 95 % of the simulated continuations
-// of the session are settled, at the next look; 0 if even mostMoreRuns are too few. Each
-// continuation draws a mean and a deviation from what the values leave open, which is
-// Student's t, and goes on with normal values.
+// moreRuns is the fewest further repeats after which 95 % of the continuations are settled,
+// at the next look; 0 if even mostMoreRuns are too few. Each continuation draws a mean and
+// a deviation from what the values leave open, which is Student's t for the mean, and goes
+// on with normal values.
 func (c *court) moreRuns() int {
-	n := len(c.values)
-	if c.values[0] == c.values[n-1] {
-		return 0
+	n, mean, squares := float64(len(c.values)), 0.0, 0.0
+	for _, x := range c.values {
+		mean += c.q.scaled(x) / n
 	}
-	xs := make([]float64, n, n+mostMoreRuns)
-	for i, x := range c.values {
-		xs[i] = c.q.scaled(x)
+	present := tally{inner: c.rule.shrunk(c.margin), outer: c.rule.shrunk(-c.margin)}
+	for _, x := range c.values {
+		x = c.q.scaled(x)
+		squares += (x - mean) * (x - mean)
+		present.add(x)
 	}
-	mean, deviation := meanDeviation(xs)
 	lowest, highest := math.Inf(-1), math.Inf(1)
 	if c.q.Min < c.q.Max {
-		lowest, highest = c.q.scaled(max(c.q.Min, 0)), c.q.scaled(c.q.Max)
+		lowest, highest = c.q.scaled(c.q.Min), c.q.scaled(c.q.Max)
 	}
-	rng := rand.New(rand.NewPCG(c.in.Seed, uint64(n)))
-	type future struct {
+	rng := rand.New(rand.NewPCG(c.in.Seed, uint64(len(c.values))))
+	var all [futures]struct {
+		tally
 		mean, deviation float64
-		sorted          []float64
 	}
-	all := make([]future, futures)
 	for i := range all {
-		squares := 0.0
-		for range n - 1 {
+		chi := 0.0
+		for range len(c.values) - 1 {
 			z := rng.NormFloat64()
-			squares += z * z
+			chi += z * z
 		}
-		d := deviation * math.Sqrt(float64(n-1)/squares)
-		all[i] = future{mean + d/math.Sqrt(float64(n))*rng.NormFloat64(), d, slices.Grow(slices.Clone(xs), mostMoreRuns)}
+		deviation := math.Sqrt(squares / chi)
+		all[i].tally, all[i].deviation = present, deviation
+		all[i].mean = mean + deviation/math.Sqrt(n)*rng.NormFloat64()
 	}
 	for more := 1; more <= mostMoreRuns; more++ {
-		settled, k := 0, tail(n+more, c.in.Looks+1)
+		settled, k := 0, tail(len(c.values)+more, c.in.Looks+1)
 		for i := range all {
 			f := &all[i]
-			x := min(max(f.mean+f.deviation*rng.NormFloat64(), lowest), highest)
-			at, _ := slices.BinarySearch(f.sorted, x)
-			f.sorted = slices.Insert(f.sorted, at, x)
-			if k >= 0 && c.rule.decide(f.sorted[k], f.sorted[n+more-1-k], c.margin) != results.Inconclusive {
+			f.add(min(max(f.mean+f.deviation*rng.NormFloat64(), lowest), highest))
+			if f.settled(k) {
 				settled++
 			}
 		}
@@ -65,12 +61,31 @@ func (c *court) moreRuns() int {
 	return 0
 }
 
-func meanDeviation(xs []float64) (mean, deviation float64) {
-	for _, x := range xs {
-		mean += x / float64(len(xs))
+// tally counts the values under and over the range that decides for a rule and the one
+// that decides against it. That is enough to know where an order statistic lies.
+type tally struct {
+	inner, outer                                    Rule
+	n, underInner, overInner, underOuter, overOuter int
+}
+
+func (t *tally) add(x float64) {
+	t.n++
+	switch t.inner.side(x) {
+	case -1:
+		t.underInner++
+	case 1:
+		t.overInner++
 	}
-	for _, x := range xs {
-		deviation += (x - mean) * (x - mean) / float64(len(xs)-1)
+	switch t.outer.side(x) {
+	case -1:
+		t.underOuter++
+	case 1:
+		t.overOuter++
 	}
-	return mean, math.Sqrt(deviation)
+}
+
+// settled reports whether [Rule.decide] decides on the interval without k values at
+// either end.
+func (t *tally) settled(k int) bool {
+	return t.underInner <= k && t.overInner <= k || t.n-t.underOuter <= k || t.n-t.overOuter <= k
 }

@@ -10,17 +10,12 @@ import (
 // earlier look. It is negative when even all n values are not enough.
 func tail(n, looks int) int {
 	level := math.Ldexp(1./16, -looks)
-	// 2·P(X ≤ k) for X of Binomial(n, 1/2), the number of values under the median. In
-	// logarithms, as 2^n overflows; rounding must not refuse the exact 1/16 of five.
-	below := func(i int) float64 {
-		all, _ := math.Lgamma(float64(n + 1))
-		in, _ := math.Lgamma(float64(i + 1))
-		out, _ := math.Lgamma(float64(n - i + 1))
-		return math.Exp(all - in - out - float64(n-1)*math.Ln2)
-	}
-	k := -1
-	for sum := below(0); sum <= level*(1+1e-9) && k < n; sum += below(k + 1) {
+	// The error is 2·P(X ≤ k) for X of Binomial(n, 1/2), the number of values under the
+	// median. In logarithms, as 2^n overflows; rounding must not refuse the 1/16 of five.
+	k, term := -1, float64(1-n)*math.Ln2
+	for sum := math.Exp(term); sum <= level*(1+1e-9); sum += math.Exp(term) {
 		k++
+		term += math.Log(float64(n-k) / float64(k+1))
 	}
 	return k
 }

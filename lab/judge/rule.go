@@ -62,12 +62,16 @@ func (r Rule) side(x float64) int {
 	return 0
 }
 
+// shrunk is the rule with a range that is smaller by the margin at each bound.
+func (r Rule) shrunk(margin float64) Rule {
+	r.Low, r.Top = r.Low+margin, r.Top-margin
+	return r
+}
+
 // decide compares an interval with the rule. For either verdict the interval must be
 // clear of the bounds by the margin.
 func (r Rule) decide(low, high, margin float64) results.Verdict {
-	inner, outer := r, r
-	inner.Low, inner.Top = r.Low+margin, r.Top-margin
-	outer.Low, outer.Top = r.Low-margin, r.Top+margin
+	inner, outer := r.shrunk(margin), r.shrunk(-margin)
 	inside := inner.side(low) == 0 && inner.side(high) == 0
 	outside := outer.side(low) != 0 && outer.side(low) == outer.side(high)
 	switch {
