@@ -85,7 +85,6 @@ func roles() map[string]contestant.Role {
 	maps.Copy(all, ladder.Roles())
 	maps.Copy(all, burst.Roles())
 	maps.Copy(all, fan.Roles())
-	maps.Copy(all, routes.Roles())
 	maps.Copy(all, overload.Roles())
 	maps.Copy(all, admission.Roles())
 	maps.Copy(all, pools.Roles())

@@ -1,10 +1,12 @@
-package routes
+package main
 
 import (
 	"encoding/json"
 	"net/http"
 	"regexp"
 	"strings"
+
+	"github.com/spillway-go/spillway/lab/routes"
 )
 
 // The work of all contestants: a patient of a ward is created from path, query
@@ -79,43 +81,26 @@ const (
 	target   = "/wards/7/patients?notify=true"
 )
 
-// Scenarios, as published.
-const (
-	JSON     = "JSON POST"
-	Form     = "form POST"
-	Large    = "JSON POST, 500 characters"
-	Parallel = "JSON POST, parallel"
-	Get      = "GET"
-	// The published form row sends a form to a type without form tags.
-	Untagged = "form POST without form tags"
-)
-
-// scenarios are those that every contestant is measured in.
-var scenarios = []string{JSON, Form, Large, Parallel, Get}
-
-// weights are the published mixture, in per cent.
-var weights = map[string]float64{JSON: 60, Get: 20, Form: 10, Large: 5, Parallel: 5}
-
 // Requests of the scenarios.
 var requests = map[string]request{
-	JSON:     {http.MethodPost, target, jsonType, jsonBody, http.StatusCreated, ""},
-	Form:     {http.MethodPost, target, formType, formBody, http.StatusCreated, ""},
-	Large:    {http.MethodPost, target, jsonType, strings.TrimSuffix(jsonBody, "}") + `,"note":"` + strings.Repeat("x", 500) + `"}`, http.StatusCreated, ""},
-	Parallel: {http.MethodPost, target, jsonType, jsonBody, http.StatusCreated, ""},
-	Get:      {http.MethodGet, "/patients/" + newID, "", "", http.StatusOK, ""},
-	Untagged: {http.MethodPost, "/untagged" + target, formType, formBody, http.StatusBadRequest, ""},
+	routes.JSON:     {http.MethodPost, target, jsonType, jsonBody, http.StatusCreated, ""},
+	routes.Form:     {http.MethodPost, target, formType, formBody, http.StatusCreated, ""},
+	routes.Large:    {http.MethodPost, target, jsonType, strings.TrimSuffix(jsonBody, "}") + `,"note":"` + strings.Repeat("x", 500) + `"}`, http.StatusCreated, ""},
+	routes.Parallel: {http.MethodPost, target, jsonType, jsonBody, http.StatusCreated, ""},
+	routes.Get:      {http.MethodGet, "/patients/" + newID, "", "", http.StatusOK, ""},
+	routes.Untagged: {http.MethodPost, "/untagged" + target, formType, formBody, http.StatusBadRequest, ""},
 }
 
 // answer is the answer to a good request to a scenario, as JSON has it.
 func answer(scenario string) string {
 	var v patient
 	switch scenario {
-	case Get:
+	case routes.Get:
 		v = found(newID)
 	default:
 		p := newPatient{Name: "Augusta Ada King", Email: "ada.king@example.org", Gender: "female", Age: 36,
 			Phone: "+44 20 7946 0958", Tags: []string{"vip", "allergy:penicillin"}}
-		if scenario == Large {
+		if scenario == routes.Large {
 			p.Note = strings.Repeat("x", 500)
 		}
 		v = created("7", true, &p)

@@ -1,15 +1,17 @@
 //go:build !goexperiment.jsonv2
 
-package routes
+package main
 
 import (
 	"encoding/json"
 	"io"
 	"net/http"
+
+	"github.com/spillway-go/spillway/lab/routes"
 )
 
 // thisBuild is the JSON package of the hand-written contestants, and of all others.
-const thisBuild = StdJSON
+const thisBuild = routes.StdJSON
 
 // decodeByHand reads one document without unknown members and nothing after it.
 func decodeByHand(r io.Reader, v any) error {

@@ -1,9 +1,9 @@
-package routes
+package main
 
 import (
 	"net/http"
 
-	"github.com/spillway-go/spillway/lab/routes/specimen"
+	"github.com/spillway-go/spillway/lab/contestants/web/specimen"
 )
 
 // publishedCreate binds everything, with form tags that work.
@@ -29,15 +29,6 @@ type publishedUntagged struct {
 
 type publishedGet struct {
 	ID string `uri:"id" binding:"len=7"`
-}
-
-// published are the two builds, one more that differs as they did, and what the
-// harness costs. The first is its own twin.
-var published = []rival{
-	{name: Fresh, start: startSpecimen(specimen.Build{})},
-	{name: Pooled, start: startSpecimen(specimen.Build{Pooled: true})},
-	{name: PooledShort, start: startSpecimen(specimen.Build{Pooled: true, Short: true})},
-	noHandler,
 }
 
 func startSpecimen(b specimen.Build) func() (handlers, error) {

@@ -1,4 +1,4 @@
-package routes
+package main
 
 import (
 	"cmp"
@@ -6,44 +6,33 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/spillway-go/spillway/lab/routes"
 )
 
 // differing are answers that differ from those of the other contestants, by contestant
 // and request; "" stands for all requests with a fault.
 var differing = map[string]map[string]int{
-	Huma:  {"": 422, "no JSON": 400, "unknown type": 415, "no type": 201},
-	Fuego: {"unknown type": 201, "no type": 201}, // both are JSON to it
+	routes.Huma:  {"": 422, "no JSON": 400, "unknown type": 415, "no type": 201},
+	routes.Fuego: {"unknown type": 201, "no type": 201}, // both are JSON to it
 }
 
 // wanted is the status that a contestant answers a bad request with.
-func wanted(c rival, name string, r request) int {
-	if status, ok := differing[c.name][name]; ok {
+func wanted(name, request string, r request) int {
+	if status, ok := differing[name][request]; ok {
 		return status
 	}
-	return cmp.Or(differing[c.name][""], r.Status)
-}
-
-// allContestants are all contestants that answer requests.
-func allContestants() []rival {
-	var out []rival
-	for _, all := range [][]rival{published, overNetHTTP, overFastHTTP} {
-		for _, c := range all {
-			if c.name != Nothing {
-				out = append(out, c)
-			}
-		}
-	}
-	return out
+	return cmp.Or(differing[name][""], r.Status)
 }
 
 func TestAllAnswerGoodRequestsAlike(t *testing.T) {
-	for _, c := range allContestants() {
-		h, err := c.start()
+	for name, start := range starts {
+		h, err := start()
 		if err != nil {
-			t.Fatal(c.name, err)
+			t.Fatal(name, err)
 		}
-		for _, scenario := range scenarios {
-			if !c.does(scenario) {
+		for _, scenario := range routes.Scenarios {
+			if !routes.Does(name, scenario) {
 				continue
 			}
 			one := newHarness(h, requests[scenario], false)
@@ -51,14 +40,14 @@ func TestAllAnswerGoodRequestsAlike(t *testing.T) {
 				one.send()
 				var got, want any
 				if err := json.Unmarshal(one.body(), &got); err != nil || one.status() != requests[scenario].Status {
-					t.Errorf("%s, %s: %d %s (%v)", c.name, scenario, one.status(), one.body(), err)
+					t.Errorf("%s, %s: %d %s (%v)", name, scenario, one.status(), one.body(), err)
 					break
 				}
 				if err := json.Unmarshal([]byte(answer(scenario)), &want); err != nil {
 					t.Fatal(err)
 				}
 				if !reflect.DeepEqual(got, want) {
-					t.Errorf("%s, %s: %s, want %s", c.name, scenario, one.body(), answer(scenario))
+					t.Errorf("%s, %s: %s, want %s", name, scenario, one.body(), answer(scenario))
 				}
 			}
 		}
@@ -91,18 +80,18 @@ func TestAllRefuseBadRequestsAlike(t *testing.T) {
 		"form: too old":   post(formType, strings.Replace(formBody, "age=36", "age=151", 1), "age"),
 		"short id":        {"GET", "/patients/P42", "", "", 400, "id"},
 	} {
-		for _, c := range allContestants() {
-			if strings.HasPrefix(name, "form") && !c.does(Form) {
+		for contestant, start := range starts {
+			if strings.HasPrefix(name, "form") && !routes.Does(contestant, routes.Form) {
 				continue
 			}
-			h, err := c.start()
+			h, err := start()
 			if err != nil {
-				t.Fatal(c.name, err)
+				t.Fatal(contestant, err)
 			}
 			one := newHarness(h, r, false)
 			one.send()
-			if want := wanted(c, name, r); one.status() != want || !strings.Contains(strings.ToLower(string(one.body())), r.Names) {
-				t.Errorf("%s, %s: %d %s, want %d that names %q", c.name, name, one.status(), one.body(), want, r.Names)
+			if want := wanted(contestant, name, r); one.status() != want || !strings.Contains(strings.ToLower(string(one.body())), r.Names) {
+				t.Errorf("%s, %s: %d %s, want %d that names %q", contestant, name, one.status(), one.body(), want, r.Names)
 			}
 		}
 	}

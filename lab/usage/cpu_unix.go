@@ -1,6 +1,6 @@
 //go:build unix
 
-package routes
+package usage
 
 import (
 	"time"
@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpu is the processor time of this process so far, user and system, as exact as the
+// CPU is the processor time of this process so far, user and system, as exact as the
 // system reports it.
-func cpu() time.Duration {
+func CPU() time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t) == nil {
 		return time.Duration(t.Nano())
