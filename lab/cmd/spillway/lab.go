@@ -82,7 +82,6 @@ var experiments = []experiment.Experiment{
 func roles() map[string]contestant.Role {
 	all := patterns.Roles()
 	maps.Copy(all, shapes.Roles())
-	maps.Copy(all, ladder.Roles())
 	maps.Copy(all, burst.Roles())
 	maps.Copy(all, fan.Roles())
 	maps.Copy(all, overload.Roles())

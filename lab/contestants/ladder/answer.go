@@ -1,4 +1,4 @@
-package ladder
+package main
 
 import (
 	"bufio"
@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/spillway-go/spillway/lab/ladder"
 )
 
 // The work: every server answers the same request in the same way.
@@ -218,7 +220,7 @@ func (p *response) inspectFields(body []byte) (dated, last bool) {
 
 // head reports whether the client wants no body.
 func (x *exchange) head() bool {
-	if x.conn.save.has(Bytes) {
+	if x.conn.save.Has(ladder.Bytes) {
 		return string(x.verb) == http.MethodHead
 	}
 	return x.std.Method == http.MethodHead

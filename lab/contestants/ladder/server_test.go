@@ -1,4 +1,4 @@
-package ladder
+package main
 
 import (
 	"bufio"
@@ -14,6 +14,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/spillway-go/spillway/lab/ladder"
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
 // script is a client in memory: it sends its requests one after the other and keeps
@@ -82,7 +85,7 @@ func (s *script) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
 func (s *script) Close() error                     { return nil }
 
 // converse returns what a server with these savings answers to the bytes.
-func converse(save Rungs, input string) string {
+func converse(save ladder.Rungs, input string) string {
 	c := scripted(input)
 	(&server{save: save}).serve(c)
 	return string(c.out)
@@ -157,7 +160,7 @@ func TestWhatIsMalformedIsRefusedOnEveryRung(t *testing.T) {
 		"nothing":               {"", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for save := range allRungs + 1 {
+			for save := range ladder.AllRungs + 1 {
 				if got := statuses(t, converse(save, c.input), "GET"); fmt.Sprint(got) != fmt.Sprint(c.want) {
 					t.Errorf("with %q: %v, want %v", save, got, c.want)
 				}
@@ -179,7 +182,7 @@ func TestTheOwnParserWantsWholeLineEndsAndOneLength(t *testing.T) {
 		"GET / HTTP/1.1\nHost: h\n\n", get + "Host: h\n\r\n", get + "Host: h\r\nA: b\r\n c\r\n\r\n", get + "Host: h\r\nA: b\rc\r\n\r\n",
 		"\r\n" + get + "Host: h\r\n\r\n", get + "Host: h\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx",
 	} {
-		if got := statuses(t, converse(allRungs, input), "GET"); fmt.Sprint(got) != "[400]" {
+		if got := statuses(t, converse(ladder.AllRungs, input), "GET"); fmt.Sprint(got) != "[400]" {
 			t.Errorf("%q: %v", input, got)
 		}
 	}
@@ -187,7 +190,7 @@ func TestTheOwnParserWantsWholeLineEndsAndOneLength(t *testing.T) {
 
 func TestAHeadRequestGetsNoBody(t *testing.T) {
 	input := "HEAD " + prefix + "P1 HTTP/1.1\r\nHost: h\r\n\r\n"
-	for save := range allRungs + 1 {
+	for save := range ladder.AllRungs + 1 {
 		out := converse(save, input+input)
 		if got := statuses(t, out, "HEAD"); fmt.Sprint(got) != "[200 200]" || strings.Contains(out, patient) {
 			t.Errorf("with %q: %v, %q", save, got, out)
@@ -199,7 +202,7 @@ func TestAHeadRequestGetsNoBody(t *testing.T) {
 func TestNothingIsLeftOverForTheNextRequest(t *testing.T) {
 	first := get + "Host: h\r\n" + echoed + ": first\r\n\r\n"
 	second := "GET " + prefix + "P2 HTTP/1.1\r\nHost: h\r\n\r\n"
-	for save := range allRungs + 1 {
+	for save := range ladder.AllRungs + 1 {
 		out := converse(save, first+second+"PUT / HTTP/1.1\r\nHost: h\r\n\r\n")
 		at := strings.LastIndex(out, "HTTP/1.1 200")
 		if at <= 0 || strings.Contains(out[at:], "first") || strings.Contains(out[at:], "P1") || strings.Count(out, patient) != 2 {
@@ -285,7 +288,7 @@ func TestTheByteReadAheadIsReadFirst(t *testing.T) {
 }
 
 // allocations are those of one request, without a network.
-func allocations(save Rungs) uint64 {
+func allocations(save ladder.Rungs) uint64 {
 	const requests = 200
 	run := func(n int) uint64 {
 		c := scripted(wire)
@@ -305,24 +308,24 @@ func allocations(save Rungs) uint64 {
 }
 
 func TestEverySavingOfMemorySavesAllocations(t *testing.T) {
-	if raceEnabled {
+	if usage.Race {
 		t.Skip("the race detector allocates")
 	}
-	all, none := allocations(allRungs), allocations(0)
+	all, none := allocations(ladder.AllRungs), allocations(0)
 	if all != 0 {
 		t.Errorf("%d allocations a request with every saving, want 0", all)
 	}
-	for _, r := range []Rungs{State, Bytes, Parser, Unwatched} {
-		if got := allocations(allRungs &^ r); got == 0 {
+	for _, r := range []ladder.Rungs{ladder.State, ladder.Bytes, ladder.Parser, ladder.Unwatched} {
+		if got := allocations(ladder.AllRungs &^ r); got == 0 {
 			t.Errorf("no allocations without %s", r)
 		}
 	}
-	for _, r := range []Rungs{Workers, OneBuffer} {
-		if got := allocations(allRungs &^ r); got != 0 {
+	for _, r := range []ladder.Rungs{ladder.Workers, ladder.OneBuffer} {
+		if got := allocations(ladder.AllRungs &^ r); got != 0 {
 			t.Errorf("%d allocations a request without %s, want 0", got, r)
 		}
 	}
-	if got := allocations(State); got >= none {
+	if got := allocations(ladder.State); got >= none {
 		t.Errorf("%d allocations with pooled state, %d without", got, none)
 	}
 }
@@ -330,7 +333,7 @@ func TestEverySavingOfMemorySavesAllocations(t *testing.T) {
 // BenchmarkRung is a request on the small server and on those at its ends,
 // without a network:
 //
-//	go test ./lab/ladder -run '^$' -bench Rung -benchmem
+//	go test ./lab/contestants/ladder -run '^$' -bench Rung -benchmem
 func BenchmarkRung(b *testing.B) {
 	run := func(name string, serve func(net.Conn)) {
 		b.Run(name, func(b *testing.B) {
@@ -341,16 +344,16 @@ func BenchmarkRung(b *testing.B) {
 			serve(c)
 		})
 	}
-	bench := func(name string, save Rungs) { run(name, (&server{save: save}).serve) }
+	bench := func(name string, save ladder.Rungs) { run(name, (&server{save: save}).serve) }
 	run("net-http", func(c net.Conn) { serveOne(&http.Server{Handler: http.HandlerFunc(answerStrings)}, nil, c) })
 	bench("saving=none", 0)
-	for _, r := range ordered {
+	for _, r := range ladder.Ordered {
 		name := strings.ReplaceAll(r.String(), " ", "-")
 		bench("with="+name, r)
-		bench("without="+name, allRungs&^r)
+		bench("without="+name, ladder.AllRungs&^r)
 	}
-	bench("saving=all", allRungs)
-	run("fasthttp", func(c net.Conn) { _ = fastServer(allRungs).ServeConn(c) })
+	bench("saving=all", ladder.AllRungs)
+	run("fasthttp", func(c net.Conn) { _ = fastServer(ladder.AllRungs).ServeConn(c) })
 }
 
 // FuzzServer searches for a request that the own parser accepts and net/http reads
@@ -363,11 +366,11 @@ func FuzzServer(f *testing.F) {
 		get + "Host: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 	} {
 		f.Add([]byte(s), uint8(0))
-		f.Add([]byte(s), uint8(allRungs))
+		f.Add([]byte(s), uint8(ladder.AllRungs))
 	}
 	f.Fuzz(func(t *testing.T, input []byte, rungs uint8) {
 		if !bytes.HasPrefix(input, []byte("HEAD ")) {
-			statuses(t, converse(Rungs(rungs)&allRungs, string(input)), "GET")
+			statuses(t, converse(ladder.Rungs(rungs)&ladder.AllRungs, string(input)), "GET")
 		}
 		var own request
 		if own.parse(bufio.NewReaderSize(bytes.NewReader(input), maxHead)) != nil {

@@ -1,4 +1,4 @@
-package ladder
+package main
 
 import (
 	"bytes"
@@ -12,46 +12,22 @@ import (
 	"sync/atomic"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/spillway-go/spillway/lab/ladder"
 )
-
-// Contestants beside the small server.
-const (
-	Raw           = "raw floor"
-	NetHTTP       = "net/http"
-	NetHTTPPooled = "net/http by workers"
-	FastHTTP      = "fasthttp"
-
-	slow = "small server, no saving"
-	fast = "small server, every saving"
-
-	fastWithout = "fasthttp without its savings"
-
-	restHigh = NetHTTP + " − " + slow
-	restLow  = fast + " − " + FastHTTP
-)
-
-// bare are the savings that fasthttp can be served without; its parser can not
-// be taken out. Its answers are written as they are.
-var bare = []Rungs{State, Bytes, Workers, Unwatched}
-
-// contestantJob says which server to start.
-type contestantJob struct {
-	Kind string // Raw, NetHTTP, NetHTTPPooled, FastHTTP, or "" for the small server
-	Save Rungs  // of FastHTTP and the small server
-}
 
 // serve serves until ctx ends or the listener fails.
-func (j contestantJob) serve(ctx context.Context, l net.Listener) error {
+func serve(ctx context.Context, j ladder.Server, l net.Listener) error {
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	switch j.Kind {
-	case Raw:
+	case ladder.Raw:
 		return spawned(l, floor)
-	case NetHTTP:
+	case ladder.NetHTTP:
 		srv := &http.Server{Handler: http.HandlerFunc(answerStrings)}
 		return onlyClosed(srv.Serve(l))
-	case NetHTTPPooled:
-		return netHTTPByWorkers(l, maxConns)
-	case FastHTTP:
+	case ladder.NetHTTPPooled:
+		return netHTTPByWorkers(l, ladder.MaxConns)
+	case ladder.FastHTTP:
 		return serveFastHTTP(l, j.Save)
 	}
 	return (&server{save: j.Save}).listen(l)
@@ -126,24 +102,24 @@ func (t closeNotifier) Close() error {
 }
 
 // fastServer sends only fields that the other servers send too.
-func fastServer(save Rungs) *fasthttp.Server {
-	return &fasthttp.Server{Handler: fastHandler(save), Concurrency: maxConns, NoDefaultServerHeader: true}
+func fastServer(save ladder.Rungs) *fasthttp.Server {
+	return &fasthttp.Server{Handler: fastHandler(save), Concurrency: ladder.MaxConns, NoDefaultServerHeader: true}
 }
 
 // serveFastHTTP serves with fasthttp, without those of its savings that are off.
-func serveFastHTTP(l net.Listener, save Rungs) error {
+func serveFastHTTP(l net.Listener, save ladder.Rungs) error {
 	srv := fastServer(save)
-	if save.has(Workers) && save.has(Unwatched) {
+	if save.Has(ladder.Workers) && save.Has(ladder.Unwatched) {
 		return closed(srv.Serve(l))
 	}
 	serve := func(c net.Conn) {
-		if !save.has(Unwatched) {
+		if !save.Has(ladder.Unwatched) {
 			c = &fastWatched{watch: newWatch(c)}
 		}
 		_ = srv.ServeConn(c)
 	}
-	if save.has(Workers) {
-		return pooled(l, maxConns, serve)
+	if save.Has(ladder.Workers) {
+		return pooled(l, ladder.MaxConns, serve)
 	}
 	return spawned(l, serve)
 }
@@ -168,9 +144,9 @@ func (f *fastWatched) Write(b []byte) (int, error) {
 // escaped makes values that are allocated instead of reused escape to the heap.
 var escaped atomic.Pointer[fasthttp.RequestCtx]
 
-func fastHandler(save Rungs) fasthttp.RequestHandler {
+func fastHandler(save ladder.Rungs) fasthttp.RequestHandler {
 	handle := answerFast
-	if !save.has(Bytes) {
+	if !save.Has(ladder.Bytes) {
 		handle = answerFastStrings
 	}
 	return func(c *fasthttp.RequestCtx) {
@@ -178,7 +154,7 @@ func fastHandler(save Rungs) fasthttp.RequestHandler {
 			_, w.cancel = context.WithCancel(context.Background())
 			w.start(w.cancel)
 		}
-		if save.has(State) {
+		if save.Has(ladder.State) {
 			handle(c)
 			return
 		}

@@ -1,4 +1,4 @@
-package ladder
+package main
 
 import (
 	"bufio"
@@ -11,24 +11,23 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-)
 
-// maxConns bounds the goroutines of every pool of connection workers.
-const maxConns = 4096
+	"github.com/spillway-go/spillway/lab/ladder"
+)
 
 // server is an HTTP/1.1 server whose savings can be switched one by one. It is only
 // for this experiment: no TLS, no chunked bodies (a body with a length is read and
 // dropped), no timeouts, one handler.
 type server struct {
-	save Rungs
+	save ladder.Rungs
 	date date
 }
 
 // listen serves until the listener is closed, and returns when the clients have
 // closed the last connection.
 func (s *server) listen(l net.Listener) error {
-	if s.save.has(Workers) {
-		return pooled(l, maxConns, s.serve)
+	if s.save.Has(ladder.Workers) {
+		return pooled(l, ladder.MaxConns, s.serve)
 	}
 	return spawned(l, s.serve)
 }
@@ -111,12 +110,12 @@ func (s *server) serve(c net.Conn) {
 	defer cancel()
 	k := &conn{server: s, ctx: ctx}
 	k.src = source{r: c, left: -1}
-	if !s.save.has(Unwatched) {
+	if !s.save.Has(ladder.Unwatched) {
 		k.beat = newWatch(c)
 		k.src.r = k.beat
 	}
 	k.br, k.bw = bufio.NewReaderSize(&k.src, maxHead), bufio.NewWriterSize(c, 4096)
-	if !s.save.has(OneBuffer) {
+	if !s.save.Has(ladder.OneBuffer) {
 		k.late = &layers{bw: k.bw}
 	}
 	for {
@@ -150,7 +149,7 @@ func (k *conn) one() (again bool, err error) {
 	switch {
 	case x == nil:
 		x = &exchange{}
-		if k.save.has(State) {
+		if k.save.Has(ladder.State) {
 			k.x = x
 		}
 	default:
@@ -181,7 +180,7 @@ func (k *conn) one() (again bool, err error) {
 // read reads a request from the connection, its body included.
 func (k *conn) read(x *exchange) error {
 	var err error
-	if k.save.has(Parser) {
+	if k.save.Has(ladder.Parser) {
 		err = x.parse(k.br)
 	} else {
 		k.src.left = maxHead - k.br.Buffered()
@@ -201,13 +200,13 @@ func (k *conn) read(x *exchange) error {
 		return err
 	}
 	switch {
-	case k.save.has(Bytes):
-		return x.toBytes(k.save.has(Parser))
-	case k.save.has(Parser):
+	case k.save.Has(ladder.Bytes):
+		return x.toBytes(k.save.Has(ladder.Parser))
+	case k.save.Has(ladder.Parser):
 		if x.std == nil {
 			x.std = &http.Request{}
 		}
-		if k.save.has(State) && x.url == nil {
+		if k.save.Has(ladder.State) && x.url == nil {
 			x.url = &url.URL{}
 		}
 		x.toStrings()
@@ -218,7 +217,7 @@ func (k *conn) read(x *exchange) error {
 }
 
 func (k *conn) handle(x *exchange) {
-	if k.save.has(Bytes) {
+	if k.save.Has(ladder.Bytes) {
 		answerBytes(&x.request, &x.response)
 		return
 	}
