@@ -36,7 +36,7 @@ var layers = [][]string{
 	{"examples/patientapi/patterns", "lab/experiment"},
 	{"examples/patientapi/conformance/client", "examples/patientapi/httpapi"},
 	{"examples/patientapi/app", "lab/burst", "lab/fan", "lab/ladder", "lab/patterns", "lab/overload", "lab/pools", "lab/reuse", "lab/routes"},
-	{"examples/patientapi/cmd/patientapi", "examples/patientapi/conformance", "lab/admission", "lab/overload/demo", "lab/contestants/ladder", "lab/contestants/web", "lab/shapes"},
+	{"examples/patientapi/cmd/patientapi", "examples/patientapi/conformance", "lab/admission", "lab/overload/demo", "lab/contestants/ladder", "lab/contestants/pools", "lab/contestants/web", "lab/shapes"},
 	{"lab/cmd/spillway"},
 }
 

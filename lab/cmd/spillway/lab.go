@@ -86,7 +86,6 @@ func roles() map[string]contestant.Role {
 	maps.Copy(all, fan.Roles())
 	maps.Copy(all, overload.Roles())
 	maps.Copy(all, admission.Roles())
-	maps.Copy(all, pools.Roles())
 	maps.Copy(all, reuse.Roles())
 	return all
 }

@@ -1,11 +1,9 @@
-package pools
+package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"time"
 
 	"github.com/Jeffail/tunny"
 	"github.com/alitto/pond/v2"
@@ -16,35 +14,9 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/lab/pools"
 	"github.com/spillway-go/spillway/workerpool"
 )
-
-// The contestants.
-const (
-	Channel   = "channel"   // workers that range over a buffered channel
-	Semaphore = "semaphore" // golang.org/x/sync/semaphore and a goroutine per job
-	Errgroup  = "errgroup"  // golang.org/x/sync/errgroup with SetLimit
-	Ants      = "ants"      // github.com/panjf2000/ants/v2
-	Pond      = "pond"      // github.com/alitto/pond/v2
-	Conc      = "conc"      // github.com/sourcegraph/conc/pool
-	Gammazero = "gammazero" // github.com/gammazero/workerpool
-	Tunny     = "tunny"     // github.com/Jeffail/tunny
-	Spillway  = "spillway"  // workerpool
-)
-
-// Names of all contestants, in the order of the tables.
-func Names() []string {
-	return []string{Spillway, Channel, Semaphore, Errgroup, Ants, Pond, Conc, Gammazero, Tunny}
-}
-
-// What contestants can do. Tunny only calls; gammazero and conc cannot refuse.
-func submitters() []string { return slices.DeleteFunc(Names(), is(Tunny)) }
-func refusers() []string   { return slices.DeleteFunc(Names(), is(Tunny, Conc, Gammazero)) }
-func callers() []string    { return []string{Spillway, Channel, Tunny, Pond} }
-
-func is(names ...string) func(string) bool {
-	return func(s string) bool { return slices.Contains(names, s) }
-}
 
 // job is one function in the forms that the contestants take, made beforehand
 // so that no form costs an allocation per submission.
@@ -66,14 +38,11 @@ type submitter struct {
 	close   func()          // waits until every job has ended
 }
 
-// idle is how long workers stay without a job, in the pools that retire them.
-const idle = 250 * time.Millisecond
-
 // newSubmitter starts a contestant with that many workers. A bounded queue gets
 // buffer places. nonblocking is for contestants that need it as an option.
 func newSubmitter(name string, workers, buffer int, nonblocking bool) (submitter, error) {
 	switch name {
-	case Channel:
+	case pools.Channel:
 		jobs, ended := make(chan func(), buffer), make(chan struct{})
 		for range workers {
 			go func() {
@@ -100,7 +69,7 @@ func newSubmitter(name string, workers, buffer int, nonblocking bool) (submitter
 				}
 			},
 		}, nil
-	case Semaphore:
+	case pools.Semaphore:
 		ctx, slots := context.Background(), semaphore.NewWeighted(int64(workers))
 		run := func(j *job) {
 			defer slots.Release(1)
@@ -117,7 +86,7 @@ func newSubmitter(name string, workers, buffer int, nonblocking bool) (submitter
 			},
 			close: func() { _ = slots.Acquire(ctx, int64(workers)) },
 		}, nil
-	case Errgroup:
+	case pools.Errgroup:
 		var group errgroup.Group
 		group.SetLimit(workers)
 		return submitter{
@@ -125,28 +94,28 @@ func newSubmitter(name string, workers, buffer int, nonblocking bool) (submitter
 			try:    func(j *job) bool { return group.TryGo(j.failable) },
 			close:  func() { _ = group.Wait() },
 		}, nil
-	case Ants:
-		p, err := ants.NewPool(workers, ants.WithNonblocking(nonblocking), ants.WithExpiryDuration(idle))
+	case pools.Ants:
+		p, err := ants.NewPool(workers, ants.WithNonblocking(nonblocking), ants.WithExpiryDuration(pools.Idle))
 		return submitter{
 			submit: func(j *job) { _ = p.Submit(j.plain) },
 			try:    func(j *job) bool { return p.Submit(j.plain) == nil },
 			close:  p.Release,
 		}, err
-	case Pond:
+	case pools.Pond:
 		p := pond.NewPool(workers, pond.WithQueueSize(buffer), pond.WithNonBlocking(nonblocking))
 		return submitter{
 			submit: func(j *job) { _ = p.Go(j.plain) },
 			try:    func(j *job) bool { return p.Go(j.plain) == nil },
 			close:  p.StopAndWait,
 		}, nil
-	case Conc:
+	case pools.Conc:
 		p := pool.New().WithMaxGoroutines(workers)
 		return submitter{submit: func(j *job) { p.Go(j.plain) }, close: p.Wait}, nil
-	case Gammazero:
+	case pools.Gammazero:
 		p := gammazero.New(workers)
 		return submitter{submit: func(j *job) { p.Submit(j.plain) }, close: p.StopWait}, nil
-	case Spillway:
-		p, err := workerpool.New(workerpool.Config{MaxWorkers: workers, QueueSize: buffer, IdleTimeout: idle})
+	case pools.Spillway:
+		p, err := workerpool.New(workerpool.Config{MaxWorkers: workers, QueueSize: buffer, IdleTimeout: pools.Idle})
 		ctx := context.Background()
 		return submitter{
 			submit:  func(j *job) { _ = p.Submit(ctx, j.ours) },
@@ -171,7 +140,7 @@ var errPayload = errors.New("not what the client sent")
 func newCaller(name string, workers, buffer int, work func()) (caller, error) {
 	answer := func(x int) int { work(); return x + 1 }
 	switch name {
-	case Channel: // each client owns its result channel and reuses it
+	case pools.Channel: // each client owns its result channel and reuses it
 		type request struct {
 			x      int
 			result chan int
@@ -200,10 +169,10 @@ func newCaller(name string, workers, buffer int, work func()) (caller, error) {
 				}
 			},
 		}, nil
-	case Tunny:
+	case pools.Tunny:
 		p := tunny.NewFunc(workers, func(payload any) any { return answer(payload.(int)) })
 		return caller{client: func() func(int) int { return func(x int) int { return p.Process(x).(int) } }, close: p.Close}, nil
-	case Pond:
+	case pools.Pond:
 		p := pond.NewResultPool[int](workers, pond.WithQueueSize(buffer))
 		return caller{
 			client: func() func(int) int {
@@ -217,7 +186,7 @@ func newCaller(name string, workers, buffer int, work func()) (caller, error) {
 			},
 			close: p.StopAndWait,
 		}, nil
-	case Spillway:
+	case pools.Spillway:
 		p, err := workerpool.New(workerpool.Config{MaxWorkers: workers, QueueSize: buffer})
 		ctx := context.Background()
 		return caller{
