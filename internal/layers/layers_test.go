@@ -37,7 +37,8 @@ var layers = [][]string{
 	{"examples/patientapi/conformance/client", "examples/patientapi/httpapi"},
 	{"examples/patientapi/app", "lab/burst", "lab/fan", "lab/ladder", "lab/patterns", "lab/overload", "lab/pools", "lab/reuse", "lab/routes"},
 	{"examples/patientapi/cmd/patientapi", "examples/patientapi/conformance", "lab/admission", "lab/overload/demo", "lab/contestants/ladder", "lab/contestants/pools", "lab/contestants/web", "lab/shapes"},
-	{"lab/cmd/spillway"},
+	{"lab/contestants/patient/overload", "lab/contestants/patient/patterns", "lab/contestants/patient/shapes"},
+	{"lab/cmd/spillway", "lab/contestants/patient"},
 }
 
 // adapters are modules around one third-party library, with the modules allowed.

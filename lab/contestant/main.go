@@ -91,6 +91,16 @@ func Main(roles map[string]Role) (code int, ok bool) {
 	return 0, true
 }
 
+// Program is the main of a program that has nothing but roles.
+func Program(roles map[string]Role) {
+	code, ok := Main(roles)
+	if !ok {
+		fmt.Fprintln(os.Stderr, "This is a part of the laboratory, which starts it: run 'spillway lab'.")
+		code = 2
+	}
+	os.Exit(code)
+}
+
 func play(name string, job *Job) (any, error) {
 	role, found := played[name]
 	if !found {

@@ -78,13 +78,12 @@ var experiments = []experiment.Experiment{
 	reuse.Experiment{Config: reuse.Defaults()},
 }
 
-// roles are the roles of the contestants of all experiments.
+// roles are the roles of all experiments that this program plays itself.
 func roles() map[string]contestant.Role {
 	all := patterns.Roles()
 	maps.Copy(all, shapes.Roles())
 	maps.Copy(all, burst.Roles())
 	maps.Copy(all, fan.Roles())
-	maps.Copy(all, overload.Roles())
 	maps.Copy(all, admission.Roles())
 	maps.Copy(all, reuse.Roles())
 	return all
