@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/report"
 	"github.com/spillway-go/spillway/lab/results"
@@ -25,6 +26,10 @@ type Session struct {
 	Seed     uint64
 	Command  []string // how it was called, for the report
 	Progress *Progress
+
+	// Watch begins to watch other processes; what it returns is the share of the
+	// processors that they have used since. Nil: as the system reports it.
+	Watch func() func() float64
 }
 
 // Run executes the experiment, judges it and writes the results folder. If ctx ends,
@@ -83,7 +88,7 @@ func (s Session) Resume(ctx context.Context, exp *Experiment) (results.Results, 
 	if err != nil {
 		return none(err)
 	}
-	if len(res.Claims) > 0 {
+	if len(res.Claims) > 0 && res.Repeats >= judge.MinRepeats {
 		res.Looks++
 	}
 	s.Seed = res.Seed
@@ -237,9 +242,9 @@ func (r *running) done(b batch, repeat int) bool {
 func (r *running) batch(ctx context.Context, b batch, trial Trial) error {
 	for try := 0; ; try++ {
 		began := time.Now()
-		watch := watchNeighbours()
+		others := r.watch()()
 		done, errs := measure(ctx, b, trial)
-		disturbed := watch.share()
+		disturbed := others()
 		if ctx.Err() != nil && slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
 			return nil // interrupted by the user: no measurement, and no failure
 		}
@@ -258,6 +263,13 @@ func (r *running) batch(ctx context.Context, b batch, trial Trial) error {
 		r.again += took
 		r.Progress.note(fmt.Sprintf("other processes used %.0f %% of the machine: measured again", 100*disturbed))
 	}
+}
+
+func (r *running) watch() func() func() float64 {
+	if r.Watch != nil {
+		return r.Watch
+	}
+	return func() func() float64 { return watchNeighbours().share }
 }
 
 // measure runs the groups of a batch at the same time.
