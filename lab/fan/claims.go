@@ -2,7 +2,6 @@ package fan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spillway-go/spillway/lab/judge"
@@ -29,9 +28,7 @@ var family = ledger.Family{
 			Note: "As printed it is as fast and loses answers: its return expression is evaluated before the deferred wait.",
 			Parts: []ledger.Part{{
 				Subject: "sequential/corrected at 50/50 ms", Unit: "x", Rule: judge.Between(1.9, 2.1), Published: []float64{101.69 / 50.81}, Spread: .01,
-				Cases: ledger.Only(
-					ledger.Case{Setup: Virtual, Value: lookup(Virtual, 0, Sequential).Over(lookup(Virtual, 0, Corrected))},
-					ledger.Case{Setup: Sleeping, Value: lookup(Sleeping, 0, Sequential).Over(lookup(Sleeping, 0, Corrected))}),
+				Cases: ledger.Only(gain(Virtual), gain(Sleeping)),
 			}},
 		},
 		{
@@ -139,25 +136,27 @@ var (
 	bytes  = ledger.Extra("bytes", "bytes")
 )
 
-// timeOf is the time in a kind of work, in the rounds that count for it.
-func timeOf(kind string) ledger.Figure {
+// setup names a kind of work as a claim's set-up.
+func setup(kind string) string {
 	if kind == Computing {
-		return ledger.Extra(timeKey(kind), "time while a second processor was free")
+		return "computing, a processor free"
 	}
-	return ns
+	return kind
 }
 
 // lookup is the time of a contestant at a published size, with one cache.
 func lookup(kind string, size int, name string) ledger.Term {
-	return ledger.Of(ledger.Key{Setup: kind, Load: LookupLoad(2, Published[size]), Pattern: name}, timeOf(kind))
+	t := Published[size]
+	t.Sources = 2
+	return ledger.Of(ledger.Key{Setup: kind, Load: t.named().Load, Pattern: name}, timeOf(kind))
+}
+
+func gain(kind string) ledger.Case {
+	return ledger.Case{Setup: kind, Value: lookup(kind, 0, Sequential).Over(lookup(kind, 0, Corrected))}
 }
 
 func saving(kind string) ledger.Case {
-	return ledger.Case{Setup: setupWords(kind), Beside: kind != Virtual, Value: lookup(kind, 1, Sequential).Minus(lookup(kind, 1, Corrected)).Times(1e-3)}
-}
-
-func setupWords(kind string) string {
-	return strings.Replace(kind+",", Computing+", n", Computing+", a processor free, n", 1)
+	return ledger.Case{Setup: setup(kind), Beside: kind != Virtual, Value: lookup(kind, 1, Sequential).Minus(lookup(kind, 1, Corrected)).Times(1e-3)}
 }
 
 func alloc(n int, name string, f ledger.Figure) ledger.Term {
@@ -188,18 +187,16 @@ func peak(id, title, subject, unit string, bound float64, k ledger.Key, figure s
 
 // breakEvens are the set-ups of the grid that have one.
 func breakEvens(e *ledger.Evidence) (out []ledger.Case) {
-	for _, kind := range realKinds {
-		prefix := evenPrefix + kind + ", n = "
-		keys := e.Keys(func(k ledger.Key) bool { return strings.HasPrefix(k.Setup, prefix) })
+	for _, kind := range kinds[:3] { // in virtual time computing is free
+		name := strings.Replace(timeOf(kind).Name, "time", "break-even", 1)
+		two := sized(evenPrefix, kind, 2)
+		keys := e.Keys(func(k ledger.Key) bool { return strings.HasPrefix(k.Setup, evenPrefix+kind+", n") })
 		if len(keys) == 0 {
-			keys = []ledger.Key{{Setup: prefix + "2", Load: evenLoad, Pattern: Corrected}}
+			keys = []ledger.Key{{Setup: two, Load: evenLoad, Pattern: Corrected}}
 		}
 		for _, k := range keys {
-			setup := strings.TrimPrefix(k.Setup, evenPrefix)
-			if kind == Computing {
-				setup = strings.Replace(setup, ", n", ", a processor free, n", 1)
-			}
-			out = append(out, ledger.Case{Setup: setup, Beside: k.Setup != prefix+"2", Value: ledger.Of(k, ledger.Extra("break_even", "break-even"))})
+			words := setup(kind) + strings.TrimPrefix(k.Setup, evenPrefix+kind)
+			out = append(out, ledger.Case{Setup: words, Beside: k.Setup != two, Value: ledger.Of(k, ledger.Extra("break_even", name))})
 		}
 	}
 	return out
@@ -209,7 +206,7 @@ func breakEvens(e *ledger.Evidence) (out []ledger.Case) {
 // cells of the grid.
 func overGrid(of func(ratios []ledger.Term) ledger.Term) func(*ledger.Evidence) []ledger.Case {
 	return func(e *ledger.Evidence) (out []ledger.Case) {
-		for _, kind := range append(slices.Clone(realKinds), Virtual) {
+		for _, kind := range kinds {
 			var ratios []ledger.Term
 			for _, k := range e.Keys(func(k ledger.Key) bool {
 				return k.Pattern == Spillway && strings.HasPrefix(k.Setup, gridPrefix+kind+", n")

@@ -39,49 +39,27 @@ type Config struct {
 	MemoryCap  int      `env:"SPILLWAY_LAB_FAN_MEMORY_CAP" default:"2048" placeholder:"MIB" help:"Memory that a process may use, in MiB (Linux only); above it is killed. 0: no cap."`
 }
 
-func micro(us ...float64) (out []time.Duration) {
-	for _, x := range us {
-		out = append(out, time.Duration(x*float64(time.Microsecond)))
-	}
-	return out
-}
-
 // branches are the durations of the grid, ascending.
 func (c Config) branches() []time.Duration {
+	const µs = time.Microsecond
 	switch {
 	case len(c.Branch) > 0:
 		return slices.Sorted(slices.Values(c.Branch))
 	case c.Grid:
-		return micro(.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10_000, 50_000)
+		return []time.Duration{µs / 2, µs, 2 * µs, 5 * µs, 10 * µs, 20 * µs, 50 * µs, 100 * µs, 200 * µs, 500 * µs, 1000 * µs, 5000 * µs, 10_000 * µs, 50_000 * µs}
 	}
-	return micro(1, 5, 20, 50, 100, 200, 500, 1000)
+	return []time.Duration{µs, 5 * µs, 20 * µs, 50 * µs, 100 * µs, 200 * µs, 500 * µs, 1000 * µs}
 }
 
-// kinds are those of the grid.
-func (c Config) kinds() []string {
-	if c.Grid {
-		return append(slices.Clone(realKinds), Virtual)
-	}
-	return realKinds
-}
-
-// realKinds are those in which computing is not free.
-var realKinds = []string{Computing, OneProc, Yielding}
+// kinds are the kinds of work of the grid.
+var kinds = []string{Computing, OneProc, Yielding, Virtual}
 
 func (c Config) check() error {
-	for _, n := range c.Sources {
-		if n < 2 || n > 256 {
-			return fmt.Errorf("sources is %d: want 2 to 256", n)
-		}
-	}
-	for _, d := range c.Branch {
-		if d < 100*time.Nanosecond || d > time.Second {
-			return fmt.Errorf("branch is %v: want 100ns to 1s", d)
-		}
-	}
 	switch {
-	case len(c.Sources) == 0:
-		return fmt.Errorf("sources is empty: want at least one number")
+	case len(c.Sources) == 0 || slices.Min(c.Sources) < 2 || slices.Max(c.Sources) > 256:
+		return fmt.Errorf("sources is %d: want numbers from 2 to 256", c.Sources)
+	case len(c.Branch) > 0 && (slices.Min(c.Branch) < 100*time.Nanosecond || slices.Max(c.Branch) > time.Second):
+		return fmt.Errorf("branch is %v: want durations from 100ns to 1s", c.Branch)
 	case c.Rounds < 1 || c.Time <= 0:
 		return fmt.Errorf("rounds is %d and time %v: want at least 1 and more than 0s", c.Rounds, c.Time)
 	case c.Calls < 500:

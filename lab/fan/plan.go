@@ -35,15 +35,6 @@ var (
 
 func sized(prefix, kind string, n int) string { return fmt.Sprintf("%s%s, n = %d", prefix, kind, n) }
 
-// LookupLoad names a published size.
-func LookupLoad(n int, d [2]time.Duration) string {
-	unit, name := time.Microsecond, "µs"
-	if d[1] >= time.Millisecond {
-		unit, name = time.Millisecond, "ms"
-	}
-	return fmt.Sprintf("n = %d, %d/%d %s", n, d[0]/unit, d[1]/unit, name)
-}
-
 func allocLoad(n int) string { return fmt.Sprintf("n = %d", n) }
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
@@ -96,11 +87,11 @@ func without(names []string, name string) []string {
 func (p *planner) lookups() {
 	for _, kind := range []string{Virtual, Sleeping, Computing, OneProc} {
 		var tables []Table
-		for _, d := range Published {
+		for _, t := range Published {
 			// 50 ms is too long to compute, and alone long enough for time.Sleep.
-			if long := d[0] >= time.Millisecond; kind == Virtual || long == (kind == Sleeping) {
-				for _, n := range p.Sources {
-					tables = append(tables, Table{Load: LookupLoad(n, d), Sources: n, Database: d[0], Cache: d[1]})
+			if long := t.Database >= time.Millisecond; kind == Virtual || long == (kind == Sleeping) {
+				for _, t.Sources = range p.Sources {
+					tables = append(tables, t.named())
 				}
 			}
 		}
@@ -108,9 +99,18 @@ func (p *planner) lookups() {
 	}
 }
 
+// named is the table with the number of its sources in its name.
+func (t Table) named() Table {
+	t.Load = fmt.Sprintf("n = %d, %s", t.Sources, t.Load)
+	return t
+}
+
 func (p *planner) grid() {
 	names := without(p.names, AsPrinted)
-	for _, kind := range p.kinds() {
+	for _, kind := range kinds {
+		if kind == Virtual && !p.Grid {
+			continue
+		}
 		for _, n := range p.Sources {
 			var tables []Table
 			for _, d := range p.branches() {
@@ -159,15 +159,24 @@ func (t Table) sequential() time.Duration {
 // names a set-up for it. Spillway and corrected play twice.
 func (p *planner) inTurns(setup, kind, even string, names []string, tables ...Table) {
 	l := Lookups{Kind: kind, Rounds: p.Rounds, Time: p.Time, Contestants: names}
-	if kind == Virtual {
+	var env []string
+	beside := ""
+	switch {
+	case kind == Virtual:
 		l.Rounds, l.Time, l.Least = 1, 0, 100 // exact; what as-printed loses is not
+		beside = Virtual
+	case setup == allocSetup:
+		l.Least = 1000 // a collection empties pools before each measurement
+	}
+	if kind == OneProc {
+		env = []string{"GOMAXPROCS=1"}
 	}
 	for _, twin := range []string{Spillway, Corrected} {
 		if slices.Contains(names, twin) {
 			l.Contestants = append(slices.Clip(l.Contestants), twin)
 		}
 	}
-	g := experiment.Group{Label: fmt.Sprintf("%s, %d contestants in turns", setup, len(l.Contestants)), Expect: 200 * time.Millisecond}
+	g := experiment.Group{Beside: beside, Label: fmt.Sprintf("%s, %d contestants in turns", setup, len(l.Contestants)), Expect: 200 * time.Millisecond}
 	for _, t := range tables {
 		if p.tooLong(kind, t) {
 			continue
@@ -185,13 +194,6 @@ func (p *planner) inTurns(setup, kind, even string, names []string, tables ...Ta
 		for _, twin := range []bool{false, true} {
 			g.Keys = append(g.Keys, ledger.Key{Setup: even, Load: evenLoad, Pattern: Corrected, Twin: twin})
 		}
-	}
-	var env []string
-	switch kind {
-	case OneProc:
-		env = []string{"GOMAXPROCS=1"}
-	case Virtual:
-		g.Beside = Virtual
 	}
 	g.Run = func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
 		l := l

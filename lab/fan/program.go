@@ -40,8 +40,10 @@ const (
 var Names = []string{Spillway, Sequential, AsPrinted, Corrected, ErrGroup, Conc}
 
 // Published are the durations of the database and the cache.
-var Published = [][2]time.Duration{
-	{50 * time.Millisecond, 50 * time.Millisecond}, {500 * time.Microsecond, 100 * time.Microsecond}, {5 * time.Microsecond, time.Microsecond},
+var Published = []Table{
+	{Load: "50/50 ms", Database: 50 * time.Millisecond, Cache: 50 * time.Millisecond},
+	{Load: "500/100 µs", Database: 500 * time.Microsecond, Cache: 100 * time.Microsecond},
+	{Load: "5/1 µs", Database: 5 * time.Microsecond, Cache: time.Microsecond},
 }
 
 // Lookups are measured in one process: table by table, the contestants of each in turns.

@@ -29,7 +29,7 @@ func (l Lookups) runs(figures [][]Figures) (out []results.Run) {
 			}
 			for n, processors := range f["free"] {
 				if processors >= free {
-					f[timeKey(Computing)] = append(f[timeKey(Computing)], f["ns"][n])
+					f["ns_free"] = append(f["ns_free"], f["ns"][n])
 				}
 			}
 			out = append(out, run)
@@ -46,13 +46,13 @@ func over(a, b []float64) []float64 {
 	return out
 }
 
-// timeKey is the figure of a kind of work that a claim may use: for some, a free second
+// timeOf is the time that a claim about a kind of work may use: for some, a free second
 // processor is part of the set-up.
-func timeKey(kind string) string {
+func timeOf(kind string) ledger.Figure {
 	if kind == Computing {
-		return "ns_free"
+		return ledger.Extra("ns_free", "time while a second processor was free")
 	}
-	return "ns"
+	return ns
 }
 
 // breakEven makes a run of the break-even of corrected, or its twin.
@@ -60,7 +60,7 @@ func (l Lookups) breakEven(figures [][]Figures, corrected int) results.Run {
 	run := results.Run{Params: map[string]any{"kind": l.Kind}, Extra: map[string]float64{}}
 	var curve []point
 	for i, t := range l.Tables {
-		key := timeKey(l.Kind)
+		key := timeOf(l.Kind).Key
 		a, b := figures[i][corrected][key], figures[i][slices.Index(l.Contestants, Sequential)][key]
 		if len(a) > 0 {
 			curve = append(curve, point{micros(t.Cache), ledger.Median(over(a, b))})

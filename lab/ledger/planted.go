@@ -157,7 +157,10 @@ func (p *planting) find(inside bool) (point, bool) {
 			x[i] = math.Exp(p.rng.NormFloat64() * spread * 2)
 		}
 		v := p.value(x)
-		off := max(3*p.part.Spread, 0.05)
+		off := 3 * p.part.Spread
+		if off == 0 {
+			off = 0.05
+		}
 		if p.part.Unit == "x" {
 			off *= v
 		} else if p.part.Spread == 0 {

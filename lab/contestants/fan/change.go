@@ -57,7 +57,7 @@ func playChange(ctx context.Context, c fan.Change) (map[string]float64, error) {
 
 // until calls until a row of calls is in the right mode, and returns how many it took
 // before that row, at most most. One call in the row may be a trial of the other mode.
-func until(ctx context.Context, f *fanout.Fanout[query, answer], right fanout.Mode, most int) (int, error) {
+func until(ctx context.Context, f *fanout.Fanout[query, users], right fanout.Mode, most int) (int, error) {
 	const row = 12
 	wrong := []int{-1, -1} // when it was in the wrong mode: before the last time, and the last time
 	for n := range most {

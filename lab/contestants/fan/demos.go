@@ -59,10 +59,9 @@ func loseAnswers(ctx context.Context) (results.Demo, error) {
 	const lookups = 1000
 	demo := results.Demo{Counts: []results.NamedCount{{Name: "lookups each", N: lookups}}}
 	var told []string
-	for _, d := range fan.Published {
-		size := strings.TrimPrefix(fan.LookupLoad(2, d), "n = 2, ")
+	for _, t := range fan.Published {
+		t.Sources = 2
 		for _, name := range []string{fan.AsPrinted, fan.Spillway} {
-			t := fan.Table{Sources: 2, Database: d[0], Cache: d[1]}
 			look, err := newLookup(name, newSources(fan.Virtual, t), t)
 			if err != nil {
 				return demo, err
@@ -72,9 +71,9 @@ func loseAnswers(ctx context.Context) (results.Demo, error) {
 			if err := p.check(); err != nil {
 				return demo, err
 			}
-			demo.Counts = append(demo.Counts, results.NamedCount{Name: fmt.Sprintf("lost at %s, %s", size, name), N: float64(p.missed)})
+			demo.Counts = append(demo.Counts, results.NamedCount{Name: fmt.Sprintf("lost at %s, %s", t.Load, name), N: float64(p.missed)})
 			if name == fan.AsPrinted {
-				told = append(told, fmt.Sprintf("%d at %s", p.missed, size))
+				told = append(told, fmt.Sprintf("%d at %s", p.missed, t.Load))
 			}
 		}
 	}

@@ -26,20 +26,17 @@ type user struct {
 	Email, Org string
 }
 
-// users is the answer of one source. Sources share it; it is read-only.
+// users is an answer. That of a source is shared and read-only.
 type users struct{ list []user }
 
-// answer is the merged result of a lookup.
-type answer struct{ Users []user }
-
 // add merges the answer of a source, without duplicates. The lists are short.
-func (a *answer) add(u *users) {
-	if u == nil {
+func (u *users) add(more *users) {
+	if more == nil {
 		return
 	}
-	for _, x := range u.list {
-		if !slices.ContainsFunc(a.Users, func(have user) bool { return have.ID == x.ID }) {
-			a.Users = append(a.Users, x)
+	for _, x := range more.list {
+		if !slices.ContainsFunc(u.list, func(have user) bool { return have.ID == x.ID }) {
+			u.list = append(u.list, x)
 		}
 	}
 }
@@ -90,7 +87,7 @@ func newSources(kind string, t fan.Table) sources {
 }
 
 // lookup merges the answers of all sources. Its error is the database's.
-type lookup func(context.Context, query) (answer, error)
+type lookup func(context.Context, query) (users, error)
 
 // newLookup makes a contestant. Contestants share no state.
 func newLookup(name string, s sources, t fan.Table) (look lookup, err error) {
@@ -112,8 +109,8 @@ func newLookup(name string, s sources, t fan.Table) (look lookup, err error) {
 		}
 		look = below
 		source = func(ctx context.Context, q query) (*users, error) {
-			a, err := below(ctx, q)
-			return &users{a.Users}, err
+			found, err := below(ctx, q)
+			return &found, err
 		}
 	}
 	return look, nil
@@ -154,52 +151,52 @@ func (s sources) lookup(name string, cfg fanout.Config) (lookup, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, q query) (answer, error) {
+	return func(ctx context.Context, q query) (users, error) {
 		got, err := f.Do(ctx, q)
 		return got.Value, err
 	}, nil
 }
 
-func (s sources) sequential(ctx context.Context, q query) (answer, error) {
-	var a answer
+func (s sources) sequential(ctx context.Context, q query) (users, error) {
+	var all users
 	found, err := s.Database(ctx, q)
 	if err != nil {
-		return answer{}, err
+		return users{}, err
 	}
-	a.add(found)
+	all.add(found)
 	for _, cache := range s.Caches {
 		if found, err := cache(ctx, q); err == nil {
-			a.add(found)
+			all.add(found)
 		}
 	}
-	return a, nil
+	return all, nil
 }
 
 func (s sources) asPrinted() lookup {
 	l := specimen.Lookup[query, *users]{Database: s.Database, Caches: s.Caches, Merge: func(database *users, caches []*users) *users {
-		a := merged(database, caches)
-		return &users{a.Users}
+		all := merged(database, caches)
+		return &all
 	}}
-	return func(ctx context.Context, q query) (answer, error) {
+	return func(ctx context.Context, q query) (users, error) {
 		found, err := l.Find(ctx, q, true)
 		if err != nil {
-			return answer{}, err
+			return users{}, err
 		}
-		return answer{found.list}, nil
+		return *found, nil
 	}
 }
 
-func merged(database *users, caches []*users) (a answer) {
-	a.add(database)
+func merged(database *users, caches []*users) (all users) {
+	all.add(database)
 	for _, u := range caches {
-		a.add(u)
+		all.add(u)
 	}
-	return a
+	return all
 }
 
 // corrected waits before it reads, and nothing else: the least change that loses
 // no answer.
-func (s sources) corrected(ctx context.Context, q query) (answer, error) {
+func (s sources) corrected(ctx context.Context, q query) (users, error) {
 	cached := make([]*users, len(s.Caches))
 	var wg sync.WaitGroup
 	for i, cache := range s.Caches {
@@ -208,14 +205,14 @@ func (s sources) corrected(ctx context.Context, q query) (answer, error) {
 	found, err := s.Database(ctx, q)
 	wg.Wait()
 	if err != nil {
-		return answer{}, err
+		return users{}, err
 	}
 	return merged(found, cached), nil
 }
 
 // errgroup gives each source a goroutine. An error of a cache must not reach the
 // group, which would make it fatal.
-func (s sources) errgroup(ctx context.Context, q query) (answer, error) {
+func (s sources) errgroup(ctx context.Context, q query) (users, error) {
 	var found *users
 	cached := make([]*users, len(s.Caches))
 	g, ctx := errgroup.WithContext(ctx)
@@ -230,12 +227,12 @@ func (s sources) errgroup(ctx context.Context, q query) (answer, error) {
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return answer{}, err
+		return users{}, err
 	}
 	return merged(found, cached), nil
 }
 
-func (s sources) conc(ctx context.Context, q query) (answer, error) {
+func (s sources) conc(ctx context.Context, q query) (users, error) {
 	cached := make([]*users, len(s.Caches))
 	var wg conc.WaitGroup
 	for i, cache := range s.Caches {
@@ -244,15 +241,15 @@ func (s sources) conc(ctx context.Context, q query) (answer, error) {
 	found, err := s.Database(ctx, q)
 	wg.Wait()
 	if err != nil {
-		return answer{}, err
+		return users{}, err
 	}
 	return merged(found, cached), nil
 }
 
-func newFanout(s sources, cfg fanout.Config) (*fanout.Fanout[query, answer], error) {
-	branches := []fanout.Branch[query, answer]{fanout.Required("database", s.Database, (*answer).add)}
+func newFanout(s sources, cfg fanout.Config) (*fanout.Fanout[query, users], error) {
+	branches := []fanout.Branch[query, users]{fanout.Required("database", s.Database, (*users).add)}
 	for i, cache := range s.Caches {
-		branches = append(branches, fanout.Optional("cache "+strconv.Itoa(i+1), cache, (*answer).add))
+		branches = append(branches, fanout.Optional("cache "+strconv.Itoa(i+1), cache, (*users).add))
 	}
 	return fanout.New(cfg, branches...)
 }

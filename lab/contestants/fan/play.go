@@ -42,12 +42,8 @@ func play(ctx context.Context, l fan.Lookups, t fan.Table) ([]fan.Figures, error
 	var looking []*player
 	var players []turns.Player
 	for _, name := range l.Contestants {
-		p := &player{name: name, whole: whole(t)}
-		var err error
-		if p.find, err = newLookup(name, s, t); err != nil {
-			return nil, err
-		}
-		if err := p.warm(ctx); err != nil {
+		p, err := newPlayer(ctx, name, s, t)
+		if err != nil {
 			return nil, err
 		}
 		looking = append(looking, p)
@@ -98,14 +94,16 @@ type player struct {
 	goroutines, lost []float64 // of every block
 }
 
-// warm looks up often enough for adaptive contestants to adapt, unless that takes too
-// long.
-func (p *player) warm(ctx context.Context) error {
-	const calls, least, long = 256, 6, 20 * time.Millisecond
-	for n, began := 0, time.Now(); n < least || n < calls && time.Since(began) < long; n++ {
+// newPlayer looks up often enough for an adaptive contestant to adapt, unless that takes
+// too long.
+func newPlayer(ctx context.Context, name string, s sources, t fan.Table) (*player, error) {
+	const calls, least, long = 256, 2, 20 * time.Millisecond
+	find, err := newLookup(name, s, t)
+	p := &player{name: name, find: find, whole: whole(t), err: err}
+	for n, began := 0, time.Now(); p.err == nil && (n < least || n < calls && time.Since(began) < long); n++ {
 		p.run(ctx, 1)
 	}
-	return p.check()
+	return p, p.check()
 }
 
 func (p *player) ready(int) error {
@@ -118,11 +116,11 @@ func (p *player) ready(int) error {
 func (p *player) run(ctx context.Context, n int) {
 	q := query{Email: "ada@example.org", Org: "org-1"}
 	for range n {
-		a, err := p.find(ctx, q)
+		found, err := p.find(ctx, q)
 		if err != nil {
 			p.err = err
 		}
-		p.missed += p.whole - len(a.Users)
+		p.missed += p.whole - len(found.list)
 	}
 	p.calls += n
 }

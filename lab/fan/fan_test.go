@@ -1,0 +1,113 @@
+package fan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/usage"
+)
+
+func planned(t *testing.T, c Config) experiment.Plan {
+	t.Helper()
+	p, err := plan(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestEveryRowAnswersByItsFigures(t *testing.T) {
+	c := experiment.Sized[Config]("")
+	c.Branch = []time.Duration{time.Microsecond, time.Millisecond} // few cells: figures are made up at random
+	c.Sources = []int{2}
+	p := planned(t, c)
+	var runs []results.Run
+	for _, k := range p.Keys() {
+		runs = append(runs, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Elapsed: 1})
+	}
+	for _, complaint := range Experiment.Planted(runs) {
+		t.Error(complaint)
+	}
+}
+
+func TestThePlan(t *testing.T) {
+	for _, size := range []string{"", "quick", "full"} {
+		p := planned(t, experiment.Sized[Config](size))
+		keys := p.Keys()
+		for i, k := range keys {
+			if slices.Contains(keys[:i], k) {
+				t.Errorf("%q: %s is there twice", size, k)
+			}
+		}
+		for _, k := range []ledger.Key{
+			{Setup: Virtual, Load: "n = 2, 50/50 ms", Pattern: AsPrinted}, {Setup: Sleeping, Load: "n = 2, 50/50 ms", Pattern: Corrected, Twin: true},
+			{Setup: Computing, Load: "n = 8, 500/100 µs", Pattern: ErrGroup}, {Setup: OneProc, Load: "n = 8, 5/1 µs", Pattern: Conc},
+			{Setup: sized(gridPrefix, Computing, 8), Load: "20 µs", Pattern: Spillway, Twin: true}, {Setup: allocSetup, Load: "n = 8", Pattern: Borrowed},
+			{Setup: sized(evenPrefix, Yielding, 8), Load: evenLoad, Pattern: Corrected, Twin: true}, nest(Sequential), changed, hedged,
+		} {
+			if !slices.Contains(keys, k) && !(usage.Race && k.Pattern == AsPrinted) {
+				t.Errorf("%q: no %s", size, k)
+			}
+		}
+	}
+}
+
+func TestBadSettingsAreNamed(t *testing.T) {
+	for want, change := range map[string]func(*Config){
+		`contestant "magic"`: func(c *Config) { c.Contestant = []string{"magic"} },
+		"sources is [1]":     func(c *Config) { c.Sources = []int{1} },
+		"sources is []":      func(c *Config) { c.Sources = nil },
+		"branch is [1ns]":    func(c *Config) { c.Branch = []time.Duration{1} },
+		"rounds is 0":        func(c *Config) { c.Rounds = 0 },
+		"calls is 10":        func(c *Config) { c.Calls = 10 },
+		"memory-cap is -1":   func(c *Config) { c.MemoryCap = -1 },
+	} {
+		c := experiment.Sized[Config]("quick")
+		change(&c)
+		if _, err := plan(c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+func TestRatiosAreTakenWithinARound(t *testing.T) {
+	l := Lookups{Kind: Computing, Contestants: []string{Spillway, Sequential}, Tables: []Table{{Sources: 2}}}
+	// The machine is three times slower in the second round, and has one processor.
+	runs := l.runs([][]Figures{{{"ns": {100, 330, 102}}, {"ns": {200, 600, 200}, "free": {2, 1, 1.9}}}})
+	if got := runs[1].Extra["behind"]; got != .51 {
+		t.Errorf("behind by %v, want 0.51", got)
+	}
+	if got := runs[1].Blocks["ns_free"]; !slices.Equal(got, []float64{200, 200}) {
+		t.Errorf("with a processor free: %v", got)
+	}
+	if _, there := runs[0].Blocks["ns_free"]; there {
+		t.Error("a time with a processor free where none was looked for")
+	}
+}
+
+func TestBreakEvenLiesBetweenTwoDurations(t *testing.T) {
+	for name, c := range map[string]struct {
+		curve []point
+		at    float64
+		known bool
+	}{
+		"between":             {[]point{{1, 4}, {10, 2}, {1000, .5}}, 100, true},
+		"never":               {[]point{{1, 4}, {1000, 1.01}}, 1000, true},
+		"not yet":             {[]point{{1, 4}, {100, 1.01}}, 0, false},
+		"always":              {[]point{{1, .9}, {1000, .5}}, 1, true},
+		"always from so long": {[]point{{500, .9}, {1000, .5}}, 0, false},
+		"a tie is none":       {[]point{{1, 4}, {10, 1.01}, {1000, .99}}, 1000, true},
+		"after a tie":         {[]point{{1, 4}, {10, .99}, {1000, .5}}, 10, true},
+		"twice: for good":     {[]point{{1, .9}, {10, 2}, {1000, .5}}, 100, true},
+		"one point":           {[]point{{1, .9}}, 0, false},
+	} {
+		if at, known := breakEven(c.curve); known != c.known || known && (at < c.at*.999 || at > c.at*1.001) {
+			t.Errorf("%s: %v, %v, want %v, %v", name, at, known, c.at, c.known)
+		}
+	}
+}
