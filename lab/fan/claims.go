@@ -27,15 +27,15 @@ var family = ledger.Family{
 			ID: "F1", Title: "with 50 ms for each store, parallel is twice as fast", Published: "101.69 vs 50.81 ms",
 			Note: "As printed it is as fast and loses answers: its return expression is evaluated before the deferred wait.",
 			Parts: []ledger.Part{{
-				Subject: "sequential/corrected at 50/50 ms", Unit: "x", Rule: judge.Between(1.9, 2.1), Published: []float64{101.69 / 50.81}, Spread: .01,
-				Cases: ledger.Only(gain(Virtual), gain(Sleeping)),
+				Subject: "sequential/corrected at 50/50 ms", Unit: "x", Rule: judge.Between(1.9, 2.1), Spread: .01, Published: []float64{101.69 / 50.81},
+				Cases: ledger.Only(corrects(Virtual, 0, ledger.Term.Over), corrects(Sleeping, 0, ledger.Term.Over)),
 			}},
 		},
 		{
 			ID: "F2", Title: "with 500 and 100 µs, parallel saves about 100 µs", Published: "608 vs 512 µs",
 			Note: "In an idle process on Linux a sleep of less than a millisecond takes about 1.08 ms, so this cannot be shown with time.Sleep: virtual time decides, and computing shows the cost.",
 			Parts: []ledger.Part{{
-				Subject: "what the corrected code saves at 500/100 µs", Unit: "µs", Rule: judge.Between(80, 120), Published: []float64{608 - 512}, Spread: 3,
+				Subject: "what the corrected code saves at 500/100 µs", Unit: "µs", Rule: judge.Between(80, 120), Spread: 3, Published: []float64{608 - 512},
 				Cases: ledger.Only(saving(Virtual), saving(Computing), saving(OneProc)),
 			}},
 		},
@@ -43,7 +43,7 @@ var family = ledger.Family{
 			ID: "F3", Title: "parallel costs 4 more allocations and some 270 bytes", Published: "5 allocations, 1,537 bytes vs 9 allocations, 1,805 bytes",
 			Parts: []ledger.Part{{
 				Subject: "corrected − sequential, allocations of a lookup,", Rule: judge.Between(3, 5), Published: []float64{9 - 5},
-				Cases: ledger.Only(ledger.Case{Setup: allocLoad(2), Value: alloc(2, Corrected, allocs).Minus(alloc(2, Sequential, allocs))}),
+				Cases: ledger.Only(allocated(2, Corrected, allocs, ledger.Term.Minus)),
 			}},
 		},
 		{
@@ -54,16 +54,10 @@ var family = ledger.Family{
 		{
 			ID: "fanout-1", Goal: true, Title: "without being told a number it is as fast as the better of sequential and parallel, and notices when that changes",
 			Parts: []ledger.Part{
-				{
-					ID: "mean", Title: "over all cells of the grid it takes at most 1.05 of the better's time", Subject: "the mean of our time/the better's over all cells",
-					Unit: "x", Rule: judge.AtMost(1.05), Spread: spread, Cases: overGrid(mean),
-				},
-				{
-					ID: "worst", Title: "and at most 1.10 in the worst cell", Subject: "our time/the better's in the worst cell",
-					Unit: "x", Rule: judge.AtMost(1.10), Spread: spread, Cases: overGrid(func(ratios []ledger.Term) ledger.Term { return ledger.Best(ratios...) }),
-				},
-				peak("to-parallel", "when work becomes slow it is parallel within 64 calls", "calls until it was parallel", "", 64, changed, "to_parallel"),
-				peak("to-sequential", "when work becomes quick it is sequential within 64 calls", "calls until it was sequential", "", 64, changed, "to_sequential"),
+				atMost(1.05, "mean", "over all cells of the grid it takes at most 1.05 of the better's time", "the mean of our time/the better's over all cells", overGrid(mean)),
+				atMost(1.10, "worst", "and at most 1.10 in the worst cell", "our time/the better's in the worst cell", overGrid(worst)),
+				each(judge.Every, "", judge.AtMost(64), "to-parallel", "when work becomes slow it is parallel within 64 calls", "calls until it was parallel", changed, "to_parallel"),
+				each(judge.Every, "", judge.AtMost(64), "to-sequential", "when work becomes quick it is sequential within 64 calls", "calls until it was sequential", changed, "to_sequential"),
 			},
 		},
 		{
@@ -71,19 +65,12 @@ var family = ledger.Family{
 			Parts: []ledger.Part{
 				{
 					ID: "allocs", Title: "up to 8 branches it allocates no more often than sequential code", Subject: "allocations beyond the sequential lookup's",
-					Kind: judge.Never, Rule: judge.AtMost(0), Cases: allocCases(func(n int, name string) ledger.Term {
-						return alloc(n, name, allocs).Minus(alloc(n, Sequential, allocs))
-					}),
+					Kind: judge.Never, Rule: judge.AtMost(0), Cases: ours(allocs, ledger.Term.Minus),
 				},
-				{
-					ID: "bytes", Title: "nor more bytes", Subject: "our bytes/the sequential lookup's", Unit: "x",
-					Rule: judge.AtMost(1.01), Cases: allocCases(func(n int, name string) ledger.Term { return alloc(n, name, bytes).Over(alloc(n, Sequential, bytes)) }),
-				},
-				peak("goroutines", "nested 16 × 16 × 16 it needs at most 64 goroutines", "goroutines beside the caller's", "", 64, nest(Spillway), "goroutines"),
-				{
-					ID: "nested", Title: "and at most twice the time of unbounded goroutines", Subject: "our time/that of a WaitGroup at every level", Unit: "x",
-					Rule: judge.AtMost(2), Spread: spread, Cases: ledger.Only(ledger.Case{Setup: nestSetup, Value: ledger.Of(nest(Spillway), ns).Over(ledger.Of(nest(Corrected), ns))}),
-				},
+				{ID: "bytes", Title: "nor more bytes", Subject: "our bytes/the sequential lookup's", Unit: "x", Rule: judge.AtMost(1.01), Cases: ours(bytes, ledger.Term.Over)},
+				each(judge.Every, "", judge.AtMost(64), "goroutines", "nested 16 × 16 × 16 it needs at most 64 goroutines", "goroutines beside the caller's", nest(Spillway), "goroutines"),
+				atMost(2, "nested", "and at most twice the time of unbounded goroutines", "our time/that of a WaitGroup at every level",
+					ledger.Only(ledger.Case{Setup: nestSetup, Value: ledger.Of(nest(Spillway), ns).Over(ledger.Of(nest(Corrected), ns))})),
 			},
 		},
 		{
@@ -91,14 +78,11 @@ var family = ledger.Family{
 			Parts: []ledger.Part{
 				{
 					ID: "p99", Title: "hedging cuts p99 to an eighth", Subject: "p99 not hedged/hedged", Unit: "x", Rule: judge.AtLeast(8), Spread: spread,
-					Cases: ledger.Only(ledger.Case{Setup: Virtual, Value: ledger.Of(notHedged, ledger.Extra("p99", "p99")).Over(ledger.Of(hedged, ledger.Extra("p99", "p99")))}),
+					Cases: ledger.Only(ledger.Case{Setup: Virtual, Value: ledger.Of(notHedged, p99).Over(ledger.Of(hedged, p99))}),
 				},
-				peak("load", "at no more than 2 % of extra load", "second attempts of the first", "%", 2, hedged, "extra"),
-				peak("outage", "and 5 % in an outage", "second attempts of the first in an outage", "%", 5, hedged, "outage"),
-				{
-					ID: "originals", Title: "no first attempt is cancelled unless the second has won", Subject: "first attempts that were cancelled before the second had won",
-					Kind: judge.Never, Rule: judge.Exactly(0), Cases: ledger.Only(ledger.Case{Setup: Virtual, Value: ledger.Of(hedged, ledger.Extra("cancelled", "first attempts cancelled"))}),
-				},
+				each(judge.Every, "%", judge.AtMost(2), "load", "at no more than 2 % of extra load", "second attempts of the first", hedged, "extra"),
+				each(judge.Every, "%", judge.AtMost(5), "outage", "and 5 % in an outage", "second attempts of the first in an outage", hedged, "outage"),
+				each(judge.Never, "", judge.Exactly(0), "originals", "no first attempt is cancelled unless the second has won", "first attempts that were cancelled before the second had won", hedged, "cancelled"),
 			},
 		},
 	},
@@ -130,11 +114,29 @@ var family = ledger.Family{
 	},
 }
 
+// each is a part about a figure that every repeat has to have within the rule.
+func each(kind judge.Kind, unit string, rule judge.Rule, id, title, subject string, k ledger.Key, figure string) ledger.Part {
+	return ledger.Part{
+		ID: id, Title: title, Subject: subject, Unit: unit, Kind: kind, Rule: rule,
+		Cases: ledger.Only(ledger.Case{Setup: k.Load, Value: ledger.Of(k, ledger.Extra(figure, subject))}),
+	}
+}
+
+// atMost is a part about a ratio of times.
+func atMost(bound float64, id, title, subject string, cases func(*ledger.Evidence) []ledger.Case) ledger.Part {
+	return ledger.Part{ID: id, Title: title, Subject: subject, Unit: "x", Rule: judge.AtMost(bound), Spread: spread, Cases: cases}
+}
+
 var (
 	ns     = ledger.Extra("ns", "time")
 	allocs = ledger.Extra("allocs", "allocations")
 	bytes  = ledger.Extra("bytes", "bytes")
+	p99    = ledger.Extra("p99", "p99")
 )
+
+func nest(name string) ledger.Key {
+	return ledger.Key{Setup: nestSetup, Load: nestLoad, Pattern: name}
+}
 
 // setup names a kind of work as a claim's set-up.
 func setup(kind string) string {
@@ -144,45 +146,40 @@ func setup(kind string) string {
 	return kind
 }
 
-// lookup is the time of a contestant at a published size, with one cache.
-func lookup(kind string, size int, name string) ledger.Term {
+type compare = func(a, b ledger.Term) ledger.Term
+
+// corrects compares sequential with corrected at a published size, with one cache.
+func corrects(kind string, size int, by compare) ledger.Case {
 	t := Published[size]
 	t.Sources = 2
-	return ledger.Of(ledger.Key{Setup: kind, Load: t.named().Load, Pattern: name}, timeOf(kind))
-}
-
-func gain(kind string) ledger.Case {
-	return ledger.Case{Setup: kind, Value: lookup(kind, 0, Sequential).Over(lookup(kind, 0, Corrected))}
+	of := func(name string) ledger.Term {
+		return ledger.Of(ledger.Key{Setup: kind, Load: t.named().Load, Pattern: name}, timeOf(kind))
+	}
+	return ledger.Case{Setup: setup(kind), Value: by(of(Sequential), of(Corrected))}
 }
 
 func saving(kind string) ledger.Case {
-	return ledger.Case{Setup: setup(kind), Beside: kind != Virtual, Value: lookup(kind, 1, Sequential).Minus(lookup(kind, 1, Corrected)).Times(1e-3)}
+	c := corrects(kind, 1, ledger.Term.Minus)
+	c.Value, c.Beside = c.Value.Times(1e-3), kind != Virtual // in µs
+	return c
 }
 
-func alloc(n int, name string, f ledger.Figure) ledger.Term {
-	return ledger.Of(ledger.Key{Setup: allocSetup, Load: allocLoad(n), Pattern: name}, f)
+// allocated compares what a contestant allocates with what sequential code does.
+func allocated(n int, name string, f ledger.Figure, by compare) ledger.Case {
+	of := func(name string) ledger.Term {
+		return ledger.Of(ledger.Key{Setup: allocSetup, Load: allocLoad(n), Pattern: name}, f)
+	}
+	return ledger.Case{Setup: name + ", " + allocLoad(n), Value: by(of(name), of(Sequential))}
 }
 
-func allocCases(value func(n int, name string) ledger.Term) func(*ledger.Evidence) []ledger.Case {
+func ours(f ledger.Figure, by compare) func(*ledger.Evidence) []ledger.Case {
 	var out []ledger.Case
 	for _, n := range []int{2, 8} {
 		for _, name := range []string{Spillway, InParallel, Borrowed} {
-			out = append(out, ledger.Case{Setup: name + ", " + allocLoad(n), Value: value(n, name)})
+			out = append(out, allocated(n, name, f, by))
 		}
 	}
 	return ledger.Only(out...)
-}
-
-func nest(name string) ledger.Key {
-	return ledger.Key{Setup: nestSetup, Load: nestLoad, Pattern: name}
-}
-
-// peak is a part about a figure that no repeat may exceed.
-func peak(id, title, subject, unit string, bound float64, k ledger.Key, figure string) ledger.Part {
-	return ledger.Part{
-		ID: id, Title: title, Subject: subject, Unit: unit, Kind: judge.Every, Rule: judge.AtMost(bound),
-		Cases: ledger.Only(ledger.Case{Setup: k.Load, Value: ledger.Of(k, ledger.Extra(figure, subject))}),
-	}
 }
 
 // breakEvens are the set-ups of the grid that have one.
@@ -236,3 +233,5 @@ func mean(ratios []ledger.Term) ledger.Term {
 	}
 	return sum.Times(1 / float64(len(ratios)))
 }
+
+func worst(ratios []ledger.Term) ledger.Term { return ledger.Best(ratios...) }

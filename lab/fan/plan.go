@@ -70,8 +70,7 @@ func plan(c Config) (experiment.Plan, error) {
 	p.allocations()
 	p.inTurns(nestSetup, Computing, "", without(p.names, AsPrinted), Table{Load: nestLoad, Sources: 16, Levels: 3, Database: 5 * time.Microsecond, Cache: 5 * time.Microsecond, Budget: 64})
 	if slices.Contains(p.names, Spillway) {
-		change := Change{Quick: 500 * time.Nanosecond, Slow: 2 * time.Millisecond, Settle: 2000, Most: 1000}
-		p.alone(changed, "", RoleChange, func(uint64) any { return change })
+		p.alone(changed, "", RoleChange, func(uint64) any { return nil })
 		for _, k := range []ledger.Key{notHedged, hedged} {
 			p.alone(k, Virtual, RoleHedging, func(seed uint64) any { return Hedging{k == hedged, c.Calls, seed} })
 		}

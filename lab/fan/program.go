@@ -8,7 +8,7 @@ const program = "fan"
 // Roles of the program, with what they take and return.
 const (
 	RoleLookups = "fan-lookups" // Lookups, [][]Figures by table and contestant
-	RoleChange  = "fan-change"  // Change, map[string]float64
+	RoleChange  = "fan-change"  // nothing, map[string]float64
 	RoleHedging = "fan-hedging" // Hedging, map[string]float64
 )
 
@@ -69,15 +69,6 @@ type Table struct {
 // Figures are what one contestant used for one lookup, in every round: "ns", "allocs",
 // "bytes", "lost", "goroutines"; and "free", how many processors two goroutines got.
 type Figures map[string][]float64
-
-// Change is a workload that changes from one that is faster in sequence to one that
-// is faster in parallel, and back: four sources compute or sleep. The figures are how
-// many calls it took until the right mode was stable; Most if it never was.
-type Change struct {
-	Quick, Slow time.Duration
-	Settle      int // calls before a change
-	Most        int // calls to wait for the right mode
-}
 
 // Hedging is two sources that are slow now and then, called repeatedly in virtual
 // time, and then for a tenth of the calls an outage of both.

@@ -12,64 +12,57 @@ import (
 	"github.com/spillway-go/spillway/lab/fan"
 )
 
-// playChange makes the work of all sources slow and then quick again.
-func playChange(ctx context.Context, c fan.Change) (map[string]float64, error) {
+// mostCalls is how many calls are waited for the right mode.
+const mostCalls = 1000
+
+// playChange changes a workload from one that is faster in sequence to one that is
+// faster in parallel, and back. It returns how many calls it took until the right mode
+// was stable; mostCalls if it never was.
+func playChange(ctx context.Context, _ any) (map[string]float64, error) {
 	var slow atomic.Bool
-	quick := burn.For(c.Quick)
+	quick := burn.For(500 * time.Nanosecond)
 	source := func(context.Context, query) (*users, error) {
 		if slow.Load() {
-			time.Sleep(c.Slow)
+			time.Sleep(2 * time.Millisecond)
 		} else {
 			quick()
 		}
 		return &users{}, nil
 	}
-	f, err := newFanout(sources{source, slices.Repeat([]find{source}, 3)}, fanout.Config{Name: "changing"})
+	f, err := newFanout(sources{source, slices.Repeat([]find{source}, 3)}, fanout.Config{Name: fan.Spillway})
 	if err != nil {
 		return nil, err
 	}
-	for range c.Settle {
-		if _, err := f.Do(ctx, query{}); err != nil {
-			return nil, err
-		}
-	}
-	n, err := until(ctx, f, fanout.Sequential, c.Most)
-	if err == nil && n == c.Most {
-		err = fmt.Errorf("after %d calls of %v it is not sequential, so that there is nothing to change from", c.Settle+n, c.Quick)
-	}
-	if err != nil {
-		return nil, err
+	settle(ctx, f, 2000)
+	if until(ctx, f, fanout.Sequential) == mostCalls {
+		return nil, fmt.Errorf("quick calls are not sequential after %d, so that there is nothing to change from", 2000+mostCalls)
 	}
 	slow.Store(true)
-	toParallel, err := until(ctx, f, fanout.Parallel, c.Most)
-	if err != nil {
-		return nil, err
-	}
-	for range c.Settle / 20 { // slow calls take their time
-		if _, err := f.Do(ctx, query{}); err != nil {
-			return nil, err
-		}
-	}
+	toParallel := until(ctx, f, fanout.Parallel)
+	settle(ctx, f, 100)
 	slow.Store(false)
-	toSequential, err := until(ctx, f, fanout.Sequential, c.Most)
-	return map[string]float64{"to_parallel": float64(toParallel), "to_sequential": float64(toSequential)}, err
+	return map[string]float64{"to_parallel": float64(toParallel), "to_sequential": float64(until(ctx, f, fanout.Sequential))}, ctx.Err()
 }
 
-// until calls until a row of calls is in the right mode, and returns how many it took
-// before that row, at most most. One call in the row may be a trial of the other mode.
-func until(ctx context.Context, f *fanout.Fanout[query, users], right fanout.Mode, most int) (int, error) {
+func settle(ctx context.Context, f *fanout.Fanout[query, users], calls int) {
+	for range calls {
+		_, _ = f.Do(ctx, query{}) // fails only if ctx ends
+	}
+}
+
+// until calls until a row of calls is in the right mode, and returns how many came
+// before that row. One call in the row may be a trial of the other mode.
+func until(ctx context.Context, f *fanout.Fanout[query, users], right fanout.Mode) int {
 	const row = 12
-	wrong := []int{-1, -1} // when it was in the wrong mode: before the last time, and the last time
-	for n := range most {
+	wrong := [2]int{-1, -1} // the last two calls in the wrong mode
+	for n := range mostCalls {
 		if f.Stats().Mode != right {
-			wrong = []int{wrong[1], n}
+			wrong = [2]int{wrong[1], n}
 		}
-		if _, err := f.Do(ctx, query{}); err != nil {
-			return n, err
-		}
-		if start := n + 1 - row; start > wrong[0] && start >= 0 {
-			return start, nil
+		settle(ctx, f, 1)
+		if start := n + 1 - row; start >= 0 && start > wrong[0] {
+			return start
 		}
 	}
-	return most, nil
+	return mostCalls
 }

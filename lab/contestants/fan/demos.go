@@ -140,18 +140,17 @@ func panicIn(ctx context.Context, name string) (branch string, err error) {
 	return branch, err
 }
 
-func showPanic(ctx context.Context) (results.Demo, error) {
+func showPanic(ctx context.Context) (demo results.Demo, err error) {
 	branch := ""
 	_, died := contestant.Run(ctx, contestant.Spec{Role: rolePanic, Input: fan.AsPrinted}, &branch)
-	if ctx.Err() != nil {
-		return results.Demo{}, ctx.Err()
+	_, err = contestant.Run(ctx, contestant.Spec{Role: rolePanic, Input: fan.Spillway}, &branch)
+	switch {
+	case err != nil:
+		return demo, err
+	case died == nil || !strings.Contains(died.Error(), "panic: nil map in the cache"):
+		return demo, fmt.Errorf("as printed a panic should end the process, and not: %v", died)
+	case branch != "cache 1":
+		return demo, fmt.Errorf("ours named %q as the branch that panicked", branch)
 	}
-	if died == nil || !strings.Contains(died.Error(), "panic: nil map in the cache") {
-		return results.Demo{}, fmt.Errorf("as printed a panic should end the process: %w", died)
-	}
-	_, err := contestant.Run(ctx, contestant.Spec{Role: rolePanic, Input: fan.Spillway}, &branch)
-	if err == nil && branch != "cache 1" {
-		err = fmt.Errorf("ours named %q as the branch that panicked", branch)
-	}
-	return shown("A cache panics: as printed the whole process ends; from ours the caller gets the database's users, and the panic with its stack as the error of \"cache 1\".", "processes ended", 1, 0), err
+	return shown("A cache panics: as printed the whole process ends; from ours the caller gets the database's users, and the panic with its stack as the error of \"cache 1\".", "processes ended", 1, 0), nil
 }
