@@ -19,5 +19,5 @@ func ExampleJudge() {
 	fmt.Println(answer.Why)
 	// Output:
 	// holds
-	// naive/workerpool throughput was 4.31x (4.27–4.38, median of 5 repeats), which is inside 4–5x, by more than the 3 % by which sessions differ.
+	// naive/workerpool throughput was 4.31x (4.27–4.38, median of 5 repeats), which is inside 4–5x, clear of the bounds by more than the 3 % by which sessions differ.
 }

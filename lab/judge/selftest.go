@@ -14,8 +14,8 @@ import (
 // Func is a judge; [Judge] is the one the lab uses.
 type Func func(Question, Input) Answer
 
-// FullTrials are enough for the limits; with fewer, four standard errors are allowed for.
-const FullTrials = 20_000
+// fullTrials are enough for the limits; with fewer, four standard errors are allowed for.
+const fullTrials = 20_000
 
 // Row is one test: how often something happened, and how often it may.
 type Row struct {
@@ -63,7 +63,7 @@ func (noise noise) repeats(rng *rand.Rand, n int, median float64) []float64 {
 // report is a function of its arguments.
 func Selftest(trials int, seed uint64, judge Func) Report {
 	const half = 1. / 16 // of the error over all looks: a wrong verdict at one bound
-	full := trials >= FullTrials
+	full := trials >= fullTrials
 	var rows []*Row
 	var running sync.WaitGroup
 	test := func(name string, repeats, trials int, least, most float64, hit func(*rand.Rand) bool) {
@@ -73,28 +73,21 @@ func Selftest(trials int, seed uint64, judge Func) Report {
 		running.Go(func() { row.run(rng, hit, full) })
 	}
 	for _, noise := range noises {
-		covers := func(xs []float64) bool {
-			ans := judge(Question{Rule: AtLeast(-inf)}, Input{Values: xs})
-			return ans.Low <= 0 && 0 <= ans.High
-		}
 		// decide has a floor from as many differences of the noise.
 		decide := func(rng *rand.Rand, rule Rule, xs []float64) results.Verdict {
 			return judge(Question{Rule: rule}, Input{Values: xs, Floor: noise.repeats(rng, len(xs), 0), hasty: true}).Verdict
 		}
-		for _, n := range []int{5, 7, 10, 20} {
-			most := .99
-			if n == 5 {
-				most = .97
-			}
-			test(noise.name+": the interval contains the median", n, trials, .93, most, func(rng *rand.Rand) bool { return covers(noise.repeats(rng, n, 0)) })
-		}
-		for _, n := range []int{5, 10} {
-			test(noise.name+": and with one repeat in five disturbed", n, trials, .9, 1, func(rng *rand.Rand) bool {
-				xs := noise.repeats(rng, n, 0)
-				for i := range n / 5 {
+		for _, c := range []struct {
+			n, disturbed int
+			least, most  float64
+		}{{5, 0, .93, .97}, {7, 0, .93, .99}, {10, 0, .93, .99}, {20, 0, .93, .99}, {5, 1, .9, 1}, {10, 2, .9, 1}} {
+			test(fmt.Sprintf("%s: the interval contains the median, %d disturbed", noise.name, c.disturbed), c.n, trials, c.least, c.most, func(rng *rand.Rand) bool {
+				xs := noise.repeats(rng, c.n, 0)
+				for i := range c.disturbed {
 					xs[i] = xs[i]*3 + 5
 				}
-				return covers(xs)
+				ans := judge(Question{Rule: AtLeast(-inf)}, Input{Values: xs})
+				return ans.Low <= 0 && 0 <= ans.High
 			})
 		}
 		test(noise.name+": wrong at a bound in three looks", 20, trials, 0, half, func(rng *rand.Rand) bool {
