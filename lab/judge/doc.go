@@ -17,7 +17,8 @@
 //
 // A session may be resumed and looked at again. Each look halves the error that it allows,
 // so that over all looks at most 12.5 % of the intervals miss the truth, and at most half of
-// that, 6.25 %, on the one side that makes a verdict at a bound wrong.
+// that, 6.25 %, on the one side that makes a verdict at a bound wrong. [Every] and [Never]
+// need no such correction: they hold only if the first five repeats already did.
 //
 // # The verdict
 //

@@ -115,7 +115,7 @@ func TestMoreRunsAgreesWithSortingEveryContinuation(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 4))
 	advised := 0
-	for range 12 {
+	for range 3 {
 		for _, rule := range []Rule{AtLeast(0), Below(0), Between(-1, 3), Outside(-1, 3), {Low: -1, Top: 3, Outside: true}} {
 			xs := make([]float64, 5+rng.IntN(6))
 			mean := 1.5 + 3*rng.NormFloat64()
@@ -133,7 +133,7 @@ func TestMoreRunsAgreesWithSortingEveryContinuation(t *testing.T) {
 			}
 		}
 	}
-	if advised < 10 {
+	if advised < 3 {
 		t.Errorf("advice in only %d cases", advised)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 func TestSelftestPassesTheJudge(t *testing.T) {
 	t.Parallel()
-	if report := Selftest(1000, 1, Judge); report.Err() != nil {
+	if report := Selftest(500, 1, Judge); report.Err() != nil {
 		t.Errorf("%v\n%s", report.Err(), report)
 	}
 }
@@ -48,7 +48,7 @@ func TestSelftestCatchesBadJudges(t *testing.T) {
 		}), "is found"},
 		"advises too few repeats": {changed(asked, func(a *Answer) { a.MoreRuns = min(1, a.MoreRuns) }), "as advised"},
 	} {
-		report := Selftest(300, 1, c.judge)
+		report := Selftest(200, 1, c.judge)
 		if err := report.Err(); err == nil || !strings.Contains(err.Error(), c.fails) {
 			t.Errorf("the judge that %s passed %q:\n%s", name, c.fails, report)
 		}
