@@ -265,3 +265,25 @@ func TestWhyIsAPlainSentenceWithTheNumbers(t *testing.T) {
 		}
 	}
 }
+
+func TestLaterLooksTakeAWiderInterval(t *testing.T) {
+	in := Input{Values: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}}
+	for looks, low := range []float64{2, 2, 1, 1} { // 2·11/1024 is at most 1/32, not 1/64
+		in.Looks = looks
+		if ans := Judge(Question{Rule: AtLeast(0)}, in); ans.Low != low || ans.High != 11-low || ans.Measured != 5.5 {
+			t.Errorf("look %d: %+v, want %v to %v", looks, ans, low, 11-low)
+		}
+	}
+}
+
+func TestIntervalNearerThanTheMarginIsAtTheEdge(t *testing.T) {
+	q := Question{Subject: "it", Unit: "x", Rule: AtLeast(1), Ratio: true, Spread: .1}
+	in := Input{Values: []float64{1.05, 1.3, 1.3, 1.3, 1.35}}
+	if ans := Judge(q, in); !ans.AtEdge || math.Abs(ans.Floor-.1) > 1e-12 {
+		t.Errorf("%+v, want it at the edge by 0.1", ans)
+	}
+	in.Values[0] = .95
+	if ans := Judge(q, in); ans.AtEdge || ans.Verdict != inconclusive {
+		t.Errorf("%+v, want it uncertain, not at the edge", ans)
+	}
+}
