@@ -4,8 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-
-	"github.com/spillway-go/spillway/lab/results"
 )
 
 const (
@@ -54,7 +52,7 @@ func (c *court) moreRuns() int {
 			x := min(max(f.mean+f.deviation*rng.NormFloat64(), lowest), highest)
 			at, _ := slices.BinarySearch(f.sorted, x)
 			f.sorted = slices.Insert(f.sorted, at, x)
-			if k >= 0 && c.rule.decide(f.sorted[k], f.sorted[n+more-1-k], c.margin) != results.Inconclusive {
+			if k >= 0 && c.rule.decide(f.sorted[k], f.sorted[n+more-1-k], c.margin) != Inconclusive {
 				settled++
 			}
 		}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-
-	"github.com/spillway-go/spillway/lab/results"
 )
 
 // MinRepeats is the fewest repeats that give a verdict.
@@ -49,7 +47,7 @@ type Input struct {
 
 // Answer is the verdict and what it rests on, in the question's unit.
 type Answer struct {
-	Verdict   results.Verdict
+	Verdict   Verdict
 	Measured  float64 // the median; of Never the value that comes closest to a violation or goes furthest; NaN: there is none, which is not 0
 	Low, High float64 // the median's interval; of the other kinds the range of the values; NaN: there is none
 	Floor     float64 // the margin that was asked for: A/A floor or spread, whichever is larger; of ratios its distance from 1
@@ -65,7 +63,7 @@ func Judge(q Question, in Input) Answer {
 	slices.Sort(values)
 	c := newCourt(q, in, values)
 	ans := Answer{
-		Verdict: results.Inconclusive, Measured: q.middle(values), Low: math.NaN(), High: math.NaN(),
+		Verdict: Inconclusive, Measured: q.middle(values), Low: math.NaN(), High: math.NaN(),
 		Floor: c.margin, Repeats: len(values),
 	}
 	if q.Ratio {
@@ -75,7 +73,7 @@ func Judge(q Question, in Input) Answer {
 	if q.Kind == Median {
 		need = needed(in.Looks)
 	}
-	proven := q.Kind == Never && c.count(results.Fails) > 0
+	proven := q.Kind == Never && c.count(Fails) > 0
 	switch {
 	case proven:
 		c.each(&ans)
@@ -132,8 +130,8 @@ func (c *court) median(ans *Answer) {
 	ans.Low, ans.High = c.values[k], c.values[len(c.values)-1-k]
 	low, mid, high := c.q.scaled(ans.Low), c.q.scaled(ans.Measured), c.q.scaled(ans.High)
 	ans.Verdict = c.rule.decide(low, high, c.margin)
-	if ans.Verdict == results.Inconclusive {
-		ans.AtEdge = c.rule.decide(low, high, 0) != results.Inconclusive || c.rule.decide(mid, mid, c.margin) == results.Inconclusive
+	if ans.Verdict == Inconclusive {
+		ans.AtEdge = c.rule.decide(low, high, 0) != Inconclusive || c.rule.decide(mid, mid, c.margin) == Inconclusive
 		if !c.in.hasty {
 			ans.MoreRuns = c.moreRuns()
 		}
@@ -145,13 +143,13 @@ func (c *court) median(ans *Answer) {
 func (c *court) each(ans *Answer) {
 	n := len(c.values)
 	ans.Low, ans.High = c.values[0], c.values[n-1]
-	hold, fail := c.count(results.Holds), c.count(results.Fails)
+	hold, fail := c.count(Holds), c.count(Fails)
 	satisfied := c.satisfied()
 	switch {
 	case hold == n:
-		ans.Verdict = results.Holds
+		ans.Verdict = Holds
 	case fail == n, fail > 0 && c.q.Kind == Never:
-		ans.Verdict = results.Fails
+		ans.Verdict = Fails
 	default: // a Never that is here violates the rule by no more than the margin
 		ans.AtEdge = satisfied == n || satisfied == 0 || c.q.Kind == Never
 	}
@@ -162,7 +160,7 @@ func (c *court) each(ans *Answer) {
 }
 
 // count is how many values have that verdict on their own.
-func (c *court) count(v results.Verdict) (n int) {
+func (c *court) count(v Verdict) (n int) {
 	for _, x := range c.values {
 		if x = c.q.scaled(x); c.rule.decide(x, x, c.margin) == v {
 			n++

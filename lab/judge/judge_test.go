@@ -6,14 +6,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/spillway-go/spillway/lab/results"
 )
 
 const (
-	holds        = results.Holds
-	fails        = results.Fails
-	inconclusive = results.Inconclusive
+	holds        = judge.Holds
+	fails        = judge.Fails
+	inconclusive = judge.Inconclusive
 )
 
 var nan = math.NaN()
@@ -26,7 +24,7 @@ func TestVerdictOnBothSidesOfEveryRule(t *testing.T) {
 		name   string
 		rule   Rule
 		values []float64
-		want   results.Verdict
+		want   Verdict
 	}{
 		{"inside", Between(4, 5), around(4.5), holds},
 		{"under", Between(4, 5), around(3.5), fails},
@@ -75,7 +73,7 @@ func TestMarginIsUsedForAndAgainst(t *testing.T) {
 		x      float64
 		floor  []float64
 		spread float64
-		want   results.Verdict
+		want   Verdict
 		edge   bool
 	}{
 		{"higher", Above(1), 1.2, quiet, 0, holds, false},
@@ -127,7 +125,7 @@ func TestEveryCountsTheRepeats(t *testing.T) {
 	q := Question{Subject: "naive's deaths", Kind: Every, Rule: Exactly(1)}
 	for _, c := range []struct {
 		values []float64
-		want   results.Verdict
+		want   Verdict
 		why    string
 	}{
 		{[]float64{1, 1, 1, 1, 1}, holds, "exactly 1 in every repeat"},
@@ -148,7 +146,7 @@ func TestNeverFailsWithOneRepeatAndHoldsWithFive(t *testing.T) {
 	q := Question{Subject: "lost jobs", Kind: Never, Rule: Exactly(0)}
 	for _, c := range []struct {
 		values   []float64
-		want     results.Verdict
+		want     Verdict
 		measured float64
 		more     int
 	}{

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/spillway-go/spillway/lab/internal/numbers"
-	"github.com/spillway-go/spillway/lab/results"
 )
 
 // Rule is the range of values in which a claim holds. It is data: results.json
@@ -45,7 +44,7 @@ func Outside(low, top float64) Rule { return Rule{Low: low, Top: top, Open: true
 func Exactly(x float64) Rule { return Between(x, x) }
 
 // Contains reports whether x satisfies the rule.
-func (r Rule) Contains(x float64) bool { return !math.IsNaN(x) && r.decide(x, x, 0) == results.Holds }
+func (r Rule) Contains(x float64) bool { return !math.IsNaN(x) && r.decide(x, x, 0) == Holds }
 
 // bare reports whether the range is without its bounds. What satisfies a rule that holds
 // outside is the rest, so there it is the other way round.
@@ -64,7 +63,7 @@ func (r Rule) side(x float64) int {
 
 // decide compares an interval with the rule. For either verdict the interval must be
 // clear of the bounds by the margin.
-func (r Rule) decide(low, high, margin float64) results.Verdict {
+func (r Rule) decide(low, high, margin float64) Verdict {
 	inner, outer := r, r
 	inner.Low, inner.Top = r.Low+margin, r.Top-margin
 	outer.Low, outer.Top = r.Low-margin, r.Top+margin
@@ -72,11 +71,11 @@ func (r Rule) decide(low, high, margin float64) results.Verdict {
 	outside := outer.side(low) != 0 && outer.side(low) == outer.side(high)
 	switch {
 	case inside && !r.Outside, outside && r.Outside:
-		return results.Holds
+		return Holds
 	case inside, outside:
-		return results.Fails
+		return Fails
 	}
-	return results.Inconclusive
+	return Inconclusive
 }
 
 // on is the rule on the scale of the question's figure, without the bounds that the
@@ -183,26 +182,26 @@ func (r *Rule) UnmarshalJSON(data []byte) error {
 
 // All is the verdict of a claim that needs every part: it fails with any part
 // that fails, and holds when all hold.
-func All(parts ...results.Verdict) results.Verdict {
-	return combine(parts, results.Fails, results.Holds)
+func All(parts ...Verdict) Verdict {
+	return combine(parts, Fails, Holds)
 }
 
 // Any is the verdict of a claim that needs one part: it holds with any part
 // that holds, and fails when all fail.
-func Any(parts ...results.Verdict) results.Verdict {
-	return combine(parts, results.Holds, results.Fails)
+func Any(parts ...Verdict) Verdict {
+	return combine(parts, Holds, Fails)
 }
 
 // combine returns decisive if any part equals it, unanimous if all parts equal that,
 // and otherwise the first other verdict.
-func combine(parts []results.Verdict, decisive, unanimous results.Verdict) results.Verdict {
+func combine(parts []Verdict, decisive, unanimous Verdict) Verdict {
 	if len(parts) == 0 {
-		return results.Inconclusive
+		return Inconclusive
 	}
 	if slices.Contains(parts, decisive) {
 		return decisive
 	}
-	if i := slices.IndexFunc(parts, func(v results.Verdict) bool { return v != unanimous }); i >= 0 {
+	if i := slices.IndexFunc(parts, func(v Verdict) bool { return v != unanimous }); i >= 0 {
 		return parts[i]
 	}
 	return unanimous

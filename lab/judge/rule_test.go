@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"testing"
-
-	"github.com/spillway-go/spillway/lab/results"
 )
 
 func TestRulesInWordsAndInJSON(t *testing.T) {
@@ -74,17 +72,17 @@ func FuzzRulesSurviveJSON(f *testing.F) {
 }
 
 func TestPartsCombine(t *testing.T) {
-	hardware := results.NeedsHardware
+	hardware := NeedsHardware
 	for _, c := range []struct {
-		parts    []results.Verdict
-		all, any results.Verdict
+		parts    []Verdict
+		all, any Verdict
 	}{
-		{[]results.Verdict{holds, holds}, holds, holds},
-		{[]results.Verdict{holds, fails}, fails, holds},
-		{[]results.Verdict{fails, fails}, fails, fails},
-		{[]results.Verdict{holds, inconclusive}, inconclusive, holds},
-		{[]results.Verdict{inconclusive, fails}, fails, inconclusive},
-		{[]results.Verdict{holds, hardware}, hardware, holds},
+		{[]Verdict{holds, holds}, holds, holds},
+		{[]Verdict{holds, fails}, fails, holds},
+		{[]Verdict{fails, fails}, fails, fails},
+		{[]Verdict{holds, inconclusive}, inconclusive, holds},
+		{[]Verdict{inconclusive, fails}, fails, inconclusive},
+		{[]Verdict{holds, hardware}, hardware, holds},
 		{nil, inconclusive, inconclusive},
 	} {
 		if got := All(c.parts...); got != c.all {

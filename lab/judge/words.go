@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/spillway-go/spillway/lab/internal/numbers"
-	"github.com/spillway-go/spillway/lab/results"
 )
 
 // why is the answer in one sentence: what was measured, what kind of figure that is,
@@ -19,9 +18,9 @@ func (c *court) why(ans Answer, satisfied int) string {
 		relation = "at the edge of " + c.q.Rule.edge(c.q.Unit) + ": " + c.noise("%[2]s by %[1]s") + c.advice(ans)
 	case c.q.Kind == Every:
 		relation = "which is " + rule + " in " + share(satisfied, ans.Repeats) + c.noise(", clear of the %s by which %s")
-	case ans.Verdict == results.Inconclusive:
+	case ans.Verdict == Inconclusive:
 		relation = "too uncertain to tell whether it is " + rule + c.advice(ans)
-	case ans.Verdict == results.Holds:
+	case ans.Verdict == Holds:
 		relation = "which is " + rule + c.noise(", by more than the %s by which %s")
 	default:
 		relation = "which is not " + rule + c.noise(", by more than the %s by which %s")
@@ -31,7 +30,7 @@ func (c *court) why(ans Answer, satisfied int) string {
 		basis = fmt.Sprintf("median of %d repeats", ans.Repeats)
 	case Never:
 		unit += " at worst"
-		if ans.Verdict == results.Fails {
+		if ans.Verdict == Fails {
 			relation += " (in " + share(ans.Repeats-satisfied, ans.Repeats) + ")"
 		}
 	}

@@ -5,6 +5,7 @@ package results
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"time"
 
@@ -86,7 +87,7 @@ type Answer struct {
 	Setup     string     `json:"setup"`
 	Beside    bool       `json:"beside,omitempty"` // for comparison: it does not decide the claim
 	Verdict   Verdict    `json:"verdict"`
-	Measured  float64    `json:"measured"`
+	Measured  float64    `json:"measured"` // NaN, and null in JSON: there is none
 	Low       float64    `json:"low"`
 	High      float64    `json:"high"`
 	Unit      string     `json:"unit"` // "x" for ratios, "%", "req/s", "KB", …
@@ -100,6 +101,51 @@ type Answer struct {
 	MoreRuns  int        `json:"more_runs,omitempty"` // with inconclusive: repeats that would settle it, 0 when more would not help
 	Why       string     `json:"why"`                 // one plain sentence
 	Sides     []Side     `json:"sides,omitempty"`     // the figures it was made of
+}
+
+// answerJSON writes figures that there are not as null: JSON has no NaN, and 0 would lie.
+type answerJSON struct {
+	plainAnswer
+	Measured *float64 `json:"measured"`
+	Low      *float64 `json:"low"`
+	High     *float64 `json:"high"`
+	Floor    *float64 `json:"floor,omitempty"`
+}
+
+type plainAnswer Answer
+
+// MarshalJSON implements json.Marshaler.
+func (a Answer) MarshalJSON() ([]byte, error) {
+	there := func(x float64) *float64 {
+		if math.IsNaN(x) {
+			return nil
+		}
+		return &x
+	}
+	out := answerJSON{plainAnswer(a), there(a.Measured), there(a.Low), there(a.High), there(a.Floor)}
+	if a.Floor == 0 {
+		out.Floor = nil
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON implements json.Unmarshaler. A figure that is null is NaN.
+func (a *Answer) UnmarshalJSON(data []byte) error {
+	var in answerJSON
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	*a = Answer(in.plainAnswer)
+	back := func(to *float64, from *float64, none float64) {
+		if *to = none; from != nil {
+			*to = *from
+		}
+	}
+	back(&a.Measured, in.Measured, math.NaN())
+	back(&a.Low, in.Low, math.NaN())
+	back(&a.High, in.High, math.NaN())
+	back(&a.Floor, in.Floor, 0)
+	return nil
 }
 
 // Side is one of the figures behind an answer.
