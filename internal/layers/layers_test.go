@@ -28,16 +28,18 @@ var layers = [][]string{
 	{"examples/frameworks/grpc", "examples/frameworks/internal/serve", "examples/frameworks/semaphore"},
 	{"examples/frameworks/internal/exercise"},
 	{"examples/frameworks/chi", "examples/frameworks/complete", "examples/frameworks/echo", "examples/frameworks/gin", "examples/frameworks/nethttp", "examples/frameworks/proxy", "lab/internal/numbers"},
-	{"examples/patientapi/internal/discreet", "examples/patientapi/internal/gauge", "examples/patientapi/probe", "lab/behind", "lab/bubble", "lab/burn", "lab/burst/specimen", "lab/contestant", "lab/contestants", "lab/fan/specimen", "lab/oncall", "lab/report/chart", "lab/results", "lab/routes/specimen", "lab/turns"},
-	{"examples/patientapi", "lab/internal/labtest", "lab/judge", "lab/oldjudge"},
-	{"examples/patientapi/internal/cachetest", "examples/patientapi/internal/redistest", "examples/patientapi/internal/storetest", "lab/claims"},
+	{"lab/judge"},
+	{"examples/patientapi/internal/discreet", "examples/patientapi/internal/gauge", "examples/patientapi/probe", "lab/behind", "lab/bubble", "lab/burn", "lab/burst/specimen", "lab/contestant", "lab/contestants", "lab/fan/specimen", "lab/oncall", "lab/report/chart", "lab/results", "lab/routes/specimen", "lab/turns", "lab/usage"},
+	{"examples/patientapi", "lab/internal/labtest", "lab/oldjudge"},
+	{"examples/patientapi/internal/cachetest", "examples/patientapi/internal/redistest", "examples/patientapi/internal/storetest", "lab/claims", "lab/ledger"},
 	{"examples/patientapi/cache/memory", "examples/patientapi/cache/redis", "examples/patientapi/directory"},
 	{"examples/patientapi/front", "examples/patientapi/simulated", "examples/patientapi/sqlite", "lab/patterns/specimen", "lab/report"},
 	{"examples/patientapi/patterns", "lab/experiment"},
 	{"examples/patientapi/conformance/client", "examples/patientapi/httpapi"},
 	{"examples/patientapi/app", "lab/burst", "lab/fan", "lab/ladder", "lab/patterns", "lab/overload", "lab/pools", "lab/reuse", "lab/routes"},
 	{"examples/patientapi/cmd/patientapi", "examples/patientapi/conformance", "lab/admission", "lab/overload/demo", "lab/routes/alone", "lab/shapes"},
-	{"lab/cmd/spillway"},
+	{"lab/contestants/patient/overload", "lab/contestants/patient/patterns", "lab/contestants/patient/shapes"},
+	{"lab/cmd/spillway", "lab/contestants/patient"},
 }
 
 // adapters are modules around one third-party library, with the modules allowed.

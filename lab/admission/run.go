@@ -44,12 +44,8 @@ func (r *running) end(ctx context.Context, j job, run *results.Run) (served, err
 	if err != nil {
 		return report, err
 	}
-	u := report.Usage
-	run.Killed = exit.Killed
-	run.Process = results.Process{
-		Mallocs: u.Mallocs, AllocBytes: u.AllocBytes, PeakGoroutines: u.PeakGoroutines, PeakRSS: max(u.PeakRSS, exit.PeakRSS),
-		CPUSeconds: u.CPUSeconds, GCShare: u.GCShare, GCPauseP99: u.GCPauseP99, ReuseRate: -1,
-	}
+	run.Killed, run.Process = exit.Killed, experiment.Process(report.Usage)
+	run.Process.PeakRSS = max(run.Process.PeakRSS, exit.PeakRSS)
 	run.Params = map[string]any{
 		"backend": j.Backend, "slots": j.Work.Slots, "min_ms": ms(j.Work.Min), "max_ms": ms(j.Work.Max), "estimate": report.Estimate,
 	}

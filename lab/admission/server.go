@@ -12,9 +12,9 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/admissionhttp"
-	"github.com/spillway-go/spillway/examples/patientapi/probe"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/overload"
+	"github.com/spillway-go/spillway/lab/usage"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 )
@@ -56,7 +56,7 @@ const step = 100 * time.Millisecond
 
 // served is what the service reports at its end.
 type served struct {
-	Usage    probe.Usage
+	Usage    usage.Usage
 	Began    time.Time
 	Arrivals []uint32 // requests that arrived in each step since Began, probes apart
 	Samples  []sample // one a step
@@ -127,7 +127,7 @@ func service(ctx context.Context, contestantJob *contestant.Job) (any, error) {
 	web := newServer(counted)
 	failed := make(chan error, 1)
 	go func() { failed <- web.Serve(listener) }()
-	p := probe.Start()
+	p := usage.Start()
 	if err := contestantJob.Ready(listener.Addr().String()); err != nil {
 		return nil, err
 	}

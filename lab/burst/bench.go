@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spillway-go/spillway/examples/patientapi/probe"
 	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
 // job is the input of a contestant.
@@ -25,7 +25,7 @@ type job struct {
 
 // report is a contestant's result, besides its counters.
 type report struct {
-	Usage     probe.Usage
+	Usage     usage.Usage
 	ReuseRate float64
 	Late      string // why accepted jobs were not finished; empty if all were
 }
@@ -85,7 +85,7 @@ func run(ctx context.Context, c *contestant.Job) (any, error) {
 }
 
 func (b *bench) run(ctx context.Context) (report, error) {
-	p := probe.Start()
+	p := usage.Start()
 	b.started = time.Now()
 	b.began.Store(b.started.UnixNano())
 	var generators sync.WaitGroup
@@ -186,7 +186,7 @@ func (b *bench) clock(f func()) (took time.Duration, ok bool) {
 		f()
 		return 0, false
 	}
-	return processorTime(f), true
+	return usage.ThreadTime(f), true
 }
 
 // lookIfDue samples what only the process itself can see. Jobs and generators call

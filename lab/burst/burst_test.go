@@ -15,6 +15,7 @@ import (
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
 func TestMain(m *testing.M) { labtest.Main(m, Roles()) }
@@ -116,7 +117,7 @@ func TestTheDemonstrationsShowTheFaultAndOursHasNone(t *testing.T) {
 				t.Errorf("%s: %v", d.ID, counts)
 			}
 		case "shutdown-race":
-			if raceEnabled {
+			if usage.Race {
 				continue
 			}
 			if counts["panics, as printed"] == 0 || counts["panics, ours"] != 0 || counts["accepted jobs lost, ours"] != 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/spillway-go/spillway/lab/burst/specimen"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/usage"
 	"github.com/spillway-go/spillway/workerpool"
 )
 
@@ -105,7 +106,7 @@ func (b *background) end(err error) {
 // shutdownRace shuts pools down while goroutines submit to them.
 func shutdownRace(ctx context.Context) (results.Demo, error) {
 	const rounds, submitters = 200, 8
-	if raceEnabled {
+	if usage.Race {
 		return results.Demo{Outcome: "Not shown: this program was built with the race detector, and the fault is a data race."}, nil
 	}
 	var printed, ours struct{ panics, lost atomic.Int64 }

@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// usage is what a process has used so far, measured from outside.
-type usage struct {
+// seen is what a process has used so far, measured from outside.
+type seen struct {
 	cpu      float64 // seconds
 	rss      uint64  // bytes, now
 	switches uint64  // of its threads that are alive, by the system
@@ -17,8 +17,8 @@ type usage struct {
 
 const ticksPerSecond = 100 // of /proc, whatever the kernel's own
 
-func usageOf(pid int) usage {
-	var u usage
+func seenOf(pid int) seen {
+	var u seen
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return u

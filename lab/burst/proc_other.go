@@ -2,11 +2,11 @@
 
 package burst
 
-// usage is what a process has used so far, measured from outside.
-type usage struct {
+// seen is what a process has used so far, measured from outside.
+type seen struct {
 	cpu      float64
 	rss      uint64
 	switches uint64
 }
 
-func usageOf(int) usage { return usage{} }
+func seenOf(int) seen { return seen{} }

@@ -52,9 +52,9 @@ type watcher struct {
 	job
 	*counters
 	series []results.Point
-	last   sum   // at the previous point
-	before usage // likewise
-	most   int   // goroutines
+	last   sum  // at the previous point
+	before seen // likewise
+	most   int  // goroutines
 	lived  time.Duration
 }
 
@@ -66,12 +66,12 @@ func (w *watcher) until(process *contestant.Process) {
 		case <-process.Done():
 			return
 		case <-tick.C:
-			w.point(usageOf(process.PID()))
+			w.point(seenOf(process.PID()))
 		}
 	}
 }
 
-func (w *watcher) point(u usage) {
+func (w *watcher) point(u seen) {
 	began := w.began.Load()
 	if began == 0 || u.rss == 0 || w.ended.Load() > 0 { // not started, or ended
 		return

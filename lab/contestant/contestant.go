@@ -2,8 +2,8 @@
 // The state of one contestant's heap, goroutines or scheduler cannot affect the next
 // one, and being killed is a result.
 //
-// The program starts itself again with the hidden subcommand [Arg] and the name of a
-// role; the input is JSON on standard input, the result is JSON on standard output.
+// The program starts itself, or a program that [Build] makes, with the hidden
+// subcommand [Arg] and the name of a role; the input is JSON on standard input, the result is JSON on standard output.
 // Standard input stays open as long as the contestant may run: when it closes,
 // because the parent stops it or has died, the contestant's context ends. On Linux
 // the kernel also kills it when the parent dies.
@@ -39,7 +39,12 @@ type Spec struct {
 	Input     any      // encoded as JSON
 	MemoryCap uint64   // bytes of resident memory; 0: none
 	Env       []string // added to this process's environment
-	Program   string   // a program that calls Main too; empty: this one
+
+	// Program is the name of a folder of lab/contestants, or the import path of a
+	// command; empty: this program. If this process plays the role itself, as in the
+	// program's own tests, it starts itself. Otherwise see Build.
+	Program string
+	Variant []string // the environment of its build, such as GOEXPERIMENT=jsonv2
 }
 
 // Exit is how a contestant ended.
@@ -166,12 +171,9 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	exe := spec.Program
-	if exe == "" {
-		var err error
-		if exe, err = os.Executable(); err != nil {
-			return nil, fmt.Errorf("cannot find this program to start a contestant: %w", err)
-		}
+	exe, err := Build(ctx, spec, io.Discard)
+	if err != nil {
+		return nil, err
 	}
 	input, err := json.Marshal(spec.Input)
 	if err != nil {

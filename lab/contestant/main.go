@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -60,16 +61,20 @@ func Func[In, Out any](f func(context.Context, In) (Out, error)) Role {
 	}
 }
 
+// played are the roles of this program.
+var played map[string]Role
+
 // Main runs a role if this process was started as a contestant, and then returns its
 // exit code and true. Call it first thing in main, and in TestMain
 // of tests that start contestants.
 func Main(roles map[string]Role) (code int, ok bool) {
+	played = roles
 	if len(os.Args) != 3 || os.Args[1] != Arg {
 		return 0, false
 	}
 	job := &Job{out: os.Stdout}
 	os.Stdout = os.Stderr // output of measured code must not look like a result
-	result, err := play(roles, os.Args[2], job)
+	result, err := play(os.Args[2], job)
 	if err == nil {
 		var data []byte
 		if data, err = json.Marshal(result); err == nil {
@@ -86,10 +91,20 @@ func Main(roles map[string]Role) (code int, ok bool) {
 	return 0, true
 }
 
-func play(roles map[string]Role, name string, job *Job) (any, error) {
-	role, found := roles[name]
+// Program is the main of a program that has nothing but roles.
+func Program(roles map[string]Role) {
+	code, ok := Main(roles)
+	if !ok {
+		fmt.Fprintln(os.Stderr, "This is a part of the laboratory, which starts it: run 'spillway lab'.")
+		code = 2
+	}
+	os.Exit(code)
+}
+
+func play(name string, job *Job) (any, error) {
+	role, found := played[name]
 	if !found {
-		return nil, fmt.Errorf("%w %q: this program knows %s", ErrUnknownRole, name, strings.Join(names(roles), ", "))
+		return nil, fmt.Errorf("%w %q: this program knows %s", ErrUnknownRole, name, strings.Join(slices.Sorted(maps.Keys(played)), ", "))
 	}
 	stdin := bufio.NewReader(os.Stdin)
 	line, err := stdin.ReadBytes('\n')
@@ -106,13 +121,4 @@ func play(roles map[string]Role, name string, job *Job) (any, error) {
 		os.Exit(1) // ends a role that ignores its context
 	}()
 	return role(ctx, job)
-}
-
-func names(roles map[string]Role) []string {
-	all := make([]string, 0, len(roles))
-	for name := range roles {
-		all = append(all, name)
-	}
-	slices.Sort(all)
-	return all
 }

@@ -8,6 +8,8 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -20,8 +22,9 @@ import (
 // Experiment re-measures one family of claims. [Declare] makes it.
 type Experiment struct {
 	ledger.Family
-	Help  string                     // what is measured and how, for --help: paragraphs of whole sentences
-	Roles map[string]contestant.Role // of the contestants that this program plays itself
+	Folder string                     // of the lab
+	Help   string                     // what is measured and how, for --help: paragraphs of whole sentences
+	Roles  map[string]contestant.Role // of the contestants that this program plays itself
 
 	config func() any // a new configuration, empty
 	plan   func(any) (Plan, error)
@@ -34,8 +37,9 @@ type Experiment struct {
 // runs of these sizes. The plan's error is about the settings: bad input. Planning starts
 // nothing.
 func Declare[C any](family ledger.Family, help string, plan func(C) (Plan, error), roles map[string]contestant.Role) *Experiment {
+	_, file, _, _ := runtime.Caller(1)
 	return &Experiment{
-		Family: family, Help: help, Roles: roles,
+		Family: family, Folder: filepath.Base(filepath.Dir(file)), Help: help, Roles: roles,
 		config: func() any { return new(C) },
 		plan:   func(c any) (Plan, error) { return plan(*c.(*C)) },
 	}
@@ -44,11 +48,12 @@ func Declare[C any](family ledger.Family, help string, plan func(C) (Plan, error
 // Plan is what one session runs: every group once in each repeat, then every
 // demonstration once.
 type Plan struct {
-	Scaled  string                          // ignored
-	Prepare func(ctx context.Context) error // before anything is measured; may be nil
-	Cells   []Cell
-	Groups  []Group
-	Demos   []Demo
+	Scaled   string                          // ignored
+	Programs []contestant.Spec               // whose programs are built first, unless this process plays the roles
+	Prepare  func(ctx context.Context) error // before anything is measured; may be nil
+	Cells    []Cell
+	Groups   []Group
+	Demos    []Demo
 }
 
 // Group is cells that are measured together, for instance in turns.

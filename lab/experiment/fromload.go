@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/usage"
 	"github.com/spillway-go/spillway/loadgen"
 )
 
@@ -20,4 +21,12 @@ func FromLoad(res *loadgen.Result) results.Run {
 		})
 	}
 	return run
+}
+
+// Process is what a process used, as part of a run.
+func Process(u usage.Usage) results.Process {
+	return results.Process{
+		Mallocs: u.Mallocs, AllocBytes: u.AllocBytes, PeakGoroutines: u.PeakGoroutines, PeakRSS: u.PeakRSS,
+		CPUSeconds: u.CPUSeconds, GCShare: u.GCShare, GCPauseP99: u.GCPauseP99, ReuseRate: -1,
+	}
 }

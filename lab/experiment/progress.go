@@ -98,6 +98,23 @@ func (p *Progress) note(text string) {
 	fmt.Fprintf(p.w, "%s: %s\n", p.step, text)
 }
 
+// Write prints whole lines, above the live one.
+func (p *Progress) Write(lines []byte) (int, error) {
+	if p == nil {
+		return len(lines), nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.live {
+		fmt.Fprint(p.w, clearLine)
+	}
+	n, err := p.w.Write(lines)
+	if p.live {
+		p.draw()
+	}
+	return n, err
+}
+
 func (p *Progress) stop() {
 	if p == nil {
 		return
@@ -105,11 +122,14 @@ func (p *Progress) stop() {
 	close(p.quit)
 	p.ended.Wait()
 	if p.live {
-		fmt.Fprint(p.w, "\r\x1b[K")
+		fmt.Fprint(p.w, clearLine)
 	}
 }
 
-const barCells = 24
+const (
+	barCells  = 24
+	clearLine = "\r\x1b[K"
+)
 
 // draw repaints the live line. The caller holds mu.
 func (p *Progress) draw() {
@@ -124,7 +144,7 @@ func (p *Progress) draw() {
 	if runes := []rune(line); len(runes) >= p.width {
 		line = string(runes[:p.width-1])
 	}
-	fmt.Fprintf(p.w, "\r\x1b[K%s", line)
+	fmt.Fprint(p.w, clearLine+line)
 }
 
 // left is how long the rest should take at the pace so far.

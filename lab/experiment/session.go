@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/report"
 	"github.com/spillway-go/spillway/lab/results"
@@ -24,6 +26,10 @@ type Session struct {
 	Seed     uint64
 	Command  []string // how it was called, for the report
 	Progress *Progress
+
+	// Watch begins to watch other processes; what it returns is the share of the
+	// processors that they have used since. Nil: as the system reports it.
+	Watch func() func() float64
 }
 
 // Run executes the experiment, judges it and writes the results folder. If ctx ends,
@@ -82,7 +88,7 @@ func (s Session) Resume(ctx context.Context, exp *Experiment) (results.Results, 
 	if err != nil {
 		return none(err)
 	}
-	if len(res.Claims) > 0 {
+	if len(res.Claims) > 0 && res.Repeats >= judge.MinRepeats {
 		res.Looks++
 	}
 	s.Seed = res.Seed
@@ -153,10 +159,15 @@ func (e *Experiment) Judge(runs []results.Run, of results.Results) []results.Cla
 
 // prepare fails for problems that the user can correct, such as a full disk.
 func (r *running) prepare(ctx context.Context) error {
+	r.Progress.begin("preparing", 0)
+	for _, spec := range r.plan.Programs {
+		if _, err := contestant.Build(ctx, spec, r.Progress); err != nil && ctx.Err() == nil {
+			return inputError{err}
+		}
+	}
 	if r.plan.Prepare == nil {
 		return nil
 	}
-	r.Progress.begin("preparing", 0)
 	if err := r.plan.Prepare(ctx); err != nil && ctx.Err() == nil {
 		return inputError{err}
 	}
@@ -231,9 +242,9 @@ func (r *running) done(b batch, repeat int) bool {
 func (r *running) batch(ctx context.Context, b batch, trial Trial) error {
 	for try := 0; ; try++ {
 		began := time.Now()
-		watch := watchNeighbours()
+		others := r.watch()()
 		done, errs := measure(ctx, b, trial)
-		disturbed := watch.share()
+		disturbed := others()
 		if ctx.Err() != nil && slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
 			return nil // interrupted by the user: no measurement, and no failure
 		}
@@ -252,6 +263,13 @@ func (r *running) batch(ctx context.Context, b batch, trial Trial) error {
 		r.again += took
 		r.Progress.note(fmt.Sprintf("other processes used %.0f %% of the machine: measured again", 100*disturbed))
 	}
+}
+
+func (r *running) watch() func() func() float64 {
+	if r.Watch != nil {
+		return r.Watch
+	}
+	return func() func() float64 { return watchNeighbours().share }
 }
 
 // measure runs the groups of a batch at the same time.

@@ -11,22 +11,32 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// made is an experiment of made-up cells.
-type made struct {
-	plan experiment.Plan
-	err  error
+type settings struct {
+	Size  int      `default:"10" quick:"2" full:"100" help:"How large."`
+	Names []string `help:"Only these."`
 }
 
-func (made) ID() string                       { return "T" }
-func (made) Title() string                    { return "made up" }
-func (m made) Plan() (experiment.Plan, error) { return m.plan, m.err }
-func (made) Judge(runs []results.Run, seed uint64) []results.Claim {
-	return []results.Claim{{ID: "T1", Title: "it is so", Setup: "made up", Rule: "always", Why: "It is.", Verdict: results.Holds, Runs: len(runs)}}
+// made is an experiment of made-up cells.
+func made(plan experiment.Plan, err error) *experiment.Experiment {
+	x := ledger.Figure{Name: "x", Value: func(r *results.Run) float64 { return r.Extra["x"] }}
+	return experiment.Declare(ledger.Family{ID: "T", Title: "made up", Claims: []ledger.Claim{{
+		ID: "T1", Title: "it is so", Parts: []ledger.Part{{Subject: "x", Rule: judge.AtMost(1), Cases: ledger.Only(
+			ledger.Case{Setup: "made up", Value: ledger.Of(ledger.Key{Setup: "s", Load: "l", Pattern: "a"}, x)})}},
+	}}}, "What it does.", func(settings) (experiment.Plan, error) { return plan, err }, nil)
+}
+
+func start(t *testing.T, ctx context.Context, s experiment.Session, plan experiment.Plan) (results.Results, []results.Run, error) {
+	t.Helper()
+	e := made(plan, nil)
+	return s.Run(ctx, e, e.Config(""))
 }
 
 // runLog records the order in which cells ran.
@@ -53,9 +63,11 @@ func (d *runLog) cell(name string) experiment.Cell {
 		}}
 }
 
+func quiet() func() float64 { return func() float64 { return 0 } }
+
 func session(t *testing.T, seed uint64, repeats int) experiment.Session {
 	return experiment.Session{Dir: filepath.Join(t.TempDir(), "out"), Seed: seed, Repeats: repeats,
-		Progress: experiment.NewProgress(io.Discard, false, 0)}
+		Progress: experiment.NewProgress(io.Discard, false, 0), Watch: quiet}
 }
 
 func TestRepeatsAreInterleavedInAnOrderOfTheirOwn(t *testing.T) {
@@ -65,7 +77,7 @@ func TestRepeatsAreInterleavedInAnOrderOfTheirOwn(t *testing.T) {
 		for _, name := range []string{"a", "b", "c", "d", "e"} {
 			plan.Cells = append(plan.Cells, d.cell(name))
 		}
-		res, runs, err := session(t, seed, 4).Run(t.Context(), made{plan: plan})
+		res, runs, err := start(t, t.Context(), session(t, seed, 4), plan)
 		if err != nil || res.Partial != "" || len(runs) != 20 {
 			t.Fatalf("%d runs, partial %q, %v", len(runs), res.Partial, err)
 		}
@@ -111,7 +123,7 @@ func TestCellsBesideEachOtherRunAtTheSameTime(t *testing.T) {
 	}}
 	other := side
 	other.Pattern = "q"
-	_, runs, err := session(t, 1, 1).Run(t.Context(), made{plan: experiment.Plan{Cells: []experiment.Cell{side, other}}})
+	_, runs, err := start(t, t.Context(), session(t, 1, 1), experiment.Plan{Cells: []experiment.Cell{side, other}})
 	if err != nil || len(runs) != 2 {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
@@ -125,7 +137,7 @@ func TestACellWithoutMeasurementIsSaidAndTheRestGoesOn(t *testing.T) {
 		}}},
 		Demos: []experiment.Demo{{ID: "d", Run: func(context.Context) (results.Demo, error) { return results.Demo{ID: "d"}, nil }}}}
 	s := session(t, 1, 2)
-	res, runs, err := s.Run(t.Context(), made{plan: plan})
+	res, runs, err := start(t, t.Context(), s, plan)
 	if err != nil || len(runs) != 4 || len(res.Demos) != 1 {
 		t.Fatalf("%d runs, %d demonstrations, %v", len(runs), len(res.Demos), err)
 	}
@@ -150,7 +162,7 @@ func TestAnInterruptedSessionIsJudgedAndSaysSo(t *testing.T) {
 		return first.Run(ctx, tr)
 	}}}}
 	s := session(t, 1, 5)
-	res, runs, err := s.Run(ctx, made{plan: plan})
+	res, runs, err := start(t, ctx, s, plan)
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
@@ -166,7 +178,7 @@ func TestAnInterruptedSessionIsJudgedAndSaysSo(t *testing.T) {
 
 func TestBadSettingsLeaveNothingBehind(t *testing.T) {
 	s := session(t, 1, 1)
-	_, _, err := s.Run(t.Context(), made{err: errors.New("negative workers")})
+	_, _, err := s.Run(t.Context(), made(experiment.Plan{}, errors.New("negative workers")), &settings{})
 	if !errors.Is(err, experiment.ErrInput) {
 		t.Errorf("error %v", err)
 	}
@@ -178,12 +190,12 @@ func TestBadSettingsLeaveNothingBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Dir = filepath.Join(file, "below")
-	if _, _, err := s.Run(t.Context(), made{}); !errors.Is(err, experiment.ErrInput) {
+	if _, _, err := start(t, t.Context(), s, experiment.Plan{}); !errors.Is(err, experiment.ErrInput) {
 		t.Errorf("unwritable folder: %v", err)
 	}
 	s = session(t, 1, 1)
-	unprepared := made{plan: experiment.Plan{Prepare: func(context.Context) error { return errors.New("disk full") }}}
-	if _, _, err := s.Run(t.Context(), unprepared); !errors.Is(err, experiment.ErrInput) {
+	unprepared := experiment.Plan{Prepare: func(context.Context) error { return errors.New("disk full") }}
+	if _, _, err := start(t, t.Context(), s, unprepared); !errors.Is(err, experiment.ErrInput) {
 		t.Errorf("nothing to measure with: %v", err)
 	}
 	if _, err := os.Stat(s.Dir); !errors.Is(err, os.ErrNotExist) {
@@ -196,10 +208,111 @@ func TestProgressWithoutATerminalIsOneLineAStep(t *testing.T) {
 	var d runLog
 	s := session(t, 1, 2)
 	s.Progress = experiment.NewProgress(&out, false, 0)
-	if _, _, err := s.Run(t.Context(), made{plan: experiment.Plan{Cells: []experiment.Cell{d.cell("a")}}}); err != nil {
+	if _, _, err := start(t, t.Context(), s, experiment.Plan{Cells: []experiment.Cell{d.cell("a")}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Count(out.String(), "\n"); got != 3 || strings.Contains(out.String(), "\x1b") {
 		t.Errorf("want the forecast and two steps:\n%s", out.String())
+	}
+}
+
+func TestAFailedGroupIsMeasuredOnceAndAllItsCellsSaySo(t *testing.T) {
+	calls := 0
+	keys := []ledger.Key{{Setup: "s", Load: "l", Pattern: "a"}, {Setup: "s", Load: "l", Pattern: "b"}}
+	plan := experiment.Plan{Groups: []experiment.Group{{Keys: keys, Run: func(context.Context, experiment.Trial) ([]results.Run, error) {
+		calls++
+		return nil, errors.New("it broke")
+	}}}}
+	res, runs, err := start(t, t.Context(), session(t, 1, 1), plan)
+	if err != nil || calls != 1 || len(runs) != 2 || runs[0].Failed == "" || runs[1].Pattern != "b" || !strings.Contains(res.Partial, "1 of 1") {
+		t.Fatalf("%d calls, %+v, %q, %v", calls, runs, res.Partial, err)
+	}
+	plan.Groups[0].Run = func(context.Context, experiment.Trial) ([]results.Run, error) { return make([]results.Run, 3), nil }
+	if _, runs, err := start(t, t.Context(), session(t, 1, 1), plan); err != nil || len(runs) != 2 || !strings.Contains(runs[0].Failed, "3 runs of 2 cells") {
+		t.Fatalf("%+v, %v", runs, err)
+	}
+}
+
+func TestADisturbedMeasurementIsMadeAgainAndSaysSoIfThatDoesNotHelp(t *testing.T) {
+	for again, want := range map[int]float64{0: 0.5, 1: 0.5, 2: 0} {
+		var d runLog
+		looks := 0
+		s := session(t, 1, 1)
+		s.Again = again
+		s.Watch = func() func() float64 {
+			looks++
+			return func() float64 {
+				if looks <= 2 {
+					return 0.5
+				}
+				return 0.01
+			}
+		}
+		one := d.cell("a")
+		one.Expect = time.Hour // there is time to measure again
+		_, runs, err := start(t, t.Context(), s, experiment.Plan{Cells: []experiment.Cell{one}})
+		if err != nil || len(runs) != 1 || runs[0].Disturbed != want || len(d.lines) != again+1 {
+			t.Errorf("%d more allowed: %d runs, disturbed %v, measured %v, %v", again, len(runs), runs[0].Disturbed, d.lines, err)
+		}
+	}
+}
+
+func TestASessionGoesOnWhereItEnded(t *testing.T) {
+	var d runLog
+	e := made(experiment.Plan{Cells: []experiment.Cell{d.cell("a"), d.cell("b")},
+		Demos: []experiment.Demo{{ID: "d", Run: func(context.Context) (results.Demo, error) { return results.Demo{ID: "d"}, nil }}}}, nil)
+	s := session(t, 7, 5)
+	if _, _, err := s.Run(t.Context(), e, e.Config("quick")); err != nil {
+		t.Fatal(err)
+	}
+	s.Seed, s.Repeats = 99, 8
+	res, runs, err := s.Resume(t.Context(), e)
+	if err != nil || len(runs) != 16 || len(d.lines) != 16 || res.Seed != 7 || res.Looks != 1 || res.Repeats != 8 || len(res.Demos) != 1 || res.Partial != "" {
+		t.Fatalf("%d runs, measured %v, %+v, %v", len(runs), d.lines, res, err)
+	}
+	if !strings.Contains(string(res.Config), `"Size":2`) && !strings.Contains(string(res.Config), `"Size": 2`) {
+		t.Errorf("settings %s", res.Config)
+	}
+	if got := res.Claims[0].Answers[0].Repeats; got != 8 {
+		t.Errorf("judged on %d repeats", got)
+	}
+	other := experiment.Declare(ledger.Family{ID: "U"}, "", func(settings) (experiment.Plan, error) { return experiment.Plan{}, nil }, nil)
+	if _, _, err := s.Resume(t.Context(), other); !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), "spillway lab T --resume") {
+		t.Errorf("another experiment: %v", err)
+	}
+	stored, _, err := results.Read(s.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored.Revision = "of last year"
+	if err := results.WriteResults(s.Dir, stored); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Resume(t.Context(), e); !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), "of last year") {
+		t.Errorf("another revision: %v", err)
+	}
+	s.Dir = t.TempDir()
+	if _, _, err := s.Resume(t.Context(), e); !errors.Is(err, experiment.ErrInput) {
+		t.Errorf("nothing to go on with: %v", err)
+	}
+}
+
+func TestSizesComeFromTheTagsAndDifferencesAreSaid(t *testing.T) {
+	if a, b, c := experiment.Sized[settings](""), experiment.Sized[settings]("quick"), experiment.Sized[settings]("full"); a.Size != 10 || b.Size != 2 || c.Size != 100 {
+		t.Errorf("sizes %v, %v, %v", a, b, c)
+	}
+	e := made(experiment.Plan{Cells: []experiment.Cell{{Expect: 12 * time.Second}}}, nil)
+	if got := e.Takes("full"); got != "1 min" {
+		t.Errorf("takes %s", got)
+	}
+	config := e.Config("").(*settings)
+	config.Names = []string{"x"}
+	s := session(t, 1, 1)
+	res, _, err := s.Run(t.Context(), made(experiment.Plan{}, nil), config)
+	if err != nil || res.Scaled != "size 10 instead of 100; names x instead of all" {
+		t.Errorf("scaled %q, %v", res.Scaled, err)
+	}
+	if err := experiment.Known("contestant", []string{"a", "x"}, []string{"a", "b"}); err == nil || !strings.Contains(err.Error(), `"x"`) {
+		t.Errorf("%v", err)
 	}
 }

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/contestant"
@@ -11,14 +12,24 @@ import (
 // Staged are demonstrations that run faulty code and ours, each in a separate process
 // that the fault may end.
 type Staged struct {
-	Role string // the prefix of each role; the demonstration's id follows
-	Acts []Act
+	Role    string // the prefix of each role; the demonstration's id follows
+	Program string // that plays them; empty: this one
+	Acts    []Act
 }
 
 // Act is one demonstration.
 type Act struct {
 	ID, Title string
-	Run       func(context.Context) (results.Demo, error) // in the process
+	Run       func(context.Context) (results.Demo, error) // in the process; only its program needs it
+}
+
+// By returns the demonstrations with what runs them, by id.
+func (s Staged) By(runs map[string]func(context.Context) (results.Demo, error)) Staged {
+	s.Acts = slices.Clone(s.Acts)
+	for i := range s.Acts {
+		s.Acts[i].Run = runs[s.Acts[i].ID]
+	}
+	return s
 }
 
 // Roles are the roles of the processes.
@@ -37,7 +48,7 @@ func (s Staged) Demos() []Demo {
 		out = append(out, Demo{ID: a.ID, Title: a.Title, Expect: time.Second,
 			Run: func(ctx context.Context) (results.Demo, error) {
 				var demo results.Demo
-				_, err := contestant.Run(ctx, contestant.Spec{Role: s.Role + a.ID, Input: struct{}{}}, &demo)
+				_, err := contestant.Run(ctx, contestant.Spec{Program: s.Program, Role: s.Role + a.ID, Input: struct{}{}}, &demo)
 				demo.ID, demo.Title = a.ID, a.Title
 				return demo, err
 			}})

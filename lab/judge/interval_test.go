@@ -29,7 +29,7 @@ func TestTailAgreesWithCountingAllWays(t *testing.T) {
 				t.Errorf("%d repeats at look %d: %d values left out at either end, want %d", n, looks, got, want)
 			}
 		}
-		if n := needed(looks); tail(n, looks) != 0 || tail(n-1, looks) != -1 {
+		if n := MinRepeats + looks; tail(n, looks) != 0 || tail(n-1, looks) != -1 {
 			t.Errorf("%d repeats should just be enough at look %d", n, looks)
 		}
 	}

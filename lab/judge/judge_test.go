@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	holds        = judge.Holds
-	fails        = judge.Fails
-	inconclusive = judge.Inconclusive
+	holds        = Holds
+	fails        = Fails
+	inconclusive = Inconclusive
 )
 
 var nan = math.NaN()
@@ -244,15 +244,15 @@ func TestWhyIsAPlainSentenceWithTheNumbers(t *testing.T) {
 		want string
 	}{
 		{ratio, Input{Values: []float64{4.31, 4.2, 4.4, 4.3, 4.32}, Disturbed: []int{1, 3}},
-			"naive/workerpool throughput was 4.31x (4.20–4.40, median of 5 repeats), which is inside 4–5x; other processes disturbed repeat 2, 4."},
+			"naive/workerpool throughput was 4.31x (4.20–4.40, median of 5 repeats), which is inside 4–5x; other processes disturbed repeat 2 and 4."},
 		{ratio, Input{Values: []float64{6, 6, 6, 6, 6}, Floor: []float64{.01, .02, .02, 0, 0}},
 			"naive/workerpool throughput was 6x (always the same, median of 5 repeats), which is not inside 4–5x, by more than the 2.02 % by which the same contestant differs from itself."},
 		{ratio, Input{Values: []float64{4.4, 4.45, 4.5, 4.55, 5.02}},
-			"naive/workerpool throughput was 4.50x (4.40–5.02, median of 5 repeats), too uncertain to tell whether it is inside 4–5x; N more runs should settle it."},
+			"naive/workerpool throughput was 4.50x (4.40–5.02, median of 5 repeats), too uncertain to tell whether it is inside 4–5x; N more should settle it."},
 		{cost, Input{Values: []float64{9.5, 9.4, 9.5, 9.5, 9.6}},
-			"a call was 9.50 ns (9.40–9.60, median of 5 repeats), at the edge of 10 ns: sessions differ by 1 ns; more runs would not help."},
+			"a call was 9.50 ns (9.40–9.60, median of 5 repeats), at the edge of the rule (at most 10 ns): sessions differ by 1 ns; more repeats would not help."},
 		{Question{Subject: "the peak", Kind: Never, Rule: AtMost(20)}, Input{Values: []float64{20, 19, 21, 20, 20}},
-			"the peak was 21 at worst (19–21, in 5 repeats), which is not at most 20 (in 1 of 5 repeats)."},
+			"the peak was 21 at worst (19–21, in 5 repeats), which is not at most 20 (satisfied in 4 of 5 repeats)."},
 		{Question{Subject: "the peak", Kind: Every, Rule: AtMost(20)}, Input{Values: []float64{20, 19, 21, 20, 20}},
 			"the peak was 20 (19–21, in 5 repeats), which is at most 20 in 4 of 5 repeats."},
 		{cost, Input{Values: []float64{9, 9}}, "a call has 2 of the 5 repeats that a verdict needs; it needs 3 more."},

@@ -96,7 +96,8 @@ func (c Claim) judge(e *Evidence) results.Claim {
 
 func (p Part) judge(e *Evidence, k Case) results.Answer {
 	q := judge.Question{Subject: p.Subject, Unit: p.Unit, Kind: p.Kind, Ratio: p.Unit == "x", Rule: p.Rule, Spread: p.Spread, Min: p.Min, Max: p.Max}
-	in := judge.Input{Values: e.perRepeat(k.Value, false), Looks: e.Looks, Seed: e.Seed, Missing: e.missing(k.Value)}
+	in := judge.Input{Looks: e.Looks, Seed: e.Seed, Missing: e.missing(k.Value)}
+	in.Values, in.Disturbed = e.perRepeat(k.Value, false), e.disturbed(k.Value)
 	if p.Kind == judge.Median {
 		in.Floor = e.floor(k.Value, q.Ratio)
 	}
@@ -104,7 +105,7 @@ func (p Part) judge(e *Evidence, k Case) results.Answer {
 	out := results.Answer{
 		Part: p.ID, Title: p.Title, Setup: k.Setup, Beside: k.Beside, Verdict: ans.Verdict,
 		Measured: ans.Measured, Low: ans.Low, High: ans.High, Unit: p.Unit, Rule: p.Rule, Published: p.Published,
-		Repeats: ans.Repeats, Floor: ans.Floor, MoreRuns: ans.MoreRuns, AtEdge: ans.AtEdge, Missing: in.Missing != "", Why: ans.Why,
+		Repeats: ans.Repeats, Floor: ans.Floor, MoreRuns: ans.MoreRuns, AtEdge: ans.AtEdge, Missing: math.IsNaN(ans.Measured), Why: ans.Why,
 	}
 	switch {
 	case k.Needs != "":
@@ -120,20 +121,18 @@ func (p Part) judge(e *Evidence, k Case) results.Answer {
 }
 
 // floor is by how much the term differs from itself when the cells that have a twin are
-// replaced by it, in each repeat that has twins.
-func (e *Evidence) floor(t Term, ratio bool) []float64 {
-	if !slices.ContainsFunc(t.leaves(e), func(l Term) bool { k := l.key; k.Twin = true; return e.Has(k) }) {
-		return nil
-	}
-	var out []float64
-	own, twins := e.perRepeat(t, false), e.perRepeat(t, true)
-	for i, x := range own {
-		d := twins[i] - x
-		if ratio {
-			d = math.Log(twins[i] / x)
+// replaced by it, in each repeat in which one of them was run.
+func (e *Evidence) floor(t Term, ratio bool) (out []float64) {
+	leaves := t.leaves(e)
+	for _, repeat := range e.complete(t) {
+		if !slices.ContainsFunc(leaves, func(l Term) bool { k := l.key; k.Twin = true; return e.ran(k, repeat) }) {
+			continue
 		}
-		if !math.IsNaN(d) && !math.IsInf(d, 0) {
-			out = append(out, d)
+		own, twins := Median(t.at(e, repeat, false)), Median(t.at(e, repeat, true))
+		if ratio {
+			out = append(out, math.Log(twins/own))
+		} else {
+			out = append(out, twins-own)
 		}
 	}
 	return out

@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/spillway-go/spillway/lab/results"
@@ -102,50 +103,55 @@ func (e *Evidence) values(k Key, f Figure, repeat int) []float64 {
 	return f.of(r)
 }
 
-// perRepeat is the term's value in each repeat in which all its cells were measured.
-// A repeat that an interruption cut short does not count; a figure that is missing in
-// a run does, as NaN.
+// perRepeat is the term's value in each complete repeat.
 func (e *Evidence) perRepeat(t Term, twins bool) []float64 {
 	var out []float64
+	for _, repeat := range e.complete(t) {
+		out = append(out, Median(t.at(e, repeat, twins)))
+	}
+	return out
+}
+
+// complete returns the repeats in which all cells of the term were measured. One that an
+// interruption cut short does not count; one in which a run lacks a figure does.
+func (e *Evidence) complete(t Term) (out []int) {
+	leaves := t.leaves(nil)
 	for repeat := range e.repeats {
-		if e.complete(t, repeat) {
-			out = append(out, Median(t.at(e, repeat, twins)))
+		if !slices.ContainsFunc(leaves, func(l Term) bool { return !e.ran(l.key, repeat) }) {
+			out = append(out, repeat)
 		}
 	}
 	return out
 }
 
-func (e *Evidence) complete(t Term, repeat int) bool {
-	for _, l := range t.leaves(nil) {
-		if !e.ran(l.key, repeat) {
-			return false
+// disturbed returns those of the complete repeats, by their place among them, in which
+// other processes disturbed a cell of the term.
+func (e *Evidence) disturbed(t Term) (out []int) {
+	for i, repeat := range e.complete(t) {
+		if slices.ContainsFunc(t.leaves(e), func(l Term) bool { return e.runs[l.key][repeat].Disturbed > 0 }) {
+			out = append(out, i)
 		}
 	}
-	return true
+	return out
 }
 
 // missing says which figure of the term is missing, as a sentence; "" if none is.
 func (e *Evidence) missing(t Term) string {
-	counted := 0
-	for repeat := range e.repeats {
-		if e.complete(t, repeat) {
-			counted++
-		}
-	}
+	repeats := e.complete(t)
 	for _, l := range t.leaves(nil) {
-		if counted == 0 {
+		if len(repeats) == 0 {
 			if why := e.never(l.key); why != "" {
 				return why
 			}
 		}
-		for repeat := range e.repeats {
-			if e.complete(t, repeat) && unusable(e.values(l.key, l.figure, repeat)) {
-				r := e.runs[l.key][repeat]
-				if r != nil && r.Killed != "" && !l.figure.OfKilled {
-					return fmt.Sprintf("The %s of %s is missing: it was %s.", l.figure.Name, l.key, strings.TrimSuffix(r.Killed, "."))
-				}
-				return fmt.Sprintf("The %s of %s is missing in repeat %d.", l.figure.Name, l.key, repeat+1)
+		for _, repeat := range repeats {
+			if !unusable(e.values(l.key, l.figure, repeat)) {
+				continue
 			}
+			if r := e.runs[l.key][repeat]; r.Killed != "" && !l.figure.OfKilled {
+				return fmt.Sprintf("The %s of %s is missing: it was %s.", l.figure.Name, l.key, strings.TrimSuffix(r.Killed, "."))
+			}
+			return fmt.Sprintf("The %s of %s is missing in repeat %d.", l.figure.Name, l.key, repeat+1)
 		}
 	}
 	return ""

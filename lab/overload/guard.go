@@ -2,14 +2,10 @@ package overload
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
-	"time"
 
-	"github.com/failsafe-go/failsafe-go/adaptivelimiter"
-	"github.com/failsafe-go/failsafe-go/priority"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/spillway-go/spillway"
@@ -45,7 +41,7 @@ type Guard struct {
 }
 
 // NewGuard returns the contestant of that name in front of a database with that
-// many slots. Close it.
+// many slots. Close it. Only program has Failsafe.
 func NewGuard(name string, slots int) (*Guard, error) {
 	switch name {
 	case None:
@@ -57,18 +53,25 @@ func NewGuard(name string, slots int) (*Guard, error) {
 	case SemaphoreTry:
 		return weighted(slots, func(s *semaphore.Weighted, _ context.Context, n int64) error {
 			if !s.TryAcquire(n) {
-				return errRefused
+				return ErrRefused
 			}
 			return nil
 		}), nil
 	case WorkerPool:
 		return pooled(slots)
-	case Failsafe:
-		return failsafe(), nil
 	case Spillway:
 		return ours()
 	}
+	if name == Failsafe {
+		return nil, fmt.Errorf("contestant %s is in the program %s alone", name, program)
+	}
 	return nil, fmt.Errorf("unknown contestant %q: known are %s", name, strings.Join(Names(), ", "))
+}
+
+// CustomGuard is a contestant that admits by admit; a refusal is ErrRefused. close
+// releases what it holds.
+func CustomGuard(admit func(ctx context.Context, fn func(context.Context) error) error, limit func() int, close func()) *Guard {
+	return &Guard{admit: admit, limit: limit, close: close}
 }
 
 // Do runs fn if and when the contestant admits it. A refusal by any contestant matches
@@ -119,8 +122,8 @@ func (g *Guard) Running() int { return int(g.running.Load()) }
 // Waiting counts the requests that were neither admitted nor refused yet.
 func (g *Guard) Waiting() int { return int(g.waiting.Load()) }
 
-// errRefused is the refusal of a contestant without an error of its own.
-var errRefused = &spillway.Rejection{Reason: spillway.QueueFull}
+// ErrRefused is the refusal of a contestant without an error of its own.
+var ErrRefused = &spillway.Rejection{Reason: spillway.QueueFull}
 
 func weighted(size int, acquire func(*semaphore.Weighted, context.Context, int64) error) *Guard {
 	s := semaphore.NewWeighted(int64(size))
@@ -149,41 +152,6 @@ func pooled(workers int) (*Guard, error) {
 			return err
 		},
 	}, nil
-}
-
-// calibrateEvery is how often failsafe-go's prioritizer checks its queue.
-const calibrateEvery = 100 * time.Millisecond
-
-// failsafe is the adaptive limiter of failsafe-go with all defaults. It is the
-// strongest available adaptive limiter for Go: it is maintained, and the only one
-// with priorities. "spillway lab overload" measures it in front of this database.
-func failsafe() *Guard {
-	prioritizer := adaptivelimiter.NewPrioritizer()
-	lim := adaptivelimiter.NewBuilder[any]().BuildPrioritized(prioritizer)
-	return &Guard{
-		limit: lim.Limit,
-		close: prioritizer.ScheduleCalibrations(context.Background(), calibrateEvery),
-		admit: func(ctx context.Context, fn func(context.Context) error) error {
-			level := priority.Low
-			if spillway.PriorityFrom(ctx) == spillway.Critical {
-				level = priority.VeryHigh
-			}
-			permit, err := lim.AcquirePermitWithPriority(ctx, level)
-			switch {
-			case errors.Is(err, adaptivelimiter.ErrExceeded):
-				return errRefused
-			case err != nil:
-				return err
-			}
-			err = fn(ctx)
-			if ctx.Err() != nil {
-				permit.Drop() // as its own executor does with cancelled work
-			} else {
-				permit.Record()
-			}
-			return err
-		},
-	}
 }
 
 func ours() (*Guard, error) {

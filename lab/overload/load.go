@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"sync/atomic"
 	"time"
 
-	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/loadgen"
 )
 
@@ -30,9 +30,9 @@ var errForeign = errors.New("not the patient that was asked for")
 
 func newClients(url string, patients int, deadline time.Duration) (*clients, error) {
 	c := &clients{deadline: deadline}
-	id := func(n uint64) string { return patientapi.FormatID(1 + int(n*7919%uint64(patients))) }
+	id := func(n uint64) string { return fmt.Sprintf("P%06d", 1+n*7919%uint64(patients)) }
 	target := func(header http.Header) (*loadgen.HTTP, error) {
-		header.Set(timeoutHeader, strconv.FormatInt(deadline.Milliseconds(), 10))
+		header.Set(TimeoutHeader, strconv.FormatInt(deadline.Milliseconds(), 10))
 		return loadgen.NewHTTP(loadgen.HTTPConfig{
 			Header: header,
 			URLFor: func(n uint64) string { return url + "/api/v1/patients/" + id(n) },
@@ -49,7 +49,7 @@ func newClients(url string, patients int, deadline time.Duration) (*clients, err
 	if c.ordinary, err = target(http.Header{}); err != nil {
 		return nil, err
 	}
-	c.critical, err = target(http.Header{http.CanonicalHeaderKey(priorityHeader): {critical}})
+	c.critical, err = target(http.Header{http.CanonicalHeaderKey(PriorityHeader): {Critical}})
 	return c, err
 }
 

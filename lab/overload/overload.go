@@ -6,13 +6,11 @@ package overload
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/spillway-go/spillway/examples/patientapi/sqlite"
 	"github.com/spillway-go/spillway/lab/claims"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
@@ -32,12 +30,14 @@ func (Classic) ID() string { return claims.Overload.ID }
 // Title implements experiment.Experiment.
 func (Classic) Title() string { return claims.Overload.Title }
 
-const roleServer = "overload-server"
+// program plays every role, because it may import what they need.
+const program = "patient"
 
-// Roles are the roles of its contestants.
-func Roles() map[string]contestant.Role {
-	return map[string]contestant.Role{roleServer: server}
-}
+// The roles of its contestants.
+const (
+	RoleServer   = "overload-server"
+	RoleDatabase = "overload-database" // of a number of patients: the path of its file
+)
 
 // Config is what a user may set.
 type Config struct {
@@ -114,7 +114,9 @@ func (e Classic) Plan() (experiment.Plan, error) {
 		return experiment.Plan{}, err
 	}
 	p := &planner{Config: e.Config}
-	plan := experiment.Plan{Scaled: e.Config.scaled(), Prepare: p.prepare}
+	plan := experiment.Plan{
+		Scaled: e.Config.scaled(), Programs: []contestant.Spec{{Program: program, Role: RoleServer}}, Prepare: p.prepare,
+	}
 	for _, x := range p.Loads {
 		for i, name := range p.Contestants {
 			plan.Cells = append(plan.Cells, experiment.Cell{
@@ -150,8 +152,8 @@ func (p *planner) beside(x float64, i int) string {
 	return ""
 }
 
-func (p *planner) job(name string, seed uint64) job {
-	return job{Contestant: name, Work: p.Work, Seed: seed, Patients: p.Patients, Database: p.database, Step: seriesStep}
+func (p *planner) job(name string, seed uint64) Job {
+	return Job{Contestant: name, Work: p.Work, Seed: seed, Patients: p.Patients, Database: p.database, Step: seriesStep}
 }
 
 // seriesStep is the resolution of the time lines.
@@ -160,17 +162,7 @@ const seriesStep = 100 * time.Millisecond
 // prepare makes the SQLite file, or finds that of an earlier session, and measures
 // the capacity of the service.
 func (p *planner) prepare(ctx context.Context) error {
-	set := p.job(None, 0).set()
-	path, err := sqlite.DefaultPath(set)
-	if err != nil {
-		return fmt.Errorf("no place for the database: %w", err)
-	}
-	db, err := sqlite.OpenSet(ctx, path, set, sqlite.Options{}, nil)
-	if err != nil {
-		return err
-	}
-	p.database = filepath.Clean(path)
-	if err := db.Close(); err != nil {
+	if _, err := contestant.Run(ctx, contestant.Spec{Program: program, Role: RoleDatabase, Input: p.Patients}, &p.database); err != nil {
 		return err
 	}
 	return p.measureCapacity(ctx)
@@ -180,7 +172,7 @@ func (p *planner) prepare(ctx context.Context) error {
 // numbers of clients near the database's slots.
 func (p *planner) measureCapacity(ctx context.Context) error {
 	var url string
-	srv, err := contestant.Start(ctx, contestant.Spec{Role: roleServer, Input: p.job(None, 1), MemoryCap: p.MemoryCap}, &url)
+	srv, err := contestant.Start(ctx, contestant.Spec{Program: program, Role: RoleServer, Input: p.job(None, 1), MemoryCap: p.MemoryCap}, &url)
 	if err != nil {
 		return err
 	}
@@ -233,7 +225,7 @@ func (p *planner) try(ctx context.Context, name string, x float64, t experiment.
 // run measures once.
 func (p *planner) run(ctx context.Context, name string, x float64, t experiment.Trial) (results.Run, error) {
 	var url string
-	srv, err := contestant.Start(ctx, contestant.Spec{Role: roleServer, Input: p.job(name, t.Seed), MemoryCap: p.MemoryCap}, &url)
+	srv, err := contestant.Start(ctx, contestant.Spec{Program: program, Role: RoleServer, Input: p.job(name, t.Seed), MemoryCap: p.MemoryCap}, &url)
 	if err != nil {
 		return results.Run{}, err
 	}
@@ -255,7 +247,7 @@ func (p *planner) run(ctx context.Context, name string, x float64, t experiment.
 		return results.Run{}, err
 	}
 	c.close()
-	var report served
+	var report Served
 	exit, err := srv.Stop(ctx, &report)
 	if err != nil {
 		return results.Run{}, err
@@ -267,7 +259,8 @@ func (p *planner) run(ctx context.Context, name string, x float64, t experiment.
 		"load": x, "capacity": p.capacity, "slots": p.Work.Slots, "min_ms": ms(p.Work.Min), "max_ms": ms(p.Work.Max), "deadline_ms": ms(p.Deadline),
 		"state": report.State, "generator": res.Why,
 	}
-	run.Process = process(report, exit.PeakRSS)
+	run.Process = experiment.Process(report.Usage)
+	run.Process.PeakRSS, run.Process.PeakStoreCalls = max(run.Process.PeakRSS, exit.PeakRSS), report.Peak
 	run.Extra = map[string]float64{
 		"critical_offered": float64(c.criticalSent.Load()), "critical_ok": float64(c.criticalOK.Load()),
 	}
@@ -280,16 +273,8 @@ func (p *planner) run(ctx context.Context, name string, x float64, t experiment.
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-func process(s served, peakRSS uint64) results.Process {
-	u := s.Usage
-	return results.Process{
-		Mallocs: u.Mallocs, AllocBytes: u.AllocBytes, PeakGoroutines: u.PeakGoroutines, PeakRSS: max(u.PeakRSS, peakRSS),
-		CPUSeconds: u.CPUSeconds, GCShare: u.GCShare, GCPauseP99: u.GCPauseP99, ReuseRate: -1, PeakStoreCalls: s.Peak,
-	}
-}
-
 // addSamples adds the server's samples of its contestant to the load's time line.
-func addSamples(run *results.Run, began time.Time, samples []sample) {
+func addSamples(run *results.Run, began time.Time, samples []Sample) {
 	i := 0
 	for k := range run.Series {
 		for i < len(samples) && samples[i].At.Sub(began).Seconds() < run.Series[k].At {

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	service "github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/lab/claims"
 	judge "github.com/spillway-go/spillway/lab/oldjudge"
 	"github.com/spillway-go/spillway/lab/results"
@@ -36,12 +35,12 @@ func setupName(setup string) string {
 }
 
 func h1(e evidence, setup string) []results.OldClaim {
-	c := claims.H1.Judge(setupName(setup), e.pairs(cell{setup, Low, service.Naive}, cell{setup, Low, service.WorkerPool}, throughput))
-	return []results.OldClaim{because(c, "The sizes decide it: %s.", e.sizes(cell{setup, Low, service.WorkerPool}))}
+	c := claims.H1.Judge(setupName(setup), e.pairs(cell{setup, Low, Naive}, cell{setup, Low, WorkerPool}, throughput))
+	return []results.OldClaim{because(c, "The sizes decide it: %s.", e.sizes(cell{setup, Low, WorkerPool}))}
 }
 
 func h2(e evidence, setup string) []results.OldClaim {
-	pool := cell{setup, High, service.WorkerPool}
+	pool := cell{setup, High, WorkerPool}
 	law := e.law(pool)
 	goodput := claims.H2Goodput.Judge(setupName(setup), e.values(pool, goodput))
 	lawful := e.pairs(pool, pool, nil)
@@ -56,7 +55,7 @@ func h2(e evidence, setup string) []results.OldClaim {
 }
 
 func h3(e evidence, setup string) []results.OldClaim {
-	naive, pool := cell{setup, Sustained, service.Naive}, cell{setup, Sustained, service.WorkerPool}
+	naive, pool := cell{setup, Sustained, Naive}, cell{setup, Sustained, WorkerPool}
 	return []results.OldClaim{
 		because(claims.H3Refused.Judge(setupName(setup), e.values(pool, refused)), "%s.", e.share(pool)),
 		claims.H3Throughput.Judge(setupName(setup), e.pairs(naive, pool, throughput)),
@@ -66,7 +65,7 @@ func h3(e evidence, setup string) []results.OldClaim {
 }
 
 func h4(e evidence) []results.OldClaim {
-	printed, warm := cell{Published, Low, AsPrinted}, cell{Published, Brisk, service.Optimized}
+	printed, warm := cell{Published, Low, AsPrinted}, cell{Published, Brisk, Optimized}
 	published := claims.H4Published.Judge(setupName(Published), e.values(printed, reuse))
 	if runs := e.of(printed); len(runs) > 0 {
 		reported := 0.0
@@ -85,7 +84,7 @@ func h4(e evidence) []results.OldClaim {
 func h9(e evidence) []results.OldClaim {
 	return []results.OldClaim{
 		claims.H9Uncleared.Judge(setupName(Published), e.values(cell{Published, Reuse, Uncleared}, foreign)),
-		claims.H9Cleared.Judge(setupName(Published), e.values(cell{Published, Reuse, service.Optimized}, foreign)),
+		claims.H9Cleared.Judge(setupName(Published), e.values(cell{Published, Reuse, Optimized}, foreign)),
 	}
 }
 
@@ -93,7 +92,7 @@ func h9(e evidence) []results.OldClaim {
 const briskEnough = 1000
 
 func h10(e evidence, setup string) []results.OldClaim {
-	optimized, pool := cell{setup, Brisk, service.Optimized}, cell{setup, Brisk, service.WorkerPool}
+	optimized, pool := cell{setup, Brisk, Optimized}, cell{setup, Brisk, WorkerPool}
 	ask := func(figure func(results.Run) float64) judge.Input {
 		in := e.pairs(optimized, pool, figure)
 		in.AA = e.twins(pool, figure)
@@ -114,22 +113,22 @@ func h10(e evidence, setup string) []results.OldClaim {
 func h11(e evidence) []results.OldClaim {
 	stack := func(run results.Run) float64 { return run.Extra["stack_kb"] }
 	out := []results.OldClaim{
-		claims.H11Stack.Judge("goroutines that only wait", e.values(cell{Published, Parked, service.Naive}, stack)),
-		because(claims.H11Stack.Judge(setupName(Real), e.values(cell{Real, High, service.Naive}, stack)),
+		claims.H11Stack.Judge("goroutines that only wait", e.values(cell{Published, Parked, Naive}, stack)),
+		because(claims.H11Stack.Judge(setupName(Real), e.values(cell{Real, High, Naive}, stack)),
 			"HTTP and the store grow the stacks; a request also keeps its connection's goroutine."),
 	}
 	for _, setup := range []string{Published, Real} {
 		workers, peaks := 0, judge.Input{Seed: e.seed}
 		repeats := map[int]float64{}
 		for _, load := range []string{Low, High, Sustained} {
-			for n, run := range e.repeats(cell{setup, load, service.WorkerPool}, false) {
+			for n, run := range e.repeats(cell{setup, load, WorkerPool}, false) {
 				workers = int(number(run.Params["workers"]))
 				repeats[n] = max(repeats[n], float64(run.Process.PeakStoreCalls))
 			}
 		}
 		peaks.Values = slices.Collect(maps.Values(repeats))
 		if workers == 0 {
-			workers, peaks.Missing = publishedWorkers, e.missing(cell{setup, High, service.WorkerPool})
+			workers, peaks.Missing = publishedWorkers, e.missing(cell{setup, High, WorkerPool})
 		}
 		out = append(out, claims.H11ConnectionsOf(workers).Judge(setupName(setup), peaks))
 	}

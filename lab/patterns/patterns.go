@@ -5,14 +5,9 @@ package patterns
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"path/filepath"
 	"slices"
 	"time"
 
-	service "github.com/spillway-go/spillway/examples/patientapi/patterns"
-	"github.com/spillway-go/spillway/examples/patientapi/sqlite"
 	"github.com/spillway-go/spillway/lab/claims"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
@@ -28,27 +23,30 @@ func (Classic) ID() string { return claims.H.ID }
 // Title implements experiment.Experiment.
 func (Classic) Title() string { return claims.H.Title }
 
-// The roles of its contestants.
+// program plays every role that needs the patient API.
+const program = "patient"
+
+// The roles of its contestants. Each has a Job as its input.
 const (
-	roleCall      = "patterns-call"
-	roleServer    = "patterns-server"
-	roleAsPrinted = "patterns-as-printed"
-	roleReuse     = "patterns-reuse"
+	RoleCall      = "patterns-call"
+	RoleServer    = "patterns-server"
+	RoleAsPrinted = "patterns-as-printed"
+	RoleReuse     = "patterns-reuse"
+	RoleDatabase  = "patterns-database" // of a number of patients: the path of its file
 	roleParked    = "patterns-parked"
 )
 
-// Roles are the roles of its contestants.
+// Roles are the roles that need no patient API.
 func Roles() map[string]contestant.Role {
-	roles := map[string]contestant.Role{
-		roleCall:      contestant.Func(call),
-		roleServer:    server,
-		roleAsPrinted: contestant.Func(asPrinted),
-		roleReuse:     contestant.Func(reusing),
-		roleParked:    contestant.Func(parked),
-	}
-	maps.Copy(roles, demonstrations.Roles())
-	return roles
+	return map[string]contestant.Role{roleParked: contestant.Func(parked)}
 }
+
+// Demonstrations run faulty code and ours.
+var Demonstrations = experiment.Staged{Role: "patterns-demo-", Program: program, Acts: []experiment.Act{
+	{ID: "early-return", Title: "the handler that returns before its goroutine writes"},
+	{ID: "shared-reply", Title: "the pooled response that is given back before it is encoded"},
+	{ID: "late-retry-after", Title: "Retry-After set after the body"},
+}}
 
 // Plan implements experiment.Experiment.
 func (e Classic) Plan() (experiment.Plan, error) {
@@ -67,15 +65,18 @@ func (e Classic) Plan() (experiment.Plan, error) {
 		}
 	}
 	p.brisk()
-	if slices.Contains(c.Patterns, service.Optimized) {
-		p.child(Published, Low, AsPrinted, roleAsPrinted).Beside = Published + Low
-		p.child(Published, Reuse, Uncleared, roleReuse)
-		p.child(Published, Reuse, service.Optimized, roleReuse)
+	if slices.Contains(c.Patterns, Optimized) {
+		p.child(Published, Low, AsPrinted, RoleAsPrinted).Beside = Published + Low
+		p.child(Published, Reuse, Uncleared, RoleReuse)
+		p.child(Published, Reuse, Optimized, RoleReuse)
 	}
-	if slices.Contains(c.Patterns, service.Naive) {
-		p.child(Published, Parked, service.Naive, roleParked)
+	if slices.Contains(c.Patterns, Naive) {
+		p.child(Published, Parked, Naive, roleParked)
 	}
-	return experiment.Plan{Scaled: c.scaled(), Prepare: p.prepare, Cells: p.cells, Demos: demonstrations.Demos()}, nil
+	return experiment.Plan{
+		Scaled: c.scaled(), Programs: []contestant.Spec{{Program: program, Role: RoleServer}}, Prepare: p.prepare,
+		Cells: p.cells, Demos: Demonstrations.Demos(),
+	}, nil
 }
 
 // planner collects the cells.
@@ -90,8 +91,8 @@ type planner struct {
 // their stores and use two or three hundredths of a processor, which is in their
 // figures, and one after the other they would take most of the session.
 func (p *planner) published(load, pattern string) {
-	c := p.child(Published, load, pattern, roleCall)
-	if pattern != service.Naive {
+	c := p.child(Published, load, pattern, RoleCall)
+	if pattern != Naive {
 		c.Beside = Published + load
 	}
 }
@@ -103,9 +104,9 @@ func (p *planner) child(setup, load, pattern, role string) *experiment.Cell {
 		j := p.job(l, pattern, t)
 		j.WarmUp = load == Brisk
 		var run results.Run
-		exit, err := contestant.Run(ctx, contestant.Spec{Role: role, Input: j, MemoryCap: p.MemoryCap}, &run)
+		exit, err := contestant.Run(ctx, contestant.Spec{Program: program, Role: role, Input: j, MemoryCap: p.MemoryCap}, &run)
 		if exit.Killed != "" {
-			run.Killed, run.Params = exit.Killed, j.params()
+			run.Killed, run.Params = exit.Killed, j.Params()
 		}
 		run.Process.PeakRSS = max(run.Process.PeakRSS, exit.PeakRSS)
 		return run, err
@@ -130,28 +131,19 @@ func (p *planner) add(setup, name, pattern string, l load, run func(context.Cont
 // brisk adds what H10 compares: two pools at more than 1,000 requests a second,
 // and a twin that shows how much two runs of the same pool differ.
 func (p *planner) brisk() {
-	if !slices.Contains(p.Patterns, service.WorkerPool) || !slices.Contains(p.Patterns, service.Optimized) {
+	if !slices.Contains(p.Patterns, WorkerPool) || !slices.Contains(p.Patterns, Optimized) {
 		return
 	}
-	for _, pattern := range []string{service.WorkerPool, service.Optimized} {
-		p.child(Published, Brisk, pattern, roleCall)
+	for _, pattern := range []string{WorkerPool, Optimized} {
+		p.child(Published, Brisk, pattern, RoleCall)
 		p.real(Brisk, pattern)
 	}
-	p.child(Published, Brisk, service.WorkerPool, roleCall).Twin = true
-	p.real(Brisk, service.WorkerPool).Twin = true
+	p.child(Published, Brisk, WorkerPool, RoleCall).Twin = true
+	p.real(Brisk, WorkerPool).Twin = true
 }
 
 // prepare makes the database once, or finds that of an earlier session.
 func (p *planner) prepare(ctx context.Context) error {
-	set := job{Patients: p.Patients}.set()
-	path, err := sqlite.DefaultPath(set)
-	if err != nil {
-		return fmt.Errorf("no place for the database: %w", err)
-	}
-	db, err := sqlite.OpenSet(ctx, path, set, sqlite.Options{}, nil)
-	if err != nil {
-		return fmt.Errorf("%w; it belongs in your cache folder, which XDG_CACHE_HOME or HOME chooses", err)
-	}
-	p.database = filepath.Clean(path)
-	return db.Close()
+	_, err := contestant.Run(ctx, contestant.Spec{Program: program, Role: RoleDatabase, Input: p.Patients}, &p.database)
+	return err
 }

@@ -10,15 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	service "github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/histogram"
-	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/loadgen"
 )
-
-func TestMain(m *testing.M) { labtest.Main(m, Roles()) }
 
 func TestScalingCutsRequestsNeverClientsOrWorkers(t *testing.T) {
 	part, full := Defaults(), Defaults()
@@ -39,7 +35,7 @@ func TestScalingCutsRequestsNeverClientsOrWorkers(t *testing.T) {
 	}
 	own := Config{Requests: 40, Clients: 8, Workers: 3}
 	for _, name := range []string{Low, High, Sustained, Brisk, Reuse, Parked} {
-		if l := own.load(name, Real, service.Naive); l.requests != 40 || l.clients != 8 || l.workers != 3 {
+		if l := own.load(name, Real, Naive); l.requests != 40 || l.clients != 8 || l.workers != 3 {
 			t.Errorf("%s with own sizes: %+v", name, l)
 		}
 	}
@@ -104,9 +100,9 @@ func TestVerdictsFollowTheRuns(t *testing.T) {
 		for repeat := range 3 {
 			wobble := 1 + 0.002*float64(repeat)
 			runs = append(runs,
-				run(cell{Published, Low, service.Naive}, repeat, 950, 0, 50, 0.9*wobble),
-				run(cell{Published, Low, service.WorkerPool}, repeat, 950, 0, 50, poolSeconds),
-				run(cell{Published, High, service.WorkerPool}, repeat, 10_000-refused-60, refused, 60, 4.5*wobble))
+				run(cell{Published, Low, Naive}, repeat, 950, 0, 50, 0.9*wobble),
+				run(cell{Published, Low, WorkerPool}, repeat, 950, 0, 50, poolSeconds),
+				run(cell{Published, High, WorkerPool}, repeat, 10_000-refused-60, refused, 60, 4.5*wobble))
 		}
 		return runs
 	}
@@ -135,7 +131,7 @@ func TestVerdictsFollowTheRuns(t *testing.T) {
 func TestVerdictsSurviveTheWayToDiskAndBack(t *testing.T) {
 	var runs, back []results.Run
 	for repeat := range 3 {
-		runs = append(runs, run(cell{Real, High, service.WorkerPool}, repeat, 1_140, 8_800, 60, 4.5))
+		runs = append(runs, run(cell{Real, High, WorkerPool}, repeat, 1_140, 8_800, 60, 4.5))
 	}
 	data, err := json.Marshal(runs)
 	if err != nil {
@@ -150,7 +146,7 @@ func TestVerdictsSurviveTheWayToDiskAndBack(t *testing.T) {
 }
 
 func TestBeingKilledIsAnAnswerAndFailingIsNot(t *testing.T) {
-	killed, failed := run(cell{Real, High, service.WorkerPool}, 0, 1, 1, 1, 1), run(cell{Published, High, service.WorkerPool}, 0, 1, 1, 1, 1)
+	killed, failed := run(cell{Real, High, WorkerPool}, 0, 1, 1, 1, 1), run(cell{Published, High, WorkerPool}, 0, 1, 1, 1, 1)
 	killed.Killed, failed.Failed = "killed above the memory cap of 64 MiB after 1s", "connection refused"
 	claims := Classic{}.Judge([]results.Run{killed, failed}, 1)
 	if c := labtest.Claim(t, claims, "H2/refused", "for real"); !strings.Contains(c.Why, "killed above the memory cap") {
@@ -164,7 +160,7 @@ func TestBeingKilledIsAnAnswerAndFailingIsNot(t *testing.T) {
 func TestH10NeedsMoreThanAThousandASecond(t *testing.T) {
 	var runs []results.Run
 	for repeat := range 3 {
-		for _, pattern := range []string{service.Optimized, service.WorkerPool} {
+		for _, pattern := range []string{Optimized, WorkerPool} {
 			runs = append(runs, run(cell{Real, Brisk, pattern}, repeat, 900, 0, 0, 1))
 		}
 	}
@@ -182,11 +178,11 @@ func TestLittlesLaw(t *testing.T) {
 // An answer about another patient once went unnoticed: only the first error was
 // checked, which came from a failing store and looked the same.
 func TestAnAnswerAboutAnotherPatientIsNoticedAmongOtherErrors(t *testing.T) {
-	j := job{Patients: 10}
+	j := Job{Patients: 10}
 	answers := []func(w http.ResponseWriter){
 		func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) },
-		func(w http.ResponseWriter) { fmt.Fprintf(w, `{"id":"%s"}`, j.id(1)) },
-		func(w http.ResponseWriter) { fmt.Fprintf(w, `{"id":"%s"}`, j.id(7)) },
+		func(w http.ResponseWriter) { fmt.Fprintf(w, `{"id":"%s"}`, j.ID(1)) },
+		func(w http.ResponseWriter) { fmt.Fprintf(w, `{"id":"%s"}`, j.ID(7)) },
 	}
 	n := 0
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answers[n](w) }))
@@ -205,25 +201,4 @@ func TestAnAnswerAboutAnotherPatientIsNoticedAmongOtherErrors(t *testing.T) {
 			t.Errorf("answer %d: %v and %d about another patient, want %v and %d", i, got, foreign.Load(), want.outcome, want.foreign)
 		}
 	}
-}
-
-func TestAMemoryCapKillsTheServerAndTheRunSaysSo(t *testing.T) {
-	if !contestant.CapEnforced {
-		t.Skip("the memory cap needs Linux")
-	}
-	c := Defaults()
-	c.MemoryCap, c.Patients, c.Patterns, c.Requests = 1<<20, 100, []string{service.Naive}, 10
-	plan, err := Classic{c}.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, planned := range plan.Cells {
-		if planned.Setup == Published && planned.Load == Low && planned.Pattern == service.Naive {
-			if r, err := planned.Run(t.Context(), trialOf(1)); err != nil || !strings.Contains(r.Killed, "memory cap of 1 MiB") {
-				t.Errorf("killed %q, %v", r.Killed, err)
-			}
-			return
-		}
-	}
-	t.Fatal("no such cell")
 }

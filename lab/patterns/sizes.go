@@ -6,9 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/spillway-go/spillway/examples/patientapi"
-	service "github.com/spillway-go/spillway/examples/patientapi/patterns"
 )
 
 // The set-ups. A run's Setup is one of them.
@@ -27,11 +24,19 @@ const (
 	Parked    = "parked"        // H11: goroutines that only wait
 )
 
-// Contestants besides the four patterns of the service.
+// The contestants: the four patterns of the service, and what H4 and H9 are about.
 const (
+	Naive      = "naive"
+	WorkerPool = "workerpool"
+	Optimized  = "optimized"
+	Limiter    = "limiter"
+
 	AsPrinted = "optimized, as printed" // H4: the published discipline of the response pool
 	Uncleared = "uncleared"             // H9: owned correctly, never cleared
 )
+
+// maxPatients is how many patients an id can tell apart.
+const maxPatients = 999_999
 
 // Config is what a user may set. The zero value of a size means as published,
 // scaled down.
@@ -75,8 +80,8 @@ func (c Config) check() (Config, error) {
 		return c, fmt.Errorf("min-latency %v is above max-latency %v: swap them, or raise max-latency", c.MinLatency, c.MaxLatency)
 	case !(c.ErrorRate >= 0 && c.ErrorRate < 1):
 		return c, fmt.Errorf("error-rate is %v: want a share from 0 to below 1, such as 0.05", c.ErrorRate)
-	case c.Patients < 1 || c.Patients > patientapi.MaxPatients:
-		return c, fmt.Errorf("patients is %d: want 1 to %d", c.Patients, patientapi.MaxPatients)
+	case c.Patients < 1 || c.Patients > maxPatients:
+		return c, fmt.Errorf("patients is %d: want 1 to %d", c.Patients, maxPatients)
 	}
 	for i, name := range c.Patterns {
 		if slices.Contains(c.Patterns[:i], name) {
@@ -96,7 +101,7 @@ func (c Config) check() (Config, error) {
 }
 
 // contestants are the patterns that the claims are about.
-var contestants = []string{service.Naive, service.WorkerPool, service.Optimized, service.Limiter}
+var contestants = []string{Naive, WorkerPool, Optimized, Limiter}
 
 // load is one closed loop.
 type load struct {
@@ -130,7 +135,7 @@ func (c Config) load(name, setup, pattern string) load {
 		l.clients, l.requests = 1_000, 10_000
 	case Sustained:
 		l.clients, l.requests = 500, scaled(50_000, 35_000)
-		if setup == Real || pattern == service.Limiter {
+		if setup == Real || pattern == Limiter {
 			l.requests = scaled(50_000, 2_500)
 		}
 	case Brisk:
@@ -184,11 +189,11 @@ func (c Config) expect(l load, pattern string) time.Duration {
 	switch {
 	case l.name == Reuse || l.name == Parked:
 		return 100 * time.Millisecond
-	case pattern == service.Naive:
+	case pattern == Naive:
 		return time.Duration(quota*1.1*float64(mean)) + time.Duration(l.requests)*20*time.Microsecond
 	}
 	fit := min(l.clients, l.workers+c.QueueSize)
-	if l.name == Sustained && fit < l.clients && pattern != service.Limiter {
+	if l.name == Sustained && fit < l.clients && pattern != Limiter {
 		quota *= 0.75 // the others take some of the turns
 	}
 	return time.Duration(quota * float64(fit) / float64(l.workers) * float64(mean))

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spillway-go/spillway/examples/patientapi/probe"
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
 // footprint measures the memory of an idle worker and of a job that no worker has
@@ -109,7 +109,7 @@ func (b burst) ideal() time.Duration {
 
 func flood(ctx context.Context, b burst) (burstUsage, error) {
 	before := runtime.NumGoroutine()
-	p := probe.Start()
+	p := usage.Start()
 	s, err := newSubmitter(b.Contestant, b.Workers, b.Buffer, false)
 	if err != nil {
 		return burstUsage{}, err

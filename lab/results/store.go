@@ -79,6 +79,7 @@ func (l *RunLog) Close() error { return l.f.Close() }
 func (l *RunLog) Discard() {
 	l.f.Close()
 	os.Remove(l.f.Name())
+	os.Remove(filepath.Join(filepath.Dir(l.f.Name()), SessionFile))
 	if l.made {
 		os.Remove(filepath.Dir(l.f.Name())) // unless something else is in it by now
 	}

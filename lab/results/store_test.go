@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/lab/judge"
 )
 
 func someRuns() []Run {
@@ -130,10 +131,58 @@ func TestAnUnusableFolderIsAClearError(t *testing.T) {
 	}
 }
 
-func TestAnUnfinishedSessionStillHasItsRuns(t *testing.T) {
-	_, runs, err := Read(logged(t, someRuns()))
-	if !errors.Is(err, fs.ErrNotExist) || len(runs) != 2 {
-		t.Errorf("%d runs, error %v; want both and fs.ErrNotExist", len(runs), err)
+func TestAnUnfinishedSessionIsKnownByItsStart(t *testing.T) {
+	dir := logged(t, someRuns())
+	if _, runs, err := Read(dir); !errors.Is(err, fs.ErrNotExist) || len(runs) != 2 {
+		t.Errorf("without its start: %d runs, error %v; want both and fs.ErrNotExist", len(runs), err)
+	}
+	if err := WriteSession(dir, Results{Experiment: "H", Seed: 3, Machine: Machine{CPU: "a chip"}}); err != nil {
+		t.Fatal(err)
+	}
+	res, runs, err := Read(dir)
+	if err != nil || len(runs) != 2 || res.Experiment != "H" || res.Machine.CPU != "a chip" || !strings.Contains(res.Partial, "killed after 2 runs") {
+		t.Errorf("%+v, %d runs, %v", res, len(runs), err)
+	}
+}
+
+func TestFiguresThatThereAreNotStaySo(t *testing.T) {
+	in := Answer{Measured: math.NaN(), Low: 0, High: 2, Rule: judge.AtLeast(3), Why: "It is missing."}
+	data, err := json.Marshal(in)
+	if err != nil || !strings.Contains(string(data), `"measured":null`) || !strings.Contains(string(data), `"low":0`) {
+		t.Fatalf("%s, %v", data, err)
+	}
+	var back Answer
+	if err := json.Unmarshal(data, &back); err != nil || !math.IsNaN(back.Measured) || back.High != 2 || back.Rule != in.Rule || back.Why != in.Why {
+		t.Errorf("%+v, %v", back, err)
+	}
+}
+
+func TestALogGoesOnWithoutItsCutLine(t *testing.T) {
+	dir := logged(t, someRuns())
+	f, err := os.OpenFile(filepath.Join(dir, RunsFile), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(`{"setup":"cu`); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	log, err := ContinueRunLog(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := someRuns()[0]
+	again.Offered = 99
+	if err := log.Append(again); err != nil {
+		t.Fatal(err)
+	}
+	log.Close()
+	_, runs, err := Read(dir)
+	if !errors.Is(err, fs.ErrNotExist) || len(runs) != 2 || runs[1].Offered != 99 {
+		t.Errorf("%+v, %v; want the run that was made again in place of the first", runs, err)
+	}
+	if _, err := ContinueRunLog(t.TempDir()); err == nil {
+		t.Error("an empty folder can be gone on with")
 	}
 }
 
@@ -152,7 +201,7 @@ func TestAFailedWriteLeavesTheOldResultsAndNoLitter(t *testing.T) {
 	if err := WriteResults(dir, Results{Seed: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteResults(dir, Results{Seed: 2, Claims: []Claim{{Measured: math.NaN()}}}); err == nil {
+	if err := WriteResults(dir, Results{Seed: 2, Demos: []Demo{{Counts: []NamedCount{{N: math.NaN()}}}}}); err == nil {
 		t.Error("a figure that JSON cannot hold was written")
 	}
 	if err := WriteFile(filepath.Join(dir, "no such folder", "x"), nil); err == nil {

@@ -39,16 +39,18 @@ const (
 
 const (
 	roleShape  = "shapes"
-	roleReuseH = "shapes-reuse-h"
 	roleReuseB = "shapes-reuse-b"
+
+	RoleReuseH = "shapes-reuse-h" // played by the program patient, of a ReuseJob
 )
 
-// Roles are the roles of its contestants.
+// Roles are the roles of its contestants that need no patient API.
 func Roles() map[string]contestant.Role {
-	return map[string]contestant.Role{
-		roleShape: contestant.Func(measure), roleReuseH: contestant.Func(reuseH), roleReuseB: contestant.Func(reuseB),
-	}
+	return map[string]contestant.Role{roleShape: contestant.Func(measure), roleReuseB: contestant.Func(reuseB)}
 }
+
+// program plays the role that needs the patient API.
+const program = "patient"
 
 // Config is what a user may set.
 type Config struct {
@@ -149,7 +151,7 @@ func (e Classic) Plan() (experiment.Plan, error) {
 		p.reuse(pattern, false)
 	}
 	p.reuse(Pool, true)
-	return experiment.Plan{Scaled: p.scaled(), Cells: p.cells}, nil
+	return experiment.Plan{Scaled: p.scaled(), Programs: []contestant.Spec{{Program: program, Role: RoleReuseH}}, Cells: p.cells}, nil
 }
 
 var mechanisms = []string{boundPool, boundSem, boundDispatch}
@@ -196,9 +198,9 @@ func (p *planner) shape(setup, shape string, workers, buffer int, load string) {
 // reuse adds what G9 compares.
 func (p *planner) reuse(pattern string, twin bool) {
 	const users, patients = 100, 10_000
-	h := reuseJob{Pattern: pattern, Requests: 2 * p.Requests, Bound: users, Patients: patients}
-	p.add(AsH, boundLabel(users), pattern, roleReuseH, time.Duration(2*p.Requests/users)*10*time.Millisecond, h).Twin = twin
-	b := reuseJob{Pattern: pattern, Requests: p.Requests, Bound: users, Work: burst.PublishedWork}
+	h := ReuseJob{Pattern: pattern, Requests: 2 * p.Requests, Bound: users, Patients: patients}
+	p.add(AsH, boundLabel(users), pattern, RoleReuseH, time.Duration(2*p.Requests/users)*10*time.Millisecond, h).Twin = twin
+	b := ReuseJob{Pattern: pattern, Requests: p.Requests, Bound: users, Work: burst.PublishedWork}
 	p.add(AsB, boundLabel(users), pattern, roleReuseB, time.Duration(p.Requests/users)*25*time.Millisecond, b).Twin = twin
 }
 
@@ -206,12 +208,12 @@ func (p *planner) add(setup, load, pattern, role string, expect time.Duration, i
 	p.cells = append(p.cells, experiment.Cell{Setup: setup, Load: load, Pattern: pattern, Expect: expect + 20*time.Millisecond,
 		Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
 			todo := input
-			if j, ok := input.(reuseJob); ok {
+			if j, ok := input.(ReuseJob); ok {
 				j.Seed = t.Seed
 				todo = j
 			}
 			var run results.Run
-			exit, err := contestant.Run(ctx, contestant.Spec{Role: role, Input: todo, MemoryCap: p.MemoryCap}, &run)
+			exit, err := contestant.Run(ctx, contestant.Spec{Program: program, Role: role, Input: todo, MemoryCap: p.MemoryCap}, &run)
 			run.Killed = exit.Killed
 			run.Process.PeakRSS = max(run.Process.PeakRSS, exit.PeakRSS)
 			return run, err

@@ -7,16 +7,11 @@ import (
 	"sync"
 	"time"
 
-	service "github.com/spillway-go/spillway/examples/patientapi/patterns"
-	"github.com/spillway-go/spillway/examples/patientapi/probe"
-	"github.com/spillway-go/spillway/examples/patientapi/simulated"
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/lab/burst"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/results"
-	"github.com/spillway-go/spillway/loadgen"
-
-	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
 // What is reused, in the set-ups of G9.
@@ -26,9 +21,9 @@ const (
 	PoolReuse = "pool-reuse" // goroutines and objects
 )
 
-// reuseJob is the input of a contestant of G9: a number of requests, and how many at
+// ReuseJob is the input of a contestant of G9: a number of requests, and how many at
 // once.
-type reuseJob struct {
+type ReuseJob struct {
 	Pattern         string
 	Requests, Bound int
 	Work            burst.Work // in the set-up of B
@@ -36,58 +31,8 @@ type reuseJob struct {
 	Seed            uint64
 }
 
-// reuseH answers requests by the patterns of experiment H, over its simulated store at
-// a tenth of its latency: the question is the processor time of a request, and waiting
-// uses none.
-func reuseH(ctx context.Context, j reuseJob) (results.Run, error) {
-	people, err := simulated.New(j.Patients, 1)
-	if err != nil {
-		return results.Run{}, err
-	}
-	store, err := simulated.Inject(people, simulated.Config{
-		MinLatency: 5 * time.Millisecond, MaxLatency: 10 * time.Millisecond, ErrorRate: 0.05, Seed: j.Seed,
-	})
-	if err != nil {
-		return results.Run{}, err
-	}
-	name := map[string]string{Spawn: service.Naive, Pool: service.WorkerPool, PoolReuse: service.Optimized}[j.Pattern]
-	runner, err := service.New(name, service.Config{Workers: j.Bound, QueueSize: j.Bound})
-	if err != nil {
-		return results.Run{}, err
-	}
-	load := func(requests int) (*loadgen.Result, error) {
-		return loadgen.Run(ctx, loadgen.Config{
-			Closed: &loadgen.Closed{Clients: j.Bound, Requests: uint64(requests)},
-			Target: loadgen.TargetFunc(func(ctx context.Context, n uint64) loadgen.Outcome {
-				id := patientapi.FormatID(1 + int(n*7919%uint64(j.Patients)))
-				found, err := service.Run(ctx, runner, func(ctx context.Context, p *patientapi.Patient) error {
-					return store.Patient(ctx, id, p)
-				})
-				if err == nil {
-					found.Release()
-				}
-				return loadgen.FromError(err)
-			}),
-		})
-	}
-	if _, err := load(2 * j.Bound); err != nil { // starts the workers, fills the pools
-		return results.Run{}, err
-	}
-	p := probe.Start()
-	res, err := load(j.Requests)
-	used := p.Stop()
-	if err != nil {
-		return results.Run{}, err
-	}
-	run := experiment.FromLoad(res)
-	j.fill(&run, used)
-	drain, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	return run, runner.Drain(drain)
-}
-
 // reuseB does the work of experiment B.
-func reuseB(ctx context.Context, j reuseJob) (results.Run, error) {
+func reuseB(ctx context.Context, j ReuseJob) (results.Run, error) {
 	memory := burst.NewMemory(j.Work.Bytes, j.Pattern == PoolReuse)
 	one := func() {
 		b := memory.Take()
@@ -103,7 +48,7 @@ func reuseB(ctx context.Context, j reuseJob) (results.Run, error) {
 		return results.Run{}, ctx.Err()
 	}
 	runtime.GC()
-	p := probe.Start()
+	p := usage.Start()
 	do(j.Requests, j.Bound, one)
 	used := p.Stop()
 	n := uint64(j.Requests)
@@ -111,16 +56,14 @@ func reuseB(ctx context.Context, j reuseJob) (results.Run, error) {
 		Elapsed: used.Seconds, Offered: n,
 		Outcomes: []results.Outcome{{Kind: "ok", Count: n, Latency: &histogram.Histogram{}}},
 	}
-	j.fill(&run, used)
+	j.Fill(&run, used)
 	return run, ctx.Err()
 }
 
-func (j reuseJob) fill(run *results.Run, used probe.Usage) {
+// Fill adds what the process used to a run.
+func (j ReuseJob) Fill(run *results.Run, used usage.Usage) {
 	run.Params = map[string]any{"requests": j.Requests, "bound": j.Bound, "gomaxprocs": runtime.GOMAXPROCS(0)}
-	run.Process = results.Process{
-		Mallocs: used.Mallocs, AllocBytes: used.AllocBytes, PeakGoroutines: used.PeakGoroutines, PeakRSS: used.PeakRSS,
-		CPUSeconds: used.CPUSeconds, GCShare: used.GCShare, GCPauseP99: used.GCPauseP99, ReuseRate: -1,
-	}
+	run.Process = experiment.Process(used)
 	run.Extra = map[string]float64{"cpu_us": 1e6 * used.CPUSeconds / float64(j.Requests)}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
 func TestMain(m *testing.M) { labtest.Main(m, Roles()) }
@@ -37,7 +38,7 @@ func TestEveryShapeBringsEveryResultBack(t *testing.T) {
 
 // The published figures: 160 B in 3 allocations, 56 B in 2, none.
 func TestAllocationsAreThePublishedOnes(t *testing.T) {
-	if raceEnabled {
+	if usage.Race {
 		t.Skip("the race detector adds allocations of its own")
 	}
 	for shape, want := range map[string]float64{Serial: 0, SpawnChan: 3, SpawnWG: 2, SharedChan: 0, PerWorker: 0} {

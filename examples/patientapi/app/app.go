@@ -1,6 +1,5 @@
 // Package app wires the patient service together: store, pattern, HTTP server,
-// shutdown and report. Command is its command line, for kong; spillway serve is
-// the same command.
+// shutdown and report. Command is its command line, for kong.
 package app
 
 import (

@@ -24,6 +24,21 @@ type Command struct {
 	JSON bool `name:"json" help:"For programs: one line of JSON on stdout when ready, and a report as JSON at the end." env:"SPILLWAY_JSON"`
 }
 
+// Help is for kong, which shows it between the usage and the flags.
+func (Command) Help() string {
+	return `Patients by id over HTTP, from a SQLite file that is made on first use, with injected latency and errors like those of a database far away. Ctrl-C stops it gracefully and reports what it did.
+
+Examples:
+  patientapi
+  patientapi --pattern naive --store simulated --min-latency 0s --max-latency 0s --error-rate 0
+  curl http://localhost:8080/api/v1/patients/P000042
+  spillway load --clients 200 --duration 10s http://localhost:8080/api/v1/patients/P000042
+
+"spillway serve" is the same as "patientapi".
+
+Exit codes: 0 stopped and all work in progress was finished; 1 something was left undone; 2 bad input, or the address is in use.`
+}
+
 // PatternFlags say how requests are run.
 type PatternFlags struct {
 	Name      string        `name:"pattern" help:"How requests are run: adaptive (a goroutine each, as many as a limiter finds out in front of the service), limiter (the same with --workers, behind it), workerpool, optimized (workerpool with reused responses) or naive (a goroutine each, no bound)." default:"adaptive" env:"SPILLWAY_PATTERN"`

@@ -32,7 +32,7 @@ type commandLine struct {
 	Demo    demoCmd    `cmd:"" help:"Half a minute that shows the point: one service through a storm, unprotected, behind a semaphore, behind a limiter."`
 	Lab     labCmd     `cmd:"" help:"Re-measure published claims and say which of them hold."`
 	Load    loadCmd    `cmd:"" help:"Send load to a URL; outcomes apart, latency from the intended start."`
-	Serve   serveCmd   `cmd:"" help:"Run the reference service: a patient API under one of five concurrency patterns."`
+	Serve   serveCmd   `cmd:"" passthrough:"" help:"Run the reference service: a patient API under one of five concurrency patterns."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 
 	Config configFlag `env:"SPILLWAY_CONFIG" placeholder:"FILE" help:"Read flags from a JSON file: {\"lab\": {\"repeats\": 5}, \"load\": {\"rate\": 200}}. A flag wins over its environment variable, that over the file."`

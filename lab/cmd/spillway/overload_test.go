@@ -13,7 +13,6 @@ import (
 )
 
 func TestAnOverloadRunFromLoadToVerdict(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	stored, runs, _ := journey{
 		args: []string{"overload", "--repeats", "1", "--load", "0.5", "--load", "2.5", "--warm-up", "50ms", "--measure", "300ms",
 			"--deadline", "200ms", "--slots", "3", "--min-work", "10ms", "--max-work", "20ms", "--patients", "200"},

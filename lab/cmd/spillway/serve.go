@@ -3,30 +3,24 @@ package main
 import (
 	"errors"
 
-	"github.com/spillway-go/spillway/examples/patientapi/app"
+	"github.com/spillway-go/spillway/lab/contestant"
 )
 
+// service is the patient API's own command.
+const service = "github.com/spillway-go/spillway/examples/patientapi/cmd/patientapi"
+
 type serveCmd struct {
-	app.Command `embed:""`
+	Args []string `arg:"" optional:"" help:"Arguments of the service; see spillway serve --help."`
 }
 
-// Help teaches.
-func (serveCmd) Help() string {
-	return `The service that experiment H measures: patients by id over HTTP, from a SQLite file that is made on first use, with injected latency and errors like those of a database far away. Ctrl-C stops it gracefully and reports what it did.
-
-Examples:
-  spillway serve
-  spillway serve --pattern naive --store simulated --min-latency 0s --max-latency 0s --error-rate 0
-  curl http://localhost:8080/api/v1/patients/P000042
-  spillway load --clients 200 --duration 10s http://localhost:8080/api/v1/patients/P000042
-
-Exit codes: 0 stopped and all work in progress was finished; 1 something was left undone; 2 bad input, or the address is in use.`
-}
-
+// Run builds the service, once, and becomes it.
 func (c *serveCmd) Run(env *environment) error {
-	err := c.Command.Run(env.ctx, env.stdout, env.stderr)
-	if errors.Is(err, app.ErrUsage) {
-		return badInput(err)
+	path, err := contestant.Build(env.ctx, contestant.Spec{Program: service}, env.stderr)
+	switch {
+	case env.ctx.Err() != nil:
+		return errors.New("interrupted before the service was started")
+	case err != nil:
+		return err
 	}
-	return err
+	return become(path, append([]string{"serve"}, c.Args...))
 }

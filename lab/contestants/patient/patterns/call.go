@@ -1,60 +1,37 @@
+// Package patterns plays the roles of experiment H that need the patient API.
 package patterns
 
 import (
 	"context"
-	"sync"
+	"maps"
 	"time"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
 	service "github.com/spillway-go/spillway/examples/patientapi/patterns"
-	"github.com/spillway-go/spillway/examples/patientapi/probe"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
+	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
+	plan "github.com/spillway-go/spillway/lab/patterns"
 	"github.com/spillway-go/spillway/lab/patterns/specimen"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/usage"
 	"github.com/spillway-go/spillway/loadgen"
 )
 
-// job is the input of a contestant.
-type job struct {
-	Pattern    string
-	Requests   int
-	Clients    int
-	Workers    int
-	QueueSize  int
-	QueueWait  time.Duration
-	MinLatency time.Duration
-	MaxLatency time.Duration
-	ErrorRate  float64
-	Patients   int
-	Seed       uint64
-	Database   string // path of the SQLite file; empty: the simulated store
-	WarmUp     bool   // answer every client once before measuring
-}
-
-func (c Config) job(l load, pattern string, trial experiment.Trial) job {
-	return job{
-		Pattern: pattern, Requests: l.requests, Clients: l.clients, Workers: l.workers,
-		QueueSize: c.QueueSize, QueueWait: c.QueueWait, MinLatency: c.MinLatency, MaxLatency: c.MaxLatency,
-		ErrorRate: c.ErrorRate, Patients: c.Patients, Seed: trial.Seed,
+// Roles are the roles of experiment H that need the patient API.
+func Roles() map[string]contestant.Role {
+	roles := map[string]contestant.Role{
+		plan.RoleCall:      contestant.Func(call),
+		plan.RoleServer:    server,
+		plan.RoleAsPrinted: contestant.Func(asPrinted),
+		plan.RoleReuse:     contestant.Func(reusing),
 	}
+	maps.Copy(roles, demonstrations.Roles())
+	return roles
 }
 
-// params are the settings that the judge and the report need.
-func (j job) params() map[string]any {
-	return map[string]any{
-		"requests": j.Requests, "clients": j.Clients, "workers": j.Workers, "queue_size": j.QueueSize,
-		"queue_wait_ms": ms(j.QueueWait), "min_latency_ms": ms(j.MinLatency), "max_latency_ms": ms(j.MaxLatency),
-		"error_rate": j.ErrorRate,
-	}
-}
-
-func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// id is the patient that request n asks for: neighbours are far apart.
-func (j job) id(n uint64) string {
-	return patientapi.FormatID(1 + int((n*7919+j.Seed%1000)%uint64(j.Patients)))
-}
+// job is the input of every contestant.
+type job struct{ plan.Job }
 
 // simulatedStore is the store of the published set-up.
 func (j job) simulatedStore() (*simulated.Injected, error) {
@@ -62,9 +39,19 @@ func (j job) simulatedStore() (*simulated.Injected, error) {
 	if err != nil {
 		return nil, err
 	}
-	return simulated.Inject(people, simulated.Config{
+	return j.slow(people)
+}
+
+// slow is a store with the latency and the errors of the job.
+func (j job) slow(store simulated.Source) (*simulated.Injected, error) {
+	return simulated.Inject(store, simulated.Config{
 		MinLatency: j.MinLatency, MaxLatency: j.MaxLatency, ErrorRate: j.ErrorRate, Seed: j.Seed,
 	})
+}
+
+// runner is the service's pattern.
+func (j job) runner() (*service.Runner, error) {
+	return service.New(j.Pattern, service.Config{Workers: j.Workers, QueueSize: j.QueueSize, QueueWait: j.QueueWait})
 }
 
 // call is the contestant of the published set-up: load generator, pattern and
@@ -74,14 +61,12 @@ func call(ctx context.Context, j job) (results.Run, error) {
 	if err != nil {
 		return results.Run{}, err
 	}
-	runner, err := service.New(j.Pattern, service.Config{
-		Workers: j.Workers, QueueSize: j.QueueSize, QueueWait: j.QueueWait,
-	})
+	runner, err := j.runner()
 	if err != nil {
 		return results.Run{}, err
 	}
 	look := func(ctx context.Context, n uint64) loadgen.Outcome {
-		found, err := lookup(ctx, runner, store, j.id(n))
+		found, err := lookup(ctx, runner, store, j.ID(n))
 		if err == nil {
 			found.Release()
 		}
@@ -92,7 +77,7 @@ func call(ctx context.Context, j job) (results.Run, error) {
 		return run, err
 	}
 	run.Process.PeakStoreCalls = store.PeakCalls()
-	run.Extra["store_latency_ms"] = ms(store.MeanLatency())
+	run.Extra["store_latency_ms"] = float64(store.MeanLatency()) / float64(time.Millisecond)
 	drain, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	return run, runner.Drain(drain)
@@ -116,9 +101,9 @@ func (j job) measure(ctx context.Context, look loadgen.TargetFunc, stats func() 
 	if stats != nil {
 		before = stats()
 	}
-	p := probe.Start()
+	p := usage.Start()
 	res, err := loadgen.Run(ctx, loadgen.Config{
-		Target: look, Interval: seriesStep, Closed: &loadgen.Closed{Clients: j.Clients, Requests: uint64(j.Requests)},
+		Target: look, Interval: plan.SeriesStep, Closed: &loadgen.Closed{Clients: j.Clients, Requests: uint64(j.Requests)},
 	})
 	used := p.Stop()
 	if err != nil {
@@ -128,8 +113,8 @@ func (j job) measure(ctx context.Context, look loadgen.TargetFunc, stats func() 
 		return results.Run{}, ctx.Err()
 	}
 	run := experiment.FromLoad(res)
-	run.Params = j.params()
-	run.Process = process(used)
+	run.Params = j.Params()
+	run.Process = experiment.Process(used)
 	run.Extra = map[string]float64{}
 	if stats != nil {
 		if after := stats(); after.ReuseRate >= 0 {
@@ -139,26 +124,11 @@ func (j job) measure(ctx context.Context, look loadgen.TargetFunc, stats func() 
 	return run, nil
 }
 
-// seriesStep is the resolution of the time lines in the report.
-const seriesStep = 100 * time.Millisecond
-
 func share(part, whole uint64) float64 {
 	if whole == 0 {
 		return 0
 	}
 	return float64(part) / float64(whole)
-}
-
-func process(u probe.Usage) results.Process {
-	return results.Process{
-		Mallocs: u.Mallocs, AllocBytes: u.AllocBytes, PeakGoroutines: u.PeakGoroutines, PeakRSS: u.PeakRSS,
-		CPUSeconds: u.CPUSeconds, GCShare: u.GCShare, GCPauseP99: u.GCPauseP99, ReuseRate: -1,
-	}
-}
-
-// stackKB is the measured stack of a goroutine, in KB of 1,024 bytes.
-func stackKB(u probe.Usage) float64 {
-	return float64(u.PeakStackBytes) / max(1, float64(u.PeakStacks)) / 1024
 }
 
 // asPrinted is the contestant of H4: the published response pool under the published
@@ -173,7 +143,7 @@ func asPrinted(ctx context.Context, j job) (results.Run, error) {
 	run, err := j.measure(ctx, func(ctx context.Context, n uint64) loadgen.Outcome {
 		slots <- struct{}{}
 		defer func() { <-slots }()
-		_, err := pool.Look(ctx, store, j.id(n))
+		_, err := pool.Look(ctx, store, j.ID(n))
 		return loadgen.FromError(err)
 	}, nil)
 	if err != nil {
@@ -183,27 +153,4 @@ func asPrinted(ctx context.Context, j job) (results.Run, error) {
 	run.Process.PeakStoreCalls = store.PeakCalls()
 	run.Extra["reported_hit_rate"] = pool.ReportedHitRate()
 	return run, nil
-}
-
-// parked is the contestant of H11: goroutines that only wait, like those of a naive
-// service while the store works.
-func parked(ctx context.Context, j job) (results.Run, error) {
-	p := probe.Start()
-	time.Sleep(50 * time.Millisecond) // its first sample, of other stacks, is before that
-	release := make(chan struct{})
-	var all sync.WaitGroup
-	for range j.Clients {
-		all.Go(func() { <-release })
-	}
-	select {
-	case <-time.After(100 * time.Millisecond): // several samples of the probe
-	case <-ctx.Done():
-	}
-	close(release)
-	all.Wait()
-	used := p.Stop()
-	return results.Run{
-		Elapsed: used.Seconds, Params: map[string]any{"goroutines": j.Clients},
-		Process: process(used), Extra: map[string]float64{"stack_kb": stackKB(used)},
-	}, ctx.Err()
 }

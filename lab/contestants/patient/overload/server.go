@@ -1,3 +1,5 @@
+// Package overload plays the role of experiment overload: the patient API over SQLite
+// behind each contestant.
 package overload
 
 import (
@@ -13,49 +15,22 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi/directory"
 	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
 	service "github.com/spillway-go/spillway/examples/patientapi/patterns"
-	"github.com/spillway-go/spillway/examples/patientapi/probe"
 	"github.com/spillway-go/spillway/examples/patientapi/sqlite"
 	"github.com/spillway-go/spillway/lab/contestant"
+	plan "github.com/spillway-go/spillway/lab/overload"
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
-// The headers in which a client describes its request.
-const (
-	timeoutHeader  = "X-Timeout-Ms" // how long it will wait for the answer
-	priorityHeader = "X-Priority"   // "critical", or absent
-	critical       = "critical"
-)
-
-// job is the input of a server contestant.
-type job struct {
-	Contestant string
-	Work       Work
-	Seed       uint64
-	Patients   int
-	Database   string        // path of the SQLite file
-	Step       time.Duration // of the samples
-}
-
-func (j job) set() sqlite.Set { return sqlite.Set{Patients: j.Patients, Seed: 1} }
-
-// served is what a server contestant reports when it is stopped.
-type served struct {
-	Usage   probe.Usage
-	Peak    int // most queries in the database at one time
-	Samples []sample
-	State   string
-}
-
-// sample is one sample of a contestant.
-type sample struct {
-	At                      time.Time
-	Limit, Running, Waiting int
+// Roles are the roles of experiment overload that need the patient API.
+func Roles() map[string]contestant.Role {
+	return map[string]contestant.Role{plan.RoleServer: server}
 }
 
 // guarded is a store behind a contestant and in front of the scarce database.
 type guarded struct {
 	*sqlite.Store
-	guard    *Guard
-	database *Database
+	guard    *plan.Guard
+	database *plan.Database
 }
 
 // Patient implements httpapi.Patients. The answer is not built in dst: a pool's worker
@@ -81,20 +56,20 @@ func (g *guarded) Patient(ctx context.Context, id string, dst *patientapi.Patien
 // server is the patient API over SQLite and the scarce database, behind a
 // contestant. It is ready when it listens.
 func server(ctx context.Context, contestantJob *contestant.Job) (any, error) {
-	var j job
+	var j plan.Job
 	if err := contestantJob.Input(&j); err != nil {
 		return nil, err
 	}
-	db, err := sqlite.OpenSet(ctx, j.Database, j.set(), sqlite.Options{}, nil)
+	db, err := sqlite.OpenSet(ctx, j.Database, sqlite.Set{Patients: j.Patients, Seed: 1}, sqlite.Options{}, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer db.Close()
-	database, err := NewDatabase(j.Work, j.Seed)
+	database, err := plan.NewDatabase(j.Work, j.Seed)
 	if err != nil {
 		return nil, err
 	}
-	guard, err := NewGuard(j.Contestant, j.Work.Slots)
+	guard, err := newGuard(j.Contestant, j.Work.Slots)
 	if err != nil {
 		return nil, err
 	}
@@ -115,17 +90,17 @@ func server(ctx context.Context, contestantJob *contestant.Job) (any, error) {
 	go func() { failed <- web.Serve(listener) }()
 	api.SetReady(true)
 
-	p := probe.Start()
+	p := usage.Start()
 	if err := contestantJob.Ready("http://" + listener.Addr().String()); err != nil {
 		return nil, err
 	}
-	var report served
+	var report plan.Served
 	tick := time.NewTicker(j.Step)
 	defer tick.Stop()
 	for up := true; up; {
 		select {
 		case now := <-tick.C:
-			report.Samples = append(report.Samples, sample{now, guard.Limit(), guard.Running(), guard.Waiting()})
+			report.Samples = append(report.Samples, plan.Sample{At: now, Limit: guard.Limit(), Running: guard.Running(), Waiting: guard.Waiting()})
 		case <-ctx.Done():
 			up = false
 		case err := <-failed:
@@ -146,13 +121,13 @@ type priorityKey struct{}
 func fromHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
-		if ms, err := strconv.Atoi(r.Header.Get(timeoutHeader)); err == nil && ms > 0 {
+		if ms, err := strconv.Atoi(r.Header.Get(plan.TimeoutHeader)); err == nil && ms > 0 {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)
 			defer cancel()
 		}
 		p := spillway.Normal
-		if r.Header.Get(priorityHeader) == critical {
+		if r.Header.Get(plan.PriorityHeader) == plan.Critical {
 			p = spillway.Critical
 		}
 		ctx = context.WithValue(ctx, priorityKey{}, p)

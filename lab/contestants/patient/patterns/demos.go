@@ -17,22 +17,20 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
 	service "github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
-	"github.com/spillway-go/spillway/lab/experiment"
+	plan "github.com/spillway-go/spillway/lab/patterns"
 	"github.com/spillway-go/spillway/lab/patterns/specimen"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/usage"
 	"github.com/spillway-go/spillway/loadgen"
 )
 
-// demonstrations run faulty code and ours.
-var demonstrations = experiment.Staged{Role: "patterns-demo-", Acts: []experiment.Act{
-	{ID: "early-return", Title: "the handler that returns before its goroutine writes", Run: earlyReturn},
-	{ID: "shared-reply", Title: "the pooled response that is given back before it is encoded", Run: sharedReply},
-	{ID: "late-retry-after", Title: "Retry-After set after the body", Run: lateRetryAfter},
-}}
+var demonstrations = plan.Demonstrations.By(map[string]func(context.Context) (results.Demo, error){
+	"early-return": earlyReturn, "shared-reply": sharedReply, "late-retry-after": lateRetryAfter,
+})
 
 func earlyReturn(ctx context.Context) (results.Demo, error) {
 	const requests, clients = 1000, 50
-	if raceEnabled {
+	if usage.Race {
 		return results.Demo{Outcome: notUnderRace}, nil
 	}
 	store, err := slowStore(2*time.Millisecond, 10*time.Millisecond)
@@ -68,7 +66,7 @@ func earlyReturn(ctx context.Context) (results.Demo, error) {
 func sharedReply(ctx context.Context) (results.Demo, error) {
 	const requests, clients, workers = 50_000, 200, 20
 	meanwhile := func() { time.Sleep(time.Millisecond) }
-	if raceEnabled {
+	if usage.Race {
 		return results.Demo{Outcome: notUnderRace}, nil
 	}
 	store, err := simulated.New(10_000, 1)

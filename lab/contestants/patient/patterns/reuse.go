@@ -9,6 +9,7 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi"
 	service "github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
+	plan "github.com/spillway-go/spillway/lab/patterns"
 	"github.com/spillway-go/spillway/lab/patterns/specimen"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/loadgen"
@@ -24,7 +25,7 @@ func reusing(ctx context.Context, j job) (results.Run, error) {
 	}
 	var answer func(ctx context.Context, id string) ([]byte, error)
 	var stats func() service.Stats
-	if j.Pattern == Uncleared {
+	if j.Pattern == plan.Uncleared {
 		answer = (&specimen.Uncleared{Store: people}).Answer
 	} else {
 		runner, err := service.New(j.Pattern, service.Config{Workers: j.Workers, QueueSize: j.Clients})
@@ -38,7 +39,7 @@ func reusing(ctx context.Context, j job) (results.Run, error) {
 	}
 	var foreign atomic.Uint64
 	run, err := j.measure(ctx, func(ctx context.Context, n uint64) loadgen.Outcome {
-		id := j.id(n)
+		id := j.ID(n)
 		got, err := answer(ctx, id)
 		if err != nil {
 			return loadgen.FromError(err)

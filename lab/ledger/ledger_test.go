@@ -1,0 +1,194 @@
+package ledger
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+var speed = Extra("speed", "speed")
+
+func cell(pattern string) Key { return Key{Setup: "s", Load: "l", Pattern: pattern} }
+
+func run(pattern string, repeat int, x float64) results.Run {
+	return results.Run{Setup: "s", Load: "l", Pattern: pattern, Repeat: repeat, Elapsed: 1, Extra: map[string]float64{"speed": x}}
+}
+
+// family is one claim: a is at least twice b.
+func family(rule judge.Rule) Family {
+	return Family{ID: "T", Source: "an article", Claims: []Claim{{
+		ID: "T1", Title: "a is faster than b", Published: "2.4x",
+		Parts: []Part{{
+			Subject: "a/b", Unit: "x", Rule: rule, Spread: 0.03,
+			Cases: Only(Case{Setup: "as published", Value: Of(cell("a"), speed).Over(Of(cell("b"), speed))}),
+		}},
+	}}}
+}
+
+func session(a, b float64) (runs []results.Run) {
+	for repeat := range judge.MinRepeats {
+		off := 1 + 0.001*float64(repeat)
+		twin := run("a", repeat, a*off*1.001)
+		twin.Twin = true
+		runs = append(runs, run("a", repeat, a*off), run("b", repeat, b), twin)
+	}
+	return runs
+}
+
+func TestAClaimIsDecidedByItsRow(t *testing.T) {
+	f := family(judge.AtLeast(2))
+	for a, want := range map[float64]results.Verdict{3: results.Holds, 1: results.Fails, 2.01: results.Inconclusive} {
+		got := f.Judge(NewEvidence(session(a, 1), 1))[0]
+		if got.Verdict != want || got.Source != "an article" || len(got.Answers) != 1 || got.Why == "" {
+			t.Errorf("a/b = %v: %+v", a, got)
+		}
+	}
+	got := f.Judge(NewEvidence(session(2.01, 1), 1))[0].Answers[0]
+	if !got.AtEdge || got.Missing || got.Repeats != judge.MinRepeats || len(got.Sides) != 2 || got.Sides[0].Figure != "speed" {
+		t.Errorf("at the edge: %+v", got)
+	}
+}
+
+func TestEveryRepeatIsPairedAndBlocksAreToo(t *testing.T) {
+	a, b := run("a", 0, 1), run("b", 0, 1)
+	a.Blocks = map[string][]float64{"speed": {10, 2, 30}}
+	b.Blocks = map[string][]float64{"speed": {5, 1, 15}}
+	a1, b1 := run("a", 1, 6), run("b", 1, 2)
+	e := NewEvidence([]results.Run{b1, a, b, a1, run("a", 2, 9)}, 1)
+	ratio := Of(cell("a"), speed).Over(Of(cell("b"), speed))
+	if got := e.perRepeat(ratio, false); fmt.Sprint(got) != "[2 3]" {
+		t.Errorf("ratios %v: want the median of the blocks' ratios, then the other repeat", got)
+	}
+	for want, term := range map[float64]Term{
+		4: Of(cell("a"), speed).Minus(Of(cell("b"), speed)), 8: Of(cell("a"), speed).Plus(Of(cell("b"), speed)), 12: Of(cell("a"), speed).Times(2),
+		6: Largest(Of(cell("a"), speed), Of(cell("b"), speed)), 2: Smallest(Of(cell("a"), speed), Of(cell("b"), speed)),
+	} {
+		if got := Median(term.at(e, 1, false)); got != want {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+}
+
+func TestTheBestOfTheSessionIsNotThatOfOneRepeat(t *testing.T) {
+	var runs []results.Run
+	for repeat, x := range []float64{1, 9, 1} {
+		runs = append(runs, run("a", repeat, x), run("b", repeat, 2))
+	}
+	e := NewEvidence(runs, 1)
+	terms := []Term{Of(cell("a"), speed), Of(cell("b"), speed)}
+	if got := e.perRepeat(Best(terms...), false); fmt.Sprint(got) != "[2 2 2]" {
+		t.Errorf("best %v", got)
+	}
+	if got := e.perRepeat(Least(terms...), false); fmt.Sprint(got) != "[1 9 1]" {
+		t.Errorf("least %v", got)
+	}
+}
+
+func TestWhatIsMissingIsNamedAndNeverZero(t *testing.T) {
+	f := family(judge.AtMost(2))
+	without := session(1, 1)
+	delete(without[3].Extra, "speed")
+	infinite := session(1, 1)
+	infinite[3].Extra["speed"] = math.Inf(1)
+	killed := session(1, 1)
+	killed[3].Killed = "killed above the memory cap."
+	failed := session(1, 1)
+	for i := range failed {
+		if failed[i].Pattern == "b" {
+			failed[i].Failed = "no route\n\ngoroutine 1"
+		}
+	}
+	for want, runs := range map[string][]results.Run{
+		"speed of s · l · a is missing in repeat 2":  without,
+		"speed of s · l · a is missing in repeat 2.": infinite,
+		"it was killed above the memory cap.":        killed,
+		"s · l · b could not be measured: no route.": failed,
+		"s · l · a was not run.":                     nil,
+	} {
+		got := f.Judge(NewEvidence(runs, 1))[0]
+		if got.Verdict != results.Inconclusive || !strings.Contains(got.Why, want) {
+			t.Errorf("%s: %q, want %q", got.Verdict, got.Why, want)
+		}
+	}
+	cut := session(1, 1)
+	if got := f.Judge(NewEvidence(append(cut, run("a", judge.MinRepeats, 1)), 1))[0]; got.Verdict != results.Holds {
+		t.Errorf("a repeat that was cut short: %s, %s", got.Verdict, got.Why)
+	}
+}
+
+func TestARunMadeAgainReplacesTheFirst(t *testing.T) {
+	e := NewEvidence(append([]results.Run{run("a", 0, 100)}, session(1, 1)...), 1)
+	if got := e.perRepeat(Of(cell("a"), speed), false); got[0] != 1 {
+		t.Errorf("values %v", got)
+	}
+}
+
+func TestPartsSetupsAndWhatStandsBeside(t *testing.T) {
+	f := family(judge.AtLeast(2))
+	c := &f.Claims[0]
+	ratio := Of(cell("a"), speed).Over(Of(cell("b"), speed))
+	c.Parts = append(c.Parts, Part{ID: "small", Subject: "b", Rule: judge.AtMost(5), Cases: Only(
+		Case{Setup: "ours", Value: Of(cell("a"), speed), Beside: true}, Case{Setup: "as published", Value: Of(cell("b"), speed)})})
+	e := NewEvidence(session(30, 1), 1)
+	if got := f.Judge(e)[0]; got.Verdict != results.Holds || len(got.Answers) != 3 || got.Answers[1].Verdict != results.Fails {
+		t.Errorf("what stands beside decided: %+v", got)
+	}
+	c.Parts[1].Cases = Only(Case{Setup: "as published", Value: ratio})
+	if got := f.Judge(e)[0]; got.Verdict != results.Fails {
+		t.Errorf("one part fails: %s", got.Verdict)
+	}
+	if c.Any = true; f.Judge(e)[0].Verdict != results.Holds {
+		t.Error("one part is enough")
+	}
+	c.Parts = c.Parts[:1]
+	c.Parts[0].Cases = Only(Case{Setup: "as published", Value: ratio, Needs: "It takes 16 cores."})
+	if got := f.Judge(e)[0]; got.Verdict != results.NeedsHardware || !strings.Contains(got.Why, "16 cores") {
+		t.Errorf("%+v", got)
+	}
+	c.Parts[0].Cases = Only(Case{Setup: "as published", Value: ratio, Open: "It is too short: use --full."})
+	if got := f.Judge(e)[0]; got.Verdict != results.Inconclusive || got.Why != "It is too short: use --full." {
+		t.Errorf("%+v", got)
+	}
+	c.Parts[0].Cases = Only()
+	if got := f.Judge(e)[0]; got.Verdict != results.Inconclusive {
+		t.Errorf("nothing was measured: %+v", got)
+	}
+}
+
+func TestPlantedFiguresFindRowsThatIgnoreThem(t *testing.T) {
+	for _, rule := range []judge.Rule{judge.AtLeast(2), judge.Between(4, 5), judge.Below(0.9), judge.Outside(0.8, 1.25)} {
+		f := family(rule)
+		if got := f.Planted(session(1, 1)); len(got) > 0 {
+			t.Errorf("a good row: %q", got)
+		}
+	}
+	blind := family(judge.AtLeast(2))
+	blind.Claims[0].Parts[0].Cases = Only(Case{Setup: "s", Value: Const(3)})
+	zero := family(judge.AtLeast(2))
+	zero.Claims[0].Parts[0].Cases = Only(Case{Setup: "s",
+		Value: Of(cell("a"), Figure{Name: "speed", Value: func(r *results.Run) float64 { return r.Extra["speed"] }}).Over(Of(cell("b"), speed))})
+	none := family(judge.AtLeast(2))
+	none.Claims[0].Parts[0].Cases = Only(Case{Setup: "s", Beside: true, Value: Of(cell("a"), speed)})
+	for want, f := range map[string]Family{"no figures were found": blind, "without figures is [0]": zero, "no set-up decides": none} {
+		if got := strings.Join(f.Planted(session(1, 1)), "\n"); !strings.Contains(got, want) {
+			t.Errorf("%q is not in %q", want, got)
+		}
+	}
+	f := family(judge.Exactly(0))
+	f.Claims[0].Parts[0] = Part{Subject: "foreign answers", Kind: judge.Never, Rule: judge.Exactly(0), Cases: Only(Case{Setup: "s", Value: Of(cell("a"), speed)})}
+	if got := f.Planted(session(1, 1)); len(got) > 0 {
+		t.Errorf("an invariant: %q", got)
+	}
+}
+
+func TestAdviceCitesVerdicts(t *testing.T) {
+	f := Family{Recommendations: []Recommendation{{For: "batch", Use: "a pool", RestsOn: []string{"T1", "T2"}}}}
+	got := f.Advise([]results.Claim{{ID: "T1", Verdict: results.Holds}})[0]
+	if got.Verdict != results.Inconclusive || got.Why != "T1: holds; T2: not judged." || len(got.Cited) != 1 {
+		t.Errorf("%+v", got)
+	}
+}

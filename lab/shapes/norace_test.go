@@ -1,5 +1,0 @@
-//go:build !race
-
-package shapes
-
-const raceEnabled = false

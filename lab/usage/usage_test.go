@@ -1,0 +1,85 @@
+package usage
+
+import (
+	"math"
+	"runtime"
+	"runtime/metrics"
+	"sync"
+	"testing"
+)
+
+var sink []byte
+
+func TestUsageCountsWhatHappened(t *testing.T) {
+	p := Start()
+	for range 100 {
+		sink = make([]byte, 1<<20)
+	}
+	release := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 500 {
+		wg.Go(func() { <-release })
+	}
+	for p.seen.Load() < 500 { // the watcher looks every 10 ms
+		runtime.Gosched()
+	}
+	close(release)
+	wg.Wait()
+	runtime.GC()
+	u := p.Stop()
+	if u.Mallocs < 100 || u.AllocBytes < 100<<20 {
+		t.Errorf("%d objects, %d bytes; at least 100 and 100 MiB were allocated", u.Mallocs, u.AllocBytes)
+	}
+	if u.PeakGoroutines < 500 || u.PeakStacks < 490 || u.PeakStackBytes < 500*2048/2 {
+		t.Errorf("peak %d goroutines, %d stacks of %d bytes", u.PeakGoroutines, u.PeakStacks, u.PeakStackBytes)
+	}
+	if u.GCShare < 0 || u.GCShare > 1 || u.GCPauseP99 <= 0 || u.GCPauseP99 > 60 {
+		t.Errorf("share of the collector %v, pause %v", u.GCShare, u.GCPauseP99)
+	}
+	if runtime.GOOS == "linux" && (u.CPUSeconds <= 0 || u.PeakRSS < 1<<20) {
+		t.Errorf("%v s of processor time, %d bytes", u.CPUSeconds, u.PeakRSS)
+	}
+}
+
+func TestMedian(t *testing.T) {
+	for want, of := range map[float64][]float64{0: nil, 3: {3}, 2.5: {4, 1}, 2: {9, 1, 2}} {
+		if got := Median(of); got != want {
+			t.Errorf("of %v: %v, want %v", of, got, want)
+		}
+	}
+}
+
+func TestTheClocksRunWhileThisProcessComputes(t *testing.T) {
+	before := CPU()
+	x := 1
+	took := ThreadTime(func() {
+		for i := range 50_000_000 {
+			x = x*31 + i
+		}
+		sink = make([]byte, x&1) // so that the compiler computes it
+	})
+	if took <= 0 || runtime.GOOS == "linux" && CPU()-before < took/2 {
+		t.Errorf("the thread took %v, the process %v", took, CPU()-before)
+	}
+}
+
+func TestQuantileOfTheDifference(t *testing.T) {
+	bounds := []float64{0, 1, 2, 3, math.Inf(1)}
+	h := func(counts ...uint64) *metrics.Float64Histogram {
+		return &metrics.Float64Histogram{Counts: counts, Buckets: bounds}
+	}
+	for _, c := range []struct {
+		before, after *metrics.Float64Histogram
+		q, want       float64
+	}{
+		{h(9, 0, 0, 0), h(9, 0, 0, 0), 0.99, 0},
+		{h(9, 0, 0, 0), h(9, 1, 0, 0), 0.99, 2},
+		{h(0, 0, 0, 0), h(99, 0, 1, 0), 0.99, 1},
+		{h(0, 0, 0, 0), h(98, 0, 2, 0), 0.99, 3},
+		{h(0, 0, 0, 0), h(0, 0, 0, 5), 0.5, 3},
+	} {
+		if got := quantile(c.before, c.after, c.q); got != c.want {
+			t.Errorf("quantile %v is %v, want %v", c.q, got, c.want)
+		}
+	}
+}
