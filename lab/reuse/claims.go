@@ -51,9 +51,9 @@ var family = ledger.Family{
 		{ID: "reuse-1", Goal: true, Title: "bursts find their objects again, with no more memory than the recent peak needed", Parts: []ledger.Part{
 			{ID: "hits", Title: "bursts with idle gaps find their objects again", Subject: "true reuse in bursts", Unit: "%", Rule: judge.AtLeast(99.5), Spread: 0.1, Max: 100,
 				Cases: each(names[1:], func(name string) ledger.Term { return ledger.Of(burstKey(name), hits) })},
-			{ID: "strong", Title: "no more is held than the recent peak needed", Subject: "the most objects held/in use", Unit: "x", Kind: judge.Every, Rule: judge.AtMost(1.25),
+			{ID: "strong", Title: "no more is held than the recent peak needed", Subject: "the most objects held, of the most in use,", Unit: "%", Kind: judge.Every, Rule: judge.AtMost(125),
 				Cases: each(our, func(name string) ledger.Term {
-					return ledger.Of(burstKey(name), held).Over(ledger.Of(burstKey(name), peak))
+					return ledger.Of(burstKey(name), held).Over(ledger.Of(burstKey(name), peak)).Times(100)
 				})},
 			{ID: "idle", Title: "after 60 s without use at most 10 % is held", Subject: "the share of the peak held after a minute", Unit: "%", Kind: judge.Every, Rule: judge.AtMost(10),
 				Cases: ledger.Only(ledger.Case{Setup: spillway, Value: ledger.Of(idleKey, kept).Over(ledger.Of(idleKey, peak)).Times(100)})},

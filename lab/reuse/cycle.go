@@ -24,11 +24,10 @@ type player struct {
 func cycle(ctx context.Context, j cycleJob) ([][]turns.Reading, error) {
 	players := make([]turns.Player, len(j.Players))
 	for i, p := range j.Players {
-		of := newPool(p.Contestant, p.Size)
-		var c *crew
+		var c *crew // every turn has a pool of its own: where it lies in memory is luck
 		players[i] = turns.Player{
 			Name:  p.Contestant,
-			Ready: func(n int) error { c = ready(of, j.Goroutines, n); return nil },
+			Ready: func(n int) error { c = ready(newPool(p.Contestant, p.Size), j.Goroutines, n); return nil },
 			Block: func(int) { c.work() },
 		}
 	}
