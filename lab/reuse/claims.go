@@ -11,8 +11,9 @@ import (
 
 // Bytes of objects.
 const (
-	small  = 1 << 10  // all of it is written
-	large  = 500_000  // as much of it is written
+	dirty  = 1 << 10 // are written to each
+	small  = dirty   // all of it is written
+	large  = 500_000
 	normal = 64 << 10 // of every user of a burst
 	huge   = 64 << 20 // of the outlier
 )
@@ -32,16 +33,11 @@ func outlierKey(name string, with bool) ledger.Key {
 	return ledger.Key{Setup: "one outlier", Load: map[bool]string{false: "none", true: "64 MiB once"}[with], Pattern: name}
 }
 
-// The figures.
+// The figures that more than one part is made of.
 var (
-	nanos   = ledger.Extra("ns", "time for a cycle")
-	mallocs = ledger.Extra("mallocs", "allocations")
-	hits    = ledger.Extra("hits", "true reuse")
-	peak    = ledger.Extra("peak", "most in use")
-	held    = ledger.Extra("held", "most held")
-	kept    = ledger.Extra("idle", "held after the idle time")
-	offBy   = ledger.Extra("off_by", "miscount")
-	rss     = ledger.Extra("rss", "resident memory at the end")
+	nanos = ledger.Extra("ns", "time for a cycle")
+	peak  = ledger.Extra("peak", "most in use")
+	rss   = ledger.Extra("rss", "resident memory at the end")
 )
 
 var family = ledger.Family{
@@ -50,15 +46,15 @@ var family = ledger.Family{
 	Claims: []ledger.Claim{
 		{ID: "reuse-1", Goal: true, Title: "bursts find their objects again, with no more memory than the recent peak needed", Parts: []ledger.Part{
 			{ID: "hits", Title: "bursts with idle gaps find their objects again", Subject: "true reuse in bursts", Unit: "%", Rule: judge.AtLeast(99.5), Spread: 0.1, Max: 100,
-				Cases: each(names[1:], func(name string) ledger.Term { return ledger.Of(burstKey(name), hits) })},
+				Cases: each(names[1:], func(name string) ledger.Term { return ledger.Of(burstKey(name), ledger.Extra("hits", "true reuse")) })},
 			{ID: "strong", Title: "no more is held than the recent peak needed", Subject: "the most objects held, of the most in use,", Unit: "%", Kind: judge.Every, Rule: judge.AtMost(125),
 				Cases: each(our, func(name string) ledger.Term {
-					return ledger.Of(burstKey(name), held).Over(ledger.Of(burstKey(name), peak)).Times(100)
+					return ledger.Of(burstKey(name), ledger.Extra("held", "most held")).Over(ledger.Of(burstKey(name), peak)).Times(100)
 				})},
 			{ID: "idle", Title: "after 60 s without use at most 10 % is held", Subject: "the share of the peak held after a minute", Unit: "%", Kind: judge.Every, Rule: judge.AtMost(10),
-				Cases: ledger.Only(ledger.Case{Setup: spillway, Value: ledger.Of(idleKey, kept).Over(ledger.Of(idleKey, peak)).Times(100)})},
+				Cases: ledger.Only(ledger.Case{Setup: spillway, Value: ledger.Of(idleKey, ledger.Extra("idle", "held after the idle time")).Over(ledger.Of(idleKey, peak)).Times(100)})},
 			{ID: "counted", Title: "the reported rate of reuse is the counted one", Subject: "the difference between objects made and reported", Kind: judge.Never, Rule: judge.Exactly(0),
-				Cases: each(our, func(name string) ledger.Term { return ledger.Of(burstKey(name), offBy) })},
+				Cases: each(our, func(name string) ledger.Term { return ledger.Of(burstKey(name), ledger.Extra("off_by", "miscount")) })},
 		}},
 		{ID: "reuse-2", Goal: true, Title: "reuse costs about what sync.Pool costs, and clears only what was written", Parts: []ledger.Part{
 			{ID: "cycle", Title: "get, clear and put of 1 KB cost at most a quarter more than by sync.Pool", Subject: "time for a cycle, objectpool/sync.Pool", Unit: "x", Rule: judge.AtMost(1.25), Spread: 0.03,
@@ -67,7 +63,7 @@ var family = ledger.Family{
 				})},
 			{ID: "allocations", Title: "get, clear and put allocate nothing", Subject: "allocations for 1,000 cycles", Kind: judge.Never, Rule: judge.Below(1),
 				Cases: each(crowds, func(crowd string) ledger.Term {
-					return ledger.Of(cycleKey(spillway, small, crowd), mallocs).Times(1000)
+					return ledger.Of(cycleKey(spillway, small, crowd), ledger.Extra("mallocs", "allocations")).Times(1000)
 				})},
 			{ID: "dirty", Title: "a buffer of 500 KB with 1 KB written costs at most twice one of 1 KB", Subject: "time for a cycle, 500 KB/1 KB", Unit: "x", Rule: judge.AtMost(2), Spread: 0.03,
 				Cases: each(crowds, func(crowd string) ledger.Term {

@@ -25,13 +25,6 @@ var (
 
 func ours(name string) bool { return slices.Contains(our, name) }
 
-// channelRoom is how many objects the channel holds: the number of users, which code
-// with such a free list has to know.
-const channelRoom = 1000
-
-// dirty is how many bytes every user writes.
-const dirty = 1 << 10
-
 // page fills the cache lines that it lies in: whether two pages share one is luck, and
 // doubles the time of a cycle.
 type page struct {
@@ -95,7 +88,7 @@ func newPool(name string, size int) *pool {
 			free.Put(x)
 		})
 	case channel:
-		free := make(chan *page, channelRoom)
+		free := make(chan *page, 1000) // as many as users, which code with such a free list has to know
 		get := func() *page {
 			select {
 			case x := <-free:

@@ -49,14 +49,9 @@ type Config struct {
 }
 
 func (c Config) check() error {
-	for _, size := range c.Size {
-		if size < 1 || size > 1<<20 {
-			return fmt.Errorf("size is %d bytes: want 1 to %d", size, 1<<20)
-		}
-	}
 	switch {
-	case len(c.Size) == 0:
-		return fmt.Errorf("there is no size: leave the flag out for all of them")
+	case len(c.Size) == 0 || slices.Min(c.Size) < 1 || slices.Max(c.Size) > 1<<20:
+		return fmt.Errorf("size is %v: want bytes from 1 to %d, or leave the flag out for all sizes", c.Size, 1<<20)
 	case c.Rounds < 3 || c.Time <= 0:
 		return fmt.Errorf("rounds is %d and time %v: want at least 3, and more than 0s", c.Rounds, c.Time)
 	case c.Users < 1 || c.Bursts < 2 || c.On <= 0 || c.Off < 0 || c.Idle <= 0:
@@ -100,29 +95,31 @@ func plan(c Config) (experiment.Plan, error) {
 	return p, nil
 }
 
-// alone measures in a process of its own.
+// alone measures in a process of its own, whose result are figures.
 func (c Config) alone(role string, job any) func(context.Context, experiment.Trial) (results.Run, error) {
 	return func(ctx context.Context, _ experiment.Trial) (results.Run, error) {
-		run := results.Run{Process: results.Process{ReuseRate: -1}}
-		exit, err := contestant.Run(ctx, contestant.Spec{Role: role, Input: job, MemoryCap: uint64(c.MemoryCap) << 20}, &run.Extra)
-		if hits, ok := run.Extra["hits"]; ok {
+		var figures map[string]float64
+		run, err := c.run(ctx, role, job, &figures)
+		if hits, ok := figures["hits"]; ok {
 			run.Process.ReuseRate = hits / 100
 		}
-		run.Killed, run.Process.PeakRSS = exit.Killed, exit.PeakRSS
+		run.Extra = figures
 		return run, err
 	}
+}
+
+func (c Config) run(ctx context.Context, role string, job, result any) (results.Run, error) {
+	exit, err := contestant.Run(ctx, contestant.Spec{Role: role, Input: job, MemoryCap: uint64(c.MemoryCap) << 20}, result)
+	return results.Run{Killed: exit.Killed, Process: results.Process{ReuseRate: -1, PeakRSS: exit.PeakRSS}}, err
 }
 
 // crowds are who uses a pool in a steady cycle.
 var crowds = []string{"1 goroutine", "GOMAXPROCS goroutines", "1,000 goroutines"}
 
-func goroutines(crowd string) int {
-	return map[string]int{crowds[0]: 1, crowds[1]: runtime.GOMAXPROCS(0), crowds[2]: 1000}[crowd]
-}
-
 // cycles are the steady cycles of all contestants and sizes, by the same goroutines.
 func (c Config) cycles(crowd string) experiment.Group {
-	job := cycleJob{Goroutines: goroutines(crowd), Rounds: c.Rounds, Time: c.Time}
+	goroutines := map[string]int{crowds[0]: 1, crowds[1]: runtime.GOMAXPROCS(0), crowds[2]: 1000}
+	job := cycleJob{Goroutines: goroutines[crowd], Rounds: c.Rounds, Time: c.Time}
 	g := experiment.Group{Label: "steady cycles by " + crowd + ", in turns"}
 	for _, size := range c.Size {
 		for _, name := range c.Contestant {
@@ -138,12 +135,12 @@ func (c Config) cycles(crowd string) experiment.Group {
 	g.Run = func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
 		job.Seed = t.Seed
 		var readings [][]turns.Reading
-		exit, err := contestant.Run(ctx, contestant.Spec{Role: roleCycle, Input: job, MemoryCap: uint64(c.MemoryCap) << 20}, &readings)
+		whole, err := c.run(ctx, roleCycle, job, &readings)
+		whole.Process.PeakRSS = 0 // it is that of all
 		runs := make([]results.Run, len(g.Keys))
 		mine := map[int][]float64{} // Spillway's times, by size
 		for i, of := range job.Players {
-			runs[i] = results.Run{Killed: exit.Killed, Process: results.Process{ReuseRate: -1, PeakRSS: exit.PeakRSS}}
-			if readings == nil {
+			if runs[i] = whole; readings == nil {
 				continue
 			}
 			ledger.Keep(&runs[i], "ns", turns.Each(readings[i], turns.Nanos))

@@ -1,0 +1,173 @@
+package reuse
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spillway-go/spillway/lab/bubble"
+	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/turns"
+)
+
+type cycleJob struct {
+	Players            []player
+	Goroutines, Rounds int
+	Time               time.Duration
+	Seed               uint64
+}
+
+type player struct {
+	Contestant string
+	Size       int
+}
+
+// cycle returns the readings of the players.
+func cycle(ctx context.Context, j cycleJob) ([][]turns.Reading, error) {
+	players := make([]turns.Player, len(j.Players))
+	for i, p := range j.Players {
+		var work func() // every turn has a pool of its own: where it lies in memory is luck
+		players[i] = turns.Player{
+			Name:  p.Contestant,
+			Ready: func(n int) error { work = ready(newPool(p.Contestant, p.Size), j.Goroutines, n); return nil },
+			Block: func(int) { work() },
+		}
+	}
+	return turns.Play(ctx, turns.Config{Rounds: j.Rounds, Time: j.Time, Seed: j.Seed}, players)
+}
+
+// ready starts goroutines for n cycles in all, which wait for work. Each has made one
+// before, so that the pool is filled.
+func ready(p *pool, goroutines, n int) (work func()) {
+	begin := make(chan struct{})
+	var warm, done sync.WaitGroup
+	warm.Add(goroutines)
+	for i := range goroutines {
+		share := n / goroutines
+		if i < n%goroutines {
+			share++
+		}
+		done.Go(func() {
+			p.cycles(1)
+			warm.Done()
+			<-begin
+			p.cycles(share)
+		})
+	}
+	warm.Wait()
+	return func() {
+		close(begin)
+		done.Wait()
+	}
+}
+
+// holdFor is how long every user of a burst has an object.
+const holdFor = 5 * time.Millisecond
+
+type burstJob struct {
+	Contestant    string
+	Users, Bursts int
+	On, Off, Idle time.Duration // Idle after the last burst
+}
+
+// idle is bursts in virtual time: it makes nobody wait.
+func idle(ctx context.Context, j burstJob) (map[string]float64, error) {
+	return bubble.Run(ctx, func(ctx context.Context) (map[string]float64, error) { return bursts(ctx, j) })
+}
+
+// bursts starts all users at once, each getting, holding and putting until the burst
+// ends. In every gap two collections empty the pools that only collections empty. The
+// figures are those of all bursts but the first.
+func bursts(_ context.Context, j burstJob) (map[string]float64, error) {
+	p := newPool(j.Contestant, normal)
+	var gets atomic.Uint64
+	var inUse, most atomic.Int64
+	var getsBefore, madeBefore uint64
+	var before, after runtime.MemStats
+	var began time.Time
+	mostHeld := 0
+	hold := func() {
+		now := inUse.Add(1)
+		for was := most.Load(); now > was && !most.CompareAndSwap(was, now); was = most.Load() {
+		}
+		time.Sleep(holdFor)
+		inUse.Add(-1)
+	}
+	for burst := range j.Bursts {
+		var all sync.WaitGroup
+		end := time.Now().Add(j.On)
+		for range j.Users {
+			all.Go(func() {
+				for time.Now().Before(end) {
+					gets.Add(1)
+					p.use(dirty, hold)
+				}
+			})
+		}
+		all.Wait()
+		if p.stats != nil {
+			mostHeld = max(mostHeld, p.stats().Held)
+		}
+		if burst == 0 {
+			getsBefore, madeBefore, began = gets.Load(), p.objects(), time.Now()
+			runtime.ReadMemStats(&before)
+		}
+		runtime.GC()
+		runtime.GC()
+		time.Sleep(j.Off)
+	}
+	runtime.ReadMemStats(&after)
+	got, made := float64(gets.Load()-getsBefore), float64(p.objects()-madeBefore)
+	out := map[string]float64{
+		"hits": 100 * (1 - made/got), "peak": float64(most.Load()), "rate": got / time.Since(began).Seconds(),
+		"mallocs": float64(after.Mallocs-before.Mallocs) / got,
+	}
+	if p.stats != nil {
+		s := p.stats()
+		out["held"] = float64(mostHeld)
+		out["off_by"] = math.Abs(float64(s.Gets)-float64(gets.Load())) + math.Abs(float64(s.Gets-s.Reused)-float64(p.objects()))
+	}
+	if j.Idle > 0 {
+		time.Sleep(j.Idle)
+		out["idle"] = float64(p.stats().Held)
+	}
+	return out, nil
+}
+
+type outlierJob struct {
+	Contestant string
+	With       bool
+	Users      int
+}
+
+// outlier holds a page of 64 KiB for each user at a time, one of which grows to 64 MiB in
+// the middle, and looks at the resident memory at the end.
+func outlier(_ context.Context, j outlierJob) (map[string]float64, error) {
+	const times = 50
+	p := newPool(j.Contestant, normal)
+	holding := &pool{cycles: func(n int) {
+		for range n {
+			p.use(dirty, func() { time.Sleep(holdFor / 5) })
+		}
+	}}
+	hold := func() { ready(holding, j.Users, j.Users*times)() }
+	began := time.Now()
+	hold()
+	if j.With {
+		p.use(huge, func() {})
+	}
+	hold()
+	answer.Store(nil)
+	debug.FreeOSMemory()
+	debug.FreeOSMemory()
+	hold()
+	out := map[string]float64{"rate": 3 * float64(j.Users) * times / time.Since(began).Seconds()}
+	if rss, ok := contestant.Resident(); ok {
+		out["rss"] = float64(rss)
+	}
+	return out, nil
+}
