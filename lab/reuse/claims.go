@@ -42,7 +42,7 @@ var (
 
 var family = ledger.Family{
 	ID:    "reuse",
-	Title: "Objects reused: fresh, sync.Pool, a channel, objectpool",
+	Title: "Objects are reused by sync.Pool, by a channel and by objectpool, and compared with fresh ones",
 	Claims: []ledger.Claim{
 		{ID: "reuse-1", Goal: true, Title: "bursts find their objects again, with no more memory than the recent peak needed", Parts: []ledger.Part{
 			{ID: "hits", Title: "bursts with idle gaps find their objects again", Subject: "true reuse in bursts", Unit: "%", Rule: judge.AtLeast(99.5), Spread: 0.1, Max: 100,

@@ -25,9 +25,9 @@ type Player struct {
 // Config says how to play.
 type Config struct {
 	Rounds int
-	Time   time.Duration // that a block should take
-	Least  int           // of n, for work that is divided; 0: 1
-	Seed   uint64        // of the order
+	Time   time.Duration        // that a block should take
+	Least  int                  // of n, for work that is divided; 0: 1
+	Seed   uint64               // of the order
 	Clock  func() time.Duration // such as the processor time of the process; nil: the time that passes
 }
 
