@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"examples/frameworks/internal/exercise"},
 	{"examples/frameworks/chi", "examples/frameworks/complete", "examples/frameworks/echo", "examples/frameworks/gin", "examples/frameworks/nethttp", "examples/frameworks/proxy", "lab/internal/numbers"},
 	{"lab/judge"},
-	{"examples/patientapi/internal/discreet", "examples/patientapi/internal/gauge", "examples/patientapi/probe", "lab/behind", "lab/burn", "lab/burst/specimen", "lab/contestant", "lab/contestants", "lab/fan/specimen", "lab/oncall", "lab/report/chart", "lab/results", "lab/contestants/web/specimen", "lab/turns", "lab/usage"},
+	{"examples/patientapi/internal/discreet", "examples/patientapi/internal/gauge", "examples/patientapi/probe", "lab/behind", "lab/bubble", "lab/burn", "lab/burst/specimen", "lab/contestant", "lab/contestants", "lab/fan/specimen", "lab/oncall", "lab/report/chart", "lab/results", "lab/contestants/web/specimen", "lab/turns", "lab/usage"},
 	{"examples/patientapi", "lab/internal/labtest", "lab/ledger", "lab/oldjudge"},
 	{"examples/patientapi/internal/cachetest", "examples/patientapi/internal/redistest", "examples/patientapi/internal/storetest", "lab/claims"},
 	{"examples/patientapi/cache/memory", "examples/patientapi/cache/redis", "examples/patientapi/directory"},

@@ -1,4 +1,5 @@
-package fan
+// Package bubble runs a contestant in virtual time.
+package bubble
 
 import (
 	"context"
@@ -9,15 +10,15 @@ import (
 	"testing/synctest"
 )
 
-// inBubble runs f in virtual time: the clock stops while any of its goroutines can
-// run, and jumps when all of them wait. Times of waiting branches are then exact,
-// whatever else the machine does; the cost of computing is not in them.
+// Run runs f in virtual time: the clock stops while any of its goroutines can run, and
+// jumps when all of them wait. Times of waiting are then exact and cost nothing, whatever
+// else the machine does; the time of computing is not in them.
 //
 // Only package testing/synctest can do that for unchanged code, and it needs a test.
-// So the process, which must be a separate contestant, becomes a test binary by
+// So the process, which must be a contestant of its own, becomes a test binary by
 // testing.Main, which exists for systems that simulate go test. It does not end the
 // process, because the one test does not return.
-func inBubble[T any](ctx context.Context, f func(context.Context) (T, error)) (T, error) {
+func Run[T any](ctx context.Context, f func(context.Context) (T, error)) (T, error) {
 	type answer struct {
 		v   T
 		err error
