@@ -110,7 +110,8 @@ type Run struct {
 	Outcomes []Outcome            `json:"outcomes"`
 	Lag      *histogram.Histogram `json:"lag,omitempty"` // send lag of the generator, nanoseconds
 	Process  Process              `json:"process"`
-	Extra    map[string]float64   `json:"extra,omitempty"` // figures of one experiment only
+	Extra    map[string]float64   `json:"extra,omitempty"`  // figures of one experiment only
+	Blocks   map[string][]float64 `json:"blocks,omitempty"` // a figure's value in every round, for ratios within a round
 	Series   []Point              `json:"series,omitempty"`
 }
 

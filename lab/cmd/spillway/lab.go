@@ -82,12 +82,9 @@ var experiments = []experiment.Experiment{
 func roles() map[string]contestant.Role {
 	all := patterns.Roles()
 	maps.Copy(all, shapes.Roles())
-	maps.Copy(all, ladder.Roles())
 	maps.Copy(all, burst.Roles())
 	maps.Copy(all, fan.Roles())
-	maps.Copy(all, routes.Roles())
 	maps.Copy(all, admission.Roles())
-	maps.Copy(all, pools.Roles())
 	maps.Copy(all, reuse.Roles())
 	return all
 }

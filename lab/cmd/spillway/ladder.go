@@ -32,7 +32,7 @@ Examples:
   spillway lab G7 --repeats 30             narrower intervals
   spillway lab judge spillway-results/…    verdicts again, from the raw runs
 
-Allocations for a request, exactly and without a network: go test ./lab/ladder -run '^$' -bench Rung -benchmem
+Allocations for a request, exactly and without a network: go test ./lab/contestants/ladder -run '^$' -bench Rung -benchmem
 
 ` + labEnds
 }

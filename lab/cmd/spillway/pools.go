@@ -38,7 +38,7 @@ Examples:
   spillway lab judge spillway-results/…            verdicts again, from the raw runs
 
 The same contestants as plain benchmarks, for benchstat:
-  go test ./lab/pools -run '^$' -bench Submit -count 10 | benchstat -col /pool -
+  go test ./lab/contestants/pools -run '^$' -bench Submit -count 10 | benchstat -col /pool -
 
 ` + labEnds
 }

@@ -1,13 +1,17 @@
 package main
 
-import "github.com/spillway-go/spillway/lab/routes"
+import (
+	"time"
+
+	"github.com/spillway-go/spillway/lab/routes"
+)
 
 type labRoutesCmd struct {
 	Quick bool `env:"SPILLWAY_LAB_ROUTES_QUICK" group:"Size" help:"Few and short rounds, about a minute."`
 
-	Requests int  `env:"SPILLWAY_LAB_ROUTES_REQUESTS" group:"Size" placeholder:"N" help:"Requests to a contestant in each of its turns, four times as many for a GET; 2000 unless given."`
-	Rounds   int  `env:"SPILLWAY_LAB_ROUTES_ROUNDS" group:"Size" placeholder:"N" help:"Turns of every contestant in each repeat; 12 unless given. Short turns and many of them even out what else the machine does."`
-	OneBuild bool `env:"SPILLWAY_LAB_ROUTES_ONE_BUILD" group:"Size" help:"Do not build the contestants a second time with the other version of encoding/json. Promises about Spillway's own routes then stay open."`
+	Time     time.Duration `env:"SPILLWAY_LAB_ROUTES_TIME" group:"Size" placeholder:"D" help:"How long a contestant works in each of its turns; 8ms unless given."`
+	Rounds   int           `env:"SPILLWAY_LAB_ROUTES_ROUNDS" group:"Size" placeholder:"N" help:"Turns of every contestant in each repeat; 12 unless given. Short turns and many of them even out what else the machine does."`
+	OneBuild bool          `env:"SPILLWAY_LAB_ROUTES_ONE_BUILD" group:"Size" help:"Do not build the contestants a second time with the other version of encoding/json. Promises about Spillway's own routes then stay open."`
 
 	labRun `embed:"" set:"id=R" set:"repeats=8" set:"seeds=the order of the turns" set:"memory=512"`
 }
@@ -20,21 +24,21 @@ Two routes, written by every contestant with the same fields, the same checks an
 
 Half of the published time was its harness, which makes a request and a recorder for every iteration. Here both are reused, and their cost with a handler that does nothing is subtracted; the published harness runs too, so that its share is a figure.
 
-Each contestant runs in a separate process, all are started first, and they take turns in random order. What counts is the processor time of the process, the collector's included, divided by the requests. fiber is no net/http handler, so it is compared separately.
+All contestants of a table run in one process and take turns of milliseconds in random order, each after a garbage collection, and are compared within a round. What counts is the processor time of the process, the collector's included, divided by the requests. fiber is no net/http handler, so it is compared separately.
 
-If the go command and this source are available, the contestants are built a second time with the other version of encoding/json (GOEXPERIMENT=jsonv2), which takes a minute once. Promises about Spillway's own routes are judged in that build, with the figures of the default one beside.
+The contestants are a program of their own, which the go command builds once, and once more with the other version of encoding/json (GOEXPERIMENT=jsonv2); each build takes about a minute. Promises about Spillway's own routes are judged in the second, with the figures of the default one beside.
 
 Last, a demonstration: goroutines that still have their request's context when the handler has returned.
 
 Examples:
   spillway lab R                           some five minutes on two cores
   spillway lab R --quick                   a short run
-  spillway lab R --one-build               without a go command
+  spillway lab R --one-build               the default version of encoding/json only
   spillway lab R --repeats 30              narrower intervals
   spillway lab judge spillway-results/…    verdicts again, from the raw runs
 
 The same contestants as plain benchmarks, for benchstat:
-  go test ./lab/routes -run '^$' -bench Request -count 10 | benchstat -col /contestant -
+  go test ./lab/contestants/web -run '^$' -bench Request -count 10 | benchstat -col /contestant -
 
 ` + labEnds
 }
@@ -44,8 +48,8 @@ func (c *labRoutesCmd) Run(env *environment) error {
 	if c.Quick {
 		config = routes.Quick()
 	}
-	if c.Requests != 0 {
-		config.Requests = c.Requests
+	if c.Time != 0 {
+		config.Time = c.Time
 	}
 	if c.Rounds != 0 {
 		config.Rounds = c.Rounds
