@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/fanout"
+	"github.com/spillway-go/spillway/lab/bubble"
 	"github.com/spillway-go/spillway/lab/fan"
 )
 
@@ -16,7 +17,7 @@ import (
 // second attempts of the first then and in the outage, in per cent, and how many first
 // attempts were cancelled although the second had not won.
 func playHedging(ctx context.Context, h fan.Hedging) (map[string]float64, error) {
-	return inBubble(ctx, func(ctx context.Context) (map[string]float64, error) { return hedge(ctx, h) })
+	return bubble.Run(ctx, func(ctx context.Context) (map[string]float64, error) { return hedge(ctx, h) })
 }
 
 func hedge(ctx context.Context, h fan.Hedging) (map[string]float64, error) {

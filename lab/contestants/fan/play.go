@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/bubble"
 	"github.com/spillway-go/spillway/lab/burn"
 	"github.com/spillway-go/spillway/lab/fan"
 	"github.com/spillway-go/spillway/lab/turns"
@@ -18,7 +19,7 @@ import (
 // playLookups measures the tables one after the other.
 func playLookups(ctx context.Context, l fan.Lookups) ([][]fan.Figures, error) {
 	if l.Kind == fan.Virtual {
-		return inBubble(ctx, func(ctx context.Context) ([][]fan.Figures, error) { return tables(ctx, l) })
+		return bubble.Run(ctx, func(ctx context.Context) ([][]fan.Figures, error) { return tables(ctx, l) })
 	}
 	return tables(ctx, l)
 }
