@@ -1,7 +1,9 @@
 package fan
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spillway-go/spillway/lab/judge"
@@ -110,6 +112,7 @@ var family = ledger.Family{
 		{Title: "Break-even", Text: "The duration of a branch from which corrected is faster than sequential for good, between two durations of the grid on logarithmic scales, in each repeat."},
 		{Title: "The grid", Text: "Branches of equal length. The better is the contestant whose median time over the session is the shortest in that cell, so that the noise of each repeat does not change the choice; the worst cell is chosen likewise. Cells whose sequential lookup would take more than 40 ms (with --grid 100 ms) are not run in real time: parallel has won long before."},
 		{Title: "Allocations", Text: "Counted with sources that do nothing, under a context that can be cancelled. spillway-parallel is configured to be parallel, as it is by itself if branches wait; spillway-borrowed also with the option that no branch keeps its context."},
+		{Title: "Nested", Text: "Lookups of sixteen sources, each of which is such a lookup, and again: 4,096 sources that compute 5 µs. Spillway's goroutines come from one budget of 64."},
 		{Title: "Hedging", Text: "Two sources answer in 10 ms ± 20 %; one attempt in a hundred takes 1 s. In the outage all attempts take 1 s and fail."},
 	},
 }
@@ -191,6 +194,7 @@ func breakEvens(e *ledger.Evidence) (out []ledger.Case) {
 		if len(keys) == 0 {
 			keys = []ledger.Key{{Setup: two, Load: evenLoad, Pattern: Corrected}}
 		}
+		slices.SortFunc(keys, func(a, b ledger.Key) int { return cmp.Or(len(a.Setup)-len(b.Setup), strings.Compare(a.Setup, b.Setup)) })
 		for _, k := range keys {
 			words := setup(kind) + strings.TrimPrefix(k.Setup, evenPrefix+kind)
 			out = append(out, ledger.Case{Setup: words, Beside: k.Setup != two, Value: ledger.Of(k, ledger.Extra("break_even", name))})

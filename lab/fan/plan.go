@@ -212,15 +212,19 @@ func (p *planner) inTurns(setup, kind, even string, names []string, tables ...Ta
 
 // expect is how long a table takes.
 func (l Lookups) expect(t Table) time.Duration {
-	if l.Kind == Virtual {
-		return time.Duration(len(l.Contestants)*t.Sources) * 2 * time.Millisecond
+	each := time.Duration(l.Rounds+3)*max(l.Time, t.sequential()/2) + 20*time.Millisecond
+	switch l.Kind {
+	case Virtual:
+		each = time.Duration(t.Sources) * time.Millisecond / 2
+	case OneProc:
+		each = time.Duration(l.Rounds+3)*max(l.Time, t.sequential()) + 20*time.Millisecond
 	}
-	return time.Duration(len(l.Contestants)) * (time.Duration(l.Rounds+2)*max(l.Time, t.sequential()/2) + 20*time.Millisecond)
+	return time.Duration(len(l.Contestants)) * each
 }
 
 // alone adds a cell of Spillway alone.
 func (p *planner) alone(key ledger.Key, beside, role string, input func(seed uint64) any) {
-	p.groups = append(p.groups, experiment.Group{Keys: []ledger.Key{key}, Beside: beside, Expect: 2 * time.Second,
+	p.groups = append(p.groups, experiment.Group{Keys: []ledger.Key{key}, Beside: beside, Expect: time.Second,
 		Run: func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
 			extra, err := ask[map[string]float64](ctx, p.Config, role, input(t.Seed))
 			return []results.Run{{Extra: extra}}, err

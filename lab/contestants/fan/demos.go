@@ -106,7 +106,7 @@ func failSlowly(ctx context.Context) (results.Demo, error) {
 func swallow(ctx context.Context) (results.Demo, error) {
 	down := errors.New("cache: i/o timeout")
 	s := sources{answering(time.Millisecond, nil, 1), []find{answering(0, down)}}
-	if _, err := s.asPrinted()(ctx, query{}); err != nil {
+	if _, err := s.asPrinted(ctx, query{}); err != nil {
 		return results.Demo{}, fmt.Errorf("as printed it reports %w after all", err)
 	}
 	f, err := newFanout(s, fanout.Config{})
@@ -125,7 +125,7 @@ func swallow(ctx context.Context) (results.Demo, error) {
 func panicIn(ctx context.Context, name string) (branch string, err error) {
 	s := sources{answering(10*time.Millisecond, nil, 1), []find{func(context.Context, query) (*users, error) { panic("nil map in the cache") }}}
 	if name == fan.AsPrinted {
-		_, err := s.asPrinted()(ctx, query{})
+		_, err := s.asPrinted(ctx, query{})
 		return "", err
 	}
 	f, err := newFanout(s, fanout.Config{Mode: fanout.Parallel})

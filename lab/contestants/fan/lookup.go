@@ -131,30 +131,24 @@ var configs = map[string]fanout.Config{
 	fan.Borrowed:   {Name: "users", Mode: fanout.Parallel, BorrowedContext: true},
 }
 
+// others are the contestants that need no configuration.
+var others = map[string]func(sources, context.Context, query) (users, error){
+	fan.Sequential: sources.sequential, fan.AsPrinted: sources.asPrinted, fan.Corrected: sources.corrected,
+	fan.ErrGroup: sources.errgroup, fan.Conc: sources.conc,
+}
+
 func (s sources) lookup(name string, cfg fanout.Config) (lookup, error) {
-	switch name {
-	case fan.Sequential:
-		return s.sequential, nil
-	case fan.AsPrinted:
-		return s.asPrinted(), nil
-	case fan.Corrected:
-		return s.corrected, nil
-	case fan.ErrGroup:
-		return s.errgroup, nil
-	case fan.Conc:
-		return s.conc, nil
+	if look := others[name]; look != nil {
+		return func(ctx context.Context, q query) (users, error) { return look(s, ctx, q) }, nil
 	}
 	if _, known := configs[name]; !known {
 		return nil, fmt.Errorf("unknown contestant %q", name)
 	}
 	f, err := newFanout(s, cfg)
-	if err != nil {
-		return nil, err
-	}
 	return func(ctx context.Context, q query) (users, error) {
 		got, err := f.Do(ctx, q)
 		return got.Value, err
-	}, nil
+	}, err
 }
 
 func (s sources) sequential(ctx context.Context, q query) (users, error) {
@@ -172,18 +166,16 @@ func (s sources) sequential(ctx context.Context, q query) (users, error) {
 	return all, nil
 }
 
-func (s sources) asPrinted() lookup {
+func (s sources) asPrinted(ctx context.Context, q query) (users, error) {
 	l := specimen.Lookup[query, *users]{Database: s.Database, Caches: s.Caches, Merge: func(database *users, caches []*users) *users {
 		all := merged(database, caches)
 		return &all
 	}}
-	return func(ctx context.Context, q query) (users, error) {
-		found, err := l.Find(ctx, q, true)
-		if err != nil {
-			return users{}, err
-		}
-		return *found, nil
+	found, err := l.Find(ctx, q, true)
+	if err != nil {
+		return users{}, err
 	}
+	return *found, nil
 }
 
 func merged(database *users, caches []*users) (all users) {
