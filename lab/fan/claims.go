@@ -23,7 +23,7 @@ const source = "an article on goroutines for a composite user store"
 // The published parallel version loses answers. The claims are judged for the same
 // code with one correction: it waits before it reads.
 var family = ledger.Family{
-	ID: "F", Title: "Fan-out over a database and a cache: one after the other, or at once", Source: source,
+	ID: "F", Title: "A database and caches are asked for the same users, one after the other or at once", Source: source,
 	Claims: []ledger.Claim{
 		{
 			ID: "F1", Title: "with 50 ms for each store, parallel is twice as fast", Published: "101.69 vs 50.81 ms",
