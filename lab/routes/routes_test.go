@@ -55,11 +55,11 @@ func TestBadSettingsAreNamed(t *testing.T) {
 }
 
 func TestEveryRoundIsNetOfItsHarness(t *testing.T) {
-	block := func(ns int, pauses ...time.Duration) turns.Reading {
-		return turns.Reading{N: 10, Clock: time.Duration(10 * ns), Wall: time.Millisecond, Mallocs: 50, Pauses: pauses}
+	block := func(ns int, pause time.Duration) turns.Reading {
+		return turns.Reading{N: 10, Clock: time.Duration(10 * ns), Wall: time.Millisecond, Mallocs: 50, Pause: pause}
 	}
-	harness := []turns.Reading{block(10), block(100), block(10)} // the machine was slow in the second round
-	ours, theirs := []turns.Reading{block(30, 5, 1), block(300), block(32, 3)}, []turns.Reading{block(50), block(500), block(54)}
+	harness := []turns.Reading{block(10, 1), block(100, 1), block(10, 1)} // the machine was slow in the second round
+	ours, theirs := []turns.Reading{block(30, 5), block(300, 1), block(32, 3)}, []turns.Reading{block(50, 1), block(500, 1), block(54, 1)}
 	g := &group{table: TablePublished}
 	us := g.newRun(Match{Published: true}, Entry{Name: Spillway}, ours, harness)
 	them := g.newRun(Match{}, Entry{Name: Mux}, theirs, harness)
