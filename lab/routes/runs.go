@@ -64,13 +64,7 @@ func behind(us results.Run, entries []Entry, runs []results.Run) {
 		if name := entries[i].Name; name == Nothing || name == SpillwayTimed || name == GinTyped || entries[i].Twin {
 			continue
 		}
-		var ratios []float64
-		for round, ours := range us.Blocks["cpu_ns"] {
-			if theirs := r.Blocks["cpu_ns"][round]; ours > 0 && theirs > 0 {
-				ratios = append(ratios, ours/theirs)
-			}
-		}
-		if len(ratios) > 0 {
+		if ratios := us.Ratios(&r, "cpu_ns"); len(ratios) > 0 {
 			r.Extra["behind"] = usage.Median(ratios)
 		}
 	}

@@ -9,11 +9,11 @@ import (
 type labRoutesCmd struct {
 	Quick bool `env:"SPILLWAY_LAB_ROUTES_QUICK" group:"Size" help:"Few and short rounds, about a minute."`
 
-	Time     time.Duration `env:"SPILLWAY_LAB_ROUTES_TIME" group:"Size" placeholder:"D" help:"How long a contestant works in each of its turns; 8ms unless given."`
-	Rounds   int           `env:"SPILLWAY_LAB_ROUTES_ROUNDS" group:"Size" placeholder:"N" help:"Turns of every contestant in each repeat; 12 unless given. Short turns and many of them even out what else the machine does."`
+	Time     time.Duration `env:"SPILLWAY_LAB_ROUTES_TIME" group:"Size" placeholder:"D" help:"How long a contestant works in each of its turns; 5ms unless given."`
+	Rounds   int           `env:"SPILLWAY_LAB_ROUTES_ROUNDS" group:"Size" placeholder:"N" help:"Turns of every contestant in each repeat; 30 unless given. Short turns and many of them even out what else the machine does."`
 	OneBuild bool          `env:"SPILLWAY_LAB_ROUTES_ONE_BUILD" group:"Size" help:"Do not build the contestants a second time with the other version of encoding/json. Promises about Spillway's own routes then stay open."`
 
-	labRun `embed:"" set:"id=R" set:"repeats=8" set:"seeds=the order of the turns" set:"memory=512"`
+	labRun `embed:"" set:"id=R" set:"repeats=6" set:"seeds=the order of the turns" set:"memory=512"`
 }
 
 // Help teaches.
@@ -24,7 +24,7 @@ Two routes, written by every contestant with the same fields, the same checks an
 
 Half of the published time was its harness, which makes a request and a recorder for every iteration. Here both are reused, and their cost with a handler that does nothing is subtracted; the published harness runs too, so that its share is a figure.
 
-All contestants of a table run in one process and take turns of milliseconds in random order, each after a garbage collection, and are compared within a round. What counts is the processor time of the process, the collector's included, divided by the requests. fiber is no net/http handler, so it is compared separately.
+All contestants of a table run in one process and take turns of milliseconds in random order, and are compared within a round. What counts is the processor time of the process, divided by the requests. No garbage collection runs within a turn; one runs after each, and a turn is charged for as many as its garbage would have caused. fiber is no net/http handler, so it is compared separately.
 
 The contestants are a program of their own, which the go command builds once, and once more with the other version of encoding/json (GOEXPERIMENT=jsonv2); each build takes about a minute. Promises about Spillway's own routes are judged in the second, with the figures of the default one beside.
 
