@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
 type cycleJob struct {
@@ -77,13 +79,11 @@ func cycle(ctx context.Context, j cycleJob) (map[string]cycled, error) {
 			ratios[i] /= all[i]
 		}
 		c := out[name]
-		c.Median, c.Behind = median(all), median(ratios)
+		c.Median, c.Behind = usage.Median(all), usage.Median(ratios)
 		out[name] = c
 	}
 	return out, nil
 }
-
-func median(xs []float64) float64 { return slices.Sorted(slices.Values(xs))[len(xs)/2] }
 
 // calibrate finds how many cycles of each goroutine fill a slice.
 func calibrate(p *pool, j cycleJob) int {
