@@ -47,7 +47,7 @@ func Build(ctx context.Context, spec Spec, progress io.Writer) (string, error) {
 	defer built.Unlock()
 	id := strings.Join(append([]string{spec.Program}, spec.Variant...), " ")
 	if program, ok := built.paths[id]; ok {
-		return program, nil
+		return program, ctx.Err()
 	}
 	program, err := build(ctx, spec, progress)
 	switch {
