@@ -80,7 +80,7 @@ var family = ledger.Family{
 			Parts: []ledger.Part{
 				{
 					ID: "p99", Title: "hedging cuts p99 to an eighth", Subject: "p99 not hedged/hedged", Unit: "x", Rule: judge.AtLeast(8), Spread: spread,
-					Cases: ledger.Only(ledger.Case{Setup: Virtual, Value: ledger.Of(notHedged, p99).Over(ledger.Of(hedged, p99))}),
+					Cases: ledger.Only(ledger.Case{Setup: hedgeSetup, Value: ledger.Of(notHedged, p99).Over(ledger.Of(hedged, p99))}),
 				},
 				each(judge.Every, "%", judge.AtMost(2), "load", "at no more than 2 % of extra load", "second attempts of the first", hedged, "extra"),
 				each(judge.Every, "%", judge.AtMost(5), "outage", "and 5 % in an outage", "second attempts of the first in an outage", hedged, "outage"),
@@ -121,7 +121,7 @@ var family = ledger.Family{
 func each(kind judge.Kind, unit string, rule judge.Rule, id, title, subject string, k ledger.Key, figure string) ledger.Part {
 	return ledger.Part{
 		ID: id, Title: title, Subject: subject, Unit: unit, Kind: kind, Rule: rule,
-		Cases: ledger.Only(ledger.Case{Setup: k.Load, Value: ledger.Of(k, ledger.Extra(figure, subject))}),
+		Cases: ledger.Only(ledger.Case{Setup: k.Setup, Value: ledger.Of(k, ledger.Extra(figure, subject))}),
 	}
 }
 
