@@ -1,6 +1,9 @@
 package chart
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // Scale maps values to 0..1.
 type Scale struct {
@@ -10,13 +13,8 @@ type Scale struct {
 
 // FromZero is a linear scale from 0 to at least the largest value.
 func FromZero(values ...float64) Scale {
-	top := 0.0
-	for _, v := range values {
-		if finite(v) {
-			top = max(top, v)
-		}
-	}
-	if top == 0 {
+	_, top := ends(values, 0)
+	if !(top > 0) {
 		top = 1
 	}
 	return Scale{0, top, false}
@@ -25,12 +23,7 @@ func FromZero(values ...float64) Scale {
 // Around covers the finite values with some air on both sides. When they are
 // all positive and lie far apart it is logarithmic.
 func Around(values ...float64) Scale {
-	low, high := math.Inf(1), math.Inf(-1)
-	for _, v := range values {
-		if finite(v) {
-			low, high = min(low, v), max(high, v)
-		}
-	}
+	low, high := ends(values, math.Inf(-1))
 	switch {
 	case low > high:
 		return Scale{0, 1, false}
@@ -50,17 +43,23 @@ func Around(values ...float64) Scale {
 
 // LogAround covers the positive values with a logarithmic scale.
 func LogAround(values ...float64) Scale {
-	low, high := math.Inf(1), math.Inf(-1)
-	for _, v := range values {
-		if finite(v) && v > 0 {
-			low, high = min(low, v), max(high, v)
-		}
-	}
+	low, high := ends(values, 0)
 	if low > high {
 		return Scale{1, 10, true}
 	}
 	air := max(math.Pow(high/low, .06), 1.12)
 	return Scale{low / air, high * air, true}
+}
+
+// ends are the smallest and the largest of the finite values above the floor.
+func ends(values []float64, floor float64) (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		if finite(v) && v > floor {
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	return low, high
 }
 
 // At places v; values outside lie on the edge.
@@ -151,14 +150,7 @@ func Nines(count uint64) (Scale, []Tick) {
 	ticks := []Tick{{2, "50 %"}}
 	for n, label := 10.0, "90"; n <= top*1.0001; n *= 10 {
 		ticks = append(ticks, Tick{n, label + " %"})
-		switch label {
-		case "90":
-			label = "99"
-		case "99":
-			label = "99.9"
-		default:
-			label += "9"
-		}
+		label = strings.TrimSuffix("99."+strings.Repeat("9", len(ticks)-2), ".")
 	}
 	return Scale{1, top, true}, ticks
 }

@@ -1,0 +1,312 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/spillway-go/spillway/lab/internal/numbers"
+	"github.com/spillway-go/spillway/lab/report/chart"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+// verdicts from best to worst, with their words for one claim and for several.
+var verdicts = []struct {
+	verdict                        results.Verdict
+	class, mark, code, one, plural string
+}{
+	{results.Holds, "holds", "✓", green, "holds", "hold"},
+	{results.Fails, "fails", "✗", red, "fails", "fail"},
+	{results.Inconclusive, "inconclusive", "~", yellow, "inconclusive", "inconclusive"},
+	{results.NeedsHardware, "hardware", "▢", purple, "needs other hardware", "need other hardware"},
+	{"", "hardware", "?", "", "not judged", "not judged"},
+}
+
+// kind is the verdict's place in verdicts; an unknown one is the last.
+func kind(v results.Verdict) int {
+	for i, k := range verdicts {
+		if k.verdict == v {
+			return i
+		}
+	}
+	return len(verdicts) - 1
+}
+
+func class(v results.Verdict) string { return verdicts[kind(v)].class }
+func mark(v results.Verdict) string  { return verdicts[kind(v)].mark }
+
+// chapter is claims that are shown together: the published ones, or goals of our own.
+type chapter struct {
+	ID, Title, Lead string
+	Tally           []tally
+	Cards           []card
+}
+
+// tally is how often a verdict was given.
+type tally struct {
+	Verdict results.Verdict
+	N       int
+	Words   string // "hold"
+}
+
+// card is one claim.
+type card struct {
+	results.Claim
+	Parts []part
+}
+
+// part is the answers that share a rule: one for each set-up.
+type part struct {
+	Title   string // empty: the claim's
+	Rule    string
+	Answers []answer
+}
+
+type answer struct {
+	results.Answer
+	Chart template.HTML
+}
+
+// Chapters returns the claims. There is at least the chapter of published ones.
+func (s *session) Chapters() []chapter {
+	published := chapter{ID: "verdicts", Title: "Verdicts", Lead: "Published claims. One holds when the whole interval lies inside its rule, clear of the edge by the margin. The figure is ours; the published one is shown with it."}
+	goals := chapter{ID: "goals", Title: "Goals of our own", Lead: "Nobody published these: they are what Spillway sets out to reach, and may miss, judged in the same way."}
+	for _, c := range s.Results.Claims {
+		if c.Goal {
+			goals.add(c)
+		} else {
+			published.add(c)
+		}
+	}
+	all := slices.DeleteFunc([]chapter{published, goals}, func(c chapter) bool { return len(c.Cards) == 0 })
+	if len(all) == 0 {
+		return []chapter{published}
+	}
+	return all
+}
+
+func (ch *chapter) add(c results.Claim) {
+	k := card{Claim: c}
+	for _, a := range c.Answers {
+		p := part{Title: a.Part, Rule: ruleWords(a)}
+		if a.Title != "" && a.Title != c.Title {
+			p.Title = strings.TrimPrefix(a.Part+": "+a.Title, ": ")
+		}
+		if n := len(k.Parts); n == 0 || k.Parts[n-1].Title != p.Title || k.Parts[n-1].Rule != p.Rule {
+			k.Parts = append(k.Parts, p)
+		}
+		last := &k.Parts[len(k.Parts)-1]
+		last.Answers = append(last.Answers, answer{Answer: a})
+	}
+	for _, p := range k.Parts {
+		p.draw()
+	}
+	ch.Cards = append(ch.Cards, k)
+	ch.Tally = nil
+	for _, v := range verdicts {
+		n := 0
+		for _, k := range ch.Cards {
+			if verdicts[kind(k.Verdict)] == v {
+				n++
+			}
+		}
+		if n > 0 {
+			ch.Tally = append(ch.Tally, tally{v.verdict, n, pick(n == 1, v.one, v.plural)})
+		}
+	}
+}
+
+// Undecided is why the claim has its verdict if no answer beneath it says so.
+func (k card) Undecided() string {
+	if slices.ContainsFunc(k.Answers, func(a results.Answer) bool { return !a.Beside }) {
+		return ""
+	}
+	return sentence(k.Why)
+}
+
+// ruleWords are the rule, and the published value of the figure that it speaks of.
+func ruleWords(a results.Answer) string {
+	if a.RuleText != "" {
+		return a.RuleText
+	}
+	if p := publishedWords(a); p != "" {
+		return a.Rule.Words(a.Unit) + " · published " + p
+	}
+	return a.Rule.Words(a.Unit)
+}
+
+func publishedWords(a results.Answer) string {
+	if len(a.Published) == 0 {
+		return ""
+	}
+	unit := pick(a.Unit == "" || a.Unit == "x", a.Unit, " "+a.Unit)
+	low, high := numbers.Bound(slices.Min(a.Published)), numbers.Bound(slices.Max(a.Published))
+	return pick(low == high, low, low+"–"+high) + unit
+}
+
+// measured reports whether there is a figure at all.
+func measured(a results.Answer) bool { return a.Repeats > 0 && !math.IsNaN(a.Measured) }
+
+func bounded(a results.Answer) bool { return a.Low <= a.Measured && a.Measured <= a.High }
+
+// Interval is the measured value, its interval and its repeats.
+func (a answer) Interval() string { return interval(a.Answer) }
+
+func interval(a results.Answer) string {
+	repeats := count(a.Repeats, "repeat")
+	switch {
+	case !measured(a):
+		return "no figure from " + repeats
+	case !bounded(a) || a.Low == a.High:
+		return fmt.Sprintf("%s (%s)", with(a.Measured, a.Unit), repeats)
+	}
+	return fmt.Sprintf("%s (%s%s%s, %s)", with(a.Measured, a.Unit), number(a.Low), pick(a.Low < 0, " to ", " – "), number(a.High), repeats)
+}
+
+// Remarks are the short facts beside the figure.
+func (a answer) Remarks() (out []string) {
+	if a.Floor > 0 && measured(a.Answer) {
+		out = append(out, "margin "+margin(a.Answer))
+	}
+	if a.AtEdge {
+		out = append(out, "at the edge")
+	}
+	if a.Missing {
+		out = append(out, "a figure is missing")
+	}
+	if a.MoreRuns > 0 {
+		out = append(out, count(a.MoreRuns, "more repeat")+pick(a.MoreRuns == 1, " settles it", " settle it"))
+	}
+	return out
+}
+
+// Behind are the medians of the figures that the answer was made of. What they have in
+// common is said once.
+func (a answer) Behind() string {
+	if len(a.Sides) == 0 {
+		return ""
+	}
+	first, one := a.Sides[0], true
+	for _, x := range a.Sides {
+		one = one && x.Setup == first.Setup && x.Load == first.Load
+	}
+	var parts []string
+	for _, x := range a.Sides {
+		where := pick(one, "", fmt.Sprintf(" (%s, %s)", setupName(x.Setup), loadName(x.Load)))
+		parts = append(parts, fmt.Sprintf("%s %s %s%s", x.Pattern, x.Figure, number(x.Median), where))
+	}
+	where := pick(one, fmt.Sprintf(" (%s, %s)", setupName(first.Setup), loadName(first.Load)), "")
+	return "Medians behind it: " + strings.Join(parts, ", ") + where + "."
+}
+
+// draw gives the answers their charts, over a common axis. An answer without a figure has
+// none, and a single dot shows nothing.
+func (p part) draw() {
+	charts := make([]*chart.Interval, len(p.Answers))
+	var all []float64
+	for i, a := range p.Answers {
+		if !measured(a.Answer) {
+			continue
+		}
+		v := &chart.Interval{
+			Title: fmt.Sprintf("%s: measured %s", a.Setup, a.Interval()), Class: class(a.Verdict), Measured: a.Measured,
+			Figure: chart.Range{Low: a.Measured, High: a.Measured, Tip: "measured " + a.Interval()},
+		}
+		if bounded(a.Answer) {
+			v.Figure.Low, v.Figure.High = a.Low, a.High
+		}
+		if a.RuleText == "" {
+			v.Bands, v.Margins = bands(a.Answer), margins(a.Answer)
+		}
+		if said := publishedWords(a.Answer); said != "" {
+			v.Published = []chart.Range{{Low: slices.Min(a.Published), High: slices.Max(a.Published), Tip: "published: " + said}}
+		}
+		if len(v.Bands)+len(v.Published) > 0 || v.Figure.Low != v.Figure.High {
+			charts[i], all = v, append(all, v.Cover()...)
+		}
+	}
+	for i, v := range charts {
+		if v != nil {
+			v.X = chart.Axis{Scale: chart.Around(all...), Format: func(x float64) string { return with(x, p.Answers[i].Unit) }}
+			p.Answers[i].Chart = template.HTML(v.SVG())
+		}
+	}
+}
+
+// bands are where the claim holds.
+func bands(a results.Answer) []chart.Range {
+	tip := "rule: " + a.Rule.Words(a.Unit)
+	if a.Rule.Outside {
+		return []chart.Range{{Low: math.Inf(-1), High: a.Rule.Low, Tip: tip}, {Low: a.Rule.Top, High: math.Inf(1), Tip: tip}}
+	}
+	return []chart.Range{{Low: a.Rule.Low, High: a.Rule.Top, Tip: tip}}
+}
+
+// margins are around the rule's edges, where nothing is decided.
+func margins(a results.Answer) (out []chart.Range) {
+	for _, edge := range slices.Compact([]float64{a.Rule.Low, a.Rule.Top}) {
+		if math.IsInf(edge, 0) || !(a.Floor > 0) {
+			continue
+		}
+		r := chart.Range{Low: edge - a.Floor, High: edge + a.Floor, Tip: "margin: within " + margin(a) + " of the edge nothing is decided"}
+		if a.Unit == "x" {
+			r.Low, r.High = edge/(1+a.Floor), edge*(1+a.Floor)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// fact is one about the session.
+type fact struct{ Name, Value string }
+
+// Facts are how the session was made.
+func (s *session) Facts() []fact {
+	res := s.Results
+	made := fmt.Sprintf("%s, %s", count(len(s.runs), "run"), count(res.Repeats, "repeat")+pick(res.Repeats > 0, " planned", ""))
+	var twins int
+	var disturbed []float64
+	for _, r := range s.runs {
+		if r.Twin {
+			twins++
+		}
+		if r.Disturbed > 0 {
+			disturbed = append(disturbed, r.Disturbed)
+		}
+	}
+	all := []fact{{"Machine", machine(res.Machine)}, {"Revision", res.Revision}, {"Runs", made}}
+	if twins > 0 {
+		all[2].Value += fmt.Sprintf("; %s measure noise", count(twins, "twin"))
+	}
+	if !res.Started.IsZero() {
+		all = append(all, fact{"Made", res.Started.UTC().Format("2 January 2006, 15:04 MST") + ", in " + took(res)})
+	}
+	all = append(all, fact{"Seed", fmt.Sprint(res.Seed)})
+	if res.Looks > 0 {
+		all = append(all, fact{"Looks", "judged " + count(res.Looks, "time") + " before it was extended; the intervals are wider for that"})
+	}
+	if len(disturbed) > 0 {
+		all = append(all, fact{"Disturbed", fmt.Sprintf("%s of %d: other processes used up to %s of the processors", count(len(disturbed), "run"), len(s.runs), percent(slices.Max(disturbed)))})
+	}
+	all = append(all, fact{"Scaled", res.Scaled}, fact{"Settings", settings(res.Config)}, fact{"Command", command(res.Command)})
+	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
+}
+
+// settings writes a configuration's fields; what is null is left out.
+func settings(config json.RawMessage) string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(config, &fields) != nil {
+		return ""
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if value := strings.ReplaceAll(string(fields[name]), `"`, ""); value != "null" {
+			parts = append(parts, name+" "+value)
+		}
+	}
+	return strings.Join(parts, " · ")
+}
