@@ -12,27 +12,25 @@ import (
 // Losses lists, the worst first, where a contestant was better than Spillway; nil if
 // there was none.
 func (s *session) Losses() *table {
-	behind := func(c *cell) float64 { return c.stat(extra(s.Family.Behind)).median() }
 	var all []*cell
-	for _, g := range s.setups {
-		for _, l := range g.loads {
-			for _, c := range l.cells {
-				if behind(c) > 1 && c.pattern != "spillway" {
-					all = append(all, c)
-				}
-			}
+	for _, c := range s.cells {
+		if s.behind(c) > 1 && c.pattern != "spillway" {
+			all = append(all, c)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b *cell) int { return cmp.Compare(behind(b), behind(a)) })
+	slices.SortStableFunc(all, func(a, b *cell) int { return cmp.Compare(s.behind(b), s.behind(a)) })
 	var lines []row
 	for _, c := range all {
-		lines = append(lines, row{Cells: []string{fmt.Sprintf("%s, %s, to %s", setupName(c.setup), loadName(c.load), c.pattern), ratio(behind(c))}})
+		lines = append(lines, row{Cells: []string{fmt.Sprintf("%s, %s, to %s", setupName(c.setup), loadName(c.load), c.pattern), ratio(s.behind(c))}})
 	}
 	if len(lines) == 0 {
 		return nil
 	}
 	return &table{Header: []string{"where", "by"}, Groups: []rows{{Rows: lines}}}
 }
+
+// behind is how many times Spillway's time is the contestant's.
+func (s *session) behind(c *cell) float64 { return c.stat(extra(s.Family.Behind)).median() }
 
 // Grid compares Spillway with the better of the others by two sizes, in a table for each
 // kind of work. The set-ups of a grid are called prefix, kind of work, row; their loads
@@ -79,11 +77,9 @@ func (s *session) inGrid(g *setup) bool {
 // better is the largest of Spillway's ratios to the others: that to the better.
 func (s *session) better(g *setup, column string) (string, cellMark) {
 	most, by := 0.0, ""
-	for _, l := range g.loads {
-		for _, c := range l.cells {
-			if x := c.stat(extra(s.Family.Behind)).median(); l.name == column && x > most && c.pattern != "spillway" {
-				most, by = x, c.pattern
-			}
+	for _, c := range g.cells {
+		if x := s.behind(c); c.load == column && x > most && c.pattern != "spillway" {
+			most, by = x, c.pattern
 		}
 	}
 	if by == "" {

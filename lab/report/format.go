@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -25,30 +24,24 @@ var formats = map[string]func(float64) string{
 
 func number(v float64) string { return numbers.Format(v) }
 
-// nanos writes a duration given in nanoseconds with its best unit.
-func nanos(v float64) string {
-	switch {
-	case v == 0:
-		return "0"
-	case v < 999.5:
-		return number(v) + " ns"
-	case v < 999.5e3:
-		return number(v/1e3) + " µs"
-	case v < 999.5e6:
-		return number(v/1e6) + " ms"
+// in writes a value with the best of the units, each the base of the one before.
+func in(v, base, top float64, units ...string) string {
+	for ; v >= top && len(units) > 1; units = units[1:] {
+		v /= base
 	}
-	return number(v/1e9) + " s"
+	return number(v) + units[0]
+}
+
+func nanos(v float64) string {
+	if v == 0 {
+		return "0"
+	}
+	return in(v, 1000, 999.5, " ns", " µs", " ms", " s")
 }
 
 func micros(v float64) string { return nanos(1e3 * v) }
 
-func size(v float64) string {
-	units := []string{" B", " KiB", " MiB", " GiB"}
-	for ; v >= 1024 && len(units) > 1; units = units[1:] {
-		v /= 1024
-	}
-	return number(v) + units[0]
-}
+func size(v float64) string { return in(v, 1024, 1024, " B", " KiB", " MiB", " GiB") }
 
 func decimals(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
 
@@ -165,17 +158,6 @@ func machine(m results.Machine) string {
 		parts = append(parts, size(float64(m.MemoryMiB)*(1<<20)))
 	}
 	return strings.Join(append(parts, m.OS+"/"+m.Arch, m.Go), " · ")
-}
-
-func took(res results.Results) string {
-	d := res.Ended.Sub(res.Started)
-	switch {
-	case d <= 0:
-		return none
-	case d < time.Minute:
-		return d.Round(100 * time.Millisecond).String()
-	}
-	return d.Round(time.Second).String()
 }
 
 // command writes the command as a shell would take it.

@@ -65,11 +65,9 @@ func (s *session) latency(g *setup, l *load, kind, word string) string {
 	x, ticks := chart.Nines(most)
 	lines.X = chart.Axis{Label: "share of requests that took at most this long", Scale: x, Ticks: func(chart.Scale) []chart.Tick { return ticks }}
 	var all []float64 // of the whole set-up, so that its loads can be compared
-	for _, l := range g.loads {
-		for _, c := range l.cells {
-			if h := c.took[kind]; h != nil {
-				all = append(all, float64(h.Quantile(.02)), float64(h.Max()))
-			}
+	for _, c := range g.cells {
+		if h := c.took[kind]; h != nil {
+			all = append(all, float64(h.Quantile(.02)), float64(h.Max()))
 		}
 	}
 	lines.Y = chart.Axis{Scale: chart.LogAround(all...), Format: nanos}
@@ -174,19 +172,17 @@ func (s *session) timelines(g *setup) (out []panel) {
 
 // limits draws what each contestant did whose limit moves.
 func (s *session) limits(g *setup) (out []panel) {
-	for _, l := range g.loads {
-		for _, c := range l.cells {
-			points := c.series()
-			if c.multiple() <= 1 || !slices.ContainsFunc(points, func(p results.Point) bool { return p.Limit > 0 && p.Limit != points[0].Limit }) {
-				continue
-			}
-			name := c.pattern + " at " + c.load
-			lines := chart.Lines{Title: "Limit, in flight and waiting over time: " + name, Height: 180}
-			for i, f := range limitLines {
-				lines.Series = append(lines.Series, f.draw(series(i, f.name), points))
-			}
-			out = append(out, overTime(name, lines)...)
+	for _, c := range g.cells {
+		points := c.series()
+		if c.multiple() <= 1 || !slices.ContainsFunc(points, func(p results.Point) bool { return p.Limit > 0 && p.Limit != points[0].Limit }) {
+			continue
 		}
+		name := c.pattern + " at " + c.load
+		lines := chart.Lines{Title: "Limit, in flight and waiting over time: " + name, Height: 180}
+		for i, f := range limitLines {
+			lines.Series = append(lines.Series, f.draw(series(i, f.name), points))
+		}
+		out = append(out, overTime(name, lines)...)
 	}
 	return out
 }

@@ -87,14 +87,10 @@ func series(n int, name string) chart.Series {
 
 // killed tells of the contestants that were killed, and why.
 func (s *session) killed() (out []string) {
-	for _, g := range s.setups {
-		for _, l := range g.loads {
-			for _, c := range l.cells {
-				if len(c.killed) > 0 {
-					out = append(out, fmt.Sprintf("%s, %s: %s was killed in %d of %s: %s. Its figures count up to then.",
-						sentence(setupName(g.name)), loadName(l.name), c.pattern, len(c.killed), count(len(c.runs), "run"), c.killed[0]))
-				}
-			}
+	for _, c := range s.cells {
+		if len(c.killed) > 0 {
+			out = append(out, fmt.Sprintf("%s, %s: %s was killed in %d of %s: %s. Its figures count up to then.",
+				sentence(setupName(c.setup)), loadName(c.load), c.pattern, len(c.killed), count(len(c.runs), "run"), c.killed[0]))
 		}
 	}
 	return out

@@ -19,6 +19,7 @@ type session struct {
 	Results  results.Results
 	runs     []results.Run
 	setups   []*setup // in reading order
+	cells    []*cell  // of all set-ups
 	patterns []string // every contestant, in the order that fixes its colour
 }
 
@@ -26,6 +27,7 @@ type session struct {
 type setup struct {
 	name  string
 	loads []*load
+	cells []*cell // of all loads
 }
 
 // load is the contestants under one load.
@@ -123,7 +125,6 @@ func newSession(fam ledger.Family, res results.Results, runs []results.Run) *ses
 	s := &session{Family: legacy(fam), Results: res, runs: runs}
 	s.Results.Schema = cmp.Or(res.Schema, results.Schema)
 	cells := map[[3]string]*cell{}
-	var all []*cell
 	for i := range runs {
 		r := &runs[i]
 		if !slices.Contains(s.patterns, r.Pattern) {
@@ -135,15 +136,15 @@ func newSession(fam ledger.Family, res results.Results, runs []results.Run) *ses
 		key := [3]string{r.Setup, r.Load, r.Pattern}
 		if cells[key] == nil {
 			cells[key] = &cell{setup: r.Setup, load: r.Load, pattern: r.Pattern, took: map[string]*histogram.Histogram{}}
-			all = append(all, cells[key])
+			s.cells = append(s.cells, cells[key])
 		}
 		cells[key].add(r)
 	}
 	slices.SortFunc(s.patterns, byRank(knownPatterns))
-	slices.SortFunc(all, func(a, b *cell) int {
+	slices.SortFunc(s.cells, func(a, b *cell) int {
 		return cmp.Or(byRank(knownSetups)(a.setup, b.setup), cmp.Compare(a.multiple(), b.multiple()), byRank(knownLoads)(a.load, b.load), byRank(knownPatterns)(a.pattern, b.pattern))
 	})
-	for _, c := range all {
+	for _, c := range s.cells {
 		if n := len(s.setups); n == 0 || s.setups[n-1].name != c.setup {
 			s.setups = append(s.setups, &setup{name: c.setup})
 		}
@@ -152,7 +153,7 @@ func newSession(fam ledger.Family, res results.Results, runs []results.Run) *ses
 			g.loads = append(g.loads, &load{name: c.load})
 		}
 		l := g.loads[len(g.loads)-1]
-		l.cells = append(l.cells, c)
+		l.cells, g.cells = append(l.cells, c), append(g.cells, c)
 	}
 	return s
 }
@@ -187,12 +188,7 @@ var (
 )
 
 func byRank(known []string) func(a, b string) int {
-	rank := func(s string) int {
-		if i := slices.Index(known, s); i >= 0 {
-			return i
-		}
-		return len(known)
-	}
+	rank := func(s string) int { return slices.Index(append(known[:len(known):len(known)], s), s) }
 	return func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), natural(a, b)) }
 }
 

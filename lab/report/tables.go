@@ -118,11 +118,9 @@ func (s *session) tables(g *setup) (out []table) {
 		return own
 	}
 	off := .01 // the largest distance of a repeat from its median
-	for _, l := range g.loads {
-		for _, c := range l.cells {
-			for _, v := range c.offGood() {
-				off = max(off, v, -v)
-			}
+	for _, c := range g.cells {
+		for _, v := range c.offGood() {
+			off = max(off, v, -v)
 		}
 	}
 	for i, of := range []struct {
@@ -189,12 +187,10 @@ func (s *session) ownTables(g *setup) (out []table) {
 	var columns []column // of a set-up with one load
 	for _, k := range s.Family.Columns {
 		any := false
-		for _, l := range g.loads {
-			for _, c := range l.cells {
-				any = any || len(c.stat(extra(k.Key))) > 0
-				if slices.ContainsFunc(c.runs, func(r *results.Run) bool { return r.Offered > 0 }) {
-					return nil
-				}
+		for _, c := range g.cells {
+			any = any || len(c.stat(extra(k.Key))) > 0
+			if slices.ContainsFunc(c.runs, func(r *results.Run) bool { return r.Offered > 0 }) {
+				return nil
 			}
 		}
 		if any {
@@ -238,7 +234,7 @@ func (s *session) ownTables(g *setup) (out []table) {
 // contestants of a set-up in the order of the whole report.
 func (s *session) contestants(g *setup) []string {
 	return slices.DeleteFunc(slices.Clone(s.patterns), func(name string) bool {
-		return !slices.ContainsFunc(g.loads, func(l *load) bool { return l.cell(name) != nil })
+		return !slices.ContainsFunc(g.cells, func(c *cell) bool { return c.pattern == name })
 	})
 }
 

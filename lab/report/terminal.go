@@ -64,51 +64,47 @@ const (
 	loud   = "1;30;43"
 )
 
+// span is text with its style.
+type span struct{ code, text string }
+
 func (t *terminal) head(s *session) {
-	t.block(0, bold, "\n"+fmt.Sprintf("Experiment %s: %s", s.Results.Experiment, s.Family.Title))
+	t.section(fmt.Sprintf("Experiment %s: %s", s.Results.Experiment, s.Family.Title))
 	for _, f := range s.Facts() {
-		t.block(0, faint, f.Name+": "+f.Value)
+		t.say(0, span{faint, f.Name + ": " + f.Value})
 	}
 	if p := s.Results.Partial; p != "" {
-		t.block(0, loud, "\n PARTIAL RESULT: "+p+". What follows rests on the runs that were finished.")
+		t.gap()
+		t.say(0, span{loud, "PARTIAL RESULT: " + p + ". What follows rests on the runs that were finished."})
 	}
 }
 
 func (t *terminal) verdicts(ch chapter) {
-	title := []span{{bold, strings.ToUpper(ch.Title)}}
-	for _, n := range ch.Tally {
-		title = append(title, span{verdicts[kind(n.Verdict)].code, fmt.Sprintf("%d %s", n.N, n.Words)})
+	var tally []span
+	for _, n := range ch.Tally() {
+		tally = append(tally, span{kind(n.Verdict).code, fmt.Sprintf("%d %s", n.N, n.Words)})
 	}
-	if len(ch.Cards) == 0 {
-		title = append(title, span{faint, "none yet"})
-	}
-	t.gap()
-	t.line(0, title...)
+	t.section(strings.ToUpper(ch.Title), append(tally, span{faint, pick(len(tally) == 0, "none yet", "")})...)
 	for _, c := range ch.Cards {
-		t.block(0, bold+";"+badge(c.Verdict).code, fmt.Sprintf("\n%s · %s: %s", badge(c.Verdict).text, c.ID, sentence(c.Title)))
+		t.section(c.ID+": "+sentence(c.Title), badge(c.Verdict))
 		if c.Published != "" {
-			t.block(2, faint, "Published: "+c.Published)
+			t.say(2, span{faint, "Published: " + c.Published})
 		}
-		t.block(2, plain, c.Undecided())
+		t.say(2, span{plain, c.Undecided()})
 		for _, p := range c.Parts {
-			t.block(2, plain, p.Title)
-			t.block(2, faint, "Rule: "+p.Rule)
+			t.say(2, span{plain, sentence(p.Title)})
+			t.say(2, span{faint, "Rule: " + p.Rule})
 			for _, a := range p.Answers {
-				words := []span{badge(a.Verdict), {plain, a.Setup + pick(a.Beside, ", for comparison", "")}, {bold, a.Interval()}}
-				for _, r := range a.Remarks() {
-					words = append(words, span{faint, r})
-				}
-				t.line(4, words...)
-				t.block(6, plain, sentence(a.Why))
-				t.block(6, faint, a.Behind())
+				facts := span{faint, strings.Join(a.Remarks(), ", ")}
+				t.say(4, badge(a.Verdict), span{plain, a.Setup + pick(a.Beside, ", for comparison", "")}, span{bold, a.Interval()}, facts)
+				t.say(6, span{plain, sentence(a.Why)})
+				t.say(6, span{faint, a.Behind()})
 			}
 		}
 	}
 }
 
 func badge(v results.Verdict) span {
-	k := verdicts[kind(v)]
-	return span{k.code, fmt.Sprintf("%s %-12s", k.mark, strings.ToUpper(string(v)))}
+	return span{kind(v).code, mark(v) + " " + strings.ToUpper(string(v))}
 }
 
 // worst is how many losses a terminal shows.
@@ -117,65 +113,68 @@ const worst = 20
 func (t *terminal) figures(s *session) {
 	if losses := s.Losses(); losses != nil {
 		all := losses.Groups[0].Rows
-		t.section("losses", count(len(all), "comparison")+", medians")
+		t.section("LOSSES", span{faint, count(len(all), "comparison") + ", medians"})
 		losses.Groups[0].Rows = all[:min(worst, len(all))]
 		t.table(*losses)
 		if more := len(all) - worst; more > 0 {
-			t.block(2, faint, fmt.Sprintf("and %s more, all of them in the report", number(float64(more))))
+			t.say(2, span{faint, fmt.Sprintf("and %s more, all of them in the report", number(float64(more)))})
 		}
 	}
 	for _, g := range s.Grid() {
-		t.section("grid", "Spillway's time/the better's, medians")
+		t.section("GRID", span{faint, "Spillway's time/the better's, medians"})
 		t.table(g)
 	}
 	for _, g := range s.setups {
-		if !s.inGrid(g) {
-			t.section(setupName(g.name), "")
-			for _, tab := range s.tables(g) {
-				t.table(tab)
-			}
+		if s.inGrid(g) {
+			continue // its tables are in the report
+		}
+		t.section(strings.ReplaceAll(strings.ToUpper(setupName(g.name)), "ΜS", "µs")) // a unit is not upper case
+		for _, tab := range s.tables(g) {
+			t.table(tab)
 		}
 	}
 	for _, text := range s.killed() {
-		t.block(0, red, "\n"+text)
+		t.gap()
+		t.say(0, span{red, text})
 	}
 }
 
 func (t *terminal) rest(s *session) {
-	if failed := s.Failed(); len(failed) > 0 {
-		t.section("runs without a measurement", count(len(failed), "run"))
-		for _, text := range failed {
-			t.block(2, plain, text)
-		}
+	failed, demos, advice := s.Failed(), s.Results.Demos, s.Advice()
+	if len(failed) > 0 {
+		t.section("RUNS WITHOUT A MEASUREMENT", span{yellow, count(len(failed), "run")})
 	}
-	if len(s.Results.Demos) > 0 {
-		t.section("demonstrations", "")
+	for _, text := range failed {
+		t.say(2, span{plain, text})
 	}
-	for _, d := range s.Results.Demos {
-		t.block(2, bold, "\n"+sentence(d.Title))
-		t.block(4, plain, d.Outcome)
+	if len(demos) > 0 {
+		t.section("DEMONSTRATIONS")
+	}
+	for _, d := range demos {
 		var counts []string
 		for _, n := range d.Counts {
 			counts = append(counts, n.Name+" "+number(n.N))
 		}
-		t.block(4, faint, strings.Join(counts, ", "))
+		t.gap()
+		t.say(2, span{bold, sentence(d.Title)})
+		t.say(4, span{plain, d.Outcome})
+		t.say(4, span{faint, strings.Join(counts, ", ")})
 	}
-	advice := s.Advice()
 	if len(advice) > 0 {
-		t.section("recommendations", "published advice, by our verdicts")
+		t.section("RECOMMENDATIONS", span{faint, "published advice, by our verdicts"})
 	}
 	for _, a := range advice {
-		t.block(2, bold, "\n"+fmt.Sprintf("%s: %s", sentence(a.For), a.Use))
-		t.block(4, verdicts[kind(a.Verdict)].code, support(a.Verdict))
-		t.block(4, faint, a.Why)
+		t.gap()
+		t.say(2, span{bold, sentence(a.For) + ": " + a.Use})
+		t.say(4, span{kind(a.Verdict).code, support(a.Verdict)}, span{faint, a.Why})
 	}
 	t.gap()
 	if t.Dir != "" {
-		t.line(0, span{bold, "Report"}, span{plain, filepath.Join(t.Dir, results.ReportFile)})
-		t.line(0, span{bold, "Data"}, span{plain, filepath.Join(t.Dir, results.ResultsFile)}, span{plain, filepath.Join(t.Dir, results.RunsFile)})
+		t.say(0, span{bold, "Report"}, span{plain, filepath.Join(t.Dir, results.ReportFile)})
+		t.say(0, span{bold, "Data"}, span{plain, filepath.Join(t.Dir, results.ResultsFile)}, span{plain, filepath.Join(t.Dir, results.RunsFile)})
 	}
 	if p := s.Results.Partial; p != "" {
-		t.block(0, loud, " Partial result: "+p)
+		t.say(0, span{loud, "Partial result: " + p})
 	}
 }
 
@@ -188,57 +187,37 @@ func (t *terminal) style(code, s string) string {
 
 func (t *terminal) gap() { fmt.Fprintln(t.w) }
 
-// section begins with an empty line.
-func (t *terminal) section(title, note string) {
-	title = strings.ReplaceAll(strings.ToUpper(title), "ΜS", "µs") // a unit is not upper case
+// section begins with an empty line and a title.
+func (t *terminal) section(title string, rest ...span) {
 	t.gap()
-	t.line(0, span{bold, title}, span{faint, note})
+	t.say(0, append([]span{{bold, title}}, rest...)...)
 }
 
-// block writes text wrapped to the width at spaces, every line indented. A new line
-// before the text is an empty line; of no text nothing is written.
-func (t *terminal) block(indent int, code, text string) {
-	if strings.HasPrefix(text, "\n") {
+// say writes the spans side by side, wrapped to the width at spaces, every line indented.
+// Without text it writes nothing.
+func (t *terminal) say(indent int, spans ...span) {
+	used, margin := 0, strings.Repeat(" ", indent)
+	for _, s := range spans {
+		piece, gap := "", "  " // of this span on this line
+		for word := range strings.FieldsSeq(clean(s.text)) {
+			n := utf8.RuneCountInString(word)
+			switch {
+			case used == 0:
+				fmt.Fprint(t.w, margin)
+				piece, used = word, indent+n
+			case used+len(gap)+n > t.Width:
+				fmt.Fprint(t.w, t.style(s.code, piece), "\n", margin)
+				piece, used = word, indent+n
+			default:
+				piece, used = piece+gap+word, used+len(gap)+n
+			}
+			gap = " "
+		}
+		fmt.Fprint(t.w, t.style(s.code, piece))
+	}
+	if used > 0 {
 		t.gap()
 	}
-	line := ""
-	flush := func() {
-		if line != "" {
-			fmt.Fprintln(t.w, strings.Repeat(" ", indent)+t.style(code, line))
-		}
-	}
-	for word := range strings.FieldsSeq(clean(text)) {
-		if line != "" && indent+utf8.RuneCountInString(line+" "+word) > t.Width {
-			flush()
-			line = ""
-		}
-		line = strings.TrimPrefix(line+" "+word, " ")
-	}
-	flush()
-}
-
-// span is text with its style.
-type span struct{ code, text string }
-
-// line writes spans side by side; those that no longer fit begin a new line.
-func (t *terminal) line(indent int, spans ...span) {
-	used := 0
-	for _, s := range spans {
-		s.text = clean(s.text)
-		n := utf8.RuneCountInString(s.text)
-		gap := "  "
-		switch {
-		case n == 0:
-			continue
-		case used == 0:
-			gap = strings.Repeat(" ", indent)
-		case used+2+n > t.Width:
-			gap, used = "\n"+strings.Repeat(" ", indent+2), -1
-		}
-		fmt.Fprint(t.w, gap+t.style(s.code, s.text))
-		used += n + len(gap)
-	}
-	t.gap()
 }
 
 // table writes aligned columns. Those that do not fit into the width follow
@@ -263,7 +242,7 @@ func (t *terminal) table(tab table) {
 		t.gap()
 		t.row(tab.Header, widths, from, to, faint)
 		for _, g := range tab.Groups {
-			t.line(2, span{bold, g.Name}, span{faint, g.Note})
+			t.say(2, span{bold, g.Name}, span{faint, g.Note})
 			for _, line := range g.Rows {
 				t.row(line.Cells, widths, from, to, plain)
 			}

@@ -9,40 +9,36 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spillway-go/spillway/lab/internal/numbers"
+	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/report/chart"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// verdicts from best to worst, with their words for one claim and for several.
-var verdicts = []struct {
+// looks are how a verdict is shown, with its words for one claim and for several.
+type looks struct {
 	verdict                        results.Verdict
 	class, mark, code, one, plural string
-}{
+}
+
+// verdicts from best to worst; the last is an unknown one.
+var verdicts = []looks{
 	{results.Holds, "holds", "✓", green, "holds", "hold"},
 	{results.Fails, "fails", "✗", red, "fails", "fail"},
 	{results.Inconclusive, "inconclusive", "~", yellow, "inconclusive", "inconclusive"},
 	{results.NeedsHardware, "hardware", "▢", purple, "needs other hardware", "need other hardware"},
-	{"", "hardware", "?", "", "not judged", "not judged"},
+	{"", "hardware", "?", plain, "not judged", "not judged"},
 }
 
-// kind is the verdict's place in verdicts; an unknown one is the last.
-func kind(v results.Verdict) int {
-	for i, k := range verdicts {
-		if k.verdict == v {
-			return i
-		}
-	}
-	return len(verdicts) - 1
+func kind(v results.Verdict) looks {
+	return verdicts[slices.IndexFunc(verdicts, func(k looks) bool { return k.verdict == v || k.verdict == "" })]
 }
 
-func class(v results.Verdict) string { return verdicts[kind(v)].class }
-func mark(v results.Verdict) string  { return verdicts[kind(v)].mark }
+func class(v results.Verdict) string { return kind(v).class }
+func mark(v results.Verdict) string  { return kind(v).mark }
 
 // chapter is claims that are shown together: the published ones, or goals of our own.
 type chapter struct {
 	ID, Title, Lead string
-	Tally           []tally
 	Cards           []card
 }
 
@@ -106,18 +102,22 @@ func (ch *chapter) add(c results.Claim) {
 		p.draw()
 	}
 	ch.Cards = append(ch.Cards, k)
-	ch.Tally = nil
+}
+
+// Tally counts the verdicts.
+func (ch chapter) Tally() (out []tally) {
 	for _, v := range verdicts {
 		n := 0
 		for _, k := range ch.Cards {
-			if verdicts[kind(k.Verdict)] == v {
+			if kind(k.Verdict) == v {
 				n++
 			}
 		}
 		if n > 0 {
-			ch.Tally = append(ch.Tally, tally{v.verdict, n, pick(n == 1, v.one, v.plural)})
+			out = append(out, tally{v.verdict, n, pick(n == 1, v.one, v.plural)})
 		}
 	}
+	return out
 }
 
 // Undecided is why the claim has its verdict if no answer beneath it says so.
@@ -143,9 +143,7 @@ func publishedWords(a results.Answer) string {
 	if len(a.Published) == 0 {
 		return ""
 	}
-	unit := pick(a.Unit == "" || a.Unit == "x", a.Unit, " "+a.Unit)
-	low, high := numbers.Bound(slices.Min(a.Published)), numbers.Bound(slices.Max(a.Published))
-	return pick(low == high, low, low+"–"+high) + unit
+	return strings.TrimPrefix(judge.Between(slices.Min(a.Published), slices.Max(a.Published)).Words(a.Unit), "exactly ")
 }
 
 // measured reports whether there is a figure at all.
@@ -266,10 +264,7 @@ type fact struct{ Name, Value string }
 
 // Facts are how the session was made.
 func (s *session) Facts() []fact {
-	res := s.Results
-	made := fmt.Sprintf("%s, %s", count(len(s.runs), "run"), count(res.Repeats, "repeat")+pick(res.Repeats > 0, " planned", ""))
-	var twins int
-	var disturbed []float64
+	res, twins, disturbed := s.Results, 0, stat{}
 	for _, r := range s.runs {
 		if r.Twin {
 			twins++
@@ -278,19 +273,17 @@ func (s *session) Facts() []fact {
 			disturbed = append(disturbed, r.Disturbed)
 		}
 	}
+	made := fmt.Sprintf("%s in %s", count(len(s.runs), "run"), count(res.Repeats, "repeat")) + pick(twins > 0, "; "+count(twins, "twin")+" to measure noise", "")
 	all := []fact{{"Machine", machine(res.Machine)}, {"Revision", res.Revision}, {"Runs", made}}
-	if twins > 0 {
-		all[2].Value += fmt.Sprintf("; %s measure noise", count(twins, "twin"))
-	}
 	if !res.Started.IsZero() {
-		all = append(all, fact{"Made", res.Started.UTC().Format("2 January 2006, 15:04 MST") + ", in " + took(res)})
+		all = append(all, fact{"Made", fmt.Sprintf("%s, in %v", res.Started.UTC().Format("2 January 2006, 15:04 MST"), max(res.Ended.Sub(res.Started), 0))})
 	}
 	all = append(all, fact{"Seed", fmt.Sprint(res.Seed)})
 	if res.Looks > 0 {
 		all = append(all, fact{"Looks", "judged " + count(res.Looks, "time") + " before it was extended; the intervals are wider for that"})
 	}
 	if len(disturbed) > 0 {
-		all = append(all, fact{"Disturbed", fmt.Sprintf("%s of %d: other processes used up to %s of the processors", count(len(disturbed), "run"), len(s.runs), percent(slices.Max(disturbed)))})
+		all = append(all, fact{"Disturbed", fmt.Sprintf("%d of %s: other processes used up to %s of the processors", len(disturbed), count(len(s.runs), "run"), percent(slices.Max(disturbed)))})
 	}
 	all = append(all, fact{"Scaled", res.Scaled}, fact{"Settings", settings(res.Config)}, fact{"Command", command(res.Command)})
 	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
