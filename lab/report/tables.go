@@ -184,7 +184,7 @@ func (c *cell) offGood() (out []float64) {
 // it: a row for each contestant, and a column for each load, or, where there
 // is only one load, for each figure.
 func (s *session) ownTables(g *setup) (out []table) {
-	var columns []column // of a set-up with one load
+	var columns []column // that were measured
 	for _, k := range s.Family.Columns {
 		any := false
 		for _, c := range g.cells {
@@ -197,36 +197,43 @@ func (s *session) ownTables(g *setup) (out []table) {
 			columns = append(columns, column{k.Name, extra(k.Key), formats[k.Format]})
 		}
 	}
-	draw := func(title string, names []string, cells func(pattern string) []string) {
-		t := table{Header: append([]string{title}, names...), Groups: []rows{{Note: groupNote(g.loads[0])}}}
+	type place struct {
+		name string
+		load *load
+		column
+	}
+	add := func(title string, places []place) {
+		t := table{Header: []string{title}, Groups: []rows{{Note: groupNote(g.loads[0])}}}
+		for _, p := range places {
+			t.Header = append(t.Header, p.name)
+		}
 		for _, pattern := range s.contestants(g) {
-			t.Groups[0].Rows = append(t.Groups[0].Rows, row{Cells: append([]string{pattern}, cells(pattern)...)})
+			line := row{Cells: []string{pattern}}
+			for _, p := range places {
+				text := none
+				if c := p.load.cell(pattern); c != nil {
+					text = c.stat(p.of).or(p.format)
+				}
+				line.Cells = append(line.Cells, text)
+			}
+			t.Groups[0].Rows = append(t.Groups[0].Rows, line)
 		}
 		out = append(out, t)
 	}
-	if len(columns) > 0 && len(g.loads) == 1 {
-		var names []string
-		for _, k := range columns {
-			names = append(names, k.name)
-		}
-		draw(g.loads[0].name, names, func(pattern string) []string { return g.loads[0].cell(pattern).row(columns).Cells[1:] })
-		columns = nil
-	}
+	var one []place
 	for _, k := range columns {
-		var names []string
+		var places []place
 		for _, l := range g.loads {
-			names = append(names, l.name)
+			places = append(places, place{l.name, l, k})
 		}
-		draw(k.name, names, func(pattern string) (cells []string) {
-			for _, l := range g.loads {
-				text := none
-				if c := l.cell(pattern); c != nil {
-					text = c.row([]column{k}).Cells[1]
-				}
-				cells = append(cells, text)
-			}
-			return cells
-		})
+		if len(places) > 1 {
+			add(k.name, places)
+		} else {
+			one = append(one, place{k.name, g.loads[0], k})
+		}
+	}
+	if len(one) > 0 {
+		add(g.loads[0].name, one)
 	}
 	return append(out, s.steps(g)...)
 }

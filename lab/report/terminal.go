@@ -85,7 +85,8 @@ func (t *terminal) verdicts(ch chapter) {
 	}
 	t.section(strings.ToUpper(ch.Title), append(tally, span{faint, pick(len(tally) == 0, "none yet", "")})...)
 	for _, c := range ch.Cards {
-		t.section(c.ID+": "+sentence(c.Title), badge(c.Verdict))
+		t.gap()
+		t.say(0, badge(c.Verdict), span{bold, c.ID + ": " + sentence(c.Title)})
 		if c.Published != "" {
 			t.say(2, span{faint, "Published: " + c.Published})
 		}
