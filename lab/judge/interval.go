@@ -2,6 +2,7 @@ package judge
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 )
 
@@ -10,23 +11,15 @@ import (
 // earlier look. It is negative when even all n values are not enough.
 func tail(n, looks int) int {
 	level := math.Ldexp(1./16, -looks)
-	// 2·P(X ≤ k) for X of Binomial(n, 1/2), the number of values under the median. In
-	// logarithms, as 2^n overflows; rounding must not refuse the exact 1/16 of five.
-	below := func(i int) float64 {
-		all, _ := math.Lgamma(float64(n + 1))
-		in, _ := math.Lgamma(float64(i + 1))
-		out, _ := math.Lgamma(float64(n - i + 1))
-		return math.Exp(all - in - out - float64(n-1)*math.Ln2)
-	}
-	k := -1
-	for sum := below(0); sum <= level*(1+1e-9) && k < n; sum += below(k + 1) {
+	// The error is 2·P(X ≤ k) for X of Binomial(n, 1/2), the number of values under the
+	// median. In logarithms, as 2^n overflows; rounding must not refuse the 1/16 of five.
+	k, term := -1, float64(1-n)*math.Ln2
+	for sum := math.Exp(term); sum <= level*(1+1e-9); sum += math.Exp(term) {
 		k++
+		term += math.Log(float64(n-k) / float64(k+1))
 	}
 	return k
 }
-
-// needed is the fewest repeats that give an interval at that look.
-func needed(looks int) int { return MinRepeats + max(0, looks) }
 
 // middle is the median of sorted values, of an even number of ratios the geometric
 // mean of the two in the middle.
@@ -35,27 +28,84 @@ func (q Question) middle(sorted []float64) float64 {
 	if n == 0 {
 		return math.NaN()
 	}
-	switch a, b := sorted[(n-1)/2], sorted[n/2]; {
-	case a == b:
-		return a
-	case q.Ratio:
+	a, b := sorted[(n-1)/2], sorted[n/2]
+	if q.Ratio && a != b {
 		return math.Sqrt(a) * math.Sqrt(b)
-	default:
-		return a + (b-a)/2
 	}
+	return a + (b-a)/2
 }
 
 // noiseFloor is the 90th percentile of the absolute differences, by nearest rank.
 func noiseFloor(differences []float64) float64 {
-	if len(differences) == 0 {
-		return 0
-	}
-	abs := make([]float64, len(differences))
-	for i, d := range differences {
-		abs[i] = math.Abs(d)
+	abs := []float64{0}
+	for _, d := range differences {
+		abs = append(abs, math.Abs(d))
 	}
 	slices.Sort(abs)
-	return abs[(9*len(abs)+9)/10-1] // ceil(0.9·n), without rounding
+	return abs[(9*len(differences)+9)/10] // abs[0] is the 0 that no differences leave
 }
 
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+const (
+	mostMoreRuns = 200 // more than that is no advice
+	futures      = 400 // simulated continuations of the session
+)
+
+// moreRuns is the fewest further repeats after which 95 % of the continuations are settled,
+// at the next look; 0 if even mostMoreRuns are too few. Each continuation draws a mean and
+// a deviation from what the values leave open, which is Student's t for the mean, and goes
+// on with normal values.
+func (c *court) moreRuns() int {
+	n := len(c.values)
+	if c.values[0] == c.values[n-1] {
+		return 0
+	}
+	// An order statistic lies in a range if few enough values lie beside it, so it is
+	// enough to count the sides of the range that decides for and of that against.
+	type tally [2][3]int
+	ranges := [2]Rule{c.rule.shrunk(c.margin), c.rule.shrunk(-c.margin)}
+	add := func(t *tally, x float64) {
+		t[0][1+ranges[0].side(x)]++
+		t[1][1+ranges[1].side(x)]++
+	}
+	var present tally
+	mean, squares, lowest, highest := 0.0, 0.0, -inf, inf
+	for _, x := range c.values {
+		mean += c.scaled(x) / float64(n)
+		add(&present, c.scaled(x))
+	}
+	for _, x := range c.values {
+		squares += (c.scaled(x) - mean) * (c.scaled(x) - mean)
+	}
+	if c.Min < c.Max {
+		lowest, highest = c.scaled(c.Min), c.scaled(c.Max)
+	}
+	rng := rand.New(rand.NewPCG(c.Seed, uint64(n)))
+	var all [futures]struct {
+		tally
+		mean, deviation float64
+	}
+	for i := range all {
+		chi := 0.0
+		for range n - 1 {
+			z := rng.NormFloat64()
+			chi += z * z
+		}
+		all[i].tally, all[i].deviation = present, math.Sqrt(squares/chi)
+		all[i].mean = mean + all[i].deviation/math.Sqrt(float64(n))*rng.NormFloat64()
+	}
+	for more := 1; more <= mostMoreRuns; more++ {
+		settled, k := 0, tail(n+more, c.Looks+1)
+		for i := range all {
+			f := &all[i]
+			add(&f.tally, min(max(f.mean+f.deviation*rng.NormFloat64(), lowest), highest))
+			inner, outer := f.tally[0], f.tally[1]
+			if inner[0] <= k && inner[2] <= k || outer[0]+outer[1] <= k || outer[1]+outer[2] <= k {
+				settled++
+			}
+		}
+		if settled >= futures*95/100 {
+			return more
+		}
+	}
+	return 0
+}

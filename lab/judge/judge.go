@@ -57,34 +57,50 @@ type Answer struct {
 	Why       string  // one plain sentence
 }
 
+// court is a question with its evidence.
+type court struct {
+	Question
+	Input
+	values  []float64 // sorted
+	rule    Rule      // on the scale of the question, as the margin is
+	margin  float64
+	byFloor bool // the margin is the A/A floor
+}
+
 // Judge answers the question. The same input, seed included, gives the same answer.
 func Judge(q Question, in Input) Answer {
 	values := slices.DeleteFunc(slices.Clone(in.Values), func(x float64) bool { return !q.possible(x) })
 	slices.Sort(values)
-	c := newCourt(q, in, values)
-	ans := Answer{
-		Verdict: Inconclusive, Measured: q.middle(values), Low: math.NaN(), High: math.NaN(),
-		Floor: c.margin, Repeats: len(values),
+	floor, spread, need := noiseFloor(in.Floor), q.Spread, MinRepeats
+	if q.Ratio {
+		spread = math.Log1p(spread)
 	}
+	in.Looks = max(0, in.Looks)
+	if q.Kind == Median { // one repeat more halves the error, as each look must
+		need += in.Looks
+	}
+	c := court{Question: q, Input: in, values: values, rule: q.Rule.on(q), margin: max(floor, spread), byFloor: floor >= spread}
+	ans := Answer{Verdict: Inconclusive, Measured: q.middle(values), Low: math.NaN(), High: math.NaN(), Floor: c.margin, Repeats: len(values)}
 	if q.Ratio {
 		ans.Floor = math.Expm1(c.margin)
 	}
-	need := MinRepeats
-	if q.Kind == Median {
-		need = needed(in.Looks)
+	missing, because := len(in.Values)-len(values), ""
+	if in.Missing != "" {
+		because = ": " + in.Missing
 	}
-	proven := q.Kind == Never && c.count(Fails) > 0
 	switch {
-	case proven:
+	case q.Kind == Never && c.count(Fails, c.margin) > 0:
 		c.each(&ans)
-	case in.Missing != "" || len(values) < len(in.Values):
-		ans.Why = c.missing()
+	case missing > 0:
+		ans.Why = c.sentence("is missing in %d of %d repeats%s", missing, len(in.Values), because)
+	case in.Missing != "":
+		ans.Why = c.sentence("is missing%s", because)
 	case slices.ContainsFunc(in.Floor, func(x float64) bool { return !finite(x) }):
 		ans.Floor = math.NaN()
-		ans.Why = c.noFloor()
+		ans.Why = c.sentence("has no noise floor, because what it differs from itself is missing in a repeat")
 	case len(values) < need:
 		ans.MoreRuns = need - len(values)
-		ans.Why = c.tooFew(need)
+		ans.Why = c.sentence("has %d of the %d repeats that a verdict needs; it needs %d more", len(values), need, ans.MoreRuns)
 	case q.Kind == Median:
 		c.median(&ans)
 	default:
@@ -93,10 +109,12 @@ func Judge(q Question, in Input) Answer {
 	return ans
 }
 
-// possible reports whether x can be a value at all; another one is a missing one.
+// possible reports whether x can be a value at all. One that cannot is a missing one.
 func (q Question) possible(x float64) bool {
 	return finite(x) && (!q.Ratio || x > 0) && (q.Min >= q.Max || q.Min <= x && x <= q.Max)
 }
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // scaled is x on the scale on which the question is decided.
 func (q Question) scaled(x float64) float64 {
@@ -106,33 +124,15 @@ func (q Question) scaled(x float64) float64 {
 	return x
 }
 
-// court is one question with its evidence.
-type court struct {
-	q       Question
-	in      Input
-	values  []float64 // sorted
-	rule    Rule      // on the scale of the question, as the margin is
-	margin  float64
-	byFloor bool // the margin is the A/A floor
-}
-
-func newCourt(q Question, in Input, values []float64) *court {
-	floor, spread := noiseFloor(in.Floor), q.Spread
-	if q.Ratio {
-		spread = math.Log1p(spread)
-	}
-	return &court{q: q, in: in, values: values, rule: q.Rule.on(q), margin: max(floor, spread), byFloor: floor >= spread}
-}
-
 // median decides by the interval of the median.
 func (c *court) median(ans *Answer) {
-	k := tail(len(c.values), c.in.Looks)
+	k := tail(len(c.values), c.Looks)
 	ans.Low, ans.High = c.values[k], c.values[len(c.values)-1-k]
-	low, mid, high := c.q.scaled(ans.Low), c.q.scaled(ans.Measured), c.q.scaled(ans.High)
+	low, mid, high := c.scaled(ans.Low), c.scaled(ans.Measured), c.scaled(ans.High)
 	ans.Verdict = c.rule.decide(low, high, c.margin)
 	if ans.Verdict == Inconclusive {
 		ans.AtEdge = c.rule.decide(low, high, 0) != Inconclusive || c.rule.decide(mid, mid, c.margin) == Inconclusive
-		if !c.in.hasty {
+		if !c.hasty {
 			ans.MoreRuns = c.moreRuns()
 		}
 	}
@@ -141,38 +141,26 @@ func (c *court) median(ans *Answer) {
 
 // each decides by the repeats one by one.
 func (c *court) each(ans *Answer) {
-	n := len(c.values)
+	n, satisfied := len(c.values), c.count(Holds, 0)
 	ans.Low, ans.High = c.values[0], c.values[n-1]
-	hold, fail := c.count(Holds), c.count(Fails)
-	satisfied := c.satisfied()
-	switch {
-	case hold == n:
+	switch fail := c.count(Fails, c.margin); {
+	case c.count(Holds, c.margin) == n:
 		ans.Verdict = Holds
-	case fail == n, fail > 0 && c.q.Kind == Never:
+	case fail == n, fail > 0 && c.Kind == Never:
 		ans.Verdict = Fails
 	default: // a Never that is here violates the rule by no more than the margin
-		ans.AtEdge = satisfied == n || satisfied == 0 || c.q.Kind == Never
+		ans.AtEdge = satisfied == n || satisfied == 0 || c.Kind == Never
 	}
-	if c.q.Kind == Never {
+	if c.Kind == Never {
 		ans.Measured = slices.MinFunc(c.values, func(a, b float64) int { return cmp.Compare(c.clearance(a), c.clearance(b)) })
 	}
 	ans.Why = c.why(*ans, satisfied)
 }
 
 // count is how many values have that verdict on their own.
-func (c *court) count(v Verdict) (n int) {
+func (c *court) count(v Verdict, margin float64) (n int) {
 	for _, x := range c.values {
-		if x = c.q.scaled(x); c.rule.decide(x, x, c.margin) == v {
-			n++
-		}
-	}
-	return n
-}
-
-// satisfied is how many values satisfy the rule, by however little.
-func (c *court) satisfied() (n int) {
-	for _, x := range c.values {
-		if c.q.Rule.Contains(x) {
+		if x = c.scaled(x); c.rule.decide(x, x, margin) == v {
 			n++
 		}
 	}
@@ -181,8 +169,7 @@ func (c *court) satisfied() (n int) {
 
 // clearance is how far x is on the right side of the nearest bound.
 func (c *court) clearance(x float64) float64 {
-	x = c.q.scaled(x)
-	inside := min(x-c.rule.Low, c.rule.Top-x)
+	inside := min(c.scaled(x)-c.rule.Low, c.rule.Top-c.scaled(x))
 	if c.rule.Outside {
 		return -inside
 	}

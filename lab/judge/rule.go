@@ -17,6 +17,8 @@ type Rule struct {
 	Outside  bool    // the rule holds outside of the range instead
 }
 
+var inf = math.Inf(1)
+
 // Between holds from low to top, both included.
 func Between(low, top float64) Rule { return Rule{Low: low, Top: top} }
 
@@ -24,24 +26,23 @@ func Between(low, top float64) Rule { return Rule{Low: low, Top: top} }
 func Within(share, x float64) Rule { return Between(x-share*math.Abs(x), x+share*math.Abs(x)) }
 
 // AtLeast holds from x upwards.
-func AtLeast(x float64) Rule { return Rule{Low: x, Top: math.Inf(1)} }
+func AtLeast(x float64) Rule { return Between(x, inf) }
 
 // AtMost holds up to x.
-func AtMost(x float64) Rule { return Rule{Low: math.Inf(-1), Top: x} }
+func AtMost(x float64) Rule { return Between(-inf, x) }
 
-// Above holds for values greater than x. Above(1) of a ratio with a noise floor is
-// "greater beyond noise".
-func Above(x float64) Rule { return Rule{Low: x, Top: math.Inf(1), Open: true} }
+// Exactly holds for x alone.
+func Exactly(x float64) Rule { return Between(x, x) }
 
-// Below holds for values less than x.
-func Below(x float64) Rule { return Rule{Low: math.Inf(-1), Top: x, Open: true} }
+// Above holds for more than x. Above(1) of a ratio with a noise floor is "more, beyond noise".
+func Above(x float64) Rule { return Rule{Low: x, Top: inf, Open: true} }
+
+// Below holds for less than x.
+func Below(x float64) Rule { return Rule{Low: -inf, Top: x, Open: true} }
 
 // Outside holds below low and above top: Outside(0.9, 1.1) is a difference of more
 // than 10 %, either way.
 func Outside(low, top float64) Rule { return Rule{Low: low, Top: top, Open: true, Outside: true} }
-
-// Exactly holds for x alone.
-func Exactly(x float64) Rule { return Between(x, x) }
 
 // Contains reports whether x satisfies the rule.
 func (r Rule) Contains(x float64) bool { return !math.IsNaN(x) && r.decide(x, x, 0) == Holds }
@@ -61,12 +62,16 @@ func (r Rule) side(x float64) int {
 	return 0
 }
 
+// shrunk is the rule with a range that is smaller by the margin at each bound.
+func (r Rule) shrunk(margin float64) Rule {
+	r.Low, r.Top = r.Low+margin, r.Top-margin
+	return r
+}
+
 // decide compares an interval with the rule. For either verdict the interval must be
 // clear of the bounds by the margin.
 func (r Rule) decide(low, high, margin float64) Verdict {
-	inner, outer := r, r
-	inner.Low, inner.Top = r.Low+margin, r.Top-margin
-	outer.Low, outer.Top = r.Low-margin, r.Top+margin
+	inner, outer := r.shrunk(margin), r.shrunk(-margin)
 	inside := inner.side(low) == 0 && inner.side(high) == 0
 	outside := outer.side(low) != 0 && outer.side(low) == outer.side(high)
 	switch {
@@ -81,13 +86,11 @@ func (r Rule) decide(low, high, margin float64) Verdict {
 // on is the rule on the scale of the question's figure, without the bounds that the
 // figure cannot cross: of a share that is 100 % at most, 100 % is no edge.
 func (r Rule) on(q Question) Rule {
-	if q.Min < q.Max {
-		if r.Low < q.Min || r.Low == q.Min && !r.bare() {
-			r.Low = math.Inf(-1)
-		}
-		if r.Top > q.Max || r.Top == q.Max && !r.bare() {
-			r.Top = math.Inf(1)
-		}
+	if q.Min < q.Max && (r.Low < q.Min || r.Low == q.Min && !r.bare()) {
+		r.Low = -inf
+	}
+	if q.Min < q.Max && (r.Top > q.Max || r.Top == q.Max && !r.bare()) {
+		r.Top = inf
 	}
 	if q.Ratio {
 		r.Low, r.Top = math.Log(max(0, r.Low)), math.Log(max(0, r.Top))
@@ -100,14 +103,14 @@ func (r Rule) Words(unit string) string {
 	low, top := numbers.Bound(r.Low)+inUnit(unit), numbers.Bound(r.Top)+inUnit(unit)
 	noLow, noTop := math.IsInf(r.Low, -1), math.IsInf(r.Top, 1)
 	switch {
-	case noLow && noTop && !r.Outside:
-		return "any value"
+	case r.Outside:
+		words := Rule{Low: r.Low, Top: r.Top, Open: r.bare()}.Words(unit)
+		if startsWithLetter(words) {
+			return "not " + words
+		}
+		return "outside " + words
 	case noLow && noTop:
-		return "no value"
-	case r.Outside && noLow:
-		return Rule{Low: r.Top, Top: math.Inf(1), Open: r.Open}.Words(unit)
-	case r.Outside && noTop:
-		return Rule{Low: math.Inf(-1), Top: r.Low, Open: r.Open}.Words(unit)
+		return "any value"
 	case noTop && r.Open:
 		return "above " + low
 	case noTop:
@@ -116,22 +119,17 @@ func (r Rule) Words(unit string) string {
 		return "below " + top
 	case noLow:
 		return "at most " + top
-	case r.Open && !r.Outside:
+	case r.Open:
 		return "above " + low + " and below " + top
-	case r.Outside && !r.Open:
-		return "at most " + low + " or at least " + top
 	case r.Low == r.Top:
-		return map[bool]string{false: "exactly ", true: "other than "}[r.Outside] + top
+		return "exactly " + top
+	case r.Low < 0:
+		return numbers.Bound(r.Low) + " to " + top
 	}
-	between := numbers.Bound(r.Low) + "–" + top
-	if r.Low < 0 {
-		between = numbers.Bound(r.Low) + " to " + top
-	}
-	if r.Outside {
-		return "outside " + between
-	}
-	return between
+	return numbers.Bound(r.Low) + "–" + top
 }
+
+func startsWithLetter(s string) bool { return s[0] >= 'a' && s[0] <= 'z' }
 
 // inUnit is the unit as it follows a number.
 func inUnit(unit string) string {
@@ -141,42 +139,32 @@ func inUnit(unit string) string {
 	return " " + unit
 }
 
-// ruleJSON is a Rule in JSON, which has no infinity: an absent bound is none.
-type ruleJSON struct {
-	Low     *float64 `json:"low,omitempty"`
-	Top     *float64 `json:"top,omitempty"`
-	Open    bool     `json:"open,omitempty"`
-	Outside bool     `json:"outside,omitempty"`
-}
-
-// MarshalJSON writes {"low":4,"top":5}.
+// MarshalJSON writes {"low":4,"top":5}. JSON has no infinity: an absent bound is none.
 func (r Rule) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(r.Low) || math.IsNaN(r.Top) || math.IsInf(r.Low, 1) || math.IsInf(r.Top, -1) {
-		return nil, fmt.Errorf("a rule from %v to %v is no range; give it bounds that are numbers", r.Low, r.Top)
+	out := map[string]any{}
+	if !math.IsInf(r.Low, -1) {
+		out["low"] = r.Low
 	}
-	out := ruleJSON{Open: r.Open, Outside: r.Outside}
-	if !math.IsInf(r.Low, 0) {
-		out.Low = &r.Low
+	if !math.IsInf(r.Top, 1) {
+		out["top"] = r.Top
 	}
-	if !math.IsInf(r.Top, 0) {
-		out.Top = &r.Top
+	if r.Open {
+		out["open"] = true
+	}
+	if r.Outside {
+		out["outside"] = true
 	}
 	return json.Marshal(out)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (r *Rule) UnmarshalJSON(data []byte) error {
-	var in ruleJSON
+	type plain Rule // without methods; its names are matched without regard to case
+	in := plain{Low: -inf, Top: inf}
 	if err := json.Unmarshal(data, &in); err != nil {
 		return fmt.Errorf("a rule is an object like {\"low\": 4, \"top\": 5}: %w", err)
 	}
-	*r = Rule{Low: math.Inf(-1), Top: math.Inf(1), Open: in.Open, Outside: in.Outside}
-	if in.Low != nil {
-		r.Low = *in.Low
-	}
-	if in.Top != nil {
-		r.Top = *in.Top
-	}
+	*r = Rule(in)
 	return nil
 }
 
@@ -192,8 +180,8 @@ func Any(parts ...Verdict) Verdict {
 	return combine(parts, Holds, Fails)
 }
 
-// combine returns decisive if any part equals it, unanimous if all parts equal that,
-// and otherwise the first other verdict.
+// combine returns decisive if any part is that, unanimous if all are, and otherwise
+// the first other verdict.
 func combine(parts []Verdict, decisive, unanimous Verdict) Verdict {
 	if len(parts) == 0 {
 		return Inconclusive
@@ -201,8 +189,6 @@ func combine(parts []Verdict, decisive, unanimous Verdict) Verdict {
 	if slices.Contains(parts, decisive) {
 		return decisive
 	}
-	if i := slices.IndexFunc(parts, func(v Verdict) bool { return v != unanimous }); i >= 0 {
-		return parts[i]
-	}
-	return unanimous
+	other := slices.IndexFunc(parts, func(v Verdict) bool { return v != unanimous })
+	return parts[max(0, other)]
 }

@@ -1,0 +1,180 @@
+package judge
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+)
+
+// Func is a judge; [Judge] is the one the lab uses.
+type Func func(Question, Input) Answer
+
+// fullTrials are enough for the limits; with fewer, four standard errors are allowed for.
+const fullTrials = 20_000
+
+// Row is one test: how often something happened, and how often it may.
+type Row struct {
+	Test    string  `json:"test"`
+	Repeats int     `json:"repeats"`
+	Trials  int     `json:"trials"`
+	Share   float64 `json:"share"`
+	Least   float64 `json:"least"`
+	Most    float64 `json:"most"`
+	Passed  bool    `json:"passed"`
+}
+
+// Report is a table of tests.
+type Report struct {
+	Seed uint64 `json:"seed"`
+	Rows []*Row `json:"rows"`
+}
+
+type noise struct {
+	name string
+	draw func(*rand.Rand) float64
+}
+
+// noises draw around a median of 0. A pair shares a drift, which its difference cancels.
+var noises = []noise{
+	{"normal", (*rand.Rand).NormFloat64},
+	{"exponential", func(rng *rand.Rand) float64 { return rng.ExpFloat64() - math.Ln2 }},
+	{"lognormal", func(rng *rand.Rand) float64 { return math.Expm1(rng.NormFloat64()) }},
+	{"pairs", func(rng *rand.Rand) float64 {
+		drift := 5 * rng.NormFloat64()
+		return (drift + rng.ExpFloat64()) - (drift + rng.ExpFloat64())
+	}},
+}
+
+// repeats draws n values around a median.
+func (noise noise) repeats(rng *rand.Rand, n int, median float64) []float64 {
+	xs := make([]float64, n)
+	for i := range xs {
+		xs[i] = median + noise.draw(rng)
+	}
+	return xs
+}
+
+// Selftest has a judge decide synthetic experiments of which the truth is known. The
+// report is a function of its arguments.
+func Selftest(trials int, seed uint64, judge Func) Report {
+	const half = 1. / 16 // of the error over all looks: a wrong verdict at one bound
+	full := trials >= fullTrials
+	var rows []*Row
+	var running sync.WaitGroup
+	test := func(name string, repeats, trials int, least, most float64, hit func(*rand.Rand) bool) {
+		row := &Row{Test: name, Repeats: repeats, Trials: trials, Least: least, Most: most}
+		rng := rand.New(rand.NewPCG(seed, uint64(len(rows))))
+		rows = append(rows, row)
+		running.Go(func() { row.run(rng, hit, full) })
+	}
+	for _, noise := range noises {
+		// decide has a floor from as many differences of the noise.
+		decide := func(rng *rand.Rand, rule Rule, xs []float64) Verdict {
+			return judge(Question{Rule: rule}, Input{Values: xs, Floor: noise.repeats(rng, len(xs), 0), hasty: true}).Verdict
+		}
+		for _, c := range []struct {
+			n, disturbed int
+			least, most  float64
+		}{{5, 0, .93, .97}, {7, 0, .93, .99}, {10, 0, .93, .99}, {20, 0, .93, .99}, {5, 1, .9, 1}, {10, 2, .9, 1}} {
+			test(fmt.Sprintf("%s: the interval contains the median, %d disturbed", noise.name, c.disturbed), c.n, trials, c.least, c.most, func(rng *rand.Rand) bool {
+				xs := noise.repeats(rng, c.n, 0)
+				for i := range c.disturbed {
+					xs[i] = xs[i]*3 + 5
+				}
+				ans := judge(Question{Rule: AtLeast(-inf)}, Input{Values: xs})
+				return ans.Low <= 0 && 0 <= ans.High
+			})
+		}
+		test(noise.name+": wrong at a bound in three looks", 20, trials, 0, half, func(rng *rand.Rand) bool {
+			xs, rule, wrong := noise.repeats(rng, 20, 0), AtLeast(0), Fails
+			if rng.IntN(2) == 0 {
+				rule, wrong = Above(0), Holds
+			}
+			for look, n := range []int{5, 10, 20} {
+				if v := judge(Question{Rule: rule}, Input{Values: xs[:n], Looks: look, hasty: true}).Verdict; v != Inconclusive {
+					return v == wrong
+				}
+			}
+			return false
+		})
+		test(noise.name+": wrong at a bound that sessions cross by the spread", 5, trials, 0, half, func(rng *rand.Rand) bool {
+			xs := noise.repeats(rng, 5, 4*rng.Float64()-2)
+			return judge(Question{Rule: AtLeast(0), Spread: 2}, Input{Values: xs, hasty: true}).Verdict == Fails
+		})
+		test(noise.name+": without an effect, one beyond noise is claimed", 5, trials, 0, half, func(rng *rand.Rand) bool {
+			return decide(rng, Above(0), noise.repeats(rng, 5, 0)) != Inconclusive
+		})
+		test(noise.name+": without an effect, no larger one than 20 deviations holds", 5, trials, .9, 1, func(rng *rand.Rand) bool {
+			return decide(rng, Between(-20, 20), noise.repeats(rng, 5, 0)) == Holds
+		})
+		for i, want := range []Verdict{Fails, Holds} {
+			effect := float64(40*i - 20)
+			test(fmt.Sprintf("%s: an effect of %+.0f deviations is found", noise.name, effect), 5, trials, .9, 1, func(rng *rand.Rand) bool {
+				return decide(rng, Above(0), noise.repeats(rng, 5, effect)) == want
+			})
+		}
+	}
+	test("any noise: settled by as many more runs as advised", 5, (trials+49)/50, .9, 1, func(rng *rand.Rand) bool {
+		for range 1000 { // until there is advice
+			noise, truth, q := noises[rng.IntN(len(noises))], 6*rng.Float64()-3, Question{Rule: AtLeast(0)}
+			xs := noise.repeats(rng, 5, truth)
+			if ans := judge(q, Input{Values: xs, Seed: rng.Uint64()}); ans.MoreRuns > 0 {
+				xs = append(xs, noise.repeats(rng, ans.MoreRuns, truth)...)
+				return judge(q, Input{Values: xs, Looks: 1, hasty: true}).Verdict != Inconclusive
+			}
+		}
+		return false
+	})
+	running.Wait()
+	return Report{Seed: seed, Rows: rows}
+}
+
+func (r *Row) run(rng *rand.Rand, hit func(*rand.Rand) bool, full bool) {
+	hits := 0
+	for range r.Trials {
+		if hit(rng) {
+			hits++
+		}
+	}
+	r.Share = float64(hits) / float64(max(1, r.Trials))
+	allowed := func(limit float64) float64 {
+		if full {
+			return 0
+		}
+		return 4 * math.Sqrt(limit*(1-limit)/float64(r.Trials))
+	}
+	r.Passed = r.Trials > 0 && r.Share >= r.Least-allowed(r.Least) && r.Share <= r.Most+allowed(r.Most)
+}
+
+// String is a line of the table.
+func (r *Row) String() string {
+	passed, limits := "FAIL", fmt.Sprintf("%.0f–%.2f %%", 100*r.Least, 100*r.Most)
+	if r.Passed {
+		passed = "pass"
+	}
+	return fmt.Sprintf("%-75s %7d %7d %7.2f %% %11s %s", r.Test, r.Repeats, r.Trials, 100*r.Share, limits, passed)
+}
+
+// Err names the tests that failed.
+func (r Report) Err() error {
+	var errs []error
+	for _, row := range r.Rows {
+		if !row.Passed {
+			errs = append(errs, errors.New(row.String()))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// String is the table.
+func (r Report) String() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%-75s %7s %7s %9s %11s\n", "test of the judge, by the noise", "repeats", "trials", "share", "right is")
+	for _, row := range r.Rows {
+		fmt.Fprintln(&out, row)
+	}
+	return out.String()
+}
