@@ -14,7 +14,6 @@ import (
 	"html/template"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spillway-go/spillway/lab/ledger"
@@ -89,40 +88,23 @@ func (s *session) Failed() (out []string) {
 	return out
 }
 
-// Advice is the sources' recommendations, judged by our verdicts.
-func (s *session) Advice() []ledger.Advice { return s.Family.Advise(s.Results.Claims) }
-
-func support(v results.Verdict) string {
-	switch v {
-	case results.Holds:
-		return "Our measurement supports this."
-	case results.Fails:
-		return "Our measurement does not support this."
-	}
-	return "Our measurement does not decide this."
-}
-
 // InShort describes each set-up's high load (or its last) in one sentence.
 func (s *session) InShort() (out []string) {
 	for _, g := range s.setups {
-		l := g.loads[max(slices.IndexFunc(g.loads, func(l *load) bool { return l.name == "high" }), 0)]
-		if l.name != "high" {
-			l = g.loads[len(g.loads)-1]
-		}
 		var parts []string
-		for _, c := range l.cells {
-			if len(c.runs) == 0 || len(s.ownTables(g)) > 0 {
-				continue
+		l := g.loads[len(g.loads)-1]
+		for _, x := range g.loads {
+			if x.name == "high" {
+				l = x
 			}
-			text := c.pattern + " " + c.stat(rate("ok")).or(number)
-			if share := c.row(rates).Cells[len(rates)]; len(c.killed) > 0 {
-				text += " until it was killed"
-			} else if share != none {
-				text += " (" + share + " refused)"
-			}
-			parts = append(parts, text)
 		}
-		if len(parts) > 0 {
+		for _, c := range l.cells {
+			if good := c.stat(rate("ok")); len(good) > 0 {
+				share := c.row(rates).Cells[len(rates)]
+				parts = append(parts, c.pattern+" "+good.or(number)+pick(share != none, " ("+share+" refused)", "")+pick(len(c.killed) > 0, " until it was killed", ""))
+			}
+		}
+		if len(parts) > 0 && len(s.ownTables(g)) == 0 {
 			out = append(out, fmt.Sprintf("%s, at %s, good answers a second: %s.", sentence(setupName(g.name)), loadName(l.name), strings.Join(parts, ", ")))
 		}
 	}

@@ -73,17 +73,12 @@ func extra(key string) figure {
 
 func offered(r *results.Run) float64 { return float64(r.Offered) }
 
-// multiple is a run's load as a multiple of the capacity; 0 if it is not one.
-func multiple(r *results.Run) float64 {
-	x, _ := r.Params["load"].(float64)
-	return x
-}
-
-func (c *cell) multiple() float64 {
-	if len(c.runs) == 0 {
-		return 0
+// multiple is the load as a multiple of the capacity; 0 if it is not one.
+func (c *cell) multiple() (x float64) {
+	if len(c.runs) > 0 {
+		x, _ = c.runs[0].Params["load"].(float64)
 	}
-	return multiple(c.runs[0])
+	return x
 }
 
 // series is the time line of the first repeat, as long as it was loaded.

@@ -141,7 +141,7 @@ func (t *terminal) figures(s *session) {
 }
 
 func (t *terminal) rest(s *session) {
-	failed, demos, advice := s.Failed(), s.Results.Demos, s.Advice()
+	failed, demos, advice := s.Failed(), s.Results.Demos, s.Family.Advise(s.Results.Claims)
 	if len(failed) > 0 {
 		t.section("RUNS WITHOUT A MEASUREMENT", span{yellow, count(len(failed), "run")})
 	}

@@ -14,27 +14,29 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// looks are how a verdict is shown, with its words for one claim and for several.
+// looks are how a verdict is shown, with its words for one claim, for several, and for
+// advice that rests on it.
 type looks struct {
-	verdict                        results.Verdict
-	class, mark, code, one, plural string
+	verdict                                 results.Verdict
+	class, mark, code, one, several, advice string
 }
 
 // verdicts from best to worst; the last is an unknown one.
 var verdicts = []looks{
-	{results.Holds, "holds", "✓", green, "holds", "hold"},
-	{results.Fails, "fails", "✗", red, "fails", "fail"},
-	{results.Inconclusive, "inconclusive", "~", yellow, "inconclusive", "inconclusive"},
-	{results.NeedsHardware, "hardware", "▢", purple, "needs other hardware", "need other hardware"},
-	{"", "hardware", "?", plain, "not judged", "not judged"},
+	{results.Holds, "holds", "✓", green, "holds", "hold", "Our measurement supports this."},
+	{results.Fails, "fails", "✗", red, "fails", "fail", "Our measurement does not support this."},
+	{results.Inconclusive, "inconclusive", "~", yellow, "inconclusive", "inconclusive", "Our measurement does not decide this."},
+	{results.NeedsHardware, "hardware", "▢", purple, "needs other hardware", "need other hardware", "Our measurement does not decide this."},
+	{"", "hardware", "?", plain, "not judged", "not judged", "It was not judged."},
 }
 
 func kind(v results.Verdict) looks {
 	return verdicts[slices.IndexFunc(verdicts, func(k looks) bool { return k.verdict == v || k.verdict == "" })]
 }
 
-func class(v results.Verdict) string { return kind(v).class }
-func mark(v results.Verdict) string  { return kind(v).mark }
+func class(v results.Verdict) string   { return kind(v).class }
+func mark(v results.Verdict) string    { return kind(v).mark }
+func support(v results.Verdict) string { return kind(v).advice }
 
 // chapter is claims that are shown together: the published ones, or goals of our own.
 type chapter struct {
@@ -78,11 +80,13 @@ func (s *session) Chapters() []chapter {
 			published.add(c)
 		}
 	}
-	all := slices.DeleteFunc([]chapter{published, goals}, func(c chapter) bool { return len(c.Cards) == 0 })
-	if len(all) == 0 {
+	switch {
+	case len(goals.Cards) == 0:
 		return []chapter{published}
+	case len(published.Cards) == 0:
+		return []chapter{goals}
 	}
-	return all
+	return []chapter{published, goals}
 }
 
 func (ch *chapter) add(c results.Claim) {
@@ -114,7 +118,7 @@ func (ch chapter) Tally() (out []tally) {
 			}
 		}
 		if n > 0 {
-			out = append(out, tally{v.verdict, n, pick(n == 1, v.one, v.plural)})
+			out = append(out, tally{v.verdict, n, pick(n == 1, v.one, v.several)})
 		}
 	}
 	return out
@@ -133,10 +137,8 @@ func ruleWords(a results.Answer) string {
 	if a.RuleText != "" {
 		return a.RuleText
 	}
-	if p := publishedWords(a); p != "" {
-		return a.Rule.Words(a.Unit) + " · published " + p
-	}
-	return a.Rule.Words(a.Unit)
+	p := publishedWords(a)
+	return a.Rule.Words(a.Unit) + pick(p != "", " · published "+p, "")
 }
 
 func publishedWords(a results.Answer) string {
@@ -188,17 +190,14 @@ func (a answer) Behind() string {
 	if len(a.Sides) == 0 {
 		return ""
 	}
-	first, one := a.Sides[0], true
-	for _, x := range a.Sides {
-		one = one && x.Setup == first.Setup && x.Load == first.Load
-	}
+	place := func(x results.Side) string { return fmt.Sprintf(" (%s, %s)", setupName(x.Setup), loadName(x.Load)) }
+	last := place(a.Sides[len(a.Sides)-1])
+	apart := slices.ContainsFunc(a.Sides, func(x results.Side) bool { return place(x) != last })
 	var parts []string
-	for _, x := range a.Sides {
-		where := pick(one, "", fmt.Sprintf(" (%s, %s)", setupName(x.Setup), loadName(x.Load)))
-		parts = append(parts, fmt.Sprintf("%s %s %s%s", x.Pattern, x.Figure, number(x.Median), where))
+	for i, x := range a.Sides {
+		parts = append(parts, fmt.Sprintf("%s %s %s%s", x.Pattern, x.Figure, number(x.Median), pick(apart || i == len(a.Sides)-1, place(x), "")))
 	}
-	where := pick(one, fmt.Sprintf(" (%s, %s)", setupName(first.Setup), loadName(first.Load)), "")
-	return "Medians behind it: " + strings.Join(parts, ", ") + where + "."
+	return "Medians behind it: " + strings.Join(parts, ", ") + "."
 }
 
 // draw gives the answers their charts, over a common axis. An answer without a figure has
