@@ -51,12 +51,12 @@ func (s *session) latency(g *setup, l *load, kind, word string) string {
 		for i := range steps + 1 {
 			line.Points = append(line.Points, at(math.Pow(max(float64(h.Count()), 2), float64(i)/steps)))
 		}
-		for x, p := range map[float64]string{2: "50", 10: "90", 100: "99", 1000: "99.9", 10_000: "99.99"} {
+		for i, x := range []float64{2, 10, 100, 1000, 10_000} {
 			if float64(h.Count()) >= x {
-				line.Marks = append(line.Marks, chart.Mark{XY: at(x * aside), Tip: fmt.Sprintf("%s: %s %% of %s requests took at most %s", c.pattern, p, word, nanos(at(x).Y))})
+				tip := fmt.Sprintf("%s: %s %% of %s requests took at most %s", c.pattern, []string{"50", "90", "99", "99.9", "99.99"}[i], word, nanos(at(x).Y))
+				line.Marks = append(line.Marks, chart.Mark{XY: at(x * aside), Tip: tip})
 			}
 		}
-		slices.SortFunc(line.Marks, func(a, b chart.Mark) int { return int(a.X - b.X) })
 		lines.Series = append(lines.Series, line)
 	}
 	if most == 0 {

@@ -161,7 +161,7 @@ func interval(a results.Answer) string {
 	switch {
 	case !measured(a):
 		return "no figure from " + repeats
-	case !bounded(a) || a.Low == a.High:
+	case !bounded(a) || number(a.Low) == number(a.High):
 		return fmt.Sprintf("%s (%s)", with(a.Measured, a.Unit), repeats)
 	}
 	return fmt.Sprintf("%s (%s%s%s, %s)", with(a.Measured, a.Unit), number(a.Low), pick(a.Low < 0, " to ", " – "), number(a.High), repeats)
@@ -187,7 +187,7 @@ func (a answer) Remarks() (out []string) {
 // Behind are the medians of the figures that the answer was made of. What they have in
 // common is said once.
 func (a answer) Behind() string {
-	if len(a.Sides) == 0 {
+	if n := len(a.Sides); n == 0 || n == 1 && a.Sides[0].Median == a.Measured {
 		return ""
 	}
 	place := func(x results.Side) string { return fmt.Sprintf(" (%s, %s)", setupName(x.Setup), loadName(x.Load)) }

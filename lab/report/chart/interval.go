@@ -1,5 +1,7 @@
 package chart
 
+import "slices"
+
 // Range is a pair of bounds; an infinite one is open. Tip says what it is.
 type Range struct {
 	Low, High float64
@@ -19,13 +21,11 @@ type Interval struct {
 	Published []Range // a point where both ends are equal
 }
 
-// Cover returns the values that the axis has to reach.
+// Cover returns the values that the axis has to reach. A margin may be wider.
 func (v Interval) Cover() []float64 {
-	values := []float64{v.Measured, v.Figure.Low, v.Figure.High}
-	for _, ranges := range [][]Range{v.Bands, v.Margins, v.Published} {
-		for _, r := range ranges {
-			values = append(values, r.Low, r.High)
-		}
+	values := []float64{v.Measured}
+	for _, r := range slices.Concat(v.Bands, v.Published, []Range{v.Figure}) {
+		values = append(values, r.Low, r.High)
 	}
 	return values
 }
