@@ -148,30 +148,6 @@ func groupNote(l *load) string {
 	return fmt.Sprintf("%s requests a run, %s", sent.or(number), note)
 }
 
-// machine is one line.
-func machine(m results.Machine) string {
-	parts := []string{pick(m.CPU != "", fmt.Sprintf("%d × %s", m.CPUs, m.CPU), count(m.CPUs, "CPU"))}
-	if m.GOMAXPROCS != m.CPUs {
-		parts = append(parts, fmt.Sprintf("GOMAXPROCS %d", m.GOMAXPROCS))
-	}
-	if m.MemoryMiB > 0 {
-		parts = append(parts, size(float64(m.MemoryMiB)*(1<<20)))
-	}
-	return strings.Join(append(parts, m.OS+"/"+m.Arch, m.Go), " · ")
-}
-
-// command writes the command as a shell would take it.
-func command(args []string) string {
-	quoted := make([]string, len(args))
-	for i, a := range args {
-		if a == "" || strings.ContainsAny(a, " \t\n'\"\\$`*?<>|&;()[]{}#~!") {
-			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-		quoted[i] = a
-	}
-	return strings.Join(quoted, " ")
-}
-
 // clean drops control characters, so that no recorded text moves the cursor.
 func clean(s string) string { return strings.Map(printable, s) }
 

@@ -2,9 +2,9 @@
 // one HTML file that needs no network. Both are made from the stored results and runs
 // alone, so that they can be made again at any time.
 //
-// A session (session.go) is what both show: its claims in words (verdicts.go), its
-// figures (tables.go, compare.go) and drawings (pictures.go, lines.go). The template in
-// page/ lays them out; terminal.go prints them.
+// A session (session.go) is what both show: its facts (facts.go), its claims in words
+// (verdicts.go), its figures (tables.go, compare.go) and drawings (pictures.go,
+// lines.go). The template in page/ lays them out; terminal.go prints them.
 package report
 
 import (
@@ -14,7 +14,6 @@ import (
 	"html/template"
 	"io"
 	"path/filepath"
-	"strings"
 
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
@@ -62,51 +61,4 @@ func HTML(w io.Writer, fam ledger.Family, res results.Results, runs []results.Ru
 	}
 	_, err := w.Write(bytes.Map(printable, page.Bytes()))
 	return err
-}
-
-// sheet is the tables of one set-up.
-type sheet struct {
-	Name   string
-	Tables []table
-}
-
-// Sheets are the figures of every set-up.
-func (s *session) Sheets() (out []sheet) {
-	for _, g := range s.setups {
-		out = append(out, sheet{setupName(g.name), s.tables(g)})
-	}
-	return out
-}
-
-// Failed lists the runs that have no measurement, and why.
-func (s *session) Failed() (out []string) {
-	for i := range s.runs {
-		if r := &s.runs[i]; r.Failed != "" {
-			out = append(out, title(r)+": "+results.Gist(r.Failed))
-		}
-	}
-	return out
-}
-
-// InShort describes each set-up's high load (or its last) in one sentence.
-func (s *session) InShort() (out []string) {
-	for _, g := range s.setups {
-		var parts []string
-		l := g.loads[len(g.loads)-1]
-		for _, x := range g.loads {
-			if x.name == "high" {
-				l = x
-			}
-		}
-		for _, c := range l.cells {
-			if good := c.stat(rate("ok")); len(good) > 0 {
-				share := c.row(rates).Cells[len(rates)]
-				parts = append(parts, c.pattern+" "+good.or(number)+pick(share != none, " ("+share+" refused)", "")+pick(len(c.killed) > 0, " until it was killed", ""))
-			}
-		}
-		if len(parts) > 0 && len(s.ownTables(g)) == 0 {
-			out = append(out, fmt.Sprintf("%s, at %s, good answers a second: %s.", sentence(setupName(g.name)), loadName(l.name), strings.Join(parts, ", ")))
-		}
-	}
-	return out
 }

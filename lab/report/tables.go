@@ -112,6 +112,20 @@ func positive(x float64) float64 {
 	return math.NaN()
 }
 
+// sheet is the tables of one set-up.
+type sheet struct {
+	Name   string
+	Tables []table
+}
+
+// Sheets are the figures of every set-up.
+func (s *session) Sheets() (out []sheet) {
+	for _, g := range s.setups {
+		out = append(out, sheet{setupName(g.name), s.tables(g)})
+	}
+	return out
+}
+
 // tables are the medians of a set-up.
 func (s *session) tables(g *setup) (out []table) {
 	if own := s.ownTables(g); len(own) > 0 {

@@ -1,10 +1,8 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"html/template"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -256,49 +254,4 @@ func margins(a results.Answer) (out []chart.Range) {
 		out = append(out, r)
 	}
 	return out
-}
-
-// fact is one about the session.
-type fact struct{ Name, Value string }
-
-// Facts are how the session was made.
-func (s *session) Facts() []fact {
-	res, twins, disturbed := s.Results, 0, stat{}
-	for _, r := range s.runs {
-		if r.Twin {
-			twins++
-		}
-		if r.Disturbed > 0 {
-			disturbed = append(disturbed, r.Disturbed)
-		}
-	}
-	made := fmt.Sprintf("%s in %s", count(len(s.runs), "run"), count(res.Repeats, "repeat")) + pick(twins > 0, "; "+count(twins, "twin")+" to measure noise", "")
-	all := []fact{{"Machine", machine(res.Machine)}, {"Revision", res.Revision}, {"Runs", made}}
-	if !res.Started.IsZero() {
-		all = append(all, fact{"Made", fmt.Sprintf("%s, in %v", res.Started.UTC().Format("2 January 2006, 15:04 MST"), max(res.Ended.Sub(res.Started), 0))})
-	}
-	all = append(all, fact{"Seed", fmt.Sprint(res.Seed)})
-	if res.Looks > 0 {
-		all = append(all, fact{"Looks", "judged " + count(res.Looks, "time") + " before it was extended; the intervals are wider for that"})
-	}
-	if len(disturbed) > 0 {
-		all = append(all, fact{"Disturbed", fmt.Sprintf("%d of %s: other processes used up to %s of the processors", len(disturbed), count(len(s.runs), "run"), percent(slices.Max(disturbed)))})
-	}
-	all = append(all, fact{"Scaled", res.Scaled}, fact{"Settings", settings(res.Config)}, fact{"Command", command(res.Command)})
-	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
-}
-
-// settings writes a configuration's fields; what is null is left out.
-func settings(config json.RawMessage) string {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(config, &fields) != nil {
-		return ""
-	}
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if value := strings.ReplaceAll(string(fields[name]), `"`, ""); value != "null" {
-			parts = append(parts, name+" "+value)
-		}
-	}
-	return strings.Join(parts, " · ")
 }

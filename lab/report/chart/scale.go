@@ -102,38 +102,30 @@ func niceStep(raw float64) float64 {
 	return 10 * power
 }
 
-// logTicks prefers whole powers of ten, thinned out when there are many and
-// filled with 2 and 5 when there are few.
-func (s Scale) logTicks(n int) []float64 {
+// logTicks are powers of ten with 2 and 5 between them, or 3, or only some of the powers,
+// so that they are not too many.
+func (s Scale) logTicks(n int) (ticks []float64) {
 	if !(s.Max > s.Min) || s.Min <= 0 || !finite(s.Max) {
 		return nil
 	}
 	lo, hi := int(math.Floor(math.Log10(s.Min))), int(math.Ceil(math.Log10(s.Max)))
-	within := func(steps []float64, every int) (ticks []float64) {
+	for _, steps := range [][]float64{{1, 2, 5}, {1, 3}, {1}} {
+		ticks = nil
 		for e := lo; e <= hi; e++ {
-			if e%every != 0 {
-				continue
-			}
 			for _, m := range steps {
-				if v := m * math.Pow(10, float64(e)); v >= s.Min && v <= s.Max {
+				if v := m * math.Pow(10, float64(e)); v >= s.Min && v <= s.Max && (len(steps) > 1 || e%max((hi-lo)/max(n, 1), 1) == 0) {
 					ticks = append(ticks, v)
 				}
 			}
 		}
-		return ticks
-	}
-	for _, steps := range [][]float64{{1}, {1, 3}, {1, 2, 5}} {
-		if ticks := within(steps, 1); len(ticks) >= min(n, 3) && len(ticks) <= n+1 {
-			return ticks
+		if len(ticks) <= n+1 {
+			break
 		}
 	}
-	if ticks := within([]float64{1}, 1); len(ticks) > n {
-		return within([]float64{1}, (len(ticks)+n-1)/n)
+	if len(ticks) < 2 {
+		return Scale{s.Min, s.Max, false}.Ticks(n)
 	}
-	if ticks := within([]float64{1, 2, 5}, 1); len(ticks) >= 2 {
-		return ticks
-	}
-	return Scale{s.Min, s.Max, false}.Ticks(n)
+	return ticks
 }
 
 // Tick is a place on an axis with its label.
