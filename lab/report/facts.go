@@ -1,9 +1,9 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -40,19 +40,13 @@ func (s *session) Facts() []fact {
 	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
 }
 
-// settings writes a configuration's fields; what is null is left out.
+// settings writes a configuration's fields; of a list, null is all.
 func settings(config json.RawMessage) string {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(config, &fields) != nil {
+	var flat bytes.Buffer
+	if json.Compact(&flat, config) != nil {
 		return ""
 	}
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if value := strings.ReplaceAll(string(fields[name]), `"`, ""); value != "null" {
-			parts = append(parts, name+" "+value)
-		}
-	}
-	return strings.Join(parts, " · ")
+	return strings.NewReplacer(`"`, "", ":null", " all", ":", " ", ",", ", ").Replace(strings.Trim(flat.String(), "{}"))
 }
 
 // machine is one line.
