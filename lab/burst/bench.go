@@ -12,15 +12,15 @@ import (
 	"github.com/spillway-go/spillway/lab/usage"
 )
 
+// roleBurst is the role of every contestant.
+const roleBurst = "burst"
+
 // job is the input of a contestant.
 type job struct {
-	Contestant string
-	Rate       float64       // submissions a second by all generators together
-	Generators int           // goroutines that submit
-	Burst      time.Duration // how long they submit
-	Work       Work
-	Patience   time.Duration // for what was accepted, after the burst
-	Shared     string        // the file of the counters
+	Config
+	Name   string
+	Burst  time.Duration // how long it is offered jobs
+	Shared string        // the file of the counters
 }
 
 // report is a contestant's result, besides its counters.
@@ -31,6 +31,9 @@ type report struct {
 }
 
 const (
+	// patience is how long accepted jobs may take after the burst.
+	patience = time.Minute
+
 	// wakeEvery is how often a generator submits the jobs that are due: a thousand
 	// generators then need 50,000 wake-ups a second, spread evenly, instead of a
 	// million.
@@ -73,14 +76,14 @@ func run(ctx context.Context, c *contestant.Job) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTarget(j.Contestant)
+	t, err := newTarget(j.Name)
 	if err != nil {
 		return nil, err
 	}
 	if err := c.Ready(true); err != nil {
 		return nil, err
 	}
-	b := &bench{job: j, counters: shared, target: t, memory: NewMemory(j.Work.Bytes, reuses(j.Contestant))}
+	b := &bench{job: j, counters: shared, target: t, memory: NewMemory(j.Bytes, reuses(j.Name))}
 	return b.run(ctx)
 }
 
@@ -94,7 +97,7 @@ func (b *bench) run(ctx context.Context) (report, error) {
 	}
 	generators.Wait()
 	b.counters.offered.Store(int64(b.now()))
-	drain, cancel := context.WithTimeout(ctx, b.Patience)
+	drain, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	late := b.target.drain(drain)
 	b.ended.Store(int64(b.now()))
@@ -174,7 +177,7 @@ func (b *bench) work(s *shard, at time.Duration) {
 		buffer = b.memory.Take()
 	}
 	s.taken.Add(1)
-	time.Sleep(b.Work.Wait)
+	time.Sleep(b.Wait)
 	b.memory.Give(buffer)
 	b.done.record(int64(b.now() - at))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
 // run runs a contestant and samples it from outside.
@@ -20,17 +21,15 @@ func (c Config) run(ctx context.Context, name string) (results.Run, error) {
 		return results.Run{}, err
 	}
 	defer os.RemoveAll(dir)
-	j := job{
-		Contestant: name, Rate: c.Rate, Generators: c.Generators, Burst: c.Burst, Work: c.Work, Patience: patience,
-		Shared: filepath.Join(dir, "counters"),
-	}
+	j := job{Config: c, Name: name, Burst: c.burst(name), Shared: filepath.Join(dir, "counters")}
 	shared, err := share(j.Shared)
 	if err != nil {
 		return results.Run{}, err
 	}
 	defer unshare(shared)
 	w := &watcher{job: j, counters: shared}
-	process, err := contestant.Start(ctx, contestant.Spec{Role: roleBurst, Input: j, MemoryCap: c.cap()}, new(bool))
+	limit := c.memoryCap()
+	process, err := contestant.Start(ctx, contestant.Spec{Role: roleBurst, Input: j, MemoryCap: uint64(limit) << 20}, new(bool))
 	if err != nil {
 		return results.Run{}, err
 	}
@@ -43,7 +42,7 @@ func (c Config) run(ctx context.Context, name string) (results.Run, error) {
 	out := w.result(r)
 	out.Killed = exit.Killed
 	out.Process.PeakRSS = max(r.Usage.PeakRSS, exit.PeakRSS)
-	out.Params["memory_cap_mib"] = c.cap() >> 20
+	out.Params["memory_cap_mib"] = limit
 	return out, nil
 }
 
@@ -52,9 +51,9 @@ type watcher struct {
 	job
 	*counters
 	series []results.Point
-	last   sum  // at the previous point
-	before seen // likewise
-	most   int  // goroutines
+	last   sum           // at the previous point
+	before usage.Outside // likewise
+	most   int           // goroutines
 	lived  time.Duration
 }
 
@@ -66,34 +65,34 @@ func (w *watcher) until(process *contestant.Process) {
 		case <-process.Done():
 			return
 		case <-tick.C:
-			w.point(seenOf(process.PID()))
+			w.point(usage.Of(process.PID()))
 		}
 	}
 }
 
-func (w *watcher) point(u seen) {
+func (w *watcher) point(u usage.Outside) {
 	began := w.began.Load()
-	if began == 0 || u.rss == 0 || w.ended.Load() > 0 { // not started, or ended
+	if began == 0 || u.RSS == 0 || w.ended.Load() > 0 { // not started, or ended
 		return
 	}
 	w.lived = time.Duration(time.Now().UnixNano() - began)
 	now := w.sum()
 	at := results.Point{
 		At: w.lived.Seconds(), OK: now.done.Count() - w.last.done.Count(), Rejected: now.refused - w.last.refused,
-		Goroutines: w.alive(now, w.goroutines.Load()), RSS: u.rss,
-		InFlight: int(w.running.Load()), Queued: int(w.queued.Load()),
+		Goroutines: w.alive(now), RSS: u.RSS, InFlight: int(w.running.Load()), Queued: int(w.queued.Load()),
 	}
 	w.most = max(w.most, at.Goroutines, int(w.mostGoroutines.Load()))
-	if u.switches > w.before.switches { // threads end, too
-		at.Switches = u.switches - w.before.switches
+	if u.Switches > w.before.Switches { // threads end, too
+		at.Switches = u.Switches - w.before.Switches
 	}
 	if busy := now.busy - w.last.busy; busy > 0 {
 		at.GC = (now.gc - w.last.gc) / busy
 	} else if n := len(w.series); n > 0 { // no collection since
 		at.GC = w.series[n-1].GC
 	}
-	if cpu := u.cpu - w.before.cpu; cpu > 0 {
-		at.Work = workShare(now.workSeconds()-w.last.workSeconds(), cpu, now.assist-w.last.assist, now.busy-w.last.busy)
+	if cpu := u.CPUSeconds - w.before.CPUSeconds; cpu > 0 {
+		part := workShareOf(now.workSeconds()-w.last.workSeconds(), cpu, now.assist-w.last.assist, now.busy-w.last.busy)
+		at.Work = min(1, max(0, part)) // of few samples
 	}
 	w.series = append(w.series, at)
 	w.last, w.before = now, u
@@ -101,29 +100,29 @@ func (w *watcher) point(u seen) {
 
 // alive is the number of goroutines at the contestant's last sample; for one that
 // starts a goroutine for each job, at least the number of unfinished jobs.
-func (w *watcher) alive(s sum, seen int64) int {
-	if w.Contestant == Naive {
-		return max(int(seen), int(s.offered-s.done.Count()))
+func (w *watcher) alive(s sum) int {
+	seen := int(w.goroutines.Load())
+	if w.Name == Naive {
+		return max(seen, int(s.offered-s.done.Count()))
 	}
-	return int(seen)
+	return seen
 }
 
-// workShare is the jobs' share of the processor time, without what they did for the
+// workShareOf is the jobs' share of the processor time, without what they did for the
 // collector. The runtime counts elapsed time, which on a busy machine is more than
 // the processor time, so its shares are used and not its seconds.
-func workShare(work, cpu, assist, busy float64) float64 {
-	part := work / cpu
+func workShareOf(work, cpu, assist, busy float64) float64 {
 	if busy > 0 {
-		part -= assist / busy
+		return work/cpu - assist/busy
 	}
-	return min(1, max(0, part))
+	return work / cpu
 }
 
 // result is the final run, with an empty report if the contestant was killed. Its
 // unfinished jobs were lost.
 func (w *watcher) result(r report) results.Run {
 	s := w.sum()
-	elapsed, cpu, lost := w.lived, w.before.cpu, "error"
+	elapsed, cpu, lost := w.lived, w.before.CPUSeconds, "error"
 	if end := time.Duration(w.ended.Load()); end > 0 {
 		elapsed, cpu, lost = end, r.Usage.CPUSeconds, "timeout"
 	}
@@ -131,6 +130,11 @@ func (w *watcher) result(r report) results.Run {
 	offering := elapsed
 	if end := time.Duration(w.counters.offered.Load()); end > 0 {
 		offering = max(w.Burst, end)
+	}
+	reached, cpus := float64(s.offered)/offering.Seconds(), cpu/elapsed.Seconds()
+	switches := uint64(0)
+	for _, p := range w.series {
+		switches += p.Switches
 	}
 	out := results.Run{
 		Elapsed: elapsed.Seconds(), Offered: s.offered, Lag: &s.lag, Series: w.series,
@@ -140,37 +144,35 @@ func (w *watcher) result(r report) results.Run {
 			{Kind: lost, Count: s.offered - s.refused - s.done.Count(), Latency: &histogram.Histogram{}},
 		},
 		Params: map[string]any{
-			"rate": w.Rate, "generators": w.Generators, "burst_seconds": w.Burst.Seconds(), "work_bytes": w.Work.Bytes,
-			"work_ms": float64(w.Work.Wait) / 1e6, "max_workers": int(w.bound.Load()),
-			"generator": w.reached(s, float64(s.offered)/offering.Seconds(), cpu/elapsed.Seconds()),
+			"rate": w.Rate, "generators": float64(w.Generators), "burst_seconds": w.Burst.Seconds(),
+			"work_bytes": w.Bytes, "work_ms": w.Wait.Seconds() * 1e3,
 		},
 		Process: results.Process{
 			Mallocs: r.Usage.Mallocs, AllocBytes: r.Usage.AllocBytes, CPUSeconds: cpu, GCPauseP99: r.Usage.GCPauseP99,
 			PeakGoroutines: max(r.Usage.PeakGoroutines, w.most), ReuseRate: -1,
 		},
-		Extra: map[string]float64{
-			"reached_rate": float64(s.offered) / offering.Seconds(), "work_us": 1e6 * s.workSeconds() / float64(max(s.taken, 1)),
-			"cpus": cpu / elapsed.Seconds(),
-		},
+		Extra: map[string]float64{"reached_rate": reached, "cpus": cpus, "switches_per_second": float64(switches) / elapsed.Seconds()},
 	}
-	if reuses(w.Contestant) {
+	if reuses(w.Name) {
 		out.Process.ReuseRate = r.ReuseRate
 	}
 	if s.busy > 0 {
 		out.Process.GCShare = s.gc / s.busy
 	}
-	if cpu > 0 {
-		out.Extra["work_share"] = workShare(s.workSeconds(), cpu, s.assist, s.busy)
+	if s.workSampled > 0 && cpu > 0 {
+		out.Extra["work_us"] = 1e6 * s.workSeconds() / float64(s.taken)
+		out.Extra["work_percent"] = 100 * workShareOf(s.workSeconds(), cpu, s.assist, s.busy)
 	}
 	if s.sendSampled > 0 {
 		out.Extra["submit_ns"] = float64(s.sendCPU) / float64(s.sendSampled)
-		out.Extra["submit_share"] = s.sendSeconds() / (offering.Seconds() * float64(runtime.GOMAXPROCS(0)))
+		out.Extra["submit_percent"] = 100 * s.sendSeconds() / (offering.Seconds() * float64(runtime.GOMAXPROCS(0)))
 	}
-	switches := uint64(0)
-	for _, p := range w.series {
-		switches += p.Switches
+	if bound := w.bound.Load(); bound > 0 {
+		out.Params["max_workers"] = float64(bound)
 	}
-	out.Extra["switches_per_second"] = float64(switches) / elapsed.Seconds()
+	if why := w.missed(s, reached, cpus); why != "" {
+		out.Params["generator"] = why
+	}
 	if r.Late != "" {
 		out.Params["late"] = r.Late
 	}
@@ -180,13 +182,13 @@ func (w *watcher) result(r report) results.Run {
 // enough is the share of the rate that counts as offered.
 const enough = 0.95
 
-// reached says why the burst was not offered as planned; empty if it was.
-func (w *watcher) reached(s sum, rate, cpus float64) string {
+// missed says why the burst was not offered as planned; empty if it was.
+func (w *watcher) missed(s sum, rate, cpus float64) string {
 	if rate >= enough*w.Rate {
 		return ""
 	}
 	why := fmt.Sprintf("generator-bound: %.0f a second were offered of %.0f", rate, w.Rate)
-	if w.Contestant == Published {
+	if w.Name == Published {
 		why += "; a submission parks its generator until it is accepted or its timeout fires"
 	}
 	procs := runtime.GOMAXPROCS(0)

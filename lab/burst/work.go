@@ -9,8 +9,8 @@ import (
 // Work is one unit of the published work: a buffer that is touched on every page,
 // then a wait.
 type Work struct {
-	Bytes int           // of the buffer
-	Wait  time.Duration // of processing after that
+	Bytes int           `group:"Size" default:"512000" help:"The size of a job's buffer."`
+	Wait  time.Duration `group:"Size" default:"20ms" help:"How long a job takes after it has touched its buffer."`
 }
 
 // PublishedWork is the unit of the published burst.
@@ -18,19 +18,13 @@ var PublishedWork = Work{Bytes: 500 << 10, Wait: 20 * time.Millisecond}
 
 const page = 4096
 
-// Buffer is the memory of one job. Only touch writes to it.
+// Buffer is the memory of one job. Nothing but the first byte of each page is written.
 type Buffer []byte
 
-func (b Buffer) touch() {
+// fill writes every page. With 0 it undoes that: it costs what was written, not the size.
+func (b Buffer) fill(with byte) {
 	for i := 0; i < len(b); i += page {
-		b[i] = 1
-	}
-}
-
-// clear undoes touch: its cost depends on what was written, not on the size.
-func (b Buffer) clear() {
-	for i := 0; i < len(b); i += page {
-		b[i] = 0
+		b[i] = with
 	}
 }
 
@@ -44,27 +38,24 @@ type Memory struct {
 func NewMemory(size int, reuse bool) *Memory {
 	m := &Memory{size: size}
 	if reuse {
-		m.pool = objectpool.New(objectpool.Config[Buffer]{
-			New: func() *Buffer {
-				b := make(Buffer, size)
-				return &b
-			},
-			Clear: func(b *Buffer) { b.clear() },
-		})
+		m.pool = objectpool.New(objectpool.Config[Buffer]{New: m.fresh, Clear: func(b *Buffer) { b.fill(0) }})
 	}
 	return m
 }
 
+func (m *Memory) fresh() *Buffer {
+	b := make(Buffer, m.size)
+	return &b
+}
+
 // Take returns a touched buffer. It is the part of the work that uses the processor.
 func (m *Memory) Take() *Buffer {
-	var b *Buffer
+	get := m.fresh
 	if m.pool != nil {
-		b = m.pool.Get()
-	} else {
-		fresh := make(Buffer, m.size)
-		b = &fresh
+		get = m.pool.Get
 	}
-	b.touch()
+	b := get()
+	b.fill(1)
 	return b
 }
 

@@ -1,5 +1,6 @@
 // Package usage measures what this process uses: processor time, memory, allocations,
-// goroutines, garbage collection. Where the system does not tell, a figure is 0.
+// goroutines, garbage collection; and some of that of another process, from outside.
+// Where the system does not tell, a figure is 0.
 package usage
 
 import (
@@ -35,6 +36,13 @@ type Usage struct {
 	// that moment above those at the start: their ratio is a goroutine's stack.
 	PeakStackBytes uint64
 	PeakStacks     int
+}
+
+// Outside is what a process has used so far, as others see it.
+type Outside struct {
+	CPUSeconds float64
+	RSS        uint64 // bytes, now
+	Switches   uint64 // of its threads that are alive, by the system
 }
 
 // interval is how often what has a peak is looked at.
