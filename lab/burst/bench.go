@@ -61,33 +61,28 @@ type bench struct {
 
 	clocked atomic.Int64 // goroutines whose processor time is being measured
 
-	next  atomic.Int64 // when the next sample is due, since the start
+	next  atomic.Int64 // when the next look is due, since the start
 	look  sync.Mutex   // only TryLock
 	looks int
 }
 
 // run is the contestant's side.
 func run(ctx context.Context, c *contestant.Job) (any, error) {
-	var j job
-	if err := c.Input(&j); err != nil {
+	var b bench
+	var err error
+	if err = c.Input(&b.job); err != nil {
 		return nil, err
 	}
-	shared, err := share(j.Shared)
-	if err != nil {
+	if b.counters, err = share(b.Shared); err != nil {
 		return nil, err
 	}
-	t, err := newTarget(j.Name)
-	if err != nil {
+	if b.target, err = newTarget(b.Name); err != nil {
 		return nil, err
 	}
-	if err := c.Ready(true); err != nil {
+	if err = c.Ready(true); err != nil {
 		return nil, err
 	}
-	b := &bench{job: j, counters: shared, target: t, memory: NewMemory(j.Bytes, reuses(j.Name))}
-	return b.run(ctx)
-}
-
-func (b *bench) run(ctx context.Context) (report, error) {
+	b.memory = NewMemory(b.Bytes, reuses(b.Name))
 	p := usage.Start()
 	b.started = time.Now()
 	b.began.Store(b.started.UnixNano())
@@ -96,7 +91,7 @@ func (b *bench) run(ctx context.Context) (report, error) {
 		generators.Go(func() { b.generate(ctx, i) })
 	}
 	generators.Wait()
-	b.counters.offered.Store(int64(b.now()))
+	b.offered.Store(int64(b.now()))
 	drain, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	late := b.target.drain(drain)
@@ -154,29 +149,30 @@ func (b *bench) submit(s *shard, at time.Duration, n int) {
 	if refused == 1 {
 		b.no.record(int64(time.Since(began)))
 	}
-	if b.target.parks || s.batches.Add(1)%sampleEvery != 0 || n < 2 {
+	if b.target.parks || s.add(batches, 1)%sampleEvery != 0 || n < 2 {
 		try(n - 1)
 	} else if took, ok := b.clock(func() { try(n - 1) }); ok {
-		s.sendCPU.Add(int64(took))
-		s.sendSampled.Add(int64(n - 1))
+		s.add(sendCPU, int64(took))
+		s.add(sendSampled, int64(n-1))
 	}
-	s.offered.Add(uint64(n))
-	s.refused.Add(uint64(refused))
+	s.add(jobsOffered, int64(n))
+	s.add(jobsRefused, int64(refused))
 }
 
 // work is one job.
 func (b *bench) work(s *shard, at time.Duration) {
 	var buffer *Buffer
-	if s.begun.Add(1)%sampleEvery == 0 {
-		if took, ok := b.clock(func() { buffer = b.memory.Take() }); ok {
-			s.workCPU.Add(int64(took))
-			s.workSampled.Add(1)
+	take := func() { buffer = b.memory.Take() }
+	if s.add(jobsBegun, 1)%sampleEvery == 0 {
+		if took, ok := b.clock(take); ok {
+			s.add(workCPU, int64(took))
+			s.add(workSampled, 1)
 		}
 		b.lookIfDue(b.now())
 	} else {
-		buffer = b.memory.Take()
+		take()
 	}
-	s.taken.Add(1)
+	s.add(jobsTaken, 1)
 	time.Sleep(b.Wait)
 	b.memory.Give(buffer)
 	b.done.record(int64(b.now() - at))
@@ -202,9 +198,7 @@ func (b *bench) lookIfDue(now time.Duration) {
 	defer b.look.Unlock()
 	n := int64(runtime.NumGoroutine())
 	b.goroutines.Store(n)
-	if n > b.mostGoroutines.Load() {
-		b.mostGoroutines.Store(n)
-	}
+	b.mostGoroutines.Store(max(b.mostGoroutines.Load(), n))
 	b.looks++
 	if b.target.state != nil && b.looks%4 == 1 { // it may be expensive
 		s := b.target.state()
@@ -223,7 +217,8 @@ func (b *bench) account() {
 		{Name: "/cpu/classes/total:cpu-seconds"}, {Name: "/cpu/classes/idle:cpu-seconds"},
 	}
 	metrics.Read(read)
-	b.gc.store(read[0].Value.Float64())
-	b.assist.store(read[1].Value.Float64())
-	b.busy.store(read[2].Value.Float64() - read[3].Value.Float64())
+	nanos := func(i int) int64 { return int64(read[i].Value.Float64() * 1e9) }
+	b.gc.Store(nanos(0))
+	b.assist.Store(nanos(1))
+	b.busy.Store(nanos(2) - nanos(3))
 }

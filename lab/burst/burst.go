@@ -58,16 +58,12 @@ func Roles() map[string]contestant.Role {
 
 func (c Config) check() error {
 	switch {
-	case !(c.Rate > 0 && c.Rate <= 1e8):
-		return fmt.Errorf("rate is %v: want submissions a second, above 0 and at most 100,000,000", c.Rate)
-	case c.Generators < 1:
-		return fmt.Errorf("generators is %d: want at least 1", c.Generators)
+	case !(c.Rate > 0 && c.Rate <= 1e8) || c.Generators < 1:
+		return fmt.Errorf("rate is %v and generators is %d: want submissions a second, at most 100,000,000, by at least 1", c.Rate, c.Generators)
 	case min(c.Time, c.OthersTime) < 10*time.Millisecond || max(c.Time, c.OthersTime) > time.Hour:
 		return fmt.Errorf("time is %v and others-time %v: want 10ms to 1h", c.Time, c.OthersTime)
-	case c.Bytes < page || c.Wait < 0:
-		return fmt.Errorf("a job is %d bytes and %v: want at least %d bytes and no negative time", c.Bytes, c.Wait, page)
-	case c.MemoryCap < 0:
-		return fmt.Errorf("memory-cap is %d: want MiB, or 0 for half of the machine's", c.MemoryCap)
+	case c.Bytes < page || c.Wait < 0 || c.MemoryCap < 0:
+		return fmt.Errorf("a job is %d bytes and %v, memory-cap is %d: want at least %d bytes and nothing negative", c.Bytes, c.Wait, c.MemoryCap, page)
 	}
 	return experiment.Known("contestant", c.Contestant, Names())
 }
@@ -97,26 +93,18 @@ func (c Config) burst(name string) time.Duration {
 	return c.OthersTime
 }
 
-// memoryCap is what a contestant may use, in MiB.
-func (c Config) memoryCap() int {
-	if c.MemoryCap > 0 {
-		return c.MemoryCap
-	}
-	return experiment.ThisMachine().MemoryMiB / 2
-}
-
 // expect is roughly how long a contestant takes: naive until it is killed, those with
 // the published queue until that is empty.
 func (c Config) expect(name string) time.Duration {
 	const jobs = 12_500 // a second, on two processors
 	burst := c.burst(name)
 	queued := min(c.Rate*burst.Seconds(), float64(specimen.Published().QueueSize))
-	drained := time.Duration(queued / jobs * float64(time.Second))
+	drained := burst + time.Duration(queued/jobs*float64(time.Second))
 	switch name {
 	case Naive:
-		return min(burst+drained, 4*time.Second)
+		return min(drained, 4*time.Second)
 	case Published, Channel:
-		return burst + drained
+		return drained
 	}
 	return burst + 200*time.Millisecond
 }

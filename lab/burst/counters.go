@@ -1,7 +1,6 @@
 package burst
 
 import (
-	"math"
 	"math/bits"
 	"sync/atomic"
 
@@ -12,11 +11,10 @@ import (
 // are read from outside because the contestant cannot answer: with a hundred thousand
 // runnable goroutines a reply takes seconds, and a killed process sends none. They
 // have no lock for the same reason: a goroutine preempted inside would hold it for
-// seconds.
+// seconds. Times are nanoseconds.
 type counters struct {
-	began   atomic.Int64 // when the first submission was due, nanoseconds of Unix time
-	offered atomic.Int64 // when the last one was made, nanoseconds after that; 0 before
-	ended   atomic.Int64 // when the last accepted job ended, likewise
+	began          atomic.Int64 // when the first submission was due, of Unix time
+	offered, ended atomic.Int64 // when the last one was made and the last accepted job ended, after that; 0 before
 
 	done tally // from submission to the end
 	no   tally // how long a refusal took; one in a batch is timed
@@ -25,68 +23,78 @@ type counters struct {
 	shards [shards]shard
 
 	goroutines, mostGoroutines atomic.Int64
-	running, queued            atomic.Int64 // if the contestant reports it
-	bound                      atomic.Int64 // the most it ever ran at once; 0: unbounded
-
-	gc, busy, assist seconds // processor time in the runtime's statistics
-}
-
-// shard is the counters of some of the generators and their jobs.
-type shard struct {
-	offered, refused      atomic.Uint64
-	batches, begun, taken atomic.Uint64 // of submissions, jobs, and jobs that have their buffer
-	workCPU, workSampled  atomic.Int64  // nanoseconds, jobs
-	sendCPU, sendSampled  atomic.Int64  // nanoseconds, submissions
-	_                     [64]byte
+	running, queued, bound     atomic.Int64 // if the contestant reports it; bound: the most it ever ran at once
+	gc, busy, assist           atomic.Int64 // processor time in the runtime's statistics
 }
 
 const shards = 64
 
+// shard is the counts of some of the generators and their jobs.
+type shard struct {
+	counts [kinds]atomic.Int64
+	_      [64]byte
+}
+
+// kind is what is counted. Outcomes are read first: in the other order, refused jobs
+// could exceed offered ones.
+type kind int
+
+const (
+	jobsRefused kind = iota
+	jobsOffered
+	jobsBegun
+	jobsTaken   // that have their buffer
+	workCPU     // nanoseconds of the jobs that were sampled
+	workSampled // jobs
+	batches     // of submissions
+	sendCPU     // nanoseconds of the submissions that were sampled
+	sendSampled // submissions
+	kinds       // how many there are
+)
+
+func (s *shard) add(k kind, n int64) int64 { return s.counts[k].Add(n) }
+
 // sum is the counters at one moment.
 type sum struct {
-	offered, refused, taken uint64
-	workCPU, workSampled    int64
-	sendCPU, sendSampled    int64
-	done, no, lag           histogram.Histogram
-	gc, busy, assist        float64
+	counts           [kinds]int64
+	done, no, lag    histogram.Histogram
+	gc, busy, assist float64
 }
 
 func (c *counters) sum() sum {
 	s := sum{
 		done: c.done.histogram(), no: c.no.histogram(), lag: c.lag.histogram(),
-		gc: c.gc.load(), busy: c.busy.load(), assist: c.assist.load(),
+		gc: float64(c.gc.Load()), busy: float64(c.busy.Load()), assist: float64(c.assist.Load()),
 	}
 	for i := range c.shards {
-		// Outcomes first: in the other order, refused and done could exceed
-		// offered.
-		p := &c.shards[i]
-		s.refused += p.refused.Load()
-		s.offered += p.offered.Load()
-		s.taken += p.taken.Load()
-		s.workCPU += p.workCPU.Load()
-		s.workSampled += p.workSampled.Load()
-		s.sendCPU += p.sendCPU.Load()
-		s.sendSampled += p.sendSampled.Load()
+		for k := range s.counts {
+			s.counts[k] += c.shards[i].counts[k].Load()
+		}
 	}
-	s.offered = max(s.offered, s.refused+s.done.Count())
+	s.counts[jobsOffered] = max(s.counts[jobsOffered], s.counts[jobsRefused]+int64(s.done.Count()))
 	return s
 }
 
-// workSeconds is the processor time of all jobs, from that of the sampled ones.
-func (s *sum) workSeconds() float64 {
-	return float64(s.workCPU) / float64(max(s.workSampled, 1)) * float64(s.taken) / 1e9
+// jobSeconds is the processor time of all jobs, from that of the sampled ones.
+func (s *sum) jobSeconds() float64 {
+	return s.each(workCPU, workSampled) * float64(s.counts[jobsTaken])
 }
 
-// sendSeconds is the processor time of all submissions.
-func (s *sum) sendSeconds() float64 {
-	return float64(s.sendCPU) / float64(max(s.sendSampled, 1)) * float64(s.offered) / 1e9
+// each is the processor time of one of those that were sampled, in seconds.
+func (s *sum) each(cpu, sampled kind) float64 {
+	return float64(s.counts[cpu]) / float64(max(s.counts[sampled], 1)) / 1e9
 }
 
-// seconds is a float64 that can be read while it is written.
-type seconds struct{ bits atomic.Uint64 }
-
-func (s *seconds) store(v float64) { s.bits.Store(math.Float64bits(v)) }
-func (s *seconds) load() float64   { return math.Float64frombits(s.bits.Load()) }
+// workShare is the jobs' share of the processor time since before, without what they did
+// for the collector. The runtime counts elapsed time, which on a busy machine is more
+// than the processor time, so its shares are used and not its seconds.
+func (s *sum) workShare(before *sum, cpu float64) float64 {
+	share := (s.jobSeconds() - before.jobSeconds()) / cpu
+	if busy := s.busy - before.busy; busy > 0 {
+		share -= (s.assist - before.assist) / busy
+	}
+	return share
+}
 
 // tally counts durations in 128 buckets for each power of two, like a histogram.
 type tally [64 << tallyBits]atomic.Uint64
@@ -100,16 +108,12 @@ func (t *tally) record(ns int64) {
 }
 
 // histogram is what was counted so far.
-func (t *tally) histogram() histogram.Histogram {
-	var h histogram.Histogram
+func (t *tally) histogram() (h histogram.Histogram) {
 	for i := range t {
-		n := t[i].Load()
-		if n == 0 {
-			continue
+		if n := t[i].Load(); n > 0 {
+			shift := max(i>>tallyBits-1, 0)
+			h.RecordN(int64(i-shift<<tallyBits)<<shift+(1<<shift-1)/2, n)
 		}
-		shift := max(i>>tallyBits-1, 0)
-		low := int64(i-shift<<tallyBits) << shift
-		h.RecordN(low+(1<<shift-1)/2, n)
 	}
 	return h
 }

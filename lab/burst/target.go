@@ -24,11 +24,14 @@ const (
 // Names lists the contestants in the order of the report.
 func Names() []string { return []string{Naive, Published, Channel, Spillway, Reused, Sized} }
 
-// sizedWorkers is the number of workers of Sized: at 20 ms each, 230,000 jobs a
-// second, and 2.3 GB of buffers. Only such a number bounds the memory of jobs that
-// hold it while they wait: more concurrent jobs do more, up to the capacity of the
-// processors. The queue holds the work of a few milliseconds.
 const (
+	// publishedTimeout is how the published burst refuses.
+	publishedTimeout = time.Microsecond
+
+	// sizedWorkers is the number of workers of Sized: at 20 ms each, 230,000 jobs a
+	// second, and 2.3 GB of buffers. Only such a number bounds the memory of jobs that
+	// hold it while they wait: more concurrent jobs do more, up to the capacity of the
+	// processors. The queue holds the work of a few milliseconds.
 	sizedWorkers = 4_600
 	sizedQueue   = 1_000
 )
@@ -52,96 +55,68 @@ type target struct {
 type state struct{ running, queued, bound int }
 
 func newTarget(name string) (*target, error) {
+	ctx, shape := context.Background(), specimen.Published()
+	var all sync.WaitGroup
 	switch name {
 	case Naive:
-		return newNaive(), nil
+		return &target{
+			submit: func(t task) bool { all.Go(func() { _ = t(ctx) }); return true },
+			drain:  func(ctx context.Context) error { return waitFor(ctx, &all) },
+		}, nil
 	case Published:
-		return newPublished(), nil
-	case Channel:
-		return newChannel(specimen.Published()), nil
-	case Spillway, Reused:
-		return newSpillway(workerpool.Config{})
-	case Sized:
-		return newSpillway(workerpool.Config{MaxWorkers: sizedWorkers, QueueSize: sizedQueue})
-	}
-	return nil, fmt.Errorf("unknown contestant %q", name)
-}
-
-func newNaive() *target {
-	var all sync.WaitGroup
-	ctx := context.Background()
-	return &target{
-		submit: func(t task) bool { all.Go(func() { _ = t(ctx) }); return true },
-		drain:  func(ctx context.Context) error { return waitFor(ctx, all.Wait) },
-	}
-}
-
-// publishedTimeout is how the published burst refuses.
-const publishedTimeout = time.Microsecond
-
-func newPublished() *target {
-	cfg := specimen.Published()
-	pool := specimen.New(cfg)
-	return &target{
-		submit: func(t task) bool {
-			ctx, cancel := context.WithTimeout(context.Background(), publishedTimeout)
+		pool := specimen.New(shape)
+		submit := func(t task) bool {
+			ctx, cancel := context.WithTimeout(ctx, publishedTimeout)
 			defer cancel()
 			return pool.Submit(ctx, t) == nil
-		},
-		parks: true, drain: pool.Shutdown,
-		state: func() state { return state{pool.Workers(), pool.Queued(), cfg.MaxWorkers} },
-	}
-}
-
-func newChannel(cfg specimen.Config) *target {
-	queue := make(chan task, cfg.QueueSize)
-	var all sync.WaitGroup
-	ctx := context.Background()
-	for range cfg.MaxWorkers {
-		all.Go(func() {
-			for t := range queue {
-				_ = t(ctx)
-			}
-		})
-	}
-	return &target{
-		submit: func(t task) bool {
+		}
+		return &target{
+			submit: submit, parks: true, drain: pool.Shutdown,
+			state: func() state { return state{pool.Workers(), pool.Queued(), shape.MaxWorkers} },
+		}, nil
+	case Channel:
+		queue := make(chan task, shape.QueueSize)
+		for range shape.MaxWorkers {
+			all.Go(func() {
+				for t := range queue {
+					_ = t(ctx)
+				}
+			})
+		}
+		submit := func(t task) bool {
 			select {
 			case queue <- t:
 				return true
 			default:
 				return false
 			}
-		},
-		drain: func(ctx context.Context) error { // all generators have ended
-			close(queue)
-			return waitFor(ctx, all.Wait)
-		},
-		state: func() state { return state{cfg.MaxWorkers, len(queue), cfg.MaxWorkers} },
+		}
+		return &target{
+			submit: submit,
+			drain:  func(ctx context.Context) error { close(queue); return waitFor(ctx, &all) }, // all generators have ended
+			state:  func() state { return state{shape.MaxWorkers, len(queue), shape.MaxWorkers} },
+		}, nil
 	}
-}
-
-func newSpillway(cfg workerpool.Config) (*target, error) {
+	cfg := workerpool.Config{}
+	if name == Sized {
+		cfg = workerpool.Config{MaxWorkers: sizedWorkers, QueueSize: sizedQueue}
+	}
 	pool, err := workerpool.New(cfg)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("contestant %q: %w", name, err)
 	}
-	ctx := context.Background()
-	return &target{
-		submit: func(t task) bool { return pool.TrySubmit(ctx, t) == nil },
-		drain:  pool.Drain,
-		state: func() state {
-			s := pool.Stats()
-			return state{s.InFlight, s.Queued, s.MaxWorkers}
-		},
-	}, nil
+	report := func() state {
+		s := pool.Stats()
+		return state{s.InFlight, s.Queued, s.MaxWorkers}
+	}
+	return &target{submit: func(t task) bool { return pool.TrySubmit(ctx, t) == nil }, drain: pool.Drain, state: report}, nil
 }
 
-// waitFor returns when wait returns or ctx ends.
-func waitFor(ctx context.Context, wait func()) error {
+// waitFor waits for all until ctx ends.
+func waitFor(ctx context.Context, all *sync.WaitGroup) error {
 	done := make(chan struct{})
 	go func() {
-		wait()
+		all.Wait()
 		close(done)
 	}()
 	select {

@@ -1,6 +1,7 @@
 package burst
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/usage"
 )
@@ -28,7 +30,7 @@ func (c Config) run(ctx context.Context, name string) (results.Run, error) {
 	}
 	defer unshare(shared)
 	w := &watcher{job: j, counters: shared}
-	limit := c.memoryCap()
+	limit := cmp.Or(c.MemoryCap, experiment.ThisMachine().MemoryMiB/2)
 	process, err := contestant.Start(ctx, contestant.Spec{Role: roleBurst, Input: j, MemoryCap: uint64(limit) << 20}, new(bool))
 	if err != nil {
 		return results.Run{}, err
@@ -50,11 +52,12 @@ func (c Config) run(ctx context.Context, name string) (results.Run, error) {
 type watcher struct {
 	job
 	*counters
-	series []results.Point
-	last   sum           // at the previous point
-	before usage.Outside // likewise
-	most   int           // goroutines
-	lived  time.Duration
+	series   []results.Point
+	last     sum           // at the previous point
+	before   usage.Outside // likewise
+	most     int           // goroutines
+	switches uint64
+	lived    time.Duration
 }
 
 func (w *watcher) until(process *contestant.Process) {
@@ -78,12 +81,16 @@ func (w *watcher) point(u usage.Outside) {
 	w.lived = time.Duration(time.Now().UnixNano() - began)
 	now := w.sum()
 	at := results.Point{
-		At: w.lived.Seconds(), OK: now.done.Count() - w.last.done.Count(), Rejected: now.refused - w.last.refused,
-		Goroutines: w.alive(now), RSS: u.RSS, InFlight: int(w.running.Load()), Queued: int(w.queued.Load()),
+		At: w.lived.Seconds(), OK: now.done.Count() - w.last.done.Count(), Rejected: uint64(now.counts[jobsRefused] - w.last.counts[jobsRefused]),
+		Goroutines: int(w.goroutines.Load()), RSS: u.RSS, InFlight: int(w.running.Load()), Queued: int(w.queued.Load()),
+	}
+	if w.Name == Naive { // which has one for each unfinished job, however old its last look is
+		at.Goroutines = max(at.Goroutines, int(now.counts[jobsOffered])-int(now.done.Count()))
 	}
 	w.most = max(w.most, at.Goroutines, int(w.mostGoroutines.Load()))
 	if u.Switches > w.before.Switches { // threads end, too
 		at.Switches = u.Switches - w.before.Switches
+		w.switches += at.Switches
 	}
 	if busy := now.busy - w.last.busy; busy > 0 {
 		at.GC = (now.gc - w.last.gc) / busy
@@ -91,31 +98,10 @@ func (w *watcher) point(u usage.Outside) {
 		at.GC = w.series[n-1].GC
 	}
 	if cpu := u.CPUSeconds - w.before.CPUSeconds; cpu > 0 {
-		part := workShareOf(now.workSeconds()-w.last.workSeconds(), cpu, now.assist-w.last.assist, now.busy-w.last.busy)
-		at.Work = min(1, max(0, part)) // of few samples
+		at.Work = min(1, max(0, now.workShare(&w.last, cpu))) // of few samples
 	}
 	w.series = append(w.series, at)
 	w.last, w.before = now, u
-}
-
-// alive is the number of goroutines at the contestant's last sample; for one that
-// starts a goroutine for each job, at least the number of unfinished jobs.
-func (w *watcher) alive(s sum) int {
-	seen := int(w.goroutines.Load())
-	if w.Name == Naive {
-		return max(seen, int(s.offered-s.done.Count()))
-	}
-	return seen
-}
-
-// workShareOf is the jobs' share of the processor time, without what they did for the
-// collector. The runtime counts elapsed time, which on a busy machine is more than
-// the processor time, so its shares are used and not its seconds.
-func workShareOf(work, cpu, assist, busy float64) float64 {
-	if busy > 0 {
-		return work/cpu - assist/busy
-	}
-	return work / cpu
 }
 
 // result is the final run, with an empty report if the contestant was killed. Its
@@ -128,20 +114,17 @@ func (w *watcher) result(r report) results.Run {
 	}
 	elapsed = max(elapsed, time.Millisecond)
 	offering := elapsed
-	if end := time.Duration(w.counters.offered.Load()); end > 0 {
+	if end := time.Duration(w.offered.Load()); end > 0 {
 		offering = max(w.Burst, end)
 	}
-	reached, cpus := float64(s.offered)/offering.Seconds(), cpu/elapsed.Seconds()
-	switches := uint64(0)
-	for _, p := range w.series {
-		switches += p.Switches
-	}
+	offered, refused, done := uint64(s.counts[jobsOffered]), uint64(s.counts[jobsRefused]), s.done.Count()
+	reached, cpus := float64(offered)/offering.Seconds(), cpu/elapsed.Seconds()
 	out := results.Run{
-		Elapsed: elapsed.Seconds(), Offered: s.offered, Lag: &s.lag, Series: w.series,
+		Elapsed: elapsed.Seconds(), Offered: offered, Lag: &s.lag, Series: w.series,
 		Outcomes: []results.Outcome{
-			{Kind: "ok", Count: s.done.Count(), Latency: &s.done},
-			{Kind: "rejected", Count: s.refused, Latency: &s.no},
-			{Kind: lost, Count: s.offered - s.refused - s.done.Count(), Latency: &histogram.Histogram{}},
+			{Kind: "ok", Count: done, Latency: &s.done},
+			{Kind: "rejected", Count: refused, Latency: &s.no},
+			{Kind: lost, Count: offered - refused - done, Latency: &histogram.Histogram{}},
 		},
 		Params: map[string]any{
 			"rate": w.Rate, "generators": float64(w.Generators), "burst_seconds": w.Burst.Seconds(),
@@ -151,7 +134,7 @@ func (w *watcher) result(r report) results.Run {
 			Mallocs: r.Usage.Mallocs, AllocBytes: r.Usage.AllocBytes, CPUSeconds: cpu, GCPauseP99: r.Usage.GCPauseP99,
 			PeakGoroutines: max(r.Usage.PeakGoroutines, w.most), ReuseRate: -1,
 		},
-		Extra: map[string]float64{"reached_rate": reached, "cpus": cpus, "switches_per_second": float64(switches) / elapsed.Seconds()},
+		Extra: map[string]float64{"reached_rate": reached, "cpus": cpus, "switches_per_second": float64(w.switches) / elapsed.Seconds()},
 	}
 	if reuses(w.Name) {
 		out.Process.ReuseRate = r.ReuseRate
@@ -159,18 +142,19 @@ func (w *watcher) result(r report) results.Run {
 	if s.busy > 0 {
 		out.Process.GCShare = s.gc / s.busy
 	}
-	if s.workSampled > 0 && cpu > 0 {
-		out.Extra["work_us"] = 1e6 * s.workSeconds() / float64(s.taken)
-		out.Extra["work_percent"] = 100 * workShareOf(s.workSeconds(), cpu, s.assist, s.busy)
+	if s.counts[workSampled] > 0 && cpu > 0 {
+		out.Extra["work_us"] = 1e6 * s.each(workCPU, workSampled)
+		out.Extra["work_percent"] = 100 * s.workShare(&sum{}, cpu)
 	}
-	if s.sendSampled > 0 {
-		out.Extra["submit_ns"] = float64(s.sendCPU) / float64(s.sendSampled)
-		out.Extra["submit_percent"] = 100 * s.sendSeconds() / (offering.Seconds() * float64(runtime.GOMAXPROCS(0)))
+	if s.counts[sendSampled] > 0 {
+		each := s.each(sendCPU, sendSampled)
+		out.Extra["submit_ns"] = 1e9 * each
+		out.Extra["submit_percent"] = 100 * each * float64(offered) / (offering.Seconds() * float64(runtime.GOMAXPROCS(0)))
 	}
 	if bound := w.bound.Load(); bound > 0 {
 		out.Params["max_workers"] = float64(bound)
 	}
-	if why := w.missed(s, reached, cpus); why != "" {
+	if why := w.missed(&s, reached, cpus); why != "" {
 		out.Params["generator"] = why
 	}
 	if r.Late != "" {
@@ -179,22 +163,12 @@ func (w *watcher) result(r report) results.Run {
 	return out
 }
 
-// enough is the share of the rate that counts as offered.
-const enough = 0.95
-
 // missed says why the burst was not offered as planned; empty if it was.
-func (w *watcher) missed(s sum, rate, cpus float64) string {
+func (w *watcher) missed(s *sum, rate, cpus float64) string {
+	const enough = 0.95 // of the planned rate
 	if rate >= enough*w.Rate {
 		return ""
 	}
-	why := fmt.Sprintf("generator-bound: %.0f a second were offered of %.0f", rate, w.Rate)
-	if w.Name == Published {
-		why += "; a submission parks its generator until it is accepted or its timeout fires"
-	}
-	procs := runtime.GOMAXPROCS(0)
-	if cpus > 0.9*float64(procs) {
-		return why + fmt.Sprintf("; all %d processors were busy with generators and contestant together", procs)
-	}
-	return why + fmt.Sprintf("; generators and contestant together got %.1f of %d processors, and a generator ran %v late at the median",
-		cpus, procs, time.Duration(s.lag.Quantile(.5)).Round(100*time.Microsecond))
+	return fmt.Sprintf("generator-bound: %.0f a second were offered of %.0f; generators and contestant together got %.1f of %d processors, and a generator ran %v late at the median",
+		rate, w.Rate, cpus, runtime.GOMAXPROCS(0), time.Duration(s.lag.Quantile(.5)).Round(100*time.Microsecond))
 }

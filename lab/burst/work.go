@@ -30,46 +30,24 @@ func (b Buffer) fill(with byte) {
 
 // Memory provides the buffers of jobs: fresh or reused.
 type Memory struct {
-	size int
-	pool *objectpool.Pool[Buffer] // nil: a fresh buffer each time
+	take      func() *Buffer
+	Give      func(*Buffer)  // takes a buffer back, which must not be used any more
+	ReuseRate func() float64 // the true share of buffers that were reused; -1 without reuse
 }
 
 // NewMemory returns a Memory of buffers of that size.
 func NewMemory(size int, reuse bool) *Memory {
-	m := &Memory{size: size}
-	if reuse {
-		m.pool = objectpool.New(objectpool.Config[Buffer]{New: m.fresh, Clear: func(b *Buffer) { b.fill(0) }})
+	fresh := func() *Buffer { b := make(Buffer, size); return &b }
+	if !reuse {
+		return &Memory{take: fresh, Give: func(*Buffer) {}, ReuseRate: func() float64 { return -1 }}
 	}
-	return m
-}
-
-func (m *Memory) fresh() *Buffer {
-	b := make(Buffer, m.size)
-	return &b
+	pool := objectpool.New(objectpool.Config[Buffer]{New: fresh, Clear: func(b *Buffer) { b.fill(0) }})
+	return &Memory{take: pool.Get, Give: pool.Put, ReuseRate: func() float64 { return pool.Stats().ReuseRate() }}
 }
 
 // Take returns a touched buffer. It is the part of the work that uses the processor.
 func (m *Memory) Take() *Buffer {
-	get := m.fresh
-	if m.pool != nil {
-		get = m.pool.Get
-	}
-	b := get()
+	b := m.take()
 	b.fill(1)
 	return b
-}
-
-// Give returns a buffer, which must not be used any more.
-func (m *Memory) Give(b *Buffer) {
-	if m.pool != nil {
-		m.pool.Put(b)
-	}
-}
-
-// ReuseRate is the true share of buffers that were reused; -1 without reuse.
-func (m *Memory) ReuseRate() float64 {
-	if m.pool == nil {
-		return -1
-	}
-	return m.pool.Stats().ReuseRate()
 }
