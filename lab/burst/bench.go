@@ -3,7 +3,6 @@ package burst
 import (
 	"context"
 	"runtime"
-	"runtime/metrics"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -209,16 +208,10 @@ func (b *bench) lookIfDue(now time.Duration) {
 	b.account()
 }
 
-// account reads the runtime's statistics of processor time, which it updates with
-// every collection.
+// account stores what the runtime says of its processor time.
 func (b *bench) account() {
-	read := []metrics.Sample{
-		{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/gc/mark/assist:cpu-seconds"},
-		{Name: "/cpu/classes/total:cpu-seconds"}, {Name: "/cpu/classes/idle:cpu-seconds"},
-	}
-	metrics.Read(read)
-	nanos := func(i int) int64 { return int64(read[i].Value.Float64() * 1e9) }
-	b.gc.Store(nanos(0))
-	b.assist.Store(nanos(1))
-	b.busy.Store(nanos(2) - nanos(3))
+	gc, assist, busy := usage.Spent()
+	b.gc.Store(int64(gc * 1e9))
+	b.assist.Store(int64(assist * 1e9))
+	b.busy.Store(int64(busy * 1e9))
 }
