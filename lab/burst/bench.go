@@ -11,9 +11,6 @@ import (
 	"github.com/spillway-go/spillway/lab/usage"
 )
 
-// roleBurst is the role of every contestant.
-const roleBurst = "burst"
-
 // job is the input of a contestant.
 type job struct {
 	Config
@@ -26,28 +23,22 @@ type job struct {
 type report struct {
 	Usage     usage.Usage
 	ReuseRate float64
-	Late      string // why accepted jobs were not finished; empty if all were
 }
 
 const (
-	// patience is how long accepted jobs may take after the burst.
-	patience = time.Minute
+	patience = time.Minute            // for accepted jobs after the burst
+	step     = 100 * time.Millisecond // of the time lines
 
-	// wakeEvery is how often a generator submits the jobs that are due: a thousand
-	// generators then need 50,000 wake-ups a second, spread evenly, instead of a
-	// million.
+	// wakeEvery is how often a generator submits the jobs that are due: a thousand then
+	// need 50,000 wake-ups a second, spread evenly, instead of a million.
 	wakeEvery = 20 * time.Millisecond
 
-	// sampleEvery is how many jobs, and batches of submissions, there are to each one
-	// whose processor time is measured.
+	// sampleEvery is the jobs, and batches of submissions, to one that is measured.
 	sampleEvery = 16
 
 	// mostClocked is how many may be measured at once. Each holds a thread, also while
 	// the collector makes it wait, and the runtime ends a process with 10,000 threads.
 	mostClocked = 64
-
-	// step is the resolution of the time lines.
-	step = 100 * time.Millisecond
 )
 
 // bench is a contestant with its generators.
@@ -59,10 +50,8 @@ type bench struct {
 	started time.Time
 
 	clocked atomic.Int64 // goroutines whose processor time is being measured
-
-	next  atomic.Int64 // when the next look is due, since the start
-	look  sync.Mutex   // only TryLock
-	looks int
+	next    atomic.Int64 // when the next look is due, since the start
+	look    sync.Mutex   // only TryLock
 }
 
 // run is the contestant's side.
@@ -72,7 +61,7 @@ func run(ctx context.Context, c *contestant.Job) (any, error) {
 	if err = c.Input(&b.job); err != nil {
 		return nil, err
 	}
-	if b.counters, err = share(b.Shared); err != nil {
+	if b.counters, _, err = share(b.Shared); err != nil {
 		return nil, err
 	}
 	if b.target, err = newTarget(b.Name); err != nil {
@@ -93,14 +82,10 @@ func run(ctx context.Context, c *contestant.Job) (any, error) {
 	b.offered.Store(int64(b.now()))
 	drain, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	late := b.target.drain(drain)
+	_ = b.target.drain(drain) // what is left counts as timed out
 	b.ended.Store(int64(b.now()))
-	r := report{Usage: p.Stop(), ReuseRate: b.memory.ReuseRate()}
-	if late != nil {
-		r.Late = late.Error()
-	}
 	b.account()
-	return r, ctx.Err()
+	return report{Usage: p.Stop(), ReuseRate: b.memory.ReuseRate()}, ctx.Err()
 }
 
 func (b *bench) now() time.Duration { return time.Since(b.started) }
@@ -191,19 +176,18 @@ func (b *bench) clock(f func()) (took time.Duration, ok bool) {
 // it, because a separate goroutine would have to wait to be scheduled.
 func (b *bench) lookIfDue(now time.Duration) {
 	due := b.next.Load()
-	if int64(now) < due || !b.next.CompareAndSwap(due, int64(now+step/4)) || !b.look.TryLock() {
+	if int64(now) < due || !b.next.CompareAndSwap(due, int64(now+step)) || !b.look.TryLock() {
 		return
 	}
 	defer b.look.Unlock()
 	n := int64(runtime.NumGoroutine())
 	b.goroutines.Store(n)
 	b.mostGoroutines.Store(max(b.mostGoroutines.Load(), n))
-	b.looks++
-	if b.target.state != nil && b.looks%4 == 1 { // it may be expensive
-		s := b.target.state()
-		b.running.Store(int64(s.running))
-		b.queued.Store(int64(s.queued))
-		b.bound.Store(max(b.bound.Load(), int64(s.bound)))
+	if b.target.state != nil {
+		running, queued, bound := b.target.state()
+		b.running.Store(int64(running))
+		b.queued.Store(int64(queued))
+		b.bound.Store(max(b.bound.Load(), int64(bound)))
 	}
 	b.account()
 }

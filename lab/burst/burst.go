@@ -6,11 +6,9 @@ package burst
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/burst/specimen"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
@@ -39,11 +37,11 @@ type Config struct {
 	MemoryCap  int `placeholder:"MIB" default:"0" help:"Memory that a contestant may use, in MiB; 0: half of the machine's."`
 }
 
-// The one set-up and the one load of the runs, and the length of the published burst.
 const (
+	roleBurst     = "burst" // of every contestant
 	setup         = "published"
 	load          = "the burst"
-	publishedTime = 30 * time.Second
+	publishedTime = 30 * time.Second // of the burst
 )
 
 // at is the cell of a contestant.
@@ -52,7 +50,7 @@ func at(name string) ledger.Key { return ledger.Key{Setup: setup, Load: load, Pa
 // Roles are the roles of the contestants and of the demonstrations.
 func Roles() map[string]contestant.Role {
 	roles := demonstrations.Roles()
-	maps.Copy(roles, map[string]contestant.Role{roleBurst: run})
+	roles[roleBurst] = run
 	return roles
 }
 
@@ -74,8 +72,12 @@ func (c Config) plan() (experiment.Plan, error) {
 		if len(c.Contestant) > 0 && !slices.Contains(c.Contestant, name) {
 			continue
 		}
-		cell := experiment.Cell{Setup: setup, Load: load, Pattern: name, Expect: c.expect(name),
-			Run: func(ctx context.Context, _ experiment.Trial) (results.Run, error) { return c.run(ctx, name) }}
+		burst := c.OthersTime
+		if name == Naive || name == Published {
+			burst = c.Time
+		}
+		cell := experiment.Cell{Setup: setup, Load: load, Pattern: name, Expect: c.expect(name, burst),
+			Run: func(ctx context.Context, _ experiment.Trial) (results.Run, error) { return c.run(ctx, name, burst) }}
 		plan.Cells = append(plan.Cells, cell)
 		// One side of every comparison has a twin. The goals are decided only in a full burst.
 		if cell.Twin = true; name == Naive || reuses(name) && c.OthersTime >= publishedTime {
@@ -85,26 +87,15 @@ func (c Config) plan() (experiment.Plan, error) {
 	return plan, c.check()
 }
 
-// burst is how long a contestant is offered jobs.
-func (c Config) burst(name string) time.Duration {
-	if name == Naive || name == Published {
-		return c.Time
-	}
-	return c.OthersTime
-}
-
 // expect is roughly how long a contestant takes: naive until it is killed, those with
 // the published queue until that is empty.
-func (c Config) expect(name string) time.Duration {
-	const jobs = 12_500 // a second, on two processors
-	burst := c.burst(name)
-	queued := min(c.Rate*burst.Seconds(), float64(specimen.Published().QueueSize))
-	drained := burst + time.Duration(queued/jobs*float64(time.Second))
+func (c Config) expect(name string, burst time.Duration) time.Duration {
+	drain := min(c.Rate*burst.Seconds(), 100_000) / 12_500 // a second, on two processors
 	switch name {
 	case Naive:
-		return min(drained, 4*time.Second)
+		return min(burst+time.Second, 4*time.Second)
 	case Published, Channel:
-		return drained
+		return burst + time.Duration(drain*float64(time.Second))
 	}
 	return burst + 200*time.Millisecond
 }

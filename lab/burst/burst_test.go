@@ -101,7 +101,7 @@ func TestAKilledContestantLeavesItsCounts(t *testing.T) {
 	c := tiny()
 	c.Work = Work{Bytes: 500 << 10, Wait: 5 * time.Second}
 	c.Rate, c.Time, c.MemoryCap = 600, 30*time.Second, 160 // slow enough to be watched, every 100 ms
-	r, err := c.run(t.Context(), Naive)
+	r, err := c.run(t.Context(), Naive, c.Time)
 	if err != nil || !strings.Contains(r.Killed, "memory cap of 160 MiB") {
 		t.Fatalf("killed %q, %v", r.Killed, err)
 	}
@@ -226,7 +226,7 @@ func made(name string, repeat int, ok, refused uint64) results.Run {
 		Setup: setup, Load: load, Pattern: name, Repeat: repeat, Elapsed: 30, Offered: ok + refused + 1,
 		Outcomes: []results.Outcome{{Kind: "ok", Count: ok, Latency: &latency}, {Kind: "rejected", Count: refused, Latency: &prompt}},
 		Process:  results.Process{PeakRSS: 1 << 30, PeakGoroutines: 5_900},
-		Params:   map[string]any{"burst_seconds": 30.0, "max_workers": 5_000.0, "generators": 1_000.0, "work_ms": 20.0},
+		Params:   map[string]any{"burst_seconds": 30.0, "max_workers": 5_000.0, "generators": 1_000.0, "work_ms": 20.0, "generator": ""},
 		Extra:    map[string]float64{"work_percent": 60, "submit_percent": 4},
 	}
 }
@@ -268,7 +268,7 @@ func TestWhatWasKilledHasFinishedWhatItCounted(t *testing.T) {
 		t.Errorf("B3: %s", why)
 	}
 	if why := session(func(r *results.Run) {
-		*r = results.Run{Setup: setup, Load: load, Pattern: Naive, Repeat: r.Repeat, Elapsed: 1, Killed: "killed"}
+		*r = results.Run{Setup: setup, Load: load, Pattern: Naive, Repeat: r.Repeat, Elapsed: 1, Killed: "killed", Params: map[string]any{"generator": ""}}
 	}, same)["B2"].Why; !strings.Contains(why, "jobs finished") || !strings.Contains(why, "missing") {
 		t.Errorf("without counters: %s", why)
 	}

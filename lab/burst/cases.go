@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 )
@@ -16,13 +17,13 @@ var (
 	finished = counted("jobs finished", func(r *results.Run) float64 { return float64(r.Of("ok").Count) })
 	rate     = counted("jobs a second", func(r *results.Run) float64 { return r.Rate("ok") })
 	refused  = counted("share refused", func(r *results.Run) float64 { return 100 * r.Share("rejected") })
-	refusal  = ledger.Quantile("rejected", 0.99, "p99 of a refusal")
-	latency  = counted("mean latency", func(r *results.Run) float64 {
-		return unless(r.Of("ok").Latency.Count() == 0, r.Of("ok").Latency.Mean()/1e6)
+	refusal  = timed("p99 of a refusal", "rejected", func(h *histogram.Histogram) float64 { return float64(h.Quantile(0.99)) })
+	latency  = timed("mean latency", "ok", (*histogram.Histogram).Mean)
+	killed   = counted("whether it was killed", func(r *results.Run) float64 { return map[bool]float64{true: 100}[r.Killed != ""] })
+	alone    = counted("time of a job alone", func(r *results.Run) float64 { return param(r, "work_ms") })
+	allowed  = counted("workers and generators", func(r *results.Run) float64 {
+		return unless(param(r, "max_workers") == 0, param(r, "max_workers")+param(r, "generators"))
 	})
-	killed    = counted("whether it was killed", func(r *results.Run) float64 { return map[bool]float64{true: 100}[r.Killed != ""] })
-	alone     = counted("time of a job alone", func(r *results.Run) float64 { return param(r, "work_ms") })
-	allowed   = counted("workers and generators", func(r *results.Run) float64 { return param(r, "max_workers") + param(r, "generators") })
 	workShare = ledger.Figure{Name: "work's share of the processor time", Key: "work_percent", OfKilled: true}
 	sendShare = ledger.Figure{Name: "share of the processors that submissions took", Key: "submit_percent", OfKilled: true}
 )
@@ -31,6 +32,11 @@ var (
 // one that was killed has it too. Of what was counted, 0 is a figure.
 func counted(name string, value func(*results.Run) float64) ledger.Figure {
 	return ledger.Figure{Name: name, OfKilled: true, Value: func(r *results.Run) float64 { return unless(r.Offered == 0, value(r)) }}
+}
+
+// timed is a figure of the times of one kind of outcome, in milliseconds.
+func timed(name, kind string, value func(*histogram.Histogram) float64) ledger.Figure {
+	return counted(name, func(r *results.Run) float64 { h := r.Of(kind).Latency; return unless(h.Count() == 0, value(h)/1e6) })
 }
 
 // unless is x, or NaN if it is missing.
@@ -99,7 +105,7 @@ func short(e *ledger.Evidence, names ...string) string {
 // unequal says that naive and the contestant were not offered the same load.
 func unequal(e *ledger.Evidence, name string) string {
 	for _, r := range slices.Concat(e.Runs(at(Naive)), e.Runs(at(name))) {
-		if r.Params["generator"] != nil {
+		if r.Params["generator"] != "" {
 			return fmt.Sprintf("Naive and %s were not offered the same load: it takes more processors, or a --rate that is offered to both.", name)
 		}
 	}

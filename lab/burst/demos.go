@@ -88,54 +88,50 @@ func shutdownRace(ctx context.Context) (demo results.Demo, err error) {
 		demo.Outcome = "Not shown: this program was built with the race detector, and the fault is a data race."
 		return demo, nil
 	}
-	var printed, ours, accepted, ran atomic.Int64 // panics; jobs of ours
+	var printed, ours, lost int64
 	for range rounds {
 		pool := specimen.New(specimen.Config{MinWorkers: 1, MaxWorkers: 1, QueueSize: 1, GrowAt: .7, Every: time.Second, IdleTimeout: time.Second})
-		race(&printed, func() error { return pool.Submit(ctx, func(context.Context) error { return nil }) }, func() { _ = pool.Shutdown(ctx) })
-
+		panics, _ := race(ctx, func(t task) error { return pool.Submit(ctx, t) }, pool.Shutdown)
+		printed += panics
 		sound, err := workerpool.New(workerpool.Config{MaxWorkers: 1, QueueSize: 1})
 		if err != nil {
 			return demo, err
 		}
-		race(&ours, func() error {
-			err := sound.Submit(ctx, func(context.Context) error { ran.Add(1); return nil })
-			if err == nil {
-				accepted.Add(1)
-			}
-			return err
-		}, func() { _ = sound.Drain(ctx) })
+		panics, left := race(ctx, func(t task) error { return sound.Submit(ctx, t) }, sound.Drain)
+		ours, lost = ours+panics, lost+left
 	}
-	lost := accepted.Load() - ran.Load()
 	demo.Outcome = fmt.Sprintf("In %d shutdowns under load, Submit of the published shape panicked in %d goroutines (send on a closed channel). Ours panicked in %d and lost %d accepted jobs.",
-		rounds, printed.Load(), ours.Load(), lost)
+		rounds, printed, ours, lost)
 	demo.Counts = []results.NamedCount{
-		{Name: "shutdowns of each", N: rounds}, {Name: "panics, as printed", N: float64(printed.Load())},
-		{Name: "panics, ours", N: float64(ours.Load())}, {Name: "accepted jobs lost, ours", N: float64(lost)},
+		{Name: "shutdowns of each", N: rounds}, {Name: "panics, as printed", N: float64(printed)},
+		{Name: "panics, ours", N: float64(ours)}, {Name: "accepted jobs lost, ours", N: float64(lost)},
 	}
 	return demo, ctx.Err()
 }
 
-// race submits from eight goroutines until a submission is refused, shuts the pool
-// down meanwhile, and counts the goroutines that panicked.
-func race(panics *atomic.Int64, submit func() error, shutdown func()) {
-	const submitters = 8
+// race submits from eight goroutines until a submission is refused and shuts the pool
+// down meanwhile. It counts the goroutines that panicked, and the accepted jobs that
+// did not run.
+func race(ctx context.Context, submit func(task) error, shutdown func(context.Context) error) (panics, lost int64) {
 	var all sync.WaitGroup
-	begun := make(chan struct{}, submitters)
-	for range submitters {
+	var panicked, accepted, ran atomic.Int64
+	begun := make(chan struct{}, 1)
+	for range 8 {
 		all.Go(func() {
 			defer func() {
 				if recover() != nil {
-					panics.Add(1)
+					panicked.Add(1)
 				}
 			}()
-			for n := 0; submit() == nil; n++ {
-				if n == 10 {
+			for submit(func(context.Context) error { ran.Add(1); return nil }) == nil {
+				if accepted.Add(1) == 10 {
 					begun <- struct{}{}
 				}
 			}
 		})
 	}
 	<-begun
-	shutdown()
+	_ = shutdown(ctx)
 	all.Wait()
+	return panicked.Load(), accepted.Load() - ran.Load()
 }

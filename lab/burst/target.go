@@ -2,7 +2,6 @@ package burst
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -48,11 +47,8 @@ type target struct {
 	submit func(task) bool // false: refused
 	parks  bool            // a submission may park its goroutine
 	drain  func(context.Context) error
-	state  func() state // nil: none
+	state  func() (running, queued, bound int) // what it reports about itself; nil: nothing
 }
-
-// state is what a contestant reports about itself.
-type state struct{ running, queued, bound int }
 
 func newTarget(name string) (*target, error) {
 	ctx, shape := context.Background(), specimen.Published()
@@ -72,7 +68,7 @@ func newTarget(name string) (*target, error) {
 		}
 		return &target{
 			submit: submit, parks: true, drain: pool.Shutdown,
-			state: func() state { return state{pool.Workers(), pool.Queued(), shape.MaxWorkers} },
+			state: func() (int, int, int) { return pool.Workers(), pool.Queued(), shape.MaxWorkers },
 		}, nil
 	case Channel:
 		queue := make(chan task, shape.QueueSize)
@@ -94,7 +90,7 @@ func newTarget(name string) (*target, error) {
 		return &target{
 			submit: submit,
 			drain:  func(ctx context.Context) error { close(queue); return waitFor(ctx, &all) }, // all generators have ended
-			state:  func() state { return state{shape.MaxWorkers, len(queue), shape.MaxWorkers} },
+			state:  func() (int, int, int) { return shape.MaxWorkers, len(queue), shape.MaxWorkers },
 		}, nil
 	}
 	cfg := workerpool.Config{}
@@ -105,11 +101,11 @@ func newTarget(name string) (*target, error) {
 	if err != nil {
 		return nil, fmt.Errorf("contestant %q: %w", name, err)
 	}
-	report := func() state {
-		s := pool.Stats()
-		return state{s.InFlight, s.Queued, s.MaxWorkers}
-	}
-	return &target{submit: func(t task) bool { return pool.TrySubmit(ctx, t) == nil }, drain: pool.Drain, state: report}, nil
+	return &target{
+		submit: func(t task) bool { return pool.TrySubmit(ctx, t) == nil },
+		drain:  pool.Drain,
+		state:  func() (int, int, int) { s := pool.Stats(); return s.InFlight, s.Queued, s.MaxWorkers },
+	}, nil
 }
 
 // waitFor waits for all until ctx ends.
@@ -123,6 +119,6 @@ func waitFor(ctx context.Context, all *sync.WaitGroup) error {
 	case <-done:
 		return nil
 	case <-ctx.Done():
-		return errors.New("jobs were left when the time was up")
+		return ctx.Err()
 	}
 }

@@ -17,26 +17,35 @@ import (
 )
 
 // run runs a contestant and samples it from outside.
-func (c Config) run(ctx context.Context, name string) (results.Run, error) {
+func (c Config) run(ctx context.Context, name string, burst time.Duration) (results.Run, error) {
 	dir, err := os.MkdirTemp("", "spillway-burst-")
 	if err != nil {
 		return results.Run{}, err
 	}
 	defer os.RemoveAll(dir)
-	j := job{Config: c, Name: name, Burst: c.burst(name), Shared: filepath.Join(dir, "counters")}
-	shared, err := share(j.Shared)
+	w := &watcher{job: job{Config: c, Name: name, Burst: burst, Shared: filepath.Join(dir, "counters")}}
+	shared, unshare, err := share(w.Shared)
 	if err != nil {
 		return results.Run{}, err
 	}
-	defer unshare(shared)
-	w := &watcher{job: j, counters: shared}
+	defer unshare()
+	w.counters = shared
 	limit := cmp.Or(c.MemoryCap, experiment.ThisMachine().MemoryMiB/2)
-	process, err := contestant.Start(ctx, contestant.Spec{Role: roleBurst, Input: j, MemoryCap: uint64(limit) << 20}, new(bool))
+	process, err := contestant.Start(ctx, contestant.Spec{Role: roleBurst, Input: w.job, MemoryCap: uint64(limit) << 20}, new(bool))
 	if err != nil {
 		return results.Run{}, err
 	}
-	w.until(process)
-	var r report
+	tick := time.NewTicker(step)
+	defer tick.Stop()
+	for alive := true; alive; {
+		select {
+		case <-process.Done():
+			alive = false
+		case <-tick.C:
+			w.point(usage.Of(process.PID()))
+		}
+	}
+	r := report{ReuseRate: -1}
 	exit, err := process.Stop(ctx, &r)
 	if err != nil {
 		return results.Run{}, err
@@ -58,19 +67,6 @@ type watcher struct {
 	most     int           // goroutines
 	switches uint64
 	lived    time.Duration
-}
-
-func (w *watcher) until(process *contestant.Process) {
-	tick := time.NewTicker(step)
-	defer tick.Stop()
-	for {
-		select {
-		case <-process.Done():
-			return
-		case <-tick.C:
-			w.point(usage.Of(process.PID()))
-		}
-	}
 }
 
 func (w *watcher) point(u usage.Outside) {
@@ -129,18 +125,13 @@ func (w *watcher) result(r report) results.Run {
 		Params: map[string]any{
 			"rate": w.Rate, "generators": float64(w.Generators), "burst_seconds": w.Burst.Seconds(),
 			"work_bytes": w.Bytes, "work_ms": w.Wait.Seconds() * 1e3,
+			"max_workers": float64(w.bound.Load()), "generator": w.missed(&s, reached, cpus),
 		},
 		Process: results.Process{
 			Mallocs: r.Usage.Mallocs, AllocBytes: r.Usage.AllocBytes, CPUSeconds: cpu, GCPauseP99: r.Usage.GCPauseP99,
-			PeakGoroutines: max(r.Usage.PeakGoroutines, w.most), ReuseRate: -1,
+			PeakGoroutines: max(r.Usage.PeakGoroutines, w.most), ReuseRate: r.ReuseRate, GCShare: s.gc / max(s.busy, 1),
 		},
 		Extra: map[string]float64{"reached_rate": reached, "cpus": cpus, "switches_per_second": float64(w.switches) / elapsed.Seconds()},
-	}
-	if reuses(w.Name) {
-		out.Process.ReuseRate = r.ReuseRate
-	}
-	if s.busy > 0 {
-		out.Process.GCShare = s.gc / s.busy
 	}
 	if s.counts[workSampled] > 0 && cpu > 0 {
 		out.Extra["work_us"] = 1e6 * s.each(workCPU, workSampled)
@@ -150,15 +141,6 @@ func (w *watcher) result(r report) results.Run {
 		each := s.each(sendCPU, sendSampled)
 		out.Extra["submit_ns"] = 1e9 * each
 		out.Extra["submit_percent"] = 100 * each * float64(offered) / (offering.Seconds() * float64(runtime.GOMAXPROCS(0)))
-	}
-	if bound := w.bound.Load(); bound > 0 {
-		out.Params["max_workers"] = float64(bound)
-	}
-	if why := w.missed(&s, reached, cpus); why != "" {
-		out.Params["generator"] = why
-	}
-	if r.Late != "" {
-		out.Params["late"] = r.Late
 	}
 	return out
 }
