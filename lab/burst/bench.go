@@ -28,14 +28,11 @@ type report struct {
 const (
 	patience = time.Minute            // for accepted jobs after the burst
 	step     = 100 * time.Millisecond // of the time lines
-
 	// wakeEvery is how often a generator submits the jobs that are due: a thousand then
 	// need 50,000 wake-ups a second, spread evenly, instead of a million.
 	wakeEvery = 20 * time.Millisecond
-
 	// sampleEvery is the jobs, and batches of submissions, to one that is measured.
 	sampleEvery = 16
-
 	// mostClocked is how many may be measured at once. Each holds a thread, also while
 	// the collector makes it wait, and the runtime ends a process with 10,000 threads.
 	mostClocked = 64
@@ -80,9 +77,13 @@ func run(ctx context.Context, c *contestant.Job) (any, error) {
 	}
 	generators.Wait()
 	b.offered.Store(int64(b.now()))
-	drain, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	_ = b.target.drain(drain) // what is left counts as timed out
+	drained := make(chan struct{})
+	go func() { b.target.drain(); close(drained) }()
+	select {
+	case <-drained:
+	case <-time.After(patience): // what is left has timed out
+	case <-ctx.Done():
+	}
 	b.ended.Store(int64(b.now()))
 	b.account()
 	return report{Usage: p.Stop(), ReuseRate: b.memory.ReuseRate()}, ctx.Err()
@@ -90,10 +91,9 @@ func run(ctx context.Context, c *contestant.Job) (any, error) {
 
 func (b *bench) now() time.Duration { return time.Since(b.started) }
 
-// generate submits the jobs that are due until the burst is over. A generator that
-// falls behind submits all due jobs at once, also after the end of the burst, because
-// a refusal takes no time. If submissions park, jobs not submitted by the end were
-// not offered.
+// generate submits the jobs that are due until the burst is over. One that is late
+// submits all due jobs at once, also after the end of the burst, for a refusal takes no
+// time. If submissions park, jobs not submitted by the end were not offered.
 func (b *bench) generate(ctx context.Context, i int) {
 	s := &b.shards[i%shards]
 	perWake := b.Rate / float64(b.Generators) * wakeEvery.Seconds()

@@ -1,7 +1,6 @@
 package burst
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -81,11 +80,14 @@ func (c comparison) cases(e *ledger.Evidence) (out []ledger.Case) {
 		if !decides && (c.deciding != nil || name == Naive || !e.Has(at(name))) {
 			continue
 		}
-		open := short(e, name, c.against)
-		if c.open != nil {
-			open = cmp.Or(open, c.open(e, name))
+		k := ledger.Case{Setup: name, Beside: !decides, Value: c.of(at(name)), Open: short(e, name, c.against)}
+		if k.Open == "" {
+			k.Remark = happened(e, name, c.against)
+			if c.open != nil {
+				k.Open = c.open(e, name)
+			}
 		}
-		out = append(out, ledger.Case{Setup: name, Beside: !decides, Value: c.of(at(name)), Open: open, Remark: happened(e, name, c.against)})
+		out = append(out, k)
 	}
 	return out
 }
@@ -93,10 +95,9 @@ func (c comparison) cases(e *ledger.Evidence) (out []ledger.Case) {
 // short says that one of the bursts was too short to answer for the published one.
 func short(e *ledger.Evidence, names ...string) string {
 	for _, name := range names {
-		for _, r := range e.Runs(at(name)) {
-			if s := param(r, "burst_seconds"); s < publishedTime.Seconds() {
-				return fmt.Sprintf("%s was offered %v s of the burst, in which pools have not grown and buffers are new: it takes the published %v (--full).", name, s, publishedTime)
-			}
+		if runs := e.Runs(at(name)); len(runs) > 0 && param(runs[0], "burst_seconds") < publishedTime.Seconds() {
+			return fmt.Sprintf("%s was offered %v s of the burst, in which pools have not grown and buffers are new: it takes the published %v (--full).",
+				name, param(runs[0], "burst_seconds"), publishedTime)
 		}
 	}
 	return ""
@@ -104,26 +105,22 @@ func short(e *ledger.Evidence, names ...string) string {
 
 // unequal says that naive and the contestant were not offered the same load.
 func unequal(e *ledger.Evidence, name string) string {
-	for _, r := range slices.Concat(e.Runs(at(Naive)), e.Runs(at(name))) {
-		if r.Params["generator"] != "" {
-			return fmt.Sprintf("Naive and %s were not offered the same load: it takes more processors, or a --rate that is offered to both.", name)
-		}
+	both := slices.Concat(e.Runs(at(Naive)), e.Runs(at(name)))
+	if slices.ContainsFunc(both, func(r *results.Run) bool { return r.Params["generator"] != "" }) {
+		return fmt.Sprintf("Naive and %s were not offered the same load: it takes more processors, or a --rate that is offered to both.", name)
 	}
 	return ""
 }
 
 // cutShort says that naive's figure is not that of its whole burst.
 func cutShort(e *ledger.Evidence, _ string) string {
-	for _, r := range e.Runs(at(Naive)) {
-		if r.Killed != "" {
-			return "Naive was killed, so that its memory at the end and the latency of what it left are not known: it takes more memory, and a --memory-cap that lets it finish."
-		}
+	if slices.ContainsFunc(e.Runs(at(Naive)), func(r *results.Run) bool { return r.Killed != "" }) {
+		return "Naive was killed, so that its memory at the end and the latency of what it left are not known: it takes more memory, and a --memory-cap that lets it finish."
 	}
 	return ""
 }
 
-// happened says of each contestant in which repeat it was first killed, or not offered
-// the rate.
+// happened says when each contestant was first killed, or not offered the rate.
 func happened(e *ledger.Evidence, names ...string) string {
 	var said []string
 	for _, name := range names {

@@ -7,11 +7,10 @@ import (
 	"github.com/spillway-go/spillway/histogram"
 )
 
-// counters are a contestant's counters, in memory that it shares with the lab. They
-// are read from outside because the contestant cannot answer: with a hundred thousand
-// runnable goroutines a reply takes seconds, and a killed process sends none. They
-// have no lock for the same reason: a goroutine preempted inside would hold it for
-// seconds. Times are nanoseconds.
+// counters are a contestant's counters, in memory that it shares with the lab, because
+// it cannot answer: with a hundred thousand runnable goroutines a reply takes seconds, and
+// a killed process sends none. They have no lock for the same reason: a goroutine
+// preempted inside would hold it for seconds. Times are nanoseconds.
 type counters struct {
 	began          atomic.Int64 // when the first submission was due, of Unix time
 	offered, ended atomic.Int64 // when the last one was made and the last accepted job ended, after that; 0 before
@@ -27,7 +26,10 @@ type counters struct {
 	gc, busy, assist           atomic.Int64 // processor time in the runtime's statistics
 }
 
-const shards = 64
+const (
+	shards    = 64
+	tallyBits = 7 // 128 buckets for each power of two
+)
 
 // shard is the counts of some of the generators and their jobs.
 type shard struct {
@@ -75,11 +77,6 @@ func (c *counters) sum() sum {
 	return s
 }
 
-// jobSeconds is the processor time of all jobs, from that of the sampled ones.
-func (s *sum) jobSeconds() float64 {
-	return s.each(workCPU, workSampled) * float64(s.counts[jobsTaken])
-}
-
 // each is the processor time of one of those that were sampled, in seconds.
 func (s *sum) each(cpu, sampled kind) float64 {
 	return float64(s.counts[cpu]) / float64(max(s.counts[sampled], 1)) / 1e9
@@ -89,17 +86,16 @@ func (s *sum) each(cpu, sampled kind) float64 {
 // for the collector. The runtime counts elapsed time, which on a busy machine is more
 // than the processor time, so its shares are used and not its seconds.
 func (s *sum) workShare(before *sum, cpu float64) float64 {
-	share := (s.jobSeconds() - before.jobSeconds()) / cpu
+	jobs := func(s *sum) float64 { return s.each(workCPU, workSampled) * float64(s.counts[jobsTaken]) }
+	share := (jobs(s) - jobs(before)) / cpu
 	if busy := s.busy - before.busy; busy > 0 {
 		share -= (s.assist - before.assist) / busy
 	}
 	return share
 }
 
-// tally counts durations in 128 buckets for each power of two, like a histogram.
+// tally counts durations like a histogram.
 type tally [64 << tallyBits]atomic.Uint64
-
-const tallyBits = 7
 
 func (t *tally) record(ns int64) {
 	v := uint64(max(ns, 0))

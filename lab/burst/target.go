@@ -23,17 +23,10 @@ const (
 // Names lists the contestants in the order of the report.
 func Names() []string { return []string{Naive, Published, Channel, Spillway, Reused, Sized} }
 
-const (
-	// publishedTimeout is how the published burst refuses.
-	publishedTimeout = time.Microsecond
-
-	// sizedWorkers is the number of workers of Sized: at 20 ms each, 230,000 jobs a
-	// second, and 2.3 GB of buffers. Only such a number bounds the memory of jobs that
-	// hold it while they wait: more concurrent jobs do more, up to the capacity of the
-	// processors. The queue holds the work of a few milliseconds.
-	sizedWorkers = 4_600
-	sizedQueue   = 1_000
-)
+// sized is 230,000 jobs of 20 ms a second, 2.3 GB of buffers, and a queue of a few
+// milliseconds. Only a number bounds the memory of jobs that hold it while they wait:
+// more jobs at once do more, up to the capacity of the processors.
+var sized = workerpool.Config{MaxWorkers: 4_600, QueueSize: 1_000}
 
 // reuses reports whether a contestant's jobs reuse their buffers.
 func reuses(name string) bool { return name == Reused || name == Sized }
@@ -44,9 +37,9 @@ type task = func(context.Context) error
 
 // target is a contestant under load.
 type target struct {
-	submit func(task) bool // false: refused
-	parks  bool            // a submission may park its goroutine
-	drain  func(context.Context) error
+	submit func(task) bool                     // false: refused
+	parks  bool                                // a submission may park its goroutine
+	drain  func()                              // waits for what was accepted
 	state  func() (running, queued, bound int) // what it reports about itself; nil: nothing
 }
 
@@ -57,17 +50,18 @@ func newTarget(name string) (*target, error) {
 	case Naive:
 		return &target{
 			submit: func(t task) bool { all.Go(func() { _ = t(ctx) }); return true },
-			drain:  func(ctx context.Context) error { return waitFor(ctx, &all) },
+			drain:  all.Wait,
 		}, nil
 	case Published:
 		pool := specimen.New(shape)
 		submit := func(t task) bool {
-			ctx, cancel := context.WithTimeout(ctx, publishedTimeout)
+			ctx, cancel := context.WithTimeout(ctx, time.Microsecond) // as published
 			defer cancel()
 			return pool.Submit(ctx, t) == nil
 		}
 		return &target{
-			submit: submit, parks: true, drain: pool.Shutdown,
+			submit: submit, parks: true,
+			drain: func() { _ = pool.Shutdown(ctx) },
 			state: func() (int, int, int) { return pool.Workers(), pool.Queued(), shape.MaxWorkers },
 		}, nil
 	case Channel:
@@ -89,13 +83,13 @@ func newTarget(name string) (*target, error) {
 		}
 		return &target{
 			submit: submit,
-			drain:  func(ctx context.Context) error { close(queue); return waitFor(ctx, &all) }, // all generators have ended
+			drain:  func() { close(queue); all.Wait() }, // all generators have ended
 			state:  func() (int, int, int) { return shape.MaxWorkers, len(queue), shape.MaxWorkers },
 		}, nil
 	}
-	cfg := workerpool.Config{}
+	var cfg workerpool.Config
 	if name == Sized {
-		cfg = workerpool.Config{MaxWorkers: sizedWorkers, QueueSize: sizedQueue}
+		cfg = sized
 	}
 	pool, err := workerpool.New(cfg)
 	if err != nil {
@@ -103,22 +97,7 @@ func newTarget(name string) (*target, error) {
 	}
 	return &target{
 		submit: func(t task) bool { return pool.TrySubmit(ctx, t) == nil },
-		drain:  pool.Drain,
+		drain:  func() { _ = pool.Drain(ctx) },
 		state:  func() (int, int, int) { s := pool.Stats(); return s.InFlight, s.Queued, s.MaxWorkers },
 	}, nil
-}
-
-// waitFor waits for all until ctx ends.
-func waitFor(ctx context.Context, all *sync.WaitGroup) error {
-	done := make(chan struct{})
-	go func() {
-		all.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

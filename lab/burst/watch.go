@@ -30,8 +30,8 @@ func (c Config) run(ctx context.Context, name string, burst time.Duration) (resu
 	}
 	defer unshare()
 	w.counters = shared
-	limit := cmp.Or(c.MemoryCap, experiment.ThisMachine().MemoryMiB/2)
-	process, err := contestant.Start(ctx, contestant.Spec{Role: roleBurst, Input: w.job, MemoryCap: uint64(limit) << 20}, new(bool))
+	w.MemoryCap = cmp.Or(c.MemoryCap, experiment.ThisMachine().MemoryMiB/2)
+	process, err := contestant.Start(ctx, contestant.Spec{Role: roleBurst, Input: w.job, MemoryCap: uint64(w.MemoryCap) << 20}, new(bool))
 	if err != nil {
 		return results.Run{}, err
 	}
@@ -50,11 +50,7 @@ func (c Config) run(ctx context.Context, name string, burst time.Duration) (resu
 	if err != nil {
 		return results.Run{}, err
 	}
-	out := w.result(r)
-	out.Killed = exit.Killed
-	out.Process.PeakRSS = max(r.Usage.PeakRSS, exit.PeakRSS)
-	out.Params["memory_cap_mib"] = limit
-	return out, nil
+	return w.result(r, exit), nil
 }
 
 // watcher records the time line of a contestant.
@@ -102,7 +98,7 @@ func (w *watcher) point(u usage.Outside) {
 
 // result is the final run, with an empty report if the contestant was killed. Its
 // unfinished jobs were lost.
-func (w *watcher) result(r report) results.Run {
+func (w *watcher) result(r report, exit contestant.Exit) results.Run {
 	s := w.sum()
 	elapsed, cpu, lost := w.lived, w.before.CPUSeconds, "error"
 	if end := time.Duration(w.ended.Load()); end > 0 {
@@ -116,7 +112,7 @@ func (w *watcher) result(r report) results.Run {
 	offered, refused, done := uint64(s.counts[jobsOffered]), uint64(s.counts[jobsRefused]), s.done.Count()
 	reached, cpus := float64(offered)/offering.Seconds(), cpu/elapsed.Seconds()
 	out := results.Run{
-		Elapsed: elapsed.Seconds(), Offered: offered, Lag: &s.lag, Series: w.series,
+		Elapsed: elapsed.Seconds(), Killed: exit.Killed, Offered: offered, Lag: &s.lag, Series: w.series,
 		Outcomes: []results.Outcome{
 			{Kind: "ok", Count: done, Latency: &s.done},
 			{Kind: "rejected", Count: refused, Latency: &s.no},
@@ -125,11 +121,11 @@ func (w *watcher) result(r report) results.Run {
 		Params: map[string]any{
 			"rate": w.Rate, "generators": float64(w.Generators), "burst_seconds": w.Burst.Seconds(),
 			"work_bytes": w.Bytes, "work_ms": w.Wait.Seconds() * 1e3,
-			"max_workers": float64(w.bound.Load()), "generator": w.missed(&s, reached, cpus),
+			"memory_cap_mib": w.MemoryCap, "max_workers": float64(w.bound.Load()), "generator": w.missed(&s, reached, cpus),
 		},
 		Process: results.Process{
 			Mallocs: r.Usage.Mallocs, AllocBytes: r.Usage.AllocBytes, CPUSeconds: cpu, GCPauseP99: r.Usage.GCPauseP99,
-			PeakGoroutines: max(r.Usage.PeakGoroutines, w.most), ReuseRate: r.ReuseRate, GCShare: s.gc / max(s.busy, 1),
+			PeakGoroutines: max(r.Usage.PeakGoroutines, w.most), PeakRSS: max(r.Usage.PeakRSS, exit.PeakRSS), ReuseRate: r.ReuseRate, GCShare: s.gc / max(s.busy, 1),
 		},
 		Extra: map[string]float64{"reached_rate": reached, "cpus": cpus, "switches_per_second": float64(w.switches) / elapsed.Seconds()},
 	}
@@ -147,8 +143,7 @@ func (w *watcher) result(r report) results.Run {
 
 // missed says why the burst was not offered as planned; empty if it was.
 func (w *watcher) missed(s *sum, rate, cpus float64) string {
-	const enough = 0.95 // of the planned rate
-	if rate >= enough*w.Rate {
+	if rate >= 0.95*w.Rate {
 		return ""
 	}
 	return fmt.Sprintf("generator-bound: %.0f a second were offered of %.0f; generators and contestant together got %.1f of %d processors, and a generator ran %v late at the median",
