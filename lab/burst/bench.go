@@ -45,7 +45,6 @@ type bench struct {
 	target  *target
 	memory  *Memory
 	started time.Time
-
 	clocked atomic.Int64 // goroutines whose processor time is being measured
 	next    atomic.Int64 // when the next look is due, since the start
 	look    sync.Mutex   // only TryLock

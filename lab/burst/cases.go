@@ -11,7 +11,6 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// The figures.
 var (
 	finished = counted("jobs finished", func(r *results.Run) float64 { return float64(r.Of("ok").Count) })
 	rate     = counted("jobs a second", func(r *results.Run) float64 { return r.Rate("ok") })
@@ -59,8 +58,6 @@ type comparison struct {
 	of       func(ledger.Key) ledger.Term
 	open     func(e *ledger.Evidence, name string) string // why it cannot be decided; may be nil
 }
-
-var ours = []string{Spillway, Reused, Sized}
 
 func of(f ledger.Figure) func(ledger.Key) ledger.Term {
 	return func(k ledger.Key) ledger.Term { return ledger.Of(k, f) }

@@ -55,10 +55,10 @@ var family = ledger.Family{
 				Cases: comparison{deciding: []string{Reused, Sized}, against: Published, of: overPublished(ledger.PeakRSS)}.cases}}},
 		{ID: "B/latency", Goal: true, Title: "whatever Spillway admits is done in at most twice the time of the work", Note: "What cannot be served in time is refused at once.",
 			Parts: []ledger.Part{{Subject: "mean latency from submission/the work itself", Unit: "x", Kind: judge.Every, Rule: judge.AtMost(2), Spread: 0.03,
-				Cases: comparison{deciding: ours, of: func(k ledger.Key) ledger.Term { return ledger.Of(k, latency).Over(ledger.Of(k, alone)) }}.cases}}},
+				Cases: comparison{deciding: []string{Spillway, Reused, Sized}, of: func(k ledger.Key) ledger.Term { return ledger.Of(k, latency).Over(ledger.Of(k, alone)) }}.cases}}},
 		{ID: "B/refusals", Goal: true, Title: "refusing takes at most a twentieth of the processors", Note: "Accepted submissions are in it too. Nearly all submissions are refusals.",
 			Parts: []ledger.Part{{Subject: "the share of the processors that submissions took", Unit: "%", Kind: judge.Every, Rule: judge.AtMost(5), Spread: 0.3, Max: 100,
-				Cases: comparison{deciding: ours, of: of(sendShare)}.cases}}},
+				Cases: comparison{deciding: []string{Spillway, Reused, Sized}, of: of(sendShare)}.cases}}},
 	},
 	Sources: []ledger.Source{{Name: "iyashjayesh/go-adaptive-pool", URL: "https://github.com/iyashjayesh/go-adaptive-pool", What: "and the article that goes with it"}},
 	Method: []ledger.Note{

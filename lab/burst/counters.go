@@ -12,15 +12,12 @@ import (
 // a killed process sends none. They have no lock for the same reason: a goroutine
 // preempted inside would hold it for seconds. Times are nanoseconds.
 type counters struct {
-	began          atomic.Int64 // when the first submission was due, of Unix time
-	offered, ended atomic.Int64 // when the last one was made and the last accepted job ended, after that; 0 before
-
-	done tally // from submission to the end
-	no   tally // how long a refusal took; one in a batch is timed
-	lag  tally // of the generators behind their schedule
-
-	shards [shards]shard
-
+	began                      atomic.Int64 // when the first submission was due, of Unix time
+	offered, ended             atomic.Int64 // when the last one was made and the last accepted job ended, after that; 0 before
+	done                       tally        // from submission to the end
+	no                         tally        // how long a refusal took; one in a batch is timed
+	lag                        tally        // of the generators behind their schedule
+	shards                     [shards]shard
 	goroutines, mostGoroutines atomic.Int64
 	running, queued, bound     atomic.Int64 // if the contestant reports it; bound: the most it ever ran at once
 	gc, busy, assist           atomic.Int64 // processor time in the runtime's statistics
