@@ -73,21 +73,6 @@ var families = map[string]ledger.Family{
 			{Title: "What is explained", Text: "The lead is, in every repeat: what net/http needs beyond the small server without savings, the share of each saving, and what the small server with every saving needs beyond fasthttp. Explained is the lead without the sizes of the two parts that are no saving's share. They may be below 0, and are taken off all the same: a small server that is too cheap at both ends has the right difference and the wrong reasons."},
 		},
 	},
-	"B": {
-		Sources: []ledger.Source{{
-			Name: "iyashjayesh/go-adaptive-pool",
-			URL:  "https://github.com/iyashjayesh/go-adaptive-pool",
-			What: "and the article that goes with it",
-		}},
-		Method: []ledger.Note{
-			{Title: "Where latency begins", Text: "The published latency begins when a job starts, so the time in a queue of 100,000 is not in it. Here it begins with the submission. Jobs that one generator submits together share that moment."},
-			{Title: "Equal load", Text: "The published naive run sleeps 10 µs before each submission and stops itself above 12 GB. Here every contestant is offered the same by the same generators, in the contestant's own process as published, and a memory cap kills it from outside. A generator that was late submits all that has become due, so that the rate is offered or the run says that it was generator-bound, and why."},
-			{Title: "Watched from outside", Text: "A process with a hundred thousand runnable goroutines cannot report its state: the answer would wait to be scheduled, and a killed process gives none. Contestants count into memory that they share with the lab, without locks; the lab reads it, and memory, processor time and switches from the system. The counts of a killed contestant are those at its end."},
-			{Title: "Peaks", Text: "The published \"peak RAM\" is what the runtime had reserved from the system, once a second, and the \"peak goroutines\" of the pool is their number at the end. Here memory is the kernel's own peak of the resident set, goroutines are looked at every ten milliseconds."},
-			{Title: "What is work", Text: "One job in 16 takes its buffer under the processor clock of its thread; so does one batch of submissions in 16, where a submission cannot park. What the collector makes an allocating job do for it counts as collection. Page faults on fresh memory are in the work: touching the pages is the work."},
-			{Title: "A shorter burst", Text: "A scaled burst cuts only its length. The published pool starts with 100 workers and grows by a quarter a second, so that it needs 18 seconds of a full queue for its 5,000: shorter bursts show its growth, not its size."},
-		},
-	},
 	"F": {
 		Sources: []ledger.Source{{Name: "an article on goroutines for a composite user store", What: "whose code is rendered here from its description"}},
 		Columns: []ledger.Column{
