@@ -73,28 +73,6 @@ var families = map[string]ledger.Family{
 			{Title: "What is explained", Text: "The lead is, in every repeat: what net/http needs beyond the small server without savings, the share of each saving, and what the small server with every saving needs beyond fasthttp. Explained is the lead without the sizes of the two parts that are no saving's share. They may be below 0, and are taken off all the same: a small server that is too cheap at both ends has the right difference and the wrong reasons."},
 		},
 	},
-	"F": {
-		Sources: []ledger.Source{{Name: "an article on goroutines for a composite user store", What: "whose code is rendered here from its description"}},
-		Columns: []ledger.Column{
-			{Key: "ns", Name: "time for a lookup", Format: "nanos"}, {Key: "lost", Name: "of the caches' answers lost", Format: "percent"}, {Key: "allocs", Name: "allocations"}, {Key: "bytes", Name: "bytes"},
-			{Key: "free", Name: "processors available", Format: "decimals"}, {Key: "behind", Name: "Spillway's time/this one's", Format: "ratio"}, {Key: "goroutines", Name: "goroutines beside the caller"},
-			{Key: "to_parallel", Name: "calls until parallel"}, {Key: "to_sequential", Name: "calls until sequential"},
-			{Key: "p50", Name: "p50", Format: "nanos"}, {Key: "p99", Name: "p99", Format: "nanos"}, {Key: "extra", Name: "second attempts, %", Format: "decimals"}, {Key: "outage", Name: "in an outage, %", Format: "decimals"}, {Key: "cancelled", Name: "first attempts cancelled too early"},
-		},
-		Behind: "behind",
-		Grid:   "grid, ",
-		Method: []ledger.Note{
-			{Title: "What is compared", Text: "A database and n − 1 caches are asked for users; each cache has one that no other source has, so that a lost answer is noticed. sequential asks one after the other. as-printed asks the caches in goroutines and reads what they answered before it has waited for them. corrected waits first, and is otherwise the same: it cancels no branch and reports no error of a cache. errgroup and conc are used in their usual way. spillway is configured only with which branch is required. What it does beyond the others (errors with names, panics, cancellation, measuring) is in its figures."},
-			{Title: "Virtual time", Text: "Where sources wait, the clock is that of testing/synctest: it stands still while any goroutine can run and jumps when all wait. Times are exact and computing is free, so that what goroutines cost does not show. The lab runs such a contestant as a test binary in a process of its own."},
-			{Title: "Real time", Text: "Where sources compute, they burn a calibrated number of turns, touching no memory. \"Waiting that yields\" offers its processor to others until its time is over, which shows the cost of goroutines for waits that are too short for a timer. time.Sleep takes more than a millisecond on many systems, whatever it is asked for, and is used at 50 ms only."},
-			{Title: "A free processor", Text: "Before and after each round two goroutines compute for some milliseconds each. Only if together they got 1.6 processors does the round count for claims about a free one. \"One processor\" is GOMAXPROCS=1: none is ever free."},
-			{Title: "In turns", Text: "The contestants of one table take turns in one process, in a new order each round; a contestant lives through all rounds, so that one that learns has learned. Ratios are taken within a round, of which the median counts; the verdict's interval is over repeats. Spillway plays twice: what it differs from itself is the noise floor."},
-			{Title: "Break-even", Text: "The duration of a branch from which corrected is faster than sequential for good, between two durations of the grid on logarithmic scales."},
-			{Title: "The grid", Text: "Branches of equal length. The better is the contestant with the shortest mean time in that cell, so that the noise of each repeat does not change the choice. Cells whose sequential lookup would take more than 40 ms (with --grid 100 ms) are not run in real time: parallel has won long before."},
-			{Title: "Allocations", Text: "Counted with sources that do nothing, under a context that can be cancelled. spillway-parallel is configured to be parallel, as it is by itself if branches wait; spillway-borrowed also with the option that no branch keeps its context."},
-			{Title: "Hedging", Text: "Two sources answer in 10 ms ± 20 %; one attempt in a hundred takes 1 s. In the outage all attempts take 1 s and fail."},
-		},
-	},
 	"R": {
 		Sources: []ledger.Source{{Name: "a benchmark report, \"sync.Pool Performance Analysis for Route Package\"", What: "whose layer is rendered here from its description"}},
 		Columns: []ledger.Column{
