@@ -8,6 +8,7 @@ import (
 const (
 	sourceR      = `a benchmark report, "sync.Pool Performance Analysis for Route Package"`
 	sourceRoutes = "Spillway's own promise"
+	ownGoal      = "a goal of this project, no published figure"
 )
 
 // R is typed routes over gin whose request context is allocated for each request or
