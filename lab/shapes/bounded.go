@@ -3,22 +3,13 @@ package shapes
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/spillway-go/spillway/lab/burn"
 )
 
-// burnRounds makes a task some ten to twenty microseconds of pure computing.
-const burnRounds = 10_000
-
-// burn computes, and returns i+1, so that the compiler cannot drop the computation.
-func burn(i int64) int64 {
-	x := uint64(i)*2 + 1
-	for range burnRounds {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-	}
-	if x == 0 { // never: the state of an xorshift is never 0
-		return 0
-	}
+// task computes some ten to twenty microseconds, and returns i+1.
+func task(i int64) int64 {
+	burn.Turns(10_000)
 	return i + 1
 }
 
@@ -30,7 +21,7 @@ func burnPool(bound int) Batch {
 	for range bound {
 		all.Go(func() {
 			for i := range jobs {
-				sum.Add(burn(i))
+				sum.Add(task(i))
 			}
 		})
 	}
@@ -53,7 +44,7 @@ func burnSemaphore(bound int) Batch {
 		for i := range n {
 			slots <- struct{}{}
 			all.Go(func() {
-				sum.Add(burn(int64(i)))
+				sum.Add(task(int64(i)))
 				<-slots
 			})
 		}
@@ -73,7 +64,7 @@ func burnDispatch(bound int) Batch {
 		all.Go(func() {
 			idle <- own
 			for i := range own {
-				sum.Add(burn(i))
+				sum.Add(task(i))
 				idle <- own
 			}
 		})

@@ -2,8 +2,6 @@ package shapes
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -21,6 +19,8 @@ const (
 	boundDispatch = "dispatch"            // a dispatcher gives each task to an idle worker
 )
 
+var mechanisms = []string{boundPool, boundSem, boundDispatch}
+
 // Batch does n units of work on what was prepared and returns their sum. It may
 // be called once.
 type Batch func(n int) int64
@@ -28,40 +28,42 @@ type Batch func(n int) int64
 // A batch adds i+1 for i from 0 to n-1.
 func sumOf(n int) int64 { return int64(n) * int64(n+1) / 2 }
 
-// Prepare sets up a shape: it starts its workers, if any. buffer is the size of its
-// channels' buffers.
-func Prepare(shape string, workers, buffer int) (Batch, error) {
-	switch shape {
+// Shape is one shape with its sizes.
+type Shape struct {
+	Kind    string
+	Workers int `json:",omitempty"` // or the bound of tasks
+	Buffer  int // of its channels
+}
+
+// Prepare sets it up: it starts its workers, if any.
+func (s Shape) Prepare() (Batch, error) {
+	switch s.Kind {
 	case Serial:
 		return serial, nil
 	case SpawnChan:
-		return func(n int) int64 { return spawnChan(n, buffer) }, nil
+		return func(n int) int64 { return spawnChan(n, s.Buffer) }, nil
 	case SpawnWG:
 		return spawnWG, nil
 	case SharedChan:
-		return sharedChan(workers, buffer), nil
+		return sharedChan(s.Workers, s.Buffer), nil
 	case PerWorker:
-		return perWorker(workers, buffer), nil
+		return perWorker(s.Workers, s.Buffer), nil
 	case boundPool:
-		return burnPool(workers), nil
+		return burnPool(s.Workers), nil
 	case boundSem:
-		return burnSemaphore(workers), nil
+		return burnSemaphore(s.Workers), nil
 	case boundDispatch:
-		return burnDispatch(workers), nil
+		return burnDispatch(s.Workers), nil
 	}
-	return nil, fmt.Errorf("unknown shape %q", shape)
+	return nil, fmt.Errorf("unknown shape %q", s.Kind)
 }
 
-// label is how results call a shape: with its number of workers.
-func label(shape string, workers int) string {
-	if workers == 0 {
-		return shape
+// label is how results call it: with its number of workers.
+func (s Shape) label() string {
+	if s.Workers == 0 {
+		return s.Kind
 	}
-	return shape + "_" + strconv.Itoa(workers)
-}
-
-func isPool(name string) bool {
-	return strings.HasPrefix(name, SharedChan) || strings.HasPrefix(name, PerWorker)
+	return fmt.Sprintf("%s_%d", s.Kind, s.Workers)
 }
 
 func serial(n int) int64 {
