@@ -74,7 +74,7 @@ func plan(c Config) (experiment.Plan, error) {
 		p.Groups = append(p.Groups, c.cycles(crowd))
 	}
 	add := func(k ledger.Key, role string, job any, expect time.Duration) {
-		p.Cells = append(p.Cells, experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Expect: expect, Run: c.alone(role, job)})
+		p.Cells = append(p.Cells, experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Expect: expect, Run: experiment.Alone(c.spec(role, job))})
 	}
 	for _, name := range c.Contestant {
 		job := burstJob{Contestant: name, Users: c.Users, Bursts: c.Bursts, On: c.On, Off: c.Off}
@@ -93,19 +93,6 @@ func plan(c Config) (experiment.Plan, error) {
 		}
 	}
 	return p, nil
-}
-
-// alone measures in a process of its own, whose result are figures.
-func (c Config) alone(role string, job any) func(context.Context, experiment.Trial) (results.Run, error) {
-	return func(ctx context.Context, _ experiment.Trial) (results.Run, error) {
-		run := results.Run{Process: results.Process{ReuseRate: -1}}
-		exit, err := contestant.Run(ctx, c.spec(role, job), &run.Extra)
-		if hits, ok := run.Extra["hits"]; ok {
-			run.Process.ReuseRate = hits / 100
-		}
-		run.Killed, run.Process.PeakRSS = exit.Killed, exit.PeakRSS
-		return run, err
-	}
 }
 
 func (c Config) spec(role string, job any) contestant.Spec {

@@ -18,7 +18,8 @@ const (
 	asB      = "reuse in the set-up of B"  // G9
 	noBuffer = "no channel, or one for it" // the load of shapes whose channel has no buffer to choose
 
-	gomaxprocs = "gomaxprocs" // a parameter of the runs
+	noiseOfTimes = 0.03 // between sessions
+	atOnce       = 100  // requests of G9
 )
 
 func (s Shape) key(setup string) ledger.Key {
@@ -29,12 +30,11 @@ func (s Shape) key(setup string) ledger.Key {
 	return ledger.Key{Setup: setup, Load: load, Pattern: s.label()}
 }
 
-func reuseKey(setup, pattern string, twin bool) ledger.Key {
-	return ledger.Key{Setup: setup, Load: boundLabel(100), Pattern: pattern, Twin: twin}
-}
-
 func bufferLabel(n int) string { return fmt.Sprintf("buffer %d", n) }
-func boundLabel(n int) string  { return fmt.Sprintf("bound %d", n) }
+
+func boundKey(setup string, bound int, pattern string) ledger.Key {
+	return ledger.Key{Setup: setup, Load: fmt.Sprintf("bound %d", bound), Pattern: pattern}
+}
 
 // takes is the time for a unit.
 func takes(setup, kind string, workers, buffer int) ledger.Term {
@@ -44,17 +44,13 @@ func takes(setup, kind string, workers, buffer int) ledger.Term {
 	return ledger.Of(Shape{kind, workers, buffer}.key(setup), nanos)
 }
 
-var nanos = ledger.Extra("ns", "time for a unit")
-
-const noiseOfTimes = 0.03 // between sessions
+var nanos, allocs, cpu = ledger.Extra("ns", "time for a unit"), ledger.Extra("allocs", "allocations of a unit"), ledger.Extra("cpu_ns", "processor time")
 
 var family = ledger.Family{
-	ID:     "G",
-	Title:  "Handing work to a goroutine costs more than the work",
-	Source: "gsarmaonline, github.com/gsarmaonline/golang-measurements and its article (2026 update)",
-	Sources: []ledger.Source{{
-		Name: "gsarmaonline/golang-measurements", URL: "https://github.com/gsarmaonline/golang-measurements", What: "and the article that goes with it",
-	}},
+	ID:      "G",
+	Title:   "Handing work to a goroutine costs more than the work",
+	Source:  "gsarmaonline, github.com/gsarmaonline/golang-measurements and its article (2026 update)",
+	Sources: []ledger.Source{{Name: "gsarmaonline/golang-measurements", URL: "https://github.com/gsarmaonline/golang-measurements", What: "and the article that goes with it"}},
 	Claims: []ledger.Claim{
 		{ID: "G1", Title: "everything above serial is synchronization", Published: "0.23 ns serial, 74 ns the fastest concurrent shape",
 			Parts: []ledger.Part{{Subject: "the fastest concurrent shape/serial time of a unit", Unit: "x", Rule: judge.AtLeast(100), Published: []float64{322}, Spread: noiseOfTimes, Cases: eachBuffer(SharedChan, fastest)}}},
@@ -70,9 +66,7 @@ var family = ledger.Family{
 				{ID: "faster", Title: "a pool near GOMAXPROCS beats spawning", Subject: "PoolSharedChan/SpawnPerRequestWG", Unit: "x", Rule: judge.Below(1), Published: []float64{.733}, Spread: noiseOfTimes,
 					Cases: nearProcs(func(n, b int) ledger.Term { return takes(auto, SharedChan, n, b).Over(takes(auto, SpawnWG, 0, 0)) })},
 				{ID: "allocs", Title: "a pool near GOMAXPROCS allocates nothing", Subject: "allocations of 1,000 units in PoolSharedChan", Kind: judge.Never, Rule: judge.Below(1), Published: []float64{0},
-					Cases: nearProcs(func(n, b int) ledger.Term {
-						return ledger.Of(Shape{SharedChan, n, b}.key(auto), ledger.Extra("allocs", "allocations of a unit")).Times(1000)
-					})},
+					Cases: nearProcs(func(n, b int) ledger.Term { return ledger.Of(Shape{SharedChan, n, b}.key(auto), allocs).Times(1000) })},
 			}},
 		{ID: "G4", Title: "a pool of 1,000 workers loses to spawning without a channel, though it beats spawning with one", Published: "244 ns at 1,000 workers (193 at 100) vs 131 without a channel and 280 with one",
 			Parts: []ledger.Part{
@@ -114,7 +108,7 @@ var family = ledger.Family{
 
 // procs is GOMAXPROCS of the runs; 10, as published, if there are none.
 func procs(e *ledger.Evidence) int {
-	if n := e.Param(gomaxprocs); n >= 1 {
+	if n := e.Param("gomaxprocs"); n >= 1 {
 		return int(n)
 	}
 	return 10
@@ -123,25 +117,18 @@ func procs(e *ledger.Evidence) int {
 // eachBuffer is a case for every buffer that shapes of that kind were run with.
 func eachBuffer(kind string, value func(e *ledger.Evidence, buffer int) ledger.Term) func(*ledger.Evidence) []ledger.Case {
 	return func(e *ledger.Evidence) (out []ledger.Case) {
-		for _, b := range numbers(e, "buffer", func(k ledger.Key) bool { return k.Setup == auto && strings.HasPrefix(k.Pattern, kind) }) {
+		all := []int{}
+		for _, k := range e.Keys(func(k ledger.Key) bool { return k.Setup == auto && strings.HasPrefix(k.Pattern, kind) }) {
+			var n int
+			if _, err := fmt.Sscanf(k.Load, "buffer %d", &n); err == nil {
+				all = append(all, n)
+			}
+		}
+		for _, b := range sorted(all) {
 			out = append(out, ledger.Case{Setup: bufferLabel(b), Value: value(e, b)})
 		}
 		return out
 	}
-}
-
-// numbers are those in the loads of such cells; 0 if there are none.
-func numbers(e *ledger.Evidence, of string, such func(ledger.Key) bool) (out []int) {
-	for _, k := range e.Keys(such) {
-		var n int
-		if _, err := fmt.Sscanf(k.Load, of+" %d", &n); err == nil {
-			out = append(out, n)
-		}
-	}
-	if out == nil {
-		return []int{0}
-	}
-	return sorted(out)
 }
 
 // nearProcs is a case of GOMAXPROCS workers for every buffer, and one of ten beside it.
@@ -188,8 +175,8 @@ func bestBound(mechanism string) ledger.Part {
 		Unit: "x", Rule: judge.AtLeast(.97), Spread: .01, // the tasks are long
 		Cases: onSeveral(func(e *ledger.Evidence) []ledger.Case {
 			var inside, outside []ledger.Term
-			for _, n := range numbers(e, "bound", func(k ledger.Key) bool { return k.Setup == cpuBound && k.Pattern == mechanism }) {
-				t := ledger.Of(ledger.Key{Setup: cpuBound, Load: boundLabel(n), Pattern: mechanism}, nanos)
+			for _, n := range bounds(procs(e)) {
+				t := ledger.Of(boundKey(cpuBound, n, mechanism), nanos)
 				if 2*n >= procs(e) && n <= 2*procs(e) {
 					inside = append(inside, t)
 				} else {
@@ -217,7 +204,7 @@ func methods(workers int) ledger.Part {
 
 func saving(setup string) ledger.Case {
 	of := func(pattern string) ledger.Term {
-		return ledger.Of(reuseKey(setup, pattern, false), ledger.Extra("cpu_ns", "processor time"))
+		return ledger.Of(boundKey(setup, atOnce, pattern), cpu)
 	}
 	objects, goroutines := of(Pool).Minus(of(PoolReuse)), of(Spawn).Minus(of(Pool))
 	return ledger.Case{Setup: setup, Value: objects.Minus(goroutines)}

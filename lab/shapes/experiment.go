@@ -43,8 +43,8 @@ The shapes are also plain benchmarks, for benchstat: go test ./lab/shapes -run '
 type Config struct {
 	Buffer    []int         `group:"Size" default:"0,1,128" help:"Sizes of the channels' buffers."`
 	Workers   []int         `group:"Size" default:"10,100,1000" help:"Sizes of the pools, beside GOMAXPROCS. Claims that speak of others stay open."`
-	Rounds    int           `group:"Size" default:"7" full:"15" quick:"3" help:"How often every shape has its turn, in each repeat."`
-	Time      time.Duration `group:"Size" default:"20ms" full:"50ms" quick:"5ms" help:"How long a turn is; five times that where reuse is compared, because requests wait."`
+	Rounds    int           `group:"Size" default:"5" full:"7" quick:"3" help:"How often every shape has its turn, in each repeat."`
+	Time      time.Duration `group:"Size" default:"40ms" full:"100ms" quick:"5ms" help:"How long a turn is; three times that where reuse is compared, because requests wait."`
 	Ops       int           `group:"Size" default:"1000000" quick:"100000" help:"By the wall clock: units of work in the one batch."`
 	MemoryCap int           `default:"2048" placeholder:"MIB" help:"A contestant that needs more memory than that is killed; 0 sets no limit."`
 }
@@ -73,7 +73,7 @@ func plan(c Config) (experiment.Plan, error) {
 	units, tasks := Job{Time: c.Time}, Job{Time: c.Time}
 	var unitKeys, taskKeys []ledger.Key
 	for _, s := range c.units() {
-		for k := range twice(s.key(auto), s.Kind != PerWorker) {
+		for _, k := range twice(s.key(auto), s.Kind != PerWorker) {
 			unitKeys, units.Shapes = append(unitKeys, k), append(units.Shapes, s)
 			p.Cells = append(p.Cells, c.batch(s, k.Twin))
 		}
@@ -81,14 +81,14 @@ func plan(c Config) (experiment.Plan, error) {
 	procs := runtime.GOMAXPROCS(0)
 	for _, mechanism := range mechanisms {
 		for _, bound := range bounds(procs) {
-			for k := range twice(ledger.Key{Setup: cpuBound, Load: boundLabel(bound), Pattern: mechanism}, bound == procs) {
+			for _, k := range twice(boundKey(cpuBound, bound, mechanism), bound == procs) {
 				taskKeys, tasks.Shapes = append(taskKeys, k), append(tasks.Shapes, Shape{Kind: mechanism, Workers: bound})
 			}
 		}
 	}
-	requests := Job{Time: 5 * c.Time, Bound: 100, Patients: 10_000, Work: burst.PublishedWork, Patterns: []string{Spawn, Pool, Pool, PoolReuse}}
+	requests := Job{Time: 3 * c.Time, Bound: atOnce, Patients: 10_000, Work: burst.PublishedWork, Patterns: []string{Spawn, PoolReuse, Pool, Pool}}
 	reuse := func(setup string) []ledger.Key {
-		return []ledger.Key{reuseKey(setup, Spawn, false), reuseKey(setup, Pool, false), reuseKey(setup, Pool, true), reuseKey(setup, PoolReuse, false)}
+		return append([]ledger.Key{boundKey(setup, atOnce, Spawn), boundKey(setup, atOnce, PoolReuse)}, twice(boundKey(setup, atOnce, Pool), true)...)
 	}
 	p.Groups = []experiment.Group{
 		c.inTurns("all shapes, in turns", unitKeys, roleTurns, units, "ns"),
@@ -100,13 +100,12 @@ func plan(c Config) (experiment.Plan, error) {
 }
 
 // twice is a cell, and its twin if it has one.
-func twice(k ledger.Key, twin bool) func(yield func(ledger.Key) bool) {
-	return func(yield func(ledger.Key) bool) {
-		if yield(k) && twin {
-			k.Twin = true
-			yield(k)
-		}
+func twice(k ledger.Key, twin bool) []ledger.Key {
+	if again := k; twin {
+		again.Twin = true
+		return []ledger.Key{k, again}
 	}
+	return []ledger.Key{k}
 }
 
 // units are the shapes of the unit of work. Their pools are of GOMAXPROCS workers too.
@@ -151,25 +150,17 @@ func (c Config) inTurns(label string, keys []ledger.Key, role string, job Job, c
 			job.Rounds, job.Seed = c.Rounds, t.Seed
 			var readings [][]turns.Reading
 			exit, err := contestant.Run(ctx, c.spec(role, job), &readings)
-			runs := experiment.InTurns(keys, exit, readings, map[string]func(turns.Reading) float64{clock: turns.Nanos, "allocs": turns.Mallocs, "bytes": turns.Bytes})
-			for i := range runs {
-				runs[i].Params = map[string]any{gomaxprocs: runtime.GOMAXPROCS(0)}
-			}
-			return runs, err
+			return experiment.InTurns(keys, exit, readings, map[string]func(turns.Reading) float64{clock: turns.Nanos, "allocs": turns.Mallocs, "bytes": turns.Bytes}), err
 		},
 	}
 }
 
 // batch is one batch by the wall clock, in a process of its own.
 func (c Config) batch(s Shape, twin bool) experiment.Cell {
+	const perUnit, start = 200 * time.Nanosecond, 30 * time.Millisecond
 	k := s.key(clock)
 	return experiment.Cell{
-		Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: twin, Expect: time.Duration(c.Ops)*200*time.Nanosecond + 30*time.Millisecond,
-		Run: func(ctx context.Context, _ experiment.Trial) (results.Run, error) {
-			run := results.Run{Process: results.Process{ReuseRate: -1}}
-			exit, err := contestant.Run(ctx, c.spec(roleClock, batchJob{s, c.Ops}), &run.Extra)
-			run.Killed, run.Process.PeakRSS = exit.Killed, exit.PeakRSS
-			return run, err
-		},
+		Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: twin, Expect: time.Duration(c.Ops)*perUnit + start,
+		Run: experiment.Alone(c.spec(roleClock, batchJob{s, c.Ops})),
 	}
 }

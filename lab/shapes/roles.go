@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/burst"
@@ -89,57 +88,22 @@ func reuseB(ctx context.Context, j Job) ([][]turns.Reading, error) {
 	players := make([]turns.Player, len(j.Patterns))
 	for i, pattern := range j.Patterns {
 		memory := burst.NewMemory(j.Work.Bytes, pattern == PoolReuse)
-		one := func() {
+		one := func(i int64) int64 {
 			b := memory.Take()
 			time.Sleep(j.Work.Wait)
 			memory.Give(b)
+			return i + 1
 		}
-		var run func(n int)
-		do := pooled
+		prepare := pooled
 		if pattern == Spawn {
-			do = spawned
+			prepare = spawned
 		}
+		var run Batch
 		players[i] = turns.Player{
 			Name:  pattern,
-			Ready: func(int) error { run = do(j.Bound, one); return nil },
+			Ready: func(int) error { run = prepare(j.Bound, one); return nil },
 			Block: func(n int) { run(n) },
 		}
 	}
 	return j.Play(ctx, players)
-}
-
-// spawned does one n times, in a goroutine each.
-func spawned(bound int, one func()) func(n int) {
-	return func(n int) {
-		var all sync.WaitGroup
-		slots := make(chan struct{}, bound)
-		for range n {
-			slots <- struct{}{}
-			all.Go(func() {
-				one()
-				<-slots
-			})
-		}
-		all.Wait()
-	}
-}
-
-// pooled does one n times, on goroutines that are there.
-func pooled(bound int, one func()) func(n int) {
-	var all sync.WaitGroup
-	jobs := make(chan func())
-	for range bound {
-		all.Go(func() {
-			for job := range jobs {
-				job()
-			}
-		})
-	}
-	return func(n int) {
-		for range n {
-			jobs <- one
-		}
-		close(jobs)
-		all.Wait()
-	}
 }

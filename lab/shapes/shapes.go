@@ -37,25 +37,20 @@ type Shape struct {
 
 // Prepare sets it up: it starts its workers, if any.
 func (s Shape) Prepare() (Batch, error) {
-	switch s.Kind {
-	case Serial:
-		return serial, nil
-	case SpawnChan:
-		return func(n int) int64 { return spawnChan(n, s.Buffer) }, nil
-	case SpawnWG:
-		return spawnWG, nil
-	case SharedChan:
-		return sharedChan(s.Workers, s.Buffer), nil
-	case PerWorker:
-		return perWorker(s.Workers, s.Buffer), nil
-	case boundPool:
-		return burnPool(s.Workers), nil
-	case boundSem:
-		return burnSemaphore(s.Workers), nil
-	case boundDispatch:
-		return burnDispatch(s.Workers), nil
+	prepare, known := map[string]func() Batch{
+		Serial:        func() Batch { return serial },
+		SpawnChan:     func() Batch { return func(n int) int64 { return spawnChan(n, s.Buffer) } },
+		SpawnWG:       func() Batch { return spawnWG },
+		SharedChan:    func() Batch { return sharedChan(s.Workers, s.Buffer) },
+		PerWorker:     func() Batch { return perWorker(s.Workers, s.Buffer) },
+		boundPool:     func() Batch { return pooled(s.Workers, compute) },
+		boundSem:      func() Batch { return spawned(s.Workers, compute) },
+		boundDispatch: func() Batch { return dispatched(s.Workers, compute) },
+	}[s.Kind]
+	if !known {
+		return nil, fmt.Errorf("unknown shape %q", s.Kind)
 	}
-	return nil, fmt.Errorf("unknown shape %q", s.Kind)
+	return prepare(), nil
 }
 
 // label is how results call it: with its number of workers.
@@ -100,13 +95,14 @@ func spawnWG(n int) int64 {
 
 type addition struct{ a, b int64 }
 
-// adders starts workers that add what they receive.
-type adders struct {
+// tally is a sum and those who add to it.
+type tally struct {
 	sum atomic.Int64
 	all sync.WaitGroup
 }
 
-func (w *adders) start(from <-chan addition) {
+// add starts a worker that adds what it receives.
+func (w *tally) add(from <-chan addition) {
 	w.all.Go(func() {
 		for job := range from {
 			w.sum.Add(job.a + job.b)
@@ -116,9 +112,9 @@ func (w *adders) start(from <-chan addition) {
 
 func sharedChan(workers, buffer int) Batch {
 	jobs := make(chan addition, buffer)
-	w := new(adders)
+	w := new(tally)
 	for range workers {
-		w.start(jobs)
+		w.add(jobs)
 	}
 	return func(n int) int64 {
 		for i := range n {
@@ -132,10 +128,10 @@ func sharedChan(workers, buffer int) Batch {
 
 func perWorker(workers, buffer int) Batch {
 	jobs := make([]chan addition, workers)
-	w := new(adders)
+	w := new(tally)
 	for i := range jobs {
 		jobs[i] = make(chan addition, buffer)
-		w.start(jobs[i])
+		w.add(jobs[i])
 	}
 	return func(n int) int64 {
 		next := 0

@@ -74,13 +74,13 @@ func TestVerdictsFollowTheFigures(t *testing.T) {
 	}
 	var runs []results.Run
 	for _, k := range p.Keys() {
-		runs = append(runs, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Elapsed: 1, Params: map[string]any{gomaxprocs: 2}})
+		runs = append(runs, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Elapsed: 1, Params: map[string]any{"gomaxprocs": 2}})
 	}
 	for _, c := range Experiment.Planted(runs) {
 		t.Error(c)
 	}
 	for i := range runs {
-		runs[i].Params[gomaxprocs] = 1
+		runs[i].Params["gomaxprocs"] = 1
 	}
 	for _, c := range Experiment.Judge(runs, results.Results{}) {
 		if needs := c.ID == "G5" || c.ID == "G6"; (c.Verdict == results.NeedsHardware) != needs {
