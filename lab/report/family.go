@@ -26,19 +26,6 @@ var families = map[string]ledger.Family{
 			{Title: "Scaled runs", Text: "Runs shorter than the published ones cut requests, never clients, workers or queue places, because those decide what is refused."},
 		},
 	},
-	"G": {
-		Sources: []ledger.Source{{
-			Name: "gsarmaonline/golang-measurements",
-			URL:  "https://github.com/gsarmaonline/golang-measurements",
-			What: "and the article that goes with it",
-		}},
-		Method: []ledger.Note{
-			{Title: "The buffer decides", Text: "The published benchmarks do not state the size of the channels' buffers. An unbuffered channel parks and wakes a goroutine for every unit, a buffer of 128 lets both sides run on; that moves a pool by several times, more than its number of workers does. So every claim about channels is judged for each buffer."},
-			{Title: "Two ways to measure", Text: "Auto-scaled: batches grow until one takes long enough, after a collection, the start of the workers left out, as package testing does. By the wall clock: one batch of a million, once, cold, the start of the workers in it. Rates below are units of work a second."},
-			{Title: "How many goroutines for CPU-bound work", Text: "Tasks of pure computing, some 15 µs each, under bounds from one goroutine to 128 times GOMAXPROCS, by a pool on an unbuffered channel, by a semaphore with a goroutine for each task, and by a dispatcher that hands a task to a worker that is idle. Beyond GOMAXPROCS every bound keeps the processors busy: a difference counts only if it exceeds what the same bound differs from itself."},
-			{Title: "Objects or goroutines", Text: "Processor time a request, for the same number of requests at once: a goroutine and an object for each (spawn), reused goroutines (pool), reused goroutines and objects (pool-reuse). In the set-up of H these are the patterns naive, workerpool and optimized over its simulated store at a tenth of the latency; in that of B, jobs of 500 KB and 20 ms with a hundred at once."},
-		},
-	},
 	"G7": {
 		Sources: []ledger.Source{{
 			Name: "gsarmaonline/golang-measurements",
