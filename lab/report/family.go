@@ -59,40 +59,6 @@ var families = map[string]family{
 			{"Objects or goroutines", "Processor time a request, for the same number of requests at once: a goroutine and an object for each (spawn), reused goroutines (pool), reused goroutines and objects (pool-reuse). In the set-up of H these are the patterns naive, workerpool and optimized over its simulated store at a tenth of the latency; in that of B, jobs of 500 KB and 20 ms with a hundred at once."},
 		},
 	},
-	"G7": {
-		Sources: []source{{
-			Name: "gsarmaonline/golang-measurements",
-			URL:  "https://github.com/gsarmaonline/golang-measurements",
-			What: "and the article that goes with it",
-		}},
-		Figures: []ownFigure{
-			{"cpu_us", "processor time for a request", micros}, {"share", "share of the lead, %", decimals},
-			{"allocs", "allocations", decimals}, {"bytes", "allocated", size}, {"peak_rss", "peak RSS", size},
-		},
-		Grid: "every other set",
-		Stacks: stacks{
-			Axis:  "µs of processor time for a request",
-			Total: ownFigure{"cpu_us", "", micros},
-			Note:  ownFigure{"share", "% of the lead", decimals},
-			Parts: []part{
-				{"floor_us", "reads and writes alone", "s0"}, {"above_us", "the server's own", "s1"},
-				{"rest_high_us", "net/http − small server, no saving", "rejected"},
-				{"pooled_state_us", "pooled state", "s2"}, {"byte_API_us", "byte API", "s3"}, {"own_parser_us", "own parser", "s4"},
-				{"connection_workers_us", "connection workers", "s5"}, {"no_background_read_us", "no background read", "s6"},
-				{"one_write_buffer_us", "one write buffer", "s7"},
-				{"rest_low_us", "small server, every saving − fasthttp", "error"},
-			},
-			Whole: "net/http", Steps: 2,
-		},
-		Method: []note{
-			{"What is measured", "Processor time of the server's process, user and system, as the system reports it, over the requests it answered. Time on the clock would measure the client and the network too. Each server is a process of its own and so is the client, which writes fixed bytes, parses the first answer of a connection and compares the others. All servers are there from the beginning and take short turns in random order; the mean over the turns of a repeat counts, the first turn is a warm-up."},
-			{"The same request", "A GET with seven fields; every handler cuts the id out of the path, echoes one field and writes a body of some 80 bytes with its type. The raw floor reads and writes as many fixed bytes and understands none."},
-			{"All orders", "What a saving is worth depends on the others: a reused request saves less where strings are allocated anyway. So the small server runs with every set of savings, and a saving's share is what it takes off in the mean of all orders in which they can be added, in per cent of what fasthttp needs less than net/http in the same repeat. Added to none and taken from all are the ends of that, shown apart."},
-			{"What stands in its place", "Without a saving the small server does what net/http does, with the same library where it is public: http.ReadRequest, url, http.Header, a context, a goroutine that reads ahead, seven deadlines, two buffers. It is no product and has no limits on time."},
-			{"What cannot be switched", "fasthttp's parser and net/http's goroutine for each connection. fasthttp loses its reuse by a request, an answer and a new context; net/http's connections are handed to workers one at a time, which bounds them and saves nothing."},
-			{"What is explained", "The lead is, in every repeat: what net/http needs beyond the small server without savings, the share of each saving, and what the small server with every saving needs beyond fasthttp. Explained is the lead without the sizes of the two parts that are no saving's share. They may be below 0, and are taken off all the same: a small server that is too cheap at both ends has the right difference and the wrong reasons."},
-		},
-	},
 	"B": {
 		Sources: []source{{
 			Name: "iyashjayesh/go-adaptive-pool",
