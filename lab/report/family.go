@@ -26,40 +26,6 @@ var families = map[string]ledger.Family{
 			{Title: "Scaled runs", Text: "Runs shorter than the published ones cut requests, never clients, workers or queue places, because those decide what is refused."},
 		},
 	},
-	"G7": {
-		Sources: []ledger.Source{{
-			Name: "gsarmaonline/golang-measurements",
-			URL:  "https://github.com/gsarmaonline/golang-measurements",
-			What: "and the article that goes with it",
-		}},
-		Columns: []ledger.Column{
-			{Key: "cpu_us", Name: "processor time for a request", Format: "micros"}, {Key: "share", Name: "share of the lead, %", Format: "decimals"},
-			{Key: "allocs", Name: "allocations", Format: "decimals"}, {Key: "bytes", Name: "allocated", Format: "size"}, {Key: "peak_rss", Name: "peak RSS", Format: "size"},
-		},
-		Grid: "every other set",
-		Stacks: ledger.Stacks{
-			Axis:  "µs of processor time for a request",
-			Total: ledger.Column{Key: "cpu_us", Format: "micros"},
-			Note:  ledger.Column{Key: "share", Name: "% of the lead", Format: "decimals"},
-			Parts: []ledger.StackPart{
-				{Key: "floor_us", Name: "reads and writes alone", Class: "s0"}, {Key: "above_us", Name: "the server's own", Class: "s1"},
-				{Key: "rest_high_us", Name: "net/http − small server, no saving", Class: "rejected"},
-				{Key: "pooled_state_us", Name: "pooled state", Class: "s2"}, {Key: "byte_API_us", Name: "byte API", Class: "s3"}, {Key: "own_parser_us", Name: "own parser", Class: "s4"},
-				{Key: "connection_workers_us", Name: "connection workers", Class: "s5"}, {Key: "no_background_read_us", Name: "no background read", Class: "s6"},
-				{Key: "one_write_buffer_us", Name: "one write buffer", Class: "s7"},
-				{Key: "rest_low_us", Name: "small server, every saving − fasthttp", Class: "error"},
-			},
-			Whole: "net/http", Steps: 2,
-		},
-		Method: []ledger.Note{
-			{Title: "What is measured", Text: "Processor time of the server's process, user and system, as the system reports it, over the requests it answered. Time on the clock would measure the client and the network too. Each server is a process of its own and so is the client, which writes fixed bytes, parses the first answer of a connection and compares the others. All servers are there from the beginning and take short turns in random order; the mean over the turns of a repeat counts, the first turn is a warm-up."},
-			{Title: "The same request", Text: "A GET with seven fields; every handler cuts the id out of the path, echoes one field and writes a body of some 80 bytes with its type. The raw floor reads and writes as many fixed bytes and understands none."},
-			{Title: "All orders", Text: "What a saving is worth depends on the others: a reused request saves less where strings are allocated anyway. So the small server runs with every set of savings, and a saving's share is what it takes off in the mean of all orders in which they can be added, in per cent of what fasthttp needs less than net/http in the same repeat. Added to none and taken from all are the ends of that, shown apart."},
-			{Title: "What stands in its place", Text: "Without a saving the small server does what net/http does, with the same library where it is public: http.ReadRequest, url, http.Header, a context, a goroutine that reads ahead, seven deadlines, two buffers. It is no product and has no limits on time."},
-			{Title: "What cannot be switched", Text: "fasthttp's parser and net/http's goroutine for each connection. fasthttp loses its reuse by a request, an answer and a new context; net/http's connections are handed to workers one at a time, which bounds them and saves nothing."},
-			{Title: "What is explained", Text: "The lead is, in every repeat: what net/http needs beyond the small server without savings, the share of each saving, and what the small server with every saving needs beyond fasthttp. Explained is the lead without the sizes of the two parts that are no saving's share. They may be below 0, and are taken off all the same: a small server that is too cheap at both ends has the right difference and the wrong reasons."},
-		},
-	},
 	"R": {
 		Sources: []ledger.Source{{Name: "a benchmark report, \"sync.Pool Performance Analysis for Route Package\"", What: "whose layer is rendered here from its description"}},
 		Columns: []ledger.Column{
