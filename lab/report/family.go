@@ -130,28 +130,6 @@ var families = map[string]family{
 			{"Hedging", "Two sources answer in 10 ms ± 20 %; one attempt in a hundred takes 1 s. In the outage all attempts take 1 s and fail."},
 		},
 	},
-	"R": {
-		Sources: []source{{Name: "a benchmark report, \"sync.Pool Performance Analysis for Route Package\"", What: "whose layer is rendered here from its description"}},
-		Figures: []ownFigure{
-			{"cpu_ns", "processor time for a request, net", nanos}, {"allocs", "allocations, net", decimals}, {"bytes", "allocated, net", size},
-			{"wall_ns", "time on the clock for a request, net", nanos},
-			{"cpu_ns_total", "processor time with the harness", nanos}, {"cpu_ns_harness_share", "of it the harness, %", decimals}, {"allocs_total", "allocations with the harness", decimals},
-			{"behind", "Spillway's time/this one's", ratio},
-			{"pause_p99_us", "p99 of the pauses of the collection after a turn, µs", number}, {"pauses", "such collections", number},
-		},
-		Behind: "behind",
-		Method: []note{
-			{"What is measured", "Processor time of the process, user and system, over the requests of a turn. All contestants of a table are in one process and take turns of milliseconds, in a new order each round; the first round is a warm-up that finds out how many requests a turn has. No collection runs within a turn, because one more or less would be several per cent of it: one runs after each, and a turn is charged for as many as its garbage would have caused. Figures are medians over the rounds, ratios are taken within a round. Time on the clock counts in the parallel scenario of the published shape only, where the claim is about contention."},
-			{"Net of the harness", "Request, body reader and response writer are used again; before each request the request is copied from a template, since muxes and handlers leave things in it. What that costs with a handler that does nothing (the row \"nothing\") is subtracted. The published harness makes a request and a httptest recorder for each iteration; it is run with the same builds, and the share of it is a figure."},
-			{"Two builds", "A typed layer over gin in the published shape: a function of a request and a response type, names, descriptions, middleware, binding from path, query and body by content type, Server-Timing for decoding, answers that choose their status or are a file or a stream. One build takes its context from a sync.Pool, cleared when it is given back, and nothing else differs. The published builds differed elsewhere: the pooled one had lost a Sprintf, which is the third row, and what the set-up with the published harness judges. The fresh build runs twice; what it differs from itself is noise."},
-			{"The form row", "With form tags that work, a form is bound and answered 201. The published type appears to have had none: gin then looks for fields by their Go names, finds none, and what is required is missing. The row without tags measures such a 400."},
-			{"The traffic", "60 % JSON, 20 % GET, 10 % form, 5 % large, 5 % parallel, averaged as the ratio of the mean times and as the mean of the ratios."},
-			{"The same work for all", "Path, query and body are bound, seven fields are checked, everything that was sent is in the answer; a test sends good and bad requests to all and compares status and answer. By hand: net/http's mux with checks written out, the first fault told; with go-playground/validator, all faults told; the same on chi; gin's own binding, which brings the validator; echo's binding with it. Bodies are bounded to 1 MiB and unknown JSON members refused by all."},
-			{"What differs all the same", "Spillway also refuses unknown form fields and query parameters, repeated members and more than one document, and lists every fault with a pointer. huma answers faults with 422, reads no urlencoded form (it has no figure there) and takes a body without a content type for JSON; with it, as with the hand-written handlers, a wrong type ends the list of faults. fuego takes every content type that it does not know for JSON and writes Server-Timing, as only \"spillway, Server-Timing\" does otherwise."},
-			{"fiber", "It is no net/http handler: its request is fasthttp's, filled again each time, which the row \"nothing\" of its own contest does as well. Its figures do not stand beside the others': a server on fasthttp saves elsewhere, see experiment G7, and its strings are valid only until the handler returns."},
-			{"Version 2 of encoding/json", "In a build with GOEXPERIMENT=jsonv2, the hand-written handlers call version 2 and the frameworks still call version 1, which is then implemented by version 2."},
-		},
-	},
 	"overload": {
 		Method: []note{
 			{"What is scarce", "A database with a knee, in front of SQLite: ten lookups at a time run at full speed, 20 to 60 ms each. Beyond that they share it, and the sharing costs: with c of them running the total falls to √(10/c), so that forty do half of what ten do. It refuses nothing and reports nothing. A caller that leaves takes its lookup along."},

@@ -42,40 +42,40 @@ type echoParams struct {
 func echoCreate(c *echo.Context) error {
 	var from echoParams
 	var p newPatient
-	if c.Request().Header.Get(echo.HeaderContentType) == "" {
-		return echoRefuse(c, fault{"Content-Type", "is missing"})
-	}
-	if err := echo.BindPathValues(c, &from); err != nil {
-		return echoRefuse(c, fault{"ward", err.Error()})
-	}
-	if err := echo.BindQueryParams(c, &from); err != nil {
-		return echoRefuse(c, fault{"notify", err.Error()})
-	}
-	if err := echo.BindBody(c, &p); err != nil {
-		if echo.StatusCode(err) == http.StatusUnsupportedMediaType {
-			return err
-		}
-		return echoRefuse(c, fault{"body", err.Error()})
-	}
-	if err := c.Validate(&from); err != nil {
-		return echoRefuse(c, faultsOf(err)...)
-	}
-	if err := c.Validate(&p); err != nil {
-		return echoRefuse(c, faultsOf(err)...)
+	if err := echoRead(c, &from, &p); err != nil {
+		return c.JSON(refusalOf(err))
 	}
 	v := created(from.Ward, from.Notify, &p)
 	return c.JSON(http.StatusCreated, &v)
 }
 
+func echoRead(c *echo.Context, from *echoParams, p *newPatient) error {
+	if c.Request().Header.Get(echo.HeaderContentType) == "" {
+		return errNoType
+	}
+	if err := echo.BindPathValues(c, from); err != nil {
+		return err
+	}
+	if err := echo.BindQueryParams(c, from); err != nil {
+		return err
+	}
+	if err := echo.BindBody(c, p); err != nil {
+		if echo.StatusCode(err) == http.StatusUnsupportedMediaType {
+			return errOtherType
+		}
+		return err
+	}
+	if err := c.Validate(from); err != nil {
+		return err
+	}
+	return c.Validate(p)
+}
+
 func echoGet(c *echo.Context) error {
 	id := c.Param("id")
-	if len(id) != idSize {
-		return echoRefuse(c, fault{"id", "must have 7 characters"})
+	if err := checkID(id); err != nil {
+		return c.JSON(refusalOf(err))
 	}
 	v := found(id)
 	return c.JSON(http.StatusOK, &v)
-}
-
-func echoRefuse(c *echo.Context, faults ...fault) error {
-	return c.JSON(http.StatusBadRequest, map[string]any{"errors": faults})
 }

@@ -31,39 +31,39 @@ func strictFiber(data []byte, v any) error {
 func fiberCreate(c fiber.Ctx) error {
 	var p newPatient
 	ward := c.Params("ward")
-	if len(ward) > longest {
-		return fiberRefuse(c, http.StatusBadRequest, fault{"ward", "is too long"})
-	}
-	notify, err := flag(c.Query("notify"))
-	if err != nil {
-		return fiberRefuse(c, http.StatusBadRequest, fault{"notify", "must be true or false"})
-	}
-	switch media(c.Get(fiber.HeaderContentType)) {
-	case jsonType:
-		err = c.Bind().JSON(&p)
-	case formType:
-		err = c.Bind().Form(&p)
-	case "":
-		return fiberRefuse(c, http.StatusBadRequest, fault{"Content-Type", "is missing"})
-	default:
-		return fiberRefuse(c, http.StatusUnsupportedMediaType, fault{"Content-Type", "is not known"})
+	notify, err := params(ward, c.Query("notify"))
+	if err == nil {
+		err = fiberRead(c, &p)
 	}
 	if err != nil {
-		return fiberRefuse(c, http.StatusBadRequest, faultsOf(err)...)
+		return fiberRefuse(c, err)
 	}
 	v := created(ward, notify, &p)
 	return c.Status(http.StatusCreated).JSON(&v)
 }
 
+func fiberRead(c fiber.Ctx, p *newPatient) error {
+	switch media(c.Get(fiber.HeaderContentType)) {
+	case jsonType:
+		return c.Bind().JSON(p)
+	case formType:
+		return c.Bind().Form(p)
+	case "":
+		return errNoType
+	}
+	return errOtherType
+}
+
 func fiberGet(c fiber.Ctx) error {
 	id := c.Params("id")
-	if len(id) != idSize {
-		return fiberRefuse(c, http.StatusBadRequest, fault{"id", "must have 7 characters"})
+	if err := checkID(id); err != nil {
+		return fiberRefuse(c, err)
 	}
 	v := found(id)
 	return c.JSON(&v)
 }
 
-func fiberRefuse(c fiber.Ctx, status int, faults ...fault) error {
-	return c.Status(status).JSON(fiber.Map{"errors": faults})
+func fiberRefuse(c fiber.Ctx, err error) error {
+	status, answer := refusalOf(err)
+	return c.Status(status).JSON(answer)
 }

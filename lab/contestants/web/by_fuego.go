@@ -21,12 +21,9 @@ func startFuego() (handlers, error) {
 
 func fuegoCreate(c fuego.ContextWithBody[newPatient]) (*patient, error) {
 	ward := c.PathParam("ward")
-	if len(ward) > longest {
-		return nil, fuego.BadRequestError{Detail: "ward is too long"}
-	}
-	notify, err := flag(c.QueryParam("notify"))
+	notify, err := params(ward, c.QueryParam("notify"))
 	if err != nil {
-		return nil, fuego.BadRequestError{Detail: "notify: " + err.Error()}
+		return nil, fuego.BadRequestError{Detail: err.Error()}
 	}
 	p, err := c.Body()
 	if err != nil {
@@ -38,8 +35,8 @@ func fuegoCreate(c fuego.ContextWithBody[newPatient]) (*patient, error) {
 
 func fuegoGet(c fuego.ContextNoBody) (*patient, error) {
 	id := c.PathParam("id")
-	if len(id) != idSize {
-		return nil, fuego.BadRequestError{Detail: "id must have 7 characters"}
+	if err := checkID(id); err != nil {
+		return nil, fuego.BadRequestError{Detail: err.Error()}
 	}
 	v := found(id)
 	return &v, nil

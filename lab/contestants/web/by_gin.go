@@ -47,46 +47,37 @@ func startGinTyped() (handlers, error) {
 func ginCreate(c *gin.Context) {
 	var p newPatient
 	ward := c.Param("ward")
-	if len(ward) > longest {
-		ginRefuse(c, http.StatusBadRequest, fault{"ward", "is too long"})
-		return
-	}
-	notify, err := flag(c.Query("notify"))
-	if err != nil {
-		ginRefuse(c, http.StatusBadRequest, fault{"notify", "must be true or false"})
-		return
-	}
-	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxBody)
-	switch c.ContentType() {
-	case jsonType:
-		err = c.ShouldBindWith(&p, binding.JSON)
-	case formType:
-		err = c.ShouldBindWith(&p, binding.FormPost)
-	case "":
-		ginRefuse(c, http.StatusBadRequest, fault{"Content-Type", "is missing"})
-		return
-	default:
-		ginRefuse(c, http.StatusUnsupportedMediaType, fault{"Content-Type", "is not known"})
-		return
+	notify, err := params(ward, c.Query("notify"))
+	if err == nil {
+		err = ginRead(c, &p)
 	}
 	if err != nil {
-		ginRefuse(c, http.StatusBadRequest, faultsOf(err)...)
+		c.JSON(refusalOf(err))
 		return
 	}
 	v := created(ward, notify, &p)
 	c.JSON(http.StatusCreated, &v)
 }
 
+func ginRead(c *gin.Context, p *newPatient) error {
+	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxBody)
+	switch c.ContentType() {
+	case jsonType:
+		return c.ShouldBindWith(p, binding.JSON)
+	case formType:
+		return c.ShouldBindWith(p, binding.FormPost)
+	case "":
+		return errNoType
+	}
+	return errOtherType
+}
+
 func ginGet(c *gin.Context) {
 	id := c.Param("id")
-	if len(id) != idSize {
-		ginRefuse(c, http.StatusBadRequest, fault{"id", "must have 7 characters"})
+	if err := checkID(id); err != nil {
+		c.JSON(refusalOf(err))
 		return
 	}
 	v := found(id)
 	c.JSON(http.StatusOK, &v)
-}
-
-func ginRefuse(c *gin.Context, status int, faults ...fault) {
-	c.JSON(status, gin.H{"errors": faults})
 }

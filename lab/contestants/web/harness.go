@@ -2,11 +2,9 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -24,11 +22,20 @@ type harness interface {
 func newHarness(h handlers, r request, published bool) harness {
 	switch {
 	case h.fast != nil:
-		return newFast(h.fast, r)
+		return &fast{handler: h.fast, request: r, sent: []byte(r.Body)}
 	case published:
 		return &asPublished{handler: h.http, request: r}
 	}
 	return newReused(h.http, r)
+}
+
+// new makes a request.
+func (r request) new() *http.Request {
+	out := httptest.NewRequest(r.Method, r.Target, strings.NewReader(r.Body))
+	if r.Type != "" {
+		out.Header.Set("Content-Type", r.Type)
+	}
+	return out
 }
 
 // reused is a request and a response writer that are reused. The request is restored
@@ -44,26 +51,13 @@ type reused struct {
 	written  []byte
 }
 
-func newReused(h http.Handler, r request) *reused {
-	u, err := url.Parse(r.Target)
-	if err != nil {
-		panic(err) // the requests are ours
-	}
-	h2 := &reused{handler: h, sent: []byte(r.Body), header: http.Header{}}
-	h2.template = *(&http.Request{
-		Method: r.Method, URL: u, Host: "example.org", Header: http.Header{}, RequestURI: r.Target, RemoteAddr: "192.0.2.1:1234",
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(r.Body)), Body: http.NoBody,
-	}).WithContext(context.Background())
-	if r.Type != "" {
-		h2.template.Header.Set("Content-Type", r.Type)
-	}
+func newReused(to http.Handler, r request) *reused {
+	h := &reused{handler: to, template: *r.new(), sent: []byte(r.Body), header: http.Header{}}
+	h.template.Body = http.NoBody
 	if r.Body != "" {
-		h2.template.Body = struct {
-			io.Reader
-			io.Closer
-		}{&h2.reader, io.NopCloser(nil)}
+		h.template.Body = io.NopCloser(&h.reader)
 	}
-	return h2
+	return h
 }
 
 func (h *reused) send() {
@@ -93,12 +87,8 @@ type asPublished struct {
 }
 
 func (h *asPublished) send() {
-	r := httptest.NewRequest(h.request.Method, h.request.Target, strings.NewReader(h.request.Body))
-	if h.request.Type != "" {
-		r.Header.Set("Content-Type", h.request.Type)
-	}
 	h.last = httptest.NewRecorder()
-	h.handler.ServeHTTP(h.last, r)
+	h.handler.ServeHTTP(h.last, h.request.new())
 }
 
 func (h *asPublished) status() int  { return h.last.Code }
@@ -111,10 +101,6 @@ type fast struct {
 	request request
 	sent    []byte
 	ctx     fasthttp.RequestCtx
-}
-
-func newFast(h fasthttp.RequestHandler, r request) *fast {
-	return &fast{handler: h, request: r, sent: []byte(r.Body)}
 }
 
 func (h *fast) send() {
