@@ -161,7 +161,10 @@ func (p *planting) find(inside bool) (point, bool) {
 			}
 		}
 		v := p.value(x)
-		off := max(3*p.part.Spread, 0.05)
+		off := 3 * p.part.Spread
+		if off == 0 {
+			off = 0.05
+		}
 		if p.part.Unit == "x" {
 			off *= v
 		} else if p.part.Spread == 0 {

@@ -163,7 +163,7 @@ func reportFile(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	res, runs := fake(3)
-	if err := Write(dir, res, runs); err != nil {
+	if err := Write(dir, fakeFamily, res, runs); err != nil {
 		t.Fatal(err)
 	}
 	return filepath.Join(dir, "report.html")
@@ -265,7 +265,7 @@ func TestThePageReadsWellWithoutItsScript(t *testing.T) {
 func TestHostileTextStaysTextInTheBrowser(t *testing.T) {
 	dir := t.TempDir()
 	res, runs := damaged()
-	if err := Write(dir, res, runs); err != nil {
+	if err := Write(dir, fakeFamily, res, runs); err != nil {
 		t.Fatal(err)
 	}
 	b := open(t, filepath.Join(dir, "report.html"), 1280)

@@ -2,12 +2,14 @@ package report
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-func rates(setup, load, pattern string, good ...uint64) (runs []results.Run) {
+func atRates(setup, load, pattern string, good ...uint64) (runs []results.Run) {
 	for i, n := range good {
 		runs = append(runs, results.Run{Setup: setup, Load: load, Pattern: pattern, Repeat: i, Elapsed: 1, Offered: n,
 			Outcomes: []results.Outcome{{Kind: "ok", Count: n}}})
@@ -16,22 +18,22 @@ func rates(setup, load, pattern string, good ...uint64) (runs []results.Run) {
 }
 
 func TestMediansAreTakenOverTheRepeatsWithoutTwinsAndFailures(t *testing.T) {
-	runs := rates("real", "high", "workerpool", 10, 30, 20)
+	runs := atRates("real", "high", "workerpool", 10, 30, 20)
 	twin, failed := runs[0], runs[0]
 	twin.Twin, twin.Outcomes = true, []results.Outcome{{Kind: "ok", Count: 1e6}}
 	failed.Failed = "port in use"
-	sum := summarize(append(runs, twin, failed))
-	c := sum.setups[0].loads[0].cells[0]
-	if c.good.median() != 20 || c.runs != 3 || sum.twins != 1 || len(sum.failed) != 1 || len(c.failed) != 1 {
-		t.Errorf("median %v of %d runs, %d twins, %d failed", c.good.median(), c.runs, sum.twins, len(sum.failed))
+	s := newSession(ledger.Family{}, results.Results{}, append(runs, twin, failed))
+	c := s.setups[0].loads[0].cells[0]
+	if got := c.stat(rate("ok")); got.median() != 20 || len(got) != 3 || len(s.Failed()) != 1 {
+		t.Errorf("median %v of %d runs, %d failed", got.median(), len(got), len(s.Failed()))
 	}
 }
 
 func TestAKilledRunIsAResult(t *testing.T) {
-	runs := rates("real", "high", "naive", 10, 30)
+	runs := atRates("real", "high", "naive", 10, 30)
 	runs[1].Killed = "memory cap"
-	c := summarize(runs).setups[0].loads[0].cells[0]
-	if c.runs != 2 || len(c.killed) != 1 || c.good.median() != 20 {
+	c := newSession(ledger.Family{}, results.Results{}, runs).setups[0].loads[0].cells[0]
+	if len(c.runs) != 2 || len(c.killed) != 1 || c.stat(rate("ok")).median() != 20 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -41,17 +43,17 @@ func TestSetupsLoadsAndContestantsComeInReadingOrder(t *testing.T) {
 	for _, s := range []string{"zzz", "real", "published"} {
 		for _, l := range []string{"sustained", "odd", "low", "high"} {
 			for _, p := range []string{"ants", "limiter", "naive", "workerpool"} {
-				runs = append(runs, rates(s, l, p, 1)...)
+				runs = append(runs, atRates(s, l, p, 1)...)
 			}
 		}
 	}
-	sum := summarize(runs)
+	sum := newSession(ledger.Family{}, results.Results{}, runs)
 	var setups, loads []string
 	for _, g := range sum.setups {
-		setups = append(setups, g.setup)
+		setups = append(setups, g.name)
 	}
 	for _, l := range sum.setups[0].loads {
-		loads = append(loads, l.load)
+		loads = append(loads, l.name)
 	}
 	if want := []string{"published", "real", "zzz"}; !slices.Equal(setups, want) {
 		t.Errorf("set-ups %v, want %v", setups, want)
@@ -65,29 +67,23 @@ func TestSetupsLoadsAndContestantsComeInReadingOrder(t *testing.T) {
 }
 
 func TestAdviceFollowsTheVerdicts(t *testing.T) {
-	f := familyOf("H")
-	decided := func(v results.Verdict) (all []results.OldClaim) {
-		for _, r := range f.Recommendations {
-			for _, id := range r.RestsOn {
-				all = append(all, results.OldClaim{ID: id, Setup: "for real", Verdict: v})
-			}
-		}
-		return all
-	}
-	for v, want := range map[results.Verdict]string{
-		results.Holds:        "Our measurement supports this.",
-		results.Fails:        "Our measurement does not support this.",
-		results.Inconclusive: "Our measurement does not decide this.",
-	} {
-		for _, r := range recommend(f.Family, decided(v)) {
-			if r.Answer != want || len(r.Missing) != 0 || len(r.Cited) == 0 {
-				t.Errorf("everything %s: %s: %s citing %d, missing %v", v, r.For, r.Answer, len(r.Cited), r.Missing)
-			}
+	res, runs := fake(1)
+	page, text := rendered(t, res, runs), strings.Join(strings.Fields(summed(t, res, runs, Options{Width: 140})), " ")
+	for _, want := range []string{"Batch jobs: workerpool with a larger queue Our measurement does not support this. H1: holds; H2: fails.",
+		"Tools: naive Our measurement does not decide this. H1: holds; H8: not judged.", "Patients: optimized Our measurement supports this. H9: holds."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in the summary", want)
 		}
 	}
-	for _, r := range recommend(f.Family, nil) {
-		if r.Answer != "Our measurement does not decide this." || len(r.Missing) == 0 {
-			t.Errorf("nothing decided: %s: %s", r.For, r.Answer)
+	if !strings.Contains(page, `<a href="#claim-H2">H2</a> fails`) || !strings.Contains(page, "H8: not judged") {
+		t.Error("the page does not cite the verdicts")
+	}
+}
+
+func TestWhatIsNotPortedYetKeepsItsMethod(t *testing.T) {
+	for id, kept := range families {
+		if got := legacy(ledger.Family{ID: id, Title: "as declared"}); got.Title != "as declared" || len(got.Method) != len(kept.Method) || len(got.Claims) == 0 {
+			t.Errorf("%s: %+v", id, got)
 		}
 	}
 }

@@ -8,8 +8,11 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 )
+
+var pools = ledger.Family{Behind: "behind", Columns: []ledger.Column{{Key: "ns", Name: "time for each", Format: "nanos"}, {Key: "allocs", Name: "allocations"}, {Key: "worker_bytes", Name: "of an idle worker", Format: "size"}, {Key: "job_bytes", Name: "of a queued job", Format: "size"}}}
 
 // A comparison in which nothing is sent: two loads, one load, and one that a
 // contestant won.
@@ -30,10 +33,10 @@ func compared() (results.Results, []results.Run) {
 
 func TestOwnFiguresAreOneTableASetUp(t *testing.T) {
 	res, runs := compared()
-	text := strings.Join(strings.Fields(summed(t, res, runs, Options{Width: 120})), " ")
+	text := strings.Join(strings.Fields(summedOf(t, pools, res, runs, Options{Width: 120})), " ")
 	for _, want := range []string{
-		"LOSSES 1 comparison, medians set-up load to by no-op jobs 64→2 channel 1.25x",
-		"time for each 1→2 64→2 spillway 40 ns 60 ns channel 50 ns 48 ns",
+		"LOSSES 1 comparison, medians where by no-op jobs, 64→2, to channel 1.25x",
+		"time for each 1→2 64→2 medians over 1 repeat spillway 40 ns 60 ns channel 50 ns 48 ns",
 		"idle of an idle worker of a queued job", "spillway 2.93 KiB 32 B", "ants 2.54 KiB –",
 		"pond was killed in 1 of 1 run",
 	} {
@@ -44,7 +47,7 @@ func TestOwnFiguresAreOneTableASetUp(t *testing.T) {
 	if strings.Contains(text, "allocs/req") {
 		t.Error("there are figures of requests, and nothing was sent")
 	}
-	page := rendered(t, res, runs)
+	page := renderedOf(t, pools, res, runs)
 	for _, want := range []string{"Where Spillway loses", "<td>1.25x</td>", "<td>48 ns</td>", "<td>32 B</td>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is missing on the page", want)
@@ -77,7 +80,7 @@ func TestNoHeadingStandsOverNothing(t *testing.T) {
 		"timed":               {[]results.Run{timed, nothing}, []string{back, latency, memory, every}},
 		"nothing was in time": {[]results.Run{unanswered}, []string{back, latency, every}},
 	} {
-		page := rendered(t, results.Results{Experiment: "pools"}, test.runs)
+		page := renderedOf(t, pools, results.Results{}, test.runs)
 		for _, heading := range []string{back, latency, memory, every} {
 			if got, want := strings.Contains(page, heading), slices.Contains(test.want, heading); got != want {
 				t.Errorf("%s: %q is there: %v, want %v", name, heading, got, want)
@@ -89,10 +92,10 @@ func TestNoHeadingStandsOverNothing(t *testing.T) {
 func TestWithoutALossNothingIsSaidOfOne(t *testing.T) {
 	res, runs := compared()
 	runs = append(runs[:2:2], runs[4:]...)
-	if text := summed(t, res, runs, Options{}); strings.Contains(text, "LOSSES") {
+	if text := summedOf(t, pools, res, runs, Options{}); strings.Contains(text, "LOSSES") {
 		t.Error(text)
 	}
-	if strings.Contains(rendered(t, res, runs), "Where Spillway loses") {
+	if strings.Contains(renderedOf(t, pools, res, runs), "Where Spillway loses") {
 		t.Error("on the page")
 	}
 }
@@ -116,16 +119,24 @@ func TestAGridIsAHeatMap(t *testing.T) {
 		run("grid, computing, one processor, n = 8", "1 µs", "conc", .3), run("grid, computing, one processor, n = 8", "20 µs", "sequential", 1.2),
 		run("grid, computing, one processor, n = 2", "1 µs", "conc", .9), run("grid, virtual time, n = 2", "1 µs", "spillway", 1),
 	}
-	got := familyOf("F").heats(summarize(runs))
-	want := []heat{
-		{"computing, one processor", []string{"1 µs", "20 µs"}, []heatRow{
-			{"n = 2", []heatCell{{"0.90x", "heat-0", "the better is conc"}, {Text: none}}},
-			{"n = 8", []heatCell{{"1.02x", "heat-1", "the better is sequential"}, {"1.20x", "heat-3", "the better is sequential"}}},
-		}},
-		{"virtual time", []string{"1 µs"}, []heatRow{{"n = 2", []heatCell{{Text: none}}}}},
+	fan := ledger.Family{Behind: "behind", Grid: "grid, "}
+	res := results.Results{}
+	got := newSession(fan, res, runs).Grid()
+	want := []table{
+		{Header: []string{"computing, one processor", "1 µs", "20 µs"}, Groups: []rows{{Rows: []row{
+			{Cells: []string{"n = 2", "0.90x", none}, Marks: []cellMark{{}, {"heat-0", "the better is conc"}, {}}},
+			{Cells: []string{"n = 8", "1.02x", "1.20x"}, Marks: []cellMark{{}, {"heat-1", "the better is sequential"}, {"heat-3", "the better is sequential"}}},
+		}}}},
+		{Header: []string{"virtual time", "1 µs"}, Groups: []rows{{Rows: []row{{Cells: []string{"n = 2", none}, Marks: []cellMark{{}, {}}}}}}},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)
+	}
+	if page := renderedOf(t, fan, res, runs); !strings.Contains(page, `<td class="heat-3" title="the better is sequential">1.20x</td>`) {
+		t.Error("the page has no colour for a cell")
+	}
+	if text := summedOf(t, fan, res, runs, Options{}); !strings.Contains(text, "computing, one processor") || strings.Contains(text, "GRID, COMPUTING") {
+		t.Error(text)
 	}
 }
 
@@ -133,13 +144,17 @@ func TestFiguresMadeOfPartsAreStacked(t *testing.T) {
 	run := func(setup, pattern string, extra map[string]float64) results.Run {
 		return results.Run{Setup: setup, Load: "keep-alive", Pattern: pattern, Elapsed: 1, Extra: extra}
 	}
-	res := results.Results{Experiment: "G7", Started: time.Unix(0, 0), Ended: time.Unix(1, 0)}
+	g7 := ledger.Family{Columns: []ledger.Column{{Key: "cpu_us", Name: "processor time", Format: "micros"}}, Stacks: ledger.Stacks{
+		Axis: "µs of processor time for a request", Total: ledger.Column{Key: "cpu_us", Format: "micros"}, Note: ledger.Column{Key: "share", Name: "% of the lead", Format: "decimals"}, Whole: "net/http", Steps: 2,
+		Parts: []ledger.StackPart{{Key: "floor_us", Name: "reads and writes alone", Class: "s0"}, {Key: "above_us", Name: "the server's own", Class: "s1"}, {Key: "byte_API_us", Name: "byte API", Class: "s3"}, {Key: "rest_low_us", Name: "fasthttp", Class: "error"}},
+	}}
+	res := results.Results{Started: time.Unix(0, 0), Ended: time.Unix(1, 0)}
 	runs := []results.Run{
 		run("servers", "net/http", map[string]float64{"cpu_us": 14.7, "floor_us": 8.5, "above_us": .7, "byte_API_us": 2, "rest_low_us": -.1}),
 		run("each", "byte API", map[string]float64{"cpu_us": 12.7, "floor_us": 8.5, "above_us": 4.2, "byte_API_us": 2, "share": 36}),
 		{Setup: "each", Load: "keep-alive", Pattern: "pooled state", Killed: "above its cap"},
 	}
-	page := rendered(t, res, runs)
+	page := renderedOf(t, g7, res, runs)
 	for _, want := range []string{
 		"What it is made of", `<span class="swatch s3"></span> byte API`, "net/http: byte API 2 µs", "14.7 µs",
 		"byte API: byte API 2 µs", "12.7 µs, 36.00 % of the lead",
@@ -152,8 +167,7 @@ func TestFiguresMadeOfPartsAreStacked(t *testing.T) {
 	if strings.Contains(page, "fasthttp -100 ns") || strings.Contains(page, "fasthttp −100 ns") {
 		t.Error("a part below 0 was drawn")
 	}
-	res.Experiment = "pools"
-	if strings.Contains(rendered(t, res, runs), "What it is made of") {
+	if strings.Contains(renderedOf(t, pools, res, runs), "What it is made of") {
 		t.Error("a family without parts has bars of them")
 	}
 }
