@@ -42,40 +42,34 @@ type echoParams struct {
 func echoCreate(c *echo.Context) error {
 	var from echoParams
 	var p newPatient
-	if err := echoRead(c, &from, &p); err != nil {
-		return c.JSON(refusalOf(err))
+	err := echo.BindPathValues(c, &from)
+	if err == nil {
+		err = echo.BindQueryParams(c, &from)
 	}
-	v := created(from.Ward, from.Notify, &p)
-	return c.JSON(http.StatusCreated, &v)
-}
-
-func echoRead(c *echo.Context, from *echoParams, p *newPatient) error {
-	if c.Request().Header.Get(echo.HeaderContentType) == "" {
-		return errNoType
+	if err == nil {
+		err = echo.BindBody(c, &p)
 	}
-	if err := echo.BindPathValues(c, from); err != nil {
-		return err
-	}
-	if err := echo.BindQueryParams(c, from); err != nil {
-		return err
-	}
-	if err := echo.BindBody(c, p); err != nil {
-		if echo.StatusCode(err) == http.StatusUnsupportedMediaType {
-			return errOtherType
+	switch {
+	case c.Request().Header.Get(echo.HeaderContentType) == "":
+		err = errNoType
+	case err == nil:
+		if err = c.Validate(&from); err == nil {
+			err = c.Validate(&p)
 		}
-		return err
+	case echo.StatusCode(err) == http.StatusUnsupportedMediaType:
+		err = errOtherType
 	}
-	if err := c.Validate(from); err != nil {
-		return err
-	}
-	return c.Validate(p)
+	return echoAnswer(c, http.StatusCreated, created(from.Ward, from.Notify, &p), err)
 }
 
 func echoGet(c *echo.Context) error {
-	id := c.Param("id")
-	if err := checkID(id); err != nil {
+	v, err := lookUp(c.Param("id"))
+	return echoAnswer(c, http.StatusOK, v, err)
+}
+
+func echoAnswer(c *echo.Context, status int, v patient, err error) error {
+	if err != nil {
 		return c.JSON(refusalOf(err))
 	}
-	v := found(id)
-	return c.JSON(http.StatusOK, &v)
+	return c.JSON(status, &v)
 }

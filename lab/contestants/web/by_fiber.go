@@ -29,41 +29,29 @@ func strictFiber(data []byte, v any) error {
 }
 
 func fiberCreate(c fiber.Ctx) error {
-	var p newPatient
-	ward := c.Params("ward")
-	notify, err := params(ward, c.Query("notify"))
-	if err == nil {
-		err = fiberRead(c, &p)
-	}
-	if err != nil {
-		return fiberRefuse(c, err)
-	}
-	v := created(ward, notify, &p)
-	return c.Status(http.StatusCreated).JSON(&v)
-}
-
-func fiberRead(c fiber.Ctx, p *newPatient) error {
-	switch media(c.Get(fiber.HeaderContentType)) {
-	case jsonType:
-		return c.Bind().JSON(p)
-	case formType:
-		return c.Bind().Form(p)
-	case "":
-		return errNoType
-	}
-	return errOtherType
+	v, err := create(c.Params("ward"), c.Query("notify"), func(p *newPatient) error {
+		switch media(c.Get(fiber.HeaderContentType)) {
+		case jsonType:
+			return c.Bind().JSON(p)
+		case formType:
+			return c.Bind().Form(p)
+		case "":
+			return errNoType
+		}
+		return errOtherType
+	})
+	return fiberAnswer(c, http.StatusCreated, v, err)
 }
 
 func fiberGet(c fiber.Ctx) error {
-	id := c.Params("id")
-	if err := checkID(id); err != nil {
-		return fiberRefuse(c, err)
-	}
-	v := found(id)
-	return c.JSON(&v)
+	v, err := lookUp(c.Params("id"))
+	return fiberAnswer(c, http.StatusOK, v, err)
 }
 
-func fiberRefuse(c fiber.Ctx, err error) error {
-	status, answer := refusalOf(err)
+func fiberAnswer(c fiber.Ctx, status int, v patient, err error) error {
+	var answer any = &v
+	if err != nil {
+		status, answer = refusalOf(err)
+	}
 	return c.Status(status).JSON(answer)
 }

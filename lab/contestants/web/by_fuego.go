@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/go-fuego/fuego"
@@ -20,24 +21,17 @@ func startFuego() (handlers, error) {
 }
 
 func fuegoCreate(c fuego.ContextWithBody[newPatient]) (*patient, error) {
-	ward := c.PathParam("ward")
-	notify, err := params(ward, c.QueryParam("notify"))
-	if err != nil {
-		return nil, fuego.BadRequestError{Detail: err.Error()}
-	}
-	p, err := c.Body()
-	if err != nil {
-		return nil, err
-	}
-	v := created(ward, notify, &p)
-	return &v, nil
+	return fuegoAnswer(create(c.PathParam("ward"), c.QueryParam("notify"), func(p *newPatient) (err error) {
+		*p, err = c.Body()
+		return err
+	}))
 }
 
-func fuegoGet(c fuego.ContextNoBody) (*patient, error) {
-	id := c.PathParam("id")
-	if err := checkID(id); err != nil {
-		return nil, fuego.BadRequestError{Detail: err.Error()}
+func fuegoGet(c fuego.ContextNoBody) (*patient, error) { return fuegoAnswer(lookUp(c.PathParam("id"))) }
+
+func fuegoAnswer(v patient, err error) (*patient, error) {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		err = fuego.BadRequestError{Detail: r.Error()}
 	}
-	v := found(id)
-	return &v, nil
+	return &v, err
 }

@@ -45,39 +45,30 @@ func startGinTyped() (handlers, error) {
 }
 
 func ginCreate(c *gin.Context) {
-	var p newPatient
-	ward := c.Param("ward")
-	notify, err := params(ward, c.Query("notify"))
-	if err == nil {
-		err = ginRead(c, &p)
-	}
+	v, err := create(c.Param("ward"), c.Query("notify"), func(p *newPatient) error {
+		c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxBody)
+		switch c.ContentType() {
+		case jsonType:
+			return c.ShouldBindWith(p, binding.JSON)
+		case formType:
+			return c.ShouldBindWith(p, binding.FormPost)
+		case "":
+			return errNoType
+		}
+		return errOtherType
+	})
+	ginAnswer(c, http.StatusCreated, v, err)
+}
+
+func ginGet(c *gin.Context) {
+	v, err := lookUp(c.Param("id"))
+	ginAnswer(c, http.StatusOK, v, err)
+}
+
+func ginAnswer(c *gin.Context, status int, v patient, err error) {
 	if err != nil {
 		c.JSON(refusalOf(err))
 		return
 	}
-	v := created(ward, notify, &p)
-	c.JSON(http.StatusCreated, &v)
-}
-
-func ginRead(c *gin.Context, p *newPatient) error {
-	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxBody)
-	switch c.ContentType() {
-	case jsonType:
-		return c.ShouldBindWith(p, binding.JSON)
-	case formType:
-		return c.ShouldBindWith(p, binding.FormPost)
-	case "":
-		return errNoType
-	}
-	return errOtherType
-}
-
-func ginGet(c *gin.Context) {
-	id := c.Param("id")
-	if err := checkID(id); err != nil {
-		c.JSON(refusalOf(err))
-		return
-	}
-	v := found(id)
-	c.JSON(http.StatusOK, &v)
+	c.JSON(status, &v)
 }

@@ -39,18 +39,13 @@ func startChi() (handlers, error) {
 }
 
 func (h byHand) create(w http.ResponseWriter, r *http.Request) {
-	var p newPatient
-	ward := h.path(r, "ward")
-	notify, err := params(ward, r.URL.Query().Get("notify"))
-	if err == nil {
-		err = h.read(w, r, &p)
-	}
-	if err != nil {
-		refuse(w, err)
-		return
-	}
-	v := created(ward, notify, &p)
-	answerByHand(w, http.StatusCreated, &v)
+	v, err := create(h.path(r, "ward"), r.URL.Query().Get("notify"), func(p *newPatient) error { return h.read(w, r, p) })
+	answerByHand(w, http.StatusCreated, v, err)
+}
+
+func (h byHand) get(w http.ResponseWriter, r *http.Request) {
+	v, err := lookUp(h.path(r, "id"))
+	answerByHand(w, http.StatusOK, v, err)
 }
 
 func (h byHand) read(w http.ResponseWriter, r *http.Request, p *newPatient) (err error) {
@@ -71,25 +66,14 @@ func (h byHand) read(w http.ResponseWriter, r *http.Request, p *newPatient) (err
 	return h.check(p)
 }
 
-func (h byHand) get(w http.ResponseWriter, r *http.Request) {
-	id := h.path(r, "id")
-	if err := checkID(id); err != nil {
-		refuse(w, err)
-		return
+func answerByHand(w http.ResponseWriter, status int, v patient, err error) {
+	var answer any = &v
+	if err != nil {
+		status, answer = refusalOf(err)
 	}
-	v := found(id)
-	answerByHand(w, http.StatusOK, &v)
-}
-
-func refuse(w http.ResponseWriter, err error) {
-	status, answer := refusalOf(err)
-	answerByHand(w, status, answer)
-}
-
-func answerByHand(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", jsonType)
 	w.WriteHeader(status)
-	_ = encodeByHand(w, v) // the client has gone
+	_ = encodeByHand(w, answer) // the client has gone
 }
 
 func (p *newPatient) fromForm(r *http.Request) error {

@@ -10,26 +10,26 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// harness sends a contestant one request after the other. It is for one goroutine.
-type harness interface {
-	send()
-	status() int // of the last answer
-	body() []byte
-}
+// harness sends a contestant a request and returns its answer, which is valid until the
+// next one. It is for one goroutine.
+type harness func() (status int, body []byte)
 
 // newHarness makes the harness that fits the contestant. Published is a new
 // request and a new recorder for every iteration; otherwise both are reused.
 func newHarness(h handlers, r request, published bool) harness {
 	switch {
 	case h.fast != nil:
-		return &fast{handler: h.fast, request: r, sent: []byte(r.Body)}
+		return newFast(h.fast, r)
 	case published:
-		return &asPublished{handler: h.http, request: r}
+		return func() (int, []byte) {
+			w := httptest.NewRecorder()
+			h.http.ServeHTTP(w, r.new())
+			return w.Code, w.Body.Bytes()
+		}
 	}
-	return newReused(h.http, r)
+	return newReused(h.http, r).send
 }
 
-// new makes a request.
 func (r request) new() *http.Request {
 	out := httptest.NewRequest(r.Method, r.Target, strings.NewReader(r.Body))
 	if r.Type != "" {
@@ -41,14 +41,12 @@ func (r request) new() *http.Request {
 // reused is a request and a response writer that are reused. The request is restored
 // from a copy, because handlers and muxes modify it.
 type reused struct {
-	handler  http.Handler
-	template http.Request
-	request  http.Request
-	reader   bytes.Reader
-	sent     []byte
-	header   http.Header
-	code     int
-	written  []byte
+	handler           http.Handler
+	template, request http.Request
+	reader            bytes.Reader
+	sent, written     []byte
+	header            http.Header
+	code              int
 }
 
 func newReused(to http.Handler, r request) *reused {
@@ -60,16 +58,14 @@ func newReused(to http.Handler, r request) *reused {
 	return h
 }
 
-func (h *reused) send() {
+func (h *reused) send() (int, []byte) {
 	h.code, h.written = http.StatusOK, h.written[:0]
 	clear(h.header)
 	h.reader.Reset(h.sent)
 	h.request = h.template
 	h.handler.ServeHTTP(h, &h.request)
+	return h.code, h.written
 }
-
-func (h *reused) status() int  { return h.code }
-func (h *reused) body() []byte { return h.written }
 
 // Header, WriteHeader and Write make it an http.ResponseWriter.
 func (h *reused) Header() http.Header  { return h.header }
@@ -79,43 +75,22 @@ func (h *reused) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// asPublished makes a new request and recorder for each iteration.
-type asPublished struct {
-	handler http.Handler
-	request request
-	last    *httptest.ResponseRecorder
-}
-
-func (h *asPublished) send() {
-	h.last = httptest.NewRecorder()
-	h.handler.ServeHTTP(h.last, h.request.new())
-}
-
-func (h *asPublished) status() int  { return h.last.Code }
-func (h *asPublished) body() []byte { return h.last.Body.Bytes() }
-
-// fast is the same for a fasthttp handler, whose request is parsed again only when it
+// newFast is the same for a fasthttp handler, whose request is parsed again only when it
 // is filled again.
-type fast struct {
-	handler fasthttp.RequestHandler
-	request request
-	sent    []byte
-	ctx     fasthttp.RequestCtx
-}
-
-func (h *fast) send() {
-	h.ctx.Request.Reset()
-	h.ctx.Response.Reset()
-	h.ctx.ResetUserValues()
-	h.ctx.Request.Header.SetMethod(h.request.Method)
-	h.ctx.Request.SetRequestURI(h.request.Target)
-	h.ctx.Request.Header.SetHost("example.org")
-	if h.request.Type != "" {
-		h.ctx.Request.Header.SetContentType(h.request.Type)
+func newFast(to fasthttp.RequestHandler, r request) harness {
+	ctx, sent := new(fasthttp.RequestCtx), []byte(r.Body)
+	return func() (int, []byte) {
+		ctx.Request.Reset()
+		ctx.Response.Reset()
+		ctx.ResetUserValues()
+		ctx.Request.Header.SetMethod(r.Method)
+		ctx.Request.SetRequestURI(r.Target)
+		ctx.Request.Header.SetHost("example.org")
+		if r.Type != "" {
+			ctx.Request.Header.SetContentType(r.Type)
+		}
+		ctx.Request.SetBodyRaw(sent)
+		to(ctx)
+		return ctx.Response.StatusCode(), ctx.Response.Body()
 	}
-	h.ctx.Request.SetBodyRaw(h.sent)
-	h.handler(&h.ctx)
 }
-
-func (h *fast) status() int  { return h.ctx.Response.StatusCode() }
-func (h *fast) body() []byte { return h.ctx.Response.Body() }

@@ -1,11 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"runtime"
-	"slices"
 	"sync"
 
 	"github.com/spillway-go/spillway/lab/routes"
@@ -44,38 +45,42 @@ func measure(ctx context.Context, j routes.Job) (routes.Measured, error) {
 const warm = 8
 
 func player(name string, h handlers, j routes.Job, lanes int) turns.Player {
-	senders := make([]harness, lanes)
+	senders, wrong := make([]harness, lanes), make([]string, lanes)
 	for i := range senders {
 		senders[i] = newHarness(h, requests[j.Scenario], j.Published)
 	}
-	send := func(n int) {
-		var others sync.WaitGroup
-		for i, s := range senders[1:] {
-			others.Go(func() { repeat(s, share(n, i+1, lanes)) })
-		}
-		repeat(senders[0], share(n, 0, lanes))
-		others.Wait()
-	}
 	want := requests[j.Scenario].Status
 	if _, ok := harnesses[name]; ok {
-		want = 200 // although nobody answered
+		want = http.StatusOK // of nobody
+	}
+	repeat := func(i, n int) {
+		var status int
+		var body []byte
+		for range n {
+			status, body = senders[i]()
+		}
+		if status != want {
+			wrong[i] = fmt.Sprintf("answered %d, want %d: %s", status, want, body)
+		}
+	}
+	send := func(n int) {
+		var others sync.WaitGroup
+		for i := 1; i < lanes; i++ {
+			others.Go(func() { repeat(i, share(n, i, lanes)) })
+		}
+		repeat(0, share(n, 0, lanes))
+		others.Wait()
 	}
 	return turns.Player{
 		Name:  name,
 		Ready: func(int) error { send(warm * lanes); return nil },
 		Block: send,
 		Done: func() error {
-			if i := slices.IndexFunc(senders, func(s harness) bool { return s.status() != want }); i >= 0 {
-				return fmt.Errorf("answered %d, want %d: %s", senders[i].status(), want, senders[i].body())
+			if why := cmp.Or(wrong...); why != "" {
+				return errors.New(why)
 			}
 			return nil
 		},
-	}
-}
-
-func repeat(s harness, n int) {
-	for range n {
-		s.send()
 	}
 }
 

@@ -48,26 +48,29 @@ func refusalOf(err error) (status int, answer any) {
 	return r.status, r
 }
 
-// params checks the ward and reads an optional truth value.
-func params(ward, notify string) (bool, error) {
+// create checks path and query, lets read fill and check the body, and answers.
+func create(ward, notify string, read func(*newPatient) error) (patient, error) {
+	var p newPatient
 	if len(ward) > longest {
-		return false, bad(http.StatusBadRequest, "ward", "is too long")
+		return patient{}, bad(http.StatusBadRequest, "ward", "is too long")
 	}
-	if notify == "" {
-		return false, nil
+	yes, err := false, error(nil)
+	if notify != "" {
+		if yes, err = strconv.ParseBool(notify); err != nil {
+			return patient{}, bad(http.StatusBadRequest, "notify", "must be true or false")
+		}
 	}
-	yes, err := strconv.ParseBool(notify)
-	if err != nil {
-		return false, bad(http.StatusBadRequest, "notify", "must be true or false")
+	if err := read(&p); err != nil {
+		return patient{}, err
 	}
-	return yes, nil
+	return created(ward, yes, &p), nil
 }
 
-func checkID(id string) error {
+func lookUp(id string) (patient, error) {
 	if len(id) != idSize {
-		return bad(http.StatusBadRequest, "id", "must have 7 characters")
+		return patient{}, bad(http.StatusBadRequest, "id", "must have 7 characters")
 	}
-	return nil
+	return found(id), nil
 }
 
 // media is a content type without its parameters.
