@@ -26,28 +26,6 @@ var families = map[string]ledger.Family{
 			{Title: "Scaled runs", Text: "Runs shorter than the published ones cut requests, never clients, workers or queue places, because those decide what is refused."},
 		},
 	},
-	"R": {
-		Sources: []ledger.Source{{Name: "a benchmark report, \"sync.Pool Performance Analysis for Route Package\"", What: "whose layer is rendered here from its description"}},
-		Columns: []ledger.Column{
-			{Key: "cpu_ns", Name: "processor time for a request, net", Format: "nanos"}, {Key: "allocs", Name: "allocations, net", Format: "decimals"}, {Key: "bytes", Name: "allocated, net", Format: "size"},
-			{Key: "wall_ns", Name: "time on the clock for a request, net", Format: "nanos"},
-			{Key: "cpu_ns_total", Name: "processor time with the harness", Format: "nanos"}, {Key: "cpu_ns_harness_share", Name: "of it the harness, %", Format: "decimals"}, {Key: "allocs_total", Name: "allocations with the harness", Format: "decimals"},
-			{Key: "behind", Name: "Spillway's time/this one's", Format: "ratio"},
-			{Key: "pause_p99_us", Name: "p99 of the collector's pauses, µs"}, {Key: "pauses", Name: "pauses"},
-		},
-		Behind: "behind",
-		Method: []ledger.Note{
-			{Title: "What is measured", Text: "Processor time of the contestant's process, user and system, its collector included, over the requests of a turn. Every contestant is a process of its own; all are there from the beginning of a repeat and take turns in random order, the first of which are a warm-up. A repeat's figure is the mean of the middle half of the turns. Time on the clock counts in the parallel scenario of the published shape only, where the claim is about contention."},
-			{Title: "Net of the harness", Text: "Request, body reader and response writer are used again; before each request the request is copied from a template, since muxes and handlers leave things in it. What that costs with a handler that does nothing (the row \"nothing\") is subtracted. The published harness makes a request and a httptest recorder for each iteration; it is run with the same builds, and the share of it is a figure."},
-			{Title: "Two builds", Text: "A typed layer over gin in the published shape: a function of a request and a response type, names, descriptions, middleware, binding from path, query and body by content type, Server-Timing for decoding, answers that choose their status or are a file or a stream. One build takes its context from a sync.Pool, cleared when it is given back, and nothing else differs. The published builds differed elsewhere: the pooled one had lost a Sprintf, which is the third row, and what the set-up with the published harness judges. The fresh build runs twice; what it differs from itself is noise."},
-			{Title: "The form row", Text: "With form tags that work, a form is bound and answered 201. The published type appears to have had none: gin then looks for fields by their Go names, finds none, and what is required is missing. The row without tags measures such a 400."},
-			{Title: "The traffic", Text: "60 % JSON, 20 % GET, 10 % form, 5 % large, 5 % parallel, averaged as the ratio of the mean times and as the mean of the ratios."},
-			{Title: "The same work for all", Text: "Path, query and body are bound, seven fields are checked, everything that was sent is in the answer; a test sends good and bad requests to all and compares status and answer. By hand: net/http's mux with checks written out, the first fault told; with go-playground/validator, all faults told; the same on chi; gin's own binding, which brings the validator; echo's binding with it. Bodies are bounded to 1 MiB and unknown JSON members refused by all."},
-			{Title: "What differs all the same", Text: "Spillway also refuses unknown form fields and query parameters, repeated members and more than one document, and lists every fault with a pointer. huma answers faults with 422, reads no urlencoded form (it has no figure there) and takes a body without a content type for JSON; with it, as with the hand-written handlers, a wrong type ends the list of faults. fuego takes every content type that it does not know for JSON and writes Server-Timing, as only \"spillway, Server-Timing\" does otherwise."},
-			{Title: "fiber", Text: "It is no net/http handler: its request is fasthttp's, filled again each time, which the row \"nothing\" of its own contest does as well. Its figures do not stand beside the others': a server on fasthttp saves elsewhere, see experiment G7, and its strings are valid only until the handler returns."},
-			{Title: "Version 2 of encoding/json", Text: "In a build with GOEXPERIMENT=jsonv2, the hand-written handlers call version 2 and the frameworks still call version 1, which is then implemented by version 2."},
-		},
-	},
 	"overload": {
 		Method: []ledger.Note{
 			{Title: "What is scarce", Text: "A database with a knee, in front of SQLite: ten lookups at a time run at full speed, 20 to 60 ms each. Beyond that they share it, and the sharing costs: with c of them running the total falls to √(10/c), so that forty do half of what ten do. It refuses nothing and reports nothing. A caller that leaves takes its lookup along."},
