@@ -2,6 +2,8 @@ package claims
 
 import judge "github.com/spillway-go/spillway/lab/oldjudge"
 
+const sourceOverload = "Spillway's own promise"
+
 // Admission is what this project promises for its HTTP middleware with an adaptive
 // limiter that was told no number.
 var Admission = Family{
