@@ -20,7 +20,7 @@ import (
 
 // Config configures the demonstration. Default is what users see.
 type Config struct {
-	Work     service.Work // what a request costs the database behind the service
+	Work     service.Work  // what a request costs the database behind the service
 	Deadline time.Duration // of a request
 	Phases   []Phase
 	Interval time.Duration // of a row

@@ -19,7 +19,8 @@ func TestASmallSessionAnswersEveryClaim(t *testing.T) {
 	c := experiment.Sized[plan.Config]("quick")
 	c.Load, c.Patients, c.WarmUp, c.Time, c.Deadline = []float64{0.5, 2.5}, 200, 50*time.Millisecond, 300*time.Millisecond, 200*time.Millisecond
 	c.Slots, c.Min, c.Max = 3, 10*time.Millisecond, 20*time.Millisecond
-	s := experiment.Session{Dir: t.TempDir() + "/out", Repeats: 1, Seed: 5, Progress: experiment.NewProgress(io.Discard, false, 0)}
+	undisturbed := func() func() float64 { return func() float64 { return 0 } }
+	s := experiment.Session{Dir: t.TempDir() + "/out", Repeats: 1, Seed: 5, Progress: experiment.NewProgress(io.Discard, false, 0), Watch: undisturbed}
 	res, runs, err := s.Run(t.Context(), plan.Experiment, &c)
 	if err != nil || res.Partial != "" {
 		t.Fatal(err, res.Partial)
