@@ -6,6 +6,7 @@ package overload
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
 	"time"
@@ -75,9 +76,10 @@ func (c Config) plan() (experiment.Plan, error) {
 			twin.Twin = true
 			all = append(all, twin)
 		}
+		batches := batchesOf(len(all), x)
 		for i, k := range all {
 			p.Cells = append(p.Cells, experiment.Cell{
-				Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Beside: beside(x, i), Expect: c.WarmUp + c.Time + c.Deadline + patience,
+				Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Beside: fmt.Sprintf("%s, %d of %d", k.Load, 1+i%batches, batches), Expect: c.WarmUp + c.Time + c.Deadline + patience,
 				Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
 					return service.InTime(c.Deadline/20, func() (results.Run, error) { return m.run(ctx, k.Pattern, x, t.Seed) })
 				},
@@ -90,18 +92,12 @@ func (c Config) plan() (experiment.Plan, error) {
 // loadName is a multiple of the capacity, such as "1.5x".
 func loadName(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) + "x" }
 
-// beside groups contestants that run at the same time, each in a process of its own: as
-// many as leave the processors half idle, for nearly all of a lookup is waiting. Beyond
-// twice the capacity these are two.
-func beside(x float64, i int) string {
-	batches := 4
-	switch {
-	case x <= 1:
-		batches = 1
-	case x <= 2:
-		batches = 2
-	}
-	return fmt.Sprintf("%s, %d of %d", loadName(x), 1+i%batches, batches)
+// batchesOf is in how many batches so many contestants run, those of one at the same time,
+// each in a process of its own. Nearly all of a lookup is waiting: ten times the capacity,
+// with the clients, takes half of a processor.
+func batchesOf(contestants int, x float64) int {
+	together := max(int(10*float64(runtime.GOMAXPROCS(0))/x), 1)
+	return (contestants + together - 1) / together
 }
 
 // measurement makes the runs.
