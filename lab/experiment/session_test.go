@@ -200,8 +200,8 @@ func TestBadSettingsLeaveNothingBehind(t *testing.T) {
 		t.Errorf("nothing to measure with: %v", err)
 	}
 	t.Setenv("PATH", "")
-	unbuilt := made{plan: experiment.Plan{Programs: []contestant.Spec{{Program: "patient"}}}}
-	if _, _, err := s.Run(t.Context(), unbuilt); !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), "no go command") {
+	unbuilt := experiment.Plan{Programs: []contestant.Spec{{Program: "patient"}}}
+	if _, _, err := start(t, t.Context(), s, unbuilt); !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), "no go command") {
 		t.Errorf("a program that cannot be built: %v", err)
 	}
 	if _, err := os.Stat(s.Dir); !errors.Is(err, os.ErrNotExist) {
