@@ -26,24 +26,6 @@ var families = map[string]ledger.Family{
 			{Title: "Scaled runs", Text: "Runs shorter than the published ones cut requests, never clients, workers or queue places, because those decide what is refused."},
 		},
 	},
-	"overload": {
-		Method: []ledger.Note{
-			{Title: "What is scarce", Text: "A database with a knee, in front of SQLite: ten lookups at a time run at full speed, 20 to 60 ms each. Beyond that they share it, and the sharing costs: with c of them running the total falls to √(10/c), so that forty do half of what ten do. It refuses nothing and reports nothing. A caller that leaves takes its lookup along."},
-			{Title: "The load", Text: "An open loop with Poisson arrivals: clients that do not wait for each other. The capacity is measured first, in a closed loop around the database's slots. Every request waits a second and says so in a header that becomes the context's deadline; every fifth is critical and says so too. Latency counts from the intended start. Each measurement follows a warm-up under the same load. One whose generator sent late, because the machine was busy elsewhere, is made again, at most twice."},
-			{Title: "What the contestants know", Text: "semaphore, semaphore-try and workerpool were given the size of the database, which an operator has to guess; semaphore-4x is the same guess, four times off. failsafe and spillway have no such number. semaphore waits as long as the deadline allows, first come, first served; semaphore-try refuses at once."},
-			{Title: "Side by side", Text: "Up to the capacity all contestants run at the same time, each in its own process, up to twice the capacity half of them; beyond that each runs alone. Nearly all of a lookup is waiting, so that they do not compete for processors."},
-		},
-	},
-	"admission": {
-		Method: []ledger.Note{
-			{Title: "The service", Text: "One handler that waits for a backend of ten slots, 20 to 60 ms a request, behind admissionhttp with limiter.Config{}, in a process of its own. N-way: ten at a time, others wait in a hidden queue, and what is in a slot runs to its end also when its client has left. Degrading: all run at once, and with c of them the total falls to √(10/c); work ends when its client leaves. The capacity is measured in a closed loop without a limit, in every repeat."},
-			{Title: "Where retries are counted", Text: "200 clients, each with a transport of admissionhttp/client and so with a budget and a memory of its own, send three times the capacity between them, by an open loop with Poisson arrivals. A request has five seconds, its retries included. Arrivals are counted by the service, retries included, in steps of 100 ms from the first refusal on. Goodput is what was answered within the measurement, and the load goes on after it, so that nothing is served by an idle backend later. A request that a client held back itself counts as refused."},
-			{Title: "Clients that leave", Text: "Every third client closes its connection after half of the mean service time. What those that stay can get is the capacity without what the others use of it, where each of them is admitted: a third of the clients uses half of its work on the degrading backend, all of it in a slot of the N-way one."},
-			{Title: "A dry run", Text: "Requests without retries, that leave after a second, come slowly until twice the capacity, once in a dry run and once for real. Of each priority the share that would have been refused is compared with the share that was refused, or left while it waited. On the degrading backend the dry run sees the collapse that a limit prevents: there its report has to say that the estimate is unsafe."},
-			{Title: "Hostile clients", Text: "From a third process: connections that stay idle (a third of the files that a process may open, at most 50,000), 200 that send a header a second, headers of 1 MB, bodies without an end and bodies of two bytes a second, clients that close their half before the answer or within the request, and HTTP/2 streams that are reset as soon as they are opened. What they send is bounded, some megabytes and two thousand streams a second. Probes come on a new connection each, 50 a second, and their time counts from the intended start. Known clients have a credential and are critical. A slow body holds a slot until http.Server.ReadTimeout, here ten seconds: that is what the known clients lose."},
-			{Title: "A busy machine", Text: "A run whose clients sent late (p99 above 20 ms) is made again, once. What is sent late comes all at once: on a busy machine arrivals have peaks, and probes are slow, that are not the service's."},
-		},
-	},
 	"pools": {
 		Columns: []ledger.Column{
 			{Key: "ns", Name: "time for each", Format: "nanos"}, {Key: "allocs", Name: "allocations for each", Format: "decimals"}, {Key: "behind", Name: "Spillway's time/this one's", Format: "ratio"},
