@@ -10,7 +10,6 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi/probe"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
 	"github.com/spillway-go/spillway/lab/experiment"
-	"github.com/spillway-go/spillway/lab/patterns/specimen"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/loadgen"
 )
@@ -51,10 +50,7 @@ func (j job) params() map[string]any {
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// id is the patient that request n asks for: neighbours are far apart.
-func (j job) id(n uint64) string {
-	return patientapi.FormatID(1 + int((n*7919+j.Seed%1000)%uint64(j.Patients)))
-}
+func (j job) id(n uint64) string { return patientapi.FormatID(j.number(n)) }
 
 // simulatedStore is the store of the published set-up.
 func (j job) simulatedStore() (*simulated.Injected, error) {
@@ -98,8 +94,13 @@ func call(ctx context.Context, j job) (results.Run, error) {
 	return run, runner.Drain(drain)
 }
 
+// patients is a store of the patient API.
+type patients interface {
+	Patient(ctx context.Context, id string, dst *patientapi.Patient) error
+}
+
 // lookup finds a patient under the runner's pattern.
-func lookup(ctx context.Context, runner *service.Runner, store specimen.Patients, id string) (*service.Answer[patientapi.Patient], error) {
+func lookup(ctx context.Context, runner *service.Runner, store patients, id string) (*service.Answer[patientapi.Patient], error) {
 	return service.Run(ctx, runner, func(ctx context.Context, p *patientapi.Patient) error { return store.Patient(ctx, id, p) })
 }
 
@@ -107,8 +108,7 @@ func lookup(ctx context.Context, runner *service.Runner, store specimen.Patients
 // of the load alone, without the warm-up.
 func (j job) measure(ctx context.Context, look loadgen.TargetFunc, stats func() service.Stats) (results.Run, error) {
 	if j.WarmUp {
-		warm := loadgen.Config{Target: look, Closed: &loadgen.Closed{Clients: j.Clients, Requests: uint64(2 * j.Clients)}}
-		if _, err := loadgen.Run(ctx, warm); err != nil {
+		if err := j.warmUp(ctx, look); err != nil {
 			return results.Run{}, err
 		}
 	}
@@ -116,21 +116,10 @@ func (j job) measure(ctx context.Context, look loadgen.TargetFunc, stats func() 
 	if stats != nil {
 		before = stats()
 	}
-	p := probe.Start()
-	res, err := loadgen.Run(ctx, loadgen.Config{
-		Target: look, Interval: seriesStep, Closed: &loadgen.Closed{Clients: j.Clients, Requests: uint64(j.Requests)},
-	})
-	used := p.Stop()
+	run, err := j.sendLoad(ctx, look)
 	if err != nil {
-		return results.Run{}, err
+		return run, err
 	}
-	if res.Partial {
-		return results.Run{}, ctx.Err()
-	}
-	run := experiment.FromLoad(res)
-	run.Params = j.params()
-	run.Process = process(used)
-	run.Extra = map[string]float64{}
 	if stats != nil {
 		if after := stats(); after.ReuseRate >= 0 {
 			run.Process.ReuseRate = share(after.Reused-before.Reused, after.Responses-before.Responses)
@@ -138,9 +127,6 @@ func (j job) measure(ctx context.Context, look loadgen.TargetFunc, stats func() 
 	}
 	return run, nil
 }
-
-// seriesStep is the resolution of the time lines in the report.
-const seriesStep = 100 * time.Millisecond
 
 func share(part, whole uint64) float64 {
 	if whole == 0 {
@@ -159,30 +145,6 @@ func process(u probe.Usage) results.Process {
 // stackKB is the measured stack of a goroutine, in KB of 1,024 bytes.
 func stackKB(u probe.Usage) float64 {
 	return float64(u.PeakStackBytes) / max(1, float64(u.PeakStacks)) / 1024
-}
-
-// asPrinted is the contestant of H4: the published response pool under the published
-// load, with its own counters and the true figure.
-func asPrinted(ctx context.Context, j job) (results.Run, error) {
-	store, err := j.simulatedStore()
-	if err != nil {
-		return results.Run{}, err
-	}
-	slots := make(chan struct{}, j.Workers) // workers
-	var pool specimen.CountedPool
-	run, err := j.measure(ctx, func(ctx context.Context, n uint64) loadgen.Outcome {
-		slots <- struct{}{}
-		defer func() { <-slots }()
-		_, err := pool.Look(ctx, store, j.id(n))
-		return loadgen.FromError(err)
-	}, nil)
-	if err != nil {
-		return run, err
-	}
-	run.Process.ReuseRate = pool.TrueReuseRate()
-	run.Process.PeakStoreCalls = store.PeakCalls()
-	run.Extra["reported_hit_rate"] = pool.ReportedHitRate()
-	return run, nil
 }
 
 // parked is the contestant of H11: goroutines that only wait, like those of a naive

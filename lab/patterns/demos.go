@@ -12,18 +12,18 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spillway-go/spillway/examples/patientapi"
-	"github.com/spillway-go/spillway/examples/patientapi/directory"
-	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
-	service "github.com/spillway-go/spillway/examples/patientapi/patterns"
-	"github.com/spillway-go/spillway/examples/patientapi/simulated"
+	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/patterns/specimen"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/objectpool"
+	"github.com/spillway-go/spillway/workerpool"
 )
 
-// demonstrations run faulty code and ours.
+// demonstrations run faulty code, and the same over Spillway's packages: ours.
 var demonstrations = experiment.Staged{Role: "patterns-demo-", Acts: []experiment.Act{
 	{ID: "early-return", Title: "the handler that returns before its goroutine writes", Run: earlyReturn},
 	{ID: "shared-reply", Title: "the pooled response that is given back before it is encoded", Run: sharedReply},
@@ -35,10 +35,7 @@ func earlyReturn(ctx context.Context) (results.Demo, error) {
 	if raceEnabled {
 		return results.Demo{Outcome: notUnderRace}, nil
 	}
-	store, err := slowStore(2*time.Millisecond, 10*time.Millisecond)
-	if err != nil {
-		return results.Demo{}, err
-	}
+	store := &specimen.Simulated{MinLatency: 2 * time.Millisecond, MaxLatency: 10 * time.Millisecond}
 	empty := func(h http.Handler) (int, error) {
 		var n counter
 		err := ask(ctx, h, clients, requests, func(_ string, status int, _ http.Header, body []byte) {
@@ -50,13 +47,9 @@ func earlyReturn(ctx context.Context) (results.Demo, error) {
 	if err != nil {
 		return results.Demo{}, err
 	}
-	api, err := ourAPI(service.Naive, store, 1, 0)
-	if err != nil {
-		return results.Demo{}, err
-	}
-	ours, err := empty(api)
+	ours, err := empty(routed(patiently(store)))
 	return results.Demo{
-		Outcome: fmt.Sprintf("As printed, %d of %d requests got an empty 200; from our naive handler %d of %d did.", printed, requests, ours, requests),
+		Outcome: fmt.Sprintf("As printed, %d of %d requests got an empty 200; from a handler that waits for its goroutine %d of %d did.", printed, requests, ours, requests),
 		Counts: []results.NamedCount{
 			{Name: "requests to each", N: requests}, {Name: "empty 200, as printed", N: float64(printed)}, {Name: "empty 200, ours", N: float64(ours)},
 		},
@@ -71,18 +64,15 @@ func sharedReply(ctx context.Context) (results.Demo, error) {
 	if raceEnabled {
 		return results.Demo{Outcome: notUnderRace}, nil
 	}
-	store, err := simulated.New(10_000, 1)
-	if err != nil {
-		return results.Demo{}, err
-	}
+	var store specimen.Simulated
 	demo := results.Demo{Counts: []results.NamedCount{{Name: "requests to each", N: requests}}}
-	count := func(name string, answer func(context.Context, string, func()) ([]byte, error)) (empty, foreign int, err error) {
+	count := func(name string, answer func(id string, first func()) ([]byte, error)) (empty, foreign int, err error) {
 		var none, other counter
 		_, err = loadgen.Run(ctx, loadgen.Config{
 			Closed: &loadgen.Closed{Clients: clients, Requests: requests},
-			Target: loadgen.TargetFunc(func(ctx context.Context, n uint64) loadgen.Outcome {
-				id := patientapi.FormatID(1 + int(n*7919%10_000))
-				body, err := answer(ctx, id, meanwhile)
+			Target: loadgen.TargetFunc(func(_ context.Context, n uint64) loadgen.Outcome {
+				id := specimen.ID(1 + int(n*7919%10_000))
+				body, err := answer(id, meanwhile)
 				got := patientIn(body)
 				none.add(err == nil && got == "")
 				other.add(got != "" && got != id)
@@ -93,26 +83,26 @@ func sharedReply(ctx context.Context) (results.Demo, error) {
 			results.NamedCount{Name: "another patient, " + name, N: float64(other.n)})
 		return none.n, other.n, errors.Join(err, ctx.Err())
 	}
-	onPut := specimen.NewSharedReply(store, workers, clients, specimen.ClearOnPut)
+	onPut := specimen.NewSharedReply(&store, workers, clients, specimen.ClearOnPut)
 	defer onPut.Close()
 	emptyPut, foreignPut, err := count("as printed", onPut.Answer)
 	if err != nil {
 		return demo, err
 	}
-	onGet := specimen.NewSharedReply(store, workers, clients, specimen.ClearOnGet)
+	onGet := specimen.NewSharedReply(&store, workers, clients, specimen.ClearOnGet)
 	defer onGet.Close()
 	emptyGet, foreignGet, err := count("cleared on Get only", onGet.Answer)
 	if err != nil {
 		return demo, err
 	}
-	runner, err := service.New(service.Optimized, service.Config{Workers: workers, QueueSize: clients})
+	pool, err := workerpool.New(workerpool.Config{MaxWorkers: workers, QueueSize: clients})
 	if err != nil {
 		return demo, err
 	}
-	emptyOurs, foreignOurs, err := count("ours", answerOf(runner, store))
+	emptyOurs, foreignOurs, err := count("ours", ownedReplies(ctx, pool, &store))
 	demo.Outcome = fmt.Sprintf("Of %d replies as printed %d are empty and %d carry another patient; cleared on Get only, %d and %d; ours, %d and %d.",
 		requests, emptyPut, foreignPut, emptyGet, foreignGet, emptyOurs, foreignOurs)
-	return demo, errors.Join(err, runner.Drain(ctx))
+	return demo, errors.Join(err, pool.Drain(ctx))
 }
 
 // notUnderRace replaces demonstrations of data races in programs built with the race
@@ -134,15 +124,16 @@ func lateRetryAfter(ctx context.Context) (results.Demo, error) {
 	if err != nil {
 		return results.Demo{}, err
 	}
-	store, err := slowStore(20*time.Millisecond, 20*time.Millisecond)
+	one, err := limiter.New(limiter.Config{Law: limit.NewFixed(1), QueueSize: -1})
 	if err != nil {
 		return results.Demo{}, err
 	}
-	api, err := ourAPI(service.WorkerPool, store, 1, 0)
+	protect, err := admissionhttp.New(admissionhttp.Config{Limiter: one})
 	if err != nil {
 		return results.Demo{}, err
 	}
-	ours, err := count(api)
+	store := &specimen.Simulated{MinLatency: 20 * time.Millisecond, MaxLatency: 20 * time.Millisecond}
+	ours, err := count(protect(routed(patiently(store))))
 	if err != nil {
 		return results.Demo{}, err
 	}
@@ -156,21 +147,36 @@ func lateRetryAfter(ctx context.Context) (results.Demo, error) {
 	}, nil
 }
 
-func slowStore(least, most time.Duration) (*simulated.Injected, error) {
-	people, err := simulated.New(10_000, 1)
-	if err != nil {
-		return nil, err
+// patiently answers each request in a goroutine as EarlyReturn does, and waits for it.
+func patiently(store specimen.Store) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		answer := make(chan specimen.Reply, 1)
+		go func() {
+			patient, err := store.Patient(r.PathValue("id"))
+			answer <- specimen.Reply{Success: err == nil, Patient: patient}
+		}()
+		_ = json.NewEncoder(w).Encode(<-answer) // fails for a client that has left
 	}
-	return simulated.Inject(people, simulated.Config{MinLatency: least, MaxLatency: most, Seed: 1})
 }
 
-// ourAPI is the correct counterpart.
-func ourAPI(pattern string, store simulated.Source, workers, queue int) (http.Handler, error) {
-	runner, err := service.New(pattern, service.Config{Workers: workers, QueueSize: queue})
-	if err != nil {
-		return nil, err
+// ownedReplies gives each pooled reply one owner at a time: the worker until it returns
+// it, then the receiver until it has encoded it.
+func ownedReplies(ctx context.Context, pool *workerpool.Pool, store specimen.Store) func(string, func()) ([]byte, error) {
+	replies := objectpool.New(objectpool.Config[specimen.Reply]{Clear: func(r *specimen.Reply) { *r = specimen.Reply{} }})
+	return func(id string, first func()) ([]byte, error) {
+		reply, err := workerpool.Do(ctx, pool, func(context.Context) (*specimen.Reply, error) {
+			reply := replies.Get()
+			patient, err := store.Patient(id)
+			*reply = specimen.Reply{Success: err == nil, Patient: patient}
+			return reply, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		defer replies.Put(reply)
+		first()
+		return json.Marshal(reply)
 	}
-	return httpapi.New(httpapi.Config{Runner: runner, Patients: store, Clinicians: directory.Alone(store), Health: store}), nil
 }
 
 func routed(h http.Handler) http.Handler {
@@ -179,18 +185,11 @@ func routed(h http.Handler) http.Handler {
 	return mux
 }
 
-// patientIn is the patient that a reply speaks of, in the specimens' form or in
-// ours; "" if none.
+// patientIn is the patient that a reply speaks of; "" if none.
 func patientIn(body []byte) string {
-	var reply struct {
-		ID      string `json:"id"`
-		Patient struct {
-			ID string `json:"id"`
-		} `json:"patient"`
-	}
-	_ = json.Unmarshal(body, &reply) // a reply that is not JSON has no patient
-	if reply.ID != "" {
-		return reply.ID
+	var reply specimen.Reply
+	if json.Unmarshal(body, &reply) != nil || reply.Patient == nil {
+		return ""
 	}
 	return reply.Patient.ID
 }
@@ -230,7 +229,7 @@ func ask(ctx context.Context, h http.Handler, clients, requests int, see func(id
 	for c := range clients {
 		all.Go(func() {
 			for n := c; n < requests && ctx.Err() == nil; n += clients {
-				id := patientapi.FormatID(1 + n*7919%10_000)
+				id := specimen.ID(1 + n*7919%10_000)
 				if err := askOne(ctx, client, "http://"+listener.Addr().String()+"/api/v1/patients/"+id, id, see); err != nil {
 					cancel(err)
 				}

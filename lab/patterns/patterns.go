@@ -35,6 +35,8 @@ const (
 	roleAsPrinted = "patterns-as-printed"
 	roleReuse     = "patterns-reuse"
 	roleParked    = "patterns-parked"
+	rolePublished = "patterns-published"
+	roleUncleared = "patterns-uncleared"
 )
 
 // Roles are the roles of its contestants.
@@ -45,6 +47,8 @@ func Roles() map[string]contestant.Role {
 		roleAsPrinted: contestant.Func(asPrinted),
 		roleReuse:     contestant.Func(reusing),
 		roleParked:    contestant.Func(parked),
+		rolePublished: contestant.Func(published),
+		roleUncleared: contestant.Func(uncleared),
 	}
 	maps.Copy(roles, demonstrations.Roles())
 	return roles
@@ -66,10 +70,11 @@ func (e Experiment) Plan() (experiment.Plan, error) {
 			p.real(load, pattern)
 		}
 	}
+	p.shape()
 	p.brisk()
 	if slices.Contains(c.Patterns, service.Optimized) {
 		p.child(Published, Low, AsPrinted, roleAsPrinted).Beside = Published + Low
-		p.child(Published, Reuse, Uncleared, roleReuse)
+		p.child(Published, Reuse, Uncleared, roleUncleared)
 		p.child(Published, Reuse, service.Optimized, roleReuse)
 	}
 	if slices.Contains(c.Patterns, service.Naive) {

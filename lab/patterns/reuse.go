@@ -9,7 +9,6 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi"
 	service "github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
-	"github.com/spillway-go/spillway/lab/patterns/specimen"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/loadgen"
 )
@@ -22,20 +21,12 @@ func reusing(ctx context.Context, j job) (results.Run, error) {
 	if err != nil {
 		return results.Run{}, err
 	}
-	var answer func(ctx context.Context, id string) ([]byte, error)
-	var stats func() service.Stats
-	if j.Pattern == Uncleared {
-		answer = (&specimen.Uncleared{Store: people}).Answer
-	} else {
-		runner, err := service.New(j.Pattern, service.Config{Workers: j.Workers, QueueSize: j.Clients})
-		if err != nil {
-			return results.Run{}, err
-		}
-		ours := answerOf(runner, people)
-		answer = func(ctx context.Context, id string) ([]byte, error) { return ours(ctx, id, func() {}) }
-		stats = runner.Stats
-		defer func() { _ = runner.Drain(ctx) }()
+	runner, err := service.New(j.Pattern, service.Config{Workers: j.Workers, QueueSize: j.Clients})
+	if err != nil {
+		return results.Run{}, err
 	}
+	defer func() { _ = runner.Drain(ctx) }()
+	answer := answerOf(runner, people)
 	var foreign atomic.Uint64
 	run, err := j.measure(ctx, func(ctx context.Context, n uint64) loadgen.Outcome {
 		id := j.id(n)
@@ -51,7 +42,7 @@ func reusing(ctx context.Context, j job) (results.Run, error) {
 			foreign.Add(1)
 		}
 		return loadgen.OK
-	}, stats)
+	}, runner.Stats)
 	if err != nil {
 		return run, err
 	}
@@ -59,16 +50,14 @@ func reusing(ctx context.Context, j job) (results.Run, error) {
 	return run, nil
 }
 
-// answerOf encodes a response before it is given back, as the service does,
-// whatever the receiver does first.
-func answerOf(runner *service.Runner, store specimen.Patients) func(context.Context, string, func()) ([]byte, error) {
-	return func(ctx context.Context, id string, first func()) ([]byte, error) {
+// answerOf encodes a response before it is given back, as the service does.
+func answerOf(runner *service.Runner, store patients) func(context.Context, string) ([]byte, error) {
+	return func(ctx context.Context, id string) ([]byte, error) {
 		found, err := lookup(ctx, runner, store, id)
 		if err != nil {
 			return nil, err
 		}
 		defer found.Release()
-		first()
 		return json.Marshal(&found.Value)
 	}
 }

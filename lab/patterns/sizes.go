@@ -13,8 +13,9 @@ import (
 
 // The set-ups. A run's Setup is one of them.
 const (
-	Published = "published" // a function call in a child process, a simulated store, a wait for queue room
-	Real      = "real"      // HTTP on loopback to a server in its own process, SQLite, refused at once
+	Published = "published"       // a function call in a child process, a simulated store, a wait for queue room
+	Shape     = "published shape" // the published code itself, rebuilt; always at the published size
+	Real      = "real"            // HTTP on loopback to a server in its own process, SQLite, refused at once
 )
 
 // The loads. A run's Load is one of them.
@@ -111,7 +112,8 @@ const publishedWorkers = 20
 // Full, never fewer clients or workers, and the user's own on top. How many
 // requests a client has decides how many are refused, so the loads are scaled
 // differently:
-//   - low and high are short: they keep all theirs;
+//   - low and high are short, and the published shape is what the claims are about:
+//     they keep all theirs;
 //   - sustained needs some seventy a client where a refusal takes 100 ms and
 //     clients take turns in the queue. Where it takes no time, for real and
 //     always with the limiter, five per client give the same shares.
@@ -129,9 +131,13 @@ func (c Config) load(name, setup, pattern string) load {
 	case High:
 		l.clients, l.requests = 1_000, 10_000
 	case Sustained:
-		l.clients, l.requests = 500, scaled(50_000, 35_000)
-		if setup == Real || pattern == service.Limiter {
+		l.clients, l.requests = 500, 50_000
+		switch {
+		case setup == Shape:
+		case setup == Real || pattern == service.Limiter:
 			l.requests = scaled(50_000, 2_500)
+		default:
+			l.requests = scaled(50_000, 35_000)
 		}
 	case Brisk:
 		l.clients, l.requests, l.workers = 120, scaled(12_000, 3_000), 100
@@ -156,7 +162,7 @@ func (c Config) load(name, setup, pattern string) load {
 func (c Config) scaled() string {
 	var parts []string
 	if !c.Full && c.Requests == 0 {
-		parts = append(parts, "fewer requests than published, never fewer clients or workers: low and high all of theirs, "+
+		parts = append(parts, "fewer requests than published, never fewer clients or workers: low, high and the published shape all of theirs, "+
 			"sustained 35,000 of 50,000 as published, and 2,500 where refusals take no time (for real, limiter); --full runs them all")
 	}
 	d := Defaults()

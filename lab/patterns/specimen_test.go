@@ -2,6 +2,7 @@ package patterns
 
 import (
 	"testing"
+	"time"
 
 	"github.com/spillway-go/spillway/lab/experiment"
 )
@@ -12,7 +13,7 @@ func TestThePublishedPoolReportsHalfAndReusesNextToNothing(t *testing.T) {
 	if raceEnabled {
 		t.Skip("sync.Pool drops objects on purpose under the race detector")
 	}
-	j := job{Requests: 20_000, Clients: 100, Workers: 20, ErrorRate: 0.05, Patients: 1000, Seed: 7}
+	j := job{Requests: 20_000, Clients: 100, Workers: 20, QueueSize: 100, QueueWait: time.Minute, ErrorRate: 0.05, Patients: 1000, Seed: 7}
 	run, err := asPrinted(t.Context(), j)
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +29,11 @@ func TestThePublishedPoolReportsHalfAndReusesNextToNothing(t *testing.T) {
 func TestUnclearedReuseShowsForeignDataAndOursNone(t *testing.T) {
 	for pattern, leaks := range map[string]bool{Uncleared: true, "optimized": false, "workerpool": false} {
 		j := job{Pattern: pattern, Requests: 4_000, Clients: 50, Workers: 20, Patients: 1000, Seed: 3}
-		run, err := reusing(t.Context(), j)
+		contestant := reusing
+		if pattern == Uncleared {
+			contestant = uncleared
+		}
+		run, err := contestant(t.Context(), j)
 		if err != nil {
 			t.Fatal(err)
 		}
