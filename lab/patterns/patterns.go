@@ -1,6 +1,6 @@
 // Package patterns is experiment H: a patient API under four concurrency
-// patterns, once as it was published (function calls in one process, refusals
-// that wait) and once for real (HTTP over SQLite, refused at once).
+// patterns: in the published shape, with our patterns in its place (function calls
+// in one process, refusals that wait), and for real (HTTP over SQLite, refused at once).
 package patterns
 
 import (

@@ -135,7 +135,7 @@ Exit codes: 0 everything was measured, whatever the verdicts; 1 a run or a demon
 func (labRunCmd) Help() string {
 	return `Every contestant runs in a process of its own under a memory cap. Repeats are interleaved in random order, differences are paired within a repeat, and each verdict comes from an interval: holds, fails, or inconclusive with the number of runs that would settle it. Refusals, errors and successes are never mixed.
 
-Experiment H loads a patient API under four patterns (naive, workerpool, optimized, limiter) in two set-ups: as published (function calls, a simulated store, 100 ms wait for queue room) and for real (HTTP on loopback to a server over SQLite with the same latency and errors, refused at once).
+Experiment H loads a patient API under four patterns (naive, workerpool, optimized, limiter) in three set-ups: in the published shape (the published code, rebuilt), as published (ours in its place: function calls, a simulated store, 100 ms wait for queue room) and for real (HTTP on loopback to a server over SQLite with the same latency and errors, refused at once).
 
 A size flag such as --clients applies to every load, also to those that are part of one claim only.
 
