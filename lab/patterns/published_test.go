@@ -1,8 +1,10 @@
 package patterns
 
 import (
+	"cmp"
 	"context"
 	"math"
+	"reflect"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -127,13 +129,18 @@ func TestThePublishedShapeIsPlannedAtFullSizeSideBySide(t *testing.T) {
 	beside := map[string][]string{}
 	for _, c := range plan.Cells {
 		if c.Setup == Shape {
-			beside[c.Beside+"|"+c.Load] = append(beside[c.Beside+"|"+c.Load], c.Pattern)
+			group := cmp.Or(c.Beside, c.Load+" alone")
+			beside[group] = append(beside[group], c.Pattern)
 		}
 	}
-	for _, load := range []string{Low, High, Sustained} {
-		if got := beside[Shape+", "+load+"|"+load]; len(got) != 4 {
-			t.Errorf("under %s load side by side: %v", load, got)
-		}
+	pools := []string{specimen.WorkerPool, specimen.Optimized, Warm}
+	want := map[string][]string{
+		"low alone": {specimen.Naive}, "high alone": {specimen.Naive},
+		"published shape, low": pools, "published shape, high": pools,
+		"published shape, sustained": append([]string{specimen.Naive}, pools...),
+	}
+	if !reflect.DeepEqual(beside, want) {
+		t.Errorf("side by side: %v", beside)
 	}
 	if l := (Config{}).load(Sustained, Shape, specimen.WorkerPool); l.requests != 50_000 || l.clients != 500 {
 		t.Errorf("%+v", l)
