@@ -28,7 +28,7 @@ var layers = [][]string{
 	{"examples/frameworks/grpc", "examples/frameworks/internal/serve", "examples/frameworks/semaphore"},
 	{"examples/frameworks/internal/exercise"},
 	{"examples/frameworks/chi", "examples/frameworks/complete", "examples/frameworks/echo", "examples/frameworks/gin", "examples/frameworks/nethttp", "examples/frameworks/proxy"},
-	{"examples/patientapi/internal/discreet", "examples/patientapi/internal/gauge", "examples/patientapi/probe", "lab/behind", "lab/burn", "lab/burst/specimen", "lab/contestant", "lab/fan/specimen", "lab/oncall", "lab/patterns/specimen", "lab/report/chart", "lab/results", "lab/routes/specimen"},
+	{"examples/patientapi/internal/discreet", "examples/patientapi/internal/gauge", "examples/patientapi/probe", "lab/behind", "lab/burn", "lab/burst/specimen", "lab/contestant", "lab/contestants", "lab/fan/specimen", "lab/oncall", "lab/patterns/specimen", "lab/report/chart", "lab/results", "lab/routes/specimen"},
 	{"examples/patientapi", "lab/internal/labtest", "lab/judge"},
 	{"examples/patientapi/internal/cachetest", "examples/patientapi/internal/redistest", "examples/patientapi/internal/storetest", "lab/claims"},
 	{"examples/patientapi/cache/memory", "examples/patientapi/cache/redis", "examples/patientapi/directory"},
