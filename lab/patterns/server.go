@@ -10,11 +10,26 @@ import (
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/usage"
 	"github.com/spillway-go/spillway/loadgen"
 )
 
-// RequestTimeout bounds one request of the set-up "for real".
-const RequestTimeout = 30 * time.Second
+const (
+	// RequestTimeout bounds one request of the set-up "for real".
+	RequestTimeout = 30 * time.Second
+	// MaxConnections is how many the database may have there: more than any pool has
+	// workers, so that the pattern bounds them.
+	MaxConnections = 100
+)
+
+// Served is what a server contestant reports when it is stopped.
+type Served struct {
+	Usage           usage.Usage
+	ReuseRate       float64
+	PeakStoreCalls  int           // look-ups at one time
+	PeakConnections int           // that were open to the database at one time
+	StoreLatency    time.Duration // mean of the injected latency
+}
 
 // serveAndLoad starts the server, loads it over HTTP from this process and stops it.
 // If the server is killed, the run has the clients' results until then.
@@ -39,7 +54,7 @@ func serveAndLoad(ctx context.Context, j Job, memoryCap uint64) (results.Run, er
 		}
 	}()
 	res, err := loadgen.Run(loading, loadgen.Config{
-		Target: target, Timeout: RequestTimeout, Interval: SeriesStep,
+		Target: target, Timeout: RequestTimeout, Interval: seriesStep,
 		Closed: &loadgen.Closed{Clients: j.Clients, Requests: uint64(j.Requests)},
 	})
 	if err != nil {
@@ -52,14 +67,14 @@ func serveAndLoad(ctx context.Context, j Job, memoryCap uint64) (results.Run, er
 		return results.Run{}, err
 	}
 	run := experiment.FromLoad(res)
-	run.Params, run.Killed = j.Params(), exit.Killed
+	run.Params, run.Killed, run.Extra = j.Params(), exit.Killed, asCounted(&run)
 	run.Process = experiment.Process(report.Usage)
 	run.Process.ReuseRate = report.ReuseRate
 	run.Process.PeakStoreCalls = report.PeakStoreCalls
 	run.Process.PeakRSS = max(run.Process.PeakRSS, exit.PeakRSS)
-	run.Extra = map[string]float64{
-		"stack_kb": stackKB(report.Usage), "store_latency_ms": ms(report.StoreLatency),
-		"database_connections": float64(report.PeakConnections),
+	if exit.Killed == "" {
+		addStack(&run, report.Usage)
+		run.Extra["store_latency_ms"], run.Extra["database_connections"] = MS(report.StoreLatency), float64(report.PeakConnections)
 	}
 	addMemory(run.Series, exit.Memory)
 	if n := foreign.Load(); n > 0 {

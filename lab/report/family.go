@@ -30,22 +30,6 @@ type note struct{ Title, Text string }
 
 // families by their id in the ledger.
 var families = map[string]family{
-	"H": {
-		Sources: []source{{
-			Name: "Stella-Achar-Oiro/healthcare-api-benchmark",
-			URL:  "https://github.com/Stella-Achar-Oiro/healthcare-api-benchmark",
-			What: "and the article that goes with it",
-		}},
-		Method: []note{
-			{"Refusals are not throughput", "The published harness counts every answer, and a refusal is an answer. A refusal is also counted as an error, and its latency goes into the same figures as a served request. Here four outcomes are kept apart everywhere, and goodput (requests that got their patient) is the headline."},
-			{"What the slots can do", "By Little's law a pool cannot answer more than workers × (1 − error rate) ÷ mean store latency. Twenty workers, 5 % errors and a store of 50–100 ms make 20 × 0.95 ÷ 0.075 s ≈ 253 good requests a second, whatever the load. A pool that shows 2,000 a second at high load is refusing the rest."},
-			{"The share refused is set by the set-up", "In a closed loop each client sends its quota back to back. Clients that are refused come back at once and burn their quota early; the few that hold slots do the rest. With 1,000 clients and 120 places (20 workers, a queue of 100) about 880 clients burn out: 88 %. Another quota or another number of clients gives another share."},
-			{"A closed loop hides waiting", "When the service stalls, a client that waits does not send. The requests that would have arrived in the meantime are missing from the figures. The loads of this experiment are closed loops all the same, as published, so that the figures can be compared; read the latencies with that in mind."},
-			{"In process or over HTTP", "The published load test calls a function; the published HTTP handler is different code and refuses at once instead of after 100 ms. Both set-ups are run here: “as published” is the function call, “for real” is a server in its own process with HTTP and a database."},
-			{"What the hit counter counts", "The published reuse rate counts every Get as a hit and is diluted by the error path, the only one that gives an object back. A pool that never reuses anything would report about 51 %. Here reuse is counted where it happens: a Get that was answered by an earlier Put."},
-			{"Scaled runs", "Runs shorter than the published ones cut requests, never clients, workers or queue places, because those decide what is refused."},
-		},
-	},
 	"G": {
 		Sources: []source{{
 			Name: "gsarmaonline/golang-measurements",

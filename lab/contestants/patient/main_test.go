@@ -24,15 +24,21 @@ func TestMain(m *testing.M) {
 	labtest.Main(m, all)
 }
 
-// session runs an experiment once and returns the runs.
-func session(t *testing.T, e experiment.Experiment) []results.Run {
+// ownCache gives a test a place of its own for the databases.
+func ownCache(t *testing.T) {
 	t.Helper()
 	cache := t.TempDir()
-	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} { // of the databases
+	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} {
 		t.Setenv(name, cache)
 	}
-	s := experiment.Session{Dir: filepath.Join(t.TempDir(), "out"), Repeats: 1, Seed: 5}
-	res, runs, err := s.Run(t.Context(), e)
+}
+
+// session runs an experiment once.
+func session(t *testing.T, e *experiment.Experiment, config any) (results.Results, []results.Run) {
+	t.Helper()
+	ownCache(t)
+	s := experiment.Session{Dir: filepath.Join(t.TempDir(), "out"), Repeats: 1, Seed: 5, Watch: func() func() float64 { return func() float64 { return 0 } }}
+	res, runs, err := s.Run(t.Context(), e, config)
 	if err != nil || res.Partial != "" {
 		t.Fatalf("%v, partial %q", err, res.Partial)
 	}
@@ -41,6 +47,27 @@ func session(t *testing.T, e experiment.Experiment) []results.Run {
 			t.Errorf("%s %s %s: failed %q, killed %q", r.Setup, r.Load, r.Pattern, r.Failed, r.Killed)
 		}
 	}
+	return res, runs
+}
+
+// once runs the cells of an experiment whose settings are not flags yet.
+func once(t *testing.T, plan experiment.Plan, err error) (runs []results.Run) {
+	t.Helper()
+	ownCache(t)
+	if err == nil && plan.Prepare != nil {
+		err = plan.Prepare(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range plan.Cells {
+		run, err := c.Run(t.Context(), experiment.Trial{Seed: 5})
+		if err != nil || run.Killed != "" {
+			t.Errorf("%s: %v, killed %q", c.Key(), err, run.Killed)
+		}
+		run.Setup, run.Load, run.Pattern = c.Setup, c.Load, c.Pattern
+		runs = append(runs, run)
+	}
 	return runs
 }
 
@@ -48,7 +75,8 @@ func TestOverloadOverHTTPAndSQLite(t *testing.T) {
 	c := overloadplan.Defaults()
 	c.Loads, c.Patients, c.WarmUp, c.Measure, c.Deadline = []float64{2.5}, 200, 50*time.Millisecond, 300*time.Millisecond, 200*time.Millisecond
 	c.Work = overloadplan.Work{Slots: 3, Min: 10 * time.Millisecond, Max: 20 * time.Millisecond}
-	runs := session(t, overloadplan.Experiment{Config: c})
+	plan, err := overloadplan.Classic{Config: c}.Plan()
+	runs := once(t, plan, err)
 	sampled := 0
 	for _, r := range runs {
 		if r.Of("error").Count > 0 || r.Extra["critical_offered"] == 0 {
@@ -65,19 +93,28 @@ func TestOverloadOverHTTPAndSQLite(t *testing.T) {
 	}
 }
 
-func TestThePatternsInBothSetups(t *testing.T) {
-	c := patternsplan.Defaults()
+func TestThePatternsInEverySetUp(t *testing.T) {
+	c := experiment.Sized[patternsplan.Config]("quick")
 	c.Requests, c.Clients, c.Workers, c.Patients = 40, 10, 4, 500
 	c.MinLatency, c.MaxLatency = time.Millisecond, 2*time.Millisecond
-	setups := map[string]int{}
-	for _, r := range session(t, patternsplan.Experiment{Config: c}) {
-		setups[r.Setup]++
+	res, runs := session(t, patternsplan.Experiment, &c)
+	for _, r := range runs {
 		if r.Load != patternsplan.Parked && r.Offered != 40 {
 			t.Errorf("%s %s %s offered %d", r.Setup, r.Load, r.Pattern, r.Offered)
 		}
 	}
-	if setups[patternsplan.Published] == 0 || setups[patternsplan.Real] == 0 {
-		t.Errorf("runs by set-up: %v", setups)
+	for _, claim := range res.Claims {
+		for _, a := range claim.Answers {
+			if a.Missing && !strings.Contains(a.Why, "repeat") {
+				t.Errorf("%s/%s (%s): %s", claim.ID, a.Part, a.Setup, a.Why)
+			}
+		}
+		if len(claim.Answers) == 0 {
+			t.Errorf("%s has no answer", claim.ID)
+		}
+	}
+	if len(res.Demos) != 3 {
+		t.Errorf("%d demonstrations", len(res.Demos))
 	}
 }
 
@@ -85,7 +122,8 @@ func TestReuseInTheSetUpOfH(t *testing.T) {
 	c := shapesplan.Defaults()
 	c.Requests, c.Ops, c.BenchTime, c.Buffers, c.Workers = 100, 100, time.Millisecond, []int{0}, []int{2}
 	n := 0
-	for _, r := range session(t, shapesplan.Experiment{Config: c}) {
+	plan, err := shapesplan.Classic{Config: c}.Plan()
+	for _, r := range once(t, plan, err) {
 		if r.Setup == shapesplan.AsH {
 			n++
 			if r.Extra["cpu_us"] <= 0 && r.Process.CPUSeconds != 0 {

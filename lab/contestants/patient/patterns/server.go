@@ -18,25 +18,25 @@ import (
 // server is the contestant of the set-up "for real": the service's own HTTP API
 // over SQLite. It is ready when it listens.
 func server(ctx context.Context, contestantJob *contestant.Job) (any, error) {
-	var j job
+	var j plan.Job
 	if err := contestantJob.Input(&j); err != nil {
 		return nil, err
 	}
-	db, err := sqlite.OpenSet(ctx, j.Database, sqlite.Set{Patients: j.Patients, Seed: 1}, sqlite.Options{}, nil)
+	db, err := sqlite.OpenSet(ctx, j.Database, sqlite.Set{Patients: j.Patients, Seed: 1}, sqlite.Options{Readers: plan.MaxConnections}, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer db.Close()
-	store, err := j.slow(db)
+	store, err := slow(j, db)
 	if err != nil {
 		return nil, err
 	}
-	runner, err := j.runner()
+	r, err := runner(j)
 	if err != nil {
 		return nil, err
 	}
 	api := httpapi.New(httpapi.Config{
-		Runner: runner, Patients: store, Clinicians: directory.Alone(store), Health: store, Timeout: plan.RequestTimeout,
+		Runner: r, Patients: store, Clinicians: directory.Alone(store), Health: store, Timeout: plan.RequestTimeout,
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -47,6 +47,10 @@ func server(ctx context.Context, contestantJob *contestant.Job) (any, error) {
 	go func() { failed <- web.Serve(listener) }()
 	api.SetReady(true)
 
+	peak := make(chan int, 1)
+	watched, done := context.WithCancel(ctx)
+	defer done()
+	go func() { peak <- mostConnections(watched, db) }()
 	p := usage.Start()
 	if err := contestantJob.Ready("http://" + listener.Addr().String()); err != nil {
 		return nil, err
@@ -56,11 +60,27 @@ func server(ctx context.Context, contestantJob *contestant.Job) (any, error) {
 	case err := <-failed:
 		return nil, err
 	}
+	done()
 	report := plan.Served{
-		Usage: p.Stop(), ReuseRate: runner.Stats().ReuseRate, PeakStoreCalls: store.PeakCalls(),
-		PeakConnections: db.Connections().Peak, StoreLatency: store.MeanLatency(),
+		Usage: p.Stop(), ReuseRate: r.Stats().ReuseRate, PeakStoreCalls: store.PeakCalls(),
+		PeakConnections: <-peak, StoreLatency: store.MeanLatency(),
 	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	return report, errors.Join(runner.Drain(drain), web.Shutdown(drain))
+	return report, errors.Join(r.Drain(drain), web.Shutdown(drain))
+}
+
+// mostConnections is the most connections that were open to the database at one time,
+// until ctx ends. Those that are open stay so.
+func mostConnections(ctx context.Context, db *sqlite.Store) (most int) {
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for {
+		most = max(most, db.Connections().Open)
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return max(most, db.Connections().Open)
+		}
+	}
 }

@@ -1,0 +1,101 @@
+package specimen
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// Patient is what a look-up finds. Any of the lists may be empty.
+type Patient struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Diagnoses   []string `json:"diagnoses,omitempty"`
+	Medications []string `json:"medications,omitempty"`
+	Allergies   []string `json:"allergies,omitempty"`
+}
+
+// ID returns the id of patient number n.
+func ID(n int) string { return fmt.Sprintf("P%06d", n) }
+
+// Store finds patients. The caller owns what it returns.
+type Store interface {
+	Patient(id string) (*Patient, error)
+}
+
+// ErrStore is the error of a look-up that fails.
+var ErrStore = errors.New("specimen: the store failed")
+
+// Simulated is the published store: it makes up a patient, after a uniform time and
+// with a share of failures. The zero value is as fast as it can and never fails. Set the
+// fields before use.
+type Simulated struct {
+	MinLatency, MaxLatency time.Duration
+	ErrorRate              float64
+	Seed                   uint64
+
+	mu         sync.Mutex
+	rng        *rand.Rand
+	calls      int64
+	drawn      time.Duration // the sum of the latencies
+	busy, peak int
+}
+
+// Patient implements Store. The same id always finds the same patient.
+func (s *Simulated) Patient(id string) (*Patient, error) {
+	latency, fails := s.begin()
+	time.Sleep(latency)
+	s.mu.Lock()
+	s.busy--
+	s.mu.Unlock()
+	if fails {
+		return nil, ErrStore
+	}
+	return made(id), nil
+}
+
+func (s *Simulated) begin() (latency time.Duration, fails bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rng == nil {
+		s.rng = rand.New(rand.NewPCG(s.Seed, 1))
+	}
+	latency = s.MinLatency + time.Duration(s.rng.Float64()*float64(s.MaxLatency-s.MinLatency))
+	s.calls, s.drawn = s.calls+1, s.drawn+latency
+	s.busy++
+	s.peak = max(s.peak, s.busy)
+	return latency, s.rng.Float64() < s.ErrorRate
+}
+
+// PeakCalls returns the most look-ups that were under way at one time. Each would hold a
+// connection for as long as it lasts.
+func (s *Simulated) PeakCalls() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.peak
+}
+
+// MeanLatency returns the mean of the latencies drawn, 0 before the first.
+func (s *Simulated) MeanLatency() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.drawn / time.Duration(max(1, s.calls))
+}
+
+// made makes up the patient with that id. One in two has something of each list.
+func made(id string) *Patient {
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(id))
+	bits := sum.Sum32()
+	list := func(text string) []string {
+		bits >>= 1
+		if bits&1 == 0 {
+			return nil
+		}
+		return []string{text + " of " + id}
+	}
+	return &Patient{ID: id, Name: "Name of " + id, Diagnoses: list("diagnosis"), Medications: list("medication"), Allergies: list("allergy")}
+}
