@@ -115,3 +115,9 @@ func G7(workers results.OldClaim, order ...results.OldClaim) results.OldClaim {
 	}
 	return whole
 }
+func promise(id, title, published string, q judge.Question, note string) Claim {
+	return Claim{
+		ID: id, Title: title, Published: published, HoldsIf: q.Subject + ": " + published,
+		Question: q, Source: "Spillway's own promise", Note: note,
+	}
+}

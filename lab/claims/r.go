@@ -76,7 +76,7 @@ var (
 		ID: "R7/pause", Title: "pooling makes the collector's pauses shorter", Published: "no figure", HoldsIf: "p99 of the pauses is lower by more than the noise floor",
 		Question: judge.Question{Subject: "p99 of the collector's pauses, pooled/fresh,", Unit: "x", Figure: judge.Ratio, Rule: judge.LowerThanNoise()},
 		Source:   sourceR,
-		Note:     "Pauses as the runtime counts them, over the same number of requests.",
+		Note:     "Pauses as the runtime counts them, all of one collection together, in blocks of the same length.",
 	}
 )
 

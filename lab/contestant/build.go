@@ -23,16 +23,17 @@ import (
 const (
 	lab  = "github.com/spillway-go/spillway/lab"
 	home = lab + "/contestants/" // of the programs with short names
+
+	// keptUnused is how long a program of other sources is kept after its last use:
+	// somebody may be measuring it.
+	keptUnused = 24 * time.Hour
 )
 
-// keptUnused is how long a program of other sources is kept after its last use:
-// somebody may be measuring it.
-const keptUnused = 24 * time.Hour
-
-var built struct {
+// built are the paths that Build has returned, by program and variant.
+var built = struct {
 	sync.Mutex
-	paths map[string]string // by program and variant
-}
+	paths map[string]string
+}{paths: map[string]string{}}
 
 // Build returns the path of the program that plays spec's role. That is this process's
 // own if it plays the role itself; any other is built, once for its sources, and kept
@@ -46,22 +47,20 @@ func Build(ctx context.Context, spec Spec, progress io.Writer) (string, error) {
 	defer built.Unlock()
 	id := strings.Join(append([]string{spec.Program}, spec.Variant...), " ")
 	if program, ok := built.paths[id]; ok {
-		return program, nil
+		return program, ctx.Err()
 	}
 	program, err := build(ctx, spec, progress)
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case err != nil:
-		return "", fmt.Errorf("the program %s cannot be built: %w", id, err)
-	}
-	if built.paths == nil {
-		built.paths = map[string]string{}
+		return "", fmt.Errorf("the program %s cannot be built: %w", path.Base(spec.Program), err)
 	}
 	built.paths[id] = program
 	return program, nil
 }
 
+// build is Build without the memory of this process.
 func build(ctx context.Context, spec Spec, progress io.Writer) (string, error) {
 	if _, err := exec.LookPath("go"); err != nil {
 		return "", errors.New("there is no go command in PATH: install Go from https://go.dev/dl, or add its folder to PATH")
@@ -115,8 +114,7 @@ func locate(ctx context.Context, spec Spec) (tool goTool, target string, err err
 	_, compiled, _, _ := runtime.Caller(0)
 	for _, dir := range []string{".", filepath.Dir(compiled)} {
 		if _, err := os.Stat(dir); err == nil {
-			offline := goTool{dir, append(slices.Clone(spec.Variant), "GOPROXY=off")}
-			if _, err := offline.run(ctx, "list", "-find", target); err == nil {
+			if _, err := (goTool{dir, []string{"GOPROXY=off"}}).run(ctx, "list", "-find", target); err == nil {
 				return goTool{dir, spec.Variant}, target, nil
 			}
 		}
@@ -124,7 +122,7 @@ func locate(ctx context.Context, spec Spec) (tool goTool, target string, err err
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range append(info.Deps, &info.Main) {
 			if m.Path == lab && m.Replace == nil && strings.HasPrefix(m.Version, "v") {
-				return goTool{os.TempDir(), append(slices.Clone(spec.Variant), "GOWORK=off")}, target + "@" + m.Version, nil
+				return goTool{os.TempDir(), slices.Concat(spec.Variant, []string{"GOWORK=off"})}, target + "@" + m.Version, nil
 			}
 		}
 	}
@@ -139,33 +137,29 @@ func (g goTool) key(ctx context.Context, target string) (string, error) {
 		return "", err
 	}
 	fmt.Fprintf(hash, "%s\n%s\n", target, settings)
-	if strings.Contains(target, "@") {
-		return fmt.Sprintf("%x", hash.Sum(nil)[:6]), nil
-	}
-	list, err := g.run(ctx, "list", "-deps", "-json=Dir,ImportPath,Module,GoFiles,CgoFiles,SFiles,EmbedFiles", target)
-	if err != nil {
-		return "", err
-	}
-	for packages := json.NewDecoder(bytes.NewReader(list)); ; {
-		type module struct {
-			Path, Version string
-			Replace       *module
-		}
-		var p struct {
-			Dir, ImportPath                       string
-			Module                                *module
-			GoFiles, CgoFiles, SFiles, EmbedFiles []string
-		}
-		if err := packages.Decode(&p); err == io.EOF {
-			return fmt.Sprintf("%x", hash.Sum(nil)[:6]), nil
-		} else if err != nil {
+	var list []byte
+	if !strings.Contains(target, "@") { // a version says it all
+		if list, err = g.run(ctx, "list", "-deps", "-json=Dir,ImportPath,Module,GoFiles,CgoFiles,SFiles,EmbedFiles", target); err != nil {
 			return "", err
 		}
-		if p.Module == nil { // of the standard library
-			continue
+	}
+	for packages := json.NewDecoder(bytes.NewReader(list)); packages.More(); {
+		var p struct {
+			Dir, ImportPath string
+			Module          *struct {
+				Path, Version string
+				Replace       *struct{}
+			}
+			GoFiles, CgoFiles, SFiles, EmbedFiles []string
 		}
-		if m := p.Module; m.Version != "" && (m.Replace == nil || m.Replace.Version != "") {
-			fmt.Fprintln(hash, m.Path, m.Version, m.Replace)
+		if err := packages.Decode(&p); err != nil {
+			return "", err
+		}
+		switch m := p.Module; {
+		case m == nil: // of the standard library
+			continue
+		case m.Version != "" && m.Replace == nil:
+			fmt.Fprintln(hash, m.Path, m.Version)
 			continue
 		}
 		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles, p.SFiles, p.EmbedFiles) {
@@ -176,6 +170,7 @@ func (g goTool) key(ctx context.Context, target string) (string, error) {
 			fmt.Fprintf(hash, "%s/%s %x\n", p.ImportPath, name, sha256.Sum256(data))
 		}
 	}
+	return fmt.Sprintf("%x", hash.Sum(nil)[:6]), nil
 }
 
 // compile builds into a folder of its own first, because another process may do the
@@ -189,20 +184,15 @@ func (g goTool) compile(ctx context.Context, target, folder string) error {
 		return err
 	}
 	defer os.RemoveAll(own)
-	if strings.Contains(target, "@") {
-		_, err = goTool{g.dir, append(slices.Clone(g.env), "GOBIN="+own)}.run(ctx, "install", target)
-	} else {
-		_, err = g.run(ctx, "build", "-buildvcs=false", "-o", own+string(filepath.Separator), target)
-	}
-	if err != nil {
+	if _, err := (goTool{g.dir, slices.Concat(g.env, []string{"GOBIN=" + own})}).run(ctx, "install", "-buildvcs=false", target); err != nil {
 		return err
 	}
-	if err := os.Rename(own, folder); err != nil {
-		if _, missing := os.Stat(folder); missing != nil { // nor did another process put it there
-			return err
+	if err = os.Rename(own, folder); err != nil {
+		if _, missing := os.Stat(folder); missing == nil { // another process was faster
+			return nil
 		}
 	}
-	return nil
+	return err
 }
 
 // run returns what the go command prints. When ctx ends it is killed with its

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -61,7 +64,7 @@ func module(t *testing.T) (write func(body string)) {
 func asAnotherProcess(t *testing.T, spec Spec) (program, progress string) {
 	t.Helper()
 	built.Lock()
-	built.paths = nil
+	clear(built.paths)
 	built.Unlock()
 	var said strings.Builder
 	program, err := Build(t.Context(), spec, &said)
@@ -106,6 +109,24 @@ func TestAProgramIsBuiltOnceForItsSource(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "spillway", "bin"))
 	if err == nil && len(entries) != 2 { // elsewhere the cache folder has another name
 		t.Errorf("the unused build and the temporary folders are gone, but there are %v", entries)
+	}
+}
+
+func TestTwoProcessesThatBuildAtOnceGetOneProgram(t *testing.T) {
+	module(t)(fmt.Sprintf(answering, "1"))
+	var programs [4]string
+	var all sync.WaitGroup
+	for i := range programs {
+		all.Go(func() {
+			var err error
+			if programs[i], err = build(t.Context(), Spec{Program: fake}, io.Discard); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if _, err := os.Stat(programs[0]); err != nil || len(slices.Compact(programs[:])) != 1 {
+		t.Errorf("%v, %v", programs, err)
 	}
 }
 

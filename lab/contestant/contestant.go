@@ -121,6 +121,13 @@ func Start(ctx context.Context, spec Spec, ready any) (*Process, error) {
 	}
 }
 
+// Resident is this process's resident memory in bytes, and false where the system does
+// not tell.
+func Resident() (uint64, bool) {
+	now, _, ok := residentMemory(os.Getpid())
+	return now, ok
+}
+
 // PID returns the contestant's process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 

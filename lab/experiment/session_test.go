@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
@@ -198,9 +199,24 @@ func TestBadSettingsLeaveNothingBehind(t *testing.T) {
 	if _, _, err := start(t, t.Context(), s, unprepared); !errors.Is(err, experiment.ErrInput) {
 		t.Errorf("nothing to measure with: %v", err)
 	}
+	t.Setenv("PATH", "")
+	unbuilt := experiment.Plan{Programs: []contestant.Spec{{Program: "patient"}}}
+	if _, _, err := start(t, t.Context(), s, unbuilt); !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), "no go command") {
+		t.Errorf("a program that cannot be built: %v", err)
+	}
 	if _, err := os.Stat(s.Dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder is there: %v", err)
 	}
+}
+
+func TestLinesAppearAboveTheLiveOne(t *testing.T) {
+	var out strings.Builder
+	fmt.Fprintln(experiment.NewProgress(&out, true, 40), "building")
+	if got := out.String(); !strings.HasPrefix(got, "\r\x1b[Kbuilding\n\r\x1b[K") {
+		t.Errorf("%q", got)
+	}
+	var none *experiment.Progress
+	fmt.Fprintln(none, "nobody looks")
 }
 
 func TestProgressWithoutATerminalIsOneLineAStep(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/bubble"
 	"github.com/spillway-go/spillway/lab/burn"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/results"
@@ -46,7 +47,7 @@ type reading struct{ NS, Allocs, Bytes, Lost float64 }
 // has adapted.
 func play(ctx context.Context, b bout) ([]round, error) {
 	if b.Kind == Virtual {
-		return inBubble(ctx, b.play)
+		return bubble.Run(ctx, b.play)
 	}
 	return b.play(ctx)
 }

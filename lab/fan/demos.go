@@ -9,6 +9,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/fanout"
+	"github.com/spillway-go/spillway/lab/bubble"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/results"
@@ -36,7 +37,7 @@ func inVirtualTime(f func(context.Context) (results.Demo, error)) func(context.C
 		if raceEnabled {
 			return results.Demo{Outcome: "Not shown: this program was built with the race detector, and the fault is a data race."}, nil
 		}
-		return inBubble(ctx, f)
+		return bubble.Run(ctx, f)
 	}
 }
 

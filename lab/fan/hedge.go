@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/fanout"
+	"github.com/spillway-go/spillway/lab/bubble"
 )
 
 // hedging is two sources that are slow now and then, called repeatedly in virtual
@@ -32,7 +33,7 @@ type hedged struct {
 }
 
 func playHedging(ctx context.Context, h hedging) (hedged, error) {
-	return inBubble(ctx, h.play)
+	return bubble.Run(ctx, h.play)
 }
 
 // race is one branch of one call.

@@ -3,6 +3,8 @@ package judge
 import (
 	"math"
 	"math/bits"
+	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -62,5 +64,81 @@ func TestNoiseFloorIsTheLargestOfFewAndShrugsOffOneOfMany(t *testing.T) {
 	many[7] = -3
 	if got := noiseFloor(many); got != .01 {
 		t.Errorf("floor of twenty with one bad run = %v, want 0.01", got)
+	}
+}
+
+// slowMoreRuns sorts every continuation and asks the rule.
+func slowMoreRuns(c *court) int {
+	n := len(c.values)
+	var xs []float64
+	for _, x := range c.values {
+		xs = append(xs, c.scaled(x))
+	}
+	mean, squares := 0.0, 0.0
+	for _, x := range xs {
+		mean += x / float64(n)
+	}
+	for _, x := range xs {
+		squares += (x - mean) * (x - mean)
+	}
+	rng := rand.New(rand.NewPCG(c.Seed, uint64(n)))
+	means, deviations, sorted := make([]float64, futures), make([]float64, futures), make([][]float64, futures)
+	for i := range futures {
+		chi := 0.0
+		for range n - 1 {
+			z := rng.NormFloat64()
+			chi += z * z
+		}
+		deviations[i] = math.Sqrt(squares / chi)
+		means[i] = mean + deviations[i]/math.Sqrt(float64(n))*rng.NormFloat64()
+		sorted[i] = slices.Clone(xs)
+	}
+	for more := 1; more <= mostMoreRuns; more++ {
+		settled := 0
+		for i := range futures {
+			sorted[i] = append(sorted[i], means[i]+deviations[i]*rng.NormFloat64())
+			slices.Sort(sorted[i])
+			if k := tail(n+more, c.Looks+1); k >= 0 && c.rule.decide(sorted[i][k], sorted[i][n+more-1-k], c.margin) != Inconclusive {
+				settled++
+			}
+		}
+		if settled >= futures*95/100 {
+			return more
+		}
+	}
+	return 0
+}
+
+func TestMoreRunsAgreesWithSortingEveryContinuation(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(3, 4))
+	advised := 0
+	for range 3 {
+		for _, rule := range []Rule{AtLeast(0), Below(0), Between(-1, 3), Outside(-1, 3), {Low: -1, Top: 3, Outside: true}} {
+			xs := make([]float64, 5+rng.IntN(6))
+			mean := 1.5 + 3*rng.NormFloat64()
+			for i := range xs {
+				xs[i] = mean + rng.NormFloat64()
+			}
+			slices.Sort(xs)
+			c := &court{Question: Question{Rule: rule}, Input: Input{Seed: rng.Uint64(), Looks: rng.IntN(3)}, values: xs, rule: rule, margin: .2 * rng.Float64()}
+			got, want := c.moreRuns(), slowMoreRuns(c)
+			if got != want {
+				t.Errorf("%+v, %v: %d more runs, want %d", rule, xs, got, want)
+			}
+			if got > 0 {
+				advised++
+			}
+		}
+	}
+	if advised < 3 {
+		t.Errorf("advice in only %d cases", advised)
+	}
+}
+
+func TestMoreRunsOfAShareStayInItsRange(t *testing.T) {
+	c := &court{Question: Question{Min: 0, Max: 100}, values: []float64{98, 99, 100, 100, 100}, rule: AtMost(101)}
+	if got := c.moreRuns(); got != 1 {
+		t.Errorf("%d more runs, want 1: no continuation can be over 100", got)
 	}
 }

@@ -75,6 +75,7 @@ func Judge(q Question, in Input) Answer {
 	if q.Ratio {
 		spread = math.Log1p(spread)
 	}
+	in.Looks = max(0, in.Looks)
 	if q.Kind == Median { // one repeat more halves the error, as each look must
 		need += in.Looks
 	}

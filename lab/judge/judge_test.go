@@ -128,8 +128,8 @@ func TestEveryCountsTheRepeats(t *testing.T) {
 		want   Verdict
 		why    string
 	}{
-		{[]float64{1, 1, 1, 1, 1}, holds, "exactly 1 in every repeat"},
-		{[]float64{0, 0, 2, 0, 0}, fails, "exactly 1 in no repeat"},
+		{[]float64{1, 1, 1, 1, 1}, holds, "exactly 1 in 5 of 5 repeats"},
+		{[]float64{0, 0, 2, 0, 0}, fails, "exactly 1 in 0 of 5 repeats"},
 		{[]float64{1, 0, 1, 0, 1}, inconclusive, "exactly 1 in 3 of 5 repeats"},
 	} {
 		if ans := Judge(q, Input{Values: c.values}); ans.Verdict != c.want || ans.MoreRuns != 0 || ans.AtEdge || !strings.Contains(ans.Why, c.why) {
@@ -246,20 +246,42 @@ func TestWhyIsAPlainSentenceWithTheNumbers(t *testing.T) {
 		{ratio, Input{Values: []float64{4.31, 4.2, 4.4, 4.3, 4.32}, Disturbed: []int{1, 3}},
 			"naive/workerpool throughput was 4.31x (4.20–4.40, median of 5 repeats), which is inside 4–5x; other processes disturbed repeat 2 and 4."},
 		{ratio, Input{Values: []float64{6, 6, 6, 6, 6}, Floor: []float64{.01, .02, .02, 0, 0}},
-			"naive/workerpool throughput was 6x (always the same, median of 5 repeats), which is not inside 4–5x, by more than the 2.02 % by which the same contestant differs from itself."},
+			"naive/workerpool throughput was 6x (always the same, median of 5 repeats), which is not inside 4–5x, clear of the bounds by more than the 2.02 % by which the same contestant differs from itself."},
 		{ratio, Input{Values: []float64{4.4, 4.45, 4.5, 4.55, 5.02}},
-			"naive/workerpool throughput was 4.50x (4.40–5.02, median of 5 repeats), too uncertain to tell whether it is inside 4–5x; N more should settle it."},
+			"naive/workerpool throughput was 4.50x (4.40–5.02, median of 5 repeats), too uncertain for the rule (4–5x); N more should settle it."},
 		{cost, Input{Values: []float64{9.5, 9.4, 9.5, 9.5, 9.6}},
 			"a call was 9.50 ns (9.40–9.60, median of 5 repeats), at the edge of the rule (at most 10 ns): sessions differ by 1 ns; more repeats would not help."},
 		{Question{Subject: "the peak", Kind: Never, Rule: AtMost(20)}, Input{Values: []float64{20, 19, 21, 20, 20}},
-			"the peak was 21 at worst (19–21, in 5 repeats), which is not at most 20 (satisfied in 4 of 5 repeats)."},
+			"the peak was 21 at worst (19–21, 5 repeats), which is at most 20 in 4 of 5 repeats."},
 		{Question{Subject: "the peak", Kind: Every, Rule: AtMost(20)}, Input{Values: []float64{20, 19, 21, 20, 20}},
-			"the peak was 20 (19–21, in 5 repeats), which is at most 20 in 4 of 5 repeats."},
+			"the peak was 20 (19–21, 5 repeats), which is at most 20 in 4 of 5 repeats."},
 		{cost, Input{Values: []float64{9, 9}}, "a call has 2 of the 5 repeats that a verdict needs; it needs 3 more."},
 	} {
 		ans := Judge(c.q, c.in)
 		if want := strings.Replace(c.want, "N", strconv.Itoa(ans.MoreRuns), 1); ans.Why != want {
 			t.Errorf("why:\n%s\nwant:\n%s", ans.Why, want)
 		}
+	}
+}
+
+func TestLaterLooksTakeAWiderInterval(t *testing.T) {
+	in := Input{Values: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}}
+	for looks, low := range []float64{2, 2, 1, 1} { // 2·11/1024 is at most 1/32, not 1/64
+		in.Looks = looks
+		if ans := Judge(Question{Rule: AtLeast(0)}, in); ans.Low != low || ans.High != 11-low || ans.Measured != 5.5 {
+			t.Errorf("look %d: %+v, want %v to %v", looks, ans, low, 11-low)
+		}
+	}
+}
+
+func TestIntervalNearerThanTheMarginIsAtTheEdge(t *testing.T) {
+	q := Question{Subject: "it", Unit: "x", Rule: AtLeast(1), Ratio: true, Spread: .1}
+	in := Input{Values: []float64{1.05, 1.3, 1.3, 1.3, 1.35}}
+	if ans := Judge(q, in); !ans.AtEdge || math.Abs(ans.Floor-.1) > 1e-12 {
+		t.Errorf("%+v, want it at the edge by 0.1", ans)
+	}
+	in.Values[0] = .95
+	if ans := Judge(q, in); ans.AtEdge || ans.Verdict != inconclusive {
+		t.Errorf("%+v, want it uncertain, not at the edge", ans)
 	}
 }

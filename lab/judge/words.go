@@ -11,28 +11,29 @@ import (
 // why is the answer in one sentence: what was measured, what kind of figure that is,
 // and where it lies relative to the rule, which this many repeats satisfy.
 func (c *court) why(ans Answer, satisfied int) string {
-	rule, unit, basis := c.Rule.Words(c.Unit), inUnit(c.Unit), fmt.Sprintf("in %d repeats", ans.Repeats)
-	if !startsWithLetter(rule) {
-		rule = "inside " + rule
+	rule, unit, basis := c.Rule.Words(c.Unit), inUnit(c.Unit), fmt.Sprintf("%d repeats", ans.Repeats)
+	is := "which is "
+	if ans.Verdict == Fails && c.Kind == Median {
+		is = "which is not "
 	}
-	relation := "which is " + rule
+	if !startsWithLetter(rule) {
+		is += "inside "
+	}
+	clear := c.noise(", clear of the bounds by more than the %s by which %s")
+	var relation string
 	switch {
 	case ans.AtEdge:
-		relation = fmt.Sprintf("at the edge of the rule (%s)%s", c.Rule.Words(c.Unit), c.noise(": %[2]s by %[1]s"))
-	case c.Kind == Every:
-		relation += " in " + share(satisfied, ans.Repeats) + c.noise(", clear of the %s by which %s")
+		relation = fmt.Sprintf("at the edge of the rule (%s)%s", rule, c.noise(": %[2]s by %[1]s"))
+	case c.Kind != Median:
+		relation = fmt.Sprintf("%s%s in %d of %s%s", is, rule, satisfied, basis, clear)
 	case ans.Verdict == Inconclusive:
-		relation = "too uncertain to tell whether it is " + rule
+		relation = "too uncertain for the rule (" + rule + ")"
 	default:
-		if ans.Verdict == Fails {
-			relation = "which is not " + rule
-		}
-		relation += c.noise(", by more than the %s by which %s")
+		relation = is + rule + clear
 	}
 	switch {
 	case c.Kind == Never:
 		unit += " at worst"
-		relation += " (satisfied in " + share(satisfied, ans.Repeats) + ")"
 	case c.Kind == Every:
 	case ans.Verdict == Inconclusive && ans.MoreRuns == 0:
 		relation += "; more repeats would not help"
@@ -40,7 +41,7 @@ func (c *court) why(ans Answer, satisfied int) string {
 		relation += fmt.Sprintf("; %d more should settle it", ans.MoreRuns)
 	}
 	if c.Kind == Median {
-		basis = fmt.Sprintf("median of %d repeats", ans.Repeats)
+		basis = "median of " + basis
 	}
 	return c.sentence("was %s%s (%s, %s), %s", numbers.Format(ans.Measured), unit, span(ans.Low, ans.High), basis, relation)
 }
@@ -67,17 +68,6 @@ func (c *court) noise(format string) string {
 		who = "the same contestant differs from itself"
 	}
 	return fmt.Sprintf(format, amount, who)
-}
-
-// share is "every repeat", "no repeat" or "3 of 5 repeats".
-func share(n, of int) string {
-	switch n {
-	case of:
-		return "every repeat"
-	case 0:
-		return "no repeat"
-	}
-	return fmt.Sprintf("%d of %d repeats", n, of)
 }
 
 func span(low, high float64) string {

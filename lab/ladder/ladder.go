@@ -1,7 +1,8 @@
 // Package ladder is experiment G7: what fasthttp's lead over net/http consists
 // of. It measures the processor time of servers for a request on keep-alive
 // connections, from raw reads and writes up to net/http, and climbs from one to
-// the other on a small server whose savings can be switched one by one.
+// the other on a small server whose savings can be switched one by one. Servers and
+// client are the program lab/contestants/ladder.
 //
 // The small server runs with every set of savings. A saving's share is what it
 // takes off in the mean of all orders in which the savings can be added, from
@@ -25,7 +26,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/claims"
@@ -75,8 +75,8 @@ func Quick() Config {
 
 func (c Config) check() error {
 	switch {
-	case c.Conns < 1 || c.Conns > maxConns/2:
-		return fmt.Errorf("connections is %d: want 1 to %d", c.Conns, maxConns/2)
+	case c.Conns < 1 || c.Conns > MaxConns/2:
+		return fmt.Errorf("connections is %d: want 1 to %d", c.Conns, MaxConns/2)
 	case c.Requests < 1 || c.Requests > 10_000_000:
 		return fmt.Errorf("requests is %d: want 1 to 10000000", c.Requests)
 	case c.Rounds < 1 || c.Rounds > 1000:
@@ -107,7 +107,7 @@ type entry struct {
 	setup, pattern string
 	twin           bool
 	rung           Rungs // that is added to none or taken from all
-	job            contestantJob
+	job            Server
 }
 
 // Load is the only load.
@@ -121,28 +121,28 @@ func (e entry) key() cell {
 // changes nothing: its measured value is noise.
 func entries() []entry {
 	all := []entry{
-		{setup: Servers, pattern: Raw, job: contestantJob{Kind: Raw}},
-		{setup: Servers, pattern: NetHTTP, job: contestantJob{Kind: NetHTTP}},
-		{setup: Servers, pattern: NetHTTPPooled, job: contestantJob{Kind: NetHTTPPooled}},
-		{setup: Servers, pattern: FastHTTP, job: contestantJob{Kind: FastHTTP, Save: allRungs}},
-		{setup: Servers, pattern: fastWithout, job: contestantJob{Kind: FastHTTP}},
+		{setup: Servers, pattern: Raw, job: Server{Kind: Raw}},
+		{setup: Servers, pattern: NetHTTP, job: Server{Kind: NetHTTP}},
+		{setup: Servers, pattern: NetHTTPPooled, job: Server{Kind: NetHTTPPooled}},
+		{setup: Servers, pattern: FastHTTP, job: Server{Kind: FastHTTP, Save: AllRungs}},
+		{setup: Servers, pattern: fastWithout, job: Server{Kind: FastHTTP}},
 	}
 	for _, twin := range []bool{false, true} {
 		all = append(all,
 			entry{setup: Servers, pattern: slow, twin: twin},
-			entry{setup: Servers, pattern: fast, twin: twin, job: contestantJob{Save: allRungs}})
+			entry{setup: Servers, pattern: fast, twin: twin, job: Server{Save: AllRungs}})
 	}
-	for save := range allRungs + 1 {
+	for save := range AllRungs + 1 {
 		c := small(save)
 		switch c.Setup {
 		case Added, Others:
-			all = append(all, entry{setup: c.Setup, pattern: c.Pattern, rung: save, job: contestantJob{Save: save}})
+			all = append(all, entry{setup: c.Setup, pattern: c.Pattern, rung: save, job: Server{Save: save}})
 		case Removed:
-			all = append(all, entry{setup: c.Setup, pattern: c.Pattern, rung: allRungs &^ save, job: contestantJob{Save: save}})
+			all = append(all, entry{setup: c.Setup, pattern: c.Pattern, rung: AllRungs &^ save, job: Server{Save: save}})
 		}
 	}
 	for _, r := range bare {
-		all = append(all, entry{setup: FastLess, pattern: r.String(), rung: r, job: contestantJob{Kind: FastHTTP, Save: allRungs &^ r}})
+		all = append(all, entry{setup: FastLess, pattern: r.String(), rung: r, job: Server{Kind: FastHTTP, Save: AllRungs &^ r}})
 	}
 	return all
 }
@@ -154,47 +154,30 @@ func (e Classic) Plan() (experiment.Plan, error) {
 		return experiment.Plan{}, err
 	}
 	all := entries()
-	one := &repeat{config: c}
-	plan := experiment.Plan{Scaled: c.scaled()}
+	var once experiment.Shared[[]results.Run]
+	plan := experiment.Plan{Scaled: c.scaled(), Programs: []contestant.Spec{c.spec(RoleServer, nil), c.spec(RoleClient, nil)}}
 	each := time.Duration((c.Rounds+1)*c.Requests)*13*time.Microsecond + 40*time.Millisecond // to start
 	for i, en := range all {
 		plan.Cells = append(plan.Cells, experiment.Cell{
 			Setup: en.setup, Load: Load, Pattern: en.pattern, Twin: en.twin,
 			Beside: fmt.Sprintf("%d servers in turns", len(all)), Expect: each * time.Duration(len(all)),
-			Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) { return one.run(ctx, i, t) },
+			Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
+				runs, err := once.Of(t.Repeat, func() ([]results.Run, error) { return c.measure(ctx, all, t.Seed) })
+				if err != nil {
+					return results.Run{}, err
+				}
+				return runs[i], nil
+			},
 		})
 	}
 	return plan, nil
 }
 
-// repeat measures all servers of a repeat when the first of them is needed. All are
-// started first and take turns, because the cost of a request drifts with the load
-// of the machine.
-type repeat struct {
-	config Config
-
-	mu   sync.Mutex
-	done map[int]bool // repeats that were measured
-	have []results.Run
-	err  error
-}
-
-func (r *repeat) run(ctx context.Context, i int, t experiment.Trial) (results.Run, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.done[t.Repeat] {
-		r.done = map[int]bool{t.Repeat: true}
-		r.have, r.err = r.config.measure(ctx, entries(), t.Seed)
-	}
-	if r.err != nil {
-		return results.Run{}, r.err
-	}
-	return r.have[i], nil
-}
-
-// measure starts every server and the client, and makes a run of each.
+// measure starts every server and the client, and makes a run of each. All servers are
+// started first and take turns, because the cost of a request drifts with the load of
+// the machine.
 func (c Config) measure(ctx context.Context, all []entry, seed uint64) ([]results.Run, error) {
-	job := clientJob{Conns: c.Conns, PerConn: c.PerConn, Requests: c.Requests, Rounds: c.Rounds, Seed: seed}
+	job := ClientJob{Conns: c.Conns, PerConn: c.PerConn, Requests: c.Requests, Rounds: c.Rounds, Seed: seed}
 	var servers []*contestant.Process
 	exits := make([]contestant.Exit, len(all))
 	stop := func() {
@@ -205,16 +188,16 @@ func (c Config) measure(ctx context.Context, all []entry, seed uint64) ([]result
 	}
 	defer stop()
 	for _, en := range all {
-		var at where
-		p, err := contestant.Start(ctx, contestant.Spec{Role: roleServer, Input: en.job, MemoryCap: c.MemoryCap}, &at)
+		var at Where
+		p, err := contestant.Start(ctx, c.spec(RoleServer, en.job), &at)
 		if err != nil {
 			return nil, err
 		}
 		servers = append(servers, p)
 		job.Servers = append(job.Servers, at)
 	}
-	var got []measured
-	if _, err := contestant.Run(ctx, contestant.Spec{Role: roleClient, Input: job, MemoryCap: c.MemoryCap}, &got); err != nil {
+	var got []Measured
+	if _, err := contestant.Run(ctx, c.spec(RoleClient, job), &got); err != nil {
 		return nil, err
 	}
 	stop()
@@ -231,11 +214,12 @@ func (c Config) measure(ctx context.Context, all []entry, seed uint64) ([]result
 	return runs, nil
 }
 
-func (c Config) newRun(m measured) results.Run {
+func (c Config) newRun(m Measured) results.Run {
 	return results.Run{
 		Elapsed: m.Seconds,
 		Process: results.Process{CPUSeconds: m.Seconds, ReuseRate: -1},
-		Params:  map[string]any{"connections": c.Conns, "requests": m.Requests, "per_connection": c.PerConn, "cpu_us_by_round": m.CPU},
+		Params:  map[string]any{"connections": c.Conns, "requests": m.Requests, "per_connection": c.PerConn},
+		Blocks:  map[string][]float64{"cpu_us": m.CPU},
 		Extra:   map[string]float64{"cpu_us": mean(m.CPU), "allocs": mean(m.Mallocs), "bytes": math.Round(mean(m.Bytes))},
 	}
 }
@@ -254,7 +238,7 @@ func stack(all []entry, runs []results.Run) {
 		x["above_us"] = x["cpu_us"] - x["floor_us"]
 		if en.key() == named(NetHTTP) {
 			x["above_us"] = of(named(FastHTTP)) - floor
-			for _, r := range ordered {
+			for _, r := range Ordered {
 				x[r.key()] = worth(r)(of)
 			}
 			for _, r := range rests {

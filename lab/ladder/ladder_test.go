@@ -1,10 +1,8 @@
 package ladder
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
-	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -13,53 +11,6 @@ import (
 	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/results"
 )
-
-func TestMain(m *testing.M) { labtest.Main(m, Roles()) }
-
-// start serves on a loopback port until the test ends.
-func start(t testing.TB, j contestantJob) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- j.serve(ctx, l) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	})
-	return l.Addr().String()
-}
-
-func jobs() map[string]contestantJob {
-	all := map[string]contestantJob{}
-	for _, en := range entries() {
-		all[en.setup+": "+en.pattern] = en.job
-	}
-	return all
-}
-
-func TestEveryServerAnswersRight(t *testing.T) {
-	for name, j := range jobs() {
-		t.Run(name, func(t *testing.T) {
-			for _, perConn := range []int{0, 3} {
-				c := client{addr: start(t, j), conns: 3, perConn: perConn}
-				lines, err := c.open(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := c.send(t.Context(), lines, 40); err != nil {
-					t.Error(err)
-				}
-				closeAll(lines)
-			}
-		})
-	}
-}
 
 func tiny() Config {
 	return Config{Conns: 2, Requests: 20, Rounds: 1, MemoryCap: 1 << 30}
@@ -76,30 +27,6 @@ func TestNoServerIsPlannedTwice(t *testing.T) {
 			t.Errorf("%s is planned twice", c.Label())
 		}
 		seen[c.Label()] = true
-	}
-}
-
-// The processes are slow to start, so a few stand for all.
-func TestServersAreMeasured(t *testing.T) {
-	few := slices.DeleteFunc(entries(), func(e entry) bool {
-		return e.twin || e.setup != Servers || e.pattern == fastWithout || e.pattern == NetHTTPPooled || e.pattern == slow
-	})
-	runs, err := tiny().measure(t.Context(), few, 1)
-	if err != nil || len(runs) != len(few) {
-		t.Fatalf("%d runs, %v", len(runs), err)
-	}
-	for i, r := range runs {
-		if r.Killed != "" || r.Elapsed <= 0 || !(r.Extra["cpu_us"] > 0) {
-			t.Errorf("%s: %+v", few[i].pattern, r)
-		}
-	}
-}
-
-func TestAMeasurementThatIsStoppedSaysSo(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := tiny().measure(ctx, entries(), 1); err == nil {
-		t.Error("no error")
 	}
 }
 
@@ -131,7 +58,7 @@ func made(worth map[Rungs]float64) []results.Run {
 			us := 9.0
 			for r, w := range worth {
 				if en.job.Kind == "" || en.job.Kind == FastHTTP {
-					if !en.job.Save.has(r) {
+					if !en.job.Save.Has(r) {
 						us += w
 					}
 				}
@@ -192,7 +119,7 @@ func TestVerdictsFollowTheRuns(t *testing.T) {
 func TestASavingIsWorthItsMeanOverAllOrders(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	have := map[cell]float64{}
-	for set := range allRungs + 1 {
+	for set := range AllRungs + 1 {
 		have[small(set)] = 10 * rng.Float64()
 		have[twin(small(set))] = have[small(set)]
 	}
@@ -200,16 +127,16 @@ func TestASavingIsWorthItsMeanOverAllOrders(t *testing.T) {
 	slowly := map[Rungs]float64{}
 	var climb func(set Rungs, chance float64)
 	climb = func(set Rungs, chance float64) {
-		left := float64((allRungs &^ set).count())
-		for _, r := range ordered {
-			if !set.has(r) {
+		left := float64((AllRungs &^ set).count())
+		for _, r := range Ordered {
+			if !set.Has(r) {
 				slowly[r] += chance / left * (at(of, set) - at(of, set|r))
 				climb(set|r, chance/left)
 			}
 		}
 	}
 	climb(0, 1)
-	for _, r := range ordered {
+	for _, r := range Ordered {
 		if got := worth(r)(of); math.Abs(got-slowly[r]) > 1e-9 {
 			t.Errorf("%s: %v, want %v", r, got, slowly[r])
 		}
@@ -244,14 +171,14 @@ func TestWhatIsExplainedIsTheLeadWithoutItsRests(t *testing.T) {
 					us += c.low
 				}
 				for r, w := range worth {
-					if !save.has(r) {
+					if !save.Has(r) {
 						us += w
 					}
 				}
-				if !save.has(State) && !save.has(Bytes) {
+				if !save.Has(State) && !save.Has(Bytes) {
 					us += c.pair
 				}
-				if !save.has(State) && !save.has(Bytes) && !save.has(Parser) {
+				if !save.Has(State) && !save.Has(Bytes) && !save.Has(Parser) {
 					us += c.triple
 				}
 				runs[i] = results.Run{Setup: en.setup, Load: Load, Pattern: en.pattern, Twin: en.twin, Elapsed: 1, Extra: map[string]float64{"cpu_us": us}}
@@ -274,7 +201,7 @@ func TestWhatIsExplainedIsTheLeadWithoutItsRests(t *testing.T) {
 			// The steps add up to the lead, whatever the rests.
 			net := runs[slices.IndexFunc(all, func(en entry) bool { return en.key() == named(NetHTTP) })].Extra
 			total := net["floor_us"] + net["above_us"]
-			for _, r := range ordered {
+			for _, r := range Ordered {
 				total += net[r.key()]
 			}
 			for _, r := range rests {

@@ -18,12 +18,12 @@ const (
 	Unwatched                   // nothing beside the handler; off: background read, deadline resets, a context to cancel
 	OneBuffer                   // the answer is written once, the date cached; off: two buffers and a body writer, sorted, date formatted
 
-	allRungs = OneBuffer<<1 - 1
+	AllRungs = OneBuffer<<1 - 1 // every saving
 )
 
-// ordered is all savings in the order in which the source names them, then the two
+// Ordered is all savings in the order in which the source names them, then the two
 // that it does not name.
-var ordered = []Rungs{State, Bytes, Parser, Workers, Unwatched, OneBuffer}
+var Ordered = []Rungs{State, Bytes, Parser, Workers, Unwatched, OneBuffer}
 
 var rungNames = map[Rungs]string{
 	State: "pooled state", Bytes: "byte API", Parser: "own parser", Workers: "connection workers",
@@ -33,7 +33,7 @@ var rungNames = map[Rungs]string{
 // String names the savings that are on.
 func (r Rungs) String() string {
 	var names []string
-	for _, one := range ordered {
+	for _, one := range Ordered {
 		if r&one != 0 {
 			names = append(names, rungNames[one])
 		}
@@ -47,4 +47,5 @@ func (r Rungs) key() string { return strings.ReplaceAll(r.String(), " ", "_") + 
 // count is how many savings are on.
 func (r Rungs) count() int { return bits.OnesCount8(uint8(r)) }
 
-func (r Rungs) has(one Rungs) bool { return r&one != 0 }
+// Has reports whether that saving is on.
+func (r Rungs) Has(one Rungs) bool { return r&one != 0 }

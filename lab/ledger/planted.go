@@ -150,11 +150,15 @@ func (p *planting) value(x point) float64 {
 // find looks for figures on one side of the rule, clear of its edges.
 func (p *planting) find(inside bool) (point, bool) {
 	rule := p.part.Rule
+	bounded := p.part.Min < p.part.Max
 	for try := range 20_000 {
 		x := make(point, len(p.leaves))
 		spread := float64(1 + try%4)
 		for i := range x {
 			x[i] = math.Exp(p.rng.NormFloat64() * spread * 2)
+			if bounded && try%2 == 0 { // where the rule may leave little room
+				x[i] = p.part.Min + p.rng.Float64()*(p.part.Max-p.part.Min)
+			}
 		}
 		v := p.value(x)
 		off := max(3*p.part.Spread, 0.05)
@@ -163,7 +167,7 @@ func (p *planting) find(inside bool) (point, bool) {
 		} else if p.part.Spread == 0 {
 			off *= math.Abs(v)
 		}
-		possible := p.part.Min >= p.part.Max || v >= p.part.Min && v <= p.part.Max
+		possible := !bounded || v >= p.part.Min && v <= p.part.Max
 		if possible && !math.IsNaN(v) && rule.Contains(v) == inside && rule.Contains(v-off) == inside && rule.Contains(v+off) == inside {
 			return x, true
 		}

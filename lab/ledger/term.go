@@ -56,6 +56,21 @@ func positive(x float64) float64 {
 	return x
 }
 
+// Keep stores a figure that was measured in interleaved blocks in a run: every block for
+// the claims, and their median for the tables.
+func Keep(r *results.Run, key string, blocks []float64) {
+	if r.Blocks == nil {
+		r.Blocks = map[string][]float64{}
+	}
+	r.Blocks[key] = blocks
+	if m := Median(blocks); !math.IsNaN(m) {
+		if r.Extra == nil {
+			r.Extra = map[string]float64{}
+		}
+		r.Extra[key] = m
+	}
+}
+
 // of returns the figure's values in a run: one, or one for each interleaved block.
 func (f Figure) of(r *results.Run) []float64 {
 	if f.Value != nil {

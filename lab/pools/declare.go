@@ -8,4 +8,4 @@ import (
 // Experiment is the declaration.
 var Experiment = experiment.Legacy(claims.Pools.ID, claims.Pools.Title, "", func(struct{}) (experiment.Plan, error) {
 	return Classic{Config: Defaults()}.Plan()
-}, Roles(), Classic{}.Judge)
+}, nil, Classic{}.Judge)

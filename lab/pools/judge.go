@@ -11,6 +11,7 @@ import (
 	"github.com/spillway-go/spillway/lab/claims"
 	judge "github.com/spillway-go/spillway/lab/oldjudge"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
 // Judge decides every claim in every cell that it speaks of.
@@ -125,15 +126,7 @@ func (e evidence) ratios(a, b cell) []judge.Pair {
 		if !ok {
 			continue
 		}
-		var rounds []float64
-		for i := 0; ; i++ {
-			x, y := e.cells[a][n].Extra[roundKey(i)], other.Extra[roundKey(i)]
-			if x <= 0 || y <= 0 {
-				break
-			}
-			rounds = append(rounds, x/y)
-		}
-		out = append(out, judge.Pair{A: median(rounds), B: 1})
+		out = append(out, judge.Pair{A: usage.Median(ratios(e.cells[a][n], other)), B: 1})
 	}
 	return out
 }

@@ -7,19 +7,17 @@ import (
 
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
 // timed is a run of a bout with one time for each round.
 func timed(setup, pattern string, producers, workers, work float64, repeat int, ns ...float64) results.Run {
-	r := results.Run{
+	return results.Run{
 		Setup: setup, Load: fmt.Sprintf("%v→%v", producers, workers), Pattern: pattern, Repeat: repeat,
 		Params: map[string]any{"producers": producers, "workers": workers, "work_us": work},
-		Extra:  map[string]float64{"ns": median(ns)},
+		Extra:  map[string]float64{"ns": usage.Median(ns)},
+		Blocks: map[string][]float64{"ns": ns},
 	}
-	for i, x := range ns {
-		r.Extra[roundKey(i)] = x
-	}
-	return r
 }
 
 func verdicts(runs []results.Run) map[string]results.OldClaim {

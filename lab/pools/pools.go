@@ -3,7 +3,7 @@
 // jobs; a burst; and a pool without a configured size against the best fixed size.
 //
 // The figures of one table are measured in one process, in turns, so that other load
-// on the machine affects all contestants.
+// on the machine affects all contestants. The pools are the program lab/contestants/pools.
 package pools
 
 import (
@@ -41,23 +41,6 @@ const (
 
 // Parts of the experiment, in their order.
 func Parts() []string { return []string{Submit, Refuse, Call, Memory, Burst, Sizing} }
-
-const (
-	roleBout   = "pools-bout"
-	roleMemory = "pools-memory"
-	roleBurst  = "pools-burst"
-	roleSizing = "pools-sizing"
-)
-
-// Roles are the roles of its contestants.
-func Roles() map[string]contestant.Role {
-	return map[string]contestant.Role{
-		roleBout:   contestant.Func(play),
-		roleMemory: contestant.Func(weigh),
-		roleBurst:  contestant.Func(flood),
-		roleSizing: contestant.Func(size),
-	}
-}
 
 // Config is what a user may set.
 type Config struct {
@@ -181,7 +164,7 @@ func (e Classic) Plan() (experiment.Plan, error) {
 			Submit: p.submitting, Refuse: p.refusing, Call: p.calling, Memory: p.memory, Burst: p.burst, Sizing: p.sizing,
 		}[part]()
 	}
-	return experiment.Plan{Scaled: p.scaled(), Prepare: p.prepare, Cells: p.cells}, nil
+	return experiment.Plan{Scaled: p.scaled(), Programs: []contestant.Spec{p.spec(RoleBout, nil)}, Prepare: p.prepare, Cells: p.cells}, nil
 }
 
 // planner collects the cells.
@@ -230,7 +213,7 @@ func setupSubmit(work time.Duration) string {
 func (p *planner) submitting() {
 	for _, work := range p.Works {
 		for _, n := range p.producers() {
-			p.bout(setupSubmit(work), bout{What: submitting, Work: work, Producers: n}, p.among(submitters()), p.Workers)
+			p.bout(setupSubmit(work), Bout{What: Submitting, Work: work, Producers: n}, p.among(Submitters()), p.Workers)
 		}
 	}
 }
@@ -238,37 +221,37 @@ func (p *planner) submitting() {
 // The size of a full pool does not matter.
 func (p *planner) refusing() {
 	for _, n := range p.producers() {
-		p.bout(setupRefuse, bout{What: refusing, Producers: n}, p.among(refusers()), p.Workers[:1])
+		p.bout(setupRefuse, Bout{What: Refusing, Producers: n}, p.among(Refusers()), p.Workers[:1])
 	}
 }
 
 func (p *planner) calling() {
 	for _, n := range p.producers() {
-		p.bout(setupCall, bout{What: calling, Producers: n}, p.among(callers()), p.Workers[:min(2, len(p.Workers))])
+		p.bout(setupCall, Bout{What: Calling, Producers: n}, p.among(Callers()), p.Workers[:min(2, len(p.Workers))])
 	}
 }
 
 // bout adds a cell for each entry of a bout, which is run once in each repeat
 // for all of them.
-func (p *planner) bout(setup string, b bout, names []string, workers []int) {
+func (p *planner) bout(setup string, b Bout, names []string, workers []int) {
 	b.Rounds, b.Time, b.Buffer = p.Rounds, p.Time, p.Buffer
 	for _, n := range workers {
 		for _, name := range names {
-			b.Entries = append(b.Entries, entry{name, n, false})
+			b.Entries = append(b.Entries, Entry{name, n, false})
 		}
 		if slices.Contains(names, Spillway) {
-			b.Entries = append(b.Entries, entry{Spillway, n, true})
+			b.Entries = append(b.Entries, Entry{Spillway, n, true})
 		}
 	}
 	// Warm-up, collection and start cost about as much as the measurement.
-	expect := time.Duration(len(b.Entries)*b.Rounds)*2*b.Time + 500*time.Millisecond
+	expect := time.Duration(len(b.Entries)*(b.Rounds+1))*2*b.Time + 500*time.Millisecond
 	var once experiment.Shared[[]results.Run]
 	for i, e := range b.Entries {
 		p.cells = append(p.cells, experiment.Cell{
 			Setup: setup, Load: fmt.Sprintf("%d→%d", b.Producers, e.Workers), Pattern: e.Contestant, Twin: e.Twin,
 			Beside: fmt.Sprintf("%s by %d producers, %d contestants in turns", setup, b.Producers, len(b.Entries)), Expect: expect,
 			Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
-				runs, err := once.Of(t.Repeat, func() ([]results.Run, error) { return b.run(ctx, t.Seed, p.MemoryCap) })
+				runs, err := once.Of(t.Repeat, func() ([]results.Run, error) { return p.play(ctx, b, t.Seed) })
 				if err != nil {
 					return results.Run{}, err
 				}
@@ -279,12 +262,12 @@ func (p *planner) bout(setup string, b bout, names []string, workers []int) {
 }
 
 func (p *planner) memory() {
-	for _, name := range p.among(submitters()) {
-		f := footprint{name, 1000, 100_000}
+	for _, name := range p.among(Submitters()) {
+		f := Footprint{name, 1000, 100_000}
 		p.alone(setupMemory, "1,000 workers, 100,000 jobs", name, 300*time.Millisecond,
 			func(ctx context.Context) (run results.Run, err error) {
-				var cost bytesOf
-				exit, err := contestant.Run(ctx, contestant.Spec{Role: roleMemory, Input: f, MemoryCap: p.MemoryCap}, &cost)
+				var cost BytesOf
+				exit, err := contestant.Run(ctx, p.spec(RoleMemory, f), &cost)
 				run.Killed, run.Extra = exit.Killed, map[string]float64{}
 				if cost.Worker >= 0 {
 					run.Extra["worker_bytes"] = cost.Worker
@@ -299,16 +282,16 @@ func (p *planner) memory() {
 
 func (p *planner) burst() {
 	for _, name := range p.among([]string{Spillway, Channel, Ants, Pond, Gammazero}) {
-		b := burst{name, p.BurstJobs, p.BurstWorkers, p.Buffer, p.BurstWork}
-		p.alone(setupBurst, fmt.Sprintf("%d x %v, %d workers", b.Jobs, b.Work, b.Workers), name, b.ideal()*5/4+3*idle,
+		b := Flood{name, p.BurstJobs, p.BurstWorkers, p.Buffer, p.BurstWork}
+		p.alone(setupBurst, fmt.Sprintf("%d x %v, %d workers", b.Jobs, b.Work, b.Workers), name, b.Ideal()*5/4+3*Idle,
 			func(ctx context.Context) (run results.Run, err error) {
-				var u burstUsage
-				exit, err := contestant.Run(ctx, contestant.Spec{Role: roleBurst, Input: b, MemoryCap: p.MemoryCap}, &u)
+				var u FloodUsage
+				exit, err := contestant.Run(ctx, p.spec(RoleBurst, b), &u)
 				run.Killed = exit.Killed
 				run.Params = map[string]any{"buffer": b.Buffer}
 				if exit.Killed == "" && err == nil {
 					run.Extra = map[string]float64{
-						"finish": u.Seconds / b.ideal().Seconds(), "cpu_seconds": u.CPUSeconds, "left": float64(u.Left),
+						"finish": u.Seconds / b.Ideal().Seconds(), "cpu_seconds": u.CPUSeconds, "left": float64(u.Left),
 						"peak_rss": float64(max(u.PeakRSS, exit.PeakRSS)), "peak_goroutines": float64(u.PeakGoroutines),
 					}
 				}

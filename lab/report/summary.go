@@ -8,14 +8,14 @@ import (
 	"strings"
 
 	"github.com/spillway-go/spillway/histogram"
-	"github.com/spillway-go/spillway/lab/report/chart"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
 // stat is one figure over the repeats of a contestant.
 type stat []float64
 
-func (s stat) median() float64 { return chart.Median(s) }
+func (s stat) median() float64 { return usage.Median(s) }
 
 func (s stat) mean() float64 {
 	sum := 0.0

@@ -1,6 +1,7 @@
 package reuse
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -9,24 +10,27 @@ import (
 
 // The contestants.
 const (
-	Fresh    = "fresh"
-	SyncPool = "sync.Pool"
-	Channel  = "channel"
-	Spillway = "spillway"
-	Buffers  = "spillway-buffers"
+	fresh    = "fresh"
+	syncPool = "sync.Pool"
+	channel  = "channel"
+	spillway = "spillway"
+	buffers  = "spillway-buffers"
 )
 
-// Names lists the contestants.
-func Names() []string { return []string{Fresh, SyncPool, Channel, Spillway, Buffers} }
+var (
+	names  = []string{fresh, syncPool, channel, spillway, buffers}
+	our    = []string{spillway, buffers}
+	rivals = []string{syncPool, channel}
+)
 
-// channelRoom is how many objects the channel holds: the number of users, which code
-// with such a free list has to know.
-const channelRoom = 1000
+func ours(name string) bool { return slices.Contains(our, name) }
 
-// dirty is how many bytes every user writes.
-const dirty = 1 << 10
-
-type page struct{ body []byte }
+// page fills the cache lines that it lies in: whether two pages share one is luck, and
+// doubles the time of a cycle.
+type page struct {
+	body []byte
+	_    [128 - 24]byte
+}
 
 func (p *page) clear() {
 	clear(p.body[:cap(p.body)])
@@ -40,8 +44,8 @@ func (p *page) write(n int) {
 
 // pool is one way of having pages of one size.
 type pool struct {
-	made  atomic.Uint64 // counted in New; Buffers have their own count
-	stats func() objectpool.Stats
+	made  atomic.Uint64           // by its function that makes objects
+	stats func() objectpool.Stats // nil: it has none
 
 	// cycles gets, writes, clears and puts n times in a row.
 	cycles func(n int)
@@ -54,29 +58,23 @@ type pool struct {
 // cost of an indirect call is not measured.
 func newPool(name string, size int) *pool {
 	p := new(pool)
-	fresh := func() *page {
-		p.made.Add(1)
-		return &page{make([]byte, 0, size)}
-	}
 	n := min(dirty, size)
+	newPage := func() *page {
+		p.made.Add(1)
+		return &page{body: make([]byte, 0, size)}
+	}
 	switch name {
-	case Fresh:
+	case fresh:
+		p.use = using(newPage, (*page).write, answer.Store)
 		p.cycles = func(times int) {
 			for range times {
-				x := &page{make([]byte, 0, size)}
+				x := &page{body: make([]byte, 0, size)}
 				x.write(n)
-				kept.Store(x)
+				answer.Store(x)
 			}
 		}
-		p.use = func(n int, hold func()) {
-			x := fresh()
-			x.write(n)
-			hold()
-			kept.Store(x)
-		}
-	case SyncPool:
-		var free sync.Pool
-		free.New = func() any { return fresh() }
+	case syncPool:
+		free := sync.Pool{New: func() any { return newPage() }}
 		p.cycles = func(times int) {
 			for range times {
 				x := free.Get().(*page)
@@ -85,21 +83,18 @@ func newPool(name string, size int) *pool {
 				free.Put(x)
 			}
 		}
-		p.use = func(n int, hold func()) {
-			x := free.Get().(*page)
-			x.write(n)
-			hold()
+		p.use = using(func() *page { return free.Get().(*page) }, (*page).write, func(x *page) {
 			x.clear()
 			free.Put(x)
-		}
-	case Channel:
-		free := make(chan *page, channelRoom)
+		})
+	case channel:
+		free := make(chan *page, 1000) // as many as users, which code with such a free list has to know
 		get := func() *page {
 			select {
 			case x := <-free:
 				return x
 			default:
-				return fresh()
+				return newPage()
 			}
 		}
 		put := func(x *page) {
@@ -109,6 +104,7 @@ func newPool(name string, size int) *pool {
 			default:
 			}
 		}
+		p.use = using(get, (*page).write, put)
 		p.cycles = func(times int) {
 			for range times {
 				x := get()
@@ -116,15 +112,9 @@ func newPool(name string, size int) *pool {
 				put(x)
 			}
 		}
-		p.use = func(n int, hold func()) {
-			x := get()
-			x.write(n)
-			hold()
-			put(x)
-		}
-	case Spillway:
-		pages := objectpool.New(objectpool.Config[page]{New: fresh, Clear: (*page).clear})
-		p.stats = pages.Stats
+	case spillway:
+		pages := objectpool.New(objectpool.Config[page]{New: newPage, Clear: (*page).clear})
+		p.stats, p.use = pages.Stats, using(pages.Get, (*page).write, pages.Put)
 		p.cycles = func(times int) {
 			for range times {
 				x := pages.Get()
@@ -132,38 +122,38 @@ func newPool(name string, size int) *pool {
 				pages.Put(x)
 			}
 		}
-		p.use = func(n int, hold func()) {
-			x := pages.Get()
-			x.write(n)
-			hold()
-			pages.Put(x)
-		}
-	case Buffers:
-		buffers := objectpool.NewBuffers(objectpool.BuffersConfig{})
-		p.stats = buffers.Stats
+	case buffers:
+		all := objectpool.NewBuffers(objectpool.BuffersConfig{})
+		write := func(x *objectpool.Buffer, n int) { x.Extend(n)[0] = 1 }
+		p.stats, p.use = all.Stats, using(func() *objectpool.Buffer { return all.Get(size) }, write, all.Put)
 		p.cycles = func(times int) {
 			for range times {
-				x := buffers.Get(size)
-				x.Extend(n)[0] = 1
-				buffers.Put(x)
+				x := all.Get(size)
+				write(x, n)
+				all.Put(x)
 			}
-		}
-		p.use = func(n int, hold func()) {
-			x := buffers.Get(size)
-			x.Extend(n)[0] = 1
-			hold()
-			buffers.Put(x)
 		}
 	}
 	return p
 }
 
-// kept makes fresh objects escape to the heap, like answers.
-var kept atomic.Pointer[page]
+// using makes the use of one object from its parts, where their calls cost nothing that
+// matters.
+func using[T any](get func() *T, write func(*T, int), put func(*T)) func(n int, hold func()) {
+	return func(n int, hold func()) {
+		x := get()
+		write(x, n)
+		hold()
+		put(x)
+	}
+}
+
+// answer makes fresh objects escape to the heap, like answers.
+var answer atomic.Pointer[page]
 
 // objects is how many were made so far.
 func (p *pool) objects() uint64 {
-	if p.stats != nil && p.made.Load() == 0 {
+	if p.stats != nil && p.made.Load() == 0 { // buffers are made out of sight
 		s := p.stats()
 		return s.Gets - s.Reused
 	}

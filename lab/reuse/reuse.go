@@ -7,232 +7,157 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"strings"
-	"sync"
+	"slices"
 	"time"
 
-	"github.com/spillway-go/spillway/histogram"
-	"github.com/spillway-go/spillway/lab/claims"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/turns"
 )
 
-// The set-ups, in the words of the report.
-const (
-	Cycle   = "steady cycle"
-	Bursts  = "bursts"
-	Idle    = "a minute idle"
-	Outlier = "one outlier"
-)
-
-// Experiment is experiment reuse.
-type Classic struct{ Config Config }
-
-// ID implements experiment.Experiment.
-func (Classic) ID() string { return claims.Reuse.ID }
-
-// Title implements experiment.Experiment.
-func (Classic) Title() string { return claims.Reuse.Title }
+// Experiment is the declaration.
+var Experiment = experiment.Declare(family, help, plan, map[string]contestant.Role{
+	roleCycle:   contestant.Func(cycle),
+	roleBursts:  contestant.Func(bursts),
+	roleIdle:    contestant.Func(idle),
+	roleOutlier: contestant.Func(outlier),
+})
 
 const (
 	roleCycle   = "reuse-cycle"
 	roleBursts  = "reuse-bursts"
+	roleIdle    = "reuse-idle"
 	roleOutlier = "reuse-outlier"
 )
 
-// Roles are the roles of its contestants.
-func Roles() map[string]contestant.Role {
-	return map[string]contestant.Role{
-		roleCycle:   contestant.Func(cycle),
-		roleBursts:  contestant.Func(bursts),
-		roleOutlier: contestant.Func(outlier),
-	}
-}
+const help = `Objects are made fresh, taken from sync.Pool, from a channel of 1,000, from objectpool.Pool and from objectpool.Buffers. In a steady cycle (get, write 1 KB, clear, put) all take turns in one process, at 1, GOMAXPROCS and 1,000 goroutines. In bursts, with two collections in every gap, all users hold 64 KiB each. Then it is measured what a pool holds after a minute without use, which passes in virtual time, and what one object of 64 MiB leaves in resident memory.`
 
 // Config is what a user may set.
 type Config struct {
-	Sizes     []int         // bytes
-	Rounds    int           // of every contestant in a steady cycle
-	Slice     time.Duration // of each round
-	Users     int           // in bursts; beside an outlier a fifth of them
-	Bursts    int
-	On, Off   time.Duration
-	Idle      time.Duration // after the bursts
-	MemoryCap uint64        // bytes for each contestant; 0: none
-}
-
-// Defaults is the experiment at full size.
-func Defaults() Config {
-	return Config{
-		Sizes: []int{1 << 10, 64 << 10, 500_000}, Rounds: 31, Slice: 10 * time.Millisecond,
-		Users: 1000, Bursts: 10, On: 100 * time.Millisecond, Off: 300 * time.Millisecond, Idle: time.Minute, MemoryCap: 4 << 30,
-	}
-}
-
-// Quick is a short run without the idle minute.
-func Quick() Config {
-	c := Defaults()
-	c.Rounds, c.Slice, c.Bursts, c.Idle = 11, 3*time.Millisecond, 4, 0
-	return c
+	Contestant []string      `placeholder:"NAME" help:"Only these: fresh, sync.Pool, channel, spillway, spillway-buffers. Claims that need another one stay open."`
+	Size       []int         `group:"Size" default:"1024,65536,500000" help:"Sizes of the objects of the steady cycles, in bytes. Claims are about 1024 and 500000."`
+	Rounds     int           `group:"Size" default:"15" full:"31" quick:"5" help:"How often every contestant has its turn in a steady cycle, in each repeat."`
+	Time       time.Duration `group:"Size" default:"10ms" quick:"3ms" help:"How long a turn is."`
+	Users      int           `group:"Size" default:"1000" help:"Goroutines of a burst, each holding an object of 64 KiB. Beside the outlier it is a fifth of them."`
+	Bursts     int           `group:"Size" default:"6" full:"10" quick:"4" help:"How many bursts there are. The first one makes the objects and does not count."`
+	On         time.Duration `group:"Size" default:"100ms" help:"How long a burst is."`
+	Off        time.Duration `group:"Size" default:"300ms" help:"How long the gap after a burst is."`
+	Idle       time.Duration `group:"Size" default:"1m" help:"How long a pool is not used before one looks at what it still holds."`
+	MemoryCap  int           `default:"4096" placeholder:"MIB" help:"A contestant that needs more memory than that is killed; 0 sets no limit."`
 }
 
 func (c Config) check() error {
-	for _, size := range c.Sizes {
-		if size < 1 || size > 1<<20 {
-			return fmt.Errorf("size is %d bytes: want 1 to %d", size, 1<<20)
-		}
-	}
 	switch {
-	case len(c.Sizes) == 0:
-		return fmt.Errorf("no size: leave the flag out for all of them")
-	case c.Rounds < 3 || c.Slice <= 0:
-		return fmt.Errorf("%d rounds of %v: want at least 3, of more than 0s", c.Rounds, c.Slice)
-	case c.Users < 1 || c.Bursts < 2 || c.On <= 0 || c.Off < 0 || c.Idle < 0:
-		return fmt.Errorf("%d users, %d bursts, %v on, %v off, %v idle: want at least 1, 2, more than 0s, 0s, 0s", c.Users, c.Bursts, c.On, c.Off, c.Idle)
+	case len(c.Size) == 0 || slices.Min(c.Size) < 1 || slices.Max(c.Size) > 1<<20:
+		return fmt.Errorf("size is %v: want bytes from 1 to %d, or leave the flag out for all sizes", c.Size, 1<<20)
+	case c.Rounds < 3 || c.Time <= 0:
+		return fmt.Errorf("rounds is %d and time %v: want at least 3, and more than 0s", c.Rounds, c.Time)
+	case c.Users < 1 || c.Bursts < 2 || c.On <= 0 || c.Off < 0 || c.Idle <= 0:
+		return fmt.Errorf("users is %d, bursts %d, on %v, off %v and idle %v: want at least 1, at least 2, more than 0s, at least 0s, and more than 0s", c.Users, c.Bursts, c.On, c.Off, c.Idle)
+	case c.MemoryCap < 0:
+		return fmt.Errorf("memory-cap is %d: want a number of MiB, or 0 for no limit", c.MemoryCap)
 	}
-	return nil
+	return experiment.Known("contestant", c.Contestant, names)
 }
 
-// scaled says how this differs from the experiment at full size.
-func (c Config) scaled() string {
-	d := Defaults()
-	var parts []string
-	own := func(differs bool, format string, args ...any) {
-		if differs {
-			parts = append(parts, fmt.Sprintf(format, args...))
-		}
-	}
-	own(fmt.Sprint(c.Sizes) != fmt.Sprint(d.Sizes), "sizes %v instead of %v", c.Sizes, d.Sizes)
-	own(c.Rounds != d.Rounds || c.Slice != d.Slice, "%d rounds of %v instead of %d of %v", c.Rounds, c.Slice, d.Rounds, d.Slice)
-	own(c.Users != d.Users || c.Bursts != d.Bursts, "%d bursts of %d users instead of %d of %d", c.Bursts, c.Users, d.Bursts, d.Users)
-	own(c.On != d.On || c.Off != d.Off, "%v on and %v off instead of %v and %v", c.On, c.Off, d.On, d.Off)
-	own(c.Idle != d.Idle, "%v idle instead of %v", c.Idle, d.Idle)
-	return strings.Join(parts, "; ")
-}
-
-// Plan implements experiment.Experiment.
-func (e Classic) Plan() (experiment.Plan, error) {
-	c := e.Config
+func plan(c Config) (experiment.Plan, error) {
 	if err := c.check(); err != nil {
 		return experiment.Plan{}, err
 	}
-	plan := experiment.Plan{Scaled: c.scaled()}
-	add := func(setup, load, name string, expect time.Duration, run func(context.Context, experiment.Trial) (results.Run, error)) {
-		plan.Cells = append(plan.Cells, experiment.Cell{Setup: setup, Load: load, Pattern: name, Expect: expect, Run: run})
+	if len(c.Contestant) == 0 {
+		c.Contestant = names
 	}
-	for _, size := range c.Sizes {
-		for _, users := range Goroutines() {
-			all := &together{config: c, job: cycleJob{Size: size, Goroutines: users, Rounds: c.Rounds, Slice: c.Slice}}
-			for _, name := range Names() {
-				add(Cycle, CycleLoad(size, users), name, time.Duration(c.Rounds)*c.Slice*3/2, func(ctx context.Context, t experiment.Trial) (results.Run, error) {
-					return all.run(ctx, name, t.Repeat)
-				})
+	var p experiment.Plan
+	for _, crowd := range crowds {
+		p.Groups = append(p.Groups, c.cycles(crowd))
+	}
+	add := func(k ledger.Key, role string, job any, expect time.Duration) {
+		p.Cells = append(p.Cells, experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Expect: expect, Run: c.alone(role, job)})
+	}
+	for _, name := range c.Contestant {
+		job := burstJob{Contestant: name, Users: c.Users, Bursts: c.Bursts, On: c.On, Off: c.Off}
+		add(burstKey(name), roleBursts, job, time.Duration(c.Bursts)*(c.On+c.Off))
+		if name == spillway {
+			job.Bursts, job.Idle = 2, c.Idle
+			add(idleKey, roleIdle, job, time.Second)
+		}
+		users := max(c.Users/5, 1)
+		add(outlierKey(name, true), roleOutlier, outlierJob{name, true, users}, time.Second)
+		without := outlierKey(name, false)
+		add(without, roleOutlier, outlierJob{name, false, users}, time.Second)
+		if ours(name) {
+			without.Twin = true
+			add(without, roleOutlier, outlierJob{name, false, users}, time.Second)
+		}
+	}
+	return p, nil
+}
+
+// alone measures in a process of its own, whose result are figures.
+func (c Config) alone(role string, job any) func(context.Context, experiment.Trial) (results.Run, error) {
+	return func(ctx context.Context, _ experiment.Trial) (results.Run, error) {
+		var figures map[string]float64
+		run, err := c.run(ctx, role, job, &figures)
+		if hits, ok := figures["hits"]; ok {
+			run.Process.ReuseRate = hits / 100
+		}
+		run.Extra = figures
+		return run, err
+	}
+}
+
+func (c Config) run(ctx context.Context, role string, job, result any) (results.Run, error) {
+	exit, err := contestant.Run(ctx, contestant.Spec{Role: role, Input: job, MemoryCap: uint64(c.MemoryCap) << 20}, result)
+	return results.Run{Killed: exit.Killed, Process: results.Process{ReuseRate: -1, PeakRSS: exit.PeakRSS}}, err
+}
+
+// crowds are who uses a pool in a steady cycle.
+var crowds = []string{"1 goroutine", "GOMAXPROCS goroutines", "1,000 goroutines"}
+
+// cycles are the steady cycles of all contestants and sizes, by the same goroutines.
+func (c Config) cycles(crowd string) experiment.Group {
+	goroutines := map[string]int{crowds[0]: 1, crowds[1]: runtime.GOMAXPROCS(0), crowds[2]: 1000}
+	job := cycleJob{Goroutines: goroutines[crowd], Rounds: c.Rounds, Time: c.Time}
+	g := experiment.Group{Label: "steady cycles by " + crowd + ", in turns"}
+	for _, size := range c.Size {
+		for _, name := range c.Contestant {
+			k := cycleKey(name, size, crowd)
+			g.Keys, job.Players = append(g.Keys, k), append(job.Players, player{name, size})
+			if k.Twin = ours(name) && size == small; k.Twin {
+				g.Keys, job.Players = append(g.Keys, k), append(job.Players, player{name, size})
 			}
 		}
 	}
-	job := burstJob{Size: burstSize, Users: c.Users, Bursts: c.Bursts, On: c.On, Off: c.Off}
-	took := time.Duration(c.Bursts) * (c.On + c.Off)
-	for _, name := range Names() {
-		job.Name = name
-		add(Bursts, burstLoad, name, took, c.burst(job))
-		for _, with := range []bool{false, true} {
-			add(Outlier, outlierLoad(with), name, 2*time.Second, c.outlier(outlierJob{name, with, max(c.Users/5, 1)}))
+	const between = 3 * time.Millisecond // turns, for a collection
+	g.Expect = time.Duration(len(g.Keys)*(c.Rounds+2)) * (c.Time + between)
+	g.Run = func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
+		job.Seed = t.Seed
+		var readings [][]turns.Reading
+		whole, err := c.run(ctx, roleCycle, job, &readings)
+		whole.Process.PeakRSS = 0 // it is that of all
+		runs := make([]results.Run, len(g.Keys))
+		mine := map[int][]float64{} // Spillway's times, by size
+		for i, of := range job.Players {
+			if runs[i] = whole; readings == nil {
+				continue
+			}
+			ledger.Keep(&runs[i], "ns", turns.Each(readings[i], turns.Nanos))
+			ledger.Keep(&runs[i], "mallocs", turns.Each(readings[i], turns.Mallocs))
+			if of.Contestant == spillway {
+				mine[of.Size] = runs[i].Blocks["ns"]
+			}
 		}
-	}
-	if c.Idle > 0 {
-		job.Name, job.Bursts, job.Idle = Spillway, 2, c.Idle
-		add(Idle, burstLoad, Spillway, c.Idle+time.Second, c.burst(job))
-	}
-	return plan, nil
-}
-
-// Goroutines is the numbers of goroutines of the steady cycles.
-func Goroutines() []int {
-	if procs := runtime.GOMAXPROCS(0); procs > 1 {
-		return []int{1, procs, 1000}
-	}
-	return []int{1, 1000}
-}
-
-// CycleLoad names a steady cycle.
-func CycleLoad(size, goroutines int) string {
-	return fmt.Sprintf("%s by %d", bytes(size), goroutines)
-}
-
-func bytes(n int) string {
-	if n%1024 == 0 {
-		return fmt.Sprint(n>>10, " KiB")
-	}
-	return fmt.Sprint(n, " B")
-}
-
-// together measures all contestants of a repeat in one process, in turns, when the
-// first of them is needed: between processes, differences of a few nanoseconds would
-// be lost.
-type together struct {
-	config Config
-	job    cycleJob
-
-	mu     sync.Mutex
-	repeat int
-	have   map[string]cycled
-}
-
-func (m *together) run(ctx context.Context, name string, repeat int) (results.Run, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.have == nil || m.repeat != repeat {
-		var have map[string]cycled
-		exit, err := contestant.Run(ctx, contestant.Spec{Role: roleCycle, Input: m.job, MemoryCap: m.config.MemoryCap}, &have)
-		if err != nil || exit.Killed != "" {
-			return results.Run{Killed: exit.Killed}, err
+		for i, of := range job.Players {
+			if behind := slices.Clone(mine[of.Size]); behind != nil && !ours(of.Contestant) {
+				for round, ns := range runs[i].Blocks["ns"] {
+					behind[round] /= ns
+				}
+				ledger.Keep(&runs[i], "behind", behind)
+			}
 		}
-		m.have, m.repeat = have, repeat
+		return runs, err
 	}
-	got := m.have[name]
-	run := newRun(got.Ops, got.Seconds)
-	run.Params = map[string]any{"size": m.job.Size, "goroutines": m.job.Goroutines}
-	run.Process.Mallocs = got.Mallocs
-	run.Extra = map[string]float64{"ns": got.Median, "behind": got.Behind, "mallocs": float64(got.Mallocs) / float64(max(got.Ops, 1))}
-	return run, nil
-}
-
-func newRun(ops uint64, seconds float64) results.Run {
-	return results.Run{
-		Offered: ops, Elapsed: seconds, Process: results.Process{ReuseRate: -1},
-		Outcomes: []results.Outcome{{Kind: "ok", Count: ops, Latency: &histogram.Histogram{}}},
-	}
-}
-
-func (c Config) burst(job burstJob) func(context.Context, experiment.Trial) (results.Run, error) {
-	return func(ctx context.Context, _ experiment.Trial) (results.Run, error) {
-		var got bursted
-		exit, err := contestant.Run(ctx, contestant.Spec{Role: roleBursts, Input: job, MemoryCap: c.MemoryCap}, &got)
-		if err != nil {
-			return results.Run{}, err
-		}
-		run := newRun(got.Gets, got.Seconds)
-		run.Killed, run.Process.PeakRSS = exit.Killed, exit.PeakRSS
-		run.Process.Mallocs, run.Process.ReuseRate = got.Mallocs, got.hits()
-		run.Extra = map[string]float64{
-			"hits": 100 * got.hits(), "peak": float64(got.Peak), "held": float64(got.Held),
-			"idle": float64(got.AfterIdle), "off_by": got.OffBy,
-		}
-		return run, nil
-	}
-}
-
-func (c Config) outlier(job outlierJob) func(context.Context, experiment.Trial) (results.Run, error) {
-	return func(ctx context.Context, _ experiment.Trial) (results.Run, error) {
-		var got outlived
-		exit, err := contestant.Run(ctx, contestant.Spec{Role: roleOutlier, Input: job, MemoryCap: c.MemoryCap}, &got)
-		if err != nil {
-			return results.Run{}, err
-		}
-		run := newRun(got.Ops, got.Seconds)
-		run.Killed, run.Process.PeakRSS = exit.Killed, exit.PeakRSS
-		run.Extra = map[string]float64{"rss": float64(got.RSS)}
-		return run, nil
-	}
+	return g
 }

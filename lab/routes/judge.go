@@ -182,7 +182,7 @@ func (e evidence) traffic() []results.OldClaim {
 func (e evidence) mixture(setup string) (times, ratios judge.Input) {
 	times, ratios = judge.Input{Seed: e.Seed}, judge.Input{Seed: e.Seed}
 	fresh, pooled, ratio, parts := map[int]float64{}, map[int]float64{}, map[int]float64{}, map[int]int{}
-	for _, scenario := range scenarios {
+	for _, scenario := range Scenarios {
 		a, b := cell{Setup: setup, Load: scenario, Pattern: Fresh}, cell{Setup: setup, Load: scenario, Pattern: asBuilt(setup)}
 		if m := e.Missing(a, b); m != "" {
 			times.Missing, ratios.Missing = m, m
@@ -199,7 +199,7 @@ func (e evidence) mixture(setup string) (times, ratios judge.Input) {
 		}
 	}
 	for _, r := range e.InOrder(cell{Setup: setup, Load: JSON, Pattern: Fresh}) {
-		if n := r.Repeat; parts[n] == len(scenarios) {
+		if n := r.Repeat; parts[n] == len(Scenarios) {
 			times.Values = append(times.Values, fresh[n]/pooled[n])
 			ratios.Values = append(ratios.Values, ratio[n])
 		}
@@ -210,7 +210,7 @@ func (e evidence) mixture(setup string) (times, ratios judge.Input) {
 // garbage judges allocations and pauses, and the claim about both.
 func (e evidence) garbage() []results.OldClaim {
 	var parts []results.OldClaim
-	for _, scenario := range scenarios {
+	for _, scenario := range Scenarios {
 		fresh, pooled := cell{Setup: Net, Load: scenario, Pattern: Fresh}, cell{Setup: Net, Load: scenario, Pattern: Pooled}
 		c := claims.R7Allocs.Judge(scenario, e.Pairs(fresh, pooled, whole))
 		if e.Missing(fresh, pooled) == "" {

@@ -55,7 +55,7 @@ func (e evidence) missing(keys ...cell) string {
 			return e.Missing(keys...)
 		}
 	}
-	return "The contestants were not run in a build with json v2: " + howToBuild(JSONv2) + "."
+	return "The contestants were not run in a build with json v2: leave out --one-build."
 }
 
 // over judges the processor time of one contestant over another's, and reports the same

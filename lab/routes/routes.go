@@ -1,17 +1,18 @@
 // Package routes is experiment R: the effect of a pooled request context in a published
 // typed layer over gin, and the cost of a typed route compared with hand-written code
-// and other frameworks.
+// and other frameworks. The contestants are the program lab/contestants/web.
 package routes
 
 import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/claims"
+	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/results"
 )
@@ -35,28 +36,28 @@ const (
 
 // Config is what a user may set.
 type Config struct {
-	Requests  int    // of a turn; four times as many if nothing is decoded
-	Rounds    int    // turns of every contestant in each repeat
-	OneBuild  bool   // do not build the contestants with the other encoding/json
-	MemoryCap uint64 // bytes for each contestant; 0: none
+	Time      time.Duration // of a block
+	Rounds    int           // blocks of every contestant in each repeat
+	OneBuild  bool          // without the build with the other encoding/json
+	MemoryCap uint64        // bytes for each process; 0: none
 }
 
 // Defaults is the experiment at full size.
 func Defaults() Config {
-	return Config{Requests: 2000, Rounds: 12, MemoryCap: 512 << 20}
+	return Config{Time: 8 * time.Millisecond, Rounds: 12, MemoryCap: 512 << 20}
 }
 
 // Quick is a short run.
 func Quick() Config {
 	c := Defaults()
-	c.Requests, c.Rounds = 1000, 4
+	c.Time, c.Rounds = 5*time.Millisecond, 4
 	return c
 }
 
 func (c Config) check() error {
 	switch {
-	case c.Requests < 1 || c.Requests > 10_000_000:
-		return fmt.Errorf("requests is %d: want 1 to 10000000", c.Requests)
+	case c.Time <= 0 || c.Time > time.Minute:
+		return fmt.Errorf("time is %v: want more than 0s and at most 1m", c.Time)
 	case c.Rounds < 1 || c.Rounds > 1000:
 		return fmt.Errorf("rounds is %d: want 1 to 1000", c.Rounds)
 	}
@@ -65,10 +66,14 @@ func (c Config) check() error {
 
 // scaled says how this differs from the experiment at full size.
 func (c Config) scaled() string {
-	if d := Defaults(); c.Requests != d.Requests || c.Rounds != d.Rounds {
-		return fmt.Sprintf("%d rounds of %d requests instead of %d of %d", c.Rounds, c.Requests, d.Rounds, d.Requests)
+	var parts []string
+	if d := Defaults(); c.Time != d.Time || c.Rounds != d.Rounds {
+		parts = append(parts, fmt.Sprintf("%d rounds of %v instead of %d of %v", c.Rounds, c.Time, d.Rounds, d.Time))
 	}
-	return ""
+	if c.OneBuild {
+		parts = append(parts, "only the build with "+StdJSON)
+	}
+	return strings.Join(parts, "; ")
 }
 
 // Plan implements experiment.Experiment.
@@ -77,138 +82,118 @@ func (e Classic) Plan() (experiment.Plan, error) {
 	if err := c.check(); err != nil {
 		return experiment.Plan{}, err
 	}
-	plan := experiment.Plan{Demos: demos()}
-	var scaled []string
-	if s := c.scaled(); s != "" {
-		scaled = append(scaled, s)
-	}
-	other, _ := otherBuild()
-	groups := []*group{{config: c, table: tablePublished}, {config: c, table: tableContest, build: thisBuild}, {config: c, table: tableFiber, build: thisBuild}}
+	plan := experiment.Plan{Scaled: c.scaled(), Demos: demos()}
+	builds := []string{StdJSON, JSONv2}
 	if c.OneBuild {
-		scaled = append(scaled, "only the build with "+thisBuild)
-	} else if err := canBuild(context.Background()); err != nil {
-		scaled = append(scaled, fmt.Sprintf("only the build with %s, because %s (%s)", thisBuild, err, howToBuild(other)))
-	} else {
-		var program string
-		plan.Prepare = func(ctx context.Context) (err error) {
-			program, err = build(ctx)
-			return err
-		}
-		groups = append(groups, &group{config: c, table: tableContest, build: other, program: &program}, &group{config: c, table: tableFiber, build: other, program: &program})
+		builds = builds[:1]
 	}
-	plan.Scaled = strings.Join(scaled, "; ")
+	groups := []*group{{config: c, table: TablePublished, build: StdJSON}}
+	for _, build := range builds {
+		plan.Programs = append(plan.Programs, spec(RoleMeasure, build, nil, 0))
+		groups = append(groups, &group{config: c, table: TableContest, build: build}, &group{config: c, table: TableFiber, build: build})
+	}
 	for _, g := range groups {
 		plan.Cells = append(plan.Cells, g.cells()...)
 	}
 	return plan, nil
 }
 
-// entry is a contestant, or its twin.
-type entry struct {
-	name string
-	twin bool
-}
-
-// entries are all of a table. One contestant of each table has a twin: its difference
-// from itself is noise.
-func entries(table string) []entry {
-	var out []entry
-	for _, c := range tables()[table] {
-		out = append(out, entry{name: c.name})
-		if c.name == Fresh || c.name == Spillway {
-			out = append(out, entry{name: c.name, twin: true})
-		}
-	}
-	return out
-}
-
-// cellOf is what is measured of an entry.
-type cellOf struct {
-	entry     entry
-	setup     string
-	scenario  string
-	published bool
-}
-
-// group is a table in one build. All its contestants are started at the beginning of a
-// repeat, each in a separate process, and take turns, because the cost of a request
-// drifts with the load of the machine.
+// group is a table in one build, measured in one process.
 type group struct {
-	config  Config
-	table   string
-	build   string
-	program *string // of the other build; nil: this one
-
-	mu   sync.Mutex
-	done map[int]bool // repeats that were measured
-	have map[cellOf]results.Run
-	err  error
+	config Config
+	table  string
+	build  string
+	once   experiment.Shared[[][]results.Run] // by match and entry
 }
 
-// todo is everything that is measured.
-func (g *group) todo() []cellOf {
-	var out []cellOf
-	for _, e := range entries(g.table) {
-		add := func(setup string, all []string, published bool) {
-			for _, scenario := range all {
-				if c, err := find(tables()[g.table], e.name); err == nil && c.does(scenario) {
-					out = append(out, cellOf{e, setup, scenario, published})
+// matches are those of the table. A contestant that is compared with itself has a twin:
+// its difference is noise.
+func (g *group) matches() []Match {
+	scenarios, harnesses := Scenarios, []bool{false}
+	if g.table == TablePublished {
+		scenarios, harnesses = append([]string{Untagged}, Scenarios...), []bool{false, true}
+	}
+	var out []Match
+	for _, published := range harnesses {
+		for _, scenario := range scenarios {
+			m := Match{Scenario: scenario, Published: published}
+			for _, name := range Tables[g.table] {
+				if Does(name, scenario) {
+					m.Entries = append(m.Entries, Entry{Name: name})
+				}
+				if name == Fresh || name == Spillway {
+					m.Entries = append(m.Entries, Entry{name, true})
 				}
 			}
-		}
-		switch g.table {
-		case tablePublished:
-			add(Net, append([]string{Untagged}, scenarios...), false)
-			add(AsPublished, append([]string{Untagged}, scenarios...), true)
-		case tableFiber:
-			add(fiberOf+g.build, scenarios, false)
-		default:
-			add(contestOf+g.build, scenarios, false)
+			out = append(out, m)
 		}
 	}
 	return out
 }
 
-// label is a readable name of the group.
-func (g *group) label() string {
-	if g.build == "" {
-		return fmt.Sprintf("%s: %d processes in turns", g.table, len(entries(g.table)))
+func (g *group) setup(m Match) string {
+	switch {
+	case g.table == TableContest:
+		return contestOf + g.build
+	case g.table == TableFiber:
+		return fiberOf + g.build
+	case m.Published:
+		return AsPublished
 	}
-	return fmt.Sprintf("%s, %s: %d processes in turns", g.table, g.build, len(entries(g.table)))
+	return Net
 }
 
 func (g *group) cells() []experiment.Cell {
-	todo := g.todo()
-	expect := time.Duration(len(todo)*(g.config.Rounds+1)*g.config.Requests)*6*time.Microsecond + time.Duration(len(entries(g.table)))*60*time.Millisecond
 	var out []experiment.Cell
-	for _, c := range todo {
-		out = append(out, experiment.Cell{
-			Setup: c.setup, Load: c.scenario, Pattern: c.entry.name, Twin: c.entry.twin, Beside: g.label(), Expect: expect,
-			Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) { return g.run(ctx, c, t) },
-		})
+	for i, m := range g.matches() {
+		for k, e := range m.Entries {
+			out = append(out, experiment.Cell{
+				Setup: g.setup(m), Load: m.Scenario, Pattern: e.Name, Twin: e.Twin,
+				Beside: fmt.Sprintf("%s, %s: contestants in turns", g.table, g.build),
+				Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
+					all, err := g.once.Of(t.Repeat, func() ([][]results.Run, error) { return g.measure(ctx, t.Seed) })
+					if err != nil {
+						return results.Run{}, err
+					}
+					return all[i][k], nil
+				},
+			})
+		}
+	}
+	for i := range out { // with the warm-up, and with collections and looks at the memory between blocks
+		out[i].Expect = time.Duration(len(out)*(g.config.Rounds+3)) * (g.config.Time + 2*time.Millisecond)
 	}
 	return out
 }
 
-// run measures the repeat when its first cell is needed.
-func (g *group) run(ctx context.Context, c cellOf, t experiment.Trial) (results.Run, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.done[t.Repeat] {
-		g.done = map[int]bool{t.Repeat: true}
-		g.have, g.err = g.measure(ctx, t.Seed)
+// measure plays all matches in a process of their own.
+func (g *group) measure(ctx context.Context, seed uint64) ([][]results.Run, error) {
+	matches := g.matches()
+	job := Job{Table: g.table, Matches: matches, Rounds: g.config.Rounds, Time: g.config.Time, Seed: seed}
+	var got Measured
+	exit, err := contestant.Run(ctx, spec(RoleMeasure, g.build, job, g.config.MemoryCap), &got)
+	switch {
+	case err != nil:
+		return nil, err
+	case exit.Killed != "": // which contestant was the cause is unknown
+		return nil, fmt.Errorf("the process of all contestants was %s", exit.Killed)
+	case got.Build != g.build:
+		return nil, fmt.Errorf("the contestants were built with %s instead of %s: leave GOEXPERIMENT unset", got.Build, g.build)
 	}
-	if g.err != nil {
-		return results.Run{}, g.err
+	out := make([][]results.Run, len(matches))
+	for i, m := range matches {
+		at := func(e Entry) int { return slices.Index(m.Entries, e) }
+		harness := got.Readings[i][at(Entry{Name: Nothing})]
+		for k, e := range m.Entries {
+			run := g.newRun(m, e, got.Readings[i][k], harness)
+			run.Process.PeakRSS = exit.PeakRSS
+			out[i] = append(out[i], run)
+		}
+		if us := at(Entry{Name: Spillway}); us >= 0 {
+			behind(out[i][us], m.Entries, out[i])
+		}
 	}
-	return g.have[c], nil
-}
-
-func (g *group) requests(scenario string) int {
-	if scenario == Get {
-		return 4 * g.config.Requests
-	}
-	return g.config.Requests
+	return out, nil
 }
 
 // params of every run of the group.

@@ -1,26 +1,25 @@
 package routes
 
 import (
-	"context"
 	"math"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spillway-go/spillway/lab/claims"
 	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/turns"
 )
 
-func TestMain(m *testing.M) { labtest.Main(m, Roles()) }
-
 func tiny() Config {
-	return Config{Requests: 8, Rounds: 1, OneBuild: true, MemoryCap: 1 << 30}
+	return Config{Time: time.Microsecond, Rounds: 1, OneBuild: true, MemoryCap: 1 << 30}
 }
 
 func TestNothingIsPlannedTwice(t *testing.T) {
 	plan, err := Classic{tiny()}.Plan()
-	if err != nil || !strings.Contains(plan.Scaled, "only the build with "+thisBuild) {
+	if err != nil || !strings.Contains(plan.Scaled, "only the build with "+StdJSON) {
 		t.Fatalf("scaled %q, %v", plan.Scaled, err)
 	}
 	seen := map[string]bool{}
@@ -31,61 +30,18 @@ func TestNothingIsPlannedTwice(t *testing.T) {
 		seen[c.Label()] = true
 	}
 	for _, name := range []string{Spillway, Mux, MuxValidator, Gin, GinTyped, Echo, Chi, Huma, Fuego} {
-		for _, scenario := range scenarios {
-			if want := name != Huma || scenario != Form; seen[contestOf+thisBuild+" · "+scenario+" · "+name] != want {
+		for _, scenario := range Scenarios {
+			if want := name != Huma || scenario != Form; seen[contestOf+StdJSON+" · "+scenario+" · "+name] != want {
 				t.Errorf("%s, %s: planned %v", name, scenario, !want)
 			}
 		}
 	}
 }
 
-func TestContestantsAreMeasuredInTheirProcesses(t *testing.T) {
-	for _, table := range []string{tablePublished, tableFiber} {
-		g := &group{config: tiny(), table: table, build: thisBuild}
-		runs, err := g.measure(t.Context(), 1)
-		if err != nil || len(runs) != len(g.todo()) {
-			t.Fatalf("%s: %d runs, %v", table, len(runs), err)
-		}
-		for c, r := range runs {
-			if r.Killed != "" || r.Elapsed <= 0 || r.Extra["cpu_ns"] == 0 || c.published != (r.Extra["cpu_ns_total"] > 0) {
-				t.Errorf("%v: %+v", c, r)
-			}
-		}
-	}
-}
-
-// A contestant with a wrong answer is not measured.
-func TestAWrongAnswerIsNoFigure(t *testing.T) {
-	c, err := find(overFastHTTP, Fiber)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := c.start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := server{rival: c, handlers: h, lanes: map[block][]harness{}}
-	if m := s.run(block{Scenario: JSON, Requests: 1}); m.Failed != "" {
-		t.Error(m.Failed)
-	}
-	if m := s.run(block{Scenario: Untagged, Requests: 1}); !strings.Contains(m.Failed, "answered 404") {
-		t.Errorf("%+v", m)
-	}
-}
-
-func TestAMeasurementThatIsStoppedSaysSo(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	g := &group{config: tiny(), table: tableFiber, build: thisBuild}
-	if _, err := g.measure(ctx, 1); err == nil {
-		t.Error("no error")
-	}
-}
-
 func TestBadSettingsAreNamed(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"requests is 0": func(c *Config) { c.Requests = 0 },
-		"rounds is -1":  func(c *Config) { c.Rounds = -1 },
+		"time is 0s":   func(c *Config) { c.Time = 0 },
+		"rounds is -1": func(c *Config) { c.Rounds = -1 },
 	} {
 		c := tiny()
 		change(&c)
@@ -98,32 +54,26 @@ func TestBadSettingsAreNamed(t *testing.T) {
 	}
 }
 
-func TestMiddleOfTheTurnsCounts(t *testing.T) {
-	if got := midmean([]float64{1000, 1, 3, 5}); got != 4 {
-		t.Errorf("mean of the middle half %v, want 4", got)
+func TestEveryRoundIsNetOfItsHarness(t *testing.T) {
+	block := func(ns int, pauses ...time.Duration) turns.Reading {
+		return turns.Reading{N: 10, Clock: time.Duration(10 * ns), Wall: time.Millisecond, Mallocs: 50, Pauses: pauses}
 	}
-	p99, n := pauseP99([]measured{{Pauses: []uint64{98, 1}, Bounds: []float64{1, 3}}, {Pauses: []uint64{1}, Bounds: []float64{2}}})
-	if p99 != 2 || n != 100 {
-		t.Errorf("p99 of %d pauses is %v, want 2 of 100", n, p99)
+	harness := []turns.Reading{block(10), block(100), block(10)} // the machine was slow in the second round
+	ours, theirs := []turns.Reading{block(30, 5, 1), block(300), block(32, 3)}, []turns.Reading{block(50), block(500), block(54)}
+	g := &group{table: TablePublished}
+	us := g.newRun(Match{Published: true}, Entry{Name: Spillway}, ours, harness)
+	them := g.newRun(Match{}, Entry{Name: Mux}, theirs, harness)
+	if got := us.Blocks["cpu_ns"]; !slices.Equal(got, []float64{20, 200, 22}) || us.Extra["cpu_ns"] != 22 || us.Extra["cpu_ns_total"] != 32 {
+		t.Errorf("%v, %v", got, us.Extra)
 	}
-}
-
-func TestContextsOutliveTheirHandlersSafelyUnlessPooled(t *testing.T) {
-	for _, name := range []string{Spillway, GinTyped, Fresh} {
-		got, err := lookLate(t.Context(), lateJob{name, 2000})
-		if err != nil || got.Right != 2000 || got.Wrong != 0 || got.Panics != 0 {
-			t.Errorf("%s: %+v, %v", name, got, err)
-		}
+	if us.Extra["pauses"] != 3 || us.Process.GCPauseP99 != 5e-9 || us.Extra["allocs"] != 0 {
+		t.Errorf("%v, %v", us.Extra, us.Process)
 	}
-	if raceEnabled {
-		return // the pooled one is a data race by design
+	if behind(us, []Entry{{Name: Mux}}, []results.Run{them}); them.Extra["behind"] != .5 {
+		t.Errorf("behind by %v, want the middle of 20/40, 200/400 and 22/44", them.Extra["behind"])
 	}
-	got, err := lookLate(t.Context(), lateJob{Pooled, 2000})
-	if err != nil || got.Right != 0 || got.Wrong+got.Panics != 2000 {
-		t.Errorf("pooled: %+v, %v", got, err)
-	}
-	if got.Panics > 0 && !strings.Contains(got.Example, "nil pointer") {
-		t.Errorf("panicked with %s", got.Example)
+	if got := g.newRun(Match{}, Entry{Name: Nothing}, harness, harness); got.Extra["cpu_ns"] != 10 {
+		t.Errorf("the harness itself costs %v", got.Extra)
 	}
 }
 
@@ -139,7 +89,7 @@ func made(saves map[string]float64, ours float64, allocs float64) []results.Run 
 	}
 	for repeat := range 4 {
 		drift := 1 + .01*float64(repeat)
-		for _, scenario := range append([]string{Untagged}, scenarios...) {
+		for _, scenario := range append([]string{Untagged}, Scenarios...) {
 			for _, setup := range []string{Net, AsPublished} {
 				fresh := func(pause float64) map[string]float64 {
 					return map[string]float64{"cpu_ns": 1000 * drift, "allocs": 20.04, "pause_p99_us": pause, "pauses": 100}
@@ -155,12 +105,12 @@ func made(saves map[string]float64, ours float64, allocs float64) []results.Run 
 				continue
 			}
 			for _, build := range []string{StdJSON, JSONv2} {
-				for _, c := range overNetHTTP {
+				for _, c := range Tables[TableContest] {
 					x := map[string]float64{"cpu_ns": 1000 * drift, "allocs": 10}
-					if c.name == Spillway || c.name == GinTyped {
+					if c == Spillway || c == GinTyped {
 						x = map[string]float64{"cpu_ns": 1000 * drift * ours, "allocs": 10 * ours}
 					}
-					add(contestOf+build, scenario, c.name, repeat, false, x)
+					add(contestOf+build, scenario, c, repeat, false, x)
 				}
 			}
 		}
@@ -225,7 +175,7 @@ func TestAGainWithinTheNoiseIsNone(t *testing.T) {
 func TestWithoutTheBuildThatCountsItSaysHowToGetIt(t *testing.T) {
 	runs := slices.DeleteFunc(made(nil, .2, 1), func(r results.Run) bool { return r.Setup == contestOf+JSONv2 })
 	got := labtest.Claim(t, Classic{}.Judge(runs, 1), "R/create", JSON)
-	if got.Verdict != results.Inconclusive || !strings.Contains(got.Why, "GOEXPERIMENT=jsonv2") || !strings.Contains(got.Why, "With encoding/json: spillway 203 ns") {
+	if got.Verdict != results.Inconclusive || !strings.Contains(got.Why, "--one-build") || !strings.Contains(got.Why, "With encoding/json: spillway 203 ns") {
 		t.Errorf("%s: %s", got.Verdict, got.Why)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spillway-go/spillway/lab/experiment"
 	judge "github.com/spillway-go/spillway/lab/oldjudge"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
 // Judge decides every claim of the family, those about channels for every size
@@ -242,14 +243,7 @@ func join(a, b map[int]float64) []judge.Pair {
 	return out
 }
 
-// middle is the median.
-func middle(m map[int]float64) float64 {
-	all := slices.Sorted(maps.Values(m))
-	if len(all) == 0 {
-		return 0
-	}
-	return all[len(all)/2]
-}
+func middle(m map[int]float64) float64 { return usage.Median(slices.Collect(maps.Values(m))) }
 
 func g9(e evidence, setup string) results.OldClaim {
 	at := func(pattern string, twin bool) cell {

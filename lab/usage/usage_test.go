@@ -4,6 +4,7 @@ import (
 	"math"
 	"runtime"
 	"runtime/metrics"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -42,9 +43,13 @@ func TestUsageCountsWhatHappened(t *testing.T) {
 }
 
 func TestMedian(t *testing.T) {
-	for want, of := range map[float64][]float64{0: nil, 3: {3}, 2.5: {4, 1}, 2: {9, 1, 2}} {
-		if got := Median(of); got != want {
-			t.Errorf("of %v: %v, want %v", of, got, want)
+	for _, c := range []struct {
+		values []float64
+		want   float64
+	}{{nil, 0}, {[]float64{3}, 3}, {[]float64{9, 1, 5}, 5}, {[]float64{4, 1, 3, 2}, 2.5}} {
+		before := slices.Clone(c.values)
+		if got := Median(c.values); got != c.want || !slices.Equal(before, c.values) {
+			t.Errorf("median of %v is %v, want %v", before, got, c.want)
 		}
 	}
 }

@@ -154,7 +154,7 @@ func reportError(stderr io.Writer, err error) int {
 		return 0
 	}
 	fmt.Fprintln(stderr, "spillway:", oneLine(err))
-	if errors.Is(err, errInterrupted) {
+	if errors.Is(err, errInterrupted) || errors.Is(err, context.Canceled) {
 		return 130
 	}
 	if _, ok := errors.AsType[inputError](err); ok {

@@ -48,7 +48,7 @@ func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
 // tiny is an experiment that needs no contestant of its own and takes no time: the test
 // is that all parts are present.
 func tiny(dir string, more ...string) []string {
-	return append([]string{"lab", "reuse", "--quick", "--time", "1ms", "--seed", "5", "--out", dir}, more...)
+	return append([]string{"lab", "reuse", "--quick", "--time", "1ms", "--size", "1024", "--users", "20", "--bursts", "2", "--on", "10ms", "--off", "1ms", "--seed", "5", "--out", dir}, more...)
 }
 
 func TestBadInputIsOneLineAndExitCode2(t *testing.T) {

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 
-	judge "github.com/spillway-go/spillway/lab/oldjudge"
+	"github.com/spillway-go/spillway/lab/judge"
 )
 
 type labSelftestCmd struct {
-	Trials int    `env:"SPILLWAY_LAB_SELFTEST_TRIALS" default:"200" help:"Synthetic experiments for each planted effect and number of repeats."`
+	Trials int    `env:"SPILLWAY_LAB_SELFTEST_TRIALS" default:"20000" help:"Synthetic experiments of each test. With fewer the limits are wider, because chance is."`
 	Seed   uint64 `env:"SPILLWAY_LAB_SELFTEST_SEED" default:"1" help:"Of the planted noise."`
 	Real   bool   `env:"SPILLWAY_LAB_SELFTEST_REAL" help:"Also test the load generator in real time, for half a minute: open loop at 1,000/s against a target that stalls 1 s in every 10 s, p99 and p99.9 beside the computed truth."`
 	JSON   bool   `name:"json" env:"SPILLWAY_LAB_JSON" help:"Print the counts as JSON on standard output."`
@@ -16,7 +16,7 @@ type labSelftestCmd struct {
 
 // Help teaches.
 func (labSelftestCmd) Help() string {
-	return `An instrument that always gives the wished-for answer measures nothing. Here effects of 0, 5 and 20 % are planted into synthetic runs with realistic noise: of 0 % at most 5 % may be called an effect, of 20 % at least 90 % must be found.
+	return `An instrument that always gives the wished-for answer measures nothing. Here the judge decides synthetic experiments of which the truth is known, with noise of four kinds: how often its interval contains the truth, how often a verdict is wrong at the bound of a rule, whether it claims effects that are not there and finds those that are, and whether as many more runs as it advises settle the question. It takes some seconds.
 
 Examples:
   spillway lab selftest

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"fmt"
 
 	"github.com/spillway-go/spillway/lab/contestant"
 )
@@ -16,11 +16,8 @@ type serveCmd struct {
 // Run builds the service, once, and becomes it.
 func (c *serveCmd) Run(env *environment) error {
 	path, err := contestant.Build(env.ctx, contestant.Spec{Program: service}, env.stderr)
-	switch {
-	case env.ctx.Err() != nil:
-		return errors.New("interrupted before the service was started")
-	case err != nil:
-		return err
+	if err != nil {
+		return fmt.Errorf("the service was not started: %w", err)
 	}
 	return become(path, append([]string{"serve"}, c.Args...))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"net/http"
 	"os"
 	"os/exec"
@@ -12,6 +13,16 @@ import (
 
 	"github.com/spillway-go/spillway/lab/contestant"
 )
+
+func TestCtrlCEndsTheBuildOfTheService(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stderr bytes.Buffer
+	c := serveCmd{Args: []string{"never seen"}}
+	if code := reportError(&stderr, c.Run(&environment{ctx: ctx, stderr: &stderr})); code != 130 {
+		t.Errorf("exit code %d, %s", code, stderr.String())
+	}
+}
 
 func TestServeBecomesTheService(t *testing.T) {
 	if _, err := contestant.Build(t.Context(), contestant.Spec{Program: service}, t.Output()); err != nil {

@@ -166,15 +166,3 @@ func TestAxisLabelsEndWithoutZeros(t *testing.T) {
 		}
 	}
 }
-
-func TestMedian(t *testing.T) {
-	for _, c := range []struct {
-		values []float64
-		want   float64
-	}{{nil, 0}, {[]float64{3}, 3}, {[]float64{9, 1, 5}, 5}, {[]float64{4, 1, 3, 2}, 2.5}} {
-		before := slices.Clone(c.values)
-		if got := Median(c.values); got != c.want || !slices.Equal(before, c.values) {
-			t.Errorf("median of %v is %v, want %v", before, got, c.want)
-		}
-	}
-}

@@ -1,6 +1,6 @@
 package chart
 
-import "slices"
+import "github.com/spillway-go/spillway/lab/usage"
 
 // Dots is a chart of repeated measurements: a dot for each repeat and a stroke at the
 // median, so that it shows the spread too.
@@ -45,7 +45,7 @@ func (d Dots) SVG() string {
 		for _, v := range row.Values {
 			c.marker("dot", row.Shape, f.x(d.X.Scale, v), y, 3.4)
 		}
-		x := f.x(d.X.Scale, Median(row.Values))
+		x := f.x(d.X.Scale, usage.Median(row.Values))
 		c.line("median", x, y-7, x, y+7)
 		c.end()
 	}
@@ -64,23 +64,10 @@ func Strip(class string, shape int, s Scale, values []float64, tip string) strin
 		c.marker("dot", shape, f.x(s, v), 8, 3)
 	}
 	if len(values) > 0 {
-		x := f.x(s, Median(values))
+		x := f.x(s, usage.Median(values))
 		c.line("median", x, 2, x, 14)
 	}
 	c.end()
 	c.b.WriteString("</svg>")
 	return c.b.String()
-}
-
-// Median is the middle of the values, 0 without any.
-func Median(values []float64) float64 {
-	s := slices.Sorted(slices.Values(values))
-	n := len(s)
-	switch {
-	case n == 0:
-		return 0
-	case n%2 == 1:
-		return s[n/2]
-	}
-	return (s[n/2-1] + s[n/2]) / 2
 }

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What is heavy belongs into a program of lab/contestants.
+var (
+	allowed = []string{
+		"github.com/spillway-go/spillway", "github.com/alecthomas/kong", "golang.org/x",
+		"github.com/sourcegraph/conc", // of lab/fan
+	}
+	heavy = []string{"github.com/spillway-go/spillway/examples", "github.com/spillway-go/spillway/lab/contestants", "testing"}
+)
+
+func TestTheCommandIsLight(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}} {{join .Imports \" \"}}", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	below := func(roots []string, path string) bool {
+		return slices.ContainsFunc(roots, func(root string) bool { return path == root || strings.HasPrefix(path, root+"/") })
+	}
+	for line := range strings.Lines(string(out)) {
+		path, imports, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if path == "" { // of the standard library
+			continue
+		}
+		if !below(allowed, path) {
+			t.Errorf("it links %s", path)
+		}
+		for imported := range strings.FieldsSeq(imports) {
+			if below(heavy, imported) && !strings.HasSuffix(path, "/lab/fan") { // which has a virtual clock of testing/synctest
+				t.Errorf("%s imports %s", path, imported)
+			}
+		}
+	}
+}

@@ -1,0 +1,403 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/lab/ladder"
+	"github.com/spillway-go/spillway/lab/usage"
+)
+
+// script is a client in memory: it sends its requests one after the other and keeps
+// the answers.
+type script struct {
+	net.Conn
+	mu      sync.Mutex
+	changed sync.Cond
+	in      []byte
+	at      int // position in in that is read next
+	more    int // requests to come, each with the answer before it
+	next    string
+	late    bool // the read deadline has passed
+	out     []byte
+	drop    bool // of answers
+}
+
+func scripted(input string) *script {
+	s := &script{in: []byte(input)}
+	s.changed.L = &s.mu
+	return s
+}
+
+func (s *script) Read(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.at == len(s.in) {
+		switch {
+		case s.late:
+			return 0, os.ErrDeadlineExceeded
+		case s.more == 0:
+			return 0, io.EOF
+		}
+		s.changed.Wait()
+	}
+	n := copy(b, s.in[s.at:])
+	s.at += n
+	return n, nil
+}
+
+func (s *script) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.drop {
+		s.out = append(s.out, b...)
+	}
+	if s.more > 0 {
+		s.more--
+		s.in, s.at = append(s.in[:0], s.next...), 0
+		s.changed.Broadcast()
+	}
+	return len(b), nil
+}
+
+func (s *script) SetReadDeadline(t time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.late = !t.IsZero()
+	s.changed.Broadcast()
+	return nil
+}
+
+func (s *script) SetWriteDeadline(time.Time) error { return nil }
+func (s *script) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+func (s *script) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
+func (s *script) Close() error                     { return nil }
+
+// converse returns what a server with these savings answers to the bytes.
+func converse(save ladder.Rungs, input string) string {
+	c := scripted(input)
+	(&server{save: save}).serve(c)
+	return string(c.out)
+}
+
+// statuses reads answers until one cannot be read.
+func statuses(t testing.TB, out, method string) (all []int) {
+	t.Helper()
+	br := bufio.NewReader(strings.NewReader(out))
+	for {
+		if _, err := br.Peek(1); err == io.EOF {
+			return all
+		}
+		res, err := http.ReadResponse(br, &http.Request{Method: method})
+		if err != nil {
+			t.Fatalf("an answer cannot be read: %v in %q", err, out)
+		}
+		if _, err := io.Copy(io.Discard, res.Body); err != nil {
+			t.Fatalf("a body cannot be read: %v in %q", err, out)
+		}
+		all = append(all, res.StatusCode)
+	}
+}
+
+const get = "GET " + prefix + "P1 HTTP/1.1\r\n"
+
+func TestWhatIsMalformedIsRefusedOnEveryRung(t *testing.T) {
+	many := strings.Repeat("A: b\r\n", maxFields)
+	for name, c := range map[string]struct {
+		input string
+		want  []int
+	}{
+		"right":                 {get + "Host: h\r\n\r\n", []int{200}},
+		"two in one write":      {strings.Repeat(get+"Host: h\r\n\r\n", 2), []int{200, 200}},
+		"an unknown path":       {"GET / HTTP/1.1\r\nHost: h\r\n\r\n", []int{404}},
+		"another method":        {"PUT " + prefix + "P1 HTTP/1.1\r\nHost: h\r\n\r\n", []int{405}},
+		"a body with a length":  {"GET " + prefix + "P1 HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nGET " + get + "Host: h\r\n\r\n", []int{200, 200}},
+		"asked to close":        {get + "Host: h\r\nConnection: x, Close\r\n\r\n" + get + "Host: h\r\n\r\n", []int{200}},
+		"HTTP/1.0":              {"GET " + prefix + "P1 HTTP/1.0\r\n\r\n" + get, []int{200}},
+		"HTTP/2":                {"GET / HTTP/2.0\r\nHost: h\r\n\r\n", []int{505}},
+		"no HTTP":               {"GET / FTP/1.1\r\nHost: h\r\n\r\n", []int{400}},
+		"no version":            {"GET /\r\nHost: h\r\n\r\n", []int{400}},
+		"two spaces":            {"GET  / HTTP/1.1\r\nHost: h\r\n\r\n", []int{400}},
+		"a space in the target": {"GET /a b HTTP/1.1\r\nHost: h\r\n\r\n", []int{400}},
+		"no method":             {" / HTTP/1.1\r\nHost: h\r\n\r\n", []int{400}},
+		"a method with a comma": {"GE,T / HTTP/1.1\r\nHost: h\r\n\r\n", []int{400}},
+		"a whole URL":           {"GET http://h/ HTTP/1.1\r\nHost: h\r\n\r\n", []int{400}},
+		"a control character":   {"GET /\x01 HTTP/1.1\r\nHost: h\r\n\r\n", []int{400}},
+		"no host":               {get + "\r\n", []int{400}},
+		"two hosts":             {get + "Host: a\r\nHost: b\r\n\r\n", []int{400}},
+		"a host with a slash":   {get + "Host: a/b\r\n\r\n", []int{400}},
+		"a space in a name":     {get + "Host: h\r\nA : b\r\n\r\n", []int{400}},
+		"no name":               {get + "Host: h\r\n: b\r\n\r\n", []int{400}},
+		"no colon":              {get + "Host: h\r\nA\r\n\r\n", []int{400}},
+		"a NUL in a value":      {get + "Host: h\r\nA: \x00\r\n\r\n", []int{400}},
+		"two lengths":           {get + "Host: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx", []int{400}},
+		"a signed length":       {get + "Host: h\r\nContent-Length: +1\r\n\r\nx", []int{400}},
+		"a length too large":    {get + "Host: h\r\nContent-Length: 99999999999999999999\r\n\r\nx", []int{400}},
+		"an escape cut off":     {"GET /%4 HTTP/1.1\r\nHost: h\r\n\r\n", []int{400}},
+		"an escape of no byte":  {"GET /%4g HTTP/1.1\r\nHost: h\r\n\r\n", []int{400}},
+		"escaped letters":       {"GET /%61p%69/v1/patients/P1 HTTP/1.1\r\nHost: h\r\n\r\n", []int{200}},
+		"chunks":                {get + "Host: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", []int{501}},
+		"an expectation":        {get + "Host: h\r\nExpect: 100-continue\r\n\r\n", []int{417}},
+		"a body at the limit":   {get + fmt.Sprintf("Host: h\r\nContent-Length: %d\r\n\r\n", maxBody) + strings.Repeat("x", maxBody), []int{200}},
+		"a body past it":        {get + fmt.Sprintf("Host: h\r\nContent-Length: %d\r\n\r\n", maxBody+1), []int{413}},
+		"fields at the limit":   {get + "Host: h\r\n" + many[len("A: b\r\n"):] + "\r\n", []int{200}},
+		"fields past it":        {get + "Host: h\r\n" + many + "\r\n", []int{431}},
+		"a head at the limit":   {ofSize(maxHead), []int{200}},
+		"a head past it":        {ofSize(maxHead + 1), []int{431}},
+		"an id too long":        {"GET " + prefix + strings.Repeat("x", longest+1) + " HTTP/1.1\r\nHost: h\r\n\r\n", []int{404}},
+		"cut off":               {get + "Host:", nil},
+		"nothing":               {"", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for save := range ladder.AllRungs + 1 {
+				if got := statuses(t, converse(save, c.input), "GET"); fmt.Sprint(got) != fmt.Sprint(c.want) {
+					t.Errorf("with %q: %v, want %v", save, got, c.want)
+				}
+			}
+		})
+	}
+}
+
+// ofSize is a valid request of that many bytes.
+func ofSize(n int) string {
+	head := get + "Host: h\r\nA: "
+	return head + strings.Repeat("x", n-len(head)-4) + "\r\n\r\n"
+}
+
+// Lone line feeds, folded lines and repeated lengths can smuggle requests past
+// another parser. The parser of net/http accepts them.
+func TestTheOwnParserWantsWholeLineEndsAndOneLength(t *testing.T) {
+	for _, input := range []string{
+		"GET / HTTP/1.1\nHost: h\n\n", get + "Host: h\n\r\n", get + "Host: h\r\nA: b\r\n c\r\n\r\n", get + "Host: h\r\nA: b\rc\r\n\r\n",
+		"\r\n" + get + "Host: h\r\n\r\n", get + "Host: h\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx",
+	} {
+		if got := statuses(t, converse(ladder.AllRungs, input), "GET"); fmt.Sprint(got) != "[400]" {
+			t.Errorf("%q: %v", input, got)
+		}
+	}
+}
+
+func TestAHeadRequestGetsNoBody(t *testing.T) {
+	input := "HEAD " + prefix + "P1 HTTP/1.1\r\nHost: h\r\n\r\n"
+	for save := range ladder.AllRungs + 1 {
+		out := converse(save, input+input)
+		if got := statuses(t, out, "HEAD"); fmt.Sprint(got) != "[200 200]" || strings.Contains(out, patient) {
+			t.Errorf("with %q: %v, %q", save, got, out)
+		}
+	}
+}
+
+// The contents of reused memory must not appear in the next answer.
+func TestNothingIsLeftOverForTheNextRequest(t *testing.T) {
+	first := get + "Host: h\r\n" + echoed + ": first\r\n\r\n"
+	second := "GET " + prefix + "P2 HTTP/1.1\r\nHost: h\r\n\r\n"
+	for save := range ladder.AllRungs + 1 {
+		out := converse(save, first+second+"PUT / HTTP/1.1\r\nHost: h\r\n\r\n")
+		at := strings.LastIndex(out, "HTTP/1.1 200")
+		if at <= 0 || strings.Contains(out[at:], "first") || strings.Contains(out[at:], "P1") || strings.Count(out, patient) != 2 {
+			t.Errorf("with %q: %q", save, out)
+		}
+	}
+}
+
+func TestTheByteAPIIsAsGeneralAsThatOfStrings(t *testing.T) {
+	var q request
+	head := "GET /a//b/./%2e%2E/c%20d?x=%20 HTTP/1.1\r\nHOST: Example.ORG:80\r\nx-request-ID: Some\r\n\r\n"
+	if err := q.parse(bufio.NewReaderSize(strings.NewReader(head), maxHead)); err != nil {
+		t.Fatal(err)
+	}
+	if err := q.toBytes(true); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprintf("%s %s %s %s", q.host, q.path, q.query, q.kept[1].name); got != "example.org:80 /a/c d x=%20 X-Request-Id" {
+		t.Errorf("%q", got)
+	}
+	var p response
+	for range 2 { // the second time in the memory of the first
+		p.reset()
+		set(&p, "x-REQUEST-id", "one")
+		set(&p, "Content-Length", "7")
+		set(&p, "connection", "x, close")
+		set(&p, "X-Request-Id", "two\r\nSet-Cookie: a")
+		dated, last := p.inspectFields([]byte("{}"))
+		if got := string(appendFields(nil, p.lines)); dated || !last || got != "X-Request-Id: two  Set-Cookie: a\r\nContent-Type: text/plain; charset=utf-8\r\n" {
+			t.Errorf("dated %t, last %t, %q", dated, last, got)
+		}
+	}
+}
+
+func TestAHostIsANameOrAnAddressAndPerhapsAPort(t *testing.T) {
+	for host, want := range map[string]string{
+		"": "", "h": "h", "Example.ORG:80": "example.org:80", "h:": "h:", "[::1]": "[::1]", "[::1]:80": "[::1]:80", "%48%c3%a9": "h\u00e9",
+		"a:b": "400", "a:1:2": "400", "::1": "400", "[::1": "400", "[::1]80": "400", "[::1]:b": "400", "::1]": "400", "a[": "400",
+		"%4": "400", "%zz": "400", "a%2fb": "400", "a%20": "400", "a%0d": "400",
+	} {
+		var a bytesAPI
+		a.full = []byte("/")
+		got := "400"
+		if a.locate([]byte(host)) == nil {
+			got = string(a.host)
+		}
+		if got != want {
+			t.Errorf("%q is %q, want %q", host, got, want)
+		}
+	}
+}
+
+func TestTheContextEndsWhenTheClientLeaves(t *testing.T) {
+	a, b := net.Pipe()
+	w := newWatch(a)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	w.start(cancel)
+	b.Close()
+	<-ctx.Done()
+	w.stop()
+	a.Close()
+}
+
+func TestTheByteReadAheadIsReadFirst(t *testing.T) {
+	a, b := net.Pipe()
+	defer a.Close()
+	w := newWatch(a)
+	w.start(func() { t.Error("the client did not leave") })
+	go func() {
+		_, _ = b.Write([]byte("abc"))
+		b.Close()
+	}()
+	w.mu.Lock()
+	for w.reading {
+		w.ended.Wait()
+	}
+	w.mu.Unlock()
+	w.stop()
+	if got, err := io.ReadAll(w); string(got) != "abc" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// allocations are those of one request, without a network.
+func allocations(save ladder.Rungs) uint64 {
+	const requests = 200
+	run := func(n int) uint64 {
+		c := scripted(wire)
+		c.next, c.more, c.drop = wire, n, true
+		var from, to runtime.MemStats
+		runtime.ReadMemStats(&from)
+		(&server{save: save}).serve(c)
+		runtime.ReadMemStats(&to)
+		return to.Mallocs - from.Mallocs
+	}
+	run(10) // pools are filled
+	least := run(requests)
+	for range 4 { // the runtime allocates too, now and then
+		least = min(least, run(requests))
+	}
+	return least / requests
+}
+
+func TestEverySavingOfMemorySavesAllocations(t *testing.T) {
+	if usage.Race {
+		t.Skip("the race detector allocates")
+	}
+	all, none := allocations(ladder.AllRungs), allocations(0)
+	if all != 0 {
+		t.Errorf("%d allocations a request with every saving, want 0", all)
+	}
+	for _, r := range []ladder.Rungs{ladder.State, ladder.Bytes, ladder.Parser, ladder.Unwatched} {
+		if got := allocations(ladder.AllRungs &^ r); got == 0 {
+			t.Errorf("no allocations without %s", r)
+		}
+	}
+	for _, r := range []ladder.Rungs{ladder.Workers, ladder.OneBuffer} {
+		if got := allocations(ladder.AllRungs &^ r); got != 0 {
+			t.Errorf("%d allocations a request without %s, want 0", got, r)
+		}
+	}
+	if got := allocations(ladder.State); got >= none {
+		t.Errorf("%d allocations with pooled state, %d without", got, none)
+	}
+}
+
+// BenchmarkRung is a request on the small server and on those at its ends,
+// without a network:
+//
+//	go test ./lab/contestants/ladder -run '^$' -bench Rung -benchmem
+func BenchmarkRung(b *testing.B) {
+	run := func(name string, serve func(net.Conn)) {
+		b.Run(name, func(b *testing.B) {
+			c := scripted(wire)
+			c.next, c.more, c.drop = wire, b.N, true
+			b.ReportAllocs()
+			b.ResetTimer()
+			serve(c)
+		})
+	}
+	bench := func(name string, save ladder.Rungs) { run(name, (&server{save: save}).serve) }
+	run("net-http", func(c net.Conn) { serveOne(&http.Server{Handler: http.HandlerFunc(answerStrings)}, nil, c) })
+	bench("saving=none", 0)
+	for _, r := range ladder.Ordered {
+		name := strings.ReplaceAll(r.String(), " ", "-")
+		bench("with="+name, r)
+		bench("without="+name, ladder.AllRungs&^r)
+	}
+	bench("saving=all", ladder.AllRungs)
+	run("fasthttp", func(c net.Conn) { _ = fastServer(ladder.AllRungs).ServeConn(c) })
+}
+
+// FuzzServer searches for a request that the own parser accepts and net/http reads
+// differently or rejects, and for one that makes a rung panic or send an unreadable
+// answer.
+func FuzzServer(f *testing.F) {
+	for _, s := range []string{
+		wire, get + "Host: h\r\n\r\n", get + "Host: h\r\nContent-Length: 3\r\n\r\nabc", get + "Host: h\r\nA:b\r\na: \t c \r\n\r\n",
+		"GET /a?b%zz HTTP/1.1\r\nHost: [::1]:80\r\n\r\n", "HEAD / HTTP/1.0\r\nConnection: a , close\r\n\r\n", "GET / HTTP/1.1\nHost: h\n\n",
+		get + "Host: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+	} {
+		f.Add([]byte(s), uint8(0))
+		f.Add([]byte(s), uint8(ladder.AllRungs))
+	}
+	f.Fuzz(func(t *testing.T, input []byte, rungs uint8) {
+		if !bytes.HasPrefix(input, []byte("HEAD ")) {
+			statuses(t, converse(ladder.Rungs(rungs)&ladder.AllRungs, string(input)), "GET")
+		}
+		var own request
+		if own.parse(bufio.NewReaderSize(bytes.NewReader(input), maxHead)) != nil {
+			return
+		}
+		std, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(input)))
+		if err != nil {
+			// net/http also parses what the byte API leaves alone, the target.
+			if strings.Contains(err.Error(), "parse ") {
+				return
+			}
+			t.Fatalf("taken, but net/http says %v: %q", err, input)
+		}
+		if std.Method != string(own.method) || std.RequestURI != string(own.target) || std.ProtoMinor != int(own.frame.minor) ||
+			std.ContentLength != own.frame.length || own.frame.minor == 1 && std.Close != own.frame.close {
+			t.Fatalf("read as %+v, by net/http as %+v: %q", own, std, input)
+		}
+		_ = own.toBytes(true) // it rejects more than net/http does
+		count := 0
+		for name, values := range std.Header {
+			if got := own.get(strings.ToLower(name)); string(got) != values[0] {
+				t.Fatalf("%s is %q, by net/http %q: %q", name, got, values[0], input)
+			}
+			count += len(values)
+		}
+		if own.frame.hosts+count < len(own.fields) {
+			t.Fatalf("%d fields, by net/http %d: %q", len(own.fields), count, input)
+		}
+	})
+}

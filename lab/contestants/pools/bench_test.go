@@ -1,0 +1,63 @@
+package main
+
+import (
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/lab/burn"
+	"github.com/spillway-go/spillway/lab/pools"
+)
+
+// The contestants as plain benchmarks. Names are made for benchstat:
+//
+//	go test ./lab/contestants/pools -run '^$' -bench Submit -count 10 | benchstat -col /pool -
+
+const benchBuffer = 1024
+
+// each runs a benchmark for every contestant, number of producers and number
+// of workers. open makes a contestant ready to be driven.
+func each(b *testing.B, names []string, producers, workers []int, open func(pools.Bout, pools.Entry) (rig, error)) {
+	for _, n := range producers {
+		for _, w := range workers {
+			for _, name := range names {
+				b.Run("producers="+strconv.Itoa(n)+"/workers="+strconv.Itoa(w)+"/pool="+name, func(b *testing.B) {
+					s, err := open(pools.Bout{Producers: n, Buffer: benchBuffer}, pools.Entry{Contestant: name, Workers: w})
+					if err != nil {
+						b.Fatal(err)
+					}
+					defer s.close()
+					s.gather(2 * n)() // workers and waiting goroutines exist now
+					b.ReportAllocs()
+					drive := s.gather(b.N) // not b.Loop: every producer needs its share
+					b.ResetTimer()
+					drive()
+					b.StopTimer()
+					if err := s.check(); err != nil {
+						b.Error(err)
+					}
+				})
+			}
+		}
+	}
+}
+
+func BenchmarkSubmit(b *testing.B) {
+	for _, d := range []time.Duration{0, time.Microsecond, 20 * time.Microsecond} {
+		work := burn.For(d)
+		b.Run("work="+d.String(), func(b *testing.B) {
+			each(b, pools.Submitters(), []int{1, runtime.GOMAXPROCS(0), 64, 1000}, []int{2, 100, 1000},
+				func(bo pools.Bout, e pools.Entry) (rig, error) { return openSubmitting(bo, e, work) })
+		})
+	}
+}
+
+func BenchmarkRefuse(b *testing.B) {
+	each(b, pools.Refusers(), []int{1, 1000}, []int{2}, openRefusing)
+}
+
+func BenchmarkCall(b *testing.B) {
+	each(b, pools.Callers(), []int{1, 1000}, []int{2, 100},
+		func(bo pools.Bout, e pools.Entry) (rig, error) { return openCalling(bo, e, func() {}) })
+}

@@ -1,0 +1,26 @@
+//go:build goexperiment.jsonv2
+
+package main
+
+import (
+	"encoding/json/v2"
+	"io"
+	"net/http"
+
+	"github.com/spillway-go/spillway/lab/routes"
+)
+
+// thisBuild is the JSON package of the hand-written contestants. The frameworks still
+// use encoding/json, which this build implements with version 2.
+const thisBuild = routes.JSONv2
+
+// decodeByHand reads one document without unknown members and nothing after it.
+func decodeByHand(r io.Reader, v any) error {
+	return json.UnmarshalRead(r, v, json.RejectUnknownMembers(true))
+}
+
+func answerByHand(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", jsonType)
+	w.WriteHeader(status)
+	_ = json.MarshalWrite(w, v) // the client has gone
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/spillway-go/spillway/lab/routes"
+)
+
+// differing are answers that differ from those of the other contestants, by contestant
+// and request; "" stands for all requests with a fault.
+var differing = map[string]map[string]int{
+	routes.Huma:  {"": 422, "no JSON": 400, "unknown type": 415, "no type": 201},
+	routes.Fuego: {"unknown type": 201, "no type": 201}, // both are JSON to it
+}
+
+// wanted is the status that a contestant answers a bad request with.
+func wanted(name, request string, r request) int {
+	if status, ok := differing[name][request]; ok {
+		return status
+	}
+	return cmp.Or(differing[name][""], r.Status)
+}
+
+func TestAllAnswerGoodRequestsAlike(t *testing.T) {
+	for name, start := range starts {
+		h, err := start()
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		for _, scenario := range routes.Scenarios {
+			if !routes.Does(name, scenario) {
+				continue
+			}
+			one := newHarness(h, requests[scenario], false)
+			for range 2 { // the second time with reused objects
+				one.send()
+				var got, want any
+				if err := json.Unmarshal(one.body(), &got); err != nil || one.status() != requests[scenario].Status {
+					t.Errorf("%s, %s: %d %s (%v)", name, scenario, one.status(), one.body(), err)
+					break
+				}
+				if err := json.Unmarshal([]byte(answer(scenario)), &want); err != nil {
+					t.Fatal(err)
+				}
+				if !reflect.DeepEqual(got, want) {
+					t.Errorf("%s, %s: %s, want %s", name, scenario, one.body(), answer(scenario))
+				}
+			}
+		}
+	}
+}
+
+func TestAllRefuseBadRequestsAlike(t *testing.T) {
+	with := func(from, to string) string { return strings.Replace(jsonBody, from, to, 1) }
+	post := func(kind, body, names string) request { return request{"POST", target, kind, body, 400, names} }
+	for name, r := range map[string]request{
+		"missing":         post(jsonType, with(`"name":"Augusta Ada King",`, ``), "name"),
+		"too short":       post(jsonType, with(`Augusta Ada King`, `A`), "name"),
+		"too long":        post(jsonType, with(`Augusta Ada King`, strings.Repeat("a", 81)), "name"),
+		"no address":      post(jsonType, with(`ada.king@example.org`, `ada.king`), "email"),
+		"not in list":     post(jsonType, with(`"female"`, `"queen"`), "gender"),
+		"too old":         post(jsonType, with(`36`, `151`), "age"),
+		"zero":            post(jsonType, with(`36`, `0`), "age"),
+		"wrong type":      post(jsonType, with(`36`, `"36"`), "age"),
+		"pattern":         post(jsonType, with(`+44 20 7946 0958`, `call me`), "phone"),
+		"long note":       post(jsonType, with(`"phone"`, `"note":"`+strings.Repeat("x", 1001)+`","phone"`), "note"),
+		"too many":        post(jsonType, with(`"vip"`, `"1","2","3","4","5","6","7","8"`), "tags"),
+		"unknown member":  post(jsonType, with(`"phone"`, `"telephone"`), "telephone"),
+		"no JSON":         post(jsonType, `{"name":`, ""),
+		"unknown type":    {"POST", target, "application/weird", jsonBody, 415, ""},
+		"no type":         {"POST", target, "", jsonBody, 400, ""},
+		"long path value": {"POST", "/wards/" + strings.Repeat("7", 21) + "/patients?notify=true", jsonType, jsonBody, 400, "ward"},
+		"query value":     {"POST", "/wards/7/patients?notify=perhaps", jsonType, jsonBody, 400, ""},
+		"form: missing":   post(formType, strings.Replace(formBody, "name=Augusta+Ada+King&", "", 1), "name"),
+		"form: wrong":     post(formType, strings.Replace(formBody, "age=36", "age=old", 1), ""),
+		"form: too old":   post(formType, strings.Replace(formBody, "age=36", "age=151", 1), "age"),
+		"short id":        {"GET", "/patients/P42", "", "", 400, "id"},
+	} {
+		for contestant, start := range starts {
+			if strings.HasPrefix(name, "form") && !routes.Does(contestant, routes.Form) {
+				continue
+			}
+			h, err := start()
+			if err != nil {
+				t.Fatal(contestant, err)
+			}
+			one := newHarness(h, r, false)
+			one.send()
+			if want := wanted(contestant, name, r); one.status() != want || !strings.Contains(strings.ToLower(string(one.body())), r.Names) {
+				t.Errorf("%s, %s: %d %s, want %d that names %q", contestant, name, one.status(), one.body(), want, r.Names)
+			}
+		}
+	}
+}

@@ -1,5 +1,0 @@
-//go:build race
-
-package routes
-
-const raceEnabled = true
