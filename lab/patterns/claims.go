@@ -1,8 +1,8 @@
 package patterns
 
 import (
-	"fmt"
 	"math"
+	"strings"
 
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/judge"
@@ -13,58 +13,22 @@ import (
 // The figures.
 var (
 	throughput  = ledger.Extra("throughput", "throughput, refusals counted")
+	reuse       = ledger.Extra("reuse_true", "true reuse")
 	foreign     = ledger.Extra("foreign", "answers with another patient's data")
 	stack       = ledger.Extra("stack_kb", "stack of a goroutine")
-	connections = ledger.Extra("database_connections", "most connections open to the database")
-	lookUps     = figure("most look-ups at one time", func(r *results.Run) float64 { return float64(r.Process.PeakStoreCalls) })
-	workers     = figure("workers", func(r *results.Run) float64 { return number(r.Params["workers"]) })
-	reuse       = figure("true reuse", func(r *results.Run) float64 {
-		if r.Process.ReuseRate < 0 {
-			return math.NaN()
-		}
-		return 100 * r.Process.ReuseRate
-	})
-	law = figure("goodput by Little's law", littlesLaw)
-	p99 = brisk("p99", ledger.Quantile("ok", 0.99, "").Value)
-	gc  = brisk("collector's share", func(r *results.Run) float64 { return 100 * r.Process.GCShare })
+	connections = ledger.Extra("connections", "most connections held")
+	p99         = brisk("p99", ledger.Quantile("ok", 0.99, "").Value)
+	gc          = brisk("collector's share", func(r *results.Run) float64 { return 100 * r.Process.GCShare })
 )
-
-// figure is one that a run of no requests does not have.
-func figure(name string, value func(*results.Run) float64) ledger.Figure {
-	return ledger.Figure{Name: name, Value: func(r *results.Run) float64 {
-		if r.Offered == 0 {
-			return math.NaN()
-		}
-		return value(r)
-	}}
-}
 
 // brisk is a figure of runs with more than 1,000 requests a second, of which H10 speaks.
 func brisk(name string, value func(*results.Run) float64) ledger.Figure {
-	return figure(name+" at more than 1,000 requests a second", func(r *results.Run) float64 {
+	return ledger.Figure{Name: name + " at more than 1,000 requests a second", Value: func(r *results.Run) float64 {
 		if float64(r.Offered)/r.Elapsed <= 1000 {
 			return math.NaN()
 		}
 		return value(r)
-	})
-}
-
-// littlesLaw is the goodput that workers over such a store can have: each worker has one
-// look-up in progress, each lasts the store's mean latency.
-func littlesLaw(r *results.Run) float64 {
-	mean := (number(r.Params["min_latency_ms"]) + number(r.Params["max_latency_ms"])) / 2
-	return number(r.Params["workers"]) * (1 - number(r.Params["error_rate"])) / mean * 1000
-}
-
-// number reads a parameter, which is a float64 when read from disk.
-func number(v any) float64 {
-	switch x := v.(type) {
-	case float64:
-		return x
-	case int:
-		return float64(x)
-	}
-	return math.NaN()
+	}}
 }
 
 func of(setup, load, pattern string, f ledger.Figure) ledger.Term {
@@ -73,10 +37,10 @@ func of(setup, load, pattern string, f ledger.Figure) ledger.Term {
 
 // everywhere is a case for each set-up: the published shape decides, ours stands beside.
 // The sizes decide what comes out, so at others than the published ones it is open.
-func everywhere(load string, value func(setup string) ledger.Term) func(*ledger.Evidence) []ledger.Case {
+func everywhere(load string, value func(e *ledger.Evidence, setup string) ledger.Term) func(*ledger.Evidence) []ledger.Case {
 	return func(e *ledger.Evidence) (out []ledger.Case) {
 		for _, setup := range []string{Shape, Process, Real} {
-			out = append(out, ledger.Case{Setup: setup, Value: value(setup), Beside: setup != Shape, Open: otherSize(e, setup, load)})
+			out = append(out, ledger.Case{Setup: setup, Value: value(e, setup), Beside: setup != Shape, Open: otherSize(e, setup, load)})
 		}
 		return out
 	}
@@ -84,16 +48,26 @@ func everywhere(load string, value func(setup string) ledger.Term) func(*ledger.
 
 func otherSize(e *ledger.Evidence, setup, load string) string {
 	k := ledger.Key{Setup: setup, Load: load, Pattern: WorkerPool}
-	for name, published := range experiment.Sized[Config]("full").job(k, experiment.Trial{}).Params() {
-		if ran := e.ParamOf(k, name); !math.IsNaN(ran) && ran != number(published) {
-			return fmt.Sprintf("It is not judged, because the sizes decide it and these are not the published ones: run it without other sizes, or with --full.")
+	for name, published := range experiment.Sized[Config]("full").job(k, 0).Params() {
+		if ran := e.ParamOf(k, name); !math.IsNaN(ran) && ran != published {
+			return "It is not judged, because the sizes decide it and these are not the published ones: run it without other sizes, or with --full."
 		}
 	}
 	return ""
 }
 
-// pooled compares optimized with workerpool, in each set-up and where every reply is reused.
-func pooled(value func(setup, pattern string) ledger.Term) func(*ledger.Evidence) []ledger.Case {
+// ratio compares naive with the pool.
+func ratio(load string) func(*ledger.Evidence) []ledger.Case {
+	return everywhere(load, func(_ *ledger.Evidence, setup string) ledger.Term {
+		return of(setup, load, Naive, throughput).Over(of(setup, load, WorkerPool, throughput))
+	})
+}
+
+// pooled compares optimized with workerpool, and with it where every reply is reused.
+func pooled(compare func(optimized, pool ledger.Term) ledger.Term, f ledger.Figure) func(*ledger.Evidence) []ledger.Case {
+	value := func(setup, pattern string) ledger.Term {
+		return compare(of(setup, Brisk, pattern, f), of(setup, Brisk, WorkerPool, f))
+	}
 	return ledger.Only(
 		ledger.Case{Setup: Shape, Value: value(Shape, Optimized)},
 		ledger.Case{Setup: Shape + ", every reply reused", Value: value(Shape, Warm), Beside: true},
@@ -102,9 +76,45 @@ func pooled(value func(setup, pattern string) ledger.Term) func(*ledger.Evidence
 	)
 }
 
-// held is the most of something at one time under any of the loads, for each worker.
-func held(setup, pattern string, f ledger.Figure) ledger.Term {
-	return ledger.Largest(of(setup, Low, pattern, f), of(setup, High, pattern, f), of(setup, Sustained, pattern, f)).Over(of(setup, High, pattern, workers))
+// held compares the connections held under any of the loads with the workers. A look-up
+// of a simulated store stands for one; only the database for real has connections, so that
+// decides too.
+func held(e *ledger.Evidence) (out []ledger.Case) {
+	for _, c := range []ledger.Case{
+		{Setup: Shape, Remark: "A look-up of the simulated store counts as a connection."}, {Setup: Process, Beside: true},
+		{Setup: Real, Remark: "These were really open to the database."}, {Setup: Real + ", naive", Beside: true},
+	} {
+		setup, isNaive := strings.CutSuffix(c.Setup, ", "+Naive)
+		k := ledger.Key{Setup: setup, Load: High, Pattern: WorkerPool}
+		workers := ledger.Const(e.ParamOf(k, "workers"))
+		if isNaive {
+			k.Pattern = Naive
+		}
+		c.Value = ledger.Largest(of(setup, Low, k.Pattern, connections), ledger.Of(k, connections), of(setup, Sustained, k.Pattern, connections)).Over(workers)
+		out = append(out, c)
+	}
+	return out
+}
+
+// littlesLaw is the goodput that workers over such a store can have: each worker has one
+// look-up in progress, each lasts the store's mean latency.
+func littlesLaw(e *ledger.Evidence, k ledger.Key) float64 {
+	mean := (e.ParamOf(k, "min_latency_ms") + e.ParamOf(k, "max_latency_ms")) / 2
+	return e.ParamOf(k, "workers") * (1 - e.ParamOf(k, "error_rate")) / mean * 1000
+}
+
+func refused(load, title string, published float64, rule judge.Rule) ledger.Part {
+	return ledger.Part{ID: "refused", Title: title, Subject: "the pool's share of refused requests under " + load + " load", Unit: "%", Rule: rule, Published: []float64{published}, Spread: 0.5, Max: 100,
+		Cases: everywhere(load, func(_ *ledger.Evidence, setup string) ledger.Term {
+			return of(setup, load, WorkerPool, ledger.RefusedShare)
+		})}
+}
+
+func goodput(load, title string, published float64) ledger.Part {
+	return ledger.Part{ID: "goodput", Title: title, Subject: "the pool's goodput under " + load + " load", Unit: "req/s", Rule: judge.Within(0.10, published), Published: []float64{published}, Spread: 5,
+		Cases: everywhere(load, func(_ *ledger.Evidence, setup string) ledger.Term {
+			return of(setup, load, WorkerPool, ledger.Goodput)
+		})}
 }
 
 const (
@@ -121,9 +131,7 @@ var family = ledger.Family{
 			Published: "1,115 vs 260 (optimized: 261) req/s; mean 75.9 / 364.9 / 363.1 ms; p99 100 / 424 / 418 ms; errors 5.8 / 5.3 / 4.7 %",
 			Note:      "100 clients share 20 workers, so the ratio is 100/20 less the tail of each run: it follows from the sizes, not from the cost of goroutines.",
 			Parts: []ledger.Part{{Subject: "naive/workerpool throughput at low load", Unit: "x", Rule: judge.Between(4, 5), Published: []float64{1115. / 260}, Spread: 0.02,
-				Cases: everywhere(Low, func(setup string) ledger.Term {
-					return of(setup, Low, Naive, throughput).Over(of(setup, Low, WorkerPool, throughput))
-				})}}},
+				Cases: ratio(Low)}}},
 		{ID: "H2", Title: "at high load the pool answers 2,124 req/s and refuses 88 %", Published: publishedHigh,
 			Note: "The share refused is fixed by the set-up: of 1,000 clients, 120 fit into workers and queue, and the other 880 burn their ten requests on refusals. The published throughput counts refusals as answers; 20 workers over a store of 75 ms with 5 % errors can succeed 253 times a second, whatever the load.",
 			Parts: []ledger.Part{
@@ -133,31 +141,26 @@ var family = ledger.Family{
 		{ID: "H-law", Goal: true, Title: "a pool's goodput is workers × (1 − error rate) ÷ mean latency of the store",
 			Note: "Little's law explains why the goodput of H2 and H3 comes out as it does.",
 			Parts: []ledger.Part{{Subject: "the pool's goodput at high load/Little's law", Unit: "x", Rule: judge.Within(0.10, 1), Spread: 0.02,
-				Cases: func(*ledger.Evidence) (out []ledger.Case) {
-					for _, setup := range []string{Shape, Process, Real} {
-						out = append(out, ledger.Case{Setup: setup, Value: of(setup, High, WorkerPool, ledger.Goodput).Over(of(setup, High, WorkerPool, law)), Beside: setup != Shape})
-					}
-					return out
-				}}}},
+				Cases: everywhere(High, func(e *ledger.Evidence, setup string) ledger.Term {
+					k := ledger.Key{Setup: setup, Load: High, Pattern: WorkerPool}
+					return ledger.Of(k, ledger.Goodput).Over(ledger.Const(littlesLaw(e, k)))
+				})}}},
 		{ID: "H3", Title: "under sustained load it is the same: the pool refuses most, and naive answers about four times as much", Published: publishedSustained,
 			Note: "As in H2, the published throughput counts refusals as answers.",
 			Parts: []ledger.Part{
 				refused(Sustained, "under sustained load the pool still refuses most", 84.5, judge.Between(80, 90)),
 				{ID: "throughput", Title: "under sustained load naive answers about four times as much as the pool, refusals counted as the source does", Subject: "naive/workerpool throughput under sustained load",
-					Unit: "x", Rule: judge.Between(3, 5), Published: []float64{6179. / 1593}, Spread: 0.03,
-					Cases: everywhere(Sustained, func(setup string) ledger.Term {
-						return of(setup, Sustained, Naive, throughput).Over(of(setup, Sustained, WorkerPool, throughput))
-					})},
+					Unit: "x", Rule: judge.Between(3, 5), Published: []float64{6179. / 1593}, Spread: 0.03, Cases: ratio(Sustained)},
 				goodput(Sustained, "under sustained load the pool succeeds 1,593 times a second", 1593),
 			}},
 		{ID: "H4", Title: "pooled response objects are reused 51 % of the time, and 80–90 % when warm", Published: "51 %; 80–90 % when warm",
 			Note: "The published counter takes every Get for a hit and only the 5 % error path puts an object back, so it shows 1/1.95 = 51 % at a true reuse of about 5 %. A rate above 90 % fails the rule of the warm pool too: it is then better than claimed.",
 			Parts: []ledger.Part{
 				{ID: "published", Title: "pooled response objects are reused 51 % of the time", Subject: "true reuse of response objects", Unit: "%", Rule: judge.Between(45, 57), Published: []float64{51}, Spread: 1, Max: 100,
-					Cases: ledger.Only(ledger.Case{Setup: Shape, Value: of(Shape, Sustained, Optimized, reuse)},
-						ledger.Case{Setup: Process, Value: of(Process, High, Optimized, reuse), Beside: true}, ledger.Case{Setup: Real, Value: of(Real, High, Optimized, reuse), Beside: true})},
+					Cases: ledger.Only(ledger.Case{Setup: Shape, Value: of(Shape, Sustained, Optimized, reuse).Times(100)},
+						ledger.Case{Setup: Process, Value: of(Process, High, Optimized, reuse).Times(100), Beside: true}, ledger.Case{Setup: Real, Value: of(Real, High, Optimized, reuse).Times(100), Beside: true})},
 				{ID: "warm", Title: "a warm pool reuses 80–90 %", Subject: "true reuse of response objects in a warm pool", Unit: "%", Rule: judge.Between(80, 90), Published: []float64{80, 90}, Spread: 1, Max: 100,
-					Cases: ledger.Only(ledger.Case{Setup: Shape + ", kept warm", Value: of(Shape, Sustained, Warm, reuse)}, ledger.Case{Setup: Process, Value: of(Process, Brisk, Optimized, reuse), Beside: true})},
+					Cases: ledger.Only(ledger.Case{Setup: Shape + ", kept warm", Value: of(Shape, Sustained, Warm, reuse).Times(100)}, ledger.Case{Setup: Process, Value: of(Process, Brisk, Optimized, reuse).Times(100), Beside: true})},
 			}},
 		{ID: "H9", Title: "pooled objects must be cleared, or one patient's data reaches another's response", Published: "a rule, no figure",
 			Note: "Clearing alone does not suffice: the published code gives the object back before the receiver has encoded it.",
@@ -170,27 +173,15 @@ var family = ledger.Family{
 		{ID: "H10", Any: true, Title: "pooled responses cut garbage collection or p99 above 1,000 req/s", Published: "no figure of the collector; p99 418 vs 424 ms at low load and 566 vs 569 ms at high load",
 			Note: "It is measured where both patterns admit and answer more than 1,000 requests a second.",
 			Parts: []ledger.Part{
-				{ID: "p99", Title: "pooled responses cut p99 above 1,000 req/s", Subject: "optimized/workerpool p99", Unit: "x", Rule: judge.Below(1), Published: []float64{566. / 569}, Spread: 0.01,
-					Cases: pooled(func(setup, pattern string) ledger.Term {
-						return of(setup, Brisk, pattern, p99).Over(of(setup, Brisk, WorkerPool, p99))
-					})},
-				{ID: "gc", Title: "pooled responses cut the collector's share of CPU above 1,000 req/s", Subject: "optimized − workerpool share of CPU in garbage collection", Unit: "points", Rule: judge.Below(0), Spread: 0.5,
-					Cases: pooled(func(setup, pattern string) ledger.Term {
-						return of(setup, Brisk, pattern, gc).Minus(of(setup, Brisk, WorkerPool, gc))
-					})},
+				{ID: "p99", Title: "pooled responses cut p99 above 1,000 req/s", Subject: "optimized/workerpool p99", Unit: "x", Rule: judge.Below(1), Published: []float64{566. / 569}, Spread: 0.01, Cases: pooled(ledger.Term.Over, p99)},
+				{ID: "gc", Title: "pooled responses cut the collector's share of CPU above 1,000 req/s", Subject: "optimized − workerpool share of CPU in garbage collection", Unit: "points", Rule: judge.Below(0), Spread: 0.5, Cases: pooled(ledger.Term.Minus, gc)},
 			}},
 		{ID: "H11", Title: "a pool's memory is calculable: 2–4 KB a goroutine, and 20 workers never hold more than 20 connections", Published: "2 KB a goroutine; 1,000 are 2–4 MB; 20 workers, at most 20 connections",
 			Note: "2 KB is where a stack starts; a handler that goes through HTTP and a database driver grows it, and a request also keeps its connection's goroutine.",
 			Parts: []ledger.Part{
 				{ID: "stack", Title: "a goroutine costs 2–4 KB", Subject: "stack of a goroutine", Unit: "KB", Rule: judge.Between(1.9, 4.2), Published: []float64{2, 4}, Spread: 0.05,
 					Cases: ledger.Only(ledger.Case{Setup: "goroutines that only wait", Value: of(Shape, Parked, Naive, stack)}, ledger.Case{Setup: Real, Value: of(Real, High, Naive, stack), Beside: true})},
-				// A look-up of the simulated store stands for a connection. Only the database
-				// of the other set-up has connections, so that decides too.
-				{ID: "connections", Title: "a pool never holds more connections than it has workers", Subject: "the most connections held/workers", Unit: "x", Kind: judge.Every, Rule: judge.AtMost(1), Published: []float64{1},
-					Cases: ledger.Only(ledger.Case{Setup: Shape, Value: held(Shape, WorkerPool, lookUps), Remark: "A look-up of the simulated store counts as a connection."},
-						ledger.Case{Setup: Real, Value: held(Real, WorkerPool, connections), Remark: "These are the connections that were really open to the database."},
-						ledger.Case{Setup: Process, Value: held(Process, WorkerPool, lookUps), Beside: true},
-						ledger.Case{Setup: Real + ", naive", Value: held(Real, Naive, connections), Beside: true, Remark: fmt.Sprintf("The database allows %d connections.", MaxConnections)})},
+				{ID: "connections", Title: "a pool never holds more connections than it has workers", Subject: "the most connections held/workers", Unit: "x", Kind: judge.Every, Rule: judge.AtMost(1), Published: []float64{1}, Cases: held},
 			}},
 	},
 	Columns: []ledger.Column{{Key: "stack_kb", Name: "stack of a goroutine, KB", Format: "decimals"}},
@@ -211,14 +202,4 @@ var family = ledger.Family{
 		{Title: "What the hit counter counts", Text: "The published reuse rate counts every Get as a hit and is diluted by the error path, the only one that gives an object back. A pool that never reuses anything would report about 51 %. Here reuse is counted where it happens: a Get that was answered by an earlier Put."},
 		{Title: "Scaled runs", Text: "How many requests a client has decides what is refused, as do clients, workers and queue places. So claims about the sizes are open when other sizes were run."},
 	},
-}
-
-func refused(load, title string, published float64, rule judge.Rule) ledger.Part {
-	return ledger.Part{ID: "refused", Title: title, Subject: "the pool's share of refused requests under " + load + " load", Unit: "%", Rule: rule, Published: []float64{published}, Spread: 0.5, Max: 100,
-		Cases: everywhere(load, func(setup string) ledger.Term { return of(setup, load, WorkerPool, ledger.RefusedShare) })}
-}
-
-func goodput(load, title string, published float64) ledger.Part {
-	return ledger.Part{ID: "goodput", Title: title, Subject: "the pool's goodput under " + load + " load", Unit: "req/s", Rule: judge.Within(0.10, published), Published: []float64{published}, Spread: 5,
-		Cases: everywhere(load, func(setup string) ledger.Term { return of(setup, load, WorkerPool, ledger.Goodput) })}
 }

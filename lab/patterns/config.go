@@ -1,6 +1,7 @@
 package patterns
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/patterns/specimen"
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
 // The set-ups.
@@ -60,12 +62,9 @@ type Config struct {
 const maxPatients = 999_999 // that an id can tell apart
 
 func (c Config) check() error {
-	for _, n := range []struct {
-		flag  string
-		value int
-	}{{"requests", c.Requests}, {"clients", c.Clients}, {"workers", c.Workers}, {"queue-size", c.QueueSize}, {"memory-cap", c.MemoryCap}} {
-		if n.value < 0 {
-			return fmt.Errorf("%s is %d: it cannot be negative", n.flag, n.value)
+	for flag, n := range map[string]int{"requests": c.Requests, "clients": c.Clients, "workers": c.Workers, "queue-size": c.QueueSize, "memory-cap": c.MemoryCap} {
+		if n < 0 {
+			return fmt.Errorf("%s is %d: it cannot be negative", flag, n)
 		}
 	}
 	switch {
@@ -80,86 +79,64 @@ func (c Config) check() error {
 	case c.Patients < 1 || c.Patients > maxPatients:
 		return fmt.Errorf("patients is %d: want 1 to %d", c.Patients, maxPatients)
 	}
-	return experiment.Known("contestant", c.Contestant, contestants)
+	return cmp.Or(experiment.Known("contestant", c.Contestant, contestants), c.enoughFiles())
 }
 
-// job is the load of a cell: a closed loop of the published size, unless the user says
-// otherwise. How many requests a client has decides how many are refused.
-func (c Config) job(k ledger.Key, trial experiment.Trial) Job {
-	j := Job{
-		Pattern: k.Pattern, Workers: 20, QueueSize: c.QueueSize, QueueWait: c.QueueWait, MinLatency: c.MinLatency, MaxLatency: c.MaxLatency,
-		ErrorRate: c.ErrorRate, Patients: c.Patients, Seed: trial.Seed, WarmUp: k.Load == Brisk || k.Pattern == Warm,
+// job is what a cell runs: the published size, unless the user says otherwise. How many
+// requests a client has decides how many are refused.
+func (c Config) job(k ledger.Key, seed uint64) Job {
+	sizes := map[string][3]int{ // requests, clients, workers
+		Low: {1_000, 100, 20}, High: {10_000, 1_000, 20}, Sustained: {50_000, 500, 20},
+		Brisk: {3_000, 120, 100}, Reuse: {5_000, 100, 20}, Parked: {1, 10_000, 20},
+	}[k.Load]
+	if k.Load == Sustained && k.Setup != Shape {
+		sizes[0] = c.Sustained
 	}
-	switch k.Load {
-	case Low:
-		j.Requests, j.Clients = 1_000, 100
-	case High:
-		j.Requests, j.Clients = 10_000, 1_000
-	case Sustained:
-		j.Requests, j.Clients = 50_000, 500
-		if k.Setup != Shape {
-			j.Requests = c.Sustained
-		}
-	case Brisk:
-		j.Requests, j.Clients, j.Workers = 3_000, 120, 100
-	case Reuse:
-		j.Requests, j.Clients = 5_000, 100
-	case Parked:
-		j.Clients = 10_000
-		return j // no load: the user's sizes are of others
-	}
+	j := Job{Config: c, Load: k.Load, Pattern: k.Pattern, Seed: seed, WarmUp: k.Load == Brisk || k.Pattern == Warm}
 	if k.Setup == Real {
 		j.QueueWait = 0
 	}
-	or := func(own *int, given int) {
-		if given > 0 {
-			*own = given
-		}
+	if k.Load == Reuse {
+		j.MinLatency, j.MaxLatency, j.ErrorRate = 0, 0, 0
 	}
-	or(&j.Requests, c.Requests)
-	or(&j.Clients, c.Clients)
-	or(&j.Workers, c.Workers)
+	if k.Load == Parked { // goroutines, which no user's size is about
+		j.Clients = 0
+	}
+	j.Requests, j.Clients, j.Workers = cmp.Or(j.Requests, sizes[0]), cmp.Or(j.Clients, sizes[1]), cmp.Or(j.Workers, sizes[2])
 	return j
 }
 
 // expect is roughly how long a contestant needs.
 func (c Config) expect(k ledger.Key) time.Duration {
-	const around = 300 * time.Millisecond // its process
-	j := c.job(k, experiment.Trial{})
-	mean := float64(c.MinLatency+c.MaxLatency) / 2
-	quota := float64(j.Requests) / float64(j.Clients)
-	switch {
-	case k.Load == Reuse || k.Load == Parked:
-		return around
-	case k.Pattern == Naive:
-		return around + time.Duration(quota*1.1*mean) + time.Duration(j.Requests)*20*time.Microsecond
-	}
-	fit := min(j.Clients, j.Workers+j.QueueSize)
-	if j.QueueWait > 0 && fit < j.Clients && quota > 20 && k.Pattern != Limiter {
-		quota *= 0.75 // the others take some of the turns
-	}
+	const process = 300 * time.Millisecond
+	j := c.job(k, 0)
+	quota, turns := float64(j.Requests)/float64(j.Clients), 1.1
 	if j.WarmUp {
-		quota += 2
+		quota++
 	}
-	return around + time.Duration(quota*float64(fit)/float64(j.Workers)*mean)
+	if k.Pattern != Naive {
+		turns = float64(min(j.Clients, j.Workers+j.QueueSize)) / float64(j.Workers)
+	}
+	if k.Pattern != Naive && j.QueueWait > 0 && quota > 20 {
+		turns *= 0.7 // the clients that are refused take some of them
+	}
+	if k.Load == Parked {
+		turns = 0
+	}
+	return process + time.Duration(quota*turns*float64(j.MinLatency+j.MaxLatency)/2)
 }
 
 // keys are the cells. Claims that compare times need a twin of one side.
 func (c Config) keys() (out []ledger.Key) {
 	add := func(setup, load string, patterns ...string) {
 		for _, p := range patterns {
-			listed := p
-			if p == Warm || p == Uncleared {
-				listed = Optimized
-			}
-			if len(c.Contestant) > 0 && !slices.Contains(c.Contestant, listed) {
+			listed := map[string]string{Warm: Optimized, Uncleared: Optimized}[p]
+			if len(c.Contestant) > 0 && !slices.Contains(c.Contestant, cmp.Or(listed, p)) {
 				continue
 			}
-			k := ledger.Key{Setup: setup, Load: load, Pattern: p}
-			out = append(out, k)
+			out = append(out, ledger.Key{Setup: setup, Load: load, Pattern: p})
 			if p == WorkerPool && (load == Brisk || setup == Shape && load != High) {
-				k.Twin = true
-				out = append(out, k)
+				out = append(out, ledger.Key{Setup: setup, Load: load, Pattern: p, Twin: true})
 			}
 		}
 	}
@@ -182,15 +159,27 @@ func (c Config) keys() (out []ledger.Key) {
 // differ no more than from run to run. What naive does falls into one second, in which the
 // others start, so under the short loads that of the published shape runs alone.
 func beside(k ledger.Key) string {
-	switch {
+	switch naive := k.Pattern == Naive; {
 	case k.Load == Reuse || k.Load == Parked:
 		return "short ones"
-	case k.Pattern == Naive && k.Setup == Shape && k.Load == Sustained, k.Pattern != Naive && (k.Setup != Real || k.Load == Low):
-		return "pools, " + k.Load
-	case k.Pattern != Naive:
-		return "pools for real, " + k.Load
-	case k.Setup == Shape || k.Load == High:
+	case naive && (k.Setup == Shape && k.Load != Sustained || k.Load == High):
 		return ""
+	case naive && k.Setup != Shape:
+		return "naive of ours, low and sustained"
+	case k.Setup != Real || k.Load == Low:
+		return "pools, " + k.Load
+	case k.Load == Sustained:
+		return "pools, " + Low // has few requests, unless --full
 	}
-	return "naive, " + k.Load
+	return "pools for real, " + k.Load
+}
+
+// enoughFiles checks that as many connections may be open as clients send at the same
+// time: those of three pools for real.
+func (c Config) enoughFiles() error {
+	const spare = 100 // for what a process needs besides
+	if most := spare + 3*c.job(ledger.Key{Setup: Real, Load: High}, 0).Clients; most > usage.OpenFiles() {
+		return fmt.Errorf("the clients need %d open files and this session may have %d: raise it with ulimit -n %d, or take fewer --clients", most, usage.OpenFiles(), most)
+	}
+	return nil
 }

@@ -30,6 +30,8 @@ var demonstrations = experiment.Staged{Role: "patterns-demo-", Acts: []experimen
 	{ID: "late-retry-after", Title: "Retry-After set after the body", Run: lateRetryAfter},
 }}
 
+var asked = Job{Config: Config{Patients: 10_000}}
+
 // notUnderRace replaces demonstrations of data races in programs built with the race
 // detector, which would end them at the race that they show.
 const notUnderRace = "Not shown: this program was built with the race detector, and the fault is a data race."
@@ -69,7 +71,7 @@ func sharedReply(ctx context.Context) (results.Demo, error) {
 		_, err := loadgen.Run(ctx, loadgen.Config{
 			Closed: &loadgen.Closed{Clients: clients, Requests: requests},
 			Target: loadgen.TargetFunc(func(_ context.Context, n uint64) loadgen.Outcome {
-				id := Job{Patients: 10_000}.ID(n)
+				id := asked.ID(n)
 				body, err := answer(id, meanwhile)
 				got := patientIn(body)
 				empty.add(err == nil && got == "")
@@ -203,7 +205,7 @@ func ask(ctx context.Context, h http.Handler, clients, requests int, see func(an
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	one := func(n uint64) error {
-		answer, err := client.Get("http://" + listener.Addr().String() + "/api/v1/patients/" + Job{Patients: 10_000}.ID(n))
+		answer, err := client.Get("http://" + listener.Addr().String() + "/api/v1/patients/" + asked.ID(n))
 		if err != nil {
 			return err
 		}

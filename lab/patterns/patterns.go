@@ -4,11 +4,9 @@ package patterns
 
 import (
 	"context"
-	"maps"
 
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
-	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
@@ -26,31 +24,21 @@ const program = "patient"
 const (
 	RoleCall     = "patterns-call"
 	RoleServer   = "patterns-server"
-	RoleReuse    = "patterns-reuse"
 	RoleDatabase = "patterns-database" // of a number of patients: the path of its file
 
 	rolePublished = "patterns-published"
-	roleReusing   = "patterns-reusing"
-	roleParked    = "patterns-parked"
 )
 
 // Roles are the roles that need no patient API.
 func Roles() map[string]contestant.Role {
-	roles := map[string]contestant.Role{
-		rolePublished: contestant.Func(published),
-		roleReusing:   contestant.Func(reusing),
-		roleParked:    contestant.Func(parked),
-	}
-	maps.Copy(roles, demonstrations.Roles())
+	roles := demonstrations.Roles()
+	roles[rolePublished] = contestant.Func(published)
 	return roles
 }
 
 // Plan is what a session with these settings runs.
 func Plan(c Config) (experiment.Plan, error) {
 	if err := c.check(); err != nil {
-		return experiment.Plan{}, err
-	}
-	if err := enoughFiles(c); err != nil {
 		return experiment.Plan{}, err
 	}
 	p := experiment.Plan{Programs: []contestant.Spec{{Program: program, Role: RoleServer}}, Demos: demonstrations.Demos()}
@@ -63,12 +51,11 @@ func Plan(c Config) (experiment.Plan, error) {
 		p.Cells = append(p.Cells, experiment.Cell{
 			Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Beside: beside(k), Expect: c.expect(k),
 			Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
-				j := c.job(k, t)
-				if k.Setup == Real {
-					j.Database = database
-					return serveAndLoad(ctx, j, c.memory())
+				j := c.job(k, t.Seed)
+				if j.Database = database; k.Setup == Real {
+					return j.serveAndLoad(ctx)
 				}
-				return c.alone(ctx, k, j)
+				return j.alone(ctx, k.Setup)
 			},
 		})
 	}
@@ -78,18 +65,10 @@ func Plan(c Config) (experiment.Plan, error) {
 func (c Config) memory() uint64 { return uint64(c.MemoryCap) << 20 }
 
 // alone runs a contestant that loads itself.
-func (c Config) alone(ctx context.Context, k ledger.Key, j Job) (results.Run, error) {
-	spec := contestant.Spec{Role: rolePublished, Input: j, MemoryCap: c.memory()}
-	switch {
-	case k.Load == Parked:
-		spec.Role = roleParked
-	case k.Setup == Shape && k.Load == Reuse:
-		spec.Role = roleReusing
-	case k.Setup == Process:
+func (j Job) alone(ctx context.Context, setup string) (results.Run, error) {
+	spec := contestant.Spec{Role: rolePublished, Input: j, MemoryCap: j.memory()}
+	if setup == Process {
 		spec.Program, spec.Role = program, RoleCall
-		if k.Load == Reuse {
-			spec.Role = RoleReuse
-		}
 	}
 	var run results.Run
 	exit, err := contestant.Run(ctx, spec, &run)

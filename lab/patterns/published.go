@@ -3,45 +3,44 @@ package patterns
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"sync"
 	"time"
 
 	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/patterns/specimen"
 	"github.com/spillway-go/spillway/lab/results"
-	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/lab/usage"
 )
-
-func (j Job) specimen(store specimen.Store) (*specimen.Service, error) {
-	return specimen.New(j.Pattern, store, specimen.Config{Workers: j.Workers, Queue: j.QueueSize, Wait: j.QueueWait})
-}
 
 // published is the contestant in the published shape: load, pattern and store in one
 // process.
 func published(ctx context.Context, j Job) (results.Run, error) {
+	if j.Load == Parked {
+		return parked(ctx, j)
+	}
 	store := &specimen.Simulated{MinLatency: j.MinLatency, MaxLatency: j.MaxLatency, ErrorRate: j.ErrorRate, Seed: j.Seed}
-	service, err := j.specimen(store)
+	service, err := specimen.New(j.Pattern, store, specimen.Config{Workers: j.Workers, Queue: j.QueueSize, Wait: j.QueueWait})
 	if err != nil {
 		return results.Run{}, err
 	}
 	defer service.Close()
-	run, err := j.Measure(ctx, func(_ context.Context, n uint64) loadgen.Outcome {
-		reply, err := service.Look(j.ID(n))
-		switch {
-		case errors.Is(err, specimen.ErrFull):
-			return loadgen.Rejected
-		case err != nil:
-			return loadgen.Error
-		}
-		service.Release(reply)
-		return loadgen.OK
-	}, service.Replies)
-	if err != nil {
-		return run, err
-	}
-	run.Process.PeakStoreCalls = store.PeakCalls()
-	run.Extra["store_latency_ms"] = MS(store.MeanLatency())
-	return run, nil
+	return j.Play(ctx, Subject{
+		Answer: func(_ context.Context, id string) ([]byte, error) {
+			if j.Load == Reuse {
+				return service.Answer(id, func() {})
+			}
+			reply, err := service.Look(id)
+			if err == nil {
+				service.Release(reply)
+			}
+			return nil, err
+		},
+		Alone: func(_ context.Context, id string) ([]byte, error) {
+			return json.Marshal(specimen.Reply{Success: true, Patient: specimen.Made(id)})
+		},
+		Replies: service.Replies, Store: store,
+	})
 }
 
 // asCounted are the figures of a run as the source computes them: every answer is
@@ -62,25 +61,24 @@ func asCounted(run *results.Run) map[string]float64 {
 	}
 }
 
-// reusing is the contestant of H9 in the published shape: replies that are cleared and
-// given back by their receiver, or patients that are reused without clearing.
-func reusing(ctx context.Context, j Job) (results.Run, error) {
-	var store specimen.Simulated
-	alone := func(_ context.Context, id string) ([]byte, error) {
-		patient, err := store.Patient(id)
-		if err != nil {
-			return nil, err
-		}
-		return json.Marshal(specimen.Reply{Success: true, Patient: patient})
+// parked is the contestant of H11: goroutines that only wait, like those of a naive
+// service while the store works.
+func parked(ctx context.Context, j Job) (results.Run, error) {
+	p := usage.Start()
+	time.Sleep(50 * time.Millisecond) // its first sample, of other stacks, is before that
+	release := make(chan struct{})
+	var all sync.WaitGroup
+	for range j.Clients {
+		all.Go(func() { <-release })
 	}
-	if j.Pattern == Uncleared {
-		reused := specimen.Uncleared{Store: &store}
-		return j.Compare(ctx, func(_ context.Context, id string) ([]byte, error) { return reused.Answer(id) }, alone, nil)
+	select {
+	case <-time.After(100 * time.Millisecond): // several samples of the probe
+	case <-ctx.Done():
 	}
-	service, err := j.specimen(&store)
-	if err != nil {
-		return results.Run{}, err
-	}
-	defer service.Close()
-	return j.Compare(ctx, func(_ context.Context, id string) ([]byte, error) { return service.Answer(id, func() {}) }, alone, service.Replies)
+	close(release)
+	all.Wait()
+	used := p.Stop()
+	run := results.Run{Elapsed: used.Seconds, Params: map[string]any{"goroutines": j.Clients}, Process: experiment.Process(used), Extra: map[string]float64{}}
+	addStack(&run, used)
+	return run, ctx.Err()
 }

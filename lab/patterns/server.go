@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"sort"
 	"sync/atomic"
 	"time"
 
@@ -24,18 +25,18 @@ const (
 
 // Served is what a server contestant reports when it is stopped.
 type Served struct {
-	Usage           usage.Usage
-	ReuseRate       float64
-	PeakStoreCalls  int           // look-ups at one time
-	PeakConnections int           // that were open to the database at one time
-	StoreLatency    time.Duration // mean of the injected latency
+	Usage          usage.Usage
+	ReuseRate      float64
+	PeakStoreCalls int           // look-ups at one time
+	Connections    int           // that are open to the database, which keeps all
+	StoreLatency   time.Duration // mean of the injected latency
 }
 
 // serveAndLoad starts the server, loads it over HTTP from this process and stops it.
 // If the server is killed, the run has the clients' results until then.
-func serveAndLoad(ctx context.Context, j Job, memoryCap uint64) (results.Run, error) {
+func (j Job) serveAndLoad(ctx context.Context) (results.Run, error) {
 	var url string
-	srv, err := contestant.Start(ctx, contestant.Spec{Program: program, Role: RoleServer, Input: j, MemoryCap: memoryCap}, &url)
+	srv, err := contestant.Start(ctx, contestant.Spec{Program: program, Role: RoleServer, Input: j, MemoryCap: j.memory()}, &url)
 	if err != nil {
 		return results.Run{}, err
 	}
@@ -74,7 +75,10 @@ func serveAndLoad(ctx context.Context, j Job, memoryCap uint64) (results.Run, er
 	run.Process.PeakRSS = max(run.Process.PeakRSS, exit.PeakRSS)
 	if exit.Killed == "" {
 		addStack(&run, report.Usage)
-		run.Extra["store_latency_ms"], run.Extra["database_connections"] = MS(report.StoreLatency), float64(report.PeakConnections)
+		if report.ReuseRate >= 0 {
+			run.Extra["reuse_true"] = report.ReuseRate
+		}
+		run.Extra["connections"], run.Extra["store_latency_ms"] = float64(report.Connections), MS(report.StoreLatency)
 	}
 	addMemory(run.Series, exit.Memory)
 	if n := foreign.Load(); n > 0 {
@@ -108,11 +112,8 @@ func addMemory(series []results.Point, memory []contestant.Memory) {
 	}
 	// The load starts shortly after the process; the last sample is its end.
 	offset := memory[len(memory)-1].At.Seconds() - series[len(series)-1].At
-	i := 0
 	for k := range series {
-		for i+1 < len(memory) && memory[i+1].At.Seconds()-offset <= series[k].At {
-			i++
-		}
+		i := sort.Search(len(memory)-1, func(i int) bool { return memory[i+1].At.Seconds() > series[k].At+offset })
 		series[k].RSS = memory[i].RSS
 	}
 }

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// The published ways to answer a look-up, one that is corrected, and what the printed
-// handlers do with pooled replies.
+// The published ways to answer a look-up, and what can be done about pooled replies.
 const (
 	Naive      = "naive"      // a goroutine for every request, without a bound
 	WorkerPool = "workerpool" // workers on a buffered channel
 	Optimized  = "optimized"  // the same with pooled replies, of which only those of failed look-ups are given back
 	Warm       = "warm"       // corrected: the receiver gives every reply back
+	Uncleared  = "uncleared"  // as corrected, but nobody clears: fields that the next patient lacks keep the last one's values
 
 	// The worker gives the reply back before its receiver has encoded it. From then on
 	// two requests own one object.
@@ -34,12 +34,12 @@ type Config struct {
 
 // Service answers look-ups in one of the published ways.
 type Service struct {
-	store        Store
-	wait         time.Duration
-	jobs         chan request // nil: a goroutine for every request
-	workers      sync.WaitGroup
-	warm, shared bool
-	replies      *replyPool // nil: a new reply for every look-up
+	pattern string
+	store   Store
+	wait    time.Duration
+	jobs    chan request // nil: a goroutine for every request
+	workers sync.WaitGroup
+	replies *replyPool // nil: a new reply for every look-up
 }
 
 type request struct {
@@ -54,13 +54,13 @@ type answer struct {
 
 // New starts the workers that the pattern has. Close ends them.
 func New(pattern string, store Store, cfg Config) (*Service, error) {
-	s := &Service{store: store, wait: cfg.Wait, warm: pattern == Warm, shared: pattern == SharedOnPut || pattern == SharedOnGet}
+	s := &Service{pattern: pattern, store: store, wait: cfg.Wait}
 	switch pattern {
 	case Naive:
 		return s, nil
 	case WorkerPool:
-	case Optimized, Warm, SharedOnPut, SharedOnGet:
-		s.replies = &replyPool{late: pattern == SharedOnGet}
+	case Optimized, Warm, Uncleared, SharedOnPut, SharedOnGet:
+		s.replies = &replyPool{clearOnGet: pattern == SharedOnGet, clearOnPut: pattern != SharedOnGet && pattern != Uncleared}
 	default:
 		return nil, fmt.Errorf("specimen: there is no pattern %q", pattern)
 	}
@@ -70,7 +70,7 @@ func New(pattern string, store Store, cfg Config) (*Service, error) {
 			for r := range s.jobs {
 				a := s.lookUp(r.id)
 				r.answer <- a
-				if s.shared {
+				if s.pattern == SharedOnPut || s.pattern == SharedOnGet {
 					s.replies.put(a.reply)
 				}
 			}
@@ -103,14 +103,17 @@ func (s *Service) lookUp(id string) answer {
 		s.replies.put(reply)
 		return answer{err: err}
 	}
+	if old := reply.Patient; old != nil && s.pattern == Uncleared {
+		old.read(patient)
+		patient = old
+	}
 	*reply = Reply{Success: true, Patient: patient}
 	return answer{reply: reply}
 }
 
-// Release gives a reply back that its receiver has written. As published, nobody did:
-// only Warm reuses it.
+// Release gives a reply back that its receiver has written. As published, nobody did.
 func (s *Service) Release(reply *Reply) {
-	if s.warm {
+	if s.pattern == Warm || s.pattern == Uncleared {
 		s.replies.put(reply)
 	}
 }
@@ -152,9 +155,9 @@ func (s *Service) Close() {
 
 // replyPool is the published pool of replies with its counters.
 type replyPool struct {
-	pool       sync.Pool
-	late       bool // clears on get instead of put
-	gets, made atomic.Uint64
+	pool                   sync.Pool
+	clearOnGet, clearOnPut bool
+	gets, made             atomic.Uint64
 }
 
 func (p *replyPool) get() *Reply {
@@ -167,7 +170,7 @@ func (p *replyPool) get() *Reply {
 		p.made.Add(1)
 		reply = new(Reply)
 	}
-	if p.late {
+	if p.clearOnGet {
 		*reply = Reply{}
 	}
 	return reply
@@ -177,7 +180,7 @@ func (p *replyPool) put(reply *Reply) {
 	if p == nil || reply == nil {
 		return
 	}
-	if !p.late {
+	if p.clearOnPut {
 		*reply = Reply{}
 	}
 	p.pool.Put(reply)

@@ -9,7 +9,6 @@ package specimen
 import (
 	"encoding/json"
 	"net/http"
-	"sync"
 )
 
 // Reply is the pooled object of the specimens. It points to its patient, so
@@ -39,36 +38,4 @@ func (h EarlyReturn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func LateRetryAfter(w http.ResponseWriter, _ *http.Request) {
 	http.Error(w, "overloaded, please retry", http.StatusServiceUnavailable)
 	w.Header().Set("Retry-After", "1")
-}
-
-// Uncleared owns its pooled patients correctly, from Get until the answer is
-// encoded, and never clears them. The reader below sets the fields that the new
-// patient has, as hand-written readers do; the other fields keep the values of the
-// last patient.
-type Uncleared struct {
-	Store Store
-	pool  sync.Pool
-}
-
-// Answer returns the JSON of a reply.
-func (u *Uncleared) Answer(id string) ([]byte, error) {
-	p, _ := u.pool.Get().(*Patient)
-	if p == nil {
-		p = new(Patient)
-	}
-	defer u.pool.Put(p)
-	row, err := u.Store.Patient(id)
-	if err != nil {
-		return nil, err
-	}
-	p.ID, p.Name = row.ID, row.Name
-	for _, list := range []struct {
-		dst *[]string
-		now []string
-	}{{&p.Diagnoses, row.Diagnoses}, {&p.Medications, row.Medications}, {&p.Allergies, row.Allergies}} {
-		if len(list.now) > 0 {
-			*list.dst = list.now
-		}
-	}
-	return json.Marshal(Reply{Success: true, Patient: p})
 }

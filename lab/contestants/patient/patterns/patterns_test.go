@@ -21,7 +21,7 @@ func TestThePlanSpeaksOfThisService(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	j := plan.Job{Patients: patientapi.MaxPatients, Seed: 5}
+	j := plan.Job{Config: plan.Config{Patients: patientapi.MaxPatients}, Seed: 5}
 	if got, want := j.ID(3), patientapi.FormatID(1+3*7919+5); got != want {
 		t.Errorf("patient %s, want %s", got, want)
 	}
@@ -34,7 +34,7 @@ func TestThePlanSpeaksOfThisService(t *testing.T) {
 
 func TestOursShowsNoForeignData(t *testing.T) {
 	for _, pattern := range []string{plan.Optimized, plan.WorkerPool} {
-		run, err := reusing(t.Context(), plan.Job{Pattern: pattern, Requests: 4_000, Clients: 50, Workers: 20, Patients: 1000, Seed: 3})
+		run, err := call(t.Context(), plan.Job{Load: plan.Reuse, Pattern: pattern, Seed: 3, Config: plan.Config{QueueSize: 50, Requests: 4_000, Clients: 50, Workers: 20, Patients: 1000}})
 		if err != nil || run.Extra["foreign"] != 0 || run.Of("ok").Count != 4_000 {
 			t.Errorf("%s: %v foreign answers of %d, %v", pattern, run.Extra["foreign"], run.Of("ok").Count, err)
 		}

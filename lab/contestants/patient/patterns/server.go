@@ -47,10 +47,6 @@ func server(ctx context.Context, contestantJob *contestant.Job) (any, error) {
 	go func() { failed <- web.Serve(listener) }()
 	api.SetReady(true)
 
-	peak := make(chan int, 1)
-	watched, done := context.WithCancel(ctx)
-	defer done()
-	go func() { peak <- mostConnections(watched, db) }()
 	p := usage.Start()
 	if err := contestantJob.Ready("http://" + listener.Addr().String()); err != nil {
 		return nil, err
@@ -60,27 +56,11 @@ func server(ctx context.Context, contestantJob *contestant.Job) (any, error) {
 	case err := <-failed:
 		return nil, err
 	}
-	done()
 	report := plan.Served{
 		Usage: p.Stop(), ReuseRate: r.Stats().ReuseRate, PeakStoreCalls: store.PeakCalls(),
-		PeakConnections: <-peak, StoreLatency: store.MeanLatency(),
+		Connections: db.Connections().Open, StoreLatency: store.MeanLatency(),
 	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	return report, errors.Join(r.Drain(drain), web.Shutdown(drain))
-}
-
-// mostConnections is the most connections that were open to the database at one time,
-// until ctx ends. Those that are open stay so.
-func mostConnections(ctx context.Context, db *sqlite.Store) (most int) {
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
-	for {
-		most = max(most, db.Connections().Open)
-		select {
-		case <-look.C:
-		case <-ctx.Done():
-			return max(most, db.Connections().Open)
-		}
-	}
 }
