@@ -2,7 +2,6 @@ package patterns
 
 import (
 	"math"
-	"strings"
 
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/judge"
@@ -56,6 +55,11 @@ func otherSize(e *ledger.Evidence, setup, load string) string {
 	return ""
 }
 
+// pool is a figure of the pool.
+func pool(load string, f ledger.Figure) func(*ledger.Evidence) []ledger.Case {
+	return everywhere(load, func(_ *ledger.Evidence, setup string) ledger.Term { return of(setup, load, WorkerPool, f) })
+}
+
 // ratio compares naive with the pool.
 func ratio(load string) func(*ledger.Evidence) []ledger.Case {
 	return everywhere(load, func(_ *ledger.Evidence, setup string) ledger.Term {
@@ -79,21 +83,17 @@ func pooled(compare func(optimized, pool ledger.Term) ledger.Term, f ledger.Figu
 // held compares the connections held under any of the loads with the workers. A look-up
 // of a simulated store stands for one; only the database for real has connections, so that
 // decides too.
-func held(e *ledger.Evidence) (out []ledger.Case) {
-	for _, c := range []ledger.Case{
-		{Setup: Shape, Remark: "A look-up of the simulated store counts as a connection."}, {Setup: Process, Beside: true},
-		{Setup: Real, Remark: "These were really open to the database."}, {Setup: Real + ", naive", Beside: true},
-	} {
-		setup, isNaive := strings.CutSuffix(c.Setup, ", "+Naive)
-		k := ledger.Key{Setup: setup, Load: High, Pattern: WorkerPool}
-		workers := ledger.Const(e.ParamOf(k, "workers"))
-		if isNaive {
-			k.Pattern = Naive
-		}
-		c.Value = ledger.Largest(of(setup, Low, k.Pattern, connections), ledger.Of(k, connections), of(setup, Sustained, k.Pattern, connections)).Over(workers)
-		out = append(out, c)
+func held(e *ledger.Evidence) []ledger.Case {
+	most := func(setup, pattern string) ledger.Term {
+		workers := ledger.Const(e.ParamOf(ledger.Key{Setup: setup, Load: High, Pattern: pattern}, "workers"))
+		return ledger.Largest(of(setup, Low, pattern, connections), of(setup, High, pattern, connections), of(setup, Sustained, pattern, connections)).Over(workers)
 	}
-	return out
+	return []ledger.Case{
+		{Setup: Shape, Value: most(Shape, WorkerPool), Remark: "A look-up of the simulated store counts as a connection."},
+		{Setup: Real, Value: most(Real, WorkerPool), Remark: "These were really open to the database."},
+		{Setup: Process, Value: most(Process, WorkerPool), Beside: true},
+		{Setup: Real + ", naive", Value: most(Real, Naive), Beside: true},
+	}
 }
 
 // littlesLaw is the goodput that workers over such a store can have: each worker has one
@@ -104,17 +104,13 @@ func littlesLaw(e *ledger.Evidence, k ledger.Key) float64 {
 }
 
 func refused(load, title string, published float64, rule judge.Rule) ledger.Part {
-	return ledger.Part{ID: "refused", Title: title, Subject: "the pool's share of refused requests under " + load + " load", Unit: "%", Rule: rule, Published: []float64{published}, Spread: 0.5, Max: 100,
-		Cases: everywhere(load, func(_ *ledger.Evidence, setup string) ledger.Term {
-			return of(setup, load, WorkerPool, ledger.RefusedShare)
-		})}
+	return ledger.Part{ID: "refused", Title: title, Subject: "the pool's share of refused requests under " + load + " load", Unit: "%",
+		Rule: rule, Published: []float64{published}, Spread: 0.5, Max: 100, Cases: pool(load, ledger.RefusedShare)}
 }
 
 func goodput(load, title string, published float64) ledger.Part {
-	return ledger.Part{ID: "goodput", Title: title, Subject: "the pool's goodput under " + load + " load", Unit: "req/s", Rule: judge.Within(0.10, published), Published: []float64{published}, Spread: 5,
-		Cases: everywhere(load, func(_ *ledger.Evidence, setup string) ledger.Term {
-			return of(setup, load, WorkerPool, ledger.Goodput)
-		})}
+	return ledger.Part{ID: "goodput", Title: title, Subject: "the pool's goodput under " + load + " load", Unit: "req/s",
+		Rule: judge.Within(0.10, published), Published: []float64{published}, Spread: 5, Cases: pool(load, ledger.Goodput)}
 }
 
 const (

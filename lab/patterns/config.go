@@ -96,10 +96,10 @@ func (c Config) job(k ledger.Key, seed uint64) Job {
 	if k.Setup == Real {
 		j.QueueWait = 0
 	}
-	if k.Load == Reuse {
+	switch k.Load {
+	case Reuse:
 		j.MinLatency, j.MaxLatency, j.ErrorRate = 0, 0, 0
-	}
-	if k.Load == Parked { // goroutines, which no user's size is about
+	case Parked: // goroutines, which no user's size is about
 		j.Clients = 0
 	}
 	j.Requests, j.Clients, j.Workers = cmp.Or(j.Requests, sizes[0]), cmp.Or(j.Clients, sizes[1]), cmp.Or(j.Workers, sizes[2])

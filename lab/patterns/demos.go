@@ -8,7 +8,9 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"sync/atomic"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/spillway-go/spillway/admissionhttp"
@@ -30,80 +32,94 @@ var demonstrations = experiment.Staged{Role: "patterns-demo-", Acts: []experimen
 	{ID: "late-retry-after", Title: "Retry-After set after the body", Run: lateRetryAfter},
 }}
 
-var asked = Job{Config: Config{Patients: 10_000}}
-
-// notUnderRace replaces demonstrations of data races in programs built with the race
+// underRace replaces demonstrations of data races in programs built with the race
 // detector, which would end them at the race that they show.
-const notUnderRace = "Not shown: this program was built with the race detector, and the fault is a data race."
+var underRace = results.Demo{Outcome: "Not shown: this program was built with the race detector, and the fault is a data race."}
+
+// tally counts what is seen, by name.
+type tally struct {
+	mu sync.Mutex
+	results.Demo
+}
+
+func (t *tally) at(name string) *results.NamedCount {
+	i := slices.IndexFunc(t.Counts, func(c results.NamedCount) bool { return c.Name == name })
+	if i < 0 {
+		i, t.Counts = len(t.Counts), append(t.Counts, results.NamedCount{Name: name})
+	}
+	return &t.Counts[i]
+}
+
+func (t *tally) add(name string, yes bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c := t.at(name); yes {
+		c.N++
+	}
+}
 
 func earlyReturn(ctx context.Context) (results.Demo, error) {
-	const requests, clients = 1000, 50
 	if usage.Race {
-		return results.Demo{Outcome: notUnderRace}, nil
+		return underRace, nil
 	}
+	t := tally{Demo: results.Demo{Counts: []results.NamedCount{{Name: "requests to each", N: 1000}}}}
 	store := &specimen.Simulated{MinLatency: 2 * time.Millisecond, MaxLatency: 10 * time.Millisecond}
-	var printed, ours counter
-	err := errors.Join(
-		ask(ctx, routed(specimen.EarlyReturn{Store: store}), clients, requests, func(answer *http.Response, body []byte) {
-			printed.add(answer.StatusCode == http.StatusOK && len(body) == 0)
-		}),
-		ask(ctx, routed(patiently(store)), clients, requests, func(answer *http.Response, body []byte) {
-			ours.add(answer.StatusCode == http.StatusOK && len(body) == 0)
-		}))
-	return results.Demo{
-		Outcome: fmt.Sprintf("As printed, %d of %d requests got an empty 200; from a handler that waits for its goroutine %d of %d did.", printed.Load(), requests, ours.Load(), requests),
-		Counts:  []results.NamedCount{{Name: "requests to each", N: requests}, printed.named("empty 200, as printed"), ours.named("empty 200, ours")},
-	}, err
+	count := func(name string, h http.Handler) error {
+		return ask(ctx, h, 1000, func(answer *http.Response, body []byte) {
+			t.add("empty 200, "+name, answer.StatusCode == http.StatusOK && len(body) == 0)
+		})
+	}
+	err := errors.Join(count("as printed", specimen.EarlyReturn{Store: store}), count("ours", patiently(store)))
+	t.Outcome = fmt.Sprintf("As printed, %.0f of 1000 requests got an empty 200; from a handler that waits for its goroutine %.0f of 1000 did.",
+		t.at("empty 200, as printed").N, t.at("empty 200, ours").N)
+	return t.Demo, err
 }
 
 // sharedReply is a function call with the encoding of a handler, a millisecond after
 // the reply: the time of an audit line or a contended lock.
 func sharedReply(ctx context.Context) (results.Demo, error) {
-	const requests, clients, workers = 50_000, 200, 20
-	meanwhile := func() { time.Sleep(time.Millisecond) }
 	if usage.Race {
-		return results.Demo{Outcome: notUnderRace}, nil
+		return underRace, nil
 	}
+	const requests, clients, workers = 50_000, 200, 20
 	var store specimen.Simulated
-	demo := results.Demo{Counts: []results.NamedCount{{Name: "requests to each", N: requests}}}
-	count := func(name string, answer func(id string, first func()) ([]byte, error)) (string, error) {
-		var empty, other counter
+	t := tally{Demo: results.Demo{Outcome: "Of 50000 replies ", Counts: []results.NamedCount{{Name: "requests to each", N: requests}}}}
+	count := func(name string, answer func(id string, first func()) ([]byte, error)) error {
+		empty, other := "empty, "+name, "another patient, "+name
 		_, err := loadgen.Run(ctx, loadgen.Config{
 			Closed: &loadgen.Closed{Clients: clients, Requests: requests},
 			Target: loadgen.TargetFunc(func(_ context.Context, n uint64) loadgen.Outcome {
-				id := asked.ID(n)
-				body, err := answer(id, meanwhile)
-				got := patientIn(body)
-				empty.add(err == nil && got == "")
-				other.add(got != "" && got != id)
+				body, err := answer(asked.ID(n), func() { time.Sleep(time.Millisecond) })
+				var reply specimen.Reply
+				found := json.Unmarshal(body, &reply) == nil && reply.Patient != nil
+				t.add(empty, err == nil && !found)
+				t.add(other, found && reply.Patient.ID != asked.ID(n))
 				return loadgen.FromError(err)
 			}),
 		})
-		demo.Counts = append(demo.Counts, empty.named("empty, "+name), other.named("another patient, "+name))
-		return fmt.Sprintf("%s, %d are empty and %d carry another patient", name, empty.Load(), other.Load()), errors.Join(err, ctx.Err())
+		t.Outcome += fmt.Sprintf("%s %.0f are empty and %.0f carry another patient; ", name, t.at(empty).N, t.at(other).N)
+		return errors.Join(err, ctx.Err())
 	}
-	said := make([]string, 2)
-	for i, name := range []string{"as printed", "cleared on Get only"} {
-		s, err := specimen.New([]string{specimen.SharedOnPut, specimen.SharedOnGet}[i], &store, specimen.Config{Workers: workers, Queue: clients, Wait: time.Minute})
+	for _, s := range [][2]string{{specimen.SharedOnPut, "as printed"}, {specimen.SharedOnGet, "cleared on Get only"}} {
+		service, err := specimen.New(s[0], &store, specimen.Config{Workers: workers, Queue: clients, Wait: time.Minute})
 		if err != nil {
-			return demo, err
+			return t.Demo, err
 		}
-		defer s.Close()
-		if said[i], err = count(name, s.Answer); err != nil {
-			return demo, err
+		defer service.Close()
+		if err := count(s[1], service.Answer); err != nil {
+			return t.Demo, err
 		}
 	}
 	pool, err := workerpool.New(workerpool.Config{MaxWorkers: workers, QueueSize: clients})
 	if err != nil {
-		return demo, err
+		return t.Demo, err
 	}
-	ours, err := count("ours", ownedReplies(ctx, pool, &store))
-	demo.Outcome = fmt.Sprintf("Of %d replies %s; %s; %s.", requests, said[0], said[1], ours)
-	return demo, errors.Join(err, pool.Drain(ctx))
+	err = count("ours", ownedReplies(ctx, pool, &store))
+	t.Outcome = strings.TrimSuffix(t.Outcome, "; ") + "."
+	return t.Demo, errors.Join(err, pool.Drain(ctx))
 }
 
 func lateRetryAfter(ctx context.Context) (results.Demo, error) {
-	const requests, clients = 500, 50
 	one, err := limiter.New(limiter.Config{Law: limit.NewFixed(1), QueueSize: -1})
 	if err != nil {
 		return results.Demo{}, err
@@ -112,26 +128,23 @@ func lateRetryAfter(ctx context.Context) (results.Demo, error) {
 	if err != nil {
 		return results.Demo{}, err
 	}
-	var demo results.Demo
-	count := func(name string, h http.Handler) (string, error) {
-		var refused, without counter
-		err := ask(ctx, h, clients, requests, func(answer *http.Response, _ []byte) {
-			is := answer.StatusCode == http.StatusServiceUnavailable
-			refused.add(is)
-			without.add(is && answer.Header.Get("Retry-After") == "")
+	var t tally
+	count := func(name string, h http.Handler) error {
+		return ask(ctx, h, 500, func(answer *http.Response, _ []byte) {
+			refused := answer.StatusCode == http.StatusServiceUnavailable
+			t.add("refused, "+name, refused)
+			t.add("without Retry-After, "+name, refused && answer.Header.Get("Retry-After") == "")
 		})
-		demo.Counts = append(demo.Counts, refused.named("refused, "+name), without.named("without Retry-After, "+name))
-		return fmt.Sprintf("%d of %d", without.Load(), refused.Load()), err
 	}
 	store := &specimen.Simulated{MinLatency: 20 * time.Millisecond, MaxLatency: 20 * time.Millisecond}
-	printed, err1 := count("as printed", routed(http.HandlerFunc(specimen.LateRetryAfter)))
-	ours, err2 := count("ours", protect(routed(patiently(store))))
-	demo.Outcome = fmt.Sprintf("As printed, %s refusals came without Retry-After; of ours %s did.", printed, ours)
-	return demo, errors.Join(err1, err2)
+	err = errors.Join(count("as printed", http.HandlerFunc(specimen.LateRetryAfter)), count("ours", protect(patiently(store))))
+	t.Outcome = fmt.Sprintf("As printed, %.0f of %.0f refusals came without Retry-After; of ours %.0f of %.0f did.",
+		t.at("without Retry-After, as printed").N, t.at("refused, as printed").N, t.at("without Retry-After, ours").N, t.at("refused, ours").N)
+	return t.Demo, err
 }
 
 // patiently answers each request in a goroutine as EarlyReturn does, and waits for it.
-func patiently(store specimen.Store) http.HandlerFunc {
+func patiently(store *specimen.Simulated) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		answer := make(chan specimen.Reply, 1)
 		go func() {
@@ -144,7 +157,7 @@ func patiently(store specimen.Store) http.HandlerFunc {
 
 // ownedReplies gives each pooled reply one owner at a time: the worker until it returns
 // it, then the receiver until it has encoded it.
-func ownedReplies(ctx context.Context, pool *workerpool.Pool, store specimen.Store) func(string, func()) ([]byte, error) {
+func ownedReplies(ctx context.Context, pool *workerpool.Pool, store *specimen.Simulated) func(string, func()) ([]byte, error) {
 	replies := objectpool.New(objectpool.Config[specimen.Reply]{Clear: func(r *specimen.Reply) { *r = specimen.Reply{} }})
 	return func(id string, first func()) ([]byte, error) {
 		reply, err := workerpool.Do(ctx, pool, func(context.Context) (*specimen.Reply, error) {
@@ -162,41 +175,20 @@ func ownedReplies(ctx context.Context, pool *workerpool.Pool, store specimen.Sto
 	}
 }
 
-func routed(h http.Handler) http.Handler {
+// asked is whom the demonstrations ask for.
+var asked = Job{Config: Config{Patients: 10_000}}
+
+// ask serves h on loopback, sends it requests for different patients from fifty
+// clients and shows every answer to see, which must be safe for concurrent use.
+func ask(ctx context.Context, h http.Handler, requests int, see func(answer *http.Response, body []byte)) error {
+	const clients = 50
 	mux := http.NewServeMux()
 	mux.Handle("GET /api/v1/patients/{id}", h)
-	return mux
-}
-
-// patientIn is the patient that a reply speaks of; "" if none.
-func patientIn(body []byte) string {
-	var reply specimen.Reply
-	if json.Unmarshal(body, &reply) != nil || reply.Patient == nil {
-		return ""
-	}
-	return reply.Patient.ID
-}
-
-type counter struct{ atomic.Int64 }
-
-func (c *counter) named(name string) results.NamedCount {
-	return results.NamedCount{Name: name, N: float64(c.Load())}
-}
-
-func (c *counter) add(yes bool) {
-	if yes {
-		c.Add(1)
-	}
-}
-
-// ask serves h on loopback, sends it requests for different patients from that many
-// clients and shows every answer to see, which must be safe for concurrent use.
-func ask(ctx context.Context, h http.Handler, clients, requests int, see func(answer *http.Response, body []byte)) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	web := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = web.Serve(listener) }()
 	defer web.Close()
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}

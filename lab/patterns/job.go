@@ -108,8 +108,8 @@ func (j Job) Play(ctx context.Context, s Subject) (results.Run, error) {
 // seriesStep is the resolution of the time lines in the report.
 const seriesStep = 100 * time.Millisecond
 
-// addStack adds the measured stack of a goroutine, in KB of 1,024 bytes.
-func addStack(run *results.Run, u usage.Usage) {
+// AddStack adds the measured stack of a goroutine, in KB of 1,024 bytes.
+func AddStack(run *results.Run, u usage.Usage) {
 	if u.PeakStacks > 0 {
 		run.Extra["stack_kb"] = float64(u.PeakStackBytes) / float64(u.PeakStacks) / 1024
 	}

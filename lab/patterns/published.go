@@ -79,6 +79,6 @@ func parked(ctx context.Context, j Job) (results.Run, error) {
 	all.Wait()
 	used := p.Stop()
 	run := results.Run{Elapsed: used.Seconds, Params: map[string]any{"goroutines": j.Clients}, Process: experiment.Process(used), Extra: map[string]float64{}}
-	addStack(&run, used)
+	AddStack(&run, used)
 	return run, ctx.Err()
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"sort"
 	"sync/atomic"
 	"time"
@@ -11,7 +12,6 @@ import (
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/results"
-	"github.com/spillway-go/spillway/lab/usage"
 	"github.com/spillway-go/spillway/loadgen"
 )
 
@@ -22,15 +22,6 @@ const (
 	// workers, so that the pattern bounds them.
 	MaxConnections = 100
 )
-
-// Served is what a server contestant reports when it is stopped.
-type Served struct {
-	Usage          usage.Usage
-	ReuseRate      float64
-	PeakStoreCalls int           // look-ups at one time
-	Connections    int           // that are open to the database, which keeps all
-	StoreLatency   time.Duration // mean of the injected latency
-}
 
 // serveAndLoad starts the server, loads it over HTTP from this process and stops it.
 // If the server is killed, the run has the clients' results until then.
@@ -47,13 +38,7 @@ func (j Job) serveAndLoad(ctx context.Context) (results.Run, error) {
 	defer target.Close()
 	loading, stop := context.WithCancel(ctx)
 	defer stop()
-	go func() {
-		select {
-		case <-srv.Done():
-			stop()
-		case <-loading.Done():
-		}
-	}()
+	go func() { <-srv.Done(); stop() }()
 	res, err := loadgen.Run(loading, loadgen.Config{
 		Target: target, Timeout: RequestTimeout, Interval: seriesStep,
 		Closed: &loadgen.Closed{Clients: j.Clients, Requests: uint64(j.Requests)},
@@ -62,24 +47,16 @@ func (j Job) serveAndLoad(ctx context.Context) (results.Run, error) {
 		return results.Run{}, err
 	}
 	target.Close()
-	var report Served
+	report := results.Run{Process: results.Process{ReuseRate: -1}}
 	exit, err := srv.Stop(ctx, &report)
 	if err != nil {
 		return results.Run{}, err
 	}
 	run := experiment.FromLoad(res)
 	run.Params, run.Killed, run.Extra = j.Params(), exit.Killed, asCounted(&run)
-	run.Process = experiment.Process(report.Usage)
-	run.Process.ReuseRate = report.ReuseRate
-	run.Process.PeakStoreCalls = report.PeakStoreCalls
+	run.Process = report.Process
 	run.Process.PeakRSS = max(run.Process.PeakRSS, exit.PeakRSS)
-	if exit.Killed == "" {
-		addStack(&run, report.Usage)
-		if report.ReuseRate >= 0 {
-			run.Extra["reuse_true"] = report.ReuseRate
-		}
-		run.Extra["connections"], run.Extra["store_latency_ms"] = float64(report.Connections), MS(report.StoreLatency)
-	}
+	maps.Copy(run.Extra, report.Extra)
 	addMemory(run.Series, exit.Memory)
 	if n := foreign.Load(); n > 0 {
 		return run, fmt.Errorf("%d answers were not about the patient that was asked for", n)

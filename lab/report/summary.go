@@ -145,7 +145,7 @@ type summary struct {
 
 // Known names come first, in the order of the ledger; the others follow by name.
 var (
-	knownSetups   = []string{"published shape", "published", "real"}
+	knownSetups   = []string{"published shape", "published", "in process", "real", "for real"}
 	knownLoads    = []string{"low", "high", "sustained"}
 	knownPatterns = []string{"spillway", "naive", "workerpool", "optimized", "limiter"}
 )

@@ -35,25 +35,26 @@ type Config struct {
 // Service answers look-ups in one of the published ways.
 type Service struct {
 	pattern string
-	store   Store
+	store   *Simulated
 	wait    time.Duration
 	jobs    chan request // nil: a goroutine for every request
 	workers sync.WaitGroup
 	replies *replyPool // nil: a new reply for every look-up
 }
 
-type request struct {
-	id     string
-	answer chan answer
-}
-
-type answer struct {
-	reply *Reply
-	err   error
-}
+type (
+	request struct {
+		id     string
+		answer chan answer
+	}
+	answer struct {
+		reply *Reply
+		err   error
+	}
+)
 
 // New starts the workers that the pattern has. Close ends them.
-func New(pattern string, store Store, cfg Config) (*Service, error) {
+func New(pattern string, store *Simulated, cfg Config) (*Service, error) {
 	s := &Service{pattern: pattern, store: store, wait: cfg.Wait}
 	switch pattern {
 	case Naive:
@@ -139,10 +140,10 @@ func (s *Service) Answer(id string, first func()) (body []byte, err error) {
 // Replies returns how often the pool was asked for a reply so far and how often it had to
 // make one; ok is false without a pool.
 func (s *Service) Replies() (gets, made uint64, ok bool) {
-	if s.replies == nil {
-		return 0, 0, false
+	if ok = s.replies != nil; ok {
+		gets, made = s.replies.gets.Load(), s.replies.made.Load()
 	}
-	return s.replies.gets.Load(), s.replies.made.Load(), true
+	return gets, made, ok
 }
 
 // Close ends the workers. No request may be in progress.

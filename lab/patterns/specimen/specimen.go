@@ -21,7 +21,7 @@ type Reply struct {
 // EarlyReturn answers each request in a goroutine and returns at once. When
 // ServeHTTP returns, net/http ends the response: the client gets an empty 200
 // and the goroutine writes into nothing.
-type EarlyReturn struct{ Store Store }
+type EarlyReturn struct{ Store *Simulated }
 
 func (h EarlyReturn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")

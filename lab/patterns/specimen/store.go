@@ -31,11 +31,6 @@ func (p *Patient) read(row *Patient) {
 // ID returns the id of patient number n.
 func ID(n int) string { return fmt.Sprintf("P%06d", n) }
 
-// Store finds patients. The caller owns what it returns.
-type Store interface {
-	Patient(id string) (*Patient, error)
-}
-
 // ErrStore is the error of a look-up that fails.
 var ErrStore = errors.New("specimen: the store failed")
 
@@ -54,7 +49,7 @@ type Simulated struct {
 	busy, peak int
 }
 
-// Patient implements Store. The same id always finds the same patient.
+// Patient looks a patient up. The same id always finds the same patient.
 func (s *Simulated) Patient(id string) (*Patient, error) {
 	s.mu.Lock()
 	if s.rng == nil {

@@ -11,7 +11,9 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
 	"github.com/spillway-go/spillway/examples/patientapi/sqlite"
 	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/experiment"
 	plan "github.com/spillway-go/spillway/lab/patterns"
+	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/usage"
 )
 
@@ -56,11 +58,15 @@ func server(ctx context.Context, contestantJob *contestant.Job) (any, error) {
 	case err := <-failed:
 		return nil, err
 	}
-	report := plan.Served{
-		Usage: p.Stop(), ReuseRate: r.Stats().ReuseRate, PeakStoreCalls: store.PeakCalls(),
-		Connections: db.Connections().Open, StoreLatency: store.MeanLatency(),
+	used := p.Stop()
+	run := results.Run{Process: experiment.Process(used), Extra: map[string]float64{"store_latency_ms": plan.MS(store.MeanLatency())}}
+	run.Extra["connections"] = float64(db.Connections().Open) // it keeps all
+	plan.AddStack(&run, used)
+	run.Process.PeakStoreCalls, run.Process.ReuseRate = store.PeakCalls(), r.Stats().ReuseRate
+	if run.Process.ReuseRate >= 0 {
+		run.Extra["reuse_true"] = run.Process.ReuseRate
 	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	return report, errors.Join(r.Drain(drain), web.Shutdown(drain))
+	return run, errors.Join(r.Drain(drain), web.Shutdown(drain))
 }
