@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"examples/frameworks/internal/exercise"},
 	{"examples/frameworks/chi", "examples/frameworks/complete", "examples/frameworks/echo", "examples/frameworks/gin", "examples/frameworks/nethttp", "examples/frameworks/proxy", "lab/internal/numbers"},
 	{"lab/judge", "lab/usage"},
-	{"examples/patientapi/internal/discreet", "examples/patientapi/internal/gauge", "examples/patientapi/probe", "lab/behind", "lab/bubble", "lab/burn", "lab/burst/specimen", "lab/contestant", "lab/contestants", "lab/fan/specimen", "lab/oncall", "lab/patterns/specimen", "lab/report/chart", "lab/results", "lab/contestants/web/specimen", "lab/turns"},
+	{"examples/patientapi/internal/discreet", "examples/patientapi/internal/gauge", "examples/patientapi/probe", "lab/behind", "lab/bubble", "lab/burn", "lab/burst/specimen", "lab/contestant", "lab/contestants", "lab/contestants/fan/specimen", "lab/oncall", "lab/patterns/specimen", "lab/report/chart", "lab/results", "lab/contestants/web/specimen", "lab/turns"},
 	{"examples/patientapi", "lab/internal/labtest", "lab/ledger", "lab/oldjudge"},
 	{"examples/patientapi/internal/cachetest", "examples/patientapi/internal/redistest", "examples/patientapi/internal/storetest", "lab/claims"},
 	{"examples/patientapi/cache/memory", "examples/patientapi/cache/redis", "examples/patientapi/directory"},
@@ -37,7 +37,7 @@ var layers = [][]string{
 	{"examples/patientapi/patterns", "lab/experiment"},
 	{"examples/patientapi/conformance/client", "examples/patientapi/httpapi"},
 	{"examples/patientapi/app", "lab/burst", "lab/fan", "lab/ladder", "lab/patterns", "lab/overload", "lab/pools", "lab/reuse", "lab/routes"},
-	{"examples/patientapi/cmd/patientapi", "examples/patientapi/conformance", "lab/admission", "lab/overload/demo", "lab/contestants/ladder", "lab/contestants/pools", "lab/contestants/web", "lab/shapes"},
+	{"examples/patientapi/cmd/patientapi", "examples/patientapi/conformance", "lab/admission", "lab/overload/demo", "lab/contestants/fan", "lab/contestants/ladder", "lab/contestants/pools", "lab/contestants/web", "lab/shapes"},
 	{"lab/contestants/patient/overload", "lab/contestants/patient/patterns", "lab/contestants/patient/shapes"},
 	{"lab/cmd/spillway", "lab/contestants/patient"},
 }

@@ -11,6 +11,8 @@ import (
 // cent of the difference in the server's processor time for a request; a
 // saving's share is what it takes off in the mean of all orders in which savings
 // can be added.
+const sourceG = "gsarmaonline, github.com/gsarmaonline/golang-measurements and its article (2026 update)"
+
 var Ladder = Family{
 	ID:     "G7",
 	Title:  "What fasthttp's lead over net/http is made of",

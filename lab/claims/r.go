@@ -8,6 +8,7 @@ import (
 const (
 	sourceR      = `a benchmark report, "sync.Pool Performance Analysis for Route Package"`
 	sourceRoutes = "Spillway's own promise"
+	ownGoal      = "a goal of this project, no published figure"
 )
 
 // R is typed routes over gin whose request context is allocated for each request or
@@ -76,7 +77,7 @@ var (
 		ID: "R7/pause", Title: "pooling makes the collector's pauses shorter", Published: "no figure", HoldsIf: "p99 of the pauses is lower by more than the noise floor",
 		Question: judge.Question{Subject: "p99 of the collector's pauses, pooled/fresh,", Unit: "x", Figure: judge.Ratio, Rule: judge.LowerThanNoise()},
 		Source:   sourceR,
-		Note:     "Pauses as the runtime counts them, all of one collection together, in blocks of the same length.",
+		Note:     "Pauses as the runtime counts them, all of one collection together, of the collection after each block; blocks are equally long.",
 	}
 )
 

@@ -8,6 +8,7 @@ import (
 
 	judge "github.com/spillway-go/spillway/lab/oldjudge"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
 // Evidence is the runs of a session, queried cell by cell.
@@ -67,6 +68,19 @@ func (e Evidence) Pairs(a, b Key, figure Figure) judge.Input {
 	for _, r := range e.InOrder(a) {
 		if o, ok := other[r.Repeat]; ok {
 			in.Pairs = append(in.Pairs, judge.Pair{A: figure(r), B: figure(o)})
+		}
+	}
+	return in
+}
+
+// Ratios returns a block figure of a over that of b for the repeats that have both: the
+// median of the ratios within a round. B of each pair is 1.
+func (e Evidence) Ratios(a, b Key, figure string) judge.Input {
+	in := judge.Input{Seed: e.Seed, Missing: e.Missing(a, b)}
+	other := e.Of(b)
+	for _, r := range e.InOrder(a) {
+		if o, ok := other[r.Repeat]; ok {
+			in.Pairs = append(in.Pairs, judge.Pair{A: usage.Median(r.Ratios(&o, figure)), B: 1})
 		}
 	}
 	return in

@@ -126,7 +126,7 @@ func (e evidence) ratios(a, b cell) []judge.Pair {
 		if !ok {
 			continue
 		}
-		out = append(out, judge.Pair{A: usage.Median(ratios(e.cells[a][n], other)), B: 1})
+		out = append(out, judge.Pair{A: usage.Median(e.cells[a][n].Ratios(other, "ns")), B: 1})
 	}
 	return out
 }

@@ -28,7 +28,7 @@ func (c Config) play(ctx context.Context, b Bout, seed uint64) ([]results.Run, e
 	}
 	for i, e := range b.Entries {
 		if us := slices.Index(b.Entries, Entry{Spillway, e.Workers, false}); us >= 0 {
-			runs[i].Extra["behind"] = usage.Median(ratios(&runs[us], &runs[i]))
+			runs[i].Extra["behind"] = usage.Median(runs[us].Ratios(&runs[i], "ns"))
 		}
 	}
 	return runs, nil
@@ -44,13 +44,4 @@ func (b Bout) asRun(e Entry, readings []turns.Reading) results.Run {
 			"ns": usage.Median(ns), "allocs": usage.Median(turns.Each(readings, turns.Mallocs)), "bytes": usage.Median(turns.Each(readings, turns.Bytes)),
 		},
 	}
-}
-
-// ratios are a's time over b's in each round.
-func ratios(a, b *results.Run) (out []float64) {
-	other := b.Blocks["ns"]
-	for i, ns := range a.Blocks["ns"][:min(len(a.Blocks["ns"]), len(other))] {
-		out = append(out, ns/other[i])
-	}
-	return out
 }

@@ -306,3 +306,16 @@ func (r *Run) Share(kind string) float64 {
 	}
 	return float64(r.Of(kind).Count) / float64(r.Offered)
 }
+
+// Ratios is a figure of this run over that of the other in every round, since what
+// disturbs a round disturbs both.
+func (r *Run) Ratios(other *Run, figure string) []float64 {
+	var out []float64
+	theirs := other.Blocks[figure]
+	for i, ours := range r.Blocks[figure] {
+		if i < len(theirs) && ours > 0 && theirs[i] > 0 {
+			out = append(out, ours/theirs[i])
+		}
+	}
+	return out
+}

@@ -29,20 +29,17 @@ func extra(key string) experiment.Figure {
 	return func(r results.Run) float64 { return r.Extra[key] }
 }
 
-// timeOf is the figure that a scenario is judged by, net of the harness or with
-// it: time on the clock where the claim is about contention.
-func timeOf(scenario, setup string) experiment.Figure {
-	if setup == AsPublished {
-		return extra(timeKey(scenario) + "_total")
-	}
-	return extra(timeKey(scenario))
-}
-
-func timeKey(scenario string) string {
+// timeKey is the figure that a scenario is judged by, net of the harness or with it:
+// time on the clock where the claim is about contention.
+func timeKey(scenario, setup string) string {
+	key := "cpu_ns"
 	if scenario == Parallel {
-		return "wall_ns"
+		key = "wall_ns"
 	}
-	return "cpu_ns"
+	if setup == AsPublished {
+		key += "_total"
+	}
+	return key
 }
 
 // asBuilt is the pair of builds of a set-up: as published they differ elsewhere.
@@ -55,22 +52,21 @@ func asBuilt(setup string) string {
 
 // saved is what pooling saves in each repeat, in per cent of the fresh build.
 func (e evidence) saved(setup, scenario, pooled string) judge.Input {
-	fresh := cell{Setup: setup, Load: scenario, Pattern: Fresh}
-	pairs := e.Pairs(fresh, cell{Setup: setup, Load: scenario, Pattern: pooled}, timeOf(scenario, setup))
-	in := judge.Input{Seed: e.Seed, Missing: pairs.Missing}
-	for _, p := range pairs.Pairs {
-		in.Values = append(in.Values, percentLess(p))
-	}
-	return in
+	return e.less(cell{Setup: setup, Load: scenario, Pattern: pooled}, cell{Setup: setup, Load: scenario, Pattern: Fresh})
 }
 
-// percentLess is how much less B is than A, in per cent of A. Without an A there
-// is none, which the judge refuses.
-func percentLess(p judge.Pair) float64 {
-	if p.A <= 0 {
-		return math.NaN()
+// less is how much less a takes than b in each repeat, in per cent of b. Without a ratio
+// there is none, which the judge refuses.
+func (e evidence) less(a, b cell) judge.Input {
+	in := e.Ratios(a, b, timeKey(a.Load, a.Setup))
+	for _, p := range in.Pairs {
+		if p.A <= 0 {
+			p.A = math.NaN()
+		}
+		in.Values = append(in.Values, 100*(1-p.A))
 	}
-	return 100 * (p.A - p.B) / p.A
+	in.Pairs = nil
+	return in
 }
 
 // noise is the difference of the fresh build from its twin in per cent, over all
@@ -79,11 +75,11 @@ func (e evidence) noise(setup, scenario string) float64 {
 	fresh := cell{Setup: setup, Load: scenario, Pattern: Fresh}
 	twin := fresh
 	twin.Twin = true
-	sum, pairs := 0.0, e.Pairs(fresh, twin, timeOf(scenario, setup)).Pairs
-	for _, p := range pairs {
-		sum += percentLess(p)
+	sum, all := 0.0, e.less(twin, fresh).Values
+	for _, v := range all {
+		sum += v
 	}
-	return math.Abs(sum / float64(max(len(pairs), 1)))
+	return math.Abs(sum / float64(max(len(all), 1)))
 }
 
 // setups of the published claims, with their names.
@@ -134,7 +130,7 @@ func (e evidence) scenario(claim claims.Claim, setup, words, scenario string, si
 
 // time is the mean over the repeats, as text.
 func (e evidence) time(setup, scenario, pattern string) string {
-	return fmt.Sprintf("%.0f ns", e.mean(cell{Setup: setup, Load: scenario, Pattern: pattern}, timeOf(scenario, setup)))
+	return fmt.Sprintf("%.0f ns", e.mean(cell{Setup: setup, Load: scenario, Pattern: pattern}, extra(timeKey(scenario, setup))))
 }
 
 // harness says how much of it is the harness.
@@ -147,7 +143,7 @@ func (e evidence) harness(setup, scenario string) string {
 		return ""
 	}
 	return fmt.Sprintf(" Of the fresh build's, %.0f %% and %.0f of %.0f allocations are the harness.",
-		e.mean(fresh, extra(timeKey(scenario)+"_harness_share")), e.mean(nothing, extra("allocs_total")), e.mean(fresh, extra("allocs_total")))
+		e.mean(fresh, extra(timeKey(scenario, Net)+"_harness_share")), e.mean(nothing, extra("allocs_total")), e.mean(fresh, extra("allocs_total")))
 }
 
 func (e evidence) mean(k cell, figure experiment.Figure) float64 {
@@ -188,7 +184,7 @@ func (e evidence) mixture(setup string) (times, ratios judge.Input) {
 			times.Missing, ratios.Missing = m, m
 			return times, ratios
 		}
-		figure, other, w := timeOf(scenario, setup), e.Of(b), weights[scenario]/100
+		figure, other, w := extra(timeKey(scenario, setup)), e.Of(b), weights[scenario]/100
 		for n, r := range e.Of(a) {
 			if o, ok := other[n]; ok {
 				fresh[n] += w * figure(r)

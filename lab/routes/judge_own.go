@@ -62,7 +62,7 @@ func (e evidence) missing(keys ...cell) string {
 // for the build with encoding/json.
 func (e evidence) over(claim claims.Claim, scenario, ours, theirs, words string) results.OldClaim {
 	a, b := cellIn(JSONv2, scenario, ours), cellIn(JSONv2, scenario, theirs)
-	in := e.Pairs(a, b, extra("cpu_ns"))
+	in := e.Ratios(a, b, "cpu_ns")
 	in.Missing = e.missing(a, b)
 	c := claim.Judge(scenario+words, in)
 	for _, build := range []string{JSONv2, StdJSON} {

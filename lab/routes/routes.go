@@ -44,13 +44,13 @@ type Config struct {
 
 // Defaults is the experiment at full size.
 func Defaults() Config {
-	return Config{Time: 8 * time.Millisecond, Rounds: 12, MemoryCap: 512 << 20}
+	return Config{Time: 5 * time.Millisecond, Rounds: 30, MemoryCap: 512 << 20}
 }
 
 // Quick is a short run.
 func Quick() Config {
 	c := Defaults()
-	c.Time, c.Rounds = 5*time.Millisecond, 4
+	c.Time, c.Rounds = 3*time.Millisecond, 12
 	return c
 }
 
@@ -160,8 +160,8 @@ func (g *group) cells() []experiment.Cell {
 			})
 		}
 	}
-	for i := range out { // with the warm-up, and with collections and looks at the memory between blocks
-		out[i].Expect = time.Duration(len(out)*(g.config.Rounds+3)) * (g.config.Time + 2*time.Millisecond)
+	for i := range out { // with the warm-up and the collections between blocks
+		out[i].Expect = time.Duration(len(out)*(g.config.Rounds+4)) * (g.config.Time + 5*time.Millisecond/2)
 	}
 	return out
 }

@@ -55,11 +55,11 @@ func TestBadSettingsAreNamed(t *testing.T) {
 }
 
 func TestEveryRoundIsNetOfItsHarness(t *testing.T) {
-	block := func(ns int, pauses ...time.Duration) turns.Reading {
-		return turns.Reading{N: 10, Clock: time.Duration(10 * ns), Wall: time.Millisecond, Mallocs: 50, Pauses: pauses}
+	block := func(ns int, pause time.Duration) turns.Reading {
+		return turns.Reading{N: 10, Clock: time.Duration(10 * ns), Wall: time.Millisecond, Mallocs: 50, Pause: pause}
 	}
-	harness := []turns.Reading{block(10), block(100), block(10)} // the machine was slow in the second round
-	ours, theirs := []turns.Reading{block(30, 5, 1), block(300), block(32, 3)}, []turns.Reading{block(50), block(500), block(54)}
+	harness := []turns.Reading{block(10, 1), block(100, 1), block(10, 1)} // the machine was slow in the second round
+	ours, theirs := []turns.Reading{block(30, 5), block(300, 1), block(32, 3)}, []turns.Reading{block(50, 1), block(500, 1), block(54, 1)}
 	g := &group{table: TablePublished}
 	us := g.newRun(Match{Published: true}, Entry{Name: Spillway}, ours, harness)
 	them := g.newRun(Match{}, Entry{Name: Mux}, theirs, harness)
@@ -83,9 +83,13 @@ func TestEveryRoundIsNetOfItsHarness(t *testing.T) {
 func made(saves map[string]float64, ours float64, allocs float64) []results.Run {
 	var out []results.Run
 	add := func(setup, scenario, pattern string, repeat int, twin bool, x map[string]float64) {
-		x["wall_ns"], x["wall_ns_total"], x["cpu_ns_total"] = x["cpu_ns"], x["cpu_ns"], x["cpu_ns"]
+		blocks := map[string][]float64{}
+		for _, key := range []string{"cpu_ns", "wall_ns", "cpu_ns_total", "wall_ns_total"} {
+			x[key] = x["cpu_ns"]
+			blocks[key] = []float64{x["cpu_ns"], 7 * x["cpu_ns"], x["cpu_ns"]} // a slow round
+		}
 		out = append(out, results.Run{Setup: setup, Load: scenario, Pattern: pattern, Twin: twin, Repeat: repeat, Elapsed: 1,
-			Params: map[string]any{"gomaxprocs": 16.}, Extra: x})
+			Params: map[string]any{"gomaxprocs": 16.}, Extra: x, Blocks: blocks})
 	}
 	for repeat := range 4 {
 		drift := 1 + .01*float64(repeat)
@@ -163,7 +167,9 @@ func TestAGainWithinTheNoiseIsNone(t *testing.T) {
 	runs := made(map[string]float64{JSON: 6.4}, 1, 1)
 	for _, r := range runs {
 		if r.Twin {
-			r.Extra["cpu_ns"] *= .9
+			for i := range r.Blocks["cpu_ns"] {
+				r.Blocks["cpu_ns"][i] *= .9
+			}
 		}
 	}
 	got := labtest.Claim(t, Classic{}.Judge(runs, 1), "R1", "net of the harness")

@@ -36,7 +36,7 @@ func (g *group) newRun(m Match, e Entry, readings, harness []turns.Reading) resu
 		}
 		run.Extra[key], run.Blocks[key] = usage.Median(nets), nets
 	}
-	net("cpu_ns", turns.Nanos)
+	net("cpu_ns", turns.AllNanos)
 	net("allocs", turns.Mallocs)
 	net("bytes", turns.Bytes)
 	if g.table == TablePublished { // whose claims include one about contention
@@ -45,12 +45,12 @@ func (g *group) newRun(m Match, e Entry, readings, harness []turns.Reading) resu
 	var pauses []time.Duration
 	for _, r := range readings {
 		run.Elapsed += r.Wall.Seconds()
-		run.Process.CPUSeconds += r.Clock.Seconds()
+		run.Process.CPUSeconds += (r.Clock + r.Collector).Seconds()
 		run.Process.Mallocs += r.Mallocs
 		run.Process.AllocBytes += r.Bytes
-		pauses = append(pauses, r.Pauses...)
+		pauses = append(pauses, r.Pause)
 	}
-	if len(pauses) > 0 && g.table == TablePublished && e.Name != Nothing {
+	if g.table == TablePublished && e.Name != Nothing {
 		run.Process.GCPauseP99 = p99(pauses).Seconds()
 		run.Extra["pause_p99_us"], run.Extra["pauses"] = run.Process.GCPauseP99*1e6, float64(len(pauses))
 	}
@@ -64,13 +64,7 @@ func behind(us results.Run, entries []Entry, runs []results.Run) {
 		if name := entries[i].Name; name == Nothing || name == SpillwayTimed || name == GinTyped || entries[i].Twin {
 			continue
 		}
-		var ratios []float64
-		for round, ours := range us.Blocks["cpu_ns"] {
-			if theirs := r.Blocks["cpu_ns"][round]; ours > 0 && theirs > 0 {
-				ratios = append(ratios, ours/theirs)
-			}
-		}
-		if len(ratios) > 0 {
+		if ratios := us.Ratios(&r, "cpu_ns"); len(ratios) > 0 {
 			r.Extra["behind"] = usage.Median(ratios)
 		}
 	}

@@ -1,7 +1,11 @@
 // Package turns compares players in one process: each plays short blocks, in turns and
 // in a new order every round, so that whatever else the machine does meets all of them
 // alike. Processes in turns differ from themselves by several per cent; blocks of some
-// ten milliseconds in one process, compared within a round, by about one.
+// milliseconds in one process, compared within a round, by about one.
+//
+// A garbage collection runs between two blocks and none within: one more or less would
+// be several per cent of a block, and which player has it would be chance. Instead a
+// block is charged for its garbage: Reading.Collector.
 package turns
 
 import (
@@ -11,6 +15,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"slices"
 	"time"
 )
 
@@ -33,82 +40,127 @@ type Config struct {
 
 // Reading is what one block took.
 type Reading struct {
-	N              int
+	N              int           // times that the work was done
 	Clock, Wall    time.Duration // by Config.Clock, and the time that passed
 	Mallocs, Bytes uint64
-	Pauses         []time.Duration // of each collection that ended in the block
+	Pause          time.Duration // all stops of the world by the collection after the block
+
+	// Collector is the processor time of as many collections as the garbage would
+	// have caused, at the price that is the median of the whole game.
+	Collector time.Duration
 }
 
+// memoryLimit makes collections run after all, should a block allocate that much.
+const memoryLimit = 256 << 20
+
 // Play returns a reading of every round for each player, in the order of the players.
-// The first round is a warm-up that finds out how much work a block is. A collection
-// before every block keeps the garbage of one player from the next.
+// The first round is a warm-up that finds out how much work a block is.
 func Play(ctx context.Context, c Config, players []Player) ([][]Reading, error) {
 	if c.Clock == nil {
 		began := time.Now()
 		c.Clock = func() time.Duration { return time.Since(began) }
 	}
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit))
+	g := &game{Config: c, percent: debug.SetGCPercent(-1)}
+	defer debug.SetGCPercent(g.percent)
+	runtime.GC()
 	rng := rand.New(rand.NewPCG(c.Seed, 11))
 	sizes := make([]int, len(players))
 	out := make([][]Reading, len(players))
 	for round := range c.Rounds + 1 {
 		for _, i := range rng.Perm(len(players)) {
-			one, err := c.turn(ctx, players[i], &sizes[i])
+			if round == 0 {
+				n, err := g.calibrate(ctx, players[i])
+				if sizes[i] = n; err != nil {
+					return nil, fmt.Errorf("%s: %w", players[i].Name, err)
+				}
+				continue
+			}
+			one, err := g.block(ctx, players[i], sizes[i])
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", players[i].Name, err)
 			}
-			if round > 0 {
-				out[i] = append(out[i], one)
-			}
+			out[i] = append(out[i], one)
+		}
+	}
+	if len(players) == 0 {
+		return out, nil
+	}
+	slices.Sort(g.prices)
+	price := g.prices[len(g.prices)/2]
+	for _, all := range out {
+		for i := range all {
+			all[i].Collector = time.Duration(price * float64(all[i].Bytes))
 		}
 	}
 	return out, nil
 }
 
-// turn plays one block; without a size it plays larger and larger ones until one takes
-// about as long as it should.
-func (c Config) turn(ctx context.Context, p Player, size *int) (Reading, error) {
-	if *size > 0 {
-		return c.block(ctx, p, *size)
-	}
-	for n := max(c.Least, 1); ; {
-		one, err := c.block(ctx, p, n)
-		if err != nil {
-			return one, err
+// game is what all players share.
+type game struct {
+	Config
+	percent int       // of the collector, outside of the game
+	prices  []float64 // of a byte, at every collection, in nanoseconds
+}
+
+// calibrate plays larger and larger blocks until one takes about as long as it should.
+// The fastest of three is believed, because a disturbance only makes a block slower.
+func (g *game) calibrate(ctx context.Context, p Player) (n int, err error) {
+	for n = max(g.Least, 1); ; {
+		took := g.Time
+		for range 3 {
+			one, err := g.block(ctx, p, n)
+			if err != nil {
+				return n, err
+			}
+			if took = min(took, one.Clock); took < g.Time/2 {
+				break // soon enough to see that it must grow
+			}
 		}
-		// The first blocks are cold: what they say holds for a few times as much work.
-		grow := float64(c.Time) / float64(max(one.Wall, 1))
-		if *size = max(int(float64(n)*grow), c.Least, 1); grow <= 2 || *size > math.MaxInt32 {
-			return one, nil
+		grow := min(float64(g.Time)/float64(max(took, 1)), 10)
+		n = max(int(float64(n)*grow), n)
+		if grow <= 2 || n > math.MaxInt32 { // or this clock stands still
+			return n, nil
 		}
-		n = max(int(float64(n)*min(grow, 8)), n+1)
 	}
 }
 
-func (c Config) block(ctx context.Context, p Player, n int) (r Reading, err error) {
+func (g *game) block(ctx context.Context, p Player, n int) (r Reading, err error) {
 	if err := ctx.Err(); err != nil {
 		return r, err
 	}
-	if p.Ready != nil {
+	if p.Ready != nil { // after the collection of the block before
 		if err := p.Ready(n); err != nil {
 			return r, err
 		}
 	}
-	runtime.GC()
-	var before, after runtime.MemStats
+	var before, after, last runtime.MemStats
 	runtime.ReadMemStats(&before)
-	began, used := time.Now(), c.Clock()
+	began, used := time.Now(), g.Clock()
 	p.Block(n)
-	r = Reading{N: n, Clock: c.Clock() - used, Wall: time.Since(began)}
+	r = Reading{N: n, Clock: g.Clock() - used, Wall: time.Since(began)}
 	runtime.ReadMemStats(&after)
+	spent := collector()
+	runtime.GC()
+	spent = collector() - spent
+	debug.SetGCPercent(g.percent)
+	runtime.ReadMemStats(&last)
+	debug.SetGCPercent(-1)
 	r.Mallocs, r.Bytes = after.Mallocs-before.Mallocs, after.TotalAlloc-before.TotalAlloc
-	// The runtime keeps the latest pauses only, in a ring.
-	for i := after.NumGC - min(after.NumGC-before.NumGC, uint32(len(after.PauseNs))); i < after.NumGC; i++ {
-		r.Pauses = append(r.Pauses, time.Duration(after.PauseNs[i%uint32(len(after.PauseNs))]))
-	}
+	r.Pause = time.Duration(last.PauseTotalNs - after.PauseTotalNs)
+	// Between two collections this much is allocated, with the settings from outside.
+	g.prices = append(g.prices, 1e9*spent/float64(max(last.NextGC-last.HeapAlloc, 1)))
 	if p.Done != nil {
 		err = p.Done()
 	}
 	return r, cmp.Or(err, ctx.Err())
+}
+
+// collector is the processor time of all collections so far, in seconds.
+func collector() float64 {
+	sample := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}}
+	metrics.Read(sample)
+	return sample[0].Value.Float64()
 }
 
 // Each is a figure of every reading, for one time that the work was done.
@@ -122,6 +174,7 @@ func Each(readings []Reading, figure func(Reading) float64) []float64 {
 
 // Figures for Each.
 func Nanos(r Reading) float64     { return float64(r.Clock) }
+func AllNanos(r Reading) float64  { return float64(r.Clock + r.Collector) }
 func WallNanos(r Reading) float64 { return float64(r.Wall) }
 func Mallocs(r Reading) float64   { return float64(r.Mallocs) }
 func Bytes(r Reading) float64     { return float64(r.Bytes) }

@@ -79,20 +79,31 @@ func TestBlocksGrowUntilTheyTakeTheirTime(t *testing.T) {
 
 var escaped []byte
 
-func TestAllocationsAndPausesAreThoseOfTheBlock(t *testing.T) {
-	p := turns.Player{Name: "a", Ready: func(int) error { escaped = make([]byte, 1<<20); return nil }, Block: func(n int) {
-		for range n {
-			escaped = make([]byte, 1000)
-		}
-		runtime.GC()
-		runtime.GC()
-	}}
-	got, err := turns.Play(t.Context(), turns.Config{Rounds: 1, Least: 10}, []turns.Player{p})
-	if err != nil {
-		t.Fatal(err)
+func TestAllocationsAreThoseOfTheBlockAndNoCollectionRunsInIt(t *testing.T) {
+	collections := func() uint32 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.NumGC
 	}
-	if r := got[0][0]; r.Mallocs < 10 || r.Bytes < 10_000 || r.Bytes > 1<<20 || len(r.Pauses) != 2 || r.Pauses[0] <= 0 {
-		t.Errorf("%+v", r)
+	within := uint32(0)
+	p := turns.Player{Name: "a", Ready: func(int) error { escaped = make([]byte, 32<<20); return nil }, Block: func(n int) {
+		before := collections()
+		for range n {
+			escaped = make([]byte, 1<<20)
+		}
+		within += collections() - before
+	}}
+	got, err := turns.Play(t.Context(), turns.Config{Rounds: 2, Least: 10}, []turns.Player{p})
+	if err != nil || within != 0 {
+		t.Fatalf("%d collections within blocks, %v", within, err)
+	}
+	for _, r := range got[0] {
+		if r.Mallocs < 10 || r.Bytes < 10<<20 || r.Bytes > 30<<20 || r.Pause <= 0 || r.Collector <= 0 || turns.AllNanos(r) != float64(r.Clock+r.Collector) {
+			t.Errorf("%+v", r)
+		}
+		if first := got[0][0]; r.Collector/time.Duration(r.Bytes>>10) != first.Collector/time.Duration(first.Bytes>>10) {
+			t.Errorf("garbage has two prices: %+v, %+v", first, r)
+		}
 	}
 }
 

@@ -4,9 +4,6 @@
 package main
 
 import (
-	"fmt"
-	"os"
-
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/ladder"
 )
@@ -15,11 +12,4 @@ func roles() map[string]contestant.Role {
 	return map[string]contestant.Role{ladder.RoleServer: runServer, ladder.RoleClient: contestant.Func(runClient)}
 }
 
-func main() {
-	code, ok := contestant.Main(roles())
-	if !ok {
-		fmt.Fprintln(os.Stderr, "this is a part of the laboratory: run 'spillway lab G7'")
-		code = 2
-	}
-	os.Exit(code)
-}
+func main() { contestant.Program(roles()) }

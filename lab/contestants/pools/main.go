@@ -3,9 +3,6 @@
 package main
 
 import (
-	"fmt"
-	"os"
-
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/pools"
 )
@@ -19,11 +16,4 @@ func roles() map[string]contestant.Role {
 	}
 }
 
-func main() {
-	code, ok := contestant.Main(roles())
-	if !ok {
-		fmt.Fprintln(os.Stderr, "this is a part of the laboratory: run 'spillway lab pools'")
-		code = 2
-	}
-	os.Exit(code)
-}
+func main() { contestant.Program(roles()) }

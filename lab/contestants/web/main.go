@@ -3,9 +3,6 @@
 package main
 
 import (
-	"fmt"
-	"os"
-
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/routes"
 )
@@ -14,11 +11,4 @@ func roles() map[string]contestant.Role {
 	return map[string]contestant.Role{routes.RoleMeasure: contestant.Func(measure), routes.RoleLate: contestant.Func(lookLate)}
 }
 
-func main() {
-	code, ok := contestant.Main(roles())
-	if !ok {
-		fmt.Fprintln(os.Stderr, "this is a part of the laboratory: run 'spillway lab R'")
-		code = 2
-	}
-	os.Exit(code)
-}
+func main() { contestant.Program(roles()) }

@@ -14,8 +14,8 @@ import (
 
 // measure plays the matches of a table. All contestants are in this one process, also
 // those of the parallel scenario and of the collector's pauses: only one works at a
-// time, so that the processor time and the pauses of a block are its own, and every
-// contestant has the same heap, roots and processors around it.
+// time, and a collection before and after each block keeps its garbage apart, so that
+// its processor time and its pauses are its own; heap and roots are the same for all.
 func measure(ctx context.Context, j routes.Job) (routes.Measured, error) {
 	out := routes.Measured{Build: thisBuild}
 	if usage.CPU() == 0 {
