@@ -158,7 +158,7 @@ func (c Config) keys() (out []ledger.Key) {
 // spend their time waiting for the store and refusing: beside each other their figures
 // differ no more than from run to run. What naive does falls into one second, in which the
 // others start, so under the short loads that of the published shape runs alone.
-func beside(k ledger.Key) string {
+func (c Config) beside(k ledger.Key) string {
 	switch naive := k.Pattern == Naive; {
 	case k.Load == Reuse || k.Load == Parked:
 		return "short ones"
@@ -168,8 +168,8 @@ func beside(k ledger.Key) string {
 		return "naive of ours, low and sustained"
 	case k.Setup != Real || k.Load == Low:
 		return "pools, " + k.Load
-	case k.Load == Sustained:
-		return "pools, " + Low // has few requests, unless --full
+	case k.Load == Sustained && c.Sustained <= 5_000: // few requests, over soon
+		return "pools, " + Low
 	}
 	return "pools for real, " + k.Load
 }

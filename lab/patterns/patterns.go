@@ -49,7 +49,7 @@ func Plan(c Config) (experiment.Plan, error) {
 	}
 	for _, k := range c.keys() {
 		p.Cells = append(p.Cells, experiment.Cell{
-			Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Beside: beside(k), Expect: c.expect(k),
+			Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Beside: c.beside(k), Expect: c.expect(k),
 			Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
 				j := c.job(k, t.Seed)
 				if j.Database = database; k.Setup == Real {

@@ -18,7 +18,7 @@ import (
 const (
 	// RequestTimeout bounds one request of the set-up "for real".
 	RequestTimeout = 30 * time.Second
-	// MaxConnections is how many the database may have there: more than any pool has
+	// MaxConnections is how many the database may have there: no fewer than a pool has
 	// workers, so that the pattern bounds them.
 	MaxConnections = 100
 )
