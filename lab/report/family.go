@@ -26,25 +26,6 @@ var families = map[string]ledger.Family{
 			{Title: "Scaled runs", Text: "Runs shorter than the published ones cut requests, never clients, workers or queue places, because those decide what is refused."},
 		},
 	},
-	"pools": {
-		Columns: []ledger.Column{
-			{Key: "ns", Name: "time for each", Format: "nanos"}, {Key: "allocs", Name: "allocations for each", Format: "decimals"}, {Key: "behind", Name: "Spillway's time/this one's", Format: "ratio"},
-			{Key: "worker_bytes", Name: "of an idle worker", Format: "size"}, {Key: "job_bytes", Name: "of a queued job", Format: "size"},
-			{Key: "finish", Name: "time/ideal", Format: "ratio"}, {Key: "cpu_seconds", Name: "processor s", Format: "decimals"}, {Key: "peak_rss", Name: "peak RSS", Format: "size"}, {Key: "peak_goroutines", Name: "peak goroutines"}, {Key: "left", Name: "workers left"},
-		},
-		Behind: "behind",
-		Method: []ledger.Note{
-			{Title: "In turns", Text: "The contestants of one table, all numbers of workers included, take turns in one process, in a new order each round. Before each turn the contestant is made, warmed and the heap collected; afterwards it is ended. Ratios are taken within a round, of which the median counts; the verdict's interval is over repeats. Spillway runs twice: its difference from itself is the noise floor. Every round of every contestant is in runs.jsonl."},
-			{Title: "1→2", Text: "The columns are producers→workers. A producer is a goroutine that submits; with more than one, all begin at the same moment."},
-			{Title: "The queue", Text: "Every bounded queue has the same number of places, 1,024 unless the command says otherwise. A bare channel's figures move several times over with that number. Spillway counts, measures waits and catches panics while it is compared with a channel that does not."},
-			{Title: "Contestants without a queue", Text: "semaphore, errgroup, ants and conc make the submitter wait until a worker is free; gammazero's queue has no bound, so its submitters never wait. tunny only calls and appears where results are waited for; conc and gammazero cannot refuse."},
-			{Title: "When a job counts", Text: "The end of a job is not reported, except for the last one of each producer: a counter that all jobs share would cost as much as what is measured. A turn ends when those have ended."},
-			{Title: "Refusals", Text: "Workers and queue are full of jobs that do not end. Every submission must be refused, or there is no figure; Spillway's own count must agree. The bare try-send counts nothing."},
-			{Title: "Memory", Text: "Live heap and stacks after two collections, divided by 1,000 workers that have run once, and by 100,000 jobs behind two busy workers. Contestants without idle workers or without a queue have no figure."},
-			{Title: "Burst", Text: "Each contestant has a process of its own. The ideal is jobs × work ÷ workers. Left are goroutines 2.5 idle timeouts after the last job; a bare channel's workers stay by design."},
-			{Title: "Sizing", Text: "Jobs arrive in an open loop and are of use only if they end within 200 ms; a full pool refuses. The work changes once. What computes is offered 1.5 times what the processors can do, and 3 times after the change; what waits takes 20 ms at 1,000 a second, then 80 ms; mixed work computes 2 ms and waits as long. What computes lets others run every 100 µs, for the generator shares its process. Fixed sizes are swept in powers of two; one is told before the start, has MinWorkers = MaxWorkers and every other default."},
-		},
-	},
 }
 
 // legacy adds to a declaration what is still kept here.
