@@ -16,8 +16,6 @@ const (
 	degrading = "degrading" // more at once slow each other down, and the total falls
 )
 
-var backends = []string{nWay, degrading}
-
 // backend is what the service waits for.
 type backend interface {
 	// Ask returns when the answer is there, or when ctx ends.

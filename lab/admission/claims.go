@@ -26,7 +26,7 @@ func of(part, backend, pattern string, f ledger.Figure) ledger.Term {
 // each is a case for each backend.
 func each(part string, value func(backend string) ledger.Term) func(*ledger.Evidence) []ledger.Case {
 	var out []ledger.Case
-	for _, backend := range backends {
+	for _, backend := range backends(part) {
 		out = append(out, ledger.Case{Setup: in(part, backend), Value: value(backend)})
 	}
 	return ledger.Only(out...)
@@ -63,7 +63,7 @@ var family = ledger.Family{
 		{ID: "admission-1", Goal: true, Title: "at three times the capacity, with retries, it answers at least 95 % of the capacity", Parts: []ledger.Part{
 			{Subject: "goodput/capacity", Unit: "x", Rule: judge.AtLeast(0.95), Spread: 0.02,
 				Cases: each(storm, func(backend string) ledger.Term {
-					return of(storm, backend, ours, goodput).Over(of(alone, backend, saturated, goodput))
+					return of(storm, backend, ours, goodput).Over(of(capacity, backend, saturated, goodput))
 				})},
 		}},
 		{ID: "admission-2", Goal: true, Title: "at three times the capacity at least 99 % of the critical requests are answered well",
@@ -78,7 +78,7 @@ var family = ledger.Family{
 			Note: "Their capacity is the backend's without what those that leave use of it, or what a limiter of exactly the right size achieves in the same storm, if that is more.",
 			Parts: []ledger.Part{{Subject: "goodput of those that stay/their capacity", Unit: "x", Rule: judge.AtLeast(0.9), Spread: 0.03,
 				Cases: each(leavers, func(backend string) ledger.Term {
-					possible := ledger.Largest(of(leavers, backend, fixed, goodput), of(alone, backend, saturated, goodput).Times(forStayers[backend]))
+					possible := ledger.Largest(of(leavers, backend, fixed, goodput), of(capacity, backend, saturated, goodput).Times(forStayers[backend]))
 					return of(leavers, backend, ours, goodput).Over(possible)
 				})}}},
 		{ID: "admission-5", Goal: true, Title: "a dry run at twice the capacity refuses nothing", Parts: []ledger.Part{

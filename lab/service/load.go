@@ -33,6 +33,9 @@ func (l Load) Window() (from, to time.Time) {
 	return from, from.Add(l.Stretches[l.Measured].For)
 }
 
+// StretchOf is the stretch to which request n belongs.
+func StretchOf(n uint64) int { return int(n >> 32) }
+
 // Send sends the load by do, which is told whether request n counts. It returns the
 // result of the stretch that counts: of the requests intended in it, whenever they were
 // answered.
