@@ -11,9 +11,6 @@ import (
 	"github.com/spillway-go/spillway/loadgen"
 )
 
-// mostLag is the p99 of the send lag above which a run is made again.
-const mostLag = 20 * time.Millisecond
-
 // saturate measures the capacity, without a limit.
 func (c Config) saturate(ctx context.Context, j service.Job) (results.Run, error) {
 	loading, srv, err := c.start(ctx, j)
