@@ -26,62 +26,6 @@ var families = map[string]ledger.Family{
 			{Title: "Scaled runs", Text: "Runs shorter than the published ones cut requests, never clients, workers or queue places, because those decide what is refused."},
 		},
 	},
-	"G7": {
-		Sources: []ledger.Source{{
-			Name: "gsarmaonline/golang-measurements",
-			URL:  "https://github.com/gsarmaonline/golang-measurements",
-			What: "and the article that goes with it",
-		}},
-		Columns: []ledger.Column{
-			{Key: "cpu_us", Name: "processor time for a request", Format: "micros"}, {Key: "share", Name: "share of the lead, %", Format: "decimals"},
-			{Key: "allocs", Name: "allocations", Format: "decimals"}, {Key: "bytes", Name: "allocated", Format: "size"}, {Key: "peak_rss", Name: "peak RSS", Format: "size"},
-		},
-		Grid: "every other set",
-		Stacks: ledger.Stacks{
-			Axis:  "µs of processor time for a request",
-			Total: ledger.Column{Key: "cpu_us", Format: "micros"},
-			Note:  ledger.Column{Key: "share", Name: "% of the lead", Format: "decimals"},
-			Parts: []ledger.StackPart{
-				{Key: "floor_us", Name: "reads and writes alone", Class: "s0"}, {Key: "above_us", Name: "the server's own", Class: "s1"},
-				{Key: "rest_high_us", Name: "net/http − small server, no saving", Class: "rejected"},
-				{Key: "pooled_state_us", Name: "pooled state", Class: "s2"}, {Key: "byte_API_us", Name: "byte API", Class: "s3"}, {Key: "own_parser_us", Name: "own parser", Class: "s4"},
-				{Key: "connection_workers_us", Name: "connection workers", Class: "s5"}, {Key: "no_background_read_us", Name: "no background read", Class: "s6"},
-				{Key: "one_write_buffer_us", Name: "one write buffer", Class: "s7"},
-				{Key: "rest_low_us", Name: "small server, every saving − fasthttp", Class: "error"},
-			},
-			Whole: "net/http", Steps: 2,
-		},
-		Method: []ledger.Note{
-			{Title: "What is measured", Text: "Processor time of the server's process, user and system, as the system reports it, over the requests it answered. Time on the clock would measure the client and the network too. Each server is a process of its own and so is the client, which writes fixed bytes, parses the first answer of a connection and compares the others. All servers are there from the beginning and take short turns in random order; the mean over the turns of a repeat counts, the first turn is a warm-up."},
-			{Title: "The same request", Text: "A GET with seven fields; every handler cuts the id out of the path, echoes one field and writes a body of some 80 bytes with its type. The raw floor reads and writes as many fixed bytes and understands none."},
-			{Title: "All orders", Text: "What a saving is worth depends on the others: a reused request saves less where strings are allocated anyway. So the small server runs with every set of savings, and a saving's share is what it takes off in the mean of all orders in which they can be added, in per cent of what fasthttp needs less than net/http in the same repeat. Added to none and taken from all are the ends of that, shown apart."},
-			{Title: "What stands in its place", Text: "Without a saving the small server does what net/http does, with the same library where it is public: http.ReadRequest, url, http.Header, a context, a goroutine that reads ahead, seven deadlines, two buffers. It is no product and has no limits on time."},
-			{Title: "What cannot be switched", Text: "fasthttp's parser and net/http's goroutine for each connection. fasthttp loses its reuse by a request, an answer and a new context; net/http's connections are handed to workers one at a time, which bounds them and saves nothing."},
-			{Title: "What is explained", Text: "The lead is, in every repeat: what net/http needs beyond the small server without savings, the share of each saving, and what the small server with every saving needs beyond fasthttp. Explained is the lead without the sizes of the two parts that are no saving's share. They may be below 0, and are taken off all the same: a small server that is too cheap at both ends has the right difference and the wrong reasons."},
-		},
-	},
-	"R": {
-		Sources: []ledger.Source{{Name: "a benchmark report, \"sync.Pool Performance Analysis for Route Package\"", What: "whose layer is rendered here from its description"}},
-		Columns: []ledger.Column{
-			{Key: "cpu_ns", Name: "processor time for a request, net", Format: "nanos"}, {Key: "allocs", Name: "allocations, net", Format: "decimals"}, {Key: "bytes", Name: "allocated, net", Format: "size"},
-			{Key: "wall_ns", Name: "time on the clock for a request, net", Format: "nanos"},
-			{Key: "cpu_ns_total", Name: "processor time with the harness", Format: "nanos"}, {Key: "cpu_ns_harness_share", Name: "of it the harness, %", Format: "decimals"}, {Key: "allocs_total", Name: "allocations with the harness", Format: "decimals"},
-			{Key: "behind", Name: "Spillway's time/this one's", Format: "ratio"},
-			{Key: "pause_p99_us", Name: "p99 of the collector's pauses, µs"}, {Key: "pauses", Name: "pauses"},
-		},
-		Behind: "behind",
-		Method: []ledger.Note{
-			{Title: "What is measured", Text: "Processor time of the contestant's process, user and system, its collector included, over the requests of a turn. Every contestant is a process of its own; all are there from the beginning of a repeat and take turns in random order, the first of which are a warm-up. A repeat's figure is the mean of the middle half of the turns. Time on the clock counts in the parallel scenario of the published shape only, where the claim is about contention."},
-			{Title: "Net of the harness", Text: "Request, body reader and response writer are used again; before each request the request is copied from a template, since muxes and handlers leave things in it. What that costs with a handler that does nothing (the row \"nothing\") is subtracted. The published harness makes a request and a httptest recorder for each iteration; it is run with the same builds, and the share of it is a figure."},
-			{Title: "Two builds", Text: "A typed layer over gin in the published shape: a function of a request and a response type, names, descriptions, middleware, binding from path, query and body by content type, Server-Timing for decoding, answers that choose their status or are a file or a stream. One build takes its context from a sync.Pool, cleared when it is given back, and nothing else differs. The published builds differed elsewhere: the pooled one had lost a Sprintf, which is the third row, and what the set-up with the published harness judges. The fresh build runs twice; what it differs from itself is noise."},
-			{Title: "The form row", Text: "With form tags that work, a form is bound and answered 201. The published type appears to have had none: gin then looks for fields by their Go names, finds none, and what is required is missing. The row without tags measures such a 400."},
-			{Title: "The traffic", Text: "60 % JSON, 20 % GET, 10 % form, 5 % large, 5 % parallel, averaged as the ratio of the mean times and as the mean of the ratios."},
-			{Title: "The same work for all", Text: "Path, query and body are bound, seven fields are checked, everything that was sent is in the answer; a test sends good and bad requests to all and compares status and answer. By hand: net/http's mux with checks written out, the first fault told; with go-playground/validator, all faults told; the same on chi; gin's own binding, which brings the validator; echo's binding with it. Bodies are bounded to 1 MiB and unknown JSON members refused by all."},
-			{Title: "What differs all the same", Text: "Spillway also refuses unknown form fields and query parameters, repeated members and more than one document, and lists every fault with a pointer. huma answers faults with 422, reads no urlencoded form (it has no figure there) and takes a body without a content type for JSON; with it, as with the hand-written handlers, a wrong type ends the list of faults. fuego takes every content type that it does not know for JSON and writes Server-Timing, as only \"spillway, Server-Timing\" does otherwise."},
-			{Title: "fiber", Text: "It is no net/http handler: its request is fasthttp's, filled again each time, which the row \"nothing\" of its own contest does as well. Its figures do not stand beside the others': a server on fasthttp saves elsewhere, see experiment G7, and its strings are valid only until the handler returns."},
-			{Title: "Version 2 of encoding/json", Text: "In a build with GOEXPERIMENT=jsonv2, the hand-written handlers call version 2 and the frameworks still call version 1, which is then implemented by version 2."},
-		},
-	},
 	"pools": {
 		Columns: []ledger.Column{
 			{Key: "ns", Name: "time for each", Format: "nanos"}, {Key: "allocs", Name: "allocations for each", Format: "decimals"}, {Key: "behind", Name: "Spillway's time/this one's", Format: "ratio"},
