@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -43,12 +44,11 @@ type nway struct {
 	mu      sync.Mutex
 	random  *rand.Rand
 	running int
-	queue   []*slotCall // oldest first, with those that left
+	queue   []*slotCall // oldest first
 }
 
 type slotCall struct {
 	came time.Time
-	gone bool // its caller left before it began
 	done chan struct{}
 }
 
@@ -70,8 +70,8 @@ func (b *nway) Ask(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		b.mu.Lock()
-		c.gone = true
-		b.mu.Unlock()
+		defer b.mu.Unlock()
+		b.queue = slices.DeleteFunc(b.queue, func(q *slotCall) bool { return q == c })
 		return ctx.Err()
 	}
 }
@@ -89,13 +89,11 @@ func (b *nway) finish(c *slotCall, end time.Time) {
 	close(c.done)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for len(b.queue) > 0 {
-		next := b.queue[0]
-		b.queue[0], b.queue = nil, b.queue[1:]
-		if !next.gone {
-			b.begin(next, end)
-			return
-		}
+	if len(b.queue) == 0 {
+		b.running--
+		return
 	}
-	b.running--
+	next := b.queue[0]
+	b.queue = slices.Delete(b.queue, 0, 1)
+	b.begin(next, end)
 }

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/experiment"
@@ -98,22 +99,18 @@ func total(s service.Sample, count func(limiter.PriorityStats) uint64) (n float6
 // left while it waited, or would have been in a dry run; what was refused since the start;
 // and whether the dry run's report said at the end that its estimate is unsafe.
 func shares(extra map[string]float64, samples []service.Sample, from, to time.Time) {
-	var first, last *service.Sample
-	for i := range samples {
-		x := &samples[i]
-		if first == nil && !x.At.Before(from) {
-			first = x
-		}
-		if x.At.Before(to) {
-			last = x
-		}
+	i := slices.IndexFunc(samples, func(x service.Sample) bool { return !x.At.Before(from) })
+	k := slices.IndexFunc(samples, func(x service.Sample) bool { return !x.At.Before(to) })
+	if k < 0 {
+		k = len(samples)
 	}
-	if first == nil || last == nil {
+	if i < 0 || k == 0 {
 		return
 	}
+	first, last := samples[i], samples[k-1]
 	would := func(p limiter.PriorityStats) uint64 { return p.WouldReject }
-	extra["would"] = total(*last, would) - total(*first, would)
-	extra["shed"] = total(*last, func(p limiter.PriorityStats) uint64 { return p.Rejected })
+	extra["would"] = total(last, would) - total(first, would)
+	extra["shed"] = total(last, func(p limiter.PriorityStats) uint64 { return p.Rejected })
 	extra["unsafe"] = 0
 	if last.Unsafe {
 		extra["unsafe"] = 1
