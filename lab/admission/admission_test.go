@@ -172,7 +172,7 @@ func TestWhatAServiceReportsBecomesFigures(t *testing.T) {
 	at := func(n int) time.Time { return began.Add(time.Duration(n) * service.Step) }
 	s := service.Served{Began: began, Arrivals: []uint32{500, 10, 20, 60, 10, 900}}
 	for n := range 5 {
-		s.Samples = append(s.Samples, service.Sample{At: at(n), ByPriority: map[root.Priority]limiter.PriorityStats{
+		s.Samples = append(s.Samples, service.Sample{At: at(n), Rejected: uint64(40 * max(n-1, 0)), ByPriority: map[root.Priority]limiter.PriorityStats{
 			root.Normal: {Offered: uint64(100 * n), Rejected: uint64(40 * max(n-1, 0)), Cancelled: uint64(10 * n)},
 			root.Low:    {},
 		}})

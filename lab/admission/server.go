@@ -64,7 +64,8 @@ func serve(ctx context.Context, job *contestant.Job) (any, error) {
 	})
 	report, err := service.Serve(ctx, job, newServer(counted), func(x *service.Sample) {
 		s := lim.Stats()
-		x.Limit, x.InFlight, x.Queued, x.ByPriority, x.Unsafe = s.Limit, s.InFlight, s.Queued, s.ByPriority, s.EstimateUnsafe
+		x.Limit, x.InFlight, x.Queued = s.Limit, s.InFlight, s.Queued
+		x.Rejected, x.WouldReject, x.ByPriority, x.Unsafe = s.Rejected, s.WouldReject, s.ByPriority, s.EstimateUnsafe
 	})
 	if err != nil {
 		return nil, err

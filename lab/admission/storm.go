@@ -8,7 +8,6 @@ import (
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/service"
-	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/loadgen"
 )
 
@@ -69,30 +68,21 @@ func (c Config) storm(ctx context.Context, s scene, j service.Job) (results.Run,
 // waves adds how many requests arrived in a step at most and on average, from the
 // first refusal until then. The arrivals include retries.
 func waves(extra map[string]float64, s service.Served, until time.Time) {
-	for _, x := range s.Samples {
-		if total(x, func(p limiter.PriorityStats) uint64 { return p.Rejected }) == 0 {
-			continue
-		}
-		from, to := int(x.At.Sub(s.Began)/service.Step), int(until.Sub(s.Began)/service.Step)
-		if from >= to || to > len(s.Arrivals) {
-			return
-		}
-		most, sum := 0.0, 0.0
-		for _, n := range s.Arrivals[from:to] {
-			most, sum = max(most, float64(n)), sum+float64(n)
-		}
-		if mean := sum / float64(to-from); mean > 0 {
-			extra["arrivals_mean"], extra["arrivals_most"], extra["wave"] = mean, most, most/mean
-		}
+	i := slices.IndexFunc(s.Samples, func(x service.Sample) bool { return x.Rejected > 0 })
+	if i < 0 {
 		return
 	}
-}
-
-func total(s service.Sample, count func(limiter.PriorityStats) uint64) (n float64) {
-	for _, p := range s.ByPriority {
-		n += float64(count(p))
+	from, to := int(s.Samples[i].At.Sub(s.Began)/service.Step), int(until.Sub(s.Began)/service.Step)
+	if from >= to || to > len(s.Arrivals) {
+		return
 	}
-	return n
+	most, sum := 0.0, 0.0
+	for _, n := range s.Arrivals[from:to] {
+		most, sum = max(most, float64(n)), sum+float64(n)
+	}
+	if mean := sum / float64(to-from); mean > 0 {
+		extra["arrivals_mean"], extra["arrivals_most"], extra["wave"] = mean, most, most/mean
+	}
 }
 
 // shares adds the share, in per cent, of each priority that was refused in that time or
@@ -104,14 +94,11 @@ func shares(extra map[string]float64, samples []service.Sample, from, to time.Ti
 	if k < 0 {
 		k = len(samples)
 	}
-	if i < 0 || k == 0 {
+	if i < 0 || k <= i {
 		return
 	}
 	first, last := samples[i], samples[k-1]
-	would := func(p limiter.PriorityStats) uint64 { return p.WouldReject }
-	extra["would"] = total(last, would) - total(first, would)
-	extra["shed"] = total(last, func(p limiter.PriorityStats) uint64 { return p.Rejected })
-	extra["unsafe"] = 0
+	extra["would"], extra["shed"], extra["unsafe"] = float64(last.WouldReject-first.WouldReject), float64(last.Rejected), 0
 	if last.Unsafe {
 		extra["unsafe"] = 1
 	}
