@@ -34,7 +34,7 @@ The contestants bound the lookup by: nothing (none); golang.org/x/sync/semaphore
 // Config is what a user may set.
 type Config struct {
 	Contestant []string      `placeholder:"NAME" help:"Only these: none, semaphore, semaphore-try, semaphore-4x, workerpool, failsafe, spillway. Spillway is compared with those that were run."`
-	Load       []float64     `group:"Size" default:"0.5,0.9,1.5,2,5,10" quick:"0.9,2,10" help:"The loads, as multiples of the measured capacity."`
+	Load       []float64     `group:"Size" default:"0.5,0.9,1.5,2,5,10" quick:"0.9,2,5" help:"The loads, as multiples of the measured capacity."`
 	WarmUp     time.Duration `group:"Size" default:"3s" quick:"2s" help:"How long the same load comes before each measurement."`
 	Time       time.Duration `group:"Size" default:"5s" quick:"2s" help:"How long a measurement is."`
 	Deadline   time.Duration `group:"Size" default:"1s" help:"How long a client waits for its answer; it tells the service so."`
@@ -94,10 +94,10 @@ func (c Config) plan() (experiment.Plan, error) {
 func loadName(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) + "x" }
 
 // batchesOf is in how many batches so many contestants run, those of one at the same time,
-// each in a process of its own. Nearly all of a lookup is waiting: ten times the capacity,
-// with the clients, takes half of a processor.
+// each in a process of its own. Nearly all of a lookup is waiting: what is offered eight
+// times the capacity takes, with its clients, about half of a processor.
 func batchesOf(contestants int, x float64) int {
-	together := max(int(10*float64(runtime.GOMAXPROCS(0))/x), 1)
+	together := max(int(8*float64(runtime.GOMAXPROCS(0))/x), 1)
 	return (contestants + together - 1) / together
 }
 
