@@ -58,8 +58,8 @@ var casts = []struct {
 // Config is what a user may set.
 type Config struct {
 	Part        []string      `placeholder:"NAME" help:"Only these parts: storm, leavers, dryrun, hostile. Claims about the others stay open."`
-	WarmUp      time.Duration `group:"Size" default:"5s" quick:"3s" help:"How long the same load comes before each measurement."`
-	Time        time.Duration `group:"Size" default:"8s" full:"10s" quick:"4s" help:"How long a measurement is."`
+	WarmUp      time.Duration `group:"Size" default:"5s" quick:"2s" help:"How long the same load comes before each measurement."`
+	Time        time.Duration `group:"Size" default:"8s" full:"10s" quick:"3s" help:"How long a measurement is."`
 	Connections int           `group:"Size" default:"0" help:"Idle connections of hostile clients; 0: a third of the files that a process may open, at most 50,000."`
 	MostLag     time.Duration `default:"50ms" help:"A run whose clients sent later than that (p99) is made again, and if they do again it does not count."`
 	MemoryCap   int           `default:"2048" placeholder:"MIB" help:"A contestant that needs more memory than that is killed; 0 sets no limit."`
