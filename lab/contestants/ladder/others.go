@@ -20,13 +20,13 @@ func serve(s ladder.Server, l net.Listener) error {
 	case ladder.Raw:
 		return byConnection(l, 0, floor)
 	case ladder.NetHTTP:
-		return closed((&http.Server{Handler: http.HandlerFunc(answerStrings)}).Serve(l))
+		return (&http.Server{Handler: http.HandlerFunc(answerStrings)}).Serve(l)
 	case ladder.NetHTTPPooled:
 		return byConnection(l, ladder.Workers, netHTTP)
 	case ladder.FastHTTP:
 		return fastHTTP(l, s.Save)
 	}
-	return byConnection(l, s.Save, (&server{save: s.Save}).serve)
+	return byConnection(l, s.Save, server{s.Save}.serve)
 }
 
 // floor reads the bytes of one request and writes those of one answer.
@@ -74,16 +74,12 @@ func (h handed) Accept() (net.Conn, error) {
 func (handed) Close() error   { return nil }
 func (handed) Addr() net.Addr { return &net.TCPAddr{} }
 
-// fastServer sends only fields that the other servers send too.
-func fastServer(save ladder.Rungs) *fasthttp.Server {
-	return &fasthttp.Server{Handler: fastHandler(save), Concurrency: ladder.MaxConns, NoDefaultServerHeader: true}
-}
-
-// fastHTTP serves with fasthttp, without those of its savings that are off.
+// fastHTTP serves with fasthttp, without those of its savings that are off. It sends only
+// fields that the other servers send too.
 func fastHTTP(l net.Listener, save ladder.Rungs) error {
-	srv := fastServer(save)
+	srv := &fasthttp.Server{Handler: fastHandler(save), NoDefaultServerHeader: true}
 	if save.Has(ladder.Workers | ladder.Unwatched) {
-		return closed(srv.Serve(l))
+		return srv.Serve(l)
 	}
 	return byConnection(l, save, func(c net.Conn) {
 		if !save.Has(ladder.Unwatched) {

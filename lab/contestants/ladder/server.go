@@ -3,13 +3,11 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/ladder"
@@ -25,7 +23,7 @@ func byConnection(l net.Listener, save ladder.Rungs, serve func(net.Conn)) error
 	for {
 		c, err := l.Accept()
 		if err != nil {
-			return closed(err)
+			return err
 		}
 		if !save.Has(ladder.Workers) {
 			serving.Go(func() { serve(c) })
@@ -44,24 +42,13 @@ func byConnection(l net.Listener, save ladder.Rungs, serve func(net.Conn)) error
 	}
 }
 
-func closed(err error) error {
-	if errors.Is(err, net.ErrClosed) {
-		return nil
-	}
-	return err
-}
-
 // server is an HTTP/1.1 server whose savings can be switched one by one. It is only
 // for this experiment: no TLS, no bodies of requests, no timeouts, one handler.
-type server struct {
-	save ladder.Rungs
-	date date
-}
+type server struct{ save ladder.Rungs }
 
 // conn is one connection.
 type conn struct {
-	*server
-	since atomic.Int64 // when the last request arrived; 0: while one is served
+	server
 	bound io.LimitedReader
 	br    *bufio.Reader
 	bw    *bufio.Writer
@@ -79,7 +66,7 @@ type exchange struct {
 	at  time.Time       // when it was read
 }
 
-func (s *server) serve(c net.Conn) {
+func (s server) serve(c net.Conn) {
 	defer c.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -108,38 +95,40 @@ func (k *conn) one() (again bool, err error) {
 	if _, err := k.br.Peek(1); err != nil {
 		return false, nil // the client has left
 	}
-	k.since.Store(0)
 	x := k.x
 	if x == nil {
 		x = &exchange{}
-		if k.save.Has(ladder.State) {
-			k.x = x
-		}
+	}
+	if k.save.Has(ladder.State) {
+		k.x = x
 	}
 	x.reset(k)
 	if err := k.read(x); err != nil {
 		return false, err
 	}
 	x.at = time.Now()
-	defer func() { k.since.Store(x.at.Unix()) }()
-	if k.beat == nil {
-		k.handle(x)
-		return !x.last, k.answer(x)
+	if k.beat != nil {
+		var cancel context.CancelFunc
+		x.ctx, cancel = context.WithCancel(k.ctx)
+		defer cancel()
+		k.beat.start(cancel)
+		defer k.beat.stop()
 	}
-	ctx, cancel := context.WithCancel(k.ctx)
-	defer cancel()
-	x.ctx = ctx
-	k.beat.start(cancel)
-	k.handle(x)
-	cancel()
-	err = k.answer(x)
-	k.beat.stop()
-	return !x.last, err
+	if k.save.Has(ladder.Bytes) {
+		answerBytes(&x.request, &x.response)
+	} else {
+		if x.header == nil {
+			x.header = make(http.Header)
+		}
+		answerStrings(&x.response, x.std)
+	}
+	return !x.last, k.answer(x)
 }
 
 // read reads a request from the connection.
 func (k *conn) read(x *exchange) (err error) {
-	parsed, bytes := k.save.Has(ladder.Parser), k.save.Has(ladder.Bytes)
+	x.hosts, x.bad, x.last = 0, false, false
+	parsed := k.save.Has(ladder.Parser)
 	if parsed {
 		err = x.parse(k.br)
 	} else {
@@ -148,30 +137,18 @@ func (k *conn) read(x *exchange) (err error) {
 	switch {
 	case err != nil:
 		return err
-	case bytes && !parsed:
-		x.fromStandard()
-	case parsed && !bytes:
-		if x.std == nil {
-			x.std = &http.Request{}
-		}
-		if k.save.Has(ladder.State) && x.url == nil {
-			x.url = &url.URL{}
-		}
-		return x.toStandard()
+	case x.bad || x.hosts != 1:
+		return errMalformed
+	case k.save.Has(ladder.Bytes):
+		return x.toBytes(parsed)
+	case !parsed:
+		return nil
 	}
-	if bytes {
-		return x.locate()
+	if x.std == nil {
+		x.std = &http.Request{}
 	}
-	return nil
-}
-
-func (k *conn) handle(x *exchange) {
-	if k.save.Has(ladder.Bytes) {
-		answerBytes(&x.request, &x.response)
-		return
+	if k.save.Has(ladder.State) && x.url == nil {
+		x.url = &url.URL{}
 	}
-	if x.header == nil {
-		x.header = make(http.Header)
-	}
-	answerStrings(&x.response, x.std)
+	return x.toStandard()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -16,10 +15,8 @@ type watch struct {
 
 	mu      sync.Mutex
 	ended   sync.Cond
-	since   atomic.Int64 // when the connection became idle
 	reading bool
 	stopped bool
-	taken   bool // never
 	ahead   bool // next holds a byte
 	next    [1]byte
 }
@@ -71,21 +68,9 @@ func (w *watch) stop() {
 		_ = w.SetReadDeadline(never)
 	}
 	w.mu.Unlock()
-	w.since.Store(time.Now().Unix())
 	_ = w.SetWriteDeadline(never)
 	_ = w.SetReadDeadline(never) // of the idle connection
 	_ = w.SetReadDeadline(never) // of the next head
-}
-
-// mine is net/http's check before each write of a handler, under the lock of the
-// connection: whether it was hijacked. Here it cannot be. A nil watch need not check.
-func (w *watch) mine() bool {
-	if w == nil {
-		return true
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return !w.taken
 }
 
 // Read gives the byte that was read ahead first.
