@@ -3,7 +3,6 @@ package burst
 import (
 	"context"
 	"runtime"
-	"runtime/metrics"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,38 +13,29 @@ import (
 
 // job is the input of a contestant.
 type job struct {
-	Contestant string
-	Rate       float64       // submissions a second by all generators together
-	Generators int           // goroutines that submit
-	Burst      time.Duration // how long they submit
-	Work       Work
-	Patience   time.Duration // for what was accepted, after the burst
-	Shared     string        // the file of the counters
+	Config
+	Name   string
+	Burst  time.Duration // how long it is offered jobs
+	Shared string        // the file of the counters
 }
 
 // report is a contestant's result, besides its counters.
 type report struct {
 	Usage     usage.Usage
 	ReuseRate float64
-	Late      string // why accepted jobs were not finished; empty if all were
 }
 
 const (
-	// wakeEvery is how often a generator submits the jobs that are due: a thousand
-	// generators then need 50,000 wake-ups a second, spread evenly, instead of a
-	// million.
+	patience = time.Minute            // for accepted jobs after the burst
+	step     = 100 * time.Millisecond // of the time lines
+	// wakeEvery is how often a generator submits the jobs that are due: a thousand then
+	// need 50,000 wake-ups a second, spread evenly, instead of a million.
 	wakeEvery = 20 * time.Millisecond
-
-	// sampleEvery is how many jobs, and batches of submissions, there are to each one
-	// whose processor time is measured.
+	// sampleEvery is the jobs, and batches of submissions, to one that is measured.
 	sampleEvery = 16
-
 	// mostClocked is how many may be measured at once. Each holds a thread, also while
 	// the collector makes it wait, and the runtime ends a process with 10,000 threads.
 	mostClocked = 64
-
-	// step is the resolution of the time lines.
-	step = 100 * time.Millisecond
 )
 
 // bench is a contestant with its generators.
@@ -55,36 +45,28 @@ type bench struct {
 	target  *target
 	memory  *Memory
 	started time.Time
-
 	clocked atomic.Int64 // goroutines whose processor time is being measured
-
-	next  atomic.Int64 // when the next sample is due, since the start
-	look  sync.Mutex   // only TryLock
-	looks int
+	next    atomic.Int64 // when the next look is due, since the start
+	look    sync.Mutex   // only TryLock
 }
 
 // run is the contestant's side.
 func run(ctx context.Context, c *contestant.Job) (any, error) {
-	var j job
-	if err := c.Input(&j); err != nil {
+	var b bench
+	var err error
+	if err = c.Input(&b.job); err != nil {
 		return nil, err
 	}
-	shared, err := share(j.Shared)
-	if err != nil {
+	if b.counters, _, err = share(b.Shared); err != nil {
 		return nil, err
 	}
-	t, err := newTarget(j.Contestant)
-	if err != nil {
+	if b.target, err = newTarget(b.Name); err != nil {
 		return nil, err
 	}
-	if err := c.Ready(true); err != nil {
+	if err = c.Ready(true); err != nil {
 		return nil, err
 	}
-	b := &bench{job: j, counters: shared, target: t, memory: NewMemory(j.Work.Bytes, reuses(j.Contestant))}
-	return b.run(ctx)
-}
-
-func (b *bench) run(ctx context.Context) (report, error) {
+	b.memory = NewMemory(b.Bytes, reuses(b.Name))
 	p := usage.Start()
 	b.started = time.Now()
 	b.began.Store(b.started.UnixNano())
@@ -93,25 +75,24 @@ func (b *bench) run(ctx context.Context) (report, error) {
 		generators.Go(func() { b.generate(ctx, i) })
 	}
 	generators.Wait()
-	b.counters.offered.Store(int64(b.now()))
-	drain, cancel := context.WithTimeout(ctx, b.Patience)
-	defer cancel()
-	late := b.target.drain(drain)
-	b.ended.Store(int64(b.now()))
-	r := report{Usage: p.Stop(), ReuseRate: b.memory.ReuseRate()}
-	if late != nil {
-		r.Late = late.Error()
+	b.offered.Store(int64(b.now()))
+	drained := make(chan struct{})
+	go func() { b.target.drain(); close(drained) }()
+	select {
+	case <-drained:
+	case <-time.After(patience): // what is left has timed out
+	case <-ctx.Done():
 	}
+	b.ended.Store(int64(b.now()))
 	b.account()
-	return r, ctx.Err()
+	return report{Usage: p.Stop(), ReuseRate: b.memory.ReuseRate()}, ctx.Err()
 }
 
 func (b *bench) now() time.Duration { return time.Since(b.started) }
 
-// generate submits the jobs that are due until the burst is over. A generator that
-// falls behind submits all due jobs at once, also after the end of the burst, because
-// a refusal takes no time. If submissions park, jobs not submitted by the end were
-// not offered.
+// generate submits the jobs that are due until the burst is over. One that is late
+// submits all due jobs at once, also after the end of the burst, for a refusal takes no
+// time. If submissions park, jobs not submitted by the end were not offered.
 func (b *bench) generate(ctx context.Context, i int) {
 	s := &b.shards[i%shards]
 	perWake := b.Rate / float64(b.Generators) * wakeEvery.Seconds()
@@ -151,30 +132,31 @@ func (b *bench) submit(s *shard, at time.Duration, n int) {
 	if refused == 1 {
 		b.no.record(int64(time.Since(began)))
 	}
-	if b.target.parks || s.batches.Add(1)%sampleEvery != 0 || n < 2 {
+	if b.target.parks || s.add(batches, 1)%sampleEvery != 0 || n < 2 {
 		try(n - 1)
 	} else if took, ok := b.clock(func() { try(n - 1) }); ok {
-		s.sendCPU.Add(int64(took))
-		s.sendSampled.Add(int64(n - 1))
+		s.add(sendCPU, int64(took))
+		s.add(sendSampled, int64(n-1))
 	}
-	s.offered.Add(uint64(n))
-	s.refused.Add(uint64(refused))
+	s.add(jobsOffered, int64(n))
+	s.add(jobsRefused, int64(refused))
 }
 
 // work is one job.
 func (b *bench) work(s *shard, at time.Duration) {
 	var buffer *Buffer
-	if s.begun.Add(1)%sampleEvery == 0 {
-		if took, ok := b.clock(func() { buffer = b.memory.Take() }); ok {
-			s.workCPU.Add(int64(took))
-			s.workSampled.Add(1)
+	take := func() { buffer = b.memory.Take() }
+	if s.add(jobsBegun, 1)%sampleEvery == 0 {
+		if took, ok := b.clock(take); ok {
+			s.add(workCPU, int64(took))
+			s.add(workSampled, 1)
 		}
 		b.lookIfDue(b.now())
 	} else {
-		buffer = b.memory.Take()
+		take()
 	}
-	s.taken.Add(1)
-	time.Sleep(b.Work.Wait)
+	s.add(jobsTaken, 1)
+	time.Sleep(b.Wait)
 	b.memory.Give(buffer)
 	b.done.record(int64(b.now() - at))
 }
@@ -193,34 +175,26 @@ func (b *bench) clock(f func()) (took time.Duration, ok bool) {
 // it, because a separate goroutine would have to wait to be scheduled.
 func (b *bench) lookIfDue(now time.Duration) {
 	due := b.next.Load()
-	if int64(now) < due || !b.next.CompareAndSwap(due, int64(now+step/4)) || !b.look.TryLock() {
+	if int64(now) < due || !b.next.CompareAndSwap(due, int64(now+step)) || !b.look.TryLock() {
 		return
 	}
 	defer b.look.Unlock()
 	n := int64(runtime.NumGoroutine())
 	b.goroutines.Store(n)
-	if n > b.mostGoroutines.Load() {
-		b.mostGoroutines.Store(n)
-	}
-	b.looks++
-	if b.target.state != nil && b.looks%4 == 1 { // it may be expensive
-		s := b.target.state()
-		b.running.Store(int64(s.running))
-		b.queued.Store(int64(s.queued))
-		b.bound.Store(max(b.bound.Load(), int64(s.bound)))
+	b.mostGoroutines.Store(max(b.mostGoroutines.Load(), n))
+	if b.target.state != nil {
+		running, queued, bound := b.target.state()
+		b.running.Store(int64(running))
+		b.queued.Store(int64(queued))
+		b.bound.Store(max(b.bound.Load(), int64(bound)))
 	}
 	b.account()
 }
 
-// account reads the runtime's statistics of processor time, which it updates with
-// every collection.
+// account stores what the runtime says of its processor time.
 func (b *bench) account() {
-	read := []metrics.Sample{
-		{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/gc/mark/assist:cpu-seconds"},
-		{Name: "/cpu/classes/total:cpu-seconds"}, {Name: "/cpu/classes/idle:cpu-seconds"},
-	}
-	metrics.Read(read)
-	b.gc.store(read[0].Value.Float64())
-	b.assist.store(read[1].Value.Float64())
-	b.busy.store(read[2].Value.Float64() - read[3].Value.Float64())
+	gc, assist, busy := usage.Spent()
+	b.gc.Store(int64(gc * 1e9))
+	b.assist.Store(int64(assist * 1e9))
+	b.busy.Store(int64(busy * 1e9))
 }

@@ -6,160 +6,96 @@ package burst
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/burst/specimen"
-	"github.com/spillway-go/spillway/lab/claims"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
 // Experiment is experiment B.
-type Classic struct{ Config Config }
+var Experiment = experiment.Declare(family, help, Config.plan, Roles())
 
-// ID implements experiment.Experiment.
-func (Classic) ID() string { return claims.B.ID }
+const help = `A thousand generators offer a million jobs a second. A job allocates 500 KB, touches every page of it and then takes another 20 ms. Nothing can do all of that; the question is what happens to the rest, and to the machine.
 
-// Title implements experiment.Experiment.
-func (Classic) Title() string { return claims.B.Title }
+Each contestant is a process of its own, generators included, under a memory cap; naive is expected to be killed by it. They are: a goroutine for each job (naive); our rendition of the published pool (100 to 5,000 workers, a queue of 100,000, growing by a quarter a second while that is 70 % full, refusing by a timeout of 1 µs: published-shape); a channel with as many workers and places (channel); workerpool.New(workerpool.Config{}) (spillway), the same with buffers from objectpool (spillway-reused), and that told 4,600 workers and a queue of 1,000 (spillway-sized), which bounds its memory.
 
-// setup is the one set-up, and load the one load, of the runs.
-const (
-	setup = "published"
-	load  = "the burst"
-)
+Generators are paced: each submits every 20 ms what has become due, so that the rate is really offered. Where it cannot be, the run says "generator-bound", what was reached, and why. Latency counts from the submission, refusals are timed apart, and processor time is read from the clocks of threads and from the runtime.
 
-const (
-	roleBurst = "burst"
-)
-
-// Roles are the roles of its contestants.
-func Roles() map[string]contestant.Role {
-	roles := map[string]contestant.Role{roleBurst: run}
-	maps.Copy(roles, demonstrations.Roles())
-	return roles
-}
+The published claims are about the published pool, so naive and it get the published 30 seconds. The others get one second, to stand beside it; the goals that are ours to reach are decided at the full size only.`
 
 // Config is what a user may set.
 type Config struct {
-	Contestants []string      // nil: all
-	Rate        float64       // submissions a second
-	Generators  int           // goroutines that submit
-	Burst       time.Duration // how long
-	Work        Work
-	MemoryCap   uint64 // bytes for each contestant; 0: half of the machine's
+	Contestant []string      `placeholder:"NAME" help:"Only these: naive, published-shape, channel, spillway, spillway-reused, spillway-sized. Claims that need another one stay open."`
+	Time       time.Duration `group:"Size" default:"30s" quick:"1s" full:"30s" help:"How long the burst is for naive and for the published shape, which grows for 18 seconds."`
+	OthersTime time.Duration `group:"Size" default:"1s" quick:"500ms" full:"30s" help:"How long the burst is for the other contestants."`
+	Rate       float64       `group:"Size" default:"1000000" quick:"20000" full:"1000000" help:"Submissions a second, of all generators together."`
+	Generators int           `group:"Size" default:"1000" help:"Goroutines that submit."`
+	Work       `embed:""`
+	MemoryCap  int `placeholder:"MIB" default:"0" help:"Memory that a contestant may use, in MiB; 0: half of the machine's."`
 }
 
-// Full is the published burst.
-func Full() Config {
-	return Config{Contestants: Names(), Rate: 1e6, Generators: 1_000, Burst: 30 * time.Second, Work: PublishedWork}
-}
+const (
+	roleBurst     = "burst" // of every contestant
+	setup         = "published"
+	load          = "the burst"
+	publishedTime = 30 * time.Second // of the burst
+)
 
-// Defaults is a shorter burst. Rate, generators and sizes are never scaled.
-func Defaults() Config {
-	c := Full()
-	c.Burst = 10 * time.Second
-	return c
+// at is the cell of a contestant.
+func at(name string) ledger.Key { return ledger.Key{Setup: setup, Load: load, Pattern: name} }
+
+// Roles are the roles of the contestants and of the demonstrations.
+func Roles() map[string]contestant.Role {
+	roles := demonstrations.Roles()
+	roles[roleBurst] = run
+	return roles
 }
 
 func (c Config) check() error {
-	for i, name := range c.Contestants {
-		if !slices.Contains(Names(), name) {
-			return fmt.Errorf("unknown contestant %q: want one of %s; or leave it out for all", name, strings.Join(quoted(Names()), ", "))
-		}
-		if slices.Contains(c.Contestants[:i], name) {
-			return fmt.Errorf("contestant %q is named twice: once is enough", name)
-		}
-	}
 	switch {
-	case len(c.Contestants) == 0:
-		return fmt.Errorf("no contestant: leave the flag out for all of them")
-	case !(c.Rate > 0 && c.Rate <= 1e8):
-		return fmt.Errorf("rate is %v: want submissions a second, above 0 and at most 100,000,000", c.Rate)
-	case c.Generators < 1:
-		return fmt.Errorf("generators is %d: want at least 1", c.Generators)
-	case c.Burst < 10*time.Millisecond || c.Burst > time.Hour:
-		return fmt.Errorf("the burst is %v: want 0.01 to 3600 seconds", c.Burst)
-	case c.Work.Bytes < page || c.Work.Wait < 0:
-		return fmt.Errorf("the work is %d bytes and %v: want at least %d bytes and no negative time", c.Work.Bytes, c.Work.Wait, page)
+	case !(c.Rate > 0 && c.Rate <= 1e8) || c.Generators < 1:
+		return fmt.Errorf("rate is %v and generators is %d: want submissions a second, at most 100,000,000, by at least 1", c.Rate, c.Generators)
+	case min(c.Time, c.OthersTime) < 10*time.Millisecond || max(c.Time, c.OthersTime) > time.Hour:
+		return fmt.Errorf("time is %v and others-time %v: want 10ms to 1h", c.Time, c.OthersTime)
+	case c.Bytes < page || c.Wait < 0 || c.MemoryCap < 0:
+		return fmt.Errorf("a job is %d bytes and %v, memory-cap is %d: want at least %d bytes and nothing negative", c.Bytes, c.Wait, c.MemoryCap, page)
 	}
-	return nil
+	return experiment.Known("contestant", c.Contestant, Names())
 }
 
-func quoted(names []string) []string {
-	out := make([]string, len(names))
-	for i, n := range names {
-		out[i] = fmt.Sprintf("%q", n)
-	}
-	return out
-}
-
-// scaled says how this differs from the published burst.
-func (c Config) scaled() string {
-	full := Full()
-	var parts []string
-	own := func(differs bool, format string, args ...any) {
-		if differs {
-			parts = append(parts, fmt.Sprintf(format, args...))
+func (c Config) plan() (experiment.Plan, error) {
+	plan := experiment.Plan{Demos: demonstrations.Demos()}
+	for _, name := range Names() {
+		if len(c.Contestant) > 0 && !slices.Contains(c.Contestant, name) {
+			continue
+		}
+		burst := c.OthersTime
+		if name == Naive || name == Published {
+			burst = c.Time
+		}
+		cell := experiment.Cell{Setup: setup, Load: load, Pattern: name, Expect: c.expect(name, burst),
+			Run: func(ctx context.Context, _ experiment.Trial) (results.Run, error) { return c.run(ctx, name, burst) }}
+		plan.Cells = append(plan.Cells, cell)
+		// One side of every comparison has a twin. The goals are decided only in a full burst.
+		if cell.Twin = true; name == Naive || reuses(name) && c.OthersTime >= publishedTime {
+			plan.Cells = append(plan.Cells, cell)
 		}
 	}
-	own(c.Burst != full.Burst, "%v instead of %v, in which the published pool grows from %d workers to %d at most instead of %d",
-		c.Burst, full.Burst, specimen.Published().MinWorkers, grown(c.Burst), grown(full.Burst))
-	own(c.Rate != full.Rate, "%.0f submissions a second instead of %.0f", c.Rate, full.Rate)
-	own(c.Generators != full.Generators, "%d generators instead of %d", c.Generators, full.Generators)
-	own(c.Work != full.Work, "jobs of %d bytes and %v instead of %d and %v", c.Work.Bytes, c.Work.Wait, full.Work.Bytes, full.Work.Wait)
-	own(len(c.Contestants) < len(full.Contestants), "%s only", strings.Join(c.Contestants, "; "))
-	return strings.Join(parts, "; ")
+	return plan, c.check()
 }
 
-// grown is how many workers the published pool can have after that time.
-func grown(d time.Duration) int {
-	cfg := specimen.Published()
-	n := cfg.MinWorkers
-	for range int(d / cfg.Every) {
-		n += max(1, n/4)
-	}
-	return min(n, cfg.MaxWorkers)
-}
-
-// cap is the memory that a contestant may use.
-func (c Config) cap() uint64 {
-	if c.MemoryCap > 0 {
-		return c.MemoryCap
-	}
-	return uint64(experiment.ThisMachine().MemoryMiB) << 20 / 2
-}
-
-// patience is how long accepted jobs may take after the burst.
-const patience = time.Minute
-
-// Plan implements experiment.Experiment.
-func (e Classic) Plan() (experiment.Plan, error) {
-	c := e.Config
-	if err := c.check(); err != nil {
-		return experiment.Plan{}, err
-	}
-	plan := experiment.Plan{Scaled: c.scaled(), Demos: demonstrations.Demos()}
-	for _, name := range c.Contestants {
-		plan.Cells = append(plan.Cells, experiment.Cell{
-			Setup: setup, Load: load, Pattern: name, Expect: c.expect(name),
-			Run: func(ctx context.Context, _ experiment.Trial) (results.Run, error) { return c.run(ctx, name) },
-		})
-	}
-	return plan, nil
-}
-
-// expect is roughly how long a contestant takes.
-func (c Config) expect(name string) time.Duration {
+// expect is roughly how long a contestant takes: naive until it is killed, those with
+// the published queue until that is empty.
+func (c Config) expect(name string, burst time.Duration) time.Duration {
+	drain := min(c.Rate*burst.Seconds(), 100_000) / 12_500 // a second, on two processors
 	switch name {
 	case Naive:
-		return min(c.Burst, 5*time.Second)
+		return min(burst+time.Second, 4*time.Second)
 	case Published, Channel:
-		return c.Burst + min(c.Burst, 8*time.Second) // until the queue is empty
+		return burst + time.Duration(drain*float64(time.Second))
 	}
-	return c.Burst + 200*time.Millisecond
+	return burst + 200*time.Millisecond
 }

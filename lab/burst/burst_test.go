@@ -2,7 +2,6 @@ package burst
 
 import (
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -10,10 +9,11 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/histogram"
-	"github.com/spillway-go/spillway/lab/claims"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/internal/labtest"
+	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/usage"
 )
@@ -23,15 +23,49 @@ func TestMain(m *testing.M) { labtest.Main(m, Roles()) }
 // tiny is a burst of a tenth of a second.
 func tiny() Config {
 	return Config{
-		Contestants: Names(), Rate: 5_000, Generators: 10, Burst: 100 * time.Millisecond,
-		Work: Work{Bytes: 64 << 10, Wait: 2 * time.Millisecond}, MemoryCap: 2 << 30,
+		Time: 100 * time.Millisecond, OthersTime: 100 * time.Millisecond, Rate: 5_000, Generators: 10,
+		Work: Work{Bytes: 64 << 10, Wait: 2 * time.Millisecond}, MemoryCap: 2 << 10,
+	}
+}
+
+func TestASmallSessionAnswersEveryClaim(t *testing.T) {
+	c := tiny()
+	c.Time, c.OthersTime = 20*time.Millisecond, 20*time.Millisecond
+	res, runs, err := experiment.Session{Dir: t.TempDir() + "/results", Repeats: judge.MinRepeats, Seed: 1}.Run(t.Context(), Experiment, &c)
+	if err != nil || res.Partial != "" || len(res.Demos) != 2 {
+		t.Fatalf("%d demonstrations, partial %q, %v", len(res.Demos), res.Partial, err)
+	}
+	if want := judge.MinRepeats * (len(Names()) + 1); len(runs) != want { // and naive's twin
+		t.Errorf("%d runs, want %d", len(runs), want)
+	}
+	for _, c := range res.Claims {
+		if c.Verdict != results.Inconclusive || !strings.Contains(c.Why, "it takes the published 30s (--full)") || len(c.Answers) == 0 {
+			t.Errorf("%s, of a short burst, %s: %s", c.ID, c.Verdict, c.Why)
+		}
+	}
+}
+
+func TestEveryRowFollowsItsFigures(t *testing.T) {
+	plan, err := experiment.Sized[Config]("full").plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var runs []results.Run
+	for _, k := range plan.Keys() {
+		runs = append(runs, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Elapsed: 1})
+	}
+	if want := len(Names()) + 3; len(runs) != want { // twins of naive and of both that reuse
+		t.Errorf("%d cells in a full burst, want %d", len(runs), want)
+	}
+	for _, c := range Experiment.Planted(runs) {
+		t.Error(c)
 	}
 }
 
 func TestEveryContestantAccountsForEveryJob(t *testing.T) {
-	plan, err := Classic{tiny()}.Plan()
-	if err != nil || len(plan.Cells) != len(Names()) || len(plan.Demos) != 2 {
-		t.Fatalf("%d cells, %d demonstrations, %v", len(plan.Cells), len(plan.Demos), err)
+	plan, err := tiny().plan()
+	if err != nil || len(plan.Demos) != 2 {
+		t.Fatalf("%d demonstrations, %v", len(plan.Demos), err)
 	}
 	for _, cell := range plan.Cells {
 		r, err := cell.Run(t.Context(), experiment.Trial{})
@@ -65,9 +99,9 @@ func TestAKilledContestantLeavesItsCounts(t *testing.T) {
 		t.Skip("the memory cap needs Linux")
 	}
 	c := tiny()
-	c.Contestants, c.Work = []string{Naive}, Work{Bytes: 500 << 10, Wait: 5 * time.Second}
-	c.Rate, c.Burst, c.MemoryCap = 600, 30*time.Second, 160<<20 // slow enough to be watched, every 100 ms
-	r, err := c.run(t.Context(), Naive)
+	c.Work = Work{Bytes: 500 << 10, Wait: 5 * time.Second}
+	c.Rate, c.Time, c.MemoryCap = 600, 30*time.Second, 160 // slow enough to be watched, every 100 ms
+	r, err := c.run(t.Context(), Naive, c.Time)
 	if err != nil || !strings.Contains(r.Killed, "memory cap of 160 MiB") {
 		t.Fatalf("killed %q, %v", r.Killed, err)
 	}
@@ -131,30 +165,33 @@ func TestTheDemonstrationsShowTheFaultAndOursHasNone(t *testing.T) {
 
 func TestBadSettingsAreNamed(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"unknown contestant": func(c *Config) { c.Contestants = []string{"magic"} },
-		"named twice":        func(c *Config) { c.Contestants = []string{Naive, Naive} },
-		"no contestant":      func(c *Config) { c.Contestants = []string{} },
+		"unknown contestant": func(c *Config) { c.Contestant = []string{"magic"} },
 		"rate is -1":         func(c *Config) { c.Rate = -1 },
 		"generators is 0":    func(c *Config) { c.Generators = 0 },
-		"the burst is 1ms":   func(c *Config) { c.Burst = time.Millisecond },
-		"the work is 1":      func(c *Config) { c.Work.Bytes = 1 },
+		"time is 1ms":        func(c *Config) { c.Time = time.Millisecond },
+		"a job is 1 bytes":   func(c *Config) { c.Bytes = 1 },
+		"memory-cap is -1":   func(c *Config) { c.MemoryCap = -1 },
 	} {
 		c := tiny()
 		change(&c)
-		if _, err := (Classic{c}).Plan(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := c.plan(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q in it", err, want)
 		}
 	}
 }
 
-func TestScalingCutsOnlyTheLength(t *testing.T) {
-	full, part := Full(), Defaults()
-	part.Burst = full.Burst
-	if full.scaled() != "" || part.scaled() != "" {
-		t.Errorf("full size says %q, the default of full length %q", full.scaled(), part.scaled())
+func TestTheFullSizeIsThePublishedOne(t *testing.T) {
+	want := Config{Time: publishedTime, OthersTime: publishedTime, Rate: 1e6, Generators: 1_000, Work: PublishedWork}
+	got := experiment.Sized[Config]("full")
+	if got.Contestant != nil {
+		t.Errorf("only %v", got.Contestant)
 	}
-	if got := Defaults().scaled(); !strings.Contains(got, "grows from 100 workers to 921 at most instead of 5000") {
-		t.Errorf("scaled: %s", got)
+	if got.Work != want.Work || got.Time != want.Time || got.OthersTime != want.OthersTime || got.Rate != want.Rate || got.Generators != want.Generators {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	plan, err := experiment.Sized[Config]("").plan()
+	if takes := plan.Expect(5); err != nil || takes > 5*time.Minute {
+		t.Errorf("by default it takes %v, %v", takes, err)
 	}
 }
 
@@ -180,91 +217,85 @@ func TestTallyCountsAsAHistogram(t *testing.T) {
 	}
 }
 
-// made is a made-up run.
-func made(name string, repeat int, ok, refused uint64, mean time.Duration, rss uint64) results.Run {
+// made is a made-up run of the whole burst.
+func made(name string, repeat int, ok, refused uint64) results.Run {
 	var latency, prompt histogram.Histogram
-	latency.RecordN(int64(mean), ok)
+	latency.RecordN(int64(30*time.Millisecond), ok)
 	prompt.RecordN(2_000, refused)
 	return results.Run{
-		Setup: setup, Load: load, Pattern: name, Repeat: repeat, Elapsed: 10, Offered: ok + refused,
+		Setup: setup, Load: load, Pattern: name, Repeat: repeat, Elapsed: 30, Offered: ok + refused + 1,
 		Outcomes: []results.Outcome{{Kind: "ok", Count: ok, Latency: &latency}, {Kind: "rejected", Count: refused, Latency: &prompt}},
-		Process:  results.Process{PeakRSS: rss, PeakGoroutines: 5_900},
-		Params:   map[string]any{"max_workers": 5_000, "generators": 1_000, "work_ms": 20.0, "generator": ""},
-		Extra:    map[string]float64{"work_share": .6, "submit_share": .04, "work_us": 100, "cpus": 2},
+		Process:  results.Process{PeakRSS: 1 << 30, PeakGoroutines: 5_900},
+		Params:   map[string]any{"burst_seconds": 30.0, "max_workers": 5_000.0, "generators": 1_000.0, "work_ms": 20.0, "generator": ""},
+		Extra:    map[string]float64{"work_percent": 60, "submit_percent": 4},
 	}
 }
 
-func verdicts(claims []results.OldClaim) map[string]results.OldClaim {
-	out := map[string]results.OldClaim{}
-	for _, c := range claims {
-		out[c.ID+" "+c.Setup] = c
+// session is five repeats of a naive run and of the published shape, changed.
+func session(naive, pool func(*results.Run)) map[string]results.Claim {
+	var runs []results.Run
+	for n := range judge.MinRepeats {
+		a, b := made(Naive, n, 1_000, 0), made(Published, n, 20_000, 9_000_000)
+		naive(&a)
+		pool(&b)
+		runs = append(runs, a, b)
+	}
+	out := map[string]results.Claim{}
+	for _, c := range family.Judge(ledger.NewEvidence(runs, 1)) {
+		out[c.ID] = c
 	}
 	return out
 }
 
-func TestVerdictsFollowTheRuns(t *testing.T) {
-	var runs []results.Run
-	for n := range 3 {
-		naive := made(Naive, n, 1_000, 0, 2*time.Second, 10<<30)
-		naive.Killed, naive.Extra["work_share"] = "killed above the memory cap of 10240 MiB after 1s", .1
-		runs = append(runs, naive,
-			made(Published, n, 20_000, 9_000_000, 400*time.Millisecond, 4<<30),
-			made(Reused, n, 300_000, 9_000_000, 30*time.Millisecond, 1<<30),
-			made(Spillway, n, 1_000, 100, 3*time.Second, 4<<30))
-		runs[len(runs)-1].Process.PeakGoroutines = 7_000
-		runs[len(runs)-1].Extra = map[string]float64{"work_share": .3, "submit_share": .4}
-	}
-	got := verdicts(Classic{}.Judge(runs, 1))
-	for id, want := range map[string]results.Verdict{
-		"B1 " + Published: results.Holds, // killed, though 2.5x is no 10x
-		"B2 " + Published: results.Holds, "B2 " + Spillway: results.Fails,
-		"B3 " + Published: results.Holds, "B3 " + Spillway: results.Fails,
-		"B4 " + Published: results.Holds, "B4 " + Spillway: results.Fails,
-		"B5/refused " + Published: results.Holds, "B5/refused " + Spillway: results.Fails,
-		"B5/prompt " + Published: results.Holds,
-		"B6/pool " + Published:   results.Holds, "B6/pool " + Spillway: results.Fails,
-		"B6/naive " + Naive: results.Holds,
-		"B/jobs " + Reused:  results.Holds, "B/memory " + Reused: results.Holds,
-		"B/latency " + Reused: results.Holds, "B/latency " + Spillway: results.Fails,
-		"B/refusals " + Reused: results.Holds, "B/refusals " + Spillway: results.Fails,
-	} {
-		if c := got[id]; c.Verdict != want {
-			t.Errorf("%s %q, want %s: %s", id, c.Verdict, want, c.Why)
+func same(*results.Run) {}
+
+func killEarly(r *results.Run) {
+	*r = made(Naive, r.Repeat, 0, 0)
+	r.Killed = "killed above the memory cap of 1024 MiB after 1s"
+}
+
+func TestWhatWasKilledHasFinishedWhatItCounted(t *testing.T) {
+	got := session(killEarly, same)
+	for id, want := range map[string]results.Verdict{"B1": results.Holds, "B2": results.Holds, "B3": results.Inconclusive, "B4": results.Holds, "B5": results.Holds} {
+		if got[id].Verdict != want {
+			t.Errorf("%s %s, want %s: %s", id, got[id].Verdict, want, got[id].Why)
 		}
 	}
-	if why := got["B2 "+Published].Why; !strings.Contains(why, "In repeat 1 naive was killed above the memory cap") {
-		t.Errorf("B2 does not say what happened to naive: %s", why)
+	if m := got["B2"].Answers[0].Measured; m != 0 {
+		t.Errorf("naive finished %v %% of the pool's jobs and had none finished", m)
 	}
-	for i := range runs {
-		if runs[i].Pattern == Naive {
-			runs[i].Killed = ""
-		}
+	if why := got["B3"].Why; !strings.Contains(why, "--memory-cap") || !strings.Contains(why, "In repeat 1 naive was killed above the memory cap") {
+		t.Errorf("B3: %s", why)
 	}
-	if c := verdicts(Classic{}.Judge(runs, 1))["B1 "+Published]; c.Verdict != results.Fails {
-		t.Errorf("2.5x the memory and not killed: %s, %s", c.Verdict, c.Why)
+	if why := session(func(r *results.Run) {
+		*r = results.Run{Setup: setup, Load: load, Pattern: Naive, Repeat: r.Repeat, Elapsed: 1, Killed: "killed", Params: map[string]any{"generator": ""}}
+	}, same)["B2"].Why; !strings.Contains(why, "jobs finished") || !strings.Contains(why, "missing") {
+		t.Errorf("without counters: %s", why)
+	}
+	if c := session(same, same)["B1"]; c.Verdict != results.Fails {
+		t.Errorf("as much memory and not killed: %s, %s", c.Verdict, c.Why)
 	}
 }
 
-func TestVerdictsWithoutRunsSaySo(t *testing.T) {
-	for _, c := range (Classic{}).Judge(nil, 1) {
-		if c.Verdict != results.Inconclusive || !strings.Contains(c.Why, "was not run") {
-			t.Errorf("%s %s: %s, %s", c.ID, c.Setup, c.Verdict, c.Why)
+func TestUnequalLoadsAreNotCompared(t *testing.T) {
+	bound := func(r *results.Run) { r.Params["generator"] = "generator-bound: 9 a second were offered of 10" }
+	for name, got := range map[string]results.Claim{"naive": session(bound, same)["B2"], "pool": session(same, bound)["B2"]} {
+		if got.Verdict != results.Inconclusive || !strings.Contains(got.Why, "not offered the same load") || !strings.Contains(got.Why, "9 a second") {
+			t.Errorf("%s: %s, %s", name, got.Verdict, got.Why)
 		}
-	}
-	naive := made(Naive, 0, 0, 0, 0, 1<<30)
-	naive.Killed = "killed above the memory cap of 1024 MiB after 1s"
-	c := verdicts(Classic{}.Judge([]results.Run{naive, made(Published, 0, 1, 1, 1, 1)}, 1))["B3 "+Published]
-	if !strings.Contains(c.Why, "before it had finished a single job") {
-		t.Errorf("B3: %s", c.Why)
 	}
 }
 
-func TestEveryClaimOfTheFamilyIsJudged(t *testing.T) {
-	judged := Classic{}.Judge([]results.Run{made(Reused, 0, 1, 1, 1, 1)}, 1)
-	for _, c := range claims.B.Claims {
-		id := strings.NewReplacer("B1/memory", "B1", "B1/killed", "B1").Replace(c.ID)
-		if !slices.ContainsFunc(judged, func(j results.OldClaim) bool { return j.ID == id }) {
-			t.Errorf("%s is not judged", c.ID)
+func TestAShortBurstDecidesNothingAboutAnother(t *testing.T) {
+	short := func(r *results.Run) { r.Params["burst_seconds"] = 2.0 }
+	for id, c := range session(same, short) {
+		if strings.HasPrefix(id, "B/") {
+			continue // ours were not run
+		}
+		for _, a := range c.Answers {
+			if a.Setup == Published && (a.Verdict != results.Inconclusive || !strings.Contains(a.Why, "published-shape was offered 2 s") || a.Repeats != judge.MinRepeats) {
+				t.Errorf("%s/%s %s in %d repeats: %s", id, a.Part, a.Verdict, a.Repeats, a.Why)
+			}
 		}
 	}
 }

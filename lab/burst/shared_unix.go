@@ -10,25 +10,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// share maps the counters that a file holds. They stay mapped.
-func share(path string) (*counters, error) {
+// share maps the counters that a file holds, until unshare.
+func share(path string) (c *counters, unshare func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
-	const size = unsafe.Sizeof(counters{})
+	const size = int(unsafe.Sizeof(*c))
 	if err := f.Truncate(int64(size)); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	memory, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	memory, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
-		return nil, fmt.Errorf("the memory shared with a contestant: %w", err)
+		return nil, nil, fmt.Errorf("the memory shared with a contestant: %w", err)
 	}
-	return (*counters)(unsafe.Pointer(unsafe.SliceData(memory))), nil
-}
-
-// unshare ends the mapping.
-func unshare(c *counters) {
-	_ = unix.Munmap(unsafe.Slice((*byte)(unsafe.Pointer(c)), unsafe.Sizeof(*c)))
+	return (*counters)(unsafe.Pointer(unsafe.SliceData(memory))), func() { _ = unix.Munmap(memory) }, nil
 }

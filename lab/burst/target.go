@@ -2,7 +2,6 @@ package burst
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -24,14 +23,10 @@ const (
 // Names lists the contestants in the order of the report.
 func Names() []string { return []string{Naive, Published, Channel, Spillway, Reused, Sized} }
 
-// sizedWorkers is the number of workers of Sized: at 20 ms each, 230,000 jobs a
-// second, and 2.3 GB of buffers. Only such a number bounds the memory of jobs that
-// hold it while they wait: more concurrent jobs do more, up to the capacity of the
-// processors. The queue holds the work of a few milliseconds.
-const (
-	sizedWorkers = 4_600
-	sizedQueue   = 1_000
-)
+// sized is 230,000 jobs of 20 ms a second, 2.3 GB of buffers, and a queue of a few
+// milliseconds. Only a number bounds the memory of jobs that hold it while they wait:
+// more jobs at once do more, up to the capacity of the processors.
+var sized = workerpool.Config{MaxWorkers: 4_600, QueueSize: 1_000}
 
 // reuses reports whether a contestant's jobs reuse their buffers.
 func reuses(name string) bool { return name == Reused || name == Sized }
@@ -42,112 +37,67 @@ type task = func(context.Context) error
 
 // target is a contestant under load.
 type target struct {
-	submit func(task) bool // false: refused
-	parks  bool            // a submission may park its goroutine
-	drain  func(context.Context) error
-	state  func() state // nil: none
+	submit func(task) bool                     // false: refused
+	parks  bool                                // a submission may park its goroutine
+	drain  func()                              // waits for what was accepted
+	state  func() (running, queued, bound int) // what it reports about itself; nil: nothing
 }
-
-// state is what a contestant reports about itself.
-type state struct{ running, queued, bound int }
 
 func newTarget(name string) (*target, error) {
+	ctx, shape := context.Background(), specimen.Published()
+	var all sync.WaitGroup
 	switch name {
 	case Naive:
-		return newNaive(), nil
+		return &target{
+			submit: func(t task) bool { all.Go(func() { _ = t(ctx) }); return true },
+			drain:  all.Wait,
+		}, nil
 	case Published:
-		return newPublished(), nil
-	case Channel:
-		return newChannel(specimen.Published()), nil
-	case Spillway, Reused:
-		return newSpillway(workerpool.Config{})
-	case Sized:
-		return newSpillway(workerpool.Config{MaxWorkers: sizedWorkers, QueueSize: sizedQueue})
-	}
-	return nil, fmt.Errorf("unknown contestant %q", name)
-}
-
-func newNaive() *target {
-	var all sync.WaitGroup
-	ctx := context.Background()
-	return &target{
-		submit: func(t task) bool { all.Go(func() { _ = t(ctx) }); return true },
-		drain:  func(ctx context.Context) error { return waitFor(ctx, all.Wait) },
-	}
-}
-
-// publishedTimeout is how the published burst refuses.
-const publishedTimeout = time.Microsecond
-
-func newPublished() *target {
-	cfg := specimen.Published()
-	pool := specimen.New(cfg)
-	return &target{
-		submit: func(t task) bool {
-			ctx, cancel := context.WithTimeout(context.Background(), publishedTimeout)
+		pool := specimen.New(shape)
+		submit := func(t task) bool {
+			ctx, cancel := context.WithTimeout(ctx, time.Microsecond) // as published
 			defer cancel()
 			return pool.Submit(ctx, t) == nil
-		},
-		parks: true, drain: pool.Shutdown,
-		state: func() state { return state{pool.Workers(), pool.Queued(), cfg.MaxWorkers} },
-	}
-}
-
-func newChannel(cfg specimen.Config) *target {
-	queue := make(chan task, cfg.QueueSize)
-	var all sync.WaitGroup
-	ctx := context.Background()
-	for range cfg.MaxWorkers {
-		all.Go(func() {
-			for t := range queue {
-				_ = t(ctx)
-			}
-		})
-	}
-	return &target{
-		submit: func(t task) bool {
+		}
+		return &target{
+			submit: submit, parks: true,
+			drain: func() { _ = pool.Shutdown(ctx) },
+			state: func() (int, int, int) { return pool.Workers(), pool.Queued(), shape.MaxWorkers },
+		}, nil
+	case Channel:
+		queue := make(chan task, shape.QueueSize)
+		for range shape.MaxWorkers {
+			all.Go(func() {
+				for t := range queue {
+					_ = t(ctx)
+				}
+			})
+		}
+		submit := func(t task) bool {
 			select {
 			case queue <- t:
 				return true
 			default:
 				return false
 			}
-		},
-		drain: func(ctx context.Context) error { // all generators have ended
-			close(queue)
-			return waitFor(ctx, all.Wait)
-		},
-		state: func() state { return state{cfg.MaxWorkers, len(queue), cfg.MaxWorkers} },
+		}
+		return &target{
+			submit: submit,
+			drain:  func() { close(queue); all.Wait() }, // all generators have ended
+			state:  func() (int, int, int) { return shape.MaxWorkers, len(queue), shape.MaxWorkers },
+		}, nil
 	}
-}
-
-func newSpillway(cfg workerpool.Config) (*target, error) {
+	var cfg workerpool.Config
+	if name == Sized {
+		cfg = sized
+	}
 	pool, err := workerpool.New(cfg)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("contestant %q: %w", name, err)
 	}
-	ctx := context.Background()
 	return &target{
 		submit: func(t task) bool { return pool.TrySubmit(ctx, t) == nil },
-		drain:  pool.Drain,
-		state: func() state {
-			s := pool.Stats()
-			return state{s.InFlight, s.Queued, s.MaxWorkers}
-		},
+		drain:  func() { _ = pool.Drain(ctx) },
+		state:  func() (int, int, int) { s := pool.Stats(); return s.InFlight, s.Queued, s.MaxWorkers },
 	}, nil
-}
-
-// waitFor returns when wait returns or ctx ends.
-func waitFor(ctx context.Context, wait func()) error {
-	done := make(chan struct{})
-	go func() {
-		wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return errors.New("jobs were left when the time was up")
-	}
 }

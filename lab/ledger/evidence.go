@@ -69,6 +69,17 @@ func (e *Evidence) Keys(ok func(Key) bool) []Key {
 // Has reports whether the cell was run at all.
 func (e *Evidence) Has(k Key) bool { return e.runs[k] != nil }
 
+// Runs returns the measured runs of a cell, killed ones too, in the order of the repeats.
+func (e *Evidence) Runs(k Key) []*results.Run {
+	var out []*results.Run
+	for repeat := range e.repeats {
+		if e.ran(k, repeat) {
+			out = append(out, e.runs[k][repeat])
+		}
+	}
+	return out
+}
+
 // Param returns a parameter that the runs of the first cell that has it agree on, as a
 // number; NaN if none has it.
 func (e *Evidence) Param(name string) float64 {

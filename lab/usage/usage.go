@@ -1,5 +1,6 @@
 // Package usage measures what this process uses: processor time, memory, allocations,
-// goroutines, garbage collection. Where the system does not tell, a figure is 0.
+// goroutines, garbage collection; and some of that of another process, from outside.
+// Where the system does not tell, a figure is 0.
 package usage
 
 import (
@@ -35,6 +36,13 @@ type Usage struct {
 	// that moment above those at the start: their ratio is a goroutine's stack.
 	PeakStackBytes uint64
 	PeakStacks     int
+}
+
+// Outside is what a process has used so far, as others see it.
+type Outside struct {
+	CPUSeconds float64
+	RSS        uint64 // bytes, now
+	Switches   uint64 // of its threads that are alive, by the system
 }
 
 // interval is how often what has a peak is looked at.
@@ -121,6 +129,7 @@ const (
 	idleCPU
 	pauses
 	stackBytes
+	assistCPU
 )
 
 func newReading() reading {
@@ -133,6 +142,7 @@ func newReading() reading {
 		idleCPU:     {Name: "/cpu/classes/idle:cpu-seconds"},
 		pauses:      {Name: "/sched/pauses/total/gc:seconds"},
 		stackBytes:  {Name: "/memory/classes/heap/stacks:bytes"},
+		assistCPU:   {Name: "/cpu/classes/gc/mark/assist:cpu-seconds"},
 	}}
 }
 
@@ -143,6 +153,15 @@ func (r reading) float(i int) float64 { return r.samples[i].Value.Float64() }
 // busy is processor time that was not idle. The runtime brings it up to date
 // with every collection.
 func (r reading) busy() float64 { return r.float(totalCPU) - r.float(idleCPU) }
+
+// Spent is the processor time, in seconds, that the runtime accounts for so far: the
+// collector's, the part of that which allocating goroutines had to do, and all but idle
+// time. The runtime brings it up to date with every collection.
+func Spent() (gc, assist, busy float64) {
+	r := newReading()
+	r.read()
+	return r.float(gcCPU), r.float(assistCPU), r.busy()
+}
 
 // quantile returns the upper bound of the bucket that holds the quantile q of
 // what was counted between two readings of a histogram; 0 if nothing was.

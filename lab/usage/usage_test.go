@@ -2,6 +2,7 @@ package usage
 
 import (
 	"math"
+	"os"
 	"runtime"
 	"runtime/metrics"
 	"slices"
@@ -39,6 +40,16 @@ func TestUsageCountsWhatHappened(t *testing.T) {
 	}
 	if runtime.GOOS == "linux" && (u.CPUSeconds <= 0 || u.PeakRSS < 1<<20) {
 		t.Errorf("%v s of processor time, %d bytes", u.CPUSeconds, u.PeakRSS)
+	}
+}
+
+func TestAProcessIsSeenFromOutside(t *testing.T) {
+	o := Of(os.Getpid())
+	if runtime.GOOS == "linux" && (o.RSS < 1<<20 || o.Switches == 0) {
+		t.Errorf("this process, from outside: %+v", o)
+	}
+	if gone := Of(-1); gone != (Outside{}) {
+		t.Errorf("no process: %+v", gone)
 	}
 }
 
