@@ -57,7 +57,7 @@ var family = ledger.Family{
 						ledger.Case{Setup: "taken from fasthttp", Value: less(fastLess(Workers), named(FastHTTP)), Beside: true},
 					)},
 				{ID: "order", Title: "pooled request state saves most, then a byte API, then the header parser, then the worker pool", Subject: "the first share − the second", Unit: "%",
-					Rule: judge.Above(0), Spread: spread, Cases: ledger.Only(order()...)},
+					Rule: judge.Above(0), Spread: spread, Min: -1000, Max: 1000, Cases: ledger.Only(order()...)},
 			}},
 		{ID: "ladder-1", Goal: true, Title: "the savings' shares explain at least 90 % of the lead, and either end of the ladder leaves at most 5 % of it", Parts: []ledger.Part{
 			{ID: "explained", Title: "the lead is the savings' shares", Subject: "the lead without what is no saving's share", Unit: "%", Rule: judge.AtLeast(90), Spread: spread,
