@@ -5,14 +5,11 @@ import (
 	"github.com/spillway-go/spillway/lab/ledger"
 )
 
-// lead is what fasthttp needs less than net/http.
-var lead = kept("lead_us", "lead")
-
 // kept is a figure that is made of several servers' times.
 func kept(key, name string) ledger.Term { return ledger.Of(named(NetHTTP), ledger.Extra(key, name)) }
 
-// ofLead is a time in per cent of the lead, within each round.
-func ofLead(t ledger.Term) ledger.Term { return t.Over(lead).Times(100) }
+// ofLead is a time in per cent of what fasthttp needs less than net/http, within each round.
+func ofLead(t ledger.Term) ledger.Term { return t.Over(kept("lead_us", "lead")).Times(100) }
 
 func share(r Rungs) ledger.Term { return ofLead(kept(r.key(), "share of "+r.String())) }
 
@@ -75,15 +72,13 @@ var family = ledger.Family{
 	},
 	Sources: []ledger.Source{{Name: "gsarmaonline/golang-measurements", URL: "https://github.com/gsarmaonline/golang-measurements", What: "and the article that goes with it"}},
 	Columns: []ledger.Column{
-		{Key: "cpu_us", Name: "processor time for a request", Format: "micros"}, {Key: "share", Name: "share of the lead, %", Format: "decimals"},
-		{Key: "allocs", Name: "allocations", Format: "decimals"}, {Key: "bytes", Name: "allocated", Format: "size"},
+		{Key: "cpu_us", Name: "processor time for a request", Format: "micros"}, {Key: "share", Name: "share of the lead, %", Format: "decimals"}, {Key: "allocs", Name: "allocations", Format: "decimals"}, {Key: "bytes", Name: "allocated", Format: "size"},
 	},
 	Grid: "every other set",
 	Stacks: ledger.Stacks{
 		Axis: "µs of processor time for a request", Total: ledger.Column{Key: "cpu_us", Format: "micros"}, Note: ledger.Column{Key: "share", Name: "% of the lead", Format: "decimals"},
 		Parts: []ledger.StackPart{
-			{Key: "floor_us", Name: "reads and writes alone", Class: "s0"}, {Key: "above_us", Name: "the server's own", Class: "s1"},
-			{Key: "rest_high_us", Name: restHigh, Class: "rejected"},
+			{Key: "floor_us", Name: "reads and writes alone", Class: "s0"}, {Key: "above_us", Name: "the server's own", Class: "s1"}, {Key: "rest_high_us", Name: restHigh, Class: "rejected"},
 			{Key: State.key(), Name: State.String(), Class: "s2"}, {Key: Bytes.key(), Name: Bytes.String(), Class: "s3"}, {Key: Parser.key(), Name: Parser.String(), Class: "s4"},
 			{Key: Workers.key(), Name: Workers.String(), Class: "s5"}, {Key: Unwatched.key(), Name: Unwatched.String(), Class: "s6"}, {Key: OneBuffer.key(), Name: OneBuffer.String(), Class: "s7"},
 			{Key: "rest_low_us", Name: restLow, Class: "error"},

@@ -4,16 +4,11 @@
 // switched one by one. Servers and client are the program lab/contestants/ladder.
 //
 // A saving's share is what it takes off in the mean of all orders in which the savings can
-// be added (its Shapley value), so that the shares add up whatever savings are worth
-// together, and in every round
+// be added (its Shapley value), so that in every round, whatever they are worth together,
 //
 //	lead = net/http − the small server without savings
 //	     + the share of each saving
 //	     + the small server with every saving − fasthttp
-//
-// The two lines that are no saving's share are the unexplained part of the lead. Their
-// absolute values are added up: a small server that is too cheap at both ends has the same
-// difference and explains less.
 package ladder
 
 import (

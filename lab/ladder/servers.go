@@ -72,19 +72,21 @@ type Server struct {
 	Save Rungs  // of FastHTTP and the small server
 }
 
-// Kinds of servers beside the small one.
+// Servers, those with capital letters as kinds, and set-ups.
 const (
 	Raw           = "raw floor"
 	NetHTTP       = "net/http"
 	NetHTTPPooled = "net/http by workers"
 	FastHTTP      = "fasthttp"
-)
+	fastWithout   = "fasthttp without its savings"
+	slow          = "small server, no saving"
+	fast          = "small server, every saving"
 
-// Names of other contestants.
-const (
-	slow        = "small server, no saving"
-	fast        = "small server, every saving"
-	fastWithout = "fasthttp without its savings"
+	allServers     = "all servers"
+	addedToNone    = "each saving added to none"
+	removedFromAll = "each saving taken from all"
+	takenFromFast  = "each saving taken from fasthttp"
+	others         = "every other set of savings"
 )
 
 // twice are the servers with a twin: what everything else is compared with.
@@ -121,15 +123,6 @@ func entries() []entry {
 	}
 	return all
 }
-
-// Set-ups.
-const (
-	allServers     = "all servers"
-	addedToNone    = "each saving added to none"
-	removedFromAll = "each saving taken from all"
-	takenFromFast  = "each saving taken from fasthttp"
-	others         = "every other set of savings"
-)
 
 func cell(setup, name string) ledger.Key {
 	return ledger.Key{Setup: setup, Load: "keep-alive", Pattern: name}

@@ -19,22 +19,16 @@ func worth(r Rungs) func(reading) float64 {
 	return func(of reading) (us float64) {
 		for set := range AllRungs + 1 {
 			if !set.Has(r) {
-				us += weight(set.count()) * (of(small(set)) - of(small(set|r)))
+				us += weights[set.count()] * (of(small(set)) - of(small(set|r)))
 			}
 		}
 		return us
 	}
 }
 
-// weight is in how many of all orders exactly these k savings come first and a
-// certain one next.
-func weight(k int) float64 {
-	w := 1 / float64(len(Ordered))
-	for i := range k { // 1 over the sets of k of the others
-		w *= float64(i+1) / float64(len(Ordered)-1-i)
-	}
-	return w
-}
+// weights are the shares of all orders in which exactly these k savings come first and a
+// certain one next: k!(5−k)!/6!.
+var weights = [...]float64{1. / 6, 1. / 30, 1. / 60, 1. / 60, 1. / 30, 1. / 6}
 
 // part is made of the times of several servers.
 type part struct {
@@ -114,28 +108,24 @@ func widest(us map[string][]float64) (half float64) {
 
 // stack divides the time of a server into the parts of its bar.
 func stack(e entry, x map[string]float64, of reading) {
-	low := of(named(FastHTTP))
-	x["floor_us"] = min(of(named(Raw)), x["cpu_us"])
+	floor, low := of(named(Raw)), of(named(FastHTTP))
+	x["floor_us"] = min(floor, x["cpu_us"])
 	x["above_us"] = x["cpu_us"] - x["floor_us"]
-	saving := 0.0
-	switch e.Setup {
-	case addedToNone:
-		saving = of(named(slow)) - of(e.Key)
-	case removedFromAll:
-		saving = of(e.Key) - of(named(fast))
-	case takenFromFast:
-		saving = of(e.Key) - low
-	default:
-		if e.Key == named(NetHTTP) { // whose other parts are those of the lead
-			x["above_us"] = low - of(named(Raw))
-		}
+	if e.Key == named(NetHTTP) { // the rest is the parts of the lead
+		x["above_us"] = low - floor
+	}
+	beside, ok := map[string]string{addedToNone: slow, removedFromAll: fast, takenFromFast: FastHTTP}[e.Setup]
+	if !ok {
 		return
+	}
+	saving := x["cpu_us"] - of(named(beside))
+	if e.Setup == addedToNone {
+		saving = -saving // and it is not spent
+	} else {
+		x["above_us"] -= max(saving, 0)
 	}
 	x[e.about.key()] = saving
 	if lead := of(named(NetHTTP)) - low; lead > 0 {
 		x["share"] = 100 * saving / lead
-	}
-	if e.Setup != addedToNone { // there it is not spent
-		x["above_us"] -= max(saving, 0)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,8 +49,8 @@ func answerBytes(q *request, p *response) {
 		p.status = http.StatusNotFound
 		return
 	}
-	p.set("Content-Type", []byte(jsonType))
-	p.set(echoed, q.get("x-request-id"))
+	p.lines = append(p.lines, keepField(&p.store, "Content-Type", jsonType))
+	p.lines = append(p.lines, keepField(&p.store, []byte(echoed), get(q.fields, echoed)))
 	_, _ = p.WriteString(before)
 	_, _ = p.Write(id)
 	_, _ = p.WriteString(patient)
@@ -77,18 +78,6 @@ func (p *response) WriteHeader(status int)            { p.status = status }
 func (p *response) Write(b []byte) (int, error)       { return write(p, b) }
 func (p *response) WriteString(s string) (int, error) { return write(p, s) }
 
-// set adds a field. Line ends in the value become spaces.
-func (p *response) set(name string, value []byte) {
-	f := field{keep(&p.store, name), keep(&p.store, value)}
-	canonical(f.name)
-	for i, c := range f.value {
-		if c == '\r' || c == '\n' {
-			f.value[i] = ' '
-		}
-	}
-	p.lines = append(p.lines, f)
-}
-
 func write[T text](p *response, b T) (int, error) {
 	body := &p.body
 	if l := p.conn.late; l != nil {
@@ -104,11 +93,8 @@ func (k *conn) answer(x *exchange) error {
 	if k.late != nil {
 		return k.late.finish(x)
 	}
-	if x.out == nil {
-		x.out = make([]byte, 0, 512)
-	}
 	x.complete(x.header, x.body)
-	out := appendField(statusLine(x.out, x.status), "Date", date())
+	out := appendField(statusLine(slices.Grow(x.out, 512), x.status), "Date", date())
 	for _, f := range x.lines {
 		out = appendField(out, f.name, f.value)
 	}
@@ -165,10 +151,10 @@ func (l *layers) finish(x *exchange) error {
 // complete takes away the fields that are the server's own, and finds out the type of the
 // body if the handler did not say it. The handler for the byte API leaves them alone.
 func (p *response) complete(h http.Header, body []byte) {
-	typed := len(body) == 0 || get(p.lines, []byte("Content-Type")) != nil
+	typed := len(body) == 0 || get(p.lines, "Content-Type") != nil
 	if h == nil {
 		if !typed {
-			p.set("Content-Type", []byte(http.DetectContentType(body)))
+			p.lines = append(p.lines, keepField(&p.store, "Content-Type", http.DetectContentType(body)))
 		}
 		return
 	}

@@ -24,15 +24,13 @@ func load(ctx context.Context, job *contestant.Job) (any, error) {
 		return nil, err
 	}
 	conn, err := l.Accept()
+	if err == nil {
+		err = rpc.RegisterName("client", new(client))
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	orders := rpc.NewServer()
-	if err := orders.RegisterName("client", new(client)); err != nil {
-		return nil, err
-	}
-	orders.ServeConn(conn)
+	rpc.ServeConn(conn)
 	return struct{}{}, nil
 }
 

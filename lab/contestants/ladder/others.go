@@ -26,7 +26,7 @@ func serve(s ladder.Server, l net.Listener) error {
 	case ladder.FastHTTP:
 		return fastHTTP(l, s.Save)
 	}
-	return byConnection(l, s.Save, server{s.Save}.serve)
+	return byConnection(l, s.Save, func(c net.Conn) { serveSmall(s.Save, c) })
 }
 
 // floor reads the bytes of one request and writes those of one answer.
@@ -35,12 +35,10 @@ func floor(c net.Conn) {
 	answer := append(endHead([]byte("HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Type: "+jsonType+"\r\n"+
 		echoed+": 4bf92f3577b34da6\r\n"), len(wireBody), false), wireBody...)
 	in := make([]byte, len(wire))
-	for {
-		if _, err := io.ReadFull(c, in); err != nil {
-			return
-		}
-		if _, err := c.Write(answer); err != nil {
-			return
+	var err error
+	for err == nil {
+		if _, err = io.ReadFull(c, in); err == nil {
+			_, err = c.Write(answer)
 		}
 	}
 }

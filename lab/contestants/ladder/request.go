@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 )
@@ -24,7 +23,6 @@ type request struct {
 	raw   []byte        // of the own parser: the head, in the buffer of the connection
 	found head          // there
 	std   *http.Request // of net/http's parser, or the API of strings
-	url   *url.URL      // with State and the API of strings
 	hosts int           // fields of that name
 	bad   bool
 	last  bool // of the connection
@@ -111,15 +109,11 @@ func (q *request) parseStandard(br *bufio.Reader) error {
 		for _, v := range vs {
 			n++
 			q.bad = q.bad || !all(name, &tokens) || !all(v, &values)
+			observe(q, name, v)
 		}
 	}
 	if r.Host != "" { // it is no longer in the map
 		observe(q, "Host", r.Host)
-	}
-	for _, name := range []string{"Content-Length", "Connection", "Expect"} { // one by one, as with any map
-		for _, v := range r.Header[name] {
-			observe(q, name, v)
-		}
 	}
 	q.bad = q.bad || n >= maxFields || r.Proto != "HTTP/1.1" || !isPath(r.RequestURI) || r.TransferEncoding != nil
 	r.Body, q.std = http.NoBody, r
@@ -128,13 +122,13 @@ func (q *request) parseStandard(br *bufio.Reader) error {
 
 // toStandard makes what the own parser found a request of net/http.
 func (q *request) toStandard() error {
+	if q.std == nil {
+		q.std = &http.Request{Header: make(http.Header, len(q.found.fields))}
+	}
 	r, whole := q.std, string(q.raw)
 	sub := func(b []byte) string {
 		from := cap(q.raw) - cap(b) // b begins where its capacity says
 		return whole[from : from+len(b)]
-	}
-	if r.Header == nil {
-		r.Header = make(http.Header, len(q.found.fields))
 	}
 	clear(r.Header)
 	values := make([]string, len(q.found.fields))
@@ -150,18 +144,14 @@ func (q *request) toStandard() error {
 	if err != nil {
 		return err
 	}
-	if q.url != nil {
-		*q.url = *u
-		u = q.url
-	}
 	r.Method, r.RequestURI, r.URL, r.Host = sub(q.found.method), sub(q.found.target), u, r.Header.Get("Host")
 	r.Proto, r.ProtoMajor, r.ProtoMinor, r.Close, r.Body = "HTTP/1.1", 1, 1, q.last, http.NoBody
 	delete(r.Header, "Host")
 	return nil
 }
 
-// toBytes makes what either parser found a request of the byte API: the host decoded and
-// in lower case, the path decoded and without empty and dotted segments.
+// toBytes makes what either parser found a request of the byte API, with its host and path
+// decoded.
 func (q *request) toBytes(parsed bool) (err error) {
 	q.store, q.fields = slices.Grow(q.store[:0], 512), slices.Grow(q.fields[:0], 16)
 	if parsed {
@@ -180,18 +170,10 @@ func (q *request) toBytes(parsed bool) (err error) {
 	}
 	raw, query, _ := bytes.Cut(q.target, []byte{'?'})
 	q.query = query
-	if q.host, err = unescape(q.host[:0], q.get("Host")); err != nil || !all(q.host, &hosts) {
+	if q.host, err = unescape(q.host[:0], get(q.fields, "Host")); err != nil || !all(q.host, &hosts) {
 		return errMalformed
 	}
-	for i, c := range q.host {
-		if c >= 'A' && c <= 'Z' {
-			q.host[i] = c + 'a' - 'A'
-		}
-	}
 	q.path, err = unescape(q.path[:0], raw)
-	if bytes.Contains(q.path, []byte("//")) || bytes.Contains(q.path, []byte("/.")) {
-		q.path = append(q.path[:0], path.Clean(string(q.path))...)
-	}
 	return err
 }
 
@@ -203,16 +185,10 @@ func unescape(to, raw []byte) ([]byte, error) {
 	return append(to, plain...), err
 }
 
-// get returns the first field of that name, in any case; nil if there is none.
-func (q *request) get(name string) []byte {
-	key := keep(&q.store, name)
-	canonical(key)
-	return get(q.fields, key)
-}
-
-func get(fields []field, key []byte) []byte {
+// get returns the first field of a canonical name; nil if there is none.
+func get(fields []field, name string) []byte {
 	for _, f := range fields {
-		if bytes.Equal(f.name, key) {
+		if string(f.name) == name {
 			return f.value
 		}
 	}
@@ -240,14 +216,14 @@ const alphanumeric = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 var (
 	tokens  = setOf(0, 0, alphanumeric+"!#$%&'*+-.^_`|~")
 	hosts   = setOf(0, 0, alphanumeric+"-._~!$&'()*+,;=:[]%")
-	values  = setOf(' ', '~', "\t")
-	targets = setOf('!', '~', "/")
+	values  = setOf(' ', 0x7f, "\t")
+	targets = setOf('!', 0x7f, "")
 )
 
-// setOf is a range and others.
-func setOf(first, last byte, others string) (s set) {
+// setOf is the bytes from first up to last, without it, and others.
+func setOf(first, last int, others string) (s set) {
 	for c := range s {
-		s[c] = c >= int(first) && c <= int(last) && last > 0 || strings.IndexByte(others, byte(c)) >= 0
+		s[c] = c >= first && c < last || strings.IndexByte(others, byte(c)) >= 0
 	}
 	return s
 }

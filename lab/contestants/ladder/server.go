@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
@@ -18,37 +17,33 @@ import (
 func byConnection(l net.Listener, save ladder.Rungs, serve func(net.Conn)) error {
 	var serving sync.WaitGroup
 	defer serving.Wait()
-	waiting := make(chan net.Conn) // for a goroutine that is free
-	defer close(waiting)
+	more := make(chan net.Conn) // for a goroutine that is free
+	defer close(more)
 	for {
 		c, err := l.Accept()
 		if err != nil {
 			return err
 		}
-		if !save.Has(ladder.Workers) {
-			serving.Go(func() { serve(c) })
-			continue
-		}
 		select {
-		case waiting <- c:
+		case more <- c: // nobody receives if goroutines are not reused
+			continue
 		default:
-			serving.Go(func() {
-				serve(c)
-				for c := range waiting {
-					serve(c)
-				}
-			})
 		}
+		serving.Go(func() {
+			for ok := true; ok; c, ok = <-more {
+				serve(c)
+				if !save.Has(ladder.Workers) {
+					return
+				}
+			}
+		})
 	}
 }
 
-// server is an HTTP/1.1 server whose savings can be switched one by one. It is only
-// for this experiment: no TLS, no bodies of requests, no timeouts, one handler.
-type server struct{ save ladder.Rungs }
-
-// conn is one connection.
+// conn is one connection of an HTTP/1.1 server whose savings can be switched one by one. It
+// is only for this experiment: no TLS, no bodies of requests, no timeouts, one handler.
 type conn struct {
-	server
+	save  ladder.Rungs
 	bound io.LimitedReader
 	br    *bufio.Reader
 	bw    *bufio.Writer
@@ -66,18 +61,18 @@ type exchange struct {
 	at  time.Time       // when it was read
 }
 
-func (s server) serve(c net.Conn) {
+func serveSmall(save ladder.Rungs, c net.Conn) {
 	defer c.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	k := &conn{server: s, ctx: ctx, bw: bufio.NewWriterSize(c, 4096)}
+	k := &conn{save: save, ctx: ctx, bw: bufio.NewWriterSize(c, 4096)}
 	k.bound.R = c
-	if !s.save.Has(ladder.Unwatched) {
+	if !save.Has(ladder.Unwatched) {
 		k.beat = newWatch(c)
 		k.bound.R = k.beat
 	}
 	k.br = bufio.NewReaderSize(&k.bound, maxHead)
-	if !s.save.Has(ladder.OneBuffer) {
+	if !save.Has(ladder.OneBuffer) {
 		k.late = &layers{bw: k.bw}
 	}
 	for again := true; again; {
@@ -141,14 +136,88 @@ func (k *conn) read(x *exchange) (err error) {
 		return errMalformed
 	case k.save.Has(ladder.Bytes):
 		return x.toBytes(parsed)
-	case !parsed:
-		return nil
+	case parsed:
+		return x.toStandard()
 	}
-	if x.std == nil {
-		x.std = &http.Request{}
+	return nil
+}
+
+// watch reads a byte ahead while a handler runs, so that its context ends when
+// the client disconnects, and sets every deadline that net/http sets for a request.
+type watch struct {
+	net.Conn
+	gone context.CancelFunc
+
+	mu      sync.Mutex
+	ended   sync.Cond
+	reading bool
+	stopped bool
+	ahead   bool // next holds a byte
+	next    [1]byte
+}
+
+func newWatch(c net.Conn) *watch {
+	w := &watch{Conn: c}
+	w.ended.L = &w.mu
+	return w
+}
+
+var never, past = time.Time{}, time.Unix(1, 0)
+
+// start begins to read ahead. gone is called if the client disconnects.
+func (w *watch) start(gone context.CancelFunc) {
+	_ = w.SetReadDeadline(never) // of the whole request
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gone = gone
+	if w.ahead {
+		return
 	}
-	if k.save.Has(ladder.State) && x.url == nil {
-		x.url = &url.URL{}
+	w.reading = true
+	_ = w.SetReadDeadline(never) // of the background read
+	go w.read()
+}
+
+func (w *watch) read() {
+	n, err := w.Conn.Read(w.next[:])
+	w.mu.Lock()
+	w.ahead = n == 1
+	if err != nil && !w.stopped {
+		w.gone()
 	}
-	return x.toStandard()
+	w.stopped, w.reading = false, false
+	w.mu.Unlock()
+	w.ended.Broadcast()
+}
+
+// stop ends the reading ahead, whose byte is read next, and sets what net/http sets
+// between two requests.
+func (w *watch) stop() {
+	w.mu.Lock()
+	if w.reading {
+		w.stopped = true
+		_ = w.SetReadDeadline(past)
+		for w.reading {
+			w.ended.Wait()
+		}
+		_ = w.SetReadDeadline(never)
+	}
+	w.mu.Unlock()
+	_ = w.SetWriteDeadline(never)
+	_ = w.SetReadDeadline(never) // of the idle connection
+	_ = w.SetReadDeadline(never) // of the next head
+}
+
+// Read gives the byte that was read ahead first.
+func (w *watch) Read(b []byte) (int, error) {
+	w.mu.Lock()
+	ahead := w.ahead && len(b) > 0
+	if ahead {
+		w.ahead, b[0] = false, w.next[0]
+	}
+	w.mu.Unlock()
+	if ahead {
+		return 1, nil
+	}
+	return w.Conn.Read(b)
 }
