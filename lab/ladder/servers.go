@@ -128,8 +128,6 @@ func cell(setup, name string) ledger.Key {
 	return ledger.Key{Setup: setup, Load: "keep-alive", Pattern: name}
 }
 func named(name string) ledger.Key { return cell(allServers, name) }
-func added(r Rungs) ledger.Key     { return small(r) }
-func removed(r Rungs) ledger.Key   { return small(AllRungs &^ r) }
 func fastLess(r Rungs) ledger.Key  { return cell(takenFromFast, r.String()) }
 
 // small is the small server with these savings.

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -49,8 +48,7 @@ func answerBytes(q *request, p *response) {
 		p.status = http.StatusNotFound
 		return
 	}
-	p.lines = append(p.lines, keepField(&p.store, "Content-Type", jsonType))
-	p.lines = append(p.lines, keepField(&p.store, []byte(echoed), get(q.fields, echoed)))
+	p.lines = append(p.lines, keepField(&p.store, "Content-Type", jsonType), keepField(&p.store, []byte(echoed), get(q.fields, echoed)))
 	_, _ = p.WriteString(before)
 	_, _ = p.Write(id)
 	_, _ = p.WriteString(patient)
@@ -94,7 +92,10 @@ func (k *conn) answer(x *exchange) error {
 		return k.late.finish(x)
 	}
 	x.complete(x.header, x.body)
-	out := appendField(statusLine(slices.Grow(x.out, 512), x.status), "Date", date())
+	if s := x.at.Unix(); s != k.second {
+		k.second, k.date = s, x.at.UTC().AppendFormat(k.date[:0], http.TimeFormat)
+	}
+	out := appendField(statusLine(slices.Grow(x.out, 512), x.status), "Date", k.date)
 	for _, f := range x.lines {
 		out = appendField(out, f.name, f.value)
 	}
@@ -181,21 +182,4 @@ func endHead(b []byte, length int, last bool) []byte {
 		b = append(b, "Connection: close\r\n"...)
 	}
 	return append(b, "\r\n"...)
-}
-
-// stamp is the time in HTTP's format, formatted once a second.
-type stamp struct {
-	second int64
-	text   []byte
-}
-
-var latest atomic.Pointer[stamp]
-
-func date() []byte {
-	now, s := time.Now(), latest.Load()
-	if s == nil || s.second != now.Unix() {
-		s = &stamp{now.Unix(), now.UTC().AppendFormat(nil, http.TimeFormat)}
-		latest.Store(s)
-	}
-	return s.text
 }

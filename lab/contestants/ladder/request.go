@@ -150,9 +150,8 @@ func (q *request) toStandard() error {
 	return nil
 }
 
-// toBytes makes what either parser found a request of the byte API, with its host and path
-// decoded.
-func (q *request) toBytes(parsed bool) (err error) {
+// toBytes makes what either parser found a request of the byte API, with its path decoded.
+func (q *request) toBytes(parsed bool) error {
 	q.store, q.fields = slices.Grow(q.store[:0], 512), slices.Grow(q.fields[:0], 16)
 	if parsed {
 		q.method, q.target = keep(&q.store, q.found.method), keep(&q.store, q.found.target)
@@ -169,20 +168,13 @@ func (q *request) toBytes(parsed bool) (err error) {
 		}
 	}
 	raw, query, _ := bytes.Cut(q.target, []byte{'?'})
-	q.query = query
-	if q.host, err = unescape(q.host[:0], get(q.fields, "Host")); err != nil || !all(q.host, &hosts) {
-		return errMalformed
+	q.query, q.host, q.path = query, get(q.fields, "Host"), append(q.path[:0], raw...)
+	if bytes.IndexByte(raw, '%') >= 0 {
+		plain, err := url.PathUnescape(string(raw))
+		q.path = append(q.path[:0], plain...)
+		return err
 	}
-	q.path, err = unescape(q.path[:0], raw)
-	return err
-}
-
-func unescape(to, raw []byte) ([]byte, error) {
-	if bytes.IndexByte(raw, '%') < 0 {
-		return append(to, raw...), nil
-	}
-	plain, err := url.PathUnescape(string(raw))
-	return append(to, plain...), err
+	return nil
 }
 
 // get returns the first field of a canonical name; nil if there is none.

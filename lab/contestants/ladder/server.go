@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -43,14 +44,16 @@ func byConnection(l net.Listener, save ladder.Rungs, serve func(net.Conn)) error
 // conn is one connection of an HTTP/1.1 server whose savings can be switched one by one. It
 // is only for this experiment: no TLS, no bodies of requests, no timeouts, one handler.
 type conn struct {
-	save  ladder.Rungs
-	bound io.LimitedReader
-	br    *bufio.Reader
-	bw    *bufio.Writer
-	beat  *watch  // without Unwatched
-	late  *layers // without OneBuffer
-	ctx   context.Context
-	x     *exchange // with State: the same for every request
+	save   ladder.Rungs
+	bound  io.LimitedReader
+	br     *bufio.Reader
+	bw     *bufio.Writer
+	beat   *watch  // without Unwatched
+	late   *layers // without OneBuffer
+	ctx    context.Context
+	x      *exchange // with State: the same for every request
+	second int64     // of the date
+	date   []byte    // with OneBuffer
 }
 
 // exchange is a request and its answer, which State reuses.
@@ -75,31 +78,30 @@ func serveSmall(save ladder.Rungs, c net.Conn) {
 	if !save.Has(ladder.OneBuffer) {
 		k.late = &layers{bw: k.bw}
 	}
-	for again := true; again; {
-		var err error
-		if again, err = k.one(); err != nil {
-			_, _ = io.WriteString(c, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
-			return
-		}
+	var err error
+	for err == nil {
+		err = k.one()
+	}
+	if err != errDone {
+		_, _ = io.WriteString(c, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 	}
 }
 
-// one serves one request and reports whether another may follow.
-func (k *conn) one() (again bool, err error) {
+var errDone = errors.New("the connection has ended")
+
+// one serves one request.
+func (k *conn) one() error {
 	k.bound.N = 2 * maxHead
 	if _, err := k.br.Peek(1); err != nil {
-		return false, nil // the client has left
+		return errDone
+	}
+	if k.x == nil || !k.save.Has(ladder.State) {
+		k.x = &exchange{}
 	}
 	x := k.x
-	if x == nil {
-		x = &exchange{}
-	}
-	if k.save.Has(ladder.State) {
-		k.x = x
-	}
 	x.reset(k)
 	if err := k.read(x); err != nil {
-		return false, err
+		return err
 	}
 	x.at = time.Now()
 	if k.beat != nil {
@@ -117,7 +119,10 @@ func (k *conn) one() (again bool, err error) {
 		}
 		answerStrings(&x.response, x.std)
 	}
-	return !x.last, k.answer(x)
+	if err := k.answer(x); err != nil || x.last {
+		return errDone
+	}
+	return nil
 }
 
 // read reads a request from the connection.
@@ -208,15 +213,10 @@ func (w *watch) stop() {
 	_ = w.SetReadDeadline(never) // of the next head
 }
 
-// Read gives the byte that was read ahead first.
+// Read gives the byte that was read ahead first. It is called after stop.
 func (w *watch) Read(b []byte) (int, error) {
-	w.mu.Lock()
-	ahead := w.ahead && len(b) > 0
-	if ahead {
+	if w.ahead && len(b) > 0 {
 		w.ahead, b[0] = false, w.next[0]
-	}
-	w.mu.Unlock()
-	if ahead {
 		return 1, nil
 	}
 	return w.Conn.Read(b)

@@ -202,23 +202,18 @@ func TestNothingIsLeftOverForTheNextRequest(t *testing.T) {
 }
 
 func TestTheByteAPILocatesARequest(t *testing.T) {
-	for host, want := range map[string]string{
-		"Example.ORG:80": "Example.ORG:80", "[::1]:80": "[::1]:80", "%48": "H", "%4": "400", "%zz": "400", "a%2fb": "400", "a%20": "400", "a%0d": "400",
-	} {
+	for target, want := range map[string]string{"/a/b?x=%20": "/a/b x=%20", "/a%2Fc%20d": "/a/c d ", "/%4": "400", "/%zz": "400"} {
 		var q request
-		head := "GET /a/b%2Fc%20d?x=%20 HTTP/1.1\r\nHOST: " + host + "\r\nx-request-ID: Some\r\n\r\n"
-		if err := q.parse(bufio.NewReaderSize(strings.NewReader(head), maxHead)); err != nil && want != "400" {
+		head := "GET " + target + " HTTP/1.1\r\nHOST: h:80\r\nx-request-ID: Some\r\n\r\n"
+		if err := q.parse(bufio.NewReaderSize(strings.NewReader(head), maxHead)); err != nil {
 			t.Fatal(err)
-		}
-		if want != "400" {
-			want += " /a/b/c d x=%20 Some"
 		}
 		got := "400"
 		if q.toBytes(true) == nil {
-			got = fmt.Sprintf("%s %s %s %s", q.host, q.path, q.query, get(q.fields, echoed))
+			got = fmt.Sprintf("%s %s", q.path, q.query)
 		}
-		if got != want {
-			t.Errorf("%q is %q, want %q", host, got, want)
+		if got != want || string(q.host) != "h:80" || string(get(q.fields, echoed)) != "Some" {
+			t.Errorf("%q is %q, want %q; %q", target, got, want, q.fields)
 		}
 	}
 }
