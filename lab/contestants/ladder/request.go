@@ -127,7 +127,7 @@ func (q *request) toStandard() error {
 	}
 	r, whole := q.std, string(q.raw)
 	sub := func(b []byte) string {
-		from := cap(q.raw) - cap(b) // b begins where its capacity says
+		from := min(cap(q.raw)-cap(b), len(whole)) // b begins where its capacity says, nil anywhere
 		return whole[from : from+len(b)]
 	}
 	clear(r.Header)

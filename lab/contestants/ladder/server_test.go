@@ -121,6 +121,7 @@ func TestWhatIsMalformedIsRefusedOnEveryRung(t *testing.T) {
 		want  []int
 	}{
 		"right":                 {get1 + "Host: h\r\n\r\n", []int{200}},
+		"an empty value":        {get1 + "Host: h\r\nA:\r\nB: \r\n\r\n", []int{200}},
 		"two in one write":      {strings.Repeat(get1+"Host: h\r\n\r\n", 2), []int{200, 200}},
 		"an unknown path":       {"GET / HTTP/1.1\r\nHost: h\r\n\r\n", []int{404}},
 		"another method":        {"PUT " + prefix + "P1 HTTP/1.1\r\nHost: h\r\n\r\n", []int{404}},
@@ -345,7 +346,7 @@ func FuzzServer(f *testing.F) {
 	for _, s := range []string{
 		wire, get1 + "Host: h\r\n\r\n", get1 + "Host: h\r\nContent-Length: 3\r\n\r\nabc", get1 + "Host: h\r\nA:b\r\na: \t c \r\n\r\n",
 		"GET /a?b%zz HTTP/1.1\r\nHost: [::1]:80\r\n\r\n", "HEAD / HTTP/1.1\r\nHost: h\r\nConnection: a , close\r\n\r\n", "GET / HTTP/1.1\nHost: h\n\n",
-		get1 + "Host: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		get1 + "Host: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", get1 + "Host:\r\n\r\n",
 	} {
 		f.Add([]byte(s), uint8(0))
 		f.Add([]byte(s), uint8(ladder.AllRungs))
