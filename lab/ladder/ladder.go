@@ -2,13 +2,6 @@
 // measures the processor time of servers for a request, from raw reads and writes up to
 // net/http, and climbs from one to the other on a small server whose savings can be
 // switched one by one. Servers and client are the program lab/contestants/ladder.
-//
-// A saving's share is what it takes off in the mean of all orders in which the savings can
-// be added (its Shapley value), so that in every round, whatever they are worth together,
-//
-//	lead = net/http − the small server without savings
-//	     + the share of each saving
-//	     + the small server with every saving − fasthttp
 package ladder
 
 import (
@@ -33,9 +26,7 @@ The ladder between them is a small HTTP/1.1 server made for this experiment, wit
 
 What a switch is worth depends on the others. So the small server runs with every set of them, and a saving's share of the lead is what it takes off in the mean of all orders in which they can be switched on. Four of them are also taken from fasthttp itself. Both ends run twice: what a switch that changes nothing seems to be worth is noise.
 
-A table lists all steps from net/http down to fasthttp, which add up to 100 %: the shares, and what the small server leaves at either end. The lead counts as explained except for the sizes of those two. With --per-connection 1 it shows what a pool of workers is worth without keep-alive.
-
-Allocations for a request, exactly and without a network: go test ./lab/contestants/ladder -run '^$' -bench Rung -benchmem`
+A table lists all steps from net/http down to fasthttp, which add up to 100 %: the shares, and what the small server leaves at either end. The lead counts as explained except for the sizes of those two. With --per-connection 1 it shows what a pool of workers is worth without keep-alive. Allocations for a request, exactly and without a network, are shown by go test ./lab/contestants/ladder -run '^$' -bench Rung -benchmem.`
 
 // Config is what a user may set.
 type Config struct {

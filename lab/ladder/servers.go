@@ -58,12 +58,11 @@ const (
 
 // Game is all servers in turns.
 type Game struct {
-	Client               string // its address
-	Servers              []Server
-	Connections, PerConn int
-	Rounds               int
-	Time                 time.Duration
-	Seed                 uint64
+	Client                       string // its address
+	Servers                      []Server
+	Connections, PerConn, Rounds int
+	Time                         time.Duration
+	Seed                         uint64
 }
 
 // Server says which server to start.
@@ -74,14 +73,13 @@ type Server struct {
 
 // Servers, those with capital letters as kinds, and set-ups.
 const (
-	Raw           = "raw floor"
-	NetHTTP       = "net/http"
-	NetHTTPPooled = "net/http by workers"
-	FastHTTP      = "fasthttp"
-	fastWithout   = "fasthttp without its savings"
-	slow          = "small server, no saving"
-	fast          = "small server, every saving"
-
+	Raw            = "raw floor"
+	NetHTTP        = "net/http"
+	NetHTTPPooled  = "net/http by workers"
+	FastHTTP       = "fasthttp"
+	fastWithout    = "fasthttp without its savings"
+	slow           = "small server, no saving"
+	fast           = "small server, every saving"
 	allServers     = "all servers"
 	addedToNone    = "each saving added to none"
 	removedFromAll = "each saving taken from all"

@@ -41,22 +41,19 @@ func parts() []part {
 	between := func(from, to ledger.Key) func(reading) float64 {
 		return func(of reading) float64 { return of(from) - of(to) }
 	}
+	slowTwin, fastTwin := named(slow), named(fast)
+	slowTwin.Twin, fastTwin.Twin = true, true
 	out := []part{
 		{"lead_us", between(named(NetHTTP), named(FastHTTP))},
 		{"rest_high_us", between(named(NetHTTP), named(slow))}, {"rest_low_us", between(named(fast), named(FastHTTP))},
 		{"nothing_us", func(of reading) float64 {
-			return (of(named(slow)) - of(twin(named(slow))) + of(twin(named(fast))) - of(named(fast))) / 2
+			return (of(named(slow)) - of(slowTwin) + of(fastTwin) - of(named(fast))) / 2
 		}},
 	}
 	for _, r := range Ordered {
 		out = append(out, part{r.key(), worth(r)})
 	}
 	return out
-}
-
-func twin(k ledger.Key) ledger.Key {
-	k.Twin = true
-	return k
 }
 
 // divide keeps the parts of the lead with net/http, and with its twin what they are by the

@@ -77,6 +77,9 @@ func (p *response) Write(b []byte) (int, error)       { return write(p, b) }
 func (p *response) WriteString(s string) (int, error) { return write(p, s) }
 
 func write[T text](p *response, b T) (int, error) {
+	if p.conn.beat.hijacked() {
+		return 0, http.ErrHijacked
+	}
 	body := &p.body
 	if l := p.conn.late; l != nil {
 		l.begin(p)

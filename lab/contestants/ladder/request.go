@@ -16,7 +16,7 @@ const (
 	maxFields = 64
 )
 
-var errMalformed = errors.New("malformed, too large, or nothing that this server understands")
+var errMalformed, errDone = errors.New("malformed, too large, or not understood"), errors.New("the connection has ended")
 
 // request is a request in the form that the parser and the handler want.
 type request struct {

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -87,8 +86,6 @@ func serveSmall(save ladder.Rungs, c net.Conn) {
 	}
 }
 
-var errDone = errors.New("the connection has ended")
-
 // one serves one request.
 func (k *conn) one() error {
 	k.bound.N = 2 * maxHead
@@ -157,6 +154,7 @@ type watch struct {
 	ended   sync.Cond
 	reading bool
 	stopped bool
+	taken   bool // never
 	ahead   bool // next holds a byte
 	next    [1]byte
 }
@@ -213,11 +211,26 @@ func (w *watch) stop() {
 	_ = w.SetReadDeadline(never) // of the next head
 }
 
-// Read gives the byte that was read ahead first. It is called after stop.
+// Read gives the byte that was read ahead first.
 func (w *watch) Read(b []byte) (int, error) {
-	if w.ahead && len(b) > 0 {
+	w.mu.Lock()
+	ahead := w.ahead && len(b) > 0
+	if ahead {
 		w.ahead, b[0] = false, w.next[0]
+	}
+	w.mu.Unlock()
+	if ahead {
 		return 1, nil
 	}
 	return w.Conn.Read(b)
+}
+
+// hijacked is what net/http asks before each write of a handler; without a watch it is false.
+func (w *watch) hijacked() bool {
+	if w == nil {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.taken
 }
