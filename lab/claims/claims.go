@@ -3,10 +3,10 @@
 // experiment turns its runs into one value or pair for each repeat, and the claim
 // returns a verdict.
 //
-//	claims.H1.Judge("as published", judge.Input{Pairs: naiveAndPool, Seed: seed})
+//	claims.PoolsRefuse.Judge("as published", judge.Input{Pairs: naiveAndPool, Seed: seed})
 //
 // There is one file for each family of claims. Ids are stable; a claim with several
-// parts is several claims ("H2/refused", "H2/goodput"), because parts that disagree
+// parts is several claims ("pools-1/cost", "H2/goodput"), because parts that disagree
 // must not be averaged into one verdict.
 //
 // A published absolute time or rate depends on the machine it was taken on.
@@ -74,7 +74,7 @@ type Family struct {
 }
 
 // Families lists every family that is judged, in the order of the ledger.
-var Families = []Family{H, Pools}
+var Families = []Family{Pools}
 
 // Find returns the claim of that id.
 func Find(id string) (Claim, bool) {

@@ -35,14 +35,6 @@ func TestEveryClaimIsComplete(t *testing.T) {
 	}
 }
 
-func TestJudgeCarriesTheLedgerIntoTheResult(t *testing.T) {
-	got := H1.Judge("as published", judge.Input{Pairs: []judge.Pair{{A: 1000, B: 250}, {A: 1100, B: 244}, {A: 1050, B: 240}}})
-	if got.ID != "H1" || got.Setup != "as published" || got.Unit != "x" || got.Runs != 3 || got.Published != H1.Published ||
-		got.Rule != H1.HoldsIf || got.Source != sourceH || !strings.Contains(got.Why, "paired ratios") {
-		t.Errorf("%+v", got)
-	}
-}
-
 func TestRecommendationStandsOnItsVerdicts(t *testing.T) {
 	r := Recommendation{For: "x", Use: "y", RestsOn: []string{"H9/cleared", "H10"}}
 	claim := func(id, setup string, v results.Verdict) results.OldClaim {

@@ -177,7 +177,7 @@ func (s *session) shape(pattern string) int { return max(slices.Index(s.patterns
 
 // Known names come first, in the order of the ledger; the others follow by name.
 var (
-	knownSetups   = []string{"published", "real"}
+	knownSetups   = []string{"published shape", "published", "in process", "real", "for real"}
 	knownLoads    = []string{"low", "high", "sustained"}
 	knownPatterns = []string{"spillway", "naive", "workerpool", "optimized", "limiter"}
 )

@@ -163,12 +163,20 @@ func reportError(stderr io.Writer, err error) int {
 	return 1
 }
 
+// path is the command's names, without its aliases.
+func path(node *kong.Node) string {
+	if node.Parent == nil {
+		return node.Name
+	}
+	return path(node.Parent) + " " + node.Name
+}
+
 // hint adds a pointer to the help to the parser's error.
 func hint(err error) error {
 	command := "spillway"
 	if parse, ok := errors.AsType[*kong.ParseError](err); ok && parse.Context != nil {
 		if node := parse.Context.Selected(); node != nil {
-			command = node.FullPath()
+			command = path(node)
 		} else if path := parse.Context.Command(); path != "" {
 			command += " " + path
 		}
