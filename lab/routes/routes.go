@@ -33,7 +33,7 @@ The contestants are built twice, the second time with GOEXPERIMENT=jsonv2, which
 type Config struct {
 	Contestant []string      `placeholder:"NAME" help:"Only these, such as spillway or \"gin by hand\". Claims that need another one stay open."`
 	Time       time.Duration `group:"Size" default:"5ms" quick:"3ms" help:"How long a turn is."`
-	Rounds     int           `group:"Size" default:"30" quick:"12" help:"How often every contestant has its turn in each scenario, in each repeat."`
+	Rounds     int           `group:"Size" default:"25" quick:"12" help:"How often every contestant has its turn in each scenario, in each repeat."`
 	OneBuild   bool          `group:"Size" help:"Do not build the contestants a second time, with GOEXPERIMENT=jsonv2. The goals of Spillway's own routes then stay open."`
 	MemoryCap  int           `default:"512" placeholder:"MIB" help:"A process that needs more memory than that is killed; 0 sets no limit."`
 }

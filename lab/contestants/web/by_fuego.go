@@ -21,10 +21,11 @@ func startFuego() (handlers, error) {
 }
 
 func fuegoCreate(c fuego.ContextWithBody[newPatient]) (*patient, error) {
-	return fuegoAnswer(create(c.PathParam("ward"), c.QueryParam("notify"), func(p *newPatient) (err error) {
+	body := func(p *newPatient) (err error) { // fuego finds out the type
 		*p, err = c.Body()
 		return err
-	}))
+	}
+	return fuegoAnswer(create(c.PathParam("ward"), c.QueryParam("notify"), jsonType, body, body))
 }
 
 func fuegoGet(c fuego.ContextNoBody) (*patient, error) { return fuegoAnswer(lookUp(c.PathParam("id"))) }

@@ -45,18 +45,10 @@ func startGinTyped() (handlers, error) {
 }
 
 func ginCreate(c *gin.Context) {
-	v, err := create(c.Param("ward"), c.Query("notify"), func(p *newPatient) error {
-		c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxBody)
-		switch c.ContentType() {
-		case jsonType:
-			return c.ShouldBindWith(p, binding.JSON)
-		case formType:
-			return c.ShouldBindWith(p, binding.FormPost)
-		case "":
-			return errNoType
-		}
-		return errOtherType
-	})
+	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxBody)
+	v, err := create(c.Param("ward"), c.Query("notify"), c.ContentType(),
+		func(p *newPatient) error { return c.ShouldBindWith(p, binding.JSON) },
+		func(p *newPatient) error { return c.ShouldBindWith(p, binding.FormPost) })
 	ginAnswer(c, http.StatusCreated, v, err)
 }
 

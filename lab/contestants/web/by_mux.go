@@ -15,55 +15,48 @@ type byHand struct {
 	path  func(*http.Request, string) string
 }
 
-func startMux(validated bool) func() (handlers, error) {
-	return func() (handlers, error) {
-		v, err := newValidator()
-		h := byHand{check: checkByHand, path: (*http.Request).PathValue}
-		if validated {
-			h.check = func(p *newPatient) error { return v.Struct(p) }
-		}
-		mux := http.NewServeMux()
-		mux.HandleFunc("POST "+createPath, h.create)
-		mux.HandleFunc("GET "+getPath, h.get)
-		return handlers{http: mux}, err
-	}
+func startMux() (handlers, error) {
+	return byHand{checkByHand, (*http.Request).PathValue}.on(http.NewServeMux()), nil
+}
+
+func startMuxValidator() (handlers, error) {
+	v, err := newValidator()
+	return byHand{func(p *newPatient) error { return v.Struct(p) }, (*http.Request).PathValue}.on(http.NewServeMux()), err
 }
 
 func startChi() (handlers, error) {
 	v, err := newValidator()
-	h := byHand{check: func(p *newPatient) error { return v.Struct(p) }, path: chi.URLParam}
-	mux := chi.NewRouter()
-	mux.Post(createPath, h.create)
-	mux.Get(getPath, h.get)
-	return handlers{http: mux}, err
+	return byHand{func(p *newPatient) error { return v.Struct(p) }, chi.URLParam}.on(chi.NewRouter()), err
+}
+
+// on adds the routes. chi understands the mux's patterns.
+func (h byHand) on(mux interface {
+	http.Handler
+	Handle(string, http.Handler)
+}) handlers {
+	mux.Handle("POST "+createPath, http.HandlerFunc(h.create))
+	mux.Handle("GET "+getPath, http.HandlerFunc(h.get))
+	return handlers{http: mux}
 }
 
 func (h byHand) create(w http.ResponseWriter, r *http.Request) {
-	v, err := create(h.path(r, "ward"), r.URL.Query().Get("notify"), func(p *newPatient) error { return h.read(w, r, p) })
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	v, err := create(h.path(r, "ward"), r.URL.Query().Get("notify"), r.Header.Get("Content-Type"),
+		func(p *newPatient) error { return h.checked(p, decodeByHand(r.Body, p)) },
+		func(p *newPatient) error { return h.checked(p, p.fromForm(r)) })
 	answerByHand(w, http.StatusCreated, v, err)
+}
+
+func (h byHand) checked(p *newPatient, err error) error {
+	if err != nil {
+		return err
+	}
+	return h.check(p)
 }
 
 func (h byHand) get(w http.ResponseWriter, r *http.Request) {
 	v, err := lookUp(h.path(r, "id"))
 	answerByHand(w, http.StatusOK, v, err)
-}
-
-func (h byHand) read(w http.ResponseWriter, r *http.Request, p *newPatient) (err error) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	switch media(r.Header.Get("Content-Type")) {
-	case jsonType:
-		err = decodeByHand(r.Body, p)
-	case formType:
-		err = p.fromForm(r)
-	case "":
-		err = errNoType
-	default:
-		err = errOtherType
-	}
-	if err != nil {
-		return err
-	}
-	return h.check(p)
 }
 
 func answerByHand(w http.ResponseWriter, status int, v patient, err error) {

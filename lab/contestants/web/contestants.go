@@ -21,8 +21,8 @@ type handlers struct {
 var starts = map[string]func() (handlers, error){
 	routes.Spillway:      startSpillway(true),
 	routes.SpillwayTimed: startSpillway(false),
-	routes.Mux:           startMux(false),
-	routes.MuxValidator:  startMux(true),
+	routes.Mux:           startMux,
+	routes.MuxValidator:  startMuxValidator,
 	routes.Chi:           startChi,
 	routes.Gin:           startGin,
 	routes.GinTyped:      startGinTyped,
@@ -42,17 +42,16 @@ var harnesses = map[string]handlers{
 }
 
 // start starts a contestant or a harness.
-func start(name string) (handlers, error) {
+func start(name string) (h handlers, err error) {
 	if h, ok := harnesses[name]; ok {
 		return h, nil
 	}
 	f, ok := starts[name]
 	if !ok {
-		return handlers{}, fmt.Errorf("there is no contestant %q", name)
+		return h, fmt.Errorf("there is no contestant %q", name)
 	}
-	h, err := f()
-	if err != nil {
-		return h, fmt.Errorf("%s: %w", name, err)
+	if h, err = f(); err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
 	}
-	return h, nil
+	return h, err
 }

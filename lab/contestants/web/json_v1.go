@@ -15,8 +15,7 @@ const thisBuild = routes.StdJSON
 
 // decodeByHand reads one document without unknown members and nothing after it.
 func decodeByHand(r io.Reader, v any) error {
-	d := json.NewDecoder(r)
-	d.DisallowUnknownFields()
+	d := strict(r)
 	if err := d.Decode(v); err != nil {
 		return err
 	}

@@ -31,13 +31,12 @@ func lookLate(ctx context.Context, j routes.LateJob) (out routes.Seen, err error
 			<-returned
 			right := false
 			defer func() {
-				v := recover()
+				panicked := recover() != nil
 				mu.Lock()
 				defer mu.Unlock()
 				switch {
-				case v != nil:
+				case panicked:
 					out.Panics++
-					out.Example = fmt.Sprint(v)
 				case right:
 					out.Right++
 				default:

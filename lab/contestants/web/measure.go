@@ -45,7 +45,7 @@ func measure(ctx context.Context, j routes.Job) (routes.Measured, error) {
 const warm = 8
 
 func player(name string, h handlers, j routes.Job, lanes int) turns.Player {
-	senders, wrong := make([]harness, lanes), make([]string, lanes)
+	senders, wrong := make([]harness, lanes), make([]error, lanes)
 	for i := range senders {
 		senders[i] = newHarness(h, requests[j.Scenario], j.Published)
 	}
@@ -54,13 +54,10 @@ func player(name string, h handlers, j routes.Job, lanes int) turns.Player {
 		want = http.StatusOK // of nobody
 	}
 	repeat := func(i, n int) {
-		var status int
-		var body []byte
 		for range n {
-			status, body = senders[i]()
-		}
-		if status != want {
-			wrong[i] = fmt.Sprintf("answered %d, want %d: %s", status, want, body)
+			if status, body := senders[i](); status != want {
+				wrong[i] = fmt.Errorf("answered %d, want %d: %s", status, want, body)
+			}
 		}
 	}
 	send := func(n int) {
@@ -75,12 +72,7 @@ func player(name string, h handlers, j routes.Job, lanes int) turns.Player {
 		Name:  name,
 		Ready: func(int) error { send(warm * lanes); return nil },
 		Block: send,
-		Done: func() error {
-			if why := cmp.Or(wrong...); why != "" {
-				return errors.New(why)
-			}
-			return nil
-		},
+		Done:  func() error { return cmp.Or(wrong...) },
 	}
 }
 
