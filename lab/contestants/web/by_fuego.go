@@ -21,11 +21,13 @@ func startFuego() (handlers, error) {
 }
 
 func fuegoCreate(c fuego.ContextWithBody[newPatient]) (*patient, error) {
-	body := func(p *newPatient) (err error) { // fuego finds out the type
-		*p, err = c.Body()
-		return err
+	ward := c.PathParam("ward")
+	notify, err := params(ward, c.QueryParam("notify"))
+	if err != nil {
+		return fuegoAnswer(patient{}, err)
 	}
-	return fuegoAnswer(create(c.PathParam("ward"), c.QueryParam("notify"), jsonType, body, body))
+	p, err := c.Body()
+	return fuegoAnswer(created(ward, notify, &p), err)
 }
 
 func fuegoGet(c fuego.ContextNoBody) (*patient, error) { return fuegoAnswer(lookUp(c.PathParam("id"))) }

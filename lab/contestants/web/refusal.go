@@ -43,19 +43,27 @@ func refusalOf(err error) (status int, answer any) {
 	return r.status, r
 }
 
+// params checks path and query.
+func params(ward, notify string) (yes bool, err error) {
+	if len(ward) > longest {
+		return false, bad("ward is too long")
+	}
+	if notify != "" {
+		if yes, err = strconv.ParseBool(notify); err != nil {
+			return false, bad("notify must be true or false")
+		}
+	}
+	return yes, nil
+}
+
 // create checks path and query, lets fromJSON or fromForm fill and check what the body
 // has, and answers.
 func create(ward, notify, contentType string, fromJSON, fromForm func(*newPatient) error) (patient, error) {
+	yes, err := params(ward, notify)
+	if err != nil {
+		return patient{}, err
+	}
 	var p newPatient
-	if len(ward) > longest {
-		return patient{}, bad("ward is too long")
-	}
-	yes, err := false, error(nil)
-	if notify != "" {
-		if yes, err = strconv.ParseBool(notify); err != nil {
-			return patient{}, bad("notify must be true or false")
-		}
-	}
 	kind, _, _ := strings.Cut(contentType, ";")
 	switch strings.TrimSpace(kind) {
 	case jsonType:
