@@ -1,9 +1,7 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -36,23 +34,8 @@ func (s *session) Facts() []fact {
 	if len(disturbed) > 0 {
 		all = append(all, fact{"Disturbed", fmt.Sprintf("%d of %s: other processes used up to %s of the processors", len(disturbed), count(len(s.runs), "run"), percent(slices.Max(disturbed)))})
 	}
-	all = append(all, fact{"Scaled", res.Scaled}, fact{"Settings", settings(res.Config)}, fact{"Command", command(res.Command)})
+	all = append(all, fact{"Scaled", res.Scaled}, fact{"Settings", res.Settings}, fact{"Command", command(res.Command)})
 	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
-}
-
-// settings writes a configuration's fields; what is null is left out.
-func settings(config json.RawMessage) string {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(config, &fields) != nil {
-		return ""
-	}
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if value := strings.ReplaceAll(string(fields[name]), `"`, ""); value != "null" {
-			parts = append(parts, name+" "+value)
-		}
-	}
-	return strings.Join(parts, " · ")
 }
 
 // machine is one line.

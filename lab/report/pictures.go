@@ -38,9 +38,10 @@ type key struct {
 
 // Pictures are the drawings, chapter by chapter. A chapter without any is left out.
 func (s *session) Pictures() []section {
-	var contestants, parts, kinds, limited []key
-	for i, name := range s.patterns {
-		contestants = append(contestants, seriesKey(i, name))
+	var parts, kinds []key
+	var limited []string
+	for _, f := range limitLines {
+		limited = append(limited, f.name)
 	}
 	for _, p := range s.Family.Stacks.Parts {
 		parts = append(parts, key{Name: p.Name, Class: p.Class})
@@ -48,17 +49,14 @@ func (s *session) Pictures() []section {
 	for _, k := range outcomes {
 		kinds = append(kinds, key{Name: k.word, Class: k.kind})
 	}
-	for i, f := range limitLines {
-		limited = append(limited, seriesKey(i, f.name))
-	}
 	all := []section{
-		{"curves", "Against load", "Against offered load", "What a service is worth that is offered more than it can do: it should climb to its capacity and stay there. Medians over the repeats. A request that is neither answered nor refused in time counts with its whole wait.", contestants, nil, s.each(s.curves)},
-		{"time", "Over time", "Over time", "What the contestants' processes used in the first repeat.", contestants, nil, s.each(s.timelines)},
-		{"limits", "Limits", "Limits over time", "Limit, in flight and waiting in the first repeat, of each contestant whose limit moves and under every load beyond the capacity.", limited, nil, s.each(s.limits)},
+		{"curves", "Against load", "Against offered load", "What a service is worth that is offered more than it can do: it should climb to its capacity and stay there. Medians over the repeats. A request that is neither answered nor refused in time counts with its whole wait.", seriesKeys(s.patterns), nil, s.each(s.curves)},
+		{"time", "Over time", "Over time", "What the contestants' processes used in the first repeat.", seriesKeys(s.patterns), nil, s.each(s.timelines)},
+		{"limits", "Limits", "Limits over time", "Limit, in flight and waiting in the first repeat, of each contestant whose limit moves and under every load beyond the capacity.", seriesKeys(limited), nil, s.each(s.limits)},
 		{"stacks", "Made of", "What it is made of", s.Family.Stacks.Axis + ". Medians over the repeats.", parts, nil, s.each(s.stack)},
 		{"outcomes", "Goodput", "What came back", "Requests a second by outcome. The solid part is goodput. The whole bar is what the published harness calls throughput: there a refusal counts like an answer.", kinds, s.killed(), s.each(s.outcomes)},
-		{"latency", "Latency", "Latency", "Read from left to right: half of the requests, then nine in ten, then ninety-nine in a hundred. Each step of the axis leaves ten times fewer requests. Good and refused requests are drawn apart, all repeats merged. Time counts from when a request was meant to be sent; in a closed loop, where a client waits for its answer first, that is when it was sent.", contestants, nil, s.each(s.latencies)},
-		{"process", "Memory and allocations", "Memory, collection and allocations", "What the contestant's process used. A mark for each repeat, a stroke at the median.", contestants, nil, s.each(s.processes)},
+		{"latency", "Latency", "Latency", "Read from left to right: half of the requests, then nine in ten, then ninety-nine in a hundred. Each step of the axis leaves ten times fewer requests. Good and refused requests are drawn apart, all repeats merged. Time counts from when a request was meant to be sent; in a closed loop, where a client waits for its answer first, that is when it was sent.", seriesKeys(s.patterns), nil, s.each(s.latencies)},
+		{"process", "Memory and allocations", "Memory, collection and allocations", "What the contestant's process used. A mark for each repeat, a stroke at the median.", seriesKeys(s.patterns), nil, s.each(s.processes)},
 	}
 	return slices.DeleteFunc(all, func(x section) bool { return len(x.Setups)+len(x.Notes) == 0 })
 }
@@ -75,8 +73,11 @@ func (s *session) each(draw func(*setup) []panel) (out []panels) {
 // seriesClass is the colour of the n-th series.
 func seriesClass(n int) string { return fmt.Sprintf("s%d", n%8) }
 
-func seriesKey(n int, name string) key {
-	return key{name, seriesClass(n), template.HTML(chart.Marker(seriesClass(n), n))}
+func seriesKeys(names []string) (out []key) {
+	for n, name := range names {
+		out = append(out, key{name, seriesClass(n), template.HTML(chart.Marker(seriesClass(n), n))})
+	}
+	return out
 }
 
 func (s *session) series(pattern string) chart.Series { return series(s.shape(pattern), pattern) }

@@ -9,6 +9,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
 	"html/template"
@@ -22,9 +23,7 @@ import (
 // Write puts results.json and report.html into dir, each atomically. Nothing
 // is written when either cannot be made.
 func Write(dir string, fam ledger.Family, res results.Results, runs []results.Run) error {
-	if res.Schema == "" {
-		res.Schema = results.Schema
-	}
+	res.Schema = cmp.Or(res.Schema, results.Schema)
 	var page bytes.Buffer
 	if err := HTML(&page, fam, res, runs); err != nil {
 		return fmt.Errorf("the report cannot be made: %w", err)

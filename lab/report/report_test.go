@@ -144,12 +144,12 @@ func TestEveryVerdictCitesItsFigures(t *testing.T) {
 	for _, c := range res.Claims {
 		wants = append(wants, c.ID, sentence(c.Title), c.Published)
 		for _, a := range c.Answers {
-			wants = append(wants, a.Part, sentence(a.Title), a.Setup, interval(a), sentence(a.Why), ruleWords(a))
+			wants = append(wants, a.Part, sentence(a.Title), a.Setup, answer{Answer: a}.Interval(), sentence(a.Why), ruleWords(a))
 		}
 	}
 	wants = append(wants, "Goals of our own", "for comparison", "6 more repeats settle it", "at the edge", "a figure is missing", "margin ± 3 %",
 		"published 1.26–1.35x", "outside 0.9–1.1x", "it is at most 7", "Medians behind it: naive goodput 1,130, workerpool goodput 256 (as published, low load).",
-		"Revision", "0123456789ab", "judged 1 time before", "1 of 93 runs: other processes used up to 23 %", "Loads [low,high] · Sustained 20000", "sustained 20000 instead of 50000")
+		"Revision", "0123456789ab", "judged 1 time before", "1 of 93 runs: other processes used up to 23 %", "sustained 20000, contestant all, loads low high", "sustained 20000 instead of 50000")
 	for _, want := range wants {
 		for name, out := range map[string]string{"page": html.UnescapeString(page), "summary": text} {
 			if !strings.Contains(words(out), words(want)) {
@@ -177,7 +177,7 @@ func TestOddResultsAreStillShown(t *testing.T) {
 	claims := []results.Claim{{}, {ID: "H1", Answers: []results.Answer{{Repeats: 3, Measured: nan, Low: nan, High: nan, Floor: nan}, {Rule: judge.Outside(math.Inf(-1), 3), Repeats: 1, Floor: math.Inf(1), Published: []float64{nan}}}},
 		{ID: "X", Verdict: "unheard of", Answers: []results.Answer{{Unit: "x", Repeats: 1, Measured: math.Inf(1), Rule: judge.Between(nan, 0), Published: []float64{2, 1}}}}}
 	for _, fam := range []ledger.Family{{}, fakeFamily, families["G7"]} {
-		for _, res := range []results.Results{{}, {Claims: claims, Command: []string{"it's", ""}, Demos: []results.Demo{{}}, Config: []byte("[]")}} {
+		for _, res := range []results.Results{{}, {Claims: claims, Command: []string{"it's", ""}, Demos: []results.Demo{{}}}} {
 			for _, runs := range [][]results.Run{nil, odd} {
 				page := renderedOf(t, fam, res, runs)
 				if bad := regexp.MustCompile(`="[^"]*(NaN|Inf)[^"]*[0-9 "]`).FindString(page); bad != "" {
@@ -220,8 +220,12 @@ func TestTheSummaryIsAsItWas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got != string(want) {
-			t.Errorf("%s differs; look at it and run go test -update if it is meant:\n%s", name, got)
+		if have, wanted := strings.Split(got, "\n"), strings.Split(string(want), "\n"); !slices.Equal(have, wanted) {
+			at := 0
+			for at < min(len(have), len(wanted))-1 && have[at] == wanted[at] {
+				at++
+			}
+			t.Errorf("%s differs from line %d on; run go test -update if it is meant:\n%s\nwas\n%s", name, at+1, have[at], wanted[at])
 		}
 	}
 }

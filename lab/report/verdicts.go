@@ -152,14 +152,12 @@ func measured(a results.Answer) bool { return a.Repeats > 0 && !math.IsNaN(a.Mea
 func bounded(a results.Answer) bool { return a.Low <= a.Measured && a.Measured <= a.High }
 
 // Interval is the measured value, its interval and its repeats.
-func (a answer) Interval() string { return interval(a.Answer) }
-
-func interval(a results.Answer) string {
+func (a answer) Interval() string {
 	repeats := count(a.Repeats, "repeat")
 	switch {
-	case !measured(a):
+	case !measured(a.Answer):
 		return "no figure from " + repeats
-	case !bounded(a) || number(a.Low) == number(a.High):
+	case !bounded(a.Answer) || number(a.Low) == number(a.High):
 		return fmt.Sprintf("%s (%s)", with(a.Measured, a.Unit), repeats)
 	}
 	return fmt.Sprintf("%s (%s%s%s, %s)", with(a.Measured, a.Unit), number(a.Low), pick(a.Low < 0, " to ", " – "), number(a.High), repeats)
