@@ -51,17 +51,8 @@ func echoCreate(c *echo.Context) error {
 	case echo.StatusCode(err) == http.StatusUnsupportedMediaType:
 		err = errOtherType
 	}
-	return echoAnswer(c, http.StatusCreated, created(from.Ward, from.Notify, &p), err)
+	v := created(from.Ward, from.Notify, &p)
+	return c.JSON(answer(http.StatusCreated, &v, err))
 }
 
-func echoGet(c *echo.Context) error {
-	v, err := lookUp(c.Param("id"))
-	return echoAnswer(c, http.StatusOK, v, err)
-}
-
-func echoAnswer(c *echo.Context, status int, v patient, err error) error {
-	if err != nil {
-		return c.JSON(refusalOf(err))
-	}
-	return c.JSON(status, &v)
-}
+func echoGet(c *echo.Context) error { return c.JSON(get(c.Param("id"))) }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"net/http"
 
 	"github.com/gofiber/fiber/v3"
 )
@@ -16,21 +15,13 @@ func startFiber() (handlers, error) {
 }
 
 func fiberCreate(c fiber.Ctx) error {
-	v, err := create(c.Params("ward"), c.Query("notify"), c.Get(fiber.HeaderContentType),
+	status, v := create(c.Params("ward"), c.Query("notify"), c.Get(fiber.HeaderContentType),
 		func(p *newPatient) error { return c.Bind().JSON(p) },
 		func(p *newPatient) error { return c.Bind().Form(p) })
-	return fiberAnswer(c, http.StatusCreated, v, err)
+	return c.Status(status).JSON(v)
 }
 
 func fiberGet(c fiber.Ctx) error {
-	v, err := lookUp(c.Params("id"))
-	return fiberAnswer(c, http.StatusOK, v, err)
-}
-
-func fiberAnswer(c fiber.Ctx, status int, v patient, err error) error {
-	var answer any = &v
-	if err != nil {
-		status, answer = refusalOf(err)
-	}
-	return c.Status(status).JSON(answer)
+	status, v := get(c.Params("id"))
+	return c.Status(status).JSON(v)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"net/http"
 
 	"github.com/go-fuego/fuego"
@@ -24,17 +23,17 @@ func fuegoCreate(c fuego.ContextWithBody[newPatient]) (*patient, error) {
 	ward := c.PathParam("ward")
 	notify, err := params(ward, c.QueryParam("notify"))
 	if err != nil {
-		return fuegoAnswer(patient{}, err)
+		return nil, fuego.BadRequestError{Detail: err.Error()}
 	}
 	p, err := c.Body()
-	return fuegoAnswer(created(ward, notify, &p), err)
+	v := created(ward, notify, &p)
+	return &v, err
 }
 
-func fuegoGet(c fuego.ContextNoBody) (*patient, error) { return fuegoAnswer(lookUp(c.PathParam("id"))) }
-
-func fuegoAnswer(v patient, err error) (*patient, error) {
-	if r, ok := errors.AsType[*refusal](err); ok {
-		err = fuego.BadRequestError{Detail: r.Error()}
+func fuegoGet(c fuego.ContextNoBody) (*patient, error) {
+	v := found(c.PathParam("id"))
+	if err := checkID(v.ID); err != nil {
+		return nil, fuego.BadRequestError{Detail: err.Error()}
 	}
-	return &v, err
+	return &v, nil
 }

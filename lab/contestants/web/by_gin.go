@@ -40,27 +40,15 @@ func startGinTyped() (handlers, error) {
 	}
 	api := routegin.NewAPI(route.Config{Untimed: true, Limits: route.Limits{Body: maxBody}})
 	return handlers{http: engine}, api.Register(engine,
-		routegin.New("POST", createGin, func(_ *routegin.Context, q spillwayCreate) (patient, error) { return q.created(), nil }).Status(http.StatusCreated),
-		routegin.New("GET", getGin, func(_ *routegin.Context, q spillwayGet) (patient, error) { return found(q.ID), nil }))
+		routegin.New("POST", createGin, func(_ *routegin.Context, q typedCreate) (patient, error) { return q.created(), nil }).Status(http.StatusCreated),
+		routegin.New("GET", getGin, func(_ *routegin.Context, q typedGet) (patient, error) { return found(q.ID), nil }))
 }
 
 func ginCreate(c *gin.Context) {
 	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxBody)
-	v, err := create(c.Param("ward"), c.Query("notify"), c.ContentType(),
+	c.JSON(create(c.Param("ward"), c.Query("notify"), c.ContentType(),
 		func(p *newPatient) error { return c.ShouldBindWith(p, binding.JSON) },
-		func(p *newPatient) error { return c.ShouldBindWith(p, binding.FormPost) })
-	ginAnswer(c, http.StatusCreated, v, err)
+		func(p *newPatient) error { return c.ShouldBindWith(p, binding.FormPost) }))
 }
 
-func ginGet(c *gin.Context) {
-	v, err := lookUp(c.Param("id"))
-	ginAnswer(c, http.StatusOK, v, err)
-}
-
-func ginAnswer(c *gin.Context, status int, v patient, err error) {
-	if err != nil {
-		c.JSON(refusalOf(err))
-		return
-	}
-	c.JSON(status, &v)
-}
+func ginGet(c *gin.Context) { c.JSON(get(c.Param("id"))) }

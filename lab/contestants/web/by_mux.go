@@ -41,10 +41,21 @@ func (h byHand) on(mux interface {
 
 func (h byHand) create(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	v, err := create(h.path(r, "ward"), r.URL.Query().Get("notify"), r.Header.Get("Content-Type"),
+	status, v := create(h.path(r, "ward"), r.URL.Query().Get("notify"), r.Header.Get("Content-Type"),
 		func(p *newPatient) error { return h.checked(p, decodeByHand(r.Body, p)) },
 		func(p *newPatient) error { return h.checked(p, p.fromForm(r)) })
-	answerByHand(w, http.StatusCreated, v, err)
+	answerByHand(w, status, v)
+}
+
+func (h byHand) get(w http.ResponseWriter, r *http.Request) {
+	status, v := get(h.path(r, "id"))
+	answerByHand(w, status, v)
+}
+
+func answerByHand(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", jsonType)
+	w.WriteHeader(status)
+	_ = encodeByHand(w, v) // the client has gone
 }
 
 func (h byHand) checked(p *newPatient, err error) error {
@@ -52,21 +63,6 @@ func (h byHand) checked(p *newPatient, err error) error {
 		return err
 	}
 	return h.check(p)
-}
-
-func (h byHand) get(w http.ResponseWriter, r *http.Request) {
-	v, err := lookUp(h.path(r, "id"))
-	answerByHand(w, http.StatusOK, v, err)
-}
-
-func answerByHand(w http.ResponseWriter, status int, v patient, err error) {
-	var answer any = &v
-	if err != nil {
-		status, answer = refusalOf(err)
-	}
-	w.Header().Set("Content-Type", jsonType)
-	w.WriteHeader(status)
-	_ = encodeByHand(w, answer) // the client has gone
 }
 
 func (p *newPatient) fromForm(r *http.Request) error {

@@ -70,17 +70,17 @@ func lateHandler(name string, keep func(context.Context)) (http.Handler, error) 
 	mux, engine := route.NewMux(route.Config{}), gin.New()
 	switch name {
 	case routes.Spillway:
-		return mux, mux.Add(route.New("GET", getPath, func(ctx context.Context, q spillwayGet) (patient, error) {
+		return mux, mux.Add(route.New("GET", getPath, func(ctx context.Context, q typedGet) (patient, error) {
 			keep(ctx)
 			return found(q.ID), nil
 		}))
 	case routes.GinTyped:
-		return engine, routegin.NewAPI(route.Config{}).Register(engine, routegin.New("GET", getGin, func(c *routegin.Context, q spillwayGet) (patient, error) {
+		return engine, routegin.NewAPI(route.Config{}).Register(engine, routegin.New("GET", getGin, func(c *routegin.Context, q typedGet) (patient, error) {
 			keep(c)
 			return found(q.ID), nil
 		}))
 	}
-	specimen.New("GET", getGin, func(c *specimen.Context, q publishedGet) (patient, error) {
+	specimen.New("GET", getGin, func(c *specimen.Context, q typedGet) (patient, error) {
 		keep(c)
 		return found(q.ID), nil
 	}).AddTo(specimen.NewLayer(engine, specimen.Build{Pooled: name == routes.Pooled}))

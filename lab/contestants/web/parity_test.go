@@ -43,11 +43,11 @@ func TestAllAnswerGoodRequestsAlike(t *testing.T) {
 					t.Errorf("%s, %s: %d %s (%v)", name, scenario, status, body, err)
 					break
 				}
-				if err := json.Unmarshal([]byte(answer(scenario)), &want); err != nil {
+				if err := json.Unmarshal([]byte(expected(scenario)), &want); err != nil {
 					t.Fatal(err)
 				}
 				if !reflect.DeepEqual(got, want) {
-					t.Errorf("%s, %s: %s, want %s", name, scenario, body, answer(scenario))
+					t.Errorf("%s, %s: %s, want %s", name, scenario, body, expected(scenario))
 				}
 			}
 		}
@@ -96,8 +96,8 @@ func TestAllRefuseBadRequestsAlike(t *testing.T) {
 	}
 }
 
-// answer is the answer to a good request to a scenario, as JSON has it.
-func answer(scenario string) string {
+// expected is the answer to a good request to a scenario, as JSON has it.
+func expected(scenario string) string {
 	v := found(newID)
 	if scenario != routes.Get {
 		p := newPatient{Name: "Augusta Ada King", Email: "ada.king@example.org", Gender: "female", Age: 36,

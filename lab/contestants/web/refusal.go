@@ -28,8 +28,11 @@ var (
 	errOtherType = &refusal{http.StatusUnsupportedMediaType, []string{"Content-Type is not known"}}
 )
 
-// refusalOf is the answer to what is wrong, which lists all that a validator found.
-func refusalOf(err error) (status int, answer any) {
+// answer is v, or what is wrong, with all that a validator found.
+func answer(status int, v *patient, err error) (int, any) {
+	if err == nil {
+		return status, v
+	}
 	r, ok := errors.AsType[*refusal](err)
 	if !ok {
 		r = bad(err.Error())
@@ -58,10 +61,10 @@ func params(ward, notify string) (yes bool, err error) {
 
 // create checks path and query, lets fromJSON or fromForm fill and check what the body
 // has, and answers.
-func create(ward, notify, contentType string, fromJSON, fromForm func(*newPatient) error) (patient, error) {
+func create(ward, notify, contentType string, fromJSON, fromForm func(*newPatient) error) (int, any) {
 	yes, err := params(ward, notify)
 	if err != nil {
-		return patient{}, err
+		return answer(0, nil, err)
 	}
 	var p newPatient
 	kind, _, _ := strings.Cut(contentType, ";")
@@ -75,14 +78,20 @@ func create(ward, notify, contentType string, fromJSON, fromForm func(*newPatien
 	default:
 		err = errOtherType
 	}
-	return created(ward, yes, &p), err
+	v := created(ward, yes, &p)
+	return answer(http.StatusCreated, &v, err)
 }
 
-func lookUp(id string) (patient, error) {
+func get(id string) (int, any) {
+	v := found(id)
+	return answer(http.StatusOK, &v, checkID(id))
+}
+
+func checkID(id string) error {
 	if len(id) != idSize {
-		return patient{}, bad("id must have 7 characters")
+		return bad("id must have 7 characters")
 	}
-	return found(id), nil
+	return nil
 }
 
 // newValidator checks newPatient by its validate tags.
