@@ -134,15 +134,14 @@ func (m match) run(ctx context.Context, t experiment.Trial) ([]results.Run, erro
 	case got.Build != m.build:
 		return nil, fmt.Errorf("the contestants were built with %s instead of %s: leave GOEXPERIMENT unset", got.Build, m.build)
 	}
-	harness := len(m.Players) - 1
 	runs := make([]results.Run, len(m.Players))
 	for i, readings := range got.Readings {
-		runs[i] = m.figures(readings, got.Readings[harness], i == harness)
+		runs[i] = m.figures(m.Players[i], readings, got.Readings[len(runs)-1])
 		runs[i].Process.PeakRSS = exit.PeakRSS
 	}
 	if us := slices.Index(m.Players, Spillway); us >= 0 {
-		for i, name := range m.Players[:harness] {
-			if ratios := runs[us].Ratios(&runs[i], processor.Key); len(ratios) > 0 && !slices.Contains([]string{Spillway, SpillwayTimed, GinTyped}, name) {
+		for i, name := range m.Players {
+			if ratios := runs[us].Ratios(&runs[i], processor.Key); len(ratios) > 0 && !slices.Contains([]string{Spillway, SpillwayTimed, GinTyped, Nothing}, name) {
 				ledger.Keep(&runs[i], "behind", ratios)
 			}
 		}
@@ -151,46 +150,44 @@ func (m match) run(ctx context.Context, t experiment.Trial) ([]results.Run, erro
 }
 
 // figures are those of one player, net of the harness in the same round.
-func (m match) figures(readings, harness []turns.Reading, isHarness bool) results.Run {
+func (m match) figures(name string, readings, harness []turns.Reading) results.Run {
 	run := results.Run{
 		Process: results.Process{ReuseRate: -1}, Extra: map[string]float64{},
 		Params: map[string]any{"gomaxprocs": runtime.GOMAXPROCS(0), "requests": readings[0].N, "rounds": m.Rounds, "build": m.build},
 	}
-	shape := m.setup == Net || m.setup == AsPublished // of which contention and pauses are claimed
-	for key, figure := range map[string]func(turns.Reading) float64{
-		processor.Key: turns.AllNanos, clock.Key: turns.WallNanos, allocs.Key: turns.Mallocs, "bytes": turns.Bytes,
-	} {
-		if key == clock.Key && !shape {
-			continue
-		}
+	isHarness := name == Nothing || name == NothingFast
+	keep := func(key string, figure func(turns.Reading) float64) {
 		all, costs := turns.Each(readings, figure), turns.Each(harness, figure)
 		if m.Published {
-			ledger.Keep(&run, key+total, all)
+			ledger.Keep(&run, key+total, slices.Clone(all))
 		}
 		if share := 100 * ledger.Median(costs) / ledger.Median(all); m.Published && key == processor.Key && !isHarness && !math.IsNaN(share) {
 			run.Extra["harness_share"] = share
 		}
-		nets := slices.Clone(all)
-		for i := range nets {
+		for i := range all {
 			if !isHarness {
-				nets[i] -= costs[i]
+				all[i] -= costs[i]
 			}
 		}
-		ledger.Keep(&run, key, nets)
+		ledger.Keep(&run, key, all)
 	}
-	var pauses []time.Duration
+	keep(processor.Key, turns.AllNanos)
+	keep(allocs.Key, turns.Mallocs)
+	keep("bytes", turns.Bytes)
+	run.Extra[whole.Key] = math.Round(run.Extra[allocs.Key])
+	var pauses []float64
 	for _, r := range readings {
 		run.Elapsed += r.Wall.Seconds()
 		run.Process.CPUSeconds += (r.Clock + r.Collector).Seconds()
 		run.Process.Mallocs += r.Mallocs
 		run.Process.AllocBytes += r.Bytes
-		pauses = append(pauses, r.Pause)
+		pauses = append(pauses, r.Pause.Seconds())
 	}
-	if shape && !isHarness {
+	if m.setup == Net || m.setup == AsPublished { // of which contention and pauses are claimed
+		keep(clock.Key, turns.WallNanos)
 		slices.Sort(pauses)
-		p99 := pauses[int(math.Ceil(.99*float64(len(pauses))))-1]
-		run.Process.GCPauseP99 = p99.Seconds()
-		run.Extra[pause.Key], run.Extra["pauses"] = 1e6*p99.Seconds(), float64(len(pauses))
+		run.Process.GCPauseP99 = pauses[int(math.Ceil(.99*float64(len(pauses))))-1]
+		run.Extra[pause.Key], run.Extra["pauses"] = 1e6*run.Process.GCPauseP99, float64(len(pauses))
 	}
 	return run
 }

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"errors"
 	"net/http"
 
 	"github.com/valyala/fasthttp"
@@ -42,16 +42,13 @@ var harnesses = map[string]handlers{
 }
 
 // start starts a contestant or a harness.
-func start(name string) (h handlers, err error) {
-	if h, ok := harnesses[name]; ok {
-		return h, nil
+func start(name string) (handlers, error) {
+	if f := starts[name]; f != nil {
+		return f()
 	}
-	f, ok := starts[name]
+	h, ok := harnesses[name]
 	if !ok {
-		return h, fmt.Errorf("there is no contestant %q", name)
+		return h, errors.New("there is no such contestant")
 	}
-	if h, err = f(); err != nil {
-		err = fmt.Errorf("%s: %w", name, err)
-	}
-	return h, err
+	return h, nil
 }

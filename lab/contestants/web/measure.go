@@ -31,7 +31,7 @@ func measure(ctx context.Context, j routes.Job) (routes.Measured, error) {
 	for i, name := range j.Players {
 		h, err := start(name)
 		if err != nil {
-			return out, err
+			return out, fmt.Errorf("%s: %w", name, err)
 		}
 		players[i] = player(name, h, j, lanes)
 	}

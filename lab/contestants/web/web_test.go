@@ -22,10 +22,10 @@ func TestMain(m *testing.M) { labtest.Main(m, roles()) }
 func TestEveryPlannedContestantIsHere(t *testing.T) {
 	for _, name := range slices.Concat(routes.Shape, routes.Contest, routes.OnFasthttp) {
 		if _, err := start(name); err != nil {
-			t.Error(err)
+			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := start("nobody"); err == nil || !strings.Contains(err.Error(), "nobody") {
+	if _, err := measure(t.Context(), routes.Job{Players: []string{"nobody"}}); err == nil || !strings.Contains(err.Error(), "nobody") {
 		t.Errorf("%v", err)
 	}
 }
