@@ -55,7 +55,9 @@ var family = ledger.Family{
 		{ID: "route-3", Goal: true, Title: "a typed route takes at most 5 % more than the same by hand on the same router, and no further allocation", Parts: []ledger.Part{
 			takes("a typed route takes at most 1.05 of the same by hand", "time typed/by hand", 1.05, taxed...),
 			{ID: "allocs", Title: "and no further allocation", Subject: "allocations beyond those by hand", Kind: judge.Never, Rule: judge.AtMost(0),
-				Cases: builds(taxed, func(setup string, d duel) ledger.Term { return of(setup, d.scenario, d.ours, whole).Minus(of(setup, d.scenario, d.theirs, whole)) })}}},
+				Cases: builds(taxed, func(setup string, d duel) ledger.Term {
+					return of(setup, d.scenario, d.ours, whole).Minus(of(setup, d.scenario, d.theirs, whole))
+				})}}},
 		{ID: "route-4", Goal: true, Title: "a form takes at most 0.55 of mux and validator, with at most 10 allocations", Parts: []ledger.Part{
 			takes("a form takes at most 0.55 of the time by hand", "our time/that of mux and validator", .55, duel{"", Form, Spillway, MuxValidator}),
 			atMost(10, Form)}},

@@ -40,10 +40,8 @@ type Config struct {
 
 func (c Config) check() error {
 	switch {
-	case c.Time <= 0 || c.Time > time.Minute:
-		return fmt.Errorf("time is %v: want more than 0s and at most 1m", c.Time)
-	case c.Rounds < 1 || c.Rounds > 1000:
-		return fmt.Errorf("rounds is %d: want 1 to 1000", c.Rounds)
+	case c.Time <= 0 || c.Time > time.Minute || c.Rounds < 1 || c.Rounds > 1000:
+		return fmt.Errorf("time is %v and rounds is %d: want more than 0s and at most 1m, and 1 to 1000", c.Time, c.Rounds)
 	case c.MemoryCap < 0:
 		return fmt.Errorf("memory-cap is %d: want a number of MiB, or 0 for no limit", c.MemoryCap)
 	}

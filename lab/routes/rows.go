@@ -139,5 +139,5 @@ func atMost(n float64, scenario string) ledger.Part {
 
 func never(id, title string, f ledger.Figure) ledger.Part {
 	return ledger.Part{ID: id, Title: title, Subject: f.Name + " in " + lateLoad, Kind: judge.Never, Rule: judge.Exactly(0),
-		Cases: each([]string{Spillway, GinTyped}, func(name string) ledger.Term { return ledger.Of(lateKey(name), f) })}
+		Cases: each([]string{Spillway, GinTyped}, func(name string) ledger.Term { return of(late, lateLoad, name, f) })}
 }

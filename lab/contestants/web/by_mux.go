@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strconv"
@@ -70,11 +71,9 @@ func (p *newPatient) fromForm(r *http.Request) error {
 		return err
 	}
 	f := r.PostForm
-	age, err := 0, error(nil)
-	if s := f.Get("age"); s != "" {
-		if age, err = strconv.Atoi(s); err != nil {
-			return errors.New("age must be a whole number")
-		}
+	age, err := strconv.Atoi(cmp.Or(f.Get("age"), "0"))
+	if err != nil {
+		return errors.New("age must be a whole number")
 	}
 	*p = newPatient{Name: f.Get("name"), Email: f.Get("email"), Gender: f.Get("gender"), Age: age, Phone: f.Get("phone"), Note: f.Get("note"), Tags: f["tags"]}
 	return nil

@@ -56,8 +56,12 @@ func TestAllAnswerGoodRequestsAlike(t *testing.T) {
 
 func TestAllRefuseBadRequestsAlike(t *testing.T) {
 	with := func(from, to string) string { return strings.Replace(jsonBody, from, to, 1) }
-	post := func(kind, body, names string) request { return request{"POST", target, kind, body, 400, names} }
-	for name, r := range map[string]request{
+	type fault struct {
+		request
+		names string // what the answer must name
+	}
+	post := func(kind, body, names string) fault { return fault{request{"POST", target, kind, body, 400}, names} }
+	for name, r := range map[string]fault{
 		"missing":         post(jsonType, with(`"name":"Augusta Ada King",`, ``), "name"),
 		"too short":       post(jsonType, with(`Augusta Ada King`, `A`), "name"),
 		"too long":        post(jsonType, with(`Augusta Ada King`, strings.Repeat("a", 81)), "name"),
@@ -71,14 +75,14 @@ func TestAllRefuseBadRequestsAlike(t *testing.T) {
 		"too many":        post(jsonType, with(`"vip"`, `"1","2","3","4","5","6","7","8"`), "tags"),
 		"unknown member":  post(jsonType, with(`"phone"`, `"telephone"`), "telephone"),
 		"no JSON":         post(jsonType, `{"name":`, ""),
-		"unknown type":    {"POST", target, "application/weird", jsonBody, 415, ""},
-		"no type":         {"POST", target, "", jsonBody, 400, ""},
-		"long path value": {"POST", "/wards/" + strings.Repeat("7", 21) + "/patients?notify=true", jsonType, jsonBody, 400, "ward"},
-		"query value":     {"POST", "/wards/7/patients?notify=perhaps", jsonType, jsonBody, 400, ""},
+		"unknown type":    {request{"POST", target, "application/weird", jsonBody, 415}, ""},
+		"no type":         {request{"POST", target, "", jsonBody, 400}, ""},
+		"long path value": {request{"POST", "/wards/" + strings.Repeat("7", 21) + "/patients?notify=true", jsonType, jsonBody, 400}, "ward"},
+		"query value":     {request{"POST", "/wards/7/patients?notify=perhaps", jsonType, jsonBody, 400}, ""},
 		"form: missing":   post(formType, strings.Replace(formBody, "name=Augusta+Ada+King&", "", 1), "name"),
 		"form: wrong":     post(formType, strings.Replace(formBody, "age=36", "age=old", 1), ""),
 		"form: too old":   post(formType, strings.Replace(formBody, "age=36", "age=151", 1), "age"),
-		"short id":        {"GET", "/patients/P42", "", "", 400, "id"},
+		"short id":        {request{"GET", "/patients/P42", "", "", 400}, "id"},
 	} {
 		for contestant, start := range starts {
 			if strings.HasPrefix(name, "form") && !routes.Does(contestant, routes.Form) {
@@ -88,9 +92,9 @@ func TestAllRefuseBadRequestsAlike(t *testing.T) {
 			if err != nil {
 				t.Fatal(contestant, err)
 			}
-			status, body := newHarness(h, r, false)()
-			if want := wanted(contestant, name, r); status != want || !strings.Contains(strings.ToLower(string(body)), r.Names) {
-				t.Errorf("%s, %s: %d %s, want %d that names %q", contestant, name, status, body, want, r.Names)
+			status, body := newHarness(h, r.request, false)()
+			if want := wanted(contestant, name, r.request); status != want || !strings.Contains(strings.ToLower(string(body)), r.names) {
+				t.Errorf("%s, %s: %d %s, want %d that names %q", contestant, name, status, body, want, r.names)
 			}
 		}
 	}

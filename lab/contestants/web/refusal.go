@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -47,14 +48,13 @@ func answer(status int, v *patient, err error) (int, any) {
 }
 
 // params checks path and query.
-func params(ward, notify string) (yes bool, err error) {
-	if len(ward) > longest {
+func params(ward, notify string) (bool, error) {
+	yes, err := strconv.ParseBool(cmp.Or(notify, "false"))
+	switch {
+	case len(ward) > longest:
 		return false, bad("ward is too long")
-	}
-	if notify != "" {
-		if yes, err = strconv.ParseBool(notify); err != nil {
-			return false, bad("notify must be true or false")
-		}
+	case err != nil:
+		return false, bad("notify must be true or false")
 	}
 	return yes, nil
 }

@@ -71,7 +71,6 @@ const (
 type request struct {
 	Method, Target, Type, Body string
 	Status                     int
-	Names                      string // the answer to a fault must name it
 }
 
 const (
@@ -82,10 +81,10 @@ const (
 
 // Requests of the scenarios.
 var requests = map[string]request{
-	routes.JSON:     {http.MethodPost, target, jsonType, jsonBody, http.StatusCreated, ""},
-	routes.Form:     {http.MethodPost, target, formType, formBody, http.StatusCreated, ""},
-	routes.Large:    {http.MethodPost, target, jsonType, strings.TrimSuffix(jsonBody, "}") + `,"note":"` + strings.Repeat("x", 500) + `"}`, http.StatusCreated, ""},
-	routes.Parallel: {http.MethodPost, target, jsonType, jsonBody, http.StatusCreated, ""},
-	routes.Get:      {http.MethodGet, "/patients/" + newID, "", "", http.StatusOK, ""},
-	routes.Untagged: {http.MethodPost, "/untagged" + target, formType, formBody, http.StatusBadRequest, ""},
+	routes.JSON:     {http.MethodPost, target, jsonType, jsonBody, http.StatusCreated},
+	routes.Form:     {http.MethodPost, target, formType, formBody, http.StatusCreated},
+	routes.Large:    {http.MethodPost, target, jsonType, strings.TrimSuffix(jsonBody, "}") + `,"note":"` + strings.Repeat("x", 500) + `"}`, http.StatusCreated},
+	routes.Parallel: {http.MethodPost, target, jsonType, jsonBody, http.StatusCreated},
+	routes.Get:      {http.MethodGet, "/patients/" + newID, "", "", http.StatusOK},
+	routes.Untagged: {http.MethodPost, "/untagged" + target, formType, formBody, http.StatusBadRequest},
 }
