@@ -64,8 +64,8 @@ func plan(c Config) (experiment.Plan, error) {
 	p := experiment.Plan{Demos: demos()}
 	add := func(setup, build string, scenarios, players []string) {
 		for _, scenario := range scenarios {
-			if m := c.match(setup, build, scenario, players); len(m.Players) > 1 {
-				p.Groups = append(p.Groups, m.group())
+			if g := c.group(setup, build, scenario, players); len(g.Keys) > 1 {
+				p.Groups = append(p.Groups, g)
 			}
 		}
 	}
@@ -99,24 +99,19 @@ type match struct {
 	memoryCap    int
 }
 
-// match is among those of the players who are asked for and can do the scenario, with
-// the harness as the last.
-func (c Config) match(setup, build, scenario string, players []string) match {
+// group is a match of those of the players who are asked for and can do the scenario,
+// with the harness as the last.
+func (c Config) group(setup, build, scenario string, players []string) experiment.Group {
+	const start, between = 300 * time.Millisecond, 5 * time.Millisecond / 2 // turns, for a collection
 	m := match{Job{Scenario: scenario, Published: setup == AsPublished, Rounds: c.Rounds, Time: c.Time}, setup, build, c.MemoryCap}
+	var g experiment.Group
 	for i, name := range players {
 		if i == len(players)-1 || c.plays(name) && Does(name, scenario) {
+			g.Keys = append(g.Keys, ledger.Key{Setup: setup, Load: scenario, Pattern: name, Twin: slices.Contains(m.Players, name)})
 			m.Players = append(m.Players, name)
 		}
 	}
-	return m
-}
-
-func (m match) group() experiment.Group {
-	const start, between = 300 * time.Millisecond, 5 * time.Millisecond / 2 // turns, for a collection
-	g := experiment.Group{Run: m.run, Expect: start + time.Duration(len(m.Players)*(m.Rounds+4))*(m.Time+between)}
-	for i, name := range m.Players {
-		g.Keys = append(g.Keys, ledger.Key{Setup: m.setup, Load: m.Scenario, Pattern: name, Twin: slices.Contains(m.Players[:i], name)})
-	}
+	g.Run, g.Expect = m.run, start+time.Duration(len(m.Players)*(m.Rounds+4))*(m.Time+between)
 	return g
 }
 
@@ -159,8 +154,8 @@ func (m match) figures(name string, readings, harness []turns.Reading) results.R
 		if m.Published {
 			ledger.Keep(&run, key+total, slices.Clone(all))
 		}
-		if share := 100 * ledger.Median(costs) / ledger.Median(all); m.Published && key == processor.Key && !isHarness && !math.IsNaN(share) {
-			run.Extra["harness_share"] = share
+		if whole := ledger.Median(all); m.Published && key == processor.Key && !isHarness && whole > 0 {
+			run.Extra["harness_share"] = 100 * ledger.Median(costs) / whole
 		}
 		for i := range all {
 			if !isHarness {

@@ -110,7 +110,7 @@ var taxed, byHand = func() (taxed, byHand []duel) {
 func builds(duels []duel, value func(setup string, d duel) ledger.Term) func(*ledger.Evidence) []ledger.Case {
 	return func(e *ledger.Evidence) (out []ledger.Case) {
 		ran := func(build string) bool {
-			return len(e.Keys(func(k ledger.Key) bool { return k.Setup == contestOf+build })) > 0
+			return e.Has(ledger.Key{Setup: contestOf + build, Load: Get, Pattern: Nothing})
 		}
 		for _, build := range []string{JSONv2, StdJSON} {
 			for _, d := range duels {

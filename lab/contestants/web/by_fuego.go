@@ -23,7 +23,7 @@ func fuegoCreate(c fuego.ContextWithBody[newPatient]) (*patient, error) {
 	ward := c.PathParam("ward")
 	notify, err := params(ward, c.QueryParam("notify"))
 	if err != nil {
-		return nil, fuego.BadRequestError{Detail: err.Error()}
+		return nil, err
 	}
 	p, err := c.Body()
 	v := created(ward, notify, &p)
@@ -32,8 +32,5 @@ func fuegoCreate(c fuego.ContextWithBody[newPatient]) (*patient, error) {
 
 func fuegoGet(c fuego.ContextNoBody) (*patient, error) {
 	v := found(c.PathParam("id"))
-	if err := checkID(v.ID); err != nil {
-		return nil, fuego.BadRequestError{Detail: err.Error()}
-	}
-	return &v, nil
+	return &v, checkID(v.ID)
 }

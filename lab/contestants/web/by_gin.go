@@ -19,7 +19,7 @@ func newGin() (*gin.Engine, error) {
 	binding.EnableDecoderDisallowUnknownFields = true
 	v, ok := binding.Validator.Engine().(*validator.Validate)
 	if !ok {
-		return nil, errors.New("gin has another validator")
+		return gin.New(), errors.New("gin has another validator")
 	}
 	return gin.New(), v.RegisterValidation("phone", isPhone)
 }
@@ -35,13 +35,10 @@ func startGin() (handlers, error) {
 // context of their own that is never pooled.
 func startGinTyped() (handlers, error) {
 	engine, err := newGin()
-	if err != nil {
-		return handlers{}, err
-	}
 	api := routegin.NewAPI(route.Config{Untimed: true, Limits: route.Limits{Body: maxBody}})
-	return handlers{http: engine}, api.Register(engine,
+	return handlers{http: engine}, errors.Join(err, api.Register(engine,
 		routegin.New("POST", createGin, func(_ *routegin.Context, q typedCreate) (patient, error) { return q.created(), nil }).Status(http.StatusCreated),
-		routegin.New("GET", getGin, func(_ *routegin.Context, q typedGet) (patient, error) { return found(q.ID), nil }))
+		routegin.New("GET", getGin, func(_ *routegin.Context, q typedGet) (patient, error) { return found(q.ID), nil })))
 }
 
 func ginCreate(c *gin.Context) {

@@ -23,9 +23,6 @@ type untaggedCreate struct {
 func startSpecimen(b specimen.Build) func() (handlers, error) {
 	return func() (handlers, error) {
 		engine, err := newGin()
-		if err != nil {
-			return handlers{}, err
-		}
 		l := specimen.NewLayer(engine, b)
 		specimen.New(http.MethodPost, createGin, func(_ *specimen.Context, q typedCreate) (patient, error) {
 			return q.created(), nil
@@ -36,6 +33,6 @@ func startSpecimen(b specimen.Build) func() (handlers, error) {
 		specimen.New(http.MethodGet, getGin, func(_ *specimen.Context, q typedGet) (patient, error) {
 			return found(q.ID), nil
 		}).Name("get").AddTo(l)
-		return handlers{http: engine}, nil
+		return handlers{http: engine}, err
 	}
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"errors"
 	"net/http"
 
 	"github.com/valyala/fasthttp"
@@ -42,22 +41,10 @@ var starts = map[string]func() (handlers, error){
 	routes.Fresh:         startSpecimen(specimen.Build{}),
 	routes.Pooled:        startSpecimen(specimen.Build{Pooled: true}),
 	routes.PooledShort:   startSpecimen(specimen.Build{Pooled: true, Short: true}),
-}
 
-// harnesses are handlers that do nothing, so that only the harness is measured.
-var harnesses = map[string]handlers{
-	routes.Nothing:     {http: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})},
-	routes.NothingFast: {fast: func(*fasthttp.RequestCtx) {}},
-}
-
-// start starts a contestant or a harness.
-func start(name string) (handlers, error) {
-	if f := starts[name]; f != nil {
-		return f()
-	}
-	h, ok := harnesses[name]
-	if !ok {
-		return h, errors.New("there is no such contestant")
-	}
-	return h, nil
+	// So that only the harness is measured:
+	routes.Nothing: func() (handlers, error) {
+		return handlers{http: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}, nil
+	},
+	routes.NothingFast: func() (handlers, error) { return handlers{fast: func(*fasthttp.RequestCtx) {}}, nil },
 }

@@ -29,7 +29,11 @@ func measure(ctx context.Context, j routes.Job) (routes.Measured, error) {
 	}
 	players := make([]turns.Player, len(j.Players))
 	for i, name := range j.Players {
-		h, err := start(name)
+		start, ok := starts[name]
+		if !ok {
+			return out, fmt.Errorf("there is no contestant %q", name)
+		}
+		h, err := start()
 		if err != nil {
 			return out, fmt.Errorf("%s: %w", name, err)
 		}
@@ -50,8 +54,8 @@ func player(name string, h handlers, j routes.Job, lanes int) turns.Player {
 		senders[i] = newHarness(h, requests[j.Scenario], j.Published)
 	}
 	want := requests[j.Scenario].Status
-	if _, ok := harnesses[name]; ok {
-		want = http.StatusOK // of nobody
+	if name == routes.Nothing || name == routes.NothingFast {
+		want = http.StatusOK
 	}
 	repeat := func(i, n int) {
 		for range n {

@@ -22,6 +22,9 @@ type refusal struct {
 
 func (r *refusal) Error() string { return strings.Join(r.Errors, ", ") }
 
+// StatusCode is for fuego.
+func (r *refusal) StatusCode() int { return r.status }
+
 func bad(what string) *refusal { return &refusal{http.StatusBadRequest, []string{what}} }
 
 var (

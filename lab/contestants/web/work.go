@@ -43,6 +43,16 @@ const (
 	longest = 20      // characters of a ward
 	idSize  = 7       // characters of an id
 	maxBody = 1 << 20 // bytes
+
+	phonePattern = `^[+0-9 ]{5,20}$`
+
+	createPath = "/wards/{ward}/patients" // as net/http and others write it
+	createGin  = "/wards/:ward/patients"
+	getPath    = "/patients/{id}"
+	getGin     = "/patients/:id"
+
+	jsonType = "application/json"
+	formType = "application/x-www-form-urlencoded"
 )
 
 func created(ward string, notify bool, p *newPatient) patient {
@@ -53,19 +63,7 @@ func found(id string) patient {
 	return patient{ID: id, Ward: "7", Name: "Augusta Ada King", Email: "ada.king@example.org", Gender: "female", Age: 36}
 }
 
-const phonePattern = `^[+0-9 ]{5,20}$`
-
 var phone = regexp.MustCompile(phonePattern)
-
-const (
-	createPath = "/wards/{ward}/patients" // as net/http and others write it
-	createGin  = "/wards/:ward/patients"
-	getPath    = "/patients/{id}"
-	getGin     = "/patients/:id"
-
-	jsonType = "application/json"
-	formType = "application/x-www-form-urlencoded"
-)
 
 // request is one request and its expected answer.
 type request struct {
