@@ -117,7 +117,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		"overload deadline":        {[]string{"lab", "overload", "--deadline", "1ms", "--out", out}, "deadline 1ms"},
 		"burst unknown":            {[]string{"lab", "B", "--contestant", "magic", "--out", out}, "published-shape"},
 		"burst rate":               {[]string{"lab", "B", "--rate", "0", "--out", out}, "rate is 0"},
-		"burst seconds":            {[]string{"lab", "B", "--seconds=-1", "--out", out}, "the burst is -1s"},
+		"burst time":               {[]string{"lab", "B", "--time=-1s", "--out", out}, "time is -1s"},
 		"burst memory":             {[]string{"lab", "B", "--memory-cap=-1", "--out", out}, "memory-cap is -1"},
 		"shapes benchtime":         {[]string{"lab", "G", "--benchtime", "0s", "--out", out}, "benchtime is 0s"},
 		"routes time":              {[]string{"lab", "R", "--time=-1s", "--out", out}, "time is -1s"},
