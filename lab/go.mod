@@ -6,17 +6,13 @@ require (
 	github.com/alecthomas/kong v1.17.0
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.22.1
-	github.com/sourcegraph/conc v0.3.0
 	github.com/spillway-go/spillway v0.0.0
 	github.com/spillway-go/spillway/examples/patientapi v0.0.0
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.49.0
 )
 
-require (
-	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
-	github.com/stretchr/testify v1.12.1 // indirect
-)
+require github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 
 replace (
 	github.com/spillway-go/spillway => ..

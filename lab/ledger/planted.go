@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/spillway-go/spillway/lab/judge"
@@ -83,7 +84,11 @@ func (p *planting) all() (complaints []string) {
 		}
 		return outside
 	}
-	if got := p.verdict(mixed).Verdict; got == results.Holds || got == results.Fails && p.part.Kind != judge.Never {
+	got := p.verdict(mixed).Verdict
+	values := p.evidence.perRepeat(p.of.Value, false)
+	// Best and Least choose over all repeats, so these may be on one side all the same.
+	both := slices.ContainsFunc(values, p.part.Rule.Contains) && slices.ContainsFunc(values, func(v float64) bool { return !p.part.Rule.Contains(v) })
+	if both && (got == results.Holds || got == results.Fails && p.part.Kind != judge.Never) {
 		say("with repeats on both sides of the rule it %s", got)
 	}
 	if p.part.Kind == judge.Median {
@@ -161,7 +166,10 @@ func (p *planting) find(inside bool) (point, bool) {
 			}
 		}
 		v := p.value(x)
-		off := max(3*p.part.Spread, 0.05)
+		off := 3 * p.part.Spread
+		if off == 0 {
+			off = 0.05
+		}
 		if p.part.Unit == "x" {
 			off *= v
 		} else if p.part.Spread == 0 {

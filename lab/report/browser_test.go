@@ -163,7 +163,7 @@ func reportFile(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	res, runs := fake(3)
-	if err := Write(dir, res, runs); err != nil {
+	if err := Write(dir, fakeFamily, res, runs); err != nil {
 		t.Fatal(err)
 	}
 	return filepath.Join(dir, "report.html")
@@ -198,6 +198,8 @@ func TestHoveringTellsTheFigures(t *testing.T) {
 		"#latency .tip .mark":    "of good requests took at most",
 		"#process .tip .dot":     "median",
 		"#verdicts .strip .mark": "published: ",
+		"#claim-H4 .band .fill":  "rule: 45–57 %",
+		"#claim-H1 .noise .fill": "margin: within ± 3 % of the edge",
 		"#runs .spread .dot":     "good a second",
 	} {
 		b.moveTo(1, 1)
@@ -240,7 +242,7 @@ func TestTheLegendMakesAContestantStandOut(t *testing.T) {
 }
 
 func TestANarrowScreenNeedsNoSidewaysScrolling(t *testing.T) {
-	b := open(t, reportFile(t), 400)
+	b := open(t, reportFile(t), 360)
 	if over := eval[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
 		t.Errorf("the page is %d pixels wider than the screen", over)
 	}
@@ -265,7 +267,7 @@ func TestThePageReadsWellWithoutItsScript(t *testing.T) {
 func TestHostileTextStaysTextInTheBrowser(t *testing.T) {
 	dir := t.TempDir()
 	res, runs := damaged()
-	if err := Write(dir, res, runs); err != nil {
+	if err := Write(dir, fakeFamily, res, runs); err != nil {
 		t.Fatal(err)
 	}
 	b := open(t, filepath.Join(dir, "report.html"), 1280)

@@ -1,10 +1,14 @@
 package report
 
 import (
+	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
@@ -38,7 +42,8 @@ func fake(repeats int) (results.Results, []results.Run) {
 			runs = append(runs, twin)
 		}
 	}
-	return fakeResults(start, len(runs)), runs
+	runs[3].Disturbed = .23
+	return fakeResults(start), runs
 }
 
 type fakeLoad struct {
@@ -121,52 +126,64 @@ func fakeLatency(r *rand.Rand, setup string, load fakeLoad, pattern, kind string
 	return store + (340+90*r.Float64())*ms + tail
 }
 
-func fakeResults(start time.Time, runs int) results.Results {
+func fakeResults(start time.Time) results.Results {
 	const source = "Stella-Achar-Oiro, github.com/Stella-Achar-Oiro/healthcare-api-benchmark and its article"
 	const high = "11,104 / 2,124 / 2,248 req/s for naive / workerpool / optimized; errors 5.2 / 88.3 / 88.8 %, refusals included"
-	claim := func(id, title, setup string, v results.Verdict, m, low, up float64, unit, published, rule, why string) results.OldClaim {
-		return results.OldClaim{ID: id, Title: title, Setup: setup, Verdict: v, Measured: m, Low: low, High: up, Unit: unit,
-			Published: published, Rule: rule, Why: why, Runs: 4, Source: source}
+	none := math.NaN()
+	answer := func(setup string, v results.Verdict, m, low, up float64, unit string, rule judge.Rule, why string) results.Answer {
+		return results.Answer{Setup: setup, Verdict: v, Measured: m, Low: low, High: up, Unit: unit, Rule: rule, Why: why, Repeats: 5}
 	}
-	noisy := func(c results.OldClaim, floor float64, more int) results.OldClaim {
-		c.NoiseFloor, c.MoreRuns = floor, more
-		return c
+	of := func(part, title string, published []float64, all ...results.Answer) []results.Answer {
+		for i := range all {
+			all[i].Part, all[i].Title, all[i].Published = part, title, published
+		}
+		return all
 	}
-	const ratio, low = "naive/pool throughput is 4–5x", "at low load naive beats the small pool 4–5x in throughput"
-	const lowPublished = "1,115 vs 260 (optimized: 261) req/s; mean 75.9 vs 364.9 ms; p99 100 vs 424 ms; errors 5.8 vs 5.3 %"
-	const p99Title, p99Rule = "pooled responses cut p99 above 1,000 req/s", "optimized/workerpool p99 is lower by more than the noise floor"
+	beside := func(a results.Answer) results.Answer { a.Beside = true; return a }
+	noisy := func(a results.Answer, floor float64, edge bool, more int) results.Answer {
+		a.Floor, a.AtEdge, a.MoreRuns = floor, edge, more
+		return a
+	}
+	behind := func(a results.Answer, sides ...results.Side) results.Answer { a.Sides = sides; return a }
+	side := func(setup, load, pattern, figure string, m float64) results.Side {
+		return results.Side{Setup: setup, Load: load, Pattern: pattern, Figure: figure, Median: m}
+	}
+	refused, goodput, reuse := judge.Between(85, 92), judge.Within(.1, 2124), judge.Between(45, 57)
+	const ratioTitle, refusedTitle, goodputTitle = "at low load naive beats the small pool 4–5x in throughput", "at high load the pool refuses 88 %", "at high load the pool answers 2,124 req/s"
+	const cleared, p99 = "pooled objects must be cleared or one patient's data reaches another's response", "pooled responses cut p99 above 1,000 req/s"
 	return results.Results{
-		Schema: results.Schema, Experiment: "H", Started: start, Ended: start.Add(4*time.Minute + 12*time.Second),
+		Schema: results.Schema, Experiment: "H", Started: start, Ended: start.Add(4*time.Minute + 12*time.Second), Revision: "0123456789ab", Repeats: 5, Looks: 1,
 		Machine: results.Machine{OS: "linux", Arch: "amd64", CPU: "Example Processor 3.1 GHz", CPUs: 2, GOMAXPROCS: 2, MemoryMiB: 7942, Go: "go1.26.0"},
 		Command: []string{"spillway", "lab", "H", "--out", "spillway-results/my first run"}, Seed: 42,
-		Scaled: "sustained load with 20,000 requests instead of 50,000",
-		Claims: []results.OldClaim{
-			claim("H1", low, "as published", results.Holds, 4.41, 4.32, 4.52, "x", lowPublished, ratio,
-				"naive/pool throughput at low load was 4.41x (4.32–4.52; geometric mean of 4 paired ratios), inside 4–5x."),
-			claim("H1", low, "for real", results.Inconclusive, 4.05, 3.91, 4.2, "x", lowPublished, ratio,
-				"naive/pool throughput at low load was 4.05x (3.91–4.20; geometric mean of 4 paired ratios), which is partly inside and partly outside 4–5x; 6 more runs should settle it."),
-			claim("H2/refused", "at high load the pool refuses 88 %", "as published", results.Holds, 88.2, 87.9, 88.6, "%", high, "85–92 % of the requests are refused",
-				"the pool's share of refused requests at high load was 88.2 % (87.9–88.6; mean of 4 runs), inside 85–92 %."),
-			claim("H2/refused", "at high load the pool refuses 88 %", "for real", results.Fails, 97.1, 96.8, 97.5, "%", high, "85–92 % of the requests are refused",
-				"the pool's share of refused requests at high load was 97.1 % (96.8–97.5; mean of 4 runs), above 85–92 %."),
-			claim("H2/goodput", "at high load the pool answers 2,124 req/s", "as published", results.Fails, 251, 247, 256, "req/s", high, "the pool's goodput is within 10 % of 2,124 req/s",
-				"the pool's goodput at high load was 251 req/s (247–256; mean of 4 runs), below 1,912–2,336 req/s."),
-			claim("H2/goodput", "at high load the pool answers 2,124 req/s", "for real", results.Fails, 248, 241, 254, "req/s", high, "the pool's goodput is within 10 % of 2,124 req/s",
-				"the pool's goodput at high load was 248 req/s (241–254; mean of 4 runs), below 1,912–2,336 req/s."),
-			claim("H4/published", "pooled response objects are reused 51 % of the time", "as published", results.Fails, 4.9, 4.6, 5.3, "%", "51 %", "true reuse in the published set-up is 45–57 %",
-				"true reuse of response objects in the published set-up was 4.90 % (4.60–5.30; mean of 4 runs), below 45–57 %."),
-			claim("H9/cleared", "reuse with clearing and a clear owner shows none", "for real", results.Holds, 0, 0, 0, "", "a rule, no figure", "cleared and correctly owned reuse never shows foreign data",
-				"the count of responses with another patient's data, when cleared and correctly owned, was 0 (the most in 4 runs), at most 0."),
-			noisy(claim("H10/p99", p99Title, "for real", results.Inconclusive, .985, .955, 1.016, "x", "no figure of GC; p99 566 vs 569 ms at high load", p99Rule,
-				"optimized/workerpool p99 was 0.985x (0.955–1.02; geometric mean of 4 paired ratios), not clearly beyond the 2.1 % by which the same contestant differs from itself; more runs would not help."), .021, 0),
-			noisy(claim("H10", "pooled responses cut GC or p99 above 1,000 req/s", "for real", results.Inconclusive, .985, .955, 1.016, "x", "no figure of GC", p99Rule,
-				"p99 inconclusive and GC share inconclusive."), .021, 0),
-			claim("H11/stack", "a goroutine costs 2–4 KB", "as published", results.Holds, 2.3, 2.2, 2.4, "KB", "2 KB a goroutine; 1,000 are 2–4 MB", "measured stack per goroutine is 2–4 KB",
-				"stack per goroutine was 2.30 KB (2.20–2.40; mean of 4 runs), inside 2–4 KB."),
-			claim("H11/connections", "20 workers never hold more than 20 connections", "for real", results.Holds, 20, 20, 20, "", "20 workers, at most 20 connections", "connections in use never exceed the 20 workers",
-				"the pool's peak of store connections in use was 20 (the most in 4 runs), at most 20."),
-			claim("H99", "a claim that this machine cannot decide", "for real", results.NeedsHardware, 1.1, .9, 1.3, "x", "1.26x", "loss of at least 1.1x at 16 cores or more",
-				"The rule speaks of 16 cores; this machine has 2."),
+		Settings: "sustained 20000, contestant all, loads low high",
+		Scaled: "sustained 20000 instead of 50000",
+		Claims: []results.Claim{
+			{ID: "H1", Title: ratioTitle, Verdict: results.Holds, Source: source, Published: "1,115 vs 260 (optimized: 261) req/s; mean 75.9 vs 364.9 ms", Why: "naive/pool throughput at low load was 4.41x.",
+				Answers: of("", ratioTitle, []float64{4.29}, behind(noisy(answer("as published", results.Holds, 4.41, 4.32, 4.52, "x", judge.Between(4, 5),
+					"naive/pool throughput at low load was 4.41x (4.32–4.52, median of 5 repeats), which is inside 4–5x."), .03, false, 0),
+					side("published", "low", "naive", "goodput", 1130), side("published", "low", "workerpool", "goodput", 256)),
+					beside(noisy(answer("for real", results.Inconclusive, 4.05, 3.91, 4.2, "x", judge.Between(4, 5),
+						"naive/pool throughput at low load was 4.05x (3.91–4.20, median of 5 repeats), at the edge of 4–5x: sessions differ by 3 %; 6 more runs should settle it."), .03, true, 6)))},
+			{ID: "H2", Title: "at high load the pool answers 2,124 req/s and refuses 88 %", Verdict: results.Fails, Source: source, Published: high, Why: "goodput.",
+				Answers: slices.Concat(of("refused", refusedTitle, []float64{88.3}, answer("as published", results.Holds, 88.2, 87.9, 88.6, "%", refused, "the pool's share of refused requests was 88.2 %, inside 85–92 %."),
+					answer("for real", results.Fails, 97.1, 96.8, 97.5, "%", refused, "the pool's share of refused requests was 97.1 %, not inside 85–92 %.")),
+					of("goodput", goodputTitle, []float64{2124}, answer("as published", results.Fails, 251, 247, 256, "req/s", goodput, "the pool's goodput was 251 req/s, not inside 1,911.6–2,336.4 req/s."),
+						answer("for real", results.Inconclusive, 248, none, none, "req/s", goodput, "the pool's goodput has 2 of the 5 repeats that a verdict needs; it needs 3 more.")))},
+			{ID: "H4", Title: "pooled response objects are reused 51 % of the time; 80–90 % when warm", Verdict: results.Fails, Published: "51 %", Why: "reuse.",
+				Answers: of("", "", []float64{51}, answer("as published", results.Fails, 4.9, 4.6, 5.3, "%", reuse, "true reuse of response objects was 4.90 %, not inside 45–57 %."))},
+			{ID: "H7", Title: "a slow query fills the memory", Verdict: results.Inconclusive, Why: "it is missing.",
+				Answers: of("", "", nil, results.Answer{Setup: "for real", Verdict: results.Inconclusive, Measured: none, Low: none, High: none, Missing: true, Rule: judge.Above(1), Unit: "x", Why: "the growth is missing in 5 of 5 repeats: The peak goroutines of naive is missing."})},
+			{ID: "H9", Title: cleared, Verdict: results.Holds, Any: true, Published: "a rule, no figure", Why: "it was 0.",
+				Answers: of("cleared", "cleared and correctly owned reuse never shows foreign data", nil, answer("for real", results.Holds, 0, 0, 0, "", judge.Exactly(0), "responses with another patient's data were 0 at worst."))},
+			{ID: "H10", Title: "pooled responses cut GC or p99 above 1,000 req/s", Verdict: results.Inconclusive, Published: "no figure of GC; p99 566 vs 569 ms at high load", Why: "p99.",
+				Answers: of("p99", p99, []float64{.995}, noisy(answer("for real", results.Inconclusive, .985, .955, 1.016, "x", judge.Below(1), "optimized/workerpool p99 was 0.985x, at the edge of 1x; more runs would not help."), .021, true, 0))},
+			{ID: "H12", Title: "the two differ", Verdict: results.Holds, Why: "they do.", Answers: of("", "", nil, noisy(answer("for real", results.Holds, 1.3, 1.25, 1.36, "x", judge.Outside(.9, 1.1), "their ratio was 1.3x, outside 0.9–1.1x."), .02, false, 0))},
+			{ID: "H99", Title: "a claim that this machine cannot decide", Verdict: results.NeedsHardware, Published: "1.26x", Why: "cores.",
+				Answers: of("", "", []float64{1.26, 1.35}, answer("for real", results.NeedsHardware, 1.1, .9, 1.3, "x", judge.AtLeast(1.1), "The rule speaks of 16 cores; this machine has 2."))},
+			{ID: "aim-1", Title: "our pool is never slower than a channel", Goal: true, Verdict: results.Fails, Why: "it is.",
+				Answers: of("", "", nil, noisy(answer("no-op jobs", results.Fails, 1.3, 1.21, 1.38, "x", judge.AtMost(1), "spillway/channel was 1.3x, not at most 1x."), .03, false, 0))},
+			{ID: "aim-2", Title: "a goal of an experiment without rows", Goal: true, Verdict: results.Holds, Why: "it does.",
+				Answers: []results.Answer{{Title: "a goal of an experiment without rows", Setup: "for real", Verdict: results.Holds, Measured: 5, Low: 4, High: 6, RuleText: "it is at most 7", Repeats: 5, Why: "it was 5."}}},
 		},
 		Demos: []results.Demo{
 			{ID: "empty-200", Title: "The handler that returns before its goroutine writes",
@@ -178,6 +195,14 @@ func fakeResults(start time.Time, runs int) results.Results {
 				Outcome: "The header was set 500 times and arrived 0 times.", Counts: []results.NamedCount{{Name: "set", N: 500}, {Name: "arrived", N: 0}}},
 		},
 	}
+}
+
+// fakeFamily is what the declaration of the fake session's experiment says.
+var fakeFamily = ledger.Family{
+	ID: "H", Title: "A patient API under three concurrency patterns", Claims: []ledger.Claim{{ID: "H1", Note: "A refusal counts as throughput there."}, {ID: "H2"}},
+	Sources:         []ledger.Source{{Name: "Stella-Achar-Oiro/healthcare-api-benchmark", URL: "https://github.com/Stella-Achar-Oiro/healthcare-api-benchmark", What: "and the article that goes with it"}},
+	Method:          []ledger.Note{{Title: "Refusals are not throughput", Text: "Here four outcomes are kept apart everywhere."}},
+	Recommendations: []ledger.Recommendation{{For: "batch jobs", Use: "workerpool with a larger queue", RestsOn: []string{"H1", "H2"}}, {For: "tools", Use: "naive", RestsOn: []string{"H1", "H8"}}, {For: "patients", Use: "optimized", RestsOn: []string{"H9"}}},
 }
 
 // damaged is a fake session with everything that can go wrong in it: it was
@@ -194,7 +219,7 @@ func damaged() (results.Results, []results.Run) {
 			*r = results.Run{Setup: r.Setup, Load: r.Load, Pattern: r.Pattern, Repeat: r.Repeat, Failed: "port in use"}
 		}
 	}
-	res.Claims[0].Why = `<script>alert("why")</script> & "quotes"`
+	res.Claims[0].Answers[0].Why = `<script>alert("why")</script> & "quotes"`
 	res.Demos[0].Title = `</style></svg><img src=x onerror=alert(1)>` + "\x1b[31m"
 	runs[0].Pattern = `"><script>alert('pattern')</script>`
 	return res, runs

@@ -1,10 +1,14 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spillway-go/spillway/lab/internal/numbers"
 	"github.com/spillway-go/spillway/lab/results"
@@ -13,43 +17,47 @@ import (
 // none is shown where there is no value; it is not a zero.
 const none = "–"
 
+// formats of ledger.Column.
+var formats = map[string]func(float64) string{
+	"": number, "nanos": nanos, "micros": micros, "size": size, "percent": percent, "ratio": ratio, "decimals": decimals,
+}
+
 func number(v float64) string { return numbers.Format(v) }
 
-// nanos writes a duration given in nanoseconds with its best unit.
-func nanos(v float64) string {
-	switch {
-	case v == 0:
-		return "0"
-	case v < 999.5:
-		return numbers.Format(v) + " ns"
-	case v < 999.5e3:
-		return numbers.Format(v/1e3) + " µs"
-	case v < 999.5e6:
-		return numbers.Format(v/1e6) + " ms"
+// in writes a value with the best of the units, each the base of the one before.
+func in(v, base, top float64, units ...string) string {
+	for ; v >= top && len(units) > 1; units = units[1:] {
+		v /= base
 	}
-	return numbers.Format(v/1e9) + " s"
+	return number(v) + units[0]
+}
+
+func nanos(v float64) string {
+	if v == 0 {
+		return "0"
+	}
+	return in(v, 1000, 999.5, " ns", " µs", " ms", " s")
 }
 
 func micros(v float64) string { return nanos(1e3 * v) }
 
-func size(v float64) string {
-	const unit = 1024
-	switch {
-	case v < unit:
-		return numbers.Format(v) + " B"
-	case v < unit*unit:
-		return numbers.Format(v/unit) + " KiB"
-	case v < unit*unit*unit:
-		return numbers.Format(v/unit/unit) + " MiB"
-	}
-	return numbers.Format(v/unit/unit/unit) + " GiB"
-}
+func size(v float64) string { return in(v, 1024, 1024, " B", " KiB", " MiB", " GiB") }
 
 func decimals(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
 
 func ratio(v float64) string { return decimals(v) + "x" }
 
-func percent(share float64) string { return numbers.Format(100*share) + " %" }
+func percent(share float64) string { return number(100*share) + " %" }
+
+// some writes none for zero, so that tables show only what occurred.
+func some(format func(float64) string) func(float64) string {
+	return func(v float64) string {
+		if v == 0 {
+			return none
+		}
+		return format(v)
+	}
+}
 
 // or writes the median of a figure, or none when it was not measured.
 func (s stat) or(format func(float64) string) string {
@@ -59,86 +67,93 @@ func (s stat) or(format func(float64) string) string {
 	return format(s.median())
 }
 
-// orNone also replaces zero, so that tables show only what occurred.
-func (s stat) orNone(format func(float64) string) string {
-	if s.median() == 0 {
-		return none
+// spread writes a figure's median and range over the repeats.
+func (s stat) spread(format func(float64) string) string {
+	if len(s) == 0 {
+		return "not measured"
 	}
-	return s.or(format)
+	lo, hi := format(slices.Min(s)), format(slices.Max(s))
+	switch {
+	case len(s) == 1:
+		return lo + " (one run)"
+	case lo == hi:
+		return fmt.Sprintf("%s in each of %d repeats", lo, len(s))
+	}
+	return fmt.Sprintf("median %s of %d repeats, %s to %s", format(s.median()), len(s), lo, hi)
 }
 
 // with writes a value in a claim's unit.
 func with(v float64, unit string) string {
-	switch unit {
-	case "":
-		return number(v)
-	case "x":
-		return number(v) + "x"
+	if unit == "" || unit == "x" {
+		return number(v) + unit
 	}
 	return number(v) + " " + unit
 }
 
-// measured reports whether the claim has a figure at all.
-func measured(c results.OldClaim) bool {
-	return c.Runs > 0 && (c.Measured != 0 || c.Low != 0 || c.High != 0 || c.Verdict != results.Inconclusive)
-}
-
-// noiseWords writes a noise floor: of a ratio in per cent.
-func noiseWords(c results.OldClaim) string {
-	if c.Unit == "x" {
-		return "± " + percent(c.NoiseFloor)
+// margin writes how near to the edge of its rule an answer is not decided.
+func margin(a results.Answer) string {
+	if a.Unit == "x" {
+		return "± " + percent(a.Floor)
 	}
-	return "± " + with(c.NoiseFloor, c.Unit)
-}
-
-// interval writes a claim's measured value, its interval and its repeats.
-func interval(c results.OldClaim) string {
-	if !measured(c) {
-		return "no figure from " + count(c.Runs, "run")
-	}
-	if c.Low == c.High {
-		return fmt.Sprintf("%s (%s)", with(c.Measured, c.Unit), count(c.Runs, "run"))
-	}
-	return fmt.Sprintf("%s (%s%s%s, %s)", with(c.Measured, c.Unit),
-		number(c.Low), pick(c.Low < 0, " to ", " – "), number(c.High), count(c.Runs, "run"))
+	return "± " + with(a.Floor, a.Unit)
 }
 
 func count(n int, what string) string {
 	return fmt.Sprintf("%s %s", number(float64(n)), pick(n == 1, what, what+"s"))
 }
 
-// machine is one line.
-func machine(m results.Machine) string {
-	parts := []string{pick(m.CPU != "", fmt.Sprintf("%d × %s", m.CPUs, m.CPU), count(m.CPUs, "CPU"))}
-	if m.GOMAXPROCS != m.CPUs {
-		parts = append(parts, fmt.Sprintf("GOMAXPROCS %d", m.GOMAXPROCS))
+func pick(cond bool, a, b string) string {
+	if cond {
+		return a
 	}
-	if m.MemoryMiB > 0 {
-		parts = append(parts, size(float64(m.MemoryMiB)*(1<<20)))
-	}
-	parts = append(parts, strings.TrimSpace(m.OS+"/"+m.Arch), m.Go)
-	return strings.Join(parts, " · ")
+	return b
 }
 
-func took(res results.Results) string {
-	d := res.Ended.Sub(res.Started)
-	switch {
-	case d <= 0:
-		return none
-	case d < time.Minute:
-		return d.Round(100 * time.Millisecond).String()
+// sentence begins with a capital.
+func sentence(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	if n == 0 || r == utf8.RuneError {
+		return s
 	}
-	return d.Round(time.Second).String()
+	return string(unicode.ToUpper(r)) + s[n:]
 }
 
-// command writes the command as a shell would take it.
-func command(args []string) string {
-	quoted := make([]string, len(args))
-	for i, a := range args {
-		if a == "" || strings.ContainsAny(a, " \t\n'\"\\$`*?<>|&;()[]{}#~!") {
-			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-		quoted[i] = a
+// setupName turns a run's set-up into the words of the claims.
+func setupName(setup string) string {
+	return cmp.Or(map[string]string{"published": "as published", "real": "for real"}[setup], setup)
+}
+
+// loadName is a load in words. Only the loads of the ledger get the word "load";
+// other names are clear without it.
+func loadName(load string) string {
+	return load + pick(slices.Contains(knownLoads, load), " load", "")
+}
+
+// title is a readable name of a run.
+func title(r *results.Run) string {
+	return fmt.Sprintf("%s, %s, %s%s, repeat %d", setupName(r.Setup), loadName(r.Load), r.Pattern, pick(r.Twin, " (twin)", ""), r.Repeat+1)
+}
+
+// groupNote says what the figures of a load are based on.
+func groupNote(l *load) string {
+	lo, hi, sent := math.MaxInt, 0, stat{}
+	for _, c := range l.cells {
+		lo, hi = min(lo, len(c.runs)), max(hi, len(c.runs))
+		sent = append(sent, c.stat(offered)...)
 	}
-	return strings.Join(quoted, " ")
+	note := fmt.Sprintf("medians over %s %s", pick(lo == hi, "", fmt.Sprint(lo, " to "))+fmt.Sprint(hi), pick(hi == 1, "repeat", "repeats"))
+	if l.idle() {
+		return note
+	}
+	return fmt.Sprintf("%s requests a run, %s", sent.or(number), note)
+}
+
+// clean drops control characters, so that no recorded text moves the cursor.
+func clean(s string) string { return strings.Map(printable, s) }
+
+func printable(r rune) rune {
+	if unicode.IsControl(r) && r != '\n' && r != '\t' {
+		return -1
+	}
+	return r
 }

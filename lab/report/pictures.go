@@ -3,256 +3,202 @@ package report
 import (
 	"fmt"
 	"html/template"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/lab/report/chart"
-	"github.com/spillway-go/spillway/lab/results"
 )
 
-// seriesClass is the colour of a contestant.
-func seriesClass(n int) string { return fmt.Sprintf("s%d", n%8) }
-
-// outcomeKinds in stacking order, with the words shown for them.
-var outcomeKinds = []struct{ class, word string }{
-	{"ok", "good"}, {"rejected", "refused"}, {"error", "errors"}, {"timeout", "timeouts"},
+// section is a chapter of drawings.
+type section struct {
+	ID, Nav, Title, Lead string
+	Legend               []key
+	Notes                []string
+	Setups               []panels
 }
 
-// outcomesChart stacks what came back per second, a bar for each contestant.
-func outcomesChart(l *loadGroup) template.HTML {
-	var totals []float64
-	b := chart.Bars{Title: fmt.Sprintf("Requests a second by outcome, %s", loadName(l.load))}
-	var desc []string
-	for _, c := range l.cells {
-		parts := []float64{c.good.median(), c.refused.median(), c.errors.median(), c.timeouts.median()}
-		row := chart.BarRow{Name: c.pattern, Label: number(parts[0]) + " good/s"}
-		if len(c.killed) > 0 {
-			row.Alarm = fmt.Sprintf("killed in %d of %s", len(c.killed), count(c.runs, "run"))
-		}
-		if c.runs == 0 {
-			row.Alarm = "no measurement"
-		}
-		for i, k := range outcomeKinds {
-			share := 0.0
-			if c.total() > 0 {
-				share = parts[i] / c.total()
-			}
-			row.Segments = append(row.Segments, chart.Segment{
-				Class: k.class, Value: parts[i],
-				Tip: fmt.Sprintf("%s: %s %s a second, %s of what came back", c.pattern, number(parts[i]), k.word, percent(share)),
-			})
-		}
-		totals = append(totals, c.total())
-		desc = append(desc, fmt.Sprintf("%s %s good of %s", c.pattern, number(parts[0]), number(c.total())))
-		b.Rows = append(b.Rows, row)
-	}
-	b.Desc = strings.Join(desc, "; ")
-	b.X = chart.Axis{Label: "requests a second", Scale: chart.FromZero(totals...)}
-	return template.HTML(b.SVG())
+// panels are the drawings of one set-up.
+type panels struct {
+	Name   string
+	Panels []panel
 }
 
-// latencyScale covers every latency of one outcome under the loads of the
-// ledger, so that these can be compared; any other load has a scale of its own.
-func latencyScale(g *setupGroup, own *loadGroup, of func(*cell) *latency) chart.Scale {
-	var values []float64
-	compared := func(l *loadGroup) bool { return slices.Contains(knownLoads, l.load) }
-	for _, l := range g.loads {
-		if l != own && !(compared(l) && compared(own)) {
-			continue
-		}
-		for _, c := range l.cells {
-			if h := &of(c).merged; h.Count() > 0 {
-				values = append(values, float64(h.Quantile(.02)), float64(h.Max()))
-			}
-		}
-	}
-	return chart.LogAround(values...)
+// panel is a drawing with its caption.
+type panel struct {
+	Title, Note string
+	Drawing     template.HTML
 }
 
-// latencyChart draws one outcome's latencies over 1/(1−p); empty when no
-// request ended so.
-func (s *summary) latencyChart(l *loadGroup, title string, y chart.Scale, of func(*cell) *latency) template.HTML {
-	most := uint64(0)
-	lines := chart.Lines{Title: fmt.Sprintf("Latency of %s requests by percentile, %s", title, loadName(l.load)), Height: 196}
-	var desc []string
-	for i, c := range l.cells {
-		// Lines that lie on each other keep their markers beside each other.
-		aside := math.Pow(1.25, float64(i)-float64(len(l.cells)-1)/2)
-		h := &of(c).merged
-		if h.Count() == 0 {
-			continue
-		}
-		most = max(most, h.Count())
-		n := s.shape(c.pattern)
-		series := chart.Series{Name: c.pattern, Class: seriesClass(n), Shape: n, Points: quantiles(h)}
-		for _, p := range []float64{.5, .9, .99, .999, .9999} {
-			if float64(h.Count())*(1-p) < 1 {
-				break
-			}
-			x := aside / (1 - p)
-			series.Marks = append(series.Marks, chart.Mark{XY: chart.XY{X: x, Y: float64(h.Quantile(1 - 1/x))},
-				Tip: fmt.Sprintf("%s: %s of %s requests took at most %s", c.pattern, percentile(p), title, nanos(float64(h.Quantile(p))))})
-		}
-		lines.Series = append(lines.Series, series)
-		desc = append(desc, fmt.Sprintf("%s median %s, p99 %s, max %s", c.pattern,
-			nanos(float64(h.Quantile(.5))), nanos(float64(h.Quantile(.99))), nanos(float64(h.Max()))))
-	}
-	if most == 0 {
-		return ""
-	}
-	x, ticks := chart.Nines(most)
-	lines.Desc = strings.Join(desc, "; ")
-	lines.X = chart.Axis{Label: "share of requests that took at most this long", Scale: x, Ticks: ticks}
-	lines.Y = chart.Axis{Scale: y, Format: nanos}
-	return template.HTML(lines.SVG())
+// key is an entry of a legend: a colour, or a contestant's mark.
+type key struct {
+	Name, Class string
+	Mark        template.HTML
 }
 
-func percentile(p float64) string {
-	return strconv.FormatFloat(math.Round(1e4*p)/100, 'f', -1, 64) + " %"
+// Pictures are the drawings, chapter by chapter. A chapter without any is left out.
+func (s *session) Pictures() []section {
+	var parts, kinds []key
+	var limited []string
+	for _, f := range limitLines {
+		limited = append(limited, f.name)
+	}
+	for _, p := range s.Family.Stacks.Parts {
+		parts = append(parts, key{Name: p.Name, Class: p.Class})
+	}
+	for _, k := range outcomes {
+		kinds = append(kinds, key{Name: k.word, Class: k.kind})
+	}
+	all := []section{
+		{"curves", "Against load", "Against offered load", "What a service is worth that is offered more than it can do: it should climb to its capacity and stay there. Medians over the repeats. A request that is neither answered nor refused in time counts with its whole wait.", seriesKeys(s.patterns), nil, s.each(s.curves)},
+		{"time", "Over time", "Over time", "What the contestants' processes used in the first repeat.", seriesKeys(s.patterns), nil, s.each(s.timelines)},
+		{"limits", "Limits", "Limits over time", "Limit, in flight and waiting in the first repeat, of each contestant whose limit moves and under every load beyond the capacity.", seriesKeys(limited), nil, s.each(s.limits)},
+		{"stacks", "Made of", "What it is made of", s.Family.Stacks.Axis + ". Medians over the repeats.", parts, nil, s.each(s.stack)},
+		{"outcomes", "Goodput", "What came back", "Requests a second by outcome. The solid part is goodput. The whole bar is what the published harness calls throughput: there a refusal counts like an answer.", kinds, s.killed(), s.each(s.outcomes)},
+		{"latency", "Latency", "Latency", "Read from left to right: half of the requests, then nine in ten, then ninety-nine in a hundred. Each step of the axis leaves ten times fewer requests. Good and refused requests are drawn apart, all repeats merged. Time counts from when a request was meant to be sent; in a closed loop, where a client waits for its answer first, that is when it was sent.", seriesKeys(s.patterns), nil, s.each(s.latencies)},
+		{"process", "Memory and allocations", "Memory, collection and allocations", "What the contestant's process used. A mark for each repeat, a stroke at the median.", seriesKeys(s.patterns), nil, s.each(s.processes)},
+	}
+	return slices.DeleteFunc(all, func(x section) bool { return len(x.Setups)+len(x.Notes) == 0 })
 }
 
-// quantiles samples the distribution evenly along the 1/(1−p) axis.
-func quantiles(h *histogram.Histogram) []chart.XY {
-	const steps = 48
-	top := math.Log(max(float64(h.Count()), 2))
-	var points []chart.XY
-	for i := range steps + 1 {
-		x := math.Exp(top * float64(i) / steps)
-		points = append(points, chart.XY{X: x, Y: float64(h.Quantile(1 - 1/x))})
-	}
-	return points
-}
-
-// resource is a figure of a process.
-type resource struct {
-	title      string
-	log, bytes bool
-	format     func(float64) string
-	of         func(*cell) stat
-}
-
-var resources = []resource{
-	{"Peak goroutines", true, false, number, func(c *cell) stat { return c.goroutines }},
-	{"Peak resident memory", false, true, size, func(c *cell) stat { return c.rss }},
-	{"Garbage collection, share of CPU", false, false, percent, func(c *cell) stat { return c.gc }},
-	{"Allocations a request", false, false, number, func(c *cell) stat { return c.allocs }},
-	{"Bytes allocated a request", false, true, size, func(c *cell) stat { return c.bytes }},
-	{"True reuse of pooled objects", false, false, percent, func(c *cell) stat { return c.reuse }},
-}
-
-// sizeTicks are round numbers of KiB, MiB or GiB.
-func sizeTicks(s chart.Scale) []chart.Tick {
-	unit, names := 1.0, []string{" B", " KiB", " MiB", " GiB", " TiB"}
-	for len(names) > 1 && s.Max/unit >= 1024 {
-		unit, names = unit*1024, names[1:]
-	}
-	var ticks []chart.Tick
-	for _, v := range (chart.Scale{Max: s.Max / unit}).Ticks(3) {
-		ticks = append(ticks, chart.Tick{At: v * unit, Label: strconv.FormatFloat(v, 'g', 4, 64) + names[0]})
-	}
-	return ticks
-}
-
-// dotsChart shows a resource of every contestant under every load, each
-// repeat a dot; empty when it was not measured.
-func (s *summary) dotsChart(g *setupGroup, r resource) template.HTML {
-	d := chart.Dots{Title: r.title + ", " + setupName(g.setup)}
-	var values []float64
-	var desc []string
-	for _, l := range g.loads {
-		heading := false
-		for _, c := range l.cells {
-			n, v := s.shape(c.pattern), r.of(c)
-			if len(v) == 0 {
-				continue
-			}
-			if !heading {
-				d.Rows = append(d.Rows, chart.DotRow{Name: loadName(l.load)})
-				heading = true
-			}
-			values = append(values, v...)
-			label := v.or(r.format)
-			if len(c.killed) > 0 {
-				label = "killed"
-			}
-			d.Rows = append(d.Rows, chart.DotRow{Name: c.pattern, Class: seriesClass(n), Shape: n, Values: v, Label: label,
-				Tip: fmt.Sprintf("%s, %s: %s", c.pattern, loadName(l.load), spread(v, r.format))})
-			desc = append(desc, fmt.Sprintf("%s, %s: %s", c.pattern, loadName(l.load), label))
-		}
-	}
-	if len(values) == 0 {
-		return ""
-	}
-	d.X = chart.Axis{Scale: chart.FromZero(values...), Format: r.format}
-	if r.bytes {
-		d.X.Ticks = sizeTicks(d.X.Scale)
-	}
-	if r.log {
-		d.X.Scale, d.X.Label = chart.LogAround(values...), "logarithmic"
-	}
-	d.Desc = strings.Join(desc, "; ")
-	return template.HTML(d.SVG())
-}
-
-// spread returns a figure's median and range over the repeats, in words.
-func spread(v stat, format func(float64) string) string {
-	switch len(v) {
-	case 0:
-		return "not measured"
-	case 1:
-		return format(v[0]) + " (one run)"
-	}
-	lo, hi := v[0], v[0]
-	for _, x := range v {
-		lo, hi = min(lo, x), max(hi, x)
-	}
-	if format(lo) == format(hi) {
-		return fmt.Sprintf("%s in each of %d repeats", format(lo), len(v))
-	}
-	return fmt.Sprintf("median %s of %d repeats, %s to %s", format(v.median()), len(v), format(lo), format(hi))
-}
-
-// intervalCharts draws one claim in several set-ups over a common axis. A claim
-// without a figure has no drawing.
-func intervalCharts(claims []results.OldClaim) []template.HTML {
-	out := make([]template.HTML, len(claims))
-	charts := make([]*chart.Interval, len(claims))
-	var all []float64
-	for i, c := range claims {
-		if !measured(c) {
-			continue
-		}
-		v := &chart.Interval{
-			Title: fmt.Sprintf("%s, %s: measured %s", c.ID, c.Setup, interval(c)),
-			Class: verdictClass(c.Verdict), Measured: c.Measured, Low: c.Low, High: c.High,
-			Band: band(c), Published: published(c), Noise: noise(c),
-			Tip:          "measured " + interval(c),
-			BandTip:      "holds if " + c.Rule,
-			PublishedTip: "published: " + c.Published,
-			NoiseTip:     "noise floor: the same contestant differs from itself by " + noiseWords(c),
-		}
-		if v.Band == nil && v.Published == nil && v.Noise == nil && c.Low == c.High {
-			continue // a single dot shows no spread
-		}
-		charts[i] = v
-		all = append(all, v.Cover()...)
-	}
-	for i, v := range charts {
-		if v != nil {
-			v.X = chart.Axis{Scale: chart.Around(all...), Format: func(x float64) string { return with(x, claims[i].Unit) }}
-			out[i] = template.HTML(v.SVG())
+func (s *session) each(draw func(*setup) []panel) (out []panels) {
+	for _, g := range s.setups {
+		if drawn := draw(g); len(drawn) > 0 {
+			out = append(out, panels{setupName(g.name), drawn})
 		}
 	}
 	return out
 }
 
-func verdictClass(v results.Verdict) string {
-	switch v {
-	case results.Holds, results.Fails, results.Inconclusive:
-		return string(v)
+// seriesClass is the colour of the n-th series.
+func seriesClass(n int) string { return fmt.Sprintf("s%d", n%8) }
+
+func seriesKeys(names []string) (out []key) {
+	for n, name := range names {
+		out = append(out, key{name, seriesClass(n), template.HTML(chart.Marker(seriesClass(n), n))})
 	}
-	return "hardware"
+	return out
+}
+
+func (s *session) series(pattern string) chart.Series { return series(s.shape(pattern), pattern) }
+
+func series(n int, name string) chart.Series {
+	return chart.Series{Name: name, Class: seriesClass(n), Shape: n}
+}
+
+// killed tells of the contestants that were killed, and why.
+func (s *session) killed() (out []string) {
+	for _, c := range s.cells {
+		if len(c.killed) > 0 {
+			out = append(out, fmt.Sprintf("%s, %s: %s was killed in %d of %s: %s. Its figures count up to then.",
+				sentence(setupName(c.setup)), loadName(c.load), c.pattern, len(c.killed), count(len(c.runs), "run"), c.killed[0]))
+		}
+	}
+	return out
+}
+
+// outcomes in stacking order, with the words shown for them.
+var outcomes = []struct{ kind, word string }{{"ok", "good"}, {"rejected", "refused"}, {"error", "errors"}, {"timeout", "timeouts"}}
+
+// outcomes stacks what came back per second, a bar for each contestant.
+func (s *session) outcomes(g *setup) (out []panel) {
+	for _, l := range g.loads {
+		if l.idle() || len(s.ownTables(g)) > 0 {
+			continue
+		}
+		b := chart.Bars{Title: "Requests a second by outcome, " + loadName(l.name), X: chart.Axis{Label: "requests a second"}}
+		for _, c := range l.cells {
+			row := chart.BarRow{Name: c.pattern, Label: c.stat(rate("ok")).or(number) + " good/s"}
+			switch {
+			case len(c.runs) == 0:
+				row.Alarm = "no measurement"
+			case len(c.killed) > 0:
+				row.Alarm = fmt.Sprintf("killed in %d of %s", len(c.killed), count(len(c.runs), "run"))
+			}
+			for _, k := range outcomes {
+				v := c.stat(rate(k.kind)).median()
+				row.Segments = append(row.Segments, chart.Segment{Class: k.kind, Value: v,
+					Tip: fmt.Sprintf("%s: %s %s a second, %s of what came back", c.pattern, number(v), k.word, percent(v/c.stat(answers).median()))})
+			}
+			b.Rows = append(b.Rows, row)
+		}
+		out = append(out, panel{loadName(l.name), groupNote(l), template.HTML(b.SVG())})
+	}
+	return out
+}
+
+// stack stacks the parts that a figure is made of, a bar for each contestant. A part
+// below 0 is noise or a loss and has no room in a bar.
+func (s *session) stack(g *setup) []panel {
+	of := s.Family.Stacks
+	b := chart.Bars{Title: of.Axis + ", " + setupName(g.name), X: chart.Axis{Label: of.Axis}}
+	format := formats[of.Total.Format]
+	for _, pattern := range s.contestants(g) {
+		c := g.loads[0].cell(pattern)
+		if len(of.Parts) == 0 || c == nil || len(c.stat(extra(of.Total.Key))) == 0 {
+			continue
+		}
+		row := chart.BarRow{Name: pattern, Label: c.stat(extra(of.Total.Key)).or(format)}
+		if note := c.stat(extra(of.Note.Key)); len(note) > 0 {
+			row.Label += ", " + note.or(formats[of.Note.Format]) + " " + of.Note.Name
+		}
+		for _, p := range of.Parts {
+			v := c.stat(extra(p.Key)).median()
+			row.Segments = append(row.Segments, chart.Segment{Class: p.Class, Value: v, Tip: pattern + ": " + p.Name + " " + format(v)})
+		}
+		b.Rows = append(b.Rows, row)
+	}
+	if len(b.Rows) == 0 {
+		return nil
+	}
+	return []panel{{"", "", template.HTML(b.SVG())}}
+}
+
+// processes shows each resource of every contestant under every load, each repeat a dot.
+func (s *session) processes(g *setup) (out []panel) {
+	if len(s.ownTables(g)) > 0 {
+		return nil
+	}
+	for _, r := range resources {
+		d := chart.Dots{Title: resourceTitles[r.name] + ", " + setupName(g.name), X: chart.Axis{Format: r.format, Log: r.name == "goroutines"}}
+		if d.X.Log {
+			d.X.Label = "logarithmic"
+		}
+		if strings.HasSuffix(r.format(0), "B") {
+			d.X.Ticks = sizeTicks
+		}
+		for _, l := range g.loads {
+			dots := []chart.DotRow{{Name: loadName(l.name)}}
+			for _, c := range l.cells {
+				if v, n := c.stat(r.of), s.shape(c.pattern); len(v) > 0 {
+					dots = append(dots, chart.DotRow{Name: c.pattern, Class: seriesClass(n), Shape: n, Values: v, Median: v.median(),
+						Label: pick(len(c.killed) > 0, "killed", v.or(r.format)), Tip: fmt.Sprintf("%s, %s: %s", c.pattern, loadName(l.name), v.spread(r.format))})
+				}
+			}
+			if len(dots) > 1 {
+				d.Rows = append(d.Rows, dots...)
+			}
+		}
+		if len(d.Rows) > 0 {
+			out = append(out, panel{resourceTitles[r.name], "", template.HTML(d.SVG())})
+		}
+	}
+	return out
+}
+
+var resourceTitles = map[string]string{
+	"allocs/req": "Allocations a request", "bytes/req": "Bytes allocated a request", "goroutines": "Peak goroutines", "peak RSS": "Peak resident memory",
+	"GC of CPU": "Garbage collection, share of CPU", "true reuse": "True reuse of pooled objects",
+}
+
+// sizeTicks are round numbers of KiB, MiB or GiB.
+func sizeTicks(s chart.Scale) (ticks []chart.Tick) {
+	unit, names := 1.0, []string{" B", " KiB", " MiB", " GiB", " TiB"}
+	for ; len(names) > 1 && s.Max/unit >= 1024; names = names[1:] {
+		unit *= 1024
+	}
+	for _, v := range (chart.Scale{Max: s.Max / unit}).Ticks(3) {
+		ticks = append(ticks, chart.Tick{At: v * unit, Label: strconv.FormatFloat(v, 'g', 4, 64) + names[0]})
+	}
+	return ticks
 }

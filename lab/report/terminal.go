@@ -4,9 +4,9 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/spillway-go/spillway/lab/ledger"
@@ -20,32 +20,41 @@ type Options struct {
 	Dir   string // the results folder, named at the end; empty: not named
 }
 
-// Terminal writes the summary: verdicts, figures, demonstrations, and where
-// the rest is.
+// For returns the options that suit f: colour only on a terminal whose user
+// has not set NO_COLOR, and the terminal's width.
+func For(f *os.File) Options {
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return Options{Width: 100}
+	}
+	return Options{Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", Width: terminalWidth(f)}
+}
+
+// Terminal writes the summary: what the page says, in words.
 func Terminal(w io.Writer, fam ledger.Family, res results.Results, runs []results.Run, opts Options) error {
 	if opts.Width <= 0 {
 		opts.Width = 80
 	}
 	opts.Width = min(max(opts.Width, 40), 140)
-	t := &terminal{w: bufio.NewWriter(w), Options: opts, title: fam.Title}
-	sum := summarize(runs)
-	t.head(res, runs)
-	t.verdicts(res)
-	t.figures(sum, familyOf(fam))
-	t.trouble(sum)
-	t.demos(res)
-	t.foot(res)
+	t := &terminal{bufio.NewWriter(w), opts}
+	s := newSession(fam, res, runs)
+	t.head(s)
+	for _, ch := range s.Chapters() {
+		t.verdicts(ch)
+	}
+	t.figures(s)
+	t.rest(s)
 	return t.w.Flush()
 }
 
 type terminal struct {
-	w     *bufio.Writer
-	title string
+	w *bufio.Writer
 	Options
 }
 
 // Styles of text, as ANSI attributes.
 const (
+	plain  = ""
 	bold   = "1"
 	faint  = "2"
 	green  = "32"
@@ -55,237 +64,198 @@ const (
 	loud   = "1;30;43"
 )
 
-func (t *terminal) style(code, s string) string {
-	if !t.Color || s == "" {
-		return s
-	}
-	return "\x1b[" + code + "m" + s + "\x1b[0m"
-}
-
-func (t *terminal) say(format string, args ...any) {
-	fmt.Fprintf(t.w, format+"\n", args...)
-}
-
-// block writes text wrapped to the width, every line indented.
-func (t *terminal) block(indent int, code, text string) {
-	for _, line := range wrap(clean(text), t.Width-indent) {
-		t.say("%s%s", strings.Repeat(" ", indent), t.style(code, line))
-	}
-}
-
-func (t *terminal) head(res results.Results, runs []results.Run) {
-	t.say("")
-	t.block(0, bold, fmt.Sprintf("Experiment %s: %s", res.Experiment, t.title))
-	t.block(0, faint, machine(res.Machine))
-	t.block(0, faint, fmt.Sprintf("%s in %s, seed %d", count(len(runs), "run"), took(res), res.Seed))
-	if res.Scaled != "" {
-		t.block(0, faint, "Scaled: "+res.Scaled)
-	}
-	if res.Partial != "" {
-		t.say("")
-		t.block(0, loud, " PARTIAL RESULT: "+res.Partial+". What follows rests on the runs that were finished. ")
-	}
-}
-
 // span is text with its style.
 type span struct{ code, text string }
 
-// line writes spans side by side; those that no longer fit begin a new line.
-func (t *terminal) line(indent int, spans ...span) {
-	var b strings.Builder
-	used := 0
-	for _, s := range spans {
-		s.text = clean(s.text)
-		n := utf8.RuneCountInString(s.text)
-		switch {
-		case used == 0:
-			b.WriteString(strings.Repeat(" ", indent))
-			used = indent + n
-		case used+2+n > t.Width:
-			b.WriteString("\n" + strings.Repeat(" ", indent+2))
-			used = indent + 2 + n
-		default:
-			b.WriteString("  ")
-			used += 2 + n
+func (t *terminal) head(s *session) {
+	t.section(fmt.Sprintf("Experiment %s: %s", s.Results.Experiment, s.Family.Title))
+	for _, f := range s.Facts() {
+		t.say(0, span{faint, f.Name + ": " + f.Value})
+	}
+	if p := s.Results.Partial; p != "" {
+		t.gap()
+		t.say(0, span{loud, "PARTIAL RESULT: " + p + ". What follows rests on the runs that were finished."})
+	}
+}
+
+func (t *terminal) verdicts(ch chapter) {
+	var tally []span
+	for _, n := range ch.Tally() {
+		tally = append(tally, span{kind(n.Verdict).code, fmt.Sprintf("%d %s", n.N, n.Words)})
+	}
+	t.section(strings.ToUpper(ch.Title), append(tally, span{faint, pick(len(tally) == 0, "none yet", "")})...)
+	for _, c := range ch.Cards {
+		t.gap()
+		t.say(0, badge(c.Verdict), span{bold, c.ID + ": " + sentence(c.Title)})
+		if c.Published != "" {
+			t.say(2, span{faint, "Published: " + c.Published})
 		}
-		b.WriteString(t.style(s.code, s.text))
-	}
-	t.say("%s", b.String())
-}
-
-func (t *terminal) section(title string, rest ...span) {
-	t.say("")
-	title = strings.ReplaceAll(strings.ToUpper(title), "ΜS", "µs") // a unit is not upper case
-	t.line(0, append([]span{{bold, title}}, rest...)...)
-}
-
-var marks = map[results.Verdict]struct{ mark, code string }{
-	results.Holds:         {"✓", green},
-	results.Fails:         {"✗", red},
-	results.Inconclusive:  {"~", yellow},
-	results.NeedsHardware: {"▢", purple},
-}
-
-func (t *terminal) verdicts(res results.Results) {
-	var parts []span
-	for _, n := range tallyOf(flat(res.Claims)) {
-		parts = append(parts, span{marks[n.Verdict].code, fmt.Sprintf("%d %s", n.N, n.words())})
-	}
-	if len(parts) == 0 {
-		parts = []span{{faint, "none yet"}}
-	}
-	t.section("verdicts", parts...)
-	for _, g := range groupClaims(flat(res.Claims)) {
-		t.say("")
-		t.block(0, bold, g[0].ID+": "+sentence(g[0].Title))
-		t.block(2, faint, "Published: "+g[0].Published)
-		t.block(2, faint, "Holds if "+g[0].Rule)
-		for _, c := range g {
-			t.line(2, span{marks[c.Verdict].code, verdictMark(c.Verdict) + " " + pad(strings.ToUpper(string(c.Verdict)), 12)},
-				span{"", pad(c.Setup, 12)}, span{bold, interval(c)})
-			t.block(4, "", sentence(c.Why))
+		t.say(2, span{plain, c.Undecided()})
+		for _, p := range c.Parts {
+			t.say(2, span{plain, sentence(p.Title)})
+			t.say(2, span{faint, "Rule: " + p.Rule})
+			for _, a := range p.Answers {
+				facts := span{faint, strings.Join(a.Remarks(), ", ")}
+				t.say(4, badge(a.Verdict), span{plain, a.Setup + pick(a.Beside, ", for comparison", "")}, span{bold, a.Interval()}, facts)
+				t.say(6, span{plain, sentence(a.Why)})
+				t.say(6, span{faint, a.Behind()})
+			}
 		}
 	}
 }
 
-func pad(s string, width int) string {
-	return s + strings.Repeat(" ", max(width-utf8.RuneCountInString(s), 0))
+func badge(v results.Verdict) span {
+	return span{kind(v).code, mark(v) + " " + strings.ToUpper(string(v))}
 }
 
 // worst is how many losses a terminal shows.
 const worst = 20
 
-func (t *terminal) figures(sum *summary, f family) {
-	if losses := f.losses(sum); len(losses.Rows) > 0 {
-		t.section("losses", span{faint, count(len(losses.Rows), "comparison") + ", medians"})
-		more := len(losses.Rows) - worst
-		losses.Rows = losses.Rows[:min(worst, len(losses.Rows))]
-		t.table(losses)
-		if more > 0 {
-			t.block(2, faint, fmt.Sprintf("and %s more, all of them in the report", number(float64(more))))
+func (t *terminal) figures(s *session) {
+	if losses := s.Losses(); losses != nil {
+		all := losses.Groups[0].Rows
+		t.section("LOSSES", span{faint, count(len(all), "comparison") + ", medians"})
+		losses.Groups[0].Rows = all[:min(worst, len(all))]
+		t.table(*losses)
+		if more := len(all) - worst; more > 0 {
+			t.say(2, span{faint, fmt.Sprintf("and %s more, all of them in the report", number(float64(more)))})
 		}
 	}
-	t.heat(f.heats(sum))
-	for _, s := range sum.setups {
-		if f.inGrid(s) {
+	for _, g := range s.Grid() {
+		t.section("GRID", span{faint, "Spillway's time/the better's, medians"})
+		t.table(g)
+	}
+	for _, g := range s.setups {
+		if s.inGrid(g) {
 			continue // its tables are in the report
 		}
-		if tables := f.figureTables(sum, s); len(tables) > 0 {
-			t.section(setupName(s.setup), span{faint, groupNote(s.loads[0])})
-			for _, own := range tables {
-				t.table(own)
-			}
-			for _, l := range s.loads {
-				t.killed(l)
-			}
-			continue
+		t.section(strings.ReplaceAll(strings.ToUpper(setupName(g.name)), "ΜS", "µs")) // a unit is not upper case
+		for _, tab := range s.tables(g) {
+			t.table(tab)
 		}
-		for _, l := range s.loads {
-			t.section(setupName(s.setup)+", "+loadName(l.load), span{faint, groupNote(l)})
-			t.table(ratesTable(l.cells))
-			t.table(latencyTable(l.cells))
-			t.table(processTable(l.cells))
-			t.killed(l)
-		}
+	}
+	for _, text := range s.killed() {
+		t.gap()
+		t.say(0, span{red, text})
 	}
 }
 
-// killed lists the contestants that were killed, and why.
-func (t *terminal) killed(l *loadGroup) {
-	for _, c := range l.cells {
-		if len(c.killed) > 0 {
-			t.block(2, red, fmt.Sprintf("%s was killed in %d of %s: %s. Its figures count up to then.",
-				c.pattern, len(c.killed), count(c.runs, "run"), c.killed[0]))
-		}
+func (t *terminal) rest(s *session) {
+	failed, demos, advice := s.Failed(), s.Results.Demos, s.Family.Advise(s.Results.Claims)
+	if len(failed) > 0 {
+		t.section("RUNS WITHOUT A MEASUREMENT", span{yellow, count(len(failed), "run")})
 	}
-}
-
-// groupNote says what the figures of a load are based on.
-func groupNote(l *loadGroup) string {
-	lo, hi, offered := 0, 0, stat{}
-	for i, c := range l.cells {
-		if i == 0 {
-			lo = c.runs
-		}
-		lo, hi = min(lo, c.runs), max(hi, c.runs)
-		offered = append(offered, c.offered...)
+	for _, text := range failed {
+		t.say(2, span{plain, text})
 	}
-	repeats := number(float64(hi))
-	if lo != hi {
-		repeats = number(float64(lo)) + " to " + repeats
+	if len(demos) > 0 {
+		t.section("DEMONSTRATIONS")
 	}
-	note := fmt.Sprintf("medians over %s %s", repeats, pick(hi == 1, "repeat", "repeats"))
-	if l.idle() {
-		return note
-	}
-	return fmt.Sprintf("%s requests a run, %s", number(offered.median()), note)
-}
-
-func (t *terminal) trouble(sum *summary) {
-	if len(sum.failed) == 0 {
-		return
-	}
-	t.section("runs without a measurement", span{yellow, count(len(sum.failed), "run")})
-	for _, r := range sum.failed {
-		t.block(2, "", title(r)+": "+results.Gist(r.Failed))
-	}
-}
-
-func (t *terminal) demos(res results.Results) {
-	if len(res.Demos) == 0 {
-		return
-	}
-	t.section("demonstrations")
-	for _, d := range res.Demos {
-		t.say("")
-		t.block(2, bold, sentence(d.Title))
-		t.block(4, "", d.Outcome)
+	for _, d := range demos {
 		var counts []string
 		for _, n := range d.Counts {
 			counts = append(counts, n.Name+" "+number(n.N))
 		}
-		t.block(4, faint, strings.Join(counts, ", "))
+		t.gap()
+		t.say(2, span{bold, sentence(d.Title)})
+		t.say(4, span{plain, d.Outcome})
+		t.say(4, span{faint, strings.Join(counts, ", ")})
 	}
-}
-
-func (t *terminal) foot(res results.Results) {
-	t.say("")
+	if len(advice) > 0 {
+		t.section("RECOMMENDATIONS", span{faint, "published advice, by our verdicts"})
+	}
+	for _, a := range advice {
+		t.gap()
+		t.say(2, span{bold, sentence(a.For) + ": " + a.Use})
+		t.say(4, span{kind(a.Verdict).code, support(a.Verdict)}, span{faint, a.Why})
+	}
+	t.gap()
 	if t.Dir != "" {
-		t.say("%s  %s", t.style(bold, "Report"), filepath.Join(t.Dir, results.ReportFile))
-		t.say("%s    %s, %s", t.style(bold, "Data"), filepath.Join(t.Dir, results.ResultsFile), filepath.Join(t.Dir, results.RunsFile))
+		t.say(0, span{bold, "Report"}, span{plain, filepath.Join(t.Dir, results.ReportFile)})
+		t.say(0, span{bold, "Data"}, span{plain, filepath.Join(t.Dir, results.ResultsFile)}, span{plain, filepath.Join(t.Dir, results.RunsFile)})
 	}
-	if res.Partial != "" {
-		t.block(0, loud, " Partial result: "+res.Partial+" ")
+	if p := s.Results.Partial; p != "" {
+		t.say(0, span{loud, "Partial result: " + p})
 	}
 }
 
-// wrap breaks text at spaces. A word longer than a line gets one to itself.
-func wrap(text string, width int) []string {
-	var lines []string
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		switch {
-		case line == "":
-			line = word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width:
-			line += " " + word
-		default:
-			lines = append(lines, line)
-			line = word
+func (t *terminal) style(code, s string) string {
+	if !t.Color || s == "" || code == plain {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+func (t *terminal) gap() { fmt.Fprintln(t.w) }
+
+// section begins with an empty line and a title.
+func (t *terminal) section(title string, rest ...span) {
+	t.gap()
+	t.say(0, append([]span{{bold, title}}, rest...)...)
+}
+
+// say writes the spans side by side, wrapped to the width at spaces, every line indented.
+// Without text it writes nothing.
+func (t *terminal) say(indent int, spans ...span) {
+	used, margin := 0, strings.Repeat(" ", indent)
+	for _, s := range spans {
+		piece, gap := "", "  " // of this span on this line
+		for word := range strings.FieldsSeq(clean(s.text)) {
+			n := utf8.RuneCountInString(word)
+			switch {
+			case used == 0:
+				fmt.Fprint(t.w, margin)
+				piece, used = word, indent+n
+			case used+len(gap)+n > t.Width:
+				fmt.Fprint(t.w, t.style(s.code, piece), "\n", margin)
+				piece, used = word, indent+n
+			default:
+				piece, used = piece+gap+word, used+len(gap)+n
+			}
+			gap = " "
+		}
+		fmt.Fprint(t.w, t.style(s.code, piece))
+	}
+	if used > 0 {
+		t.gap()
+	}
+}
+
+// table writes aligned columns. Those that do not fit into the width follow
+// beneath, with the names repeated.
+func (t *terminal) table(tab table) {
+	widths := make([]int, len(tab.Header))
+	lines := []row{{Cells: tab.Header}}
+	for _, g := range tab.Groups {
+		lines = append(lines, g.Rows...)
+	}
+	for _, line := range lines {
+		for i, s := range line.Cells {
+			widths[i] = max(widths[i], utf8.RuneCountInString(clean(s)))
 		}
 	}
-	if line != "" {
-		lines = append(lines, line)
+	for from := 1; from < len(widths); {
+		to, used := from, 2+widths[0]
+		for to < len(widths) && (to == from || used+2+widths[to] <= t.Width) {
+			used += 2 + widths[to]
+			to++
+		}
+		t.gap()
+		t.row(tab.Header, widths, from, to, faint)
+		for _, g := range tab.Groups {
+			t.say(2, span{bold, g.Name}, span{faint, g.Note})
+			for _, line := range g.Rows {
+				t.row(line.Cells, widths, from, to, plain)
+			}
+		}
+		from = to
 	}
-	return lines
 }
 
-// clean drops control characters, so that no recorded text moves the cursor.
-func clean(s string) string { return strings.Map(printable, s) }
-
-func printable(r rune) rune {
-	if unicode.IsControl(r) && r != '\n' && r != '\t' {
-		return -1
+func (t *terminal) row(cells []string, widths []int, from, to int, code string) {
+	line := "  " + clean(cells[0]) + strings.Repeat(" ", widths[0]-utf8.RuneCountInString(clean(cells[0])))
+	for i := from; i < to; i++ {
+		line += strings.Repeat(" ", 2+widths[i]-utf8.RuneCountInString(clean(cells[i]))) + clean(cells[i])
 	}
-	return r
+	fmt.Fprintln(t.w, t.style(code, line))
 }

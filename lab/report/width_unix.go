@@ -4,16 +4,15 @@ package report
 
 import (
 	"os"
-	"syscall"
-	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // terminalWidth is the terminal's width; 80 if unknown.
 func terminalWidth(f *os.File) int {
-	var size struct{ rows, cols, x, y uint16 }
-	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), syscall.TIOCGWINSZ, uintptr(unsafe.Pointer(&size)))
-	if errno != 0 || size.cols == 0 {
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	if err != nil || size.Col == 0 {
 		return 80
 	}
-	return int(size.cols)
+	return int(size.Col)
 }

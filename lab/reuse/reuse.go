@@ -20,15 +20,14 @@ import (
 // Experiment is the declaration.
 var Experiment = experiment.Declare(family, help, plan, map[string]contestant.Role{
 	roleCycle:   contestant.Func(cycle),
-	roleBursts:  contestant.Func(bursts),
-	roleIdle:    contestant.Func(idle),
+	roleBursts:  contestant.Func(Bursts),
 	roleOutlier: contestant.Func(outlier),
 })
 
 const (
 	roleCycle   = "reuse-cycle"
 	roleBursts  = "reuse-bursts"
-	roleIdle    = "reuse-idle"
+	RoleIdle    = "reuse-idle" // Burst, figures: of the program virtual
 	roleOutlier = "reuse-outlier"
 )
 
@@ -69,19 +68,19 @@ func plan(c Config) (experiment.Plan, error) {
 	if len(c.Contestant) == 0 {
 		c.Contestant = names
 	}
-	var p experiment.Plan
+	p := experiment.Plan{Programs: []contestant.Spec{c.spec(RoleIdle, nil)}}
 	for _, crowd := range crowds {
 		p.Groups = append(p.Groups, c.cycles(crowd))
 	}
 	add := func(k ledger.Key, role string, job any, expect time.Duration) {
-		p.Cells = append(p.Cells, experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Expect: expect, Run: c.alone(role, job)})
+		p.Cells = append(p.Cells, experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Expect: expect, Run: experiment.Alone(c.spec(role, job))})
 	}
 	for _, name := range c.Contestant {
-		job := burstJob{Contestant: name, Users: c.Users, Bursts: c.Bursts, On: c.On, Off: c.Off}
+		job := Burst{Contestant: name, Users: c.Users, Bursts: c.Bursts, On: c.On, Off: c.Off}
 		add(burstKey(name), roleBursts, job, time.Duration(c.Bursts)*(c.On+c.Off))
 		if name == spillway {
 			job.Bursts, job.Idle = 2, c.Idle
-			add(idleKey, roleIdle, job, time.Second)
+			add(idleKey, RoleIdle, job, time.Second)
 		}
 		users := max(c.Users/5, 1)
 		add(outlierKey(name, true), roleOutlier, outlierJob{name, true, users}, time.Second)
@@ -95,22 +94,12 @@ func plan(c Config) (experiment.Plan, error) {
 	return p, nil
 }
 
-// alone measures in a process of its own, whose result are figures.
-func (c Config) alone(role string, job any) func(context.Context, experiment.Trial) (results.Run, error) {
-	return func(ctx context.Context, _ experiment.Trial) (results.Run, error) {
-		var figures map[string]float64
-		run, err := c.run(ctx, role, job, &figures)
-		if hits, ok := figures["hits"]; ok {
-			run.Process.ReuseRate = hits / 100
-		}
-		run.Extra = figures
-		return run, err
+func (c Config) spec(role string, job any) contestant.Spec {
+	s := contestant.Spec{Role: role, Input: job, MemoryCap: uint64(c.MemoryCap) << 20}
+	if role == RoleIdle {
+		s.Program = "virtual"
 	}
-}
-
-func (c Config) run(ctx context.Context, role string, job, result any) (results.Run, error) {
-	exit, err := contestant.Run(ctx, contestant.Spec{Role: role, Input: job, MemoryCap: uint64(c.MemoryCap) << 20}, result)
-	return results.Run{Killed: exit.Killed, Process: results.Process{ReuseRate: -1, PeakRSS: exit.PeakRSS}}, err
+	return s
 }
 
 // crowds are who uses a pool in a steady cycle.
@@ -135,16 +124,10 @@ func (c Config) cycles(crowd string) experiment.Group {
 	g.Run = func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
 		job.Seed = t.Seed
 		var readings [][]turns.Reading
-		whole, err := c.run(ctx, roleCycle, job, &readings)
-		whole.Process.PeakRSS = 0 // it is that of all
-		runs := make([]results.Run, len(g.Keys))
+		exit, err := contestant.Run(ctx, c.spec(roleCycle, job), &readings)
+		runs := experiment.InTurns(g.Keys, exit, readings, map[string]func(turns.Reading) float64{"ns": turns.Nanos, "mallocs": turns.Mallocs})
 		mine := map[int][]float64{} // Spillway's times, by size
 		for i, of := range job.Players {
-			if runs[i] = whole; readings == nil {
-				continue
-			}
-			ledger.Keep(&runs[i], "ns", turns.Each(readings[i], turns.Nanos))
-			ledger.Keep(&runs[i], "mallocs", turns.Each(readings[i], turns.Mallocs))
 			if of.Contestant == spillway {
 				mine[of.Size] = runs[i].Blocks["ns"]
 			}

@@ -1,92 +1,73 @@
 package shapes
 
-import (
-	"sync"
-	"sync/atomic"
-)
+import "github.com/spillway-go/spillway/lab/burn"
 
-// burnRounds makes a task some ten to twenty microseconds of pure computing.
-const burnRounds = 10_000
+// work is a task, long against a call. It returns i+1.
+type work func(i int64) int64
 
-// burn computes, and returns i+1, so that the compiler cannot drop the computation.
-func burn(i int64) int64 {
-	x := uint64(i)*2 + 1
-	for range burnRounds {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-	}
-	if x == 0 { // never: the state of an xorshift is never 0
-		return 0
-	}
+// compute takes some ten to twenty microseconds.
+func compute(i int64) int64 {
+	burn.Turns(10_000)
 	return i + 1
 }
 
-// burnPool bounds tasks by a number of workers on one unbuffered channel.
-func burnPool(bound int) Batch {
-	var sum atomic.Int64
-	var all sync.WaitGroup
+// pooled bounds tasks by a number of workers on one unbuffered channel.
+func pooled(bound int, do work) Batch {
+	t := new(tally)
 	jobs := make(chan int64)
 	for range bound {
-		all.Go(func() {
+		t.all.Go(func() {
 			for i := range jobs {
-				sum.Add(burn(i))
+				t.sum.Add(do(i))
 			}
 		})
 	}
-	return func(n int) int64 {
-		for i := range n {
-			jobs <- int64(i)
-		}
-		close(jobs)
-		all.Wait()
-		return sum.Load()
-	}
+	return t.batch(func(i int64) { jobs <- i }, func() { close(jobs) })
 }
 
-// burnSemaphore starts a goroutine for each task, at most bound at a time.
-func burnSemaphore(bound int) Batch {
-	var sum atomic.Int64
-	var all sync.WaitGroup
+// spawned starts a goroutine for each task, at most bound at a time.
+func spawned(bound int, do work) Batch {
+	t := new(tally)
 	slots := make(chan struct{}, bound)
-	return func(n int) int64 {
-		for i := range n {
-			slots <- struct{}{}
-			all.Go(func() {
-				sum.Add(burn(int64(i)))
-				<-slots
-			})
-		}
-		all.Wait()
-		return sum.Load()
-	}
+	return t.batch(func(i int64) {
+		slots <- struct{}{}
+		t.all.Go(func() {
+			t.sum.Add(do(i))
+			<-slots
+		})
+	}, func() {})
 }
 
-// burnDispatch hands each task to a worker that has said it is idle, over that
-// worker's own channel.
-func burnDispatch(bound int) Batch {
-	var sum atomic.Int64
-	var all sync.WaitGroup
+// dispatched hands each task to a worker that has said it is idle, over that worker's
+// own channel.
+func dispatched(bound int, do work) Batch {
+	t := new(tally)
 	idle := make(chan chan int64, bound)
 	for range bound {
 		own := make(chan int64)
-		all.Go(func() {
+		t.all.Go(func() {
 			idle <- own
 			for i := range own {
-				sum.Add(burn(i))
+				t.sum.Add(do(i))
 				idle <- own
 			}
 		})
 	}
-	return func(n int) int64 {
-		for i := range n {
-			worker := <-idle
-			worker <- int64(i)
-		}
+	return t.batch(func(i int64) { worker := <-idle; worker <- i }, func() {
 		for range bound {
 			close(<-idle)
 		}
-		all.Wait()
-		return sum.Load()
+	})
+}
+
+// batch submits n tasks, says that there are no more and waits.
+func (t *tally) batch(submit func(i int64), end func()) Batch {
+	return func(n int) int64 {
+		for i := range n {
+			submit(int64(i))
+		}
+		end()
+		t.all.Wait()
+		return t.sum.Load()
 	}
 }

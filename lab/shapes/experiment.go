@@ -8,215 +8,159 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/burst"
-	"github.com/spillway-go/spillway/lab/claims"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/turns"
 )
 
-// Experiment is experiment G.
-type Classic struct{ Config Config }
-
-// ID implements experiment.Experiment.
-func (Classic) ID() string { return claims.G.ID }
-
-// Title implements experiment.Experiment.
-func (Classic) Title() string { return claims.G.Title }
-
-// Set-ups.
-const (
-	Auto     = "auto-scaled"               // as package testing does
-	Clock    = "one batch, wall clock"     // as the first publication did
-	CPUBound = "CPU-bound tasks, bounded"  // G6
-	AsH      = "reuse in the set-up of H"  // G9
-	AsB      = "reuse in the set-up of B"  // G9
-	noBuffer = "no channel, or one for it" // the load of shapes whose channel has no buffer to choose
-)
+// Experiment is the declaration.
+var Experiment = experiment.Declare(family, help, plan, map[string]contestant.Role{
+	roleTurns: contestant.Func(inTurns), roleClock: contestant.Func(byTheClock), roleReuseB: contestant.Func(reuseB),
+})
 
 const (
-	roleShape  = "shapes"
+	roleTurns  = "shapes"
+	roleClock  = "shapes-clock"
 	roleReuseB = "shapes-reuse-b"
 
-	RoleReuseH = "shapes-reuse-h" // played by the program patient, of a ReuseJob
+	RoleReuseH = "shapes-reuse-h" // played by the program patient, of a Job
 )
 
-// Roles are the roles of its contestants that need no patient API.
-func Roles() map[string]contestant.Role {
-	return map[string]contestant.Role{roleShape: contestant.Func(measure), roleReuseB: contestant.Func(reuseB)}
-}
+const help = `The smallest work there is, an integer addition whose result must reach the caller, is done in five shapes: at once (Serial), by a goroutine for each with a channel (SpawnPerRequestChan) or a WaitGroup (SpawnPerRequestWG), by N workers on one channel (PoolSharedChan_N) or with a channel each (PoolPerWorkerChan_N). What is measured is the handing over. The size of the channels' buffers moves the pools more than their number of workers, so every size is judged.
 
-// program plays the role that needs the patient API.
-const program = "patient"
+Every shape is measured twice: auto-scaled, in turns with all others in one process, with the start of the workers left out; and as one batch by the wall clock, cold, in a process of its own, with everything. Whether the two disagree is one of the claims.
+
+Two more questions are about real work: under which bound CPU-bound tasks of some 15 µs are done fastest, by a pool, a semaphore or a dispatcher; and whether the reuse of objects saves more processor time for a request than the reuse of goroutines, for the patient API of experiment H and for the 500 KB jobs of experiment B.
+
+The shapes are also plain benchmarks, for benchstat: go test ./lab/shapes -run '^$' -bench . -benchmem -count 10`
 
 // Config is what a user may set.
 type Config struct {
-	Buffers   []int         // of the channels
-	Workers   []int         // of the pools
-	BenchTime time.Duration // least length of an auto-scaled measurement
-	Ops       int           // units of a batch by the wall clock
-	Requests  int           // of G9
-	MemoryCap uint64        // bytes for each contestant; 0: none
-}
-
-// Defaults is the experiment at full size. Every pool size that a claim speaks
-// of is in it.
-func Defaults() Config {
-	return Config{
-		Buffers: []int{0, 1, 128}, Workers: []int{10, 100, 1000},
-		BenchTime: 300 * time.Millisecond, Ops: 1_000_000, Requests: 6_000, MemoryCap: 2 << 30,
-	}
+	Buffer    []int         `group:"Size" default:"0,1,128" help:"Sizes of the channels' buffers."`
+	Workers   []int         `group:"Size" default:"10,100,1000" help:"Sizes of the pools, beside GOMAXPROCS. Claims that speak of others stay open."`
+	Rounds    int           `group:"Size" default:"5" full:"7" quick:"3" help:"How often every shape has its turn, in each repeat."`
+	Time      time.Duration `group:"Size" default:"40ms" full:"100ms" quick:"5ms" help:"How long a turn is; three times that where reuse is compared, because requests wait."`
+	Ops       int           `group:"Size" default:"1000000" quick:"100000" help:"By the wall clock: units of work in the one batch."`
+	MemoryCap int           `default:"2048" placeholder:"MIB" help:"A contestant that needs more memory than that is killed; 0 sets no limit."`
 }
 
 func (c Config) check() error {
-	for _, n := range c.Buffers {
-		if n < 0 || n > 1<<20 {
-			return fmt.Errorf("buffer is %d: want 0 to %d", n, 1<<20)
-		}
-	}
-	for _, n := range c.Workers {
-		if n < 1 || n > 100_000 {
-			return fmt.Errorf("workers is %d: want 1 to 100000", n)
-		}
-	}
 	switch {
-	case len(c.Buffers) == 0 || len(c.Workers) == 0:
-		return fmt.Errorf("no buffer or no workers: leave the flags out for all of them")
-	case c.BenchTime <= 0 || c.BenchTime > time.Minute:
-		return fmt.Errorf("benchtime is %v: want more than 0s and at most 1m", c.BenchTime)
+	case len(c.Buffer) == 0 || slices.Min(c.Buffer) < 0 || slices.Max(c.Buffer) > 1<<20:
+		return fmt.Errorf("buffer is %v: want sizes from 0 to %d, or leave the flag out for all of them", c.Buffer, 1<<20)
+	case len(c.Workers) == 0 || slices.Min(c.Workers) < 1 || slices.Max(c.Workers) > 100_000:
+		return fmt.Errorf("workers is %v: want numbers from 1 to 100000, or leave the flag out for all of them", c.Workers)
+	case c.Rounds < 1 || c.Time <= 0 || c.Time > time.Minute:
+		return fmt.Errorf("rounds is %d and time %v: want at least 1, and more than 0s and at most 1m", c.Rounds, c.Time)
 	case c.Ops < 1:
 		return fmt.Errorf("ops is %d: want at least 1", c.Ops)
-	case c.Requests < 1:
-		return fmt.Errorf("requests is %d: want at least 1", c.Requests)
+	case c.MemoryCap < 0:
+		return fmt.Errorf("memory-cap is %d: want a number of MiB, or 0 for no limit", c.MemoryCap)
 	}
 	return nil
 }
 
-// scaled says how this differs from the experiment at full size.
-func (c Config) scaled() string {
-	d := Defaults()
-	var parts []string
-	own := func(differs bool, format string, args ...any) {
-		if differs {
-			parts = append(parts, fmt.Sprintf(format, args...))
-		}
-	}
-	own(c.BenchTime != d.BenchTime, "measurements of %v instead of %v", c.BenchTime, d.BenchTime)
-	own(c.Ops != d.Ops, "batches of %d by the wall clock instead of %d", c.Ops, d.Ops)
-	own(c.Requests != d.Requests, "%d requests instead of %d where reuse is compared", c.Requests, d.Requests)
-	own(!slices.Equal(c.Buffers, d.Buffers), "buffers %v instead of %v", c.Buffers, d.Buffers)
-	own(!slices.Equal(c.Workers, d.Workers), "pools of %v workers instead of %v", c.Workers, d.Workers)
-	return strings.Join(parts, "; ")
-}
-
-// bounds are the limits of concurrency tried for CPU-bound work.
-func bounds(procs int) []int {
-	all := []int{1, procs / 2, procs, 2 * procs, 4 * procs, 8 * procs, 32 * procs, 128 * procs}
-	slices.Sort(all)
-	return slices.DeleteFunc(slices.Compact(all), func(n int) bool { return n < 1 })
-}
-
-// Plan implements experiment.Experiment.
-func (e Classic) Plan() (experiment.Plan, error) {
-	if err := e.Config.check(); err != nil {
+func plan(c Config) (experiment.Plan, error) {
+	if err := c.check(); err != nil {
 		return experiment.Plan{}, err
 	}
-	p := &planner{Config: e.Config}
-	for _, setup := range []string{Auto, Clock} {
-		p.shape(setup, Serial, 0, 0, noBuffer)
-		p.shape(setup, SpawnWG, 0, 0, noBuffer)
-		for _, buffer := range p.channelBuffers() {
-			p.shape(setup, SpawnChan, 0, buffer, bufferLabel(buffer))
-		}
-		for _, buffer := range p.Buffers {
-			for _, workers := range p.pools() {
-				p.shape(setup, SharedChan, workers, buffer, bufferLabel(buffer))
-			}
-			for _, workers := range p.Workers {
-				p.shape(setup, PerWorker, workers, buffer, bufferLabel(buffer))
-			}
+	p := experiment.Plan{Programs: []contestant.Spec{c.spec(RoleReuseH, nil)}}
+	units, tasks := Job{Time: c.Time}, Job{Time: c.Time}
+	var unitKeys, taskKeys []ledger.Key
+	for _, s := range c.units() {
+		for _, k := range twice(s.key(auto), s.Kind != PerWorker) {
+			unitKeys, units.Shapes = append(unitKeys, k), append(units.Shapes, s)
+			p.Cells = append(p.Cells, c.batch(s, k.Twin))
 		}
 	}
 	procs := runtime.GOMAXPROCS(0)
 	for _, mechanism := range mechanisms {
 		for _, bound := range bounds(procs) {
-			p.add(CPUBound, boundLabel(bound), mechanism, roleShape, 2*p.BenchTime, job{Shape: mechanism, Workers: bound, For: p.BenchTime})
-		}
-		p.add(CPUBound, boundLabel(procs), mechanism, roleShape, 2*p.BenchTime, job{Shape: mechanism, Workers: procs, For: p.BenchTime}).Twin = true
-	}
-	for _, pattern := range []string{Spawn, Pool, PoolReuse} {
-		p.reuse(pattern, false)
-	}
-	p.reuse(Pool, true)
-	return experiment.Plan{Scaled: p.scaled(), Programs: []contestant.Spec{{Program: program, Role: RoleReuseH}}, Cells: p.cells}, nil
-}
-
-var mechanisms = []string{boundPool, boundSem, boundDispatch}
-
-// planner collects the cells.
-type planner struct {
-	Config
-	cells []experiment.Cell
-}
-
-// channelBuffers are those that make sense for a channel that carries one value.
-func (c Config) channelBuffers() []int {
-	var out []int
-	for _, n := range c.Buffers {
-		out = append(out, min(n, 1))
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-// pools are the sizes of the shared-channel pools: GOMAXPROCS too.
-func (c Config) pools() []int {
-	all := append([]int{runtime.GOMAXPROCS(0)}, c.Workers...)
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-func bufferLabel(n int) string { return fmt.Sprintf("buffer %d", n) }
-
-// shape adds a shape measured in one way, and where ratios by the wall clock
-// are to be compared, its twin.
-func (p *planner) shape(setup, shape string, workers, buffer int, load string) {
-	j := job{Shape: shape, Workers: workers, Buffer: buffer, For: p.BenchTime}
-	expect := 2 * p.BenchTime
-	if setup == Clock {
-		j.Ops, expect = p.Ops, time.Duration(p.Ops)*300*time.Nanosecond
-	}
-	p.add(setup, load, label(shape, workers), roleShape, expect, j)
-	if setup == Clock && (shape == SpawnChan || shape == SharedChan) {
-		p.add(setup, load, label(shape, workers), roleShape, expect, j).Twin = true
-	}
-}
-
-// reuse adds what G9 compares.
-func (p *planner) reuse(pattern string, twin bool) {
-	const users, patients = 100, 10_000
-	h := ReuseJob{Pattern: pattern, Requests: 2 * p.Requests, Bound: users, Patients: patients}
-	p.add(AsH, boundLabel(users), pattern, RoleReuseH, time.Duration(2*p.Requests/users)*10*time.Millisecond, h).Twin = twin
-	b := ReuseJob{Pattern: pattern, Requests: p.Requests, Bound: users, Work: burst.PublishedWork}
-	p.add(AsB, boundLabel(users), pattern, roleReuseB, time.Duration(p.Requests/users)*25*time.Millisecond, b).Twin = twin
-}
-
-func (p *planner) add(setup, load, pattern, role string, expect time.Duration, input any) *experiment.Cell {
-	p.cells = append(p.cells, experiment.Cell{Setup: setup, Load: load, Pattern: pattern, Expect: expect + 20*time.Millisecond,
-		Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
-			todo := input
-			if j, ok := input.(ReuseJob); ok {
-				j.Seed = t.Seed
-				todo = j
+			for _, k := range twice(boundKey(cpuBound, bound, mechanism), bound == procs) {
+				taskKeys, tasks.Shapes = append(taskKeys, k), append(tasks.Shapes, Shape{Kind: mechanism, Workers: bound})
 			}
-			var run results.Run
-			exit, err := contestant.Run(ctx, contestant.Spec{Program: program, Role: role, Input: todo, MemoryCap: p.MemoryCap}, &run)
-			run.Killed = exit.Killed
-			run.Process.PeakRSS = max(run.Process.PeakRSS, exit.PeakRSS)
-			return run, err
-		}})
-	return &p.cells[len(p.cells)-1]
+		}
+	}
+	requests := Job{Time: 3 * c.Time, Bound: atOnce, Patients: 10_000, Work: burst.PublishedWork, Patterns: []string{Spawn, PoolReuse, Pool, Pool}}
+	reuse := func(setup string) []ledger.Key {
+		return append([]ledger.Key{boundKey(setup, atOnce, Spawn), boundKey(setup, atOnce, PoolReuse)}, twice(boundKey(setup, atOnce, Pool), true)...)
+	}
+	p.Groups = []experiment.Group{
+		c.inTurns("all shapes, in turns", unitKeys, roleTurns, units, "ns"),
+		c.inTurns("CPU-bound tasks under all bounds, in turns", taskKeys, roleTurns, tasks, "ns"),
+		c.inTurns("reuse in the set-up of H, in turns", reuse(asH), RoleReuseH, requests, "cpu_ns"),
+		c.inTurns("reuse in the set-up of B, in turns", reuse(asB), roleReuseB, requests, "cpu_ns"),
+	}
+	return p, nil
+}
+
+// twice is a cell, and its twin if it has one.
+func twice(k ledger.Key, twin bool) []ledger.Key {
+	if again := k; twin {
+		again.Twin = true
+		return []ledger.Key{k, again}
+	}
+	return []ledger.Key{k}
+}
+
+// units are the shapes of the unit of work. Their pools are of GOMAXPROCS workers too.
+func (c Config) units() []Shape {
+	out := []Shape{{Kind: Serial}, {Kind: SpawnWG}}
+	var single []int // buffers that make sense for a channel that carries one value
+	for _, b := range c.Buffer {
+		single = append(single, min(b, 1))
+	}
+	for _, b := range sorted(single) {
+		out = append(out, Shape{SpawnChan, 0, b})
+	}
+	for _, b := range sorted(c.Buffer) {
+		for _, n := range sorted(append([]int{runtime.GOMAXPROCS(0)}, c.Workers...)) {
+			out = append(out, Shape{SharedChan, n, b})
+		}
+		for _, n := range sorted(c.Workers) {
+			out = append(out, Shape{PerWorker, n, b})
+		}
+	}
+	return out
+}
+
+// bounds are the limits of concurrency tried for CPU-bound work.
+func bounds(procs int) []int {
+	return sorted([]int{1, max(procs/2, 1), procs, 2 * procs, 4 * procs, 8 * procs, 32 * procs, 128 * procs})
+}
+
+func sorted(ns []int) []int { return slices.Compact(slices.Sorted(slices.Values(ns))) }
+
+func (c Config) spec(role string, job any) contestant.Spec {
+	return contestant.Spec{Program: "patient", Role: role, Input: job, MemoryCap: uint64(c.MemoryCap) << 20}
+}
+
+// inTurns is a group of players in one process. The clock, which is time or processor
+// time, is their figure of that name.
+func (c Config) inTurns(label string, keys []ledger.Key, role string, job Job, clock string) experiment.Group {
+	const between = 2 * time.Millisecond // turns, for a collection
+	return experiment.Group{
+		Keys: keys, Label: label, Expect: time.Duration(len(keys)*(c.Rounds+2)) * (job.Time + between),
+		Run: func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
+			job.Rounds, job.Seed = c.Rounds, t.Seed
+			var readings [][]turns.Reading
+			exit, err := contestant.Run(ctx, c.spec(role, job), &readings)
+			return experiment.InTurns(keys, exit, readings, map[string]func(turns.Reading) float64{clock: turns.Nanos, "allocs": turns.Mallocs, "bytes": turns.Bytes}), err
+		},
+	}
+}
+
+// batch is one batch by the wall clock, in a process of its own.
+func (c Config) batch(s Shape, twin bool) experiment.Cell {
+	const perUnit, start = 200 * time.Nanosecond, 30 * time.Millisecond
+	k := s.key(clock)
+	return experiment.Cell{
+		Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: twin, Expect: time.Duration(c.Ops)*perUnit + start,
+		Run: experiment.Alone(c.spec(roleClock, batchJob{s, c.Ops})),
+	}
 }

@@ -2,8 +2,6 @@ package shapes
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -21,6 +19,8 @@ const (
 	boundDispatch = "dispatch"            // a dispatcher gives each task to an idle worker
 )
 
+var mechanisms = []string{boundPool, boundSem, boundDispatch}
+
 // Batch does n units of work on what was prepared and returns their sum. It may
 // be called once.
 type Batch func(n int) int64
@@ -28,40 +28,37 @@ type Batch func(n int) int64
 // A batch adds i+1 for i from 0 to n-1.
 func sumOf(n int) int64 { return int64(n) * int64(n+1) / 2 }
 
-// Prepare sets up a shape: it starts its workers, if any. buffer is the size of its
-// channels' buffers.
-func Prepare(shape string, workers, buffer int) (Batch, error) {
-	switch shape {
-	case Serial:
-		return serial, nil
-	case SpawnChan:
-		return func(n int) int64 { return spawnChan(n, buffer) }, nil
-	case SpawnWG:
-		return spawnWG, nil
-	case SharedChan:
-		return sharedChan(workers, buffer), nil
-	case PerWorker:
-		return perWorker(workers, buffer), nil
-	case boundPool:
-		return burnPool(workers), nil
-	case boundSem:
-		return burnSemaphore(workers), nil
-	case boundDispatch:
-		return burnDispatch(workers), nil
-	}
-	return nil, fmt.Errorf("unknown shape %q", shape)
+// Shape is one shape with its sizes.
+type Shape struct {
+	Kind    string
+	Workers int `json:",omitempty"` // or the bound of tasks
+	Buffer  int // of its channels
 }
 
-// label is how results call a shape: with its number of workers.
-func label(shape string, workers int) string {
-	if workers == 0 {
-		return shape
+// Prepare sets it up: it starts its workers, if any.
+func (s Shape) Prepare() (Batch, error) {
+	prepare, known := map[string]func() Batch{
+		Serial:        func() Batch { return serial },
+		SpawnChan:     func() Batch { return func(n int) int64 { return spawnChan(n, s.Buffer) } },
+		SpawnWG:       func() Batch { return spawnWG },
+		SharedChan:    func() Batch { return sharedChan(s.Workers, s.Buffer) },
+		PerWorker:     func() Batch { return perWorker(s.Workers, s.Buffer) },
+		boundPool:     func() Batch { return pooled(s.Workers, compute) },
+		boundSem:      func() Batch { return spawned(s.Workers, compute) },
+		boundDispatch: func() Batch { return dispatched(s.Workers, compute) },
+	}[s.Kind]
+	if !known {
+		return nil, fmt.Errorf("unknown shape %q", s.Kind)
 	}
-	return shape + "_" + strconv.Itoa(workers)
+	return prepare(), nil
 }
 
-func isPool(name string) bool {
-	return strings.HasPrefix(name, SharedChan) || strings.HasPrefix(name, PerWorker)
+// label is how results call it: with its number of workers.
+func (s Shape) label() string {
+	if s.Workers == 0 {
+		return s.Kind
+	}
+	return fmt.Sprintf("%s_%d", s.Kind, s.Workers)
 }
 
 func serial(n int) int64 {
@@ -98,13 +95,14 @@ func spawnWG(n int) int64 {
 
 type addition struct{ a, b int64 }
 
-// adders starts workers that add what they receive.
-type adders struct {
+// tally is a sum and those who add to it.
+type tally struct {
 	sum atomic.Int64
 	all sync.WaitGroup
 }
 
-func (w *adders) start(from <-chan addition) {
+// add starts a worker that adds what it receives.
+func (w *tally) add(from <-chan addition) {
 	w.all.Go(func() {
 		for job := range from {
 			w.sum.Add(job.a + job.b)
@@ -114,9 +112,9 @@ func (w *adders) start(from <-chan addition) {
 
 func sharedChan(workers, buffer int) Batch {
 	jobs := make(chan addition, buffer)
-	w := new(adders)
+	w := new(tally)
 	for range workers {
-		w.start(jobs)
+		w.add(jobs)
 	}
 	return func(n int) int64 {
 		for i := range n {
@@ -130,10 +128,10 @@ func sharedChan(workers, buffer int) Batch {
 
 func perWorker(workers, buffer int) Batch {
 	jobs := make([]chan addition, workers)
-	w := new(adders)
+	w := new(tally)
 	for i := range jobs {
 		jobs[i] = make(chan addition, buffer)
-		w.start(jobs[i])
+		w.add(jobs[i])
 	}
 	return func(n int) int64 {
 		next := 0

@@ -9,11 +9,8 @@ import (
 
 // What is heavy belongs into a program of lab/contestants.
 var (
-	allowed = []string{
-		"github.com/spillway-go/spillway", "github.com/alecthomas/kong", "golang.org/x",
-		"github.com/sourcegraph/conc", // of lab/fan
-	}
-	heavy = []string{"github.com/spillway-go/spillway/examples", "github.com/spillway-go/spillway/lab/contestants", "testing"}
+	allowed = []string{"github.com/spillway-go/spillway", "github.com/alecthomas/kong", "golang.org/x"}
+	heavy   = []string{"github.com/spillway-go/spillway/examples", "github.com/spillway-go/spillway/lab/contestants", "testing"}
 )
 
 func TestTheCommandIsLight(t *testing.T) {
@@ -33,7 +30,7 @@ func TestTheCommandIsLight(t *testing.T) {
 			t.Errorf("it links %s", path)
 		}
 		for imported := range strings.FieldsSeq(imports) {
-			if below(heavy, imported) && !strings.HasSuffix(path, "/lab/fan") { // which has a virtual clock of testing/synctest
+			if below(heavy, imported) {
 				t.Errorf("%s imports %s", path, imported)
 			}
 		}

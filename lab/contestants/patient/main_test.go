@@ -13,14 +13,12 @@ import (
 	overloadplan "github.com/spillway-go/spillway/lab/overload"
 	patternsplan "github.com/spillway-go/spillway/lab/patterns"
 	"github.com/spillway-go/spillway/lab/results"
-	shapesplan "github.com/spillway-go/spillway/lab/shapes"
 )
 
 // This process plays the roles of the program and of the command.
 func TestMain(m *testing.M) {
 	all := roles()
 	maps.Copy(all, patternsplan.Roles())
-	maps.Copy(all, shapesplan.Roles())
 	labtest.Main(m, all)
 }
 
@@ -78,23 +76,6 @@ func TestThePatternsInBothSetups(t *testing.T) {
 	}
 	if setups[patternsplan.Published] == 0 || setups[patternsplan.Real] == 0 {
 		t.Errorf("runs by set-up: %v", setups)
-	}
-}
-
-func TestReuseInTheSetUpOfH(t *testing.T) {
-	c := shapesplan.Defaults()
-	c.Requests, c.Ops, c.BenchTime, c.Buffers, c.Workers = 100, 100, time.Millisecond, []int{0}, []int{2}
-	n := 0
-	for _, r := range session(t, shapesplan.Experiment{Config: c}) {
-		if r.Setup == shapesplan.AsH {
-			n++
-			if r.Extra["cpu_us"] <= 0 && r.Process.CPUSeconds != 0 {
-				t.Errorf("%s: %v", r.Pattern, r.Extra)
-			}
-		}
-	}
-	if n != 4 {
-		t.Errorf("%d runs", n)
 	}
 }
 

@@ -10,18 +10,35 @@ import (
 // Axis is a scale with its name and labels.
 type Axis struct {
 	Label  string
-	Scale  Scale
+	Scale  Scale                // zero: from zero to the values, or around them if Log
+	Log    bool                 // of a scale that is made from the values
 	Format func(float64) string // nil: numbers.Format
-	Ticks  []Tick               // nil: round values of the scale
+	Ticks  func(Scale) []Tick   // nil: round values of the scale
+}
+
+// over gives an axis without a scale one that covers the values.
+func (a Axis) over(values []float64) Axis {
+	switch {
+	case a.Scale != Scale{}:
+	case a.Log:
+		a.Scale = LogAround(values...)
+	default:
+		a.Scale = FromZero(values...)
+	}
+	return a
 }
 
 func (a Axis) ticks(n int) []Tick {
 	if a.Ticks != nil {
-		return a.Ticks
+		return a.Ticks(a.Scale)
+	}
+	format := a.Format
+	if format == nil {
+		format = numbers.Format
 	}
 	var ticks []Tick
 	for _, v := range a.Scale.Ticks(n) {
-		ticks = append(ticks, Tick{v, shorten(a.format(v))})
+		ticks = append(ticks, Tick{v, shorten(format(v))})
 	}
 	return ticks
 }
@@ -36,13 +53,6 @@ func shorten(label string) string {
 		return label
 	}
 	return label[:m[0]] + strings.TrimSuffix(label[m[2]:m[3]], ".") + label[m[4]:]
-}
-
-func (a Axis) format(v float64) string {
-	if a.Format != nil {
-		return a.Format(v)
-	}
-	return numbers.Format(v)
 }
 
 // frame is the plotting area of a chart.
@@ -60,20 +70,25 @@ func (c *canvas) xAxis(f frame, a Axis, n int) {
 	for _, t := range a.ticks(n) {
 		x := f.x(a.Scale, t.At)
 		c.line("grid", x, f.top, x, f.bottom)
-		half := textWidth(t.Label) / 2
-		if x-half < free {
-			continue
+		if half := textWidth(t.Label) / 2; x-half >= free {
+			free = x + half + 6
+			c.tick(x, f.bottom+14, t.Label)
 		}
-		free = x + half + 6
-		class, at := "tick", x
-		if x+half > Width {
-			class, at = "tick end", Width
-		}
-		c.text(class, at, f.bottom+14, t.Label)
 	}
 	if a.Label != "" {
 		c.text("axis", f.right, f.bottom+28, a.Label)
 	}
+}
+
+// tick writes a label in the middle of x, or at the edge if it would cross it.
+func (c *canvas) tick(x, y float64, label string) {
+	class, half := "tick", textWidth(label)/2
+	if x-half < 0 {
+		class, x = "tick start", 0
+	} else if x+half > Width {
+		class, x = "tick end", Width
+	}
+	c.text(class, x, y, label)
 }
 
 func (c *canvas) yAxis(f frame, a Axis, n int) {

@@ -21,39 +21,39 @@ func drawings() map[string]string {
 	x, ticks := Nines(10_000)
 	return map[string]string{
 		"lines": Lines{
-			Title: "Latency", Desc: "two lines", Height: 160,
-			X: Axis{Label: "share of requests", Scale: x, Ticks: ticks},
-			Y: Axis{Label: "ms", Scale: LogAround(1, 200)},
+			Title: "Latency", Height: 160,
+			X: Axis{Label: "share of requests", Scale: x, Ticks: func(Scale) []Tick { return ticks }},
+			Y: Axis{Label: "ms", Log: true},
 			Series: []Series{
 				{Name: "a", Class: "s0", Points: []XY{{1, 1}, {10, 20}, {100, 90}, {10_000, 200}}, Marks: []Mark{{XY{10, 20}, "a: 90 % took at most 20 ms"}}},
 				{Name: "b", Class: "s1", Shape: 1, Points: []XY{{1, 2}, {100, 2}, {100, 2}}, Marks: []Mark{{XY{100, 2}, "b: 99 %"}}},
 			},
 		}.SVG(),
 		"bars": Bars{
-			Title: "Requests a second", X: Axis{Label: "a second", Scale: FromZero(1000, 260)},
+			Title: "Requests a second", X: Axis{Label: "a second"},
 			Rows: []BarRow{
 				{Name: "naive", Label: "950 good/s", Segments: []Segment{{"ok", 950, "950 good"}, {"error", 50, "50 errors"}}},
 				{Name: "a contestant with a very long name", Alarm: "killed", Segments: []Segment{{"ok", 250, ""}, {"rejected", 10, ""}, {"timeout", 0, "never drawn"}}},
 			},
 		}.SVG(),
 		"dots": Dots{
-			Title: "Peak goroutines", X: Axis{Scale: LogAround(20, 1000), Label: "logarithmic"},
+			Title: "Peak goroutines", X: Axis{Log: true, Label: "logarithmic"},
 			Rows: []DotRow{
 				{Name: "low load"},
-				{Name: "naive", Class: "s0", Values: []float64{990, 1000, 1010}, Label: "1,000", Tip: "naive: 1,000"},
-				{Name: "pool", Class: "s1", Shape: 1, Values: []float64{20}, Label: "20"},
+				{Name: "naive", Class: "s0", Values: []float64{990, 1000, 1010}, Median: 1000, Label: "1,000", Tip: "naive: 1,000"},
+				{Name: "pool", Class: "s1", Shape: 1, Values: []float64{20}, Median: 20, Label: "20"},
 				{Name: "none", Class: "s2", Label: "–"},
 			},
 		}.SVG(),
 		"interval": Interval{
-			Title: "H1", Class: "holds", X: Axis{Scale: Around(3.9, 4.2, 4, 5)}, Measured: 4.1, Low: 4, High: 4.2,
-			Band: &Range{4, 5}, Published: &Range{4, 5}, Noise: &Range{.95, 1.05}, Tip: "measured", BandTip: "holds if 4–5x", PublishedTip: "published",
+			Title: "H1", Class: "holds", X: Axis{Scale: Around(3.9, 4.2, 4, 5)}, Measured: 4.1, Figure: Range{4, 4.2, "measured"},
+			Bands: []Range{{4, 5, "rule: 4–5x"}}, Published: []Range{{4, 5, "published"}}, Margins: []Range{{3.95, 4.05, "margin"}, {4.95, 5.05, "margin"}},
 		}.SVG(),
 		"interval_open": Interval{
-			Title: "at least 10", X: Axis{Scale: Around(8, 12)}, Measured: 11, Low: 9, High: 12,
-			Band: &Range{10, math.Inf(1)}, Published: &Range{36, 36},
+			Title: "outside 10–12", X: Axis{Scale: Around(8, 14)}, Measured: 11, Figure: Range{9, 12, ""},
+			Bands: []Range{{math.Inf(-1), 10, ""}, {12, math.Inf(1), ""}}, Published: []Range{{36, 36, ""}},
 		}.SVG(),
-		"strip":  Strip("s1", 1, Scale{-.1, .1, false}, []float64{-.05, 0, .06}, "spread"),
+		"strip":  Strip(Scale{-.1, .1, false}, DotRow{Class: "s1", Shape: 1, Values: []float64{-.05, 0, .06}, Tip: "spread"}),
 		"marker": Marker("s2", 2),
 	}
 }
@@ -111,7 +111,7 @@ func TestNoInputBreaksADrawing(t *testing.T) {
 				wellFormed(t, Lines{Title: text, X: ax, Y: ax, Series: []Series{{Points: []XY{{a, b}}, Marks: []Mark{{XY{b, a}, text}}}}}.SVG())
 				wellFormed(t, Bars{Title: text, X: ax, Rows: []BarRow{{Name: text, Segments: []Segment{{text, a, text}, {text, b, text}}}}}.SVG())
 				wellFormed(t, Dots{Title: text, X: ax, Rows: []DotRow{{Name: text, Values: []float64{a, b}, Label: text, Tip: text}}}.SVG())
-				wellFormed(t, Interval{Title: text, X: ax, Measured: a, Low: b, High: a, Band: &Range{a, b}, Published: &Range{a, a}, Noise: &Range{b, a}}.SVG())
+				wellFormed(t, Interval{Title: text, X: ax, Measured: a, Figure: Range{b, a, text}, Bands: []Range{{a, b, text}}, Published: []Range{{a, a, ""}}, Margins: []Range{{b, a, ""}}}.SVG())
 			}
 		}
 	}

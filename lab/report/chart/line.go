@@ -4,10 +4,10 @@ import "strings"
 
 // Lines is a chart of lines over a common pair of axes.
 type Lines struct {
-	Title, Desc string
-	X, Y        Axis
-	Height      float64 // 0: 220
-	Series      []Series
+	Title  string
+	X, Y   Axis
+	Height float64
+	Series []Series
 }
 
 // Series is one line. Class colours it, Shape numbers its marker.
@@ -17,6 +17,7 @@ type Series struct {
 	Shape  int
 	Points []XY
 	Marks  []Mark
+	Desc   string // in words
 }
 
 // XY is one point.
@@ -30,28 +31,33 @@ type Mark struct {
 
 // SVG draws the chart.
 func (l Lines) SVG() string {
-	height := l.Height
-	if height == 0 {
-		height = 220
+	var xs, ys []float64
+	var said []string
+	for _, s := range l.Series {
+		said = append(said, s.Name+" "+s.Desc)
+		for _, p := range s.Points {
+			xs, ys = append(xs, p.X), append(ys, p.Y)
+		}
 	}
-	f := frame{left: 48, top: 8, right: Width - 8, bottom: height - 34}
-	if l.Y.Label != "" {
+	x, y := l.X.over(xs), l.Y.over(ys)
+	f := frame{left: 48, top: 8, right: Width - 8, bottom: l.Height - 34}
+	if y.Label != "" {
 		f.top = 22
 	}
-	c := newCanvas("lines", height, l.Title, l.Desc)
-	c.xAxis(f, l.X, 5)
-	c.yAxis(f, l.Y, 4)
+	c := newCanvas("lines", l.Height, l.Title, said)
+	c.xAxis(f, x, 5)
+	c.yAxis(f, y, 4)
 	for _, s := range l.Series {
 		c.group("series "+s.Class, "")
-		c.path("line", f, l.X.Scale, l.Y.Scale, s.Points)
+		c.path("line", f, x.Scale, y.Scale, s.Points)
 		c.end()
 	}
 	for _, s := range l.Series { // above all lines
 		for _, m := range s.Marks {
-			x, y := f.x(l.X.Scale, m.X), f.y(l.Y.Scale, m.Y)
+			at, high := f.x(x.Scale, m.X), f.y(y.Scale, m.Y)
 			c.group("series "+s.Class, m.Tip)
-			c.marker("hit", 0, x, y, 10)
-			c.marker("mark", s.Shape, x, y, 3.2)
+			c.marker("hit", 0, at, high, 10)
+			c.marker("mark", s.Shape, at, high, 3.2)
 			c.end()
 		}
 	}

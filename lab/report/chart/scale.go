@@ -1,6 +1,9 @@
 package chart
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // Scale maps values to 0..1.
 type Scale struct {
@@ -10,13 +13,8 @@ type Scale struct {
 
 // FromZero is a linear scale from 0 to at least the largest value.
 func FromZero(values ...float64) Scale {
-	top := 0.0
-	for _, v := range values {
-		if finite(v) {
-			top = max(top, v)
-		}
-	}
-	if top == 0 {
+	_, top := ends(values, 0)
+	if !(top > 0) {
 		top = 1
 	}
 	return Scale{0, top, false}
@@ -25,12 +23,7 @@ func FromZero(values ...float64) Scale {
 // Around covers the finite values with some air on both sides. When they are
 // all positive and lie far apart it is logarithmic.
 func Around(values ...float64) Scale {
-	low, high := math.Inf(1), math.Inf(-1)
-	for _, v := range values {
-		if finite(v) {
-			low, high = min(low, v), max(high, v)
-		}
-	}
+	low, high := ends(values, math.Inf(-1))
 	switch {
 	case low > high:
 		return Scale{0, 1, false}
@@ -50,17 +43,23 @@ func Around(values ...float64) Scale {
 
 // LogAround covers the positive values with a logarithmic scale.
 func LogAround(values ...float64) Scale {
-	low, high := math.Inf(1), math.Inf(-1)
-	for _, v := range values {
-		if finite(v) && v > 0 {
-			low, high = min(low, v), max(high, v)
-		}
-	}
+	low, high := ends(values, 0)
 	if low > high {
 		return Scale{1, 10, true}
 	}
 	air := max(math.Pow(high/low, .06), 1.12)
 	return Scale{low / air, high * air, true}
+}
+
+// ends are the smallest and the largest of the finite values above the floor.
+func ends(values []float64, floor float64) (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		if finite(v) && v > floor {
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	return low, high
 }
 
 // At places v; values outside lie on the edge.
@@ -103,38 +102,30 @@ func niceStep(raw float64) float64 {
 	return 10 * power
 }
 
-// logTicks prefers whole powers of ten, thinned out when there are many and
-// filled with 2 and 5 when there are few.
-func (s Scale) logTicks(n int) []float64 {
+// logTicks are powers of ten with 2 and 5 between them, or 3, or only some of the powers,
+// so that they are not too many.
+func (s Scale) logTicks(n int) (ticks []float64) {
 	if !(s.Max > s.Min) || s.Min <= 0 || !finite(s.Max) {
 		return nil
 	}
 	lo, hi := int(math.Floor(math.Log10(s.Min))), int(math.Ceil(math.Log10(s.Max)))
-	within := func(steps []float64, every int) (ticks []float64) {
+	for _, steps := range [][]float64{{1, 2, 5}, {1, 3}, {1}} {
+		ticks = nil
 		for e := lo; e <= hi; e++ {
-			if e%every != 0 {
-				continue
-			}
 			for _, m := range steps {
-				if v := m * math.Pow(10, float64(e)); v >= s.Min && v <= s.Max {
+				if v := m * math.Pow(10, float64(e)); v >= s.Min && v <= s.Max && (len(steps) > 1 || e%max((hi-lo)/max(n, 1), 1) == 0) {
 					ticks = append(ticks, v)
 				}
 			}
 		}
-		return ticks
-	}
-	for _, steps := range [][]float64{{1}, {1, 3}, {1, 2, 5}} {
-		if ticks := within(steps, 1); len(ticks) >= min(n, 3) && len(ticks) <= n+1 {
-			return ticks
+		if len(ticks) <= n+1 {
+			break
 		}
 	}
-	if ticks := within([]float64{1}, 1); len(ticks) > n {
-		return within([]float64{1}, (len(ticks)+n-1)/n)
+	if len(ticks) < 2 {
+		return Scale{s.Min, s.Max, false}.Ticks(n)
 	}
-	if ticks := within([]float64{1, 2, 5}, 1); len(ticks) >= 2 {
-		return ticks
-	}
-	return Scale{s.Min, s.Max, false}.Ticks(n)
+	return ticks
 }
 
 // Tick is a place on an axis with its label.
@@ -151,14 +142,7 @@ func Nines(count uint64) (Scale, []Tick) {
 	ticks := []Tick{{2, "50 %"}}
 	for n, label := 10.0, "90"; n <= top*1.0001; n *= 10 {
 		ticks = append(ticks, Tick{n, label + " %"})
-		switch label {
-		case "90":
-			label = "99"
-		case "99":
-			label = "99.9"
-		default:
-			label += "9"
-		}
+		label = strings.TrimSuffix("99."+strings.Repeat("9", len(ticks)-2), ".")
 	}
 	return Scale{1, top, true}, ticks
 }

@@ -25,12 +25,12 @@ type canvas struct {
 	b strings.Builder
 }
 
-func newCanvas(kind string, height float64, title, desc string) *canvas {
+// newCanvas begins a drawing; said is what it shows, in words.
+func newCanvas(kind string, height float64, title string, said []string) *canvas {
 	c := &canvas{}
-	fmt.Fprintf(&c.b, `<svg class="chart %s" viewBox="0 0 %d %s" role="img"><title>%s</title>`,
-		kind, Width, px(height), esc(title))
-	if desc != "" {
-		fmt.Fprintf(&c.b, `<desc>%s</desc>`, esc(desc))
+	fmt.Fprintf(&c.b, `<svg class="chart %s" viewBox="0 0 %d %s" role="img"><title>%s</title>`, kind, Width, px(height), esc(title))
+	if len(said) > 0 {
+		fmt.Fprintf(&c.b, `<desc>%s</desc>`, esc(strings.Join(said, "; ")))
 	}
 	return c
 }

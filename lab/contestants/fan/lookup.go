@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/conc"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/spillway-go/spillway/fanout"
+	"github.com/spillway-go/spillway/lab/burn"
+	"github.com/spillway-go/spillway/lab/contestants/fan/specimen"
+	"github.com/spillway-go/spillway/lab/fan"
+)
+
+// query selects users.
+type query struct{ Email, Org string }
+
+type user struct {
+	ID         int
+	Email, Org string
+}
+
+// users is an answer. That of a source is shared and read-only.
+type users struct{ list []user }
+
+// add merges the answer of a source, without duplicates. The lists are short.
+func (u *users) add(more *users) {
+	if more == nil {
+		return
+	}
+	for _, x := range more.list {
+		if !slices.ContainsFunc(u.list, func(have user) bool { return have.ID == x.ID }) {
+			u.list = append(u.list, x)
+		}
+	}
+}
+
+// find is one source.
+type find = func(context.Context, query) (*users, error)
+
+// sources are a database and the caches beside it.
+type sources struct {
+	Database find
+	Caches   []find
+}
+
+// spend returns a function that takes d in that way.
+func spend(kind string, d time.Duration) func() {
+	switch kind {
+	case fan.Computing, fan.OneProc:
+		return burn.For(d)
+	case fan.Yielding:
+		return func() {
+			for began := time.Now(); time.Since(began) < d; {
+				runtime.Gosched()
+			}
+		}
+	}
+	return func() { time.Sleep(d) }
+}
+
+// newSources makes a database and caches. The database has two users, each cache one
+// of these and one of its own.
+func newSources(kind string, t fan.Table) sources {
+	source := func(spend func(), ids ...int) find {
+		found := &users{}
+		for _, id := range ids {
+			found.list = append(found.list, user{id, "ada@example.org", "org-1"})
+		}
+		return func(context.Context, query) (*users, error) {
+			spend()
+			return found, nil
+		}
+	}
+	s := sources{Database: source(spend(kind, t.Database), 1, 2)}
+	wait := spend(kind, t.Cache)
+	for i := range t.Sources - 1 {
+		s.Caches = append(s.Caches, source(wait, 2, 3+i))
+	}
+	return s
+}
+
+// lookup merges the answers of all sources. Its error is the database's.
+type lookup func(context.Context, query) (users, error)
+
+// newLookup makes a contestant. Contestants share no state.
+func newLookup(name string, s sources, t fan.Table) (look lookup, err error) {
+	cfg := configs[name]
+	if t.Levels < 2 {
+		return s.lookup(name, cfg)
+	}
+	if cfg.Budget, err = fanout.NewBudget(t.Budget); err != nil {
+		return nil, err
+	}
+	source := func(ctx context.Context, q query) (*users, error) {
+		see(runtime.NumGoroutine())
+		return s.Database(ctx, q)
+	}
+	for range t.Levels {
+		below, err := sources{source, slices.Repeat([]find{source}, t.Sources-1)}.lookup(name, cfg)
+		if err != nil {
+			return nil, err
+		}
+		look = below
+		source = func(ctx context.Context, q query) (*users, error) {
+			found, err := below(ctx, q)
+			return &found, err
+		}
+	}
+	return look, nil
+}
+
+// whole is how many users a complete lookup finds. Those below others all find the same.
+func whole(t fan.Table) int {
+	if t.Levels > 1 {
+		return 2
+	}
+	return 1 + t.Sources
+}
+
+// configs are those of the contestants that are ours.
+var configs = map[string]fanout.Config{
+	fan.Spillway:   {Name: "users"},
+	fan.InParallel: {Name: "users", Mode: fanout.Parallel},
+	fan.Borrowed:   {Name: "users", Mode: fanout.Parallel, BorrowedContext: true},
+}
+
+// others are the contestants that need no configuration.
+var others = map[string]func(sources, context.Context, query) (users, error){
+	fan.Sequential: sources.sequential, fan.AsPrinted: sources.asPrinted, fan.Corrected: sources.corrected,
+	fan.ErrGroup: sources.errgroup, fan.Conc: sources.conc,
+}
+
+func (s sources) lookup(name string, cfg fanout.Config) (lookup, error) {
+	if look := others[name]; look != nil {
+		return func(ctx context.Context, q query) (users, error) { return look(s, ctx, q) }, nil
+	}
+	if _, known := configs[name]; !known {
+		return nil, fmt.Errorf("unknown contestant %q", name)
+	}
+	f, err := newFanout(s, cfg)
+	return func(ctx context.Context, q query) (users, error) {
+		got, err := f.Do(ctx, q)
+		return got.Value, err
+	}, err
+}
+
+func (s sources) sequential(ctx context.Context, q query) (users, error) {
+	var all users
+	found, err := s.Database(ctx, q)
+	if err != nil {
+		return users{}, err
+	}
+	all.add(found)
+	for _, cache := range s.Caches {
+		if found, err := cache(ctx, q); err == nil {
+			all.add(found)
+		}
+	}
+	return all, nil
+}
+
+func (s sources) asPrinted(ctx context.Context, q query) (users, error) {
+	l := specimen.Lookup[query, *users]{Database: s.Database, Caches: s.Caches, Merge: func(database *users, caches []*users) *users {
+		all := merged(database, caches)
+		return &all
+	}}
+	found, err := l.Find(ctx, q, true)
+	if err != nil {
+		return users{}, err
+	}
+	return *found, nil
+}
+
+func merged(database *users, caches []*users) (all users) {
+	all.add(database)
+	for _, u := range caches {
+		all.add(u)
+	}
+	return all
+}
+
+// corrected waits before it reads, and nothing else: the least change that loses
+// no answer.
+func (s sources) corrected(ctx context.Context, q query) (users, error) {
+	cached := make([]*users, len(s.Caches))
+	var wg sync.WaitGroup
+	for i, cache := range s.Caches {
+		wg.Go(func() { cached[i], _ = cache(ctx, q) })
+	}
+	found, err := s.Database(ctx, q)
+	wg.Wait()
+	if err != nil {
+		return users{}, err
+	}
+	return merged(found, cached), nil
+}
+
+// errgroup gives each source a goroutine. An error of a cache must not reach the
+// group, which would make it fatal.
+func (s sources) errgroup(ctx context.Context, q query) (users, error) {
+	var found *users
+	cached := make([]*users, len(s.Caches))
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		found, err = s.Database(ctx, q)
+		return err
+	})
+	for i, cache := range s.Caches {
+		g.Go(func() error {
+			cached[i], _ = cache(ctx, q)
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return users{}, err
+	}
+	return merged(found, cached), nil
+}
+
+func (s sources) conc(ctx context.Context, q query) (users, error) {
+	cached := make([]*users, len(s.Caches))
+	var wg conc.WaitGroup
+	for i, cache := range s.Caches {
+		wg.Go(func() { cached[i], _ = cache(ctx, q) })
+	}
+	found, err := s.Database(ctx, q)
+	wg.Wait()
+	if err != nil {
+		return users{}, err
+	}
+	return merged(found, cached), nil
+}
+
+func newFanout(s sources, cfg fanout.Config) (*fanout.Fanout[query, users], error) {
+	branches := []fanout.Branch[query, users]{fanout.Required("database", s.Database, (*users).add)}
+	for i, cache := range s.Caches {
+		branches = append(branches, fanout.Optional("cache "+strconv.Itoa(i+1), cache, (*users).add))
+	}
+	return fanout.New(cfg, branches...)
+}

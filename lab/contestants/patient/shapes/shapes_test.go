@@ -1,0 +1,41 @@
+package shapes
+
+import (
+	"io"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/internal/labtest"
+	plan "github.com/spillway-go/spillway/lab/shapes"
+)
+
+// This process plays the roles of the program and of the command.
+func TestMain(m *testing.M) {
+	all := Roles()
+	maps.Copy(all, plan.Experiment.Roles)
+	labtest.Main(m, all)
+}
+
+func TestASmallSessionAnswersEveryClaim(t *testing.T) {
+	c := experiment.Sized[plan.Config]("quick")
+	c.Buffer, c.Rounds, c.Time, c.Ops = []int{0}, 1, 200*time.Microsecond, 500
+	s := experiment.Session{Dir: t.TempDir() + "/out", Repeats: 1, Seed: 1, Progress: experiment.NewProgress(io.Discard, false, 0)}
+	res, runs, err := s.Run(t.Context(), plan.Experiment, &c)
+	if err != nil || res.Partial != "" {
+		t.Fatal(err, res.Partial)
+	}
+	for _, claim := range res.Claims {
+		for _, a := range claim.Answers {
+			if a.Missing || len(claim.Answers) == 0 {
+				t.Errorf("%s/%s (%s): %s", claim.ID, a.Part, a.Setup, a.Why)
+			}
+		}
+	}
+	for _, r := range runs {
+		if r.Extra["ns"] <= 0 && r.Extra["cpu_ns"] <= 0 {
+			t.Errorf("%s %s %s: %v", r.Setup, r.Load, r.Pattern, r.Extra)
+		}
+	}
+}

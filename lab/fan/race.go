@@ -1,5 +1,0 @@
-//go:build race
-
-package fan
-
-const raceEnabled = true

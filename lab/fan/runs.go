@@ -1,0 +1,108 @@
+package fan
+
+import (
+	"math"
+	"slices"
+
+	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+// free is the number of processors from which a second one counts as free. Waking it
+// takes time too.
+const free = 1.6
+
+// runs makes a run of each contestant in each table. Every round is kept, because
+// ratios are taken within a round.
+func (l Lookups) runs(figures [][]Figures) (out []results.Run) {
+	us := slices.Index(l.Contestants, Spillway)
+	for i, t := range l.Tables {
+		for _, f := range figures[i] {
+			run := results.Run{Blocks: f, Extra: map[string]float64{}, Params: map[string]any{
+				"kind": l.Kind, "sources": t.Sources, "database_us": micros(t.Database), "cache_us": micros(t.Cache),
+			}}
+			if us >= 0 {
+				f["behind"] = over(figures[i][us]["ns"], f["ns"])
+			}
+			for key, rounds := range f {
+				run.Extra[key] = ledger.Median(rounds)
+			}
+			for n, processors := range f["free"] {
+				if processors >= free {
+					f["ns_free"] = append(f["ns_free"], f["ns"][n])
+				}
+			}
+			out = append(out, run)
+		}
+	}
+	return out
+}
+
+func over(a, b []float64) []float64 {
+	out := make([]float64, len(a))
+	for i := range out {
+		out[i] = a[i] / b[i]
+	}
+	return out
+}
+
+// timeOf is the time that a claim about a kind of work may use: for some, a free second
+// processor is part of the set-up.
+func timeOf(kind string) ledger.Figure {
+	if kind == Computing {
+		return ledger.Extra("ns_free", "time while a second processor was free")
+	}
+	return ns
+}
+
+// breakEven makes a run of the break-even of corrected, or its twin.
+func (l Lookups) breakEven(figures [][]Figures, corrected int) results.Run {
+	run := results.Run{Params: map[string]any{"kind": l.Kind}, Extra: map[string]float64{}}
+	var curve []point
+	for i, t := range l.Tables {
+		key := timeOf(l.Kind).Key
+		a, b := figures[i][corrected][key], figures[i][slices.Index(l.Contestants, Sequential)][key]
+		if len(a) > 0 {
+			curve = append(curve, point{micros(t.Cache), ledger.Median(over(a, b))})
+		}
+	}
+	if x, known := breakEven(curve); known {
+		run.Extra["break_even"] = x
+	}
+	return run
+}
+
+// point is the time of corrected over that of sequential, where each branch takes so
+// many µs.
+type point struct{ at, ratio float64 }
+
+const (
+	won  = .98 // the ratio below which a difference is a gain and not noise
+	pays = 500 // µs: from where it pays, by the claim
+)
+
+// breakEven is where parallel/sequential falls below 1 for good, between two points on
+// logarithmic scales. If parallel wins nowhere, the last point stands for it, and if it
+// wins everywhere the first; unless that point lies on the wrong side of the claim.
+func breakEven(curve []point) (at float64, known bool) {
+	last := -1 // where it is still no gain
+	for i, p := range curve {
+		if p.ratio >= won {
+			last = i
+		}
+	}
+	switch {
+	case len(curve) < 2:
+		return 0, false
+	case last < 0:
+		return curve[0].at, curve[0].at < pays
+	case last == len(curve)-1:
+		return curve[last].at, curve[last].at >= pays
+	}
+	a, b := curve[last], curve[last+1]
+	if a.ratio <= 1 {
+		return a.at, true
+	}
+	share := math.Log(a.ratio) / (math.Log(a.ratio) - math.Log(b.ratio))
+	return a.at * math.Pow(b.at/a.at, share), true
+}

@@ -1,0 +1,211 @@
+package shapes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/lab/ledger"
+)
+
+// Set-ups.
+const (
+	auto     = "auto-scaled"               // as package testing does
+	clock    = "one batch, wall clock"     // as the first publication did
+	cpuBound = "CPU-bound tasks, bounded"  // G6
+	asH      = "reuse in the set-up of H"  // G9
+	asB      = "reuse in the set-up of B"  // G9
+	noBuffer = "no channel, or one for it" // the load of shapes whose channel has no buffer to choose
+
+	noiseOfTimes = 0.03 // between sessions
+	atOnce       = 100  // requests of G9
+)
+
+func (s Shape) key(setup string) ledger.Key {
+	load := bufferLabel(s.Buffer)
+	if s.Kind == Serial || s.Kind == SpawnWG {
+		load = noBuffer
+	}
+	return ledger.Key{Setup: setup, Load: load, Pattern: s.label()}
+}
+
+func bufferLabel(n int) string { return fmt.Sprintf("buffer %d", n) }
+
+func boundKey(setup string, bound int, pattern string) ledger.Key {
+	return ledger.Key{Setup: setup, Load: fmt.Sprintf("bound %d", bound), Pattern: pattern}
+}
+
+// takes is the time for a unit.
+func takes(setup, kind string, workers, buffer int) ledger.Term {
+	if kind == SpawnChan {
+		buffer = min(buffer, 1) // it carries a single value
+	}
+	return ledger.Of(Shape{kind, workers, buffer}.key(setup), nanos)
+}
+
+var nanos, allocs, cpu = ledger.Extra("ns", "time for a unit"), ledger.Extra("allocs", "allocations of a unit"), ledger.Extra("cpu_ns", "processor time")
+
+var family = ledger.Family{
+	ID:      "G",
+	Title:   "Handing work to a goroutine costs more than the work",
+	Source:  "gsarmaonline, github.com/gsarmaonline/golang-measurements and its article (2026 update)",
+	Sources: []ledger.Source{{Name: "gsarmaonline/golang-measurements", URL: "https://github.com/gsarmaonline/golang-measurements", What: "and the article that goes with it"}},
+	Claims: []ledger.Claim{
+		{ID: "G1", Title: "everything above serial is synchronization", Published: "0.23 ns serial, 74 ns the fastest concurrent shape",
+			Parts: []ledger.Part{{Subject: "the fastest concurrent shape/serial time of a unit", Unit: "x", Rule: judge.AtLeast(100), Published: []float64{322}, Spread: noiseOfTimes, Cases: eachBuffer(SharedChan, fastest)}}},
+		{ID: "G2", Title: "taking the channel out of spawn-per-request about halves its cost", Published: "280 ns, 160 B, 3 allocs → 131 ns, 56 B, 2 allocs",
+			Note: "The channel version also waits for each result before it starts the next goroutine; the WaitGroup waits once, at the end.",
+			Parts: []ledger.Part{{Subject: "SpawnPerRequestWG/SpawnPerRequestChan", Unit: "x", Rule: judge.Between(.4, .6), Published: []float64{.468}, Spread: noiseOfTimes,
+				Cases: eachBuffer(SpawnChan, func(_ *ledger.Evidence, b int) ledger.Term {
+					return takes(auto, SpawnWG, 0, 0).Over(takes(auto, SpawnChan, 0, b))
+				})}}},
+		{ID: "G3", Title: "a pool near GOMAXPROCS beats spawning and allocates nothing", Published: "96 ns, 0 B, 0 allocs at 10 workers, against 131 ns",
+			Note: "Ten workers were near GOMAXPROCS on the published machine of ten cores. Elsewhere GOMAXPROCS decides, and ten are shown beside it.",
+			Parts: []ledger.Part{
+				{ID: "faster", Title: "a pool near GOMAXPROCS beats spawning", Subject: "PoolSharedChan/SpawnPerRequestWG", Unit: "x", Rule: judge.Below(1), Published: []float64{.733}, Spread: noiseOfTimes,
+					Cases: nearProcs(func(n, b int) ledger.Term { return takes(auto, SharedChan, n, b).Over(takes(auto, SpawnWG, 0, 0)) })},
+				{ID: "allocs", Title: "a pool near GOMAXPROCS allocates nothing", Subject: "allocations of 1,000 units in PoolSharedChan", Kind: judge.Never, Rule: judge.Below(1), Published: []float64{0},
+					Cases: nearProcs(func(n, b int) ledger.Term { return ledger.Of(Shape{SharedChan, n, b}.key(auto), allocs).Times(1000) })},
+			}},
+		{ID: "G4", Title: "a pool of 1,000 workers loses to spawning without a channel, though it beats spawning with one", Published: "244 ns at 1,000 workers (193 at 100) vs 131 without a channel and 280 with one",
+			Parts: []ledger.Part{
+				{ID: "loses", Title: "a pool of 1,000 workers loses to spawning without a channel", Subject: "PoolSharedChan_1000/SpawnPerRequestWG", Unit: "x", Rule: judge.Above(1), Published: []float64{1.86}, Spread: noiseOfTimes,
+					Cases: eachBuffer(SharedChan, func(_ *ledger.Evidence, b int) ledger.Term {
+						return takes(auto, SharedChan, 1000, b).Over(takes(auto, SpawnWG, 0, 0))
+					})},
+				{ID: "wins", Title: "a pool of 1,000 workers beats spawning with a channel", Subject: "PoolSharedChan_1000/SpawnPerRequestChan", Unit: "x", Rule: judge.Below(1), Published: []float64{.871}, Spread: noiseOfTimes,
+					Cases: eachBuffer(SharedChan, func(_ *ledger.Evidence, b int) ledger.Term {
+						return takes(auto, SharedChan, 1000, b).Over(takes(auto, SpawnChan, 0, b))
+					})},
+			}},
+		{ID: "G5", Title: "one channel for each worker beats a shared channel", Published: "74 vs 193 ns at 100 workers",
+			Parts: []ledger.Part{{Subject: "PoolPerWorkerChan_100/PoolSharedChan_100", Unit: "x", Rule: judge.Below(.9), Published: []float64{.383}, Spread: noiseOfTimes,
+				Cases: onSeveral(eachBuffer(SharedChan, func(_ *ledger.Evidence, b int) ledger.Term {
+					return takes(auto, PerWorker, 100, b).Over(takes(auto, SharedChan, 100, b))
+				}))}}},
+		{ID: "G6", Title: "CPU-bound work: as many goroutines as GOMAXPROCS are best, however they are bounded", Published: "a rule, no figure",
+			Note:  "All bounds from GOMAXPROCS upwards keep the processors busy, so that the best of them is often a matter of luck. That is why a bound that does at least 97 % of what any other does counts as best.",
+			Parts: []ledger.Part{bestBound(boundPool), bestBound(boundSem), bestBound(boundDispatch)}},
+		{ID: "G8", Any: true, Title: "timing fixed batches by the wall clock misleads",
+			Published: "a million units by the wall clock (M1 Max): spawning 444 ms, pools of 10, 100 and 1,000 167, 273 and 386 ms; with a channel each, of 100 and 1,000 workers, 228 and 310 ms",
+			Note:      "The published batches from a million to a billion agree within 5 % for a unit: their fixed size was not the fault. The methods disagree if they move the ratio of spawning to a pool by more than 10 %.",
+			Parts:     []ledger.Part{methods(10), methods(100), methods(1000)}},
+		{ID: "G9", Title: "once concurrency is bounded, pooling objects saves more than pooling goroutines", Published: "a rule, no figure",
+			Parts: []ledger.Part{{Subject: "processor time for a request that object reuse saves − that goroutine reuse saves", Unit: "ns", Rule: judge.Above(0), Cases: ledger.Only(saving(asH), saving(asB))}}},
+	},
+	Columns: []ledger.Column{
+		{Key: "ns", Name: "time for a unit", Format: "nanos"}, {Key: "cpu_ns", Name: "processor time for a request", Format: "nanos"},
+		{Key: "allocs", Name: "allocations", Format: "decimals"}, {Key: "bytes", Name: "allocated", Format: "size"},
+	},
+	Method: []ledger.Note{
+		{Title: "The buffer decides", Text: "The published benchmarks do not state the size of the channels' buffers. An unbuffered channel parks and wakes a goroutine for every unit, a buffer of 128 lets both sides run on; that moves a pool by several times, more than its number of workers does. So every claim about channels is judged for each buffer."},
+		{Title: "Two ways to measure", Text: "Auto-scaled: batches grow until one takes long enough, after a collection, the start of the workers left out, as package testing does. All shapes take turns in one process, in a new order each round; ratios are taken within a round, of which the median counts, and the verdict's interval is over repeats. By the wall clock: one batch of a million, once, cold, in a process of its own, the start of the workers in it. Most shapes run twice by either method: what they differ from themselves is the noise floor."},
+		{Title: "How many goroutines for CPU-bound work", Text: "Tasks of pure computing, some 15 µs each, under bounds from one goroutine to 128 times GOMAXPROCS, by a pool on an unbuffered channel, by a semaphore with a goroutine for each task, and by a dispatcher that hands a task to a worker that is idle. The best bound from half to twice GOMAXPROCS is compared with the best other one."},
+		{Title: "Objects or goroutines", Text: "Processor time for a request, a hundred requests at once: a goroutine and an object for each (spawn), reused goroutines (pool), reused goroutines and objects (pool-reuse). All take turns in one process. In the set-up of H these are the patterns naive, workerpool and optimized over its simulated store at a tenth of the latency; in that of B, jobs of 500 KB and 20 ms."},
+	},
+}
+
+// procs is GOMAXPROCS of the runs; 10, as published, if there are none.
+func procs(e *ledger.Evidence) int {
+	if n := e.Param("gomaxprocs"); n >= 1 {
+		return int(n)
+	}
+	return 10
+}
+
+// eachBuffer is a case for every buffer that shapes of that kind were run with.
+func eachBuffer(kind string, value func(e *ledger.Evidence, buffer int) ledger.Term) func(*ledger.Evidence) []ledger.Case {
+	return func(e *ledger.Evidence) (out []ledger.Case) {
+		all := []int{}
+		for _, k := range e.Keys(func(k ledger.Key) bool { return k.Setup == auto && strings.HasPrefix(k.Pattern, kind) }) {
+			var n int
+			if _, err := fmt.Sscanf(k.Load, "buffer %d", &n); err == nil {
+				all = append(all, n)
+			}
+		}
+		for _, b := range sorted(all) {
+			out = append(out, ledger.Case{Setup: bufferLabel(b), Value: value(e, b)})
+		}
+		return out
+	}
+}
+
+// nearProcs is a case of GOMAXPROCS workers for every buffer, and one of ten beside it.
+func nearProcs(value func(workers, buffer int) ledger.Term) func(*ledger.Evidence) []ledger.Case {
+	return func(e *ledger.Evidence) (out []ledger.Case) {
+		for _, n := range sorted([]int{procs(e), 10}) {
+			for _, c := range eachBuffer(SharedChan, func(_ *ledger.Evidence, b int) ledger.Term { return value(n, b) })(e) {
+				c.Setup, c.Beside = fmt.Sprintf("%d workers, %s", n, c.Setup), n != procs(e)
+				out = append(out, c)
+			}
+		}
+		return out
+	}
+}
+
+// onSeveral is for claims about contention, which one processor cannot have.
+func onSeveral(cases func(*ledger.Evidence) []ledger.Case) func(*ledger.Evidence) []ledger.Case {
+	return func(e *ledger.Evidence) []ledger.Case {
+		out := cases(e)
+		for i := range out {
+			if procs(e) == 1 {
+				out[i].Needs = "The claim is about goroutines that run at the same time, and GOMAXPROCS is 1 here."
+			}
+		}
+		return out
+	}
+}
+
+func fastest(e *ledger.Evidence, buffer int) ledger.Term {
+	var all []ledger.Term
+	for _, k := range e.Keys(func(k ledger.Key) bool { return k.Setup == auto && k.Pattern != Serial }) {
+		if slices.Contains([]string{noBuffer, bufferLabel(buffer)}, k.Load) || k.Pattern == SpawnChan && k.Load == bufferLabel(min(buffer, 1)) {
+			all = append(all, ledger.Of(k, nanos))
+		}
+	}
+	return ledger.Least(all...).Over(takes(auto, Serial, 0, 0))
+}
+
+// bestBound compares the best bound within half and twice GOMAXPROCS with the best other
+// one.
+func bestBound(mechanism string) ledger.Part {
+	return ledger.Part{
+		ID: mechanism, Title: "as many goroutines as GOMAXPROCS are best, bounded by a " + mechanism, Subject: "tasks a second at the best bound within 0.5–2x GOMAXPROCS/at the best other bound",
+		Unit: "x", Rule: judge.AtLeast(.97), Spread: .01, // the tasks are long
+		Cases: onSeveral(func(e *ledger.Evidence) []ledger.Case {
+			var inside, outside []ledger.Term
+			for _, n := range bounds(procs(e)) {
+				t := ledger.Of(boundKey(cpuBound, n, mechanism), nanos)
+				if 2*n >= procs(e) && n <= 2*procs(e) {
+					inside = append(inside, t)
+				} else {
+					outside = append(outside, t)
+				}
+			}
+			return []ledger.Case{{Setup: cpuBound, Value: ledger.Least(outside...).Over(ledger.Least(inside...))}}
+		}),
+	}
+}
+
+// methods compares the two by the ratio of spawning to a pool.
+func methods(workers int) ledger.Part {
+	return ledger.Part{
+		ID: fmt.Sprint(workers), Title: fmt.Sprintf("the wall clock moves the ratio of spawning to a pool of %d", workers), Subject: "spawning/pool by the wall clock, over the same auto-scaled,",
+		Unit: "x", Rule: judge.Outside(.9, 1.1), Spread: noiseOfTimes,
+		Cases: eachBuffer(SharedChan, func(_ *ledger.Evidence, b int) ledger.Term {
+			by := func(setup string) ledger.Term {
+				return takes(setup, SpawnChan, 0, b).Over(takes(setup, SharedChan, workers, b))
+			}
+			return by(clock).Over(by(auto))
+		}),
+	}
+}
+
+func saving(setup string) ledger.Case {
+	of := func(pattern string) ledger.Term {
+		return ledger.Of(boundKey(setup, atOnce, pattern), cpu)
+	}
+	objects, goroutines := of(Pool).Minus(of(PoolReuse)), of(Spawn).Minus(of(Pool))
+	return ledger.Case{Setup: setup, Value: objects.Minus(goroutines)}
+}

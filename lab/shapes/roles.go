@@ -1,0 +1,109 @@
+package shapes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spillway-go/spillway/lab/burst"
+	"github.com/spillway-go/spillway/lab/turns"
+	"github.com/spillway-go/spillway/lab/usage"
+)
+
+// Job is the input of a process in which contestants take turns.
+type Job struct {
+	Shapes []Shape `json:",omitempty"`
+
+	// Of G9: what is reused, by how many requests at once, and the work of B or the
+	// patients of H.
+	Patterns []string `json:",omitempty"`
+	Bound    int
+	Work     burst.Work
+	Patients int
+
+	Rounds int
+	Time   time.Duration // of a turn
+	Seed   uint64
+}
+
+// inTurns returns the readings of the shapes. The start of the workers is not in them.
+func inTurns(ctx context.Context, j Job) ([][]turns.Reading, error) {
+	players := make([]turns.Player, len(j.Shapes))
+	for i, s := range j.Shapes {
+		var run Batch
+		var lost error
+		players[i] = turns.Player{
+			Name:  s.label(),
+			Ready: func(int) (err error) { run, err = s.Prepare(); return err },
+			Block: func(n int) { lost = s.check(n, run(n)) },
+			Done:  func() error { return lost },
+		}
+	}
+	return turns.Play(ctx, turns.Config{Rounds: j.Rounds, Time: j.Time, Seed: j.Seed}, players)
+}
+
+type batchJob struct {
+	Shape Shape
+	Ops   int
+}
+
+// byTheClock times one batch with two calls of time.Now: cold, once, with all set-up.
+func byTheClock(_ context.Context, j batchJob) (map[string]float64, error) {
+	began := time.Now()
+	run, err := j.Shape.Prepare()
+	if err != nil {
+		return nil, err
+	}
+	sum := run(j.Ops)
+	took := time.Since(began)
+	return map[string]float64{"ns": float64(took) / float64(j.Ops)}, j.Shape.check(j.Ops, sum)
+}
+
+func (s Shape) check(n int, sum int64) error {
+	if want := sumOf(n); sum != want {
+		return fmt.Errorf("%s lost results: the sum over %d is %d, want %d", s.label(), n, sum, want)
+	}
+	return nil
+}
+
+// What is reused, in the set-ups of G9.
+const (
+	Spawn     = "spawn"      // nothing: a goroutine and an object for each request
+	Pool      = "pool"       // goroutines
+	PoolReuse = "pool-reuse" // goroutines and objects
+)
+
+// Play lets the patterns of G9 take turns by the processor's clock. A player does n
+// requests, Bound at a time.
+func (j Job) Play(ctx context.Context, players []turns.Player) ([][]turns.Reading, error) {
+	if usage.CPU() == 0 {
+		return nil, errors.New("this system does not tell the processor time of a process")
+	}
+	return turns.Play(ctx, turns.Config{Rounds: j.Rounds, Time: j.Time, Least: 2 * j.Bound, Seed: j.Seed, Clock: usage.CPU}, players)
+}
+
+// reuseB does the work of experiment B.
+func reuseB(ctx context.Context, j Job) ([][]turns.Reading, error) {
+	players := make([]turns.Player, len(j.Patterns))
+	for i, pattern := range j.Patterns {
+		memory := burst.NewMemory(j.Work.Bytes, pattern == PoolReuse)
+		one := func(i int64) int64 {
+			b := memory.Take()
+			time.Sleep(j.Work.Wait)
+			memory.Give(b)
+			return i + 1
+		}
+		prepare := pooled
+		if pattern == Spawn {
+			prepare = spawned
+		}
+		var run Batch
+		players[i] = turns.Player{
+			Name:  pattern,
+			Ready: func(int) error { run = prepare(j.Bound, one); return nil },
+			Block: func(n int) { run(n) },
+		}
+	}
+	return j.Play(ctx, players)
+}
