@@ -148,7 +148,7 @@ func TestEveryVerdictCitesItsFigures(t *testing.T) {
 		}
 	}
 	wants = append(wants, "Goals of our own", "for comparison", "6 more repeats settle it", "at the edge", "a figure is missing", "margin ± 3 %",
-		"published 1.26–1.35x", "outside 0.9–1.1x", "it is at most 7", "Medians behind it: naive goodput 1,130, workerpool goodput 256 (as published, low load).",
+		"published 1.26–1.35x", "outside 0.9–1.1x", "at most 7 s", "Medians behind it: naive goodput 1,130, workerpool goodput 256 (as published, low load).",
 		"Revision", "0123456789ab", "judged 1 time before", "1 of 93 runs: other processes used up to 23 %", "sustained 20000, contestant all, loads low high", "sustained 20000 instead of 50000")
 	for _, want := range wants {
 		for name, out := range map[string]string{"page": html.UnescapeString(page), "summary": text} {
