@@ -137,14 +137,12 @@ func (c Config) measure(ctx context.Context, part string, j service.Job) (result
 
 // key is the cell of a pattern in front of a backend.
 func key(part, backend, pattern string) ledger.Key {
-	loads := map[string]string{capacity: "closed loop", hostile: fmt.Sprintf("%gx", hostileLoad)}
-	if s, ok := scenes[part]; ok {
-		loads[part] = fmt.Sprintf("%gx", s.multiple)
+	load := "closed loop"
+	if x := scenes[part].multiple; x > 0 {
+		load = fmt.Sprintf("%gx", x)
 	}
-	return ledger.Key{Setup: in(part, backend), Load: loads[part], Pattern: pattern}
+	return ledger.Key{Setup: part + ", " + backend + " backend", Load: load, Pattern: pattern}
 }
-
-func in(part, backend string) string { return part + ", " + backend + " backend" }
 
 // backends are those of a part.
 func backends(part string) []string {

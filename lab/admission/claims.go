@@ -27,7 +27,7 @@ func of(part, backend, pattern string, f ledger.Figure) ledger.Term {
 func each(part string, value func(backend string) ledger.Term) func(*ledger.Evidence) []ledger.Case {
 	var out []ledger.Case
 	for _, backend := range backends(part) {
-		out = append(out, ledger.Case{Setup: in(part, backend), Value: value(backend)})
+		out = append(out, ledger.Case{Setup: key(part, backend, ours).Setup, Value: value(backend)})
 	}
 	return ledger.Only(out...)
 }
@@ -89,7 +89,7 @@ var family = ledger.Family{
 		}},
 		{ID: "admission-6", Goal: true, Title: "a dry run predicts the share that will be refused of each priority within 10 percentage points", Parts: []ledger.Part{
 			{Subject: "largest difference of predicted and refused", Unit: "points", Rule: judge.AtMost(10), Spread: 2, Max: 100,
-				Cases: ledger.Only(ledger.Case{Setup: in(dryrun, nWay), Value: offBy(nWay)})},
+				Cases: ledger.Only(ledger.Case{Setup: key(dryrun, nWay, ours).Setup, Value: offBy(nWay)})},
 		}},
 		{ID: "admission-7", Goal: true, Title: "a dry run's report says that its estimate is unsafe where the backend gets less done the more it is asked, and only there", Parts: []ledger.Part{
 			{Subject: "reports that are right", Unit: "%", Kind: judge.Every, Rule: judge.AtLeast(100),

@@ -28,6 +28,7 @@ var scenes = map[string]scene{
 	storm:   {multiple: 3, deadline: 5 * time.Second, retries: true},
 	leavers: {multiple: 3, deadline: 5 * time.Second, retries: true, leavers: true},
 	dryrun:  {multiple: 2, deadline: time.Second, ramps: true},
+	hostile: {multiple: .5, deadline: 2 * time.Second}, // of the known clients
 }
 
 // tail is how long the load goes on after the measurement, or as long as that was, so
@@ -156,16 +157,4 @@ func (c *crowd) send(ctx context.Context, t *client.Transport) loadgen.Outcome {
 		return loadgen.Rejected
 	}
 	return loadgen.Error
-}
-
-// stats is the sum over all clients.
-func (c *crowd) stats() (sum client.Stats) {
-	for _, t := range c.transports {
-		s := t.Stats()
-		sum.Requests += s.Requests
-		sum.Retries += s.Retries
-		sum.Throttled += s.Throttled
-		sum.Unpaid += s.Unpaid
-	}
-	return sum
 }

@@ -16,13 +16,7 @@ import (
 	"github.com/spillway-go/spillway/loadgen"
 )
 
-const (
-	probeRate    = 50 // a second
-	probeTimeout = 2 * time.Second
-)
-
-// hostileLoad is the load of ordinary clients beside hostile ones.
-const hostileLoad = .5
+const probeRate = 50 // a second
 
 // The memory that a server under attack may use: what it uses anyway, and what a
 // connection costs.
@@ -54,7 +48,7 @@ func (c Config) hostile(ctx context.Context, j service.Job) (results.Run, error)
 			return nil, err
 		}
 		defer target.Close()
-		return loadgen.Run(loading, loadgen.Config{Target: target, Open: arrivals, Timeout: probeTimeout, Interval: service.Step})
+		return loadgen.Run(loading, loadgen.Config{Target: target, Open: arrivals, Timeout: scenes[hostile].deadline, Interval: service.Step})
 	}
 	var probed, res *loadgen.Result
 	var probeErr, loadErr error
@@ -65,7 +59,7 @@ func (c Config) hostile(ctx context.Context, j service.Job) (results.Run, error)
 	})
 	both.Go(func() { // known clients: the others can be as many as they like, and have no priority
 		known := http.Header{"Authorization": {credential}, admissionhttp.HeaderPriority: {"critical"}}
-		res, loadErr = send("/work", known, loadgen.Poisson(hostileLoad*j.Work.Capacity(), c.Time, j.Seed%1e6))
+		res, loadErr = send("/work", known, loadgen.Poisson(scenes[hostile].multiple*j.Work.Capacity(), c.Time, j.Seed%1e6))
 	})
 	both.Wait()
 	if err := errors.Join(probeErr, loadErr); err != nil {
@@ -96,7 +90,7 @@ func (c Config) hostile(ctx context.Context, j service.Job) (results.Run, error)
 		run.Extra["attack_"+kind] = float64(n)
 	}
 	if run.Killed != "" {
-		run.Extra["probe_worst_ms"] = float64(probeTimeout.Milliseconds()) // no probe is answered after that
+		run.Extra["probe_worst_ms"] = float64(scenes[hostile].deadline.Milliseconds()) // no probe is answered after that
 	}
 	return run, err
 }

@@ -51,11 +51,15 @@ func (c Config) storm(ctx context.Context, s scene, j service.Job) (results.Run,
 	run := experiment.FromLoad(res)
 	run.Elapsed = c.Time.Seconds() // the requests are those intended in this time
 	served, err := srv.End(ctx, &run, crowd.from)
-	stats := crowd.stats()
 	run.Params = map[string]any{"generator": res.Why, "estimate": served.Says}
 	run.Extra = map[string]float64{
 		"goodput": float64(crowd.good.Load()) / run.Elapsed, "refused": float64(crowd.refused.Load()), "lag_ms": float64(res.Lag.Max()) / 1e6,
-		"retries": float64(stats.Retries), "throttled": float64(stats.Throttled), "unpaid": float64(stats.Unpaid),
+	}
+	for _, t := range crowd.transports {
+		s := t.Stats()
+		run.Extra["retries"] += float64(s.Retries)
+		run.Extra["throttled"] += float64(s.Throttled)
+		run.Extra["unpaid"] += float64(s.Unpaid)
 	}
 	if n := crowd.criticalSent.Load(); n > 0 {
 		run.Extra["critical"] = 100 * float64(crowd.criticalOK.Load()) / float64(n)
