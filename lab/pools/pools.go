@@ -2,197 +2,88 @@
 // job, of a refusal, of waiting for a result; the memory of idle workers and waiting
 // jobs; a burst; and a pool without a configured size against the best fixed size.
 //
-// The figures of one table are measured in one process, in turns, so that other load
-// on the machine affects all contestants. The pools are the program lab/contestants/pools.
+// Here are the plan and the claims. The pools are the program lab/contestants/pools,
+// which the lab builds and starts.
 package pools
 
 import (
-	"context"
 	"fmt"
-	"runtime"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/claims"
-	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
-	"github.com/spillway-go/spillway/lab/results"
 )
 
-// Experiment is experiment pools.
-type Classic struct{ Config Config }
+// Experiment is the declaration. This program plays none of its roles.
+var Experiment = experiment.Declare(family, help, plan, nil)
 
-// ID implements experiment.Experiment.
-func (Classic) ID() string { return claims.Pools.ID }
+const help = `What does a worker pool cost beside a bare channel, golang.org/x/sync/semaphore, errgroup, ants, pond, conc, gammazero/workerpool and tunny? There are six parts.
 
-// Title implements experiment.Experiment.
-func (Classic) Title() string { return claims.Pools.Title }
+submit: jobs that do nothing, compute 1 µs or 20 µs, handed over by 1 to 1,000 producers to 2 to 1,000 workers; time and allocations for each job. refuse: submissions to a full pool. call: results that a caller waits for. memory: of an idle worker and of a queued job. burst: a million jobs that wait 10 ms, on 5,000 workers. sizing: a pool without a number beside fixed sizes, under work that computes, waits, or both, 5 s after the start and after a change; it takes longer than all others together, and runs with --full or --part sizing.
+
+All contestants of a table take turns in one process; ratios are taken within a turn, and Spillway runs twice, so that its difference from itself shows the noise. On a machine with other load, trust ratios and allocations, not nanoseconds. A table lists where Spillway is slower.
+
+The same contestants are plain benchmarks, for benchstat: go test ./lab/contestants/pools -run '^$' -bench Submit -count 10 | benchstat -col /pool -`
 
 // The parts of the experiment.
 const (
-	Submit = "submit" // jobs handed over: no-op, 1 µs and 20 µs
-	Refuse = "refuse" // submissions to a full pool
-	Call   = "call"   // results waited for
-	Memory = "memory" // of idle workers and queued jobs
-	Burst  = "burst"  // a million jobs that wait 10 ms
-	Sizing = "sizing" // no number against fixed sizes
+	submitPart = "submit"
+	refusePart = "refuse"
+	callPart   = "call"
+	memoryPart = "memory"
+	burstPart  = "burst"
+	sizingPart = "sizing"
 )
 
-// Parts of the experiment, in their order.
-func Parts() []string { return []string{Submit, Refuse, Call, Memory, Burst, Sizing} }
+// Config is what a user may set.
+type Config struct {
+	Part       []string `default:"submit,refuse,call,memory,burst" full:"submit,refuse,call,memory,burst,sizing" placeholder:"NAME" help:"Only these: submit, refuse, call, memory, burst, sizing."`
+	Contestant []string `placeholder:"NAME" help:"Only these: spillway, channel, semaphore, errgroup, ants, pond, conc, gammazero, tunny. Claims that need another one stay open."`
 
-// Plan implements experiment.Experiment.
-func (e Classic) Plan() (experiment.Plan, error) {
-	if err := e.Config.check(); err != nil {
-		return experiment.Plan{}, err
-	}
-	p := &planner{Config: e.Config}
-	for _, part := range p.Parts {
-		map[string]func(){
-			Submit: p.submitting, Refuse: p.refusing, Call: p.calling, Memory: p.memory, Burst: p.burst, Sizing: p.sizing,
-		}[part]()
-	}
-	return experiment.Plan{Scaled: p.scaled(), Programs: []contestant.Spec{p.spec(RoleBout, nil)}, Prepare: p.prepare, Cells: p.cells}, nil
+	Work      []time.Duration `group:"Size" default:"0s,1µs,20µs" help:"What a submitted job computes, at most 1ms."`
+	Producers []int           `group:"Size" default:"1,0,64,1000" quick:"1,1000" help:"Goroutines that submit; 0 is GOMAXPROCS."`
+	Workers   []int           `group:"Size" default:"2,100,1000" quick:"2,1000" help:"Workers of each pool."`
+	Buffer    int             `group:"Size" default:"1024" help:"Places in the queue of every contestant with a bounded one, the plain channel included. It moves the figures more than the number of workers."`
+	Rounds    int             `group:"Size" default:"5" quick:"3" help:"Turns of every contestant in each repeat."`
+	Time      time.Duration   `group:"Size" default:"6ms" quick:"3ms" help:"How long each turn is."`
+	Jobs      int             `group:"Size" default:"1000000" quick:"100000" help:"Jobs of the burst. The claim is about a million."`
+	Sizes     []int           `group:"Size" default:"1,2,4,8,16,32,64" help:"Fixed sizes that sizing compares with, in multiples of GOMAXPROCS. The claim needs all of them."`
+	Settle    time.Duration   `group:"Size" default:"5s" help:"How long a pool without a number has to settle, before sizing measures it. The claim is about 5s."`
+	Measure   time.Duration   `group:"Size" default:"1s" help:"How long sizing measures each pool, before and after the change."`
+	MemoryCap int             `default:"2048" placeholder:"MIB" help:"A contestant that needs more memory than that is killed; 0 sets no limit."`
 }
 
-// planner collects the cells.
-type planner struct {
-	Config
-	cells   []experiment.Cell
-	prepare func(context.Context) error // nil: nothing to prepare
-	turnsMS int                         // of sizing, set by prepare
-}
-
-// among are the chosen contestants that support it.
-func (p *planner) among(able []string) []string {
-	return slices.DeleteFunc(slices.Clone(able), func(s string) bool { return !slices.Contains(p.Contestants, s) })
-}
-
-// producers are the numbers to try, GOMAXPROCS filled in.
-func (p *planner) producers() []int {
-	var all []int
-	for _, n := range p.Producers {
-		if n == 0 {
-			n = runtime.GOMAXPROCS(0)
-		}
-		all = append(all, n)
+func (c Config) check() error {
+	if err := experiment.Known("contestant", c.Contestant, Names); err != nil {
+		return err
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// Set-ups, in the words of the report.
-const (
-	setupRefuse = "refusal by a full pool"
-	setupCall   = "a typed result"
-	setupMemory = "memory"
-	setupBurst  = "burst"
-)
-
-const setupJobs = " jobs"
-
-func setupSubmit(work time.Duration) string {
-	if work == 0 {
-		return "no-op" + setupJobs
+	if err := experiment.Known("part", c.Part, []string{submitPart, refusePart, callPart, memoryPart, burstPart, sizingPart}); err != nil {
+		return err
 	}
-	return strings.Replace(work.String(), "µs", " µs", 1) + setupJobs
-}
-
-func (p *planner) submitting() {
-	for _, work := range p.Works {
-		for _, n := range p.producers() {
-			p.bout(setupSubmit(work), Bout{What: Submitting, Work: work, Producers: n}, p.among(Submitters()), p.Workers)
-		}
+	outside := func(values []int, low, high int) bool {
+		return len(values) == 0 || slices.Min(values) < low || slices.Max(values) > high
 	}
-}
-
-// The size of a full pool does not matter.
-func (p *planner) refusing() {
-	for _, n := range p.producers() {
-		p.bout(setupRefuse, Bout{What: Refusing, Producers: n}, p.among(Refusers()), p.Workers[:1])
+	switch {
+	case len(c.Part) == 0:
+		return fmt.Errorf("there is no part: leave the flag out for those that are usual")
+	case outside(c.Workers, 1, 100_000):
+		return fmt.Errorf("workers is %v: want numbers from 1 to 100000", c.Workers)
+	case outside(c.Producers, 0, 100_000):
+		return fmt.Errorf("producers is %v: want numbers from 1 to 100000, or 0 for GOMAXPROCS", c.Producers)
+	case outside(c.Sizes, 1, 1000):
+		return fmt.Errorf("sizes is %v: want numbers from 1 to 1000", c.Sizes)
+	case len(c.Work) == 0 || slices.Min(c.Work) < 0 || slices.Max(c.Work) > time.Millisecond:
+		return fmt.Errorf("work is %v: want durations from 0s to 1ms", c.Work)
+	case c.Buffer < 1:
+		return fmt.Errorf("buffer is %d: want at least 1", c.Buffer)
+	case c.Rounds < 1 || c.Time <= 0:
+		return fmt.Errorf("rounds %d, time %v: want at least 1 and more than 0s", c.Rounds, c.Time)
+	case c.Jobs < 1:
+		return fmt.Errorf("jobs is %d: want at least 1", c.Jobs)
+	case c.Settle < 0 || c.Measure < 100*time.Millisecond:
+		return fmt.Errorf("settle %v, measure %v: want at least 0s and 100ms", c.Settle, c.Measure)
+	case c.MemoryCap < 0:
+		return fmt.Errorf("memory-cap is %d: want a number of MiB, or 0 for no limit", c.MemoryCap)
 	}
-}
-
-func (p *planner) calling() {
-	for _, n := range p.producers() {
-		p.bout(setupCall, Bout{What: Calling, Producers: n}, p.among(Callers()), p.Workers[:min(2, len(p.Workers))])
-	}
-}
-
-// bout adds a cell for each entry of a bout, which is run once in each repeat
-// for all of them.
-func (p *planner) bout(setup string, b Bout, names []string, workers []int) {
-	b.Rounds, b.Time, b.Buffer = p.Rounds, p.Time, p.Buffer
-	for _, n := range workers {
-		for _, name := range names {
-			b.Entries = append(b.Entries, Entry{name, n, false})
-		}
-		if slices.Contains(names, Spillway) {
-			b.Entries = append(b.Entries, Entry{Spillway, n, true})
-		}
-	}
-	// Warm-up, collection and start cost about as much as the measurement.
-	expect := time.Duration(len(b.Entries)*(b.Rounds+1))*2*b.Time + 500*time.Millisecond
-	var once experiment.Shared[[]results.Run]
-	for i, e := range b.Entries {
-		p.cells = append(p.cells, experiment.Cell{
-			Setup: setup, Load: fmt.Sprintf("%d→%d", b.Producers, e.Workers), Pattern: e.Contestant, Twin: e.Twin,
-			Beside: fmt.Sprintf("%s by %d producers, %d contestants in turns", setup, b.Producers, len(b.Entries)), Expect: expect,
-			Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
-				runs, err := once.Of(t.Repeat, func() ([]results.Run, error) { return p.play(ctx, b, t.Seed) })
-				if err != nil {
-					return results.Run{}, err
-				}
-				return runs[i], nil
-			},
-		})
-	}
-}
-
-func (p *planner) memory() {
-	for _, name := range p.among(Submitters()) {
-		f := Footprint{name, 1000, 100_000}
-		p.alone(setupMemory, "1,000 workers, 100,000 jobs", name, 300*time.Millisecond,
-			func(ctx context.Context) (run results.Run, err error) {
-				var cost BytesOf
-				exit, err := contestant.Run(ctx, p.spec(RoleMemory, f), &cost)
-				run.Killed, run.Extra = exit.Killed, map[string]float64{}
-				if cost.Worker >= 0 {
-					run.Extra["worker_bytes"] = cost.Worker
-				}
-				if cost.Job >= 0 {
-					run.Extra["job_bytes"] = cost.Job
-				}
-				return run, err
-			})
-	}
-}
-
-func (p *planner) burst() {
-	for _, name := range p.among([]string{Spillway, Channel, Ants, Pond, Gammazero}) {
-		b := Flood{name, p.BurstJobs, p.BurstWorkers, p.Buffer, p.BurstWork}
-		p.alone(setupBurst, fmt.Sprintf("%d x %v, %d workers", b.Jobs, b.Work, b.Workers), name, b.Ideal()*5/4+3*Idle,
-			func(ctx context.Context) (run results.Run, err error) {
-				var u FloodUsage
-				exit, err := contestant.Run(ctx, p.spec(RoleBurst, b), &u)
-				run.Killed = exit.Killed
-				run.Params = map[string]any{"buffer": b.Buffer}
-				if exit.Killed == "" && err == nil {
-					run.Extra = map[string]float64{
-						"finish": u.Seconds / b.Ideal().Seconds(), "cpu_seconds": u.CPUSeconds, "left": float64(u.Left),
-						"peak_rss": float64(max(u.PeakRSS, exit.PeakRSS)), "peak_goroutines": float64(u.PeakGoroutines),
-					}
-				}
-				return run, err
-			})
-	}
-}
-
-// alone adds a cell whose process runs alone on the machine.
-func (p *planner) alone(setup, load, pattern string, expect time.Duration, run func(context.Context) (results.Run, error)) {
-	p.cells = append(p.cells, experiment.Cell{
-		Setup: setup, Load: load, Pattern: pattern, Expect: expect,
-		Run: func(ctx context.Context, _ experiment.Trial) (results.Run, error) { return run(ctx) },
-	})
+	return nil
 }

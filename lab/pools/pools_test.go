@@ -1,54 +1,104 @@
 package pools
 
 import (
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/lab/results"
 )
 
-func TestTheDefaultsAreSoundAndNotScaled(t *testing.T) {
-	if err := Defaults().check(); err != nil || Defaults().scaled() != "" {
-		t.Errorf("defaults: %v, scaled %q", err, Defaults().scaled())
+// planned is a run of every cell.
+func planned(t *testing.T, c Config) (runs []results.Run) {
+	p, err := plan(c)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := Quick().check(); err != nil || Quick().scaled() == "" {
-		t.Errorf("quick: %v, scaled %q", err, Quick().scaled())
+	for _, k := range p.Keys() {
+		runs = append(runs, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Elapsed: 1, Params: map[string]any{
+			"gomaxprocs": float64(runtime.GOMAXPROCS(0)), "settle_seconds": c.Settle.Seconds(),
+		}})
+	}
+	return runs
+}
+
+func TestVerdictsFollowTheFigures(t *testing.T) {
+	for _, c := range Experiment.Planted(planned(t, experiment.Sized[Config]("full"))) {
+		t.Error(c)
+	}
+}
+
+func TestWhatAnswersOtherwiseAtItsSizeIsOpen(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*Config)
+		open   []string
+	}{
+		"full":       {func(*Config) {}, nil},
+		"small":      {func(c *Config) { c.Jobs = 1000 }, []string{"pool-6"}},
+		"in a hurry": {func(c *Config) { c.Settle = time.Second }, []string{"pool-sizing"}},
+		"few sizes":  {func(c *Config) { c.Sizes = []int{1, 4} }, []string{"pool-sizing"}},
+		"usual":      {func(c *Config) { c.Part = []string{submitPart, burstPart} }, []string{"pool-sizing"}},
+	} {
+		c := experiment.Sized[Config]("full")
+		test.change(&c)
+		e := ledger.NewEvidence(planned(t, c), 1)
+		var open []string
+		for _, claim := range family.Claims {
+			for _, p := range claim.Parts {
+				if slices.ContainsFunc(p.Cases(e), func(c ledger.Case) bool { return c.Open != "" }) && !slices.Contains(open, claim.ID) {
+					open = append(open, claim.ID)
+				}
+			}
+		}
+		if !slices.Equal(open, test.open) {
+			t.Errorf("%s: %v are open, want %v", name, open, test.open)
+		}
 	}
 }
 
 func TestBadInputIsNamed(t *testing.T) {
 	for want, spoil := range map[string]func(*Config){
-		"contestant \"x\"": func(c *Config) { c.Contestants = []string{"x"} },
-		"part \"x\"":       func(c *Config) { c.Parts = []string{"x"} },
-		"workers is 0":     func(c *Config) { c.Workers = []int{0} },
-		"producers is -1":  func(c *Config) { c.Producers = []int{-1} },
-		"work is 1s":       func(c *Config) { c.Works = []time.Duration{time.Second} },
+		"contestant \"x\"": func(c *Config) { c.Contestant = []string{"x"} },
+		"part \"x\"":       func(c *Config) { c.Part = []string{"x"} },
+		"no part":          func(c *Config) { c.Part = nil },
+		"workers is [0]":   func(c *Config) { c.Workers = []int{0} },
+		"workers is []":    func(c *Config) { c.Workers = nil },
+		"producers is [-1": func(c *Config) { c.Producers = []int{-1} },
+		"work is [1s]":     func(c *Config) { c.Work = []time.Duration{time.Second} },
 		"buffer is 0":      func(c *Config) { c.Buffer = 0 },
 		"rounds 0":         func(c *Config) { c.Rounds = 0 },
-		"size is 0":        func(c *Config) { c.Sizes = []int{0} },
-		"burst of 0":       func(c *Config) { c.BurstJobs = 0 },
+		"sizes is [0]":     func(c *Config) { c.Sizes = []int{0} },
+		"jobs is 0":        func(c *Config) { c.Jobs = 0 },
 		"measure 0s":       func(c *Config) { c.Measure = 0 },
-		"nothing to do":    func(c *Config) { c.Workers = nil },
+		"memory-cap is -1": func(c *Config) { c.MemoryCap = -1 },
 	} {
-		c := Defaults()
+		c := experiment.Sized[Config]("")
 		spoil(&c)
-		if _, err := (Classic{c}).Plan(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := plan(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }
 
 func TestChosenContestantsOnly(t *testing.T) {
-	c := Defaults()
-	c.Contestants = []string{Channel, Spillway}
-	c.Parts = slices.DeleteFunc(Parts(), is(Sizing))
-	plan, err := Classic{c}.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, cell := range plan.Cells {
-		if cell.Pattern != Channel && cell.Pattern != Spillway {
-			t.Errorf("%s was not chosen", cell.Label())
+	c := experiment.Sized[Config]("")
+	c.Contestant = []string{Channel, Spillway}
+	for _, r := range planned(t, c) {
+		if r.Pattern != Channel && r.Pattern != Spillway {
+			t.Errorf("%s of %s was not chosen", r.Pattern, r.Setup)
 		}
+	}
+}
+
+func TestWhatIsNamedTwiceIsMeasuredOnce(t *testing.T) {
+	c := experiment.Sized[Config]("full")
+	once := len(planned(t, c))
+	c.Part, c.Workers, c.Producers, c.Sizes = append(c.Part, c.Part...), append(c.Workers, 2), append(c.Producers, 1, 0), append(c.Sizes, 1)
+	if twice := len(planned(t, c)); twice != once {
+		t.Errorf("%d cells instead of %d", twice, once)
 	}
 }

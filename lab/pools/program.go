@@ -1,11 +1,6 @@
 package pools
 
-import (
-	"slices"
-	"time"
-
-	"github.com/spillway-go/spillway/lab/contestant"
-)
+import "time"
 
 // The contestants.
 const (
@@ -20,41 +15,27 @@ const (
 	Spillway  = "spillway"  // workerpool
 )
 
-// Names of all contestants, in the order of the tables.
-func Names() []string {
-	return []string{Spillway, Channel, Semaphore, Errgroup, Ants, Pond, Conc, Gammazero, Tunny}
-}
-
 // What contestants can do. Tunny only calls; gammazero and conc cannot refuse; some
 // start a goroutine for a job and queue none.
-func Submitters() []string { return slices.DeleteFunc(Names(), is(Tunny)) }
-func Refusers() []string   { return slices.DeleteFunc(Names(), is(Tunny, Conc, Gammazero)) }
-func Callers() []string    { return []string{Spillway, Channel, Tunny, Pond} }
-func Queues(name string) bool {
-	return !is(Semaphore, Errgroup, Ants, Conc)(name)
-}
-
-func is(names ...string) func(string) bool {
-	return func(s string) bool { return slices.Contains(names, s) }
-}
+var (
+	Names      = []string{Spillway, Channel, Semaphore, Errgroup, Ants, Pond, Conc, Gammazero, Tunny}
+	Submitters = []string{Spillway, Channel, Semaphore, Errgroup, Ants, Pond, Conc, Gammazero}
+	Refusers   = []string{Spillway, Channel, Semaphore, Errgroup, Ants, Pond}
+	Callers    = []string{Spillway, Channel, Tunny, Pond}
+	Queuers    = []string{Spillway, Channel, Pond, Gammazero}
+	flooded    = []string{Spillway, Channel, Ants, Pond, Gammazero}
+)
 
 // Idle is how long workers stay without a job, in the pools that retire them.
 const Idle = 250 * time.Millisecond
 
-// The roles of the program of the contestants: RoleBout takes a Bout and returns
-// readings by entry and round, RoleMemory a Footprint and BytesOf, RoleBurst a Flood
-// and FloodUsage, RoleSizing a Sized and a run for each phase.
+// Roles of the program, with what they take and return.
 const (
-	RoleBout   = "pools-bout"
-	RoleMemory = "pools-memory"
-	RoleBurst  = "pools-burst"
-	RoleSizing = "pools-sizing"
+	RoleBout   = "pools-bout"   // Bout, readings by entry and round
+	RoleMemory = "pools-memory" // Footprint, figures
+	RoleBurst  = "pools-burst"  // Flood, figures
+	RoleSizing = "pools-sizing" // Sized, a run for each phase
 )
-
-// spec starts a role of the program.
-func (c Config) spec(role string, input any) contestant.Spec {
-	return contestant.Spec{Program: "pools", Role: role, Input: input, MemoryCap: c.MemoryCap}
-}
 
 // The operations that a bout measures.
 const (
@@ -79,20 +60,18 @@ type Bout struct {
 type Entry struct {
 	Contestant string
 	Workers    int
-	Twin       bool // the second of an A/A pair
 }
 
-// Footprint asks for the memory of an idle worker and of a job that no worker has
-// taken.
+// Footprint asks for the memory, in heap and stacks, of an idle worker ("worker_bytes")
+// and of a job that no worker has taken ("job_bytes").
 type Footprint struct {
 	Contestant    string
 	Workers, Jobs int
 }
 
-// BytesOf is the memory of each, in heap and stacks; -1 if there is none.
-type BytesOf struct{ Worker, Job float64 }
-
-// Flood is many jobs that wait, all at once.
+// Flood is many jobs that wait, all at once. It takes "finish" of the ideal time,
+// "cpu_seconds", "peak_rss" and "peak_goroutines", and "left" are the workers still
+// there after the idle timeout.
 type Flood struct {
 	Contestant            string
 	Jobs, Workers, Buffer int
@@ -102,14 +81,6 @@ type Flood struct {
 // Ideal is how long it takes if every worker is always busy.
 func (f Flood) Ideal() time.Duration {
 	return time.Duration((f.Jobs+f.Workers-1)/f.Workers) * f.Work
-}
-
-// FloodUsage is what it took.
-type FloodUsage struct {
-	Seconds, CPUSeconds float64
-	PeakRSS             uint64
-	PeakGoroutines      int
-	Left                int // workers still there after the idle timeout
 }
 
 // Sized is one pool under work that changes once. Jobs arrive in an open loop and

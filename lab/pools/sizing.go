@@ -2,8 +2,8 @@ package pools
 
 import (
 	"context"
-	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -12,31 +12,92 @@ import (
 	"github.com/spillway-go/spillway/lab/burn"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 )
-
-// step is the least time to measure for.
-const step = 100 * time.Millisecond
 
 // workKind is a kind of work, before and after the change.
 type workKind struct {
 	name    string
-	phases  [2]Phase
+	phases  []Phase
 	waiting bool // hardly uses a processor: pools can run side by side
 	largest int  // fixed size that is of interest, in multiples of GOMAXPROCS
 }
 
 const sizingDeadline = 200 * time.Millisecond
 
+// What the claim is about: the fixed sizes, in multiples of GOMAXPROCS, and the time that
+// a pool without a number has.
+var (
+	multiples    = []int{1, 2, 4, 8, 16, 32, 64}
+	sizingSettle = 5 * time.Second
+)
+
 // workKinds compute, wait, or both. The computing load is more than the processors can
 // do, so that a pool that is too large starts jobs that it cannot finish in time.
 func workKinds() []workKind {
 	procs, ms := float64(runtime.GOMAXPROCS(0)), time.Millisecond
 	return []workKind{
-		{"CPU-bound", [2]Phase{{1.5 * procs * 250, 4 * ms, 0}, {1.5 * procs * 250, 8 * ms, 0}}, false, 16},
-		{"I/O-bound", [2]Phase{{1000, 0, 20 * ms}, {1000, 0, 80 * ms}}, true, 64},
-		{"mixed", [2]Phase{{1.3 * procs * 500, 2 * ms, 20 * ms}, {1.3 * procs * 500, 2 * ms, 80 * ms}}, false, 64},
+		{"CPU-bound", []Phase{{1.5 * procs * 250, 4 * ms, 0}, {1.5 * procs * 250, 8 * ms, 0}}, false, 16},
+		{"I/O-bound", []Phase{{1000, 0, 20 * ms}, {1000, 0, 80 * ms}}, true, 64},
+		{"mixed", []Phase{{1.3 * procs * 500, 2 * ms, 20 * ms}, {1.3 * procs * 500, 2 * ms, 80 * ms}}, false, 64},
 	}
+}
+
+// among are those of the multiples of GOMAXPROCS that are of interest.
+func (w workKind) among(multiples []int) []int {
+	return slices.DeleteFunc(slices.Clone(multiples), func(n int) bool { return n > w.largest })
+}
+
+// phaseNames are the loads of the report.
+var phaseNames = []string{"from the start", "after the change"}
+
+// key names a pool by its number of workers; 0 is Spillway without a number.
+func (w workKind) key(phase string, workers int) ledger.Key {
+	k := ledger.Key{Setup: "sizing, " + w.name, Load: phase, Pattern: Spillway}
+	if workers > 0 {
+		k.Pattern = "fixed " + strconv.Itoa(workers)
+	}
+	return k
+}
+
+func (p *planner) sizing() {
+	p.Prepare = func(context.Context) error { p.turnsMS = turnsAvailable(); return nil }
+	for _, kind := range workKinds() {
+		p.sized(kind, 0, false)
+		p.sized(kind, 0, true)
+		for _, multiple := range kind.among(p.Sizes) {
+			p.sized(kind, multiple*runtime.GOMAXPROCS(0), false)
+		}
+	}
+}
+
+// sized adds one pool under both phases.
+func (p *planner) sized(kind workKind, workers int, twin bool) {
+	s := Sized{Workers: workers, Phases: kind.phases, Deadline: sizingDeadline, Settle: p.Settle, Measure: p.Measure}
+	if workers > 0 {
+		s.Settle = min(p.Settle, 2*sizingDeadline) // a fixed size has nothing to adapt
+	}
+	g := experiment.Group{Expect: 2 * (s.Settle + s.Measure + sizingDeadline/2)}
+	for _, phase := range phaseNames {
+		k := kind.key(phase, workers)
+		k.Twin = twin
+		g.Keys = append(g.Keys, k)
+	}
+	if kind.waiting {
+		g.Beside = g.Keys[0].Setup
+	}
+	g.Run = func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
+		s := s
+		s.Seed, s.TurnsMS = t.Seed, p.turnsMS
+		runs := make([]results.Run, len(g.Keys))
+		exit, err := contestant.Run(ctx, p.spec(RoleSizing, s), &runs)
+		for i := range runs {
+			runs[i].Killed = exit.Killed
+		}
+		return runs, err
+	}
+	p.Groups = append(p.Groups, g)
 }
 
 // turnsAvailable is how many turns a processor does in a millisecond while all of them
@@ -61,53 +122,4 @@ func turnsAvailable() int {
 		most = max(most, float64(turns.Load())/time.Since(began).Seconds()/1000/float64(runtime.GOMAXPROCS(0)))
 	}
 	return max(1, int(most))
-}
-
-// Phases, as loads of the report.
-var phaseNames = [2]string{"from the start", "after the change"}
-
-func setupSizing(kind string) string { return "sizing, " + kind }
-
-func (p *planner) sizing() {
-	p.prepare = func(context.Context) error { p.turnsMS = turnsAvailable(); return nil }
-	for _, kind := range workKinds() {
-		for _, share := range append([]int{0}, p.Sizes...) {
-			if share > kind.largest {
-				continue
-			}
-			workers := share * runtime.GOMAXPROCS(0)
-			s := Sized{Workers: workers, Phases: kind.phases[:], Deadline: sizingDeadline, Settle: p.Settle, Measure: p.Measure}
-			name := Spillway
-			if workers > 0 {
-				name = "fixed " + strconv.Itoa(workers)
-				s.Settle = min(p.Settle, 2*sizingDeadline) // a fixed size has nothing to adapt
-			}
-			beside := fmt.Sprintf("%s, %s", setupSizing(kind.name), name)
-			if kind.waiting {
-				beside = setupSizing(kind.name)
-			}
-			var once experiment.Shared[[]results.Run]
-			for i, phase := range phaseNames {
-				p.cells = append(p.cells, experiment.Cell{
-					Setup: setupSizing(kind.name), Load: phase, Pattern: name, Beside: beside,
-					Expect: 2 * (s.Settle + s.Measure + sizingDeadline/2),
-					Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
-						all, err := once.Of(t.Repeat, func() (all []results.Run, err error) {
-							s := s
-							s.Seed, s.TurnsMS = t.Seed, p.turnsMS
-							exit, err := contestant.Run(ctx, p.spec(RoleSizing, s), &all)
-							if err == nil && exit.Killed != "" {
-								err = fmt.Errorf("the pool was %s", exit.Killed)
-							}
-							return all, err
-						})
-						if err != nil {
-							return results.Run{}, err
-						}
-						return all[i], nil
-					},
-				})
-			}
-		}
-	}
 }

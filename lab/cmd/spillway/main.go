@@ -42,7 +42,7 @@ const description = `Spillway keeps Go services standing under overload; this co
 
 Start here:
   spillway demo                       half a minute: a service through a storm, three ways side by side
-  spillway lab overload               ten minutes: the same for real, from 0.5 to 10 times the capacity
+  spillway lab overload               twelve minutes: the same for real, from 0.5 to 10 times the capacity
   spillway lab H                      five minutes: which claims about goroutines, worker pools and sync.Pool hold here?
   spillway lab G                      four minutes: what does it cost to hand work to a goroutine?
   spillway lab G7                     four minutes: what makes fasthttp cheaper than net/http?

@@ -47,17 +47,17 @@ func BenchmarkSubmit(b *testing.B) {
 	for _, d := range []time.Duration{0, time.Microsecond, 20 * time.Microsecond} {
 		work := burn.For(d)
 		b.Run("work="+d.String(), func(b *testing.B) {
-			each(b, pools.Submitters(), []int{1, runtime.GOMAXPROCS(0), 64, 1000}, []int{2, 100, 1000},
+			each(b, pools.Submitters, []int{1, runtime.GOMAXPROCS(0), 64, 1000}, []int{2, 100, 1000},
 				func(bo pools.Bout, e pools.Entry) (rig, error) { return openSubmitting(bo, e, work) })
 		})
 	}
 }
 
 func BenchmarkRefuse(b *testing.B) {
-	each(b, pools.Refusers(), []int{1, 1000}, []int{2}, openRefusing)
+	each(b, pools.Refusers, []int{1, 1000}, []int{2}, openRefusing)
 }
 
 func BenchmarkCall(b *testing.B) {
-	each(b, pools.Callers(), []int{1, 1000}, []int{2, 100},
+	each(b, pools.Callers, []int{1, 1000}, []int{2, 100},
 		func(bo pools.Bout, e pools.Entry) (rig, error) { return openCalling(bo, e, func() {}) })
 }

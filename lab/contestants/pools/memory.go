@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,13 +13,19 @@ import (
 )
 
 // weigh measures the memory of an idle worker and of a job that no worker has taken.
-func weigh(ctx context.Context, f pools.Footprint) (pools.BytesOf, error) {
+func weigh(ctx context.Context, f pools.Footprint) (map[string]float64, error) {
+	out := map[string]float64{}
 	worker, err := weighWorker(ctx, f)
-	if err != nil || !pools.Queues(f.Contestant) {
-		return pools.BytesOf{Worker: worker, Job: -1}, err
+	if err != nil {
+		return nil, err
 	}
-	job, err := weighJob(f)
-	return pools.BytesOf{Worker: worker, Job: job}, err
+	if worker >= 0 {
+		out["worker_bytes"] = worker
+	}
+	if slices.Contains(pools.Queuers, f.Contestant) {
+		out["job_bytes"], err = weighJob(f)
+	}
+	return out, err
 }
 
 // weighWorker is the memory of one that has run a job and waits for the next; -1 if none
@@ -78,12 +85,12 @@ func inUse() float64 {
 }
 
 // flood submits many jobs that wait, all at once.
-func flood(ctx context.Context, b pools.Flood) (pools.FloodUsage, error) {
+func flood(ctx context.Context, b pools.Flood) (map[string]float64, error) {
 	before := runtime.NumGoroutine()
 	p := usage.Start()
 	s, err := newSubmitter(b.Contestant, b.Workers, b.Buffer, false)
 	if err != nil {
-		return pools.FloodUsage{}, err
+		return nil, err
 	}
 	var all sync.WaitGroup
 	all.Add(b.Jobs)
@@ -91,7 +98,7 @@ func flood(ctx context.Context, b pools.Flood) (pools.FloodUsage, error) {
 	began := time.Now()
 	for i := range b.Jobs {
 		if i%1024 == 0 && ctx.Err() != nil {
-			return pools.FloodUsage{}, ctx.Err()
+			return nil, ctx.Err()
 		}
 		s.submit(wait)
 	}
@@ -99,18 +106,22 @@ func flood(ctx context.Context, b pools.Flood) (pools.FloodUsage, error) {
 	took := time.Since(began)
 	u := p.Stop()
 	if took < b.Ideal() {
-		return pools.FloodUsage{}, fmt.Errorf("%s took %v, less than %v: it ran more than %d jobs at once", b.Contestant, took, b.Ideal(), b.Workers)
+		return nil, fmt.Errorf("%s took %v, less than %v: it ran more than %d jobs at once", b.Contestant, took, b.Ideal(), b.Workers)
 	}
 	// More than twice the idle timeout: some pools check it only now and then.
 	for deadline := time.Now().Add(2*pools.Idle + pools.Idle/2); time.Now().Before(deadline) && runtime.NumGoroutine() > before; {
 		select {
 		case <-time.After(pools.Idle / 10):
 		case <-ctx.Done():
-			return pools.FloodUsage{}, ctx.Err()
+			return nil, ctx.Err()
 		}
 	}
-	return pools.FloodUsage{
-		Seconds: took.Seconds(), CPUSeconds: u.CPUSeconds, PeakRSS: u.PeakRSS, PeakGoroutines: u.PeakGoroutines,
-		Left: max(0, runtime.NumGoroutine()-before),
-	}, nil
+	out := map[string]float64{
+		"finish": took.Seconds() / b.Ideal().Seconds(), "cpu_seconds": u.CPUSeconds, "peak_goroutines": float64(u.PeakGoroutines),
+		"left": float64(max(0, runtime.NumGoroutine()-before)),
+	}
+	if u.PeakRSS > 0 {
+		out["peak_rss"] = float64(u.PeakRSS)
+	}
+	return out, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,7 +18,7 @@ func TestMain(m *testing.M) { labtest.Main(m, roles()) }
 
 func TestEverySubmitterRunsEveryJobWithinItsBound(t *testing.T) {
 	const workers, jobs = 3, 200
-	for _, name := range pools.Submitters() {
+	for _, name := range pools.Submitters {
 		s, err := newSubmitter(name, workers, 4, false)
 		if err != nil {
 			t.Fatal(err)
@@ -45,7 +46,7 @@ func TestEverySubmitterRunsEveryJobWithinItsBound(t *testing.T) {
 }
 
 func TestEveryCallerAnswersItsOwnClient(t *testing.T) {
-	for _, name := range pools.Callers() {
+	for _, name := range pools.Callers {
 		c, err := newCaller(name, 2, 4, func() {})
 		if err != nil {
 			t.Fatal(err)
@@ -74,31 +75,24 @@ func TestAMissingAbilityIsAnError(t *testing.T) {
 	}
 }
 
-// shortest is the least time that sizing measures for.
-const shortest = 100 * time.Millisecond
-
-// tiny has every part at its smallest size.
-func tiny() pools.Config {
-	c := pools.Defaults()
-	c.Works = []time.Duration{0, time.Microsecond}
-	c.Producers, c.Workers = []int{1, 4}, []int{2, 3}
-	c.Rounds, c.Time = 1, 50*time.Microsecond
-	c.BurstJobs, c.BurstWorkers, c.BurstWork = 100, 10, time.Millisecond
-	c.Sizes, c.Settle, c.Measure = []int{1}, shortest, shortest
-	return c
-}
-
-func TestASessionFillsEveryCell(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some thirty processes")
+func TestASmallSessionAnswersEveryClaim(t *testing.T) {
+	c := experiment.Sized[pools.Config]("full")
+	c.Producers, c.Workers, c.Rounds, c.Time = []int{1, 1000}, []int{2, 1000}, 1, 50*time.Microsecond
+	c.Jobs, c.Sizes, c.Settle, c.Measure = 100, []int{1}, 0, 100*time.Millisecond
+	s := experiment.Session{Dir: t.TempDir() + "/out", Repeats: 1, Seed: 1, Progress: experiment.NewProgress(io.Discard, false, 0)}
+	res, runs, err := s.Run(t.Context(), pools.Experiment, &c)
+	if err != nil || res.Partial != "" {
+		t.Fatal(err, res.Partial)
 	}
-	dir := t.TempDir()
-	res, runs, err := experiment.Session{Dir: dir, Repeats: 1, Seed: 1}.Run(t.Context(), pools.Experiment{Config: tiny()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if res.Partial != "" {
-		t.Error(res.Partial)
+	for _, claim := range res.Claims {
+		if len(claim.Answers) == 0 {
+			t.Errorf("%s has no answer", claim.ID)
+		}
+		for _, a := range claim.Answers {
+			if a.Missing && claim.ID != "pool-sizing" { // in so short a time perhaps no job ends in time with any size
+				t.Errorf("%s/%s (%s): %s", claim.ID, a.Part, a.Setup, a.Why)
+			}
+		}
 	}
 	setups := map[string]int{}
 	for _, r := range runs {
@@ -111,26 +105,18 @@ func TestASessionFillsEveryCell(t *testing.T) {
 				t.Errorf("%s %s %s: nothing offered", r.Setup, r.Load, r.Pattern)
 			}
 		case r.Setup == "memory" || r.Setup == "burst":
-		case r.Extra["ns"] <= 0 || r.Blocks["ns"][0] != r.Extra["ns"] || r.Extra["behind"] <= 0:
+		case r.Extra["ns"] <= 0 || r.Pattern != pools.Spillway && r.Extra["behind"] <= 0:
 			t.Errorf("%s %s %s: %v", r.Setup, r.Load, r.Pattern, r.Extra)
 		}
 	}
-	// Contestants and Spillway's twin, by two numbers of producers and of
-	// workers; refusals have one number of workers.
+	// Contestants and Spillway's twin, by two numbers of producers and of workers;
+	// refusals have one number of workers.
 	for setup, want := range map[string]int{
-		"no-op jobs": 9 * 4, "1 µs jobs": 9 * 4, "refusal by a full pool": 7 * 2, "a typed result": 5 * 4, "memory": 8, "burst": 5,
-		"sizing, CPU-bound": 4, "sizing, I/O-bound": 4, "sizing, mixed": 4,
+		"no-op jobs": 9 * 4, "1 µs jobs": 9 * 4, "20 µs jobs": 9 * 4, "refusal by a full pool": 7 * 2, "a typed result": 5 * 4, "memory": 8, "burst": 6,
+		"sizing, CPU-bound": 6, "sizing, I/O-bound": 6, "sizing, mixed": 6,
 	} {
 		if setups[setup] != want {
 			t.Errorf("%d runs of %s, want %d", setups[setup], setup, want)
-		}
-	}
-	for _, c := range res.Claims {
-		if c.ID == "pools/sizing" {
-			continue // in so short a time perhaps no job ends in time with any size
-		}
-		if c.Runs != 1 || c.MoreRuns == 0 && !strings.Contains(c.Rule, "none") {
-			t.Errorf("%s %s from one repeat: %+v", c.ID, c.Setup, c)
 		}
 	}
 }

@@ -34,7 +34,10 @@ func size(ctx context.Context, s pools.Sized) ([]results.Run, error) {
 		run, stats := experiment.FromLoad(res), p.Stats()
 		run.Elapsed = s.Measure.Seconds() // jobs intended in this time, whenever they ended
 		run.Series = nil
-		run.Params = map[string]any{"workers_then": stats.Workers, "queue": stats.QueueSize, "generator": res.Why}
+		run.Params = map[string]any{"gomaxprocs": runtime.GOMAXPROCS(0), "workers_then": stats.Workers, "queue": stats.QueueSize, "generator": res.Why}
+		if s.Workers == 0 {
+			run.Params["settle_seconds"] = s.Settle.Seconds()
+		}
 		out = append(out, run)
 	}
 	return out, ctx.Err()

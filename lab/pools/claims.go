@@ -1,0 +1,202 @@
+package pools
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/spillway-go/spillway/lab/internal/numbers"
+	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+// The figures that more than one part is made of.
+var (
+	ns      = ledger.Extra("ns", "time for each")
+	goodput = ledger.Figure{Name: "goodput", Value: func(r *results.Run) float64 {
+		if r.Offered == 0 {
+			return math.NaN()
+		}
+		return r.Rate("ok")
+	}}
+)
+
+// The rivals. A goal that speaks of the best of them needs them all.
+var (
+	peers     = Submitters[1:] // the bare channel included
+	libraries = Submitters[2:]
+)
+
+var family = ledger.Family{
+	ID:    "pools",
+	Title: "Worker pools, a bare channel and semaphores do the same jobs, and Spillway's pool is compared with the best of them",
+	Claims: []ledger.Claim{
+		{ID: "pool-1", Goal: true, Title: "handing over a job by 1,000 producers costs half of what the best peer takes, and no allocation", Parts: []ledger.Part{
+			atMost(.5, "peer", "no-op jobs of 1,000 producers take at most half the time of the best peer, the bare channel included", "our time/the best peer's", submitted("no-op jobs", crowd, against(peers...))),
+			atMost(.15, "library", "and at most 0.15 of the best library's", "our time/the best library's", submitted("no-op jobs", crowd, against(libraries...))),
+			allocates("submissions", submitted("no-op jobs", crowd, allocations)),
+		}},
+		{ID: "pool-2", Goal: true, Title: "handing over a job by one producer costs less than the best peer takes, with few workers and with many", Parts: []ledger.Part{
+			atMost(.8, "peer", "no-op jobs of one producer take at most 0.8 of the best peer's time", "our time/the best peer's", submitted("no-op jobs", func(n, workers int) bool { return n == 1 && workers < 1000 }, against(peers...))),
+			atMost(.4, "wide", "with 1,000 workers at most 0.4", "our time/the best peer's", submitted("no-op jobs", func(n, workers int) bool { return n == 1 && workers >= 1000 }, against(peers...))),
+			atMost(1.15, "flat", "1,000 workers cost one producer at most 15 % more than 2", "our time with 1,000 workers/with 2",
+				ledger.Only(ledger.Case{Setup: "1 producer", Value: ledger.Of(boutKey("no-op jobs", 1, 1000, Spillway), ns).Over(ledger.Of(boutKey("no-op jobs", 1, 2, Spillway), ns))})),
+		}},
+		{ID: "pool-3", Goal: true, Title: "a counted refusal costs what a bare try-send costs, and no allocation", Note: "The bare try-send counts nothing.", Parts: []ledger.Part{
+			atMost(1.25, "channel", "a counted refusal takes at most 1.25 of a bare try-send that counts nothing", "our refusal/a try-send", submitted(setupRefuse, oneOrCrowd, against(Channel))),
+			atMost(.4, "ants", "and at most 0.4 of a refusal by ants", "our refusal/one by ants", submitted(setupRefuse, oneOrCrowd, against(Ants))),
+			{ID: "time", Title: "and at most 10 ns, an absolute time that depends on the machine more than the ratios do", Subject: "the time of a refusal", Unit: "ns", Rule: judge.AtMost(10), Spread: .5,
+				Cases: submitted(setupRefuse, oneOrCrowd, func(us ledger.Key) ledger.Term { return ledger.Of(us, ns) })},
+			allocates("refusals", submitted(setupRefuse, oneOrCrowd, allocations)),
+		}},
+		{ID: "pool-4", Goal: true, Title: "a typed result costs what a result over a reused channel costs, and no allocation beyond the caller's closure", Parts: []ledger.Part{
+			atMost(1.15, "channel", "a typed result takes at most 1.15 of one over a channel that its client uses again", "our call/one over a channel", submitted(setupCall, anybody, against(Channel))),
+			atMost(.55, "tunny", "and at most 0.55 of one by tunny", "our call/one by tunny", submitted(setupCall, anybody, against(Tunny))),
+			atMost(.15, "pond", "and at most 0.15 of a future of pond", "our call/a future of pond", submitted(setupCall, anybody, against(Pond))),
+			allocates("calls", submitted(setupCall, anybody, allocations)),
+		}},
+		{ID: "pool-5", Goal: true, Title: "jobs that compute take no longer than with the best peer", Parts: []ledger.Part{
+			atMost(1.05, "short", "1 µs jobs take at most 1.05 of the best peer's time", "our time/the best peer's", submitted("1 µs jobs", oneOrCrowd, against(peers...))),
+			atMost(1.02, "long", "20 µs jobs take at most 1.02 of the best peer's time", "our time/the best peer's", submitted("20 µs jobs", oneOrCrowd, against(peers...))),
+		}},
+		{ID: "pool-6", Goal: true, Title: "a million jobs of 10 ms on 5,000 workers end in time, with less processor time than a bare channel and no worker left", Parts: []ledger.Part{
+			atMost(1.1, "finish", "a million jobs of 10 ms on 5,000 workers end within 1.10 of the ideal, jobs × work ÷ workers", "time to the end/ideal",
+				burst(func(us, _ ledger.Key) ledger.Term { return ledger.Of(us, ledger.Extra("finish", "time/ideal")) })),
+			atMost(.9, "cpu", "with at most 0.9 of the bare channel's processor time", "our processor time/the channel's", burst(ratio(ledger.Extra("cpu_seconds", "processor time")))),
+			atMost(1.2, "memory", "and at most 1.2 of its peak memory", "our peak memory/the channel's", burst(ratio(ledger.Extra("peak_rss", "peak memory")))),
+			{ID: "left", Title: "and no worker is left after the idle timeout", Subject: "workers left", Kind: judge.Never, Rule: judge.Exactly(0),
+				Cases: burst(func(us, _ ledger.Key) ledger.Term { return ledger.Of(us, ledger.Extra("left", "workers left")) })},
+		}},
+		{ID: "pool-sizing", Goal: true, Title: "5 s after the start and after each change a pool without a number gets within 25 % of the best fixed size",
+			Note:  "The best fixed size is picked afterwards, for each kind of work and for each side of the change, which no operator can do.",
+			Parts: []ledger.Part{{Subject: "goodput without a number, of the best fixed size's,", Unit: "%", Rule: judge.AtLeast(75), Spread: 3, Cases: sizings}}},
+	},
+	Columns: []ledger.Column{
+		{Key: "ns", Name: "time for each", Format: "nanos"}, {Key: "allocs", Name: "allocations for each", Format: "decimals"}, {Key: "behind", Name: "Spillway's time/this one's", Format: "ratio"},
+		{Key: "worker_bytes", Name: "of an idle worker", Format: "size"}, {Key: "job_bytes", Name: "of a queued job", Format: "size"},
+		{Key: "finish", Name: "time/ideal", Format: "ratio"}, {Key: "cpu_seconds", Name: "processor s", Format: "decimals"}, {Key: "peak_rss", Name: "peak RSS", Format: "size"}, {Key: "peak_goroutines", Name: "peak goroutines"}, {Key: "left", Name: "workers left"},
+	},
+	Behind: "behind",
+	Method: []ledger.Note{
+		{Title: "In turns", Text: "The contestants of one table, all numbers of workers included, take turns in one process, in a new order each round. Before each turn the contestant is made, warmed and the heap collected; afterwards it is ended. Ratios are taken within a round, of which the median counts; the verdict's interval is over repeats. Spillway runs twice: its difference from itself is the noise floor. Every round of every contestant is in runs.jsonl."},
+		{Title: "1→2", Text: "The columns are producers→workers. A producer is a goroutine that submits; with more than one, all begin at the same moment."},
+		{Title: "The queue", Text: "Every bounded queue has the same number of places, 1,024 unless the command says otherwise. A bare channel's figures move several times over with that number. Spillway counts, measures waits and catches panics while it is compared with a channel that does not."},
+		{Title: "Contestants without a queue", Text: "semaphore, errgroup, ants and conc make the submitter wait until a worker is free; gammazero's queue has no bound, so its submitters never wait. tunny only calls and appears where results are waited for; conc and gammazero cannot refuse."},
+		{Title: "The best peer", Text: "The contestant whose median time over the session is the shortest in that table, so that the noise of one repeat does not choose. Libraries are all but the bare channel."},
+		{Title: "When a job counts", Text: "The end of a job is not reported, except for the last one of each producer: a counter that all jobs share would cost as much as what is measured. A turn ends when those have ended."},
+		{Title: "Refusals", Text: "Workers and queue are full of jobs that do not end. Every submission must be refused, or there is no figure; Spillway's own count must agree. The bare try-send counts nothing."},
+		{Title: "Allocations", Text: "Counted over a whole turn. Fewer than five for 1,000 jobs are those of the start, and count as none."},
+		{Title: "Memory", Text: "Live heap and stacks after two collections, divided by 1,000 workers that have run once, and by 100,000 jobs behind two busy workers. Contestants without idle workers or without a queue have no figure."},
+		{Title: "Burst", Text: "Each contestant has a process of its own. The ideal is jobs × work ÷ workers. Left are goroutines 2.5 idle timeouts after the last job; a bare channel's workers stay by design."},
+		{Title: "Sizing", Text: "Jobs arrive in an open loop and are of use only if they end within 200 ms; a full pool refuses. The work changes once. What computes is offered 1.5 times what the processors can do, and 3 times after the change; what waits takes 20 ms at 1,000 a second, then 80 ms; mixed work computes 2 ms and waits as long. What computes lets others run every 100 µs, for the generator shares its process. Fixed sizes are swept in powers of two; one is told before the start, has MinWorkers = MaxWorkers and every other default."},
+	},
+}
+
+// atMost is a part about a ratio of times, or of what was used.
+func atMost(bound float64, id, title, subject string, cases func(*ledger.Evidence) []ledger.Case) ledger.Part {
+	return ledger.Part{ID: id, Title: title, Subject: subject, Unit: "x", Rule: judge.AtMost(bound), Spread: .03, Cases: cases}
+}
+
+// allocates is a part about allocations, of which there may be none but those of the start.
+func allocates(what string, cases func(*ledger.Evidence) []ledger.Case) ledger.Part {
+	return ledger.Part{ID: "allocs", Title: "and no allocation", Subject: "allocations for 1,000 " + what, Kind: judge.Never, Rule: judge.Below(5), Cases: cases}
+}
+
+func allocations(us ledger.Key) ledger.Term {
+	return ledger.Of(us, ledger.Extra("allocs", "allocations for each")).Times(1000)
+}
+
+// against is our time over that of the quickest of some contestants.
+func against(rivals ...string) func(us ledger.Key) ledger.Term {
+	return func(us ledger.Key) ledger.Term {
+		var theirs []ledger.Term
+		for _, name := range rivals {
+			k := us
+			k.Pattern = name
+			theirs = append(theirs, ledger.Of(k, ns))
+		}
+		return ledger.Of(us, ns).Over(ledger.Least(theirs...))
+	}
+}
+
+// Who submits.
+func anybody(int, int) bool            { return true }
+func crowd(producers, _ int) bool      { return producers == 1000 }
+func oneOrCrowd(producers, w int) bool { return producers == 1 || crowd(producers, w) }
+
+// submitted is a case for every number of producers and workers that was measured.
+func submitted(setup string, by func(producers, workers int) bool, value func(us ledger.Key) ledger.Term) func(*ledger.Evidence) []ledger.Case {
+	return func(e *ledger.Evidence) (out []ledger.Case) {
+		keys := e.Keys(func(k ledger.Key) bool { return k.Setup == setup && k.Pattern == Spillway && by(sizeOf(k)) })
+		slices.SortFunc(keys, func(a, b ledger.Key) int {
+			n, w := sizeOf(a)
+			m, v := sizeOf(b)
+			return cmp.Or(n-m, w-v)
+		})
+		for _, us := range keys {
+			producers, workers := sizeOf(us)
+			out = append(out, ledger.Case{Setup: counted(producers, "producer") + ", " + counted(workers, "worker"), Value: value(us)})
+		}
+		return out
+	}
+}
+
+// sizeOf is the number of producers and of workers of a bout's cell.
+func sizeOf(k ledger.Key) (producers, workers int) {
+	_, _ = fmt.Sscanf(k.Load, "%d→%d", &producers, &workers)
+	return producers, workers
+}
+
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return numbers.Format(float64(n)) + " " + what
+}
+
+// burst is the burst that was measured. A smaller one has another start, and is open.
+func burst(value func(us, channel ledger.Key) ledger.Term) func(*ledger.Evidence) []ledger.Case {
+	return func(e *ledger.Evidence) []ledger.Case {
+		us := burstKey(burstJobs, Spillway)
+		c := ledger.Case{}
+		if all := e.Keys(func(k ledger.Key) bool { return k.Setup == setupBurst && k.Pattern == Spillway }); len(all) > 0 && all[0] != us {
+			us, c.Open = all[0], "The goal speaks of a million jobs: run it with --jobs 1000000."
+		}
+		channel := us
+		channel.Pattern = Channel
+		c.Setup, c.Value = us.Load, value(us, channel)
+		return []ledger.Case{c}
+	}
+}
+
+func ratio(f ledger.Figure) func(us, channel ledger.Key) ledger.Term {
+	return func(us, channel ledger.Key) ledger.Term { return ledger.Of(us, f).Over(ledger.Of(channel, f)) }
+}
+
+// sizings are the kinds of work, before and after the change. They are open where a pool
+// had less time than the goal says, or where a fixed size is missing.
+func sizings(e *ledger.Evidence) (out []ledger.Case) {
+	for _, kind := range workKinds() {
+		for _, phase := range phaseNames {
+			us := kind.key(phase, 0)
+			var fixed []ledger.Term
+			for _, k := range e.Keys(func(k ledger.Key) bool { return k.Setup == us.Setup && k.Load == phase && k.Pattern != Spillway }) {
+				fixed = append(fixed, ledger.Of(k, goodput))
+			}
+			c := ledger.Case{Setup: strings.TrimPrefix(us.Setup, "sizing, ") + ", " + phase, Value: ledger.Of(us, goodput).Over(ledger.Best(fixed...)).Times(100)}
+			switch {
+			case !e.Has(us):
+				c.Open = "It was not run: run it with --part sizing, or with --full."
+			case slices.ContainsFunc(kind.among(multiples), func(n int) bool { return !e.Has(kind.key(phase, n*int(e.Param("gomaxprocs")))) }):
+				c.Open = "Not all fixed sizes were run, so that the best may be missing: run it without --sizes."
+			case e.Param("settle_seconds") != sizingSettle.Seconds():
+				c.Open = "The goal gives a pool 5 s to settle: run it with --settle 5s."
+			}
+			out = append(out, c)
+		}
+	}
+	return out
+}

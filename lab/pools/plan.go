@@ -1,0 +1,170 @@
+package pools
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/turns"
+)
+
+// Set-ups, in the words of the report.
+const (
+	setupRefuse = "refusal by a full pool"
+	setupCall   = "a typed result"
+	setupMemory = "memory"
+	setupBurst  = "burst"
+)
+
+func setupSubmit(work time.Duration) string {
+	if work == 0 {
+		return "no-op jobs"
+	}
+	return strings.Replace(work.String(), "µs", " µs", 1) + " jobs"
+}
+
+func boutKey(setup string, producers, workers int, name string) ledger.Key {
+	return ledger.Key{Setup: setup, Load: fmt.Sprintf("%d→%d", producers, workers), Pattern: name}
+}
+
+func burstKey(jobs int, name string) ledger.Key {
+	return ledger.Key{Setup: setupBurst, Load: fmt.Sprintf("%d x %v, %d workers", jobs, burstWork, burstWorkers), Pattern: name}
+}
+
+// What a burst is made of.
+const (
+	burstJobs    = 1_000_000 // that the claim is about
+	burstWorkers = 5000
+	burstWork    = 10 * time.Millisecond
+)
+
+// planner collects what is measured.
+type planner struct {
+	Config
+	experiment.Plan
+	turnsMS int // of sizing, set before anything is measured
+}
+
+func plan(c Config) (experiment.Plan, error) {
+	if err := c.check(); err != nil {
+		return experiment.Plan{}, err
+	}
+	if len(c.Contestant) == 0 {
+		c.Contestant = Names
+	}
+	c.Producers = slices.Clone(c.Producers)
+	for i, n := range c.Producers {
+		c.Producers[i] = cmp.Or(n, runtime.GOMAXPROCS(0))
+	}
+	c.Part, c.Work, c.Producers, c.Workers, c.Sizes = ascending(c.Part), ascending(c.Work), ascending(c.Producers), ascending(c.Workers), ascending(c.Sizes)
+	p := &planner{Config: c, Plan: experiment.Plan{Programs: []contestant.Spec{c.spec(RoleBout, nil)}}}
+	for _, part := range c.Part {
+		switch part {
+		case submitPart:
+			for _, work := range c.Work {
+				p.bouts(setupSubmit(work), Bout{What: Submitting, Work: work}, Submitters, c.Workers)
+			}
+		case refusePart: // the size of a full pool does not matter
+			p.bouts(setupRefuse, Bout{What: Refusing}, Refusers, c.Workers[:1])
+		case callPart:
+			p.bouts(setupCall, Bout{What: Calling}, Callers, c.Workers[:min(2, len(c.Workers))])
+		case memoryPart:
+			for _, name := range p.among(Submitters) {
+				k := ledger.Key{Setup: setupMemory, Load: "1,000 workers, 100,000 jobs", Pattern: name}
+				p.alone(k, RoleMemory, Footprint{name, 1000, 100_000}, 500*time.Millisecond)
+			}
+		case burstPart:
+			p.burst()
+		case sizingPart:
+			p.sizing()
+		}
+	}
+	return p.Plan, nil
+}
+
+// spec starts a role of the program.
+func (c Config) spec(role string, input any) contestant.Spec {
+	return contestant.Spec{Program: "pools", Role: role, Input: input, MemoryCap: uint64(c.MemoryCap) << 20}
+}
+
+// among are the chosen contestants that are able to do it.
+func (c Config) among(able []string) []string {
+	return slices.DeleteFunc(slices.Clone(able), func(s string) bool { return !slices.Contains(c.Contestant, s) })
+}
+
+// alone adds a cell that is measured in a process alone on the machine.
+func (p *planner) alone(k ledger.Key, role string, input any, expect time.Duration) {
+	p.Cells = append(p.Cells, experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Expect: expect, Run: experiment.Alone(p.spec(role, input))})
+}
+
+// ascending are the values in order, each once.
+func ascending[T cmp.Ordered](values []T) []T {
+	return slices.Compact(slices.Sorted(slices.Values(values)))
+}
+
+// bouts adds one for every number of producers.
+func (p *planner) bouts(setup string, b Bout, able []string, workers []int) {
+	for _, b.Producers = range p.Producers {
+		p.bout(setup, b, p.among(able), workers)
+	}
+}
+
+// bout adds one with every contestant and number of workers. Spillway plays twice.
+func (p *planner) bout(setup string, b Bout, names []string, workers []int) {
+	b.Rounds, b.Time, b.Buffer = p.Rounds, p.Time, p.Buffer
+	var keys []ledger.Key
+	for _, n := range workers {
+		for _, name := range names {
+			k := boutKey(setup, b.Producers, n, name)
+			keys, b.Entries = append(keys, k), append(b.Entries, Entry{name, n})
+			if k.Twin = name == Spillway; k.Twin {
+				keys, b.Entries = append(keys, k), append(b.Entries, Entry{name, n})
+			}
+		}
+	}
+	if len(keys) == 0 {
+		return
+	}
+	p.Groups = append(p.Groups, experiment.Group{
+		Keys: keys, Label: fmt.Sprintf("%s by %d producers, %d contestants in turns", setup, b.Producers, len(keys)),
+		// Finding out the size of a block takes four; start, warm-up and collection as long as the block.
+		Expect: time.Duration(len(keys)*(b.Rounds+4))*2*b.Time + 200*time.Millisecond,
+		Run: func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
+			b := b
+			b.Seed = t.Seed
+			var readings [][]turns.Reading
+			exit, err := contestant.Run(ctx, p.spec(RoleBout, b), &readings)
+			if err == nil && exit.Killed != "" { // which contestant was the cause is unknown
+				err = fmt.Errorf("the process of all contestants was %s", exit.Killed)
+			}
+			runs := experiment.InTurns(keys, exit, readings, map[string]func(turns.Reading) float64{"ns": turns.Nanos, "allocs": turns.Mallocs, "bytes": turns.Bytes})
+			for i, us := range keys {
+				us.Pattern, us.Twin = Spillway, false
+				if at := slices.Index(keys, us); at >= 0 && keys[i].Pattern != Spillway {
+					ledger.Keep(&runs[i], "behind", runs[at].Ratios(&runs[i], "ns"))
+				}
+			}
+			return runs, err
+		},
+	})
+}
+
+func (p *planner) burst() {
+	for _, name := range p.among(flooded) {
+		f := Flood{name, p.Jobs, burstWorkers, p.Buffer, burstWork}
+		expect := f.Ideal()*5/4 + 3*Idle
+		k := burstKey(p.Jobs, name)
+		p.alone(k, RoleBurst, f, expect)
+		if k.Twin = name == Spillway; k.Twin {
+			p.alone(k, RoleBurst, f, expect)
+		}
+	}
+}
