@@ -45,10 +45,10 @@ func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-// tiny is an experiment that needs no contestant of its own and takes no time: the test
+// tiny is an experiment whose contestants need no program of their own and take no time: the test
 // is that all parts are present.
 func tiny(dir string, more ...string) []string {
-	return append([]string{"lab", "reuse", "--quick", "--time", "1ms", "--size", "1024", "--users", "20", "--bursts", "2", "--on", "10ms", "--off", "1ms", "--seed", "5", "--out", dir}, more...)
+	return append([]string{"lab", "reuse", "--quick", "--time", "1ms", "--contestant", "sync.Pool", "--contestant", "channel", "--size", "1024", "--users", "20", "--bursts", "2", "--on", "10ms", "--off", "1ms", "--seed", "5", "--out", dir}, more...)
 }
 
 func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
@@ -191,7 +191,7 @@ func TestALabRunFromCellToVerdictAndBack(t *testing.T) {
 func TestCtrlCLeavesAPartialReportThatSaysSo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	cmd := exec.CommandContext(t.Context(), os.Args[0], tiny(dir, "--repeats", "1000")...)
-	cmd.Env = append(os.Environ(), asCommand+"=1", "XDG_CACHE_HOME="+t.TempDir())
+	cmd.Env = append(os.Environ(), asCommand+"=1")
 	var stdout bytes.Buffer
 	cmd.Stdout = &stdout
 	stderr, err := cmd.StderrPipe()
