@@ -34,7 +34,7 @@ func size(t ledger.Term) ledger.Term { return ledger.Best(t, t.Times(-1)) }
 
 var family = ledger.Family{
 	ID:     "G7",
-	Title:  "What fasthttp's lead over net/http is made of",
+	Title:  "fasthttp's lead over net/http is taken apart, saving by saving",
 	Source: "gsarmaonline, github.com/gsarmaonline/golang-measurements and its article (2026 update)",
 	Claims: []ledger.Claim{
 		{ID: "G7", Title: "request state, a byte API and a header parser make fasthttp's lead over net/http, in this order, and the worker pool only 10–15 % of it",
@@ -87,7 +87,7 @@ var family = ledger.Family{
 		{Title: "The same request", Text: "A GET with seven fields; every handler cuts the id out of the path, echoes one field and writes a body of some 80 bytes with its type. The raw floor reads and writes as many fixed bytes and understands none."},
 		{Title: "All orders", Text: "What a saving is worth depends on the others: a reused request saves less where strings are allocated anyway. So the small server runs with every set of savings, and a saving's share is what it takes off in the mean of all orders in which they can be added, in per cent of what fasthttp needs less than net/http in the same round. Added to none and taken from all are the ends of that, shown apart."},
 		{Title: "What stands in its place", Text: "Without a saving the small server does what net/http does, with the same library where it is public: http.ReadRequest, url, http.Header, a context, a goroutine that reads ahead, seven deadlines, two buffers. It is no product: it answers GET without a body, and has no limits on time."},
-		{Title: "What cannot be switched", Text: "fasthttp's parser and net/http's goroutine for each connection. fasthttp loses its reuse by a request, an answer and a new context; net/http's connections are handed to workers one at a time, which bounds them and saves nothing."},
+		{Title: "What cannot be switched", Text: "fasthttp's parser and net/http's goroutine for each connection. fasthttp loses its reuse by a request, an answer and a new context; net/http's connections are handed to reused workers, one at a time to each, and net/http starts its goroutine all the same."},
 		{Title: "What is explained", Text: "The lead is, in every round: what net/http needs beyond the small server without savings, the share of each saving, and what the small server with every saving needs beyond fasthttp. Explained is the lead without the sizes of the two parts that are no saving's share. They may be below 0, and are taken off all the same: a small server that is too cheap at both ends has the right difference and the wrong reasons."},
 	},
 }

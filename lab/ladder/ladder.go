@@ -20,11 +20,11 @@ var Experiment = experiment.Declare(family, help, plan, nil)
 
 const help = `fasthttp needs less processor time for a request than net/http. Which of its savings account for that? Every server answers the same request on the same number of connections. All of them take turns in one process, one at a time and in random order, and the client is another process; what counts is the processor time of the servers' process, user and system, divided by the requests.
 
-All servers: the raw floor (fixed bytes are read and written; nothing can cost less), net/http, net/http with connections handed to a bounded pool of workers, fasthttp, fasthttp without its savings.
+All servers: the raw floor (fixed bytes are read and written; nothing can cost less), net/http, net/http with connections handed to reused workers, fasthttp, fasthttp without its savings.
 
 The ladder between them is a small HTTP/1.1 server made for this experiment, with six switches: pooled state (request and answer are reused), byte API (against *http.Request, http.Header and url.URL), own parser (against http.ReadRequest), connection workers (against a goroutine for each connection), no background read (against reading ahead to notice that the client left, a context to cancel, and every deadline that net/http sets), one write buffer (against two, with sorted fields and the date formatted for each answer).
 
-What a switch is worth depends on the others. So the small server runs with every set of them, and a saving's share of the lead is what it takes off in the mean of all orders in which they can be switched on. Four of them are also taken from fasthttp itself. Both ends run twice: what a switch that changes nothing seems to be worth is noise.
+What a switch is worth depends on the others. So the small server runs with every set of them, and a saving's share of the lead is what it takes off in the mean of all orders in which they can be switched on. Four of them are also taken from fasthttp itself. net/http, fasthttp and both ends of the small server run twice: what a switch that changes nothing seems to be worth is noise.
 
 A table lists all steps from net/http down to fasthttp, which add up to 100 %: the shares, and what the small server leaves at either end. The lead counts as explained except for the sizes of those two. With --per-connection 1 it shows what a pool of workers is worth without keep-alive. Allocations for a request, exactly and without a network, are shown by go test ./lab/contestants/ladder -run '^$' -bench Rung -benchmem.`
 
@@ -32,7 +32,7 @@ A table lists all steps from net/http down to fasthttp, which add up to 100 %: t
 type Config struct {
 	Connections   int           `group:"Size" default:"32" help:"Keep-alive connections; each sends a request as soon as it has the last answer."`
 	PerConnection int           `group:"Size" default:"0" placeholder:"N" help:"Replace a connection after this many requests; 0 keeps it. With 1, a goroutine for each connection is one for each request."`
-	Rounds        int           `group:"Size" default:"15" quick:"5" help:"How often every server has its turn in each repeat. Short turns and many of them even out what else the machine does."`
+	Rounds        int           `group:"Size" default:"25" quick:"5" help:"How often every server has its turn in each repeat. Short turns and many of them even out what else the machine does."`
 	Time          time.Duration `group:"Size" default:"10ms" quick:"3ms" help:"Processor time of a turn, without its preparation."`
 	MemoryCap     int           `default:"512" placeholder:"MIB" help:"Servers that need more memory than that are killed; 0 sets no limit."`
 }
