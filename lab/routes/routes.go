@@ -32,8 +32,8 @@ The contestants are built twice, the second time with GOEXPERIMENT=jsonv2, which
 // Config is what a user may set.
 type Config struct {
 	Contestant []string      `placeholder:"NAME" help:"Only these, such as spillway or \"gin by hand\". Claims that need another one stay open."`
-	Time       time.Duration `group:"Size" default:"5ms" quick:"3ms" help:"How long a turn is."`
-	Rounds     int           `group:"Size" default:"25" quick:"12" help:"How often every contestant has its turn in each scenario, in each repeat."`
+	Time       time.Duration `group:"Size" default:"5ms" quick:"2ms" help:"How long a turn is."`
+	Rounds     int           `group:"Size" default:"25" quick:"6" help:"How often every contestant has its turn in each scenario, in each repeat."`
 	OneBuild   bool          `group:"Size" help:"Do not build the contestants a second time, with GOEXPERIMENT=jsonv2. The goals of Spillway's own routes then stay open."`
 	MemoryCap  int           `default:"512" placeholder:"MIB" help:"A process that needs more memory than that is killed; 0 sets no limit."`
 }
@@ -102,7 +102,7 @@ type match struct {
 // group is a match of those of the players who are asked for and can do the scenario,
 // with the harness as the last.
 func (c Config) group(setup, build, scenario string, players []string) experiment.Group {
-	const start, between = 300 * time.Millisecond, 5 * time.Millisecond / 2 // turns, for a collection
+	const start, between = 200 * time.Millisecond, 5 * time.Millisecond / 2 // turns, for a collection
 	m := match{Job{Scenario: scenario, Published: setup == AsPublished, Rounds: c.Rounds, Time: c.Time}, setup, build, c.MemoryCap}
 	var g experiment.Group
 	for i, name := range players {
