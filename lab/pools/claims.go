@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spillway-go/spillway/lab/internal/numbers"
 	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
@@ -37,26 +36,26 @@ var family = ledger.Family{
 		{ID: "pool-1", Goal: true, Title: "handing over a job by 1,000 producers costs half of what the best peer takes, and no allocation", Parts: []ledger.Part{
 			atMost(.5, "peer", "no-op jobs of 1,000 producers take at most half the time of the best peer, the bare channel included", "our time/the best peer's", submitted("no-op jobs", crowd, against(peers...))),
 			atMost(.15, "library", "and at most 0.15 of the best library's", "our time/the best library's", submitted("no-op jobs", crowd, against(libraries...))),
-			allocates("submissions", submitted("no-op jobs", crowd, allocations)),
+			allocates("submissions", "no-op jobs", crowd),
 		}},
 		{ID: "pool-2", Goal: true, Title: "handing over a job by one producer costs less than the best peer takes, with few workers and with many", Parts: []ledger.Part{
 			atMost(.8, "peer", "no-op jobs of one producer take at most 0.8 of the best peer's time", "our time/the best peer's", submitted("no-op jobs", func(n, workers int) bool { return n == 1 && workers < 1000 }, against(peers...))),
 			atMost(.4, "wide", "with 1,000 workers at most 0.4", "our time/the best peer's", submitted("no-op jobs", func(n, workers int) bool { return n == 1 && workers >= 1000 }, against(peers...))),
 			atMost(1.15, "flat", "1,000 workers cost one producer at most 15 % more than 2", "our time with 1,000 workers/with 2",
-				ledger.Only(ledger.Case{Setup: "1 producer", Value: ledger.Of(boutKey("no-op jobs", 1, 1000, Spillway), ns).Over(ledger.Of(boutKey("no-op jobs", 1, 2, Spillway), ns))})),
+				ledger.Only(ledger.Case{Setup: "1 producer", Value: oneProducer(1000).Over(oneProducer(2))})),
 		}},
 		{ID: "pool-3", Goal: true, Title: "a counted refusal costs what a bare try-send costs, and no allocation", Note: "The bare try-send counts nothing.", Parts: []ledger.Part{
 			atMost(1.25, "channel", "a counted refusal takes at most 1.25 of a bare try-send that counts nothing", "our refusal/a try-send", submitted(setupRefuse, oneOrCrowd, against(Channel))),
 			atMost(.4, "ants", "and at most 0.4 of a refusal by ants", "our refusal/one by ants", submitted(setupRefuse, oneOrCrowd, against(Ants))),
 			{ID: "time", Title: "and at most 10 ns, an absolute time that depends on the machine more than the ratios do", Subject: "the time of a refusal", Unit: "ns", Rule: judge.AtMost(10), Spread: .5,
 				Cases: submitted(setupRefuse, oneOrCrowd, func(us ledger.Key) ledger.Term { return ledger.Of(us, ns) })},
-			allocates("refusals", submitted(setupRefuse, oneOrCrowd, allocations)),
+			allocates("refusals", setupRefuse, oneOrCrowd),
 		}},
 		{ID: "pool-4", Goal: true, Title: "a typed result costs what a result over a reused channel costs, and no allocation beyond the caller's closure", Parts: []ledger.Part{
 			atMost(1.15, "channel", "a typed result takes at most 1.15 of one over a channel that its client uses again", "our call/one over a channel", submitted(setupCall, anybody, against(Channel))),
 			atMost(.55, "tunny", "and at most 0.55 of one by tunny", "our call/one by tunny", submitted(setupCall, anybody, against(Tunny))),
 			atMost(.15, "pond", "and at most 0.15 of a future of pond", "our call/a future of pond", submitted(setupCall, anybody, against(Pond))),
-			allocates("calls", submitted(setupCall, anybody, allocations)),
+			allocates("calls", setupCall, anybody),
 		}},
 		{ID: "pool-5", Goal: true, Title: "jobs that compute take no longer than with the best peer", Parts: []ledger.Part{
 			atMost(1.05, "short", "1 µs jobs take at most 1.05 of the best peer's time", "our time/the best peer's", submitted("1 µs jobs", oneOrCrowd, against(peers...))),
@@ -101,12 +100,15 @@ func atMost(bound float64, id, title, subject string, cases func(*ledger.Evidenc
 }
 
 // allocates is a part about allocations, of which there may be none but those of the start.
-func allocates(what string, cases func(*ledger.Evidence) []ledger.Case) ledger.Part {
-	return ledger.Part{ID: "allocs", Title: "and no allocation", Subject: "allocations for 1,000 " + what, Kind: judge.Never, Rule: judge.Below(5), Cases: cases}
+func allocates(what, setup string, by func(producers, workers int) bool) ledger.Part {
+	return ledger.Part{ID: "allocs", Title: "and no allocation", Subject: "allocations for 1,000 " + what, Kind: judge.Never, Rule: judge.Below(5),
+		Cases: submitted(setup, by, func(us ledger.Key) ledger.Term {
+			return ledger.Of(us, ledger.Extra("allocs", "allocations for each")).Times(1000)
+		})}
 }
 
-func allocations(us ledger.Key) ledger.Term {
-	return ledger.Of(us, ledger.Extra("allocs", "allocations for each")).Times(1000)
+func oneProducer(workers int) ledger.Term {
+	return ledger.Of(ledger.Key{Setup: "no-op jobs", Load: boutLoad(1, workers), Pattern: Spillway}, ns)
 }
 
 // against is our time over that of the quickest of some contestants.
@@ -138,7 +140,7 @@ func submitted(setup string, by func(producers, workers int) bool, value func(us
 		})
 		for _, us := range keys {
 			producers, workers := sizeOf(us)
-			out = append(out, ledger.Case{Setup: counted(producers, "producer") + ", " + counted(workers, "worker"), Value: value(us)})
+			out = append(out, ledger.Case{Setup: fmt.Sprintf("producers %d, workers %d", producers, workers), Value: value(us)})
 		}
 		return out
 	}
@@ -150,17 +152,10 @@ func sizeOf(k ledger.Key) (producers, workers int) {
 	return producers, workers
 }
 
-func counted(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return numbers.Format(float64(n)) + " " + what
-}
-
 // burst is the burst that was measured. A smaller one has another start, and is open.
 func burst(value func(us, channel ledger.Key) ledger.Term) func(*ledger.Evidence) []ledger.Case {
 	return func(e *ledger.Evidence) []ledger.Case {
-		us := burstKey(burstJobs, Spillway)
+		us := ledger.Key{Setup: setupBurst, Load: burstLoad(burstJobs), Pattern: Spillway}
 		c := ledger.Case{}
 		if all := e.Keys(func(k ledger.Key) bool { return k.Setup == setupBurst && k.Pattern == Spillway }); len(all) > 0 && all[0] != us {
 			us, c.Open = all[0], "The goal speaks of a million jobs: run it with --jobs 1000000."
@@ -190,7 +185,7 @@ func sizings(e *ledger.Evidence) (out []ledger.Case) {
 			switch {
 			case !e.Has(us):
 				c.Open = "It was not run: run it with --part sizing, or with --full."
-			case slices.ContainsFunc(kind.among(multiples), func(n int) bool { return !e.Has(kind.key(phase, n*int(e.Param("gomaxprocs")))) }):
+			case slices.ContainsFunc(multiples, func(n int) bool { return !e.Has(kind.key(phase, n*int(e.Param("gomaxprocs")))) }):
 				c.Open = "Not all fixed sizes were run, so that the best may be missing: run it without --sizes."
 			case e.Param("settle_seconds") != sizingSettle.Seconds():
 				c.Open = "The goal gives a pool 5 s to settle: run it with --settle 5s."
