@@ -66,16 +66,16 @@ func plan(c Config) (experiment.Plan, error) {
 		switch part {
 		case "submit":
 			for _, work := range c.Work {
-				p.bouts(setupSubmit(work), RoleSubmit, Bout{Work: work}, Submitters, c.Workers)
+				p.bouts(setupSubmit(work), RoleSubmit, work, Submitters, c.Workers)
 			}
 		case "refuse": // the size of a full pool does not matter
-			p.bouts(setupRefuse, RoleRefuse, Bout{}, Refusers, c.Workers[:1])
+			p.bouts(setupRefuse, RoleRefuse, 0, Refusers, c.Workers[:1])
 		case "call":
-			p.bouts(setupCall, RoleCall, Bout{}, Callers, c.Workers[:min(2, len(c.Workers))])
+			p.bouts(setupCall, RoleCall, 0, Callers, c.Workers[:min(2, len(c.Workers))])
 		case "memory":
 			for _, k := range p.keys("memory", "1,000 workers, 100,000 jobs", Submitters) {
 				if !k.Twin {
-					p.alone(k, RoleMemory, k.Pattern, 500*time.Millisecond)
+					p.alone(k, RoleMemory, k.Pattern, 400*time.Millisecond)
 				}
 			}
 		case "burst":
@@ -90,13 +90,9 @@ func plan(c Config) (experiment.Plan, error) {
 	return p.Plan, nil
 }
 
-// spec starts a role, of the program except for sizing.
+// spec starts a role of the program.
 func (c Config) spec(role string, input any) contestant.Spec {
-	s := contestant.Spec{Program: "pools", Role: role, Input: input, MemoryCap: uint64(c.MemoryCap) << 20}
-	if role == roleSizing {
-		s.Program = ""
-	}
-	return s
+	return contestant.Spec{Program: "pools", Role: role, Input: input, MemoryCap: uint64(c.MemoryCap) << 20}
 }
 
 // keys are the cells of the chosen contestants that are able to do it, Spillway's twice.
@@ -112,7 +108,7 @@ func (c Config) keys(setup, load string, able []string) (out []ledger.Key) {
 	return out
 }
 
-// alone adds a cell that is measured in a process alone on the machine.
+// alone adds a cell whose process has the machine for itself.
 func (p *planner) alone(k ledger.Key, role string, input any, expect time.Duration) {
 	p.Cells = append(p.Cells, experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Expect: expect, Run: experiment.Alone(p.spec(role, input))})
 }
@@ -122,31 +118,32 @@ func ascending[T cmp.Ordered](values []T) []T {
 	return slices.Compact(slices.Sorted(slices.Values(values)))
 }
 
-// bouts adds one for every number of producers.
-func (p *planner) bouts(setup, role string, b Bout, able []string, workers []int) {
-	b.Rounds, b.Time, b.Buffer = p.Rounds, p.Time, p.Buffer
-	for _, b.Producers = range p.Producers {
-		p.bout(setup, role, b, able, workers)
+// bouts adds one for every number of producers, with every contestant and number of
+// workers.
+func (p *planner) bouts(setup, role string, work time.Duration, able []string, workers []int) {
+	for _, producers := range p.Producers {
+		b := Bout{Work: work, Producers: producers, Rounds: p.Rounds, Time: p.Time, Buffer: p.Buffer}
+		var keys []ledger.Key
+		for _, n := range workers {
+			for _, k := range p.keys(setup, boutLoad(producers, n), able) {
+				keys, b.Entries = append(keys, k), append(b.Entries, Entry{k.Pattern, n})
+			}
+		}
+		if len(keys) > 0 {
+			p.Groups = append(p.Groups, p.bout(setup, role, b, keys))
+		}
 	}
 }
 
-// bout adds one with every contestant and number of workers.
-func (p *planner) bout(setup, role string, b Bout, able []string, workers []int) {
-	var keys []ledger.Key
-	for _, n := range workers {
-		for _, k := range p.keys(setup, boutLoad(b.Producers, n), able) {
-			keys, b.Entries = append(keys, k), append(b.Entries, Entry{k.Pattern, n})
-		}
-	}
-	if len(keys) == 0 {
-		return
-	}
-	p.Groups = append(p.Groups, experiment.Group{
+// bout is the cells of one table.
+func (p *planner) bout(setup, role string, b Bout, keys []ledger.Key) experiment.Group {
+	// Each producer has two jobs at least. Finding out the size of a block takes four;
+	// start, warm-up and collection as long as the block.
+	block := max(b.Time, time.Duration(2*b.Producers)*b.Work/time.Duration(runtime.GOMAXPROCS(0)))
+	return experiment.Group{
 		Keys: keys, Label: fmt.Sprintf("%s by %d producers, %d contestants in turns", setup, b.Producers, len(keys)),
-		// Finding out the size of a block takes four; start, warm-up and collection as long as the block.
-		Expect: time.Duration(len(keys)*(b.Rounds+4))*2*b.Time + 200*time.Millisecond,
+		Expect: time.Duration(len(keys)*(b.Rounds+4))*2*block + 200*time.Millisecond,
 		Run: func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
-			b := b
 			b.Seed = t.Seed
 			var readings [][]turns.Reading
 			exit, err := contestant.Run(ctx, p.spec(role, b), &readings)
@@ -162,5 +159,5 @@ func (p *planner) bout(setup, role string, b Bout, able []string, workers []int)
 			}
 			return runs, err
 		},
-	})
+	}
 }

@@ -19,9 +19,9 @@ import (
 
 // workKind is a kind of work, before and after the change.
 type workKind struct {
-	name    string
-	phases  []phase
-	waiting bool // hardly uses a processor: pools can run side by side
+	name   string
+	phases []phase
+	beside string // pools that run side by side, because they hardly use a processor
 }
 
 // phase is a load: a rate of jobs that compute, then wait.
@@ -45,13 +45,12 @@ var (
 func workKinds() []workKind {
 	procs, ms := float64(runtime.GOMAXPROCS(0)), time.Millisecond
 	return []workKind{
-		{"CPU-bound", []phase{{1.5 * procs * 250, 4 * ms, 0}, {1.5 * procs * 250, 8 * ms, 0}}, false},
-		{"I/O-bound", []phase{{1000, 0, 20 * ms}, {1000, 0, 80 * ms}}, true},
-		{"mixed", []phase{{1.3 * procs * 500, 2 * ms, 20 * ms}, {1.3 * procs * 500, 2 * ms, 80 * ms}}, false},
+		{"CPU-bound", []phase{{1.5 * procs * 250, 4 * ms, 0}, {1.5 * procs * 250, 8 * ms, 0}}, ""},
+		{"I/O-bound", []phase{{1000, 0, 20 * ms}, {1000, 0, 80 * ms}}, "sizing, I/O-bound"},
+		{"mixed", []phase{{1.3 * procs * 500, 2 * ms, 20 * ms}, {1.3 * procs * 500, 2 * ms, 80 * ms}}, ""},
 	}
 }
 
-// phaseNames are the loads of the report.
 var phaseNames = []string{"from the start", "after the change"}
 
 // key names a pool by its number of workers; 0 is Spillway without a number.
@@ -71,20 +70,18 @@ func (p *planner) sizing() {
 		if workers > 0 {
 			job.Settle = min(p.Settle, 2*deadline) // a fixed size has nothing to adapt
 		}
-		g := experiment.Group{Expect: 2 * (job.Settle + job.Measure + deadline/2)}
+		g := experiment.Group{Beside: kind.beside, Expect: 2 * (job.Settle + job.Measure + deadline/2)}
 		for _, phase := range phaseNames {
 			k := kind.key(phase, workers)
 			k.Twin = twin
 			g.Keys = append(g.Keys, k)
 		}
-		if kind.waiting {
-			g.Beside = g.Keys[0].Setup
-		}
 		g.Run = func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
-			job := job
 			job.Seed, job.TurnsMS = t.Seed, turnsMS
-			runs := make([]results.Run, len(g.Keys))
-			exit, err := contestant.Run(ctx, p.spec(roleSizing, job), &runs)
+			runs := make([]results.Run, len(phaseNames))
+			spec := p.spec(roleSizing, job)
+			spec.Program = "" // the lab itself
+			exit, err := contestant.Run(ctx, spec, &runs)
 			for i := range runs {
 				runs[i].Killed = exit.Killed
 			}
@@ -93,11 +90,11 @@ func (p *planner) sizing() {
 		p.Groups = append(p.Groups, g)
 	}
 	for _, kind := range workKinds() {
-		add(kind, 0, false)
-		add(kind, 0, true)
 		for _, multiple := range p.Sizes {
 			add(kind, multiple*runtime.GOMAXPROCS(0), false)
 		}
+		add(kind, 0, false)
+		add(kind, 0, true)
 	}
 }
 
