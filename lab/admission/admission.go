@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/contestant"
@@ -30,20 +31,37 @@ In the part storm 200 clients with admissionhttp/client send three times the cap
 
 // The parts of the experiment.
 const (
-	storm   = "storm"   // 200 clients with retries, at three times the capacity
-	leavers = "leavers" // the same, and a third of them leaves
-	dryrun  = "dryrun"  // what a dry run predicts, and what is refused
-	hostile = "hostile" // clients that mean harm
+	storm    = "storm"    // 200 clients with retries, at three times the capacity
+	leavers  = "leavers"  // the same, and a third of them leaves
+	dryrun   = "dryrun"   // what a dry run predicts, and what is refused
+	hostile  = "hostile"  // clients that mean harm
+	capacity = "capacity" // what storm and leavers are compared with
 )
 
 var parts = []string{storm, leavers, dryrun, hostile}
 
+// casts are who plays in each part: a second time as its own twin. Those of a cast play
+// at the same time, in front of each backend. Nearly all of a request is waiting.
+var casts = []struct {
+	part     string
+	patterns []string
+}{
+	{storm, []string{ours, ours}},
+	{leavers, []string{ours, ours}},
+	{leavers, []string{fixed}},
+	{capacity, []string{saturated}},
+	{dryrun, []string{dry, dry, ours}},
+	{hostile, []string{ours}},
+	{hostile, []string{calm}},
+}
+
 // Config is what a user may set.
 type Config struct {
 	Part        []string      `placeholder:"NAME" help:"Only these parts: storm, leavers, dryrun, hostile. Claims about the others stay open."`
-	WarmUp      time.Duration `group:"Size" default:"5s" quick:"3s" help:"How long the same load comes before each measurement."`
-	Time        time.Duration `group:"Size" default:"8s" full:"10s" quick:"4s" help:"How long a measurement is."`
+	WarmUp      time.Duration `group:"Size" default:"5s" quick:"2s" help:"How long the same load comes before each measurement."`
+	Time        time.Duration `group:"Size" default:"8s" full:"10s" quick:"3s" help:"How long a measurement is."`
 	Connections int           `group:"Size" default:"0" help:"Idle connections of hostile clients; 0: a third of the files that a process may open, at most 50,000."`
+	MostLag     time.Duration `default:"50ms" help:"A run whose clients sent later than that (p99) is made again, and if they do again it does not count."`
 	MemoryCap   int           `default:"2048" placeholder:"MIB" help:"A contestant that needs more memory than that is killed; 0 sets no limit."`
 	service.Work
 }
@@ -65,75 +83,76 @@ func plan(c Config) (experiment.Plan, error) {
 	if err := c.check(); err != nil {
 		return experiment.Plan{}, err
 	}
-	if len(c.Part) == 0 {
-		c.Part = parts
-	}
 	var p experiment.Plan
-	add := func(part, pattern string, beside string, twin bool, expect time.Duration, measure func(context.Context, service.Job) (results.Run, error)) {
-		for _, backend := range backends {
-			if part == hostile && backend == degrading {
-				continue
+	for _, cast := range casts {
+		if !c.plays(cast.part) {
+			continue
+		}
+		for i, pattern := range cast.patterns {
+			for _, backend := range backends(cast.part) {
+				k := key(cast.part, backend, pattern)
+				p.Cells = append(p.Cells, experiment.Cell{
+					Setup: k.Setup, Load: k.Load, Pattern: pattern, Twin: slices.Contains(cast.patterns[:i], pattern),
+					Beside: cast.part + ", " + strings.Join(cast.patterns, ", "), Expect: c.expect(cast.part),
+					Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
+						return c.measure(ctx, cast.part, service.Job{Pattern: pattern, Backend: backend, Work: c.Work, Seed: t.Seed})
+					},
+				})
 			}
-			k := key(part, backend, pattern)
-			p.Cells = append(p.Cells, experiment.Cell{
-				Setup: k.Setup, Load: k.Load, Pattern: pattern, Twin: twin, Beside: beside, Expect: expect,
-				Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
-					return measure(ctx, service.Job{Pattern: pattern, Backend: backend, Work: c.Work, Seed: t.Seed})
-				},
-			})
-		}
-	}
-	crowd := func(part string, patterns ...string) {
-		s := scenes[part]
-		run := func(ctx context.Context, j service.Job) (results.Run, error) {
-			return service.InTime(mostLag, func() (results.Run, error) { return c.storm(ctx, s, j) })
-		}
-		expect := s.deadline / 2
-		for _, stretch := range s.load(c).Stretches {
-			expect += stretch.For
-		}
-		for _, pattern := range patterns {
-			add(part, pattern, part, false, expect, run)
-		}
-		add(part, patterns[0], part, true, expect, run)
-	}
-	has := func(part string) bool { return slices.Contains(c.Part, part) }
-	if has(storm) {
-		crowd(storm, ours)
-	}
-	if has(leavers) {
-		crowd(leavers, ours, fixed)
-	}
-	if has(storm) || has(leavers) {
-		add(alone, saturated, alone, false, c.Time+time.Second, c.saturate)
-	}
-	if has(dryrun) {
-		crowd(dryrun, dry, ours)
-	}
-	if has(hostile) {
-		for _, pattern := range []string{ours, calm} {
-			add(hostile, pattern, "", false, c.Time+4*time.Second, c.hostile)
 		}
 	}
 	return p, nil
 }
 
-// alone is the capacity: what the backend can do for as many clients as keep it busy.
-const alone = "capacity"
+func (c Config) plays(part string) bool {
+	if part == capacity {
+		return c.plays(storm) || c.plays(leavers)
+	}
+	return len(c.Part) == 0 || slices.Contains(c.Part, part)
+}
+
+func (c Config) expect(part string) time.Duration {
+	switch part {
+	case capacity:
+		return c.Time + time.Second
+	case hostile:
+		return c.Time + 4*time.Second
+	}
+	all := scenes[part].deadline / 2
+	for _, s := range scenes[part].load(c).Stretches {
+		all += s.For
+	}
+	return all
+}
+
+func (c Config) measure(ctx context.Context, part string, j service.Job) (results.Run, error) {
+	switch part {
+	case capacity:
+		return c.saturate(ctx, j)
+	case hostile:
+		return service.InTime(c.MostLag, func() (results.Run, error) { return c.hostile(ctx, j) })
+	}
+	return service.InTime(c.MostLag, func() (results.Run, error) { return c.storm(ctx, scenes[part], j) })
+}
 
 // key is the cell of a pattern in front of a backend.
 func key(part, backend, pattern string) ledger.Key {
-	load := "closed loop"
-	switch part {
-	case hostile:
-		load = fmt.Sprintf("%gx", hostileLoad)
-	case storm, leavers, dryrun:
-		load = fmt.Sprintf("%gx", scenes[part].multiple)
+	loads := map[string]string{capacity: "closed loop", hostile: fmt.Sprintf("%gx", hostileLoad)}
+	if s, ok := scenes[part]; ok {
+		loads[part] = fmt.Sprintf("%gx", s.multiple)
 	}
-	return ledger.Key{Setup: in(part, backend), Load: load, Pattern: pattern}
+	return ledger.Key{Setup: in(part, backend), Load: loads[part], Pattern: pattern}
 }
 
 func in(part, backend string) string { return part + ", " + backend + " backend" }
+
+// backends are those of a part.
+func backends(part string) []string {
+	if part == hostile {
+		return []string{nWay}
+	}
+	return []string{nWay, degrading}
+}
 
 // start starts the service.
 func (c Config) start(ctx context.Context, j service.Job) (context.Context, *service.Service, error) {

@@ -1,12 +1,14 @@
 package admission
 
 import (
-	"bytes"
+	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
 	"io"
 	"net"
+	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,26 +29,35 @@ type attackReport struct {
 	Done map[string]uint64 // connections of each kind; of resets, streams
 }
 
-// kind is one kind of hostile client: so many of them make a connection, strike, and
-// after a pause begin again. A strike ends when the connection is closed, by the
-// server or at the end of ctx.
+// kind is one kind of hostile client: so many of them make a connection, send first, and
+// then again in steps or else wait for the end, which is when the server closes the
+// connection or the attack ends. After a pause they begin anew.
 type kind struct {
 	name    string
 	clients int
 	pause   time.Duration
-	strike  func(ctx context.Context, c net.Conn, count *atomic.Uint64)
+	first   string
+	half    bool // the client's half is closed after that
+	again   string
+	every   time.Duration
 }
+
+const (
+	request = "GET /work HTTP/1.1\r\nHost: h\r\n"
+	upload  = "POST /upload HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+	resets  = "resets"
+)
 
 // kinds are bounded in what they send, some megabytes a second: the question is what
 // the server holds, not how much the loopback interface carries.
 var kinds = []kind{
-	{"slowloris", 200, 100 * time.Millisecond, slowHeaders},
-	{"headers", 8, 250 * time.Millisecond, longHeaders},
-	{"endless", 10, 100 * time.Millisecond, endlessBody},
-	{"trickle", 10, 100 * time.Millisecond, trickledBody},
-	{"half_closed", 20, 50 * time.Millisecond, halfClosed},
-	{"half_request", 10, 50 * time.Millisecond, halfRequest},
-	{"resets", 2, 100 * time.Millisecond, rapidResets},
+	{name: "slowloris", clients: 200, pause: 100 * time.Millisecond, first: request, again: "X-A: b\r\n", every: time.Second},
+	{name: "headers", clients: 8, pause: 250 * time.Millisecond, first: request + "X-Long: " + strings.Repeat("a", 1<<20) + "\r\n\r\n"},
+	{name: "endless", clients: 10, pause: 100 * time.Millisecond, first: upload, again: "4000\r\n" + strings.Repeat("a", 0x4000) + "\r\n", every: 20 * time.Millisecond},
+	{name: "trickle", clients: 10, pause: 100 * time.Millisecond, first: upload, again: "1\r\na\r\n", every: time.Second / 2},
+	{name: "half_closed", clients: 20, pause: 50 * time.Millisecond, first: request + "\r\n", half: true},
+	{name: "half_request", clients: 10, pause: 50 * time.Millisecond, first: "GET /work HTTP/1.1\r\nHos", half: true},
+	{name: resets, clients: 2, pause: 100 * time.Millisecond},
 }
 
 // attackers is the role of the hostile clients. It is ready when the idle connections
@@ -97,60 +108,48 @@ const mostIdle = 50_000
 const dialTimeout = 5 * time.Second
 
 // holdIdle makes n connections that have had one answer and stay open.
-func holdIdle(ctx context.Context, address string, n int) (held []net.Conn, err error) {
-	var mu sync.Mutex
+func holdIdle(ctx context.Context, address string, n int) ([]net.Conn, error) {
+	held, errs := make([]net.Conn, n), make([]error, n)
 	var dialling sync.WaitGroup
 	var next atomic.Int64
 	for range 32 {
 		dialling.Go(func() {
-			for ctx.Err() == nil && next.Add(1) <= int64(n) {
-				c, e := net.DialTimeout("tcp", address, dialTimeout)
-				if e == nil {
-					e = oneAnswer(c)
+			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				if held[i], errs[i] = net.DialTimeout("tcp", address, dialTimeout); errs[i] == nil {
+					errs[i] = oneAnswer(held[i])
 				}
-				mu.Lock()
-				if c != nil {
-					held = append(held, c)
-				}
-				if err == nil {
-					err = e
-				}
-				mu.Unlock()
-				if e != nil {
+				if errs[i] != nil {
 					return
 				}
 			}
 		})
 	}
 	dialling.Wait()
-	return held, err
+	return slices.DeleteFunc(held, func(c net.Conn) bool { return c == nil }), errors.Join(errs...)
 }
 
 func oneAnswer(c net.Conn) error {
 	if _, err := io.WriteString(c, "GET /livez HTTP/1.1\r\nHost: h\r\n\r\n"); err != nil {
 		return err
 	}
-	var answer []byte
-	buf := make([]byte, 512)
 	_ = c.SetReadDeadline(time.Now().Add(dialTimeout))
-	for !bytes.HasSuffix(answer, []byte("ok\n")) {
-		n, err := c.Read(buf)
-		if err != nil {
-			return err
-		}
-		answer = append(answer, buf[:n]...)
+	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err == nil {
+		_, err = io.Copy(io.Discard, answer.Body)
 	}
-	return nil
+	return err
 }
 
 func (k kind) attack(ctx context.Context, address string, count *atomic.Uint64) {
 	for ctx.Err() == nil {
 		if c, err := net.DialTimeout("tcp", address, dialTimeout); err == nil {
-			if k.name != "resets" {
-				count.Add(1)
-			}
 			forget := context.AfterFunc(ctx, func() { c.Close() })
-			k.strike(ctx, c, count)
+			if k.name == resets {
+				rapidResets(ctx, c, count)
+			} else {
+				count.Add(1)
+				k.strike(ctx, c)
+			}
 			forget()
 			c.Close()
 		}
@@ -165,54 +164,19 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// repeat writes text again and again, until the connection is closed.
-func repeat(ctx context.Context, c net.Conn, text string, every time.Duration) {
-	for ctx.Err() == nil {
-		if _, err := io.WriteString(c, text); err != nil {
-			return
-		}
-		pause(ctx, every)
+// strike returns when the connection is closed, by the server or at the end of ctx.
+func (k kind) strike(ctx context.Context, c net.Conn) {
+	_, err := io.WriteString(c, k.first)
+	if tcp, ok := c.(*net.TCPConn); ok && k.half {
+		_ = tcp.CloseWrite()
 	}
-}
-
-func slowHeaders(ctx context.Context, c net.Conn, _ *atomic.Uint64) {
-	_, _ = io.WriteString(c, "GET /work HTTP/1.1\r\nHost: h\r\n")
-	repeat(ctx, c, "X-A: b\r\n", time.Second)
-}
-
-const megabyte = 1 << 20
-
-func longHeaders(_ context.Context, c net.Conn, _ *atomic.Uint64) {
-	_, _ = io.WriteString(c, "GET /work HTTP/1.1\r\nHost: h\r\nX-Long: "+strings.Repeat("a", megabyte)+"\r\n\r\n")
-	_, _ = io.Copy(io.Discard, c)
-}
-
-const upload = "POST /upload HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
-
-func endlessBody(ctx context.Context, c net.Conn, _ *atomic.Uint64) {
-	_, _ = io.WriteString(c, upload)
-	repeat(ctx, c, "4000\r\n"+strings.Repeat("a", 0x4000)+"\r\n", 20*time.Millisecond)
-}
-
-func trickledBody(ctx context.Context, c net.Conn, _ *atomic.Uint64) {
-	_, _ = io.WriteString(c, upload)
-	repeat(ctx, c, "1\r\na\r\n", time.Second/2)
-}
-
-func halfClosed(_ context.Context, c net.Conn, _ *atomic.Uint64) {
-	closeHalf(c, "GET /work HTTP/1.1\r\nHost: h\r\n\r\n")
-}
-
-func halfRequest(_ context.Context, c net.Conn, _ *atomic.Uint64) {
-	closeHalf(c, "GET /work HTTP/1.1\r\nHos")
-}
-
-func closeHalf(c net.Conn, text string) {
-	_, _ = io.WriteString(c, text)
-	if half, ok := c.(*net.TCPConn); ok {
-		_ = half.CloseWrite()
+	if k.again == "" {
+		_, _ = io.Copy(io.Discard, c)
+		return
 	}
-	_, _ = io.Copy(io.Discard, c)
+	for ; err == nil && ctx.Err() == nil; pause(ctx, k.every) {
+		_, err = io.WriteString(c, k.again)
+	}
 }
 
 // The parts of HTTP/2 that a rapid reset needs.
@@ -237,13 +201,13 @@ const resetBurst = 10
 func rapidResets(ctx context.Context, c net.Conn, count *atomic.Uint64) {
 	go func() { _, _ = io.Copy(io.Discard, c) }() // until the connection is closed
 	// In HPACK: GET, http, and the path and the authority literally.
-	request := append([]byte{0x82, 0x86, 0x04, 5}, "/work"...)
-	request = append(request, 0x01, 1, 'h')
+	asking := append([]byte{0x82, 0x86, 0x04, 5}, "/work"...)
+	asking = append(asking, 0x01, 1, 'h')
 	reset := binary.BigEndian.AppendUint32(nil, cancelled)
 	out := frame([]byte(http2Preface), frameSettings, 0, 0, nil)
 	for stream := uint32(1); ctx.Err() == nil; {
 		for range resetBurst {
-			out = frame(out, frameHeaders, endOfStream|endOfHeaders, stream, request)
+			out = frame(out, frameHeaders, endOfStream|endOfHeaders, stream, asking)
 			out = frame(out, frameReset, 0, stream, reset)
 			stream += 2
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,8 +16,6 @@ const (
 	nWay      = "N-way"     // so many at a time, first come, first served: more at once only wait
 	degrading = "degrading" // more at once slow each other down, and the total falls
 )
-
-var backends = []string{nWay, degrading}
 
 // backend is what the service waits for.
 type backend interface {
@@ -45,12 +44,11 @@ type nway struct {
 	mu      sync.Mutex
 	random  *rand.Rand
 	running int
-	queue   []*slotCall // oldest first, with those that left
+	queue   []*slotCall // oldest first
 }
 
 type slotCall struct {
 	came time.Time
-	gone bool // its caller left before it began
 	done chan struct{}
 }
 
@@ -72,8 +70,8 @@ func (b *nway) Ask(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		b.mu.Lock()
-		c.gone = true
-		b.mu.Unlock()
+		defer b.mu.Unlock()
+		b.queue = slices.DeleteFunc(b.queue, func(q *slotCall) bool { return q == c })
 		return ctx.Err()
 	}
 }
@@ -91,13 +89,11 @@ func (b *nway) finish(c *slotCall, end time.Time) {
 	close(c.done)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for len(b.queue) > 0 {
-		next := b.queue[0]
-		b.queue[0], b.queue = nil, b.queue[1:]
-		if !next.gone {
-			b.begin(next, end)
-			return
-		}
+	if len(b.queue) == 0 {
+		b.running--
+		return
 	}
-	b.running--
+	next := b.queue[0]
+	b.queue = slices.Delete(b.queue, 0, 1)
+	b.begin(next, end)
 }

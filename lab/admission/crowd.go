@@ -147,19 +147,13 @@ func (c *crowd) send(ctx context.Context, t *client.Transport) loadgen.Outcome {
 	switch {
 	case errors.Is(err, spillway.ErrRejected): // by the client itself
 		return loadgen.Rejected
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, err == nil && resp.StatusCode == http.StatusGatewayTimeout:
 		return loadgen.Timeout
-	case err != nil:
-		return loadgen.Error
-	}
-	switch resp.StatusCode {
-	case http.StatusOK:
+	case err == nil && resp.StatusCode == http.StatusOK:
 		return loadgen.OK
-	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+	case err == nil && (resp.StatusCode == http.StatusServiceUnavailable || resp.StatusCode == http.StatusTooManyRequests):
 		c.refused.Add(1)
 		return loadgen.Rejected
-	case http.StatusGatewayTimeout:
-		return loadgen.Timeout
 	}
 	return loadgen.Error
 }

@@ -3,7 +3,6 @@ package admission
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -49,26 +48,24 @@ func (c Config) hostile(ctx context.Context, j service.Job) (results.Run, error)
 			return none, err
 		}
 	}
-	// Known clients: the others can be as many as they like, and have no priority.
-	known, err := loadgen.NewHTTP(loadgen.HTTPConfig{
-		URL: "http://" + srv.Address + "/work", Header: http.Header{"Authorization": {credential}, admissionhttp.HeaderPriority: {"critical"}},
-	})
-	if err != nil {
-		return none, err
-	}
-	defer known.Close()
-	load := func(target loadgen.Target, s loadgen.Schedule) loadgen.Config {
-		return loadgen.Config{Target: target, Open: s, Timeout: probeTimeout, Interval: service.Step}
+	send := func(path string, header http.Header, arrivals loadgen.Schedule) (*loadgen.Result, error) {
+		target, err := loadgen.NewHTTP(loadgen.HTTPConfig{URL: "http://" + srv.Address + path, Header: header})
+		if err != nil {
+			return nil, err
+		}
+		defer target.Close()
+		return loadgen.Run(loading, loadgen.Config{Target: target, Open: arrivals, Timeout: probeTimeout, Interval: service.Step})
 	}
 	var probed, res *loadgen.Result
 	var probeErr, loadErr error
 	began := time.Now()
 	var both sync.WaitGroup
-	both.Go(func() {
-		probed, probeErr = loadgen.Run(loading, load(probeTarget("http://"+srv.Address+"/livez"), loadgen.Constant(probeRate, c.Time)))
+	both.Go(func() { // as platforms do, on a new connection each
+		probed, probeErr = send("/livez", http.Header{"Connection": {"close"}}, loadgen.Constant(probeRate, c.Time))
 	})
-	both.Go(func() {
-		res, loadErr = loadgen.Run(loading, load(known, loadgen.Poisson(hostileLoad*j.Work.Capacity(), c.Time, j.Seed%1e6)))
+	both.Go(func() { // known clients: the others can be as many as they like, and have no priority
+		known := http.Header{"Authorization": {credential}, admissionhttp.HeaderPriority: {"critical"}}
+		res, loadErr = send("/work", known, loadgen.Poisson(hostileLoad*j.Work.Capacity(), c.Time, j.Seed%1e6))
 	})
 	both.Wait()
 	if err := errors.Join(probeErr, loadErr); err != nil {
@@ -85,14 +82,14 @@ func (c Config) hostile(ctx context.Context, j service.Job) (results.Run, error)
 	for _, o := range loadgen.Outcomes() {
 		all.Merge(&probed.Outcomes[o].Latency)
 	}
-	memory := float64(run.Process.PeakRSS)
 	run.Extra = map[string]float64{
-		"probes": float64(probed.Offered), "probes_failed": float64(probed.Offered - probed.Outcomes[loadgen.OK].Count),
-		"probe_p50_ms": float64(all.Quantile(.5)) / 1e6, "probe_p99_ms": float64(all.Quantile(.99)) / 1e6, "probe_worst_ms": float64(all.Max()) / 1e6,
-		"probe_lag_ms": float64(probed.Lag.Max()) / 1e6,
-		"connections":  float64(attacked.Open), "known": 100 * res.Share(loadgen.OK),
+		"probes": float64(probed.Offered), "probes_failed": float64(probed.Offered - probed.Outcomes[loadgen.OK].Count), "probe_lag_ms": float64(probed.Lag.Max()) / 1e6,
+		"connections": float64(attacked.Open), "known": 100 * res.Share(loadgen.OK),
 	}
-	if memory > 0 {
+	if all.Count() > 0 {
+		run.Extra["probe_p50_ms"], run.Extra["probe_p99_ms"], run.Extra["probe_worst_ms"] = float64(all.Quantile(.5))/1e6, float64(all.Quantile(.99))/1e6, float64(all.Max())/1e6
+	}
+	if memory := float64(run.Process.PeakRSS); memory > 0 {
 		run.Extra["memory_mib"], run.Extra["memory_share"] = memory/(1<<20), 100*memory/(ownMemory+connectionMemory*float64(attacked.Open))
 	}
 	for kind, n := range attacked.Done {
@@ -102,24 +99,4 @@ func (c Config) hostile(ctx context.Context, j service.Job) (results.Run, error)
 		run.Extra["probe_worst_ms"] = float64(probeTimeout.Milliseconds()) // no probe is answered after that
 	}
 	return run, err
-}
-
-// probeTarget asks for health as platforms do, on a new connection each time.
-func probeTarget(url string) loadgen.Target {
-	transport := &http.Transport{DisableKeepAlives: true}
-	return loadgen.TargetFunc(func(ctx context.Context, _ uint64) loadgen.Outcome {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		if err != nil {
-			return loadgen.Error
-		}
-		resp, err := transport.RoundTrip(req)
-		if err != nil {
-			return loadgen.Error
-		}
-		defer resp.Body.Close()
-		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
-			return loadgen.Error
-		}
-		return loadgen.OK
-	})
 }

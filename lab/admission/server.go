@@ -25,18 +25,6 @@ const (
 	calm      = "calm"      // as spillway, without hostile clients
 )
 
-func limiterOf(j service.Job) limiter.Config {
-	switch j.Pattern {
-	case fixed:
-		return limiter.Config{Law: limit.NewFixed(j.Work.Slots)}
-	case dry:
-		return limiter.Config{Mode: limiter.DryRun}
-	case saturated:
-		return limiter.Config{Mode: limiter.Off}
-	}
-	return limiter.Config{}
-}
-
 // credential is what the well-behaved clients have: their priority is believed.
 const credential = "Bearer lab"
 
@@ -53,7 +41,8 @@ func serve(ctx context.Context, job *contestant.Job) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	lim, err := limiter.New(limiterOf(j))
+	configs := map[string]limiter.Config{fixed: {Law: limit.NewFixed(j.Work.Slots)}, dry: {Mode: limiter.DryRun}, saturated: {Mode: limiter.Off}}
+	lim, err := limiter.New(configs[j.Pattern])
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +64,8 @@ func serve(ctx context.Context, job *contestant.Job) (any, error) {
 	})
 	report, err := service.Serve(ctx, job, newServer(counted), func(x *service.Sample) {
 		s := lim.Stats()
-		x.Limit, x.InFlight, x.Queued, x.ByPriority, x.Unsafe = s.Limit, s.InFlight, s.Queued, s.ByPriority, s.EstimateUnsafe
+		x.Limit, x.InFlight, x.Queued = s.Limit, s.InFlight, s.Queued
+		x.Rejected, x.WouldReject, x.ByPriority, x.Unsafe = s.Rejected, s.WouldReject, s.ByPriority, s.EstimateUnsafe
 	})
 	if err != nil {
 		return nil, err
@@ -123,7 +113,7 @@ func routes(store backend) http.Handler {
 	mux.HandleFunc("POST /upload", func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, longestBody)); err != nil {
 			status := http.StatusBadRequest
-			if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			if _, long := errors.AsType[*http.MaxBytesError](err); long {
 				status = http.StatusRequestEntityTooLarge
 			} else if errors.Is(err, os.ErrDeadlineExceeded) {
 				status = http.StatusRequestTimeout

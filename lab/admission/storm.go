@@ -2,17 +2,14 @@ package admission
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/service"
-	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/loadgen"
 )
-
-// mostLag is the p99 of the send lag above which a run is made again.
-const mostLag = 20 * time.Millisecond
 
 // saturate measures the capacity, without a limit.
 func (c Config) saturate(ctx context.Context, j service.Job) (results.Run, error) {
@@ -71,53 +68,37 @@ func (c Config) storm(ctx context.Context, s scene, j service.Job) (results.Run,
 // waves adds how many requests arrived in a step at most and on average, from the
 // first refusal until then. The arrivals include retries.
 func waves(extra map[string]float64, s service.Served, until time.Time) {
-	for _, x := range s.Samples {
-		if total(x, func(p limiter.PriorityStats) uint64 { return p.Rejected }) == 0 {
-			continue
-		}
-		from, to := int(x.At.Sub(s.Began)/service.Step), int(until.Sub(s.Began)/service.Step)
-		if from >= to || to > len(s.Arrivals) {
-			return
-		}
-		most, sum := 0.0, 0.0
-		for _, n := range s.Arrivals[from:to] {
-			most, sum = max(most, float64(n)), sum+float64(n)
-		}
-		if mean := sum / float64(to-from); mean > 0 {
-			extra["arrivals_mean"], extra["arrivals_most"], extra["wave"] = mean, most, most/mean
-		}
+	i := slices.IndexFunc(s.Samples, func(x service.Sample) bool { return x.Rejected > 0 })
+	if i < 0 {
 		return
 	}
-}
-
-func total(s service.Sample, count func(limiter.PriorityStats) uint64) (n float64) {
-	for _, p := range s.ByPriority {
-		n += float64(count(p))
+	from, to := int(s.Samples[i].At.Sub(s.Began)/service.Step), int(until.Sub(s.Began)/service.Step)
+	if from >= to || to > len(s.Arrivals) {
+		return
 	}
-	return n
+	most, sum := 0.0, 0.0
+	for _, n := range s.Arrivals[from:to] {
+		most, sum = max(most, float64(n)), sum+float64(n)
+	}
+	if mean := sum / float64(to-from); mean > 0 {
+		extra["arrivals_mean"], extra["arrivals_most"], extra["wave"] = mean, most, most/mean
+	}
 }
 
 // shares adds the share, in per cent, of each priority that was refused in that time or
 // left while it waited, or would have been in a dry run; what was refused since the start;
 // and whether the dry run's report said at the end that its estimate is unsafe.
 func shares(extra map[string]float64, samples []service.Sample, from, to time.Time) {
-	var first, last *service.Sample
-	for i := range samples {
-		x := &samples[i]
-		if first == nil && !x.At.Before(from) {
-			first = x
-		}
-		if x.At.Before(to) {
-			last = x
-		}
+	i := slices.IndexFunc(samples, func(x service.Sample) bool { return !x.At.Before(from) })
+	k := slices.IndexFunc(samples, func(x service.Sample) bool { return !x.At.Before(to) })
+	if k < 0 {
+		k = len(samples)
 	}
-	if first == nil || last == nil {
+	if i < 0 || k <= i {
 		return
 	}
-	would := func(p limiter.PriorityStats) uint64 { return p.WouldReject }
-	extra["would"] = total(*last, would) - total(*first, would)
-	extra["shed"] = total(*last, func(p limiter.PriorityStats) uint64 { return p.Rejected })
-	extra["unsafe"] = 0
+	first, last := samples[i], samples[k-1]
+	extra["would"], extra["shed"], extra["unsafe"] = float64(last.WouldReject-first.WouldReject), float64(last.Rejected), 0
 	if last.Unsafe {
 		extra["unsafe"] = 1
 	}

@@ -29,7 +29,7 @@ var family = ledger.Family{
 			Parts: []ledger.Part{{Subject: "naive/pool mean latency from submission", Unit: "x", Rule: judge.AtLeast(5), Published: []float64{13}, Spread: 0.1,
 				Cases: comparison{against: Naive, of: naiveOver(latency), open: cutShort}.cases}}},
 		{ID: "B4", Title: "goroutines stay at the cap of the pool", Published: "104,473 vs 5,002 at a cap of 5,000",
-			Note: "The published figure of the pool is the number of goroutines at the end of the run, not the peak. The runtime and the experiment have some, too: at most 50.",
+			Note: "The published figure of the pool is the number of goroutines at the end of the run, not the peak. The runtime and the experiment have some, too: at most 50. A refusal by a context that times out is one more while it lasts: its timer runs in a goroutine of its own.",
 			Parts: []ledger.Part{{Subject: "the peak of goroutines less the pool's workers and the generators", Kind: judge.Every, Rule: judge.AtMost(50), Published: []float64{2},
 				Cases: comparison{of: func(k ledger.Key) ledger.Term { return ledger.Of(k, ledger.Goroutines).Minus(ledger.Of(k, allowed)) }}.cases}}},
 		{ID: "B5", Title: "most of the offered work is refused, at once", Published: "31 million refused by a timeout of 1 µs; no figure of how long a refusal took", Parts: []ledger.Part{

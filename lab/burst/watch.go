@@ -121,7 +121,7 @@ func (w *watcher) result(r report, exit contestant.Exit) results.Run {
 		Params: map[string]any{
 			"rate": w.Rate, "generators": float64(w.Generators), "burst_seconds": w.Burst.Seconds(),
 			"work_bytes": w.Bytes, "work_ms": w.Wait.Seconds() * 1e3,
-			"memory_cap_mib": w.MemoryCap, "max_workers": float64(w.bound.Load()), "generator": w.missed(&s, reached, cpus),
+			"memory_cap_mib": w.MemoryCap, "max_workers": float64(w.bound.Load()), "generator": w.missed(reached, cpus),
 		},
 		Process: results.Process{
 			Mallocs: r.Usage.Mallocs, AllocBytes: r.Usage.AllocBytes, CPUSeconds: cpu, GCPauseP99: r.Usage.GCPauseP99,
@@ -142,10 +142,9 @@ func (w *watcher) result(r report, exit contestant.Exit) results.Run {
 }
 
 // missed says why the burst was not offered as planned; empty if it was.
-func (w *watcher) missed(s *sum, rate, cpus float64) string {
+func (w *watcher) missed(rate, cpus float64) string {
 	if rate >= 0.95*w.Rate {
 		return ""
 	}
-	return fmt.Sprintf("generator-bound: %.0f a second were offered of %.0f; generators and contestant together got %.1f of %d processors, and a generator ran %v late at the median",
-		rate, w.Rate, cpus, runtime.GOMAXPROCS(0), time.Duration(s.lag.Quantile(.5)).Round(100*time.Microsecond))
+	return fmt.Sprintf("generator-bound: %.0f a second were offered of %.0f; generators and contestant together got %.1f of %d processors", rate, w.Rate, cpus, runtime.GOMAXPROCS(0))
 }

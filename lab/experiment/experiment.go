@@ -28,7 +28,6 @@ type Experiment struct {
 
 	config func() any // a new configuration, empty
 	plan   func(any) (Plan, error)
-	legacy func(runs []results.Run, seed uint64) []results.Claim
 }
 
 // Declare joins what an experiment is: its claims, its configuration C, whose fields are
@@ -48,7 +47,6 @@ func Declare[C any](family ledger.Family, help string, plan func(C) (Plan, error
 // Plan is what one session runs: every group once in each repeat, then every
 // demonstration once.
 type Plan struct {
-	Scaled   string                          // ignored
 	Programs []contestant.Spec               // whose programs are built first, unless this process plays the roles
 	Prepare  func(ctx context.Context) error // before anything is measured; may be nil
 	Cells    []Cell

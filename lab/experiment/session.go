@@ -149,9 +149,6 @@ func (r *running) run(ctx context.Context) (results.Results, []results.Run, erro
 
 // Judge decides every claim from the raw runs of a session, a partial one too.
 func (e *Experiment) Judge(runs []results.Run, of results.Results) []results.Claim {
-	if e.legacy != nil {
-		return e.legacy(runs, of.Seed)
-	}
 	ev := ledger.NewEvidence(runs, of.Seed)
 	ev.Looks = of.Looks
 	return e.Family.Judge(ev)

@@ -5,14 +5,11 @@ import (
 	"github.com/spillway-go/spillway/lab/ledger"
 )
 
-// lead is what fasthttp needs less than net/http.
-var lead = kept("lead_us", "lead")
-
 // kept is a figure that is made of several servers' times.
 func kept(key, name string) ledger.Term { return ledger.Of(named(NetHTTP), ledger.Extra(key, name)) }
 
-// ofLead is a time in per cent of the lead, within each round.
-func ofLead(t ledger.Term) ledger.Term { return t.Over(lead).Times(100) }
+// ofLead is a time in per cent of what fasthttp needs less than net/http, within each round.
+func ofLead(t ledger.Term) ledger.Term { return t.Over(kept("lead_us", "lead")).Times(100) }
 
 func share(r Rungs) ledger.Term { return ofLead(kept(r.key(), "share of "+r.String())) }
 
@@ -35,9 +32,6 @@ var high, low = ofLead(kept("rest_high_us", restHigh)), ofLead(kept("rest_low_us
 // sign of each repeat, noise alone would count.
 func size(t ledger.Term) ledger.Term { return ledger.Best(t, t.Times(-1)) }
 
-// spread is by how much a share moves between sessions, in per cent of the lead.
-const spread = 1
-
 var family = ledger.Family{
 	ID:     "G7",
 	Title:  "What fasthttp's lead over net/http is made of",
@@ -48,42 +42,40 @@ var family = ledger.Family{
 			Note:      "With keep-alive, net/http starts a goroutine for a connection, not for a request, so that a pool of connection workers has next to nothing to save. What net/http does beside the handler (a read ahead that notices when the client leaves, a context to cancel, deadlines) is not in the published order.",
 			Parts: []ledger.Part{
 				{ID: "workers", Title: "the pool of connection workers explains only 10–15 % of the lead", Subject: "the share of connection workers", Unit: "%",
-					Rule: judge.Between(5, 20), Published: []float64{10, 15}, Spread: spread,
+					Rule: judge.Between(5, 20), Published: []float64{10, 15}, Spread: 1,
 					Cases: ledger.Only(
 						ledger.Case{Setup: "all orders", Value: share(Workers)},
-						ledger.Case{Setup: "added to none", Value: less(named(slow), added(Workers)), Beside: true},
-						ledger.Case{Setup: "taken from all", Value: less(removed(Workers), named(fast)), Beside: true},
+						ledger.Case{Setup: "added to none", Value: less(named(slow), small(Workers)), Beside: true},
+						ledger.Case{Setup: "taken from all", Value: less(small(AllRungs&^Workers), named(fast)), Beside: true},
 						ledger.Case{Setup: "given to net/http", Value: less(named(NetHTTP), named(NetHTTPPooled)), Beside: true},
 						ledger.Case{Setup: "taken from fasthttp", Value: less(fastLess(Workers), named(FastHTTP)), Beside: true},
 					)},
 				{ID: "order", Title: "pooled request state saves most, then a byte API, then the header parser, then the worker pool", Subject: "the first share − the second", Unit: "%",
-					Rule: judge.Above(0), Spread: spread, Cases: ledger.Only(order()...)},
+					Rule: judge.Above(0), Spread: 1, Min: -1000, Max: 1000, Cases: ledger.Only(order()...)},
 			}},
 		{ID: "ladder-1", Goal: true, Title: "the savings' shares explain at least 90 % of the lead, and either end of the ladder leaves at most 5 % of it", Parts: []ledger.Part{
-			{ID: "explained", Title: "the lead is the savings' shares", Subject: "the lead without what is no saving's share", Unit: "%", Rule: judge.AtLeast(90), Spread: spread,
+			{ID: "explained", Title: "the lead is the savings' shares", Subject: "the lead without what is no saving's share", Unit: "%", Rule: judge.AtLeast(90), Spread: 1,
 				Cases: ledger.Only(ledger.Case{Setup: "all orders", Value: ledger.Const(100).Minus(size(high)).Minus(size(low)),
 					Remark: "What is left at one end of the ladder does not make up for what is left at the other."})},
-			{ID: "rest", Title: "what is no saving's share is small", Subject: "the share of the lead", Unit: "%", Rule: judge.Between(-5, 5), Spread: spread,
+			{ID: "rest", Title: "what is no saving's share is small", Subject: "the share of the lead", Unit: "%", Rule: judge.Between(-5, 5), Spread: 1,
 				Cases: ledger.Only(ledger.Case{Setup: restHigh, Value: high}, ledger.Case{Setup: restLow, Value: low})},
 		}},
 		{ID: "ladder-2", Goal: true, Title: "each share is known to 5 % of the lead", Parts: []ledger.Part{
 			{ID: "precise", Title: "the rounds of one repeat tell each share to 5 % of the lead", Subject: "half of the interval of the share that is known least", Unit: "%", Rule: judge.AtMost(5),
 				Cases: ledger.Only(ledger.Case{Setup: "all orders", Value: kept("widest", "widest interval")})},
-			{ID: "placebo", Title: "a rung that changes nothing is worth nothing", Subject: "the share of no change", Unit: "%", Rule: judge.Between(-5, 5), Spread: spread,
+			{ID: "placebo", Title: "a rung that changes nothing is worth nothing", Subject: "the share of no change", Unit: "%", Rule: judge.Between(-5, 5), Spread: 1,
 				Cases: ledger.Only(ledger.Case{Setup: "both ends, twice", Value: ofLead(kept("nothing_us", "share of no change"))})},
 		}},
 	},
 	Sources: []ledger.Source{{Name: "gsarmaonline/golang-measurements", URL: "https://github.com/gsarmaonline/golang-measurements", What: "and the article that goes with it"}},
 	Columns: []ledger.Column{
-		{Key: "cpu_us", Name: "processor time for a request", Format: "micros"}, {Key: "share", Name: "share of the lead, %", Format: "decimals"},
-		{Key: "allocs", Name: "allocations", Format: "decimals"}, {Key: "bytes", Name: "allocated", Format: "size"},
+		{Key: "cpu_us", Name: "processor time for a request", Format: "micros"}, {Key: "share", Name: "share of the lead, %", Format: "decimals"}, {Key: "allocs", Name: "allocations", Format: "decimals"}, {Key: "bytes", Name: "allocated", Format: "size"},
 	},
 	Grid: "every other set",
 	Stacks: ledger.Stacks{
 		Axis: "µs of processor time for a request", Total: ledger.Column{Key: "cpu_us", Format: "micros"}, Note: ledger.Column{Key: "share", Name: "% of the lead", Format: "decimals"},
 		Parts: []ledger.StackPart{
-			{Key: "floor_us", Name: "reads and writes alone", Class: "s0"}, {Key: "above_us", Name: "the server's own", Class: "s1"},
-			{Key: "rest_high_us", Name: restHigh, Class: "rejected"},
+			{Key: "floor_us", Name: "reads and writes alone", Class: "s0"}, {Key: "above_us", Name: "the server's own", Class: "s1"}, {Key: "rest_high_us", Name: restHigh, Class: "rejected"},
 			{Key: State.key(), Name: State.String(), Class: "s2"}, {Key: Bytes.key(), Name: Bytes.String(), Class: "s3"}, {Key: Parser.key(), Name: Parser.String(), Class: "s4"},
 			{Key: Workers.key(), Name: Workers.String(), Class: "s5"}, {Key: Unwatched.key(), Name: Unwatched.String(), Class: "s6"}, {Key: OneBuffer.key(), Name: OneBuffer.String(), Class: "s7"},
 			{Key: "rest_low_us", Name: restLow, Class: "error"},

@@ -80,17 +80,24 @@ func (e *Evidence) Runs(k Key) []*results.Run {
 	return out
 }
 
-// Param returns a parameter that the runs of the first cell that has it agree on, as a
-// number; NaN if none has it.
+// Param returns a parameter of the first cell that has it, as a number; NaN if none has.
 func (e *Evidence) Param(name string) float64 {
 	for _, k := range e.keys {
-		for _, r := range e.runs[k] {
-			switch x := r.Params[name].(type) {
-			case float64: // as read from disk
-				return x
-			case int:
-				return float64(x)
-			}
+		if x := e.ParamOf(k, name); !math.IsNaN(x) {
+			return x
+		}
+	}
+	return math.NaN()
+}
+
+// ParamOf returns a parameter of a cell's runs as a number; NaN if it has none.
+func (e *Evidence) ParamOf(k Key, name string) float64 {
+	for _, r := range e.runs[k] {
+		switch x := r.Params[name].(type) {
+		case float64: // as read from disk
+			return x
+		case int:
+			return float64(x)
 		}
 	}
 	return math.NaN()

@@ -51,9 +51,9 @@ type StackPart struct{ Key, Name, Class string }
 
 // Recommendation is advice of a source and the claims it rests on.
 type Recommendation struct {
-	For     string // the situation: "batch jobs"
-	Use     string // what the source advises
-	RestsOn []string
+	For     string   // the situation: "batch jobs"
+	Use     string   // what the source advises
+	RestsOn []string // claims, or parts: "H2/refused"
 }
 
 // Advice is a recommendation judged by our own verdicts.
@@ -73,17 +73,32 @@ func (f *Family) Advise(decided []results.Claim) []Advice {
 		var cited []string
 		for _, id := range r.RestsOn {
 			verdict, said := results.Inconclusive, "not judged"
+			claim, part, _ := strings.Cut(id, "/")
 			for _, c := range decided {
-				if c.ID == id {
-					a.Cited = append(a.Cited, c)
-					verdict, said = c.Verdict, string(c.Verdict)
+				if c.ID != claim {
+					continue
 				}
+				a.Cited = append(a.Cited, c)
+				if verdict = c.Verdict; part != "" {
+					verdict = judge.All(ofPart(c, part)...)
+				}
+				said = string(verdict)
 			}
 			verdicts = append(verdicts, verdict)
 			cited = append(cited, fmt.Sprintf("%s: %s", id, said))
 		}
 		a.Verdict, a.Why = judge.All(verdicts...), strings.Join(cited, "; ")+"."
 		out = append(out, a)
+	}
+	return out
+}
+
+// ofPart are the verdicts that decide a part.
+func ofPart(c results.Claim, part string) (out []results.Verdict) {
+	for _, a := range c.Answers {
+		if a.Part == part && !a.Beside {
+			out = append(out, a.Verdict)
+		}
 	}
 	return out
 }

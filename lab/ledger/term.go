@@ -23,8 +23,8 @@ func Extra(key, name string) Figure { return Figure{Name: name, Key: key} }
 
 // The figures that every loaded run has.
 var (
-	Goodput      = Figure{Name: "goodput", Value: func(r *results.Run) float64 { return r.Rate("ok") }}
-	RefusedShare = Figure{Name: "share refused", Value: func(r *results.Run) float64 { return 100 * r.Share("rejected") }}
+	Goodput      = Figure{Name: "goodput", Value: func(r *results.Run) float64 { return offered(r, r.Rate("ok")) }}
+	RefusedShare = Figure{Name: "share refused", Value: func(r *results.Run) float64 { return offered(r, 100*r.Share("rejected")) }}
 	PeakRSS      = Figure{Name: "peak RSS", OfKilled: true, Value: func(r *results.Run) float64 { return positive(float64(r.Process.PeakRSS)) }}
 	Goroutines   = Figure{Name: "peak goroutines", OfKilled: true, Value: func(r *results.Run) float64 { return positive(float64(r.Process.PeakGoroutines)) }}
 )
@@ -38,6 +38,14 @@ func Quantile(kind string, q float64, name string) Figure {
 		}
 		return float64(h.Quantile(q)) / 1e6
 	}}
+}
+
+// offered is x, or missing if nothing was offered.
+func offered(r *results.Run, x float64) float64 {
+	if r.Offered == 0 {
+		return math.NaN()
+	}
+	return x
 }
 
 // positive is x, or missing if it is 0: nothing measured it.

@@ -1,149 +1,80 @@
-// Package patterns is experiment H: a patient API under four concurrency
-// patterns, once as it was published (function calls in one process, refusals
-// that wait) and once for real (HTTP over SQLite, refused at once).
+// Package patterns is experiment H: a patient API under three published concurrency
+// patterns, in the published shape; beside it ours, in process and for real.
 package patterns
 
 import (
 	"context"
-	"slices"
-	"time"
 
-	"github.com/spillway-go/spillway/lab/claims"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// Experiment is experiment H.
-type Classic struct{ Config Config }
+// Experiment is the declaration.
+var Experiment = experiment.Declare(family, help, Plan, Roles())
 
-// ID implements experiment.Experiment.
-func (Classic) ID() string { return claims.H.ID }
+const help = `A patient is looked up by id, in a store that takes 50 to 100 ms and fails 5 % of the time. It is done under the published patterns (naive: a goroutine for every request; workerpool: 20 workers and a queue of 100, refusing when full; optimized: the same with reused response objects) and by a limiter of ours. Three set-ups are measured. The published shape is the published code, rebuilt, at its published size, and decides the claims. Ours stand beside it: in process, as function calls over a simulated store, and for real, over HTTP to a server with a SQLite file that has the same latency and errors added and refuses at once.
 
-// Title implements experiment.Experiment.
-func (Classic) Title() string { return claims.H.Title }
+Clients send back to back, each its share of the requests: 1,000 by 100 clients (low), 10,000 by 1,000 (high), 50,000 by 500 (sustained). Fewer requests for each client would have other answers, so a claim that is about the sizes is open when others were run. Every contestant runs in a process of its own under a memory cap. Refusals, errors and successes are never mixed.`
 
 // program plays every role that needs the patient API.
 const program = "patient"
 
 // The roles of its contestants. Each has a Job as its input.
 const (
-	RoleCall      = "patterns-call"
-	RoleServer    = "patterns-server"
-	RoleAsPrinted = "patterns-as-printed"
-	RoleReuse     = "patterns-reuse"
-	RoleDatabase  = "patterns-database" // of a number of patients: the path of its file
-	roleParked    = "patterns-parked"
+	RoleCall     = "patterns-call"
+	RoleServer   = "patterns-server"
+	RoleDatabase = "patterns-database" // of a number of patients: the path of its file
+
+	rolePublished = "patterns-published"
 )
 
 // Roles are the roles that need no patient API.
 func Roles() map[string]contestant.Role {
-	return map[string]contestant.Role{roleParked: contestant.Func(parked)}
+	roles := demonstrations.Roles()
+	roles[rolePublished] = contestant.Func(published)
+	return roles
 }
 
-// Demonstrations run faulty code and ours.
-var Demonstrations = experiment.Staged{Role: "patterns-demo-", Program: program, Acts: []experiment.Act{
-	{ID: "early-return", Title: "the handler that returns before its goroutine writes"},
-	{ID: "shared-reply", Title: "the pooled response that is given back before it is encoded"},
-	{ID: "late-retry-after", Title: "Retry-After set after the body"},
-}}
-
-// Plan implements experiment.Experiment.
-func (e Classic) Plan() (experiment.Plan, error) {
-	c, err := e.Config.check()
-	if err != nil {
+// Plan is what a session with these settings runs.
+func Plan(c Config) (experiment.Plan, error) {
+	if err := c.check(); err != nil {
 		return experiment.Plan{}, err
 	}
-	if err := enoughFiles(c); err != nil {
-		return experiment.Plan{}, err
+	p := experiment.Plan{Programs: []contestant.Spec{{Program: program, Role: RoleServer}}, Demos: demonstrations.Demos()}
+	var database string
+	p.Prepare = func(ctx context.Context) error { // makes it once, or finds that of an earlier session
+		_, err := contestant.Run(ctx, contestant.Spec{Program: program, Role: RoleDatabase, Input: c.Patients}, &database)
+		return err
 	}
-	p := &planner{Config: c}
-	for _, load := range []string{Low, High, Sustained} {
-		for _, pattern := range c.Patterns {
-			p.published(load, pattern)
-			p.real(load, pattern)
-		}
+	for _, k := range c.keys() {
+		p.Cells = append(p.Cells, experiment.Cell{
+			Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Beside: c.beside(k), Expect: c.expect(k),
+			Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
+				j := c.job(k, t.Seed)
+				if j.Database = database; k.Setup == Real {
+					return j.serveAndLoad(ctx)
+				}
+				return j.alone(ctx, k.Setup)
+			},
+		})
 	}
-	p.brisk()
-	if slices.Contains(c.Patterns, Optimized) {
-		p.child(Published, Low, AsPrinted, RoleAsPrinted).Beside = Published + Low
-		p.child(Published, Reuse, Uncleared, RoleReuse)
-		p.child(Published, Reuse, Optimized, RoleReuse)
-	}
-	if slices.Contains(c.Patterns, Naive) {
-		p.child(Published, Parked, Naive, roleParked)
-	}
-	return experiment.Plan{
-		Scaled: c.scaled(), Programs: []contestant.Spec{{Program: program, Role: RoleServer}}, Prepare: p.prepare,
-		Cells: p.cells, Demos: Demonstrations.Demos(),
-	}, nil
+	return p, nil
 }
 
-// planner collects the cells.
-type planner struct {
-	Config
-	cells    []experiment.Cell
-	database string // set by prepare
-}
+func (c Config) memory() uint64 { return uint64(c.MemoryCap) << 20 }
 
-// published adds a pattern as it was published. The pools under one load run
-// side by side, each in its own process: they spend their time waiting for
-// their stores and use two or three hundredths of a processor, which is in their
-// figures, and one after the other they would take most of the session.
-func (p *planner) published(load, pattern string) {
-	c := p.child(Published, load, pattern, RoleCall)
-	if pattern != Naive {
-		c.Beside = Published + load
+// alone runs a contestant that loads itself.
+func (j Job) alone(ctx context.Context, setup string) (results.Run, error) {
+	spec := contestant.Spec{Role: rolePublished, Input: j, MemoryCap: j.memory()}
+	if setup == Process {
+		spec.Program, spec.Role = program, RoleCall
 	}
-}
-
-// child adds a contestant that loads itself.
-func (p *planner) child(setup, load, pattern, role string) *experiment.Cell {
-	l := p.load(load, setup, pattern)
-	return p.add(setup, load, pattern, l, func(ctx context.Context, t experiment.Trial) (results.Run, error) {
-		j := p.job(l, pattern, t)
-		j.WarmUp = load == Brisk
-		var run results.Run
-		exit, err := contestant.Run(ctx, contestant.Spec{Program: program, Role: role, Input: j, MemoryCap: p.MemoryCap}, &run)
-		if exit.Killed != "" {
-			run.Killed, run.Params = exit.Killed, j.Params()
-		}
-		run.Process.PeakRSS = max(run.Process.PeakRSS, exit.PeakRSS)
-		return run, err
-	})
-}
-
-// real adds a pattern behind HTTP over SQLite, refusing at once.
-func (p *planner) real(load, pattern string) *experiment.Cell {
-	l := p.load(load, Real, pattern)
-	return p.add(Real, load, pattern, l, func(ctx context.Context, t experiment.Trial) (results.Run, error) {
-		j := p.job(l, pattern, t)
-		j.QueueWait, j.Database = 0, p.database
-		return serveAndLoad(ctx, j, p.MemoryCap)
-	})
-}
-
-func (p *planner) add(setup, name, pattern string, l load, run func(context.Context, experiment.Trial) (results.Run, error)) *experiment.Cell {
-	p.cells = append(p.cells, experiment.Cell{Setup: setup, Load: name, Pattern: pattern, Expect: p.expect(l, pattern) + 150*time.Millisecond, Run: run})
-	return &p.cells[len(p.cells)-1]
-}
-
-// brisk adds what H10 compares: two pools at more than 1,000 requests a second,
-// and a twin that shows how much two runs of the same pool differ.
-func (p *planner) brisk() {
-	if !slices.Contains(p.Patterns, WorkerPool) || !slices.Contains(p.Patterns, Optimized) {
-		return
+	var run results.Run
+	exit, err := contestant.Run(ctx, spec, &run)
+	if exit.Killed != "" {
+		run.Killed, run.Params = exit.Killed, j.Params()
 	}
-	for _, pattern := range []string{WorkerPool, Optimized} {
-		p.child(Published, Brisk, pattern, RoleCall)
-		p.real(Brisk, pattern)
-	}
-	p.child(Published, Brisk, WorkerPool, RoleCall).Twin = true
-	p.real(Brisk, WorkerPool).Twin = true
-}
-
-// prepare makes the database once, or finds that of an earlier session.
-func (p *planner) prepare(ctx context.Context) error {
-	_, err := contestant.Run(ctx, contestant.Spec{Program: program, Role: RoleDatabase, Input: p.Patients}, &p.database)
-	return err
+	run.Process.PeakRSS = max(run.Process.PeakRSS, exit.PeakRSS)
+	return run, err
 }

@@ -1,7 +1,7 @@
 package patterns
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"math"
 	"net/http"
@@ -9,176 +9,142 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/internal/labtest"
+	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/usage"
 	"github.com/spillway-go/spillway/loadgen"
 )
 
-func TestScalingCutsRequestsNeverClientsOrWorkers(t *testing.T) {
-	part, full := Defaults(), Defaults()
-	full.Full = true
-	published := map[string][2]int{Low: {1_000, 100}, High: {10_000, 1_000}, Sustained: {50_000, 500}}
-	for name, sizes := range published {
-		for _, setup := range []string{Published, Real} {
-			for _, pattern := range contestants {
-				f, p := full.load(name, setup, pattern), part.load(name, setup, pattern)
-				if f.requests != sizes[0] || f.clients != sizes[1] || f.workers != 20 {
-					t.Errorf("full %s %s %s: %+v, published %v", setup, name, pattern, f, sizes)
-				}
-				if p.requests > f.requests || p.clients != f.clients || p.workers != f.workers || p.requests%p.clients != 0 {
-					t.Errorf("scaled %s %s %s: %+v of %+v", setup, name, pattern, p, f)
-				}
-			}
-		}
+func TestMain(m *testing.M) { labtest.Main(m, Roles()) }
+
+// made is a run of each cell, at the size given.
+func made(c Config) (runs []results.Run) {
+	for _, k := range c.keys() {
+		runs = append(runs, results.Run{
+			Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Elapsed: 1, Params: c.job(k, 0).Params(),
+		})
 	}
-	own := Config{Requests: 40, Clients: 8, Workers: 3}
-	for _, name := range []string{Low, High, Sustained, Brisk, Reuse, Parked} {
-		if l := own.load(name, Real, Naive); l.requests != 40 || l.clients != 8 || l.workers != 3 {
-			t.Errorf("%s with own sizes: %+v", name, l)
-		}
-	}
-	if c, err := full.check(); err != nil || c.scaled() != "" {
-		t.Errorf("full size says %q, %v", c.scaled(), err)
-	}
-	if c, err := part.check(); err != nil || !strings.Contains(c.scaled(), "never fewer clients") {
-		t.Errorf("scaled says %q, %v", c.scaled(), err)
+	return runs
+}
+
+func TestEveryRowDecidesWhatIsPlanted(t *testing.T) {
+	for _, complaint := range Experiment.Planted(made(experiment.Sized[Config]("full"))) {
+		t.Error(complaint)
 	}
 }
 
-func TestThePlanHasEveryPatternUnderEveryLoadInBothSetups(t *testing.T) {
-	plan, err := Classic{Defaults()}.Plan()
+func TestClaimsAboutTheSizesAreOpenAtOtherSizes(t *testing.T) {
+	own := experiment.Sized[Config]("")
+	own.Workers = 3
+	for _, c := range []struct {
+		config       Config
+		open, beside bool
+	}{{experiment.Sized[Config]("full"), false, false}, {experiment.Sized[Config](""), false, true}, {experiment.Sized[Config]("quick"), true, true}, {own, true, true}} {
+		e := ledger.NewEvidence(made(c.config), 1)
+		if got := otherSize(e, Shape, Sustained) != ""; got != c.open {
+			t.Errorf("the published shape with %+v: open %v", c.config, got)
+		}
+		if got := otherSize(e, Real, Sustained) != ""; got != c.beside {
+			t.Errorf("ours with %+v: open %v", c.config, got)
+		}
+	}
+}
+
+func TestPublishedSizesAndWhatIsBesideWhat(t *testing.T) {
+	published := map[string][2]int{Low: {1_000, 100}, High: {10_000, 1_000}, Sustained: {50_000, 500}}
+	beside := map[string][]string{}
+	plan, err := Plan(experiment.Sized[Config](""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := map[cell]int{}
 	for _, c := range plan.Cells {
-		if !c.Twin {
-			seen[cell{c.Setup, c.Load, c.Pattern}]++
+		if c.Setup != Shape || c.Twin {
+			continue
 		}
-		if c.Setup == Real && c.Beside != "" {
-			t.Errorf("%s shares the machine with others", c.Label())
-		}
-	}
-	for _, setup := range []string{Published, Real} {
-		for _, load := range []string{Low, High, Sustained} {
-			for _, pattern := range contestants {
-				if n := seen[cell{setup, load, pattern}]; n != 1 {
-					t.Errorf("%s/%s/%s is planned %d times", setup, load, pattern, n)
-				}
+		group := cmp.Or(c.Beside, c.Load+" alone")
+		beside[group] = append(beside[group], c.Pattern)
+		for _, size := range []string{"", "full"} {
+			j := experiment.Sized[Config](size).job(c.Key(), 0)
+			if want, ok := published[c.Load]; ok && (j.Requests != want[0] || j.Clients != want[1] || j.Workers != 20 || j.QueueSize != 100) {
+				t.Errorf("%s: %+v", c.Key(), j)
 			}
 		}
+	}
+	pools := []string{WorkerPool, Optimized, Warm}
+	want := map[string][]string{
+		"low alone": {Naive}, "high alone": {Naive}, "pools, low": pools, "pools, high": pools, "pools, " + Brisk: pools,
+		"pools, sustained": append([]string{Naive}, pools...), "short ones": {Uncleared, Warm, Naive},
+	}
+	if !reflect.DeepEqual(beside, want) {
+		t.Errorf("side by side: %v", beside)
 	}
 	if len(plan.Demos) != 3 {
 		t.Errorf("%d demonstrations", len(plan.Demos))
 	}
 }
 
-// run is a made-up run: counts of each kind in a number of seconds.
-func run(c cell, repeat int, ok, rejected, failed uint64, seconds float64) results.Run {
-	latency := func(n uint64) *histogram.Histogram {
-		var h histogram.Histogram
-		h.RecordN(75_000_000, n)
-		return &h
-	}
-	return results.Run{
-		Setup: c.setup, Load: c.load, Pattern: c.pattern, Repeat: repeat, Elapsed: seconds, Offered: ok + rejected + failed,
-		Params: map[string]any{"clients": 1000, "workers": 20, "queue_size": 100, "min_latency_ms": 50.0, "max_latency_ms": 100.0, "error_rate": 0.05},
-		Outcomes: []results.Outcome{
-			{Kind: "ok", Count: ok, Latency: latency(ok)}, {Kind: "rejected", Count: rejected, Latency: latency(rejected)},
-			{Kind: "error", Count: failed, Latency: latency(failed)}},
-		Process: results.Process{PeakStoreCalls: 20, ReuseRate: 0.047},
-		Extra:   map[string]float64{},
-	}
-}
-
-func TestVerdictsFollowTheRuns(t *testing.T) {
-	// made returns runs like the published ones, with the pool's figures as given.
-	made := func(poolSeconds float64, refused uint64) []results.Run {
-		var runs []results.Run
-		for repeat := range 3 {
-			wobble := 1 + 0.002*float64(repeat)
-			runs = append(runs,
-				run(cell{Published, Low, Naive}, repeat, 950, 0, 50, 0.9*wobble),
-				run(cell{Published, Low, WorkerPool}, repeat, 950, 0, 50, poolSeconds),
-				run(cell{Published, High, WorkerPool}, repeat, 10_000-refused-60, refused, 60, 4.5*wobble))
-		}
-		return runs
-	}
-	like := Classic{}.Judge(made(3.9, 8_800), 1)
-	for id, want := range map[string]results.Verdict{"H1": results.Holds, "H2/refused": results.Holds, "H2/goodput": results.Fails, "H2/law": results.Holds} {
-		if c := labtest.Claim(t, like, id, "as published"); c.Verdict != want {
-			t.Errorf("%s %s, want %s: %s", id, c.Verdict, want, c.Why)
-		}
-	}
-	if why := labtest.Claim(t, like, "H2/goodput", "as published").Why; !strings.Contains(why, "Little's law") || !strings.Contains(why, "20 workers") {
-		t.Errorf("the reason does not explain the figure: %s", why)
-	}
-	unlike := Classic{}.Judge(made(2.0, 500), 1)
-	for _, id := range []string{"H1", "H2/refused", "H2/law"} {
-		if c := labtest.Claim(t, unlike, id, "as published"); c.Verdict != results.Fails {
-			t.Errorf("%s %s from other runs: %s", id, c.Verdict, c.Why)
-		}
-	}
-	for _, c := range like {
-		if c.Setup == "for real" && (c.Verdict != results.Inconclusive || !strings.Contains(c.Why, "was not run")) {
-			t.Errorf("%s without runs: %s, %s", c.ID, c.Verdict, c.Why)
+func TestSettingsThatCannotBeAreRefused(t *testing.T) {
+	for want, set := range map[string]func(*Config){
+		"queue-size is -1": func(c *Config) { c.QueueSize = -1 }, "swap them": func(c *Config) { c.MinLatency = time.Hour },
+		"error-rate is 1": func(c *Config) { c.ErrorRate = 1 }, "patients is 0": func(c *Config) { c.Patients = 0 },
+		"sustained is 0": func(c *Config) { c.Sustained = 0 }, "unknown contestant \"fast\"": func(c *Config) { c.Contestant = []string{"fast"} },
+	} {
+		c := experiment.Sized[Config]("")
+		set(&c)
+		if _, err := Plan(c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }
 
-func TestVerdictsSurviveTheWayToDiskAndBack(t *testing.T) {
-	var runs, back []results.Run
-	for repeat := range 3 {
-		runs = append(runs, run(cell{Real, High, WorkerPool}, repeat, 1_140, 8_800, 60, 4.5))
-	}
-	data, err := json.Marshal(runs)
+// The cells that need no patient API, as processes.
+func TestThePublishedShapeIsAContestant(t *testing.T) {
+	c := experiment.Sized[Config]("quick")
+	c.Requests, c.Clients, c.MinLatency, c.MaxLatency = 40, 4, 0, time.Millisecond
+	plan, err := Plan(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(data, &back); err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(Classic{}.Judge(runs, 1), Classic{}.Judge(back, 1)) {
-		t.Error("other verdicts from the same runs")
+	for _, planned := range plan.Cells {
+		if planned.Setup != Shape {
+			continue
+		}
+		run, err := planned.Run(t.Context(), experiment.Trial{Seed: 1})
+		if err != nil || run.Process.PeakGoroutines == 0 || planned.Load != Parked && (run.Offered != 40 || run.Extra["throughput"] <= 0) {
+			t.Errorf("%s: %+v, %v", planned.Key(), run, err)
+		}
 	}
 }
 
-func TestBeingKilledIsAnAnswerAndFailingIsNot(t *testing.T) {
-	killed, failed := run(cell{Real, High, WorkerPool}, 0, 1, 1, 1, 1), run(cell{Published, High, WorkerPool}, 0, 1, 1, 1, 1)
-	killed.Killed, failed.Failed = "killed above the memory cap of 64 MiB after 1s", "connection refused"
-	claims := Classic{}.Judge([]results.Run{killed, failed}, 1)
-	if c := labtest.Claim(t, claims, "H2/refused", "for real"); !strings.Contains(c.Why, "killed above the memory cap") {
-		t.Errorf("killed: %s", c.Why)
-	}
-	if c := labtest.Claim(t, claims, "H2/refused", "as published"); !strings.Contains(c.Why, "could not be measured: connection refused") {
-		t.Errorf("failed: %s", c.Why)
+func lawOf(run results.Run) float64 {
+	return littlesLaw(ledger.NewEvidence([]results.Run{run}, 1), ledger.KeyOf(&run))
+}
+
+func TestLittlesLaw(t *testing.T) {
+	if got := lawOf(results.Run{Params: publishedJob(High, WorkerPool).Params()}); math.Abs(got-253.33) > 0.01 {
+		t.Errorf("20 workers × 0.95 ÷ 75 ms is %v", got)
 	}
 }
 
 func TestH10NeedsMoreThanAThousandASecond(t *testing.T) {
-	var runs []results.Run
-	for repeat := range 3 {
-		for _, pattern := range []string{Optimized, WorkerPool} {
-			runs = append(runs, run(cell{Real, Brisk, pattern}, repeat, 900, 0, 0, 1))
-		}
+	run := results.Run{Elapsed: 1, Offered: 1000, Process: results.Process{GCShare: 0.02}}
+	if x := gc.Value(&run); !math.IsNaN(x) {
+		t.Errorf("at 1,000 a second: %v", x)
 	}
-	if c := labtest.Claim(t, Classic{}.Judge(runs, 1), "H10", "for real"); c.Verdict != results.Inconclusive || !strings.Contains(c.Why, "more than 1000 requests a second") {
-		t.Errorf("%s: %s", c.Verdict, c.Why)
-	}
-}
-
-func TestLittlesLaw(t *testing.T) {
-	if got := littlesLaw(run(cell{}, 0, 1, 0, 0, 1)); math.Abs(got-253.33) > 0.01 {
-		t.Errorf("20 workers × 0.95 ÷ 75 ms is %v", got)
+	run.Offered++
+	if x := gc.Value(&run); x != 2 {
+		t.Errorf("above: %v", x)
 	}
 }
 
 // An answer about another patient once went unnoticed: only the first error was
 // checked, which came from a failing store and looked the same.
 func TestAnAnswerAboutAnotherPatientIsNoticedAmongOtherErrors(t *testing.T) {
-	j := Job{Patients: 10}
+	j := Job{Config: Config{Patients: 10}}
 	answers := []func(w http.ResponseWriter){
 		func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) },
 		func(w http.ResponseWriter) { fmt.Fprintf(w, `{"id":"%s"}`, j.ID(1)) },
@@ -199,6 +165,35 @@ func TestAnAnswerAboutAnotherPatientIsNoticedAmongOtherErrors(t *testing.T) {
 		n = i
 		if got := target.Do(t.Context(), uint64(i)); got != want.outcome || foreign.Load() != want.foreign {
 			t.Errorf("answer %d: %v and %d about another patient, want %v and %d", i, got, foreign.Load(), want.outcome, want.foreign)
+		}
+	}
+}
+
+func TestTheDemonstrationsShowTheFaultAndOursHasNone(t *testing.T) {
+	if usage.Race {
+		t.Skip("the specimens are data races by design: the detector would end them before the fault shows")
+	}
+	for _, d := range demonstrations.Demos() {
+		demo, err := d.Run(t.Context())
+		if err != nil {
+			t.Errorf("%s: %v", d.ID, err)
+			continue
+		}
+		counts := map[string]float64{}
+		for _, c := range demo.Counts {
+			counts[c.Name] = c.N
+		}
+		var good bool
+		switch d.ID {
+		case "early-return":
+			good = counts["empty 200, as printed"] >= 900 && counts["empty 200, ours"] == 0
+		case "shared-reply":
+			good = counts["empty, as printed"] >= 40_000 && counts["another patient, cleared on Get only"] > 0 && counts["empty, ours"]+counts["another patient, ours"] == 0
+		case "late-retry-after":
+			good = counts["without Retry-After, as printed"] == 500 && counts["refused, ours"] > 0 && counts["without Retry-After, ours"] == 0
+		}
+		if !good {
+			t.Errorf("%s: %v: %s", d.ID, counts, demo.Outcome)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
+	"sort"
 	"sync/atomic"
 	"time"
 
@@ -13,14 +15,19 @@ import (
 	"github.com/spillway-go/spillway/loadgen"
 )
 
-// RequestTimeout bounds one request of the set-up "for real".
-const RequestTimeout = 30 * time.Second
+const (
+	// RequestTimeout bounds one request of the set-up "for real".
+	RequestTimeout = 30 * time.Second
+	// MaxConnections is how many the database may have there: no fewer than a pool has
+	// workers, so that the pattern bounds them.
+	MaxConnections = 100
+)
 
 // serveAndLoad starts the server, loads it over HTTP from this process and stops it.
 // If the server is killed, the run has the clients' results until then.
-func serveAndLoad(ctx context.Context, j Job, memoryCap uint64) (results.Run, error) {
+func (j Job) serveAndLoad(ctx context.Context) (results.Run, error) {
 	var url string
-	srv, err := contestant.Start(ctx, contestant.Spec{Program: program, Role: RoleServer, Input: j, MemoryCap: memoryCap}, &url)
+	srv, err := contestant.Start(ctx, contestant.Spec{Program: program, Role: RoleServer, Input: j, MemoryCap: j.memory()}, &url)
 	if err != nil {
 		return results.Run{}, err
 	}
@@ -31,36 +38,25 @@ func serveAndLoad(ctx context.Context, j Job, memoryCap uint64) (results.Run, er
 	defer target.Close()
 	loading, stop := context.WithCancel(ctx)
 	defer stop()
-	go func() {
-		select {
-		case <-srv.Done():
-			stop()
-		case <-loading.Done():
-		}
-	}()
+	go func() { <-srv.Done(); stop() }()
 	res, err := loadgen.Run(loading, loadgen.Config{
-		Target: target, Timeout: RequestTimeout, Interval: SeriesStep,
+		Target: target, Timeout: RequestTimeout, Interval: seriesStep,
 		Closed: &loadgen.Closed{Clients: j.Clients, Requests: uint64(j.Requests)},
 	})
 	if err != nil {
 		return results.Run{}, err
 	}
 	target.Close()
-	var report Served
+	report := results.Run{Process: results.Process{ReuseRate: -1}}
 	exit, err := srv.Stop(ctx, &report)
 	if err != nil {
 		return results.Run{}, err
 	}
 	run := experiment.FromLoad(res)
-	run.Params, run.Killed = j.Params(), exit.Killed
-	run.Process = experiment.Process(report.Usage)
-	run.Process.ReuseRate = report.ReuseRate
-	run.Process.PeakStoreCalls = report.PeakStoreCalls
+	run.Params, run.Killed, run.Extra = j.Params(), exit.Killed, asCounted(&run)
+	run.Process = report.Process
 	run.Process.PeakRSS = max(run.Process.PeakRSS, exit.PeakRSS)
-	run.Extra = map[string]float64{
-		"stack_kb": stackKB(report.Usage), "store_latency_ms": ms(report.StoreLatency),
-		"database_connections": float64(report.PeakConnections),
-	}
+	maps.Copy(run.Extra, report.Extra)
 	addMemory(run.Series, exit.Memory)
 	if n := foreign.Load(); n > 0 {
 		return run, fmt.Errorf("%d answers were not about the patient that was asked for", n)
@@ -93,11 +89,8 @@ func addMemory(series []results.Point, memory []contestant.Memory) {
 	}
 	// The load starts shortly after the process; the last sample is its end.
 	offset := memory[len(memory)-1].At.Seconds() - series[len(series)-1].At
-	i := 0
 	for k := range series {
-		for i+1 < len(memory) && memory[i+1].At.Seconds()-offset <= series[k].At {
-			i++
-		}
+		i := sort.Search(len(memory)-1, func(i int) bool { return memory[i+1].At.Seconds() > series[k].At+offset })
 		series[k].RSS = memory[i].RSS
 	}
 }

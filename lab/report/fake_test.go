@@ -156,7 +156,7 @@ func fakeResults(start time.Time) results.Results {
 		Machine: results.Machine{OS: "linux", Arch: "amd64", CPU: "Example Processor 3.1 GHz", CPUs: 2, GOMAXPROCS: 2, MemoryMiB: 7942, Go: "go1.26.0"},
 		Command: []string{"spillway", "lab", "H", "--out", "spillway-results/my first run"}, Seed: 42,
 		Settings: "sustained 20000, contestant all, loads low high",
-		Scaled: "sustained 20000 instead of 50000",
+		Scaled:   "sustained 20000 instead of 50000",
 		Claims: []results.Claim{
 			{ID: "H1", Title: ratioTitle, Verdict: results.Holds, Source: source, Published: "1,115 vs 260 (optimized: 261) req/s; mean 75.9 vs 364.9 ms", Why: "naive/pool throughput at low load was 4.41x.",
 				Answers: of("", ratioTitle, []float64{4.29}, behind(noisy(answer("as published", results.Holds, 4.41, 4.32, 4.52, "x", judge.Between(4, 5),
@@ -183,7 +183,7 @@ func fakeResults(start time.Time) results.Results {
 			{ID: "aim-1", Title: "our pool is never slower than a channel", Goal: true, Verdict: results.Fails, Why: "it is.",
 				Answers: of("", "", nil, noisy(answer("no-op jobs", results.Fails, 1.3, 1.21, 1.38, "x", judge.AtMost(1), "spillway/channel was 1.3x, not at most 1x."), .03, false, 0))},
 			{ID: "aim-2", Title: "a goal of an experiment without rows", Goal: true, Verdict: results.Holds, Why: "it does.",
-				Answers: []results.Answer{{Title: "a goal of an experiment without rows", Setup: "for real", Verdict: results.Holds, Measured: 5, Low: 4, High: 6, RuleText: "it is at most 7", Repeats: 5, Why: "it was 5."}}},
+				Answers: []results.Answer{{Title: "a goal of an experiment without rows", Setup: "for real", Verdict: results.Holds, Measured: 5, Low: 4, High: 6, Unit: "s", Rule: judge.AtMost(7), Repeats: 5, Why: "it was 5."}}},
 		},
 		Demos: []results.Demo{
 			{ID: "empty-200", Title: "The handler that returns before its goroutine writes",

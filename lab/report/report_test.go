@@ -176,7 +176,7 @@ func TestOddResultsAreStillShown(t *testing.T) {
 	}
 	claims := []results.Claim{{}, {ID: "H1", Answers: []results.Answer{{Repeats: 3, Measured: nan, Low: nan, High: nan, Floor: nan}, {Rule: judge.Outside(math.Inf(-1), 3), Repeats: 1, Floor: math.Inf(1), Published: []float64{nan}}}},
 		{ID: "X", Verdict: "unheard of", Answers: []results.Answer{{Unit: "x", Repeats: 1, Measured: math.Inf(1), Rule: judge.Between(nan, 0), Published: []float64{2, 1}}}}}
-	for _, fam := range []ledger.Family{{}, fakeFamily, families["G7"]} {
+	for _, fam := range []ledger.Family{{}, fakeFamily, {ID: "G7", Columns: []ledger.Column{{Key: "cpu_us", Name: "time"}}, Stacks: ledger.Stacks{Axis: "µs", Total: ledger.Column{Key: "cpu_us"}, Parts: []ledger.StackPart{{Key: "floor_us", Name: "floor", Class: "s0"}}}}} {
 		for _, res := range []results.Results{{}, {Claims: claims, Command: []string{"it's", ""}, Demos: []results.Demo{{}}}} {
 			for _, runs := range [][]results.Run{nil, odd} {
 				page := renderedOf(t, fam, res, runs)

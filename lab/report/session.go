@@ -117,7 +117,7 @@ func (l *load) cell(pattern string) *cell {
 
 // newSession sorts the runs into cells.
 func newSession(fam ledger.Family, res results.Results, runs []results.Run) *session {
-	s := &session{Family: legacy(fam), Results: res, runs: runs}
+	s := &session{Family: fam, Results: res, runs: runs}
 	s.Results.Schema = cmp.Or(res.Schema, results.Schema)
 	cells := map[[3]string]*cell{}
 	for i := range runs {
@@ -177,7 +177,7 @@ func (s *session) shape(pattern string) int { return max(slices.Index(s.patterns
 
 // Known names come first, in the order of the ledger; the others follow by name.
 var (
-	knownSetups   = []string{"published", "real"}
+	knownSetups   = []string{"published shape", "published", "in process", "real", "for real"}
 	knownLoads    = []string{"low", "high", "sustained"}
 	knownPatterns = []string{"spillway", "naive", "workerpool", "optimized", "limiter"}
 )

@@ -80,14 +80,6 @@ func TestAdviceFollowsTheVerdicts(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotPortedYetKeepsItsMethod(t *testing.T) {
-	for id, kept := range families {
-		if got := legacy(ledger.Family{ID: id, Title: "as declared"}); got.Title != "as declared" || len(got.Method) != len(kept.Method) || len(got.Claims) == 0 {
-			t.Errorf("%s: %+v", id, got)
-		}
-	}
-}
-
 func TestFormats(t *testing.T) {
 	for got, want := range map[string]string{
 		nanos(75.9e6): "75.9 ms", nanos(812): "812 ns", nanos(1.2e9): "1.20 s", nanos(999_700): "1.00 ms", nanos(0): "0",

@@ -132,9 +132,6 @@ func (k card) Undecided() string {
 
 // ruleWords are the rule, and the published value of the figure that it speaks of.
 func ruleWords(a results.Answer) string {
-	if a.RuleText != "" {
-		return a.RuleText
-	}
 	p := publishedWords(a)
 	return a.Rule.Words(a.Unit) + pick(p != "", " · published "+p, "")
 }
@@ -212,9 +209,7 @@ func (p part) draw() {
 		if bounded(a.Answer) {
 			v.Figure.Low, v.Figure.High = a.Low, a.High
 		}
-		if a.RuleText == "" {
-			v.Bands, v.Margins = bands(a.Answer), margins(a.Answer)
-		}
+		v.Bands, v.Margins = bands(a.Answer), margins(a.Answer)
 		if said := publishedWords(a.Answer); said != "" {
 			v.Published = []chart.Range{{Low: slices.Min(a.Published), High: slices.Max(a.Published), Tip: "published: " + said}}
 		}

@@ -93,7 +93,6 @@ type Answer struct {
 	High      float64    `json:"high"`
 	Unit      string     `json:"unit"` // "x" for ratios, "%", "req/s", "KB", …
 	Rule      judge.Rule `json:"rule"`
-	RuleText  string     `json:"-"`                   // of experiments that are not rows yet
 	Published []float64  `json:"published,omitempty"` // the published value, or the ends of its range
 	Repeats   int        `json:"repeats"`             // behind the interval
 	Floor     float64    `json:"floor,omitempty"`     // how near to the rule's edge nothing is decided, in Unit; of a ratio, the distance from 1
@@ -156,25 +155,6 @@ type Side struct {
 	Pattern string  `json:"pattern"`
 	Figure  string  `json:"figure"`
 	Median  float64 `json:"median"` // over the repeats
-}
-
-// OldClaim is one decided part of a published claim in one set-up.
-type OldClaim struct {
-	ID         string  `json:"id"`    // as in the ledger: "H2"; parts are "H2/refused", "H2/goodput"
-	Title      string  `json:"title"` // the claim in one line
-	Setup      string  `json:"setup"` // "as published", "for real", or what else was set up
-	Verdict    Verdict `json:"verdict"`
-	Measured   float64 `json:"measured"`
-	Low        float64 `json:"low"`
-	High       float64 `json:"high"`
-	Unit       string  `json:"unit"`                  // "x" for ratios, "%", "req/s", "KB", …
-	Published  string  `json:"published"`             // the published figure, in the source's words or units
-	Rule       string  `json:"rule"`                  // when it holds, in words
-	Why        string  `json:"why"`                   // one plain sentence
-	Runs       int     `json:"runs"`                  // repeats behind the interval
-	NoiseFloor float64 `json:"noise_floor,omitempty"` // A/A difference, in Unit; 0 when the rule has no use for it
-	MoreRuns   int     `json:"more_runs,omitempty"`   // with Inconclusive: repeats that would settle it, 0 when more would not help
-	Source     string  `json:"source"`                // its publisher
 }
 
 // Demo is a demonstration: something the published code does, shown by running it.

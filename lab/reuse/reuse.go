@@ -68,7 +68,7 @@ func plan(c Config) (experiment.Plan, error) {
 	if len(c.Contestant) == 0 {
 		c.Contestant = names
 	}
-	p := experiment.Plan{Programs: []contestant.Spec{c.spec(RoleIdle, nil)}}
+	var p experiment.Plan
 	for _, crowd := range crowds {
 		p.Groups = append(p.Groups, c.cycles(crowd))
 	}
@@ -80,6 +80,7 @@ func plan(c Config) (experiment.Plan, error) {
 		add(burstKey(name), roleBursts, job, time.Duration(c.Bursts)*(c.On+c.Off))
 		if name == spillway {
 			job.Bursts, job.Idle = 2, c.Idle
+			p.Programs = append(p.Programs, c.spec(RoleIdle, nil))
 			add(idleKey, RoleIdle, job, time.Second)
 		}
 		users := max(c.Users/5, 1)

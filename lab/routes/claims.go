@@ -1,16 +1,11 @@
 package routes
 
 import (
-	"math"
-
 	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
-	"github.com/spillway-go/spillway/lab/results"
 )
 
-// The figures of the claims. Those of the published harness have "_total" after the key.
-const total = "_total"
-
+// The figures of the claims.
 var (
 	processor = ledger.Extra("cpu_ns", "processor time for a request")
 	clock     = ledger.Extra("wall_ns", "time on the clock for a request")
@@ -18,14 +13,7 @@ var (
 	pause     = ledger.Extra("pause_p99_us", "p99 of the collector's pauses")
 	wrong     = ledger.Extra("wrong", "other requests' values seen")
 	panics    = ledger.Extra("panics", "panics")
-
-	// whole is without the fractions of pools that a collection has emptied.
-	whole = ledger.Figure{Name: "allocations of a request", Value: func(r *results.Run) float64 {
-		if x, ok := r.Extra[allocs.Key]; ok {
-			return math.Round(x)
-		}
-		return math.NaN()
-	}}
+	whole     = ledger.Extra("whole_allocs", "allocations of a request") // without the fractions of pools that a collection has emptied
 )
 
 var family = ledger.Family{
@@ -58,23 +46,23 @@ var family = ledger.Family{
 					})},
 			}},
 
-		goal("route-1", "a JSON POST with full validation takes at most 0.60 of mux, json v2 and validator, with at most 6 allocations",
+		{ID: "route-1", Goal: true, Title: "a JSON POST with full validation takes at most 0.60 of mux, json v2 and validator, with at most 6 allocations", Parts: []ledger.Part{
 			takes("a JSON POST takes at most 0.60 of the time by hand", "our time/that of mux, json v2 and validator", .6, duel{"", JSON, Spillway, MuxValidator}),
-			atMost(6, JSON)),
-		goal("route-2", "a typed GET takes at most 1.05 of the best hand-written handler, with at most 2 allocations",
+			atMost(6, JSON)}},
+		{ID: "route-2", Goal: true, Title: "a typed GET takes at most 1.05 of the best hand-written handler, with at most 2 allocations", Parts: []ledger.Part{
 			takes("a typed GET takes at most 1.05 of each hand-written one", "our time/that by hand", 1.05, byHand...),
-			atMost(2, Get)),
-		goal("route-3", "a typed route takes at most 5 % more than the same by hand on the same router, and no further allocation",
+			atMost(2, Get)}},
+		{ID: "route-3", Goal: true, Title: "a typed route takes at most 5 % more than the same by hand on the same router, and no further allocation", Parts: []ledger.Part{
 			takes("a typed route takes at most 1.05 of the same by hand", "time typed/by hand", 1.05, taxed...),
-			ledger.Part{ID: "allocs", Title: "and no further allocation", Subject: "allocations beyond those by hand", Kind: judge.Never, Rule: judge.AtMost(0),
+			{ID: "allocs", Title: "and no further allocation", Subject: "allocations beyond those by hand", Kind: judge.Never, Rule: judge.AtMost(0),
 				Cases: builds(taxed, func(setup string, d duel) ledger.Term {
 					return of(setup, d.scenario, d.ours, whole).Minus(of(setup, d.scenario, d.theirs, whole))
-				})}),
-		goal("route-4", "a form takes at most 0.55 of mux and validator, with at most 10 allocations",
+				})}}},
+		{ID: "route-4", Goal: true, Title: "a form takes at most 0.55 of mux and validator, with at most 10 allocations", Parts: []ledger.Part{
 			takes("a form takes at most 0.55 of the time by hand", "our time/that of mux and validator", .55, duel{"", Form, Spillway, MuxValidator}),
-			atMost(10, Form)),
-		goal("route-5", "a goroutine that outlives its handler sees no other request's value and does not panic",
-			never("values", "it sees no other request's value", wrong), never("panics", "it does not panic", panics)),
+			atMost(10, Form)}},
+		{ID: "route-5", Goal: true, Title: "a goroutine that outlives its handler sees no other request's value and does not panic", Parts: []ledger.Part{
+			never("values", "it sees no other request's value", wrong), never("panics", "it does not panic", panics)}},
 	},
 	Sources: []ledger.Source{{Name: `a benchmark report, "sync.Pool Performance Analysis for Route Package"`, What: "whose layer is rendered here from its description"}},
 	Columns: []ledger.Column{

@@ -101,7 +101,4 @@ type LateJob struct {
 }
 
 // Seen is what goroutines read that outlived their handler.
-type Seen struct {
-	Right, Wrong, Panics int
-	Example              string // of a panic
-}
+type Seen struct{ Right, Wrong, Panics int }

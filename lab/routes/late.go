@@ -7,7 +7,6 @@ import (
 
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
-	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/usage"
 )
@@ -26,13 +25,8 @@ func seen(ctx context.Context, name string, memoryCap int) (got Seen, err error)
 	return got, err
 }
 
-func lateKey(name string) ledger.Key {
-	return ledger.Key{Setup: late, Load: lateLoad, Pattern: name}
-}
-
 func (c Config) lateCell(name string) experiment.Cell {
-	k := lateKey(name)
-	return experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Expect: time.Second, Run: func(ctx context.Context, _ experiment.Trial) (results.Run, error) {
+	return experiment.Cell{Setup: late, Load: lateLoad, Pattern: name, Expect: time.Second, Run: func(ctx context.Context, _ experiment.Trial) (results.Run, error) {
 		got, err := seen(ctx, name, c.MemoryCap)
 		return results.Run{
 			Process: results.Process{ReuseRate: -1},

@@ -33,17 +33,15 @@ The contestants are built twice, the second time with GOEXPERIMENT=jsonv2, which
 type Config struct {
 	Contestant []string      `placeholder:"NAME" help:"Only these, such as spillway or \"gin by hand\". Claims that need another one stay open."`
 	Time       time.Duration `group:"Size" default:"5ms" quick:"3ms" help:"How long a turn is."`
-	Rounds     int           `group:"Size" default:"30" quick:"12" help:"How often every contestant has its turn in each scenario, in each repeat."`
+	Rounds     int           `group:"Size" default:"25" quick:"12" help:"How often every contestant has its turn in each scenario, in each repeat."`
 	OneBuild   bool          `group:"Size" help:"Do not build the contestants a second time, with GOEXPERIMENT=jsonv2. The goals of Spillway's own routes then stay open."`
 	MemoryCap  int           `default:"512" placeholder:"MIB" help:"A process that needs more memory than that is killed; 0 sets no limit."`
 }
 
 func (c Config) check() error {
 	switch {
-	case c.Time <= 0 || c.Time > time.Minute:
-		return fmt.Errorf("time is %v: want more than 0s and at most 1m", c.Time)
-	case c.Rounds < 1 || c.Rounds > 1000:
-		return fmt.Errorf("rounds is %d: want 1 to 1000", c.Rounds)
+	case c.Time <= 0 || c.Time > time.Minute || c.Rounds < 1 || c.Rounds > 1000:
+		return fmt.Errorf("time is %v and rounds is %d: want more than 0s and at most 1m, and 1 to 1000", c.Time, c.Rounds)
 	case c.MemoryCap < 0:
 		return fmt.Errorf("memory-cap is %d: want a number of MiB, or 0 for no limit", c.MemoryCap)
 	}
@@ -66,8 +64,8 @@ func plan(c Config) (experiment.Plan, error) {
 	p := experiment.Plan{Demos: demos()}
 	add := func(setup, build string, scenarios, players []string) {
 		for _, scenario := range scenarios {
-			if m := c.match(setup, build, scenario, players); len(m.Players) > 1 {
-				p.Groups = append(p.Groups, m.group())
+			if g := c.group(setup, build, scenario, players); len(g.Keys) > 1 {
+				p.Groups = append(p.Groups, g)
 			}
 		}
 	}
@@ -101,24 +99,19 @@ type match struct {
 	memoryCap    int
 }
 
-// match is among those of the players who are asked for and can do the scenario, with
-// the harness as the last.
-func (c Config) match(setup, build, scenario string, players []string) match {
+// group is a match of those of the players who are asked for and can do the scenario,
+// with the harness as the last.
+func (c Config) group(setup, build, scenario string, players []string) experiment.Group {
+	const start, between = 300 * time.Millisecond, 5 * time.Millisecond / 2 // turns, for a collection
 	m := match{Job{Scenario: scenario, Published: setup == AsPublished, Rounds: c.Rounds, Time: c.Time}, setup, build, c.MemoryCap}
+	var g experiment.Group
 	for i, name := range players {
 		if i == len(players)-1 || c.plays(name) && Does(name, scenario) {
+			g.Keys = append(g.Keys, ledger.Key{Setup: setup, Load: scenario, Pattern: name, Twin: slices.Contains(m.Players, name)})
 			m.Players = append(m.Players, name)
 		}
 	}
-	return m
-}
-
-func (m match) group() experiment.Group {
-	const start, between = 300 * time.Millisecond, 5 * time.Millisecond / 2 // turns, for a collection
-	g := experiment.Group{Run: m.run, Expect: start + time.Duration(len(m.Players)*(m.Rounds+4))*(m.Time+between)}
-	for i, name := range m.Players {
-		g.Keys = append(g.Keys, ledger.Key{Setup: m.setup, Load: m.Scenario, Pattern: name, Twin: slices.Contains(m.Players[:i], name)})
-	}
+	g.Run, g.Expect = m.run, start+time.Duration(len(m.Players)*(m.Rounds+4))*(m.Time+between)
 	return g
 }
 
@@ -134,15 +127,14 @@ func (m match) run(ctx context.Context, t experiment.Trial) ([]results.Run, erro
 	case got.Build != m.build:
 		return nil, fmt.Errorf("the contestants were built with %s instead of %s: leave GOEXPERIMENT unset", got.Build, m.build)
 	}
-	harness := len(m.Players) - 1
 	runs := make([]results.Run, len(m.Players))
 	for i, readings := range got.Readings {
-		runs[i] = m.figures(readings, got.Readings[harness], i == harness)
+		runs[i] = m.figures(m.Players[i], readings, got.Readings[len(runs)-1])
 		runs[i].Process.PeakRSS = exit.PeakRSS
 	}
 	if us := slices.Index(m.Players, Spillway); us >= 0 {
-		for i, name := range m.Players[:harness] {
-			if ratios := runs[us].Ratios(&runs[i], processor.Key); len(ratios) > 0 && !slices.Contains([]string{Spillway, SpillwayTimed, GinTyped}, name) {
+		for i, name := range m.Players {
+			if ratios := runs[us].Ratios(&runs[i], processor.Key); len(ratios) > 0 && !slices.Contains([]string{Spillway, SpillwayTimed, GinTyped, Nothing}, name) {
 				ledger.Keep(&runs[i], "behind", ratios)
 			}
 		}
@@ -151,46 +143,44 @@ func (m match) run(ctx context.Context, t experiment.Trial) ([]results.Run, erro
 }
 
 // figures are those of one player, net of the harness in the same round.
-func (m match) figures(readings, harness []turns.Reading, isHarness bool) results.Run {
+func (m match) figures(name string, readings, harness []turns.Reading) results.Run {
 	run := results.Run{
 		Process: results.Process{ReuseRate: -1}, Extra: map[string]float64{},
 		Params: map[string]any{"gomaxprocs": runtime.GOMAXPROCS(0), "requests": readings[0].N, "rounds": m.Rounds, "build": m.build},
 	}
-	shape := m.setup == Net || m.setup == AsPublished // of which contention and pauses are claimed
-	for key, figure := range map[string]func(turns.Reading) float64{
-		processor.Key: turns.AllNanos, clock.Key: turns.WallNanos, allocs.Key: turns.Mallocs, "bytes": turns.Bytes,
-	} {
-		if key == clock.Key && !shape {
-			continue
-		}
+	isHarness := name == Nothing || name == NothingFast
+	keep := func(key string, figure func(turns.Reading) float64) {
 		all, costs := turns.Each(readings, figure), turns.Each(harness, figure)
 		if m.Published {
-			ledger.Keep(&run, key+total, all)
+			ledger.Keep(&run, key+total, slices.Clone(all))
 		}
-		if share := 100 * ledger.Median(costs) / ledger.Median(all); m.Published && key == processor.Key && !isHarness && !math.IsNaN(share) {
-			run.Extra["harness_share"] = share
+		if whole := ledger.Median(all); m.Published && key == processor.Key && !isHarness && whole > 0 {
+			run.Extra["harness_share"] = 100 * ledger.Median(costs) / whole
 		}
-		nets := slices.Clone(all)
-		for i := range nets {
+		for i := range all {
 			if !isHarness {
-				nets[i] -= costs[i]
+				all[i] -= costs[i]
 			}
 		}
-		ledger.Keep(&run, key, nets)
+		ledger.Keep(&run, key, all)
 	}
-	var pauses []time.Duration
+	keep(processor.Key, turns.AllNanos)
+	keep(allocs.Key, turns.Mallocs)
+	keep("bytes", turns.Bytes)
+	run.Extra[whole.Key] = math.Round(run.Extra[allocs.Key])
+	var pauses []float64
 	for _, r := range readings {
 		run.Elapsed += r.Wall.Seconds()
 		run.Process.CPUSeconds += (r.Clock + r.Collector).Seconds()
 		run.Process.Mallocs += r.Mallocs
 		run.Process.AllocBytes += r.Bytes
-		pauses = append(pauses, r.Pause)
+		pauses = append(pauses, r.Pause.Seconds())
 	}
-	if shape && !isHarness {
+	if m.setup == Net || m.setup == AsPublished { // of which contention and pauses are claimed
+		keep(clock.Key, turns.WallNanos)
 		slices.Sort(pauses)
-		p99 := pauses[int(math.Ceil(.99*float64(len(pauses))))-1]
-		run.Process.GCPauseP99 = p99.Seconds()
-		run.Extra[pause.Key], run.Extra["pauses"] = 1e6*p99.Seconds(), float64(len(pauses))
+		run.Process.GCPauseP99 = pauses[int(math.Ceil(.99*float64(len(pauses))))-1]
+		run.Extra[pause.Key], run.Extra["pauses"] = 1e6*run.Process.GCPauseP99, float64(len(pauses))
 	}
 	return run
 }

@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	manyCores = 16  // for a claim about contention
-	moves     = 0.8 // by so much a gain, in per cent, moves between sessions
+	total     = "_total" // after the key of a figure that is not net of the harness
+	manyCores = 16       // for a claim about contention
+	moves     = 0.8      // by so much a gain, in per cent, moves between sessions
 )
 
 func of(setup, scenario, name string, f ledger.Figure) ledger.Term {
@@ -90,35 +91,26 @@ func each(setups []string, value func(string) ledger.Term) func(*ledger.Evidence
 	return ledger.Only(out...)
 }
 
-func goal(id, title string, parts ...ledger.Part) ledger.Claim {
-	return ledger.Claim{ID: id, Title: title, Goal: true, Parts: parts}
-}
-
 // duel compares one of ours with another, in a scenario.
 type duel struct{ words, scenario, ours, theirs string }
 
-// taxed are duels of typed routes with the same by hand.
-var taxed = func() (out []duel) {
+// taxed are duels of typed routes with the same by hand. byHand are those of a typed GET
+// with each that is hand-written: who beats all of them beats the best.
+var taxed, byHand = func() (taxed, byHand []duel) {
 	for _, scenario := range []string{JSON, Form, Large, Get} {
-		out = append(out, duel{scenario + " on net/http's mux", scenario, Spillway, Mux}, duel{scenario + " on gin", scenario, GinTyped, Gin})
+		taxed = append(taxed, duel{scenario + " on net/http's mux", scenario, Spillway, Mux}, duel{scenario + " on gin", scenario, GinTyped, Gin})
 	}
-	return out
-}()
-
-// byHand are duels of a typed GET with each hand-written one: who is as fast as all of
-// them is as fast as the best.
-var byHand = func() (out []duel) {
 	for _, name := range []string{Mux, MuxValidator, Chi, Gin} {
-		out = append(out, duel{"beside " + name, Get, Spillway, name})
+		byHand = append(byHand, duel{"beside " + name, Get, Spillway, name})
 	}
-	return out
+	return taxed, byHand
 }()
 
 // builds is a case for every duel in every build. The one with json v2 decides.
 func builds(duels []duel, value func(setup string, d duel) ledger.Term) func(*ledger.Evidence) []ledger.Case {
 	return func(e *ledger.Evidence) (out []ledger.Case) {
 		ran := func(build string) bool {
-			return len(e.Keys(func(k ledger.Key) bool { return k.Setup == contestOf+build })) > 0
+			return e.Has(ledger.Key{Setup: contestOf + build, Load: Get, Pattern: Nothing})
 		}
 		for _, build := range []string{JSONv2, StdJSON} {
 			for _, d := range duels {
@@ -147,5 +139,5 @@ func atMost(n float64, scenario string) ledger.Part {
 
 func never(id, title string, f ledger.Figure) ledger.Part {
 	return ledger.Part{ID: id, Title: title, Subject: f.Name + " in " + lateLoad, Kind: judge.Never, Rule: judge.Exactly(0),
-		Cases: each([]string{Spillway, GinTyped}, func(name string) ledger.Term { return ledger.Of(lateKey(name), f) })}
+		Cases: each([]string{Spillway, GinTyped}, func(name string) ledger.Term { return of(late, lateLoad, name, f) })}
 }

@@ -1,11 +1,12 @@
 package service
 
 import (
-	"container/heap"
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 )
@@ -47,7 +48,7 @@ type Database struct {
 
 	mu     sync.Mutex
 	random *rand.Rand
-	calls  calls         // running, the next to end first
+	calls  []*call       // running, the next to end first
 	served time.Duration // work done for every running call since the start
 	at     time.Duration // when that was so
 	peak   int
@@ -75,7 +76,8 @@ func (d *Database) Ask(ctx context.Context) error {
 	d.mu.Lock()
 	d.advance()
 	c.ends = d.served + d.work.Time(d.random)
-	heap.Push(&d.calls, c)
+	i, _ := slices.BinarySearchFunc(d.calls, c.ends, func(c *call, ends time.Duration) int { return cmp.Compare(c.ends, ends) })
+	d.calls = slices.Insert(d.calls, i, c)
 	d.peak = max(d.peak, len(d.calls))
 	d.arm()
 	d.mu.Unlock()
@@ -86,11 +88,12 @@ func (d *Database) Ask(ctx context.Context) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if c.index == answered {
+	i = slices.Index(d.calls, c)
+	if i < 0 { // answered
 		return nil
 	}
 	d.advance()
-	heap.Remove(&d.calls, c.index)
+	d.calls = slices.Delete(d.calls, i, i+1)
 	d.arm()
 	return ctx.Err()
 }
@@ -132,39 +135,14 @@ func (d *Database) finish() {
 	defer d.mu.Unlock()
 	d.advance()
 	for len(d.calls) > 0 && d.calls[0].ends <= d.served {
-		close(heap.Pop(&d.calls).(*call).done)
+		close(d.calls[0].done)
+		d.calls = slices.Delete(d.calls, 0, 1)
 	}
 	d.arm()
 }
 
-// answered is the index of a call that is no longer running.
-const answered = -1
-
 // call is a running query. It is done when the database's served reaches ends.
 type call struct {
-	ends  time.Duration
-	index int
-	done  chan struct{}
-}
-
-// calls is a heap of calls by their ends.
-type calls []*call
-
-func (c calls) Len() int           { return len(c) }
-func (c calls) Less(i, j int) bool { return c[i].ends < c[j].ends }
-func (c calls) Swap(i, j int) {
-	c[i], c[j] = c[j], c[i]
-	c[i].index, c[j].index = i, j
-}
-func (c *calls) Push(x any) {
-	x.(*call).index = len(*c)
-	*c = append(*c, x.(*call))
-}
-func (c *calls) Pop() any {
-	last := len(*c) - 1
-	out := (*c)[last]
-	(*c)[last] = nil
-	*c = (*c)[:last]
-	out.index = answered
-	return out
+	ends time.Duration
+	done chan struct{}
 }

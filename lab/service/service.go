@@ -42,7 +42,8 @@ type Served struct {
 type Sample struct {
 	At                      time.Time
 	Limit, InFlight, Queued int
-	ByPriority              map[spillway.Priority]limiter.PriorityStats `json:",omitempty"` // since the start
+	Rejected, WouldReject   uint64                                      // since the start
+	ByPriority              map[spillway.Priority]limiter.PriorityStats `json:",omitempty"`
 	Unsafe                  bool                                        // the estimate of a dry run
 }
 

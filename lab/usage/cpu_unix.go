@@ -3,6 +3,7 @@
 package usage
 
 import (
+	"math"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,4 +21,14 @@ func CPU() time.Duration {
 		return 0
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// OpenFiles is how many files this process may have open at one time. Go raises the soft
+// limit to the hard one before main.
+func OpenFiles() int {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return math.MaxInt
+	}
+	return int(min(uint64(limit.Max), math.MaxInt))
 }

@@ -31,7 +31,7 @@ func newLabCmd() labCmd {
 	for i, e := range experiments {
 		fields = append(fields, reflect.StructField{
 			Name: fmt.Sprintf("E%d", i), Type: reflect.TypeFor[experimentCmd](),
-			Tag: reflect.StructTag(fmt.Sprintf(`cmd:"" name:%q aliases:%q help:%q`, e.ID, strings.ToLower(e.ID), e.Title+".")),
+			Tag: reflect.StructTag(fmt.Sprintf(`cmd:"" name:%q help:%q`, e.ID, e.Title+".") + alias(e.ID)),
 		})
 	}
 	commands := reflect.New(reflect.StructOf(fields))
@@ -39,6 +39,14 @@ func newLabCmd() labCmd {
 		commands.Elem().Field(i).Set(reflect.ValueOf(experimentCmd{Experiment: e, Config: e.Flags()}))
 	}
 	return labCmd{Plugins: kong.Plugins{commands.Interface()}}
+}
+
+// alias lets H be called h.
+func alias(id string) string {
+	if lower := strings.ToLower(id); lower != id {
+		return fmt.Sprintf(` aliases:%q`, lower)
+	}
+	return ""
 }
 
 // Help teaches.

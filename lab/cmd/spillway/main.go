@@ -42,7 +42,7 @@ const description = `Spillway keeps Go services standing under overload; this co
 
 Start here:
   spillway demo                       half a minute: a service through a storm, three ways side by side
-  spillway lab overload               ten minutes: the same for real, from 0.5 to 10 times the capacity
+  spillway lab overload               twelve minutes: the same for real, from 0.5 to 10 times the capacity
   spillway lab H                      five minutes: which claims about goroutines, worker pools and sync.Pool hold here?
   spillway lab G                      four minutes: what does it cost to hand work to a goroutine?
   spillway lab G7                     four minutes: what makes fasthttp cheaper than net/http?
@@ -163,12 +163,20 @@ func reportError(stderr io.Writer, err error) int {
 	return 1
 }
 
+// path is the command's names, without its aliases.
+func path(node *kong.Node) string {
+	if node.Parent == nil {
+		return node.Name
+	}
+	return path(node.Parent) + " " + node.Name
+}
+
 // hint adds a pointer to the help to the parser's error.
 func hint(err error) error {
 	command := "spillway"
 	if parse, ok := errors.AsType[*kong.ParseError](err); ok && parse.Context != nil {
 		if node := parse.Context.Selected(); node != nil {
-			command = node.FullPath()
+			command = path(node)
 		} else if path := parse.Context.Command(); path != "" {
 			command += " " + path
 		}

@@ -45,18 +45,13 @@ func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-// tiny is an experiment that needs no contestant of its own and takes no time: the test
+// tiny is an experiment whose contestants need no program of their own and take no time: the test
 // is that all parts are present.
 func tiny(dir string, more ...string) []string {
-	return append([]string{"lab", "reuse", "--quick", "--time", "1ms", "--size", "1024", "--users", "20", "--bursts", "2", "--on", "10ms", "--off", "1ms", "--seed", "5", "--out", dir}, more...)
+	return append([]string{"lab", "reuse", "--quick", "--time", "1ms", "--contestant", "sync.Pool", "--contestant", "channel", "--size", "1024", "--users", "20", "--bursts", "2", "--on", "10ms", "--off", "1ms", "--seed", "5", "--out", dir}, more...)
 }
 
 func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
-	busy, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer busy.Close()
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -81,50 +76,20 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 	}{
 		"no command":               {nil, "expected one of"},
 		"unknown command":          {[]string{"lob"}, "unexpected argument lob"},
-		"unknown flag":             {[]string{"lab", "H", "--repeat", "3"}, "did you mean"},
-		"no experiment":            {[]string{"lab"}, "H (A patient API"},
-		"another one's flags":      {[]string{"lab", "run", "pools", "--clients", "5", "--out", out}, "spillway lab pools"},
-		"another one in capitals":  {[]string{"lab", "OVERLOAD", "--out", out}, "spillway lab overload"},
-		"unknown experiment":       {[]string{"lab", "Q", "--out", out}, `unknown experiment "Q": known are H`},
-		"unknown pattern":          {tiny(out, "--pattern", "magic"), "naive, workerpool, optimized, limiter"},
-		"negative requests":        {tiny(out, "--requests=-1"), "requests is -1"},
-		"negative clients":         {tiny(out, "--clients=-1"), "clients is -1"},
-		"negative workers":         {tiny(out, "--workers=-1"), "workers is -1"},
-		"negative queue":           {tiny(out, "--queue-size=-1"), "queue-size is -1"},
-		"negative wait":            {tiny(out, "--queue-wait=-1s"), "queue-wait is -1s"},
+		"unknown flag":             {[]string{"lab", "reuse", "--repeat", "3"}, "did you mean"},
+		"its own help":             {[]string{"lab", "reuse", "--tea"}, "see spillway lab reuse --help"},
+		"no experiment":            {[]string{"lab"}, "expected one of"},
+		"unknown experiment":       {[]string{"lab", "Q", "--out", out}, "unexpected argument Q"},
+		"unknown contestant":       {tiny(out, "--contestant", "magic"), "fresh, sync.Pool"},
+		"another one's flag":       {tiny(out, "--queue-size", "3"), "unknown flag --queue-size"},
+		"both sizes":               {tiny(out, "--full"), "can't be used together"},
 		"negative memory":          {tiny(out, "--memory-cap=-1"), "memory-cap is -1"},
 		"no repeats":               {tiny(out, "--repeats", "0"), "repeats is 0"},
-		"min above max":            {tiny(out, "--min-latency", "3s"), "min-latency 3s is above max-latency 2ms"},
-		"error rate":               {tiny(out, "--error-rate", "1.5"), "error-rate is 1.5"},
-		"patients":                 {tiny(out, "--patients", "0"), "patients is 0"},
-		"too many patients":        {tiny(out, "--patients", "1000000"), "want 1 to 999999"},
-		"a pattern twice":          {tiny(out, "--pattern", "naive", "--pattern", "naive"), "named twice"},
-		"negative, apart":          {tiny(out, "--clients", "-1"), "--clients"},
-		"not a number":             {tiny(out, "--clients", "many"), "many"},
+		"negative, apart":          {tiny(out, "--users", "-1"), "--users"},
+		"not a number":             {tiny(out, "--users", "many"), "many"},
 		"folder below a file":      {tiny(filepath.Join(file, "out")), "cannot make the results folder"},
 		"folder with results":      {tiny(used), "choose another folder"},
-		"admission unknown":        {[]string{"lab", "admission", "--part", "magic", "--out", out}, "dryrun"},
-		"overload unknown":         {[]string{"lab", "overload", "--contestant", "magic", "--out", out}, "semaphore-4x"},
-		"overload load":            {[]string{"lab", "overload", "--load", "0", "--out", out}, "load is 0"},
-		"overload slots":           {[]string{"lab", "overload", "--slots", "0", "--out", out}, "0 slots"},
-		"overload work":            {[]string{"lab", "overload", "--min-work", "3s", "--out", out}, "0 < min <= max"},
-		"overload repeats":         {[]string{"lab", "overload", "--repeats", "0", "--out", out}, "repeats is 0"},
-		"overload memory":          {[]string{"lab", "overload", "--memory-cap=-1", "--out", out}, "memory-cap is -1"},
-		"pools unknown":            {[]string{"lab", "pools", "--contestant", "magic", "--out", out}, "gammazero"},
-		"pools part":               {[]string{"lab", "pools", "--part", "tea", "--out", out}, "part \"tea\""},
-		"pools buffer":             {[]string{"lab", "pools", "--buffer", "0", "--out", out}, "buffer is 0"},
-		"pools workers":            {[]string{"lab", "pools", "--workers", "0", "--out", out}, "workers is 0"},
-		"overload deadline":        {[]string{"lab", "overload", "--deadline", "1ms", "--out", out}, "deadline 1ms"},
-		"burst unknown":            {[]string{"lab", "B", "--contestant", "magic", "--out", out}, "published-shape"},
-		"burst rate":               {[]string{"lab", "B", "--rate", "0", "--out", out}, "rate is 0"},
-		"burst seconds":            {[]string{"lab", "B", "--seconds=-1", "--out", out}, "the burst is -1s"},
-		"burst memory":             {[]string{"lab", "B", "--memory-cap=-1", "--out", out}, "memory-cap is -1"},
-		"shapes time":              {[]string{"lab", "G", "--time", "0s", "--out", out}, "time 0s"},
-		"routes time":              {[]string{"lab", "R", "--time=-1s", "--out", out}, "time is -1s"},
-		"routes rounds":            {[]string{"lab", "R", "--rounds=-1", "--out", out}, "rounds is -1"},
-		"pools time":               {[]string{"lab", "pools", "--rounds=-1", "--time", "3ms", "--out", out}, "rounds is -1"},
-		"ladder connections":       {[]string{"lab", "G7", "--connections", "0", "--out", out}, "connections is 0"},
-		"shapes workers":           {[]string{"lab", "G", "--workers", "0", "--out", out}, "workers is [0]"},
+		"nothing to resume":        {[]string{"lab", "reuse", "--resume", out}, "is not a results folder"},
 		"demo too short":           {[]string{"demo", "--duration", "1ms"}, "duration is 1ms"},
 		"demo argument":            {[]string{"demo", "fast"}, "unexpected argument"},
 		"judge nothing":            {[]string{"lab", "judge", out}, "is not a results folder"},
@@ -138,16 +103,13 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		"unreadable expectation":   {[]string{"load", "--clients", "1", "-e", "p99", server.URL}, "no comparison"},
 		"unreadable header":        {[]string{"load", "--clients", "1", "-H", "colonless", server.URL}, "want NAME: VALUE"},
 		"absent body":              {[]string{"load", "--clients", "1", "-d", "@" + out, server.URL}, "the body"},
-		"serve unknown pattern":    {[]string{"serve", "--pattern", "magic", "--store", "simulated"}, "magic"},
-		"serve address in use":     {[]string{"serve", "--store", "simulated", "--addr", busy.Addr().String()}, "cannot listen"},
-		"serve min above max":      {[]string{"serve", "--store", "simulated", "--min-latency", "3s"}, "above max-latency"},
 		"absent configuration":     {[]string{"--config", out, "version"}, "configuration file"},
 		"unknown configuration":    {[]string{"--config", unknownKey, "version"}, `unknown key "lab.repeat"`},
-		"environment not a number": {[]string{"lab", "H"}, "SPILLWAY_LAB_CLIENTS"},
+		"environment not a number": {[]string{"lab", "reuse"}, "SPILLWAY_LAB_REUSE_USERS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if strings.HasPrefix(name, "environment") {
-				t.Setenv("SPILLWAY_LAB_CLIENTS", "some")
+				t.Setenv("SPILLWAY_LAB_REUSE_USERS", "some")
 			}
 			code, stdout, stderr := command(t, test.args...)
 			if code != 2 {
@@ -229,7 +191,7 @@ func TestALabRunFromCellToVerdictAndBack(t *testing.T) {
 func TestCtrlCLeavesAPartialReportThatSaysSo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	cmd := exec.CommandContext(t.Context(), os.Args[0], tiny(dir, "--repeats", "1000")...)
-	cmd.Env = append(os.Environ(), asCommand+"=1", "XDG_CACHE_HOME="+t.TempDir())
+	cmd.Env = append(os.Environ(), asCommand+"=1")
 	var stdout bytes.Buffer
 	cmd.Stdout = &stdout
 	stderr, err := cmd.StderrPipe()

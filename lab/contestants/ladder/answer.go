@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 )
 
@@ -46,8 +48,7 @@ func answerBytes(q *request, p *response) {
 		p.status = http.StatusNotFound
 		return
 	}
-	p.set("Content-Type", []byte(jsonType))
-	p.set(echoed, get(q.fields, echoed))
+	p.lines = append(p.lines, keepField(&p.store, "Content-Type", jsonType), keepField(&p.store, []byte(echoed), get(q.fields, echoed)))
 	_, _ = p.WriteString(before)
 	_, _ = p.Write(id)
 	_, _ = p.WriteString(patient)
@@ -70,27 +71,13 @@ func (p *response) reset(k *conn) {
 	clear(p.header)
 }
 
-func (p *response) Header() http.Header { return p.header }
-
-func (p *response) WriteHeader(status int) {
-	if p.conn.beat.mine() {
-		p.status = status
-	}
-}
-
-// set adds a field. Line ends in the value become spaces.
-func (p *response) set(name string, value []byte) {
-	kept := keep(&p.store, value)
-	for i, c := range kept {
-		if c == '\r' || c == '\n' {
-			kept[i] = ' '
-		}
-	}
-	p.lines = append(p.lines, field{keep(&p.store, name), kept})
-}
+func (p *response) Header() http.Header               { return p.header }
+func (p *response) WriteHeader(status int)            { p.status = status }
+func (p *response) Write(b []byte) (int, error)       { return write(p, b) }
+func (p *response) WriteString(s string) (int, error) { return write(p, s) }
 
 func write[T text](p *response, b T) (int, error) {
-	if !p.conn.beat.mine() {
+	if p.conn.beat.hijacked() {
 		return 0, http.ErrHijacked
 	}
 	body := &p.body
@@ -102,19 +89,16 @@ func write[T text](p *response, b T) (int, error) {
 	return len(b), nil
 }
 
-func (p *response) Write(b []byte) (int, error)       { return write(p, b) }
-func (p *response) WriteString(s string) (int, error) { return write(p, s) }
-
 // answer sends what the handler wrote.
 func (k *conn) answer(x *exchange) error {
 	if k.late != nil {
 		return k.late.finish(x)
 	}
-	if x.out == nil {
-		x.out = make([]byte, 0, 512)
-	}
 	x.complete(x.header, x.body)
-	out := appendField(statusLine(x.out, x.status), "Date", k.date.now())
+	if s := x.at.Unix(); s != k.second {
+		k.second, k.date = s, x.at.UTC().AppendFormat(k.date[:0], http.TimeFormat)
+	}
+	out := appendField(statusLine(slices.Grow(x.out, 512), x.status), "Date", k.date)
 	for _, f := range x.lines {
 		out = appendField(out, f.name, f.value)
 	}
@@ -128,13 +112,53 @@ func (k *conn) answer(x *exchange) error {
 	return k.bw.Flush()
 }
 
+// layers are the writers of an answer in net/http: a buffer that finds the length of
+// a short body, and the connection's buffer, which gets the head piece by piece.
+type layers struct {
+	header  http.Header // as it was when the body began
+	body    *[]byte
+	bw      *bufio.Writer
+	scratch [128]byte
+}
+
+// bodyBuffers have room for the bodies of the experiment.
+var bodyBuffers = sync.Pool{New: func() any { b := make([]byte, 0, 2048); return &b }}
+
+func (l *layers) begin(p *response) {
+	if l.body == nil {
+		l.body = bodyBuffers.Get().(*[]byte)
+		l.header = p.header.Clone() // later changes by the handler have no effect
+	}
+}
+
+func (l *layers) finish(x *exchange) error {
+	l.begin(&x.response)
+	body := *l.body
+	x.complete(l.header, body)
+	_, _ = l.bw.Write(statusLine(l.scratch[:0], x.status)) // the last writer keeps the error
+	if l.header != nil {
+		_ = l.header.Write(l.bw)
+	}
+	for _, f := range x.lines {
+		_, _ = l.bw.Write(appendField(l.scratch[:0], f.name, f.value))
+	}
+	now := time.Now().UTC().AppendFormat(append(l.scratch[:0], "Date: "...), http.TimeFormat)
+	_, _ = l.bw.Write(append(now, "\r\n"...))
+	_, _ = l.bw.Write(endHead(l.scratch[:0], len(body), x.last))
+	_, _ = l.bw.Write(body)
+	*l.body = body[:0]
+	bodyBuffers.Put(l.body)
+	l.header, l.body = nil, nil
+	return l.bw.Flush()
+}
+
 // complete takes away the fields that are the server's own, and finds out the type of the
 // body if the handler did not say it. The handler for the byte API leaves them alone.
 func (p *response) complete(h http.Header, body []byte) {
 	typed := len(body) == 0 || get(p.lines, "Content-Type") != nil
 	if h == nil {
 		if !typed {
-			p.set("Content-Type", []byte(http.DetectContentType(body)))
+			p.lines = append(p.lines, keepField(&p.store, "Content-Type", http.DetectContentType(body)))
 		}
 		return
 	}
@@ -161,22 +185,4 @@ func endHead(b []byte, length int, last bool) []byte {
 		b = append(b, "Connection: close\r\n"...)
 	}
 	return append(b, "\r\n"...)
-}
-
-// date is the time in HTTP's format, formatted once a second.
-type date struct{ cached atomic.Pointer[stamp] }
-
-type stamp struct {
-	second int64
-	text   []byte
-}
-
-func (d *date) now() []byte {
-	now := time.Now()
-	s := d.cached.Load()
-	if s == nil || s.second != now.Unix() {
-		s = &stamp{now.Unix(), now.UTC().AppendFormat(nil, http.TimeFormat)}
-		d.cached.Store(s)
-	}
-	return s.text
 }

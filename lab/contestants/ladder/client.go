@@ -24,23 +24,14 @@ func load(ctx context.Context, job *contestant.Job) (any, error) {
 		return nil, err
 	}
 	conn, err := l.Accept()
-	if err != nil {
-		return struct{}{}, closed(err)
+	if err == nil {
+		err = rpc.RegisterName("client", new(client))
 	}
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	orders := rpc.NewServer()
-	if err := orders.RegisterName("client", new(client)); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	orders.ServeConn(conn)
+	rpc.ServeConn(conn)
 	return struct{}{}, nil
-}
-
-// client sends the one request over and over on keep-alive connections, each
-// request after the answer to the one before.
-type client struct {
-	Order
-	lines []*line
 }
 
 // Order says where to connect.
@@ -49,37 +40,36 @@ type Order struct {
 	Conns, PerConn int // PerConn requests replace a connection; 0: never
 }
 
-// line is one connection of the client.
-type line struct {
-	net.Conn
-	in   []byte
-	sent int
+// client sends the one request over and over on keep-alive connections, each
+// request after the answer to the one before.
+type client struct {
+	Order
+	conns []net.Conn
 }
 
 // Open connects and sends the first requests, which warm the server.
-func (c *client) Open(o Order, _ *int) error {
-	c.Order, c.lines = o, make([]*line, o.Conns)
-	for i := range c.lines {
-		if err := c.dial(i); err != nil {
+func (c *client) Open(o Order, _ *int) (err error) {
+	c.Order, c.conns = o, make([]net.Conn, o.Conns)
+	for i := range c.conns {
+		if c.conns[i], err = c.dial(); err != nil {
 			return err
 		}
 	}
 	return c.Send(5*o.Conns, nil)
 }
 
-func (c *client) dial(i int) error {
+func (c *client) dial() (net.Conn, error) {
 	conn, err := net.Dial("tcp", c.Addr)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.lines[i] = &line{Conn: conn, in: make([]byte, 1024)}
-	return conn.(*net.TCPConn).SetLinger(0) // leave no port waiting
+	return conn, conn.(*net.TCPConn).SetLinger(0) // leave no port waiting
 }
 
 // Close closes every connection.
 func (c *client) Close(int, *int) error {
-	for _, l := range c.lines {
-		l.Close()
+	for _, conn := range c.conns {
+		conn.Close()
 	}
 	return nil
 }
@@ -89,17 +79,18 @@ func (c *client) Send(n int, _ *int) error {
 	var users sync.WaitGroup
 	var left atomic.Int64
 	left.Store(int64(n))
-	errs := make([]error, len(c.lines))
-	for i := range c.lines {
+	errs := make([]error, len(c.conns))
+	for i := range c.conns {
 		users.Go(func() {
-			for errs[i] == nil && left.Add(-1) >= 0 {
-				if c.PerConn > 0 && c.lines[i].sent >= c.PerConn {
-					c.lines[i].Close()
-					errs[i] = c.dial(i)
+			in := make([]byte, 1024)
+			for sent := 0; errs[i] == nil && left.Add(-1) >= 0; sent++ {
+				if c.PerConn > 0 && sent%c.PerConn == 0 {
+					c.conns[i].Close()
+					if c.conns[i], errs[i] = c.dial(); errs[i] != nil {
+						return
+					}
 				}
-				if errs[i] == nil {
-					errs[i] = c.lines[i].ask()
-				}
+				errs[i] = ask(c.conns[i], in)
 			}
 		})
 	}
@@ -107,22 +98,21 @@ func (c *client) Send(n int, _ *int) error {
 	return errors.Join(errs...)
 }
 
-var wireBytes, right, end = []byte(wire), []byte("HTTP/1.1 200 "), []byte(wireBody)
+var asked, right, end = []byte(wire), []byte("HTTP/1.1 200 "), []byte(wireBody)
 
 // ask sends the request and reads its answer, which ends with the one right body.
-func (l *line) ask() error {
-	l.sent++
-	if _, err := l.Write(wireBytes); err != nil {
+func ask(conn net.Conn, in []byte) error {
+	if _, err := conn.Write(asked); err != nil {
 		return err
 	}
 	for n := 0; ; {
-		m, err := l.Read(l.in[n:])
+		m, err := conn.Read(in[n:])
 		if err != nil {
 			return err
 		}
 		n += m
-		switch got := l.in[:n]; {
-		case n == len(l.in), n >= len(right) && !bytes.HasPrefix(got, right):
+		switch got := in[:n]; {
+		case n == len(in), n >= len(right) && !bytes.HasPrefix(got, right):
 			return fmt.Errorf("a wrong answer: %q", got)
 		case bytes.HasSuffix(got, end):
 			return nil

@@ -1,66 +1,110 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"errors"
+	"io"
 	"net"
+	"net/http"
 	"testing"
+	"time"
 
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/ladder"
 )
 
-func TestMain(m *testing.M) { labtest.Main(m, roles()) }
+func TestMain(m *testing.M) { labtest.Main(m, roles) }
 
-// serving serves on a loopback port until the test ends.
-func serving(t testing.TB, j ladder.Server) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- serve(ctx, j, l) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	})
-	return l.Addr().String()
-}
-
-func TestEveryServerAnswersRight(t *testing.T) {
+// everyServer is every kind with every set of savings.
+func everyServer() []ladder.Server {
 	all := []ladder.Server{{Kind: ladder.Raw}, {Kind: ladder.NetHTTP}, {Kind: ladder.NetHTTPPooled}}
 	for save := range ladder.AllRungs + 1 {
 		all = append(all, ladder.Server{Save: save}, ladder.Server{Kind: ladder.FastHTTP, Save: save})
 	}
-	for _, j := range all {
-		t.Run(j.Kind+": "+j.Save.String(), func(t *testing.T) {
-			for _, perConn := range []int{0, 3} {
-				c := client{addr: serving(t, j), conns: 3, perConn: perConn}
-				lines, err := c.open(t.Context())
-				if err != nil {
-					t.Fatal(err)
+	return all
+}
+
+func TestEveryServerPlaysItsTurn(t *testing.T) {
+	for _, s := range everyServer() {
+		for _, perConn := range []int{0, 3} {
+			var c client
+			addr := ""
+			p := player(s, Order{Conns: 3, PerConn: perConn}, func(method string, arg any) error {
+				switch method {
+				case "Open":
+					addr = arg.(Order).Addr
+					return errors.Join(c.Open(arg.(Order), nil), rightAnswer(addr))
+				case "Send":
+					return c.Send(arg.(int), nil)
 				}
-				if err := c.send(t.Context(), lines, 40); err != nil {
-					t.Error(err)
-				}
-				closeAll(lines)
+				return c.Close(0, nil)
+			})
+			if err := p.Ready(40); err != nil {
+				t.Fatal(p.Name, err)
 			}
-		})
+			p.Block(40)
+			if err := p.Done(); err != nil {
+				t.Error(p.Name, err)
+			}
+			if _, err := net.Dial("tcp", addr); err == nil {
+				t.Errorf("%s still listens", p.Name)
+			}
+		}
 	}
 }
 
-func TestASessionFillsEveryCell(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some eighty processes")
+// rightAnswer asks once and reads the answer with net/http.
+func rightAnswer(addr string) error {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return err
 	}
-	exp := ladder.Experiment{Config: ladder.Config{Conns: 2, Requests: 20, Rounds: 1}}
-	res, runs, err := experiment.Session{Dir: t.TempDir(), Repeats: 1, Seed: 1}.Run(t.Context(), exp)
+	defer conn.Close()
+	if _, err := io.WriteString(conn, wire); err != nil {
+		return err
+	}
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return err
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil || string(body) != wireBody || res.StatusCode != 200 || res.Header.Get(echoed) != "4bf92f3577b34da6" ||
+		res.Header.Get("Content-Type") != jsonType || res.Header.Get("Date") == "" {
+		return errors.New("a wrong answer: " + string(body))
+	}
+	return nil
+}
+
+func TestTheClientRefusesAWrongAnswer(t *testing.T) {
+	for _, answer := range []string{"HTTP/1.1 400 Bad Request\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n" + string(make([]byte, 1024))} {
+		a, b := net.Pipe()
+		go func() {
+			_, _ = io.ReadFull(b, make([]byte, len(wire)))
+			_, _ = io.WriteString(b, answer)
+			b.Close()
+		}()
+		if err := ask(a, make([]byte, 1024)); err == nil {
+			t.Errorf("%.30q was accepted", answer)
+		}
+	}
+}
+
+func TestASmallSessionAnswersEveryClaim(t *testing.T) {
+	c := experiment.Sized[ladder.Config]("quick")
+	c.Connections, c.Rounds, c.Time = 2, 5, 100*time.Microsecond
+	s := experiment.Session{Dir: t.TempDir() + "/out", Repeats: 1, Seed: 1, Progress: experiment.NewProgress(io.Discard, false, 0)}
+	res, runs, err := s.Run(t.Context(), ladder.Experiment, &c)
 	if err != nil || res.Partial != "" {
-		t.Fatalf("%v, %q", err, res.Partial)
+		t.Fatal(err, res.Partial)
+	}
+	for _, claim := range res.Claims {
+		for _, a := range claim.Answers {
+			if a.Missing {
+				t.Errorf("%s/%s (%s): %s", claim.ID, a.Part, a.Setup, a.Why)
+			}
+		}
 	}
 	for _, r := range runs {
 		if r.Killed != "" || r.Elapsed <= 0 || !(r.Extra["cpu_us"] > 0) {
@@ -72,8 +116,7 @@ func TestASessionFillsEveryCell(t *testing.T) {
 func TestAMeasurementThatIsStoppedSaysSo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	j := ladder.ClientJob{Servers: []ladder.Where{{Addr: serving(t, ladder.Server{})}}, Conns: 1, Requests: 1, Rounds: 1}
-	if _, err := runClient(ctx, j); err == nil {
+	if _, err := play(ctx, ladder.Game{Client: "127.0.0.1:1"}); err == nil {
 		t.Error("no error")
 	}
 }

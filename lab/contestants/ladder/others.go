@@ -20,13 +20,13 @@ func serve(s ladder.Server, l net.Listener) error {
 	case ladder.Raw:
 		return byConnection(l, 0, floor)
 	case ladder.NetHTTP:
-		return closed((&http.Server{Handler: http.HandlerFunc(answerStrings)}).Serve(l))
+		return (&http.Server{Handler: http.HandlerFunc(answerStrings)}).Serve(l)
 	case ladder.NetHTTPPooled:
 		return byConnection(l, ladder.Workers, netHTTP)
 	case ladder.FastHTTP:
 		return fastHTTP(l, s.Save)
 	}
-	return byConnection(l, s.Save, (&server{save: s.Save}).serve)
+	return byConnection(l, s.Save, func(c net.Conn) { serveSmall(s.Save, c) })
 }
 
 // floor reads the bytes of one request and writes those of one answer.
@@ -35,12 +35,10 @@ func floor(c net.Conn) {
 	answer := append(endHead([]byte("HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Type: "+jsonType+"\r\n"+
 		echoed+": 4bf92f3577b34da6\r\n"), len(wireBody), false), wireBody...)
 	in := make([]byte, len(wire))
-	for {
-		if _, err := io.ReadFull(c, in); err != nil {
-			return
-		}
-		if _, err := c.Write(answer); err != nil {
-			return
+	var err error
+	for err == nil {
+		if _, err = io.ReadFull(c, in); err == nil {
+			_, err = c.Write(answer)
 		}
 	}
 }
@@ -74,16 +72,12 @@ func (h handed) Accept() (net.Conn, error) {
 func (handed) Close() error   { return nil }
 func (handed) Addr() net.Addr { return &net.TCPAddr{} }
 
-// fastServer sends only fields that the other servers send too.
-func fastServer(save ladder.Rungs) *fasthttp.Server {
-	return &fasthttp.Server{Handler: fastHandler(save), Concurrency: ladder.MaxConns, NoDefaultServerHeader: true}
-}
-
-// fastHTTP serves with fasthttp, without those of its savings that are off.
+// fastHTTP serves with fasthttp, without those of its savings that are off. It sends only
+// fields that the other servers send too.
 func fastHTTP(l net.Listener, save ladder.Rungs) error {
-	srv := fastServer(save)
+	srv := &fasthttp.Server{Handler: fastHandler(save), NoDefaultServerHeader: true}
 	if save.Has(ladder.Workers | ladder.Unwatched) {
-		return closed(srv.Serve(l))
+		return srv.Serve(l)
 	}
 	return byConnection(l, save, func(c net.Conn) {
 		if !save.Has(ladder.Unwatched) {

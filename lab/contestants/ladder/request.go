@@ -5,9 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
-	"net/textproto"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 )
@@ -18,190 +16,233 @@ const (
 	maxFields = 64
 )
 
-var errMalformed = errors.New("malformed, too large, or nothing that this server understands")
+var errMalformed, errDone = errors.New("malformed, too large, or not understood"), errors.New("the connection has ended")
 
 // request is a request in the form that the parser and the handler want.
 type request struct {
-	raw               []byte // what the next three point into; a handler may change it
-	method, target    []byte
-	fields            []field
-	host, path, query []byte        // of the byte API
-	std               *http.Request // of net/http's parser, or the API of strings
-	url               *url.URL      // with State and the API of strings
-	framing
+	raw   []byte        // of the own parser: the head, in the buffer of the connection
+	found head          // there
+	std   *http.Request // of net/http's parser, or the API of strings
+	hosts int           // fields of that name
+	bad   bool
+	last  bool // of the connection
+
+	// The byte API has memory of its own, so that a handler may change any of it.
+	head
+	host, path, query []byte
+	store             []byte
+}
+
+type head struct {
+	method, target []byte
+	fields         []field
 }
 
 // field is a field of a request or of an answer, with a canonical name.
 type field struct{ name, value []byte }
 
-// framing is what the fields say about where the request ends: at its head.
-type framing struct {
-	hosts int
-	bad   bool
-	last  bool // of the connection
-}
-
 type text interface{ ~string | ~[]byte }
 
-// observe reads one field.
-func observe[T text](f *framing, name, value T) {
+// observe reads a field that says where the request ends, which is at its head.
+func observe[T text](q *request, name, value T) {
 	switch string(name) {
 	case "Host":
-		f.hosts++
-		f.bad = f.bad || !all(value, &hosts)
+		q.hosts++
+		q.bad = q.bad || !all(value, &hosts)
 	case "Connection":
-		f.last = f.last || !strings.EqualFold(string(value), "keep-alive")
+		q.last = q.last || !strings.EqualFold(string(value), "keep-alive")
 	case "Content-Length":
-		f.bad = f.bad || string(value) != "0"
+		q.bad = q.bad || string(value) != "0"
 	case "Transfer-Encoding", "Expect":
-		f.bad = true
+		q.bad = true
 	}
-}
-
-func (f *framing) check() error {
-	if f.bad || f.hosts != 1 {
-		return errMalformed
-	}
-	return nil
 }
 
 // parse reads one head from the buffer in a single pass.
 func (q *request) parse(br *bufio.Reader) error {
-	for want, end := 1, 0; ; want = br.Buffered() + 1 {
+	for want := 1; ; want = br.Buffered() + 1 {
 		if _, err := br.Peek(want); err != nil { // or the buffer is full
 			return err
 		}
 		b, _ := br.Peek(br.Buffered())
-		if end = bytes.Index(b, []byte("\r\n\r\n")) + 4; end >= 4 {
-			q.raw = append(q.raw[:0], b[:end]...)
-			_, _ = br.Discard(end)
+		if end := bytes.Index(b, []byte("\r\n\r\n")) + 4; end >= 4 {
+			q.raw = b[:end]
+			_, _ = br.Discard(end) // it remains as it is until the next request is read
 			return q.parseHead()
 		}
 	}
 }
 
-// parseHead reads raw, which ends with an empty line.
 func (q *request) parseHead() error {
-	q.fields, q.framing = q.fields[:0], framing{}
+	fields := q.found.fields[:0]
 	line, rest, _ := bytes.Cut(q.raw, []byte("\r\n"))
 	method, line, _ := bytes.Cut(line, []byte{' '})
 	target, ours := bytes.CutSuffix(line, []byte(" HTTP/1.1"))
 	if !ours || len(method) == 0 || !all(method, &tokens) || !isPath(target) {
 		return errMalformed
 	}
-	q.method, q.target = method, target
 	for {
 		if line, rest, _ = bytes.Cut(rest, []byte("\r\n")); len(line) == 0 {
-			return q.check()
+			q.found = head{method, target, fields}
+			return nil
 		}
 		name, value, ok := bytes.Cut(line, []byte{':'})
-		if !ok || len(name) == 0 || !all(name, &tokens) || !all(value, &values) || len(q.fields) == maxFields {
+		if !ok || len(name) == 0 || !all(name, &tokens) || !all(value, &values) || len(fields) == maxFields {
 			return errMalformed
 		}
 		canonical(name)
 		value = bytes.TrimSpace(value)
-		q.fields = append(q.fields, field{name, value})
-		observe(&q.framing, name, value)
+		fields = append(fields, field{name, value})
+		observe(q, name, value)
 	}
 }
 
 // parseStandard reads a head with the parser of net/http, and adds what its server
 // does after parsing. The reader must be bounded.
-func (q *request) parseStandard(br *bufio.Reader) (err error) {
-	q.framing = framing{}
-	if q.std, err = http.ReadRequest(br); err != nil {
+func (q *request) parseStandard(br *bufio.Reader) error {
+	r, err := http.ReadRequest(br)
+	if err != nil {
 		return err
 	}
-	r, n := q.std, 0
+	n := 0
 	for name, vs := range r.Header {
 		for _, v := range vs {
 			n++
 			q.bad = q.bad || !all(name, &tokens) || !all(v, &values)
+			observe(q, name, v)
 		}
 	}
 	if r.Host != "" { // it is no longer in the map
-		observe(&q.framing, "Host", r.Host)
-	}
-	for _, name := range []string{"Content-Length", "Connection", "Expect"} { // one by one, as with any map
-		for _, v := range r.Header[name] {
-			observe(&q.framing, name, v)
-		}
+		observe(q, "Host", r.Host)
 	}
 	q.bad = q.bad || n >= maxFields || r.Proto != "HTTP/1.1" || !isPath(r.RequestURI) || r.TransferEncoding != nil
-	r.Body = http.NoBody
-	return q.check()
-}
-
-// fromStandard makes what net/http parsed a request of the byte API.
-func (q *request) fromStandard() {
-	q.raw, q.fields = slices.Grow(q.raw[:0], 512), slices.Grow(q.fields[:0], 16)
-	q.method, q.target = keep(&q.raw, q.std.Method), keep(&q.raw, q.std.RequestURI)
-	for name, values := range q.std.Header {
-		for _, v := range values {
-			q.fields = append(q.fields, field{keep(&q.raw, name), keep(&q.raw, v)})
-		}
-	}
-	q.fields = append(q.fields, field{keep(&q.raw, "Host"), keep(&q.raw, q.std.Host)})
+	r.Body, q.std = http.NoBody, r
+	return nil
 }
 
 // toStandard makes what the own parser found a request of net/http.
 func (q *request) toStandard() error {
+	if q.std == nil {
+		q.std = &http.Request{Header: make(http.Header, len(q.found.fields))}
+	}
 	r, whole := q.std, string(q.raw)
 	sub := func(b []byte) string {
-		from := cap(q.raw) - cap(b) // b begins where its capacity says
+		from := min(cap(q.raw)-cap(b), len(whole)) // b begins where its capacity says, nil anywhere
 		return whole[from : from+len(b)]
 	}
-	if r.Header == nil {
-		r.Header = make(http.Header, len(q.fields))
-	}
 	clear(r.Header)
-	values := make([]string, len(q.fields))
-	for i, f := range q.fields {
-		name := textproto.CanonicalMIMEHeaderKey(sub(f.name))
+	values := make([]string, len(q.found.fields))
+	for i, f := range q.found.fields {
+		name := sub(f.name)
 		have := r.Header[name]
 		if have == nil {
 			have = values[i : i : i+1]
 		}
 		r.Header[name] = append(have, sub(f.value))
 	}
-	u, err := url.ParseRequestURI(sub(q.target))
+	u, err := url.ParseRequestURI(sub(q.found.target))
 	if err != nil {
 		return err
 	}
-	if q.url != nil {
-		*q.url = *u
-		u = q.url
-	}
-	r.Method, r.RequestURI, r.URL, r.Host = sub(q.method), sub(q.target), u, r.Header.Get("Host")
+	r.Method, r.RequestURI, r.URL, r.Host = sub(q.found.method), sub(q.found.target), u, r.Header.Get("Host")
 	r.Proto, r.ProtoMajor, r.ProtoMinor, r.Close, r.Body = "HTTP/1.1", 1, 1, q.last, http.NoBody
 	delete(r.Header, "Host")
 	return nil
 }
 
-// locate finds host, path and query: the host decoded and in lower case, the path
-// decoded and without empty and dotted segments.
-func (q *request) locate() (err error) {
-	raw, query, _ := bytes.Cut(q.target, []byte{'?'})
-	q.query = query
-	if q.host, err = unescape(q.host[:0], get(q.fields, "Host")); err != nil || !all(q.host, &hosts) {
-		return errMalformed
-	}
-	for i, c := range q.host {
-		if c >= 'A' && c <= 'Z' {
-			q.host[i] = c + 'a' - 'A'
+// toBytes makes what either parser found a request of the byte API, with its path decoded.
+func (q *request) toBytes(parsed bool) error {
+	q.store, q.fields = slices.Grow(q.store[:0], 512), slices.Grow(q.fields[:0], 16)
+	if parsed {
+		q.method, q.target = keep(&q.store, q.found.method), keep(&q.store, q.found.target)
+		for _, f := range q.found.fields {
+			q.fields = append(q.fields, keepField(&q.store, f.name, f.value))
+		}
+	} else {
+		q.method, q.target = keep(&q.store, q.std.Method), keep(&q.store, q.std.RequestURI)
+		q.fields = append(q.fields, keepField(&q.store, "Host", q.std.Host)) // it is no longer in the map
+		for name, values := range q.std.Header {
+			for _, v := range values {
+				q.fields = append(q.fields, keepField(&q.store, name, v))
+			}
 		}
 	}
-	q.path, err = unescape(q.path[:0], raw)
-	if bytes.Contains(q.path, []byte("//")) || bytes.Contains(q.path, []byte("/.")) {
-		q.path = append(q.path[:0], path.Clean(string(q.path))...)
+	raw, query, _ := bytes.Cut(q.target, []byte{'?'})
+	q.query, q.host, q.path = query, get(q.fields, "Host"), append(q.path[:0], raw...)
+	if bytes.IndexByte(raw, '%') >= 0 {
+		plain, err := url.PathUnescape(string(raw))
+		q.path = append(q.path[:0], plain...)
+		return err
 	}
-	return err
+	return nil
 }
 
-func unescape(to, raw []byte) ([]byte, error) {
-	if bytes.IndexByte(raw, '%') < 0 {
-		return append(to, raw...), nil
+// get returns the first field of a canonical name; nil if there is none.
+func get(fields []field, name string) []byte {
+	for _, f := range fields {
+		if string(f.name) == name {
+			return f.value
+		}
 	}
-	plain, err := url.PathUnescape(string(raw))
-	return append(to, plain...), err
+	return nil
+}
+
+// keep appends v to a store and returns it there. What is kept remains valid when the
+// store grows, until it is reset and reused.
+func keep[T text](store *[]byte, v T) []byte {
+	from := len(*store)
+	*store = append(*store, v...)
+	return (*store)[from:len(*store):len(*store)] // appending to it reallocates
+}
+
+func keepField[T text](store *[]byte, name, value T) field {
+	return field{keep(store, name), keep(store, value)}
+}
+
+// set is a set of bytes.
+type set [256]bool
+
+const alphanumeric = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// The bytes of RFC 9110's tokens, of its authorities, of values and of targets.
+var (
+	tokens  = setOf(0, 0, alphanumeric+"!#$%&'*+-.^_`|~")
+	hosts   = setOf(0, 0, alphanumeric+"-._~!$&'()*+,;=:[]%")
+	values  = setOf(' ', 0x7f, "\t")
+	targets = setOf('!', 0x7f, "")
+)
+
+// setOf is the bytes from first up to last, without it, and others.
+func setOf(first, last int, others string) (s set) {
+	for c := range s {
+		s[c] = c >= first && c < last || strings.IndexByte(others, byte(c)) >= 0
+	}
+	return s
+}
+
+// all reports whether the set has every byte.
+func all[T text](b T, of *set) bool {
+	for i := range len(b) {
+		if !of[b[i]] {
+			return false
+		}
+	}
+	return true
+}
+
+// isPath accepts a path only: the server is no proxy.
+func isPath[T text](b T) bool { return len(b) > 0 && b[0] == '/' && all(b, &targets) }
+
+// canonical gives a field's name the case that http.Header has it in.
+func canonical(name []byte) {
+	upper := true
+	for i, c := range name {
+		switch {
+		case upper && c >= 'a' && c <= 'z':
+			name[i] = c - ('a' - 'A')
+		case !upper && c >= 'A' && c <= 'Z':
+			name[i] = c + ('a' - 'A')
+		}
+		upper = c == '-'
+	}
 }

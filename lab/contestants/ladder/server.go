@@ -3,13 +3,10 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/ladder"
@@ -20,55 +17,42 @@ import (
 func byConnection(l net.Listener, save ladder.Rungs, serve func(net.Conn)) error {
 	var serving sync.WaitGroup
 	defer serving.Wait()
-	waiting := make(chan net.Conn) // for a goroutine that is free
-	defer close(waiting)
+	more := make(chan net.Conn) // for a goroutine that is free
+	defer close(more)
 	for {
 		c, err := l.Accept()
 		if err != nil {
-			return closed(err)
-		}
-		if !save.Has(ladder.Workers) {
-			serving.Go(func() { serve(c) })
-			continue
+			return err
 		}
 		select {
-		case waiting <- c:
+		case more <- c: // nobody receives if goroutines are not reused
+			continue
 		default:
-			serving.Go(func() {
-				serve(c)
-				for c := range waiting {
-					serve(c)
-				}
-			})
 		}
+		serving.Go(func() {
+			for ok := true; ok; c, ok = <-more {
+				serve(c)
+				if !save.Has(ladder.Workers) {
+					return
+				}
+			}
+		})
 	}
 }
 
-func closed(err error) error {
-	if errors.Is(err, net.ErrClosed) {
-		return nil
-	}
-	return err
-}
-
-// server is an HTTP/1.1 server whose savings can be switched one by one. It is only
-// for this experiment: no TLS, no bodies of requests, no timeouts, one handler.
-type server struct {
-	save ladder.Rungs
-	date date
-}
-
-// conn is one connection.
+// conn is one connection of an HTTP/1.1 server whose savings can be switched one by one. It
+// is only for this experiment: no TLS, no bodies of requests, no timeouts, one handler.
 type conn struct {
-	*server
-	since atomic.Int64 // when the last request arrived; 0: while one is served
-	bound io.LimitedReader
-	br    *bufio.Reader
-	bw    *bufio.Writer
-	beat  *watch  // without Unwatched
-	late  *layers // without OneBuffer
-	ctx   context.Context
-	x     *exchange // with State: the same for every request
+	save   ladder.Rungs
+	bound  io.LimitedReader
+	br     *bufio.Reader
+	bw     *bufio.Writer
+	beat   *watch  // without Unwatched
+	late   *layers // without OneBuffer
+	ctx    context.Context
+	x      *exchange // with State: the same for every request
+	second int64     // of the date
+	date   []byte    // with OneBuffer
 }
 
 // exchange is a request and its answer, which State reuses.
@@ -79,67 +63,69 @@ type exchange struct {
 	at  time.Time       // when it was read
 }
 
-func (s *server) serve(c net.Conn) {
+func serveSmall(save ladder.Rungs, c net.Conn) {
 	defer c.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	k := &conn{server: s, ctx: ctx, bw: bufio.NewWriterSize(c, 4096)}
+	k := &conn{save: save, ctx: ctx, bw: bufio.NewWriterSize(c, 4096)}
 	k.bound.R = c
-	if !s.save.Has(ladder.Unwatched) {
+	if !save.Has(ladder.Unwatched) {
 		k.beat = newWatch(c)
 		k.bound.R = k.beat
 	}
 	k.br = bufio.NewReaderSize(&k.bound, maxHead)
-	if !s.save.Has(ladder.OneBuffer) {
+	if !save.Has(ladder.OneBuffer) {
 		k.late = &layers{bw: k.bw}
 	}
-	for again := true; again; {
-		var err error
-		if again, err = k.one(); err != nil {
-			_, _ = io.WriteString(c, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
-			return
-		}
+	var err error
+	for err == nil {
+		err = k.one()
+	}
+	if err != errDone {
+		_, _ = io.WriteString(c, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 	}
 }
 
-// one serves one request and reports whether another may follow.
-func (k *conn) one() (again bool, err error) {
+// one serves one request.
+func (k *conn) one() error {
 	k.bound.N = 2 * maxHead
 	if _, err := k.br.Peek(1); err != nil {
-		return false, nil // the client has left
+		return errDone
 	}
-	k.since.Store(0)
+	if k.x == nil || !k.save.Has(ladder.State) {
+		k.x = &exchange{}
+	}
 	x := k.x
-	if x == nil {
-		x = &exchange{}
-		if k.save.Has(ladder.State) {
-			k.x = x
-		}
-	}
 	x.reset(k)
 	if err := k.read(x); err != nil {
-		return false, err
+		return err
 	}
 	x.at = time.Now()
-	defer func() { k.since.Store(x.at.Unix()) }()
-	if k.beat == nil {
-		k.handle(x)
-		return !x.last, k.answer(x)
+	if k.beat != nil {
+		var cancel context.CancelFunc
+		x.ctx, cancel = context.WithCancel(k.ctx)
+		defer cancel()
+		k.beat.start(cancel)
+		defer k.beat.stop()
 	}
-	ctx, cancel := context.WithCancel(k.ctx)
-	defer cancel()
-	x.ctx = ctx
-	k.beat.start(cancel)
-	k.handle(x)
-	cancel()
-	err = k.answer(x)
-	k.beat.stop()
-	return !x.last, err
+	if k.save.Has(ladder.Bytes) {
+		answerBytes(&x.request, &x.response)
+	} else {
+		if x.header == nil {
+			x.header = make(http.Header)
+		}
+		answerStrings(&x.response, x.std)
+	}
+	if err := k.answer(x); err != nil || x.last {
+		return errDone
+	}
+	return nil
 }
 
 // read reads a request from the connection.
 func (k *conn) read(x *exchange) (err error) {
-	parsed, bytes := k.save.Has(ladder.Parser), k.save.Has(ladder.Bytes)
+	x.hosts, x.bad, x.last = 0, false, false
+	parsed := k.save.Has(ladder.Parser)
 	if parsed {
 		err = x.parse(k.br)
 	} else {
@@ -148,30 +134,103 @@ func (k *conn) read(x *exchange) (err error) {
 	switch {
 	case err != nil:
 		return err
-	case bytes && !parsed:
-		x.fromStandard()
-	case parsed && !bytes:
-		if x.std == nil {
-			x.std = &http.Request{}
-		}
-		if k.save.Has(ladder.State) && x.url == nil {
-			x.url = &url.URL{}
-		}
+	case x.bad || x.hosts != 1:
+		return errMalformed
+	case k.save.Has(ladder.Bytes):
+		return x.toBytes(parsed)
+	case parsed:
 		return x.toStandard()
-	}
-	if bytes {
-		return x.locate()
 	}
 	return nil
 }
 
-func (k *conn) handle(x *exchange) {
-	if k.save.Has(ladder.Bytes) {
-		answerBytes(&x.request, &x.response)
+// watch reads a byte ahead while a handler runs, so that its context ends when
+// the client disconnects, and sets every deadline that net/http sets for a request.
+type watch struct {
+	net.Conn
+	gone context.CancelFunc
+
+	mu      sync.Mutex
+	ended   sync.Cond
+	reading bool
+	stopped bool
+	taken   bool // never
+	ahead   bool // next holds a byte
+	next    [1]byte
+}
+
+func newWatch(c net.Conn) *watch {
+	w := &watch{Conn: c}
+	w.ended.L = &w.mu
+	return w
+}
+
+var never, past = time.Time{}, time.Unix(1, 0)
+
+// start begins to read ahead. gone is called if the client disconnects.
+func (w *watch) start(gone context.CancelFunc) {
+	_ = w.SetReadDeadline(never) // of the whole request
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gone = gone
+	if w.ahead {
 		return
 	}
-	if x.header == nil {
-		x.header = make(http.Header)
+	w.reading = true
+	_ = w.SetReadDeadline(never) // of the background read
+	go w.read()
+}
+
+func (w *watch) read() {
+	n, err := w.Conn.Read(w.next[:])
+	w.mu.Lock()
+	w.ahead = n == 1
+	if err != nil && !w.stopped {
+		w.gone()
 	}
-	answerStrings(&x.response, x.std)
+	w.stopped, w.reading = false, false
+	w.mu.Unlock()
+	w.ended.Broadcast()
+}
+
+// stop ends the reading ahead, whose byte is read next, and sets what net/http sets
+// between two requests.
+func (w *watch) stop() {
+	w.mu.Lock()
+	if w.reading {
+		w.stopped = true
+		_ = w.SetReadDeadline(past)
+		for w.reading {
+			w.ended.Wait()
+		}
+		_ = w.SetReadDeadline(never)
+	}
+	w.mu.Unlock()
+	_ = w.SetWriteDeadline(never)
+	_ = w.SetReadDeadline(never) // of the idle connection
+	_ = w.SetReadDeadline(never) // of the next head
+}
+
+// Read gives the byte that was read ahead first.
+func (w *watch) Read(b []byte) (int, error) {
+	w.mu.Lock()
+	ahead := w.ahead && len(b) > 0
+	if ahead {
+		w.ahead, b[0] = false, w.next[0]
+	}
+	w.mu.Unlock()
+	if ahead {
+		return 1, nil
+	}
+	return w.Conn.Read(b)
+}
+
+// hijacked is what net/http asks before each write of a handler; without a watch it is false.
+func (w *watch) hijacked() bool {
+	if w == nil {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.taken
 }

@@ -27,7 +27,7 @@ func BenchmarkRequest(b *testing.B) {
 }
 
 func benchmark(b *testing.B, name, scenario string) {
-	h, err := start(name)
+	h, err := starts[name]()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"net/http"
 
-	"github.com/go-playground/validator/v10"
 	"github.com/labstack/echo/v5"
 	"github.com/labstack/echo/v5/middleware"
 )
@@ -12,7 +10,7 @@ import (
 func startEcho() (handlers, error) {
 	v, err := newValidator()
 	e := echo.New()
-	e.Validator = echoValidator{v}
+	e.Validator = rules{v}
 	e.JSONSerializer = strictEcho{}
 	e.Use(middleware.BodyLimit(maxBody))
 	e.POST(createGin, echoCreate)
@@ -20,17 +18,11 @@ func startEcho() (handlers, error) {
 	return handlers{http: e}, err
 }
 
-type echoValidator struct{ rules *validator.Validate }
-
-func (v echoValidator) Validate(p any) error { return v.rules.Struct(p) }
-
 // strictEcho refuses unknown members, which echo's own serializer cannot.
 type strictEcho struct{ echo.DefaultJSONSerializer }
 
 func (strictEcho) Deserialize(c *echo.Context, v any) error {
-	d := json.NewDecoder(c.Request().Body)
-	d.DisallowUnknownFields()
-	return d.Decode(v)
+	return strict(c.Request().Body).Decode(v)
 }
 
 // echoParams are those that Bind does not take for a POST, or not beside a body.
@@ -59,17 +51,8 @@ func echoCreate(c *echo.Context) error {
 	case echo.StatusCode(err) == http.StatusUnsupportedMediaType:
 		err = errOtherType
 	}
-	return echoAnswer(c, http.StatusCreated, created(from.Ward, from.Notify, &p), err)
+	v := created(from.Ward, from.Notify, &p)
+	return c.JSON(answer(http.StatusCreated, &v, err))
 }
 
-func echoGet(c *echo.Context) error {
-	v, err := lookUp(c.Param("id"))
-	return echoAnswer(c, http.StatusOK, v, err)
-}
-
-func echoAnswer(c *echo.Context, status int, v patient, err error) error {
-	if err != nil {
-		return c.JSON(refusalOf(err))
-	}
-	return c.JSON(status, &v)
-}
+func echoGet(c *echo.Context) error { return c.JSON(get(c.Param("id"))) }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"net/http"
 
 	"github.com/go-fuego/fuego"
@@ -21,17 +20,17 @@ func startFuego() (handlers, error) {
 }
 
 func fuegoCreate(c fuego.ContextWithBody[newPatient]) (*patient, error) {
-	return fuegoAnswer(create(c.PathParam("ward"), c.QueryParam("notify"), func(p *newPatient) (err error) {
-		*p, err = c.Body()
-		return err
-	}))
+	ward := c.PathParam("ward")
+	notify, err := params(ward, c.QueryParam("notify"))
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.Body()
+	v := created(ward, notify, &p)
+	return &v, err
 }
 
-func fuegoGet(c fuego.ContextNoBody) (*patient, error) { return fuegoAnswer(lookUp(c.PathParam("id"))) }
-
-func fuegoAnswer(v patient, err error) (*patient, error) {
-	if r, ok := errors.AsType[*refusal](err); ok {
-		err = fuego.BadRequestError{Detail: r.Error()}
-	}
-	return &v, err
+func fuegoGet(c fuego.ContextNoBody) (*patient, error) {
+	v := found(c.PathParam("id"))
+	return &v, checkID(v.ID)
 }

@@ -19,7 +19,7 @@ func newGin() (*gin.Engine, error) {
 	binding.EnableDecoderDisallowUnknownFields = true
 	v, ok := binding.Validator.Engine().(*validator.Validate)
 	if !ok {
-		return nil, errors.New("gin has another validator")
+		return gin.New(), errors.New("gin has another validator")
 	}
 	return gin.New(), v.RegisterValidation("phone", isPhone)
 }
@@ -35,40 +35,17 @@ func startGin() (handlers, error) {
 // context of their own that is never pooled.
 func startGinTyped() (handlers, error) {
 	engine, err := newGin()
-	if err != nil {
-		return handlers{}, err
-	}
 	api := routegin.NewAPI(route.Config{Untimed: true, Limits: route.Limits{Body: maxBody}})
-	return handlers{http: engine}, api.Register(engine,
-		routegin.New("POST", createGin, func(_ *routegin.Context, q spillwayCreate) (patient, error) { return q.created(), nil }).Status(http.StatusCreated),
-		routegin.New("GET", getGin, func(_ *routegin.Context, q spillwayGet) (patient, error) { return found(q.ID), nil }))
+	return handlers{http: engine}, errors.Join(err, api.Register(engine,
+		routegin.New("POST", createGin, func(_ *routegin.Context, q typedCreate) (patient, error) { return q.created(), nil }).Status(http.StatusCreated),
+		routegin.New("GET", getGin, func(_ *routegin.Context, q typedGet) (patient, error) { return found(q.ID), nil })))
 }
 
 func ginCreate(c *gin.Context) {
-	v, err := create(c.Param("ward"), c.Query("notify"), func(p *newPatient) error {
-		c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxBody)
-		switch c.ContentType() {
-		case jsonType:
-			return c.ShouldBindWith(p, binding.JSON)
-		case formType:
-			return c.ShouldBindWith(p, binding.FormPost)
-		case "":
-			return errNoType
-		}
-		return errOtherType
-	})
-	ginAnswer(c, http.StatusCreated, v, err)
+	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxBody)
+	c.JSON(create(c.Param("ward"), c.Query("notify"), c.ContentType(),
+		func(p *newPatient) error { return c.ShouldBindWith(p, binding.JSON) },
+		func(p *newPatient) error { return c.ShouldBindWith(p, binding.FormPost) }))
 }
 
-func ginGet(c *gin.Context) {
-	v, err := lookUp(c.Param("id"))
-	ginAnswer(c, http.StatusOK, v, err)
-}
-
-func ginAnswer(c *gin.Context, status int, v patient, err error) {
-	if err != nil {
-		c.JSON(refusalOf(err))
-		return
-	}
-	c.JSON(status, &v)
-}
+func ginGet(c *gin.Context) { c.JSON(get(c.Param("id"))) }

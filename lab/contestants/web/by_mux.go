@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strconv"
@@ -15,65 +16,54 @@ type byHand struct {
 	path  func(*http.Request, string) string
 }
 
-func startMux(validated bool) func() (handlers, error) {
-	return func() (handlers, error) {
-		v, err := newValidator()
-		h := byHand{check: checkByHand, path: (*http.Request).PathValue}
-		if validated {
-			h.check = func(p *newPatient) error { return v.Struct(p) }
-		}
-		mux := http.NewServeMux()
-		mux.HandleFunc("POST "+createPath, h.create)
-		mux.HandleFunc("GET "+getPath, h.get)
-		return handlers{http: mux}, err
-	}
+func startMux() (handlers, error) {
+	return byHand{checkByHand, (*http.Request).PathValue}.on(http.NewServeMux()), nil
+}
+
+func startMuxValidator() (handlers, error) {
+	v, err := newValidator()
+	return byHand{func(p *newPatient) error { return v.Struct(p) }, (*http.Request).PathValue}.on(http.NewServeMux()), err
 }
 
 func startChi() (handlers, error) {
 	v, err := newValidator()
-	h := byHand{check: func(p *newPatient) error { return v.Struct(p) }, path: chi.URLParam}
-	mux := chi.NewRouter()
-	mux.Post(createPath, h.create)
-	mux.Get(getPath, h.get)
-	return handlers{http: mux}, err
+	return byHand{func(p *newPatient) error { return v.Struct(p) }, chi.URLParam}.on(chi.NewRouter()), err
+}
+
+// on adds the routes. chi understands the mux's patterns.
+func (h byHand) on(mux interface {
+	http.Handler
+	Handle(string, http.Handler)
+}) handlers {
+	mux.Handle("POST "+createPath, http.HandlerFunc(h.create))
+	mux.Handle("GET "+getPath, http.HandlerFunc(h.get))
+	return handlers{http: mux}
 }
 
 func (h byHand) create(w http.ResponseWriter, r *http.Request) {
-	v, err := create(h.path(r, "ward"), r.URL.Query().Get("notify"), func(p *newPatient) error { return h.read(w, r, p) })
-	answerByHand(w, http.StatusCreated, v, err)
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	status, v := create(h.path(r, "ward"), r.URL.Query().Get("notify"), r.Header.Get("Content-Type"),
+		func(p *newPatient) error { return h.checked(p, decodeByHand(r.Body, p)) },
+		func(p *newPatient) error { return h.checked(p, p.fromForm(r)) })
+	answerByHand(w, status, v)
 }
 
 func (h byHand) get(w http.ResponseWriter, r *http.Request) {
-	v, err := lookUp(h.path(r, "id"))
-	answerByHand(w, http.StatusOK, v, err)
+	status, v := get(h.path(r, "id"))
+	answerByHand(w, status, v)
 }
 
-func (h byHand) read(w http.ResponseWriter, r *http.Request, p *newPatient) (err error) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	switch media(r.Header.Get("Content-Type")) {
-	case jsonType:
-		err = decodeByHand(r.Body, p)
-	case formType:
-		err = p.fromForm(r)
-	case "":
-		err = errNoType
-	default:
-		err = errOtherType
-	}
+func answerByHand(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", jsonType)
+	w.WriteHeader(status)
+	_ = encodeByHand(w, v) // the client has gone
+}
+
+func (h byHand) checked(p *newPatient, err error) error {
 	if err != nil {
 		return err
 	}
 	return h.check(p)
-}
-
-func answerByHand(w http.ResponseWriter, status int, v patient, err error) {
-	var answer any = &v
-	if err != nil {
-		status, answer = refusalOf(err)
-	}
-	w.Header().Set("Content-Type", jsonType)
-	w.WriteHeader(status)
-	_ = encodeByHand(w, answer) // the client has gone
 }
 
 func (p *newPatient) fromForm(r *http.Request) error {
@@ -81,11 +71,9 @@ func (p *newPatient) fromForm(r *http.Request) error {
 		return err
 	}
 	f := r.PostForm
-	age, err := 0, error(nil)
-	if s := f.Get("age"); s != "" {
-		if age, err = strconv.Atoi(s); err != nil {
-			return errors.New("age must be a whole number")
-		}
+	age, err := strconv.Atoi(cmp.Or(f.Get("age"), "0"))
+	if err != nil {
+		return errors.New("age must be a whole number")
 	}
 	*p = newPatient{Name: f.Get("name"), Email: f.Get("email"), Gender: f.Get("gender"), Age: age, Phone: f.Get("phone"), Note: f.Get("note"), Tags: f["tags"]}
 	return nil

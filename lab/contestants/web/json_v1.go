@@ -15,15 +15,12 @@ const thisBuild = routes.StdJSON
 
 // decodeByHand reads one document without unknown members and nothing after it.
 func decodeByHand(r io.Reader, v any) error {
-	d := json.NewDecoder(r)
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return err
+	d := strict(r)
+	err := d.Decode(v)
+	if err == nil && d.More() {
+		err = errors.New("there is more than one document in the body")
 	}
-	if d.More() {
-		return errors.New("there is more than one document in the body")
-	}
-	return nil
+	return err
 }
 
 func encodeByHand(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }

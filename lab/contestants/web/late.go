@@ -18,33 +18,24 @@ import (
 type number struct{}
 
 // lookLate sends requests one after the other, while goroutines of earlier ones still
-// read their contexts.
+// read their contexts. Each does what a handler does that starts a goroutine with its
+// context and does not wait for it.
 func lookLate(ctx context.Context, j routes.LateJob) (out routes.Seen, err error) {
-	var returned chan struct{} // closed when the handler has
+	var now int
+	var returned chan struct{} // closed when the handler of now has
 	var looks sync.WaitGroup
-	var mu sync.Mutex
-	// keep does what a handler does that starts a goroutine with its context and does not
-	// wait for it.
+	saw := make([]*int, j.Requests)
 	h, err := lateHandler(j.Name, func(ctx context.Context) {
-		own, returned := ctx.Value(number{}), returned
+		own, returned := now, returned
 		looks.Go(func() {
 			<-returned
-			right := false
-			defer func() {
-				v := recover()
-				mu.Lock()
-				defer mu.Unlock()
-				switch {
-				case v != nil:
-					out.Panics++
-					out.Example = fmt.Sprint(v)
-				case right:
-					out.Right++
-				default:
-					out.Wrong++
-				}
-			}()
-			right = ctx.Value(number{}) == own
+			saw[own] = &out.Panics // unless it sees something
+			defer func() { _ = recover() }()
+			if ctx.Value(number{}) == own {
+				saw[own] = &out.Right
+			} else {
+				saw[own] = &out.Wrong
+			}
 		})
 	})
 	if err != nil {
@@ -52,16 +43,19 @@ func lookLate(ctx context.Context, j routes.LateJob) (out routes.Seen, err error
 	}
 	one := newReused(h, requests[routes.Get])
 	plain := one.template
-	for i := 0; i < j.Requests && ctx.Err() == nil; i++ {
+	for now = 0; now < j.Requests && ctx.Err() == nil; now++ {
 		returned = make(chan struct{})
-		one.template = *plain.WithContext(context.WithValue(context.Background(), number{}, i))
+		one.template = *plain.WithContext(context.WithValue(context.Background(), number{}, now))
 		status, body := one.send()
 		close(returned)
 		if status != http.StatusOK {
-			return routes.Seen{}, fmt.Errorf("%s answered %d: %s", j.Name, status, body)
+			return out, fmt.Errorf("%s answered %d: %s", j.Name, status, body)
 		}
 	}
 	looks.Wait()
+	for _, count := range saw[:now] {
+		*count++
+	}
 	return out, ctx.Err()
 }
 
@@ -71,17 +65,17 @@ func lateHandler(name string, keep func(context.Context)) (http.Handler, error) 
 	mux, engine := route.NewMux(route.Config{}), gin.New()
 	switch name {
 	case routes.Spillway:
-		return mux, mux.Add(route.New("GET", getPath, func(ctx context.Context, q spillwayGet) (patient, error) {
+		return mux, mux.Add(route.New("GET", getPath, func(ctx context.Context, q typedGet) (patient, error) {
 			keep(ctx)
 			return found(q.ID), nil
 		}))
 	case routes.GinTyped:
-		return engine, routegin.NewAPI(route.Config{}).Register(engine, routegin.New("GET", getGin, func(c *routegin.Context, q spillwayGet) (patient, error) {
+		return engine, routegin.NewAPI(route.Config{}).Register(engine, routegin.New("GET", getGin, func(c *routegin.Context, q typedGet) (patient, error) {
 			keep(c)
 			return found(q.ID), nil
 		}))
 	}
-	specimen.New("GET", getGin, func(c *specimen.Context, q publishedGet) (patient, error) {
+	specimen.New("GET", getGin, func(c *specimen.Context, q typedGet) (patient, error) {
 		keep(c)
 		return found(q.ID), nil
 	}).AddTo(specimen.NewLayer(engine, specimen.Build{Pooled: name == routes.Pooled}))

@@ -29,9 +29,13 @@ func measure(ctx context.Context, j routes.Job) (routes.Measured, error) {
 	}
 	players := make([]turns.Player, len(j.Players))
 	for i, name := range j.Players {
-		h, err := start(name)
+		start, ok := starts[name]
+		if !ok {
+			return out, fmt.Errorf("there is no contestant %q", name)
+		}
+		h, err := start()
 		if err != nil {
-			return out, err
+			return out, fmt.Errorf("%s: %w", name, err)
 		}
 		players[i] = player(name, h, j, lanes)
 	}
@@ -45,22 +49,19 @@ func measure(ctx context.Context, j routes.Job) (routes.Measured, error) {
 const warm = 8
 
 func player(name string, h handlers, j routes.Job, lanes int) turns.Player {
-	senders, wrong := make([]harness, lanes), make([]string, lanes)
+	senders, wrong := make([]harness, lanes), make([]error, lanes)
 	for i := range senders {
 		senders[i] = newHarness(h, requests[j.Scenario], j.Published)
 	}
 	want := requests[j.Scenario].Status
-	if _, ok := harnesses[name]; ok {
-		want = http.StatusOK // of nobody
+	if name == routes.Nothing || name == routes.NothingFast {
+		want = http.StatusOK
 	}
 	repeat := func(i, n int) {
-		var status int
-		var body []byte
 		for range n {
-			status, body = senders[i]()
-		}
-		if status != want {
-			wrong[i] = fmt.Sprintf("answered %d, want %d: %s", status, want, body)
+			if status, body := senders[i](); status != want {
+				wrong[i] = fmt.Errorf("answered %d, want %d: %s", status, want, body)
+			}
 		}
 	}
 	send := func(n int) {
@@ -75,12 +76,7 @@ func player(name string, h handlers, j routes.Job, lanes int) turns.Player {
 		Name:  name,
 		Ready: func(int) error { send(warm * lanes); return nil },
 		Block: send,
-		Done: func() error {
-			if why := cmp.Or(wrong...); why != "" {
-				return errors.New(why)
-			}
-			return nil
-		},
+		Done:  func() error { return cmp.Or(wrong...) },
 	}
 }
 

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -11,72 +14,87 @@ import (
 
 // What those contestants share who look for bad requests themselves.
 
-// refusal is the answer to a bad request. As an error, it is what is wrong.
+// refusal is the answer to a bad request.
 type refusal struct {
 	status int
-	Errors []fault `json:"errors"`
+	Errors []string `json:"errors"`
 }
 
-type fault struct {
-	Field string `json:"field"`
-	Rule  string `json:"rule"`
-}
+func (r *refusal) Error() string { return strings.Join(r.Errors, ", ") }
 
-func bad(status int, field, rule string) *refusal {
-	return &refusal{status, []fault{{field, rule}}}
-}
+// StatusCode is for fuego.
+func (r *refusal) StatusCode() int { return r.status }
 
-func (r *refusal) Error() string { return r.Errors[0].Field + " " + r.Errors[0].Rule }
+func bad(what string) *refusal { return &refusal{http.StatusBadRequest, []string{what}} }
 
 var (
-	errNoType    = bad(http.StatusBadRequest, "Content-Type", "is missing")
-	errOtherType = bad(http.StatusUnsupportedMediaType, "Content-Type", "is not known")
+	errNoType    = bad("Content-Type is missing")
+	errOtherType = &refusal{http.StatusUnsupportedMediaType, []string{"Content-Type is not known"}}
 )
 
-// refusalOf is the answer to what is wrong, which lists all that a validator found.
-func refusalOf(err error) (status int, answer any) {
-	if r, ok := errors.AsType[*refusal](err); ok {
-		return r.status, r
+// answer is v, or what is wrong, with all that a validator found.
+func answer(status int, v *patient, err error) (int, any) {
+	if err == nil {
+		return status, v
 	}
-	r := bad(http.StatusBadRequest, "body", err.Error())
+	r, ok := errors.AsType[*refusal](err)
+	if !ok {
+		r = bad(err.Error())
+	}
 	if all, ok := errors.AsType[validator.ValidationErrors](err); ok {
 		r.Errors = nil
 		for _, one := range all {
-			r.Errors = append(r.Errors, fault{one.Field(), one.Tag()})
+			r.Errors = append(r.Errors, one.Field()+": "+one.Tag())
 		}
 	}
 	return r.status, r
 }
 
-// create checks path and query, lets read fill and check the body, and answers.
-func create(ward, notify string, read func(*newPatient) error) (patient, error) {
+// params checks path and query.
+func params(ward, notify string) (bool, error) {
+	yes, err := strconv.ParseBool(cmp.Or(notify, "false"))
+	switch {
+	case len(ward) > longest:
+		return false, bad("ward is too long")
+	case err != nil:
+		return false, bad("notify must be true or false")
+	}
+	return yes, nil
+}
+
+// create checks path and query, lets fromJSON or fromForm fill and check what the body
+// has, and answers.
+func create(ward, notify, contentType string, fromJSON, fromForm func(*newPatient) error) (int, any) {
+	yes, err := params(ward, notify)
+	if err != nil {
+		return answer(0, nil, err)
+	}
 	var p newPatient
-	if len(ward) > longest {
-		return patient{}, bad(http.StatusBadRequest, "ward", "is too long")
-	}
-	yes, err := false, error(nil)
-	if notify != "" {
-		if yes, err = strconv.ParseBool(notify); err != nil {
-			return patient{}, bad(http.StatusBadRequest, "notify", "must be true or false")
-		}
-	}
-	if err := read(&p); err != nil {
-		return patient{}, err
-	}
-	return created(ward, yes, &p), nil
-}
-
-func lookUp(id string) (patient, error) {
-	if len(id) != idSize {
-		return patient{}, bad(http.StatusBadRequest, "id", "must have 7 characters")
-	}
-	return found(id), nil
-}
-
-// media is a content type without its parameters.
-func media(contentType string) string {
 	kind, _, _ := strings.Cut(contentType, ";")
-	return strings.TrimSpace(kind)
+	switch strings.TrimSpace(kind) {
+	case jsonType:
+		err = fromJSON(&p)
+	case formType:
+		err = fromForm(&p)
+	case "":
+		err = errNoType
+	default:
+		err = errOtherType
+	}
+	v := created(ward, yes, &p)
+	return answer(http.StatusCreated, &v, err)
+}
+
+func get(id string) (int, any) {
+	v := found(id)
+	return answer(http.StatusOK, &v, checkID(id))
+}
+
+func checkID(id string) error {
+	if len(id) != idSize {
+		return bad("id must have 7 characters")
+	}
+	return nil
 }
 
 // newValidator checks newPatient by its validate tags.
@@ -86,3 +104,15 @@ func newValidator() (*validator.Validate, error) {
 }
 
 func isPhone(f validator.FieldLevel) bool { return phone.MatchString(f.Field().String()) }
+
+// rules is what echo and fiber call a validator.
+type rules struct{ of *validator.Validate }
+
+func (r rules) Validate(p any) error { return r.of.Struct(p) }
+
+// strict decodes with encoding/json, and refuses unknown members.
+func strict(r io.Reader) *json.Decoder {
+	d := json.NewDecoder(r)
+	d.DisallowUnknownFields()
+	return d
+}

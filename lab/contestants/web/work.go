@@ -43,6 +43,16 @@ const (
 	longest = 20      // characters of a ward
 	idSize  = 7       // characters of an id
 	maxBody = 1 << 20 // bytes
+
+	phonePattern = `^[+0-9 ]{5,20}$`
+
+	createPath = "/wards/{ward}/patients" // as net/http and others write it
+	createGin  = "/wards/:ward/patients"
+	getPath    = "/patients/{id}"
+	getGin     = "/patients/:id"
+
+	jsonType = "application/json"
+	formType = "application/x-www-form-urlencoded"
 )
 
 func created(ward string, notify bool, p *newPatient) patient {
@@ -53,25 +63,12 @@ func found(id string) patient {
 	return patient{ID: id, Ward: "7", Name: "Augusta Ada King", Email: "ada.king@example.org", Gender: "female", Age: 36}
 }
 
-const phonePattern = `^[+0-9 ]{5,20}$`
-
 var phone = regexp.MustCompile(phonePattern)
-
-const (
-	createPath = "/wards/{ward}/patients" // as net/http and others write it
-	createGin  = "/wards/:ward/patients"
-	getPath    = "/patients/{id}"
-	getGin     = "/patients/:id"
-
-	jsonType = "application/json"
-	formType = "application/x-www-form-urlencoded"
-)
 
 // request is one request and its expected answer.
 type request struct {
 	Method, Target, Type, Body string
 	Status                     int
-	Names                      string // the answer to a fault must name it
 }
 
 const (
@@ -82,10 +79,10 @@ const (
 
 // Requests of the scenarios.
 var requests = map[string]request{
-	routes.JSON:     {http.MethodPost, target, jsonType, jsonBody, http.StatusCreated, ""},
-	routes.Form:     {http.MethodPost, target, formType, formBody, http.StatusCreated, ""},
-	routes.Large:    {http.MethodPost, target, jsonType, strings.TrimSuffix(jsonBody, "}") + `,"note":"` + strings.Repeat("x", 500) + `"}`, http.StatusCreated, ""},
-	routes.Parallel: {http.MethodPost, target, jsonType, jsonBody, http.StatusCreated, ""},
-	routes.Get:      {http.MethodGet, "/patients/" + newID, "", "", http.StatusOK, ""},
-	routes.Untagged: {http.MethodPost, "/untagged" + target, formType, formBody, http.StatusBadRequest, ""},
+	routes.JSON:     {http.MethodPost, target, jsonType, jsonBody, http.StatusCreated},
+	routes.Form:     {http.MethodPost, target, formType, formBody, http.StatusCreated},
+	routes.Large:    {http.MethodPost, target, jsonType, strings.TrimSuffix(jsonBody, "}") + `,"note":"` + strings.Repeat("x", 500) + `"}`, http.StatusCreated},
+	routes.Parallel: {http.MethodPost, target, jsonType, jsonBody, http.StatusCreated},
+	routes.Get:      {http.MethodGet, "/patients/" + newID, "", "", http.StatusOK},
+	routes.Untagged: {http.MethodPost, "/untagged" + target, formType, formBody, http.StatusBadRequest},
 }

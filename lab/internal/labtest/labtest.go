@@ -3,11 +3,9 @@ package labtest
 
 import (
 	"os"
-	"slices"
 	"testing"
 
 	"github.com/spillway-go/spillway/lab/contestant"
-	"github.com/spillway-go/spillway/lab/results"
 )
 
 // Main is the TestMain of a package that starts contestants: the test binary runs
@@ -21,15 +19,4 @@ func Main(m *testing.M, roles map[string]contestant.Role) {
 		panic(err)
 	}
 	os.Exit(m.Run())
-}
-
-// Claim returns the verdict on a claim in a set-up, and fails the test if there is
-// none.
-func Claim(t *testing.T, judged []results.OldClaim, id, setup string) results.OldClaim {
-	t.Helper()
-	i := slices.IndexFunc(judged, func(c results.OldClaim) bool { return c.ID == id && c.Setup == setup })
-	if i < 0 {
-		t.Fatalf("%s (%s) was not judged", id, setup)
-	}
-	return judged[i]
 }

@@ -6,7 +6,6 @@ package demo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -50,13 +49,9 @@ func Default(duration time.Duration) Config {
 }
 
 func (c Config) check() error {
-	if c.Deadline <= 0 || c.Interval < time.Millisecond || len(c.Phases) == 0 {
-		return errors.New("demo: want a deadline, an interval of at least 1ms and phases")
-	}
-	for _, p := range c.Phases {
-		if p.Load <= 0 || p.For <= 0 {
-			return fmt.Errorf("demo: a phase of %vx for %v: want both above 0", p.Load, p.For)
-		}
+	if c.Deadline <= 0 || c.Interval < time.Millisecond || len(c.Phases) == 0 ||
+		slices.ContainsFunc(c.Phases, func(p Phase) bool { return p.Load <= 0 || p.For <= 0 }) {
+		return errors.New("demo: want a deadline, an interval of at least 1ms, and phases whose load and time are above 0")
 	}
 	return nil
 }
@@ -125,7 +120,11 @@ func Run(ctx context.Context, cfg Config, see func(Row)) (*Result, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	arrivals := cfg.arrivals()
+	res := &Result{Capacity: cfg.Work.Capacity(), Deadline: ms(cfg.Deadline), Phases: cfg.Phases}
+	load := service.Load{Timeout: cfg.Deadline, Seed: cfg.Seed}
+	for _, p := range cfg.Phases {
+		load.Stretches = append(load.Stretches, service.Stretch{Rate: p.Load * res.Capacity, For: p.For})
+	}
 	var lanes []*lane
 	for _, l := range Lanes {
 		database, err := service.NewDatabase(cfg.Work, cfg.Seed)
@@ -137,204 +136,131 @@ func Run(ctx context.Context, cfg Config, see func(Row)) (*Result, error) {
 			return nil, err
 		}
 		defer guard.Close()
-		lanes = append(lanes, &lane{guard: guard, database: database, totals: make([]total, len(cfg.Phases))})
-	}
-	res := &Result{Capacity: cfg.Work.Capacity(), Deadline: ms(cfg.Deadline), Phases: cfg.Phases}
-	for _, l := range Lanes {
+		lanes = append(lanes, &lane{cfg: cfg, guard: guard, database: database, begin: time.Now(), totals: make([]tally, len(cfg.Phases))})
 		res.Lanes = append(res.Lanes, l.Name)
 	}
-	begin := time.Now()
 	var running sync.WaitGroup
-	for _, l := range lanes {
-		l.phaseAt = func(at time.Duration) (int, bool) { return cfg.phaseAt(at) }
-		l.begin = begin
-		running.Go(func() {
-			// The configuration was checked, so this cannot fail.
-			_, _ = loadgen.Run(ctx, loadgen.Config{Target: l, Open: arrivals, Timeout: cfg.Deadline})
-		})
+	for _, l := range lanes { // the same arrivals for each
+		running.Go(func() { _, _ = load.Send(ctx, l.do) }) // the load was checked: it cannot fail
 	}
 	tick := time.NewTicker(cfg.Interval)
 	defer tick.Stop()
-	for n, whole := 1, cfg.length(); ctx.Err() == nil && time.Duration(n)*cfg.Interval <= whole; n++ {
-		select {
-		case <-ctx.Done():
-		case <-tick.C:
-			row := cfg.row(time.Duration(n)*cfg.Interval, lanes)
-			res.Rows = append(res.Rows, row)
-			see(row)
+	for phase := range cfg.Phases {
+		for end := cfg.end(phase); ctx.Err() == nil && time.Duration(len(res.Rows)+1)*cfg.Interval <= end; {
+			select {
+			case <-ctx.Done():
+			case <-tick.C:
+				res.Rows = append(res.Rows, cfg.row(len(res.Rows)+1, phase, lanes))
+				see(res.Rows[len(res.Rows)-1])
+			}
 		}
 	}
 	running.Wait()
-	res.Partial = ctx.Err() != nil
-	over := cfg.length()
-	if res.Partial { // requests of the last second have not ended
+	over := cfg.end(len(cfg.Phases) - 1)
+	if res.Partial = ctx.Err() != nil; res.Partial { // requests of the last second have not ended
 		over = time.Duration(len(res.Rows))*cfg.Interval - cfg.Deadline
 	}
-	res.Summary = cfg.summary(arrivals, lanes, over)
+	for i, p := range cfg.Phases {
+		if cfg.end(i) > over {
+			break
+		}
+		per := (p.For - p.unsettled()).Seconds()
+		for k, l := range lanes {
+			t := &l.totals[i]
+			res.Summary = append(res.Summary, Total{
+				Phase: p.Name, Lane: Lanes[k].Name, Good: float64(t.good) / per, Possible: min(res.Capacity, float64(t.sent)/per),
+				P99: t.p99(), Critical: float64(t.criticalGood) / float64(max(t.critical, 1)),
+			})
+		}
+	}
 	res.Verdicts = res.verdicts()
 	return res, nil
 }
 
-func (c Config) length() (d time.Duration) {
-	for _, p := range c.Phases {
+// end is when a phase ends, from the start.
+func (c Config) end(phase int) (d time.Duration) {
+	for _, p := range c.Phases[:phase+1] {
 		d += p.For
 	}
 	return d
 }
 
-// phaseAt returns the phase at a time, and whether it has settled by then.
-func (c Config) phaseAt(at time.Duration) (phase int, settled bool) {
-	for i, p := range c.Phases {
-		if at < p.For || i == len(c.Phases)-1 {
-			return i, at >= min(time.Second, p.For/3) && at < p.For
-		}
-		at -= p.For
-	}
-	return 0, false
-}
+// unsettled is how long the phase before has an effect.
+func (p Phase) unsettled() time.Duration { return min(time.Second, p.For/3) }
 
-// times is a schedule of given arrivals.
-type times struct {
-	at     []time.Duration
-	length time.Duration
-}
-
-// At implements loadgen.Schedule.
-func (t times) At(n uint64) (time.Duration, bool) {
-	if n < uint64(len(t.at)) {
-		return t.at[n], true
-	}
-	return t.length, false
-}
-
-// arrivals are the same for every lane.
-func (c Config) arrivals() times {
-	t := times{length: c.length()}
-	start := time.Duration(0)
-	for i, p := range c.Phases {
-		for at := range loadgen.Times(loadgen.Poisson(p.Load*c.Work.Capacity(), p.For, c.Seed+uint64(i))) {
-			t.at = append(t.at, start+at)
-		}
-		start += p.For
-	}
-	return t
-}
-
-// lane is one service with the results of its requests. It is a loadgen.Target.
+// lane is one service with the results of its requests.
 type lane struct {
+	cfg      Config
 	guard    *overload.Guard
 	database *service.Database
 	begin    time.Time
-	phaseAt  func(time.Duration) (int, bool)
 
 	mu     sync.Mutex
-	row    tally
-	totals []total
+	row    tally   // since the last row
+	totals []tally // of each phase's settled part
 }
 
-// tally counts the results since the last row.
+// tally counts results.
 type tally struct {
-	good, refused, late int
-	latency             histogram.Histogram // of what was not refused
+	sent, good, refused, critical, criticalGood int
+	latency                                     histogram.Histogram // of what was not refused
 }
 
-// total counts the results in a phase's settled part.
-type total struct {
-	good, critical, criticalGood int
-	latency                      histogram.Histogram
+func (t *tally) add(outcome loadgen.Outcome, important bool, took time.Duration) {
+	good, critical := 0, 0
+	if outcome == loadgen.OK {
+		good = 1
+	}
+	if important {
+		critical = 1
+	}
+	t.sent, t.good, t.critical, t.criticalGood = t.sent+1, t.good+good, t.critical+critical, t.criticalGood+good*critical
+	if outcome == loadgen.Rejected {
+		t.refused++
+		return
+	}
+	t.latency.Record(int64(took))
 }
 
-// Do sends one request to the lane's service.
-func (l *lane) Do(ctx context.Context, n uint64) loadgen.Outcome {
+func (t *tally) p99() float64 { return ms(time.Duration(t.latency.Quantile(.99))) }
+
+// do sends one request to the lane's service.
+func (l *lane) do(ctx context.Context, n uint64, _ bool) loadgen.Outcome {
 	important := n%5 == 0
 	if important {
 		ctx = spillway.WithPriority(ctx, spillway.Critical)
 	}
-	sent := time.Now()
+	phase, sent := service.StretchOf(n), time.Now()
 	outcome := loadgen.FromError(l.guard.Do(ctx, l.database.Ask))
 	took := time.Since(sent)
 	if outcome == loadgen.OK && ctx.Err() != nil {
 		outcome = loadgen.Timeout
 	}
-	phase, settled := l.phaseAt(sent.Sub(l.begin))
+	p := l.cfg.Phases[phase]
+	settled := sent.Sub(l.begin) >= l.cfg.end(phase)-p.For+p.unsettled()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch outcome {
-	case loadgen.OK:
-		l.row.good++
-	case loadgen.Rejected:
-		l.row.refused++
-	default:
-		l.row.late++
-	}
-	if outcome != loadgen.Rejected {
-		l.row.latency.Record(int64(took))
-	}
+	l.row.add(outcome, important, took)
 	if settled {
 		l.totals[phase].add(outcome, important, took)
 	}
 	return outcome
 }
 
-func (t *total) add(outcome loadgen.Outcome, important bool, took time.Duration) {
-	good := 0
-	if outcome == loadgen.OK {
-		good = 1
-	}
-	t.good += good
-	if important {
-		t.critical++
-		t.criticalGood += good
-	}
-	if outcome != loadgen.Rejected {
-		t.latency.Record(int64(took))
-	}
-}
-
-func (c Config) row(at time.Duration, lanes []*lane) Row {
-	phase, _ := c.phaseAt(at - c.Interval/2)
-	row := Row{At: at.Seconds(), Phase: phase, Load: c.Phases[phase].Load, Offered: c.Phases[phase].Load * c.Work.Capacity()}
-	per := c.Interval.Seconds()
+func (c Config) row(n, phase int, lanes []*lane) Row {
+	x, per := c.Phases[phase].Load, c.Interval.Seconds()
+	row := Row{At: float64(n) * per, Phase: phase, Load: x, Offered: x * c.Work.Capacity()}
 	for _, l := range lanes {
 		l.mu.Lock()
-		t := l.row
+		t := &l.row
+		row.Lanes = append(row.Lanes, Cell{
+			Good: float64(t.good) / per, Refused: float64(t.refused) / per, Late: float64(t.sent-t.good-t.refused) / per,
+			P99: t.p99(), Limit: l.guard.Limit(), InFlight: l.guard.Running(), Waiting: l.guard.Waiting(),
+		})
 		l.row = tally{}
 		l.mu.Unlock()
-		row.Lanes = append(row.Lanes, Cell{
-			Good: float64(t.good) / per, Refused: float64(t.refused) / per, Late: float64(t.late) / per,
-			P99: ms(time.Duration(t.latency.Quantile(.99))), Limit: l.guard.Limit(), InFlight: l.guard.Running(), Waiting: l.guard.Waiting(),
-		})
 	}
 	return row
-}
-
-// summary totals the phases that were over by then.
-func (c Config) summary(arrivals times, lanes []*lane, by time.Duration) []Total {
-	offered := make([]float64, len(c.Phases))
-	for _, at := range arrivals.at {
-		if phase, in := c.phaseAt(at); in {
-			offered[phase]++
-		}
-	}
-	var out []Total
-	for i, p := range c.Phases {
-		if by -= p.For; by < 0 {
-			break
-		}
-		per := (p.For - min(time.Second, p.For/3)).Seconds()
-		for k, l := range lanes {
-			t := &l.totals[i]
-			sum := Total{
-				Phase: p.Name, Lane: Lanes[k].Name, Good: float64(t.good) / per, Possible: min(c.Work.Capacity(), offered[i]/per),
-				P99: ms(time.Duration(t.latency.Quantile(.99))),
-			}
-			if t.critical > 0 {
-				sum.Critical = float64(t.criticalGood) / float64(t.critical)
-			}
-			out = append(out, sum)
-		}
-	}
-	return out
 }
 
 // Of returns the total of a lane in a phase.

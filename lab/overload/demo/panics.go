@@ -55,16 +55,11 @@ func ThreePanics(ctx context.Context) (*Panics, error) {
 	if err != nil {
 		return nil, err
 	}
+	answered := map[bool]string{true: "answered it in " + Millis(p.Took), false: "did not answer"}
+	answeredToo := map[bool]string{true: "answered it, too", false: "never answered again"}
 	p.Conclusion = fmt.Sprintf("%d slots, %d handlers panicked, then a good request: spillway %s; slots counted by hand, without defer, %s.",
-		slots, panics, pick(p.Spillway, "answered it in "+Millis(p.Took), "did not answer"), pick(p.ByHand, "answered it, too", "never answered again"))
+		slots, panics, answered[p.Spillway], answeredToo[p.ByHand])
 	return p, ctx.Err()
-}
-
-func pick(cond bool, a, b string) string {
-	if cond {
-		return a
-	}
-	return b
 }
 
 // survives serves work inside do, lets it panic that often, and reports whether

@@ -17,8 +17,9 @@ func TestASmallSessionAnswersEveryClaim(t *testing.T) {
 		t.Setenv(name, t.TempDir())
 	}
 	c := experiment.Sized[plan.Config]("quick")
-	c.Load, c.Patients, c.WarmUp, c.Time, c.Deadline = []float64{0.5, 2.5}, 200, 50*time.Millisecond, 300*time.Millisecond, 200*time.Millisecond
-	c.Slots, c.Min, c.Max = 3, 10*time.Millisecond, 20*time.Millisecond
+	c.MostLag = time.Minute // under the race detector
+	c.Load, c.Patients, c.WarmUp, c.Time = []float64{1.5}, 200, 50*time.Millisecond, 300*time.Millisecond
+	c.Slots, c.Min, c.Max = 2, 20*time.Millisecond, 40*time.Millisecond
 	undisturbed := func() func() float64 { return func() float64 { return 0 } }
 	s := experiment.Session{Dir: t.TempDir() + "/out", Repeats: 1, Seed: 5, Progress: experiment.NewProgress(io.Discard, false, 0), Watch: undisturbed}
 	res, runs, err := s.Run(t.Context(), plan.Experiment, &c)

@@ -11,6 +11,7 @@ package specimen
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/gin-gonic/gin/binding"
 )
 
 // Build says how the two published builds differ.
@@ -92,11 +94,14 @@ func serve[Req, Res any](l *Layer, r *Route[Req, Res], g *gin.Context) {
 		c.timing(l.build.Short)
 		res, err = r.handle(c, req)
 	}
-	if err != nil {
-		g.AbortWithStatusJSON(statusOf(err), gin.H{"error": err.Error()})
-		return
+	switch {
+	case err == nil:
+		respond(g, r.status, res)
+	case errors.Is(err, errOtherType):
+		g.AbortWithStatusJSON(http.StatusUnsupportedMediaType, gin.H{"error": err.Error()})
+	default:
+		g.AbortWithStatusJSON(http.StatusBadRequest, gin.H{"error": err.Error()})
 	}
-	respond(g, r.status, res)
 }
 
 func (l *Layer) giveBack(c *Context) {
@@ -140,4 +145,48 @@ func respond(g *gin.Context, status int, res any) {
 	default:
 		g.JSON(status, res)
 	}
+}
+
+// bindings decode bodies by content type.
+var bindings = map[string]binding.Binding{
+	binding.MIMEJSON: binding.JSON,
+	binding.MIMEXML:  binding.XML, binding.MIMEXML2: binding.XML,
+	binding.MIMEPOSTForm: binding.FormPost, binding.MIMEMultipartPOSTForm: binding.FormMultipart,
+	binding.MIMEPlain: binding.Plain,
+	binding.MIMEYAML:  binding.YAML, binding.MIMEYAML2: binding.YAML,
+}
+
+var (
+	errNoType    = errors.New("missing content type")
+	errOtherType = errors.New("unsupported content type")
+)
+
+// bind fills req from path, query and body, the later over the earlier. gin checks it
+// after the last of them.
+func bind(g *gin.Context, req any) error {
+	if len(g.Params) > 0 {
+		path := make(map[string][]string, len(g.Params))
+		for _, p := range g.Params {
+			path[p.Key] = []string{p.Value}
+		}
+		if err := binding.MapFormWithTag(req, path, "uri"); err != nil {
+			return err
+		}
+	}
+	if g.Request.URL.RawQuery != "" {
+		if err := binding.MapFormWithTag(req, g.Request.URL.Query(), "query"); err != nil {
+			return err
+		}
+	}
+	kind := g.ContentType()
+	body, known := bindings[kind]
+	switch {
+	case g.Request.Body == nil || g.Request.ContentLength == 0:
+		return binding.Validator.ValidateStruct(req)
+	case kind == "":
+		return errNoType
+	case !known:
+		return errOtherType
+	}
+	return g.ShouldBindWith(req, body)
 }

@@ -1,0 +1,201 @@
+package patterns
+
+import (
+	"math"
+
+	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+// The figures.
+var (
+	throughput  = ledger.Extra("throughput", "throughput, refusals counted")
+	reuse       = ledger.Extra("reuse_true", "true reuse")
+	foreign     = ledger.Extra("foreign", "answers with another patient's data")
+	stack       = ledger.Extra("stack_kb", "stack of a goroutine")
+	connections = ledger.Extra("connections", "most connections held")
+	p99         = brisk("p99", ledger.Quantile("ok", 0.99, "").Value)
+	gc          = brisk("collector's share", func(r *results.Run) float64 { return 100 * r.Process.GCShare })
+)
+
+// brisk is a figure of runs with more than 1,000 requests a second, of which H10 speaks.
+func brisk(name string, value func(*results.Run) float64) ledger.Figure {
+	return ledger.Figure{Name: name + " at more than 1,000 requests a second", Value: func(r *results.Run) float64 {
+		if float64(r.Offered)/r.Elapsed <= 1000 {
+			return math.NaN()
+		}
+		return value(r)
+	}}
+}
+
+func of(setup, load, pattern string, f ledger.Figure) ledger.Term {
+	return ledger.Of(ledger.Key{Setup: setup, Load: load, Pattern: pattern}, f)
+}
+
+// everywhere is a case for each set-up: the published shape decides, ours stands beside.
+// The sizes decide what comes out, so at others than the published ones it is open.
+func everywhere(load string, value func(e *ledger.Evidence, setup string) ledger.Term) func(*ledger.Evidence) []ledger.Case {
+	return func(e *ledger.Evidence) (out []ledger.Case) {
+		for _, setup := range []string{Shape, Process, Real} {
+			out = append(out, ledger.Case{Setup: setup, Value: value(e, setup), Beside: setup != Shape, Open: otherSize(e, setup, load)})
+		}
+		return out
+	}
+}
+
+func otherSize(e *ledger.Evidence, setup, load string) string {
+	k := ledger.Key{Setup: setup, Load: load, Pattern: WorkerPool}
+	for name, published := range experiment.Sized[Config]("full").job(k, 0).Params() {
+		if ran := e.ParamOf(k, name); !math.IsNaN(ran) && ran != published {
+			return "It is not judged, because the sizes decide it and these are not the published ones: run it without other sizes, or with --full."
+		}
+	}
+	return ""
+}
+
+// pool is a figure of the pool.
+func pool(load string, f ledger.Figure) func(*ledger.Evidence) []ledger.Case {
+	return everywhere(load, func(_ *ledger.Evidence, setup string) ledger.Term { return of(setup, load, WorkerPool, f) })
+}
+
+// ratio compares naive with the pool.
+func ratio(load string) func(*ledger.Evidence) []ledger.Case {
+	return everywhere(load, func(_ *ledger.Evidence, setup string) ledger.Term {
+		return of(setup, load, Naive, throughput).Over(of(setup, load, WorkerPool, throughput))
+	})
+}
+
+// pooled compares optimized with workerpool, and with it where every reply is reused.
+func pooled(compare func(optimized, pool ledger.Term) ledger.Term, f ledger.Figure) func(*ledger.Evidence) []ledger.Case {
+	value := func(setup, pattern string) ledger.Term {
+		return compare(of(setup, Brisk, pattern, f), of(setup, Brisk, WorkerPool, f))
+	}
+	return ledger.Only(
+		ledger.Case{Setup: Shape, Value: value(Shape, Optimized)},
+		ledger.Case{Setup: Shape + ", every reply reused", Value: value(Shape, Warm), Beside: true},
+		ledger.Case{Setup: Process, Value: value(Process, Optimized), Beside: true},
+		ledger.Case{Setup: Real, Value: value(Real, Optimized), Beside: true},
+	)
+}
+
+// held compares the connections held under any of the loads with the workers. A look-up
+// of a simulated store stands for one; only the database for real has connections, so that
+// decides too.
+func held(e *ledger.Evidence) []ledger.Case {
+	most := func(setup, pattern string) ledger.Term {
+		workers := ledger.Const(e.ParamOf(ledger.Key{Setup: setup, Load: High, Pattern: pattern}, "workers"))
+		return ledger.Largest(of(setup, Low, pattern, connections), of(setup, High, pattern, connections), of(setup, Sustained, pattern, connections)).Over(workers)
+	}
+	return []ledger.Case{
+		{Setup: Shape, Value: most(Shape, WorkerPool), Remark: "A look-up of the simulated store counts as a connection."},
+		{Setup: Real, Value: most(Real, WorkerPool), Remark: "These were really open to the database."},
+		{Setup: Process, Value: most(Process, WorkerPool), Beside: true},
+		{Setup: Real + ", naive", Value: most(Real, Naive), Beside: true},
+	}
+}
+
+// littlesLaw is the goodput that workers over such a store can have: each worker has one
+// look-up in progress, each lasts the store's mean latency.
+func littlesLaw(e *ledger.Evidence, k ledger.Key) float64 {
+	mean := (e.ParamOf(k, "min_latency_ms") + e.ParamOf(k, "max_latency_ms")) / 2
+	return e.ParamOf(k, "workers") * (1 - e.ParamOf(k, "error_rate")) / mean * 1000
+}
+
+func refused(load, title string, published float64, rule judge.Rule) ledger.Part {
+	return ledger.Part{ID: "refused", Title: title, Subject: "the pool's share of refused requests under " + load + " load", Unit: "%",
+		Rule: rule, Published: []float64{published}, Spread: 0.5, Max: 100, Cases: pool(load, ledger.RefusedShare)}
+}
+
+func goodput(load, title string, published float64) ledger.Part {
+	return ledger.Part{ID: "goodput", Title: title, Subject: "the pool's goodput under " + load + " load", Unit: "req/s",
+		Rule: judge.Within(0.10, published), Published: []float64{published}, Spread: 5, Cases: pool(load, ledger.Goodput)}
+}
+
+const (
+	publishedHigh      = "11,104 / 2,124 / 2,248 req/s for naive / workerpool / optimized; mean 75.5 / 148.5 / 145.0 ms; p99 100 / 569 / 566 ms; errors 5.2 / 88.3 / 88.8 %, refusals included; goroutines about 1,000 / 20 / 20"
+	publishedSustained = "6,179 / 1,593 / 1,547 req/s for naive / workerpool / optimized; mean 75.8 / 164.5 / 167.1 ms; errors 4.9 / 84.5 / 84.0 %, refusals included"
+)
+
+var family = ledger.Family{
+	ID:     "H",
+	Title:  "A patient API under three published concurrency patterns, and under ours",
+	Source: "Stella-Achar-Oiro, github.com/Stella-Achar-Oiro/healthcare-api-benchmark and its article",
+	Claims: []ledger.Claim{
+		{ID: "H1", Title: "at low load naive beats the small pool 4–5x in throughput",
+			Published: "1,115 vs 260 (optimized: 261) req/s; mean 75.9 / 364.9 / 363.1 ms; p99 100 / 424 / 418 ms; errors 5.8 / 5.3 / 4.7 %",
+			Note:      "100 clients share 20 workers, so the ratio is 100/20 less the tail of each run: it follows from the sizes, not from the cost of goroutines.",
+			Parts: []ledger.Part{{Subject: "naive/workerpool throughput at low load", Unit: "x", Rule: judge.Between(4, 5), Published: []float64{4.29}, Spread: 0.02,
+				Cases: ratio(Low)}}},
+		{ID: "H2", Title: "at high load the pool answers 2,124 req/s and refuses 88 %", Published: publishedHigh,
+			Note: "The share refused is fixed by the set-up: of 1,000 clients, 120 fit into workers and queue, and the other 880 burn their ten requests on refusals. The published throughput counts refusals as answers; 20 workers over a store of 75 ms with 5 % errors can succeed 253 times a second, whatever the load.",
+			Parts: []ledger.Part{
+				refused(High, "at high load the pool refuses 88 %", 88.3, judge.Between(85, 92)),
+				goodput(High, "at high load the pool succeeds 2,124 times a second", 2124),
+			}},
+		{ID: "H-law", Goal: true, Title: "a pool's goodput is workers × (1 − error rate) ÷ mean latency of the store",
+			Note: "Little's law explains why the goodput of H2 and H3 comes out as it does.",
+			Parts: []ledger.Part{{Subject: "the pool's goodput at high load/Little's law", Unit: "x", Rule: judge.Within(0.10, 1), Spread: 0.02,
+				Cases: everywhere(High, func(e *ledger.Evidence, setup string) ledger.Term {
+					k := ledger.Key{Setup: setup, Load: High, Pattern: WorkerPool}
+					return ledger.Of(k, ledger.Goodput).Over(ledger.Const(littlesLaw(e, k)))
+				})}}},
+		{ID: "H3", Title: "under sustained load it is the same: the pool refuses most, and naive answers about four times as much", Published: publishedSustained,
+			Note: "As in H2, the published throughput counts refusals as answers.",
+			Parts: []ledger.Part{
+				refused(Sustained, "under sustained load the pool still refuses most", 84.5, judge.Between(80, 90)),
+				{ID: "throughput", Title: "under sustained load naive answers about four times as much as the pool, refusals counted as the source does", Subject: "naive/workerpool throughput under sustained load",
+					Unit: "x", Rule: judge.Between(3, 5), Published: []float64{3.88}, Spread: 0.03, Cases: ratio(Sustained)},
+				goodput(Sustained, "under sustained load the pool succeeds 1,593 times a second", 1593),
+			}},
+		{ID: "H4", Title: "pooled response objects are reused 51 % of the time, and 80–90 % when warm", Published: "51 %; 80–90 % when warm",
+			Note: "The published counter takes every Get for a hit and only the 5 % error path puts an object back, so it shows 1/1.95 = 51 % at a true reuse of about 5 %. A rate above 90 % fails the rule of the warm pool too: it is then better than claimed.",
+			Parts: []ledger.Part{
+				{ID: "published", Title: "pooled response objects are reused 51 % of the time", Subject: "true reuse of response objects", Unit: "%", Rule: judge.Between(45, 57), Published: []float64{51}, Spread: 1, Max: 100,
+					Cases: ledger.Only(ledger.Case{Setup: Shape, Value: of(Shape, Sustained, Optimized, reuse).Times(100)},
+						ledger.Case{Setup: Process, Value: of(Process, High, Optimized, reuse).Times(100), Beside: true}, ledger.Case{Setup: Real, Value: of(Real, High, Optimized, reuse).Times(100), Beside: true})},
+				{ID: "warm", Title: "a warm pool reuses 80–90 %", Subject: "true reuse of response objects in a warm pool", Unit: "%", Rule: judge.Between(80, 90), Published: []float64{80, 90}, Spread: 1, Max: 100,
+					Cases: ledger.Only(ledger.Case{Setup: Shape + ", kept warm", Value: of(Shape, Sustained, Warm, reuse).Times(100)}, ledger.Case{Setup: Process, Value: of(Process, Brisk, Optimized, reuse).Times(100), Beside: true})},
+			}},
+		{ID: "H9", Title: "pooled objects must be cleared, or one patient's data reaches another's response", Published: "a rule, no figure",
+			Note: "Clearing alone does not suffice: the published code gives the object back before the receiver has encoded it.",
+			Parts: []ledger.Part{
+				{ID: "uncleared", Title: "reuse without clearing shows one patient's data to another", Subject: "the count of answers with another patient's data, reused uncleared,", Kind: judge.Every, Rule: judge.AtLeast(1),
+					Cases: ledger.Only(ledger.Case{Setup: Shape, Value: of(Shape, Reuse, Uncleared, foreign)})},
+				{ID: "cleared", Title: "reuse with clearing and a clear owner shows none", Subject: "the count of answers with another patient's data, cleared and correctly owned,", Kind: judge.Never, Rule: judge.Exactly(0),
+					Cases: ledger.Only(ledger.Case{Setup: Shape, Value: of(Shape, Reuse, Warm, foreign)}, ledger.Case{Setup: Process, Value: of(Process, Reuse, Optimized, foreign), Beside: true})},
+			}},
+		{ID: "H10", Any: true, Title: "pooled responses cut garbage collection or p99 above 1,000 req/s", Published: "no figure of the collector; p99 418 vs 424 ms at low load and 566 vs 569 ms at high load",
+			Note: "It is measured where both patterns admit and answer more than 1,000 requests a second.",
+			Parts: []ledger.Part{
+				{ID: "p99", Title: "pooled responses cut p99 above 1,000 req/s", Subject: "optimized/workerpool p99", Unit: "x", Rule: judge.Below(1), Published: []float64{0.995}, Spread: 0.01, Cases: pooled(ledger.Term.Over, p99)},
+				{ID: "gc", Title: "pooled responses cut the collector's share of CPU above 1,000 req/s", Subject: "optimized − workerpool share of CPU in garbage collection", Unit: "points", Rule: judge.Below(0), Spread: 0.5, Cases: pooled(ledger.Term.Minus, gc)},
+			}},
+		{ID: "H11", Title: "a pool's memory is calculable: 2–4 KB a goroutine, and 20 workers never hold more than 20 connections", Published: "2 KB a goroutine; 1,000 are 2–4 MB; 20 workers, at most 20 connections",
+			Note: "2 KB is where a stack starts; a handler that goes through HTTP and a database driver grows it, and a request also keeps its connection's goroutine.",
+			Parts: []ledger.Part{
+				{ID: "stack", Title: "a goroutine costs 2–4 KB", Subject: "stack of a goroutine", Unit: "KB", Rule: judge.Between(1.9, 4.2), Published: []float64{2, 4}, Spread: 0.05,
+					Cases: ledger.Only(ledger.Case{Setup: "goroutines that only wait", Value: of(Shape, Parked, Naive, stack)}, ledger.Case{Setup: Real, Value: of(Real, High, Naive, stack), Beside: true})},
+				{ID: "connections", Title: "a pool never holds more connections than it has workers", Subject: "the most connections held/workers", Unit: "x", Kind: judge.Every, Rule: judge.AtMost(1), Published: []float64{1}, Cases: held},
+			}},
+	},
+	Columns: []ledger.Column{{Key: "stack_kb", Name: "stack of a goroutine, KB", Format: "decimals"}},
+	Recommendations: []ledger.Recommendation{
+		{For: "patient-facing services and real-time monitoring", Use: "optimized: a worker pool with pooled response objects", RestsOn: []string{"H9/cleared", "H10"}},
+		{For: "internal tools", Use: "workerpool", RestsOn: []string{"H8", "H11/connections"}},
+		{For: "batch jobs", Use: "workerpool with a larger queue", RestsOn: []string{"H2/refused", "H5"}},
+		{For: "prototypes, scripts and tools with known bounds, and nothing else", Use: "naive: a goroutine per request", RestsOn: []string{"H1", "H6", "H7", "H8"}},
+	},
+	Sources: []ledger.Source{{Name: "Stella-Achar-Oiro/healthcare-api-benchmark", URL: "https://github.com/Stella-Achar-Oiro/healthcare-api-benchmark", What: "and the article that goes with it"}},
+	Method: []ledger.Note{
+		{Title: "Refusals are not throughput", Text: "The published harness counts every answer, and a refusal is an answer. A refusal is also counted as an error, and its latency goes into the same figures as a served request. Here four outcomes are kept apart everywhere, and goodput (requests that got their patient) is the headline."},
+		{Title: "What the slots can do", Text: "By Little's law a pool cannot answer more than workers × (1 − error rate) ÷ mean store latency. Twenty workers, 5 % errors and a store of 50–100 ms make 20 × 0.95 ÷ 0.075 s ≈ 253 good requests a second, whatever the load. A pool that shows 2,000 a second at high load is refusing the rest."},
+		{Title: "The share refused is set by the set-up", Text: "In a closed loop each client sends its quota back to back. Clients that are refused come back at once and burn their quota early; the few that hold slots do the rest. With 1,000 clients and 120 places (20 workers, a queue of 100) about 880 clients burn out: 88 %. Another quota or another number of clients gives another share."},
+		{Title: "A closed loop hides waiting", Text: "When the service stalls, a client that waits does not send. The requests that would have arrived in the meantime are missing from the figures. The loads of this experiment are closed loops all the same, as published, so that the figures can be compared; read the latencies with that in mind."},
+		{Title: "The published shape, and ours", Text: "The published load test calls a function that waits 100 ms for queue room; the printed HTTP handler is different code and refuses at once. “Published shape” is the former, rebuilt, and decides the claims. “In process” are our patterns in its place, whose pool refuses another share, and “for real” are ours in a server of their own with HTTP and a database. These stand beside it."},
+		{Title: "Side by side", Text: "Pools spend their time waiting for the store. They run at the same time, each in a process of its own, at the full published size; what they differ from a twin is the noise floor. Naive does all of its work within a second under the short loads, and then runs alone."},
+		{Title: "What the hit counter counts", Text: "The published reuse rate counts every Get as a hit and is diluted by the error path, the only one that gives an object back. A pool that never reuses anything would report about 51 %. Here reuse is counted where it happens: a Get that was answered by an earlier Put."},
+		{Title: "Scaled runs", Text: "How many requests a client has decides what is refused, as do clients, workers and queue places. So claims about the sizes are open when other sizes were run."},
+	},
+}

@@ -1,5 +1,0 @@
-//go:build !unix
-
-package patterns
-
-func enoughFiles(Config) error { return nil }
