@@ -20,7 +20,6 @@ import (
 const (
 	setupRefuse = "refusal by a full pool"
 	setupCall   = "a typed result"
-	setupMemory = "memory"
 	setupBurst  = "burst"
 )
 
@@ -31,12 +30,10 @@ func setupSubmit(work time.Duration) string {
 	return strings.Replace(work.String(), "µs", " µs", 1) + " jobs"
 }
 
-func boutKey(setup string, producers, workers int, name string) ledger.Key {
-	return ledger.Key{Setup: setup, Load: fmt.Sprintf("%d→%d", producers, workers), Pattern: name}
-}
+func boutLoad(producers, workers int) string { return fmt.Sprintf("%d→%d", producers, workers) }
 
-func burstKey(jobs int, name string) ledger.Key {
-	return ledger.Key{Setup: setupBurst, Load: fmt.Sprintf("%d x %v, %d workers", jobs, burstWork, burstWorkers), Pattern: name}
+func burstLoad(jobs int) string {
+	return fmt.Sprintf("%d x %v, %d workers", jobs, burstWork, burstWorkers)
 }
 
 // What a burst is made of.
@@ -50,7 +47,6 @@ const (
 type planner struct {
 	Config
 	experiment.Plan
-	turnsMS int // of sizing, set before anything is measured
 }
 
 func plan(c Config) (experiment.Plan, error) {
@@ -65,25 +61,29 @@ func plan(c Config) (experiment.Plan, error) {
 		c.Producers[i] = cmp.Or(n, runtime.GOMAXPROCS(0))
 	}
 	c.Part, c.Work, c.Producers, c.Workers, c.Sizes = ascending(c.Part), ascending(c.Work), ascending(c.Producers), ascending(c.Workers), ascending(c.Sizes)
-	p := &planner{Config: c, Plan: experiment.Plan{Programs: []contestant.Spec{c.spec(RoleBout, nil)}}}
+	p := &planner{Config: c, Plan: experiment.Plan{Programs: []contestant.Spec{c.spec(RoleSubmit, nil)}}}
 	for _, part := range c.Part {
 		switch part {
-		case submitPart:
+		case "submit":
 			for _, work := range c.Work {
-				p.bouts(setupSubmit(work), Bout{What: Submitting, Work: work}, Submitters, c.Workers)
+				p.bouts(setupSubmit(work), RoleSubmit, work, Submitters, c.Workers)
 			}
-		case refusePart: // the size of a full pool does not matter
-			p.bouts(setupRefuse, Bout{What: Refusing}, Refusers, c.Workers[:1])
-		case callPart:
-			p.bouts(setupCall, Bout{What: Calling}, Callers, c.Workers[:min(2, len(c.Workers))])
-		case memoryPart:
-			for _, name := range p.among(Submitters) {
-				k := ledger.Key{Setup: setupMemory, Load: "1,000 workers, 100,000 jobs", Pattern: name}
-				p.alone(k, RoleMemory, Footprint{name, 1000, 100_000}, 500*time.Millisecond)
+		case "refuse": // the size of a full pool does not matter
+			p.bouts(setupRefuse, RoleRefuse, 0, Refusers, c.Workers[:1])
+		case "call":
+			p.bouts(setupCall, RoleCall, 0, Callers, c.Workers[:min(2, len(c.Workers))])
+		case "memory":
+			for _, k := range p.keys("memory", "1,000 workers, 100,000 jobs", Submitters) {
+				if !k.Twin {
+					p.alone(k, RoleMemory, k.Pattern, 400*time.Millisecond)
+				}
 			}
-		case burstPart:
-			p.burst()
-		case sizingPart:
+		case "burst":
+			for _, k := range p.keys(setupBurst, burstLoad(c.Jobs), flooded) {
+				f := Flood{k.Pattern, c.Jobs, burstWorkers, c.Buffer, burstWork}
+				p.alone(k, RoleBurst, f, f.Ideal()*5/4+3*Idle)
+			}
+		case "sizing":
 			p.sizing()
 		}
 	}
@@ -95,12 +95,20 @@ func (c Config) spec(role string, input any) contestant.Spec {
 	return contestant.Spec{Program: "pools", Role: role, Input: input, MemoryCap: uint64(c.MemoryCap) << 20}
 }
 
-// among are the chosen contestants that are able to do it.
-func (c Config) among(able []string) []string {
-	return slices.DeleteFunc(slices.Clone(able), func(s string) bool { return !slices.Contains(c.Contestant, s) })
+// keys are the cells of the chosen contestants that are able to do it, Spillway's twice.
+func (c Config) keys(setup, load string, able []string) (out []ledger.Key) {
+	for _, name := range able {
+		if k := (ledger.Key{Setup: setup, Load: load, Pattern: name}); slices.Contains(c.Contestant, name) {
+			out = append(out, k)
+			if k.Twin = name == Spillway; k.Twin {
+				out = append(out, k)
+			}
+		}
+	}
+	return out
 }
 
-// alone adds a cell that is measured in a process alone on the machine.
+// alone adds a cell whose process has the machine for itself.
 func (p *planner) alone(k ledger.Key, role string, input any, expect time.Duration) {
 	p.Cells = append(p.Cells, experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Expect: expect, Run: experiment.Alone(p.spec(role, input))})
 }
@@ -110,38 +118,35 @@ func ascending[T cmp.Ordered](values []T) []T {
 	return slices.Compact(slices.Sorted(slices.Values(values)))
 }
 
-// bouts adds one for every number of producers.
-func (p *planner) bouts(setup string, b Bout, able []string, workers []int) {
-	for _, b.Producers = range p.Producers {
-		p.bout(setup, b, p.among(able), workers)
+// bouts adds one for every number of producers, with every contestant and number of
+// workers.
+func (p *planner) bouts(setup, role string, work time.Duration, able []string, workers []int) {
+	for _, producers := range p.Producers {
+		b := Bout{Work: work, Producers: producers, Rounds: p.Rounds, Time: p.Time, Buffer: p.Buffer}
+		var keys []ledger.Key
+		for _, n := range workers {
+			for _, k := range p.keys(setup, boutLoad(producers, n), able) {
+				keys, b.Entries = append(keys, k), append(b.Entries, Entry{k.Pattern, n})
+			}
+		}
+		if len(keys) > 0 {
+			p.Groups = append(p.Groups, p.bout(setup, role, b, keys))
+		}
 	}
 }
 
-// bout adds one with every contestant and number of workers. Spillway plays twice.
-func (p *planner) bout(setup string, b Bout, names []string, workers []int) {
-	b.Rounds, b.Time, b.Buffer = p.Rounds, p.Time, p.Buffer
-	var keys []ledger.Key
-	for _, n := range workers {
-		for _, name := range names {
-			k := boutKey(setup, b.Producers, n, name)
-			keys, b.Entries = append(keys, k), append(b.Entries, Entry{name, n})
-			if k.Twin = name == Spillway; k.Twin {
-				keys, b.Entries = append(keys, k), append(b.Entries, Entry{name, n})
-			}
-		}
-	}
-	if len(keys) == 0 {
-		return
-	}
-	p.Groups = append(p.Groups, experiment.Group{
+// bout is the cells of one table.
+func (p *planner) bout(setup, role string, b Bout, keys []ledger.Key) experiment.Group {
+	// Each producer has two jobs at least. Finding out the size of a block takes four;
+	// start, warm-up and collection as long as the block.
+	block := max(b.Time, time.Duration(2*b.Producers)*b.Work/time.Duration(runtime.GOMAXPROCS(0)))
+	return experiment.Group{
 		Keys: keys, Label: fmt.Sprintf("%s by %d producers, %d contestants in turns", setup, b.Producers, len(keys)),
-		// Finding out the size of a block takes four; start, warm-up and collection as long as the block.
-		Expect: time.Duration(len(keys)*(b.Rounds+4))*2*b.Time + 200*time.Millisecond,
+		Expect: time.Duration(len(keys)*(b.Rounds+4))*2*block + 200*time.Millisecond,
 		Run: func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
-			b := b
 			b.Seed = t.Seed
 			var readings [][]turns.Reading
-			exit, err := contestant.Run(ctx, p.spec(RoleBout, b), &readings)
+			exit, err := contestant.Run(ctx, p.spec(role, b), &readings)
 			if err == nil && exit.Killed != "" { // which contestant was the cause is unknown
 				err = fmt.Errorf("the process of all contestants was %s", exit.Killed)
 			}
@@ -154,17 +159,5 @@ func (p *planner) bout(setup string, b Bout, names []string, workers []int) {
 			}
 			return runs, err
 		},
-	})
-}
-
-func (p *planner) burst() {
-	for _, name := range p.among(flooded) {
-		f := Flood{name, p.Jobs, burstWorkers, p.Buffer, burstWork}
-		expect := f.Ideal()*5/4 + 3*Idle
-		k := burstKey(p.Jobs, name)
-		p.alone(k, RoleBurst, f, expect)
-		if k.Twin = name == Spillway; k.Twin {
-			p.alone(k, RoleBurst, f, expect)
-		}
 	}
 }

@@ -41,7 +41,7 @@ func TestWhatAnswersOtherwiseAtItsSizeIsOpen(t *testing.T) {
 		"small":      {func(c *Config) { c.Jobs = 1000 }, []string{"pool-6"}},
 		"in a hurry": {func(c *Config) { c.Settle = time.Second }, []string{"pool-sizing"}},
 		"few sizes":  {func(c *Config) { c.Sizes = []int{1, 4} }, []string{"pool-sizing"}},
-		"usual":      {func(c *Config) { c.Part = []string{submitPart, burstPart} }, []string{"pool-sizing"}},
+		"usual":      {func(c *Config) { c.Part = []string{"submit", "burst"} }, []string{"pool-sizing"}},
 	} {
 		c := experiment.Sized[Config]("full")
 		test.change(&c)
@@ -65,13 +65,13 @@ func TestBadInputIsNamed(t *testing.T) {
 		"contestant \"x\"": func(c *Config) { c.Contestant = []string{"x"} },
 		"part \"x\"":       func(c *Config) { c.Part = []string{"x"} },
 		"no part":          func(c *Config) { c.Part = nil },
-		"workers is [0]":   func(c *Config) { c.Workers = []int{0} },
-		"workers is []":    func(c *Config) { c.Workers = nil },
-		"producers is [-1": func(c *Config) { c.Producers = []int{-1} },
+		"workers is 0":     func(c *Config) { c.Workers = []int{0} },
+		"workers is :":     func(c *Config) { c.Workers = nil },
+		"producers is -1":  func(c *Config) { c.Producers = []int{-1} },
 		"work is [1s]":     func(c *Config) { c.Work = []time.Duration{time.Second} },
 		"buffer is 0":      func(c *Config) { c.Buffer = 0 },
-		"rounds 0":         func(c *Config) { c.Rounds = 0 },
-		"sizes is [0]":     func(c *Config) { c.Sizes = []int{0} },
+		"rounds is 0":      func(c *Config) { c.Rounds = 0 },
+		"sizes is 0":       func(c *Config) { c.Sizes = []int{0} },
 		"jobs is 0":        func(c *Config) { c.Jobs = 0 },
 		"measure 0s":       func(c *Config) { c.Measure = 0 },
 		"memory-cap is -1": func(c *Config) { c.MemoryCap = -1 },

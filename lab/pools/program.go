@@ -31,22 +31,15 @@ const Idle = 250 * time.Millisecond
 
 // Roles of the program, with what they take and return.
 const (
-	RoleBout   = "pools-bout"   // Bout, readings by entry and round
-	RoleMemory = "pools-memory" // Footprint, figures
-	RoleBurst  = "pools-burst"  // Flood, figures
-	RoleSizing = "pools-sizing" // Sized, a run for each phase
-)
-
-// The operations that a bout measures.
-const (
-	Submitting = "submit" // jobs handed over
-	Refusing   = "refuse" // submissions refused by a full pool
-	Calling    = "call"   // results waited for
+	RoleSubmit = "pools-submit" // Bout of jobs handed over, readings by entry and round
+	RoleRefuse = "pools-refuse" // Bout of submissions refused by a full pool, the same
+	RoleCall   = "pools-call"   // Bout of results waited for, the same
+	RoleMemory = "pools-memory" // a name; "worker_bytes" when idle, "job_bytes" of one that no worker has taken
+	RoleBurst  = "pools-burst"  // Flood; "finish" of the ideal time, "cpu_seconds", "peak_rss", "peak_goroutines", "left" after the idle timeout
 )
 
 // Bout is several contestants with the same task, in one process and in turns.
 type Bout struct {
-	What      string
 	Work      time.Duration // of each job; 0: none
 	Producers int
 	Entries   []Entry
@@ -62,16 +55,7 @@ type Entry struct {
 	Workers    int
 }
 
-// Footprint asks for the memory, in heap and stacks, of an idle worker ("worker_bytes")
-// and of a job that no worker has taken ("job_bytes").
-type Footprint struct {
-	Contestant    string
-	Workers, Jobs int
-}
-
-// Flood is many jobs that wait, all at once. It takes "finish" of the ideal time,
-// "cpu_seconds", "peak_rss" and "peak_goroutines", and "left" are the workers still
-// there after the idle timeout.
+// Flood is many jobs that wait, all at once.
 type Flood struct {
 	Contestant            string
 	Jobs, Workers, Buffer int
@@ -81,22 +65,4 @@ type Flood struct {
 // Ideal is how long it takes if every worker is always busy.
 func (f Flood) Ideal() time.Duration {
 	return time.Duration((f.Jobs+f.Workers-1)/f.Workers) * f.Work
-}
-
-// Sized is one pool under work that changes once. Jobs arrive in an open loop and
-// count only if they end before their deadline; a full pool refuses.
-type Sized struct {
-	Workers  int // 0: not configured
-	Phases   []Phase
-	TurnsMS  int // of the spin in a millisecond of computing
-	Deadline time.Duration
-	Settle   time.Duration // at the start of each phase
-	Measure  time.Duration
-	Seed     uint64
-}
-
-// Phase is a load: a rate of jobs that compute, then wait.
-type Phase struct {
-	PerSecond     float64
-	Compute, Wait time.Duration
 }

@@ -2,11 +2,10 @@ package pools
 
 import (
 	"context"
+	"errors"
 	"runtime"
-	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/burn"
@@ -14,17 +13,25 @@ import (
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/workerpool"
 )
 
 // workKind is a kind of work, before and after the change.
 type workKind struct {
-	name    string
-	phases  []Phase
-	waiting bool // hardly uses a processor: pools can run side by side
-	largest int  // fixed size that is of interest, in multiples of GOMAXPROCS
+	name   string
+	phases []phase
+	beside string // pools that run side by side, because they hardly use a processor
 }
 
-const sizingDeadline = 200 * time.Millisecond
+// phase is a load: a rate of jobs that compute, then wait.
+type phase struct {
+	PerSecond     float64
+	Compute, Wait time.Duration
+}
+
+// deadline is how soon a job has to end, to count.
+const deadline = 200 * time.Millisecond
 
 // What the claim is about: the fixed sizes, in multiples of GOMAXPROCS, and the time that
 // a pool without a number has.
@@ -38,18 +45,12 @@ var (
 func workKinds() []workKind {
 	procs, ms := float64(runtime.GOMAXPROCS(0)), time.Millisecond
 	return []workKind{
-		{"CPU-bound", []Phase{{1.5 * procs * 250, 4 * ms, 0}, {1.5 * procs * 250, 8 * ms, 0}}, false, 16},
-		{"I/O-bound", []Phase{{1000, 0, 20 * ms}, {1000, 0, 80 * ms}}, true, 64},
-		{"mixed", []Phase{{1.3 * procs * 500, 2 * ms, 20 * ms}, {1.3 * procs * 500, 2 * ms, 80 * ms}}, false, 64},
+		{"CPU-bound", []phase{{1.5 * procs * 250, 4 * ms, 0}, {1.5 * procs * 250, 8 * ms, 0}}, ""},
+		{"I/O-bound", []phase{{1000, 0, 20 * ms}, {1000, 0, 80 * ms}}, "sizing, I/O-bound"},
+		{"mixed", []phase{{1.3 * procs * 500, 2 * ms, 20 * ms}, {1.3 * procs * 500, 2 * ms, 80 * ms}}, ""},
 	}
 }
 
-// among are those of the multiples of GOMAXPROCS that are of interest.
-func (w workKind) among(multiples []int) []int {
-	return slices.DeleteFunc(slices.Clone(multiples), func(n int) bool { return n > w.largest })
-}
-
-// phaseNames are the loads of the report.
 var phaseNames = []string{"from the start", "after the change"}
 
 // key names a pool by its number of workers; 0 is Spillway without a number.
@@ -62,64 +63,144 @@ func (w workKind) key(phase string, workers int) ledger.Key {
 }
 
 func (p *planner) sizing() {
-	p.Prepare = func(context.Context) error { p.turnsMS = turnsAvailable(); return nil }
+	turnsMS := 0
+	p.Prepare = func(context.Context) error { turnsMS = turnsAvailable(); return nil }
+	add := func(kind workKind, workers int, twin bool) {
+		job := sized{Workers: workers, Phases: kind.phases, Settle: p.Settle, Measure: p.Measure}
+		if workers > 0 {
+			job.Settle = min(p.Settle, 2*deadline) // a fixed size has nothing to adapt
+		}
+		g := experiment.Group{Beside: kind.beside, Expect: 2 * (job.Settle + job.Measure + deadline/2)}
+		for _, phase := range phaseNames {
+			k := kind.key(phase, workers)
+			k.Twin = twin
+			g.Keys = append(g.Keys, k)
+		}
+		g.Run = func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
+			job.Seed, job.TurnsMS = t.Seed, turnsMS
+			runs := make([]results.Run, len(phaseNames))
+			spec := p.spec(roleSizing, job)
+			spec.Program = "" // the lab itself
+			exit, err := contestant.Run(ctx, spec, &runs)
+			for i := range runs {
+				runs[i].Killed = exit.Killed
+			}
+			return runs, err
+		}
+		p.Groups = append(p.Groups, g)
+	}
 	for _, kind := range workKinds() {
-		p.sized(kind, 0, false)
-		p.sized(kind, 0, true)
-		for _, multiple := range kind.among(p.Sizes) {
-			p.sized(kind, multiple*runtime.GOMAXPROCS(0), false)
+		for _, multiple := range p.Sizes {
+			add(kind, multiple*runtime.GOMAXPROCS(0), false)
 		}
+		add(kind, 0, false)
+		add(kind, 0, true)
 	}
-}
-
-// sized adds one pool under both phases.
-func (p *planner) sized(kind workKind, workers int, twin bool) {
-	s := Sized{Workers: workers, Phases: kind.phases, Deadline: sizingDeadline, Settle: p.Settle, Measure: p.Measure}
-	if workers > 0 {
-		s.Settle = min(p.Settle, 2*sizingDeadline) // a fixed size has nothing to adapt
-	}
-	g := experiment.Group{Expect: 2 * (s.Settle + s.Measure + sizingDeadline/2)}
-	for _, phase := range phaseNames {
-		k := kind.key(phase, workers)
-		k.Twin = twin
-		g.Keys = append(g.Keys, k)
-	}
-	if kind.waiting {
-		g.Beside = g.Keys[0].Setup
-	}
-	g.Run = func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
-		s := s
-		s.Seed, s.TurnsMS = t.Seed, p.turnsMS
-		runs := make([]results.Run, len(g.Keys))
-		exit, err := contestant.Run(ctx, p.spec(RoleSizing, s), &runs)
-		for i := range runs {
-			runs[i].Killed = exit.Killed
-		}
-		return runs, err
-	}
-	p.Groups = append(p.Groups, g)
 }
 
 // turnsAvailable is how many turns a processor does in a millisecond while all of them
 // compute: the most of several short tries on the machine as it is. A machine busy with
 // other work can do less, and would otherwise be offered many times its capacity.
 func turnsAvailable() int {
-	const chunk, window = 20_000, 100 * time.Millisecond
-	most := 0.0
-	for range 5 {
+	const turns = 20_000_000 // some 20 ms
+	quickest := time.Hour
+	for range 20 {
 		var all sync.WaitGroup
-		var turns atomic.Int64
 		began := time.Now()
 		for range runtime.GOMAXPROCS(0) {
-			all.Go(func() {
-				for time.Since(began) < window {
-					burn.Turns(chunk)
-					turns.Add(chunk)
-				}
-			})
+			all.Go(func() { burn.Turns(turns) })
 		}
 		all.Wait()
-		most = max(most, float64(turns.Load())/time.Since(began).Seconds()/1000/float64(runtime.GOMAXPROCS(0)))
+		quickest = min(quickest, time.Since(began))
 	}
-	return max(1, int(most))
+	return max(1, int(turns/quickest.Seconds()/1000))
+}
+
+// sized is one pool under work that changes once. Jobs arrive in an open loop and count
+// only if they end before their deadline; a full pool refuses.
+type sized struct {
+	Workers         int // 0: not configured
+	Phases          []phase
+	TurnsMS         int           // of the spin in a millisecond of computing
+	Settle, Measure time.Duration // in each phase
+	Seed            uint64
+}
+
+// play returns a run for each phase.
+func (s sized) play(ctx context.Context) ([]results.Run, error) {
+	p, err := workerpool.New(workerpool.Config{MinWorkers: s.Workers, MaxWorkers: s.Workers})
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	var out []results.Run
+	for i, ph := range s.Phases {
+		res, err := s.settleThenMeasure(ctx, target{p, ph, s.TurnsMS}, s.Seed+uint64(2*i))
+		if err != nil {
+			return nil, err
+		}
+		run, stats := experiment.FromLoad(res), p.Stats()
+		run.Elapsed = s.Measure.Seconds() // jobs intended in this time, whenever they ended
+		run.Series = nil
+		run.Params = map[string]any{"gomaxprocs": runtime.GOMAXPROCS(0), "workers_then": stats.Workers, "queue": stats.QueueSize, "generator": res.Why}
+		if s.Workers == 0 {
+			run.Params["settle_seconds"] = s.Settle.Seconds()
+		}
+		out = append(out, run)
+	}
+	return out, ctx.Err()
+}
+
+// settleThenMeasure sends one continuous stream and returns the result of its second
+// part.
+func (s sized) settleThenMeasure(ctx context.Context, t target, seed uint64) (*loadgen.Result, error) {
+	stream := func(d time.Duration, seed uint64) (*loadgen.Result, error) {
+		return loadgen.Run(ctx, loadgen.Config{Target: t, Timeout: deadline, Open: loadgen.Poisson(t.PerSecond, d, seed)})
+	}
+	settled := make(chan error, 1)
+	go func() {
+		_, err := stream(s.Settle, seed)
+		settled <- err
+	}()
+	time.Sleep(s.Settle) // its last jobs end later
+	res, err := stream(s.Measure, seed+1)
+	return res, errors.Join(err, <-settled)
+}
+
+// slice is how long a job computes before it checks its context and yields. The
+// generator is in the same process: behind jobs that keep a processor for as long as
+// the runtime allows it was late by half a second, which distorted all sizes.
+const slice = 100 * time.Microsecond
+
+// target submits jobs to a pool and waits for their end.
+type target struct {
+	pool *workerpool.Pool
+	phase
+	turnsMS int
+}
+
+func (t target) Do(ctx context.Context, _ uint64) loadgen.Outcome {
+	ended := make(chan struct{})
+	err := t.pool.TrySubmit(ctx, func(ctx context.Context) error {
+		defer close(ended)
+		for left := t.Compute; left > 0 && ctx.Err() == nil; left -= slice {
+			burn.Turns(int(min(left, slice).Seconds() * 1000 * float64(t.turnsMS)))
+			runtime.Gosched()
+		}
+		if t.Wait > 0 {
+			select {
+			case <-time.After(t.Wait):
+			case <-ctx.Done():
+			}
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return loadgen.FromError(err)
+	}
+	select {
+	case <-ended:
+	case <-ctx.Done(): // may be before the job starts; then it never starts
+	}
+	return loadgen.FromError(ctx.Err())
 }

@@ -12,44 +12,37 @@ import (
 	"github.com/spillway-go/spillway/lab/turns"
 )
 
-// play runs a bout and returns the readings by entry and round.
-func play(ctx context.Context, b pools.Bout) ([][]turns.Reading, error) {
+// opener makes a contestant ready to be driven.
+type opener func(b pools.Bout, e pools.Entry, work func()) (rig, error)
+
+// play runs a bout and returns the readings by entry and round. A contestant is started
+// and warmed for each block, and ended after it: it leaves nothing running for the next.
+func (open opener) play(ctx context.Context, b pools.Bout) ([][]turns.Reading, error) {
 	work := burn.For(b.Work)
 	var players []turns.Player
 	for _, e := range b.Entries {
-		players = append(players, player(b, e, work))
+		var r rig
+		var drive func()
+		players = append(players, turns.Player{
+			Name: fmt.Sprintf("%s with %d workers", e.Contestant, e.Workers),
+			Ready: func(n int) (err error) {
+				if r, err = open(b, e, work); err == nil {
+					r.gather(max(n/4, 2*b.Producers))()
+					drive = r.gather(n)
+				}
+				return err
+			},
+			Block: func(int) { drive() },
+			Done:  func() error { return r.end() },
+		})
 	}
 	return turns.Play(ctx, turns.Config{Rounds: b.Rounds, Time: b.Time, Least: 2 * b.Producers, Seed: b.Seed}, players)
-}
-
-// player is a contestant that is started and warmed for each block, and ended after it:
-// it leaves nothing running for the next.
-func player(b pools.Bout, e pools.Entry, work func()) turns.Player {
-	var r rig
-	var drive func()
-	return turns.Player{
-		Name: fmt.Sprintf("%s with %d workers", e.Contestant, e.Workers),
-		Ready: func(n int) (err error) {
-			if r, err = open(b, e, work); err != nil {
-				return err
-			}
-			r.gather(max(n/4, 2*b.Producers))()
-			drive = r.gather(n)
-			return nil
-		},
-		Block: func(int) { drive() },
-		Done: func() error {
-			defer r.close()
-			return r.check()
-		},
-	}
 }
 
 // rig is a contestant ready to be driven.
 type rig struct {
 	producers []func(n int) // repeats the operation n times and returns when the last is done
-	check     func() error
-	close     func()
+	end       func() error  // closes it; the error says what it did wrong
 }
 
 // gather shares jobs among the producers, which wait for the function that it returns;
@@ -57,14 +50,8 @@ type rig struct {
 func (r rig) gather(jobs int) (drive func()) {
 	var ready, done sync.WaitGroup
 	gate := make(chan struct{})
-	for i, produce := range r.producers {
-		n := jobs / len(r.producers)
-		if i < jobs%len(r.producers) {
-			n++
-		}
-		if n == 0 {
-			break
-		}
+	for i, produce := range r.producers[:min(jobs, len(r.producers))] {
+		n := (jobs-i-1)/len(r.producers) + 1
 		ready.Add(1)
 		done.Go(func() {
 			ready.Done()
@@ -79,18 +66,6 @@ func (r rig) gather(jobs int) (drive func()) {
 	}
 }
 
-func open(b pools.Bout, e pools.Entry, work func()) (rig, error) {
-	switch b.What {
-	case pools.Submitting:
-		return openSubmitting(b, e, work)
-	case pools.Refusing:
-		return openRefusing(b, e)
-	case pools.Calling:
-		return openCalling(b, e, work)
-	}
-	return rig{}, fmt.Errorf("unknown measurement %q", b.What)
-}
-
 // openSubmitting submits jobs without waiting for their end, except for the last of
 // each producer: queues are FIFO, so that few jobs are still running when it ends, and
 // counting every end would cost more than the submission.
@@ -99,12 +74,12 @@ func openSubmitting(b pools.Bout, e pools.Entry, work func()) (rig, error) {
 	if err != nil {
 		return rig{}, err
 	}
-	st := rig{close: s.close, check: func() error { return nil }}
+	r := rig{end: func() error { s.close(); return nil }}
 	usual := newJob(work)
 	for range b.Producers {
 		ended := make(chan struct{}, 1)
 		last := newJob(func() { work(); ended <- struct{}{} })
-		st.producers = append(st.producers, func(n int) {
+		r.producers = append(r.producers, func(n int) {
 			for range n - 1 {
 				s.submit(usual)
 			}
@@ -112,11 +87,11 @@ func openSubmitting(b pools.Bout, e pools.Entry, work func()) (rig, error) {
 			<-ended
 		})
 	}
-	return st, nil
+	return r, nil
 }
 
 // openRefusing fills workers and queue; what is measured is the rest.
-func openRefusing(b pools.Bout, e pools.Entry) (rig, error) {
+func openRefusing(b pools.Bout, e pools.Entry, _ func()) (rig, error) {
 	s, err := newSubmitter(e.Contestant, e.Workers, b.Buffer, true)
 	if err != nil {
 		return rig{}, err
@@ -126,24 +101,21 @@ func openRefusing(b pools.Bout, e pools.Entry) (rig, error) {
 	}
 	hold := make(chan struct{})
 	held := newJob(func() { <-hold })
-	fill(s, held)
-	var accepted, tried atomic.Int64
-	st := rig{close: func() { close(hold); s.close() }}
-	before := uint64(0)
-	if s.refused != nil {
-		before = s.refused()
-	}
-	st.check = func() error {
+	tried := fill(s, held)
+	var accepted atomic.Int64
+	r := rig{end: func() error {
+		defer s.close()
+		defer close(hold)
 		switch n := accepted.Load(); {
 		case n > 0:
 			return fmt.Errorf("a full pool took %d jobs", n)
-		case s.refused != nil && s.refused()-before != uint64(tried.Load()):
-			return fmt.Errorf("it counted %d refusals of %d", s.refused()-before, tried.Load())
+		case s.refused != nil && s.refused() != tried.Load():
+			return fmt.Errorf("it counted %d refusals of %d", s.refused(), tried.Load())
 		}
 		return nil
-	}
+	}}
 	for range b.Producers {
-		st.producers = append(st.producers, func(n int) {
+		r.producers = append(r.producers, func(n int) {
 			taken := int64(0)
 			for range n {
 				if s.try(held) {
@@ -151,23 +123,24 @@ func openRefusing(b pools.Bout, e pools.Entry) (rig, error) {
 				}
 			}
 			accepted.Add(taken)
-			tried.Add(int64(n))
+			tried.Add(uint64(n))
 		})
 	}
-	return st, nil
+	return r, nil
 }
 
-// fill submits until nothing more is taken, also after the workers have had
-// time to take what they can.
-func fill(s submitter, held *job) {
-	for refusals := 0; refusals < 5; {
-		if s.try(held) {
-			refusals = 0
-			continue
+// fill submits until nothing more is taken, also after the workers have had time to take
+// what they can. It returns a count that begins with its refusals.
+func fill(s submitter, held *job) (refused *atomic.Uint64) {
+	refused = new(atomic.Uint64)
+	for inARow := 0; inARow < 5; inARow++ {
+		for s.try(held) {
+			inARow = 0
 		}
-		refusals++
+		refused.Add(1)
 		time.Sleep(time.Millisecond)
 	}
+	return refused
 }
 
 func openCalling(b pools.Bout, e pools.Entry, work func()) (rig, error) {
@@ -176,15 +149,16 @@ func openCalling(b pools.Bout, e pools.Entry, work func()) (rig, error) {
 		return rig{}, err
 	}
 	var wrong atomic.Int64
-	st := rig{close: c.close, check: func() error {
-		if wrong.Load() > 0 {
-			return errPayload
+	r := rig{end: func() error {
+		c.close()
+		if n := wrong.Load(); n > 0 {
+			return fmt.Errorf("%d answers were not what the client asked for", n)
 		}
 		return nil
 	}}
 	for range b.Producers {
 		call := c.client()
-		st.producers = append(st.producers, func(n int) {
+		r.producers = append(r.producers, func(n int) {
 			for x := range n {
 				if call(x) != x+1 {
 					wrong.Add(1)
@@ -192,5 +166,5 @@ func openCalling(b pools.Bout, e pools.Entry, work func()) (rig, error) {
 			}
 		})
 	}
-	return st, nil
+	return r, nil
 }

@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/Jeffail/tunny"
 	"github.com/alitto/pond/v2"
@@ -43,15 +43,12 @@ type submitter struct {
 func newSubmitter(name string, workers, buffer int, nonblocking bool) (submitter, error) {
 	switch name {
 	case pools.Channel:
-		jobs, ended := make(chan func(), buffer), make(chan struct{})
-		for range workers {
-			go func() {
-				for run := range jobs {
-					run()
-				}
-				ended <- struct{}{}
-			}()
-		}
+		jobs := make(chan func(), buffer)
+		ended := start(workers, func() {
+			for run := range jobs {
+				run()
+			}
+		})
 		return submitter{
 			submit: func(j *job) { jobs <- j.plain },
 			try: func(j *job) bool {
@@ -62,12 +59,7 @@ func newSubmitter(name string, workers, buffer int, nonblocking bool) (submitter
 					return false
 				}
 			},
-			close: func() {
-				close(jobs)
-				for range workers {
-					<-ended
-				}
-			},
+			close: func() { close(jobs); ended() },
 		}, nil
 	case pools.Semaphore:
 		ctx, slots := context.Background(), semaphore.NewWeighted(int64(workers))
@@ -127,13 +119,20 @@ func newSubmitter(name string, workers, buffer int, nonblocking bool) (submitter
 	return submitter{}, fmt.Errorf("%s takes no jobs", name)
 }
 
+// start starts workers, for whose end the function it returns waits.
+func start(workers int, work func()) (ended func()) {
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(work)
+	}
+	return all.Wait
+}
+
 // caller is a contestant that returns a job's result to its caller.
 type caller struct {
 	client func() func(int) int // a client calls the function it got, one call at a time
 	close  func()
 }
-
-var errPayload = errors.New("not what the client sent")
 
 // newCaller starts a contestant with that many workers, which do work and answer with
 // their argument plus one.
@@ -145,15 +144,12 @@ func newCaller(name string, workers, buffer int, work func()) (caller, error) {
 			x      int
 			result chan int
 		}
-		requests, ended := make(chan request, buffer), make(chan struct{})
-		for range workers {
-			go func() {
-				for r := range requests {
-					r.result <- answer(r.x)
-				}
-				ended <- struct{}{}
-			}()
-		}
+		requests := make(chan request, buffer)
+		ended := start(workers, func() {
+			for r := range requests {
+				r.result <- answer(r.x)
+			}
+		})
 		return caller{
 			client: func() func(int) int {
 				result := make(chan int, 1)
@@ -162,12 +158,7 @@ func newCaller(name string, workers, buffer int, work func()) (caller, error) {
 					return <-result
 				}
 			},
-			close: func() {
-				close(requests)
-				for range workers {
-					<-ended
-				}
-			},
+			close: func() { close(requests); ended() },
 		}, nil
 	case pools.Tunny:
 		p := tunny.NewFunc(workers, func(payload any) any { return answer(payload.(int)) })

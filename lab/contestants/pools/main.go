@@ -9,10 +9,11 @@ import (
 
 func roles() map[string]contestant.Role {
 	return map[string]contestant.Role{
-		pools.RoleBout:   contestant.Func(play),
+		pools.RoleSubmit: contestant.Func(opener(openSubmitting).play),
+		pools.RoleRefuse: contestant.Func(opener(openRefusing).play),
+		pools.RoleCall:   contestant.Func(opener(openCalling).play),
 		pools.RoleMemory: contestant.Func(weigh),
 		pools.RoleBurst:  contestant.Func(flood),
-		pools.RoleSizing: contestant.Func(size),
 	}
 }
 

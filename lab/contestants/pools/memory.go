@@ -13,66 +13,57 @@ import (
 )
 
 // weigh measures the memory of an idle worker and of a job that no worker has taken.
-func weigh(ctx context.Context, f pools.Footprint) (map[string]float64, error) {
+func weigh(_ context.Context, name string) (map[string]float64, error) {
 	out := map[string]float64{}
-	worker, err := weighWorker(ctx, f)
-	if err != nil {
-		return nil, err
-	}
-	if worker >= 0 {
-		out["worker_bytes"] = worker
-	}
-	if slices.Contains(pools.Queuers, f.Contestant) {
-		out["job_bytes"], err = weighJob(f)
+	err := weighWorker(name, out)
+	if err == nil && slices.Contains(pools.Queuers, name) {
+		err = weighJob(name, out)
 	}
 	return out, err
 }
 
-// weighWorker is the memory of one that has run a job and waits for the next; -1 if none
-// waits.
-func weighWorker(ctx context.Context, f pools.Footprint) (float64, error) {
+// weighWorker is the memory of one that has run a job and waits for the next, if one does.
+func weighWorker(name string, out map[string]float64) error {
+	const workers = 1000
 	before := inUse()
-	s, err := newSubmitter(f.Contestant, f.Workers, 1, false)
+	s, err := newSubmitter(name, workers, 1, false)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer s.close()
 	var all sync.WaitGroup
-	all.Add(f.Workers)
+	all.Add(workers)
 	meet := newJob(func() { all.Done(); all.Wait() }) // all workers at once
-	for range f.Workers {
+	for range workers {
 		s.submit(meet)
 	}
 	all.Wait()
-	select {
-	case <-time.After(pools.Idle / 5): // too short for the idle timeout
-	case <-ctx.Done():
-		return 0, ctx.Err()
+	time.Sleep(pools.Idle / 5) // too short for the idle timeout
+	if runtime.NumGoroutine() >= workers/2 {
+		out["worker_bytes"] = max(0, inUse()-before) / workers
 	}
-	if runtime.NumGoroutine() < f.Workers/2 {
-		return -1, nil
-	}
-	return max(0, inUse()-before) / float64(f.Workers), nil
+	return nil
 }
 
 // weighJob is the memory of one that no worker has taken yet.
-func weighJob(f pools.Footprint) (float64, error) {
+func weighJob(name string, out map[string]float64) error {
+	const jobs = 100_000
 	before := inUse()
-	s, err := newSubmitter(f.Contestant, 2, f.Jobs, false)
+	s, err := newSubmitter(name, 2, jobs, false)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	hold := make(chan struct{})
 	holding, nothing := newJob(func() { <-hold }), newJob(func() {})
 	s.submit(holding)
 	s.submit(holding)
-	for range f.Jobs - 2 { // the two may not have been taken yet
+	for range jobs - 2 { // the two may not have been taken yet
 		s.submit(nothing)
 	}
-	cost := max(0, inUse()-before) / float64(f.Jobs)
+	out["job_bytes"] = max(0, inUse()-before) / jobs
 	close(hold)
 	s.close()
-	return cost, nil
+	return nil
 }
 
 // inUse is the memory of live objects and stacks.
@@ -85,7 +76,7 @@ func inUse() float64 {
 }
 
 // flood submits many jobs that wait, all at once.
-func flood(ctx context.Context, b pools.Flood) (map[string]float64, error) {
+func flood(_ context.Context, b pools.Flood) (map[string]float64, error) {
 	before := runtime.NumGoroutine()
 	p := usage.Start()
 	s, err := newSubmitter(b.Contestant, b.Workers, b.Buffer, false)
@@ -96,10 +87,7 @@ func flood(ctx context.Context, b pools.Flood) (map[string]float64, error) {
 	all.Add(b.Jobs)
 	wait := newJob(func() { time.Sleep(b.Work); all.Done() })
 	began := time.Now()
-	for i := range b.Jobs {
-		if i%1024 == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
+	for range b.Jobs {
 		s.submit(wait)
 	}
 	all.Wait()
@@ -110,11 +98,7 @@ func flood(ctx context.Context, b pools.Flood) (map[string]float64, error) {
 	}
 	// More than twice the idle timeout: some pools check it only now and then.
 	for deadline := time.Now().Add(2*pools.Idle + pools.Idle/2); time.Now().Before(deadline) && runtime.NumGoroutine() > before; {
-		select {
-		case <-time.After(pools.Idle / 10):
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+		time.Sleep(pools.Idle / 10)
 	}
 	out := map[string]float64{
 		"finish": took.Seconds() / b.Ideal().Seconds(), "cpu_seconds": u.CPUSeconds, "peak_goroutines": float64(u.PeakGoroutines),
