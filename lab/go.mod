@@ -7,7 +7,6 @@ require (
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.22.1
 	github.com/spillway-go/spillway v0.0.0
-	github.com/spillway-go/spillway/examples/patientapi v0.0.0
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.49.0
 )
