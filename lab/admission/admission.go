@@ -7,194 +7,137 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/claims"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
-	"github.com/spillway-go/spillway/lab/overload"
+	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/service"
 )
 
-// The parts of the experiment.
-const (
-	Storm   = "storm"   // 200 clients with retries, at three times the capacity
-	Leavers = "leavers" // the same, and a third of them leaves
-	Dry     = "dryrun"  // what a dry run predicts, and what is refused
-	Hostile = "hostile" // clients that mean harm
-)
-
-// Parts lists them.
-func Parts() []string { return []string{Storm, Leavers, Dry, Hostile} }
-
-// scenes are those parts that are a crowd of clients.
-var scenes = map[string]scene{
-	Storm:   {load: 3, deadline: 5 * time.Second, retries: true},
-	Leavers: {load: 3, deadline: 5 * time.Second, retries: true, leavers: true},
-	Dry:     {load: 2, deadline: time.Second, ramps: true},
-}
-
-// Experiment is experiment admission.
-type Classic struct{ Config Config }
-
-// ID implements experiment.Experiment.
-func (Classic) ID() string { return claims.Admission.ID }
-
-// Title implements experiment.Experiment.
-func (Classic) Title() string { return claims.Admission.Title }
+// Experiment is the declaration.
+var Experiment = experiment.Declare(family, help, plan, map[string]contestant.Role{roleService: serve, roleAttackers: attackers})
 
 const (
 	roleService   = "admission-service"
 	roleAttackers = "admission-attackers"
 )
 
-// Roles are the roles of its contestants.
-func Roles() map[string]contestant.Role {
-	return map[string]contestant.Role{roleService: service, roleAttackers: attackers}
-}
+const help = `A small HTTP service behind admissionhttp, told no number, in a process of its own. It waits for a backend of ten slots, 20 to 60 ms a request, some 250 a second: one that lets more wait (N-way) and one that gets less done the more it is asked (degrading).
+
+In the part storm 200 clients with admissionhttp/client send three times the capacity (open loop, Poisson) and retry within five seconds what was refused; a fifth is critical. What counts is goodput beside the capacity, and whether the retries come in waves. In leavers every third client leaves after half of the service time: what do the others get? In dryrun twice the capacity comes without retries, in a dry run and for real: is the share that is refused of each priority the predicted one? In hostile a third process sends slow headers, headers of 1 MB, endless and trickling bodies, half-closed connections and HTTP/2 streams that are reset at once, and holds thousands of idle connections: how long do health probes take, and how much memory?`
+
+// The parts of the experiment.
+const (
+	storm   = "storm"   // 200 clients with retries, at three times the capacity
+	leavers = "leavers" // the same, and a third of them leaves
+	dryrun  = "dryrun"  // what a dry run predicts, and what is refused
+	hostile = "hostile" // clients that mean harm
+)
+
+var parts = []string{storm, leavers, dryrun, hostile}
 
 // Config is what a user may set.
 type Config struct {
-	Parts       []string
-	WarmUp      time.Duration // before each measurement, at the same load
-	Measure     time.Duration // of each measurement
-	Work        overload.Work // what a request costs the backend
-	Connections int           // idle ones of hostile clients; 0: a third of the files that may be open, at most 50,000
-	MemoryCap   uint64        // bytes for each contestant; 0: none
+	Part        []string      `placeholder:"NAME" help:"Only these parts: storm, leavers, dryrun, hostile. Claims about the others stay open."`
+	WarmUp      time.Duration `group:"Size" default:"5s" quick:"3s" help:"How long the same load comes before each measurement."`
+	Time        time.Duration `group:"Size" default:"8s" full:"10s" quick:"4s" help:"How long a measurement is."`
+	Connections int           `group:"Size" default:"0" help:"Idle connections of hostile clients; 0: a third of the files that a process may open, at most 50,000."`
+	MemoryCap   int           `default:"2048" placeholder:"MIB" help:"A contestant that needs more memory than that is killed; 0 sets no limit."`
+	service.Work
 }
-
-// Defaults is the experiment at full size.
-func Defaults() Config {
-	return Config{
-		Parts: Parts(), WarmUp: 5 * time.Second, Measure: 10 * time.Second,
-		Work:      overload.Work{Slots: 10, Min: 20 * time.Millisecond, Max: 60 * time.Millisecond},
-		MemoryCap: 2 << 30,
-	}
-}
-
-// Quick is a short run.
-func Quick() Config {
-	c := Defaults()
-	c.WarmUp, c.Measure = 3*time.Second, 4*time.Second
-	return c
-}
-
-// longestPart bounds the time that a service is watched.
-const longestPart = 4 * time.Minute
 
 func (c Config) check() error {
-	for _, name := range c.Parts {
-		if !slices.Contains(Parts(), name) {
-			return fmt.Errorf("unknown part %q: want one of %s, or leave it out for all", name, strings.Join(Parts(), ", "))
-		}
-	}
 	switch {
-	case len(c.Parts) == 0:
-		return fmt.Errorf("no part: leave the flag out for all of them")
-	case c.WarmUp < 0 || c.Measure < 2*step || 4*c.WarmUp+c.Measure > longestPart:
-		return fmt.Errorf("warm-up %v, measure %v: want at least 0s and %v, and four times the first and the second at most %v", c.WarmUp, c.Measure, 2*step, longestPart)
-	case c.Connections < 0 || c.Connections > mostIdle:
-		return fmt.Errorf("connections is %d: want at most %d, or 0 for as many as this session may open", c.Connections, mostIdle)
-	case c.Work.Slots < 1 || c.Work.Min < time.Millisecond || c.Work.Max < c.Work.Min:
-		return fmt.Errorf("a backend of %d slots and requests of %v to %v: want at least 1 slot and 1ms <= min <= max", c.Work.Slots, c.Work.Min, c.Work.Max)
+	case c.WarmUp < 0 || c.Time < 2*service.Step || 4*c.WarmUp+c.Time > longest/2:
+		return fmt.Errorf("warm-up is %v and time %v: want at least 0s and %v, and four times the first and the second at most %v", c.WarmUp, c.Time, 2*service.Step, longest/2)
+	case c.Connections < 0 || c.Connections > mostIdle || c.MemoryCap < 0:
+		return fmt.Errorf("connections is %d and memory-cap %d: want at most %d, or 0 for as many as this session may open; and a number of MiB, or 0 for no limit", c.Connections, c.MemoryCap, mostIdle)
 	}
-	return nil
+	if err := c.Work.Check(); err != nil {
+		return err
+	}
+	return experiment.Known("part", c.Part, parts)
 }
 
-// scaled says how this differs from the experiment at full size.
-func (c Config) scaled() string {
-	d := Defaults()
-	var parts []string
-	own := func(differs bool, format string, args ...any) {
-		if differs {
-			parts = append(parts, fmt.Sprintf(format, args...))
-		}
-	}
-	own(c.WarmUp != d.WarmUp || c.Measure != d.Measure, "%v of warm-up and %v of measurement instead of %v and %v", c.WarmUp, c.Measure, d.WarmUp, d.Measure)
-	own(c.Work != d.Work, "a backend of %d slots and %v to %v instead of %d and %v to %v",
-		c.Work.Slots, c.Work.Min, c.Work.Max, d.Work.Slots, d.Work.Min, d.Work.Max)
-	own(c.Connections != d.Connections, "%d idle connections", c.Connections)
-	own(len(c.Parts) < len(d.Parts), "%s only", strings.Join(c.Parts, ", "))
-	return strings.Join(parts, "; ")
-}
-
-// patterns are the contestants of a part.
-func patterns(part string) []string {
-	switch part {
-	case Storm:
-		return []string{Spillway, Saturated}
-	case Leavers:
-		return []string{Spillway, Fixed, Saturated}
-	case Dry:
-		return []string{DryRun, Spillway}
-	}
-	return []string{Spillway, Calm}
-}
-
-// Plan implements experiment.Experiment.
-func (e Classic) Plan() (experiment.Plan, error) {
-	if err := e.Config.check(); err != nil {
+func plan(c Config) (experiment.Plan, error) {
+	if err := c.check(); err != nil {
 		return experiment.Plan{}, err
 	}
-	plan := experiment.Plan{Scaled: e.Config.scaled()}
-	for _, part := range e.Config.Parts {
-		for _, pattern := range patterns(part) {
-			for _, backend := range backends(part) {
-				plan.Cells = append(plan.Cells, experiment.Cell{
-					Setup: setup(part, backend), Load: loadName(part), Pattern: pattern,
-					// Two backends at the same time: nearly all of a request is waiting.
-					Beside: part + ", " + pattern,
-					Expect: e.Config.expect(part, pattern),
-					Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
-						return e.Config.run(ctx, part, job{backend, pattern, e.Config.Work, t.Seed})
-					},
-				})
+	if len(c.Part) == 0 {
+		c.Part = parts
+	}
+	var p experiment.Plan
+	add := func(part, pattern string, beside string, twin bool, expect time.Duration, measure func(context.Context, service.Job) (results.Run, error)) {
+		for _, backend := range backends {
+			if part == hostile && backend == degrading {
+				continue
 			}
+			k := key(part, backend, pattern)
+			p.Cells = append(p.Cells, experiment.Cell{
+				Setup: k.Setup, Load: k.Load, Pattern: pattern, Twin: twin, Beside: beside, Expect: expect,
+				Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
+					return measure(ctx, service.Job{Pattern: pattern, Backend: backend, Work: c.Work, Seed: t.Seed})
+				},
+			})
 		}
 	}
-	return plan, nil
+	crowd := func(part string, patterns ...string) {
+		s := scenes[part]
+		run := func(ctx context.Context, j service.Job) (results.Run, error) {
+			return service.InTime(mostLag, func() (results.Run, error) { return c.storm(ctx, s, j) })
+		}
+		expect := s.deadline / 2
+		for _, stretch := range s.load(c).Stretches {
+			expect += stretch.For
+		}
+		for _, pattern := range patterns {
+			add(part, pattern, part, false, expect, run)
+		}
+		add(part, patterns[0], part, true, expect, run)
+	}
+	has := func(part string) bool { return slices.Contains(c.Part, part) }
+	if has(storm) {
+		crowd(storm, ours)
+	}
+	if has(leavers) {
+		crowd(leavers, ours, fixed)
+	}
+	if has(storm) || has(leavers) {
+		add(alone, saturated, alone, false, c.Time+time.Second, c.saturate)
+	}
+	if has(dryrun) {
+		crowd(dryrun, dry, ours)
+	}
+	if has(hostile) {
+		for _, pattern := range []string{ours, calm} {
+			add(hostile, pattern, "", false, c.Time+4*time.Second, c.hostile)
+		}
+	}
+	return p, nil
 }
 
-func backends(part string) []string {
-	if part == Hostile {
-		return []string{NWay}
+// alone is the capacity: what the backend can do for as many clients as keep it busy.
+const alone = "capacity"
+
+// key is the cell of a pattern in front of a backend.
+func key(part, backend, pattern string) ledger.Key {
+	load := "closed loop"
+	switch part {
+	case hostile:
+		load = fmt.Sprintf("%gx", hostileLoad)
+	case storm, leavers, dryrun:
+		load = fmt.Sprintf("%gx", scenes[part].multiple)
 	}
-	return []string{NWay, Degrading}
+	return ledger.Key{Setup: in(part, backend), Load: load, Pattern: pattern}
 }
 
-func setup(part, backend string) string { return part + ", " + backend + " backend" }
+func in(part, backend string) string { return part + ", " + backend + " backend" }
 
-// hostileLoad is the load of ordinary clients beside hostile ones.
-const hostileLoad = .5
-
-func loadName(part string) string {
-	if part == Hostile {
-		return overload.LoadName(hostileLoad)
-	}
-	return overload.LoadName(scenes[part].load)
+// start starts the service.
+func (c Config) start(ctx context.Context, j service.Job) (context.Context, *service.Service, error) {
+	return service.Start(ctx, contestant.Spec{Role: roleService, Input: j, MemoryCap: c.cap()})
 }
 
-func (c Config) expect(part, pattern string) time.Duration {
-	switch {
-	case part == Hostile:
-		return c.Measure + 4*time.Second
-	case pattern == Saturated:
-		return c.Measure + time.Second
-	}
-	all := scenes[part].deadline / 2
-	for _, s := range scenes[part].stretches(c.WarmUp, c.Measure) {
-		all += s.d
-	}
-	return all
-}
-
-func (c Config) run(ctx context.Context, part string, j job) (results.Run, error) {
-	switch {
-	case part == Hostile:
-		return c.hostile(ctx, j)
-	case j.Pattern == Saturated:
-		return c.saturate(ctx, j)
-	}
-	return c.storm(ctx, scenes[part], j)
-}
+func (c Config) cap() uint64 { return uint64(c.MemoryCap) << 20 }

@@ -7,14 +7,16 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/overload"
+	"github.com/spillway-go/spillway/lab/service"
 )
 
 // The backends.
 const (
-	NWay      = "N-way"     // so many at a time, first come, first served: more at once only wait
-	Degrading = "degrading" // more at once slow each other down, and the total falls
+	nWay      = "N-way"     // so many at a time, first come, first served: more at once only wait
+	degrading = "degrading" // more at once slow each other down, and the total falls
 )
+
+var backends = []string{nWay, degrading}
 
 // backend is what the service waits for.
 type backend interface {
@@ -22,14 +24,14 @@ type backend interface {
 	Ask(ctx context.Context) error
 }
 
-func newBackend(kind string, work overload.Work, seed uint64) (backend, error) {
-	switch kind {
-	case NWay:
-		return &nway{work: work, random: rand.New(rand.NewPCG(seed, 2))}, nil
-	case Degrading:
-		return overload.NewDatabase(work, seed)
+func newBackend(j service.Job) (backend, error) {
+	switch j.Backend {
+	case nWay:
+		return &nway{work: j.Work, random: rand.New(rand.NewPCG(j.Seed, 2))}, nil
+	case degrading:
+		return service.NewDatabase(j.Work, j.Seed)
 	}
-	return nil, fmt.Errorf("unknown backend %q: known are %s and %s", kind, NWay, Degrading)
+	return nil, fmt.Errorf("unknown backend %q: known are %s and %s", j.Backend, nWay, degrading)
 }
 
 // nway has Slots slots and a hidden queue. A caller that leaves takes its call out of
@@ -38,7 +40,7 @@ func newBackend(kind string, work overload.Work, seed uint64) (backend, error) {
 // A slot's next call begins when the one before was to end, not when the timer fired:
 // its capacity is exact as long as some wait, also on a busy machine.
 type nway struct {
-	work overload.Work
+	work service.Work
 
 	mu      sync.Mutex
 	random  *rand.Rand
@@ -78,11 +80,10 @@ func (b *nway) Ask(ctx context.Context) error {
 
 // begin gives c a slot that is free since then. It needs mu.
 func (b *nway) begin(c *slotCall, since time.Time) {
-	took := b.work.Min + time.Duration(b.random.Float64()*float64(b.work.Max-b.work.Min))
 	if since.Before(c.came) {
 		since = c.came
 	}
-	end := since.Add(took)
+	end := since.Add(b.work.Time(b.random))
 	time.AfterFunc(time.Until(end), func() { b.finish(c, end) })
 }
 

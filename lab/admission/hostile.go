@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"sync"
@@ -9,10 +10,10 @@ import (
 
 	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/histogram"
-	"github.com/spillway-go/spillway/lab/claims"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/service"
 	"github.com/spillway-go/spillway/loadgen"
 )
 
@@ -21,81 +22,86 @@ const (
 	probeTimeout = 2 * time.Second
 )
 
+// hostileLoad is the load of ordinary clients beside hostile ones.
+const hostileLoad = .5
+
+// The memory that a server under attack may use: what it uses anyway, and what a
+// connection costs.
+const (
+	ownMemory        = 64 << 20
+	connectionMemory = 32 << 10
+)
+
 // hostile measures what probes and known clients see while hostile clients, in a
-// process of their own, do what they can. The pattern Calm is the same without them.
-func (c Config) hostile(ctx context.Context, j job) (results.Run, error) {
+// process of their own, do what they can. The pattern calm is the same without them.
+func (c Config) hostile(ctx context.Context, j service.Job) (results.Run, error) {
+	none := results.Run{}
 	loading, srv, err := c.start(ctx, j)
 	if err != nil {
-		return results.Run{}, err
+		return none, err
 	}
-	defer srv.stop()
 	var attacked attackReport
 	var attack *contestant.Process
-	if j.Pattern != Calm {
+	if j.Pattern != calm {
 		var open int
-		attack, err = contestant.Start(loading, contestant.Spec{Role: roleAttackers, Input: target{srv.address, c.Connections}, MemoryCap: c.MemoryCap}, &open)
+		attack, err = contestant.Start(loading, contestant.Spec{Role: roleAttackers, Input: target{srv.Address, c.Connections}, MemoryCap: c.cap()}, &open)
 		if err != nil {
-			return results.Run{}, err
+			return none, err
 		}
 	}
 	// Known clients: the others can be as many as they like, and have no priority.
-	known := http.Header{"Authorization": {credential}, admissionhttp.HeaderPriority: {"critical"}}
-	ordinary, err := loadgen.NewHTTP(loadgen.HTTPConfig{URL: "http://" + srv.address + "/work", Header: known, Timeout: probeTimeout})
+	known, err := loadgen.NewHTTP(loadgen.HTTPConfig{
+		URL: "http://" + srv.Address + "/work", Header: http.Header{"Authorization": {credential}, admissionhttp.HeaderPriority: {"critical"}},
+	})
 	if err != nil {
-		return results.Run{}, err
+		return none, err
 	}
-	defer ordinary.Close()
+	defer known.Close()
+	load := func(target loadgen.Target, s loadgen.Schedule) loadgen.Config {
+		return loadgen.Config{Target: target, Open: s, Timeout: probeTimeout, Interval: service.Step}
+	}
 	var probed, res *loadgen.Result
 	var probeErr, loadErr error
 	began := time.Now()
 	var both sync.WaitGroup
 	both.Go(func() {
-		probed, probeErr = loadgen.Run(loading, loadgen.Config{
-			Target: probeTarget("http://" + srv.address + "/livez"), Timeout: probeTimeout,
-			Open: loadgen.Constant(probeRate, c.Measure), Interval: step,
-		})
+		probed, probeErr = loadgen.Run(loading, load(probeTarget("http://"+srv.Address+"/livez"), loadgen.Constant(probeRate, c.Time)))
 	})
 	both.Go(func() {
-		res, loadErr = loadgen.Run(loading, loadgen.Config{
-			Target: ordinary, Timeout: probeTimeout, Open: loadgen.Poisson(hostileLoad*j.Work.Capacity(), c.Measure, j.Seed%1e6), Interval: step,
-		})
+		res, loadErr = loadgen.Run(loading, load(known, loadgen.Poisson(hostileLoad*j.Work.Capacity(), c.Time, j.Seed%1e6)))
 	})
 	both.Wait()
-	for _, err := range []error{probeErr, loadErr} {
-		if err != nil {
-			return results.Run{}, err
-		}
+	if err := errors.Join(probeErr, loadErr); err != nil {
+		return none, err
 	}
 	if attack != nil {
 		if _, err := attack.Stop(ctx, &attacked); err != nil {
-			return results.Run{}, err
+			return none, err
 		}
 	}
 	run := experiment.FromLoad(res)
-	report, err := srv.end(ctx, j, &run)
-	if err != nil {
-		return run, err
-	}
-	report.timeline(&run, began)
+	_, err = srv.End(ctx, &run, began)
 	var all histogram.Histogram
 	for _, o := range loadgen.Outcomes() {
 		all.Merge(&probed.Outcomes[o].Latency)
 	}
-	bound := claims.HostileMemory + claims.HostileMemoryConnection*float64(attacked.Open)
+	memory := float64(run.Process.PeakRSS)
 	run.Extra = map[string]float64{
 		"probes": float64(probed.Offered), "probes_failed": float64(probed.Offered - probed.Outcomes[loadgen.OK].Count),
 		"probe_p50_ms": float64(all.Quantile(.5)) / 1e6, "probe_p99_ms": float64(all.Quantile(.99)) / 1e6, "probe_worst_ms": float64(all.Max()) / 1e6,
 		"probe_lag_ms": float64(probed.Lag.Max()) / 1e6,
-		"connections":  float64(attacked.Open), "memory_mib": float64(run.Process.PeakRSS) / (1 << 20), "memory_share": 100 * float64(run.Process.PeakRSS) / bound,
-		"known": 100 * res.Share(loadgen.OK),
+		"connections":  float64(attacked.Open), "known": 100 * res.Share(loadgen.OK),
+	}
+	if memory > 0 {
+		run.Extra["memory_mib"], run.Extra["memory_share"] = memory/(1<<20), 100*memory/(ownMemory+connectionMemory*float64(attacked.Open))
 	}
 	for kind, n := range attacked.Done {
 		run.Extra["attack_"+kind] = float64(n)
 	}
 	if run.Killed != "" {
-		run.Extra["probe_worst_ms"] = ms(probeTimeout) // no probe is answered after that
+		run.Extra["probe_worst_ms"] = float64(probeTimeout.Milliseconds()) // no probe is answered after that
 	}
-	return run, nil
+	return run, err
 }
 
 // probeTarget asks for health as platforms do, on a new connection each time.

@@ -4,45 +4,34 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"sync/atomic"
 	"time"
 
-	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/lab/contestant"
-	"github.com/spillway-go/spillway/lab/overload"
-	"github.com/spillway-go/spillway/lab/usage"
+	"github.com/spillway-go/spillway/lab/service"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 )
 
 // The ways in which the service is run.
 const (
-	Spillway  = "spillway"  // limiter.Config{}: no configuration
-	Fixed     = "fixed"     // the same gate, told the right limit
-	DryRun    = "dry run"   // as spillway, refusing nothing
-	Saturated = "saturated" // no limit, and as many clients as keep the backend busy
-	Calm      = "calm"      // as spillway, without hostile clients
+	ours      = "spillway"  // limiter.Config{}: no configuration
+	fixed     = "fixed"     // the same gate, told the right limit
+	dry       = "dry run"   // as spillway, refusing nothing
+	saturated = "saturated" // no limit, and as many clients as keep the backend busy
+	calm      = "calm"      // as spillway, without hostile clients
 )
 
-// job is the input of the service.
-type job struct {
-	Backend, Pattern string
-	Work             overload.Work
-	Seed             uint64
-}
-
-// limiterConfig is the limiter of a pattern.
-func (j job) limiterConfig() limiter.Config {
+func limiterOf(j service.Job) limiter.Config {
 	switch j.Pattern {
-	case Fixed:
+	case fixed:
 		return limiter.Config{Law: limit.NewFixed(j.Work.Slots)}
-	case DryRun:
+	case dry:
 		return limiter.Config{Mode: limiter.DryRun}
-	case Saturated:
+	case saturated:
 		return limiter.Config{Mode: limiter.Off}
 	}
 	return limiter.Config{}
@@ -51,55 +40,20 @@ func (j job) limiterConfig() limiter.Config {
 // credential is what the well-behaved clients have: their priority is believed.
 const credential = "Bearer lab"
 
-// step is the resolution of all time lines.
-const step = 100 * time.Millisecond
+// longest is how long arrivals are counted.
+const longest = 8 * time.Minute
 
-// served is what the service reports at its end.
-type served struct {
-	Usage    usage.Usage
-	Began    time.Time
-	Arrivals []uint32 // requests that arrived in each step since Began, probes apart
-	Samples  []sample // one a step
-	Estimate string   // of a dry run, in words
-}
-
-// sample is the limiter at one moment; counts are by priority, lowest first, since the
-// start.
-type sample struct {
-	At                      time.Time
-	Limit, InFlight, Queued int
-	Offered, Refused, Would [priorities]uint64
-	Left                    [priorities]uint64 // while they waited
-	Unsafe                  bool
-}
-
-const priorities = int(spillway.Critical-spillway.Low) + 1
-
-func look(lim *limiter.Limiter, now time.Time) (sample, string) {
-	s := lim.Stats()
-	out := sample{At: now, Limit: s.Limit, InFlight: s.InFlight, Queued: s.Queued, Unsafe: s.EstimateUnsafe}
-	for p, c := range s.ByPriority {
-		i := int(p - spillway.Low)
-		out.Offered[i], out.Refused[i], out.Would[i], out.Left[i] = c.Offered, c.Rejected, c.WouldReject, c.Cancelled
-	}
-	return out, s.Estimate
-}
-
-// longest is how long a service can be watched.
-const longest = 10 * time.Minute
-
-// service is a small HTTP service behind the middleware, in a process of its own.
-// It is ready when it listens.
-func service(ctx context.Context, contestantJob *contestant.Job) (any, error) {
-	var j job
-	if err := contestantJob.Input(&j); err != nil {
+// serve is a small HTTP service behind the middleware, in a process of its own.
+func serve(ctx context.Context, job *contestant.Job) (any, error) {
+	var j service.Job
+	if err := job.Input(&j); err != nil {
 		return nil, err
 	}
-	store, err := newBackend(j.Backend, j.Work, j.Seed)
+	store, err := newBackend(j)
 	if err != nil {
 		return nil, err
 	}
-	lim, err := limiter.New(j.limiterConfig())
+	lim, err := limiter.New(limiterOf(j))
 	if err != nil {
 		return nil, err
 	}
@@ -111,46 +65,26 @@ func service(ctx context.Context, contestantJob *contestant.Job) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	began := time.Now()
-	arrivals := make([]atomic.Uint32, longest/step)
+	began, arrivals := time.Now(), make([]atomic.Uint32, longest/service.Step)
 	protected := protect(routes(store))
 	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !admissionhttp.Probe(r) {
-			arrivals[min(int(time.Since(began)/step), len(arrivals)-1)].Add(1)
+			arrivals[min(int(time.Since(began)/service.Step), len(arrivals)-1)].Add(1)
 		}
 		protected.ServeHTTP(w, r)
 	})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	report, err := service.Serve(ctx, job, newServer(counted), func(x *service.Sample) {
+		s := lim.Stats()
+		x.Limit, x.InFlight, x.Queued, x.ByPriority, x.Unsafe = s.Limit, s.InFlight, s.Queued, s.ByPriority, s.EstimateUnsafe
+	})
 	if err != nil {
 		return nil, err
 	}
-	web := newServer(counted)
-	failed := make(chan error, 1)
-	go func() { failed <- web.Serve(listener) }()
-	p := usage.Start()
-	if err := contestantJob.Ready(listener.Addr().String()); err != nil {
-		return nil, err
-	}
-	report := served{Began: began}
-	tick := time.NewTicker(step)
-	defer tick.Stop()
-	for up := true; up; {
-		select {
-		case now := <-tick.C:
-			var s sample
-			s, report.Estimate = look(lim, now)
-			report.Samples = append(report.Samples, s)
-		case <-ctx.Done():
-			up = false
-		case err := <-failed:
-			return nil, err
-		}
-	}
-	report.Usage = p.Stop()
-	for i := range min(int(time.Since(began)/step)+1, len(arrivals)) {
+	report.Began, report.Says = began, lim.Stats().Estimate
+	for i := range min(int(time.Since(began)/service.Step)+1, len(arrivals)) {
 		report.Arrivals = append(report.Arrivals, arrivals[i].Load())
 	}
-	return report, web.Close()
+	return report, nil
 }
 
 // newServer has the bounds that a server on the internet needs.

@@ -74,7 +74,7 @@ type Family struct {
 }
 
 // Families lists every family that is judged, in the order of the ledger.
-var Families = []Family{H, Ladder, R, Overload, Admission, Pools}
+var Families = []Family{H, Pools}
 
 // Find returns the claim of that id.
 func Find(id string) (Claim, bool) {

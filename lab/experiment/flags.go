@@ -96,6 +96,21 @@ func parse(config any, size string) error {
 	return err
 }
 
+// settingsOf lists a configuration's flags with their values.
+func settingsOf(config any) string {
+	k, err := kong.New(config)
+	if err != nil {
+		return ""
+	}
+	var parts []string
+	for _, f := range k.Model.Flags {
+		if f.Name != "help" {
+			parts = append(parts, f.Name+" "+shown(f.Target))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
 // scaled says how a configuration differs from the full size.
 func (e *Experiment) scaled(config any) string {
 	full := e.Config("full")

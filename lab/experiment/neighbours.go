@@ -22,8 +22,8 @@ type neighbours struct {
 }
 
 func watchNeighbours() neighbours {
-	all, ok1 := busyTicks("/proc/stat")
-	ours, ok2 := familyTicks(os.Getpid())
+	ours, ok1 := familyTicks(os.Getpid())
+	all, ok2 := busyTicks("/proc/stat")
 	return neighbours{time.Now(), all, ours, ok1 && ok2}
 }
 
@@ -31,12 +31,12 @@ func watchNeighbours() neighbours {
 func (n neighbours) share() float64 {
 	now := watchNeighbours()
 	elapsed := now.began.Sub(n.began).Seconds()
-	if !n.ok || !now.ok || elapsed < 0.2 { // a tick is 10 ms
+	if !n.ok || !now.ok || elapsed < 0.5 { // a tick is 10 ms
 		return 0
 	}
 	const ticksPerSecond = 100
-	others := float64(now.all-n.all) - float64(now.ours-n.ours)
-	return max(0, others/ticksPerSecond/elapsed/float64(runtime.NumCPU()))
+	others := float64(now.all-n.all) - float64(int64(now.ours-n.ours))
+	return min(max(0, others/ticksPerSecond/elapsed/float64(runtime.NumCPU())), 1)
 }
 
 // busyTicks sums what ran in user and kernel mode and what the hypervisor gave to

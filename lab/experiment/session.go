@@ -51,7 +51,7 @@ func (s Session) Run(ctx context.Context, exp *Experiment, config any) (results.
 	}
 	res := results.Results{
 		Schema: results.Schema, Experiment: exp.ID, Started: time.Now().Truncate(time.Second), Machine: ThisMachine(), Revision: Revision(),
-		Command: s.Command, Config: settings, Seed: s.Seed, Repeats: s.Repeats, Scaled: exp.scaled(config),
+		Command: s.Command, Config: settings, Settings: settingsOf(config), Seed: s.Seed, Repeats: s.Repeats, Scaled: exp.scaled(config),
 	}
 	r := &running{Session: s, exp: exp, plan: plan, log: log, res: res}
 	return r.run(ctx)

@@ -84,6 +84,9 @@ func Judge(q Question, in Input) Answer {
 	if q.Ratio {
 		ans.Floor = math.Expm1(c.margin)
 	}
+	if !finite(ans.Floor) { // a twin measured 0
+		ans.Floor = math.NaN()
+	}
 	missing, because := len(in.Values)-len(values), ""
 	if in.Missing != "" {
 		because = ": " + in.Missing

@@ -7,9 +7,9 @@
 // The small server runs with every set of savings. A saving's share is what it
 // takes off in the mean of all orders in which the savings can be added, from
 // none to every one (its Shapley value), in per cent of the lead in the same
-// repeat. First and last in the order are the two ends of that: added to none,
+// round. First and last in the order are the two ends of that: added to none,
 // and taken from all. Shares by this definition add up to the difference of the
-// two servers whatever savings are worth together. So in every repeat
+// two servers whatever savings are worth together. So in every round
 //
 //	lead = net/http − the small server without savings
 //	     + the share of each saving
@@ -24,243 +24,118 @@ package ladder
 import (
 	"context"
 	"fmt"
-	"math"
-	"strings"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/claims"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/turns"
 )
 
-// Experiment is experiment G7.
-type Classic struct{ Config Config }
+// Experiment is the declaration.
+var Experiment = experiment.Declare(family, help, plan, nil)
 
-// ID implements experiment.Experiment.
-func (Classic) ID() string { return claims.Ladder.ID }
+const help = `fasthttp needs less processor time for a request than net/http. Which of its savings account for that? Every server answers the same request on the same number of connections. All of them take turns in one process, one at a time and in random order, and the client is another process; what counts is the processor time of the servers' process, user and system, divided by the requests.
 
-// Title implements experiment.Experiment.
-func (Classic) Title() string { return claims.Ladder.Title }
+All servers: the raw floor (fixed bytes are read and written; nothing can cost less), net/http, net/http with connections handed to a bounded pool of workers, fasthttp, fasthttp without its savings.
 
-// Set-ups.
-const (
-	Servers  = "all servers"
-	Added    = "each saving added to none"
-	Removed  = "each saving taken from all"
-	FastLess = "each saving taken from fasthttp"
-	Others   = "every other set of savings"
-)
+The ladder between them is a small HTTP/1.1 server made for this experiment, with six switches: pooled state (request and answer are reused), byte API (against *http.Request, http.Header and url.URL), own parser (against http.ReadRequest), connection workers (against a goroutine for each connection), no background read (against reading ahead to notice that the client left, a context to cancel, and every deadline that net/http sets), one write buffer (against two, with sorted fields and the date formatted for each answer).
+
+What a switch is worth depends on the others. So the small server runs with every set of them, and a saving's share of the lead is what it takes off in the mean of all orders in which they can be switched on. Four of them are also taken from fasthttp itself. Both ends run twice: what a switch that changes nothing seems to be worth is noise.
+
+A table lists all steps from net/http down to fasthttp, which add up to 100 %: the shares, and what the small server leaves at either end. The lead counts as explained except for the sizes of those two. With --per-connection 1 it shows what a pool of workers is worth without keep-alive.
+
+Allocations for a request, exactly and without a network: go test ./lab/contestants/ladder -run '^$' -bench Rung -benchmem`
 
 // Config is what a user may set.
 type Config struct {
-	Conns     int    // keep-alive connections
-	Requests  int    // to each server in each round
-	Rounds    int    // in each repeat
-	PerConn   int    // requests after which a connection is replaced; 0: never
-	MemoryCap uint64 // bytes for each server; 0: none
-}
-
-// Defaults is the experiment at full size.
-func Defaults() Config {
-	return Config{Conns: 32, Requests: 1024, Rounds: 15, MemoryCap: 512 << 20}
-}
-
-// Quick is a short run.
-func Quick() Config {
-	c := Defaults()
-	c.Requests, c.Rounds = 512, 4
-	return c
+	Connections   int           `group:"Size" default:"32" help:"Keep-alive connections; each sends a request as soon as it has the last answer."`
+	PerConnection int           `group:"Size" default:"0" placeholder:"N" help:"Replace a connection after this many requests; 0 keeps it. With 1, a goroutine for each connection is one for each request."`
+	Rounds        int           `group:"Size" default:"15" quick:"5" help:"How often every server has its turn in each repeat. Short turns and many of them even out what else the machine does."`
+	Time          time.Duration `group:"Size" default:"10ms" quick:"3ms" help:"Processor time of a turn, without its preparation."`
+	MemoryCap     int           `default:"512" placeholder:"MIB" help:"Servers that need more memory than that are killed; 0 sets no limit."`
 }
 
 func (c Config) check() error {
 	switch {
-	case c.Conns < 1 || c.Conns > MaxConns/2:
-		return fmt.Errorf("connections is %d: want 1 to %d", c.Conns, MaxConns/2)
-	case c.Requests < 1 || c.Requests > 10_000_000:
-		return fmt.Errorf("requests is %d: want 1 to 10000000", c.Requests)
+	case c.Connections < 1 || c.Connections > MaxConns/2:
+		return fmt.Errorf("connections is %d: want 1 to %d", c.Connections, MaxConns/2)
+	case c.PerConnection < 0:
+		return fmt.Errorf("per-connection is %d: it cannot be negative (0 keeps connections)", c.PerConnection)
 	case c.Rounds < 1 || c.Rounds > 1000:
 		return fmt.Errorf("rounds is %d: want 1 to 1000", c.Rounds)
-	case c.PerConn < 0:
-		return fmt.Errorf("per-connection is %d: it cannot be negative (0 keeps connections)", c.PerConn)
+	case c.Time <= 0:
+		return fmt.Errorf("time is %v: want more than 0s", c.Time)
+	case c.MemoryCap < 0:
+		return fmt.Errorf("memory-cap is %d: want a number of MiB, or 0 for no limit", c.MemoryCap)
 	}
 	return nil
 }
 
-// scaled says how this differs from the experiment at full size.
-func (c Config) scaled() string {
-	d := Defaults()
-	var parts []string
-	own := func(differs bool, format string, args ...any) {
-		if differs {
-			parts = append(parts, fmt.Sprintf(format, args...))
-		}
-	}
-	own(c.Conns != d.Conns, "%d connections instead of %d", c.Conns, d.Conns)
-	own(c.Requests != d.Requests || c.Rounds != d.Rounds, "%d rounds of %d requests instead of %d of %d", c.Rounds, c.Requests, d.Rounds, d.Requests)
-	own(c.PerConn != d.PerConn, "a new connection after every %d requests", c.PerConn)
-	return strings.Join(parts, "; ")
+func (c Config) spec(role string, input any) contestant.Spec {
+	return contestant.Spec{Program: "ladder", Role: role, Input: input, MemoryCap: uint64(c.MemoryCap) << 20}
 }
 
-// entry names a cell and its server.
-type entry struct {
-	setup, pattern string
-	twin           bool
-	rung           Rungs // that is added to none or taken from all
-	job            Server
-}
-
-// Load is the only load.
-const Load = "keep-alive"
-
-func (e entry) key() cell {
-	return cell{Setup: e.setup, Load: Load, Pattern: e.pattern, Twin: e.twin}
-}
-
-// entries are all servers. The twins of both ends of the small server are a rung that
-// changes nothing: its measured value is noise.
-func entries() []entry {
-	all := []entry{
-		{setup: Servers, pattern: Raw, job: Server{Kind: Raw}},
-		{setup: Servers, pattern: NetHTTP, job: Server{Kind: NetHTTP}},
-		{setup: Servers, pattern: NetHTTPPooled, job: Server{Kind: NetHTTPPooled}},
-		{setup: Servers, pattern: FastHTTP, job: Server{Kind: FastHTTP, Save: AllRungs}},
-		{setup: Servers, pattern: fastWithout, job: Server{Kind: FastHTTP}},
-	}
-	for _, twin := range []bool{false, true} {
-		all = append(all,
-			entry{setup: Servers, pattern: slow, twin: twin},
-			entry{setup: Servers, pattern: fast, twin: twin, job: Server{Save: AllRungs}})
-	}
-	for save := range AllRungs + 1 {
-		c := small(save)
-		switch c.Setup {
-		case Added, Others:
-			all = append(all, entry{setup: c.Setup, pattern: c.Pattern, rung: save, job: Server{Save: save}})
-		case Removed:
-			all = append(all, entry{setup: c.Setup, pattern: c.Pattern, rung: AllRungs &^ save, job: Server{Save: save}})
-		}
-	}
-	for _, r := range bare {
-		all = append(all, entry{setup: FastLess, pattern: r.String(), rung: r, job: Server{Kind: FastHTTP, Save: AllRungs &^ r}})
-	}
-	return all
-}
-
-// Plan implements experiment.Experiment.
-func (e Classic) Plan() (experiment.Plan, error) {
-	c := e.Config
+func plan(c Config) (experiment.Plan, error) {
 	if err := c.check(); err != nil {
 		return experiment.Plan{}, err
 	}
 	all := entries()
-	var once experiment.Shared[[]results.Run]
-	plan := experiment.Plan{Scaled: c.scaled(), Programs: []contestant.Spec{c.spec(RoleServer, nil), c.spec(RoleClient, nil)}}
-	each := time.Duration((c.Rounds+1)*c.Requests)*13*time.Microsecond + 40*time.Millisecond // to start
-	for i, en := range all {
-		plan.Cells = append(plan.Cells, experiment.Cell{
-			Setup: en.setup, Load: Load, Pattern: en.pattern, Twin: en.twin,
-			Beside: fmt.Sprintf("%d servers in turns", len(all)), Expect: each * time.Duration(len(all)),
-			Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
-				runs, err := once.Of(t.Repeat, func() ([]results.Run, error) { return c.measure(ctx, all, t.Seed) })
-				if err != nil {
-					return results.Run{}, err
-				}
-				return runs[i], nil
-			},
-		})
+	const between = 5 * time.Millisecond // turns, for the connections and a collection
+	g := experiment.Group{
+		Label:  fmt.Sprintf("%d servers in turns", len(all)),
+		Expect: time.Duration(len(all)*(c.Rounds+4)) * (c.Time*3/2 + between),
+		Run: func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
+			return c.measure(ctx, all, t.Seed)
+		},
 	}
-	return plan, nil
+	for _, e := range all {
+		g.Keys = append(g.Keys, e.Key)
+	}
+	return experiment.Plan{Programs: []contestant.Spec{c.spec(RolePlay, nil)}, Groups: []experiment.Group{g}}, nil
 }
 
-// measure starts every server and the client, and makes a run of each. All servers are
-// started first and take turns, because the cost of a request drifts with the load of
-// the machine.
+// measure makes a run of each server.
 func (c Config) measure(ctx context.Context, all []entry, seed uint64) ([]results.Run, error) {
-	job := ClientJob{Conns: c.Conns, PerConn: c.PerConn, Requests: c.Requests, Rounds: c.Rounds, Seed: seed}
-	var servers []*contestant.Process
-	exits := make([]contestant.Exit, len(all))
-	stop := func() {
-		for i, p := range servers {
-			exits[i], _ = p.Stop(ctx, nil) // the client has its figures
-		}
-		servers = nil
+	game := Game{Connections: c.Connections, PerConn: c.PerConnection, Rounds: c.Rounds, Time: c.Time, Seed: seed}
+	for _, e := range all {
+		game.Servers = append(game.Servers, e.server)
 	}
-	defer stop()
-	for _, en := range all {
-		var at Where
-		p, err := contestant.Start(ctx, c.spec(RoleServer, en.job), &at)
-		if err != nil {
-			return nil, err
-		}
-		servers = append(servers, p)
-		job.Servers = append(job.Servers, at)
-	}
-	var got []Measured
-	if _, err := contestant.Run(ctx, c.spec(RoleClient, job), &got); err != nil {
+	client, err := contestant.Start(ctx, c.spec(RoleClient, nil), &game.Client)
+	if err != nil {
 		return nil, err
 	}
-	stop()
-	if len(got) != len(all) {
-		return nil, fmt.Errorf("the client measured %d servers, want %d", len(got), len(all))
-	}
+	var readings [][]turns.Reading
+	exit, err := contestant.Run(ctx, c.spec(RolePlay, game), &readings)
+	_, _ = client.Stop(ctx, nil) // the servers have the figures
 	runs := make([]results.Run, len(all))
-	for i, m := range got {
-		runs[i] = c.newRun(m)
-		runs[i].Process.PeakRSS, runs[i].Killed = exits[i].PeakRSS, exits[i].Killed
-		runs[i].Extra["peak_rss"] = float64(exits[i].PeakRSS)
+	for i := range runs {
+		runs[i] = results.Run{Killed: exit.Killed, Process: results.Process{ReuseRate: -1}}
+		if len(readings) == len(all) {
+			c.fill(&runs[i], readings[i])
+		}
 	}
-	stack(all, runs)
-	return runs, nil
+	if len(readings) == len(all) {
+		divide(all, runs)
+		stack(all, runs)
+	}
+	return runs, err
 }
 
-func (c Config) newRun(m Measured) results.Run {
-	return results.Run{
-		Elapsed: m.Seconds,
-		Process: results.Process{CPUSeconds: m.Seconds, ReuseRate: -1},
-		Params:  map[string]any{"connections": c.Conns, "requests": m.Requests, "per_connection": c.PerConn},
-		Blocks:  map[string][]float64{"cpu_us": m.CPU},
-		Extra:   map[string]float64{"cpu_us": mean(m.CPU), "allocs": mean(m.Mallocs), "bytes": math.Round(mean(m.Bytes))},
+// fill is a run of its readings.
+func (c Config) fill(r *results.Run, readings []turns.Reading) {
+	requests := 0
+	for _, turn := range readings {
+		requests += turn.N
+		r.Elapsed += turn.Wall.Seconds()
+		r.Process.CPUSeconds += (turn.Clock + turn.Collector).Seconds()
+		r.Process.Mallocs += turn.Mallocs
+		r.Process.AllocBytes += turn.Bytes
 	}
-}
-
-// stack returns the parts of every server's time, for the chart.
-func stack(all []entry, runs []results.Run) {
-	have := map[cell]float64{}
-	for i, en := range all {
-		have[en.key()] = cpu(runs[i])
-	}
-	of := func(c cell) float64 { return have[c] }
-	floor := of(named(Raw))
-	for i, en := range all {
-		x := runs[i].Extra
-		x["floor_us"] = min(floor, x["cpu_us"])
-		x["above_us"] = x["cpu_us"] - x["floor_us"]
-		if en.key() == named(NetHTTP) {
-			x["above_us"] = of(named(FastHTTP)) - floor
-			for _, r := range Ordered {
-				x[r.key()] = worth(r)(of)
-			}
-			for _, r := range rests {
-				x[r.key] = r.us(of)
-			}
-			continue
-		}
-		saving := 0.0
-		switch en.setup {
-		case Added:
-			saving = fromSlow(en.key()).us(of)
-		case Removed:
-			saving = toFast(en.key()).us(of)
-		case FastLess:
-			saving = x["cpu_us"] - of(named(FastHTTP))
-		default:
-			continue
-		}
-		x["share"] = 100 * saving / lead(of)
-		x[en.rung.key()] = saving
-		if en.setup != Added { // it is not spent there
-			x["above_us"] -= max(saving, 0)
-		}
-	}
+	r.Params = map[string]any{"connections": c.Connections, "per_connection": c.PerConnection, "requests": requests}
+	micros := func(turn turns.Reading) float64 { return turns.AllNanos(turn) / 1e3 }
+	ledger.Keep(r, "cpu_us", turns.Each(readings, micros))
+	ledger.Keep(r, "allocs", turns.Each(readings, turns.Mallocs))
+	ledger.Keep(r, "bytes", turns.Each(readings, turns.Bytes))
 }

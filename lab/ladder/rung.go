@@ -34,7 +34,7 @@ var rungNames = map[Rungs]string{
 func (r Rungs) String() string {
 	var names []string
 	for _, one := range Ordered {
-		if r&one != 0 {
+		if r.Has(one) {
 			names = append(names, rungNames[one])
 		}
 	}
@@ -47,5 +47,5 @@ func (r Rungs) key() string { return strings.ReplaceAll(r.String(), " ", "_") + 
 // count is how many savings are on.
 func (r Rungs) count() int { return bits.OnesCount8(uint8(r)) }
 
-// Has reports whether that saving is on.
-func (r Rungs) Has(one Rungs) bool { return r&one != 0 }
+// Has reports whether these savings are on.
+func (r Rungs) Has(these Rungs) bool { return r&these == these }

@@ -6,284 +6,164 @@ package overload
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/claims"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
-	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/lab/service"
 )
 
-// Setup is the one set-up, in the words of the report.
-const Setup = "patient API over HTTP and SQLite"
+// Experiment is the declaration.
+var Experiment = experiment.Declare(family, help, Config.plan, nil)
 
-// Experiment is experiment overload.
-type Classic struct{ Config Config }
-
-// ID implements experiment.Experiment.
-func (Classic) ID() string { return claims.Overload.ID }
-
-// Title implements experiment.Experiment.
-func (Classic) Title() string { return claims.Overload.Title }
-
-// program plays every role, because it may import what they need.
-const program = "patient"
-
-// The roles of its contestants.
+// The service is in a program of its own, for it imports SQLite.
 const (
-	RoleServer   = "overload-server"
-	RoleDatabase = "overload-database" // of a number of patients: the path of its file
+	program    = "patient"
+	RoleServer = "overload-server"
 )
+
+const help = `The patient API over HTTP and SQLite, in a process of its own, is offered 0.5 to 10 times what it can do, by clients that do not wait for each other (open loop, Poisson). Each waits a second for its answer and says so in a header; every fifth request is critical and says so too. The bottleneck is a database with a knee: ten lookups at a time run at full speed, some 250 a second; beyond that they share it, and the sharing costs, so that four times too many halve the total.
+
+The contestants bound the lookup by: nothing (none); golang.org/x/sync/semaphore of exactly the right size, waiting as long as the deadline allows (semaphore) or refusing at once (semaphore-try), and four times too large (semaphore-4x); our worker pool of the right size (workerpool); failsafe-go's adaptive limiter with priorities (failsafe); our limiter.New(limiter.Config{}), told nothing (spillway).`
 
 // Config is what a user may set.
 type Config struct {
-	Contestants []string      // nil: all
-	Loads       []float64     // multiples of the measured capacity; nil: 0.5 to 10
-	WarmUp      time.Duration // before each measurement, at the same load
-	Measure     time.Duration // of each measurement
-	Deadline    time.Duration // of each request
-	Work        Work          // what a lookup costs the database
-	Patients    int           // in SQLite
-	MemoryCap   uint64        // bytes for each contestant; 0: none
-}
-
-// Defaults is the experiment at full size.
-func Defaults() Config {
-	return Config{
-		Contestants: Names(), Loads: []float64{0.5, 0.9, 1.5, 2, 5, 10},
-		WarmUp: 3 * time.Second, Measure: 5 * time.Second, Deadline: time.Second,
-		Work: Work{Slots: 10, Min: 20 * time.Millisecond, Max: 60 * time.Millisecond}, Patients: 10_000, MemoryCap: 2 << 30,
-	}
-}
-
-// Quick is a short run: three loads, two seconds each.
-func Quick() Config {
-	c := Defaults()
-	c.Loads = []float64{0.9, 2, 10}
-	c.WarmUp, c.Measure = 2*time.Second, 2*time.Second
-	return c
+	Contestant []string      `placeholder:"NAME" help:"Only these: none, semaphore, semaphore-try, semaphore-4x, workerpool, failsafe, spillway. Spillway is compared with those that were run."`
+	Load       []float64     `group:"Size" default:"0.5,0.9,1.5,2,5,10" quick:"0.9,2,10" help:"The loads, as multiples of the measured capacity."`
+	WarmUp     time.Duration `group:"Size" default:"3s" quick:"2s" help:"How long the same load comes before each measurement."`
+	Time       time.Duration `group:"Size" default:"5s" quick:"2s" help:"How long a measurement is."`
+	Deadline   time.Duration `group:"Size" default:"1s" help:"How long a client waits for its answer; it tells the service so."`
+	Patients   int           `group:"Size" default:"10000" help:"How many patients are in the SQLite file, which is made on first use and kept in your cache folder."`
+	MemoryCap  int           `default:"2048" placeholder:"MIB" help:"A contestant that needs more memory than that is killed; 0 sets no limit."`
+	service.Work
 }
 
 func (c Config) check() error {
-	for _, name := range c.Contestants {
-		if !slices.Contains(Names(), name) {
-			return fmt.Errorf("unknown contestant %q: want one of %s, or leave it out for all", name, strings.Join(Names(), ", "))
-		}
+	if len(c.Load) == 0 || slices.ContainsFunc(c.Load, func(x float64) bool { return !(x > 0 && x <= 20) }) {
+		return fmt.Errorf("load is %v: want multiples of the capacity, above 0 and at most 20, such as 1.5", c.Load)
 	}
-	for _, x := range c.Loads {
-		if !(x > 0 && x <= 20) {
-			return fmt.Errorf("load is %v: want a multiple of the capacity, above 0 and at most 20, such as 1.5", x)
-		}
+	if c.WarmUp < 0 || c.Time <= 0 || c.Deadline < 10*time.Millisecond || c.Patients < 1 || c.MemoryCap < 0 {
+		return fmt.Errorf("warm-up is %v, time %v, deadline %v, patients %d and memory-cap %d: want at least 0s, more than 0s, at least 10ms, at least 1, and at least 0",
+			c.WarmUp, c.Time, c.Deadline, c.Patients, c.MemoryCap)
 	}
-	switch {
-	case len(c.Contestants) == 0 || len(c.Loads) == 0:
-		return fmt.Errorf("no contestant or no load: leave the flags out for all of them")
-	case c.WarmUp < 0 || c.Measure <= 0 || c.Deadline < 10*time.Millisecond:
-		return fmt.Errorf("warm-up %v, measure %v, deadline %v: want at least 0s, more than 0s and at least 10ms", c.WarmUp, c.Measure, c.Deadline)
-	case c.Patients < 1:
-		return fmt.Errorf("patients is %d: want at least 1", c.Patients)
+	if err := c.Work.Check(); err != nil {
+		return err
 	}
-	return c.Work.check()
+	return experiment.Known("contestant", c.Contestant, Names())
 }
 
-// scaled says how this differs from the experiment at full size.
-func (c Config) scaled() string {
-	d := Defaults()
-	var parts []string
-	own := func(differs bool, format string, args ...any) {
-		if differs {
-			parts = append(parts, fmt.Sprintf(format, args...))
-		}
-	}
-	own(c.WarmUp != d.WarmUp || c.Measure != d.Measure, "%v of warm-up and %v of measurement instead of %v and %v", c.WarmUp, c.Measure, d.WarmUp, d.Measure)
-	own(!slices.Equal(c.Loads, d.Loads), "loads %v instead of %v", c.Loads, d.Loads)
-	own(c.Deadline != d.Deadline, "a deadline of %v instead of %v", c.Deadline, d.Deadline)
-	own(c.Work != d.Work, "a database of %d slots and %v to %v instead of %d and %v to %v",
-		c.Work.Slots, c.Work.Min, c.Work.Max, d.Work.Slots, d.Work.Min, d.Work.Max)
-	own(len(c.Contestants) < len(d.Contestants), "%s only", strings.Join(c.Contestants, ", "))
-	return strings.Join(parts, "; ")
-}
-
-// Plan implements experiment.Experiment.
-func (e Classic) Plan() (experiment.Plan, error) {
-	if err := e.Config.check(); err != nil {
+func (c Config) plan() (experiment.Plan, error) {
+	if err := c.check(); err != nil {
 		return experiment.Plan{}, err
 	}
-	p := &planner{Config: e.Config}
-	plan := experiment.Plan{
-		Scaled: e.Config.scaled(), Programs: []contestant.Spec{{Program: program, Role: RoleServer}}, Prepare: p.prepare,
+	if len(c.Contestant) == 0 {
+		c.Contestant = Names()
 	}
-	for _, x := range p.Loads {
-		for i, name := range p.Contestants {
-			plan.Cells = append(plan.Cells, experiment.Cell{
-				Setup: Setup, Load: LoadName(x), Pattern: name, Beside: p.beside(x, i),
-				Expect: p.WarmUp + p.Measure + p.Deadline + patience,
-				Run:    func(ctx context.Context, t experiment.Trial) (results.Run, error) { return p.try(ctx, name, x, t) },
+	m := &measurement{Config: c}
+	p := experiment.Plan{Programs: []contestant.Spec{{Program: program, Role: RoleServer}}, Prepare: m.prepare}
+	for _, x := range c.Load {
+		all := make([]ledger.Key, 0, len(c.Contestant)+1)
+		for _, name := range c.Contestant {
+			all = append(all, key(loadName(x), name))
+		}
+		if slices.Contains(c.Contestant, Spillway) {
+			twin := key(loadName(x), Spillway)
+			twin.Twin = true
+			all = append(all, twin)
+		}
+		batches := batchesOf(len(all), x)
+		for i, k := range all {
+			p.Cells = append(p.Cells, experiment.Cell{
+				Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Beside: fmt.Sprintf("%s, %d of %d", k.Load, 1+i%batches, batches), Expect: c.WarmUp + c.Time + c.Deadline + patience,
+				Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
+					return service.InTime(c.Deadline/20, func() (results.Run, error) { return m.run(ctx, k.Pattern, x, t.Seed) })
+				},
 			})
 		}
 	}
-	return plan, nil
+	return p, nil
 }
 
-// LoadName is a multiple of the capacity, such as "1.5x".
-func LoadName(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) + "x" }
+// loadName is a multiple of the capacity, such as "1.5x".
+func loadName(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) + "x" }
 
-// planner makes the cells. Prepare sets the rest.
-type planner struct {
+// batchesOf is in how many batches so many contestants run, those of one at the same time,
+// each in a process of its own. Nearly all of a lookup is waiting: ten times the capacity,
+// with the clients, takes half of a processor.
+func batchesOf(contestants int, x float64) int {
+	together := max(int(10*float64(runtime.GOMAXPROCS(0))/x), 1)
+	return (contestants + together - 1) / together
+}
+
+// measurement makes the runs.
+type measurement struct {
 	Config
-	database string
 	capacity float64 // good answers a second
 }
 
-// beside groups contestants that run at the same time, each in its own process.
-// At low loads all of them together use a fraction of the processors, for
-// nearly all of a lookup is waiting; above twice the capacity each is alone.
-func (p *planner) beside(x float64, i int) string {
-	switch {
-	case x <= 1:
-		return LoadName(x)
-	case x <= 2:
-		return fmt.Sprint(LoadName(x), " ", i%2)
+func (m *measurement) start(ctx context.Context, name string, seed uint64) (context.Context, *service.Service, *clients, error) {
+	job := service.Job{Pattern: name, Work: m.Work, Seed: seed, Patients: m.Patients}
+	loading, srv, err := service.Start(ctx, contestant.Spec{Program: program, Role: RoleServer, Input: job, MemoryCap: uint64(m.MemoryCap) << 20})
+	if err != nil {
+		return nil, nil, nil, err
 	}
-	return ""
+	c, err := newClients(srv.Address, m.Patients, m.Deadline)
+	return loading, srv, c, err
 }
 
-func (p *planner) job(name string, seed uint64) Job {
-	return Job{Contestant: name, Work: p.Work, Seed: seed, Patients: p.Patients, Database: p.database, Step: seriesStep}
-}
-
-// seriesStep is the resolution of the time lines.
-const seriesStep = 100 * time.Millisecond
-
-// prepare makes the SQLite file, or finds that of an earlier session, and measures
-// the capacity of the service.
-func (p *planner) prepare(ctx context.Context) error {
-	if _, err := contestant.Run(ctx, contestant.Spec{Program: program, Role: RoleDatabase, Input: p.Patients}, &p.database); err != nil {
-		return err
-	}
-	return p.measureCapacity(ctx)
-}
-
-// measureCapacity finds the most good answers a second in a closed loop, over several
-// numbers of clients near the database's slots.
-func (p *planner) measureCapacity(ctx context.Context) error {
-	var url string
-	srv, err := contestant.Start(ctx, contestant.Spec{Program: program, Role: RoleServer, Input: p.job(None, 1), MemoryCap: p.MemoryCap}, &url)
+// prepare makes the SQLite file, or finds that of an earlier session, and measures the
+// capacity of the service: twice, for a disturbance makes the figure smaller, never
+// larger.
+func (m *measurement) prepare(ctx context.Context) error {
+	loading, srv, c, err := m.start(ctx, None, 1)
 	if err != nil {
 		return err
 	}
-	c, err := newClients(url, p.Patients, p.Deadline)
-	if err != nil {
-		return err
-	}
-	// Twice, and short: a disturbance makes a figure smaller, never larger.
-	for _, share := range []float64{1, 1.2, 1.4, 1, 1.2, 1.4} {
-		n := int(float64(p.Work.Slots)*share + .5)
-		res, err := loadgen.Run(ctx, loadgen.Config{
-			Target: c, Timeout: p.Deadline + patience, Closed: &loadgen.Closed{Clients: n, Duration: max(p.Measure/4, 50*time.Millisecond)},
-		})
+	for range 2 {
+		res, err := service.Saturate(loading, c.ordinary, m.Slots, m.Time, m.Deadline+patience)
 		if err != nil {
 			return err
 		}
-		p.capacity = max(p.capacity, res.Goodput())
+		m.capacity = max(m.capacity, res.Goodput())
 	}
 	c.close()
-	if _, err := srv.Stop(ctx, nil); err != nil {
+	if _, err := srv.End(ctx, new(results.Run), time.Now()); err != nil {
 		return err
 	}
-	if p.capacity <= 0 {
-		return fmt.Errorf("the service answered nothing while its capacity was measured: is the deadline of %v long enough?", p.Deadline)
+	if m.capacity <= 0 {
+		return fmt.Errorf("the service answered nothing while its capacity was measured: is the deadline of %v long enough?", m.Deadline)
 	}
 	return nil
 }
 
-// A run is repeated, at most twice, if the generator sent so late that the run
-// measures a busy machine rather than the contestant.
-const (
-	tries   = 3
-	mostLag = .05 // p99 of the send lag, as a share of the deadline
-)
-
-// try measures one contestant under one load.
-func (p *planner) try(ctx context.Context, name string, x float64, t experiment.Trial) (results.Run, error) {
-	for n := 1; ; n++ {
-		run, err := p.run(ctx, name, x, t)
-		if err != nil || run.Killed != "" {
-			return run, err
-		}
-		run.Params["tries"] = n
-		if n == tries || float64(run.Lag.Quantile(.99)) <= mostLag*float64(p.Deadline) {
-			return run, nil
-		}
-	}
-}
-
-// run measures once.
-func (p *planner) run(ctx context.Context, name string, x float64, t experiment.Trial) (results.Run, error) {
-	var url string
-	srv, err := contestant.Start(ctx, contestant.Spec{Program: program, Role: RoleServer, Input: p.job(name, t.Seed), MemoryCap: p.MemoryCap}, &url)
+// run measures one contestant under one load.
+func (m *measurement) run(ctx context.Context, name string, x float64, seed uint64) (results.Run, error) {
+	loading, srv, c, err := m.start(ctx, name, seed)
 	if err != nil {
 		return results.Run{}, err
 	}
-	c, err := newClients(url, p.Patients, p.Deadline)
-	if err != nil {
-		return results.Run{}, err
-	}
-	loading, stop := context.WithCancel(ctx)
-	defer stop()
-	go func() {
-		select {
-		case <-srv.Done(): // killed, which is a result
-			stop()
-		case <-loading.Done():
-		}
-	}()
-	began, res, err := c.warmThenMeasure(loading, x*p.capacity, p.WarmUp, p.Measure, t.Seed%1e6, seriesStep)
-	if err != nil {
-		return results.Run{}, err
-	}
+	rate := x * m.capacity
+	load := service.Load{Stretches: []service.Stretch{{Rate: rate, For: m.WarmUp}, {Rate: rate, For: m.Time}}, Measured: 1, Timeout: m.Deadline + patience, Seed: seed}
+	began, _ := load.Window()
+	res, err := load.Send(loading, c.do)
 	c.close()
-	var report Served
-	exit, err := srv.Stop(ctx, &report)
 	if err != nil {
 		return results.Run{}, err
 	}
 	run := experiment.FromLoad(res)
-	run.Elapsed = min(p.Measure, res.Elapsed).Seconds() // requests intended in this time, whenever they were answered
-	run.Killed = exit.Killed
-	run.Params = map[string]any{
-		"load": x, "capacity": p.capacity, "slots": p.Work.Slots, "min_ms": ms(p.Work.Min), "max_ms": ms(p.Work.Max), "deadline_ms": ms(p.Deadline),
-		"state": report.State, "generator": res.Why,
-	}
-	run.Process = experiment.Process(report.Usage)
-	run.Process.PeakRSS, run.Process.PeakStoreCalls = max(run.Process.PeakRSS, exit.PeakRSS), report.Peak
+	run.Elapsed = m.Time.Seconds() // the requests are those intended in this time
+	served, err := srv.End(ctx, &run, began)
+	run.Params = map[string]any{"load": x, "state": served.Says, "generator": res.Why}
 	run.Extra = map[string]float64{
-		"critical_offered": float64(c.criticalSent.Load()), "critical_ok": float64(c.criticalOK.Load()),
+		"capacity": m.capacity, "critical_offered": float64(c.criticalSent.Load()) / run.Elapsed, "critical_ok": float64(c.criticalOK.Load()) / run.Elapsed,
 	}
-	addSamples(&run, began, report.Samples)
 	if n := c.foreign.Load(); n > 0 {
-		return run, fmt.Errorf("%d answers were about another patient than the one asked for", n)
+		err = fmt.Errorf("%d answers were about another patient than the one asked for", n)
 	}
-	return run, ctx.Err()
-}
-
-func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// addSamples adds the server's samples of its contestant to the load's time line.
-func addSamples(run *results.Run, began time.Time, samples []Sample) {
-	i := 0
-	for k := range run.Series {
-		for i < len(samples) && samples[i].At.Sub(began).Seconds() < run.Series[k].At {
-			i++
-		}
-		if i == len(samples) {
-			return
-		}
-		s := samples[i]
-		run.Series[k].Limit, run.Series[k].InFlight, run.Series[k].Queued = s.Limit, s.Running, s.Waiting
-	}
+	return run, err
 }

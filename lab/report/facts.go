@@ -1,8 +1,6 @@
 package report
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,17 +34,8 @@ func (s *session) Facts() []fact {
 	if len(disturbed) > 0 {
 		all = append(all, fact{"Disturbed", fmt.Sprintf("%d of %s: other processes used up to %s of the processors", len(disturbed), count(len(s.runs), "run"), percent(slices.Max(disturbed)))})
 	}
-	all = append(all, fact{"Scaled", res.Scaled}, fact{"Settings", settings(res.Config)}, fact{"Command", command(res.Command)})
+	all = append(all, fact{"Scaled", res.Scaled}, fact{"Settings", res.Settings}, fact{"Command", command(res.Command)})
 	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
-}
-
-// settings writes a configuration's fields; of a list, null is all.
-func settings(config json.RawMessage) string {
-	var flat bytes.Buffer
-	if json.Compact(&flat, config) != nil {
-		return ""
-	}
-	return strings.NewReplacer(`"`, "", ":null", " all", ":", " ", ",", ", ").Replace(strings.Trim(flat.String(), "{}"))
 }
 
 // machine is one line.

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -156,7 +155,7 @@ func fakeResults(start time.Time) results.Results {
 		Schema: results.Schema, Experiment: "H", Started: start, Ended: start.Add(4*time.Minute + 12*time.Second), Revision: "0123456789ab", Repeats: 5, Looks: 1,
 		Machine: results.Machine{OS: "linux", Arch: "amd64", CPU: "Example Processor 3.1 GHz", CPUs: 2, GOMAXPROCS: 2, MemoryMiB: 7942, Go: "go1.26.0"},
 		Command: []string{"spillway", "lab", "H", "--out", "spillway-results/my first run"}, Seed: 42,
-		Config: json.RawMessage(`{"Sustained":20000,"Contestant":null,"Loads":["low","high"]}`),
+		Settings: "sustained 20000, contestant all, loads low high",
 		Scaled: "sustained 20000 instead of 50000",
 		Claims: []results.Claim{
 			{ID: "H1", Title: ratioTitle, Verdict: results.Holds, Source: source, Published: "1,115 vs 260 (optimized: 261) req/s; mean 75.9 vs 364.9 ms", Why: "naive/pool throughput at low load was 4.41x.",

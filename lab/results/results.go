@@ -34,7 +34,8 @@ type Results struct {
 	Machine    Machine         `json:"machine"`
 	Revision   string          `json:"revision"` // of the lab
 	Command    []string        `json:"command"`
-	Config     json.RawMessage `json:"config,omitempty"` // of the experiment
+	Config     json.RawMessage `json:"config,omitempty"`   // of the experiment
+	Settings   string          `json:"settings,omitempty"` // the same in words
 	Seed       uint64          `json:"seed"`
 	Repeats    int             `json:"repeats"`           // planned
 	Looks      int             `json:"looks,omitempty"`   // how often it was judged and then extended

@@ -20,15 +20,14 @@ import (
 // Experiment is the declaration.
 var Experiment = experiment.Declare(family, help, plan, map[string]contestant.Role{
 	roleCycle:   contestant.Func(cycle),
-	roleBursts:  contestant.Func(bursts),
-	roleIdle:    contestant.Func(idle),
+	roleBursts:  contestant.Func(Bursts),
 	roleOutlier: contestant.Func(outlier),
 })
 
 const (
 	roleCycle   = "reuse-cycle"
 	roleBursts  = "reuse-bursts"
-	roleIdle    = "reuse-idle"
+	RoleIdle    = "reuse-idle" // Burst, figures: of the program virtual
 	roleOutlier = "reuse-outlier"
 )
 
@@ -69,7 +68,7 @@ func plan(c Config) (experiment.Plan, error) {
 	if len(c.Contestant) == 0 {
 		c.Contestant = names
 	}
-	var p experiment.Plan
+	p := experiment.Plan{Programs: []contestant.Spec{c.spec(RoleIdle, nil)}}
 	for _, crowd := range crowds {
 		p.Groups = append(p.Groups, c.cycles(crowd))
 	}
@@ -77,11 +76,11 @@ func plan(c Config) (experiment.Plan, error) {
 		p.Cells = append(p.Cells, experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Expect: expect, Run: experiment.Alone(c.spec(role, job))})
 	}
 	for _, name := range c.Contestant {
-		job := burstJob{Contestant: name, Users: c.Users, Bursts: c.Bursts, On: c.On, Off: c.Off}
+		job := Burst{Contestant: name, Users: c.Users, Bursts: c.Bursts, On: c.On, Off: c.Off}
 		add(burstKey(name), roleBursts, job, time.Duration(c.Bursts)*(c.On+c.Off))
 		if name == spillway {
 			job.Bursts, job.Idle = 2, c.Idle
-			add(idleKey, roleIdle, job, time.Second)
+			add(idleKey, RoleIdle, job, time.Second)
 		}
 		users := max(c.Users/5, 1)
 		add(outlierKey(name, true), roleOutlier, outlierJob{name, true, users}, time.Second)
@@ -96,7 +95,11 @@ func plan(c Config) (experiment.Plan, error) {
 }
 
 func (c Config) spec(role string, job any) contestant.Spec {
-	return contestant.Spec{Role: role, Input: job, MemoryCap: uint64(c.MemoryCap) << 20}
+	s := contestant.Spec{Role: role, Input: job, MemoryCap: uint64(c.MemoryCap) << 20}
+	if role == RoleIdle {
+		s.Program = "virtual"
+	}
+	return s
 }
 
 // crowds are who uses a pool in a steady cycle.

@@ -1,16 +1,26 @@
 package reuse
 
 import (
+	"context"
 	"io"
+	"maps"
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/bubble"
+	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-func TestMain(m *testing.M) { labtest.Main(m, Experiment.Roles) }
+func TestMain(m *testing.M) {
+	roles := maps.Clone(Experiment.Roles)
+	roles[RoleIdle] = contestant.Func(func(ctx context.Context, b Burst) (map[string]float64, error) { // as the program virtual does
+		return bubble.Run(ctx, func(ctx context.Context) (map[string]float64, error) { return Bursts(ctx, b) })
+	})
+	labtest.Main(m, roles)
+}
 
 func TestVerdictsFollowTheFigures(t *testing.T) {
 	p, err := plan(experiment.Sized[Config](""))

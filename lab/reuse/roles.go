@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/bubble"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/turns"
 )
@@ -68,21 +67,17 @@ func ready(p *pool, goroutines, n int) (work func()) {
 // holdFor is how long every user of a burst has an object.
 const holdFor = 5 * time.Millisecond
 
-type burstJob struct {
+// Burst is what the bursts are made of.
+type Burst struct {
 	Contestant    string
 	Users, Bursts int
 	On, Off, Idle time.Duration // Idle after the last burst
 }
 
-// idle is bursts in virtual time: it makes nobody wait.
-func idle(ctx context.Context, j burstJob) (map[string]float64, error) {
-	return bubble.Run(ctx, func(ctx context.Context) (map[string]float64, error) { return bursts(ctx, j) })
-}
-
-// bursts starts all users at once, each getting, holding and putting until the burst
+// Bursts starts all users at once, each getting, holding and putting until the burst
 // ends. In every gap two collections empty the pools that only collections empty. The
 // figures are those of all bursts but the first.
-func bursts(_ context.Context, j burstJob) (map[string]float64, error) {
+func Bursts(_ context.Context, j Burst) (map[string]float64, error) {
 	p := newPool(j.Contestant, normal)
 	var gets atomic.Uint64
 	var inUse, most atomic.Int64

@@ -30,7 +30,7 @@ func TestTheCommandIsLight(t *testing.T) {
 			t.Errorf("it links %s", path)
 		}
 		for imported := range strings.FieldsSeq(imports) {
-			if below(heavy, imported) && !strings.HasSuffix(path, "/lab/bubble") { // the virtual clock of lab/reuse
+			if below(heavy, imported) {
 				t.Errorf("%s imports %s", path, imported)
 			}
 		}

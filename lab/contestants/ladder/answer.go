@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"github.com/spillway-go/spillway/lab/ladder"
 )
 
 // The work: every server answers the same request in the same way.
@@ -31,11 +28,7 @@ const (
 // answerStrings is the handler for the API of strings and maps, net/http's.
 func answerStrings(w http.ResponseWriter, r *http.Request) {
 	id, found := strings.CutPrefix(r.URL.Path, prefix)
-	switch {
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		w.WriteHeader(http.StatusMethodNotAllowed)
-		return
-	case !found || len(id) > longest:
+	if !found || len(id) > longest || r.Method != http.MethodGet {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
@@ -49,16 +42,12 @@ func answerStrings(w http.ResponseWriter, r *http.Request) {
 // answerBytes is the same for the byte API.
 func answerBytes(q *request, p *response) {
 	id, found := bytes.CutPrefix(q.path, []byte(prefix))
-	switch {
-	case string(q.verb) != http.MethodGet && string(q.verb) != http.MethodHead:
-		p.status = http.StatusMethodNotAllowed
-		return
-	case !found || len(id) > longest:
+	if !found || len(id) > longest || string(q.method) != http.MethodGet {
 		p.status = http.StatusNotFound
 		return
 	}
-	set(p, "Content-Type", jsonType)
-	set(p, echoed, q.get("x-request-id"))
+	p.set("Content-Type", []byte(jsonType))
+	p.set(echoed, get(q.fields, echoed))
 	_, _ = p.WriteString(before)
 	_, _ = p.Write(id)
 	_, _ = p.WriteString(patient)
@@ -71,15 +60,13 @@ type response struct {
 	status int
 	header http.Header // the API of strings
 	lines  []field     // the byte API
-	store  store
-	key    []byte
+	store  []byte
 	body   []byte
 	out    []byte // with OneBuffer: the whole answer
-	wrote  bool   // without OneBuffer: the head is written
 }
 
-func (p *response) reset() {
-	p.status, p.lines, p.store, p.body, p.out, p.wrote = 0, p.lines[:0], p.store[:0], p.body[:0], p.out[:0], false
+func (p *response) reset(k *conn) {
+	p.conn, p.status, p.lines, p.store, p.body, p.out = k, http.StatusOK, p.lines[:0], p.store[:0], p.body[:0], p.out[:0]
 	clear(p.header)
 }
 
@@ -91,142 +78,79 @@ func (p *response) WriteHeader(status int) {
 	}
 }
 
-// set sets a field like http.Header, once for any case of its name. Line ends in the
-// value become spaces.
-func set[T text](p *response, name string, value T) {
-	p.key = append(p.key[:0], name...)
-	canonical(p.key)
+// set adds a field. Line ends in the value become spaces.
+func (p *response) set(name string, value []byte) {
 	kept := keep(&p.store, value)
 	for i, c := range kept {
 		if c == '\r' || c == '\n' {
 			kept[i] = ' '
 		}
 	}
-	if f := lookUp(p.lines, p.key); f != nil {
-		f.value = kept
-		return
-	}
-	p.lines = append(p.lines, field{keep(&p.store, p.key), kept})
+	p.lines = append(p.lines, field{keep(&p.store, name), kept})
 }
 
-func appendFields(b []byte, fields []field) []byte {
-	for _, f := range fields {
-		b = append(append(append(append(b, f.name...), ": "...), f.value...), "\r\n"...)
-	}
-	return b
-}
-
-func (p *response) Write(b []byte) (int, error) {
+func write[T text](p *response, b T) (int, error) {
 	if !p.conn.beat.mine() {
 		return 0, http.ErrHijacked
 	}
+	body := &p.body
 	if l := p.conn.late; l != nil {
-		return l.begin(p).Write(b)
+		l.begin(p)
+		body = l.body
 	}
-	p.body = append(p.body, b...)
+	*body = append(*body, b...)
 	return len(b), nil
 }
 
-// WriteString implements io.StringWriter.
-func (p *response) WriteString(s string) (int, error) {
-	if !p.conn.beat.mine() {
-		return 0, http.ErrHijacked
-	}
-	if l := p.conn.late; l != nil {
-		return l.begin(p).WriteString(s)
-	}
-	p.body = append(p.body, s...)
-	return len(s), nil
-}
+func (p *response) Write(b []byte) (int, error)       { return write(p, b) }
+func (p *response) WriteString(s string) (int, error) { return write(p, s) }
 
 // answer sends what the handler wrote.
-func (k *conn) answer(x *exchange) (again bool, err error) {
+func (k *conn) answer(x *exchange) error {
 	if k.late != nil {
-		err = k.late.finish(x)
-	} else {
-		err = k.writeOnce(x)
+		return k.late.finish(x)
 	}
-	return !x.frame.close, err
-}
-
-// writeOnce builds the answer in one buffer.
-func (k *conn) writeOnce(x *exchange) error {
 	if x.out == nil {
 		x.out = make([]byte, 0, 512)
 	}
-	out := statusLine(x.out, x.status)
-	dated, last := x.inspect(x.header, x.body)
-	if !dated {
-		out = append(append(append(out, "Date: "...), k.date.now()...), "\r\n"...)
+	x.complete(x.header, x.body)
+	out := appendField(statusLine(x.out, x.status), "Date", k.date.now())
+	for _, f := range x.lines {
+		out = appendField(out, f.name, f.value)
 	}
-	x.frame.close = x.frame.close || last
-	out = appendFields(out, x.lines)
 	for name, values := range x.header {
 		for _, v := range values {
-			out = append(append(append(append(out, name...), ": "...), v...), "\r\n"...)
+			out = appendField(out, name, v)
 		}
 	}
-	out = endHead(out, len(x.body), x.frame.close)
-	if !x.head() {
-		out = append(out, x.body...)
-	}
-	x.out = out
-	_, _ = k.bw.Write(out) // the next one keeps the error
+	x.out = append(endHead(out, len(x.body), x.last), x.body...)
+	_, _ = k.bw.Write(x.out) // the next one keeps the error
 	return k.bw.Flush()
 }
 
-// inspect reads and removes the fields of the handler that the server must handle.
-func (p *response) inspect(h http.Header, body []byte) (dated, last bool) {
-	if p.header == nil {
-		return p.inspectFields(body)
+// complete takes away the fields that are the server's own, and finds out the type of the
+// body if the handler did not say it. The handler for the byte API leaves them alone.
+func (p *response) complete(h http.Header, body []byte) {
+	typed := len(body) == 0 || get(p.lines, "Content-Type") != nil
+	if h == nil {
+		if !typed {
+			p.set("Content-Type", []byte(http.DetectContentType(body)))
+		}
+		return
 	}
-	h.Del("Content-Length") // the body says
-	h.Del("Transfer-Encoding")
-	if connection := h["Connection"]; connection != nil {
-		last = hasToken(connection[0], "close")
-		delete(h, "Connection")
+	for _, name := range []string{"Content-Length", "Transfer-Encoding", "Connection", "Date"} {
+		delete(h, name)
 	}
-	if _, typed := h["Content-Type"]; !typed && len(body) > 0 && h.Get("Content-Encoding") == "" {
+	if !typed && h.Get("Content-Type") == "" {
 		h.Set("Content-Type", http.DetectContentType(body))
 	}
-	_, dated = h["Date"]
-	return dated, last
 }
 
-func (p *response) inspectFields(body []byte) (dated, last bool) {
-	typed := len(body) == 0
-	p.lines = slices.DeleteFunc(p.lines, func(f field) bool {
-		switch string(f.name) {
-		case "Content-Length", "Transfer-Encoding":
-			return true
-		case "Connection":
-			last = hasToken(f.value, "close")
-			return true
-		case "Content-Type", "Content-Encoding":
-			typed = true
-		case "Date":
-			dated = true
-		}
-		return false
-	})
-	if !typed {
-		set(p, "Content-Type", http.DetectContentType(body))
-	}
-	return dated, last
-}
-
-// head reports whether the client wants no body.
-func (x *exchange) head() bool {
-	if x.conn.save.Has(ladder.Bytes) {
-		return string(x.verb) == http.MethodHead
-	}
-	return x.std.Method == http.MethodHead
+func appendField[N, V text](b []byte, name N, value V) []byte {
+	return append(append(append(append(b, name...), ": "...), value...), "\r\n"...)
 }
 
 func statusLine(b []byte, status int) []byte {
-	if status == 0 || status == http.StatusOK {
-		return append(b, "HTTP/1.1 200 OK\r\n"...)
-	}
 	b = append(strconv.AppendInt(append(b, "HTTP/1.1 "...), int64(status), 10), ' ')
 	return append(append(b, http.StatusText(status)...), "\r\n"...)
 }
@@ -249,10 +173,10 @@ type stamp struct {
 
 func (d *date) now() []byte {
 	now := time.Now()
-	if s := d.cached.Load(); s != nil && s.second == now.Unix() {
-		return s.text
+	s := d.cached.Load()
+	if s == nil || s.second != now.Unix() {
+		s = &stamp{now.Unix(), now.UTC().AppendFormat(nil, http.TimeFormat)}
+		d.cached.Store(s)
 	}
-	s := &stamp{now.Unix(), now.UTC().AppendFormat(nil, http.TimeFormat)}
-	d.cached.Store(s)
 	return s.text
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func roles() map[string]contestant.Role {
-	return map[string]contestant.Role{ladder.RoleServer: runServer, ladder.RoleClient: contestant.Func(runClient)}
+	return map[string]contestant.Role{ladder.RolePlay: contestant.Func(play), ladder.RoleClient: load}
 }
 
 func main() { contestant.Program(roles()) }

@@ -58,23 +58,19 @@ func (w *watch) read() {
 	w.ended.Broadcast()
 }
 
-// stop ends the reading ahead; what it read is read next.
+// stop ends the reading ahead, whose byte is read next, and sets what net/http sets
+// between two requests.
 func (w *watch) stop() {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.reading {
-		return
+	if w.reading {
+		w.stopped = true
+		_ = w.SetReadDeadline(past)
+		for w.reading {
+			w.ended.Wait()
+		}
+		_ = w.SetReadDeadline(never)
 	}
-	w.stopped = true
-	_ = w.SetReadDeadline(past)
-	for w.reading {
-		w.ended.Wait()
-	}
-	_ = w.SetReadDeadline(never)
-}
-
-// idle is what net/http sets between two requests.
-func (w *watch) idle() {
+	w.mu.Unlock()
 	w.since.Store(time.Now().Unix())
 	_ = w.SetWriteDeadline(never)
 	_ = w.SetReadDeadline(never) // of the idle connection
@@ -95,11 +91,13 @@ func (w *watch) mine() bool {
 // Read gives the byte that was read ahead first.
 func (w *watch) Read(b []byte) (int, error) {
 	w.mu.Lock()
-	if w.ahead && len(b) > 0 {
+	ahead := w.ahead && len(b) > 0
+	if ahead {
 		w.ahead, b[0] = false, w.next[0]
-		w.mu.Unlock()
-		return 1, nil
 	}
 	w.mu.Unlock()
+	if ahead {
+		return 1, nil
+	}
 	return w.Conn.Read(b)
 }

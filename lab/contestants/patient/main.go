@@ -11,7 +11,6 @@ import (
 	"github.com/spillway-go/spillway/lab/contestants/patient/overload"
 	"github.com/spillway-go/spillway/lab/contestants/patient/patterns"
 	"github.com/spillway-go/spillway/lab/contestants/patient/shapes"
-	overloadplan "github.com/spillway-go/spillway/lab/overload"
 	patternsplan "github.com/spillway-go/spillway/lab/patterns"
 )
 
@@ -19,7 +18,6 @@ func main() { contestant.Program(roles()) }
 
 func roles() map[string]contestant.Role {
 	all := map[string]contestant.Role{
-		overloadplan.RoleDatabase: contestant.Func(database),
 		patternsplan.RoleDatabase: contestant.Func(database),
 	}
 	maps.Copy(all, overload.Roles())

@@ -42,40 +42,34 @@ type echoParams struct {
 func echoCreate(c *echo.Context) error {
 	var from echoParams
 	var p newPatient
-	if c.Request().Header.Get(echo.HeaderContentType) == "" {
-		return echoRefuse(c, fault{"Content-Type", "is missing"})
+	err := echo.BindPathValues(c, &from)
+	if err == nil {
+		err = echo.BindQueryParams(c, &from)
 	}
-	if err := echo.BindPathValues(c, &from); err != nil {
-		return echoRefuse(c, fault{"ward", err.Error()})
+	if err == nil {
+		err = echo.BindBody(c, &p)
 	}
-	if err := echo.BindQueryParams(c, &from); err != nil {
-		return echoRefuse(c, fault{"notify", err.Error()})
-	}
-	if err := echo.BindBody(c, &p); err != nil {
-		if echo.StatusCode(err) == http.StatusUnsupportedMediaType {
-			return err
+	switch {
+	case c.Request().Header.Get(echo.HeaderContentType) == "":
+		err = errNoType
+	case err == nil:
+		if err = c.Validate(&from); err == nil {
+			err = c.Validate(&p)
 		}
-		return echoRefuse(c, fault{"body", err.Error()})
+	case echo.StatusCode(err) == http.StatusUnsupportedMediaType:
+		err = errOtherType
 	}
-	if err := c.Validate(&from); err != nil {
-		return echoRefuse(c, faultsOf(err)...)
-	}
-	if err := c.Validate(&p); err != nil {
-		return echoRefuse(c, faultsOf(err)...)
-	}
-	v := created(from.Ward, from.Notify, &p)
-	return c.JSON(http.StatusCreated, &v)
+	return echoAnswer(c, http.StatusCreated, created(from.Ward, from.Notify, &p), err)
 }
 
 func echoGet(c *echo.Context) error {
-	id := c.Param("id")
-	if len(id) != idSize {
-		return echoRefuse(c, fault{"id", "must have 7 characters"})
-	}
-	v := found(id)
-	return c.JSON(http.StatusOK, &v)
+	v, err := lookUp(c.Param("id"))
+	return echoAnswer(c, http.StatusOK, v, err)
 }
 
-func echoRefuse(c *echo.Context, faults ...fault) error {
-	return c.JSON(http.StatusBadRequest, map[string]any{"errors": faults})
+func echoAnswer(c *echo.Context, status int, v patient, err error) error {
+	if err != nil {
+		return c.JSON(refusalOf(err))
+	}
+	return c.JSON(status, &v)
 }

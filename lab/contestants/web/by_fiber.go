@@ -29,41 +29,29 @@ func strictFiber(data []byte, v any) error {
 }
 
 func fiberCreate(c fiber.Ctx) error {
-	var p newPatient
-	ward := c.Params("ward")
-	if len(ward) > longest {
-		return fiberRefuse(c, http.StatusBadRequest, fault{"ward", "is too long"})
-	}
-	notify, err := flag(c.Query("notify"))
-	if err != nil {
-		return fiberRefuse(c, http.StatusBadRequest, fault{"notify", "must be true or false"})
-	}
-	switch media(c.Get(fiber.HeaderContentType)) {
-	case jsonType:
-		err = c.Bind().JSON(&p)
-	case formType:
-		err = c.Bind().Form(&p)
-	case "":
-		return fiberRefuse(c, http.StatusBadRequest, fault{"Content-Type", "is missing"})
-	default:
-		return fiberRefuse(c, http.StatusUnsupportedMediaType, fault{"Content-Type", "is not known"})
-	}
-	if err != nil {
-		return fiberRefuse(c, http.StatusBadRequest, faultsOf(err)...)
-	}
-	v := created(ward, notify, &p)
-	return c.Status(http.StatusCreated).JSON(&v)
+	v, err := create(c.Params("ward"), c.Query("notify"), func(p *newPatient) error {
+		switch media(c.Get(fiber.HeaderContentType)) {
+		case jsonType:
+			return c.Bind().JSON(p)
+		case formType:
+			return c.Bind().Form(p)
+		case "":
+			return errNoType
+		}
+		return errOtherType
+	})
+	return fiberAnswer(c, http.StatusCreated, v, err)
 }
 
 func fiberGet(c fiber.Ctx) error {
-	id := c.Params("id")
-	if len(id) != idSize {
-		return fiberRefuse(c, http.StatusBadRequest, fault{"id", "must have 7 characters"})
-	}
-	v := found(id)
-	return c.JSON(&v)
+	v, err := lookUp(c.Params("id"))
+	return fiberAnswer(c, http.StatusOK, v, err)
 }
 
-func fiberRefuse(c fiber.Ctx, status int, faults ...fault) error {
-	return c.Status(status).JSON(fiber.Map{"errors": faults})
+func fiberAnswer(c fiber.Ctx, status int, v patient, err error) error {
+	var answer any = &v
+	if err != nil {
+		status, answer = refusalOf(err)
+	}
+	return c.Status(status).JSON(answer)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/go-fuego/fuego"
@@ -20,27 +21,17 @@ func startFuego() (handlers, error) {
 }
 
 func fuegoCreate(c fuego.ContextWithBody[newPatient]) (*patient, error) {
-	ward := c.PathParam("ward")
-	if len(ward) > longest {
-		return nil, fuego.BadRequestError{Detail: "ward is too long"}
-	}
-	notify, err := flag(c.QueryParam("notify"))
-	if err != nil {
-		return nil, fuego.BadRequestError{Detail: "notify: " + err.Error()}
-	}
-	p, err := c.Body()
-	if err != nil {
-		return nil, err
-	}
-	v := created(ward, notify, &p)
-	return &v, nil
+	return fuegoAnswer(create(c.PathParam("ward"), c.QueryParam("notify"), func(p *newPatient) (err error) {
+		*p, err = c.Body()
+		return err
+	}))
 }
 
-func fuegoGet(c fuego.ContextNoBody) (*patient, error) {
-	id := c.PathParam("id")
-	if len(id) != idSize {
-		return nil, fuego.BadRequestError{Detail: "id must have 7 characters"}
+func fuegoGet(c fuego.ContextNoBody) (*patient, error) { return fuegoAnswer(lookUp(c.PathParam("id"))) }
+
+func fuegoAnswer(v patient, err error) (*patient, error) {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		err = fuego.BadRequestError{Detail: r.Error()}
 	}
-	v := found(id)
-	return &v, nil
+	return &v, err
 }

@@ -45,48 +45,30 @@ func startGinTyped() (handlers, error) {
 }
 
 func ginCreate(c *gin.Context) {
-	var p newPatient
-	ward := c.Param("ward")
-	if len(ward) > longest {
-		ginRefuse(c, http.StatusBadRequest, fault{"ward", "is too long"})
-		return
-	}
-	notify, err := flag(c.Query("notify"))
-	if err != nil {
-		ginRefuse(c, http.StatusBadRequest, fault{"notify", "must be true or false"})
-		return
-	}
-	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxBody)
-	switch c.ContentType() {
-	case jsonType:
-		err = c.ShouldBindWith(&p, binding.JSON)
-	case formType:
-		err = c.ShouldBindWith(&p, binding.FormPost)
-	case "":
-		ginRefuse(c, http.StatusBadRequest, fault{"Content-Type", "is missing"})
-		return
-	default:
-		ginRefuse(c, http.StatusUnsupportedMediaType, fault{"Content-Type", "is not known"})
-		return
-	}
-	if err != nil {
-		ginRefuse(c, http.StatusBadRequest, faultsOf(err)...)
-		return
-	}
-	v := created(ward, notify, &p)
-	c.JSON(http.StatusCreated, &v)
+	v, err := create(c.Param("ward"), c.Query("notify"), func(p *newPatient) error {
+		c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxBody)
+		switch c.ContentType() {
+		case jsonType:
+			return c.ShouldBindWith(p, binding.JSON)
+		case formType:
+			return c.ShouldBindWith(p, binding.FormPost)
+		case "":
+			return errNoType
+		}
+		return errOtherType
+	})
+	ginAnswer(c, http.StatusCreated, v, err)
 }
 
 func ginGet(c *gin.Context) {
-	id := c.Param("id")
-	if len(id) != idSize {
-		ginRefuse(c, http.StatusBadRequest, fault{"id", "must have 7 characters"})
-		return
-	}
-	v := found(id)
-	c.JSON(http.StatusOK, &v)
+	v, err := lookUp(c.Param("id"))
+	ginAnswer(c, http.StatusOK, v, err)
 }
 
-func ginRefuse(c *gin.Context, status int, faults ...fault) {
-	c.JSON(status, gin.H{"errors": faults})
+func ginAnswer(c *gin.Context, status int, v patient, err error) {
+	if err != nil {
+		c.JSON(refusalOf(err))
+		return
+	}
+	c.JSON(status, &v)
 }

@@ -17,78 +17,63 @@ type byHand struct {
 
 func startMux(validated bool) func() (handlers, error) {
 	return func() (handlers, error) {
+		v, err := newValidator()
 		h := byHand{check: checkByHand, path: (*http.Request).PathValue}
 		if validated {
-			v, err := newValidator()
-			if err != nil {
-				return handlers{}, err
-			}
 			h.check = func(p *newPatient) error { return v.Struct(p) }
 		}
 		mux := http.NewServeMux()
 		mux.HandleFunc("POST "+createPath, h.create)
 		mux.HandleFunc("GET "+getPath, h.get)
-		return handlers{http: mux}, nil
+		return handlers{http: mux}, err
 	}
 }
 
 func startChi() (handlers, error) {
 	v, err := newValidator()
-	if err != nil {
-		return handlers{}, err
-	}
 	h := byHand{check: func(p *newPatient) error { return v.Struct(p) }, path: chi.URLParam}
 	mux := chi.NewRouter()
 	mux.Post(createPath, h.create)
 	mux.Get(getPath, h.get)
-	return handlers{http: mux}, nil
+	return handlers{http: mux}, err
 }
 
 func (h byHand) create(w http.ResponseWriter, r *http.Request) {
-	var p newPatient
-	ward := h.path(r, "ward")
-	if len(ward) > longest {
-		refuse(w, http.StatusBadRequest, fault{"ward", "is too long"})
-		return
-	}
-	notify, err := flag(r.URL.Query().Get("notify"))
-	if err != nil {
-		refuse(w, http.StatusBadRequest, fault{"notify", "must be true or false"})
-		return
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	switch kind := r.Header.Get("Content-Type"); media(kind) {
-	case jsonType:
-		err = decodeByHand(r.Body, &p)
-	case formType:
-		err = p.fromForm(r)
-	case "":
-		refuse(w, http.StatusBadRequest, fault{"Content-Type", "is missing"})
-		return
-	default:
-		refuse(w, http.StatusUnsupportedMediaType, fault{"Content-Type", "is not known"})
-		return
-	}
-	if err != nil {
-		refuse(w, http.StatusBadRequest, fault{"body", err.Error()})
-		return
-	}
-	if err := h.check(&p); err != nil {
-		refuse(w, http.StatusBadRequest, faultsOf(err)...)
-		return
-	}
-	v := created(ward, notify, &p)
-	answerByHand(w, http.StatusCreated, &v)
+	v, err := create(h.path(r, "ward"), r.URL.Query().Get("notify"), func(p *newPatient) error { return h.read(w, r, p) })
+	answerByHand(w, http.StatusCreated, v, err)
 }
 
 func (h byHand) get(w http.ResponseWriter, r *http.Request) {
-	id := h.path(r, "id")
-	if len(id) != idSize {
-		refuse(w, http.StatusBadRequest, fault{"id", "must have 7 characters"})
-		return
+	v, err := lookUp(h.path(r, "id"))
+	answerByHand(w, http.StatusOK, v, err)
+}
+
+func (h byHand) read(w http.ResponseWriter, r *http.Request, p *newPatient) (err error) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	switch media(r.Header.Get("Content-Type")) {
+	case jsonType:
+		err = decodeByHand(r.Body, p)
+	case formType:
+		err = p.fromForm(r)
+	case "":
+		err = errNoType
+	default:
+		err = errOtherType
 	}
-	v := found(id)
-	answerByHand(w, http.StatusOK, &v)
+	if err != nil {
+		return err
+	}
+	return h.check(p)
+}
+
+func answerByHand(w http.ResponseWriter, status int, v patient, err error) {
+	var answer any = &v
+	if err != nil {
+		status, answer = refusalOf(err)
+	}
+	w.Header().Set("Content-Type", jsonType)
+	w.WriteHeader(status)
+	_ = encodeByHand(w, answer) // the client has gone
 }
 
 func (p *newPatient) fromForm(r *http.Request) error {
@@ -106,18 +91,25 @@ func (p *newPatient) fromForm(r *http.Request) error {
 	return nil
 }
 
-// media is a content type without its parameters.
-func media(contentType string) string {
-	kind, _, _ := strings.Cut(contentType, ";")
-	return strings.TrimSpace(kind)
-}
-
-// flag reads an optional truth value.
-func flag(s string) (bool, error) {
-	if s == "" {
-		return false, nil
+// checkByHand returns the first thing that is wrong.
+func checkByHand(p *newPatient) error {
+	switch {
+	case len(p.Name) < 2 || len(p.Name) > 80:
+		return errors.New("name must have 2 to 80 characters")
+	case !isEmail(p.Email):
+		return errors.New("email must be an address")
+	case p.Gender != "female" && p.Gender != "male" && p.Gender != "other" && p.Gender != "unknown":
+		return errors.New("gender must be female, male, other or unknown")
+	case p.Age < 1 || p.Age > 150:
+		return errors.New("age must be 1 to 150")
+	case p.Phone != "" && !phone.MatchString(p.Phone):
+		return errors.New("phone must match " + phonePattern)
+	case len(p.Note) > 1000:
+		return errors.New("note must have at most 1000 characters")
+	case len(p.Tags) > 8:
+		return errors.New("tags must be at most 8")
 	}
-	return strconv.ParseBool(s)
+	return nil
 }
 
 // isEmail is a careful hand-written check, not a parser.
@@ -134,11 +126,3 @@ func isEmail(s string) bool {
 	dot := strings.LastIndexByte(s[at+1:], '.')
 	return dot > 0 && at+1+dot < len(s)-1 && !strings.Contains(s, "..")
 }
-
-func refuse(w http.ResponseWriter, status int, faults ...fault) {
-	answerByHand(w, status, struct {
-		Errors []fault `json:"errors"`
-	}{faults})
-}
-
-var errMore = errors.New("there is more than one document in the body")

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 
-	"github.com/go-playground/validator/v10"
 	"github.com/valyala/fasthttp"
 
 	"github.com/spillway-go/spillway/lab/contestants/web/specimen"
@@ -37,63 +35,24 @@ var starts = map[string]func() (handlers, error){
 	routes.PooledShort:   startSpecimen(specimen.Build{Pooled: true, Short: true}),
 }
 
-// start starts a contestant of a table, or what measures the harness.
-func start(table, name string) (handlers, error) {
-	switch f := starts[name]; {
-	case f != nil:
-		return f()
-	case name != routes.Nothing:
-		return handlers{}, fmt.Errorf("there is no contestant %q", name)
-	case table == routes.TableFiber:
-		return handlers{fast: func(*fasthttp.RequestCtx) {}}, nil
+// harnesses are handlers that do nothing, so that only the harness is measured.
+var harnesses = map[string]handlers{
+	routes.Nothing:     {http: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})},
+	routes.NothingFast: {fast: func(*fasthttp.RequestCtx) {}},
+}
+
+// start starts a contestant or a harness.
+func start(name string) (handlers, error) {
+	if h, ok := harnesses[name]; ok {
+		return h, nil
 	}
-	return handlers{http: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}, nil
-}
-
-// newValidator checks newPatient by its validate tags.
-func newValidator() (*validator.Validate, error) {
-	v := validator.New(validator.WithRequiredStructEnabled())
-	return v, v.RegisterValidation("phone", isPhone)
-}
-
-func isPhone(f validator.FieldLevel) bool { return phone.MatchString(f.Field().String()) }
-
-// fault is the hand-written answer about one field.
-type fault struct {
-	Field string `json:"field"`
-	Rule  string `json:"rule"`
-}
-
-// faultsOf lists what a validator found.
-func faultsOf(err error) []fault {
-	all, ok := errors.AsType[validator.ValidationErrors](err)
+	f, ok := starts[name]
 	if !ok {
-		return []fault{{"body", err.Error()}}
+		return handlers{}, fmt.Errorf("there is no contestant %q", name)
 	}
-	var out []fault
-	for _, one := range all {
-		out = append(out, fault{one.Field(), one.Tag()})
+	h, err := f()
+	if err != nil {
+		return h, fmt.Errorf("%s: %w", name, err)
 	}
-	return out
-}
-
-// checkByHand returns the first thing that is wrong.
-func checkByHand(p *newPatient) error {
-	switch {
-	case len(p.Name) < 2 || len(p.Name) > 80:
-		return errors.New("name must have 2 to 80 characters")
-	case !isEmail(p.Email):
-		return errors.New("email must be an address")
-	case p.Gender != "female" && p.Gender != "male" && p.Gender != "other" && p.Gender != "unknown":
-		return errors.New("gender must be female, male, other or unknown")
-	case p.Age < 1 || p.Age > 150:
-		return errors.New("age must be 1 to 150")
-	case p.Phone != "" && !phone.MatchString(p.Phone):
-		return errors.New("phone must match " + phonePattern)
-	case len(p.Note) > 1000:
-		return errors.New("note must have at most 1000 characters")
-	case len(p.Tags) > 8:
-		return errors.New("tags must be at most 8")
-	}
-	return nil
+	return h, nil
 }

@@ -2,22 +2,17 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 
 	"github.com/valyala/fasthttp"
 )
 
-// harness sends a contestant one request after the other. It is for one goroutine.
-type harness interface {
-	send()
-	status() int // of the last answer
-	body() []byte
-}
+// harness sends a contestant a request and returns its answer, which is valid until the
+// next one. It is for one goroutine.
+type harness func() (status int, body []byte)
 
 // newHarness makes the harness that fits the contestant. Published is a new
 // request and a new recorder for every iteration; otherwise both are reused.
@@ -26,56 +21,51 @@ func newHarness(h handlers, r request, published bool) harness {
 	case h.fast != nil:
 		return newFast(h.fast, r)
 	case published:
-		return &asPublished{handler: h.http, request: r}
+		return func() (int, []byte) {
+			w := httptest.NewRecorder()
+			h.http.ServeHTTP(w, r.new())
+			return w.Code, w.Body.Bytes()
+		}
 	}
-	return newReused(h.http, r)
+	return newReused(h.http, r).send
+}
+
+func (r request) new() *http.Request {
+	out := httptest.NewRequest(r.Method, r.Target, strings.NewReader(r.Body))
+	if r.Type != "" {
+		out.Header.Set("Content-Type", r.Type)
+	}
+	return out
 }
 
 // reused is a request and a response writer that are reused. The request is restored
 // from a copy, because handlers and muxes modify it.
 type reused struct {
-	handler  http.Handler
-	template http.Request
-	request  http.Request
-	reader   bytes.Reader
-	sent     []byte
-	header   http.Header
-	code     int
-	written  []byte
+	handler           http.Handler
+	template, request http.Request
+	reader            bytes.Reader
+	sent, written     []byte
+	header            http.Header
+	code              int
 }
 
-func newReused(h http.Handler, r request) *reused {
-	u, err := url.Parse(r.Target)
-	if err != nil {
-		panic(err) // the requests are ours
-	}
-	h2 := &reused{handler: h, sent: []byte(r.Body), header: http.Header{}}
-	h2.template = *(&http.Request{
-		Method: r.Method, URL: u, Host: "example.org", Header: http.Header{}, RequestURI: r.Target, RemoteAddr: "192.0.2.1:1234",
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(r.Body)), Body: http.NoBody,
-	}).WithContext(context.Background())
-	if r.Type != "" {
-		h2.template.Header.Set("Content-Type", r.Type)
-	}
+func newReused(to http.Handler, r request) *reused {
+	h := &reused{handler: to, template: *r.new(), sent: []byte(r.Body), header: http.Header{}}
+	h.template.Body = http.NoBody
 	if r.Body != "" {
-		h2.template.Body = struct {
-			io.Reader
-			io.Closer
-		}{&h2.reader, io.NopCloser(nil)}
+		h.template.Body = io.NopCloser(&h.reader)
 	}
-	return h2
+	return h
 }
 
-func (h *reused) send() {
+func (h *reused) send() (int, []byte) {
 	h.code, h.written = http.StatusOK, h.written[:0]
 	clear(h.header)
 	h.reader.Reset(h.sent)
 	h.request = h.template
 	h.handler.ServeHTTP(h, &h.request)
+	return h.code, h.written
 }
-
-func (h *reused) status() int  { return h.code }
-func (h *reused) body() []byte { return h.written }
 
 // Header, WriteHeader and Write make it an http.ResponseWriter.
 func (h *reused) Header() http.Header  { return h.header }
@@ -85,51 +75,22 @@ func (h *reused) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// asPublished makes a new request and recorder for each iteration.
-type asPublished struct {
-	handler http.Handler
-	request request
-	last    *httptest.ResponseRecorder
-}
-
-func (h *asPublished) send() {
-	r := httptest.NewRequest(h.request.Method, h.request.Target, strings.NewReader(h.request.Body))
-	if h.request.Type != "" {
-		r.Header.Set("Content-Type", h.request.Type)
-	}
-	h.last = httptest.NewRecorder()
-	h.handler.ServeHTTP(h.last, r)
-}
-
-func (h *asPublished) status() int  { return h.last.Code }
-func (h *asPublished) body() []byte { return h.last.Body.Bytes() }
-
-// fast is the same for a fasthttp handler, whose request is parsed again only when it
+// newFast is the same for a fasthttp handler, whose request is parsed again only when it
 // is filled again.
-type fast struct {
-	handler fasthttp.RequestHandler
-	request request
-	sent    []byte
-	ctx     fasthttp.RequestCtx
-}
-
-func newFast(h fasthttp.RequestHandler, r request) *fast {
-	return &fast{handler: h, request: r, sent: []byte(r.Body)}
-}
-
-func (h *fast) send() {
-	h.ctx.Request.Reset()
-	h.ctx.Response.Reset()
-	h.ctx.ResetUserValues()
-	h.ctx.Request.Header.SetMethod(h.request.Method)
-	h.ctx.Request.SetRequestURI(h.request.Target)
-	h.ctx.Request.Header.SetHost("example.org")
-	if h.request.Type != "" {
-		h.ctx.Request.Header.SetContentType(h.request.Type)
+func newFast(to fasthttp.RequestHandler, r request) harness {
+	ctx, sent := new(fasthttp.RequestCtx), []byte(r.Body)
+	return func() (int, []byte) {
+		ctx.Request.Reset()
+		ctx.Response.Reset()
+		ctx.ResetUserValues()
+		ctx.Request.Header.SetMethod(r.Method)
+		ctx.Request.SetRequestURI(r.Target)
+		ctx.Request.Header.SetHost("example.org")
+		if r.Type != "" {
+			ctx.Request.Header.SetContentType(r.Type)
+		}
+		ctx.Request.SetBodyRaw(sent)
+		to(ctx)
+		return ctx.Response.StatusCode(), ctx.Response.Body()
 	}
-	h.ctx.Request.SetBodyRaw(h.sent)
-	h.handler(&h.ctx)
 }
-
-func (h *fast) status() int  { return h.ctx.Response.StatusCode() }
-func (h *fast) body() []byte { return h.ctx.Response.Body() }

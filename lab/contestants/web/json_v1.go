@@ -4,8 +4,8 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
-	"net/http"
 
 	"github.com/spillway-go/spillway/lab/routes"
 )
@@ -21,13 +21,9 @@ func decodeByHand(r io.Reader, v any) error {
 		return err
 	}
 	if d.More() {
-		return errMore
+		return errors.New("there is more than one document in the body")
 	}
 	return nil
 }
 
-func answerByHand(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", jsonType)
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client has gone
-}
+func encodeByHand(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }

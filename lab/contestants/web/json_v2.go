@@ -5,7 +5,6 @@ package main
 import (
 	"encoding/json/v2"
 	"io"
-	"net/http"
 
 	"github.com/spillway-go/spillway/lab/routes"
 )
@@ -19,8 +18,4 @@ func decodeByHand(r io.Reader, v any) error {
 	return json.UnmarshalRead(r, v, json.RejectUnknownMembers(true))
 }
 
-func answerByHand(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", jsonType)
-	w.WriteHeader(status)
-	_ = json.MarshalWrite(w, v) // the client has gone
-}
+func encodeByHand(w io.Writer, v any) error { return json.MarshalWrite(w, v) }

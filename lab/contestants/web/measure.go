@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"runtime"
 	"sync"
 
@@ -12,82 +14,73 @@ import (
 	"github.com/spillway-go/spillway/lab/usage"
 )
 
-// measure plays the matches of a table. All contestants are in this one process, also
-// those of the parallel scenario and of the collector's pauses: only one works at a
-// time, and a collection before and after each block keeps its garbage apart, so that
-// its processor time and its pauses are its own; heap and roots are the same for all.
+// measure plays a scenario. All players are in this one process, also in the parallel
+// scenario and for the collector's pauses: only one works at a time, and a collection
+// before and after each turn keeps its garbage apart, so that its processor time and its
+// pauses are its own; heap and roots are the same for all.
 func measure(ctx context.Context, j routes.Job) (routes.Measured, error) {
 	out := routes.Measured{Build: thisBuild}
 	if usage.CPU() == 0 {
 		return out, errors.New("this system does not report a process's processor time")
 	}
-	started := map[routes.Entry]handlers{}
-	for i, m := range j.Matches {
-		var players []turns.Player
-		for _, e := range m.Entries {
-			h, ok := started[e]
-			if !ok {
-				var err error
-				if h, err = start(j.Table, e.Name); err != nil {
-					return out, fmt.Errorf("%s: %w", e.Name, err)
-				}
-				started[e] = h
-			}
-			players = append(players, player(e.Name, h, m.Scenario, m.Published))
-		}
-		config := turns.Config{Rounds: j.Rounds, Time: j.Time, Seed: j.Seed + uint64(i), Least: lanes(m.Scenario), Clock: usage.CPU}
-		readings, err := turns.Play(ctx, config, players)
+	lanes := 1 // goroutines that send requests
+	if j.Scenario == routes.Parallel {
+		lanes = runtime.GOMAXPROCS(0)
+	}
+	players := make([]turns.Player, len(j.Players))
+	for i, name := range j.Players {
+		h, err := start(name)
 		if err != nil {
-			return out, fmt.Errorf("%s: %w", m.Scenario, err)
+			return out, err
 		}
-		out.Readings = append(out.Readings, readings)
+		players[i] = player(name, h, j, lanes)
 	}
-	return out, nil
+	var err error
+	out.Readings, err = turns.Play(ctx, turns.Config{Rounds: j.Rounds, Time: j.Time, Seed: j.Seed, Least: lanes, Clock: usage.CPU}, players)
+	return out, err
 }
 
-// lanes is how many goroutines send a scenario's requests.
-func lanes(scenario string) int {
-	if scenario == routes.Parallel {
-		return runtime.GOMAXPROCS(0)
-	}
-	return 1
-}
-
-// warm is how many requests fill a contestant's pools again before each block: the
-// collections before the blocks of the others have emptied them.
+// warm is how many requests fill a contestant's pools again before each turn: the
+// collections before the turns of the others have emptied them.
 const warm = 8
 
-func player(name string, h handlers, scenario string, published bool) turns.Player {
-	senders := make([]harness, lanes(scenario))
+func player(name string, h handlers, j routes.Job, lanes int) turns.Player {
+	senders, wrong := make([]harness, lanes), make([]string, lanes)
 	for i := range senders {
-		senders[i] = newHarness(h, requests[scenario], published)
+		senders[i] = newHarness(h, requests[j.Scenario], j.Published)
+	}
+	want := requests[j.Scenario].Status
+	if _, ok := harnesses[name]; ok {
+		want = http.StatusOK // of nobody
+	}
+	repeat := func(i, n int) {
+		var status int
+		var body []byte
+		for range n {
+			status, body = senders[i]()
+		}
+		if status != want {
+			wrong[i] = fmt.Sprintf("answered %d, want %d: %s", status, want, body)
+		}
 	}
 	send := func(n int) {
 		var others sync.WaitGroup
-		for i, s := range senders[1:] {
-			others.Go(func() { repeat(s, share(n, i+1, len(senders))) })
+		for i := 1; i < lanes; i++ {
+			others.Go(func() { repeat(i, share(n, i, lanes)) })
 		}
-		repeat(senders[0], share(n, 0, len(senders)))
+		repeat(0, share(n, 0, lanes))
 		others.Wait()
 	}
 	return turns.Player{
 		Name:  name,
-		Ready: func(int) error { send(warm * len(senders)); return nil },
+		Ready: func(int) error { send(warm * lanes); return nil },
 		Block: send,
 		Done: func() error {
-			for _, s := range senders {
-				if want := requests[scenario].Status; name != routes.Nothing && s.status() != want {
-					return fmt.Errorf("answered %d, want %d: %s", s.status(), want, s.body())
-				}
+			if why := cmp.Or(wrong...); why != "" {
+				return errors.New(why)
 			}
 			return nil
 		},
-	}
-}
-
-func repeat(s harness, n int) {
-	for range n {
-		s.send()
 	}
 }
 

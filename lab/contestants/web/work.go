@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"net/http"
 	"regexp"
 	"strings"
@@ -89,25 +88,4 @@ var requests = map[string]request{
 	routes.Parallel: {http.MethodPost, target, jsonType, jsonBody, http.StatusCreated, ""},
 	routes.Get:      {http.MethodGet, "/patients/" + newID, "", "", http.StatusOK, ""},
 	routes.Untagged: {http.MethodPost, "/untagged" + target, formType, formBody, http.StatusBadRequest, ""},
-}
-
-// answer is the answer to a good request to a scenario, as JSON has it.
-func answer(scenario string) string {
-	var v patient
-	switch scenario {
-	case routes.Get:
-		v = found(newID)
-	default:
-		p := newPatient{Name: "Augusta Ada King", Email: "ada.king@example.org", Gender: "female", Age: 36,
-			Phone: "+44 20 7946 0958", Tags: []string{"vip", "allergy:penicillin"}}
-		if scenario == routes.Large {
-			p.Note = strings.Repeat("x", 500)
-		}
-		v = created("7", true, &p)
-	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return string(text)
 }

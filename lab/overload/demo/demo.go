@@ -14,12 +14,13 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/lab/overload"
+	"github.com/spillway-go/spillway/lab/service"
 	"github.com/spillway-go/spillway/loadgen"
 )
 
 // Config configures the demonstration. Default is what users see.
 type Config struct {
-	Work     overload.Work // what a request costs the database behind the service
+	Work     service.Work  // what a request costs the database behind the service
 	Deadline time.Duration // of a request
 	Phases   []Phase
 	Interval time.Duration // of a row
@@ -40,7 +41,7 @@ type Phase struct {
 func Default(duration time.Duration) Config {
 	part := duration / 25
 	return Config{
-		Work:     overload.Work{Slots: 10, Min: 20 * time.Millisecond, Max: 60 * time.Millisecond},
+		Work:     service.Work{Slots: 10, Min: 20 * time.Millisecond, Max: 60 * time.Millisecond},
 		Deadline: time.Second,
 		Phases:   []Phase{{"calm", .5, 6 * part}, {"storm", 3, 10 * part}, {"after the storm", .5, 9 * part}},
 		Interval: part,
@@ -127,7 +128,7 @@ func Run(ctx context.Context, cfg Config, see func(Row)) (*Result, error) {
 	arrivals := cfg.arrivals()
 	var lanes []*lane
 	for _, l := range Lanes {
-		database, err := overload.NewDatabase(cfg.Work, cfg.Seed)
+		database, err := service.NewDatabase(cfg.Work, cfg.Seed)
 		if err != nil {
 			return nil, err
 		}
@@ -222,7 +223,7 @@ func (c Config) arrivals() times {
 // lane is one service with the results of its requests. It is a loadgen.Target.
 type lane struct {
 	guard    *overload.Guard
-	database *overload.Database
+	database *service.Database
 	begin    time.Time
 	phaseAt  func(time.Duration) (int, bool)
 

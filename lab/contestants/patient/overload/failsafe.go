@@ -48,5 +48,8 @@ func failsafe() *plan.Guard {
 		}
 		return err
 	}
-	return plan.CustomGuard(admit, lim.Limit, prioritizer.ScheduleCalibrations(context.Background(), calibrateEvery))
+	return &plan.Guard{
+		Admit: admit, Limit: lim.Limit, State: func() string { return "" },
+		Close: prioritizer.ScheduleCalibrations(context.Background(), calibrateEvery),
+	}
 }

@@ -4,21 +4,21 @@ package overload
 
 import (
 	"context"
-	"errors"
-	"net"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/directory"
 	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
-	service "github.com/spillway-go/spillway/examples/patientapi/patterns"
+	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/sqlite"
 	"github.com/spillway-go/spillway/lab/contestant"
 	plan "github.com/spillway-go/spillway/lab/overload"
-	"github.com/spillway-go/spillway/lab/usage"
+	"github.com/spillway-go/spillway/lab/service"
 )
 
 // Roles are the roles of experiment overload that need the patient API.
@@ -30,7 +30,7 @@ func Roles() map[string]contestant.Role {
 type guarded struct {
 	*sqlite.Store
 	guard    *plan.Guard
-	database *plan.Database
+	database *service.Database
 }
 
 // Patient implements httpapi.Patients. The answer is not built in dst: a pool's worker
@@ -53,64 +53,50 @@ func (g *guarded) Patient(ctx context.Context, id string, dst *patientapi.Patien
 	return err
 }
 
-// server is the patient API over SQLite and the scarce database, behind a
-// contestant. It is ready when it listens.
+// server is the patient API over SQLite and the scarce database, behind a contestant.
 func server(ctx context.Context, contestantJob *contestant.Job) (any, error) {
-	var j plan.Job
+	var j service.Job
 	if err := contestantJob.Input(&j); err != nil {
 		return nil, err
 	}
-	db, err := sqlite.OpenSet(ctx, j.Database, sqlite.Set{Patients: j.Patients, Seed: 1}, sqlite.Options{}, nil)
+	set := sqlite.Set{Patients: j.Patients, Seed: 1}
+	path, err := sqlite.DefaultPath(set)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("no place for the database: %w", err)
+	}
+	db, err := sqlite.OpenSet(ctx, path, set, sqlite.Options{}, nil) // of an earlier session, or made now
+	if err != nil {
+		return nil, fmt.Errorf("%w; it belongs in your cache folder, which XDG_CACHE_HOME or HOME chooses", err)
 	}
 	defer db.Close()
-	database, err := plan.NewDatabase(j.Work, j.Seed)
+	database, err := service.NewDatabase(j.Work, j.Seed)
 	if err != nil {
 		return nil, err
 	}
-	guard, err := newGuard(j.Contestant, j.Work.Slots)
+	guard, err := newGuard(j.Pattern, j.Work.Slots)
 	if err != nil {
 		return nil, err
 	}
 	defer guard.Close()
 	store := &guarded{db, guard, database}
 	// The unbounded pattern of the service: the contestant is the only bound.
-	runner, err := service.New(service.Naive, service.Config{Workers: 1})
+	runner, err := patterns.New(patterns.Naive, patterns.Config{Workers: 1})
 	if err != nil {
 		return nil, err
 	}
 	api := httpapi.New(httpapi.Config{Runner: runner, Patients: store, Clinicians: directory.Alone(store), Health: store})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	api.SetReady(true)
+	web := &http.Server{Handler: fromHeaders(api), ReadHeaderTimeout: 10 * time.Second}
+	report, err := service.Serve(ctx, contestantJob, web, func(s *service.Sample) {
+		s.Limit, s.InFlight, s.Queued = guard.Limit(), guard.Running(), guard.Waiting()
+	})
 	if err != nil {
 		return nil, err
 	}
-	web := &http.Server{Handler: fromHeaders(api), ReadHeaderTimeout: 10 * time.Second}
-	failed := make(chan error, 1)
-	go func() { failed <- web.Serve(listener) }()
-	api.SetReady(true)
-
-	p := usage.Start()
-	if err := contestantJob.Ready("http://" + listener.Addr().String()); err != nil {
-		return nil, err
-	}
-	var report plan.Served
-	tick := time.NewTicker(j.Step)
-	defer tick.Stop()
-	for up := true; up; {
-		select {
-		case now := <-tick.C:
-			report.Samples = append(report.Samples, plan.Sample{At: now, Limit: guard.Limit(), Running: guard.Running(), Waiting: guard.Waiting()})
-		case <-ctx.Done():
-			up = false
-		case err := <-failed:
-			return nil, err
-		}
-	}
-	report.Usage, report.Peak, report.State = p.Stop(), database.Peak(), guard.State()
+	report.Peak, report.Says = database.Peak(), guard.State()
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	return report, errors.Join(web.Shutdown(drain), runner.Drain(drain))
+	return report, runner.Drain(drain)
 }
 
 // priorityKey is for the priority of a request's header. The API gives requests the
@@ -121,16 +107,12 @@ type priorityKey struct{}
 func fromHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
-		if ms, err := strconv.Atoi(r.Header.Get(plan.TimeoutHeader)); err == nil && ms > 0 {
+		if ms, err := strconv.Atoi(r.Header.Get(admissionhttp.HeaderDeadline)); err == nil && ms > 0 {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)
 			defer cancel()
 		}
-		p := spillway.Normal
-		if r.Header.Get(plan.PriorityHeader) == plan.Critical {
-			p = spillway.Critical
-		}
-		ctx = context.WithValue(ctx, priorityKey{}, p)
-		next.ServeHTTP(w, r.WithContext(ctx))
+		p, _ := spillway.ParsePriority(r.Header.Get(admissionhttp.HeaderPriority)) // an error: normal
+		next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, priorityKey{}, p)))
 	})
 }

@@ -8,15 +8,22 @@ import (
 	"github.com/gin-gonic/gin/binding"
 )
 
-// unsupported is a content type that nothing decodes.
-type unsupported string
+// bindings decode bodies by content type.
+var bindings = map[string]binding.Binding{
+	binding.MIMEJSON: binding.JSON,
+	binding.MIMEXML:  binding.XML, binding.MIMEXML2: binding.XML,
+	binding.MIMEPOSTForm: binding.FormPost, binding.MIMEMultipartPOSTForm: binding.FormMultipart,
+	binding.MIMEPlain: binding.Plain,
+	binding.MIMEYAML:  binding.YAML, binding.MIMEYAML2: binding.YAML,
+}
 
-func (u unsupported) Error() string { return "unsupported content type " + string(u) }
+var (
+	errNoType    = errors.New("missing content type")
+	errOtherType = errors.New("unsupported content type")
+)
 
-var errNoType = errors.New("missing content type")
-
-// bind fills req from path, query and body, the later over the earlier. gin
-// checks it after the last of them.
+// bind fills req from path, query and body, the later over the earlier. gin checks it
+// after the last of them.
 func bind(g *gin.Context, req any) error {
 	if len(g.Params) > 0 {
 		path := make(map[string][]string, len(g.Params))
@@ -32,39 +39,22 @@ func bind(g *gin.Context, req any) error {
 			return err
 		}
 	}
-	if g.Request.Body == nil || g.Request.ContentLength == 0 {
+	kind := g.ContentType()
+	body, known := bindings[kind]
+	switch {
+	case g.Request.Body == nil || g.Request.ContentLength == 0:
 		return binding.Validator.ValidateStruct(req)
+	case kind == "":
+		return errNoType
+	case !known:
+		return errOtherType
 	}
-	b, err := bodyBinding(g.ContentType())
-	if err != nil {
-		return err
-	}
-	return g.ShouldBindWith(req, b)
-}
-
-func bodyBinding(contentType string) (binding.Binding, error) {
-	switch contentType {
-	case "":
-		return nil, errNoType
-	case binding.MIMEJSON:
-		return binding.JSON, nil
-	case binding.MIMEXML, binding.MIMEXML2:
-		return binding.XML, nil
-	case binding.MIMEPOSTForm:
-		return binding.FormPost, nil
-	case binding.MIMEMultipartPOSTForm:
-		return binding.FormMultipart, nil
-	case binding.MIMEPlain:
-		return binding.Plain, nil
-	case binding.MIMEYAML, binding.MIMEYAML2:
-		return binding.YAML, nil
-	}
-	return nil, unsupported(contentType)
+	return g.ShouldBindWith(req, body)
 }
 
 // statusOf is the status of a request that could not be bound, or whose handler failed.
 func statusOf(err error) int {
-	if _, ok := errors.AsType[unsupported](err); ok {
+	if errors.Is(err, errOtherType) {
 		return http.StatusUnsupportedMediaType
 	}
 	return http.StatusBadRequest

@@ -3,12 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"sync"
 	"sync/atomic"
 
 	"github.com/valyala/fasthttp"
@@ -16,36 +14,26 @@ import (
 	"github.com/spillway-go/spillway/lab/ladder"
 )
 
-// serve serves until ctx ends or the listener fails.
-func serve(ctx context.Context, j ladder.Server, l net.Listener) error {
-	defer context.AfterFunc(ctx, func() { l.Close() })()
-	switch j.Kind {
+// serve serves until the listener is closed.
+func serve(s ladder.Server, l net.Listener) error {
+	switch s.Kind {
 	case ladder.Raw:
-		return spawned(l, floor)
+		return byConnection(l, 0, floor)
 	case ladder.NetHTTP:
-		srv := &http.Server{Handler: http.HandlerFunc(answerStrings)}
-		return onlyClosed(srv.Serve(l))
+		return closed((&http.Server{Handler: http.HandlerFunc(answerStrings)}).Serve(l))
 	case ladder.NetHTTPPooled:
-		return netHTTPByWorkers(l, ladder.MaxConns)
+		return byConnection(l, ladder.Workers, netHTTP)
 	case ladder.FastHTTP:
-		return serveFastHTTP(l, j.Save)
+		return fastHTTP(l, s.Save)
 	}
-	return (&server{save: j.Save}).listen(l)
-}
-
-func onlyClosed(err error) error {
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return closed(err)
+	return byConnection(l, s.Save, (&server{save: s.Save}).serve)
 }
 
 // floor reads the bytes of one request and writes those of one answer.
 func floor(c net.Conn) {
 	defer c.Close()
-	answer := endHead([]byte("HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Type: "+jsonType+"\r\n"+
-		echoed+": 4bf92f3577b34da6\r\n"), len(wireBody), false)
-	answer = append(answer, wireBody...)
+	answer := append(endHead([]byte("HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Type: "+jsonType+"\r\n"+
+		echoed+": 4bf92f3577b34da6\r\n"), len(wireBody), false), wireBody...)
 	in := make([]byte, len(wire))
 	for {
 		if _, err := io.ReadFull(c, in); err != nil {
@@ -57,71 +45,52 @@ func floor(c net.Conn) {
 	}
 }
 
-// netHTTPByWorkers serves connections with net/http on at most n workers, one
-// connection at a time each. net/http always starts a goroutine for a connection, so
-// the workers bound connections and reuse nothing of net/http.
-func netHTTPByWorkers(l net.Listener, n int) error {
-	srv := &http.Server{Handler: http.HandlerFunc(answerStrings)}
-	return pooled(l, n, func(c net.Conn) { serveOne(srv, l, c) })
+// netHTTP serves one connection with net/http until it ends. net/http starts a goroutine
+// for it all the same.
+func netHTTP(c net.Conn) {
+	ended := make(chan struct{})
+	srv := &http.Server{Handler: http.HandlerFunc(answerStrings), ConnState: func(_ net.Conn, s http.ConnState) {
+		if s == http.StateClosed {
+			close(ended)
+		}
+	}}
+	one := make(handed, 1)
+	one <- c
+	close(one)
+	_ = srv.Serve(one)
+	<-ended
 }
 
-// serveOne serves one connection that l accepted until it ends.
-func serveOne(srv *http.Server, l net.Listener, c net.Conn) {
-	_ = srv.Serve(&oneConn{Listener: l, conn: c, ended: make(chan struct{})})
-}
+// handed is a listener of connections that others have accepted.
+type handed chan net.Conn
 
-// oneConn is a listener that accepts one connection and ends with it.
-type oneConn struct {
-	net.Listener
-	conn  net.Conn
-	ended chan struct{}
-	once  sync.Once
-}
-
-func (o *oneConn) Accept() (net.Conn, error) {
-	if c := o.conn; c != nil {
-		o.conn = nil
-		return closeNotifier{c, o}, nil
+func (h handed) Accept() (net.Conn, error) {
+	if c, ok := <-h; ok {
+		return c, nil
 	}
-	<-o.ended
 	return nil, net.ErrClosed
 }
 
-// Close leaves the real listener open.
-func (o *oneConn) Close() error { return nil }
-
-// closeNotifier reports to its listener that it was closed.
-type closeNotifier struct {
-	net.Conn
-	by *oneConn
-}
-
-func (t closeNotifier) Close() error {
-	t.by.once.Do(func() { close(t.by.ended) })
-	return t.Conn.Close()
-}
+func (handed) Close() error   { return nil }
+func (handed) Addr() net.Addr { return &net.TCPAddr{} }
 
 // fastServer sends only fields that the other servers send too.
 func fastServer(save ladder.Rungs) *fasthttp.Server {
 	return &fasthttp.Server{Handler: fastHandler(save), Concurrency: ladder.MaxConns, NoDefaultServerHeader: true}
 }
 
-// serveFastHTTP serves with fasthttp, without those of its savings that are off.
-func serveFastHTTP(l net.Listener, save ladder.Rungs) error {
+// fastHTTP serves with fasthttp, without those of its savings that are off.
+func fastHTTP(l net.Listener, save ladder.Rungs) error {
 	srv := fastServer(save)
-	if save.Has(ladder.Workers) && save.Has(ladder.Unwatched) {
+	if save.Has(ladder.Workers | ladder.Unwatched) {
 		return closed(srv.Serve(l))
 	}
-	serve := func(c net.Conn) {
+	return byConnection(l, save, func(c net.Conn) {
 		if !save.Has(ladder.Unwatched) {
 			c = &fastWatched{watch: newWatch(c)}
 		}
 		_ = srv.ServeConn(c)
-	}
-	if save.Has(ladder.Workers) {
-		return pooled(l, ladder.MaxConns, serve)
-	}
-	return spawned(l, serve)
+	})
 }
 
 // fastWatched ends the reading ahead when the answer is written.
@@ -137,7 +106,6 @@ func (f *fastWatched) Write(b []byte) (int, error) {
 	}
 	n, err := f.watch.Write(b)
 	f.stop()
-	f.idle()
 	return n, err
 }
 
@@ -168,11 +136,7 @@ func fastHandler(save ladder.Rungs) fasthttp.RequestHandler {
 // answerFast is the handler for fasthttp's byte API.
 func answerFast(c *fasthttp.RequestCtx) {
 	id, found := bytes.CutPrefix(c.Path(), []byte(prefix))
-	switch {
-	case !c.IsGet() && !c.IsHead():
-		c.SetStatusCode(http.StatusMethodNotAllowed)
-		return
-	case !found || len(id) > longest:
+	if !found || len(id) > longest || !c.IsGet() {
 		c.SetStatusCode(http.StatusNotFound)
 		return
 	}
@@ -205,11 +169,9 @@ func answerFastStrings(c *fasthttp.RequestCtx) {
 
 // fastWriter is an http.ResponseWriter over fasthttp.
 type fastWriter struct {
-	c      *fasthttp.RequestCtx
+	*fasthttp.RequestCtx
 	header http.Header
 }
 
-func (w *fastWriter) Header() http.Header               { return w.header }
-func (w *fastWriter) WriteHeader(status int)            { w.c.SetStatusCode(status) }
-func (w *fastWriter) Write(b []byte) (int, error)       { return w.c.Write(b) }
-func (w *fastWriter) WriteString(s string) (int, error) { return w.c.WriteString(s) }
+func (w *fastWriter) Header() http.Header    { return w.header }
+func (w *fastWriter) WriteHeader(status int) { w.SetStatusCode(status) }

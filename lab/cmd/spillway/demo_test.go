@@ -8,43 +8,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/spillway-go/spillway/lab/overload"
 	"github.com/spillway-go/spillway/lab/overload/demo"
 )
-
-func TestAnOverloadRunFromLoadToVerdict(t *testing.T) {
-	stored, runs, _ := journey{
-		args: []string{"overload", "--repeats", "1", "--load", "0.5", "--load", "2.5", "--warm-up", "50ms", "--measure", "300ms",
-			"--deadline", "200ms", "--slots", "3", "--min-work", "10ms", "--max-work", "20ms", "--patients", "200"},
-		experiment: "overload",
-		report:     []string{`id="curves"`, "Good answers a second against offered load", "P99 latency of whatever was not refused"},
-	}.run(t)
-	if len(stored.Claims) != 6 {
-		t.Errorf("%d claims, want 6", len(stored.Claims))
-	}
-	if want := 2 * len(overload.Names()); len(runs) != want {
-		t.Errorf("%d runs, want %d", len(runs), want)
-	}
-	sampled := 0
-	for _, r := range runs {
-		var sum uint64
-		for _, o := range r.Outcomes {
-			sum += o.Count
-		}
-		if r.Failed != "" || r.Killed != "" || sum != r.Offered || r.Of("error").Count > 0 || r.Extra["critical_offered"] == 0 || r.Elapsed != .3 {
-			t.Errorf("%s %s: failed %q, killed %q, offered %d, outcomes %d, errors %d, critical %v, elapsed %v",
-				r.Load, r.Pattern, r.Failed, r.Killed, r.Offered, sum, r.Of("error").Count, r.Extra, r.Elapsed)
-		}
-		for _, p := range r.Series {
-			if r.Pattern == overload.Spillway {
-				sampled += p.Limit
-			}
-		}
-	}
-	if sampled == 0 {
-		t.Error("the limit was never seen")
-	}
-}
 
 func TestTheDemonstrationEndsWithItsVerdicts(t *testing.T) {
 	code, stdout, stderr := command(t, "demo", "--duration", "500ms")

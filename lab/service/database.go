@@ -1,4 +1,4 @@
-package overload
+package service
 
 import (
 	"container/heap"
@@ -10,19 +10,25 @@ import (
 	"time"
 )
 
-// Work is the cost of one query in a Database.
+// Work is what a request costs the backend. Its fields are flags of the experiments.
 type Work struct {
-	Slots    int           // queries that it runs at full speed at one time
-	Min, Max time.Duration // a query alone takes a uniform time between them
+	Slots int           `group:"Size" default:"10" help:"Requests that the backend does at full speed at one time; with more of them it slows down."`
+	Min   time.Duration `name:"min-work" group:"Size" default:"20ms" help:"The least time that a request takes the backend alone."`
+	Max   time.Duration `name:"max-work" group:"Size" default:"60ms" help:"The most time that a request takes the backend alone."`
 }
 
-// Capacity is how many queries a second Slots callers complete if they query back to
-// back.
+// Capacity is how many requests a second Slots callers complete back to back.
 func (w Work) Capacity() float64 { return float64(w.Slots) / ((w.Min + w.Max) / 2).Seconds() }
 
-func (w Work) check() error {
+// Time is a random one between the least and the most.
+func (w Work) Time(random *rand.Rand) time.Duration {
+	return w.Min + time.Duration(random.Float64()*float64(w.Max-w.Min))
+}
+
+// Check says what is wrong with it.
+func (w Work) Check() error {
 	if w.Slots < 1 || w.Min <= 0 || w.Max < w.Min {
-		return fmt.Errorf("a database of %d slots and queries of %v to %v: want at least 1 slot and 0 < min <= max", w.Slots, w.Min, w.Max)
+		return fmt.Errorf("slots is %d and work from %v to %v: want at least 1, and more than 0s but no more than the most", w.Slots, w.Min, w.Max)
 	}
 	return nil
 }
@@ -50,7 +56,7 @@ type Database struct {
 
 // NewDatabase returns an idle database. It has no goroutine.
 func NewDatabase(work Work, seed uint64) (*Database, error) {
-	if err := work.check(); err != nil {
+	if err := work.Check(); err != nil {
 		return nil, err
 	}
 	d := &Database{work: work, base: time.Now(), random: rand.New(rand.NewPCG(seed, 1))}
@@ -68,7 +74,7 @@ func (d *Database) Ask(ctx context.Context) error {
 	c := &call{done: make(chan struct{})}
 	d.mu.Lock()
 	d.advance()
-	c.ends = d.served + d.work.Min + time.Duration(d.random.Float64()*float64(d.work.Max-d.work.Min))
+	c.ends = d.served + d.work.Time(d.random)
 	heap.Push(&d.calls, c)
 	d.peak = max(d.peak, len(d.calls))
 	d.arm()

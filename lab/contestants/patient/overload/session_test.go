@@ -1,0 +1,55 @@
+package overload
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/internal/labtest"
+	plan "github.com/spillway-go/spillway/lab/overload"
+)
+
+func TestMain(m *testing.M) { labtest.Main(m, Roles()) }
+
+func TestASmallSessionAnswersEveryClaim(t *testing.T) {
+	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} { // of the database
+		t.Setenv(name, t.TempDir())
+	}
+	c := experiment.Sized[plan.Config]("quick")
+	c.Load, c.Patients, c.WarmUp, c.Time, c.Deadline = []float64{0.5, 2.5}, 200, 50*time.Millisecond, 300*time.Millisecond, 200*time.Millisecond
+	c.Slots, c.Min, c.Max = 3, 10*time.Millisecond, 20*time.Millisecond
+	undisturbed := func() func() float64 { return func() float64 { return 0 } }
+	s := experiment.Session{Dir: t.TempDir() + "/out", Repeats: 1, Seed: 5, Progress: experiment.NewProgress(io.Discard, false, 0), Watch: undisturbed}
+	res, runs, err := s.Run(t.Context(), plan.Experiment, &c)
+	if err != nil || res.Partial != "" {
+		t.Fatal(err, res.Partial)
+	}
+	for _, claim := range res.Claims {
+		if len(claim.Answers) != len(c.Load) {
+			t.Errorf("%s has %d answers", claim.ID, len(claim.Answers))
+		}
+		for _, a := range claim.Answers {
+			if a.Missing {
+				t.Errorf("%s (%s): %s", claim.ID, a.Setup, a.Why)
+			}
+		}
+	}
+	limits := map[string]int{}
+	for _, r := range runs {
+		var sum uint64
+		for _, o := range r.Outcomes {
+			sum += o.Count
+		}
+		if r.Killed != "" || sum != r.Offered || r.Of("error").Count > 0 || r.Elapsed != 0.3 || r.Params["load"] == nil {
+			t.Errorf("%s %s: killed %q, offered %d, outcomes %d, errors %d, elapsed %v, %v",
+				r.Load, r.Pattern, r.Killed, r.Offered, sum, r.Of("error").Count, r.Elapsed, r.Params)
+		}
+		for _, p := range r.Series {
+			limits[r.Pattern] += p.Limit
+		}
+	}
+	if want := len(c.Load) * (len(plan.Names()) + 1); len(runs) != want || limits[plan.Spillway] == 0 || limits[plan.Failsafe] == 0 {
+		t.Errorf("%d runs, want %d; limits %v", len(runs), want, limits)
+	}
+}

@@ -1,0 +1,118 @@
+package ladder
+
+import (
+	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/lab/ledger"
+)
+
+// lead is what fasthttp needs less than net/http.
+var lead = kept("lead_us", "lead")
+
+// kept is a figure that is made of several servers' times.
+func kept(key, name string) ledger.Term { return ledger.Of(named(NetHTTP), ledger.Extra(key, name)) }
+
+// ofLead is a time in per cent of the lead, within each round.
+func ofLead(t ledger.Term) ledger.Term { return t.Over(lead).Times(100) }
+
+func share(r Rungs) ledger.Term { return ofLead(kept(r.key(), "share of "+r.String())) }
+
+// less is what one server needs less than another.
+func less(from, to ledger.Key) ledger.Term {
+	cpu := ledger.Extra("cpu_us", "processor time for a request")
+	return ofLead(ledger.Of(from, cpu).Minus(ledger.Of(to, cpu)))
+}
+
+// The parts of the lead that no saving accounts for. Below 0, the small server costs more
+// than net/http, or less than fasthttp.
+const (
+	restHigh = NetHTTP + " − " + slow
+	restLow  = fast + " − " + FastHTTP
+)
+
+var high, low = ofLead(kept("rest_high_us", restHigh)), ofLead(kept("rest_low_us", restLow))
+
+// size is a term without its sign, which is that of its median over the repeats: by the
+// sign of each repeat, noise alone would count.
+func size(t ledger.Term) ledger.Term { return ledger.Best(t, t.Times(-1)) }
+
+// spread is by how much a share moves between sessions, in per cent of the lead.
+const spread = 1
+
+var family = ledger.Family{
+	ID:     "G7",
+	Title:  "What fasthttp's lead over net/http is made of",
+	Source: "gsarmaonline, github.com/gsarmaonline/golang-measurements and its article (2026 update)",
+	Claims: []ledger.Claim{
+		{ID: "G7", Title: "request state, a byte API and a header parser make fasthttp's lead over net/http, in this order, and the worker pool only 10–15 % of it",
+			Published: "10–15 % (≈150 ns and 2 KB a request); order: RequestCtx > []byte > header parser > worker pool; most is pooled request state (net/http makes 20+ objects a request) and a byte API",
+			Note:      "With keep-alive, net/http starts a goroutine for a connection, not for a request, so that a pool of connection workers has next to nothing to save. What net/http does beside the handler (a read ahead that notices when the client leaves, a context to cancel, deadlines) is not in the published order.",
+			Parts: []ledger.Part{
+				{ID: "workers", Title: "the pool of connection workers explains only 10–15 % of the lead", Subject: "the share of connection workers", Unit: "%",
+					Rule: judge.Between(5, 20), Published: []float64{10, 15}, Spread: spread,
+					Cases: ledger.Only(
+						ledger.Case{Setup: "all orders", Value: share(Workers)},
+						ledger.Case{Setup: "added to none", Value: less(named(slow), added(Workers)), Beside: true},
+						ledger.Case{Setup: "taken from all", Value: less(removed(Workers), named(fast)), Beside: true},
+						ledger.Case{Setup: "given to net/http", Value: less(named(NetHTTP), named(NetHTTPPooled)), Beside: true},
+						ledger.Case{Setup: "taken from fasthttp", Value: less(fastLess(Workers), named(FastHTTP)), Beside: true},
+					)},
+				{ID: "order", Title: "pooled request state saves most, then a byte API, then the header parser, then the worker pool", Subject: "the first share − the second", Unit: "%",
+					Rule: judge.Above(0), Spread: spread, Cases: ledger.Only(order()...)},
+			}},
+		{ID: "ladder-1", Goal: true, Title: "the savings' shares explain at least 90 % of the lead, and either end of the ladder leaves at most 5 % of it", Parts: []ledger.Part{
+			{ID: "explained", Title: "the lead is the savings' shares", Subject: "the lead without what is no saving's share", Unit: "%", Rule: judge.AtLeast(90), Spread: spread,
+				Cases: ledger.Only(ledger.Case{Setup: "all orders", Value: ledger.Const(100).Minus(size(high)).Minus(size(low)),
+					Remark: "What is left at one end of the ladder does not make up for what is left at the other."})},
+			{ID: "rest", Title: "what is no saving's share is small", Subject: "the share of the lead", Unit: "%", Rule: judge.Between(-5, 5), Spread: spread,
+				Cases: ledger.Only(ledger.Case{Setup: restHigh, Value: high}, ledger.Case{Setup: restLow, Value: low})},
+		}},
+		{ID: "ladder-2", Goal: true, Title: "each share is known to 5 % of the lead", Parts: []ledger.Part{
+			{ID: "precise", Title: "the rounds of one repeat tell each share to 5 % of the lead", Subject: "half of the interval of the share that is known least", Unit: "%", Rule: judge.AtMost(5),
+				Cases: ledger.Only(ledger.Case{Setup: "all orders", Value: kept("widest", "widest interval")})},
+			{ID: "placebo", Title: "a rung that changes nothing is worth nothing", Subject: "the share of no change", Unit: "%", Rule: judge.Between(-5, 5), Spread: spread,
+				Cases: ledger.Only(ledger.Case{Setup: "both ends, twice", Value: ofLead(kept("nothing_us", "share of no change"))})},
+		}},
+	},
+	Sources: []ledger.Source{{Name: "gsarmaonline/golang-measurements", URL: "https://github.com/gsarmaonline/golang-measurements", What: "and the article that goes with it"}},
+	Columns: []ledger.Column{
+		{Key: "cpu_us", Name: "processor time for a request", Format: "micros"}, {Key: "share", Name: "share of the lead, %", Format: "decimals"},
+		{Key: "allocs", Name: "allocations", Format: "decimals"}, {Key: "bytes", Name: "allocated", Format: "size"},
+	},
+	Grid: "every other set",
+	Stacks: ledger.Stacks{
+		Axis: "µs of processor time for a request", Total: ledger.Column{Key: "cpu_us", Format: "micros"}, Note: ledger.Column{Key: "share", Name: "% of the lead", Format: "decimals"},
+		Parts: []ledger.StackPart{
+			{Key: "floor_us", Name: "reads and writes alone", Class: "s0"}, {Key: "above_us", Name: "the server's own", Class: "s1"},
+			{Key: "rest_high_us", Name: restHigh, Class: "rejected"},
+			{Key: State.key(), Name: State.String(), Class: "s2"}, {Key: Bytes.key(), Name: Bytes.String(), Class: "s3"}, {Key: Parser.key(), Name: Parser.String(), Class: "s4"},
+			{Key: Workers.key(), Name: Workers.String(), Class: "s5"}, {Key: Unwatched.key(), Name: Unwatched.String(), Class: "s6"}, {Key: OneBuffer.key(), Name: OneBuffer.String(), Class: "s7"},
+			{Key: "rest_low_us", Name: restLow, Class: "error"},
+		},
+		Whole: NetHTTP, Steps: 2,
+	},
+	Method: []ledger.Note{
+		{Title: "What is measured", Text: "Processor time of the servers' process, user and system, as the system reports it, over the requests answered. Time on the clock would measure the client and the network too. The client is a process of its own, which writes fixed bytes, parses the first answer of a connection and compares the others. The servers take short turns in random order, one at a time, each started for its turn and warmed; the garbage of a turn is charged at the price that a collection has in the same process. Ratios are taken within a round, of which the median counts; the first round is a warm-up."},
+		{Title: "The same request", Text: "A GET with seven fields; every handler cuts the id out of the path, echoes one field and writes a body of some 80 bytes with its type. The raw floor reads and writes as many fixed bytes and understands none."},
+		{Title: "All orders", Text: "What a saving is worth depends on the others: a reused request saves less where strings are allocated anyway. So the small server runs with every set of savings, and a saving's share is what it takes off in the mean of all orders in which they can be added, in per cent of what fasthttp needs less than net/http in the same round. Added to none and taken from all are the ends of that, shown apart."},
+		{Title: "What stands in its place", Text: "Without a saving the small server does what net/http does, with the same library where it is public: http.ReadRequest, url, http.Header, a context, a goroutine that reads ahead, seven deadlines, two buffers. It is no product: it answers GET without a body, and has no limits on time."},
+		{Title: "What cannot be switched", Text: "fasthttp's parser and net/http's goroutine for each connection. fasthttp loses its reuse by a request, an answer and a new context; net/http's connections are handed to workers one at a time, which bounds them and saves nothing."},
+		{Title: "What is explained", Text: "The lead is, in every round: what net/http needs beyond the small server without savings, the share of each saving, and what the small server with every saving needs beyond fasthttp. Explained is the lead without the sizes of the two parts that are no saving's share. They may be below 0, and are taken off all the same: a small server that is too cheap at both ends has the right difference and the wrong reasons."},
+	},
+}
+
+// order compares each share with the next one of the published order, and beside that the
+// first two with all else, and each with nothing.
+func order() []ledger.Case {
+	var out []ledger.Case
+	for i := range 3 {
+		more, next := Ordered[i], Ordered[i+1]
+		out = append(out, ledger.Case{Setup: more.String() + " > " + next.String(), Value: share(more).Minus(share(next))})
+	}
+	both := share(State).Plus(share(Bytes))
+	out = append(out, ledger.Case{Setup: "pooled state and byte API > all else", Beside: true, Value: both.Minus(ledger.Const(100).Minus(both)),
+		Remark: "Above 0 they are most of the lead."})
+	for _, r := range Ordered {
+		out = append(out, ledger.Case{Setup: r.String() + " > nothing", Value: share(r), Beside: true})
+	}
+	return out
+}

@@ -1,0 +1,101 @@
+package overload
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+const setup = "patient API over HTTP and SQLite"
+
+func key(load, name string) ledger.Key { return ledger.Key{Setup: setup, Load: load, Pattern: name} }
+
+// The figures. A contestant that was killed has answered what it had until then, of the
+// whole measurement.
+var (
+	goodput      = ledger.Figure{Name: "goodput", OfKilled: true, Value: rate(func(r *results.Run) uint64 { return r.Of("ok").Count })}
+	offered      = ledger.Figure{Name: "requests offered a second", Value: rate(func(r *results.Run) uint64 { return r.Offered })}
+	capacity     = ledger.Extra("capacity", "capacity")
+	criticalSent = ledger.Extra("critical_offered", "critical requests a second")
+	criticalOK   = ledger.Extra("critical_ok", "critical requests answered well a second")
+)
+
+// rate is a count for each second of a run in which anything was sent.
+func rate(count func(*results.Run) uint64) func(*results.Run) float64 {
+	return func(r *results.Run) float64 {
+		if r.Offered == 0 {
+			return math.NaN()
+		}
+		return float64(count(r)) / r.Elapsed
+	}
+}
+
+var family = ledger.Family{
+	ID:    "overload",
+	Title: "A patient API is offered up to ten times what it can do, behind each way of bounding it",
+	Claims: []ledger.Claim{
+		{ID: "overload-1", Goal: true, Title: "without a number it answers at least 90 % of the best that any contestant answered under any load",
+			Note: "What was possible is the best median goodput of any contestant under any load, or what was offered, if that is less.",
+			Parts: []ledger.Part{{Subject: "goodput of Spillway/what was possible", Unit: "x", Rule: judge.AtLeast(0.9), Spread: 0.03,
+				Cases: atEach(func(e *ledger.Evidence, load string) ledger.Term {
+					return ledger.Of(key(load, Spillway), goodput).Over(ledger.Smallest(best(e), ledger.Of(key(load, Spillway), offered)))
+				})}}},
+		{ID: "overload-2", Goal: true, Title: "at least 99 % of the critical requests are answered well, as far as they fit",
+			Note: "A fifth of the requests is critical. At ten times the capacity that alone is twice what the service can do, at five times exactly as much; there the share is of the capacity.",
+			Parts: []ledger.Part{{Subject: "critical requests answered well", Unit: "%", Rule: judge.AtLeast(99), Spread: 0.3, Max: 100,
+				Cases: atEach(func(_ *ledger.Evidence, load string) ledger.Term {
+					of := func(f ledger.Figure) ledger.Term { return ledger.Of(key(load, Spillway), f) }
+					fit := ledger.Smallest(of(criticalSent), of(capacity))
+					return ledger.Smallest(of(criticalOK).Over(fit).Times(100), ledger.Const(100))
+				})}}},
+		{ID: "overload-3", Goal: true, Title: "no contestant answers over 5 % more",
+			Note: "Three of the rivals were told the size of the database, which an operator has to guess; one of these is our own worker pool.",
+			Parts: []ledger.Part{{Subject: "goodput of the best rival/Spillway", Unit: "x", Rule: judge.AtMost(1.05), Spread: 0.03,
+				Cases: atEach(func(e *ledger.Evidence, load string) ledger.Term {
+					rivals := goodputs(e, func(k ledger.Key) bool { return k.Load == load && k.Pattern != Spillway })
+					if len(rivals) == 0 {
+						rivals = []ledger.Term{ledger.Of(key(load, SemaphoreTry), goodput)} // which is said to be missing
+					}
+					return ledger.Best(rivals...).Over(ledger.Of(key(load, Spillway), goodput))
+				})}}},
+	},
+	Method: []ledger.Note{
+		{Title: "What is scarce", Text: "A database with a knee, in front of SQLite: ten lookups at a time run at full speed, 20 to 60 ms each. Beyond that they share it, and the sharing costs: with c of them running the total falls to √(10/c), so that forty do half of what ten do. It refuses nothing and reports nothing. A caller that leaves takes its lookup along."},
+		{Title: "The load", Text: "An open loop with Poisson arrivals: clients that do not wait for each other. The capacity is measured first, in a closed loop around the database's slots. Every request waits a second and says so in a header that becomes the context's deadline; every fifth is critical and says so too. Latency counts from the intended start. Each measurement follows a warm-up under the same load. One whose generator sent late, because the machine was busy elsewhere, is made again, once."},
+		{Title: "What the contestants know", Text: "semaphore, semaphore-try and workerpool were given the size of the database, which an operator has to guess; semaphore-4x is the same guess, four times off. failsafe and spillway have no such number. semaphore waits as long as the deadline allows, first come, first served; semaphore-try refuses at once. workerpool and spillway are ours."},
+		{Title: "Side by side", Text: "As many contestants run at the same time, each in its own process, as leave half of the processors idle: all of them up to twice the capacity, on two processors two of them at ten times it. Nearly all of a lookup is waiting, so that they do not compete. Spillway runs twice under every load: its difference from itself is the noise floor."},
+	},
+}
+
+// atEach is a case for every load that was run, the lowest first.
+func atEach(value func(e *ledger.Evidence, load string) ledger.Term) func(*ledger.Evidence) []ledger.Case {
+	return func(e *ledger.Evidence) (out []ledger.Case) {
+		var loads []float64
+		for _, k := range e.Keys(func(ledger.Key) bool { return true }) {
+			x, _ := strconv.ParseFloat(strings.TrimSuffix(k.Load, "x"), 64)
+			loads = append(loads, x)
+		}
+		slices.Sort(loads)
+		for _, x := range slices.Compact(loads) {
+			out = append(out, ledger.Case{Setup: "at " + loadName(x), Value: value(e, loadName(x))})
+		}
+		return out
+	}
+}
+
+// best is the goodput of the contestant that answered most, under the load at which it did.
+func best(e *ledger.Evidence) ledger.Term {
+	return ledger.Best(goodputs(e, func(ledger.Key) bool { return true })...)
+}
+
+func goodputs(e *ledger.Evidence, ok func(ledger.Key) bool) (out []ledger.Term) {
+	for _, k := range e.Keys(ok) {
+		out = append(out, ledger.Of(k, goodput))
+	}
+	return out
+}
