@@ -55,7 +55,7 @@ var family = ledger.Family{
 		{ID: "G1", Title: "everything above serial is synchronization", Published: "0.23 ns serial, 74 ns the fastest concurrent shape",
 			Parts: []ledger.Part{{Subject: "the fastest concurrent shape/serial time of a unit", Unit: "x", Rule: judge.AtLeast(100), Published: []float64{322}, Spread: noiseOfTimes, Cases: eachBuffer(SharedChan, fastest)}}},
 		{ID: "G2", Title: "taking the channel out of spawn-per-request about halves its cost", Published: "280 ns, 160 B, 3 allocs → 131 ns, 56 B, 2 allocs",
-			Note: "The channel version also waits for each result before it starts the next goroutine; the WaitGroup waits once, at the end.",
+			Note: "The channel version also waits for each result before it starts the next goroutine; the WaitGroup waits once, at the end, so that goroutines pile up: the longer the batch, the longer each takes.",
 			Parts: []ledger.Part{{Subject: "SpawnPerRequestWG/SpawnPerRequestChan", Unit: "x", Rule: judge.Between(.4, .6), Published: []float64{.468}, Spread: noiseOfTimes,
 				Cases: eachBuffer(SpawnChan, func(_ *ledger.Evidence, b int) ledger.Term {
 					return takes(auto, SpawnWG, 0, 0).Over(takes(auto, SpawnChan, 0, b))
