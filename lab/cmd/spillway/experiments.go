@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/spillway-go/spillway/lab/admission"
@@ -36,9 +37,7 @@ var experiments = []*experiment.Experiment{
 func roles() map[string]contestant.Role {
 	all := map[string]contestant.Role{}
 	for _, e := range experiments {
-		for name, role := range e.Roles {
-			all[name] = role
-		}
+		maps.Copy(all, e.Roles)
 	}
 	return all
 }
