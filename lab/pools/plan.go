@@ -75,7 +75,7 @@ func plan(c Config) (experiment.Plan, error) {
 		case "memory":
 			for _, k := range p.keys("memory", "1,000 workers, 100,000 jobs", Submitters) {
 				if !k.Twin {
-					p.alone(k, RoleMemory, k.Pattern, 400*time.Millisecond)
+					p.alone(k, RoleMemory, k.Pattern, 300*time.Millisecond)
 				}
 			}
 		case "burst":
@@ -123,6 +123,9 @@ func ascending[T cmp.Ordered](values []T) []T {
 func (p *planner) bouts(setup, role string, work time.Duration, able []string, workers []int) {
 	for _, producers := range p.Producers {
 		b := Bout{Work: work, Producers: producers, Rounds: p.Rounds, Time: p.Time, Buffer: p.Buffer}
+		if work == 0 && producers > runtime.GOMAXPROCS(0) {
+			b.Warm = 4 // until nearly all producers have waited once, a submission is three times as slow and allocates
+		}
 		var keys []ledger.Key
 		for _, n := range workers {
 			for _, k := range p.keys(setup, boutLoad(producers, n), able) {
@@ -142,7 +145,7 @@ func (p *planner) bout(setup, role string, b Bout, keys []ledger.Key) experiment
 	block := max(b.Time, time.Duration(2*b.Producers)*b.Work/time.Duration(runtime.GOMAXPROCS(0)))
 	return experiment.Group{
 		Keys: keys, Label: fmt.Sprintf("%s by %d producers, %d contestants in turns", setup, b.Producers, len(keys)),
-		Expect: time.Duration(len(keys)*(b.Rounds+4))*2*block + 200*time.Millisecond,
+		Expect: time.Duration(len(keys)*(b.Rounds+4)*(2+b.Warm))*block + 200*time.Millisecond,
 		Run: func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
 			b.Seed = t.Seed
 			var readings [][]turns.Reading

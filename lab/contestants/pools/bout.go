@@ -27,7 +27,7 @@ func (open opener) play(ctx context.Context, b pools.Bout) ([][]turns.Reading, e
 			Name: fmt.Sprintf("%s with %d workers", e.Contestant, e.Workers),
 			Ready: func(n int) (err error) {
 				if r, err = open(b, e, work); err == nil {
-					r.gather(max(n/4, 2*b.Producers))()
+					r.gather(max(n/4, b.Warm*n, 2*b.Producers))()
 					drive = r.gather(n)
 				}
 				return err
