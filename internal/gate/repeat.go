@@ -33,6 +33,9 @@ func (g *Gate) Repeats(a Arrival, d Decision, mayWait bool) (until, needs time.D
 		if g.life.helps() {
 			return 0, 0, false // work that has more time may use it
 		}
+		if d.Reason == spillway.QueueFull && a.Deadline != Never {
+			return 0, 0, false // with another deadline it might be the wait that is too long
+		}
 		needs = max(needs, time.Duration(g.predict(lv, 1)+g.service.high)+1)
 		if a.Deadline == Never { // work with a deadline may wait longer
 			needs = Never / 2
