@@ -88,9 +88,6 @@ func (s Session) Resume(ctx context.Context, exp *Experiment) (results.Results, 
 	if err != nil {
 		return none(err)
 	}
-	if len(res.Claims) > 0 && res.Repeats >= judge.MinRepeats {
-		res.Looks++
-	}
 	s.Seed = res.Seed
 	res.Repeats = max(res.Repeats, s.Repeats)
 	s.Repeats = res.Repeats
@@ -98,7 +95,28 @@ func (s Session) Resume(ctx context.Context, exp *Experiment) (results.Results, 
 	for _, run := range runs {
 		r.order = max(r.order, run.Order+1)
 	}
+	if r.looked() && r.remains() {
+		r.res.Looks++
+	}
 	return r.run(ctx)
+}
+
+// looked reports whether the session was judged with enough repeats for a verdict: only
+// then could it have been ended because of what was seen.
+func (r *running) looked() bool {
+	return slices.ContainsFunc(r.res.Claims, func(c results.Claim) bool {
+		return slices.ContainsFunc(c.Answers, func(a results.Answer) bool { return a.Repeats >= judge.MinRepeats })
+	})
+}
+
+// remains reports whether something is still to be measured.
+func (r *running) remains() bool {
+	for repeat := range r.Repeats {
+		if slices.ContainsFunc(r.plan.batches(), func(b batch) bool { return !r.done(b, repeat) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // ErrInput is matched by errors that the user can correct by other settings.

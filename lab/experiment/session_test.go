@@ -292,6 +292,9 @@ func TestASessionGoesOnWhereItEnded(t *testing.T) {
 	if got := res.Claims[0].Answers[0].Repeats; got != 8 {
 		t.Errorf("judged on %d repeats", got)
 	}
+	if res, _, err := s.Resume(t.Context(), e); err != nil || res.Looks != 1 || len(d.lines) != 16 {
+		t.Errorf("nothing was left to do: %d looks, measured %v, %v", res.Looks, d.lines, err)
+	}
 	other := experiment.Declare(ledger.Family{ID: "U"}, "", func(settings) (experiment.Plan, error) { return experiment.Plan{}, nil }, nil)
 	if _, _, err := s.Resume(t.Context(), other); !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), "spillway lab T --resume") {
 		t.Errorf("another experiment: %v", err)
@@ -310,6 +313,27 @@ func TestASessionGoesOnWhereItEnded(t *testing.T) {
 	s.Dir = t.TempDir()
 	if _, _, err := s.Resume(t.Context(), e); !errors.Is(err, experiment.ErrInput) {
 		t.Errorf("nothing to go on with: %v", err)
+	}
+}
+
+// It used to count as a look, after which five repeats gave no verdict.
+func TestAnInterruptionIsNoLook(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	x := map[string]float64{"x": 0.5}
+	plan := experiment.Plan{Cells: []experiment.Cell{{Setup: "s", Load: "l", Pattern: "a", Run: func(ctx context.Context, tr experiment.Trial) (results.Run, error) {
+		if tr.Repeat == 2 && ctx.Err() == nil {
+			cancel()
+		}
+		return results.Run{Extra: x}, ctx.Err()
+	}}}}
+	e, s := made(plan, nil), session(t, 1, 5)
+	if res, _, err := s.Run(ctx, e, e.Config("")); err != nil || res.Partial == "" || len(res.Claims) != 1 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	res, runs, err := s.Resume(t.Context(), e)
+	if err != nil || len(runs) != 5 || res.Looks != 0 || res.Partial != "" || res.Claims[0].Verdict != results.Holds {
+		t.Errorf("%d runs, %+v, %v", len(runs), res, err)
 	}
 }
 
