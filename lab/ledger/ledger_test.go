@@ -209,3 +209,14 @@ func TestAParameterIsThatOfItsCell(t *testing.T) {
 		t.Errorf("%v, %v, %v", a, b, none)
 	}
 }
+
+func TestTheMedianOfNothingIsMissing(t *testing.T) {
+	for want, xs := range map[float64][]float64{3: {3}, 5: {9, 1, 5}, 2.5: {4, 1, 3, 2}} {
+		if got := Median(xs); got != want {
+			t.Errorf("median of %v is %v", xs, got)
+		}
+	}
+	if !math.IsNaN(Median(nil)) || !math.IsNaN(Median([]float64{1, math.NaN(), 2})) {
+		t.Error("a median of nothing, or of something missing, is a number")
+	}
+}

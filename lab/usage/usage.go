@@ -7,19 +7,9 @@ import (
 	"math"
 	"runtime"
 	"runtime/metrics"
-	"slices"
 	"sync/atomic"
 	"time"
 )
-
-// Median is 0 for no values.
-func Median(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	s := slices.Sorted(slices.Values(values))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
-}
 
 // Usage is what the process used between Start and Stop.
 type Usage struct {

@@ -5,7 +5,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/metrics"
-	"slices"
 	"sync"
 	"testing"
 )
@@ -50,18 +49,6 @@ func TestAProcessIsSeenFromOutside(t *testing.T) {
 	}
 	if gone := Of(-1); gone != (Outside{}) {
 		t.Errorf("no process: %+v", gone)
-	}
-}
-
-func TestMedian(t *testing.T) {
-	for _, c := range []struct {
-		values []float64
-		want   float64
-	}{{nil, 0}, {[]float64{3}, 3}, {[]float64{9, 1, 5}, 5}, {[]float64{4, 1, 3, 2}, 2.5}} {
-		before := slices.Clone(c.values)
-		if got := Median(c.values); got != c.want || !slices.Equal(before, c.values) {
-			t.Errorf("median of %v is %v, want %v", before, got, c.want)
-		}
 	}
 }
 
