@@ -32,15 +32,20 @@ type Experiment struct {
 
 // Declare joins what an experiment is: its claims, its configuration C, whose fields are
 // its flags, and the plan that a configuration makes. The tags of a field are those of
-// the command line (help, default, placeholder, …) and quick and full for its values in
-// runs of these sizes. The plan's error is about the settings: bad input. Planning starts
-// nothing.
+// the command line (help, default, placeholder, …), quick and full for its values in runs
+// of these sizes, and least, most and above for its limits. The plan's error is about the
+// settings: bad input. Planning starts nothing.
 func Declare[C any](family ledger.Family, help string, plan func(C) (Plan, error), roles map[string]contestant.Role) *Experiment {
 	_, file, _, _ := runtime.Caller(1)
 	return &Experiment{
 		Family: family, Folder: filepath.Base(filepath.Dir(file)), Help: help, Roles: roles,
 		config: func() any { return new(C) },
-		plan:   func(c any) (Plan, error) { return plan(*c.(*C)) },
+		plan: func(c any) (Plan, error) {
+			if err := check(c); err != nil {
+				return Plan{}, err
+			}
+			return plan(*c.(*C))
+		},
 	}
 }
 
