@@ -12,6 +12,7 @@ import (
 	root "github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/internal/labtest"
+	"github.com/spillway-go/spillway/lab/ledger/planted"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/service"
 	"github.com/spillway-go/spillway/limiter"
@@ -28,9 +29,7 @@ func TestVerdictsFollowTheFigures(t *testing.T) {
 	for _, k := range p.Keys() {
 		runs = append(runs, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Elapsed: 1})
 	}
-	for _, c := range Experiment.Planted(runs) {
-		t.Error(c)
-	}
+	planted.Check(t, Experiment.Family, runs)
 }
 
 func TestBadSettingsAreRefused(t *testing.T) {

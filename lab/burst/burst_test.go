@@ -14,6 +14,7 @@ import (
 	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/lab/ledger/planted"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/usage"
 )
@@ -57,9 +58,7 @@ func TestEveryRowFollowsItsFigures(t *testing.T) {
 	if want := len(Names()) + 3; len(runs) != want { // twins of naive and of both that reuse
 		t.Errorf("%d cells in a full burst, want %d", len(runs), want)
 	}
-	for _, c := range Experiment.Planted(runs) {
-		t.Error(c)
-	}
+	planted.Check(t, Experiment.Family, runs)
 }
 
 func TestEveryContestantAccountsForEveryJob(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/lab/ledger/planted"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/usage"
 )
@@ -30,9 +31,7 @@ func TestEveryRowAnswersByItsFigures(t *testing.T) {
 	for _, k := range p.Keys() {
 		runs = append(runs, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Elapsed: 1})
 	}
-	for _, complaint := range Experiment.Planted(runs) {
-		t.Error(complaint)
-	}
+	planted.Check(t, Experiment.Family, runs)
 }
 
 func TestThePlan(t *testing.T) {

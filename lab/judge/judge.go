@@ -9,6 +9,17 @@ import (
 // MinRepeats is the fewest repeats that give a verdict.
 const MinRepeats = 5
 
+// Verdict is the answer to a claim.
+type Verdict string
+
+// The four verdicts of the claims ledger.
+const (
+	Holds         Verdict = "holds"
+	Fails         Verdict = "fails"
+	Inconclusive  Verdict = "inconclusive"
+	NeedsHardware Verdict = "needs hardware"
+)
+
 // Kind is how the repeats become one verdict.
 type Kind uint8
 

@@ -3,6 +3,7 @@ package judge
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -141,19 +142,9 @@ func inUnit(unit string) string {
 
 // MarshalJSON writes {"low":4,"top":5}. JSON has no infinity: an absent bound is none.
 func (r Rule) MarshalJSON() ([]byte, error) {
-	out := map[string]any{}
-	if !math.IsInf(r.Low, -1) {
-		out["low"] = r.Low
-	}
-	if !math.IsInf(r.Top, 1) {
-		out["top"] = r.Top
-	}
-	if r.Open {
-		out["open"] = true
-	}
-	if r.Outside {
-		out["outside"] = true
-	}
+	out := map[string]any{"low": r.Low, "top": r.Top, "open": r.Open, "outside": r.Outside}
+	none := map[string]any{"low": -inf, "top": inf, "open": false, "outside": false}
+	maps.DeleteFunc(out, func(name string, x any) bool { return x == none[name] })
 	return json.Marshal(out)
 }
 
@@ -170,15 +161,11 @@ func (r *Rule) UnmarshalJSON(data []byte) error {
 
 // All is the verdict of a claim that needs every part: it fails with any part
 // that fails, and holds when all hold.
-func All(parts ...Verdict) Verdict {
-	return combine(parts, Fails, Holds)
-}
+func All(parts ...Verdict) Verdict { return combine(parts, Fails, Holds) }
 
 // Any is the verdict of a claim that needs one part: it holds with any part
 // that holds, and fails when all fail.
-func Any(parts ...Verdict) Verdict {
-	return combine(parts, Holds, Fails)
-}
+func Any(parts ...Verdict) Verdict { return combine(parts, Holds, Fails) }
 
 // combine returns decisive if any part is that, unanimous if all are, and otherwise
 // the first other verdict.

@@ -12,7 +12,7 @@ import (
 // Func is a judge; [Judge] is the one the lab uses.
 type Func func(Question, Input) Answer
 
-// fullTrials are enough for the limits; with fewer, four standard errors are allowed for.
+// fullTrials are enough for the limits; with fewer, some standard errors are allowed for.
 const fullTrials = 20_000
 
 // Row is one test: how often something happened, and how often it may.
@@ -61,14 +61,17 @@ func (noise noise) repeats(rng *rand.Rand, n int, median float64) []float64 {
 // report is a function of its arguments.
 func Selftest(trials int, seed uint64, judge Func) Report {
 	const half = 1. / 16 // of the error over all looks: a wrong verdict at one bound
-	full := trials >= fullTrials
+	slack := 4.          // standard errors
+	if trials >= fullTrials {
+		slack = 0
+	}
 	var rows []*Row
 	var running sync.WaitGroup
 	test := func(name string, repeats, trials int, least, most float64, hit func(*rand.Rand) bool) {
 		row := &Row{Test: name, Repeats: repeats, Trials: trials, Least: least, Most: most}
 		rng := rand.New(rand.NewPCG(seed, uint64(len(rows))))
 		rows = append(rows, row)
-		running.Go(func() { row.run(rng, hit, full) })
+		running.Go(func() { row.run(rng, hit, slack) })
 	}
 	for _, noise := range noises {
 		// decide has a floor from as many differences of the noise.
@@ -132,7 +135,7 @@ func Selftest(trials int, seed uint64, judge Func) Report {
 	return Report{Seed: seed, Rows: rows}
 }
 
-func (r *Row) run(rng *rand.Rand, hit func(*rand.Rand) bool, full bool) {
+func (r *Row) run(rng *rand.Rand, hit func(*rand.Rand) bool, slack float64) {
 	hits := 0
 	for range r.Trials {
 		if hit(rng) {
@@ -140,12 +143,7 @@ func (r *Row) run(rng *rand.Rand, hit func(*rand.Rand) bool, full bool) {
 		}
 	}
 	r.Share = float64(hits) / float64(max(1, r.Trials))
-	allowed := func(limit float64) float64 {
-		if full {
-			return 0
-		}
-		return 4 * math.Sqrt(limit*(1-limit)/float64(r.Trials))
-	}
+	allowed := func(limit float64) float64 { return slack * math.Sqrt(limit*(1-limit)/float64(r.Trials)) }
 	r.Passed = r.Trials > 0 && r.Share >= r.Least-allowed(r.Least) && r.Share <= r.Most+allowed(r.Most)
 }
 

@@ -1,3 +1,13 @@
+// Package ledger says what a claim is and decides it from the raw runs of a session.
+//
+// A [Claim] is a row of data: its parts, for each part the rule and the published
+// figures, and for each set-up a [Term], which says how the figures of the cells
+// become one value for each repeat. There is no code that judges one claim; the words
+// of a verdict are made from the row. A [Family] is the claims of one experiment with
+// what a report needs to know about it.
+//
+// A figure that a run does not have is missing, and the verdict names it. It is never
+// taken for 0.
 package ledger
 
 import (
@@ -61,10 +71,8 @@ func Only(cases ...Case) func(*Evidence) []Case {
 func (f *Family) Judge(e *Evidence) []results.Claim {
 	out := make([]results.Claim, len(f.Claims))
 	for i, c := range f.Claims {
-		out[i] = c.judge(e)
-		out[i].Source = f.Source
-		if c.Goal {
-			out[i].Source = ""
+		if out[i] = c.judge(e); !c.Goal {
+			out[i].Source = f.Source
 		}
 	}
 	return out
@@ -74,30 +82,34 @@ func (c Claim) judge(e *Evidence) results.Claim {
 	out := results.Claim{ID: c.ID, Title: c.Title, Goal: c.Goal, Any: c.Any, Published: c.Published, Note: c.Note}
 	var verdicts []results.Verdict
 	for _, p := range c.Parts {
-		var deciding []results.Verdict
 		for _, k := range p.Cases(e) {
 			a := p.judge(e, k)
 			a.Title = cmp.Or(a.Title, c.Title)
 			out.Answers = append(out.Answers, a)
-			if !a.Beside {
-				deciding = append(deciding, a.Verdict)
-			}
 		}
-		verdicts = append(verdicts, judge.All(deciding...))
+		verdicts = append(verdicts, ofPart(out, p.ID))
 	}
-	if c.Any {
+	if out.Verdict = judge.All(verdicts...); c.Any {
 		out.Verdict = judge.Any(verdicts...)
-	} else {
-		out.Verdict = judge.All(verdicts...)
 	}
 	out.Why = reason(out)
 	return out
 }
 
+// ofPart is the verdict of a part, by the set-ups that decide it.
+func ofPart(c results.Claim, part string) results.Verdict {
+	var deciding []results.Verdict
+	for _, a := range c.Answers {
+		if a.Part == part && !a.Beside {
+			deciding = append(deciding, a.Verdict)
+		}
+	}
+	return judge.All(deciding...)
+}
+
 func (p Part) judge(e *Evidence, k Case) results.Answer {
 	q := judge.Question{Subject: p.Subject, Unit: p.Unit, Kind: p.Kind, Ratio: p.Unit == "x", Rule: p.Rule, Spread: p.Spread, Min: p.Min, Max: p.Max}
-	in := judge.Input{Looks: e.Looks, Seed: e.Seed, Missing: e.missing(k.Value)}
-	in.Values, in.Disturbed = e.perRepeat(k.Value, false), e.disturbed(k.Value)
+	in := judge.Input{Values: e.perRepeat(k.Value), Looks: e.Looks, Disturbed: e.disturbed(k.Value), Missing: e.missing(k.Value), Seed: e.Seed}
 	if p.Kind == judge.Median {
 		in.Floor = e.floor(k.Value, q.Ratio)
 	}
@@ -106,6 +118,7 @@ func (p Part) judge(e *Evidence, k Case) results.Answer {
 		Part: p.ID, Title: p.Title, Setup: k.Setup, Beside: k.Beside, Verdict: ans.Verdict,
 		Measured: ans.Measured, Low: ans.Low, High: ans.High, Unit: p.Unit, Rule: p.Rule, Published: p.Published,
 		Repeats: ans.Repeats, Floor: ans.Floor, MoreRuns: ans.MoreRuns, AtEdge: ans.AtEdge, Missing: math.IsNaN(ans.Measured), Why: ans.Why,
+		Sides: e.sides(k.Value),
 	}
 	switch {
 	case k.Needs != "":
@@ -116,40 +129,36 @@ func (p Part) judge(e *Evidence, k Case) results.Answer {
 	if k.Remark != "" {
 		out.Why += " " + k.Remark
 	}
-	out.Sides = e.sides(k.Value)
 	return out
 }
 
 // floor is by how much the term differs from itself when the cells that have a twin are
 // replaced by it, in each repeat in which one of them was run.
 func (e *Evidence) floor(t Term, ratio bool) (out []float64) {
-	leaves := t.leaves(e)
+	readings := t.readings(e)
 	for _, repeat := range e.complete(t) {
-		if !slices.ContainsFunc(leaves, func(l Term) bool { k := l.key; k.Twin = true; return e.ran(k, repeat) }) {
+		if !slices.ContainsFunc(readings, func(l reading) bool { return e.ran(l.key.twin(), repeat) }) {
 			continue
 		}
 		own, twins := Median(t.at(e, repeat, false)), Median(t.at(e, repeat, true))
+		off := twins - own
 		if ratio {
-			out = append(out, math.Log(twins/own))
-		} else {
-			out = append(out, twins-own)
+			off = math.Log(twins / own)
 		}
+		out = append(out, off)
 	}
 	return out
 }
 
-const mostSides = 6
-
 // sides are the medians of the figures that the value is made of.
-func (e *Evidence) sides(t Term) []results.Side {
-	var out []results.Side
-	for _, l := range t.leaves(e) {
-		if m := Median(e.perRepeat(l, false)); !math.IsNaN(m) && !math.IsInf(m, 0) {
+func (e *Evidence) sides(t Term) (out []results.Side) {
+	for _, l := range t.readings(e) {
+		if m := Median(e.perRepeat(Of(l.key, l.figure))); finite(m) {
 			out = append(out, results.Side{Setup: l.key.Setup, Load: l.key.Load, Pattern: l.key.Pattern, Figure: l.figure.Name, Median: m})
 		}
 	}
-	if len(out) > mostSides {
-		return nil // too many to tell anything
+	if len(out) > 6 { // too many to tell anything
+		return nil
 	}
 	return out
 }
@@ -169,8 +178,9 @@ func reason(c results.Claim) string {
 		return deciding[0].Why
 	}
 	var names []string
-	for _, a := range deciding {
+	for _, a := range deciding[1:] {
 		names = append(names, strings.TrimPrefix(a.Part+" ("+a.Setup+")", " "))
 	}
-	return fmt.Sprintf("%s %s in %s.", strings.ToUpper(deciding[0].Why[:1])+strings.TrimSuffix(deciding[0].Why[1:], "."), "and likewise", strings.Join(names[1:], ", "))
+	first := deciding[0].Why
+	return fmt.Sprintf("%s%s and likewise in %s.", strings.ToUpper(first[:1]), strings.TrimSuffix(first[1:], "."), strings.Join(names, ", "))
 }

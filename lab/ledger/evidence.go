@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -26,6 +27,8 @@ func (k Key) String() string {
 	return s
 }
 
+func (k Key) twin() Key { k.Twin = true; return k }
+
 // Evidence is the runs of a session, queried cell by cell.
 type Evidence struct {
 	Seed  uint64
@@ -34,7 +37,6 @@ type Evidence struct {
 	keys    []Key // in the order in which they were first run
 	runs    map[Key]map[int]*results.Run
 	repeats int
-	plant   func(Key, Figure, int) []float64 // in tests, instead of the runs' figures
 }
 
 // NewEvidence sorts the runs. A later run of the same cell and repeat replaces an
@@ -57,13 +59,7 @@ func NewEvidence(runs []results.Run, seed uint64) *Evidence {
 // Keys returns the cells for which ok is true, without twins, in the order in which
 // they were first run.
 func (e *Evidence) Keys(ok func(Key) bool) []Key {
-	var out []Key
-	for _, k := range e.keys {
-		if !k.Twin && ok(k) {
-			out = append(out, k)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(e.keys), func(k Key) bool { return k.Twin || !ok(k) })
 }
 
 // Has reports whether the cell was run at all.
@@ -71,11 +67,13 @@ func (e *Evidence) Has(k Key) bool { return e.runs[k] != nil }
 
 // Runs returns the measured runs of a cell, killed ones too, in the order of the repeats.
 func (e *Evidence) Runs(k Key) []*results.Run {
-	var out []*results.Run
-	for repeat := range e.repeats {
-		if e.ran(k, repeat) {
-			out = append(out, e.runs[k][repeat])
-		}
+	return slices.DeleteFunc(e.all(k), func(r *results.Run) bool { return r.Failed != "" })
+}
+
+// all returns the runs of a cell in the order of the repeats, failed ones too.
+func (e *Evidence) all(k Key) (out []*results.Run) {
+	for _, repeat := range slices.Sorted(maps.Keys(e.runs[k])) {
+		out = append(out, e.runs[k][repeat])
 	}
 	return out
 }
@@ -92,7 +90,7 @@ func (e *Evidence) Param(name string) float64 {
 
 // ParamOf returns a parameter of a cell's runs as a number; NaN if it has none.
 func (e *Evidence) ParamOf(k Key, name string) float64 {
-	for _, r := range e.runs[k] {
+	for _, r := range e.all(k) {
 		switch x := r.Params[name].(type) {
 		case float64: // as read from disk
 			return x
@@ -111,21 +109,16 @@ func (e *Evidence) ran(k Key, repeat int) bool {
 }
 
 func (e *Evidence) values(k Key, f Figure, repeat int) []float64 {
-	if e.plant != nil {
-		return e.plant(k, f, repeat)
+	if r := e.runs[k][repeat]; e.ran(k, repeat) && (r.Killed == "" || f.OfKilled) {
+		return f.of(r)
 	}
-	r := e.runs[k][repeat]
-	if r == nil || r.Failed != "" || (r.Killed != "" && !f.OfKilled) {
-		return []float64{math.NaN()}
-	}
-	return f.of(r)
+	return []float64{math.NaN()}
 }
 
 // perRepeat is the term's value in each complete repeat.
-func (e *Evidence) perRepeat(t Term, twins bool) []float64 {
-	var out []float64
+func (e *Evidence) perRepeat(t Term) (out []float64) {
 	for _, repeat := range e.complete(t) {
-		out = append(out, Median(t.at(e, repeat, twins)))
+		out = append(out, Median(t.at(e, repeat, false)))
 	}
 	return out
 }
@@ -133,9 +126,9 @@ func (e *Evidence) perRepeat(t Term, twins bool) []float64 {
 // complete returns the repeats in which all cells of the term were measured. One that an
 // interruption cut short does not count; one in which a run lacks a figure does.
 func (e *Evidence) complete(t Term) (out []int) {
-	leaves := t.leaves(nil)
+	readings := t.readings(nil)
 	for repeat := range e.repeats {
-		if !slices.ContainsFunc(leaves, func(l Term) bool { return !e.ran(l.key, repeat) }) {
+		if !slices.ContainsFunc(readings, func(l reading) bool { return !e.ran(l.key, repeat) }) {
 			out = append(out, repeat)
 		}
 	}
@@ -146,7 +139,7 @@ func (e *Evidence) complete(t Term) (out []int) {
 // other processes disturbed a cell of the term.
 func (e *Evidence) disturbed(t Term) (out []int) {
 	for i, repeat := range e.complete(t) {
-		if slices.ContainsFunc(t.leaves(e), func(l Term) bool { return e.runs[l.key][repeat].Disturbed > 0 }) {
+		if slices.ContainsFunc(t.readings(e), func(l reading) bool { return e.runs[l.key][repeat].Disturbed > 0 }) {
 			out = append(out, i)
 		}
 	}
@@ -156,14 +149,12 @@ func (e *Evidence) disturbed(t Term) (out []int) {
 // missing says which figure of the term is missing, as a sentence; "" if none is.
 func (e *Evidence) missing(t Term) string {
 	repeats := e.complete(t)
-	for _, l := range t.leaves(nil) {
-		if len(repeats) == 0 {
-			if why := e.never(l.key); why != "" {
-				return why
-			}
+	for _, l := range t.readings(nil) {
+		if len(e.Runs(l.key)) == 0 {
+			return e.never(l.key)
 		}
 		for _, repeat := range repeats {
-			if !unusable(e.values(l.key, l.figure, repeat)) {
+			if finite(Median(e.values(l.key, l.figure, repeat))) {
 				continue
 			}
 			if r := e.runs[l.key][repeat]; r.Killed != "" && !l.figure.OfKilled {
@@ -175,18 +166,12 @@ func (e *Evidence) missing(t Term) string {
 	return ""
 }
 
-func unusable(xs []float64) bool {
-	m := Median(xs)
-	return math.IsNaN(m) || math.IsInf(m, 0)
-}
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// never says why a cell was measured in no repeat; "" if it was.
+// never says why a cell was measured in no repeat.
 func (e *Evidence) never(k Key) string {
 	why := fmt.Sprintf("%s was not run.", k)
-	for _, r := range e.runs[k] {
-		if r.Failed == "" {
-			return ""
-		}
+	for _, r := range e.all(k) {
 		why = fmt.Sprintf("%s could not be measured: %s.", k, strings.TrimSuffix(results.Gist(r.Failed), "."))
 	}
 	return why

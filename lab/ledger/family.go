@@ -1,7 +1,7 @@
 package ledger
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spillway-go/spillway/lab/judge"
@@ -65,40 +65,26 @@ type Advice struct {
 }
 
 // Advise judges the source's recommendations. A claim that was not judged leaves one open.
-func (f *Family) Advise(decided []results.Claim) []Advice {
-	var out []Advice
+func (f *Family) Advise(decided []results.Claim) (out []Advice) {
 	for _, r := range f.Recommendations {
 		a := Advice{Recommendation: r}
 		var verdicts []results.Verdict
 		var cited []string
 		for _, id := range r.RestsOn {
 			verdict, said := results.Inconclusive, "not judged"
-			claim, part, _ := strings.Cut(id, "/")
-			for _, c := range decided {
-				if c.ID != claim {
-					continue
-				}
-				a.Cited = append(a.Cited, c)
-				if verdict = c.Verdict; part != "" {
-					verdict = judge.All(ofPart(c, part)...)
+			claim, part, isPart := strings.Cut(id, "/")
+			if i := slices.IndexFunc(decided, func(c results.Claim) bool { return c.ID == claim }); i >= 0 {
+				a.Cited = append(a.Cited, decided[i])
+				if verdict = decided[i].Verdict; isPart {
+					verdict = ofPart(decided[i], part)
 				}
 				said = string(verdict)
 			}
 			verdicts = append(verdicts, verdict)
-			cited = append(cited, fmt.Sprintf("%s: %s", id, said))
+			cited = append(cited, id+": "+said)
 		}
 		a.Verdict, a.Why = judge.All(verdicts...), strings.Join(cited, "; ")+"."
 		out = append(out, a)
-	}
-	return out
-}
-
-// ofPart are the verdicts that decide a part.
-func ofPart(c results.Claim, part string) (out []results.Verdict) {
-	for _, a := range c.Answers {
-		if a.Part == part && !a.Beside {
-			out = append(out, a.Verdict)
-		}
 	}
 	return out
 }

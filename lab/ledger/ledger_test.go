@@ -60,7 +60,7 @@ func TestEveryRepeatIsPairedAndBlocksAreToo(t *testing.T) {
 	a1, b1 := run("a", 1, 6), run("b", 1, 2)
 	e := NewEvidence([]results.Run{b1, a, b, a1, run("a", 2, 9)}, 1)
 	ratio := Of(cell("a"), speed).Over(Of(cell("b"), speed))
-	if got := e.perRepeat(ratio, false); fmt.Sprint(got) != "[2 3]" {
+	if got := e.perRepeat(ratio); fmt.Sprint(got) != "[2 3]" {
 		t.Errorf("ratios %v: want the median of the blocks' ratios, then the other repeat", got)
 	}
 	for want, term := range map[float64]Term{
@@ -80,10 +80,10 @@ func TestTheBestOfTheSessionIsNotThatOfOneRepeat(t *testing.T) {
 	}
 	e := NewEvidence(runs, 1)
 	terms := []Term{Of(cell("a"), speed), Of(cell("b"), speed)}
-	if got := e.perRepeat(Best(terms...), false); fmt.Sprint(got) != "[2 2 2]" {
+	if got := e.perRepeat(Best(terms...)); fmt.Sprint(got) != "[2 2 2]" {
 		t.Errorf("best %v", got)
 	}
-	if got := e.perRepeat(Least(terms...), false); fmt.Sprint(got) != "[1 9 1]" {
+	if got := e.perRepeat(Least(terms...)); fmt.Sprint(got) != "[1 9 1]" {
 		t.Errorf("least %v", got)
 	}
 }
@@ -122,7 +122,7 @@ func TestWhatIsMissingIsNamedAndNeverZero(t *testing.T) {
 
 func TestARunMadeAgainReplacesTheFirst(t *testing.T) {
 	e := NewEvidence(append([]results.Run{run("a", 0, 100)}, session(1, 1)...), 1)
-	if got := e.perRepeat(Of(cell("a"), speed), false); got[0] != 1 {
+	if got := e.perRepeat(Of(cell("a"), speed)); got[0] != 1 {
 		t.Errorf("values %v", got)
 	}
 }
@@ -159,32 +159,6 @@ func TestPartsSetupsAndWhatStandsBeside(t *testing.T) {
 	}
 }
 
-func TestPlantedFiguresFindRowsThatIgnoreThem(t *testing.T) {
-	for _, rule := range []judge.Rule{judge.AtLeast(2), judge.Between(4, 5), judge.Below(0.9), judge.Outside(0.8, 1.25)} {
-		f := family(rule)
-		if got := f.Planted(session(1, 1)); len(got) > 0 {
-			t.Errorf("a good row: %q", got)
-		}
-	}
-	blind := family(judge.AtLeast(2))
-	blind.Claims[0].Parts[0].Cases = Only(Case{Setup: "s", Value: Const(3)})
-	zero := family(judge.AtLeast(2))
-	zero.Claims[0].Parts[0].Cases = Only(Case{Setup: "s",
-		Value: Of(cell("a"), Figure{Name: "speed", Value: func(r *results.Run) float64 { return r.Extra["speed"] }}).Over(Of(cell("b"), speed))})
-	none := family(judge.AtLeast(2))
-	none.Claims[0].Parts[0].Cases = Only(Case{Setup: "s", Beside: true, Value: Of(cell("a"), speed)})
-	for want, f := range map[string]Family{"no figures were found": blind, "without figures is [0]": zero, "no set-up decides": none} {
-		if got := strings.Join(f.Planted(session(1, 1)), "\n"); !strings.Contains(got, want) {
-			t.Errorf("%q is not in %q", want, got)
-		}
-	}
-	f := family(judge.Exactly(0))
-	f.Claims[0].Parts[0] = Part{Subject: "foreign answers", Kind: judge.Never, Rule: judge.Exactly(0), Cases: Only(Case{Setup: "s", Value: Of(cell("a"), speed)})}
-	if got := f.Planted(session(1, 1)); len(got) > 0 {
-		t.Errorf("an invariant: %q", got)
-	}
-}
-
 func TestAdviceCitesVerdicts(t *testing.T) {
 	f := Family{Recommendations: []Recommendation{{For: "batch", Use: "a pool", RestsOn: []string{"T1", "T2"}}}}
 	got := f.Advise([]results.Claim{{ID: "T1", Verdict: results.Holds}})[0]
@@ -218,5 +192,30 @@ func TestTheMedianOfNothingIsMissing(t *testing.T) {
 	}
 	if !math.IsNaN(Median(nil)) || !math.IsNaN(Median([]float64{1, math.NaN(), 2})) {
 		t.Error("a median of nothing, or of something missing, is a number")
+	}
+}
+
+func TestFiguresOfARunThatDoesNotHaveThemAreMissing(t *testing.T) {
+	figures := []Figure{Goodput, RefusedShare, PeakRSS, Goroutines, Quantile("ok", 0.99, "p99"), speed}
+	for _, f := range figures {
+		if got := f.of(&results.Run{Elapsed: 1}); !math.IsNaN(Median(got)) {
+			t.Errorf("%s of a run in which nothing was offered is %v", f.Name, got)
+		}
+	}
+	if got := Goodput.of(&results.Run{Offered: 9}); !math.IsNaN(Median(got)) {
+		t.Errorf("goodput of a run without its time is %v", got)
+	}
+	for _, f := range figures[:2] {
+		if got := f.of(&results.Run{Elapsed: 1, Offered: 9}); Median(got) != 0 {
+			t.Errorf("%s of a run in which all failed is %v, want 0", f.Name, got)
+		}
+	}
+}
+
+func TestTheBestOfNoneIsMissing(t *testing.T) {
+	f := family(judge.AtMost(2))
+	f.Claims[0].Parts[0].Cases = Only(Case{Setup: "s", Value: Of(cell("a"), speed).Plus(Best())})
+	if got := f.Judge(NewEvidence(session(1, 1), 1))[0]; got.Verdict != results.Inconclusive || !got.Answers[0].Missing {
+		t.Errorf("%s: %s", got.Verdict, got.Why)
 	}
 }

@@ -23,34 +23,27 @@ func Extra(key, name string) Figure { return Figure{Name: name, Key: key} }
 
 // The figures that every loaded run has.
 var (
-	Goodput      = Figure{Name: "goodput", Value: func(r *results.Run) float64 { return offered(r, r.Rate("ok")) }}
-	RefusedShare = Figure{Name: "share refused", Value: func(r *results.Run) float64 { return offered(r, 100*r.Share("rejected")) }}
-	PeakRSS      = Figure{Name: "peak RSS", OfKilled: true, Value: func(r *results.Run) float64 { return positive(float64(r.Process.PeakRSS)) }}
-	Goroutines   = Figure{Name: "peak goroutines", OfKilled: true, Value: func(r *results.Run) float64 { return positive(float64(r.Process.PeakGoroutines)) }}
+	Goodput      = Figure{Name: "goodput", Value: func(r *results.Run) float64 { return unless(r.Offered == 0 || r.Elapsed <= 0, r.Rate("ok")) }}
+	RefusedShare = Figure{Name: "share refused", Value: func(r *results.Run) float64 { return unless(r.Offered == 0, 100*r.Share("rejected")) }}
+	PeakRSS      = Figure{Name: "peak RSS", OfKilled: true, Value: func(r *results.Run) float64 {
+		return unless(r.Process.PeakRSS == 0, float64(r.Process.PeakRSS))
+	}}
+	Goroutines = Figure{Name: "peak goroutines", OfKilled: true, Value: func(r *results.Run) float64 {
+		return unless(r.Process.PeakGoroutines <= 0, float64(r.Process.PeakGoroutines))
+	}}
 )
 
 // Quantile is a quantile of the latency of one kind of outcome, in milliseconds.
 func Quantile(kind string, q float64, name string) Figure {
 	return Figure{Name: name, Value: func(r *results.Run) float64 {
 		h := r.Of(kind).Latency
-		if h.Count() == 0 {
-			return math.NaN()
-		}
-		return float64(h.Quantile(q)) / 1e6
+		return unless(h.Count() == 0, float64(h.Quantile(q))/1e6)
 	}}
 }
 
-// offered is x, or missing if nothing was offered.
-func offered(r *results.Run, x float64) float64 {
-	if r.Offered == 0 {
-		return math.NaN()
-	}
-	return x
-}
-
-// positive is x, or missing if it is 0: nothing measured it.
-func positive(x float64) float64 {
-	if x <= 0 {
+// unless is x, or NaN if it is missing.
+func unless(missing bool, x float64) float64 {
+	if missing {
 		return math.NaN()
 	}
 	return x
@@ -79,149 +72,132 @@ func (f Figure) of(r *results.Run) []float64 {
 	if blocks := r.Blocks[f.Key]; len(blocks) > 0 {
 		return blocks
 	}
-	if x, ok := r.Extra[f.Key]; ok {
-		return []float64{x}
-	}
-	return []float64{math.NaN()}
+	x, ok := r.Extra[f.Key]
+	return []float64{unless(!ok, x)}
 }
 
 // Term makes one value a repeat out of the figures of cells. Where the figures have a
 // value for each interleaved block, it is taken block by block, and the median of the
 // blocks is the repeat's value.
 type Term struct {
-	op     op
-	args   []Term
-	key    Key
-	figure Figure
-	x      float64
+	*reading                            // nil: made of args, or x
+	args     []Term                     // to join or choose from
+	join     func(a, b float64) float64 // the values of two args
+	choose   float64                    // by the median over the session: 1 the largest, -1 the smallest
+	x        float64
 }
 
-type op uint8
-
-const (
-	constant op = iota
-	leaf
-	over
-	minus
-	plus
-	times
-	largest  // of each repeat
-	smallest // of each repeat
-	best     // the one whose median over the session is the largest
-	least    // the one whose median over the session is the smallest
-)
+// reading is a figure of a cell.
+type reading struct {
+	key    Key
+	figure Figure
+}
 
 // Of is a figure of a cell.
-func Of(k Key, f Figure) Term { return Term{op: leaf, key: k, figure: f} }
+func Of(k Key, f Figure) Term { return Term{reading: &reading{k, f}} }
 
 // Const is a known number, such as a bound that was configured.
 func Const(x float64) Term { return Term{x: x} }
 
+func joined(join func(a, b float64) float64, terms ...Term) Term {
+	return Term{join: join, args: terms}
+}
+
 // Over is the ratio t/u.
-func (t Term) Over(u Term) Term { return Term{op: over, args: []Term{t, u}} }
+func (t Term) Over(u Term) Term { return joined(func(a, b float64) float64 { return a / b }, t, u) }
 
 // Minus is the difference t−u.
-func (t Term) Minus(u Term) Term { return Term{op: minus, args: []Term{t, u}} }
+func (t Term) Minus(u Term) Term { return joined(func(a, b float64) float64 { return a - b }, t, u) }
 
 // Plus is the sum.
-func (t Term) Plus(u Term) Term { return Term{op: plus, args: []Term{t, u}} }
+func (t Term) Plus(u Term) Term { return joined(func(a, b float64) float64 { return a + b }, t, u) }
 
 // Times is the multiple.
-func (t Term) Times(x float64) Term { return Term{op: times, args: []Term{t, Const(x)}} }
+func (t Term) Times(x float64) Term {
+	return joined(func(a, b float64) float64 { return a * b }, t, Const(x))
+}
 
 // Largest is the largest of the terms in each repeat. Smallest is the reverse.
-func Largest(terms ...Term) Term  { return Term{op: largest, args: terms} }
-func Smallest(terms ...Term) Term { return Term{op: smallest, args: terms} }
+func Largest(terms ...Term) Term  { return joined(math.Max, terms...) }
+func Smallest(terms ...Term) Term { return joined(math.Min, terms...) }
 
 // Best is the one of the terms whose median over all repeats is the largest, so that
 // the noise of one repeat does not choose. Least is the reverse.
-func Best(terms ...Term) Term  { return Term{op: best, args: terms} }
-func Least(terms ...Term) Term { return Term{op: least, args: terms} }
+func Best(terms ...Term) Term  { return Term{args: terms, choose: 1} }
+func Least(terms ...Term) Term { return Term{args: terms, choose: -1} }
+
+// With is the term with what f returns in place of each figure.
+func (t Term) With(f func(Key, Figure) Figure) Term {
+	if t.reading != nil {
+		return Of(t.key, f(t.key, t.figure))
+	}
+	t.args = slices.Clone(t.args)
+	for i, u := range t.args {
+		t.args[i] = u.With(f)
+	}
+	return t
+}
 
 // at returns the values of a repeat, one for each block. With twins, the figures of
 // cells that have a twin are its.
 func (t Term) at(e *Evidence, repeat int, twins bool) []float64 {
-	switch t.op {
-	case constant:
-		return []float64{t.x}
-	case leaf:
+	switch {
+	case t.reading != nil:
 		k := t.key
-		if k.Twin = true; !twins || !e.ran(k, repeat) {
-			k = t.key
+		if twins && e.ran(k.twin(), repeat) {
+			k = k.twin()
 		}
 		return e.values(k, t.figure, repeat)
-	case best, least:
+	case t.choose != 0:
 		return t.chosen(e).at(e, repeat, twins)
+	case t.join == nil:
+		return []float64{t.x}
 	}
 	xs := t.args[0].at(e, repeat, twins)
 	for _, u := range t.args[1:] {
-		xs = blockwise(xs, u.at(e, repeat, twins), t.op)
+		xs = t.blockwise(xs, u.at(e, repeat, twins))
 	}
 	return xs
 }
 
-// chosen is the argument of best or least that stands for all.
+// chosen is the argument that stands for all; of none, one that is missing.
 func (t Term) chosen(e *Evidence) Term {
-	var out Term
-	var top float64
+	out, top := Const(math.NaN()), math.NaN()
 	for i, u := range t.args {
-		m := Median(e.perRepeat(u, false))
+		m := Median(e.perRepeat(u))
 		if math.IsNaN(m) {
 			return u // whose missing figure will be named
 		}
-		if t.op == least {
-			m = -m
-		}
-		if i == 0 || m > top {
+		if i == 0 || t.choose*m > t.choose*top {
 			out, top = u, m
 		}
 	}
 	return out
 }
 
-func blockwise(a, b []float64, o op) []float64 {
+func (t Term) blockwise(a, b []float64) []float64 {
 	if len(a) != len(b) && len(a) > 1 && len(b) > 1 { // other rounds: only the medians belong together
 		a, b = []float64{Median(a)}, []float64{Median(b)}
 	}
 	out := make([]float64, max(len(a), len(b)))
 	for i := range out {
-		out[i] = o.of(a[min(i, len(a)-1)], b[min(i, len(b)-1)])
+		out[i] = t.join(a[min(i, len(a)-1)], b[min(i, len(b)-1)])
 	}
 	return out
 }
 
-func (o op) of(a, b float64) float64 {
-	switch o {
-	case over:
-		return a / b
-	case minus:
-		return a - b
-	case plus:
-		return a + b
-	case times:
-		return a * b
-	case largest:
-		return max(a, b)
+// readings are the figures that the term is made of; with evidence only those of the
+// arguments that were chosen.
+func (t Term) readings(e *Evidence) (out []reading) {
+	switch {
+	case t.reading != nil:
+		return []reading{*t.reading}
+	case t.choose != 0 && e != nil:
+		return t.chosen(e).readings(e)
 	}
-	return min(a, b)
-}
-
-// leaves are the figures that the term is made of.
-func (t Term) leaves(e *Evidence) []Term {
-	switch t.op {
-	case constant:
-		return nil
-	case leaf:
-		return []Term{t}
-	case best, least:
-		if e != nil {
-			return t.chosen(e).leaves(e)
-		}
-	}
-	var out []Term
 	for _, u := range t.args {
-		for _, l := range u.leaves(e) {
-			if !slices.ContainsFunc(out, func(o Term) bool { return o.key == l.key && o.figure.Name == l.figure.Name }) {
+		for _, l := range u.readings(e) {
+			if !slices.ContainsFunc(out, func(o reading) bool { return o.key == l.key && o.figure.Name == l.figure.Name }) {
 				out = append(out, l)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/lab/ledger/planted"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
@@ -21,9 +22,7 @@ func TestVerdictsFollowTheFigures(t *testing.T) {
 	for _, k := range p.Keys() {
 		runs = append(runs, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Elapsed: 1})
 	}
-	for _, c := range Experiment.Planted(runs) {
-		t.Error(c)
-	}
+	planted.Check(t, Experiment.Family, runs)
 }
 
 // Of the rivals those that were run are enough.

@@ -14,6 +14,7 @@ import (
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/lab/ledger/planted"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/usage"
 	"github.com/spillway-go/spillway/loadgen"
@@ -32,9 +33,7 @@ func made(c Config) (runs []results.Run) {
 }
 
 func TestEveryRowDecidesWhatIsPlanted(t *testing.T) {
-	for _, complaint := range Experiment.Planted(made(experiment.Sized[Config]("full"))) {
-		t.Error(complaint)
-	}
+	planted.Check(t, Experiment.Family, made(experiment.Sized[Config]("full")))
 }
 
 func TestClaimsAboutTheSizesAreOpenAtOtherSizes(t *testing.T) {

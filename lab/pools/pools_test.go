@@ -9,6 +9,7 @@ import (
 
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/lab/ledger/planted"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
@@ -27,9 +28,7 @@ func planned(t *testing.T, c Config) (runs []results.Run) {
 }
 
 func TestVerdictsFollowTheFigures(t *testing.T) {
-	for _, c := range Experiment.Planted(planned(t, experiment.Sized[Config]("full"))) {
-		t.Error(c)
-	}
+	planted.Check(t, Experiment.Family, planned(t, experiment.Sized[Config]("full")))
 }
 
 func TestWhatAnswersOtherwiseAtItsSizeIsOpen(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/lab/ledger/planted"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
@@ -23,9 +24,7 @@ func runs(t *testing.T, c Config, gomaxprocs float64) (out []results.Run) {
 }
 
 func TestVerdictsFollowTheFigures(t *testing.T) {
-	for _, c := range Experiment.Planted(runs(t, experiment.Sized[Config](""), 16)) {
-		t.Error(c)
-	}
+	planted.Check(t, Experiment.Family, runs(t, experiment.Sized[Config](""), 16))
 }
 
 func TestNothingIsPlannedTwice(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spillway-go/spillway/lab/burst"
 	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/ledger/planted"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/turns"
 	"github.com/spillway-go/spillway/lab/usage"
@@ -76,9 +77,7 @@ func TestVerdictsFollowTheFigures(t *testing.T) {
 	for _, k := range p.Keys() {
 		runs = append(runs, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Elapsed: 1, Params: map[string]any{"gomaxprocs": 2}})
 	}
-	for _, c := range Experiment.Planted(runs) {
-		t.Error(c)
-	}
+	planted.Check(t, Experiment.Family, runs)
 	for i := range runs {
 		runs[i].Params["gomaxprocs"] = 1
 	}
