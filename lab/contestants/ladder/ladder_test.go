@@ -32,12 +32,12 @@ func TestEveryServerPlaysItsTurn(t *testing.T) {
 		for _, perConn := range []int{0, 3} {
 			var c client
 			addr := ""
-			p := player(s, Order{Conns: 3, PerConn: perConn}, func(method string, arg any) error {
+			p := player(s, Order{Conns: 3, PerConn: perConn}, func(method string, arg, _ any) error {
 				switch method {
-				case "Open":
+				case "client.Open":
 					addr = arg.(Order).Addr
 					return errors.Join(c.Open(arg.(Order), nil), rightAnswer(addr))
-				case "Send":
+				case "client.Send":
 					return c.Send(arg.(int), nil)
 				}
 				return c.Close(0, nil)
