@@ -92,6 +92,17 @@ func TestTheClientRefusesAWrongAnswer(t *testing.T) {
 	}
 }
 
+func TestTheClientClosesWhatItCouldNotReplace(t *testing.T) {
+	a, _ := net.Pipe()
+	c := client{Order{Addr: "127.0.0.1:1", PerConn: 1}, []net.Conn{a}}
+	if c.Send(1, nil) == nil {
+		t.Error("no error")
+	}
+	if err := c.Close(0, nil); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestASmallSessionAnswersEveryClaim(t *testing.T) {
 	c := experiment.Sized[ladder.Config]("quick")
 	c.Connections, c.Rounds, c.Time = 2, 5, 100*time.Microsecond
