@@ -155,18 +155,13 @@ func (l *layers) finish(x *exchange) error {
 // complete takes away the fields that are the server's own, and finds out the type of the
 // body if the handler did not say it. The handler for the byte API leaves them alone.
 func (p *response) complete(h http.Header, body []byte) {
-	typed := len(body) == 0 || get(p.lines, "Content-Type") != nil
-	if h == nil {
-		if !typed {
-			p.lines = append(p.lines, keepField(&p.store, "Content-Type", http.DetectContentType(body)))
+	if h != nil {
+		for _, name := range []string{"Content-Length", "Transfer-Encoding", "Connection", "Date"} {
+			delete(h, name)
 		}
-		return
 	}
-	for _, name := range []string{"Content-Length", "Transfer-Encoding", "Connection", "Date"} {
-		delete(h, name)
-	}
-	if !typed && h.Get("Content-Type") == "" {
-		h.Set("Content-Type", http.DetectContentType(body))
+	if len(body) > 0 && get(p.lines, "Content-Type") == nil && h.Get("Content-Type") == "" {
+		p.lines = append(p.lines, keepField(&p.store, "Content-Type", http.DetectContentType(body)))
 	}
 }
 

@@ -32,12 +32,12 @@ func TestEveryServerPlaysItsTurn(t *testing.T) {
 		for _, perConn := range []int{0, 3} {
 			var c client
 			addr := ""
-			p := player(s, Order{Conns: 3, PerConn: perConn}, func(method string, arg any) error {
+			p := player(s, Order{Conns: 3, PerConn: perConn}, func(method string, arg, _ any) error {
 				switch method {
-				case "Open":
+				case "client.Open":
 					addr = arg.(Order).Addr
 					return errors.Join(c.Open(arg.(Order), nil), rightAnswer(addr))
-				case "Send":
+				case "client.Send":
 					return c.Send(arg.(int), nil)
 				}
 				return c.Close(0, nil)
@@ -89,6 +89,17 @@ func TestTheClientRefusesAWrongAnswer(t *testing.T) {
 		if err := ask(a, make([]byte, 1024)); err == nil {
 			t.Errorf("%.30q was accepted", answer)
 		}
+	}
+}
+
+func TestTheClientClosesWhatItCouldNotReplace(t *testing.T) {
+	a, _ := net.Pipe()
+	c := client{Order{Addr: "127.0.0.1:1", PerConn: 1}, []net.Conn{a}}
+	if c.Send(1, nil) == nil {
+		t.Error("no error")
+	}
+	if err := c.Close(0, nil); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -4,10 +4,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/rpc"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/ladder"
@@ -25,23 +30,21 @@ func play(ctx context.Context, g ladder.Game) ([][]turns.Reading, error) {
 	if usage.CPU() == 0 {
 		return nil, errors.New("this system does not report a process's processor time")
 	}
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", g.Client)
+	client, err := rpc.Dial("tcp", g.Client)
 	if err != nil {
 		return nil, err
 	}
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	client := rpc.NewClient(conn)
 	defer client.Close()
-	do := func(method string, arg any) error { return client.Call("client."+method, arg, nil) }
+	defer context.AfterFunc(ctx, func() { client.Close() })()
 	var players []turns.Player
 	for _, s := range g.Servers {
-		players = append(players, player(s, Order{Conns: g.Connections, PerConn: g.PerConn}, do))
+		players = append(players, player(s, Order{Conns: g.Connections, PerConn: g.PerConn}, client.Call))
 	}
 	return turns.Play(ctx, turns.Config{Rounds: g.Rounds, Time: g.Time, Least: g.Connections, Seed: g.Seed, Clock: usage.CPU}, players)
 }
 
 // player is a server that is there only while it has its turn.
-func player(s ladder.Server, o Order, client func(method string, arg any) error) turns.Player {
+func player(s ladder.Server, o Order, call func(method string, arg, reply any) error) turns.Player {
 	var l net.Listener
 	var served chan error
 	var wrong error
@@ -54,15 +57,115 @@ func player(s ladder.Server, o Order, client func(method string, arg any) error)
 			served = make(chan error, 1)
 			go func() { served <- serve(s, l) }()
 			o.Addr = l.Addr().String()
-			return client("Open", o)
+			return call("client.Open", o, nil)
 		},
-		Block: func(n int) { wrong = client("Send", n) },
+		Block: func(n int) { wrong = call("client.Send", n, nil) },
 		Done: func() error {
-			wrong = errors.Join(wrong, client("Close", 0), l.Close())
+			wrong = errors.Join(wrong, call("client.Close", 0, nil), l.Close())
 			if err := <-served; !errors.Is(err, net.ErrClosed) {
 				wrong = errors.Join(wrong, err) // fasthttp has none
 			}
 			return wrong
 		},
+	}
+}
+
+// load does what the servers tell it.
+func load(ctx context.Context, job *contestant.Job) (any, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	defer context.AfterFunc(ctx, func() { l.Close() })()
+	if err := errors.Join(rpc.RegisterName("client", new(client)), job.Ready(l.Addr().String())); err != nil {
+		return nil, err
+	}
+	rpc.Accept(l) // until the context ends
+	return struct{}{}, nil
+}
+
+// Order says where to connect.
+type Order struct {
+	Addr           string
+	Conns, PerConn int // PerConn requests replace a connection; 0: never
+}
+
+// client sends the one request over and over on keep-alive connections, each
+// request after the answer to the one before.
+type client struct {
+	Order
+	conns []net.Conn
+}
+
+// Open connects and sends the first requests, which warm the server.
+func (c *client) Open(o Order, _ *int) error {
+	c.Order, c.conns = o, make([]net.Conn, o.Conns)
+	for i := range c.conns {
+		if err := c.dial(i); err != nil {
+			return err
+		}
+	}
+	return c.Send(5*o.Conns, nil)
+}
+
+func (c *client) dial(i int) error {
+	conn, err := net.Dial("tcp", c.Addr)
+	if err != nil {
+		return err
+	}
+	c.conns[i] = conn
+	return conn.(*net.TCPConn).SetLinger(0) // leave no port waiting
+}
+
+// Close closes every connection.
+func (c *client) Close(int, *int) error {
+	for _, conn := range c.conns {
+		conn.Close()
+	}
+	return nil
+}
+
+// Send divides n requests among the connections and returns when all are answered.
+func (c *client) Send(n int, _ *int) error {
+	var users errgroup.Group
+	var left atomic.Int64
+	left.Store(int64(n))
+	for i := range c.conns {
+		users.Go(func() (err error) {
+			in := make([]byte, 1024)
+			for sent := 0; err == nil && left.Add(-1) >= 0; sent++ {
+				if c.PerConn > 0 && sent%c.PerConn == 0 {
+					c.conns[i].Close()
+					err = c.dial(i)
+				}
+				if err == nil {
+					err = ask(c.conns[i], in)
+				}
+			}
+			return err
+		})
+	}
+	return users.Wait()
+}
+
+var asked, right, end = []byte(wire), []byte("HTTP/1.1 200 "), []byte(wireBody)
+
+// ask sends the request and reads its answer, which ends with the one right body.
+func ask(conn net.Conn, in []byte) error {
+	if _, err := conn.Write(asked); err != nil {
+		return err
+	}
+	for n := 0; ; {
+		m, err := conn.Read(in[n:])
+		if err != nil {
+			return err
+		}
+		n += m
+		switch got := in[:n]; {
+		case n == len(in), n >= len(right) && !bytes.HasPrefix(got, right):
+			return fmt.Errorf("a wrong answer: %q", got)
+		case bytes.HasSuffix(got, end):
+			return nil
+		}
 	}
 }

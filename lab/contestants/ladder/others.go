@@ -34,12 +34,11 @@ func floor(c net.Conn) {
 	defer c.Close()
 	answer := append(endHead([]byte("HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Type: "+jsonType+"\r\n"+
 		echoed+": 4bf92f3577b34da6\r\n"), len(wireBody), false), wireBody...)
-	in := make([]byte, len(wire))
-	var err error
-	for err == nil {
-		if _, err = io.ReadFull(c, in); err == nil {
-			_, err = c.Write(answer)
+	for in := make([]byte, len(wire)); ; {
+		if _, err := io.ReadFull(c, in); err != nil {
+			return
 		}
+		_, _ = c.Write(answer) // reading again finds out that the client has left
 	}
 }
 
@@ -81,22 +80,18 @@ func fastHTTP(l net.Listener, save ladder.Rungs) error {
 	}
 	return byConnection(l, save, func(c net.Conn) {
 		if !save.Has(ladder.Unwatched) {
-			c = &fastWatched{watch: newWatch(c)}
+			c = fastWatched{newWatch(c)}
 		}
 		_ = srv.ServeConn(c)
 	})
 }
 
 // fastWatched ends the reading ahead when the answer is written.
-type fastWatched struct {
-	*watch
-	cancel context.CancelFunc
-}
+type fastWatched struct{ *watch }
 
-func (f *fastWatched) Write(b []byte) (int, error) {
-	if f.cancel != nil {
-		f.cancel()
-		f.cancel = nil
+func (f fastWatched) Write(b []byte) (int, error) {
+	if f.gone != nil { // there was a request
+		f.gone()
 	}
 	n, err := f.watch.Write(b)
 	f.stop()
@@ -112,9 +107,9 @@ func fastHandler(save ladder.Rungs) fasthttp.RequestHandler {
 		handle = answerFastStrings
 	}
 	return func(c *fasthttp.RequestCtx) {
-		if w, ok := c.Conn().(*fastWatched); ok {
-			_, w.cancel = context.WithCancel(context.Background())
-			w.start(w.cancel)
+		if w, ok := c.Conn().(fastWatched); ok {
+			_, cancel := context.WithCancel(context.Background())
+			w.start(cancel)
 		}
 		if save.Has(ladder.State) {
 			handle(c)

@@ -59,8 +59,7 @@ type conn struct {
 type exchange struct {
 	request
 	response
-	ctx context.Context // ends when the client disconnects, without Unwatched
-	at  time.Time       // when it was read
+	at time.Time // when it was read
 }
 
 func serveSmall(save ladder.Rungs, c net.Conn) {
@@ -102,8 +101,7 @@ func (k *conn) one() error {
 	}
 	x.at = time.Now()
 	if k.beat != nil {
-		var cancel context.CancelFunc
-		x.ctx, cancel = context.WithCancel(k.ctx)
+		_, cancel := context.WithCancel(k.ctx) // the client's leaving ends it
 		defer cancel()
 		k.beat.start(cancel)
 		defer k.beat.stop()

@@ -230,8 +230,9 @@ func TestTheServerCompletesAnAnswer(t *testing.T) {
 		}
 	}
 	h := http.Header{"Content-Length": {"7"}, "Connection": {"close"}, "Date": {"now"}, "A": {"b"}}
-	(&response{header: h}).complete(h, []byte("{}"))
-	if got := fmt.Sprint(h); got != "map[A:[b] Content-Type:[text/plain; charset=utf-8]]" {
+	p.reset(nil)
+	p.complete(h, []byte("{}"))
+	if got := fmt.Sprintf("%v %s", h, p.lines); got != "map[A:[b]] [{Content-Type text/plain; charset=utf-8}]" {
 		t.Error(got)
 	}
 }

@@ -19,7 +19,21 @@ type harness func() (status int, body []byte)
 func newHarness(h handlers, r request, published bool) harness {
 	switch {
 	case h.fast != nil:
-		return newFast(h.fast, r)
+		ctx, sent := new(fasthttp.RequestCtx), []byte(r.Body)
+		return func() (int, []byte) {
+			ctx.Request.Reset() // it is parsed again only when it is filled again
+			ctx.Response.Reset()
+			ctx.ResetUserValues()
+			ctx.Request.Header.SetMethod(r.Method)
+			ctx.Request.SetRequestURI(r.Target)
+			ctx.Request.Header.SetHost("example.org")
+			if r.Type != "" {
+				ctx.Request.Header.SetContentType(r.Type)
+			}
+			ctx.Request.SetBodyRaw(sent)
+			h.fast(ctx)
+			return ctx.Response.StatusCode(), ctx.Response.Body()
+		}
 	case published:
 		return func() (int, []byte) {
 			w := httptest.NewRecorder()
@@ -73,24 +87,4 @@ func (h *reused) WriteHeader(code int) { h.code = code }
 func (h *reused) Write(b []byte) (int, error) {
 	h.written = append(h.written, b...)
 	return len(b), nil
-}
-
-// newFast is the same for a fasthttp handler, whose request is parsed again only when it
-// is filled again.
-func newFast(to fasthttp.RequestHandler, r request) harness {
-	ctx, sent := new(fasthttp.RequestCtx), []byte(r.Body)
-	return func() (int, []byte) {
-		ctx.Request.Reset()
-		ctx.Response.Reset()
-		ctx.ResetUserValues()
-		ctx.Request.Header.SetMethod(r.Method)
-		ctx.Request.SetRequestURI(r.Target)
-		ctx.Request.Header.SetHost("example.org")
-		if r.Type != "" {
-			ctx.Request.Header.SetContentType(r.Type)
-		}
-		ctx.Request.SetBodyRaw(sent)
-		to(ctx)
-		return ctx.Response.StatusCode(), ctx.Response.Body()
-	}
 }

@@ -75,9 +75,10 @@ func lateHandler(name string, keep func(context.Context)) (http.Handler, error) 
 			return found(q.ID), nil
 		}))
 	}
-	specimen.New("GET", getGin, func(c *specimen.Context, q typedGet) (patient, error) {
+	layer := specimen.NewLayer(engine, specimen.Build{Pooled: name == routes.Pooled})
+	specimen.Add(layer, "GET", getGin, http.StatusOK, func(c *specimen.Context, q typedGet) (patient, error) {
 		keep(c)
 		return found(q.ID), nil
-	}).AddTo(specimen.NewLayer(engine, specimen.Build{Pooled: name == routes.Pooled}))
+	})
 	return engine, nil
 }

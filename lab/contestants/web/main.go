@@ -3,20 +3,26 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
 	"net/http"
+	"runtime"
+	"sync"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/contestants/web/specimen"
 	"github.com/spillway-go/spillway/lab/routes"
+	"github.com/spillway-go/spillway/lab/turns"
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
-func main() { contestant.Program(roles()) }
+var roles = map[string]contestant.Role{routes.RoleMeasure: contestant.Func(measure), routes.RoleLate: contestant.Func(lookLate)}
 
-func roles() map[string]contestant.Role {
-	return map[string]contestant.Role{routes.RoleMeasure: contestant.Func(measure), routes.RoleLate: contestant.Func(lookLate)}
-}
+func main() { contestant.Program(roles) }
 
 // handlers serve a contestant's routes: one of both is set.
 type handlers struct {
@@ -48,3 +54,72 @@ var starts = map[string]func() (handlers, error){
 	},
 	routes.NothingFast: func() (handlers, error) { return handlers{fast: func(*fasthttp.RequestCtx) {}}, nil },
 }
+
+// measure plays a scenario. All players are in this one process, also in the parallel
+// scenario and for the collector's pauses: only one works at a time, and a collection
+// before and after each turn keeps its garbage apart, so that its processor time and its
+// pauses are its own; heap and roots are the same for all.
+func measure(ctx context.Context, j routes.Job) (routes.Measured, error) {
+	out := routes.Measured{Build: thisBuild}
+	if usage.CPU() == 0 {
+		return out, errors.New("this system does not report a process's processor time")
+	}
+	lanes := 1 // goroutines that send requests
+	if j.Scenario == routes.Parallel {
+		lanes = runtime.GOMAXPROCS(0)
+	}
+	players := make([]turns.Player, len(j.Players))
+	for i, name := range j.Players {
+		start, ok := starts[name]
+		if !ok {
+			return out, fmt.Errorf("there is no contestant %q", name)
+		}
+		h, err := start()
+		if err != nil {
+			return out, fmt.Errorf("%s: %w", name, err)
+		}
+		players[i] = player(name, h, j, lanes)
+	}
+	var err error
+	out.Readings, err = turns.Play(ctx, turns.Config{Rounds: j.Rounds, Time: j.Time, Seed: j.Seed, Least: lanes, Clock: usage.CPU}, players)
+	return out, err
+}
+
+// warm is how many requests fill a contestant's pools again before each turn: the
+// collections before the turns of the others have emptied them.
+const warm = 8
+
+func player(name string, h handlers, j routes.Job, lanes int) turns.Player {
+	senders, wrong := make([]harness, lanes), make([]error, lanes)
+	for i := range senders {
+		senders[i] = newHarness(h, requests[j.Scenario], j.Published)
+	}
+	want := requests[j.Scenario].Status
+	if name == routes.Nothing || name == routes.NothingFast {
+		want = http.StatusOK
+	}
+	repeat := func(i, n int) {
+		for range n {
+			if status, body := senders[i](); status != want {
+				wrong[i] = fmt.Errorf("answered %d, want %d: %s", status, want, body)
+			}
+		}
+	}
+	send := func(n int) {
+		var others sync.WaitGroup
+		for i := 1; i < lanes; i++ {
+			others.Go(func() { repeat(i, share(n, i, lanes)) })
+		}
+		repeat(0, share(n, 0, lanes))
+		others.Wait()
+	}
+	return turns.Player{
+		Name:  name,
+		Ready: func(int) error { send(warm * lanes); return nil },
+		Block: send,
+		Done:  func() error { return cmp.Or(wrong...) },
+	}
+}
+
+// share is the i-th of so many parts of n.
+func share(n, i, parts int) int { return n*(i+1)/parts - n*i/parts }

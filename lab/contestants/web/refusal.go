@@ -25,36 +25,30 @@ func (r *refusal) Error() string { return strings.Join(r.Errors, ", ") }
 // StatusCode is for fuego.
 func (r *refusal) StatusCode() int { return r.status }
 
-func bad(what string) *refusal { return &refusal{http.StatusBadRequest, []string{what}} }
+// bad is a refusal for what is wrong, a fault a line.
+func bad(what string) *refusal { return &refusal{http.StatusBadRequest, strings.Split(what, "\n")} }
 
 var (
 	errNoType    = bad("Content-Type is missing")
 	errOtherType = &refusal{http.StatusUnsupportedMediaType, []string{"Content-Type is not known"}}
 )
 
-// answer is v, or what is wrong, with all that a validator found.
+// answer is v, or what is wrong.
 func answer(status int, v *patient, err error) (int, any) {
 	if err == nil {
 		return status, v
 	}
-	r, ok := errors.AsType[*refusal](err)
-	if !ok {
-		r = bad(err.Error())
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return r.status, r
 	}
-	if all, ok := errors.AsType[validator.ValidationErrors](err); ok {
-		r.Errors = nil
-		for _, one := range all {
-			r.Errors = append(r.Errors, one.Field()+": "+one.Tag())
-		}
-	}
-	return r.status, r
+	return http.StatusBadRequest, bad(err.Error())
 }
 
 // params checks path and query.
 func params(ward, notify string) (bool, error) {
 	yes, err := strconv.ParseBool(cmp.Or(notify, "false"))
 	switch {
-	case len(ward) > longest:
+	case len(ward) > 20:
 		return false, bad("ward is too long")
 	case err != nil:
 		return false, bad("notify must be true or false")
@@ -62,9 +56,9 @@ func params(ward, notify string) (bool, error) {
 	return yes, nil
 }
 
-// create checks path and query, lets fromJSON or fromForm fill and check what the body
-// has, and answers.
-func create(ward, notify, contentType string, fromJSON, fromForm func(*newPatient) error) (int, any) {
+// create checks path and query, lets fromJSON or fromForm fill what the body has, and
+// answers. check is nil if the framework has checked what it filled.
+func create(ward, notify, contentType string, fromJSON, fromForm, check func(*newPatient) error) (int, any) {
 	yes, err := params(ward, notify)
 	if err != nil {
 		return answer(0, nil, err)
@@ -81,6 +75,9 @@ func create(ward, notify, contentType string, fromJSON, fromForm func(*newPatien
 	default:
 		err = errOtherType
 	}
+	if err == nil && check != nil {
+		err = check(&p)
+	}
 	v := created(ward, yes, &p)
 	return answer(http.StatusCreated, &v, err)
 }
@@ -91,7 +88,7 @@ func get(id string) (int, any) {
 }
 
 func checkID(id string) error {
-	if len(id) != idSize {
+	if len(id) != 7 {
 		return bad("id must have 7 characters")
 	}
 	return nil

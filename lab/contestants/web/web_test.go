@@ -17,7 +17,7 @@ import (
 	"github.com/spillway-go/spillway/lab/usage"
 )
 
-func TestMain(m *testing.M) { labtest.Main(m, roles()) }
+func TestMain(m *testing.M) { labtest.Main(m, roles) }
 
 func TestAContestantThatIsNotHereIsNamed(t *testing.T) {
 	if _, err := measure(t.Context(), routes.Job{Players: []string{"nobody"}}); err == nil || !strings.Contains(err.Error(), "nobody") {

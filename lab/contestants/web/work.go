@@ -40,8 +40,6 @@ type patient struct {
 
 const (
 	newID   = "P000042"
-	longest = 20      // characters of a ward
-	idSize  = 7       // characters of an id
 	maxBody = 1 << 20 // bytes
 
 	phonePattern = `^[+0-9 ]{5,20}$`

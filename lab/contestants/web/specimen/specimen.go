@@ -1,8 +1,8 @@
-// Package specimen is the shape of a published typed layer over gin, in a few
-// hundred lines of our own, so that the lab can measure it: a function from a
-// request type to a response type is a route, bound from path, query and body, and its
-// request context is allocated for each request or taken from a pool. The pooled one is
-// UNSAFE and kept to show that. The correct counterpart is package route.
+// Package specimen is the shape of a published typed layer over gin, in a hundred lines
+// of our own, so that the lab can measure it: a function from a request type to a response
+// type is a route, bound from path, query and body, and its request context is allocated
+// for each request or taken from a pool. The pooled one is UNSAFE and kept to show that.
+// The correct counterpart is package route.
 //
 // A goroutine that still has the pooled context when its handler returns, as database/sql
 // does with rows, reads another request from it, or nothing. That is a data race by
@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"sync"
@@ -41,34 +40,6 @@ func NewLayer(engine *gin.Engine, build Build) *Layer {
 	return &Layer{engine: engine, build: build, pool: sync.Pool{New: func() any { return new(Context) }}}
 }
 
-// Route is a route before it is added.
-type Route[Req, Res any] struct {
-	method, path, name, desc string
-	status                   int
-	middlewares              []gin.HandlerFunc
-	handle                   func(*Context, Req) (Res, error)
-}
-
-// New describes a route.
-func New[Req, Res any](method, path string, handle func(*Context, Req) (Res, error)) *Route[Req, Res] {
-	return &Route[Req, Res]{method: method, path: path, status: http.StatusOK, handle: handle}
-}
-
-// Name, Desc, Status (of answers that do not choose their own) and AddMiddlewares say
-// more about it.
-func (r *Route[Req, Res]) Name(name string) *Route[Req, Res] { r.name = name; return r }
-func (r *Route[Req, Res]) Desc(text string) *Route[Req, Res] { r.desc = text; return r }
-func (r *Route[Req, Res]) Status(code int) *Route[Req, Res]  { r.status = code; return r }
-func (r *Route[Req, Res]) AddMiddlewares(m ...gin.HandlerFunc) *Route[Req, Res] {
-	r.middlewares = append(r.middlewares, m...)
-	return r
-}
-
-// AddTo adds the route to a layer.
-func (r *Route[Req, Res]) AddTo(l *Layer) {
-	l.engine.Handle(r.method, r.path, append(r.middlewares, func(g *gin.Context) { serve(l, r, g) })...)
-}
-
 // Context is the handler's argument: the request's context with the request. A pooled
 // one belongs to another request once the handler has returned.
 type Context struct {
@@ -78,30 +49,33 @@ type Context struct {
 	began time.Time
 }
 
-func serve[Req, Res any](l *Layer, r *Route[Req, Res], g *gin.Context) {
-	var c *Context
-	if l.build.Pooled {
-		c = l.pool.Get().(*Context)
-		defer l.giveBack(c)
-	} else {
-		c = new(Context)
-	}
-	c.Context, c.gin, c.route, c.began = g.Request.Context(), g, r.name, time.Now()
-	var req Req
-	var res any
-	err := bind(g, &req)
-	if err == nil {
-		c.timing(l.build.Short)
-		res, err = r.handle(c, req)
-	}
-	switch {
-	case err == nil:
-		respond(g, r.status, res)
-	case errors.Is(err, errOtherType):
-		g.AbortWithStatusJSON(http.StatusUnsupportedMediaType, gin.H{"error": err.Error()})
-	default:
-		g.AbortWithStatusJSON(http.StatusBadRequest, gin.H{"error": err.Error()})
-	}
+// Add adds a route to a layer, which answers with status what handle returns.
+func Add[Req, Res any](l *Layer, method, path string, status int, handle func(*Context, Req) (Res, error)) {
+	l.engine.Handle(method, path, func(g *gin.Context) {
+		var c *Context
+		if l.build.Pooled {
+			c = l.pool.Get().(*Context)
+			defer l.giveBack(c)
+		} else {
+			c = new(Context)
+		}
+		c.Context, c.gin, c.route, c.began = g.Request.Context(), g, path, time.Now()
+		var req Req
+		var res any
+		err := bind(g, &req)
+		if err == nil {
+			c.timing(l.build.Short)
+			res, err = handle(c, req)
+		}
+		switch {
+		case err == nil:
+			g.JSON(status, res)
+		case errors.Is(err, errOtherType):
+			g.AbortWithStatusJSON(http.StatusUnsupportedMediaType, gin.H{"error": err.Error()})
+		default:
+			g.AbortWithStatusJSON(http.StatusBadRequest, gin.H{"error": err.Error()})
+		}
+	})
 }
 
 func (l *Layer) giveBack(c *Context) {
@@ -119,42 +93,8 @@ func (c *Context) timing(short bool) {
 	c.gin.Header("Server-Timing", fmt.Sprintf("decode;dur=%.3f", ms))
 }
 
-// Statuser is an answer that chooses its own status.
-type Statuser interface{ Status() int }
-
-// File is an answer that is a file on disk.
-type File struct{ Path string }
-
-// Stream is an answer that is copied.
-type Stream struct {
-	Type string
-	io.Reader
-}
-
-func respond(g *gin.Context, status int, res any) {
-	if s, ok := res.(Statuser); ok {
-		status = s.Status()
-	}
-	switch r := res.(type) {
-	case nil:
-		g.Status(status)
-	case File:
-		g.File(r.Path)
-	case Stream:
-		g.DataFromReader(status, -1, r.Type, r.Reader, nil)
-	default:
-		g.JSON(status, res)
-	}
-}
-
-// bindings decode bodies by content type.
-var bindings = map[string]binding.Binding{
-	binding.MIMEJSON: binding.JSON,
-	binding.MIMEXML:  binding.XML, binding.MIMEXML2: binding.XML,
-	binding.MIMEPOSTForm: binding.FormPost, binding.MIMEMultipartPOSTForm: binding.FormMultipart,
-	binding.MIMEPlain: binding.Plain,
-	binding.MIMEYAML:  binding.YAML, binding.MIMEYAML2: binding.YAML,
-}
+// bindings decode bodies by content type. The published layer knows some more.
+var bindings = map[string]binding.Binding{binding.MIMEJSON: binding.JSON, binding.MIMEPOSTForm: binding.FormPost}
 
 var (
 	errNoType    = errors.New("missing content type")

@@ -10,60 +10,43 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// byHand is careful hand-written code on net/http.
-type byHand struct {
-	check func(*newPatient) error
-	path  func(*http.Request, string) string
-}
-
 func startMux() (handlers, error) {
-	return byHand{checkByHand, (*http.Request).PathValue}.on(http.NewServeMux()), nil
+	return byHand(http.NewServeMux(), (*http.Request).PathValue, checkByHand), nil
 }
 
 func startMuxValidator() (handlers, error) {
 	v, err := newValidator()
-	return byHand{func(p *newPatient) error { return v.Struct(p) }, (*http.Request).PathValue}.on(http.NewServeMux()), err
+	return byHand(http.NewServeMux(), (*http.Request).PathValue, func(p *newPatient) error { return v.Struct(p) }), err
 }
 
 func startChi() (handlers, error) {
 	v, err := newValidator()
-	return byHand{func(p *newPatient) error { return v.Struct(p) }, chi.URLParam}.on(chi.NewRouter()), err
+	return byHand(chi.NewRouter(), chi.URLParam, func(p *newPatient) error { return v.Struct(p) }), err
 }
 
-// on adds the routes. chi understands the mux's patterns.
-func (h byHand) on(mux interface {
+// byHand is careful hand-written code on net/http. chi understands the mux's patterns.
+func byHand(mux interface {
 	http.Handler
 	Handle(string, http.Handler)
-}) handlers {
-	mux.Handle("POST "+createPath, http.HandlerFunc(h.create))
-	mux.Handle("GET "+getPath, http.HandlerFunc(h.get))
+}, path func(*http.Request, string) string, check func(*newPatient) error) handlers {
+	mux.Handle("POST "+createPath, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		status, v := create(path(r, "ward"), r.URL.Query().Get("notify"), r.Header.Get("Content-Type"),
+			func(p *newPatient) error { return decodeByHand(r.Body, p) },
+			func(p *newPatient) error { return p.fromForm(r) }, check)
+		answerByHand(w, status, v)
+	}))
+	mux.Handle("GET "+getPath, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status, v := get(path(r, "id"))
+		answerByHand(w, status, v)
+	}))
 	return handlers{http: mux}
-}
-
-func (h byHand) create(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	status, v := create(h.path(r, "ward"), r.URL.Query().Get("notify"), r.Header.Get("Content-Type"),
-		func(p *newPatient) error { return h.checked(p, decodeByHand(r.Body, p)) },
-		func(p *newPatient) error { return h.checked(p, p.fromForm(r)) })
-	answerByHand(w, status, v)
-}
-
-func (h byHand) get(w http.ResponseWriter, r *http.Request) {
-	status, v := get(h.path(r, "id"))
-	answerByHand(w, status, v)
 }
 
 func answerByHand(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", jsonType)
 	w.WriteHeader(status)
 	_ = encodeByHand(w, v) // the client has gone
-}
-
-func (h byHand) checked(p *newPatient, err error) error {
-	if err != nil {
-		return err
-	}
-	return h.check(p)
 }
 
 func (p *newPatient) fromForm(r *http.Request) error {
