@@ -65,12 +65,7 @@ func (s *session) better(g *setup, column string) (string, cellMark) {
 	if by == "" {
 		return none, cellMark{}
 	}
-	level := 0
-	for _, bound := range []float64{.95, 1.05, 1.1, 1.5} {
-		if most > bound {
-			level++
-		}
-	}
+	level, _ := slices.BinarySearch([]float64{.95, 1.05, 1.1, 1.5}, most)
 	return ratio(most), cellMark{fmt.Sprint("heat-", level), "the better is " + by}
 }
 

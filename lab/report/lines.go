@@ -35,7 +35,7 @@ func (s *session) percentiles(g *setup, l *load, kind, word string) template.HTM
 	lines := chart.Lines{Title: fmt.Sprintf("Latency of %s requests by percentile, %s", word, loadName(l.name)), Height: 196}
 	for i, c := range l.cells {
 		h := took(c.runs, kind)
-		if h == nil {
+		if h.Count() == 0 {
 			continue
 		}
 		n := float64(h.Count())
@@ -65,7 +65,7 @@ func (s *session) percentiles(g *setup, l *load, kind, word string) template.HTM
 	lines.X.Label = "share of requests that took at most this long"
 	var all []float64 // of the whole set-up, so that its loads can be compared
 	for _, c := range g.cells {
-		if h := took(c.runs, kind); h != nil {
+		if h := took(c.runs, kind); h.Count() > 0 {
 			all = append(all, float64(h.Quantile(.02)), float64(h.Max()))
 		}
 	}

@@ -82,16 +82,17 @@ func quantile(q float64, kinds ...string) figure {
 	return latency(func(h *histogram.Histogram) float64 { return float64(h.Quantile(q)) }, kinds...)
 }
 
+// latency is a figure of that latency.
 func latency(of func(*histogram.Histogram) float64, kinds ...string) figure {
 	return func(r *results.Run) float64 {
-		if h := took([]*results.Run{r}, kinds...); h != nil {
+		if h := took([]*results.Run{r}, kinds...); h.Count() > 0 {
 			return of(h)
 		}
 		return math.NaN()
 	}
 }
 
-// took is the latency of the runs' requests with one of the outcomes; nil if there is none.
+// took is the latency of the runs' requests with one of the outcomes.
 func took(runs []*results.Run, kinds ...string) *histogram.Histogram {
 	all := &histogram.Histogram{}
 	for _, r := range runs {
@@ -100,9 +101,6 @@ func took(runs []*results.Run, kinds ...string) *histogram.Histogram {
 				all.Merge(h)
 			}
 		}
-	}
-	if all.Count() == 0 {
-		return nil
 	}
 	return all
 }
@@ -132,7 +130,7 @@ func (l *load) idle() bool { return !slices.ContainsFunc(l.cells, (*cell).sent) 
 // of work that are too short for a clock.
 func (l *load) untimed() bool {
 	answers := func(c *cell) bool { return c.stat(rate("ok")).median()+c.stat(rate("rejected")).median() > 0 }
-	timed := func(c *cell) bool { return took(c.runs, "ok", "rejected") != nil }
+	timed := func(c *cell) bool { return took(c.runs, "ok", "rejected").Count() > 0 }
 	return l.idle() || slices.ContainsFunc(l.cells, answers) && !slices.ContainsFunc(l.cells, timed)
 }
 

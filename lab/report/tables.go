@@ -146,7 +146,9 @@ func (s *session) Tables(g *setup) (out []table) {
 			off = max(off, v, -v)
 		}
 	}
-	timed := func(kind string) func(*cell) bool { return func(c *cell) bool { return took(c.runs, kind) != nil } }
+	timed := func(kind string) func(*cell) bool {
+		return func(c *cell) bool { return took(c.runs, kind).Count() > 0 }
+	}
 	for i, of := range []struct {
 		title   string
 		columns []column
@@ -211,8 +213,10 @@ func (s *session) ownTables(g *setup) (out []table) {
 		}
 		if several || len(out) == 0 {
 			t := table{Header: []string{pick(several, k.Name, g.loads[0].name)}, Groups: []rows{{Note: groupNote(g.loads[0])}}}
-			for _, pattern := range s.contestants(g) {
-				t.Groups[0].Rows = append(t.Groups[0].Rows, row{Cells: []string{pattern}})
+			for _, pattern := range s.patterns {
+				if slices.ContainsFunc(g.cells, func(c *cell) bool { return c.Pattern == pattern }) {
+					t.Groups[0].Rows = append(t.Groups[0].Rows, row{Cells: []string{pattern}})
+				}
 			}
 			out = append(out, t)
 		}
@@ -221,13 +225,6 @@ func (s *session) ownTables(g *setup) (out []table) {
 		}
 	}
 	return append(out, s.steps(g)...)
-}
-
-// contestants of a set-up in the order of the whole report.
-func (s *session) contestants(g *setup) []string {
-	return slices.DeleteFunc(slices.Clone(s.patterns), func(name string) bool {
-		return !slices.ContainsFunc(g.cells, func(c *cell) bool { return c.Pattern == name })
-	})
 }
 
 // Runs are the runs that were sent requests, and all that failed, were killed or were

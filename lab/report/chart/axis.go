@@ -95,7 +95,7 @@ func (p *plot) xAxis(a Axis, values []float64, n int) {
 	free := -30.0
 	for _, t := range a.ticks(p.across, n) {
 		x := p.x(t.At)
-		p.path("grid", "", x, p.top, x, p.bottom)
+		p.line("grid", x, p.top, x, p.bottom)
 		if half := textWidth(t.Label) / 2; x-half >= free {
 			free = x + half + 6
 			p.tick(x, p.bottom+14, t.Label)
@@ -122,7 +122,7 @@ func (p *plot) yAxis(a Axis, values []float64, n int) {
 	p.up = a.over(values)
 	for _, t := range a.ticks(p.up, n) {
 		y := p.y(t.At)
-		p.path("grid", "", p.left, y, p.right, y)
+		p.line("grid", p.left, y, p.right, y)
 		p.text("tick end", p.left-6, y+3.5, t.Label)
 	}
 }

@@ -37,10 +37,10 @@ func (v Interval) SVG() template.HTML {
 	}
 	zone("band", v.Bands, p.top, p.bottom-p.top)
 	zone("noise", v.Margins, p.bottom-9, 8)
-	p.path("base", "", p.left, p.bottom, p.right, p.bottom)
+	p.line("base", p.left, p.bottom, p.right, p.bottom)
 	for _, t := range v.X.ticks(p.across, 4) {
 		x := p.x(t.At)
-		p.path("base", "", x, p.bottom, x, p.bottom+3)
+		p.line("base", x, p.bottom, x, p.bottom+3)
 		p.tick(x, p.bottom+15, t.Label)
 	}
 	for _, r := range v.Published {
@@ -48,7 +48,7 @@ func (v Interval) SVG() template.HTML {
 		p.group("published", r.Tip)
 		p.marker("hit", 0, (x0+x1)/2, high, 9)
 		if x1 > x0 {
-			p.path("whisker", "", x0, high, x1, high)
+			p.line("whisker", x0, high, x1, high)
 		}
 		p.diamond("mark", (x0+x1)/2, high, 5)
 		p.end()
@@ -56,9 +56,9 @@ func (v Interval) SVG() template.HTML {
 	x0, x1 := span(v.Figure)
 	p.group("measured "+v.Class, v.Figure.Tip)
 	p.rect("hit", x0-8, low-12, x1-x0+16, 20)
-	p.path("whisker", "", x0, low, x1, low)
-	p.path("whisker", "", x0, low-4, x0, low+4)
-	p.path("whisker", "", x1, low-4, x1, low+4)
+	p.line("whisker", x0, low, x1, low)
+	p.line("whisker", x0, low-4, x0, low+4)
+	p.line("whisker", x1, low-4, x1, low+4)
 	p.marker("mark", 0, p.x(v.Measured), low, 4.5)
 	p.end()
 	return p.done()

@@ -48,7 +48,7 @@ func (l Lines) SVG() template.HTML {
 			xy = append(xy, p.x(at.X), p.y(at.Y))
 		}
 		p.group("series "+SeriesClass(s.Number), "")
-		p.path("line", "", xy...)
+		p.line("line", xy...)
 		p.end()
 	}
 	for _, s := range l.Series { // above all lines

@@ -111,7 +111,7 @@ func (d Dots) SVG() template.HTML {
 func Strip(s Scale, row DotRow) template.HTML {
 	p := plot{left: 5, right: 115, across: s}
 	p.put(`<svg class="chart strip" viewBox="0 0 120 16" aria-hidden="true">`)
-	p.path("grid", "", 0, 8, 120, 8)
+	p.line("grid", 0, 8, 120, 8)
 	p.repeats(row, 8, 16, 3)
 	return p.done()
 }
@@ -127,6 +127,6 @@ func (p *plot) repeats(row DotRow, y, height, r float64) {
 		p.marker("dot", row.Series, p.x(v), y, r)
 	}
 	x := p.x(row.Median)
-	p.path("median", "", x, y-7, x, y+7)
+	p.line("median", x, y-7, x, y+7)
 	p.end()
 }

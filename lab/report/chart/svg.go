@@ -40,8 +40,11 @@ func (c *canvas) put(format string, args ...any) {
 // done ends the drawing.
 func (c *canvas) done() template.HTML { return template.HTML(c.String() + "</svg>") }
 
-// path joins points, each x and y, with straight lines; end is "Z" to close it.
-func (c *canvas) path(class, end string, xy ...float64) {
+// line joins points, each x and y; polygon closes the line.
+func (c *canvas) line(class string, xy ...float64)    { c.path(class, xy, "") }
+func (c *canvas) polygon(class string, xy ...float64) { c.path(class, xy, "Z") }
+
+func (c *canvas) path(class string, xy []float64, end string) {
 	c.put(`<path class="%v" d="`, class)
 	x, y := 0.0, 0.0
 	for i := 0; i+1 < len(xy); i += 2 {
@@ -85,14 +88,14 @@ func (c *canvas) marker(class string, n int, x, y, r float64) {
 	case 1:
 		c.rect(class, x-r*.9, y-r*.9, r*1.8, r*1.8)
 	case 2:
-		c.path(class, "Z", x, y-r*1.2, x+r*1.1, y+r*.8, x-r*1.1, y+r*.8)
+		c.polygon(class, x, y-r*1.2, x+r*1.1, y+r*.8, x-r*1.1, y+r*.8)
 	case 3:
 		c.diamond(class, x, y, r*1.25)
 	}
 }
 
 func (c *canvas) diamond(class string, x, y, r float64) {
-	c.path(class, "Z", x, y-r, x+r, y, x, y+r, x-r, y)
+	c.polygon(class, x, y-r, x+r, y, x, y+r, x-r, y)
 }
 
 // SeriesClass is the colour of the n-th series.
@@ -103,7 +106,7 @@ func Marker(n int) template.HTML {
 	c := &canvas{}
 	c.put(`<svg class="key long" viewBox="0 0 28 14" aria-hidden="true">`)
 	c.group(SeriesClass(n), "")
-	c.path("line", "", 0, 7, 28, 7)
+	c.line("line", 0, 7, 28, 7)
 	c.marker("mark", n, 14, 7, 4)
 	c.end()
 	return c.done()
