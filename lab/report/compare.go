@@ -5,28 +5,17 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/spillway-go/spillway/lab/ledger"
 )
 
-// Losses lists, the worst first, where a contestant was better than Spillway; nil if
-// there was none.
-func (s *session) Losses() *table {
-	var all []*cell
-	for _, c := range s.cells {
-		if s.behind(c) > 1 && c.pattern != "spillway" {
-			all = append(all, c)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b *cell) int { return cmp.Compare(s.behind(b), s.behind(a)) })
+// Losses lists, the worst first, where a contestant was better than Spillway.
+func (s *session) Losses() []table {
+	worse := slices.DeleteFunc(slices.Clone(s.cells), func(c *cell) bool { return c.Pattern == "spillway" || !(s.behind(c) > 1) })
+	slices.SortStableFunc(worse, func(a, b *cell) int { return cmp.Compare(s.behind(b), s.behind(a)) })
 	var lines []row
-	for _, c := range all {
-		lines = append(lines, row{Cells: []string{fmt.Sprintf("%s, %s, to %s", setupName(c.setup), loadName(c.load), c.pattern), ratio(s.behind(c))}})
+	for _, c := range worse {
+		lines = append(lines, row{Cells: []string{fmt.Sprintf("%s, %s, to %s", setupName(c.Setup), loadName(c.Load), c.Pattern), ratio(s.behind(c))}})
 	}
-	if len(lines) == 0 {
-		return nil
-	}
-	return &table{Header: []string{"where", "by"}, Groups: []rows{{Rows: lines}}}
+	return flat(lines, "where", "by")
 }
 
 // behind is how many times Spillway's time is the contestant's.
@@ -36,61 +25,47 @@ func (s *session) behind(c *cell) float64 { return c.stat(extra(s.Family.Behind)
 // kind of work. The set-ups of a grid are called prefix, kind of work, row; their loads
 // are the columns.
 func (s *session) Grid() (out []table) {
-	for _, g := range s.setups {
-		name := strings.TrimPrefix(g.name, s.Family.Grid)
+	for _, g := range s.Setups {
+		name := strings.TrimPrefix(g.Name, s.Family.Grid)
 		cut := strings.LastIndex(name, ", ")
 		if !s.inGrid(g) || cut < 0 {
 			continue
 		}
-		i := slices.IndexFunc(out, func(t table) bool { return t.Header[0] == name[:cut] })
-		if i < 0 {
-			i = len(out)
+		if n := len(out); n == 0 || out[n-1].Header[0] != name[:cut] {
 			out = append(out, table{Header: []string{name[:cut]}, Groups: make([]rows, 1)})
 		}
+		t := &out[len(out)-1]
 		for _, l := range g.loads {
-			if !slices.Contains(out[i].Header[1:], l.name) {
-				out[i].Header = append(out[i].Header, l.name)
+			if !slices.Contains(t.Header[1:], l.name) {
+				t.add(l.name, func(string) string { return none }) // the rows before do not have it
 			}
 		}
-		line := row{Cells: []string{name[cut+2:]}, Marks: []cellMark{{}}}
-		for _, column := range out[i].Header[1:] {
+		line := row{Cells: []string{name[cut+2:]}, Marks: map[int]cellMark{}}
+		for i, column := range t.Header[1:] {
 			text, m := s.better(g, column)
-			line.Cells, line.Marks = append(line.Cells, text), append(line.Marks, m)
+			line.Cells, line.Marks[i+1] = append(line.Cells, text), m
 		}
-		out[i].Groups[0].Rows = append(out[i].Groups[0].Rows, line)
-	}
-	for _, t := range out { // a later row may have more columns
-		for i := range t.Groups[0].Rows {
-			line := &t.Groups[0].Rows[i]
-			for len(line.Cells) < len(t.Header) {
-				line.Cells, line.Marks = append(line.Cells, none), append(line.Marks, cellMark{})
-			}
-		}
+		t.Groups[0].Rows = append(t.Groups[0].Rows, line)
 	}
 	return out
 }
 
 func (s *session) inGrid(g *setup) bool {
-	return s.Family.Grid != "" && strings.HasPrefix(g.name, s.Family.Grid)
+	return s.Family.Grid != "" && strings.HasPrefix(g.Name, s.Family.Grid)
 }
 
 // better is the largest of Spillway's ratios to the others: that to the better.
 func (s *session) better(g *setup, column string) (string, cellMark) {
 	most, by := 0.0, ""
 	for _, c := range g.cells {
-		if x := s.behind(c); c.load == column && x > most && c.pattern != "spillway" {
-			most, by = x, c.pattern
+		if x := s.behind(c); c.Load == column && x > most && c.Pattern != "spillway" {
+			most, by = x, c.Pattern
 		}
 	}
 	if by == "" {
 		return none, cellMark{}
 	}
-	level := 0
-	for _, bound := range []float64{.95, 1.05, 1.1, 1.5} {
-		if most > bound {
-			level++
-		}
-	}
+	level, _ := slices.BinarySearch([]float64{.95, 1.05, 1.1, 1.5}, most)
 	return ratio(most), cellMark{fmt.Sprint("heat-", level), "the better is " + by}
 }
 
@@ -99,28 +74,22 @@ func (s *session) better(g *setup, column string) (string, cellMark) {
 // the whole, medians need not.
 func (s *session) steps(g *setup) []table {
 	of := s.Family.Stacks
-	c := g.loads[0].cell(of.Whole)
-	if c == nil || len(of.Parts) == 0 {
-		return nil
-	}
-	mean := func(p ledger.StackPart) (mean float64) {
-		values := c.stat(extra(p.Key))
+	sum, means, steps := 0.0, stat{}, of.Parts[of.Steps:]
+	for i, p := range steps {
+		values := g.loads[0].cell(of.Whole).stat(extra(p.Key))
+		means = append(means, 0)
 		for _, v := range values {
-			mean += v / float64(len(values))
+			means[i] += v / float64(len(values))
 		}
-		return mean
-	}
-	sum, steps := 0.0, of.Parts[of.Steps:]
-	for _, p := range steps {
-		sum += mean(p)
+		sum += means[i]
 	}
 	if sum == 0 {
 		return nil
 	}
 	var lines []row
-	for _, p := range steps {
-		lines = append(lines, row{Cells: []string{p.Name, decimals(mean(p)), decimals(100 * mean(p) / sum)}})
+	for i, p := range steps {
+		lines = append(lines, row{Cells: []string{p.Name, decimals(means[i]), decimals(100 * means[i] / sum)}})
 	}
 	lines = append(lines, row{Cells: []string{"all steps", decimals(sum), decimals(100)}})
-	return []table{{Header: []string{"step by step", of.Axis, "% of all steps"}, Groups: []rows{{Rows: lines}}}}
+	return flat(lines, "step by step", of.Axis, "% of all steps")
 }

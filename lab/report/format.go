@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -33,10 +32,7 @@ func in(v, base, top float64, units ...string) string {
 }
 
 func nanos(v float64) string {
-	if v == 0 {
-		return "0"
-	}
-	return in(v, 1000, 999.5, " ns", " µs", " ms", " s")
+	return pick(v == 0, "0", in(v, 1000, 999.5, " ns", " µs", " ms", " s"))
 }
 
 func micros(v float64) string { return nanos(1e3 * v) }
@@ -51,20 +47,12 @@ func percent(share float64) string { return number(100*share) + " %" }
 
 // some writes none for zero, so that tables show only what occurred.
 func some(format func(float64) string) func(float64) string {
-	return func(v float64) string {
-		if v == 0 {
-			return none
-		}
-		return format(v)
-	}
+	return func(v float64) string { return pick(v == 0, none, format(v)) }
 }
 
 // or writes the median of a figure, or none when it was not measured.
 func (s stat) or(format func(float64) string) string {
-	if len(s) == 0 {
-		return none
-	}
-	return format(s.median())
+	return pick(len(s) == 0, none, format(s.median()))
 }
 
 // spread writes a figure's median and range over the repeats.
@@ -84,18 +72,12 @@ func (s stat) spread(format func(float64) string) string {
 
 // with writes a value in a claim's unit.
 func with(v float64, unit string) string {
-	if unit == "" || unit == "x" {
-		return number(v) + unit
-	}
-	return number(v) + " " + unit
+	return number(v) + pick(unit == "" || unit == "x", "", " ") + unit
 }
 
 // margin writes how near to the edge of its rule an answer is not decided.
 func margin(a results.Answer) string {
-	if a.Unit == "x" {
-		return "± " + percent(a.Floor)
-	}
-	return "± " + with(a.Floor, a.Unit)
+	return "± " + pick(a.Unit == "x", percent(a.Floor), with(a.Floor, a.Unit))
 }
 
 func count(n int, what string) string {
@@ -109,13 +91,15 @@ func pick(cond bool, a, b string) string {
 	return b
 }
 
+// filled are the texts that say something.
+func filled(texts ...string) []string {
+	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
+}
+
 // sentence begins with a capital.
 func sentence(s string) string {
 	r, n := utf8.DecodeRuneInString(s)
-	if n == 0 || r == utf8.RuneError {
-		return s
-	}
-	return string(unicode.ToUpper(r)) + s[n:]
+	return pick(r == utf8.RuneError, s, string(unicode.ToUpper(r))+s[n:])
 }
 
 // setupName turns a run's set-up into the words of the claims.
@@ -141,19 +125,5 @@ func groupNote(l *load) string {
 		lo, hi = min(lo, len(c.runs)), max(hi, len(c.runs))
 		sent = append(sent, c.stat(offered)...)
 	}
-	note := fmt.Sprintf("medians over %s %s", pick(lo == hi, "", fmt.Sprint(lo, " to "))+fmt.Sprint(hi), pick(hi == 1, "repeat", "repeats"))
-	if l.idle() {
-		return note
-	}
-	return fmt.Sprintf("%s requests a run, %s", sent.or(number), note)
-}
-
-// clean drops control characters, so that no recorded text moves the cursor.
-func clean(s string) string { return strings.Map(printable, s) }
-
-func printable(r rune) rune {
-	if unicode.IsControl(r) && r != '\n' && r != '\t' {
-		return -1
-	}
-	return r
+	return pick(l.idle(), "", sent.or(number)+" requests a run, ") + "medians over " + pick(lo == hi, "", fmt.Sprint(lo, " to ")) + count(hi, "repeat")
 }

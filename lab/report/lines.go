@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"math"
@@ -8,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/lab/report/chart"
 	"github.com/spillway-go/spillway/lab/results"
 )
@@ -16,45 +16,44 @@ import (
 // latencies draws the good and the refused requests of each load over 1/(1−p).
 func (s *session) latencies(g *setup) (out []panel) {
 	for _, l := range g.loads {
-		if l.untimed() || len(s.ownTables(g)) > 0 {
+		if l.untimed() {
 			continue
 		}
-		drawn := ""
-		for i, nobody := range []string{"No request was answered well.", "Nothing was refused."} {
+		var drawn template.HTML
+		for i, nobody := range []template.HTML{"No request was answered well.", "Nothing was refused."} {
 			o := outcomes[i]
-			svg := s.latency(g, l, o.kind, o.word)
-			if svg == "" {
-				svg = `<p class="empty">` + nobody + `</p>`
-			}
-			drawn += "<h4>" + o.word + "</h4>" + svg
+			drawn += template.HTML("<h4>"+o.word+"</h4>") + cmp.Or(s.percentiles(g, l, o.kind, o.word), `<p class="empty">`+nobody+`</p>`)
 		}
-		out = append(out, panel{loadName(l.name), "", template.HTML(drawn)})
+		out = append(out, panel{loadName(l.name), "", drawn})
 	}
 	return out
 }
 
-func (s *session) latency(g *setup, l *load, kind, word string) string {
+// percentiles draws the requests with one outcome; empty if there are none.
+func (s *session) percentiles(g *setup, l *load, kind, word string) template.HTML {
 	most := uint64(0)
 	lines := chart.Lines{Title: fmt.Sprintf("Latency of %s requests by percentile, %s", word, loadName(l.name)), Height: 196}
 	for i, c := range l.cells {
-		// Lines that lie on each other keep their markers beside each other.
-		aside := math.Pow(1.25, float64(i)-float64(len(l.cells)-1)/2)
-		h := c.took[kind]
-		if h == nil {
+		h := took(c.runs, kind)
+		if h.Count() == 0 {
 			continue
 		}
+		n := float64(h.Count())
 		most = max(most, h.Count())
 		at := func(x float64) chart.XY { return chart.XY{X: x, Y: float64(h.Quantile(1 - 1/x))} }
-		line := s.series(c.pattern)
+		line := s.series(c.Pattern)
 		line.Desc = fmt.Sprintf("median %s, p99 %s, max %s", nanos(at(2).Y), nanos(at(100).Y), nanos(float64(h.Max())))
 		const steps = 48 // along the axis
-		for i := range steps + 1 {
-			line.Points = append(line.Points, at(math.Pow(max(float64(h.Count()), 2), float64(i)/steps)))
+		for step := range steps + 1 {
+			line.Points = append(line.Points, at(math.Pow(max(n, 2), float64(step)/steps)))
 		}
-		for i, x := range []float64{2, 10, 100, 1000, 10_000} {
-			if float64(h.Count()) >= x {
-				tip := fmt.Sprintf("%s: %s %% of %s requests took at most %s", c.pattern, []string{"50", "90", "99", "99.9", "99.99"}[i], word, nanos(at(x).Y))
-				line.Marks = append(line.Marks, chart.Mark{XY: at(x * aside), Tip: tip})
+		// Lines that lie on each other keep their markers beside each other.
+		aside := math.Pow(1.25, float64(i)-float64(len(l.cells)-1)/2)
+		nines := chart.Nines(h.Count())
+		for _, t := range nines.Ticks(nines.Scale) {
+			if t.At <= min(n, 10_000) {
+				tip := fmt.Sprintf("%s: %s of %s requests took at most %s", c.Pattern, t.Label, word, nanos(at(t.At).Y))
+				line.Marks = append(line.Marks, chart.Mark{XY: at(t.At * aside), Tip: tip})
 			}
 		}
 		lines.Series = append(lines.Series, line)
@@ -62,11 +61,11 @@ func (s *session) latency(g *setup, l *load, kind, word string) string {
 	if most == 0 {
 		return ""
 	}
-	x, ticks := chart.Nines(most)
-	lines.X = chart.Axis{Label: "share of requests that took at most this long", Scale: x, Ticks: func(chart.Scale) []chart.Tick { return ticks }}
+	lines.X = chart.Nines(most)
+	lines.X.Label = "share of requests that took at most this long"
 	var all []float64 // of the whole set-up, so that its loads can be compared
 	for _, c := range g.cells {
-		if h := c.took[kind]; h != nil {
+		if h := took(c.runs, kind); h.Count() > 0 {
 			all = append(all, float64(h.Quantile(.02)), float64(h.Max()))
 		}
 	}
@@ -78,7 +77,7 @@ func (s *session) latency(g *setup, l *load, kind, word string) string {
 func (s *session) curves(g *setup) (out []panel) {
 	var ticks []chart.Tick
 	for _, l := range g.loads {
-		if x := l.cells[0].multiple(); x > 0 {
+		if x := l.cells[0].multiple; x > 0 {
 			ticks = append(ticks, chart.Tick{At: x, Label: strconv.FormatFloat(x, 'g', 3, 64)})
 		}
 	}
@@ -86,45 +85,33 @@ func (s *session) curves(g *setup) (out []panel) {
 		return nil
 	}
 	for _, f := range []struct {
-		what   string
-		of     figure
-		format func(float64) string
-		log    bool
-	}{{"good answers a second", rate("ok"), number, false}, {"p99 of whatever was not refused", admitted, nanos, true}} {
-		lines := chart.Lines{Title: sentence(f.what) + " against offered load", Height: 260, Y: chart.Axis{Format: f.format, Log: f.log}}
+		column
+		log bool
+	}{
+		{column{"good answers a second", rate("ok"), number}, false},
+		{column{"p99 of whatever was not refused", quantile(.99, "ok", "error", "timeout"), nanos}, true},
+	} {
+		lines := chart.Lines{Title: sentence(f.name) + " against offered load", Height: 260, Y: chart.Axis{Format: f.format, Log: f.log}}
 		lines.X = chart.Axis{Label: "offered, in multiples of the capacity (logarithmic)", Log: true, Ticks: func(chart.Scale) []chart.Tick { return ticks }}
 		for _, name := range s.patterns {
 			line, said := s.series(name), []string{}
 			for _, l := range g.loads {
 				c := l.cell(name)
-				if c == nil || len(c.stat(f.of)) == 0 {
+				v := c.stat(f.of)
+				if len(v) == 0 {
 					continue
 				}
-				at, figure := chart.XY{X: c.multiple(), Y: c.stat(f.of).median()}, c.stat(f.of).or(f.format)
+				at := chart.XY{X: c.multiple, Y: v.median()}
 				line.Points = append(line.Points, at)
-				line.Marks = append(line.Marks, chart.Mark{XY: at, Tip: fmt.Sprintf("%s at %s: %s %s", name, l.name, figure, f.what)})
-				said = append(said, figure+" at "+l.name)
+				line.Marks = append(line.Marks, chart.Mark{XY: at, Tip: fmt.Sprintf("%s at %s: %s %s", name, l.name, v.or(f.format), f.name)})
+				said = append(said, v.or(f.format)+" at "+l.name)
 			}
 			line.Desc = strings.Join(said, ", ")
 			lines.Series = append(lines.Series, line)
 		}
-		out = append(out, panel{f.what, "", template.HTML(lines.SVG())})
+		out = append(out, panel{f.name, "", lines.SVG()})
 	}
 	return out
-}
-
-// admitted is the p99 latency of whatever was not refused.
-func admitted(r *results.Run) float64 {
-	var all histogram.Histogram
-	for _, o := range r.Outcomes {
-		if o.Kind != "rejected" && o.Latency != nil {
-			all.Merge(o.Latency)
-		}
-	}
-	if all.Count() == 0 {
-		return math.NaN()
-	}
-	return float64(all.Quantile(.99))
 }
 
 // over is a figure over the time of a run; before is the point before.
@@ -154,15 +141,10 @@ var limitLines = []over{
 // timelines draws what the processes of a set-up used over time, if that was recorded.
 func (s *session) timelines(g *setup) (out []panel) {
 	for _, l := range g.loads {
-		if !slices.ContainsFunc(l.cells, func(c *cell) bool {
-			return slices.ContainsFunc(c.series(), func(p results.Point) bool { return p.RSS > 0 })
-		}) {
-			continue
-		}
 		for _, f := range timelines {
 			lines := chart.Lines{Title: fmt.Sprintf("%s over time, %s", f.name, loadName(l.name)), Height: 200, Y: chart.Axis{Format: f.format, Log: f.log}}
 			for _, c := range l.cells {
-				lines.Series = append(lines.Series, f.draw(s.series(c.pattern), c.series()))
+				lines.Series = append(lines.Series, f.draw(s.series(c.Pattern), c.series()))
 			}
 			out = append(out, overTime(f.name, lines)...)
 		}
@@ -174,13 +156,14 @@ func (s *session) timelines(g *setup) (out []panel) {
 func (s *session) limits(g *setup) (out []panel) {
 	for _, c := range g.cells {
 		points := c.series()
-		if c.multiple() <= 1 || !slices.ContainsFunc(points, func(p results.Point) bool { return p.Limit > 0 && p.Limit != points[0].Limit }) {
+		moves := slices.ContainsFunc(points, func(p results.Point) bool { return p.Limit > 0 && p.Limit != points[0].Limit })
+		if !moves || !(c.multiple > 1) {
 			continue
 		}
-		name := c.pattern + " at " + c.load
+		name := c.Pattern + " at " + c.Load
 		lines := chart.Lines{Title: "Limit, in flight and waiting over time: " + name, Height: 180}
 		for i, f := range limitLines {
-			lines.Series = append(lines.Series, f.draw(series(i, f.name), points))
+			lines.Series = append(lines.Series, f.draw(chart.Series{Name: f.name, Number: i}, points))
 		}
 		out = append(out, overTime(name, lines)...)
 	}
@@ -210,5 +193,5 @@ func overTime(name string, lines chart.Lines) []panel {
 		return nil
 	}
 	lines.X.Label = "seconds"
-	return []panel{{name, "", template.HTML(lines.SVG())}}
+	return []panel{{name, "", lines.SVG()}}
 }

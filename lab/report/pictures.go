@@ -39,10 +39,6 @@ type key struct {
 // Pictures are the drawings, chapter by chapter. A chapter without any is left out.
 func (s *session) Pictures() []section {
 	var parts, kinds []key
-	var limited []string
-	for _, f := range limitLines {
-		limited = append(limited, f.name)
-	}
 	for _, p := range s.Family.Stacks.Parts {
 		parts = append(parts, key{Name: p.Name, Class: p.Class})
 	}
@@ -50,51 +46,35 @@ func (s *session) Pictures() []section {
 		kinds = append(kinds, key{Name: k.word, Class: k.kind})
 	}
 	all := []section{
-		{"curves", "Against load", "Against offered load", "What a service is worth that is offered more than it can do: it should climb to its capacity and stay there. Medians over the repeats. A request that is neither answered nor refused in time counts with its whole wait.", seriesKeys(s.patterns), nil, s.each(s.curves)},
-		{"time", "Over time", "Over time", "What the contestants' processes used in the first repeat.", seriesKeys(s.patterns), nil, s.each(s.timelines)},
-		{"limits", "Limits", "Limits over time", "Limit, in flight and waiting in the first repeat, of each contestant whose limit moves and under every load beyond the capacity.", seriesKeys(limited), nil, s.each(s.limits)},
-		{"stacks", "Made of", "What it is made of", s.Family.Stacks.Axis + ". Medians over the repeats.", parts, nil, s.each(s.stack)},
-		{"outcomes", "Goodput", "What came back", "Requests a second by outcome. The solid part is goodput. The whole bar is what the published harness calls throughput: there a refusal counts like an answer.", kinds, s.killed(), s.each(s.outcomes)},
-		{"latency", "Latency", "Latency", "Read from left to right: half of the requests, then nine in ten, then ninety-nine in a hundred. Each step of the axis leaves ten times fewer requests. Good and refused requests are drawn apart, all repeats merged. Time counts from when a request was meant to be sent; in a closed loop, where a client waits for its answer first, that is when it was sent.", seriesKeys(s.patterns), nil, s.each(s.latencies)},
-		{"process", "Memory and allocations", "Memory, collection and allocations", "What the contestant's process used. A mark for each repeat, a stroke at the median.", seriesKeys(s.patterns), nil, s.each(s.processes)},
+		{"curves", "Against load", "Against offered load", "What a service is worth that is offered more than it can do: it should climb to its capacity and stay there. Medians over the repeats. A request that is neither answered nor refused in time counts with its whole wait.", seriesKeys(s.patterns), nil, each(s.Setups, s.curves)},
+		{"time", "Over time", "Over time", "What the contestants' processes used in the first repeat.", seriesKeys(s.patterns), nil, each(s.Setups, s.timelines)},
+		{"limits", "Limits", "Limits over time", "Limit, in flight and waiting in the first repeat, of each contestant whose limit moves and under every load beyond the capacity.", seriesKeys([]string{"limit", "in flight", "waiting"}), nil, each(s.Setups, s.limits)},
+		{"stacks", "Made of", "What it is made of", s.Family.Stacks.Axis + ". Medians over the repeats.", parts, nil, each(s.Setups, s.stack)},
+		{"outcomes", "Goodput", "What came back", "Requests a second by outcome. The solid part is goodput. The whole bar is what the published harness calls throughput: there a refusal counts like an answer.", kinds, s.killed(), each(s.served, s.outcomes)},
+		{"latency", "Latency", "Latency", "Read from left to right: half of the requests, then nine in ten, then ninety-nine in a hundred. Each step of the axis leaves ten times fewer requests. Good and refused requests are drawn apart, all repeats merged. Time counts from when a request was meant to be sent; in a closed loop, where a client waits for its answer first, that is when it was sent.", seriesKeys(s.patterns), nil, each(s.served, s.latencies)},
+		{"process", "Memory and allocations", "Memory, collection and allocations", "What the contestant's process used. A mark for each repeat, a stroke at the median.", seriesKeys(s.patterns), nil, each(s.served, s.processes)},
 	}
 	return slices.DeleteFunc(all, func(x section) bool { return len(x.Setups)+len(x.Notes) == 0 })
 }
 
-func (s *session) each(draw func(*setup) []panel) (out []panels) {
-	for _, g := range s.setups {
+func each(setups []*setup, draw func(*setup) []panel) (out []panels) {
+	for _, g := range setups {
 		if drawn := draw(g); len(drawn) > 0 {
-			out = append(out, panels{setupName(g.name), drawn})
+			out = append(out, panels{g.Name, drawn})
 		}
 	}
 	return out
 }
-
-// seriesClass is the colour of the n-th series.
-func seriesClass(n int) string { return fmt.Sprintf("s%d", n%8) }
 
 func seriesKeys(names []string) (out []key) {
 	for n, name := range names {
-		out = append(out, key{name, seriesClass(n), template.HTML(chart.Marker(seriesClass(n), n))})
+		out = append(out, key{name, chart.SeriesClass(n), chart.Marker(n)})
 	}
 	return out
 }
 
-func (s *session) series(pattern string) chart.Series { return series(s.shape(pattern), pattern) }
-
-func series(n int, name string) chart.Series {
-	return chart.Series{Name: name, Class: seriesClass(n), Shape: n}
-}
-
-// killed tells of the contestants that were killed, and why.
-func (s *session) killed() (out []string) {
-	for _, c := range s.cells {
-		if len(c.killed) > 0 {
-			out = append(out, fmt.Sprintf("%s, %s: %s was killed in %d of %s: %s. Its figures count up to then.",
-				sentence(setupName(c.setup)), loadName(c.load), c.pattern, len(c.killed), count(len(c.runs), "run"), c.killed[0]))
-		}
-	}
-	return out
+func (s *session) series(pattern string) chart.Series {
+	return chart.Series{Name: pattern, Number: s.shape(pattern)}
 }
 
 // outcomes in stacking order, with the words shown for them.
@@ -103,12 +83,12 @@ var outcomes = []struct{ kind, word string }{{"ok", "good"}, {"rejected", "refus
 // outcomes stacks what came back per second, a bar for each contestant.
 func (s *session) outcomes(g *setup) (out []panel) {
 	for _, l := range g.loads {
-		if l.idle() || len(s.ownTables(g)) > 0 {
+		if l.idle() {
 			continue
 		}
 		b := chart.Bars{Title: "Requests a second by outcome, " + loadName(l.name), X: chart.Axis{Label: "requests a second"}}
 		for _, c := range l.cells {
-			row := chart.BarRow{Name: c.pattern, Label: c.stat(rate("ok")).or(number) + " good/s"}
+			row := chart.BarRow{Name: c.Pattern, Label: c.stat(rate("ok")).or(number) + " good/s"}
 			switch {
 			case len(c.runs) == 0:
 				row.Alarm = "no measurement"
@@ -118,11 +98,11 @@ func (s *session) outcomes(g *setup) (out []panel) {
 			for _, k := range outcomes {
 				v := c.stat(rate(k.kind)).median()
 				row.Segments = append(row.Segments, chart.Segment{Class: k.kind, Value: v,
-					Tip: fmt.Sprintf("%s: %s %s a second, %s of what came back", c.pattern, number(v), k.word, percent(v/c.stat(answers).median()))})
+					Tip: fmt.Sprintf("%s: %s %s a second, %s of what came back", c.Pattern, number(v), k.word, percent(v/c.stat(answers).median()))})
 			}
 			b.Rows = append(b.Rows, row)
 		}
-		out = append(out, panel{loadName(l.name), groupNote(l), template.HTML(b.SVG())})
+		out = append(out, panel{loadName(l.name), groupNote(l), b.SVG()})
 	}
 	return out
 }
@@ -131,48 +111,43 @@ func (s *session) outcomes(g *setup) (out []panel) {
 // below 0 is noise or a loss and has no room in a bar.
 func (s *session) stack(g *setup) []panel {
 	of := s.Family.Stacks
-	b := chart.Bars{Title: of.Axis + ", " + setupName(g.name), X: chart.Axis{Label: of.Axis}}
+	b := chart.Bars{Title: of.Axis + ", " + g.Name, X: chart.Axis{Label: of.Axis}}
 	format := formats[of.Total.Format]
-	for _, pattern := range s.contestants(g) {
-		c := g.loads[0].cell(pattern)
-		if len(of.Parts) == 0 || c == nil || len(c.stat(extra(of.Total.Key))) == 0 {
+	for _, c := range g.loads[0].cells {
+		total := c.stat(extra(of.Total.Key))
+		if len(total) == 0 {
 			continue
 		}
-		row := chart.BarRow{Name: pattern, Label: c.stat(extra(of.Total.Key)).or(format)}
+		row := chart.BarRow{Name: c.Pattern, Label: total.or(format)}
 		if note := c.stat(extra(of.Note.Key)); len(note) > 0 {
 			row.Label += ", " + note.or(formats[of.Note.Format]) + " " + of.Note.Name
 		}
 		for _, p := range of.Parts {
 			v := c.stat(extra(p.Key)).median()
-			row.Segments = append(row.Segments, chart.Segment{Class: p.Class, Value: v, Tip: pattern + ": " + p.Name + " " + format(v)})
+			row.Segments = append(row.Segments, chart.Segment{Class: p.Class, Value: v, Tip: c.Pattern + ": " + p.Name + " " + format(v)})
 		}
 		b.Rows = append(b.Rows, row)
 	}
 	if len(b.Rows) == 0 {
 		return nil
 	}
-	return []panel{{"", "", template.HTML(b.SVG())}}
+	return []panel{{"", "", b.SVG()}}
 }
 
 // processes shows each resource of every contestant under every load, each repeat a dot.
 func (s *session) processes(g *setup) (out []panel) {
-	if len(s.ownTables(g)) > 0 {
-		return nil
-	}
 	for _, r := range resources {
-		d := chart.Dots{Title: resourceTitles[r.name] + ", " + setupName(g.name), X: chart.Axis{Format: r.format, Log: r.name == "goroutines"}}
-		if d.X.Log {
-			d.X.Label = "logarithmic"
-		}
+		log := r.name == "goroutines"
+		d := chart.Dots{Title: resourceTitles[r.name] + ", " + g.Name, X: chart.Axis{Label: pick(log, "logarithmic", ""), Format: r.format, Log: log}}
 		if strings.HasSuffix(r.format(0), "B") {
 			d.X.Ticks = sizeTicks
 		}
 		for _, l := range g.loads {
 			dots := []chart.DotRow{{Name: loadName(l.name)}}
 			for _, c := range l.cells {
-				if v, n := c.stat(r.of), s.shape(c.pattern); len(v) > 0 {
-					dots = append(dots, chart.DotRow{Name: c.pattern, Class: seriesClass(n), Shape: n, Values: v, Median: v.median(),
-						Label: pick(len(c.killed) > 0, "killed", v.or(r.format)), Tip: fmt.Sprintf("%s, %s: %s", c.pattern, loadName(l.name), v.spread(r.format))})
+				if v := c.stat(r.of); len(v) > 0 {
+					dots = append(dots, chart.DotRow{Name: c.Pattern, Series: s.shape(c.Pattern), Values: v, Median: v.median(),
+						Label: pick(len(c.killed) > 0, "killed", v.or(r.format)), Tip: fmt.Sprintf("%s, %s: %s", c.Pattern, loadName(l.name), v.spread(r.format))})
 				}
 			}
 			if len(dots) > 1 {
@@ -180,7 +155,7 @@ func (s *session) processes(g *setup) (out []panel) {
 			}
 		}
 		if len(d.Rows) > 0 {
-			out = append(out, panel{resourceTitles[r.name], "", template.HTML(d.SVG())})
+			out = append(out, panel{resourceTitles[r.name], "", d.SVG()})
 		}
 	}
 	return out

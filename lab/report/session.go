@@ -17,15 +17,16 @@ import (
 type session struct {
 	Family   ledger.Family
 	Results  results.Results
+	Setups   []*setup // in reading order
+	served   []*setup // those for which the family has no figures of its own
 	runs     []results.Run
-	setups   []*setup // in reading order
 	cells    []*cell  // of all set-ups
 	patterns []string // every contestant, in the order that fixes its colour
 }
 
 // setup is the loads of one set-up.
 type setup struct {
-	name  string
+	Name  string // in words
 	loads []*load
 	cells []*cell // of all loads
 }
@@ -39,10 +40,10 @@ type load struct {
 // cell is the runs of one contestant under one load in one set-up. Twins of A/A pairs
 // are not in it: they measure noise.
 type cell struct {
-	setup, load, pattern string
-	runs                 []*results.Run                  // measured or killed
-	killed               []string                        // why
-	took                 map[string]*histogram.Histogram // latency by kind of outcome, all repeats
+	ledger.Key
+	multiple float64        // the load as a multiple of the capacity; NaN if it is not one
+	runs     []*results.Run // measured or killed, by repeat
+	killed   []string       // why
 }
 
 // stat is a figure over the repeats that have it.
@@ -73,12 +74,35 @@ func extra(key string) figure {
 
 func offered(r *results.Run) float64 { return float64(r.Offered) }
 
-// multiple is the load as a multiple of the capacity; 0 if it is not one.
-func (c *cell) multiple() (x float64) {
-	if len(c.runs) > 0 {
-		x, _ = c.runs[0].Params["load"].(float64)
+// rate is the answers of a kind a second.
+func rate(kind string) figure { return func(r *results.Run) float64 { return r.Rate(kind) } }
+
+// quantile is that of the latency of the requests with one of the outcomes.
+func quantile(q float64, kinds ...string) figure {
+	return latency(func(h *histogram.Histogram) float64 { return float64(h.Quantile(q)) }, kinds...)
+}
+
+// latency is a figure of that latency.
+func latency(of func(*histogram.Histogram) float64, kinds ...string) figure {
+	return func(r *results.Run) float64 {
+		if h := took([]*results.Run{r}, kinds...); h.Count() > 0 {
+			return of(h)
+		}
+		return math.NaN()
 	}
-	return x
+}
+
+// took is the latency of the runs' requests with one of the outcomes.
+func took(runs []*results.Run, kinds ...string) *histogram.Histogram {
+	all := &histogram.Histogram{}
+	for _, r := range runs {
+		for _, kind := range kinds {
+			if h := r.Of(kind).Latency; h != nil {
+				all.Merge(h)
+			}
+		}
+	}
+	return all
 }
 
 // series is the time line of the first repeat, as long as it was loaded.
@@ -89,11 +113,14 @@ func (c *cell) series() []results.Point {
 	return slices.DeleteFunc(slices.Clone(c.runs[0].Series), func(p results.Point) bool { return p.At >= c.runs[0].Elapsed })
 }
 
+// asked reports whether the contestant was sent requests.
+func (c *cell) asked() bool {
+	return slices.ContainsFunc(c.runs, func(r *results.Run) bool { return r.Offered > 0 })
+}
+
 // sent reports whether the contestant had requests to answer, or none was
 // counted because it failed or was killed.
-func (c *cell) sent() bool {
-	return len(c.runs) == 0 || len(c.killed) > 0 || slices.Max(c.stat(offered)) > 0
-}
+func (c *cell) sent() bool { return len(c.runs) == 0 || len(c.killed) > 0 || c.asked() }
 
 // idle reports whether nothing was sent, as in a run that only holds
 // goroutines: it has no rates and no latency.
@@ -103,73 +130,54 @@ func (l *load) idle() bool { return !slices.ContainsFunc(l.cells, (*cell).sent) 
 // of work that are too short for a clock.
 func (l *load) untimed() bool {
 	answers := func(c *cell) bool { return c.stat(rate("ok")).median()+c.stat(rate("rejected")).median() > 0 }
-	timed := func(c *cell) bool { return c.took["ok"] != nil || c.took["rejected"] != nil }
+	timed := func(c *cell) bool { return took(c.runs, "ok", "rejected").Count() > 0 }
 	return l.idle() || slices.ContainsFunc(l.cells, answers) && !slices.ContainsFunc(l.cells, timed)
 }
 
-// cell returns the contestant's cell, or nil.
+// cell returns the contestant's cell, or an empty one.
 func (l *load) cell(pattern string) *cell {
-	if i := slices.IndexFunc(l.cells, func(c *cell) bool { return c.pattern == pattern }); i >= 0 {
-		return l.cells[i]
+	for _, c := range l.cells {
+		if c.Pattern == pattern {
+			return c
+		}
 	}
-	return nil
+	return &cell{}
 }
 
 // newSession sorts the runs into cells.
 func newSession(fam ledger.Family, res results.Results, runs []results.Run) *session {
 	s := &session{Family: fam, Results: res, runs: runs}
 	s.Results.Schema = cmp.Or(res.Schema, results.Schema)
-	cells := map[[3]string]*cell{}
-	for i := range runs {
-		r := &runs[i]
-		if !slices.Contains(s.patterns, r.Pattern) {
-			s.patterns = append(s.patterns, r.Pattern)
+	e := ledger.NewEvidence(runs, res.Seed)
+	for _, k := range e.Keys(func(ledger.Key) bool { return true }) {
+		c := &cell{Key: k, multiple: e.ParamOf(k, "load"), runs: e.Runs(k)}
+		for _, r := range c.runs {
+			if r.Killed != "" {
+				c.killed = append(c.killed, r.Killed)
+			}
 		}
-		if r.Twin {
-			continue
+		s.cells = append(s.cells, c)
+		if !slices.Contains(s.patterns, k.Pattern) {
+			s.patterns = append(s.patterns, k.Pattern)
 		}
-		key := [3]string{r.Setup, r.Load, r.Pattern}
-		if cells[key] == nil {
-			cells[key] = &cell{setup: r.Setup, load: r.Load, pattern: r.Pattern, took: map[string]*histogram.Histogram{}}
-			s.cells = append(s.cells, cells[key])
-		}
-		cells[key].add(r)
 	}
 	slices.SortFunc(s.patterns, byRank(knownPatterns))
 	slices.SortFunc(s.cells, func(a, b *cell) int {
-		return cmp.Or(byRank(knownSetups)(a.setup, b.setup), cmp.Compare(a.multiple(), b.multiple()), byRank(knownLoads)(a.load, b.load), byRank(knownPatterns)(a.pattern, b.pattern))
+		return cmp.Or(byRank(knownSetups)(a.Setup, b.Setup), cmp.Compare(a.multiple, b.multiple), byRank(knownLoads)(a.Load, b.Load), byRank(knownPatterns)(a.Pattern, b.Pattern))
 	})
-	for _, c := range s.cells {
-		if n := len(s.setups); n == 0 || s.setups[n-1].name != c.setup {
-			s.setups = append(s.setups, &setup{name: c.setup})
+	for i, c := range s.cells {
+		if i == 0 || c.Setup != s.cells[i-1].Setup {
+			s.Setups = append(s.Setups, &setup{Name: setupName(c.Setup)})
 		}
-		g := s.setups[len(s.setups)-1]
-		if n := len(g.loads); n == 0 || g.loads[n-1].name != c.load {
-			g.loads = append(g.loads, &load{name: c.load})
+		g := s.Setups[len(s.Setups)-1]
+		if n := len(g.loads); n == 0 || g.loads[n-1].name != c.Load {
+			g.loads = append(g.loads, &load{name: c.Load})
 		}
 		l := g.loads[len(g.loads)-1]
 		l.cells, g.cells = append(l.cells, c), append(g.cells, c)
 	}
+	s.served = slices.DeleteFunc(slices.Clone(s.Setups), func(g *setup) bool { return len(s.ownTables(g)) > 0 })
 	return s
-}
-
-func (c *cell) add(r *results.Run) {
-	if r.Failed != "" {
-		return
-	}
-	c.runs = append(c.runs, r)
-	if r.Killed != "" {
-		c.killed = append(c.killed, r.Killed)
-	}
-	for _, o := range r.Outcomes {
-		if o.Latency == nil || o.Latency.Count() == 0 {
-			continue
-		}
-		if c.took[o.Kind] == nil {
-			c.took[o.Kind] = &histogram.Histogram{}
-		}
-		c.took[o.Kind].Merge(o.Latency)
-	}
 }
 
 // shape is the number that fixes a contestant's colour and marker.

@@ -21,9 +21,9 @@ func TestMediansAreTakenOverTheRepeatsWithoutTwinsAndFailures(t *testing.T) {
 	runs := atRates("real", "high", "workerpool", 10, 30, 20)
 	twin, failed := runs[0], runs[0]
 	twin.Twin, twin.Outcomes = true, []results.Outcome{{Kind: "ok", Count: 1e6}}
-	failed.Failed = "port in use"
+	failed.Failed, failed.Repeat = "port in use", 3
 	s := newSession(ledger.Family{}, results.Results{}, append(runs, twin, failed))
-	c := s.setups[0].loads[0].cells[0]
+	c := s.Setups[0].loads[0].cells[0]
 	if got := c.stat(rate("ok")); got.median() != 20 || len(got) != 3 || len(s.Failed()) != 1 {
 		t.Errorf("median %v of %d runs, %d failed", got.median(), len(got), len(s.Failed()))
 	}
@@ -32,7 +32,7 @@ func TestMediansAreTakenOverTheRepeatsWithoutTwinsAndFailures(t *testing.T) {
 func TestAKilledRunIsAResult(t *testing.T) {
 	runs := atRates("real", "high", "naive", 10, 30)
 	runs[1].Killed = "memory cap"
-	c := newSession(ledger.Family{}, results.Results{}, runs).setups[0].loads[0].cells[0]
+	c := newSession(ledger.Family{}, results.Results{}, runs).Setups[0].loads[0].cells[0]
 	if len(c.runs) != 2 || len(c.killed) != 1 || c.stat(rate("ok")).median() != 20 {
 		t.Errorf("%+v", c)
 	}
@@ -49,13 +49,13 @@ func TestSetupsLoadsAndContestantsComeInReadingOrder(t *testing.T) {
 	}
 	sum := newSession(ledger.Family{}, results.Results{}, runs)
 	var setups, loads []string
-	for _, g := range sum.setups {
-		setups = append(setups, g.name)
+	for _, g := range sum.Setups {
+		setups = append(setups, g.Name)
 	}
-	for _, l := range sum.setups[0].loads {
+	for _, l := range sum.Setups[0].loads {
 		loads = append(loads, l.name)
 	}
-	if want := []string{"published", "real", "zzz"}; !slices.Equal(setups, want) {
+	if want := []string{"as published", "for real", "zzz"}; !slices.Equal(setups, want) {
 		t.Errorf("set-ups %v, want %v", setups, want)
 	}
 	if want := []string{"low", "high", "sustained", "odd"}; !slices.Equal(loads, want) {

@@ -27,13 +27,31 @@ type rows struct {
 
 type row struct {
 	Cells []string
-	Marks []cellMark    // of a grid
-	Strip template.HTML // the repeats, drawn
-	Note  string        // beneath it
+	Marks map[int]cellMark // of a grid
+	Strip template.HTML    // the repeats, drawn
+	Note  string           // beneath it
 }
 
 // cellMark colours a cell, and says more about it.
 type cellMark struct{ Class, Tip string }
+
+// flat is a table without groups, or nothing if there are no rows.
+func flat(lines []row, header ...string) []table {
+	if len(lines) == 0 {
+		return nil
+	}
+	return []table{{Header: header, Groups: []rows{{Rows: lines}}}}
+}
+
+// add appends a column; text is what it says of a row's name.
+func (t *table) add(name string, text func(string) string) {
+	t.Header = append(t.Header, name)
+	for _, g := range t.Groups {
+		for i, line := range g.Rows {
+			g.Rows[i].Cells = append(line.Cells, text(line.Cells[0]))
+		}
+	}
+}
 
 // column is a figure in a table.
 type column struct {
@@ -42,15 +60,22 @@ type column struct {
 	format func(float64) string
 }
 
+// names are a header.
+func names(first string, columns []column) []string {
+	out := []string{first}
+	for _, k := range columns {
+		out = append(out, k.name)
+	}
+	return out
+}
+
 func (c *cell) row(columns []column) row {
-	out := row{Cells: []string{c.pattern}}
+	out := row{Cells: []string{c.Pattern}}
 	for _, k := range columns {
 		out.Cells = append(out.Cells, c.stat(k.of).or(k.format))
 	}
 	return out
 }
-
-func rate(kind string) figure { return func(r *results.Run) float64 { return r.Rate(kind) } }
 
 // answers is what the published harnesses call throughput: all of them.
 func answers(r *results.Run) (sum float64) {
@@ -60,37 +85,39 @@ func answers(r *results.Run) (sum float64) {
 	return sum
 }
 
-var rates = []column{
-	{"good", rate("ok"), number}, {"refused", rate("rejected"), some(number)}, {"errors", rate("error"), some(number)}, {"timeouts", rate("timeout"), some(number)},
-	{"sum", answers, number}, {"refused share", func(r *results.Run) float64 { return r.Share("rejected") }, some(percent)},
-}
+var (
+	refusedShare = column{"refused share", func(r *results.Run) float64 { return r.Share("rejected") }, some(percent)}
+
+	rates = []column{
+		{"good", rate("ok"), number}, {"refused", rate("rejected"), some(number)}, {"errors", rate("error"), some(number)}, {"timeouts", rate("timeout"), some(number)},
+		{"sum", answers, number}, refusedShare,
+	}
+
+	ofRun = []column{
+		{"took", func(r *results.Run) float64 { return r.Elapsed }, func(v float64) string { return fmt.Sprintf("%.1f s", v) }},
+		{"offered", offered, number},
+		{"good/s", rate("ok"), number}, {"refused/s", rate("rejected"), some(number)}, {"errors/s", rate("error"), some(number)}, {"timeouts/s", rate("timeout"), some(number)},
+		{"median", quantile(.5, "ok"), nanos}, {"p99", quantile(.99, "ok"), nanos},
+		{"goroutines", ledger.Goroutines.Value, number}, {"peak RSS", ledger.PeakRSS.Value, size},
+	}
+
+	// resources are what a process used.
+	resources = []column{
+		{"allocs/req", func(r *results.Run) float64 { return positive(float64(r.Process.Mallocs) / offered(r)) }, number},
+		{"bytes/req", func(r *results.Run) float64 { return positive(float64(r.Process.AllocBytes) / offered(r)) }, size},
+		{"goroutines", ledger.Goroutines.Value, number},
+		{"peak RSS", ledger.PeakRSS.Value, size},
+		{"GC of CPU", gcShare, percent},
+		{"true reuse", func(r *results.Run) float64 { return positive(r.Process.ReuseRate) }, percent},
+	}
+)
 
 // latencyOf are the figures of the requests with that outcome.
-func latencyOf(kind string) (out []column) {
-	add := func(name string, of func(*histogram.Histogram) float64) {
-		out = append(out, column{name, func(r *results.Run) float64 {
-			if h := r.Of(kind).Latency; h != nil && h.Count() > 0 {
-				return of(h)
-			}
-			return math.NaN()
-		}, nanos})
+func latencyOf(kind string) []column {
+	return []column{
+		{"min", quantile(0, kind), nanos}, {"mean", latency((*histogram.Histogram).Mean, kind), nanos}, {"median", quantile(.5, kind), nanos},
+		{"p95", quantile(.95, kind), nanos}, {"p99", quantile(.99, kind), nanos}, {"max", quantile(1, kind), nanos},
 	}
-	add("min", func(h *histogram.Histogram) float64 { return float64(h.Min()) })
-	add("mean", (*histogram.Histogram).Mean)
-	for i, q := range []float64{.5, .95, .99, 1} {
-		add([]string{"median", "p95", "p99", "max"}[i], func(h *histogram.Histogram) float64 { return float64(h.Quantile(q)) })
-	}
-	return out
-}
-
-// resources are what a process used.
-var resources = []column{
-	{"allocs/req", aRequest(func(p results.Process) uint64 { return p.Mallocs }), number},
-	{"bytes/req", aRequest(func(p results.Process) uint64 { return p.AllocBytes }), size},
-	{"goroutines", ledger.Goroutines.Value, number},
-	{"peak RSS", ledger.PeakRSS.Value, size},
-	{"GC of CPU", gcShare, percent},
-	{"true reuse", func(r *results.Run) float64 { return positive(r.Process.ReuseRate) }, percent},
 }
 
 func gcShare(r *results.Run) float64 {
@@ -98,10 +125,6 @@ func gcShare(r *results.Run) float64 {
 		return math.NaN()
 	}
 	return r.Process.GCShare
-}
-
-func aRequest(of func(results.Process) uint64) figure {
-	return func(r *results.Run) float64 { return positive(float64(of(r.Process)) / float64(r.Offered)) }
 }
 
 // positive is x, or missing if it is not a number above 0.
@@ -112,22 +135,8 @@ func positive(x float64) float64 {
 	return math.NaN()
 }
 
-// sheet is the tables of one set-up.
-type sheet struct {
-	Name   string
-	Tables []table
-}
-
-// Sheets are the figures of every set-up.
-func (s *session) Sheets() (out []sheet) {
-	for _, g := range s.setups {
-		out = append(out, sheet{setupName(g.name), s.tables(g)})
-	}
-	return out
-}
-
-// tables are the medians of a set-up.
-func (s *session) tables(g *setup) (out []table) {
+// Tables are the medians of a set-up.
+func (s *session) Tables(g *setup) (out []table) {
 	if own := s.ownTables(g); len(own) > 0 {
 		return own
 	}
@@ -137,50 +146,45 @@ func (s *session) tables(g *setup) (out []table) {
 			off = max(off, v, -v)
 		}
 	}
+	timed := func(kind string) func(*cell) bool {
+		return func(c *cell) bool { return took(c.runs, kind).Count() > 0 }
+	}
 	for i, of := range []struct {
 		title   string
 		columns []column
 		has     func(*cell) bool
 	}{
 		{"requests a second", rates, (*cell).sent},
-		{"latency, good", latencyOf("ok"), func(c *cell) bool { return c.took["ok"] != nil }},
-		{"latency, refused", latencyOf("rejected"), func(c *cell) bool { return c.took["rejected"] != nil }},
+		{"latency, good", latencyOf("ok"), timed("ok")},
+		{"latency, refused", latencyOf("rejected"), timed("rejected")},
 		{"process", resources, func(*cell) bool { return true }},
 	} {
-		t := table{Header: []string{of.title}}
-		for _, k := range of.columns {
-			t.Header = append(t.Header, k.name)
-		}
+		t := table{Header: names(of.title, of.columns)}
 		for _, l := range g.loads {
 			group := rows{Name: loadName(l.name)}
 			for _, c := range l.cells {
-				if of.has(c) {
-					group.Rows = append(group.Rows, c.row(of.columns))
+				if !of.has(c) {
+					continue
 				}
-			}
-			if len(group.Rows) == 0 {
-				continue
+				line := c.row(of.columns)
+				if i == 0 {
+					line.Strip = chart.Strip(chart.Scale{Min: -off, Max: off}, chart.DotRow{Series: s.shape(c.Pattern),
+						Values: c.offGood(), Tip: c.Pattern + ", good a second: " + c.stat(rate("ok")).spread(number)})
+				}
+				group.Rows = append(group.Rows, line)
 			}
 			if i == 0 {
 				t.Strips, group.Note = "good, each repeat, ± "+percent(off), groupNote(l)
-				for j := range group.Rows {
-					group.Rows[j].Strip = s.strip(l.cell(group.Rows[j].Cells[0]), off)
-				}
 			}
-			t.Groups = append(t.Groups, group)
+			if len(group.Rows) > 0 {
+				t.Groups = append(t.Groups, group)
+			}
 		}
 		if len(t.Groups) > 0 {
 			out = append(out, t)
 		}
 	}
 	return out
-}
-
-// strip draws how far the repeats of a contestant's goodput lie from their median.
-func (s *session) strip(c *cell, off float64) template.HTML {
-	n := s.shape(c.pattern)
-	return template.HTML(chart.Strip(chart.Scale{Min: -off, Max: off}, chart.DotRow{Class: seriesClass(n), Shape: n,
-		Values: c.offGood(), Tip: c.pattern + ", good a second: " + c.stat(rate("ok")).spread(number)}))
 }
 
 // offGood is the distance of each repeat's goodput from the median, as a share of it.
@@ -198,78 +202,38 @@ func (c *cell) offGood() (out []float64) {
 // it: a row for each contestant, and a column for each load, or, where there
 // is only one load, for each figure.
 func (s *session) ownTables(g *setup) (out []table) {
-	var columns []column // that were measured
+	if slices.ContainsFunc(g.cells, (*cell).asked) {
+		return nil
+	}
+	several := len(g.loads) > 1
 	for _, k := range s.Family.Columns {
-		any := false
-		for _, c := range g.cells {
-			any = any || len(c.stat(extra(k.Key))) > 0
-			if slices.ContainsFunc(c.runs, func(r *results.Run) bool { return r.Offered > 0 }) {
-				return nil
-			}
+		of, format := extra(k.Key), formats[k.Format]
+		if !slices.ContainsFunc(g.cells, func(c *cell) bool { return len(c.stat(of)) > 0 }) {
+			continue // it was not measured
 		}
-		if any {
-			columns = append(columns, column{k.Name, extra(k.Key), formats[k.Format]})
-		}
-	}
-	type place struct {
-		name string
-		load *load
-		column
-	}
-	add := func(title string, places []place) {
-		t := table{Header: []string{title}, Groups: []rows{{Note: groupNote(g.loads[0])}}}
-		for _, p := range places {
-			t.Header = append(t.Header, p.name)
-		}
-		for _, pattern := range s.contestants(g) {
-			line := row{Cells: []string{pattern}}
-			for _, p := range places {
-				text := none
-				if c := p.load.cell(pattern); c != nil {
-					text = c.stat(p.of).or(p.format)
+		if several || len(out) == 0 {
+			t := table{Header: []string{pick(several, k.Name, g.loads[0].name)}, Groups: []rows{{Note: groupNote(g.loads[0])}}}
+			for _, pattern := range s.patterns {
+				if slices.ContainsFunc(g.cells, func(c *cell) bool { return c.Pattern == pattern }) {
+					t.Groups[0].Rows = append(t.Groups[0].Rows, row{Cells: []string{pattern}})
 				}
-				line.Cells = append(line.Cells, text)
 			}
-			t.Groups[0].Rows = append(t.Groups[0].Rows, line)
+			out = append(out, t)
 		}
-		out = append(out, t)
-	}
-	var one []place
-	for _, k := range columns {
-		var places []place
 		for _, l := range g.loads {
-			places = append(places, place{l.name, l, k})
+			out[len(out)-1].add(pick(several, l.name, k.Name), func(pattern string) string { return l.cell(pattern).stat(of).or(format) })
 		}
-		if len(places) > 1 {
-			add(k.name, places)
-		} else {
-			one = append(one, place{k.name, g.loads[0], k})
-		}
-	}
-	if len(one) > 0 {
-		add(g.loads[0].name, one)
 	}
 	return append(out, s.steps(g)...)
 }
 
-// contestants of a set-up in the order of the whole report.
-func (s *session) contestants(g *setup) []string {
-	return slices.DeleteFunc(slices.Clone(s.patterns), func(name string) bool {
-		return !slices.ContainsFunc(g.cells, func(c *cell) bool { return c.pattern == name })
-	})
-}
-
 // Runs are the runs that were sent requests, and all that failed, were killed or were
-// disturbed: the others are not shown here if the family has figures of its own. Nil if
-// there is none.
-func (s *session) Runs() *table {
-	took := latencyOf("ok")
-	columns := append(rates[:4:4], took[2], took[4], resources[2], resources[3])
-	t := &table{Header: []string{"run", "took", "offered", "good/s", "refused/s", "errors/s", "timeouts/s", "median", "p99", "goroutines", "peak RSS"}, Groups: make([]rows, 1)}
+// disturbed: the others are not shown here if the family has figures of its own.
+func (s *session) Runs() []table {
+	var lines []row
 	for i := range s.runs {
 		r := &s.runs[i]
-		line := (&cell{pattern: title(r), runs: []*results.Run{r}}).row(columns)
-		line.Cells = slices.Insert(line.Cells, 1, fmt.Sprintf("%.1f s", r.Elapsed), number(offered(r)))
+		line := (&cell{Key: ledger.Key{Pattern: title(r)}, runs: []*results.Run{r}}).row(ofRun)
 		switch {
 		case r.Killed != "":
 			line.Note = "killed: " + r.Killed
@@ -279,11 +243,8 @@ func (s *session) Runs() *table {
 			line.Note = "disturbed: other processes used " + percent(r.Disturbed) + " of the processors"
 		}
 		if len(s.Family.Columns) == 0 || r.Offered > 0 || line.Note != "" {
-			t.Groups[0].Rows = append(t.Groups[0].Rows, line)
+			lines = append(lines, line)
 		}
 	}
-	if len(t.Groups[0].Rows) == 0 {
-		return nil
-	}
-	return t
+	return flat(lines, names("run", ofRun)...)
 }

@@ -124,10 +124,10 @@ func TestAGridIsAHeatMap(t *testing.T) {
 	got := newSession(fan, res, runs).Grid()
 	want := []table{
 		{Header: []string{"computing, one processor", "1 µs", "20 µs"}, Groups: []rows{{Rows: []row{
-			{Cells: []string{"n = 2", "0.90x", none}, Marks: []cellMark{{}, {"heat-0", "the better is conc"}, {}}},
-			{Cells: []string{"n = 8", "1.02x", "1.20x"}, Marks: []cellMark{{}, {"heat-1", "the better is sequential"}, {"heat-3", "the better is sequential"}}},
+			{Cells: []string{"n = 2", "0.90x", none}, Marks: map[int]cellMark{1: {"heat-0", "the better is conc"}}},
+			{Cells: []string{"n = 8", "1.02x", "1.20x"}, Marks: map[int]cellMark{1: {"heat-1", "the better is sequential"}, 2: {"heat-3", "the better is sequential"}}},
 		}}}},
-		{Header: []string{"virtual time", "1 µs"}, Groups: []rows{{Rows: []row{{Cells: []string{"n = 2", none}, Marks: []cellMark{{}, {}}}}}}},
+		{Header: []string{"virtual time", "1 µs"}, Groups: []rows{{Rows: []row{{Cells: []string{"n = 2", none}, Marks: map[int]cellMark{1: {}}}}}}},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)

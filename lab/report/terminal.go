@@ -2,6 +2,7 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/lab/report/chart"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
@@ -32,10 +34,7 @@ func For(f *os.File) Options {
 
 // Terminal writes the summary: what the page says, in words.
 func Terminal(w io.Writer, fam ledger.Family, res results.Results, runs []results.Run, opts Options) error {
-	if opts.Width <= 0 {
-		opts.Width = 80
-	}
-	opts.Width = min(max(opts.Width, 40), 140)
+	opts.Width = min(max(cmp.Or(opts.Width, 80), 40), 140)
 	t := &terminal{bufio.NewWriter(w), opts}
 	s := newSession(fam, res, runs)
 	t.head(s)
@@ -105,18 +104,18 @@ func (t *terminal) verdicts(ch chapter) {
 }
 
 func badge(v results.Verdict) span {
-	return span{kind(v).code, mark(v) + " " + strings.ToUpper(string(v))}
+	return span{kind(v).code, kind(v).Mark + " " + strings.ToUpper(string(v))}
 }
 
 // worst is how many losses a terminal shows.
 const worst = 20
 
 func (t *terminal) figures(s *session) {
-	if losses := s.Losses(); losses != nil {
+	for _, losses := range s.Losses() {
 		all := losses.Groups[0].Rows
 		t.section("LOSSES", span{faint, count(len(all), "comparison") + ", medians"})
 		losses.Groups[0].Rows = all[:min(worst, len(all))]
-		t.table(*losses)
+		t.table(losses)
 		if more := len(all) - worst; more > 0 {
 			t.say(2, span{faint, fmt.Sprintf("and %s more, all of them in the report", number(float64(more)))})
 		}
@@ -125,12 +124,12 @@ func (t *terminal) figures(s *session) {
 		t.section("GRID", span{faint, "Spillway's time/the better's, medians"})
 		t.table(g)
 	}
-	for _, g := range s.setups {
+	for _, g := range s.Setups {
 		if s.inGrid(g) {
 			continue // its tables are in the report
 		}
-		t.section(strings.ReplaceAll(strings.ToUpper(setupName(g.name)), "ΜS", "µs")) // a unit is not upper case
-		for _, tab := range s.tables(g) {
+		t.section(strings.ReplaceAll(strings.ToUpper(g.Name), "ΜS", "µs")) // a unit is not upper case
+		for _, tab := range s.Tables(g) {
 			t.table(tab)
 		}
 	}
@@ -167,7 +166,7 @@ func (t *terminal) rest(s *session) {
 	for _, a := range advice {
 		t.gap()
 		t.say(2, span{bold, sentence(a.For) + ": " + a.Use})
-		t.say(4, span{kind(a.Verdict).code, support(a.Verdict)}, span{faint, a.Why})
+		t.say(4, span{kind(a.Verdict).code, kind(a.Verdict).Advice}, span{faint, a.Why})
 	}
 	t.gap()
 	if t.Dir != "" {
@@ -200,7 +199,7 @@ func (t *terminal) say(indent int, spans ...span) {
 	used, margin := 0, strings.Repeat(" ", indent)
 	for _, s := range spans {
 		piece, gap := "", "  " // of this span on this line
-		for word := range strings.FieldsSeq(clean(s.text)) {
+		for word := range strings.FieldsSeq(chart.Clean(s.text)) {
 			n := utf8.RuneCountInString(word)
 			switch {
 			case used == 0:
@@ -231,7 +230,7 @@ func (t *terminal) table(tab table) {
 	}
 	for _, line := range lines {
 		for i, s := range line.Cells {
-			widths[i] = max(widths[i], utf8.RuneCountInString(clean(s)))
+			widths[i] = max(widths[i], utf8.RuneCountInString(chart.Clean(s)))
 		}
 	}
 	for from := 1; from < len(widths); {
@@ -253,9 +252,9 @@ func (t *terminal) table(tab table) {
 }
 
 func (t *terminal) row(cells []string, widths []int, from, to int, code string) {
-	line := "  " + clean(cells[0]) + strings.Repeat(" ", widths[0]-utf8.RuneCountInString(clean(cells[0])))
+	line := fmt.Sprintf("  %-*s", widths[0], chart.Clean(cells[0]))
 	for i := from; i < to; i++ {
-		line += strings.Repeat(" ", 2+widths[i]-utf8.RuneCountInString(clean(cells[i]))) + clean(cells[i])
+		line += fmt.Sprintf("  %*s", widths[i], chart.Clean(cells[i]))
 	}
 	fmt.Fprintln(t.w, t.style(code, line))
 }

@@ -16,7 +16,7 @@ import (
 // advice that rests on it.
 type looks struct {
 	verdict                                 results.Verdict
-	class, mark, code, one, several, advice string
+	Class, Mark, code, one, several, Advice string
 }
 
 // verdicts from best to worst; the last is an unknown one.
@@ -31,10 +31,6 @@ var verdicts = []looks{
 func kind(v results.Verdict) looks {
 	return verdicts[slices.IndexFunc(verdicts, func(k looks) bool { return k.verdict == v || k.verdict == "" })]
 }
-
-func class(v results.Verdict) string   { return kind(v).class }
-func mark(v results.Verdict) string    { return kind(v).mark }
-func support(v results.Verdict) string { return kind(v).advice }
 
 // chapter is claims that are shown together: the published ones, or goals of our own.
 type chapter struct {
@@ -69,25 +65,24 @@ type answer struct {
 
 // Chapters returns the claims. There is at least the chapter of published ones.
 func (s *session) Chapters() []chapter {
-	published := chapter{ID: "verdicts", Title: "Verdicts", Lead: "Published claims. One holds when the whole interval lies inside its rule, clear of the edge by the margin. The figure is ours; the published one is shown with it."}
-	goals := chapter{ID: "goals", Title: "Goals of our own", Lead: "Nobody published these: they are what Spillway sets out to reach, and may miss, judged in the same way."}
+	all := []chapter{
+		{ID: "verdicts", Title: "Verdicts", Lead: "Published claims. One holds when the whole interval lies inside its rule, clear of the edge by the margin. The figure is ours; the published one is shown with it."},
+		{ID: "goals", Title: "Goals of our own", Lead: "Nobody published these: they are what Spillway sets out to reach, and may miss, judged in the same way."},
+	}
 	for _, c := range s.Results.Claims {
+		ch := &all[0]
 		if c.Goal {
-			goals.add(c)
-		} else {
-			published.add(c)
+			ch = &all[1]
 		}
+		ch.Cards = append(ch.Cards, newCard(c))
 	}
-	switch {
-	case len(goals.Cards) == 0:
-		return []chapter{published}
-	case len(published.Cards) == 0:
-		return []chapter{goals}
-	}
-	return []chapter{published, goals}
+	return slices.DeleteFunc(all, func(ch chapter) bool {
+		return len(ch.Cards) == 0 && (ch.ID == "goals" || len(s.Results.Claims) > 0)
+	})
 }
 
-func (ch *chapter) add(c results.Claim) {
+// newCard puts the answers of a claim that share a rule together and draws them.
+func newCard(c results.Claim) card {
 	k := card{Claim: c}
 	for _, a := range c.Answers {
 		p := part{Title: a.Part, Rule: ruleWords(a)}
@@ -103,7 +98,7 @@ func (ch *chapter) add(c results.Claim) {
 	for _, p := range k.Parts {
 		p.draw()
 	}
-	ch.Cards = append(ch.Cards, k)
+	return k
 }
 
 // Tally counts the verdicts.
@@ -144,37 +139,34 @@ func publishedWords(a results.Answer) string {
 }
 
 // measured reports whether there is a figure at all.
-func measured(a results.Answer) bool { return a.Repeats > 0 && !math.IsNaN(a.Measured) }
+func (a answer) measured() bool { return a.Repeats > 0 && !math.IsNaN(a.Measured) }
 
-func bounded(a results.Answer) bool { return a.Low <= a.Measured && a.Measured <= a.High }
+// reach is the figure's interval; both ends the figure itself if there is none.
+func (a answer) reach() (low, high float64) {
+	if a.Low <= a.Measured && a.Measured <= a.High {
+		return a.Low, a.High
+	}
+	return a.Measured, a.Measured
+}
 
 // Interval is the measured value, its interval and its repeats.
 func (a answer) Interval() string {
 	repeats := count(a.Repeats, "repeat")
-	switch {
-	case !measured(a.Answer):
+	if !a.measured() {
 		return "no figure from " + repeats
-	case !bounded(a.Answer) || number(a.Low) == number(a.High):
-		return fmt.Sprintf("%s (%s)", with(a.Measured, a.Unit), repeats)
 	}
-	return fmt.Sprintf("%s (%s%s%s, %s)", with(a.Measured, a.Unit), number(a.Low), pick(a.Low < 0, " to ", " – "), number(a.High), repeats)
+	low, high := a.reach()
+	between := number(low) + pick(low < 0, " to ", " – ") + number(high) + ", "
+	return fmt.Sprintf("%s (%s%s)", with(a.Measured, a.Unit), pick(number(low) == number(high), "", between), repeats)
 }
 
 // Remarks are the short facts beside the figure.
-func (a answer) Remarks() (out []string) {
-	if a.Floor > 0 && measured(a.Answer) {
-		out = append(out, "margin "+margin(a.Answer))
-	}
-	if a.AtEdge {
-		out = append(out, "at the edge")
-	}
-	if a.Missing {
-		out = append(out, "a figure is missing")
-	}
-	if a.MoreRuns > 0 {
-		out = append(out, count(a.MoreRuns, "more repeat")+pick(a.MoreRuns == 1, " settles it", " settle it"))
-	}
-	return out
+func (a answer) Remarks() []string {
+	return filled(
+		pick(a.Floor > 0 && a.measured(), "margin "+margin(a.Answer), ""),
+		pick(a.AtEdge, "at the edge", ""),
+		pick(a.Missing, "a figure is missing", ""),
+		pick(a.MoreRuns > 0, count(a.MoreRuns, "more repeat")+pick(a.MoreRuns == 1, " settles it", " settle it"), ""))
 }
 
 // Behind are the medians of the figures that the answer was made of. What they have in
@@ -194,34 +186,31 @@ func (a answer) Behind() string {
 }
 
 // draw gives the answers their charts, over a common axis. An answer without a figure has
-// none, and a single dot shows nothing.
+// none.
 func (p part) draw() {
-	charts := make([]*chart.Interval, len(p.Answers))
 	var all []float64
-	for i, a := range p.Answers {
-		if !measured(a.Answer) {
+	for _, a := range p.Answers {
+		if a.measured() {
+			low, high := a.reach()
+			all = append(append(all, a.Measured, low, high, a.Rule.Low, a.Rule.Top), a.Published...)
+		}
+	}
+	for i := range p.Answers {
+		a := &p.Answers[i]
+		if !a.measured() {
 			continue
 		}
-		v := &chart.Interval{
-			Title: fmt.Sprintf("%s: measured %s", a.Setup, a.Interval()), Class: class(a.Verdict), Measured: a.Measured,
-			Figure: chart.Range{Low: a.Measured, High: a.Measured, Tip: "measured " + a.Interval()},
+		low, high := a.reach()
+		v := chart.Interval{
+			Title: fmt.Sprintf("%s: measured %s", a.Setup, a.Interval()), Class: kind(a.Verdict).Class, Measured: a.Measured,
+			X:      chart.Axis{Scale: chart.Around(all...), Format: func(x float64) string { return with(x, a.Unit) }},
+			Figure: chart.Range{Low: low, High: high, Tip: "measured " + a.Interval()},
+			Bands:  bands(a.Answer), Margins: margins(a.Answer),
 		}
-		if bounded(a.Answer) {
-			v.Figure.Low, v.Figure.High = a.Low, a.High
-		}
-		v.Bands, v.Margins = bands(a.Answer), margins(a.Answer)
 		if said := publishedWords(a.Answer); said != "" {
 			v.Published = []chart.Range{{Low: slices.Min(a.Published), High: slices.Max(a.Published), Tip: "published: " + said}}
 		}
-		if len(v.Bands)+len(v.Published) > 0 || v.Figure.Low != v.Figure.High {
-			charts[i], all = v, append(all, v.Cover()...)
-		}
-	}
-	for i, v := range charts {
-		if v != nil {
-			v.X = chart.Axis{Scale: chart.Around(all...), Format: func(x float64) string { return with(x, p.Answers[i].Unit) }}
-			p.Answers[i].Chart = template.HTML(v.SVG())
-		}
+		a.Chart = v.SVG()
 	}
 }
 
@@ -237,14 +226,13 @@ func bands(a results.Answer) []chart.Range {
 // margins are around the rule's edges, where nothing is decided.
 func margins(a results.Answer) (out []chart.Range) {
 	for _, edge := range slices.Compact([]float64{a.Rule.Low, a.Rule.Top}) {
-		if math.IsInf(edge, 0) || !(a.Floor > 0) {
-			continue
-		}
 		r := chart.Range{Low: edge - a.Floor, High: edge + a.Floor, Tip: "margin: within " + margin(a) + " of the edge nothing is decided"}
 		if a.Unit == "x" {
 			r.Low, r.High = edge/(1+a.Floor), edge*(1+a.Floor)
 		}
-		out = append(out, r)
+		if a.Floor > 0 && !math.IsInf(edge, 0) {
+			out = append(out, r)
+		}
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/spillway-go/spillway/lab/internal/numbers"
@@ -16,89 +17,113 @@ type Axis struct {
 	Ticks  func(Scale) []Tick   // nil: round values of the scale
 }
 
-// over gives an axis without a scale one that covers the values.
-func (a Axis) over(values []float64) Axis {
-	switch {
-	case a.Scale != Scale{}:
-	case a.Log:
-		a.Scale = LogAround(values...)
-	default:
-		a.Scale = FromZero(values...)
-	}
-	return a
+// Tick is a place on an axis with its label.
+type Tick struct {
+	At    float64
+	Label string
 }
 
-func (a Axis) ticks(n int) []Tick {
+// Nines is the axis on which a tail of latencies is a readable line: a share p
+// lies at 1/(1−p), logarithmically, so 90 %, 99 % and 99.9 % are equally far
+// apart. It reaches as far as count values allow.
+func Nines(count uint64) Axis {
+	top := max(float64(count), 100)
+	ticks := []Tick{{2, "50 %"}}
+	for n := 10.0; n <= top*1.0001; n *= 10 {
+		ticks = append(ticks, Tick{n, strconv.FormatFloat(100-100/n, 'f', -1, 64) + " %"})
+	}
+	return Axis{Scale: Scale{1, top, true}, Ticks: func(Scale) []Tick { return ticks }}
+}
+
+// over is the scale, or one that covers the values if there is none.
+func (a Axis) over(values []float64) Scale {
+	switch {
+	case a.Scale != Scale{}:
+		return a.Scale
+	case a.Log:
+		return LogAround(values...)
+	}
+	return FromZero(values...)
+}
+
+func (a Axis) ticks(s Scale, n int) (ticks []Tick) {
 	if a.Ticks != nil {
-		return a.Ticks(a.Scale)
+		return a.Ticks(s)
 	}
 	format := a.Format
 	if format == nil {
 		format = numbers.Format
 	}
-	var ticks []Tick
-	for _, v := range a.Scale.Ticks(n) {
+	for _, v := range s.Ticks(n) {
 		ticks = append(ticks, Tick{v, shorten(format(v))})
 	}
 	return ticks
 }
 
-var zeros = regexp.MustCompile(`(\.\d*?)0+(\D|$)`)
+var zeros = regexp.MustCompile(`\.0+(\D|$)|(\.\d*[1-9])0+(\D|$)`)
 
 // shorten drops the zeros that three significant digits leave behind on round
 // values: 2.50 ms is 2.5 ms on an axis.
-func shorten(label string) string {
-	m := zeros.FindStringSubmatchIndex(label)
-	if m == nil {
-		return label
+func shorten(label string) string { return zeros.ReplaceAllString(label, "$1$2$3") }
+
+// plot is a drawing with a frame in which values have their places.
+type plot struct {
+	canvas
+	left, top, right, bottom float64 // of the frame
+	across, up               Scale
+}
+
+func (p *plot) x(v float64) float64 { return p.left + p.across.At(v)*(p.right-p.left) }
+func (p *plot) y(v float64) float64 { return p.bottom - p.up.At(v)*(p.bottom-p.top) }
+
+// begin opens the drawing, with room for labels below the frame; said is what it shows,
+// in words.
+func (p *plot) begin(kind, title string, below float64, said []string) {
+	p.put(`<svg class="chart %v" viewBox="0 0 %d %v" role="img"><title>%v</title>`, kind, Width, p.bottom+below, title)
+	if len(said) > 0 {
+		p.put("<desc>%v</desc>", strings.Join(said, "; "))
 	}
-	return label[:m[0]] + strings.TrimSuffix(label[m[2]:m[3]], ".") + label[m[4]:]
 }
 
-// frame is the plotting area of a chart.
-type frame struct {
-	left, top, right, bottom float64
-}
+// roomForAxis is what xAxis needs below the frame.
+const roomForAxis = 34
 
-func (f frame) x(s Scale, v float64) float64 { return f.left + s.At(v)*(f.right-f.left) }
-func (f frame) y(s Scale, v float64) float64 { return f.bottom - s.At(v)*(f.bottom-f.top) }
-
-// xAxis draws grid lines, tick labels and the axis' name beneath the frame.
+// xAxis draws about n grid lines, their labels, and the axis' name beneath the frame.
 // Labels that would touch their left neighbour are left out.
-func (c *canvas) xAxis(f frame, a Axis, n int) {
+func (p *plot) xAxis(a Axis, values []float64, n int) {
+	p.across = a.over(values)
 	free := -30.0
-	for _, t := range a.ticks(n) {
-		x := f.x(a.Scale, t.At)
-		c.line("grid", x, f.top, x, f.bottom)
+	for _, t := range a.ticks(p.across, n) {
+		x := p.x(t.At)
+		p.line("grid", x, p.top, x, p.bottom)
 		if half := textWidth(t.Label) / 2; x-half >= free {
 			free = x + half + 6
-			c.tick(x, f.bottom+14, t.Label)
+			p.tick(x, p.bottom+14, t.Label)
 		}
 	}
 	if a.Label != "" {
-		c.text("axis", f.right, f.bottom+28, a.Label)
+		p.text("axis", p.right, p.bottom+28, a.Label)
 	}
 }
 
 // tick writes a label in the middle of x, or at the edge if it would cross it.
-func (c *canvas) tick(x, y float64, label string) {
+func (p *plot) tick(x, y float64, label string) {
 	class, half := "tick", textWidth(label)/2
 	if x-half < 0 {
 		class, x = "tick start", 0
 	} else if x+half > Width {
 		class, x = "tick end", Width
 	}
-	c.text(class, x, y, label)
+	p.text(class, x, y, label)
 }
 
-func (c *canvas) yAxis(f frame, a Axis, n int) {
-	for _, t := range a.ticks(n) {
-		y := f.y(a.Scale, t.At)
-		c.line("grid", f.left, y, f.right, y)
-		c.text("tick end", f.left-6, y+3.5, t.Label)
-	}
-	if a.Label != "" {
-		c.text("axis start", 0, f.top-8, a.Label)
+// yAxis draws about n grid lines with labels on their left; it has no name.
+func (p *plot) yAxis(a Axis, values []float64, n int) {
+	p.up = a.over(values)
+	for _, t := range a.ticks(p.up, n) {
+		y := p.y(t.At)
+		p.line("grid", p.left, y, p.right, y)
+		p.text("tick end", p.left-6, y+3.5, t.Label)
 	}
 }
 

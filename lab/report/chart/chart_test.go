@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"flag"
+	"html/template"
 	"io"
 	"math"
 	"os"
@@ -17,16 +18,16 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // drawings are one chart of each kind, small enough to be read as text.
-func drawings() map[string]string {
-	x, ticks := Nines(10_000)
-	return map[string]string{
+func drawings() map[string]template.HTML {
+	nines := Nines(10_000)
+	nines.Label = "share of requests"
+	return map[string]template.HTML{
 		"lines": Lines{
 			Title: "Latency", Height: 160,
-			X: Axis{Label: "share of requests", Scale: x, Ticks: func(Scale) []Tick { return ticks }},
-			Y: Axis{Label: "ms", Log: true},
+			X: nines, Y: Axis{Log: true},
 			Series: []Series{
-				{Name: "a", Class: "s0", Points: []XY{{1, 1}, {10, 20}, {100, 90}, {10_000, 200}}, Marks: []Mark{{XY{10, 20}, "a: 90 % took at most 20 ms"}}},
-				{Name: "b", Class: "s1", Shape: 1, Points: []XY{{1, 2}, {100, 2}, {100, 2}}, Marks: []Mark{{XY{100, 2}, "b: 99 %"}}},
+				{Name: "a", Points: []XY{{1, 1}, {10, 20}, {100, 90}, {10_000, 200}}, Marks: []Mark{{XY{10, 20}, "a: 90 % took at most 20 ms"}}},
+				{Name: "b", Number: 1, Points: []XY{{1, 2}, {100, 2}, {100, 2}}, Marks: []Mark{{XY{100, 2}, "b: 99 %"}}},
 			},
 		}.SVG(),
 		"bars": Bars{
@@ -40,9 +41,9 @@ func drawings() map[string]string {
 			Title: "Peak goroutines", X: Axis{Log: true, Label: "logarithmic"},
 			Rows: []DotRow{
 				{Name: "low load"},
-				{Name: "naive", Class: "s0", Values: []float64{990, 1000, 1010}, Median: 1000, Label: "1,000", Tip: "naive: 1,000"},
-				{Name: "pool", Class: "s1", Shape: 1, Values: []float64{20}, Median: 20, Label: "20"},
-				{Name: "none", Class: "s2", Label: "–"},
+				{Name: "naive", Values: []float64{990, 1000, 1010}, Median: 1000, Label: "1,000", Tip: "naive: 1,000"},
+				{Name: "pool", Series: 1, Values: []float64{20}, Median: 20, Label: "20"},
+				{Name: "none", Series: 2, Label: "–"},
 			},
 		}.SVG(),
 		"interval": Interval{
@@ -53,15 +54,15 @@ func drawings() map[string]string {
 			Title: "outside 10–12", X: Axis{Scale: Around(8, 14)}, Measured: 11, Figure: Range{9, 12, ""},
 			Bands: []Range{{math.Inf(-1), 10, ""}, {12, math.Inf(1), ""}}, Published: []Range{{36, 36, ""}},
 		}.SVG(),
-		"strip":  Strip(Scale{-.1, .1, false}, DotRow{Class: "s1", Shape: 1, Values: []float64{-.05, 0, .06}, Tip: "spread"}),
-		"marker": Marker("s2", 2),
+		"strip":  Strip(Scale{-.1, .1, false}, DotRow{Series: 1, Values: []float64{-.05, 0, .06}, Tip: "spread"}),
+		"marker": Marker(2),
 	}
 }
 
 func TestDrawingsAreAsTheyWere(t *testing.T) {
-	for name, got := range drawings() {
+	for name, drawing := range drawings() {
 		path := filepath.Join("testdata", name+".svg")
-		got = strings.ReplaceAll(got, "><", ">\n<")
+		got := strings.ReplaceAll(string(drawing), "><", ">\n<") + "\n"
 		if *update {
 			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 				t.Fatal(err)
@@ -79,8 +80,9 @@ func TestDrawingsAreAsTheyWere(t *testing.T) {
 }
 
 // wellFormed fails unless the drawing is XML without NaN or infinite numbers.
-func wellFormed(t *testing.T, svg string) {
+func wellFormed(t *testing.T, drawing template.HTML) {
 	t.Helper()
+	svg := string(drawing)
 	d := xml.NewDecoder(strings.NewReader(svg))
 	for {
 		_, err := d.Token()
@@ -143,9 +145,9 @@ func TestScalesStayInsideAndKeepOrder(t *testing.T) {
 }
 
 func TestNinesAreEquallyFarApart(t *testing.T) {
-	s, ticks := Nines(1_000_000)
+	s := Nines(1_000_000).Scale
 	var labels []string
-	for _, tick := range ticks {
+	for _, tick := range Nines(1_000_000).Ticks(s) {
 		labels = append(labels, tick.Label)
 	}
 	if want := []string{"50 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %", "99.9999 %"}; !slices.Equal(labels, want) {

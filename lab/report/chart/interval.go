@@ -1,6 +1,6 @@
 package chart
 
-import "slices"
+import "html/template"
 
 // Range is a pair of bounds; an infinite one is open. Tip says what it is.
 type Range struct {
@@ -21,54 +21,45 @@ type Interval struct {
 	Published []Range // a point where both ends are equal
 }
 
-// Cover returns the values that the axis has to reach. A margin may be wider.
-func (v Interval) Cover() []float64 {
-	values := []float64{v.Measured}
-	for _, r := range slices.Concat(v.Bands, v.Published, []Range{v.Figure}) {
-		values = append(values, r.Low, r.High)
-	}
-	return values
-}
-
 // SVG draws the figure.
-func (v Interval) SVG() string {
-	f := frame{left: 8, top: 8, right: Width - 8, bottom: 48}
-	c := newCanvas("interval", 66, v.Title, nil)
-	mid := (f.top+f.bottom)/2 + 4
-	span := func(r Range) (x0, x1 float64) { return f.x(v.X.Scale, r.Low), f.x(v.X.Scale, r.High) }
-	zone := func(class string, ranges []Range, y, height, round float64) {
+func (v Interval) SVG() template.HTML {
+	p := plot{left: 8, top: 8, right: Width - 8, bottom: 48, across: v.X.Scale}
+	const high, low = 15, 32 // where the published figure is, and the measured one
+	p.begin("interval", v.Title, 18, nil)
+	span := func(r Range) (x0, x1 float64) { return p.x(r.Low), p.x(r.High) }
+	zone := func(class string, ranges []Range, y, height float64) {
 		for _, r := range ranges {
 			x0, x1 := span(r)
-			c.group(class, r.Tip)
-			c.rect("fill", x0, y, max(x1-x0, 2), height, round)
-			c.end()
+			p.group(class, r.Tip)
+			p.rect("fill", x0, y, max(x1-x0, 2), height)
+			p.end()
 		}
 	}
-	zone("band", v.Bands, f.top, f.bottom-f.top, 2)
-	zone("noise", v.Margins, f.bottom-9, 8, 0)
-	c.line("base", f.left, f.bottom, f.right, f.bottom)
-	for _, t := range v.X.ticks(4) {
-		x := f.x(v.X.Scale, t.At)
-		c.line("base", x, f.bottom, x, f.bottom+3)
-		c.tick(x, f.bottom+15, t.Label)
+	zone("band", v.Bands, p.top, p.bottom-p.top)
+	zone("noise", v.Margins, p.bottom-9, 8)
+	p.line("base", p.left, p.bottom, p.right, p.bottom)
+	for _, t := range v.X.ticks(p.across, 4) {
+		x := p.x(t.At)
+		p.line("base", x, p.bottom, x, p.bottom+3)
+		p.tick(x, p.bottom+15, t.Label)
 	}
 	for _, r := range v.Published {
 		x0, x1 := span(r)
-		c.group("published", r.Tip)
-		c.marker("hit", 0, (x0+x1)/2, f.top+7, 9)
+		p.group("published", r.Tip)
+		p.marker("hit", 0, (x0+x1)/2, high, 9)
 		if x1 > x0 {
-			c.line("whisker", x0, f.top+7, x1, f.top+7)
+			p.line("whisker", x0, high, x1, high)
 		}
-		c.diamond("mark", (x0+x1)/2, f.top+7, 5)
-		c.end()
+		p.diamond("mark", (x0+x1)/2, high, 5)
+		p.end()
 	}
 	x0, x1 := span(v.Figure)
-	c.group("measured "+v.Class, v.Figure.Tip)
-	c.rect("hit", x0-8, mid-12, x1-x0+16, 20, 0)
-	c.line("whisker", x0, mid, x1, mid)
-	c.line("whisker", x0, mid-4, x0, mid+4)
-	c.line("whisker", x1, mid-4, x1, mid+4)
-	c.marker("mark", 0, f.x(v.X.Scale, v.Measured), mid, 4.5)
-	c.end()
-	return c.done()
+	p.group("measured "+v.Class, v.Figure.Tip)
+	p.rect("hit", x0-8, low-12, x1-x0+16, 20)
+	p.line("whisker", x0, low, x1, low)
+	p.line("whisker", x0, low-4, x0, low+4)
+	p.line("whisker", x1, low-4, x1, low+4)
+	p.marker("mark", 0, p.x(v.Measured), low, 4.5)
+	p.end()
+	return p.done()
 }

@@ -1,6 +1,6 @@
 package chart
 
-import "strings"
+import "html/template"
 
 // Lines is a chart of lines over a common pair of axes.
 type Lines struct {
@@ -10,11 +10,10 @@ type Lines struct {
 	Series []Series
 }
 
-// Series is one line. Class colours it, Shape numbers its marker.
+// Series is one line. Its number fixes its colour and the shape of its marks.
 type Series struct {
 	Name   string
-	Class  string
-	Shape  int
+	Number int
 	Points []XY
 	Marks  []Mark
 	Desc   string // in words
@@ -30,55 +29,36 @@ type Mark struct {
 }
 
 // SVG draws the chart.
-func (l Lines) SVG() string {
+func (l Lines) SVG() template.HTML {
 	var xs, ys []float64
 	var said []string
 	for _, s := range l.Series {
 		said = append(said, s.Name+" "+s.Desc)
-		for _, p := range s.Points {
-			xs, ys = append(xs, p.X), append(ys, p.Y)
+		for _, at := range s.Points {
+			xs, ys = append(xs, at.X), append(ys, at.Y)
 		}
 	}
-	x, y := l.X.over(xs), l.Y.over(ys)
-	f := frame{left: 48, top: 8, right: Width - 8, bottom: l.Height - 34}
-	if y.Label != "" {
-		f.top = 22
-	}
-	c := newCanvas("lines", l.Height, l.Title, said)
-	c.xAxis(f, x, 5)
-	c.yAxis(f, y, 4)
+	p := plot{left: 48, top: 8, right: Width - 8, bottom: l.Height - roomForAxis}
+	p.begin("lines", l.Title, roomForAxis, said)
+	p.xAxis(l.X, xs, 5)
+	p.yAxis(l.Y, ys, 4)
 	for _, s := range l.Series {
-		c.group("series "+s.Class, "")
-		c.path("line", f, x.Scale, y.Scale, s.Points)
-		c.end()
+		var xy []float64
+		for _, at := range s.Points {
+			xy = append(xy, p.x(at.X), p.y(at.Y))
+		}
+		p.group("series "+SeriesClass(s.Number), "")
+		p.line("line", xy...)
+		p.end()
 	}
 	for _, s := range l.Series { // above all lines
 		for _, m := range s.Marks {
-			at, high := f.x(x.Scale, m.X), f.y(y.Scale, m.Y)
-			c.group("series "+s.Class, m.Tip)
-			c.marker("hit", 0, at, high, 10)
-			c.marker("mark", s.Shape, at, high, 3.2)
-			c.end()
+			x, y := p.x(m.X), p.y(m.Y)
+			p.group("series "+SeriesClass(s.Number), m.Tip)
+			p.marker("hit", 0, x, y, 10)
+			p.marker("mark", s.Number, x, y, 3.2)
+			p.end()
 		}
 	}
-	return c.done()
-}
-
-// path joins the points, leaving out those that do not move the pen.
-func (c *canvas) path(class string, f frame, xs, ys Scale, points []XY) {
-	if len(points) == 0 {
-		return
-	}
-	var d strings.Builder
-	var lastX, lastY float64
-	for i, p := range points {
-		x, y := tenth(f.x(xs, p.X)), tenth(f.y(ys, p.Y))
-		if i > 0 && x == lastX && y == lastY {
-			continue
-		}
-		d.WriteByte("Ml"[min(i, 1)]) // steps, not places: a third shorter
-		d.WriteString(px(x-lastX) + " " + px(y-lastY))
-		lastX, lastY = x, y
-	}
-	c.b.WriteString(`<path class="` + esc(class) + `" d="` + d.String() + `"/>`)
+	return p.done()
 }

@@ -1,9 +1,6 @@
 package chart
 
-import (
-	"math"
-	"strings"
-)
+import "math"
 
 // Scale maps values to 0..1.
 type Scale struct {
@@ -24,10 +21,10 @@ func FromZero(values ...float64) Scale {
 // all positive and lie far apart it is logarithmic.
 func Around(values ...float64) Scale {
 	low, high := ends(values, math.Inf(-1))
-	switch {
-	case low > high:
+	if low > high {
 		return Scale{0, 1, false}
-	case low > 0 && high/low > 6:
+	}
+	if low > 0 && high/low > 6 {
 		air := math.Pow(high/low, .12)
 		return Scale{low / air, high * air, true}
 	}
@@ -35,8 +32,8 @@ func Around(values ...float64) Scale {
 	if air == 0 {
 		air = max(math.Abs(high)*.2, .5)
 	}
-	if low >= 0 && low-air < 0 {
-		return Scale{0, high + air, false}
+	if low >= 0 {
+		return Scale{max(low-air, 0), high + air, false}
 	}
 	return Scale{low - air, high + air, false}
 }
@@ -75,39 +72,30 @@ func (s Scale) At(v float64) float64 {
 }
 
 // Ticks returns about n round values within the scale.
-func (s Scale) Ticks(n int) []float64 {
+func (s Scale) Ticks(n int) (ticks []float64) {
+	if !(s.Max > s.Min) || !finite(s.Min) || !finite(s.Max) || s.Log && s.Min <= 0 {
+		return nil
+	}
 	if s.Log {
 		return s.logTicks(n)
 	}
-	if !(s.Max > s.Min) || !finite(s.Min) || !finite(s.Max) {
-		return nil
+	// The step is 1, 2, 5 or 10 times a power of ten.
+	least := (s.Max - s.Min) / float64(max(n, 1))
+	step := math.Pow(10, math.Floor(math.Log10(least)))
+	for _, m := range []float64{2, 2.5, 2} {
+		if step < least*.999 {
+			step *= m
+		}
 	}
-	step := niceStep((s.Max - s.Min) / float64(max(n, 1)))
-	first := math.Ceil(s.Min/step - 1e-9)
-	var ticks []float64
-	for i := first; i*step <= s.Max+step*1e-9 && len(ticks) < 50; i++ {
+	for i := math.Ceil(s.Min/step - 1e-9); i*step <= s.Max+step*1e-9 && len(ticks) < 50; i++ {
 		ticks = append(ticks, i*step+0) // +0 turns −0 into 0
 	}
 	return ticks
 }
 
-// niceStep is 1, 2 or 5 times a power of ten, at least raw.
-func niceStep(raw float64) float64 {
-	power := math.Pow(10, math.Floor(math.Log10(raw)))
-	for _, m := range []float64{1, 2, 5} {
-		if m*power >= raw*.999 {
-			return m * power
-		}
-	}
-	return 10 * power
-}
-
 // logTicks are powers of ten with 2 and 5 between them, or 3, or only some of the powers,
 // so that they are not too many.
 func (s Scale) logTicks(n int) (ticks []float64) {
-	if !(s.Max > s.Min) || s.Min <= 0 || !finite(s.Max) {
-		return nil
-	}
 	lo, hi := int(math.Floor(math.Log10(s.Min))), int(math.Ceil(math.Log10(s.Max)))
 	for _, steps := range [][]float64{{1, 2, 5}, {1, 3}, {1}} {
 		ticks = nil
@@ -126,25 +114,6 @@ func (s Scale) logTicks(n int) (ticks []float64) {
 		return Scale{s.Min, s.Max, false}.Ticks(n)
 	}
 	return ticks
-}
-
-// Tick is a place on an axis with its label.
-type Tick struct {
-	At    float64
-	Label string
-}
-
-// Nines is the axis on which a tail of latencies is a readable line: a share p
-// lies at 1/(1−p), logarithmically, so 90 %, 99 % and 99.9 % are equally far
-// apart. It reaches as far as count values allow.
-func Nines(count uint64) (Scale, []Tick) {
-	top := max(float64(count), 100)
-	ticks := []Tick{{2, "50 %"}}
-	for n, label := 10.0, "90"; n <= top*1.0001; n *= 10 {
-		ticks = append(ticks, Tick{n, label + " %"})
-		label = strings.TrimSuffix("99."+strings.Repeat("9", len(ticks)-2), ".")
-	}
-	return Scale{1, top, true}, ticks
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

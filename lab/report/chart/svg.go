@@ -10,6 +10,7 @@ package chart
 import (
 	"fmt"
 	"html"
+	"html/template"
 	"math"
 	"strconv"
 	"strings"
@@ -21,62 +22,71 @@ import (
 const Width = 360
 
 // canvas collects the marks of one drawing.
-type canvas struct {
-	b strings.Builder
-}
+type canvas struct{ strings.Builder }
 
-// newCanvas begins a drawing; said is what it shows, in words.
-func newCanvas(kind string, height float64, title string, said []string) *canvas {
-	c := &canvas{}
-	fmt.Fprintf(&c.b, `<svg class="chart %s" viewBox="0 0 %d %s" role="img"><title>%s</title>`, kind, Width, px(height), esc(title))
-	if len(said) > 0 {
-		fmt.Fprintf(&c.b, `<desc>%s</desc>`, esc(strings.Join(said, "; ")))
+// put writes markup: numbers as coordinates with one decimal, text escaped.
+func (c *canvas) put(format string, args ...any) {
+	for i, a := range args {
+		switch a := a.(type) {
+		case float64:
+			args[i] = strconv.FormatFloat(tenth(a)+0, 'f', -1, 64)
+		case string:
+			args[i] = html.EscapeString(Clean(a))
+		}
 	}
-	return c
+	fmt.Fprintf(c, format, args...)
 }
 
-func (c *canvas) done() string {
-	c.b.WriteString("</svg>\n")
-	return c.b.String()
-}
+// done ends the drawing.
+func (c *canvas) done() template.HTML { return template.HTML(c.String() + "</svg>") }
 
-func (c *canvas) line(class string, x1, y1, x2, y2 float64) {
-	fmt.Fprintf(&c.b, `<path class="%s" d="M%s %sL%s %s"/>`, esc(class), px(x1), px(y1), px(x2), px(y2))
-}
+// line joins points, each x and y; polygon closes the line.
+func (c *canvas) line(class string, xy ...float64)    { c.path(class, xy, "") }
+func (c *canvas) polygon(class string, xy ...float64) { c.path(class, xy, "Z") }
 
-func (c *canvas) rect(class string, x, y, w, h, r float64) {
-	fmt.Fprintf(&c.b, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"`, esc(class), px(x), px(y), px(max(w, 0)), px(h))
-	if r > 0 {
-		fmt.Fprintf(&c.b, ` rx="%s"`, px(r))
+func (c *canvas) path(class string, xy []float64, end string) {
+	c.put(`<path class="%v" d="`, class)
+	x, y := 0.0, 0.0
+	for i := 0; i+1 < len(xy); i += 2 {
+		toX, toY := tenth(xy[i]), tenth(xy[i+1])
+		if i > 0 && toX == x && toY == y {
+			continue // it does not move the pen
+		}
+		c.put("%c%v %v", "Ml"[min(i, 1)], toX-x, toY-y) // steps, not places: a third shorter
+		x, y = toX, toY
 	}
-	c.b.WriteString("/>")
+	c.put(`%v"/>`, end)
+}
+
+func (c *canvas) rect(class string, x, y, w, h float64) {
+	c.put(`<rect class="%v" x="%v" y="%v" width="%v" height="%v"/>`, class, x, y, max(w, 0), h)
 }
 
 // text is anchored as its class says: names at their start, values and axis
 // names at their end, ticks in their middle unless they are "start" or "end".
 func (c *canvas) text(class string, x, y float64, s string) {
-	fmt.Fprintf(&c.b, `<text class="%s" x="%s" y="%s">%s</text>`, esc(class), px(x), px(y), esc(s))
+	c.put(`<text class="%v" x="%v" y="%v">%v</text>`, class, x, y, s)
 }
 
 // group opens marks that share a class and, if tip is not empty, a tooltip.
 func (c *canvas) group(class, tip string) {
 	if tip == "" {
-		fmt.Fprintf(&c.b, `<g class="%s">`, esc(class))
-		return
+		c.put(`<g class="%v">`, class)
+	} else {
+		c.put(`<g class="%v tip"><title>%v</title>`, class, tip)
 	}
-	fmt.Fprintf(&c.b, `<g class="%s tip"><title>%s</title>`, esc(class), esc(tip))
 }
 
-func (c *canvas) end() { c.b.WriteString("</g>") }
+func (c *canvas) end() { c.put("</g>") }
 
 // marker draws the n-th shape of a small set, so that series differ by more
 // than colour.
 func (c *canvas) marker(class string, n int, x, y, r float64) {
 	switch n % 4 {
 	case 0:
-		fmt.Fprintf(&c.b, `<circle class="%s" cx="%s" cy="%s" r="%s"/>`, esc(class), px(x), px(y), px(r))
+		c.put(`<circle class="%v" cx="%v" cy="%v" r="%v"/>`, class, x, y, r)
 	case 1:
-		c.rect(class, x-r*.9, y-r*.9, r*1.8, r*1.8, 0)
+		c.rect(class, x-r*.9, y-r*.9, r*1.8, r*1.8)
 	case 2:
 		c.polygon(class, x, y-r*1.2, x+r*1.1, y+r*.8, x-r*1.1, y+r*.8)
 	case 3:
@@ -88,44 +98,34 @@ func (c *canvas) diamond(class string, x, y, r float64) {
 	c.polygon(class, x, y-r, x+r, y, x, y+r, x-r, y)
 }
 
-func (c *canvas) polygon(class string, xy ...float64) {
-	fmt.Fprintf(&c.b, `<path class="%s" d="`, esc(class))
-	for i := 0; i+1 < len(xy); i += 2 {
-		c.b.WriteByte("ML"[min(i, 1)])
-		c.b.WriteString(px(xy[i]) + " " + px(xy[i+1]))
-	}
-	c.b.WriteString(`Z"/>`)
-}
+// SeriesClass is the colour of the n-th series.
+func SeriesClass(n int) string { return fmt.Sprintf("s%d", n%8) }
 
-// Marker is the n-th shape alone, for a legend outside the chart.
-func Marker(class string, n int) string {
+// Marker is that of the n-th series alone, for a legend outside the chart.
+func Marker(n int) template.HTML {
 	c := &canvas{}
-	c.b.WriteString(`<svg class="key long" viewBox="0 0 28 14" aria-hidden="true">`)
-	c.group(class, "")
+	c.put(`<svg class="key long" viewBox="0 0 28 14" aria-hidden="true">`)
+	c.group(SeriesClass(n), "")
 	c.line("line", 0, 7, 28, 7)
 	c.marker("mark", n, 14, 7, 4)
 	c.end()
-	c.b.WriteString(`</svg>`)
-	return c.b.String()
+	return c.done()
 }
 
-// esc makes text safe inside an element or an attribute. Control characters,
-// which no markup can carry, are dropped.
-func esc(s string) string {
-	return html.EscapeString(strings.Map(func(r rune) rune {
+// Clean drops control characters, which no markup can carry and no terminal should get.
+func Clean(s string) string {
+	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
 			return -1
 		}
 		return r
-	}, s))
+	}, s)
 }
 
-// px writes a coordinate with one decimal; a value that is not finite becomes 0, so
-// that no input can break a drawing.
-func px(v float64) string { return strconv.FormatFloat(tenth(v)+0, 'f', -1, 64) }
-
+// tenth rounds to one decimal; a value that is not finite becomes 0, so that no input can
+// break a drawing.
 func tenth(v float64) float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
+	if !finite(v) {
 		return 0
 	}
 	return math.Round(v*10) / 10

@@ -1,0 +1,132 @@
+package chart
+
+import "html/template"
+
+// Bars is a chart of horizontal stacked bars, one row each, with the row's
+// name and figure above its bar.
+type Bars struct {
+	Title string
+	X     Axis
+	Rows  []BarRow
+}
+
+// BarRow is one bar.
+type BarRow struct {
+	Name     string
+	Label    string // at the right, above the bar
+	Alarm    string // shown in place of Label, highlighted
+	Segments []Segment
+}
+
+// Segment is one part of a bar; its class colours it. One that is not above 0 has no
+// room in a bar.
+type Segment struct {
+	Class string
+	Value float64
+	Tip   string
+}
+
+// SVG draws the chart.
+func (b Bars) SVG() template.HTML {
+	const rowHeight = 38
+	p := plot{left: 2, top: 6, right: Width - 4, bottom: 8 + rowHeight*float64(len(b.Rows))}
+	var sums []float64
+	var said []string
+	for _, row := range b.Rows {
+		sum := 0.0
+		for _, s := range row.Segments {
+			if s.Value > 0 {
+				sum += s.Value
+			}
+		}
+		sums, said = append(sums, sum), append(said, row.Name+" "+row.Label+row.Alarm)
+	}
+	p.begin("bars", b.Title, roomForAxis, said)
+	p.xAxis(b.X, sums, 4)
+	for i, row := range b.Rows {
+		y := p.top + rowHeight*float64(i)
+		p.text("name", p.left, y+12, fit(row.Name, 28))
+		if row.Alarm != "" {
+			p.text("alarm", p.right, y+12, row.Alarm)
+		} else {
+			p.text("value", p.right, y+12, row.Label)
+		}
+		sum := 0.0
+		for _, s := range row.Segments {
+			if s.Value > 0 {
+				x := p.x(sum)
+				sum += s.Value
+				p.group("segment "+s.Class, s.Tip)
+				p.rect("fill", x, y+18, max(p.x(sum)-x, .8), 14)
+				p.end()
+			}
+		}
+	}
+	return p.done()
+}
+
+// Dots is a chart of repeated measurements: a dot for each repeat and a stroke at the
+// median, so that it shows the spread too.
+type Dots struct {
+	Title string
+	X     Axis
+	Rows  []DotRow
+}
+
+// DotRow is one row: a heading when it has no values and no label.
+type DotRow struct {
+	Name   string
+	Series int // the number that fixes its colour and shape
+	Values []float64
+	Median float64
+	Label  string // at the right end, usually the median
+	Tip    string
+}
+
+// SVG draws the chart.
+func (d Dots) SVG() template.HTML {
+	const rowHeight = 20
+	p := plot{left: 104, top: 6, right: Width - 76, bottom: 10 + rowHeight*float64(len(d.Rows))}
+	var values []float64
+	var said []string
+	for _, row := range d.Rows {
+		values, said = append(values, row.Values...), append(said, row.Name+" "+row.Label)
+	}
+	p.begin("dots", d.Title, roomForAxis, said)
+	p.xAxis(d.X, values, 3)
+	for i, row := range d.Rows {
+		y := p.top + rowHeight*(float64(i)+.5)
+		if len(row.Values) == 0 && row.Label == "" {
+			p.text("heading", 0, y+6, row.Name)
+			continue
+		}
+		p.text("name", 8, y+4, fit(row.Name, 16))
+		p.text("value", Width-2, y+4, row.Label)
+		p.repeats(row, y, rowHeight, 3.4)
+	}
+	return p.done()
+}
+
+// Strip is a bare row of dots with its median, for a table cell.
+func Strip(s Scale, row DotRow) template.HTML {
+	p := plot{left: 5, right: 115, across: s}
+	p.put(`<svg class="chart strip" viewBox="0 0 120 16" aria-hidden="true">`)
+	p.line("grid", 0, 8, 120, 8)
+	p.repeats(row, 8, 16, 3)
+	return p.done()
+}
+
+// repeats draws the dots of a row around y.
+func (p *plot) repeats(row DotRow, y, height, r float64) {
+	if len(row.Values) == 0 {
+		return
+	}
+	p.group("series "+SeriesClass(row.Series), row.Tip)
+	p.rect("hit", p.left, y-height/2, p.right-p.left, height)
+	for _, v := range row.Values {
+		p.marker("dot", row.Series, p.x(v), y, r)
+	}
+	x := p.x(row.Median)
+	p.line("median", x, y-7, x, y+7)
+	p.end()
+}
