@@ -151,7 +151,7 @@ type labJudgeCmd struct {
 
 // Help teaches.
 func (labJudgeCmd) Help() string {
-	return `Reads the raw runs (runs.jsonl), decides every claim again, says which verdicts changed and rewrites results.json and report.html. The same runs and seed give the same verdicts. A session that was killed before it could write results.json is judged too.
+	return `Reads the raw runs (runs.jsonl), decides every claim again, says which verdicts changed and rewrites results.json and report.html. The same runs and seed give the same verdicts. A session that was killed is judged too.
 
 Example:
   spillway lab judge spillway-results/H-20260102-150405`
