@@ -63,8 +63,10 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 	tmp := t.TempDir()
 	file := filepath.Join(tmp, "file")
 	unknownKey := filepath.Join(tmp, "unknown.json")
+	notANumber := filepath.Join(tmp, "number.json")
 	used := filepath.Join(tmp, "used")
 	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.WriteFile(unknownKey, []byte(`{"lab": {"repeat": 5}}`), 0o600),
+		os.WriteFile(notANumber, []byte(`{"lab": {"H": {"seed": "many"}}}`), 0o600),
 		os.Mkdir(used, 0o700), os.WriteFile(filepath.Join(used, results.RunsFile), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -105,6 +107,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		"absent body":              {[]string{"load", "--clients", "1", "-d", "@" + out, server.URL}, "the body"},
 		"absent configuration":     {[]string{"--config", out, "version"}, "configuration file"},
 		"unknown configuration":    {[]string{"--config", unknownKey, "version"}, `unknown key "lab.repeat"`},
+		"configured, not a number": {[]string{"--config", notANumber, "lab", "H", "--out", out}, "many"},
 		"environment not a number": {[]string{"lab", "reuse"}, "SPILLWAY_LAB_REUSE_USERS"},
 	} {
 		t.Run(name, func(t *testing.T) {
