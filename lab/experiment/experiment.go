@@ -25,9 +25,9 @@ type Experiment struct {
 	Folder string                     // of the lab
 	Help   string                     // what is measured and how, for --help: paragraphs of whole sentences
 	Roles  map[string]contestant.Role // of the contestants that this program plays itself
+	Flags  func() any                 // a new configuration for the command line to fill: a pointer to a struct
 
-	config func() any // a new configuration, empty
-	plan   func(any) (Plan, error)
+	plan func(any) (Plan, error)
 }
 
 // Declare joins what an experiment is: its claims, its configuration C, whose fields are
@@ -39,7 +39,7 @@ func Declare[C any](family ledger.Family, help string, plan func(C) (Plan, error
 	_, file, _, _ := runtime.Caller(1)
 	return &Experiment{
 		Family: family, Folder: filepath.Base(filepath.Dir(file)), Help: help, Roles: roles,
-		config: func() any { return new(C) },
+		Flags: func() any { return new(C) },
 		plan: func(c any) (Plan, error) {
 			if err := check(c); err != nil {
 				return Plan{}, err
@@ -110,8 +110,7 @@ func (c Cell) group() Group {
 }
 
 // Keys returns every cell of the plan.
-func (p Plan) Keys() []ledger.Key {
-	var out []ledger.Key
+func (p Plan) Keys() (out []ledger.Key) {
 	for _, g := range p.groups() {
 		out = append(out, g.Keys...)
 	}
@@ -119,10 +118,9 @@ func (p Plan) Keys() []ledger.Key {
 }
 
 // Expect is how long so many repeats should take, with the demonstrations.
-func (p Plan) Expect(repeats int) time.Duration {
-	var sum time.Duration
+func (p Plan) Expect(repeats int) (sum time.Duration) {
 	for _, b := range p.batches() {
-		sum += time.Duration(repeats) * b.expect()
+		sum += time.Duration(repeats) * b.expect(nil)
 	}
 	for _, d := range p.Demos {
 		sum += d.Expect
@@ -143,8 +141,7 @@ type batch []Group
 
 // batches joins the groups that run at the same time. Every other group is a batch of
 // its own.
-func (p Plan) batches() []batch {
-	var out []batch
+func (p Plan) batches() (out []batch) {
 	at := map[string]int{}
 	for _, g := range p.groups() {
 		if i, ok := at[g.Beside]; ok && g.Beside != "" {
@@ -157,9 +154,19 @@ func (p Plan) batches() []batch {
 	return out
 }
 
-// expect is as long as the longest group.
-func (b batch) expect() time.Duration {
-	return slices.MaxFunc(b, func(x, y Group) int { return int(x.Expect - y.Expect) }).Expect
+// expect is as long as the longest group should take: the time that it took last, or
+// what was planned.
+func (b batch) expect(took map[ledger.Key]time.Duration) (longest time.Duration) {
+	for _, g := range b {
+		expect := g.Expect
+		for _, k := range g.Keys {
+			if last, measured := took[k]; measured {
+				expect = last
+			}
+		}
+		longest = max(longest, expect)
+	}
+	return longest
 }
 
 func (b batch) label() string {

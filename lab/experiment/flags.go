@@ -5,7 +5,9 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 )
@@ -23,9 +25,6 @@ type Common struct {
 	JSON    bool   `env:"SPILLWAY_LAB_JSON" name:"json" help:"Print results.json on standard output; progress stays on standard error."`
 }
 
-// Flags is a new configuration for the command line to fill: a pointer to a struct.
-func (e *Experiment) Flags() any { return e.config() }
-
 // Takes says roughly how long the experiment takes at a size, in words, on an idle
 // machine.
 func (e *Experiment) Takes(size string) string {
@@ -39,94 +38,71 @@ func (e *Experiment) Takes(size string) string {
 
 // Sizes is a resolver that gives flags their values of --quick and --full.
 func Sizes() kong.Resolver {
-	return kong.ResolverFunc(func(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-		size := chosenSize(ctx)
-		if size == "" || !flag.Tag.Has(size) || fromEnvironment(flag) {
-			return nil, nil
+	return sizes(func(ctx *kong.Context) string {
+		for _, f := range ctx.Flags() {
+			if (f.Name == "quick" || f.Name == "full") && ctx.FlagValue(f) == true {
+				return f.Name
+			}
 		}
-		return flag.Tag.Get(size), nil
+		return ""
 	})
 }
 
-func chosenSize(ctx *kong.Context) string {
-	for _, f := range ctx.Flags() {
-		if f.Name != "quick" && f.Name != "full" {
-			continue
+// sizes gives flags their values of a size, unless the environment has one.
+func sizes(size func(*kong.Context) string) kong.Resolver {
+	return kong.ResolverFunc(func(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+		if chosen := size(ctx); chosen != "" && flag.Tag.Has(chosen) && !InEnvironment(flag) {
+			return flag.Tag.Get(chosen), nil
 		}
-		if on, ok := ctx.FlagValue(f).(bool); ok && on {
-			return f.Name
-		}
-	}
-	return ""
+		return nil, nil
+	})
 }
 
-func fromEnvironment(flag *kong.Flag) bool {
+// InEnvironment reports whether the environment has a value for the flag.
+func InEnvironment(flag *kong.Flag) bool {
 	return slices.ContainsFunc(flag.Envs, func(name string) bool { _, ok := os.LookupEnv(name); return ok })
 }
 
 // Config returns the configuration of a size: "quick", "full", or "" for the default.
 func (e *Experiment) Config(size string) any {
-	c := e.config()
-	if err := parse(c, size); err != nil {
-		panic(fmt.Sprintf("experiment %s: %v", e.ID, err)) // a tag is wrong: every test of it says so
-	}
+	c := e.Flags()
+	fill(c, size)
 	return c
 }
 
 // Sized is the configuration C of a size: "quick", "full", or "" for the default.
-func Sized[C any](size string) C {
-	var c C
-	if err := parse(&c, size); err != nil {
-		panic(fmt.Sprintf("%T: %v", c, err))
-	}
+func Sized[C any](size string) (c C) {
+	fill(&c, size)
 	return c
 }
 
-func parse(config any, size string) error {
-	k, err := kong.New(config, kong.Resolvers(kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-		if size == "" || !flag.Tag.Has(size) {
-			return nil, nil
-		}
-		return flag.Tag.Get(size), nil
-	})))
-	if err != nil {
-		return err
+// fill panics if a tag is wrong: every test of the experiment says so.
+func fill(config any, size string) {
+	if _, err := kong.Must(config, kong.Resolvers(sizes(func(*kong.Context) string { return size }))).Parse(nil); err != nil {
+		panic(fmt.Sprintf("%T: %v", config, err))
 	}
-	_, err = k.Parse(nil)
-	return err
 }
+
+// flags are those of a configuration, with their values.
+func flags(config any) []*kong.Flag { return kong.Must(config, kong.NoDefaultHelp()).Model.Flags }
 
 // settingsOf lists a configuration's flags with their values.
 func settingsOf(config any) string {
-	k, err := kong.New(config)
-	if err != nil {
-		return ""
-	}
 	var parts []string
-	for _, f := range k.Model.Flags {
-		if f.Name != "help" {
-			parts = append(parts, f.Name+" "+shown(f.Target))
-		}
+	for _, f := range flags(config) {
+		parts = append(parts, f.Name+" "+shown(f.Target))
 	}
 	return strings.Join(parts, ", ")
 }
 
 // scaled says how a configuration differs from the full size.
 func (e *Experiment) scaled(config any) string {
-	full := e.Config("full")
-	here, err1 := kong.New(config)
-	there, err2 := kong.New(full)
-	if err1 != nil || err2 != nil {
-		return ""
-	}
 	var parts []string
-	for i, f := range here.Model.Flags {
-		other := there.Model.Flags[i]
-		a, b := f.Target, other.Target
-		if f.Name == "help" || reflect.DeepEqual(a.Interface(), b.Interface()) {
-			continue
+	full := flags(e.Config("full"))
+	for i, f := range flags(config) {
+		if a, b := f.Target, full[i].Target; !reflect.DeepEqual(a.Interface(), b.Interface()) {
+			parts = append(parts, fmt.Sprintf("%s %s instead of %s", f.Name, shown(a), shown(b)))
 		}
-		parts = append(parts, fmt.Sprintf("%s %s instead of %s", f.Name, shown(a), shown(b)))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -149,4 +125,55 @@ func Known(flag string, given, known []string) error {
 		}
 	}
 	return nil
+}
+
+// limits are the tags that limit a flag: a number or a duration, or each in a list.
+var limits = []struct {
+	tag, words string
+	keeps      func(x, limit float64) bool // what is not a number keeps none
+}{
+	{"above", "more than ", func(x, limit float64) bool { return x > limit }},
+	{"least", "at least ", func(x, limit float64) bool { return x >= limit }},
+	{"most", "at most ", func(x, limit float64) bool { return x <= limit }},
+}
+
+// check holds a configuration against the limits of its flags. A limited list that has a
+// default must not be empty.
+func check(config any) error {
+	for _, f := range flags(config) {
+		values := []reflect.Value{f.Target}
+		if f.Target.Kind() == reflect.Slice {
+			values = nil
+			for _, v := range f.Target.Seq2() {
+				values = append(values, v)
+			}
+		}
+		var want []string
+		within := len(values) > 0 || !f.HasDefault
+		for _, l := range limits {
+			if !f.Tag.Has(l.tag) {
+				continue
+			}
+			want = append(want, l.words+f.Tag.Get(l.tag))
+			for _, v := range values {
+				within = within && l.keeps(v.Convert(reflect.TypeFor[float64]()).Float(), limit(f.Tag.Get(l.tag)))
+			}
+		}
+		if want != nil && !within {
+			return fmt.Errorf("%s is %s: want %s", f.Name, shown(f.Target), strings.Join(want, " and "))
+		}
+	}
+	return nil
+}
+
+// limit is a tag's number or duration.
+func limit(s string) float64 {
+	if d, err := time.ParseDuration(s); err == nil {
+		return float64(d)
+	}
+	x, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		panic(fmt.Sprintf("%q is no limit: want a number or a duration", s)) // every test of the experiment says so
+	}
+	return x
 }

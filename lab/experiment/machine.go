@@ -1,81 +1,104 @@
 package experiment
 
 import (
-	"bufio"
 	"crypto/sha256"
-	"encoding/hex"
-	"io"
+	"fmt"
 	"os"
 	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spillway-go/spillway/lab/results"
 )
 
 // ThisMachine describes this machine, as far as the system reports it.
 func ThisMachine() results.Machine {
-	m := results.Machine{
-		OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(),
-		CPUs: runtime.NumCPU(), GOMAXPROCS: runtime.GOMAXPROCS(0),
+	memory, _, _ := strings.Cut(firstField("/proc/meminfo", "MemTotal"), " ")
+	kib, _ := strconv.Atoi(memory)
+	return results.Machine{
+		OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), CPU: firstField("/proc/cpuinfo", "model name"),
+		CPUs: runtime.NumCPU(), GOMAXPROCS: runtime.GOMAXPROCS(0), MemoryMiB: kib >> 10,
 	}
-	m.CPU = firstField("/proc/cpuinfo", "model name")
-	if kb, _, ok := strings.Cut(firstField("/proc/meminfo", "MemTotal"), " "); ok {
-		if n, err := strconv.Atoi(kb); err == nil {
-			m.MemoryMiB = n >> 10
+}
+
+// firstField returns the value of the first "name: value" line of a file, or "".
+func firstField(path, name string) string {
+	data, _ := os.ReadFile(path)
+	for line := range strings.Lines(string(data)) {
+		if key, value, _ := strings.Cut(line, ":"); strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
 		}
 	}
-	return m
+	return ""
 }
 
 // Revision names the lab's sources: the commit it was built from, or else the program
 // itself by its content.
 var Revision = sync.OnceValue(func() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
-		var commit, dirty string
+		settings := map[string]string{}
 		for _, s := range info.Settings {
-			switch {
-			case s.Key == "vcs.revision":
-				commit = s.Value[:min(12, len(s.Value))]
-			case s.Key == "vcs.modified" && s.Value == "true":
-				dirty = "+"
-			}
+			settings[s.Key] = s.Value
 		}
-		if commit != "" && dirty == "" {
-			return commit
+		if commit := settings["vcs.revision"]; commit != "" && settings["vcs.modified"] != "true" {
+			return commit[:min(12, len(commit))]
 		}
 	}
-	exe, err := os.Executable()
+	path, _ := os.Executable()
+	program, err := os.ReadFile(path)
 	if err != nil {
 		return "unknown"
 	}
-	f, err := os.Open(exe)
-	if err != nil {
-		return "unknown"
-	}
-	defer f.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return "unknown"
-	}
-	return "program " + hex.EncodeToString(sum.Sum(nil))[:12]
+	sum := sha256.Sum256(program)
+	return fmt.Sprintf("program %x", sum[:6])
 })
 
-// firstField returns the value of the first "name: value" line of a file, or "".
-func firstField(path, name string) string {
-	f, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		key, value, ok := strings.Cut(lines.Text(), ":")
-		if ok && strings.TrimSpace(key) == name {
-			return strings.TrimSpace(value)
+// tooMuch is the share of the machine's processors that other processes may use during
+// a measurement.
+const tooMuch = 0.10
+
+// watchNeighbours begins to watch how much other processes compute: what all processes
+// used, less what this one and the contestants that it ended did. It returns their share
+// of all processors since then, 0 to 1. Only Linux tells; elsewhere nothing disturbs.
+func watchNeighbours() (share func() float64) {
+	began := time.Now()
+	before, ok := othersTicks()
+	return func() float64 {
+		elapsed := time.Since(began).Seconds()
+		now, still := othersTicks()
+		if !ok || !still || elapsed < 0.5 { // a tick is 10 ms
+			return 0
 		}
+		const ticksPerSecond = 100
+		return min(max(0, float64(now-before)/ticksPerSecond/elapsed/float64(runtime.NumCPU())), 1)
 	}
-	return ""
+}
+
+// othersTicks is the processor time of other processes so far, in clock ticks.
+func othersTicks() (int64, bool) {
+	// user nice system idle iowait irq softirq steal, the last by the hypervisor's other
+	// guests. Interrupts are left out: our own network traffic makes them.
+	all, ok1 := ticks("/proc/stat", "cpu ", 0, 1, 2, 7)
+	// state ppid … utime stime cutime cstime: ours, and of children that have ended. The
+	// name before them may contain anything but the bracket.
+	ours, ok2 := ticks("/proc/self/stat", ") ", 11, 12, 13, 14)
+	return all - ours, ok1 && ok2
+}
+
+// ticks sums some of the fields that follow a word in a file.
+func ticks(path, after string, fields ...int) (sum int64, ok bool) {
+	data, err := os.ReadFile(path)
+	_, rest, found := strings.Cut(string(data), after)
+	all := strings.Fields(rest)
+	if err != nil || !found || len(all) < 15 {
+		return 0, false
+	}
+	for _, i := range fields {
+		n, _ := strconv.ParseInt(all[i], 10, 64)
+		sum += n
+	}
+	return sum, true
 }

@@ -9,21 +9,18 @@ import (
 )
 
 // Progress shows how far a session has come: one live line with a bar on a terminal,
-// a line for each step elsewhere. A nil Progress prints nothing.
+// a line for each step elsewhere.
 type Progress struct {
 	w     io.Writer
 	live  bool
 	width int
 
-	mu       sync.Mutex
-	total    time.Duration // expected, of everything
-	passed   time.Duration // expected, of the steps that are done
-	started  time.Time
-	step     string
-	expect   time.Duration
-	stepTime time.Time
-	quit     chan struct{}
-	ended    sync.WaitGroup
+	mu      sync.Mutex
+	started time.Time
+	step    string
+	began   time.Time     // when the step did
+	expect  time.Duration // of the step
+	rest    time.Duration // of what comes after it
 }
 
 // NewProgress writes to w, in place if live. Width is the terminal's; 0: 80.
@@ -34,21 +31,22 @@ func NewProgress(w io.Writer, live bool, width int) *Progress {
 	return &Progress{w: w, live: live, width: width}
 }
 
-func (p *Progress) start(total time.Duration) {
-	if p == nil {
-		return
-	}
-	p.total, p.started, p.quit = total, time.Now(), make(chan struct{})
+// start says how long everything should take. Call stop at the end.
+func (p *Progress) start(total time.Duration) (stop func()) {
 	fmt.Fprintf(p.w, "this takes about %s on an idle machine\n", rough(total))
+	p.started = time.Now()
+	p.begin("preparing", 0, total)
 	if !p.live {
-		return
+		return func() {}
 	}
-	p.ended.Go(func() {
+	var ended sync.WaitGroup
+	quit := make(chan struct{})
+	ended.Go(func() {
 		tick := time.NewTicker(200 * time.Millisecond)
 		defer tick.Stop()
 		for {
 			select {
-			case <-p.quit:
+			case <-quit:
 				return
 			case <-tick.C:
 				p.mu.Lock()
@@ -57,73 +55,56 @@ func (p *Progress) start(total time.Duration) {
 			}
 		}
 	})
+	return func() {
+		close(quit)
+		ended.Wait()
+		fmt.Fprint(p.w, clearLine)
+	}
 }
 
-func (p *Progress) begin(step string, expect time.Duration) {
-	if p == nil {
-		return
-	}
+// begin starts a step that should take so long, and what comes after it the rest.
+func (p *Progress) begin(step string, expect, rest time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.step, p.expect, p.stepTime = step, expect, time.Now()
+	p.step, p.began, p.expect, p.rest = step, time.Now(), expect, rest
 	if p.live {
 		p.draw()
 	}
 }
 
-// end finishes the step; note is its result.
-func (p *Progress) end(note string) {
-	if p == nil {
-		return
-	}
+// end finishes the step; note is its result, and the rest what is left now that it is
+// known how long the step took.
+func (p *Progress) end(note string, rest time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.passed += p.expect
+	p.expect, p.rest = 0, rest
 	if p.live {
 		return
 	}
 	if note != "" {
-		note = ": " + firstLine(note)
+		line, _, _ := strings.Cut(note, "\n")
+		note = ": " + line
 	}
-	fmt.Fprintf(p.w, "%s%s (%v, %s left)\n", p.step, note, time.Since(p.stepTime).Round(100*time.Millisecond), rough(p.left(p.passed)))
+	fmt.Fprintf(p.w, "%s%s (%v, %s left)\n", p.step, note, time.Since(p.began).Round(100*time.Millisecond), rough(rest))
 }
 
 // note says something about the step, which goes on.
 func (p *Progress) note(text string) {
-	if p == nil || p.live {
-		return
+	if !p.live {
+		fmt.Fprintf(p, "%s: %s\n", p.step, text)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	fmt.Fprintf(p.w, "%s: %s\n", p.step, text)
 }
 
 // Write prints whole lines, above the live one.
 func (p *Progress) Write(lines []byte) (int, error) {
-	if p == nil {
-		return len(lines), nil
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.live {
-		fmt.Fprint(p.w, clearLine)
+	if !p.live {
+		return p.w.Write(lines)
 	}
-	n, err := p.w.Write(lines)
-	if p.live {
-		p.draw()
-	}
-	return n, err
-}
-
-func (p *Progress) stop() {
-	if p == nil {
-		return
-	}
-	close(p.quit)
-	p.ended.Wait()
-	if p.live {
-		fmt.Fprint(p.w, clearLine)
-	}
+	defer p.draw()
+	fmt.Fprint(p.w, clearLine)
+	return p.w.Write(lines)
 }
 
 const (
@@ -133,27 +114,13 @@ const (
 
 // draw repaints the live line. The caller holds mu.
 func (p *Progress) draw() {
-	passed := p.passed + min(time.Since(p.stepTime), p.expect)
-	share := 0.0
-	if p.total > 0 {
-		share = min(1, float64(passed)/float64(p.total))
+	passed, left, share := time.Since(p.started), p.rest+max(0, p.expect-time.Since(p.began)), 0.0
+	if left > 0 || passed > 0 {
+		share = float64(passed) / float64(passed+left)
 	}
 	full := int(share * barCells)
-	line := fmt.Sprintf("%s%s %3.0f %%, %s left · %s", strings.Repeat("█", full), strings.Repeat("░", barCells-full),
-		100*share, rough(p.left(passed)), p.step)
-	if runes := []rune(line); len(runes) >= p.width {
-		line = string(runes[:p.width-1])
-	}
-	fmt.Fprint(p.w, clearLine+line)
-}
-
-// left is how long the rest should take at the pace so far.
-func (p *Progress) left(passed time.Duration) time.Duration {
-	rest, pace := p.total-passed, 1.0
-	if passed > 5*time.Second {
-		pace = float64(time.Since(p.started)) / float64(passed)
-	}
-	return max(0, time.Duration(float64(rest)*pace))
+	line := []rune(fmt.Sprintf("%s%s %3.0f %%, %s left · %s", strings.Repeat("█", full), strings.Repeat("░", barCells-full), 100*share, rough(left), p.step))
+	fmt.Fprint(p.w, clearLine+string(line[:min(len(line), p.width-1)]))
 }
 
 // rough is a duration in rounded words.
@@ -166,9 +133,4 @@ func rough(d time.Duration) string {
 		return fmt.Sprintf("%d min", d/time.Minute)
 	}
 	return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,8 +66,7 @@ func (d *runLog) cell(name string) experiment.Cell {
 func quiet() func() float64 { return func() float64 { return 0 } }
 
 func session(t *testing.T, seed uint64, repeats int) experiment.Session {
-	return experiment.Session{Dir: filepath.Join(t.TempDir(), "out"), Seed: seed, Repeats: repeats,
-		Progress: experiment.NewProgress(io.Discard, false, 0), Watch: quiet}
+	return experiment.Session{Dir: filepath.Join(t.TempDir(), "out"), Seed: seed, Repeats: repeats, Watch: quiet}
 }
 
 func TestRepeatsAreInterleavedInAnOrderOfTheirOwn(t *testing.T) {
@@ -206,29 +204,6 @@ func TestBadSettingsLeaveNothingBehind(t *testing.T) {
 	}
 	if _, err := os.Stat(s.Dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder is there: %v", err)
-	}
-}
-
-func TestLinesAppearAboveTheLiveOne(t *testing.T) {
-	var out strings.Builder
-	fmt.Fprintln(experiment.NewProgress(&out, true, 40), "building")
-	if got := out.String(); !strings.HasPrefix(got, "\r\x1b[Kbuilding\n\r\x1b[K") {
-		t.Errorf("%q", got)
-	}
-	var none *experiment.Progress
-	fmt.Fprintln(none, "nobody looks")
-}
-
-func TestProgressWithoutATerminalIsOneLineAStep(t *testing.T) {
-	var out strings.Builder
-	var d runLog
-	s := session(t, 1, 2)
-	s.Progress = experiment.NewProgress(&out, false, 0)
-	if _, _, err := start(t, t.Context(), s, experiment.Plan{Cells: []experiment.Cell{d.cell("a")}}); err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.Count(out.String(), "\n"); got != 3 || strings.Contains(out.String(), "\x1b") {
-		t.Errorf("want the forecast and two steps:\n%s", out.String())
 	}
 }
 

@@ -6,6 +6,7 @@ package results
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,8 +20,7 @@ const Schema = "spillway/results/v2"
 
 // Files of a results folder.
 const (
-	SessionFile = "session.json" // a Results without its end, written at the start
-	ResultsFile = "results.json" // a Results
+	ResultsFile = "results.json" // a Results, without its end until the session has one
 	RunsFile    = "runs.jsonl"   // one Run a line, written as each run ends
 	ReportFile  = "report.html"
 )
@@ -30,7 +30,7 @@ type Results struct {
 	Schema     string          `json:"schema"`
 	Experiment string          `json:"experiment"`
 	Started    time.Time       `json:"started"`
-	Ended      time.Time       `json:"ended,omitzero"`
+	Ended      time.Time       `json:"ended,omitzero"` // zero: it goes on, or it was killed
 	Machine    Machine         `json:"machine"`
 	Revision   string          `json:"revision"` // of the lab
 	Command    []string        `json:"command"`
@@ -103,49 +103,47 @@ type Answer struct {
 	Sides     []Side     `json:"sides,omitempty"`     // the figures it was made of
 }
 
-// answerJSON writes figures that there are not as null: JSON has no NaN, and 0 would lie.
-type answerJSON struct {
-	plainAnswer
-	Measured *float64 `json:"measured"`
-	Low      *float64 `json:"low"`
-	High     *float64 `json:"high"`
-	Floor    *float64 `json:"floor,omitempty"`
+// figure is a number that JSON has as null if there is none: it has no NaN, and 0 would lie.
+type figure float64
+
+// MarshalJSON implements json.Marshaler.
+func (f figure) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(f)) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(f))
 }
 
-type plainAnswer Answer
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *figure) UnmarshalJSON(data []byte) error {
+	*f = figure(math.NaN())
+	return json.Unmarshal(data, (*float64)(f)) // null changes nothing
+}
+
+type (
+	plainAnswer Answer
+	answerJSON  struct {
+		plainAnswer
+		Measured figure `json:"measured"`
+		Low      figure `json:"low"`
+		High     figure `json:"high"`
+		Floor    figure `json:"floor,omitzero"`
+	}
+)
 
 // MarshalJSON implements json.Marshaler.
 func (a Answer) MarshalJSON() ([]byte, error) {
-	there := func(x float64) *float64 {
-		if math.IsNaN(x) {
-			return nil
-		}
-		return &x
-	}
-	out := answerJSON{plainAnswer(a), there(a.Measured), there(a.Low), there(a.High), there(a.Floor)}
-	if a.Floor == 0 {
-		out.Floor = nil
-	}
-	return json.Marshal(out)
+	return json.Marshal(answerJSON{plainAnswer(a), figure(a.Measured), figure(a.Low), figure(a.High), figure(a.Floor)})
 }
 
-// UnmarshalJSON implements json.Unmarshaler. A figure that is null is NaN.
+// UnmarshalJSON implements json.Unmarshaler.
 func (a *Answer) UnmarshalJSON(data []byte) error {
-	var in answerJSON
-	if err := json.Unmarshal(data, &in); err != nil {
-		return err
-	}
+	none := figure(math.NaN())
+	in := answerJSON{Measured: none, Low: none, High: none}
+	err := json.Unmarshal(data, &in)
 	*a = Answer(in.plainAnswer)
-	back := func(to *float64, from *float64, none float64) {
-		if *to = none; from != nil {
-			*to = *from
-		}
-	}
-	back(&a.Measured, in.Measured, math.NaN())
-	back(&a.Low, in.Low, math.NaN())
-	back(&a.High, in.High, math.NaN())
-	back(&a.Floor, in.Floor, 0)
-	return nil
+	a.Measured, a.Low, a.High, a.Floor = float64(in.Measured), float64(in.Low), float64(in.High), float64(in.Floor)
+	return err
 }
 
 // Side is one of the figures behind an answer.
@@ -184,8 +182,9 @@ type Run struct {
 	Started   time.Time            `json:"started"`
 	Params    map[string]any       `json:"params,omitempty"`
 	Elapsed   float64              `json:"elapsed_seconds"`
-	Killed    string               `json:"killed,omitempty"` // why the contestant was killed; that is a result
-	Failed    string               `json:"failed,omitempty"` // why there is no measurement; that is no result
+	Took      float64              `json:"took_seconds,omitempty"` // of its group, with what starts and ends it
+	Killed    string               `json:"killed,omitempty"`       // why the contestant was killed; that is a result
+	Failed    string               `json:"failed,omitempty"`       // why there is no measurement; that is no result
 	Offered   uint64               `json:"offered"`
 	Outcomes  []Outcome            `json:"outcomes"`
 	Lag       *histogram.Histogram `json:"lag,omitempty"` // send lag of the generator, nanoseconds
@@ -248,26 +247,21 @@ func Latest(runs []Run) []Run {
 		twin                 bool
 		repeat               int
 	}
-	at := func(r Run) place { return place{r.Setup, r.Load, r.Pattern, r.Twin, r.Repeat} }
-	last := map[place]int{}
-	for i, r := range runs {
-		last[at(r)] = i
-	}
+	seen := map[place]bool{}
 	var out []Run
-	for i, r := range runs {
-		if last[at(r)] == i {
-			out = append(out, r)
+	for _, r := range slices.Backward(runs) {
+		if at := (place{r.Setup, r.Load, r.Pattern, r.Twin, r.Repeat}); !seen[at] {
+			seen[at], out = true, append(out, r)
 		}
 	}
+	slices.Reverse(out)
 	return out
 }
 
 // Of returns the outcome of that kind; an absent one is empty.
 func (r *Run) Of(kind string) Outcome {
-	for _, o := range r.Outcomes {
-		if o.Kind == kind {
-			return o
-		}
+	if i := slices.IndexFunc(r.Outcomes, func(o Outcome) bool { return o.Kind == kind }); i >= 0 {
+		return r.Outcomes[i]
 	}
 	return Outcome{Kind: kind, Latency: &histogram.Histogram{}}
 }

@@ -1,12 +1,11 @@
 package results
 
 import (
-	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -79,80 +78,70 @@ func (l *RunLog) Close() error { return l.f.Close() }
 func (l *RunLog) Discard() {
 	l.f.Close()
 	os.Remove(l.f.Name())
-	os.Remove(filepath.Join(filepath.Dir(l.f.Name()), SessionFile))
+	os.Remove(filepath.Join(filepath.Dir(l.f.Name()), ResultsFile))
 	if l.made {
 		os.Remove(filepath.Dir(l.f.Name())) // unless something else is in it by now
 	}
 }
 
-// ReadRuns reads one run a line. A last line that was cut off in the middle, as
+// readRuns reads one run a line. A last line that was cut off in the middle, as
 // an interrupted program leaves it, is skipped and reported by cut; any other
 // line that is not a run is an error.
-func ReadRuns(r io.Reader) (runs []Run, cut bool, err error) {
-	br := bufio.NewReader(r)
-	for n := 1; ; n++ {
-		line, readErr := br.ReadBytes('\n')
-		if readErr != nil && readErr != io.EOF {
-			return runs, false, readErr
+func readRuns(data []byte) (runs []Run, cut bool, err error) {
+	n := 0
+	for line := range bytes.Lines(data) {
+		n++
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
 		}
-		if len(bytes.TrimSpace(line)) > 0 {
-			var run Run
-			if err := json.Unmarshal(line, &run); err != nil {
-				if readErr == io.EOF {
-					return runs, true, nil
-				}
-				return runs, false, fmt.Errorf("line %d is not a run: %w", n, err)
-			}
-			for i := range run.Outcomes {
-				if run.Outcomes[i].Latency == nil {
-					run.Outcomes[i].Latency = &histogram.Histogram{}
-				}
-			}
-			runs = append(runs, run)
+		var run Run
+		if err := json.Unmarshal(line, &run); err != nil && !bytes.HasSuffix(line, []byte("\n")) {
+			return runs, true, nil
+		} else if err != nil {
+			return runs, false, fmt.Errorf("line %d is not a run: %w", n, err)
 		}
-		if readErr == io.EOF {
-			return runs, false, nil
+		for i := range run.Outcomes {
+			run.Outcomes[i].Latency = cmp.Or(run.Outcomes[i].Latency, &histogram.Histogram{})
 		}
+		runs = append(runs, run)
 	}
+	return runs, false, nil
 }
 
-// Read reads the results of a folder. Without a results file, because the session was
-// killed before it was written, it takes what the session wrote at its start, and says
-// so in Partial. A cut last run makes the results partial.
+// Read reads the results of a folder. Partial says if the session was killed before its
+// end, or the last run was cut off.
 func Read(dir string) (Results, []Run, error) {
-	f, err := os.Open(filepath.Join(dir, RunsFile))
+	path := filepath.Join(dir, RunsFile)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return Results{}, nil, fmt.Errorf("%s is not a results folder: %w", dir, err)
 	}
-	defer f.Close()
-	runs, cut, err := ReadRuns(f)
+	runs, cut, err := readRuns(data)
 	if err != nil {
-		return Results{}, nil, fmt.Errorf("%s: %w", f.Name(), err)
+		return Results{}, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	res, err := readResults(filepath.Join(dir, ResultsFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		res, err = readResults(filepath.Join(dir, SessionFile))
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%s has runs but neither %s nor %s, so that nothing says what they are: %w", dir, ResultsFile, SessionFile, err)
-		}
+		err = fmt.Errorf("%s has runs but no %s, so that nothing says what they are: %w", dir, ResultsFile, err)
+	}
+	switch {
+	case res.Ended.IsZero():
 		res.Partial = fmt.Sprintf("the session was killed after %d runs", len(runs))
 		if len(runs) > 0 {
 			last := runs[len(runs)-1]
 			res.Ended = last.Started.Add(time.Duration(last.Elapsed * float64(time.Second)))
 		}
-	}
-	if cut && res.Partial == "" {
+	case cut && res.Partial == "":
 		res.Partial = "the last run was cut off while it was written"
 	}
 	return res, Latest(runs), err
 }
 
-func readResults(path string) (Results, error) {
+func readResults(path string) (res Results, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return Results{}, err
 	}
-	var res Results
 	if err := json.Unmarshal(data, &res); err != nil {
 		return Results{}, fmt.Errorf("%s is damaged: %w", path, err)
 	}
@@ -162,47 +151,27 @@ func readResults(path string) (Results, error) {
 	return res, nil
 }
 
-// WriteSession writes what is known at the start of a session.
-func WriteSession(dir string, res Results) error { return write(dir, SessionFile, res) }
-
 // WriteResults writes the results file of a folder, atomically. An empty
 // Schema is filled in.
-func WriteResults(dir string, res Results) error { return write(dir, ResultsFile, res) }
-
-func write(dir, name string, res Results) error {
-	if res.Schema == "" {
-		res.Schema = Schema
-	}
+func WriteResults(dir string, res Results) error {
+	res.Schema = cmp.Or(res.Schema, Schema)
 	data, err := json.MarshalIndent(res, "", "  ")
 	if err != nil {
 		return fmt.Errorf("the results cannot be stored: %w", err)
 	}
-	return WriteFile(filepath.Join(dir, name), append(data, '\n'))
+	return WriteFile(filepath.Join(dir, ResultsFile), append(data, '\n'))
 }
 
 // WriteFile replaces a file atomically: readers see the old content or the
 // new, and a failure leaves the old.
-func WriteFile(path string, data []byte) (err error) {
+func WriteFile(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if err := f.Chmod(0o644); err != nil {
-		return err
-	}
-	if _, err := f.Write(data); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
+	defer os.Remove(f.Name()) // which does nothing once it was renamed
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), path)

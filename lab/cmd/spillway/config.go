@@ -5,90 +5,62 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/spillway-go/spillway/lab/experiment"
 )
 
 // configFlag names a file of flags. Its keys are the names of commands and of
 // their flags; a key that is neither is an error.
 type configFlag string
 
-// BeforeResolve loads the file.
-func (f configFlag) BeforeResolve(k *kong.Kong, ctx *kong.Context, trace *kong.Path) error {
-	path := ""
-	if v, ok := ctx.FlagValue(trace.Flag).(configFlag); ok {
-		path = string(v)
-	}
+// BeforeResolve loads the file. The environment wins over it.
+func (configFlag) BeforeResolve(k *kong.Kong, ctx *kong.Context, trace *kong.Path) error {
+	path, _ := ctx.FlagValue(trace.Flag).(configFlag)
 	if path == "" {
 		return nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := os.ReadFile(string(path))
 	if err != nil {
 		return fmt.Errorf("the configuration file: %w", err)
 	}
-	var values map[string]any
-	if err := json.Unmarshal(data, &values); err != nil {
+	var keys map[string]any
+	if err := json.Unmarshal(data, &keys); err != nil {
 		return fmt.Errorf("the configuration file %s is not JSON: %w", path, err)
 	}
-	if err := known(k.Model.Node, values, ""); err != nil {
+	values := map[*kong.Flag]any{}
+	if err := assign(values, k.Model.Node, keys, ""); err != nil {
 		return fmt.Errorf("the configuration file %s: %w", path, err)
 	}
-	ctx.AddResolver(fileResolver{values})
+	ctx.AddResolver(kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+		if experiment.InEnvironment(flag) {
+			return nil, nil
+		}
+		return values[flag], nil
+	}))
 	return nil
 }
 
-// known reports keys that name no command or flag.
-func known(node *kong.Node, values map[string]any, path string) error {
-	for key, value := range values {
+// assign gives the flags of a command, and of those below it, their values.
+func assign(values map[*kong.Flag]any, node *kong.Node, keys map[string]any, path string) error {
+	for key, value := range keys {
 		name := path + key
 		if i := slices.IndexFunc(node.Children, func(c *kong.Node) bool { return c.Name == key }); i >= 0 {
 			inner, ok := value.(map[string]any)
 			if !ok {
 				return fmt.Errorf("%s is a command: want {\"flag\": value}", name)
 			}
-			if err := known(node.Children[i], inner, name+"."); err != nil {
+			if err := assign(values, node.Children[i], inner, name+"."); err != nil {
 				return err
 			}
 			continue
 		}
-		if !hasFlag(node, key) {
+		i := slices.IndexFunc(node.Flags, func(f *kong.Flag) bool { return f.Name == key })
+		if i < 0 {
 			return fmt.Errorf("unknown key %q", name)
 		}
+		values[node.Flags[i]] = value
 	}
 	return nil
-}
-
-func hasFlag(node *kong.Node, name string) bool {
-	if slices.ContainsFunc(node.Flags, func(f *kong.Flag) bool { return f.Name == name }) {
-		return true
-	}
-	return node.DefaultCmd != nil && hasFlag(node.DefaultCmd, name) // "lab" stands for "lab run"
-}
-
-type fileResolver struct{ values map[string]any }
-
-func (fileResolver) Validate(*kong.Application) error { return nil }
-
-// Resolve finds a flag's value in the file, unless the environment has one.
-func (r fileResolver) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (any, error) {
-	for _, env := range flag.Envs {
-		if _, ok := os.LookupEnv(env); ok {
-			return nil, nil
-		}
-	}
-	values := r.values
-	if node := parent.Node(); node != nil {
-		for _, name := range strings.Fields(node.FullPath())[1:] {
-			inner, ok := values[name].(map[string]any)
-			if !ok {
-				if node.Parent != nil && node.Parent.DefaultCmd == node && name == node.Name {
-					break // "lab" stands for "lab run"
-				}
-				return nil, nil
-			}
-			values = inner
-		}
-	}
-	return values[flag.Name], nil
 }

@@ -9,9 +9,14 @@ import (
 	"github.com/spillway-go/spillway/lab/overload/demo"
 )
 
+const (
+	laneWidth = 23 // three lanes fit in 80 columns
+	barWidth  = 8
+)
+
 type demoCmd struct {
-	Duration time.Duration `env:"SPILLWAY_DEMO_DURATION" default:"25s" help:"How long calm, storm and aftermath last together; below 10s the shares mean little."`
-	JSON     bool          `name:"json" env:"SPILLWAY_DEMO_JSON" help:"Print everything as JSON on standard output; the rows go to standard error."`
+	Duration time.Duration `default:"25s" help:"How long calm, storm and aftermath last together; below 10s the shares mean little."`
+	JSON     bool          `name:"json" help:"Print everything as JSON on standard output; the rows go to standard error."`
 }
 
 // Help teaches.
@@ -36,10 +41,25 @@ func (c *demoCmd) Run(env *environment) error {
 	if c.JSON {
 		out = env.stderr
 	}
-	cfg := demo.Default(c.Duration)
-	rows := &demoRows{w: out, cfg: cfg}
-	rows.begin()
-	res, err := demo.Run(env.ctx, cfg, rows.row)
+	fmt.Fprintf(out, "A service that can do %.0f requests a second, three times, under the same load:\n", demo.Capacity)
+	fmt.Fprint(out, "good answers a second, and the p99 of whatever was not refused.\n\n")
+	head := "   s"
+	for _, l := range demo.Lanes {
+		head += fmt.Sprintf("  %-*s", laneWidth, l.Name)
+	}
+	fmt.Fprintln(out, strings.TrimRight(head, " "))
+	phase := ""
+	res, err := demo.Run(env.ctx, c.Duration, func(p demo.Phase, r demo.Row) {
+		if p.Name != phase {
+			phase = p.Name
+			fmt.Fprintf(out, "%s: %gx, %.0f requests a second\n", phase, r.Load, r.Offered)
+		}
+		line := fmt.Sprintf("%4.3g", r.At)
+		for _, c := range r.Lanes {
+			line += fmt.Sprintf("  %s %4.0f/s %7s", bar(c.Good/demo.Capacity), c.Good, demo.Millis(c.P99))
+		}
+		fmt.Fprintln(out, line)
+	})
 	if err != nil {
 		return err
 	}
@@ -77,51 +97,8 @@ func conclude(w io.Writer, res *demo.Result) {
 	fmt.Fprintln(w, "\nNext: spillway lab overload measures this for real, over HTTP and SQLite,\nwith seven contestants.")
 }
 
-const (
-	laneWidth = 23 // three lanes fit in 80 columns
-	barWidth  = 8
-)
-
-// demoRows prints a line for each row, the lanes side by side, also without a
-// terminal.
-type demoRows struct {
-	w     io.Writer
-	cfg   demo.Config
-	phase int // of the row before, counted from 1
-}
-
-func (d *demoRows) begin() {
-	fmt.Fprintf(d.w, "A service that can do %.0f requests a second, three times, under the same load:\n", d.cfg.Work.Capacity())
-	fmt.Fprint(d.w, "good answers a second, and the p99 of whatever was not refused.\n\n")
-	head := "   s"
-	for _, l := range demo.Lanes {
-		head += fmt.Sprintf("  %-*s", laneWidth, l.Name)
-	}
-	fmt.Fprintln(d.w, strings.TrimRight(head, " "))
-}
-
-func (d *demoRows) row(r demo.Row) {
-	var b strings.Builder
-	if d.phase != r.Phase+1 {
-		d.phase = r.Phase + 1
-		fmt.Fprintf(&b, "%s: %gx, %.0f requests a second\n", d.cfg.Phases[r.Phase].Name, r.Load, r.Offered)
-	}
-	fmt.Fprintf(&b, "%4.3g", r.At)
-	for _, c := range r.Lanes {
-		fmt.Fprintf(&b, "  %s %4.0f/s %7s", bar(c.Good/d.cfg.Work.Capacity()), c.Good, demo.Millis(c.P99))
-	}
-	fmt.Fprintln(d.w, b.String())
-}
-
 // bar draws a share of the whole width in eighths of a column.
 func bar(share float64) string {
-	const eighths = " ▏▎▍▌▋▊▉█"
-	parts := []rune(eighths)
-	left := int(min(max(share, 0), 1)*barWidth*8 + .5)
-	var b strings.Builder
-	for range barWidth {
-		b.WriteRune(parts[min(left, 8)])
-		left = max(left-8, 0)
-	}
-	return b.String()
+	eighths, n := []rune(" ▏▎▍▌▋▊▉"), int(min(max(share, 0), 1)*barWidth*8+.5)
+	return fmt.Sprintf("%-*.*s", barWidth, barWidth, strings.Repeat("█", n/8)+string(eighths[n%8]))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -26,27 +27,18 @@ type labCmd struct {
 }
 
 // newLabCmd makes the commands of the experiments.
-func newLabCmd() labCmd {
-	var fields []reflect.StructField
-	for i, e := range experiments {
-		fields = append(fields, reflect.StructField{
-			Name: fmt.Sprintf("E%d", i), Type: reflect.TypeFor[experimentCmd](),
-			Tag: reflect.StructTag(fmt.Sprintf(`cmd:"" name:%q help:%q`, e.ID, e.Title+".") + alias(e.ID)),
-		})
+func newLabCmd() (lab labCmd) {
+	for _, e := range experiments {
+		tag := fmt.Sprintf(`cmd:"" name:%q help:%q`, e.ID, e.Title+".")
+		if lower := strings.ToLower(e.ID); lower != e.ID { // H is called h, too
+			tag += fmt.Sprintf(` aliases:%q`, lower)
+		}
+		command := reflect.StructField{Name: "Command", Type: reflect.TypeFor[experimentCmd](), Tag: reflect.StructTag(tag)}
+		commands := reflect.New(reflect.StructOf([]reflect.StructField{command}))
+		commands.Elem().Field(0).Set(reflect.ValueOf(experimentCmd{Experiment: e, Config: e.Flags()}))
+		lab.Plugins = append(lab.Plugins, commands.Interface())
 	}
-	commands := reflect.New(reflect.StructOf(fields))
-	for i, e := range experiments {
-		commands.Elem().Field(i).Set(reflect.ValueOf(experimentCmd{Experiment: e, Config: e.Flags()}))
-	}
-	return labCmd{Plugins: kong.Plugins{commands.Interface()}}
-}
-
-// alias lets H be called h.
-func alias(id string) string {
-	if lower := strings.ToLower(id); lower != id {
-		return fmt.Sprintf(` aliases:%q`, lower)
-	}
-	return ""
+	return lab
 }
 
 // Help teaches.
@@ -96,28 +88,16 @@ func (c *experimentCmd) Run(env *environment) error {
 		fmt.Fprintln(env.stderr, "note: memory caps need Linux and are not enforced here")
 	}
 	s := experiment.Session{
-		Dir: c.Out, Repeats: c.Repeats, Again: c.Again, Seed: c.Seed, Command: append([]string{"spillway"}, env.args...),
-		Progress: experiment.NewProgress(env.stderr, env.liveStderr, env.width()),
+		Repeats: c.Repeats, Again: c.Again, Seed: cmp.Or(c.Seed, 1+rand.Uint64N(999_999)), Command: append([]string{"spillway"}, env.args...),
+		Progress: experiment.NewProgress(env.stderr, env.width > 0, env.width),
 	}
-	if s.Dir == "" {
-		s.Dir = filepath.Join("spillway-results", c.Experiment.ID+"-"+time.Now().Format("20060102-150405"))
-	}
-	if s.Seed == 0 {
-		s.Seed = 1 + rand.Uint64N(999_999)
-	}
-	var res results.Results
-	var runs []results.Run
-	var err error
+	s.Dir = cmp.Or(c.Resume, c.Out, filepath.Join("spillway-results", c.Experiment.ID+"-"+time.Now().Format("20060102-150405")))
+	run := func() (results.Results, []results.Run, error) { return s.Run(env.ctx, c.Experiment, c.Config) }
 	if c.Resume != "" {
-		s.Dir = c.Resume
-		res, runs, err = s.Resume(env.ctx, c.Experiment)
-	} else {
-		res, runs, err = s.Run(env.ctx, c.Experiment, c.Config)
+		run = func() (results.Results, []results.Run, error) { return s.Resume(env.ctx, c.Experiment) }
 	}
-	switch {
-	case errors.Is(err, experiment.ErrInput):
-		return badInput(err)
-	case err != nil:
+	res, runs, err := run()
+	if err != nil {
 		return err
 	}
 	if err := show(env, c.Experiment, s.Dir, res, runs, c.JSON); err != nil {
@@ -127,7 +107,7 @@ func (c *experimentCmd) Run(env *environment) error {
 	case env.ctx.Err() != nil:
 		return fmt.Errorf("%w; what was measured is in %s, and --resume %s goes on", errInterrupted, s.Dir, s.Dir)
 	case res.Partial != "":
-		return failure{errors.New(res.Partial)}
+		return errors.New(res.Partial)
 	}
 	return nil
 }
@@ -151,7 +131,7 @@ type labJudgeCmd struct {
 
 // Help teaches.
 func (labJudgeCmd) Help() string {
-	return `Reads the raw runs (runs.jsonl), decides every claim again, says which verdicts changed and rewrites results.json and report.html. The same runs and seed give the same verdicts. A session that was killed before it could write results.json is judged too.
+	return `Reads the raw runs (runs.jsonl), decides every claim again, says which verdicts changed and rewrites results.json and report.html. The same runs and seed give the same verdicts. A session that was killed is judged too.
 
 Example:
   spillway lab judge spillway-results/H-20260102-150405`
@@ -187,10 +167,10 @@ func changes(before, after []results.Claim) (out []string) {
 		was[c.ID] = c.Verdict
 	}
 	for _, c := range after {
-		if old, ok := was[c.ID]; ok && old != c.Verdict {
+		switch old, judged := was[c.ID]; {
+		case judged && old != c.Verdict:
 			out = append(out, fmt.Sprintf("%s was %s and is %s now", c.ID, old, c.Verdict))
-		}
-		if _, ok := was[c.ID]; !ok && before != nil {
+		case !judged && before != nil:
 			out = append(out, fmt.Sprintf("%s was not judged and is %s now", c.ID, c.Verdict))
 		}
 		delete(was, c.ID)

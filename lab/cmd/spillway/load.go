@@ -19,22 +19,22 @@ import (
 type loadCmd struct {
 	URL string `arg:"" help:"Where to send the load, such as http://localhost:8080/api/v1/patients/P000042."`
 
-	Rate     float64       `env:"SPILLWAY_LOAD_RATE" group:"How much (--rate or --clients)" placeholder:"N" help:"Open loop: start N requests a second by schedule, however slow the answers are. Latency counts from the intended start."`
-	Poisson  bool          `env:"SPILLWAY_LOAD_POISSON" group:"How much (--rate or --clients)" help:"With --rate: random gaps, as independent users make them, instead of even ones."`
-	Clients  int           `env:"SPILLWAY_LOAD_CLIENTS" group:"How much (--rate or --clients)" placeholder:"N" help:"Closed loop: N clients that each wait for an answer before they send again."`
-	Duration time.Duration `env:"SPILLWAY_LOAD_DURATION" group:"How much (--rate or --clients)" placeholder:"D" help:"How long to send; 10s unless --requests says when to stop."`
-	Requests uint64        `env:"SPILLWAY_LOAD_REQUESTS" group:"How much (--rate or --clients)" placeholder:"N" help:"How many requests to send in total."`
+	Rate     float64       `group:"How much (--rate or --clients)" placeholder:"N" help:"Open loop: start N requests a second by schedule, however slow the answers are. Latency counts from the intended start."`
+	Poisson  bool          `group:"How much (--rate or --clients)" help:"With --rate: random gaps, as independent users make them, instead of even ones."`
+	Clients  int           `group:"How much (--rate or --clients)" placeholder:"N" help:"Closed loop: N clients that each wait for an answer before they send again."`
+	Duration time.Duration `group:"How much (--rate or --clients)" placeholder:"D" help:"How long to send; 10s unless --requests says when to stop."`
+	Requests uint64        `group:"How much (--rate or --clients)" placeholder:"N" help:"How many requests to send in total."`
 
-	Method   string        `short:"X" env:"SPILLWAY_LOAD_METHOD" group:"The request" help:"Method; GET, or POST when there is a body."`
-	Header   []string      `short:"H" sep:"none" env:"SPILLWAY_LOAD_HEADER" group:"The request" placeholder:"\"NAME: VALUE\"" help:"A header; may be repeated."`
-	Body     string        `short:"d" env:"SPILLWAY_LOAD_BODY" group:"The request" placeholder:"TEXT|@FILE" help:"Body of every request; @FILE reads it from a file."`
-	Timeout  time.Duration `env:"SPILLWAY_LOAD_TIMEOUT" group:"The request" default:"30s" help:"How long one request may take."`
-	Insecure bool          `env:"SPILLWAY_LOAD_INSECURE" group:"The request" help:"Accept any TLS certificate, as for a server of your own."`
+	Method   string        `short:"X" group:"The request" help:"Method; GET, or POST when there is a body."`
+	Header   []string      `short:"H" sep:"none" group:"The request" placeholder:"\"NAME: VALUE\"" help:"A header; may be repeated."`
+	Body     string        `short:"d" group:"The request" placeholder:"TEXT|@FILE" help:"Body of every request; @FILE reads it from a file."`
+	Timeout  time.Duration `group:"The request" default:"30s" help:"How long one request may take."`
+	Insecure bool          `group:"The request" help:"Accept any TLS certificate, as for a server of your own."`
 
-	Seed        uint64   `env:"SPILLWAY_LOAD_SEED" default:"1" help:"Of the gaps of --poisson."`
-	MaxInFlight int      `env:"SPILLWAY_LOAD_MAX_IN_FLIGHT" default:"10000" help:"Most requests of an open loop that may be unanswered at one time."`
-	Expect      []string `short:"e" sep:"none" env:"SPILLWAY_LOAD_EXPECT" placeholder:"BOUND" help:"Exit with 1 unless it is kept, such as 'p99<200ms', 'goodput>=500', 'error<1%' or 'rejected.p99<5ms'; may be repeated."`
-	JSON        bool     `name:"json" env:"SPILLWAY_LOAD_JSON" help:"Print the result as JSON on standard output; progress stays on standard error."`
+	Seed        uint64   `default:"1" help:"Of the gaps of --poisson."`
+	MaxInFlight int      `default:"10000" help:"Most requests of an open loop that may be unanswered at one time."`
+	Expect      []string `short:"e" sep:"none" placeholder:"BOUND" help:"Exit with 1 unless it is kept, such as 'p99<200ms', 'goodput>=500', 'error<1%' or 'rejected.p99<5ms'; may be repeated."`
+	JSON        bool     `name:"json" help:"Print the result as JSON on standard output; progress stays on standard error."`
 }
 
 func (loadCmd) Help() string {
@@ -61,81 +61,74 @@ func (c *loadCmd) Run(env *environment) error {
 	if err := target.Reach(reach); err != nil {
 		return badInput(err)
 	}
-	if env.liveStderr {
+	if env.width > 0 {
 		cfg.Interval = 500 * time.Millisecond
 	}
-	cfg.Progress = func(s loadgen.Snapshot) { c.progress(env, s) }
+	cfg.Progress = func(s loadgen.Snapshot) { showLoad(env, s) }
 	result, err := loadgen.Run(env.ctx, cfg)
 	if err != nil {
 		return badInput(err)
 	}
-	if env.liveStderr {
-		fmt.Fprint(env.stderr, "\r\x1b[K")
-	}
+	env.status("")
 	summary := summarize(c.URL, result, target.FirstError(), expectations)
-	if c.JSON {
-		err = writeJSON(env.stdout, summary)
-	} else {
-		err = summary.print(env.stdout)
+	if !c.JSON {
+		summary.print(env.stdout)
+	} else if err := writeJSON(env.stdout, summary); err != nil {
+		return err
 	}
 	switch {
-	case err != nil:
-		return err
 	case env.ctx.Err() != nil:
 		return errInterrupted
-	case summary.missed() > 0:
-		return failure{fmt.Errorf("%d of %d expectations not kept", summary.missed(), len(summary.Expectations))}
+	case summary.missed > 0:
+		return fmt.Errorf("%d of %d expectations not kept", summary.missed, len(summary.Expectations))
 	}
 	return nil
 }
 
 // config checks everything that can be checked before anything is sent.
-func (c *loadCmd) config() (loadgen.Config, *loadgen.HTTP, []loadgen.Expectation, error) {
-	var cfg loadgen.Config
-	fail := func(err error) (loadgen.Config, *loadgen.HTTP, []loadgen.Expectation, error) {
+func (c *loadCmd) config() (cfg loadgen.Config, target *loadgen.HTTP, expectations []loadgen.Expectation, err error) {
+	if err := c.check(); err != nil {
 		return cfg, nil, nil, err
-	}
-	switch {
-	case c.Rate < 0 || c.Clients < 0 || c.Duration < 0 || c.Timeout < 0 || c.MaxInFlight < 1:
-		return fail(errors.New("--rate, --clients, --duration and --timeout cannot be negative, and --max-in-flight must be at least 1"))
-	case (c.Rate > 0) == (c.Clients > 0):
-		return fail(errors.New("say how much load: either --rate N (requests a second) or --clients N"))
-	case c.Poisson && c.Rate == 0:
-		return fail(errors.New("--poisson goes with --rate"))
-	case c.Rate > 0 && c.Requests > 0 && c.Duration > 0:
-		return fail(errors.New("with --rate, say either --duration or --requests: one follows from the other"))
 	}
 	if c.Duration == 0 && c.Requests == 0 {
 		c.Duration = 10 * time.Second
 	}
 	cfg.Timeout, cfg.MaxInFlight = c.Timeout, c.MaxInFlight
-	switch {
-	case c.Clients > 0:
+	if c.Clients > 0 {
 		cfg.Closed = &loadgen.Closed{Clients: c.Clients, Requests: c.Requests, Duration: c.Duration}
-	default:
-		d := c.Duration
+	} else {
 		if c.Requests > 0 { // half a gap more than the last one needs
-			d = time.Duration((float64(c.Requests) - 0.5) / c.Rate * float64(time.Second))
+			c.Duration = time.Duration((float64(c.Requests) - 0.5) / c.Rate * float64(time.Second))
 		}
-		cfg.Open = loadgen.Constant(c.Rate, d)
+		cfg.Open = loadgen.Constant(c.Rate, c.Duration)
 		if c.Poisson {
-			cfg.Open = loadgen.Poisson(c.Rate, d, c.Seed)
+			cfg.Open = loadgen.Poisson(c.Rate, c.Duration, c.Seed)
 		}
 	}
-	var expectations []loadgen.Expectation
 	for _, text := range c.Expect {
 		e, err := loadgen.ParseExpectation(text)
 		if err != nil {
-			return fail(err)
+			return cfg, nil, nil, err
 		}
 		expectations = append(expectations, e)
 	}
-	target, err := c.target()
-	if err != nil {
-		return fail(err)
-	}
+	target, err = c.target()
 	cfg.Target = target
-	return cfg, target, expectations, nil
+	return cfg, target, expectations, err
+}
+
+func (c *loadCmd) check() error {
+	switch {
+	case c.Rate < 0 || c.Clients < 0 || c.Duration < 0 || c.Timeout < 0 || c.MaxInFlight < 1:
+		return errors.New("--rate, --clients, --duration and --timeout cannot be negative, and --max-in-flight must be at least 1")
+	case (c.Rate > 0) == (c.Clients > 0):
+		return errors.New("say how much load: either --rate N (requests a second) or --clients N")
+	case c.Poisson && c.Rate == 0:
+		return errors.New("--poisson goes with --rate")
+	case c.Rate > 0 && c.Requests > 0 && c.Duration > 0:
+		return errors.New("with --rate, say either --duration or --requests: one follows from the other")
+	}
+	return nil
 }
 
 func (c *loadCmd) target() (*loadgen.HTTP, error) {
@@ -147,15 +140,14 @@ func (c *loadCmd) target() (*loadgen.HTTP, error) {
 		}
 		h.Header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 	}
-	if c.Body != "" {
-		h.Body = []byte(c.Body)
-	}
 	if file, ok := strings.CutPrefix(c.Body, "@"); ok {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			return nil, fmt.Errorf("the body: %w", err)
 		}
 		h.Body = data
+	} else if c.Body != "" {
+		h.Body = []byte(c.Body)
 	}
 	if c.Insecure {
 		h.TLS = &tls.Config{InsecureSkipVerify: true}
@@ -163,13 +155,12 @@ func (c *loadCmd) target() (*loadgen.HTTP, error) {
 	return loadgen.NewHTTP(h)
 }
 
-func (c *loadCmd) progress(env *environment, s loadgen.Snapshot) {
+func showLoad(env *environment, s loadgen.Snapshot) {
 	o := s.Outcomes
 	line := fmt.Sprintf("%v · %d sent, %d in flight · ok %d, rejected %d, error %d, timeout %d",
 		s.Elapsed.Round(100*time.Millisecond), s.Sent, s.InFlight, o[loadgen.OK], o[loadgen.Rejected], o[loadgen.Error], o[loadgen.Timeout])
-	if env.liveStderr {
-		fmt.Fprintf(env.stderr, "\r\x1b[K%s", line)
-	} else if whole := s.Elapsed.Round(time.Second); whole > 0 && whole%(5*time.Second) == 0 {
+	env.status(line)
+	if whole := s.Elapsed.Round(time.Second); env.width == 0 && whole > 0 && whole%(5*time.Second) == 0 {
 		fmt.Fprintln(env.stderr, line)
 	}
 }
@@ -189,6 +180,8 @@ type loadSummary struct {
 	FirstError     string            `json:"first_error,omitempty"`
 	Partial        bool              `json:"partial"`
 	Expectations   []loadExpectation `json:"expectations,omitempty"`
+
+	missed int // expectations
 }
 
 type loadOutcome struct {
@@ -238,52 +231,39 @@ func summarize(url string, r *loadgen.Result, firstError error, expectations []l
 	}
 	for _, e := range expectations {
 		kept, measured := e.Check(r)
+		if !kept {
+			s.missed++
+		}
 		s.Expectations = append(s.Expectations, loadExpectation{e.String(), measured, kept})
 	}
 	return s
 }
 
-func (s loadSummary) missed() int {
-	n := 0
-	for _, e := range s.Expectations {
-		if !e.Kept {
-			n++
-		}
-	}
-	return n
-}
-
-func (s loadSummary) print(w io.Writer) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n%d requests in %.1f s, goodput %.1f/s\n\n", s.Target, s.Offered, s.Elapsed, s.Goodput)
-	fmt.Fprintf(&b, "%-9s %9s %10s  %9s %9s %9s %9s %9s %9s  (ms)\n", "", "count", "per second", "min", "mean", "p50", "p95", "p99", "max")
+func (s loadSummary) print(w io.Writer) {
+	fmt.Fprintf(w, "%s\n%d requests in %.1f s, goodput %.1f/s\n\n", s.Target, s.Offered, s.Elapsed, s.Goodput)
+	fmt.Fprintf(w, "%-9s %9s %10s  %9s %9s %9s %9s %9s %9s  (ms)\n", "", "count", "per second", "min", "mean", "p50", "p95", "p99", "max")
 	for _, o := range s.Outcomes {
 		if o.Count == 0 {
-			fmt.Fprintf(&b, "%-9s %9d\n", o.Kind, 0)
+			fmt.Fprintf(w, "%-9s %9d\n", o.Kind, 0)
 			continue
 		}
 		l := o.Latency
-		fmt.Fprintf(&b, "%-9s %9d %10.1f  %9.2f %9.2f %9.2f %9.2f %9.2f %9.2f\n", o.Kind, o.Count, o.Rate, l.Min, l.Mean, l.P50, l.P95, l.P99, l.Max)
+		fmt.Fprintf(w, "%-9s %9d %10.1f  %9.2f %9.2f %9.2f %9.2f %9.2f %9.2f\n", o.Kind, o.Count, o.Rate, l.Min, l.Mean, l.P50, l.P95, l.P99, l.Max)
 	}
-	fmt.Fprintf(&b, "\nsend lag: p50 %.2f ms, p99 %.2f ms, max %.2f ms\n", s.Lag.P50, s.Lag.P99, s.Lag.Max)
+	fmt.Fprintf(w, "\nsend lag: p50 %.2f ms, p99 %.2f ms, max %.2f ms\n", s.Lag.P50, s.Lag.P99, s.Lag.Max)
 	if s.GeneratorBound {
-		fmt.Fprintf(&b, "do not trust the latencies: %s\n", s.Why)
+		fmt.Fprintf(w, "do not trust the latencies: %s\n", s.Why)
 	}
 	if s.FirstError != "" {
-		fmt.Fprintf(&b, "first error: %s\n", s.FirstError)
+		fmt.Fprintf(w, "first error: %s\n", s.FirstError)
 	}
 	if s.Partial {
-		fmt.Fprintf(&b, "partial: interrupted; %d requests were cut off and are in no outcome\n", s.Aborted)
+		fmt.Fprintf(w, "partial: interrupted; %d requests were cut off and are in no outcome\n", s.Aborted)
 	}
 	for _, e := range s.Expectations {
-		verdict := "kept"
-		if !e.Kept {
-			verdict = "NOT kept"
-		}
-		fmt.Fprintf(&b, "expected %s: measured %s, %s\n", e.Expect, e.Measured, verdict)
+		verdict := map[bool]string{true: "kept", false: "NOT kept"}[e.Kept]
+		fmt.Fprintf(w, "expected %s: measured %s, %s\n", e.Expect, e.Measured, verdict)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 func writeJSON(w io.Writer, v any) error {

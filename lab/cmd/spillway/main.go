@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -35,7 +36,7 @@ type commandLine struct {
 	Serve   serveCmd   `cmd:"" passthrough:"" help:"Run the reference service: a patient API under one of five concurrency patterns."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 
-	Config configFlag `env:"SPILLWAY_CONFIG" placeholder:"FILE" help:"Read flags from a JSON file: {\"lab\": {\"repeats\": 5}, \"load\": {\"rate\": 200}}. A flag wins over its environment variable, that over the file."`
+	Config configFlag `placeholder:"FILE" help:"Read flags from a JSON file: {\"lab\": {\"H\": {\"repeats\": 5}}, \"load\": {\"rate\": 200}}. A flag wins over its environment variable, that over the file."`
 }
 
 const description = `Spillway keeps Go services standing under overload; this command carries the laboratory that proves it.
@@ -55,31 +56,40 @@ Start here:
 Results go to standard output, progress and errors to standard error.
 Exit codes: 0 done; 1 an expectation or a measurement failed; 2 bad input; 130 Ctrl-C, after the partial result was written.`
 
+type versionCmd struct{}
+
+// Run prints what the toolchain recorded about this build.
+func (versionCmd) Run(env *environment) error {
+	version := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = info.Main.Version + " " + info.GoVersion
+	}
+	_, err := fmt.Fprintln(env.stdout, "spillway", version)
+	return err
+}
+
 // environment is what commands may access.
 type environment struct {
 	ctx            context.Context
 	stdout, stderr io.Writer
 	args           []string
-	liveStderr     bool // standard error is a terminal
+	width          int // of the terminal behind standard error; 0: it is none
 }
 
-// width is that of the terminal behind standard error, or 0.
-func (e *environment) width() int {
-	if f, ok := e.stderr.(*os.File); ok && e.liveStderr {
-		return report.For(f).Width
+// status shows a line in place on a terminal, and nothing elsewhere.
+func (e *environment) status(line string) {
+	if e.width > 0 {
+		fmt.Fprint(e.stderr, "\r\x1b[K"+line)
 	}
-	return 0
 }
 
-// Errors that choose the exit code.
+// Errors that choose the exit code; any other is 1: a requested result was not reached.
 type (
 	inputError struct{ error } // 2: the user can correct it by other input
-	failure    struct{ error } // 1: a requested result was not reached
 	exitCode   int             // raised by the parser, after --help
 )
 
 func (e inputError) Unwrap() error { return e.error }
-func (e failure) Unwrap() error    { return e.error }
 
 var errInterrupted = errors.New("interrupted: the result is partial")
 
@@ -97,20 +107,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 		}
 	}()
 	cli := commandLine{Lab: newLabCmd()}
-	parser, err := kong.New(&cli, kong.Name("spillway"), kong.Description(description),
+	parser := kong.Must(&cli, kong.Name("spillway"), kong.Description(description),
 		kong.Writers(stdout, stderr), kong.Exit(func(c int) { panic(exitCode(c)) }), kong.Resolvers(experiment.Sizes()),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}))
-	if err != nil {
-		fmt.Fprintln(stderr, "spillway:", err)
-		return 1
-	}
 	environmentVariables(parser.Model.Node, "SPILLWAY")
 	parsed, err := parser.Parse(args)
 	if err != nil {
 		return reportError(stderr, badInput(hint(err)))
 	}
 	out := &sink{Writer: stdout}
-	env := &environment{ctx: ctx, stdout: out, stderr: stderr, args: args, liveStderr: isTerminal(stderr)}
+	env := &environment{ctx: ctx, stdout: out, stderr: stderr, args: args, width: terminalWidth(stderr)}
 	return reportError(stderr, cmp.Or(parsed.Run(env), out.failed()))
 }
 
@@ -142,10 +148,10 @@ func (s *sink) Write(b []byte) (int, error) {
 
 // failed returns the first write error, or nil.
 func (s *sink) failed() error {
-	if s.err == nil {
-		return nil
+	if s.err != nil {
+		return fmt.Errorf("the result is incomplete: %w", s.err)
 	}
-	return fmt.Errorf("the result is incomplete: %w", s.err)
+	return nil
 }
 
 // reportError prints an error as one line and returns the exit code.
@@ -153,44 +159,34 @@ func reportError(stderr io.Writer, err error) int {
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(stderr, "spillway:", oneLine(err))
-	if errors.Is(err, errInterrupted) || errors.Is(err, context.Canceled) {
+	fmt.Fprintln(stderr, "spillway:", strings.Join(strings.Fields(err.Error()), " "))
+	_, bad := errors.AsType[inputError](err)
+	switch {
+	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return 130
-	}
-	if _, ok := errors.AsType[inputError](err); ok {
+	case bad, errors.Is(err, experiment.ErrInput):
 		return 2
 	}
 	return 1
-}
-
-// path is the command's names, without its aliases.
-func path(node *kong.Node) string {
-	if node.Parent == nil {
-		return node.Name
-	}
-	return path(node.Parent) + " " + node.Name
 }
 
 // hint adds a pointer to the help to the parser's error.
 func hint(err error) error {
 	command := "spillway"
 	if parse, ok := errors.AsType[*kong.ParseError](err); ok && parse.Context != nil {
-		if node := parse.Context.Selected(); node != nil {
-			command = path(node)
-		} else if path := parse.Context.Command(); path != "" {
-			command += " " + path
-		}
+		command, _, _ = strings.Cut(strings.TrimSpace("spillway "+parse.Context.Command()), " <") // without its arguments
 	}
 	return fmt.Errorf("%w; see %s --help", err, command)
 }
 
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
-
-func isTerminal(w io.Writer) bool {
+// terminalWidth is 0 if w is no terminal that can be written in place.
+func terminalWidth(w io.Writer) int {
 	f, ok := w.(*os.File)
-	if !ok {
-		return false
+	if !ok || os.Getenv("TERM") == "dumb" {
+		return 0
 	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return 0
+	}
+	return report.For(f).Width
 }

@@ -63,8 +63,10 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 	tmp := t.TempDir()
 	file := filepath.Join(tmp, "file")
 	unknownKey := filepath.Join(tmp, "unknown.json")
+	notANumber := filepath.Join(tmp, "number.json")
 	used := filepath.Join(tmp, "used")
 	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.WriteFile(unknownKey, []byte(`{"lab": {"repeat": 5}}`), 0o600),
+		os.WriteFile(notANumber, []byte(`{"lab": {"H": {"seed": "many"}}}`), 0o600),
 		os.Mkdir(used, 0o700), os.WriteFile(filepath.Join(used, results.RunsFile), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -105,6 +107,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		"absent body":              {[]string{"load", "--clients", "1", "-d", "@" + out, server.URL}, "the body"},
 		"absent configuration":     {[]string{"--config", out, "version"}, "configuration file"},
 		"unknown configuration":    {[]string{"--config", unknownKey, "version"}, `unknown key "lab.repeat"`},
+		"configured, not a number": {[]string{"--config", notANumber, "lab", "H", "--out", out}, "many"},
 		"environment not a number": {[]string{"lab", "reuse"}, "SPILLWAY_LAB_REUSE_USERS"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -172,14 +175,16 @@ func TestALabRunFromCellToVerdictAndBack(t *testing.T) {
 	if err != nil || !same(again.Claims, stored.Claims) {
 		t.Errorf("judged again, the claims differ (%v)", err)
 	}
-	if err := os.Remove(filepath.Join(dir, results.ResultsFile)); err != nil {
+	killed := stored
+	killed.Ended, killed.Claims = time.Time{}, nil
+	if err := results.WriteResults(dir, killed); err != nil {
 		t.Fatal(err)
 	}
 	if code, _, stderr := command(t, "lab", "judge", dir); code != 0 {
-		t.Fatalf("judge of runs alone: exit code %d, %s", code, stderr)
+		t.Fatalf("judge of a killed session: exit code %d, %s", code, stderr)
 	}
-	if alone, _, err := results.Read(dir); err != nil || !same(alone.Claims, stored.Claims) || alone.Partial == "" || alone.Machine.CPUs == 0 {
-		t.Errorf("from the runs alone: partial %q, machine %+v, %v", alone.Partial, alone.Machine, err)
+	if alone, _, err := results.Read(dir); err != nil || !same(alone.Claims, stored.Claims) || !strings.Contains(alone.Partial, "killed") {
+		t.Errorf("of a killed session: partial %q, %v", alone.Partial, err)
 	}
 
 	// And the session goes on.

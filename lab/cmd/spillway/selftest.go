@@ -1,16 +1,20 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math"
+	"time"
 
 	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/loadgen"
 )
 
 type labSelftestCmd struct {
-	Trials int    `env:"SPILLWAY_LAB_SELFTEST_TRIALS" default:"20000" help:"Synthetic experiments of each test. With fewer the limits are wider, because chance is."`
-	Seed   uint64 `env:"SPILLWAY_LAB_SELFTEST_SEED" default:"1" help:"Of the planted noise."`
-	Real   bool   `env:"SPILLWAY_LAB_SELFTEST_REAL" help:"Also test the load generator in real time, for half a minute: open loop at 1,000/s against a target that stalls 1 s in every 10 s, p99 and p99.9 beside the computed truth."`
+	Trials int    `default:"20000" help:"Synthetic experiments of each test. With fewer the limits are wider, because chance is."`
+	Seed   uint64 `default:"1" help:"Of the planted noise."`
+	Real   bool   `help:"Also test the load generator in real time, for half a minute: open loop at 1,000/s against a target that stalls 1 s in every 10 s, p99 and p99.9 beside the computed truth."`
 	JSON   bool   `name:"json" env:"SPILLWAY_LAB_JSON" help:"Print the counts as JSON on standard output."`
 }
 
@@ -40,8 +44,7 @@ func (c *labSelftestCmd) Run(env *environment) error {
 		if err != nil {
 			return err
 		}
-		out.Stall = &stall
-		failed = errors.Join(failed, stall.Err())
+		out.Stall, failed = stall, errors.Join(failed, stall.Err())
 		if !c.JSON {
 			fmt.Fprint(env.stdout, "\n", stall)
 		}
@@ -51,8 +54,98 @@ func (c *labSelftestCmd) Run(env *environment) error {
 			return err
 		}
 	}
-	if failed != nil {
-		return failure{failed}
+	return failed
+}
+
+// A target that answers at once but stalls for one second in every ten, under an
+// open loop. The waiting times can be computed: the requests of a stall arrive
+// evenly and each waits for its end, so of every 10,000 requests 1,000 wait from 0
+// to 1 s, and the share q of all has waited at most 1 s × (1 − 10 (1−q)). A
+// generator whose clock starts at the sending, or that waits for the target, shows
+// almost none of it.
+//
+// The target is a function: over HTTP on a small machine, answering the thousand
+// requests of a stall would take long enough to change the figures.
+const (
+	stallRate   = 1000.0
+	stallEvery  = 10 * time.Second
+	stallLasts  = time.Second
+	stallTime   = 30 * time.Second
+	stallWithin = 0.02 // of the truth
+)
+
+type stallReport struct {
+	Seconds  float64         `json:"seconds"`
+	Offered  uint64          `json:"offered"`
+	Trusted  bool            `json:"trusted"` // the generator kept its schedule
+	Why      string          `json:"why,omitempty"`
+	Quantile []stallQuantile `json:"quantiles"`
+}
+
+type stallQuantile struct {
+	Quantile float64 `json:"quantile"`
+	Measured float64 `json:"measured_ms"`
+	Truth    float64 `json:"truth_ms"`
+}
+
+// off is by how much the measured figure differs from the truth, as a share of it.
+func (q stallQuantile) off() float64 { return q.Measured/q.Truth - 1 }
+
+// measureStalls runs it in real time.
+func measureStalls(env *environment) (*stallReport, error) {
+	start := time.Now()
+	target := loadgen.TargetFunc(func(context.Context, uint64) loadgen.Outcome {
+		if phase := time.Since(start) % stallEvery; phase >= stallEvery-stallLasts {
+			time.Sleep(stallEvery - phase)
+		}
+		return loadgen.OK
+	})
+	res, err := loadgen.Run(env.ctx, loadgen.Config{
+		Target: target, Open: loadgen.Constant(stallRate, stallTime), MaxInFlight: 2000, Interval: time.Second,
+		Progress: func(s loadgen.Snapshot) {
+			env.status(fmt.Sprintf("stalling target: %v of %v, %d in flight", s.Elapsed.Round(time.Second), stallTime, s.InFlight))
+		},
+	})
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	env.status("")
+	if res.Partial {
+		return nil, errInterrupted
+	}
+	report := &stallReport{Seconds: res.Elapsed.Seconds(), Offered: res.Offered, Trusted: !res.GeneratorBound, Why: res.Why}
+	for _, q := range []float64{0.99, 0.999} {
+		measured := float64(res.Outcomes[loadgen.OK].Latency.Quantile(q)) / 1e6
+		report.Quantile = append(report.Quantile, stallQuantile{q, measured, stallTruth(q)})
+	}
+	return report, nil
+}
+
+// stallTruth is the latency in milliseconds below which the share q lies.
+func stallTruth(q float64) float64 {
+	stalled := float64(stallLasts) / float64(stallEvery)
+	waits := 1 - (1-q)/stalled // share of the stall's requests below
+	return math.Max(0, waits) * float64(stallLasts) / 1e6
+}
+
+// Err says which quantile is off.
+func (r *stallReport) Err() error {
+	var errs []error
+	if !r.Trusted {
+		errs = append(errs, fmt.Errorf("the generator could not keep its schedule: %s", r.Why))
+	}
+	for _, q := range r.Quantile {
+		if math.Abs(q.off()) > stallWithin {
+			errs = append(errs, fmt.Errorf("p%g is %.1f ms, the truth %.1f ms: off by %.1f %%", 100*q.Quantile, q.Measured, q.Truth, 100*q.off()))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (r *stallReport) String() string {
+	s := fmt.Sprintf("open loop at %.0f/s for %.0f s against a target that stalls %v in every %v\n", stallRate, r.Seconds, stallLasts, stallEvery)
+	for _, q := range r.Quantile {
+		s += fmt.Sprintf("p%-5g measured %7.1f ms, truth %7.1f ms, off by %+.2f %%\n", 100*q.Quantile, q.Measured, q.Truth, 100*q.off())
+	}
+	return s
 }

@@ -5,8 +5,6 @@ package demo
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -17,43 +15,41 @@ import (
 	"github.com/spillway-go/spillway/loadgen"
 )
 
-// Config configures the demonstration. Default is what users see.
-type Config struct {
-	Work     service.Work  // what a request costs the database behind the service
-	Deadline time.Duration // of a request
-	Phases   []Phase
-	Interval time.Duration // of a row
-	Seed     uint64        // of arrivals and work
-}
+// The services can do 250 requests a second. Calm is a load at which even the unprotected
+// one is stable: its database can collapse for good, and from 0.8x on random bursts are
+// enough for that.
+const (
+	deadline = time.Second // of a request
+	seed     = 1           // of arrivals and work
+	parts    = 25          // of the duration; a row shows one
+)
+
+// work is what a request costs the database behind a service.
+var work = service.Work{Slots: 10, Min: 20 * time.Millisecond, Max: 60 * time.Millisecond}
+
+// Capacity is what a service can do: requests a second.
+var Capacity = work.Capacity()
 
 // Phase is a time of one load.
 type Phase struct {
-	Name string        `json:"name"`
-	Load float64       `json:"load"` // multiple of the capacity
-	For  time.Duration `json:"-"`
+	Name string  `json:"name"`
+	Load float64 `json:"load"` // multiple of the capacity
+
+	begin, settled, end time.Duration // settled: the phase before has no effect any more
 }
 
-// Default is a calm of 6 s, a storm of 10 s and a calm of 9 s, for a service
-// that can do 250 requests a second, scaled to that total duration. Calm is a load at
-// which even the unprotected service is stable: its database can collapse for good,
-// and from 0.8x on random bursts are enough for that.
-func Default(duration time.Duration) Config {
-	part := duration / 25
-	return Config{
-		Work:     service.Work{Slots: 10, Min: 20 * time.Millisecond, Max: 60 * time.Millisecond},
-		Deadline: time.Second,
-		Phases:   []Phase{{"calm", .5, 6 * part}, {"storm", 3, 10 * part}, {"after the storm", .5, 9 * part}},
-		Interval: part,
-		Seed:     1,
+// phases are a calm of 6 s, a storm of 10 s and a calm of 9 s, scaled to that total duration.
+func phases(duration time.Duration) []Phase {
+	part := duration / parts
+	all := []Phase{{Name: "calm", Load: .5, end: 6 * part}, {Name: "storm", Load: 3, end: 16 * part}, {Name: "after the storm", Load: .5, end: 25 * part}}
+	for i := range all {
+		p := &all[i]
+		if i > 0 {
+			p.begin = all[i-1].end
+		}
+		p.settled = p.begin + min(time.Second, (p.end-p.begin)/3)
 	}
-}
-
-func (c Config) check() error {
-	if c.Deadline <= 0 || c.Interval < time.Millisecond || len(c.Phases) == 0 ||
-		slices.ContainsFunc(c.Phases, func(p Phase) bool { return p.Load <= 0 || p.For <= 0 }) {
-		return errors.New("demo: want a deadline, an interval of at least 1ms, and phases whose load and time are above 0")
-	}
-	return nil
+	return all
 }
 
 // Lanes are the services, in the order in which they are shown.
@@ -107,68 +103,61 @@ type Total struct {
 }
 
 // Share is the lane's part of the possible goodput, 0 to 1 plus noise.
-func (t Total) Share() float64 {
-	if t.Possible <= 0 {
-		return 0
-	}
-	return t.Good / t.Possible
-}
+func (t Total) Share() float64 { return t.Good / max(t.Possible, 1e-9) }
 
 // Run runs the demonstration and calls see with each row as it ends. When ctx
 // ends, the result is partial.
-func Run(ctx context.Context, cfg Config, see func(Row)) (*Result, error) {
-	if err := cfg.check(); err != nil {
-		return nil, err
-	}
-	res := &Result{Capacity: cfg.Work.Capacity(), Deadline: ms(cfg.Deadline), Phases: cfg.Phases}
-	load := service.Load{Timeout: cfg.Deadline, Seed: cfg.Seed}
-	for _, p := range cfg.Phases {
-		load.Stretches = append(load.Stretches, service.Stretch{Rate: p.Load * res.Capacity, For: p.For})
+func Run(ctx context.Context, duration time.Duration, see func(Phase, Row)) (*Result, error) {
+	res := &Result{Capacity: Capacity, Deadline: ms(deadline), Phases: phases(duration)}
+	load := service.Load{Timeout: deadline, Seed: seed}
+	for _, p := range res.Phases {
+		load.Stretches = append(load.Stretches, service.Stretch{Rate: p.Load * Capacity, For: p.end - p.begin})
 	}
 	var lanes []*lane
 	for _, l := range Lanes {
-		database, err := service.NewDatabase(cfg.Work, cfg.Seed)
+		database, err := service.NewDatabase(work, seed)
 		if err != nil {
 			return nil, err
 		}
-		guard, err := overload.NewGuard(l.contestant, cfg.Work.Slots)
+		guard, err := overload.NewGuard(l.contestant, work.Slots)
 		if err != nil {
 			return nil, err
 		}
 		defer guard.Close()
-		lanes = append(lanes, &lane{cfg: cfg, guard: guard, database: database, begin: time.Now(), totals: make([]tally, len(cfg.Phases))})
+		lanes = append(lanes, &lane{phases: res.Phases, guard: guard, database: database, begin: time.Now(), totals: make([]tally, len(res.Phases))})
 		res.Lanes = append(res.Lanes, l.Name)
 	}
 	var running sync.WaitGroup
 	for _, l := range lanes { // the same arrivals for each
-		running.Go(func() { _, _ = load.Send(ctx, l.do) }) // the load was checked: it cannot fail
+		running.Go(func() { _, _ = load.Send(ctx, l.do) }) // the load is possible: it cannot fail
 	}
-	tick := time.NewTicker(cfg.Interval)
+	tick := time.NewTicker(duration / parts)
 	defer tick.Stop()
-	for phase := range cfg.Phases {
-		for end := cfg.end(phase); ctx.Err() == nil && time.Duration(len(res.Rows)+1)*cfg.Interval <= end; {
+	shown := time.Duration(0)
+	for i, p := range res.Phases {
+		for ctx.Err() == nil && shown+duration/parts <= p.end {
 			select {
 			case <-ctx.Done():
 			case <-tick.C:
-				res.Rows = append(res.Rows, cfg.row(len(res.Rows)+1, phase, lanes))
-				see(res.Rows[len(res.Rows)-1])
+				shown += duration / parts
+				res.Rows = append(res.Rows, row(shown, duration/parts, i, p, lanes))
+				see(p, res.Rows[len(res.Rows)-1])
 			}
 		}
 	}
 	running.Wait()
-	over := cfg.end(len(cfg.Phases) - 1)
 	if res.Partial = ctx.Err() != nil; res.Partial { // requests of the last second have not ended
-		over = time.Duration(len(res.Rows))*cfg.Interval - cfg.Deadline
+		shown -= deadline
 	}
-	for i, p := range cfg.Phases {
-		if cfg.end(i) > over {
+	for i, p := range res.Phases {
+		if p.end > shown {
 			break
 		}
-		per := (p.For - p.unsettled()).Seconds()
+		per := (p.end - p.settled).Seconds()
 		for k, l := range lanes {
 			t := &l.totals[i]
 			res.Summary = append(res.Summary, Total{
-				Phase: p.Name, Lane: Lanes[k].Name, Good: float64(t.good) / per, Possible: min(res.Capacity, float64(t.sent)/per),
+				Phase: p.Name, Lane: Lanes[k].Name, Good: float64(t.good) / per, Possible: min(Capacity, float64(t.sent)/per),
 				P99: t.p99(), Critical: float64(t.criticalGood) / float64(max(t.critical, 1)),
 			})
 		}
@@ -177,20 +166,9 @@ func Run(ctx context.Context, cfg Config, see func(Row)) (*Result, error) {
 	return res, nil
 }
 
-// end is when a phase ends, from the start.
-func (c Config) end(phase int) (d time.Duration) {
-	for _, p := range c.Phases[:phase+1] {
-		d += p.For
-	}
-	return d
-}
-
-// unsettled is how long the phase before has an effect.
-func (p Phase) unsettled() time.Duration { return min(time.Second, p.For/3) }
-
 // lane is one service with the results of its requests.
 type lane struct {
-	cfg      Config
+	phases   []Phase
 	guard    *overload.Guard
 	database *service.Database
 	begin    time.Time
@@ -207,19 +185,21 @@ type tally struct {
 }
 
 func (t *tally) add(outcome loadgen.Outcome, important bool, took time.Duration) {
-	good, critical := 0, 0
-	if outcome == loadgen.OK {
-		good = 1
-	}
+	t.sent++
 	if important {
-		critical = 1
+		t.critical++
 	}
-	t.sent, t.good, t.critical, t.criticalGood = t.sent+1, t.good+good, t.critical+critical, t.criticalGood+good*critical
 	if outcome == loadgen.Rejected {
 		t.refused++
 		return
 	}
 	t.latency.Record(int64(took))
+	if outcome == loadgen.OK {
+		t.good++
+		if important {
+			t.criticalGood++
+		}
+	}
 }
 
 func (t *tally) p99() float64 { return ms(time.Duration(t.latency.Quantile(.99))) }
@@ -236,20 +216,18 @@ func (l *lane) do(ctx context.Context, n uint64, _ bool) loadgen.Outcome {
 	if outcome == loadgen.OK && ctx.Err() != nil {
 		outcome = loadgen.Timeout
 	}
-	p := l.cfg.Phases[phase]
-	settled := sent.Sub(l.begin) >= l.cfg.end(phase)-p.For+p.unsettled()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.row.add(outcome, important, took)
-	if settled {
+	if sent.Sub(l.begin) >= l.phases[phase].settled {
 		l.totals[phase].add(outcome, important, took)
 	}
 	return outcome
 }
 
-func (c Config) row(n, phase int, lanes []*lane) Row {
-	x, per := c.Phases[phase].Load, c.Interval.Seconds()
-	row := Row{At: float64(n) * per, Phase: phase, Load: x, Offered: x * c.Work.Capacity()}
+// row is what the lanes did in the interval before at.
+func row(at, interval time.Duration, phase int, p Phase, lanes []*lane) Row {
+	row, per := Row{At: at.Seconds(), Phase: phase, Load: p.Load, Offered: p.Load * Capacity}, interval.Seconds()
 	for _, l := range lanes {
 		l.mu.Lock()
 		t := &l.row
@@ -261,15 +239,6 @@ func (c Config) row(n, phase int, lanes []*lane) Row {
 		l.mu.Unlock()
 	}
 	return row
-}
-
-// Of returns the total of a lane in a phase.
-func (r *Result) Of(phase, lane string) Total {
-	i := slices.IndexFunc(r.Summary, func(t Total) bool { return t.Phase == phase && t.Lane == lane })
-	if i < 0 {
-		return Total{Phase: phase, Lane: lane}
-	}
-	return r.Summary[i]
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

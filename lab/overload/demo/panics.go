@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 )
@@ -24,35 +26,34 @@ type Panics struct {
 	Conclusion string  `json:"conclusion"`
 }
 
-// patience is how long a client waits.
-const patience = 200 * time.Millisecond
+const (
+	slots    = 2
+	panics   = 3
+	patience = 200 * time.Millisecond // of a client
+)
 
 // ThreePanics lets three handlers panic at a limit of two, then asks for a good
 // answer: over HTTP on loopback, where net/http itself survives the panics.
 func ThreePanics(ctx context.Context) (*Panics, error) {
-	const slots, panics = 2, 3
 	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(slots)})
 	if err != nil {
 		return nil, err
 	}
 	defer lim.Close()
-	byHand := make(chan struct{}, slots)
-	p := &Panics{Slots: slots, Panics: panics}
-	p.Spillway, p.Took, err = survives(ctx, panics, lim.Do)
-	if err != nil {
-		return nil, err
-	}
-	p.ByHand, _, err = survives(ctx, panics, func(ctx context.Context, fn func(context.Context) error) error {
-		select {
-		case byHand <- struct{}{}:
-		case <-ctx.Done():
-			return ctx.Err()
+	byHand := semaphore.NewWeighted(slots)
+	doByHand := func(ctx context.Context, fn func(context.Context) error) error {
+		if err := byHand.Acquire(ctx, 1); err != nil {
+			return err
 		}
 		err := fn(ctx)
-		<-byHand
+		byHand.Release(1)
 		return err
-	})
-	if err != nil {
+	}
+	p := &Panics{Slots: slots, Panics: panics}
+	if p.Spillway, p.Took, err = survives(ctx, lim.Do); err != nil {
+		return nil, err
+	}
+	if p.ByHand, _, err = survives(ctx, doByHand); err != nil {
 		return nil, err
 	}
 	answered := map[bool]string{true: "answered it in " + Millis(p.Took), false: "did not answer"}
@@ -62,9 +63,9 @@ func ThreePanics(ctx context.Context) (*Panics, error) {
 	return p, ctx.Err()
 }
 
-// survives serves work inside do, lets it panic that often, and reports whether
-// a good request is answered then, and in how many milliseconds.
-func survives(ctx context.Context, panics int, do func(context.Context, func(context.Context) error) error) (bool, float64, error) {
+// survives serves work inside do, lets it panic, and reports whether a good request is
+// answered then, and in how many milliseconds.
+func survives(ctx context.Context, do func(context.Context, func(context.Context) error) error) (bool, float64, error) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := do(r.Context(), func(context.Context) error {
 			if r.URL.Path == "/panic" {
@@ -92,11 +93,10 @@ func survives(ctx context.Context, panics int, do func(context.Context, func(con
 			return false
 		}
 		resp, err := client.Do(req)
-		if err != nil {
-			return false
+		if err == nil {
+			resp.Body.Close()
 		}
-		defer resp.Body.Close()
-		return resp.StatusCode == http.StatusOK
+		return err == nil && resp.StatusCode == http.StatusOK
 	}
 	for range panics {
 		get("/panic")

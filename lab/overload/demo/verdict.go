@@ -10,18 +10,17 @@ import (
 // verdicts returns a line for each lane with its figures: the share of the possible
 // requests that it answered in time, phase by phase, and for the storm also the
 // latency of requests that were not refused.
-func (r *Result) verdicts() []string {
-	var out []string
+func (r *Result) verdicts() (out []string) {
 	for k, lane := range r.Lanes {
 		var phases []string
-		for i, p := range r.Phases[:len(r.Summary)/len(r.Lanes)] {
-			t := r.Of(p.Name, lane)
-			words := fmt.Sprintf("%s %s", p.Name, percent(t.Share()))
+		for i := k; i < len(r.Summary); i += len(r.Lanes) {
+			t, phase := r.Summary[i], i/len(r.Lanes)
+			words := fmt.Sprintf("%s %s", t.Phase, percent(t.Share()))
 			switch {
-			case p.Load > 1:
+			case r.Phases[phase].Load > 1:
 				words += fmt.Sprintf(" (p99 %s, critical requests %s)", Millis(t.P99), percent(t.Critical))
-			case i > 0:
-				words += r.recovery(i, k)
+			case phase > 0:
+				words += r.recovery(phase, k, t.Share())
 			}
 			phases = append(phases, words)
 		}
@@ -36,9 +35,9 @@ func (r *Result) verdicts() []string {
 // second of Poisson arrivals deviates from its mean by a tenth.
 const recovered = .75
 
-// recovery says when a lane had recovered in a phase for good; empty if it had at
-// once.
-func (r *Result) recovery(phase, lane int) string {
+// recovery says when a lane had recovered for good in a phase with that share; empty if
+// it had at once.
+func (r *Result) recovery(phase, lane int, share float64) string {
 	start, well := -1.0, -1.0
 	for _, row := range r.Rows {
 		if row.Phase != phase {
@@ -53,7 +52,7 @@ func (r *Result) recovery(phase, lane int) string {
 		}
 	}
 	switch after := well - start; {
-	case well < 0 && r.Of(r.Phases[phase].Name, r.Lanes[lane]).Share() < .5:
+	case well < 0 && share < .5:
 		return ", still down"
 	case well < 0:
 		return ", not well yet"

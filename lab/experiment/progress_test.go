@@ -1,0 +1,135 @@
+package experiment_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+func TestLinesAppearAboveTheLiveOne(t *testing.T) {
+	var out strings.Builder
+	fmt.Fprintln(experiment.NewProgress(&out, true, 40), "building")
+	if got := out.String(); !strings.HasPrefix(got, "\r\x1b[Kbuilding\n\r\x1b[K") {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestProgressWithoutATerminalIsOneLineAStep(t *testing.T) {
+	var out strings.Builder
+	var d runLog
+	s := session(t, 1, 2)
+	s.Progress = experiment.NewProgress(&out, false, 0)
+	if _, _, err := start(t, t.Context(), s, experiment.Plan{Cells: []experiment.Cell{d.cell("a")}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(out.String(), "\n"); got != 3 || strings.Contains(out.String(), "\x1b") {
+		t.Errorf("want the forecast and two steps:\n%s", out.String())
+	}
+}
+
+// takes is a cell that is expected to take 10 s and takes the given times, one after the
+// other, the last of them from then on.
+func takes(name string, times ...time.Duration) experiment.Cell {
+	return experiment.Cell{Setup: "s", Load: "l", Pattern: name, Expect: 10 * time.Second, Run: func(context.Context, experiment.Trial) (results.Run, error) {
+		time.Sleep(times[0])
+		times = times[min(1, len(times)-1):]
+		return results.Run{}, nil
+	}}
+}
+
+// forecast are the words of the progress on the time that is left, at the start and after
+// each step, without the preparation.
+func forecast(out string) (left []string) {
+	for line := range strings.Lines(out) {
+		if _, rest, ok := strings.Cut(line, "this takes about "); ok {
+			left = append(left, strings.TrimSuffix(rest, " on an idle machine\n"))
+		} else if i := strings.LastIndex(line, ", "); i >= 0 {
+			left = append(left, strings.TrimSuffix(line[i+2:], " left)\n"))
+		}
+	}
+	return left
+}
+
+// One slow group used to make everything after it slow.
+func TestWhatIsLeftTakesAsLongAsItTookLast(t *testing.T) {
+	for name, test := range map[string]struct {
+		cells []experiment.Cell
+		want  []string
+	}{
+		"as expected":  {[]experiment.Cell{takes("a", 10*time.Second)}, []string{"30s", "20s", "10s", "0s"}},
+		"slow":         {[]experiment.Cell{takes("a", time.Minute)}, []string{"30s", "2 min", "1 min", "0s"}},
+		"slow once":    {[]experiment.Cell{takes("a", time.Minute, 5*time.Second)}, []string{"30s", "2 min", "5s", "0s"}},
+		"quick":        {[]experiment.Cell{takes("a", time.Second)}, []string{"30s", "2s", "1s", "0s"}},
+		"side by side": {beside(takes("a", time.Second), takes("b", 20*time.Second)), []string{"30s", "40s", "20s", "0s"}},
+		"two cells":    {[]experiment.Cell{takes("a", 10*time.Second), takes("a2", 10*time.Second)}, []string{"1 min", "50s", "40s", "30s", "20s", "10s", "0s"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var out strings.Builder
+				s := session(t, 1, 3)
+				s.Progress = experiment.NewProgress(&out, false, 0)
+				if _, _, err := start(t, t.Context(), s, experiment.Plan{Cells: test.cells}); err != nil {
+					t.Fatal(err)
+				}
+				if got := forecast(out.String()); !slices.Equal(got, test.want) {
+					t.Errorf("got %v, want %v of\n%s", got, test.want, out.String())
+				}
+			})
+		})
+	}
+}
+
+func beside(cells ...experiment.Cell) []experiment.Cell {
+	for i := range cells {
+		cells[i].Beside = "each other"
+	}
+	return cells
+}
+
+func TestASlowGroupSaysNothingAboutTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		e := made(experiment.Plan{
+			Cells: []experiment.Cell{takes("slow", time.Minute), takes("other", 10*time.Second)},
+			Demos: []experiment.Demo{{ID: "d", Expect: 5 * time.Second, Run: func(context.Context) (results.Demo, error) { return results.Demo{ID: "d"}, nil }}},
+		}, nil)
+		s := session(t, 1, 1)
+		if _, _, err := s.Run(t.Context(), e, e.Config("")); err != nil {
+			t.Fatal(err)
+		}
+		s.Repeats, s.Progress = 3, experiment.NewProgress(&out, false, 0)
+		if _, _, err := s.Resume(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		if got := forecast(out.String()); len(got) != 5 || got[0] != "2 min 20 s" || got[2] != "1 min 10 s" || got[4] != "0s" {
+			t.Errorf("two repeats of 70 s are left, and the demonstration is done, but it says %v:\n%s", got, out.String())
+		}
+	})
+}
+
+func TestTheLiveLineCountsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		s := session(t, 1, 2)
+		s.Progress = experiment.NewProgress(&out, true, 100)
+		if _, _, err := start(t, t.Context(), s, experiment.Plan{Cells: []experiment.Cell{takes("a", 30*time.Second)}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{
+			"  0 %, 20s left · repeat 1 of 2", " 25 %, 15s left · repeat 1 of 2", // as expected
+			" 67 %, 10s left · repeat 1 of 2", // later than expected: the rest stays
+			" 50 %, 30s left · repeat 2 of 2", " 75 %, 15s left · repeat 2 of 2", "100 %, 0s left · repeat 2 of 2",
+		} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("it never said %q", want)
+			}
+		}
+	})
+}

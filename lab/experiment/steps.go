@@ -1,0 +1,151 @@
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+// step is something that a session has to do.
+type step struct {
+	label  string
+	expect func() time.Duration // may change when something else was measured
+	run    func(ctx context.Context) (note string, err error)
+}
+
+// left is how long the steps should take.
+func left(steps []step) (sum time.Duration) {
+	for _, s := range steps {
+		sum += s.expect()
+	}
+	return sum
+}
+
+// measurements are the batches that are left to measure: all of them in every repeat, in
+// a new random order, so that slow drift over the session affects every contestant.
+func (r *running) measurements() (steps []step) {
+	for repeat := range r.Repeats {
+		rng := rand.New(rand.NewPCG(r.Seed, uint64(repeat)))
+		trial := Trial{Repeat: repeat, Seed: rng.Uint64()}
+		batches := r.plan.batches()
+		rng.Shuffle(len(batches), func(i, j int) { batches[i], batches[j] = batches[j], batches[i] })
+		for _, b := range batches {
+			if r.measured(b, repeat) {
+				continue
+			}
+			steps = append(steps, step{
+				label:  fmt.Sprintf("repeat %d of %d · %s", repeat+1, r.Repeats, b.label()),
+				expect: func() time.Duration { return b.expect(r.took) },
+				run:    func(ctx context.Context) (string, error) { return r.batch(ctx, b, trial) },
+			})
+		}
+	}
+	return steps
+}
+
+// measured reports whether a session that is resumed has measured the batch in that repeat.
+func (r *running) measured(b batch, repeat int) bool {
+	for _, g := range b {
+		for _, k := range g.Keys {
+			if !slices.ContainsFunc(r.runs, func(run results.Run) bool {
+				return run.Repeat == repeat && run.Failed == "" && ledger.KeyOf(&run) == k
+			}) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// demonstrations are those that are left to show.
+func (r *running) demonstrations() (steps []step) {
+	for _, d := range r.plan.Demos {
+		if slices.ContainsFunc(r.res.Demos, func(shown results.Demo) bool { return shown.ID == d.ID }) {
+			continue
+		}
+		run := func(ctx context.Context) (string, error) {
+			demo, err := d.Run(ctx)
+			switch {
+			case err == nil:
+				r.res.Demos = append(r.res.Demos, demo)
+			case ctx.Err() == nil:
+				r.failures = append(r.failures, fmt.Sprintf("demonstration %s: %v", d.ID, err))
+				return "failed: " + err.Error(), nil
+			}
+			return demo.Outcome, nil
+		}
+		steps = append(steps, step{"demonstration: " + d.Title, func() time.Duration { return d.Expect }, run})
+	}
+	return steps
+}
+
+// batch measures, and measures again if other processes disturbed it. Every run is kept.
+func (r *running) batch(ctx context.Context, b batch, trial Trial) (note string, err error) {
+	for try := 0; ; try++ {
+		began, others := time.Now(), r.Watch()
+		groups := make([][]results.Run, len(b))
+		var all sync.WaitGroup
+		for i, g := range b {
+			all.Go(func() { groups[i] = g.measure(ctx, trial) })
+		}
+		all.Wait()
+		disturbed, took := others(), time.Since(began)
+		if disturbed < tooMuch {
+			disturbed = 0
+		}
+		runs := slices.Concat(groups...)
+		failed := func(run results.Run) bool { return run.Failed != "" }
+		if ctx.Err() != nil && slices.ContainsFunc(runs, failed) {
+			return "", nil // interrupted by the user: no measurement, and no failure
+		}
+		for i, g := range b {
+			if j := slices.IndexFunc(groups[i], failed); j >= 0 {
+				r.failures = append(r.failures, g.label()+": "+results.Gist(groups[i][j].Failed))
+			}
+		}
+		for _, run := range runs {
+			run.Experiment, run.Order, run.Disturbed = r.exp.ID, r.order, disturbed
+			if err := r.log.Append(run); err != nil {
+				return "", fmt.Errorf("a run could not be kept: %w", err)
+			}
+			r.add(run)
+		}
+		if disturbed == 0 || try >= r.Again || r.again+took > r.plan.Expect(r.Repeats)/2 {
+			if len(runs) == 1 {
+				note = inShort(runs[0])
+			}
+			return note, nil
+		}
+		r.again += took
+		r.Progress.note(fmt.Sprintf("other processes used %.0f %% of the machine: measured again", 100*disturbed))
+	}
+}
+
+// measure makes a run of every key. If there is no measurement, all of them say why.
+func (g Group) measure(ctx context.Context, trial Trial) []results.Run {
+	started := time.Now()
+	runs, err := g.Run(ctx, trial)
+	took := time.Since(started).Seconds()
+	if err == nil && len(runs) != len(g.Keys) {
+		err = fmt.Errorf("%d runs of %d cells", len(runs), len(g.Keys))
+	}
+	if err != nil {
+		runs = append(runs, make([]results.Run, len(g.Keys))...)[:len(g.Keys)]
+	}
+	for i, k := range g.Keys {
+		run := &runs[i]
+		run.Setup, run.Load, run.Pattern, run.Twin = k.Setup, k.Load, k.Pattern, k.Twin
+		run.Repeat, run.Started, run.Took, run.Elapsed = trial.Repeat, started, took, cmp.Or(run.Elapsed, took)
+		if err != nil {
+			run.Failed = err.Error()
+		}
+	}
+	return runs
+}
