@@ -127,16 +127,12 @@ func Run(ctx context.Context, cfg Config, see func(Row)) (*Result, error) {
 	}
 	var lanes []*lane
 	for _, l := range Lanes {
-		database, err := service.NewDatabase(cfg.Work, cfg.Seed)
-		if err != nil {
-			return nil, err
-		}
 		guard, err := overload.NewGuard(l.contestant, cfg.Work.Slots)
 		if err != nil {
 			return nil, err
 		}
 		defer guard.Close()
-		lanes = append(lanes, &lane{cfg: cfg, guard: guard, database: database, begin: time.Now(), totals: make([]tally, len(cfg.Phases))})
+		lanes = append(lanes, &lane{cfg: cfg, guard: guard, database: service.NewDatabase(cfg.Work, cfg.Seed), begin: time.Now(), totals: make([]tally, len(cfg.Phases))})
 		res.Lanes = append(res.Lanes, l.Name)
 	}
 	var running sync.WaitGroup
