@@ -35,20 +35,17 @@ func (f Flags) Spec(program, role string, input any) contestant.Spec {
 
 // InTime measures a second time if the p99 of the send lag was too large. Then it gives
 // up: what is sent late comes all at once, and the run would measure a busy machine.
-func (f Flags) InTime(measure func() (results.Run, error)) (results.Run, error) {
-	for again := false; ; again = true {
-		run, err := measure()
-		if err != nil || run.Killed != "" {
+func (f Flags) InTime(measure func() (results.Run, error)) (run results.Run, err error) {
+	var late time.Duration
+	for range 2 {
+		if run, err = measure(); err != nil || run.Killed != "" {
 			return run, err
 		}
-		late := time.Duration(run.Lag.Quantile(.99))
-		if late <= f.MostLag {
+		if late = time.Duration(run.Lag.Quantile(.99)); late <= f.MostLag {
 			return run, nil
 		}
-		if again {
-			return run, fmt.Errorf("the clients sent %v late (p99), more than --most-lag=%v: end what else runs on this machine", late.Round(time.Millisecond), f.MostLag)
-		}
 	}
+	return run, fmt.Errorf("the clients sent %v late (p99), more than --most-lag=%v: end what else runs on this machine", late.Round(time.Millisecond), f.MostLag)
 }
 
 // Job is the input of a service.
