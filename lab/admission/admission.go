@@ -4,6 +4,7 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/service"
+	"github.com/spillway-go/spillway/loadgen"
 )
 
 // Experiment is the declaration.
@@ -58,29 +60,17 @@ var casts = []struct {
 // Config is what a user may set.
 type Config struct {
 	Part        []string      `placeholder:"NAME" help:"Only these parts: storm, leavers, dryrun, hostile. Claims about the others stay open."`
-	WarmUp      time.Duration `group:"Size" default:"5s" quick:"2s" help:"How long the same load comes before each measurement."`
-	Time        time.Duration `group:"Size" default:"8s" full:"10s" quick:"3s" help:"How long a measurement is."`
-	Connections int           `group:"Size" default:"0" help:"Idle connections of hostile clients; 0: a third of the files that a process may open, at most 50,000."`
-	MostLag     time.Duration `default:"50ms" help:"A run whose clients sent later than that (p99) is made again, and if they do again it does not count."`
-	MemoryCap   int           `default:"2048" placeholder:"MIB" help:"A contestant that needs more memory than that is killed; 0 sets no limit."`
-	service.Work
-}
-
-func (c Config) check() error {
-	switch {
-	case c.WarmUp < 0 || c.Time < 2*service.Step || 4*c.WarmUp+c.Time > longest/2:
-		return fmt.Errorf("warm-up is %v and time %v: want at least 0s and %v, and four times the first and the second at most %v", c.WarmUp, c.Time, 2*service.Step, longest/2)
-	case c.Connections < 0 || c.Connections > mostIdle || c.MemoryCap < 0:
-		return fmt.Errorf("connections is %d and memory-cap %d: want at most %d, or 0 for as many as this session may open; and a number of MiB, or 0 for no limit", c.Connections, c.MemoryCap, mostIdle)
-	}
-	if err := c.Work.Check(); err != nil {
-		return err
-	}
-	return experiment.Known("part", c.Part, parts)
+	WarmUp      time.Duration `group:"Size" default:"5s" quick:"2s" least:"0s" help:"How long the same load comes before each measurement."`
+	Time        time.Duration `group:"Size" default:"8s" full:"10s" quick:"3s" least:"200ms" help:"How long a measurement is."`
+	Connections int           `group:"Size" default:"0" least:"0" most:"50000" help:"Idle connections of hostile clients; 0: a third of the files that a process may open, at most 50,000."`
+	service.Flags
 }
 
 func plan(c Config) (experiment.Plan, error) {
-	if err := c.check(); err != nil {
+	if 4*c.WarmUp+c.Time > longest/2 {
+		return experiment.Plan{}, fmt.Errorf("warm-up is %v and time %v: want four times the first and the second at most %v", c.WarmUp, c.Time, longest/2)
+	}
+	if err := cmp.Or(c.Work.Check(), experiment.Known("part", c.Part, parts)); err != nil {
 		return experiment.Plan{}, err
 	}
 	var p experiment.Plan
@@ -95,7 +85,8 @@ func plan(c Config) (experiment.Plan, error) {
 					Setup: k.Setup, Load: k.Load, Pattern: pattern, Twin: slices.Contains(cast.patterns[:i], pattern),
 					Beside: cast.part + ", " + strings.Join(cast.patterns, ", "), Expect: c.expect(cast.part),
 					Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
-						return c.measure(ctx, cast.part, service.Job{Pattern: pattern, Backend: backend, Work: c.Work, Seed: t.Seed})
+						job := service.Job{Pattern: pattern, Backend: backend, Work: c.Work, Seed: t.Seed}
+						return c.InTime(func() (results.Run, error) { return c.measure(ctx, cast.part, job) })
 					},
 				})
 			}
@@ -125,14 +116,36 @@ func (c Config) expect(part string) time.Duration {
 	return all
 }
 
+// measure is one run of a cell.
 func (c Config) measure(ctx context.Context, part string, j service.Job) (results.Run, error) {
+	srv, err := service.Start(ctx, c.Spec("", roleService, j))
+	if err != nil {
+		return results.Run{}, err
+	}
 	switch part {
 	case capacity:
-		return c.saturate(ctx, j)
+		return c.saturate(ctx, srv)
 	case hostile:
-		return service.InTime(c.MostLag, func() (results.Run, error) { return c.hostile(ctx, j) })
+		return c.hostile(ctx, srv, j)
 	}
-	return service.InTime(c.MostLag, func() (results.Run, error) { return c.storm(ctx, scenes[part], j) })
+	return c.storm(ctx, srv, scenes[part], j.Seed)
+}
+
+// saturate measures the capacity, without a limit.
+func (c Config) saturate(ctx context.Context, srv *service.Service) (results.Run, error) {
+	target, err := loadgen.NewHTTP(loadgen.HTTPConfig{URL: "http://" + srv.Address + "/work"})
+	if err != nil {
+		return results.Run{}, err
+	}
+	defer target.Close()
+	best, err := service.Saturate(srv.Loading, target, c.Slots, c.Time, 0)
+	if err != nil {
+		return results.Run{}, err
+	}
+	run := experiment.FromLoad(best)
+	run.Extra = map[string]float64{"goodput": best.Goodput()}
+	_, err = srv.End(ctx, &run, time.Now())
+	return run, err
 }
 
 // key is the cell of a pattern in front of a backend.
@@ -151,10 +164,3 @@ func backends(part string) []string {
 	}
 	return []string{nWay, degrading}
 }
-
-// start starts the service.
-func (c Config) start(ctx context.Context, j service.Job) (context.Context, *service.Service, error) {
-	return service.Start(ctx, contestant.Spec{Role: roleService, Input: j, MemoryCap: c.cap()})
-}
-
-func (c Config) cap() uint64 { return uint64(c.MemoryCap) << 20 }

@@ -6,11 +6,13 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/admissionhttp/client"
+	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/service"
 	"github.com/spillway-go/spillway/loadgen"
 )
@@ -40,13 +42,12 @@ const tail = 2 * time.Second
 // have seen the backend calm.
 func (s scene) load(c Config) service.Load {
 	const steps, least = 10, .3
-	capacity := c.Work.Capacity()
-	full := s.multiple * capacity
+	full := s.multiple * c.Capacity()
 	warm := []service.Stretch{{Rate: full, For: c.WarmUp}}
 	if s.ramps {
 		warm = nil
 		for i := range steps {
-			warm = append(warm, service.Stretch{Rate: (least + (s.multiple-least)*float64(i)/steps) * capacity, For: 4 * c.WarmUp / steps})
+			warm = append(warm, service.Stretch{Rate: (least + (s.multiple-least)*float64(i)/steps) * c.Capacity(), For: 4 * c.WarmUp / steps})
 		}
 	}
 	return service.Load{Measured: len(warm), Stretches: append(warm, service.Stretch{Rate: full, For: c.Time}, service.Stretch{Rate: full, For: min(tail, c.Time)})}
@@ -89,13 +90,6 @@ func newCrowd(address string, s scene, work service.Work) (*crowd, error) {
 	return c, nil
 }
 
-// storm sends the load and returns the result of the measurement.
-func (c *crowd) storm(ctx context.Context, load service.Load) (*loadgen.Result, error) {
-	c.from, c.to = load.Window()
-	defer c.base.CloseIdleConnections()
-	return load.Send(ctx, c.do)
-}
-
 // priorityOf gives every client a fifth of critical and a fifth of low requests.
 func priorityOf(n uint64) spillway.Priority {
 	switch (n/clientCount + n) % 5 {
@@ -107,11 +101,8 @@ func priorityOf(n uint64) spillway.Priority {
 	return spillway.Normal
 }
 
-// leaves reports whether request n is of a client that leaves.
-func (c *crowd) leaves(n uint64) bool { return c.leavers && n%clientCount%3 == 0 }
-
 func (c *crowd) do(ctx context.Context, n uint64, counts bool) loadgen.Outcome {
-	p, leaves := priorityOf(n), c.leaves(n)
+	p, leaves := priorityOf(n), c.leavers && n%clientCount%3 == 0
 	ctx, cancel := context.WithTimeout(spillway.WithPriority(ctx, p), c.deadline)
 	defer cancel()
 	if leaves {
@@ -157,4 +148,74 @@ func (c *crowd) send(ctx context.Context, t *client.Transport) loadgen.Outcome {
 		return loadgen.Rejected
 	}
 	return loadgen.Error
+}
+
+// storm measures the service in front of a crowd.
+func (c Config) storm(ctx context.Context, srv *service.Service, s scene, seed uint64) (results.Run, error) {
+	crowd, err := newCrowd(srv.Address, s, c.Work)
+	if err != nil {
+		return results.Run{}, err
+	}
+	defer crowd.base.CloseIdleConnections()
+	load := s.load(c)
+	load.Seed = seed
+	crowd.from, crowd.to = load.Window()
+	run, served, err := srv.Measure(ctx, load, crowd.do)
+	if err != nil {
+		return results.Run{}, err
+	}
+	run.Extra = map[string]float64{
+		"goodput": float64(crowd.good.Load()) / run.Elapsed, "refused": float64(crowd.refused.Load()), "lag_ms": float64(run.Lag.Max()) / 1e6,
+	}
+	for _, t := range crowd.transports {
+		s := t.Stats()
+		run.Extra["retries"] += float64(s.Retries)
+		run.Extra["throttled"] += float64(s.Throttled)
+	}
+	if n := crowd.criticalSent.Load(); n > 0 {
+		run.Extra["critical"] = 100 * float64(crowd.criticalOK.Load()) / float64(n)
+	}
+	waves(run.Extra, served, crowd.to)
+	shares(run.Extra, served.Samples, crowd.from, crowd.to)
+	return run, nil
+}
+
+// waves adds how many requests arrived in a step at most and on average, from the
+// first refusal until then. The arrivals include retries.
+func waves(extra map[string]float64, s service.Served, until time.Time) {
+	i := slices.IndexFunc(s.Samples, func(x service.Sample) bool { return x.Rejected > 0 })
+	if i < 0 {
+		return
+	}
+	from, to := int(s.Samples[i].At.Sub(s.Began)/service.Step), int(until.Sub(s.Began)/service.Step)
+	if from >= to || to > len(s.Arrivals) {
+		return
+	}
+	most, sum := 0.0, 0.0
+	for _, n := range s.Arrivals[from:to] {
+		most, sum = max(most, float64(n)), sum+float64(n)
+	}
+	if mean := sum / float64(to-from); mean > 0 {
+		extra["arrivals_mean"], extra["arrivals_most"], extra["wave"] = mean, most, most/mean
+	}
+}
+
+// shares adds the share, in per cent, of each priority that was refused in that time or
+// left while it waited, or would have been in a dry run; what was refused since the start;
+// and whether the dry run's report said at the end that its estimate is unsafe.
+func shares(extra map[string]float64, samples []service.Sample, from, to time.Time) {
+	samples = slices.DeleteFunc(samples, func(x service.Sample) bool { return x.At.Before(from) || !x.At.Before(to) })
+	if len(samples) == 0 {
+		return
+	}
+	first, last := samples[0], samples[len(samples)-1]
+	extra["would"], extra["shed"] = float64(last.WouldReject-first.WouldReject), float64(last.Rejected)
+	extra["unsafe"] = map[bool]float64{true: 1}[last.Unsafe]
+	for p, b := range last.ByPriority {
+		a := first.ByPriority[p]
+		if offered := b.Offered - a.Offered; offered > 0 {
+			shed := b.Rejected - a.Rejected + b.WouldReject - a.WouldReject + b.Cancelled - a.Cancelled
+			extra["share_"+p.String()] = 100 * float64(shed) / float64(offered)
+		}
+	}
 }

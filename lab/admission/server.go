@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net/http"
-	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,10 +38,6 @@ func serve(ctx context.Context, job *contestant.Job) (any, error) {
 	if err := job.Input(&j); err != nil {
 		return nil, err
 	}
-	store, err := newBackend(j)
-	if err != nil {
-		return nil, err
-	}
 	configs := map[string]limiter.Config{fixed: {Law: limit.NewFixed(j.Work.Slots)}, dry: {Mode: limiter.DryRun}, saturated: {Mode: limiter.Off}}
 	lim, err := limiter.New(configs[j.Pattern])
 	if err != nil {
@@ -55,7 +52,7 @@ func serve(ctx context.Context, job *contestant.Job) (any, error) {
 		return nil, err
 	}
 	began, arrivals := time.Now(), make([]atomic.Uint32, longest/service.Step)
-	protected := protect(routes(store))
+	protected := protect(routes(newBackend(j)))
 	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !admissionhttp.Probe(r) {
 			arrivals[min(int(time.Since(began)/service.Step), len(arrivals)-1)].Add(1)
@@ -70,7 +67,7 @@ func serve(ctx context.Context, job *contestant.Job) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	report.Began, report.Says = began, lim.Stats().Estimate
+	report.Began = began
 	for i := range min(int(time.Since(began)/service.Step)+1, len(arrivals)) {
 		report.Arrivals = append(report.Arrivals, arrivals[i].Load())
 	}
@@ -112,16 +109,72 @@ func routes(store backend) http.Handler {
 	mux.HandleFunc("GET /work", ask)
 	mux.HandleFunc("POST /upload", func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, longestBody)); err != nil {
-			status := http.StatusBadRequest
-			if _, long := errors.AsType[*http.MaxBytesError](err); long {
-				status = http.StatusRequestEntityTooLarge
-			} else if errors.Is(err, os.ErrDeadlineExceeded) {
-				status = http.StatusRequestTimeout
-			}
-			http.Error(w, "no such body", status)
+			http.Error(w, "too long, or too late", http.StatusBadRequest)
 			return
 		}
 		ask(w, r)
 	})
 	return mux
+}
+
+// The backends.
+const (
+	nWay      = "N-way"     // so many at a time, first come, first served: more at once only wait
+	degrading = "degrading" // more at once slow each other down, and the total falls
+)
+
+// backend is what the service waits for.
+type backend interface {
+	// Ask returns when the answer is there, or when ctx ends.
+	Ask(ctx context.Context) error
+}
+
+func newBackend(j service.Job) backend {
+	if j.Backend == degrading {
+		return service.NewDatabase(j.Work, j.Seed)
+	}
+	b := &nway{work: j.Work, random: rand.New(rand.NewPCG(j.Seed, 2)), free: make(chan time.Time, j.Work.Slots)}
+	for range j.Work.Slots {
+		b.free <- time.Time{}
+	}
+	return b
+}
+
+// nway has Slots slots and a hidden queue. A caller that leaves takes its call out of
+// the queue; a call in a slot runs to its end.
+//
+// A slot's next call begins when the one before was to end, not when the timer fired:
+// its capacity is exact as long as some wait, also on a busy machine.
+type nway struct {
+	work service.Work
+	free chan time.Time // the slots that are free, and since when; who waits for one is served in order
+
+	mu     sync.Mutex
+	random *rand.Rand
+}
+
+func (b *nway) Ask(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	begin := time.Now()
+	select {
+	case since := <-b.free:
+		if since.After(begin) {
+			begin = since
+		}
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	b.mu.Lock()
+	end := begin.Add(b.work.Time(b.random))
+	b.mu.Unlock()
+	done := make(chan struct{})
+	time.AfterFunc(time.Until(end), func() { close(done); b.free <- end })
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/usage"
 )
 
@@ -19,20 +20,13 @@ type job struct {
 	Shared string        // the file of the counters
 }
 
-// report is a contestant's result, besides its counters.
-type report struct {
-	Usage     usage.Usage
-	ReuseRate float64
-}
-
 const (
 	patience = time.Minute            // for accepted jobs after the burst
 	step     = 100 * time.Millisecond // of the time lines
 	// wakeEvery is how often a generator submits the jobs that are due: a thousand then
 	// need 50,000 wake-ups a second, spread evenly, instead of a million.
-	wakeEvery = 20 * time.Millisecond
-	// sampleEvery is the jobs, and batches of submissions, to one that is measured.
-	sampleEvery = 16
+	wakeEvery   = 20 * time.Millisecond
+	sampleEvery = 16 // jobs, and batches of submissions, to one that is measured
 	// mostClocked is how many may be measured at once. Each holds a thread, also while
 	// the collector makes it wait, and the runtime ends a process with 10,000 threads.
 	mostClocked = 64
@@ -50,7 +44,7 @@ type bench struct {
 	look    sync.Mutex   // only TryLock
 }
 
-// run is the contestant's side.
+// run is the contestant's side. Besides its counters, it reports what it used.
 func run(ctx context.Context, c *contestant.Job) (any, error) {
 	var b bench
 	var err error
@@ -85,7 +79,9 @@ func run(ctx context.Context, c *contestant.Job) (any, error) {
 	}
 	b.ended.Store(int64(b.now()))
 	b.account()
-	return report{Usage: p.Stop(), ReuseRate: b.memory.ReuseRate()}, ctx.Err()
+	used := experiment.Process(p.Stop())
+	used.ReuseRate = b.memory.ReuseRate()
+	return used, ctx.Err()
 }
 
 func (b *bench) now() time.Duration { return time.Since(b.started) }
@@ -109,15 +105,15 @@ func (b *bench) generate(ctx context.Context, i int) {
 		if b.target.parks && now >= b.Burst || ctx.Err() != nil {
 			return
 		}
-		b.submit(s, now, int(perWake*float64(k))-int(perWake*float64(k-1)))
-		b.lag.record(int64(now - due))
+		b.submit(s, now, int(perWake*float64(k))-int(perWake*float64(k-1)), (i+k)%sampleEvery == 0)
 		b.lookIfDue(now)
 		due += every
 	}
 }
 
-// submit offers n jobs, which share one submission time.
-func (b *bench) submit(s *shard, at time.Duration, n int) {
+// submit offers n jobs, which share one submission time. If it can, it measures the
+// processor time of a sample.
+func (b *bench) submit(s *shard, at time.Duration, n int, sample bool) {
 	t := task(func(context.Context) error { b.work(s, at); return nil })
 	refused := 0
 	try := func(n int) {
@@ -132,7 +128,7 @@ func (b *bench) submit(s *shard, at time.Duration, n int) {
 	if refused == 1 {
 		b.no.record(int64(time.Since(began)))
 	}
-	if b.target.parks || s.add(batches, 1)%sampleEvery != 0 || n < 2 {
+	if !sample || b.target.parks || n < 2 {
 		try(n - 1)
 	} else if took, ok := b.clock(func() { try(n - 1) }); ok {
 		s.add(sendCPU, int64(took))
@@ -174,14 +170,12 @@ func (b *bench) clock(f func()) (took time.Duration, ok bool) {
 // lookIfDue samples what only the process itself can see. Jobs and generators call
 // it, because a separate goroutine would have to wait to be scheduled.
 func (b *bench) lookIfDue(now time.Duration) {
-	due := b.next.Load()
-	if int64(now) < due || !b.next.CompareAndSwap(due, int64(now+step)) || !b.look.TryLock() {
+	if int64(now) < b.next.Load() || !b.look.TryLock() {
 		return
 	}
 	defer b.look.Unlock()
-	n := int64(runtime.NumGoroutine())
-	b.goroutines.Store(n)
-	b.mostGoroutines.Store(max(b.mostGoroutines.Load(), n))
+	b.next.Store(int64(now + step))
+	b.goroutines.Store(int64(runtime.NumGoroutine()))
 	if b.target.state != nil {
 		running, queued, bound := b.target.state()
 		b.running.Store(int64(running))

@@ -5,7 +5,6 @@ package burst
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -29,12 +28,12 @@ The published claims are about the published pool, so naive and it get the publi
 // Config is what a user may set.
 type Config struct {
 	Contestant []string      `placeholder:"NAME" help:"Only these: naive, published-shape, channel, spillway, spillway-reused, spillway-sized. Claims that need another one stay open."`
-	Time       time.Duration `group:"Size" default:"30s" quick:"1s" full:"30s" help:"How long the burst is for naive and for the published shape, which grows for 18 seconds."`
-	OthersTime time.Duration `group:"Size" default:"1s" quick:"500ms" full:"30s" help:"How long the burst is for the other contestants."`
-	Rate       float64       `group:"Size" default:"1000000" quick:"20000" full:"1000000" help:"Submissions a second, of all generators together."`
-	Generators int           `group:"Size" default:"1000" help:"Goroutines that submit."`
+	Time       time.Duration `group:"Size" default:"30s" quick:"1s" full:"30s" least:"10ms" most:"1h" help:"How long the burst is for naive and for the published shape, which grows for 18 seconds."`
+	OthersTime time.Duration `group:"Size" default:"1s" quick:"500ms" full:"30s" least:"10ms" most:"1h" help:"How long the burst is for the other contestants."`
+	Rate       float64       `group:"Size" default:"1000000" quick:"20000" full:"1000000" above:"0" most:"100000000" help:"Submissions a second, of all generators together."`
+	Generators int           `group:"Size" default:"1000" least:"1" help:"Goroutines that submit."`
 	Work       `embed:""`
-	MemoryCap  int `placeholder:"MIB" default:"0" help:"Memory that a contestant may use, in MiB; 0: half of the machine's."`
+	MemoryCap  int `placeholder:"MIB" default:"0" least:"0" help:"Memory that a contestant may use, in MiB; 0: half of the machine's."`
 }
 
 const (
@@ -52,18 +51,6 @@ func Roles() map[string]contestant.Role {
 	roles := demonstrations.Roles()
 	roles[roleBurst] = run
 	return roles
-}
-
-func (c Config) check() error {
-	switch {
-	case !(c.Rate > 0 && c.Rate <= 1e8) || c.Generators < 1:
-		return fmt.Errorf("rate is %v and generators is %d: want submissions a second, at most 100,000,000, by at least 1", c.Rate, c.Generators)
-	case min(c.Time, c.OthersTime) < 10*time.Millisecond || max(c.Time, c.OthersTime) > time.Hour:
-		return fmt.Errorf("time is %v and others-time %v: want 10ms to 1h", c.Time, c.OthersTime)
-	case c.Bytes < page || c.Wait < 0 || c.MemoryCap < 0:
-		return fmt.Errorf("a job is %d bytes and %v, memory-cap is %d: want at least %d bytes and nothing negative", c.Bytes, c.Wait, c.MemoryCap, page)
-	}
-	return experiment.Known("contestant", c.Contestant, Names())
 }
 
 func (c Config) plan() (experiment.Plan, error) {
@@ -84,7 +71,7 @@ func (c Config) plan() (experiment.Plan, error) {
 			plan.Cells = append(plan.Cells, cell)
 		}
 	}
-	return plan, c.check()
+	return plan, experiment.Known("contestant", c.Contestant, Names())
 }
 
 // expect is roughly how long a contestant takes: naive until it is killed, those with

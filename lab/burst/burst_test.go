@@ -164,16 +164,18 @@ func TestTheDemonstrationsShowTheFaultAndOursHasNone(t *testing.T) {
 
 func TestBadSettingsAreNamed(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"unknown contestant": func(c *Config) { c.Contestant = []string{"magic"} },
-		"rate is -1":         func(c *Config) { c.Rate = -1 },
-		"generators is 0":    func(c *Config) { c.Generators = 0 },
-		"time is 1ms":        func(c *Config) { c.Time = time.Millisecond },
-		"a job is 1 bytes":   func(c *Config) { c.Bytes = 1 },
-		"memory-cap is -1":   func(c *Config) { c.MemoryCap = -1 },
+		"unknown contestant":                     func(c *Config) { c.Contestant = []string{"magic"} },
+		"rate is -1: want more than 0":           func(c *Config) { c.Rate = -1 },
+		"generators is 0: want at least 1":       func(c *Config) { c.Generators = 0 },
+		"time is 1ms: want 10ms to 1h":           func(c *Config) { c.Time = time.Millisecond },
+		"others-time is 2h0m0s: want 10ms to 1h": func(c *Config) { c.OthersTime = 2 * time.Hour },
+		"bytes is 1: want at least 4096":         func(c *Config) { c.Bytes = 1 },
+		"wait is -1ns: want at least 0s":         func(c *Config) { c.Wait = -1 },
+		"memory-cap is -1: want at least 0":      func(c *Config) { c.MemoryCap = -1 },
 	} {
 		c := tiny()
 		change(&c)
-		if _, err := c.plan(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := (experiment.Session{}).Run(t.Context(), Experiment, &c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q in it", err, want)
 		}
 	}
@@ -225,8 +227,8 @@ func made(name string, repeat int, ok, refused uint64) results.Run {
 		Setup: setup, Load: load, Pattern: name, Repeat: repeat, Elapsed: 30, Offered: ok + refused + 1,
 		Outcomes: []results.Outcome{{Kind: "ok", Count: ok, Latency: &latency}, {Kind: "rejected", Count: refused, Latency: &prompt}},
 		Process:  results.Process{PeakRSS: 1 << 30, PeakGoroutines: 5_900},
-		Params:   map[string]any{"burst_seconds": 30.0, "max_workers": 5_000.0, "generators": 1_000.0, "work_ms": 20.0, "generator": ""},
-		Extra:    map[string]float64{"work_percent": 60, "submit_percent": 4},
+		Params:   map[string]any{"burst_seconds": 30.0, "generator": ""},
+		Extra:    map[string]float64{"work_percent": 60, "submit_percent": 4, "work_ms": 20, "allowed": 6_000},
 	}
 }
 

@@ -12,15 +12,14 @@ import (
 // a killed process sends none. They have no lock for the same reason: a goroutine
 // preempted inside would hold it for seconds. Times are nanoseconds.
 type counters struct {
-	began                      atomic.Int64 // when the first submission was due, of Unix time
-	offered, ended             atomic.Int64 // when the last one was made and the last accepted job ended, after that; 0 before
-	done                       tally        // from submission to the end
-	no                         tally        // how long a refusal took; one in a batch is timed
-	lag                        tally        // of the generators behind their schedule
-	shards                     [shards]shard
-	goroutines, mostGoroutines atomic.Int64
-	running, queued, bound     atomic.Int64 // if the contestant reports it; bound: the most it ever ran at once
-	gc, busy, assist           atomic.Int64 // processor time in the runtime's statistics
+	began                  atomic.Int64 // when the first submission was due, of Unix time
+	offered, ended         atomic.Int64 // when the last one was made and the last accepted job ended, after that; 0 before
+	done                   tally        // from submission to the end
+	no                     tally        // how long a refusal took; one in a batch is timed
+	shards                 [shards]shard
+	goroutines             atomic.Int64
+	running, queued, bound atomic.Int64 // if the contestant reports it; bound: the most it ever ran at once
+	gc, busy, assist       atomic.Int64 // processor time in the runtime's statistics
 }
 
 const (
@@ -45,7 +44,6 @@ const (
 	jobsTaken   // that have their buffer
 	workCPU     // nanoseconds of the jobs that were sampled
 	workSampled // jobs
-	batches     // of submissions
 	sendCPU     // nanoseconds of the submissions that were sampled
 	sendSampled // submissions
 	kinds       // how many there are
@@ -56,15 +54,12 @@ func (s *shard) add(k kind, n int64) int64 { return s.counts[k].Add(n) }
 // sum is the counters at one moment.
 type sum struct {
 	counts           [kinds]int64
-	done, no, lag    histogram.Histogram
+	done, no         histogram.Histogram
 	gc, busy, assist float64
 }
 
 func (c *counters) sum() sum {
-	s := sum{
-		done: c.done.histogram(), no: c.no.histogram(), lag: c.lag.histogram(),
-		gc: float64(c.gc.Load()), busy: float64(c.busy.Load()), assist: float64(c.assist.Load()),
-	}
+	s := sum{done: c.done.histogram(), no: c.no.histogram(), gc: float64(c.gc.Load()), busy: float64(c.busy.Load()), assist: float64(c.assist.Load())}
 	for i := range c.shards {
 		for k := range s.counts {
 			s.counts[k] += c.shards[i].counts[k].Load()

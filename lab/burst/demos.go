@@ -2,6 +2,7 @@ package burst
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -24,52 +25,44 @@ var demonstrations = experiment.Staged{Role: "burst-demo-", Acts: []experiment.A
 
 // requestContext answers requests and does their work in the background, once with
 // the request's context and once with one that outlives the request.
-func requestContext(ctx context.Context) (demo results.Demo, err error) {
+func requestContext(context.Context) (demo results.Demo, err error) {
 	const requests = 200
 	pool, err := workerpool.New(workerpool.Config{MaxWorkers: requests, QueueSize: requests})
 	if err != nil {
 		return demo, err
 	}
 	defer pool.Close()
-	ended := map[string]chan error{"/printed": make(chan error, requests), "/ours": make(chan error, requests)}
-	web := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		end := ended[r.URL.Path]
-		if r.URL.Path == "/printed" {
-			go func() { end <- process(r.Context()) }()
-			return
-		}
-		job := func(ctx context.Context) error { end <- process(ctx); return nil }
-		if err := pool.Submit(context.WithoutCancel(r.Context()), job); err != nil {
-			end <- err
-		}
-	}))
-	defer web.Close()
-	cutOff := map[string]int{}
-	for path, end := range ended {
-		for range requests {
-			req, err := http.NewRequestWithContext(ctx, http.MethodGet, web.URL+path, http.NoBody)
-			if err != nil {
-				return demo, err
+	// cutOff counts the jobs that did not finish, of those that requests started.
+	cutOff := func(start func(context.Context, task) error) (n int, err error) {
+		ended := make(chan error, requests)
+		web := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if err := start(r.Context(), func(ctx context.Context) error { ended <- process(ctx); return nil }); err != nil {
+				ended <- err
 			}
-			resp, err := web.Client().Do(req)
+		}))
+		defer web.Close()
+		for range requests {
+			resp, err := web.Client().Get(web.URL)
 			if err != nil {
-				return demo, err
+				return 0, err
 			}
 			resp.Body.Close()
 		}
 		for range requests {
-			if <-end != nil {
-				cutOff[path]++
+			if <-ended != nil {
+				n++
 			}
 		}
+		return n, nil
 	}
-	printed, ours := cutOff["/printed"], cutOff["/ours"]
+	printed, err1 := cutOff(func(ctx context.Context, t task) error { go func() { _ = t(ctx) }(); return nil })
+	ours, err2 := cutOff(func(ctx context.Context, t task) error { return pool.Submit(context.WithoutCancel(ctx), t) })
 	demo.Outcome = fmt.Sprintf("Of %d jobs whose requests were answered, go process(r.Context()) finished %d: the context ended with the handler. Submitted with context.WithoutCancel, the pool finished %d of %d.",
 		requests, requests-printed, requests-ours, requests)
 	demo.Counts = []results.NamedCount{
 		{Name: "requests to each", N: requests}, {Name: "cut off, as printed", N: float64(printed)}, {Name: "cut off, ours", N: float64(ours)},
 	}
-	return demo, nil
+	return demo, errors.Join(err1, err2)
 }
 
 // process is work that outlives its request and respects its context.

@@ -24,12 +24,11 @@ func (c Config) run(ctx context.Context, name string, burst time.Duration) (resu
 	}
 	defer os.RemoveAll(dir)
 	w := &watcher{job: job{Config: c, Name: name, Burst: burst, Shared: filepath.Join(dir, "counters")}}
-	shared, unshare, err := share(w.Shared)
-	if err != nil {
+	var unshare func()
+	if w.counters, unshare, err = share(w.Shared); err != nil {
 		return results.Run{}, err
 	}
 	defer unshare()
-	w.counters = shared
 	w.MemoryCap = cmp.Or(c.MemoryCap, experiment.ThisMachine().MemoryMiB/2)
 	process, err := contestant.Start(ctx, contestant.Spec{Role: roleBurst, Input: w.job, MemoryCap: uint64(w.MemoryCap) << 20}, new(bool))
 	if err != nil {
@@ -45,24 +44,23 @@ func (c Config) run(ctx context.Context, name string, burst time.Duration) (resu
 			w.point(usage.Of(process.PID()))
 		}
 	}
-	r := report{ReuseRate: -1}
-	exit, err := process.Stop(ctx, &r)
+	used := results.Process{ReuseRate: -1}
+	exit, err := process.Stop(ctx, &used)
 	if err != nil {
 		return results.Run{}, err
 	}
-	return w.result(r, exit), nil
+	return w.result(used, exit), nil
 }
 
 // watcher records the time line of a contestant.
 type watcher struct {
 	job
 	*counters
-	series   []results.Point
-	last     sum           // at the previous point
-	before   usage.Outside // likewise
-	most     int           // goroutines
-	switches uint64
-	lived    time.Duration
+	series []results.Point
+	last   sum           // at the previous point
+	before usage.Outside // likewise
+	most   int           // goroutines
+	lived  time.Duration
 }
 
 func (w *watcher) point(u usage.Outside) {
@@ -79,10 +77,9 @@ func (w *watcher) point(u usage.Outside) {
 	if w.Name == Naive { // which has one for each unfinished job, however old its last look is
 		at.Goroutines = max(at.Goroutines, int(now.counts[jobsOffered])-int(now.done.Count()))
 	}
-	w.most = max(w.most, at.Goroutines, int(w.mostGoroutines.Load()))
+	w.most = max(w.most, at.Goroutines)
 	if u.Switches > w.before.Switches { // threads end, too
 		at.Switches = u.Switches - w.before.Switches
-		w.switches += at.Switches
 	}
 	if busy := now.busy - w.last.busy; busy > 0 {
 		at.GC = (now.gc - w.last.gc) / busy
@@ -96,55 +93,44 @@ func (w *watcher) point(u usage.Outside) {
 	w.last, w.before = now, u
 }
 
-// result is the final run, with an empty report if the contestant was killed. Its
+// result is the final run, of a contestant that used nothing else if it was killed. Its
 // unfinished jobs were lost.
-func (w *watcher) result(r report, exit contestant.Exit) results.Run {
+func (w *watcher) result(used results.Process, exit contestant.Exit) results.Run {
 	s := w.sum()
-	elapsed, cpu, lost := w.lived, w.before.CPUSeconds, "error"
-	if end := time.Duration(w.ended.Load()); end > 0 {
-		elapsed, cpu, lost = end, r.Usage.CPUSeconds, "timeout"
+	elapsed, lost := time.Duration(w.ended.Load()), "timeout"
+	if elapsed == 0 {
+		elapsed, lost, used.CPUSeconds = w.lived, "error", w.before.CPUSeconds
 	}
 	elapsed = max(elapsed, time.Millisecond)
 	offering := elapsed
 	if end := time.Duration(w.offered.Load()); end > 0 {
 		offering = max(w.Burst, end)
 	}
+	used.PeakGoroutines, used.PeakRSS, used.GCShare = max(used.PeakGoroutines, w.most), max(used.PeakRSS, exit.PeakRSS), s.gc/max(s.busy, 1)
 	offered, refused, done := uint64(s.counts[jobsOffered]), uint64(s.counts[jobsRefused]), s.done.Count()
-	reached, cpus := float64(offered)/offering.Seconds(), cpu/elapsed.Seconds()
+	missed := "" // why the burst was not offered as planned
+	if reached := float64(offered) / offering.Seconds(); reached < 0.95*w.Rate {
+		missed = fmt.Sprintf("generator-bound: %.0f a second were offered of %.0f; generators and contestant together got %.1f of %d processors",
+			reached, w.Rate, used.CPUSeconds/elapsed.Seconds(), runtime.GOMAXPROCS(0))
+	}
 	out := results.Run{
-		Elapsed: elapsed.Seconds(), Killed: exit.Killed, Offered: offered, Lag: &s.lag, Series: w.series,
+		Elapsed: elapsed.Seconds(), Killed: exit.Killed, Offered: offered, Series: w.series, Process: used,
 		Outcomes: []results.Outcome{
 			{Kind: "ok", Count: done, Latency: &s.done},
 			{Kind: "rejected", Count: refused, Latency: &s.no},
 			{Kind: lost, Count: offered - refused - done, Latency: &histogram.Histogram{}},
 		},
-		Params: map[string]any{
-			"rate": w.Rate, "generators": float64(w.Generators), "burst_seconds": w.Burst.Seconds(),
-			"work_bytes": w.Bytes, "work_ms": w.Wait.Seconds() * 1e3,
-			"memory_cap_mib": w.MemoryCap, "max_workers": float64(w.bound.Load()), "generator": w.missed(reached, cpus),
-		},
-		Process: results.Process{
-			Mallocs: r.Usage.Mallocs, AllocBytes: r.Usage.AllocBytes, CPUSeconds: cpu, GCPauseP99: r.Usage.GCPauseP99,
-			PeakGoroutines: max(r.Usage.PeakGoroutines, w.most), PeakRSS: max(r.Usage.PeakRSS, exit.PeakRSS), ReuseRate: r.ReuseRate, GCShare: s.gc / max(s.busy, 1),
-		},
-		Extra: map[string]float64{"reached_rate": reached, "cpus": cpus, "switches_per_second": float64(w.switches) / elapsed.Seconds()},
+		Params: map[string]any{"burst_seconds": w.Burst.Seconds(), "generator": missed},
+		Extra:  map[string]float64{"work_ms": w.Wait.Seconds() * 1e3},
 	}
-	if s.counts[workSampled] > 0 && cpu > 0 {
-		out.Extra["work_us"] = 1e6 * s.each(workCPU, workSampled)
-		out.Extra["work_percent"] = 100 * s.workShare(&sum{}, cpu)
+	if bound := w.bound.Load(); bound > 0 {
+		out.Extra["allowed"] = float64(bound) + float64(w.Generators)
+	}
+	if s.counts[workSampled] > 0 && used.CPUSeconds > 0 {
+		out.Extra["work_percent"] = 100 * s.workShare(&sum{}, used.CPUSeconds)
 	}
 	if s.counts[sendSampled] > 0 {
-		each := s.each(sendCPU, sendSampled)
-		out.Extra["submit_ns"] = 1e9 * each
-		out.Extra["submit_percent"] = 100 * each * float64(offered) / (offering.Seconds() * float64(runtime.GOMAXPROCS(0)))
+		out.Extra["submit_percent"] = 100 * s.each(sendCPU, sendSampled) * float64(offered) / (offering.Seconds() * float64(runtime.GOMAXPROCS(0)))
 	}
 	return out
-}
-
-// missed says why the burst was not offered as planned; empty if it was.
-func (w *watcher) missed(rate, cpus float64) string {
-	if rate >= 0.95*w.Rate {
-		return ""
-	}
-	return fmt.Sprintf("generator-bound: %.0f a second were offered of %.0f; generators and contestant together got %.1f of %d processors", rate, w.Rate, cpus, runtime.GOMAXPROCS(0))
 }

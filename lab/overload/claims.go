@@ -18,22 +18,17 @@ func key(load, name string) ledger.Key { return ledger.Key{Setup: setup, Load: l
 // The figures. A contestant that was killed has answered what it had until then, of the
 // whole measurement.
 var (
-	goodput      = ledger.Figure{Name: "goodput", OfKilled: true, Value: rate(func(r *results.Run) uint64 { return r.Of("ok").Count })}
-	offered      = ledger.Figure{Name: "requests offered a second", Value: rate(func(r *results.Run) uint64 { return r.Offered })}
+	goodput      = ledger.Figure{Name: "goodput", OfKilled: true, Value: ledger.Goodput.Value}
 	capacity     = ledger.Extra("capacity", "capacity")
 	criticalSent = ledger.Extra("critical_offered", "critical requests a second")
 	criticalOK   = ledger.Extra("critical_ok", "critical requests answered well a second")
-)
-
-// rate is a count for each second of a run in which anything was sent.
-func rate(count func(*results.Run) uint64) func(*results.Run) float64 {
-	return func(r *results.Run) float64 {
+	offered      = ledger.Figure{Name: "requests offered a second", Value: func(r *results.Run) float64 {
 		if r.Offered == 0 {
 			return math.NaN()
 		}
-		return float64(count(r)) / r.Elapsed
-	}
-}
+		return float64(r.Offered) / r.Elapsed
+	}}
+)
 
 var family = ledger.Family{
 	ID:    "overload",
@@ -43,7 +38,7 @@ var family = ledger.Family{
 			Note: "What was possible is the best median goodput of any contestant under any load, or what was offered, if that is less.",
 			Parts: []ledger.Part{{Subject: "goodput of Spillway/what was possible", Unit: "x", Rule: judge.AtLeast(0.9), Spread: 0.03,
 				Cases: atEach(func(e *ledger.Evidence, load string) ledger.Term {
-					return ledger.Of(key(load, Spillway), goodput).Over(ledger.Smallest(best(e), ledger.Of(key(load, Spillway), offered)))
+					return ledger.Of(key(load, Spillway), goodput).Over(ledger.Smallest(ledger.Best(goodputs(e, all)...), ledger.Of(key(load, Spillway), offered)))
 				})}}},
 		{ID: "overload-2", Goal: true, Title: "at least 99 % of the critical requests are answered well, as far as they fit",
 			Note: "A fifth of the requests is critical. At ten times the capacity that alone is twice what the service can do, at five times exactly as much; there the share is of the capacity.",
@@ -76,7 +71,7 @@ var family = ledger.Family{
 func atEach(value func(e *ledger.Evidence, load string) ledger.Term) func(*ledger.Evidence) []ledger.Case {
 	return func(e *ledger.Evidence) (out []ledger.Case) {
 		var loads []float64
-		for _, k := range e.Keys(func(ledger.Key) bool { return true }) {
+		for _, k := range e.Keys(all) {
 			x, _ := strconv.ParseFloat(strings.TrimSuffix(k.Load, "x"), 64)
 			loads = append(loads, x)
 		}
@@ -88,10 +83,7 @@ func atEach(value func(e *ledger.Evidence, load string) ledger.Term) func(*ledge
 	}
 }
 
-// best is the goodput of the contestant that answered most, under the load at which it did.
-func best(e *ledger.Evidence) ledger.Term {
-	return ledger.Best(goodputs(e, func(ledger.Key) bool { return true })...)
-}
+func all(ledger.Key) bool { return true }
 
 func goodputs(e *ledger.Evidence, ok func(ledger.Key) bool) (out []ledger.Term) {
 	for _, k := range e.Keys(ok) {

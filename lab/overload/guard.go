@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
@@ -34,7 +35,6 @@ func Names() []string {
 type Guard struct {
 	Admit func(ctx context.Context, fn func(context.Context) error) error // a refusal is ErrRefused, or another rejection
 	Limit func() int                                                      // of concurrency, 0: none is known
-	State func() string                                                   // in words
 	Close func()                                                          // releases what it holds
 
 	waiting, running atomic.Int64
@@ -46,10 +46,10 @@ var ErrRefused = &spillway.Rejection{Reason: spillway.QueueFull}
 // NewGuard returns the contestant of that name in front of a database with that many
 // slots. Close it. Only the program has Failsafe.
 func NewGuard(name string, slots int) (*Guard, error) {
-	g := &Guard{Limit: func() int { return slots }, State: func() string { return "" }, Close: func() {}}
+	g := &Guard{Limit: func() int { return slots }, Close: func() {}}
 	switch name {
 	case None:
-		g.Limit = func() int { return 0 }
+		slots = 0 // none is known
 		g.Admit = func(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) }
 	case Semaphore, SemaphoreTry, SemaphoreBig:
 		if name == SemaphoreBig {
@@ -57,13 +57,12 @@ func NewGuard(name string, slots int) (*Guard, error) {
 		}
 		s := semaphore.NewWeighted(int64(slots))
 		g.Admit = func(ctx context.Context, fn func(context.Context) error) error {
-			if name == SemaphoreTry && !s.TryAcquire(1) {
-				return ErrRefused
-			}
 			if name != SemaphoreTry {
 				if err := s.Acquire(ctx, 1); err != nil {
 					return err
 				}
+			} else if !s.TryAcquire(1) {
+				return ErrRefused
 			}
 			defer s.Release(1)
 			return fn(ctx)
@@ -84,11 +83,8 @@ func NewGuard(name string, slots int) (*Guard, error) {
 			return nil, err
 		}
 		g.Admit, g.Limit, g.Close = lim.Do, lim.Limit, lim.Close
-		g.State = func() string { return lim.Stats().State }
-	case Failsafe:
-		return nil, fmt.Errorf("contestant %s is in the program %s alone", name, program)
 	default:
-		return nil, fmt.Errorf("unknown contestant %q: known are %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("no contestant %q here: there are %s, and %s is in the program %s alone", name, strings.Join(Names(), ", "), Failsafe, program)
 	}
 	return g, nil
 }
@@ -96,12 +92,7 @@ func NewGuard(name string, slots int) (*Guard, error) {
 // Do runs fn if and when the contestant admits it.
 func (g *Guard) Do(ctx context.Context, fn func(context.Context) error) error {
 	g.waiting.Add(1)
-	var decided atomic.Bool
-	decide := func() {
-		if decided.CompareAndSwap(false, true) {
-			g.waiting.Add(-1)
-		}
-	}
+	decide := sync.OnceFunc(func() { g.waiting.Add(-1) })
 	defer decide()
 	return g.Admit(ctx, func(ctx context.Context) error {
 		decide()

@@ -4,18 +4,23 @@
 package overload
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"runtime"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
+	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
-	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/service"
+	"github.com/spillway-go/spillway/loadgen"
 )
 
 // Experiment is the declaration.
@@ -34,55 +39,35 @@ The contestants bound the lookup by: nothing (none); golang.org/x/sync/semaphore
 // Config is what a user may set.
 type Config struct {
 	Contestant []string      `placeholder:"NAME" help:"Only these: none, semaphore, semaphore-try, semaphore-4x, workerpool, failsafe, spillway. Spillway is compared with those that were run."`
-	Load       []float64     `group:"Size" default:"0.5,0.9,1.5,2,5,10" quick:"0.9,2,5" help:"The loads, as multiples of the measured capacity."`
-	WarmUp     time.Duration `group:"Size" default:"3s" quick:"2s" help:"How long the same load comes before each measurement."`
-	Time       time.Duration `group:"Size" default:"5s" quick:"2s" help:"How long a measurement is."`
-	Deadline   time.Duration `group:"Size" default:"1s" help:"How long a client waits for its answer; it tells the service so."`
-	Patients   int           `group:"Size" default:"10000" help:"How many patients are in the SQLite file, which is made on first use and kept in your cache folder."`
-	MostLag    time.Duration `default:"50ms" help:"A run whose clients sent later than that (p99) is made again, and if they do again it does not count."`
-	MemoryCap  int           `default:"2048" placeholder:"MIB" help:"A contestant that needs more memory than that is killed; 0 sets no limit."`
-	service.Work
-}
-
-func (c Config) check() error {
-	if len(c.Load) == 0 || slices.ContainsFunc(c.Load, func(x float64) bool { return !(x > 0 && x <= 20) }) {
-		return fmt.Errorf("load is %v: want multiples of the capacity, above 0 and at most 20, such as 1.5", c.Load)
-	}
-	if c.WarmUp < 0 || c.Time <= 0 || c.Deadline < 10*time.Millisecond || c.Patients < 1 || c.MemoryCap < 0 {
-		return fmt.Errorf("warm-up is %v, time %v, deadline %v, patients %d and memory-cap %d: want at least 0s, more than 0s, at least 10ms, at least 1, and at least 0",
-			c.WarmUp, c.Time, c.Deadline, c.Patients, c.MemoryCap)
-	}
-	if err := c.Work.Check(); err != nil {
-		return err
-	}
-	return experiment.Known("contestant", c.Contestant, Names())
+	Load       []float64     `group:"Size" default:"0.5,0.9,1.5,2,5,10" quick:"0.9,2,5" above:"0" most:"20" help:"The loads, as multiples of the measured capacity."`
+	WarmUp     time.Duration `group:"Size" default:"3s" quick:"2s" least:"0s" help:"How long the same load comes before each measurement."`
+	Time       time.Duration `group:"Size" default:"5s" quick:"2s" above:"0s" help:"How long a measurement is."`
+	Deadline   time.Duration `group:"Size" default:"1s" least:"10ms" help:"How long a client waits for its answer; it tells the service so."`
+	Patients   int           `group:"Size" default:"10000" least:"1" help:"How many patients are in the SQLite file, which is made on first use and kept in your cache folder."`
+	service.Flags
 }
 
 func (c Config) plan() (experiment.Plan, error) {
-	if err := c.check(); err != nil {
+	if err := cmp.Or(c.Work.Check(), experiment.Known("contestant", c.Contestant, Names())); err != nil {
 		return experiment.Plan{}, err
 	}
-	if len(c.Contestant) == 0 {
-		c.Contestant = Names()
+	patterns := c.Contestant
+	if len(patterns) == 0 {
+		patterns = Names()
+	}
+	if slices.Contains(patterns, Spillway) {
+		patterns = append(slices.Clone(patterns), Spillway) // its twin
 	}
 	m := &measurement{Config: c}
 	p := experiment.Plan{Programs: []contestant.Spec{{Program: program, Role: RoleServer}}, Prepare: m.prepare}
 	for _, x := range c.Load {
-		all := make([]ledger.Key, 0, len(c.Contestant)+1)
-		for _, name := range c.Contestant {
-			all = append(all, key(loadName(x), name))
-		}
-		if slices.Contains(c.Contestant, Spillway) {
-			twin := key(loadName(x), Spillway)
-			twin.Twin = true
-			all = append(all, twin)
-		}
-		batches := batchesOf(len(all), x)
-		for i, k := range all {
+		batches := batchesOf(len(patterns), x)
+		for i, name := range patterns {
 			p.Cells = append(p.Cells, experiment.Cell{
-				Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Beside: fmt.Sprintf("%s, %d of %d", k.Load, 1+i%batches, batches), Expect: c.WarmUp + c.Time + c.Deadline + patience,
+				Setup: setup, Load: loadName(x), Pattern: name, Twin: slices.Contains(patterns[:i], name),
+				Beside: fmt.Sprintf("%s, %d of %d", loadName(x), 1+i%batches, batches), Expect: c.WarmUp + c.Time + c.Deadline + patience,
 				Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
-					return service.InTime(c.MostLag, func() (results.Run, error) { return m.run(ctx, k.Pattern, x, t.Seed) })
+					return c.InTime(func() (results.Run, error) { return m.run(ctx, name, x, t.Seed) })
 				},
 			})
 		}
@@ -107,32 +92,32 @@ type measurement struct {
 	capacity float64 // good answers a second
 }
 
-func (m *measurement) start(ctx context.Context, name string, seed uint64) (context.Context, *service.Service, *clients, error) {
+func (m *measurement) start(ctx context.Context, name string, seed uint64) (*service.Service, *clients, error) {
 	job := service.Job{Pattern: name, Work: m.Work, Seed: seed, Patients: m.Patients}
-	loading, srv, err := service.Start(ctx, contestant.Spec{Program: program, Role: RoleServer, Input: job, MemoryCap: uint64(m.MemoryCap) << 20})
+	srv, err := service.Start(ctx, m.Spec(program, RoleServer, job))
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	c, err := newClients(srv.Address, m.Patients, m.Deadline)
-	return loading, srv, c, err
+	return srv, c, err
 }
 
 // prepare makes the SQLite file, or finds that of an earlier session, and measures the
 // capacity of the service: twice, for a disturbance makes the figure smaller, never
 // larger.
 func (m *measurement) prepare(ctx context.Context) error {
-	loading, srv, c, err := m.start(ctx, None, 1)
+	srv, c, err := m.start(ctx, None, 1)
 	if err != nil {
 		return err
 	}
+	defer c.close()
 	for range 2 {
-		res, err := service.Saturate(loading, c.ordinary, m.Slots, m.Time, m.Deadline+patience)
+		res, err := service.Saturate(srv.Loading, c.ordinary, m.Slots, m.Time, m.Deadline+patience)
 		if err != nil {
 			return err
 		}
 		m.capacity = max(m.capacity, res.Goodput())
 	}
-	c.close()
 	if _, err := srv.End(ctx, new(results.Run), time.Now()); err != nil {
 		return err
 	}
@@ -144,22 +129,19 @@ func (m *measurement) prepare(ctx context.Context) error {
 
 // run measures one contestant under one load.
 func (m *measurement) run(ctx context.Context, name string, x float64, seed uint64) (results.Run, error) {
-	loading, srv, c, err := m.start(ctx, name, seed)
+	srv, c, err := m.start(ctx, name, seed)
 	if err != nil {
 		return results.Run{}, err
 	}
+	defer c.close()
 	rate := x * m.capacity
-	load := service.Load{Stretches: []service.Stretch{{Rate: rate, For: m.WarmUp}, {Rate: rate, For: m.Time}}, Measured: 1, Timeout: m.Deadline + patience, Seed: seed}
-	began, _ := load.Window()
-	res, err := load.Send(loading, c.do)
-	c.close()
+	run, _, err := srv.Measure(ctx, service.Load{
+		Stretches: []service.Stretch{{Rate: rate, For: m.WarmUp}, {Rate: rate, For: m.Time}}, Measured: 1, Timeout: m.Deadline + patience, Seed: seed,
+	}, c.do)
 	if err != nil {
 		return results.Run{}, err
 	}
-	run := experiment.FromLoad(res)
-	run.Elapsed = m.Time.Seconds() // the requests are those intended in this time
-	served, err := srv.End(ctx, &run, began)
-	run.Params = map[string]any{"load": x, "state": served.Says, "generator": res.Why}
+	run.Params = map[string]any{"load": x}
 	run.Extra = map[string]float64{
 		"capacity": m.capacity, "critical_offered": float64(c.criticalSent.Load()) / run.Elapsed, "critical_ok": float64(c.criticalOK.Load()) / run.Elapsed,
 	}
@@ -167,4 +149,56 @@ func (m *measurement) run(ctx context.Context, name string, x float64, seed uint
 		err = fmt.Errorf("%d answers were about another patient than the one asked for", n)
 	}
 	return run, err
+}
+
+const (
+	criticalEvery = 5                      // requests, one is critical
+	patience      = 250 * time.Millisecond // after the deadline a client drops its connection
+)
+
+// clients send requests to the service like its real clients: with a deadline and a
+// priority in the headers.
+type clients struct {
+	ordinary, critical *loadgen.HTTP
+	deadline           time.Duration
+
+	criticalSent, criticalOK atomic.Uint64 // of those that count
+	foreign                  atomic.Int64
+}
+
+func newClients(address string, patients int, deadline time.Duration) (*clients, error) {
+	c := &clients{deadline: deadline}
+	id := func(n uint64) string { return fmt.Sprintf("P%06d", 1+n*7919%uint64(patients)) }
+	header := http.Header{admissionhttp.HeaderDeadline: {strconv.FormatInt(deadline.Milliseconds(), 10)}}
+	var err1, err2 error
+	c.ordinary, err1 = service.Patients("http://"+address, header, id, &c.foreign)
+	header.Set(admissionhttp.HeaderPriority, "critical")
+	c.critical, err2 = service.Patients("http://"+address, header, id, &c.foreign)
+	return c, errors.Join(err1, err2)
+}
+
+// do sends request n. Any answer after the deadline is a timeout, including the
+// service's own 504.
+func (c *clients) do(ctx context.Context, n uint64, counts bool) loadgen.Outcome {
+	target, important := c.ordinary, n%criticalEvery == 0
+	if important {
+		target = c.critical
+	}
+	sent := time.Now()
+	outcome := target.Do(ctx, n)
+	if outcome != loadgen.Rejected && time.Since(sent) >= c.deadline {
+		outcome = loadgen.Timeout
+	}
+	if important && counts {
+		c.criticalSent.Add(1)
+		if outcome == loadgen.OK {
+			c.criticalOK.Add(1)
+		}
+	}
+	return outcome
+}
+
+func (c *clients) close() {
+	c.ordinary.Close()
+	c.critical.Close()
 }

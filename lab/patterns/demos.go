@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"slices"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spillway-go/spillway/admissionhttp"
@@ -36,43 +36,23 @@ var demonstrations = experiment.Staged{Role: "patterns-demo-", Acts: []experimen
 // detector, which would end them at the race that they show.
 var underRace = results.Demo{Outcome: "Not shown: this program was built with the race detector, and the fault is a data race."}
 
-// tally counts what is seen, by name.
-type tally struct {
-	mu sync.Mutex
-	results.Demo
-}
-
-func (t *tally) at(name string) *results.NamedCount {
-	i := slices.IndexFunc(t.Counts, func(c results.NamedCount) bool { return c.Name == name })
-	if i < 0 {
-		i, t.Counts = len(t.Counts), append(t.Counts, results.NamedCount{Name: name})
-	}
-	return &t.Counts[i]
-}
-
-func (t *tally) add(name string, yes bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if c := t.at(name); yes {
-		c.N++
-	}
-}
-
 func earlyReturn(ctx context.Context) (results.Demo, error) {
 	if usage.Race {
 		return underRace, nil
 	}
-	t := tally{Demo: results.Demo{Counts: []results.NamedCount{{Name: "requests to each", N: 1000}}}}
+	const requests = 1000
 	store := &specimen.Simulated{MinLatency: 2 * time.Millisecond, MaxLatency: 10 * time.Millisecond}
-	count := func(name string, h http.Handler) error {
-		return ask(ctx, h, 1000, func(answer *http.Response, body []byte) {
-			t.add("empty 200, "+name, answer.StatusCode == http.StatusOK && len(body) == 0)
-		})
+	empty := func(answer *http.Response, body []byte) bool {
+		return answer.StatusCode == http.StatusOK && len(body) == 0
 	}
-	err := errors.Join(count("as printed", specimen.EarlyReturn{Store: store}), count("ours", patiently(store)))
-	t.Outcome = fmt.Sprintf("As printed, %.0f of 1000 requests got an empty 200; from a handler that waits for its goroutine %.0f of 1000 did.",
-		t.at("empty 200, as printed").N, t.at("empty 200, ours").N)
-	return t.Demo, err
+	printed, err1 := ask(ctx, specimen.EarlyReturn{Store: store}, requests, empty)
+	ours, err2 := ask(ctx, patiently(store), requests, empty)
+	return results.Demo{
+		Outcome: fmt.Sprintf("As printed, %v of %d requests got an empty 200; from a handler that waits for its goroutine %v of %d did.", printed[0], requests, ours[0], requests),
+		Counts: []results.NamedCount{
+			{Name: "requests to each", N: requests}, {Name: "empty 200, as printed", N: printed[0]}, {Name: "empty 200, ours", N: ours[0]},
+		},
+	}, errors.Join(err1, err2)
 }
 
 // sharedReply is a function call with the encoding of a handler, a millisecond after
@@ -83,40 +63,47 @@ func sharedReply(ctx context.Context) (results.Demo, error) {
 	}
 	const requests, clients, workers = 50_000, 200, 20
 	var store specimen.Simulated
-	t := tally{Demo: results.Demo{Outcome: "Of 50000 replies ", Counts: []results.NamedCount{{Name: "requests to each", N: requests}}}}
+	demo := results.Demo{Counts: []results.NamedCount{{Name: "requests to each", N: requests}}}
+	var said []string
 	count := func(name string, answer func(id string, first func()) ([]byte, error)) error {
-		empty, other := "empty, "+name, "another patient, "+name
+		var empty, other atomic.Int64
 		_, err := loadgen.Run(ctx, loadgen.Config{
 			Closed: &loadgen.Closed{Clients: clients, Requests: requests},
 			Target: loadgen.TargetFunc(func(_ context.Context, n uint64) loadgen.Outcome {
 				body, err := answer(asked.ID(n), func() { time.Sleep(time.Millisecond) })
 				var reply specimen.Reply
 				found := json.Unmarshal(body, &reply) == nil && reply.Patient != nil
-				t.add(empty, err == nil && !found)
-				t.add(other, found && reply.Patient.ID != asked.ID(n))
+				switch {
+				case found && reply.Patient.ID != asked.ID(n):
+					other.Add(1)
+				case !found && err == nil:
+					empty.Add(1)
+				}
 				return loadgen.FromError(err)
 			}),
 		})
-		t.Outcome += fmt.Sprintf("%s %.0f are empty and %.0f carry another patient; ", name, t.at(empty).N, t.at(other).N)
+		said = append(said, fmt.Sprintf("%s %d are empty and %d carry another patient", name, empty.Load(), other.Load()))
+		demo.Counts = append(demo.Counts, results.NamedCount{Name: "empty, " + name, N: float64(empty.Load())},
+			results.NamedCount{Name: "another patient, " + name, N: float64(other.Load())})
 		return errors.Join(err, ctx.Err())
 	}
 	for _, s := range [][2]string{{specimen.SharedOnPut, "as printed"}, {specimen.SharedOnGet, "cleared on Get only"}} {
 		service, err := specimen.New(s[0], &store, specimen.Config{Workers: workers, Queue: clients, Wait: time.Minute})
 		if err != nil {
-			return t.Demo, err
+			return demo, err
 		}
 		defer service.Close()
 		if err := count(s[1], service.Answer); err != nil {
-			return t.Demo, err
+			return demo, err
 		}
 	}
 	pool, err := workerpool.New(workerpool.Config{MaxWorkers: workers, QueueSize: clients})
 	if err != nil {
-		return t.Demo, err
+		return demo, err
 	}
 	err = count("ours", ownedReplies(ctx, pool, &store))
-	t.Outcome = strings.TrimSuffix(t.Outcome, "; ") + "."
-	return t.Demo, errors.Join(err, pool.Drain(ctx))
+	demo.Outcome = fmt.Sprintf("Of %d replies %s.", requests, strings.Join(said, "; "))
+	return demo, errors.Join(err, pool.Drain(ctx))
 }
 
 func lateRetryAfter(ctx context.Context) (results.Demo, error) {
@@ -128,19 +115,20 @@ func lateRetryAfter(ctx context.Context) (results.Demo, error) {
 	if err != nil {
 		return results.Demo{}, err
 	}
-	var t tally
-	count := func(name string, h http.Handler) error {
-		return ask(ctx, h, 500, func(answer *http.Response, _ []byte) {
-			refused := answer.StatusCode == http.StatusServiceUnavailable
-			t.add("refused, "+name, refused)
-			t.add("without Retry-After, "+name, refused && answer.Header.Get("Retry-After") == "")
-		})
-	}
 	store := &specimen.Simulated{MinLatency: 20 * time.Millisecond, MaxLatency: 20 * time.Millisecond}
-	err = errors.Join(count("as printed", http.HandlerFunc(specimen.LateRetryAfter)), count("ours", protect(patiently(store))))
-	t.Outcome = fmt.Sprintf("As printed, %.0f of %.0f refusals came without Retry-After; of ours %.0f of %.0f did.",
-		t.at("without Retry-After, as printed").N, t.at("refused, as printed").N, t.at("without Retry-After, ours").N, t.at("refused, ours").N)
-	return t.Demo, err
+	refused := func(answer *http.Response, _ []byte) bool { return answer.StatusCode == http.StatusServiceUnavailable }
+	without := func(answer *http.Response, _ []byte) bool {
+		return refused(answer, nil) && answer.Header.Get("Retry-After") == ""
+	}
+	printed, err1 := ask(ctx, http.HandlerFunc(specimen.LateRetryAfter), 500, refused, without)
+	ours, err2 := ask(ctx, protect(patiently(store)), 500, refused, without)
+	return results.Demo{
+		Outcome: fmt.Sprintf("As printed, %v of %v refusals came without Retry-After; of ours %v of %v did.", printed[1], printed[0], ours[1], ours[0]),
+		Counts: []results.NamedCount{
+			{Name: "refused, as printed", N: printed[0]}, {Name: "without Retry-After, as printed", N: printed[1]},
+			{Name: "refused, ours", N: ours[0]}, {Name: "without Retry-After, ours", N: ours[1]},
+		},
+	}, errors.Join(err1, err2)
 }
 
 // patiently answers each request in a goroutine as EarlyReturn does, and waits for it.
@@ -179,35 +167,38 @@ func ownedReplies(ctx context.Context, pool *workerpool.Pool, store *specimen.Si
 var asked = Job{Config: Config{Patients: 10_000}}
 
 // ask serves h on loopback, sends it requests for different patients from fifty
-// clients and shows every answer to see, which must be safe for concurrent use.
-func ask(ctx context.Context, h http.Handler, requests int, see func(answer *http.Response, body []byte)) error {
+// clients and counts the answers of which each test is true.
+func ask(ctx context.Context, h http.Handler, requests uint64, tests ...func(answer *http.Response, body []byte) bool) ([]float64, error) {
 	const clients = 50
 	mux := http.NewServeMux()
 	mux.Handle("GET /api/v1/patients/{id}", h)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = web.Serve(listener) }()
+	web := httptest.NewServer(mux)
 	defer web.Close()
-	transport := &http.Transport{MaxIdleConnsPerHost: clients}
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: 10 * time.Second}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	client := web.Client()
+	client.Timeout = 10 * time.Second
+	client.Transport.(*http.Transport).MaxIdleConnsPerHost = clients
+	var mu sync.Mutex
+	counts := make([]float64, len(tests))
 	one := func(n uint64) error {
-		answer, err := client.Get("http://" + listener.Addr().String() + "/api/v1/patients/" + asked.ID(n))
+		answer, err := client.Get(web.URL + "/api/v1/patients/" + asked.ID(n))
 		if err != nil {
 			return err
 		}
 		defer answer.Body.Close()
 		body, err := io.ReadAll(answer.Body)
-		see(answer, body)
+		mu.Lock()
+		defer mu.Unlock()
+		for i, is := range tests {
+			if is(answer, body) {
+				counts[i]++
+			}
+		}
 		return err
 	}
-	_, err = loadgen.Run(ctx, loadgen.Config{
-		Closed: &loadgen.Closed{Clients: clients, Requests: uint64(requests)},
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	_, err := loadgen.Run(ctx, loadgen.Config{
+		Closed: &loadgen.Closed{Clients: clients, Requests: requests},
 		Target: loadgen.TargetFunc(func(_ context.Context, n uint64) loadgen.Outcome {
 			if err := one(n); err != nil {
 				cancel(err)
@@ -215,5 +206,5 @@ func ask(ctx context.Context, h http.Handler, requests int, see func(answer *htt
 			return loadgen.OK
 		}),
 	})
-	return errors.Join(err, context.Cause(ctx))
+	return counts, errors.Join(err, context.Cause(ctx))
 }

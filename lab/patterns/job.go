@@ -3,13 +3,18 @@ package patterns
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/patterns/specimen"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/service"
 	"github.com/spillway-go/spillway/lab/usage"
 	"github.com/spillway-go/spillway/loadgen"
 )
@@ -27,12 +32,11 @@ type Job struct {
 func (j Job) Params() map[string]any {
 	return map[string]any{
 		"requests": float64(j.Requests), "clients": float64(j.Clients), "workers": float64(j.Workers), "queue_size": float64(j.QueueSize),
-		"queue_wait_ms": MS(j.QueueWait), "min_latency_ms": MS(j.MinLatency), "max_latency_ms": MS(j.MaxLatency), "error_rate": j.ErrorRate,
+		"queue_wait_ms": ms(j.QueueWait), "min_latency_ms": ms(j.MinLatency), "max_latency_ms": ms(j.MaxLatency), "error_rate": j.ErrorRate,
 	}
 }
 
-// MS is a duration in milliseconds.
-func MS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // ID is the patient that request n asks for: neighbours are far apart.
 func (j Job) ID(n uint64) string {
@@ -49,10 +53,8 @@ type Subject struct {
 	// Replies says how often a pool of replies was asked for one so far, and how often it
 	// had to make one; ok is false where there is no pool.
 	Replies func() (gets, made uint64, ok bool)
-	Store   interface {
-		PeakCalls() int
-		MeanLatency() time.Duration
-	}
+	// PeakCalls is the most look-ups of the store that were under way at one time.
+	PeakCalls func() int
 }
 
 // Play sends the load, each client its share of the requests back to back, and reads what
@@ -81,7 +83,7 @@ func (j Job) Play(ctx context.Context, s Subject) (results.Run, error) {
 	closed.Requests = uint64(j.Requests)
 	getsBefore, madeBefore, _ := s.Replies()
 	p := usage.Start()
-	res, err := loadgen.Run(ctx, loadgen.Config{Target: look, Interval: seriesStep, Closed: closed})
+	res, err := loadgen.Run(ctx, loadgen.Config{Target: look, Interval: service.Step, Closed: closed})
 	used := p.Stop()
 	if err != nil {
 		return results.Run{}, err
@@ -90,7 +92,7 @@ func (j Job) Play(ctx context.Context, s Subject) (results.Run, error) {
 		return results.Run{}, ctx.Err()
 	}
 	run := experiment.FromLoad(res)
-	run.Params, run.Process, run.Extra = j.Params(), experiment.Process(used), asCounted(&run)
+	run.Params, run.Process, run.Extra = j.Params(), experiment.Process(used), map[string]float64{"connections": float64(s.PeakCalls())}
 	if gets, made, ok := s.Replies(); ok && gets > getsBefore {
 		all, fresh := float64(gets-getsBefore), float64(made-madeBefore)
 		run.Process.ReuseRate = (all - fresh) / all
@@ -100,17 +102,122 @@ func (j Job) Play(ctx context.Context, s Subject) (results.Run, error) {
 	if j.Load == Reuse {
 		run.Extra["foreign"] = float64(others.Load())
 	}
-	run.Process.PeakStoreCalls = s.Store.PeakCalls()
-	run.Extra["connections"], run.Extra["store_latency_ms"] = float64(s.Store.PeakCalls()), MS(s.Store.MeanLatency())
 	return run, nil
 }
-
-// seriesStep is the resolution of the time lines in the report.
-const seriesStep = 100 * time.Millisecond
 
 // AddStack adds the measured stack of a goroutine, in KB of 1,024 bytes.
 func AddStack(run *results.Run, u usage.Usage) {
 	if u.PeakStacks > 0 {
 		run.Extra["stack_kb"] = float64(u.PeakStackBytes) / float64(u.PeakStacks) / 1024
+	}
+}
+
+// published is the contestant in the published shape: load, pattern and store in one
+// process.
+func published(ctx context.Context, j Job) (results.Run, error) {
+	if j.Load == Parked {
+		return parked(ctx, j)
+	}
+	store := &specimen.Simulated{MinLatency: j.MinLatency, MaxLatency: j.MaxLatency, ErrorRate: j.ErrorRate, Seed: j.Seed}
+	shape, err := specimen.New(j.Pattern, store, specimen.Config{Workers: j.Workers, Queue: j.QueueSize, Wait: j.QueueWait})
+	if err != nil {
+		return results.Run{}, err
+	}
+	defer shape.Close()
+	return j.Play(ctx, Subject{
+		Answer: func(_ context.Context, id string) ([]byte, error) {
+			if j.Load == Reuse {
+				return shape.Answer(id, func() {})
+			}
+			reply, err := shape.Look(id)
+			if err == nil {
+				shape.Release(reply)
+			}
+			return nil, err
+		},
+		Alone: func(_ context.Context, id string) ([]byte, error) {
+			return json.Marshal(specimen.Reply{Success: true, Patient: specimen.Made(id)})
+		},
+		Replies: shape.Replies, PeakCalls: store.PeakCalls,
+	})
+}
+
+// parked is the contestant of H11: goroutines that only wait, like those of a naive
+// service while the store works.
+func parked(ctx context.Context, j Job) (results.Run, error) {
+	p := usage.Start()
+	time.Sleep(50 * time.Millisecond) // its first sample, of other stacks, is before that
+	release := make(chan struct{})
+	var all sync.WaitGroup
+	for range j.Clients {
+		all.Go(func() { <-release })
+	}
+	select {
+	case <-time.After(100 * time.Millisecond): // several samples of the probe
+	case <-ctx.Done():
+	}
+	close(release)
+	all.Wait()
+	used := p.Stop()
+	run := results.Run{Elapsed: used.Seconds, Params: map[string]any{"goroutines": j.Clients}, Process: experiment.Process(used), Extra: map[string]float64{}}
+	AddStack(&run, used)
+	return run, ctx.Err()
+}
+
+const (
+	// RequestTimeout bounds one request of the set-up "for real".
+	RequestTimeout = 30 * time.Second
+	// MaxConnections is how many the database may have there: no fewer than a pool has
+	// workers, so that the pattern bounds them.
+	MaxConnections = 100
+)
+
+// serveAndLoad starts the server, loads it over HTTP from this process and stops it.
+// If the server is killed, the run has the clients' results until then.
+func (j Job) serveAndLoad(ctx context.Context) (results.Run, error) {
+	srv, err := service.Start(ctx, contestant.Spec{Program: program, Role: RoleServer, Input: j, MemoryCap: j.memory()})
+	if err != nil {
+		return results.Run{}, err
+	}
+	var foreign atomic.Int64
+	target, err := service.Patients(srv.Address, nil, j.ID, &foreign)
+	if err != nil {
+		return results.Run{}, err
+	}
+	res, err := loadgen.Run(srv.Loading, loadgen.Config{
+		Target: target, Timeout: RequestTimeout, Interval: service.Step,
+		Closed: &loadgen.Closed{Clients: j.Clients, Requests: uint64(j.Requests)},
+	})
+	target.Close()
+	if err != nil {
+		return results.Run{}, err
+	}
+	report := results.Run{Process: results.Process{ReuseRate: -1}}
+	exit, err := srv.Stop(ctx, &report)
+	if err != nil {
+		return results.Run{}, err
+	}
+	run := experiment.FromLoad(res)
+	run.Params, run.Killed, run.Process, run.Extra = j.Params(), exit.Killed, report.Process, report.Extra
+	run.Process.PeakRSS = max(run.Process.PeakRSS, exit.PeakRSS)
+	addMemory(run.Series, exit.Memory)
+	if n := foreign.Load(); n > 0 {
+		return run, fmt.Errorf("%d answers were not about the patient that was asked for", n)
+	}
+	return run, ctx.Err()
+}
+
+// addMemory adds the samples of the server's memory to the load's time line.
+func addMemory(series []results.Point, memory []contestant.Memory) {
+	if len(memory) == 0 || len(series) == 0 {
+		return
+	}
+	// The load starts shortly after the process; the last sample is its end.
+	offset := memory[len(memory)-1].At.Seconds() - series[len(series)-1].At
+	for k := range series {
+		for len(memory) > 1 && memory[1].At.Seconds() <= series[k].At+offset {
+			memory = memory[1:]
+		}
+		series[k].RSS = memory[0].RSS
 	}
 }

@@ -13,8 +13,8 @@ import (
 
 // Work is what a request costs the backend. Its fields are flags of the experiments.
 type Work struct {
-	Slots int           `group:"Size" default:"10" help:"Requests that the backend does at full speed at one time; with more of them it slows down."`
-	Min   time.Duration `name:"min-work" group:"Size" default:"20ms" help:"The least time that a request takes the backend alone."`
+	Slots int           `group:"Size" default:"10" least:"1" help:"Requests that the backend does at full speed at one time; with more of them it slows down."`
+	Min   time.Duration `name:"min-work" group:"Size" default:"20ms" above:"0s" help:"The least time that a request takes the backend alone."`
 	Max   time.Duration `name:"max-work" group:"Size" default:"60ms" help:"The most time that a request takes the backend alone."`
 }
 
@@ -26,10 +26,10 @@ func (w Work) Time(random *rand.Rand) time.Duration {
 	return w.Min + time.Duration(random.Float64()*float64(w.Max-w.Min))
 }
 
-// Check says what is wrong with it.
+// Check says what is wrong with it, besides its limits.
 func (w Work) Check() error {
-	if w.Slots < 1 || w.Min <= 0 || w.Max < w.Min {
-		return fmt.Errorf("slots is %d and work from %v to %v: want at least 1, and more than 0s but no more than the most", w.Slots, w.Min, w.Max)
+	if w.Max < w.Min {
+		return fmt.Errorf("min-work %v is above max-work %v: swap them, or raise max-work", w.Min, w.Max)
 	}
 	return nil
 }
@@ -51,19 +51,15 @@ type Database struct {
 	calls  []*call       // running, the next to end first
 	served time.Duration // work done for every running call since the start
 	at     time.Duration // when that was so
-	peak   int
 	timer  *time.Timer
 }
 
 // NewDatabase returns an idle database. It has no goroutine.
-func NewDatabase(work Work, seed uint64) (*Database, error) {
-	if err := work.Check(); err != nil {
-		return nil, err
-	}
+func NewDatabase(work Work, seed uint64) *Database {
 	d := &Database{work: work, base: time.Now(), random: rand.New(rand.NewPCG(seed, 1))}
 	d.timer = time.AfterFunc(time.Hour, d.finish)
 	d.timer.Stop()
-	return d, nil
+	return d
 }
 
 // Ask runs one query. It returns when the query is answered, or with ctx's error if ctx
@@ -78,7 +74,6 @@ func (d *Database) Ask(ctx context.Context) error {
 	c.ends = d.served + d.work.Time(d.random)
 	i, _ := slices.BinarySearchFunc(d.calls, c.ends, func(c *call, ends time.Duration) int { return cmp.Compare(c.ends, ends) })
 	d.calls = slices.Insert(d.calls, i, c)
-	d.peak = max(d.peak, len(d.calls))
 	d.arm()
 	d.mu.Unlock()
 	select {
@@ -96,13 +91,6 @@ func (d *Database) Ask(ctx context.Context) error {
 	d.calls = slices.Delete(d.calls, i, i+1)
 	d.arm()
 	return ctx.Err()
-}
-
-// Peak returns the most queries that ran at one time.
-func (d *Database) Peak() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.peak
 }
 
 // speed is how fast each running call is served; 1 is full speed.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,13 +13,8 @@ import (
 )
 
 // even is a database whose queries all take the same time alone.
-func even(t *testing.T, slots int, work time.Duration) *Database {
-	t.Helper()
-	d, err := NewDatabase(Work{Slots: slots, Min: work, Max: work}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+func even(slots int, work time.Duration) *Database {
+	return NewDatabase(Work{Slots: slots, Min: work, Max: work}, 1)
 }
 
 // ask runs n queries at once and returns how long each took.
@@ -41,15 +37,12 @@ func near(a, b time.Duration) bool { return (a - b).Abs() < 10*time.Microsecond 
 func TestUpToItsSlotsTheDatabaseRunsAtFullSpeed(t *testing.T) {
 	for n, want := range map[int]time.Duration{1: 40 * time.Millisecond, 10: 40 * time.Millisecond, 40: 320 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
-			d := even(t, 10, 40*time.Millisecond)
+			d := even(10, 40*time.Millisecond)
 			took, errs := ask(t.Context(), d, n)
 			for i := range took {
 				if errs[i] != nil || !near(took[i], want) {
 					t.Fatalf("%d at once: one took %v (%v), want %v", n, took[i], errs[i], want)
 				}
-			}
-			if d.Peak() != n {
-				t.Errorf("peak %d, want %d", d.Peak(), n)
 			}
 		})
 	}
@@ -57,7 +50,7 @@ func TestUpToItsSlotsTheDatabaseRunsAtFullSpeed(t *testing.T) {
 
 func TestTheQueryOfACallerThatLeavesIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := even(t, 10, 40*time.Millisecond)
+		d := even(10, 40*time.Millisecond)
 		impatient, cancel := context.WithTimeout(t.Context(), 80*time.Millisecond)
 		defer cancel()
 		var leaving sync.WaitGroup
@@ -92,7 +85,7 @@ func TestTheDatabaseAgreesWithItsTwin(t *testing.T) {
 	}
 	want := twin(arrivals, slots, work)
 	synctest.Test(t, func(t *testing.T) {
-		d := even(t, slots, work)
+		d := even(slots, work)
 		got := make([]time.Duration, len(arrivals))
 		start := time.Now()
 		var all sync.WaitGroup
@@ -141,10 +134,11 @@ func twin(arrivals []time.Duration, slots int, work time.Duration) []time.Durati
 	return ends
 }
 
-func TestAnImpossibleDatabaseIsRefused(t *testing.T) {
-	for _, w := range []Work{{}, {Slots: 1}, {Slots: 1, Min: 2, Max: 1}, {Slots: -1, Min: 1, Max: 1}} {
-		if _, err := NewDatabase(w, 1); err == nil {
-			t.Errorf("%+v was accepted", w)
-		}
+func TestWorkWhoseLeastIsAboveItsMostIsRefused(t *testing.T) {
+	if err := (Work{Slots: 1, Min: 2, Max: 1}).Check(); err == nil || !strings.Contains(err.Error(), "min-work 2ns is above max-work 1ns") {
+		t.Error(err)
+	}
+	if err := (Work{Slots: 1, Min: 2, Max: 2}).Check(); err != nil {
+		t.Error(err)
 	}
 }

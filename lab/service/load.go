@@ -1,13 +1,15 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/loadgen"
 )
 
@@ -37,10 +39,12 @@ func (l Load) Window() (from, to time.Time) {
 // StretchOf is the stretch to which request n belongs.
 func StretchOf(n uint64) int { return int(n >> 32) }
 
-// Send sends the load by do, which is told whether request n counts. It returns the
-// result of the stretch that counts: of the requests intended in it, whenever they were
-// answered.
-func (l Load) Send(ctx context.Context, do func(ctx context.Context, n uint64, counts bool) loadgen.Outcome) (*loadgen.Result, error) {
+// Do sends request n and is told whether it counts.
+type Do func(ctx context.Context, n uint64, counts bool) loadgen.Outcome
+
+// Send sends the load. It returns the result of the stretch that counts: of the requests
+// intended in it, whenever they were answered.
+func (l Load) Send(ctx context.Context, do Do) (*loadgen.Result, error) {
 	done, errs := make([]*loadgen.Result, len(l.Stretches)), make([]error, len(l.Stretches))
 	var all sync.WaitGroup
 	for i, s := range l.Stretches {
@@ -78,20 +82,18 @@ func Saturate(ctx context.Context, target loadgen.Target, slots int, d, timeout 
 	return best, nil
 }
 
-// InTime measures a second time if the p99 of the send lag was above most. Then it gives
-// up: what is sent late comes all at once, and the run would measure a busy machine.
-func InTime(most time.Duration, measure func() (results.Run, error)) (results.Run, error) {
-	for again := false; ; again = true {
-		run, err := measure()
-		if err != nil || run.Killed != "" {
-			return run, err
-		}
-		late := time.Duration(run.Lag.Quantile(.99))
-		switch {
-		case late <= most:
-			return run, nil
-		case again:
-			return run, fmt.Errorf("the clients sent %v late (p99), more than --most-lag=%v: end what else runs on this machine", late.Round(time.Millisecond), most)
-		}
-	}
+// Patients asks a service for the patients of id, and counts good answers about another
+// one: they must be none. A target keeps only its first error, and the store may fail, too.
+func Patients(url string, header http.Header, id func(n uint64) string, foreign *atomic.Int64) (*loadgen.HTTP, error) {
+	return loadgen.NewHTTP(loadgen.HTTPConfig{
+		Header: header,
+		URLFor: func(n uint64) string { return url + "/api/v1/patients/" + id(n) },
+		Check: func(n uint64, _ int, body []byte) error {
+			if !bytes.HasPrefix(body, []byte(`{"id":"`+id(n)+`"`)) {
+				foreign.Add(1)
+				return fmt.Errorf("request %d: an answer about another patient", n)
+			}
+			return nil
+		},
+	})
 }

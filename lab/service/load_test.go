@@ -2,6 +2,9 @@ package service
 
 import (
 	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -52,7 +55,7 @@ func TestARunThatWasSentLateIsMadeAgainOnce(t *testing.T) {
 		"twice":   {[]time.Duration{time.Second, time.Second}, 2, "1s late (p99), more than --most-lag=50ms"},
 	} {
 		made := 0
-		_, err := InTime(50*time.Millisecond, func() (results.Run, error) {
+		_, err := Flags{MostLag: 50 * time.Millisecond}.InTime(func() (results.Run, error) {
 			r := results.Run{Lag: &histogram.Histogram{}}
 			r.Lag.Record(int64(c.lags[made]))
 			made++
@@ -60,6 +63,35 @@ func TestARunThatWasSentLateIsMadeAgainOnce(t *testing.T) {
 		})
 		if made != c.count || (err != nil) != (c.why != "") || err != nil && !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%s: %d runs, %v", name, made, err)
+		}
+	}
+}
+
+// An answer about another patient once went unnoticed: only the first error was
+// checked, which came from a failing store and looked the same.
+func TestAnAnswerAboutAnotherPatientIsNoticedAmongOtherErrors(t *testing.T) {
+	var foreign atomic.Int64
+	id := func(n uint64) string { return fmt.Sprintf("P%06d", n) }
+	answers := []func(w http.ResponseWriter){
+		func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) },
+		func(w http.ResponseWriter) { fmt.Fprintf(w, `{"id":"%s"}`, id(1)) },
+		func(w http.ResponseWriter) { fmt.Fprintf(w, `{"id":"%s"}`, id(7)) },
+	}
+	n := 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answers[n](w) }))
+	defer srv.Close()
+	target, err := Patients(srv.URL, nil, id, &foreign)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	for i, want := range []struct {
+		outcome loadgen.Outcome
+		foreign int64
+	}{{loadgen.Error, 0}, {loadgen.OK, 0}, {loadgen.Error, 1}} {
+		n = i
+		if got := target.Do(t.Context(), uint64(i)); got != want.outcome || foreign.Load() != want.foreign {
+			t.Errorf("answer %d: %v and %d about another patient, want %v and %d", i, got, foreign.Load(), want.outcome, want.foreign)
 		}
 	}
 }

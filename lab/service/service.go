@@ -3,7 +3,9 @@
 package service
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"time"
@@ -19,6 +21,33 @@ import (
 // Step is the resolution of all time lines.
 const Step = 100 * time.Millisecond
 
+// Flags are those that all such experiments have.
+type Flags struct {
+	MostLag   time.Duration `default:"50ms" help:"A run whose clients sent later than that (p99) is made again, and if they do again it does not count."`
+	MemoryCap int           `default:"2048" least:"0" placeholder:"MIB" help:"A contestant that needs more memory than that is killed; 0 sets no limit."`
+	Work
+}
+
+// Spec is a contestant under the memory cap.
+func (f Flags) Spec(program, role string, input any) contestant.Spec {
+	return contestant.Spec{Program: program, Role: role, Input: input, MemoryCap: uint64(f.MemoryCap) << 20}
+}
+
+// InTime measures a second time if the p99 of the send lag was too large. Then it gives
+// up: what is sent late comes all at once, and the run would measure a busy machine.
+func (f Flags) InTime(measure func() (results.Run, error)) (run results.Run, err error) {
+	var late time.Duration
+	for range 2 {
+		if run, err = measure(); err != nil || run.Killed != "" {
+			return run, err
+		}
+		if late = time.Duration(run.Lag.Quantile(.99)); late <= f.MostLag {
+			return run, nil
+		}
+	}
+	return run, fmt.Errorf("the clients sent %v late (p99), more than --most-lag=%v: end what else runs on this machine", late.Round(time.Millisecond), f.MostLag)
+}
+
 // Job is the input of a service.
 type Job struct {
 	Pattern  string // what bounds it
@@ -32,8 +61,6 @@ type Job struct {
 type Served struct {
 	Usage    usage.Usage
 	Samples  []Sample // one a step
-	Peak     int      // most requests in the backend at one time
-	Says     string   // the limiter about itself
 	Began    time.Time
 	Arrivals []uint32 // requests that arrived in each step since then
 }
@@ -81,38 +108,50 @@ func Serve(ctx context.Context, job *contestant.Job, web *http.Server, look func
 // Service is a running service.
 type Service struct {
 	Address string
+	Loading context.Context // of requests: it ends with the service, for being killed is a result
 	process *contestant.Process
 	stop    context.CancelFunc
 }
 
-// Start starts a service. The context that it returns ends with the service, for being
-// killed is a result.
-func Start(ctx context.Context, spec contestant.Spec) (context.Context, *Service, error) {
+// Start starts a service.
+func Start(ctx context.Context, spec contestant.Spec) (*Service, error) {
 	var s Service
 	var err error
 	if s.process, err = contestant.Start(ctx, spec, &s.Address); err != nil {
-		return ctx, nil, err
+		return nil, err
 	}
-	loading, stop := context.WithCancel(ctx)
-	s.stop = stop
-	go func() {
-		select {
-		case <-s.process.Done():
-			stop()
-		case <-loading.Done():
-		}
-	}()
-	return loading, &s, nil
+	s.Loading, s.stop = context.WithCancel(ctx)
+	go func() { <-s.process.Done(); s.stop() }()
+	return &s, nil
+}
+
+// Measure sends the load and ends the service. The run is of the requests intended in the
+// stretch that counts.
+func (s *Service) Measure(ctx context.Context, load Load, do Do) (results.Run, Served, error) {
+	began, _ := load.Window()
+	res, err := load.Send(s.Loading, do)
+	if err != nil {
+		return results.Run{}, Served{}, err
+	}
+	run := experiment.FromLoad(res)
+	run.Elapsed = load.Stretches[load.Measured].For.Seconds()
+	served, err := s.End(ctx, &run, began)
+	return run, served, err
+}
+
+// Stop stops the service, if it runs, and decodes its report.
+func (s *Service) Stop(ctx context.Context, report any) (contestant.Exit, error) {
+	s.stop()
+	return s.process.Stop(ctx, report)
 }
 
 // End stops the service, if it runs, and adds to the run how it ended and what it used
 // and did since began.
 func (s *Service) End(ctx context.Context, run *results.Run, began time.Time) (Served, error) {
-	s.stop()
 	var report Served
-	exit, err := s.process.Stop(ctx, &report)
+	exit, err := s.Stop(ctx, &report)
 	run.Killed, run.Process = exit.Killed, experiment.Process(report.Usage)
-	run.Process.PeakRSS, run.Process.PeakStoreCalls = max(run.Process.PeakRSS, exit.PeakRSS), report.Peak
+	run.Process.PeakRSS = max(run.Process.PeakRSS, exit.PeakRSS)
 	samples := report.Samples
 	for i := range run.Series {
 		for len(samples) > 0 && samples[0].At.Sub(began).Seconds() < run.Series[i].At {
@@ -123,8 +162,5 @@ func (s *Service) End(ctx context.Context, run *results.Run, began time.Time) (S
 			p.Limit, p.InFlight, p.Queued = samples[0].Limit, samples[0].InFlight, samples[0].Queued
 		}
 	}
-	if err == nil {
-		err = ctx.Err()
-	}
-	return report, err
+	return report, cmp.Or(err, ctx.Err())
 }

@@ -115,16 +115,12 @@ func Run(ctx context.Context, duration time.Duration, see func(Phase, Row)) (*Re
 	}
 	var lanes []*lane
 	for _, l := range Lanes {
-		database, err := service.NewDatabase(work, seed)
-		if err != nil {
-			return nil, err
-		}
 		guard, err := overload.NewGuard(l.contestant, work.Slots)
 		if err != nil {
 			return nil, err
 		}
 		defer guard.Close()
-		lanes = append(lanes, &lane{phases: res.Phases, guard: guard, database: database, begin: time.Now(), totals: make([]tally, len(res.Phases))})
+		lanes = append(lanes, &lane{phases: res.Phases, guard: guard, database: service.NewDatabase(work, seed), begin: time.Now(), totals: make([]tally, len(res.Phases))})
 		res.Lanes = append(res.Lanes, l.Name)
 	}
 	var running sync.WaitGroup

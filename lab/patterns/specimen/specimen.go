@@ -8,8 +8,191 @@ package specimen
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
 )
+
+// The published ways to answer a look-up, and what can be done about pooled replies.
+const (
+	Naive      = "naive"      // a goroutine for every request, without a bound
+	WorkerPool = "workerpool" // workers on a buffered channel
+	Optimized  = "optimized"  // the same with pooled replies, of which only those of failed look-ups are given back
+	Warm       = "warm"       // corrected: the receiver gives every reply back
+	Uncleared  = "uncleared"  // as corrected, but nobody clears: fields that the next patient lacks keep the last one's values
+
+	// The worker gives the reply back before its receiver has encoded it. From then on
+	// two requests own one object.
+	SharedOnPut = "shared, cleared on Put" // as printed: what the receiver is about to encode is emptied
+	SharedOnGet = "shared, cleared on Get" // the object keeps its patient until its next use
+)
+
+// ErrFull is the answer to a request that found no room in the queue.
+var ErrFull = errors.New("specimen: the queue is full")
+
+// Config is the size of a pool.
+type Config struct {
+	Workers, Queue int
+	Wait           time.Duration // for room in the queue
+}
+
+// Service answers look-ups in one of the published ways.
+type Service struct {
+	pattern string
+	store   *Simulated
+	wait    time.Duration
+	jobs    chan request // nil: a goroutine for every request
+	workers sync.WaitGroup
+	replies *replyPool // nil: a new reply for every look-up
+}
+
+type (
+	request struct {
+		id     string
+		answer chan answer
+	}
+	answer struct {
+		reply *Reply
+		err   error
+	}
+)
+
+// New starts the workers that the pattern has. Close ends them.
+func New(pattern string, store *Simulated, cfg Config) (*Service, error) {
+	s := &Service{pattern: pattern, store: store, wait: cfg.Wait}
+	switch pattern {
+	case Naive:
+		return s, nil
+	case WorkerPool:
+	case Optimized, Warm, Uncleared, SharedOnPut, SharedOnGet:
+		s.replies = &replyPool{clearOnGet: pattern == SharedOnGet, clearOnPut: pattern != SharedOnGet && pattern != Uncleared}
+	default:
+		return nil, fmt.Errorf("specimen: there is no pattern %q", pattern)
+	}
+	s.jobs = make(chan request, cfg.Queue)
+	for range cfg.Workers {
+		s.workers.Go(func() {
+			for r := range s.jobs {
+				a := s.lookUp(r.id)
+				r.answer <- a
+				if s.pattern == SharedOnPut || s.pattern == SharedOnGet {
+					s.replies.put(a.reply)
+				}
+			}
+		})
+	}
+	return s, nil
+}
+
+// Look answers one request. The error is ErrFull or that of the store. The reply is the
+// caller's until Release.
+func (s *Service) Look(id string) (*Reply, error) {
+	r := request{id, make(chan answer, 1)}
+	if s.jobs == nil {
+		go func() { r.answer <- s.lookUp(id) }()
+	} else {
+		select {
+		case s.jobs <- r:
+		case <-time.After(s.wait):
+			return nil, ErrFull
+		}
+	}
+	a := <-r.answer
+	return a.reply, a.err
+}
+
+func (s *Service) lookUp(id string) answer {
+	reply := s.replies.get()
+	patient, err := s.store.Patient(id)
+	if err != nil {
+		s.replies.put(reply)
+		return answer{err: err}
+	}
+	if old := reply.Patient; old != nil && s.pattern == Uncleared {
+		old.read(patient)
+		patient = old
+	}
+	*reply = Reply{Success: true, Patient: patient}
+	return answer{reply: reply}
+}
+
+// Release gives a reply back that its receiver has written. As published, nobody did.
+func (s *Service) Release(reply *Reply) {
+	if s.pattern == Warm || s.pattern == Uncleared {
+		s.replies.put(reply)
+	}
+}
+
+// Answer looks up and returns the JSON of the reply. Encoding is the receiver's part, as
+// in a handler, after its other work. A reply that is cleared in the middle of it makes
+// the encoder panic, which net/http would catch: an error.
+func (s *Service) Answer(id string, first func()) (body []byte, err error) {
+	reply, err := s.Look(id)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Release(reply)
+	first()
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("the reply changed while it was encoded: %v", v)
+		}
+	}()
+	return json.Marshal(reply)
+}
+
+// Replies returns how often the pool was asked for a reply so far and how often it had to
+// make one; ok is false without a pool.
+func (s *Service) Replies() (gets, made uint64, ok bool) {
+	if ok = s.replies != nil; ok {
+		gets, made = s.replies.gets.Load(), s.replies.made.Load()
+	}
+	return gets, made, ok
+}
+
+// Close ends the workers. No request may be in progress.
+func (s *Service) Close() {
+	if s.jobs != nil {
+		close(s.jobs)
+		s.workers.Wait()
+	}
+}
+
+// replyPool is the published pool of replies with its counters.
+type replyPool struct {
+	pool                   sync.Pool
+	clearOnGet, clearOnPut bool
+	gets, made             atomic.Uint64
+}
+
+func (p *replyPool) get() *Reply {
+	if p == nil {
+		return new(Reply)
+	}
+	p.gets.Add(1)
+	reply, _ := p.pool.Get().(*Reply)
+	if reply == nil {
+		p.made.Add(1)
+		reply = new(Reply)
+	}
+	if p.clearOnGet {
+		*reply = Reply{}
+	}
+	return reply
+}
+
+func (p *replyPool) put(reply *Reply) {
+	if p == nil || reply == nil {
+		return
+	}
+	if p.clearOnPut {
+		*reply = Reply{}
+	}
+	p.pool.Put(reply)
+}
 
 // Reply is the pooled object of the specimens. It points to its patient, so
 // that a racing reader sees another patient or none, never half of one.

@@ -44,8 +44,6 @@ type Simulated struct {
 
 	mu         sync.Mutex
 	rng        *rand.Rand
-	calls      int64
-	drawn      time.Duration // the sum of the latencies
 	busy, peak int
 }
 
@@ -57,7 +55,7 @@ func (s *Simulated) Patient(id string) (*Patient, error) {
 	}
 	latency := s.MinLatency + time.Duration(s.rng.Float64()*float64(s.MaxLatency-s.MinLatency))
 	fails := s.rng.Float64() < s.ErrorRate
-	s.calls, s.drawn, s.busy = s.calls+1, s.drawn+latency, s.busy+1
+	s.busy++
 	s.peak = max(s.peak, s.busy)
 	s.mu.Unlock()
 	time.Sleep(latency)
@@ -76,13 +74,6 @@ func (s *Simulated) PeakCalls() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.peak
-}
-
-// MeanLatency returns the mean of the latencies drawn, 0 before the first.
-func (s *Simulated) MeanLatency() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.drawn / time.Duration(max(1, s.calls))
 }
 
 // Made makes up the patient with that id. One in two has something of each list.

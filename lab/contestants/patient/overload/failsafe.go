@@ -49,7 +49,7 @@ func failsafe() *plan.Guard {
 		return err
 	}
 	return &plan.Guard{
-		Admit: admit, Limit: lim.Limit, State: func() string { return "" },
+		Admit: admit, Limit: lim.Limit,
 		Close: prioritizer.ScheduleCalibrations(context.Background(), calibrateEvery),
 	}
 }

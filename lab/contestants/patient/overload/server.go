@@ -69,10 +69,7 @@ func server(ctx context.Context, contestantJob *contestant.Job) (any, error) {
 		return nil, fmt.Errorf("%w; it belongs in your cache folder, which XDG_CACHE_HOME or HOME chooses", err)
 	}
 	defer db.Close()
-	database, err := service.NewDatabase(j.Work, j.Seed)
-	if err != nil {
-		return nil, err
-	}
+	database := service.NewDatabase(j.Work, j.Seed)
 	guard, err := newGuard(j.Pattern, j.Work.Slots)
 	if err != nil {
 		return nil, err
@@ -93,7 +90,6 @@ func server(ctx context.Context, contestantJob *contestant.Job) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	report.Peak, report.Says = database.Peak(), guard.State()
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	return report, runner.Drain(drain)

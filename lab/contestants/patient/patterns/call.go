@@ -74,7 +74,7 @@ func call(ctx context.Context, j plan.Job) (results.Run, error) {
 			s := r.Stats()
 			return s.Responses, s.Responses - s.Reused, s.ReuseRate >= 0
 		},
-		Store: store,
+		PeakCalls: store.PeakCalls,
 	})
 	drain, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

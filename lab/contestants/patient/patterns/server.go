@@ -59,8 +59,7 @@ func server(ctx context.Context, contestantJob *contestant.Job) (any, error) {
 		return nil, err
 	}
 	used := p.Stop()
-	run := results.Run{Process: experiment.Process(used), Extra: map[string]float64{"store_latency_ms": plan.MS(store.MeanLatency())}}
-	run.Extra["connections"] = float64(db.Connections().Open) // it keeps all
+	run := results.Run{Process: experiment.Process(used), Extra: map[string]float64{"connections": float64(db.Connections().Open)}} // it keeps all
 	plan.AddStack(&run, used)
 	run.Process.PeakStoreCalls, run.Process.ReuseRate = store.PeakCalls(), r.Stats().ReuseRate
 	if run.Process.ReuseRate >= 0 {
