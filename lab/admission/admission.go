@@ -80,10 +80,13 @@ func plan(c Config) (experiment.Plan, error) {
 		}
 		for i, pattern := range cast.patterns {
 			for _, backend := range backends(cast.part) {
-				k := key(cast.part, backend, pattern)
+				k, beside := key(cast.part, backend, pattern), cast.part+", "+strings.Join(cast.patterns, ", ")
+				if cast.part == dryrun { // it refuses nothing: six at once would make their clients late
+					beside += ", " + backend
+				}
 				p.Cells = append(p.Cells, experiment.Cell{
 					Setup: k.Setup, Load: k.Load, Pattern: pattern, Twin: slices.Contains(cast.patterns[:i], pattern),
-					Beside: cast.part + ", " + strings.Join(cast.patterns, ", "), Expect: c.expect(cast.part),
+					Beside: beside, Expect: c.expect(cast.part),
 					Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
 						job := service.Job{Pattern: pattern, Backend: backend, Work: c.Work, Seed: t.Seed}
 						return c.InTime(func() (results.Run, error) { return c.measure(ctx, cast.part, job) })

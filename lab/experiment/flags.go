@@ -160,7 +160,11 @@ func check(config any) error {
 			}
 		}
 		if want != nil && !within {
-			return fmt.Errorf("%s is %s: want %s", f.Name, shown(f.Target), strings.Join(want, " and "))
+			given := shown(f.Target)
+			if len(values) == 0 {
+				given = "empty"
+			}
+			return fmt.Errorf("%s is %s: want %s", f.Name, given, strings.Join(want, " and "))
 		}
 	}
 	return nil

@@ -79,10 +79,11 @@ func (c Config) plan() (experiment.Plan, error) {
 func loadName(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) + "x" }
 
 // batchesOf is in how many batches so many contestants run, those of one at the same time,
-// each in a process of its own. Nearly all of a lookup is waiting: what is offered eight
-// times the capacity takes, with its clients, about half of a processor.
+// each in a process of its own. Nearly all of a lookup is waiting: what is offered nine
+// times the capacity takes, with its clients, about one processor, and what is offered the
+// capacity a fifth of one, because answers cost more than refusals.
 func batchesOf(contestants int, x float64) int {
-	together := max(int(8*float64(runtime.GOMAXPROCS(0))/x), 1)
+	together := max(int(10*float64(runtime.GOMAXPROCS(0))/(x+1)), 1)
 	return (contestants + together - 1) / together
 }
 
