@@ -49,17 +49,17 @@ func TestOneRivalIsEnough(t *testing.T) {
 
 func TestBadSettingsAreRefused(t *testing.T) {
 	for want, spoil := range map[string]func(*Config){
-		"load is 0: want more than 0 and at most 20":   func(c *Config) { c.Load = []float64{0} },
-		"load is all: want more than 0 and at most 20": func(c *Config) { c.Load = nil },
-		"time is 0s: want more than 0s":                func(c *Config) { c.Time = 0 },
-		"warm-up is -1s: want at least 0s":             func(c *Config) { c.WarmUp = -time.Second },
-		"deadline is 1ms: want at least 10ms":          func(c *Config) { c.Deadline = time.Millisecond },
-		"slots is 0: want at least 1":                  func(c *Config) { c.Slots = 0 },
-		"min-work is 0s: want more than 0s":            func(c *Config) { c.Min = 0 },
-		"min-work 1m0s is above max-work 60ms":         func(c *Config) { c.Min = time.Minute },
-		"patients is 0: want at least 1":               func(c *Config) { c.Patients = 0 },
-		"memory-cap is -1: want at least 0":            func(c *Config) { c.MemoryCap = -1 },
-		`unknown contestant "magic"`:                   func(c *Config) { c.Contestant = []string{"magic"} },
+		"load is 0: want more than 0 and at most 20":     func(c *Config) { c.Load = []float64{0} },
+		"load is empty: want more than 0 and at most 20": func(c *Config) { c.Load = nil },
+		"time is 0s: want more than 0s":                  func(c *Config) { c.Time = 0 },
+		"warm-up is -1s: want at least 0s":               func(c *Config) { c.WarmUp = -time.Second },
+		"deadline is 1ms: want at least 10ms":            func(c *Config) { c.Deadline = time.Millisecond },
+		"slots is 0: want at least 1":                    func(c *Config) { c.Slots = 0 },
+		"min-work is 0s: want more than 0s":              func(c *Config) { c.Min = 0 },
+		"min-work 1m0s is above max-work 60ms":           func(c *Config) { c.Min = time.Minute },
+		"patients is 0: want at least 1":                 func(c *Config) { c.Patients = 0 },
+		"memory-cap is -1: want at least 0":              func(c *Config) { c.MemoryCap = -1 },
+		`unknown contestant "magic"`:                     func(c *Config) { c.Contestant = []string{"magic"} },
 	} {
 		c := experiment.Sized[Config]("")
 		spoil(&c)
