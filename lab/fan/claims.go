@@ -10,9 +10,6 @@ import (
 	"github.com/spillway-go/spillway/lab/ledger"
 )
 
-// spread is by how much a ratio of times moves between sessions.
-const spread = .03
-
 const source = "an article on goroutines for a composite user store"
 
 // family is fan-out over a database and a cache: a composite store asks both for users
@@ -25,68 +22,44 @@ const source = "an article on goroutines for a composite user store"
 var family = ledger.Family{
 	ID: "F", Title: "A database and caches are asked for the same users, one after the other or at once", Source: source,
 	Claims: []ledger.Claim{
-		{
-			ID: "F1", Title: "with 50 ms for each store, parallel is twice as fast", Published: "101.69 vs 50.81 ms",
+		{ID: "F1", Title: "with 50 ms for each store, parallel is twice as fast", Published: "101.69 vs 50.81 ms",
 			Note: "As printed it is as fast and loses answers: its return expression is evaluated before the deferred wait.",
-			Parts: []ledger.Part{{
-				Subject: "sequential/corrected at 50/50 ms", Unit: "x", Rule: judge.Between(1.9, 2.1), Spread: .01, Published: []float64{101.69 / 50.81},
-				Cases: ledger.Only(corrects(Virtual, 0, ledger.Term.Over), corrects(Sleeping, 0, ledger.Term.Over)),
-			}},
-		},
-		{
-			ID: "F2", Title: "with 500 and 100 µs, parallel saves about 100 µs", Published: "608 vs 512 µs",
+			Parts: []ledger.Part{{Subject: "sequential/corrected at 50/50 ms", Unit: "x", Rule: judge.Between(1.9, 2.1), Spread: .01, Published: []float64{101.69 / 50.81},
+				Cases: ledger.Only(corrects(Virtual, 0, ledger.Term.Over), corrects(Sleeping, 0, ledger.Term.Over))}}},
+		{ID: "F2", Title: "with 500 and 100 µs, parallel saves about 100 µs", Published: "608 vs 512 µs",
 			Note: "In an idle process on Linux a sleep of less than a millisecond takes about 1.08 ms, so this cannot be shown with time.Sleep: virtual time decides, and computing shows the cost.",
-			Parts: []ledger.Part{{
-				Subject: "what the corrected code saves at 500/100 µs", Unit: "µs", Rule: judge.Between(80, 120), Spread: 3, Published: []float64{608 - 512},
-				Cases: ledger.Only(saving(Virtual), saving(Computing), saving(OneProc)),
-			}},
-		},
-		{
-			ID: "F3", Title: "parallel costs 4 more allocations and some 270 bytes", Published: "5 allocations, 1,537 bytes vs 9 allocations, 1,805 bytes",
-			Parts: []ledger.Part{{
-				Subject: "corrected − sequential, allocations of a lookup,", Rule: judge.Between(3, 5), Published: []float64{9 - 5},
-				Cases: ledger.Only(allocated(2, Corrected, allocs, ledger.Term.Minus)),
-			}},
-		},
-		{
-			ID: "F4", Title: "below a millisecond sequential is the right default", Published: "a rule, no figure",
+			Parts: []ledger.Part{{Subject: "what the corrected code saves at 500/100 µs", Unit: "µs", Rule: judge.Between(80, 120), Spread: 3, Published: []float64{608 - 512},
+				Cases: ledger.Only(saving(Virtual), saving(Computing), saving(OneProc))}}},
+		{ID: "F3", Title: "parallel costs 4 more allocations and some 270 bytes", Published: "5 allocations, 1,537 bytes vs 9 allocations, 1,805 bytes",
+			Parts: []ledger.Part{{Subject: "corrected − sequential, allocations of a lookup,", Rule: judge.Between(3, 5), Published: []float64{9 - 5},
+				Cases: beyond(allocs, ledger.Term.Minus, []int{2}, Corrected)}}},
+		{ID: "F4", Title: "below a millisecond sequential is the right default", Published: "a rule, no figure",
 			Note:  "Two times that differ by less than 2 % are a tie, which is no gain. Where parallel wins at every duration that was tried, or at none, the shortest or the longest of these stands for the break-even, which then lies below or above it. A database and one cache were published, so two sources decide.",
-			Parts: []ledger.Part{{Subject: "break-even for each branch", Unit: "µs", Rule: judge.AtLeast(pays), Spread: 50, Cases: breakEvens}},
-		},
-		{
-			ID: "fanout-1", Goal: true, Title: "without being told a number it is as fast as the better of sequential and parallel, and notices when that changes",
+			Parts: []ledger.Part{{Subject: "break-even for each branch", Unit: "µs", Rule: judge.AtLeast(pays), Spread: 50, Cases: breakEvens}}},
+		{ID: "fanout-1", Goal: true, Title: "without being told a number it is as fast as the better of sequential and parallel, and notices when that changes",
 			Parts: []ledger.Part{
-				atMost(1.05, "mean", "over all cells of the grid it takes at most 1.05 of the better's time", "the mean of our time/the better's over all cells", overGrid(mean)),
-				atMost(1.10, "worst", "and at most 1.10 in the worst cell", "our time/the better's in the worst cell", overGrid(worst)),
+				ledger.AtMost(1.05, "mean", "over all cells of the grid it takes at most 1.05 of the better's time", "the mean of our time/the better's over all cells", overGrid(mean)),
+				ledger.AtMost(1.10, "worst", "and at most 1.10 in the worst cell", "our time/the better's in the worst cell", overGrid(ledger.Best)),
 				each(judge.Every, "", judge.AtMost(64), "to-parallel", "when work becomes slow it is parallel within 64 calls", "calls until it was parallel", changed, "to_parallel"),
 				each(judge.Every, "", judge.AtMost(64), "to-sequential", "when work becomes quick it is sequential within 64 calls", "calls until it was sequential", changed, "to_sequential"),
-			},
-		},
-		{
-			ID: "fanout-2", Goal: true, Title: "it costs what sequential code costs, and nests within a bound",
+			}},
+		{ID: "fanout-2", Goal: true, Title: "it costs what sequential code costs, and nests within a bound",
 			Parts: []ledger.Part{
-				{
-					ID: "allocs", Title: "up to 8 branches it allocates no more often than sequential code", Subject: "allocations beyond the sequential lookup's",
-					Kind: judge.Never, Rule: judge.AtMost(0), Cases: ours(allocs, ledger.Term.Minus),
-				},
+				{ID: "allocs", Title: "up to 8 branches it allocates no more often than sequential code", Subject: "allocations beyond the sequential lookup's",
+					Kind: judge.Never, Rule: judge.AtMost(0), Cases: ours(allocs, ledger.Term.Minus)},
 				{ID: "bytes", Title: "nor more bytes", Subject: "our bytes/the sequential lookup's", Unit: "x", Rule: judge.AtMost(1.01), Cases: ours(bytes, ledger.Term.Over)},
 				each(judge.Every, "", judge.AtMost(64), "goroutines", "nested 16 × 16 × 16 it needs at most 64 goroutines", "goroutines beside the caller's", nest(Spillway), "goroutines"),
-				atMost(2, "nested", "and at most twice the time of unbounded goroutines", "our time/that of a WaitGroup at every level",
-					ledger.Only(ledger.Case{Setup: nestSetup, Value: ledger.Of(nest(Spillway), ns).Over(ledger.Of(nest(Corrected), ns))})),
-			},
-		},
-		{
-			ID: "fanout-4", Goal: true, Title: "where one attempt in a hundred straggles, hedging cuts p99 to an eighth and hardly adds load",
+				ledger.AtMost(2, "nested", "and at most twice the time of unbounded goroutines", "our time/that of a WaitGroup at every level",
+					ledger.One(nestSetup, ledger.Of(nest(Spillway), ns).Over(ledger.Of(nest(Corrected), ns)))),
+			}},
+		{ID: "fanout-4", Goal: true, Title: "where one attempt in a hundred straggles, hedging cuts p99 to an eighth and hardly adds load",
 			Parts: []ledger.Part{
-				{
-					ID: "p99", Title: "hedging cuts p99 to an eighth", Subject: "p99 not hedged/hedged", Unit: "x", Rule: judge.AtLeast(8), Spread: spread,
-					Cases: ledger.Only(ledger.Case{Setup: hedgeSetup, Value: ledger.Of(notHedged, p99).Over(ledger.Of(hedged, p99))}),
-				},
+				{ID: "p99", Title: "hedging cuts p99 to an eighth", Subject: "p99 not hedged/hedged", Unit: "x", Rule: judge.AtLeast(8), Spread: .03,
+					Cases: ledger.One(hedgeSetup, ledger.Of(notHedged, p99).Over(ledger.Of(hedged, p99)))},
 				each(judge.Every, "%", judge.AtMost(2), "load", "at no more than 2 % of extra load", "second attempts of the first", hedged, "extra"),
 				each(judge.Every, "%", judge.AtMost(5), "outage", "and 5 % in an outage", "second attempts of the first in an outage", hedged, "outage"),
 				each(judge.Never, "", judge.Exactly(0), "originals", "no first attempt is cancelled unless the second has won", "first attempts that were cancelled before the second had won", hedged, "cancelled"),
-			},
-		},
+			}},
 	},
 	Recommendations: []ledger.Recommendation{{
 		For: "calls that take less than a millisecond", Use: "sequential, unless they are a meaningful share of the request", RestsOn: []string{"F2", "F4"},
@@ -119,15 +92,8 @@ var family = ledger.Family{
 
 // each is a part about a figure that every repeat has to have within the rule.
 func each(kind judge.Kind, unit string, rule judge.Rule, id, title, subject string, k ledger.Key, figure string) ledger.Part {
-	return ledger.Part{
-		ID: id, Title: title, Subject: subject, Unit: unit, Kind: kind, Rule: rule,
-		Cases: ledger.Only(ledger.Case{Setup: k.Setup, Value: ledger.Of(k, ledger.Extra(figure, subject))}),
-	}
-}
-
-// atMost is a part about a ratio of times.
-func atMost(bound float64, id, title, subject string, cases func(*ledger.Evidence) []ledger.Case) ledger.Part {
-	return ledger.Part{ID: id, Title: title, Subject: subject, Unit: "x", Rule: judge.AtMost(bound), Spread: spread, Cases: cases}
+	value := ledger.Of(k, ledger.Extra(figure, subject))
+	return ledger.Part{ID: id, Title: title, Subject: subject, Unit: unit, Kind: kind, Rule: rule, Cases: ledger.One(k.Setup, value)}
 }
 
 var (
@@ -137,9 +103,7 @@ var (
 	p99    = ledger.Extra("p99", "p99")
 )
 
-func nest(name string) ledger.Key {
-	return ledger.Key{Setup: nestSetup, Load: nestLoad, Pattern: name}
-}
+func nest(name string) ledger.Key { return ledger.Key{Setup: nestSetup, Load: nestLoad, Pattern: name} }
 
 // setup names a kind of work as a claim's set-up.
 func setup(kind string) string {
@@ -155,10 +119,8 @@ type compare = func(a, b ledger.Term) ledger.Term
 func corrects(kind string, size int, by compare) ledger.Case {
 	t := Published[size]
 	t.Sources = 2
-	of := func(name string) ledger.Term {
-		return ledger.Of(ledger.Key{Setup: kind, Load: t.named().Load, Pattern: name}, timeOf(kind))
-	}
-	return ledger.Case{Setup: setup(kind), Value: by(of(Sequential), of(Corrected))}
+	k := ledger.Key{Setup: kind, Load: t.named().Load}
+	return ledger.Case{Setup: setup(kind), Value: by(ledger.Of(k.By(Sequential), timeOf(kind)), ledger.Of(k.By(Corrected), timeOf(kind)))}
 }
 
 func saving(kind string) ledger.Case {
@@ -167,37 +129,32 @@ func saving(kind string) ledger.Case {
 	return c
 }
 
-// allocated compares what a contestant allocates with what sequential code does.
-func allocated(n int, name string, f ledger.Figure, by compare) ledger.Case {
-	of := func(name string) ledger.Term {
-		return ledger.Of(ledger.Key{Setup: allocSetup, Load: allocLoad(n), Pattern: name}, f)
-	}
-	return ledger.Case{Setup: name + ", " + allocLoad(n), Value: by(of(name), of(Sequential))}
-}
-
-func ours(f ledger.Figure, by compare) func(*ledger.Evidence) []ledger.Case {
+// beyond compares what contestants allocate with what sequential code does.
+func beyond(f ledger.Figure, by compare, sources []int, names ...string) func(*ledger.Evidence) []ledger.Case {
 	var out []ledger.Case
-	for _, n := range []int{2, 8} {
-		for _, name := range []string{Spillway, InParallel, Borrowed} {
-			out = append(out, allocated(n, name, f, by))
+	for _, n := range sources {
+		for _, name := range names {
+			k := ledger.Key{Setup: allocSetup, Load: allocLoad(n), Pattern: name}
+			out = append(out, ledger.Case{Setup: name + ", " + k.Load, Value: by(ledger.Of(k, f), ledger.Of(k.By(Sequential), f))})
 		}
 	}
 	return ledger.Only(out...)
 }
 
-// breakEvens are the set-ups of the grid that have one.
+func ours(f ledger.Figure, by compare) func(*ledger.Evidence) []ledger.Case {
+	return beyond(f, by, []int{2, 8}, Spillway, InParallel, Borrowed)
+}
+
+// breakEvens are the set-ups of the grid that have one. That of two sources decides.
 func breakEvens(e *ledger.Evidence) (out []ledger.Case) {
 	for _, kind := range kinds[:3] { // in virtual time computing is free
-		name := strings.Replace(timeOf(kind).Name, "time", "break-even", 1)
-		two := sized(evenPrefix, kind, 2)
-		keys := e.Keys(func(k ledger.Key) bool { return strings.HasPrefix(k.Setup, evenPrefix+kind+", n") })
-		if len(keys) == 0 {
-			keys = []ledger.Key{{Setup: two, Load: evenLoad, Pattern: Corrected}}
-		}
-		slices.SortFunc(keys, func(a, b ledger.Key) int { return cmp.Or(len(a.Setup)-len(b.Setup), strings.Compare(a.Setup, b.Setup)) })
-		for _, k := range keys {
+		figure := ledger.Extra("break_even", strings.Replace(timeOf(kind).Name, "time", "break-even", 1))
+		two := ledger.Key{Setup: sized(evenPrefix, kind, 2), Load: evenLoad, Pattern: Corrected}
+		more := e.Keys(func(k ledger.Key) bool { return strings.HasPrefix(k.Setup, evenPrefix+kind+", n") && k != two })
+		slices.SortFunc(more, func(a, b ledger.Key) int { return cmp.Or(len(a.Setup)-len(b.Setup), strings.Compare(a.Setup, b.Setup)) })
+		for i, k := range slices.Insert(more, 0, two) {
 			words := setup(kind) + strings.TrimPrefix(k.Setup, evenPrefix+kind)
-			out = append(out, ledger.Case{Setup: words, Beside: k.Setup != two, Value: ledger.Of(k, ledger.Extra("break_even", name))})
+			out = append(out, ledger.Case{Setup: words, Beside: i > 0, Value: ledger.Of(k, figure)})
 		}
 	}
 	return out
@@ -205,37 +162,30 @@ func breakEvens(e *ledger.Evidence) (out []ledger.Case) {
 
 // overGrid makes one value, in each kind of work, of our time over the better's in all
 // cells of the grid.
-func overGrid(of func(ratios []ledger.Term) ledger.Term) func(*ledger.Evidence) []ledger.Case {
+func overGrid(of func(ratios ...ledger.Term) ledger.Term) func(*ledger.Evidence) []ledger.Case {
 	return func(e *ledger.Evidence) (out []ledger.Case) {
 		for _, kind := range kinds {
 			var ratios []ledger.Term
-			for _, k := range e.Keys(func(k ledger.Key) bool {
+			for _, us := range e.Keys(func(k ledger.Key) bool {
 				return k.Pattern == Spillway && strings.HasPrefix(k.Setup, gridPrefix+kind+", n")
 			}) {
-				var rivals []ledger.Term
-				for _, name := range []string{Sequential, Corrected, ErrGroup, Conc} {
-					if other := (ledger.Key{Setup: k.Setup, Load: k.Load, Pattern: name}); e.Has(other) {
-						rivals = append(rivals, ledger.Of(other, ns))
-					}
-				}
+				rivals := e.All(ns, func(k ledger.Key) bool { return k.By(Spillway) == us && k != us })
 				if len(rivals) > 0 {
-					ratios = append(ratios, ledger.Of(k, ns).Over(ledger.Least(rivals...)))
+					ratios = append(ratios, ledger.Of(us, ns).Over(ledger.Least(rivals...)))
 				}
 			}
 			if len(ratios) > 0 {
-				out = append(out, ledger.Case{Setup: fmt.Sprintf("%s, %d cells", kind, len(ratios)), Value: of(ratios)})
+				out = append(out, ledger.Case{Setup: fmt.Sprintf("%s, %d cells", kind, len(ratios)), Value: of(ratios...)})
 			}
 		}
 		return out
 	}
 }
 
-func mean(ratios []ledger.Term) ledger.Term {
+func mean(ratios ...ledger.Term) ledger.Term {
 	sum := ratios[0]
 	for _, r := range ratios[1:] {
 		sum = sum.Plus(r)
 	}
 	return sum.Times(1 / float64(len(ratios)))
 }
-
-func worst(ratios []ledger.Term) ledger.Term { return ledger.Best(ratios...) }

@@ -8,11 +8,17 @@
 package fan
 
 import (
+	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
 // Experiment is the declaration. This program plays none of its roles.
@@ -29,14 +35,14 @@ All contestants of a table take turns in one process; ratios are taken within a 
 // Config is what a user may set.
 type Config struct {
 	Grid    bool            `env:"SPILLWAY_LAB_FAN_GRID" group:"Size" full:"true" help:"Branches of the grid from 0.5 µs to 50 ms, in virtual time too."`
-	Sources []int           `short:"n" env:"SPILLWAY_LAB_FAN_SOURCES" group:"Size" default:"2,8,64" quick:"2,8" help:"Sources of a lookup: one database, the rest caches."`
-	Branch  []time.Duration `env:"SPILLWAY_LAB_FAN_BRANCH" group:"Size" quick:"1µs,20µs,100µs,1ms" placeholder:"D" help:"How long each source of the grid takes; 1µs to 1ms unless given, 0.5µs to 50ms with --grid."`
-	Rounds  int             `env:"SPILLWAY_LAB_FAN_ROUNDS" group:"Size" default:"5" quick:"3" help:"Turns of every contestant in each repeat."`
-	Time    time.Duration   `env:"SPILLWAY_LAB_FAN_TIME" group:"Size" default:"3ms" quick:"1ms" full:"5ms" help:"How long each turn is."`
-	Calls   int             `env:"SPILLWAY_LAB_FAN_CALLS" group:"Size" default:"20000" quick:"5000" help:"Lookups with hedging, in virtual time."`
+	Sources []int           `short:"n" env:"SPILLWAY_LAB_FAN_SOURCES" group:"Size" default:"2,8,64" quick:"2,8" least:"2" most:"256" help:"Sources of a lookup: one database, the rest caches."`
+	Branch  []time.Duration `env:"SPILLWAY_LAB_FAN_BRANCH" group:"Size" quick:"1µs,20µs,100µs,1ms" placeholder:"D" least:"100ns" most:"1s" help:"How long each source of the grid takes; 1µs to 1ms unless given, 0.5µs to 50ms with --grid."`
+	Rounds  int             `env:"SPILLWAY_LAB_FAN_ROUNDS" group:"Size" default:"5" quick:"3" least:"1" help:"Turns of every contestant in each repeat."`
+	Time    time.Duration   `env:"SPILLWAY_LAB_FAN_TIME" group:"Size" default:"3ms" quick:"1ms" full:"5ms" above:"0s" help:"How long each turn is."`
+	Calls   int             `env:"SPILLWAY_LAB_FAN_CALLS" group:"Size" default:"20000" quick:"5000" least:"500" help:"Lookups with hedging, in virtual time; fewer than 500 have no p99."`
 
 	Contestant []string `env:"SPILLWAY_LAB_FAN_CONTESTANT" placeholder:"NAME" help:"Only these: spillway, sequential, as-printed, corrected, errgroup, conc. Claims that need another one stay open."`
-	MemoryCap  int      `env:"SPILLWAY_LAB_FAN_MEMORY_CAP" default:"2048" help:"Memory that a process may use, in MiB (Linux only); above it is killed. 0: no cap."`
+	MemoryCap  int      `env:"SPILLWAY_LAB_FAN_MEMORY_CAP" default:"2048" least:"0" help:"Memory that a process may use, in MiB (Linux only); above it is killed. 0: no cap."`
 }
 
 // branches are the durations of the grid, ascending.
@@ -54,18 +60,208 @@ func (c Config) branches() []time.Duration {
 // kinds are the kinds of work of the grid.
 var kinds = []string{Computing, OneProc, Yielding, Virtual}
 
-func (c Config) check() error {
-	switch {
-	case len(c.Sources) == 0 || slices.Min(c.Sources) < 2 || slices.Max(c.Sources) > 256:
-		return fmt.Errorf("sources is %d: want numbers from 2 to 256", c.Sources)
-	case len(c.Branch) > 0 && (slices.Min(c.Branch) < 100*time.Nanosecond || slices.Max(c.Branch) > time.Second):
-		return fmt.Errorf("branch is %v: want durations from 100ns to 1s", c.Branch)
-	case c.Rounds < 1 || c.Time <= 0:
-		return fmt.Errorf("rounds is %d and time %v: want at least 1 and more than 0s", c.Rounds, c.Time)
-	case c.Calls < 500:
-		return fmt.Errorf("calls is %d: want at least 500, for a p99", c.Calls)
-	case c.MemoryCap < 0:
-		return fmt.Errorf("memory-cap is %d MiB: want 0 or more", c.MemoryCap)
+// Set-ups other than the kinds of work.
+const (
+	gridPrefix = "grid, "
+	evenPrefix = "break-even, "
+	evenLoad   = "over the grid"
+	allocSetup = "allocations"
+	nestSetup  = "nested, 16 × 16 × 16"
+	nestLoad   = "5 µs computed in each"
+	hedgeSetup = "stragglers, 1 in 100, and an outage"
+	hedgeLoad  = "10 ms, or 1 s"
+)
+
+// Cells of Spillway alone.
+var (
+	changed   = ledger.Key{Setup: "a change of the work", Load: "4 sources, 0.5 µs computed or 2 ms slept", Pattern: Spillway}
+	notHedged = ledger.Key{Setup: hedgeSetup, Load: hedgeLoad, Pattern: "spillway, not hedged"}
+	hedged    = notHedged.By("spillway, hedged")
+)
+
+func sized(prefix, kind string, n int) string { return fmt.Sprintf("%s%s, n = %d", prefix, kind, n) }
+
+func allocLoad(n int) string { return fmt.Sprintf("n = %d", n) }
+
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+// Demonstrations are staged by the program.
+var Demonstrations = experiment.Staged{Role: "fan-demo-", Program: program, Acts: []experiment.Act{
+	{ID: "lost-answers", Title: "the answers that are read before they are there"},
+	{ID: "slow-failure", Title: "the database that fails at once, and the caller that waits for the cache"},
+	{ID: "swallowed-error", Title: "the cache's error that is dropped"},
+	{ID: "killed-by-panic", Title: "the panic in a cache that kills the process"},
+}}
+
+// planner collects what is measured.
+type planner struct {
+	Config
+	experiment.Plan
+	names, correct []string // contestants, and those that lose no answer
+}
+
+func plan(c Config) (experiment.Plan, error) {
+	names, err := experiment.Chosen(c.Contestant, Names)
+	if err != nil {
+		return experiment.Plan{}, err
 	}
-	return experiment.Known("contestant", c.Contestant, Names)
+	p := &planner{Config: c, names: names}
+	p.correct = slices.DeleteFunc(slices.Clone(names), func(s string) bool { return s == AsPrinted })
+	if usage.Race { // the detector would end the process at the race that it shows
+		p.names = p.correct
+	}
+	p.Programs, p.Demos = []contestant.Spec{{Program: program, Role: RoleLookups}}, Demonstrations.Demos()
+	p.lookups()
+	p.grid()
+	p.allocations()
+	p.inTurns(nestSetup, Computing, "", p.correct, Table{Load: nestLoad, Sources: 16, Levels: 3, Database: 5 * time.Microsecond, Cache: 5 * time.Microsecond, Budget: 64})
+	if slices.Contains(names, Spillway) {
+		p.alone(changed, "", RoleChange, func(uint64) any { return nil })
+		for _, k := range []ledger.Key{notHedged, hedged} {
+			p.alone(k, Virtual, RoleHedging, func(seed uint64) any { return Hedging{k == hedged, c.Calls, seed} })
+		}
+	}
+	return p.Plan, nil
+}
+
+// lookups are the published sizes.
+func (p *planner) lookups() {
+	for _, kind := range []string{Virtual, Sleeping, Computing, OneProc} {
+		var tables []Table
+		for _, t := range Published {
+			// 50 ms is too long to compute, and alone long enough for time.Sleep.
+			if long := t.Database >= time.Millisecond; kind == Virtual || long == (kind == Sleeping) {
+				for _, t.Sources = range p.Sources {
+					tables = append(tables, t.named())
+				}
+			}
+		}
+		p.inTurns(kind, kind, "", p.names, tables...)
+	}
+}
+
+// named is the table with the number of its sources in its name.
+func (t Table) named() Table {
+	t.Load = fmt.Sprintf("n = %d, %s", t.Sources, t.Load)
+	return t
+}
+
+func (p *planner) grid() {
+	for _, kind := range kinds {
+		if kind == Virtual && !p.Grid {
+			continue
+		}
+		for _, n := range p.Sources {
+			var tables []Table
+			for _, d := range p.branches() {
+				// A duration in one unit, so that names sort by time.
+				tables = append(tables, Table{Load: fmt.Sprintf("%v µs", micros(d)), Sources: n, Database: d, Cache: d})
+			}
+			even := ""
+			if kind != Virtual && slices.Contains(p.correct, Sequential) && slices.Contains(p.correct, Corrected) {
+				even = sized(evenPrefix, kind, n)
+			}
+			p.inTurns(sized(gridPrefix, kind, n), kind, even, p.correct, tables...)
+		}
+	}
+}
+
+// allocations are counted with sources that do nothing.
+func (p *planner) allocations() {
+	var tables []Table
+	for _, n := range p.Sources {
+		if n <= 8 {
+			tables = append(tables, Table{Load: allocLoad(n), Sources: n})
+		}
+	}
+	names := p.correct
+	if slices.Contains(names, Spillway) {
+		names = slices.Concat(names, []string{InParallel, Borrowed})
+	}
+	p.inTurns(allocSetup, OneProc, "", names, tables...)
+}
+
+func (t Table) sequential() time.Duration {
+	return (t.Database + time.Duration(t.Sources-1)*t.Cache) * time.Duration(math.Pow(float64(t.Sources), float64(max(t.Levels, 1)-1)))
+}
+
+// inTurns adds tables that are measured in one process, and their break-even if even
+// names a set-up for it. Spillway and corrected play twice.
+func (p *planner) inTurns(setup, kind, even string, names []string, tables ...Table) {
+	l := Lookups{Kind: kind, Rounds: p.Rounds, Time: p.Time, Contestants: slices.Clone(names)}
+	for _, twin := range []string{Spillway, Corrected} {
+		if slices.Contains(names, twin) {
+			l.Contestants = append(l.Contestants, twin)
+		}
+	}
+	g := experiment.Group{Label: fmt.Sprintf("%s, %d contestants in turns", setup, len(l.Contestants)), Expect: 200 * time.Millisecond}
+	var env []string
+	switch {
+	case kind == Virtual:
+		l.Rounds, l.Time, l.Least = 1, 0, 100 // exact; what as-printed loses is not
+		g.Beside = Virtual
+	case setup == allocSetup:
+		l.Least = 1000 // a collection empties pools before each measurement
+	}
+	if kind == OneProc {
+		env = []string{"GOMAXPROCS=1"}
+	}
+	longest := 40 * time.Millisecond // of a sequential lookup: parallel is faster well before that size
+	if p.Grid || kind == Sleeping {
+		longest = 100 * time.Millisecond
+	}
+	for _, t := range tables {
+		if kind != Virtual && t.sequential() > longest {
+			continue
+		}
+		l.Tables = append(l.Tables, t)
+		for i, name := range l.Contestants {
+			g.Keys = append(g.Keys, ledger.Key{Setup: setup, Load: t.Load, Pattern: name, Twin: i >= len(names)})
+		}
+		g.Expect += l.expect(t)
+	}
+	if len(l.Tables) == 0 {
+		return
+	}
+	if even != "" {
+		g.Keys = append(g.Keys, ledger.Key{Setup: even, Load: evenLoad, Pattern: Corrected}.AndTwin(true)...)
+	}
+	g.Run = func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
+		l.Seed = t.Seed
+		var figures [][]Figures
+		if _, err := experiment.Together(ctx, p.spec(RoleLookups, l, env...), &figures); err != nil {
+			return nil, err
+		}
+		runs := l.runs(figures)
+		if even != "" {
+			runs = append(runs, l.breakEven(runs, slices.Index(names, Corrected)), l.breakEven(runs, len(l.Contestants)-1))
+		}
+		return runs, nil
+	}
+	p.Groups = append(p.Groups, g)
+}
+
+// expect is how long a table takes.
+func (l Lookups) expect(t Table) time.Duration {
+	each := max(l.Time, t.sequential()/2)
+	if l.Kind == OneProc {
+		each = max(l.Time, t.sequential())
+	}
+	each = time.Duration(l.Rounds+3)*each + 20*time.Millisecond
+	if l.Kind == Virtual {
+		each = time.Duration(t.Sources) * time.Millisecond / 2
+	}
+	return time.Duration(len(l.Contestants)) * each
+}
+
+// alone adds a cell of Spillway alone.
+func (p *planner) alone(k ledger.Key, beside, role string, input func(seed uint64) any) {
+	p.Cells = append(p.Cells, experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Beside: beside, Expect: time.Second,
+		Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
+			return experiment.Alone(p.spec(role, input(t.Seed)))(ctx, t)
+		}})
+}
+
+func (c Config) spec(role string, input any, env ...string) contestant.Spec {
+	return contestant.Spec{Program: program, Role: role, Input: input, MemoryCap: uint64(c.MemoryCap) << 20, Env: env}
 }

@@ -1,6 +1,7 @@
 package fan
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -57,18 +58,20 @@ func TestThePlan(t *testing.T) {
 }
 
 func TestBadSettingsAreNamed(t *testing.T) {
-	for want, change := range map[string]func(*Config){
-		`contestant "magic"`: func(c *Config) { c.Contestant = []string{"magic"} },
-		"sources is [1]":     func(c *Config) { c.Sources = []int{1} },
-		"sources is []":      func(c *Config) { c.Sources = nil },
-		"branch is [1ns]":    func(c *Config) { c.Branch = []time.Duration{1} },
-		"rounds is 0":        func(c *Config) { c.Rounds = 0 },
-		"calls is 10":        func(c *Config) { c.Calls = 10 },
-		"memory-cap is -1":   func(c *Config) { c.MemoryCap = -1 },
+	for want, spoil := range map[string]func(*Config){
+		`contestant "magic"`:              func(c *Config) { c.Contestant = []string{"magic"} },
+		"sources is 1: want 2 to 256":     func(c *Config) { c.Sources = []int{1} },
+		"sources is all: want":            func(c *Config) { c.Sources = nil },
+		"branch is 1ns: want 100ns to 1s": func(c *Config) { c.Branch = []time.Duration{1} },
+		"rounds is 0: want at least 1":    func(c *Config) { c.Rounds = 0 },
+		"time is 0s: want more than 0s":   func(c *Config) { c.Time = 0 },
+		"calls is 10: want at least 500":  func(c *Config) { c.Calls = 10 },
+		"memory-cap is -1: want":          func(c *Config) { c.MemoryCap = -1 },
 	} {
 		c := experiment.Sized[Config]("quick")
-		change(&c)
-		if _, err := plan(c); err == nil || !strings.Contains(err.Error(), want) {
+		spoil(&c)
+		_, _, err := experiment.Session{Dir: t.TempDir()}.Run(t.Context(), Experiment, &c)
+		if !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -17,31 +17,24 @@ const free = 1.6
 func (l Lookups) runs(figures [][]Figures) (out []results.Run) {
 	us := slices.Index(l.Contestants, Spillway)
 	for i, t := range l.Tables {
-		for _, f := range figures[i] {
-			run := results.Run{Blocks: f, Extra: map[string]float64{}, Params: map[string]any{
-				"kind": l.Kind, "sources": t.Sources, "database_us": micros(t.Database), "cache_us": micros(t.Cache),
-			}}
-			if us >= 0 {
-				f["behind"] = over(figures[i][us]["ns"], f["ns"])
-			}
+		table := make([]results.Run, len(figures[i]))
+		for j, f := range figures[i] {
+			table[j].Params = map[string]any{"kind": l.Kind, "sources": t.Sources, "database_us": micros(t.Database), "cache_us": micros(t.Cache)}
 			for key, rounds := range f {
-				run.Extra[key] = ledger.Median(rounds)
+				ledger.Keep(&table[j], key, rounds)
 			}
 			for n, processors := range f["free"] {
 				if processors >= free {
-					f["ns_free"] = append(f["ns_free"], f["ns"][n])
+					table[j].Blocks["ns_free"] = append(table[j].Blocks["ns_free"], f["ns"][n])
 				}
 			}
-			out = append(out, run)
 		}
-	}
-	return out
-}
-
-func over(a, b []float64) []float64 {
-	out := make([]float64, len(a))
-	for i := range out {
-		out[i] = a[i] / b[i]
+		for j := range table {
+			if us >= 0 {
+				ledger.Keep(&table[j], "behind", table[us].Ratios(&table[j], "ns"))
+			}
+		}
+		out = append(out, table...)
 	}
 	return out
 }
@@ -56,14 +49,14 @@ func timeOf(kind string) ledger.Figure {
 }
 
 // breakEven makes a run of the break-even of corrected, or its twin.
-func (l Lookups) breakEven(figures [][]Figures, corrected int) results.Run {
+func (l Lookups) breakEven(runs []results.Run, corrected int) results.Run {
 	run := results.Run{Params: map[string]any{"kind": l.Kind}, Extra: map[string]float64{}}
 	var curve []point
 	for i, t := range l.Tables {
-		key := timeOf(l.Kind).Key
-		a, b := figures[i][corrected][key], figures[i][slices.Index(l.Contestants, Sequential)][key]
-		if len(a) > 0 {
-			curve = append(curve, point{micros(t.Cache), ledger.Median(over(a, b))})
+		table := runs[i*len(l.Contestants):]
+		ratios := table[corrected].Ratios(&table[slices.Index(l.Contestants, Sequential)], timeOf(l.Kind).Key)
+		if len(ratios) > 0 {
+			curve = append(curve, point{micros(t.Cache), ledger.Median(ratios)})
 		}
 	}
 	if x, known := breakEven(curve); known {

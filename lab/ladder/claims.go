@@ -33,8 +33,7 @@ var high, low = ofLead(kept("rest_high_us", restHigh)), ofLead(kept("rest_low_us
 func size(t ledger.Term) ledger.Term { return ledger.Best(t, t.Times(-1)) }
 
 var family = ledger.Family{
-	ID:     "G7",
-	Title:  "fasthttp's lead over net/http is taken apart, saving by saving",
+	ID: "G7", Title: "fasthttp's lead over net/http is taken apart, saving by saving",
 	Source: "gsarmaonline, github.com/gsarmaonline/golang-measurements and its article (2026 update)",
 	Claims: []ledger.Claim{
 		{ID: "G7", Title: "request state, a byte API and a header parser make fasthttp's lead over net/http, in this order, and the worker pool only 10–15 % of it",
@@ -62,9 +61,9 @@ var family = ledger.Family{
 		}},
 		{ID: "ladder-2", Goal: true, Title: "each share is known to 5 % of the lead", Parts: []ledger.Part{
 			{ID: "precise", Title: "the rounds of one repeat tell each share to 5 % of the lead", Subject: "half of the interval of the share that is known least", Unit: "%", Rule: judge.AtMost(5),
-				Cases: ledger.Only(ledger.Case{Setup: "all orders", Value: kept("widest", "widest interval")})},
+				Cases: ledger.One("all orders", kept("widest", "widest interval"))},
 			{ID: "placebo", Title: "a rung that changes nothing is worth nothing", Subject: "the share of no change", Unit: "%", Rule: judge.Between(-5, 5), Spread: 1,
-				Cases: ledger.Only(ledger.Case{Setup: "both ends, twice", Value: ofLead(kept("nothing_us", "share of no change"))})},
+				Cases: ledger.One("both ends, twice", ofLead(kept("nothing_us", "share of no change")))},
 		}},
 	},
 	Sources: []ledger.Source{{Name: "gsarmaonline/golang-measurements", URL: "https://github.com/gsarmaonline/golang-measurements", What: "and the article that goes with it"}},

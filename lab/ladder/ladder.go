@@ -7,10 +7,14 @@ package ladder
 import (
 	"context"
 	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/turns"
 )
@@ -30,23 +34,11 @@ A table lists all steps from net/http down to fasthttp, which add up to 100 %: t
 
 // Config is what a user may set.
 type Config struct {
-	Connections   int           `group:"Size" default:"32" help:"Keep-alive connections; each sends a request as soon as it has the last answer."`
-	PerConnection int           `group:"Size" default:"0" placeholder:"N" help:"Replace a connection after this many requests; 0 keeps it. With 1, a goroutine for each connection is one for each request."`
-	Rounds        int           `group:"Size" default:"25" quick:"5" help:"How often every server has its turn in each repeat. Short turns and many of them even out what else the machine does."`
-	Time          time.Duration `group:"Size" default:"10ms" quick:"3ms" help:"Processor time of a turn, without its preparation."`
-	MemoryCap     int           `default:"512" placeholder:"MIB" help:"Servers that need more memory than that are killed; 0 sets no limit."`
-}
-
-func (c Config) check() error {
-	switch {
-	case c.Connections < 1 || c.Connections > 2048:
-		return fmt.Errorf("connections is %d: want 1 to 2048", c.Connections)
-	case c.Rounds < 1 || c.Time <= 0:
-		return fmt.Errorf("rounds is %d and time %v: want at least 1, and more than 0s", c.Rounds, c.Time)
-	case c.PerConnection < 0 || c.MemoryCap < 0:
-		return fmt.Errorf("per-connection is %d and memory-cap %d: want a number, or 0 to keep connections and to set no limit", c.PerConnection, c.MemoryCap)
-	}
-	return nil
+	Connections   int           `group:"Size" default:"32" least:"1" most:"2048" help:"Keep-alive connections; each sends a request as soon as it has the last answer."`
+	PerConnection int           `group:"Size" default:"0" placeholder:"N" least:"0" help:"Replace a connection after this many requests; 0 keeps it. With 1, a goroutine for each connection is one for each request."`
+	Rounds        int           `group:"Size" default:"25" quick:"5" least:"1" help:"How often every server has its turn in each repeat. Short turns and many of them even out what else the machine does."`
+	Time          time.Duration `group:"Size" default:"10ms" quick:"3ms" above:"0s" help:"Processor time of a turn, without its preparation."`
+	MemoryCap     int           `default:"512" placeholder:"MIB" least:"0" help:"Servers that need more memory than that are killed; 0 sets no limit."`
 }
 
 func (c Config) spec(role string, input any) contestant.Spec {
@@ -54,32 +46,160 @@ func (c Config) spec(role string, input any) contestant.Spec {
 }
 
 func plan(c Config) (experiment.Plan, error) {
-	if err := c.check(); err != nil {
-		return experiment.Plan{}, err
-	}
-	all := entries()
-	const between = 3 * time.Millisecond // turns, for the connections and a collection
-	g := experiment.Group{Label: fmt.Sprintf("%d servers in turns", len(all)), Expect: time.Duration(len(all)*(c.Rounds+4)) * (c.Time*3/2 + between)}
+	var keys []ledger.Key
 	game := Game{Connections: c.Connections, PerConn: c.PerConnection, Rounds: c.Rounds, Time: c.Time}
-	for _, e := range all {
-		g.Keys, game.Servers = append(g.Keys, e.Key), append(game.Servers, e.server)
+	for _, e := range entries() {
+		keys, game.Servers = append(keys, e.Key), append(game.Servers, e.Server)
 	}
-	g.Run = func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
-		game := game
-		game.Seed = t.Seed
-		client, err := contestant.Start(ctx, c.spec(RoleClient, nil), &game.Client)
-		if err != nil {
-			return nil, err
+	const between = 3 * time.Millisecond // turns, for the connections and a collection
+	return experiment.Plan{Programs: []contestant.Spec{c.spec(RolePlay, nil)}, Groups: []experiment.Group{{
+		Keys: keys, Label: fmt.Sprintf("%d servers in turns", len(keys)), Expect: time.Duration(len(keys)*(c.Rounds+4)) * (c.Time*3/2 + between),
+		Run: func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
+			game.Seed = t.Seed
+			client, err := contestant.Start(ctx, c.spec(RoleClient, nil), &game.Client)
+			if err != nil {
+				return nil, err
+			}
+			defer func() { _, _ = client.Stop(ctx, nil) }() // the servers have the figures
+			micros := func(r turns.Reading) float64 { return turns.AllNanos(r) / 1e3 }
+			runs, err := experiment.Play(ctx, keys, c.spec(RolePlay, game), experiment.Figures{"cpu_us": micros, "allocs": turns.Mallocs, "bytes": turns.Bytes})
+			if err != nil {
+				return nil, err
+			}
+			divide(keys, runs)
+			return runs, nil
+		},
+	}}}, nil
+}
+
+// Rungs is a set of savings. The small server has them switched on or off, each
+// independent of the others.
+type Rungs uint8
+
+// The savings, each with what replaces it when it is off.
+const (
+	State     Rungs = 1 << iota // request and response are reused; off: allocated for each request
+	Bytes                       // the handler reads bytes; off: *http.Request, http.Header, url.URL
+	Parser                      // one pass over the buffer; off: http.ReadRequest
+	Workers                     // reused goroutines serve connections; off: a goroutine for each
+	Unwatched                   // nothing beside the handler; off: background read, deadline resets, a context to cancel
+	OneBuffer                   // the answer is written once, the date cached; off: two buffers and a body writer, sorted, date formatted
+
+	AllRungs = OneBuffer<<1 - 1 // every saving
+)
+
+// Ordered is all savings in the order in which the source names them, then the two
+// that it does not name.
+var Ordered = []Rungs{State, Bytes, Parser, Workers, Unwatched, OneBuffer}
+
+// String names the savings that are on.
+func (r Rungs) String() string {
+	var names []string
+	for i, name := range []string{"pooled state", "byte API", "own parser", "connection workers", "no background read", "one write buffer"} {
+		if r.Has(Ordered[i]) {
+			names = append(names, name)
 		}
-		var readings [][]turns.Reading
-		exit, err := contestant.Run(ctx, c.spec(RolePlay, game), &readings)
-		_, _ = client.Stop(ctx, nil) // the servers have the figures
-		micros := func(r turns.Reading) float64 { return turns.AllNanos(r) / 1e3 }
-		runs := experiment.InTurns(g.Keys, exit, readings, map[string]func(turns.Reading) float64{"cpu_us": micros, "allocs": turns.Mallocs, "bytes": turns.Bytes})
-		if readings != nil {
-			divide(all, runs)
-		}
-		return runs, err
 	}
-	return experiment.Plan{Programs: []contestant.Spec{c.spec(RolePlay, nil)}, Groups: []experiment.Group{g}}, nil
+	return strings.Join(names, ", ")
+}
+
+// key names a saving in the figures of a run.
+func (r Rungs) key() string { return keyOf(r.String()) }
+
+func keyOf(saving string) string { return strings.ReplaceAll(saving, " ", "_") + "_us" }
+
+// count is how many savings are on.
+func (r Rungs) count() int { return bits.OnesCount8(uint8(r)) }
+
+// Has reports whether these savings are on.
+func (r Rungs) Has(these Rungs) bool { return r&these == these }
+
+// The roles of the program lab/contestants/ladder. RolePlay takes a Game and returns the
+// readings of each server; RoleClient takes nothing and is ready with its address.
+const (
+	RolePlay   = "ladder-play"
+	RoleClient = "ladder-client"
+)
+
+// Game is all servers in turns.
+type Game struct {
+	Client                       string // its address
+	Servers                      []Server
+	Connections, PerConn, Rounds int
+	Time                         time.Duration
+	Seed                         uint64
+}
+
+// Server says which server to start.
+type Server struct {
+	Kind string // "" for the small server
+	Save Rungs  // of FastHTTP and the small server
+}
+
+// Servers, those with capital letters as kinds, and set-ups.
+const (
+	Raw            = "raw floor"
+	NetHTTP        = "net/http"
+	NetHTTPPooled  = "net/http by workers"
+	FastHTTP       = "fasthttp"
+	fastWithout    = "fasthttp without its savings"
+	slow           = "small server, no saving"
+	fast           = "small server, every saving"
+	allServers     = "all servers"
+	addedToNone    = "each saving added to none"
+	removedFromAll = "each saving taken from all"
+	takenFromFast  = "each saving taken from fasthttp"
+	others         = "every other set of savings"
+)
+
+// twice are the servers with a twin: what everything else is compared with.
+var twice = []string{NetHTTP, FastHTTP, slow, fast}
+
+// entry is a cell and its server.
+type entry struct {
+	ledger.Key
+	Server
+}
+
+// entries are all servers. fasthttp's parser can not be taken out, and its answers are
+// written as they are.
+func entries() []entry {
+	all := []entry{
+		{named(Raw), Server{Kind: Raw}}, {named(NetHTTP), Server{Kind: NetHTTP}}, {named(NetHTTPPooled), Server{Kind: NetHTTPPooled}},
+		{named(FastHTTP), Server{FastHTTP, AllRungs}}, {named(fastWithout), Server{Kind: FastHTTP}},
+	}
+	for _, r := range []Rungs{State, Bytes, Workers, Unwatched} {
+		all = append(all, entry{fastLess(r), Server{FastHTTP, AllRungs &^ r}})
+	}
+	for save := range AllRungs + 1 {
+		all = append(all, entry{small(save), Server{Save: save}})
+	}
+	for _, e := range slices.Clone(all) {
+		if e.Twin = slices.Contains(twice, e.Pattern); e.Twin {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+func cell(setup, name string) ledger.Key {
+	return ledger.Key{Setup: setup, Load: "keep-alive", Pattern: name}
+}
+func named(name string) ledger.Key { return cell(allServers, name) }
+func fastLess(r Rungs) ledger.Key  { return cell(takenFromFast, r.String()) }
+
+// small is the small server with these savings.
+func small(save Rungs) ledger.Key {
+	left := AllRungs &^ save
+	switch {
+	case save == 0:
+		return named(slow)
+	case left == 0:
+		return named(fast)
+	case save.count() == 1:
+		return cell(addedToNone, save.String())
+	case left.count() == 1:
+		return cell(removedFromAll, left.String())
+	}
+	return cell(others, save.String())
 }

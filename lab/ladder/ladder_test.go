@@ -1,9 +1,11 @@
 package ladder
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/spillway-go/spillway/lab/experiment"
@@ -30,16 +32,18 @@ func TestVerdictsFollowTheFigures(t *testing.T) {
 }
 
 func TestBadSettingsAreRefused(t *testing.T) {
-	for name, spoil := range map[string]func(*Config){
-		"connections":    func(c *Config) { c.Connections = 0 },
-		"per connection": func(c *Config) { c.PerConnection = -1 },
-		"rounds":         func(c *Config) { c.Rounds = 0 },
-		"time":           func(c *Config) { c.Time = 0 },
-		"memory cap":     func(c *Config) { c.MemoryCap = -1 },
+	for want, spoil := range map[string]func(*Config){
+		"connections is 0: want 1 to 2048":      func(c *Config) { c.Connections = 0 },
+		"per-connection is -1: want at least 0": func(c *Config) { c.PerConnection = -1 },
+		"rounds is 0: want at least 1":          func(c *Config) { c.Rounds = 0 },
+		"time is 0s: want more than 0s":         func(c *Config) { c.Time = 0 },
+		"memory-cap is -1: want":                func(c *Config) { c.MemoryCap = -1 },
 	} {
 		c := experiment.Sized[Config]("")
-		if spoil(&c); c.check() == nil {
-			t.Errorf("%s: no error", name)
+		spoil(&c)
+		_, _, err := experiment.Session{Dir: t.TempDir()}.Run(t.Context(), Experiment, &c)
+		if !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }
@@ -65,7 +69,7 @@ func TestASavingIsWorthItsMeanOverAllOrders(t *testing.T) {
 	}
 	climb(0, 1)
 	for _, r := range Ordered {
-		if got := worth(r)(of); math.Abs(got-slowly[r]) > 1e-9 {
+		if got := worth(r, of); math.Abs(got-slowly[r]) > 1e-9 {
 			t.Errorf("%s: %v, want %v", r, got, slowly[r])
 		}
 	}
@@ -78,10 +82,10 @@ func made(worth map[Rungs]float64, pair, triple, high, low float64) []results.Ru
 	var out []results.Run
 	for repeat := range 5 {
 		all := entries()
-		runs := make([]results.Run, len(all))
+		keys, runs := make([]ledger.Key, len(all)), make([]results.Run, len(all))
 		for i, e := range all {
-			save, us := e.server.Save, 9.0
-			switch e.server.Kind {
+			save, us := e.Save, 9.0
+			switch e.Kind {
 			case Raw:
 				save, us = AllRungs, 8
 			case NetHTTP:
@@ -103,11 +107,12 @@ func made(worth map[Rungs]float64, pair, triple, high, low float64) []results.Ru
 			if off.Has(State | Bytes | Parser) {
 				us += triple
 			}
+			keys[i] = e.Key
 			runs[i] = results.Run{Setup: e.Setup, Load: e.Load, Pattern: e.Pattern, Twin: e.Twin, Repeat: repeat, Elapsed: 1}
 			drift := 1 + .001*float64(repeat) // the same for all
 			ledger.Keep(&runs[i], "cpu_us", []float64{us * drift, us * drift * 1.2, us * drift * .9, us * drift, us * drift})
 		}
-		divide(all, runs)
+		divide(keys, runs)
 		out = append(out, runs...)
 	}
 	return out

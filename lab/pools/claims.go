@@ -3,30 +3,19 @@ package pools
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
+	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
-	"github.com/spillway-go/spillway/lab/results"
 )
 
-// The figures that more than one part is made of.
-var (
-	ns      = ledger.Extra("ns", "time for each")
-	goodput = ledger.Figure{Name: "goodput", Value: func(r *results.Run) float64 {
-		if r.Offered == 0 {
-			return math.NaN()
-		}
-		return r.Rate("ok")
-	}}
-)
+var ns = ledger.Extra("ns", "time for each")
 
-// No-op jobs of one producer, with 2 workers and with 1,000.
-var (
-	few  = ledger.Key{Setup: "no-op jobs", Load: boutLoad(1, 2), Pattern: Spillway}
-	many = ledger.Key{Setup: "no-op jobs", Load: boutLoad(1, 1000), Pattern: Spillway}
-)
+// noop is Spillway's time for no-op jobs of one producer.
+func noop(workers int) ledger.Term {
+	return ledger.Of(ledger.Key{Setup: "no-op jobs", Load: boutLoad(1, workers), Pattern: Spillway}, ns)
+}
 
 // The rivals. A goal that speaks of the best of them needs them all.
 var (
@@ -35,44 +24,42 @@ var (
 )
 
 var family = ledger.Family{
-	ID:    "pools",
-	Title: "Worker pools, a bare channel and semaphores do the same jobs, and Spillway's pool is compared with the best of them",
+	ID: "pools", Title: "Worker pools, a bare channel and semaphores do the same jobs, and Spillway's pool is compared with the best of them",
 	Claims: []ledger.Claim{
 		{ID: "pool-1", Goal: true, Title: "handing over a job by 1,000 producers costs half of what the best peer takes, and no allocation", Parts: []ledger.Part{
-			atMost(.5, "peer", "no-op jobs of 1,000 producers take at most half the time of the best peer, the bare channel included", "our time/the best peer's", submitted("no-op jobs", crowd, over(ns, peers...))),
-			atMost(.15, "library", "and at most 0.15 of the best library's", "our time/the best library's", submitted("no-op jobs", crowd, over(ns, libraries...))),
+			ledger.AtMost(.5, "peer", "no-op jobs of 1,000 producers take at most half the time of the best peer, the bare channel included", "our time/the best peer's", submitted("no-op jobs", crowd, over(ns, peers...))),
+			ledger.AtMost(.15, "library", "and at most 0.15 of the best library's", "our time/the best library's", submitted("no-op jobs", crowd, over(ns, libraries...))),
 			allocates("submissions", "no-op jobs", crowd),
 		}},
 		{ID: "pool-2", Goal: true, Title: "handing over a job by one producer costs less than the best peer takes, with few workers and with many", Parts: []ledger.Part{
-			atMost(.8, "peer", "no-op jobs of one producer take at most 0.8 of the best peer's time", "our time/the best peer's", submitted("no-op jobs", func(n, workers int) bool { return n == 1 && workers < 1000 }, over(ns, peers...))),
-			atMost(.4, "wide", "with 1,000 workers at most 0.4", "our time/the best peer's", submitted("no-op jobs", func(n, workers int) bool { return n == 1 && workers >= 1000 }, over(ns, peers...))),
-			atMost(1.15, "flat", "1,000 workers cost one producer at most 15 % more than 2", "our time with 1,000 workers/with 2",
-				ledger.Only(ledger.Case{Setup: "1 producer", Value: ledger.Of(many, ns).Over(ledger.Of(few, ns))})),
+			ledger.AtMost(.8, "peer", "no-op jobs of one producer take at most 0.8 of the best peer's time", "our time/the best peer's", submitted("no-op jobs", func(n, workers int) bool { return n == 1 && workers < 1000 }, over(ns, peers...))),
+			ledger.AtMost(.4, "wide", "with 1,000 workers at most 0.4", "our time/the best peer's", submitted("no-op jobs", func(n, workers int) bool { return n == 1 && workers >= 1000 }, over(ns, peers...))),
+			ledger.AtMost(1.15, "flat", "1,000 workers cost one producer at most 15 % more than 2", "our time with 1,000 workers/with 2", ledger.One("1 producer", noop(1000).Over(noop(2)))),
 		}},
 		{ID: "pool-3", Goal: true, Title: "a counted refusal costs what a bare try-send costs, and no allocation", Note: "The bare try-send counts nothing.", Parts: []ledger.Part{
-			atMost(1.25, "channel", "a counted refusal takes at most 1.25 of a bare try-send that counts nothing", "our refusal/a try-send", submitted(setupRefuse, oneOrCrowd, over(ns, Channel))),
-			atMost(.4, "ants", "and at most 0.4 of a refusal by ants", "our refusal/one by ants", submitted(setupRefuse, oneOrCrowd, over(ns, Ants))),
+			ledger.AtMost(1.25, "channel", "a counted refusal takes at most 1.25 of a bare try-send that counts nothing", "our refusal/a try-send", submitted(setupRefuse, oneOrCrowd, over(ns, Channel))),
+			ledger.AtMost(.4, "ants", "and at most 0.4 of a refusal by ants", "our refusal/one by ants", submitted(setupRefuse, oneOrCrowd, over(ns, Ants))),
 			{ID: "time", Title: "and at most 10 ns, an absolute time that depends on the machine more than the ratios do", Subject: "the time of a refusal", Unit: "ns", Rule: judge.AtMost(10), Spread: .5,
-				Cases: submitted(setupRefuse, oneOrCrowd, ours(ns.Key, ns.Name))},
+				Cases: submitted(setupRefuse, oneOrCrowd, ours(ns))},
 			allocates("refusals", setupRefuse, oneOrCrowd),
 		}},
 		{ID: "pool-4", Goal: true, Title: "a typed result costs what a result over a reused channel costs, and no allocation beyond the caller's closure", Parts: []ledger.Part{
-			atMost(1.15, "channel", "a typed result takes at most 1.15 of one over a channel that its client uses again", "our call/one over a channel", submitted(setupCall, anybody, over(ns, Channel))),
-			atMost(.55, "tunny", "and at most 0.55 of one by tunny", "our call/one by tunny", submitted(setupCall, anybody, over(ns, Tunny))),
-			atMost(.15, "pond", "and at most 0.15 of a future of pond", "our call/a future of pond", submitted(setupCall, anybody, over(ns, Pond))),
+			ledger.AtMost(1.15, "channel", "a typed result takes at most 1.15 of one over a channel that its client uses again", "our call/one over a channel", submitted(setupCall, anybody, over(ns, Channel))),
+			ledger.AtMost(.55, "tunny", "and at most 0.55 of one by tunny", "our call/one by tunny", submitted(setupCall, anybody, over(ns, Tunny))),
+			ledger.AtMost(.15, "pond", "and at most 0.15 of a future of pond", "our call/a future of pond", submitted(setupCall, anybody, over(ns, Pond))),
 			allocates("calls", setupCall, anybody),
 		}},
 		{ID: "pool-5", Goal: true, Title: "jobs that compute take no longer than with the best peer", Parts: []ledger.Part{
-			atMost(1.05, "short", "1 µs jobs take at most 1.05 of the best peer's time", "our time/the best peer's", submitted("1 µs jobs", oneOrCrowd, over(ns, peers...))),
-			atMost(1.02, "long", "20 µs jobs take at most 1.02 of the best peer's time", "our time/the best peer's", submitted("20 µs jobs", oneOrCrowd, over(ns, peers...))),
+			ledger.AtMost(1.05, "short", "1 µs jobs take at most 1.05 of the best peer's time", "our time/the best peer's", submitted("1 µs jobs", oneOrCrowd, over(ns, peers...))),
+			ledger.AtMost(1.02, "long", "20 µs jobs take at most 1.02 of the best peer's time", "our time/the best peer's", submitted("20 µs jobs", oneOrCrowd, over(ns, peers...))),
 		}},
 		{ID: "pool-6", Goal: true, Title: "a million jobs of 10 ms on 5,000 workers end in time, with less processor time than a bare channel and no worker left", Parts: []ledger.Part{
-			atMost(1.1, "finish", "a million jobs of 10 ms on 5,000 workers end within 1.10 of the ideal, jobs × work ÷ workers", "time to the end/ideal",
-				burst(ours("finish", "time/ideal"))),
-			atMost(.9, "cpu", "with at most 0.9 of the bare channel's processor time", "our processor time/the channel's", burst(over(ledger.Extra("cpu_seconds", "processor time"), Channel))),
-			atMost(1.2, "memory", "and at most 1.2 of its peak memory", "our peak memory/the channel's", burst(over(ledger.Extra("peak_rss", "peak memory"), Channel))),
+			ledger.AtMost(1.1, "finish", "a million jobs of 10 ms on 5,000 workers end within 1.10 of the ideal, jobs × work ÷ workers", "time to the end/ideal",
+				burst(ours(ledger.Extra("finish", "time/ideal")))),
+			ledger.AtMost(.9, "cpu", "with at most 0.9 of the bare channel's processor time", "our processor time/the channel's", burst(over(ledger.Extra("cpu_seconds", "processor time"), Channel))),
+			ledger.AtMost(1.2, "memory", "and at most 1.2 of its peak memory", "our peak memory/the channel's", burst(over(ledger.Extra("peak_rss", "peak memory"), Channel))),
 			{ID: "left", Title: "and no worker is left after the idle timeout", Subject: "workers left", Kind: judge.Never, Rule: judge.Exactly(0),
-				Cases: burst(ours("left", "workers left"))},
+				Cases: burst(ours(ledger.Extra("left", "workers left")))},
 		}},
 		{ID: "pool-sizing", Goal: true, Title: "5 s after the start and after each change a pool without a number gets within 25 % of the best fixed size",
 			Note:  "The best fixed size is picked afterwards, for each kind of work and for each side of the change, which no operator can do.",
@@ -99,15 +86,12 @@ var family = ledger.Family{
 	},
 }
 
-// atMost is a part about a ratio of times, or of what was used.
-func atMost(bound float64, id, title, subject string, cases func(*ledger.Evidence) []ledger.Case) ledger.Part {
-	return ledger.Part{ID: id, Title: title, Subject: subject, Unit: "x", Rule: judge.AtMost(bound), Spread: .03, Cases: cases}
-}
-
 // allocates is a part about allocations, of which there may be none but those of the start.
 func allocates(what, setup string, by func(producers, workers int) bool) ledger.Part {
 	return ledger.Part{ID: "allocs", Title: "and no allocation", Subject: "allocations for 1,000 " + what, Kind: judge.Never, Rule: judge.Below(5),
-		Cases: submitted(setup, by, func(us ledger.Key) ledger.Term { return ours("allocs", "allocations for each")(us).Times(1000) })}
+		Cases: submitted(setup, by, func(us ledger.Key) ledger.Term {
+			return ledger.Of(us, ledger.Extra("allocs", "allocations for each")).Times(1000)
+		})}
 }
 
 // over is our figure over the least of some contestants'.
@@ -115,15 +99,15 @@ func over(f ledger.Figure, rivals ...string) func(us ledger.Key) ledger.Term {
 	return func(us ledger.Key) ledger.Term {
 		var theirs []ledger.Term
 		for _, name := range rivals {
-			theirs = append(theirs, ledger.Of(ledger.Key{Setup: us.Setup, Load: us.Load, Pattern: name}, f))
+			theirs = append(theirs, ledger.Of(us.By(name), f))
 		}
 		return ledger.Of(us, f).Over(ledger.Least(theirs...))
 	}
 }
 
 // ours is our figure itself.
-func ours(key, name string) func(us ledger.Key) ledger.Term {
-	return func(us ledger.Key) ledger.Term { return ledger.Of(us, ledger.Extra(key, name)) }
+func ours(f ledger.Figure) func(us ledger.Key) ledger.Term {
+	return func(us ledger.Key) ledger.Term { return ledger.Of(us, f) }
 }
 
 // Who submits.
@@ -169,18 +153,17 @@ func burst(value func(us ledger.Key) ledger.Term) func(*ledger.Evidence) []ledge
 // sizings are the kinds of work, before and after the change. They are open where a pool
 // had less time than the goal says, or where a fixed size is missing.
 func sizings(e *ledger.Evidence) (out []ledger.Case) {
+	goal := experiment.Sized[Config]("full")
 	for _, kind := range workKinds() {
 		for _, phase := range phaseNames {
 			us := kind.key(phase, 0)
-			var fixed []ledger.Term
-			for _, k := range e.Keys(func(k ledger.Key) bool { return k.Setup == us.Setup && k.Load == phase && k.Pattern != Spillway }) {
-				fixed = append(fixed, ledger.Of(k, goodput))
-			}
-			c := ledger.Case{Setup: kind.name + ", " + phase, Value: ledger.Of(us, goodput).Over(ledger.Best(fixed...)).Times(100)}
+			fixed := e.All(ledger.Goodput, func(k ledger.Key) bool { return k.By(Spillway) == us && k != us })
+			c := ledger.Case{Setup: kind.name + ", " + phase, Value: ledger.Of(us, ledger.Goodput).Over(ledger.Best(fixed...)).Times(100)}
+			missing := func(n int) bool { return !e.Has(kind.key(phase, n*int(e.Param("gomaxprocs")))) }
 			switch {
 			case !e.Has(us):
 				c.Open = "It was not run: run it with --part sizing, or with --full."
-			case slices.ContainsFunc(multiples, func(n int) bool { return !e.Has(kind.key(phase, n*int(e.Param("gomaxprocs")))) }), e.Param("settle_seconds") != sizingSettle.Seconds():
+			case slices.ContainsFunc(goal.Sizes, missing), e.Param("settle_seconds") != goal.Settle.Seconds():
 				c.Open = "The goal gives a pool 5 s and compares it with all fixed sizes: run it without --settle and --sizes."
 			}
 			out = append(out, c)

@@ -1,6 +1,7 @@
 package pools
 
 import (
+	"errors"
 	"runtime"
 	"slices"
 	"strings"
@@ -61,23 +62,26 @@ func TestWhatAnswersOtherwiseAtItsSizeIsOpen(t *testing.T) {
 
 func TestBadInputIsNamed(t *testing.T) {
 	for want, spoil := range map[string]func(*Config){
-		"contestant \"x\"": func(c *Config) { c.Contestant = []string{"x"} },
-		"part \"x\"":       func(c *Config) { c.Part = []string{"x"} },
-		"no part":          func(c *Config) { c.Part = nil },
-		"workers is 0":     func(c *Config) { c.Workers = []int{0} },
-		"workers is :":     func(c *Config) { c.Workers = nil },
-		"producers is -1":  func(c *Config) { c.Producers = []int{-1} },
-		"work is [1s]":     func(c *Config) { c.Work = []time.Duration{time.Second} },
-		"buffer is 0":      func(c *Config) { c.Buffer = 0 },
-		"rounds is 0":      func(c *Config) { c.Rounds = 0 },
-		"sizes is 0":       func(c *Config) { c.Sizes = []int{0} },
-		"jobs is 0":        func(c *Config) { c.Jobs = 0 },
-		"measure 0s":       func(c *Config) { c.Measure = 0 },
-		"memory-cap is -1": func(c *Config) { c.MemoryCap = -1 },
+		`contestant "x"`:                     func(c *Config) { c.Contestant = []string{"x"} },
+		`part "x"`:                           func(c *Config) { c.Part = []string{"x"} },
+		"there is no part":                   func(c *Config) { c.Part = nil },
+		"workers is 0: want 1 to 100000":     func(c *Config) { c.Workers = []int{0} },
+		"workers is all: want":               func(c *Config) { c.Workers = nil },
+		"producers is -1: want 0 to 100000":  func(c *Config) { c.Producers = []int{-1} },
+		"work is 1s: want 0s to 1ms":         func(c *Config) { c.Work = []time.Duration{time.Second} },
+		"buffer is 0: want":                  func(c *Config) { c.Buffer = 0 },
+		"rounds is 0: want 1 to 1000":        func(c *Config) { c.Rounds = 0 },
+		"sizes is 0: want 1 to 1000":         func(c *Config) { c.Sizes = []int{0} },
+		"jobs is 0: want":                    func(c *Config) { c.Jobs = 0 },
+		"time is 0s: want more than 0s":      func(c *Config) { c.Time = 0 },
+		"settle is 0s: want more than 0s":    func(c *Config) { c.Settle = 0 },
+		"measure is 0s: want at least 100ms": func(c *Config) { c.Measure = 0 },
+		"memory-cap is -1: want":             func(c *Config) { c.MemoryCap = -1 },
 	} {
 		c := experiment.Sized[Config]("")
 		spoil(&c)
-		if _, err := plan(c); err == nil || !strings.Contains(err.Error(), want) {
+		_, _, err := experiment.Session{Dir: t.TempDir()}.Run(t.Context(), Experiment, &c)
+		if !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -64,6 +64,4 @@ type Flood struct {
 }
 
 // Ideal is how long it takes if every worker is always busy.
-func (f Flood) Ideal() time.Duration {
-	return time.Duration((f.Jobs+f.Workers-1)/f.Workers) * f.Work
-}
+func (f Flood) Ideal() time.Duration { return time.Duration((f.Jobs+f.Workers-1)/f.Workers) * f.Work }

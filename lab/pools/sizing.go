@@ -2,7 +2,6 @@ package pools
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"strconv"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/service"
 	"github.com/spillway-go/spillway/loadgen"
 	"github.com/spillway-go/spillway/workerpool"
 )
@@ -32,13 +32,6 @@ type phase struct {
 
 // deadline is how soon a job has to end, to count.
 const deadline = 200 * time.Millisecond
-
-// What the claim is about: the fixed sizes, in multiples of GOMAXPROCS, and the time that
-// a pool without a number has.
-var (
-	multiples    = []int{1, 2, 4, 8, 16, 32, 64}
-	sizingSettle = 5 * time.Second
-)
 
 // workKinds compute, wait, or both. The computing load is more than the processors can
 // do, so that a pool that is too large starts jobs that it cannot finish in time.
@@ -79,9 +72,7 @@ func (p *planner) sizing() {
 		g.Run = func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
 			job.Seed, job.TurnsMS = t.Seed, turnsMS
 			runs := make([]results.Run, len(phaseNames))
-			spec := p.spec(roleSizing, job)
-			spec.Program = "" // the lab itself
-			exit, err := contestant.Run(ctx, spec, &runs)
+			exit, err := contestant.Run(ctx, p.spec(roleSizing, job), &runs)
 			for i := range runs {
 				runs[i].Killed = exit.Killed
 			}
@@ -135,7 +126,9 @@ func (s sized) play(ctx context.Context) ([]results.Run, error) {
 	defer p.Close()
 	var out []results.Run
 	for i, ph := range s.Phases {
-		res, err := s.settleThenMeasure(ctx, target{p, ph, s.TurnsMS}, s.Seed+uint64(2*i))
+		stream := []service.Stretch{{Rate: ph.PerSecond, For: s.Settle}, {Rate: ph.PerSecond, For: s.Measure}}
+		load := service.Load{Stretches: stream, Measured: 1, Timeout: deadline, Seed: s.Seed + uint64(2*i)}
+		res, err := load.Send(ctx, target{p, ph, s.TurnsMS}.do)
 		if err != nil {
 			return nil, err
 		}
@@ -151,22 +144,6 @@ func (s sized) play(ctx context.Context) ([]results.Run, error) {
 	return out, ctx.Err()
 }
 
-// settleThenMeasure sends one continuous stream and returns the result of its second
-// part.
-func (s sized) settleThenMeasure(ctx context.Context, t target, seed uint64) (*loadgen.Result, error) {
-	stream := func(d time.Duration, seed uint64) (*loadgen.Result, error) {
-		return loadgen.Run(ctx, loadgen.Config{Target: t, Timeout: deadline, Open: loadgen.Poisson(t.PerSecond, d, seed)})
-	}
-	settled := make(chan error, 1)
-	go func() {
-		_, err := stream(s.Settle, seed)
-		settled <- err
-	}()
-	time.Sleep(s.Settle) // its last jobs end later
-	res, err := stream(s.Measure, seed+1)
-	return res, errors.Join(err, <-settled)
-}
-
 // slice is how long a job computes before it checks its context and yields. The
 // generator is in the same process: behind jobs that keep a processor for as long as
 // the runtime allows it was late by half a second, which distorted all sizes.
@@ -179,7 +156,7 @@ type target struct {
 	turnsMS int
 }
 
-func (t target) Do(ctx context.Context, _ uint64) loadgen.Outcome {
+func (t target) do(ctx context.Context, _ uint64, _ bool) loadgen.Outcome {
 	ended := make(chan struct{})
 	err := t.pool.TrySubmit(ctx, func(ctx context.Context) error {
 		defer close(ended)

@@ -18,9 +18,8 @@ const (
 )
 
 var (
-	names  = []string{fresh, syncPool, channel, spillway, buffers}
-	our    = []string{spillway, buffers}
-	rivals = []string{syncPool, channel}
+	names = []string{fresh, syncPool, channel, spillway, buffers}
+	our   = []string{spillway, buffers}
 )
 
 func ours(name string) bool { return slices.Contains(our, name) }

@@ -5,9 +5,7 @@ package reuse
 
 import (
 	"context"
-	"fmt"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/contestant"
@@ -36,71 +34,44 @@ const help = `Objects are made fresh, taken from sync.Pool, from a channel of 1,
 // Config is what a user may set.
 type Config struct {
 	Contestant []string      `placeholder:"NAME" help:"Only these: fresh, sync.Pool, channel, spillway, spillway-buffers. Claims that need another one stay open."`
-	Size       []int         `group:"Size" default:"1024,65536,500000" help:"Sizes of the objects of the steady cycles, in bytes. Claims are about 1024 and 500000."`
-	Rounds     int           `group:"Size" default:"15" full:"31" quick:"5" help:"How often every contestant has its turn in a steady cycle, in each repeat."`
-	Time       time.Duration `group:"Size" default:"10ms" quick:"3ms" help:"How long a turn is."`
-	Users      int           `group:"Size" default:"1000" help:"Goroutines of a burst, each holding an object of 64 KiB. Beside the outlier it is a fifth of them."`
-	Bursts     int           `group:"Size" default:"6" full:"10" quick:"4" help:"How many bursts there are. The first one makes the objects and does not count."`
-	On         time.Duration `group:"Size" default:"100ms" help:"How long a burst is."`
-	Off        time.Duration `group:"Size" default:"300ms" help:"How long the gap after a burst is."`
-	Idle       time.Duration `group:"Size" default:"1m" help:"How long a pool is not used before one looks at what it still holds."`
-	MemoryCap  int           `default:"4096" placeholder:"MIB" help:"A contestant that needs more memory than that is killed; 0 sets no limit."`
+	Size       []int         `group:"Size" default:"1024,65536,500000" least:"1" most:"1048576" help:"Sizes of the objects of the steady cycles, in bytes. Claims are about 1024 and 500000."`
+	Rounds     int           `group:"Size" default:"15" full:"31" quick:"5" least:"3" help:"How often every contestant has its turn in a steady cycle, in each repeat."`
+	Time       time.Duration `group:"Size" default:"10ms" quick:"3ms" above:"0s" help:"How long a turn is."`
+	Users      int           `group:"Size" default:"1000" least:"1" help:"Goroutines of a burst, each holding an object of 64 KiB. Beside the outlier it is a fifth of them."`
+	Bursts     int           `group:"Size" default:"6" full:"10" quick:"4" least:"2" help:"How many bursts there are. The first one makes the objects and does not count."`
+	On         time.Duration `group:"Size" default:"100ms" above:"0s" help:"How long a burst is."`
+	Off        time.Duration `group:"Size" default:"300ms" least:"0s" help:"How long the gap after a burst is."`
+	Idle       time.Duration `group:"Size" default:"1m" above:"0s" help:"How long a pool is not used before one looks at what it still holds."`
+	MemoryCap  int           `default:"4096" placeholder:"MIB" least:"0" help:"A contestant that needs more memory than that is killed; 0 sets no limit."`
 }
 
-func (c Config) check() error {
-	switch {
-	case len(c.Size) == 0 || slices.Min(c.Size) < 1 || slices.Max(c.Size) > 1<<20:
-		return fmt.Errorf("size is %v: want bytes from 1 to %d, or leave the flag out for all sizes", c.Size, 1<<20)
-	case c.Rounds < 3 || c.Time <= 0:
-		return fmt.Errorf("rounds is %d and time %v: want at least 3, and more than 0s", c.Rounds, c.Time)
-	case c.Users < 1 || c.Bursts < 2 || c.On <= 0 || c.Off < 0 || c.Idle <= 0:
-		return fmt.Errorf("users is %d, bursts %d, on %v, off %v and idle %v: want at least 1, at least 2, more than 0s, at least 0s, and more than 0s", c.Users, c.Bursts, c.On, c.Off, c.Idle)
-	case c.MemoryCap < 0:
-		return fmt.Errorf("memory-cap is %d: want a number of MiB, or 0 for no limit", c.MemoryCap)
+func plan(c Config) (p experiment.Plan, err error) {
+	if c.Contestant, err = experiment.Chosen(c.Contestant, names); err != nil {
+		return p, err
 	}
-	return experiment.Known("contestant", c.Contestant, names)
-}
-
-func plan(c Config) (experiment.Plan, error) {
-	if err := c.check(); err != nil {
-		return experiment.Plan{}, err
-	}
-	if len(c.Contestant) == 0 {
-		c.Contestant = names
-	}
-	var p experiment.Plan
 	for _, crowd := range crowds {
 		p.Groups = append(p.Groups, c.cycles(crowd))
 	}
-	add := func(k ledger.Key, role string, job any, expect time.Duration) {
-		p.Cells = append(p.Cells, experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Expect: expect, Run: experiment.Alone(c.spec(role, job))})
-	}
 	for _, name := range c.Contestant {
 		job := Burst{Contestant: name, Users: c.Users, Bursts: c.Bursts, On: c.On, Off: c.Off}
-		add(burstKey(name), roleBursts, job, time.Duration(c.Bursts)*(c.On+c.Off))
+		p.Alone(burstKey.By(name), time.Duration(c.Bursts)*(c.On+c.Off), c.spec(roleBursts, job))
 		if name == spillway {
 			job.Bursts, job.Idle = 2, c.Idle
 			p.Programs = append(p.Programs, c.spec(RoleIdle, nil))
-			add(idleKey, RoleIdle, job, time.Second)
+			p.Alone(idleKey, time.Second, c.spec(RoleIdle, job))
 		}
-		users := max(c.Users/5, 1)
-		add(outlierKey(name, true), roleOutlier, outlierJob{name, true, users}, time.Second)
-		without := outlierKey(name, false)
-		add(without, roleOutlier, outlierJob{name, false, users}, time.Second)
-		if ours(name) {
-			without.Twin = true
-			add(without, roleOutlier, outlierJob{name, false, users}, time.Second)
+		for _, with := range []bool{true, false} {
+			for _, k := range outlierKey(name, with).AndTwin(ours(name) && !with) {
+				p.Alone(k, time.Second, c.spec(roleOutlier, outlierJob{name, with, max(c.Users/5, 1)}))
+			}
 		}
 	}
 	return p, nil
 }
 
+// spec starts a role: this program's own, or the one of the program virtual.
 func (c Config) spec(role string, job any) contestant.Spec {
-	s := contestant.Spec{Role: role, Input: job, MemoryCap: uint64(c.MemoryCap) << 20}
-	if role == RoleIdle {
-		s.Program = "virtual"
-	}
-	return s
+	return contestant.Spec{Program: "virtual", Role: role, Input: job, MemoryCap: uint64(c.MemoryCap) << 20}
 }
 
 // crowds are who uses a pool in a steady cycle.
@@ -110,38 +81,22 @@ var crowds = []string{"1 goroutine", "GOMAXPROCS goroutines", "1,000 goroutines"
 func (c Config) cycles(crowd string) experiment.Group {
 	goroutines := map[string]int{crowds[0]: 1, crowds[1]: runtime.GOMAXPROCS(0), crowds[2]: 1000}
 	job := cycleJob{Goroutines: goroutines[crowd], Rounds: c.Rounds, Time: c.Time}
-	g := experiment.Group{Label: "steady cycles by " + crowd + ", in turns"}
+	var keys []ledger.Key
 	for _, size := range c.Size {
 		for _, name := range c.Contestant {
-			k := cycleKey(name, size, crowd)
-			g.Keys, job.Players = append(g.Keys, k), append(job.Players, player{name, size})
-			if k.Twin = ours(name) && size == small; k.Twin {
-				g.Keys, job.Players = append(g.Keys, k), append(job.Players, player{name, size})
+			for _, k := range cycleKey(name, size, crowd).AndTwin(ours(name) && size == small) {
+				keys, job.Players = append(keys, k), append(job.Players, player{name, size})
 			}
 		}
 	}
 	const between = 3 * time.Millisecond // turns, for a collection
-	g.Expect = time.Duration(len(g.Keys)*(c.Rounds+2)) * (c.Time + between)
-	g.Run = func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
-		job.Seed = t.Seed
-		var readings [][]turns.Reading
-		exit, err := contestant.Run(ctx, c.spec(roleCycle, job), &readings)
-		runs := experiment.InTurns(g.Keys, exit, readings, map[string]func(turns.Reading) float64{"ns": turns.Nanos, "mallocs": turns.Mallocs})
-		mine := map[int][]float64{} // Spillway's times, by size
-		for i, of := range job.Players {
-			if of.Contestant == spillway {
-				mine[of.Size] = runs[i].Blocks["ns"]
-			}
-		}
-		for i, of := range job.Players {
-			if behind := slices.Clone(mine[of.Size]); behind != nil && !ours(of.Contestant) {
-				for round, ns := range runs[i].Blocks["ns"] {
-					behind[round] /= ns
-				}
-				ledger.Keep(&runs[i], "behind", behind)
-			}
-		}
-		return runs, err
+	return experiment.Group{
+		Keys: keys, Label: "steady cycles by " + crowd + ", in turns", Expect: time.Duration(len(keys)*(c.Rounds+2)) * (c.Time + between),
+		Run: func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
+			job.Seed = t.Seed
+			runs, err := experiment.Play(ctx, keys, c.spec(roleCycle, job), experiment.Figures{"ns": turns.Nanos, "mallocs": turns.Mallocs})
+			experiment.Behind(keys, runs, "ns")
+			return runs, err
+		},
 	}
-	return g
 }

@@ -2,8 +2,10 @@ package reuse
 
 import (
 	"context"
+	"errors"
 	"io"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,17 +38,21 @@ func TestVerdictsFollowTheFigures(t *testing.T) {
 }
 
 func TestBadSettingsAreRefused(t *testing.T) {
-	for name, spoil := range map[string]func(*Config){
-		"size":       func(c *Config) { c.Size = []int{0} },
-		"sizes":      func(c *Config) { c.Size = nil },
-		"rounds":     func(c *Config) { c.Rounds = 1 },
-		"bursts":     func(c *Config) { c.Bursts = 1 },
-		"memory cap": func(c *Config) { c.MemoryCap = -1 },
-		"contestant": func(c *Config) { c.Contestant = []string{"pool"} },
+	for want, spoil := range map[string]func(*Config){
+		"size is 0: want 1 to 1048576":  func(c *Config) { c.Size = []int{0} },
+		"size is all: want":             func(c *Config) { c.Size = nil },
+		"rounds is 1: want at least 3":  func(c *Config) { c.Rounds = 1 },
+		"users is 0: want at least 1":   func(c *Config) { c.Users = 0 },
+		"bursts is 1: want at least 2":  func(c *Config) { c.Bursts = 1 },
+		"off is -1ns: want at least 0s": func(c *Config) { c.Off = -1 },
+		"memory-cap is -1: want":        func(c *Config) { c.MemoryCap = -1 },
+		`contestant "pool"`:             func(c *Config) { c.Contestant = []string{"pool"} },
 	} {
 		c := experiment.Sized[Config]("")
-		if spoil(&c); c.check() == nil {
-			t.Errorf("%s: no error", name)
+		spoil(&c)
+		_, _, err := experiment.Session{Dir: t.TempDir()}.Run(t.Context(), Experiment, &c)
+		if !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func cycle(ctx context.Context, j cycleJob) ([][]turns.Reading, error) {
 		var work func() // every turn has a pool of its own: where it lies in memory is luck
 		players[i] = turns.Player{
 			Name:  p.Contestant,
-			Ready: func(n int) error { work = ready(newPool(p.Contestant, p.Size), j.Goroutines, n); return nil },
+			Ready: func(n int) error { work = ready(j.Goroutines, n, newPool(p.Contestant, p.Size).cycles); return nil },
 			Block: func(int) { work() },
 		}
 	}
@@ -41,20 +41,17 @@ func cycle(ctx context.Context, j cycleJob) ([][]turns.Reading, error) {
 
 // ready starts goroutines for n cycles in all, which wait for work. Each has made one
 // before, so that the pool is filled.
-func ready(p *pool, goroutines, n int) (work func()) {
+func ready(goroutines, n int, cycles func(n int)) (work func()) {
 	begin := make(chan struct{})
 	var warm, done sync.WaitGroup
 	warm.Add(goroutines)
 	for i := range goroutines {
-		share := n / goroutines
-		if i < n%goroutines {
-			share++
-		}
+		share := n*(i+1)/goroutines - n*i/goroutines
 		done.Go(func() {
-			p.cycles(1)
+			cycles(1)
 			warm.Done()
 			<-begin
-			p.cycles(share)
+			cycles(share)
 		})
 	}
 	warm.Wait()
@@ -144,12 +141,12 @@ type outlierJob struct {
 func outlier(_ context.Context, j outlierJob) (map[string]float64, error) {
 	const times = 50
 	p := newPool(j.Contestant, normal)
-	holding := &pool{cycles: func(n int) {
+	holding := func(n int) {
 		for range n {
 			p.use(dirty, func() { time.Sleep(holdFor / 5) })
 		}
-	}}
-	hold := func() { ready(holding, j.Users, j.Users*times)() }
+	}
+	hold := func() { ready(j.Users, j.Users*times, holding)() }
 	began := time.Now()
 	hold()
 	if j.With {

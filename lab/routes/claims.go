@@ -1,8 +1,17 @@
 package routes
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
+)
+
+const (
+	total     = "_total" // after the key of a figure that is not net of the harness
+	manyCores = 16       // for a claim about contention
+	moves     = 0.8      // by so much a gain, in per cent, moves between sessions
 )
 
 // The figures of the claims.
@@ -17,8 +26,7 @@ var (
 )
 
 var family = ledger.Family{
-	ID:     "R",
-	Title:  "A pooled request context is compared with a fresh one, and typed routes with hand-written ones and with other frameworks",
+	ID: "R", Title: "A pooled request context is compared with a fresh one, and typed routes with hand-written ones and with other frameworks",
 	Source: `a benchmark report, "sync.Pool Performance Analysis for Route Package"`,
 	Claims: []ledger.Claim{
 		saves(1, "R1", "JSON POST: pooled is 6.4 % faster", "20,782 vs 22,206 ns/op; 52 vs 53 allocs", 6.4, judge.Between(4, 9),
@@ -37,11 +45,11 @@ var family = ledger.Family{
 			Note: "Allocations are counted by the runtime over all requests of a turn. A collection before each turn empties the pools, so that a few requests allocate all the same: one is 0.9 to 1.1 in the mean. Pauses are as the runtime counts them, all of one collection together, of the collection after each turn; turns are equally long.",
 			Parts: []ledger.Part{
 				{ID: "allocs", Title: "pooling saves exactly one allocation a request", Subject: "allocations of a request, fresh − pooled,", Kind: judge.Every, Rule: judge.Between(.9, 1.1), Published: []float64{1},
-					Cases: each(Scenarios, func(scenario string) ledger.Term {
+					Cases: ledger.Each(Scenarios, func(scenario string) ledger.Term {
 						return of(Net, scenario, Fresh, allocs).Minus(of(Net, scenario, Pooled, allocs))
 					})},
 				{ID: "pause", Title: "pooling makes the collector's pauses shorter", Subject: "p99 of the collector's pauses, pooled/fresh,", Unit: "x", Rule: judge.Below(1), Spread: .03,
-					Cases: each([]string{JSON, Large}, func(scenario string) ledger.Term {
+					Cases: ledger.Each([]string{JSON, Large}, func(scenario string) ledger.Term {
 						return of(Net, scenario, Pooled, pause).Over(of(Net, scenario, Fresh, pause))
 					})},
 			}},
@@ -86,4 +94,118 @@ var family = ledger.Family{
 		{Title: "Version 2 of encoding/json", Text: "In a build with GOEXPERIMENT=jsonv2, the hand-written handlers call version 2 and the frameworks still call version 1, which is then implemented by version 2."},
 		{Title: "After the handler has returned", Text: "Each of 20,000 handlers starts a goroutine with its context and does not wait for it. Once the handler has returned, the goroutine reads a value from the context: it is its own request's, another's, or reading panics. The same runs as a test under the race detector."},
 	},
+}
+
+func of(setup, scenario, name string, f ledger.Figure) ledger.Term {
+	return ledger.Of(ledger.Key{Setup: setup, Load: scenario, Pattern: name}, f)
+}
+
+// shape is a way to measure the published layer.
+type shape struct{ setup, pooled, words string }
+
+// shapes are compared. The first decides: nothing but the pool differs.
+var shapes = []shape{
+	{Net, Pooled, "net of the harness"}, {AsPublished, PooledShort, "with the published harness and all that differed"},
+}
+
+// took is the time for a request: on the clock where the claim is about contention.
+func (s shape) took(scenario, name string) ledger.Term {
+	f := processor
+	if scenario == Parallel {
+		f = clock
+	}
+	if s.setup == AsPublished {
+		f.Key += total
+	}
+	return of(s.setup, scenario, name, f)
+}
+
+func percent(ratio ledger.Term) ledger.Term { return ratio.Minus(ledger.Const(1)).Times(100) }
+
+// saves is a claim about what pooling saves, in per cent of the fresh build's time; with
+// the sign −1, about what it costs. The first scenario decides.
+func saves(sign float64, id, title, published string, value float64, rule judge.Rule, note string, scenarios ...string) ledger.Claim {
+	subject := map[float64]string{1: "what pooling saves", -1: "what pooling costs"}[sign]
+	return ledger.Claim{ID: id, Title: title, Published: published, Note: note, Parts: []ledger.Part{{
+		Subject: subject, Unit: "%", Rule: rule, Spread: moves, Published: []float64{value}, Cases: func(e *ledger.Evidence) (out []ledger.Case) {
+			for i, scenario := range scenarios {
+				for k, s := range shapes {
+					c := ledger.Case{Setup: s.words, Beside: i+k > 0, Value: percent(s.took(scenario, s.pooled).Over(s.took(scenario, Fresh))).Times(-sign)}
+					if scenario == Untagged {
+						c.Setup += ", answered 400 for want of form tags"
+					}
+					if procs := e.Param("gomaxprocs"); scenario == Parallel && procs < manyCores {
+						c.Needs = fmt.Sprintf("The claim is about contention by at least %d processors, and GOMAXPROCS is %.0f.", manyCores, procs)
+					}
+					out = append(out, c)
+				}
+			}
+			return out
+		}}}}
+}
+
+// traffic is by how much fresh contexts take longer over the published mixture, averaged
+// in both ways.
+func traffic(*ledger.Evidence) (out []ledger.Case) {
+	for i, s := range shapes {
+		fresh, pooled, ratios := ledger.Const(0), ledger.Const(0), ledger.Const(0)
+		for _, scenario := range Scenarios {
+			f, p, share := s.took(scenario, Fresh), s.took(scenario, s.pooled), weights[scenario]/100
+			fresh, pooled, ratios = fresh.Plus(f.Times(share)), pooled.Plus(p.Times(share)), ratios.Plus(f.Over(p).Times(share))
+		}
+		out = append(out,
+			ledger.Case{Setup: s.words + ", ratio of the mean times", Beside: i > 0, Value: percent(fresh.Over(pooled))},
+			ledger.Case{Setup: s.words + ", mean of the ratios", Beside: i > 0, Value: percent(ratios)})
+	}
+	return out
+}
+
+// duel compares one of ours with another, in a scenario.
+type duel struct{ words, scenario, ours, theirs string }
+
+// taxed are duels of typed routes with the same by hand. byHand are those of a typed GET
+// with each that is hand-written: who beats all of them beats the best.
+var taxed, byHand = func() (taxed, byHand []duel) {
+	for _, scenario := range []string{JSON, Form, Large, Get} {
+		taxed = append(taxed, duel{scenario + " on net/http's mux", scenario, Spillway, Mux}, duel{scenario + " on gin", scenario, GinTyped, Gin})
+	}
+	for _, name := range []string{Mux, MuxValidator, Chi, Gin} {
+		byHand = append(byHand, duel{"beside " + name, Get, Spillway, name})
+	}
+	return taxed, byHand
+}()
+
+// builds is a case for every duel in every build. The one with json v2 decides.
+func builds(duels []duel, value func(setup string, d duel) ledger.Term) func(*ledger.Evidence) []ledger.Case {
+	return func(e *ledger.Evidence) (out []ledger.Case) {
+		ran := func(build string) bool {
+			return e.Has(ledger.Key{Setup: contestOf + build, Load: Get, Pattern: Nothing})
+		}
+		for _, build := range []string{JSONv2, StdJSON} {
+			for _, d := range duels {
+				c := ledger.Case{Setup: strings.TrimPrefix(d.words+", "+build, ", "), Beside: build == StdJSON, Value: value(contestOf+build, d)}
+				if build == JSONv2 && ran(StdJSON) && !ran(JSONv2) {
+					c.Open = "The contestants were not run in a build with json v2: leave out --one-build."
+				}
+				out = append(out, c)
+			}
+		}
+		return out
+	}
+}
+
+func takes(title, subject string, bound float64, duels ...duel) ledger.Part {
+	return ledger.AtMost(bound, "time", title, subject, builds(duels, func(setup string, d duel) ledger.Term {
+		return of(setup, d.scenario, d.ours, processor).Over(of(setup, d.scenario, d.theirs, processor))
+	}))
+}
+
+func atMost(n float64, scenario string) ledger.Part {
+	return ledger.Part{ID: "allocs", Title: fmt.Sprintf("it needs at most %.0f allocations", n), Subject: "allocations of a " + scenario, Kind: judge.Never, Rule: judge.AtMost(n),
+		Cases: builds([]duel{{scenario: scenario}}, func(setup string, d duel) ledger.Term { return of(setup, d.scenario, Spillway, whole) })}
+}
+
+func never(id, title string, f ledger.Figure) ledger.Part {
+	return ledger.Part{ID: id, Title: title, Subject: f.Name + " in " + lateLoad, Kind: judge.Never, Rule: judge.Exactly(0),
+		Cases: ledger.Each([]string{Spillway, GinTyped}, func(name string) ledger.Term { return of(late, lateLoad, name, f) })}
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/turns"
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
 // Experiment is the declaration. The program lab/contestants/web plays its roles.
@@ -32,20 +32,10 @@ The contestants are built twice, the second time with GOEXPERIMENT=jsonv2, which
 // Config is what a user may set.
 type Config struct {
 	Contestant []string      `placeholder:"NAME" help:"Only these, such as spillway or \"gin by hand\". Claims that need another one stay open."`
-	Time       time.Duration `group:"Size" default:"5ms" quick:"2ms" help:"How long a turn is."`
-	Rounds     int           `group:"Size" default:"25" quick:"6" help:"How often every contestant has its turn in each scenario, in each repeat."`
+	Time       time.Duration `group:"Size" default:"5ms" quick:"2ms" above:"0s" most:"1m" help:"How long a turn is."`
+	Rounds     int           `group:"Size" default:"25" quick:"6" least:"1" most:"1000" help:"How often every contestant has its turn in each scenario, in each repeat."`
 	OneBuild   bool          `group:"Size" help:"Do not build the contestants a second time, with GOEXPERIMENT=jsonv2. The goals of Spillway's own routes then stay open."`
-	MemoryCap  int           `default:"512" placeholder:"MIB" help:"A process that needs more memory than that is killed; 0 sets no limit."`
-}
-
-func (c Config) check() error {
-	switch {
-	case c.Time <= 0 || c.Time > time.Minute || c.Rounds < 1 || c.Rounds > 1000:
-		return fmt.Errorf("time is %v and rounds is %d: want more than 0s and at most 1m, and 1 to 1000", c.Time, c.Rounds)
-	case c.MemoryCap < 0:
-		return fmt.Errorf("memory-cap is %d: want a number of MiB, or 0 for no limit", c.MemoryCap)
-	}
-	return experiment.Known("contestant", c.Contestant, slices.Concat(Contest, Shape, OnFasthttp))
+	MemoryCap  int           `default:"512" placeholder:"MIB" least:"0" help:"A process that needs more memory than that is killed; 0 sets no limit."`
 }
 
 // Set-ups. Those of the comparison exist for each build.
@@ -57,11 +47,17 @@ const (
 	late        = "after the handler has returned"
 )
 
-func plan(c Config) (experiment.Plan, error) {
-	if err := c.check(); err != nil {
-		return experiment.Plan{}, err
+// So many contexts are read after their handler has returned.
+const (
+	lateRequests = 20_000
+	lateLoad     = "20,000 requests"
+)
+
+func plan(c Config) (p experiment.Plan, err error) {
+	if c.Contestant, err = experiment.Chosen(c.Contestant, slices.Compact(slices.Concat(Contest, Shape, OnFasthttp))); err != nil {
+		return p, err
 	}
-	p := experiment.Plan{Demos: demos()}
+	p.Demos = demos()
 	add := func(setup, build string, scenarios, players []string) {
 		for _, scenario := range scenarios {
 			if g := c.group(setup, build, scenario, players); len(g.Keys) > 1 {
@@ -81,80 +77,57 @@ func plan(c Config) (experiment.Plan, error) {
 		add(fiberOf+build, build, Scenarios, OnFasthttp)
 	}
 	for _, name := range []string{Spillway, GinTyped} {
-		if c.plays(name) {
+		if slices.Contains(c.Contestant, name) {
 			p.Cells = append(p.Cells, c.lateCell(name))
 		}
 	}
 	return p, nil
 }
 
-func (c Config) plays(name string) bool {
-	return len(c.Contestant) == 0 || slices.Contains(c.Contestant, name)
-}
-
-// match is a scenario in one set-up, measured in one process.
-type match struct {
-	Job
-	setup, build string
-	memoryCap    int
-}
-
-// group is a match of those of the players who are asked for and can do the scenario,
-// with the harness as the last.
+// group is a scenario in one set-up, measured in one process, with those of the players
+// who were chosen and can do it, and with the harness as the last.
 func (c Config) group(setup, build, scenario string, players []string) experiment.Group {
 	const start, between = 200 * time.Millisecond, 5 * time.Millisecond / 2 // turns, for a collection
-	m := match{Job{Scenario: scenario, Published: setup == AsPublished, Rounds: c.Rounds, Time: c.Time}, setup, build, c.MemoryCap}
-	var g experiment.Group
+	job := Job{Scenario: scenario, Published: setup == AsPublished, Rounds: c.Rounds, Time: c.Time}
+	var keys []ledger.Key
 	for i, name := range players {
-		if i == len(players)-1 || c.plays(name) && Does(name, scenario) {
-			g.Keys = append(g.Keys, ledger.Key{Setup: setup, Load: scenario, Pattern: name, Twin: slices.Contains(m.Players, name)})
-			m.Players = append(m.Players, name)
+		if i == len(players)-1 || slices.Contains(c.Contestant, name) && Does(name, scenario) {
+			keys = append(keys, ledger.Key{Setup: setup, Load: scenario, Pattern: name, Twin: slices.Contains(job.Players, name)})
+			job.Players = append(job.Players, name)
 		}
 	}
-	g.Run, g.Expect = m.run, start+time.Duration(len(m.Players)*(m.Rounds+4))*(m.Time+between)
-	return g
-}
-
-func (m match) run(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
-	m.Seed = t.Seed
-	var got Measured
-	exit, err := contestant.Run(ctx, spec(RoleMeasure, m.build, m.Job, m.memoryCap), &got)
-	switch {
-	case err != nil:
-		return nil, err
-	case exit.Killed != "": // which contestant was the cause is unknown
-		return nil, fmt.Errorf("the process of all contestants was %s", exit.Killed)
-	case got.Build != m.build:
-		return nil, fmt.Errorf("the contestants were built with %s instead of %s: leave GOEXPERIMENT unset", got.Build, m.build)
-	}
-	runs := make([]results.Run, len(m.Players))
-	for i, readings := range got.Readings {
-		runs[i] = m.figures(m.Players[i], readings, got.Readings[len(runs)-1])
-		runs[i].Process.PeakRSS = exit.PeakRSS
-	}
-	if us := slices.Index(m.Players, Spillway); us >= 0 {
-		for i, name := range m.Players {
-			if ratios := runs[us].Ratios(&runs[i], processor.Key); len(ratios) > 0 && !slices.Contains([]string{Spillway, SpillwayTimed, GinTyped, Nothing}, name) {
-				ledger.Keep(&runs[i], "behind", ratios)
+	return experiment.Group{
+		Keys: keys, Expect: start + time.Duration(len(keys)*(c.Rounds+4))*(c.Time+between),
+		Run: func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
+			job.Seed = t.Seed
+			var got Measured
+			exit, err := experiment.Together(ctx, spec(RoleMeasure, build, job, c.MemoryCap), &got)
+			if err == nil && got.Build != build {
+				err = fmt.Errorf("the contestants were built with %s instead of %s: leave GOEXPERIMENT unset", got.Build, build)
 			}
-		}
+			if err != nil {
+				return nil, err
+			}
+			runs := experiment.InTurns(keys, exit, nil, nil)
+			for i, readings := range got.Readings {
+				runs[i].Params["build"], runs[i].Params["requests"] = build, readings[0].N
+				addFigures(&runs[i], keys[i], readings, got.Readings[len(keys)-1])
+			}
+			experiment.Behind(keys[:len(keys)-1], runs, processor.Key)
+			return runs, nil
+		},
 	}
-	return runs, nil
 }
 
-// figures are those of one player, net of the harness in the same round.
-func (m match) figures(name string, readings, harness []turns.Reading) results.Run {
-	run := results.Run{
-		Process: results.Process{ReuseRate: -1}, Extra: map[string]float64{},
-		Params: map[string]any{"gomaxprocs": runtime.GOMAXPROCS(0), "requests": readings[0].N, "rounds": m.Rounds, "build": m.build},
-	}
-	isHarness := name == Nothing || name == NothingFast
+// addFigures adds those of a cell, net of the harness in the same round.
+func addFigures(run *results.Run, k ledger.Key, readings, harness []turns.Reading) {
+	published, isHarness := k.Setup == AsPublished, k.Pattern == Nothing || k.Pattern == NothingFast
 	keep := func(key string, figure func(turns.Reading) float64) {
 		all, costs := turns.Each(readings, figure), turns.Each(harness, figure)
-		if m.Published {
-			ledger.Keep(&run, key+total, slices.Clone(all))
+		if published {
+			ledger.Keep(run, key+total, slices.Clone(all))
 		}
-		if whole := ledger.Median(all); m.Published && key == processor.Key && !isHarness && whole > 0 {
+		if whole := ledger.Median(all); published && key == processor.Key && !isHarness && whole > 0 {
 			run.Extra["harness_share"] = 100 * ledger.Median(costs) / whole
 		}
 		for i := range all {
@@ -162,25 +135,57 @@ func (m match) figures(name string, readings, harness []turns.Reading) results.R
 				all[i] -= costs[i]
 			}
 		}
-		ledger.Keep(&run, key, all)
+		ledger.Keep(run, key, all)
 	}
 	keep(processor.Key, turns.AllNanos)
 	keep(allocs.Key, turns.Mallocs)
 	keep("bytes", turns.Bytes)
 	run.Extra[whole.Key] = math.Round(run.Extra[allocs.Key])
-	var pauses []float64
-	for _, r := range readings {
-		run.Elapsed += r.Wall.Seconds()
-		run.Process.CPUSeconds += (r.Clock + r.Collector).Seconds()
-		run.Process.Mallocs += r.Mallocs
-		run.Process.AllocBytes += r.Bytes
-		pauses = append(pauses, r.Pause.Seconds())
-	}
-	if m.setup == Net || m.setup == AsPublished { // of which contention and pauses are claimed
+	if published || k.Setup == Net { // of which contention and pauses are claimed
 		keep(clock.Key, turns.WallNanos)
+		var pauses []float64
+		for _, r := range readings {
+			pauses = append(pauses, float64(r.Pause)/1e3)
+		}
 		slices.Sort(pauses)
-		run.Process.GCPauseP99 = pauses[int(math.Ceil(.99*float64(len(pauses))))-1]
-		run.Extra[pause.Key], run.Extra["pauses"] = 1e6*run.Process.GCPauseP99, float64(len(pauses))
+		run.Extra[pause.Key], run.Extra["pauses"] = pauses[int(math.Ceil(.99*float64(len(pauses))))-1], float64(len(pauses))
 	}
-	return run
+}
+
+func seen(ctx context.Context, name string, memoryCap int) (got Seen, err error) {
+	exit, err := contestant.Run(ctx, spec(RoleLate, StdJSON, LateJob{name, lateRequests}, memoryCap), &got)
+	if err == nil && exit.Killed != "" {
+		err = fmt.Errorf("%s was %s", name, exit.Killed)
+	}
+	return got, err
+}
+
+func (c Config) lateCell(name string) experiment.Cell {
+	return experiment.Cell{Setup: late, Load: lateLoad, Pattern: name, Expect: time.Second, Run: func(ctx context.Context, _ experiment.Trial) (results.Run, error) {
+		got, err := seen(ctx, name, c.MemoryCap)
+		extra := map[string]float64{wrong.Key: float64(got.Wrong), panics.Key: float64(got.Panics)}
+		return results.Run{Process: results.Process{ReuseRate: -1}, Extra: extra}, err
+	}}
+}
+
+func demos() []experiment.Demo {
+	const id, title = "use-after-return", "the goroutine that looks at its request's context after the handler has returned, as database/sql does with rows"
+	return []experiment.Demo{{ID: id, Title: title, Expect: 4 * time.Second, Run: func(ctx context.Context) (results.Demo, error) {
+		demo := results.Demo{ID: id, Title: title}
+		for _, name := range []string{Pooled, Fresh, Spillway, GinTyped} {
+			if name == Pooled && usage.Race {
+				continue // the detector would stop the program at the fault
+			}
+			got, err := seen(ctx, name, 0)
+			if err != nil {
+				return demo, err
+			}
+			demo.Outcome += fmt.Sprintf("%s: %d of %d saw another request's value, %d panicked. ", name, got.Wrong, lateRequests, got.Panics)
+			demo.Counts = append(demo.Counts,
+				results.NamedCount{Name: "another request's value, " + name, N: float64(got.Wrong)},
+				results.NamedCount{Name: "panics, " + name, N: float64(got.Panics)})
+		}
+		demo.Outcome += "All contexts but the pooled one belong to one request only; Spillway's routes pool what no handler sees."
+		return demo, nil
+	}}}
 }

@@ -1,6 +1,7 @@
 package routes
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -85,15 +86,17 @@ func TestContestantsCanBeChosen(t *testing.T) {
 }
 
 func TestBadSettingsAreRefused(t *testing.T) {
-	for name, spoil := range map[string]func(*Config){
-		"time":       func(c *Config) { c.Time = 0 },
-		"rounds":     func(c *Config) { c.Rounds = 0 },
-		"memory cap": func(c *Config) { c.MemoryCap = -1 },
-		"contestant": func(c *Config) { c.Contestant = []string{"martini"} },
+	for want, spoil := range map[string]func(*Config){
+		"time is 0s: want more than 0s and at most 1m":                             func(c *Config) { c.Time = 0 },
+		"rounds is 0: want 1 to 1000":                                              func(c *Config) { c.Rounds = 0 },
+		"memory-cap is -1: want":                                                   func(c *Config) { c.MemoryCap = -1 },
+		`contestant "martini": want one of spillway, spillway with Server-Timing,`: func(c *Config) { c.Contestant = []string{"martini"} },
 	} {
 		c := experiment.Sized[Config]("")
-		if spoil(&c); c.check() == nil {
-			t.Errorf("%s: no error", name)
+		spoil(&c)
+		_, _, err := experiment.Session{Dir: t.TempDir()}.Run(t.Context(), Experiment, &c)
+		if !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package shapes
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spillway-go/spillway/lab/judge"
@@ -36,54 +35,50 @@ func boundKey(setup string, bound int, pattern string) ledger.Key {
 	return ledger.Key{Setup: setup, Load: fmt.Sprintf("bound %d", bound), Pattern: pattern}
 }
 
-// takes is the time for a unit.
-func takes(setup, kind string, workers, buffer int) ledger.Term {
-	if kind == SpawnChan {
-		buffer = min(buffer, 1) // it carries a single value
+// takes is the time for a unit in a shape whose channels have such buffers.
+func (s Shape) takes(setup string, buffer int) ledger.Term {
+	s.Buffer = buffer
+	if s.Kind == SpawnChan {
+		s.Buffer = min(buffer, 1) // it carries a single value
 	}
-	return ledger.Of(Shape{kind, workers, buffer}.key(setup), nanos)
+	return ledger.Of(s.key(setup), nanos)
 }
+
+// Shapes of several claims, whose buffers are those that were run.
+var spawnWGs, spawnChans = Shape{Kind: SpawnWG}, Shape{Kind: SpawnChan}
+
+func pool(workers int) Shape { return Shape{Kind: SharedChan, Workers: workers} }
 
 var nanos, allocs, cpu = ledger.Extra("ns", "time for a unit"), ledger.Extra("allocs", "allocations of a unit"), ledger.Extra("cpu_ns", "processor time")
 
 var family = ledger.Family{
-	ID:      "G",
-	Title:   "Handing work to a goroutine costs more than the work",
+	ID: "G", Title: "Handing work to a goroutine costs more than the work",
 	Source:  "gsarmaonline, github.com/gsarmaonline/golang-measurements and its article (2026 update)",
 	Sources: []ledger.Source{{Name: "gsarmaonline/golang-measurements", URL: "https://github.com/gsarmaonline/golang-measurements", What: "and the article that goes with it"}},
 	Claims: []ledger.Claim{
 		{ID: "G1", Title: "everything above serial is synchronization", Published: "0.23 ns serial, 74 ns the fastest concurrent shape",
-			Parts: []ledger.Part{{Subject: "the fastest concurrent shape/serial time of a unit", Unit: "x", Rule: judge.AtLeast(100), Published: []float64{322}, Spread: noiseOfTimes, Cases: eachBuffer(SharedChan, fastest)}}},
+			Parts: []ledger.Part{times("", "", "the fastest concurrent shape/serial time of a unit", judge.AtLeast(100), fastest, 322)}},
 		{ID: "G2", Title: "taking the channel out of spawn-per-request about halves its cost", Published: "280 ns, 160 B, 3 allocs → 131 ns, 56 B, 2 allocs",
-			Note: "The channel version also waits for each result before it starts the next goroutine; the WaitGroup waits once, at the end, so that goroutines pile up: the longer the batch, the longer each takes.",
-			Parts: []ledger.Part{{Subject: "SpawnPerRequestWG/SpawnPerRequestChan", Unit: "x", Rule: judge.Between(.4, .6), Published: []float64{.468}, Spread: noiseOfTimes,
-				Cases: eachBuffer(SpawnChan, func(_ *ledger.Evidence, b int) ledger.Term {
-					return takes(auto, SpawnWG, 0, 0).Over(takes(auto, SpawnChan, 0, b))
-				})}}},
+			Note:  "The channel version also waits for each result before it starts the next goroutine; the WaitGroup waits once, at the end, so that goroutines pile up: the longer the batch, the longer each takes.",
+			Parts: []ledger.Part{times("", "", "SpawnPerRequestWG/SpawnPerRequestChan", judge.Between(.4, .6), ratio(SpawnChan, spawnWGs, spawnChans), .468)}},
 		{ID: "G3", Title: "a pool near GOMAXPROCS beats spawning and allocates nothing", Published: "96 ns, 0 B, 0 allocs at 10 workers, against 131 ns",
 			Note: "Ten workers were near GOMAXPROCS on the published machine of ten cores. Elsewhere GOMAXPROCS decides, and ten are shown beside it.",
 			Parts: []ledger.Part{
-				{ID: "faster", Title: "a pool near GOMAXPROCS beats spawning", Subject: "PoolSharedChan/SpawnPerRequestWG", Unit: "x", Rule: judge.Below(1), Published: []float64{.733}, Spread: noiseOfTimes,
-					Cases: nearProcs(func(n, b int) ledger.Term { return takes(auto, SharedChan, n, b).Over(takes(auto, SpawnWG, 0, 0)) })},
+				times("faster", "a pool near GOMAXPROCS beats spawning", "PoolSharedChan/SpawnPerRequestWG", judge.Below(1),
+					nearProcs(func(n, b int) ledger.Term { return pool(n).takes(auto, b).Over(spawnWGs.takes(auto, b)) }), .733),
 				{ID: "allocs", Title: "a pool near GOMAXPROCS allocates nothing", Subject: "allocations of 1,000 units in PoolSharedChan", Kind: judge.Never, Rule: judge.Below(1), Published: []float64{0},
 					Cases: nearProcs(func(n, b int) ledger.Term { return ledger.Of(Shape{SharedChan, n, b}.key(auto), allocs).Times(1000) })},
 			}},
 		{ID: "G4", Title: "a pool of 1,000 workers loses to spawning without a channel, though it beats spawning with one", Published: "244 ns at 1,000 workers (193 at 100) vs 131 without a channel and 280 with one",
 			Parts: []ledger.Part{
-				{ID: "loses", Title: "a pool of 1,000 workers loses to spawning without a channel", Subject: "PoolSharedChan_1000/SpawnPerRequestWG", Unit: "x", Rule: judge.Above(1), Published: []float64{1.86}, Spread: noiseOfTimes,
-					Cases: eachBuffer(SharedChan, func(_ *ledger.Evidence, b int) ledger.Term {
-						return takes(auto, SharedChan, 1000, b).Over(takes(auto, SpawnWG, 0, 0))
-					})},
-				{ID: "wins", Title: "a pool of 1,000 workers beats spawning with a channel", Subject: "PoolSharedChan_1000/SpawnPerRequestChan", Unit: "x", Rule: judge.Below(1), Published: []float64{.871}, Spread: noiseOfTimes,
-					Cases: eachBuffer(SharedChan, func(_ *ledger.Evidence, b int) ledger.Term {
-						return takes(auto, SharedChan, 1000, b).Over(takes(auto, SpawnChan, 0, b))
-					})},
+				times("loses", "a pool of 1,000 workers loses to spawning without a channel", "PoolSharedChan_1000/SpawnPerRequestWG", judge.Above(1),
+					ratio(SharedChan, pool(1000), spawnWGs), 1.86),
+				times("wins", "a pool of 1,000 workers beats spawning with a channel", "PoolSharedChan_1000/SpawnPerRequestChan", judge.Below(1),
+					ratio(SharedChan, pool(1000), spawnChans), .871),
 			}},
 		{ID: "G5", Title: "one channel for each worker beats a shared channel", Published: "74 vs 193 ns at 100 workers",
-			Parts: []ledger.Part{{Subject: "PoolPerWorkerChan_100/PoolSharedChan_100", Unit: "x", Rule: judge.Below(.9), Published: []float64{.383}, Spread: noiseOfTimes,
-				Cases: onSeveral(eachBuffer(SharedChan, func(_ *ledger.Evidence, b int) ledger.Term {
-					return takes(auto, PerWorker, 100, b).Over(takes(auto, SharedChan, 100, b))
-				}))}}},
+			Parts: []ledger.Part{times("", "", "PoolPerWorkerChan_100/PoolSharedChan_100", judge.Below(.9),
+				onSeveral(ratio(SharedChan, Shape{Kind: PerWorker, Workers: 100}, pool(100))), .383)}},
 		{ID: "G6", Title: "CPU-bound work: as many goroutines as GOMAXPROCS are best, however they are bounded", Published: "a rule, no figure",
 			Note:  "All bounds from GOMAXPROCS upwards keep the processors busy, so that the best of them is often a matter of luck. That is why a bound that does at least 97 % of what any other does counts as best.",
 			Parts: []ledger.Part{bestBound(boundPool), bestBound(boundSem), bestBound(boundDispatch)}},
@@ -92,7 +87,7 @@ var family = ledger.Family{
 			Note:      "The published batches from a million to a billion agree within 5 % for a unit: their fixed size was not the fault. The methods disagree if they move the ratio of spawning to a pool by more than 10 %.",
 			Parts:     []ledger.Part{methods(10), methods(100), methods(1000)}},
 		{ID: "G9", Title: "once concurrency is bounded, pooling objects saves more than pooling goroutines", Published: "a rule, no figure",
-			Parts: []ledger.Part{{Subject: "processor time for a request that object reuse saves − that goroutine reuse saves", Unit: "ns", Rule: judge.Above(0), Cases: ledger.Only(saving(asH), saving(asB))}}},
+			Parts: []ledger.Part{{Subject: "processor time for a request that object reuse saves − that goroutine reuse saves", Unit: "ns", Rule: judge.Above(0), Cases: ledger.Each([]string{asH, asB}, saving)}}},
 	},
 	Columns: []ledger.Column{
 		{Key: "ns", Name: "time for a unit", Format: "nanos"}, {Key: "cpu_ns", Name: "processor time for a request", Format: "nanos"},
@@ -106,6 +101,11 @@ var family = ledger.Family{
 	},
 }
 
+// times is a part about a ratio of times.
+func times(id, title, subject string, rule judge.Rule, cases func(*ledger.Evidence) []ledger.Case, published ...float64) ledger.Part {
+	return ledger.Part{ID: id, Title: title, Subject: subject, Unit: "x", Rule: rule, Published: published, Spread: noiseOfTimes, Cases: cases}
+}
+
 // procs is GOMAXPROCS of the runs; 10, as published, if there are none.
 func procs(e *ledger.Evidence) int {
 	if n := e.Param("gomaxprocs"); n >= 1 {
@@ -115,27 +115,32 @@ func procs(e *ledger.Evidence) int {
 }
 
 // eachBuffer is a case for every buffer that shapes of that kind were run with.
-func eachBuffer(kind string, value func(e *ledger.Evidence, buffer int) ledger.Term) func(*ledger.Evidence) []ledger.Case {
+func eachBuffer(kind string, value func(buffer int) ledger.Term) func(*ledger.Evidence) []ledger.Case {
 	return func(e *ledger.Evidence) (out []ledger.Case) {
-		all := []int{}
+		var all []int
 		for _, k := range e.Keys(func(k ledger.Key) bool { return k.Setup == auto && strings.HasPrefix(k.Pattern, kind) }) {
 			var n int
 			if _, err := fmt.Sscanf(k.Load, "buffer %d", &n); err == nil {
 				all = append(all, n)
 			}
 		}
-		for _, b := range sorted(all) {
-			out = append(out, ledger.Case{Setup: bufferLabel(b), Value: value(e, b)})
+		for _, b := range sorted(all...) {
+			out = append(out, ledger.Case{Setup: bufferLabel(b), Value: value(b)})
 		}
 		return out
 	}
 }
 
+// ratio is the time of one shape over that of another, with every buffer of a kind.
+func ratio(kind string, over, under Shape) func(*ledger.Evidence) []ledger.Case {
+	return eachBuffer(kind, func(b int) ledger.Term { return over.takes(auto, b).Over(under.takes(auto, b)) })
+}
+
 // nearProcs is a case of GOMAXPROCS workers for every buffer, and one of ten beside it.
 func nearProcs(value func(workers, buffer int) ledger.Term) func(*ledger.Evidence) []ledger.Case {
 	return func(e *ledger.Evidence) (out []ledger.Case) {
-		for _, n := range sorted([]int{procs(e), 10}) {
-			for _, c := range eachBuffer(SharedChan, func(_ *ledger.Evidence, b int) ledger.Term { return value(n, b) })(e) {
+		for _, n := range sorted(procs(e), 10) {
+			for _, c := range eachBuffer(SharedChan, func(b int) ledger.Term { return value(n, b) })(e) {
 				c.Setup, c.Beside = fmt.Sprintf("%d workers, %s", n, c.Setup), n != procs(e)
 				out = append(out, c)
 			}
@@ -157,14 +162,14 @@ func onSeveral(cases func(*ledger.Evidence) []ledger.Case) func(*ledger.Evidence
 	}
 }
 
-func fastest(e *ledger.Evidence, buffer int) ledger.Term {
-	var all []ledger.Term
-	for _, k := range e.Keys(func(k ledger.Key) bool { return k.Setup == auto && k.Pattern != Serial }) {
-		if slices.Contains([]string{noBuffer, bufferLabel(buffer)}, k.Load) || k.Pattern == SpawnChan && k.Load == bufferLabel(min(buffer, 1)) {
-			all = append(all, ledger.Of(k, nanos))
-		}
-	}
-	return ledger.Least(all...).Over(takes(auto, Serial, 0, 0))
+func fastest(e *ledger.Evidence) []ledger.Case {
+	return eachBuffer(SharedChan, func(b int) ledger.Term {
+		all := e.All(nanos, func(k ledger.Key) bool {
+			fits := k.Load == noBuffer || k.Load == bufferLabel(b) || k.Pattern == SpawnChan && k.Load == bufferLabel(min(b, 1))
+			return k.Setup == auto && k.Pattern != Serial && fits
+		})
+		return ledger.Least(all...).Over(Shape{Kind: Serial}.takes(auto, b))
+	})(e)
 }
 
 // bestBound compares the best bound within half and twice GOMAXPROCS with the best other
@@ -174,38 +179,29 @@ func bestBound(mechanism string) ledger.Part {
 		ID: mechanism, Title: "as many goroutines as GOMAXPROCS are best, bounded by a " + mechanism, Subject: "tasks a second at the best bound within 0.5–2x GOMAXPROCS/at the best other bound",
 		Unit: "x", Rule: judge.AtLeast(.97), Spread: .01, // the tasks are long
 		Cases: onSeveral(func(e *ledger.Evidence) []ledger.Case {
-			var inside, outside []ledger.Term
+			times := map[bool][]ledger.Term{} // of the bounds within that range, and of the others
 			for _, n := range bounds(procs(e)) {
-				t := ledger.Of(boundKey(cpuBound, n, mechanism), nanos)
-				if 2*n >= procs(e) && n <= 2*procs(e) {
-					inside = append(inside, t)
-				} else {
-					outside = append(outside, t)
-				}
+				within := 2*n >= procs(e) && n <= 2*procs(e)
+				times[within] = append(times[within], ledger.Of(boundKey(cpuBound, n, mechanism), nanos))
 			}
-			return []ledger.Case{{Setup: cpuBound, Value: ledger.Least(outside...).Over(ledger.Least(inside...))}}
+			return []ledger.Case{{Setup: cpuBound, Value: ledger.Least(times[false]...).Over(ledger.Least(times[true]...))}}
 		}),
 	}
 }
 
 // methods compares the two by the ratio of spawning to a pool.
 func methods(workers int) ledger.Part {
-	return ledger.Part{
-		ID: fmt.Sprint(workers), Title: fmt.Sprintf("the wall clock moves the ratio of spawning to a pool of %d", workers), Subject: "spawning/pool by the wall clock, over the same auto-scaled,",
-		Unit: "x", Rule: judge.Outside(.9, 1.1), Spread: noiseOfTimes,
-		Cases: eachBuffer(SharedChan, func(_ *ledger.Evidence, b int) ledger.Term {
-			by := func(setup string) ledger.Term {
-				return takes(setup, SpawnChan, 0, b).Over(takes(setup, SharedChan, workers, b))
-			}
-			return by(clock).Over(by(auto))
-		}),
-	}
+	title := fmt.Sprintf("the wall clock moves the ratio of spawning to a pool of %d", workers)
+	cases := eachBuffer(SharedChan, func(b int) ledger.Term {
+		by := func(setup string) ledger.Term { return spawnChans.takes(setup, b).Over(pool(workers).takes(setup, b)) }
+		return by(clock).Over(by(auto))
+	})
+	return times(fmt.Sprint(workers), title, "spawning/pool by the wall clock, over the same auto-scaled,", judge.Outside(.9, 1.1), cases)
 }
 
-func saving(setup string) ledger.Case {
-	of := func(pattern string) ledger.Term {
-		return ledger.Of(boundKey(setup, atOnce, pattern), cpu)
-	}
+// saving is what object reuse saves more than goroutine reuse.
+func saving(setup string) ledger.Term {
+	of := func(pattern string) ledger.Term { return ledger.Of(boundKey(setup, atOnce, pattern), cpu) }
 	objects, goroutines := of(Pool).Minus(of(PoolReuse)), of(Spawn).Minus(of(Pool))
-	return ledger.Case{Setup: setup, Value: objects.Minus(goroutines)}
+	return objects.Minus(goroutines)
 }

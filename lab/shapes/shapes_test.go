@@ -1,6 +1,7 @@
 package shapes
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,18 +90,20 @@ func TestVerdictsFollowTheFigures(t *testing.T) {
 }
 
 func TestBadSettingsAreNamed(t *testing.T) {
-	for want, change := range map[string]func(*Config){
-		"buffer is [-1]": func(c *Config) { c.Buffer = []int{-1} },
-		"buffer is []":   func(c *Config) { c.Buffer = nil },
-		"workers is [0]": func(c *Config) { c.Workers = []int{0} },
-		"time 0s":        func(c *Config) { c.Time = 0 },
-		"ops is 0":       func(c *Config) { c.Ops = 0 },
-		"cap is -1":      func(c *Config) { c.MemoryCap = -1 },
+	for want, spoil := range map[string]func(*Config){
+		"buffer is -1: want 0 to 1048576":              func(c *Config) { c.Buffer = []int{-1} },
+		"buffer is all: want":                          func(c *Config) { c.Buffer = nil },
+		"workers is 0: want 1 to 100000":               func(c *Config) { c.Workers = []int{0} },
+		"rounds is 0: want at least 1":                 func(c *Config) { c.Rounds = 0 },
+		"time is 0s: want more than 0s and at most 1m": func(c *Config) { c.Time = 0 },
+		"ops is 0: want at least 1":                    func(c *Config) { c.Ops = 0 },
+		"memory-cap is -1: want":                       func(c *Config) { c.MemoryCap = -1 },
 	} {
 		c := experiment.Sized[Config]("")
-		change(&c)
-		if _, err := plan(c); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q in it", err, want)
+		spoil(&c)
+		_, _, err := experiment.Session{Dir: t.TempDir()}.Run(t.Context(), Experiment, &c)
+		if !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }
