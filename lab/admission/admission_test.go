@@ -34,14 +34,14 @@ func TestVerdictsFollowTheFigures(t *testing.T) {
 
 func TestBadSettingsAreRefused(t *testing.T) {
 	for want, spoil := range map[string]func(*Config){
-		`unknown part "magic"`:                                    func(c *Config) { c.Part = []string{"magic"} },
-		"time is 0s: want at least 200ms":                         func(c *Config) { c.Time = 0 },
-		"warm-up is -1s: want at least 0s":                        func(c *Config) { c.WarmUp = -time.Second },
-		"and the second at most 4m0s":                             func(c *Config) { c.WarmUp = time.Minute },
-		"connections is 50001: want at least 0 and at most 50000": func(c *Config) { c.Connections = mostIdle + 1 },
-		"slots is 0: want at least 1":                             func(c *Config) { c.Slots = 0 },
-		"min-work 1m0s is above max-work 60ms":                    func(c *Config) { c.Min = time.Minute },
-		"memory-cap is -1: want at least 0":                       func(c *Config) { c.MemoryCap = -1 },
+		`unknown part "magic"`:                  func(c *Config) { c.Part = []string{"magic"} },
+		"time is 0s: want at least 200ms":       func(c *Config) { c.Time = 0 },
+		"warm-up is -1s: want at least 0s":      func(c *Config) { c.WarmUp = -time.Second },
+		"and the second at most 4m0s":           func(c *Config) { c.WarmUp = time.Minute },
+		"connections is 50001: want 0 to 50000": func(c *Config) { c.Connections = mostIdle + 1 },
+		"slots is 0: want at least 1":           func(c *Config) { c.Slots = 0 },
+		"min-work 1m0s is above max-work 60ms":  func(c *Config) { c.Min = time.Minute },
+		"memory-cap is -1: want at least 0":     func(c *Config) { c.MemoryCap = -1 },
 	} {
 		c := experiment.Sized[Config]("")
 		spoil(&c)

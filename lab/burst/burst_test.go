@@ -164,14 +164,14 @@ func TestTheDemonstrationsShowTheFaultAndOursHasNone(t *testing.T) {
 
 func TestBadSettingsAreNamed(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"unknown contestant":                                       func(c *Config) { c.Contestant = []string{"magic"} },
-		"rate is -1: want more than 0":                             func(c *Config) { c.Rate = -1 },
-		"generators is 0: want at least 1":                         func(c *Config) { c.Generators = 0 },
-		"time is 1ms: want at least 10ms and at most 1h":           func(c *Config) { c.Time = time.Millisecond },
-		"others-time is 2h0m0s: want at least 10ms and at most 1h": func(c *Config) { c.OthersTime = 2 * time.Hour },
-		"bytes is 1: want at least 4096":                           func(c *Config) { c.Bytes = 1 },
-		"wait is -1ns: want at least 0s":                           func(c *Config) { c.Wait = -1 },
-		"memory-cap is -1: want at least 0":                        func(c *Config) { c.MemoryCap = -1 },
+		"unknown contestant":                     func(c *Config) { c.Contestant = []string{"magic"} },
+		"rate is -1: want more than 0":           func(c *Config) { c.Rate = -1 },
+		"generators is 0: want at least 1":       func(c *Config) { c.Generators = 0 },
+		"time is 1ms: want 10ms to 1h":           func(c *Config) { c.Time = time.Millisecond },
+		"others-time is 2h0m0s: want 10ms to 1h": func(c *Config) { c.OthersTime = 2 * time.Hour },
+		"bytes is 1: want at least 4096":         func(c *Config) { c.Bytes = 1 },
+		"wait is -1ns: want at least 0s":         func(c *Config) { c.Wait = -1 },
+		"memory-cap is -1: want at least 0":      func(c *Config) { c.MemoryCap = -1 },
 	} {
 		c := tiny()
 		change(&c)

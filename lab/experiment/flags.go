@@ -164,10 +164,21 @@ func check(config any) error {
 			if len(values) == 0 {
 				given = "empty"
 			}
-			return fmt.Errorf("%s is %s: want %s", f.Name, given, strings.Join(want, " and "))
+			return fmt.Errorf("%s is %s: want %s", f.Name, given, inWords(want))
 		}
 	}
 	return nil
+}
+
+// inWords joins limits: "at least 1 and at most 64" is "1 to 64".
+func inWords(limits []string) string {
+	words := strings.Join(limits, " and ")
+	if low, found := strings.CutPrefix(words, "at least "); found {
+		if from, to, both := strings.Cut(low, " and at most "); both {
+			return from + " to " + to
+		}
+	}
+	return words
 }
 
 // limit is a tag's number or duration.

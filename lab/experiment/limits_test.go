@@ -21,10 +21,10 @@ func TestLimits(t *testing.T) {
 		{func(*config) {}, ""},
 		{func(c *config) { c.Branch = []time.Duration{time.Second} }, ""},
 		{func(c *config) { c.Rounds = 2 }, "rounds is 2: want at least 3"},
-		{func(c *config) { c.Sizes = []int{1, 65} }, "sizes is 1 65: want at least 1 and at most 64"},
-		{func(c *config) { c.Sizes = nil }, "sizes is empty: want at least 1 and at most 64"},
+		{func(c *config) { c.Sizes = []int{1, 65} }, "sizes is 1 65: want 1 to 64"},
+		{func(c *config) { c.Sizes = nil }, "sizes is empty: want 1 to 64"},
 		{func(c *config) { c.Time = 0 }, "time is 0s: want more than 0s and at most 1m"},
-		{func(c *config) { c.Branch = []time.Duration{1, time.Second} }, "branch is 1ns 1s: want at least 100ns and at most 1s"},
+		{func(c *config) { c.Branch = []time.Duration{1, time.Second} }, "branch is 1ns 1s: want 100ns to 1s"},
 		{func(c *config) { c.Rate = math.NaN() }, "rate is NaN: want more than 0"},
 	} {
 		c := Sized[config]("")

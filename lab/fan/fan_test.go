@@ -61,7 +61,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 	for want, spoil := range map[string]func(*Config){
 		`contestant "magic"`:              func(c *Config) { c.Contestant = []string{"magic"} },
 		"sources is 1: want 2 to 256":     func(c *Config) { c.Sources = []int{1} },
-		"sources is all: want":            func(c *Config) { c.Sources = nil },
+		"sources is empty: want":          func(c *Config) { c.Sources = nil },
 		"branch is 1ns: want 100ns to 1s": func(c *Config) { c.Branch = []time.Duration{1} },
 		"rounds is 0: want at least 1":    func(c *Config) { c.Rounds = 0 },
 		"time is 0s: want more than 0s":   func(c *Config) { c.Time = 0 },

@@ -85,7 +85,7 @@ func TestPublishedSizesAndWhatIsBesideWhat(t *testing.T) {
 func TestSettingsThatCannotBeAreRefused(t *testing.T) {
 	for want, set := range map[string]func(*Config){
 		"queue-size is -1: want at least 0": func(c *Config) { c.QueueSize = -1 }, "swap them": func(c *Config) { c.MinLatency = time.Hour },
-		"error-rate is 1: want at least 0 and at most 0.999": func(c *Config) { c.ErrorRate = 1 }, "patients is 0: want at least 1 and at most 999999": func(c *Config) { c.Patients = 0 },
+		"error-rate is 1: want 0 to 0.999": func(c *Config) { c.ErrorRate = 1 }, "patients is 0: want 1 to 999999": func(c *Config) { c.Patients = 0 },
 		"patients is 1000000": func(c *Config) { c.Patients = 1_000_000 }, "queue-wait is -1ns: want at least 0s": func(c *Config) { c.QueueWait = -1 },
 		"sustained is 0": func(c *Config) { c.Sustained = 0 }, "unknown contestant \"fast\"": func(c *Config) { c.Contestant = []string{"fast"} },
 	} {

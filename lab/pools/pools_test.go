@@ -66,7 +66,7 @@ func TestBadInputIsNamed(t *testing.T) {
 		`part "x"`:                           func(c *Config) { c.Part = []string{"x"} },
 		"there is no part":                   func(c *Config) { c.Part = nil },
 		"workers is 0: want 1 to 100000":     func(c *Config) { c.Workers = []int{0} },
-		"workers is all: want":               func(c *Config) { c.Workers = nil },
+		"workers is empty: want":             func(c *Config) { c.Workers = nil },
 		"producers is -1: want 0 to 100000":  func(c *Config) { c.Producers = []int{-1} },
 		"work is 1s: want 0s to 1ms":         func(c *Config) { c.Work = []time.Duration{time.Second} },
 		"buffer is 0: want":                  func(c *Config) { c.Buffer = 0 },

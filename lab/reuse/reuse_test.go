@@ -40,7 +40,7 @@ func TestVerdictsFollowTheFigures(t *testing.T) {
 func TestBadSettingsAreRefused(t *testing.T) {
 	for want, spoil := range map[string]func(*Config){
 		"size is 0: want 1 to 1048576":  func(c *Config) { c.Size = []int{0} },
-		"size is all: want":             func(c *Config) { c.Size = nil },
+		"size is empty: want":           func(c *Config) { c.Size = nil },
 		"rounds is 1: want at least 3":  func(c *Config) { c.Rounds = 1 },
 		"users is 0: want at least 1":   func(c *Config) { c.Users = 0 },
 		"bursts is 1: want at least 2":  func(c *Config) { c.Bursts = 1 },

@@ -92,7 +92,7 @@ func TestVerdictsFollowTheFigures(t *testing.T) {
 func TestBadSettingsAreNamed(t *testing.T) {
 	for want, spoil := range map[string]func(*Config){
 		"buffer is -1: want 0 to 1048576":              func(c *Config) { c.Buffer = []int{-1} },
-		"buffer is all: want":                          func(c *Config) { c.Buffer = nil },
+		"buffer is empty: want":                        func(c *Config) { c.Buffer = nil },
 		"workers is 0: want 1 to 100000":               func(c *Config) { c.Workers = []int{0} },
 		"rounds is 0: want at least 1":                 func(c *Config) { c.Rounds = 0 },
 		"time is 0s: want more than 0s and at most 1m": func(c *Config) { c.Time = 0 },
