@@ -28,25 +28,25 @@ var family = ledger.Family{
 	Claims: []ledger.Claim{
 		{ID: "pool-1", Goal: true, Title: "handing over a job by 1,000 producers costs half of what the best peer takes, and no allocation", Parts: []ledger.Part{
 			ledger.AtMost(.5, "peer", "no-op jobs of 1,000 producers take at most half the time of the best peer, the bare channel included", "our time/the best peer's", submitted("no-op jobs", crowd, over(ns, peers...))),
-			ledger.AtMost(.15, "library", "and at most 0.15 of the best library's", "our time/the best library's", submitted("no-op jobs", crowd, over(ns, libraries...))),
+			ledger.AtMost(.15, "library", "no-op jobs of 1,000 producers take at most 0.15 of the best library's time", "our time/the best library's", submitted("no-op jobs", crowd, over(ns, libraries...))),
 			allocates("submissions", "no-op jobs", crowd),
 		}},
 		{ID: "pool-2", Goal: true, Title: "handing over a job by one producer costs less than the best peer takes, with few workers and with many", Parts: []ledger.Part{
 			ledger.AtMost(.8, "peer", "no-op jobs of one producer take at most 0.8 of the best peer's time", "our time/the best peer's", submitted("no-op jobs", func(n, workers int) bool { return n == 1 && workers < 1000 }, over(ns, peers...))),
-			ledger.AtMost(.4, "wide", "with 1,000 workers at most 0.4", "our time/the best peer's", submitted("no-op jobs", func(n, workers int) bool { return n == 1 && workers >= 1000 }, over(ns, peers...))),
+			ledger.AtMost(.4, "wide", "to 1,000 workers no-op jobs of one producer take at most 0.4 of the best peer's time", "our time/the best peer's", submitted("no-op jobs", func(n, workers int) bool { return n == 1 && workers >= 1000 }, over(ns, peers...))),
 			ledger.AtMost(1.15, "flat", "1,000 workers cost one producer at most 15 % more than 2", "our time with 1,000 workers/with 2", ledger.One("1 producer", noop(1000).Over(noop(2)))),
 		}},
 		{ID: "pool-3", Goal: true, Title: "a counted refusal costs what a bare try-send costs, and no allocation", Note: "The bare try-send counts nothing.", Parts: []ledger.Part{
 			ledger.AtMost(1.25, "channel", "a counted refusal takes at most 1.25 of a bare try-send that counts nothing", "our refusal/a try-send", submitted(setupRefuse, oneOrCrowd, over(ns, Channel))),
-			ledger.AtMost(.4, "ants", "and at most 0.4 of a refusal by ants", "our refusal/one by ants", submitted(setupRefuse, oneOrCrowd, over(ns, Ants))),
-			{ID: "time", Title: "and at most 10 ns, an absolute time that depends on the machine more than the ratios do", Subject: "the time of a refusal", Unit: "ns", Rule: judge.AtMost(10), Spread: .5,
+			ledger.AtMost(.4, "ants", "a counted refusal takes at most 0.4 of one by ants", "our refusal/one by ants", submitted(setupRefuse, oneOrCrowd, over(ns, Ants))),
+			{ID: "time", Title: "a counted refusal takes at most 10 ns, which depends on the machine more than the ratios do", Subject: "the time of a refusal", Unit: "ns", Rule: judge.AtMost(10), Spread: .5,
 				Cases: submitted(setupRefuse, oneOrCrowd, ours(ns))},
 			allocates("refusals", setupRefuse, oneOrCrowd),
 		}},
 		{ID: "pool-4", Goal: true, Title: "a typed result costs what a result over a reused channel costs, and no allocation beyond the caller's closure", Parts: []ledger.Part{
 			ledger.AtMost(1.15, "channel", "a typed result takes at most 1.15 of one over a channel that its client uses again", "our call/one over a channel", submitted(setupCall, anybody, over(ns, Channel))),
-			ledger.AtMost(.55, "tunny", "and at most 0.55 of one by tunny", "our call/one by tunny", submitted(setupCall, anybody, over(ns, Tunny))),
-			ledger.AtMost(.15, "pond", "and at most 0.15 of a future of pond", "our call/a future of pond", submitted(setupCall, anybody, over(ns, Pond))),
+			ledger.AtMost(.55, "tunny", "a typed result takes at most 0.55 of one by tunny", "our call/one by tunny", submitted(setupCall, anybody, over(ns, Tunny))),
+			ledger.AtMost(.15, "pond", "a typed result takes at most 0.15 of a future of pond", "our call/a future of pond", submitted(setupCall, anybody, over(ns, Pond))),
 			allocates("calls", setupCall, anybody),
 		}},
 		{ID: "pool-5", Goal: true, Title: "jobs that compute take no longer than with the best peer", Parts: []ledger.Part{
@@ -56,9 +56,9 @@ var family = ledger.Family{
 		{ID: "pool-6", Goal: true, Title: "a million jobs of 10 ms on 5,000 workers end in time, with less processor time than a bare channel and no worker left", Parts: []ledger.Part{
 			ledger.AtMost(1.1, "finish", "a million jobs of 10 ms on 5,000 workers end within 1.10 of the ideal, jobs × work ÷ workers", "time to the end/ideal",
 				burst(ours(ledger.Extra("finish", "time/ideal")))),
-			ledger.AtMost(.9, "cpu", "with at most 0.9 of the bare channel's processor time", "our processor time/the channel's", burst(over(ledger.Extra("cpu_seconds", "processor time"), Channel))),
-			ledger.AtMost(1.2, "memory", "and at most 1.2 of its peak memory", "our peak memory/the channel's", burst(over(ledger.Extra("peak_rss", "peak memory"), Channel))),
-			{ID: "left", Title: "and no worker is left after the idle timeout", Subject: "workers left", Kind: judge.Never, Rule: judge.Exactly(0),
+			ledger.AtMost(.9, "cpu", "they take at most 0.9 of the bare channel's processor time", "our processor time/the channel's", burst(over(ledger.Extra("cpu_seconds", "processor time"), Channel))),
+			ledger.AtMost(1.2, "memory", "they take at most 1.2 of the bare channel's peak memory", "our peak memory/the channel's", burst(over(ledger.Extra("peak_rss", "peak memory"), Channel))),
+			{ID: "left", Title: "no worker is left after the idle timeout", Subject: "workers left", Kind: judge.Never, Rule: judge.Exactly(0),
 				Cases: burst(ours(ledger.Extra("left", "workers left")))},
 		}},
 		{ID: "pool-sizing", Goal: true, Title: "5 s after the start and after each change a pool without a number gets within 25 % of the best fixed size",
@@ -88,7 +88,7 @@ var family = ledger.Family{
 
 // allocates is a part about allocations, of which there may be none but those of the start.
 func allocates(what, setup string, by func(producers, workers int) bool) ledger.Part {
-	return ledger.Part{ID: "allocs", Title: "and no allocation", Subject: "allocations for 1,000 " + what, Kind: judge.Never, Rule: judge.Below(5),
+	return ledger.Part{ID: "allocs", Title: what + " allocate nothing", Subject: "allocations for 1,000 " + what, Kind: judge.Never, Rule: judge.Below(5),
 		Cases: submitted(setup, by, func(us ledger.Key) ledger.Term {
 			return ledger.Of(us, ledger.Extra("allocs", "allocations for each")).Times(1000)
 		})}

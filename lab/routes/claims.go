@@ -62,7 +62,7 @@ var family = ledger.Family{
 			atMost(2, Get)}},
 		{ID: "route-3", Goal: true, Title: "a typed route takes at most 5 % more than the same by hand on the same router, and no further allocation", Parts: []ledger.Part{
 			takes("a typed route takes at most 1.05 of the same by hand", "time typed/by hand", 1.05, taxed...),
-			{ID: "allocs", Title: "and no further allocation", Subject: "allocations beyond those by hand", Kind: judge.Never, Rule: judge.AtMost(0),
+			{ID: "allocs", Title: "it allocates no more often than code by hand", Subject: "allocations beyond those by hand", Kind: judge.Never, Rule: judge.AtMost(0),
 				Cases: builds(taxed, func(setup string, d duel) ledger.Term {
 					return of(setup, d.scenario, d.ours, whole).Minus(of(setup, d.scenario, d.theirs, whole))
 				})}}},

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -30,6 +31,9 @@ var published = []string{
 // later are the claims of the ledger that have no experiment yet.
 var later = []string{"H5", "H6", "H7", "H8"}
 
+// leans matches the second half of a sentence.
+var leans = regexp.MustCompile(`^(and|nor|or|but|with at|at no more)\b`)
+
 func TestEveryClaimOfTheLedgerHasOneRow(t *testing.T) {
 	rows := map[string]int{}
 	for _, e := range experiments {
@@ -47,6 +51,9 @@ func TestEveryClaimOfTheLedgerHasOneRow(t *testing.T) {
 			for _, p := range c.Parts {
 				if p.Subject == "" || p.Cases == nil || len(c.Parts) > 1 && p.ID == "" {
 					t.Errorf("%s/%s: a part without a name, a subject or set-ups", c.ID, p.ID)
+				}
+				if len(c.Parts) > 1 && (p.Title == "" || leans.MatchString(p.Title)) {
+					t.Errorf("%s/%s: %q does not stand without the title before it", c.ID, p.ID, p.Title)
 				}
 			}
 		}
