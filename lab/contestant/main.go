@@ -11,40 +11,23 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
+
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
 // Job is a contestant's connection to its parent.
 type Job struct {
 	input []byte
-	mu    sync.Mutex
-	out   io.Writer
+	out   *json.Encoder // of Process.said, a part at a time
 }
 
 // Input decodes what the parent sent.
 func (j *Job) Input(into any) error { return json.Unmarshal(j.input, into) }
 
 // Ready tells the parent that a server contestant is ready, and how to reach it.
-func (j *Job) Ready(v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return j.send(message{Ready: data})
-}
-
-func (j *Job) send(m message) error {
-	line, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	_, err = j.out.Write(append(line, '\n'))
-	return err
-}
+func (j *Job) Ready(v any) error { return j.out.Encode(map[string]any{"Ready": v}) }
 
 // Role is what a contestant does. Its ctx ends when the parent stops it or dies, or
 // the process gets a termination signal; its return value is the result.
@@ -69,26 +52,23 @@ var played map[string]Role
 // of tests that start contestants.
 func Main(roles map[string]Role) (code int, ok bool) {
 	played = roles
-	if len(os.Args) != 3 || os.Args[1] != Arg {
+	if len(os.Args) != 3 || os.Args[1] != arg {
 		return 0, false
 	}
-	job := &Job{out: os.Stdout}
+	job := &Job{out: json.NewEncoder(os.Stdout)}
 	os.Stdout = os.Stderr // output of measured code must not look like a result
 	result, err := play(os.Args[2], job)
 	if err == nil {
-		var data []byte
-		if data, err = json.Marshal(result); err == nil {
-			_, peak, _ := residentMemory(os.Getpid())
-			err = job.send(message{Result: data, PeakRSS: peak})
-		}
+		_, peak := usage.Resident(os.Getpid())
+		err = job.out.Encode(map[string]any{"Result": result, "PeakRSS": peak})
 	}
-	if err != nil {
-		if job.send(message{Error: err.Error()}) != nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
-		return 1, true
+	if err == nil {
+		return 0, true
 	}
-	return 0, true
+	if job.out.Encode(map[string]any{"Error": err.Error()}) != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return 1, true
 }
 
 // Program is the main of a program that has nothing but roles.
@@ -104,14 +84,13 @@ func Program(roles map[string]Role) {
 func play(name string, job *Job) (any, error) {
 	role, found := played[name]
 	if !found {
-		return nil, fmt.Errorf("%w %q: this program knows %s", ErrUnknownRole, name, strings.Join(slices.Sorted(maps.Keys(played)), ", "))
+		return nil, fmt.Errorf("unknown contestant %q: this program knows %s", name, strings.Join(slices.Sorted(maps.Keys(played)), ", "))
 	}
 	stdin := bufio.NewReader(os.Stdin)
-	line, err := stdin.ReadBytes('\n')
-	if err != nil {
+	var err error
+	if job.input, err = stdin.ReadBytes('\n'); err != nil {
 		return nil, fmt.Errorf("reading the input: %w", err)
 	}
-	job.input = line
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	go func() {

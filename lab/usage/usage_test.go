@@ -7,11 +7,15 @@ import (
 	"runtime/metrics"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 var sink []byte
 
-func TestUsageCountsWhatHappened(t *testing.T) {
+func TestUsageCountsWhatHappened(t *testing.T) { synctest.Test(t, testUsage) }
+
+func testUsage(t *testing.T) {
 	p := Start()
 	for range 100 {
 		sink = make([]byte, 1<<20)
@@ -21,9 +25,7 @@ func TestUsageCountsWhatHappened(t *testing.T) {
 	for range 500 {
 		wg.Go(func() { <-release })
 	}
-	for p.seen.Load() < 500 { // the watcher looks every 10 ms
-		runtime.Gosched()
-	}
+	time.Sleep(2 * interval) // of virtual time: the watcher has looked
 	close(release)
 	wg.Wait()
 	runtime.GC()
