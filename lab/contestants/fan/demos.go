@@ -43,17 +43,7 @@ func shown(outcome, what string, printed, ours float64) results.Demo {
 
 // answering is a source that waits and then answers.
 func answering(after time.Duration, err error, ids ...int) find {
-	found := &users{}
-	for _, id := range ids {
-		found.list = append(found.list, user{ID: id})
-	}
-	return func(context.Context, query) (*users, error) {
-		time.Sleep(after) // and ignores its context, as published
-		if err != nil {
-			return nil, err
-		}
-		return found, nil
-	}
+	return source(func() { time.Sleep(after) }, err, ids...)
 }
 
 func loseAnswers(ctx context.Context) (results.Demo, error) {

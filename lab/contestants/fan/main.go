@@ -3,8 +3,6 @@
 package main
 
 import (
-	"maps"
-
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/fan"
 )
@@ -12,12 +10,10 @@ import (
 func main() { contestant.Program(roles()) }
 
 func roles() map[string]contestant.Role {
-	all := map[string]contestant.Role{
-		fan.RoleLookups: contestant.Func(playLookups),
-		fan.RoleChange:  contestant.Func(playChange),
-		fan.RoleHedging: contestant.Func(playHedging),
-		rolePanic:       contestant.Func(panicIn),
-	}
-	maps.Copy(all, fan.Demonstrations.By(staged).Roles())
+	all := fan.Demonstrations.By(staged).Roles()
+	all[fan.RoleLookups] = contestant.Func(playLookups)
+	all[fan.RoleChange] = contestant.Func(playChange)
+	all[fan.RoleHedging] = contestant.Func(playHedging)
+	all[rolePanic] = contestant.Func(panicIn)
 	return all
 }
