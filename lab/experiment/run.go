@@ -34,7 +34,7 @@ func FromLoad(res *loadgen.Result) results.Run {
 func Process(u usage.Usage) results.Process {
 	return results.Process{
 		Mallocs: u.Mallocs, AllocBytes: u.AllocBytes, PeakGoroutines: u.PeakGoroutines, PeakRSS: u.PeakRSS,
-		CPUSeconds: u.CPUSeconds, GCShare: u.GCShare, GCPauseP99: u.GCPauseP99, ReuseRate: -1,
+		CPUSeconds: u.CPUSeconds, GCShare: u.GCShare, ReuseRate: -1,
 	}
 }
 

@@ -217,8 +217,7 @@ type Process struct {
 	PeakGoroutines int     `json:"peak_goroutines"`
 	PeakRSS        uint64  `json:"peak_rss_bytes"`
 	CPUSeconds     float64 `json:"cpu_seconds"`
-	GCShare        float64 `json:"gc_share"` // of the process's CPU time
-	GCPauseP99     float64 `json:"gc_pause_p99_seconds"`
+	GCShare        float64 `json:"gc_share"`         // of the process's CPU time
 	ReuseRate      float64 `json:"reuse_rate"`       // true reuse: Gets answered by an earlier Put; -1 without a pool
 	PeakStoreCalls int     `json:"peak_store_calls"` // most store calls (connections in use) at one time
 }

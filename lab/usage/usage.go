@@ -4,11 +4,9 @@
 package usage
 
 import (
-	"math"
 	"os"
 	"runtime"
 	"runtime/metrics"
-	"slices"
 	"time"
 )
 
@@ -21,7 +19,6 @@ type Usage struct {
 	PeakRSS        uint64  // bytes
 	CPUSeconds     float64 // user and system
 	GCShare        float64 // of the processor time the runtime accounts for, without idle time
-	GCPauseP99     float64 // seconds; upper bound of its bucket
 
 	// Memory of stacks at the peak above that at the start, and goroutines at
 	// that moment above those at the start: their ratio is a goroutine's stack.
@@ -91,7 +88,6 @@ func (p *Probe) Stop() Usage {
 	if busy := after.busy() - p.before.busy(); busy > 0 {
 		u.GCShare = (after.float(gcCPU) - p.before.float(gcCPU)) / busy
 	}
-	u.GCPauseP99 = quantile(p.before[pauses].Value.Float64Histogram(), after[pauses].Value.Float64Histogram(), 0.99)
 	return u
 }
 
@@ -105,7 +101,6 @@ const (
 	gcCPU
 	totalCPU
 	idleCPU
-	pauses
 	stackBytes
 	assistCPU
 )
@@ -118,7 +113,6 @@ func read() reading {
 		gcCPU:       {Name: "/cpu/classes/gc/total:cpu-seconds"},
 		totalCPU:    {Name: "/cpu/classes/total:cpu-seconds"},
 		idleCPU:     {Name: "/cpu/classes/idle:cpu-seconds"},
-		pauses:      {Name: "/sched/pauses/total/gc:seconds"},
 		stackBytes:  {Name: "/memory/classes/heap/stacks:bytes"},
 		assistCPU:   {Name: "/cpu/classes/gc/mark/assist:cpu-seconds"},
 	}
@@ -139,27 +133,4 @@ func (r reading) busy() float64 { return r.float(totalCPU) - r.float(idleCPU) }
 func Spent() (gc, assist, busy float64) {
 	r := read()
 	return r.float(gcCPU), r.float(assistCPU), r.busy()
-}
-
-// quantile returns the upper bound of the bucket that holds the quantile q of
-// what was counted between two readings of a histogram; 0 if nothing was.
-func quantile(before, after *metrics.Float64Histogram, q float64) float64 {
-	counts := slices.Clone(after.Counts)
-	var total uint64
-	for i, n := range before.Counts {
-		counts[i] -= n
-		total += counts[i]
-	}
-	rank := max(uint64(math.Ceil(q*float64(total))), 1)
-	for i, n := range counts {
-		if n < rank {
-			rank -= n
-			continue
-		}
-		if upper := after.Buckets[i+1]; !math.IsInf(upper, 1) {
-			return upper
-		}
-		return after.Buckets[i]
-	}
-	return 0
 }

@@ -137,15 +137,12 @@ var configs = map[string]fanout.Config{
 	fan.Borrowed:   {Name: "users", Mode: fanout.Parallel, BorrowedContext: true},
 }
 
-// others are the contestants that need no configuration.
-var others = map[string]func(sources, context.Context, query) (users, error){
-	fan.Sequential: sources.sequential, fan.AsPrinted: sources.asPrinted, fan.Corrected: sources.corrected,
-	fan.ErrGroup: sources.errgroup, fan.Conc: sources.conc,
-}
-
 func (s sources) lookup(name string, cfg fanout.Config) (lookup, error) {
+	others := map[string]lookup{
+		fan.Sequential: s.sequential, fan.AsPrinted: s.asPrinted, fan.Corrected: s.corrected, fan.ErrGroup: s.errgroup, fan.Conc: s.conc,
+	}
 	if look := others[name]; look != nil {
-		return func(ctx context.Context, q query) (users, error) { return look(s, ctx, q) }, nil
+		return look, nil
 	}
 	if _, known := configs[name]; !known {
 		return nil, fmt.Errorf("unknown contestant %q", name)
