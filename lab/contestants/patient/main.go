@@ -36,6 +36,7 @@ func database(ctx context.Context, patients int) (string, error) {
 	return path, db.Close()
 }
 
+// openSet opens the SQLite file of that many patients, of an earlier session or made now.
 func openSet(ctx context.Context, patients int) (db *sqlite.Store, path string, err error) {
 	set := sqlite.Set{Patients: patients, Seed: 1}
 	if path, err = sqlite.DefaultPath(set); err != nil {
