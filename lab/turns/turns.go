@@ -11,6 +11,7 @@ package turns
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -36,7 +37,7 @@ type Config struct {
 	Time   time.Duration        // that a block should take
 	Least  int                  // of n, for work that is divided; 0: 1
 	Seed   uint64               // of the order
-	Clock  func() time.Duration // such as the processor time of the process; nil: the time that passes
+	Clock  func() time.Duration // such as usage.CPU, 0 where there is none; nil: the time that passes
 }
 
 // Reading is what one block took.
@@ -60,6 +61,8 @@ func Play(ctx context.Context, c Config, players []Player) ([][]Reading, error) 
 	if c.Clock == nil {
 		began := time.Now()
 		c.Clock = func() time.Duration { return time.Since(began) }
+	} else if c.Clock() == 0 {
+		return nil, errors.New("this system does not tell the processor time of a process")
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit))
 	g := &game{Config: c, percent: debug.SetGCPercent(-1)}

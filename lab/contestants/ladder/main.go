@@ -27,9 +27,6 @@ func main() { contestant.Program(roles) }
 // play serves in turns and measures the processor time of this process. The client is
 // another one.
 func play(ctx context.Context, g ladder.Game) ([][]turns.Reading, error) {
-	if usage.CPU() == 0 {
-		return nil, errors.New("this system does not report a process's processor time")
-	}
 	client, err := rpc.Dial("tcp", g.Client)
 	if err != nil {
 		return nil, err
