@@ -17,9 +17,9 @@ import (
 )
 
 var roles = map[string]contestant.Role{
-	overload.RoleServer:   overloaded,
+	overload.RoleServer:   contestant.Server(overloaded),
 	patterns.RoleCall:     contestant.Func(called),
-	patterns.RoleServer:   served,
+	patterns.RoleServer:   contestant.Server(served),
 	patterns.RoleDatabase: contestant.Func(database),
 	shapes.RoleReuseH:     contestant.Func(reuseH),
 }
@@ -49,10 +49,10 @@ func openSet(ctx context.Context, patients int) (db *sqlite.Store, path string, 
 }
 
 // serve plays the service's own HTTP API until ctx ends.
-func serve(ctx context.Context, job *contestant.Job, c httpapi.Config, before func(http.Handler) http.Handler, look func(*service.Sample)) (*service.Served, error) {
+func serve(ctx context.Context, ready contestant.Ready, c httpapi.Config, before func(http.Handler) http.Handler, look func(*service.Sample)) (*service.Served, error) {
 	api := httpapi.New(c)
 	api.SetReady(true)
-	report, err := service.Serve(ctx, job, &http.Server{Handler: before(api), ReadHeaderTimeout: 10 * time.Second}, look)
+	report, err := service.Serve(ctx, ready, &http.Server{Handler: before(api), ReadHeaderTimeout: 10 * time.Second}, look)
 	if err != nil {
 		return nil, err
 	}

@@ -50,11 +50,7 @@ func (g *guarded) Patient(ctx context.Context, id string, dst *patientapi.Patien
 }
 
 // overloaded is the patient API over SQLite and the scarce database, behind a contestant.
-func overloaded(ctx context.Context, job *contestant.Job) (any, error) {
-	var j service.Job
-	if err := job.Input(&j); err != nil {
-		return nil, err
-	}
+func overloaded(ctx context.Context, j service.Job, ready contestant.Ready) (*service.Served, error) {
 	db, _, err := openSet(ctx, j.Patients)
 	if err != nil {
 		return nil, err
@@ -73,7 +69,7 @@ func overloaded(ctx context.Context, job *contestant.Job) (any, error) {
 	}
 	store := &guarded{db, guard, database}
 	api := httpapi.Config{Runner: runner, Patients: store, Clinicians: directory.Alone(store), Health: store}
-	return serve(ctx, job, api, fromHeaders, func(s *service.Sample) {
+	return serve(ctx, ready, api, fromHeaders, func(s *service.Sample) {
 		s.Limit, s.InFlight, s.Queued = guard.Limit(), guard.Running(), guard.Waiting()
 	})
 }

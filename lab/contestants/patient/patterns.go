@@ -76,11 +76,7 @@ func called(ctx context.Context, j plan.Job) (results.Run, error) {
 
 // served is the contestant of the set-up "for real": the service's own HTTP API
 // over SQLite. It is ready when it listens.
-func served(ctx context.Context, job *contestant.Job) (any, error) {
-	var j plan.Job
-	if err := job.Input(&j); err != nil {
-		return nil, err
-	}
+func served(ctx context.Context, j plan.Job, ready contestant.Ready) (any, error) {
 	db, err := sqlite.OpenSet(ctx, j.Database, sqlite.Set{Patients: j.Patients, Seed: 1}, sqlite.Options{Readers: plan.MaxConnections}, nil)
 	if err != nil {
 		return nil, err
@@ -92,7 +88,7 @@ func served(ctx context.Context, job *contestant.Job) (any, error) {
 	}
 	asIs := func(h http.Handler) http.Handler { return h }
 	api := httpapi.Config{Runner: runner, Patients: store, Clinicians: directory.Alone(store), Health: store, Timeout: plan.RequestTimeout}
-	report, err := serve(ctx, job, api, asIs, func(*service.Sample) {})
+	report, err := serve(ctx, ready, api, asIs, func(*service.Sample) {})
 	if err != nil {
 		return nil, err
 	}
