@@ -12,18 +12,18 @@ import (
 
 // Usage is what the process used between Start and Stop.
 type Usage struct {
-	Seconds        float64
-	Mallocs        uint64 // objects allocated
-	AllocBytes     uint64
-	PeakGoroutines int
-	PeakRSS        uint64  // bytes
-	CPUSeconds     float64 // user and system
-	GCShare        float64 // of the processor time the runtime accounts for, without idle time
+	Seconds        float64 `json:"-"`
+	Mallocs        uint64  `json:"mallocs"` // objects allocated
+	AllocBytes     uint64  `json:"alloc_bytes"`
+	PeakGoroutines int     `json:"peak_goroutines"`
+	PeakRSS        uint64  `json:"peak_rss_bytes"`
+	CPUSeconds     float64 `json:"cpu_seconds"` // user and system
+	GCShare        float64 `json:"gc_share"`    // of the processor time the runtime accounts for, without idle time
 
 	// Memory of stacks at the peak above that at the start, and goroutines at
 	// that moment above those at the start: their ratio is a goroutine's stack.
-	PeakStackBytes uint64
-	PeakStacks     int
+	PeakStackBytes uint64 `json:"-"`
+	PeakStacks     int    `json:"-"`
 }
 
 // Outside is what a process has used so far, as others see it.
