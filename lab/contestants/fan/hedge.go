@@ -9,17 +9,12 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/fanout"
-	"github.com/spillway-go/spillway/lab/bubble"
 	"github.com/spillway-go/spillway/lab/fan"
 )
 
-// playHedging returns quantiles of the calls while the sources are healthy, the share of
+// hedge returns quantiles of the calls while the sources are healthy, the share of
 // second attempts of the first then and in the outage, in per cent, and how many first
 // attempts were cancelled although the second had not won.
-func playHedging(ctx context.Context, h fan.Hedging) (map[string]float64, error) {
-	return bubble.Run(ctx, func(ctx context.Context) (map[string]float64, error) { return hedge(ctx, h) })
-}
-
 func hedge(ctx context.Context, h fan.Hedging) (map[string]float64, error) {
 	var s straggling
 	add := func(sum *int, n int) { *sum += n }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"github.com/spillway-go/spillway/lab/bubble"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/fan"
 )
@@ -10,10 +11,14 @@ import (
 func main() { contestant.Program(roles()) }
 
 func roles() map[string]contestant.Role {
-	all := fan.Demonstrations.By(staged).Roles()
-	all[fan.RoleLookups] = contestant.Func(playLookups)
-	all[fan.RoleChange] = contestant.Func(playChange)
-	all[fan.RoleHedging] = contestant.Func(playHedging)
-	all[rolePanic] = contestant.Func(panicIn)
+	all := map[string]contestant.Role{
+		fan.RoleLookups: contestant.Func(playLookups),
+		fan.RoleChange:  contestant.Func(playChange),
+		fan.RoleHedging: contestant.Func(bubble.Func(hedge)),
+		rolePanic:       contestant.Func(panicIn),
+	}
+	for id, show := range staged {
+		all[fan.Demonstrations.Role+id] = contestant.Func(show)
+	}
 	return all
 }
