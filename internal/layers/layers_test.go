@@ -38,7 +38,6 @@ var layers = [][]string{
 	{"examples/patientapi/conformance/client", "examples/patientapi/httpapi", "lab/service"},
 	{"examples/patientapi/app", "lab/burst", "lab/fan", "lab/ladder", "lab/patterns", "lab/overload", "lab/pools", "lab/reuse", "lab/routes"},
 	{"examples/patientapi/cmd/patientapi", "examples/patientapi/conformance", "lab/admission", "lab/overload/demo", "lab/contestants/fan", "lab/contestants/ladder", "lab/contestants/pools", "lab/contestants/virtual", "lab/contestants/web", "lab/shapes"},
-	{"lab/contestants/patient/overload", "lab/contestants/patient/patterns", "lab/contestants/patient/shapes"},
 	{"lab/cmd/spillway", "lab/contestants/patient"},
 }
 

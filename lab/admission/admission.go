@@ -20,7 +20,7 @@ import (
 )
 
 // Experiment is the declaration.
-var Experiment = experiment.Declare(family, help, plan, map[string]contestant.Role{roleService: serve, roleAttackers: attackers})
+var Experiment = experiment.Declare(family, help, plan, map[string]contestant.Role{roleService: contestant.Server(serve), roleAttackers: contestant.Server(attackers)})
 
 const (
 	roleService   = "admission-service"

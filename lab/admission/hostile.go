@@ -65,11 +65,7 @@ var kinds = []kind{
 
 // attackers is the role of the hostile clients. It is ready when the idle connections
 // stand, and then says how many connections there are at most; the others begin.
-func attackers(ctx context.Context, contestantJob *contestant.Job) (any, error) {
-	var to target
-	if err := contestantJob.Input(&to); err != nil {
-		return nil, err
-	}
+func attackers(ctx context.Context, to target, ready contestant.Ready) (any, error) {
 	if host, _, err := net.SplitHostPort(to.Address); err != nil || !net.ParseIP(host).IsLoopback() {
 		return nil, errors.New("hostile clients are for the loopback interface only")
 	}
@@ -90,7 +86,7 @@ func attackers(ctx context.Context, contestantJob *contestant.Job) (any, error) 
 			all.Go(func() { k.attack(ctx, to.Address) })
 		}
 	}
-	err = contestantJob.Ready(open)
+	err = ready(open)
 	all.Wait()
 	return open, err
 }

@@ -33,11 +33,7 @@ const credential = "Bearer lab"
 const longest = 8 * time.Minute
 
 // serve is a small HTTP service behind the middleware, in a process of its own.
-func serve(ctx context.Context, job *contestant.Job) (any, error) {
-	var j service.Job
-	if err := job.Input(&j); err != nil {
-		return nil, err
-	}
+func serve(ctx context.Context, j service.Job, ready contestant.Ready) (*service.Served, error) {
 	configs := map[string]limiter.Config{fixed: {Law: limit.NewFixed(j.Work.Slots)}, dry: {Mode: limiter.DryRun}, saturated: {Mode: limiter.Off}}
 	lim, err := limiter.New(configs[j.Pattern])
 	if err != nil {
@@ -59,7 +55,7 @@ func serve(ctx context.Context, job *contestant.Job) (any, error) {
 		}
 		protected.ServeHTTP(w, r)
 	})
-	report, err := service.Serve(ctx, job, newServer(counted), func(x *service.Sample) {
+	report, err := service.Serve(ctx, ready, newServer(counted), func(x *service.Sample) {
 		s := lim.Stats()
 		x.Limit, x.InFlight, x.Queued = s.Limit, s.InFlight, s.Queued
 		x.Rejected, x.WouldReject, x.ByPriority, x.Unsafe = s.Rejected, s.WouldReject, s.ByPriority, s.EstimateUnsafe

@@ -45,19 +45,15 @@ type bench struct {
 }
 
 // run is the contestant's side. Besides its counters, it reports what it used.
-func run(ctx context.Context, c *contestant.Job) (any, error) {
-	var b bench
-	var err error
-	if err = c.Input(&b.job); err != nil {
-		return nil, err
-	}
+func run(ctx context.Context, j job, ready contestant.Ready) (_ any, err error) {
+	b := bench{job: j}
 	if b.counters, _, err = share(b.Shared); err != nil {
 		return nil, err
 	}
 	if b.target, err = newTarget(b.Name); err != nil {
 		return nil, err
 	}
-	if err = c.Ready(true); err != nil {
+	if err = ready(true); err != nil {
 		return nil, err
 	}
 	b.memory = NewMemory(b.Bytes, reuses(b.Name))

@@ -49,7 +49,7 @@ func at(name string) ledger.Key { return ledger.Key{Setup: setup, Load: load, Pa
 // Roles are the roles of the contestants and of the demonstrations.
 func Roles() map[string]contestant.Role {
 	roles := demonstrations.Roles()
-	roles[roleBurst] = run
+	roles[roleBurst] = contestant.Server(run)
 	return roles
 }
 

@@ -226,7 +226,7 @@ func made(name string, repeat int, ok, refused uint64) results.Run {
 	return results.Run{
 		Setup: setup, Load: load, Pattern: name, Repeat: repeat, Elapsed: 30, Offered: ok + refused + 1,
 		Outcomes: []results.Outcome{{Kind: "ok", Count: ok, Latency: &latency}, {Kind: "rejected", Count: refused, Latency: &prompt}},
-		Process:  results.Process{PeakRSS: 1 << 30, PeakGoroutines: 5_900},
+		Process:  results.Process{Usage: usage.Usage{PeakRSS: 1 << 30, PeakGoroutines: 5_900}},
 		Params:   map[string]any{"burst_seconds": 30.0, "generator": ""},
 		Extra:    map[string]float64{"work_percent": 60, "submit_percent": 4, "work_ms": 20, "allowed": 6_000},
 	}

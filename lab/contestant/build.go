@@ -29,6 +29,20 @@ const (
 	keptUnused = 24 * time.Hour
 )
 
+// Spec says which contestant to start.
+type Spec struct {
+	Role      string
+	Input     any      // encoded as JSON
+	MemoryCap uint64   // bytes of resident memory; 0: none
+	Env       []string // added to this process's environment
+
+	// Program is the name of a folder of lab/contestants, or the import path of a
+	// command; empty: this program. If this process plays the role itself, as in the
+	// program's own tests, it starts itself. Otherwise see Build.
+	Program string
+	Variant []string // the environment of its build, such as GOEXPERIMENT=jsonv2
+}
+
 // built are the paths that Build has returned, by program and variant.
 var built = struct {
 	sync.Mutex
@@ -69,11 +83,11 @@ func build(ctx context.Context, spec Spec, progress io.Writer) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("there is no folder to keep it in: %w", err)
 	}
-	tool, target, err := locate(ctx, spec)
+	src, err := locate(ctx, spec)
 	if err != nil {
 		return "", err
 	}
-	key, err := tool.key(ctx, target)
+	key, err := src.key(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -89,7 +103,7 @@ func build(ctx context.Context, spec Spec, progress io.Writer) (string, error) {
 	}
 	began := time.Now()
 	fmt.Fprintf(progress, "building the program %s, once for this source: about a minute if the go command has never compiled it\n", name)
-	if err := tool.compile(ctx, target, folder); err != nil {
+	if err := src.compile(ctx, folder); err != nil {
 		return "", err
 	}
 	fmt.Fprintf(progress, "%s was built in %.0f s\n", name, time.Since(began).Seconds())
@@ -97,77 +111,72 @@ func build(ctx context.Context, spec Spec, progress io.Writer) (string, error) {
 	return program, nil
 }
 
-// goTool is the go command in a folder.
-type goTool struct {
-	dir string
-	env []string
+// source is a program as the go command names it, in a folder with an environment.
+type source struct {
+	target, dir string
+	env         []string
 }
 
-// locate finds the source, and how the go command calls it there: in the workspace or
-// module of the current folder, in that which this program was compiled from, or as
-// the same version of the module.
-func locate(ctx context.Context, spec Spec) (tool goTool, target string, err error) {
-	target = spec.Program
+// locate finds the source: in the workspace or module of the current folder, in that
+// which this program was compiled from, or as the same version of the module.
+func locate(ctx context.Context, spec Spec) (source, error) {
+	target := spec.Program
 	if !strings.Contains(target, "/") {
 		target = home + target
 	}
 	_, compiled, _, _ := runtime.Caller(0)
 	for _, dir := range []string{".", filepath.Dir(compiled)} {
-		if _, err := os.Stat(dir); err == nil {
-			if _, err := (goTool{dir, []string{"GOPROXY=off"}}).run(ctx, "list", "-find", target); err == nil {
-				return goTool{dir, spec.Variant}, target, nil
-			}
+		if _, err := (source{target, dir, []string{"GOPROXY=off"}}).run(ctx, "list", "-find", target); err == nil {
+			return source{target, dir, spec.Variant}, nil
 		}
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range append(info.Deps, &info.Main) {
 			if m.Path == lab && m.Replace == nil && strings.HasPrefix(m.Version, "v") {
-				return goTool{os.TempDir(), slices.Concat(spec.Variant, []string{"GOWORK=off"})}, target + "@" + m.Version, nil
+				return source{target + "@" + m.Version, os.TempDir(), append(slices.Clip(spec.Variant), "GOWORK=off")}, nil
 			}
 		}
 	}
-	return tool, "", errors.New("its source is not here: run this in a clone of https://" + path.Dir(lab))
+	return source{}, errors.New("its source is not here: run this in a clone of https://" + path.Dir(lab))
 }
 
 // key names what a build would be made of.
-func (g goTool) key(ctx context.Context, target string) (string, error) {
-	hash := sha256.New()
-	settings, err := g.run(ctx, "env", "GOVERSION", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "CGO_ENABLED", "GOEXPERIMENT", "GOFLAGS")
+func (s source) key(ctx context.Context) (string, error) {
+	settings, err := s.run(ctx, "env", "GOVERSION", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "CGO_ENABLED", "GOEXPERIMENT", "GOFLAGS")
 	if err != nil {
 		return "", err
 	}
-	fmt.Fprintf(hash, "%s\n%s\n", target, settings)
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%s\n%s\n", s.target, settings)
 	var list []byte
-	if !strings.Contains(target, "@") { // a version says it all
-		if list, err = g.run(ctx, "list", "-deps", "-json=Dir,ImportPath,Module,GoFiles,CgoFiles,SFiles,EmbedFiles", target); err != nil {
+	if !strings.Contains(s.target, "@") { // a version says it all
+		if list, err = s.run(ctx, "list", "-deps", "-json=Dir,ImportPath,Standard,Module,GoFiles,CgoFiles,SFiles,EmbedFiles", s.target); err != nil {
 			return "", err
 		}
 	}
 	for packages := json.NewDecoder(bytes.NewReader(list)); packages.More(); {
 		var p struct {
 			Dir, ImportPath string
-			Module          *struct {
-				Path, Version string
-				Replace       *struct{}
+			Standard        bool
+			Module          struct {
+				Version string
+				Replace *struct{}
 			}
 			GoFiles, CgoFiles, SFiles, EmbedFiles []string
 		}
 		if err := packages.Decode(&p); err != nil {
 			return "", err
 		}
-		switch m := p.Module; {
-		case m == nil: // of the standard library
-			continue
-		case m.Version != "" && m.Replace == nil:
-			fmt.Fprintln(hash, m.Path, m.Version)
-			continue
+		fmt.Fprintln(hash, p.ImportPath, p.Module.Version)
+		if p.Standard || p.Module.Version != "" && p.Module.Replace == nil {
+			continue // a version says it all
 		}
 		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles, p.SFiles, p.EmbedFiles) {
 			data, err := os.ReadFile(filepath.Join(p.Dir, name))
 			if err != nil {
 				return "", err
 			}
-			fmt.Fprintf(hash, "%s/%s %x\n", p.ImportPath, name, sha256.Sum256(data))
+			fmt.Fprintf(hash, "%s %x\n", name, sha256.Sum256(data))
 		}
 	}
 	return fmt.Sprintf("%x", hash.Sum(nil)[:6]), nil
@@ -175,7 +184,7 @@ func (g goTool) key(ctx context.Context, target string) (string, error) {
 
 // compile builds into a folder of its own first, because another process may do the
 // same at the same time.
-func (g goTool) compile(ctx context.Context, target, folder string) error {
+func (s source) compile(ctx context.Context, folder string) error {
 	if err := os.MkdirAll(filepath.Dir(folder), 0o777); err != nil {
 		return err
 	}
@@ -184,31 +193,29 @@ func (g goTool) compile(ctx context.Context, target, folder string) error {
 		return err
 	}
 	defer os.RemoveAll(own)
-	if _, err := (goTool{g.dir, slices.Concat(g.env, []string{"GOBIN=" + own})}).run(ctx, "install", "-buildvcs=false", target); err != nil {
+	s.env = append(slices.Clip(s.env), "GOBIN="+own)
+	if _, err := s.run(ctx, "install", "-buildvcs=false", s.target); err != nil {
 		return err
 	}
-	if err = os.Rename(own, folder); err != nil {
-		if _, missing := os.Stat(folder); missing == nil { // another process was faster
-			return nil
-		}
+	err = os.Rename(own, folder)
+	if _, missing := os.Stat(folder); missing == nil { // also if another process was faster
+		return nil
 	}
 	return err
 }
 
 // run returns what the go command prints. When ctx ends it is killed with its
 // compilers.
-func (g goTool) run(ctx context.Context, args ...string) ([]byte, error) {
-	runtime.LockOSThread() // see startOnOwnThread
+func (s source) run(ctx context.Context, args ...string) ([]byte, error) {
+	runtime.LockOSThread() // see Process.run
 	defer runtime.UnlockOSThread()
+	var failed head
 	command := exec.CommandContext(ctx, "go", args...)
-	command.Dir, command.Env, command.SysProcAttr = g.dir, append(os.Environ(), g.env...), ownGroup()
+	command.Dir, command.Env, command.Stderr, command.SysProcAttr = s.dir, append(os.Environ(), s.env...), &failed, ownGroup()
 	command.Cancel = func() error { killGroup(command.Process); return nil }
-	var failed bytes.Buffer
-	command.Stderr = &failed
 	out, err := command.Output()
 	if err != nil {
-		lines := strings.SplitAfterN(strings.TrimSpace(failed.String()), "\n", 12)
-		return nil, fmt.Errorf("go %s: %w\n%s", args[0], err, strings.Join(lines[:min(len(lines), 11)], ""))
+		return nil, fmt.Errorf("go %s: %w%s", args[0], err, failed)
 	}
 	return out, nil
 }

@@ -3,7 +3,7 @@
 // one, and being killed is a result.
 //
 // The program starts itself, or a program that [Build] makes, with the hidden
-// subcommand [Arg] and the name of a role; the input is JSON on standard input, the result is JSON on standard output.
+// subcommand contestant and the name of a role; the input is JSON on standard input, the result is JSON on standard output.
 // Standard input stays open as long as the contestant may run: when it closes,
 // because the parent stops it or has died, the contestant's context ends. On Linux
 // the kernel also kills it when the parent dies.
@@ -18,34 +18,24 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
+
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
-// Arg is the hidden subcommand. Main looks for it.
-const Arg = "contestant"
+const (
+	// CapEnforced reports whether MemoryCap has an effect on this system.
+	CapEnforced = runtime.GOOS == "linux"
 
-// WatchEvery is how often the resident memory of a contestant is sampled.
-const WatchEvery = 20 * time.Millisecond
-
-// stopGrace is how long a contestant may take to end after a stop.
-const stopGrace = 20 * time.Second
-
-// Spec says which contestant to start.
-type Spec struct {
-	Role      string
-	Input     any      // encoded as JSON
-	MemoryCap uint64   // bytes of resident memory; 0: none
-	Env       []string // added to this process's environment
-
-	// Program is the name of a folder of lab/contestants, or the import path of a
-	// command; empty: this program. If this process plays the role itself, as in the
-	// program's own tests, it starts itself. Otherwise see Build.
-	Program string
-	Variant []string // the environment of its build, such as GOEXPERIMENT=jsonv2
-}
+	arg        = "contestant"          // the hidden subcommand
+	watchEvery = 20 * time.Millisecond // between two looks at a contestant's memory
+	stopGrace  = 20 * time.Second      // for a contestant to end when it is told to
+)
 
 // Exit is how a contestant ended.
 type Exit struct {
@@ -63,27 +53,21 @@ type Memory struct {
 // Process is a running contestant.
 type Process struct {
 	cmd     *exec.Cmd
-	stdin   io.Closer
+	stdin   io.WriteCloser
 	started time.Time
-	ready   chan struct{} // closed once readyMsg is set, or never
+	ready   chan struct{} // closed once said.Ready is set, or never
 	done    chan struct{} // closed once everything below is final
 
-	readyMsg, result json.RawMessage
-	failure          string // the role's error
-	ownPeak          uint64 // the peak RSS it measured itself, at its end
-	waitErr          error
-	stderr           stderrHead
-	exit             Exit
-	killOnce         sync.Once
-	killed           string // why the parent killed it, other than for its memory
-}
-
-// message is one line of a contestant's standard output.
-type message struct {
-	Ready   json.RawMessage `json:"ready,omitempty"`
-	Result  json.RawMessage `json:"result,omitempty"`
-	Error   string          `json:"error,omitempty"`
-	PeakRSS uint64          `json:"peak_rss,omitempty"`
+	said struct { // each line of its standard output adds to it
+		Ready, Result json.RawMessage
+		Error         string
+		PeakRSS       uint64 // that it measured itself, at its end
+	}
+	waitErr  error
+	stderr   head
+	exit     Exit
+	killOnce sync.Once
+	killed   string // why the parent killed it, other than for its memory
 }
 
 // Run starts a contestant, waits for it and decodes its result. A contestant
@@ -107,7 +91,7 @@ func Start(ctx context.Context, spec Spec, ready any) (*Process, error) {
 	}
 	select {
 	case <-p.ready:
-		if err := json.Unmarshal(p.readyMsg, ready); err != nil {
+		if err := json.Unmarshal(p.said.Ready, ready); err != nil {
 			p.kill("")
 			return nil, fmt.Errorf("contestant %s: its ready line: %w", spec.Role, err)
 		}
@@ -119,13 +103,6 @@ func Start(ctx context.Context, spec Spec, ready any) (*Process, error) {
 		}
 		return nil, err
 	}
-}
-
-// Resident is this process's resident memory in bytes, and false where the system does
-// not tell.
-func Resident() (uint64, bool) {
-	now, _, ok := residentMemory(os.Getpid())
-	return now, ok
 }
 
 // PID returns the contestant's process id.
@@ -148,29 +125,23 @@ func (p *Process) wait(ctx context.Context, result any) (Exit, error) {
 	p.stdin.Close()
 	role := p.cmd.Args[len(p.cmd.Args)-1]
 	switch {
-	case p.exit.Killed != "":
+	case p.exit.Killed != "" || p.said.Result != nil && result == nil:
 		return p.exit, nil
-	case p.result != nil:
-		if result == nil {
-			return p.exit, nil
-		}
-		return p.exit, json.Unmarshal(p.result, result)
+	case p.said.Result != nil:
+		return p.exit, json.Unmarshal(p.said.Result, result)
 	case ctx.Err() != nil:
 		return p.exit, ctx.Err()
-	case p.failure != "":
-		return p.exit, fmt.Errorf("contestant %s: %s", role, p.failure)
+	case p.said.Error != "":
+		return p.exit, fmt.Errorf("contestant %s: %s", role, p.said.Error)
 	case p.killed != "":
 		return p.exit, fmt.Errorf("contestant %s %s", role, p.killed)
 	case p.waitErr == nil:
-		return p.exit, fmt.Errorf("contestant %s ended without a result%s", role, p.stderr.text())
+		return p.exit, fmt.Errorf("contestant %s ended without a result%s", role, p.stderr)
 	}
-	return p.exit, fmt.Errorf("contestant %s: %w%s", role, p.waitErr, p.stderr.text())
+	return p.exit, fmt.Errorf("contestant %s: %w%s", role, p.waitErr, p.stderr)
 }
 
 func start(ctx context.Context, spec Spec) (*Process, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	exe, err := Build(ctx, spec, io.Discard)
 	if err != nil {
 		return nil, err
@@ -179,105 +150,83 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{started: time.Now(), ready: make(chan struct{}), done: make(chan struct{})}
-	p.cmd = exec.Command(exe, Arg, spec.Role)
-	p.cmd.Env = append(os.Environ(), spec.Env...)
-	p.cmd.Stderr = &p.stderr
-	p.cmd.SysProcAttr = ownGroup()
-	stdin, err := p.cmd.StdinPipe()
-	if err != nil {
+	p := &Process{cmd: exec.CommandContext(ctx, exe, arg, spec.Role), started: time.Now(), ready: make(chan struct{}), done: make(chan struct{})}
+	p.cmd.Cancel = func() error { p.kill("was interrupted"); return nil }
+	p.cmd.Env, p.cmd.Stderr, p.cmd.SysProcAttr = append(os.Environ(), spec.Env...), &p.stderr, ownGroup()
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	p.stdin = stdin
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
-	if err := p.startOnOwnThread(); err != nil {
+	started := make(chan error)
+	go p.run(stdout, spec.MemoryCap, started)
+	if err := <-started; err != nil {
 		return nil, fmt.Errorf("cannot start a contestant: %w", err)
 	}
-	offerToOOMKiller(p.cmd.Process.Pid)
-	// If a contestant dies before it has read everything, its exit reports that.
-	_, _ = stdin.Write(append(input, '\n'))
-
-	var watching sync.WaitGroup
-	ended := make(chan struct{})
-	watching.Go(func() { p.watch(spec.MemoryCap, ended) })
-	forget := context.AfterFunc(ctx, func() { p.kill("was interrupted") })
-	go func() {
-		p.read(stdout)
-		p.waitErr = p.cmd.Wait()
-		forget()
-		close(ended)
-		watching.Wait()
-		p.exit.PeakRSS = max(p.exit.PeakRSS, p.ownPeak)
-		p.killOnce.Do(func() { // not killed by this process
-			switch {
-			case killedBySystem(p.waitErr):
-				p.exit.Killed = "killed by the system, most likely for its memory, after " + p.age()
-			case p.stderr.outOfMemory():
-				p.exit.Killed = "ended by its runtime, which got no more memory from the system, after " + p.age()
-			}
-		})
-		close(p.done)
-	}()
+	// On Linux, out of memory, the kernel kills it before the lab.
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", p.PID()), []byte("1000"), 0o600)
+	// If it dies before it has read everything, its exit reports that.
+	_, _ = p.stdin.Write(append(input, '\n'))
 	return p, nil
 }
 
-// startOnOwnThread starts the process from a thread that lives as long as the
-// process: Linux kills such a child when the thread that started it ends, and a Go
-// thread ends with the goroutine that locked it.
-func (p *Process) startOnOwnThread() error {
-	started := make(chan error)
+// run starts the process and sees it to its end, from one thread: Linux kills such a
+// child when the thread that started it ends, and a Go thread ends with the goroutine
+// that locked it.
+func (p *Process) run(stdout io.Reader, limit uint64, started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := p.cmd.Start()
+	started <- err
+	if err != nil {
+		return
+	}
+	ended := make(chan struct{})
 	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := p.cmd.Start()
-		started <- err
-		if err == nil {
-			<-p.done
-		}
+		p.read(stdout)
+		p.waitErr = p.cmd.Wait()
+		close(ended)
 	}()
-	return <-started
+	p.watch(limit, ended)
+	<-ended
+	p.exit.PeakRSS = max(p.exit.PeakRSS, p.said.PeakRSS)
+	p.killOnce.Do(func() { // not killed by this process
+		switch {
+		case killedBySystem(p.waitErr):
+			p.exit.Killed = "killed by the system, most likely for its memory, after " + p.age()
+		case outOfMemory.Match(p.stderr):
+			p.exit.Killed = "ended by its runtime, which got no more memory from the system, after " + p.age()
+		}
+	})
+	close(p.done)
 }
 
-// read takes the contestant's messages until it closes its standard output.
+// read takes what the contestant says until it closes its standard output.
 func (p *Process) read(stdout io.Reader) {
-	lines := bufio.NewReader(stdout)
-	for {
+	for lines := bufio.NewReader(stdout); ; {
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
 			return
 		}
-		var m message
-		if json.Unmarshal(line, &m) != nil {
-			continue
-		}
-		switch {
-		case m.Ready != nil && p.readyMsg == nil:
-			p.readyMsg = m.Ready
+		before := p.said.Ready
+		if json.Unmarshal(line, &p.said) == nil && before == nil && p.said.Ready != nil {
 			close(p.ready)
-		case m.Result != nil:
-			p.result = m.Result
-		case m.Error != "":
-			p.failure = m.Error
 		}
-		p.ownPeak = max(p.ownPeak, m.PeakRSS)
 	}
 }
 
 // watch samples the memory until ended is closed, and kills above the limit.
 func (p *Process) watch(limit uint64, ended <-chan struct{}) {
-	tick := time.NewTicker(WatchEvery)
-	defer tick.Stop()
-	for {
+	for tick := time.Tick(watchEvery); ; {
 		select {
 		case <-ended:
 			return
-		case <-tick.C:
+		case <-tick:
 		}
-		now, high, ok := residentMemory(p.cmd.Process.Pid)
-		if !ok {
+		now, high := usage.Resident(p.PID())
+		if now == 0 {
 			continue
 		}
 		p.exit.PeakRSS = max(p.exit.PeakRSS, high)
@@ -300,39 +249,33 @@ func (p *Process) kill(why string) {
 
 func (p *Process) age() string { return time.Since(p.started).Round(time.Millisecond).String() }
 
-// stderrHead keeps the beginning of standard error: a Go program that crashes prints
-// the reason first, then the stack of each goroutine.
-type stderrHead struct {
-	mu  sync.Mutex
-	buf []byte
+// killedBySystem reports a SIGKILL, which the kernel sends when it is out of memory.
+func killedBySystem(err error) bool {
+	exit, failed := errors.AsType[*exec.ExitError](err)
+	if !failed {
+		return false
+	}
+	status, _ := exit.Sys().(syscall.WaitStatus)
+	return status.Signal() == syscall.SIGKILL
 }
 
-const stderrSize = 2 << 10
+// head keeps the beginning of standard error: a Go program that crashes prints the
+// reason first, then the stack of each goroutine. Read it when the program has ended.
+type head []byte
 
-func (c *stderrHead) Write(b []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.buf = append(c.buf, b[:min(len(b), stderrSize-len(c.buf))]...)
+func (h *head) Write(b []byte) (int, error) {
+	const size = 2 << 10
+	*h = append(*h, b[:min(len(b), size-len(*h))]...)
 	return len(b), nil
 }
 
-func (c *stderrHead) text() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s := strings.TrimSpace(string(c.buf)); s != "" {
+func (h head) String() string {
+	if s := strings.TrimSpace(string(h)); s != "" {
 		return "\n" + s
 	}
 	return ""
 }
 
-// outOfMemory recognises the error of a Go program that gets no more memory, or no
-// more mappings, from the system.
-func (c *stderrHead) outOfMemory() bool {
-	s := c.text()
-	return strings.Contains(s, "fatal error: runtime: out of memory") || strings.Contains(s, "fatal error: runtime: cannot allocate memory") ||
-		strings.Contains(s, "fatal error: out of memory")
-}
-
-// ErrUnknownRole is returned by Main's role look-up; it means that parent and
-// child are different programs.
-var ErrUnknownRole = errors.New("unknown contestant")
+// outOfMemory is the error of a Go program that gets no more memory, or no more
+// mappings, from the system.
+var outOfMemory = regexp.MustCompile(`fatal error: (runtime: )?(out of|cannot allocate) memory`)

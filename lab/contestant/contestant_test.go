@@ -37,21 +37,21 @@ var roles = map[string]contestant.Role{
 		return 0, nil
 	}),
 	"hang": contestant.Func(func(ctx context.Context, _ int) (int, error) { select {} }),
-	"server": func(ctx context.Context, job *contestant.Job) (any, error) {
-		if err := job.Ready("come in"); err != nil {
-			return nil, err
+	"server": contestant.Server(func(ctx context.Context, _ any, ready contestant.Ready) (string, error) {
+		if err := ready("come in"); err != nil {
+			return "", err
 		}
 		<-ctx.Done()
 		return "served 3", nil
-	},
-	"grandparent": func(ctx context.Context, job *contestant.Job) (any, error) {
+	}),
+	"grandparent": contestant.Server(func(ctx context.Context, _ any, ready contestant.Ready) (any, error) {
 		child, err := contestant.Start(context.Background(), contestant.Spec{Role: "server"}, new(string))
 		if err != nil {
 			return nil, err
 		}
-		_ = job.Ready(child.PID())
+		_ = ready(child.PID())
 		select {}
-	},
+	}),
 	"talker": contestant.Func(func(context.Context, int) (string, error) {
 		_, err := os.Stdout.WriteString("{\"result\": \"forged\"}\n")
 		return "mine", err

@@ -11,53 +11,32 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
+
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
-// Job is a contestant's connection to its parent.
-type Job struct {
-	input []byte
-	mu    sync.Mutex
-	out   io.Writer
-}
-
-// Input decodes what the parent sent.
-func (j *Job) Input(into any) error { return json.Unmarshal(j.input, into) }
-
 // Ready tells the parent that a server contestant is ready, and how to reach it.
-func (j *Job) Ready(v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return j.send(message{Ready: data})
-}
+type Ready func(v any) error
 
-func (j *Job) send(m message) error {
-	line, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	_, err = j.out.Write(append(line, '\n'))
-	return err
-}
-
-// Role is what a contestant does. Its ctx ends when the parent stops it or dies, or
-// the process gets a termination signal; its return value is the result.
-type Role func(ctx context.Context, job *Job) (any, error)
+// Role is what a contestant does with its input, made by Func or Server. Its ctx ends
+// when the parent stops it or dies, or the process gets a termination signal.
+type Role func(ctx context.Context, input []byte, ready Ready) (any, error)
 
 // Func makes a role of a function from its input to its result.
 func Func[In, Out any](f func(context.Context, In) (Out, error)) Role {
-	return func(ctx context.Context, job *Job) (any, error) {
+	return Server(func(ctx context.Context, in In, _ Ready) (Out, error) { return f(ctx, in) })
+}
+
+// Server makes a role of a function that says when it is ready.
+func Server[In, Out any](f func(context.Context, In, Ready) (Out, error)) Role {
+	return func(ctx context.Context, input []byte, ready Ready) (any, error) {
 		var in In
-		if err := job.Input(&in); err != nil {
+		if err := json.Unmarshal(input, &in); err != nil {
 			return nil, err
 		}
-		return f(ctx, in)
+		return f(ctx, in, ready)
 	}
 }
 
@@ -69,26 +48,23 @@ var played map[string]Role
 // of tests that start contestants.
 func Main(roles map[string]Role) (code int, ok bool) {
 	played = roles
-	if len(os.Args) != 3 || os.Args[1] != Arg {
+	if len(os.Args) != 3 || os.Args[1] != arg {
 		return 0, false
 	}
-	job := &Job{out: os.Stdout}
-	os.Stdout = os.Stderr // output of measured code must not look like a result
-	result, err := play(os.Args[2], job)
+	out := json.NewEncoder(os.Stdout) // of Process.said, a part at a time
+	os.Stdout = os.Stderr             // output of measured code must not look like a result
+	result, err := play(os.Args[2], func(v any) error { return out.Encode(map[string]any{"Ready": v}) })
 	if err == nil {
-		var data []byte
-		if data, err = json.Marshal(result); err == nil {
-			_, peak, _ := residentMemory(os.Getpid())
-			err = job.send(message{Result: data, PeakRSS: peak})
-		}
+		_, peak := usage.Resident(os.Getpid())
+		err = out.Encode(map[string]any{"Result": result, "PeakRSS": peak})
 	}
-	if err != nil {
-		if job.send(message{Error: err.Error()}) != nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
-		return 1, true
+	if err == nil {
+		return 0, true
 	}
-	return 0, true
+	if out.Encode(map[string]any{"Error": err.Error()}) != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return 1, true
 }
 
 // Program is the main of a program that has nothing but roles.
@@ -101,17 +77,16 @@ func Program(roles map[string]Role) {
 	os.Exit(code)
 }
 
-func play(name string, job *Job) (any, error) {
+func play(name string, ready Ready) (any, error) {
 	role, found := played[name]
 	if !found {
-		return nil, fmt.Errorf("%w %q: this program knows %s", ErrUnknownRole, name, strings.Join(slices.Sorted(maps.Keys(played)), ", "))
+		return nil, fmt.Errorf("unknown contestant %q: this program knows %s", name, strings.Join(slices.Sorted(maps.Keys(played)), ", "))
 	}
 	stdin := bufio.NewReader(os.Stdin)
-	line, err := stdin.ReadBytes('\n')
+	input, err := stdin.ReadBytes('\n')
 	if err != nil {
 		return nil, fmt.Errorf("reading the input: %w", err)
 	}
-	job.input = line
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	go func() {
@@ -120,5 +95,5 @@ func play(name string, job *Job) (any, error) {
 		time.Sleep(stopGrace)
 		os.Exit(1) // ends a role that ignores its context
 	}()
-	return role(ctx, job)
+	return role(ctx, input, ready)
 }

@@ -30,13 +30,8 @@ func FromLoad(res *loadgen.Result) results.Run {
 	return run
 }
 
-// Process is what a process used, as part of a run.
-func Process(u usage.Usage) results.Process {
-	return results.Process{
-		Mallocs: u.Mallocs, AllocBytes: u.AllocBytes, PeakGoroutines: u.PeakGoroutines, PeakRSS: u.PeakRSS,
-		CPUSeconds: u.CPUSeconds, GCShare: u.GCShare, GCPauseP99: u.GCPauseP99, ReuseRate: -1,
-	}
-}
+// Process is what a process without a pool used, as part of a run.
+func Process(u usage.Usage) results.Process { return results.Process{Usage: u, ReuseRate: -1} }
 
 // Alone measures in a process of its own, whose result is the figures of the run.
 func Alone(spec contestant.Spec) func(context.Context, Trial) (results.Run, error) {

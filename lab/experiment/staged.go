@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/contestant"
@@ -20,19 +19,10 @@ type Staged struct {
 // Act is one demonstration.
 type Act struct {
 	ID, Title string
-	Run       func(context.Context) (results.Demo, error) // in the process; only its program needs it
+	Run       func(context.Context) (results.Demo, error) // in the process; nil if another program plays it
 }
 
-// By returns the demonstrations with what runs them, by id.
-func (s Staged) By(runs map[string]func(context.Context) (results.Demo, error)) Staged {
-	s.Acts = slices.Clone(s.Acts)
-	for i := range s.Acts {
-		s.Acts[i].Run = runs[s.Acts[i].ID]
-	}
-	return s
-}
-
-// Roles are the roles of the processes.
+// Roles are the roles of the processes that this program plays.
 func (s Staged) Roles() map[string]contestant.Role {
 	roles := map[string]contestant.Role{}
 	for _, a := range s.Acts {

@@ -180,7 +180,7 @@ func (j Job) serveAndLoad(ctx context.Context) (results.Run, error) {
 		return results.Run{}, err
 	}
 	var foreign atomic.Int64
-	target, err := service.Patients(srv.Address, nil, j.ID, &foreign)
+	target, err := service.Patients("http://"+srv.Address, nil, j.ID, &foreign)
 	if err != nil {
 		return results.Run{}, err
 	}

@@ -127,7 +127,7 @@ func TestLittlesLaw(t *testing.T) {
 }
 
 func TestH10NeedsMoreThanAThousandASecond(t *testing.T) {
-	run := results.Run{Elapsed: 1, Offered: 1000, Process: results.Process{GCShare: 0.02}}
+	run := results.Run{Elapsed: 1, Offered: 1000, Process: results.Process{Usage: usage.Usage{GCShare: 0.02}}}
 	if x := gc.Value(&run); !math.IsNaN(x) {
 		t.Errorf("at 1,000 a second: %v", x)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
 // fake is a session like one of a two-core machine: two set-ups, three loads, four
@@ -35,7 +36,7 @@ func fake(repeats int) (results.Results, []results.Run) {
 			}
 			if setup == "published" {
 				runs = append(runs, results.Run{Setup: setup, Load: "parked", Pattern: "naive", Repeat: rep, Order: len(runs), Elapsed: 1,
-					Process: results.Process{PeakGoroutines: 10_004, PeakRSS: 42 << 20, ReuseRate: -1}})
+					Process: results.Process{Usage: usage.Usage{PeakGoroutines: 10_004, PeakRSS: 42 << 20}, ReuseRate: -1}})
 			}
 			twin := fakeRun(r, setup, fakeLoad{"high", 1000, 10000}, "workerpool")
 			twin.Twin, twin.Repeat, twin.Order = true, rep, len(runs)

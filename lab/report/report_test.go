@@ -17,6 +17,7 @@ import (
 	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -171,7 +172,7 @@ func TestOddResultsAreStillShown(t *testing.T) {
 	nan := math.NaN()
 	odd := []results.Run{
 		{}, {Pattern: "x", Outcomes: []results.Outcome{{Kind: "ok", Count: 3}}}, // no histogram
-		{Pattern: "x", Repeat: 1, Elapsed: nan, Offered: 5, Process: results.Process{GCShare: nan, PeakGoroutines: -1, ReuseRate: math.Inf(1)}},
+		{Pattern: "x", Repeat: 1, Elapsed: nan, Offered: 5, Process: results.Process{Usage: usage.Usage{GCShare: nan, PeakGoroutines: -1}, ReuseRate: math.Inf(1)}},
 		{Pattern: "x", Repeat: 2, Failed: "nothing"}, {Setup: "<&>", Load: "\x00", Pattern: "é", Elapsed: 1e-300, Offered: 1 << 63},
 	}
 	claims := []results.Claim{{}, {ID: "H1", Answers: []results.Answer{{Repeats: 3, Measured: nan, Low: nan, High: nan, Floor: nan}, {Rule: judge.Outside(math.Inf(-1), 3), Repeats: 1, Floor: math.Inf(1), Published: []float64{nan}}}},

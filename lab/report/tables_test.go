@@ -10,6 +10,7 @@ import (
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
 var pools = ledger.Family{Behind: "behind", Columns: []ledger.Column{{Key: "ns", Name: "time for each", Format: "nanos"}, {Key: "allocs", Name: "allocations"}, {Key: "worker_bytes", Name: "of an idle worker", Format: "size"}, {Key: "job_bytes", Name: "of a queued job", Format: "size"}}}
@@ -68,7 +69,7 @@ func TestNoHeadingStandsOverNothing(t *testing.T) {
 	killed := results.Run{Setup: "memory", Load: "idle", Pattern: "pond", Killed: "above its cap"}
 	untimed := results.Run{Setup: "units", Load: "all", Pattern: "serial", Elapsed: 1, Offered: 9, Outcomes: []results.Outcome{{Kind: "ok", Count: 9, Latency: &histogram.Histogram{}}}}
 	timed := results.Run{Setup: "real", Load: "low", Pattern: "naive", Elapsed: 1, Offered: 1, Outcomes: []results.Outcome{{Kind: "ok", Count: 1, Latency: took}},
-		Process: results.Process{PeakRSS: 1 << 20}}
+		Process: results.Process{Usage: usage.Usage{PeakRSS: 1 << 20}}}
 	unanswered := results.Run{Setup: "real", Load: "low", Pattern: "naive", Elapsed: 1, Offered: 9, Outcomes: []results.Outcome{{Kind: "timeout", Count: 9}}}
 	for name, test := range map[string]struct {
 		runs []results.Run

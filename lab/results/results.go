@@ -12,6 +12,7 @@ import (
 
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
 // Schema names the layout of results.json. A change that an older reader would
@@ -212,13 +213,7 @@ type Outcome struct {
 
 // Process is what the contestant's process used while it was loaded.
 type Process struct {
-	Mallocs        uint64  `json:"mallocs"`
-	AllocBytes     uint64  `json:"alloc_bytes"`
-	PeakGoroutines int     `json:"peak_goroutines"`
-	PeakRSS        uint64  `json:"peak_rss_bytes"`
-	CPUSeconds     float64 `json:"cpu_seconds"`
-	GCShare        float64 `json:"gc_share"` // of the process's CPU time
-	GCPauseP99     float64 `json:"gc_pause_p99_seconds"`
+	usage.Usage
 	ReuseRate      float64 `json:"reuse_rate"`       // true reuse: Gets answered by an earlier Put; -1 without a pool
 	PeakStoreCalls int     `json:"peak_store_calls"` // most store calls (connections in use) at one time
 }

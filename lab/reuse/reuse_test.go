@@ -1,7 +1,6 @@
 package reuse
 
 import (
-	"context"
 	"errors"
 	"io"
 	"maps"
@@ -19,9 +18,7 @@ import (
 
 func TestMain(m *testing.M) {
 	roles := maps.Clone(Experiment.Roles)
-	roles[RoleIdle] = contestant.Func(func(ctx context.Context, b Burst) (map[string]float64, error) { // as the program virtual does
-		return bubble.Run(ctx, func(ctx context.Context) (map[string]float64, error) { return Bursts(ctx, b) })
-	})
+	roles[RoleIdle] = contestant.Func(bubble.Func(Bursts)) // as the program virtual does
 	labtest.Main(m, roles)
 }
 

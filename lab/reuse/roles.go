@@ -3,14 +3,15 @@ package reuse
 import (
 	"context"
 	"math"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/turns"
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
 type cycleJob struct {
@@ -158,7 +159,7 @@ func outlier(_ context.Context, j outlierJob) (map[string]float64, error) {
 	debug.FreeOSMemory()
 	hold()
 	out := map[string]float64{"rate": 3 * float64(j.Users) * times / time.Since(began).Seconds()}
-	if rss, ok := contestant.Resident(); ok {
+	if rss, _ := usage.Resident(os.Getpid()); rss > 0 {
 		out["rss"] = float64(rss)
 	}
 	return out, nil

@@ -76,7 +76,7 @@ type Sample struct {
 
 // Serve plays a service until ctx ends, and looks at what bounds it every step. It is
 // ready when it listens.
-func Serve(ctx context.Context, job *contestant.Job, web *http.Server, look func(*Sample)) (*Served, error) {
+func Serve(ctx context.Context, ready contestant.Ready, web *http.Server, look func(*Sample)) (*Served, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func Serve(ctx context.Context, job *contestant.Job, web *http.Server, look func
 	failed := make(chan error, 1)
 	go func() { failed <- web.Serve(listener) }()
 	report, used := &Served{}, usage.Start()
-	if err := job.Ready(listener.Addr().String()); err != nil {
+	if err := ready(listener.Addr().String()); err != nil {
 		return nil, err
 	}
 	tick := time.NewTicker(Step)

@@ -11,14 +11,16 @@ package turns
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 	"slices"
 	"time"
+
+	"github.com/spillway-go/spillway/lab/usage"
 )
 
 // Player is one of those that are compared.
@@ -35,7 +37,7 @@ type Config struct {
 	Time   time.Duration        // that a block should take
 	Least  int                  // of n, for work that is divided; 0: 1
 	Seed   uint64               // of the order
-	Clock  func() time.Duration // such as the processor time of the process; nil: the time that passes
+	Clock  func() time.Duration // such as usage.CPU, 0 where there is none; nil: the time that passes
 }
 
 // Reading is what one block took.
@@ -59,6 +61,8 @@ func Play(ctx context.Context, c Config, players []Player) ([][]Reading, error) 
 	if c.Clock == nil {
 		began := time.Now()
 		c.Clock = func() time.Duration { return time.Since(began) }
+	} else if c.Clock() == 0 {
+		return nil, errors.New("this system does not tell the processor time of a process")
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit))
 	g := &game{Config: c, percent: debug.SetGCPercent(-1)}
@@ -69,28 +73,22 @@ func Play(ctx context.Context, c Config, players []Player) ([][]Reading, error) 
 	out := make([][]Reading, len(players))
 	for round := range c.Rounds + 1 {
 		for _, i := range rng.Perm(len(players)) {
+			var err error
+			var one Reading
 			if round == 0 {
-				n, err := g.calibrate(ctx, players[i])
-				if sizes[i] = n; err != nil {
-					return nil, fmt.Errorf("%s: %w", players[i].Name, err)
-				}
-				continue
+				sizes[i], err = g.calibrate(ctx, players[i])
+			} else if one, err = g.block(ctx, players[i], sizes[i]); err == nil {
+				out[i] = append(out[i], one)
 			}
-			one, err := g.block(ctx, players[i], sizes[i])
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", players[i].Name, err)
 			}
-			out[i] = append(out[i], one)
 		}
 	}
-	if len(players) == 0 {
-		return out, nil
-	}
 	slices.Sort(g.prices)
-	price := g.prices[len(g.prices)/2]
 	for _, all := range out {
 		for i := range all {
-			all[i].Collector = time.Duration(price * float64(all[i].Bytes))
+			all[i].Collector = time.Duration(g.prices[len(g.prices)/2] * float64(all[i].Bytes))
 		}
 	}
 	return out, nil
@@ -140,27 +138,20 @@ func (g *game) block(ctx context.Context, p Player, n int) (r Reading, err error
 	p.Block(n)
 	r = Reading{N: n, Clock: g.Clock() - used, Wall: time.Since(began)}
 	runtime.ReadMemStats(&after)
-	spent := collector()
+	gcBefore, _, _ := usage.Spent()
 	runtime.GC()
-	spent = collector() - spent
+	gcAfter, _, _ := usage.Spent()
 	debug.SetGCPercent(g.percent)
 	runtime.ReadMemStats(&last)
 	debug.SetGCPercent(-1)
 	r.Mallocs, r.Bytes = after.Mallocs-before.Mallocs, after.TotalAlloc-before.TotalAlloc
 	r.Pause = time.Duration(last.PauseTotalNs - after.PauseTotalNs)
 	// Between two collections this much is allocated, with the settings from outside.
-	g.prices = append(g.prices, 1e9*spent/float64(max(last.NextGC-last.HeapAlloc, 1)))
+	g.prices = append(g.prices, 1e9*(gcAfter-gcBefore)/float64(max(last.NextGC-last.HeapAlloc, 1)))
 	if p.Done != nil {
 		err = p.Done()
 	}
 	return r, cmp.Or(err, ctx.Err())
-}
-
-// collector is the processor time of all collections so far, in seconds.
-func collector() float64 {
-	sample := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}}
-	metrics.Read(sample)
-	return sample[0].Value.Float64()
 }
 
 // Each is a figure of every reading, for one time that the work was done.

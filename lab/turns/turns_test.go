@@ -14,7 +14,7 @@ import (
 
 // made is a clock that only work moves, and players that move it.
 type made struct {
-	now   time.Duration
+	now   time.Duration // 0: there is no clock
 	order []string
 }
 
@@ -35,7 +35,7 @@ func play(t *testing.T, m *made, rounds int, seed uint64, players ...turns.Playe
 }
 
 func TestEveryPlayerHasAReadingOfEveryRound(t *testing.T) {
-	m := &made{}
+	m := &made{now: 1}
 	got := play(t, m, 5, 1, m.player("a", time.Microsecond), m.player("b", 3*time.Microsecond))
 	for i, want := range []float64{1000, 3000} {
 		if ns := turns.Each(got[i], turns.Nanos); len(ns) != 5 || slices.Min(ns) != want || slices.Max(ns) != want {
@@ -51,7 +51,7 @@ func TestEveryPlayerHasAReadingOfEveryRound(t *testing.T) {
 
 func TestTheSeedAloneMakesTheOrder(t *testing.T) {
 	order := func(seed uint64) string {
-		m := &made{}
+		m := &made{now: 1}
 		play(t, m, 8, seed, m.player("a", 1), m.player("b", 1), m.player("c", 1))
 		return strings.Join(m.order, "")
 	}
@@ -130,5 +130,12 @@ func TestTheEndOfTheContextEndsTheGame(t *testing.T) {
 	p := turns.Player{Name: "a", Block: func(int) { cancel() }}
 	if _, err := turns.Play(ctx, turns.Config{Rounds: 9}, []turns.Player{p}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestAClockThatStandsAtZeroIsMissing(t *testing.T) {
+	_, err := turns.Play(t.Context(), turns.Config{Rounds: 1, Clock: func() time.Duration { return 0 }}, []turns.Player{{Name: "a", Block: func(int) {}}})
+	if err == nil || !strings.Contains(err.Error(), "does not tell the processor time") {
+		t.Error(err)
 	}
 }

@@ -4,28 +4,26 @@
 package usage
 
 import (
-	"math"
+	"os"
 	"runtime"
 	"runtime/metrics"
-	"sync/atomic"
 	"time"
 )
 
 // Usage is what the process used between Start and Stop.
 type Usage struct {
-	Seconds        float64
-	Mallocs        uint64 // objects allocated
-	AllocBytes     uint64
-	PeakGoroutines int
-	PeakRSS        uint64  // bytes
-	CPUSeconds     float64 // user and system
-	GCShare        float64 // of the processor time the runtime accounts for, without idle time
-	GCPauseP99     float64 // seconds; upper bound of its bucket
+	Seconds        float64 `json:"-"`
+	Mallocs        uint64  `json:"mallocs"` // objects allocated
+	AllocBytes     uint64  `json:"alloc_bytes"`
+	PeakGoroutines int     `json:"peak_goroutines"`
+	PeakRSS        uint64  `json:"peak_rss_bytes"`
+	CPUSeconds     float64 `json:"cpu_seconds"` // user and system
+	GCShare        float64 `json:"gc_share"`    // of the processor time the runtime accounts for, without idle time
 
 	// Memory of stacks at the peak above that at the start, and goroutines at
 	// that moment above those at the start: their ratio is a goroutine's stack.
-	PeakStackBytes uint64
-	PeakStacks     int
+	PeakStackBytes uint64 `json:"-"`
+	PeakStacks     int    `json:"-"`
 }
 
 // Outside is what a process has used so far, as others see it.
@@ -43,9 +41,7 @@ type Probe struct {
 	started time.Time
 	cpu     time.Duration
 	before  reading
-	stop    chan struct{}
 	peaks   chan peaks
-	seen    atomic.Int64 // the peak of goroutines so far
 }
 
 type peaks struct{ goroutines, stacks, stackBytes int }
@@ -53,37 +49,27 @@ type peaks struct{ goroutines, stacks, stackBytes int }
 // Start begins a measurement. Peak memory counts from now where the system can
 // forget an earlier peak, as Linux does; otherwise from the start of the process.
 func Start() *Probe {
-	p := &Probe{stop: make(chan struct{}), peaks: make(chan peaks, 1)}
-	resetPeakRSS()
-	stacks := newReading()
-	stacks.read() // here, not in the goroutine: by the time that runs, stacks may have grown
-	go p.watch(runtime.NumGoroutine(), stacks)
-	p.before = newReading()
-	p.before.read()
-	p.cpu = CPU()
-	p.started = time.Now()
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // forgets the peak
+	p := &Probe{peaks: make(chan peaks)}
+	go p.watch(runtime.NumGoroutine(), read()) // read here: by the time that it runs, stacks may have grown
+	p.before, p.cpu, p.started = read(), CPU(), time.Now()
 	return p
 }
 
-// watch looks at what has a peak until stop. base is the number of goroutines
+// watch looks at what has a peak until Stop takes it. base is the number of goroutines
 // without this one, r what their stacks took.
 func (p *Probe) watch(base int, r reading) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
+	tick := time.Tick(interval)
 	stackBase := r.uint(stackBytes)
 	most := peaks{goroutines: base}
 	for {
-		n := runtime.NumGoroutine() - 1
-		if n > most.goroutines {
-			most.goroutines = n
-			p.seen.Store(int64(n))
-			metrics.Read(r.samples[stackBytes : stackBytes+1])
-			most.stacks, most.stackBytes = n-base, int(r.uint(stackBytes))-int(stackBase)
+		if n := runtime.NumGoroutine() - 1; n > most.goroutines {
+			metrics.Read(r[stackBytes : stackBytes+1])
+			most = peaks{n, n - base, int(r.uint(stackBytes)) - int(stackBase)}
 		}
 		select {
-		case <-ticker.C:
-		case <-p.stop:
-			p.peaks <- most
+		case <-tick:
+		case p.peaks <- most:
 			return
 		}
 	}
@@ -91,24 +77,22 @@ func (p *Probe) watch(base int, r reading) {
 
 // Stop ends the measurement and returns it. It may be called once.
 func (p *Probe) Stop() Usage {
-	u := Usage{Seconds: time.Since(p.started).Seconds(), CPUSeconds: (CPU() - p.cpu).Seconds(), PeakRSS: peakRSS()}
-	close(p.stop)
+	u := Usage{Seconds: time.Since(p.started).Seconds(), CPUSeconds: (CPU() - p.cpu).Seconds()}
+	_, u.PeakRSS = Resident(os.Getpid())
 	most := <-p.peaks
 	u.PeakGoroutines, u.PeakStacks, u.PeakStackBytes = most.goroutines, most.stacks, uint64(max(most.stackBytes, 0))
 
-	after := newReading()
-	after.read()
-	u.Mallocs = after.uint(objects) + after.uint(tinyObjects) - p.before.uint(objects) - p.before.uint(tinyObjects)
-	u.AllocBytes = after.uint(heapBytes) - p.before.uint(heapBytes)
+	after := read()
+	since := func(i int) uint64 { return after.uint(i) - p.before.uint(i) }
+	u.Mallocs, u.AllocBytes = since(objects)+since(tinyObjects), since(heapBytes)
 	if busy := after.busy() - p.before.busy(); busy > 0 {
 		u.GCShare = (after.float(gcCPU) - p.before.float(gcCPU)) / busy
 	}
-	u.GCPauseP99 = quantile(p.before.samples[pauses].Value.Float64Histogram(), after.samples[pauses].Value.Float64Histogram(), 0.99)
 	return u
 }
 
 // reading is one look at the runtime's own figures.
-type reading struct{ samples []metrics.Sample }
+type reading []metrics.Sample
 
 const (
 	objects = iota
@@ -117,28 +101,27 @@ const (
 	gcCPU
 	totalCPU
 	idleCPU
-	pauses
 	stackBytes
 	assistCPU
 )
 
-func newReading() reading {
-	return reading{[]metrics.Sample{
+func read() reading {
+	r := reading{
 		objects:     {Name: "/gc/heap/allocs:objects"},
 		tinyObjects: {Name: "/gc/heap/tiny/allocs:objects"},
 		heapBytes:   {Name: "/gc/heap/allocs:bytes"},
 		gcCPU:       {Name: "/cpu/classes/gc/total:cpu-seconds"},
 		totalCPU:    {Name: "/cpu/classes/total:cpu-seconds"},
 		idleCPU:     {Name: "/cpu/classes/idle:cpu-seconds"},
-		pauses:      {Name: "/sched/pauses/total/gc:seconds"},
 		stackBytes:  {Name: "/memory/classes/heap/stacks:bytes"},
 		assistCPU:   {Name: "/cpu/classes/gc/mark/assist:cpu-seconds"},
-	}}
+	}
+	metrics.Read(r)
+	return r
 }
 
-func (r reading) read()               { metrics.Read(r.samples) }
-func (r reading) uint(i int) uint64   { return r.samples[i].Value.Uint64() }
-func (r reading) float(i int) float64 { return r.samples[i].Value.Float64() }
+func (r reading) uint(i int) uint64   { return r[i].Value.Uint64() }
+func (r reading) float(i int) float64 { return r[i].Value.Float64() }
 
 // busy is processor time that was not idle. The runtime brings it up to date
 // with every collection.
@@ -148,32 +131,6 @@ func (r reading) busy() float64 { return r.float(totalCPU) - r.float(idleCPU) }
 // collector's, the part of that which allocating goroutines had to do, and all but idle
 // time. The runtime brings it up to date with every collection.
 func Spent() (gc, assist, busy float64) {
-	r := newReading()
-	r.read()
+	r := read()
 	return r.float(gcCPU), r.float(assistCPU), r.busy()
-}
-
-// quantile returns the upper bound of the bucket that holds the quantile q of
-// what was counted between two readings of a histogram; 0 if nothing was.
-func quantile(before, after *metrics.Float64Histogram, q float64) float64 {
-	counts := make([]uint64, len(after.Counts))
-	var total uint64
-	for i, n := range after.Counts {
-		counts[i] = n - before.Counts[i]
-		total += counts[i]
-	}
-	if total == 0 {
-		return 0
-	}
-	rank := max(uint64(math.Ceil(q*float64(total))), 1)
-	var seen uint64
-	for i, n := range counts {
-		if seen += n; seen >= rank {
-			if upper := after.Buckets[i+1]; !math.IsInf(upper, 1) {
-				return upper
-			}
-			return after.Buckets[i]
-		}
-	}
-	return 0
 }

@@ -7,7 +7,7 @@ import (
 	"math"
 	"runtime"
 	"runtime/metrics"
-	"sync/atomic"
+	"slices"
 	"time"
 )
 
@@ -22,11 +22,6 @@ type Usage struct {
 	GCShare        float64 `json:"gc_share"`             // of the processor time the runtime accounts for, without idle time
 	GCPauseP99     float64 `json:"gc_pause_p99_seconds"` // upper bound of its bucket
 	GCCycles       uint64  `json:"gc_cycles"`
-
-	// Memory of stacks at the peak above that at the start, and goroutines at
-	// that moment above those at the start: their ratio is a goroutine's stack.
-	PeakStackBytes uint64 `json:"peak_stack_bytes"`
-	PeakStacks     int    `json:"peak_stacks"`
 }
 
 // interval is how often what has a peak is looked at.
@@ -38,47 +33,27 @@ type Probe struct {
 	cpu     float64
 	before  reading
 	rss     rss
-	stop    chan struct{}
-	peaks   chan peaks
-	seen    atomic.Int64 // the peak of goroutines so far
+	most    chan int // goroutines
 }
-
-type peaks struct{ goroutines, stacks, stackBytes int }
 
 // Start begins a measurement. Peak memory counts from now where the system can
 // forget an earlier peak, as Linux does; otherwise from the start of the process.
 func Start() *Probe {
-	p := &Probe{stop: make(chan struct{}), peaks: make(chan peaks, 1)}
+	p := &Probe{most: make(chan int)}
 	p.rss.reset()
-	stacks := newReading()
-	stacks.read() // here, not in the goroutine: by the time that runs, stacks may have grown
-	go p.watch(runtime.NumGoroutine(), stacks)
-	p.before = newReading()
-	p.before.read()
-	p.cpu = cpuSeconds()
-	p.started = time.Now()
+	go p.watch(runtime.NumGoroutine())
+	p.before, p.cpu, p.started = read(), cpuSeconds(), time.Now()
 	return p
 }
 
-// watch looks at what has a peak until stop. base is the number of goroutines
-// without this one, r what their stacks took.
-func (p *Probe) watch(base int, r reading) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	stackBase := r.uint(stackBytes)
-	most := peaks{goroutines: base}
+// watch looks at the number of goroutines, without this one, until Stop takes the most.
+func (p *Probe) watch(most int) {
+	tick := time.Tick(interval)
 	for {
-		n := runtime.NumGoroutine() - 1
-		if n > most.goroutines {
-			most.goroutines = n
-			p.seen.Store(int64(n))
-			metrics.Read(r.samples[stackBytes : stackBytes+1])
-			most.stacks, most.stackBytes = n-base, int(r.uint(stackBytes))-int(stackBase)
-		}
+		most = max(most, runtime.NumGoroutine()-1)
 		select {
-		case <-ticker.C:
-		case <-p.stop:
-			p.peaks <- most
+		case <-tick:
+		case p.most <- most:
 			return
 		}
 	}
@@ -86,25 +61,19 @@ func (p *Probe) watch(base int, r reading) {
 
 // Stop ends the measurement and returns it. It may be called once.
 func (p *Probe) Stop() Usage {
-	u := Usage{Seconds: time.Since(p.started).Seconds(), CPUSeconds: cpuSeconds() - p.cpu, PeakRSS: p.rss.peak()}
-	close(p.stop)
-	most := <-p.peaks
-	u.PeakGoroutines, u.PeakStacks, u.PeakStackBytes = most.goroutines, most.stacks, uint64(max(most.stackBytes, 0))
-
-	after := newReading()
-	after.read()
-	u.Mallocs = after.uint(objects) + after.uint(tinyObjects) - p.before.uint(objects) - p.before.uint(tinyObjects)
-	u.AllocBytes = after.uint(heapBytes) - p.before.uint(heapBytes)
-	u.GCCycles = after.uint(cycles) - p.before.uint(cycles)
+	u := Usage{Seconds: time.Since(p.started).Seconds(), CPUSeconds: cpuSeconds() - p.cpu, PeakRSS: p.rss.peak(), PeakGoroutines: <-p.most}
+	after := read()
+	since := func(i int) uint64 { return after[i].Value.Uint64() - p.before[i].Value.Uint64() }
+	u.Mallocs, u.AllocBytes, u.GCCycles = since(objects)+since(tinyObjects), since(heapBytes), since(cycles)
 	if busy := after.busy() - p.before.busy(); busy > 0 {
 		u.GCShare = (after.float(gcCPU) - p.before.float(gcCPU)) / busy
 	}
-	u.GCPauseP99 = quantile(p.before.samples[pauses].Value.Float64Histogram(), after.samples[pauses].Value.Float64Histogram(), 0.99)
+	u.GCPauseP99 = quantile(p.before[pauses].Value.Float64Histogram(), after[pauses].Value.Float64Histogram(), 0.99)
 	return u
 }
 
 // reading is one look at the runtime's own figures.
-type reading struct{ samples []metrics.Sample }
+type reading []metrics.Sample
 
 const (
 	objects = iota
@@ -115,11 +84,10 @@ const (
 	totalCPU
 	idleCPU
 	pauses
-	stackBytes
 )
 
-func newReading() reading {
-	return reading{[]metrics.Sample{
+func read() reading {
+	r := reading{
 		objects:     {Name: "/gc/heap/allocs:objects"},
 		tinyObjects: {Name: "/gc/heap/tiny/allocs:objects"},
 		heapBytes:   {Name: "/gc/heap/allocs:bytes"},
@@ -128,13 +96,12 @@ func newReading() reading {
 		totalCPU:    {Name: "/cpu/classes/total:cpu-seconds"},
 		idleCPU:     {Name: "/cpu/classes/idle:cpu-seconds"},
 		pauses:      {Name: "/sched/pauses/total/gc:seconds"},
-		stackBytes:  {Name: "/memory/classes/heap/stacks:bytes"},
-	}}
+	}
+	metrics.Read(r)
+	return r
 }
 
-func (r reading) read()               { metrics.Read(r.samples) }
-func (r reading) uint(i int) uint64   { return r.samples[i].Value.Uint64() }
-func (r reading) float(i int) float64 { return r.samples[i].Value.Float64() }
+func (r reading) float(i int) float64 { return r[i].Value.Float64() }
 
 // busy is processor time that was not idle. The runtime brings it up to date
 // with every collection.
@@ -143,24 +110,22 @@ func (r reading) busy() float64 { return r.float(totalCPU) - r.float(idleCPU) }
 // quantile returns the upper bound of the bucket that holds the quantile q of
 // what was counted between two readings of a histogram; 0 if nothing was.
 func quantile(before, after *metrics.Float64Histogram, q float64) float64 {
-	counts := make([]uint64, len(after.Counts))
+	counts := slices.Clone(after.Counts)
 	var total uint64
-	for i, n := range after.Counts {
-		counts[i] = n - before.Counts[i]
+	for i, n := range before.Counts {
+		counts[i] -= n
 		total += counts[i]
 	}
-	if total == 0 {
-		return 0
-	}
 	rank := max(uint64(math.Ceil(q*float64(total))), 1)
-	var seen uint64
 	for i, n := range counts {
-		if seen += n; seen >= rank {
-			if upper := after.Buckets[i+1]; !math.IsInf(upper, 1) {
-				return upper
-			}
-			return after.Buckets[i]
+		if n < rank {
+			rank -= n
+			continue
 		}
+		if upper := after.Buckets[i+1]; !math.IsInf(upper, 1) {
+			return upper
+		}
+		return after.Buckets[i]
 	}
 	return 0
 }

@@ -21,15 +21,14 @@ const mostCalls = 1000
 func playChange(ctx context.Context, _ any) (map[string]float64, error) {
 	var slow atomic.Bool
 	quick := burn.For(500 * time.Nanosecond)
-	source := func(context.Context, query) (*users, error) {
+	found := source(func() {
 		if slow.Load() {
 			time.Sleep(2 * time.Millisecond)
 		} else {
 			quick()
 		}
-		return &users{}, nil
-	}
-	f, err := newFanout(sources{source, slices.Repeat([]find{source}, 3)}, fanout.Config{Name: fan.Spillway})
+	}, nil)
+	f, err := newFanout(sources{found, slices.Repeat([]find{found}, 3)}, fanout.Config{Name: fan.Spillway})
 	if err != nil {
 		return nil, err
 	}

@@ -20,20 +20,20 @@ import (
 const rolePanic = "fan-panic"
 
 // staged runs the demonstrations.
-var staged = map[string]func(context.Context) (results.Demo, error){
+var staged = map[string]func(context.Context, struct{}) (results.Demo, error){
 	"lost-answers":    inVirtualTime(loseAnswers),
 	"slow-failure":    inVirtualTime(failSlowly),
 	"swallowed-error": inVirtualTime(swallow),
 	"killed-by-panic": showPanic,
 }
 
-func inVirtualTime(f func(context.Context) (results.Demo, error)) func(context.Context) (results.Demo, error) {
-	return func(ctx context.Context) (results.Demo, error) {
-		if usage.Race {
+func inVirtualTime(f func(context.Context, struct{}) (results.Demo, error)) func(context.Context, struct{}) (results.Demo, error) {
+	if usage.Race {
+		f = func(context.Context, struct{}) (results.Demo, error) {
 			return results.Demo{Outcome: "Not shown: this program was built with the race detector, and the fault is a data race."}, nil
 		}
-		return bubble.Run(ctx, f)
 	}
+	return bubble.Func(f)
 }
 
 // shown is what was seen of the printed code and of ours.
@@ -43,20 +43,10 @@ func shown(outcome, what string, printed, ours float64) results.Demo {
 
 // answering is a source that waits and then answers.
 func answering(after time.Duration, err error, ids ...int) find {
-	found := &users{}
-	for _, id := range ids {
-		found.list = append(found.list, user{ID: id})
-	}
-	return func(context.Context, query) (*users, error) {
-		time.Sleep(after) // and ignores its context, as published
-		if err != nil {
-			return nil, err
-		}
-		return found, nil
-	}
+	return source(func() { time.Sleep(after) }, err, ids...)
 }
 
-func loseAnswers(ctx context.Context) (results.Demo, error) {
+func loseAnswers(ctx context.Context, _ struct{}) (results.Demo, error) {
 	const lookups = 1000
 	demo := results.Demo{Counts: []results.NamedCount{{Name: "lookups each", N: lookups}}}
 	var told []string
@@ -83,7 +73,7 @@ func loseAnswers(ctx context.Context) (results.Demo, error) {
 	return demo, nil
 }
 
-func failSlowly(ctx context.Context) (results.Demo, error) {
+func failSlowly(ctx context.Context, _ struct{}) (results.Demo, error) {
 	const cacheTakes = 5 * time.Second
 	s := sources{answering(0, errors.New("connection refused")), []find{answering(cacheTakes, nil, 2)}}
 	var took []time.Duration
@@ -103,7 +93,7 @@ func failSlowly(ctx context.Context) (results.Demo, error) {
 		"ms", 1e3*took[0].Seconds(), 1e3*took[1].Seconds()), nil
 }
 
-func swallow(ctx context.Context) (results.Demo, error) {
+func swallow(ctx context.Context, _ struct{}) (results.Demo, error) {
 	down := errors.New("cache: i/o timeout")
 	s := sources{answering(time.Millisecond, nil, 1), []find{answering(0, down)}}
 	if _, err := s.asPrinted(ctx, query{}); err != nil {
@@ -141,7 +131,7 @@ func panicIn(ctx context.Context, name string) (branch string, err error) {
 	return branch, err
 }
 
-func showPanic(ctx context.Context) (demo results.Demo, err error) {
+func showPanic(ctx context.Context, _ struct{}) (demo results.Demo, err error) {
 	branch := ""
 	_, died := contestant.Run(ctx, contestant.Spec{Role: rolePanic, Input: fan.AsPrinted}, &branch)
 	_, err = contestant.Run(ctx, contestant.Spec{Role: rolePanic, Input: fan.Spillway}, &branch)

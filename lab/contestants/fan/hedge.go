@@ -9,17 +9,12 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/fanout"
-	"github.com/spillway-go/spillway/lab/bubble"
 	"github.com/spillway-go/spillway/lab/fan"
 )
 
-// playHedging returns quantiles of the calls while the sources are healthy, the share of
+// hedge returns quantiles of the calls while the sources are healthy, the share of
 // second attempts of the first then and in the outage, in per cent, and how many first
 // attempts were cancelled although the second had not won.
-func playHedging(ctx context.Context, h fan.Hedging) (map[string]float64, error) {
-	return bubble.Run(ctx, func(ctx context.Context) (map[string]float64, error) { return hedge(ctx, h) })
-}
-
 func hedge(ctx context.Context, h fan.Hedging) (map[string]float64, error) {
 	var s straggling
 	add := func(sum *int, n int) { *sum += n }
@@ -41,8 +36,10 @@ func hedge(ctx context.Context, h fan.Hedging) (map[string]float64, error) {
 		took = append(took, time.Since(began))
 	}
 	slices.Sort(took)
-	out := map[string]float64{"p50": float64(took[len(took)/2]), "p99": float64(took[len(took)*99/100]), "extra": s.share()}
-	out["cancelled"] = float64(s.cancelled.Load()) // in the outage a database that fails cancels the cache
+	out := map[string]float64{
+		"p50": float64(took[len(took)/2]), "p99": float64(took[len(took)*99/100]), "extra": s.share(),
+		"cancelled": float64(s.cancelled.Load()), // in the outage a database that fails cancels the cache
+	}
 	for range h.Calls / 10 {
 		if _, err := f.Do(ctx, &call{fails: true}); err == nil {
 			return nil, errors.New("a call succeeded in the outage")
@@ -77,13 +74,16 @@ func newCall(rng *rand.Rand) *call {
 	return c
 }
 
-// straggling counts attempts.
-type straggling struct{ first, second, cancelled atomic.Int64 }
+// straggling counts attempts: first and second ones, and the first that were cancelled.
+type straggling struct {
+	made      [2]atomic.Int64
+	cancelled atomic.Int64
+}
 
 // share lets the attempts of stragglers that lost end, and begins to count anew.
 func (s *straggling) share() float64 {
 	time.Sleep(2 * straggle)
-	return 100 * float64(s.second.Swap(0)) / float64(max(s.first.Swap(0), 1))
+	return 100 * float64(s.made[1].Swap(0)) / float64(max(s.made[0].Swap(0), 1))
 }
 
 func (s *straggling) branch(i int) func(context.Context, *call) (int, error) {
@@ -93,11 +93,7 @@ func (s *straggling) branch(i int) func(context.Context, *call) (int, error) {
 		if c.fails {
 			takes = straggle
 		}
-		if n == 0 {
-			s.first.Add(1)
-		} else {
-			s.second.Add(1)
-		}
+		s.made[n].Add(1)
 		select {
 		case <-ctx.Done():
 			if n == 0 && !c.won[i].Load() {

@@ -68,22 +68,28 @@ func spend(kind string, d time.Duration) func() {
 // newSources makes a database and caches. The database has two users, each cache one
 // of these and one of its own.
 func newSources(kind string, t fan.Table) sources {
-	source := func(spend func(), ids ...int) find {
-		found := &users{}
-		for _, id := range ids {
-			found.list = append(found.list, user{id, "ada@example.org", "org-1"})
-		}
-		return func(context.Context, query) (*users, error) {
-			spend()
-			return found, nil
-		}
-	}
-	s := sources{Database: source(spend(kind, t.Database), 1, 2)}
+	s := sources{Database: source(spend(kind, t.Database), nil, 1, 2)}
 	wait := spend(kind, t.Cache)
 	for i := range t.Sources - 1 {
-		s.Caches = append(s.Caches, source(wait, 2, 3+i))
+		s.Caches = append(s.Caches, source(wait, nil, 2, 3+i))
 	}
 	return s
+}
+
+// source spends its time and then fails, or finds the users of these ids. It ignores its
+// context, as published.
+func source(spend func(), err error, ids ...int) find {
+	found := &users{}
+	for _, id := range ids {
+		found.list = append(found.list, user{id, "ada@example.org", "org-1"})
+	}
+	if err != nil {
+		found = nil
+	}
+	return func(context.Context, query) (*users, error) {
+		spend()
+		return found, err
+	}
 }
 
 // lookup merges the answers of all sources. Its error is the database's.
@@ -98,17 +104,17 @@ func newLookup(name string, s sources, t fan.Table) (look lookup, err error) {
 	if cfg.Budget, err = fanout.NewBudget(t.Budget); err != nil {
 		return nil, err
 	}
-	source := func(ctx context.Context, q query) (*users, error) {
+	level := func(ctx context.Context, q query) (*users, error) {
 		see(runtime.NumGoroutine())
 		return s.Database(ctx, q)
 	}
 	for range t.Levels {
-		below, err := sources{source, slices.Repeat([]find{source}, t.Sources-1)}.lookup(name, cfg)
+		below, err := sources{level, slices.Repeat([]find{level}, t.Sources-1)}.lookup(name, cfg)
 		if err != nil {
 			return nil, err
 		}
 		look = below
-		source = func(ctx context.Context, q query) (*users, error) {
+		level = func(ctx context.Context, q query) (*users, error) {
 			found, err := below(ctx, q)
 			return &found, err
 		}
@@ -131,15 +137,12 @@ var configs = map[string]fanout.Config{
 	fan.Borrowed:   {Name: "users", Mode: fanout.Parallel, BorrowedContext: true},
 }
 
-// others are the contestants that need no configuration.
-var others = map[string]func(sources, context.Context, query) (users, error){
-	fan.Sequential: sources.sequential, fan.AsPrinted: sources.asPrinted, fan.Corrected: sources.corrected,
-	fan.ErrGroup: sources.errgroup, fan.Conc: sources.conc,
-}
-
 func (s sources) lookup(name string, cfg fanout.Config) (lookup, error) {
+	others := map[string]lookup{
+		fan.Sequential: s.sequential, fan.AsPrinted: s.asPrinted, fan.Corrected: s.corrected, fan.ErrGroup: s.errgroup, fan.Conc: s.conc,
+	}
 	if look := others[name]; look != nil {
-		return func(ctx context.Context, q query) (users, error) { return look(s, ctx, q) }, nil
+		return look, nil
 	}
 	if _, known := configs[name]; !known {
 		return nil, fmt.Errorf("unknown contestant %q", name)
@@ -167,15 +170,7 @@ func (s sources) sequential(ctx context.Context, q query) (users, error) {
 }
 
 func (s sources) asPrinted(ctx context.Context, q query) (users, error) {
-	l := specimen.Lookup[query, *users]{Database: s.Database, Caches: s.Caches, Merge: func(database *users, caches []*users) *users {
-		all := merged(database, caches)
-		return &all
-	}}
-	found, err := l.Find(ctx, q, true)
-	if err != nil {
-		return users{}, err
-	}
-	return *found, nil
+	return specimen.Lookup[query, *users, users]{Database: s.Database, Caches: s.Caches, Merge: merged}.Find(ctx, q)
 }
 
 func merged(database *users, caches []*users) (all users) {
@@ -186,16 +181,29 @@ func merged(database *users, caches []*users) (all users) {
 	return all
 }
 
-// corrected waits before it reads, and nothing else: the least change that loses
-// no answer.
 func (s sources) corrected(ctx context.Context, q query) (users, error) {
+	return s.waiting(ctx, q, new(sync.WaitGroup))
+}
+
+func (s sources) conc(ctx context.Context, q query) (users, error) {
+	return s.waiting(ctx, q, new(conc.WaitGroup))
+}
+
+// group is a WaitGroup, of sync or conc.
+type group interface {
+	Go(func())
+	Wait()
+}
+
+// waiting waits before it reads, and nothing else: the least change that loses no
+// answer.
+func (s sources) waiting(ctx context.Context, q query, g group) (users, error) {
 	cached := make([]*users, len(s.Caches))
-	var wg sync.WaitGroup
 	for i, cache := range s.Caches {
-		wg.Go(func() { cached[i], _ = cache(ctx, q) })
+		g.Go(func() { cached[i], _ = cache(ctx, q) })
 	}
 	found, err := s.Database(ctx, q)
-	wg.Wait()
+	g.Wait()
 	if err != nil {
 		return users{}, err
 	}
@@ -219,20 +227,6 @@ func (s sources) errgroup(ctx context.Context, q query) (users, error) {
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return users{}, err
-	}
-	return merged(found, cached), nil
-}
-
-func (s sources) conc(ctx context.Context, q query) (users, error) {
-	cached := make([]*users, len(s.Caches))
-	var wg conc.WaitGroup
-	for i, cache := range s.Caches {
-		wg.Go(func() { cached[i], _ = cache(ctx, q) })
-	}
-	found, err := s.Database(ctx, q)
-	wg.Wait()
-	if err != nil {
 		return users{}, err
 	}
 	return merged(found, cached), nil

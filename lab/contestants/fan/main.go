@@ -3,8 +3,7 @@
 package main
 
 import (
-	"maps"
-
+	"github.com/spillway-go/spillway/lab/bubble"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/fan"
 )
@@ -15,9 +14,11 @@ func roles() map[string]contestant.Role {
 	all := map[string]contestant.Role{
 		fan.RoleLookups: contestant.Func(playLookups),
 		fan.RoleChange:  contestant.Func(playChange),
-		fan.RoleHedging: contestant.Func(playHedging),
+		fan.RoleHedging: contestant.Func(bubble.Func(hedge)),
 		rolePanic:       contestant.Func(panicIn),
 	}
-	maps.Copy(all, fan.Demonstrations.By(staged).Roles())
+	for id, show := range staged {
+		all[fan.Demonstrations.Role+id] = contestant.Func(show)
+	}
 	return all
 }

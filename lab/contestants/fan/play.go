@@ -19,7 +19,7 @@ import (
 // playLookups measures the tables one after the other.
 func playLookups(ctx context.Context, l fan.Lookups) ([][]fan.Figures, error) {
 	if l.Kind == fan.Virtual {
-		return bubble.Run(ctx, func(ctx context.Context) ([][]fan.Figures, error) { return tables(ctx, l) })
+		return bubble.Func(tables)(ctx, l)
 	}
 	return tables(ctx, l)
 }

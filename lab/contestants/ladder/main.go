@@ -20,16 +20,13 @@ import (
 	"github.com/spillway-go/spillway/lab/usage"
 )
 
-var roles = map[string]contestant.Role{ladder.RolePlay: contestant.Func(play), ladder.RoleClient: load}
+var roles = map[string]contestant.Role{ladder.RolePlay: contestant.Func(play), ladder.RoleClient: contestant.Server(load)}
 
 func main() { contestant.Program(roles) }
 
 // play serves in turns and measures the processor time of this process. The client is
 // another one.
 func play(ctx context.Context, g ladder.Game) ([][]turns.Reading, error) {
-	if usage.CPU() == 0 {
-		return nil, errors.New("this system does not report a process's processor time")
-	}
 	client, err := rpc.Dial("tcp", g.Client)
 	if err != nil {
 		return nil, err
@@ -71,13 +68,13 @@ func player(s ladder.Server, o Order, call func(method string, arg, reply any) e
 }
 
 // load does what the servers tell it.
-func load(ctx context.Context, job *contestant.Job) (any, error) {
+func load(ctx context.Context, _ any, ready contestant.Ready) (any, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	defer context.AfterFunc(ctx, func() { l.Close() })()
-	if err := errors.Join(rpc.RegisterName("client", new(client)), job.Ready(l.Addr().String())); err != nil {
+	if err := errors.Join(rpc.RegisterName("client", new(client)), ready(l.Addr().String())); err != nil {
 		return nil, err
 	}
 	rpc.Accept(l) // until the context ends

@@ -4,39 +4,59 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
+	"net/http"
+	"time"
 
+	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
 	"github.com/spillway-go/spillway/examples/patientapi/sqlite"
 	"github.com/spillway-go/spillway/lab/contestant"
-	"github.com/spillway-go/spillway/lab/contestants/patient/overload"
-	"github.com/spillway-go/spillway/lab/contestants/patient/patterns"
-	"github.com/spillway-go/spillway/lab/contestants/patient/shapes"
-	patternsplan "github.com/spillway-go/spillway/lab/patterns"
+	"github.com/spillway-go/spillway/lab/overload"
+	"github.com/spillway-go/spillway/lab/patterns"
+	"github.com/spillway-go/spillway/lab/service"
+	"github.com/spillway-go/spillway/lab/shapes"
 )
 
-func main() { contestant.Program(roles()) }
-
-func roles() map[string]contestant.Role {
-	all := map[string]contestant.Role{
-		patternsplan.RoleDatabase: contestant.Func(database),
-	}
-	maps.Copy(all, overload.Roles())
-	maps.Copy(all, patterns.Roles())
-	maps.Copy(all, shapes.Roles())
-	return all
+var roles = map[string]contestant.Role{
+	overload.RoleServer:   contestant.Server(overloaded),
+	patterns.RoleCall:     contestant.Func(called),
+	patterns.RoleServer:   contestant.Server(served),
+	patterns.RoleDatabase: contestant.Func(database),
+	shapes.RoleReuseH:     contestant.Func(reuseH),
 }
+
+func main() { contestant.Program(roles) }
 
 // database makes the SQLite file of that many patients, or finds that of an earlier
 // session, and returns its path.
 func database(ctx context.Context, patients int) (string, error) {
-	set := sqlite.Set{Patients: patients, Seed: 1}
-	path, err := sqlite.DefaultPath(set)
+	db, path, err := openSet(ctx, patients)
 	if err != nil {
-		return "", fmt.Errorf("no place for the database: %w", err)
-	}
-	db, err := sqlite.OpenSet(ctx, path, set, sqlite.Options{}, nil)
-	if err != nil {
-		return "", fmt.Errorf("%w; it belongs in your cache folder, which XDG_CACHE_HOME or HOME chooses", err)
+		return "", err
 	}
 	return path, db.Close()
+}
+
+// openSet opens the SQLite file of that many patients, of an earlier session or made now.
+func openSet(ctx context.Context, patients int) (db *sqlite.Store, path string, err error) {
+	set := sqlite.Set{Patients: patients, Seed: 1}
+	if path, err = sqlite.DefaultPath(set); err != nil {
+		return nil, "", fmt.Errorf("no place for the database: %w", err)
+	}
+	if db, err = sqlite.OpenSet(ctx, path, set, sqlite.Options{}, nil); err != nil {
+		return nil, "", fmt.Errorf("%w; it belongs in your cache folder, which XDG_CACHE_HOME or HOME chooses", err)
+	}
+	return db, path, nil
+}
+
+// serve plays the service's own HTTP API until ctx ends.
+func serve(ctx context.Context, ready contestant.Ready, c httpapi.Config, before func(http.Handler) http.Handler, look func(*service.Sample)) (*service.Served, error) {
+	api := httpapi.New(c)
+	api.SetReady(true)
+	report, err := service.Serve(ctx, ready, &http.Server{Handler: before(api), ReadHeaderTimeout: 10 * time.Second}, look)
+	if err != nil {
+		return nil, err
+	}
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	return report, c.Runner.Drain(drain)
 }

@@ -11,12 +11,14 @@ import (
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/internal/labtest"
 	patternsplan "github.com/spillway-go/spillway/lab/patterns"
+	shapesplan "github.com/spillway-go/spillway/lab/shapes"
 )
 
 // This process plays the roles of the program and of the command.
 func TestMain(m *testing.M) {
-	all := roles()
+	all := maps.Clone(roles)
 	maps.Copy(all, patternsplan.Roles())
+	maps.Copy(all, shapesplan.Experiment.Roles)
 	labtest.Main(m, all)
 }
 

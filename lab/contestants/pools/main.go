@@ -7,14 +7,12 @@ import (
 	"github.com/spillway-go/spillway/lab/pools"
 )
 
-func roles() map[string]contestant.Role {
-	return map[string]contestant.Role{
-		pools.RoleSubmit: contestant.Func(opener(openSubmitting).play),
-		pools.RoleRefuse: contestant.Func(opener(openRefusing).play),
-		pools.RoleCall:   contestant.Func(opener(openCalling).play),
-		pools.RoleMemory: contestant.Func(weigh),
-		pools.RoleBurst:  contestant.Func(flood),
-	}
+var roles = map[string]contestant.Role{
+	pools.RoleSubmit: contestant.Func(opener(openSubmitting).play),
+	pools.RoleRefuse: contestant.Func(opener(openRefusing).play),
+	pools.RoleCall:   contestant.Func(opener(openCalling).play),
+	pools.RoleMemory: contestant.Func(weigh),
+	pools.RoleBurst:  contestant.Func(flood),
 }
 
-func main() { contestant.Program(roles()) }
+func main() { contestant.Program(roles) }

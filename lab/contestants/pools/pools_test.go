@@ -16,7 +16,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	all := roles()
+	all := maps.Clone(roles)
 	maps.Copy(all, pools.Experiment.Roles)
 	labtest.Main(m, all)
 }

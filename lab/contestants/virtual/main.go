@@ -3,18 +3,11 @@
 package main
 
 import (
-	"context"
-
 	"github.com/spillway-go/spillway/lab/bubble"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/reuse"
 )
 
 func main() {
-	contestant.Program(map[string]contestant.Role{reuse.RoleIdle: contestant.Func(idle)})
-}
-
-// idle is bursts and a minute of waiting, which nobody waits for.
-func idle(ctx context.Context, b reuse.Burst) (map[string]float64, error) {
-	return bubble.Run(ctx, func(ctx context.Context) (map[string]float64, error) { return reuse.Bursts(ctx, b) })
+	contestant.Program(map[string]contestant.Role{reuse.RoleIdle: contestant.Func(bubble.Func(reuse.Bursts))})
 }

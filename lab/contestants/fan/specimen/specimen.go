@@ -13,10 +13,10 @@ import (
 
 // Lookup asks a database and, concurrently, caches for the same value. A should be a
 // pointer, so that a racing reader sees an answer or none, never half of one.
-type Lookup[Q, A any] struct {
+type Lookup[Q, A, Merged any] struct {
 	Database func(context.Context, Q) (A, error)
 	Caches   []func(context.Context, Q) (A, error) // one, as published
-	Merge    func(database A, caches []A) A
+	Merge    func(database A, caches []A) Merged
 }
 
 // Find is wrong in five ways. Its return value is computed before the deferred Wait,
@@ -24,19 +24,16 @@ type Lookup[Q, A any] struct {
 // drops those that are not there yet. If the database fails, it still waits for the
 // caches. It cancels no branch. It drops the errors of caches. A panic in a cache ends
 // the process.
-func (l Lookup[Q, A]) Find(ctx context.Context, q Q, includeCache bool) (A, error) {
+func (l Lookup[Q, A, Merged]) Find(ctx context.Context, q Q) (Merged, error) {
 	cached := make([]A, len(l.Caches))
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	if includeCache {
-		for i, cache := range l.Caches {
-			wg.Go(func() { cached[i], _ = cache(ctx, q) })
-		}
+	for i, cache := range l.Caches {
+		wg.Go(func() { cached[i], _ = cache(ctx, q) })
 	}
 	found, err := l.Database(ctx, q)
 	if err != nil {
-		var none A
-		return none, err
+		return *new(Merged), err
 	}
 	return l.Merge(found, cached), nil
 }

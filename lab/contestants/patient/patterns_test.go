@@ -1,4 +1,4 @@
-package patterns
+package main
 
 import (
 	"strings"
@@ -8,11 +8,8 @@ import (
 	service "github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
-	"github.com/spillway-go/spillway/lab/internal/labtest"
 	plan "github.com/spillway-go/spillway/lab/patterns"
 )
-
-func TestMain(m *testing.M) { labtest.Main(m, Roles()) }
 
 // The plan names the service's patterns and patients without importing it.
 func TestThePlanSpeaksOfThisService(t *testing.T) {
@@ -34,7 +31,7 @@ func TestThePlanSpeaksOfThisService(t *testing.T) {
 
 func TestOursShowsNoForeignData(t *testing.T) {
 	for _, pattern := range []string{plan.Optimized, plan.WorkerPool} {
-		run, err := call(t.Context(), plan.Job{Load: plan.Reuse, Pattern: pattern, Seed: 3, Config: plan.Config{QueueSize: 50, Requests: 4_000, Clients: 50, Workers: 20, Patients: 1000}})
+		run, err := called(t.Context(), plan.Job{Load: plan.Reuse, Pattern: pattern, Seed: 3, Config: plan.Config{QueueSize: 50, Requests: 4_000, Clients: 50, Workers: 20, Patients: 1000}})
 		if err != nil || run.Extra["foreign"] != 0 || run.Of("ok").Count != 4_000 {
 			t.Errorf("%s: %v foreign answers of %d, %v", pattern, run.Extra["foreign"], run.Of("ok").Count, err)
 		}

@@ -1,25 +1,16 @@
-package shapes
+package main
 
 import (
 	"io"
-	"maps"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/experiment"
-	"github.com/spillway-go/spillway/lab/internal/labtest"
 	plan "github.com/spillway-go/spillway/lab/shapes"
 )
 
-// This process plays the roles of the program and of the command.
-func TestMain(m *testing.M) {
-	all := Roles()
-	maps.Copy(all, plan.Experiment.Roles)
-	labtest.Main(m, all)
-}
-
-func TestASmallSessionAnswersEveryClaim(t *testing.T) {
+func TestASmallSessionOfShapesAnswersEveryClaim(t *testing.T) {
 	c := experiment.Sized[plan.Config]("quick")
 	c.Buffer, c.Rounds, c.Time, c.Ops = []int{0}, 1, 200*time.Microsecond, 500
 	s := experiment.Session{Dir: t.TempDir() + "/out", Repeats: 1, Seed: 1, Progress: experiment.NewProgress(io.Discard, false, 0)}

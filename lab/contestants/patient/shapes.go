@@ -1,23 +1,16 @@
-// Package shapes plays the role of experiment G that needs the patient API.
-package shapes
+package main
 
 import (
 	"context"
 	"time"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
-	service "github.com/spillway-go/spillway/examples/patientapi/patterns"
+	pattern "github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
-	"github.com/spillway-go/spillway/lab/contestant"
 	plan "github.com/spillway-go/spillway/lab/shapes"
 	"github.com/spillway-go/spillway/lab/turns"
 	"github.com/spillway-go/spillway/loadgen"
 )
-
-// Roles are the roles of experiment G that need the patient API.
-func Roles() map[string]contestant.Role {
-	return map[string]contestant.Role{plan.RoleReuseH: contestant.Func(reuseH)}
-}
 
 // reuseH answers requests by the patterns of experiment H, over its simulated store at
 // a tenth of its latency: the question is the processor time of a request, and waiting
@@ -34,18 +27,16 @@ func reuseH(ctx context.Context, j plan.Job) ([][]turns.Reading, error) {
 		return nil, err
 	}
 	players := make([]turns.Player, len(j.Patterns))
-	for i, pattern := range j.Patterns {
-		name := map[string]string{plan.Spawn: service.Naive, plan.Pool: service.WorkerPool, plan.PoolReuse: service.Optimized}[pattern]
-		runner, err := service.New(name, service.Config{Workers: j.Bound, QueueSize: j.Bound})
+	for i, reused := range j.Patterns {
+		name := map[string]string{plan.Spawn: pattern.Naive, plan.Pool: pattern.WorkerPool, plan.PoolReuse: pattern.Optimized}[reused]
+		runner, err := pattern.New(name, pattern.Config{Workers: j.Bound, QueueSize: j.Bound})
 		if err != nil {
 			return nil, err
 		}
 		defer func() { _ = runner.Drain(ctx) }() // it is idle
 		target := loadgen.TargetFunc(func(ctx context.Context, n uint64) loadgen.Outcome {
 			id := patientapi.FormatID(1 + int(n*7919%uint64(j.Patients)))
-			found, err := service.Run(ctx, runner, func(ctx context.Context, p *patientapi.Patient) error {
-				return store.Patient(ctx, id, p)
-			})
+			found, err := pattern.Run(ctx, runner, func(ctx context.Context, p *patientapi.Patient) error { return store.Patient(ctx, id, p) })
 			if err == nil {
 				found.Release()
 			}
@@ -53,7 +44,7 @@ func reuseH(ctx context.Context, j plan.Job) ([][]turns.Reading, error) {
 		})
 		var failed error
 		players[i] = turns.Player{
-			Name: pattern,
+			Name: reused,
 			Block: func(n int) {
 				_, failed = loadgen.Run(ctx, loadgen.Config{Closed: &loadgen.Closed{Clients: j.Bound, Requests: uint64(n)}, Target: target})
 			},

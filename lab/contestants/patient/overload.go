@@ -1,13 +1,14 @@
-// Package overload plays the role of experiment overload: the patient API over SQLite
-// behind each contestant.
-package overload
+package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/failsafe-go/failsafe-go/adaptivelimiter"
+	"github.com/failsafe-go/failsafe-go/priority"
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/admissionhttp"
@@ -20,11 +21,6 @@ import (
 	plan "github.com/spillway-go/spillway/lab/overload"
 	"github.com/spillway-go/spillway/lab/service"
 )
-
-// Roles are the roles of experiment overload that need the patient API.
-func Roles() map[string]contestant.Role {
-	return map[string]contestant.Role{plan.RoleServer: server}
-}
 
 // guarded is a store behind a contestant and in front of the scarce database.
 type guarded struct {
@@ -53,20 +49,11 @@ func (g *guarded) Patient(ctx context.Context, id string, dst *patientapi.Patien
 	return err
 }
 
-// server is the patient API over SQLite and the scarce database, behind a contestant.
-func server(ctx context.Context, contestantJob *contestant.Job) (any, error) {
-	var j service.Job
-	if err := contestantJob.Input(&j); err != nil {
+// overloaded is the patient API over SQLite and the scarce database, behind a contestant.
+func overloaded(ctx context.Context, j service.Job, ready contestant.Ready) (*service.Served, error) {
+	db, _, err := openSet(ctx, j.Patients)
+	if err != nil {
 		return nil, err
-	}
-	set := sqlite.Set{Patients: j.Patients, Seed: 1}
-	path, err := sqlite.DefaultPath(set)
-	if err != nil {
-		return nil, fmt.Errorf("no place for the database: %w", err)
-	}
-	db, err := sqlite.OpenSet(ctx, path, set, sqlite.Options{}, nil) // of an earlier session, or made now
-	if err != nil {
-		return nil, fmt.Errorf("%w; it belongs in your cache folder, which XDG_CACHE_HOME or HOME chooses", err)
 	}
 	defer db.Close()
 	database := service.NewDatabase(j.Work, j.Seed)
@@ -75,24 +62,16 @@ func server(ctx context.Context, contestantJob *contestant.Job) (any, error) {
 		return nil, err
 	}
 	defer guard.Close()
-	store := &guarded{db, guard, database}
 	// The unbounded pattern of the service: the contestant is the only bound.
 	runner, err := patterns.New(patterns.Naive, patterns.Config{Workers: 1})
 	if err != nil {
 		return nil, err
 	}
-	api := httpapi.New(httpapi.Config{Runner: runner, Patients: store, Clinicians: directory.Alone(store), Health: store})
-	api.SetReady(true)
-	web := &http.Server{Handler: fromHeaders(api), ReadHeaderTimeout: 10 * time.Second}
-	report, err := service.Serve(ctx, contestantJob, web, func(s *service.Sample) {
+	store := &guarded{db, guard, database}
+	api := httpapi.Config{Runner: runner, Patients: store, Clinicians: directory.Alone(store), Health: store}
+	return serve(ctx, ready, api, fromHeaders, func(s *service.Sample) {
 		s.Limit, s.InFlight, s.Queued = guard.Limit(), guard.Running(), guard.Waiting()
 	})
-	if err != nil {
-		return nil, err
-	}
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	return report, runner.Drain(drain)
 }
 
 // priorityKey is for the priority of a request's header. The API gives requests the
@@ -111,4 +90,43 @@ func fromHeaders(next http.Handler) http.Handler {
 		p, _ := spillway.ParsePriority(r.Header.Get(admissionhttp.HeaderPriority)) // an error: normal
 		next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, priorityKey{}, p)))
 	})
+}
+
+func newGuard(name string, slots int) (*plan.Guard, error) {
+	if name == plan.Failsafe {
+		return failsafe(), nil
+	}
+	return plan.NewGuard(name, slots)
+}
+
+// failsafe is the adaptive limiter of failsafe-go with all defaults. It is the
+// strongest available adaptive limiter for Go: it is maintained, and the only one
+// with priorities. "spillway lab overload" measures it in front of this database.
+func failsafe() *plan.Guard {
+	prioritizer := adaptivelimiter.NewPrioritizer()
+	lim := adaptivelimiter.NewBuilder[any]().BuildPrioritized(prioritizer)
+	admit := func(ctx context.Context, fn func(context.Context) error) error {
+		level := priority.Low
+		if spillway.PriorityFrom(ctx) == spillway.Critical {
+			level = priority.VeryHigh
+		}
+		permit, err := lim.AcquirePermitWithPriority(ctx, level)
+		switch {
+		case errors.Is(err, adaptivelimiter.ErrExceeded):
+			return plan.ErrRefused
+		case err != nil:
+			return err
+		}
+		err = fn(ctx)
+		if ctx.Err() != nil {
+			permit.Drop() // as its own executor does with cancelled work
+		} else {
+			permit.Record()
+		}
+		return err
+	}
+	return &plan.Guard{
+		Admit: admit, Limit: lim.Limit,
+		Close: prioritizer.ScheduleCalibrations(context.Background(), 100*time.Millisecond), // how often it looks at its queue
+	}
 }

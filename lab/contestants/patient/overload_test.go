@@ -1,4 +1,4 @@
-package overload
+package main
 
 import (
 	"io"
@@ -7,13 +7,10 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/lab/experiment"
-	"github.com/spillway-go/spillway/lab/internal/labtest"
 	plan "github.com/spillway-go/spillway/lab/overload"
 )
 
-func TestMain(m *testing.M) { labtest.Main(m, Roles()) }
-
-func TestASmallSessionAnswersEveryClaim(t *testing.T) {
+func TestASmallSessionOfOverloadAnswersEveryClaim(t *testing.T) {
 	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} { // of the database
 		t.Setenv(name, t.TempDir())
 	}
