@@ -159,8 +159,13 @@ func (p *planner) bouts(setup, role string, work time.Duration, able []string, w
 	procs := runtime.GOMAXPROCS(0)
 	for _, producers := range p.Producers {
 		b := Bout{Work: work, Producers: producers, Rounds: p.Rounds, Time: p.Time, Buffer: p.Buffer}
-		if work == 0 && producers > procs {
-			b.Warm = 4 // until nearly all producers have waited once, a submission is three times as slow and allocates
+		if role == RoleSubmit && producers > procs {
+			// Until nearly all producers have waited once, a submission is up to three times
+			// as slow and allocates. In a longer turn that is a small part.
+			b.Rounds, b.Time = min(p.Rounds, 3), 5*p.Time
+			if work == 0 {
+				b.Time *= 2
+			}
 		}
 		var keys []ledger.Key
 		for _, n := range workers {
@@ -173,10 +178,10 @@ func (p *planner) bouts(setup, role string, work time.Duration, able []string, w
 		}
 		// Each producer has two jobs at least. Finding out the size of a block takes four;
 		// start, warm-up and collection as long as the block.
-		block := max(p.Time, time.Duration(2*producers)*work/time.Duration(procs))
+		block := max(b.Time, time.Duration(2*producers)*work/time.Duration(procs))
 		p.Groups = append(p.Groups, experiment.Group{
 			Keys: keys, Label: fmt.Sprintf("%s by %d producers, %d contestants in turns", setup, producers, len(keys)),
-			Expect: time.Duration(len(keys)*(p.Rounds+4)*(2+b.Warm))*block + 200*time.Millisecond,
+			Expect: time.Duration(len(keys)*(b.Rounds+4)*2)*block + 200*time.Millisecond,
 			Run: func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
 				b.Seed = t.Seed
 				runs, err := experiment.Play(ctx, keys, p.spec(role, b), experiment.Figures{"ns": turns.Nanos, "allocs": turns.Mallocs, "bytes": turns.Bytes})

@@ -45,7 +45,6 @@ type Bout struct {
 	Entries   []Entry
 	Rounds    int           // each runs every entry once, in a new order
 	Time      time.Duration // of each measurement
-	Warm      int           // so many times the jobs of a measurement come before it; 0: a quarter
 	Buffer    int
 	Seed      uint64
 }

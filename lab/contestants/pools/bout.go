@@ -27,7 +27,7 @@ func (open opener) play(ctx context.Context, b pools.Bout) ([][]turns.Reading, e
 			Name: fmt.Sprintf("%s with %d workers", e.Contestant, e.Workers),
 			Ready: func(n int) (err error) {
 				if r, err = open(b, e, work); err == nil {
-					r.gather(max(n/4, b.Warm*n, 2*b.Producers))()
+					r.gather(max(n/4, 2*b.Producers))()
 					drive = r.gather(n)
 				}
 				return err
@@ -66,9 +66,10 @@ func (r rig) gather(jobs int) (drive func()) {
 	}
 }
 
-// openSubmitting submits jobs without waiting for their end, except for the last of
-// each producer: queues are FIFO, so that few jobs are still running when it ends, and
-// counting every end would cost more than the submission.
+// openSubmitting submits jobs and waits until all have ended. Jobs without work are not
+// counted, which would cost more than the submission: queues are FIFO, so that few are
+// left when the last of each producer ends. Work that many workers share by turns ends in
+// any order.
 func openSubmitting(b pools.Bout, e pools.Entry, work func()) (rig, error) {
 	s, err := newSubmitter(e.Contestant, e.Workers, b.Buffer, false)
 	if err != nil {
@@ -78,6 +79,23 @@ func openSubmitting(b pools.Bout, e pools.Entry, work func()) (rig, error) {
 	usual := newJob(work)
 	for range b.Producers {
 		ended := make(chan struct{}, 1)
+		if b.Work > 0 {
+			var left atomic.Int64
+			each := newJob(func() {
+				work()
+				if left.Add(-1) == 0 {
+					ended <- struct{}{}
+				}
+			})
+			r.producers = append(r.producers, func(n int) {
+				left.Store(int64(n))
+				for range n {
+					s.submit(each)
+				}
+				<-ended
+			})
+			continue
+		}
 		last := newJob(func() { work(); ended <- struct{}{} })
 		r.producers = append(r.producers, func(n int) {
 			for range n - 1 {
