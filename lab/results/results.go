@@ -5,6 +5,7 @@ package results
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -235,21 +236,25 @@ type Point struct {
 	Switches   uint64  `json:"switches,omitempty"`   // of threads, by the system, since the point before
 }
 
-// Latest drops the runs that were made again in the same repeat.
+// Latest drops the runs that were made again in the same repeat. One that failed replaces
+// none that was measured.
 func Latest(runs []Run) []Run {
 	type place struct {
 		setup, load, pattern string
 		twin                 bool
 		repeat               int
 	}
-	seen := map[place]bool{}
-	var out []Run
-	for _, r := range slices.Backward(runs) {
-		if at := (place{r.Setup, r.Load, r.Pattern, r.Twin, r.Repeat}); !seen[at] {
-			seen[at], out = true, append(out, r)
+	best := map[place]int{}
+	for i, r := range runs {
+		at := place{r.Setup, r.Load, r.Pattern, r.Twin, r.Repeat}
+		if old, ok := best[at]; !ok || r.Failed == "" || runs[old].Failed != "" {
+			best[at] = i
 		}
 	}
-	slices.Reverse(out)
+	var out []Run
+	for _, i := range slices.Sorted(maps.Values(best)) {
+		out = append(out, runs[i])
+	}
 	return out
 }
 

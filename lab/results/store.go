@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -30,32 +31,49 @@ func CreateRunLog(dir string) (*RunLog, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot make the results folder: %w; choose another one", err)
 	}
-	f, err := os.OpenFile(filepath.Join(dir, RunsFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if errors.Is(err, fs.ErrExist) {
+	path := filepath.Join(dir, RunsFile)
+	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 		return nil, fmt.Errorf("%s holds the runs of an earlier session; choose another folder or remove it: %w", dir, fs.ErrExist)
 	}
+	f, err := open(path, os.O_CREATE)
 	if err != nil {
-		return nil, fmt.Errorf("cannot write into the results folder: %w; choose another one", err)
+		return nil, fmt.Errorf("%w; choose another folder", err)
 	}
 	return &RunLog{f, made}, nil
+}
+
+// open opens a runs file for this session alone: two would disturb each other.
+func open(path string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(path, flags|os.O_APPEND|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("cannot write into the results folder: %w", err)
+	}
+	if err := lock(f); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("another session writes into %s: %w", filepath.Dir(path), err)
+	}
+	return f, nil
 }
 
 // ContinueRunLog goes on with the runs file of an earlier session. A last line that was
 // cut off is removed.
 func ContinueRunLog(dir string) (*RunLog, error) {
 	path := filepath.Join(dir, RunsFile)
-	data, err := os.ReadFile(path)
+	f, err := open(path, 0)
 	if err != nil {
-		return nil, fmt.Errorf("there is no session in %s to go on with: %w", dir, err)
+		return nil, err
 	}
-	if whole := bytes.LastIndexByte(data, '\n') + 1; whole < len(data) {
-		if err := os.Truncate(path, int64(whole)); err != nil {
-			return nil, err
-		}
+	data, err := io.ReadAll(f)
+	switch whole := bytes.LastIndexByte(data, '\n') + 1; {
+	case err != nil || whole == len(data):
+	case json.Valid(data[whole:]): // only its end of line is missing
+		_, err = f.WriteString("\n")
+	default:
+		err = f.Truncate(int64(whole))
 	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("cannot write into the results folder: %w", err)
+		f.Close()
+		return nil, err
 	}
 	return &RunLog{f: f}, nil
 }
@@ -100,6 +118,9 @@ func readRuns(data []byte) (runs []Run, cut bool, err error) {
 		} else if err != nil {
 			return runs, false, fmt.Errorf("line %d is not a run: %w", n, err)
 		}
+		if run.Repeat < 0 || run.Repeat >= MaxRepeats {
+			return runs, false, fmt.Errorf("line %d is not a run: its repeat is %d", n, run.Repeat)
+		}
 		for i := range run.Outcomes {
 			run.Outcomes[i].Latency = cmp.Or(run.Outcomes[i].Latency, &histogram.Histogram{})
 		}
@@ -108,8 +129,11 @@ func readRuns(data []byte) (runs []Run, cut bool, err error) {
 	return runs, false, nil
 }
 
-// Read reads the results of a folder. Partial says if the session was killed before its
-// end, or the last run was cut off.
+// MaxRepeats is the most repeats of a session.
+const MaxRepeats = 1000
+
+// Read reads the results of a folder. Partial says if the session goes on, was killed
+// before its end, or the last run was cut off.
 func Read(dir string) (Results, []Run, error) {
 	path := filepath.Join(dir, RunsFile)
 	data, err := os.ReadFile(path)
@@ -124,7 +148,14 @@ func Read(dir string) (Results, []Run, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%s has runs but no %s, so that nothing says what they are: %w", dir, ResultsFile, err)
 	}
+	for i, r := range runs {
+		if err == nil && r.Experiment != "" && r.Experiment != res.Experiment {
+			err = fmt.Errorf("%s: run %d is of experiment %q, the session of %q", path, i+1, r.Experiment, res.Experiment)
+		}
+	}
 	switch {
+	case res.Ended.IsZero() && written(path):
+		res.Partial = fmt.Sprintf("the session goes on; so far it has %d runs", len(runs))
 	case res.Ended.IsZero():
 		res.Partial = fmt.Sprintf("the session was killed after %d runs", len(runs))
 		if len(runs) > 0 {
@@ -137,6 +168,15 @@ func Read(dir string) (Results, []Run, error) {
 	return res, Latest(runs), err
 }
 
+// written reports whether a session writes the runs file now.
+func written(path string) bool {
+	f, err := open(path, 0)
+	if err == nil {
+		f.Close()
+	}
+	return errors.Is(err, errLocked)
+}
+
 func readResults(path string) (res Results, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -144,6 +184,9 @@ func readResults(path string) (res Results, err error) {
 	}
 	if err := json.Unmarshal(data, &res); err != nil {
 		return Results{}, fmt.Errorf("%s is damaged: %w", path, err)
+	}
+	if res.Looks < 0 || res.Looks > MaxRepeats {
+		return Results{}, fmt.Errorf("%s is damaged: it was looked at %d times", path, res.Looks)
 	}
 	if res.Schema != Schema {
 		return Results{}, fmt.Errorf("%s has schema %q, this program reads %q; use the version that wrote it", path, res.Schema, Schema)

@@ -255,3 +255,56 @@ func FuzzReadRuns(f *testing.F) {
 		}
 	})
 }
+
+// A last line that lacks only its end was read, so it must not be cut off.
+func TestAWholeLastLineIsKept(t *testing.T) {
+	dir := logged(t, someRuns())
+	path := filepath.Join(dir, RunsFile)
+	whole, _ := os.ReadFile(path)
+	for cut, want := range map[int]int{1: len(whole), 2: bytes.IndexByte(whole, '\n') + 1} {
+		if err := os.WriteFile(path, whole[:len(whole)-cut], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		log, err := ContinueRunLog(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Close()
+		if got, _ := os.ReadFile(path); len(got) != want {
+			t.Errorf("%d bytes cut off: %d are left, want %d", cut, len(got), want)
+		}
+	}
+}
+
+func TestRunsOfAnotherExperimentAreRefused(t *testing.T) {
+	runs := someRuns()
+	runs[1].Experiment = "G"
+	dir := logged(t, runs)
+	if err := WriteResults(dir, Results{Experiment: "H"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Read(dir); err == nil || !strings.Contains(err.Error(), `run 2 is of experiment "G"`) {
+		t.Error(err)
+	}
+}
+
+func TestTwoSessionsDoNotShareAFolder(t *testing.T) {
+	dir := t.TempDir()
+	log, err := CreateRunLog(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ContinueRunLog(dir); errLocked != errors.ErrUnsupported && err == nil {
+		t.Error("a second session took the folder")
+	}
+	if err := WriteResults(dir, Results{Experiment: "H"}); err != nil {
+		t.Fatal(err)
+	}
+	if res, _, err := Read(dir); err != nil || errLocked != errors.ErrUnsupported && !strings.Contains(res.Partial, "goes on") {
+		t.Errorf("%q, %v", res.Partial, err)
+	}
+	log.Close()
+	if res, _, err := Read(dir); err != nil || !strings.Contains(res.Partial, "killed") {
+		t.Errorf("%q, %v", res.Partial, err)
+	}
+}
