@@ -2,6 +2,7 @@ package judge
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 )
@@ -42,7 +43,7 @@ type Question struct {
 	Ratio    bool    // the values are ratios: all positive, compared on the log scale
 	Rule     Rule    // of ratios too in plain numbers: Between(4, 5)
 	Spread   float64 // how far a result moves between sessions: a share for ratios (0.03), else in Unit
-	Min, Max float64 // what the figure can be at all, if Min < Max; a value outside of it is an error
+	Min, Max float64 // what the figure can be at all, if Min < Max; a value outside of it counts as missing
 }
 
 // Input is what was measured.
@@ -99,10 +100,15 @@ func Judge(q Question, in Input) Answer {
 		ans.Floor = math.NaN()
 	}
 	missing, because := len(in.Values)-len(values), ""
+	if i := slices.IndexFunc(in.Values, func(x float64) bool { return !math.IsNaN(x) && !q.possible(x) }); i >= 0 {
+		because = fmt.Sprintf(": %v is no value that it can have", in.Values[i])
+	}
 	if in.Missing != "" {
 		because = ": " + in.Missing
 	}
 	switch {
+	case !q.meaningful():
+		ans.Why = c.sentence("cannot be judged: its rule, kind or spread means nothing")
 	case q.Kind == Never && c.count(Fails, c.margin) > 0:
 		c.each(&ans)
 	case missing > 0:
@@ -121,6 +127,11 @@ func Judge(q Question, in Input) Answer {
 		c.each(&ans)
 	}
 	return ans
+}
+
+// meaningful reports whether there is anything to decide.
+func (q Question) meaningful() bool {
+	return q.Rule.Low <= q.Rule.Top && q.Kind <= Never && q.Spread >= 0 // NaN is not
 }
 
 // possible reports whether x can be a value at all. One that cannot is a missing one.

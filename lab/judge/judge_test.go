@@ -285,3 +285,15 @@ func TestIntervalNearerThanTheMarginIsAtTheEdge(t *testing.T) {
 		t.Errorf("%+v, want it uncertain, not at the edge", ans)
 	}
 }
+
+func TestAQuestionWithoutAMeaningIsNotJudged(t *testing.T) {
+	values := []float64{1, 1, 1, 1, 1}
+	for _, q := range []Question{{Rule: Below(math.NaN())}, {Rule: Between(5, 4)}, {Rule: AtLeast(0), Kind: 9}, {Rule: AtLeast(0), Spread: -1}} {
+		if got := Judge(q, Input{Values: values}); got.Verdict != Inconclusive || !strings.Contains(got.Why, "cannot be judged") {
+			t.Errorf("%+v: %s, %s", q, got.Verdict, got.Why)
+		}
+	}
+	if got := Judge(Question{Rule: AtLeast(0), Max: 100}, Input{Values: []float64{1, 1, 1, 1, 101}}); !strings.Contains(got.Why, "101 is no value") {
+		t.Error(got.Why)
+	}
+}

@@ -50,7 +50,14 @@ func (c *court) why(ans Answer, satisfied int) string {
 func (c *court) sentence(format string, args ...any) string {
 	disturbed := ""
 	for i, repeat := range c.Disturbed {
-		disturbed += map[bool]string{true: "; other processes disturbed repeat ", false: " and "}[i == 0] + fmt.Sprint(repeat+1)
+		before := ", "
+		switch i {
+		case 0:
+			before = "; other processes disturbed repeat "
+		case len(c.Disturbed) - 1:
+			before = " and "
+		}
+		disturbed += before + fmt.Sprint(repeat+1)
 	}
 	return c.Subject + " " + strings.TrimSuffix(fmt.Sprintf(format, args...), ".") + disturbed + "."
 }

@@ -133,7 +133,7 @@ func (p Part) judge(e *Evidence, k Case) results.Answer {
 }
 
 // floor is by how much the term differs from itself when the cells that have a twin are
-// replaced by it, in each repeat in which one of them was run.
+// replaced by it, in each repeat in which one of them was run; NaN where that failed.
 func (e *Evidence) floor(t Term, ratio bool) (out []float64) {
 	readings := t.readings(e)
 	for _, repeat := range e.complete(t) {

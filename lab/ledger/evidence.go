@@ -39,10 +39,11 @@ type Evidence struct {
 	repeats int
 }
 
-// NewEvidence sorts the runs. A later run of the same cell and repeat replaces an
-// earlier one: it was made again because the machine was disturbed.
+// NewEvidence sorts the runs, of which there is one for each cell and repeat: see
+// [results.Latest].
 func NewEvidence(runs []results.Run, seed uint64) *Evidence {
 	e := &Evidence{Seed: seed, runs: map[Key]map[int]*results.Run{}}
+	runs = results.Latest(runs)
 	for i := range runs {
 		r := &runs[i]
 		k := KeyOf(r)
@@ -101,15 +102,13 @@ func (e *Evidence) ParamOf(k Key, name string) float64 {
 	return math.NaN()
 }
 
-// ran reports whether there is something to read of a cell in a repeat. A run that
-// failed is no measurement; one that was killed is.
-func (e *Evidence) ran(k Key, repeat int) bool {
-	r := e.runs[k][repeat]
-	return r != nil && r.Failed == ""
-}
+// ran reports whether a cell was run in a repeat, even if in vain.
+func (e *Evidence) ran(k Key, repeat int) bool { return e.runs[k][repeat] != nil }
 
+// values are those of a figure in a repeat. A run that failed has none; one that was
+// killed has what was counted until then.
 func (e *Evidence) values(k Key, f Figure, repeat int) []float64 {
-	if r := e.runs[k][repeat]; e.ran(k, repeat) && (r.Killed == "" || f.OfKilled) {
+	if r := e.runs[k][repeat]; r != nil && r.Failed == "" && (r.Killed == "" || f.OfKilled) {
 		return f.of(r)
 	}
 	return []float64{math.NaN()}
@@ -123,8 +122,8 @@ func (e *Evidence) perRepeat(t Term) (out []float64) {
 	return out
 }
 
-// complete returns the repeats in which all cells of the term were measured. One that an
-// interruption cut short does not count; one in which a run lacks a figure does.
+// complete returns the repeats in which all cells of the term were run. One that an
+// interruption cut short does not count; one in which a run failed or lacks a figure does.
 func (e *Evidence) complete(t Term) (out []int) {
 	readings := t.readings(nil)
 	for repeat := range e.repeats {
@@ -157,7 +156,11 @@ func (e *Evidence) missing(t Term) string {
 			if finite(Median(e.values(l.key, l.figure, repeat))) {
 				continue
 			}
-			if r := e.runs[l.key][repeat]; r.Killed != "" && !l.figure.OfKilled {
+			r := e.runs[l.key][repeat]
+			if r.Failed != "" {
+				return fmt.Sprintf("The %s of %s is missing in repeat %d, which failed: %s.", l.figure.Name, l.key, repeat+1, strings.TrimSuffix(results.Gist(r.Failed), "."))
+			}
+			if r.Killed != "" && !l.figure.OfKilled {
 				return fmt.Sprintf("The %s of %s is missing: it was %s.", l.figure.Name, l.key, strings.TrimSuffix(r.Killed, "."))
 			}
 			return fmt.Sprintf("The %s of %s is missing in repeat %d.", l.figure.Name, l.key, repeat+1)

@@ -219,3 +219,30 @@ func TestTheBestOfNoneIsMissing(t *testing.T) {
 		t.Errorf("%s: %s", got.Verdict, got.Why)
 	}
 }
+
+// A run that failed is a missing figure, of a twin too: neither may just shorten the series.
+func TestAFailedRunIsMissing(t *testing.T) {
+	f := family(judge.AtLeast(2))
+	for name, failed := range map[string]int{"is missing in 1 of 6 repeats": 0, "has no noise floor": 2} {
+		runs := session(3, 1)
+		for i, r := range session(3, 1)[:3] {
+			r.Repeat = judge.MinRepeats
+			if i == failed {
+				r.Failed = "it crashed"
+			}
+			runs = append(runs, r)
+		}
+		if got := f.Judge(NewEvidence(runs, 1))[0]; got.Verdict != results.Inconclusive || !strings.Contains(got.Why, name) {
+			t.Errorf("%s: %s", got.Verdict, got.Why)
+		}
+	}
+}
+
+func TestARunThatFailedReplacesNoneThatWasMeasured(t *testing.T) {
+	again := run("a", 0, 3)
+	again.Failed = "it crashed"
+	f := family(judge.AtLeast(2))
+	if got := f.Judge(NewEvidence(append(session(3, 1), again), 1))[0]; got.Verdict != results.Holds {
+		t.Errorf("%s: %s", got.Verdict, got.Why)
+	}
+}
