@@ -88,7 +88,7 @@ var family = ledger.Family{
 
 // allocates is a part about allocations, of which there may be none but those of the start.
 func allocates(what, setup string, by func(producers, workers int) bool) ledger.Part {
-	return ledger.Part{ID: "allocs", Title: what + " allocate nothing", Subject: "allocations for 1,000 " + what, Kind: judge.Never, Rule: judge.Below(5),
+	return ledger.Part{ID: "allocs", Title: what + " allocate nothing", Subject: "allocations for 1,000 " + what, Rule: judge.Below(5), Spread: 1,
 		Cases: submitted(setup, by, func(us ledger.Key) ledger.Term {
 			return ledger.Of(us, ledger.Extra("allocs", "allocations for each")).Times(1000)
 		})}

@@ -43,7 +43,7 @@ type Config struct {
 	Buffer    []int         `group:"Size" default:"0,1,128" least:"0" most:"1048576" help:"Sizes of the channels' buffers."`
 	Workers   []int         `group:"Size" default:"10,100,1000" least:"1" most:"100000" help:"Sizes of the pools, beside GOMAXPROCS. Claims that speak of others stay open."`
 	Rounds    int           `group:"Size" default:"5" full:"7" quick:"3" least:"1" help:"How often every shape has its turn, in each repeat."`
-	Time      time.Duration `group:"Size" default:"40ms" full:"100ms" quick:"5ms" above:"0s" most:"1m" help:"How long a turn is; of processor time where requests wait, which takes longer."`
+	Time      time.Duration `group:"Size" default:"40ms" full:"100ms" quick:"5ms" above:"0s" most:"1m" help:"How long a turn is; twice that where requests wait, of processor time, which takes longer."`
 	Ops       int           `group:"Size" default:"1000000" quick:"100000" least:"1" help:"By the wall clock: units of work in the one batch."`
 	MemoryCap int           `default:"2048" placeholder:"MIB" least:"0" help:"A contestant that needs more memory than that is killed; 0 sets no limit."`
 }
@@ -69,7 +69,7 @@ func plan(c Config) (experiment.Plan, error) {
 			}
 		}
 	}
-	requests := Job{Time: c.Time, Bound: atOnce, Patients: 10_000, Work: burst.PublishedWork, Patterns: []string{Spawn, PoolReuse, Pool, Pool}}
+	requests := Job{Time: 2 * c.Time, Bound: atOnce, Patients: 10_000, Work: burst.PublishedWork, Patterns: []string{Spawn, PoolReuse, Pool, Pool}}
 	requests.Work.Wait /= 10 // as the store of H: waiting uses no processor time
 	reuse := func(setup string) []ledger.Key {
 		k := boundKey(setup, atOnce, Spawn)
