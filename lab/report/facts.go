@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spillway-go/spillway/lab/results"
 )
@@ -27,7 +28,7 @@ func (s *session) Facts() []fact {
 		{"Machine", machine(res.Machine)},
 		{"Revision", res.Revision},
 		{"Runs", runs + " in " + count(res.Repeats, "repeat") + pick(twins > 0, "; "+count(twins, "twin")+" to measure noise", "")},
-		{"Made", pick(res.Started.IsZero(), "", fmt.Sprintf("%s, in %v", res.Started.UTC().Format("2 January 2006, 15:04 MST"), max(res.Ended.Sub(res.Started), 0)))},
+		{"Made", pick(res.Started.IsZero(), "", fmt.Sprintf("%s, in %v", res.Started.UTC().Format("2 January 2006, 15:04 MST"), max(res.Ended.Sub(res.Started), 0).Round(time.Second)))},
 		{"Seed", fmt.Sprint(res.Seed)},
 		{"Looks", pick(res.Looks > 0, "judged "+count(res.Looks, "time")+" before it was extended; the intervals are wider for that", "")},
 		{"Disturbed", pick(disturbed > 0, fmt.Sprintf("%d of %s: other processes used up to %s of the processors", disturbed, runs, percent(most)), "")},

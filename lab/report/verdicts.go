@@ -166,7 +166,7 @@ func (a answer) Remarks() []string {
 		pick(a.Floor > 0 && a.measured(), "margin "+margin(a.Answer), ""),
 		pick(a.AtEdge, "at the edge", ""),
 		pick(a.Missing, "a figure is missing", ""),
-		pick(a.MoreRuns > 0, count(a.MoreRuns, "more repeat")+pick(a.MoreRuns == 1, " settles it", " settle it"), ""))
+		pick(a.MoreRuns > 0, count(a.MoreRuns, "more repeat")+pick(a.Repeats < judge.MinRepeats, " needed for a verdict", pick(a.MoreRuns == 1, " settles it", " settle it")), ""))
 }
 
 // Behind are the medians of the figures that the answer was made of. What they have in
