@@ -125,9 +125,12 @@ func locate(ctx context.Context, spec Spec) (source, error) {
 		target = home + target
 	}
 	_, compiled, _, _ := runtime.Caller(0)
+	var said error
 	for _, dir := range []string{".", filepath.Dir(compiled)} {
 		if _, err := (source{target, dir, []string{"GOPROXY=off"}}).run(ctx, "list", "-find", target); err == nil {
 			return source{target, dir, spec.Variant}, nil
+		} else {
+			said = err
 		}
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -137,7 +140,7 @@ func locate(ctx context.Context, spec Spec) (source, error) {
 			}
 		}
 	}
-	return source{}, errors.New("its source is not here: run this in a clone of https://" + path.Dir(lab))
+	return source{}, fmt.Errorf("its source is not here: run this in a clone of https://%s; the go command said: %w", path.Dir(lab), said)
 }
 
 // key names what a build would be made of.

@@ -34,6 +34,9 @@ type Figures = map[string]func(turns.Reading) float64
 func Play(ctx context.Context, keys []ledger.Key, spec contestant.Spec, figures Figures) ([]results.Run, error) {
 	var readings [][]turns.Reading
 	exit, err := Together(ctx, spec, &readings)
+	if err == nil && len(readings) != len(keys) {
+		err = fmt.Errorf("the role %s returned the readings of %d players for %d cells", spec.Role, len(readings), len(keys))
+	}
 	return InTurns(keys, exit, readings, figures), err
 }
 

@@ -17,8 +17,8 @@ type Common struct {
 	Full  bool `env:"SPILLWAY_LAB_FULL" group:"Size" xor:"size" help:"The published sizes."`
 	Quick bool `env:"SPILLWAY_LAB_QUICK" group:"Size" xor:"size" help:"A short run, to see how it works."`
 
-	Repeats int    `env:"SPILLWAY_LAB_REPEATS" group:"Size" default:"5" help:"How often everything is run, interleaved; a verdict needs at least 5."`
-	Again   int    `env:"SPILLWAY_LAB_AGAIN" group:"Size" default:"2" help:"How often a measurement that other processes disturbed is made again."`
+	Repeats int    `env:"SPILLWAY_LAB_REPEATS" group:"Size" default:"5" least:"1" most:"1000" help:"How often everything is run, interleaved; a verdict needs at least 5."`
+	Again   int    `env:"SPILLWAY_LAB_AGAIN" group:"Size" default:"2" least:"0" help:"How often a measurement that other processes disturbed is made again."`
 	Seed    uint64 `env:"SPILLWAY_LAB_SEED" default:"0" help:"Of the order of the runs, the random input and the judge; 0 picks one and says which."`
 	Out     string `env:"SPILLWAY_LAB_OUT" placeholder:"DIR" help:"Where the results go; ./spillway-results/<experiment>-<time> unless given. Must not hold results yet."`
 	Resume  string `env:"SPILLWAY_LAB_RESUME" placeholder:"DIR" help:"Go on with the session in that folder, up to --repeats, with its settings."`
@@ -76,9 +76,17 @@ func Sized[C any](size string) (c C) {
 	return c
 }
 
-// fill panics if a tag is wrong: every test of the experiment says so.
+// Check holds the flags against their limits.
+func (c Common) Check() error { return check(&c) }
+
+// fill panics if a tag is wrong: every test of the experiment says so. The environment
+// does not count.
 func fill(config any, size string) {
-	if _, err := kong.Must(config, kong.Resolvers(sizes(func(*kong.Context) string { return size }))).Parse(nil); err != nil {
+	k := kong.Must(config, kong.Resolvers(sizes(func(*kong.Context) string { return size })))
+	for _, f := range k.Model.Flags {
+		f.Envs, f.Tag.Envs = nil, nil
+	}
+	if _, err := k.Parse(nil); err != nil {
 		panic(fmt.Sprintf("%T: %v", config, err))
 	}
 }

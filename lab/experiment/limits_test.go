@@ -38,3 +38,12 @@ func TestLimits(t *testing.T) {
 		}
 	}
 }
+
+// Estimates and help are made without the environment, which may hold anything.
+func TestTheEnvironmentDoesNotSpoilTheDefaults(t *testing.T) {
+	t.Setenv("SPILLWAY_LAB_REPEATS", "many")
+	t.Setenv("SPILLWAY_LAB_QUICK", "banana")
+	if got := Sized[Common](""); got.Repeats != 5 || got.Quick {
+		t.Errorf("%+v", got)
+	}
+}

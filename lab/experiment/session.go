@@ -125,7 +125,7 @@ func (s Session) resume(exp *Experiment) (*running, error) {
 	for _, run := range runs {
 		r.add(run)
 	}
-	if r.looked() && len(r.measurements()) > 0 {
+	if r.looked() && r.extends() {
 		r.res.Looks++
 		r.res.Claims = nil // so that this look is counted once
 	}
@@ -147,6 +147,16 @@ func (r *running) looked() bool {
 	return slices.ContainsFunc(r.res.Claims, func(c results.Claim) bool {
 		return slices.ContainsFunc(c.Answers, func(a results.Answer) bool { return a.Repeats >= judge.MinRepeats })
 	})
+}
+
+// extends reports whether anything is left that was not tried yet. To make a failed
+// measurement again is no second chance: it had no result.
+func (r *running) extends() bool {
+	tried := map[ledger.Key]int{}
+	for _, run := range results.Latest(r.runs) {
+		tried[ledger.KeyOf(&run)]++
+	}
+	return slices.ContainsFunc(r.plan.Keys(), func(k ledger.Key) bool { return tried[k] < r.Repeats })
 }
 
 func (r *running) run(ctx context.Context) (results.Results, []results.Run, error) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,9 +81,12 @@ Exit codes: 0 everything was measured, whatever the verdicts; 1 a run or a demon
 		e.Help, e.ID, e.Takes(""), e.ID, e.Takes("quick"), e.ID, e.Takes("full"), e.ID)
 }
 
-func (c *experimentCmd) Run(env *environment) error {
-	if c.Repeats < 1 || c.Again < 0 {
-		return badInput(fmt.Errorf("repeats is %d and again %d: want at least 1, and 5 for verdicts, and at least 0", c.Repeats, c.Again))
+func (c *experimentCmd) Run(ctx *kong.Context, env *environment) error {
+	if err := c.Check(); err != nil {
+		return badInput(err)
+	}
+	if err := c.resumes(ctx); err != nil {
+		return badInput(err)
 	}
 	if !contestant.CapEnforced {
 		fmt.Fprintln(env.stderr, "note: memory caps need Linux and are not enforced here")
@@ -108,6 +112,19 @@ func (c *experimentCmd) Run(env *environment) error {
 		return fmt.Errorf("%w; what was measured is in %s, and --resume %s goes on", errInterrupted, s.Dir, s.Dir)
 	case res.Partial != "":
 		return errors.New(res.Partial)
+	}
+	return nil
+}
+
+// resumes refuses flags that a session that is resumed would not heed.
+func (c *experimentCmd) resumes(ctx *kong.Context) error {
+	if c.Resume == "" {
+		return nil
+	}
+	for _, p := range ctx.Path {
+		if p.Flag != nil && !p.Resolved && !slices.Contains([]string{"resume", "repeats", "again", "json", "config"}, p.Flag.Name) {
+			return fmt.Errorf("--resume goes on with the settings of the session in %s: leave out --%s, or start a new session", c.Resume, p.Flag.Name)
+		}
 	}
 	return nil
 }

@@ -95,6 +95,11 @@ var errInterrupted = errors.New("interrupted: the result is partial")
 
 func badInput(err error) error { return inputError{err} }
 
+func isBadInput(err error) bool {
+	_, ours := errors.AsType[inputError](err)
+	return ours || errors.Is(err, experiment.ErrInput)
+}
+
 // run is the whole command without the process: it returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
 	defer func() {
@@ -117,7 +122,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 	}
 	out := &sink{Writer: stdout}
 	env := &environment{ctx: ctx, stdout: out, stderr: stderr, args: args, width: terminalWidth(stderr)}
-	return reportError(stderr, cmp.Or(parsed.Run(env), out.failed()))
+	err = parsed.Run(env)
+	if isBadInput(err) {
+		err = fmt.Errorf("%w; see %s --help", err, commandOf(parsed))
+	}
+	return reportError(stderr, cmp.Or(err, out.failed()))
 }
 
 // environmentVariables gives every flag without one a variable of its command's name.
@@ -160,11 +169,10 @@ func reportError(stderr io.Writer, err error) int {
 		return 0
 	}
 	fmt.Fprintln(stderr, "spillway:", strings.Join(strings.Fields(err.Error()), " "))
-	_, bad := errors.AsType[inputError](err)
 	switch {
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return 130
-	case bad, errors.Is(err, experiment.ErrInput):
+	case isBadInput(err):
 		return 2
 	}
 	return 1
@@ -174,9 +182,15 @@ func reportError(stderr io.Writer, err error) int {
 func hint(err error) error {
 	command := "spillway"
 	if parse, ok := errors.AsType[*kong.ParseError](err); ok && parse.Context != nil {
-		command, _, _ = strings.Cut(strings.TrimSpace("spillway "+parse.Context.Command()), " <") // without its arguments
+		command = commandOf(parse.Context)
 	}
 	return fmt.Errorf("%w; see %s --help", err, command)
+}
+
+// commandOf is a command without its arguments.
+func commandOf(ctx *kong.Context) string {
+	command, _, _ := strings.Cut(strings.TrimSpace("spillway "+ctx.Command()), " <")
+	return command
 }
 
 // terminalWidth is 0 if w is no terminal that can be written in place.

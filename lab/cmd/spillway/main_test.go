@@ -67,7 +67,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 	used := filepath.Join(tmp, "used")
 	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.WriteFile(unknownKey, []byte(`{"lab": {"repeat": 5}}`), 0o600),
 		os.WriteFile(notANumber, []byte(`{"lab": {"H": {"seed": "many"}}}`), 0o600),
-		os.Mkdir(used, 0o700), os.WriteFile(filepath.Join(used, results.RunsFile), nil, 0o600)); err != nil {
+		os.Mkdir(used, 0o700), os.WriteFile(filepath.Join(used, results.RunsFile), []byte("{}\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	out := filepath.Join(tmp, "out")
@@ -91,6 +91,9 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		"not a number":             {tiny(out, "--users", "many"), "many"},
 		"folder below a file":      {tiny(filepath.Join(file, "out")), "cannot make the results folder"},
 		"folder with results":      {tiny(used), "choose another folder"},
+		"resumed with a setting":   {[]string{"lab", "reuse", "--resume", used, "--users", "3"}, "leave out --users"},
+		"resumed with a size":      {[]string{"lab", "reuse", "--resume", used, "--quick"}, "leave out --quick"},
+		"a limit's help":           {tiny(out, "--repeats", "1001"), "want 1 to 1000; see spillway lab reuse --help"},
 		"nothing to resume":        {[]string{"lab", "reuse", "--resume", out}, "is not a results folder"},
 		"demo too short":           {[]string{"demo", "--duration", "1ms"}, "duration is 1ms"},
 		"demo argument":            {[]string{"demo", "fast"}, "unexpected argument"},
