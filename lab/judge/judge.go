@@ -101,7 +101,7 @@ func Judge(q Question, in Input) Answer {
 	}
 	missing, because := len(in.Values)-len(values), ""
 	if i := slices.IndexFunc(in.Values, func(x float64) bool { return !math.IsNaN(x) && !q.possible(x) }); i >= 0 {
-		because = fmt.Sprintf(": %v is no value that it can have", in.Values[i])
+		because = fmt.Sprintf(": %.4g is no value that it can have", in.Values[i])
 	}
 	if in.Missing != "" {
 		because = ": " + in.Missing

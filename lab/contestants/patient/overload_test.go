@@ -2,12 +2,14 @@ package main
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/experiment"
 	plan "github.com/spillway-go/spillway/lab/overload"
+	"github.com/spillway-go/spillway/lab/results"
 )
 
 func TestASmallSessionOfOverloadAnswersEveryClaim(t *testing.T) {
@@ -25,13 +27,12 @@ func TestASmallSessionOfOverloadAnswersEveryClaim(t *testing.T) {
 		t.Fatal(err, res.Partial)
 	}
 	for _, claim := range res.Claims {
-		if len(claim.Answers) != len(c.Load) {
-			t.Errorf("%s has %d answers", claim.ID, len(claim.Answers))
+		at := slices.IndexFunc(claim.Answers, func(a results.Answer) bool { return a.Setup == "at 1.5x" })
+		if at < 0 {
+			t.Fatalf("%s has no answer for the load", claim.ID)
 		}
-		for _, a := range claim.Answers {
-			if a.Missing && !strings.Contains(a.Why, "is missing in repeat") {
-				t.Errorf("%s (%s): %s", claim.ID, a.Setup, a.Why)
-			}
+		if a := claim.Answers[at]; a.Missing && !strings.Contains(a.Why, "is missing in repeat") {
+			t.Errorf("%s: %s", claim.ID, a.Why)
 		}
 	}
 	limits := map[string]int{}
