@@ -3,11 +3,16 @@
 package results
 
 import (
+	"errors"
 	"os"
 	"syscall"
 )
 
-var errLocked error = syscall.EWOULDBLOCK
-
-// lock takes the file for this process until it is closed.
-func lock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
+// lock takes the file for this process until it is closed. On a file system without
+// locks two sessions are not noticed.
+func lock(f *os.File) error {
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
+		return errLocked
+	}
+	return nil
+}

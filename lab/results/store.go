@@ -37,10 +37,12 @@ func CreateRunLog(dir string) (*RunLog, error) {
 	}
 	f, err := open(path, os.O_CREATE)
 	if err != nil {
-		return nil, fmt.Errorf("%w; choose another folder", err)
+		return nil, fmt.Errorf("%w, or choose another folder", err)
 	}
 	return &RunLog{f, made}, nil
 }
+
+var errLocked = errors.New("another session writes into this folder; wait for its end")
 
 // open opens a runs file for this session alone: two would disturb each other.
 func open(path string, flags int) (*os.File, error) {
@@ -50,7 +52,7 @@ func open(path string, flags int) (*os.File, error) {
 	}
 	if err := lock(f); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("another session writes into %s: %w", filepath.Dir(path), err)
+		return nil, fmt.Errorf("%s: %w", filepath.Dir(path), err)
 	}
 	return f, nil
 }
