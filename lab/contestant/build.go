@@ -140,7 +140,7 @@ func locate(ctx context.Context, spec Spec) (source, error) {
 			}
 		}
 	}
-	return source{}, fmt.Errorf("its source is not here: run this in a clone of https://%s; the go command said: %w", path.Dir(lab), said)
+	return source{}, fmt.Errorf("the go command does not find its source: %w; run this in a clone of https://%s", said, path.Dir(lab))
 }
 
 // key names what a build would be made of.

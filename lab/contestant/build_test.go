@@ -140,7 +140,7 @@ func TestAProgramThatCannotBeBuiltSaysWhy(t *testing.T) {
 	if err := failure(t.Context(), Spec{Program: fake}); err == nil || !strings.Contains(err.Error(), "main.go:3:15: undefined: undefined") {
 		t.Errorf("the compiler's first lines: %v", err)
 	}
-	if err := failure(t.Context(), Spec{Program: "example.com/elsewhere"}); err == nil || !strings.Contains(err.Error(), "its source is not here") {
+	if err := failure(t.Context(), Spec{Program: "example.com/elsewhere"}); err == nil || !strings.Contains(err.Error(), "does not find its source") {
 		t.Errorf("no source: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())

@@ -84,10 +84,10 @@ func fakeRun(r *rand.Rand, setup string, load fakeLoad, pattern string) results.
 		run.Outcomes = append(run.Outcomes, results.Outcome{Kind: kind, Count: counts[kind], Latency: h})
 	}
 	p := &run.Process
-	p.PeakGoroutines, p.PeakStoreCalls, p.ReuseRate = 24, 20, -1
+	p.PeakGoroutines, p.ReuseRate = 24, -1
 	allocs := wobble(14, .05)
 	if pattern == "naive" {
-		p.PeakGoroutines, p.PeakStoreCalls = load.clients+int(wobble(5, .5)), load.clients
+		p.PeakGoroutines = load.clients + int(wobble(5, .5))
 	}
 	if real {
 		allocs += 96

@@ -215,8 +215,7 @@ type Outcome struct {
 // Process is what the contestant's process used while it was loaded.
 type Process struct {
 	usage.Usage
-	ReuseRate      float64 `json:"reuse_rate"`       // true reuse: Gets answered by an earlier Put; -1 without a pool
-	PeakStoreCalls int     `json:"peak_store_calls"` // most store calls (connections in use) at one time
+	ReuseRate float64 `json:"reuse_rate"` // true reuse: Gets answered by an earlier Put; -1 without a pool
 }
 
 // Point is one step of a run's time line.

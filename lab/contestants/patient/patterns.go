@@ -94,7 +94,7 @@ func served(ctx context.Context, j plan.Job, ready contestant.Ready) (any, error
 	}
 	run := results.Run{Process: experiment.Process(report.Usage), Extra: map[string]float64{"connections": float64(db.Connections().Open)}} // it keeps all
 	plan.AddStack(&run, report.Usage)
-	run.Process.PeakStoreCalls, run.Process.ReuseRate = store.PeakCalls(), runner.Stats().ReuseRate
+	run.Process.ReuseRate = runner.Stats().ReuseRate
 	if run.Process.ReuseRate >= 0 {
 		run.Extra["reuse_true"] = run.Process.ReuseRate
 	}
