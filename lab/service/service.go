@@ -23,7 +23,7 @@ const Step = 100 * time.Millisecond
 
 // Flags are those that all such experiments have.
 type Flags struct {
-	MostLag   time.Duration `default:"50ms" help:"A run whose clients sent later than that (p99) is made again, and if they do again it does not count."`
+	MostLag   time.Duration `default:"50ms" help:"A run whose clients sent later than that (p99) is made again, twice at most; if they still do, it does not count."`
 	MemoryCap int           `default:"2048" least:"0" placeholder:"MIB" help:"A contestant that needs more memory than that is killed; 0 sets no limit."`
 	Work
 }
@@ -33,11 +33,11 @@ func (f Flags) Spec(program, role string, input any) contestant.Spec {
 	return contestant.Spec{Program: program, Role: role, Input: input, MemoryCap: uint64(f.MemoryCap) << 20}
 }
 
-// InTime measures a second time if the p99 of the send lag was too large. Then it gives
-// up: what is sent late comes all at once, and the run would measure a busy machine.
+// InTime measures again, twice at most, if the p99 of the send lag was too large. Then it
+// gives up: what is sent late comes all at once, and the run would measure a busy machine.
 func (f Flags) InTime(measure func() (results.Run, error)) (run results.Run, err error) {
 	var late time.Duration
-	for range 2 {
+	for range 3 {
 		if run, err = measure(); err != nil || run.Killed != "" {
 			return run, err
 		}

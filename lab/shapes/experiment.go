@@ -42,15 +42,15 @@ The shapes are also plain benchmarks, for benchstat: go test ./lab/shapes -run '
 type Config struct {
 	Buffer    []int         `group:"Size" default:"0,1,128" least:"0" most:"1048576" help:"Sizes of the channels' buffers."`
 	Workers   []int         `group:"Size" default:"10,100,1000" least:"1" most:"100000" help:"Sizes of the pools, beside GOMAXPROCS. Claims that speak of others stay open."`
-	Rounds    int           `group:"Size" default:"5" full:"7" quick:"3" least:"1" help:"How often every shape has its turn, in each repeat."`
-	Time      time.Duration `group:"Size" default:"40ms" full:"100ms" quick:"5ms" above:"0s" most:"1m" help:"How long a turn is; twice that where requests wait, of processor time, which takes longer."`
+	Rounds    int           `group:"Size" default:"20" full:"28" quick:"3" least:"1" help:"How often every shape has its turn, in each repeat."`
+	Time      time.Duration `group:"Size" default:"10ms" full:"25ms" quick:"5ms" above:"0s" most:"1m" help:"How long a turn is; eight times that where requests wait, of processor time, and a quarter as often."`
 	Ops       int           `group:"Size" default:"1000000" quick:"100000" least:"1" help:"By the wall clock: units of work in the one batch."`
 	MemoryCap int           `default:"2048" placeholder:"MIB" least:"0" help:"A contestant that needs more memory than that is killed; 0 sets no limit."`
 }
 
 func plan(c Config) (experiment.Plan, error) {
 	p := experiment.Plan{Programs: []contestant.Spec{c.spec(RoleReuseH, nil)}}
-	units, tasks := Job{Time: c.Time}, Job{Time: c.Time}
+	units, tasks := Job{Time: c.Time, Rounds: c.Rounds}, Job{Time: c.Time, Rounds: c.Rounds}
 	var unitKeys, taskKeys []ledger.Key
 	for _, s := range c.units() {
 		for _, k := range s.key(auto).AndTwin(s.Kind != PerWorker) {
@@ -69,7 +69,7 @@ func plan(c Config) (experiment.Plan, error) {
 			}
 		}
 	}
-	requests := Job{Time: 2 * c.Time, Bound: atOnce, Patients: 10_000, Work: burst.PublishedWork, Patterns: []string{Spawn, PoolReuse, Pool, Pool}}
+	requests := Job{Time: 8 * c.Time, Rounds: max(c.Rounds/4, 1), Bound: atOnce, Patients: 10_000, Work: burst.PublishedWork, Patterns: []string{Spawn, PoolReuse, Pool, Pool}}
 	requests.Work.Wait /= 10 // as the store of H: waiting uses no processor time
 	reuse := func(setup string) []ledger.Key {
 		k := boundKey(setup, atOnce, Spawn)
@@ -118,9 +118,9 @@ func (c Config) spec(role string, job any) contestant.Spec {
 func (c Config) inTurns(label string, keys []ledger.Key, role string, job Job, clock string, longer int) experiment.Group {
 	const between = 2 * time.Millisecond // turns, for a collection
 	return experiment.Group{
-		Keys: keys, Label: label, Expect: time.Duration(len(keys)*(c.Rounds+2)*longer) * (job.Time + between),
+		Keys: keys, Label: label, Expect: time.Duration(len(keys)*(job.Rounds+2)*longer) * (job.Time + between),
 		Run: func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
-			job.Rounds, job.Seed = c.Rounds, t.Seed
+			job.Seed = t.Seed
 			return experiment.Play(ctx, keys, c.spec(role, job), experiment.Figures{clock: turns.Nanos, "allocs": turns.Mallocs, "bytes": turns.Bytes})
 		},
 	}
