@@ -60,8 +60,8 @@ var casts = []struct {
 // Config is what a user may set.
 type Config struct {
 	Part        []string      `placeholder:"NAME" help:"Only these parts: storm, leavers, dryrun, hostile. Claims about the others stay open."`
-	WarmUp      time.Duration `group:"Size" default:"5s" quick:"2s" least:"0s" help:"How long the same load comes before each measurement."`
-	Time        time.Duration `group:"Size" default:"8s" full:"10s" quick:"3s" least:"200ms" help:"How long a measurement is."`
+	WarmUp      time.Duration `group:"Size" default:"5s" quick:"2s" whole:"3s" least:"0s" help:"How long the same load comes before each measurement."`
+	Time        time.Duration `group:"Size" default:"8s" full:"10s" quick:"3s" whole:"6s" least:"200ms" help:"How long a measurement is."`
 	Connections int           `group:"Size" default:"0" least:"0" most:"50000" help:"Idle connections of hostile clients; 0: a third of the files that a process may open, at most 50,000."`
 	service.Flags
 }
@@ -86,7 +86,7 @@ func plan(c Config) (experiment.Plan, error) {
 				}
 				p.Cells = append(p.Cells, experiment.Cell{
 					Setup: k.Setup, Load: k.Load, Pattern: pattern, Twin: slices.Contains(cast.patterns[:i], pattern),
-					Beside: beside, Expect: c.expect(cast.part),
+					Beside: beside, Uses: uses(cast.part), Expect: c.expect(cast.part),
 					Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
 						job := service.Job{Pattern: pattern, Backend: backend, Work: c.Work, Seed: t.Seed}
 						return c.InTime(func() (results.Run, error) { return c.measure(ctx, cast.part, job) })
@@ -96,6 +96,15 @@ func plan(c Config) (experiment.Plan, error) {
 		}
 	}
 	return p, nil
+}
+
+// uses is the share of the processors that a contestant needs, with its clients. Those
+// that mean harm compute, and run alone.
+func uses(part string) float64 {
+	if part == hostile {
+		return 0
+	}
+	return .1
 }
 
 func (c Config) plays(part string) bool {

@@ -33,8 +33,9 @@ type Experiment struct {
 // Declare joins what an experiment is: its claims, its configuration C, whose fields are
 // its flags, and the plan that a configuration makes. The tags of a field are those of
 // the command line (help, default, placeholder, …), quick and full for its values in runs
-// of these sizes, and least, most and above for its limits. The plan's error is about the
-// settings: bad input. Planning starts nothing.
+// of these sizes, whole for those in a session of several experiments, and least, most and
+// above for its limits. The plan's error is about the settings: bad input. Planning starts
+// nothing.
 func Declare[C any](family ledger.Family, help string, plan func(C) (Plan, error), roles map[string]contestant.Role) *Experiment {
 	_, file, _, _ := runtime.Caller(1)
 	return &Experiment{
@@ -64,6 +65,7 @@ type Group struct {
 	Keys   []ledger.Key
 	Label  string        // for the progress; empty: from the keys
 	Beside string        // groups of one non-empty name run at the same time
+	Uses   float64       // the share of the processors that it uses, if other experiments may run beside it; 0: it runs alone
 	Expect time.Duration // how long it should take
 
 	// Run measures: one run for each key, in that order. It fills everything but the
@@ -78,6 +80,7 @@ type Cell struct {
 
 	Twin   bool          // the second of an A/A pair
 	Beside string        // as of Group
+	Uses   float64       // as of Group
 	Expect time.Duration // as of Group
 
 	Run func(ctx context.Context, t Trial) (results.Run, error) // as of Group
@@ -102,7 +105,7 @@ func (c Cell) Key() ledger.Key {
 }
 
 func (c Cell) group() Group {
-	return Group{Keys: []ledger.Key{c.Key()}, Beside: c.Beside, Expect: c.Expect,
+	return Group{Keys: []ledger.Key{c.Key()}, Beside: c.Beside, Uses: c.Uses, Expect: c.Expect,
 		Run: func(ctx context.Context, t Trial) ([]results.Run, error) {
 			run, err := c.Run(ctx, t)
 			return []results.Run{run}, err
@@ -167,6 +170,18 @@ func (b batch) expect(took map[ledger.Key]time.Duration) (longest time.Duration)
 		longest = max(longest, expect)
 	}
 	return longest
+}
+
+// uses is the share of the processors that the batch needs: all of them, unless every group
+// says otherwise.
+func (b batch) uses() (sum float64) {
+	for _, g := range b {
+		if g.Uses <= 0 {
+			return 1
+		}
+		sum += g.Uses
+	}
+	return min(sum, 1)
 }
 
 func (b batch) label() string {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -61,7 +62,7 @@ var Revision = sync.OnceValue(func() string {
 const tooMuch = 0.10
 
 // watchNeighbours begins to watch how much other processes compute: what all processes
-// used, less what this one and the contestants that it ended did. It returns their share
+// used, less what this one and its contestants did. It returns their share
 // of all processors since then, 0 to 1. Only Linux tells; elsewhere nothing disturbs.
 func watchNeighbours() (share func() float64) {
 	began := time.Now()
@@ -82,10 +83,30 @@ func othersTicks() (int64, bool) {
 	// user nice system idle iowait irq softirq steal, the last by the hypervisor's other
 	// guests. Interrupts are left out: our own network traffic makes them.
 	all, ok1 := ticks("/proc/stat", "cpu ", 0, 1, 2, 7)
-	// state ppid … utime stime cutime cstime: ours, and of children that have ended. The
-	// name before them may contain anything but the bracket.
-	ours, ok2 := ticks("/proc/self/stat", ") ", 11, 12, 13, 14)
+	ours, ok2 := treeTicks("self")
+	for _, pid := range children() {
+		of, _ := treeTicks(pid) // one that has ended meanwhile is among ours the next time
+		ours += of
+	}
 	return all - ours, ok1 && ok2
+}
+
+// treeTicks is the processor time of a process and of its children that have ended.
+func treeTicks(pid string) (int64, bool) {
+	// state ppid … utime stime cutime cstime. The name before them may contain anything but
+	// the bracket.
+	return ticks("/proc/"+pid+"/stat", ") ", 11, 12, 13, 14)
+}
+
+// children are the processes that this one has started and that run, each listed by the
+// thread that started it.
+func children() (pids []string) {
+	threads, _ := filepath.Glob("/proc/self/task/*/children")
+	for _, path := range threads {
+		list, _ := os.ReadFile(path)
+		pids = append(pids, strings.Fields(string(list))...)
+	}
+	return pids
 }
 
 // ticks sums some of the fields that follow a word in a file.

@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,10 +18,15 @@ type Progress struct {
 
 	mu      sync.Mutex
 	started time.Time
-	step    string
-	began   time.Time     // when the step did
-	expect  time.Duration // of the step
-	rest    time.Duration // of what comes after it
+	active  []*activity   // the earliest first
+	rest    time.Duration // of what comes after them
+}
+
+// activity is a step that has begun.
+type activity struct {
+	label  string
+	began  time.Time
+	expect time.Duration
 }
 
 // NewProgress writes to w, in place if live. Width is the terminal's; 0: 80.
@@ -34,8 +40,7 @@ func NewProgress(w io.Writer, live bool, width int) *Progress {
 // start says how long everything should take. Call stop at the end.
 func (p *Progress) start(total time.Duration) (stop func()) {
 	fmt.Fprintf(p.w, "this takes about %s on an idle machine\n", rough(total))
-	p.started = time.Now()
-	p.begin("preparing", 0, total)
+	p.started, p.rest = time.Now(), total
 	if !p.live {
 		return func() {}
 	}
@@ -63,35 +68,44 @@ func (p *Progress) start(total time.Duration) (stop func()) {
 }
 
 // begin starts a step that should take so long, and what comes after it the rest.
-func (p *Progress) begin(step string, expect, rest time.Duration) {
+func (p *Progress) begin(label string, expect, rest time.Duration) *activity {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.step, p.began, p.expect, p.rest = step, time.Now(), expect, rest
+	a := &activity{label, time.Now(), expect}
+	p.active, p.rest = append(p.active, a), rest
 	if p.live {
 		p.draw()
 	}
+	return a
 }
 
 // end finishes the step; note is its result, and the rest what is left now that it is
 // known how long the step took.
-func (p *Progress) end(note string, rest time.Duration) {
+func (p *Progress) end(a *activity, note string, rest time.Duration) {
+	p.drop(a)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.expect, p.rest = 0, rest
-	if p.live {
+	if p.rest = rest; p.live {
 		return
 	}
 	if note != "" {
 		line, _, _ := strings.Cut(note, "\n")
 		note = ": " + line
 	}
-	fmt.Fprintf(p.w, "%s%s (%v, %s left)\n", p.step, note, time.Since(p.began).Round(100*time.Millisecond), rough(rest))
+	fmt.Fprintf(p.w, "%s%s (%v, %s left)\n", a.label, note, time.Since(a.began).Round(100*time.Millisecond), rough(rest))
 }
 
-// note says something about the step, which goes on.
-func (p *Progress) note(text string) {
+// drop ends the step without a word. For one that has ended it does nothing.
+func (p *Progress) drop(a *activity) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.active = slices.DeleteFunc(p.active, func(b *activity) bool { return b == a })
+}
+
+// note says something about a step, which goes on.
+func (p *Progress) note(label, text string) {
 	if !p.live {
-		fmt.Fprintf(p, "%s: %s\n", p.step, text)
+		fmt.Fprintf(p, "%s: %s\n", label, text)
 	}
 }
 
@@ -114,12 +128,17 @@ const (
 
 // draw repaints the live line. The caller holds mu.
 func (p *Progress) draw() {
-	passed, left, share := time.Since(p.started), p.rest+max(0, p.expect-time.Since(p.began)), 0.0
+	var labels []string
+	var longest time.Duration // until what is going on should have ended
+	for _, a := range p.active {
+		labels, longest = append(labels, a.label), max(longest, a.expect-time.Since(a.began))
+	}
+	passed, left, share := time.Since(p.started), p.rest+longest, 0.0
 	if left > 0 || passed > 0 {
 		share = float64(passed) / float64(passed+left)
 	}
 	full := int(share * barCells)
-	line := []rune(fmt.Sprintf("%s%s %3.0f %%, %s left · %s", strings.Repeat("█", full), strings.Repeat("░", barCells-full), 100*share, rough(left), p.step))
+	line := []rune(fmt.Sprintf("%s%s %3.0f %%, %s left · %s", strings.Repeat("█", full), strings.Repeat("░", barCells-full), 100*share, rough(left), strings.Join(labels, " | ")))
 	fmt.Fprint(p.w, clearLine+string(line[:min(len(line), p.width-1)]))
 }
 

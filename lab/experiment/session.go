@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/contestant"
@@ -28,6 +29,9 @@ type Session struct {
 	// Watch begins to watch other processes; what it returns is the share of the
 	// processors that they have used since. Nil: as the system reports it.
 	Watch func() func() float64
+
+	name   string // before the labels of its steps, if there are several sessions
+	keeper bool   // a claim that was decided stays decided when the session is extended
 }
 
 // ErrInput is matched by errors that the user can correct by other settings.
@@ -43,7 +47,10 @@ func (e inputError) Unwrap() error      { return e.error }
 // says so. An error means that no results were written: the settings were invalid
 // (errors.Is ErrInput) or the folder could not be used.
 func (s Session) Run(ctx context.Context, exp *Experiment, config any) (results.Results, []results.Run, error) {
-	r, err := s.begin(exp, config)
+	r, err := s.draft(exp, config)
+	if err == nil {
+		err = r.open()
+	}
 	if err != nil {
 		return results.Results{}, nil, inputError{err}
 	}
@@ -64,8 +71,10 @@ func (s Session) Resume(ctx context.Context, exp *Experiment) (results.Results, 
 // running is the state of a session.
 type running struct {
 	Session
-	exp      *Experiment
-	plan     Plan
+	exp  *Experiment
+	plan Plan
+
+	mu       sync.Mutex // of what follows, while steps run
 	log      *results.RunLog
 	res      results.Results
 	runs     []results.Run
@@ -75,7 +84,8 @@ type running struct {
 	again    time.Duration                // spent on measurements that were made again
 }
 
-func (s Session) begin(exp *Experiment, config any) (*running, error) {
+// draft is a session that has not begun: nothing is on disk yet.
+func (s Session) draft(exp *Experiment, config any) (*running, error) {
 	plan, err := exp.plan(config)
 	if err != nil {
 		return nil, err
@@ -84,14 +94,27 @@ func (s Session) begin(exp *Experiment, config any) (*running, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := results.CreateRunLog(s.Dir)
-	if err != nil {
-		return nil, err
-	}
-	return &running{Session: s, exp: exp, plan: plan, log: log, took: map[ledger.Key]time.Duration{}, res: results.Results{
+	return &running{Session: s.complete(), exp: exp, plan: plan, took: map[ledger.Key]time.Duration{}, res: results.Results{
 		Schema: results.Schema, Experiment: exp.ID, Started: time.Now().Truncate(time.Second), Machine: ThisMachine(), Revision: Revision(),
 		Command: s.Command, Config: settings, Settings: settingsOf(config), Seed: s.Seed, Repeats: s.Repeats, Scaled: exp.scaled(config),
 	}}, nil
+}
+
+// complete fills in what was not given.
+func (s Session) complete() Session {
+	if s.Progress == nil {
+		s.Progress = NewProgress(io.Discard, false, 0)
+	}
+	if s.Watch == nil {
+		s.Watch = watchNeighbours
+	}
+	return s
+}
+
+// open makes the folder.
+func (r *running) open() (err error) {
+	r.log, err = results.CreateRunLog(r.Dir)
+	return err
 }
 
 func (s Session) resume(exp *Experiment) (*running, error) {
@@ -121,16 +144,27 @@ func (s Session) resume(exp *Experiment) (*running, error) {
 	}
 	res.Repeats = max(res.Repeats, s.Repeats)
 	s.Seed, s.Repeats = res.Seed, res.Repeats
-	r := &running{Session: s, exp: exp, plan: plan, log: log, res: res, took: map[ledger.Key]time.Duration{}}
+	r := &running{Session: s.complete(), exp: exp, plan: plan, log: log, res: res, took: map[ledger.Key]time.Duration{}}
 	for _, run := range runs {
 		r.add(run)
 	}
 	if r.looked() && r.extends() {
-		r.res.Looks++
-		r.res.Claims = nil // so that this look is counted once
+		r.look()
 	}
-	r.res.Ended = time.Time{}
+	if len(r.steps()) > 0 {
+		r.res.Ended = time.Time{}
+	}
 	return r, nil
+}
+
+// look counts that the session was judged and is extended.
+func (r *running) look() {
+	if r.res.Looks++; r.keeper {
+		r.res.Judged = append(r.res.Judged, r.order)
+	} else {
+		r.res.Judged = nil
+	}
+	r.res.Claims, r.res.Ended = nil, time.Time{} // so that this look is counted once
 }
 
 // add takes a run that was made.
@@ -161,41 +195,49 @@ func (r *running) extends() bool {
 
 func (r *running) run(ctx context.Context) (results.Results, []results.Run, error) {
 	defer r.log.Close()
-	if r.Progress == nil {
-		r.Progress = NewProgress(io.Discard, false, 0)
-	}
-	if r.Watch == nil {
-		r.Watch = watchNeighbours
-	}
-	steps := append(r.measurements(), r.demonstrations()...)
+	steps := r.steps()
 	stop := r.Progress.start(left(steps))
 	err := r.prepare(ctx, left(steps))
 	for i, s := range steps {
 		if err != nil || ctx.Err() != nil {
 			break
 		}
-		r.Progress.begin(s.label, s.expect(), left(steps[i+1:]))
+		a := r.Progress.begin(s.label, s.expect(), left(steps[i+1:]))
 		var note string
 		if note, err = s.run(ctx); err == nil && ctx.Err() == nil {
-			r.Progress.end(note, left(steps[i+1:]))
+			r.Progress.end(a, note, left(steps[i+1:]))
 		}
+		r.Progress.drop(a)
 	}
 	stop()
 	if err != nil {
-		if len(r.runs) == 0 {
-			r.log.Discard()
-		}
+		r.abandon()
 		return results.Results{}, r.runs, err
 	}
+	err = r.finish(ctx)
+	return r.res, r.runs, err
+}
+
+// abandon leaves no folder without runs behind.
+func (r *running) abandon() {
+	if len(r.runs) == 0 {
+		r.log.Discard()
+	}
+}
+
+// finish judges what was measured and writes it.
+func (r *running) finish(ctx context.Context) error {
 	r.runs = results.Latest(r.runs)
 	r.res.Ended, r.res.Partial = time.Now().Truncate(time.Second), r.partial(ctx)
 	r.res.Claims = r.exp.Judge(r.runs, r.res)
-	return r.res, r.runs, report.Write(r.Dir, r.exp.Family, r.res, r.runs)
+	return report.Write(r.Dir, r.exp.Family, r.res, r.runs)
 }
 
 // prepare fails for problems that the user can correct, such as a full disk. The results
 // of an earlier part of the session stay as they are until then.
 func (r *running) prepare(ctx context.Context, rest time.Duration) error {
+	a := r.Progress.begin(r.name+"preparing", 0, rest)
+	defer r.Progress.drop(a)
 	for _, spec := range r.plan.Programs {
 		if _, err := contestant.Build(ctx, spec, r.Progress); err != nil && ctx.Err() == nil {
 			return inputError{err}
@@ -205,7 +247,7 @@ func (r *running) prepare(ctx context.Context, rest time.Duration) error {
 		if err := r.plan.Prepare(ctx); err != nil && ctx.Err() == nil {
 			return inputError{err}
 		}
-		r.Progress.end("", rest)
+		r.Progress.end(a, "", rest)
 	}
 	if err := results.WriteResults(r.Dir, r.res); err != nil {
 		return inputError{err}
@@ -217,7 +259,7 @@ func (r *running) prepare(ctx context.Context, rest time.Duration) error {
 func (r *running) partial(ctx context.Context) string {
 	demos, groups := len(r.plan.Demos), r.Repeats*len(r.plan.groups())
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && len(r.steps()) > 0:
 		return fmt.Sprintf("interrupted after %d of %d runs and %d of %d demonstrations", len(r.runs), r.Repeats*len(r.plan.Keys()), len(r.res.Demos), demos)
 	case len(r.failures) > 0:
 		return fmt.Sprintf("%d of %d measurements and demonstrations failed; the first: %s", len(r.failures), groups+demos, r.failures[0])
@@ -227,6 +269,9 @@ func (r *running) partial(ctx context.Context) string {
 
 // Judge decides every claim from the raw runs of a session, a partial one too.
 func (e *Experiment) Judge(runs []results.Run, of results.Results) []results.Claim {
+	if len(of.Judged) > 0 {
+		return e.judgeInLooks(runs, of)
+	}
 	ev := ledger.NewEvidence(runs, of.Seed)
 	ev.Looks = of.Looks
 	return e.Family.Judge(ev)

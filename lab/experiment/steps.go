@@ -16,6 +16,8 @@ import (
 // step is something that a session has to do.
 type step struct {
 	label  string
+	repeat int                  // demonstrations come last
+	uses   float64              // the share of the processors, 1: it runs alone
 	expect func() time.Duration // may change when something else was measured
 	run    func(ctx context.Context) (note string, err error)
 }
@@ -28,22 +30,29 @@ func left(steps []step) (sum time.Duration) {
 	return sum
 }
 
-// measurements are the batches that are left to measure: all of them in every repeat, in
-// a new random order, so that slow drift over the session affects every contestant.
-func (r *running) measurements() (steps []step) {
-	for repeat := range r.Repeats {
+// steps are everything that is left to do.
+func (r *running) steps() []step {
+	every := func(batch, int) bool { return true }
+	return append(r.measurements(r.Repeats, every), r.demonstrations()...)
+}
+
+// measurements are the batches that are wanted and left to measure: in every repeat in a
+// new random order, so that slow drift over the session affects every contestant.
+func (r *running) measurements(repeats int, wanted func(b batch, repeat int) bool) (steps []step) {
+	for repeat := range repeats {
 		rng := rand.New(rand.NewPCG(r.Seed, uint64(repeat)))
 		trial := Trial{Repeat: repeat, Seed: rng.Uint64()}
 		batches := r.plan.batches()
 		rng.Shuffle(len(batches), func(i, j int) { batches[i], batches[j] = batches[j], batches[i] })
 		for _, b := range batches {
-			if r.measured(b, repeat) {
+			if !wanted(b, repeat) || r.measured(b, repeat) {
 				continue
 			}
+			label := fmt.Sprintf("%srepeat %d of %d · %s", r.name, repeat+1, repeats, b.label())
 			steps = append(steps, step{
-				label:  fmt.Sprintf("repeat %d of %d · %s", repeat+1, r.Repeats, b.label()),
-				expect: func() time.Duration { return b.expect(r.took) },
-				run:    func(ctx context.Context) (string, error) { return r.batch(ctx, b, trial) },
+				label: label, repeat: repeat, uses: b.uses(),
+				expect: func() time.Duration { return r.expected(b) },
+				run:    func(ctx context.Context) (string, error) { return r.batch(ctx, label, b, trial) },
 			})
 		}
 	}
@@ -72,6 +81,8 @@ func (r *running) demonstrations() (steps []step) {
 		}
 		run := func(ctx context.Context) (string, error) {
 			demo, err := d.Run(ctx)
+			r.mu.Lock()
+			defer r.mu.Unlock()
 			switch {
 			case err == nil:
 				r.res.Demos = append(r.res.Demos, demo)
@@ -81,13 +92,20 @@ func (r *running) demonstrations() (steps []step) {
 			}
 			return demo.Outcome, nil
 		}
-		steps = append(steps, step{"demonstration: " + d.Title, func() time.Duration { return d.Expect }, run})
+		steps = append(steps, step{label: r.name + "demonstration: " + d.Title, repeat: r.Repeats, uses: 1, expect: func() time.Duration { return d.Expect }, run: run})
 	}
 	return steps
 }
 
+// expected is how long a batch should take.
+func (r *running) expected(b batch) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return b.expect(r.took)
+}
+
 // batch measures, and measures again if other processes disturbed it. Every run is kept.
-func (r *running) batch(ctx context.Context, b batch, trial Trial) (note string, err error) {
+func (r *running) batch(ctx context.Context, label string, b batch, trial Trial) (note string, err error) {
 	for try := 0; ; try++ {
 		began, others := time.Now(), r.Watch()
 		groups := make([][]results.Run, len(b))
@@ -101,32 +119,47 @@ func (r *running) batch(ctx context.Context, b batch, trial Trial) (note string,
 			disturbed = 0
 		}
 		runs := slices.Concat(groups...)
-		failed := func(run results.Run) bool { return run.Failed != "" }
 		if ctx.Err() != nil && slices.ContainsFunc(runs, failed) {
 			return "", nil // interrupted by the user: no measurement, and no failure
 		}
-		for i, g := range b {
-			if j := slices.IndexFunc(groups[i], failed); j >= 0 {
-				r.failures = append(r.failures, g.label()+": "+results.Gist(groups[i][j].Failed))
-			}
+		again, err := r.keep(b, groups, disturbed, took, try)
+		if err != nil {
+			return "", err
 		}
-		for _, run := range runs {
-			run.Experiment, run.Order, run.Disturbed = r.exp.ID, r.order, disturbed
-			if err := r.log.Append(run); err != nil {
-				return "", fmt.Errorf("a run could not be kept: %w", err)
-			}
-			r.add(run)
-		}
-		if disturbed == 0 || try >= r.Again || r.again+took > r.plan.Expect(r.Repeats)/2 {
+		if !again {
 			if len(runs) == 1 {
 				note = inShort(runs[0])
 			}
 			return note, nil
 		}
-		r.again += took
-		r.Progress.note(fmt.Sprintf("other processes used %.0f %% of the machine: measured again", 100*disturbed))
+		r.Progress.note(label, fmt.Sprintf("other processes used %.0f %% of the machine: measured again", 100*disturbed))
 	}
 }
+
+// keep stores the runs of a batch and says whether to measure it again.
+func (r *running) keep(b batch, groups [][]results.Run, disturbed float64, took time.Duration, try int) (again bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, g := range b {
+		if j := slices.IndexFunc(groups[i], failed); j >= 0 {
+			r.failures = append(r.failures, g.label()+": "+results.Gist(groups[i][j].Failed))
+		}
+	}
+	for _, run := range slices.Concat(groups...) {
+		run.Experiment, run.Order, run.Disturbed = r.exp.ID, r.order, disturbed
+		if err := r.log.Append(run); err != nil {
+			return false, fmt.Errorf("a run could not be kept: %w", err)
+		}
+		r.add(run)
+	}
+	if disturbed == 0 || try >= r.Again || r.again+took > r.plan.Expect(r.Repeats)/2 {
+		return false, nil
+	}
+	r.again += took
+	return true, nil
+}
+
+func failed(run results.Run) bool { return run.Failed != "" }
 
 // measure makes a run of every key. If there is no measurement, all of them say why.
 func (g Group) measure(ctx context.Context, trial Trial) []results.Run {

@@ -20,6 +20,10 @@
 // that, 6.25 %, on the one side that makes a verdict at a bound wrong. [Every] and [Never]
 // need no such correction: they hold only if the first five repeats already did.
 //
+// So a session may stop early where it has decided and go on where it has not: a claim keeps
+// the first verdict that is decisive, and pays for the looks at which it had none. That is
+// the rule of which the self-test counts the wrong verdicts in three looks.
+//
 // # The verdict
 //
 // A [Rule] is a range. A claim holds if the interval lies inside of it, fails if it

@@ -117,7 +117,7 @@ func Judge(q Question, in Input) Answer {
 		ans.Why = c.sentence("is missing%s", because)
 	case slices.ContainsFunc(in.Floor, func(x float64) bool { return !finite(x) }):
 		ans.Floor = math.NaN()
-		ans.Why = c.sentence("has no noise floor, because what it differs from itself is missing in a repeat")
+		ans.Why = c.sentence("has no noise floor, because what it differs from itself is missing in a repeat; it needs a session in which its twin is measured every time")
 	case len(values) < need:
 		ans.MoreRuns = need - len(values)
 		ans.Why = c.sentence("has %d of the %d repeats that a verdict needs; it needs %d more", len(values), need, ans.MoreRuns)

@@ -250,11 +250,11 @@ func TestWhyIsAPlainSentenceWithTheNumbers(t *testing.T) {
 		{ratio, Input{Values: []float64{4.4, 4.45, 4.5, 4.55, 5.02}},
 			"naive/workerpool throughput was 4.50x (4.40–5.02, median of 5 repeats), too uncertain for the rule (4–5x); N more should settle it."},
 		{cost, Input{Values: []float64{9.5, 9.4, 9.5, 9.5, 9.6}},
-			"a call was 9.50 ns (9.40–9.60, median of 5 repeats), at the edge of the rule (at most 10 ns): sessions differ by 1 ns; more repeats would not help."},
+			"a call was 9.50 ns (9.40–9.60, median of 5 repeats), at the edge of the rule (at most 10 ns): sessions differ by 1 ns; more repeats would not help, it needs a figure that is farther from the edge than sessions differ."},
 		{Question{Subject: "the peak", Kind: Never, Rule: AtMost(20)}, Input{Values: []float64{20, 19, 21, 20, 20}},
 			"the peak was 21 at worst (19–21, 5 repeats), which is at most 20 in 4 of 5 repeats."},
 		{Question{Subject: "the peak", Kind: Every, Rule: AtMost(20)}, Input{Values: []float64{20, 19, 21, 20, 20}},
-			"the peak was 20 (19–21, 5 repeats), which is at most 20 in 4 of 5 repeats."},
+			"the peak was 20 (19–21, 5 repeats), which is at most 20 in 4 of 5 repeats; more repeats would not help, it needs the reason why they differ."},
 		{cost, Input{Values: []float64{9, 9}}, "a call has 2 of the 5 repeats that a verdict needs; it needs 3 more."},
 	} {
 		ans := Judge(c.q, c.in)

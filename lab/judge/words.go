@@ -32,18 +32,32 @@ func (c *court) why(ans Answer, satisfied int) string {
 		relation = is + rule + clear
 	}
 	switch {
-	case c.Kind == Never:
-		unit += " at worst"
-	case c.Kind == Every:
-	case ans.Verdict == Inconclusive && ans.MoreRuns == 0:
-		relation += "; more repeats would not help"
-	case ans.Verdict == Inconclusive:
+	case ans.Verdict != Inconclusive:
+	case ans.MoreRuns > 0:
 		relation += fmt.Sprintf("; %d more should settle it", ans.MoreRuns)
+	default:
+		relation += "; more repeats would not help, it needs " + c.needs(ans)
+	}
+	if c.Kind == Never {
+		unit += " at worst"
 	}
 	if c.Kind == Median {
 		basis = "median of " + basis
 	}
 	return c.sentence("was %s%s (%s, %s), %s", numbers.Format(ans.Measured), unit, span(ans.Low, ans.High), basis, relation)
+}
+
+// needs is what would settle a question that more repeats do not.
+func (c *court) needs(ans Answer) string {
+	switch {
+	case c.Kind == Every && !ans.AtEdge:
+		return "the reason why they differ"
+	case c.Kind == Median && !ans.AtEdge:
+		return "runs that differ less: longer ones, or a quieter machine"
+	case c.byFloor && c.margin > 0:
+		return "longer runs or a quieter machine, where the same contestant differs less from itself"
+	}
+	return "a figure that is farther from the edge than sessions differ"
 }
 
 // sentence is about the subject. It names the disturbed repeats.

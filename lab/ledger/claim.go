@@ -96,6 +96,22 @@ func (c Claim) judge(e *Evidence) results.Claim {
 	return out
 }
 
+// Keys returns the cells that the claim rests on, and their twins, as far as they were run.
+func (c Claim) Keys(e *Evidence) (out []Key) {
+	for _, p := range c.Parts {
+		for _, k := range p.Cases(e) {
+			for _, l := range k.Value.readings(nil) {
+				for _, key := range l.key.AndTwin(true) {
+					if e.Has(key) && !slices.Contains(out, key) {
+						out = append(out, key)
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
 // ofPart is the verdict of a part, by the set-ups that decide it.
 func ofPart(c results.Claim, part string) results.Verdict {
 	var deciding []results.Verdict

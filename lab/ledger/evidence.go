@@ -173,7 +173,7 @@ func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // never says why a cell was measured in no repeat.
 func (e *Evidence) never(k Key) string {
-	why := fmt.Sprintf("%s was not run.", k)
+	why := fmt.Sprintf("%s was not run. It takes a session that runs it.", k)
 	for _, r := range e.all(k) {
 		why = fmt.Sprintf("%s could not be measured: %s.", k, strings.TrimSuffix(results.Gist(r.Failed), "."))
 	}

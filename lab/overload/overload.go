@@ -40,8 +40,8 @@ The contestants bound the lookup by: nothing (none); golang.org/x/sync/semaphore
 type Config struct {
 	Contestant []string      `placeholder:"NAME" help:"Only these: none, semaphore, semaphore-try, semaphore-4x, workerpool, failsafe, spillway. Goals that need another one stay open."`
 	Load       []float64     `group:"Size" default:"0.5,0.9,1.5,2,5,10" quick:"0.9,2,5" above:"0" most:"20" help:"The loads, as multiples of the measured capacity."`
-	WarmUp     time.Duration `group:"Size" default:"3s" quick:"2s" above:"0s" help:"How long the same load comes before each measurement."`
-	Time       time.Duration `group:"Size" default:"5s" quick:"2s" above:"0s" help:"How long a measurement is."`
+	WarmUp     time.Duration `group:"Size" default:"3s" quick:"2s" whole:"2s" above:"0s" help:"How long the same load comes before each measurement."`
+	Time       time.Duration `group:"Size" default:"5s" quick:"2s" whole:"3s" above:"0s" help:"How long a measurement is."`
 	Deadline   time.Duration `group:"Size" default:"1s" least:"10ms" help:"How long a client waits for its answer; it tells the service so."`
 	Patients   int           `group:"Size" default:"10000" least:"1" help:"How many patients are in the SQLite file, which is made on first use and kept in your cache folder."`
 	service.Flags

@@ -106,6 +106,7 @@ func Plan(c Config) (experiment.Plan, error) {
 	for _, k := range c.keys() {
 		p.Cells = append(p.Cells, experiment.Cell{
 			Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Beside: c.beside(k), Expect: c.expect(k),
+			Uses: uses(k),
 			Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
 				j := c.job(k, t.Seed)
 				if j.Database = database; k.Setup == Real {
@@ -205,6 +206,20 @@ func (c Config) beside(k ledger.Key) string {
 		return "pools, " + Low
 	}
 	return "pools for real, " + k.Load
+}
+
+// uses is the share of two processors that a pool needs, with its clients. What naive does
+// falls into one second, and runs alone.
+func uses(k ledger.Key) float64 {
+	switch {
+	case k.Pattern == Naive && k.Load != Sustained || k.Load == Reuse:
+		return 0
+	case k.Setup != Real:
+		return .03
+	case k.Load == Low || k.Load == Sustained:
+		return .08
+	}
+	return .18
 }
 
 // enoughFiles checks that as many connections may be open as clients send at the same

@@ -41,6 +41,7 @@ type Results struct {
 	Seed       uint64          `json:"seed"`
 	Repeats    int             `json:"repeats"`           // planned
 	Looks      int             `json:"looks,omitempty"`   // how often it was judged and then extended
+	Judged     []int           `json:"judged,omitempty"`  // at each of these looks, how many runs there were; what was decided by then stays so
 	Scaled     string          `json:"scaled,omitempty"`  // how this differs from the published sizes; empty at full size
 	Partial    string          `json:"partial,omitempty"` // why runs are missing; empty when all ran
 	Claims     []Claim         `json:"claims,omitempty"`

@@ -23,6 +23,7 @@ import (
 type labCmd struct {
 	kong.Plugins // a command for each experiment
 
+	All      labAllCmd      `cmd:"" default:"withargs" help:"Run all experiments, or those that are named, as one session within a time."`
 	Judge    labJudgeCmd    `cmd:"" help:"Decide every claim again from the raw runs of a results folder."`
 	Selftest labSelftestCmd `cmd:"" help:"Test the instruments: plant known effects and see whether the judge finds them."`
 }
@@ -46,6 +47,7 @@ func newLabCmd() (lab labCmd) {
 func (labCmd) Help() string {
 	var b strings.Builder
 	b.WriteString("Each experiment takes one family of published claims, or goals of our own, measures it again on this machine and gives a verdict for each claim, with an interval. Nothing else should run meanwhile.\n\nExamples, with what they take on an idle machine:\n")
+	fmt.Fprintf(&b, "  spillway lab              %s\n  spillway lab H F R        these, as one session\n", forecast(15*time.Minute))
 	for _, e := range experiments {
 		fmt.Fprintf(&b, "  spillway lab %-12s %s; --quick: %s\n", e.ID, e.Takes(""), e.Takes("quick"))
 	}
@@ -85,12 +87,12 @@ func (c *experimentCmd) Run(ctx *kong.Context, env *environment) error {
 	if err := c.Check(); err != nil {
 		return badInput(err)
 	}
-	if err := c.resumes(ctx); err != nil {
-		return badInput(err)
+	if c.Resume != "" {
+		if err := notHeeded(ctx, c.Resume, "resume", "repeats", "again", "json", "config"); err != nil {
+			return badInput(err)
+		}
 	}
-	if !contestant.CapEnforced {
-		fmt.Fprintln(env.stderr, "note: memory caps need Linux and are not enforced here")
-	}
+	noteCaps(env)
 	s := experiment.Session{
 		Repeats: c.Repeats, Again: c.Again, Seed: cmp.Or(c.Seed, 1+rand.Uint64N(999_999)), Command: append([]string{"spillway"}, env.args...),
 		Progress: experiment.NewProgress(env.stderr, env.width > 0, env.width),
@@ -116,14 +118,17 @@ func (c *experimentCmd) Run(ctx *kong.Context, env *environment) error {
 	return nil
 }
 
-// resumes refuses flags that a session that is resumed would not heed.
-func (c *experimentCmd) resumes(ctx *kong.Context) error {
-	if c.Resume == "" {
-		return nil
+func noteCaps(env *environment) {
+	if !contestant.CapEnforced {
+		fmt.Fprintln(env.stderr, "note: memory caps need Linux and are not enforced here")
 	}
+}
+
+// notHeeded refuses flags that a session that is resumed would not heed.
+func notHeeded(ctx *kong.Context, dir string, heeded ...string) error {
 	for _, p := range ctx.Path {
-		if p.Flag != nil && !p.Resolved && !slices.Contains([]string{"resume", "repeats", "again", "json", "config"}, p.Flag.Name) {
-			return fmt.Errorf("--resume goes on with the settings of the session in %s: leave out --%s, or start a new session", c.Resume, p.Flag.Name)
+		if p.Flag != nil && !p.Resolved && !slices.Contains(heeded, p.Flag.Name) {
+			return fmt.Errorf("--resume goes on with the settings of the session in %s: leave out --%s, or start a new session", dir, p.Flag.Name)
 		}
 	}
 	return nil
@@ -142,7 +147,7 @@ func show(env *environment, e *experiment.Experiment, dir string, res results.Re
 }
 
 type labJudgeCmd struct {
-	Dir  string `arg:"" help:"A results folder."`
+	Dir  string `arg:"" help:"A results folder, of one experiment or of several."`
 	JSON bool   `name:"json" env:"SPILLWAY_LAB_JSON" help:"Print results.json on standard output."`
 }
 
@@ -155,6 +160,9 @@ Example:
 }
 
 func (c *labJudgeCmd) Run(env *environment) error {
+	if session, err := results.ReadSession(c.Dir); err == nil {
+		return judgeSession(env, c.Dir, session, c.JSON)
+	}
 	res, runs, err := results.Read(c.Dir)
 	if err != nil {
 		return badInput(err)

@@ -43,6 +43,7 @@ const description = `Spillway keeps Go services standing under overload; this co
 
 Start here:
   spillway demo                       half a minute: a service through a storm, three ways side by side
+  spillway lab                        a quarter of an hour: every published claim, and advice by what was found here
   spillway lab overload               twelve minutes: the same for real, from 0.5 to 10 times the capacity
   spillway lab H                      five minutes: which claims about goroutines, worker pools and sync.Pool hold here?
   spillway lab G                      four minutes: what does it cost to hand work to a goroutine?
@@ -116,7 +117,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 		kong.Writers(stdout, stderr), kong.Exit(func(c int) { panic(exitCode(c)) }), kong.Resolvers(experiment.Sizes()),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}))
 	environmentVariables(parser.Model.Node, "SPILLWAY")
-	parsed, err := parser.Parse(args)
+	parsed, err := parser.Parse(withAll(args))
 	if err != nil {
 		return reportError(stderr, badInput(hint(err)))
 	}

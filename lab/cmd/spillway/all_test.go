@@ -1,0 +1,60 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+func TestSeveralExperimentsAreOneSession(t *testing.T) {
+	for _, test := range [][2][]string{
+		{{"lab"}, {"lab"}},
+		{{"lab", "H"}, {"lab", "H"}},
+		{{"lab", "H", "--quick"}, {"lab", "H", "--quick"}},
+		{{"lab", "h", "F", "--quick"}, {"lab", "all", "h", "F", "--quick"}},
+		{{"lab", "judge", "H"}, {"lab", "judge", "H"}},
+		{{"load", "H", "F"}, {"load", "H", "F"}},
+	} {
+		if got := withAll(test[0]); !slices.Equal(got, test[1]) {
+			t.Errorf("%v is %v, want %v", test[0], got, test[1])
+		}
+	}
+}
+
+func TestThePublishedClaimsFitIntoAQuarterOfAnHour(t *testing.T) {
+	takes, out, _ := strings.Cut(forecast(15*time.Minute), ", without ")
+	for _, id := range strings.Split(out, ", ") {
+		if slices.Contains([]string{"H", "G", "G7", "B", "F", "R"}, id) {
+			t.Errorf("it takes %s without %s", takes, out)
+		}
+	}
+	if got := forecast(2 * time.Hour); strings.Contains(got, "without") {
+		t.Errorf("in two hours: %s", got)
+	}
+	t.Logf("by default %s without %s; all of it %s", takes, out, forecast(2*time.Hour))
+}
+
+func TestASessionIsJudgedAgain(t *testing.T) {
+	dir := t.TempDir()
+	if code, _, stderr := command(t, tiny(filepath.Join(dir, "reuse"))...); code != 0 {
+		t.Fatal(stderr)
+	}
+	if err := results.WriteSession(dir, results.Session{Schema: results.SessionSchema, Experiments: []string{"reuse", "H"}}); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := command(t, "lab", "judge", dir)
+	if code != 0 || !strings.Contains(stdout, "reuse-1") || !strings.Contains(stdout, "a goal of ours: ") || !strings.Contains(stdout, "ADVICE") {
+		t.Errorf("exit code %d, %s\n%s", code, stderr, stdout)
+	}
+	s, err := results.ReadSession(dir)
+	if err != nil || len(s.Parts) != 1 || len(s.Parts[0].Claims) == 0 || len(s.Advice) == 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if code, stdout, _ := command(t, "lab", "judge", dir, "--json"); code != 0 || !strings.Contains(stdout, results.SessionSchema) {
+		t.Errorf("exit code %d, %s", code, stdout)
+	}
+}

@@ -1,0 +1,193 @@
+package experiment_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+// stage is made-up experiments that take virtual time, and what ran in them.
+type stage struct {
+	mu           sync.Mutex
+	runs         map[string]int // of each cell
+	active, most int            // at one time
+}
+
+// experiment has a claim for each cell: its x is at most 1. A cell takes a second.
+func (s *stage) experiment(id string, uses float64, cells map[string]func(repeat int) float64) *experiment.Experiment {
+	family := ledger.Family{ID: id, Title: "made up"}
+	var plan experiment.Plan
+	for _, name := range slices.Sorted(maps.Keys(cells)) {
+		k := ledger.Key{Setup: "s", Load: "l", Pattern: name}
+		family.Claims = append(family.Claims, ledger.Claim{ID: id + name, Title: "it is so", Goal: true, Parts: []ledger.Part{{
+			Subject: "x", Rule: judge.AtMost(1), Cases: ledger.One("made up", ledger.Of(k, ledger.Extra("x", "x")))}}})
+		plan.Cells = append(plan.Cells, experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: name, Uses: uses, Expect: time.Second,
+			Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
+				s.begins(id + name)
+				defer s.ends()
+				select {
+				case <-time.After(time.Second):
+				case <-ctx.Done():
+					return results.Run{}, ctx.Err()
+				}
+				return results.Run{Offered: 1, Extra: map[string]float64{"x": cells[name](t.Repeat)}}, nil
+			}})
+	}
+	return experiment.Declare(family, "", func(settings) (experiment.Plan, error) { return plan, nil }, nil)
+}
+
+func (s *stage) begins(cell string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.runs == nil {
+		s.runs = map[string]int{}
+	}
+	s.runs[cell]++
+	s.active++
+	s.most = max(s.most, s.active)
+}
+
+func (s *stage) ends() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.active--
+}
+
+func always(x float64) map[string]func(int) float64 {
+	return map[string]func(int) float64{"a": func(int) float64 { return x }}
+}
+
+func whole(t *testing.T, budget time.Duration, es ...*experiment.Experiment) experiment.Whole {
+	s := session(t, 1, judge.MinRepeats)
+	return experiment.Whole{Session: s, Budget: budget, Size: "quick", Experiments: es}
+}
+
+func TestAWholeSessionRunsWhatWaitsSideBySideAndSaysWhatItLeftOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s stage
+		w := whole(t, 12*time.Second, s.experiment("W1", .5, always(0)), s.experiment("C", 0, always(2)), s.experiment("D", 0, always(0)), s.experiment("W2", .5, always(0)))
+		began := time.Now()
+		session, parts, err := w.Run(t.Context())
+		if err != nil || time.Since(began) != 10*time.Second || s.most != 2 {
+			t.Fatalf("%v, took %v, %d at a time", err, time.Since(began), s.most)
+		}
+		if len(parts) != 3 || len(session.Parts) != 3 || len(session.LeftOut) != 1 || session.LeftOut[0].Experiment != "D" || !strings.Contains(session.LeftOut[0].Why, "5s more") {
+			t.Fatalf("%d parts, left out %+v", len(parts), session.LeftOut)
+		}
+		if c := session.Parts[1].Claims[0]; c.ID != "Ca" || c.Verdict != results.Fails {
+			t.Errorf("%+v", c)
+		}
+		stored, err := results.ReadSession(w.Dir)
+		if err != nil || len(stored.Parts) != 3 || !slices.Equal(stored.Experiments, []string{"W1", "C", "D", "W2"}) || stored.Ended.IsZero() {
+			t.Errorf("%+v, %v", stored, err)
+		}
+		if _, err := os.Stat(filepath.Join(w.Dir, "D")); !errors.Is(err, os.ErrNotExist) {
+			t.Error("what was left out has a folder")
+		}
+		if _, _, err := w.Run(t.Context()); !errors.Is(err, experiment.ErrInput) {
+			t.Errorf("a second session in the same folder: %v", err)
+		}
+
+		w.Budget = 5 * time.Second
+		session, _, err = w.Resume(t.Context())
+		if err != nil || len(session.Parts) != 4 || len(session.LeftOut) != 0 || s.runs["Da"] != 5 || s.runs["Ca"] != 5 {
+			t.Errorf("%+v, ran %v, %v", session, s.runs, err)
+		}
+	})
+}
+
+func TestTheTimeThatIsLeftGoesToOpenClaims(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s stage
+		e := s.experiment("E", 0, map[string]func(int) float64{
+			"decided":  func(int) float64 { return .5 },
+			"hopeless": func(repeat int) float64 { return 1 + float64(repeat%2*2-1)*.5 },
+			"open": func(repeat int) float64 {
+				if repeat == 2 {
+					return 1.02
+				}
+				return .7 + .01*float64(repeat%7)
+			},
+		})
+		w := whole(t, 2*time.Minute, e)
+		began := time.Now()
+		session, parts, err := w.Run(t.Context())
+		if err != nil || time.Since(began) > 2*time.Minute {
+			t.Fatalf("%v, took %v", err, time.Since(began))
+		}
+		res := session.Parts[0]
+		if s.runs["Edecided"] != 5 || s.runs["Eopen"] <= 5 || len(res.Judged) == 0 || len(res.Judged) != res.Looks {
+			t.Errorf("ran %v, looks %d at %v", s.runs, res.Looks, res.Judged)
+		}
+		if c := res.Claims[0]; c.Verdict != results.Holds || c.Answers[0].Repeats != 5 {
+			t.Errorf("what was decided does not stay so: %+v", c)
+		}
+		if c := res.Claims[2]; c.Verdict != results.Holds {
+			t.Errorf("with %d repeats the open one is %s: %s", c.Answers[0].Repeats, c.Verdict, c.Why)
+		}
+		stored, runs, err := results.Read(filepath.Join(w.Dir, "E"))
+		if again := e.Judge(runs, stored); err != nil || !reflect.DeepEqual(again, parts[0].Results.Claims) {
+			t.Errorf("judged again, from disk: %+v, want %+v, %v", again, parts[0].Results.Claims, err)
+		}
+	})
+}
+
+func TestAnInterruptedWholeSessionGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s stage
+		w := whole(t, time.Minute, s.experiment("A", 0, always(0)), s.experiment("B", 0, always(0)), s.experiment("C", 0, always(0)))
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(7500*time.Millisecond, cancel)
+		session, parts, err := w.Run(ctx)
+		if err != nil || len(parts) != 2 || parts[0].Results.Partial != "" || !strings.Contains(parts[1].Results.Partial, "2 of 5 runs") || len(session.LeftOut) != 1 {
+			t.Fatalf("%v, %d parts, %+v", err, len(parts), session.LeftOut)
+		}
+		session, parts, err = w.Resume(t.Context())
+		if err != nil || len(parts) != 3 || len(session.LeftOut) != 0 || s.runs["Aa"] != 5 || s.runs["Ba"] != 6 || s.runs["Ca"] != 5 {
+			t.Fatalf("%v, %d parts, ran %v", err, len(parts), s.runs)
+		}
+		for _, p := range session.Parts {
+			if p.Claims[0].Verdict != results.Holds || p.Partial != "" {
+				t.Errorf("%s: %+v, %q", p.Experiment, p.Claims[0], p.Partial)
+			}
+		}
+	})
+}
+
+func TestAWholeSessionWithoutARunLeavesNothingBehind(t *testing.T) {
+	var s stage
+	w := whole(t, time.Minute, s.experiment("A", 0, always(0)))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, parts, err := w.Run(ctx); err != nil || len(parts) != 0 {
+		t.Errorf("%d parts, %v", len(parts), err)
+	}
+	if _, err := os.Stat(w.Dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder is there: %v", err)
+	}
+	if _, _, err := w.Resume(t.Context()); !errors.Is(err, experiment.ErrInput) {
+		t.Errorf("nothing to go on with: %v", err)
+	}
+}
+
+func TestWhatAWholeSessionTakesIsSaid(t *testing.T) {
+	var s stage
+	w := whole(t, 5*time.Second, s.experiment("A", 0, always(0)), s.experiment("B", 0, always(0)))
+	if got := w.Takes(); got != "5s, without B" {
+		t.Error(got)
+	}
+}
