@@ -12,6 +12,7 @@ import (
 var aboutAdmission = []question[guard]{
 	{"Work panics, with two slots three times", survives},
 	{"A handler panics, with two slots three times", survivesHTTP},
+	{"A slot is given back twice", twice},
 	{"No slot is free, and the caller will not wait", turnedAway},
 	{"No slot is free, and the caller's context ends while it waits", gives},
 	{"What an HTTP client is told when no slot is free", told},
@@ -62,6 +63,33 @@ func survivesHTTP(_ *testing.T, g guard) string {
 	return "the slots come back"
 }
 
+func twice(_ *testing.T, g guard) string {
+	gate := g.open(1)
+	release := must(gate.try())
+	release()
+	ended := make(chan any, 1)
+	go func() {
+		defer func() { ended <- recover() }()
+		release()
+	}()
+	select {
+	case v := <-ended:
+		if v != nil {
+			return "panic"
+		}
+	case <-time.After(hung):
+		return "**it hangs**"
+	}
+	_ = must(gate.try())
+	if _, err := gate.try(); err == nil {
+		return "**there is a slot too many**"
+	}
+	return "nothing happens"
+}
+
+// hung is how long a call may take that should take microseconds, on a busy machine.
+const hung = 2 * time.Second
+
 func turnedAway(_ *testing.T, g guard) string {
 	gate := g.open(1)
 	release := must(gate.try())
@@ -91,7 +119,7 @@ func gives(t *testing.T, g guard) string {
 			t.Error(g.name, "there were two slots")
 		}
 		return "the wait ends"
-	case <-time.After(2 * time.Second): // for ever, as far as anybody can tell
+	case <-time.After(hung):
 		release()
 		<-done
 		return "**it waits on**"

@@ -111,7 +111,7 @@ var guards = []guard{
 		lim := must(limits.NewDefaultLimiter(limitlaws.NewFixedLimit("slots", slots, core.EmptyMetricRegistryInstance),
 			1e9, 1e9, 1e5, 10, strategy.NewSimpleStrategy(slots), limitlaws.NoopLimitLogger{}, core.EmptyMetricRegistryInstance))
 		blocking := limits.NewBlockingLimiter(lim, 0, limitlaws.NoopLimitLogger{})
-		from := func(l core.Limiter, ctx context.Context) (func(), error) {
+		from := func(ctx context.Context, l core.Limiter) (func(), error) {
 			listener, ok := l.Acquire(ctx)
 			if !ok {
 				return nil, errBusy
@@ -119,8 +119,8 @@ var guards = []guard{
 			return listener.OnSuccess, nil
 		}
 		return gate{
-			acquire: func(ctx context.Context) (func(), error) { return from(blocking, ctx) },
-			try:     func() (func(), error) { return from(lim, none) },
+			acquire: func(ctx context.Context) (func(), error) { return from(ctx, blocking) },
+			try:     func() (func(), error) { return from(none, lim) },
 		}
 	}},
 }

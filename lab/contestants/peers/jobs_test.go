@@ -109,7 +109,7 @@ func calls(t *testing.T, l library) string {
 }
 
 func refuses(t *testing.T, l library) string {
-	r, release := full(t, l, t.Context())
+	r, release := full(t.Context(), l)
 	defer r.clean()
 	defer release()
 	if r.try == nil {
@@ -133,7 +133,7 @@ func refusal(err error) string {
 }
 
 func waits(t *testing.T, l library) string {
-	r, release := full(t, l, t.Context())
+	r, release := full(t.Context(), l)
 	defer r.clean()
 	defer release()
 	if !r.contexts {
@@ -151,7 +151,7 @@ func waits(t *testing.T, l library) string {
 
 func ends(t *testing.T, l library) string {
 	ctx, cancel := context.WithCancel(t.Context())
-	r, release := held(l, ctx)
+	r, release := held(ctx, l)
 	ran := false
 	var added sync.WaitGroup
 	added.Go(func() { _ = r.add(func(context.Context) error { ran = true; return nil }) })
@@ -176,7 +176,7 @@ func ends(t *testing.T, l library) string {
 }
 
 func overtakes(t *testing.T, l library) string {
-	r, release := held(l, t.Context())
+	r, release := held(t.Context(), l)
 	if r.urgent == nil {
 		release()
 		r.clean()
@@ -221,7 +221,7 @@ func attempt(submit func() error) (said string) {
 }
 
 func caught(t *testing.T, l library) string {
-	r, release := full(t, l, t.Context())
+	r, release := full(t.Context(), l)
 	if r.stop == nil {
 		release()
 		r.clean()
@@ -254,7 +254,7 @@ func caught(t *testing.T, l library) string {
 }
 
 func stops(t *testing.T, l library) string {
-	r, release := held(l, t.Context())
+	r, release := held(t.Context(), l)
 	defer r.clean()
 	defer release()
 	if r.stop == nil {
@@ -272,7 +272,7 @@ func stops(t *testing.T, l library) string {
 func nothing(context.Context) error { return nil }
 
 // held is a library whose only worker is busy until release is called.
-func held(l library, ctx context.Context) (r runner, release func()) {
+func held(ctx context.Context, l library) (r runner, release func()) {
 	r = l.open(ctx)
 	started, hold := make(chan struct{}), make(chan struct{})
 	must(0, r.submit(none, func(context.Context) error { close(started); <-hold; return nil }))
@@ -281,9 +281,8 @@ func held(l library, ctx context.Context) (r runner, release func()) {
 }
 
 // full is a library whose only worker is busy and whose queue is full.
-func full(t *testing.T, l library, ctx context.Context) (r runner, release func()) {
-	t.Helper()
-	r, release = held(l, ctx)
+func full(ctx context.Context, l library) (r runner, release func()) {
+	r, release = held(ctx, l)
 	for range r.queue {
 		must(0, r.submit(none, nothing))
 	}
