@@ -24,7 +24,7 @@ var layers = [][]string{
 	{"limiter"},
 	{"fanout", "internal/debugpage", "shedlog", "sim", "workerpool"},
 	{"admissionhttp", "metrics", "route"},
-	{"admissiongrpc", "admissionhttp/client", "examples/background", "examples/batch", "metricsotel", "metricsprom", "routegin", "routeyaml"},
+	{"admissiongrpc", "admissionhttp/client", "examples/background", "examples/batch", "examples/migrate", "metricsotel", "metricsprom", "routegin", "routeyaml"},
 	{"examples/frameworks/grpc", "examples/frameworks/internal/serve", "examples/frameworks/semaphore"},
 	{"examples/frameworks/internal/exercise"},
 	{"examples/frameworks/chi", "examples/frameworks/complete", "examples/frameworks/echo", "examples/frameworks/gin", "examples/frameworks/nethttp", "examples/frameworks/proxy", "lab/internal/numbers"},
@@ -37,7 +37,7 @@ var layers = [][]string{
 	{"examples/patientapi/patterns", "lab/experiment"},
 	{"examples/patientapi/conformance/client", "examples/patientapi/httpapi", "lab/service"},
 	{"examples/patientapi/app", "lab/*"},
-	{"examples/patientapi/cmd/patientapi", "examples/patientapi/conformance", "lab/admission", "lab/overload/demo", "lab/contestants/fan", "lab/contestants/ladder", "lab/contestants/pools", "lab/contestants/virtual", "lab/contestants/web", "lab/shapes"},
+	{"examples/patientapi/cmd/patientapi", "examples/patientapi/conformance", "lab/admission", "lab/overload/demo", "lab/contestants/fan", "lab/contestants/ladder", "lab/contestants/peers", "lab/contestants/pools", "lab/contestants/virtual", "lab/contestants/web", "lab/shapes"},
 	{"lab/cmd/spillway", "lab/contestants/patient"},
 }
 

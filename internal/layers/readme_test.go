@@ -9,17 +9,15 @@ import (
 	"testing"
 )
 
-// Every Go block in the README is part, line by line, of an example that is
-// compiled and run: an example_test.go, or what is below examples. Only the indentation may differ.
-func TestTheReadmeShowsCodeThatRuns(t *testing.T) {
+// Every Go block of the README and of the pages for users is part, line by line, of an
+// example that is compiled and run: a file example*_test.go, or what is below examples.
+// Of a diff one side is; the other is what it replaces. Only the indentation may differ.
+func TestDocumentsShowCodeThatRuns(t *testing.T) {
 	root := os.DirFS("../..")
-	readme, err := fs.ReadFile(root, "README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var examples strings.Builder
-	err = eachGoFile(root, func(name string, source []byte) error {
-		if path.Base(name) == "example_test.go" || strings.HasPrefix(name, "examples/") {
+	err := eachGoFile(root, func(name string, source []byte) error {
+		base := path.Base(name)
+		if strings.HasPrefix(base, "example") && strings.HasSuffix(base, "_test.go") || strings.HasPrefix(name, "examples/") {
 			examples.WriteString(flush(string(source)))
 		}
 		return nil
@@ -27,15 +25,81 @@ func TestTheReadmeShowsCodeThatRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := strings.Split(string(readme), "```go\n")[1:]
-	if len(blocks) == 0 {
-		t.Fatal("the README shows no Go")
-	}
-	for _, block := range blocks {
-		code, _, _ := strings.Cut(block, "```")
-		if !strings.Contains(examples.String(), flush(code)) {
-			t.Errorf("in no example:\n%s", code)
+	shown := func(code string) bool { return strings.Contains(examples.String(), flush(code)) }
+	documents := []string{"README.md"}
+	for _, pattern := range []string{"docs/migrate/*.md", "docs/packages/*.md"} {
+		more, err := fs.Glob(root, pattern)
+		if err != nil {
+			t.Fatal(err)
 		}
+		documents = append(documents, more...)
+	}
+	for _, name := range documents {
+		text, err := fs.ReadFile(root, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile("(?s)```(go|diff)\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+			if m[1] == "go" && !shown(m[2]) || m[1] == "diff" && !shown(side(m[2], "-")) && !shown(side(m[2], "+")) {
+				t.Errorf("%s shows what is in no example:\n%s", name, m[2])
+			}
+		}
+	}
+}
+
+// side is a diff without the lines that begin with the mark, and without the other marks.
+func side(diff, without string) string {
+	var b strings.Builder
+	for line := range strings.Lines(diff) {
+		if !strings.HasPrefix(line, without) {
+			b.WriteString(strings.TrimLeft(line, "+-"))
+		}
+	}
+	return b.String()
+}
+
+// What other libraries do is shown as a test in another module found it.
+func TestTheComparisonShowsWhatTheProbesFound(t *testing.T) {
+	root := os.DirFS("../..")
+	page, err := fs.ReadFile(root, "docs/compare.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"jobs.md", "admission.md"} {
+		table, err := fs.ReadFile(root, "lab/contestants/peers/testdata/"+name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(page), string(table)) {
+			t.Errorf("docs/compare.md does not have\n%s", table)
+		}
+	}
+}
+
+// Every package that users import has a page, and every page a package.
+func TestEveryPackageHasAPage(t *testing.T) {
+	root := os.DirFS("../..")
+	want := map[string]bool{"docs/packages/README.md": true}
+	for _, row := range layers {
+		for _, dir := range row {
+			first, _, _ := strings.Cut(dir, "/")
+			if first != "internal" && first != "examples" && first != "lab" {
+				want["docs/packages/"+strings.ReplaceAll(strings.Replace(dir, ".", "spillway", 1), "/", "-")+".md"] = true
+			}
+		}
+	}
+	pages, err := fs.Glob(root, "docs/packages/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range pages {
+		if !want[name] {
+			t.Errorf("%s is about no package", name)
+		}
+		delete(want, name)
+	}
+	for name := range want {
+		t.Errorf("there is no %s", name)
 	}
 }
 
@@ -70,7 +134,7 @@ func TestLinksInDocumentsLeadSomewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, pattern := range []string{"docs/*.md", "docs/adr/*.md", "examples/*/*.md"} {
+	for _, pattern := range []string{"docs/*.md", "docs/*/*.md", "examples/*/*.md"} {
 		more, err := fs.Glob(root, pattern)
 		if err != nil {
 			t.Fatal(err)

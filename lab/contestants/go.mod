@@ -15,6 +15,7 @@ require (
 	github.com/gofiber/fiber/v3 v3.1.0
 	github.com/labstack/echo/v5 v5.3.1
 	github.com/panjf2000/ants/v2 v2.11.3
+	github.com/platinummonkey/go-concurrency-limits v0.8.0
 	github.com/sourcegraph/conc v0.3.0
 	github.com/spillway-go/spillway v0.0.0
 	github.com/spillway-go/spillway/examples/patientapi v0.0.0
