@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"runtime"
 	"sync"
 	"time"
 
@@ -19,19 +18,23 @@ const (
 	sourceTime = 200 * time.Millisecond
 	sourceSize = 512 << 10 // that each sends
 	fanOutRate = 400       // requests a second
+
+	// The protected service is told these.
+	sourcesAtOnce  = 64
+	requestsAtOnce = 8
 )
 
 // fanOut is requests that each ask many others, and nothing that says how many at once.
 var fanOut = story{
 	name: "fanout", load: "400 a second",
 	service: func(_ job, f *front) (http.Handler, error) {
-		admit, err := f.admit(limiter.Config{}, 0)
+		admit, err := f.admit(limiter.Config{}, requestsAtOnce)
 		if err != nil {
 			return nil, err
 		}
 		ask := askAll
 		if f.protected {
-			budget, err := fanout.NewBudget(8 * runtime.GOMAXPROCS(0))
+			budget, err := fanout.NewBudget(sourcesAtOnce)
 			if err != nil {
 				return nil, err
 			}

@@ -15,11 +15,11 @@ import (
 
 const (
 	memoryLimit = 192 << 20 // GOMEMLIMIT
-	memoryCap   = 2 * memoryLimit
+	memoryCap   = memoryLimit / 4 * 5
 
 	documentSize = 2 << 20 // that a request holds
-	documentHeld = 250 * time.Millisecond
-	documentWork = 2 * time.Millisecond // of processor time for it
+	documentHeld = 400 * time.Millisecond
+	documentWork = 1500 * time.Microsecond // of processor time for it
 )
 
 // memory is requests that hold memory, and a collector that finds nothing to free.

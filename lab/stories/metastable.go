@@ -17,7 +17,7 @@ const (
 
 // metastable is a short trouble that retries turn into a lasting one.
 var metastable = story{
-	name: "metastable", load: "0.6x", waits: true,
+	name: "metastable", load: "0.5x", waits: true,
 	service: func(j job, f *front) (http.Handler, error) {
 		store := service.NewDatabase(j.Work, j.Seed)
 		begin := sync.OnceFunc(func() { // with the first request
@@ -36,7 +36,7 @@ var metastable = story{
 	},
 	crowd: func(Config) manners { return retrying(func(uint64) string { return "/" }) },
 	sends: func(c Config) service.Load {
-		return service.Load{Stretches: []service.Stretch{{Rate: .6 * c.Capacity(), For: c.WarmUp + c.Trigger + c.After}}}
+		return service.Load{Stretches: []service.Stretch{{Rate: .5 * c.Capacity(), For: c.WarmUp + c.Trigger + c.After}}}
 	},
 	figures: func(c Config, seen *crowd, _ *results.Run) map[string]float64 {
 		over := c.WarmUp + c.Trigger

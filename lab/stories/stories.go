@@ -27,7 +27,7 @@ const roleService = "story-service"
 
 const help = `Five war stories. In each a small HTTP service, in a process of its own, is told as a plain net/http service (unprotected) and behind Spillway with hardly any configuration (protected).
 
-metastable: at 0.6 times the capacity the database becomes five times slower for ten seconds. The clients wait a second and try three times. Does the service come back by itself? The protected one has admissionhttp in front of it, and its clients have admissionhttp/client with a retry budget.
+metastable: at half of its capacity the database becomes five times slower for ten seconds. The clients wait a second and try three times. Does the service come back by itself? The protected one has admissionhttp in front of it, and its clients have admissionhttp/client with a retry budget.
 
 memory: requests hold 2 MiB each, and twice as many arrive as GOMEMLIMIT has room for. How much of the processor time goes to the garbage collector, and does the process live? The protected one has limiter.Memory.
 
@@ -35,7 +35,7 @@ herd: a service that lives from its cache is restarted, and 200 clients come bac
 
 query: one kind of query, a tenth of all, that took 100 ms takes 10 seconds (30 with --full). It shares ten connections with the others. How many goroutines pile up, and are the critical requests answered? The protected service gives it half of the connections, and has a limiter in front of the rest.
 
-fanout: every request asks 20 sources, each of which sends half a megabyte. What is the peak of the memory? The protected service uses fanout.Map with one budget, behind admissionhttp.
+fanout: every request asks 20 sources, each of which sends half a megabyte. What is the peak of the memory? The protected service uses fanout.Map with a budget of 64 goroutines for all requests, of which it runs eight at a time.
 
 The stories metastable, herd and query mostly wait, and are told at the same time. --quick --repeats 1 shows each of them once.`
 
