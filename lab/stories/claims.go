@@ -68,17 +68,17 @@ var family = ledger.Family{
 	Title: "Five ways in which a Go service goes down and stays down, each with and without protection",
 	Claims: []ledger.Claim{
 		{ID: "story-1", Goal: true, Title: "after ten seconds with a slow database a plain service stays down for half a minute, and a protected one is back in five seconds", Parts: []ledger.Part{
-			{ID: "before", Title: "both answer at least 95 % of the requests until the database slows down", Subject: "requests answered well before the trigger",
+			{ID: "before", Title: "both answer at least 95 % of the requests until the database slows down", Subject: "share of the requests answered well before the trigger",
 				Unit: "%", Kind: judge.Every, Rule: judge.AtLeast(95), Spread: .5, Max: 100, Cases: lasting(before, unprotected, protected)},
-			{ID: "unprotected", Title: "the plain service answers less than a fifth of the requests in the thirty seconds after the database has recovered", Subject: "requests answered well after the trigger",
+			{ID: "unprotected", Title: "the plain service answers less than a fifth of the requests in the thirty seconds after the database has recovered", Subject: "share of the requests answered well after the trigger",
 				Unit: "%", Kind: judge.Every, Rule: judge.Below(20), Spread: .5, Max: 100, Cases: lasting(after, unprotected)},
-			{ID: "protected", Title: "the protected service answers over 95 % of the requests from five seconds after the database has recovered", Subject: "requests answered well from five seconds after the trigger on",
+			{ID: "protected", Title: "the protected service answers over 95 % of the requests from five seconds after the database has recovered", Subject: "share of the requests answered well from five seconds after the trigger on",
 				Unit: "%", Kind: judge.Every, Rule: judge.Above(95), Spread: .5, Max: 100, Cases: lasting(settled, protected)},
 		}},
 		{ID: "story-2", Goal: true, Title: "twice the requests that fit into GOMEMLIMIT bury a plain service in garbage collection, and not a protected one", Parts: []ledger.Part{
-			{ID: "unprotected", Title: "the plain service spends over 30 % of its processor time in the collector, or is killed", Subject: "processor time in the collector, without protection",
+			{ID: "unprotected", Title: "the plain service spends over 30 % of its processor time in the collector, or is killed", Subject: "share of the processor time in the collector, without protection",
 				Unit: "%", Kind: judge.Every, Rule: judge.Above(30), Spread: .5, Max: 100, Cases: ledger.One(unprotected, of(memory, unprotected, collected))},
-			{ID: "protected", Title: "the protected service lives and spends less than 10 % of its processor time in the collector", Subject: "processor time in the collector, with protection",
+			{ID: "protected", Title: "the protected service lives and spends less than 10 % of its processor time in the collector", Subject: "share of the processor time in the collector, with protection",
 				Unit: "%", Kind: judge.Every, Rule: judge.Below(10), Spread: .5, Max: 100, Cases: ledger.One(protected, of(memory, protected, collected))},
 		}},
 		{ID: "story-3", Goal: true, Title: "after a restart with an empty cache a protected service answers 90 % of the requests in at most half the time of a plain one", Parts: []ledger.Part{
@@ -91,7 +91,7 @@ var family = ledger.Family{
 					Unit: "x", Kind: judge.Every, Rule: judge.AtLeast(1), Cases: ledger.One(unprotected, of(query, unprotected, ledger.Goroutines).Over(of(query, unprotected, backlog)))},
 				{ID: "protected", Title: "the protected service has at most twice as many goroutines as its bound", Subject: "peak of the goroutines with protection/bound",
 					Unit: "x", Kind: judge.Every, Rule: judge.AtMost(2), Cases: ledger.One(protected, of(query, protected, ledger.Goroutines).Over(of(query, protected, bound)))},
-				{ID: "critical", Title: "the protected service answers at least 99 % of the critical requests within a second", Subject: "critical requests answered well while the query is slow",
+				{ID: "critical", Title: "the protected service answers at least 99 % of the critical requests within a second", Subject: "share of the critical requests answered well while the query is slow",
 					Unit: "%", Kind: judge.Every, Rule: judge.AtLeast(99), Spread: .3, Max: 100, Cases: ledger.Only(
 						ledger.Case{Setup: protected, Value: of(query, protected, critical)},
 						ledger.Case{Setup: unprotected, Value: of(query, unprotected, critical), Beside: true},
