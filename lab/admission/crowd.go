@@ -2,8 +2,6 @@ package admission
 
 import (
 	"context"
-	"errors"
-	"io"
 	"math"
 	"net/http"
 	"slices"
@@ -131,23 +129,11 @@ func (c *crowd) send(ctx context.Context, t *client.Transport) loadgen.Outcome {
 		return loadgen.Error
 	}
 	req.Header.Set("Authorization", credential)
-	resp, err := t.RoundTrip(req)
-	if err == nil {
-		defer resp.Body.Close()
-		_, err = io.Copy(io.Discard, resp.Body)
-	}
-	switch {
-	case errors.Is(err, spillway.ErrRejected): // by the client itself
-		return loadgen.Rejected
-	case ctx.Err() != nil, err == nil && resp.StatusCode == http.StatusGatewayTimeout:
-		return loadgen.Timeout
-	case err == nil && resp.StatusCode == http.StatusOK:
-		return loadgen.OK
-	case err == nil && (resp.StatusCode == http.StatusServiceUnavailable || resp.StatusCode == http.StatusTooManyRequests):
+	outcome, shed := service.Ask(t, req)
+	if shed {
 		c.refused.Add(1)
-		return loadgen.Rejected
 	}
-	return loadgen.Error
+	return outcome
 }
 
 // storm measures the service in front of a crowd.

@@ -49,6 +49,7 @@ type Database struct {
 	mu     sync.Mutex
 	random *rand.Rand
 	calls  []*call       // running, the next to end first
+	slow   float64       // how many times longer everything takes
 	served time.Duration // work done for every running call since the start
 	at     time.Duration // when that was so
 	timer  *time.Timer
@@ -56,7 +57,7 @@ type Database struct {
 
 // NewDatabase returns an idle database. It has no goroutine.
 func NewDatabase(work Work, seed uint64) *Database {
-	d := &Database{work: work, base: time.Now(), random: rand.New(rand.NewPCG(seed, 1))}
+	d := &Database{work: work, base: time.Now(), random: rand.New(rand.NewPCG(seed, 1)), slow: 1}
 	d.timer = time.AfterFunc(time.Hour, d.finish)
 	d.timer.Stop()
 	return d
@@ -93,9 +94,19 @@ func (d *Database) Ask(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// Slow makes every query take so many times longer from now on, also those that run; 1 is
+// the usual speed.
+func (d *Database) Slow(times float64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.advance()
+	d.slow = times
+	d.arm()
+}
+
 // speed is how fast each running call is served; 1 is full speed.
 func (d *Database) speed() float64 {
-	return math.Pow(min(1, float64(d.work.Slots)/float64(len(d.calls))), 1.5)
+	return math.Pow(min(1, float64(d.work.Slots)/float64(len(d.calls))), 1.5) / d.slow
 }
 
 // advance adds the work done for the running calls until now.

@@ -73,6 +73,20 @@ func TestTheQueryOfACallerThatLeavesIsCancelled(t *testing.T) {
 	})
 }
 
+func TestASlowDatabaseSlowsTheQueriesThatRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := even(10, 40*time.Millisecond)
+		time.AfterFunc(20*time.Millisecond, func() { d.Slow(5) })
+		time.AfterFunc(70*time.Millisecond, func() { d.Slow(1) })
+		took, _ := ask(t.Context(), d, 10) // half of the work, a quarter in 50 ms, a quarter
+		for _, got := range took {
+			if !near(got, 80*time.Millisecond) {
+				t.Fatalf("took %v, want 80ms", got)
+			}
+		}
+	})
+}
+
 // The twin gives every query its share event by event, without a heap or virtual time.
 func TestTheDatabaseAgreesWithItsTwin(t *testing.T) {
 	const slots, work = 3, 20 * time.Millisecond

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/loadgen"
 )
 
@@ -80,6 +82,27 @@ func Saturate(ctx context.Context, target loadgen.Target, slots int, d, timeout 
 		}
 	}
 	return best, nil
+}
+
+// Ask sends a request and reads its answer. Shed says that the service refused it; a
+// transport of admissionhttp/client may refuse it before it is sent.
+func Ask(t http.RoundTripper, req *http.Request) (outcome loadgen.Outcome, shed bool) {
+	resp, err := t.RoundTrip(req)
+	if err == nil {
+		defer resp.Body.Close()
+		_, err = io.Copy(io.Discard, resp.Body)
+	}
+	switch {
+	case errors.Is(err, spillway.ErrRejected):
+		return loadgen.Rejected, false
+	case req.Context().Err() != nil, err == nil && resp.StatusCode == http.StatusGatewayTimeout:
+		return loadgen.Timeout, false
+	case err == nil && resp.StatusCode == http.StatusOK:
+		return loadgen.OK, false
+	case err == nil && (resp.StatusCode == http.StatusServiceUnavailable || resp.StatusCode == http.StatusTooManyRequests):
+		return loadgen.Rejected, true
+	}
+	return loadgen.Error, false
 }
 
 // Patients asks a service for the patients of id, and counts good answers about another

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/loadgen"
@@ -93,6 +95,45 @@ func TestAnAnswerAboutAnotherPatientIsNoticedAmongOtherErrors(t *testing.T) {
 		n = i
 		if got := target.Do(t.Context(), uint64(i)); got != want.outcome || foreign.Load() != want.foreign {
 			t.Errorf("answer %d: %v and %d about another patient, want %v and %d", i, got, foreign.Load(), want.outcome, want.foreign)
+		}
+	}
+}
+
+type answers func(*http.Request) (*http.Response, error)
+
+func (f answers) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestARefusalByTheClientItselfIsNotShed(t *testing.T) {
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, test := range []struct {
+		ctx     context.Context
+		status  int
+		err     error
+		outcome loadgen.Outcome
+		shed    bool
+	}{
+		{t.Context(), 200, nil, loadgen.OK, false},
+		{t.Context(), 503, nil, loadgen.Rejected, true},
+		{t.Context(), 429, nil, loadgen.Rejected, true},
+		{t.Context(), 0, &spillway.Rejection{}, loadgen.Rejected, false},
+		{t.Context(), 504, nil, loadgen.Timeout, false},
+		{gone, 0, context.Canceled, loadgen.Timeout, false},
+		{t.Context(), 0, io.ErrUnexpectedEOF, loadgen.Error, false},
+		{t.Context(), 500, nil, loadgen.Error, false},
+	} {
+		req, err := http.NewRequestWithContext(test.ctx, http.MethodGet, "http://service/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		outcome, shed := Ask(answers(func(*http.Request) (*http.Response, error) {
+			if test.err != nil {
+				return nil, test.err
+			}
+			return &http.Response{StatusCode: test.status, Body: http.NoBody}, nil
+		}), req)
+		if outcome != test.outcome || shed != test.shed {
+			t.Errorf("%d, %v: %v, shed %v", test.status, test.err, outcome, shed)
 		}
 	}
 }

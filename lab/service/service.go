@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"runtime"
 	"time"
 
 	"github.com/spillway-go/spillway"
@@ -72,6 +73,7 @@ type Sample struct {
 	Rejected, WouldReject   uint64                                      // since the start
 	ByPriority              map[spillway.Priority]limiter.PriorityStats `json:",omitempty"`
 	Unsafe                  bool                                        // the estimate of a dry run
+	Goroutines              int                                         // of the process
 }
 
 // Serve plays a service until ctx ends, and looks at what bounds it every step. It is
@@ -93,7 +95,7 @@ func Serve(ctx context.Context, ready contestant.Ready, web *http.Server, look f
 	for {
 		select {
 		case now := <-tick.C:
-			s := Sample{At: now}
+			s := Sample{At: now, Goroutines: runtime.NumGoroutine()}
 			look(&s)
 			report.Samples = append(report.Samples, s)
 		case err := <-failed:
@@ -159,7 +161,7 @@ func (s *Service) End(ctx context.Context, run *results.Run, began time.Time) (S
 		}
 		if len(samples) > 0 {
 			p := &run.Series[i]
-			p.Limit, p.InFlight, p.Queued = samples[0].Limit, samples[0].InFlight, samples[0].Queued
+			p.Limit, p.InFlight, p.Queued, p.Goroutines = samples[0].Limit, samples[0].InFlight, samples[0].Queued, samples[0].Goroutines
 		}
 	}
 	return report, cmp.Or(err, ctx.Err())

@@ -17,6 +17,7 @@ import (
 	"github.com/spillway-go/spillway/lab/reuse"
 	"github.com/spillway-go/spillway/lab/routes"
 	"github.com/spillway-go/spillway/lab/shapes"
+	"github.com/spillway-go/spillway/lab/stories"
 )
 
 // experiments is every experiment, in the order of the help.
@@ -31,6 +32,7 @@ var experiments = []*experiment.Experiment{
 	admission.Experiment,
 	pools.Experiment,
 	reuse.Experiment,
+	stories.Experiment,
 }
 
 // roles are the contestants that this program plays itself.
