@@ -3,6 +3,7 @@ package capacity
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spillway-go/spillway/lab/internal/numbers"
 )
@@ -39,7 +40,7 @@ func (s *Search) Result(traffic float64) *Result {
 		Doubts: []string{}, Advice: []Advice{}, Seconds: s.spent.Seconds(), slo: s.SLO, rungs: s.rungs,
 	}
 	if low != nil {
-		r.Knee, r.Proven = low.rate, low.proven && low.kept > low.broke
+		r.Knee, r.Proven = low.rate, low.sure()
 	}
 	if high != nil {
 		r.Broken = high.rate
@@ -68,8 +69,10 @@ func (r *Result) why(s *Search) string {
 		return fmt.Sprintf("The SLO was kept up to the largest rate allowed, %s: the knee is there or above.", perSecond(s.Max))
 	case s.ended == Interrupted:
 		return "Interrupted: the curve is partial."
+	case s.ended == NoTime && r.Broken > 0 && r.Broken <= precision*r.Knee:
+		return "The time was over before the knee was confirmed once more: give it more time."
 	case s.ended == NoTime:
-		return "The time was over before the interval was narrow and the knee confirmed: give it more time."
+		return fmt.Sprintf("The time was over before the interval was narrower than %.0f %% and the knee confirmed: give it more time.", 100*(precision-1))
 	}
 	return fmt.Sprintf("Kept at %s, once more for longer; broken at %s, twice.", perSecond(r.Knee), perSecond(r.Broken))
 }
@@ -77,10 +80,18 @@ func (r *Result) why(s *Search) string {
 // doubts names the assumptions behind a knee that do not hold here.
 func (s *Search) doubts(low, high *rung) (out []string) {
 	doubt := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	if low == nil || high == nil {
+	if high == nil {
 		return nil
 	}
 	quiet := calm(s.rungs, low)
+	bound, ok := s.SLO.strictest()
+	if !ok {
+		bound = time.Second
+	}
+	slack := bound.Seconds() * 1000 / 10
+	still := func(p *Point) bool { // its latency is that of little load
+		return p.Latency != nil && quiet.Latency != nil && p.Latency.P50 <= 1.3*quiet.Latency.P50+slack/2 && p.Latency.P90 <= 1.5*quiet.Latency.P90+slack
+	}
 	past := func(yes func(p *Point) bool) (all []*Point) { // at the rates that broke the SLO
 		for _, r := range s.rungs {
 			for i := range r.points {
@@ -92,10 +103,12 @@ func (s *Search) doubts(low, high *rung) (out []string) {
 		return all
 	}
 	broke := past(func(*Point) bool { return true })
-	refused := past(func(p *Point) bool {
-		return p.Latency != nil && quiet.Latency != nil && beyondChance(p.Rejected, p.answers(), s.SLO.Rejected) && p.Latency.P50 <= 1.3*quiet.Latency.P50 && p.Latency.P90 <= 1.5*quiet.Latency.P90
-	})
-	if len(refused) == len(broke) {
+	refused := past(func(p *Point) bool { return still(p) && beyondChance(p.Rejected, p.answers(), s.SLO.Rejected) })
+	switch {
+	case 3*len(refused) < 2*len(broke):
+	case low == nil:
+		doubt("It answers 429 or 503 at every rate, and the rest as fast as ever: that looks like a rate limit that allows no two requests close to each other, not a capacity.")
+	default:
 		most := refused[0]
 		for _, p := range refused {
 			if p.Goodput > most.Goodput {
@@ -114,8 +127,16 @@ func (s *Search) doubts(low, high *rung) (out []string) {
 		return p.Latency != nil && quiet.Latency != nil && p.Latency.Mean <= 1.1*quiet.Latency.Mean &&
 			!beyondChance(p.Failed, p.answers(), s.SLO.Errors) && !beyondChance(p.Rejected, p.answers(), s.SLO.Rejected)
 	})
-	if len(flat) == len(broke) {
+	if len(flat) == len(broke) && low != nil {
 		doubt("The mean latency does not rise with the load: what breaks the SLO is there without load, too, and seen as soon as there are enough requests.")
+	}
+	again := past(func(p *Point) bool {
+		return p.Latency != nil && quiet.Latency != nil && p.Latency.P50 <= 3*quiet.Latency.P50 && p.Latency.P99 >= 1000 && quiet.Latency.P99 < 500
+	})
+	if len(again) > 0 {
+		p := again[0]
+		doubt("Most answers at %s are about as fast as with little load (p50 %s) and some take a second or more (p99 %s): so long a system waits before it asks again for a connection that the service's listen queue had no room for. That queue is the limit, not the work.",
+			perSecond(p.Rate), millis(p.Latency.P50), millis(p.Latency.P99))
 	}
 	grow := past(func(p *Point) bool {
 		rise := p.InFlight[3] - p.InFlight[1]
@@ -126,15 +147,15 @@ func (s *Search) doubts(low, high *rung) (out []string) {
 		doubt("Latency rises with the length of the run: a queue without bound. At %s nothing was refused, and in %s s the requests in flight grew from %s to %s.",
 			perSecond(p.Rate), numbers.Format(p.Seconds), numbers.Format(p.InFlight[1]), numbers.Format(p.InFlight[3]))
 	}
-	best, worst := low.last(), broke[0]
+	worst := broke[0]
 	for _, p := range broke {
 		if p.Goodput < worst.Goodput {
 			worst = p
 		}
 	}
-	if s.ceiling == "" && worst.Goodput < .8*best.Goodput {
+	if low != nil && s.ceiling == "" && worst.Goodput < .8*low.last().Goodput {
 		doubt("Past the knee it does less: %s at an offered %s, where it does %s at the knee. A burst above the knee costs more than the burst.",
-			perSecond(worst.Goodput), perSecond(worst.Rate), perSecond(best.Goodput))
+			perSecond(worst.Goodput), perSecond(worst.Rate), perSecond(low.last().Goodput))
 	}
 	if s.slow > 0 {
 		doubt("After %s its latency was not back within %v at a low rate, so what was measured next may be worse than it is.", perSecond(s.slow), settles*settleFor)
@@ -143,8 +164,11 @@ func (s *Search) doubts(low, high *rung) (out []string) {
 }
 
 // calm is a point at which little waits: the highest rate that kept the SLO up to 60 % of
-// the knee, or the lowest one.
+// the knee, or the lowest one; without a knee the lowest rate that was tried.
 func calm(rungs []*rung, knee *rung) *Point {
+	if knee == nil {
+		return rungs[0].last()
+	}
 	var found *Point
 	for _, r := range rungs {
 		if r.kept == 0 || r.broken() {

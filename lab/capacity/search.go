@@ -13,7 +13,7 @@ import (
 // It starts gently and doubles the rate until the SLO breaks, which is believed only if it
 // breaks twice. Between a rate that kept the SLO and one that broke it the next one is
 // where the service's own goodput under too much load says that the knee is, or halfway;
-// last, the highest rate that kept the SLO has to keep it once more, for longer. After
+// last, both ends are tried once more, for longer. After
 // every broken SLO the service has time to drain: requests at a low rate, until they take
 // as long as in the beginning.
 type Search struct {
@@ -63,14 +63,20 @@ type rung struct {
 	rate        float64
 	points      []Point
 	kept, broke int
-	proven      bool // kept for as long as a proof takes
+	// Seconds of both. A long probe outweighs short ones that the machine may have disturbed.
+	keptFor, brokeFor float64
+	proven            bool // kept for as long as a proof takes
+	tested            bool // broken in a probe that was not short
 }
 
-// broken reports whether the SLO is believed to be broken: twice, and more often than kept.
-func (r *rung) broken() bool { return r.broke > 1 && r.broke > r.kept }
+// broken reports whether the SLO is believed to be broken: twice, and for longer than kept.
+func (r *rung) broken() bool { return r.broke > 1 && r.brokeFor > r.keptFor }
 
 // doubtful is a rate that broke the SLO once: it has to do so again before it is believed.
 func (r *rung) doubtful() bool { return r.broke == 1 && r.kept == 0 }
+
+// sure reports whether the SLO was kept once more for longer.
+func (r *rung) sure() bool { return r.proven && r.keptFor > r.brokeFor }
 
 // answered reports whether there was a good answer at all.
 func (r *rung) answered() bool {
@@ -131,7 +137,7 @@ func (s *Search) next() (Probe, Ending) {
 		}
 	}
 	switch {
-	case !low.proven || low.kept <= low.broke:
+	case !low.sure():
 		return proof, ""
 	case s.ceiling != "":
 		return Probe{}, Generator
@@ -139,6 +145,8 @@ func (s *Search) next() (Probe, Ending) {
 		return Probe{}, MaxRate
 	case wide(low, high):
 		return Probe{}, NoTime
+	case !high.tested:
+		return s.probe(Prove, high.rate), ""
 	}
 	return Probe{}, Narrowed
 }
@@ -217,10 +225,13 @@ func (s *Search) Add(p Point, took time.Duration) {
 	r.points = append(r.points, p)
 	if len(p.Broken) == 0 {
 		r.kept++
+		r.keptFor += p.Seconds
 		r.proven = r.proven || p.Purpose == Prove
 		return
 	}
 	r.broke++
+	r.brokeFor += p.Seconds
+	r.tested = r.tested || s.last.For >= s.Time/shares[Narrow]
 	if r.broken() && p.Late != "" && s.ceiling == "" {
 		s.ceiling = p.Late
 	}

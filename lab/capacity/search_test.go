@@ -144,6 +144,29 @@ func TestARateLimitIsNamed(t *testing.T) {
 	}
 }
 
+func TestRefusalsAtEveryRateAreNamed(t *testing.T) {
+	r := find(t, func(p Probe, _ uint64) (Point, time.Duration) { return always(.8 * p.Rate)(p, 0) }, 10_000, 1)
+	if text := strings.Join(r.Doubts, "\n"); r.Found() || !strings.Contains(text, "no two requests close to each other") {
+		t.Errorf("doubts: %q of %+v", text, r)
+	}
+}
+
+// Two short probes in a row may be disturbed. The rate that they broke is tried for longer
+// before it ends the search.
+func TestADisturbedStartDoesNotEndTheSearch(t *testing.T) {
+	even := simulated(sim.NWay(20), sim.Uniform(50*time.Millisecond, 100*time.Millisecond))
+	r := find(t, func(p Probe, seed uint64) (Point, time.Duration) {
+		out, took := even(p, seed)
+		if p.Rate == 40 && p.Purpose != Prove {
+			out.Over[0] = out.OK
+		}
+		return out, took
+	}, 10_000, 1)
+	if r.Knee < 160 {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestAQueueWithoutBoundIsNamed(t *testing.T) {
 	r := find(t, simulated(sim.NWay(20), sim.Uniform(50*time.Millisecond, 100*time.Millisecond)), 10_000, 1)
 	if text := strings.Join(r.Doubts, "\n"); !strings.Contains(text, "a queue without bound") || strings.Contains(text, "rate limit") {

@@ -41,7 +41,7 @@ func TestPlantedDifferencesAreFound(t *testing.T) {
 		{"none, of errors", errs, 1, Undecided},
 	} {
 		right := 0
-		for seed := range uint64(100) {
+		for seed := range uint64(40) {
 			rng := rand.New(rand.NewPCG(seed, 5))
 			r, err := Run(t.Context(), Config{Metric: c.metric, A: planted(rng, 1), B: planted(rng, c.b), Rounds: 20, Seed: seed})
 			if err != nil {
@@ -54,8 +54,8 @@ func TestPlantedDifferencesAreFound(t *testing.T) {
 				t.Errorf("%s: the opposite: %s", c.name, r.Why)
 			}
 		}
-		if right < 95 {
-			t.Errorf("%s: %s in %d of 100 sessions", c.name, c.want, right)
+		if right < 37 {
+			t.Errorf("%s: %s in %d of 40 sessions", c.name, c.want, right)
 		}
 	}
 }
