@@ -60,6 +60,8 @@ func perSecond(rate float64) string { return numbers.Format(rate) + "/s" }
 
 func (r *Result) why(s *Search) string {
 	switch {
+	case !r.Found() && s.ceiling != "":
+		return "The SLO was not kept at any rate, and the generator itself was late: " + s.ceiling
 	case s.ended == NeverKept || !r.Found() && len(r.Points) > 0:
 		p := &r.Points[len(r.Points)-1]
 		return fmt.Sprintf("The SLO was not kept even at %s: %s.", perSecond(p.Rate), strings.Join(p.Broken, "; "))
@@ -131,11 +133,11 @@ func (s *Search) doubts(low, high *rung) (out []string) {
 		doubt("The mean latency does not rise with the load: what breaks the SLO is there without load, too, and seen as soon as there are enough requests.")
 	}
 	again := past(func(p *Point) bool {
-		return p.Latency != nil && quiet.Latency != nil && p.Latency.P50 <= 3*quiet.Latency.P50 && p.Latency.P99 >= 1000 && quiet.Latency.P99 < 500
+		return p.Latency != nil && quiet.Latency != nil && p.Latency.P50 <= 3*quiet.Latency.P50 && p.Latency.P99 >= 1000 && p.Late == "" && low != nil && quiet.Latency.P99 < 500
 	})
 	if len(again) > 0 {
 		p := again[0]
-		doubt("Most answers at %s are about as fast as with little load (p50 %s) and some take a second or more (p99 %s): so long a system waits before it asks again for a connection that the service's listen queue had no room for. That queue is the limit, not the work.",
+		doubt("Most answers at %s are about as fast as with little load (p50 %s) and some take a second or more (p99 %s): so long a system waits before it asks again for a connection for which the service's listen queue had no room. That looks like a limit of this queue, not of the work.",
 			perSecond(p.Rate), millis(p.Latency.P50), millis(p.Latency.P99))
 	}
 	grow := past(func(p *Point) bool {

@@ -145,7 +145,7 @@ func TestARateLimitIsNamed(t *testing.T) {
 }
 
 func TestRefusalsAtEveryRateAreNamed(t *testing.T) {
-	r := find(t, func(p Probe, _ uint64) (Point, time.Duration) { return always(.8 * p.Rate)(p, 0) }, 10_000, 1)
+	r := find(t, func(p Probe, _ uint64) (Point, time.Duration) { return always(.8*p.Rate)(p, 0) }, 10_000, 1)
 	if text := strings.Join(r.Doubts, "\n"); r.Found() || !strings.Contains(text, "no two requests close to each other") {
 		t.Errorf("doubts: %q of %+v", text, r)
 	}
@@ -221,6 +221,17 @@ func TestABoundGeneratorEndsTheSearch(t *testing.T) {
 	}
 	r := find(t, limited, 10_000, 1)
 	if r.Ending != Generator || r.Knee != 320 || !strings.Contains(r.Why, "sent late") || r.Seconds > 45 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestAGeneratorThatIsAlwaysLateIsNamed(t *testing.T) {
+	r := find(t, func(p Probe, _ uint64) (Point, time.Duration) {
+		out, took := always(math.Inf(1))(p, 0)
+		out.Over[0], out.Late = out.OK, "Requests were sent late."
+		return out, took
+	}, 10_000, 1)
+	if r.Found() || !strings.Contains(r.Why, "the generator itself was late: Requests") {
 		t.Errorf("%+v", r)
 	}
 }

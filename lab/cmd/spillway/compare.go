@@ -151,6 +151,9 @@ func showComparison(w io.Writer, r *compare.Result) {
 	if r.Verdict == compare.Undecided && r.More > 0 {
 		fmt.Fprintf(w, "%d more rounds should settle it: --rounds %d.\n", r.More, len(r.Rounds)+r.More)
 	}
+	if r.Verdict == compare.Undecided && r.More == 0 && r.Floor != nil && *r.Floor > 0 {
+		fmt.Fprintln(w, "On a quieter machine A differs less from itself; of URLs, with a longer --block, too.")
+	}
 	for _, remark := range r.Remarks {
 		fmt.Fprintln(w, remark)
 	}
