@@ -20,7 +20,7 @@ func (r *Result) Page(made string) (string, error) {
 	}
 	s := report.Sheet{Over: "Spillway capacity · " + r.Target + " · SLO " + r.SLO, Title: title, Lead: append([]string{r.Why}, r.Doubts...), Made: made}
 	if len(r.rungs) > 0 {
-		s.Figures = []report.Figure{{Caption: "Good answers a second against offered load", Chart: r.goodput().SVG()}, {Caption: "Latency against offered load", Chart: r.latency().SVG()}}
+		s.Figures = []report.Figure{{Caption: "Good answers a second (diamonds) against offered load (straight)", Chart: r.goodput().SVG()}, {Caption: "p99 (circles) and mean (squares) of the good answers, and what the SLO allows (dashed)", Chart: r.latency().SVG()}}
 	}
 	for _, a := range r.Advice {
 		s.Facts = append(s.Facts, report.Fact{Name: a.What, Value: numbers.Format(a.Value), How: a.How})

@@ -146,8 +146,8 @@ func (s *Search) doubts(low, high *rung) (out []string) {
 	})
 	if n := len(grow); n > 0 {
 		p := grow[n-1]
-		doubt("Latency rises with the length of the run: a queue without bound. At %s nothing was refused, and in %s s the requests in flight grew from %s to %s.",
-			perSecond(p.Rate), numbers.Format(p.Seconds), numbers.Format(p.InFlight[1]), numbers.Format(p.InFlight[3]))
+		doubt("Latency rises with the length of the run: a queue without bound. At %s nothing was refused, and in %.1f s the requests in flight grew from %.0f to %.0f.",
+			perSecond(p.Rate), p.Seconds, p.InFlight[1], p.InFlight[3])
 	}
 	worst := broke[0]
 	for _, p := range broke {
