@@ -30,11 +30,13 @@ func main() {
 }
 
 type commandLine struct {
-	Demo    demoCmd    `cmd:"" help:"Half a minute that shows the point: one service through a storm, unprotected, behind a semaphore, behind a limiter."`
-	Lab     labCmd     `cmd:"" help:"Re-measure published claims and say which of them hold."`
-	Load    loadCmd    `cmd:"" help:"Send load to a URL; outcomes apart, latency from the intended start."`
-	Serve   serveCmd   `cmd:"" passthrough:"" help:"Run the reference service: a patient API under one of five concurrency patterns."`
-	Version versionCmd `cmd:"" help:"Print the version."`
+	Demo     demoCmd     `cmd:"" help:"Half a minute that shows the point: one service through a storm, unprotected, behind a semaphore, behind a limiter."`
+	Lab      labCmd      `cmd:"" help:"Re-measure published claims and say which of them hold."`
+	Load     loadCmd     `cmd:"" help:"Send load to a URL; outcomes apart, latency from the intended start."`
+	Capacity capacityCmd `cmd:"" help:"Find the highest rate at which a URL keeps an SLO, and recommend concurrency, queue and replicas."`
+	Compare  compareCmd  `cmd:"" help:"Say whether one URL or command is better than another, beyond noise."`
+	Serve    serveCmd    `cmd:"" passthrough:"" help:"Run the reference service: a patient API under one of five concurrency patterns."`
+	Version  versionCmd  `cmd:"" help:"Print the version."`
 
 	Config configFlag `placeholder:"FILE" help:"Read flags from a JSON file: {\"lab\": {\"H\": {\"repeats\": 5}}, \"load\": {\"rate\": 200}}. A flag wins over its environment variable, that over the file."`
 }
@@ -53,9 +55,11 @@ Start here:
   spillway lab B                      five minutes and half of the memory: a million jobs a second
   spillway serve --pattern limiter    the service that was measured, on http://localhost:8080
   spillway load --rate 300 http://localhost:8080/api/v1/patients/P000042
+  spillway capacity http://localhost:8080/api/v1/patients/P000042
+                                      a minute and a half: how much can it do, and how should it be set?
 
 Results go to standard output, progress and errors to standard error.
-Exit codes: 0 done; 1 an expectation or a measurement failed; 2 bad input; 130 Ctrl-C, after the partial result was written.`
+Exit codes: 0 done; 1 an expectation or a measurement failed; 2 bad input; 130 Ctrl-C, after the partial result was written. Those of compare are answers: see its --help.`
 
 type versionCmd struct{}
 
@@ -87,10 +91,11 @@ func (e *environment) status(line string) {
 // Errors that choose the exit code; any other is 1: a requested result was not reached.
 type (
 	inputError struct{ error } // 2: the user can correct it by other input
-	exitCode   int             // raised by the parser, after --help
+	exitCode   int             // an answer, of a command that printed it, or of the parser after --help
 )
 
 func (e inputError) Unwrap() error { return e.error }
+func (c exitCode) Error() string   { return fmt.Sprintf("exit code %d", int(c)) }
 
 var errInterrupted = errors.New("interrupted: the result is partial")
 
@@ -124,10 +129,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 	out := &sink{Writer: stdout}
 	env := &environment{ctx: ctx, stdout: out, stderr: stderr, args: args, width: terminalWidth(stderr)}
 	err = parsed.Run(env)
+	answer, answered := errors.AsType[exitCode](err)
+	if answered {
+		err = nil
+	}
 	if isBadInput(err) {
 		err = fmt.Errorf("%w; see %s --help", err, commandOf(parsed))
 	}
-	return reportError(stderr, cmp.Or(err, out.failed()))
+	return cmp.Or(reportError(stderr, cmp.Or(err, out.failed())), int(answer))
 }
 
 // environmentVariables gives every flag without one a variable of its command's name.

@@ -1,0 +1,109 @@
+package capacity
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway/loadgen"
+)
+
+// database has 20 connections, for which requests wait as long as it takes.
+func database(query time.Duration) loadgen.Target {
+	connections := make(chan struct{}, 20)
+	return loadgen.TargetFunc(func(ctx context.Context, _ uint64) loadgen.Outcome {
+		select {
+		case connections <- struct{}{}:
+		case <-ctx.Done():
+			return loadgen.FromError(ctx.Err())
+		}
+		defer func() { <-connections }()
+		select {
+		case <-time.After(query):
+			return loadgen.OK
+		case <-ctx.Done():
+			return loadgen.FromError(ctx.Err())
+		}
+	})
+}
+
+func TestARealLoadFindsTheKneeOfADatabase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, seen := time.Now(), 0
+		r, err := Run(t.Context(), Config{
+			Target: database(75 * time.Millisecond), SLO: slo, MaxRate: 10_000, Time: 90 * time.Second, Traffic: 1000,
+			Done: func(Point) { seen++ },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const truth = 20 / .075
+		if math.Abs(r.Knee/truth-1) > .03 || r.Ending != Narrowed || !r.Proven || r.Broken/r.Knee > precision || seen != len(r.Points) {
+			t.Errorf("knee %v, broken at %v, %v, %d of %d points", r.Knee, r.Broken, r.Why, seen, len(r.Points))
+		}
+		if took := time.Since(began); took > 90*time.Second {
+			t.Errorf("took %v", took)
+		}
+		advice := map[string]float64{}
+		for _, a := range r.Advice {
+			advice[a.What] = a.Value
+		}
+		if c := advice["concurrency"]; c < 19 || c > 21 {
+			t.Errorf("concurrency %v, want the 20 connections", c)
+		}
+		if q := advice["queue"]; q < 30 || q > 35 { // 267/s × 125 ms
+			t.Errorf("queue %v", q)
+		}
+		if n := advice["replicas"]; n != 6 { // 1000 / (267 × 0.7) = 5.4
+			t.Errorf("replicas %v", n)
+		}
+		var text strings.Builder
+		r.Text(&text)
+		for _, want := range []string{"The knee is", "Little's law", "a queue without bound", "████"} {
+			if !strings.Contains(text.String(), want) {
+				t.Errorf("%q is missing in\n%s", want, text.String())
+			}
+		}
+		page, err := r.Page("spillway capacity")
+		if err != nil || !strings.Contains(page, "<svg") || !strings.Contains(page, "Little&#39;s law") {
+			t.Errorf("the page: %v", err)
+		}
+	})
+}
+
+func TestACancelledSearchReturnsWhatItHas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		r, err := Run(ctx, Config{Target: database(75 * time.Millisecond), SLO: slo, MaxRate: 1000, Time: 90 * time.Second})
+		if err != nil || r.Ending != Interrupted || len(r.Points) != 4 || r.Knee != 80 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}
+
+func TestTimeoutsAreErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := Run(t.Context(), Config{Target: database(time.Minute), SLO: slo, MaxRate: 1000, Time: 90 * time.Second, Timeout: time.Second})
+		if err != nil || r.Ending != NeverKept || r.Points[0].Failed == 0 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}
+
+func TestBadSettingsSendNothing(t *testing.T) {
+	target := loadgen.TargetFunc(func(context.Context, uint64) loadgen.Outcome { panic("sent") })
+	for want, c := range map[string]Config{
+		"the largest rate": {Target: target, Time: time.Minute},
+		"the time":         {Target: target, MaxRate: 10, Time: time.Second},
+		"the timeout":      {Target: target, MaxRate: 10, Time: time.Minute, Timeout: -1},
+		"the traffic":      {Target: target, MaxRate: 10, Time: time.Minute, Traffic: math.NaN()},
+	} {
+		if _, err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}

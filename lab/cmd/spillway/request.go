@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spillway-go/spillway/loadgen"
+)
+
+// requestFlags say what is sent.
+type requestFlags struct {
+	Method   string   `short:"X" group:"The request" help:"Method; GET, or POST when there is a body."`
+	Header   []string `short:"H" sep:"none" group:"The request" placeholder:"\"NAME: VALUE\"" help:"A header; may be repeated."`
+	Body     string   `short:"d" group:"The request" placeholder:"TEXT|@FILE" help:"Body of every request; @FILE reads it from a file."`
+	Insecure bool     `group:"The request" help:"Accept any TLS certificate, as for a server of your own."`
+}
+
+// target is the requests' target; a server must be there.
+func (f *requestFlags) target(ctx context.Context, url string) (*loadgen.HTTP, error) {
+	h := loadgen.HTTPConfig{URL: url, Method: strings.ToUpper(f.Method), Header: http.Header{}}
+	for _, line := range f.Header {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok {
+			return nil, fmt.Errorf("header %q: want NAME: VALUE", line)
+		}
+		h.Header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	if file, ok := strings.CutPrefix(f.Body, "@"); ok {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("the body: %w", err)
+		}
+		h.Body = data
+	} else if f.Body != "" {
+		h.Body = []byte(f.Body)
+	}
+	if f.Insecure {
+		h.TLS = &tls.Config{InsecureSkipVerify: true}
+	}
+	target, err := loadgen.NewHTTP(h)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return target, target.Reach(ctx)
+}

@@ -1,0 +1,108 @@
+package compare
+
+import (
+	"context"
+	"os/exec"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway/loadgen"
+)
+
+// answers takes that long, and every n-th answer is an error; 0: none is.
+func answers(after time.Duration, n uint64) loadgen.Target {
+	return loadgen.TargetFunc(func(_ context.Context, i uint64) loadgen.Outcome {
+		time.Sleep(after)
+		if n > 0 && i%n == 0 {
+			return loadgen.Error
+		}
+		return loadgen.OK
+	})
+}
+
+func TestTwoTargetsAreTold(t *testing.T) {
+	open, closed := Load{Rate: 100, Block: time.Second}, Load{Clients: 3, Block: time.Second}
+	for name, c := range map[string]struct {
+		load   Load
+		metric int
+		b      loadgen.Target
+		want   Verdict
+	}{
+		"p99":               {open, 0, answers(12*time.Millisecond, 0), Worse},
+		"p50":               {open, 1, answers(8*time.Millisecond, 0), Better},
+		"mean":              {closed, 2, answers(8*time.Millisecond, 0), Better},
+		"goodput":           {closed, 3, answers(12*time.Millisecond, 0), Worse},
+		"goodput by a rate": {open, 3, answers(10*time.Millisecond, 5), Worse},
+		"errors":            {open, 4, answers(10*time.Millisecond, 5), Worse},
+		"no errors":         {open, 4, answers(10*time.Millisecond, 0), Undecided},
+		"no good answer":    {open, 0, answers(10*time.Millisecond, 1), Undecided},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := URLMetrics[c.metric]
+			a, err := c.load.Blocks(answers(10*time.Millisecond, 0), m, func(string) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := c.load.Blocks(c.b, m, func(string) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := Run(t.Context(), Config{Metric: m, A: a, B: b, Rounds: 5})
+			if err != nil || r.Verdict != c.want {
+				t.Errorf("%s: %+v, %v", name, r, err)
+			}
+		})
+	}
+}
+
+func TestALoadIsEitherARateOrClients(t *testing.T) {
+	for _, l := range []Load{{}, {Rate: 1, Clients: 1}, {Rate: -1}} {
+		if _, err := l.Blocks(answers(0, 0), URLMetrics[0], nil); err == nil || !strings.Contains(err.Error(), "--rate N") {
+			t.Errorf("%+v: %v", l, err)
+		}
+	}
+}
+
+func TestACommandIsMeasured(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("no sh")
+	}
+	wall, cpu, printed := CommandMetrics[0], CommandMetrics[1], CommandMetrics[2]
+	if x, err := Command("echo 7 of 12.5 ms", printed)(t.Context()); x != 12.5 || err != nil {
+		t.Errorf("%v, %v", x, err)
+	}
+	for _, m := range []Metric{wall, cpu} {
+		if x, err := Command("true", m)(t.Context()); !(x >= 0) || err != nil {
+			t.Errorf("%s: %v, %v", m.Name, x, err)
+		}
+	}
+	for line, want := range map[string]string{
+		"echo none":                     "printed no number",
+		"echo one >&2; echo two; false": "exit status 1\none",
+	} {
+		if _, err := Command(line, printed)(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
+func TestTheLastNumberCounts(t *testing.T) {
+	for text, want := range map[string]float64{"BenchmarkX 100 12.5 ns/op": 12.5, "-3": -3, "a1e3": 1000, "0.5.": .5, ".25": .25} {
+		if got, ok := lastNumber(text); got != want || !ok {
+			t.Errorf("%q: %v, %v", text, got, ok)
+		}
+	}
+}
+
+func TestTheEndOfALongOutputIsKept(t *testing.T) {
+	var out tail
+	for range 10_000 {
+		_, _ = out.Write([]byte("a line of output, 31 bytes long\n"))
+	}
+	_, _ = out.Write([]byte("42"))
+	if n := out.end.Len(); n > 2*tailSize || !strings.HasSuffix(out.end.String(), "42") {
+		t.Errorf("%d bytes", n)
+	}
+}
