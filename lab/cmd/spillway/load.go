@@ -63,7 +63,7 @@ A changing rate: a ramp; steps; a burst; two seconds on and eight off, for a min
 Requests that differ: patients.csv has a line "id,name" and then a patient a line.
   spillway load --rate 200 --data patients.csv 'http://localhost:8080/api/v1/patients/{{.id}}?trace={{n}}'
 
-Several requests, by class: mix.json holds a list. Every field may be left out; the flags say what is missing, and the class is the priority unless it is named.
+Several requests, by class: mix.json holds a list. Every field may be left out; the flags say what is missing, and the class is the priority unless it is named. A priority is sent as Spillway-Priority, which admissionhttp heeds from callers that it trusts.
   [{"weight": 1, "priority": "critical", "path": "/api/v1/patients/{{.id}}"},
    {"weight": 4, "class": "batch", "priority": "low", "path": "/api/v1/patients:batch", "method": "POST", "headers": {"Content-Type": "application/json"}, "body": "{\"ids\":[\"{{.id}}\"]}"}]
   spillway load --rate 500 --data patients.csv --mix mix.json -e 'critical:p99<50ms' -e 'critical:ok>99%' http://localhost:8080

@@ -120,7 +120,7 @@ func TestEachIntervalIsALineOfCSV(t *testing.T) {
 		if len(fields) != len(names) {
 			t.Fatalf("%q under %q", line, lines[0])
 		}
-		n, err := strconv.Atoi(fields[2])
+		n, err := strconv.Atoi(fields[3])
 		if err != nil {
 			t.Error(err)
 		}
@@ -140,7 +140,7 @@ func TestTheLiveLineFitsAndLeavesOutWhatThereIsNot(t *testing.T) {
 	if got, want := i.String(), "3s · sent 200/s · goodput 0/s · rejected 45/s · 7 in flight"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got, want := i.csv(), "3.000,400,0,90,0,0,7,0.0,,"; got != want {
+	if got, want := i.csv(), "1.000,3.000,400,0,90,0,0,7,0.0,,"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	now.Outcomes[loadgen.OK] = 300

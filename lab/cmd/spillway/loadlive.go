@@ -76,12 +76,12 @@ func p99(h *histogram.Histogram) string {
 }
 
 func writeIntervalNames(w io.Writer) {
-	fmt.Fprintln(w, "until_seconds,sent,ok,rejected,error,timeout,in_flight,goodput,p99_ms,send_lag_p99_ms")
+	fmt.Fprintln(w, "from_seconds,until_seconds,sent,ok,rejected,error,timeout,in_flight,goodput,p99_ms,send_lag_p99_ms")
 }
 
 // csv is the line of the interval. A figure that there is not is empty.
 func (i *interval) csv() string {
-	return fmt.Sprintf("%.3f,%d,%d,%d,%d,%d,%d,%.1f,%s,%s", i.Elapsed.Seconds(), i.Sent-i.since.Sent,
+	return fmt.Sprintf("%.3f,%.3f,%d,%d,%d,%d,%d,%d,%.1f,%s,%s", i.since.Elapsed.Seconds(), i.Elapsed.Seconds(), i.Sent-i.since.Sent,
 		i.count(loadgen.OK), i.count(loadgen.Rejected), i.count(loadgen.Error), i.count(loadgen.Timeout),
 		i.InFlight, float64(i.count(loadgen.OK))/i.seconds(), p99(&i.Latency), p99(&i.Lag))
 }

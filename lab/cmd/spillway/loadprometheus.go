@@ -9,7 +9,7 @@ import (
 // expose writes the summary in Prometheus' text format. What there is not is left out.
 func (s loadSummary) expose(w io.Writer) {
 	gauge := func(name, help string, value float64) {
-		fmt.Fprintf(w, "# HELP spillway_load_%s %s\n# TYPE spillway_load_%s gauge\nspillway_load_%s %g\n", name, help, name, name, value)
+		fmt.Fprintf(w, "# HELP spillway_load_%s %s\n# TYPE spillway_load_%s gauge\nspillway_load_%s %.9g\n", name, help, name, name, value)
 	}
 	gauge("duration_seconds", "How long the load took.", s.Elapsed)
 	gauge("goodput", "Requests answered successfully per second.", s.Goodput)
@@ -63,9 +63,9 @@ func exposeSummary(w io.Writer, name, labels string, l *latencySummary, count ui
 		quantile string
 		ms       float64
 	}{{"0.5", l.P50}, {"0.95", l.P95}, {"0.99", l.P99}, {"0.999", l.P999}} {
-		fmt.Fprintf(w, "spillway_load_%s{%s%squantile=%q} %g\n", name, labels, comma, q.quantile, q.ms/1e3)
+		fmt.Fprintf(w, "spillway_load_%s{%s%squantile=%q} %.9g\n", name, labels, comma, q.quantile, q.ms/1e3)
 	}
-	fmt.Fprintf(w, "spillway_load_%s_sum%s %g\nspillway_load_%s_count%s %d\n", name, braced, l.Mean/1e3*float64(count), name, braced, count)
+	fmt.Fprintf(w, "spillway_load_%s_sum%s %.9g\nspillway_load_%s_count%s %d\n", name, braced, l.Mean/1e3*float64(count), name, braced, count)
 }
 
 var inLabel = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
