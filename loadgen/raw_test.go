@@ -285,3 +285,43 @@ func TestBothWaysSendTheSameRequest(t *testing.T) {
 		}
 	}
 }
+
+func TestOverHTTPAnOpenLoopTellsTheTruthAboutStalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const service = time.Millisecond
+		schedule := Poisson(1000, 20*time.Second, 3)
+		h, err := NewHTTP(HTTPConfig{URL: "http://server", Timeout: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		work := stalling(service, false)
+		h.raw.dial = func(context.Context, string, string) (net.Conn, error) {
+			client, server := net.Pipe()
+			go func() {
+				defer server.Close()
+				r := bufio.NewReader(server)
+				for {
+					if _, err := http.ReadRequest(r); err != nil {
+						return
+					}
+					work(context.Background(), 0)
+					if _, err := io.WriteString(server, hello); err != nil {
+						return
+					}
+				}
+			}()
+			return client, nil
+		}
+		r := mustRun(t, t.Context(), Config{Target: h, Open: schedule})
+		felt := truth(schedule, service, false)
+		if n := r.Outcomes[OK].Count; n != uint64(len(felt)) || r.GeneratorBound {
+			t.Errorf("%d ok of %d: %v %s", n, len(felt), h.FirstError(), r.Why)
+		}
+		for _, q := range []float64{0.5, 0.99, 0.999, 1} {
+			if got, want := float64(r.Outcomes[OK].Latency.Quantile(q)), nearestRank(felt, q); !within(got, want, 0.01) {
+				t.Errorf("quantile %v: %v, the truth is %v", q, time.Duration(got), time.Duration(want))
+			}
+		}
+	})
+}
