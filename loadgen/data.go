@@ -98,9 +98,6 @@ func (d *Data) Drawn(seed uint64) *Data {
 	return &Data{names: d.names, rows: d.rows, drawn: true, seed: seed}
 }
 
-// Rows returns how many rows there are.
-func (d *Data) Rows() int { return len(d.rows) }
-
 // column returns where the value of a placeholder is. A column wins over the number
 // of the request.
 func (d *Data) column(name string) (int, error) {

@@ -30,7 +30,7 @@ func TestRowsFillPlaceholders(t *testing.T) {
 	}
 	want := []string{"0 P1:Ada, L", "1 P2:", "2 P3:x", "3 P1:Ada, L", "4 P2:"}
 	for _, data := range []*Data{fromCSV, fromJSON} {
-		if got := fill(t, "{{n}} {{.id}}:{{ name }}", data); !slices.Equal(got, want) || data.Rows() != 3 {
+		if got := fill(t, "{{n}} {{.id}}:{{ name }}", data); !slices.Equal(got, want) || len(data.rows) != 3 {
 			t.Errorf("%q, want %q", got, want)
 		}
 		drawn, again, other := fill(t, "{{.id}}", data.Drawn(1)), fill(t, "{{.id}}", data.Drawn(1)), fill(t, "{{.id}}", data.Drawn(3))
