@@ -18,10 +18,18 @@
 // recorded separately, in [Result.Lag], and [Result.GeneratorBound] says when it is
 // too large to trust the rest.
 //
+// # What is sent
+//
+// [Constant] and [Poisson] keep a rate. [Even] and [Random] follow a profile of
+// legs: ramps, steps, bursts, on and off. [Trace] plays a recording.
+//
+// [HTTP] is a target for URLs, with [Data] for placeholders in its requests. [Mix]
+// sends several kinds of requests by weight, and results report each class apart.
+//
 // # Cost
 //
 // A request in a closed loop costs two clock readings and no allocation beyond
-// the target's. An open loop adds handing the request to another goroutine, and
+// the target's; one of an HTTP target allocates nothing either. An open loop adds handing the request to another goroutine, and
 // keeps as many goroutines as were ever in flight at one time. On Linux one
 // thread sleeps between the starts, precise to some tens of microseconds without
 // busy-waiting. Under testing/synctest the same code runs in virtual

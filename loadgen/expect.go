@@ -16,19 +16,25 @@ import (
 // with [ParseExpectation].
 type Expectation struct {
 	text    string
+	class   string // empty: all requests
+	figure  figure
 	outcome Outcome // whose latency or share
-	latency int     // index in latencies, or one of the two below
+	stat    int     // index in stats, of a latency or the lag
 	op      string
 	limit   float64 // nanoseconds, answers per second, or percent
 }
 
+type figure uint8
+
 const (
-	share   = -1
-	goodput = -2
+	ofLatency figure = iota
+	ofLag
+	ofShare
+	ofGoodput
 )
 
-// latencies are the figures of a latency histogram that can be bounded.
-var latencies = []struct {
+// stats are the figures of a histogram that can be bounded.
+var stats = []struct {
 	name string
 	of   func(*histogram.Histogram) float64
 }{
@@ -52,6 +58,8 @@ func atQuantile(q float64) func(*histogram.Histogram) float64 {
 //	rejected.p99<5ms    the same of another outcome: rejected. error. timeout.
 //	goodput>=500        ok answers per second
 //	error<1%            share of an outcome: ok rejected error timeout
+//	lag.p99<2ms         the send lag: the generator's own lateness
+//	critical:p99<50ms   any of these but the lag, of a class of requests
 //
 // Spaces around the parts are allowed. Quantiles are as exact as package
 // histogram: within 0.4 %.
@@ -68,8 +76,17 @@ func ParseExpectation(s string) (Expectation, error) {
 	if rest, ok := strings.CutPrefix(limit, "="); ok {
 		e.op, limit = e.op+"=", rest
 	}
+	if colon := strings.LastIndexByte(name, ':'); colon >= 0 {
+		e.class, name = strings.TrimSpace(name[:colon]), strings.TrimSpace(name[colon+1:])
+		if e.class == "" {
+			return fail("no class before the colon: want one as in critical:p99<50ms")
+		}
+	}
 	if !e.parseMetric(name) {
-		return fail("no metric %q: want p50, p90, p95, p99, p99.9, mean, min or max, also of another outcome as in rejected.p99; goodput; or ok, rejected, error or timeout", name)
+		return fail("no metric %q: want p50, p90, p95, p99, p99.9, mean, min or max, also of another outcome as in rejected.p99 or of the send lag as in lag.p99; goodput; or ok, rejected, error or timeout", name)
+	}
+	if e.class != "" && e.figure == ofLag {
+		return fail("the send lag is not known by class")
 	}
 	if err := e.parseLimit(strings.TrimSpace(limit)); err != nil {
 		return fail("%v", err)
@@ -79,20 +96,22 @@ func ParseExpectation(s string) (Expectation, error) {
 
 func (e *Expectation) parseMetric(name string) bool {
 	if name == "goodput" {
-		e.latency = goodput
+		e.figure = ofGoodput
 		return true
 	}
-	if prefix, rest, dotted := strings.Cut(name, "."); slices.Contains(outcomeNames[:], prefix) {
+	if stat, ok := strings.CutPrefix(name, "lag."); ok {
+		e.figure, name = ofLag, stat
+	} else if prefix, rest, dotted := strings.Cut(name, "."); slices.Contains(outcomeNames[:], prefix) {
 		e.outcome = Outcome(slices.Index(outcomeNames[:], prefix))
 		if !dotted {
-			e.latency = share
+			e.figure = ofShare
 			return true
 		}
 		name = rest
 	}
-	for i, l := range latencies {
-		if l.name == name {
-			e.latency = i
+	for i, s := range stats {
+		if s.name == name {
+			e.stat = i
 			return true
 		}
 	}
@@ -100,7 +119,7 @@ func (e *Expectation) parseMetric(name string) bool {
 }
 
 func (e *Expectation) parseLimit(s string) error {
-	if e.latency >= 0 {
+	if e.figure == ofLatency || e.figure == ofLag {
 		d, err := time.ParseDuration(s)
 		if err != nil || d < 0 {
 			return fmt.Errorf("limit %q: want a time such as 200ms or 1.5s", s)
@@ -109,7 +128,7 @@ func (e *Expectation) parseLimit(s string) error {
 		return nil
 	}
 	unit, most, want := "%", 100.0, errors.New("want a percentage from 0% to 100%, such as 1%")
-	if e.latency == goodput {
+	if e.figure == ofGoodput {
 		unit, most, want = "", math.MaxFloat64, errors.New("want answers per second, such as 500")
 	}
 	number, ok := strings.CutSuffix(s, unit)
@@ -124,26 +143,40 @@ func (e *Expectation) parseLimit(s string) error {
 // String returns the expectation as it was written.
 func (e Expectation) String() string { return e.text }
 
+// Class returns the class of requests that is bounded; empty for all of them.
+func (e Expectation) Class() string { return e.class }
+
 // Check reports whether r keeps the bound, and the measured value as text. Without
 // a measured value the bound is not kept: no ok answer is not a fast one.
 func (e Expectation) Check(r *Result) (ok bool, measured string) {
+	parts := &r.Outcomes
+	if e.class != "" {
+		i := slices.IndexFunc(r.Classes, func(c ClassResult) bool { return c.Name == e.class })
+		if i < 0 {
+			return false, fmt.Sprintf("no class %s", e.class)
+		}
+		parts = &r.Classes[i].Outcomes
+	}
 	var value float64
-	switch e.latency {
-	case goodput:
-		value = r.Goodput()
+	switch e.figure {
+	case ofGoodput:
+		value = perSecond(parts[OK].Count, r.Elapsed)
 		measured = strconv.FormatFloat(value, 'f', 1, 64) + "/s"
-	case share:
-		if r.Offered == r.Aborted {
+	case ofShare:
+		value = 100 * share(parts, e.outcome)
+		if math.IsNaN(value) {
 			return false, "no answers"
 		}
-		value = 100 * r.Share(e.outcome)
 		measured = strconv.FormatFloat(value, 'f', 2, 64) + "%"
 	default:
-		h := &r.Outcomes[e.outcome].Latency
-		if h.Count() == 0 {
-			return false, fmt.Sprintf("no %v answers", e.outcome)
+		h, missing := &parts[e.outcome].Latency, fmt.Sprintf("no %v answers", e.outcome)
+		if e.figure == ofLag {
+			h, missing = &r.Lag, "no requests"
 		}
-		value = latencies[e.latency].of(h)
+		if h.Count() == 0 {
+			return false, missing
+		}
+		value = stats[e.stat].of(h)
 		measured = round(time.Duration(value)).String()
 	}
 	switch e.op {

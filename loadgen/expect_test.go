@@ -19,7 +19,13 @@ func sample() *Result {
 	}
 	for o := range r.Outcomes {
 		r.Outcomes[o].Count = r.Outcomes[o].Latency.Count()
+		r.Lag.RecordN(2e6, r.Outcomes[o].Count)
 	}
+	critical := ClassResult{Name: "critical"}
+	critical.Outcomes[OK].Latency.RecordN(7e6, 9)
+	critical.Outcomes[Timeout].Latency.RecordN(1e9, 1)
+	critical.Outcomes[OK].Count, critical.Outcomes[Timeout].Count = 9, 1
+	r.Classes = []ClassResult{{Name: "batch"}, critical}
 	return r
 }
 
@@ -49,6 +55,15 @@ func TestExpectationsAreMeasured(t *testing.T) {
 		"rejected<25%":        {false, "25.00%"},
 		"error<=25.0%":        {true, "25.00%"},
 		"timeout<=0%":         {true, "0.00%"},
+		"lag.p99<=2ms":        {true, "2ms"},
+		"lag.max<1ms":         {false, "2ms"},
+		"critical:p99<=7ms":   {true, "7ms"},
+		"critical:timeout<5%": {false, "10.00%"},
+		"critical: goodput>1": {false, "0.9/s"},
+		"batch:goodput<1":     {true, "0.0/s"},
+		"batch:p99<1h":        {false, "no ok answers"},
+		"batch:error<=1%":     {false, "no answers"},
+		"none:goodput>=0":     {false, "no class none"},
 	} {
 		e, err := ParseExpectation(text)
 		if err != nil {
@@ -62,7 +77,7 @@ func TestExpectationsAreMeasured(t *testing.T) {
 }
 
 func TestNothingMeasuredKeepsNoLatencyOrShare(t *testing.T) {
-	for _, text := range []string{"p99<1h", "p99>=0s", "rejected.max<1h", "error<1%", "goodput>0"} {
+	for _, text := range []string{"p99<1h", "p99>=0s", "rejected.max<1h", "error<1%", "goodput>0", "lag.p99<1h"} {
 		e, err := ParseExpectation(text)
 		if err != nil {
 			t.Fatal(err)
@@ -98,6 +113,11 @@ func TestABadExpectationSaysWhatIsAllowed(t *testing.T) {
 		"error<1ms":           "want a percentage",
 		"rejected.p99<5%":     "want a time",
 		"p99<200ms p50<100ms": "want a time",
+		"lag<2ms":             "want p50, p90",
+		"lag.p99<2":           "want a time",
+		":p99<2ms":            "no class before the colon",
+		"critical:<2ms":       "want p50, p90",
+		"critical:lag.p99<1s": "not known by class",
 	} {
 		if _, err := ParseExpectation(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one with %q", text, err, want)
@@ -106,7 +126,7 @@ func TestABadExpectationSaysWhatIsAllowed(t *testing.T) {
 }
 
 func FuzzParseExpectation(f *testing.F) {
-	for _, s := range []string{"p99<200ms", " rejected.p99.9 >= 1.5s ", "goodput>=1e3", "error<1%", "p99", "ok<%", "timeout.mean>0"} {
+	for _, s := range []string{"p99<200ms", " rejected.p99.9 >= 1.5s ", "goodput>=1e3", "error<1%", "p99", "ok<%", "timeout.mean>0", "lag.p99<1ms", "a:b:error<1%"} {
 		f.Add(s)
 	}
 	results := []*Result{{}, sample()}

@@ -1,15 +1,14 @@
 package loadgen
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"net"
 	"net/http"
-	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +22,11 @@ type HTTPConfig struct {
 	Header http.Header
 	Body   []byte // sent with every request
 
+	// Data fills placeholders in the URL behind the host, in values of Header and
+	// in Body: {{.id}} is the column id of the request's row, {{n}} the request's
+	// number. Values in the URL are escaped. nil: braces are nothing special.
+	Data *Data
+
 	// URLFor returns the URL of request n, in place of URL. Many goroutines
 	// call it at once, NewHTTP once with 0.
 	URLFor func(n uint64) string
@@ -32,32 +36,61 @@ type HTTPConfig struct {
 	// soon as it returns.
 	Check func(n uint64, status int, body []byte) error
 
+	HTTP2    bool          // speak HTTP/2, over plain http without an upgrade; otherwise HTTP/1.1
 	TLS      *tls.Config   // for https; nil: the system's roots
 	MaxConns int           // most connections to a host, a request waits for one; 0: as many as requests in flight
 	Timeout  time.Duration // of one request, besides the context's; 0: the context's only
 }
 
-// HTTP is a Target that sends HTTP/1.1 requests over kept-alive connections. It
-// follows no redirects, asks for no compression and uses no proxy. Every body
-// is read to its end, so that connections are reused and latency means the
-// complete answer.
+// HTTP is a Target that sends HTTP requests over kept-alive connections. It follows
+// no redirects, asks for no compression and uses no proxy. Every body is read to
+// its end, so that connections are reused and latency means the complete answer.
 //
 // A 2xx answer is OK, 429 and 503 are Rejected, a passed deadline is a Timeout,
 // everything else is an Error.
+//
+// Requests over plain HTTP/1.1 to the host of the URL take a short way: the request's
+// bytes are prepared once, the answer is read in place, and HTTPConfig.Timeout is
+// the connection's deadline. That allocates nothing and costs a half to a third of
+// net/http's processor time, which a generator takes from a target on the same machine. TLS,
+// HTTP/2, other hosts and bodies of more than 64 KiB go through net/http. Neither
+// way sends a request twice, except one that met a connection that the server had
+// closed while it was idle, and that is safe to repeat.
 type HTTP struct {
-	cfg        HTTPConfig
-	request    *http.Request // the template: each request is a shallow copy
+	cfg    HTTPConfig
+	sample *http.Request // each request of net/http is a shallow copy
+
+	origin       string // scheme and host, as URLs begin
+	start        string // the method and a space
+	middle       string // what follows the request target: version and host
+	target       template
+	lines        []headerLine // without the host and what follows from the body
+	headerVaries bool
+	body         template
+	message      []byte // a whole request, if all are alike
+	repeats      bool   // the method is idempotent
+	closes       bool   // a header asks for the connection's end
+
+	raw        *connections // nil: net/http only
 	transport  *http.Transport
-	bodies     sync.Pool // of *bytes.Buffer, for Check
+	bodies     sync.Pool // of *bytes.Buffer, for Check with net/http
 	firstError atomic.Pointer[error]
 }
 
+// maxRawBody is the largest body that is written before the answer is read: more
+// might not fit in the sockets' buffers when a server answers without reading it.
+const maxRawBody = 64 << 10
+
 // NewHTTP checks cfg and returns its target. Nothing is sent.
 func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
-	if cfg.URLFor != nil {
-		cfg.URL = cfg.URLFor(0)
+	address, err := plainURL(cfg.URL, cfg.Data)
+	if err != nil {
+		return nil, err
 	}
-	u, err := parseURL(cfg.URL)
+	if cfg.URLFor != nil {
+		address = cfg.URLFor(0)
+	}
+	u, err := parseURL(address)
 	if err != nil {
 		return nil, err
 	}
@@ -77,40 +110,68 @@ func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 	if err != nil {
 		return nil, err
 	}
-	request := &http.Request{
+	sample := &http.Request{
 		Method: cfg.Method, URL: u, Host: u.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 	if host := header.Get("Host"); host != "" { // net/http expects it here
-		request.Host = host
-		header.Del("Host")
+		sample.Host = host
+	}
+	for _, name := range []string{"Host", "Content-Length", "Transfer-Encoding", "Trailer"} {
+		header.Del(name) // the first is above, the others follow from the body
 	}
 	if password, ok := u.User.Password(); ok && header.Get("Authorization") == "" {
-		request.SetBasicAuth(u.User.Username(), password)
+		sample.SetBasicAuth(u.User.Username(), password)
 	}
-	var protocols http.Protocols
-	protocols.SetHTTP1(true)
-	idle := cfg.MaxConns
-	if idle == 0 {
-		idle = 1 << 20 // keep them all
+	if header.Get("User-Agent") == "" {
+		header.Set("User-Agent", "spillway-loadgen")
 	}
-	return &HTTP{cfg: cfg, request: request, transport: &http.Transport{
-		Protocols:           &protocols,
-		TLSClientConfig:     cfg.TLS.Clone(), // Clone of nil is nil
-		MaxConnsPerHost:     cfg.MaxConns,
-		MaxIdleConnsPerHost: idle,
-		IdleConnTimeout:     90 * time.Second,
-		DisableCompression:  true,
-	}}, nil
+	h := &HTTP{cfg: cfg, sample: sample, origin: u.Scheme + "://" + u.Host, transport: newTransport(&cfg)}
+	if err := h.compile(); err != nil {
+		return nil, err
+	}
+	if u.Scheme == "http" && !cfg.HTTP2 && isPlainHost(u.Host) && isPlainHost(sample.Host) && len(cfg.Body) <= maxRawBody {
+		port := u.Port()
+		if port == "" {
+			port = "80"
+		}
+		h.raw = newConnections(net.JoinHostPort(u.Hostname(), port), cfg.MaxConns)
+	}
+	return h, nil
+}
+
+// compile prepares what the requests are made of.
+func (h *HTTP) compile() (err error) {
+	if h.target, err = compileTarget(h.sample.URL, h.cfg.Data); err != nil {
+		return err
+	}
+	if h.body, err = compile(string(h.cfg.Body), h.cfg.Data, nil); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.sample.Header)) {
+		for _, text := range h.sample.Header[name] {
+			value, err := compile(text, h.cfg.Data, nil)
+			if err != nil {
+				return err
+			}
+			h.lines = append(h.lines, headerLine{name, value})
+			h.headerVaries = h.headerVaries || !value.fixed()
+			h.closes = h.closes || name == "Connection" && hasToken([]byte(text), "close")
+		}
+	}
+	h.start, h.middle = h.cfg.Method+" ", " HTTP/1.1\r\nHost: "+h.sample.Host+"\r\n"
+	switch h.cfg.Method {
+	case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":
+		h.repeats = true
+	}
+	if h.cfg.URLFor == nil && h.target.fixed() && !h.headerVaries && h.body.fixed() {
+		h.message = h.write(new(conn), 0, "")
+	}
+	return checkLines(h.lines, h.cfg.Data)
 }
 
 // Do sends request n and reads its answer.
 func (h *HTTP) Do(ctx context.Context, n uint64) Outcome {
-	if h.cfg.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, h.cfg.Timeout)
-		defer cancel()
-	}
 	outcome, err := h.do(ctx, n)
 	if err != nil {
 		if outcome = FromError(err); outcome == Error && ctx.Err() == nil {
@@ -121,60 +182,109 @@ func (h *HTTP) Do(ctx context.Context, n uint64) Outcome {
 }
 
 func (h *HTTP) do(ctx context.Context, n uint64) (Outcome, error) {
-	request := h.request.WithContext(ctx)
+	address := ""
 	if h.cfg.URLFor != nil {
-		u, err := parseURL(h.cfg.URLFor(n))
+		address = h.cfg.URLFor(n)
+	}
+	if h.raw != nil {
+		target, here, err := h.targetOf(address)
 		if err != nil {
 			return Error, err
 		}
-		if request.Host == h.request.URL.Host { // not set by a header
-			request.Host = u.Host
+		if here {
+			return h.viaConnections(ctx, n, target)
 		}
-		request.URL = u
 	}
-	if len(h.cfg.Body) > 0 {
-		// A new reader each time: a connection may still be reading the old one
-		// when an early answer is complete.
-		request.Body = io.NopCloser(bytes.NewReader(h.cfg.Body))
-		request.ContentLength = int64(len(h.cfg.Body))
+	return h.viaNetHTTP(ctx, n, address)
+}
+
+// viaConnections sends request n over the connections of this package. target is
+// its request target, or empty for the one of the configuration.
+func (h *HTTP) viaConnections(ctx context.Context, n uint64, target string) (Outcome, error) {
+	x := call{ctx: ctx, began: time.Now(), toHEAD: h.cfg.Method == http.MethodHead, repeats: h.repeats, closes: h.closes}
+	x.deadline, _ = ctx.Deadline()
+	if h.cfg.Timeout > 0 {
+		if own := x.began.Add(h.cfg.Timeout); x.deadline.IsZero() || own.Before(x.deadline) {
+			x.deadline = own
+		}
 	}
-	answer, err := h.transport.RoundTrip(request)
+	status, c, err := h.raw.send(x, func(c *conn) []byte {
+		if h.message != nil {
+			return h.message
+		}
+		return h.write(c, n, target)
+	}, h.looksAt)
 	if err != nil {
 		return Error, err
 	}
-	defer answer.Body.Close()
-	status := answer.StatusCode
-	good := status >= 200 && status <= 299
-	if good && h.cfg.Check != nil {
-		return OK, h.check(n, status, answer.Body)
+	defer h.raw.done(c, x.began)
+	return h.outcome(n, status, c.body)
+}
+
+// write writes request n into the buffer of c.
+func (h *HTTP) write(c *conn, n uint64, target string) []byte {
+	row := h.cfg.Data.row(n)
+	b := append(c.out[:0], h.start...)
+	if target != "" {
+		b = append(b, target...)
+	} else {
+		b = h.target.append(b, n, row)
 	}
-	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
-		return Error, fmt.Errorf("reading the body: %w", err)
+	b = append(b, h.middle...)
+	b = appendHeader(b, h.lines, n, row)
+	c.filled = h.body.append(c.filled[:0], n, row)
+	if m := h.cfg.Method; len(c.filled) > 0 || m == http.MethodPost || m == http.MethodPut || m == http.MethodPatch {
+		b = append(b, "Content-Length: "...)
+		b = strconv.AppendInt(b, int64(len(c.filled)), 10)
+		b = append(b, "\r\n"...)
 	}
+	b = append(b, "\r\n"...)
+	b = append(b, c.filled...)
+	c.out = b
+	return b
+}
+
+// targetOf returns the request target of a URL, and whether it is on the host of
+// the connections. An empty URL is the configuration's.
+func (h *HTTP) targetOf(address string) (target string, here bool, err error) {
+	if address == "" {
+		return "", true, nil
+	}
+	if rest, ok := strings.CutPrefix(address, h.origin); ok && isPlainTarget(rest) {
+		return rest, true, nil
+	}
+	u, err := parseURL(address)
+	if err != nil {
+		return "", false, err
+	}
+	return u.RequestURI(), u.Scheme+"://"+u.Host == h.origin, nil
+}
+
+// looksAt reports whether Check sees the body of an answer.
+func (h *HTTP) looksAt(status int) bool { return h.cfg.Check != nil && isGood(status) }
+
+func isGood(status int) bool { return status >= 200 && status <= 299 }
+
+// outcome judges a complete answer.
+func (h *HTTP) outcome(n uint64, status int, body []byte) (Outcome, error) {
 	switch {
-	case good:
+	case h.looksAt(status):
+		if err := h.cfg.Check(n, status, body); err != nil {
+			return Error, checkError{err}
+		}
+		return OK, nil
+	case isGood(status):
 		return OK, nil
 	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
 		return Rejected, nil
 	}
-	return Error, fmt.Errorf("status %s", answer.Status)
+	return Error, statusError(status)
 }
 
-// check reads the body into a reused buffer and calls Check.
-func (h *HTTP) check(n uint64, status int, r io.Reader) error {
-	body, _ := h.bodies.Get().(*bytes.Buffer)
-	if body == nil {
-		body = new(bytes.Buffer)
-	}
-	defer h.bodies.Put(body)
-	body.Reset()
-	if _, err := body.ReadFrom(r); err != nil {
-		return fmt.Errorf("reading the body: %w", err)
-	}
-	if err := h.cfg.Check(n, status, body.Bytes()); err != nil {
-		return checkError{err}
-	}
-	return nil
+type statusError int
+
+func (e statusError) Error() string {
+	return strings.TrimSpace(fmt.Sprintf("status %d %s", int(e), http.StatusText(int(e))))
 }
 
 // checkError hides what Check returned from errors.Is: it is an Error whatever
@@ -183,8 +293,15 @@ type checkError struct{ err error }
 
 func (e checkError) Error() string { return "check: " + e.err.Error() }
 
-// remember keeps the first error. It is not in Do, so that only errors pay for it.
-func (h *HTTP) remember(err error) { h.firstError.CompareAndSwap(nil, &err) }
+func bodyError(err error) error { return fmt.Errorf("reading the body: %w", err) }
+
+// remember keeps the first error.
+func (h *HTTP) remember(err error) {
+	if h.firstError.Load() == nil {
+		first := err // only the first one moves to the heap
+		h.firstError.CompareAndSwap(nil, &first)
+	}
+}
 
 // FirstError returns the first error behind an Error outcome, or nil: the outcome
 // says that something is wrong, the error says what.
@@ -198,7 +315,7 @@ func (h *HTTP) FirstError() error {
 // Reach opens a connection to the target's host and closes it again. It sends
 // no request. Use it before a run to tell a wrong address from a slow server.
 func (h *HTTP) Reach(ctx context.Context) error {
-	u := h.request.URL
+	u := h.sample.URL
 	port := u.Port()
 	if port == "" {
 		port = u.Scheme // net resolves it as a service name
@@ -211,43 +328,9 @@ func (h *HTTP) Reach(ctx context.Context) error {
 }
 
 // Close closes the idle connections. The target remains usable.
-func (h *HTTP) Close() { h.transport.CloseIdleConnections() }
-
-func parseURL(s string) (*url.URL, error) {
-	u, err := url.Parse(s)
-	if err != nil {
-		if e, ok := errors.AsType[*url.Error](err); ok {
-			err = e.Err // without the verb and a second copy of the URL
-		}
-		return nil, fmt.Errorf("loadgen: URL %q: %w", s, err)
+func (h *HTTP) Close() {
+	if h.raw != nil {
+		h.raw.closeIdle()
 	}
-	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
-		return nil, fmt.Errorf("loadgen: URL %q: want http://host:port/path or https://host:port/path", s)
-	}
-	return u, nil
-}
-
-// cloneHeader copies h in canonical form, or says which line net/http would
-// refuse to send.
-func cloneHeader(h http.Header) (http.Header, error) {
-	c := make(http.Header, len(h))
-	for name, values := range h {
-		if !isToken(name) {
-			return nil, fmt.Errorf("loadgen: header name %q: want letters, digits and -", name)
-		}
-		for _, v := range values {
-			if strings.ContainsFunc(v, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
-				return nil, fmt.Errorf("loadgen: header %s: its value %q holds a control character", name, v)
-			}
-			c.Add(name, v)
-		}
-	}
-	return c, nil
-}
-
-// isToken reports whether s is a token of RFC 9110, as methods and header names are.
-func isToken(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
-	})
+	h.transport.CloseIdleConnections()
 }

@@ -214,6 +214,34 @@ func TestHTTPSNeedsTrust(t *testing.T) {
 	}
 }
 
+func TestHTTP2IsSpokenWhenAsked(t *testing.T) {
+	var other atomic.Int64
+	handler := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor != 2 {
+			other.Add(1)
+		}
+	})
+	secure := httptest.NewUnstartedServer(handler)
+	secure.EnableHTTP2 = true
+	secure.StartTLS()
+	defer secure.Close()
+	plain := httptest.NewUnstartedServer(handler)
+	plain.Config.Protocols = new(http.Protocols)
+	plain.Config.Protocols.SetUnencryptedHTTP2(true)
+	plain.Start()
+	defer plain.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(secure.Certificate())
+	for _, url := range []string{secure.URL, plain.URL} {
+		h := newHTTP(t, HTTPConfig{URL: url, HTTP2: true, TLS: &tls.Config{RootCAs: roots}})
+		r := mustRun(t, t.Context(), Config{Target: h, Closed: &Closed{Clients: 4, Requests: 40}})
+		if r.Outcomes[OK].Count != 40 || other.Load() > 0 {
+			t.Errorf("%s: %d ok, %d not over HTTP/2: %v", url, r.Outcomes[OK].Count, other.Load(), h.FirstError())
+		}
+		h.Close()
+	}
+}
+
 func TestABadHTTPConfigIsOneClearLine(t *testing.T) {
 	const good = "http://127.0.0.1:1"
 	for want, cfg := range map[string]HTTPConfig{
@@ -228,6 +256,10 @@ func TestABadHTTPConfigIsOneClearLine(t *testing.T) {
 		`header name "a b"`:                  {URL: good, Header: http.Header{"a b": {"c"}}},
 		`header a: its value "b\r\nc"`:       {URL: good, Header: http.Header{"a": {"b\r\nc"}}},
 		"MaxConns -1 and Timeout 0s must no": {URL: good, MaxConns: -1},
+		"belongs behind the host":            {URL: "http://{{n}}", Data: &Data{}},
+		`no column "id": want {{n}}`:         {URL: good + "/{{.id}}", Data: &Data{}},
+		`"{{a b}}" is no placeholder`:        {URL: good, Body: []byte("{{a b}}"), Data: &Data{}},
+		"row 2 has a value with a control":   {URL: good, Header: http.Header{"A": {"{{.x}}"}}, Data: &Data{names: []string{"x"}, rows: [][]string{{"1"}, {"1\r\n2"}}}},
 	} {
 		_, err := NewHTTP(cfg)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.ContainsAny(err.Error(), "\r\n") {

@@ -2,9 +2,6 @@ package loadgen
 
 import (
 	"context"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"testing"
 	"time"
@@ -45,12 +42,18 @@ func BenchmarkOpenFunc(b *testing.B) {
 
 // The figures include the server, which shares the process.
 func BenchmarkClosedHTTP(b *testing.B) {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
-	defer s.Close()
-	h, err := NewHTTP(HTTPConfig{URL: s.URL})
-	if err != nil {
-		b.Fatal(err)
+	url := frugal(b)
+	for _, way := range []string{"raw", "net/http"} {
+		b.Run(way, func(b *testing.B) {
+			h, err := NewHTTP(HTTPConfig{URL: url, Timeout: time.Minute})
+			if err != nil {
+				b.Fatal(err)
+			}
+			if way == "net/http" {
+				h.raw = nil
+			}
+			defer h.Close()
+			benchmark(b, 2_000, Config{Target: h, Closed: &Closed{Clients: 64, Requests: 2_000}})
+		})
 	}
-	defer h.Close()
-	benchmark(b, 2_000, Config{Target: h, Closed: &Closed{Clients: 64, Requests: 2_000}})
 }

@@ -14,16 +14,18 @@ const aborted = outcomes
 // record is one request: three instants since the run began, and an outcome.
 type record struct {
 	intended, sent, end time.Duration
+	class               uint16
 	outcome             Outcome
 }
 
-// recorder takes the records of one sending goroutine. Counts are updated at once;
-// the rest is added to a shard in batches, so that sending takes no lock and a
-// thousand clients do not need a thousand sets of histograms.
+// recorder takes the records of one sending goroutine, and adds them to a shard in
+// batches: a thousand clients do not need a thousand sets of histograms. Its lock
+// is free except while a snapshot is taken.
 type recorder struct {
 	sent atomic.Uint64
-	done [outcomes + 1]atomic.Uint64
 
+	mu     sync.Mutex
+	done   [outcomes + 1]uint64
 	shard  *shard
 	series time.Duration // length of a step of the series
 	n      int
@@ -39,27 +41,22 @@ func (r *run) newRecorder() *recorder {
 }
 
 func (rec *recorder) record(x record) {
+	rec.mu.Lock()
+	rec.done[x.outcome]++
 	rec.batch[rec.n] = x
 	if rec.n++; rec.n == len(rec.batch) {
 		rec.flush()
 	}
-	rec.done[x.outcome].Add(1)
+	rec.mu.Unlock()
 }
 
-// flush empties the batch into the shard.
+// flush empties the batch into the shard. The caller holds the lock.
 func (rec *recorder) flush() {
 	s := rec.shard
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, x := range rec.batch[:rec.n] {
-		s.lag.Record(int64(x.sent - x.intended))
-		s.step(x.sent/rec.series).Sent++
-		if x.outcome == aborted {
-			s.aborted++
-			continue
-		}
-		s.latency[x.outcome].Record(int64(x.end - x.intended))
-		s.step(x.end / rec.series).Outcomes[x.outcome]++
+	for i := range rec.batch[:rec.n] {
+		s.add(&rec.batch[i], rec.series)
 	}
 	rec.n = 0
 }
@@ -67,11 +64,48 @@ func (rec *recorder) flush() {
 // shard is a share of the result, fed by several recorders.
 type shard struct {
 	mu      sync.Mutex
-	latency [outcomes]histogram.Histogram
+	latency []byOutcome // by class; one if there are none
 	lag     histogram.Histogram
 	aborted uint64
 	series  []Point
+	recent  *recent  // nil: nobody asks for progress
 	_       [64]byte // shards do not share a cache line
+}
+
+// byOutcome are the latencies of a class.
+type byOutcome [outcomes]histogram.Histogram
+
+// recent is what has come since the last snapshot.
+type recent struct{ latency, lag histogram.Histogram }
+
+func newShards(n, classes int, progress bool) []shard {
+	shards := make([]shard, n)
+	for i := range shards {
+		shards[i].latency = make([]byOutcome, max(classes, 1))
+		if progress {
+			shards[i].recent = new(recent)
+		}
+	}
+	return shards
+}
+
+// add adds a record. The caller holds the lock.
+func (s *shard) add(x *record, series time.Duration) {
+	lag, latency := int64(x.sent-x.intended), int64(x.end-x.intended)
+	s.lag.Record(lag)
+	s.step(x.sent/series).Sent++
+	if x.outcome == aborted {
+		s.aborted++
+	} else {
+		s.latency[x.class][x.outcome].Record(latency)
+		s.step(x.end / series).Outcomes[x.outcome]++
+	}
+	if s.recent != nil {
+		s.recent.lag.Record(lag)
+		if x.outcome == OK {
+			s.recent.latency.Record(latency)
+		}
+	}
 }
 
 // step returns step i of the series, and makes those up to it.
@@ -82,37 +116,59 @@ func (s *shard) step(i time.Duration) *Point {
 	return &s.series[i]
 }
 
-// snapshot adds up the live counts.
+// snapshot adds up what has come so far.
 func (r *run) snapshot() Snapshot {
 	r.mu.Lock()
 	recorders := r.recorders // only ever appended to
 	r.mu.Unlock()
 	s := Snapshot{Elapsed: r.now()}
-	var done uint64
+	var all uint64
 	for _, rec := range recorders {
-		for o := range rec.done { // read before sent: a request is never done before it is sent
-			n := rec.done[o].Load()
-			done += n
+		rec.mu.Lock()
+		rec.flush()
+		done := rec.done
+		rec.mu.Unlock()
+		for o, n := range done { // read before sent: a request is never done before it is sent
+			all += n
 			if o < int(outcomes) {
 				s.Outcomes[o] += n
 			}
 		}
 		s.Sent += rec.sent.Load()
 	}
-	s.InFlight = s.Sent - done
+	s.InFlight = s.Sent - all
+	for i := range r.shards {
+		shard := &r.shards[i]
+		shard.mu.Lock()
+		s.Latency.Merge(&shard.recent.latency)
+		s.Lag.Merge(&shard.recent.lag)
+		shard.recent.latency.Reset()
+		shard.recent.lag.Reset()
+		shard.mu.Unlock()
+	}
 	return s
 }
 
 // result merges the shards, once all goroutines have ended.
 func (r *run) result() *Result {
 	res := &Result{Elapsed: r.elapsed}
+	if r.classes != nil {
+		for _, name := range r.classes.names() {
+			res.Classes = append(res.Classes, ClassResult{Name: name})
+		}
+	}
 	for _, rec := range r.recorders {
 		rec.flush()
 	}
 	for i := range r.shards {
 		s := &r.shards[i]
-		for o := range s.latency {
-			res.Outcomes[o].Latency.Merge(&s.latency[o])
+		for class := range s.latency {
+			for o := range s.latency[class] {
+				res.Outcomes[o].Latency.Merge(&s.latency[class][o])
+				if r.classes != nil {
+					res.Classes[class].Outcomes[o].Latency.Merge(&s.latency[class][o])
+				}
+			}
 		}
 		res.Lag.Merge(&s.lag)
 		res.Aborted += s.aborted
@@ -130,6 +186,10 @@ func (r *run) result() *Result {
 	for o := range res.Outcomes {
 		res.Outcomes[o].Count = res.Outcomes[o].Latency.Count()
 		res.Offered += res.Outcomes[o].Count
+		for i := range res.Classes {
+			part := &res.Classes[i].Outcomes[o]
+			part.Count = part.Latency.Count()
+		}
 	}
 	res.Partial = r.stopped.Load() || res.Aborted > 0
 	if r.cfg.Open != nil {

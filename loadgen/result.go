@@ -27,6 +27,8 @@ type Result struct {
 	GeneratorBound bool
 	Why            string
 
+	Classes []ClassResult // of a target that has them, such as Mix
+
 	Series  []Point // one step per Config.Interval, without gaps
 	Partial bool    // ctx ended before everything was sent and answered
 }
@@ -36,6 +38,12 @@ type Result struct {
 type OutcomeResult struct {
 	Count   uint64
 	Latency histogram.Histogram
+}
+
+// ClassResult is the share of a class of requests in the outcomes.
+type ClassResult struct {
+	Name     string
+	Outcomes [outcomes]OutcomeResult
 }
 
 // Point counts what happened in one step of a run's time line.
@@ -51,17 +59,23 @@ type Snapshot struct {
 	Sent     uint64
 	InFlight uint64
 	Outcomes [outcomes]uint64
+
+	// Since the snapshot before: latencies of the ok answers that came, and the
+	// lags of the requests that ended.
+	Latency, Lag histogram.Histogram
 }
 
 // Goodput returns the requests answered successfully per second.
 func (r *Result) Goodput() float64 { return r.Rate(OK) }
 
 // Rate returns how many requests a second had outcome o.
-func (r *Result) Rate(o Outcome) float64 {
-	if r.Elapsed <= 0 {
+func (r *Result) Rate(o Outcome) float64 { return perSecond(r.Outcomes[o].Count, r.Elapsed) }
+
+func perSecond(n uint64, d time.Duration) float64 {
+	if d <= 0 {
 		return 0
 	}
-	return float64(r.Outcomes[o].Count) / r.Elapsed.Seconds()
+	return float64(n) / d.Seconds()
 }
 
 // Share returns the share of o in all outcomes, from 0 to 1; 0 without any.
@@ -69,7 +83,16 @@ func (r *Result) Share(o Outcome) float64 {
 	if r.Offered == r.Aborted {
 		return 0
 	}
-	return float64(r.Outcomes[o].Count) / float64(r.Offered-r.Aborted)
+	return share(&r.Outcomes, o)
+}
+
+// share is NaN without any outcome.
+func share(parts *[outcomes]OutcomeResult, o Outcome) float64 {
+	all := uint64(0)
+	for i := range parts {
+		all += parts[i].Count
+	}
+	return float64(parts[o].Count) / float64(all)
 }
 
 // judge decides whether the generator was the bottleneck.

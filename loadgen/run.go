@@ -23,6 +23,8 @@ type run struct {
 	stopped    atomic.Bool   // at least one planned request was not sent
 	waited     atomic.Uint64 // requests that waited because MaxInFlight was reached
 
+	classes classed // nil: the target has none
+
 	mu        sync.Mutex
 	recorders []*recorder
 	fault     *fault
@@ -36,7 +38,12 @@ type fault struct {
 }
 
 func newRun(ctx context.Context, cfg Config) *run {
-	r := &run{cfg: cfg, begin: time.Now(), shards: make([]shard, runtime.GOMAXPROCS(0))}
+	r := &run{cfg: cfg, begin: time.Now()}
+	classes := 0
+	if t, ok := cfg.Target.(classed); ok {
+		r.classes, classes = t, len(t.names())
+	}
+	r.shards = newShards(runtime.GOMAXPROCS(0), classes, cfg.Progress != nil)
 	r.sending, r.stop = context.WithCancel(ctx)
 	r.flying, r.cut = context.WithCancel(context.WithoutCancel(ctx))
 	return r
@@ -120,5 +127,9 @@ func (r *run) send(rec *recorder, n uint64, intended time.Duration) {
 	if outcome >= Error && r.flying.Err() != nil {
 		outcome = aborted // by the generator, not the target
 	}
-	rec.record(record{intended, sent, end, outcome})
+	class := uint16(0)
+	if r.classes != nil {
+		class = r.classes.class(n)
+	}
+	rec.record(record{intended, sent, end, class, outcome})
 }

@@ -43,7 +43,9 @@ func TestConstantHasRateTimesLengthRequests(t *testing.T) {
 }
 
 func TestWalkingAScheduleGivesWhatAtGives(t *testing.T) {
-	for _, s := range []Schedule{Constant(333, time.Second), Poisson(333, time.Second, 7), onlyAt{Constant(50, time.Second)}} {
+	legs := []Leg{{0, 400, time.Second}, Steady(0, time.Second), {200, 100, time.Second}}
+	for _, s := range []Schedule{Constant(333, time.Second), Poisson(333, time.Second, 7), onlyAt{Constant(50, time.Second)},
+		Even(legs...), Random(7, legs...), Trace([]time.Duration{3, 1, 4, 1, 5})} {
 		next := walk(s)
 		for n := range uint64(400) { // beyond the end too
 			at, ok := next()
@@ -59,7 +61,8 @@ type onlyAt struct{ s Schedule }
 func (o onlyAt) At(n uint64) (time.Duration, bool) { return o.s.At(n) }
 
 func TestSchedulesNeverGoBack(t *testing.T) {
-	for _, s := range []Schedule{Constant(123_457, time.Second), Poisson(123_457, time.Second, 1)} {
+	ramp := Leg{0, 123_457, time.Second}
+	for _, s := range []Schedule{Constant(123_457, time.Second), Poisson(123_457, time.Second, 1), Even(ramp), Random(1, ramp)} {
 		if !slices.IsSorted(slices.Collect(Times(s))) {
 			t.Errorf("%T goes back", s)
 		}

@@ -2,39 +2,45 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/loadgen"
 )
 
 type loadCmd struct {
 	URL string `arg:"" help:"Where to send the load, such as http://localhost:8080/api/v1/patients/P000042."`
 
-	Rate     float64       `group:"How much (--rate or --clients)" placeholder:"N" help:"Open loop: start N requests a second by schedule, however slow the answers are. Latency counts from the intended start."`
-	Poisson  bool          `group:"How much (--rate or --clients)" help:"With --rate: random gaps, as independent users make them, instead of even ones."`
-	Clients  int           `group:"How much (--rate or --clients)" placeholder:"N" help:"Closed loop: N clients that each wait for an answer before they send again."`
-	Duration time.Duration `group:"How much (--rate or --clients)" placeholder:"D" help:"How long to send; 10s unless --requests says when to stop."`
-	Requests uint64        `group:"How much (--rate or --clients)" placeholder:"N" help:"How many requests to send in total."`
+	Rate     float64       `group:"How much (one of --rate, --profile, --trace and --clients)" placeholder:"N" help:"Open loop: start N requests a second by schedule, however slow the answers are. Latency counts from the intended start."`
+	Profile  string        `group:"How much (one of --rate, --profile, --trace and --clients)" placeholder:"LEGS" help:"Open loop with a changing rate: RATE:TIME or FROM-TO:TIME, with commas, such as 100:10s,100-500:30s,0:5s. With --duration it is repeated until then."`
+	Trace    string        `group:"How much (one of --rate, --profile, --trace and --clients)" placeholder:"FILE" help:"Open loop: start requests when those of a recording did, a line each: seconds, or a time such as 1.5s, alone or as the first column of a CSV file."`
+	Clients  int           `group:"How much (one of --rate, --profile, --trace and --clients)" placeholder:"N" help:"Closed loop: N clients that each wait for an answer before they send again."`
+	Poisson  bool          `group:"How much (one of --rate, --profile, --trace and --clients)" help:"With --rate or --profile: random gaps, as independent users make them, instead of even ones."`
+	Duration time.Duration `group:"How much (one of --rate, --profile, --trace and --clients)" placeholder:"D" help:"How long to send; 10s unless --requests, --profile or --trace says when to stop."`
+	Requests uint64        `group:"How much (one of --rate, --profile, --trace and --clients)" placeholder:"N" help:"With --rate or --clients: how many requests to send in total."`
 
-	Method   string        `short:"X" group:"The request" help:"Method; GET, or POST when there is a body."`
-	Header   []string      `short:"H" sep:"none" group:"The request" placeholder:"\"NAME: VALUE\"" help:"A header; may be repeated."`
-	Body     string        `short:"d" group:"The request" placeholder:"TEXT|@FILE" help:"Body of every request; @FILE reads it from a file."`
-	Timeout  time.Duration `group:"The request" default:"30s" help:"How long one request may take."`
-	Insecure bool          `group:"The request" help:"Accept any TLS certificate, as for a server of your own."`
+	Method     string        `short:"X" group:"The request" help:"Method; GET, or POST when there is a body."`
+	Header     []string      `short:"H" sep:"none" group:"The request" placeholder:"\"NAME: VALUE\"" help:"A header; may be repeated."`
+	Body       string        `short:"d" group:"The request" placeholder:"TEXT|@FILE" help:"Body of every request; @FILE reads it from a file."`
+	Data       string        `group:"The request" placeholder:"FILE" help:"Rows for placeholders such as {{.id}} in the URL, in headers and in the body: .csv with a line of names, or .jsonl with an object a line. {{n}} is the number of the request, without --data, too."`
+	DataRandom bool          `group:"The request" help:"Draw the rows of --data at random, by --seed, instead of in turn."`
+	Mix        string        `group:"The request" placeholder:"FILE" help:"Several requests by weight, from a JSON file; their outcomes are reported by class, too."`
+	Timeout    time.Duration `group:"The request" default:"30s" help:"How long one request may take."`
+	HTTP2      bool          `name:"http2" group:"The request" help:"Speak HTTP/2 instead of HTTP/1.1."`
+	Insecure   bool          `group:"The request" help:"Accept any TLS certificate, as for a server of your own."`
 
-	Seed        uint64   `default:"1" help:"Of the gaps of --poisson."`
-	MaxInFlight int      `default:"10000" help:"Most requests of an open loop that may be unanswered at one time."`
-	Expect      []string `short:"e" sep:"none" placeholder:"BOUND" help:"Exit with 1 unless it is kept, such as 'p99<200ms', 'goodput>=500', 'error<1%' or 'rejected.p99<5ms'; may be repeated."`
-	JSON        bool     `name:"json" help:"Print the result as JSON on standard output; progress stays on standard error."`
+	Format   string        `group:"The result" enum:"text,json,prometheus" default:"text" help:"Of the result on standard output: text, json or prometheus, for a push gateway or a text file collector."`
+	JSON     bool          `name:"json" group:"The result" help:"The same as --format json; progress stays on standard error."`
+	CSV      string        `name:"csv" group:"The result" placeholder:"FILE" help:"Also write what happened in each interval, a line each, while it happens."`
+	Interval time.Duration `group:"The result" default:"1s" help:"Of the live view and of the lines of --csv."`
+	Expect   []string      `short:"e" sep:"none" group:"The result" placeholder:"BOUND" help:"Exit with 1 unless it is kept, such as 'p99<200ms', 'goodput>=500', 'error<1%', 'rejected.p99<5ms', 'lag.p99<2ms' or, with --mix, 'critical:p99<50ms'; may be repeated."`
+
+	Seed        uint64 `default:"1" help:"Of everything random: gaps, rows, and the order of a mix."`
+	MaxInFlight int    `default:"10000" help:"Most requests of an open loop that may be unanswered at one time."`
 }
 
 func (loadCmd) Help() string {
@@ -47,33 +53,62 @@ Examples:
   spillway load --clients 50 --requests 10000 -e 'p99<200ms' -e 'error<1%' http://localhost:8080/livez
   spillway load --rate 50 -X POST -H 'Content-Type: application/json' -d '{"ids":["P000001","P000002"]}' http://localhost:8080/api/v1/patients:batch
 
+A changing rate: a ramp; steps; a burst; two seconds on and eight off, for a minute; a recording:
+  spillway load --profile 0-500:60s URL
+  spillway load --profile 100:20s,200:20s,400:20s URL
+  spillway load --profile 100:10s,2000:1s,100:20s --poisson URL
+  spillway load --profile 500:2s,0:8s --duration 1m URL
+  spillway load --trace access.csv URL
+
+Requests that differ: patients.csv has a line "id,name" and then a patient a line.
+  spillway load --rate 200 --data patients.csv 'http://localhost:8080/api/v1/patients/{{.id}}?trace={{n}}'
+
+Several requests, by class: mix.json holds a list. Every field may be left out; the flags say what is missing, and the class is the priority unless it is named. A priority is sent as Spillway-Priority, which admissionhttp heeds from callers that it trusts.
+  [{"weight": 1, "priority": "critical", "path": "/api/v1/patients/{{.id}}"},
+   {"weight": 4, "class": "batch", "priority": "low", "path": "/api/v1/patients:batch", "method": "POST", "headers": {"Content-Type": "application/json"}, "body": "{\"ids\":[\"{{.id}}\"]}"}]
+  spillway load --rate 500 --data patients.csv --mix mix.json -e 'critical:p99<50ms' -e 'critical:ok>99%' http://localhost:8080
+
+For other tools: the result as JSON, for Prometheus, and a line for each second in a CSV file:
+  spillway load --rate 200 --json URL > result.json
+  spillway load --rate 200 --format prometheus --csv seconds.csv URL > result.prom
+
 Exit codes: 0 every expectation was kept; 1 one was not; 2 bad input or no server at the address; 130 Ctrl-C, after what was measured so far was printed.`
 }
 
-func (c *loadCmd) Run(env *environment) error {
-	cfg, target, expectations, err := c.config()
+func (c *loadCmd) Run(env *environment) (err error) {
+	plan, err := c.plan()
 	if err != nil {
 		return badInput(err)
 	}
-	defer target.Close()
+	defer plan.close()
 	reach, cancel := context.WithTimeout(env.ctx, 5*time.Second)
 	defer cancel()
-	if err := target.Reach(reach); err != nil {
+	if err := plan.targets[0].Reach(reach); err != nil {
 		return badInput(err)
 	}
-	if env.width > 0 {
-		cfg.Interval = 500 * time.Millisecond
+	live := &liveView{env: env}
+	if c.CSV != "" {
+		f, failed := os.Create(c.CSV)
+		if failed != nil {
+			return badInput(fmt.Errorf("--csv: %w", failed))
+		}
+		live.lines = &sink{Writer: f}
+		writeIntervalNames(live.lines)
+		defer func() {
+			err = errors.Join(err, live.lines.failed(), f.Close())
+			if isBadInput(err) {
+				err = errors.Join(err, os.Remove(c.CSV))
+			}
+		}()
 	}
-	cfg.Progress = func(s loadgen.Snapshot) { showLoad(env, s) }
-	result, err := loadgen.Run(env.ctx, cfg)
+	plan.run.Progress = live.show
+	result, err := loadgen.Run(env.ctx, plan.run)
 	if err != nil {
 		return badInput(err)
 	}
 	env.status("")
-	summary := summarize(c.URL, result, target.FirstError(), expectations)
-	if !c.JSON {
-		summary.print(env.stdout)
-	} else if err := writeJSON(env.stdout, summary); err != nil {
+	summary := summarize(c.URL, result, plan.firstError(), plan.expectations)
+	if err := summary.write(env.stdout, c.Format); err != nil {
 		return err
 	}
 	switch {
@@ -85,189 +120,133 @@ func (c *loadCmd) Run(env *environment) error {
 	return nil
 }
 
-// config checks everything that can be checked before anything is sent.
-func (c *loadCmd) config() (cfg loadgen.Config, target *loadgen.HTTP, expectations []loadgen.Expectation, err error) {
-	if err := c.check(); err != nil {
-		return cfg, nil, nil, err
-	}
-	if c.Duration == 0 && c.Requests == 0 {
-		c.Duration = 10 * time.Second
-	}
-	cfg.Timeout, cfg.MaxInFlight = c.Timeout, c.MaxInFlight
-	if c.Clients > 0 {
-		cfg.Closed = &loadgen.Closed{Clients: c.Clients, Requests: c.Requests, Duration: c.Duration}
-	} else {
-		if c.Requests > 0 { // half a gap more than the last one needs
-			c.Duration = time.Duration((float64(c.Requests) - 0.5) / c.Rate * float64(time.Second))
-		}
-		cfg.Open = loadgen.Constant(c.Rate, c.Duration)
-		if c.Poisson {
-			cfg.Open = loadgen.Poisson(c.Rate, c.Duration, c.Seed)
-		}
-	}
-	for _, text := range c.Expect {
-		e, err := loadgen.ParseExpectation(text)
-		if err != nil {
-			return cfg, nil, nil, err
-		}
-		expectations = append(expectations, e)
-	}
-	target, err = c.target()
-	cfg.Target = target
-	return cfg, target, expectations, err
+// loadPlan is what a load consists of.
+type loadPlan struct {
+	run          loadgen.Config
+	targets      []*loadgen.HTTP
+	expectations []loadgen.Expectation
 }
 
-func (c *loadCmd) check() error {
-	switch {
-	case c.Rate < 0 || c.Clients < 0 || c.Duration < 0 || c.Timeout < 0 || c.MaxInFlight < 1:
-		return errors.New("--rate, --clients, --duration and --timeout cannot be negative, and --max-in-flight must be at least 1")
-	case (c.Rate > 0) == (c.Clients > 0):
-		return errors.New("say how much load: either --rate N (requests a second) or --clients N")
-	case c.Poisson && c.Rate == 0:
-		return errors.New("--poisson goes with --rate")
-	case c.Rate > 0 && c.Requests > 0 && c.Duration > 0:
-		return errors.New("with --rate, say either --duration or --requests: one follows from the other")
+func (p *loadPlan) close() {
+	for _, t := range p.targets {
+		t.Close()
+	}
+}
+
+func (p *loadPlan) firstError() error {
+	for _, t := range p.targets {
+		if err := t.FirstError(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (c *loadCmd) target() (*loadgen.HTTP, error) {
-	h := loadgen.HTTPConfig{URL: c.URL, Method: strings.ToUpper(c.Method), Header: http.Header{}}
-	for _, line := range c.Header {
-		name, value, ok := strings.Cut(line, ":")
-		if !ok {
-			return nil, fmt.Errorf("header %q: want NAME: VALUE", line)
-		}
-		h.Header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+// plan checks everything that can be checked before anything is sent.
+func (c *loadCmd) plan() (plan loadPlan, err error) {
+	if err := c.check(); err != nil {
+		return plan, err
 	}
-	if file, ok := strings.CutPrefix(c.Body, "@"); ok {
-		data, err := os.ReadFile(file)
+	plan.run = loadgen.Config{MaxInFlight: c.MaxInFlight, Interval: c.Interval}
+	if c.Clients > 0 {
+		plan.run.Closed = &loadgen.Closed{Clients: c.Clients, Requests: c.Requests, Duration: c.Duration}
+		if c.Duration == 0 && c.Requests == 0 {
+			plan.run.Closed.Duration = defaultLoadTime
+		}
+	} else if plan.run.Open, err = c.schedule(); err != nil {
+		return plan, err
+	}
+	classes, err := c.aim(&plan)
+	if err != nil {
+		return plan, err
+	}
+	for _, text := range c.Expect {
+		e, err := loadgen.ParseExpectation(text)
 		if err != nil {
-			return nil, fmt.Errorf("the body: %w", err)
+			return plan, err
 		}
-		h.Body = data
-	} else if c.Body != "" {
-		h.Body = []byte(c.Body)
-	}
-	if c.Insecure {
-		h.TLS = &tls.Config{InsecureSkipVerify: true}
-	}
-	return loadgen.NewHTTP(h)
-}
-
-func showLoad(env *environment, s loadgen.Snapshot) {
-	o := s.Outcomes
-	line := fmt.Sprintf("%v · %d sent, %d in flight · ok %d, rejected %d, error %d, timeout %d",
-		s.Elapsed.Round(100*time.Millisecond), s.Sent, s.InFlight, o[loadgen.OK], o[loadgen.Rejected], o[loadgen.Error], o[loadgen.Timeout])
-	env.status(line)
-	if whole := s.Elapsed.Round(time.Second); env.width == 0 && whole > 0 && whole%(5*time.Second) == 0 {
-		fmt.Fprintln(env.stderr, line)
-	}
-}
-
-// loadSummary is what load prints.
-type loadSummary struct {
-	Schema         string            `json:"schema"`
-	Target         string            `json:"target"`
-	Offered        uint64            `json:"offered"`
-	Aborted        uint64            `json:"aborted"`
-	Elapsed        float64           `json:"elapsed_seconds"`
-	Goodput        float64           `json:"goodput"` // ok a second
-	Outcomes       []loadOutcome     `json:"outcomes"`
-	Lag            latencySummary    `json:"send_lag_ms"`
-	GeneratorBound bool              `json:"generator_bound"`
-	Why            string            `json:"why,omitempty"`
-	FirstError     string            `json:"first_error,omitempty"`
-	Partial        bool              `json:"partial"`
-	Expectations   []loadExpectation `json:"expectations,omitempty"`
-
-	missed int // expectations
-}
-
-type loadOutcome struct {
-	Kind    string         `json:"kind"`
-	Count   uint64         `json:"count"`
-	Rate    float64        `json:"per_second"`
-	Latency latencySummary `json:"latency_ms"`
-}
-
-// latencySummary is in milliseconds.
-type latencySummary struct {
-	Min  float64 `json:"min"`
-	Mean float64 `json:"mean"`
-	P50  float64 `json:"p50"`
-	P95  float64 `json:"p95"`
-	P99  float64 `json:"p99"`
-	P999 float64 `json:"p99.9"`
-	Max  float64 `json:"max"`
-}
-
-type loadExpectation struct {
-	Expect   string `json:"expect"`
-	Measured string `json:"measured"`
-	Kept     bool   `json:"kept"`
-}
-
-func milliseconds(h *histogram.Histogram) latencySummary {
-	ms := func(ns int64) float64 { return float64(ns) / 1e6 }
-	return latencySummary{
-		Min: ms(h.Min()), Mean: h.Mean() / 1e6, P50: ms(h.Quantile(0.5)), P95: ms(h.Quantile(0.95)),
-		P99: ms(h.Quantile(0.99)), P999: ms(h.Quantile(0.999)), Max: ms(h.Max()),
-	}
-}
-
-func summarize(url string, r *loadgen.Result, firstError error, expectations []loadgen.Expectation) loadSummary {
-	s := loadSummary{
-		Schema: "spillway/load/v1", Target: url, Offered: r.Offered, Aborted: r.Aborted,
-		Elapsed: r.Elapsed.Seconds(), Goodput: r.Goodput(), Lag: milliseconds(&r.Lag),
-		GeneratorBound: r.GeneratorBound, Why: r.Why, Partial: r.Partial,
-	}
-	if firstError != nil {
-		s.FirstError = firstError.Error()
-	}
-	for _, o := range loadgen.Outcomes() {
-		out := &r.Outcomes[o]
-		s.Outcomes = append(s.Outcomes, loadOutcome{o.String(), out.Count, r.Rate(o), milliseconds(&out.Latency)})
-	}
-	for _, e := range expectations {
-		kept, measured := e.Check(r)
-		if !kept {
-			s.missed++
+		if name := e.Class(); name != "" && !slices.Contains(classes, name) {
+			return plan, fmt.Errorf("expectation %q: no class %q: want one of --mix%s", text, name, colonList(classes))
 		}
-		s.Expectations = append(s.Expectations, loadExpectation{e.String(), measured, kept})
+		plan.expectations = append(plan.expectations, e)
 	}
-	return s
+	return plan, nil
 }
 
-func (s loadSummary) print(w io.Writer) {
-	fmt.Fprintf(w, "%s\n%d requests in %.1f s, goodput %.1f/s\n\n", s.Target, s.Offered, s.Elapsed, s.Goodput)
-	fmt.Fprintf(w, "%-9s %9s %10s  %9s %9s %9s %9s %9s %9s  (ms)\n", "", "count", "per second", "min", "mean", "p50", "p95", "p99", "max")
-	for _, o := range s.Outcomes {
-		if o.Count == 0 {
-			fmt.Fprintf(w, "%-9s %9d\n", o.Kind, 0)
-			continue
+func colonList(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(names, ", ")
+}
+
+const defaultLoadTime = 10 * time.Second
+
+// schedule is when the requests of an open loop start.
+func (c *loadCmd) schedule() (loadgen.Schedule, error) {
+	d := c.Duration
+	switch {
+	case c.Trace != "":
+		f, err := os.Open(c.Trace)
+		if err != nil {
+			return nil, fmt.Errorf("--trace: %w", err)
 		}
-		l := o.Latency
-		fmt.Fprintf(w, "%-9s %9d %10.1f  %9.2f %9.2f %9.2f %9.2f %9.2f %9.2f\n", o.Kind, o.Count, o.Rate, l.Min, l.Mean, l.P50, l.P95, l.P99, l.Max)
+		defer f.Close()
+		offsets, err := loadgen.ReadTrace(f)
+		return loadgen.Trace(offsets), err
+	case c.Profile != "":
+		legs, err := loadgen.ParseLegs(c.Profile)
+		if err != nil {
+			return nil, err
+		}
+		if d > 0 {
+			legs = loadgen.Repeat(d, legs...)
+		}
+		if c.Poisson {
+			return loadgen.Random(c.Seed, legs...), nil
+		}
+		return loadgen.Even(legs...), nil
+	case c.Requests > 0: // half a gap more than the last one needs
+		d = time.Duration((float64(c.Requests) - 0.5) / c.Rate * float64(time.Second))
+	case d == 0:
+		d = defaultLoadTime
 	}
-	fmt.Fprintf(w, "\nsend lag: p50 %.2f ms, p99 %.2f ms, max %.2f ms\n", s.Lag.P50, s.Lag.P99, s.Lag.Max)
-	if s.GeneratorBound {
-		fmt.Fprintf(w, "do not trust the latencies: %s\n", s.Why)
+	if c.Poisson {
+		return loadgen.Poisson(c.Rate, d, c.Seed), nil
 	}
-	if s.FirstError != "" {
-		fmt.Fprintf(w, "first error: %s\n", s.FirstError)
-	}
-	if s.Partial {
-		fmt.Fprintf(w, "partial: interrupted; %d requests were cut off and are in no outcome\n", s.Aborted)
-	}
-	for _, e := range s.Expectations {
-		verdict := map[bool]string{true: "kept", false: "NOT kept"}[e.Kept]
-		fmt.Fprintf(w, "expected %s: measured %s, %s\n", e.Expect, e.Measured, verdict)
-	}
+	return loadgen.Constant(c.Rate, d), nil
 }
 
-func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+func (c *loadCmd) check() error {
+	if c.JSON {
+		if c.Format == "prometheus" {
+			return errors.New("say either --json or --format prometheus")
+		}
+		c.Format = "json"
+	}
+	ways := 0
+	for _, chosen := range []bool{c.Rate > 0, c.Profile != "", c.Trace != "", c.Clients > 0} {
+		if chosen {
+			ways++
+		}
+	}
+	switch {
+	case c.Rate < 0 || c.Clients < 0 || c.Duration < 0 || c.Timeout < 0 || c.MaxInFlight < 1:
+		return errors.New("--rate, --clients, --duration and --timeout cannot be negative, and --max-in-flight must be at least 1")
+	case c.Interval < time.Millisecond:
+		return fmt.Errorf("interval is %v: want at least 1ms", c.Interval)
+	case ways != 1:
+		return errors.New("say how much load: either --rate N (requests a second), --profile, --trace or --clients N")
+	case c.Poisson && c.Rate == 0 && c.Profile == "":
+		return errors.New("--poisson goes with --rate or --profile")
+	case c.Requests > 0 && c.Rate == 0 && c.Clients == 0:
+		return errors.New("--requests goes with --rate or --clients: a profile or a trace says itself how many there are")
+	case c.Duration > 0 && c.Trace != "":
+		return errors.New("--duration does not go with --trace: the trace says itself how long it is")
+	case c.Rate > 0 && c.Requests > 0 && c.Duration > 0:
+		return errors.New("with --rate, say either --duration or --requests: one follows from the other")
+	case c.DataRandom && c.Data == "":
+		return errors.New("--data-random goes with --data")
+	}
+	return nil
 }

@@ -84,6 +84,9 @@ type environment struct {
 // status shows a line in place on a terminal, and nothing elsewhere.
 func (e *environment) status(line string) {
 	if e.width > 0 {
+		if text := []rune(line); len(text) >= e.width { // a line that wraps cannot be replaced
+			line = string(text[:e.width-1])
+		}
 		fmt.Fprint(e.stderr, "\r\x1b[K"+line)
 	}
 }

@@ -65,6 +65,11 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 	unknownKey := filepath.Join(tmp, "unknown.json")
 	notANumber := filepath.Join(tmp, "number.json")
 	used := filepath.Join(tmp, "used")
+	mix, badMix, table := filepath.Join(tmp, "mix.json"), filepath.Join(tmp, "bad.json"), filepath.Join(tmp, "table.csv")
+	if err := errors.Join(os.WriteFile(mix, []byte(`[{"path": "/x"}]`), 0o600), os.WriteFile(badMix, []byte(`[{"priority": "urgent"}]`), 0o600),
+		os.WriteFile(table, []byte("id\nP1\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.WriteFile(unknownKey, []byte(`{"lab": {"repeat": 5}}`), 0o600),
 		os.WriteFile(notANumber, []byte(`{"lab": {"H": {"seed": "many"}}}`), 0o600),
 		os.Mkdir(used, 0o700), os.WriteFile(filepath.Join(used, results.RunsFile), []byte("{}\n"), 0o600)); err != nil {
@@ -113,6 +118,21 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		"unreadable expectation":   {[]string{"load", "--clients", "1", "-e", "p99", server.URL}, "no comparison"},
 		"unreadable header":        {[]string{"load", "--clients", "1", "-H", "colonless", server.URL}, "want NAME: VALUE"},
 		"absent body":              {[]string{"load", "--clients", "1", "-d", "@" + out, server.URL}, "the body"},
+		"a bad profile":            {[]string{"load", "--profile", "100", server.URL}, "want RATE:TIME"},
+		"a profile, and requests":  {[]string{"load", "--profile", "100:1s", "--requests", "1", server.URL}, "--requests goes with"},
+		"an absent trace":          {[]string{"load", "--trace", out, server.URL}, "--trace"},
+		"a trace without times":    {[]string{"load", "--trace", badMix, server.URL}, "seconds such as 12.5"},
+		"unknown placeholder":      {[]string{"load", "--clients", "1", "--data", table, server.URL + "/{{.name}}"}, `no column "name": want {{n}}, {{.id}}`},
+		"data of another kind":     {[]string{"load", "--clients", "1", "--data", mix, server.URL}, ".csv or .jsonl"},
+		"random without data":      {[]string{"load", "--clients", "1", "--data-random", server.URL}, "goes with --data"},
+		"a mix that is none":       {[]string{"load", "--clients", "1", "--mix", unknownKey, server.URL}, "no list of requests"},
+		"a mix of no priority":     {[]string{"load", "--clients", "1", "--mix", badMix, server.URL}, "request 1: spillway: unknown priority"},
+		"no such class":            {[]string{"load", "--clients", "1", "--mix", mix, "-e", "critical:p99<1s", server.URL}, `no class "critical": want one of --mix: /x`},
+		"two formats":              {[]string{"load", "--clients", "1", "--json", "--format", "prometheus", server.URL}, "either --json"},
+		"unknown format":           {[]string{"load", "--clients", "1", "--format", "xml", server.URL}, "text"},
+		"csv below a file":         {[]string{"load", "--clients", "1", "--csv", filepath.Join(file, "out"), server.URL}, "--csv"},
+		"csv, and a bad rate":      {[]string{"load", "--rate", "1e12", "--csv", out, server.URL}, "a rate of 1e+12"},
+		"no interval":              {[]string{"load", "--rate", "1", "--interval", "0s", server.URL}, "interval is 0s"},
 		"absent configuration":     {[]string{"--config", out, "version"}, "configuration file"},
 		"unknown configuration":    {[]string{"--config", unknownKey, "version"}, `unknown key "lab.repeat"`},
 		"configured, not a number": {[]string{"--config", notANumber, "lab", "H", "--out", out}, "many"},

@@ -1,0 +1,75 @@
+package loadgen
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+func parseURL(s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	if err != nil {
+		if e, ok := errors.AsType[*url.Error](err); ok {
+			err = e.Err // without the verb and a second copy of the URL
+		}
+		return nil, fmt.Errorf("loadgen: URL %q: %w", s, err)
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return nil, fmt.Errorf("loadgen: URL %q: want http://host:port/path or https://host:port/path", s)
+	}
+	return u, nil
+}
+
+// cloneHeader copies h in canonical form, or says which line net/http would
+// refuse to send.
+func cloneHeader(h http.Header) (http.Header, error) {
+	c := make(http.Header, len(h))
+	for name, values := range h {
+		if !isToken(name) {
+			return nil, fmt.Errorf("loadgen: header name %q: want letters, digits and -", name)
+		}
+		for _, v := range values {
+			if strings.ContainsFunc(v, isControl) {
+				return nil, fmt.Errorf("loadgen: header %s: its value %q holds a control character", name, v)
+			}
+			c.Add(name, v)
+		}
+	}
+	return c, nil
+}
+
+// isToken reports whether s is a token of RFC 9110, as methods and header names are.
+func isToken(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+	})
+}
+
+// isPlainHost reports whether a host needs no translation before it is sent.
+func isPlainHost(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; !isLetterOrDigit(c) && strings.IndexByte(".-_:[]", c) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// isPlainTarget reports whether s, a path with a query, is sent as it is.
+func isPlainTarget(s string) bool {
+	if s == "" || s[0] != '/' {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; !isLetterOrDigit(c) && strings.IndexByte("/?&=-_.~!$'()*+,;:@", c) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func isLetterOrDigit(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || isDigit(c)
+}

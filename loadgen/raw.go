@@ -1,0 +1,177 @@
+package loadgen
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// doubtAfter is how long a connection may be idle before it is asked whether it is
+// still open. Servers close idle connections after seconds at the earliest.
+const doubtAfter = time.Second
+
+// connections are the kept-alive connections to one host: as many as requests were
+// in flight at one time, or as many as there are places.
+type connections struct {
+	address string
+	dial    func(ctx context.Context, network, address string) (net.Conn, error)
+	places  chan struct{} // a token for each connection in use; nil: no bound
+
+	mu   sync.Mutex
+	idle []*conn // the one that was used last is taken first
+}
+
+func newConnections(address string, most int) *connections {
+	cs := &connections{address: address, dial: new(net.Dialer).DialContext}
+	if most > 0 {
+		cs.places = make(chan struct{}, most)
+	}
+	return cs
+}
+
+// call is one request on its way.
+type call struct {
+	ctx      context.Context
+	began    time.Time
+	deadline time.Time // zero: none
+	toHEAD   bool
+	repeats  bool // sending it twice does no harm
+	closes   bool // the connection ends with the answer
+}
+
+// send sends the request that write returns, and reads its answer. It returns the
+// connection, which holds the answer's body if wants returned true, and which the
+// caller gives back with done.
+//
+// A kept-alive connection may have been closed by the server since. If it ends
+// without a byte of an answer, the request is sent once more, over a new one,
+// unless the server may have acted on it.
+func (cs *connections) send(x call, write func(*conn) []byte, wants func(status int) bool) (status int, c *conn, err error) {
+	if err := cs.enter(x); err != nil {
+		return 0, nil, err
+	}
+	c = cs.takeIdle(x.began)
+	for {
+		reused := c != nil
+		if !reused {
+			if c, err = cs.open(x); err != nil {
+				cs.leave()
+				return 0, nil, err
+			}
+		}
+		status, err = c.exchange(x, write(c), wants)
+		if err == nil {
+			return status, c, nil
+		}
+		c.close()
+		if !reused || c.answers.begun || !x.repeats && c.written > 0 || x.ctx.Err() != nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			cs.leave()
+			return 0, nil, x.cause(err)
+		}
+		c = nil
+	}
+}
+
+// cause says what an error of a connection comes from: its deadline is the request's.
+func (x *call) cause(err error) error {
+	switch {
+	case x.ctx.Err() != nil:
+		return x.ctx.Err()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// enter waits for a place.
+func (cs *connections) enter(x call) error {
+	if cs.places == nil {
+		return x.ctx.Err()
+	}
+	select {
+	case cs.places <- struct{}{}:
+		return nil
+	default:
+	}
+	ctx := x.ctx
+	if !x.deadline.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, x.deadline)
+		defer cancel()
+	}
+	select {
+	case cs.places <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (cs *connections) leave() {
+	if cs.places != nil {
+		<-cs.places
+	}
+}
+
+// takeIdle returns a connection that is open as far as can be known, or nil.
+func (cs *connections) takeIdle(now time.Time) *conn {
+	for {
+		cs.mu.Lock()
+		last := len(cs.idle) - 1
+		if last < 0 {
+			cs.mu.Unlock()
+			return nil
+		}
+		c := cs.idle[last]
+		cs.idle[last] = nil
+		cs.idle = cs.idle[:last]
+		cs.mu.Unlock()
+		if now.Sub(c.used) < doubtAfter || c.quiet() {
+			return c
+		}
+		c.close()
+	}
+}
+
+// done takes a connection back after a complete answer.
+func (cs *connections) done(c *conn, now time.Time) {
+	if c.keep {
+		c.used = now
+		cs.mu.Lock()
+		cs.idle = append(cs.idle, c)
+		cs.mu.Unlock()
+	} else {
+		c.close()
+	}
+	cs.leave()
+}
+
+func (cs *connections) closeIdle() {
+	cs.mu.Lock()
+	idle := cs.idle
+	cs.idle = nil
+	cs.mu.Unlock()
+	for _, c := range idle {
+		c.close()
+	}
+}
+
+func (cs *connections) open(x call) (*conn, error) {
+	ctx := x.ctx
+	if !x.deadline.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, x.deadline)
+		defer cancel()
+	}
+	nc, err := cs.dial(ctx, "tcp", cs.address)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return nil, err
+	}
+	return &conn{Conn: nc, answers: newAnswers(nc)}, nil
+}
