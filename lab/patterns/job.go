@@ -178,8 +178,8 @@ func parked(ctx context.Context, j Job) (results.Run, error) {
 const (
 	// RequestTimeout bounds one request of the set-up "for real".
 	RequestTimeout = 30 * time.Second
-	// MaxConnections is how many the database may have there: no fewer than a pool has
-	// workers, so that the pattern bounds them.
+	// MaxConnections is how many the database may have there, and in the scenarios: no
+	// fewer than a pool has workers, so that the pattern bounds them.
 	MaxConnections = 100
 )
 

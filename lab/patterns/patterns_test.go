@@ -32,6 +32,11 @@ func made(c Config) (runs []results.Run) {
 			run(k, map[string]any{"gomaxprocs": runtime.GOMAXPROCS(0), "size": s.points[i].at})
 		}
 	}
+	for _, s := range scenarios {
+		for _, k := range s.keys(c) {
+			run(k, scene{Config: c}.params())
+		}
+	}
 	return runs
 }
 

@@ -27,7 +27,7 @@ func TestThePatternsInEverySetUp(t *testing.T) {
 	c := experiment.Sized[patternsplan.Config]("quick")
 	c.Requests, c.Clients, c.Workers, c.Patients = 40, 10, 4, 500
 	c.MinLatency, c.MaxLatency = time.Millisecond, 2*time.Millisecond
-	c.SizeTime = 60 * time.Millisecond
+	c.SizeTime, c.Watch, c.Users = 60*time.Millisecond, 500*time.Millisecond, 300
 	cache := t.TempDir()
 	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} { // of the database
 		t.Setenv(name, cache)
