@@ -18,9 +18,10 @@ type Family struct {
 	Sources         []Source
 	Method          []Note // how the figures were made
 	Columns         []Column
-	Stacks          Stacks // bars of the parts of those columns; none without parts
-	Behind          string // the column that is above 1 where Spillway loses; empty: none
-	Grid            string // how the set-ups of a grid begin; empty: there is none
+	Stacks          Stacks            // bars of the parts of those columns; none without parts
+	Behind          string            // the column that is above 1 where Spillway loses; empty: none
+	Grid            string            // how the set-ups of a grid begin; empty: there is none
+	Axes            map[string]string // set-ups whose loads are sizes, the parameter size of their runs, and what that counts: "workers"
 	Recommendations []Recommendation
 }
 

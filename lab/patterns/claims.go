@@ -170,6 +170,7 @@ var family = ledger.Family{
 				{ID: "warm", Title: "a warm pool reuses 80–90 %", Subject: "true reuse of response objects in a warm pool", Unit: "%", Rule: judge.Between(80, 90), Published: []float64{80, 90}, Spread: 1, Max: 100,
 					Cases: ledger.Only(ledger.Case{Setup: Shape + ", kept warm", Value: of(Shape, Sustained, Warm, reuse).Times(100)}, ledger.Case{Setup: Process, Value: of(Process, Brisk, Optimized, reuse).Times(100), Beside: true})},
 			}},
+		claimOfSizes, claimOfCrowd, claimOfStall, claimOfNeighbours,
 		{ID: "H9", Title: "pooled objects must be cleared, or one patient's data reaches another's response", Published: "a rule, no figure",
 			Note: "Clearing alone does not suffice: the published code gives the object back before the receiver has encoded it.",
 			Parts: []ledger.Part{
@@ -192,7 +193,14 @@ var family = ledger.Family{
 				{ID: "connections", Title: "a pool never holds more connections than it has workers", Subject: "the most connections held/workers", Unit: "x", Kind: judge.Every, Rule: judge.AtMost(1), Published: []float64{1}, Cases: held},
 			}},
 	},
-	Columns: []ledger.Column{{Key: "stack_kb", Name: "stack of a goroutine, KB", Format: "decimals"}},
+	Axes: axes(),
+	Columns: []ledger.Column{
+		{Key: "stack_kb", Name: "stack of a goroutine, KB", Format: "decimals"},
+		{Key: withoutConnection.Key, Name: "no connection within 10 s"}, {Key: "longest_wait_ns", Name: "longest wait for one", Format: "nanos"},
+		{Key: "answered", Name: "answered"}, {Key: "refused", Name: "refused"},
+		{Key: growth.Key, Name: "goroutines for each request", Format: "decimals"}, {Key: mostGoroutines.Key, Name: "most goroutines"},
+		{Key: neighbourGood.Key, Name: "the neighbour's good/s"}, {Key: "beside_good", Name: "its own good/s"},
+	},
 	Recommendations: []ledger.Recommendation{
 		{For: "patient-facing services and real-time monitoring", Use: "optimized: a worker pool with pooled response objects", RestsOn: []string{"H9/cleared", "H10"}},
 		{For: "internal tools", Use: "workerpool", RestsOn: []string{"H8", "H11/connections"}},
@@ -208,6 +216,8 @@ var family = ledger.Family{
 		{Title: "The published shape, and ours", Text: "The published load test calls a function that waits 100 ms for queue room; the printed HTTP handler is different code and refuses at once. “Published shape” is the former, rebuilt, and decides the claims. “In process” are our patterns in its place, whose pool refuses another share, and “for real” are ours in a server of their own with HTTP and a database. These stand beside it."},
 		{Title: "Side by side", Text: "Pools spend their time waiting for the store. They run at the same time, each in a process of its own, at the full published size; what they differ from a twin is the noise floor. Naive does all of its work within a second under the short loads, and then runs alone."},
 		{Title: "What the hit counter counts", Text: "The published reuse rate counts every Get as a hit and is diluted by the error path, the only one that gives an object back. A pool that never reuses anything would report about 51 %. Here reuse is counted where it happens: a Get that was answered by an earlier Put."},
+		{Title: "Sizes of pools", Text: "H5 compares published pools of several sizes under 500 clients that send back to back: one to four workers for each core and 10, 30, 100 and 500, each with the queue that the rule gives it. Over a store that waits they run at the same time. Over one of 1 ms, and where look-ups compute, they keep the processors busy and take turns, in a random order. With --sweep the published pool of 20 workers, a queue of 100 and 500 clients is also measured with one of the three changed: what each does to throughput, goodput and p99."},
+		{Title: "Scenarios", Text: "H6, H7 and H8 are stories without figures. They are played as told, in real time: 10,000 users at once at a database server that allows 100 connections; requests at an even pace when the query suddenly takes 30 s; a service with 5,000 clients beside another one, at a database that runs 100 look-ups at full speed and with c of them does √(100/c) of what it could. The pool is the published one: 20 workers, a queue of 100, 100 ms for room in it. Clients of the service beside the neighbour that are refused ask again after a second."},
 		{Title: "Scaled runs", Text: "How many requests a client has decides what is refused, as do clients, workers and queue places. So claims about the sizes are open when other sizes were run."},
 	},
 }

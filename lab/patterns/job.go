@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/burn"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/patterns/specimen"
@@ -24,8 +25,10 @@ type Job struct {
 	Config
 	Load, Pattern string
 	Seed          uint64
-	Database      string // path of the SQLite file; empty: the simulated store
-	WarmUp        bool   // send a request of each client before measuring
+	Database      string        // path of the SQLite file; empty: the simulated store
+	WarmUp        bool          // send a request of each client before measuring
+	Time          time.Duration // that the load lasts, in place of its number of requests
+	Compute       time.Duration // that a look-up computes, in place of the store's latency
 }
 
 // Params are the settings that the claims need.
@@ -69,10 +72,7 @@ func (j Job) Play(ctx context.Context, s Subject) (results.Run, error) {
 				others.Add(1)
 			}
 		}
-		if errors.Is(err, specimen.ErrFull) {
-			return loadgen.Rejected
-		}
-		return loadgen.FromError(err)
+		return outcome(err)
 	})
 	closed := &loadgen.Closed{Clients: j.Clients, Requests: uint64(j.Clients)}
 	if j.WarmUp {
@@ -80,7 +80,7 @@ func (j Job) Play(ctx context.Context, s Subject) (results.Run, error) {
 			return results.Run{}, err
 		}
 	}
-	closed.Requests = uint64(j.Requests)
+	closed.Requests, closed.Duration = uint64(j.Requests), j.Time
 	getsBefore, madeBefore, _ := s.Replies()
 	p := usage.Start()
 	res, err := loadgen.Run(ctx, loadgen.Config{Target: look, Interval: service.Step, Closed: closed})
@@ -105,6 +105,14 @@ func (j Job) Play(ctx context.Context, s Subject) (results.Run, error) {
 	return run, nil
 }
 
+// outcome is what a look-up's error stands for.
+func outcome(err error) loadgen.Outcome {
+	if errors.Is(err, specimen.ErrFull) {
+		return loadgen.Rejected
+	}
+	return loadgen.FromError(err)
+}
+
 // AddStack adds the measured stack of a goroutine, in KB of 1,024 bytes.
 func AddStack(run *results.Run, u usage.Usage) {
 	if u.PeakStacks > 0 {
@@ -119,6 +127,9 @@ func published(ctx context.Context, j Job) (results.Run, error) {
 		return parked(ctx, j)
 	}
 	store := &specimen.Simulated{MinLatency: j.MinLatency, MaxLatency: j.MaxLatency, ErrorRate: j.ErrorRate, Seed: j.Seed}
+	if j.Compute > 0 {
+		store.Work = burn.For(j.Compute)
+	}
 	shape, err := specimen.New(j.Pattern, store, specimen.Config{Workers: j.Workers, Queue: j.QueueSize, Wait: j.QueueWait})
 	if err != nil {
 		return results.Run{}, err
@@ -167,8 +178,8 @@ func parked(ctx context.Context, j Job) (results.Run, error) {
 const (
 	// RequestTimeout bounds one request of the set-up "for real".
 	RequestTimeout = 30 * time.Second
-	// MaxConnections is how many the database may have there: no fewer than a pool has
-	// workers, so that the pattern bounds them.
+	// MaxConnections is how many the database may have there, and in the scenarios: no
+	// fewer than a pool has workers, so that the pattern bounds them.
 	MaxConnections = 100
 )
 

@@ -22,7 +22,9 @@ var Experiment = experiment.Declare(family, help, Plan, Roles())
 
 const help = `A patient is looked up by id, in a store that takes 50 to 100 ms and fails 5 % of the time. It is done under the published patterns (naive: a goroutine for every request; workerpool: 20 workers and a queue of 100, refusing when full; optimized: the same with reused response objects) and by a limiter of ours. Three set-ups are measured. The published shape is the published code, rebuilt, at its published size, and decides the claims. Ours stand beside it: in process, as function calls over a simulated store, and for real, over HTTP to a server with a SQLite file that has the same latency and errors added and refuses at once.
 
-Clients send back to back, each its share of the requests: 1,000 by 100 clients (low), 10,000 by 1,000 (high), 50,000 by 500 (sustained). Fewer requests for each client would have other answers, so a claim that is about the sizes is open when others were run. Every contestant runs in a process of its own under a memory cap. Refusals, errors and successes are never mixed.`
+Clients send back to back, each its share of the requests: 1,000 by 100 clients (low), 10,000 by 1,000 (high), 50,000 by 500 (sustained). Fewer requests for each client would have other answers, so a claim that is about the sizes is open when others were run. Published pools of several sizes are compared over stores of 1, 75 and 500 ms and where look-ups compute, and the source's three stories of a service without a bound are played: 10,000 users at a database of 100 connections, a query that suddenly takes 30 s, and a naive service beside another one on the same database. With --sweep, throughput, goodput and p99 are also measured against workers, queue and clients.
+
+Every contestant runs in a process of its own under a memory cap. Refusals, errors and successes are never mixed.`
 
 // program plays every role that needs the patient API.
 const program = "patient"
@@ -34,6 +36,8 @@ const (
 	RoleDatabase = "patterns-database" // of a number of patients: the path of its file
 
 	rolePublished = "patterns-published"
+	roleSizes     = "patterns-sizes"
+	roleScenario  = "patterns-scenario"
 )
 
 // The set-ups.
@@ -78,6 +82,10 @@ type Config struct {
 	MinLatency time.Duration `group:"Size" default:"50ms" least:"0s" help:"Least time the store takes."`
 	MaxLatency time.Duration `group:"Size" default:"100ms" help:"Most time the store takes."`
 	ErrorRate  float64       `group:"Size" default:"0.05" least:"0" most:"0.999" help:"Share of store calls that fail."`
+	SizeTime   time.Duration `group:"Size" default:"6s" quick:"1s" least:"60ms" help:"How long a pool of each size is loaded over a store that waits; a sixtieth of it where the pools keep the processors busy and take turns."`
+	Users      int           `group:"Size" default:"10000" quick:"1000" least:"1" most:"100000" help:"Users that ask a database of 100 connections at once."`
+	Watch      time.Duration `group:"Size" default:"4s" quick:"1s" full:"30s" least:"500ms" help:"How long a service is watched whose query takes 30 s, and one beside a naive neighbour."`
+	Sweep      bool          `help:"Also measure throughput, goodput and p99 against 10 to 500 workers, 0 to 5,000 queue places and 10 to 1,000 clients. No claim needs it."`
 	Patients   int           `group:"Size" default:"100000" quick:"1000" least:"1" most:"999999" help:"Patients in the database, which is made on first use and kept in your cache folder."`
 	MemoryCap  int           `default:"2048" least:"0" placeholder:"MIB" help:"A contestant that needs more memory than that is killed, which is a result; 0 sets no limit."`
 }
@@ -86,6 +94,8 @@ type Config struct {
 func Roles() map[string]contestant.Role {
 	roles := demonstrations.Roles()
 	roles[rolePublished] = contestant.Func(published)
+	roles[roleSizes] = contestant.Func(pools)
+	roles[roleScenario] = contestant.Func(played)
 	return roles
 }
 
@@ -103,6 +113,10 @@ func Plan(c Config) (experiment.Plan, error) {
 		_, err := contestant.Run(ctx, contestant.Spec{Program: program, Role: RoleDatabase, Input: c.Patients}, &database)
 		return err
 	}
+	for _, s := range c.series() {
+		p.Groups = append(p.Groups, c.group(s))
+	}
+	p.Cells = c.scenes()
 	for _, k := range c.keys() {
 		p.Cells = append(p.Cells, experiment.Cell{
 			Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Beside: c.beside(k), Expect: c.expect(k),
@@ -143,9 +157,11 @@ func (c Config) job(k ledger.Key, seed uint64) Job {
 	return j
 }
 
+// process is what it takes to start one and to end it.
+const process = 300 * time.Millisecond
+
 // expect is roughly how long a contestant needs.
 func (c Config) expect(k ledger.Key) time.Duration {
-	const process = 300 * time.Millisecond
 	j := c.job(k, 0)
 	quota, turns := float64(j.Requests)/float64(j.Clients), 1.1
 	if j.WarmUp {
@@ -164,8 +180,7 @@ func (c Config) expect(k ledger.Key) time.Duration {
 func (c Config) keys() (out []ledger.Key) {
 	add := func(setup, load string, patterns ...string) {
 		for _, p := range patterns {
-			listed := map[string]string{Warm: Optimized, Uncleared: Optimized}[p]
-			if len(c.Contestant) > 0 && !slices.Contains(c.Contestant, cmp.Or(listed, p)) {
+			if !c.wants(p) {
 				continue
 			}
 			out = append(out, ledger.Key{Setup: setup, Load: load, Pattern: p})
@@ -187,6 +202,16 @@ func (c Config) keys() (out []ledger.Key) {
 	add(Shape, Parked, Naive)
 	return out
 }
+
+// wants reports whether the user chose the contestant, or the one that it is a form of.
+func (c Config) wants(pattern string) bool {
+	form := map[string]string{Warm: Optimized, Uncleared: Optimized, Queueing: Naive, Ours: WorkerPool}[pattern]
+	return len(c.Contestant) == 0 || slices.Contains(c.Contestant, cmp.Or(form, pattern))
+}
+
+// besideSustained are the cells that run beside the pools under sustained load, which take
+// the longest by far and wait for nearly all of it.
+const besideSustained = "pools, " + Sustained
 
 // beside names the cells that run at the same time, each in a process of its own. Pools
 // spend their time waiting for the store and refusing: beside each other their figures

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -20,10 +21,21 @@ func TestMain(m *testing.M) { labtest.Main(m, Roles()) }
 
 // made is a run of each cell, at the size given.
 func made(c Config) (runs []results.Run) {
+	run := func(k ledger.Key, params map[string]any) {
+		runs = append(runs, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Elapsed: 1, Params: params})
+	}
 	for _, k := range c.keys() {
-		runs = append(runs, results.Run{
-			Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Elapsed: 1, Params: c.job(k, 0).Params(),
-		})
+		run(k, c.job(k, 0).Params())
+	}
+	for _, s := range c.series() {
+		for i, k := range c.group(s).Keys {
+			run(k, map[string]any{"gomaxprocs": runtime.GOMAXPROCS(0), "size": s.points[i].at})
+		}
+	}
+	for _, s := range scenarios {
+		for _, k := range s.keys(c) {
+			run(k, scene{Config: c}.params())
+		}
 	}
 	return runs
 }

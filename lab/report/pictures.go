@@ -47,6 +47,7 @@ func (s *session) Pictures() []section {
 	}
 	all := []section{
 		{"curves", "Against load", "Against offered load", "What a service is worth that is offered more than it can do: it should climb to its capacity and stay there. Medians over the repeats. A request that is neither answered nor refused in time counts with its whole wait.", seriesKeys(s.patterns), nil, each(s.Setups, s.curves)},
+		{"sizes", "Against size", "Against size", "What comes of it when one size grows and the others stay, or grow with it as the name of each says. Throughput counts refusals, as the published harnesses do. Medians over the repeats.", nil, nil, each(s.Setups, s.sizeCurves)},
 		{"time", "Over time", "Over time", "What the contestants' processes used in the first repeat.", seriesKeys(s.patterns), nil, each(s.Setups, s.timelines)},
 		{"limits", "Limits", "Limits over time", "Limit, in flight and waiting in the first repeat, of each contestant whose limit moves and under every load beyond the capacity.", seriesKeys([]string{"limit", "in flight", "waiting"}), nil, each(s.Setups, s.limits)},
 		{"stacks", "Made of", "What it is made of", s.Family.Stacks.Axis + ". Medians over the repeats.", parts, nil, each(s.Setups, s.stack)},

@@ -202,6 +202,9 @@ func (c *cell) offGood() (out []float64) {
 // it: a row for each contestant, and a column for each load, or, where there
 // is only one load, for each figure.
 func (s *session) ownTables(g *setup) (out []table) {
+	if s.axis(g) != "" {
+		return s.sizeTable(g)
+	}
 	if slices.ContainsFunc(g.cells, (*cell).asked) {
 		return nil
 	}
@@ -233,6 +236,9 @@ func (s *session) Runs() []table {
 	var lines []row
 	for i := range s.runs {
 		r := &s.runs[i]
+		if s.Family.Axes[r.Setup] != "" && r.Killed == "" && r.Failed == "" {
+			continue // the sizes have a table of their own
+		}
 		line := (&cell{Key: ledger.Key{Pattern: title(r)}, runs: []*results.Run{r}}).row(ofRun)
 		switch {
 		case r.Killed != "":

@@ -42,10 +42,11 @@ type Config struct {
 // Service answers look-ups in one of the published ways.
 type Service struct {
 	pattern string
-	store   *Simulated
+	store   Store
 	wait    time.Duration
 	jobs    chan request // nil: a goroutine for every request
 	workers sync.WaitGroup
+	alive   atomic.Int64
 	replies *replyPool // nil: a new reply for every look-up
 }
 
@@ -61,7 +62,7 @@ type (
 )
 
 // New starts the workers that the pattern has. Close ends them.
-func New(pattern string, store *Simulated, cfg Config) (*Service, error) {
+func New(pattern string, store Store, cfg Config) (*Service, error) {
 	s := &Service{pattern: pattern, store: store, wait: cfg.Wait}
 	switch pattern {
 	case Naive:
@@ -74,7 +75,9 @@ func New(pattern string, store *Simulated, cfg Config) (*Service, error) {
 	}
 	s.jobs = make(chan request, cfg.Queue)
 	for range cfg.Workers {
+		s.alive.Add(1)
 		s.workers.Go(func() {
+			defer s.alive.Add(-1)
 			for r := range s.jobs {
 				a := s.lookUp(r.id)
 				r.answer <- a
@@ -92,7 +95,11 @@ func New(pattern string, store *Simulated, cfg Config) (*Service, error) {
 func (s *Service) Look(id string) (*Reply, error) {
 	r := request{id, make(chan answer, 1)}
 	if s.jobs == nil {
-		go func() { r.answer <- s.lookUp(id) }()
+		s.alive.Add(1)
+		go func() {
+			defer s.alive.Add(-1)
+			r.answer <- s.lookUp(id)
+		}()
 	} else {
 		select {
 		case s.jobs <- r:
@@ -152,6 +159,10 @@ func (s *Service) Replies() (gets, made uint64, ok bool) {
 	}
 	return gets, made, ok
 }
+
+// Goroutines returns how many goroutines the service has now, without those of its
+// callers.
+func (s *Service) Goroutines() int { return int(s.alive.Load()) }
 
 // Close ends the workers. No request may be in progress.
 func (s *Service) Close() {

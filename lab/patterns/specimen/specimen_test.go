@@ -2,6 +2,7 @@ package specimen
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -104,6 +105,44 @@ func TestNaiveLooksEverythingUpAtOnce(t *testing.T) {
 		}
 		if took := time.Since(start); took != time.Second || store.PeakCalls() != 1000 {
 			t.Errorf("%v, %d look-ups at once", took, store.PeakCalls())
+		}
+	})
+}
+
+func TestGoroutinesAreCountedAsTheRuntimeCountsThem(t *testing.T) {
+	for pattern, want := range map[string]int{Naive: 500, WorkerPool: 20} {
+		inVirtualTime(t, pattern, always(time.Second), func(s *Service) {
+			var callers sync.WaitGroup
+			before := runtime.NumGoroutine() - s.Goroutines()
+			for c := range 500 {
+				callers.Go(func() { _, _ = s.Look(ID(c)) })
+			}
+			time.Sleep(200 * time.Millisecond) // those without room have been refused
+			synctest.Wait()
+			waiting := 500
+			if pattern != Naive {
+				waiting = 120
+			}
+			// The runtime may still count one that has just ended, on each processor.
+			if got, runtimes := s.Goroutines(), runtime.NumGoroutine()-before-waiting; got != want || runtimes < want || runtimes > want+runtime.GOMAXPROCS(0) {
+				t.Errorf("%s: %d goroutines, the runtime counts %d, want %d", pattern, got, runtimes, want)
+			}
+			callers.Wait()
+			synctest.Wait()
+			if got := s.Goroutines(); pattern == Naive && got != 0 {
+				t.Errorf("%d goroutines are left", got)
+			}
+		})
+	}
+}
+
+func TestAStoreThatComputesDoesNotWait(t *testing.T) {
+	computed := 0
+	store := &Simulated{MinLatency: time.Hour, MaxLatency: time.Hour, Work: func() { computed++ }}
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		if p, err := store.Patient(ID(7)); err != nil || p.ID != ID(7) || computed != 1 || time.Since(start) != 0 {
+			t.Errorf("%+v, %v, computed %d times in %v", p, err, computed, time.Since(start))
 		}
 	})
 }

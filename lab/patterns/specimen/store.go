@@ -34,11 +34,17 @@ func ID(n int) string { return fmt.Sprintf("P%06d", n) }
 // ErrStore is the error of a look-up that fails.
 var ErrStore = errors.New("specimen: the store failed")
 
+// Store finds patients.
+type Store interface {
+	Patient(id string) (*Patient, error)
+}
+
 // Simulated is the published store: it makes up a patient, after a uniform time and
 // with a share of failures. The zero value is as fast as it can and never fails. Set the
 // fields before use.
 type Simulated struct {
 	MinLatency, MaxLatency time.Duration
+	Work                   func() // what a look-up computes, in place of that time; nil: nothing
 	ErrorRate              float64
 	Seed                   uint64
 
@@ -58,7 +64,11 @@ func (s *Simulated) Patient(id string) (*Patient, error) {
 	s.busy++
 	s.peak = max(s.peak, s.busy)
 	s.mu.Unlock()
-	time.Sleep(latency)
+	if s.Work != nil {
+		s.Work()
+	} else {
+		time.Sleep(latency)
+	}
 	s.mu.Lock()
 	s.busy--
 	s.mu.Unlock()

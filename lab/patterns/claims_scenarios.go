@@ -1,0 +1,85 @@
+package patterns
+
+import (
+	"math"
+
+	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/lab/ledger"
+)
+
+// keyOf is a cell of the scenario that is this set-up.
+func keyOf(setup, contestant string) ledger.Key {
+	for _, s := range scenarios {
+		if s.setup == setup {
+			return s.key(contestant)
+		}
+	}
+	return ledger.Key{Setup: setup, Pattern: contestant}
+}
+
+// shapeAndOurs is a case for the published pool, which decides, and one for ours.
+func shapeAndOurs(setup string, value func(ledger.Key) ledger.Term) []ledger.Case {
+	return []ledger.Case{
+		{Setup: Shape, Value: value(keyOf(setup, WorkerPool))},
+		{Setup: "Spillway's pool", Value: value(keyOf(setup, Ours)), Beside: true},
+	}
+}
+
+// crowded opens the cases if there were not as many users as the claim speaks of.
+func crowded(cases ...ledger.Case) func(*ledger.Evidence) []ledger.Case {
+	return func(e *ledger.Evidence) (out []ledger.Case) {
+		for _, c := range cases {
+			if users := e.Param("users"); !math.IsNaN(users) && users != publishedUsers {
+				c.Open = "It is about 10,000 users: run it without --users and without --quick."
+			}
+			out = append(out, c)
+		}
+		return out
+	}
+}
+
+const publishedUsers = 10_000
+
+func unconnected(k ledger.Key) ledger.Term { return ledger.Of(k, withoutConnection) }
+
+// workersHeld compares the most goroutines of a pool with its workers.
+func workersHeld(e *ledger.Evidence) []ledger.Case {
+	return shapeAndOurs(Stall, func(k ledger.Key) ledger.Term {
+		return ledger.Of(k, mostGoroutines).Over(ledger.Const(e.ParamOf(k, "workers")))
+	})
+}
+
+// ofAlone is the neighbour's goodput in per cent of what it does alone.
+func ofAlone(k ledger.Key) ledger.Term {
+	return ledger.Of(k, neighbourGood).Over(ledger.Of(k.By(Nobody), neighbourGood)).Times(100)
+}
+
+var claimOfCrowd = ledger.Claim{ID: "H6", Title: "10,000 users exhaust a database of 100 connections under naive, not under a pool", Published: "a scenario: 10,000 users, 100 connections; no figure",
+	Note: "What becomes of naive is decided by its driver. Where each look-up opens a connection, as database/sql does unless it is told how many it may open, the database refuses all but 100. Where the driver has no more than the database allows, nobody is refused, and the last user waits for as long as the connections need for all of them. The pool spares the database, not the users: it refuses most of them itself.",
+	Parts: []ledger.Part{
+		{ID: "naive", Title: "under naive users get connection errors, or wait over 10 s for a connection", Subject: "the count of users without a connection within 10 s under naive", Kind: judge.Every, Rule: judge.AtLeast(1),
+			Cases: crowded(ledger.Case{Setup: Shape, Value: unconnected(keyOf(Crowd, Naive))},
+				ledger.Case{Setup: Shape + ", queueing for the driver's 100 connections", Value: unconnected(keyOf(Crowd, Queueing)), Beside: true})},
+		{ID: "pool", Title: "under a pool no request is without a connection", Subject: "the count of look-ups without a connection within 10 s under a pool", Kind: judge.Never, Rule: judge.Exactly(0),
+			Cases: crowded(shapeAndOurs(Crowd, unconnected)...)},
+	},
+}
+
+var claimOfStall = ledger.Claim{ID: "H7", Title: "a query slowed to 30 s makes naive hold some 10,000 goroutines, and a pool no more than its workers", Published: "a scenario: about 10,000 goroutines, until memory ends",
+	Note: "333 requests a second arrive, which are 10,000 in 30 s. The goroutines are those that answer; each request also has a caller, which in a server is another one. The service is watched in real time for as long as --watch says, and what it gains with each request is extended to the 30 s.",
+	Parts: []ledger.Part{
+		{ID: "naive", Title: "naive's goroutines grow with every request that arrives, to 10,000 in 30 s", Subject: "what naive holds after 30 s of it", Unit: "goroutines", Rule: judge.Within(0.10, heldByThen), Published: []float64{heldByThen}, Spread: 100,
+			Cases: ledger.One(Shape, ledger.Of(keyOf(Stall, Naive), growth).Times(heldByThen))},
+		{ID: "pool", Title: "a pool never has more goroutines than workers", Subject: "the most goroutines of a pool/its workers", Unit: "x", Kind: judge.Every, Rule: judge.AtMost(1), Cases: workersHeld},
+	},
+}
+
+var claimOfNeighbours = ledger.Claim{ID: "H8", Title: "one naive service with 5,000 goroutines starves the others on its database, and a pool does not", Published: "a scenario: 5,000 goroutines; no figure",
+	Note: "The database runs 100 look-ups at full speed; with more of them, all slow down. So a pool spares its neighbours as long as the bounds of all services together are within what the database bears: here 20 and 20 of 100.",
+	Parts: []ledger.Part{
+		{ID: "naive", Title: "beside a naive service the neighbour does less than half of what it does alone", Subject: "the neighbour's goodput beside naive, of what it does alone,", Unit: "%", Rule: judge.Below(50), Spread: 2,
+			Cases: ledger.One(Shape, ofAlone(keyOf(Neighbour, Naive)))},
+		{ID: "pool", Title: "beside a pool the neighbour does 90 % of what it does alone, or more", Subject: "the neighbour's goodput beside a pool, of what it does alone,", Unit: "%", Rule: judge.AtLeast(90), Spread: 2,
+			Cases: func(*ledger.Evidence) []ledger.Case { return shapeAndOurs(Neighbour, ofAlone) }},
+	},
+}
