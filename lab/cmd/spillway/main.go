@@ -33,6 +33,7 @@ type commandLine struct {
 	Demo    demoCmd    `cmd:"" help:"Half a minute that shows the point: one service through a storm, unprotected, behind a semaphore, behind a limiter."`
 	Lab     labCmd     `cmd:"" help:"Re-measure published claims and say which of them hold."`
 	Load    loadCmd    `cmd:"" help:"Send load to a URL; outcomes apart, latency from the intended start."`
+	Sim     simCmd     `cmd:"" help:"Simulate a service under overload: policies side by side, in virtual time."`
 	Serve   serveCmd   `cmd:"" passthrough:"" help:"Run the reference service: a patient API under one of five concurrency patterns."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 
@@ -52,6 +53,7 @@ Start here:
   spillway lab B                      five minutes and half of the memory: a million jobs a second
   spillway serve --pattern limiter    the service that was measured, on http://localhost:8080
   spillway load --rate 300 http://localhost:8080/api/v1/patients/P000042
+  spillway sim retry-storm            a few seconds: an overload that feeds itself, simulated; --example shows how to describe yours
 
 Results go to standard output, progress and errors to standard error.
 Exit codes: 0 done; 1 an expectation or a measurement failed; 2 bad input; 130 Ctrl-C, after the partial result was written.`
