@@ -102,6 +102,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		"unknown scenario":         {[]string{"sim", "retry-strom"}, "built in are burst"},
 		"a broken scenario":        {[]string{"sim", unknownKey, "--out", out}, `line 1: unknown field "lab"`},
 		"a page below a file":      {[]string{"sim", "burst", "--out", filepath.Join(file, "out.html")}, "make the folder"},
+		"unknown shell":            {[]string{"completion", "tcsh"}, "bash"},
 		"no trials":                {[]string{"lab", "selftest", "--trials", "0"}, "trials is 0"},
 		"no URL":                   {[]string{"load", "--rate", "1"}, "<url>"},
 		"not HTTP":                 {[]string{"load", "--rate", "1", "ftp://localhost/"}, "want http://"},

@@ -24,6 +24,8 @@ type simCmd struct {
 // scenarioName is one that is built in, or the path of a file.
 type scenarioName string
 
+func (scenarioName) completions() []string { return simulate.Builtin() }
+
 // Help teaches.
 func (simCmd) Help() string {
 	return `What would a limiter do to this service? Callers, a backend and the policy between them are simulated in virtual time: a minute takes about a second. Each policy meets the same calls. The decisions are made by the code of the live limiter; the rest is a model, which the scenario describes: when calls arrive, how much work they are, when callers leave and retry, how the backend slows down, and what happens to it.
