@@ -5,7 +5,7 @@
 //	go run ./internal/api -check     fail if the list is not up to date, or if a change of it
 //	                                 breaks a package on its way to v1 unannounced
 //
-// scripts/release.sh keeps the list of the last release, in docs/api/released.txt.
+// The list of the last release is docs/api/released.txt.
 // listing.go makes the lines and breaking.go compares them.
 package main
 
