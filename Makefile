@@ -1,6 +1,6 @@
 # make is the quick loop, make ci exactly what CI does.
 .DEFAULT_GOAL := quick
-.PHONY: quick ci fmt vet layers test race lint fuzz bench tidy help
+.PHONY: quick ci fmt vet layers api test race lint fuzz bench tidy help
 
 FUZZTIME ?= 30s
 BENCH    ?= .
@@ -18,6 +18,9 @@ vet: ## go vet, every module
 
 layers: ## imports only point down
 	go test ./internal/layers
+
+api: ## renew the list of the exported API, docs/api/current.txt
+	go run ./internal/api
 
 test: ## tests of the root module, without the race detector
 	go test ./...

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"math/rand/v2"
 	"time"
 
@@ -37,7 +38,10 @@ const reserve = 10
 
 // Run simulates s and reports the result of every call. The same scenario always
 // gives exactly the same report. An error says what is wrong with the scenario.
-func Run(s Scenario) (Report, error) {
+func Run(s Scenario) (Report, error) { return RunContext(context.Background(), s) }
+
+// RunContext is Run for long scenarios: when ctx ends it stops, without a report.
+func RunContext(ctx context.Context, s Scenario) (Report, error) {
 	sc, err := s.normal()
 	if err != nil {
 		return Report{}, err
@@ -63,7 +67,10 @@ func Run(s Scenario) (Report, error) {
 	for _, c := range sc.Changes {
 		r.events.add(c.At, change, nil, 0)
 	}
-	for {
+	for n := 0; ; n++ {
+		if n%1024 == 0 && ctx.Err() != nil {
+			return Report{}, ctx.Err()
+		}
 		e, ok := r.events.next()
 		if !ok {
 			break

@@ -1,6 +1,8 @@
 package sim_test
 
 import (
+	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -316,6 +318,20 @@ func TestWatchSeesTheTimelineGrow(t *testing.T) {
 	r := run(t, s)
 	if !reflect.DeepEqual(seen, r.Timeline) || len(seen) != 200 {
 		t.Errorf("watched %d points, the timeline has %d, want 200 of both", len(seen), len(r.Timeline))
+	}
+}
+
+func TestARunEndsWithItsContext(t *testing.T) {
+	s := plain(2)
+	ctx, cancel := context.WithCancel(t.Context())
+	seen := 0
+	s.Record.Watch = func(sim.Point) {
+		if seen++; seen == 20 {
+			cancel()
+		}
+	}
+	if _, err := sim.RunContext(ctx, s); !errors.Is(err, context.Canceled) || seen > 150 {
+		t.Errorf("cancelled after 20 points of 200, it went on to %d: %v", seen, err)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 // one line do not import each other. lab/* is every experiment that has no other place.
 var layers = [][]string{
 	{"internal/carry"},
-	{".", "histogram", "internal/fair", "internal/layers", "retrybudget"},
+	{".", "histogram", "internal/api", "internal/fair", "internal/layers", "internal/tools/modzip", "retrybudget"},
 	{"internal/refusal", "limit", "loadgen", "objectpool"},
 	{"internal/gate", "internal/handoff"},
 	{"limiter"},

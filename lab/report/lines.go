@@ -160,14 +160,22 @@ func (s *session) limits(g *setup) (out []panel) {
 		if !moves || !(c.multiple > 1) {
 			continue
 		}
-		name := c.Pattern + " at " + c.Load
-		lines := chart.Lines{Title: "Limit, in flight and waiting over time: " + name, Height: 180}
-		for i, f := range limitLines {
-			lines.Series = append(lines.Series, f.draw(chart.Series{Name: f.name, Number: i}, points))
-		}
-		out = append(out, overTime(name, lines)...)
+		out = append(out, limitPanel(c.Pattern+" at "+c.Load, points)...)
 	}
 	return out
+}
+
+// limitPanel draws what one limit did; without one, what was in flight and waiting.
+func limitPanel(name string, points []results.Point) []panel {
+	lines := chart.Lines{Title: "Limit, in flight and waiting over time: " + name, Height: 180}
+	limited := slices.ContainsFunc(points, func(p results.Point) bool { return p.Limit > 0 })
+	for i, f := range limitLines {
+		if i == 0 && !limited {
+			continue // a limit of 0 would be another statement
+		}
+		lines.Series = append(lines.Series, f.draw(chart.Series{Name: f.name, Number: i}, points))
+	}
+	return overTime(name, lines)
 }
 
 // draw fills the line with the figure.

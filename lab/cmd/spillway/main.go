@@ -30,13 +30,15 @@ func main() {
 }
 
 type commandLine struct {
-	Demo     demoCmd     `cmd:"" help:"Half a minute that shows the point: one service through a storm, unprotected, behind a semaphore, behind a limiter."`
-	Lab      labCmd      `cmd:"" help:"Re-measure published claims and say which of them hold."`
-	Load     loadCmd     `cmd:"" help:"Send load to a URL; outcomes apart, latency from the intended start."`
-	Capacity capacityCmd `cmd:"" help:"Find the highest rate at which a URL keeps an SLO, and recommend concurrency, queue and replicas."`
-	Compare  compareCmd  `cmd:"" help:"Say whether one URL or command is better than another, beyond noise."`
-	Serve    serveCmd    `cmd:"" passthrough:"" help:"Run the reference service: a patient API under one of five concurrency patterns."`
-	Version  versionCmd  `cmd:"" help:"Print the version."`
+	Demo       demoCmd       `cmd:"" help:"Half a minute that shows the point: one service through a storm, unprotected, behind a semaphore, behind a limiter."`
+	Lab        labCmd        `cmd:"" help:"Re-measure published claims and say which of them hold."`
+	Load       loadCmd       `cmd:"" help:"Send load to a URL; outcomes apart, latency from the intended start."`
+	Capacity   capacityCmd   `cmd:"" help:"Find the highest rate at which a URL keeps an SLO, and recommend concurrency, queue and replicas."`
+	Compare    compareCmd    `cmd:"" help:"Say whether one URL or command is better than another, beyond noise."`
+	Sim        simCmd        `cmd:"" help:"Simulate a service under overload: policies side by side, in virtual time."`
+	Serve      serveCmd      `cmd:"" passthrough:"" help:"Run the reference service: a patient API under one of five concurrency patterns."`
+	Completion completionCmd `cmd:"" help:"Print a script with which a shell completes commands and flags."`
+	Version    versionCmd    `cmd:"" help:"Print the version."`
 
 	Config configFlag `placeholder:"FILE" help:"Read flags from a JSON file: {\"lab\": {\"H\": {\"repeats\": 5}}, \"load\": {\"rate\": 200}}. A flag wins over its environment variable, that over the file."`
 }
@@ -57,6 +59,7 @@ Start here:
   spillway load --rate 300 http://localhost:8080/api/v1/patients/P000042
   spillway capacity http://localhost:8080/api/v1/patients/P000042
                                       a minute and a half: how much can it do, and how should it be set?
+  spillway sim retry-storm            a few seconds: an overload that feeds itself, simulated; --example shows how to describe yours
 
 Results go to standard output, progress and errors to standard error.
 Exit codes: 0 done; 1 an expectation or a measurement failed; 2 bad input; 130 Ctrl-C, after the partial result was written. Those of compare are answers: see its --help.`
@@ -125,6 +128,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 		kong.Writers(stdout, stderr), kong.Exit(func(c int) { panic(exitCode(c)) }), kong.Resolvers(experiment.Sizes()),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}))
 	environmentVariables(parser.Model.Node, "SPILLWAY")
+	if len(args) > 0 && args[0] == completeArg {
+		answer(stdout, parser.Model.Node, args[1:])
+		return 0
+	}
 	parsed, err := parser.Parse(withAll(args))
 	if err != nil {
 		return reportError(stderr, badInput(hint(err)))

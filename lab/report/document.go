@@ -1,0 +1,64 @@
+package report
+
+import (
+	"strings"
+
+	"github.com/spillway-go/spillway/lab/report/chart"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+// Document is a page about timelines that no claim is about.
+type Document struct {
+	Over, Title, Short string // at its top: above the title, the title, and a paragraph below it
+	Lead               string // above the table
+	Header             []string
+	Rows               [][]string
+	Timelines          []Timeline
+	Foot               string
+}
+
+// Timeline is what one contestant did over time. The limit is 0 where there is none.
+type Timeline struct {
+	Name   string
+	Points []results.Point
+}
+
+// goodput is that of the interval which ends with the point.
+var goodput = over{"Good answers a second", false, number, func(p, before results.Point) float64 {
+	return float64(p.OK) / max(p.At-before.At, .001)
+}}
+
+// HTML is the page, self-contained as that of an experiment.
+func (d Document) HTML() (string, error) {
+	var text strings.Builder
+	err := pageTemplate.ExecuteTemplate(&text, "document.html", d)
+	return chart.Clean(text.String()), err
+}
+
+// Tables is the table, as the template takes it.
+func (d Document) Tables() []table {
+	var lines []row
+	for _, cells := range d.Rows {
+		lines = append(lines, row{Cells: cells})
+	}
+	return flat(lines, d.Header...)
+}
+
+// Pictures are goodput over time, and the limits of those that have one.
+func (d Document) Pictures() (all []section) {
+	good := chart.Lines{Title: goodput.name, Height: 260, Y: chart.Axis{Format: goodput.format}}
+	var names []string
+	var limits []panel
+	for n, t := range d.Timelines {
+		names = append(names, t.Name)
+		good.Series = append(good.Series, goodput.draw(chart.Series{Name: t.Name, Number: n}, t.Points))
+		limits = append(limits, limitPanel(t.Name, t.Points)...)
+	}
+	if drawn := overTime("all policies", good); len(drawn) > 0 {
+		all = append(all, section{"goodput", "Goodput", "Good answers over time", "Answers in time, a second.", seriesKeys(names), nil, []panels{{"", drawn}}})
+	}
+	if len(limits) > 0 {
+		all = append(all, section{"limits", "Limits", "Limits over time", "Limit, in flight and waiting, under each policy.", seriesKeys([]string{"limit", "in flight", "waiting"}), nil, []panels{{"", limits}}})
+	}
+	return all
+}
