@@ -3,6 +3,7 @@ package experiment
 import (
 	"cmp"
 	"math"
+	"runtime"
 	"slices"
 	"time"
 
@@ -45,6 +46,22 @@ func repeatsOf(c results.Claim) (all, most int) {
 }
 
 func first(a, _ int) int { return a }
+
+// deciding is the plan without the groups on which no verdict rests: what stands beside for
+// comparison, and what is only in tables.
+func (e *Experiment) deciding(p Plan) Plan {
+	var all []results.Run
+	for _, k := range p.Keys() {
+		all = append(all, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Params: map[string]any{"gomaxprocs": runtime.GOMAXPROCS(0)}})
+	}
+	var keys []ledger.Key
+	for _, c := range e.Claims {
+		keys = append(keys, c.Keys(ledger.NewEvidence(all, 0))...)
+	}
+	p.Groups = slices.DeleteFunc(p.groups(), func(g Group) bool { return !batch{g}.has(keys) })
+	p.Cells = nil
+	return p
+}
 
 // want is a claim that is open, and the repeats that should settle it.
 type want struct {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
@@ -153,5 +154,22 @@ func TestOnlyWhatMoreRepeatsSettleIsMeasuredFurther(t *testing.T) {
 		if got := settles(results.Claim{Verdict: test.verdict, Answers: test.answers}); got != test.want {
 			t.Errorf("%+v: %d more, want %d", test, got, test.want)
 		}
+	}
+}
+
+func TestAWholeSessionRunsOnlyWhatDecides(t *testing.T) {
+	key := func(pattern string) ledger.Key { return ledger.Key{Setup: "s", Load: "l", Pattern: pattern} }
+	of := func(pattern string) ledger.Term { return ledger.Of(key(pattern), ledger.Extra("x", "x")) }
+	e := &Experiment{Family: ledger.Family{Claims: []ledger.Claim{{ID: "A", Parts: []ledger.Part{{Cases: ledger.Only(
+		ledger.Case{Value: of("decides").Over(of("together"))}, ledger.Case{Value: of("beside"), Beside: true})}}}}}}
+	p := e.deciding(Plan{
+		Cells:  []Cell{{Setup: "s", Load: "l", Pattern: "decides"}, {Setup: "s", Load: "l", Pattern: "decides", Twin: true}, {Setup: "s", Load: "l", Pattern: "beside"}},
+		Groups: []Group{{Keys: []ledger.Key{key("together"), key("in its table")}}, {Keys: []ledger.Key{key("another table")}}},
+		Demos:  []Demo{{ID: "d"}},
+	})
+	twin := key("decides")
+	twin.Twin = true
+	if got := p.Keys(); !slices.Equal(got, []ledger.Key{key("together"), key("in its table"), key("decides"), twin}) || len(p.Demos) != 1 {
+		t.Errorf("runs %v", got)
 	}
 }

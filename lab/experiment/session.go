@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,8 +31,8 @@ type Session struct {
 	// processors that they have used since. Nil: as the system reports it.
 	Watch func() func() float64
 
-	name   string // before the labels of its steps, if there are several sessions
-	keeper bool   // a claim that was decided stays decided when the session is extended
+	name  string // before the labels of its steps, if there are several sessions
+	whole bool   // only what decides a claim is run, and what was decided stays so when the session is extended
 }
 
 // ErrInput is matched by errors that the user can correct by other settings.
@@ -86,7 +87,7 @@ type running struct {
 
 // draft is a session that has not begun: nothing is on disk yet.
 func (s Session) draft(exp *Experiment, config any) (*running, error) {
-	plan, err := exp.plan(config)
+	plan, scaled, err := s.plan(exp, config)
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +97,19 @@ func (s Session) draft(exp *Experiment, config any) (*running, error) {
 	}
 	return &running{Session: s.complete(), exp: exp, plan: plan, took: map[ledger.Key]time.Duration{}, res: results.Results{
 		Schema: results.Schema, Experiment: exp.ID, Started: time.Now().Truncate(time.Second), Machine: ThisMachine(), Revision: Revision(),
-		Command: s.Command, Config: settings, Settings: settingsOf(config), Seed: s.Seed, Repeats: s.Repeats, Scaled: exp.scaled(config),
+		Command: s.Command, Config: settings, Settings: settingsOf(config), Seed: s.Seed, Repeats: s.Repeats, Scaled: scaled,
 	}}, nil
+}
+
+// plan is what the session runs, and how that differs from everything at full size.
+func (s Session) plan(exp *Experiment, config any) (p Plan, scaled string, err error) {
+	if p, err = exp.plan(config); err != nil {
+		return p, "", err
+	}
+	if scaled = exp.scaled(config); s.whole {
+		p, scaled = exp.deciding(p), strings.TrimPrefix(scaled+"; only what decides a claim", "; ")
+	}
+	return p, scaled, nil
 }
 
 // complete fills in what was not given.
@@ -134,7 +146,7 @@ func (s Session) resume(exp *Experiment) (*running, error) {
 	if err := json.Unmarshal(res.Config, config); err != nil {
 		return nil, fmt.Errorf("the settings of the session in %s: %w", s.Dir, err)
 	}
-	plan, err := exp.plan(config)
+	plan, _, err := s.plan(exp, config)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +171,7 @@ func (s Session) resume(exp *Experiment) (*running, error) {
 
 // look counts that the session was judged and is extended.
 func (r *running) look() {
-	if r.res.Looks++; r.keeper {
+	if r.res.Looks++; r.Session.whole {
 		r.res.Judged = append(r.res.Judged, r.order)
 	} else {
 		r.res.Judged = nil

@@ -144,7 +144,7 @@ func (w Whole) start(ctx context.Context, session results.Session) (results.Sess
 func (r *whole) draft() error {
 	for i, e := range r.Experiments {
 		s := r.Session
-		s.Dir, s.name, s.keeper = filepath.Join(r.Dir, e.ID), fmt.Sprintf("%s, %d of %d · ", e.ID, i+1, len(r.Experiments)), true
+		s.Dir, s.name, s.whole = filepath.Join(r.Dir, e.ID), fmt.Sprintf("%s, %d of %d · ", e.ID, i+1, len(r.Experiments)), true
 		var p part
 		var err error
 		if _, stat := os.Stat(filepath.Join(s.Dir, results.RunsFile)); stat == nil {

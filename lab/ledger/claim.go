@@ -83,6 +83,9 @@ func (c Claim) judge(e *Evidence) results.Claim {
 	var verdicts []results.Verdict
 	for _, p := range c.Parts {
 		for _, k := range p.Cases(e) {
+			if k.Beside && !e.ranAny(k.Value) {
+				continue
+			}
 			a := p.judge(e, k)
 			a.Title = cmp.Or(a.Title, c.Title)
 			out.Answers = append(out.Answers, a)
@@ -96,10 +99,13 @@ func (c Claim) judge(e *Evidence) results.Claim {
 	return out
 }
 
-// Keys returns the cells that the claim rests on, and their twins, as far as they were run.
+// Keys returns the cells that decide the claim, and their twins, as far as they were run.
 func (c Claim) Keys(e *Evidence) (out []Key) {
 	for _, p := range c.Parts {
 		for _, k := range p.Cases(e) {
+			if k.Beside {
+				continue
+			}
 			for _, l := range k.Value.readings(nil) {
 				for _, key := range l.key.AndTwin(true) {
 					if e.Has(key) && !slices.Contains(out, key) {

@@ -102,6 +102,11 @@ func (e *Evidence) ParamOf(k Key, name string) float64 {
 	return math.NaN()
 }
 
+// ranAny reports whether any cell of the term was run.
+func (e *Evidence) ranAny(t Term) bool {
+	return slices.ContainsFunc(t.readings(nil), func(l reading) bool { return e.Has(l.key) })
+}
+
 // ran reports whether a cell was run in a repeat, even if in vain.
 func (e *Evidence) ran(k Key, repeat int) bool { return e.runs[k][repeat] != nil }
 

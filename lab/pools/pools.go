@@ -49,7 +49,7 @@ type Config struct {
 	Producers []int           `group:"Size" default:"1,0,1000" full:"1,0,64,1000" quick:"1,1000" least:"0" most:"100000" help:"Goroutines that submit; 0 is GOMAXPROCS."`
 	Workers   []int           `group:"Size" default:"2,100,1000" quick:"2,1000" least:"1" most:"100000" help:"Workers of each pool."`
 	Buffer    int             `group:"Size" default:"1024" least:"1" most:"1073741824" help:"Places in the queue of every contestant with a bounded one, the plain channel included. It moves the figures more than the number of workers."`
-	Rounds    int             `group:"Size" default:"5" quick:"3" whole:"3" least:"1" most:"1000" help:"Turns of every contestant in each repeat."`
+	Rounds    int             `group:"Size" default:"5" quick:"3" whole:"4" least:"1" most:"1000" help:"Turns of every contestant in each repeat."`
 	Time      time.Duration   `group:"Size" default:"4ms" quick:"3ms" whole:"3ms" full:"6ms" above:"0s" help:"How long each turn is."`
 	Jobs      int             `group:"Size" default:"1000000" quick:"100000" least:"1" most:"1073741824" help:"Jobs of the burst. The claim is about a million."`
 	Sizes     []int           `group:"Size" default:"1,2,4,8,16,32,64" least:"1" most:"1000" help:"Fixed sizes that sizing compares with, in multiples of GOMAXPROCS. The claim needs all of them."`

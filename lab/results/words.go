@@ -3,6 +3,8 @@ package results
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/spillway-go/spillway/lab/internal/numbers"
 	"github.com/spillway-go/spillway/lab/judge"
@@ -65,13 +67,10 @@ func (a Answer) Figure() string {
 // Said is the published value of the figure, or the ends of its range; empty if nobody
 // published one.
 func (a Answer) Said() string {
-	switch len(a.Published) {
-	case 0:
+	if len(a.Published) == 0 {
 		return ""
-	case 1:
-		return numbers.Bound(a.Published[0]) + inUnit(a.Unit)
 	}
-	return judge.Between(a.Published[0], a.Published[1]).Words(a.Unit)
+	return strings.TrimPrefix(judge.Between(slices.Min(a.Published), slices.Max(a.Published)).Words(a.Unit), "exactly ")
 }
 
 func inUnit(unit string) string {

@@ -35,7 +35,7 @@ const help = `Objects are made fresh, taken from sync.Pool, from a channel of 1,
 type Config struct {
 	Contestant []string      `placeholder:"NAME" help:"Only these: fresh, sync.Pool, channel, spillway, spillway-buffers. Claims that need another one stay open."`
 	Size       []int         `group:"Size" default:"1024,65536,500000" least:"1" most:"1048576" help:"Sizes of the objects of the steady cycles, in bytes. Claims are about 1024 and 500000."`
-	Rounds     int           `group:"Size" default:"15" full:"31" quick:"5" whole:"9" least:"3" help:"How often every contestant has its turn in a steady cycle, in each repeat."`
+	Rounds     int           `group:"Size" default:"15" full:"31" quick:"5" least:"3" help:"How often every contestant has its turn in a steady cycle, in each repeat."`
 	Time       time.Duration `group:"Size" default:"10ms" quick:"3ms" whole:"6ms" above:"0s" help:"How long a turn is."`
 	Users      int           `group:"Size" default:"1000" least:"1" help:"Goroutines of a burst, each holding an object of 64 KiB. Beside the outlier it is a fifth of them."`
 	Bursts     int           `group:"Size" default:"6" full:"10" quick:"4" least:"2" help:"How many bursts there are. The first one makes the objects and does not count."`

@@ -42,8 +42,8 @@ The shapes are also plain benchmarks, for benchstat: go test ./lab/shapes -run '
 type Config struct {
 	Buffer    []int         `group:"Size" default:"0,1,128" least:"0" most:"1048576" help:"Sizes of the channels' buffers."`
 	Workers   []int         `group:"Size" default:"10,100,1000" least:"1" most:"100000" help:"Sizes of the pools, beside GOMAXPROCS. Claims that speak of others stay open."`
-	Rounds    int           `group:"Size" default:"20" full:"28" quick:"3" whole:"8" least:"1" help:"How often every shape has its turn, in each repeat."`
-	Time      time.Duration `group:"Size" default:"10ms" full:"25ms" quick:"5ms" whole:"5ms" above:"0s" most:"1m" help:"How long a turn is; eight times that where requests wait, of processor time, and a quarter as often."`
+	Rounds    int           `group:"Size" default:"20" full:"28" quick:"3" whole:"10" least:"1" help:"How often every shape has its turn, in each repeat."`
+	Time      time.Duration `group:"Size" default:"10ms" full:"25ms" quick:"5ms" above:"0s" most:"1m" help:"How long a turn is; eight times that where requests wait, of processor time, and a quarter as often."`
 	Ops       int           `group:"Size" default:"1000000" quick:"100000" least:"1" help:"By the wall clock: units of work in the one batch."`
 	MemoryCap int           `default:"2048" placeholder:"MIB" least:"0" help:"A contestant that needs more memory than that is killed; 0 sets no limit."`
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
@@ -35,7 +36,7 @@ type labAllCmd struct {
 
 // Help teaches.
 func (labAllCmd) Help() string {
-	return fmt.Sprintf(`Runs all experiments as one session, at sizes that are smaller than those of each alone where that changes no verdict, five repeats of each. What only waits runs side by side, what computes runs alone.
+	return fmt.Sprintf(`Runs all experiments as one session, five repeats of each. Turns are fewer or shorter than in each experiment alone, and what stands beside the claims for comparison is left out. What only waits runs side by side, what computes runs alone.
 
 When all have their repeats, the time that is left goes to claims that more repeats would settle. Only what these rest on is measured further; a claim that was decided stays decided, and each further look at one that was not asks for a wider interval, so that the error of the whole stays below what is stated. An inconclusive claim says what would settle it.
 
@@ -166,20 +167,71 @@ func showSession(env *environment, dir string, s results.Session, asJSON bool) e
 	if err := table(w, s); err != nil {
 		return err
 	}
-	if len(s.Advice) > 0 {
-		fmt.Fprintf(w, "\nADVICE by the verdicts of this machine\n")
-	}
-	for _, a := range s.Advice {
-		fmt.Fprintf(w, "\n%s\n  %s: %s\n", a.Question, strings.ToUpper(a.Verdict), a.Text)
-	}
+	open(w, s)
+	advise(w, s.Advice)
 	for _, out := range s.LeftOut {
-		fmt.Fprintf(w, "\nleft out: %s: %s; spillway lab --resume %s\n", out.Experiment, out.Why, dir)
+		fmt.Fprintf(w, "\nLeft out: %s: %s", out.Experiment, out.Why)
+	}
+	if len(s.LeftOut) > 0 {
+		fmt.Fprintf(w, "\nspillway lab --resume %s --budget 30m goes on with what was left out\n", dir)
 	}
 	fmt.Fprintf(w, "\nData    %s\n", filepath.Join(dir, results.ResultsFile))
 	for _, p := range s.Parts {
 		fmt.Fprintf(w, "Report  %s\n", filepath.Join(dir, p.Experiment, results.ReportFile))
 	}
 	return nil
+}
+
+// open says of every claim that is inconclusive why, and what would settle it.
+func open(w io.Writer, s results.Session) {
+	title := "\nOPEN, and what would settle it\n\n"
+	for _, p := range s.Parts {
+		for _, c := range p.Claims {
+			if c.Verdict == results.Inconclusive {
+				fmt.Fprint(w, title)
+				title = ""
+				say(w, c.ID+": "+c.Why)
+			}
+		}
+	}
+}
+
+// advise prints what the advice comes to. Questions of which nothing was judged are only
+// counted.
+func advise(w io.Writer, all []results.Advice) {
+	title, silent := "\nADVICE, by the verdicts of this machine\n", 0
+	for _, a := range all {
+		if len(a.Cites) == 0 {
+			silent++
+			continue
+		}
+		var cited []string
+		for _, c := range a.Cites {
+			cited = append(cited, strings.TrimSuffix(fmt.Sprintf("%s %s, %s", c.Claim, c.Verdict, c.Figure), ", "))
+		}
+		fmt.Fprintf(w, "%s\n%s\n", title, a.Question)
+		title = ""
+		say(w, "  "+strings.ToUpper(a.Verdict)+". "+a.Text)
+		say(w, "  "+strings.Join(cited, "; "))
+	}
+	if silent > 0 {
+		fmt.Fprintf(w, "\n%d more questions rest on nothing that was judged here.\n", silent)
+	}
+}
+
+// say prints a paragraph in lines of at most 100 characters, indented as it begins.
+func say(w io.Writer, text string) {
+	const width = 100
+	margin := text[:len(text)-len(strings.TrimLeft(text, " "))]
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && utf8.RuneCountInString(margin+line+" "+word) > width {
+			fmt.Fprintln(w, margin+line)
+			line = ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	fmt.Fprintln(w, margin+line)
 }
 
 // tally counts the verdicts.
