@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/spillway-go/spillway/lab/ledger"
@@ -14,6 +15,8 @@ import (
 const alone = `.chart { font-family: system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; } .ground { fill: var(--card); }
 `
 
+var viewBox = regexp.MustCompile(`viewBox="[^"]*"`)
+
 // Curve draws goodput against offered load as a picture of its own, for light and dark
 // pages, from the first set-up that was loaded with several multiples of its capacity.
 func Curve(w io.Writer, res results.Results, runs []results.Run) error {
@@ -23,14 +26,16 @@ func Curve(w io.Writer, res results.Results, runs []results.Run) error {
 			continue
 		}
 		lines := s.curve(g, goodputCurve)
-		lines.Width, lines.Height = 640, 380
+		lines.Width, lines.Height = 640, 360
 		style, err := files.ReadFile("page/chart.css")
 		if err != nil {
 			return err
 		}
-		size := fmt.Sprintf(`width="%v" height="%v" xmlns="http://www.w3.org/2000/svg" `, lines.Width, lines.Height)
-		svg := strings.Replace(string(lines.SVG()), "<svg ", "<svg "+size, 1)
-		_, err = io.WriteString(w, strings.Replace(svg, "</desc>", "</desc><style>"+string(style)+alone+`</style><rect class="ground" width="100%" height="100%" rx="10"/>`, 1))
+		const edge = 16
+		box := fmt.Sprintf(`viewBox="%v %v %v %v"`, -edge, -edge, lines.Width+2*edge, lines.Height+2*edge)
+		svg := viewBox.ReplaceAllString(string(lines.SVG()), box+` xmlns="http://www.w3.org/2000/svg"`)
+		ground := fmt.Sprintf(`<rect class="ground" x="%v" y="%v" width="100%%" height="100%%" rx="10"/>`, -edge, -edge)
+		_, err = io.WriteString(w, strings.Replace(svg, "</desc>", "</desc><style>"+string(style)+alone+"</style>"+ground, 1))
 		return err
 	}
 	return errors.New("there is no curve: the runs were not made under several multiples of a capacity; draw the results of spillway lab overload")

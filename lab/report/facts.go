@@ -40,7 +40,8 @@ func (s *session) Facts() []fact {
 		{"Settings", res.Settings},
 		{"Command", command(res.Command)},
 	}
-	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
+	said := []string{"Machine", "Revision", "How sure"} // at the head of a page of several experiments
+	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" || s.brief && slices.Contains(said, f.Name) })
 }
 
 // made is when it was made, and how long it took.

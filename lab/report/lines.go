@@ -94,7 +94,7 @@ func knee(g *setup) (refs []chart.Ref) {
 		all = append(all, c.stat(extra("capacity"))...)
 	}
 	if len(all) > 0 {
-		refs = append(refs, chart.Ref{At: all.median(), Label: "capacity, " + all.or(number)})
+		refs = append(refs, chart.Ref{At: all.median(), Label: "capacity " + all.or(number)})
 	}
 	return refs
 }
@@ -240,9 +240,9 @@ var timelines = []over{
 }
 
 var limitLines = []over{
-	{"limit", false, number, func(p, _ results.Point) float64 { return positive(float64(p.Limit)) }},
 	{"in flight", false, number, func(p, _ results.Point) float64 { return float64(p.InFlight) }},
 	{"waiting", false, number, func(p, _ results.Point) float64 { return float64(p.Queued) }},
+	{"limit", false, number, func(p, _ results.Point) float64 { return positive(float64(p.Limit)) }}, // last, for in flight lies on it
 }
 
 func limitNames() (out []string) {

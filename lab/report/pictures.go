@@ -65,7 +65,11 @@ func (s *session) Pictures() []section {
 		{"priorities", "Priorities", "Fairness by priority", "What requests of each priority got, medians over the repeats.", nil, nil, s.each(s.Setups, s.priorities)},
 		{"process", "Cost", "What it cost", "Processor time and memory of the contestant's process. A dot for each repeat, a stroke at the median.", nil, nil, s.each(s.served, s.processes, ofProcess)},
 	}
-	return slices.DeleteFunc(all, func(x section) bool { return len(x.Setups)+len(x.Notes) == 0 })
+	all = slices.DeleteFunc(all, func(x section) bool { return len(x.Setups)+len(x.Notes) == 0 })
+	if s.brief && !s.Roomy() {
+		return all[:min(1, len(all))] // which says the most
+	}
+	return all
 }
 
 // each draws the set-ups; which are the standard tables that have the same figures.
@@ -75,7 +79,10 @@ func (s *session) each(setups []*setup, draw func(*setup) []panel, which ...int)
 		if len(drawn) == 0 {
 			continue
 		}
-		p := panels{g.Name, drawn, s.standard(g, which...)}
+		p := panels{Name: g.Name, Panels: drawn}
+		if s.Roomy() || !s.brief {
+			p.Tables = s.standard(g, which...)
+		}
 		for _, d := range drawn {
 			p.Tables = append(p.Tables, d.table...)
 		}
@@ -199,18 +206,29 @@ func (s *session) stack(g *setup) []panel {
 // processes shows each resource of every contestant, each repeat a dot.
 func (s *session) processes(g *setup) (out []panel) {
 	for _, r := range resources {
-		out = append(out, s.dots(g, resourceTitles[r.name], r, r.name == "goroutines")...)
+		out = append(out, s.dots(g, resourceTitles[r.name], r)...)
 	}
 	return out
 }
 
 // lags shows how late requests were sent.
 func (s *session) lags(g *setup) []panel {
-	return s.dots(g, "Sent late by, p99", column{"p99", lag(.99), nanos}, true)
+	return s.dots(g, "Sent late by, p99", column{"p99", lag(.99), nanos})
 }
 
-// dots shows a figure of every contestant under each load that is drawn.
-func (s *session) dots(g *setup, title string, of column, log bool) []panel {
+// dots shows a figure of every contestant under each load that is drawn. Figures that lie
+// far apart need a logarithmic axis.
+func (s *session) dots(g *setup, title string, of column) []panel {
+	var all stat
+	for _, l := range s.drawn(g) {
+		for _, c := range l.cells {
+			all = append(all, c.stat(of.of)...)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	log := slices.Min(all) > 0 && slices.Max(all) > 20*slices.Min(all)
 	d := chart.Dots{Title: title + ", " + g.Name, X: chart.Axis{Label: pick(log, "logarithmic", ""), Format: of.format, Log: log}}
 	if strings.HasSuffix(of.format(0), "B") {
 		d.X.Ticks = sizeTicks
@@ -227,9 +245,6 @@ func (s *session) dots(g *setup, title string, of column, log bool) []panel {
 			d.Rows = append(d.Rows, dots...)
 		}
 	}
-	if len(d.Rows) == 0 {
-		return nil
-	}
 	return []panel{{Title: title, Drawing: d.SVG()}}
 }
 
@@ -242,6 +257,17 @@ var resourceTitles = map[string]string{
 // sizeTicks are round numbers of KiB, MiB or GiB.
 func sizeTicks(s chart.Scale) (ticks []chart.Tick) {
 	unit, names := 1.0, []string{" B", " KiB", " MiB", " GiB", " TiB"}
+	if s.Log {
+		for _, name := range names {
+			for _, v := range []float64{1, 32} {
+				if at := v * unit; at >= s.Min && at <= s.Max {
+					ticks = append(ticks, chart.Tick{At: at, Label: strconv.FormatFloat(v, 'g', 4, 64) + name})
+				}
+			}
+			unit *= 1024
+		}
+		return ticks
+	}
 	for ; len(names) > 1 && s.Max/unit >= 1024; names = names[1:] {
 		unit *= 1024
 	}

@@ -64,6 +64,15 @@ type answer struct {
 	Chart template.HTML
 }
 
+// Deciding and Beside are the answers that make the verdict, and those that are shown for
+// comparison.
+func (p part) Deciding() []answer { return p.that(false) }
+func (p part) Beside() []answer   { return p.that(true) }
+
+func (p part) that(beside bool) []answer {
+	return slices.DeleteFunc(slices.Clone(p.Answers), func(a answer) bool { return a.Beside != beside })
+}
+
 // Chapters returns the claims. There is at least the chapter of published ones.
 func (s *session) Chapters() []chapter {
 	all := []chapter{

@@ -122,7 +122,7 @@ func (p *plot) tick(x, y float64, label string) {
 }
 
 // roomForName is what the name of the y axis needs above the frame.
-const roomForName = 20
+const roomForName = 24
 
 // yAxis draws about n grid lines with labels on their left, and the axis' name above them.
 func (p *plot) yAxis(a Axis, values []float64, n int) {
@@ -135,7 +135,7 @@ func (p *plot) yAxis(a Axis, values []float64, n int) {
 	}
 	p.strokes("grid", grid...)
 	if a.Label != "" {
-		p.text("axis start", 0, p.top-10, a.Label)
+		p.text("axis start", 0, p.top-16, a.Label)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"math"
 	"slices"
+	"unicode/utf8"
 )
 
 // Lines is a chart of lines over a common pair of axes.
@@ -50,7 +51,7 @@ func (l Lines) SVG() template.HTML {
 	longest := 0.0 // of the names
 	for _, s := range l.Series {
 		said = append(said, s.Name+" "+s.Desc)
-		longest = max(longest, textWidth(s.Name))
+		longest = max(longest, 7*float64(utf8.RuneCountInString(s.Name)))
 		for _, at := range s.Points {
 			xs, ys = append(xs, at.X), append(ys, at.Y)
 		}
@@ -68,7 +69,14 @@ func (l Lines) SVG() template.HTML {
 	if l.Y.Label != "" {
 		p.top += roomForName
 	}
-	p.begin("lines", l.Title, roomForAxis, said)
+	if _, top := ends(ys, 0); !l.Y.Log && top > 0 {
+		ys = append(ys, top*1.05) // a line along the edge is hard to see
+	}
+	kind := "lines"
+	if l.Named {
+		kind += " named"
+	}
+	p.begin(kind, l.Title, roomForAxis, said)
 	p.xAxis(l.X, xs, 5)
 	p.yAxis(l.Y, ys, 4)
 	for _, r := range l.Refs {
@@ -97,17 +105,17 @@ func (l Lines) SVG() template.HTML {
 	return p.done()
 }
 
-// ref draws a reference with its label: along the line, or beside its upper end.
+// ref draws a reference with its label, above its left or its upper end.
 func (p *plot) ref(r Ref) {
 	if r.Upright {
 		x := p.x(r.At)
 		p.line("ref", x, p.top, x, p.bottom)
-		p.text("axis start", x+4, p.bottom-5, r.Label)
+		p.text("axis start", x+3, p.top-3, r.Label)
 		return
 	}
 	y := p.y(r.At)
 	p.line("ref", p.left, y, p.right, y)
-	p.text("axis", p.right-2, y-4, r.Label)
+	p.text("axis start", p.left+3, y-4, r.Label)
 }
 
 // names writes the name of every line at its end. Those that would lie on each other move
