@@ -30,6 +30,23 @@ func (s *session) Losses() []table {
 	return out
 }
 
+// First is the first n rows of a table without groups, and After the others, if there are
+// any.
+func (t table) First(n int) table { return t.part(0, n) }
+
+func (t table) After(n int) []table {
+	if len(t.Groups[0].Rows) <= n {
+		return nil
+	}
+	return []table{t.part(n, len(t.Groups[0].Rows))}
+}
+
+func (t table) part(from, to int) table {
+	all := t.Groups[0].Rows
+	t.Groups = []rows{{Rows: all[from:min(to, len(all))]}}
+	return t
+}
+
 // between is from where to where the repeats reach.
 func between(s stat) string { return ratio(slices.Min(s)) + " – " + ratio(slices.Max(s)) }
 

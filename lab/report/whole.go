@@ -89,8 +89,11 @@ func (w *whole) Chapters() (all []chapter) {
 	return all
 }
 
-// Partial lists the experiments that miss runs, and why.
+// Partial lists the experiments that were left out or miss runs, and why.
 func (w *whole) Partial() (out []string) {
+	for _, l := range w.LeftOut {
+		out = append(out, l.Experiment+" was left out: "+strings.TrimSuffix(l.Why, "."))
+	}
 	for _, s := range w.Experiments {
 		if p := s.Results.Partial; p != "" {
 			out = append(out, s.Results.Experiment+": "+p)

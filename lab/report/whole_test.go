@@ -17,7 +17,7 @@ import (
 // together is a session of n experiments, the last of which is a sweep.
 func together(n int) ([]ledger.Family, results.Session, map[string][]results.Run) {
 	start := time.Date(2026, 3, 14, 9, 0, 0, 0, time.UTC)
-	of := results.Session{Schema: results.Schema, Started: start, Ended: start.Add(14 * time.Minute), Revision: "0123456789ab", Command: []string{"spillway", "lab"}, Seed: 7,
+	of := results.Session{Schema: results.SessionSchema, LeftOut: []results.LeftOut{{Experiment: "Z", Why: "there was no time for it."}}, Started: start, Ended: start.Add(14 * time.Minute), Revision: "0123456789ab", Command: []string{"spillway", "lab"}, Seed: 7,
 		Advice: []results.Advice{
 			{Question: "batch jobs?", Text: "a pool with a larger queue", Source: "a write-up", Verdict: "contradicted", Cites: []results.Cite{{Claim: "A0-H2/refused", Verdict: "fails", Figure: "97.1 %"}}},
 			{Question: "tools?", Text: "anything", Verdict: "not judged", Cites: []results.Cite{{Claim: "Z1", Verdict: "not judged"}}},
@@ -55,7 +55,7 @@ func TestASessionIsOnePage(t *testing.T) {
 		`aria-label="Goals of our own: 2 hold, 2 fail, of all"`,
 		`<a href="#claim-A0-H2">A0-H2/refused</a> fails <small>97.1 %</small>`, "Z1 not judged", "contradicted",
 		`<td>4.41x</td><td>4.32 – 4.52</td><td>4–5x</td><td>4.29x</td>`, "experiment number A1", "ten times too much",
-		`<a href="A1/report.html">`, "in 14m0s", "0123456789ab", "Against offered load",
+		`<a href="A1/report.html">`, "Z was left out: there was no time for it.", "in 14m0s", "0123456789ab", "Against offered load",
 	} {
 		if !strings.Contains(html.UnescapeString(page), want) {
 			t.Errorf("%q is missing", want)
