@@ -257,8 +257,11 @@ func (s *session) timelines(g *setup) (out []panel) {
 	for _, l := range s.drawn(g) {
 		for _, f := range timelines {
 			lines := chart.Lines{Title: fmt.Sprintf("%s over time, %s", f.name, loadName(l.name)), Height: 210, Y: chart.Axis{Label: pick(f.log, "logarithmic", ""), Format: f.format, Log: f.log}}
+			if strings.HasSuffix(f.format(0), "B") {
+				lines.Y.Ticks = sizeTicks
+			}
 			for _, c := range l.cells {
-				lines.Series = append(lines.Series, f.draw(s.series(c.Pattern), c.series()))
+				lines.Series = append(lines.Series, f.draw(s.series(c.Pattern), c.series(), 80))
 			}
 			out = append(out, overTime(f.name, loadName(l.name), lines, f.format)...)
 		}
@@ -277,28 +280,34 @@ func (s *session) limits(g *setup) (out []panel) {
 		}
 		lines := chart.Lines{Title: fmt.Sprintf("Limit, in flight and waiting over time: %s at %s", c.Pattern, c.Load), Height: 200, Y: chart.Axis{Label: "requests"}}
 		for i, f := range limitLines {
-			lines.Series = append(lines.Series, f.draw(chart.Series{Name: f.name, Number: i}, points))
+			lines.Series = append(lines.Series, f.draw(chart.Series{Name: f.name, Number: i}, points, 200))
 		}
 		out = append(out, overTime(c.Pattern+" at "+c.Load, "", lines, number)...)
 	}
 	return out
 }
 
-// draw fills the line with the figure.
-func (f over) draw(line chart.Series, points []results.Point) chart.Series {
-	before, most := results.Point{}, 0.0
-	for i, p := range points {
-		at := chart.XY{X: p.At, Y: f.of(p, before)}
-		if before = p; math.IsNaN(at.Y) {
-			continue
+// draw fills the line with the figure, at most so many points: means of those between.
+func (f over) draw(line chart.Series, points []results.Point, most int) chart.Series {
+	var all []chart.XY
+	before, top := results.Point{}, 0.0
+	for _, p := range points {
+		if y := f.of(p, before); !math.IsNaN(y) {
+			all, top = append(all, chart.XY{X: p.At, Y: y}), max(top, y)
 		}
-		most = max(most, at.Y)
+		before = p
+	}
+	for each := range slices.Chunk(all, max((len(all)+most-1)/most, 1)) {
+		var at chart.XY
+		for _, p := range each {
+			at.X, at.Y = at.X+p.X/float64(len(each)), at.Y+p.Y/float64(len(each))
+		}
 		line.Points = append(line.Points, at)
-		if i%25 == 12 {
-			line.Marks = append(line.Marks, chart.Mark{XY: at, Tip: fmt.Sprintf("%s after %.1f s: %s", line.Name, p.At, f.format(at.Y))})
+		if len(line.Points)%20 == 10 {
+			line.Marks = append(line.Marks, chart.Mark{XY: at, Tip: fmt.Sprintf("%s after %.1f s: %s", line.Name, at.X, f.format(at.Y))})
 		}
 	}
-	line.Desc = "at most " + f.format(most)
+	line.Desc = "at most " + f.format(top)
 	return line
 }
 

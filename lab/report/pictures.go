@@ -259,7 +259,7 @@ func sizeTicks(s chart.Scale) (ticks []chart.Tick) {
 	unit, names := 1.0, []string{" B", " KiB", " MiB", " GiB", " TiB"}
 	if s.Log {
 		for _, name := range names {
-			for _, v := range []float64{1, 32} {
+			for _, v := range []float64{1, 4, 16, 64, 256} {
 				if at := v * unit; at >= s.Min && at <= s.Max {
 					ticks = append(ticks, chart.Tick{At: at, Label: strconv.FormatFloat(v, 'g', 4, 64) + name})
 				}

@@ -45,7 +45,8 @@ func (b Bars) SVG() template.HTML {
 	p.xAxis(b.X, sums, 4)
 	for i, row := range b.Rows {
 		y := p.top + rowHeight*float64(i)
-		p.text("name", p.left, y+12, fit(row.Name, 28))
+		room := p.right - p.left - 1.2*textWidth(row.Label+row.Alarm) - 8
+		p.text("name", p.left, y+12, fit(row.Name, max(int(room/6.4), 12)))
 		if row.Alarm != "" {
 			p.text("alarm", p.right, y+12, row.Alarm)
 		} else {
