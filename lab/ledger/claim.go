@@ -139,6 +139,7 @@ func (p Part) judge(e *Evidence, k Case) results.Answer {
 	out := results.Answer{
 		Part: p.ID, Title: p.Title, Setup: k.Setup, Beside: k.Beside, Verdict: ans.Verdict,
 		Measured: ans.Measured, Low: ans.Low, High: ans.High, Unit: p.Unit, Rule: p.Rule, Published: p.Published,
+		Values:  known(in.Values),
 		Repeats: ans.Repeats, Floor: ans.Floor, MoreRuns: ans.MoreRuns, AtEdge: ans.AtEdge, Missing: math.IsNaN(ans.Measured), Why: ans.Why,
 		Sides: e.sides(k.Value),
 	}
@@ -150,6 +151,16 @@ func (p Part) judge(e *Evidence, k Case) results.Answer {
 	}
 	if k.Remark != "" {
 		out.Why += " " + k.Remark
+	}
+	return out
+}
+
+// known are the values that are there.
+func known(values []float64) (out []float64) {
+	for _, x := range values {
+		if finite(x) {
+			out = append(out, x)
+		}
 	}
 	return out
 }

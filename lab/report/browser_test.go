@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -19,6 +20,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"github.com/spillway-go/spillway/lab/ledger"
 )
 
 // chromium returns the path of a browser. Without one the test is skipped,
@@ -177,14 +180,14 @@ const visibleCharts = `[...document.querySelectorAll("svg.chart")].filter(s => {
 
 func TestChartsAreSeenInABrowserWithoutANetwork(t *testing.T) {
 	b := open(t, reportFile(t), 1280)
-	for section, least := range map[string]int{"verdicts": 8, "outcomes": 6, "latency": 10, "process": 12, "runs": 24} {
+	for section, least := range map[string]int{"verdicts": 8, "outcomes": 6, "latency": 10, "process": 12} {
 		js := strings.Replace(visibleCharts, "svg.chart", "#"+section+" svg.chart", 1)
 		if n := eval[int](b, js); n < least {
 			t.Errorf("section %s shows %d charts, want at least %d", section, n, least)
 		}
 	}
 	// Colours come from the style sheet: a bar of good requests is green.
-	if fill := eval[string](b, `getComputedStyle(document.querySelector("#outcomes .ok .fill")).fill`); fill != "rgb(0, 128, 92)" {
+	if fill := eval[string](b, `getComputedStyle(document.querySelector("#outcomes .fill.ok")).fill`); fill != "rgb(0, 128, 92)" {
 		t.Errorf("good requests are drawn in %s", fill)
 	}
 }
@@ -193,14 +196,15 @@ const tipSeen = `(document.getElementById("tip").getBoundingClientRect().width >
 
 func TestHoveringTellsTheFigures(t *testing.T) {
 	b := open(t, reportFile(t), 1280)
+	eval[bool](b, openAll)
 	for selector, want := range map[string]string{
-		"#outcomes .ok .fill":    "good a second",
-		"#latency .tip .mark":    "of good requests took at most",
-		"#process .tip .dot":     "median",
+		"#outcomes .fill.ok.tip": "good a second",
+		"#latency .mark.tip":     "took at most",
+		"#process .tip .hit":     "median",
 		"#verdicts .strip .mark": "published: ",
-		"#claim-H4 .band .fill":  "rule: 45–57 %",
-		"#claim-H1 .noise .fill": "margin: within ± 3 % of the edge",
-		"#runs .spread .dot":     "good a second",
+		"#claim-H4 .fill.band":   "rule: 45–57 %",
+		"#claim-H1 .fill.noise":  "margin: within ± 3 % of the edge",
+		"#outcomes .spread .hit": "good a second",
 	} {
 		b.moveTo(1, 1)
 		b.moveTo(b.middle(selector))
@@ -242,18 +246,34 @@ func TestTheLegendMakesAContestantStandOut(t *testing.T) {
 }
 
 func TestANarrowScreenNeedsNoSidewaysScrolling(t *testing.T) {
-	b := open(t, reportFile(t), 360)
-	if over := eval[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
-		t.Errorf("the page is %d pixels wider than the screen", over)
+	write := func(name string, text string, err error) string {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), name)
+		if err := cmp.Or(err, os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		return path
 	}
-	if n := eval[int](b, visibleCharts); n < 50 {
-		t.Errorf("%d charts are visible", n)
+	session, err := sessionPage(together(3))
+	swept := renderedOf(t, ledger.Family{Title: "a sweep"}, first(sweep(2)), second(sweep(2)))
+	for _, page := range []string{reportFile(t), write("session.html", session, err), write("sweep.html", swept, nil)} {
+		b := open(t, page, 320)
+		eval[bool](b, openAll)
+		if over := eval[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+			t.Errorf("%s is %d pixels wider than the screen", filepath.Base(page), over)
+		}
+		if n := eval[int](b, visibleCharts); n < 15 {
+			t.Errorf("%s shows %d charts", filepath.Base(page), n)
+		}
 	}
 }
 
+// openAll unfolds everything.
+const openAll = `(() => { document.querySelectorAll("details").forEach((d) => { d.open = true; }); return true; })()`
+
 func TestThePageReadsWellWithoutItsScript(t *testing.T) {
 	b := open(t, reportFile(t), 1280, send(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
-	if n := eval[int](b, visibleCharts); n < 50 {
+	if n := eval[int](b, visibleCharts); n < 40 {
 		t.Errorf("%d charts are visible", n)
 	}
 	if n := eval[int](b, `document.querySelectorAll("svg .tip > title").length`); n < 100 {

@@ -5,18 +5,50 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/spillway-go/spillway/lab/report/chart"
 )
 
 // Losses lists, the worst first, where a contestant was better than Spillway.
 func (s *session) Losses() []table {
 	worse := slices.DeleteFunc(slices.Clone(s.cells), func(c *cell) bool { return c.Pattern == "spillway" || !(s.behind(c) > 1) })
 	slices.SortStableFunc(worse, func(a, b *cell) int { return cmp.Compare(s.behind(b), s.behind(a)) })
+	of, all := extra(s.Family.Behind), stat{1}
+	for _, c := range worse {
+		all = append(all, c.stat(of)...)
+	}
 	var lines []row
 	for _, c := range worse {
-		lines = append(lines, row{Cells: []string{fmt.Sprintf("%s, %s, to %s", setupName(c.Setup), loadName(c.Load), c.Pattern), ratio(s.behind(c))}})
+		v := c.stat(of)
+		lines = append(lines, row{Cells: []string{fmt.Sprintf("%s, %s, to %s", setupName(c.Setup), loadName(c.Load), c.Pattern), ratio(v.median()), between(v)},
+			Strip: chart.Strip(chart.LogAround(all...), 1, chart.DotRow{Values: v, Median: v.median(), Tip: v.spread(ratio)})})
 	}
-	return flat(lines, "where", "by")
+	out := flat(lines, "where", "by", "repeats")
+	for i := range out {
+		out[i].Strips = "each repeat; the line is 1"
+	}
+	return out
 }
+
+// First is the first n rows of a table without groups, and After the others, if there are
+// any.
+func (t table) First(n int) table { return t.part(0, n) }
+
+func (t table) After(n int) []table {
+	if len(t.Groups[0].Rows) <= n {
+		return nil
+	}
+	return []table{t.part(n, len(t.Groups[0].Rows))}
+}
+
+func (t table) part(from, to int) table {
+	all := t.Groups[0].Rows
+	t.Groups = []rows{{Rows: all[from:min(to, len(all))]}}
+	return t
+}
+
+// between is from where to where the repeats reach.
+func between(s stat) string { return ratio(slices.Min(s)) + " – " + ratio(slices.Max(s)) }
 
 // behind is how many times Spillway's time is the contestant's.
 func (s *session) behind(c *cell) float64 { return c.stat(extra(s.Family.Behind)).median() }

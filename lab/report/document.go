@@ -1,8 +1,6 @@
 package report
 
 import (
-	"strings"
-
 	"github.com/spillway-go/spillway/lab/report/chart"
 	"github.com/spillway-go/spillway/lab/results"
 )
@@ -29,11 +27,7 @@ var goodput = over{"Good answers a second", false, number, func(p, before result
 }}
 
 // HTML is the page, self-contained as that of an experiment.
-func (d Document) HTML() (string, error) {
-	var text strings.Builder
-	err := pageTemplate.ExecuteTemplate(&text, "document.html", d)
-	return chart.Clean(text.String()), err
-}
+func (d Document) HTML() (string, error) { return render("document.html", d) }
 
 // Tables is the table, as the template takes it.
 func (d Document) Tables() []table {
@@ -51,14 +45,23 @@ func (d Document) Pictures() (all []section) {
 	var limits []panel
 	for n, t := range d.Timelines {
 		names = append(names, t.Name)
-		good.Series = append(good.Series, goodput.draw(chart.Series{Name: t.Name, Number: n}, t.Points))
+		good.Series = append(good.Series, goodput.draw(chart.Series{Name: t.Name, Number: n}, t.Points, 200))
 		limits = append(limits, limitPanel(t.Name, t.Points)...)
 	}
-	if drawn := overTime("all policies", good); len(drawn) > 0 {
-		all = append(all, section{"goodput", "Goodput", "Good answers over time", "Answers in time, a second.", seriesKeys(names), nil, []panels{{"", drawn}}})
+	if drawn := overTime("all policies", "", good, goodput.format); len(drawn) > 0 {
+		all = append(all, section{"goodput", "Goodput", "Good answers over time", "Answers in time, a second.", seriesKeys(names), nil, []panels{withTables(drawn)}})
 	}
 	if len(limits) > 0 {
-		all = append(all, section{"limits", "Limits", "Limits over time", "Limit, in flight and waiting, under each policy.", seriesKeys([]string{"limit", "in flight", "waiting"}), nil, []panels{{"", limits}}})
+		all = append(all, section{"limits", "Limits", "Limits over time", "Limit, in flight and waiting, under each policy.", seriesKeys(limitNames()), nil, []panels{withTables(limits)}})
 	}
 	return all
+}
+
+// withTables are drawings with the tables of the same figures.
+func withTables(drawn []panel) (out panels) {
+	out.Panels = drawn
+	for _, d := range drawn {
+		out.Tables = append(out.Tables, d.table...)
+	}
+	return out
 }

@@ -12,6 +12,9 @@ import (
 // fact is one about the session.
 type fact struct{ Name, Value string }
 
+// PageTitle is what a browser calls the page.
+func (s *session) PageTitle() string { return s.Results.Experiment + ": " + s.Family.Title }
+
 // Facts are how the session was made.
 func (s *session) Facts() []fact {
 	res, twins, disturbed, most := s.Results, 0, 0, 0.0
@@ -28,16 +31,26 @@ func (s *session) Facts() []fact {
 		{"Machine", machine(res.Machine)},
 		{"Revision", res.Revision},
 		{"Runs", runs + " in " + count(res.Repeats, "repeat") + pick(twins > 0, "; "+count(twins, "twin")+" to measure noise", "")},
-		{"Made", pick(res.Started.IsZero(), "", fmt.Sprintf("%s, in %v", res.Started.UTC().Format("2 January 2006, 15:04 MST"), max(res.Ended.Sub(res.Started), 0).Round(time.Second)))},
+		{"Made", made(res.Started, res.Ended)},
 		{"Seed", fmt.Sprint(res.Seed)},
+		{"How sure", howSure},
 		{"Looks", pick(res.Looks > 0, "judged "+count(res.Looks, "time")+" before it was extended; the intervals are wider for that", "")},
 		{"Disturbed", pick(disturbed > 0, fmt.Sprintf("%d of %s: other processes used up to %s of the processors", disturbed, runs, percent(most)), "")},
 		{"Scaled", res.Scaled},
 		{"Settings", res.Settings},
 		{"Command", command(res.Command)},
 	}
-	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
+	said := []string{"Machine", "Revision", "How sure"} // at the head of a page of several experiments
+	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" || s.brief && slices.Contains(said, f.Name) })
 }
+
+// made is when it was made, and how long it took.
+func made(from, to time.Time) string {
+	return pick(from.IsZero(), "", fmt.Sprintf("%s, in %v", from.UTC().Format("2 January 2006, 15:04 MST"), max(to.Sub(from), 0).Round(time.Second)))
+}
+
+// howSure is what the judge promises, looks included.
+const howSure = "the interval of a median misses the truth in at most one case of eight, on the side that could make a verdict wrong in one of sixteen; with fewer than 5 repeats there is no verdict"
 
 // machine is one line.
 func machine(m results.Machine) string {
@@ -73,12 +86,7 @@ func (s *session) Failed() (out []string) {
 // InShort describes each set-up's high load (or its last) in one sentence.
 func (s *session) InShort() (out []string) {
 	for _, g := range s.served {
-		l := g.loads[len(g.loads)-1]
-		for _, x := range g.loads {
-			if x.name == "high" {
-				l = x
-			}
-		}
+		l := g.main()
 		var parts []string
 		for _, c := range l.cells {
 			if good := c.stat(rate("ok")); len(good) > 0 {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/spillway-go/spillway/histogram"
@@ -132,7 +133,11 @@ func fakeResults(start time.Time) results.Results {
 	const high = "11,104 / 2,124 / 2,248 req/s for naive / workerpool / optimized; errors 5.2 / 88.3 / 88.8 %, refusals included"
 	none := math.NaN()
 	answer := func(setup string, v results.Verdict, m, low, up float64, unit string, rule judge.Rule, why string) results.Answer {
-		return results.Answer{Setup: setup, Verdict: v, Measured: m, Low: low, High: up, Unit: unit, Rule: rule, Why: why, Repeats: 5}
+		a := results.Answer{Setup: setup, Verdict: v, Measured: m, Low: low, High: up, Unit: unit, Rule: rule, Why: why, Repeats: 5}
+		if low <= up {
+			a.Values = []float64{m, low, (low + m) / 2, up, (m + up) / 2}
+		}
+		return a
 	}
 	of := func(part, title string, published []float64, all ...results.Answer) []results.Answer {
 		for i := range all {
@@ -204,6 +209,49 @@ var fakeFamily = ledger.Family{
 	Sources:         []ledger.Source{{Name: "Stella-Achar-Oiro/healthcare-api-benchmark", URL: "https://github.com/Stella-Achar-Oiro/healthcare-api-benchmark", What: "and the article that goes with it"}},
 	Method:          []ledger.Note{{Title: "Refusals are not throughput", Text: "Here four outcomes are kept apart everywhere."}},
 	Recommendations: []ledger.Recommendation{{For: "batch jobs", Use: "workerpool with a larger queue", RestsOn: []string{"H1", "H2"}}, {For: "tools", Use: "naive", RestsOn: []string{"H1", "H8"}}, {For: "patients", Use: "optimized", RestsOn: []string{"H9"}}},
+}
+
+// sweep is a fake session in which a service with a capacity of 250 a second is offered
+// half of it to ten times as much, in an open loop, with a time line.
+func sweep(repeats int) (results.Results, []results.Run) {
+	r := rand.New(rand.NewPCG(8, 8))
+	var runs []results.Run
+	for rep := range repeats {
+		for _, x := range []float64{.5, .9, 2, 5, 10} {
+			for _, pattern := range []string{"none", "semaphore", "semaphore-4x", "spillway"} {
+				runs = append(runs, sweepRun(r, x, pattern, rep))
+			}
+		}
+	}
+	return results.Results{Experiment: "overload", Seed: 8, Repeats: repeats, Machine: results.Machine{OS: "linux", Arch: "amd64", CPUs: 2, GOMAXPROCS: 2, Go: "go1.26.0"}}, runs
+}
+
+func sweepRun(r *rand.Rand, x float64, pattern string, repeat int) results.Run {
+	const capacity, seconds = 250, 5
+	worth := map[string]float64{"none": 1 / (x * x), "semaphore": 1 / x, "semaphore-4x": 1 / (x * x * x), "spillway": 1}[pattern]
+	good := capacity * min(x, 1) * min(worth, 1) * (.95 + .05*r.Float64())
+	run := results.Run{Setup: "patient API", Load: strconv.FormatFloat(x, 'g', -1, 64) + "x", Pattern: pattern, Repeat: repeat, Elapsed: seconds,
+		Offered: uint64(capacity * x * seconds), Params: map[string]any{"load": x}, Lag: &histogram.Histogram{}}
+	run.Extra = map[string]float64{"capacity": capacity, "critical_offered": capacity * x / 5, "critical_ok": min(capacity*x/5, good)}
+	counts := map[string]uint64{"ok": uint64(good * seconds)}
+	counts[map[bool]string{true: "rejected", false: "timeout"}[pattern == "spillway"]] = run.Offered - counts["ok"]
+	for _, kind := range []string{"ok", "rejected", "timeout"} {
+		h := &histogram.Histogram{}
+		for range counts[kind] {
+			h.Record(int64((30 + 20*x*r.ExpFloat64()) * 1e6))
+			run.Lag.Record(int64(r.ExpFloat64() * 1e5))
+		}
+		run.Outcomes = append(run.Outcomes, results.Outcome{Kind: kind, Count: counts[kind], Latency: h})
+	}
+	for i := range 50 {
+		p := results.Point{At: float64(i) / 10, OK: uint64(good / 10), InFlight: 8 + r.IntN(4), Queued: r.IntN(5)}
+		if pattern == "spillway" {
+			p.Limit = 9 + r.IntN(4)
+		}
+		run.Series = append(run.Series, p)
+	}
+	run.Process = results.Process{Usage: usage.Usage{PeakGoroutines: 40, PeakRSS: 30 << 20, CPUSeconds: 2, AllocBytes: 1 << 26, Mallocs: 1e5, GCShare: .01}, ReuseRate: -1}
+	return run
 }
 
 // damaged is a fake session with everything that can go wrong in it: it was

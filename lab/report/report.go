@@ -1,10 +1,12 @@
 // Package report presents the results of an experiment: a summary for the terminal and
 // one HTML file that needs no network. Both are made from the stored results and runs
-// alone, so that they can be made again at any time.
+// alone, so that they can be made again at any time. A session of several experiments has
+// one page, too (whole.go), and the curve of goodput against load is also a picture of
+// its own (curve.go).
 //
-// A session (session.go) is what both show: its facts (facts.go), its claims in words
-// (verdicts.go), its figures (tables.go) and drawings (pictures.go, lines.go). The
-// template in page/ lays them out; terminal.go prints them.
+// A session (session.go) is what is shown of one experiment: its facts (facts.go), its
+// claims in words (verdicts.go), its figures (tables.go) and drawings (pictures.go,
+// lines.go). The templates in page/ lay them out; terminal.go prints them.
 package report
 
 import (
@@ -22,7 +24,7 @@ import (
 //go:embed page
 var files embed.FS
 
-var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMap{
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"number": number, "sentence": sentence, "command": command, "kind": kind,
 }).ParseFS(files, "page/*"))
 
@@ -43,7 +45,38 @@ func Write(dir string, fam ledger.Family, res results.Results, runs []results.Ru
 // script are inside, it loads nothing, and it is readable without the script. Histograms
 // are drawn, not embedded, so that the page stays small.
 func page(fam ledger.Family, res results.Results, runs []results.Run) (string, error) {
+	s := newSession(fam, res, runs)
+	return fitting(func(d detail) (string, error) {
+		s.detail = d
+		return render("page.html", s)
+	})
+}
+
+func render(name string, data any) (string, error) {
 	var text strings.Builder
-	err := pageTemplate.Execute(&text, newSession(fam, res, runs))
+	err := templates.ExecuteTemplate(&text, name, data)
 	return chart.Clean(text.String()), err
+}
+
+// detail is how much a page shows, from the verdicts alone to everything.
+type detail int
+
+const (
+	verdictsOnly detail = iota // and what is drawn of them, and tables
+	mainLoads                  // charts of one load of each set-up
+	noRawRuns                  // charts of every load
+	everything
+)
+
+// pageLimit is how many bytes a page has: it can be sent by mail.
+const pageLimit = 400_000
+
+// fitting makes a page with as much detail as there is room for.
+func fitting(page func(detail) (string, error)) (text string, err error) {
+	for d := everything; d >= verdictsOnly; d-- {
+		if text, err = page(d); err != nil || len(text) < pageLimit {
+			break
+		}
+	}
+	return text, err
 }

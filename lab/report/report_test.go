@@ -82,8 +82,38 @@ func TestAHundredRunsStaySmall(t *testing.T) {
 	if len(runs) < 100 {
 		t.Fatalf("%d runs", len(runs))
 	}
-	if page := rendered(t, res, runs); len(page) > 400_000 {
+	page := rendered(t, res, runs)
+	if len(page) >= pageLimit {
 		t.Errorf("%d runs make a page of %d bytes", len(runs), len(page))
+	}
+	if !strings.Contains(page, "Every run, as it was made") {
+		t.Error("the page leaves out what it has room for")
+	}
+}
+
+func TestAThousandRunsStaySmall(t *testing.T) {
+	res, runs := fake(32)
+	page := rendered(t, res, runs)
+	if len(page) >= pageLimit {
+		t.Errorf("%d runs make a page of %d bytes", len(runs), len(page))
+	}
+	if !strings.Contains(page, "are in runs.jsonl, beside this file") || !strings.Contains(page, "<h2>Latency</h2>") {
+		t.Error("the page does not say where the runs are, or leaves out more than them")
+	}
+}
+
+func TestEveryDrawingHasWordsAndATable(t *testing.T) {
+	for name, page := range map[string]string{"usual": rendered(t, first(fake(2)), second(fake(2))), "sweep": renderedOf(t, ledger.Family{}, first(sweep(2)), second(sweep(2)))} {
+		for _, svg := range regexp.MustCompile(`<svg [^>]*>(<title>)?`).FindAllString(page, -1) {
+			if !strings.Contains(svg, `aria-hidden="true"`) && !strings.HasSuffix(svg, `role="img"><title>`) {
+				t.Errorf("%s: %s has no name", name, svg)
+			}
+		}
+		for _, section := range strings.Split(page, "<section ")[1:] {
+			if strings.Contains(section, `class="chart lines"`) && !strings.Contains(section, "<summary>The same as a table</summary>") {
+				t.Errorf("%s: the drawings of %.40s have no table", name, section)
+			}
+		}
 	}
 }
 

@@ -22,6 +22,8 @@ type session struct {
 	runs     []results.Run
 	cells    []*cell  // of all set-ups
 	patterns []string // every contestant, in the order that fixes its colour
+	detail   detail
+	brief    bool // it shares its page with other experiments
 }
 
 // setup is the loads of one set-up.
@@ -72,6 +74,16 @@ func extra(key string) figure {
 	}
 }
 
+// per is a figure over another one; missing if that is not above 0.
+func (f figure) per(g figure) figure {
+	return func(r *results.Run) float64 {
+		if of := g(r); of > 0 {
+			return f(r) / of
+		}
+		return math.NaN()
+	}
+}
+
 func offered(r *results.Run) float64 { return float64(r.Offered) }
 
 // rate is the answers of a kind a second.
@@ -112,6 +124,33 @@ func (c *cell) series() []results.Point {
 	}
 	return slices.DeleteFunc(slices.Clone(c.runs[0].Series), func(p results.Point) bool { return p.At >= c.runs[0].Elapsed })
 }
+
+// sweep are the multiples of the capacity that a set-up was loaded with, if there are
+// several.
+func (g *setup) sweep() (multiples []float64) {
+	for _, l := range g.loads {
+		if x := l.cells[0].multiple; x > 0 {
+			multiples = append(multiples, x)
+		}
+	}
+	if len(multiples) < 2 {
+		return nil
+	}
+	return multiples
+}
+
+// main is the load that is shown where there is room for one: the high one, or the last.
+func (g *setup) main() *load {
+	for _, l := range g.loads {
+		if l.name == "high" {
+			return l
+		}
+	}
+	return g.loads[len(g.loads)-1]
+}
+
+// asked reports whether anything of the set-up was sent requests.
+func (g *setup) asked() bool { return slices.ContainsFunc(g.cells, (*cell).asked) }
 
 // asked reports whether the contestant was sent requests.
 func (c *cell) asked() bool {
@@ -176,7 +215,8 @@ func newSession(fam ledger.Family, res results.Results, runs []results.Run) *ses
 		l := g.loads[len(g.loads)-1]
 		l.cells, g.cells = append(l.cells, c), append(g.cells, c)
 	}
-	s.served = slices.DeleteFunc(slices.Clone(s.Setups), func(g *setup) bool { return len(s.ownTables(g)) > 0 })
+	s.detail = everything
+	s.served = slices.DeleteFunc(slices.Clone(s.Setups), func(g *setup) bool { return s.axis(g) != "" || !g.asked() && len(s.ownTables(g)) > 0 })
 	return s
 }
 

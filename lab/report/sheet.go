@@ -1,11 +1,6 @@
 package report
 
-import (
-	"html/template"
-	"strings"
-
-	"github.com/spillway-go/spillway/lab/report/chart"
-)
+import "html/template"
 
 // Sheet is a small page of its own, in the style of the reports: for a result that is no
 // experiment.
@@ -27,8 +22,4 @@ type Figure struct {
 type Fact struct{ Name, Value, How string }
 
 // HTML is the sheet as one page that loads nothing from anywhere.
-func (s Sheet) HTML() (string, error) {
-	var text strings.Builder
-	err := pageTemplate.ExecuteTemplate(&text, "sheet.html", s)
-	return chart.Clean(text.String()), err
-}
+func (s Sheet) HTML() (string, error) { return render("sheet.html", s) }

@@ -103,8 +103,11 @@ var (
 
 	// resources are what a process used.
 	resources = []column{
+		{"CPU/good", func(r *results.Run) float64 { return positive(1e9 * r.Process.CPUSeconds / float64(r.Of("ok").Count)) }, nanos},
+		{"bytes/good", func(r *results.Run) float64 {
+			return positive(float64(r.Process.AllocBytes) / float64(r.Of("ok").Count))
+		}, size},
 		{"allocs/req", func(r *results.Run) float64 { return positive(float64(r.Process.Mallocs) / offered(r)) }, number},
-		{"bytes/req", func(r *results.Run) float64 { return positive(float64(r.Process.AllocBytes) / offered(r)) }, size},
 		{"goroutines", ledger.Goroutines.Value, number},
 		{"peak RSS", ledger.PeakRSS.Value, size},
 		{"GC of CPU", gcShare, percent},
@@ -119,6 +122,18 @@ func latencyOf(kind string) []column {
 		{"p95", quantile(.95, kind), nanos}, {"p99", quantile(.99, kind), nanos}, {"max", quantile(1, kind), nanos},
 	}
 }
+
+// lag is by how much the generator sent late.
+func lag(q float64) figure {
+	return func(r *results.Run) float64 {
+		if r.Lag == nil || r.Lag.Max() == 0 { // a closed loop sends when it sends
+			return math.NaN()
+		}
+		return float64(r.Lag.Quantile(q))
+	}
+}
+
+var lags = []column{{"median", lag(.5), nanos}, {"p90", lag(.9), nanos}, {"p99", lag(.99), nanos}, {"max", lag(1), nanos}}
 
 func gcShare(r *results.Run) float64 {
 	if math.IsNaN(ledger.Goroutines.Value(r)) { // the runtime was not asked
@@ -135,30 +150,50 @@ func positive(x float64) float64 {
 	return math.NaN()
 }
 
+// The standard tables of a set-up that was sent requests.
+const (
+	ofRates = iota
+	ofGood
+	ofRefused
+	ofProcess
+	ofLag
+)
+
+var standards = []struct {
+	title   string
+	columns []column
+	has     func(*cell) bool
+}{
+	{"requests a second", rates, (*cell).sent},
+	{"latency, good", latencyOf("ok"), timed("ok")},
+	{"latency, refused", latencyOf("rejected"), timed("rejected")},
+	{"process", resources, func(*cell) bool { return true }},
+	{"sent late", lags, func(c *cell) bool { return len(c.stat(lag(.99))) > 0 }},
+}
+
+func timed(kind string) func(*cell) bool {
+	return func(c *cell) bool { return took(c.runs, kind).Count() > 0 }
+}
+
 // Tables are the medians of a set-up.
-func (s *session) Tables(g *setup) (out []table) {
-	if own := s.ownTables(g); len(own) > 0 {
+func (s *session) Tables(g *setup) []table {
+	own := s.ownTables(g)
+	if !slices.Contains(s.served, g) {
 		return own
 	}
+	return append(s.standard(g, ofRates, ofGood, ofRefused, ofProcess), own...)
+}
+
+// standard are those of the standard tables for which the set-up has figures.
+func (s *session) standard(g *setup, which ...int) (out []table) {
 	off := .01 // the largest distance of a repeat from its median
 	for _, c := range g.cells {
 		for _, v := range c.offGood() {
 			off = max(off, v, -v)
 		}
 	}
-	timed := func(kind string) func(*cell) bool {
-		return func(c *cell) bool { return took(c.runs, kind).Count() > 0 }
-	}
-	for i, of := range []struct {
-		title   string
-		columns []column
-		has     func(*cell) bool
-	}{
-		{"requests a second", rates, (*cell).sent},
-		{"latency, good", latencyOf("ok"), timed("ok")},
-		{"latency, refused", latencyOf("rejected"), timed("rejected")},
-		{"process", resources, func(*cell) bool { return true }},
-	} {
+	for _, i := range which {
+		of := standards[i]
 		t := table{Header: names(of.title, of.columns)}
 		for _, l := range g.loads {
 			group := rows{Name: loadName(l.name)}
@@ -167,13 +202,13 @@ func (s *session) Tables(g *setup) (out []table) {
 					continue
 				}
 				line := c.row(of.columns)
-				if i == 0 {
-					line.Strip = chart.Strip(chart.Scale{Min: -off, Max: off}, chart.DotRow{Series: s.shape(c.Pattern),
+				if i == ofRates {
+					line.Strip = chart.Strip(chart.Scale{Min: -off, Max: off}, 0, chart.DotRow{Series: s.shape(c.Pattern),
 						Values: c.offGood(), Tip: c.Pattern + ", good a second: " + c.stat(rate("ok")).spread(number)})
 				}
 				group.Rows = append(group.Rows, line)
 			}
-			if i == 0 {
+			if i == ofRates {
 				t.Strips, group.Note = "good, each repeat, ± "+percent(off), groupNote(l)
 			}
 			if len(group.Rows) > 0 {
@@ -198,17 +233,14 @@ func (c *cell) offGood() (out []float64) {
 	return out
 }
 
-// ownTables shows a family's own figures of a set-up, if nothing was sent in
-// it: a row for each contestant, and a column for each load, or, where there
-// is only one load, for each figure.
+// ownTables shows a family's own figures of a set-up: a row for each contestant,
+// and a column for each load, or, where there is only one load, for each figure. Where
+// requests were sent, contestants without such a figure have no row.
 func (s *session) ownTables(g *setup) (out []table) {
 	if s.axis(g) != "" {
 		return s.sizeTable(g)
 	}
-	if slices.ContainsFunc(g.cells, (*cell).asked) {
-		return nil
-	}
-	several := len(g.loads) > 1
+	several, asked := len(g.loads) > 1, g.asked()
 	for _, k := range s.Family.Columns {
 		of, format := extra(k.Key), formats[k.Format]
 		if !slices.ContainsFunc(g.cells, func(c *cell) bool { return len(c.stat(of)) > 0 }) {
@@ -217,7 +249,7 @@ func (s *session) ownTables(g *setup) (out []table) {
 		if several || len(out) == 0 {
 			t := table{Header: []string{pick(several, k.Name, g.loads[0].name)}, Groups: []rows{{Note: groupNote(g.loads[0])}}}
 			for _, pattern := range s.patterns {
-				if slices.ContainsFunc(g.cells, func(c *cell) bool { return c.Pattern == pattern }) {
+				if slices.ContainsFunc(g.cells, func(c *cell) bool { return c.Pattern == pattern && (!asked || s.hasOwn(c)) }) {
 					t.Groups[0].Rows = append(t.Groups[0].Rows, row{Cells: []string{pattern}})
 				}
 			}
@@ -228,6 +260,31 @@ func (s *session) ownTables(g *setup) (out []table) {
 		}
 	}
 	return append(out, s.steps(g)...)
+}
+
+// hasOwn reports whether the contestant has one of the family's own figures.
+func (s *session) hasOwn(c *cell) bool {
+	return slices.ContainsFunc(s.Family.Columns, func(k ledger.Column) bool { return len(c.stat(extra(k.Key))) > 0 })
+}
+
+// Figures are the tables that stand by themselves: the others are beneath the drawings of
+// what they say.
+func (s *session) Figures() (out []panels) {
+	for _, g := range s.Setups {
+		tables := s.ownTables(g)
+		if slices.Contains(s.served, g) && s.detail < mainLoads {
+			tables = s.Tables(g) // there are no drawings
+		}
+		if len(tables) > 0 {
+			out = append(out, panels{Name: g.Name, Tables: tables})
+		}
+	}
+	return out
+}
+
+// Raw says how many runs there are that the page has no room for.
+func (s *session) Raw() string {
+	return pick(s.detail < everything && len(s.runs) > 0, count(len(s.runs), "run"), "")
 }
 
 // Runs are the runs that were sent requests, and all that failed, were killed or were
@@ -248,7 +305,7 @@ func (s *session) Runs() []table {
 		case r.Disturbed > 0:
 			line.Note = "disturbed: other processes used " + percent(r.Disturbed) + " of the processors"
 		}
-		if len(s.Family.Columns) == 0 || r.Offered > 0 || line.Note != "" {
+		if s.detail == everything && (len(s.Family.Columns) == 0 || r.Offered > 0) || line.Note != "" {
 			lines = append(lines, line)
 		}
 	}

@@ -36,7 +36,7 @@ func TestOwnFiguresAreOneTableASetUp(t *testing.T) {
 	res, runs := compared()
 	text := strings.Join(strings.Fields(summedOf(t, pools, res, runs, Options{Width: 120})), " ")
 	for _, want := range []string{
-		"LOSSES 1 comparison, medians where by no-op jobs, 64→2, to channel 1.25x",
+		"LOSSES 1 comparison, medians where by repeats no-op jobs, 64→2, to channel 1.25x 1.25x – 1.25x",
 		"time for each 1→2 64→2 medians over 1 repeat spillway 40 ns 60 ns channel 50 ns 48 ns",
 		"idle of an idle worker of a queued job", "spillway 2.93 KiB 32 B", "ants 2.54 KiB –",
 		"pond was killed in 1 of 1 run",
@@ -61,7 +61,7 @@ func TestOwnFiguresAreOneTableASetUp(t *testing.T) {
 
 // Headings of sections, by what was measured.
 func TestNoHeadingStandsOverNothing(t *testing.T) {
-	const back, latency, memory, every = "<h2>What came back</h2>", "<h2>Latency</h2>", "<h2>Memory, collection and allocations</h2>", "Every run, as it was made"
+	const back, latency, memory, every = "<h2>What came back</h2>", "<h2>Latency</h2>", "<h2>What it cost</h2>", "Every run, as it was made"
 	took := &histogram.Histogram{}
 	took.Record(1)
 	nothing := results.Run{Setup: "no-op jobs", Load: "1→2", Pattern: "spillway", Elapsed: 1, Extra: map[string]float64{"ns": 40}}
@@ -157,7 +157,7 @@ func TestFiguresMadeOfPartsAreStacked(t *testing.T) {
 	}
 	page := renderedOf(t, g7, res, runs)
 	for _, want := range []string{
-		"What it is made of", `<span class="swatch s3"></span> byte API`, "net/http: byte API 2 µs", "14.7 µs",
+		"What it is made of", `<rect class="fill s3" x="2" y="1" width="24" height="12"/></svg> byte API`, "net/http: byte API 2 µs", "14.7 µs",
 		"byte API: byte API 2 µs", "12.7 µs, 36.00 % of the lead",
 		"step by step", "105.26", "100.00", // of what is left of 2 without .1
 	} {

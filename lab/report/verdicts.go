@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"math"
@@ -63,6 +64,15 @@ type answer struct {
 	Chart template.HTML
 }
 
+// Deciding and Beside are the answers that make the verdict, and those that are shown for
+// comparison.
+func (p part) Deciding() []answer { return p.that(false) }
+func (p part) Beside() []answer   { return p.that(true) }
+
+func (p part) that(beside bool) []answer {
+	return slices.DeleteFunc(slices.Clone(p.Answers), func(a answer) bool { return a.Beside != beside })
+}
+
 // Chapters returns the claims. There is at least the chapter of published ones.
 func (s *session) Chapters() []chapter {
 	all := []chapter{
@@ -74,17 +84,21 @@ func (s *session) Chapters() []chapter {
 		if c.Goal {
 			ch = &all[1]
 		}
-		ch.Cards = append(ch.Cards, newCard(c))
+		ch.Cards = append(ch.Cards, s.card(c))
 	}
 	return slices.DeleteFunc(all, func(ch chapter) bool {
 		return len(ch.Cards) == 0 && (ch.ID == "goals" || len(s.Results.Claims) > 0)
 	})
 }
 
-// newCard puts the answers of a claim that share a rule together and draws them.
-func newCard(c results.Claim) card {
+// card puts the answers of a claim that share a rule together and draws them. Where
+// several experiments share a page, it has no room for what stands beside.
+func (s *session) card(c results.Claim) card {
 	k := card{Claim: c}
-	for _, a := range c.Answers {
+	if s.brief {
+		k.Answers = slices.DeleteFunc(slices.Clone(c.Answers), func(a results.Answer) bool { return a.Beside })
+	}
+	for _, a := range k.Answers {
 		p := part{Title: a.Part, Rule: ruleWords(a)}
 		if a.Title != "" && a.Title != c.Title {
 			p.Title = strings.TrimPrefix(a.Part+": "+a.Title, ": ")
@@ -115,6 +129,19 @@ func (ch chapter) Tally() (out []tally) {
 		}
 	}
 	return out
+}
+
+// Table is all answers in one table.
+func (ch chapter) Table() []table {
+	var lines []row
+	for _, k := range ch.Cards {
+		for _, a := range k.Answers {
+			figure, between := answer{Answer: a}.figure()
+			lines = append(lines, row{Cells: []string{strings.TrimSuffix(k.ID+" "+a.Part, " "), a.Setup + pick(a.Beside, ", for comparison", ""), kind(a.Verdict).Mark + " " + string(a.Verdict), figure, between,
+				a.Rule.Words(a.Unit), cmp.Or(publishedWords(a), none), pick(a.Floor > 0, margin(a), none), fmt.Sprint(a.Repeats)}})
+		}
+	}
+	return flat(lines, "claim", "set-up", "verdict", "measured", "interval", "rule", "published", "margin", "repeats")
 }
 
 // Undecided is why the claim has its verdict if no answer beneath it says so.
@@ -149,15 +176,23 @@ func (a answer) reach() (low, high float64) {
 	return a.Measured, a.Measured
 }
 
+// figure is the measured value and its interval, in words.
+func (a answer) figure() (value, between string) {
+	if !a.measured() {
+		return none, none
+	}
+	low, high := a.reach()
+	return with(a.Measured, a.Unit), pick(number(low) == number(high), none, number(low)+pick(low < 0, " to ", " – ")+number(high))
+}
+
 // Interval is the measured value, its interval and its repeats.
 func (a answer) Interval() string {
 	repeats := count(a.Repeats, "repeat")
+	value, between := a.figure()
 	if !a.measured() {
 		return "no figure from " + repeats
 	}
-	low, high := a.reach()
-	between := number(low) + pick(low < 0, " to ", " – ") + number(high) + ", "
-	return fmt.Sprintf("%s (%s%s)", with(a.Measured, a.Unit), pick(number(low) == number(high), "", between), repeats)
+	return fmt.Sprintf("%s (%s%s)", value, pick(between == none, "", between+", "), repeats)
 }
 
 // Remarks are the short facts beside the figure.
@@ -192,26 +227,29 @@ func (p part) draw() {
 	for _, a := range p.Answers {
 		if a.measured() {
 			low, high := a.reach()
-			all = append(append(all, a.Measured, low, high, a.Rule.Low, a.Rule.Top), a.Published...)
+			all = append(append(append(all, a.Measured, low, high, a.Rule.Low, a.Rule.Top), a.Published...), a.Values...)
 		}
 	}
 	for i := range p.Answers {
-		a := &p.Answers[i]
-		if !a.measured() {
-			continue
+		if a := &p.Answers[i]; a.measured() {
+			a.Chart = a.interval(chart.Around(all...)).SVG()
 		}
-		low, high := a.reach()
-		v := chart.Interval{
-			Title: fmt.Sprintf("%s: measured %s", a.Setup, a.Interval()), Class: kind(a.Verdict).Class, Measured: a.Measured,
-			X:      chart.Axis{Scale: chart.Around(all...), Format: func(x float64) string { return with(x, a.Unit) }},
-			Figure: chart.Range{Low: low, High: high, Tip: "measured " + a.Interval()},
-			Bands:  bands(a.Answer), Margins: margins(a.Answer),
-		}
-		if said := publishedWords(a.Answer); said != "" {
-			v.Published = []chart.Range{{Low: slices.Min(a.Published), High: slices.Max(a.Published), Tip: "published: " + said}}
-		}
-		a.Chart = v.SVG()
 	}
+}
+
+// interval draws the answer on that scale.
+func (a answer) interval(on chart.Scale) chart.Interval {
+	low, high := a.reach()
+	v := chart.Interval{
+		Title: fmt.Sprintf("%s: measured %s; %s", a.Setup, a.Interval(), ruleWords(a.Answer)), Class: kind(a.Verdict).Class, Measured: a.Measured,
+		X:      chart.Axis{Scale: on, Format: func(x float64) string { return with(x, a.Unit) }},
+		Figure: chart.Range{Low: low, High: high, Tip: "measured " + a.Interval()}, Repeats: a.Values,
+		Bands: bands(a.Answer), Margins: margins(a.Answer),
+	}
+	if said := publishedWords(a.Answer); said != "" {
+		v.Published = []chart.Range{{Low: slices.Min(a.Published), High: slices.Max(a.Published), Tip: "published: " + said}}
+	}
+	return v
 }
 
 // bands are where the claim holds.

@@ -97,6 +97,7 @@ type Answer struct {
 	Unit      string     `json:"unit"` // "x" for ratios, "%", "req/s", "KB", …
 	Rule      judge.Rule `json:"rule"`
 	Published []float64  `json:"published,omitempty"` // the published value, or the ends of its range
+	Values    []float64  `json:"values,omitempty"`    // of the repeats that have one, in their order
 	Repeats   int        `json:"repeats"`             // behind the interval
 	Floor     float64    `json:"floor,omitempty"`     // how near to the rule's edge nothing is decided, in Unit; of a ratio, the distance from 1
 	AtEdge    bool       `json:"at_edge,omitempty"`   // nearer than that

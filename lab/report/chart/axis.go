@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spillway-go/spillway/lab/internal/numbers"
 )
@@ -69,6 +70,7 @@ func shorten(label string) string { return zeros.ReplaceAllString(label, "$1$2$3
 // plot is a drawing with a frame in which values have their places.
 type plot struct {
 	canvas
+	width                    float64 // of the drawing
 	left, top, right, bottom float64 // of the frame
 	across, up               Scale
 }
@@ -79,7 +81,7 @@ func (p *plot) y(v float64) float64 { return p.bottom - p.up.At(v)*(p.bottom-p.t
 // begin opens the drawing, with room for labels below the frame; said is what it shows,
 // in words.
 func (p *plot) begin(kind, title string, below float64, said []string) {
-	p.put(`<svg class="chart %v" viewBox="0 0 %d %v" role="img"><title>%v</title>`, kind, Width, p.bottom+below, title)
+	p.put(`<svg class="chart %v" viewBox="0 0 %v %v" role="img"><title>%v</title>`, kind, p.width, p.bottom+below, title)
 	if len(said) > 0 {
 		p.put("<desc>%v</desc>", strings.Join(said, "; "))
 	}
@@ -93,14 +95,16 @@ const roomForAxis = 34
 func (p *plot) xAxis(a Axis, values []float64, n int) {
 	p.across = a.over(values)
 	free := -30.0
+	var grid []float64
 	for _, t := range a.ticks(p.across, n) {
 		x := p.x(t.At)
-		p.line("grid", x, p.top, x, p.bottom)
+		grid = append(grid, x, p.top, x, p.bottom)
 		if half := textWidth(t.Label) / 2; x-half >= free {
 			free = x + half + 6
 			p.tick(x, p.bottom+14, t.Label)
 		}
 	}
+	p.strokes("grid", grid...)
 	if a.Label != "" {
 		p.text("axis", p.right, p.bottom+28, a.Label)
 	}
@@ -111,24 +115,32 @@ func (p *plot) tick(x, y float64, label string) {
 	class, half := "tick", textWidth(label)/2
 	if x-half < 0 {
 		class, x = "tick start", 0
-	} else if x+half > Width {
-		class, x = "tick end", Width
+	} else if x+half > p.width {
+		class, x = "tick end", p.width
 	}
 	p.text(class, x, y, label)
 }
 
-// yAxis draws about n grid lines with labels on their left; it has no name.
+// roomForName is what the name of the y axis needs above the frame.
+const roomForName = 24
+
+// yAxis draws about n grid lines with labels on their left, and the axis' name above them.
 func (p *plot) yAxis(a Axis, values []float64, n int) {
 	p.up = a.over(values)
+	var grid []float64
 	for _, t := range a.ticks(p.up, n) {
 		y := p.y(t.At)
-		p.line("grid", p.left, y, p.right, y)
+		grid = append(grid, p.left, y, p.right, y)
 		p.text("tick end", p.left-6, y+3.5, t.Label)
+	}
+	p.strokes("grid", grid...)
+	if a.Label != "" {
+		p.text("axis start", 0, p.top-16, a.Label)
 	}
 }
 
 // textWidth estimates the width of tick text.
-func textWidth(s string) float64 { return 6 * float64(len([]rune(s))) }
+func textWidth(s string) float64 { return 6 * float64(utf8.RuneCountInString(s)) }
 
 // fit cuts a name that is longer than n characters; tooltips have it in full.
 func fit(s string, n int) string {

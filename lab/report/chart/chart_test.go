@@ -7,10 +7,12 @@ import (
 	"html/template"
 	"io"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -30,6 +32,11 @@ func drawings() map[string]template.HTML {
 				{Name: "b", Number: 1, Points: []XY{{1, 2}, {100, 2}, {100, 2}}, Marks: []Mark{{XY{100, 2}, "b: 99 %"}}},
 			},
 		}.SVG(),
+		"named": Lines{
+			Title: "Goodput", Height: 160, Named: true, X: Axis{Log: true}, Y: Axis{Label: "a second"},
+			Series: []Series{{Name: "a", Points: []XY{{1, 240}, {10, 250}}}, {Name: "b", Number: 1, Points: []XY{{1, 200}, {10, 248}}}, {Name: "c", Number: 2, Points: []XY{{1, 200}}}},
+			Refs:   []Ref{{At: 250, Label: "capacity"}, {At: 2, Upright: true, Label: "knee"}},
+		}.SVG(),
 		"bars": Bars{
 			Title: "Requests a second", X: Axis{Label: "a second"},
 			Rows: []BarRow{
@@ -48,14 +55,19 @@ func drawings() map[string]template.HTML {
 		}.SVG(),
 		"interval": Interval{
 			Title: "H1", Class: "holds", X: Axis{Scale: Around(3.9, 4.2, 4, 5)}, Measured: 4.1, Figure: Range{4, 4.2, "measured"},
-			Bands: []Range{{4, 5, "rule: 4–5x"}}, Published: []Range{{4, 5, "published"}}, Margins: []Range{{3.95, 4.05, "margin"}, {4.95, 5.05, "margin"}},
+			Repeats: []float64{4, 4.1, 4.2}, Bands: []Range{{4, 5, "rule: 4–5x"}}, Published: []Range{{4, 5, "published"}}, Margins: []Range{{3.95, 4.05, "margin"}, {4.95, 5.05, "margin"}},
 		}.SVG(),
 		"interval_open": Interval{
 			Title: "outside 10–12", X: Axis{Scale: Around(8, 14)}, Measured: 11, Figure: Range{9, 12, ""},
 			Bands: []Range{{math.Inf(-1), 10, ""}, {12, math.Inf(1), ""}}, Published: []Range{{36, 36, ""}},
 		}.SVG(),
-		"strip":  Strip(Scale{-.1, .1, false}, DotRow{Series: 1, Values: []float64{-.05, 0, .06}, Tip: "spread"}),
+		"interval_small": Interval{
+			Class: "fails", X: Axis{Scale: Around(3, 5)}, Measured: 3, Figure: Range{3, 3.2, "measured"},
+			Bands: []Range{{4, 5, "rule"}}, Published: []Range{{4, 4.4, "published"}}, Margins: []Range{{3.9, 4.1, "margin"}},
+		}.Small(),
+		"strip":  Strip(Scale{-.1, .1, false}, 0, DotRow{Series: 1, Values: []float64{-.05, 0, .06}, Tip: "spread"}),
 		"marker": Marker(2),
+		"swatch": Swatch("ok"),
 	}
 }
 
@@ -110,10 +122,69 @@ func TestNoInputBreaksADrawing(t *testing.T) {
 					t.Errorf("%+v has %d ticks", s, n)
 				}
 				ax := Axis{Label: text, Scale: s}
-				wellFormed(t, Lines{Title: text, X: ax, Y: ax, Series: []Series{{Points: []XY{{a, b}}, Marks: []Mark{{XY{b, a}, text}}}}}.SVG())
+				wellFormed(t, Lines{Title: text, X: ax, Y: ax, Named: true, Refs: []Ref{{a, true, text}, {b, false, text}},
+					Series: []Series{{Name: text, Points: []XY{{a, b}, {b, a}, {a, a}}, Marks: []Mark{{XY{b, a}, text}}}, {}}}.SVG())
 				wellFormed(t, Bars{Title: text, X: ax, Rows: []BarRow{{Name: text, Segments: []Segment{{text, a, text}, {text, b, text}}}}}.SVG())
 				wellFormed(t, Dots{Title: text, X: ax, Rows: []DotRow{{Name: text, Values: []float64{a, b}, Label: text, Tip: text}}}.SVG())
-				wellFormed(t, Interval{Title: text, X: ax, Measured: a, Figure: Range{b, a, text}, Bands: []Range{{a, b, text}}, Published: []Range{{a, a, ""}}, Margins: []Range{{b, a, ""}}}.SVG())
+				odd := Interval{Title: text, X: ax, Measured: a, Figure: Range{b, a, text}, Repeats: []float64{a, b}, Bands: []Range{{a, b, text}}, Published: []Range{{a, a, ""}}, Margins: []Range{{b, a, ""}}}
+				wellFormed(t, odd.SVG())
+				wellFormed(t, odd.Small())
+			}
+		}
+	}
+}
+
+// What is left out lies near the line that is drawn, and the ends stay.
+func TestAThinnedLineLooksTheSame(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		var xy []float64
+		y := 0.0
+		for x := range 200 {
+			y += r.NormFloat64() * r.Float64()
+			xy = append(xy, float64(x), y)
+		}
+		const tolerance = .5
+		thinned := thin(xy, tolerance)
+		if len(thinned) >= len(xy) || thinned[0] != xy[0] || thinned[len(thinned)-1] != y {
+			t.Fatalf("%d of %d numbers are left", len(thinned), len(xy))
+		}
+		for i := 0; i < len(xy); i += 2 {
+			if off := distance(xy[i], xy[i+1], thinned); off > tolerance+1e-9 {
+				t.Fatalf("point %d is %v from the line", i/2, off)
+			}
+		}
+	}
+}
+
+// distance is how far a point is from the nearest part of a line.
+func distance(x, y float64, line []float64) float64 {
+	best := math.Inf(1)
+	for i := 0; i+3 < len(line); i += 2 {
+		dx, dy := line[i+2]-line[i], line[i+3]-line[i+1]
+		along := max(0, min(1, ((x-line[i])*dx+(y-line[i+1])*dy)/(dx*dx+dy*dy)))
+		best = min(best, math.Hypot(x-line[i]-along*dx, y-line[i+1]-along*dy))
+	}
+	return best
+}
+
+func TestNamesOfLinesDoNotLieOnEachOther(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	label := regexp.MustCompile(`<text class="label" x="[^"]*" y="([^"]*)">`)
+	for range 100 {
+		l := Lines{Height: 200, Named: true}
+		for i := range 8 {
+			l.Series = append(l.Series, Series{Name: "line", Number: i, Points: []XY{{0, 0}, {1, math.Floor(3 * r.Float64())}}})
+		}
+		var ys []float64
+		for _, m := range label.FindAllStringSubmatch(string(l.SVG()), -1) {
+			y, _ := strconv.ParseFloat(m[1], 64)
+			ys = append(ys, y)
+		}
+		slices.Sort(ys)
+		for i := range ys[1:] {
+			if ys[i+1]-ys[i] < 12.9 || ys[i+1] > 200 {
+				t.Fatalf("names at %v", ys)
 			}
 		}
 	}

@@ -28,8 +28,8 @@ type Segment struct {
 
 // SVG draws the chart.
 func (b Bars) SVG() template.HTML {
-	const rowHeight = 38
-	p := plot{left: 2, top: 6, right: Width - 4, bottom: 8 + rowHeight*float64(len(b.Rows))}
+	const rowHeight = 36
+	p := plot{width: Width, left: 2, top: 6, right: Width - 4, bottom: 8 + rowHeight*float64(len(b.Rows))}
 	var sums []float64
 	var said []string
 	for _, row := range b.Rows {
@@ -45,7 +45,8 @@ func (b Bars) SVG() template.HTML {
 	p.xAxis(b.X, sums, 4)
 	for i, row := range b.Rows {
 		y := p.top + rowHeight*float64(i)
-		p.text("name", p.left, y+12, fit(row.Name, 28))
+		room := p.right - p.left - 1.2*textWidth(row.Label+row.Alarm) - 8
+		p.text("name", p.left, y+12, fit(row.Name, max(int(room/6.4), 12)))
 		if row.Alarm != "" {
 			p.text("alarm", p.right, y+12, row.Alarm)
 		} else {
@@ -56,9 +57,7 @@ func (b Bars) SVG() template.HTML {
 			if s.Value > 0 {
 				x := p.x(sum)
 				sum += s.Value
-				p.group("segment "+s.Class, s.Tip)
-				p.rect("fill", x, y+18, max(p.x(sum)-x, .8), 14)
-				p.end()
+				p.rect("fill "+s.Class, x, y+17, max(p.x(sum)-x, .8), 14, s.Tip)
 			}
 		}
 	}
@@ -76,7 +75,7 @@ type Dots struct {
 // DotRow is one row: a heading when it has no values and no label.
 type DotRow struct {
 	Name   string
-	Series int // the number that fixes its colour and shape
+	Series int // the number that fixes its colour
 	Values []float64
 	Median float64
 	Label  string // at the right end, usually the median
@@ -86,7 +85,7 @@ type DotRow struct {
 // SVG draws the chart.
 func (d Dots) SVG() template.HTML {
 	const rowHeight = 20
-	p := plot{left: 104, top: 6, right: Width - 76, bottom: 10 + rowHeight*float64(len(d.Rows))}
+	p := plot{width: Width, left: 104, top: 6, right: Width - 76, bottom: 10 + rowHeight*float64(len(d.Rows))}
 	var values []float64
 	var said []string
 	for _, row := range d.Rows {
@@ -102,30 +101,34 @@ func (d Dots) SVG() template.HTML {
 		}
 		p.text("name", 8, y+4, fit(row.Name, 16))
 		p.text("value", Width-2, y+4, row.Label)
-		p.repeats(row, y, rowHeight, 3.4)
+		p.repeats(row, y, rowHeight)
 	}
 	return p.done()
 }
 
-// Strip is a bare row of dots with its median, for a table cell.
-func Strip(s Scale, row DotRow) template.HTML {
+// Strip is a bare row of dots with its median, for a table cell. The value at which
+// nothing differs is marked.
+func Strip(s Scale, same float64, row DotRow) template.HTML {
 	p := plot{left: 5, right: 115, across: s}
 	p.put(`<svg class="chart strip" viewBox="0 0 120 16" aria-hidden="true">`)
-	p.line("grid", 0, 8, 120, 8)
-	p.repeats(row, 8, 16, 3)
+	p.strokes("grid", 0, 8, 120, 8)
+	p.line("ref", p.x(same), 0, p.x(same), 16)
+	p.repeats(row, 8, 16)
 	return p.done()
 }
 
 // repeats draws the dots of a row around y.
-func (p *plot) repeats(row DotRow, y, height, r float64) {
+func (p *plot) repeats(row DotRow, y, height float64) {
 	if len(row.Values) == 0 {
 		return
 	}
 	p.group("series "+SeriesClass(row.Series), row.Tip)
-	p.rect("hit", p.left, y-height/2, p.right-p.left, height)
-	for _, v := range row.Values {
-		p.marker("dot", row.Series, p.x(v), y, r)
+	p.rect("hit", p.left, y-height/2, p.right-p.left, height, "")
+	xs := make([]float64, len(row.Values))
+	for i, v := range row.Values {
+		xs[i] = p.x(v)
 	}
+	p.dots("dot", y, xs...)
 	x := p.x(row.Median)
 	p.line("median", x, y-7, x, y+7)
 	p.end()

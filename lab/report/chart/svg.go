@@ -17,7 +17,7 @@ import (
 	"unicode"
 )
 
-// Width is the drawing width of every chart, in CSS pixels at its natural
+// Width is the drawing width of a chart, in CSS pixels at its natural
 // size: narrow enough for a telephone, so that text is never scaled away.
 const Width = 360
 
@@ -41,25 +41,62 @@ func (c *canvas) put(format string, args ...any) {
 func (c *canvas) done() template.HTML { return template.HTML(c.String() + "</svg>") }
 
 // line joins points, each x and y; polygon closes the line.
-func (c *canvas) line(class string, xy ...float64)    { c.path(class, xy, "") }
-func (c *canvas) polygon(class string, xy ...float64) { c.path(class, xy, "Z") }
-
-func (c *canvas) path(class string, xy []float64, end string) {
+func (c *canvas) line(class string, xy ...float64) {
 	c.put(`<path class="%v" d="`, class)
+	c.steps(xy)
+	c.put(`"/>`)
+}
+
+func (c *canvas) polygon(class string, xy ...float64) {
+	c.put(`<path class="%v" d="`, class)
+	c.steps(xy)
+	c.put(`Z"/>`)
+}
+
+// strokes are straight lines from x, y to x, y, drawn as one.
+func (c *canvas) strokes(class string, xyxy ...float64) {
+	c.put(`<path class="%v" d="`, class)
+	for ; len(xyxy) >= 4; xyxy = xyxy[4:] {
+		c.steps(xyxy[:4])
+	}
+	c.put(`"/>`)
+}
+
+// dots are round marks, as wide as the class strokes, drawn as one.
+func (c *canvas) dots(class string, y float64, xs ...float64) {
+	c.put(`<path class="%v" d="`, class)
+	for _, x := range xs {
+		c.put("M%v %vh0", x, y)
+	}
+	c.put(`"/>`)
+}
+
+// steps moves the pen through the points: by steps, which are a third shorter than places.
+func (c *canvas) steps(xy []float64) {
 	x, y := 0.0, 0.0
 	for i := 0; i+1 < len(xy); i += 2 {
 		toX, toY := tenth(xy[i]), tenth(xy[i+1])
-		if i > 0 && toX == x && toY == y {
-			continue // it does not move the pen
+		switch {
+		case i == 0:
+			c.put("M%v %v", toX, toY)
+		case toX == x && toY == y: // it does not move
+		case toY == y:
+			c.put("h%v", toX-x)
+		case toX == x:
+			c.put("v%v", toY-y)
+		case toY < y:
+			c.put("l%v%v", toX-x, toY-y)
+		default:
+			c.put("l%v %v", toX-x, toY-y)
 		}
-		c.put("%c%v %v", "Ml"[min(i, 1)], toX-x, toY-y) // steps, not places: a third shorter
 		x, y = toX, toY
 	}
-	c.put(`%v"/>`, end)
 }
 
-func (c *canvas) rect(class string, x, y, w, h float64) {
-	c.put(`<rect class="%v" x="%v" y="%v" width="%v" height="%v"/>`, class, x, y, max(w, 0), h)
+// rect is a rectangle, with a tooltip unless tip is empty.
+func (c *canvas) rect(class string, x, y, w, h float64, tip string) {
+	c.put(`<rect class="%v" x="%v" y="%v" width="%v" height="%v"`, tipped(class, tip), x, y, max(w, 0), h)
+	c.close("rect", tip)
 }
 
 // text is anchored as its class says: names at their start, values and axis
@@ -70,32 +107,53 @@ func (c *canvas) text(class string, x, y float64, s string) {
 
 // group opens marks that share a class and, if tip is not empty, a tooltip.
 func (c *canvas) group(class, tip string) {
-	if tip == "" {
-		c.put(`<g class="%v">`, class)
-	} else {
-		c.put(`<g class="%v tip"><title>%v</title>`, class, tip)
+	c.put(`<g class="%v">`, tipped(class, tip))
+	if tip != "" {
+		c.put("<title>%v</title>", tip)
 	}
 }
 
 func (c *canvas) end() { c.put("</g>") }
 
-// marker draws the n-th shape of a small set, so that series differ by more
-// than colour.
-func (c *canvas) marker(class string, n int, x, y, r float64) {
-	switch n % 4 {
-	case 0:
-		c.put(`<circle class="%v" cx="%v" cy="%v" r="%v"/>`, class, x, y, r)
-	case 1:
-		c.rect(class, x-r*.9, y-r*.9, r*1.8, r*1.8)
-	case 2:
-		c.polygon(class, x, y-r*1.2, x+r*1.1, y+r*.8, x-r*1.1, y+r*.8)
-	case 3:
-		c.diamond(class, x, y, r*1.25)
+// tipped is the class of a mark with that tooltip.
+func tipped(class, tip string) string {
+	if tip == "" {
+		return class
 	}
+	return strings.TrimSpace(class + " tip")
 }
 
-func (c *canvas) diamond(class string, x, y, r float64) {
-	c.polygon(class, x, y-r, x+r, y, x, y+r, x-r, y)
+// close ends the tag of a shape.
+func (c *canvas) close(name, tip string) {
+	if tip == "" {
+		c.put("/>")
+		return
+	}
+	c.put("><title>%v</title></%v>", tip, name)
+}
+
+// marker draws the n-th shape of a small set, so that series differ by more
+// than colour.
+func (c *canvas) marker(class string, n int, x, y, r float64, tip string) {
+	var xy []float64
+	switch n % 4 {
+	case 0:
+		c.put(`<circle class="%v" cx="%v" cy="%v" r="%v"`, tipped(class, tip), x, y, r)
+		c.close("circle", tip)
+		return
+	case 1:
+		r *= .9
+		xy = []float64{x - r, y - r, x + r, y - r, x + r, y + r, x - r, y + r}
+	case 2:
+		xy = []float64{x, y - r*1.2, x + r*1.1, y + r*.8, x - r*1.1, y + r*.8}
+	case 3:
+		r *= 1.25
+		xy = []float64{x, y - r, x + r, y, x, y + r, x - r, y}
+	}
+	c.put(`<path class="%v" d="`, tipped(class, tip))
+	c.steps(xy)
+	c.put(`Z"`)
+	c.close("path", tip)
 }
 
 // SeriesClass is the colour of the n-th series.
@@ -107,8 +165,16 @@ func Marker(n int) template.HTML {
 	c.put(`<svg class="key long" viewBox="0 0 28 14" aria-hidden="true">`)
 	c.group(SeriesClass(n), "")
 	c.line("line", 0, 7, 28, 7)
-	c.marker("mark", n, 14, 7, 4)
+	c.marker("mark", n, 14, 7, 4, "")
 	c.end()
+	return c.done()
+}
+
+// Swatch is the filling of a class alone, for a legend outside the chart.
+func Swatch(class string) template.HTML {
+	c := &canvas{}
+	c.put(`<svg class="key long" viewBox="0 0 28 14" aria-hidden="true">`)
+	c.rect("fill "+class, 2, 1, 24, 12, "")
 	return c.done()
 }
 

@@ -1,0 +1,171 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/lab/report/chart"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+// WriteSession puts the report of several experiments into dir, atomically: all verdicts
+// and what they advise at the top, then a section for each experiment. Each has a report of
+// its own, in the folder that is named like it. Runs are those of an experiment by its id.
+func WriteSession(dir string, families []ledger.Family, session results.Session, runs map[string][]results.Run) error {
+	text, err := sessionPage(families, session, runs)
+	if err != nil {
+		return fmt.Errorf("the report of the session cannot be made: %w", err)
+	}
+	return results.WriteFile(filepath.Join(dir, results.ReportFile), []byte(text))
+}
+
+func sessionPage(families []ledger.Family, of results.Session, runs map[string][]results.Run) (string, error) {
+	w := &whole{Session: of}
+	for _, res := range of.Parts {
+		fam := ledger.Family{ID: res.Experiment, Title: "experiment " + res.Experiment}
+		if i := slices.IndexFunc(families, func(f ledger.Family) bool { return f.ID == res.Experiment }); i >= 0 {
+			fam = families[i]
+		}
+		s := newSession(fam, res, runs[res.Experiment])
+		s.brief = true
+		w.Experiments = append(w.Experiments, s)
+	}
+	return fitting(func(d detail) (string, error) {
+		for _, s := range w.Experiments {
+			s.detail = min(d, noRawRuns) // they are in the experiments' own reports
+		}
+		return render("session.html", w)
+	})
+}
+
+// whole is everything that is shown of a session of several experiments.
+type whole struct {
+	results.Session
+	Experiments []*session
+}
+
+// Facts are how the session was made.
+func (w *whole) Facts() []fact {
+	runs, disturbed := 0, 0
+	for _, s := range w.Experiments {
+		runs += len(s.runs)
+		for _, r := range s.runs {
+			if r.Disturbed > 0 {
+				disturbed++
+			}
+		}
+	}
+	all := []fact{
+		{"Machine", machine(w.Machine)},
+		{"Revision", w.Revision},
+		{"Runs", count(runs, "run") + " of " + count(len(w.Experiments), "experiment")},
+		{"Made", made(w.Started, w.Ended)},
+		{"Seed", fmt.Sprint(w.Seed)},
+		{"How sure", howSure},
+		{"Disturbed", pick(disturbed > 0, fmt.Sprintf("%d of %s, by other processes", disturbed, count(runs, "run")), "")},
+		{"Command", command(w.Command)},
+	}
+	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
+}
+
+// Chapters are the claims of all experiments.
+func (w *whole) Chapters() (all []chapter) {
+	for _, title := range []string{"Published claims", "Goals of our own"} {
+		ch := chapter{Title: title}
+		for _, s := range w.Experiments {
+			for _, c := range s.Results.Claims {
+				if c.Goal == (len(all) > 0) {
+					ch.Cards = append(ch.Cards, card{Claim: c})
+				}
+			}
+		}
+		all = append(all, ch)
+	}
+	return all
+}
+
+// Partial lists the experiments that were left out or miss runs, and why.
+func (w *whole) Partial() (out []string) {
+	for _, l := range w.LeftOut {
+		out = append(out, l.Experiment+" was left out: "+strings.TrimSuffix(l.Why, "."))
+	}
+	for _, s := range w.Experiments {
+		if p := s.Results.Partial; p != "" {
+			out = append(out, s.Results.Experiment+": "+p)
+		}
+	}
+	return out
+}
+
+// summary is a claim in one row.
+type summary struct {
+	results.Claim
+	Of, Figure, Between, Rule, Said string
+	Chart                           template.HTML
+}
+
+// Summary is the claims of the experiment, a row each, with the answer that decided it.
+func (s *session) Summary() (out []summary) {
+	for _, c := range s.Results.Claims {
+		row := summary{Claim: c, Figure: none, Between: none, Rule: none, Said: none}
+		if i := deciding(c); i >= 0 {
+			a := answer{Answer: c.Answers[i]}
+			row.Of = strings.TrimPrefix(strings.Join(filled(a.Part, a.Setup), ", "), ", ")
+			row.Figure, row.Between = a.figure()
+			row.Rule, row.Said = a.Rule.Words(a.Unit), cmp.Or(publishedWords(a.Answer), none)
+			if a.measured() {
+				low, high := a.reach()
+				row.Chart = a.interval(chart.Around(append([]float64{a.Measured, low, high, a.Rule.Low, a.Rule.Top}, a.Published...)...)).Small()
+			}
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// Roomy reports whether there is room for more than the verdicts and the main drawings.
+func (s *session) Roomy() bool { return s.detail > mainLoads }
+
+// deciding is the answer that made the verdict of the claim; -1: there is none.
+func deciding(c results.Claim) int {
+	at := -1
+	for i, a := range c.Answers {
+		if a.Beside {
+			continue
+		}
+		if a.Verdict == c.Verdict {
+			return i
+		}
+		if at < 0 {
+			at = i
+		}
+	}
+	return at
+}
+
+// adviceLooks are how advice is shown, by how the verdicts support it.
+var adviceLooks = map[string]looks{"supported": verdicts[0], "contradicted": verdicts[1], "undecided": verdicts[2]}
+
+// Looks are those of advice with that verdict.
+func (w *whole) Looks(verdict string) looks {
+	if k, ok := adviceLooks[verdict]; ok {
+		return k
+	}
+	return verdicts[len(verdicts)-1]
+}
+
+// Anchor is where the page says more about a cited claim; empty: nowhere.
+func (w *whole) Anchor(cited string) string {
+	id, _, _ := strings.Cut(cited, "/")
+	for _, s := range w.Experiments {
+		if slices.ContainsFunc(s.Results.Claims, func(c results.Claim) bool { return c.ID == id }) {
+			return id
+		}
+	}
+	return ""
+}
