@@ -24,7 +24,7 @@ import (
 //go:embed page
 var files embed.FS
 
-var templates = template.Must(template.New("").Funcs(template.FuncMap{
+var pageTemplate = template.Must(template.New("").Funcs(template.FuncMap{
 	"number": number, "sentence": sentence, "command": command, "kind": kind,
 }).ParseFS(files, "page/*"))
 
@@ -54,7 +54,7 @@ func page(fam ledger.Family, res results.Results, runs []results.Run) (string, e
 
 func render(name string, data any) (string, error) {
 	var text strings.Builder
-	err := templates.ExecuteTemplate(&text, name, data)
+	err := pageTemplate.ExecuteTemplate(&text, name, data)
 	return chart.Clean(text.String()), err
 }
 
