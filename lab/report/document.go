@@ -45,10 +45,10 @@ func (d Document) Pictures() (all []section) {
 	var limits []panel
 	for n, t := range d.Timelines {
 		names = append(names, t.Name)
-		good.Series = append(good.Series, goodput.draw(chart.Series{Name: t.Name, Number: n}, t.Points, 200))
+		good.Series = append(good.Series, goodput.draw(chart.Series{Name: t.Name, Number: n}, t.Points))
 		limits = append(limits, limitPanel(t.Name, t.Points)...)
 	}
-	if drawn := overTime("all policies", "", good, goodput.format); len(drawn) > 0 {
+	if drawn := overTime("all policies", "", good); len(drawn) > 0 {
 		all = append(all, section{"goodput", "Goodput", "Good answers over time", "Answers in time, a second.", seriesKeys(names), nil, []panels{withTables(drawn)}})
 	}
 	if len(limits) > 0 {

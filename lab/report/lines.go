@@ -111,7 +111,7 @@ func (s *session) against(g *setup, curves ...curve) (out []panel) {
 	}
 	for _, f := range curves {
 		if lines := s.curve(g, f); len(lines.Series) > 0 {
-			out = append(out, panel{Title: f.name, Drawing: lines.SVG(), table: sampled(lines, f.name, f.format)})
+			out = append(out, panel{Title: f.name, Drawing: lines.SVG(), table: sampled(lines, f.name)})
 		}
 	}
 	return out
@@ -197,7 +197,7 @@ func (s *session) flows(g *setup) (out []panel) {
 		}
 		each := (len(points) + bins - 1) / bins
 		seconds := (points[len(points)-1].At - points[0].At) / float64(len(points)-1) * float64(each)
-		lines := chart.Lines{Title: fmt.Sprintf("What came back over time, %s, %s", c.Pattern, loadName(l.name)), Height: 200, Y: chart.Axis{Label: "requests a second"}}
+		lines := chart.Lines{Title: fmt.Sprintf("What came back over time, %s, %s", c.Pattern, loadName(l.name)), Height: 200, Y: chart.Axis{Label: "requests a second", Format: number}}
 		for _, o := range outcomes {
 			line, most := chart.Series{Name: o.word, Number: o.line}, 0.0
 			for i := 0; i+each <= len(points); i += each {
@@ -215,7 +215,7 @@ func (s *session) flows(g *setup) (out []panel) {
 				lines.Series = append(lines.Series, line)
 			}
 		}
-		out = append(out, overTime(c.Pattern, loadName(l.name), lines, number)...)
+		out = append(out, overTime(c.Pattern, loadName(l.name), lines)...)
 	}
 	return out
 }
@@ -261,9 +261,9 @@ func (s *session) timelines(g *setup) (out []panel) {
 				lines.Y.Ticks = sizeTicks
 			}
 			for _, c := range l.cells {
-				lines.Series = append(lines.Series, f.draw(s.series(c.Pattern), c.series(), 80))
+				lines.Series = append(lines.Series, f.draw(s.series(c.Pattern), c.series()))
 			}
-			out = append(out, overTime(f.name, loadName(l.name), lines, f.format)...)
+			out = append(out, overTime(f.name, loadName(l.name), lines)...)
 		}
 	}
 	return out
@@ -285,17 +285,18 @@ func (s *session) limits(g *setup) (out []panel) {
 
 // limitPanel draws what one limit did; without one, what was in flight and waiting.
 func limitPanel(name string, points []results.Point) []panel {
-	lines := chart.Lines{Title: "Limit, in flight and waiting over time: " + name, Height: 200, Y: chart.Axis{Label: "requests"}}
+	lines := chart.Lines{Title: "Limit, in flight and waiting over time: " + name, Height: 200, Y: chart.Axis{Label: "requests", Format: number}}
 	for i, f := range limitLines {
-		if drawn := f.draw(chart.Series{Name: f.name, Number: i}, points, 200); len(drawn.Points) > 0 {
-			lines.Series = append(lines.Series, drawn)
+		if line := f.draw(chart.Series{Name: f.name, Number: i}, points); len(line.Points) > 0 {
+			lines.Series = append(lines.Series, line)
 		}
 	}
-	return overTime(name, "", lines, number)
+	return overTime(name, "", lines)
 }
 
-// draw fills the line with the figure, at most so many points: means of those between.
-func (f over) draw(line chart.Series, points []results.Point, most int) chart.Series {
+// draw fills the line with the figure: with means of the points between, if they are many.
+func (f over) draw(line chart.Series, points []results.Point) chart.Series {
+	const most = 100
 	var all []chart.XY
 	before, top := results.Point{}, 0.0
 	for _, p := range points {
@@ -319,19 +320,19 @@ func (f over) draw(line chart.Series, points []results.Point, most int) chart.Se
 }
 
 // overTime is a panel, unless there is nothing in it.
-func overTime(name, note string, lines chart.Lines, format func(float64) string) []panel {
+func overTime(name, note string, lines chart.Lines) []panel {
 	if !slices.ContainsFunc(lines.Series, func(s chart.Series) bool {
 		return slices.ContainsFunc(s.Points, func(p chart.XY) bool { return p.Y > 0 })
 	}) {
 		return nil
 	}
 	lines.X.Label = "seconds"
-	return []panel{{name, note, lines.SVG(), sampled(lines, pick(note == "", name, name+", "+note)+", seconds", format)}}
+	return []panel{{name, note, lines.SVG(), sampled(lines, pick(note == "", name, name+", "+note)+", seconds")}}
 }
 
 // sampled is a table of lines: a row for each, and a column for every place on the x axis,
 // or for some, if they are many.
-func sampled(lines chart.Lines, name string, format func(float64) string) []table {
+func sampled(lines chart.Lines, name string) []table {
 	const some = 8
 	var xs []float64
 	for _, s := range lines.Series {
@@ -362,7 +363,7 @@ func sampled(lines chart.Lines, name string, format func(float64) string) []tabl
 			text := none
 			for _, p := range s.Points { // the last since the column before
 				if p.X > from && p.X <= x {
-					text = format(p.Y)
+					text = lines.Y.Format(p.Y)
 				}
 			}
 			line.Cells = append(line.Cells, text)
