@@ -18,6 +18,7 @@ import (
 	"github.com/spillway-go/spillway/lab/advice"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/report"
 	"github.com/spillway-go/spillway/lab/results"
 )
@@ -136,6 +137,13 @@ func (c *labAllCmd) Run(ctx *kong.Context, env *environment) error {
 	if err != nil {
 		return err
 	}
+	runs := map[string][]results.Run{}
+	for _, p := range parts {
+		runs[p.ID] = p.Runs
+	}
+	if err := reportSession(w.Dir, session, runs); err != nil {
+		return err
+	}
 	if err := showSession(env, w.Dir, session, c.JSON); err != nil {
 		return err
 	}
@@ -176,6 +184,7 @@ func showSession(env *environment, dir string, s results.Session, asJSON bool) e
 		fmt.Fprintf(w, "\nspillway lab --resume %s --budget 30m goes on with what was left out\n", dir)
 	}
 	fmt.Fprintf(w, "\nData    %s\n", filepath.Join(dir, results.ResultsFile))
+	fmt.Fprintf(w, "Report  %s\n", filepath.Join(dir, results.ReportFile))
 	for _, p := range s.Parts {
 		fmt.Fprintf(w, "Report  %s\n", filepath.Join(dir, p.Experiment, results.ReportFile))
 	}
@@ -271,6 +280,7 @@ func table(w io.Writer, s results.Session) error {
 // judgeSession decides every claim of a session again.
 func judgeSession(env *environment, dir string, s results.Session, asJSON bool) error {
 	s.Parts = nil
+	all := map[string][]results.Run{}
 	for _, id := range s.Experiments {
 		folder := filepath.Join(dir, id)
 		res, runs, err := results.Read(folder)
@@ -289,7 +299,7 @@ func judgeSession(env *environment, dir string, s results.Session, asJSON bool) 
 		for _, line := range changes(before, res.Claims) {
 			fmt.Fprintln(env.stderr, line)
 		}
-		s.Parts = append(s.Parts, res)
+		s.Parts, all[res.Experiment] = append(s.Parts, res), runs
 	}
 	s.Advice = advice.Of(s.Parts)
 	if here := experiment.Revision(); here != s.Revision {
@@ -298,5 +308,20 @@ func judgeSession(env *environment, dir string, s results.Session, asJSON bool) 
 	if err := results.WriteSession(dir, s); err != nil {
 		return badInput(fmt.Errorf("the verdicts cannot be written: %w", err))
 	}
+	if err := reportSession(dir, s, all); err != nil {
+		return badInput(err)
+	}
 	return showSession(env, dir, s, asJSON)
+}
+
+// reportSession writes the report of the whole, if anything was measured.
+func reportSession(dir string, s results.Session, runs map[string][]results.Run) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	var families []ledger.Family
+	for _, e := range experiments {
+		families = append(families, e.Family)
+	}
+	return report.WriteSession(dir, families, s, runs)
 }
