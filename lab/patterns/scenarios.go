@@ -63,7 +63,7 @@ func (c Config) scenes() (out []experiment.Cell) {
 	for _, s := range scenarios {
 		for _, k := range s.keys(c) {
 			out = append(out, experiment.Cell{
-				Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Beside: besideSustained, Expect: process + s.takes(c),
+				Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Beside: besideSustained, Uses: .03, Expect: process + s.takes(c),
 				Run: func(ctx context.Context, t experiment.Trial) (run results.Run, err error) {
 					in := scene{Config: c, Scenario: s.setup, Contestant: k.Pattern, Seed: t.Seed}
 					exit, err := contestant.Run(ctx, contestant.Spec{Role: roleScenario, Input: in, MemoryCap: c.memory()}, &run)

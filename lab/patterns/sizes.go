@@ -145,7 +145,7 @@ func (c Config) group(s series) experiment.Group {
 		}
 	}
 	if s.waits() {
-		g.Beside = besideSustained
+		g.Beside, g.Uses = besideSustained, .05
 	} else {
 		g.Label = "pools of several sizes, " + s.setup
 	}

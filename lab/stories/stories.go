@@ -90,14 +90,14 @@ func (c Config) plan() (p experiment.Plan, err error) {
 		if len(c.Part) > 0 && !slices.Contains(c.Part, s.name) {
 			continue
 		}
-		beside := ""
+		beside, uses := "", 0.
 		if s.waits {
-			beside = "stories that wait"
+			beside, uses = "stories that wait", .1
 		}
 		for _, pattern := range []string{unprotected, protected} {
 			k := s.key(pattern)
 			p.Cells = append(p.Cells, experiment.Cell{
-				Setup: k.Setup, Load: k.Load, Pattern: pattern, Beside: beside, Expect: s.expect(c, pattern),
+				Setup: k.Setup, Load: k.Load, Pattern: pattern, Beside: beside, Uses: uses, Expect: s.expect(c, pattern),
 				Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
 					measure := func() (results.Run, error) {
 						return s.measure(ctx, job{Story: s.name, Protected: pattern == protected, Config: c, Seed: t.Seed})
