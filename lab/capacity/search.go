@@ -232,7 +232,7 @@ func (s *Search) Add(p Point, took time.Duration) {
 	r.broke++
 	r.brokeFor += p.Seconds
 	r.tested = r.tested || s.last.For >= s.Time/shares[Narrow]
-	if r.broken() && p.Late != "" && s.ceiling == "" {
+	if r.broken() && p.Late != "" && !p.refused(s.SLO) && s.ceiling == "" {
 		s.ceiling = p.Late
 	}
 	if low != nil {

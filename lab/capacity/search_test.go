@@ -139,7 +139,7 @@ func TestTheKneeIsThatOfASlowSweep(t *testing.T) {
 
 func TestARateLimitIsNamed(t *testing.T) {
 	r := find(t, always(100), 10_000, 1)
-	if text := strings.Join(r.Doubts, "\n"); !strings.Contains(text, "rate limit at 100/s, not a capacity") {
+	if text := strings.Join(r.Doubts, "\n"); !strings.Contains(text, "above 100/s whatever its latency") {
 		t.Errorf("doubts: %q", text)
 	}
 }
