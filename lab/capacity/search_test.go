@@ -167,6 +167,23 @@ func TestADisturbedStartDoesNotEndTheSearch(t *testing.T) {
 	}
 }
 
+// A service with a short listen queue answers nearly everything far above its knee, and a
+// second above it may pass by luck.
+func TestAGoodputThatMisleadsIsGivenUp(t *testing.T) {
+	r := find(t, func(p Probe, _ uint64) (Point, time.Duration) {
+		out, took := always(math.Inf(1))(p, 0)
+		lucky := p.Purpose == Grow && p.Rate <= 640
+		if p.Rate > 450 && !lucky {
+			out.Over[0], out.Goodput = out.OK/20, .95*out.Goodput
+			took += time.Second
+		}
+		return out, took
+	}, 10_000, 1)
+	if r.Knee < 380 || r.Knee > 450 {
+		t.Errorf("%.0f to %.0f in %.0f s, want 450", r.Knee, r.Broken, r.Seconds)
+	}
+}
+
 func TestAQueueWithoutBoundIsNamed(t *testing.T) {
 	r := find(t, simulated(sim.NWay(20), sim.Uniform(50*time.Millisecond, 100*time.Millisecond)), 10_000, 1)
 	if text := strings.Join(r.Doubts, "\n"); !strings.Contains(text, "a queue without bound") || strings.Contains(text, "rate limit") {
