@@ -48,23 +48,30 @@ func (s *Search) doubts(low, high *rung) (out []string) {
 	return out
 }
 
-// calm is a point at which little waits: the highest rate that kept the SLO up to 60 % of
-// the knee, or the lowest one; without a knee the lowest rate that was tried.
+// calm is the point at which least waits: of those that kept the SLO at up to 60 % of the
+// knee the fastest, so that one that the machine disturbed does not count; or the lowest
+// rate. A few answers say little, so they count only if there are no more.
 func calm(rungs []*rung, knee *rung) *Point {
-	if knee == nil {
-		return rungs[0].last()
-	}
 	var found *Point
 	for _, r := range rungs {
-		if r.kept == 0 || r.broken() {
-			continue
+		if knee == nil || r.rate > .6*knee.rate {
+			break
 		}
-		if found == nil || r.rate <= .6*knee.rate {
-			found = r.last()
+		for i := range r.points {
+			p := &r.points[i]
+			if len(p.Broken) == 0 && (found == nil || p.Latency.Mean < found.Latency.Mean || found.OK < few) {
+				found = p
+			}
 		}
+	}
+	if found == nil {
+		return rungs[0].last()
 	}
 	return found
 }
+
+// few answers are no measure of a mean.
+const few = 50
 
 // those are the points that broke the SLO, had good answers, and are so.
 func (e evidence) those(so func(l, quiet *Latency, p *Point) bool) (all []*Point) {

@@ -71,7 +71,9 @@ func (r *Result) why(s *Search) string {
 	case s.ended == Interrupted:
 		return "Interrupted: the curve is partial."
 	case s.ended == NoTime && r.Broken > 0 && r.Broken <= precision*r.Knee:
-		return "The time was over before the knee was confirmed once more: give it more time."
+		return "The time was over before both ends were tried once more, for longer: give it more time."
+	case s.ended == NoTime && r.Proven:
+		return fmt.Sprintf("The knee was confirmed, and the time over before the interval was narrower than %.0f %%: give it more time.", 100*(precision-1))
 	case s.ended == NoTime:
 		return fmt.Sprintf("The time was over before the interval was narrower than %.0f %% and the knee confirmed: give it more time.", 100*(precision-1))
 	}
