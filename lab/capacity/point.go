@@ -109,6 +109,11 @@ func (p *Point) judge(slo SLO) {
 	}
 }
 
+// refused reports whether refusals or errors break the SLO, which lateness cannot explain.
+func (p *Point) refused(slo SLO) bool {
+	return beyondChance(p.Failed, p.answers(), slo.Errors) || beyondChance(p.Rejected, p.answers(), slo.Rejected)
+}
+
 func percent(k, n uint64) float64 { return 100 * float64(k) / float64(n) }
 
 func millis(ms float64) string {

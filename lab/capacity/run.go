@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/usage"
@@ -132,18 +133,23 @@ func (c Config) point(probe Probe, r *loadgen.Result) Point {
 		}
 	}
 	p.Goodput = good / (p.Seconds * (quarters - 1) / quarters)
-	// Lateness is the generator's own fault unless so many requests are unanswered that the
-	// SLO is broken anyway.
-	bound, ok := c.SLO.strictest()
-	if !ok {
-		bound = c.Timeout
-	}
-	all := 0.0
-	for _, o := range loadgen.Outcomes() {
-		all += r.Outcomes[o].Latency.Sum() / float64(max(r.Offered, 1))
-	}
-	if r.GeneratorBound && r.Lag.Mean() > all/2 && most < probe.Rate*bound.Seconds() {
+	if c.late(probe, r, most) {
 		p.Late = r.Why
 	}
 	return p
+}
+
+// late reports whether the generator's own lateness explains broken latencies: it is most
+// of them, near to what the SLO allows, and not a consequence of so many unanswered requests
+// that the SLO is broken anyway.
+func (c Config) late(probe Probe, r *loadgen.Result, mostInFlight float64) bool {
+	bound, ok := c.SLO.strictest()
+	if !ok || !r.GeneratorBound || mostInFlight >= probe.Rate*bound.Seconds() {
+		return false
+	}
+	var all float64
+	for _, o := range loadgen.Outcomes() {
+		all += r.Outcomes[o].Latency.Sum() / float64(max(r.Offered, 1))
+	}
+	return r.Lag.Mean() > all/2 && slices.ContainsFunc(c.SLO.Latency, func(b Bound) bool { return r.Lag.Quantile(b.Quantile) > int64(b.At)/2 })
 }

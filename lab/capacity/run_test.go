@@ -94,6 +94,30 @@ func TestTimeoutsAreErrors(t *testing.T) {
 	})
 }
 
+func TestOnlyLatenessThatExplainsTheLatencyIsTheGenerators(t *testing.T) {
+	c := Config{SLO: slo}
+	result := func(lag, latency time.Duration) *loadgen.Result {
+		r := &loadgen.Result{Offered: 100, GeneratorBound: true}
+		r.Lag.RecordN(int64(lag), 100)
+		r.Outcomes[loadgen.OK].Latency.RecordN(int64(latency), 100)
+		return r
+	}
+	for _, test := range []struct {
+		lag, latency time.Duration
+		inFlight     float64
+		want         bool
+	}{
+		{250 * time.Millisecond, 300 * time.Millisecond, 5, true},
+		{30 * time.Millisecond, 40 * time.Millisecond, 5, false},     // far from what the SLO allows
+		{120 * time.Millisecond, 300 * time.Millisecond, 5, false},   // most of it is the service's
+		{250 * time.Millisecond, 300 * time.Millisecond, 250, false}, // 1,000/s × 200 ms are 200
+	} {
+		if got := c.late(Probe{Rate: 1000}, result(test.lag, test.latency), test.inFlight); got != test.want {
+			t.Errorf("%+v: %v", test, got)
+		}
+	}
+}
+
 func TestBadSettingsSendNothing(t *testing.T) {
 	target := loadgen.TargetFunc(func(context.Context, uint64) loadgen.Outcome { panic("sent") })
 	for want, c := range map[string]Config{

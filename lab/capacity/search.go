@@ -23,6 +23,7 @@ type Search struct {
 	last    Probe   // that Next returned
 	spent   time.Duration
 	settle  int     // probes at a low rate since the last broken one, and one; 0: latency is back
+	guess   float64 // the first rate inside of the bracket, by what the service could do
 	slow    float64 // a rate after which latency did not come back
 	ceiling string  // why the generator is the bound, if it is
 	ended   Ending
@@ -156,20 +157,29 @@ func wide(low, high *rung) bool { return high != nil && high.rate/low.rate > pre
 
 // between is the rate to try inside of the bracket. What the service could do when too much
 // was asked of it says where the knee is; at first a little less is tried, because exactly
-// there the SLO is kept or not by chance. If it says nothing the rate is halfway, and soon,
-// as long as the bracket is wide.
+// there the SLO is kept or not by chance. If that misleads or says nothing the rate is
+// halfway, and soon, as long as the bracket is wide; and as its lower end was kept for a
+// moment only, that is tried again first.
 func (s *Search) between(low, high *rung) (Purpose, float64) {
-	width, could, purpose := high.rate/low.rate, high.could(), Narrow
-	if width > wideBracket {
+	width, could := high.rate/low.rate, high.could()
+	wide := width > wideBracket
+	misled := wide && s.guess >= high.rate
+	if wide {
 		could *= modesty
 	}
-	if could > low.rate && could < high.rate {
-		return Narrow, low.rate * math.Pow(width, min(max(math.Log(could/low.rate)/math.Log(width), .25), .75))
+	switch {
+	case misled && low.keptFor < (s.Time/shares[Halve]).Seconds():
+		return Halve, low.rate
+	case could > low.rate && could < high.rate && !misled:
+		rate := low.rate * math.Pow(width, min(max(math.Log(could/low.rate)/math.Log(width), .25), .75))
+		if wide {
+			s.guess = rate
+		}
+		return Narrow, rate
+	case wide:
+		return Halve, low.rate * math.Sqrt(width)
 	}
-	if width > wideBracket {
-		purpose = Halve
-	}
-	return purpose, low.rate * math.Sqrt(width)
+	return Narrow, low.rate * math.Sqrt(width)
 }
 
 // shares of the time that a probe takes, so that a search with more time is more exact.
@@ -232,7 +242,7 @@ func (s *Search) Add(p Point, took time.Duration) {
 	r.broke++
 	r.brokeFor += p.Seconds
 	r.tested = r.tested || s.last.For >= s.Time/shares[Narrow]
-	if r.broken() && p.Late != "" && s.ceiling == "" {
+	if r.broken() && p.Late != "" && !p.refused(s.SLO) && s.ceiling == "" {
 		s.ceiling = p.Late
 	}
 	if low != nil {

@@ -139,7 +139,7 @@ func TestTheKneeIsThatOfASlowSweep(t *testing.T) {
 
 func TestARateLimitIsNamed(t *testing.T) {
 	r := find(t, always(100), 10_000, 1)
-	if text := strings.Join(r.Doubts, "\n"); !strings.Contains(text, "rate limit at 100/s, not a capacity") {
+	if text := strings.Join(r.Doubts, "\n"); !strings.Contains(text, "above 100/s whatever its latency") {
 		t.Errorf("doubts: %q", text)
 	}
 }
@@ -164,6 +164,23 @@ func TestADisturbedStartDoesNotEndTheSearch(t *testing.T) {
 	}, 10_000, 1)
 	if r.Knee < 160 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// A service with a short listen queue answers nearly everything far above its knee, and a
+// second above it may pass by luck.
+func TestAGoodputThatMisleadsIsGivenUp(t *testing.T) {
+	r := find(t, func(p Probe, _ uint64) (Point, time.Duration) {
+		out, took := always(math.Inf(1))(p, 0)
+		lucky := p.Purpose == Grow && p.Rate <= 640
+		if p.Rate > 450 && !lucky {
+			out.Over[0], out.Goodput = out.OK/20, .95*out.Goodput
+			took += time.Second
+		}
+		return out, took
+	}, 10_000, 1)
+	if r.Knee < 380 || r.Knee > 450 {
+		t.Errorf("%.0f to %.0f in %.0f s, want 450", r.Knee, r.Broken, r.Seconds)
 	}
 }
 
