@@ -27,7 +27,7 @@ func TestSeveralExperimentsAreOneSession(t *testing.T) {
 
 func TestThePublishedClaimsFitIntoAQuarterOfAnHour(t *testing.T) {
 	takes, out, _ := strings.Cut(forecast(15*time.Minute), ", without ")
-	for _, id := range strings.Split(out, ", ") {
+	for id := range strings.SplitSeq(out, ", ") {
 		if slices.Contains([]string{"H", "G", "G7", "B", "F", "R"}, id) {
 			t.Errorf("it takes %s without %s", takes, out)
 		}

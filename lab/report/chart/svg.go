@@ -40,17 +40,11 @@ func (c *canvas) put(format string, args ...any) {
 // done ends the drawing.
 func (c *canvas) done() template.HTML { return template.HTML(c.String() + "</svg>") }
 
-// line joins points, each x and y; polygon closes the line.
+// line joins points, each x and y.
 func (c *canvas) line(class string, xy ...float64) {
 	c.put(`<path class="%v" d="`, class)
 	c.steps(xy)
 	c.put(`"/>`)
-}
-
-func (c *canvas) polygon(class string, xy ...float64) {
-	c.put(`<path class="%v" d="`, class)
-	c.steps(xy)
-	c.put(`Z"/>`)
 }
 
 // strokes are straight lines from x, y to x, y, drawn as one.
