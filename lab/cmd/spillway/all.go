@@ -33,10 +33,15 @@ type labAllCmd struct {
 	Out        string        `env:"SPILLWAY_LAB_OUT" placeholder:"DIR" help:"Where the results go, a folder for each experiment; ./spillway-results/lab-<time> unless given. Must not hold results yet."`
 	Resume     string        `env:"SPILLWAY_LAB_RESUME" placeholder:"DIR" help:"Go on with the session in that folder. Experiments that are complete are not run again."`
 	JSON       bool          `env:"SPILLWAY_LAB_JSON" name:"json" help:"Print results.json on standard output; progress stays on standard error."`
+
+	Teach bool `kong:"-"` // as of labCmd
 }
 
 // Help teaches.
-func (labAllCmd) Help() string {
+func (c labAllCmd) Help() string {
+	if !c.Teach {
+		return ""
+	}
 	return fmt.Sprintf(`Runs all experiments as one session, five repeats of each. Turns are fewer or shorter than in each experiment alone, and what stands beside the claims for comparison is left out. What only waits runs side by side, what computes runs alone.
 
 When all have their repeats, the time that is left goes to claims that more repeats would settle. Only what these rest on is measured further; a claim that was decided stays decided, and each further look at one that was not asks for a wider interval, so that the error of the whole stays below what is stated. An inconclusive claim says what would settle it.

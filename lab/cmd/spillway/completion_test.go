@@ -22,7 +22,7 @@ func completed(t *testing.T, words ...string) (found []string) {
 
 func TestShellsAreToldWhatMayComeNext(t *testing.T) {
 	for name, test := range map[string]struct{ typed, all string }{
-		"commands":               {"", "demo lab load sim serve completion version"},
+		"commands":               {"", "demo lab load capacity compare sim serve completion version"},
 		"the begin of one":       {"lo", "load"},
 		"commands of a command":  {"lab sel", "selftest"},
 		"by another name":        {"lab h --qui", "--quick"},
@@ -55,7 +55,7 @@ func TestBashCompletes(t *testing.T) {
 	if err := os.Symlink(os.Args[0], name); err != nil {
 		t.Fatal(err)
 	}
-	for typed, want := range map[string]string{"sim re": "retry-storm", "sim --config = x": "", "lab H --conte": "--contestant", "comp": "completion"} {
+	for typed, want := range map[string]string{"sim re": "retry-storm", "sim --config = x": "", "lab H --conte": "--contestant", "compl": "completion"} {
 		words := append([]string{name}, strings.Split(typed, " ")...)
 		try := script + `COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _spillway "$1"; printf '%s\n' "${COMPREPLY[@]}"`
 		cmd := exec.CommandContext(t.Context(), bash, slices.Concat([]string{"--norc", "-c", try, "bash"}, words)...)

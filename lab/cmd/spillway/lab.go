@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -26,10 +27,13 @@ type labCmd struct {
 	All      labAllCmd      `cmd:"" default:"withargs" help:"Run all experiments, or those that are named, as one session within a time."`
 	Judge    labJudgeCmd    `cmd:"" help:"Decide every claim again from the raw runs of a results folder."`
 	Selftest labSelftestCmd `cmd:"" help:"Test the instruments: plant known effects and see whether the judge finds them."`
+
+	Teach bool `kong:"-"` // the help is wanted: how long things take is found by planning all of them
 }
 
 // newLabCmd makes the commands of the experiments.
-func newLabCmd() (lab labCmd) {
+func newLabCmd(teach bool) (lab labCmd) {
+	lab.Teach, lab.All.Teach = teach, teach
 	for _, e := range experiments {
 		tag := fmt.Sprintf(`cmd:"" name:%q help:%q`, e.ID, e.Title+".")
 		if lower := strings.ToLower(e.ID); lower != e.ID { // H is called h, too
@@ -37,14 +41,17 @@ func newLabCmd() (lab labCmd) {
 		}
 		command := reflect.StructField{Name: "Command", Type: reflect.TypeFor[experimentCmd](), Tag: reflect.StructTag(tag)}
 		commands := reflect.New(reflect.StructOf([]reflect.StructField{command}))
-		commands.Elem().Field(0).Set(reflect.ValueOf(experimentCmd{Experiment: e, Config: e.Flags()}))
+		commands.Elem().Field(0).Set(reflect.ValueOf(experimentCmd{Experiment: e, Config: e.Flags(), Teach: teach}))
 		lab.Plugins = append(lab.Plugins, commands.Interface())
 	}
 	return lab
 }
 
 // Help teaches.
-func (labCmd) Help() string {
+func (c labCmd) Help() string {
+	if !c.Teach {
+		return ""
+	}
 	var b strings.Builder
 	b.WriteString("Each experiment takes one family of published claims, or goals of our own, measures it again on this machine and gives a verdict for each claim, with an interval. Nothing else should run meanwhile.\n\nExamples, with what they take on an idle machine:\n")
 	fmt.Fprintf(&b, "  spillway lab              %s\n  spillway lab H F R        these, as one session\n", forecast(15*time.Minute))
@@ -63,10 +70,14 @@ type experimentCmd struct {
 
 	Config     any                    `embed:""`
 	Experiment *experiment.Experiment `kong:"-"`
+	Teach      bool                   `kong:"-"` // as of labCmd
 }
 
 // Help teaches.
 func (c experimentCmd) Help() string {
+	if !c.Teach {
+		return ""
+	}
 	e := c.Experiment
 	return fmt.Sprintf(`%s
 
@@ -147,20 +158,25 @@ func show(env *environment, e *experiment.Experiment, dir string, res results.Re
 }
 
 type labJudgeCmd struct {
-	Dir  string `arg:"" help:"A results folder, of one experiment or of several."`
-	JSON bool   `name:"json" env:"SPILLWAY_LAB_JSON" help:"Print results.json on standard output."`
+	Dir   string `arg:"" help:"A results folder, of one experiment or of several."`
+	Curve string `placeholder:"FILE" help:"Also draw goodput against offered load as an SVG, from the results of overload."`
+	JSON  bool   `name:"json" env:"SPILLWAY_LAB_JSON" help:"Print results.json on standard output."`
 }
 
 // Help teaches.
 func (labJudgeCmd) Help() string {
 	return `Reads the raw runs (runs.jsonl), decides every claim again, says which verdicts changed and rewrites results.json and report.html. The same runs and seed give the same verdicts. A session that was killed is judged too.
 
-Example:
-  spillway lab judge spillway-results/H-20260102-150405`
+Examples:
+  spillway lab judge spillway-results/H-20260102-150405
+  spillway lab judge --curve docs/img/overload.svg spillway-results/overload-20260102-150405`
 }
 
 func (c *labJudgeCmd) Run(env *environment) error {
 	if session, err := results.ReadSession(c.Dir); err == nil {
+		if c.Curve != "" {
+			return badInput(fmt.Errorf("--curve draws one experiment: give it %s", filepath.Join(c.Dir, "overload")))
+		}
 		return judgeSession(env, c.Dir, session, c.JSON)
 	}
 	res, runs, err := results.Read(c.Dir)
@@ -170,6 +186,15 @@ func (c *labJudgeCmd) Run(env *environment) error {
 	e, err := find(res.Experiment)
 	if err != nil {
 		return badInput(err)
+	}
+	if c.Curve != "" {
+		var svg bytes.Buffer
+		if err := report.Curve(&svg, res, runs); err != nil {
+			return badInput(err)
+		}
+		if err := results.WriteFile(c.Curve, svg.Bytes()); err != nil {
+			return badInput(fmt.Errorf("--curve: %w", err))
+		}
 	}
 	before := res.Claims
 	res.Claims = e.Judge(runs, res)

@@ -23,15 +23,13 @@ type loadCmd struct {
 	Duration time.Duration `group:"How much (one of --rate, --profile, --trace and --clients)" placeholder:"D" help:"How long to send; 10s unless --requests, --profile or --trace says when to stop."`
 	Requests uint64        `group:"How much (one of --rate, --profile, --trace and --clients)" placeholder:"N" help:"With --rate or --clients: how many requests to send in total."`
 
-	Method     string        `short:"X" group:"The request" help:"Method; GET, or POST when there is a body."`
-	Header     []string      `short:"H" sep:"none" group:"The request" placeholder:"\"NAME: VALUE\"" help:"A header; may be repeated."`
-	Body       string        `short:"d" group:"The request" placeholder:"TEXT|@FILE" help:"Body of every request; @FILE reads it from a file."`
+	requestFlags `embed:""`
+
 	Data       string        `group:"The request" placeholder:"FILE" help:"Rows for placeholders such as {{.id}} in the URL, in headers and in the body: .csv with a line of names, or .jsonl with an object a line. {{n}} is the number of the request, without --data, too."`
 	DataRandom bool          `group:"The request" help:"Draw the rows of --data at random, by --seed, instead of in turn."`
 	Mix        string        `group:"The request" placeholder:"FILE" help:"Several requests by weight, from a JSON file; their outcomes are reported by class, too."`
 	Timeout    time.Duration `group:"The request" default:"30s" help:"How long one request may take."`
 	HTTP2      bool          `name:"http2" group:"The request" help:"Speak HTTP/2 instead of HTTP/1.1."`
-	Insecure   bool          `group:"The request" help:"Accept any TLS certificate, as for a server of your own."`
 
 	Format   string        `group:"The result" enum:"text,json,prometheus" default:"text" help:"Of the result on standard output: text, json or prometheus, for a push gateway or a text file collector."`
 	JSON     bool          `name:"json" group:"The result" help:"The same as --format json; progress stays on standard error."`

@@ -3,11 +3,9 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,26 +68,11 @@ func (c *loadCmd) aim(plan *loadPlan) (classes []string, err error) {
 
 // request is what the flags say about every request.
 func (c *loadCmd) request() (loadgen.HTTPConfig, error) {
-	h := loadgen.HTTPConfig{URL: c.URL, Method: strings.ToUpper(c.Method), Header: http.Header{}, Timeout: c.Timeout, HTTP2: c.HTTP2, Data: &loadgen.Data{}}
-	for _, line := range c.Header {
-		name, value, ok := strings.Cut(line, ":")
-		if !ok {
-			return h, fmt.Errorf("header %q: want NAME: VALUE", line)
-		}
-		h.Header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	h, err := c.config(c.URL)
+	if err != nil {
+		return h, err
 	}
-	if file, ok := strings.CutPrefix(c.Body, "@"); ok {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return h, fmt.Errorf("the body: %w", err)
-		}
-		h.Body = data
-	} else if c.Body != "" {
-		h.Body = []byte(c.Body)
-	}
-	if c.Insecure {
-		h.TLS = &tls.Config{InsecureSkipVerify: true}
-	}
+	h.Timeout, h.HTTP2, h.Data = c.Timeout, c.HTTP2, &loadgen.Data{}
 	if c.Data != "" {
 		data, err := readData(c.Data)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -123,7 +124,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 			code = int(exit)
 		}
 	}()
-	cli := commandLine{Lab: newLabCmd()}
+	teach := slices.Contains(args, "--help") || slices.Contains(args, "-h")
+	cli := commandLine{Lab: newLabCmd(teach)}
 	parser := kong.Must(&cli, kong.Name("spillway"), kong.Description(description),
 		kong.Writers(stdout, stderr), kong.Exit(func(c int) { panic(exitCode(c)) }), kong.Resolvers(experiment.Sizes()),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}))

@@ -208,6 +208,13 @@ func TestALabRunFromCellToVerdictAndBack(t *testing.T) {
 	if err != nil || !same(again.Claims, stored.Claims) {
 		t.Errorf("judged again, the claims differ (%v)", err)
 	}
+	curve := filepath.Join(t.TempDir(), "curve.svg")
+	if code, _, stderr := command(t, "lab", "judge", "--curve", curve, dir); code != 2 || !strings.Contains(stderr, "there is no curve") {
+		t.Errorf("a curve without loads: exit code %d, %s", code, stderr)
+	}
+	if _, err := os.Stat(curve); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s: %v", curve, err)
+	}
 	killed := stored
 	killed.Ended, killed.Claims = time.Time{}, nil
 	if err := results.WriteResults(dir, killed); err != nil {

@@ -20,20 +20,20 @@ type requestFlags struct {
 	Insecure bool     `group:"The request" help:"Accept any TLS certificate, as for a server of your own."`
 }
 
-// target is the requests' target; a server must be there.
-func (f *requestFlags) target(ctx context.Context, url string) (*loadgen.HTTP, error) {
+// config is what the flags say about every request.
+func (f *requestFlags) config(url string) (loadgen.HTTPConfig, error) {
 	h := loadgen.HTTPConfig{URL: url, Method: strings.ToUpper(f.Method), Header: http.Header{}}
 	for _, line := range f.Header {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok {
-			return nil, fmt.Errorf("header %q: want NAME: VALUE", line)
+			return h, fmt.Errorf("header %q: want NAME: VALUE", line)
 		}
 		h.Header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 	}
 	if file, ok := strings.CutPrefix(f.Body, "@"); ok {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			return nil, fmt.Errorf("the body: %w", err)
+			return h, fmt.Errorf("the body: %w", err)
 		}
 		h.Body = data
 	} else if f.Body != "" {
@@ -41,6 +41,15 @@ func (f *requestFlags) target(ctx context.Context, url string) (*loadgen.HTTP, e
 	}
 	if f.Insecure {
 		h.TLS = &tls.Config{InsecureSkipVerify: true}
+	}
+	return h, nil
+}
+
+// target is the requests' target; a server must be there.
+func (f *requestFlags) target(ctx context.Context, url string) (*loadgen.HTTP, error) {
+	h, err := f.config(url)
+	if err != nil {
+		return nil, err
 	}
 	target, err := loadgen.NewHTTP(h)
 	if err != nil {
