@@ -89,11 +89,16 @@ func (w *whole) Chapters() (all []chapter) {
 	return all
 }
 
-// Partial lists the experiments that were left out or miss runs, and why.
-func (w *whole) Partial() (out []string) {
+// Omitted lists the experiments that were left out, and why.
+func (w *whole) Omitted() (out []string) {
 	for _, l := range w.LeftOut {
 		out = append(out, l.Experiment+" was left out: "+strings.TrimSuffix(l.Why, "."))
 	}
+	return out
+}
+
+// Partial lists the experiments that miss runs, and why.
+func (w *whole) Partial() (out []string) {
 	for _, s := range w.Experiments {
 		if p := s.Results.Partial; p != "" {
 			out = append(out, s.Results.Experiment+": "+p)
@@ -112,11 +117,12 @@ type summary struct {
 // Summary is the claims of the experiment, a row each, with the answer that decided it.
 func (s *session) Summary() (out []summary) {
 	for _, c := range s.Results.Claims {
-		row := summary{Claim: c, Figure: none, Between: none, Rule: none, Said: none}
+		row := summary{Claim: c, Figure: none, Rule: none, Said: none}
 		if i := deciding(c); i >= 0 {
 			a := answer{Answer: c.Answers[i]}
 			row.Of = strings.TrimPrefix(strings.Join(filled(a.Part, a.Setup), ", "), ", ")
 			row.Figure, row.Between = a.figure()
+			row.Between = strings.TrimPrefix(row.Between, none)
 			row.Rule, row.Said = a.Rule.Words(a.Unit), cmp.Or(publishedWords(a.Answer), none)
 			if a.measured() {
 				low, high := a.reach()

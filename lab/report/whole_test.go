@@ -55,7 +55,7 @@ func TestASessionIsOnePage(t *testing.T) {
 		`aria-label="Goals of our own: 2 hold, 2 fail, of all"`,
 		`<a href="#claim-A0-H2">A0-H2/refused</a> fails <small>97.1 %</small>`, "Z1 not judged", "contradicted",
 		`<td>4.41x</td><td>4.32 – 4.52</td><td>4–5x</td><td>4.29x</td>`, "experiment number A1", "ten times too much",
-		`<a href="A1/report.html">`, "Z was left out: there was no time for it.", "in 14m0s", "0123456789ab", "Against offered load",
+		`<a href="A1/report.html">`, "Z was left out: there was no time for it<", "in 14m0s", "0123456789ab", "Against offered load",
 	} {
 		if !strings.Contains(html.UnescapeString(page), want) {
 			t.Errorf("%q is missing", want)
