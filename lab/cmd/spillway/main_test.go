@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -35,7 +36,38 @@ func TestMain(m *testing.M) {
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 		panic(err)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	_ = os.RemoveAll(tinyDir)
+	os.Exit(code)
+}
+
+// tinyDir holds the results of tinyRun.
+var tinyDir string
+
+// tinyRun is a tiny session that several tests look at. Each takes a copy.
+var tinyRun = sync.OnceValue(func() (ran struct {
+	code           int
+	stdout, stderr string
+}) {
+	var out, errs bytes.Buffer
+	var err error
+	if tinyDir, err = os.MkdirTemp("", "spillway-tiny"); err != nil {
+		panic(err)
+	}
+	ran.code = run(context.Background(), tiny(filepath.Join(tinyDir, "out"), "--json"), &out, &errs)
+	ran.stdout, ran.stderr = out.String(), errs.String()
+	return ran
+})
+
+// copyOfTinyRun fills the folder.
+func copyOfTinyRun(t *testing.T, dir string) {
+	t.Helper()
+	if ran := tinyRun(); ran.code != 0 {
+		t.Fatalf("exit code %d\n%s", ran.code, ran.stderr)
+	}
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(tinyDir, "out"))); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
@@ -166,9 +198,10 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 
 func TestALabRunFromCellToVerdictAndBack(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
-	code, stdout, stderr := command(t, tiny(dir, "--json")...)
-	if code != 0 || !strings.Contains(stderr, "this takes about") {
-		t.Fatalf("exit code %d\n%s", code, stderr)
+	copyOfTinyRun(t, dir)
+	stdout, stderr := tinyRun().stdout, tinyRun().stderr
+	if !strings.Contains(stderr, "this takes about") {
+		t.Error(stderr)
 	}
 	var printed results.Results
 	if err := json.Unmarshal([]byte(stdout), &printed); err != nil {
@@ -228,7 +261,7 @@ func TestALabRunFromCellToVerdictAndBack(t *testing.T) {
 	}
 
 	// And the session goes on.
-	if code, stdout, stderr = command(t, "lab", "reuse", "--resume", dir, "--repeats", "6", "--json"); code != 0 || !strings.Contains(stdout, `"looks": 1`) {
+	if code, stdout, stderr := command(t, "lab", "reuse", "--resume", dir, "--repeats", "6", "--json"); code != 0 || !strings.Contains(stdout, `"looks": 1`) {
 		t.Errorf("resumed: exit code %d, %s", code, stderr)
 	}
 }
