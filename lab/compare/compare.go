@@ -14,6 +14,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/spillway-go/spillway/lab/judge"
 )
@@ -108,7 +109,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 				result.Partial = true
 				return result, nil
 			} else if err != nil {
-				return nil, fmt.Errorf("%s: %w", sides[i].name, err)
+				return nil, fmt.Errorf("%s: %w", strings.TrimSuffix(sides[i].name, " again"), err)
 			}
 		}
 		if n > 0 {

@@ -126,6 +126,9 @@ func (w Whole) start(ctx context.Context, session results.Session) (results.Sess
 		all = append(all, r.errands(i)...)
 	}
 	all = r.afford(all, w.Budget)
+	if len(all) == 0 && !slices.ContainsFunc(r.parts, func(p *part) bool { return p.begun }) {
+		return session, nil, inputError{fmt.Errorf("no experiment fits into a budget of %v: the shortest takes %s", w.Budget, rough(r.shortest()))}
+	}
 	if err := r.build(ctx, all); err != nil {
 		return session, nil, err
 	}
@@ -193,6 +196,15 @@ func (r *whole) afford(all []errand, left time.Duration) []errand {
 		}
 	}
 	return kept
+}
+
+// shortest is how long the shortest experiment takes.
+func (r *whole) shortest() time.Duration {
+	var all []time.Duration
+	for i := range r.parts {
+		all = append(all, newAgenda(r.errands(i)).takes())
+	}
+	return slices.Min(all)
 }
 
 // build makes the programs, which takes minutes once for their source and does not count.
