@@ -26,12 +26,14 @@
 //
 // # The verdict
 //
-// A [Rule] is a range. A claim holds if the interval lies inside of it, fails if it
-// lies outside on one side, and must for either be clear of the bounds by a margin: what
-// sessions are known to differ by ([Question.Spread]) or what a contestant differs from
-// itself by (A/A), whichever is larger. The A/A floor is the 90th percentile of single
-// differences; it does not shrink with more repeats, on purpose. Hence Above(1) is "more,
-// beyond noise", and Between(0.9, 1.1) "no difference larger than 10 %", which can hold,
-// as "no difference seen" cannot. A figure within the margin of a bound is at the edge.
+// A [Rule] is a range. A claim holds if the interval lies inside of it, and fails if it
+// lies outside on one side. Two things must be clear of the bounds as well: the whole
+// interval by what sessions are known to differ by ([Question.Spread]), because a session
+// shifts all of its repeats, and the median by what a contestant differs from itself (A/A),
+// because less than that is no difference. The A/A floor is the 90th percentile of single
+// differences; it does not shrink with more repeats, on purpose. It is not asked of the
+// ends of the interval, which contain that noise already. Hence Above(1) is "more, beyond
+// noise", and Between(0.9, 1.1) "no difference larger than 10 %", which can hold, as "no
+// difference seen" cannot. A figure within a margin of a bound is at the edge.
 // [Selftest] measures all this.
 package judge

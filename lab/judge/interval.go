@@ -60,12 +60,14 @@ func (c *court) moreRuns() int {
 		return 0
 	}
 	// An order statistic lies in a range if few enough values lie beside it, so it is
-	// enough to count the sides of the range that decides for and of that against.
-	type tally [2][3]int
-	ranges := [2]Rule{c.rule.shrunk(c.margin), c.rule.shrunk(-c.margin)}
+	// enough to count the sides of the ranges that decide for and against: two for the
+	// ends of the interval, two for the median.
+	type tally [4]sides
+	ranges := [4]Rule{c.rule.shrunk(c.spread), c.rule.shrunk(-c.spread), c.rule.shrunk(c.floor), c.rule.shrunk(-c.floor)}
 	add := func(t *tally, x float64) {
-		t[0][1+ranges[0].side(x)]++
-		t[1][1+ranges[1].side(x)]++
+		for i, r := range ranges {
+			t[i][1+r.side(x)]++
+		}
 	}
 	var present tally
 	mean, squares, lowest, highest := 0.0, 0.0, -inf, inf
@@ -94,12 +96,12 @@ func (c *court) moreRuns() int {
 		all[i].mean = mean + all[i].deviation/math.Sqrt(float64(n))*rng.NormFloat64()
 	}
 	for more := 1; more <= mostMoreRuns; more++ {
-		settled, k := 0, tail(n+more, c.Looks+1)
+		settled, ends, middle := 0, tail(n+more, c.Looks+1), (n+more-1)/2
 		for i := range all {
 			f := &all[i]
 			add(&f.tally, min(max(f.mean+f.deviation*rng.NormFloat64(), lowest), highest))
-			inner, outer := f.tally[0], f.tally[1]
-			if inner[0] <= k && inner[2] <= k || outer[0]+outer[1] <= k || outer[1]+outer[2] <= k {
+			within, beyond, midWithin, midBeyond := f.tally[0], f.tally[1], f.tally[2], f.tally[3]
+			if within.in(ends) && midWithin.in(middle) || beyond.over(ends) && midBeyond.over(middle) || beyond.under(ends) && midBeyond.under(middle) {
 				settled++
 			}
 		}
@@ -109,3 +111,11 @@ func (c *court) moreRuns() int {
 	}
 	return 0
 }
+
+// sides are how many values lie under a range, in it and over it.
+type sides [3]int
+
+// in, under and over report whether all values lie there but at most so many at either end.
+func (s sides) in(but int) bool    { return s[0] <= but && s[2] <= but }
+func (s sides) under(but int) bool { return s[1]+s[2] <= but }
+func (s sides) over(but int) bool  { return s[0]+s[1] <= but }

@@ -98,7 +98,11 @@ func slowMoreRuns(c *court) int {
 		for i := range futures {
 			sorted[i] = append(sorted[i], means[i]+deviations[i]*rng.NormFloat64())
 			slices.Sort(sorted[i])
-			if k := tail(n+more, c.Looks+1); k >= 0 && c.rule.decide(sorted[i][k], sorted[i][n+more-1-k], c.margin) != Inconclusive {
+			k, m := tail(n+more, c.Looks+1), n+more
+			if k < 0 {
+				continue
+			}
+			if v := c.rule.decide(sorted[i][k], sorted[i][m-1-k], c.spread); v != Inconclusive && v == c.rule.decide(sorted[i][(m-1)/2], sorted[i][m/2], c.floor) {
 				settled++
 			}
 		}
@@ -121,7 +125,7 @@ func TestMoreRunsAgreesWithSortingEveryContinuation(t *testing.T) {
 				xs[i] = mean + rng.NormFloat64()
 			}
 			slices.Sort(xs)
-			c := &court{Question: Question{Rule: rule}, Input: Input{Seed: rng.Uint64(), Looks: rng.IntN(3)}, values: xs, rule: rule, margin: .2 * rng.Float64()}
+			c := &court{Question: Question{Rule: rule}, Input: Input{Seed: rng.Uint64(), Looks: rng.IntN(3)}, values: xs, rule: rule, spread: .2 * rng.Float64(), floor: .4 * rng.Float64()}
 			got, want := c.moreRuns(), slowMoreRuns(c)
 			if got != want {
 				t.Errorf("%+v, %v: %d more runs, want %d", rule, xs, got, want)

@@ -73,11 +73,14 @@ type Answer struct {
 type court struct {
 	Question
 	Input
-	values  []float64 // sorted
-	rule    Rule      // on the scale of the question, as the margin is
-	margin  float64
-	byFloor bool // the margin is the A/A floor
+	values []float64 // sorted
+	rule   Rule      // on the scale of the question, as the margins are
+
+	spread, floor float64 // what the interval and the median keep from a bound
 }
+
+// margin is the larger of the two, which words and answers name.
+func (c *court) margin() float64 { return max(c.floor, c.spread) }
 
 // Judge answers the question. The same input, seed included, gives the same answer.
 func Judge(q Question, in Input) Answer {
@@ -91,10 +94,10 @@ func Judge(q Question, in Input) Answer {
 	if q.Kind == Median { // one repeat more halves the error, as each look must
 		need += in.Looks
 	}
-	c := court{Question: q, Input: in, values: values, rule: q.Rule.on(q), margin: max(floor, spread), byFloor: floor >= spread}
-	ans := Answer{Verdict: Inconclusive, Measured: q.middle(values), Low: math.NaN(), High: math.NaN(), Floor: c.margin, Repeats: len(values)}
+	c := court{Question: q, Input: in, values: values, rule: q.Rule.on(q), spread: spread, floor: floor}
+	ans := Answer{Verdict: Inconclusive, Measured: q.middle(values), Low: math.NaN(), High: math.NaN(), Floor: c.margin(), Repeats: len(values)}
 	if q.Ratio {
-		ans.Floor = math.Expm1(c.margin)
+		ans.Floor = math.Expm1(ans.Floor)
 	}
 	if !finite(ans.Floor) { // a twin measured 0
 		ans.Floor = math.NaN()
@@ -109,7 +112,7 @@ func Judge(q Question, in Input) Answer {
 	switch {
 	case !q.meaningful():
 		ans.Why = c.sentence("cannot be judged: its rule, kind or spread means nothing")
-	case q.Kind == Never && c.count(Fails, c.margin) > 0:
+	case q.Kind == Never && c.count(Fails, c.spread) > 0:
 		c.each(&ans)
 	case missing > 0:
 		ans.Why = c.sentence("is missing in %d of %d repeats%s", missing, len(in.Values), because)
@@ -149,14 +152,17 @@ func (q Question) scaled(x float64) float64 {
 	return x
 }
 
-// median decides by the interval of the median.
+// median decides by the interval of the median, clear of the bounds by what sessions
+// differ, and by the median itself, clear of them by what a contestant differs from itself.
 func (c *court) median(ans *Answer) {
 	k := tail(len(c.values), c.Looks)
 	ans.Low, ans.High = c.values[k], c.values[len(c.values)-1-k]
 	low, mid, high := c.scaled(ans.Low), c.scaled(ans.Measured), c.scaled(ans.High)
-	ans.Verdict = c.rule.decide(low, high, c.margin)
+	if v := c.rule.decide(low, high, c.spread); v == c.rule.decide(mid, mid, c.floor) {
+		ans.Verdict = v
+	}
 	if ans.Verdict == Inconclusive {
-		ans.AtEdge = c.rule.decide(low, high, 0) != Inconclusive || c.rule.decide(mid, mid, c.margin) == Inconclusive
+		ans.AtEdge = c.rule.decide(low, high, 0) != Inconclusive || c.rule.decide(mid, mid, c.margin()) == Inconclusive
 		if !c.hasty {
 			ans.MoreRuns = c.moreRuns()
 		}
@@ -168,12 +174,12 @@ func (c *court) median(ans *Answer) {
 func (c *court) each(ans *Answer) {
 	n, satisfied := len(c.values), c.count(Holds, 0)
 	ans.Low, ans.High = c.values[0], c.values[n-1]
-	switch fail := c.count(Fails, c.margin); {
-	case c.count(Holds, c.margin) == n:
+	switch fail := c.count(Fails, c.spread); {
+	case c.count(Holds, c.spread) == n:
 		ans.Verdict = Holds
 	case fail == n, fail > 0 && c.Kind == Never:
 		ans.Verdict = Fails
-	default: // a Never that is here violates the rule by no more than the margin
+	default: // a Never that is here violates the rule by no more than the spread
 		ans.AtEdge = satisfied == n || satisfied == 0 || c.Kind == Never
 	}
 	if c.Kind == Never {

@@ -54,7 +54,7 @@ func (c *court) needs(ans Answer) string {
 		return "the reason why they differ"
 	case c.Kind == Median && !ans.AtEdge:
 		return "runs that differ less: longer ones, or a quieter machine"
-	case c.byFloor && c.margin > 0:
+	case c.byFloor() && c.floor > 0:
 		return "longer runs or a quieter machine, where the same contestant differs less from itself"
 	}
 	return "a figure that is farther from the edge than sessions differ"
@@ -76,16 +76,20 @@ func (c *court) sentence(format string, args ...any) string {
 	return c.Subject + " " + strings.TrimSuffix(fmt.Sprintf(format, args...), ".") + disturbed + "."
 }
 
+// byFloor reports whether the A/A floor is the larger margin.
+func (c *court) byFloor() bool { return c.floor >= c.spread }
+
 // noise fills in the margin and where it is from; "" without a margin.
 func (c *court) noise(format string) string {
-	if c.margin <= 0 {
+	margin := c.margin()
+	if margin <= 0 {
 		return ""
 	}
-	amount, who := numbers.Format(c.margin)+inUnit(c.Unit), "sessions differ"
+	amount, who := numbers.Format(margin)+inUnit(c.Unit), "sessions differ"
 	if c.Ratio {
-		amount = numbers.Format(100*math.Expm1(c.margin)) + " %"
+		amount = numbers.Format(100*math.Expm1(margin)) + " %"
 	}
-	if c.byFloor {
+	if c.byFloor() {
 		who = "the same contestant differs from itself"
 	}
 	return fmt.Sprintf(format, amount, who)
