@@ -287,6 +287,34 @@ func TestUnequalLoadsAreNotCompared(t *testing.T) {
 	}
 }
 
+func TestWhatTheMachineLacksIsNamed(t *testing.T) {
+	here := func(procs, mib int, change func(*results.Run)) func(*results.Run) {
+		return func(r *results.Run) {
+			change(r)
+			r.Params["gomaxprocs"], r.Params["machine_mib"] = procs, mib
+		}
+	}
+	bound := func(r *results.Run) { r.Params["generator"] = "generator-bound: 9 a second were offered of 10" }
+	for _, c := range []struct {
+		id         string
+		procs, mib int
+		naive      func(*results.Run)
+		want       results.Verdict
+		why        string
+	}{
+		{"B2", 2, 24_000, bound, results.NeedsHardware, "10 processors, and GOMAXPROCS is 2"},
+		{"B2", 10, 24_000, bound, results.Inconclusive, "not offered the same load"},
+		{"B3", 2, 24_000, killEarly, results.NeedsHardware, "50.9 GB, and there are 25.2"},
+		{"B3", 2, 64_000, killEarly, results.Inconclusive, "--memory-cap"},
+		{"B3", 2, 24_000, same, results.Fails, ""},
+	} {
+		got := session(here(c.procs, c.mib, c.naive), here(c.procs, c.mib, same))[c.id]
+		if got.Verdict != c.want || !strings.Contains(got.Why, c.why) {
+			t.Errorf("%s with %d processors and %d MiB: %s, %s", c.id, c.procs, c.mib, got.Verdict, got.Why)
+		}
+	}
+}
+
 func TestAShortBurstDecidesNothingAboutAnother(t *testing.T) {
 	short := func(r *results.Run) { r.Params["burst_seconds"] = 2.0 }
 	for id, c := range session(same, short) {

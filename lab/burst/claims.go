@@ -44,7 +44,9 @@ type comparison struct {
 	deciding []string // nil: the published shape, and every other bounded one that was run stands beside it
 	against  string   // the other side, if there is one
 	of       func(ledger.Key) ledger.Term
-	open     func(e *ledger.Evidence, name string) string // why it cannot be decided; may be nil
+
+	// Why it cannot be decided, and the hardware that would decide it; may be nil, both.
+	open, needs func(e *ledger.Evidence, name string) string
 }
 
 func of(f ledger.Figure) func(ledger.Key) ledger.Term {
@@ -70,6 +72,9 @@ func (c comparison) cases(e *ledger.Evidence) (out []ledger.Case) {
 			k.Remark = happened(e, name, c.against)
 			if c.open != nil {
 				k.Open = c.open(e, name)
+				if k.Open != "" {
+					k.Needs = c.needs(e, name)
+				}
 			}
 		}
 		out = append(out, k)
@@ -92,6 +97,22 @@ func unequal(e *ledger.Evidence, name string) string {
 	both := slices.Concat(e.Runs(at(Naive)), e.Runs(at(name)))
 	if slices.ContainsFunc(both, func(r *results.Run) bool { return r.Params["generator"] != "" }) {
 		return fmt.Sprintf("Naive and %s were not offered the same load: it takes more processors, or a --rate that is offered to both.", name)
+	}
+	return ""
+}
+
+// processors says that it takes those of the publication to offer both the rate.
+func processors(e *ledger.Evidence, _ string) string {
+	if procs := e.Param("gomaxprocs"); procs < publishedProcessors {
+		return fmt.Sprintf("The claim is about a load that was offered by %d processors, and GOMAXPROCS is %.0f. Here a lower --rate can be offered to both.", publishedProcessors, procs)
+	}
+	return ""
+}
+
+// memory says that it takes that of the publication to let naive finish.
+func memory(e *ledger.Evidence, _ string) string {
+	if mib := e.Param("machine_mib"); mib < publishedMemory {
+		return fmt.Sprintf("The claim is about a naive run that took %.1f GB, and there are %.1f: it was killed before it ended.", publishedMemory*mibInGB, mib*mibInGB)
 	}
 	return ""
 }
@@ -122,6 +143,13 @@ func happened(e *ledger.Evidence, names ...string) string {
 	return strings.Join(said, " ")
 }
 
+// What the published figures were measured with.
+const (
+	publishedProcessors = 10
+	publishedMemory     = 48_500 // MiB
+	mibInGB             = 1.048576e-3
+)
+
 var family = ledger.Family{
 	ID:     "B",
 	Title:  "What a burst of a million jobs a second does to unbounded goroutines and to bounded pools",
@@ -132,7 +160,7 @@ var family = ledger.Family{
 			Note:      "The published \"peak RAM\" is what the runtime had reserved, looked at once a second. One of two is enough: ten times the memory, or more than there is.",
 			Parts: []ledger.Part{
 				{ID: "memory", Title: "it takes at least ten times the memory", Subject: "naive/pool peak resident memory", Unit: "x", Rule: judge.AtLeast(10), Published: []float64{36}, Spread: 0.03,
-					Cases: comparison{against: Naive, of: naiveOver(ledger.PeakRSS), open: cutShort}.cases},
+					Cases: comparison{against: Naive, of: naiveOver(ledger.PeakRSS), open: cutShort, needs: memory}.cases},
 				{ID: "killed", Title: "it needs more memory than there is, the pool does not", Subject: "how often naive was killed by the memory cap and the pool was not", Unit: "%", Kind: judge.Every, Rule: judge.AtLeast(100),
 					Cases: comparison{against: Naive, of: func(k ledger.Key) ledger.Term { return ledger.Of(at(Naive), killed).Minus(ledger.Of(k, killed)) }}.cases},
 			}},
@@ -140,11 +168,11 @@ var family = ledger.Family{
 			Note: "The published naive run sleeps 10 µs before each submission and stops itself above 12 GB, so that 4.6x compares two loads. Three times as many at equal offered load would do. It is asked the other way round, because a naive run that is killed may have finished nothing.",
 			Parts: []ledger.Part{{Title: "offered the same, naive finishes at most a third of the jobs that the pool finishes",
 				Subject: "what naive finished of the pool's jobs", Unit: "%", Rule: judge.AtMost(33.3), Published: []float64{100 / 4.6}, Spread: 2,
-				Cases: comparison{against: Naive, of: func(k ledger.Key) ledger.Term { return naiveOver(finished)(k).Times(100) }, open: unequal}.cases}}},
+				Cases: comparison{against: Naive, of: func(k ledger.Key) ledger.Term { return naiveOver(finished)(k).Times(100) }, open: unequal, needs: processors}.cases}}},
 		{ID: "B3", Title: "mean latency in the burst is an order of magnitude lower with the pool", Published: "2,063 vs 161 ms (13x)",
 			Note: "The published latency starts when the job starts: the time in a queue of 100,000 is not in it. Here it starts with the submission.",
 			Parts: []ledger.Part{{Subject: "naive/pool mean latency from submission", Unit: "x", Rule: judge.AtLeast(5), Published: []float64{13}, Spread: 0.1,
-				Cases: comparison{against: Naive, of: naiveOver(latency), open: cutShort}.cases}}},
+				Cases: comparison{against: Naive, of: naiveOver(latency), open: cutShort, needs: memory}.cases}}},
 		{ID: "B4", Title: "goroutines stay at the cap of the pool", Published: "104,473 vs 5,002 at a cap of 5,000",
 			Note: "The published figure of the pool is the number of goroutines at the end of the run, not the peak. The runtime and the experiment have some, too: at most 50. A refusal by a context that times out is one more while it lasts: its timer runs in a goroutine of its own.",
 			Parts: []ledger.Part{{Subject: "the peak of goroutines less the pool's workers and the generators", Kind: judge.Every, Rule: judge.AtMost(50), Published: []float64{2},

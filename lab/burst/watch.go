@@ -120,8 +120,11 @@ func (w *watcher) result(used results.Process, exit contestant.Exit) results.Run
 			{Kind: "rejected", Count: refused, Latency: &s.no},
 			{Kind: lost, Count: offered - refused - done, Latency: &histogram.Histogram{}},
 		},
-		Params: map[string]any{"burst_seconds": w.Burst.Seconds(), "generator": missed},
-		Extra:  map[string]float64{"work_ms": w.Wait.Seconds() * 1e3},
+		Params: map[string]any{
+			"burst_seconds": w.Burst.Seconds(), "generator": missed,
+			"gomaxprocs": runtime.GOMAXPROCS(0), "machine_mib": experiment.ThisMachine().MemoryMiB,
+		},
+		Extra: map[string]float64{"work_ms": w.Wait.Seconds() * 1e3},
 	}
 	if bound := w.bound.Load(); bound > 0 {
 		out.Extra["allowed"] = float64(bound) + float64(w.Generators)
