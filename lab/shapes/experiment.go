@@ -42,23 +42,27 @@ The shapes are also plain benchmarks, for benchstat: go test ./lab/shapes -run '
 type Config struct {
 	Buffer    []int         `group:"Size" default:"0,1,128" least:"0" most:"1048576" help:"Sizes of the channels' buffers."`
 	Workers   []int         `group:"Size" default:"10,100,1000" least:"1" most:"100000" help:"Sizes of the pools, beside GOMAXPROCS. Claims that speak of others stay open."`
-	Rounds    int           `group:"Size" default:"20" full:"28" quick:"3" whole:"10" least:"1" help:"How often every shape has its turn, in each repeat."`
-	Time      time.Duration `group:"Size" default:"10ms" full:"25ms" quick:"5ms" above:"0s" most:"1m" help:"How long a turn is; eight times that where requests wait, of processor time, and a quarter as often."`
-	Ops       int           `group:"Size" default:"1000000" quick:"100000" least:"1" help:"By the wall clock: units of work in the one batch."`
+	Rounds    int           `group:"Size" default:"20" full:"28" quick:"3" whole:"10" least:"1" help:"How often every shape has its turn, in each repeat; those of CPU-bound tasks and of reuse twice to eight times as often."`
+	Time      time.Duration `group:"Size" default:"10ms" full:"25ms" quick:"5ms" above:"0s" most:"1m" help:"How long a turn is; of processor time where requests wait."`
+	Ops       int           `group:"Size" default:"1000000" quick:"100000" least:"1" help:"By the wall clock: units of work in a batch."`
+	Batches   int           `group:"Size" default:"3" quick:"1" least:"1" help:"By the wall clock: batches of each pool in each repeat, of which the median counts; of spawning, on which every ratio rests, three times as many."`
 	MemoryCap int           `default:"2048" placeholder:"MIB" least:"0" help:"A contestant that needs more memory than that is killed; 0 sets no limit."`
 }
 
 func plan(c Config) (experiment.Plan, error) {
 	p := experiment.Plan{Programs: []contestant.Spec{c.spec(RoleReuseH, nil)}}
-	units, tasks := Job{Time: c.Time, Rounds: c.Rounds}, Job{Time: c.Time, Rounds: c.Rounds}
+	units, tasks := Job{Time: c.Time, Rounds: c.Rounds}, Job{Time: c.Time, Rounds: 2 * c.Rounds}
 	var unitKeys, taskKeys []ledger.Key
 	for _, s := range c.units() {
 		for _, k := range s.key(auto).AndTwin(s.Kind != PerWorker) {
 			unitKeys, units.Shapes = append(unitKeys, k), append(units.Shapes, s)
 		}
 		const perUnit, start = 200 * time.Nanosecond, 30 * time.Millisecond
-		for _, k := range s.key(clock).AndTwin(s.Kind != PerWorker) { // each a batch in a process of its own
-			p.Alone(k, time.Duration(c.Ops)*perUnit+start, c.spec(roleClock, batchJob{s, c.Ops}))
+		for _, k := range s.key(clock).AndTwin(s.Kind != PerWorker) { // each batch in a process of its own
+			p.Cells = append(p.Cells, experiment.Cell{
+				Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin,
+				Expect: time.Duration(c.batches(s)) * (time.Duration(c.Ops)*perUnit + start), Run: c.timed(s),
+			})
 		}
 	}
 	procs := runtime.GOMAXPROCS(0)
@@ -69,18 +73,22 @@ func plan(c Config) (experiment.Plan, error) {
 			}
 		}
 	}
-	requests := Job{Time: 8 * c.Time, Rounds: max(c.Rounds/4, 1), Bound: atOnce, Patients: 10_000, Work: burst.PublishedWork, Patterns: []string{Spawn, PoolReuse, Pool, Pool}}
-	requests.Work.Wait /= 10 // as the store of H: waiting uses no processor time
+	requests := Job{Time: c.Time, Rounds: 8 * c.Rounds, Bound: atOnce, Patients: 10_000, Work: burst.PublishedWork, Patterns: []string{Spawn, PoolReuse, Pool, Pool}}
+	requests.Work.Wait /= 100 // as the store of H: waiting uses no processor time
+	jobs := requests
+	jobs.Rounds = 2 * c.Rounds // their patterns differ by more than a few per cent
 	reuse := func(setup string) []ledger.Key {
 		k := boundKey(setup, atOnce, Spawn)
 		return append([]ledger.Key{k, k.By(PoolReuse)}, k.By(Pool).AndTwin(true)...)
 	}
-	const waiting = 6 // what waits needs so much longer for its processor time
+	const waiting = 2 // what waits needs so much longer for its processor time
+	reused := experiment.Figures{"cpu_ns": turns.AllNanos, "allocs": turns.Mallocs, "bytes": turns.Bytes}
+	handed := experiment.Figures{"ns": turns.Nanos, "allocs": turns.Mallocs, "bytes": turns.Bytes}
 	p.Groups = []experiment.Group{
-		c.inTurns("all shapes, in turns", unitKeys, roleTurns, units, "ns", 1),
-		c.inTurns("CPU-bound tasks under all bounds, in turns", taskKeys, roleTurns, tasks, "ns", 1),
-		c.inTurns("reuse in the set-up of H, in turns", reuse(asH), RoleReuseH, requests, "cpu_ns", waiting),
-		c.inTurns("reuse in the set-up of B, in turns", reuse(asB), roleReuseB, requests, "cpu_ns", waiting),
+		c.inTurns("all shapes, in turns", unitKeys, roleTurns, units, handed, 1),
+		c.inTurns("CPU-bound tasks under all bounds, in turns", taskKeys, roleTurns, tasks, handed, 1),
+		c.inTurns("reuse in the set-up of H, in turns", reuse(asH), RoleReuseH, requests, reused, waiting),
+		c.inTurns("reuse in the set-up of B, in turns", reuse(asB), roleReuseB, jobs, reused, waiting),
 	}
 	return p, nil
 }
@@ -114,14 +122,38 @@ func (c Config) spec(role string, job any) contestant.Spec {
 }
 
 // inTurns is a group of players in one process, who need so many times longer than their
-// turns. The clock, which is time or processor time, is their figure of that name.
-func (c Config) inTurns(label string, keys []ledger.Key, role string, job Job, clock string, longer int) experiment.Group {
+// turns.
+func (c Config) inTurns(label string, keys []ledger.Key, role string, job Job, figures experiment.Figures, longer int) experiment.Group {
 	const between = 2 * time.Millisecond // turns, for a collection
 	return experiment.Group{
-		Keys: keys, Label: label, Expect: time.Duration(len(keys)*(job.Rounds+2)*longer) * (job.Time + between),
+		Keys: keys, Label: label, Expect: time.Duration(len(keys)*(job.Rounds+2)) * (job.Time*time.Duration(longer) + between),
 		Run: func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
 			job.Seed = t.Seed
-			return experiment.Play(ctx, keys, c.spec(role, job), experiment.Figures{clock: turns.Nanos, "allocs": turns.Mallocs, "bytes": turns.Bytes})
+			return experiment.Play(ctx, keys, c.spec(role, job), figures)
 		},
+	}
+}
+
+// batches is how many of a shape are timed in each repeat.
+func (c Config) batches(s Shape) int {
+	if s.Kind == SpawnChan {
+		return 3 * c.Batches
+	}
+	return c.Batches
+}
+
+// timed times batches of a shape by the wall clock, one process after the other.
+func (c Config) timed(s Shape) func(context.Context, experiment.Trial) (results.Run, error) {
+	one := experiment.Alone(c.spec(roleClock, batchJob{s, c.Ops}))
+	return func(ctx context.Context, t experiment.Trial) (out results.Run, err error) {
+		var all []float64
+		for range c.batches(s) {
+			if out, err = one(ctx, t); err != nil || out.Killed != "" {
+				return out, err
+			}
+			all = append(all, out.Extra[nanos.Key])
+		}
+		out.Extra[nanos.Key] = ledger.Median(all)
+		return out, nil
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // reuseH answers requests by the patterns of experiment H, over its simulated store at
-// a tenth of its latency: the question is the processor time of a request, and waiting
+// a hundredth of its latency: the question is the processor time of a request, and waiting
 // uses none.
 func reuseH(ctx context.Context, j plan.Job) ([][]turns.Reading, error) {
 	people, err := simulated.New(j.Patients, 1)
@@ -21,7 +21,7 @@ func reuseH(ctx context.Context, j plan.Job) ([][]turns.Reading, error) {
 		return nil, err
 	}
 	store, err := simulated.Inject(people, simulated.Config{
-		MinLatency: 5 * time.Millisecond, MaxLatency: 10 * time.Millisecond, ErrorRate: 0.05, Seed: j.Seed,
+		MinLatency: 500 * time.Microsecond, MaxLatency: time.Millisecond, ErrorRate: 0.05, Seed: j.Seed,
 	})
 	if err != nil {
 		return nil, err

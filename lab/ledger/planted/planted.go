@@ -171,6 +171,9 @@ func (p *planting) find(inside bool) (point, bool) {
 		spread := float64(1 + try%4)
 		for i := range x {
 			x[i] = math.Exp(p.rng.NormFloat64() * spread * 2)
+			if try == 0 { // no difference at all
+				x[i] = 1
+			}
 			if bounded && try%2 == 0 { // where the rule may leave little room
 				x[i] = p.part.Min + p.rng.Float64()*(p.part.Max-p.part.Min)
 			}
