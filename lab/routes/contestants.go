@@ -65,8 +65,9 @@ const (
 
 // The roles of the program lab/contestants/web.
 const (
-	RoleMeasure = "routes"      // takes a Job and returns what was Measured
-	RoleLate    = "routes-late" // takes a LateJob and returns what was Seen
+	RoleMeasure = "routes"        // takes a Job and returns what was Measured
+	RolePauses  = "routes-pauses" // takes a Job and returns the longest pause of every block by player, in microseconds
+	RoleLate    = "routes-late"   // takes a LateJob and returns what was Seen
 )
 
 // spec starts a role in one of the builds.

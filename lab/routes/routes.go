@@ -42,6 +42,7 @@ type Config struct {
 const (
 	Net         = "published shape, net of the harness"
 	AsPublished = "published shape, published harness"
+	Pauses      = "published shape, a collection after every few requests"
 	contestOf   = "contest, "
 	fiberOf     = "fiber on fasthttp, "
 	late        = "after the handler has returned"
@@ -68,6 +69,9 @@ func plan(c Config) (p experiment.Plan, err error) {
 	shaped := append([]string{Untagged}, Scenarios...)
 	add(Net, StdJSON, shaped, Shape)
 	add(AsPublished, StdJSON, shaped, Shape)
+	if slices.Contains(c.Contestant, Fresh) && slices.Contains(c.Contestant, Pooled) {
+		p.Groups = append(p.Groups, c.pauses())
+	}
 	for _, build := range []string{StdJSON, JSONv2} {
 		if c.OneBuild && build == JSONv2 {
 			continue
@@ -144,14 +148,36 @@ func addFigures(run *results.Run, k ledger.Key, readings, harness []turns.Readin
 	keep(allocs.Key, turns.Mallocs)
 	keep("bytes", turns.Bytes)
 	run.Extra[whole.Key] = math.Round(run.Extra[allocs.Key])
-	if published || k.Setup == Net { // of which contention and pauses are claimed
+	if published || k.Setup == Net { // of which contention is claimed
 		keep(clock.Key, turns.WallNanos)
-		var pauses []float64
-		for _, r := range readings {
-			pauses = append(pauses, float64(r.Pause)/1e3)
-		}
-		slices.Sort(pauses)
-		run.Extra[pause.Key], run.Extra["pauses"] = pauses[int(math.Ceil(.99*float64(len(pauses))))-1], float64(len(pauses))
+	}
+}
+
+// PauseBlock is how many collections a block of RolePauses has: of a hundred pauses the
+// largest is the p99. The median of the blocks does not mind what disturbs a few of them.
+const PauseBlock = 100
+
+// pauses is JSON with a collection after every few requests.
+func (c Config) pauses() experiment.Group {
+	const block = PauseBlock * 600 * time.Microsecond
+	job := Job{Scenario: JSON, Players: []string{Fresh, Fresh, Pooled}, Rounds: 3 * c.Rounds}
+	var keys []ledger.Key
+	for i, name := range job.Players {
+		keys = append(keys, ledger.Key{Setup: Pauses, Load: JSON, Pattern: name, Twin: slices.Contains(job.Players[:i], name)})
+	}
+	return experiment.Group{
+		Keys: keys, Label: Pauses, Expect: time.Duration(len(keys)*job.Rounds) * block,
+		Run: func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
+			job.Seed = t.Seed
+			var got [][]float64
+			exit, err := experiment.Together(ctx, spec(RolePauses, StdJSON, job, c.MemoryCap), &got)
+			runs := experiment.InTurns(keys, exit, nil, nil)
+			for i, largest := range got {
+				ledger.Keep(&runs[i], pause.Key, largest)
+				runs[i].Extra["pauses"] = float64(len(largest) * PauseBlock)
+			}
+			return runs, err
+		},
 	}
 }
 

@@ -19,7 +19,9 @@ import (
 	"github.com/spillway-go/spillway/lab/usage"
 )
 
-var roles = map[string]contestant.Role{routes.RoleMeasure: contestant.Func(measure), routes.RoleLate: contestant.Func(lookLate)}
+var roles = map[string]contestant.Role{
+	routes.RoleMeasure: contestant.Func(measure), routes.RolePauses: contestant.Func(pauses), routes.RoleLate: contestant.Func(lookLate),
+}
 
 func main() { contestant.Program(roles) }
 
@@ -55,9 +57,8 @@ var starts = map[string]func() (handlers, error){
 }
 
 // measure plays a scenario. All players are in this one process, also in the parallel
-// scenario and for the collector's pauses: only one works at a time, and a collection
-// before and after each turn keeps its garbage apart, so that its processor time and its
-// pauses are its own; heap and roots are the same for all.
+// scenario: only one works at a time, and a collection before and after each turn keeps its
+// garbage apart, so that its processor time is its own; heap and roots are the same for all.
 func measure(ctx context.Context, j routes.Job) (routes.Measured, error) {
 	out := routes.Measured{Build: thisBuild}
 	lanes := 1 // goroutines that send requests
