@@ -140,8 +140,11 @@ func (c Config) job(k ledger.Key, seed uint64) Job {
 		Low: {1_000, 100, 20}, High: {10_000, 1_000, 20}, Sustained: {50_000, 500, 20},
 		Brisk: {3_000, 120, 100}, Reuse: {5_000, 100, 20}, Parked: {1, 10_000, 20},
 	}[k.Load]
-	if k.Load == Sustained && k.Setup != Shape {
+	switch {
+	case k.Load == Sustained && k.Setup != Shape:
 		sizes[0] = c.Sustained
+	case k.Load == Brisk && k.Setup == Shape: // which decides: as many collections as there is time for
+		sizes[0] = 30_000
 	}
 	j := Job{Config: c, Load: k.Load, Pattern: k.Pattern, Seed: seed, WarmUp: k.Load == Brisk || k.Pattern == Warm}
 	if k.Setup == Real {
@@ -225,6 +228,8 @@ func (c Config) beside(k ledger.Key) string {
 		return ""
 	case naive && k.Setup != Shape:
 		return "naive of ours, low and sustained"
+	case k.Setup == Shape && k.Load == Brisk:
+		return besideSustained
 	case k.Setup != Real || k.Load == Low:
 		return "pools, " + k.Load
 	case k.Load == Sustained && c.Sustained <= 5_000: // few requests, over soon
