@@ -26,7 +26,7 @@ func gettingSlower() (points []results.Point) {
 
 func TestAHeatMapHasTheSharesOfEachMoment(t *testing.T) {
 	h := heatOf(gettingSlower(), 6)
-	drawn := h.draw("naive")
+	drawn := h.draw("naive", h.low, h.high)
 	first, then := []float64{0, .9, .1, 0, 0, 0}, []float64{0, 0, 0, .75, .25, 0} // up to 15, 20, 30, 50, 70 and 100 ms
 	if want := [][]float64{first, first, then, then, then, make([]float64, 6)}; !reflect.DeepEqual(drawn.Columns, want) {
 		t.Errorf("%v, want %v", drawn.Columns, want)
@@ -41,19 +41,19 @@ func TestAHeatMapHasTheSharesOfEachMoment(t *testing.T) {
 	if got := strings.Join(ticks, " "); got != "20 ms 50 ms 100 ms" {
 		t.Errorf("the axis says %s", got)
 	}
-	if want := "half of the answers of a moment took at most 20 ms to at most 50 ms; the slowest of all at most 70 ms"; drawn.Desc != want {
+	if want := "medians up to 20 ms in the best moment, up to 50 ms in the worst; the slowest answer up to 70 ms"; drawn.Desc != want {
 		t.Errorf("it says %q", drawn.Desc)
 	}
 }
 
 func TestTheTableOfAHeatMapHasTheSameShares(t *testing.T) {
-	got := heatPanel("naive", "high load", gettingSlower())[0].table
+	got := heatOf(gettingSlower(), 30).table("naive, high load")
 	want := flat([]row{
 		{Cells: []string{"good answers", "20", "20", "8", "8", "8", "0"}},
-		{Cells: []string{"at most 70 ms", none, none, "25 %", "25 %", "25 %", none}},
-		{Cells: []string{"at most 50 ms", none, none, "75 %", "75 %", "75 %", none}},
-		{Cells: []string{"at most 30 ms", "10 %", "10 %", none, none, none, none}},
-		{Cells: []string{"at most 20 ms", "90 %", "90 %", none, none, none, none}},
+		{Cells: []string{"50 ms to 70 ms", none, none, "25 %", "25 %", "25 %", none}},
+		{Cells: []string{"30 ms to 50 ms", none, none, "75 %", "75 %", "75 %", none}},
+		{Cells: []string{"20 ms to 30 ms", "10 %", "10 %", none, none, none, none}},
+		{Cells: []string{"15 ms to 20 ms", "90 %", "90 %", none, none, none, none}},
 	}, "naive, high load, until second", "2", "4", "6", "8", "10", "12")
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)
@@ -65,12 +65,36 @@ func TestTheOutermostLatenciesAreDrawn(t *testing.T) {
 	for i := range points {
 		points[i] = results.Point{At: float64(i), Took: map[int64]uint64{-3: 1, 1 << 62: 2, 500: 0}}
 	}
-	drawn := heatOf(points, 30).draw("odd")
+	h := heatOf(points, 30)
+	drawn := h.draw("odd", h.low, h.high)
 	if n := len(drawn.Columns[0]); n != len(results.Bounds) || drawn.Columns[0][0] != 1./3 || drawn.Columns[9][n-1] != 2./3 {
 		t.Errorf("%v", drawn.Columns)
 	}
-	if want := "half of the answers of a moment took longer than 70 s throughout; the slowest of all longer than 70 s"; drawn.Desc != want {
+	if want := "medians above 70 s in the best moment, above 70 s in the worst; the slowest answer above 70 s"; drawn.Desc != want {
 		t.Errorf("it says %q", drawn.Desc)
+	}
+}
+
+func TestMapsOfOneLoadHaveOneAxis(t *testing.T) {
+	var runs []results.Run
+	for pattern, latency := range map[string]int64{"quick": 1000, "slow": 500_000, "silent": 0} {
+		run := results.Run{Setup: "real", Load: "high", Pattern: pattern, Elapsed: 20, Offered: 1, Series: make([]results.Point, 12)}
+		for i := range run.Series {
+			run.Series[i] = results.Point{At: float64(i), Took: map[int64]uint64{latency: uint64(min(latency, 1))}}
+		}
+		runs = append(runs, run)
+	}
+	s := newSession(ledger.Family{}, results.Results{}, runs)
+	panels := s.heats(s.Setups[0])
+	if len(panels) != 2 {
+		t.Fatalf("%d maps, want two: nothing is known of the third", len(panels))
+	}
+	for _, p := range panels {
+		for _, tick := range []string{">1 ms<", ">100 ms<"} {
+			if !strings.Contains(string(p.Drawing), tick) {
+				t.Errorf("%s is not on the axis of %s", tick, p.Title)
+			}
+		}
 	}
 }
 
@@ -80,7 +104,7 @@ func TestLatenciesOverTimeAreDrawnWhereTheyWereRecorded(t *testing.T) {
 	page := renderedOf(t, ledger.Family{}, res, runs)
 	for _, want := range []string{
 		heading, "<title>Latency of good answers over time, spillway, 10x</title>", `<path class="fill level`, "</svg> more of the answers</li>",
-		`<th scope="col">spillway, 10x, until second</th>`, `<th scope="row">at most 150 ms</th>`,
+		`<th scope="col">spillway, 10x, until second</th>`, `<th scope="row">100 ms to 150 ms</th>`,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is missing", want)

@@ -7,8 +7,8 @@ import (
 	"github.com/spillway-go/spillway/loadgen"
 )
 
-// latencies are how long good answers took, between each two snapshots of a load.
-type latencies struct {
+// Latencies are how long good answers took, between each two snapshots of a load.
+type Latencies struct {
 	seen  time.Duration // when the last snapshot was made
 	parts []part
 }
@@ -18,16 +18,16 @@ type part struct {
 	took   map[int64]uint64 // as results.Point has it
 }
 
-// add keeps what came since the snapshot before.
-func (l *latencies) add(s loadgen.Snapshot) {
+// Add keeps what came since the snapshot before: it is for loadgen.Config.Progress.
+func (l *Latencies) Add(s loadgen.Snapshot) {
 	l.parts = append(l.parts, part{(l.seen + s.Elapsed) / 2, results.Took(&s.Latency)})
 	l.seen = s.Elapsed
 }
 
-// addTo adds them to a time line in steps of Step. Snapshots are made at the end of each
+// AddTo adds them to a time line in steps of Step. Snapshots are made at the end of each
 // step, on a busy machine somewhat later: what came between two belongs to the step in
 // which the middle lies.
-func (l *latencies) addTo(line []results.Point) {
+func (l *Latencies) AddTo(line []results.Point) {
 	for _, p := range l.parts {
 		if len(p.took) == 0 {
 			continue

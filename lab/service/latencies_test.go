@@ -14,8 +14,8 @@ import (
 
 func TestEveryStepOfATimeLineSaysHowLongItsGoodAnswersTook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var took latencies
-		load := Load{Stretches: []Stretch{{Rate: 300, For: time.Second}, {Rate: 300, For: time.Second}}, Measured: 1, Seed: 1, watch: took.add}
+		var took Latencies
+		load := Load{Stretches: []Stretch{{Rate: 300, For: time.Second}, {Rate: 300, For: time.Second}}, Measured: 1, Seed: 1, watch: took.Add}
 		from, _ := load.Window()
 		slow := from.Add(500 * time.Millisecond) // from then on
 		res, err := load.Send(t.Context(), func(_ context.Context, n uint64, _ bool) loadgen.Outcome {
@@ -33,7 +33,7 @@ func TestEveryStepOfATimeLineSaysHowLongItsGoodAnswersTook(t *testing.T) {
 			t.Fatal(err)
 		}
 		run := experiment.FromLoad(res)
-		took.addTo(run.Series)
+		took.AddTo(run.Series)
 		for _, p := range run.Series {
 			quick, late := p.Took[15_000], p.Took[50_000]
 			if quick+late != p.OK || len(p.Took) > 2 || p.At < .5 && late > 0 || p.At >= .6 && quick > 0 {
@@ -47,15 +47,15 @@ func TestEveryStepOfATimeLineSaysHowLongItsGoodAnswersTook(t *testing.T) {
 }
 
 func TestALateSnapshotStillFindsItsStep(t *testing.T) {
-	var took latencies
+	var took Latencies
 	for i, after := range []int{130, 200, 460, 500, 512, 512} { // ms; two are lost, and the last comes at the end
 		s := loadgen.Snapshot{Elapsed: time.Duration(after) * time.Millisecond}
 		s.Latency.RecordN(int64(time.Millisecond), uint64(1)<<i)
-		took.add(s)
+		took.Add(s)
 	}
-	took.add(loadgen.Snapshot{Elapsed: time.Hour}) // without an answer
+	took.Add(loadgen.Snapshot{Elapsed: time.Hour}) // without an answer
 	line := make([]results.Point, 5)
-	took.addTo(line)
+	took.AddTo(line)
 	for i, want := range []map[int64]uint64{{1000: 1}, {1000: 2}, nil, {1000: 4}, {1000: 8 + 16 + 32}} {
 		if !maps.Equal(line[i].Took, want) {
 			t.Errorf("step %d has %v, want %v", i, line[i].Took, want)
