@@ -195,8 +195,9 @@ func (j Job) serveAndLoad(ctx context.Context) (results.Run, error) {
 	if err != nil {
 		return results.Run{}, err
 	}
+	var took service.Latencies
 	res, err := loadgen.Run(srv.Loading, loadgen.Config{
-		Target: target, Timeout: RequestTimeout, Interval: service.Step,
+		Target: target, Timeout: RequestTimeout, Interval: service.Step, Progress: took.Add,
 		Closed: &loadgen.Closed{Clients: j.Clients, Requests: uint64(j.Requests)},
 	})
 	target.Close()
@@ -212,6 +213,7 @@ func (j Job) serveAndLoad(ctx context.Context) (results.Run, error) {
 	run.Params, run.Killed, run.Process, run.Extra = j.Params(), exit.Killed, report.Process, report.Extra
 	run.Process.PeakRSS = max(run.Process.PeakRSS, exit.PeakRSS)
 	addMemory(run.Series, exit.Memory)
+	took.AddTo(run.Series)
 	if n := foreign.Load(); n > 0 {
 		return run, fmt.Errorf("%d answers were not about the patient that was asked for", n)
 	}

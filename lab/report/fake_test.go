@@ -248,6 +248,7 @@ func sweepRun(r *rand.Rand, x float64, pattern string, repeat int) results.Run {
 		if pattern == "spillway" {
 			p.Limit = 9 + r.IntN(4)
 		}
+		p.Took = map[int64]uint64{30_000: p.OK / 4, 50_000: p.OK / 2, int64(70_000 * (1 + i/20)): p.OK - p.OK/4 - p.OK/2}
 		run.Series = append(run.Series, p)
 	}
 	run.Process = results.Process{Usage: usage.Usage{PeakGoroutines: 40, PeakRSS: 30 << 20, CPUSeconds: 2, AllocBytes: 1 << 26, Mallocs: 1e5, GCShare: .01}, ReuseRate: -1}

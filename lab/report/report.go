@@ -6,7 +6,7 @@
 //
 // A session (session.go) is what is shown of one experiment: its facts (facts.go), its
 // claims in words (verdicts.go), its figures (tables.go) and drawings (pictures.go,
-// lines.go). The templates in page/ lay them out; terminal.go prints them.
+// lines.go, heat.go). The templates in page/ lay them out; terminal.go prints them.
 package report
 
 import (
@@ -64,7 +64,8 @@ type detail int
 const (
 	verdictsOnly detail = iota // and what is drawn of them, and tables
 	mainLoads                  // charts of one load of each set-up
-	noRawRuns                  // charts of every load
+	noHeat                     // charts of every load
+	noRawRuns                  // and maps of latency
 	everything
 )
 

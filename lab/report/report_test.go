@@ -110,7 +110,7 @@ func TestEveryDrawingHasWordsAndATable(t *testing.T) {
 			}
 		}
 		for _, section := range strings.Split(page, "<section ")[1:] {
-			if strings.Contains(section, `class="chart lines"`) && !strings.Contains(section, "<summary>The same as a table</summary>") {
+			if (strings.Contains(section, `class="chart lines"`) || strings.Contains(section, `class="chart heat"`)) && !strings.Contains(section, "<summary>The same as a table</summary>") {
 				t.Errorf("%s: the drawings of %.40s have no table", name, section)
 			}
 		}

@@ -235,6 +235,10 @@ type Point struct {
 	GC         float64 `json:"gc_share,omitempty"`   // the collector's part of the processor time, 0 to 1
 	Work       float64 `json:"work_share,omitempty"` // the part of the work itself, 0 to 1
 	Switches   uint64  `json:"switches,omitempty"`   // of threads, by the system, since the point before
+
+	// Took counts the good answers by how long they took since their intended start: by the
+	// first of Bounds, in microseconds, that they did not exceed.
+	Took map[int64]uint64 `json:"took_us,omitempty"`
 }
 
 // Latest drops the runs that were made again in the same repeat. One that failed replaces

@@ -21,6 +21,8 @@ type Load struct {
 	Measured  int           // which of them counts
 	Timeout   time.Duration // of a request; 0: none
 	Seed      uint64        // of the arrivals
+
+	watch func(loadgen.Snapshot) // is told every Step of the stretch that counts; nil: nobody asks
 }
 
 // Stretch is a part of a load.
@@ -53,11 +55,11 @@ func (l Load) Send(ctx context.Context, do Do) (*loadgen.Result, error) {
 		target := loadgen.TargetFunc(func(ctx context.Context, n uint64) loadgen.Outcome {
 			return do(ctx, uint64(i)<<32+n, i == l.Measured)
 		})
-		all.Go(func() {
-			done[i], errs[i] = loadgen.Run(ctx, loadgen.Config{
-				Target: target, Open: loadgen.Poisson(s.Rate, s.For, l.Seed%1e6+uint64(i)), Timeout: l.Timeout, Interval: Step,
-			})
-		})
+		cfg := loadgen.Config{Target: target, Open: loadgen.Poisson(s.Rate, s.For, l.Seed%1e6+uint64(i)), Timeout: l.Timeout, Interval: Step}
+		if i == l.Measured {
+			cfg.Progress = l.watch
+		}
+		all.Go(func() { done[i], errs[i] = loadgen.Run(ctx, cfg) })
 		select {
 		case <-time.After(s.For): // its last answers come later
 		case <-ctx.Done():

@@ -131,11 +131,14 @@ func Start(ctx context.Context, spec contestant.Spec) (*Service, error) {
 // stretch that counts.
 func (s *Service) Measure(ctx context.Context, load Load, do Do) (results.Run, Served, error) {
 	began, _ := load.Window()
+	var took Latencies
+	load.watch = took.Add
 	res, err := load.Send(s.Loading, do)
 	if err != nil {
 		return results.Run{}, Served{}, err
 	}
 	run := experiment.FromLoad(res)
+	took.AddTo(run.Series)
 	run.Elapsed = load.Stretches[load.Measured].For.Seconds()
 	served, err := s.End(ctx, &run, began)
 	return run, served, err

@@ -12,6 +12,7 @@ import (
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/internal/labtest"
 	patternsplan "github.com/spillway-go/spillway/lab/patterns"
+	"github.com/spillway-go/spillway/lab/results"
 	shapesplan "github.com/spillway-go/spillway/lab/shapes"
 )
 
@@ -42,6 +43,9 @@ func TestThePatternsInEverySetUp(t *testing.T) {
 		if r.Failed != "" || r.Killed != "" || counted && r.Offered != 40 {
 			t.Errorf("%s %s %s: failed %q, killed %q, offered %d", r.Setup, r.Load, r.Pattern, r.Failed, r.Killed, r.Offered)
 		}
+		if r.Setup == patternsplan.Real {
+			everyGoodAnswerHasItsPlaceInTime(t, r)
+		}
 	}
 	for _, claim := range res.Claims {
 		for _, a := range claim.Answers {
@@ -55,6 +59,19 @@ func TestThePatternsInEverySetUp(t *testing.T) {
 	}
 	if len(res.Demos) != 3 {
 		t.Errorf("%d demonstrations", len(res.Demos))
+	}
+}
+
+func everyGoodAnswerHasItsPlaceInTime(t *testing.T, r results.Run) {
+	t.Helper()
+	timed := uint64(0)
+	for _, p := range r.Series {
+		for _, n := range p.Took {
+			timed += n
+		}
+	}
+	if good := r.Of("ok").Count; timed != good {
+		t.Errorf("%s %s: the time line has the latencies of %d of %d good answers", r.Load, r.Pattern, timed, good)
 	}
 }
 

@@ -48,6 +48,7 @@ func TestASmallSessionOfOverloadAnswersEveryClaim(t *testing.T) {
 		for _, p := range r.Series {
 			limits[r.Pattern] += p.Limit
 		}
+		everyGoodAnswerHasItsPlaceInTime(t, r)
 	}
 	if want := len(c.Load) * (len(plan.Names()) + 1); len(runs) != want || limits[plan.Spillway] == 0 || limits[plan.Failsafe] == 0 {
 		t.Errorf("%d runs, want %d; limits %v", len(runs), want, limits)

@@ -53,6 +53,11 @@ func drawings() map[string]template.HTML {
 				{Name: "none", Series: 2, Label: "–"},
 			},
 		}.SVG(),
+		"heat": Heat{
+			Title: "Latency over time", Height: 160, Desc: "in words", X: Axis{Scale: Scale{Max: 4}, Label: "seconds"},
+			Y:       Axis{Label: "time", Ticks: func(Scale) []Tick { return []Tick{{1, "10 ms"}, {2, "20 ms"}} }},
+			Columns: [][]float64{{.5, .5}, {.5, .45, .05}, {}, {0, .01, .99}},
+		}.SVG(),
 		"interval": Interval{
 			Title: "H1", Class: "holds", X: Axis{Scale: Around(3.9, 4.2, 4, 5)}, Measured: 4.1, Figure: Range{4, 4.2, "measured"},
 			Repeats: []float64{4, 4.1, 4.2}, Bands: []Range{{4, 5, "rule: 4–5x"}}, Published: []Range{{4, 5, "published"}}, Margins: []Range{{3.95, 4.05, "margin"}, {4.95, 5.05, "margin"}},
@@ -125,6 +130,8 @@ func TestNoInputBreaksADrawing(t *testing.T) {
 				wellFormed(t, Lines{Title: text, X: ax, Y: ax, Named: true, Refs: []Ref{{a, true, text}, {b, false, text}},
 					Series: []Series{{Name: text, Points: []XY{{a, b}, {b, a}, {a, a}}, Marks: []Mark{{XY{b, a}, text}}}, {}}}.SVG())
 				wellFormed(t, Bars{Title: text, X: ax, Rows: []BarRow{{Name: text, Segments: []Segment{{text, a, text}, {text, b, text}}}}}.SVG())
+				wellFormed(t, Heat{Title: text, X: ax, Y: ax, Desc: text, Columns: [][]float64{{a, b}, nil, {b}}}.SVG())
+				wellFormed(t, Heat{Title: text, X: ax, Y: ax, Columns: [][]float64{nil}}.SVG())
 				wellFormed(t, Dots{Title: text, X: ax, Rows: []DotRow{{Name: text, Values: []float64{a, b}, Label: text, Tip: text}}}.SVG())
 				odd := Interval{Title: text, X: ax, Measured: a, Figure: Range{b, a, text}, Repeats: []float64{a, b}, Bands: []Range{{a, b, text}}, Published: []Range{{a, a, ""}}, Margins: []Range{{b, a, ""}}}
 				wellFormed(t, odd.SVG())
@@ -166,6 +173,40 @@ func distance(x, y float64, line []float64) float64 {
 		best = min(best, math.Hypot(x-line[i]-along*dx, y-line[i+1]-along*dy))
 	}
 	return best
+}
+
+// Every field with a share is in the one rectangle of its colour that covers it.
+func TestEveryFieldOfAHeatMapHasTheColourOfItsShare(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	shape, rectangle := regexp.MustCompile(`<path class="fill level(\d)" d="([^"]*)"/>`), regexp.MustCompile(`M(\d+) (\d+)h(\d+)v1h-(\d+)z`)
+	number := func(s string) int { n, _ := strconv.Atoi(s); return n }
+	const columns, rows = 20, 6
+	for range 50 {
+		h := Heat{Height: 160, Columns: make([][]float64, columns)}
+		var want, got [columns][rows]int
+		for x := range h.Columns {
+			h.Columns[x] = make([]float64, rows)
+			for y := range h.Columns[x] {
+				if r.IntN(3) > 0 {
+					want[x][y] = 1 + r.IntN(len(HeatLevels))
+					h.Columns[x][y] = HeatLevels[want[x][y]-1]
+				}
+			}
+		}
+		for _, s := range shape.FindAllStringSubmatch(string(h.SVG()), -1) {
+			for _, m := range rectangle.FindAllStringSubmatch(s[2], -1) {
+				if m[3] != m[4] {
+					t.Fatalf("%s is not closed", m[0])
+				}
+				for x := range number(m[3]) {
+					got[number(m[1])+x][rows-1-number(m[2])] += 1 + number(s[1])
+				}
+			}
+		}
+		if got != want {
+			t.Fatalf("%v is drawn as %v", want, got)
+		}
+	}
 }
 
 func TestNamesOfLinesDoNotLieOnEachOther(t *testing.T) {
