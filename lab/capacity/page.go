@@ -18,14 +18,14 @@ func (r *Result) Page(made string) (string, error) {
 	if r.Found() && (r.Broken == 0 || r.Ending == Generator) {
 		title = "The knee is at least " + perSecond(r.Knee)
 	}
-	s := report.Sheet{Over: "Spillway capacity · " + r.Target + " · SLO " + r.SLO, Title: title, Lead: append([]string{r.Why}, r.Doubts...), Made: made}
+	doc := report.Document{Over: "Spillway capacity · " + r.Target + " · SLO " + r.SLO, Title: title, Lead: append([]string{r.Why}, r.Doubts...), Foot: made}
 	if len(r.rungs) > 0 {
-		s.Figures = []report.Figure{{Caption: "Good answers a second (diamonds) against offered load (straight)", Chart: r.goodput().SVG()}, {Caption: "p99 (circles) and mean (squares) of the good answers, and what the SLO allows (dashed)", Chart: r.latency().SVG()}}
+		doc.Figures = []report.Figure{{Caption: "Good answers a second (diamonds) against offered load (straight)", Chart: r.goodput().SVG()}, {Caption: "p99 (circles) and mean (squares) of the good answers, and what the SLO allows (dashed)", Chart: r.latency().SVG()}}
 	}
 	for _, a := range r.Advice {
-		s.Facts = append(s.Facts, report.Fact{Name: a.What, Value: numbers.Format(a.Value), How: a.How})
+		doc.Facts = append(doc.Facts, report.Fact{Name: a.What, Value: numbers.Format(a.Value), How: a.How})
 	}
-	return s.HTML()
+	return doc.HTML()
 }
 
 func (r *Result) goodput() chart.Lines {

@@ -61,9 +61,6 @@ var family = ledger.Family{
 				each(judge.Never, "", judge.Exactly(0), "originals", "no first attempt is cancelled unless the second has won", "first attempts that were cancelled before the second had won", hedged, "cancelled"),
 			}},
 	},
-	Recommendations: []ledger.Recommendation{{
-		For: "calls that take less than a millisecond", Use: "sequential, unless they are a meaningful share of the request", RestsOn: []string{"F2", "F4"},
-	}},
 	Sources: []ledger.Source{{Name: source, What: "whose code is rendered here from its description"}},
 	Columns: []ledger.Column{
 		{Key: "ns", Name: "time for a lookup", Format: "nanos"}, {Key: "lost", Name: "of the caches' answers lost", Format: "percent"},

@@ -1,13 +1,5 @@
 package ledger
 
-import (
-	"slices"
-	"strings"
-
-	"github.com/spillway-go/spillway/lab/judge"
-	"github.com/spillway-go/spillway/lab/results"
-)
-
 // Family is the claims of one experiment with what a report says about them.
 type Family struct {
 	ID     string // as in "spillway lab H"
@@ -15,14 +7,13 @@ type Family struct {
 	Source string // the publisher that is credited beside each claim; empty for goals of our own
 	Claims []Claim
 
-	Sources         []Source
-	Method          []Note // how the figures were made
-	Columns         []Column
-	Stacks          Stacks            // bars of the parts of those columns; none without parts
-	Behind          string            // the column that is above 1 where Spillway loses; empty: none
-	Grid            string            // how the set-ups of a grid begin; empty: there is none
-	Axes            map[string]string // set-ups whose loads are sizes, the parameter size of their runs, and what that counts: "workers"
-	Recommendations []Recommendation
+	Sources []Source
+	Method  []Note // how the figures were made
+	Columns []Column
+	Stacks  Stacks            // bars of the parts of those columns; none without parts
+	Behind  string            // the column that is above 1 where Spillway loses; empty: none
+	Grid    string            // how the set-ups of a grid begin; empty: there is none
+	Axes    map[string]string // set-ups whose loads are sizes, the parameter size of their runs, and what that counts: "workers"
 }
 
 // Source is a publication.
@@ -49,43 +40,3 @@ type Stacks struct {
 
 // StackPart is one of a run's Extra that a bar is stacked of.
 type StackPart struct{ Key, Name, Class string }
-
-// Recommendation is advice of a source and the claims it rests on.
-type Recommendation struct {
-	For     string   // the situation: "batch jobs"
-	Use     string   // what the source advises
-	RestsOn []string // claims, or parts: "H2/refused"
-}
-
-// Advice is a recommendation judged by our own verdicts.
-type Advice struct {
-	Recommendation
-	Verdict results.Verdict // holds: everything it rests on holds
-	Cited   []results.Claim // what it rests on and was judged
-	Why     string
-}
-
-// Advise judges the source's recommendations. A claim that was not judged leaves one open.
-func (f *Family) Advise(decided []results.Claim) (out []Advice) {
-	for _, r := range f.Recommendations {
-		a := Advice{Recommendation: r}
-		var verdicts []results.Verdict
-		var cited []string
-		for _, id := range r.RestsOn {
-			verdict, said := results.Inconclusive, "not judged"
-			claim, part, isPart := strings.Cut(id, "/")
-			if i := slices.IndexFunc(decided, func(c results.Claim) bool { return c.ID == claim }); i >= 0 {
-				a.Cited = append(a.Cited, decided[i])
-				if verdict = decided[i].Verdict; isPart {
-					verdict = ofPart(decided[i], part)
-				}
-				said = string(verdict)
-			}
-			verdicts = append(verdicts, verdict)
-			cited = append(cited, id+": "+said)
-		}
-		a.Verdict, a.Why = judge.All(verdicts...), strings.Join(cited, "; ")+"."
-		out = append(out, a)
-	}
-	return out
-}

@@ -159,24 +159,6 @@ func TestPartsSetupsAndWhatStandsBeside(t *testing.T) {
 	}
 }
 
-func TestAdviceCitesVerdicts(t *testing.T) {
-	f := Family{Recommendations: []Recommendation{{For: "batch", Use: "a pool", RestsOn: []string{"T1", "T2"}}}}
-	got := f.Advise([]results.Claim{{ID: "T1", Verdict: results.Holds}})[0]
-	if got.Verdict != results.Inconclusive || got.Why != "T1: holds; T2: not judged." || len(got.Cited) != 1 {
-		t.Errorf("%+v", got)
-	}
-}
-
-func TestAdviceMayRestOnAPartAlone(t *testing.T) {
-	f := Family{Recommendations: []Recommendation{{RestsOn: []string{"T1/refused"}}}}
-	decided := results.Claim{ID: "T1", Verdict: results.Fails, Answers: []results.Answer{
-		{Part: "refused", Verdict: results.Holds}, {Part: "refused", Verdict: results.Fails, Beside: true}, {Part: "goodput", Verdict: results.Fails},
-	}}
-	if got := f.Advise([]results.Claim{decided})[0]; got.Verdict != results.Holds || got.Why != "T1/refused: holds." {
-		t.Errorf("%+v", got)
-	}
-}
-
 func TestAParameterIsThatOfItsCell(t *testing.T) {
 	e := NewEvidence([]results.Run{{Load: "low", Params: map[string]any{"workers": 20}}, {Load: "high", Params: map[string]any{"workers": 3.0}}}, 1)
 	if a, b, none := e.ParamOf(Key{Load: "low"}, "workers"), e.ParamOf(Key{Load: "high"}, "workers"), e.ParamOf(Key{}, "workers"); a != 20 || b != 3 || !math.IsNaN(none) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/admissionhttp"
+	"github.com/spillway-go/spillway/lab/internal/labtest/browser"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 )
@@ -29,41 +30,41 @@ func acquire(lim *limiter.Limiter, n int, p spillway.Priority) (all []limiter.Pe
 }
 
 // says waits until the words are in a part of the page.
-func (b *tab) says(selector, words string) {
-	b.t.Helper()
-	b.until(fmt.Sprintf(`(document.querySelector(%q)?.innerText ?? "").replace(/\s+/g, " ").includes(%q)`, selector, words))
+func says(b *browser.Tab, selector, words string) {
+	b.T.Helper()
+	b.Until(fmt.Sprintf(`(document.querySelector(%q)?.innerText ?? "").replace(/\s+/g, " ").includes(%q)`, selector, words))
 }
 
 func TestFiguresMoveUnderLoad(t *testing.T) {
 	lim := small(t, "orders", limiter.Enforce)
-	b := open(t, admissionhttp.DebugHandler(lim), device{width: 1280})
-	b.says("#limiter-1 .figures", "In flight 0 of 4 slots")
-	b.says("#link", "live")
-	b.says("#summary", "All is calm.")
+	b := open(t, admissionhttp.DebugHandler(lim), browser.Device{Width: 1280})
+	says(b, "#limiter-1 .figures", "In flight 0 of 4 slots")
+	says(b, "#link", "live")
+	says(b, "#summary", "All is calm.")
 	permits := acquire(lim, 3, spillway.Normal)
-	b.says("#limiter-1 .figures", "In flight 3 of 4 slots")
-	b.says("#limiter-1-priorities ~ .scroll", "in flight 3")
+	says(b, "#limiter-1 .figures", "In flight 3 of 4 slots")
+	says(b, "#limiter-1-priorities ~ .scroll", "in flight 3")
 	for _, p := range permits {
 		p.Done(nil)
 	}
-	b.says("#limiter-1 .figures", "In flight 0 of 4 slots")
-	b.until(`document.querySelectorAll("#limiter-1 .chart path.line").length >= 4`)
-	if n := eval[int](b, `[...document.querySelectorAll("#limiter-1 .chart svg")].filter((s) => s.getBoundingClientRect().height > 40).length`); n != 4 {
+	says(b, "#limiter-1 .figures", "In flight 0 of 4 slots")
+	b.Until(`document.querySelectorAll("#limiter-1 .chart path.line").length >= 4`)
+	if n := browser.Eval[int](b, `[...document.querySelectorAll("#limiter-1 .chart svg")].filter((s) => s.getBoundingClientRect().height > 40).length`); n != 4 {
 		t.Errorf("%d charts are seen", n)
 	}
 }
 
 func TestARefusalShowsItsReason(t *testing.T) {
 	lim := small(t, "orders", limiter.Enforce)
-	b := open(t, admissionhttp.DebugHandler(lim), device{width: 1280})
-	b.says("#limiter-1", "Nothing was refused.")
-	b.says("#link", "live")
+	b := open(t, admissionhttp.DebugHandler(lim), browser.Device{Width: 1280})
+	says(b, "#limiter-1", "Nothing was refused.")
+	says(b, "#link", "live")
 	acquire(lim, 6, spillway.Low)
-	b.says("#limiter-1-reasons ~ .scroll", "queue_full")
-	b.says("#limiter-1-reasons ~ .scroll", "as many wait as may wait")
-	b.says("#limiter-1 .badge", "refusing: queue_full")
-	b.says("#summary", "orders: refusing: queue_full.")
-	if shown := eval[string](b, `getComputedStyle(document.querySelector("#limiter-1 .badge")).color`); shown != "rgb(168, 51, 5)" {
+	says(b, "#limiter-1-reasons ~ .scroll", "queue_full")
+	says(b, "#limiter-1-reasons ~ .scroll", "as many wait as may wait")
+	says(b, "#limiter-1 .badge", "refusing: queue_full")
+	says(b, "#summary", "orders: refusing: queue_full.")
+	if shown := browser.Eval[string](b, `getComputedStyle(document.querySelector("#limiter-1 .badge")).color`); shown != "rgb(168, 51, 5)" {
 		t.Errorf("a refusal is shown in %s", shown)
 	}
 }
@@ -72,21 +73,21 @@ func TestTheReportOfADryRun(t *testing.T) {
 	lim := small(t, "search", limiter.DryRun)
 	acquire(lim, 3, spillway.High)
 	acquire(lim, 3, spillway.Low)
-	b := open(t, admissionhttp.DebugHandler(small(t, "orders", limiter.Enforce), lim), device{width: 1280})
+	b := open(t, admissionhttp.DebugHandler(small(t, "orders", limiter.Enforce), lim), browser.Device{Width: 1280})
 	for _, words := range []string{"33 % of the work: 2 of 6", "Estimate:", "high 3 0 0 %", "low 3 2 67 %", "queue_full"} {
-		b.says("#dry-run", words)
+		says(b, "#dry-run", words)
 	}
-	if strings.Contains(eval[string](b, `document.querySelector("#dry-run").innerText`), "orders") {
+	if strings.Contains(browser.Eval[string](b, `document.querySelector("#dry-run").innerText`), "orders") {
 		t.Error("the report has a limiter that enforces")
 	}
 }
 
 // fits fails the test if the page is wider than the screen.
-func (b *tab) fits() {
-	b.t.Helper()
-	if over := eval[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
-		wide := eval[string](b, `[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth && !e.closest(".scroll")).map((e) => e.tagName + "." + e.className).join(" ")`)
-		b.t.Errorf("the page is %d pixels wider than the screen: %s", over, wide)
+func fits(b *browser.Tab) {
+	b.T.Helper()
+	if over := browser.Eval[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+		wide := browser.Eval[string](b, `[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth && !e.closest(".scroll")).map((e) => e.tagName + "." + e.className).join(" ")`)
+		b.T.Errorf("the page is %d pixels wider than the screen: %s", over, wide)
 	}
 }
 
@@ -109,10 +110,10 @@ func busy(t *testing.T) []*limiter.Limiter {
 }
 
 func TestAPhoneNeedsNoSidewaysScrolling(t *testing.T) {
-	b := open(t, admissionhttp.DebugHandler(busy(t)...), device{width: 360})
-	b.says("#link", "live")
-	b.fits()
-	if cut := eval[int](b, `[...document.querySelectorAll(".scroll")].filter((e) => e.scrollWidth > e.clientWidth).length`); cut != 0 {
+	b := open(t, admissionhttp.DebugHandler(busy(t)...), browser.Device{Width: 360})
+	says(b, "#link", "live")
+	fits(b)
+	if cut := browser.Eval[int](b, `[...document.querySelectorAll(".scroll")].filter((e) => e.scrollWidth > e.clientWidth).length`); cut != 0 {
 		t.Errorf("%d tables are wider than a phone", cut)
 	}
 }
@@ -120,9 +121,9 @@ func TestAPhoneNeedsNoSidewaysScrolling(t *testing.T) {
 func TestTextGrowsWithTheReadersSize(t *testing.T) {
 	page := admissionhttp.DebugHandler(busy(t)...)
 	const sizes = `[...document.querySelectorAll("h1, #summary, .figures b, .figures small, td, th, figcaption, .keys li, .state, button")].map((e) => parseFloat(getComputedStyle(e).fontSize))`
-	usual := eval[[]float64](open(t, page, device{width: 360}), sizes)
-	b := open(t, page, device{width: 360, fontSize: 32})
-	large := eval[[]float64](b, sizes)
+	usual := browser.Eval[[]float64](open(t, page, browser.Device{Width: 360}), sizes)
+	b := open(t, page, browser.Device{Width: 360, FontSize: 32})
+	large := browser.Eval[[]float64](b, sizes)
 	if len(usual) == 0 || len(usual) != len(large) {
 		t.Fatalf("%d texts, then %d", len(usual), len(large))
 	}
@@ -131,7 +132,7 @@ func TestTextGrowsWithTheReadersSize(t *testing.T) {
 			t.Fatalf("a text grows from %v to %v pixels only", usual[i], large[i])
 		}
 	}
-	b.fits()
+	fits(b)
 }
 
 func TestDarkAndLight(t *testing.T) {
@@ -160,47 +161,47 @@ func TestDarkAndLight(t *testing.T) {
 		return least;
 	})()`
 	for dark, want := range map[bool]string{false: "rgb(246, 247, 245)", true: "rgb(16, 20, 24)"} {
-		b := open(t, page, device{width: 800, dark: dark})
-		if got := eval[string](b, ground); got != want {
+		b := open(t, page, browser.Device{Width: 800, Dark: dark})
+		if got := browser.Eval[string](b, ground); got != want {
 			t.Errorf("dark %v: the ground is %s, want %s", dark, got, want)
 		}
-		if got := eval[float64](b, least); got < 4.5 {
+		if got := browser.Eval[float64](b, least); got < 4.5 {
 			t.Errorf("dark %v: the least contrast of a text is %.2f, want 4.5", dark, got)
 		}
 	}
 }
 
 func TestItReadsWithoutItsScript(t *testing.T) {
-	b := open(t, admissionhttp.DebugHandler(busy(t)...), device{width: 800, noScript: true})
-	b.do()
-	if text := eval[string](b, `document.body.innerText`); !strings.Contains(text, "queue_full") || strings.Contains(text, "Pause") {
+	b := open(t, admissionhttp.DebugHandler(busy(t)...), browser.Device{Width: 800, NoScript: true})
+	b.Do()
+	if text := browser.Eval[string](b, `document.body.innerText`); !strings.Contains(text, "queue_full") || strings.Contains(text, "Pause") {
 		t.Errorf("the page says %s", text)
 	}
 }
 
 func TestPauseStopsTheFigures(t *testing.T) {
 	lim := small(t, "orders", limiter.Enforce)
-	b := open(t, admissionhttp.DebugHandler(lim), device{width: 800})
-	b.says("#link", "live")
+	b := open(t, admissionhttp.DebugHandler(lim), browser.Device{Width: 800})
+	says(b, "#link", "live")
 	const click = `(document.getElementById("pause").click(), document.getElementById("pause").textContent)`
-	if got := eval[string](b, click); got != "Resume" {
+	if got := browser.Eval[string](b, click); got != "Resume" {
 		t.Errorf("the button says %s", got)
 	}
-	b.says("#link", "paused")
+	says(b, "#link", "paused")
 	acquire(lim, 2, spillway.Normal)
-	b.says("#limiter-1 .figures", "In flight 0 of 4 slots")
-	if got := eval[string](b, click); got != "Pause" {
+	says(b, "#limiter-1 .figures", "In flight 0 of 4 slots")
+	if got := browser.Eval[string](b, click); got != "Pause" {
 		t.Errorf("the button says %s", got)
 	}
-	b.says("#limiter-1 .figures", "In flight 2 of 4 slots")
+	says(b, "#limiter-1 .figures", "In flight 2 of 4 slots")
 }
 
 func TestHostileNamesStayText(t *testing.T) {
 	const name = `"><img src=x onerror="document.title='broken'"><script>document.title='broken'</script>`
-	b := open(t, admissionhttp.DebugHandler(small(t, name, limiter.Enforce)), device{width: 800})
-	b.says("#limiter-1 h2", "<script>")
-	b.says("#link", "live")
-	if n, title := eval[int](b, `document.querySelectorAll("script, img").length`), eval[string](b, `document.title`); n != 1 || title != "Spillway" {
+	b := open(t, admissionhttp.DebugHandler(small(t, name, limiter.Enforce)), browser.Device{Width: 800})
+	says(b, "#limiter-1 h2", "<script>")
+	says(b, "#link", "live")
+	if n, title := browser.Eval[int](b, `document.querySelectorAll("script, img").length`), browser.Eval[string](b, `document.title`); n != 1 || title != "Spillway" {
 		t.Errorf("%d scripts and images, the title is %s", n, title)
 	}
 }
@@ -208,9 +209,9 @@ func TestHostileNamesStayText(t *testing.T) {
 // Closing the limiters ends the stream, so that a server's Shutdown does not wait.
 func TestTheStreamEndsWithTheLimiters(t *testing.T) {
 	lim := small(t, "orders", limiter.Enforce)
-	b := open(t, admissionhttp.DebugHandler(lim), device{width: 800})
-	b.says("#link", "live")
+	b := open(t, admissionhttp.DebugHandler(lim), browser.Device{Width: 800})
+	says(b, "#link", "live")
 	lim.Close()
-	b.says("#link", "closed")
-	b.says("#limiter-1", "The intake is closed.")
+	says(b, "#link", "closed")
+	says(b, "#limiter-1", "The intake is closed.")
 }

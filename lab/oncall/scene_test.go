@@ -11,6 +11,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/admissionhttp"
+	"github.com/spillway-go/spillway/lab/internal/labtest/browser"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 )
@@ -91,19 +92,19 @@ func TestScene(t *testing.T) {
 	page := admissionhttp.DebugHandler(orders, search, export)
 	for _, d := range []struct {
 		name string
-		device
+		browser.Device
 		wait time.Duration
 	}{
-		{"desktop-light", device{width: 1280}, 45 * time.Second},
-		{"desktop-dark", device{width: 1280, dark: true}, 3 * time.Second},
-		{"phone-dark", device{width: 360, dark: true}, 3 * time.Second},
-		{"phone-light", device{width: 360}, 3 * time.Second},
-		{"phone-large-text", device{width: 360, fontSize: 32}, 3 * time.Second},
-		{"desktop-large-text", device{width: 1280, fontSize: 32}, 3 * time.Second},
-		{"no-script", device{width: 800, noScript: true}, 0},
+		{"desktop-light", browser.Device{Width: 1280}, 45 * time.Second},
+		{"desktop-dark", browser.Device{Width: 1280, Dark: true}, 3 * time.Second},
+		{"phone-dark", browser.Device{Width: 360, Dark: true}, 3 * time.Second},
+		{"phone-light", browser.Device{Width: 360}, 3 * time.Second},
+		{"phone-large-text", browser.Device{Width: 360, FontSize: 32}, 3 * time.Second},
+		{"desktop-large-text", browser.Device{Width: 1280, FontSize: 32}, 3 * time.Second},
+		{"no-script", browser.Device{Width: 800, NoScript: true}, 0},
 	} {
-		b := open(t, page, d.device)
+		b := open(t, page, d.Device)
 		time.Sleep(d.wait)
-		b.shot(d.name)
+		b.Shot(d.name)
 	}
 }

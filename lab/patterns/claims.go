@@ -201,12 +201,6 @@ var family = ledger.Family{
 		{Key: growth.Key, Name: "goroutines for each request", Format: "decimals"}, {Key: mostGoroutines.Key, Name: "most goroutines"},
 		{Key: neighbourGood.Key, Name: "the neighbour's good/s"}, {Key: "beside_good", Name: "its own good/s"},
 	},
-	Recommendations: []ledger.Recommendation{
-		{For: "patient-facing services and real-time monitoring", Use: "optimized: a worker pool with pooled response objects", RestsOn: []string{"H9/cleared", "H10"}},
-		{For: "internal tools", Use: "workerpool", RestsOn: []string{"H8", "H11/connections"}},
-		{For: "batch jobs", Use: "workerpool with a larger queue", RestsOn: []string{"H2/refused", "H5"}},
-		{For: "prototypes, scripts and tools with known bounds, and nothing else", Use: "naive: a goroutine per request", RestsOn: []string{"H1", "H6", "H7", "H8"}},
-	},
 	Sources: []ledger.Source{{Name: "Stella-Achar-Oiro/healthcare-api-benchmark", URL: "https://github.com/Stella-Achar-Oiro/healthcare-api-benchmark", What: "and the article that goes with it"}},
 	Method: []ledger.Note{
 		{Title: "Refusals are not throughput", Text: "The published harness counts every answer, and a refusal is an answer. A refusal is also counted as an error, and its latency goes into the same figures as a served request. Here four outcomes are kept apart everywhere, and goodput (requests that got their patient) is the headline."},

@@ -1,19 +1,36 @@
 package report
 
 import (
+	"html/template"
+
 	"github.com/spillway-go/spillway/lab/report/chart"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// Document is a page about timelines that no claim is about.
+// Document is a small page in the style of the reports, for a result that no claim is
+// about. What is empty is not on it.
 type Document struct {
-	Over, Title, Short string // at its top: above the title, the title, and a paragraph below it
-	Lead               string // above the table
-	Header             []string
-	Rows               [][]string
-	Timelines          []Timeline
-	Foot               string
+	Over, Title string   // what made it, and what it says
+	Lead        []string // paragraphs below the title
+
+	Note   string // above the table
+	Header []string
+	Rows   [][]string
+
+	Figures   []Figure
+	Facts     []Fact
+	Timelines []Timeline
+	Foot      string
 }
+
+// Figure is a drawing with its caption.
+type Figure struct {
+	Caption string
+	Chart   template.HTML
+}
+
+// Fact is a figure in words, and where it is from.
+type Fact struct{ Name, Value, How string }
 
 // Timeline is what one contestant did over time. The limit is 0 where there is none.
 type Timeline struct {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spillway-go/spillway/lab/report/chart"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
@@ -15,6 +16,9 @@ func TestADocumentIsAPageOfItsOwn(t *testing.T) {
 			{"<limiter>", []results.Point{{At: 1, OK: 5, InFlight: 3, Limit: 4}, {At: 2, OK: 5, InFlight: 4, Limit: 4}}},
 			{"idle", []results.Point{{At: 1}, {At: 2}}},
 		},
+		Lead: []string{"Kept & proven."}, Foot: "spillway capacity URL",
+		Figures: []Figure{{"Latency <ms>", chart.Lines{Height: 200, Series: []chart.Series{{Points: []chart.XY{{X: 1, Y: 2}}}}}.SVG()}},
+		Facts:   []Fact{{"concurrency", "20", "Little's law"}},
 	}
 	page, err := doc.HTML()
 	if err != nil {
@@ -27,11 +31,23 @@ func TestADocumentIsAPageOfItsOwn(t *testing.T) {
 			}
 		}
 	}
-	if n := strings.Count(page, `<svg class="chart lines"`); n != 3 { // goodput, and two that were not idle
-		t.Errorf("%d drawings, want 3", n)
+	if n := strings.Count(page, `<svg class="chart lines"`); n != 4 { // its own, goodput, and two that were not idle
+		t.Errorf("%d drawings, want 4", n)
 	}
-	if strings.Contains(page, "<limiter>") || !strings.Contains(page, "&lt;limiter&gt;") || !strings.Contains(page, "Two &amp; one") {
+	if strings.Contains(page, "<limiter>") || strings.Contains(page, "<ms>") {
 		t.Error("its text is not escaped")
+	}
+	for _, want := range []string{"&lt;limiter&gt;", "Two &amp; one", "Kept &amp; proven.", "Latency &lt;ms&gt;", "concurrency 20", "spillway capacity URL", ".chart"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+}
+
+func TestADocumentHasNothingThatIsEmpty(t *testing.T) {
+	page, err := Document{Title: "Nothing was found"}.HTML()
+	if err != nil || strings.Contains(page, "<section") || strings.Contains(page, "<table") {
+		t.Errorf("%v, %s", err, page)
 	}
 }
 

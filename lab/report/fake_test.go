@@ -206,9 +206,8 @@ func fakeResults(start time.Time) results.Results {
 // fakeFamily is what the declaration of the fake session's experiment says.
 var fakeFamily = ledger.Family{
 	ID: "H", Title: "A patient API under three concurrency patterns", Claims: []ledger.Claim{{ID: "H1", Note: "A refusal counts as throughput there."}, {ID: "H2"}},
-	Sources:         []ledger.Source{{Name: "Stella-Achar-Oiro/healthcare-api-benchmark", URL: "https://github.com/Stella-Achar-Oiro/healthcare-api-benchmark", What: "and the article that goes with it"}},
-	Method:          []ledger.Note{{Title: "Refusals are not throughput", Text: "Here four outcomes are kept apart everywhere."}},
-	Recommendations: []ledger.Recommendation{{For: "batch jobs", Use: "workerpool with a larger queue", RestsOn: []string{"H1", "H2"}}, {For: "tools", Use: "naive", RestsOn: []string{"H1", "H8"}}, {For: "patients", Use: "optimized", RestsOn: []string{"H9"}}},
+	Sources: []ledger.Source{{Name: "Stella-Achar-Oiro/healthcare-api-benchmark", URL: "https://github.com/Stella-Achar-Oiro/healthcare-api-benchmark", What: "and the article that goes with it"}},
+	Method:  []ledger.Note{{Title: "Refusals are not throughput", Text: "Here four outcomes are kept apart everywhere."}},
 }
 
 // sweep is a fake session in which a service with a capacity of 250 a second is offered

@@ -25,7 +25,7 @@ import (
 var files embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"number": number, "sentence": sentence, "command": command, "kind": kind,
+	"number": number, "sentence": sentence, "command": command, "kind": kind, "standing": standing,
 }).ParseFS(files, "page/*"))
 
 // Write puts results.json and report.html into dir, each atomically. Nothing

@@ -140,7 +140,7 @@ func (t *terminal) figures(s *session) {
 }
 
 func (t *terminal) rest(s *session) {
-	failed, demos, advice := s.Failed(), s.Results.Demos, s.Family.Advise(s.Results.Claims)
+	failed, demos, advised := s.Failed(), s.Results.Demos, s.Advice()
 	if len(failed) > 0 {
 		t.section("RUNS WITHOUT A MEASUREMENT", span{yellow, count(len(failed), "run")})
 	}
@@ -160,13 +160,18 @@ func (t *terminal) rest(s *session) {
 		t.say(4, span{plain, d.Outcome})
 		t.say(4, span{faint, strings.Join(counts, ", ")})
 	}
-	if len(advice) > 0 {
-		t.section("RECOMMENDATIONS", span{faint, "published advice, by our verdicts"})
+	if len(advised) > 0 {
+		t.section("ADVICE", span{faint, "by the verdicts of this machine"})
 	}
-	for _, a := range advice {
+	for _, a := range advised {
+		var cited []string
+		for _, c := range a.Cites {
+			cited = append(cited, c.String())
+		}
 		t.gap()
-		t.say(2, span{bold, sentence(a.For) + ": " + a.Use})
-		t.say(4, span{kind(a.Verdict).code, kind(a.Verdict).Advice}, span{faint, a.Why})
+		t.say(2, span{bold, a.Question})
+		t.say(4, span{standing(a.Verdict).code, strings.ToUpper(a.Verdict)}, span{plain, a.Text})
+		t.say(4, span{faint, strings.Join(cited, "; ")})
 	}
 	t.gap()
 	if t.Dir != "" {

@@ -13,20 +13,19 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// looks are how a verdict is shown, with its words for one claim, for several, and for
-// advice that rests on it.
+// looks are how a verdict is shown, with its words for one claim and for several.
 type looks struct {
-	verdict                                 results.Verdict
-	Class, Mark, code, one, several, Advice string
+	verdict                         results.Verdict
+	Class, Mark, code, one, several string
 }
 
 // verdicts from best to worst; the last is an unknown one.
 var verdicts = []looks{
-	{results.Holds, "holds", "✓", green, "holds", "hold", "Our measurement supports this."},
-	{results.Fails, "fails", "✗", red, "fails", "fail", "Our measurement does not support this."},
-	{results.Inconclusive, "inconclusive", "~", yellow, "inconclusive", "inconclusive", "Our measurement does not decide this."},
-	{results.NeedsHardware, "hardware", "▢", purple, "needs other hardware", "need other hardware", "Our measurement does not decide this."},
-	{"", "hardware", "?", plain, "not judged", "not judged", "It was not judged."},
+	{results.Holds, "holds", "✓", green, "holds", "hold"},
+	{results.Fails, "fails", "✗", red, "fails", "fail"},
+	{results.Inconclusive, "inconclusive", "~", yellow, "inconclusive", "inconclusive"},
+	{results.NeedsHardware, "hardware", "▢", purple, "needs other hardware", "need other hardware"},
+	{"", "hardware", "?", plain, "not judged", "not judged"},
 }
 
 func kind(v results.Verdict) looks {

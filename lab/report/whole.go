@@ -153,25 +153,3 @@ func deciding(c results.Claim) int {
 	}
 	return at
 }
-
-// adviceLooks are how advice is shown, by how the verdicts support it.
-var adviceLooks = map[string]looks{"supported": verdicts[0], "contradicted": verdicts[1], "undecided": verdicts[2]}
-
-// Looks are those of advice with that verdict.
-func (w *whole) Looks(verdict string) looks {
-	if k, ok := adviceLooks[verdict]; ok {
-		return k
-	}
-	return verdicts[len(verdicts)-1]
-}
-
-// Anchor is where the page says more about a cited claim; empty: nowhere.
-func (w *whole) Anchor(cited string) string {
-	id, _, _ := strings.Cut(cited, "/")
-	for _, s := range w.Experiments {
-		if slices.ContainsFunc(s.Results.Claims, func(c results.Claim) bool { return c.ID == id }) {
-			return id
-		}
-	}
-	return ""
-}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -49,6 +50,11 @@ type Cite struct {
 	Claim   string `json:"claim"` // "H2", or "H2/refused" for a part
 	Verdict string `json:"verdict"`
 	Figure  string `json:"figure,omitempty"` // with its interval
+}
+
+// String is "H2 fails, 97.1 % (96.8–97.5)".
+func (c Cite) String() string {
+	return strings.TrimSuffix(c.Claim+" "+c.Verdict+", "+c.Figure, ", ")
 }
 
 // ErrNoSession is matched by the error of a folder that holds no session of several

@@ -132,8 +132,8 @@ func (r *Result) Print(w io.Writer) {
 func (r *Result) Page() (string, error) {
 	header, rows := r.table()
 	doc := report.Document{
-		Over: "Spillway simulation", Title: r.title(), Short: r.facts(),
-		Lead: strings.Join(legend, " "), Header: header, Rows: rows, Foot: Schema + " · simulated: the decisions are those of the live limiter, the rest is a model",
+		Over: "Spillway simulation", Title: r.title(), Lead: []string{r.facts()},
+		Note: strings.Join(legend, " "), Header: header, Rows: rows, Foot: Schema + " · simulated: the decisions are those of the live limiter, the rest is a model",
 	}
 	for _, o := range r.Outcomes {
 		line := report.Timeline{Name: o.Policy}

@@ -221,7 +221,7 @@ func advise(w io.Writer, all []results.Advice) {
 		}
 		var cited []string
 		for _, c := range a.Cites {
-			cited = append(cited, strings.TrimSuffix(fmt.Sprintf("%s %s, %s", c.Claim, c.Verdict, c.Figure), ", "))
+			cited = append(cited, c.String())
 		}
 		fmt.Fprintf(w, "%s\n%s\n", title, a.Question)
 		title = ""

@@ -28,13 +28,20 @@ type labCmd struct {
 	Judge    labJudgeCmd    `cmd:"" help:"Decide every claim again from the raw runs of a results folder."`
 	Selftest labSelftestCmd `cmd:"" help:"Test the instruments: plant known effects and see whether the judge finds them."`
 
-	Teach bool `kong:"-"` // the help is wanted: how long things take is found by planning all of them
+	Teach bool `kong:"-"` // its help is wanted: how long things take is found by planning all of them
 }
 
-// newLabCmd makes the commands of the experiments.
-func newLabCmd(teach bool) (lab labCmd) {
-	lab.Teach, lab.All.Teach = teach, teach
+// newLabCmd makes the commands of the experiments. Those whose help the arguments ask for
+// teach.
+func newLabCmd(args []string) (lab labCmd) {
+	help := slices.Contains(args, "lab") && (slices.Contains(args, "--help") || slices.Contains(args, "-h"))
+	named := func(name string) bool {
+		return slices.ContainsFunc(args, func(arg string) bool { return strings.EqualFold(arg, name) })
+	}
+	one := named("judge") || named("selftest")
 	for _, e := range experiments {
+		teach := help && named(e.ID)
+		one = one || teach
 		tag := fmt.Sprintf(`cmd:"" name:%q help:%q`, e.ID, e.Title+".")
 		if lower := strings.ToLower(e.ID); lower != e.ID { // H is called h, too
 			tag += fmt.Sprintf(` aliases:%q`, lower)
@@ -44,6 +51,8 @@ func newLabCmd(teach bool) (lab labCmd) {
 		commands.Elem().Field(0).Set(reflect.ValueOf(experimentCmd{Experiment: e, Config: e.Flags(), Teach: teach}))
 		lab.Plugins = append(lab.Plugins, commands.Interface())
 	}
+	lab.Teach = help && (!one || named("all"))
+	lab.All.Teach = lab.Teach
 	return lab
 }
 

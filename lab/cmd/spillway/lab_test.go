@@ -77,7 +77,7 @@ func TestEveryExperimentHasAPlanForEachSize(t *testing.T) {
 
 func newParser(t *testing.T) (*kong.Kong, *commandLine) {
 	t.Helper()
-	cli := &commandLine{Lab: newLabCmd(true)}
+	cli := &commandLine{Lab: newLabCmd(nil)}
 	parser, err := kong.New(cli, kong.Resolvers(experiment.Sizes()))
 	if err != nil {
 		t.Fatal(err)

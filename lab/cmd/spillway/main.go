@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -124,8 +123,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 			code = int(exit)
 		}
 	}()
-	teach := slices.Contains(args, "--help") || slices.Contains(args, "-h")
-	cli := commandLine{Lab: newLabCmd(teach)}
+	words := withAll(args)
+	cli := commandLine{Lab: newLabCmd(words)}
 	parser := kong.Must(&cli, kong.Name("spillway"), kong.Description(description),
 		kong.Writers(stdout, stderr), kong.Exit(func(c int) { panic(exitCode(c)) }), kong.Resolvers(experiment.Sizes()),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}))
@@ -134,7 +133,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 		answer(stdout, parser.Model.Node, args[1:])
 		return 0
 	}
-	parsed, err := parser.Parse(withAll(args))
+	parsed, err := parser.Parse(words)
 	if err != nil {
 		return reportError(stderr, badInput(hint(err)))
 	}

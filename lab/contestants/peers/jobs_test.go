@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	labtest.Main(m, map[string]contestant.Role{"panic": contestant.Func(panicking)})
+	labtest.Main(m, map[string]contestant.Role{"panic": contestant.Func(play)})
 }
 
 // The questions about jobs, in the order of the table.
@@ -54,17 +55,18 @@ func panics(t *testing.T, l library, waits bool) string {
 	return said
 }
 
-func panicking(ctx context.Context, p playing) (said string, err error) {
+func play(ctx context.Context, p playing) (said string, err error) {
 	i := slices.IndexFunc(libraries, func(l library) bool { return l.name == p.Library })
 	r := libraries[i].open(ctx)
-	broken := func(context.Context) error { panic("broken") }
 	if !p.Waits {
 		_ = r.submit(ctx, broken)
 		another := make(chan struct{})
 		_ = r.submit(ctx, func(context.Context) error { close(another); return nil })
-		<-another
-		time.Sleep(time.Second) // for a panic to end the process, once it has left its goroutine's defers
-		return "the process goes on", nil
+		<-another // has its turn once the panic has left a deferred call, or was recovered
+		for ctx.Err() == nil && panicking() {
+			runtime.Gosched()
+		}
+		return "the process goes on", ctx.Err()
 	}
 	if r.wait == nil {
 		return "cannot wait", nil
@@ -81,6 +83,15 @@ func panicking(ctx context.Context, p playing) (said string, err error) {
 	return "nobody is told", nil
 }
 
+func broken(context.Context) error { panic("broken") }
+
+// panicking reports whether the panic of the broken job is under way: the job stays on its
+// stack until somebody recovers, or the process has ended.
+func panicking() bool {
+	stacks := make([]byte, 1<<20)
+	return bytes.Contains(stacks[:runtime.Stack(stacks, true)], []byte("/peers.broken("))
+}
+
 func fails(t *testing.T, l library) string {
 	r := l.open(t.Context())
 	if r.wait == nil {
@@ -88,9 +99,9 @@ func fails(t *testing.T, l library) string {
 		return "cannot wait"
 	}
 	defer r.clean()
-	broken := errors.New("broken")
-	_ = r.add(func(context.Context) error { return broken })
-	if errors.Is(r.wait(), broken) {
+	failure := errors.New("broken")
+	_ = r.add(func(context.Context) error { return failure })
+	if errors.Is(r.wait(), failure) {
 		return "returned"
 	}
 	return "nobody is told"
