@@ -52,7 +52,7 @@ type HTTPConfig struct {
 // Requests over plain HTTP/1.1 to the host of the URL take a short way: the request's
 // bytes are prepared once, the answer is read in place, and HTTPConfig.Timeout is
 // the connection's deadline. That allocates nothing, and leaves more of the processors
-// to a target on the same machine (BenchmarkClosedHTTP has both ways). TLS, HTTP/2,
+// to a target on the same machine ("spillway lab load" has both ways). TLS, HTTP/2,
 // other hosts and bodies of more than 64 KiB go through net/http. Neither
 // way sends a request twice, except one that met a connection that the server had
 // closed while it was idle, and that is safe to repeat.

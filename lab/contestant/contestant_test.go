@@ -59,6 +59,7 @@ var roles = map[string]contestant.Role{
 }
 
 func TestMain(m *testing.M) {
+	playTool()
 	if code, ok := contestant.Main(roles); ok {
 		os.Exit(code)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/fan"
+	"github.com/spillway-go/spillway/lab/generators"
 	"github.com/spillway-go/spillway/lab/ladder"
 	"github.com/spillway-go/spillway/lab/overload"
 	"github.com/spillway-go/spillway/lab/patterns"
@@ -33,6 +34,7 @@ var experiments = []*experiment.Experiment{
 	pools.Experiment,
 	reuse.Experiment,
 	stories.Experiment,
+	generators.Experiment,
 }
 
 // roles are the contestants that this program plays itself.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/usage"
 	"github.com/spillway-go/spillway/loadgen"
 )
 
@@ -44,7 +45,7 @@ type loadCmd struct {
 func (loadCmd) Help() string {
 	return `Outcomes are never mixed: ok, rejected (429 and 503), error (everything else) and timeout each have their own count and latencies, and goodput counts ok only.
 
-Use --rate to learn what users feel: they do not wait for each other, so a server that stalls for a second meets a second's worth of requests. Use --clients for callers that do wait, such as workers of a queue. The send lag is this command's own lateness; when it is too large to trust the latencies the summary says so.
+Use --rate to learn what users feel: they do not wait for each other, so a server that stalls for a second meets a second's worth of requests. Use --clients for callers that do wait, such as workers of a queue. The send lag is this command's own lateness; when it is too large to trust the latencies the summary says so. It also says what a request cost this command itself, in processor time and memory; spillway lab load compares that with other generators.
 
 Examples:
   spillway load --rate 200 --duration 30s http://localhost:8080/api/v1/patients/P000042
@@ -100,12 +101,15 @@ func (c *loadCmd) Run(env *environment) (err error) {
 		}()
 	}
 	plan.run.Progress = live.show
+	before := usage.CPU()
 	result, err := loadgen.Run(env.ctx, plan.run)
 	if err != nil {
 		return badInput(err)
 	}
+	cost := costOf(usage.CPU()-before, result.Offered)
 	env.status("")
 	summary := summarize(c.URL, result, plan.firstError(), plan.expectations)
+	summary.Generator = cost
 	if err := summary.write(env.stdout, c.Format); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/usage"
 	"github.com/spillway-go/spillway/loadgen"
 )
 
@@ -128,6 +129,56 @@ func TestEachIntervalIsALineOfCSV(t *testing.T) {
 	}
 	if ok != 50 || len(lines) < 2 {
 		t.Errorf("%d ok in\n%s", ok, text)
+	}
+}
+
+func TestALoadSaysWhatItCostItsGenerator(t *testing.T) {
+	if usage.CPU() == 0 {
+		t.Skip("this system does not tell the processor time of a process")
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	args := []string{"load", "--clients", "2", "--requests", "100", server.URL}
+	if _, stdout, _ := command(t, args...); !strings.Contains(stdout, "\ngenerator: ") || !strings.Contains(stdout, " µs of processor time a request") {
+		t.Errorf("as text:\n%s", stdout)
+	}
+	_, stdout, _ := command(t, append(args, "--json")...)
+	var got loadSummary
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || got.Generator.Micros <= 0 {
+		t.Errorf("%v in\n%s", err, stdout)
+	}
+	if _, stdout, _ = command(t, append(args, "--format", "prometheus")...); !strings.Contains(stdout, "\nspillway_load_generator_cpu_seconds_per_request ") {
+		t.Errorf("for Prometheus:\n%s", stdout)
+	}
+}
+
+func TestACostThatIsNotKnownIsLeftOut(t *testing.T) {
+	for want, s := range map[string]loadSummary{
+		"generator: 8.1 µs of processor time a request, 22 MiB at most\n": {Generator: generatorCost{8.1, 22 << 20}},
+		"generator: 8.1 µs of processor time a request\n":                 {Generator: generatorCost{Micros: 8.1}},
+		"generator: 22 MiB at most\n":                                     {Generator: generatorCost{PeakRSS: 22 << 20}},
+		"":                                                                {},
+	} {
+		var text, exposed, asJSON strings.Builder
+		s.print(&text)
+		_, line, _ := strings.Cut(text.String(), "\n\n")
+		if at := strings.Index(line, "generator"); at >= 0 {
+			line = line[at:]
+		} else {
+			line = ""
+		}
+		if line != want {
+			t.Errorf("%q, want %q", line, want)
+		}
+		s.expose(&exposed)
+		if err := s.write(&asJSON, "json"); err != nil {
+			t.Fatal(err)
+		}
+		for name, known := range map[string]bool{"cpu": s.Generator.Micros > 0, "peak_rss": s.Generator.PeakRSS > 0} {
+			if strings.Contains(exposed.String(), "generator_"+name) != known || strings.Contains(asJSON.String(), `"`+name) != known {
+				t.Errorf("%s known: %v\n%s\n%s", name, known, exposed.String(), asJSON.String())
+			}
+		}
 	}
 }
 

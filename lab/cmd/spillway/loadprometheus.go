@@ -15,6 +15,13 @@ func (s loadSummary) expose(w io.Writer) {
 	gauge("goodput", "Requests answered successfully per second.", s.Goodput)
 	gauge("generator_bound", "1: the generator was late, do not trust the latencies.", map[bool]float64{true: 1}[s.GeneratorBound])
 
+	if cost := s.Generator; cost.Micros > 0 {
+		gauge("generator_cpu_seconds_per_request", "Processor time that a request cost the generator.", cost.Micros/1e6)
+	}
+	if cost := s.Generator; cost.PeakRSS > 0 {
+		gauge("generator_peak_rss_bytes", "The most resident memory of the generator.", float64(cost.PeakRSS))
+	}
+
 	family(w, "requests_total", "counter", "Requests by outcome.")
 	for _, o := range s.Outcomes {
 		fmt.Fprintf(w, "spillway_load_requests_total{outcome=%q} %d\n", o.Kind, o.Count)

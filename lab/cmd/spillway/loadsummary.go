@@ -21,6 +21,7 @@ type loadSummary struct {
 	Outcomes       []loadOutcome     `json:"outcomes"`
 	Classes        []loadClass       `json:"classes,omitempty"`
 	Lag            *latencySummary   `json:"send_lag_ms,omitempty"`
+	Generator      generatorCost     `json:"generator,omitzero"`
 	GeneratorBound bool              `json:"generator_bound"`
 	Why            string            `json:"why,omitempty"`
 	FirstError     string            `json:"first_error,omitempty"`
@@ -136,8 +137,12 @@ func (s loadSummary) print(w io.Writer) {
 			}
 		}
 	}
+	fmt.Fprintln(w)
 	if s.Lag != nil {
-		fmt.Fprintf(w, "\nsend lag: p50 %.2f ms, p99 %.2f ms, max %.2f ms\n", s.Lag.P50, s.Lag.P99, s.Lag.Max)
+		fmt.Fprintf(w, "send lag: p50 %.2f ms, p99 %.2f ms, max %.2f ms\n", s.Lag.P50, s.Lag.P99, s.Lag.Max)
+	}
+	if cost := s.Generator.String(); cost != "" {
+		fmt.Fprintf(w, "generator: %s\n", cost)
 	}
 	if s.GeneratorBound {
 		fmt.Fprintf(w, "do not trust the latencies: %s\n", s.Why)

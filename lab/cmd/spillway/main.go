@@ -55,6 +55,7 @@ Start here:
   spillway lab F                      four minutes: from where does it pay to ask two sources at once?
   spillway lab R                      five minutes: what does a typed route cost, and a pooled context save?
   spillway lab B                      five minutes and half of the memory: a million jobs a second
+  spillway lab load                   two minutes: what does a request cost its sender, beside wrk, hey, vegeta and k6?
   spillway serve --pattern limiter    the service that was measured, on http://localhost:8080
   spillway load --rate 300 http://localhost:8080/api/v1/patients/P000042
   spillway capacity http://localhost:8080/api/v1/patients/P000042
