@@ -33,7 +33,7 @@ The contestants are built twice, the second time with GOEXPERIMENT=jsonv2, which
 type Config struct {
 	Contestant []string      `placeholder:"NAME" help:"Only these, such as spillway or \"gin by hand\". Claims that need another one stay open."`
 	Time       time.Duration `group:"Size" default:"5ms" quick:"2ms" above:"0s" most:"1m" help:"How long a turn is."`
-	Rounds     int           `group:"Size" default:"25" quick:"6" whole:"12" least:"1" most:"1000" help:"How often every contestant has its turn in each scenario, in each repeat; the published builds, which differ by a few per cent, four times as often."`
+	Rounds     int           `group:"Size" default:"25" quick:"6" whole:"10" least:"1" most:"1000" help:"How often every contestant has its turn in each scenario, in each repeat; the published builds, which differ by a few per cent, four times as often."`
 	OneBuild   bool          `group:"Size" help:"Do not build the contestants a second time, with GOEXPERIMENT=jsonv2. The goals of Spillway's own routes then stay open."`
 	MemoryCap  int           `default:"512" placeholder:"MIB" least:"0" help:"A process that needs more memory than that is killed; 0 sets no limit."`
 }
@@ -160,7 +160,7 @@ const PauseBlock = 100
 // pauses is JSON with a collection after every few requests.
 func (c Config) pauses() experiment.Group {
 	const block = PauseBlock * 600 * time.Microsecond
-	job := Job{Scenario: JSON, Players: []string{Fresh, Fresh, Pooled}, Rounds: 3 * c.Rounds}
+	job := Job{Scenario: JSON, Players: []string{Fresh, Fresh, Pooled}, Rounds: 2 * c.Rounds}
 	var keys []ledger.Key
 	for i, name := range job.Players {
 		keys = append(keys, ledger.Key{Setup: Pauses, Load: JSON, Pattern: name, Twin: slices.Contains(job.Players[:i], name)})

@@ -42,16 +42,16 @@ The shapes are also plain benchmarks, for benchstat: go test ./lab/shapes -run '
 type Config struct {
 	Buffer    []int         `group:"Size" default:"0,1,128" least:"0" most:"1048576" help:"Sizes of the channels' buffers."`
 	Workers   []int         `group:"Size" default:"10,100,1000" least:"1" most:"100000" help:"Sizes of the pools, beside GOMAXPROCS. Claims that speak of others stay open."`
-	Rounds    int           `group:"Size" default:"20" full:"28" quick:"3" whole:"10" least:"1" help:"How often every shape has its turn, in each repeat; those of CPU-bound tasks and of reuse twice to eight times as often."`
+	Rounds    int           `group:"Size" default:"20" full:"28" quick:"3" whole:"8" least:"1" help:"How often every shape has its turn, in each repeat; where goroutines or objects are reused, twice to eight times as often."`
 	Time      time.Duration `group:"Size" default:"10ms" full:"25ms" quick:"5ms" above:"0s" most:"1m" help:"How long a turn is; of processor time where requests wait."`
 	Ops       int           `group:"Size" default:"1000000" quick:"100000" least:"1" help:"By the wall clock: units of work in a batch."`
-	Batches   int           `group:"Size" default:"3" quick:"1" least:"1" help:"By the wall clock: batches of each pool in each repeat, of which the median counts; of spawning, on which every ratio rests, three times as many."`
+	Batches   int           `group:"Size" default:"3" quick:"1" whole:"2" least:"1" help:"By the wall clock: batches of each pool in each repeat, of which the median counts; of spawning, on which every ratio rests, three times as many."`
 	MemoryCap int           `default:"2048" placeholder:"MIB" least:"0" help:"A contestant that needs more memory than that is killed; 0 sets no limit."`
 }
 
 func plan(c Config) (experiment.Plan, error) {
 	p := experiment.Plan{Programs: []contestant.Spec{c.spec(RoleReuseH, nil)}}
-	units, tasks := Job{Time: c.Time, Rounds: c.Rounds}, Job{Time: c.Time, Rounds: 2 * c.Rounds}
+	units, tasks := Job{Time: c.Time, Rounds: c.Rounds}, Job{Time: c.Time, Rounds: c.Rounds}
 	var unitKeys, taskKeys []ledger.Key
 	for _, s := range c.units() {
 		for _, k := range s.key(auto).AndTwin(s.Kind != PerWorker) {
