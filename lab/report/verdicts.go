@@ -75,7 +75,7 @@ func (p part) that(beside bool) []answer {
 // Chapters returns the claims. There is at least the chapter of published ones.
 func (s *session) Chapters() []chapter {
 	all := []chapter{
-		{ID: "verdicts", Title: "Verdicts", Lead: "Published claims. One holds when the whole interval lies inside its rule, clear of the edge by the margin. The figure is ours; the published one is shown with it."},
+		{ID: "verdicts", Title: "Verdicts", Lead: "Published claims. One holds when the whole interval lies inside its rule, and the figure is clear of the edge by more than noise. The figure is ours; the published one is shown with it."},
 		{ID: "goals", Title: "Goals of our own", Lead: "Nobody published these: they are what Spillway sets out to reach, and may miss, judged in the same way."},
 	}
 	for _, c := range s.Results.Claims {
