@@ -135,6 +135,14 @@ func Known(flag string, given, known []string) error {
 	return nil
 }
 
+// Chosen is the contestants that the user gave, or all of them if none was given.
+func Chosen(given, all []string) ([]string, error) {
+	if len(given) == 0 {
+		return all, nil
+	}
+	return given, Known("contestant", given, all)
+}
+
 // limits are the tags that limit a flag: a number or a duration, or each in a list.
 var limits = []struct {
 	tag, words string

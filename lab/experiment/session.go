@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/contestant"
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/report"
 	"github.com/spillway-go/spillway/lab/results"
@@ -31,8 +29,8 @@ type Session struct {
 	// processors that they have used since. Nil: as the system reports it.
 	Watch func() func() float64
 
-	name  string // before the labels of its steps, if there are several sessions
-	whole bool   // only what decides a claim is run, and what was decided stays so when the session is extended
+	name string // before the labels of its steps, if it is part of a whole
+	part bool   // of a whole: only what decides a claim is run, and what was decided stays so when the session is extended
 }
 
 // ErrInput is matched by errors that the user can correct by other settings.
@@ -69,8 +67,8 @@ func (s Session) Resume(ctx context.Context, exp *Experiment) (results.Results, 
 	return r.run(ctx)
 }
 
-// running is the state of a session.
-type running struct {
+// sessionState is the state of a session.
+type sessionState struct {
 	Session
 	exp  *Experiment
 	plan Plan
@@ -86,7 +84,7 @@ type running struct {
 }
 
 // draft is a session that has not begun: nothing is on disk yet.
-func (s Session) draft(exp *Experiment, config any) (*running, error) {
+func (s Session) draft(exp *Experiment, config any) (*sessionState, error) {
 	plan, scaled, err := s.plan(exp, config)
 	if err != nil {
 		return nil, err
@@ -95,7 +93,7 @@ func (s Session) draft(exp *Experiment, config any) (*running, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &running{Session: s.complete(), exp: exp, plan: plan, took: map[ledger.Key]time.Duration{}, res: results.Results{
+	return &sessionState{Session: s.complete(), exp: exp, plan: plan, took: map[ledger.Key]time.Duration{}, res: results.Results{
 		Schema: results.Schema, Experiment: exp.ID, Started: time.Now().Truncate(time.Second), Machine: ThisMachine(), Revision: Revision(),
 		Command: s.Command, Config: settings, Settings: settingsOf(config), Seed: s.Seed, Repeats: s.Repeats, Scaled: scaled,
 	}}, nil
@@ -106,7 +104,7 @@ func (s Session) plan(exp *Experiment, config any) (p Plan, scaled string, err e
 	if p, err = exp.plan(config); err != nil {
 		return p, "", err
 	}
-	if scaled = exp.scaled(config); s.whole {
+	if scaled = exp.scaled(config); s.part {
 		p, scaled = exp.deciding(p), strings.TrimPrefix(scaled+"; only what decides a claim", "; ")
 	}
 	return p, scaled, nil
@@ -124,12 +122,12 @@ func (s Session) complete() Session {
 }
 
 // open makes the folder.
-func (r *running) open() (err error) {
+func (r *sessionState) open() (err error) {
 	r.log, err = results.CreateRunLog(r.Dir)
 	return err
 }
 
-func (s Session) resume(exp *Experiment) (*running, error) {
+func (s Session) resume(exp *Experiment) (*sessionState, error) {
 	res, runs, err := results.Read(s.Dir)
 	if err != nil {
 		return nil, err
@@ -156,12 +154,12 @@ func (s Session) resume(exp *Experiment) (*running, error) {
 	}
 	res.Repeats = max(res.Repeats, s.Repeats)
 	s.Seed, s.Repeats = res.Seed, res.Repeats
-	r := &running{Session: s.complete(), exp: exp, plan: plan, log: log, res: res, took: map[ledger.Key]time.Duration{}}
+	r := &sessionState{Session: s.complete(), exp: exp, plan: plan, log: log, res: res, took: map[ledger.Key]time.Duration{}}
 	for _, run := range runs {
 		r.add(run)
 	}
-	if r.looked() && r.extends() {
-		r.look()
+	if r.looked() && r.untried() {
+		r.countLook()
 	}
 	if len(r.steps()) > 0 {
 		r.res.Ended = time.Time{}
@@ -169,55 +167,27 @@ func (s Session) resume(exp *Experiment) (*running, error) {
 	return r, nil
 }
 
-// look counts that the session was judged and is extended.
-func (r *running) look() {
-	if r.res.Looks++; r.Session.whole {
-		r.res.Judged = append(r.res.Judged, r.order)
-	} else {
-		r.res.Judged = nil
-	}
-	r.res.Claims, r.res.Ended = nil, time.Time{} // so that this look is counted once
-}
-
 // add takes a run that was made.
-func (r *running) add(run results.Run) {
+func (r *sessionState) add(run results.Run) {
 	r.runs, r.order = append(r.runs, run), max(r.order, run.Order+1)
 	if run.Failed == "" {
 		r.took[ledger.KeyOf(&run)] = time.Duration(run.Took * float64(time.Second))
 	}
 }
 
-// looked reports whether the session was judged with enough repeats for a verdict: only
-// then could it have been ended because of what was seen.
-func (r *running) looked() bool {
-	return slices.ContainsFunc(r.res.Claims, func(c results.Claim) bool {
-		return slices.ContainsFunc(c.Answers, func(a results.Answer) bool { return a.Repeats >= judge.MinRepeats })
-	})
-}
-
-// extends reports whether anything is left that was not tried yet. To make a failed
-// measurement again is no second chance: it had no result.
-func (r *running) extends() bool {
-	tried := map[ledger.Key]int{}
-	for _, run := range results.Latest(r.runs) {
-		tried[ledger.KeyOf(&run)]++
-	}
-	return slices.ContainsFunc(r.plan.Keys(), func(k ledger.Key) bool { return tried[k] < r.Repeats })
-}
-
-func (r *running) run(ctx context.Context) (results.Results, []results.Run, error) {
+func (r *sessionState) run(ctx context.Context) (results.Results, []results.Run, error) {
 	defer r.log.Close()
 	steps := r.steps()
-	stop := r.Progress.start(left(steps))
-	err := r.prepare(ctx, left(steps))
+	stop := r.Progress.start(takes(steps))
+	err := r.prepare(ctx, takes(steps))
 	for i, s := range steps {
 		if err != nil || ctx.Err() != nil {
 			break
 		}
-		a := r.Progress.begin(s.label, s.expect(), left(steps[i+1:]))
+		a := r.Progress.begin(s.label, s.expect(), takes(steps[i+1:]))
 		var note string
 		if note, err = s.run(ctx); err == nil && ctx.Err() == nil {
-			r.Progress.end(a, note, left(steps[i+1:]))
+			r.Progress.end(a, note, takes(steps[i+1:]))
 		}
 		r.Progress.drop(a)
 	}
@@ -231,14 +201,14 @@ func (r *running) run(ctx context.Context) (results.Results, []results.Run, erro
 }
 
 // abandon leaves no folder without runs behind.
-func (r *running) abandon() {
+func (r *sessionState) abandon() {
 	if len(r.runs) == 0 {
 		r.log.Discard()
 	}
 }
 
 // finish judges what was measured and writes it.
-func (r *running) finish(ctx context.Context) error {
+func (r *sessionState) finish(ctx context.Context) error {
 	r.runs = results.Latest(r.runs)
 	r.res.Ended, r.res.Partial = time.Now().Truncate(time.Second), r.partial(ctx)
 	r.res.Claims = r.exp.Judge(r.runs, r.res)
@@ -247,7 +217,7 @@ func (r *running) finish(ctx context.Context) error {
 
 // prepare fails for problems that the user can correct, such as a full disk. The results
 // of an earlier part of the session stay as they are until then.
-func (r *running) prepare(ctx context.Context, rest time.Duration) error {
+func (r *sessionState) prepare(ctx context.Context, rest time.Duration) error {
 	a := r.Progress.begin(r.name+"preparing", 0, rest)
 	defer r.Progress.drop(a)
 	for _, spec := range r.plan.Programs {
@@ -268,7 +238,7 @@ func (r *running) prepare(ctx context.Context, rest time.Duration) error {
 }
 
 // partial says why runs are missing, if any are.
-func (r *running) partial(ctx context.Context) string {
+func (r *sessionState) partial(ctx context.Context) string {
 	demos, groups := len(r.plan.Demos), r.Repeats*len(r.plan.groups())
 	switch {
 	case ctx.Err() != nil && len(r.steps()) > 0:
@@ -277,14 +247,4 @@ func (r *running) partial(ctx context.Context) string {
 		return fmt.Sprintf("%d of %d measurements and demonstrations failed; the first: %s", len(r.failures), groups+demos, r.failures[0])
 	}
 	return ""
-}
-
-// Judge decides every claim from the raw runs of a session, a partial one too.
-func (e *Experiment) Judge(runs []results.Run, of results.Results) []results.Claim {
-	if len(of.Judged) > 0 {
-		return e.judgeInLooks(runs, of)
-	}
-	ev := ledger.NewEvidence(runs, of.Seed)
-	ev.Looks = of.Looks
-	return e.Family.Judge(ev)
 }

@@ -22,8 +22,8 @@ type step struct {
 	run    func(ctx context.Context) (note string, err error)
 }
 
-// left is how long the steps should take.
-func left(steps []step) (sum time.Duration) {
+// takes is how long the steps should take, one after the other.
+func takes(steps []step) (sum time.Duration) {
 	for _, s := range steps {
 		sum += s.expect()
 	}
@@ -31,14 +31,14 @@ func left(steps []step) (sum time.Duration) {
 }
 
 // steps are everything that is left to do.
-func (r *running) steps() []step {
+func (r *sessionState) steps() []step {
 	every := func(batch, int) bool { return true }
 	return append(r.measurements(r.Repeats, every), r.demonstrations()...)
 }
 
 // measurements are the batches that are wanted and left to measure: in every repeat in a
 // new random order, so that slow drift over the session affects every contestant.
-func (r *running) measurements(repeats int, wanted func(b batch, repeat int) bool) (steps []step) {
+func (r *sessionState) measurements(repeats int, wanted func(b batch, repeat int) bool) (steps []step) {
 	for repeat := range repeats {
 		rng := rand.New(rand.NewPCG(r.Seed, uint64(repeat)))
 		trial := Trial{Repeat: repeat, Seed: rng.Uint64()}
@@ -52,7 +52,7 @@ func (r *running) measurements(repeats int, wanted func(b batch, repeat int) boo
 			steps = append(steps, step{
 				label: label, repeat: repeat, uses: b.uses(),
 				expect: func() time.Duration { return r.expected(b) },
-				run:    func(ctx context.Context) (string, error) { return r.batch(ctx, label, b, trial) },
+				run:    func(ctx context.Context) (string, error) { return r.measure(ctx, label, b, trial) },
 			})
 		}
 	}
@@ -60,7 +60,7 @@ func (r *running) measurements(repeats int, wanted func(b batch, repeat int) boo
 }
 
 // measured reports whether a session that is resumed has measured the batch in that repeat.
-func (r *running) measured(b batch, repeat int) bool {
+func (r *sessionState) measured(b batch, repeat int) bool {
 	for _, g := range b {
 		for _, k := range g.Keys {
 			if !slices.ContainsFunc(r.runs, func(run results.Run) bool {
@@ -74,7 +74,7 @@ func (r *running) measured(b batch, repeat int) bool {
 }
 
 // demonstrations are those that are left to show.
-func (r *running) demonstrations() (steps []step) {
+func (r *sessionState) demonstrations() (steps []step) {
 	for _, d := range r.plan.Demos {
 		if slices.ContainsFunc(r.res.Demos, func(shown results.Demo) bool { return shown.ID == d.ID }) {
 			continue
@@ -98,14 +98,14 @@ func (r *running) demonstrations() (steps []step) {
 }
 
 // expected is how long a batch should take.
-func (r *running) expected(b batch) time.Duration {
+func (r *sessionState) expected(b batch) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return b.expect(r.took)
 }
 
-// batch measures, and measures again if other processes disturbed it. Every run is kept.
-func (r *running) batch(ctx context.Context, label string, b batch, trial Trial) (note string, err error) {
+// measure measures a batch, and does so again if other processes disturbed it. Every run is kept.
+func (r *sessionState) measure(ctx context.Context, label string, b batch, trial Trial) (note string, err error) {
 	for try := 0; ; try++ {
 		began, others := time.Now(), r.Watch()
 		groups := make([][]results.Run, len(b))
@@ -137,7 +137,7 @@ func (r *running) batch(ctx context.Context, label string, b batch, trial Trial)
 }
 
 // keep stores the runs of a batch and says whether to measure it again.
-func (r *running) keep(b batch, groups [][]results.Run, disturbed float64, took time.Duration, try int) (again bool, err error) {
+func (r *sessionState) keep(b batch, groups [][]results.Run, disturbed float64, took time.Duration, try int) (again bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, g := range b {
@@ -181,4 +181,21 @@ func (g Group) measure(ctx context.Context, trial Trial) []results.Run {
 		}
 	}
 	return runs
+}
+
+// inShort is a run in a few words.
+func inShort(run results.Run) string {
+	switch ok := run.Of("ok"); {
+	case run.Failed != "":
+		return "failed: " + results.Gist(run.Failed)
+	case run.Killed != "":
+		return run.Killed
+	case run.Offered == 0:
+		return ""
+	case ok.Count > 0 && ok.Latency.Count() == 0: // units of work that were not timed individually
+		return fmt.Sprintf("%.0f a second", run.Rate("ok"))
+	default:
+		return fmt.Sprintf("%.0f ok/s, %.0f refused/s, p99 %v", run.Rate("ok"), run.Rate("rejected"),
+			time.Duration(ok.Latency.Quantile(0.99)).Round(time.Millisecond))
+	}
 }

@@ -54,7 +54,7 @@ func (w Whole) Run(ctx context.Context) (results.Session, []Part, error) {
 	for _, e := range w.Experiments {
 		session.Experiments = append(session.Experiments, e.ID)
 	}
-	return w.start(ctx, session)
+	return w.run(ctx, session)
 }
 
 // Resume goes on with the session in Dir, of these experiments: those that are complete
@@ -68,14 +68,14 @@ func (w Whole) Resume(ctx context.Context) (results.Session, []Part, error) {
 		return results.Session{}, nil, inputError{fmt.Errorf("the session in %s was made by revision %s of the lab and this is %s: their runs cannot be compared; start a new session", w.Dir, session.Revision, here)}
 	}
 	w.Seed, w.Size, session.LeftOut = session.Seed, session.Size, nil
-	return w.start(ctx, session)
+	return w.run(ctx, session)
 }
 
 // Takes says in words how long a session takes on an idle machine, and what it leaves out.
 func (w Whole) Takes() string {
 	w.Session = w.complete()
 	w.Dir = os.DevNull // where nothing has begun
-	r := &whole{Whole: w}
+	r := &wholeState{Whole: w}
 	if err := r.draft(); err != nil {
 		return "not known: " + err.Error()
 	}
@@ -96,27 +96,27 @@ func (w Whole) Takes() string {
 	return words
 }
 
-// whole is the state of a whole session.
-type whole struct {
+// wholeState is the state of a whole session.
+type wholeState struct {
 	Whole
 	session results.Session
-	parts   []*part
+	parts   []*partState
 	agenda  agenda
 	running []errand
 	began   time.Time
 }
 
-// part is the state of one experiment of it.
-type part struct {
-	*running
+// partState is the state of one experiment of it.
+type partState struct {
+	*sessionState
 	prepared, begun bool
-	left            int    // steps, also those that run
+	pending         int    // steps that have not ended
 	out             string // why it was left out
 }
 
-func (w Whole) start(ctx context.Context, session results.Session) (results.Session, []Part, error) {
+func (w Whole) run(ctx context.Context, session results.Session) (results.Session, []Part, error) {
 	w.Session = w.complete()
-	r := &whole{Whole: w, session: session}
+	r := &wholeState{Whole: w, session: session}
 	defer r.close()
 	if err := r.draft(); err != nil {
 		return session, nil, inputError{err}
@@ -126,7 +126,7 @@ func (w Whole) start(ctx context.Context, session results.Session) (results.Sess
 		all = append(all, r.errands(i)...)
 	}
 	all = r.afford(all, w.Budget)
-	if len(all) == 0 && !slices.ContainsFunc(r.parts, func(p *part) bool { return p.begun }) {
+	if len(all) == 0 && !slices.ContainsFunc(r.parts, func(p *partState) bool { return p.begun }) {
 		return session, nil, inputError{fmt.Errorf("no experiment fits into a budget of %v: the shortest takes %s", w.Budget, rough(r.shortest()))}
 	}
 	if err := r.build(ctx, all); err != nil {
@@ -144,16 +144,16 @@ func (w Whole) start(ctx context.Context, session results.Session) (results.Sess
 }
 
 // draft plans every experiment, and goes on with those that have begun.
-func (r *whole) draft() error {
+func (r *wholeState) draft() error {
 	for i, e := range r.Experiments {
 		s := r.Session
-		s.Dir, s.name, s.whole = filepath.Join(r.Dir, e.ID), fmt.Sprintf("%s, %d of %d · ", e.ID, i+1, len(r.Experiments)), true
-		var p part
+		s.Dir, s.name, s.part = filepath.Join(r.Dir, e.ID), fmt.Sprintf("%s, %d of %d · ", e.ID, i+1, len(r.Experiments)), true
+		var p partState
 		var err error
 		if _, stat := os.Stat(filepath.Join(s.Dir, results.RunsFile)); stat == nil {
-			p.running, err = s.resume(e)
+			p.sessionState, err = s.resume(e)
 		} else {
-			p.running, err = s.draft(e, e.Config(r.Size))
+			p.sessionState, err = s.draft(e, e.Config(r.Size))
 		}
 		if err != nil {
 			return fmt.Errorf("experiment %s: %w", e.ID, err)
@@ -169,48 +169,10 @@ func (r *whole) draft() error {
 	return nil
 }
 
-// errands are the steps that a part has to do.
-func (r *whole) errands(i int) []errand { return errandsOf(i, r.parts[i].steps()) }
-
-// errandsOf puts the steps of a part on the agenda: those of parts that let others run
-// beside them in one stage, any other part in a stage of its own.
-func errandsOf(part int, steps []step) (out []errand) {
-	stage := part + 1
-	if slices.ContainsFunc(steps, func(s step) bool { return s.uses < 1 }) {
-		stage = 0
-	}
-	for i, s := range steps {
-		out = append(out, errand{part: part, stage: stage, repeat: s.repeat, uses: s.uses, expect: s.expect(), do: &steps[i]})
-	}
-	return out
-}
-
-// afford leaves out the experiments for which there is no time.
-func (r *whole) afford(all []errand, left time.Duration) []errand {
-	kept, out := affordable(all, func(i int) bool { return r.parts[i].begun }, left)
-	for i, p := range r.parts {
-		if takes, no := out[i]; no {
-			p.out = fmt.Sprintf("it takes %s more, and of the budget of %s too little was left", rough(takes), rough(r.Budget))
-		} else if slices.ContainsFunc(kept, func(e errand) bool { return e.part == i }) {
-			p.out = ""
-		}
-	}
-	return kept
-}
-
-// shortest is how long the shortest experiment takes.
-func (r *whole) shortest() time.Duration {
-	var all []time.Duration
-	for i := range r.parts {
-		all = append(all, newAgenda(r.errands(i)).takes())
-	}
-	return slices.Min(all)
-}
-
 // build makes the programs, which takes minutes once for their source and does not count.
-func (r *whole) build(ctx context.Context, all []errand) error {
+func (r *wholeState) build(ctx context.Context, all []errand) error {
 	for i, p := range r.parts {
-		if !has(all, i) {
+		if !hasPart(all, i) {
 			continue
 		}
 		for _, spec := range p.plan.Programs {
@@ -222,168 +184,8 @@ func (r *whole) build(ctx context.Context, all []errand) error {
 	return nil
 }
 
-func has(all []errand, part int) bool {
-	return slices.ContainsFunc(all, func(e errand) bool { return e.part == part })
-}
-
-// begin opens and prepares the experiments that have something to do, while nothing runs,
-// and puts their errands on the agenda.
-func (r *whole) begin(ctx context.Context, all []errand) error {
-	r.agenda = newAgenda(all)
-	if err := r.write(); err != nil {
-		return inputError{err}
-	}
-	for i, p := range r.parts {
-		if !has(all, i) {
-			continue
-		}
-		if p.log == nil {
-			if err := p.open(); err != nil {
-				return inputError{err}
-			}
-		}
-		for _, e := range all {
-			if e.part == i {
-				p.left++
-			}
-		}
-		var err error
-		if p.prepared {
-			err = results.WriteResults(p.Dir, p.res)
-		} else {
-			err = p.prepare(ctx, r.agenda.takes())
-		}
-		if err != nil {
-			return fmt.Errorf("experiment %s: %w", p.exp.ID, err)
-		}
-		p.prepared = true
-	}
-	return nil
-}
-
-// ended is a step that has ended.
-type ended struct {
-	errand
-	*activity
-	note string
-	err  error
-}
-
-// loop does what is on the agenda, and then what there is time for.
-func (r *whole) loop(ctx context.Context) error {
-	ends := make(chan ended)
-	var failed error
-	for {
-		for failed == nil && ctx.Err() == nil {
-			e, ok := r.agenda.next(r.running)
-			if !ok {
-				break
-			}
-			if p := r.parts[e.part]; !p.begun && !r.fits(e) {
-				continue
-			}
-			r.parts[e.part].begun = true
-			r.running = append(r.running, e)
-			a := r.Progress.begin(e.do.label, e.do.expect(), r.agenda.takes())
-			go func() {
-				note, err := e.do.run(ctx)
-				ends <- ended{e, a, note, err}
-			}()
-		}
-		if len(r.running) == 0 {
-			if failed != nil || ctx.Err() != nil {
-				return failed
-			}
-			more := r.more()
-			if len(more) == 0 {
-				return nil
-			}
-			if err := r.begin(ctx, more); err != nil {
-				return err
-			}
-			continue
-		}
-		failed = errors.Join(failed, r.end(ctx, <-ends))
-	}
-}
-
-// fits says whether there is still time for the part of an errand that was taken from the
-// agenda. What does not fit any more is left out.
-func (r *whole) fits(e errand) bool {
-	kept := r.afford(append(slices.Concat(r.agenda...), e), r.left())
-	r.agenda = newAgenda(slices.DeleteFunc(kept, func(o errand) bool { return o.do == e.do }))
-	for _, p := range r.parts {
-		if p.out != "" {
-			p.left = 0
-		}
-	}
-	return r.parts[e.part].out == ""
-}
-
-func (r *whole) left() time.Duration { return r.Budget - time.Since(r.began) }
-
-// end takes note of a step that has ended. The last one of an experiment has it judged.
-func (r *whole) end(ctx context.Context, e ended) error {
-	r.running = slices.DeleteFunc(r.running, func(o errand) bool { return o.do == e.do })
-	for _, group := range r.agenda { // what was measured says how long it takes
-		for i := range group {
-			if group[i].part == e.part {
-				group[i].expect = group[i].do.expect()
-			}
-		}
-	}
-	if e.err == nil && ctx.Err() == nil {
-		r.Progress.end(e.activity, e.note, r.agenda.takes())
-	}
-	r.Progress.drop(e.activity)
-	p := r.parts[e.part]
-	if p.left--; e.err != nil || p.left > 0 || ctx.Err() != nil {
-		return e.err
-	}
-	if err := p.finish(ctx); err != nil {
-		return err
-	}
-	return r.write()
-}
-
-// more is what there is time for when the agenda is done: experiments for which there
-// seemed to be none, or else what would settle open claims.
-func (r *whole) more() (all []errand) {
-	for i, p := range r.parts {
-		if p.out != "" {
-			all = append(all, r.errands(i)...)
-		}
-	}
-	if all = r.afford(all, r.left()); len(all) > 0 {
-		return all
-	}
-	var open []want
-	for i, p := range r.parts {
-		if p.begun && p.res.Looks < mostLooks {
-			open = append(open, p.wants(i)...)
-		}
-	}
-	chosen := worth(open, r.left())
-	for i, p := range r.parts {
-		repeats := 0
-		for _, w := range chosen {
-			if w.part == i {
-				repeats = max(repeats, w.to)
-			}
-		}
-		steps := p.measurements(repeats, func(b batch, repeat int) bool {
-			return slices.ContainsFunc(chosen, func(w want) bool { return w.part == i && w.of(b, repeat) })
-		})
-		if len(steps) > 0 {
-			p.look()
-			all = append(all, errandsOf(i, steps)...)
-		}
-	}
-	return all
-}
-
 // finish judges the experiments that were cut short. Without any run nothing is written.
-func (r *whole) finish(ctx context.Context) error {
+func (r *wholeState) finish(ctx context.Context) error {
 	if len(r.results()) == 0 {
 		return nil
 	}
@@ -402,7 +204,7 @@ func (r *whole) finish(ctx context.Context) error {
 }
 
 // write stores what is known of the session.
-func (r *whole) write() error {
+func (r *wholeState) write() error {
 	r.session.Parts, r.session.LeftOut = []results.Results{}, nil
 	for _, p := range r.parts {
 		switch {
@@ -419,7 +221,7 @@ func (r *whole) write() error {
 }
 
 // results are the experiments that have any.
-func (r *whole) results() (out []Part) {
+func (r *wholeState) results() (out []Part) {
 	for _, p := range r.parts {
 		if p.log != nil && len(p.runs) > 0 {
 			out = append(out, Part{p.exp, p.res, p.runs})
@@ -429,7 +231,7 @@ func (r *whole) results() (out []Part) {
 }
 
 // close ends the logs. What is without runs leaves nothing behind.
-func (r *whole) close() {
+func (r *wholeState) close() {
 	for _, p := range r.parts {
 		if p.log != nil {
 			p.abandon()

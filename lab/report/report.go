@@ -1,12 +1,13 @@
 // Package report presents the results of an experiment: a summary for the terminal and
 // one HTML file that needs no network. Both are made from the stored results and runs
 // alone, so that they can be made again at any time. A session of several experiments has
-// one page, too (whole.go), and the curve of goodput against load is also a picture of
-// its own (curve.go).
+// one page, too (whole.go), and so has a result that no claim is about (document.go); the
+// curve of goodput against load is also a picture of its own (curve.go).
 //
 // A session (session.go) is what is shown of one experiment: its facts (facts.go), its
-// claims in words (verdicts.go), its figures (tables.go) and drawings (pictures.go,
-// lines.go, heat.go). The templates in page/ lay them out; terminal.go prints them.
+// claims in words (verdicts.go), what follows from them (advice.go), its figures
+// (tables.go) and drawings (pictures.go, lines.go, heat.go). The templates in page/ lay them out;
+// terminal.go prints them.
 package report
 
 import (
