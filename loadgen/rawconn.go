@@ -15,6 +15,7 @@ var errNoAnswer = errors.New("the server closed the connection before it answere
 // conn is a connection with its buffers. One goroutine uses it at a time.
 type conn struct {
 	net.Conn
+	asker   *asker
 	answers answers
 	out     []byte // the request
 	filled  []byte // its body, if it has placeholders
@@ -37,8 +38,13 @@ func (c *conn) exchange(x call, request []byte, wants func(status int) bool) (st
 		return 0, err
 	}
 	defer c.end(x)
-	written, writeErr := c.Write(request)
-	c.written = written
+	var writeErr error
+	c.written = c.asker.ask(request)
+	if c.written < len(request) {
+		var n int
+		n, writeErr = c.Write(request[c.written:])
+		c.written += n
+	}
 	if writeErr != nil && errors.Is(writeErr, os.ErrDeadlineExceeded) {
 		return 0, writeErr
 	}
