@@ -27,7 +27,7 @@ The published claims are about the published pool, so naive and it get the publi
 
 // Config is what a user may set.
 type Config struct {
-	Contestant []string      `placeholder:"NAME" help:"Only these: naive, published-shape, channel, spillway, spillway-reused, spillway-sized. Claims that need another one stay open."`
+	Contestant []string      `group:"Size" placeholder:"NAME" whole:"naive,published-shape" help:"Only these: naive, published-shape, channel, spillway, spillway-reused, spillway-sized. Claims that need another one stay open."`
 	Time       time.Duration `group:"Size" default:"30s" quick:"1s" full:"30s" least:"10ms" most:"1h" help:"How long the burst is for naive and for the published shape, which grows for 18 seconds."`
 	OthersTime time.Duration `group:"Size" default:"1s" quick:"500ms" full:"30s" least:"10ms" most:"1h" help:"How long the burst is for the other contestants."`
 	Rate       float64       `group:"Size" default:"1000000" quick:"20000" full:"1000000" above:"0" most:"100000000" help:"Submissions a second, of all generators together."`

@@ -42,10 +42,10 @@ The shapes are also plain benchmarks, for benchstat: go test ./lab/shapes -run '
 type Config struct {
 	Buffer    []int         `group:"Size" default:"0,1,128" least:"0" most:"1048576" help:"Sizes of the channels' buffers."`
 	Workers   []int         `group:"Size" default:"10,100,1000" least:"1" most:"100000" help:"Sizes of the pools, beside GOMAXPROCS. Claims that speak of others stay open."`
-	Rounds    int           `group:"Size" default:"20" full:"28" quick:"3" whole:"8" least:"1" help:"How often every shape has its turn, in each repeat; where goroutines or objects are reused, twice to eight times as often."`
+	Rounds    int           `group:"Size" default:"20" full:"28" quick:"3" whole:"8" least:"1" help:"How often every shape has its turn, in each repeat; where goroutines or objects are reused in the set-up of H, eight times as often."`
 	Time      time.Duration `group:"Size" default:"10ms" full:"25ms" quick:"5ms" above:"0s" most:"1m" help:"How long a turn is; of processor time where requests wait."`
 	Ops       int           `group:"Size" default:"1000000" quick:"100000" least:"1" help:"By the wall clock: units of work in a batch."`
-	Batches   int           `group:"Size" default:"3" quick:"1" whole:"2" least:"1" help:"By the wall clock: batches of each pool in each repeat, of which the median counts; of spawning, on which every ratio rests, three times as many."`
+	Batches   int           `group:"Size" default:"3" quick:"1" whole:"2" least:"1" help:"By the wall clock: batches of each pool in each repeat, of which the median counts; of spawning, on which every ratio rests, twice as many."`
 	MemoryCap int           `default:"2048" placeholder:"MIB" least:"0" help:"A contestant that needs more memory than that is killed; 0 sets no limit."`
 }
 
@@ -76,7 +76,7 @@ func plan(c Config) (experiment.Plan, error) {
 	requests := Job{Time: c.Time, Rounds: 8 * c.Rounds, Bound: atOnce, Patients: 10_000, Work: burst.PublishedWork, Patterns: []string{Spawn, PoolReuse, Pool, Pool}}
 	requests.Work.Wait /= 100 // as the store of H: waiting uses no processor time
 	jobs := requests
-	jobs.Rounds = 2 * c.Rounds // their patterns differ by more than a few per cent
+	jobs.Rounds = c.Rounds // their patterns differ by more than a few per cent
 	reuse := func(setup string) []ledger.Key {
 		k := boundKey(setup, atOnce, Spawn)
 		return append([]ledger.Key{k, k.By(PoolReuse)}, k.By(Pool).AndTwin(true)...)
@@ -137,7 +137,7 @@ func (c Config) inTurns(label string, keys []ledger.Key, role string, job Job, f
 // batches is how many of a shape are timed in each repeat.
 func (c Config) batches(s Shape) int {
 	if s.Kind == SpawnChan {
-		return 3 * c.Batches
+		return 2 * c.Batches
 	}
 	return c.Batches
 }
