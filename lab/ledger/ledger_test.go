@@ -228,3 +228,21 @@ func TestARunThatFailedReplacesNoneThatWasMeasured(t *testing.T) {
 		t.Errorf("%s: %s", got.Verdict, got.Why)
 	}
 }
+
+// A neighbour that takes the processor makes some blocks slower, of one contestant more
+// than of the other.
+func TestOfAnUndisturbedFigureTheFastQuarterCounts(t *testing.T) {
+	fast := speed
+	fast.Undisturbed = true
+	a, b := run("a", 0, 0), run("b", 0, 0)
+	a.Blocks = map[string][]float64{speed.Key: {10, 17, 10, 17, 17, 10, 17, 17}}
+	b.Blocks = map[string][]float64{speed.Key: {5, 5, 9, 5, 9, 5, 5, 5}}
+	e := NewEvidence([]results.Run{a, b}, 1)
+	if got := e.perRepeat(Of(cell("a"), fast).Over(Of(cell("b"), fast))); fmt.Sprint(got) != "[2]" {
+		t.Errorf("%v, want 2", got)
+	}
+	a.Blocks[speed.Key][3] = math.NaN()
+	if got := e.perRepeat(Of(cell("a"), fast)); !math.IsNaN(got[0]) {
+		t.Errorf("%v with a block that is missing", got)
+	}
+}

@@ -16,6 +16,10 @@ type Figure struct {
 	// OfKilled says that a run that was killed has this figure too: what was counted
 	// until then.
 	OfKilled bool
+
+	// Undisturbed says that other load only makes the figure larger, for a time: of its
+	// interleaved blocks the lower quartile counts, not each with those of the same round.
+	Undisturbed bool
 }
 
 // Extra is a figure that only some experiments have.
@@ -69,7 +73,10 @@ func (f Figure) of(r *results.Run) []float64 {
 	if f.Value != nil {
 		return []float64{f.Value(r)}
 	}
-	if blocks := r.Blocks[f.Key]; len(blocks) > 0 {
+	switch blocks := r.Blocks[f.Key]; {
+	case len(blocks) > 0 && f.Undisturbed:
+		return []float64{lowerQuartile(blocks)}
+	case len(blocks) > 0:
 		return blocks
 	}
 	x, ok := r.Extra[f.Key]
@@ -214,4 +221,13 @@ func Median(xs []float64) float64 {
 	sorted := slices.Sorted(slices.Values(xs))
 	n := len(sorted)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// lowerQuartile is the value under which a quarter of the values lie; NaN with a NaN among
+// them.
+func lowerQuartile(xs []float64) float64 {
+	if slices.ContainsFunc(xs, math.IsNaN) {
+		return math.NaN()
+	}
+	return slices.Sorted(slices.Values(xs))[(len(xs)-1)/4]
 }

@@ -73,6 +73,28 @@ func command(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
+// again is the command that does a session again: with its seed, into a new folder.
+func again(args []string, seed uint64) (out []string) {
+	if len(args) == 0 {
+		return nil
+	}
+	for i := 0; i < len(args); i++ {
+		flag, _, whole := strings.Cut(args[i], "=")
+		switch flag {
+		case "--out", "--seed", "--resume":
+			if !whole {
+				i++ // its value
+			}
+		default:
+			out = append(out, args[i])
+		}
+	}
+	return append(out, "--seed", fmt.Sprint(seed))
+}
+
+// Again is the command that does the session again.
+func (s *session) Again() []string { return again(s.Results.Command, s.Results.Seed) }
+
 // Failed lists the runs that have no measurement, and why.
 func (s *session) Failed() (out []string) {
 	for i := range s.runs {

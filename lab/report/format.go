@@ -125,5 +125,6 @@ func groupNote(l *load) string {
 		lo, hi = min(lo, len(c.runs)), max(hi, len(c.runs))
 		sent = append(sent, c.stat(offered)...)
 	}
-	return pick(l.idle(), "", sent.or(number)+" requests a run, ") + "medians over " + pick(lo == hi, "", fmt.Sprint(lo, " to ")) + count(hi, "repeat")
+	same := len(sent) > 0 && slices.Max(sent) <= 1.1*slices.Min(sent)
+	return pick(l.idle() || !same, "", sent.or(number)+" requests a run, ") + "medians over " + pick(lo == hi, "", fmt.Sprint(lo, " to ")) + count(hi, "repeat")
 }

@@ -73,6 +73,9 @@ func (w *whole) Facts() []fact {
 	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
 }
 
+// Again is the command that does the session again.
+func (w *whole) Again() []string { return again(w.Command, w.Seed) }
+
 // Chapters are the claims of all experiments.
 func (w *whole) Chapters() (all []chapter) {
 	for _, title := range []string{"Published claims", "Goals of our own"} {
