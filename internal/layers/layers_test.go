@@ -28,7 +28,7 @@ var layers = [][]string{
 	{"examples/frameworks/grpc", "examples/frameworks/internal/serve", "examples/frameworks/semaphore"},
 	{"examples/frameworks/internal/exercise"},
 	{"examples/frameworks/chi", "examples/frameworks/complete", "examples/frameworks/echo", "examples/frameworks/gin", "examples/frameworks/nethttp", "examples/frameworks/proxy", "lab/internal/numbers"},
-	{"lab/judge", "lab/usage"},
+	{"lab/internal/labtest/browser", "lab/judge", "lab/usage"},
 	{"examples/patientapi/internal/discreet", "examples/patientapi/internal/gauge", "examples/patientapi/probe", "lab/behind", "lab/bubble", "lab/burn", "lab/burst/specimen", "lab/contestant", "lab/contestants", "lab/contestants/fan/specimen", "lab/oncall", "lab/patterns/specimen", "lab/report/chart", "lab/results", "lab/contestants/web/specimen", "lab/turns"},
 	{"examples/patientapi", "lab/advice", "lab/internal/labtest", "lab/ledger"},
 	{"examples/patientapi/internal/cachetest", "examples/patientapi/internal/redistest", "examples/patientapi/internal/storetest", "lab/ledger/planted"},

@@ -76,7 +76,7 @@ var Rules = []Rule{
 	{
 		Question: "How many goroutines for work that computes?", Source: shapes,
 		Says:  "About GOMAXPROCS, by a pool, a semaphore or a dispatcher alike. More do not help, and hardly harm.",
-		Rests: []Basis{{"G6", "Another bound than about GOMAXPROCS was better by more than 3 %, for at least one way of bounding."}},
+		Rests: []Basis{{"G6", "Another bound than about GOMAXPROCS was better by more than 5 %, for at least one way of bounding."}},
 	},
 	{
 		Question: "Pool objects or goroutines first?", Source: shapes,

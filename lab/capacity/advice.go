@@ -46,7 +46,7 @@ func advise(slo SLO, knee *rung, quiet *Point, traffic float64) (out []Advice) {
 			break
 		}
 		waits := rate * spare / 1000
-		add("queue", math.Floor(waits), "what can wait within the SLO: %s × (%v − %s, the service's own %s) = %s; who waits longer is too late anyway",
+		add("queue", math.Floor(waits), "what can wait within the SLO: %s × (%v − %s, the service's own %s) = %s; what waits longer is too late anyway",
 			perSecond(rate), b.At, millis(took), b.Name, numbers.Format(waits))
 	}
 	if traffic > 0 {

@@ -29,7 +29,7 @@ const (
 
 const help = `A load generator takes processors from what it measures, if they share a machine, and limits what can be offered, if they do not. Here a small HTTP server in a process of its own answers a closed loop of kept-alive connections without think time. The loop is driven in turns, one process a turn, by spillway load, by net/http's client in the same loop, and by those of wrk, hey, vegeta, k6 and oha that are found in PATH.
 
-The figures are those that no generator can be wrong about: processor time of its process, user and system, from start to exit, by the system's account; requests, by the server's count; and peak resident memory. spillway load runs twice, so that what it differs from itself shows the noise. A claim about a tool that is not installed stays open and says how to get it:
+No figure is a generator's own: the processor time of its process, user and system, from start to exit, and its peak resident memory are the system's, the number of requests is the server's. spillway load runs twice, so that what it differs from itself shows the noise. A claim about a tool that is not installed stays open and says how to get it:
   apt install wrk
   go install github.com/rakyll/hey@latest
   go install github.com/tsenart/vegeta/v12@latest

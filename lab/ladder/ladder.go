@@ -30,7 +30,7 @@ The ladder between them is a small HTTP/1.1 server made for this experiment, wit
 
 What a switch is worth depends on the others. So the small server runs with every set of them, and a saving's share of the lead is what it takes off in the mean of all orders in which they can be switched on. Four of them are also taken from fasthttp itself. net/http, fasthttp and both ends of the small server run twice: what a switch that changes nothing seems to be worth is noise.
 
-A table lists all steps from net/http down to fasthttp, which add up to 100 %: the shares, and what the small server leaves at either end. The lead counts as explained except for the sizes of those two. With --per-connection 1 it shows what a pool of workers is worth without keep-alive. Allocations for a request, exactly and without a network, are shown by go test ./lab/contestants/ladder -run '^$' -bench Rung -benchmem.`
+A table lists all steps from net/http down to fasthttp, which add up to 100 %: the shares, and what the small server leaves at either end. What the small server leaves, whatever its sign, counts as not explained. With --per-connection 1 it shows what a pool of workers is worth without keep-alive. Allocations for a request, exactly and without a network, are shown by go test ./lab/contestants/ladder -run '^$' -bench Rung -benchmem.`
 
 // Config is what a user may set.
 type Config struct {

@@ -41,7 +41,7 @@ type Config struct {
 	Bursts     int           `group:"Size" default:"6" full:"10" quick:"4" least:"2" help:"How many bursts there are. The first one makes the objects and does not count."`
 	On         time.Duration `group:"Size" default:"100ms" above:"0s" help:"How long a burst is."`
 	Off        time.Duration `group:"Size" default:"300ms" least:"0s" help:"How long the gap after a burst is."`
-	Idle       time.Duration `group:"Size" default:"1m" above:"0s" help:"How long a pool is not used before one looks at what it still holds."`
+	Idle       time.Duration `group:"Size" default:"1m" above:"0s" help:"How long a pool is not used before it is asked what it still holds."`
 	MemoryCap  int           `default:"4096" placeholder:"MIB" least:"0" help:"A contestant that needs more memory than that is killed; 0 sets no limit."`
 }
 

@@ -25,7 +25,7 @@ const help = `A published typed layer over gin takes the context that it gives t
 
 Every contestant serves two routes with the same fields, the same checks and the same answer: a patient of a ward is created from path, query and body (JSON, or a form), or one is looked up by id. There are five scenarios, as published: JSON, a form, JSON with a field of 500 characters, JSON on all processors at once, and GET.
 
-Half of the published time was its harness, which makes a request and a recorder for every iteration. Here both are reused, and their cost with a handler that does nothing is subtracted. The published harness runs too, so that its share is a figure. The contestants of a scenario take short turns in one process, in random order. What counts is the processor time, the collector's included. fiber is no net/http handler, so it is compared separately.
+Half of the published time was its harness, which makes a request and a recorder for every iteration. Here both are reused, and their cost with a handler that does nothing is subtracted. The published harness runs too, so that its share is a figure. The contestants of a scenario take short turns in one process, in random order. What counts is the processor time, the collector's included; its pauses are compared over thousands of collections. fiber is no net/http handler, so it is compared separately.
 
 The contestants are built twice, the second time with GOEXPERIMENT=jsonv2, which takes a minute once. The goals of Spillway's own routes are judged in that build, with the default one beside. Last, a demonstration: goroutines that still have their request's context when the handler has returned.`
 

@@ -84,7 +84,7 @@ var family = ledger.Family{
 			Parts: []ledger.Part{bestBound(boundPool), bestBound(boundSem), bestBound(boundDispatch)}},
 		{ID: "G8", Title: "timing fixed batches by the wall clock misleads",
 			Published: "a million units by the wall clock (M1 Max): spawning 444 ms, pools of 10, 100 and 1,000 167, 273 and 386 ms; with a channel each, of 100 and 1,000 workers, 228 and 310 ms",
-			Note:      "The published batches from a million to a billion agree within 5 % for a unit: their fixed size was not the fault. The methods disagree if they move the ratio of spawning to a pool, in the mean over pools of 10, 100 and 1,000 and all buffers, by more than 5 %.",
+			Note:      "The published batches from a million to a billion agree within 5 % for a unit: their fixed size was not the fault. What is compared is the ratio of spawning to a pool, averaged over pools of 10, 100 and 1,000 workers and all buffers. The methods disagree if they give ratios that differ by more than 5 %.",
 			Parts:     []ledger.Part{{Subject: "spawning/pool by the wall clock, over the same auto-scaled,", Unit: "x", Rule: judge.Outside(.95, 1.05), Spread: .01, Cases: methods}}},
 		{ID: "G9", Title: "once concurrency is bounded, pooling objects saves more than pooling goroutines", Published: "a rule, no figure",
 			Parts: []ledger.Part{{Subject: "processor time for a request that object reuse saves − that goroutine reuse saves", Unit: "ns", Rule: judge.Above(0), Cases: ledger.Each([]string{asH, asB}, saving)}}},

@@ -32,7 +32,7 @@ const (
 
 const help = `The smallest work there is, an integer addition whose result must reach the caller, is done in five shapes: at once (Serial), by a goroutine for each with a channel (SpawnPerRequestChan) or a WaitGroup (SpawnPerRequestWG), by N workers on one channel (PoolSharedChan_N) or with a channel each (PoolPerWorkerChan_N). What is measured is the handing over. The size of the channels' buffers moves the pools more than their number of workers, so every size is judged.
 
-Every shape is measured twice: auto-scaled, in turns with all others in one process, with the start of the workers left out; and as one batch by the wall clock, cold, in a process of its own, with everything. Whether the two disagree is one of the claims.
+Every shape is measured in two ways: auto-scaled, in turns with all others in one process, with the start of the workers left out; and by the wall clock, in batches of a million, each cold and in a process of its own, with everything in it. Of several batches the median counts. Whether the two ways disagree is one of the claims.
 
 Two more questions are about real work: under which bound CPU-bound tasks of some 15 µs are done fastest, by a pool, a semaphore or a dispatcher; and whether the reuse of objects saves more processor time for a request than the reuse of goroutines, for the patient API of experiment H and for the 500 KB jobs of experiment B.
 

@@ -35,7 +35,7 @@ herd: a service that lives from its cache is restarted, and 200 clients come bac
 
 query: one kind of query, a tenth of all, that took 100 ms takes 10 seconds (30 with --full). It shares ten connections with the others. How many goroutines pile up, and are the critical requests answered? The protected service gives it half of the connections, and has a limiter in front of the rest.
 
-fanout: every request asks 20 sources, each of which sends half a megabyte. What is the peak of the memory? The protected service uses fanout.Map with a budget of 64 goroutines for all requests, of which it runs eight at a time.
+fanout: every request asks 20 sources, each of which sends half a megabyte. What is the peak of the memory? The protected service runs eight requests at a time, and uses fanout.Map with a budget of 64 goroutines for all of them.
 
 The stories metastable, herd and query mostly wait, and are told at the same time. --quick --repeats 1 shows each of them once.`
 

@@ -27,7 +27,7 @@ import (
 // and so does more than one experiment after "spillway lab".
 type labAllCmd struct {
 	Experiment []string      `arg:"" optional:"" help:"Experiments such as H F R, in the order of their importance; all of them unless given."`
-	Budget     time.Duration `env:"SPILLWAY_LAB_BUDGET" default:"15m" help:"How long it may take. Experiments that do not fit are left out, which is said; time that is left goes to claims that more repeats would settle. Programs are built before, once for their source."`
+	Budget     time.Duration `env:"SPILLWAY_LAB_BUDGET" default:"15m" help:"How long it may take. Experiments that do not fit are left out and named; time that is left goes to claims that more repeats would settle. Programs are built before it begins, once for each version of their source."`
 	Quick      bool          `env:"SPILLWAY_LAB_QUICK" help:"Short runs, to see how it works. Claims about sizes stay open."`
 	Seed       uint64        `env:"SPILLWAY_LAB_SEED" default:"0" help:"Of the order of the runs, the random input and the judge; 0 picks one and says which."`
 	Out        string        `env:"SPILLWAY_LAB_OUT" placeholder:"DIR" help:"Where the results go, a folder for each experiment; ./spillway-results/lab-<time> unless given. Must not hold results yet."`
@@ -44,7 +44,7 @@ func (c labAllCmd) Help() string {
 	}
 	return fmt.Sprintf(`Runs all experiments as one session, five repeats of each. Turns are fewer or shorter than in each experiment alone, and what stands beside the claims for comparison is left out. What only waits runs side by side, what computes runs alone.
 
-When all have their repeats, the time that is left goes to claims that more repeats would settle. Only what these rest on is measured further; a claim that was decided stays decided, and each further look at one that was not asks for a wider interval, so that the error of the whole stays below what is stated. An inconclusive claim says what would settle it.
+When all have their repeats, the time that is left goes to claims that more repeats would settle, and only what these rest on is measured again. A claim that was decided stays decided. Each further look at an open one asks for a wider interval, so that the error of the whole session stays below what is stated. An inconclusive claim says what would settle it.
 
 Examples, with what they take on an idle machine:
   spillway lab                       %s
@@ -53,7 +53,7 @@ Examples, with what they take on an idle machine:
   spillway lab --resume DIR          what was cut short, or left out
   spillway lab judge DIR             the verdicts again, from the raw runs
 
-Files: results.json (machine, revision, command, seed, all claims, advice), and a folder for each experiment with runs.jsonl, results.json and report.html.
+Files: results.json (machine, revision, command, seed, all claims, advice), report.html (everything on one page, opens without a network), and a folder for each experiment with runs.jsonl, results.json and report.html.
 
 Exit codes: 0 everything was measured that the budget allows, whatever the verdicts; 1 something could not be measured; 2 bad input; 130 Ctrl-C, after the partial result was written.`,
 		forecast(15*time.Minute), forecast(time.Hour), forecast(15*time.Minute, "H", "F", "R"))

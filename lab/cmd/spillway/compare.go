@@ -19,7 +19,7 @@ type compareCmd struct {
 
 	Metric string `placeholder:"NAME" help:"What is compared. Of URLs: p99 (unless given), p50, mean, goodput or errors. Of commands: wall (unless given), cpu, or printed, the last number on standard output."`
 	More   bool   `help:"More is better, for --metric printed."`
-	Rounds int    `default:"20" help:"How often; each round has two blocks or runs of A and one of B, in random order. One more warms up."`
+	Rounds int    `default:"20" help:"How many rounds, each with two blocks or runs of A and one of B, in random order. One more warms up."`
 	Seed   uint64 `default:"1" help:"Of the order."`
 
 	Rate    float64       `group:"Load of URLs (--rate or --clients)" placeholder:"N" help:"Open loop: start N requests a second by schedule, however slow the answers are."`
@@ -34,7 +34,7 @@ type compareCmd struct {
 
 // Help teaches.
 func (compareCmd) Help() string {
-	return `Says whether B is better than A, or worse, or that nobody can tell yet. Both are measured in turns and compared within a round, so that a slow minute of the machine falls on both. A is measured twice a round: what A differs from itself is the noise floor, and a smaller difference is not believed, however often it is seen. If more rounds would settle it, it says how many.
+	return `Says whether B is better than A, or worse, or that it cannot tell yet. Both take turns and are compared within a round, so that a slow minute of the machine falls on both. A is measured twice a round: what A differs from itself is the noise floor, and a smaller difference is not believed, however often it is seen. If more rounds would settle it, it says how many.
 
 Examples:
   spillway compare --rate 200 http://localhost:8080/livez http://localhost:8081/livez

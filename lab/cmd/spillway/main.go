@@ -50,10 +50,10 @@ Start here:
   spillway lab                        a quarter of an hour: every published claim, and advice by what was found here
   spillway lab overload               twelve minutes: the same for real, from 0.5 to 10 times the capacity
   spillway lab H                      five minutes: which claims about goroutines, worker pools and sync.Pool hold here?
-  spillway lab G                      four minutes: what does it cost to hand work to a goroutine?
-  spillway lab G7                     four minutes: what makes fasthttp cheaper than net/http?
-  spillway lab F                      four minutes: from where does it pay to ask two sources at once?
-  spillway lab R                      five minutes: what does a typed route cost, and a pooled context save?
+  spillway lab G                      five minutes: what does it cost to hand work to a goroutine?
+  spillway lab G7                     three minutes: what makes fasthttp cheaper than net/http?
+  spillway lab F                      three minutes: from where does it pay to ask two sources at once?
+  spillway lab R                      seven minutes: what does a typed route cost, and a pooled context save?
   spillway lab B                      five minutes and half of the memory: a million jobs a second
   spillway lab load                   two minutes: what does a request cost its sender, beside wrk, hey, vegeta and k6?
   spillway serve --pattern limiter    the service that was measured, on http://localhost:8080

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 
 // The questions about jobs, in the order of the table.
 var aboutJobs = []question[library]{
-	{"A job panics, and nobody waits for it", func(t *testing.T, l library) string { return panics(t, l, false) }},
+	{"A job panics, and no caller waits for it", func(t *testing.T, l library) string { return panics(t, l, false) }},
 	{"A job panics, and a caller waits", func(t *testing.T, l library) string { return panics(t, l, true) }},
 	{"A job fails, and a caller waits", fails},
 	{"A result of any type", calls},
