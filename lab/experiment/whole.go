@@ -67,7 +67,7 @@ func (w Whole) Resume(ctx context.Context) (results.Session, []Part, error) {
 	if here := Revision(); session.Revision != here {
 		return results.Session{}, nil, inputError{fmt.Errorf("the session in %s was made by revision %s of the lab and this is %s: their runs cannot be compared; start a new session", w.Dir, session.Revision, here)}
 	}
-	w.Seed, w.Size, session.LeftOut = session.Seed, session.Size, nil
+	w.Seed, w.Size, session.LeftOut, session.Ended = session.Seed, session.Size, nil, time.Time{}
 	return w.start(ctx, session)
 }
 
@@ -428,7 +428,8 @@ func (r *whole) results() (out []Part) {
 	return out
 }
 
-// close ends the logs. What is without runs leaves nothing behind.
+// close ends the logs. A session that began and has no runs leaves nothing behind. One that
+// did not begin has written nothing: what is in its folder is of an earlier session.
 func (r *whole) close() {
 	for _, p := range r.parts {
 		if p.log != nil {
@@ -436,7 +437,7 @@ func (r *whole) close() {
 			p.log.Close()
 		}
 	}
-	if len(r.results()) == 0 {
+	if !r.began.IsZero() && len(r.results()) == 0 {
 		os.Remove(filepath.Join(r.Dir, results.ResultsFile))
 		os.Remove(r.Dir) // unless something else is in it
 	}

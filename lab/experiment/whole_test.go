@@ -184,6 +184,31 @@ func TestAWholeSessionWithoutARunLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+// It once removed the results of the session that it could not go on with.
+func TestAWholeSessionThatCannotGoOnIsLeftAsItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s stage
+		w := whole(t, time.Minute, s.experiment("A", 0, always(0)))
+		if _, _, err := w.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		part, _, err := results.Read(filepath.Join(w.Dir, "A"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		part.Machine.CPU = "of another machine"
+		if err := results.WriteResults(filepath.Join(w.Dir, "A"), part); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := w.Resume(t.Context()); !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), "another machine") {
+			t.Errorf("%v", err)
+		}
+		if stored, err := results.ReadSession(w.Dir); err != nil || len(stored.Parts) != 1 {
+			t.Errorf("%+v, %v", stored, err)
+		}
+	})
+}
+
 func TestWhatAWholeSessionTakesIsSaid(t *testing.T) {
 	var s stage
 	w := whole(t, 5*time.Second, s.experiment("A", 0, always(0)), s.experiment("B", 0, always(0)))
