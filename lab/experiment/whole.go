@@ -44,8 +44,14 @@ const mostLooks = 3
 // Run measures and judges. If ctx ends, what was measured until then is judged and
 // written. An error means that there is no result.
 func (w Whole) Run(ctx context.Context) (results.Session, []Part, error) {
-	if _, err := os.Stat(filepath.Join(w.Dir, results.ResultsFile)); err == nil {
-		return results.Session{}, nil, inputError{fmt.Errorf("%s holds the results of an earlier session; choose another folder, or go on with it by --resume: %w", w.Dir, fs.ErrExist)}
+	files := []string{filepath.Join(w.Dir, results.ResultsFile)}
+	for _, e := range w.Experiments {
+		files = append(files, filepath.Join(w.Dir, e.ID, results.RunsFile))
+	}
+	for _, path := range files {
+		if _, err := os.Stat(path); err == nil {
+			return results.Session{}, nil, inputError{fmt.Errorf("%s holds the results of an earlier session; choose another folder, or go on with it by --resume: %w", filepath.Dir(path), fs.ErrExist)}
+		}
 	}
 	session := results.Session{
 		Schema: results.SessionSchema, Started: time.Now().Truncate(time.Second), Machine: ThisMachine(), Revision: Revision(),
