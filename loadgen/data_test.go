@@ -53,6 +53,18 @@ func TestRowsFillPlaceholders(t *testing.T) {
 	}
 }
 
+// More than the sockets' buffers hold is not written before an answer is read, also if
+// only some rows are so long.
+func TestBodiesThatRowsMakeLongGoThroughNetHTTP(t *testing.T) {
+	data := &Data{names: []string{"short", "long"}, rows: [][]string{{"1", "2"}, {"3", strings.Repeat("x", maxRawBody)}}}
+	for body, raw := range map[string]bool{"text": true, "{{.short}} {{n}}": true, "{{.long}}": true, "{{.long}}{{n}}": false} {
+		h := newHTTP(t, HTTPConfig{URL: "http://server", Body: []byte(body), Data: data})
+		if (h.raw != nil) != raw {
+			t.Errorf("%s: over its own connections: %v", body, h.raw != nil)
+		}
+	}
+}
+
 func TestDrawnRowsAreUsedAlike(t *testing.T) {
 	data := &Data{names: []string{"i"}, rows: [][]string{{"0"}, {"1"}, {"2"}, {"3"}}}
 	counts := map[string]int{}

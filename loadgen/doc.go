@@ -29,9 +29,9 @@
 // # Cost
 //
 // A request in a closed loop costs two clock readings and no allocation beyond
-// the target's; one of an HTTP target allocates nothing either. An open loop adds handing the request to another goroutine, and
-// keeps as many goroutines as were ever in flight at one time. On Linux one
-// thread sleeps between the starts, precise to some tens of microseconds without
-// busy-waiting. Under testing/synctest the same code runs in virtual
-// time.
+// the target's; one of an HTTP target allocates nothing either. An open loop adds
+// handing the request to another goroutine, and keeps as many goroutines as were
+// ever in flight at one time. On Linux one thread sleeps between the starts,
+// precise to some tens of microseconds without busy-waiting. Under
+// testing/synctest the same code runs in virtual time.
 package loadgen

@@ -130,7 +130,7 @@ func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 	if err := h.compile(); err != nil {
 		return nil, err
 	}
-	if u.Scheme == "http" && !cfg.HTTP2 && isPlainHost(u.Host) && isPlainHost(sample.Host) && len(cfg.Body) <= maxRawBody {
+	if u.Scheme == "http" && !cfg.HTTP2 && isPlainHost(u.Host) && isPlainHost(sample.Host) && h.body.longest(cfg.Data) <= maxRawBody {
 		port := u.Port()
 		if port == "" {
 			port = "80"

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -109,7 +110,7 @@ type profile struct {
 }
 
 func newProfile(legs []Leg, seed uint64, random bool) *profile {
-	p := &profile{legs: legs, random: random, seed: seed}
+	p := &profile{legs: slices.Clone(legs), random: random, seed: seed}
 	for _, leg := range legs {
 		p.length += leg.For
 	}

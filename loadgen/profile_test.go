@@ -84,6 +84,18 @@ func TestASteadyProfileIsAConstantRate(t *testing.T) {
 	}
 }
 
+func TestAProfileKeepsItsLegs(t *testing.T) {
+	legs := []Leg{Steady(10, time.Second)}
+	even, random := Even(legs...), Random(1, legs...)
+	legs[0] = Steady(1, time.Second) // for the next profile
+	if got := len(slices.Collect(Times(even))); got != 10 {
+		t.Errorf("%d requests, want 10", got)
+	}
+	if !slices.Equal(slices.Collect(Times(random)), slices.Collect(Times(Random(1, Steady(10, time.Second))))) {
+		t.Error("the random requests follow another rate")
+	}
+}
+
 func TestRepeatFillsTheTime(t *testing.T) {
 	got := Repeat(25*time.Second, Leg{0, 100, 10 * time.Second})
 	want := []Leg{{0, 100, 10 * time.Second}, {0, 100, 10 * time.Second}, {0, 50, 5 * time.Second}}

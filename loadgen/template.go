@@ -86,6 +86,29 @@ func (t template) fixed() bool {
 	return true
 }
 
+// longest is the most bytes that the text of a request has, unless values are escaped.
+func (t template) longest(data *Data) (most int) {
+	rows := [][]string{nil}
+	if !t.fixed() && len(data.rows) > 0 {
+		rows = data.rows
+	}
+	for _, row := range rows {
+		length := 0
+		for i := range t {
+			switch p := &t[i]; p.column {
+			case literal:
+				length += len(p.text)
+			case number:
+				length += len("18446744073709551615")
+			default:
+				length += len(row[p.column])
+			}
+		}
+		most = max(most, length)
+	}
+	return most
+}
+
 var (
 	toURL   = strings.NewReplacer("{{", "%7B%7B", "}}", "%7D%7D")
 	fromURL = strings.NewReplacer("%7B%7B", "{{", "%7D%7D", "}}")

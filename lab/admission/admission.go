@@ -130,6 +130,8 @@ func (c Config) expect(part string) time.Duration {
 
 // measure is one run of a cell.
 func (c Config) measure(ctx context.Context, part string, j service.Job) (results.Run, error) {
+	ctx, end := context.WithCancel(ctx)
+	defer end() // of the service, too, if the run fails
 	srv, err := service.Start(ctx, c.Spec("", roleService, j))
 	if err != nil {
 		return results.Run{}, err

@@ -59,7 +59,7 @@ func calm(rungs []*rung, knee *rung) *Point {
 		}
 		for i := range r.points {
 			p := &r.points[i]
-			if len(p.Broken) == 0 && (found == nil || p.Latency.Mean < found.Latency.Mean || found.OK < few) {
+			if len(p.Broken) == 0 && (found == nil || found.OK < few || p.OK >= few && p.Latency.Mean < found.Latency.Mean) {
 				found = p
 			}
 		}

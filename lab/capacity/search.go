@@ -13,9 +13,8 @@ import (
 // It starts gently and doubles the rate until the SLO breaks, which is believed only if it
 // breaks twice. Between a rate that kept the SLO and one that broke it the next one is
 // where the service's own goodput under too much load says that the knee is, or halfway;
-// last, both ends are tried once more, for longer. After
-// every broken SLO the service has time to drain: requests at a low rate, until they take
-// as long as in the beginning.
+// last, both ends are tried once more, for longer. After every broken SLO the service has
+// time to drain: requests at a low rate, until they take as long as in the beginning.
 type Search struct {
 	Setup
 	rungs   []*rung // by rate

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -93,15 +94,15 @@ func (s SLO) String() string {
 	return strings.Join(append(parts, "errors="+numbers.Bound(100*s.Errors)+"%", "rejected="+numbers.Bound(100*s.Rejected)+"%"), ",")
 }
 
-// strictest is the bound that waiting breaks first, the widest the one of the highest
-// quantile; false without a latency in the SLO.
+// strictest is the shortest latency of the SLO; false if it has none.
 func (s SLO) strictest() (time.Duration, bool) {
 	if len(s.Latency) == 0 {
 		return 0, false
 	}
-	return slices.MinFunc(s.Latency, func(a, b Bound) int { return int(a.At - b.At) }).At, true
+	return slices.MinFunc(s.Latency, func(a, b Bound) int { return cmp.Compare(a.At, b.At) }).At, true
 }
 
+// widest is the longest latency of the SLO; 0 if it has none.
 func (s SLO) widest() time.Duration {
 	widest := time.Duration(0)
 	for _, b := range s.Latency {

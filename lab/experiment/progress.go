@@ -17,7 +17,7 @@ type Progress struct {
 	width int
 
 	mu      sync.Mutex
-	started time.Time
+	started time.Time     // zero: there is no live line, before start or after stop
 	active  []*activity   // the earliest first
 	rest    time.Duration // of what comes after them
 }
@@ -63,6 +63,9 @@ func (p *Progress) start(total time.Duration) (stop func()) {
 	return func() {
 		close(quit)
 		ended.Wait()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.started = time.Time{}
 		fmt.Fprint(p.w, clearLine)
 	}
 }
@@ -128,6 +131,9 @@ const (
 
 // draw repaints the live line. The caller holds mu.
 func (p *Progress) draw() {
+	if p.started.IsZero() {
+		return
+	}
 	var labels []string
 	var longest time.Duration // until what is going on should have ended
 	for _, a := range p.active {

@@ -15,9 +15,38 @@ import (
 
 func TestLinesAppearAboveTheLiveOne(t *testing.T) {
 	var out strings.Builder
-	fmt.Fprintln(experiment.NewProgress(&out, true, 40), "building")
-	if got := out.String(); !strings.HasPrefix(got, "\r\x1b[Kbuilding\n\r\x1b[K") {
-		t.Errorf("%q", got)
+	s := session(t, 1, 1)
+	s.Progress = experiment.NewProgress(&out, true, 40)
+	speaks := experiment.Cell{Setup: "s", Load: "l", Pattern: "a", Run: func(context.Context, experiment.Trial) (results.Run, error) {
+		fmt.Fprintln(s.Progress, "building")
+		return results.Run{}, nil
+	}}
+	if _, _, err := start(t, t.Context(), s, experiment.Plan{Cells: []experiment.Cell{speaks}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, live, _ := strings.Cut(out.String(), "\r\x1b[Kbuilding\n\r\x1b[K"); !strings.HasPrefix(live, "█") && !strings.HasPrefix(live, "░") {
+		t.Errorf("%q", out.String())
+	}
+}
+
+// Programs are built before it is known how much there is to do. Their lines once had one
+// beneath them that said 100 %.
+func TestWithoutASessionThereIsNoLiveLine(t *testing.T) {
+	var out strings.Builder
+	p := experiment.NewProgress(&out, true, 40)
+	fmt.Fprintln(p, "building")
+	if got := out.String(); got != "\r\x1b[Kbuilding\n" {
+		t.Errorf("before: %q", got)
+	}
+	s := session(t, 1, 1)
+	s.Progress = p
+	if _, _, err := start(t, t.Context(), s, experiment.Plan{Cells: []experiment.Cell{takes("a", 0)}}); err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	fmt.Fprintln(p, "written")
+	if got := out.String(); got != "\r\x1b[Kwritten\n" {
+		t.Errorf("after: %q", got)
 	}
 }
 

@@ -248,6 +248,29 @@ func TestADisturbedMeasurementIsMadeAgainAndSaysSoIfThatDoesNotHelp(t *testing.T
 	}
 }
 
+// It once made the session partial.
+func TestAFailureThatIsMeasuredAgainIsNone(t *testing.T) {
+	disturbed, calls := .5, 0
+	s := session(t, 1, 1)
+	s.Again = 1
+	s.Watch = func() func() float64 {
+		return func() float64 {
+			defer func() { disturbed = 0 }()
+			return disturbed
+		}
+	}
+	res, runs, err := start(t, t.Context(), s, experiment.Plan{Cells: []experiment.Cell{{Setup: "s", Load: "l", Pattern: "a", Expect: time.Hour,
+		Run: func(context.Context, experiment.Trial) (results.Run, error) {
+			if calls++; calls == 1 {
+				return results.Run{}, errors.New("out of breath")
+			}
+			return results.Run{Offered: 1}, nil
+		}}}})
+	if err != nil || calls != 2 || len(runs) != 1 || runs[0].Failed != "" || res.Partial != "" {
+		t.Errorf("%d calls, %+v, partial %q, %v", calls, runs, res.Partial, err)
+	}
+}
+
 func TestASessionGoesOnWhereItEnded(t *testing.T) {
 	var d runLog
 	e := made(experiment.Plan{Cells: []experiment.Cell{d.cell("a"), d.cell("b")},

@@ -140,8 +140,9 @@ func (r *sessionState) measure(ctx context.Context, label string, b batch, trial
 func (r *sessionState) keep(b batch, groups [][]results.Run, disturbed float64, took time.Duration, try int) (again bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	again = disturbed > 0 && try < r.Again && r.again+took <= r.plan.Expect(r.Repeats)/2
 	for i, g := range b {
-		if j := slices.IndexFunc(groups[i], failed); j >= 0 {
+		if j := slices.IndexFunc(groups[i], failed); j >= 0 && !again {
 			r.failures = append(r.failures, g.label()+": "+results.Gist(groups[i][j].Failed))
 		}
 	}
@@ -152,11 +153,10 @@ func (r *sessionState) keep(b batch, groups [][]results.Run, disturbed float64, 
 		}
 		r.add(run)
 	}
-	if disturbed == 0 || try >= r.Again || r.again+took > r.plan.Expect(r.Repeats)/2 {
-		return false, nil
+	if again {
+		r.again += took
 	}
-	r.again += took
-	return true, nil
+	return again, nil
 }
 
 func failed(run results.Run) bool { return run.Failed != "" }

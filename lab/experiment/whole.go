@@ -44,8 +44,14 @@ const mostLooks = 3
 // Run measures and judges. If ctx ends, what was measured until then is judged and
 // written. An error means that there is no result.
 func (w Whole) Run(ctx context.Context) (results.Session, []Part, error) {
-	if _, err := os.Stat(filepath.Join(w.Dir, results.ResultsFile)); err == nil {
-		return results.Session{}, nil, inputError{fmt.Errorf("%s holds the results of an earlier session; choose another folder, or go on with it by --resume: %w", w.Dir, fs.ErrExist)}
+	files := []string{filepath.Join(w.Dir, results.ResultsFile)}
+	for _, e := range w.Experiments {
+		files = append(files, filepath.Join(w.Dir, e.ID, results.RunsFile))
+	}
+	for _, path := range files {
+		if _, err := os.Stat(path); err == nil {
+			return results.Session{}, nil, inputError{fmt.Errorf("%s holds the results of an earlier session; choose another folder, or go on with it by --resume: %w", filepath.Dir(path), fs.ErrExist)}
+		}
 	}
 	session := results.Session{
 		Schema: results.SessionSchema, Started: time.Now().Truncate(time.Second), Machine: ThisMachine(), Revision: Revision(),
@@ -67,7 +73,7 @@ func (w Whole) Resume(ctx context.Context) (results.Session, []Part, error) {
 	if here := Revision(); session.Revision != here {
 		return results.Session{}, nil, inputError{fmt.Errorf("the session in %s was made by revision %s of the lab and this is %s: their runs cannot be compared; start a new session", w.Dir, session.Revision, here)}
 	}
-	w.Seed, w.Size, session.LeftOut = session.Seed, session.Size, nil
+	w.Seed, w.Size, session.LeftOut, session.Ended = session.Seed, session.Size, nil, time.Time{}
 	return w.run(ctx, session)
 }
 
@@ -230,7 +236,8 @@ func (r *wholeState) results() (out []Part) {
 	return out
 }
 
-// close ends the logs. What is without runs leaves nothing behind.
+// close ends the logs. A session that began and has no runs leaves nothing behind. One that
+// did not begin has written nothing: what is in its folder is of an earlier session.
 func (r *wholeState) close() {
 	for _, p := range r.parts {
 		if p.log != nil {
@@ -238,7 +245,7 @@ func (r *wholeState) close() {
 			p.log.Close()
 		}
 	}
-	if len(r.results()) == 0 {
+	if !r.began.IsZero() && len(r.results()) == 0 {
 		os.Remove(filepath.Join(r.Dir, results.ResultsFile))
 		os.Remove(r.Dir) // unless something else is in it
 	}

@@ -156,7 +156,12 @@ func TestAnInterruptedWholeSessionGoesOn(t *testing.T) {
 		if err != nil || len(parts) != 2 || parts[0].Results.Partial != "" || !strings.Contains(parts[1].Results.Partial, "2 of 5 runs") || len(session.LeftOut) != 1 {
 			t.Fatalf("%v, %d parts, %+v", err, len(parts), session.LeftOut)
 		}
+		var ended []bool // whenever it was written
+		w.Done = func(s *results.Session) { ended = append(ended, !s.Ended.IsZero()) }
 		session, parts, err = w.Resume(t.Context())
+		if n := len(ended); n < 2 || slices.Contains(ended[:n-1], true) || !ended[n-1] {
+			t.Errorf("it had ended: %v", ended)
+		}
 		if err != nil || len(parts) != 3 || len(session.LeftOut) != 0 || s.runs["Aa"] != 5 || s.runs["Ba"] != 6 || s.runs["Ca"] != 5 {
 			t.Fatalf("%v, %d parts, ran %v", err, len(parts), s.runs)
 		}
@@ -182,6 +187,47 @@ func TestAWholeSessionWithoutARunLeavesNothingBehind(t *testing.T) {
 	if _, _, err := w.Resume(t.Context()); !errors.Is(err, experiment.ErrInput) {
 		t.Errorf("nothing to go on with: %v", err)
 	}
+}
+
+// It once removed the results of the session that it could not go on with.
+func TestAWholeSessionThatCannotGoOnIsLeftAsItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s stage
+		w := whole(t, time.Minute, s.experiment("A", 0, always(0)))
+		if _, _, err := w.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		part, _, err := results.Read(filepath.Join(w.Dir, "A"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		part.Machine.CPU = "of another machine"
+		if err := results.WriteResults(filepath.Join(w.Dir, "A"), part); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := w.Resume(t.Context()); !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), "another machine") {
+			t.Errorf("%v", err)
+		}
+		if stored, err := results.ReadSession(w.Dir); err != nil || len(stored.Parts) != 1 {
+			t.Errorf("%+v, %v", stored, err)
+		}
+	})
+}
+
+// It once went on with it, whatever its settings were.
+func TestAWholeSessionDoesNotTakeTheSessionOfOneExperiment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s stage
+		w := whole(t, time.Minute, s.experiment("A", 0, always(0)))
+		one := session(t, 1, 2)
+		one.Dir = filepath.Join(w.Dir, "A")
+		if _, _, err := one.Run(t.Context(), w.Experiments[0], &settings{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := w.Run(t.Context()); !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), one.Dir) || s.runs["Aa"] != 2 {
+			t.Errorf("ran %v, %v", s.runs, err)
+		}
+	})
 }
 
 func TestWhatAWholeSessionTakesIsSaid(t *testing.T) {

@@ -107,6 +107,8 @@ func (m *measurement) start(ctx context.Context, name string, seed uint64) (*ser
 // capacity of the service: twice, for a disturbance makes the figure smaller, never
 // larger.
 func (m *measurement) prepare(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end() // of the service, too, if the run fails
 	srv, c, err := m.start(ctx, None, 1)
 	if err != nil {
 		return err
@@ -130,6 +132,8 @@ func (m *measurement) prepare(ctx context.Context) error {
 
 // run measures one contestant under one load.
 func (m *measurement) run(ctx context.Context, name string, x float64, seed uint64) (results.Run, error) {
+	ctx, end := context.WithCancel(ctx)
+	defer end() // of the service, too, if the run fails
 	srv, c, err := m.start(ctx, name, seed)
 	if err != nil {
 		return results.Run{}, err

@@ -186,6 +186,8 @@ const (
 // serveAndLoad starts the server, loads it over HTTP from this process and stops it.
 // If the server is killed, the run has the clients' results until then.
 func (j Job) serveAndLoad(ctx context.Context) (results.Run, error) {
+	ctx, end := context.WithCancel(ctx)
+	defer end() // of the service, too, if the run fails
 	srv, err := service.Start(ctx, contestant.Spec{Program: program, Role: RoleServer, Input: j, MemoryCap: j.memory()})
 	if err != nil {
 		return results.Run{}, err

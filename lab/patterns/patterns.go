@@ -64,8 +64,8 @@ const (
 	Optimized  = specimen.Optimized
 	Limiter    = "limiter" // only ours
 
-	Warm      = specimen.Warm // only of the published shape: the receiver gives every reply back
-	Uncleared = "uncleared"   // owned correctly, never cleared
+	Warm      = specimen.Warm      // only of the published shape: the receiver gives every reply back
+	Uncleared = specimen.Uncleared // owned correctly, never cleared
 )
 
 var contestants = []string{Naive, WorkerPool, Optimized, Limiter}

@@ -44,9 +44,12 @@ func (s *session) Facts() []fact {
 	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" || s.brief && slices.Contains(said, f.Name) })
 }
 
-// made is when it was made, and how long it took.
+// made is when it was made, and how long it took if it has ended.
 func made(from, to time.Time) string {
-	return pick(from.IsZero(), "", fmt.Sprintf("%s, in %v", from.UTC().Format("2 January 2006, 15:04 MST"), max(to.Sub(from), 0).Round(time.Second)))
+	if from.IsZero() {
+		return ""
+	}
+	return from.UTC().Format("2 January 2006, 15:04 MST") + pick(to.IsZero(), "", fmt.Sprintf(", in %v", max(to.Sub(from), 0).Round(time.Second)))
 }
 
 // howSure is what the judge promises, looks included.

@@ -137,7 +137,7 @@ func (ch chapter) Table() []table {
 		for _, a := range k.Answers {
 			figure, between := answer{Answer: a}.figure()
 			lines = append(lines, row{Cells: []string{strings.TrimSuffix(k.ID+" "+a.Part, " "), a.Setup + pick(a.Beside, ", for comparison", ""), kind(a.Verdict).Mark + " " + string(a.Verdict), figure, between,
-				a.Rule.Words(a.Unit), cmp.Or(publishedWords(a), none), pick(a.Floor > 0, margin(a), none), fmt.Sprint(a.Repeats)}})
+				a.Rule.Words(a.Unit), cmp.Or(a.Said(), none), pick(a.Floor > 0, margin(a), none), fmt.Sprint(a.Repeats)}})
 		}
 	}
 	return flat(lines, "claim", "set-up", "verdict", "measured", "interval", "rule", "published", "margin", "repeats")
@@ -153,15 +153,8 @@ func (k card) Undecided() string {
 
 // ruleWords are the rule, and the published value of the figure that it speaks of.
 func ruleWords(a results.Answer) string {
-	p := publishedWords(a)
+	p := a.Said()
 	return a.Rule.Words(a.Unit) + pick(p != "", " · published "+p, "")
-}
-
-func publishedWords(a results.Answer) string {
-	if len(a.Published) == 0 {
-		return ""
-	}
-	return strings.TrimPrefix(judge.Between(slices.Min(a.Published), slices.Max(a.Published)).Words(a.Unit), "exactly ")
 }
 
 // measured reports whether there is a figure at all.
@@ -245,7 +238,7 @@ func (a answer) interval(on chart.Scale) chart.Interval {
 		Figure: chart.Range{Low: low, High: high, Tip: "measured " + a.Interval()}, Repeats: a.Values,
 		Bands: bands(a.Answer), Margins: margins(a.Answer),
 	}
-	if said := publishedWords(a.Answer); said != "" {
+	if said := a.Said(); said != "" {
 		v.Published = []chart.Range{{Low: slices.Min(a.Published), High: slices.Max(a.Published), Tip: "published: " + said}}
 	}
 	return v

@@ -121,12 +121,12 @@ type summary struct {
 func (s *session) Summary() (out []summary) {
 	for _, c := range s.Results.Claims {
 		row := summary{Claim: c, Figure: none, Rule: none, Said: none}
-		if i := deciding(c); i >= 0 {
-			a := answer{Answer: c.Answers[i]}
-			row.Of = strings.TrimPrefix(strings.Join(filled(a.Part, a.Setup), ", "), ", ")
+		if deciding, ok := c.Deciding(); ok {
+			a := answer{Answer: deciding}
+			row.Of = strings.Join(filled(a.Part, a.Setup), ", ")
 			row.Figure, row.Between = a.figure()
 			row.Between = strings.TrimPrefix(row.Between, none)
-			row.Rule, row.Said = a.Rule.Words(a.Unit), cmp.Or(publishedWords(a.Answer), none)
+			row.Rule, row.Said = a.Rule.Words(a.Unit), cmp.Or(a.Said(), none)
 			if a.measured() {
 				low, high := a.reach()
 				row.Chart = a.interval(chart.Around(append([]float64{a.Measured, low, high, a.Rule.Low, a.Rule.Top}, a.Published...)...)).Small()
@@ -139,20 +139,3 @@ func (s *session) Summary() (out []summary) {
 
 // Roomy reports whether there is room for more than the verdicts and the main drawings.
 func (s *session) Roomy() bool { return s.detail > mainLoads }
-
-// deciding is the answer that made the verdict of the claim; -1: there is none.
-func deciding(c results.Claim) int {
-	at := -1
-	for i, a := range c.Answers {
-		if a.Beside {
-			continue
-		}
-		if a.Verdict == c.Verdict {
-			return i
-		}
-		if at < 0 {
-			at = i
-		}
-	}
-	return at
-}

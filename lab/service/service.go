@@ -115,7 +115,7 @@ type Service struct {
 	stop    context.CancelFunc
 }
 
-// Start starts a service.
+// Start starts a service. It ends with ctx, if Measure, Stop or End did not end it before.
 func Start(ctx context.Context, spec contestant.Spec) (*Service, error) {
 	var s Service
 	var err error

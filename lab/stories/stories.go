@@ -115,6 +115,8 @@ func (c Config) plan() (p experiment.Plan, err error) {
 
 // measure tells the story once.
 func (s story) measure(ctx context.Context, j job) (results.Run, error) {
+	ctx, end := context.WithCancel(ctx)
+	defer end() // of the service, too, if the run fails
 	spec := j.Spec("", roleService, j)
 	if s.spec != nil {
 		s.spec(&spec)
