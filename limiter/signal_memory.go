@@ -21,6 +21,9 @@ type memory struct {
 // cannot free reaches a share of the limit that GOMEMLIMIT or
 // debug.SetMemoryLimit sets; zero means 0.8. Beyond it a process spends its time
 // collecting, and then is killed. Without a memory limit its level is zero.
+//
+// The level is that of the last collection. What is allocated since is not in it: where
+// requests hold megabytes, take a smaller share, such as 0.7.
 func Memory(share float64) Signal {
 	if !(share > 0) {
 		share = defaultMemoryShare
