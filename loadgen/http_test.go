@@ -247,6 +247,7 @@ func TestABadHTTPConfigIsOneClearLine(t *testing.T) {
 	for want, cfg := range map[string]HTTPConfig{
 		`URL "": want http://`:               {},
 		`URL "localhost:80": want http://`:   {URL: "localhost:80"},
+		`URL "127.0.0.1:80/x": want http://`: {URL: "127.0.0.1:80/x"},
 		`URL "ftp://x": want`:                {URL: "ftp://x"},
 		`URL "http://": want`:                {URL: "http://"},
 		`URL "http://x:port"`:                {URL: "http://x:port"},

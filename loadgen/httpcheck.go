@@ -10,13 +10,13 @@ import (
 
 func parseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
-	if err != nil {
+	if err != nil && strings.Contains(s, "://") {
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err // without the verb and a second copy of the URL
 		}
 		return nil, fmt.Errorf("loadgen: URL %q: %w", s, err)
 	}
-	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return nil, fmt.Errorf("loadgen: URL %q: want http://host:port/path or https://host:port/path", s)
 	}
 	return u, nil
