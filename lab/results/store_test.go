@@ -289,6 +289,16 @@ func TestRunsOfAnotherExperimentAreRefused(t *testing.T) {
 	}
 }
 
+func TestAnExperimentDoesNotReplaceASession(t *testing.T) {
+	dir := t.TempDir()
+	if err := WriteSession(dir, Session{Schema: SessionSchema}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := CreateRunLog(dir); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("error %v, want fs.ErrExist", err)
+	}
+}
+
 func TestTwoSessionsDoNotShareAFolder(t *testing.T) {
 	dir := t.TempDir()
 	log, err := CreateRunLog(dir)
