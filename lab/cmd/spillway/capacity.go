@@ -82,15 +82,6 @@ func (c *capacityCmd) Run(env *environment) error {
 	}
 	env.status("")
 	result.Target = c.URL
-	if c.HTML != "" {
-		page, err := result.Page("spillway " + strings.Join(env.args, " "))
-		if err != nil {
-			return err
-		}
-		if err := results.WriteFile(c.HTML, []byte(page)); err != nil {
-			return fmt.Errorf("the page: %w", err)
-		}
-	}
 	if c.JSON {
 		if err := writeJSON(env.stdout, result); err != nil {
 			return err
@@ -99,6 +90,15 @@ func (c *capacityCmd) Run(env *environment) error {
 		result.Text(env.stdout)
 		if err := target.FirstError(); err != nil {
 			fmt.Fprintln(env.stdout, "\nFirst error:", err)
+		}
+	}
+	if c.HTML != "" {
+		page, err := result.Page("spillway " + strings.Join(env.args, " "))
+		if err != nil {
+			return err
+		}
+		if err := results.WriteFile(c.HTML, []byte(page)); err != nil {
+			return fmt.Errorf("the page: %w", err)
 		}
 	}
 	switch {

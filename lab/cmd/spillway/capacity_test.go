@@ -71,6 +71,17 @@ func TestCtrlCInACapacitySearchPrintsThePartialCurve(t *testing.T) {
 	}
 }
 
+func TestAPageThatCannotBeWrittenLosesNoResult(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { cancel() }))
+	defer server.Close()
+	var stdout, stderr bytes.Buffer
+	code := run(ctx, []string{"capacity", "--time", "10s", "--html", t.TempDir(), server.URL}, &stdout, &stderr)
+	if code != 1 || !strings.Contains(stdout.String(), "no knee") || !strings.Contains(stderr.String(), "the page: ") {
+		t.Errorf("exit code %d\n%s\n%s", code, stdout.String(), stderr.String())
+	}
+}
+
 func TestCompareAnswersByItsExitCode(t *testing.T) {
 	for _, c := range []struct {
 		code int
