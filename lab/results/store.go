@@ -193,6 +193,9 @@ func readResults(path string) (res Results, err error) {
 	if res.Looks < 0 || res.Looks > MaxRepeats {
 		return Results{}, fmt.Errorf("%s is damaged: it was looked at %d times", path, res.Looks)
 	}
+	if res.Repeats < 0 || res.Repeats > MaxRepeats {
+		return Results{}, fmt.Errorf("%s is damaged: it has %d repeats", path, res.Repeats)
+	}
 	if res.Schema != Schema {
 		return Results{}, fmt.Errorf("%s has schema %q, this program reads %q; use the version that wrote it", path, res.Schema, Schema)
 	}

@@ -299,6 +299,18 @@ func TestAnExperimentDoesNotReplaceASession(t *testing.T) {
 	}
 }
 
+func TestMoreRepeatsThanASessionMayHaveAreDamage(t *testing.T) {
+	dir := logged(t, nil)
+	for _, repeats := range []int{-1, MaxRepeats + 1} {
+		if err := WriteResults(dir, Results{Repeats: repeats}); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "damaged") {
+			t.Errorf("%d repeats: %v", repeats, err)
+		}
+	}
+}
+
 func TestTwoSessionsDoNotShareAFolder(t *testing.T) {
 	dir := t.TempDir()
 	log, err := CreateRunLog(dir)
