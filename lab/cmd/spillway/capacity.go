@@ -50,8 +50,10 @@ func (c *capacityCmd) Run(env *environment) error {
 	if err != nil {
 		return badInput(err)
 	}
-	if _, err := os.Stat(filepath.Dir(c.HTML)); err != nil { // of no file it is the folder here
+	if info, err := os.Stat(filepath.Dir(c.HTML)); err != nil { // of no file it is the folder here
 		return badInput(fmt.Errorf("the page: %w", err))
+	} else if !info.IsDir() {
+		return badInput(fmt.Errorf("the page: %s is no folder", filepath.Dir(c.HTML)))
 	}
 	target, err := c.target(env.ctx, c.URL)
 	if err != nil {
