@@ -115,6 +115,26 @@ func TestARequestOnAConnectionThatWasClosedIsSentAgainOnlyIfThatIsSafe(t *testin
 	}
 }
 
+func TestAnAnswerMayBeThereBeforeTheRequest(t *testing.T) {
+	sent := make(chan struct{})
+	url, _ := scripted(t, func(_ int64, c net.Conn) {
+		_, _ = io.WriteString(c, "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+		_ = c.(*net.TCPConn).CloseWrite()
+		close(sent)
+		_, _ = io.Copy(io.Discard, c) // as a server that lets its answer arrive
+	})
+	h := newHTTP(t, HTTPConfig{URL: url, Timeout: 10 * time.Second})
+	dial := h.raw.dial
+	h.raw.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		<-sent
+		return c, err
+	}
+	if o := h.Do(t.Context(), 0); o != Rejected {
+		t.Errorf("%v, %v", o, h.FirstError())
+	}
+}
+
 func TestANewConnectionThatGivesNoAnswerIsNotTriedAgain(t *testing.T) {
 	url, connections := scripted(t, func(_ int64, c net.Conn) { answering(c, "") })
 	h := newHTTP(t, HTTPConfig{URL: url})

@@ -39,7 +39,11 @@ func (c *conn) exchange(x call, request []byte, wants func(status int) bool) (st
 	}
 	defer c.end(x)
 	var writeErr error
-	c.written = c.asker.ask(request)
+	// A new connection may hold an answer already, of a server that refuses before it is
+	// asked. The poller has told of it, and would not tell again.
+	if !c.used.IsZero() {
+		c.written = c.asker.ask(request)
+	}
 	if c.written < len(request) {
 		var n int
 		n, writeErr = c.Write(request[c.written:])

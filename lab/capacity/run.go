@@ -46,7 +46,7 @@ func (c Config) check() error {
 		return fmt.Errorf("the time is %v: want at least 10s", c.Time)
 	case c.Timeout < 0:
 		return errors.New("the timeout cannot be negative")
-	case !(c.Traffic >= 0):
+	case !(c.Traffic >= 0) || math.IsInf(c.Traffic, 1):
 		return fmt.Errorf("the traffic is %v: want requests a second", c.Traffic)
 	}
 	return nil

@@ -49,6 +49,9 @@ func Command(line string, m Metric) Measure {
 			if !ok {
 				return math.NaN(), fmt.Errorf("the command %q printed no number", line)
 			}
+			if x < 0 {
+				return math.NaN(), fmt.Errorf("the command %q printed %v: want no negative number, since ratios are compared", line, x)
+			}
 			return x, nil
 		}
 		return took.Seconds() * 1000, nil

@@ -110,6 +110,7 @@ type wholeState struct {
 	agenda  agenda
 	running []errand
 	began   time.Time
+	wrote   bool // the results file of the folder
 }
 
 // partState is the state of one experiment of it.
@@ -156,7 +157,7 @@ func (r *wholeState) draft() error {
 		s.Dir, s.name, s.part = filepath.Join(r.Dir, e.ID), fmt.Sprintf("%s, %d of %d · ", e.ID, i+1, len(r.Experiments)), true
 		var p partState
 		var err error
-		if _, stat := os.Stat(filepath.Join(s.Dir, results.RunsFile)); stat == nil {
+		if info, stat := os.Stat(filepath.Join(s.Dir, results.RunsFile)); stat == nil && info.Size() > 0 {
 			p.sessionState, err = s.resume(e)
 		} else {
 			p.sessionState, err = s.draft(e, e.Config(r.Size))
@@ -211,6 +212,7 @@ func (r *wholeState) finish(ctx context.Context) error {
 
 // write stores what is known of the session.
 func (r *wholeState) write() error {
+	r.wrote = true
 	r.session.Parts, r.session.LeftOut = []results.Results{}, nil
 	for _, p := range r.parts {
 		switch {
@@ -236,8 +238,8 @@ func (r *wholeState) results() (out []Part) {
 	return out
 }
 
-// close ends the logs. A session that began and has no runs leaves nothing behind. One that
-// did not begin has written nothing: what is in its folder is of an earlier session.
+// close ends the logs. What is without runs leaves nothing behind, and what could not go
+// on stays as it was.
 func (r *wholeState) close() {
 	for _, p := range r.parts {
 		if p.log != nil {
@@ -245,7 +247,7 @@ func (r *wholeState) close() {
 			p.log.Close()
 		}
 	}
-	if !r.began.IsZero() && len(r.results()) == 0 {
+	if r.wrote && len(r.results()) == 0 {
 		os.Remove(filepath.Join(r.Dir, results.ResultsFile))
 		os.Remove(r.Dir) // unless something else is in it
 	}

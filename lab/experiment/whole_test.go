@@ -230,6 +230,46 @@ func TestAWholeSessionDoesNotTakeTheSessionOfOneExperiment(t *testing.T) {
 	})
 }
 
+func TestAWholeSessionThatCannotGoOnStaysAsItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s stage
+		w := whole(t, time.Minute, s.experiment("A", 0, always(0)))
+		if _, _, err := w.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(w.Dir, "A", results.ResultsFile), []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := w.Resume(t.Context()); !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), "damaged") {
+			t.Errorf("a part that is damaged: %v", err)
+		}
+		if _, err := results.ReadSession(w.Dir); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAPartThatWasKilledBeforeItsFirstRunBeginsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s stage
+		w := whole(t, time.Minute, s.experiment("A", 0, always(0)), s.experiment("B", 0, always(0)))
+		if _, _, err := w.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range []string{results.RunsFile, results.ResultsFile} {
+			if err := os.Remove(filepath.Join(w.Dir, "B", f)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(w.Dir, "B", results.RunsFile), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, parts, err := w.Resume(t.Context()); err != nil || len(parts) != 2 || s.runs["Aa"] != 5 || s.runs["Ba"] != 10 {
+			t.Errorf("%v, %d parts, ran %v", err, len(parts), s.runs)
+		}
+	})
+}
+
 func TestWhatAWholeSessionTakesIsSaid(t *testing.T) {
 	var s stage
 	w := whole(t, 5*time.Second, s.experiment("A", 0, always(0)), s.experiment("B", 0, always(0)))

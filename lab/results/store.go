@@ -23,7 +23,7 @@ type RunLog struct {
 }
 
 // CreateRunLog makes the folder if necessary and starts its runs file. A folder
-// that already holds runs is refused with an error that is fs.ErrExist: runs of
+// that already holds runs, or a session of several experiments, is refused with an error that is fs.ErrExist: runs of
 // two sessions must not mix, and measurements are never overwritten.
 func CreateRunLog(dir string) (*RunLog, error) {
 	_, err := os.Stat(dir)
@@ -32,6 +32,9 @@ func CreateRunLog(dir string) (*RunLog, error) {
 		return nil, fmt.Errorf("cannot make the results folder: %w; choose another one", err)
 	}
 	path := filepath.Join(dir, RunsFile)
+	if _, err := ReadSession(dir); err == nil {
+		return nil, fmt.Errorf("%s holds a session of several experiments; choose another folder: %w", dir, fs.ErrExist)
+	}
 	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 		return nil, fmt.Errorf("%s holds the runs of an earlier session; choose another folder or remove it: %w", dir, fs.ErrExist)
 	}
@@ -189,6 +192,9 @@ func readResults(path string) (res Results, err error) {
 	}
 	if res.Looks < 0 || res.Looks > MaxRepeats {
 		return Results{}, fmt.Errorf("%s is damaged: it was looked at %d times", path, res.Looks)
+	}
+	if res.Repeats < 0 || res.Repeats > MaxRepeats {
+		return Results{}, fmt.Errorf("%s is damaged: it has %d repeats", path, res.Repeats)
 	}
 	if res.Schema != Schema {
 		return Results{}, fmt.Errorf("%s has schema %q, this program reads %q; use the version that wrote it", path, res.Schema, Schema)

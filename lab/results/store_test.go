@@ -289,6 +289,28 @@ func TestRunsOfAnotherExperimentAreRefused(t *testing.T) {
 	}
 }
 
+func TestAnExperimentDoesNotReplaceASession(t *testing.T) {
+	dir := t.TempDir()
+	if err := WriteSession(dir, Session{Schema: SessionSchema}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := CreateRunLog(dir); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("error %v, want fs.ErrExist", err)
+	}
+}
+
+func TestMoreRepeatsThanASessionMayHaveAreDamage(t *testing.T) {
+	dir := logged(t, nil)
+	for _, repeats := range []int{-1, MaxRepeats + 1} {
+		if err := WriteResults(dir, Results{Repeats: repeats}); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "damaged") {
+			t.Errorf("%d repeats: %v", repeats, err)
+		}
+	}
+}
+
 func TestTwoSessionsDoNotShareAFolder(t *testing.T) {
 	dir := t.TempDir()
 	log, err := CreateRunLog(dir)

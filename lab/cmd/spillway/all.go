@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -288,9 +289,12 @@ func judgeSession(env *environment, dir string, s results.Session, asJSON bool) 
 	all := map[string][]results.Run{}
 	for _, id := range s.Experiments {
 		folder := filepath.Join(dir, id)
+		if info, err := os.Stat(filepath.Join(folder, results.RunsFile)); err != nil || info.Size() == 0 {
+			continue // it was left out
+		}
 		res, runs, err := results.Read(folder)
 		if err != nil {
-			continue // it was left out
+			return badInput(err)
 		}
 		e, err := find(res.Experiment)
 		if err != nil {

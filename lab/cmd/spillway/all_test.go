@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -54,5 +55,12 @@ func TestASessionIsJudgedAgain(t *testing.T) {
 	}
 	if code, stdout, _ := command(t, "lab", "judge", dir, "--json"); code != 0 || !strings.Contains(stdout, results.SessionSchema) {
 		t.Errorf("exit code %d, %s", code, stdout)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "reuse", results.ResultsFile), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr = command(t, "lab", "judge", dir)
+	if s, err := results.ReadSession(dir); code != 2 || !strings.Contains(stderr, "damaged") || err != nil || len(s.Parts) != 1 {
+		t.Errorf("a part that is damaged: exit code %d, %s, %d parts, %v", code, stderr, len(s.Parts), err)
 	}
 }

@@ -50,8 +50,10 @@ func (c *capacityCmd) Run(env *environment) error {
 	if err != nil {
 		return badInput(err)
 	}
-	if _, err := os.Stat(filepath.Dir(c.HTML)); err != nil { // of no file it is the folder here
+	if info, err := os.Stat(filepath.Dir(c.HTML)); err != nil { // of no file it is the folder here
 		return badInput(fmt.Errorf("the page: %w", err))
+	} else if !info.IsDir() {
+		return badInput(fmt.Errorf("the page: %s is no folder", filepath.Dir(c.HTML)))
 	}
 	target, err := c.target(env.ctx, c.URL)
 	if err != nil {
@@ -82,15 +84,6 @@ func (c *capacityCmd) Run(env *environment) error {
 	}
 	env.status("")
 	result.Target = c.URL
-	if c.HTML != "" {
-		page, err := result.Page("spillway " + strings.Join(env.args, " "))
-		if err != nil {
-			return err
-		}
-		if err := results.WriteFile(c.HTML, []byte(page)); err != nil {
-			return fmt.Errorf("the page: %w", err)
-		}
-	}
 	if c.JSON {
 		if err := writeJSON(env.stdout, result); err != nil {
 			return err
@@ -99,6 +92,15 @@ func (c *capacityCmd) Run(env *environment) error {
 		result.Text(env.stdout)
 		if err := target.FirstError(); err != nil {
 			fmt.Fprintln(env.stdout, "\nFirst error:", err)
+		}
+	}
+	if c.HTML != "" {
+		page, err := result.Page("spillway " + strings.Join(env.args, " "))
+		if err != nil {
+			return err
+		}
+		if err := results.WriteFile(c.HTML, []byte(page)); err != nil {
+			return fmt.Errorf("the page: %w", err)
 		}
 	}
 	switch {

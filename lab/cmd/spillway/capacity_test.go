@@ -24,6 +24,9 @@ func TestBadInputOfCapacityAndCompare(t *testing.T) {
 		"the largest rate":          {"capacity", "--max-rate", "0", server.URL},
 		"want at least 10s":         {"capacity", "--time", "1s", server.URL},
 		"the page":                  {"capacity", "--html", absent, server.URL},
+		"is no folder":              {"capacity", "--html", os.Args[0] + "/page.html", server.URL},
+		"the traffic is +Inf":       {"capacity", "--traffic", "inf", server.URL},
+		"want no negative number":   {"compare", "--metric", "printed", "echo -1", "echo -2"},
 		"no server answers":         {"capacity", "http://127.0.0.1:1"},
 		"rounds is 4":               {"compare", "--rounds", "4", "true", "true"},
 		"one of the two is a URL":   {"compare", server.URL, "true"},
@@ -67,6 +70,17 @@ func TestCtrlCInACapacitySearchPrintsThePartialCurve(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	code := run(ctx, []string{"capacity", "--slo", "p50=30s", "--time", "10s", server.URL}, &stdout, &stderr)
 	if code != 130 || !strings.Contains(stdout.String(), "10/s") || !strings.Contains(stdout.String(), "partial") {
+		t.Errorf("exit code %d\n%s\n%s", code, stdout.String(), stderr.String())
+	}
+}
+
+func TestAPageThatCannotBeWrittenLosesNoResult(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { cancel() }))
+	defer server.Close()
+	var stdout, stderr bytes.Buffer
+	code := run(ctx, []string{"capacity", "--time", "10s", "--html", t.TempDir(), server.URL}, &stdout, &stderr)
+	if code != 1 || !strings.Contains(stdout.String(), "no knee") || !strings.Contains(stderr.String(), "the page: ") {
 		t.Errorf("exit code %d\n%s\n%s", code, stdout.String(), stderr.String())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -87,6 +88,7 @@ func (c *loadCmd) Run(env *environment) (err error) {
 	}
 	live := &liveView{env: env}
 	if c.CSV != "" {
+		_, stat := os.Stat(c.CSV)
 		f, failed := os.Create(c.CSV)
 		if failed != nil {
 			return badInput(fmt.Errorf("--csv: %w", failed))
@@ -95,7 +97,7 @@ func (c *loadCmd) Run(env *environment) (err error) {
 		writeIntervalNames(live.lines)
 		defer func() {
 			err = errors.Join(err, live.lines.failed(), f.Close())
-			if isBadInput(err) {
+			if isBadInput(err) && errors.Is(stat, fs.ErrNotExist) {
 				err = errors.Join(err, os.Remove(c.CSV))
 			}
 		}()

@@ -132,6 +132,16 @@ func TestEachIntervalIsALineOfCSV(t *testing.T) {
 	}
 }
 
+func TestBadInputRemovesNoFileThatWasThere(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	path := filepath.Join(write(t, map[string]string{"device": ""}), "device")
+	code, _, stderr := command(t, "load", "--rate", "1e12", "--csv", path, server.URL)
+	if _, err := os.Stat(path); code != 2 || err != nil {
+		t.Errorf("exit code %d, %v, %s", code, err, stderr)
+	}
+}
+
 func TestALoadSaysWhatItCostItsGenerator(t *testing.T) {
 	if usage.CPU() == 0 {
 		t.Skip("this system does not tell the processor time of a process")
