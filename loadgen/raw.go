@@ -173,5 +173,5 @@ func (cs *connections) open(x call) (*conn, error) {
 		}
 		return nil, err
 	}
-	return &conn{Conn: nc, asker: newAsker(nc), answers: newAnswers(nc)}, nil
+	return &conn{Conn: nc, answers: newAnswers(nc)}, nil
 }

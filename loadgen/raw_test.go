@@ -345,3 +345,22 @@ func TestOverHTTPAnOpenLoopTellsTheTruthAboutStalls(t *testing.T) {
 		}
 	})
 }
+
+// As servers with a lingering close do. The next request once waited for an answer on the
+// old connection.
+func TestAServerMayHalfCloseAfterAnAnswer(t *testing.T) {
+	url, _ := scripted(t, func(_ int64, c net.Conn) {
+		if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+			return
+		}
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		_ = c.(*net.TCPConn).CloseWrite()
+		_, _ = io.Copy(io.Discard, c)
+	})
+	h := newHTTP(t, HTTPConfig{URL: url, Timeout: 10 * time.Second})
+	for range 100 {
+		if o := h.Do(t.Context(), 0); o != OK {
+			t.Fatalf("%v, %v", o, h.FirstError())
+		}
+	}
+}

@@ -15,7 +15,6 @@ var errNoAnswer = errors.New("the server closed the connection before it answere
 // conn is a connection with its buffers. One goroutine uses it at a time.
 type conn struct {
 	net.Conn
-	asker   *asker
 	answers answers
 	out     []byte // the request
 	filled  []byte // its body, if it has placeholders
@@ -38,17 +37,8 @@ func (c *conn) exchange(x call, request []byte, wants func(status int) bool) (st
 		return 0, err
 	}
 	defer c.end(x)
-	var writeErr error
-	// A new connection may hold an answer already, of a server that refuses before it is
-	// asked. The poller has told of it, and would not tell again.
-	if !c.used.IsZero() {
-		c.written = c.asker.ask(request)
-	}
-	if c.written < len(request) {
-		var n int
-		n, writeErr = c.Write(request[c.written:])
-		c.written += n
-	}
+	written, writeErr := c.Write(request)
+	c.written = written
 	if writeErr != nil && errors.Is(writeErr, os.ErrDeadlineExceeded) {
 		return 0, writeErr
 	}
