@@ -54,6 +54,19 @@ func ParsePriority(text string) (Priority, error) {
 	return Normal, fmt.Errorf("spillway: unknown priority %.20q: use low, normal, high or critical", text)
 }
 
+// MarshalText returns what String does, so that JSON and logs have the name, as a key of
+// a map too.
+func (p Priority) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText is ParsePriority. An error leaves the priority as it was.
+func (p *Priority) UnmarshalText(text []byte) error {
+	parsed, err := ParsePriority(string(text))
+	if err == nil {
+		*p = parsed
+	}
+	return err
+}
+
 // WithPriority returns a context that carries p to every limiter and pool the
 // work passes on its way. It allocates; middleware calls it once a request.
 func WithPriority(ctx context.Context, p Priority) context.Context {
@@ -97,7 +110,7 @@ var ErrRejected = errors.New("spillway: rejected")
 // nothing.
 type Rejection struct {
 	Reason     Reason
-	Cause      string        // the name of the user's signal when Reason is Signal, else empty
+	Cause      string        // the name of the user's signal when Reason is Signal, or of the lease when it is Budget; else empty
 	RetryAfter time.Duration // when capacity is expected; zero means no advice
 	Waited     time.Duration // how long the caller waited before that
 }
@@ -130,6 +143,7 @@ const (
 	Scheduler                          // runnable goroutines wait too long for a processor
 	Signal                             // a user's signal; Rejection.Cause names it
 	Quota                              // this caller's own share is used up
+	Budget                             // this process's share of what replicas share is used up, or over; Rejection.Cause names it
 	Draining                           // the intake is closed, what was accepted is being finished
 	Closed                             // closed
 )
@@ -137,7 +151,7 @@ const (
 var reasons = [...]string{
 	QueueFull: "queue_full", WaitTooLong: "wait_too_long", DeadlineTooClose: "deadline_too_close",
 	Preempted: "preempted", Memory: "memory", Scheduler: "scheduler", Signal: "signal",
-	Quota: "quota", Draining: "draining", Closed: "closed",
+	Quota: "quota", Budget: "budget", Draining: "draining", Closed: "closed",
 }
 
 // Reasons returns every reason, in order. Metrics use it to list them all.
@@ -155,6 +169,22 @@ func (r Reason) String() string {
 		return reasons[r]
 	}
 	return fmt.Sprintf("reason(%d)", uint8(r))
+}
+
+// MarshalText returns what String does, so that JSON and logs have the name, as a key of
+// a map too.
+func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText takes what MarshalText returns for a reason that exists. An error leaves
+// the reason as it was.
+func (r *Reason) UnmarshalText(text []byte) error {
+	for i, name := range reasons {
+		if name != "" && name == string(text) {
+			*r = Reason(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("spillway: unknown reason %.30q", text)
 }
 
 // DrainError reports a drain whose context ended before the work did.

@@ -2,10 +2,13 @@ package spillway
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -97,6 +100,37 @@ func TestPrioritiesFromText(t *testing.T) {
 	}
 }
 
+// Statistics once had numbers for keys in JSON, which say nothing to a reader.
+func TestPrioritiesAndReasonsAreNamesInJSON(t *testing.T) {
+	type figures struct {
+		ByPriority map[Priority]int
+		ByReason   map[Reason]int
+		One        Priority
+		Last       Reason
+	}
+	all := figures{ByPriority: map[Priority]int{}, ByReason: map[Reason]int{}, One: Low, Last: Closed}
+	for p := Low; p <= Critical; p++ {
+		all.ByPriority[p] = int(p) + 10
+	}
+	for _, r := range Reasons() {
+		all.ByReason[r] = int(r)
+	}
+	text, err := json.Marshal(all)
+	if err != nil || !strings.Contains(string(text), `"critical":12`) || !strings.Contains(string(text), `"queue_full":1`) || !strings.Contains(string(text), `"Last":"closed"`) {
+		t.Errorf("%s, %v", text, err)
+	}
+	var back figures
+	if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(back, all) {
+		t.Errorf("%+v, %v", back, err)
+	}
+	for _, unknown := range []string{"", "urgent", "priority(9)", "reason(0)", "Queue_Full"} {
+		p, r := High, Memory
+		if p.UnmarshalText([]byte(unknown)) == nil || r.UnmarshalText([]byte(unknown)) == nil || p != High || r != Memory {
+			t.Errorf("%q was taken: %v, %v", unknown, p, r)
+		}
+	}
+}
+
 func TestARejectionMatchesErrRejectedAlsoWhenWrapped(t *testing.T) {
 	var err error = &Rejection{Reason: Signal, Cause: "db_pool_wait", RetryAfter: 2 * time.Second}
 	err = fmt.Errorf("lookup: %w", err)
@@ -121,7 +155,7 @@ func TestEveryReasonHasItsOwnName(t *testing.T) {
 			seen[name] = true
 		}
 	}
-	if len(seen) != 10 || Reason(0).String() != "reason(0)" || Reason(99).String() != "reason(99)" {
+	if len(seen) != 11 || Reason(0).String() != "reason(0)" || Reason(99).String() != "reason(99)" {
 		t.Fatalf("%d reasons", len(seen))
 	}
 }

@@ -131,7 +131,7 @@ func ExampleRefuse() {
 // A framework with its own way to answer asks for the figures.
 func ExampleRefusalOf() {
 	f, refused := admissionhttp.RefusalOf(&spillway.Rejection{Reason: spillway.Quota, RetryAfter: 20 * time.Second})
-	fmt.Println(refused, f.Status, f.Reason, f.RetryAfter >= 10)
+	fmt.Println(refused, f.Status, f.Reason, f.RetryAfter > 0)
 	_, refused = admissionhttp.RefusalOf(errors.New("another error"))
 	fmt.Println(refused)
 	// Output:

@@ -219,10 +219,9 @@ func wholeSeconds(d time.Duration) int {
 	return int((min(max(d, 1), longestAdvice) + time.Second - 1) / time.Second)
 }
 
-// spread returns a time from half of d to one and a half of it, so that those who
-// are refused together do not come back together. Where that ends at longestAdvice, d
-// is cut and not the jitter.
+// spread returns a time up to twice d, so that those who are refused together do not come
+// back together, nor leave a gap before the first of them. Where that ends at
+// longestAdvice, d is cut and not the jitter.
 func spread(d time.Duration) time.Duration {
-	d = min(d, longestAdvice*2/3)
-	return d/2 + rand.N(d+1)
+	return rand.N(2*min(d, longestAdvice/2) + 1)
 }

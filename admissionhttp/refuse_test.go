@@ -43,7 +43,7 @@ func TestWhatARefusalSays(t *testing.T) {
 		after, err := strconv.Atoi(w.Header().Get("Retry-After"))
 		if w.Code != want || p.Status != want || !strings.HasSuffix(p.Type, kind) || p.Title == "" || p.Detail == "" ||
 			p.Reason != reason.String() || w.Header().Get(admissionhttp.HeaderReason) != p.Reason ||
-			err != nil || after < 5 || after > 15 || w.Header().Get("Cache-Control") != "no-store" ||
+			err != nil || after < 1 || after > 20 || w.Header().Get("Cache-Control") != "no-store" ||
 			w.Header().Get("ETag") != "" || w.Header().Get("Content-Length") != strconv.Itoa(w.Body.Len()) {
 			t.Errorf("%v: %d %v %s", reason, w.Code, w.Header(), w.Body)
 		}
@@ -54,6 +54,15 @@ func TestWhatARefusalSays(t *testing.T) {
 		if closes := w.Header().Get("Connection") == "close"; closes != stops {
 			t.Errorf("%v: closes %v", reason, closes)
 		}
+	}
+}
+
+// A budget that replicas share is used up, or its engine is away: nothing is wrong with
+// the caller, who was told 429.
+func TestABudgetIsNoQuotaOfTheCaller(t *testing.T) {
+	f, ok := admissionhttp.RefusalOf(&spillway.Rejection{Reason: spillway.Budget, Cause: "lease of orders"})
+	if !ok || f.Status != http.StatusServiceUnavailable || f.Reason != "budget" || strings.Contains(f.Detail, "orders") {
+		t.Errorf("%v, %+v", ok, f)
 	}
 }
 

@@ -179,6 +179,8 @@ func meaning(r spillway.Reason) string {
 		return "a signal of yours is over its bound"
 	case spillway.Quota:
 		return "the caller's own share is used up"
+	case spillway.Budget:
+		return "this replica's share of a budget is used up, or over"
 	case spillway.Draining:
 		return "the intake is closed, work is being finished"
 	case spillway.Closed:
