@@ -13,11 +13,11 @@ import (
 // throughput. A law that guesses drifts up with the queue it makes, or ratchets
 // down on noise. This one looks: it changes the limit, measures a cohort of the
 // requests admitted after the change, and keeps the change only if latency
-// followed as it must.
+// answered as it should.
 //
 //   - A raise is kept if latency did not follow it: below the knee more
 //     concurrency is free. It is tried whenever every slot is in use, more
-//     rarely where the trial itself costs throughput.
+//     rarely where the trial itself costs throughput or stays refused.
 //   - A cut is kept if latency fell with it: what was cut was only waiting. If
 //     not, the backend itself is slower; the limit is restored and the baseline
 //     moved.
@@ -34,8 +34,8 @@ import (
 // caller ended would have taken at least that long.
 //
 // The law has three parts: an estimator makes readings of what ends, a trial
-// compares them, and a policy says what to do. It waits while an outside limit keeps
-// it from testing its own.
+// compares them, with a second opinion from the pace, and a policy says what to do.
+// It waits while an outside limit keeps it from testing its own.
 type Adaptive struct {
 	claimed
 	aim   aim
@@ -50,6 +50,8 @@ type Adaptive struct {
 	floored bool // a higher limit was enforced in the last cohort
 	held    mean // latency at the held limit
 	heldAt  float64
+	pace    pace // since the limit was set
+	rough   roughness
 	busy    int     // readings in a row in which every slot was in use
 	trimmed float64 // small cuts since the last trial, as a logarithm
 
@@ -73,6 +75,7 @@ type schedule struct {
 type raises struct {
 	next   time.Duration // not before
 	streak int           // kept in a row
+	vain   int           // refused in a row, since a change of the limit was kept or the baseline moved
 	stride float64       // the size of the next, as a share of the limit: a refused one halves it, a kept one doubles it
 	target float64       // where the knee may be, from the last change; zero: no idea
 }
@@ -192,5 +195,5 @@ func (a *Adaptive) set(now time.Duration, p phase, to float64, why string) {
 	if to < a.limit {
 		a.est.drain(now)
 	}
-	a.limit, a.why = to, why
+	a.limit, a.why, a.pace = to, why, pace{}
 }

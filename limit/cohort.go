@@ -38,7 +38,8 @@ type cohort struct {
 // reading is what a cohort tells.
 type reading struct {
 	at        time.Duration
-	took      time.Duration // to collect it
+	took      time.Duration // to collect it, while anything ran
+	admitted  float64       // meanwhile, others too
 	level     float64       // mean logarithm of the time in the backend, of the fastest four in five
 	spread    float64       // standard deviation of the same
 	n         float64       // times behind it

@@ -19,8 +19,8 @@ const (
 const (
 	firstCut   = time.Second
 	cutSoon    = 500 * time.Millisecond
-	cutLatest  = 15 * time.Second
-	cutShareOf = 40 // a cut on schedule may take one part in so many of the time
+	cutLatest  = 15 * time.Second // or later, for cutShareOf
+	cutShareOf = 40               // a cut on schedule may take one part in so many of the time
 	afterSlow  = time.Second
 )
 
@@ -78,8 +78,9 @@ func (a *Adaptive) tryLess(r reading, to, inFlight float64, before mean, suspici
 	if suspicion {
 		why = "latency rose: is it our queue?"
 	}
+	pace := a.pace
 	a.set(r.at, cutting, min(to, from-1), why)
-	a.trial = trial{from: from, restore: restore, to: a.limit, inFlight: inFlight, before: before, suspicion: suspicion}
+	a.trial = trial{from: from, restore: restore, to: a.limit, inFlight: inFlight, before: before, paced: pace, suspicion: suspicion}
 }
 
 // judgeCut decides about a cut.
@@ -90,7 +91,7 @@ func (a *Adaptive) judgeCut(r reading) {
 		t.to = min(a.limit, t.from)
 	}
 	err := a.est.between(t.after.n, t.before.n)
-	switch v, _ := t.judge(a.aim.cutTest(), err); v {
+	switch v, _ := t.judge(a.aim.cutTest(), err, &a.pace, a.rough.spread(a.est.deviation())); v {
 	case undecided:
 	case untested: // something else holds it up: there is nothing to cut, and what is measured is the baseline
 		a.proven, a.base, a.held = true, t.after, mean{}
@@ -109,7 +110,7 @@ func (a *Adaptive) keepCut(r reading, err float64) {
 	less, fell := t.changed()
 	a.held, a.heldAt = t.after, t.ran.level
 	a.phase = holding
-	a.cuts.every = cutSoon
+	a.cuts.every, a.raises.vain = cutSoon, 0
 	if a.raises.target = t.inFlight * math.Exp(-fell/degrades); t.suspicion {
 		a.loseCapacity(r)
 	}
@@ -151,17 +152,25 @@ func (a *Adaptive) undoCut(r reading) {
 		a.good = t.restore
 	}
 	why := "no hidden queue"
+	looked := a.proven && !t.suspicion
 	if !a.proven {
 		a.proven, a.base = true, t.after
 	}
-	if math.Abs(t.after.level-a.base.level) > max(slower, 3*a.est.error(t.after.n)) {
+	switch err := a.est.error(t.after.n); {
+	case looked && t.after.level-max(t.before.level, a.base.level) > max(slower, 3*err):
+		// It took longer with less at once, as where a backend waits until a batch is full.
+		// Neither a baseline nor a reason to look again soon; should the backend have become
+		// slower just now, the next reading says so.
+		why = "less at once takes longer"
+		a.cuts.every = min(3*a.cuts.every, cutLatest)
+	case math.Abs(t.after.level-a.base.level) > max(slower, 3*err):
 		why = "the backend itself is slower"
 		a.base = t.after
-		a.cuts.every = cutSoon
+		a.cuts.every, a.raises.vain = cutSoon, 0
 		if a.aim.jobs { // and if what is slower is a wait, much more may run
 			a.raises.stride = maxStep
 		}
-	} else {
+	default:
 		a.flat(t.after)
 		// Hours in which nothing came are not what the trial cost: its members take
 		// what Little's law says, at most ten times that where tails are heavy.

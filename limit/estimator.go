@@ -12,19 +12,24 @@ type estimator struct {
 	cohort   cohort
 	classes  classes
 	admitted uint64 // requests, the number of the latest
+	began    uint64 // admitted before the cohort did
 	draining bool   // until no more run than may
 	since    time.Duration
-	bound    float64 // how often the usual time a cohort may take
-	usual    float64 // how long work takes, nanoseconds; 0: not known
-	spread   float64 // of the logarithm of a time
-	readings float64 // behind it
-	wasted   float64 // share of the slots' work, of late, that is in the level and came to nothing
-	rate     float64 // admissions per second
+	idle     time.Duration // of the cohort's time, in which nothing ran
+	empty    time.Duration // when the last of what ran ended,
+	quiet    bool          // and nothing has run since
+	bound    float64       // how often the usual time a cohort may take
+	usual    float64       // how long work takes, nanoseconds; 0: not known
+	spread   float64       // of the logarithm of a time
+	readings float64       // behind it
+	wasted   float64       // share of the slots' work, of late, that is in the level and came to nothing
+	rate     float64       // admissions per second
 	latest   reading
 }
 
 const (
 	firstSpread = 0.3 // of times, before any is measured
+	spreadTimes = 3   // more than one, until a reading's own spread counts in full
 	// A cohort whose last member was admitted that many of the usual times ago, and
 	// at least leastOverdue, is not waited for: one request that hangs must not stop
 	// the law. If more than half of it hangs it is given up, and the next may take
@@ -36,7 +41,7 @@ const (
 )
 
 func newEstimator(aim *aim) estimator {
-	return estimator{aim: aim, spread: firstSpread, bound: overdueTimes}
+	return estimator{aim: aim, spread: firstSpread, bound: overdueTimes, quiet: true}
 }
 
 // enforced is how many slots may be in use, if the law wants that many.
@@ -49,6 +54,9 @@ func (l Load) enforced(limit int) int {
 
 func (e *estimator) admit(at time.Duration, load Load, limit int) {
 	e.admitted++
+	if e.quiet {
+		e.idle, e.quiet = e.idle+at-e.empty, false
+	}
 	if !e.draining {
 		e.cohort.admit(e.admitted, at, load, load.enforced(limit))
 	}
@@ -67,6 +75,7 @@ const (
 // that classes of work were found to differ: what was measured before cannot be
 // compared.
 func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled bool) {
+	e.empty, e.quiet = s.End, load.InFlight == 0
 	if e.draining {
 		if load.InFlight <= max(limit, load.Enforced) || e.overdue(s.End, e.since) {
 			return restart, false
@@ -84,6 +93,8 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 	late := e.cohort.members >= e.cohort.want && e.overdue(s.End, e.cohort.last)
 	switch {
 	case e.cohort.read(s.End, &e.classes, late, &e.latest):
+		e.latest.admitted = float64(e.admitted - e.began)
+		e.latest.took = max(e.latest.took-e.idle, 0)
 		e.enter(&e.latest)
 		return read, rescaled
 	case late:
@@ -105,7 +116,9 @@ func (e *estimator) overdue(now, since time.Duration) bool {
 func (e *estimator) enter(r *reading) {
 	if !r.blind {
 		e.readings++
-		e.spread += max(0.2, 1/e.readings) * (r.spread - e.spread)
+		// One time has no spread, and two or three say little of it: where most work
+		// fails there are no more, and chance would pass for certainty.
+		e.spread += max(0.2, 1/e.readings) * min((r.n-1)/spreadTimes, 1) * (r.spread - e.spread)
 		e.usual = math.Exp(r.level)
 	}
 	if r.perSecond > 0 {
@@ -131,7 +144,7 @@ func (e *estimator) drain(now time.Duration) {
 // begin starts a cohort of about want members after skip admissions. Work usually
 // takes the exponential of usual, and clearly too long above that of slow.
 func (e *estimator) begin(now time.Duration, want, usual, slow float64, skip uint64) {
-	e.draining = false
+	e.draining, e.began, e.idle = false, e.admitted, 0
 	// Of a multiple of five, four in five is exact: small cohorts and large ones
 	// leave out the same share.
 	e.cohort.begin(e.admitted+1+skip, int(math.Ceil(want/5))*5, usual, slow, now)

@@ -56,8 +56,9 @@ func (a *Adaptive) decide(r reading) {
 	}
 	if r.saturated {
 		a.busy++
+		a.pace.add(r, &a.rough)
 	} else {
-		a.busy = 0
+		a.busy, a.pace = 0, pace{}
 	}
 	if losing {
 		policy[a.phase][lossy](a, r)
@@ -123,6 +124,7 @@ func (a *Adaptive) addHeld(r reading) bool {
 // change. How much of it is queueing is not known, so a cut is due soon.
 func (a *Adaptive) becameFaster(now time.Duration, m mean) {
 	a.base = m
+	a.raises.vain = 0
 	a.cuts.next, a.cuts.every = min(a.cuts.next, now+2*cutSoon), cutSoon
 }
 

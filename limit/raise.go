@@ -11,6 +11,7 @@ const (
 	raisePause  = 200 * time.Millisecond
 	raiseLatest = 5 * time.Second
 	raiseCost   = 0.015       // the share of throughput that trials upward may cost
+	maxVain     = 5           // refusals in a row, each of which doubles the pause
 	recallCost  = 0.04        // the same while lost capacity may return,
 	recallFor   = time.Minute // which is so long
 	recallFrom  = 1.3         // of the limit: capacity lost by less is found by ordinary raises
@@ -65,9 +66,9 @@ func (a *Adaptive) finest(n float64) float64 {
 }
 
 func (a *Adaptive) tryMore(r reading, to, inFlight float64, before mean) {
-	from := a.limit
+	from, pace := a.limit, a.pace
 	a.set(r.at, raising, max(to, from+1), "is more concurrency free?")
-	a.trial = trial{from: from, restore: from, to: a.limit, inFlight: inFlight, before: before}
+	a.trial = trial{from: from, restore: from, to: a.limit, inFlight: inFlight, before: before, paced: pace}
 }
 
 // judgeRaise decides about a raise.
@@ -75,7 +76,7 @@ func (a *Adaptive) judgeRaise(r reading) {
 	t := &a.trial
 	t.enter(r)
 	err := a.est.between(t.after.n, t.before.n)
-	switch v, margin := t.judge(a.aim.raiseTest(), err); v {
+	switch v, margin := t.judge(a.aim.raiseTest(), err, &a.pace, a.rough.spread(a.est.deviation())); v {
 	case undecided:
 	case untested: // only what ran is known to be fine
 		a.raises.streak = 0
@@ -91,6 +92,7 @@ func (a *Adaptive) judgeRaise(r reading) {
 func (a *Adaptive) keepRaise(r reading, err float64) {
 	t, u := &a.trial, &a.raises
 	u.streak++
+	u.vain = 0
 	if ran := math.Round(mostBeyond * t.ran.level); ran < a.limit { // more than that was not tried
 		a.set(r.at, holding, max(t.from, ran), "no more ran")
 	}
@@ -132,15 +134,20 @@ func (a *Adaptive) undoRaise(r reading, err float64, clearly bool) {
 	more, rose := t.changed()
 	knee := t.ran.level * math.Exp(-max(rose+err, 0))
 	a.set(r.at, holding, min(max(t.from, knee), t.to), "latency rose with it")
+	if a.limit == t.from && !a.recalls(r.at) {
+		a.pace = t.paced // nothing has changed
+	}
 	u.target = t.ran.level * math.Exp(-max(rose, 0)/degrades)
 	u.next = r.at + a.raisePause(r, more, rose)
+	u.vain++
 	if u.stride > a.finest(t.before.n) && t.to > t.from+1 {
 		u.next = r.at // it went too far, not the wrong way
 	}
 }
 
 // raisePause is how long to wait after a refused raise, for what it cost in
-// throughput.
+// throughput. It doubles while the answer stays the same and no lost capacity is
+// expected back, since callers wait longer during a trial.
 func (a *Adaptive) raisePause(r reading, more, rose float64) time.Duration {
 	lost := 1 - math.Exp(-min(max(rose-more, 0), more)) // throughput, during the trial
 	spent := r.took * time.Duration(a.trial.cohorts)
@@ -148,5 +155,9 @@ func (a *Adaptive) raisePause(r reading, more, rose float64) time.Duration {
 	if a.recalls(r.at) {
 		share = recallCost
 	}
-	return min(max(raisePause, time.Duration(lost*float64(spent)/share), 2*r.took), raiseLatest)
+	pause := max(raisePause, time.Duration(lost*float64(spent)/share), 2*r.took)
+	if !a.recalls(r.at) {
+		pause <<= min(a.raises.vain, maxVain)
+	}
+	return min(pause, raiseLatest)
 }

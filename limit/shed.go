@@ -72,7 +72,7 @@ func (a *Adaptive) stopShedding(r reading) {
 		a.set(r.at, holding, max(a.trial.restore, a.limit), "as much is lost at any limit")
 		return
 	}
-	a.phase, a.sheds.every = holding, shedSoon
+	a.phase, a.sheds.every, a.raises.vain = holding, shedSoon, 0
 	a.raises.next, a.cuts.next = r.at, r.at
 	a.loseCapacity(r)
 }

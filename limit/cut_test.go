@@ -1,0 +1,42 @@
+package limit
+
+import (
+	"testing"
+	"time"
+)
+
+// The backend waits up to 100 ms for a batch of 32. A cut below that made work take six
+// times as long, which was taken for the backend's own slowdown: the baseline moved there,
+// and the next cut came half a second later, for ever. A quarter of the throughput was lost.
+func TestACutThatMakesWorkTakeLongerIsNotRepeatedSoon(t *testing.T) {
+	a := NewAdaptive()
+	a.phase, a.limit, a.known, a.proven = holding, 38, true, true
+	a.base = mean{logOf(18 * time.Millisecond), 64}
+	a.cuts.every = 2 * time.Second
+	before := a.base
+	at := 10 * time.Second
+	a.tryLess(reading{at: at}, 30, 38, before, false)
+	a.judgeCut(reading{at: at, took: time.Second, level: logOf(117 * time.Millisecond), n: 24, inFlight: 30, enforced: 30, admitted: 100})
+	if a.phase != holding || a.limit != 38 {
+		t.Fatalf("limit %v, %s", a.limit, a.State())
+	}
+	if a.base != before {
+		t.Errorf("the baseline is %+v, want it left at %+v", a.base, before)
+	}
+	if a.cuts.next < at+4*time.Second {
+		t.Errorf("the next cut %v later", a.cuts.next-at)
+	}
+}
+
+// A cut made because latency rose is another matter: the backend became slower.
+func TestASuspicionThatLatencyDoesNotFollowMovesTheBaseline(t *testing.T) {
+	a := NewAdaptive()
+	a.phase, a.limit, a.known, a.proven = holding, 38, true, true
+	a.base = mean{logOf(18 * time.Millisecond), 64}
+	slow := logOf(117 * time.Millisecond)
+	a.tryLess(reading{at: 1}, 30, 38, mean{slow, 300}, true)
+	a.judgeCut(reading{at: time.Second, took: time.Second, level: slow, n: 300, inFlight: 30, enforced: 30, admitted: 100})
+	if a.limit != 38 || a.base.level != slow {
+		t.Errorf("limit %v, baseline %+v", a.limit, a.base)
+	}
+}
