@@ -49,6 +49,9 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	if l.law.tick(now) {
 		l.grant(now)
 	}
+	if l.lease.nothing(now) && mode == Enforce && !r.DryRun && l.gate.ClosedFor() == 0 {
+		return l.refuseLeased(r.Priority)
+	}
 	var d gate.Decision
 	var w *waiter
 	switch {
@@ -73,7 +76,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 		}
 		return l.admitted(p, r.Priority, 0, changes)
 	case gate.Reject:
-		advice, row := l.gate.RetryAfter(r.Priority), l.press.row(d)
+		advice, row := l.gate.RetryAfter(r.Priority), l.rowOf(d)
 		if mode == Enforce && !l.law.moving() {
 			l.memos.keep(l.gate, a, d, mayWait, advice, row)
 		}
@@ -114,7 +117,7 @@ func (r *Request) kind() (k gate.Kind) {
 // left. Whatever may have made room calls it. The caller holds the lock.
 func (l *Limiter) grant(now time.Duration) {
 	forced := Mode(l.mode.Load()) != Enforce
-	for l.gate.Queued() > 0 {
+	for l.gate.Queued() > 0 && !l.leaseOver(now) {
 		next, granted := (*gate.Waiter)(nil), true
 		if forced {
 			next = l.gate.NextForced(now)

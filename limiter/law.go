@@ -3,6 +3,7 @@ package limiter
 import (
 	"time"
 
+	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -16,6 +17,8 @@ type governed struct {
 	seq       uint64 // admissions so far
 	since     uint64 // those before this law
 	low, high int    // zero: no bound
+	leased    int    // the same, of a lease
+	lessor    string // and its cause
 	bounded   int    // the limit within them
 	now       int    // the same, or the share of it that a slow start allows: asked for far more often than it changes
 
@@ -61,6 +64,9 @@ func (g *governed) bound() {
 	if g.high > 0 {
 		n = min(n, g.high)
 	}
+	if g.leased > 0 {
+		n = min(n, g.leased)
+	}
 	g.bounded, g.now = n, n
 	if g.rampFor > 0 {
 		g.now = max(1, int(g.ramp*float64(n)))
@@ -74,6 +80,8 @@ func (g *governed) overruledBy() string {
 		return ""
 	case g.now < g.bounded:
 		return "slow start"
+	case g.now == g.leased:
+		return "lease: " + g.lessor
 	case g.now == g.high:
 		return "upper bound"
 	case g.now == g.floor:
@@ -116,6 +124,23 @@ func (g *governed) setMode(now time.Duration, from, to Mode) {
 func (g *governed) setBounds(low, high int) {
 	g.low, g.high = low, high
 	g.bound()
+}
+
+// setLease keeps the limit at so many slots at most; zero lifts that.
+func (g *governed) setLease(slots int, cause string) {
+	g.leased, g.lessor = slots, cause
+	g.bound()
+}
+
+// leaseRules reports whether the limit is that of the lease.
+func (g *governed) leaseRules() bool { return g.leased > 0 && g.now == g.leased }
+
+// blame is why work is refused for lack of capacity, if the law is not; or zero.
+func (g *governed) blame() spillway.Reason {
+	if g.leaseRules() {
+		return spillway.Budget
+	}
+	return 0
 }
 
 // moving reports whether time alone changes the limit.

@@ -89,6 +89,7 @@ type Limiter struct {
 	law     *governed
 	gate    *gate.Gate
 	press   press
+	lease   lease
 	refusal *refusal.Table
 	running slots
 	waiters waiters
@@ -119,6 +120,7 @@ func New(cfg Config) (*Limiter, error) {
 	l.quiet = l.leakAfter == 0 && l.observer.Admitted == nil
 	l.gate = gate.New(gate.Config{
 		Law: l.law, QueueSize: cmp.Or(cfg.QueueSize, defaultQueue), MaxWait: l.maxWait, MaxRefused: cfg.MaxRefused,
+		Blame: l.law.blame,
 	})
 	l.refusal = refusal.NewTable(uint64(l.base.UnixNano()))
 	l.mode.Store(uint32(cfg.Mode))

@@ -94,7 +94,7 @@ func (l *Limiter) wouldReject(p spillway.Priority, d gate.Decision) (all []would
 		all = append(all, wouldReject{late.Priority, l.refusal.From(refusal.Of(late.Reason), l.gate.WouldRetryAfter(late.Priority))})
 	}
 	if d.Reason != 0 {
-		all = append(all, wouldReject{p, l.refusal.From(l.press.row(d), l.gate.WouldRetryAfter(p))})
+		all = append(all, wouldReject{p, l.refusal.From(l.rowOf(d), l.gate.WouldRetryAfter(p))})
 	}
 	return all
 }
