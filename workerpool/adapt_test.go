@@ -31,6 +31,9 @@ func (m machine) job(s shape, computes time.Duration) Job {
 			time.Sleep(slice)
 			<-m.processors
 		}
+		if s.waits == 0 { // no timer of 0 in a bubble, it brings down the race detector: go.dev/issue/78156
+			return ctx.Err()
+		}
 		select {
 		case <-time.After(s.waits):
 			return nil
@@ -51,7 +54,7 @@ func (m machine) steal(share float64, r *rand.Rand, stop <-chan struct{}) {
 		select {
 		case <-stop:
 			return
-		case <-time.After(time.Duration(float64(d) * (1/(share*float64(cap(m.processors))) - 1))):
+		case <-time.After(1 + time.Duration(float64(d)*(1/(share*float64(cap(m.processors)))-1))):
 		}
 	}
 }

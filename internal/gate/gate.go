@@ -89,6 +89,10 @@ type Config struct {
 	// capacity; beyond it work is admitted over the limit. Zero or one: any. What
 	// would be late even if it ran at once is refused all the same.
 	MaxRefused float64
+	// Blame is why less may run than the law would allow, which refusals for lack of
+	// capacity then carry, and MaxRefused does not count: somebody else's share. Zero
+	// means no such reason, and so does nil.
+	Blame func() spillway.Reason
 }
 
 // Gate decides what may run.
@@ -108,7 +112,8 @@ type Gate struct {
 	service   service
 	life      life
 	shadow    *shadow         // of a dry run
-	booked    [levels]float64 // work of callers that may come back, in slots times nanoseconds
+	booked    [levels]float64 // slots of callers that may come back
+	best      [levels]float64 // rate of late, in slots per nanosecond
 	ledger    [levels]account
 	seq       uint64              // of the latest start
 	granted   int                 // taken out of the queue, not yet taken up by their callers
@@ -184,7 +189,7 @@ func (g *Gate) place(left time.Duration, lv int, a Arrival, mayWait bool) Decisi
 		return Decision{Verdict: Admit}
 	}
 	if !mayWait || g.cfg.QueueSize == 0 {
-		return Decision{Verdict: Reject, Reason: g.pressure.or(spillway.QueueFull)}
+		return Decision{Verdict: Reject, Reason: g.blame(spillway.QueueFull)}
 	}
 	if !g.service.known() {
 		return Decision{Verdict: Wait}
@@ -194,7 +199,7 @@ func (g *Gate) place(left time.Duration, lv int, a Arrival, mayWait bool) Decisi
 		return Decision{Verdict: Reject, Reason: spillway.DeadlineTooClose}
 	}
 	if wait > g.bound(lv, left) && !g.floorServes(lv, min(most, g.longest(left))) {
-		return Decision{Verdict: Reject, Reason: g.pressure.or(spillway.WaitTooLong)}
+		return Decision{Verdict: Reject, Reason: g.blame(spillway.WaitTooLong)}
 	}
 	return Decision{Verdict: Wait}
 }
@@ -208,7 +213,7 @@ func (g *Gate) fits(cost int) bool {
 // mustAdmit reports whether one more refusal for lack of capacity would exceed the
 // share that may be refused.
 func (g *Gate) mustAdmit() bool {
-	return g.cfg.MaxRefused > 0 && g.cfg.MaxRefused < 1 && g.demand.share() >= g.cfg.MaxRefused
+	return g.cfg.MaxRefused > 0 && g.cfg.MaxRefused < 1 && g.demand.share() >= g.cfg.MaxRefused && g.shared() == 0
 }
 
 // asks is how many of the slots there are the work takes: all of them if it costs

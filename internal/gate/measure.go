@@ -216,11 +216,24 @@ type pressure struct {
 	reason spillway.Reason
 }
 
-func (p *pressure) or(reason spillway.Reason) spillway.Reason {
-	if p.cap > 0 {
-		return p.reason
+// blame is the reason of a refusal for lack of capacity: what holds the limit below the
+// law's, or reason.
+func (g *Gate) blame(reason spillway.Reason) spillway.Reason {
+	if g.pressure.cap > 0 {
+		return g.pressure.reason
+	}
+	if r := g.shared(); r != 0 {
+		return r
 	}
 	return reason
+}
+
+// shared is Config.Blame.
+func (g *Gate) shared() spillway.Reason {
+	if g.cfg.Blame == nil {
+		return 0
+	}
+	return g.cfg.Blame()
 }
 
 // Press caps the limit for a reason that is not the law's; a cap of zero lifts

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ type crowd struct {
 	now     time.Duration
 	time    time.Duration // that callers have
 	running []Grant       // in the order of their ends
+	takes   time.Duration // what runs; 0: 50 ms
 }
 
 func newCrowd() *crowd {
@@ -21,7 +23,7 @@ func newCrowd() *crowd {
 }
 
 func (c *crowd) offer(perSecond int, d time.Duration) (longest time.Duration) {
-	const took = 50 * time.Millisecond
+	took := cmp.Or(c.takes, 50*time.Millisecond)
 	for end, step := c.now+d, time.Second/time.Duration(perSecond); c.now < end; c.now += step {
 		for len(c.running) > 0 && c.running[0].Start+took <= c.now {
 			done := c.running[0]
