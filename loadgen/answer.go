@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"time"
 )
 
 const (
@@ -35,6 +36,7 @@ type answers struct {
 	r, w  int
 	left  int  // bytes that lines may still have
 	begun bool // at least a byte of the present answer has come
+	came  int  // bytes of the present answer
 }
 
 func newAnswers(src io.Reader) answers { return answers{src: src, buf: make([]byte, smallBuffer)} }
@@ -42,8 +44,9 @@ func newAnswers(src io.Reader) answers { return answers{src: src, buf: make([]by
 // head is what counts in the status line and the headers of an answer.
 type head struct {
 	status int
-	length int64 // of the body, or bodyChunked or bodyToEnd
-	keep   bool  // the connection may be used again
+	length int64         // of the body, or bodyChunked or bodyToEnd
+	keep   bool          // the connection may be used again
+	after  time.Duration // of Retry-After
 }
 
 // head reads the next answer up to its body, over any interim answers. An answer to
@@ -98,6 +101,8 @@ func (a *answers) oneHead(toHEAD bool) (h head, err error) {
 				return h, errEncoding
 			}
 			chunked = true
+		case is(name, "retry-after"):
+			h.after = parseAfter(value)
 		case is(name, "connection"):
 			closes = closes || hasToken(value, "close")
 			keeps = keeps || hasToken(value, "keep-alive")
@@ -252,6 +257,7 @@ func (a *answers) more() error {
 		n, err := a.src.Read(a.buf[a.w:])
 		if n > 0 {
 			a.w += n
+			a.came += n
 			a.begun = true
 			return nil // an error comes again
 		}

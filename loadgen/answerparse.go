@@ -1,6 +1,10 @@
 package loadgen
 
-import "bytes"
+import (
+	"bytes"
+	"net/http"
+	"time"
+)
 
 // parseStatus reads a status line such as HTTP/1.1 200 OK.
 func parseStatus(line []byte) (minor, status int, ok bool) {
@@ -34,6 +38,21 @@ func parseLength(text []byte) (n int64, ok bool) {
 	}
 	return n, true
 }
+
+// parseAfter reads the value of a Retry-After header, in seconds or as a date; nonsense
+// and the past are 0.
+func parseAfter(text []byte) time.Duration {
+	if n, ok := parseLength(text); ok {
+		return time.Duration(min(n, int64(mostAfter/time.Second))) * time.Second
+	}
+	at, err := http.ParseTime(string(text))
+	if err != nil {
+		return 0
+	}
+	return min(max(time.Until(at), 0), mostAfter)
+}
+
+const mostAfter = 24 * time.Hour
 
 // parseChunkSize reads the hexadecimal number before any extension.
 func parseChunkSize(line []byte) (n int64, ok bool) {

@@ -73,6 +73,7 @@ type HTTP struct {
 
 	raw        *connections // nil: net/http only
 	transport  *http.Transport
+	traffic    traffic
 	bodies     sync.Pool // of *bytes.Buffer, for Check with net/http
 	firstError atomic.Pointer[error]
 }
@@ -126,7 +127,8 @@ func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 	if header.Get("User-Agent") == "" {
 		header.Set("User-Agent", "spillway-loadgen")
 	}
-	h := &HTTP{cfg: cfg, sample: sample, origin: u.Scheme + "://" + u.Host, transport: newTransport(&cfg)}
+	h := &HTTP{cfg: cfg, sample: sample, origin: u.Scheme + "://" + u.Host}
+	h.transport = newTransport(&cfg, &h.traffic)
 	if err := h.compile(); err != nil {
 		return nil, err
 	}
@@ -135,7 +137,7 @@ func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 		if port == "" {
 			port = "80"
 		}
-		h.raw = newConnections(net.JoinHostPort(u.Hostname(), port), cfg.MaxConns)
+		h.raw = newConnections(net.JoinHostPort(u.Hostname(), port), cfg.MaxConns, &h.traffic)
 	}
 	return h, nil
 }
@@ -172,16 +174,26 @@ func (h *HTTP) compile() (err error) {
 
 // Do sends request n and reads its answer.
 func (h *HTTP) Do(ctx context.Context, n uint64) Outcome {
-	outcome, err := h.do(ctx, n)
+	outcome, _ := h.Ask(ctx, n)
+	return outcome
+}
+
+// Ask is Do, and returns how long a refused client is told to wait before it asks again,
+// by Retry-After; 0 if it is not told.
+func (h *HTTP) Ask(ctx context.Context, n uint64) (outcome Outcome, after time.Duration) {
+	outcome, err := h.do(ctx, n, &after)
 	if err != nil {
 		if outcome = FromError(err); outcome == Error && ctx.Err() == nil {
 			h.remember(err)
 		}
 	}
-	return outcome
+	if outcome != Rejected {
+		after = 0
+	}
+	return outcome, after
 }
 
-func (h *HTTP) do(ctx context.Context, n uint64) (Outcome, error) {
+func (h *HTTP) do(ctx context.Context, n uint64, after *time.Duration) (Outcome, error) {
 	address := ""
 	if h.cfg.URLFor != nil {
 		address = h.cfg.URLFor(n)
@@ -192,15 +204,15 @@ func (h *HTTP) do(ctx context.Context, n uint64) (Outcome, error) {
 			return Error, err
 		}
 		if here {
-			return h.viaConnections(ctx, n, target)
+			return h.viaConnections(ctx, n, target, after)
 		}
 	}
-	return h.viaNetHTTP(ctx, n, address)
+	return h.viaNetHTTP(ctx, n, address, after)
 }
 
 // viaConnections sends request n over the connections of this package. target is
 // its request target, or empty for the one of the configuration.
-func (h *HTTP) viaConnections(ctx context.Context, n uint64, target string) (Outcome, error) {
+func (h *HTTP) viaConnections(ctx context.Context, n uint64, target string, after *time.Duration) (Outcome, error) {
 	x := call{ctx: ctx, began: time.Now(), toHEAD: h.cfg.Method == http.MethodHead, repeats: h.repeats, closes: h.closes}
 	x.deadline, _ = ctx.Deadline()
 	if h.cfg.Timeout > 0 {
@@ -218,6 +230,7 @@ func (h *HTTP) viaConnections(ctx context.Context, n uint64, target string) (Out
 		return Error, err
 	}
 	defer h.raw.done(c, x.began)
+	*after = c.after
 	return h.outcome(n, status, c.body)
 }
 

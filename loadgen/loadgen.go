@@ -89,8 +89,16 @@ type Config struct {
 	Closed *Closed  // closed loop
 	Open   Schedule // open loop: requests start by schedule, whether or not earlier ones have ended
 
+	// Share makes this run one process's part of a load; the zero Share is all of it.
+	Share Share
+
+	// Begin is when the run begins, for processes that begin together. Until then Run
+	// waits; if it is past already, the requests that were due are sent at once, and
+	// their lag says how late. The zero Time is now.
+	Begin time.Time
+
 	// MaxInFlight bounds the requests of an open loop that are in flight at one
-	// time; 0: 10,000. At the bound a request waits for a place. Its latency
+	// time, of all shares together; 0: 10,000. At the bound a request waits for a place. Its latency
 	// still counts from its intended start, and the result says that the
 	// generator was the bottleneck.
 	MaxInFlight int
@@ -108,6 +116,12 @@ const (
 	// grace is how long requests in flight may go on after ctx has ended.
 	grace = time.Second
 )
+
+// Check returns the error that Run would return at once, or nil.
+func (cfg Config) Check() error {
+	_, err := cfg.check()
+	return err
+}
 
 // check returns cfg with its defaults, or what is wrong with it.
 func (cfg Config) check() (Config, error) {
@@ -132,6 +146,9 @@ func (cfg Config) check() (Config, error) {
 			return cfg, err
 		}
 	}
+	if err := cfg.Share.check(); err != nil {
+		return cfg, err
+	}
 	switch {
 	case cfg.Timeout < 0:
 		return cfg, fmt.Errorf("loadgen: a timeout of %v: want more than 0, or 0 for none", cfg.Timeout)
@@ -143,6 +160,7 @@ func (cfg Config) check() (Config, error) {
 	if cfg.MaxInFlight == 0 {
 		cfg.MaxInFlight = defaultInFlight
 	}
+	cfg.MaxInFlight = cfg.Share.of(cfg.MaxInFlight)
 	if cfg.Interval == 0 {
 		cfg.Interval = defaultInterval
 	}
@@ -162,6 +180,10 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if cfg.Begin.IsZero() {
+		cfg.Begin = time.Now()
+	}
+	await(ctx, cfg.Begin)
 	r := newRun(ctx, cfg)
 	done := make(chan struct{})
 	if cfg.Closed != nil {

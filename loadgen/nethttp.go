@@ -10,7 +10,7 @@ import (
 
 // newTransport returns net/http's client for what the connections of this package
 // do not speak.
-func newTransport(cfg *HTTPConfig) *http.Transport {
+func newTransport(cfg *HTTPConfig, counted *traffic) *http.Transport {
 	var protocols http.Protocols
 	if cfg.HTTP2 {
 		protocols.SetHTTP2(true)
@@ -24,6 +24,7 @@ func newTransport(cfg *HTTPConfig) *http.Transport {
 	}
 	return &http.Transport{
 		Protocols:           &protocols,
+		DialContext:         counted.dial,
 		TLSClientConfig:     cfg.TLS.Clone(), // Clone of nil is nil
 		MaxConnsPerHost:     cfg.MaxConns,
 		MaxIdleConnsPerHost: idle,
@@ -33,7 +34,7 @@ func newTransport(cfg *HTTPConfig) *http.Transport {
 }
 
 // viaNetHTTP sends request n with net/http, to address unless it is empty.
-func (h *HTTP) viaNetHTTP(ctx context.Context, n uint64, address string) (Outcome, error) {
+func (h *HTTP) viaNetHTTP(ctx context.Context, n uint64, address string, after *time.Duration) (Outcome, error) {
 	if h.cfg.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, h.cfg.Timeout)
@@ -48,6 +49,7 @@ func (h *HTTP) viaNetHTTP(ctx context.Context, n uint64, address string) (Outcom
 		return Error, err
 	}
 	defer answer.Body.Close()
+	*after = parseAfter([]byte(answer.Header.Get("Retry-After")))
 	if !h.looksAt(answer.StatusCode) {
 		if _, err := io.Copy(io.Discard, answer.Body); err != nil {
 			return Error, bodyError(err)

@@ -28,9 +28,12 @@ func (r *run) openLoop() {
 		defer close(s.jobs)
 		p := newPacer(r)
 		next := walk(r.cfg.Open)
-		var now time.Duration
+		now := r.now() // before Begin it is negative
 		for n := uint64(0); ; n++ {
 			at, more := next()
+			if more && !r.cfg.Share.has(n) {
+				continue
+			}
 			if at > now { // requests that are already due are sent without reading the clock again
 				var ok bool
 				if now, ok = p.wait(at); !ok {

@@ -17,6 +17,7 @@ const doubtAfter = time.Second
 // in flight at one time, or as many as there are places.
 type connections struct {
 	address string
+	traffic *traffic
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
 	places  chan struct{} // a token for each connection in use; nil: no bound
 
@@ -24,8 +25,8 @@ type connections struct {
 	idle []*conn // the one that was used last is taken first
 }
 
-func newConnections(address string, most int) *connections {
-	cs := &connections{address: address, dial: new(net.Dialer).DialContext}
+func newConnections(address string, most int, counted *traffic) *connections {
+	cs := &connections{address: address, traffic: counted, dial: new(net.Dialer).DialContext}
 	if most > 0 {
 		cs.places = make(chan struct{}, most)
 	}
@@ -63,6 +64,7 @@ func (cs *connections) send(x call, write func(*conn) []byte, wants func(status 
 			}
 		}
 		status, err = c.exchange(x, write(c), wants)
+		cs.traffic.add(c.written, c.answers.came)
 		if err == nil {
 			return status, c, nil
 		}

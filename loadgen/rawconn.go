@@ -16,11 +16,12 @@ var errNoAnswer = errors.New("the server closed the connection before it answere
 type conn struct {
 	net.Conn
 	answers answers
-	out     []byte // the request
-	filled  []byte // its body, if it has placeholders
-	body    []byte // of the answer, if somebody looks at it
-	written int    // bytes of the request
-	keep    bool   // after the answer
+	out     []byte        // the request
+	filled  []byte        // its body, if it has placeholders
+	body    []byte        // of the answer, if somebody looks at it
+	written int           // bytes of the request
+	keep    bool          // after the answer
+	after   time.Duration // of Retry-After in it
 	used    time.Time
 
 	mu      sync.Mutex // orders the end of a context and the next request
@@ -32,7 +33,7 @@ type conn struct {
 
 // exchange writes a request and reads the answer.
 func (c *conn) exchange(x call, request []byte, wants func(status int) bool) (status int, err error) {
-	c.written, c.answers.begun = 0, false
+	c.written, c.after, c.answers.begun, c.answers.came = 0, 0, false, 0
 	if err := c.begin(x); err != nil {
 		return 0, err
 	}
@@ -46,7 +47,7 @@ func (c *conn) exchange(x call, request []byte, wants func(status int) bool) (st
 	// answer is there although the writing failed.
 	h, err := c.answers.head(x.toHEAD)
 	if err == nil {
-		c.body = c.body[:0]
+		c.after, c.body = h.after, c.body[:0]
 		dst := &c.body
 		if !wants(h.status) {
 			dst = nil

@@ -121,7 +121,7 @@ func (r *run) snapshot() Snapshot {
 	r.mu.Lock()
 	recorders := r.recorders // only ever appended to
 	r.mu.Unlock()
-	s := Snapshot{Elapsed: r.now()}
+	s := Snapshot{Elapsed: max(r.now(), 0)}
 	var all uint64
 	for _, rec := range recorders {
 		rec.mu.Lock()
@@ -193,7 +193,8 @@ func (r *run) result() *Result {
 	}
 	res.Partial = r.stopped.Load() || res.Aborted > 0
 	if r.cfg.Open != nil {
-		res.judge(r.waited.Load(), r.cfg.MaxInFlight)
+		res.Waited = r.waited.Load()
+		res.judge()
 	}
 	return res
 }

@@ -12,6 +12,7 @@ import (
 type Result struct {
 	Offered  uint64                  // requests sent
 	Aborted  uint64                  // of these: cut off by the end of ctx
+	Waited   uint64                  // of these: sent late, because MaxInFlight was reached
 	Elapsed  time.Duration           // until the last answer, and not less than the schedule of an open loop
 	Outcomes [outcomes]OutcomeResult // by Outcome
 
@@ -96,11 +97,11 @@ func share(parts *[outcomes]OutcomeResult, o Outcome) float64 {
 }
 
 // judge decides whether the generator was the bottleneck.
-func (r *Result) judge(waited uint64, maxInFlight int) {
-	if waited > 0 {
+func (r *Result) judge() {
+	if r.Waited > 0 {
 		r.GeneratorBound = true
-		r.Why = fmt.Sprintf("%d of %d requests were sent late because %d (MaxInFlight) were in flight: the target saw less load than the schedule asked for.",
-			waited, r.Offered, maxInFlight)
+		r.Why = fmt.Sprintf("%d of %d requests were sent late because as many were in flight as MaxInFlight allows: the target saw less load than the schedule asked for.",
+			r.Waited, r.Offered)
 		return
 	}
 	var all histogram.Histogram

@@ -38,7 +38,7 @@ type fault struct {
 }
 
 func newRun(ctx context.Context, cfg Config) *run {
-	r := &run{cfg: cfg, begin: time.Now()}
+	r := &run{cfg: cfg, begin: cfg.Begin}
 	classes := 0
 	if t, ok := cfg.Target.(classed); ok {
 		r.classes, classes = t, len(t.names())
@@ -89,7 +89,7 @@ func (r *run) supervise(ctx context.Context, done <-chan struct{}) {
 	for {
 		select {
 		case <-done:
-			r.elapsed = r.now()
+			r.elapsed = max(r.now(), 0)
 			return
 		case <-tick:
 			r.cfg.Progress(r.snapshot())

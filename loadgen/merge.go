@@ -1,0 +1,82 @@
+package loadgen
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Merge adds up the results of the shares of one load ([Share]). Histograms are merged
+// bucket for bucket and time lines step by step, so the sum is what one process would
+// have measured of the same requests. It is bound by its generators if any of them was,
+// or if all of them together look so, and partial if any is. An error says that the
+// results are not of the same load. The parts stay as they are.
+func Merge(parts ...*Result) (*Result, error) {
+	if len(parts) == 0 {
+		return nil, errors.New("loadgen: no results to merge")
+	}
+	sum := &Result{}
+	for _, c := range parts[0].Classes {
+		sum.Classes = append(sum.Classes, ClassResult{Name: c.Name})
+	}
+	for _, p := range parts {
+		if err := sum.add(p); err != nil {
+			return nil, err
+		}
+	}
+	sum.judge()
+	for i, p := range parts {
+		if !sum.GeneratorBound && p.GeneratorBound {
+			sum.GeneratorBound = true
+			sum.Why = fmt.Sprintf("Part %d of %d: %s", i+1, len(parts), p.Why)
+		}
+	}
+	return sum, nil
+}
+
+func (r *Result) add(p *Result) error {
+	same := func(a, b ClassResult) bool { return a.Name == b.Name }
+	if !slices.EqualFunc(r.Classes, p.Classes, same) {
+		return errors.New("loadgen: results with different classes cannot be merged")
+	}
+	r.Offered += p.Offered
+	r.Aborted += p.Aborted
+	r.Waited += p.Waited
+	r.Elapsed = max(r.Elapsed, p.Elapsed)
+	r.Partial = r.Partial || p.Partial
+	r.Lag.Merge(&p.Lag)
+	addOutcomes(&r.Outcomes, &p.Outcomes)
+	for i := range r.Classes {
+		addOutcomes(&r.Classes[i].Outcomes, &p.Classes[i].Outcomes)
+	}
+	for i, step := range p.Series {
+		if i == len(r.Series) {
+			r.Series = append(r.Series, Point{At: step.At})
+		}
+		sum := &r.Series[i]
+		if sum.At != step.At {
+			return fmt.Errorf("loadgen: results with steps at %v and %v cannot be merged", sum.At, step.At)
+		}
+		sum.Sent += step.Sent
+		for o, n := range step.Outcomes {
+			sum.Outcomes[o] += n
+		}
+	}
+	return nil
+}
+
+func addOutcomes(sum, part *[outcomes]OutcomeResult) {
+	for o := range sum {
+		sum[o].Count += part[o].Count
+		sum[o].Latency.Merge(&part[o].Latency)
+	}
+}
+
+// interval is the length of the steps of the series; 0 if there is one step at most.
+func (r *Result) interval() time.Duration {
+	if len(r.Series) < 2 {
+		return 0
+	}
+	return r.Series[1].At
+}

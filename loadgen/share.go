@@ -1,0 +1,48 @@
+package loadgen
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Share is one process's part of a load that several send together: of Of processes
+// that run the same Config, the one of Index 0 … Of-1 sends every request n with
+// n mod Of = Index, under the number that it has in the whole. So the requests of all
+// shares are those of one process. In a closed loop the clients are divided in the same way.
+// The zero Share is the whole load.
+//
+// Give all of them the same [Config.Begin], and add up their results with [Merge].
+type Share struct{ Index, Of int }
+
+func (s Share) check() error {
+	if s != (Share{}) && (s.Of < 1 || s.Index < 0 || s.Index >= s.Of) {
+		return fmt.Errorf("loadgen: share %d of %d: want 0 to %d", s.Index, s.Of, max(s.Of-1, 0))
+	}
+	return nil
+}
+
+// has reports whether number n, of a request or a client, belongs to the share.
+func (s Share) has(n uint64) bool { return s.Of < 2 || n%uint64(s.Of) == uint64(s.Index) }
+
+// of returns the share of a number of equal things, at least 1.
+func (s Share) of(n int) int {
+	if s.Of < 2 {
+		return n
+	}
+	return max(1, (n+s.Of-1-s.Index)/s.Of)
+}
+
+// await returns shortly before begin: the pacer and the clients wait for the rest.
+func await(ctx context.Context, begin time.Time) {
+	left := time.Until(begin) - fineSpan
+	if left <= 0 {
+		return
+	}
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

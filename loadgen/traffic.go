@@ -1,0 +1,47 @@
+package loadgen
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+)
+
+// traffic counts the bytes of a target.
+type traffic struct{ sent, received atomic.Uint64 }
+
+func (t *traffic) add(sent, received int) {
+	t.sent.Add(uint64(sent))
+	t.received.Add(uint64(received))
+}
+
+// dial opens a connection for net/http.
+func (t *traffic) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return &countedConn{c, t}, nil
+}
+
+type countedConn struct {
+	net.Conn
+	traffic *traffic
+}
+
+func (c *countedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.traffic.add(0, n)
+	return n, err
+}
+
+func (c *countedConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	c.traffic.add(n, 0)
+	return n, err
+}
+
+// Traffic returns how many bytes were sent and received so far: requests and answers
+// with their headers, and over TLS encrypted.
+func (h *HTTP) Traffic() (sent, received uint64) {
+	return h.traffic.sent.Load(), h.traffic.received.Load()
+}
