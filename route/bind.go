@@ -16,6 +16,7 @@ import (
 // then overwritten by its real source, or cleared.
 func (c *core) bind(s *scratch, w http.ResponseWriter, r *http.Request, values PathValues, v reflect.Value) error {
 	p := c.plan
+	s.lax = c.lax || c.laxIf != nil && c.laxIf(r)
 	kind := bodyNone
 	if p.body() {
 		var err error
@@ -126,7 +127,7 @@ func (c *core) bindQuery(s *scratch, query string, v reflect.Value) {
 			s.fault(Fault{In: "query", Detail: "is not valid percent-encoding"})
 		case f != nil:
 			s.text(f, v, value)
-		case !c.lax:
+		case !s.lax:
 			s.fault(Fault{In: "query", Parameter: short(name), Detail: "is not a parameter"})
 		}
 	}

@@ -24,7 +24,8 @@ type core struct {
 	limiter     *limiter.Limiter
 	timings     *timings // nil if not asked for
 	lax         bool
-	holds       bool // code of the user sees a pointer into the request
+	laxIf       func(*http.Request) bool // nil: never
+	holds       bool                     // code of the user sees a pointer into the request
 }
 
 // beside is what an adapter hands over beside the request; nothing, where the

@@ -111,7 +111,7 @@ func (c *core) formField(s *scratch, name string, next int) (*field, int) {
 		}
 	}
 	f := c.plan.form[name]
-	if f == nil && !c.lax {
+	if f == nil && !s.lax {
 		s.fault(Fault{In: "form", Parameter: short(name), Detail: "is not a field"})
 	}
 	return f, next

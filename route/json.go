@@ -20,7 +20,7 @@ const shared = 4 << 10
 func (c *core) bindJSON(s *scratch, v reflect.Value) {
 	s.memory = c.limits.Memory
 	text := string(s.body)
-	d := decoder{scanner: scanner{data: text}, s: s, lax: c.lax, most: c.limits.Depth, copies: len(text) > shared}
+	d := decoder{scanner: scanner{data: text}, s: s, lax: s.lax, most: c.limits.Depth, copies: len(text) > shared}
 	if !utf8.ValidString(text) {
 		s.breaks(Fault{Pointer: "#", Detail: "is not valid UTF-8"})
 		return

@@ -70,6 +70,11 @@ func (r *Route) Cost(n int) *Route { r.mark.cost, r.mark.costs = n, true; return
 // AllowUnknown ignores body members and query parameters the type does not know.
 func (r *Route) AllowUnknown() *Route { r.lax = true; return r }
 
+// AllowUnknownIf ignores them in the requests for which asked is true, such as those
+// with Prefer: handling=lenient (RFC 7240). It is called before the body is read, and
+// must not read it.
+func (r *Route) AllowUnknownIf(asked func(*http.Request) bool) *Route { r.laxIf = asked; return r }
+
 // Operation edits the route's operation in the OpenAPI document, once it is made:
 // security, examples, extensions and any other member. The values are those of
 // encoding/json, numbers are json.Number.

@@ -127,6 +127,7 @@ type Route struct {
 	limiter         *limiter.Limiter
 	mark            mark
 	untimed, lax    bool
+	laxIf           func(*http.Request) bool
 
 	plan    *plan
 	answer  *answer
@@ -209,7 +210,7 @@ func (r *Route) build(cfg Config) (http.Handler, error) {
 	c := &core{
 		cfg: cfg, plan: r.plan, answer: r.answer, limits: r.limits.or(cfg.Limits).or(defaults),
 		json: r.jsonTypes(&cfg), content: jsonContent, pathValue: cfg.PathValue,
-		pattern: r.Pattern(), status: r.success(), limiter: r.limiter, lax: r.lax,
+		pattern: r.Pattern(), status: r.success(), limiter: r.limiter, lax: r.lax, laxIf: r.laxIf,
 	}
 	if !r.untimed && !cfg.Untimed {
 		c.timings = &timings{start: time.Now(), waits: r.limiter != nil}

@@ -26,6 +26,7 @@ type scratch struct {
 	faults  []Fault
 	bound   int    // faults noted before validation
 	broken  bool   // the body could not be read to its end
+	lax     bool   // what is not known is ignored
 	memory  int64  // that decoding it may still take
 	path    []step // to the value in hand
 	pairs   []pair // of a form
@@ -46,7 +47,7 @@ func (s *scratch) clear() {
 		clear(out)
 		s.out.Reset()
 	}
-	s.present, s.bound, s.broken, s.memory = 0, 0, false, 0
+	s.present, s.bound, s.broken, s.lax, s.memory = 0, 0, false, false, 0
 	clear(s.faults)
 	s.faults = s.faults[:0]
 	clear(s.path[:cap(s.path)])

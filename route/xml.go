@@ -14,7 +14,7 @@ import (
 // reads the tokens.
 func (c *core) bindXML(s *scratch, v reflect.Value) {
 	s.memory = c.limits.Memory
-	d := xmlDecoder{tokens: xml.NewDecoder(bytes.NewReader(s.body)), s: s, lax: c.lax, most: c.limits.Depth}
+	d := xmlDecoder{tokens: xml.NewDecoder(bytes.NewReader(s.body)), s: s, lax: s.lax, most: c.limits.Depth}
 	before := len(s.faults)
 	root, ok := d.outside()
 	ok = ok && root != nil && d.object(*root, c.plan.members, v)
