@@ -9,6 +9,30 @@ import (
 	"github.com/spillway-go/spillway/sim"
 )
 
+// TestACallToAFleetAllocatesNothing is the same for a hundred replicas, of which some are
+// restarted before what is compared.
+func TestACallToAFleetAllocatesNothing(t *testing.T) {
+	for _, balancer := range []sim.Balancer{sim.RoundRobin, sim.LeastLoaded, sim.PowerOfTwo} {
+		s := service(sim.Degrading(20, 0.5), 1)
+		s.Fleet = sim.Fleet{Replicas: 100, Balancer: balancer, Drain: sec, Boot: sec, Warm: sec, SlowStart: sec, Cold: 0.5}
+		s.Changes = []sim.Change{{At: 2 * sec, Count: 10, Restart: 5}}
+		s.Retry = sim.Retry{Attempts: 2, Backoff: 50 * ms, Budget: 0.1, Clients: 1000}
+		s.Arrivals = sim.Poisson(1.1 * s.Capacity())
+		allocations := func(d time.Duration) float64 {
+			s.Duration = d
+			return testing.AllocsPerRun(1, func() {
+				if _, err := sim.Run(s); err != nil {
+					t.Fatal(err)
+				}
+			})
+		}
+		short, long := allocations(20*sec), allocations(40*sec)
+		if calls := 1.1 * s.Capacity() * 20; (long-short)/calls > 0.005 {
+			t.Errorf("%v: %v allocations in 20 s, %v in 40 s: %.4f a call", balancer, short, long, (long-short)/calls)
+		}
+	}
+}
+
 // TestACallAllocatesNothing: what a run allocates does not grow with the calls,
 // apart from queues and histograms that reach their size.
 func TestACallAllocatesNothing(t *testing.T) {

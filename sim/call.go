@@ -15,6 +15,7 @@ type call struct {
 	tally    *Tally        // of its class; nil before the warm-up has ended
 	first    time.Duration // when the caller tried for the first time
 	tries    int
+	client   uint32
 	id       uint64 // number of the attempt, from 1
 	at       time.Duration
 	deadline time.Duration
@@ -25,11 +26,13 @@ type call struct {
 
 	state   state
 	left    bool // the caller has stopped waiting
+	open    bool // the balancer waits for it
+	replica *replica
 	started time.Duration
-	waiter  gate.Waiter
-	seq     uint64  // of its admission by a gate
-	index   int     // in the backend
-	until   float64 // on a shared backend's clock
+	waiter  *gate.Waiter // of a gate; reused with the call
+	seq     uint64       // of its admission by a gate
+	index   int          // in the backend
+	until   float64      // on a shared backend's clock
 
 	gen  uint32 // incremented when the call is reused
 	next *call
@@ -51,23 +54,32 @@ func (c *call) gaveUp() bool { return c.leave < c.deadline }
 
 // take returns an unused call.
 func (r *run) take() *call {
-	c := r.free
-	if c == nil {
-		return &call{}
+	if r.free == nil {
+		slab := make([]call, slabSize)
+		r.slabs = append(r.slabs, slab)
+		for i := range slab {
+			slab[i].next, r.free = r.free, &slab[i]
+		}
 	}
+	c := r.free
 	r.free = c.next
-	*c = call{gen: c.gen}
+	*c = call{gen: c.gen, waiter: c.waiter}
 	return c
 }
 
+// slabSize is how many calls are made at once.
+const slabSize = 64
+
 func (r *run) recycle(c *call) {
+	r.answered(c)
 	c.gen++
+	c.state = fresh
 	c.next, r.free = r.free, c
 }
 
 // draw makes c a new call of the scenario.
 func (r *run) draw(c *call) {
-	c.first, c.tries = r.now, 1
+	c.first, c.tries, c.client = r.now, 1, uint32(r.drawn%uint64(len(r.tokens)))
 	k := 0
 	if trace, ok := r.sc.Arrivals.(replay); ok {
 		k, c.recorded = trace[r.drawn].Class, trace[r.drawn].Work
@@ -106,10 +118,10 @@ func (r *run) retry(c *call, after time.Duration) {
 		return
 	}
 	if p.Budget > 0 {
-		if r.tokens < 1 {
+		if r.tokens[c.client] < 1 {
 			return
 		}
-		r.tokens--
+		r.tokens[c.client]--
 	}
 	wait := float64(p.Backoff) * math.Pow(2, float64(c.tries-1))
 	if p.MaxBackoff > 0 {
@@ -123,7 +135,7 @@ func (r *run) retry(c *call, after time.Duration) {
 		return // the experiment is over by then
 	}
 	n := r.take()
-	n.first, n.tries, n.recorded = c.first, c.tries+1, c.recorded
+	n.first, n.tries, n.client, n.recorded = c.first, c.tries+1, c.client, c.recorded
 	r.drawWork(n, c.kind)
 	r.events.add(r.now+time.Duration(wait), again, n, n.gen)
 }

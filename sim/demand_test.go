@@ -16,7 +16,7 @@ func TestDemandIsWhatIsOfferedOverTheCapacity(t *testing.T) {
 	work := LogNormal(20*time.Millisecond, 0.3)
 	for _, set := range []Settings{{}, {QueueSize: -1}, {MaxWait: 30 * time.Millisecond}, {MaxRefused: 0.1}} {
 		for _, low := range []spillway.Priority{spillway.Low, spillway.Normal} {
-			for _, load := range []float64{0.5, 0.9, 1.2, 2, 5, 10} {
+			for _, load := range Few(0.5, 0.9, 1.2, 5, 10, 2) {
 				s := Scenario{
 					Seed: 1, Duration: 15 * time.Second, Backend: Degrading(10, 0.5),
 					Classes: []Class{
@@ -27,8 +27,8 @@ func TestDemandIsWhatIsOfferedOverTheCapacity(t *testing.T) {
 				s.Arrivals = Poisson(load * s.Capacity())
 				var p *gated
 				law := Limiter(func() *limit.Fixed { return limit.NewFixed(10) }, set)
-				s.Policy = Policy{build: func(r *run) (admitter, error) {
-					d, err := law.build(r)
+				s.Policy = Policy{build: func(at *replica) (admitter, error) {
+					d, err := law.build(at)
 					p = d.(*gated)
 					return d, err
 				}}

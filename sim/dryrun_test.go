@@ -36,8 +36,8 @@ func (p *dryRun) arrive(c *call) {
 func dry(t *testing.T, s Scenario, law limit.Law) (classes []float64, all float64, unsafe bool) {
 	t.Helper()
 	var p *dryRun
-	s.Policy = Policy{build: func(r *run) (admitter, error) {
-		p = &dryRun{gated: gated{run: r, advice: refusal.NewTable(1), maxWait: defaultMaxWait, gate: gate.New(gate.Config{
+	s.Policy = Policy{build: func(at *replica) (admitter, error) {
+		p = &dryRun{gated: gated{run: at.run, advice: refusal.NewTable(1), maxWait: defaultMaxWait, gate: gate.New(gate.Config{
 			Law: law, QueueSize: defaultQueue, MaxWait: defaultMaxWait,
 		})}}
 		return p, nil
@@ -60,9 +60,10 @@ func dry(t *testing.T, s Scenario, law limit.Law) (classes []float64, all float6
 	return classes, would / offered, unsafe
 }
 
-// few returns the last of some cases under the race detector, which makes a simulation
-// ten times as slow. CI runs all of them without it.
-func few[T any](all ...T) []T {
+// Few returns the last of some cases under the race detector, which makes a simulation
+// ten times as slow and finds little in one goroutine. scripts/test-alloc.sh runs all of
+// them without it. It is for the tests outside this package, too.
+func Few[T any](all ...T) []T {
 	if raceEnabled {
 		return all[len(all)-1:]
 	}
@@ -84,7 +85,7 @@ func TestADryRunPredictsWhatEnforcingRefuses(t *testing.T) {
 			return c * (0.25 + (load-0.25)*min(t.Seconds()/25, 1))
 		})
 	}
-	for _, on := range []struct {
+	for _, on := range Few([]struct {
 		name     string
 		backend  Backend
 		arrivals func(capacity, load float64) Arrivals
@@ -96,8 +97,8 @@ func TestADryRunPredictsWhatEnforcingRefuses(t *testing.T) {
 		{"degrading, slowly", Degrading(8, 0.2), slow},
 		{"thrashing", Degrading(8, 0.5), sudden},
 		{"thrashing, slowly", Degrading(8, 0.5), slow},
-	} {
-		for _, load := range few(0.5, 0.9, 1.2, 5, 2) {
+	}...) {
+		for _, load := range Few(0.5, 0.9, 1.2, 5, 2) {
 			s := Scenario{
 				Seed: 1, Duration: 45 * time.Second, Warmup: 30 * time.Second, Backend: on.backend,
 				Classes: []Class{{Deadline: time.Second, Service: Exponential(20 * time.Millisecond)}},
@@ -128,7 +129,7 @@ func TestADryRunPredictsWhatEnforcingRefuses(t *testing.T) {
 // The same with a custom law, whose limit fits the backend, is too small or is too
 // large.
 func TestADryRunPredictsForAnyLaw(t *testing.T) {
-	for _, slots := range []int{8, 4, 40} {
+	for _, slots := range Few(8, 4, 40) {
 		for _, load := range []float64{0.9, 2, 5} {
 			s := Scenario{
 				Seed: 1, Duration: 45 * time.Second, Warmup: 30 * time.Second, Backend: NWay(8),
@@ -171,13 +172,13 @@ func threePriorities(seed uint64, b Backend, load float64) Scenario {
 // one queue for all.
 func TestADryRunPredictsForEachPriority(t *testing.T) {
 	const seeds = 3
-	for _, on := range []struct {
+	for _, on := range Few([]struct {
 		slots      int
 		load, most float64 // how far off it may be
 	}{
 		{8, 0.7, 0.1}, {8, 0.9, 0.1}, {8, 2, 0.1}, {8, 3, 0.1}, {20, 2, 0.1},
 		{8, 1.5, 0.2}, // a little capacity more or less is much of what remains to one of them
-	} {
+	}...) {
 		t.Run(fmt.Sprintf("%d-way at %v", on.slots, on.load), func(t *testing.T) {
 			var off [3]float64
 			for seed := range uint64(seeds) {
@@ -244,7 +245,7 @@ func TestADryRunSaysThatItsEstimateIsUnsafe(t *testing.T) {
 		s.Arrivals = Poisson(load * s.Capacity())
 		return s
 	}
-	for _, on := range []struct {
+	for _, on := range Few([]struct {
 		name  string
 		make  func(uint64, Backend, float64) Scenario
 		slots int
@@ -253,8 +254,8 @@ func TestADryRunSaysThatItsEstimateIsUnsafe(t *testing.T) {
 		{"slowly", threePriorities, 20, []float64{0.9, 1.2, 2, 3}},
 		{"suddenly", suddenly, 8, []float64{2}}, {"suddenly", suddenly, 20, []float64{3}},
 		{"cold", cold, 8, []float64{2}}, {"cold", cold, 20, []float64{3}},
-	} {
-		for _, load := range few(on.loads...) {
+	}...) {
+		for _, load := range on.loads {
 			for _, b := range []struct {
 				backend Backend
 				falls   bool

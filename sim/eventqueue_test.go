@@ -2,25 +2,69 @@ package sim
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 )
 
-// TestEventsComeInOrder: in an earlier version the search for the earliest of four
-// children continued into the children of the next node, so some events came late.
+// TestEventsComeInOrder compares with a sorted slice, whatever an event stands in. In an
+// earlier version the search for the earliest of four children continued into the
+// children of the next node, so some events came late.
 func TestEventsComeInOrder(t *testing.T) {
+	const replicas = 7
 	r := rand.New(rand.NewPCG(1, 2))
-	var a eventQueue
+	a := eventQueue{timers: newTimers(replicas)}
+	var all []event // in order
+	insert := func(e event) {
+		i, _ := slices.BinarySearchFunc(all, e, func(a, b event) int {
+			if a.before(&b) {
+				return -1
+			}
+			return 1
+		})
+		all = slices.Insert(all, i, e)
+	}
+	unarm := func(of int) {
+		all = slices.DeleteFunc(all, func(e event) bool { return e.kind == timer && e.gen == uint32(of) })
+	}
 	now := time.Duration(0)
-	for i := range 500_000 {
-		if n := len(a.heap); n == 0 || n < 2000 && r.IntN(20) < 11 {
-			a.add(now+time.Duration(r.ExpFloat64()*1e6), arrive, nil, 0)
+	for i := range 200_000 {
+		if len(all) > 0 && (len(all) > 500 || r.IntN(20) >= 11) {
+			e, ok := a.next()
+			if !ok || e != all[0] {
+				t.Fatalf("step %d: %+v, want %+v", i, e, all[0])
+			}
+			now, all = e.at, all[1:]
 			continue
 		}
-		e, _ := a.next()
-		if e.at < now {
-			t.Fatalf("step %d: %v comes after %v", i, e.at, now)
+		at := now + time.Duration(r.IntN(1000)) // equal times are common
+		switch r.IntN(5) {
+		case 0:
+			a.add(at, arrive, nil, uint32(i))
+			insert(event{at, a.seq, nil, uint32(i), arrive})
+		case 1:
+			of := r.IntN(replicas)
+			unarm(of)
+			a.arm(of, at)
+			insert(event{at, a.seq, nil, uint32(of), timer})
+		case 2:
+			of := r.IntN(replicas)
+			unarm(of)
+			a.disarm(of)
+		default: // a lane, in order and sometimes not
+			if r.IntN(4) > 0 {
+				at = now + 1000
+			}
+			a.follow(r.IntN(lanes), at, expire, nil, uint32(i))
+			insert(event{at, a.seq, nil, uint32(i), expire})
 		}
-		now = e.at
+	}
+	for _, want := range all {
+		if e, ok := a.next(); !ok || e != want {
+			t.Fatalf("%+v, want %+v", e, want)
+		}
+	}
+	if _, ok := a.next(); ok {
+		t.Error("an event is left")
 	}
 }

@@ -86,6 +86,34 @@ func ExampleReplay() {
 	// 0.6 of the work fits
 }
 
+// Thirty replicas in three zones have twice the capacity that is asked of them. One zone ends
+// without a word, the balancer notices after a second, and callers retry meanwhile. The
+// other twenty replicas could do the work. Do they?
+func ExampleFleet() {
+	service := sim.Scenario{
+		Seed:     1,
+		Duration: 30 * time.Second,
+		Classes:  []sim.Class{{Deadline: time.Second, Service: sim.Uniform(20*time.Millisecond, 60*time.Millisecond)}},
+		Backend:  sim.Degrading(10, 0.5), // of each replica
+		Fleet:    sim.Fleet{Replicas: 30, Zones: 3, Balancer: sim.PowerOfTwo, Notice: time.Second},
+		Retry:    sim.Retry{Attempts: 3, Backoff: 100 * time.Millisecond},
+		Changes:  []sim.Change{{At: 10 * time.Second, Zone: 1, Stop: true}},
+	}
+	service.Arrivals = sim.Poisson(0.5 * service.Capacity())
+	for _, policy := range []sim.Policy{sim.Unlimited(), {}} { // without a limiter, and limiter.Config{}
+		service.Policy = policy
+		report, err := sim.Run(service)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%.1f of the callers are answered after that\n", report.Answered(15*time.Second, 30*time.Second))
+	}
+	// Output:
+	// 0.0 of the callers are answered after that
+	// 1.0 of the callers are answered after that
+}
+
 // A custom law is tried the same way; here it is a limit fixed by configuration.
 func ExampleLimiter() {
 	service := sim.Scenario{

@@ -52,7 +52,36 @@ func anything(seed uint64) sim.Scenario {
 	if one(2) {
 		s.Retry = sim.Retry{Attempts: r.IntN(5), Backoff: upTo(100 * ms), MaxBackoff: upTo(200 * ms), Respect: one(2), Budget: max(0, r.Float64()*2-1)}
 	}
+	if one(2) {
+		anyFleet(&s, r)
+	}
 	return s
+}
+
+// anyFleet makes the scenario one of several replicas that come and go.
+func anyFleet(s *sim.Scenario, r *rand.Rand) {
+	upTo := func(d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d))) }
+	n := 1 + r.IntN(9)
+	s.Fleet = sim.Fleet{
+		Replicas: n, Zones: 1 + r.IntN(n), Balancer: sim.Balancer(r.IntN(3)), Notice: upTo(300 * ms), Drain: upTo(300 * ms), Boot: upTo(300 * ms),
+		Cold: r.Float64(), Warm: upTo(sec), SlowStart: upTo(sec),
+	}
+	s.Oblivious = r.IntN(2) == 0
+	s.Retry.Clients = r.IntN(5)
+	for range r.IntN(6) {
+		c := sim.Change{At: upTo(4 * sec), Zone: r.IntN(s.Fleet.Zones + 1), Count: r.IntN(n + 1)}
+		switch r.IntN(4) {
+		case 0:
+			c.Stop = true
+		case 1:
+			c.Start = true
+		case 2:
+			c.Restart = 1 + r.IntN(n)
+		default:
+			c.Speed = r.Float64() + 0.05
+		}
+		s.Changes = append(s.Changes, c)
+	}
 }
 
 // FuzzRun asserts what holds in every scenario.

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/gate"
 	"github.com/spillway-go/spillway/internal/refusal"
 	"github.com/spillway-go/spillway/limit"
@@ -17,7 +16,7 @@ import (
 // Policy decides which calls may run, and when. The zero value is the adaptive
 // limiter without configuration.
 type Policy struct {
-	build func(s *run) (admitter, error)
+	build func(at *replica) (admitter, error)
 	err   error
 }
 
@@ -36,13 +35,13 @@ const (
 
 // Unlimited admits every call at once.
 func Unlimited() Policy {
-	return Policy{build: func(s *run) (admitter, error) { return &unlimited{run: s}, nil }}
+	return Policy{build: func(at *replica) (admitter, error) { return &unlimited{run: at.run}, nil }}
 }
 
 // Semaphore admits up to n slots' worth of calls; the others queue until their
 // deadline, regardless of priority.
 func Semaphore(n int) Policy {
-	p := Policy{build: func(s *run) (admitter, error) { return &semaphore{run: s, n: n}, nil }}
+	p := Policy{build: func(at *replica) (admitter, error) { return &semaphore{run: at.run, n: n}, nil }}
 	if n < 1 {
 		p.err = fmt.Errorf("Semaphore(%d): give it at least 1 slot", n)
 	}
@@ -50,8 +49,8 @@ func Semaphore(n int) Policy {
 }
 
 // Limiter is the limiter with a given law: Limiter(limit.NewAdaptive, Settings{}), or
-// a function that returns a custom law. The function is called once for each run,
-// because a law has state.
+// a function that returns a custom law. The function is called whenever a replica
+// starts, because a law has state.
 func Limiter[L limit.Law](law func() L, settings Settings) Policy {
 	var p Policy
 	switch {
@@ -62,15 +61,15 @@ func Limiter[L limit.Law](law func() L, settings Settings) Policy {
 	case !(settings.MaxRefused >= 0 && settings.MaxRefused < 1):
 		p.err = fmt.Errorf("Limiter: MaxRefused is %v: use a share from 0 (no bound) to less than 1", settings.MaxRefused)
 	}
-	p.build = func(s *run) (admitter, error) {
+	p.build = func(at *replica) (admitter, error) {
 		l := law()
 		// A constructor whose error was dropped returns a nil pointer.
 		if v := reflect.ValueOf(l); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 			return nil, errors.New("sim: Policy: Limiter: the function returned no law")
 		}
-		g := &gated{run: s, maxWait: cmp.Or(settings.MaxWait, defaultMaxWait)}
-		if s.sc.Retry.Respect {
-			g.advice = refusal.NewTable(s.sc.Seed)
+		g := &gated{run: at.run, maxWait: cmp.Or(settings.MaxWait, defaultMaxWait)}
+		if at.run.sc.Retry.Respect {
+			g.advice = refusal.NewTable(at.run.sc.Seed + uint64(at.n)<<32)
 		}
 		g.gate = gate.New(gate.Config{
 			Law:        l,
@@ -81,21 +80,6 @@ func Limiter[L limit.Law](law func() L, settings Settings) Policy {
 		return g, nil
 	}
 	return p
-}
-
-// Oracle is a yardstick, not a usable policy: it knows at every instant how many
-// calls the backend serves at full speed and admits that many, the most important
-// first and the oldest of those. It drops calls that would not be done in time.
-func Oracle() Policy { return oracleOf(false) }
-
-// OracleNewestFirst is Oracle with the newest of the most important first, which
-// is the better order when too much arrives.
-func OracleNewestFirst() Policy { return oracleOf(true) }
-
-func oracleOf(newest bool) Policy {
-	return Policy{build: func(s *run) (admitter, error) {
-		return &oracle{run: s, newest: newest, need: s.sc.mean() * 4 / 3}, nil
-	}}
 }
 
 func (p Policy) check() error { return p.err }
@@ -170,123 +154,5 @@ func (p *semaphore) dispatch() {
 }
 
 func (p *semaphore) load() (limit, inFlight, queued int) { return p.n, p.used, p.waiting }
-
-type oracle struct {
-	run     *run
-	newest  bool
-	need    time.Duration
-	n       int
-	waiting int
-	lines   [limit.Classes]line
-}
-
-func (o *oracle) arrive(c *call) {
-	o.waiting++
-	o.lines[spillway.Critical-c.class.Priority].push(c)
-	o.run.wait(c, never)
-	o.dispatch()
-}
-
-func (o *oracle) ended(*call, limit.Outcome) { o.n-- }
-
-func (o *oracle) leave(*call) bool { o.waiting--; return true }
-
-func (o *oracle) overdue(*call) bool { return false }
-
-func (o *oracle) dispatch() {
-	for o.n < o.run.parallel() {
-		c := o.next()
-		if c == nil {
-			return
-		}
-		o.waiting--
-		if c.deadline-o.run.now <= o.need {
-			o.run.refuse(c, spillway.DeadlineTooClose, 0)
-			continue
-		}
-		o.n++
-		o.run.admit(c)
-	}
-}
-
-func (o *oracle) next() (c *call) {
-	for i := range o.lines {
-		if o.newest {
-			c = o.lines[i].popLast()
-		} else {
-			c = o.lines[i].pop()
-		}
-		if c != nil {
-			break
-		}
-	}
-	return c
-}
-
-func (o *oracle) load() (limit, inFlight, queued int) { return o.run.parallel(), o.n, o.waiting }
-
-// gated is the limiter without its shell: the same gate, in virtual time.
-type gated struct {
-	run     *run
-	gate    *gate.Gate
-	maxWait time.Duration
-	advice  *refusal.Table // nil: callers ignore it
-}
-
-func (p *gated) arrive(c *call) {
-	c.waiter = gate.Waiter{Owner: c}
-	d := p.gate.Arrive(p.run.now, gate.Arrival{Cost: c.class.Cost, Priority: c.class.Priority, Deadline: c.deadline}, &c.waiter)
-	if d.Preempted != nil {
-		p.refuse(d.Preempted.Owner.(*call), spillway.Preempted)
-	}
-	switch d.Verdict {
-	case gate.Admit:
-		p.admit(c)
-	case gate.Wait:
-		p.run.wait(c, p.run.now+p.maxWait)
-	case gate.Reject:
-		p.refuse(c, d.Reason)
-	}
-}
-
-func (p *gated) admit(c *call) {
-	c.seq = p.gate.Seq()
-	p.run.admit(c)
-}
-
-func (p *gated) refuse(c *call, reason spillway.Reason) {
-	var after time.Duration
-	if p.advice != nil {
-		after = p.advice.For(reason, p.gate.RetryAfter(c.class.Priority)).RetryAfter
-	}
-	p.run.refuse(c, reason, after)
-}
-
-func (p *gated) ended(c *call, o limit.Outcome) {
-	p.gate.End(p.run.now, gate.Grant{Seq: c.seq, Start: c.started, Deadline: c.deadline, Cost: c.class.Cost, Priority: c.class.Priority}, o)
-}
-
-func (p *gated) leave(c *call) bool { return p.gate.Leave(&c.waiter) }
-
-func (p *gated) overdue(c *call) bool { return p.gate.Expire(&c.waiter) }
-
-func (p *gated) dispatch() {
-	for {
-		w, granted := p.gate.Next(p.run.now)
-		switch {
-		case w == nil:
-			return
-		case granted:
-			p.gate.Taken(w, p.run.now-w.Since())
-			p.admit(w.Owner.(*call))
-		default:
-			p.refuse(w.Owner.(*call), spillway.DeadlineTooClose)
-		}
-	}
-}
-
-func (p *gated) load() (limit, inFlight, queued int) {
-	return p.gate.Limit(), p.gate.InFlight(), p.gate.Queued()
-}
 
 const never = time.Duration(math.MaxInt64)

@@ -14,8 +14,8 @@ import (
 func TestMaxRefusedBoundsEveryKindOfRefusal(t *testing.T) {
 	for _, deadline := range []time.Duration{0, 200 * time.Millisecond} {
 		for _, queue := range []int{-1, 1, 5, 50, 0} {
-			for _, most := range []float64{0.1, 0.5} {
-				for _, load := range []float64{3, 10} {
+			for _, most := range Few(0.1, 0.5) {
+				for _, load := range Few(10.0, 3) {
 					s := Scenario{
 						Seed: 1, Duration: 10 * time.Second, Warmup: 3 * time.Second,
 						Classes: []Class{
@@ -48,7 +48,7 @@ func TestMaxRefusedBoundsEveryKindOfRefusal(t *testing.T) {
 // was refused after most of a second.
 func TestMaxRefusedDoesNotFillTheBackendByChance(t *testing.T) {
 	for name, backend := range map[string]Backend{"n-way": NWay(40), "thrashing": Degrading(40, 0.5)} {
-		for seed := range uint64(3) {
+		for _, seed := range Few[uint64](0, 1, 2) {
 			s := Scenario{
 				Seed: seed, Duration: 20 * time.Second, Warmup: 5 * time.Second, Backend: backend,
 				Classes:  []Class{{Deadline: time.Second, Service: LogNormal(20*time.Millisecond, 0.1)}},

@@ -54,9 +54,10 @@ func (t *Tally) Served() float64 {
 // Point is one interval of the timeline.
 type Point struct {
 	At                   time.Duration // its start
+	Calls                int           // callers that came in the interval
 	Offered, OK, Refused int           // attempts in the interval; OK by the end of the work
 	// At the end of the interval:
-	Limit     int // of the policy; 0: none
+	Limit     int // of the policies, all replicas together; 0: none
 	InFlight  int // slots of the policy in use
 	Queued    int // waiting for the policy
 	InBackend int // calls in the backend, its own queue included
@@ -74,7 +75,14 @@ func newReport(sc *Scenario) *Report {
 // passPoints adds a point for every interval of the timeline that is over by now.
 func (r *run) passPoints(now time.Duration) {
 	for r.point.At < r.sc.Duration && now-r.point.At >= r.sc.Record.Interval {
-		r.point.Limit, r.point.InFlight, r.point.Queued = r.policy.load()
+		for i := range r.replicas {
+			if rep := &r.replicas[i]; rep.alive {
+				limit, inFlight, queued := rep.policy.load()
+				r.point.Limit += limit
+				r.point.InFlight += inFlight
+				r.point.Queued += queued
+			}
+		}
 		r.point.InBackend = r.inBackend
 		r.report.Timeline = append(r.report.Timeline, r.point)
 		if r.sc.Record.Watch != nil {
@@ -110,6 +118,22 @@ func (r *Report) finish(s *run) {
 			r.RefusedBy[spillway.Reason(reason)] = n
 		}
 	}
+}
+
+// Answered is the good answers between two times, whoever they were for, as a share of
+// the callers that came then; 1 if there were none. Only whole intervals of the timeline
+// between them count.
+func (r *Report) Answered(from, to time.Duration) float64 {
+	var calls, good int
+	for _, p := range r.Timeline {
+		if p.At >= from && p.At+r.Interval <= to {
+			calls, good = calls+p.Calls, good+p.OK
+		}
+	}
+	if calls == 0 {
+		return 1
+	}
+	return float64(good) / float64(calls)
 }
 
 // Class returns the tally of the class with that name, or nil.

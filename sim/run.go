@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/spillway-go/spillway"
@@ -12,22 +13,21 @@ import (
 
 // run is one running simulation: a loop over events in time order.
 type run struct {
-	sc      *Scenario
-	now     time.Duration
-	events  eventQueue
-	policy  admitter
-	backend engine
-	report  *Report
+	sc       *Scenario
+	now      time.Duration
+	events   eventQueue
+	plans    []func()
+	replicas []replica
+	rotation rotation
+	report   *Report
 
-	arrivals, work, patience *rand.Rand // separate sources, so that draws for one do not change the others
+	arrivals, work, patience, routes *rand.Rand // separate sources, so that draws for one do not change the others
 
 	drawn     uint64 // calls of the scenario
 	attempts  uint64
-	changes   int // made
-	slots     int // of the backend now
-	speed     float64
 	inBackend int
-	tokens    float64 // of the retry budget
+	tokens    []float64 // of the retry budgets
+	slabs     [][]call  // all calls
 	free      *call
 	point     Point // current
 	rejected  [refusal.Reasons]uint64
@@ -52,20 +52,18 @@ func RunContext(ctx context.Context, s Scenario) (Report, error) {
 		arrivals: rand.New(rand.NewPCG(sc.Seed, 0x51ee)),
 		work:     rand.New(rand.NewPCG(sc.Seed, 0xbeef)),
 		patience: rand.New(rand.NewPCG(sc.Seed, 0xcafe)),
-		slots:    sc.Backend.slots,
-		speed:    1,
-		tokens:   reserve,
+		routes:   rand.New(rand.NewPCG(sc.Seed, 0xf1ee)),
+		tokens:   slices.Repeat([]float64{reserve}, max(sc.Retry.Clients, 1)),
 	}
 	if sc.Policy.build == nil {
 		sc.Policy = Limiter(limit.NewAdaptive, Settings{})
 	}
-	r.backend = sc.Backend.engine(r)
-	if r.policy, err = sc.Policy.build(r); err != nil {
+	if err := r.setUp(); err != nil {
 		return Report{}, err
 	}
 	r.nextArrival()
 	for _, c := range sc.Changes {
-		r.events.add(c.At, change, nil, 0)
+		r.after(c.At, func() { r.apply(c) })
 	}
 	for n := 0; ; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
@@ -98,34 +96,25 @@ func (r *run) handle(e event) {
 	case again:
 		r.arrive(e.call)
 	case finish:
-		r.backend.finish(e)
+		e.call.replica.backend.finish(e.call)
+	case timer:
+		r.replicas[e.gen].backend.finish(nil)
 	case expire:
 		r.expired(e.call)
 	case overdue:
-		if e.call.state == waiting && r.policy.overdue(e.call) {
+		if p := e.call.replica.policy; e.call.state == waiting && p.overdue(e.call) {
 			r.refuse(e.call, spillway.WaitTooLong, 0)
-			r.policy.dispatch()
+			p.dispatch()
 		}
-	case change:
-		c := r.sc.Changes[r.changes]
-		r.changes++
-		if c.Slots > 0 {
-			r.slots = c.Slots
-		}
-		if c.Speed > 0 {
-			r.speed = c.Speed
-		}
-		r.backend.change(r.slots, r.speed)
-		if o, ok := r.policy.(*oracle); ok { // only an oracle learns of it
-			o.dispatch()
-		}
+	case planned:
+		r.plans[e.gen]()
 	}
 }
 
 func (r *run) nextArrival() {
 	end := r.sc.Duration
 	if at := max(r.sc.Arrivals.Next(r.drawn, r.now, end, r.arrivals), r.now); at < end {
-		r.events.add(at, arrive, nil, 0)
+		r.events.follow(arrivals, at, arrive, nil, 0)
 	}
 }
 
@@ -139,6 +128,9 @@ func (r *run) arrive(c *call) {
 		c.deadline = r.now + c.class.Deadline
 	}
 	r.point.Offered++
+	if c.tries == 1 {
+		r.point.Calls++
+	}
 	if c.tally != nil {
 		c.tally.Offered++
 		if c.tries > 1 {
@@ -146,7 +138,7 @@ func (r *run) arrive(c *call) {
 		}
 	}
 	r.event(c, Arrived)
-	r.policy.arrive(c)
+	r.send(c)
 }
 
 // wait keeps c until the policy admits or refuses it, at most until most.
@@ -154,11 +146,20 @@ func (r *run) wait(c *call, most time.Duration) {
 	c.state = waiting
 	r.event(c, Waits)
 	if c.waitsUntil() != never {
+		r.expireLater(c)
+	}
+	if most < c.waitsUntil() || r.sc.Oblivious && most != never {
+		r.events.follow(overdues, most, overdue, c, c.gen)
+	}
+}
+
+// expireLater schedules the leaving of c's caller. Equal deadlines end in order.
+func (r *run) expireLater(c *call) {
+	if c.leave != never {
 		r.events.add(c.waitsUntil(), expire, c, c.gen)
+		return
 	}
-	if most < c.waitsUntil() {
-		r.events.add(most, overdue, c, c.gen)
-	}
+	r.events.follow(deadlines+c.kind%(lanes-deadlines), c.deadline, expire, c, c.gen)
 }
 
 func (r *run) admit(c *call) {
@@ -167,9 +168,9 @@ func (r *run) admit(c *call) {
 	r.event(c, Admitted)
 	r.inBackend++
 	r.report.Peak = max(r.report.Peak, r.inBackend)
-	mayLeave := r.backend.start(c)
-	if !watched && c.waitsUntil() != never && (mayLeave || r.sc.Retry.Attempts > 1) {
-		r.events.add(c.waitsUntil(), expire, c, c.gen)
+	mayLeave := c.replica.backend.start(c)
+	if !watched && c.waitsUntil() != never && (mayLeave || r.sc.Retry.Attempts > 1 || r.sc.Fleet.Replicas > 1) {
+		r.expireLater(c)
 	}
 }
 
@@ -190,7 +191,7 @@ func (r *run) ended(c *call) {
 		if r.now >= r.sc.Warmup && r.now < r.sc.Duration {
 			r.report.Classes[c.kind].Goodput++ // a count until the end
 		}
-		r.tokens = min(r.tokens+r.sc.Retry.Budget, reserve)
+		r.tokens[c.client] = min(r.tokens[c.client]+r.sc.Retry.Budget, reserve)
 	}
 	if t := c.tally; t != nil {
 		switch o {
@@ -204,16 +205,33 @@ func (r *run) ended(c *call) {
 		t.Latency.Record(int64(r.now - c.at))
 	}
 	r.ending(c, o)
-	r.policy.ended(c, o)
+	p := c.replica.policy
+	p.ended(c, r.known(c, o))
 	if o == limit.Failed || late && !c.left {
 		r.retry(c, 0)
 	}
 	r.recycle(c)
-	r.policy.dispatch()
+	p.dispatch()
+}
+
+// known is the outcome as the service sees it.
+func (r *run) known(c *call, o limit.Outcome) limit.Outcome {
+	if !r.sc.Oblivious || o == limit.Success || o == limit.Failed {
+		return o
+	}
+	if c.fails {
+		return limit.Failed
+	}
+	return limit.Success
 }
 
 // refuse ends an attempt that was not started.
 func (r *run) refuse(c *call, reason spillway.Reason, after time.Duration) {
+	if c.left { // nobody hears of it
+		r.gone(c)
+		r.recycle(c)
+		return
+	}
 	r.refusal(c, reason)
 	if t := c.tally; t != nil {
 		t.Refused++
@@ -229,25 +247,38 @@ func (r *run) refuse(c *call, reason spillway.Reason, after time.Duration) {
 func (r *run) expired(c *call) {
 	switch c.state {
 	case waiting:
-		if !r.policy.leave(c) {
+		if r.sc.Oblivious {
+			r.left(c)
 			return
 		}
-		r.event(c, Left)
-		if t := c.tally; t != nil {
-			t.Left++
-			t.Refusal.Record(int64(r.now - c.at))
+		p := c.replica.policy
+		if !p.leave(c) {
+			return
 		}
+		r.gone(c)
 		r.retry(c, 0)
 		r.recycle(c)
-		r.policy.dispatch()
+		p.dispatch()
 	case running:
-		c.left = true
-		r.retry(c, 0)
-		if r.backend.leave(c) {
+		r.left(c)
+		if !r.sc.Oblivious && c.replica.backend.leave(c) {
 			r.ended(c)
 		}
 	}
 }
 
-// parallel is how many calls the backend now serves at full speed.
-func (r *run) parallel() int { return r.sc.Backend.parallel(r.slots) }
+// left notes that the caller of c has left, while c stays.
+func (r *run) left(c *call) {
+	c.left = true
+	r.answered(c)
+	r.retry(c, 0)
+}
+
+// gone counts a call whose caller left while it waited.
+func (r *run) gone(c *call) {
+	r.event(c, Left)
+	if t := c.tally; t != nil {
+		t.Left++
+		t.Refusal.Record(int64(min(r.now, c.waitsUntil()) - c.at))
+	}
+}

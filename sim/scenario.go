@@ -19,11 +19,15 @@ type Scenario struct {
 	Warmup   time.Duration // calls that arrive before it are simulated and not counted
 	Arrivals Arrivals
 	Classes  []Class // at least one
-	Backend  Backend
-	Policy   Policy   // the zero value is the adaptive limiter without configuration
-	Retry    Retry    // the zero value: callers do not retry
-	Changes  []Change // of the backend, in any order
-	Record   Record
+	Backend  Backend // of each replica
+	Policy   Policy  // of each replica; the zero value is the adaptive limiter without configuration
+	Fleet    Fleet   // the zero value: one replica
+	// Oblivious is a service that callers do not tell their deadlines, and that does not
+	// notice when they leave: work for which nobody waits is done all the same.
+	Oblivious bool
+	Retry     Retry    // the zero value: callers do not retry
+	Changes   []Change // of the replicas, in any order
+	Record    Record
 }
 
 // Class is one kind of call: a route, a tenant, a customer's importance.
@@ -43,11 +47,19 @@ type Class struct {
 	FastErrors bool
 }
 
-// Change changes the backend while it runs. Zero fields leave a value as it is.
+// Change changes replicas while they run: all, or those that Zone and Count choose.
+// Zero fields leave a value as it is.
 type Change struct {
 	At    time.Duration
 	Slots int     // of the backend; of a Database, its cpu
 	Speed float64 // 1 is full speed: 0.5 makes all work take twice as long
+
+	Zone  int // only the replicas of this zone, counted from 1
+	Count int // only so many of them, the first ones
+
+	Stop    bool // they end without a word, and what they work on is lost
+	Start   bool // those that were stopped come back
+	Restart int  // they are replaced, so many at a time, as Fleet says
 }
 
 // Retry says how callers retry a call that was refused, failed, or took too long.
@@ -59,8 +71,9 @@ type Retry struct {
 	MaxBackoff time.Duration // zero: no bound
 	Respect    bool          // wait at least as long as the limiter advises (Rejection.RetryAfter)
 	// Budget is how many more retries each success allows, with a reserve of
-	// ten; zero means as many as Attempts says. One budget serves all callers.
-	Budget float64
+	// ten; zero means as many as Attempts says. Each client has one.
+	Budget  float64
+	Clients int // that send the calls in turn; zero means 1
 }
 
 // Record says what a Report holds beyond its totals.
@@ -73,16 +86,17 @@ type Record struct {
 const (
 	defaultInterval = 100 * time.Millisecond
 	mostPoints      = 10_000_000
+	mostClients     = 10_000_000
 )
 
-// Capacity is how many calls a second the backend serves at full speed, before any
-// Change, with the mix of the classes.
+// Capacity is how many calls a second the backends of all replicas serve at full speed,
+// before any Change, with the mix of the classes.
 func (s Scenario) Capacity() float64 {
 	mean := s.mean().Seconds()
 	if mean <= 0 {
 		return 0
 	}
-	return float64(s.Backend.parallel(s.Backend.slots)) / mean
+	return float64(s.Backend.parallel(s.Backend.slots)) / mean * float64(max(s.Fleet.Replicas, 1))
 }
 
 // mean is the mean work of a call.
@@ -163,16 +177,15 @@ func (s Scenario) normal() (Scenario, error) {
 	if err := s.Retry.check(); err != nil {
 		return fail("Retry: %w", err)
 	}
+	if err := s.Fleet.check(); err != nil {
+		return fail("Fleet: %w", err)
+	}
+	s.Fleet = s.Fleet.normal()
 	s.Changes = slices.Clone(s.Changes)
 	slices.SortStableFunc(s.Changes, func(a, b Change) int { return int(max(min(a.At-b.At, 1), -1)) })
 	for i, c := range s.Changes {
-		switch {
-		case c.At < 0:
-			return fail("Changes: one is at %v: times count from the start of the run", c.At)
-		case c.Slots < 0 || !(c.Speed >= 0) || math.IsInf(c.Speed, 0):
-			return fail("Changes: at %v to %d slots and speed %v: neither can be negative or infinite; zero leaves it as it is", c.At, c.Slots, c.Speed)
-		case c.Slots == 0 && c.Speed == 0:
-			return fail("Changes: number %d, at %v, changes nothing: set Slots or Speed", i, c.At)
+		if err := c.check(i, s.Fleet); err != nil {
+			return fail("Changes: %w", err)
 		}
 	}
 	return s, nil
@@ -212,6 +225,8 @@ func (r *Retry) check() error {
 		return fmt.Errorf("its Backoff is %v and MaxBackoff %v: neither can be negative", r.Backoff, r.MaxBackoff)
 	case !(r.Budget >= 0) || math.IsInf(r.Budget, 0):
 		return fmt.Errorf("its Budget is %v: use retries per success, such as 0.1, or 0 for no budget", r.Budget)
+	case r.Clients < 0 || r.Clients > mostClients:
+		return fmt.Errorf("its Clients is %d: use 1 to %d (zero means 1)", r.Clients, mostClients)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ import (
 //
 //	go test ./sim -run "Calm|Stable" -args -worlds 100000 -world0 1
 var (
-	worlds = flag.Int("worlds", 8, "surroundings: how many random worlds")
+	worlds = flag.Int("worlds", len(sim.Few(make([]bool, 8)...)), "surroundings: how many random worlds")
 	world0 = flag.Uint64("world0", 1, "surroundings: the first")
 )
 

@@ -1,0 +1,183 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Balancer says to which replica a call goes.
+type Balancer uint8
+
+const (
+	// RoundRobin takes the replicas in turn.
+	RoundRobin Balancer = iota
+	// LeastLoaded takes the one with the fewest calls that it was sent and has not
+	// answered; of several, the one that has had so few for longest.
+	LeastLoaded
+	// PowerOfTwo takes the better of two random ones.
+	PowerOfTwo
+)
+
+var balancers = [...]string{"round robin", "least loaded", "power of two choices"}
+
+// String returns the usual name.
+func (b Balancer) String() string {
+	if int(b) < len(balancers) {
+		return balancers[b]
+	}
+	return fmt.Sprintf("Balancer(%d)", uint8(b))
+}
+
+// rotation is the replicas to which the balancer sends calls.
+type rotation struct {
+	run    *run
+	kind   Balancer
+	in     []*replica // in no order
+	turn   int
+	loads  []ranks    // by the number of open calls
+	lowest int        // no replica of those has fewer
+	cold   []*replica // those that have not yet a full share, if the kind is LeastLoaded
+}
+
+// ranks is a list of replicas with equally many open calls, in the order in which they
+// came to have them.
+type ranks struct{ first, last *replica }
+
+// leastShare is what a replica that has just come back gets at least.
+const leastShare = 0.05
+
+// pick returns nil if no replica is left. One that came back not long ago has a share of
+// the calls that grows with time.
+func (b *rotation) pick() *replica {
+	switch n := len(b.in); {
+	case n == 0:
+		return nil
+	case n == 1:
+		return b.in[0]
+	case b.kind == LeastLoaded:
+		return b.least()
+	case b.kind == PowerOfTwo:
+		r := b.run.routes
+		i, j := r.IntN(n), r.IntN(n-1)
+		if j >= i {
+			j++
+		}
+		if b.weight(b.in[j]) < b.weight(b.in[i]) {
+			i = j
+		}
+		return b.in[i]
+	}
+	for {
+		b.turn = (b.turn + 1) % len(b.in)
+		if rep := b.in[b.turn]; rep.fullAt <= b.run.now || b.run.routes.Float64() < rep.share(b.run.now) {
+			return rep
+		}
+	}
+}
+
+// share is how much of a usual share of the calls the replica is to have.
+func (rep *replica) share(now time.Duration) float64 {
+	slow := rep.run.sc.Fleet.SlowStart
+	return max(leastShare, 1-float64(rep.fullAt-now)/float64(slow))
+}
+
+// weight is how loaded the replica would be with one more call, for the share it is to have.
+func (b *rotation) weight(rep *replica) float64 {
+	if rep.fullAt <= b.run.now {
+		return float64(rep.open + 1)
+	}
+	return float64(rep.open+1) / rep.share(b.run.now)
+}
+
+// least weighs the calls of the cold ones by their share.
+func (b *rotation) least() *replica {
+	best, lowest := b.loads[b.lowest].first, float64(b.lowest+1)
+	for i := 0; i < len(b.cold); i++ {
+		rep := b.cold[i]
+		if rep.fullAt <= b.run.now {
+			b.delist(rep)
+			rep.fullAt = 0
+			b.enlist(rep)
+			return b.least()
+		}
+		if n := b.weight(rep); best == nil || n < lowest {
+			best, lowest = rep, n
+		}
+	}
+	return best
+}
+
+func (b *rotation) add(rep *replica) {
+	rep.index = len(b.in)
+	b.in = append(b.in, rep)
+	b.enlist(rep)
+}
+
+func (b *rotation) remove(rep *replica) {
+	if rep.index < 0 {
+		return
+	}
+	last := b.in[len(b.in)-1]
+	b.in[rep.index], last.index = last, rep.index
+	b.in = b.in[:len(b.in)-1]
+	b.delist(rep)
+	rep.index = -1
+}
+
+// open notes that the replica has more or fewer open calls.
+func (b *rotation) open(rep *replica, more int) {
+	if b.kind != LeastLoaded || rep.index < 0 {
+		rep.open += more
+		return
+	}
+	b.delist(rep)
+	rep.open += more
+	b.enlist(rep)
+}
+
+func (b *rotation) enlist(rep *replica) {
+	if b.kind != LeastLoaded {
+		return
+	}
+	for len(b.loads) <= rep.open {
+		b.loads = append(b.loads, ranks{})
+	}
+	if rep.fullAt > b.run.now {
+		b.cold = append(b.cold, rep)
+		return
+	}
+	l := &b.loads[rep.open]
+	rep.previous, rep.next = l.last, nil
+	if l.last == nil {
+		l.first = rep
+	} else {
+		l.last.next = rep
+	}
+	l.last = rep
+	b.lowest = min(b.lowest, rep.open)
+}
+
+func (b *rotation) delist(rep *replica) {
+	if b.kind != LeastLoaded {
+		return
+	}
+	if i := slices.Index(b.cold, rep); i >= 0 {
+		b.cold = slices.Delete(b.cold, i, i+1)
+		return
+	}
+	l := &b.loads[rep.open]
+	if rep.previous == nil {
+		l.first = rep.next
+	} else {
+		rep.previous.next = rep.next
+	}
+	if rep.next == nil {
+		l.last = rep.previous
+	} else {
+		rep.next.previous = rep.previous
+	}
+	for b.lowest < len(b.loads)-1 && b.loads[b.lowest].first == nil {
+		b.lowest++
+	}
+}

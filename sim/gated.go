@@ -1,0 +1,85 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/gate"
+	"github.com/spillway-go/spillway/internal/refusal"
+	"github.com/spillway-go/spillway/limit"
+)
+
+// gated is the limiter without its shell: the same gate, in virtual time.
+type gated struct {
+	run     *run
+	gate    *gate.Gate
+	maxWait time.Duration
+	advice  *refusal.Table // nil: callers ignore it
+}
+
+func (p *gated) arrive(c *call) {
+	if c.waiter == nil { // without a gate there is none, which is a third of a call's memory
+		c.waiter = new(gate.Waiter)
+	}
+	*c.waiter = gate.Waiter{Owner: c}
+	d := p.gate.Arrive(p.run.now, gate.Arrival{Cost: c.class.Cost, Priority: c.class.Priority, Deadline: p.deadline(c)}, c.waiter)
+	if d.Preempted != nil {
+		p.refuse(d.Preempted.Owner.(*call), spillway.Preempted)
+	}
+	switch d.Verdict {
+	case gate.Admit:
+		p.admit(c)
+	case gate.Wait:
+		p.run.wait(c, p.run.now+p.maxWait)
+	case gate.Reject:
+		p.refuse(c, d.Reason)
+	}
+}
+
+// deadline is what the service is told.
+func (p *gated) deadline(c *call) time.Duration {
+	if p.run.sc.Oblivious {
+		return gate.Never
+	}
+	return c.deadline
+}
+
+func (p *gated) admit(c *call) {
+	c.seq = p.gate.Seq()
+	p.run.admit(c)
+}
+
+func (p *gated) refuse(c *call, reason spillway.Reason) {
+	var after time.Duration
+	if p.advice != nil {
+		after = p.advice.For(reason, p.gate.RetryAfter(c.class.Priority)).RetryAfter
+	}
+	p.run.refuse(c, reason, after)
+}
+
+func (p *gated) ended(c *call, o limit.Outcome) {
+	p.gate.End(p.run.now, gate.Grant{Seq: c.seq, Start: c.started, Deadline: p.deadline(c), Cost: c.class.Cost, Priority: c.class.Priority}, o)
+}
+
+func (p *gated) leave(c *call) bool { return p.gate.Leave(c.waiter) }
+
+func (p *gated) overdue(c *call) bool { return p.gate.Expire(c.waiter) }
+
+func (p *gated) dispatch() {
+	for {
+		w, granted := p.gate.Next(p.run.now)
+		switch {
+		case w == nil:
+			return
+		case granted:
+			p.gate.Taken(w, p.run.now-w.Since())
+			p.admit(w.Owner.(*call))
+		default:
+			p.refuse(w.Owner.(*call), spillway.DeadlineTooClose)
+		}
+	}
+}
+
+func (p *gated) load() (limit, inFlight, queued int) {
+	return p.gate.Limit(), p.gate.InFlight(), p.gate.Queued()
+}

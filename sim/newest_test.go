@@ -1,0 +1,45 @@
+package sim_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/sim"
+)
+
+// Where what came last is served first, most calls see no queue, however long it is. A law
+// that goes by how long they take finds any limit right, and others wait for very long.
+func TestAQueueThatMostCallsDoNotSeeIsFound(t *testing.T) {
+	for _, slots := range []int{2, 6, 20} {
+		for _, load := range []float64{1.2, 3} {
+			t.Run(fmt.Sprintf("%d slots at %v", slots, load), func(t *testing.T) {
+				t.Parallel()
+				s := service(sim.NewestFirst(slots), 1)
+				s.Duration, s.Warmup = 30*sec, 10*sec
+				s.Classes = mix(sec, sim.Uniform(6*ms, 11*ms))
+				s.Arrivals = sim.Poisson(load * s.Capacity())
+				s.Policy = sim.Limiter(limit.NewAdaptive, sim.Settings{})
+				r, err := sim.Run(s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.Policy = sim.Oracle()
+				best, err := sim.Run(s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sum, n := 0, 0
+				for _, p := range r.Timeline {
+					if p.At >= s.Warmup {
+						sum, n = sum+p.InBackend, n+1
+					}
+				}
+				share, mean := r.Total.Goodput/best.Total.Goodput, float64(sum)/float64(n)
+				if share < .9 || mean > 1.6*float64(slots)+1 {
+					t.Errorf("goodput %.3f of the best, %.1f calls in the backend", share, mean)
+				}
+			})
+		}
+	}
+}

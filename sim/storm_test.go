@@ -1,0 +1,71 @@
+package sim_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spillway-go/spillway/sim"
+)
+
+// storm is three seconds in which every replica has a fifth of its speed, and callers that
+// try three times. Of the protections it has those whose bits are set.
+func storm(backend sim.Backend, load float64, protections int) sim.Scenario {
+	s := fleet(load, sim.Unlimited())
+	s.Backend, s.Oblivious = backend, true
+	s.Retry = sim.Retry{Attempts: 3, Backoff: 100 * ms, Clients: 200}
+	s.Changes = []sim.Change{{At: 8 * sec, Speed: 0.2}, {At: 11 * sec, Speed: 1}}
+	s.Arrivals = sim.Poisson(load * s.Capacity())
+	if protections&1 > 0 {
+		s.Policy = adaptive()
+	}
+	if protections&2 > 0 {
+		s.Oblivious = false
+	}
+	if protections&4 > 0 {
+		s.Retry.Budget = 0.1
+	}
+	return s
+}
+
+// A storm of retries outlives what began it. Which protections end it? Where a backend
+// becomes worse the more it is asked, only a set with the limiter; where it only becomes
+// full, a budget for retries is enough, too. Deadlines alone are enough for neither, and
+// make more of the time until then.
+func TestWhichProtectionsEndAStorm(t *testing.T) {
+	names := []string{"limiter", "deadlines", "budget"}
+	for _, test := range []struct {
+		name    string
+		backend sim.Backend
+		load    float64
+		ends    func(set string) bool
+	}{
+		{"thrashing", sim.Degrading(10, 0.5), 0.5, func(set string) bool { return strings.Contains(set, "limiter") }},
+		{"queueing", sim.NWay(10), 0.7, func(set string) bool {
+			return strings.Contains(set, "limiter") || strings.Contains(set, "budget")
+		}},
+	} {
+		during := map[int]float64{}
+		for m := range 1 << len(names) {
+			var set []string
+			for i, name := range names {
+				if m&(1<<i) > 0 {
+					set = append(set, name)
+				}
+			}
+			name := strings.Join(set, "+")
+			r := run(t, storm(test.backend, test.load, m))
+			before, end := r.Answered(3*sec, 8*sec), r.Answered(20*sec, 30*sec)
+			during[m] = r.Answered(8*sec, 11*sec)
+			t.Logf("%s, with [%s]: before %.2f, during %.2f, at the end %.2f", test.name, name, before, during[m], end)
+			if before < 0.99 {
+				t.Errorf("%s, with [%s]: before there are %.2f", test.name, name, before)
+			}
+			if test.ends(name) && end < 0.95 || !test.ends(name) && end > 0.2 {
+				t.Errorf("%s, with [%s]: long after, %.2f are answered", test.name, name, end)
+			}
+		}
+		if during[3] < 1.5*during[1] {
+			t.Errorf("%s: with deadlines the limiter answers %.2f in the trouble, without them %.2f", test.name, during[3], during[1])
+		}
+	}
+}
