@@ -1,0 +1,119 @@
+package clusterlimit
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// contest is how members fare that renew one value together.
+type contest struct {
+	tries, renewals, beaten int
+	gap                     time.Duration // the longest that a member went without a renewal
+}
+
+// contend lets so many members renew for some leases, in virtual time. A trip to the engine and
+// back takes a millisecond; what they read is as old as half of it.
+func contend(t *testing.T, members int, lease time.Duration) (all contest) {
+	const trip = time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		revision := 0
+		end := time.Now().Add(4 * lease)
+		var running sync.WaitGroup
+		for i := range members {
+			random := rand.New(rand.NewPCG(uint64(i), 7))
+			running.Go(func() {
+				every := lease / renewals
+				time.Sleep(1 + time.Duration(random.Int64N(int64(every)))) // they did not start together
+				last := time.Now()
+				for time.Now().Before(end) {
+					tries := 0
+					ctx, cancel := context.WithTimeout(context.Background(), lease/attempts)
+					err := compete(ctx, lease, func(context.Context) (won bool, err error) {
+						tries++
+						time.Sleep(trip / 2)
+						mu.Lock()
+						read := revision
+						mu.Unlock()
+						time.Sleep(trip) // back, and there again
+						mu.Lock()
+						if won = revision == read; won {
+							revision++
+						}
+						mu.Unlock()
+						time.Sleep(trip / 2)
+						return won, nil
+					}, func() {})
+					cancel()
+					now := time.Now()
+					mu.Lock()
+					all.tries += tries
+					all.gap = max(all.gap, now.Sub(last))
+					switch {
+					case err == nil:
+						all.renewals++
+						last = now
+					case errors.Is(err, errBeaten), errors.Is(err, context.DeadlineExceeded):
+						all.beaten++
+					default:
+						t.Error(err)
+					}
+					mu.Unlock()
+					if tries > mostTries {
+						t.Errorf("%d tries", tries)
+					}
+					time.Sleep(every - every/8 + time.Duration(random.Int64N(int64(every/4))))
+				}
+			})
+		}
+		running.Wait()
+	})
+	return all
+}
+
+// The numbers of docs/packages/clusterlimit.md. A lease that is not renewed in its time is over.
+func TestHowOftenMembersBeatEachOther(t *testing.T) {
+	for _, c := range []struct {
+		members int
+		lease   time.Duration
+		most    float64 // tries for each renewal
+		well    bool    // nobody loses its lease
+	}{
+		{10, 3 * time.Second, 1.1, true},
+		{100, 3 * time.Second, 1.5, true},
+		{1000, 3 * time.Second, mostTries * 10, false},
+		{1000, 30 * time.Second, 1.5, true},
+	} {
+		got := contend(t, c.members, c.lease)
+		tries := float64(got.tries) / float64(got.renewals)
+		t.Logf("%4d members, a lease of %v: %.2f tries for each renewal, %.1f %% of attempts beaten, the longest without a renewal %.2f leases",
+			c.members, c.lease, tries, 100*float64(got.beaten)/float64(got.beaten+got.renewals), got.gap.Seconds()/c.lease.Seconds())
+		if tries > c.most || c.well && got.gap >= c.lease {
+			t.Errorf("%d members, a lease of %v: %+v", c.members, c.lease, got)
+		}
+	}
+}
+
+func TestWhoIsBeatenTooOftenSaysWhatToDo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		beaten := 0
+		never := func(context.Context) (bool, error) { return false, nil }
+		if err := compete(t.Context(), 3*time.Second, never, func() { beaten++ }); !errors.Is(err, errBeaten) || beaten != mostTries {
+			t.Errorf("%v after %d", err, beaten)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if err := compete(ctx, time.Hour, never, func() {}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		broken := errors.New("broken")
+		if err := compete(t.Context(), time.Second, func(context.Context) (bool, error) { return false, broken }, nil); err != broken {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,138 @@
+package clusterlimit
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// engine starts a server in this process and returns its URL.
+func engine(t testing.TB) string {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	if !s.ReadyForConnections(time.Minute) {
+		t.Fatal("the server does not start")
+	}
+	return s.ClientURL()
+}
+
+// join is Join with a short lease, closed at the end of the test.
+func join(t testing.TB, cfg Config) *Member {
+	t.Helper()
+	if cfg.Lease == 0 {
+		cfg.Lease = time.Second
+	}
+	m, err := Join(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close(t.Context()) })
+	return m
+}
+
+// bound is a limiter with a law that would admit 1,000, bound to a member.
+func bound(t testing.TB, m *Member) *limiter.Limiter {
+	t.Helper()
+	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(1000), QueueSize: -1})
+	if err == nil {
+		err = m.Bind(lim)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lim
+}
+
+// eventually waits for what has to come, however busy the machine is.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within a minute: %s", what)
+		}
+	}
+}
+
+// die ends a member as kill -9 does.
+func (m *Member) die() {
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	m.stop()
+	<-m.done
+	m.disconnect()
+}
+
+// proxy passes connections on to an address until it is cut.
+type proxy struct {
+	net.Listener
+	mu    sync.Mutex
+	cut   bool
+	conns []net.Conn
+}
+
+func newProxy(t testing.TB, to string) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{Listener: l}
+	t.Cleanup(func() {
+		l.Close()
+		p.set(true)
+	})
+	go func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", to)
+			if err != nil || !p.keep(in, out) {
+				in.Close()
+				continue
+			}
+			go func() { _, _ = io.Copy(out, in); out.Close() }()
+			go func() { _, _ = io.Copy(in, out); in.Close() }()
+		}
+	}()
+	return p
+}
+
+func (p *proxy) keep(in, out net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cut {
+		out.Close()
+		return false
+	}
+	p.conns = append(p.conns, in, out)
+	return true
+}
+
+// set cuts all connections and refuses others, or lets them pass again.
+func (p *proxy) set(cut bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = cut
+	for _, c := range p.conns {
+		c.Close()
+	}
+	p.conns = nil
+}

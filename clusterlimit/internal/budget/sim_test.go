@@ -1,0 +1,78 @@
+package budget
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// simulate runs a world, every third one with fewer slots than replicas.
+func simulate(t *testing.T, seed uint64, keep bool) (overshoot int) {
+	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 3)), total: total, keep: keep}
+	if seed%3 == 2 {
+		w.total = 1 + w.r.IntN(3)
+	}
+	for range 2 + w.r.IntN(6) {
+		w.join()
+	}
+	for w.now < 40*time.Second {
+		if w.r.IntN(60) == 0 {
+			w.disturb()
+		}
+		w.step()
+	}
+	overshoot = w.worst
+	w.calm, w.store.away = true, false
+	for _, n := range w.nodes {
+		n.cut, n.paused, n.had = false, 0, false
+	}
+	calm := 8 * simTTL
+	if w.total < len(w.nodes) {
+		calm += time.Duration(len(w.nodes)/w.total+1) * leastTurn
+	}
+	for end := w.now + calm; w.now < end; {
+		w.step()
+	}
+	has, wants := 0, 0
+	for _, n := range w.nodes {
+		if n.gone {
+			continue
+		}
+		if n.told.Standing != Held {
+			t.Fatalf("in calm %s is %v", n.id, n.told.Standing)
+		}
+		if n.demand > 0 && !n.had {
+			t.Fatalf("in calm %s had nothing of %d in %v", n.id, w.total, calm)
+		}
+		has += n.told.Amounts[Slots]
+		wants += n.demand
+	}
+	if w.total == total && has < total*3/4 || w.store.Of("").Token != 0 {
+		t.Fatalf("in calm %d of %d are leased; %d are wanted", has, w.total, wants)
+	}
+	return overshoot
+}
+
+// What is in use never exceeds the total by more than those had that lost their lease
+// while their work ran, whatever happens to the network, the processes and their clocks.
+func TestTheBoundHoldsInEveryWorld(t *testing.T) {
+	seeds := uint64(30)
+	if testing.Short() {
+		seeds = 5
+	}
+	for _, keep := range []bool{false, true} {
+		worst := 0
+		for seed := range seeds {
+			t.Run(fmt.Sprintf("keep=%v/%d", keep, seed), func(t *testing.T) { worst = max(worst, simulate(t, seed, keep)) })
+		}
+		t.Logf("keep=%v: the worst overshoot over %d was %d", keep, total, worst)
+	}
+}
+
+func FuzzWorld(f *testing.F) {
+	f.Add(uint64(1), true)
+	f.Fuzz(simulateFor)
+}
+
+func simulateFor(t *testing.T, seed uint64, keep bool) { simulate(t, seed, keep) }

@@ -1,0 +1,249 @@
+package budget
+
+import (
+	"bytes"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// divided is divide in exact fractions, one unit of the remainder after the other.
+func divided(total int, weights []int) []int {
+	parts, sum, least := make([]int, len(weights)), new(big.Rat), 0
+	if total >= len(weights) {
+		least = 1
+	}
+	rest := total - least*len(weights)
+	for _, w := range weights {
+		sum.Add(sum, big.NewRat(int64(w), 1))
+	}
+	given := 0
+	exact := make([]*big.Rat, len(weights))
+	for i, w := range weights {
+		exact[i] = new(big.Rat).Quo(new(big.Rat).Mul(big.NewRat(int64(rest), 1), big.NewRat(int64(w), 1)), sum)
+		parts[i] = int(new(big.Int).Quo(exact[i].Num(), exact[i].Denom()).Int64())
+		given += parts[i]
+	}
+	owed := make([]bool, len(weights))
+	for ; given < rest; given++ {
+		best := -1
+		for i := range weights {
+			left := func(i int) *big.Rat { return new(big.Rat).Sub(exact[i], big.NewRat(int64(parts[i]), 1)) }
+			if !owed[i] && (best < 0 || left(i).Cmp(left(best)) > 0) {
+				best = i
+			}
+		}
+		parts[best]++
+		owed[best] = true
+	}
+	for i := range parts {
+		parts[i] += least
+	}
+	return parts
+}
+
+// twin is the state as plain facts: who has what and wants what.
+type twin struct {
+	totals     Amounts
+	has, wants map[string]Amounts
+}
+
+func (w *twin) sum(kind int) (n int) {
+	for _, a := range w.has {
+		n += a[kind]
+	}
+	return n
+}
+
+func (w *twin) renew(id string, wants, inUse Amounts, epoch uint64) {
+	has := w.has[id]
+	w.wants[id], w.has[id] = wants, has
+	ids := make([]string, 0, len(w.has))
+	for other := range w.has {
+		ids = append(ids, other)
+	}
+	slices.Sort(ids)
+	for kind, total := range w.totals {
+		share := w.share(ids, id, kind, epoch)
+		over := w.sum(kind) > total
+		switch {
+		case share > has[kind]: // one after the other, while there are any
+			for has[kind] < share && w.sum(kind) < total {
+				has[kind]++
+				w.has[id] = has
+			}
+		case over || has[kind]-share >= max(1, has[kind]/8):
+			for has[kind] > share && has[kind] > inUse[kind] {
+				has[kind]--
+			}
+		}
+		w.has[id] = has
+	}
+}
+
+// share is what one would have if nothing were in use.
+func (w *twin) share(ids []string, id string, kind int, epoch uint64) int {
+	total := w.totals[kind]
+	among := ids
+	if total < len(ids) {
+		wanting := slices.DeleteFunc(slices.Clone(ids), func(other string) bool { return w.wants[other][kind] == 0 })
+		switch {
+		case len(wanting) > total: // by turns of 6 s, which at six renewals a second are 36 each
+			var turn []string
+			for at := uint64(0); len(turn) < total; at++ {
+				next := ids[(epoch/uint64(36*len(ids))*uint64(total)+at)%uint64(len(ids))]
+				if slices.Contains(wanting, next) {
+					turn = append(turn, next)
+				}
+			}
+			if slices.Contains(turn, id) {
+				return 1
+			}
+			return 0
+		case len(wanting) > 0:
+			among = wanting
+		}
+	}
+	var weights []int
+	for _, other := range among {
+		weights = append(weights, w.wants[other][kind]+max(1, total/(8*len(ids))))
+	}
+	if !slices.Contains(among, id) {
+		return 0
+	}
+	return divided(total, weights)[slices.Index(among, id)]
+}
+
+// Any sequence of joins, renewals, returns, expiries and changes of the totals leaves
+// what the slow twin has, and never grants more than there is.
+func FuzzTheStateIsItsTwins(f *testing.F) {
+	for seed := range uint64(20) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		amounts := func() Amounts { return Amounts{r.IntN(40) * r.IntN(2), r.IntN(2000) * r.IntN(2)} }
+		most := 1 + r.IntN(60) // often fewer than leases
+		totals := Amounts{1 + r.IntN(most), r.IntN(1000)}
+		s, w := State{}.Share(totals), twin{totals, map[string]Amounts{}, map[string]Amounts{}}
+		w.totals = s.Totals
+		for range 200 {
+			id := string(rune('a' + r.IntN(6)))
+			before := s
+			switch r.IntN(12) {
+			case 0:
+				s = s.Leave(id)
+				delete(w.has, id)
+				delete(w.wants, id)
+			case 1:
+				beat := s.Of(id).Beat
+				if r.IntN(2) == 0 {
+					beat++ // it was renewed meanwhile
+				} else {
+					delete(w.has, id)
+					delete(w.wants, id)
+				}
+				s = s.Expire(id, beat)
+			case 2:
+				totals = Amounts{1 + r.IntN(most), 1 + r.IntN(most)}
+				s = s.Share(totals)
+				w.totals = s.Totals
+			default:
+				wants, inUse := amounts(), amounts()
+				s = s.Renew(Terms{ID: id, TTL: time.Second}, wants, inUse)
+				w.renew(id, wants, inUse, s.Epoch)
+			}
+			check(t, before, s, w)
+		}
+	})
+}
+
+func check(t *testing.T, before, s State, w twin) {
+	t.Helper()
+	if len(s.Leases) != len(w.has) {
+		t.Fatalf("%d leases, %d of the twin's", len(s.Leases), len(w.has))
+	}
+	for kind := range Kinds {
+		if s.Free(kind) < 0 && s.Free(kind) < before.Free(kind) && s.Totals == before.Totals {
+			t.Fatalf("kind %d: more was granted than there is: %+v", kind, s)
+		}
+	}
+	for _, l := range s.Leases {
+		if l.Has != w.has[l.ID] {
+			t.Fatalf("%s has %v, the twin's %v: %+v", l.ID, l.Has, w.has[l.ID], s)
+		}
+		if old := before.Of(l.ID); old.Token != 0 && (l.Token != old.Token || l.Beat < old.Beat) || l.Token > l.Beat || l.Beat > s.Epoch {
+			t.Fatalf("tokens: %+v was %+v in epoch %d", l, old, s.Epoch)
+		}
+	}
+	again, err := Parse(s.Encode())
+	if err != nil || !bytes.Equal(again.Encode(), s.Encode()) {
+		t.Fatalf("%v, %s", err, s.Encode())
+	}
+}
+
+func FuzzDivideIsItsTwins(f *testing.F) {
+	f.Add(100, []byte{1, 2, 3})
+	f.Add(2, []byte{0, 0, 0})
+	f.Fuzz(func(t *testing.T, total int, of []byte) {
+		if len(of) == 0 || len(of) > 50 || total < 0 || total > Most {
+			t.Skip()
+		}
+		weights := make([]int, len(of))
+		for i, w := range of {
+			weights[i] = 1 + int(w)*int(w)*(Most>>16)
+		}
+		total = min(total, 1<<20) + total%7
+		if got, want := divide(total, weights), divided(total, weights); !slices.Equal(got, want) {
+			t.Errorf("%d by %v: %v, want %v", total, weights, got, want)
+		}
+	})
+}
+
+// What is no state is an error, and what is read can be written and used.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"epoch":3,"totals":[10,0],"leases":[{"id":"a","name":"a","token":1,"beat":3,"ttl":1,"has":[4,0],"wants":[1,1]}]}`))
+	f.Add([]byte(`{}`))
+	f.Add([]byte(`{"leases":[{"id":"b"},{"id":"a"}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, err := Parse(text)
+		if err != nil {
+			return
+		}
+		s = s.Renew(Terms{ID: "me"}, Amounts{Most, Most}, Amounts{})
+		if s.Of("me").Token == 0 {
+			t.Errorf("no lease in %+v", s)
+		}
+		if _, err := Parse(s.Encode()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestSharesFollowDemand(t *testing.T) {
+	s := State{}.Share(Amounts{100, 0})
+	a, b := Terms{ID: "a"}, Terms{ID: "b"}
+	s = s.Renew(a, Amounts{10}, Amounts{})
+	if got := s.Of("a").Has[Slots]; got != 100 {
+		t.Errorf("alone it has %d", got)
+	}
+	s = s.Renew(b, Amounts{30}, Amounts{})
+	if got := s.Of("b").Has[Slots]; got != 0 {
+		t.Errorf("%d of nothing", got)
+	}
+	s = s.Renew(a, Amounts{10}, Amounts{60}) // 60 are in use
+	if got := s.Of("a").Has[Slots]; got != 60 {
+		t.Errorf("with 60 in use it has %d", got)
+	}
+	s = s.Renew(a, Amounts{10}, Amounts{}).Renew(b, Amounts{30}, Amounts{})
+	if x, y := s.Of("a").Has[Slots], s.Of("b").Has[Slots]; x+y != 100 || x < 25 || x > 35 {
+		t.Errorf("of 100, with demands of 10 and 30: %d and %d", x, y)
+	}
+	before := s.Of("a").Has
+	s = s.Renew(a, Amounts{9}, Amounts{})
+	if got := s.Of("a").Has; got != before {
+		t.Errorf("a small change moved %v to %v", before, got)
+	}
+}

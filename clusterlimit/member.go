@@ -1,0 +1,283 @@
+package clusterlimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/spillway-go/spillway/clusterlimit/internal/budget"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// Member is one replica's part in a budget. It is safe for concurrent use.
+type Member struct {
+	cfg    Config
+	base   time.Time
+	conn   *nats.Conn
+	kv     jetstream.KeyValue
+	key    string
+	causes causes
+	stop   context.CancelFunc
+	done   chan struct{} // closed when the goroutine has ended
+
+	acting sync.Mutex // held while the limiter is told; taken before mu
+	mu     sync.Mutex // not held while anything of the user's is called
+	holder *budget.Holder
+	lim    *limiter.Limiter
+	wanted budget.Amounts // what it said last that it could use
+	asked  [budget.Kinds]asked
+	counts counts
+	closed bool
+
+	rate rate
+}
+
+// now is the member's clock.
+func (m *Member) now() time.Duration { return time.Since(m.base) }
+
+// Bind makes lim admit no more than the member's share of Config.Concurrency, whatever its
+// law says; the law is told. What it refuses for that is Budget, with the budget's name in
+// the Cause. One member binds one limiter: two would both admit the whole share. After Close
+// lim admits nothing. Bind it before it has work.
+func (m *Member) Bind(lim *limiter.Limiter) error {
+	m.acting.Lock()
+	defer m.acting.Unlock()
+	m.mu.Lock()
+	totals, _ := m.holder.Totals()
+	var err error
+	switch {
+	case lim == nil:
+		err = errors.New("clusterlimit: Bind of a nil limiter")
+	case m.lim != nil && m.lim != lim:
+		err = errors.New("clusterlimit: the member has a limiter: join once for each")
+	case totals[budget.Slots] == 0:
+		err = fmt.Errorf("clusterlimit: the budget %q has no concurrency: set Config.Concurrency", m.cfg.Name)
+	case m.closed:
+		err = errors.New("clusterlimit: the member is closed: join again")
+	default:
+		m.lim = lim
+	}
+	m.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	m.enforce()
+	return nil
+}
+
+// run renews the lease until ctx ends.
+func (m *Member) run(ctx context.Context) {
+	defer close(m.done)
+	every := m.cfg.Lease / renewals
+	for {
+		pause := time.NewTimer(every - every/8 + rand.N(every/4))
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return
+		case <-pause.C:
+		}
+		m.act(func() {}) // what is kept becomes less
+		_ = m.renew(ctx) // Stats has it
+	}
+}
+
+// first renews until it succeeds, if the engine is there: on a busy machine that may take
+// more than one attempt.
+func (m *Member) first(ctx context.Context) error {
+	within, cancel := context.WithTimeout(ctx, joinTime)
+	defer cancel()
+	for {
+		err := m.renew(within)
+		late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, errBeaten)
+		switch {
+		case !late, ctx.Err() != nil:
+			return err
+		case within.Err() != nil:
+			return fmt.Errorf("the engine did not answer within %v (%w): see whether it is overloaded or its JetStream has no leader", joinTime, err)
+		}
+	}
+}
+
+// renew is one attempt, with several tries if others are faster. There is one at a time.
+func (m *Member) renew(ctx context.Context) error {
+	within, cancel := context.WithTimeout(ctx, m.cfg.Lease/attempts)
+	defer cancel()
+	m.act(func() { m.holder.Begin(m.now()) })
+	wants := m.wants()
+	err := compete(within, m.cfg.Lease, func(ctx context.Context) (bool, error) { return m.try(ctx, wants) }, func() {
+		m.act(func() { m.counts.conflicts++ })
+	})
+	if err != nil && (ctx.Err() == nil || m.stop == nil) {
+		m.act(func() {
+			m.holder.Fail()
+			m.counts.failures++
+			m.counts.err = inWords(err)
+		})
+	}
+	return err
+}
+
+// try renews the lease unless another member has changed the budget meanwhile.
+func (m *Member) try(ctx context.Context, wants budget.Amounts) (won bool, err error) {
+	s, revision, err := m.read(ctx)
+	if err != nil {
+		return false, err
+	}
+	m.act(func() { m.holder.Aim(m.now(), s, wants) })
+	inUse := m.inUse() // after the limiter was told what it may use
+	var next budget.State
+	m.act(func() { next = m.holder.Renew(m.now(), inUse) })
+	if won, err = m.write(ctx, next, revision); won {
+		m.act(func() {
+			m.holder.Confirm()
+			m.counts.renewals++
+			m.counts.err = nil
+		})
+	}
+	return won, err
+}
+
+// act changes what the member knows, and tells the limiter what follows.
+func (m *Member) act(change func()) {
+	m.acting.Lock()
+	defer m.acting.Unlock()
+	m.mu.Lock()
+	change()
+	m.mu.Unlock()
+	m.enforce()
+}
+
+// enforce tells the limiter and the bucket what they may admit. The caller holds acting.
+func (m *Member) enforce() {
+	m.mu.Lock()
+	b, lim, was := m.holder.Bound(m.now()), m.lim, m.counts.standing
+	totals, _ := m.holder.Totals()
+	m.counts.standing = b.Standing
+	err := m.counts.err
+	m.mu.Unlock()
+	cause := &m.causes[b.Standing]
+	if lim != nil {
+		lim.SetLease(b.Amounts[budget.Slots], m.base.Add(b.Until), cause.name)
+	}
+	m.rate.set(m.now(), b.Amounts[budget.Rate], b.Until, totals[budget.Rate] > 0 || b.Standing == budget.Left, cause)
+	if b.Standing != was {
+		m.report(b, was, err)
+	}
+}
+
+// report logs a change of the standing: what goes on without the engine, or admits
+// nothing, is a warning that says why.
+func (m *Member) report(b budget.Bound, was budget.Standing, err error) {
+	level, args := slog.LevelInfo, []any{"name", m.cfg.Name, "standing", b.Standing.String(), "before", was.String(),
+		"slots", b.Amounts[budget.Slots], "rate", b.Amounts[budget.Rate]}
+	if b.Standing == budget.Kept || b.Standing == budget.Over {
+		level = slog.LevelWarn
+		if err != nil {
+			args = append(args, "error", err)
+		}
+	}
+	m.cfg.Logger.Log(context.Background(), level, "spillway budget", args...)
+}
+
+// asked is how much of one kind was asked for so far, and when any was last.
+type asked struct {
+	count uint64
+	at    time.Duration
+}
+
+// lately reports whether any was asked for within the last leases.
+func (a *asked) lately(now time.Duration, count uint64, lease time.Duration) bool {
+	if count != a.count {
+		a.count, a.at = count, now
+	}
+	return a.count > 0 && now-a.at < wantLeases*lease
+}
+
+// wants is how much the member could use: at once when that is more than before, less by
+// and by, and one while any was asked for lately: a limiter that had no slot yet does not
+// know how much it could use.
+func (m *Member) wants() budget.Amounts {
+	m.mu.Lock()
+	lim, last, has := m.lim, m.wanted, m.holder.Bound(m.now()).Amounts
+	totals, _ := m.holder.Totals()
+	m.mu.Unlock()
+	clock := m.now()
+	perSecond, count := m.rate.offered(clock)
+	now, some := budget.Amounts{budget.Rate: perSecond}, [budget.Kinds]bool{budget.Rate: m.asked[budget.Rate].lately(clock, count, m.cfg.Lease)}
+	if lim != nil {
+		s := lim.Stats()
+		n := max(s.InFlight+s.Queued, int(math.Ceil(min(s.Demand*float64(s.Limit), budget.Most))))
+		if s.Limit < has[budget.Slots] { // the law wants less than there is
+			n = min(n, s.Limit+s.Limit/4+1)
+		}
+		now[budget.Slots] = n
+		some[budget.Slots] = m.asked[budget.Slots].lately(clock, s.Offered, m.cfg.Lease) || s.InFlight+s.Queued > 0
+	}
+	for kind, n := range now {
+		if n = max(n, 1); !some[kind] { // what is left of a mean that fades
+			n = 0
+		}
+		now[kind] = min(max(n, last[kind]-(last[kind]+3)/4), totals[kind])
+	}
+	m.mu.Lock()
+	m.wanted = now
+	m.mu.Unlock()
+	return now
+}
+
+// inUse is what cannot be given back now. Of a rate that is nothing.
+func (m *Member) inUse() (n budget.Amounts) {
+	m.mu.Lock()
+	lim := m.lim
+	m.mu.Unlock()
+	if lim != nil {
+		n[budget.Slots] = lim.Stats().InFlight
+	}
+	return n
+}
+
+// Close admits nothing from now on, and gives the lease back: others can have it at once,
+// but for the slots of work that still runs, which are free 1.25 times Config.Lease later. So
+// drain the limiter first. The error says that the engine could not be told; then the whole
+// lease ends by itself. Closing again does nothing.
+func (m *Member) Close(ctx context.Context) error {
+	m.mu.Lock()
+	closed := m.closed
+	m.closed = true
+	m.mu.Unlock()
+	if closed {
+		return nil
+	}
+	m.stop()
+	<-m.done
+	m.act(func() { m.holder.Quit() })
+	defer m.disconnect()
+	ctx, cancel := context.WithTimeout(ctx, m.cfg.Lease)
+	defer cancel()
+	err := errBeaten
+	for errors.Is(err, errBeaten) { // until ctx ends: it comes only once
+		err = compete(ctx, m.cfg.Lease, m.leave, func() {})
+	}
+	if err != nil {
+		return fmt.Errorf("clusterlimit: the lease was not given back and ends by itself: %w", err)
+	}
+	return nil
+}
+
+// leave gives the lease back unless another member has changed the budget meanwhile.
+func (m *Member) leave(ctx context.Context) (won bool, err error) {
+	s, revision, err := m.read(ctx)
+	if err != nil {
+		return false, err
+	}
+	return m.write(ctx, m.holder.Leave(s, m.inUse()), revision)
+}

@@ -1,0 +1,305 @@
+package clusterlimit
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// sum is what members may use together.
+func sum(members ...*Member) (n int) {
+	for _, m := range members {
+		n += m.Stats().Slots
+	}
+	return n
+}
+
+func TestMembersAdmitTheTotalTogether(t *testing.T) {
+	url := engine(t)
+	var members []*Member
+	var running, most atomic.Int64
+	ctx, cancel := context.WithCancel(t.Context())
+	var clients sync.WaitGroup
+	for range 4 {
+		m := join(t, Config{URL: url, Concurrency: 10})
+		members = append(members, m)
+		lim := bound(t, m)
+		for range 8 {
+			clients.Go(func() {
+				for ctx.Err() == nil {
+					err := lim.Do(ctx, func(context.Context) error {
+						n := running.Add(1)
+						defer running.Add(-1)
+						for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+						}
+						time.Sleep(time.Millisecond)
+						return nil
+					})
+					if rej, ok := errors.AsType[*spillway.Rejection](err); ok {
+						if rej.Reason != spillway.Budget || rej.Cause != "lease of default" {
+							t.Errorf("refused for %v", rej)
+						}
+						time.Sleep(time.Millisecond)
+					}
+				}
+			})
+		}
+	}
+	eventually(t, "all has been leased and used", func() bool { return sum(members...) == 10 && most.Load() >= 10 })
+	eventually(t, "each has a share", func() bool {
+		for _, m := range members {
+			if m.Stats().Slots == 0 {
+				return false
+			}
+		}
+		return true
+	})
+	cancel()
+	clients.Wait()
+	if most.Load() > 10 && members[0].Stats().Failures == 0 {
+		t.Errorf("%d ran at a time", most.Load())
+	}
+}
+
+func TestALeaseThatIsGivenBackIsFreeAtOnce(t *testing.T) {
+	url := engine(t)
+	first := join(t, Config{URL: url, Concurrency: 10, Rate: 1000, Lease: time.Hour, Replica: "a"})
+	lim := bound(t, first)
+	if s := first.Stats(); s.Slots != 10 || s.Rate != 1000 || s.Members != 1 || s.Standing != "held" || s.Token == 0 || s.Replica != "a" {
+		t.Fatalf("%+v", s)
+	}
+	if err := first.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	second := join(t, Config{URL: url, Lease: time.Hour, Replica: "a"}) // an hour would be too long to wait
+	if s := second.Stats(); s.Slots != 10 || s.Rate != 1000 || s.Members != 1 || s.Token <= first.Stats().Token {
+		t.Errorf("%+v", s)
+	}
+	_, err := lim.Acquire(t.Context())
+	if rej, ok := errors.AsType[*spillway.Rejection](err); !ok || rej.Reason != spillway.Budget || rej.Cause != "lease of default, given back" {
+		t.Error(err)
+	}
+	if err := first.Allow(1); err == nil || first.Stats().Standing != "left" {
+		t.Errorf("%v, %+v", err, first.Stats())
+	}
+	if err := first.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWorkThatRunsAtCloseKeepsItsSlots(t *testing.T) {
+	url := engine(t)
+	first := join(t, Config{URL: url, Concurrency: 10, Lease: time.Hour})
+	lim := bound(t, first)
+	for range 4 {
+		if _, err := lim.Acquire(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := first.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s := join(t, Config{URL: url, Lease: time.Hour}).Stats(); s.Slots > 6 {
+		t.Errorf("%d of 6", s.Slots)
+	}
+}
+
+func TestADeadMembersLeaseIsTakenOver(t *testing.T) {
+	url := engine(t)
+	dead, other := join(t, Config{URL: url, Concurrency: 10, Replica: "a"}), join(t, Config{URL: url})
+	bound(t, dead)
+	eventually(t, "both have a lease", func() bool { return dead.Stats().Slots > 0 && other.Stats().Slots > 0 })
+	dead.die()
+	again := join(t, Config{URL: url, Replica: "a"}) // started anew with the same name
+	eventually(t, "the two share all", func() bool {
+		return sum(other, again) == 10 && again.Stats().Slots == 5 && again.Stats().Members == 2
+	})
+}
+
+// lines is a log.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
+
+// with returns the first line that contains part.
+func (l *lines) with(part string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range strings.Lines(l.text.String()) {
+		if strings.Contains(line, part) {
+			return line
+		}
+	}
+	return ""
+}
+
+func TestAnEngineThatIsAwayIsNamed(t *testing.T) {
+	err := inWords(nats.ErrReconnectBufExceeded)
+	if !errors.Is(err, nats.ErrReconnectBufExceeded) || !strings.Contains(err.Error(), "cannot be reached") {
+		t.Error(err)
+	}
+	if other := errors.New("another"); inWords(other) != other {
+		t.Error(inWords(other))
+	}
+}
+
+func TestAMemberThatIsCutOff(t *testing.T) {
+	for away, want := range map[Away]struct{ standing, cause string }{
+		Keep: {"kept", "lease of b, kept: the engine is away"}, FailClosed: {"over", "lease of b, over: the engine is away"},
+	} {
+		t.Run(want.standing, func(t *testing.T) {
+			url := engine(t)
+			p := newProxy(t, strings.TrimPrefix(url, "nats://"))
+			var log lines
+			m := join(t, Config{URL: "nats://" + p.Addr().String(), Name: "b", Concurrency: 8, Rate: 10, Away: away, Logger: log.logger()})
+			lim := bound(t, m)
+			other := join(t, Config{URL: url, Name: "b"})
+			eventually(t, "both have a lease", func() bool { return sum(m, other) == 8 && other.Stats().Slots == 4 })
+			p.set(true)
+			eventually(t, "it is cut off", func() bool { return m.Stats().Standing == want.standing })
+			eventually(t, "the other has all", func() bool { return other.Stats().Slots == 8 })
+			admitted := 0
+			var err error
+			for range 100 {
+				var p limiter.Permit
+				if p, err = lim.Acquire(t.Context()); err != nil {
+					break
+				}
+				defer p.Release()
+				admitted++
+			}
+			rej, ok := errors.AsType[*spillway.Rejection](err)
+			if !ok || rej.Reason != spillway.Budget || !strings.HasPrefix(rej.Cause, "lease of b") {
+				t.Error(err)
+			}
+			if kept := away == Keep; kept && (admitted < 1 || admitted > 4) || !kept && admitted > 0 {
+				t.Errorf("cut off it admits %d", admitted)
+			}
+			if s := m.Stats(); s.Failures == 0 || s.Err == nil {
+				t.Errorf("%+v", s)
+			}
+			if got := log.with("standing=" + want.standing); !strings.Contains(got, "level=WARN") || !strings.Contains(got, "error=") {
+				t.Errorf("the log says %q", got)
+			}
+			if away == FailClosed && m.Allow(1) == nil {
+				t.Error("a rate without a lease")
+			}
+			p.set(false)
+			eventually(t, "it is back", func() bool { s := m.Stats(); return s.Standing == "held" && s.Err == nil })
+		})
+	}
+}
+
+func TestARateIsSharedWithoutAMessage(t *testing.T) {
+	url := engine(t)
+	first := join(t, Config{URL: url, Name: "calls", Rate: 1000})
+	second := join(t, Config{URL: url, Name: "calls"})
+	began, admitted := time.Now(), 0
+	var err error
+	eventually(t, "both share the rate, and are used up", func() bool {
+		for _, m := range []*Member{first, second} {
+			for range 100 {
+				if err = m.Allow(1); err == nil {
+					admitted++
+				}
+			}
+		}
+		a, b := first.Stats(), second.Stats()
+		return err != nil && a.Admitted > 100 && b.Admitted > 100 && a.Rate+b.Rate == 1000 && a.Rate >= 400 && b.Rate >= 400
+	})
+	if most := 1000*time.Since(began).Seconds() + 2 + 100; float64(admitted) > most {
+		t.Errorf("%d of at most %v were admitted", admitted, most)
+	}
+	if rej, ok := errors.AsType[*spillway.Rejection](err); !ok || rej.Reason != spillway.Budget || rej.Cause != "lease of calls" || rej.RetryAfter <= 0 {
+		t.Error(err)
+	}
+	if err := first.Bind(&limiter.Limiter{}); err == nil || !strings.Contains(err.Error(), "set Config.Concurrency") {
+		t.Error(err)
+	}
+}
+
+func TestWhatCannotBeJoinedSaysWhatToDo(t *testing.T) {
+	url := engine(t)
+	for want, cfg := range map[string]Config{
+		"start one with nats-server -js": {URL: "nats://127.0.0.1:1"},
+		"use letters, digits":            {URL: url, Name: "a b"},
+		"200 at most":                    {URL: url, Name: strings.Repeat("a", 201)},    // said only which letters
+		"use 255 at most":                {URL: url, Replica: strings.Repeat("a", 256)}, // was taken, and made the value of all larger
+		"Concurrency is -1":              {URL: url, Concurrency: -1},
+		"Rate is -1":                     {URL: url, Rate: -1},
+		"Lease is 1ms":                   {URL: url, Lease: time.Millisecond},
+		"unknown Away 9":                 {URL: url, Away: 9},
+		`bucket "a b"`:                   {URL: url, Bucket: "a b"},
+	} {
+		if _, err := Join(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	m := join(t, Config{URL: url})
+	if err := m.Allow(1_000_000); err != nil { // no rate, no bound
+		t.Error(err)
+	}
+	if _, err := m.kv.PutString(t.Context(), "budget.odd", "no budget"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Join(t.Context(), Config{URL: url, Name: "odd"}); err == nil || !strings.Contains(err.Error(), "delete it") {
+		t.Error(err)
+	}
+}
+
+func TestOneMemberBindsOneLimiter(t *testing.T) {
+	m := join(t, Config{URL: engine(t), Concurrency: 5})
+	lim := bound(t, m)
+	if err := m.Bind(lim); err != nil {
+		t.Error(err)
+	}
+	other, _ := limiter.New(limiter.Config{})
+	if m.Bind(other) == nil || m.Bind(nil) == nil {
+		t.Error("bound")
+	}
+}
+
+// One slot for two: neither has it for ever. The second never ran any work, so its limiter
+// cannot know how much it could use.
+func TestReplicasTakeTurnsWhereThereAreFewerSlots(t *testing.T) {
+	url := engine(t)
+	first := join(t, Config{URL: url, Concurrency: 1})
+	second := join(t, Config{URL: url})
+	lims := []*limiter.Limiter{bound(t, first), bound(t, second)}
+	turns, last := 0, -1
+	eventually(t, "both had a turn, and the first another one", func() bool {
+		together := 0
+		for i, lim := range lims {
+			if p, err := lim.Acquire(t.Context()); err == nil {
+				defer p.Release()
+				together++
+				if last != i {
+					turns, last = turns+1, i
+				}
+			}
+		}
+		if together > 1 && first.Stats().Failures+second.Stats().Failures == 0 {
+			t.Error("both ran work")
+		}
+		return turns >= 3
+	})
+}
