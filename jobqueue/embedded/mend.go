@@ -1,0 +1,120 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+const (
+	// keptFree is what jobs leave of the disk. Their ends and dead letters need some of it,
+	// and they are what makes room again.
+	keptFree  = 16 << 20
+	leastRest = 100 * time.Millisecond // before the server starts again
+	mostRest  = 30 * time.Second
+	calm      = time.Minute // after which a failure is a new one
+)
+
+// Room returns why the disk has no room for more jobs, or nil. jetstream.Open asks it
+// before each commit.
+func (s *Server) Room() error {
+	if free, known := s.free(); known && free < keptFree {
+		return fmt.Errorf("the disk of %s has %d MiB left, and %d MiB are kept for the jobs that end: make room on it", s.cfg.Dir, free>>20, keptFree>>20)
+	}
+	return nil
+}
+
+// Failed returns why the store takes nothing, or nil. After an error of the disk it takes
+// nothing until the server has started again, which it does by itself.
+func (s *Server) Failed() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed == nil {
+		return nil
+	}
+	return fmt.Errorf("the store in %s failed and is started again: %w", s.cfg.Dir, s.failed)
+}
+
+// watch starts the server again whenever its store has failed: by itself that takes
+// nothing any more, also when there is room again.
+func (s *Server) watch() {
+	defer close(s.watched)
+	rest, last := leastRest, time.Time{}
+	for {
+		select {
+		case <-s.closing.Done():
+			return
+		case <-s.trouble:
+		}
+		old := s.running()
+		err := broken(old)
+		if err == nil {
+			continue
+		}
+		if time.Since(last) > calm {
+			rest = leastRest
+		}
+		s.fail(err)
+		old.Shutdown()
+		old.WaitForShutdown()
+		if rest = s.restart(rest); s.closing.Err() != nil {
+			return
+		}
+		last = time.Now()
+	}
+}
+
+// broken returns why a server takes nothing more until it has started again. Other faults
+// would be there again after that.
+func broken(s *server.Server) error {
+	if !s.JetStreamEnabled() {
+		return errors.New("the server has stopped JetStream")
+	}
+	for _, fault := range s.Healthz(&server.HealthzOptions{Details: true}).Errors {
+		if strings.Contains(fault.Error, "write error") {
+			return errors.New(fault.Error)
+		}
+	}
+	return nil
+}
+
+func (s *Server) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed = err
+}
+
+// restart starts a server in place of the one that was stopped, once there is room, and
+// returns how long to rest before the next time.
+func (s *Server) restart(rest time.Duration) time.Duration {
+	for {
+		timer := time.NewTimer(rest)
+		select {
+		case <-s.closing.Done():
+			timer.Stop()
+			return rest
+		case <-timer.C:
+		}
+		if err := s.Room(); err != nil {
+			s.fail(err)
+			continue
+		}
+		rest = min(2*rest, mostRest)
+		cfg := s.cfg
+		if u, err := url.Parse(s.url); err == nil && s.url != "" {
+			cfg.Listen = u.Host // the port that was taken
+		}
+		options, err := cfg.options()
+		if err == nil {
+			err = s.start(options)
+		}
+		if err == nil {
+			return rest
+		}
+		s.fail(err)
+	}
+}

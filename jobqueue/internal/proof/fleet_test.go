@@ -1,0 +1,165 @@
+package proof
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// patience bounds every wait. Only a failing test waits so long.
+const patience = 2 * time.Minute
+
+// process is a process of the fleet.
+type process struct {
+	task  task
+	cmd   *exec.Cmd
+	stdin io.Closer
+	ready chan struct{} // closed when it has said so
+	ended chan struct{} // closed once err is final
+	err   error
+	said  tail
+}
+
+// tail keeps the end of what a process writes to standard error.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (s *tail) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text = append(s.text, b...)
+	s.text = s.text[max(0, len(s.text)-4<<10):]
+	return len(b), nil
+}
+
+func (s *tail) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return string(bytes.TrimSpace(s.text))
+}
+
+// fleet is the processes of a test.
+type fleet struct {
+	*testing.T
+	dir     string
+	site    site
+	started int
+	all     []*process
+}
+
+// start starts a process. It ends with the test, if not before.
+func (f *fleet) start(t task) *process {
+	f.Helper()
+	f.started++
+	t.ID, t.Dir, t.Site = fmt.Sprintf("%s%d", t.Role, f.started), f.dir, f.site
+	text, err := json.Marshal(t)
+	if err != nil {
+		f.Fatal(err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		f.Fatal(err)
+	}
+	p := &process{task: t, cmd: exec.Command(exe), ready: make(chan struct{}), ended: make(chan struct{})}
+	p.cmd.Env, p.cmd.Stderr = append(os.Environ(), roleVar+"="+string(text), "GOMAXPROCS=2"), &p.said
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		f.Fatal(err)
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		f.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		f.Fatal(err)
+	}
+	go func() {
+		said := false
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			if lines.Text() == "ready" && !said {
+				said = true
+				close(p.ready)
+			}
+		}
+		p.err = p.cmd.Wait()
+		close(p.ended)
+	}()
+	f.all = append(f.all, p)
+	f.Cleanup(p.kill)
+	return p
+}
+
+// kill ends a process without a warning.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.ended
+}
+
+// await waits until a process is ready.
+func (f *fleet) await(p *process) {
+	f.Helper()
+	select {
+	case <-p.ready:
+	case <-p.ended:
+		f.fail("%s ended before it was ready: %v", p.task.ID, p.err)
+	case <-time.After(patience):
+		f.fail("%s is not ready", p.task.ID)
+	}
+}
+
+// stop ends a process in good order.
+func (f *fleet) stop(p *process) {
+	f.Helper()
+	_ = p.stdin.Close()
+	select {
+	case <-p.ended:
+		if p.err != nil {
+			f.fail("%s: %v", p.task.ID, p.err)
+		}
+	case <-time.After(patience):
+		f.fail("%s does not end", p.task.ID)
+	}
+}
+
+// fail ends the test with what the processes that still run, or failed, said last.
+func (f *fleet) fail(format string, args ...any) {
+	f.Helper()
+	text := []string{fmt.Sprintf(format, args...)}
+	for _, p := range f.all {
+		if s := p.said.String(); s != "" {
+			text = append(text, p.task.ID+" said: "+s)
+		}
+	}
+	f.Fatal(strings.Join(text[:min(len(text), 20)], "\n"))
+}
+
+// until waits for what must become true.
+func (f *fleet) until(what string, cond func() bool) {
+	f.Helper()
+	for end := time.Now().Add(patience); !cond(); {
+		if time.Now().After(end) {
+			f.fail("waited in vain: %s", what)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// written is how many bytes are in the ledgers of the processes that run.
+func (f *fleet) written(prefix string, live []*process) (n int64) {
+	for _, p := range live {
+		if info, err := os.Stat(filepath.Join(f.dir, prefix+p.task.ID)); err == nil {
+			n += info.Size()
+		}
+	}
+	return n
+}

@@ -1,0 +1,220 @@
+package proof
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/jobqueue"
+)
+
+var (
+	killsFlag = flag.Int("kills", 0, "processes that TestKilled and TestKilledNodes kill each; 0: 10 and 4")
+	seedFlag  = flag.Uint64("seed", 0, "of who is killed and when; 0: a random one, which is logged")
+)
+
+// trial is a fleet that is killed.
+type trial struct {
+	*fleet
+	random                      *rand.Rand
+	servers, producers, workers []*process
+	kills, goal                 int
+	began                       time.Time
+	killed                      map[string]int // by role
+	acked, done                 int64          // bytes in the ledgers of those that were killed
+	ackedAtKill, doneAtKill     int64
+}
+
+// newTrial begins a trial of so many kills, unless the flag says how many.
+func newTrial(t *testing.T, s site, kills int) *trial {
+	if testing.Short() {
+		t.Skip("it starts many processes")
+	}
+	seed := *seedFlag
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("seed %d", seed)
+	f := &fleet{T: t, dir: t.TempDir(), site: s}
+	f.site.Store = t.TempDir()
+	return &trial{fleet: f, goal: cmp.Or(*killsFlag, kills), began: time.Now(), random: rand.New(rand.NewPCG(seed, 1)), killed: map[string]int{}}
+}
+
+// staff starts producers and workers.
+func (t *trial) staff(producers, workers int) {
+	for range producers {
+		t.producers = append(t.producers, t.start(task{Role: "producer"}))
+	}
+	for range workers {
+		t.workers = append(t.workers, t.start(task{Role: "worker"}))
+	}
+}
+
+// progress waits until more jobs have been acknowledged and done since the last kill, so
+// that each finds the processes at work.
+func (t *trial) progress() {
+	t.Helper()
+	least := t.random.Int64N(2000) // bytes
+	t.until("jobs are acknowledged and done", func() bool {
+		return t.acked+t.written("acked-", t.producers) > t.ackedAtKill+least && t.done+t.written("done-", t.workers) > t.doneAtKill+least
+	})
+}
+
+// strike kills one of the processes and starts another in its place.
+func (t *trial) strike(group []*process) *process {
+	t.Helper()
+	i := t.random.IntN(len(group))
+	p := group[i]
+	p.kill()
+	t.kills++
+	t.killed[p.task.Role]++
+	t.acked += t.written("acked-", []*process{p})
+	t.done += t.written("done-", []*process{p})
+	t.ackedAtKill, t.doneAtKill = t.acked, t.done
+	if p.task.Role != "producer" {
+		t.ackedAtKill += t.written("acked-", t.producers)
+	}
+	group[i] = t.start(task{Role: p.task.Role, Node: p.task.Node})
+	t.all = slices.DeleteFunc(t.all, func(old *process) bool { return old == p })
+	if every := max(t.goal/50, 1); t.kills%every == 0 {
+		t.Logf("%d of %d kills in %s: %v", t.kills, t.goal, time.Since(t.began).Round(time.Second), t.killed)
+	}
+	return group[i]
+}
+
+// empty waits until no job is left. It fails when the depths stand still for too long.
+func (t *trial) empty(q jobqueue.Queue) {
+	t.Helper()
+	var last jobqueue.Depth
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		s, err := q.Stats(ctx)
+		cancel()
+		switch {
+		case err == nil && s.Depth == jobqueue.Depth{}:
+			return
+		case err == nil && s.Depth != last:
+			last, end = s.Depth, time.Now().Add(patience)
+		case time.Now().After(end):
+			t.fail("jobs are left: %+v, %v", s, err)
+		}
+	}
+}
+
+// settle lets the jobs that are left be done, and compares.
+func (t *trial) settle() {
+	t.Helper()
+	for _, p := range t.producers {
+		t.await(p) // so that its end is in good order
+		t.stop(p)
+	}
+	q, err := t.site.open(t.Context())
+	if err != nil {
+		t.fail("open: %v", err)
+	}
+	defer q.Close()
+	t.empty(q)
+	letters, err := q.Dead(t.Context(), 1<<20)
+	if err != nil {
+		t.fail("Dead: %v", err)
+	}
+	for _, p := range t.workers {
+		t.await(p)
+		t.stop(p)
+	}
+	acked, err := readLedgers(t.dir, "acked-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := readLedgers(t.dir, "done-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var done, dead []string
+	for _, line := range lines {
+		if key, ok := strings.CutPrefix(line, "done "); ok {
+			done = append(done, key)
+		}
+	}
+	for _, d := range letters {
+		dead = append(dead, d.Job.Key)
+	}
+	a := settle(acked, done, dead)
+	t.Logf("%d kills %v: %v (at most %d again are permitted)", t.kills, t.killed, a, t.kills*t.site.InFlight)
+	for _, fault := range a.verdict(t.kills, t.site.InFlight) {
+		t.Error(fault)
+	}
+	if a.acknowledged == 0 || a.done == 0 {
+		t.Error("nothing was done")
+	}
+}
+
+// TestKilled kills producers, workers and the embedded server.
+func TestKilled(t *testing.T) {
+	tr := newTrial(t, site{Addrs: []string{freeAddr(t)}, InFlight: 16, Attempts: 100, AckWait: time.Second}, 10)
+	tr.servers = []*process{tr.start(task{Role: "server"})}
+	tr.await(tr.servers[0])
+	tr.staff(2, 2)
+	for tr.kills < tr.goal {
+		switch n := tr.random.IntN(10); {
+		case n < 1: // the server, while it starts
+			tr.strike(tr.servers)
+			tr.strike(tr.servers)
+		case n < 4:
+			tr.progress()
+			tr.strike(tr.servers)
+		case n < 7:
+			tr.progress()
+			tr.strike(tr.producers)
+		default:
+			tr.progress()
+			tr.strike(tr.workers)
+		}
+	}
+	tr.progress()
+	tr.settle()
+}
+
+// TestKilledNodes kills one node of a cluster at a time.
+func TestKilledNodes(t *testing.T) {
+	const nodes = 3
+	s := site{InFlight: 16, Attempts: 100, AckWait: 2 * time.Second}
+	for range nodes {
+		s.Addrs, s.Routes = append(s.Addrs, freeAddr(t)), append(s.Routes, freeAddr(t))
+	}
+	tr := newTrial(t, s, 4)
+	for i := range nodes {
+		tr.servers = append(tr.servers, tr.start(task{Role: "node", Node: i}))
+	}
+	for _, p := range tr.servers {
+		tr.await(p)
+	}
+	tr.staff(2, 2)
+	for tr.kills < tr.goal {
+		tr.progress()
+		if tr.random.IntN(4) == 0 {
+			tr.strike(tr.workers)
+			continue
+		}
+		tr.healthy()
+		tr.await(tr.strike(tr.servers))
+	}
+	tr.progress()
+	tr.healthy()
+	tr.settle()
+}
+
+// healthy waits until every node has all that was written: only then may one be killed.
+func (t *trial) healthy() {
+	t.Helper()
+	t.until("all nodes have everything", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		return current(ctx, t.site.Addrs, len(t.servers))
+	})
+}

@@ -1,0 +1,227 @@
+package proof
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/spillway-go/spillway/jobqueue"
+	"github.com/spillway-go/spillway/jobqueue/embedded"
+	"github.com/spillway-go/spillway/jobqueue/jetstream"
+)
+
+// eventually waits for what must become true.
+func eventually(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !cond(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+func open(t *testing.T, cfg jetstream.Config) jobqueue.Queue {
+	t.Helper()
+	q, err := jetstream.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = q.Close() })
+	return q
+}
+
+// worker does jobs until the end of the test and counts them by key.
+func worker(t *testing.T, q jobqueue.Queue) (done func() map[string]int) {
+	var mu sync.Mutex
+	keys := map[string]int{}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- q.Work(ctx, func(_ context.Context, d *jobqueue.Delivery) error {
+			mu.Lock()
+			defer mu.Unlock()
+			keys[d.Key]++
+			return nil
+		})
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	return func() map[string]int {
+		mu.Lock()
+		defer mu.Unlock()
+		return maps.Clone(keys)
+	}
+}
+
+// engine is a server that can go away and come back.
+type engine struct {
+	*testing.T
+	cfg    embedded.Config
+	server *embedded.Server
+}
+
+func newEngine(t *testing.T) *engine {
+	e := &engine{T: t, cfg: embedded.Config{Dir: t.TempDir(), Listen: freeAddr(t)}}
+	t.Cleanup(e.goes)
+	return e
+}
+
+func (e *engine) url() string { return "nats://" + e.cfg.Listen }
+
+func (e *engine) comes() {
+	e.Helper()
+	eventually(e.T, "the server starts", func() (ok bool) { // somebody else may have the port for a moment
+		var err error
+		e.server, err = embedded.Start(e.cfg)
+		return err == nil
+	})
+}
+
+func (e *engine) goes() {
+	if e.server != nil {
+		if err := e.server.Close(context.Background()); err != nil {
+			e.Error(err)
+		}
+		e.server = nil
+	}
+}
+
+func TestAnEngineThatIsAwayAtTheStart(t *testing.T) {
+	e := newEngine(t)
+	cfg := jetstream.Config{URL: e.url(), Wait: 300 * time.Millisecond}
+	if _, err := jetstream.Open(t.Context(), cfg); !errors.Is(err, jobqueue.ErrUnavailable) {
+		t.Errorf("Open: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	cfg.Wait = time.Hour
+	if _, err := jetstream.Open(ctx, cfg); err == nil {
+		t.Error("Open with a context that has ended")
+	}
+	opened := make(chan error, 1)
+	go func() {
+		q, err := jetstream.Open(t.Context(), cfg)
+		if err == nil {
+			err = q.Close()
+		}
+		opened <- err
+	}()
+	e.comes()
+	if err := <-opened; err != nil {
+		t.Errorf("Open while the engine comes: %v", err)
+	}
+}
+
+func TestAnEngineThatGoesAwayAndComesBack(t *testing.T) {
+	e := newEngine(t)
+	e.comes()
+	q := open(t, jetstream.Config{URL: e.url(), Wait: time.Second, AckWait: 2 * time.Second})
+	done := worker(t, q)
+	put := func(key string) error {
+		_, err := q.Enqueue(t.Context(), jobqueue.Job{Key: key})
+		return err
+	}
+	if err := put("before"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the first is done", func() bool { return done()["before"] == 1 })
+
+	e.goes()
+	if err := put("away"); !errors.Is(err, jobqueue.ErrUnavailable) {
+		t.Errorf("Enqueue while the engine is away: %v", err)
+	}
+	if _, err := q.Stats(t.Context()); !errors.Is(err, jobqueue.ErrUnavailable) {
+		t.Errorf("Stats while the engine is away: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := q.Enqueue(ctx, jobqueue.Job{Key: "given up"}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Enqueue with a short context: %v", err)
+	}
+
+	e.comes()
+	eventually(t, "Enqueue works again", func() bool { return put("after") == nil })
+	eventually(t, "Work goes on", func() bool { return done()["after"] >= 1 })
+	if n := done()["before"]; n != 1 {
+		t.Errorf("the first job was done %d times", n)
+	}
+}
+
+// TestPoisonedMessages puts foreign bytes where the jobs are.
+func TestPoisonedMessages(t *testing.T) {
+	server := start(t, embedded.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0"})
+	q := open(t, jetstream.Config{Server: server})
+	nc, err := nats.Connect(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	poison := []*nats.Msg{
+		{Data: []byte("\x00\xff not a job")},
+		{Header: nats.Header{"Spillway-Job": {"{"}}},
+		{Header: nats.Header{"Spillway-Job": {`{"k":"x","p":"urgent"}`}}},
+		{Header: nats.Header{"Spillway-Job": {`{"k":"x","d":-1}`}}},
+		{Header: nats.Header{"Spillway-Job": {`{"k":""}`, `{"k":"two"}`}}},
+		{Data: make([]byte, 1<<20)}, // as large as the server takes
+	}
+	for _, m := range poison {
+		m.Subject = "spillway.jobs.jobs.ready.normal"
+		if reply, err := nc.RequestMsg(m, time.Minute); err != nil || strings.Contains(string(reply.Data), "error") {
+			t.Fatalf("%v, %v", reply, err)
+		}
+	}
+	if _, err := q.Enqueue(t.Context(), jobqueue.Job{Key: "good"}); err != nil {
+		t.Fatal(err)
+	}
+	done := worker(t, q)
+	eventually(t, "they are dead letters", func() bool {
+		s, err := q.Stats(t.Context())
+		return err == nil && s.Dead == len(poison) && s.Depth == jobqueue.Depth{} && done()["good"] == 1
+	})
+	dead, err := q.Dead(t.Context(), 99)
+	if err != nil || len(dead) != len(poison) {
+		t.Fatalf("%v, %v", dead, err)
+	}
+	for _, d := range dead {
+		if !strings.Contains(d.Reason, "not a job") || d.Attempts != 1 {
+			t.Errorf("dead letter %d: %q after %d attempts", d.ID, d.Reason, d.Attempts)
+		}
+	}
+	if n := len(done()); n != 1 {
+		t.Errorf("handlers were given %v", done())
+	}
+}
+
+// TestAHandlerThatKillsItsWorkers gives up on a job that no worker survives.
+func TestAHandlerThatKillsItsWorkers(t *testing.T) {
+	server := start(t, embedded.Config{Dir: t.TempDir()})
+	cfg := jetstream.Config{Server: server, AckWait: 300 * time.Millisecond, Policy: jobqueue.Policy{MaxAttempts: 3}}
+	q := open(t, cfg)
+	if _, err := q.Enqueue(t.Context(), jobqueue.Job{Key: "fatal"}); err != nil {
+		t.Fatal(err)
+	}
+	var runs atomic.Int64
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- q.Work(ctx, func(ctx context.Context, d *jobqueue.Delivery) error {
+			runs.Add(1)
+			<-ctx.Done() // never answers in time
+			return errors.New("too late")
+		})
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	eventually(t, "it is a dead letter", func() bool {
+		dead, err := q.Dead(t.Context(), 9)
+		return err == nil && len(dead) == 1 && dead[0].Job.Key == "fatal"
+	})
+	if n := runs.Load(); n != 3 {
+		t.Errorf("it ran %d times", n)
+	}
+}

@@ -1,0 +1,295 @@
+package jetstream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/jobqueue"
+	"github.com/spillway-go/spillway/jobqueue/embedded"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+func listen(t *testing.T, dir, address string) *embedded.Server {
+	t.Helper()
+	s, err := embedded.Start(embedded.Config{Dir: dir, Listen: address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close(context.Background()) })
+	return s
+}
+
+func TestEngineThatIsAwayAtTheStart(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "nats://" + l.Addr().String()
+	l.Close()
+	if _, err := Open(within(t), Config{URL: url, Wait: 100 * time.Millisecond}); !errors.Is(err, jobqueue.ErrUnavailable) {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Open(ctx, Config{URL: url}); err == nil {
+		t.Error("opened")
+	}
+}
+
+func TestToCloseIsNoFault(t *testing.T) {
+	var log bytes.Buffer
+	closed := make(chan struct{}) // after all else that the connection has to tell
+	q := open(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Options: []nats.Option{nats.ClosedHandler(func(*nats.Conn) { close(closed) })}})
+	if err := q.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-closed
+	if log.Len() > 0 {
+		t.Error("the log says", log.String())
+	}
+}
+
+func TestEngineGoesAwayAndComesBack(t *testing.T) {
+	dir := t.TempDir()
+	first := listen(t, dir, "127.0.0.1:0")
+	q := open(t, Config{URL: first.URL(), Wait: 3 * time.Second})
+	var done sync.Map
+	var count atomic.Int32
+	hold := make(chan struct{})
+	work(t, q, func(_ context.Context, d *jobqueue.Delivery) error {
+		if d.Key == "held" {
+			<-hold // ends while the engine is away
+		}
+		if _, twice := done.LoadOrStore(d.Key, true); !twice {
+			count.Add(1)
+		}
+		return nil
+	})
+	enqueue(t, q, jobqueue.Job{Key: "before"})
+	enqueue(t, q, jobqueue.Job{Key: "held"})
+	eventually(t, "a job is done", func() bool { return count.Load() == 1 })
+	eventually(t, "a job is held", func() bool { return q.counters.running.Load() == 1 })
+	if err := first.Close(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := q.Enqueue(within(t), jobqueue.Job{Key: "away"}); !errors.Is(err, jobqueue.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("away: %v", err)
+	}
+	if _, err := q.Stats(within(t)); !errors.Is(err, jobqueue.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("stats: %v", err)
+	}
+	if _, err := q.Dead(within(t), 1); err == nil {
+		t.Errorf("dead letters of an engine that is away")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := q.Enqueue(ctx, jobqueue.Job{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("ended: %v", err)
+	}
+	close(hold)
+	listen(t, dir, strings.TrimPrefix(first.URL(), "nats://"))
+	eventually(t, "jobs are stored again", func() bool {
+		_, err := q.Enqueue(within(t), jobqueue.Job{Key: "after"})
+		return err == nil
+	})
+	eventually(t, "all are done", func() bool {
+		s, err := q.Stats(within(t))
+		return err == nil && count.Load() >= 3 && s.Ready+s.InFlight+s.Delayed == 0
+	})
+}
+
+// taken returns a message as a worker gets it.
+func taken(t *testing.T, q *queue) (msg *nats.Msg) {
+	t.Helper()
+	p := q.pull(q.names.jobs, spillway.Normal.String())
+	if err := p.wait(within(t), func(m *nats.Msg) { msg = m }); err != nil || msg == nil {
+		t.Fatal("nothing to take:", err)
+	}
+	return msg
+}
+
+// An engine that came back without its data, on a new disk, refused every job until the
+// process was started again, though the log said that the connection was back.
+func TestAnEngineThatLostItsDataIsUsedAgain(t *testing.T) {
+	first := listen(t, t.TempDir(), "127.0.0.1:0")
+	q := open(t, Config{URL: first.URL(), Wait: 3 * time.Second})
+	var done atomic.Int32
+	work(t, q, func(context.Context, *jobqueue.Delivery) error {
+		done.Add(1)
+		return nil
+	})
+	enqueue(t, q, jobqueue.Job{})
+	eventually(t, "a job is done", func() bool { return done.Load() == 1 })
+	if err := first.Close(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	listen(t, t.TempDir(), strings.TrimPrefix(first.URL(), "nats://"))
+	eventually(t, "a job is stored again", func() bool {
+		_, err := q.Enqueue(within(t), jobqueue.Job{Key: "after"})
+		return err == nil
+	})
+	eventually(t, "and done", func() bool { return done.Load() == 2 })
+}
+
+func TestBuriedTwiceIsOneDeadLetter(t *testing.T) {
+	q := open(t, Config{})
+	enqueue(t, q, jobqueue.Job{Key: "k"})
+	msg := taken(t, q)
+	// The first worker dies between the dead letter and the removal of the job.
+	if err := q.inter(within(t), q.receive(msg), "first"); err != nil {
+		t.Fatal(err)
+	}
+	if err := q.inter(within(t), q.receive(msg), "second"); err != nil {
+		t.Fatal(err)
+	}
+	_ = msg.Nak()
+	work(t, q, func(context.Context, *jobqueue.Delivery) error { t.Error("a dead letter was run"); return nil })
+	eventually(t, "the job is gone", func() bool { s := stats(t, q); return s.Ready+s.Delayed+s.InFlight == 0 })
+	letters, err := q.Dead(within(t), 10)
+	if err != nil || len(letters) != 1 || letters[0].Reason != "first" {
+		t.Errorf("%+v, %v", letters, err)
+	}
+}
+
+func TestJobWhoseWorkersDieBecomesADeadLetter(t *testing.T) {
+	q := open(t, Config{Policy: jobqueue.Policy{MaxAttempts: 2}})
+	enqueue(t, q, jobqueue.Job{Key: "poison"})
+	for range 2 { // workers that took it and did not come back
+		_ = taken(t, q).Nak()
+	}
+	work(t, q, func(context.Context, *jobqueue.Delivery) error { t.Error("it was run"); return nil })
+	eventually(t, "a dead letter", func() bool { return stats(t, q).Dead == 1 })
+}
+
+func TestLostJobEndsItsHandler(t *testing.T) {
+	q := open(t, Config{AckWait: 200 * time.Millisecond, MaxInFlight: 2})
+	enqueue(t, q, jobqueue.Job{Key: "k"})
+	lost := make(chan error, 1)
+	work(t, q, func(ctx context.Context, d *jobqueue.Delivery) error {
+		if d.Attempt > 1 {
+			return nil
+		}
+		<-ctx.Done()
+		if err := d.Progress(context.Background()); !errors.Is(err, jobqueue.ErrLost) {
+			t.Errorf("progress: %v", err)
+		}
+		lost <- context.Cause(ctx)
+		return ctx.Err()
+	})
+	if err := <-lost; !errors.Is(err, jobqueue.ErrLost) {
+		t.Error(err)
+	}
+	eventually(t, "another worker does it", func() bool { s := stats(t, q); return s.Done == 1 && s.Lost == 1 })
+}
+
+func TestLimiterOfTheProcessDefersJobs(t *testing.T) {
+	lim, err := limiter.New(limiter.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := open(t, Config{Limiter: lim, Policy: jobqueue.Policy{MaxAttempts: 1}})
+	lim.Close() // refuses everything
+	enqueue(t, q, jobqueue.Job{})
+	work(t, q, func(context.Context, *jobqueue.Delivery) error { t.Error("it was run"); return nil })
+	eventually(t, "it is deferred again and again", func() bool { return q.counters.deferred.Load() > 2 })
+	if s := stats(t, q); s.Dead+s.Ready != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A limiter that refuses much advises to come back in a minute, and has room long before
+// if the others stop. What a handler's backend advises is another matter.
+func TestTheLimiterOfTheProcessIsSoonAskedAgain(t *testing.T) {
+	w := &worker{q: open(t, Config{}), ctx: t.Context()}
+	full := &spillway.Rejection{Reason: spillway.Quota, RetryAfter: time.Minute}
+	var own, below task
+	if w.refused(&own, full); own.after != limiterAgain {
+		t.Errorf("asked again after %s", own.after)
+	}
+	if w.settle(&below, false, full); below.after != time.Minute {
+		t.Errorf("run again after %s", below.after)
+	}
+}
+
+func TestQueueOnThreeNodes(t *testing.T) {
+	urls := cluster(t, 3)
+	q := open(t, Config{URL: strings.Join(urls, ","), Replicas: 3, Wait: 30 * time.Second, MaxInFlight: 4})
+	const jobs = 200
+	var all sync.WaitGroup
+	for i := range jobs {
+		all.Go(func() { enqueue(t, q, jobqueue.Job{Key: fmt.Sprint(i), Priority: spillway.Priority(i%4 - 1)}) })
+	}
+	all.Wait()
+	if r := enqueue(t, q, jobqueue.Job{Key: "7"}); !r.Duplicate {
+		t.Error("keys are not remembered")
+	}
+	var done sync.Map
+	work(t, q, func(_ context.Context, d *jobqueue.Delivery) error { done.Store(d.Key, true); return nil })
+	eventually(t, "all are done", func() bool {
+		n := 0
+		done.Range(func(any, any) bool { n++; return true })
+		return n == jobs
+	})
+}
+
+// cluster starts nodes on loopback and returns their URLs. A node takes any port for its
+// routes; those that follow know the first.
+func cluster(t *testing.T, size int) (urls []string) {
+	t.Helper()
+	var nodes []*server.Server
+	seed := ""
+	for i := range size {
+		o := &server.Options{
+			ServerName: fmt.Sprint("node-", i), Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(),
+			NoSigs: true, NoLog: true, SyncAlways: true, Routes: server.RoutesFromStr(seed),
+		}
+		o.Cluster.Name, o.Cluster.Host, o.Cluster.Port = "test", "127.0.0.1", server.RANDOM_PORT
+		node, err := server.NewServer(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		node.Start()
+		t.Cleanup(func() { node.Shutdown(); node.WaitForShutdown() })
+		if !node.ReadyForConnections(patience) {
+			t.Fatal("a node does not start")
+		}
+		seed = "nats://" + node.ClusterAddr().String()
+		nodes, urls = append(nodes, node), append(urls, node.ClientURL())
+	}
+	eventually(t, "the nodes are a cluster", func() bool {
+		for _, n := range nodes {
+			if n.JetStreamIsCurrent() && len(n.JetStreamClusterPeers()) == size {
+				return true
+			}
+		}
+		return false
+	})
+	return urls
+}
+
+func TestServerTimeGoesOnWithoutTheLocalClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c serverClock
+		server := time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC) // not what this machine says
+		c.set(server)
+		time.Sleep(time.Hour)
+		if now := c.now(); !now.Equal(server.Add(time.Hour)) {
+			t.Errorf("it is %s", now)
+		}
+	})
+}

@@ -1,0 +1,82 @@
+package jetstream
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"github.com/spillway-go/spillway/jobqueue"
+	"github.com/spillway-go/spillway/jobqueue/embedded"
+)
+
+func benchQueue(b *testing.B, cfg Config) jobqueue.Queue {
+	server, err := embedded.Start(embedded.Config{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	cfg.Server, cfg.MaxQueued, cfg.MaxBytes = server, 10_000_000, 8<<30
+	q, err := Open(context.Background(), cfg)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = q.Close()
+		_ = server.Close(context.Background())
+	})
+	return q
+}
+
+// BenchmarkEnqueue stores jobs on disk, each by a call of its own, from many goroutines.
+func BenchmarkEnqueue(b *testing.B) {
+	for _, callers := range []struct {
+		name    string
+		perProc int
+	}{{"callers=1", 0}, {"callers=4", 2}, {"callers=8", 4}, {"callers=16", 8}, {"callers=64", 32}, {"callers=1024", 512}} {
+		b.Run(callers.name, func(b *testing.B) {
+			q := benchQueue(b, Config{})
+			payload := make([]byte, 256)
+			store := func() {
+				if _, err := q.Enqueue(context.Background(), jobqueue.Job{Payload: payload}); err != nil {
+					b.Error(err)
+				}
+			}
+			if callers.perProc == 0 {
+				for b.Loop() {
+					store()
+				}
+			} else {
+				b.SetParallelism(callers.perProc)
+				b.ResetTimer()
+				b.RunParallel(func(pb *testing.PB) {
+					for pb.Next() {
+						store()
+					}
+				})
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+		})
+	}
+}
+
+// BenchmarkWork runs jobs that do nothing.
+func BenchmarkWork(b *testing.B) {
+	q := benchQueue(b, Config{MaxInFlight: 64})
+	b.SetParallelism(256)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, err := q.Enqueue(context.Background(), jobqueue.Job{}); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+	var done atomic.Int64
+	ctx, cancel := context.WithCancel(context.Background())
+	b.ResetTimer()
+	_ = q.Work(ctx, func(context.Context, *jobqueue.Delivery) error {
+		if done.Add(1) == int64(b.N) {
+			cancel()
+		}
+		return nil
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+}

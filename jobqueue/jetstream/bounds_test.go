@@ -1,0 +1,81 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/jobqueue"
+)
+
+func TestFullQueueSaysSo(t *testing.T) {
+	q := open(t, Config{MaxQueued: 10})
+	var stored, full atomic.Int32
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			_, err := q.Enqueue(within(t), jobqueue.Job{})
+			r, refused := errors.AsType[*spillway.Rejection](err)
+			switch {
+			case err == nil:
+				stored.Add(1)
+			case refused && r.Reason == spillway.QueueFull && r.RetryAfter > 0:
+				full.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if stored.Load() != 10 || full.Load() != 40 {
+		t.Errorf("%d stored, %d refused", stored.Load(), full.Load())
+	}
+	if n, err := q.Purge(within(t), jobqueue.Waiting); n != 10 || err != nil {
+		t.Errorf("purged %d, %v", n, err)
+	}
+	enqueue(t, q, jobqueue.Job{})
+}
+
+func TestTooLargeAtOnce(t *testing.T) {
+	q := open(t, Config{})
+	if _, err := q.Enqueue(within(t), jobqueue.Job{Payload: make([]byte, 2<<20)}); !errors.Is(err, jobqueue.ErrTooLarge) {
+		t.Error(err)
+	}
+	enqueue(t, q, jobqueue.Job{Payload: make([]byte, 1<<20-roomForReason-200)})
+}
+
+func TestHandlersAreBoundedOverAllQueues(t *testing.T) {
+	server := serve(t, t.TempDir())
+	const most = 3
+	var running, peak, done atomic.Int32
+	release := make(chan struct{})
+	handler := func(context.Context, *jobqueue.Delivery) error {
+		now := running.Add(1)
+		defer running.Add(-1)
+		for p := peak.Load(); now > p && !peak.CompareAndSwap(p, now); p = peak.Load() {
+		}
+		<-release
+		done.Add(1)
+		return nil
+	}
+	a := open(t, Config{Server: server, MaxInFlight: most})
+	b := open(t, Config{Server: server})
+	for range 20 {
+		enqueue(t, a, jobqueue.Job{})
+	}
+	work(t, a, handler)
+	work(t, a, handler)
+	work(t, b, handler)
+	eventually(t, "as many run as may", func() bool { return running.Load() == most })
+	if s := stats(t, b); s.InFlight < most {
+		t.Errorf("%+v", s)
+	}
+	close(release)
+	eventually(t, "all are done", func() bool { return done.Load() == 20 })
+	if p := peak.Load(); p > most {
+		t.Errorf("%d ran at once", p)
+	}
+}

@@ -1,0 +1,46 @@
+package jetstream
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	js "github.com/nats-io/nats.go/jetstream"
+)
+
+// lookEach is how old what is known of the server's clock may be when a delayed job's time
+// may have come.
+const lookEach = time.Second
+
+// serverClock tells the server's time. It goes on with the monotonic clock, so that a
+// jump of the local clock changes nothing.
+type serverClock struct {
+	mu     sync.Mutex
+	server time.Time
+	local  time.Time
+}
+
+func (c *serverClock) set(server time.Time) {
+	c.mu.Lock()
+	c.server, c.local = server, time.Now()
+	c.mu.Unlock()
+}
+
+func (c *serverClock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.server.Add(time.Since(c.local))
+}
+
+// look asks the server again after a while: its clock may have been set.
+func (c *serverClock) look(ctx context.Context, stream js.Stream, after time.Duration) {
+	c.mu.Lock()
+	fresh := time.Since(c.local) < after
+	c.mu.Unlock()
+	if fresh {
+		return
+	}
+	if info, err := stream.Info(ctx); err == nil {
+		c.set(info.TimeStamp)
+	}
+}

@@ -1,0 +1,89 @@
+package jetstream
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/jobqueue"
+)
+
+// A process asks for the server's clock now and then. That clock is set an hour ahead in
+// between: jobs enqueued after that seem to come from the future.
+func TestAServersClockThatIsSetHoldsUpNoDelayedJob(t *testing.T) {
+	q := open(t, Config{})
+	q.clock.set(time.Now().Add(-time.Hour))
+	const delay = 300 * time.Millisecond
+	began := time.Now()
+	enqueue(t, q, jobqueue.Job{Key: "later", Delay: delay})
+	got := make(chan int, 1)
+	work(t, q, func(_ context.Context, d *jobqueue.Delivery) error {
+		if waited := time.Since(began); waited < delay {
+			t.Errorf("run after %s", waited)
+		}
+		got <- d.Attempt
+		return nil
+	})
+	select {
+	case attempt := <-got:
+		if attempt != 1 {
+			t.Errorf("attempt %d", attempt)
+		}
+	case <-within(t).Done():
+		t.Error("the job does not run")
+	}
+}
+
+// The server's clock is set an hour back after a process has asked for it.
+func TestAServersClockThatIsSetBackMakesNoJobEarly(t *testing.T) {
+	q := open(t, Config{})
+	q.clock.set(time.Now().Add(time.Hour))
+	q.clock.local = q.clock.local.Add(-2 * lookEach) // it is a while since
+	const delay = 300 * time.Millisecond
+	early := make(chan time.Duration, 1)
+	began := time.Now()
+	enqueue(t, q, jobqueue.Job{Key: "later", Delay: delay})
+	work(t, q, func(context.Context, *jobqueue.Delivery) error { early <- delay - time.Since(began); return nil })
+	if by := <-early; by > 0 {
+		t.Errorf("run %s early", by)
+	}
+}
+
+// A job that was enqueued before the server's clock was set back seems to come from the
+// future: it waits for its delay once more, and no longer.
+func TestAJobFromTheFutureWaitsForItsDelayOnly(t *testing.T) {
+	q := open(t, Config{})
+	const delay = 300 * time.Millisecond
+	enqueue(t, q, jobqueue.Job{Key: "later", Delay: delay})
+	q.clock.set(time.Now().Add(-time.Hour))
+	began := time.Now()
+	waited := make(chan time.Duration, 1)
+	work(t, q, func(context.Context, *jobqueue.Delivery) error { waited <- time.Since(began); return nil })
+	select {
+	case d := <-waited:
+		if d < delay {
+			t.Errorf("run after %s", d)
+		}
+	case <-within(t).Done():
+		t.Error("the job does not run")
+	}
+}
+
+// The answer about the time was long on its way, so that a delayed job seems to be early. It
+// is put back, which is no attempt.
+func TestADelayedJobThatSeemsEarlyKeepsItsOnlyAttempt(t *testing.T) {
+	q := open(t, Config{Policy: jobqueue.Policy{MaxAttempts: 1}})
+	enqueue(t, q, jobqueue.Job{Key: "later", Delay: 300 * time.Millisecond})
+	got := make(chan int, 1)
+	work(t, q, func(_ context.Context, d *jobqueue.Delivery) error { got <- d.Attempt; return nil })
+	eventually(t, "the engine has its timer", func() bool { return stats(t, q).Ready == 0 })
+	q.clock.set(time.Now().Add(-50 * time.Millisecond))
+	select {
+	case attempt := <-got:
+		if attempt != 1 {
+			t.Errorf("attempt %d", attempt)
+		}
+	case <-within(t).Done():
+		t.Error("the job does not run")
+	}
+}

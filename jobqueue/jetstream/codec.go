@@ -1,0 +1,147 @@
+package jetstream
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/jobqueue"
+)
+
+// Headers of a message. Those of the server are as its documentation spells them.
+const (
+	headerJob  = "Spillway-Job"  // an envelope in JSON
+	headerDead = "Spillway-Dead" // an epitaph in JSON
+
+	headerMsgID       = nats.MsgIdHdr
+	headerBatch       = "Nats-Batch-Id"
+	headerBatchSeq    = "Nats-Batch-Sequence"
+	headerBatchCommit = "Nats-Batch-Commit"
+)
+
+// envelope is a job without its payload. It is one header, in JSON, so that keys and
+// values of any characters come back as they were.
+type envelope struct {
+	Key      string            `json:"k"`
+	Priority spillway.Priority `json:"p,omitempty"`
+	Header   map[string]string `json:"h,omitempty"`
+	Delay    time.Duration     `json:"d,omitempty"` // after the server stored it
+}
+
+// epitaph is what a dead letter adds to its job.
+type epitaph struct {
+	Reason   string `json:"reason"`
+	Attempts int    `json:"attempts"`
+}
+
+var errNotAJob = errors.New("not a job: it has no valid " + headerJob + " header")
+
+// encode returns the job's message, without a subject. The job must have a key.
+func encode(job jobqueue.Job) (*nats.Msg, error) {
+	if err := checkJob(job); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(envelope{Key: job.Key, Priority: job.Priority, Header: job.Header, Delay: job.Delay})
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > longestEnvelope {
+		return nil, fmt.Errorf("%w: its headers take %d bytes, at most %d are possible", jobqueue.ErrTooLarge, len(text), longestEnvelope)
+	}
+	return &nats.Msg{Data: job.Payload, Header: nats.Header{
+		headerJob: {string(text)}, headerMsgID: {messageID(job.Key)},
+	}}, nil
+}
+
+func checkJob(job jobqueue.Job) error {
+	switch {
+	case len(job.Key) > longestKey:
+		return fmt.Errorf("jetstream: the key has %d bytes, at most %d are possible", len(job.Key), longestKey)
+	case !utf8.ValidString(job.Key):
+		return errors.New("jetstream: the key is not valid UTF-8")
+	case job.Priority < spillway.Low || job.Priority > spillway.Critical:
+		return fmt.Errorf("jetstream: the priority is %d: use spillway.Low to Critical", job.Priority)
+	case job.Delay < 0:
+		return fmt.Errorf("jetstream: the delay is %s: it must not be negative", job.Delay)
+	}
+	for name, value := range job.Header {
+		if !utf8.ValidString(name) || !utf8.ValidString(value) {
+			return fmt.Errorf("jetstream: header %.40q is not valid UTF-8", name)
+		}
+		if strings.HasPrefix(name, "Spillway-") || strings.HasPrefix(name, "Nats-") {
+			return fmt.Errorf("jetstream: header %.40q: names that begin with Spillway- or Nats- are the engine's", name)
+		}
+	}
+	return nil
+}
+
+// decode is the opposite of encode. It reads what may be anybody's.
+func decode(header nats.Header, data []byte) (jobqueue.Job, error) {
+	values := header[headerJob]
+	if len(values) != 1 {
+		return jobqueue.Job{}, errNotAJob
+	}
+	var e envelope
+	if err := json.Unmarshal([]byte(values[0]), &e); err != nil {
+		return jobqueue.Job{}, errNotAJob
+	}
+	job := jobqueue.Job{Key: e.Key, Priority: e.Priority, Payload: data, Header: e.Header, Delay: e.Delay}
+	if e.Key == "" || checkJob(job) != nil {
+		return jobqueue.Job{}, errNotAJob
+	}
+	return job, nil
+}
+
+// messageID returns the key in characters that a header can carry. Different keys give
+// different results.
+func messageID(key string) string {
+	for _, c := range []byte(key) {
+		if c <= ' ' || c == '%' || c == '+' || c >= 0x7f {
+			return url.QueryEscape(key)
+		}
+	}
+	return key
+}
+
+// newKey returns a key that no other job has.
+func newKey() string { return rand.Text() }
+
+// size is what the server counts against its largest message.
+func size(msg *nats.Msg) int {
+	n := len("NATS/1.0\r\n\r\n") + len(msg.Data)
+	for name, values := range msg.Header {
+		for _, value := range values {
+			n += len(name) + len(value) + len(": \r\n")
+		}
+	}
+	return n
+}
+
+// StreamName returns the name of the stream that holds a queue's jobs, for tools.
+func StreamName(queue string) string { return "spillway-" + queue }
+
+// names are the streams, consumers and subjects of one queue.
+type names struct{ jobs, dead, slots, returns, prefix string }
+
+func namesOf(queue string) names {
+	return names{
+		jobs: StreamName(queue), dead: StreamName(queue) + "-dead", slots: StreamName(queue) + "-slots",
+		returns: StreamName(queue) + "-returns", prefix: "spillway.jobs." + queue + ".",
+	}
+}
+
+func (n names) ready(p spillway.Priority) string { return n.prefix + "ready." + p.String() }
+func (n names) deadOf(mark string) string        { return n.prefix + "dead." + mark }
+func (n names) returnsOf(mark string) string     { return n.prefix + "returns." + mark }
+func (n names) slot(id string) string            { return n.prefix + "slot." + id }
+
+// priorities in the order in which jobs are handed out.
+var priorities = [...]spillway.Priority{spillway.Critical, spillway.High, spillway.Normal, spillway.Low}

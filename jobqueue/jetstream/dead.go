@@ -1,0 +1,176 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	js "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/spillway-go/spillway/jobqueue"
+)
+
+// bury makes a task a dead letter and then removes it from the queue. The dead letter's
+// subject has the mark of the job's message: whoever finds the job again after a crash
+// between the two steps finds that it is buried, and a second burial is refused.
+func (w *worker) bury(t *task, reason string) {
+	q := w.q
+	ctx, cancel := q.asking(q.closing)
+	defer cancel()
+	err := q.inter(ctx, t, reason)
+	if err != nil {
+		q.cfg.Logger.Error("a dead letter cannot be written, its job stays in the queue", "key", t.job.Key, "error", err)
+		w.kept.drop(t.msg)
+		_ = t.msg.NakWithDelay(time.Second)
+		return
+	}
+	q.counters.buried.Add(1)
+	q.cfg.Logger.Warn("a job became a dead letter", "key", t.job.Key, "attempts", t.attempt, "reason", reason)
+	w.finishTask(t)
+}
+
+func (q *queue) inter(ctx context.Context, t *task, reason string) error {
+	text, err := json.Marshal(epitaph{Reason: reason, Attempts: t.attempt})
+	if err != nil {
+		return err
+	}
+	msg := &nats.Msg{Subject: q.names.deadOf(t.mark), Data: t.msg.Data, Header: nats.Header{
+		headerDead: {string(text)}, headerMsgID: {t.mark}, js.ExpectedLastSubjSeqHeader: {"0"},
+	}}
+	if t.invalid == nil {
+		msg.Header[headerJob] = t.msg.Header[headerJob]
+	}
+	if over := int64(size(msg)) - q.nc.MaxPayload(); over > 0 && t.invalid != nil {
+		msg.Data = msg.Data[:max(int64(len(msg.Data))-over, 0)] // what is no job may be of any size
+	}
+	_, err = q.js.PublishMsg(ctx, msg)
+	if api, ok := errors.AsType[*js.APIError](err); ok && (api.ErrorCode == codeWrongLast || api.ErrorCode == codeWrongLastConst) {
+		return nil // it is there
+	}
+	return err
+}
+
+// isDead reports whether the job's message is buried. When the engine does not say, it
+// is not: at worst the job runs again.
+func (q *queue) isDead(ctx context.Context, mark string) bool {
+	ctx, cancel := q.asking(ctx)
+	defer cancel()
+	_, err := q.dead.GetLastMsgForSubject(ctx, q.names.deadOf(mark))
+	return err == nil
+}
+
+// Dead is described at jobqueue.Queue.
+func (q *queue) Dead(ctx context.Context, limit int) ([]jobqueue.DeadJob, error) {
+	var letters []jobqueue.DeadJob
+	ctx, cancel := q.link.during(ctx)
+	defer cancel()
+	for next := uint64(1); len(letters) < limit; next++ {
+		msg, err := q.dead.GetMsg(ctx, next, js.WithGetMsgSubject(q.names.deadOf("*")))
+		if errors.Is(err, js.ErrMsgNotFound) {
+			break
+		}
+		if err != nil {
+			return nil, q.askFailed(ctx, err)
+		}
+		letters = append(letters, deadJob(msg))
+		next = msg.Sequence
+	}
+	return letters, nil
+}
+
+func deadJob(msg *js.RawStreamMsg) jobqueue.DeadJob {
+	var e epitaph
+	if err := json.Unmarshal([]byte(msg.Header.Get(headerDead)), &e); err != nil {
+		e.Reason = "unknown: this dead letter was not written by the queue"
+	}
+	job, err := decode(msg.Header, msg.Data)
+	if err != nil {
+		job = jobqueue.Job{Payload: msg.Data}
+	}
+	return jobqueue.DeadJob{ID: msg.Sequence, Job: job, Reason: e.Reason, Attempts: e.Attempts, Died: msg.Time}
+}
+
+// Replay is described at jobqueue.Queue. What was no job, because others had put it into
+// the stream, becomes one.
+func (q *queue) Replay(ctx context.Context, id uint64) error {
+	asking, cancel := q.link.during(ctx)
+	defer cancel()
+	msg, err := q.dead.GetMsg(asking, id)
+	if errors.Is(err, js.ErrMsgNotFound) {
+		return fmt.Errorf("%w: %d", jobqueue.ErrNotFound, id)
+	}
+	if err != nil {
+		return q.askFailed(asking, err)
+	}
+	job := deadJob(msg).Job
+	job.Delay = 0
+	if job.Key == "" {
+		job.Key = newKey()
+	}
+	again, err := encode(job)
+	if err != nil {
+		return err
+	}
+	// A crash before the deletion leaves the dead letter: replayed again within the time
+	// that message IDs are remembered, it is found to be a duplicate.
+	again.Header.Set(headerMsgID, fmt.Sprintf("replay %d-%d", id, msg.Time.UnixNano()))
+	again.Subject = q.names.ready(job.Priority)
+	e := newEntry(again, time.Now().Add(q.cfg.Wait))
+	q.commits.put(e)
+	if err := q.commits.wait(ctx, e); err != nil {
+		return err
+	}
+	if err := q.dead.DeleteMsg(ctx, id); err != nil && !errors.Is(err, js.ErrMsgNotFound) {
+		return q.askFailed(ctx, err)
+	}
+	return nil
+}
+
+// Purge is described at jobqueue.Queue.
+func (q *queue) Purge(ctx context.Context, part jobqueue.Part) (int, error) {
+	streams := map[jobqueue.Part]string{jobqueue.Waiting: q.names.jobs, jobqueue.DeadLetters: q.names.dead}
+	if streams[part] == "" {
+		return 0, fmt.Errorf("jetstream: there is no part %d: use one of %v", part, slices.Sorted(maps.Keys(streams)))
+	}
+	ctx, cancel := q.asking(ctx)
+	defer cancel()
+	var answer struct {
+		Purged int `json:"purged"`
+		Error  *struct {
+			Description string `json:"description"`
+		} `json:"error"`
+	}
+	if err := q.request(ctx, "$JS.API.STREAM.PURGE."+streams[part], struct{}{}, &answer); err != nil {
+		return 0, q.askFailed(ctx, err)
+	}
+	if answer.Error != nil {
+		return 0, fmt.Errorf("jetstream: purging: %s", answer.Error.Description)
+	}
+	return answer.Purged, nil
+}
+
+// askFailed returns the error of a question to the engine.
+func (q *queue) askFailed(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.Canceled) && !errors.Is(context.Cause(ctx), errLink) {
+		return ctx.Err()
+	}
+	return q.unavailable(ctx, err)
+}
+
+// request asks the server's API what the client library cannot.
+func (q *queue) request(ctx context.Context, subject string, body, answer any) error {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	reply, err := q.nc.RequestWithContext(ctx, subject, data)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(reply.Data, answer)
+}

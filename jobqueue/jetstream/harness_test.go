@@ -1,0 +1,83 @@
+package jetstream
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/jobqueue"
+	"github.com/spillway-go/spillway/jobqueue/embedded"
+)
+
+const patience = time.Minute // of a test for what must happen; never reached
+
+func within(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func serve(t *testing.T, dir string) *embedded.Server {
+	t.Helper()
+	s, err := embedded.Start(embedded.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close(context.Background()) })
+	return s
+}
+
+func open(t *testing.T, cfg Config) *queue {
+	t.Helper()
+	if cfg.Server == nil && cfg.URL == "" {
+		cfg.Server = serve(t, t.TempDir())
+	}
+	q, err := Open(within(t), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = q.Close() })
+	return q.(*queue)
+}
+
+// work calls Work in the background until the test ends or the function it returns is
+// called, which returns its error.
+func work(t *testing.T, q jobqueue.Queue, h jobqueue.Handler) (stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	result := make(chan error, 1)
+	go func() { result <- q.Work(ctx, h) }()
+	end := sync.OnceValue(func() error { cancel(); return <-result })
+	t.Cleanup(func() { _ = end() })
+	return end
+}
+
+func enqueue(t *testing.T, q jobqueue.Queue, job jobqueue.Job) jobqueue.Receipt {
+	t.Helper()
+	r, err := q.Enqueue(within(t), job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// eventually polls until the condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	ctx := within(t)
+	for !holds() {
+		if !pause(ctx, 5*time.Millisecond) {
+			t.Fatalf("not within %s: %s", patience, what)
+		}
+	}
+}
+
+func stats(t *testing.T, q jobqueue.Queue) jobqueue.Stats {
+	t.Helper()
+	s, err := q.Stats(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

@@ -1,0 +1,121 @@
+package jetstream
+
+import (
+	"context"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/jobqueue"
+)
+
+// open returns why the queue takes no jobs, or nil.
+func (q *queue) open() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.closed:
+		return errClosed
+	case q.drained:
+		return &spillway.Rejection{Reason: spillway.Draining}
+	}
+	return nil
+}
+
+// shut closes the intake.
+func (q *queue) shut(closed bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.drained {
+		q.drained = true
+		close(q.draining)
+	}
+	q.closed = q.closed || closed
+}
+
+// join registers a call of Work, unless the queue takes no more work.
+func (q *queue) join(w *worker) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.drained || q.closed {
+		return false
+	}
+	q.workers[w] = struct{}{}
+	q.working.Add(1)
+	return true
+}
+
+func (q *queue) leave(w *worker) {
+	q.mu.Lock()
+	delete(q.workers, w)
+	q.mu.Unlock()
+	q.working.Done()
+}
+
+// Drain is described at jobqueue.Queue.
+func (q *queue) Drain(ctx context.Context) error {
+	q.shut(false)
+	over := make(chan struct{})
+	go func() { // ends with the last handler; Close waits for those too
+		q.working.Wait()
+		close(over)
+	}()
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+		return &spillway.DrainError{Running: int(q.counters.running.Load()), Cause: ctx.Err()}
+	}
+}
+
+// Close is described at jobqueue.Queue.
+func (q *queue) Close() error {
+	q.shut(true)
+	q.close(jobqueue.ErrLost)
+	q.working.Wait()
+	q.stragglers.Wait()
+	q.commits.end()
+	if q.nc.IsConnected() {
+		_ = q.nc.FlushTimeout(q.cfg.Wait) // what was given back reaches the engine
+	}
+	q.hangUp()
+	return nil
+}
+
+// Stats is described at jobqueue.Queue. Delayed jobs count as Ready until the engine
+// has looked at them for the first time, which needs a worker, and those that it has looked
+// at may count as InFlight, as many as MaxInFlight: Running is exact, for this process.
+func (q *queue) Stats(ctx context.Context) (jobqueue.Stats, error) {
+	c := &q.counters
+	s := jobqueue.Stats{
+		Priorities: map[spillway.Priority]jobqueue.Depth{},
+		Enqueued:   c.enqueued.Load(), Duplicates: c.duplicates.Load(), Refused: c.refused.Load(), Done: c.done.Load(),
+		Retried: c.retried.Load(), Deferred: c.deferred.Load(), Buried: c.buried.Load(), Lost: c.lost.Load(),
+		Running: int(c.running.Load()),
+	}
+	ctx, cancel := q.asking(ctx)
+	defer cancel()
+	slots, err := q.slots.Info(ctx)
+	if err != nil {
+		return s, q.askFailed(ctx, err)
+	}
+	// The engine does not tell a job in the hands of a worker from one that waits for the
+	// next attempt. Slots in use tell how many can be in hand; one that was given back
+	// counts as in use until somebody takes it.
+	inHand := slots.NumAckPending
+	for i, p := range priorities {
+		info, err := q.ready[i].Info(ctx)
+		if err != nil {
+			return s, q.askFailed(ctx, err)
+		}
+		d := jobqueue.Depth{Ready: int(info.NumPending), InFlight: min(info.NumAckPending, inHand)}
+		d.Delayed = info.NumAckPending - d.InFlight
+		inHand -= d.InFlight
+		s.Priorities[p] = d
+		s.Ready, s.Delayed, s.InFlight = s.Ready+d.Ready, s.Delayed+d.Delayed, s.InFlight+d.InFlight
+	}
+	dead, err := q.dead.Info(ctx)
+	if err != nil {
+		return s, q.askFailed(ctx, err)
+	}
+	s.Dead = int(dead.State.Msgs)
+	return s, nil
+}

@@ -1,0 +1,231 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/jobqueue"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// task is a message from the engine, in the hands of this process.
+type task struct {
+	msg        *nats.Msg
+	job        jobqueue.Job
+	invalid    error  // it is not a job
+	mark       string // see mark
+	deliveries int    // of the message, this one included
+	attempt    int
+	counted    bool // attempt has been corrected
+	enqueued   time.Time
+	after      time.Duration // set when the task is deferred
+}
+
+// mark names a job's message for good. Its number alone would not: a stream that was deleted
+// and made again counts from one.
+func mark(meta *nats.MsgMetadata) string {
+	return fmt.Sprintf("%d-%d", meta.Sequence.Stream, meta.Timestamp.UnixNano())
+}
+
+// receive returns the task in msg, or nil when its time has not come: then the engine
+// delivers it again.
+func (q *queue) receive(msg *nats.Msg) *task {
+	meta, err := msg.Metadata()
+	if err != nil {
+		q.cfg.Logger.Error("a message without metadata is left to the engine", "error", err)
+		return nil
+	}
+	t := &task{msg: msg, mark: mark(meta), deliveries: int(meta.NumDelivered), enqueued: meta.Timestamp}
+	t.attempt = t.deliveries
+	if t.job, t.invalid = decode(msg.Header, msg.Data); t.invalid != nil || t.job.Delay == 0 {
+		return t
+	}
+	// The first delivery of a delayed job only sets the engine's timer, also when it is
+	// late: so that what follows are the attempts.
+	t.attempt--
+	ctx, cancel := q.asking(q.closing)
+	defer cancel()
+	q.clock.look(ctx, q.jobs, lookEach)
+	due := meta.Timestamp.Add(t.job.Delay).Sub(q.clock.now())
+	if due > t.job.Delay { // the server's clock was set since it was asked: its timers are right
+		due = 0
+		if t.attempt == 0 {
+			due = t.job.Delay
+		}
+	}
+	if t.attempt == 0 || due > 0 {
+		if t.attempt > 0 { // the engine is early, or its answer about the time was slow
+			q.noAttempt(msg)
+		}
+		_ = msg.NakWithDelay(max(due, time.Millisecond))
+		return nil
+	}
+	t.job.Delay = 0
+	return t
+}
+
+// counted corrects the number of attempts by the deliveries that were none. When the
+// engine does not say how many, the job has at least one more run.
+func (q *queue) counted(ctx context.Context, t *task) {
+	if t.deliveries == 1 || t.counted {
+		return
+	}
+	t.counted = true
+	none, err := q.returned(ctx, t.mark)
+	if err != nil {
+		t.attempt = min(t.attempt, q.cfg.Attempts())
+	}
+	t.attempt = max(t.attempt-none, 1)
+}
+
+// run does a task, and settles what becomes of it.
+func (w *worker) run(t *task) {
+	q := w.q
+	q.counted(w.ctx, t)
+	if w.settled(t) {
+		return
+	}
+	var permit limiter.Permit
+	if q.cfg.Limiter != nil {
+		var err error
+		ctx := spillway.WithPriority(w.ctx, t.job.Priority)
+		if permit, err = q.cfg.Limiter.AcquireWith(ctx, limiter.Request{}); err != nil {
+			w.refused(t, err)
+			return
+		}
+		defer permit.Release()
+	}
+	// From here on the job lives by its own reports of progress.
+	w.kept.drop(t.msg)
+	_ = t.msg.InProgress()
+	ctx, lose := context.WithCancelCause(w.ctx)
+	defer lose(nil)
+	expiry := time.AfterFunc(q.patience(), func() { lose(jobqueue.ErrLost) })
+	defer expiry.Stop()
+	d := jobqueue.NewDelivery(t.job, t.attempt, t.enqueued, func(caller context.Context) error {
+		return q.progress(caller, ctx, t, expiry)
+	})
+	q.counters.running.Add(1)
+	jobqueue.Run(ctx, w.handler, d, func(err error) {
+		q.counters.running.Add(-1)
+		permit.Done(err)
+		lost := !expiry.Stop() && errors.Is(context.Cause(ctx), jobqueue.ErrLost)
+		w.settle(t, lost, err)
+	})
+}
+
+// refused settles a task that the limiter of this process has not admitted.
+func (w *worker) refused(t *task, err error) {
+	w.settle(t, false, err)
+	t.after = min(t.after, limiterAgain)
+}
+
+// patience is after how long without progress a handler's job counts as lost: a little
+// less than the engine's, so that two handlers do not have it at once.
+func (q *queue) patience() time.Duration { return q.ackWait - q.ackWait/20 }
+
+func (q *queue) progress(caller, job context.Context, t *task, expiry *time.Timer) error {
+	if err := caller.Err(); err != nil {
+		return err
+	}
+	if job.Err() != nil {
+		return context.Cause(job)
+	}
+	ctx, cancel := q.asking(caller)
+	defer cancel()
+	asked := time.Now()
+	if _, err := q.nc.RequestWithContext(ctx, t.msg.Reply, []byte("+WPI")); err != nil {
+		if caller.Err() != nil {
+			return caller.Err()
+		}
+		return q.unavailable(ctx, err)
+	}
+	if !expiry.Stop() {
+		return jobqueue.ErrLost
+	}
+	expiry.Reset(q.patience() - time.Since(asked))
+	return nil
+}
+
+// settled reports whether the task needs no run, and ends it: it is no job, it is a dead
+// letter that a crash left here, or too many workers died of it.
+func (w *worker) settled(t *task) bool {
+	q := w.q
+	switch {
+	case t.invalid != nil:
+		w.bury(t, t.invalid.Error())
+		return true
+	case t.deliveries > 1 && q.isDead(w.ctx, t.mark):
+		w.finishTask(t)
+		return true
+	case t.attempt > q.cfg.Attempts():
+		w.bury(t, "delivered "+strconv.Itoa(t.attempt)+" times and never finished: its workers died or took too long")
+		return true
+	}
+	return false
+}
+
+// settle does what the error of a run says.
+func (w *worker) settle(t *task, lost bool, err error) {
+	q := w.q
+	verdict := q.cfg.Judge(err, t.attempt)
+	switch {
+	case q.closing.Err() != nil && !lost: // nothing that ends now counts
+		q.counters.lost.Add(1)
+		w.giveBack(t)
+	case verdict.Fate == jobqueue.Finish:
+		w.kept.add(t.msg)
+		if w.finishTask(t) {
+			q.counters.done.Add(1)
+		}
+	case lost:
+		q.counters.lost.Add(1) // it is another worker's
+		w.kept.drop(t.msg)
+	case w.ctx.Err() != nil && errors.Is(err, context.Canceled):
+		w.giveBack(t)
+	case verdict.Fate == jobqueue.Bury:
+		w.kept.add(t.msg)
+		w.bury(t, verdict.Reason)
+	case verdict.Fate == jobqueue.Defer:
+		q.counters.deferred.Add(1)
+		w.kept.add(t.msg)
+		t.after = verdict.After
+	default:
+		q.counters.retried.Add(1)
+		w.kept.drop(t.msg)
+		_ = t.msg.NakWithDelay(max(verdict.After, time.Millisecond))
+	}
+}
+
+// giveBack has the engine hand the task to whoever asks next. That it was handed to this
+// process is no attempt.
+func (w *worker) giveBack(t *task) {
+	w.kept.drop(t.msg)
+	w.q.giveBack(t.msg)
+}
+
+// finishTask removes the task from the queue. While the engine is away it tries again
+// for as long as the task is ours.
+func (w *worker) finishTask(t *task) bool {
+	defer w.kept.drop(t.msg)
+	ctx, cancel := context.WithTimeout(w.q.closing, w.q.ackWait)
+	defer cancel()
+	for {
+		try, done := w.q.asking(ctx)
+		_, err := w.q.nc.RequestWithContext(try, t.msg.Reply, []byte("+ACK"))
+		done()
+		if err == nil {
+			return true
+		}
+		if !pause(ctx, retryPause) {
+			w.q.counters.lost.Add(1)
+			return false
+		}
+	}
+}

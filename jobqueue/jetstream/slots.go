@@ -1,0 +1,175 @@
+package jetstream
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// slot is the right to run one job at a time. It is a message of the slots' stream: who
+// holds it keeps it by reporting progress, and gives it back by a nak. When a process
+// dies the engine gives its slots to others.
+type slot struct {
+	msg   *nats.Msg
+	since time.Time
+	kept  *keeper
+}
+
+func (s *slot) giveBack() {
+	s.kept.drop(s.msg)
+	_ = s.msg.Nak() // lost: the engine takes it back by itself, later
+}
+
+// slotHolder has the slots of a worker that are not in use. It is the dispatcher's.
+type slotHolder struct {
+	q    *queue
+	stop context.Context
+	kept *keeper
+	pull *pull
+
+	idle    []*slot
+	asking  bool // a request for a slot is at the engine
+	arrived chan *slot
+}
+
+func (h *slotHolder) free() int { return len(h.idle) }
+
+// ask takes at most most slots that are free at the moment. If there is none it asks
+// for the next one, which comes by came.
+func (h *slotHolder) ask(most int) {
+	if h.asking {
+		return
+	}
+	_ = h.pull.now(most, func(msg *nats.Msg) { h.idle = append(h.idle, h.slot(msg)) }) // away: there is none
+	if len(h.idle) > 0 {
+		return
+	}
+	h.asking = true
+	go func() { // answers within sentryWait and a round trip, or when stop ends
+		var got *slot
+		if err := h.pull.wait(h.stop, func(msg *nats.Msg) { got = h.slot(msg) }); err != nil && got == nil {
+			pause(h.stop, retryPause)
+		}
+		h.arrived <- got
+	}()
+}
+
+func (h *slotHolder) slot(msg *nats.Msg) *slot {
+	h.kept.add(msg)
+	return &slot{msg: msg, since: time.Now(), kept: h.kept}
+}
+
+// answered takes the answer to a request; nil: none was free.
+func (h *slotHolder) answered(s *slot) {
+	h.asking = false
+	if s != nil {
+		h.idle = append(h.idle, s)
+	}
+}
+
+func (h *slotHolder) use() *slot {
+	last := len(h.idle) - 1
+	s := h.idle[last]
+	h.idle = h.idle[:last]
+	return s
+}
+
+// back takes a slot whose job has ended, and gives it to other processes when it was
+// kept long enough.
+func (h *slotHolder) back(s *slot) {
+	if time.Since(s.since) > slotsFor {
+		s.giveBack()
+		return
+	}
+	h.idle = append(h.idle, s)
+}
+
+// keep gives back all but n idle slots.
+func (h *slotHolder) keep(n int) {
+	for len(h.idle) > n {
+		h.use().giveBack()
+	}
+}
+
+func (h *slotHolder) end() {
+	h.q.stragglers.Go(func() {
+		if h.asking {
+			if s := <-h.arrived; s != nil {
+				s.giveBack()
+			}
+		}
+		h.pull.end(func(late *nats.Msg) { _ = late.Nak() })
+	})
+	h.keep(0)
+}
+
+// keeper reports progress on messages that wait in this process, so that the engine
+// does not take them for lost.
+type keeper struct {
+	connected func() bool
+	patience  time.Duration // without a report, after which a message is lost
+
+	mu   sync.Mutex
+	msgs map[*nats.Msg]time.Time // of the latest report
+}
+
+func (k *keeper) add(m *nats.Msg) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.msgs == nil {
+		k.msgs = map[*nats.Msg]time.Time{}
+	}
+	if _, known := k.msgs[m]; !known {
+		k.msgs[m] = time.Now()
+	}
+}
+
+// lost reports whether the engine has been without a report for too long: it gives the
+// message to others.
+func (k *keeper) lost(m *nats.Msg) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return time.Since(k.msgs[m]) > k.patience
+}
+
+func (k *keeper) drop(m *nats.Msg) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.msgs, m)
+}
+
+// start begins reporting. The function it returns ends it, and waits for that.
+func (k *keeper) start(every time.Duration) (stop func()) {
+	done, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				k.report()
+			}
+		}
+	}()
+	return func() { close(done); <-over }
+}
+
+func (k *keeper) report() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.connected() {
+		return
+	}
+	for m, reported := range k.msgs {
+		if time.Since(reported) > k.patience {
+			continue // another may have it: its time is not ours to extend
+		}
+		_ = m.InProgress()
+		k.msgs[m] = time.Now()
+	}
+}

@@ -1,0 +1,100 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/jobqueue"
+)
+
+// A process that stalls for longer than AckWait reports no progress. Others take its share:
+// of theirs, as many run as may. Its own handlers are told to end.
+func TestAStalledProcessLosesItsShare(t *testing.T) {
+	server := serve(t, t.TempDir())
+	cfg := Config{Server: server, MaxInFlight: 2, AckWait: 300 * time.Millisecond}
+	stalled, other := open(t, cfg), open(t, cfg)
+	var told, running, most atomic.Int32
+	release := make(chan struct{})
+	work(t, stalled, func(ctx context.Context, _ *jobqueue.Delivery) error {
+		<-ctx.Done()
+		if errors.Is(context.Cause(ctx), jobqueue.ErrLost) {
+			told.Add(1)
+		}
+		<-release // stalls
+		return ctx.Err()
+	})
+	for range 6 {
+		enqueue(t, other, jobqueue.Job{})
+	}
+	eventually(t, "two jobs run", func() bool { return stalled.counters.running.Load() == 2 })
+	stalled.mu.Lock()
+	for w := range stalled.workers {
+		w.kept.mu.Lock() // no progress
+		defer w.kept.mu.Unlock()
+	}
+	stalled.mu.Unlock()
+	work(t, other, func(context.Context, *jobqueue.Delivery) error {
+		now := running.Add(1)
+		for p := most.Load(); now > p && !most.CompareAndSwap(p, now); p = most.Load() {
+		}
+		defer running.Add(-1)
+		return nil
+	})
+	eventually(t, "the other process does all", func() bool { return other.counters.done.Load() == 6 })
+	if n := most.Load(); n > 2 {
+		t.Errorf("%d ran in one process", n)
+	}
+	if n := told.Load(); n != 2 {
+		t.Errorf("%d handlers were told", n)
+	}
+	if n := stalled.counters.running.Load(); n != 2 {
+		t.Errorf("%d handlers stall", n)
+	}
+	close(release)
+}
+
+// What a worker has in its hands when Work ends was no attempt: a job that was rejected and
+// waits, and one that runs.
+func TestJobsThatAreHandedBackWereNotTried(t *testing.T) {
+	server := serve(t, t.TempDir())
+	cfg := Config{Server: server, Policy: jobqueue.Policy{MaxAttempts: 1}}
+	for i := range 3 { // each takes all and gives them back
+		var rejected, again atomic.Bool
+		var running atomic.Int32
+		q := open(t, cfg)
+		if i == 0 {
+			enqueue(t, q, jobqueue.Job{Key: "rejected"})
+			enqueue(t, q, jobqueue.Job{Key: "runs"})
+			enqueue(t, q, jobqueue.Job{Key: "delayed", Delay: time.Millisecond})
+		}
+		stop := work(t, q, func(ctx context.Context, d *jobqueue.Delivery) error {
+			if d.Attempt != 1 {
+				t.Errorf("%s: attempt %d", d.Key, d.Attempt)
+			}
+			if d.Key == "rejected" {
+				if rejected.Swap(true) {
+					again.Store(true)
+				}
+				return &spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: time.Millisecond}
+			}
+			running.Add(1)
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		eventually(t, "all are in its hands", func() bool { return again.Load() && running.Load() == 2 })
+		_ = stop()
+		_ = q.Close()
+	}
+	q := open(t, cfg)
+	work(t, q, func(_ context.Context, d *jobqueue.Delivery) error {
+		if d.Attempt != 1 {
+			t.Errorf("%s: attempt %d", d.Key, d.Attempt)
+		}
+		return nil
+	})
+	eventually(t, "all are done", func() bool { s := stats(t, q); return s.Done == 3 && s.Dead == 0 })
+}

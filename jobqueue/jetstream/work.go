@@ -1,0 +1,303 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/spillway-go/spillway/jobqueue"
+)
+
+const (
+	// floorEvery: of so many jobs one is of the lowest priority that has any.
+	floorEvery = 200
+	// sentryWait is how long a request for the next job of an empty priority stays at the
+	// engine. When it is answered while all handlers are busy the job waits for one of
+	// them, so it must be short.
+	sentryWait = time.Second
+	// slotsFor is how long slots are kept while there is work. Then other processes have
+	// their turn.
+	slotsFor = time.Second
+	// deferredEach bounds the jobs that wait in this process because what they need
+	// rejects them, for each that may run. Taking more of them would be useless.
+	deferredEach = 4
+	// limiterAgain is when the limiter of this process is asked again at the latest. Its
+	// advice, up to a minute, spreads callers that are far away; asking from here costs
+	// nothing, and there may be room as soon as others stop.
+	limiterAgain = time.Second
+)
+
+// worker is one call of Work: a dispatcher that asks for jobs in order of priority,
+// and a goroutine for each job that runs.
+//
+// The dispatcher asks only when it holds a slot. A priority that was found empty gets a
+// sentry, a request that waits at the engine; it is not asked again until the sentry has
+// answered.
+type worker struct {
+	q       *queue
+	handler jobqueue.Handler
+	ctx     context.Context // of Work
+	slots   *slotHolder
+	kept    keeper
+
+	sentries [len(priorities)]sentry
+	started  int                   // since the lowest priority had its turn
+	running  int                   // jobs with a goroutine
+	ended    chan ending           // has room for all of them
+	deferred map[*task]*time.Timer // wait in this process until they are due
+	due      chan *task            // has room for all of them
+	again    []*task               // were deferred, and are due
+}
+
+// ending tells the dispatcher that a job's goroutine is over.
+type ending struct {
+	slot *slot
+	task *task
+}
+
+// sentry waits for the next job of a priority.
+type sentry struct {
+	pull   *pull
+	answer chan *nats.Msg // nil message: none came in time
+	out    bool           // at the engine
+	held   *nats.Msg      // answered, and not started yet
+}
+
+// Work is described at jobqueue.Queue.
+func (q *queue) Work(ctx context.Context, handler jobqueue.Handler) error {
+	if handler == nil {
+		return errors.New("jetstream: Work needs a handler")
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	w := &worker{
+		q: q, handler: handler, deferred: map[*task]*time.Timer{},
+		ended: make(chan ending, q.inFlight), due: make(chan *task, (deferredEach+1)*q.inFlight),
+	}
+	for i, p := range priorities {
+		w.sentries[i] = sentry{pull: q.pull(q.names.jobs, p.String()), answer: make(chan *nats.Msg, 1)}
+	}
+	stop, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if !q.join(w) {
+		return nil
+	}
+	defer q.leave(w)
+	go func() { // ends with stop
+		select {
+		case <-q.draining:
+			cancel()
+		case <-stop.Done():
+		}
+	}()
+	run, abandon := context.WithCancelCause(ctx) // of the handlers
+	defer abandon(nil)
+	defer context.AfterFunc(q.closing, func() { abandon(jobqueue.ErrLost) })()
+	w.ctx = run
+	w.slots = &slotHolder{q: q, stop: stop, kept: &w.kept, pull: q.pull(q.names.slots, slotConsumer), arrived: make(chan *slot, 1)}
+	w.kept.connected, w.kept.patience = q.nc.IsConnected, q.patience()
+	keeping := w.kept.start(q.ackWait / 3)
+	w.dispatch(stop)
+	w.finish()
+	keeping()
+	return ctx.Err()
+}
+
+// dispatch starts jobs until stop ends.
+func (w *worker) dispatch(stop context.Context) {
+	for stop.Err() == nil {
+		if len(w.deferred) >= deferredEach*w.q.inFlight || w.running >= w.q.inFlight {
+			w.slots.keep(0)
+			w.await(stop)
+			continue
+		}
+		if w.slots.free() == 0 {
+			w.slots.ask(w.q.inFlight - w.running)
+			if w.slots.free() == 0 {
+				w.await(stop)
+				continue
+			}
+		}
+		if w.startSome(stop) == 0 {
+			w.slots.keep(1)
+			w.post(stop)
+			w.await(stop)
+		}
+	}
+}
+
+// startSome starts what is ready, at most one job for each free slot, and returns how
+// many. Deferred jobs that are due come first: they have waited longest.
+func (w *worker) startSome(stop context.Context) int {
+	n := 0
+	for len(w.again) > 0 && w.slots.free() > 0 {
+		t := w.again[0]
+		w.again = w.again[1:]
+		if w.kept.lost(t.msg) { // while the engine was away
+			w.kept.drop(t.msg)
+			w.q.counters.lost.Add(1)
+			continue
+		}
+		w.launch(t)
+		n++
+	}
+	if w.started >= floorEvery && w.slots.free() > 0 {
+		w.started = 0
+		for i := len(w.sentries) - 1; i > 0; i-- {
+			if got := w.take(stop, i, 1); got > 0 {
+				n += got
+				break
+			}
+		}
+	}
+	for i := range w.sentries {
+		if free := w.slots.free(); free > 0 {
+			n += w.take(stop, i, free)
+		}
+	}
+	return n
+}
+
+// take starts at most most jobs of one priority and returns how many.
+func (w *worker) take(stop context.Context, priority, most int) int {
+	s := &w.sentries[priority]
+	n := 0
+	if s.held != nil {
+		n += w.begin(s.held)
+		s.held = nil
+	}
+	if s.out || n >= most {
+		return n
+	}
+	_ = s.pull.now(most-n, func(msg *nats.Msg) { n += w.begin(msg) }) // the engine is away: nothing is ready
+	return n
+}
+
+// post sends a sentry for every priority that has none. All were found empty.
+func (w *worker) post(stop context.Context) {
+	for i := range w.sentries {
+		s := &w.sentries[i]
+		if s.out || s.held != nil {
+			continue
+		}
+		s.out = true
+		go func() { // answers within sentryWait and a round trip, or when stop ends
+			var got *nats.Msg
+			if err := s.pull.wait(stop, func(m *nats.Msg) { got = m }); err != nil && got == nil {
+				pause(stop, retryPause) // the engine is away
+			}
+			s.answer <- got
+		}()
+	}
+}
+
+// await waits until there is something to do: a job, the end of one, a slot.
+func (w *worker) await(stop context.Context) {
+	select {
+	case <-stop.Done():
+	case m := <-w.sentries[0].answer:
+		w.answered(0, m)
+	case m := <-w.sentries[1].answer:
+		w.answered(1, m)
+	case m := <-w.sentries[2].answer:
+		w.answered(2, m)
+	case m := <-w.sentries[3].answer:
+		w.answered(3, m)
+	case t := <-w.due:
+		delete(w.deferred, t)
+		w.again = append(w.again, t)
+	case s := <-w.slots.arrived:
+		w.slots.answered(s)
+	case e := <-w.ended:
+		w.over(e)
+	}
+	for len(w.ended) > 0 { // so that one request brings jobs for all of them
+		w.over(<-w.ended)
+	}
+}
+
+func (w *worker) answered(priority int, msg *nats.Msg) {
+	s := &w.sentries[priority]
+	s.out, s.held = false, msg
+	if msg != nil {
+		w.kept.add(msg)
+	}
+}
+
+// over takes back the slot of a job, and has the job wait if it was deferred.
+func (w *worker) over(e ending) {
+	w.running--
+	w.slots.back(e.slot)
+	if t := e.task; t.after > 0 {
+		w.deferred[t] = time.AfterFunc(t.after, func() { w.due <- t })
+		t.after = 0
+	}
+}
+
+// begin starts the job in msg, unless it has to wait, and returns 1 or 0.
+func (w *worker) begin(msg *nats.Msg) int {
+	t := w.q.receive(msg)
+	if t == nil {
+		w.kept.drop(msg)
+		return 0
+	}
+	w.kept.add(msg)
+	w.launch(t)
+	w.started++
+	return 1
+}
+
+// launch runs a task on a goroutine of its own, with a slot.
+func (w *worker) launch(t *task) {
+	s := w.slots.use()
+	w.running++
+	go func() {
+		defer func() { w.ended <- ending{s, t} }() // also after Goexit
+		w.run(t)
+	}()
+}
+
+// finish gives back what was asked for and not started, and waits for the jobs. What the
+// engine still answers is given back later, before Close returns.
+func (w *worker) finish() {
+	for t, timer := range w.deferred {
+		timer.Stop()
+		w.returnLater(t)
+	}
+	for _, t := range w.again {
+		w.returnLater(t)
+	}
+	for i := range w.sentries {
+		s := &w.sentries[i]
+		if s.held != nil {
+			w.kept.drop(s.held)
+		}
+		w.q.stragglers.Go(func() {
+			if s.held != nil {
+				w.q.giveBack(s.held)
+			}
+			if s.out {
+				if late := <-s.answer; late != nil {
+					w.q.giveBack(late)
+				}
+			}
+			s.pull.end(w.q.giveBack)
+		})
+	}
+	w.slots.end()
+	for ; w.running > 0; w.running-- {
+		e := <-w.ended
+		e.slot.giveBack()
+		if e.task.after > 0 {
+			w.returnLater(e.task)
+		}
+	}
+}
+
+// returnLater gives a task back before Close returns.
+func (w *worker) returnLater(t *task) {
+	w.q.stragglers.Go(func() { w.giveBack(t) })
+}

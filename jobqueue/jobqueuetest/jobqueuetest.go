@@ -1,0 +1,268 @@
+// Package jobqueuetest checks that an engine keeps what package jobqueue says. Engines
+// run it in their tests, in real time or in virtual time.
+package jobqueuetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/jobqueue"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// Options is what a check asks of an engine; zero means the engine's default.
+type Options struct {
+	MaxQueued   int // jobs of one priority
+	MaxInFlight int
+	AckWait     time.Duration
+	Dedupe      time.Duration
+	Policy      jobqueue.Policy
+	Limiter     *limiter.Limiter
+}
+
+// Engine is what is checked.
+type Engine struct {
+	// New makes an engine without jobs, which ends with the test. The function that it
+	// returns opens a queue, each time as another process would.
+	New func(t *testing.T, o Options) (open func() jobqueue.Queue)
+	// Largest is a payload that is taken, and TooLarge one that is not, in bytes.
+	Largest, TooLarge int
+	// Around runs a check, with synctest.Test where time is virtual; nil just calls it.
+	Around func(t *testing.T, check func(t *testing.T))
+}
+
+// patience bounds every wait for what must happen. Only a failing check waits so long.
+const patience = time.Minute
+
+// checks are all that an engine must pass.
+var checks = []struct {
+	name    string
+	options Options
+	check   func(w *world)
+}{
+	{"JobsAreDoneOnce", Options{}, doneOnce},
+	{"AFailedJobIsTriedAgainAfterABackoff", quick(5), backoff},
+	{"RetryAfterWaits", quick(5), retryAfter},
+	{"TheLastAttemptBuries", quick(3), lastAttempt},
+	{"DeadBuriesAtOnceAndReplayRevives", quick(3), deadAndReplayed},
+	{"ARejectionIsNoAttempt", quick(2), rejected},
+	{"APanicIsAFailedAttempt", quick(2), panics},
+	{"GoexitIsAFailedAttempt", quick(2), exits},
+	{"APoisonedJobHurtsNoOther", quick(3), poisoned},
+	{"ADelayedJobIsNotEarly", Options{}, delayed},
+
+	{"AKeyIsStoredOnce", Options{}, keyOnce},
+	{"AKeyIsForgotten", Options{Dedupe: 500 * time.Millisecond}, keyForgotten},
+	{"KeysAreMade", Options{}, keysMade},
+
+	{"PrioritiesAreStrict", Options{MaxInFlight: 1}, priorities},
+	{"TheLowestPriorityIsNotStarved", Options{MaxInFlight: 1}, floor},
+	{"TheContextsPriorityCounts", Options{}, contextPriority},
+
+	{"AFullQueueRefusesAndTakesAgain", Options{MaxQueued: 5}, full},
+	{"AnOversizedJobIsRefused", Options{}, oversized},
+	{"ABadJobIsAnError", Options{}, badJobs},
+	{"MaxInFlightHoldsOverAllWorkers", Options{MaxInFlight: 4}, inFlight},
+	{"TheLimiterHolds", Options{}, limited},
+
+	{"HeartbeatsKeepAJob", Options{AckWait: 2 * time.Second}, heartbeats},
+	{"ASilentWorkerLosesItsJob", Options{AckWait: time.Second, Policy: jobqueue.Policy{MaxAttempts: 5}}, silent},
+	{"EveryWaitEndsWithItsContext", Options{}, contexts},
+	{"WorkEndsWithItsContext", Options{}, workEnds},
+	{"AStoppedWorkerGivesItsJobBack", Options{Policy: jobqueue.Policy{MaxAttempts: 1}}, stopped},
+	{"DrainLetsJobsEndAndLeavesTheRest", Options{MaxInFlight: 1}, drain},
+	{"ADrainThatIsTooShortSaysWhatRuns", Options{}, drainTooShort},
+	{"NothingAcknowledgedIsLostToADrain", Options{}, drainRace},
+	{"CloseGivesJobsToOthers", Options{AckWait: time.Hour, Policy: jobqueue.Policy{MaxAttempts: 1}}, closing},
+	{"PurgeForgets", quick(1), purge},
+}
+
+// quick tries so many times, with short pauses.
+func quick(attempts int) Options {
+	return Options{Policy: jobqueue.Policy{MaxAttempts: attempts, Backoff: 50 * time.Millisecond, MaxBackoff: 100 * time.Millisecond}}
+}
+
+// Run runs every check, each with an engine of its own.
+func Run(t *testing.T, e Engine) {
+	around := e.Around
+	if around == nil {
+		around = func(t *testing.T, check func(*testing.T)) { check(t) }
+	}
+	for _, c := range checks {
+		t.Run(c.name, func(t *testing.T) {
+			if e.Around == nil {
+				t.Parallel() // real time is mostly waiting
+			}
+			around(t, func(t *testing.T) {
+				w := &world{T: t, engine: e, options: c.options}
+				if c.name != "TheLimiterHolds" { // which makes its own options
+					w.open = e.New(t, c.options)
+				}
+				c.check(w)
+			})
+		})
+	}
+}
+
+// world is a check under way.
+type world struct {
+	*testing.T
+	engine  Engine
+	options Options
+	open    func() jobqueue.Queue
+}
+
+// queue opens a queue and closes it at the end.
+func (w *world) queue() jobqueue.Queue {
+	q := w.open()
+	w.Cleanup(func() {
+		if err := q.Close(); err != nil {
+			w.Errorf("Close: %v", err)
+		}
+	})
+	return q
+}
+
+// put enqueues a job that must be taken.
+func (w *world) put(q jobqueue.Queue, job jobqueue.Job) jobqueue.Receipt {
+	w.Helper()
+	receipt, err := q.Enqueue(w.Context(), job)
+	if err != nil {
+		w.Fatalf("Enqueue: %v", err)
+	}
+	return receipt
+}
+
+// keys enqueues a job for each key.
+func (w *world) keys(q jobqueue.Queue, keys ...string) {
+	w.Helper()
+	for _, key := range keys {
+		w.put(q, jobqueue.Job{Key: key})
+	}
+}
+
+// work starts a worker. What it returns stops it and gives Work's error; the end of the
+// test stops it too.
+func (w *world) work(q jobqueue.Queue, handler jobqueue.Handler) (stop func() error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- q.Work(ctx, handler) }()
+	stop = sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
+	w.Cleanup(func() { _ = stop() })
+	return stop
+}
+
+// until waits for what must become true.
+func (w *world) until(what string, cond func() bool) {
+	w.Helper()
+	for end := time.Now().Add(patience); !cond(); {
+		if time.Now().After(end) {
+			w.Fatalf("waited in vain: %s", what)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// wait receives what must come.
+func wait[T any](w *world, what string, c <-chan T) (v T) {
+	w.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(patience):
+		w.Fatalf("waited in vain: %s", what)
+	}
+	return v
+}
+
+func (w *world) stats(q jobqueue.Queue) jobqueue.Stats {
+	w.Helper()
+	s, err := q.Stats(w.Context())
+	if err != nil {
+		w.Fatalf("Stats: %v", err)
+	}
+	return s
+}
+
+// ready waits until so many jobs are ready, and returns the whole: an engine may count a
+// moment after it acknowledged.
+func (w *world) ready(q jobqueue.Queue, n int) (s jobqueue.Stats) {
+	w.Helper()
+	w.until(fmt.Sprintf("%d jobs are ready", n), func() bool {
+		s = w.stats(q)
+		return s.Ready == n
+	})
+	return s
+}
+
+// empty waits until no job is left, dead letters apart.
+func (w *world) empty(q jobqueue.Queue) {
+	w.Helper()
+	w.until("no job is left", func() bool { return w.stats(q).Depth == jobqueue.Depth{} })
+}
+
+// buried waits for so many dead letters and returns them.
+func (w *world) buried(q jobqueue.Queue, n int) []jobqueue.DeadJob {
+	w.Helper()
+	var dead []jobqueue.DeadJob
+	w.until(fmt.Sprintf("%d dead letters", n), func() (enough bool) {
+		var err error
+		if dead, err = q.Dead(w.Context(), n+1); err != nil {
+			w.Fatalf("Dead: %v", err)
+		}
+		return len(dead) >= n
+	})
+	if len(dead) > n {
+		w.Fatalf("%d dead letters, want %d: %v", len(dead), n, dead)
+	}
+	return dead
+}
+
+// journal is what handlers were given.
+type journal struct {
+	mu   sync.Mutex
+	runs []entry
+}
+
+type entry struct {
+	key     string
+	attempt int
+	at      time.Time
+}
+
+func (j *journal) add(d *jobqueue.Delivery) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.runs = append(j.runs, entry{d.Key, d.Attempt, time.Now()})
+}
+
+func (j *journal) all() []entry {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.runs)
+}
+
+func (j *journal) len() int { return len(j.all()) }
+
+func (j *journal) keys() (keys []string) {
+	for _, e := range j.all() {
+		keys = append(keys, e.key)
+	}
+	return keys
+}
+
+func (j *journal) attempts() (n []int) {
+	for _, e := range j.all() {
+		n = append(n, e.attempt)
+	}
+	return n
+}
+
+var errFailed = errors.New("the handler failed")

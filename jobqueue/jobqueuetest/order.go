@@ -1,0 +1,176 @@
+package jobqueuetest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/jobqueue"
+)
+
+func nothing(context.Context, *jobqueue.Delivery) error { return nil }
+
+func keyOnce(w *world) {
+	q, other := w.queue(), w.queue()
+	var stored atomic.Int64
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			receipt, err := []jobqueue.Queue{q, other}[i%2].Enqueue(w.Context(), jobqueue.Job{Key: "a"})
+			if err != nil || receipt.Key != "a" {
+				w.Errorf("Enqueue: %+v, %v", receipt, err)
+			}
+			if !receipt.Duplicate {
+				stored.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if s := w.ready(q, 1); stored.Load() != 1 {
+		w.Errorf("one key was stored %d times: %+v", stored.Load(), s)
+	}
+	if a, b := w.stats(q), w.stats(other); a.Enqueued+b.Enqueued != 1 || a.Duplicates+b.Duplicates != 7 {
+		w.Errorf("counted %+v and %+v", a, b)
+	}
+	w.work(q, nothing)
+	w.empty(q)
+	if receipt := w.put(q, jobqueue.Job{Key: "a", Priority: spillway.High}); !receipt.Duplicate {
+		w.Errorf("the key of a job that was done: %+v", receipt)
+	}
+	w.empty(q)
+	w.until("one is done", func() bool { return w.stats(q).Done == 1 })
+}
+
+func keyForgotten(w *world) {
+	q := w.queue()
+	w.work(q, nothing)
+	w.keys(q, "a")
+	w.until("the key is taken again", func() bool { return !w.put(q, jobqueue.Job{Key: "a"}).Duplicate })
+	w.until("both are done", func() bool { return w.stats(q).Done == 2 })
+}
+
+func keysMade(w *world) {
+	q := w.queue()
+	a, b := w.put(q, jobqueue.Job{}), w.put(q, jobqueue.Job{})
+	if a.Key == "" || a.Key == b.Key || a.Duplicate || b.Duplicate {
+		w.Errorf("%+v and %+v", a, b)
+	}
+	var seen journal
+	w.work(q, func(_ context.Context, d *jobqueue.Delivery) error {
+		seen.add(d)
+		return nil
+	})
+	w.empty(q)
+	if keys := seen.keys(); !slices.Contains(keys, a.Key) || !slices.Contains(keys, b.Key) {
+		w.Errorf("ran %v", keys)
+	}
+}
+
+// held starts a worker that is busy with a first job until release is called, so that what
+// is enqueued meanwhile waits.
+func (w *world) held(q jobqueue.Queue, handler jobqueue.Handler) (release func()) {
+	busy, gate := make(chan bool, 1), make(chan bool)
+	w.keys(q, "first")
+	w.work(q, func(ctx context.Context, d *jobqueue.Delivery) error {
+		if d.Key != "first" {
+			return handler(ctx, d)
+		}
+		busy <- true
+		<-gate
+		return nil
+	})
+	release = sync.OnceFunc(func() { close(gate) })
+	w.Cleanup(release) // before the worker is stopped, which waits for it
+	wait(w, "the worker takes the first job", busy)
+	return release
+}
+
+func priorities(w *world) {
+	q := w.queue()
+	var mu sync.Mutex
+	var order []spillway.Priority
+	release := w.held(q, func(_ context.Context, d *jobqueue.Delivery) error {
+		mu.Lock()
+		defer mu.Unlock()
+		order = append(order, d.Priority)
+		return nil
+	})
+	for i := range 3 {
+		for p := spillway.Low; p <= spillway.Critical; p++ {
+			w.put(q, jobqueue.Job{Key: fmt.Sprint(p, i), Priority: p})
+		}
+	}
+	s := w.ready(q, 12)
+	for p := spillway.Low; p <= spillway.Critical; p++ {
+		if d, known := s.Priorities[p]; known && d.Ready != 3 {
+			w.Errorf("%v: %+v, three wait", p, d)
+		}
+	}
+	release()
+	w.empty(q)
+	if !slices.IsSortedFunc(order, func(a, b spillway.Priority) int { return cmp.Compare(b, a) }) || len(order) != 12 {
+		w.Errorf("order %v", order)
+	}
+}
+
+// floor counts how many of the lowest priority ran before the last of the highest.
+func floor(w *world) {
+	const high, low = 1200, 20
+	q := w.queue()
+	var mu sync.Mutex
+	lows, highs, before := 0, 0, 0
+	release := w.held(q, func(_ context.Context, d *jobqueue.Delivery) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if d.Priority == spillway.Low {
+			lows++
+			return nil
+		}
+		if highs++; highs == high {
+			before = lows
+		}
+		return nil
+	})
+	var producers sync.WaitGroup
+	for i := range 8 {
+		producers.Go(func() {
+			for n := i; n < high+low; n += 8 {
+				p := spillway.High
+				if n < low {
+					p = spillway.Low
+				}
+				if _, err := q.Enqueue(w.Context(), jobqueue.Job{Priority: p}); err != nil {
+					w.Errorf("Enqueue: %v", err)
+				}
+			}
+		})
+	}
+	producers.Wait()
+	release()
+	w.empty(q)
+	if most := (high+before)/200 + 1; before < 1 || before > most {
+		w.Errorf("%d jobs of the lowest priority ran before the last of %d others, want 1 to %d", before, high, most)
+	}
+	if lows != low || highs != high {
+		w.Errorf("%d and %d jobs ran", lows, highs)
+	}
+}
+
+func contextPriority(w *world) {
+	q := w.queue()
+	got := make(chan spillway.Priority, 1)
+	w.work(q, func(_ context.Context, d *jobqueue.Delivery) error {
+		got <- d.Priority
+		return nil
+	})
+	if _, err := q.Enqueue(spillway.WithPriority(w.Context(), spillway.Critical), jobqueue.Job{}); err != nil {
+		w.Fatal(err)
+	}
+	if p := wait(w, "the job runs", got); p != spillway.Critical {
+		w.Errorf("priority %v", p)
+	}
+}

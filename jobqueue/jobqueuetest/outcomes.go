@@ -1,0 +1,264 @@
+package jobqueuetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/jobqueue"
+)
+
+func doneOnce(w *world) {
+	q := w.queue()
+	const jobs = 20
+	began := time.Now()
+	for i := range jobs {
+		w.put(q, jobqueue.Job{Key: fmt.Sprint(i), Priority: spillway.High, Payload: fmt.Append(nil, "payload ", i), Header: map[string]string{"traceparent": fmt.Sprint("00-", i)}})
+	}
+	if s := w.ready(q, jobs); s.Enqueued != jobs || s.Dead != 0 {
+		w.Errorf("before any work: %+v", s)
+	}
+	var seen journal
+	w.work(q, func(ctx context.Context, d *jobqueue.Delivery) error {
+		seen.add(d)
+		want := map[string]string{"traceparent": "00-" + d.Key}
+		if string(d.Payload) != "payload "+d.Key || !maps.Equal(d.Header, want) || d.Attempt != 1 || d.Priority != spillway.High || spillway.PriorityFrom(ctx) != spillway.High || d.Delay != 0 {
+			w.Errorf("delivered %+v", d)
+		}
+		if off := d.Enqueued.Sub(began); off.Abs() > patience {
+			w.Errorf("enqueued at %v, the test began at %v", d.Enqueued, began)
+		}
+		return nil
+	})
+	w.until("all are done", func() bool { return w.stats(q).Done == jobs })
+	w.empty(q)
+	keys := seen.keys()
+	slices.Sort(keys)
+	if len(keys) != jobs || len(slices.Compact(keys)) != jobs {
+		w.Errorf("%d runs of %d jobs: %v", seen.len(), jobs, keys)
+	}
+}
+
+func backoff(w *world) {
+	q := w.queue()
+	var seen journal
+	w.work(q, func(_ context.Context, d *jobqueue.Delivery) error {
+		seen.add(d)
+		if d.Attempt < 3 {
+			return errFailed
+		}
+		return nil
+	})
+	w.keys(q, "a")
+	w.until("it is done", func() bool { return w.stats(q).Done == 1 })
+	if got := seen.attempts(); !slices.Equal(got, []int{1, 2, 3}) {
+		w.Fatalf("attempts %v", got)
+	}
+	runs := seen.all()
+	if first := runs[1].at.Sub(runs[0].at); first < w.options.Policy.Backoff {
+		w.Errorf("the second attempt came after %v, the back-off is %v", first, w.options.Policy.Backoff)
+	}
+	if s := w.stats(q); s.Retried != 2 || s.Buried != 0 {
+		w.Errorf("%+v", s)
+	}
+}
+
+func retryAfter(w *world) {
+	q := w.queue()
+	const after = 400 * time.Millisecond
+	var seen journal
+	w.work(q, func(_ context.Context, d *jobqueue.Delivery) error {
+		seen.add(d)
+		if d.Attempt == 1 {
+			return fmt.Errorf("not now: %w", jobqueue.RetryAfter(after, errFailed))
+		}
+		return nil
+	})
+	w.keys(q, "a")
+	w.empty(q)
+	runs := seen.all()
+	if got := seen.attempts(); !slices.Equal(got, []int{1, 2}) {
+		w.Fatalf("attempts %v", got)
+	}
+	if waited := runs[1].at.Sub(runs[0].at); waited < after {
+		w.Errorf("tried again after %v, it asked for %v", waited, after)
+	}
+}
+
+func lastAttempt(w *world) {
+	q := w.queue()
+	var seen journal
+	w.work(q, func(_ context.Context, d *jobqueue.Delivery) error {
+		seen.add(d)
+		return fmt.Errorf("failure %d", d.Attempt)
+	})
+	w.put(q, jobqueue.Job{Key: "a", Payload: []byte("p"), Header: map[string]string{"h": "v"}, Priority: spillway.Low})
+	d := w.buried(q, 1)[0]
+	if d.Job.Key != "a" || string(d.Job.Payload) != "p" || d.Job.Header["h"] != "v" || d.Job.Priority != spillway.Low || d.Reason != "failure 3" || d.Attempts != 3 || d.Died.IsZero() {
+		w.Errorf("dead letter %+v", d)
+	}
+	if got := seen.attempts(); !slices.Equal(got, []int{1, 2, 3}) {
+		w.Errorf("attempts %v", got)
+	}
+	w.empty(q)
+	if s := w.stats(q); s.Dead != 1 || s.Buried != 1 || s.Retried != 2 {
+		w.Errorf("%+v", s)
+	}
+}
+
+func deadAndReplayed(w *world) {
+	q := w.queue()
+	var seen journal
+	var mu sync.Mutex
+	broken := true
+	w.work(q, func(_ context.Context, d *jobqueue.Delivery) error {
+		seen.add(d)
+		mu.Lock()
+		defer mu.Unlock()
+		if broken {
+			return fmt.Errorf("it is useless: %w", jobqueue.Dead("no such patient "+d.Key))
+		}
+		return nil
+	})
+	w.keys(q, "a")
+	w.buried(q, 1)
+	w.keys(q, "b", "c")
+	w.buried(q, 3)
+	if some, err := q.Dead(w.Context(), 1); err != nil || len(some) != 1 || some[0].Job.Key != "a" {
+		w.Errorf("the oldest dead letter: %v, %v", some, err)
+	}
+	dead := w.buried(q, 3)
+	for _, d := range dead {
+		if d.Attempts != 1 || !strings.Contains(d.Reason, "no such patient "+d.Job.Key) {
+			w.Errorf("dead letter %+v", d)
+		}
+	}
+	mu.Lock()
+	broken = false
+	mu.Unlock()
+	if err := q.Replay(w.Context(), dead[1].ID); err != nil {
+		w.Fatalf("Replay: %v", err)
+	}
+	w.until("it is done", func() bool { return w.stats(q).Done == 1 })
+	runs := seen.all()
+	if last := runs[len(runs)-1]; len(runs) != 4 || last.key != dead[1].Job.Key || last.attempt != 1 {
+		w.Errorf("runs %+v", runs)
+	}
+	w.buried(q, 2)
+	for _, id := range []uint64{dead[1].ID, 1 << 40} {
+		if err := q.Replay(w.Context(), id); !errors.Is(err, jobqueue.ErrNotFound) {
+			w.Errorf("Replay of %d, which is none: %v", id, err)
+		}
+	}
+}
+
+func rejected(w *world) {
+	q := w.queue()
+	const after = 120 * time.Millisecond
+	var seen journal
+	w.work(q, func(_ context.Context, d *jobqueue.Delivery) error {
+		seen.add(d)
+		if seen.len() <= 4 {
+			return fmt.Errorf("below: %w", &spillway.Rejection{Reason: spillway.WaitTooLong, RetryAfter: after})
+		}
+		return nil
+	})
+	w.keys(q, "a")
+	w.until("it is done", func() bool { return w.stats(q).Done == 1 })
+	if got := seen.attempts(); !slices.Equal(got, []int{1, 1, 1, 1, 1}) {
+		w.Errorf("attempts %v", got)
+	}
+	for i, runs := 1, seen.all(); i < len(runs); i++ {
+		if waited := runs[i].at.Sub(runs[i-1].at); waited < after {
+			w.Errorf("run %d came after %v, the advice was %v", i+1, waited, after)
+		}
+	}
+	if s := w.stats(q); s.Deferred != 4 || s.Retried != 0 || s.Dead != 0 {
+		w.Errorf("%+v", s)
+	}
+}
+
+func panics(w *world) { ends(w, func() { panic("boom") }, "boom") }
+
+func exits(w *world) { ends(w, runtime.Goexit, "Goexit") }
+
+// ends checks a handler that ends in an unusual way.
+func ends(w *world, end func(), reason string) {
+	q := w.queue()
+	var seen journal
+	w.work(q, func(_ context.Context, d *jobqueue.Delivery) error {
+		seen.add(d)
+		if d.Key == "a" {
+			end()
+		}
+		return nil
+	})
+	w.keys(q, "a")
+	if d := w.buried(q, 1)[0]; d.Attempts != 2 || !strings.Contains(d.Reason, reason) {
+		w.Errorf("dead letter %+v", d)
+	}
+	w.keys(q, "b")
+	w.until("the worker goes on", func() bool { return w.stats(q).Done == 1 })
+	if s := w.stats(q); s.Running != 0 || s.Retried != 1 {
+		w.Errorf("%+v", s)
+	}
+}
+
+func poisoned(w *world) {
+	q := w.queue()
+	var seen journal
+	for i := range 30 {
+		w.keys(q, fmt.Sprint(i))
+	}
+	w.work(q, func(_ context.Context, d *jobqueue.Delivery) error {
+		seen.add(d)
+		switch d.Key {
+		case "7":
+			panic("it cannot be read")
+		case "8":
+			return errFailed
+		}
+		return nil
+	})
+	dead := w.buried(q, 2)
+	w.until("the others are done", func() bool { return w.stats(q).Done == 28 })
+	w.empty(q)
+	keys := []string{dead[0].Job.Key, dead[1].Job.Key}
+	slices.Sort(keys)
+	if !slices.Equal(keys, []string{"7", "8"}) || seen.len() != 28+2*3 {
+		w.Errorf("dead %v, %d runs", keys, seen.len())
+	}
+}
+
+func delayed(w *world) {
+	q := w.queue()
+	const delay = 600 * time.Millisecond
+	var seen journal
+	began := time.Now()
+	w.put(q, jobqueue.Job{Key: "later", Delay: delay})
+	w.keys(q, "now")
+	w.until("two are waiting", func() bool { // an engine may count late, and find out later which it is
+		s := w.stats(q)
+		return s.Delayed+s.Ready == 2
+	})
+	w.work(q, func(_ context.Context, d *jobqueue.Delivery) error {
+		seen.add(d)
+		return nil
+	})
+	w.empty(q)
+	for _, run := range seen.all() {
+		if early := run.key == "later" && run.at.Sub(began) < delay; early || run.attempt != 1 {
+			w.Errorf("%q ran after %v, attempt %d", run.key, run.at.Sub(began), run.attempt)
+		}
+	}
+	if keys := seen.keys(); len(keys) != 2 {
+		w.Errorf("runs %v", keys)
+	}
+}

@@ -1,0 +1,209 @@
+package jobqueuetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/jobqueue"
+)
+
+func workEnds(w *world) {
+	q := w.queue()
+	running, told := make(chan bool, 1), make(chan bool)
+	var returned atomic.Bool
+	stop := w.work(q, func(ctx context.Context, _ *jobqueue.Delivery) error {
+		running <- true
+		<-ctx.Done()
+		<-told
+		returned.Store(true)
+		return nil
+	})
+	w.keys(q, "a")
+	wait(w, "the job runs", running)
+	ended := make(chan error, 1)
+	go func() { ended <- stop() }()
+	close(told)
+	if err := wait(w, "Work returns", ended); !errors.Is(err, context.Canceled) || !returned.Load() {
+		w.Errorf("Work returned %v, its handler had returned: %v", err, returned.Load())
+	}
+	w.until("the job is done, because its handler said so", func() bool { return w.stats(q).Done == 1 })
+}
+
+// stopped checks that the end of a worker is not held against its job: another one need
+// not wait for the back-off.
+func stopped(w *world) {
+	q, other := w.queue(), w.queue()
+	running := make(chan bool, 1)
+	stop := w.work(q, func(ctx context.Context, _ *jobqueue.Delivery) error {
+		running <- true
+		<-ctx.Done()
+		return fmt.Errorf("interrupted: %w", ctx.Err())
+	})
+	w.keys(q, "a")
+	wait(w, "the job runs", running)
+	_ = stop()
+	w.again(other)
+}
+
+// again checks that another worker does the job, and that it is the first attempt.
+func (w *world) again(other jobqueue.Queue) {
+	w.Helper()
+	attempts := make(chan int, 9)
+	w.work(other, func(_ context.Context, d *jobqueue.Delivery) error {
+		attempts <- d.Attempt
+		return nil
+	})
+	if n := wait(w, "another worker does it", attempts); n != 1 {
+		w.Errorf("a job that was handed back says attempt %d", n)
+	}
+	w.empty(other)
+}
+
+// refused checks why a queue takes no jobs.
+func (w *world) refused(q jobqueue.Queue, reason spillway.Reason) {
+	w.Helper()
+	_, err := q.Enqueue(w.Context(), jobqueue.Job{})
+	if r, ok := errors.AsType[*spillway.Rejection](err); !ok || r.Reason != reason {
+		w.Errorf("Enqueue: %v, want %v", err, reason)
+	}
+}
+
+func drain(w *world) {
+	q, other := w.queue(), w.queue()
+	running, gate := make(chan bool, 9), make(chan bool)
+	var ran atomic.Int64
+	ctx, cancel := context.WithCancel(context.Background())
+	w.Cleanup(cancel)
+	worked := make(chan error, 1)
+	go func() {
+		worked <- q.Work(ctx, func(ctx context.Context, _ *jobqueue.Delivery) error {
+			ran.Add(1)
+			running <- true
+			<-gate
+			return ctx.Err()
+		})
+	}()
+	w.keys(q, "a", "b", "c")
+	wait(w, "a job runs", running)
+	drained := make(chan error, 1)
+	go func() { drained <- q.Drain(context.Background()) }()
+	w.until("the intake is closed", func() bool {
+		_, err := q.Enqueue(w.Context(), jobqueue.Job{Key: "a"})
+		return err != nil
+	})
+	w.refused(q, spillway.Draining)
+	select {
+	case err := <-drained:
+		w.Fatalf("Drain did not wait: %v", err)
+	default:
+	}
+	close(gate)
+	if err := wait(w, "Drain returns", drained); err != nil {
+		w.Errorf("Drain: %v", err)
+	}
+	if err := wait(w, "Work returns", worked); err != nil {
+		w.Errorf("Work after Drain: %v", err)
+	}
+	if s := w.ready(other, 2); ran.Load() != 1 {
+		w.Errorf("%d ran, two must be left: %+v", ran.Load(), s)
+	}
+	w.work(other, nothing)
+	w.until("the other queue does the rest", func() bool { return w.stats(other).Done == 2 })
+}
+
+func drainTooShort(w *world) {
+	q := w.queue()
+	running, gate := make(chan bool, 1), make(chan bool)
+	w.work(q, func(context.Context, *jobqueue.Delivery) error {
+		running <- true
+		<-gate
+		return nil
+	})
+	w.keys(q, "a")
+	wait(w, "the job runs", running)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	err := q.Drain(ctx)
+	if d, ok := errors.AsType[*spillway.DrainError](err); !ok || d.Running != 1 || d.Dropped != 0 || !errors.Is(err, context.DeadlineExceeded) {
+		w.Errorf("Drain: %v", err)
+	}
+	close(gate)
+	if err := q.Drain(context.Background()); err != nil {
+		w.Errorf("Drain again: %v", err)
+	}
+	if s := w.stats(q); s.Done != 1 || s.Running != 0 {
+		w.Errorf("%+v", s)
+	}
+}
+
+// drainRace enqueues on all sides while the queue is drained.
+func drainRace(w *world) {
+	q, other := w.queue(), w.queue()
+	var stored atomic.Int64
+	some := make(chan bool)
+	var producers sync.WaitGroup
+	for i := range 8 {
+		producers.Go(func() {
+			for n := 0; ; n++ {
+				_, err := q.Enqueue(context.Background(), jobqueue.Job{Key: fmt.Sprint(i, "-", n)})
+				if errors.Is(err, spillway.ErrRejected) {
+					return
+				}
+				if err != nil {
+					w.Errorf("Enqueue: %v", err)
+					return
+				}
+				if stored.Add(1) == 50 {
+					close(some)
+				}
+			}
+		})
+	}
+	w.work(q, nothing)
+	wait(w, "some are stored", some)
+	if err := q.Drain(context.Background()); err != nil {
+		w.Errorf("Drain: %v", err)
+	}
+	producers.Wait()
+	w.work(other, nothing)
+	w.empty(other)
+	w.until("all that was acknowledged is done", func() bool { return w.stats(q).Done+w.stats(other).Done == uint64(stored.Load()) })
+}
+
+func closing(w *world) {
+	q, other := w.open(), w.queue()
+	running, cause := make(chan bool, 1), make(chan error, 1)
+	worked := make(chan error, 1)
+	go func() {
+		worked <- q.Work(context.Background(), func(ctx context.Context, _ *jobqueue.Delivery) error {
+			running <- true
+			<-ctx.Done()
+			cause <- context.Cause(ctx)
+			return context.Cause(ctx)
+		})
+	}()
+	w.keys(q, "a")
+	wait(w, "the job runs", running)
+	if err := q.Close(); err != nil {
+		w.Errorf("Close: %v", err)
+	}
+	if err := wait(w, "the handler is told", cause); !errors.Is(err, jobqueue.ErrLost) {
+		w.Errorf("the context's cause: %v", err)
+	}
+	if err := wait(w, "Work returns", worked); err != nil {
+		w.Errorf("Work after Close: %v", err)
+	}
+	w.refused(q, spillway.Closed)
+	if err := q.Work(context.Background(), nothing); err != nil {
+		w.Errorf("Work once closed: %v", err)
+	}
+	if err := q.Close(); err != nil {
+		w.Errorf("Close again: %v", err)
+	}
+	w.again(other)
+}

@@ -1,0 +1,295 @@
+package memory
+
+import (
+	"container/heap"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/jobqueue"
+)
+
+const (
+	levels     = int(spillway.Critical-spillway.Low) + 1
+	floorEvery = 200 // the lowest priority that waits gets one run of so many
+)
+
+// item is a job and its history. It is ready, delayed, running or dead.
+type item struct {
+	job      jobqueue.Job
+	id       uint64
+	size     int
+	enqueued time.Time
+
+	attempts int       // runs begun that count
+	run      uint64    // of the run that has it now; 0: none
+	due      time.Time // while delayed
+	purged   bool      // while running: it is not tried again
+
+	reason string // of its death
+	died   time.Time
+}
+
+// core is the jobs and what becomes of them. Times come in; it has no lock and waits for
+// nothing.
+type core struct {
+	cfg     Config
+	lastID  uint64
+	lastRun uint64
+	ready   [levels][]*item // by priority, the lowest first
+	delayed dueHeap
+	running map[uint64]*item
+	dead    []*item // the oldest first
+	count   int     // of all these
+	bytes   int
+
+	keys      map[string]time.Time // until when they are remembered
+	keyOrder  []string             // the oldest first
+	overtaken int                  // runs that the lowest waiting priority did not get
+
+	ended time.Time     // when a job last left
+	pace  time.Duration // a moving mean of the time between two that leave
+}
+
+func newCore(cfg Config) *core {
+	return &core{cfg: cfg, running: map[uint64]*item{}, keys: map[string]time.Time{}}
+}
+
+func level(p spillway.Priority) int {
+	return int(min(max(p, spillway.Low), spillway.Critical) - spillway.Low)
+}
+
+// enqueue takes a job in, unless its key is known or there is no room.
+func (c *core) enqueue(now time.Time, job jobqueue.Job) (duplicate bool, full *spillway.Rejection) {
+	c.forget(now)
+	c.promote(now)
+	if _, known := c.keys[job.Key]; known {
+		return true, nil
+	}
+	it := &item{job: job, size: sizeOf(job), enqueued: now}
+	if c.count >= c.cfg.MaxQueued || c.bytes+it.size > c.cfg.MaxBytes {
+		return false, &spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: c.advice()}
+	}
+	c.keys[job.Key] = now.Add(c.cfg.Dedupe)
+	c.keyOrder = append(c.keyOrder, job.Key)
+	c.lastID++
+	it.id = c.lastID
+	c.count, c.bytes = c.count+1, c.bytes+it.size
+	wait := it.job.Delay
+	it.job.Delay = 0
+	c.wait(now, it, wait)
+	return false, nil
+}
+
+func sizeOf(job jobqueue.Job) int {
+	n := len(job.Key) + len(job.Payload)
+	for name, value := range job.Header {
+		n += len(name) + len(value)
+	}
+	return n
+}
+
+// forget drops the keys whose time is over.
+func (c *core) forget(now time.Time) {
+	n := 0
+	for n < len(c.keyOrder) && !c.keys[c.keyOrder[n]].After(now) {
+		delete(c.keys, c.keyOrder[n])
+		n++
+	}
+	c.keyOrder = c.keyOrder[n:]
+}
+
+// wait makes a job ready, now or later.
+func (c *core) wait(now time.Time, it *item, after time.Duration) {
+	if after > 0 {
+		it.due = now.Add(after)
+		heap.Push(&c.delayed, it)
+		return
+	}
+	l := level(it.job.Priority)
+	c.ready[l] = append(c.ready[l], it)
+}
+
+// promote makes the delayed jobs ready whose time has come. It comes before all else that
+// makes one ready, so that the order does not depend on who looks when.
+func (c *core) promote(now time.Time) {
+	for len(c.delayed) > 0 && !c.delayed[0].due.After(now) {
+		c.wait(now, heap.Pop(&c.delayed).(*item), 0)
+	}
+}
+
+// next is the priority of the job that take would return; false if there is none.
+func (c *core) next(now time.Time) (l int, ok bool) {
+	c.promote(now)
+	if len(c.running) >= c.cfg.MaxInFlight {
+		return 0, false
+	}
+	lowest, highest := -1, -1
+	for l := range c.ready {
+		if len(c.ready[l]) > 0 {
+			highest = l
+			if lowest < 0 {
+				lowest = l
+			}
+		}
+	}
+	if c.overtaken >= floorEvery-1 {
+		return lowest, lowest >= 0
+	}
+	return highest, highest >= 0
+}
+
+// take begins a run of the next job; nil if there is none.
+func (c *core) take(now time.Time) *item {
+	l, ok := c.next(now)
+	if !ok {
+		return nil
+	}
+	it := c.ready[l][0]
+	c.ready[l][0] = nil
+	c.ready[l] = c.ready[l][1:]
+	c.overtaken++
+	if !slices.ContainsFunc(c.ready[:l], func(q []*item) bool { return len(q) > 0 }) {
+		c.overtaken = 0 // nothing lower waits
+	}
+	c.lastRun++
+	it.run = c.lastRun
+	it.attempts++
+	c.running[it.run] = it
+	return it
+}
+
+// nextDue is when the next delayed job becomes ready; false: there is none.
+func (c *core) nextDue() (time.Time, bool) {
+	if len(c.delayed) == 0 {
+		return time.Time{}, false
+	}
+	return c.delayed[0].due, true
+}
+
+// settle ends a run. It reports whether the run still had its job.
+func (c *core) settle(now time.Time, run uint64, v jobqueue.Verdict) bool {
+	it := c.running[run]
+	if it == nil {
+		return false
+	}
+	c.promote(now)
+	delete(c.running, run)
+	it.run = 0
+	if v.Fate == jobqueue.Defer {
+		it.attempts--
+	}
+	switch {
+	case v.Fate == jobqueue.Finish, it.purged && v.Fate != jobqueue.Bury:
+		c.leave(now, it)
+	case v.Fate == jobqueue.Bury:
+		it.reason, it.died = v.Reason, now
+		c.dead = append(c.dead, it)
+	default:
+		c.wait(now, it, v.After)
+	}
+	return true
+}
+
+// lose takes the job from a run that did not end it in time.
+func (c *core) lose(now time.Time, run uint64) bool {
+	v := jobqueue.Verdict{Fate: jobqueue.Retry}
+	if it := c.running[run]; it != nil && it.attempts >= c.cfg.Policy.Attempts() {
+		v = jobqueue.Verdict{Fate: jobqueue.Bury, Reason: "the last run neither ended nor reported progress in time"}
+	}
+	return c.settle(now, run, v)
+}
+
+// leave forgets a job for good.
+func (c *core) leave(now time.Time, it *item) {
+	c.count, c.bytes = c.count-1, c.bytes-it.size
+	if !c.ended.IsZero() {
+		c.pace += (min(now.Sub(c.ended), time.Minute) - c.pace) / 8
+	}
+	c.ended = now
+}
+
+// advice is when a full queue may have room: by the pace at which jobs left, jittered.
+func (c *core) advice() time.Duration {
+	d := min(max(c.pace, 100*time.Millisecond), time.Minute)
+	return d + rand.N(d/4)
+}
+
+// replay makes a dead letter a job again.
+func (c *core) replay(now time.Time, id uint64) bool {
+	i := slices.IndexFunc(c.dead, func(it *item) bool { return it.id == id })
+	if i < 0 {
+		return false
+	}
+	c.promote(now)
+	it := c.dead[i]
+	c.dead = slices.Delete(c.dead, i, i+1)
+	it.attempts, it.purged, it.reason, it.died = 0, false, "", time.Time{}
+	c.lastID++
+	it.id = c.lastID // the number of a dead letter is never used again
+	c.wait(now, it, 0)
+	return true
+}
+
+// purge forgets jobs and says how many.
+func (c *core) purge(now time.Time, part jobqueue.Part) (n int) {
+	var all []*item
+	if part == jobqueue.DeadLetters {
+		all, c.dead = c.dead, nil
+	} else {
+		all, c.delayed = c.delayed, nil
+		for l := range c.ready {
+			all = append(all, c.ready[l]...)
+			c.ready[l] = nil
+		}
+		for _, it := range c.running {
+			it.purged = true
+		}
+	}
+	for _, it := range all {
+		c.leave(now, it)
+	}
+	return len(all)
+}
+
+// depths counts the jobs.
+func (c *core) depths(now time.Time) (all jobqueue.Depth, each map[spillway.Priority]jobqueue.Depth) {
+	c.promote(now)
+	var by [levels]jobqueue.Depth
+	for l := range c.ready {
+		by[l].Ready = len(c.ready[l])
+	}
+	for _, it := range c.delayed {
+		by[level(it.job.Priority)].Delayed++
+	}
+	for _, it := range c.running {
+		by[level(it.job.Priority)].InFlight++
+	}
+	each = map[spillway.Priority]jobqueue.Depth{}
+	for l, d := range by {
+		each[spillway.Low+spillway.Priority(l)] = d
+		all.Ready, all.Delayed, all.InFlight = all.Ready+d.Ready, all.Delayed+d.Delayed, all.InFlight+d.InFlight
+	}
+	return all, each
+}
+
+// dueHeap has the job that is due first at its top; of two due at once, the older one.
+type dueHeap []*item
+
+func (h dueHeap) Len() int      { return len(h) }
+func (h dueHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h dueHeap) Less(i, j int) bool {
+	if !h[i].due.Equal(h[j].due) {
+		return h[i].due.Before(h[j].due)
+	}
+	return h[i].id < h[j].id
+}
+func (h *dueHeap) Push(x any) { *h = append(*h, x.(*item)) }
+func (h *dueHeap) Pop() any {
+	old := *h
+	it := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return it
+}

@@ -1,0 +1,248 @@
+// Package memory is a jobqueue.Queue that keeps its jobs in memory: for tests, which can
+// run in virtual time, and for work that may be lost with the process. It has the words
+// and the behaviour of the durable one.
+package memory
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/jobqueue"
+)
+
+// Queue is a queue in memory. Use Open to make one.
+type Queue struct {
+	cfg    Config
+	shared *shared
+
+	// closing ends when no more jobs are taken.
+	closing context.Context
+	close   context.CancelFunc
+
+	// Below, shared.mu is held.
+	refusal spillway.Reason // of Enqueue; 0: it takes jobs in
+	runs    map[*run]bool   // handlers that have not returned
+	idle    chan struct{}   // closed once runs is empty; nil: nobody waits for that
+	stats   jobqueue.Stats  // the counters
+}
+
+// shared is the jobs, and who waits for them.
+type shared struct {
+	mu      sync.Mutex
+	core    *core
+	changed chan struct{} // closed when there may be a job; nil: nobody waits for one
+}
+
+var _ jobqueue.Queue = (*Queue)(nil)
+
+// Open returns an empty queue. It starts nothing.
+func Open(cfg Config) (*Queue, error) {
+	cfg, err := cfg.filled()
+	if err != nil {
+		return nil, err
+	}
+	return open(cfg, &shared{core: newCore(cfg)}), nil
+}
+
+// Open returns another queue of the same jobs, as another process would have one: with a
+// drain, a close and counters of its own. It works on after the first one is closed.
+func (q *Queue) Open() *Queue { return open(q.cfg, q.shared) }
+
+func open(cfg Config, s *shared) *Queue {
+	q := &Queue{cfg: cfg, shared: s, runs: map[*run]bool{}}
+	q.closing, q.close = context.WithCancel(context.Background())
+	return q
+}
+
+// wake tells all that wait for a job to look again. The caller holds the lock.
+func (s *shared) wake() {
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+}
+
+// waiting returns what wake closes. The caller holds the lock.
+func (s *shared) waiting() <-chan struct{} {
+	if s.changed == nil {
+		s.changed = make(chan struct{})
+	}
+	return s.changed
+}
+
+// Enqueue takes a job in. It never waits.
+func (q *Queue) Enqueue(ctx context.Context, job jobqueue.Job) (jobqueue.Receipt, error) {
+	if err := ctx.Err(); err != nil {
+		return jobqueue.Receipt{}, err
+	}
+	if err := q.check(job); err != nil {
+		return jobqueue.Receipt{}, err
+	}
+	if job.Priority == spillway.Normal {
+		job.Priority = spillway.PriorityFrom(ctx)
+	}
+	if job.Key == "" {
+		job.Key = rand.Text()
+	}
+	job.Header = maps.Clone(job.Header)
+	q.shared.mu.Lock()
+	defer q.shared.mu.Unlock()
+	if q.refusal != 0 {
+		q.stats.Refused++
+		return jobqueue.Receipt{}, &spillway.Rejection{Reason: q.refusal}
+	}
+	duplicate, full := q.shared.core.enqueue(time.Now(), job)
+	switch {
+	case full != nil:
+		q.stats.Refused++
+		return jobqueue.Receipt{}, full
+	case duplicate:
+		q.stats.Duplicates++
+	default:
+		q.stats.Enqueued++
+		q.shared.wake()
+	}
+	return jobqueue.Receipt{Key: job.Key, Duplicate: duplicate}, nil
+}
+
+// check returns why a job can never be taken.
+func (q *Queue) check(job jobqueue.Job) error {
+	switch size := sizeOf(job); {
+	case len(job.Payload) > q.cfg.MaxPayload:
+		return fmt.Errorf("%w: its payload has %d bytes, at most %d are taken", jobqueue.ErrTooLarge, len(job.Payload), q.cfg.MaxPayload)
+	case size > q.cfg.MaxBytes:
+		return fmt.Errorf("%w: it has %d bytes, and the whole queue takes %d", jobqueue.ErrTooLarge, size, q.cfg.MaxBytes)
+	case job.Priority < spillway.Low || job.Priority > spillway.Critical:
+		return fmt.Errorf("memory: the priority is %d: use spillway.Low to Critical", job.Priority)
+	case job.Delay < 0:
+		return fmt.Errorf("memory: the delay is %v: it must not be negative", job.Delay)
+	}
+	for name := range job.Header {
+		if strings.HasPrefix(name, "Spillway-") || strings.HasPrefix(name, "Nats-") {
+			return fmt.Errorf("memory: header %.40q: names that begin with Spillway- or Nats- are the engine's", name)
+		}
+	}
+	return nil
+}
+
+// enter locks the jobs, unless ctx has ended or the queue is closed.
+func (q *Queue) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	q.shared.mu.Lock()
+	if q.refusal == spillway.Closed {
+		q.shared.mu.Unlock()
+		return &spillway.Rejection{Reason: spillway.Closed}
+	}
+	return nil
+}
+
+// Dead returns at most limit dead letters, the oldest first.
+func (q *Queue) Dead(ctx context.Context, limit int) ([]jobqueue.DeadJob, error) {
+	if err := q.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer q.shared.mu.Unlock()
+	dead := q.shared.core.dead
+	letters := make([]jobqueue.DeadJob, 0, min(max(limit, 0), len(dead)))
+	for _, it := range dead[:cap(letters)] {
+		job := it.job
+		job.Header = maps.Clone(job.Header)
+		letters = append(letters, jobqueue.DeadJob{ID: it.id, Job: job, Reason: it.reason, Attempts: it.attempts, Died: it.died})
+	}
+	return letters, nil
+}
+
+// Replay makes a dead letter a job again.
+func (q *Queue) Replay(ctx context.Context, id uint64) error {
+	if err := q.enter(ctx); err != nil {
+		return err
+	}
+	defer q.shared.mu.Unlock()
+	if !q.shared.core.replay(time.Now(), id) {
+		return fmt.Errorf("%w: %d", jobqueue.ErrNotFound, id)
+	}
+	q.shared.wake()
+	return nil
+}
+
+// Purge removes jobs and returns how many.
+func (q *Queue) Purge(ctx context.Context, part jobqueue.Part) (int, error) {
+	if part != jobqueue.Waiting && part != jobqueue.DeadLetters {
+		return 0, errors.New("memory: purge jobqueue.Waiting or jobqueue.DeadLetters")
+	}
+	if err := q.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer q.shared.mu.Unlock()
+	return q.shared.core.purge(time.Now(), part), nil
+}
+
+// Stats returns the depths, of all queues that share the jobs, and the counters of this one.
+func (q *Queue) Stats(ctx context.Context) (jobqueue.Stats, error) {
+	if err := q.enter(ctx); err != nil {
+		return jobqueue.Stats{}, err
+	}
+	defer q.shared.mu.Unlock()
+	s := q.stats
+	s.Depth, s.Priorities = q.shared.core.depths(time.Now())
+	s.Dead, s.Running = len(q.shared.core.dead), len(q.runs)
+	return s, nil
+}
+
+// Drain closes the intake and waits for the handlers that run.
+func (q *Queue) Drain(ctx context.Context) error {
+	q.shut(spillway.Draining)
+	select {
+	case <-q.ended():
+		return nil
+	case <-ctx.Done():
+	}
+	q.shared.mu.Lock()
+	defer q.shared.mu.Unlock()
+	if len(q.runs) == 0 {
+		return nil
+	}
+	return &spillway.DrainError{Running: len(q.runs), Cause: ctx.Err()}
+}
+
+// Close gives the jobs that run to others, ends the handlers' contexts and waits for them.
+func (q *Queue) Close() error {
+	q.shut(spillway.Closed)
+	q.shared.mu.Lock()
+	for r := range q.runs {
+		q.lost(r, q.shared.core.settle(time.Now(), r.id, jobqueue.Verdict{Fate: jobqueue.Defer})) // no attempt
+	}
+	q.shared.mu.Unlock()
+	<-q.ended()
+	return nil
+}
+
+// shut closes the intake; a queue that is closed stays so.
+func (q *Queue) shut(reason spillway.Reason) {
+	q.shared.mu.Lock()
+	q.refusal = max(q.refusal, reason)
+	q.shared.mu.Unlock()
+	q.close()
+}
+
+// ended returns a channel that is closed once no handler runs.
+func (q *Queue) ended() <-chan struct{} {
+	q.shared.mu.Lock()
+	defer q.shared.mu.Unlock()
+	if q.idle == nil {
+		q.idle = make(chan struct{})
+		if len(q.runs) == 0 {
+			close(q.idle)
+		}
+	}
+	return q.idle
+}

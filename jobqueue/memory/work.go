@@ -1,0 +1,215 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/jobqueue"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// run is a handler at work.
+type run struct {
+	id     uint64
+	ctx    context.Context // of its handler
+	job    jobqueue.Job
+	tries  int
+	since  time.Time // when it was enqueued
+	permit limiter.Permit
+
+	// Below, shared.mu is held.
+	until time.Time // without an answer it then loses the job
+	timer *time.Timer
+	end   context.CancelCauseFunc
+}
+
+// Work runs the handler for jobs.
+func (q *Queue) Work(ctx context.Context, handler jobqueue.Handler) error {
+	if handler == nil {
+		return errors.New("memory: Work needs a handler")
+	}
+	var handlers sync.WaitGroup
+	defer handlers.Wait()
+	taking, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(q.closing, stop)()
+	for {
+		r := q.next(ctx, taking)
+		if r == nil {
+			if q.closing.Err() != nil {
+				return nil
+			}
+			return ctx.Err()
+		}
+		handlers.Go(func() { q.handle(r, handler) })
+	}
+}
+
+// next waits for a job and a permit. It returns nil once taking has ended. The contexts of
+// handlers are made from parent, because those outlive a drain.
+func (q *Queue) next(parent, taking context.Context) *run {
+	for taking.Err() == nil {
+		priority, ok := q.await(taking)
+		if !ok {
+			return nil
+		}
+		var permit limiter.Permit
+		if q.cfg.Limiter != nil {
+			var err error
+			if permit, err = q.cfg.Limiter.AcquireWith(taking, limiter.Request{Priority: priority}); err != nil {
+				pause(taking, advice(err))
+				continue
+			}
+		}
+		if r := q.begin(parent, taking, permit); r != nil {
+			return r
+		}
+		permit.Release() // another worker was faster
+	}
+	return nil
+}
+
+// await waits until there is a job, and returns its priority.
+func (q *Queue) await(taking context.Context) (spillway.Priority, bool) {
+	for {
+		q.shared.mu.Lock()
+		now := time.Now()
+		l, ok := q.shared.core.next(now)
+		if ok || taking.Err() != nil {
+			q.shared.mu.Unlock()
+			return spillway.Low + spillway.Priority(l), taking.Err() == nil
+		}
+		changed := q.shared.waiting()
+		var due <-chan time.Time
+		if at, some := q.shared.core.nextDue(); some && at.After(now) {
+			due = time.After(at.Sub(now))
+		}
+		q.shared.mu.Unlock()
+		select {
+		case <-changed:
+		case <-due:
+		case <-taking.Done():
+		}
+	}
+}
+
+// limiterAgain is when a limiter that refused is asked again at the latest. Its advice,
+// up to a minute, is for callers that are far away.
+const limiterAgain = time.Second
+
+// advice is how long to leave a limiter alone that refused.
+func advice(err error) time.Duration {
+	if r, ok := errors.AsType[*spillway.Rejection](err); ok {
+		return min(max(r.RetryAfter, 10*time.Millisecond), limiterAgain)
+	}
+	return 0
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// begin takes a job for a handler; nil if there is none any more.
+func (q *Queue) begin(parent, taking context.Context, permit limiter.Permit) *run {
+	q.shared.mu.Lock()
+	defer q.shared.mu.Unlock()
+	if taking.Err() != nil || q.refusal != 0 {
+		return nil
+	}
+	now := time.Now()
+	it := q.shared.core.take(now)
+	if it == nil {
+		return nil
+	}
+	r := &run{id: it.run, job: it.job, tries: it.attempts, since: it.enqueued, permit: permit, until: now.Add(q.cfg.AckWait)}
+	r.job.Header = maps.Clone(r.job.Header)
+	r.ctx, r.end = context.WithCancelCause(parent)
+	r.timer = time.AfterFunc(q.cfg.AckWait, func() { q.expire(r) })
+	q.runs[r] = true
+	return r
+}
+
+// handle runs the handler to its end.
+func (q *Queue) handle(r *run, handler jobqueue.Handler) {
+	defer r.permit.Release()
+	d := jobqueue.NewDelivery(r.job, r.tries, r.since, func(ctx context.Context) error { return q.progress(ctx, r) })
+	jobqueue.Run(r.ctx, handler, d, func(err error) {
+		r.permit.Done(err)
+		q.settle(r, err)
+	})
+}
+
+// settle ends a run by its handler's error.
+func (q *Queue) settle(r *run, err error) {
+	v := q.cfg.Policy.Judge(err, r.tries)
+	if r.ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		v = jobqueue.Verdict{Fate: jobqueue.Defer} // its worker was stopped: that is no fault of the job
+	}
+	q.shared.mu.Lock()
+	defer q.shared.mu.Unlock()
+	r.timer.Stop()
+	if q.shared.core.settle(time.Now(), r.id, v) {
+		switch v.Fate {
+		case jobqueue.Finish:
+			q.stats.Done++
+		case jobqueue.Retry:
+			q.stats.Retried++
+		case jobqueue.Defer:
+			q.stats.Deferred++
+		case jobqueue.Bury:
+			q.stats.Buried++
+		}
+		q.shared.wake()
+	}
+	r.end(nil)
+	delete(q.runs, r)
+	if len(q.runs) == 0 && q.idle != nil {
+		close(q.idle)
+	}
+}
+
+// expire takes the job from a handler that gave no answer in time.
+func (q *Queue) expire(r *run) {
+	q.shared.mu.Lock()
+	defer q.shared.mu.Unlock()
+	if left := time.Until(r.until); left > 0 { // progress was reported meanwhile
+		r.timer.Reset(left)
+		return
+	}
+	q.lost(r, q.shared.core.lose(time.Now(), r.id))
+}
+
+// lost tells a handler that its job is now for others, if it had it. The caller holds the
+// lock.
+func (q *Queue) lost(r *run, had bool) {
+	if had {
+		q.stats.Lost++
+		q.shared.wake()
+	}
+	r.timer.Stop()
+	r.end(jobqueue.ErrLost)
+}
+
+// progress starts a handler's time again.
+func (q *Queue) progress(ctx context.Context, r *run) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	q.shared.mu.Lock()
+	defer q.shared.mu.Unlock()
+	if q.shared.core.running[r.id] == nil {
+		return jobqueue.ErrLost
+	}
+	r.until = time.Now().Add(q.cfg.AckWait)
+	r.timer.Reset(q.cfg.AckWait)
+	return nil
+}

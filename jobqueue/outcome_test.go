@@ -1,0 +1,136 @@
+package jobqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway"
+)
+
+func TestErrorOfAHandlerDecides(t *testing.T) {
+	p := Policy{MaxAttempts: 3, Backoff: time.Second, MaxBackoff: 3 * time.Second}
+	failed := errors.New("failed")
+	rejected := &spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: time.Minute}
+	for name, c := range map[string]struct {
+		err     error
+		attempt int
+		fate    Fate
+		after   time.Duration // without jitter
+	}{
+		"done":                    {nil, 1, Finish, 0},
+		"done at last":            {nil, 9, Finish, 0},
+		"failed":                  {failed, 1, Retry, time.Second},
+		"failed twice":            {failed, 2, Retry, 2 * time.Second},
+		"failed too often":        {failed, 3, Bury, 0},
+		"again":                   {RetryAfter(time.Hour, failed), 2, Retry, time.Hour},
+		"again, wrapped":          {fmt.Errorf("x: %w", RetryAfter(0, nil)), 1, Retry, 0},
+		"again too often":         {RetryAfter(time.Hour, failed), 3, Bury, 0},
+		"dead":                    {Dead("why"), 1, Bury, 0},
+		"dead, wrapped":           {fmt.Errorf("x: %w", Dead("why")), 1, Bury, 0},
+		"rejected":                {fmt.Errorf("x: %w", rejected), 99, Defer, time.Minute},
+		"rejected without advice": {spillway.ErrRejected, 1, Defer, deferAtLeast},
+		"rejected and dead":       {errors.Join(rejected, Dead("why")), 1, Bury, 0},
+	} {
+		v := p.Judge(c.err, c.attempt)
+		jittered := v.After >= c.after && v.After <= c.after+c.after/4
+		if v.Fate != c.fate || !jittered || (v.Reason != "") != (c.fate == Bury) {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
+func TestBackoffIsBounded(t *testing.T) {
+	for _, p := range []Policy{{MaxAttempts: 1 << 40}, {MaxAttempts: 1 << 40, Backoff: time.Hour}, {MaxAttempts: 1 << 40, Backoff: 1 << 62}} {
+		for _, attempt := range []int{1, 2, 10, 100, 1 << 30} {
+			after := p.Judge(errors.New("failed"), attempt).After
+			if most := max(defaultMaxBackoff, p.Backoff); after <= 0 || after > most+most/4 {
+				t.Errorf("%+v: %s after attempt %d", p, after, attempt)
+			}
+		}
+	}
+}
+
+func TestPolicyNamesEveryFault(t *testing.T) {
+	err := Policy{MaxAttempts: -1, Backoff: -1, MaxBackoff: -1}.Check()
+	for _, field := range []string{"MaxAttempts", "Backoff", "MaxBackoff"} {
+		if err == nil || !strings.Contains(err.Error(), field+" is") {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	if (Policy{}).Check() != nil || (Policy{}).Attempts() != defaultAttempts {
+		t.Error("the zero policy does not work")
+	}
+}
+
+func TestRunSettlesInEveryCase(t *testing.T) {
+	for name, c := range map[string]struct {
+		handler Handler
+		want    string
+	}{
+		"nil":    {func(context.Context, *Delivery) error { return nil }, ""},
+		"error":  {func(context.Context, *Delivery) error { return errors.New("failed") }, "failed"},
+		"panic":  {func(context.Context, *Delivery) error { panic("oh") }, "panic: oh"},
+		"goexit": {func(context.Context, *Delivery) error { runtime.Goexit(); return nil }, "Goexit"},
+	} {
+		settled := make(chan error, 2)
+		go Run(t.Context(), c.handler, NewDelivery(Job{}, 1, time.Time{}, nil), func(err error) { settled <- err })
+		err := <-settled
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestRunCarriesThePriority(t *testing.T) {
+	d := NewDelivery(Job{Priority: spillway.Low}, 1, time.Time{}, nil)
+	Run(t.Context(), func(ctx context.Context, d *Delivery) error {
+		if p := spillway.PriorityFrom(ctx); p != spillway.Low {
+			t.Errorf("%s", p)
+		}
+		return d.Progress(ctx) // of a delivery that needs none
+	}, d, func(err error) {
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestReasonIsClipped(t *testing.T) {
+	v := Policy{}.Judge(Dead(strings.Repeat("ü", longestReason)), 1)
+	if len(v.Reason) > longestReason+5 || !strings.HasSuffix(v.Reason, "ü …") {
+		t.Errorf("%d bytes, ends with %q", len(v.Reason), v.Reason[len(v.Reason)-8:])
+	}
+}
+
+type brokenError struct{ text string }
+
+func (e *brokenError) Error() string { return e.text }
+
+// A nil pointer in an error interface is a common mistake of handlers.
+func TestErrorThatPanicsIsAFailure(t *testing.T) {
+	var err *brokenError
+	p := Policy{MaxAttempts: 2}
+	if v := p.Judge(err, 1); v.Fate != Retry {
+		t.Errorf("%+v", v)
+	}
+	if v := p.Judge(err, 2); v.Fate != Bury || !strings.Contains(v.Reason, "*jobqueue.brokenError") {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestBackoffStaysADuration(t *testing.T) {
+	for _, first := range []time.Duration{1, 3, math.MaxInt64/2 + 1, math.MaxInt64} {
+		p := Policy{MaxAttempts: 200, Backoff: first, MaxBackoff: math.MaxInt64}
+		for attempt := 1; attempt < 100; attempt++ {
+			if v := p.Judge(errors.New("failed"), attempt); v.After <= 0 {
+				t.Fatalf("%d ns first: %s after attempt %d", first, v.After, attempt)
+			}
+		}
+	}
+}
