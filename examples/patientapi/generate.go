@@ -2,12 +2,12 @@ package patientapi
 
 import (
 	"fmt"
-	"time"
+	"slices"
 )
 
 // GeneratorVersion names what Generator makes. It changes when any patient
 // would, so that a stored set can tell that it is an old one.
-const GeneratorVersion = 1
+const GeneratorVersion = 2
 
 // Sizes of what patients refer to. They do not follow the number of patients,
 // so that patient 42 is the same person in a set of any size.
@@ -24,7 +24,8 @@ const (
 type Generator struct{ Seed uint64 }
 
 // patientFields lists how each field of a patient is drawn. The name is part of
-// the stream's identity: renaming it redraws the field.
+// the stream's identity: renaming it redraws the field. What must agree with another
+// field, such as a visit with the date of birth, reads that one, which comes before it.
 var patientFields = []struct {
 	name string
 	draw func(g Generator, s *stream, n int, p *Patient)
@@ -37,9 +38,9 @@ var patientFields = []struct {
 	}},
 	{"given", func(_ Generator, s *stream, _ int, p *Patient) { p.Name.Given = s.word(givenNames[:]) }},
 	{"family", func(_ Generator, s *stream, _ int, p *Patient) { p.Name.Family = s.family() }},
-	{"birth_date", func(_ Generator, s *stream, _ int, p *Patient) { p.BirthDate = s.date(1925, 2024) }},
+	{"birth_date", func(_ Generator, s *stream, _ int, p *Patient) { p.BirthDate = s.birth().String() }},
 	{"gender", func(_ Generator, s *stream, _ int, p *Patient) {
-		p.Gender = s.weighted([]string{"female", "male", "other", "unknown"}, []float64{0.495, 0.485, 0.015})
+		p.Gender = genders[s.weighted(0.495, 0.485, 0.015)]
 	}},
 	{"blood_type", func(_ Generator, s *stream, _ int, p *Patient) { p.BloodType = s.word(bloodTypes[:]) }},
 	{"phone", func(_ Generator, s *stream, _ int, p *Patient) {
@@ -53,21 +54,15 @@ var patientFields = []struct {
 		p.Address.City = cities[i]
 		p.Address.Postcode = fmt.Sprintf("%02d-%03d", 10+i, s.below(1000))
 	}},
-	{"physician", func(g Generator, s *stream, _ int, p *Patient) { p.Physician = g.Clinician(1 + s.below(Clinicians)) }},
+	{"physician", func(g Generator, s *stream, _ int, p *Patient) {
+		p.Physician = g.Clinician(g.clinicianFor(s, dayOf(p.BirthDate), today))
+	}},
 	{"insurer", func(_ Generator, s *stream, _ int, p *Patient) { p.Insurance.Insurer = s.word(insurers[:]) }},
 	{"policy", func(_ Generator, s *stream, _ int, p *Patient) {
 		p.Insurance.Policy = fmt.Sprintf("%c%c-%07d", 'A'+s.below(26), 'A'+s.below(26), s.below(10_000_000))
 	}},
-	{"diagnoses", func(_ Generator, s *stream, _ int, p *Patient) {
-		for _, i := range s.few(4, len(diagnoses)) {
-			p.Diagnoses = append(p.Diagnoses, Diagnosis{fmt.Sprintf("DX-%03d", 100+i), diagnoses[i], s.date(2005, 2025)})
-		}
-	}},
-	{"medications", func(_ Generator, s *stream, _ int, p *Patient) {
-		for _, i := range s.few(4, len(medications)) {
-			p.Medications = append(p.Medications, Medication{medications[i], s.word(doses[:]), s.date(2015, 2025)})
-		}
-	}},
+	{"diagnoses", func(_ Generator, s *stream, _ int, p *Patient) { s.diagnoses(dayOf(p.BirthDate), p) }},
+	{"medications", func(_ Generator, s *stream, _ int, p *Patient) { s.medications(p) }},
 	{"allergies", func(_ Generator, s *stream, _ int, p *Patient) {
 		if s.chance(0.6) {
 			return
@@ -76,10 +71,11 @@ var patientFields = []struct {
 			p.Allergies = append(p.Allergies, Allergy{allergens[i], s.word(reactions[:]), s.word(severities[:])})
 		}
 	}},
-	{"visits", func(_ Generator, s *stream, _ int, p *Patient) {
-		for range 1 + s.below(5) {
-			p.Visits = append(p.Visits, Visit{s.date(2020, 2025), s.word(visitReasons[:]), ClinicianID(1 + s.below(Clinicians))})
-		}
+	{"visits", func(g Generator, s *stream, _ int, p *Patient) { g.visits(s, dayOf(p.BirthDate), p) }},
+	{"version", func(_ Generator, s *stream, _ int, p *Patient) { p.Version = int64(1 + s.below(5)) }},
+	{"updated", func(_ Generator, s *stream, _ int, p *Patient) {
+		last := dayOf(p.latest())
+		p.Updated = last.at(closing + s.below(int(today.at(endOfDay).Unix()-last.at(closing).Unix())+1))
 	}},
 }
 
@@ -87,14 +83,38 @@ var patientFields = []struct {
 func (g Generator) Patient(n int, dst *Patient) {
 	dst.Clear()
 	dst.ID = FormatID(n)
+	g.draw(n, dst)
+}
+
+// draw draws the fields of those names; without names, all of them.
+func (g Generator) draw(n int, dst *Patient, names ...string) {
 	for _, f := range patientFields {
-		s := g.stream("patient", n, f.name)
-		f.draw(g, &s, n, dst)
+		if len(names) == 0 || slices.Contains(names, f.name) {
+			s := g.stream("patient", n, f.name)
+			f.draw(g, &s, n, dst)
+		}
 	}
 }
 
 // ClinicianID returns the id of clinician number n.
 func ClinicianID(n int) string { return fmt.Sprintf("C%04d", n) }
+
+// specialty returns that of clinician number n.
+func (g Generator) specialty(n int) string {
+	s := g.stream("clinician", n, "specialty")
+	return s.word(specialties[:])
+}
+
+// clinicianFor picks the number of a clinician who looks after somebody of that date
+// of birth on that day: paediatricians see children, and nobody else does.
+func (g Generator) clinicianFor(s *stream, born, on day) int {
+	for {
+		n := 1 + s.below(Clinicians)
+		if (g.specialty(n) == paediatrics) == (on < born.turns(adult)) {
+			return n
+		}
+	}
+}
 
 // Clinician returns clinician number n, from 1 to Clinicians.
 func (g Generator) Clinician(n int) Clinician {
@@ -103,91 +123,10 @@ func (g Generator) Clinician(n int) Clinician {
 	c := Clinician{
 		ID:           ClinicianID(n),
 		Name:         Name{field("given").word(givenNames[:]), field("family").family()},
-		Specialty:    field("specialty").word(specialties[:]),
+		Specialty:    g.specialty(n),
 		Organisation: organisations[org],
 	}
 	// The number keeps two clinicians of one name apart.
 	c.Email = fmt.Sprintf("%s.%s.%d@org%02d.example", lower(c.Name.Given), lower(c.Name.Family), n, org+1)
 	return c
-}
-
-// stream is a small random generator (SplitMix64), made per field: it costs
-// nothing to start, which is why there can be so many.
-type stream struct{ state uint64 }
-
-// stream returns the random stream of one field of one entity.
-func (g Generator) stream(kind string, number int, field string) stream {
-	h := uint64(14695981039346656037) // FNV-1a
-	mix := func(b byte) { h = (h ^ uint64(b)) * 1099511628211 }
-	for i := range len(kind) {
-		mix(kind[i])
-	}
-	mix(0)
-	for i := range len(field) {
-		mix(field[i])
-	}
-	s := stream{h ^ g.Seed*0x9e3779b97f4a7c15}
-	s.state = s.next() ^ uint64(number)*0xd1342543de82ef95
-	s.next()
-	return s
-}
-
-func (s *stream) next() uint64 {
-	s.state += 0x9e3779b97f4a7c15
-	z := s.state
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}
-
-// below returns a number from 0 to n-1. The bias is below n/2^32.
-func (s *stream) below(n int) int { return int(s.next() >> 32 * uint64(n) >> 32) }
-
-func (s *stream) chance(p float64) bool { return float64(s.next()>>11)/(1<<53) < p }
-
-func (s *stream) word(words []string) string { return words[s.below(len(words))] }
-
-// weighted picks a word; the last one gets what the weights leave over.
-func (s *stream) weighted(words []string, weights []float64) string {
-	x := float64(s.next()>>11) / (1 << 53)
-	for i, w := range weights {
-		if x -= w; x < 0 {
-			return words[i]
-		}
-	}
-	return words[len(words)-1]
-}
-
-func (s *stream) family() string { return s.word(familyStarts[:]) + s.word(familyEnds[:]) }
-
-func (s *stream) date(from, to int) string {
-	first := time.Date(from, 1, 1, 0, 0, 0, 0, time.UTC)
-	days := int(time.Date(to+1, 1, 1, 0, 0, 0, 0, time.UTC).Sub(first).Hours() / 24)
-	return first.AddDate(0, 0, s.below(days)).Format(time.DateOnly)
-}
-
-// few picks up to most different numbers below n.
-func (s *stream) few(most, n int) []int {
-	var picked [8]int
-	count := s.below(most + 1)
-	for i := range count {
-	again:
-		picked[i] = s.below(n)
-		for _, earlier := range picked[:i] {
-			if earlier == picked[i] {
-				goto again
-			}
-		}
-	}
-	return append([]int(nil), picked[:count]...)
-}
-
-func lower(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if c >= 'A' && c <= 'Z' {
-			b[i] = c + 'a' - 'A'
-		}
-	}
-	return string(b)
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 )
 
 // ErrNotFound reports a well-formed id that belongs to nobody.
@@ -61,6 +62,9 @@ type Patient struct {
 	Medications []Medication `json:"medications,omitempty"`
 	Allergies   []Allergy    `json:"allergies,omitempty"`
 	Visits      []Visit      `json:"visits,omitempty"`
+
+	Version int64     `json:"version"` // counts changes of the record, from 1
+	Updated time.Time `json:"updated"` // of the last change, in UTC, to the second
 }
 
 // Identifier is a number by which some register knows the patient.

@@ -37,6 +37,8 @@ var cities = [...]string{
 	"Quillstead", "Ravensluice", "Saltmarket", "Thornaby Weir", "Underlock", "Vellmouth", "Westerpool", "Yarrowgate",
 }
 
+var genders = [...]string{"female", "male", "other", "unknown"}
+
 var bloodTypes = [...]string{"O+", "O-", "A+", "A-", "B+", "B-", "AB+", "AB-"}
 
 var organisations = [...]string{
@@ -51,28 +53,11 @@ var insurers = [...]string{
 	"Greenway Health", "Harbour Light", "Ironbridge Cover", "Juniper Plan", "Keystone Circle", "Longmeadow Mutual",
 }
 
+const paediatrics = "paediatrics"
+
 var specialties = [...]string{
 	"general practice", "internal medicine", "cardiology", "dermatology", "endocrinology", "neurology",
-	"orthopaedics", "paediatrics", "psychiatry", "pulmonology", "rheumatology", "urology",
-}
-
-var diagnoses = [...]string{
-	"raised blood pressure", "seasonal allergy", "lower back pain", "migraine", "mild asthma", "type 2 diabetes",
-	"iron deficiency", "chronic sinusitis", "knee arthrosis", "insomnia", "reflux", "underactive thyroid",
-	"overactive thyroid", "eczema", "psoriasis", "gout", "anxiety", "low mood", "vitamin D deficiency", "tinnitus",
-	"irregular heartbeat", "kidney stones", "gallstones", "frozen shoulder", "carpal tunnel syndrome", "vertigo",
-	"hay fever", "high cholesterol", "osteoporosis", "sleep apnoea",
-}
-
-var medications = [...]string{
-	"Albrenol", "Bextavir", "Calmadin", "Corvexal", "Dormilan", "Ferrovit", "Gastrolin", "Hepranol", "Ibrelast",
-	"Jovamin", "Kelprazol", "Lorvastin", "Metrigan", "Nasolent", "Oxavent", "Pulmerin", "Quietal", "Rhinavec",
-	"Sertolin", "Thyrovel", "Uricalm", "Ventrasol", "Xylodex", "Zolmetrin",
-}
-
-var doses = [...]string{
-	"5 mg once a day", "10 mg once a day", "20 mg once a day", "50 mg twice a day", "100 mg twice a day",
-	"250 mg three times a day", "1 tablet when needed", "2 puffs when needed",
+	"orthopaedics", paediatrics, "psychiatry", "pulmonology", "rheumatology", "urology",
 }
 
 var allergens = [...]string{
@@ -83,8 +68,3 @@ var allergens = [...]string{
 var reactions = [...]string{"rash", "hives", "sneezing", "swelling", "nausea", "short breath"}
 
 var severities = [...]string{"mild", "moderate", "severe"}
-
-var visitReasons = [...]string{
-	"check-up", "follow-up", "vaccination", "blood test", "persistent cough", "fever", "back pain", "prescription renewal",
-	"skin rash", "headache", "sprained ankle", "blood pressure control", "allergy advice", "sleep trouble",
-}

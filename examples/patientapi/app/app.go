@@ -1,5 +1,6 @@
-// Package app wires the patient service together: store, pattern, HTTP server,
-// shutdown and report. Command is its command line, for kong.
+// Package app wires the patient service together: store, pattern, callers, audit,
+// traces, listeners, shutdown and report. Command is its command line, for kong, and
+// TokenCommand and AuditCommand are those of the tools beside it.
 package app
 
 import (
@@ -12,13 +13,13 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/audit"
 	"github.com/spillway-go/spillway/examples/patientapi/directory"
 	"github.com/spillway-go/spillway/examples/patientapi/front"
-	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/probe"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
-	"github.com/spillway-go/spillway/examples/patientapi/sqlite"
+	"github.com/spillway-go/spillway/limiter"
 )
 
 // ErrUsage is matched by errors that the user can mend by another command line
@@ -40,12 +41,6 @@ func usage(err error) error {
 
 func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
 
-// store is where patients and clinicians come from.
-type store interface {
-	simulated.Source
-	io.Closer
-}
-
 // cache is what remembers clinicians.
 type cache interface {
 	directory.ClinicianCache
@@ -64,73 +59,24 @@ func (c *Command) serve(ctx context.Context, stdout, stderr io.Writer, notice fu
 	if err := c.check(); err != nil {
 		return err
 	}
-	// The address first: it is the likeliest mistake, and the store is slow.
-	listener, err := listen("addr", c.Listen.Addr)
-	if err != nil {
-		return err
-	}
-	defer listener.Close()
-	adminListener, err := c.listenAdmin()
-	if err != nil {
-		return err
-	}
-	if adminListener != nil {
-		defer adminListener.Close()
-	}
-	base, err := c.openStore(ctx, stderr)
-	if err != nil {
-		return err
-	}
-	defer base.Close()
-	store, err := simulated.Inject(base, c.injection())
-	if err != nil {
-		return usage(err)
-	}
-	logger := slog.New(slog.NewTextHandler(stderr, nil))
+	s := &service{cmd: c, notice: notice, logger: slog.New(slog.NewTextHandler(stderr, nil))}
 	if c.JSON {
-		logger = slog.New(slog.NewJSONHandler(stderr, nil))
+		s.logger = slog.New(slog.NewJSONHandler(stderr, nil))
 	}
-	cache, err := c.openCache()
-	if err != nil {
+	defer s.close()
+	if err := s.open(ctx, stderr); err != nil {
 		return err
 	}
-	if cache != nil {
-		defer cache.Close()
-	}
-	c.tryCache(ctx, cache, logger)
-	clinicians, err := directory.New(directory.Config{Store: store, Cache: cache, CacheTimeout: c.Cache.Timeout, Logger: logger})
-	if err != nil {
-		return err
-	}
-	runner, err := c.runner(logger)
-	if err != nil {
-		return err
-	}
-	api := httpapi.New(httpapi.Config{
-		Runner: runner, Patients: store, Clinicians: clinicians, Health: base, Timeout: c.Deadline.Timeout, Deadlines: c.Deadline.classes(), Logger: logger,
-	})
-	s := &service{cmd: c, base: base, store: store, clinicians: clinicians, runner: runner, api: api, logger: logger, notice: notice}
-	if adminListener != nil {
-		defer s.serveAdmin(adminListener, stderr)()
-	}
-	return s.run(ctx, listener, stdout)
+	return s.run(ctx, stdout)
 }
 
 // check finds what can be found wrong before anything is touched.
 func (c *Command) check() error {
-	if c.Store.Kind != "sqlite" && c.Store.Kind != "simulated" {
-		return usagef("unknown store %q: want sqlite or simulated", c.Store.Kind)
+	if err := c.checkStore(); err != nil {
+		return err
 	}
-	for _, d := range []struct {
-		name  string
-		value time.Duration
-	}{
-		{"timeout", c.Deadline.Timeout}, {"critical-deadline", c.Deadline.Critical}, {"normal-deadline", c.Deadline.Normal}, {"bulk-deadline", c.Deadline.Bulk},
-		{"shutdown-timeout", c.Shutdown.Timeout}, {"drain-delay", c.Shutdown.DrainDelay},
-	} {
-		if d.value < 0 {
-			return usagef("%s is %v: it cannot be negative", d.name, d.value)
-		}
+	if err := c.checkTimes(); err != nil {
+		return err
 	}
 	switch {
 	case c.Store.Patients < 1 || c.Store.Patients > patientapi.MaxPatients:
@@ -141,10 +87,14 @@ func (c *Command) check() error {
 		return usagef("cache-timeout is %v: want more than 0; --cache none does without a cache", c.Cache.Timeout)
 	case c.Listen.MaxConnections < 1:
 		return usagef("max-connections is %d: want at least 1", c.Listen.MaxConnections)
-	case c.Store.Readers < 0:
-		return usagef("readers is %d: it cannot be negative (0 picks)", c.Store.Readers)
+	}
+	if _, err := c.FHIR.check(); err != nil {
+		return err
 	}
 	if _, err := c.adminAddr(); err != nil {
+		return err
+	}
+	if err := errors.Join(c.Auth.check(), c.TLS.check(), c.Audit.check(), c.checkExports(), c.checkTraces()); err != nil {
 		return err
 	}
 	if err := c.hidesPassword(os.Args); err != nil {
@@ -169,46 +119,31 @@ func (c *Command) check() error {
 	return err
 }
 
+// checkTimes finds those that are negative.
+func (c *Command) checkTimes() error {
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"timeout", c.Deadline.Timeout}, {"critical-deadline", c.Deadline.Critical}, {"normal-deadline", c.Deadline.Normal}, {"bulk-deadline", c.Deadline.Bulk},
+		{"shutdown-timeout", c.Shutdown.Timeout}, {"drain-delay", c.Shutdown.DrainDelay},
+	} {
+		if d.value < 0 {
+			return usagef("%s is %v: it cannot be negative", d.name, d.value)
+		}
+	}
+	return nil
+}
+
 func (c *Command) injection() simulated.Config {
 	return simulated.Config{MinLatency: c.Faults.MinLatency, MaxLatency: c.Faults.MaxLatency, ErrorRate: c.Faults.ErrorRate, Seed: c.Store.Seed}
 }
 
 // runner makes the pattern. Making one starts nothing.
-func (c *Command) runner(logger *slog.Logger) (*patterns.Runner, error) {
+func (c *Command) runner(logger *slog.Logger, signals ...limiter.Signal) (*patterns.Runner, error) {
 	p := c.Pattern
-	runner, err := patterns.New(p.Name, patterns.Config{Workers: p.Workers, QueueSize: p.QueueSize, QueueWait: p.QueueWait, Mode: p.Mode, SlowStart: p.SlowStart, Logger: logger})
+	runner, err := patterns.New(p.Name, patterns.Config{Workers: p.Workers, QueueSize: p.QueueSize, QueueWait: p.QueueWait, Mode: p.Mode, SlowStart: p.SlowStart, Signals: signals, Logger: logger})
 	return runner, usage(err)
-}
-
-// openStore opens the store without latency or errors, made first if need be.
-func (c *Command) openStore(ctx context.Context, stderr io.Writer) (store, error) {
-	if c.Store.Kind == "simulated" {
-		store, err := simulated.New(c.Store.Patients, c.Store.Seed)
-		return store, usage(err)
-	}
-	set := sqlite.Set{Patients: c.Store.Patients, Seed: c.Store.Seed}
-	path := c.Store.DB
-	if path == "" {
-		var err error
-		if path, err = sqlite.DefaultPath(set); err != nil {
-			return nil, usage(err)
-		}
-	}
-	said := time.Now()
-	progress := func(done int) {
-		if now := time.Now(); done == c.Store.Patients || now.Sub(said) > 500*time.Millisecond {
-			said = now
-			fmt.Fprintf(stderr, "making %s: %d of %d patients\n", path, done, c.Store.Patients)
-		}
-	}
-	store, err := sqlite.OpenSet(ctx, path, set, sqlite.Options{Readers: c.Store.Readers}, progress)
-	switch {
-	case err == nil:
-		return store, nil
-	case ctx.Err() != nil:
-		return nil, fmt.Errorf("stopped while the database was being made; nothing was kept: %w", ctx.Err())
-	}
-	return nil, usage(err)
 }
 
 // Report is what a run amounted to.
@@ -219,12 +154,14 @@ type Report struct {
 	Runner   patterns.Stats `json:"runner"`
 	Process  probe.Usage    `json:"process"` // from ready to drained
 
-	StoreCalls       uint64              `json:"store_calls"`
-	StoreFailures    uint64              `json:"store_failures"` // injected
-	StoreMeanLatency float64             `json:"store_mean_latency_seconds"`
-	PeakStoreCalls   int                 `json:"peak_store_calls"`
-	Connections      *sqlite.Connections `json:"connections,omitempty"`
-	Clinicians       directory.Stats     `json:"clinicians"`
+	StoreCalls       uint64                  `json:"store_calls"`
+	StoreFailures    uint64                  `json:"store_failures"` // injected
+	StoreMeanLatency float64                 `json:"store_mean_latency_seconds"`
+	PeakStoreCalls   int                     `json:"peak_store_calls"`
+	Connections      *patientapi.Connections `json:"connections,omitempty"`
+	Clinicians       directory.Stats         `json:"clinicians"`
+
+	Audit *audit.Stats `json:"audit,omitempty"`
 
 	// Abandoned says what was left undone when the shutdown timeout ended; empty
 	// when everything was finished.

@@ -26,7 +26,8 @@ func quick() Command {
 	c := Default()
 	c.Listen.Addr, c.Store.Kind, c.Store.Patients, c.JSON = "127.0.0.1:0", "simulated", 100, true
 	c.Faults.MinLatency, c.Faults.MaxLatency, c.Faults.ErrorRate, c.Pattern.SlowStart = 0, 0, 0, 0
-	c.Deadline = DeadlineFlags{}
+	c.Cache.Timeout = 5 * time.Second // nobody waits for it, except where the cache hangs
+	c.Deadline, c.Auth.DevelopmentKeys, c.Audit.Mode = DeadlineFlags{}, keys, auditOff
 	return c
 }
 
@@ -82,7 +83,7 @@ func (r *running) operate(t *testing.T, path string) (int, string) {
 
 func get(t *testing.T, url string) (int, string) {
 	t.Helper()
-	resp, err := http.Get(url)
+	resp, err := http.DefaultClient.Do(asked(t.Context(), url))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +182,7 @@ func TestShutdownThatRunsOutOfTimeSaysWhatItLeft(t *testing.T) {
 	r := start(t, c)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if resp, err := http.Get("http://" + r.addr + "/api/v1/patients/P000001"); err == nil {
+		if resp, err := http.DefaultClient.Do(asked(t.Context(), "http://"+r.addr+"/api/v1/patients/P000001")); err == nil {
 			resp.Body.Close()
 		}
 	})
@@ -247,29 +248,46 @@ func TestBadInputIsOneLineAndLeavesNothing(t *testing.T) {
 	if err := os.WriteFile(file, []byte("x"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	text := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(text, bytes.Repeat([]byte("text "), 1000), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for want, change := range map[string]func(*Command){
-		"unknown pattern":            func(c *Command) { c.Pattern.Name = "actors" },
-		"unknown store":              func(c *Command) { c.Store.Kind = "oracle" },
-		"workers is 0":               func(c *Command) { c.Pattern.Workers = 0 },
-		"workers is -3":              func(c *Command) { c.Pattern.Workers = -3 },
-		"queue-size is -1":           func(c *Command) { c.Pattern.QueueSize = -1 },
-		"queue-wait is -1s":          func(c *Command) { c.Pattern.QueueWait = -time.Second },
-		"timeout is -1s":             func(c *Command) { c.Deadline.Timeout = -time.Second },
-		"shutdown-timeout is -1s":    func(c *Command) { c.Shutdown.Timeout = -time.Second },
-		"bulk-deadline is -1s":       func(c *Command) { c.Deadline.Bulk = -time.Second },
-		"slow-start is -1s":          func(c *Command) { c.Pattern.SlowStart = -time.Second },
-		"drain-delay is -1s":         func(c *Command) { c.Shutdown.DrainDelay = -time.Second },
-		"min-latency is -1s":         func(c *Command) { c.Faults.MinLatency = -time.Second },
-		"above max-latency":          func(c *Command) { c.Faults.MinLatency = time.Second },
-		"error-rate is 1.5":          func(c *Command) { c.Faults.ErrorRate = 1.5 },
-		"patients is 0":              func(c *Command) { c.Store.Patients = 0 },
-		"patients is 1000000":        func(c *Command) { c.Store.Patients = 1_000_000 },
-		"cache-ttl is 0s":            func(c *Command) { c.Cache.TTL = 0 },
-		"cache-timeout is 0s":        func(c *Command) { c.Cache.Timeout = 0 },
-		"max-connections is 0":       func(c *Command) { c.Listen.MaxConnections = 0 },
-		"admin-addr is not":          func(c *Command) { c.Admin.Addr = "nonsense" },
-		"for a Redis":                func(c *Command) { c.Cache.PasswordFile = file },
-		"no such file":               func(c *Command) { c.Cache.URL, c.Cache.PasswordFile = "redis://127.0.0.1", file+"s" },
+		"unknown pattern":         func(c *Command) { c.Pattern.Name = "actors" },
+		"unknown store":           func(c *Command) { c.Store.Kind = "oracle" },
+		"workers is 0":            func(c *Command) { c.Pattern.Workers = 0 },
+		"workers is -3":           func(c *Command) { c.Pattern.Workers = -3 },
+		"queue-size is -1":        func(c *Command) { c.Pattern.QueueSize = -1 },
+		"queue-wait is -1s":       func(c *Command) { c.Pattern.QueueWait = -time.Second },
+		"timeout is -1s":          func(c *Command) { c.Deadline.Timeout = -time.Second },
+		"shutdown-timeout is -1s": func(c *Command) { c.Shutdown.Timeout = -time.Second },
+		"bulk-deadline is -1s":    func(c *Command) { c.Deadline.Bulk = -time.Second },
+		"slow-start is -1s":       func(c *Command) { c.Pattern.SlowStart = -time.Second },
+		"drain-delay is -1s":      func(c *Command) { c.Shutdown.DrainDelay = -time.Second },
+		"min-latency is -1s":      func(c *Command) { c.Faults.MinLatency = -time.Second },
+		"above max-latency":       func(c *Command) { c.Faults.MinLatency = time.Second },
+		"error-rate is 1.5":       func(c *Command) { c.Faults.ErrorRate = 1.5 },
+		"patients is 0":           func(c *Command) { c.Store.Patients = 0 },
+		"patients is 1000000":     func(c *Command) { c.Store.Patients = 1_000_000 },
+		"cache-ttl is 0s":         func(c *Command) { c.Cache.TTL = 0 },
+		"cache-timeout is 0s":     func(c *Command) { c.Cache.Timeout = 0 },
+		"max-connections is 0":    func(c *Command) { c.Listen.MaxConnections = 0 },
+		"admin-addr is not":       func(c *Command) { c.Admin.Addr = "nonsense" },
+		"for a Redis":             func(c *Command) { c.Cache.PasswordFile = file },
+		"no such file":            func(c *Command) { c.Cache.URL, c.Cache.PasswordFile = "redis://127.0.0.1", file+"s" },
+		"give --jwks":             func(c *Command) { c.Auth.Issuer = "someone" },
+		"give --issuer":           func(c *Command) { c.Auth.JWKS, c.Auth.DevelopmentKeys = file, "" },
+		"give one of them": func(c *Command) {
+			c.Auth = AuthFlags{JWKS: file, Issuer: "a", Audience: "b", KeyFolder: c.Auth.KeyFolder}
+		},
+		"no JSON Web Key Set":        func(c *Command) { c.Auth = AuthFlags{JWKS: file, Issuer: "a", Audience: "b"} },
+		"http from this machine":     func(c *Command) { c.Auth = AuthFlags{JWKS: "http://issuer.example/", Issuer: "a", Audience: "b"} },
+		"give both, or neither":      func(c *Command) { c.TLS.Cert = file },
+		"failed to find any PEM":     func(c *Command) { c.TLS = TLSFlags{file, file} },
+		"want on or off":             func(c *Command) { c.Audit.Mode = "maybe" },
+		"takes neither --audit-db":   func(c *Command) { c.Audit.DB = file },
+		"want 16 or more":            func(c *Command) { c.Audit = AuditFlags{Mode: auditOn, KeyFile: file} },
+		"not a database":             func(c *Command) { c.Audit = AuditFlags{Mode: auditOn, DB: text} },
 		"readers is -1":              func(c *Command) { c.Store.Readers = -1 },
 		"address already in use":     func(c *Command) { c.Listen.Addr = taken.Addr().String() },
 		"choose another with --addr": func(c *Command) { c.Listen.Addr = "nonsense" },

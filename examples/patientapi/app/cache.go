@@ -3,9 +3,7 @@ package app
 import (
 	"context"
 	"log/slog"
-	"os"
 	"strconv"
-	"strings"
 
 	"github.com/spillway-go/spillway/examples/patientapi/cache/memory"
 	"github.com/spillway-go/spillway/examples/patientapi/cache/redis"
@@ -31,15 +29,9 @@ func (c *Command) openCache() (cache, error) {
 		}
 		return cache, nil
 	}
-	password := ""
-	if c.Cache.PasswordFile != "" {
-		text, err := os.ReadFile(c.Cache.PasswordFile)
-		if err != nil {
-			return nil, usagef("cache-password-file: %w", err)
-		}
-		if password = strings.TrimRight(string(text), "\r\n"); password == "" {
-			return nil, usagef("cache-password-file %s is empty", c.Cache.PasswordFile)
-		}
+	password, err := passwordIn("cache-password-file", c.Cache.PasswordFile)
+	if err != nil {
+		return nil, err
 	}
 	cache, err := redis.New(redis.Config{
 		URL: c.Cache.URL, Password: password, TTL: c.Cache.TTL,
@@ -50,23 +42,6 @@ func (c *Command) openCache() (cache, error) {
 		return nil, usagef("cache is neither memory nor none: %w", err)
 	}
 	return cache, nil
-}
-
-// hidesPassword is an error if the command line, which every user of the machine
-// can read, holds the password of the Redis. It cannot be taken back from there.
-func (c *Command) hidesPassword(commandLine []string) error {
-	at := strings.LastIndex(c.Cache.URL, "@")
-	_, login, isURL := strings.Cut(c.Cache.URL[:max(at, 0)], "://")
-	if _, password, _ := strings.Cut(login, ":"); !isURL || password == "" {
-		return nil
-	}
-	for _, arg := range commandLine {
-		if strings.Contains(arg, c.Cache.URL) {
-			return usagef("the password of the Redis is on the command line, where every user of this machine sees it: " +
-				"set SPILLWAY_CACHE to the URL instead of --cache, or give --cache-password-file")
-		}
-	}
-	return nil
 }
 
 // tryCache says so if the cache does not answer. The service starts all the same:

@@ -1,7 +1,10 @@
 package app
 
 import (
+	"os"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/spillway-go/spillway/examples/patientapi/directory"
 	"github.com/spillway-go/spillway/examples/patientapi/front"
@@ -15,24 +18,39 @@ type Command struct {
 	Pattern  PatternFlags  `embed:"" group:"How requests are run:"`
 	Deadline DeadlineFlags `embed:"" group:"How long requests may take:"`
 	Listen   ListenFlags   `embed:"" group:"Listeners:"`
+	TLS      TLSFlags      `embed:"" prefix:"tls-" group:"Listeners:"`
 	Admin    AdminFlags    `embed:"" prefix:"admin-" group:"Listeners:"`
+	Auth     AuthFlags     `embed:"" group:"Callers:"`
+	Audit    AuditFlags    `embed:"" group:"Audit:"`
 	Store    StoreFlags    `embed:"" group:"Patients:"`
 	Cache    CacheFlags    `embed:"" group:"Clinicians:"`
+	FHIR     FHIRFlags     `embed:"" group:"FHIR:"`
+	Exports  ExportFlags   `embed:"" group:"Bulk exports:"`
 	Faults   FaultFlags    `embed:"" group:"A database far away:"`
+	Traces   TraceFlags    `embed:"" group:"Traces:"`
 	Shutdown ShutdownFlags `embed:"" group:"Stopping:"`
+
+	Engine Engine `kong:"-"` // opens the queue of exports; nil: there are none
 
 	JSON bool `name:"json" help:"For programs: one line of JSON on stdout when ready, and a report as JSON at the end." env:"SPILLWAY_JSON"`
 }
 
 // Help is for kong, which shows it between the usage and the flags.
 func (Command) Help() string {
-	return `Patients by id over HTTP, from a SQLite file that is made on first use, with injected latency and errors like those of a database far away. Ctrl-C stops it gracefully and reports what it did.
+	return `Patients over HTTP, also as FHIR R4, for callers with a token and with every access on record: from a SQLite file that is made on first use, with latency and errors added like those of a database far away, or from a PostgreSQL as it is. It prints a curl command that reads a patient. Ctrl-C stops it gracefully and reports what it did.
 
 Examples:
   patientapi
   patientapi --pattern naive --store simulated --min-latency 0s --max-latency 0s --error-rate 0
-  curl http://localhost:8080/api/v1/patients/P000042
+  export SPILLWAY_LOAD_HEADER="Authorization: Bearer $(patientapi token --role clinician)"
+  curl -H "$SPILLWAY_LOAD_HEADER" http://localhost:8080/api/v1/patients/P000042
   spillway load --clients 200 --duration 10s http://localhost:8080/api/v1/patients/P000042
+
+Everybody as files, by a job that goes on after a restart:
+  patientapi --exports /var/lib/patientapi/exports
+  export JOB="Authorization: Bearer $(patientapi token --role export-job)"
+  curl -i -H "$JOB" -H "Prefer: respond-async" 'http://localhost:8080/fhir/Patient/$export'
+  curl -i -H "$JOB" http://localhost:8080/fhir/export/...     the URL in Content-Location: 202 with X-Progress, then 200 with the URLs of the files
 
 "spillway serve" is the same as "patientapi".
 
@@ -74,15 +92,6 @@ type AdminFlags struct {
 	Public bool   `help:"Allow an --admin-addr that other machines can reach. It asks for no credentials." env:"SPILLWAY_ADMIN_PUBLIC"`
 }
 
-// StoreFlags say where patients come from.
-type StoreFlags struct {
-	Kind     string `name:"store" help:"Where patients come from: sqlite or simulated." default:"sqlite" env:"SPILLWAY_STORE"`
-	DB       string `name:"db" help:"SQLite file, made on first use; a file in the user's cache folder unless given." env:"SPILLWAY_DB" placeholder:"FILE"`
-	Readers  int    `help:"SQLite connections for reading; 0 picks." default:"0" env:"SPILLWAY_READERS"`
-	Patients int    `help:"How many patients there are." default:"100000" env:"SPILLWAY_PATIENTS"`
-	Seed     uint64 `help:"Seed of the patients, and of injected latency and errors." default:"1" env:"SPILLWAY_SEED"`
-}
-
 // CacheFlags say what remembers clinicians beside the database.
 type CacheFlags struct {
 	URL          string        `name:"cache" help:"What remembers clinicians beside the database: memory, none, or a Redis as redis://[user@]host[:port][/database]. Only the environment may hold a password, as user:password@: other users of the machine see the command line." default:"memory" env:"SPILLWAY_CACHE"`
@@ -91,11 +100,42 @@ type CacheFlags struct {
 	Timeout      time.Duration `name:"cache-timeout" help:"How long a request waits for the cache before it is answered without." default:"100ms" env:"SPILLWAY_CACHE_TIMEOUT"`
 }
 
-// FaultFlags say what is added to every call of the store.
+// FaultFlags say what is added to every call of the store. A PostgreSQL is left as it is
+// unless they are given.
 type FaultFlags struct {
-	MinLatency time.Duration `help:"Least latency added to each store call." default:"50ms" env:"SPILLWAY_MIN_LATENCY"`
-	MaxLatency time.Duration `help:"Most latency added to each store call." default:"100ms" env:"SPILLWAY_MAX_LATENCY"`
-	ErrorRate  float64       `help:"Share of store calls that fail, 0 to 1." default:"0.05" env:"SPILLWAY_ERROR_RATE"`
+	MinLatency time.Duration `help:"Least latency added to each store call; none to a PostgreSQL unless it is given." default:"50ms" env:"SPILLWAY_MIN_LATENCY"`
+	MaxLatency time.Duration `help:"Most latency added to each store call; likewise." default:"100ms" env:"SPILLWAY_MAX_LATENCY"`
+	ErrorRate  float64       `help:"Share of store calls that fail, 0 to 1; likewise." default:"0.05" env:"SPILLWAY_ERROR_RATE"`
+}
+
+// AfterApply adds nothing to a PostgreSQL that was not asked for.
+func (c *Command) AfterApply(k *kong.Context) error {
+	if !isPostgres(c.Store.Kind) {
+		return nil
+	}
+	given := map[string]bool{}
+	for _, p := range k.Path {
+		if p.Flag != nil {
+			given[p.Flag.Name] = true
+		}
+	}
+	for _, f := range k.Flags() {
+		for _, name := range f.Envs {
+			if _, set := os.LookupEnv(name); set {
+				given[f.Name] = true
+			}
+		}
+	}
+	if !given["min-latency"] {
+		c.Faults.MinLatency = 0
+	}
+	if !given["max-latency"] {
+		c.Faults.MaxLatency = c.Faults.MinLatency
+	}
+	if !given["error-rate"] {
+		c.Faults.ErrorRate = 0
+	}
+	return nil
 }
 
 // ShutdownFlags say how long stopping may take.
@@ -111,9 +151,12 @@ func Default() Command {
 		Pattern:  PatternFlags{Name: patterns.Adaptive, SlowStart: 2 * time.Second, Workers: 20, QueueSize: 100},
 		Deadline: DeadlineFlags{Timeout: 30 * time.Second, Critical: classes.Critical, Normal: classes.Normal, Bulk: classes.Bulk},
 		Listen:   ListenFlags{Addr: "127.0.0.1:8080", MaxConnections: 10_000},
-		Store:    StoreFlags{Kind: "sqlite", Patients: 100_000, Seed: 1},
+		Audit:    AuditFlags{Mode: auditOn},
+		Store:    StoreFlags{Kind: sqliteStore, Patients: 100_000, Seed: 1},
 		Cache:    CacheFlags{URL: "memory", TTL: time.Minute, Timeout: directory.DefaultCacheTimeout},
 		Faults:   FaultFlags{MinLatency: 50 * time.Millisecond, MaxLatency: 100 * time.Millisecond, ErrorRate: 0.05},
+		Exports:  ExportFlags{Queue: embeddedQueue, Keep: 24 * time.Hour},
+		Traces:   TraceFlags{Sample: 1},
 		Shutdown: ShutdownFlags{Timeout: 10 * time.Second},
 	}
 }

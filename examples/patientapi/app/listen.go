@@ -32,6 +32,9 @@ const (
 	maxHeader     = 16 << 10 // bytes; requests here have small ones
 	// longestAnswer is how long an answer may take where requests have no timeout.
 	longestAnswer = 10 * time.Minute
+	// stuck is how long a client of HTTP/2 may take nothing of what is to be written. Over
+	// HTTP/1 the deadlines for answers see to that; here many share a connection.
+	stuck = 30 * time.Second
 )
 
 // server returns an HTTP server with every bound set: a client that sends or reads
@@ -44,6 +47,7 @@ func server(h http.Handler, timeout time.Duration, logger *slog.Logger) *http.Se
 		WriteTimeout:      cmp.Or(timeout, longestAnswer) + time.Minute, // the minute is for the client to read
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    maxHeader,
+		HTTP2:             &http.HTTP2Config{WriteByteTimeout: stuck},
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
 }

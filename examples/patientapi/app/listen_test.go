@@ -17,7 +17,7 @@ import (
 func TestEveryBoundOfTheServerIsSet(t *testing.T) {
 	for _, timeout := range []time.Duration{0, time.Second, time.Hour} {
 		srv := server(http.NotFoundHandler(), timeout, slog.New(slog.DiscardHandler))
-		if srv.WriteTimeout <= timeout || srv.ReadTimeout <= 0 || srv.ReadHeaderTimeout <= 0 || srv.IdleTimeout <= 0 || srv.MaxHeaderBytes <= 0 || srv.MaxHeaderBytes > 64<<10 {
+		if srv.WriteTimeout <= timeout || srv.ReadTimeout <= 0 || srv.ReadHeaderTimeout <= 0 || srv.IdleTimeout <= 0 || srv.MaxHeaderBytes <= 0 || srv.MaxHeaderBytes > 64<<10 || srv.HTTP2.WriteByteTimeout <= 0 {
 			t.Errorf("timeout %v: %+v", timeout, srv)
 		}
 	}

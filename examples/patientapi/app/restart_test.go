@@ -47,11 +47,7 @@ func connection(t *testing.T) *http.Client {
 // status returns that of the answer, and why it is a refusal; 0 means that there was no
 // whole answer.
 func status(ctx context.Context, client *http.Client, addr, path string) (code int, reason string) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+path, nil)
-	if err != nil {
-		return 0, ""
-	}
-	resp, err := client.Do(req)
+	resp, err := client.Do(asked(ctx, "http://"+addr+path))
 	if err != nil {
 		return 0, ""
 	}
@@ -141,6 +137,28 @@ func (i *instance) limit(t *testing.T) int {
 	return n
 }
 
+// end stops it, compares what it says with what its clients got, and returns how many
+// requests it refused.
+func (i *instance) end(t *testing.T) (refused uint64) {
+	t.Helper()
+	report, err := i.report(t)
+	<-i.noticed
+	for i.asked.Load() != 0 { // what is answered may not have been read yet
+		time.Sleep(time.Millisecond)
+	}
+	s, q := report.Runner, report.Requests
+	if err != nil || report.Abandoned != "" || s.InFlight != 0 || s.Queued != 0 || s.Admitted != s.Completed || s.Cancelled != 0 {
+		t.Errorf("%v, %q, %+v", err, report.Abandoned, s)
+	}
+	if q.OK != i.ok.Load() || s.Admitted != q.OK || q.Error+q.Timeout+q.Abandoned+q.BadInput != 0 {
+		t.Errorf("admitted %d, answered %+v; its clients have %d answers", s.Admitted, q, i.ok.Load())
+	}
+	if n := i.early.Load(); n != 0 || i.waits && i.last != http.StatusServiceUnavailable {
+		t.Errorf("%d requests were refused before it was not ready; /readyz said %d", n, i.last)
+	}
+	return i.refused.Load()
+}
+
 // A service that is replaced twenty times under load loses nothing that it has admitted:
 // what an instance says it answered is what its clients have got. It is not ready before
 // it refuses anything. Every other time it drains at once, while its clients do not know.
@@ -183,35 +201,17 @@ func TestTwentyRollingRestartsLoseNothing(t *testing.T) {
 		})
 	}
 	var refused uint64
-	end := func(i *instance) {
-		report, err := i.report(t)
-		<-i.noticed
-		for i.asked.Load() != 0 { // what is answered may not have been read yet
-			time.Sleep(time.Millisecond)
-		}
-		s, q := report.Runner, report.Requests
-		if err != nil || report.Abandoned != "" || s.InFlight != 0 || s.Queued != 0 || s.Admitted != s.Completed || s.Cancelled != 0 {
-			t.Errorf("%v, %q, %+v", err, report.Abandoned, s)
-		}
-		if q.OK != i.ok.Load() || s.Admitted != q.OK || q.Error+q.Timeout+q.Abandoned+q.BadInput != 0 {
-			t.Errorf("admitted %d, answered %+v; its clients have %d answers", s.Admitted, q, i.ok.Load())
-		}
-		if n := i.early.Load(); n != 0 || i.waits && i.last != http.StatusServiceUnavailable {
-			t.Errorf("%d requests were refused before it was not ready; /readyz said %d", n, i.last)
-		}
-		refused += i.refused.Load()
-	}
 	for n := range restarts {
 		next := begin(n%2 == 0)
 		for next.ok.Load() < each || current.ok.Load() < each {
 			time.Sleep(time.Millisecond)
 		}
-		end(current)
+		refused += current.end(t)
 		current = next
 	}
 	close(done)
 	load.Wait()
-	end(current)
+	refused += current.end(t)
 	if b.lost.Load() != 0 || b.ok.Load() < restarts*each {
 		t.Errorf("%d requests were answered, %d never", b.ok.Load(), b.lost.Load())
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/accesstest"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
 )
@@ -39,6 +40,9 @@ var always = []fault{
 	{status: 503, kind: "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity", name: "stopping", drain: true},
 	{status: 504, kind: ours + "timeout", name: "late", config: httpapi.Config{Timeout: moment}, fails: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }},
 	{status: 400, kind: ours + "invalid-request", name: "unknown parameter", change: func(r *http.Request) { r.URL.RawQuery += "&x=1" }},
+	{status: 401, kind: ours + "unauthenticated", name: "no token", change: func(r *http.Request) { r.Header.Del("Authorization") }},
+	{status: 401, kind: ours + "unauthenticated", name: "a bad token", change: func(r *http.Request) { r.Header.Set("Authorization", "Bearer bad") }},
+	{status: 403, kind: ours + "forbidden", name: "no scope", change: func(r *http.Request) { r.Header.Set("Authorization", "Bearer no-scope") }},
 }
 
 // faults are those of one operation.
@@ -66,7 +70,7 @@ var faults = map[string][]fault{
 	},
 }
 
-const post = "POST /api/v1/patients:batch HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+const post = "POST /api/v1/patients:batch HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: " + accesstest.Clinician + "\r\n"
 
 func path(p string) func(*http.Request)  { return func(r *http.Request) { r.URL.Path = p } }
 func query(q string) func(*http.Request) { return func(r *http.Request) { r.URL.RawQuery = q } }
@@ -113,7 +117,7 @@ func TestEveryDocumentedErrorHasACaseAndEveryCaseIsDocumented(t *testing.T) {
 // produce makes the operation of a service of its own fail.
 func (f fault) produce(t *testing.T, op string) *http.Response {
 	t.Helper()
-	var store simulated.Source
+	var store patientapi.Store
 	store, err := simulated.New(10, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/conformance/client"
 	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/accesstest"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
 	"github.com/spillway-go/spillway/examples/patientapi/sqlite"
@@ -29,7 +30,7 @@ const inputs = 250
 const population = 200
 
 type store interface {
-	simulated.Source
+	patientapi.Store
 	io.Closer
 }
 
@@ -108,6 +109,7 @@ func newDriver(t *testing.T, base string, seed uint64) *driver {
 
 // Do implements client.HttpRequestDoer.
 func (d *driver) Do(r *http.Request) (resp *http.Response, err error) {
+	r.Header.Set("Authorization", accesstest.Clinician)
 	d.last, err = http.DefaultClient.Do(r)
 	if err == nil {
 		for id, op := range d.ops {

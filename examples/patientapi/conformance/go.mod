@@ -9,6 +9,7 @@ require (
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2
 	github.com/spillway-go/spillway v0.0.0
 	github.com/spillway-go/spillway/examples/patientapi v0.0.0
+	github.com/spillway-go/spillway/jobqueue v0.0.0
 )
 
 require (
@@ -36,6 +37,8 @@ require (
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/sethvargo/go-retry v0.5.0 // indirect
 	github.com/spillway-go/spillway/metricsprom v0.0.0 // indirect
+	go.opentelemetry.io/otel v1.47.0 // indirect
+	go.opentelemetry.io/otel/trace v1.47.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
 	go.yaml.in/yaml/v4 v4.0.0-rc.4 // indirect
 	golang.org/x/net v0.61.0 // indirect
@@ -52,5 +55,6 @@ require (
 replace (
 	github.com/spillway-go/spillway => ../../..
 	github.com/spillway-go/spillway/examples/patientapi => ..
+	github.com/spillway-go/spillway/jobqueue => ../../../jobqueue
 	github.com/spillway-go/spillway/metricsprom => ../../../metricsprom
 )

@@ -17,26 +17,36 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/audit"
 	"github.com/spillway-go/spillway/examples/patientapi/directory"
 	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/accesstest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/audittest"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
-	"github.com/spillway-go/spillway/examples/patientapi/simulated"
 )
 
-// serve serves the API over store on loopback.
-func serve(t *testing.T, store simulated.Source, pattern string, cfg httpapi.Config) (url string, runner *patterns.Runner) {
+// serve serves the API over store on loopback, with every access on record.
+func serve(t *testing.T, store patientapi.Store, pattern string, cfg httpapi.Config) (url string, runner *patterns.Runner) {
 	t.Helper()
 	runner, err := patterns.New(pattern, patterns.Config{Workers: 4, QueueSize: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Runner, cfg.Patients, cfg.Clinicians, cfg.Health = runner, store, directory.Alone(store), store
+	records, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: new(audittest.Memory)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Runner, cfg.Patients, cfg.Clinicians, cfg.Health, cfg.Verifier = runner, store, directory.Alone(store), store, accesstest.Verifier{}
+	cfg.Audit, cfg.AuditClosed = records, true
 	api := httpapi.New(cfg)
 	api.SetReady(true)
 	server := httptest.NewServer(api)
 	t.Cleanup(func() {
 		server.Close()
 		if err := runner.Drain(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if err := records.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -156,6 +166,7 @@ func request(method, url, body string) *http.Request {
 	if err != nil {
 		panic(err)
 	}
+	req.Header.Set("Authorization", accesstest.Clinician)
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
@@ -202,7 +213,7 @@ func (s *specification) operations() (all []operation) {
 
 // scripted is a store that fails as the test says.
 type scripted struct {
-	simulated.Source
+	patientapi.Store
 	fails func(context.Context) error
 }
 
@@ -210,21 +221,21 @@ func (s scripted) Patient(ctx context.Context, id string, dst *patientapi.Patien
 	if err := s.fails(ctx); err != nil {
 		return err
 	}
-	return s.Source.Patient(ctx, id, dst)
+	return s.Store.Patient(ctx, id, dst)
 }
 
 func (s scripted) Patients(ctx context.Context, ids []string, dst *patientapi.Batch) error {
 	if err := s.fails(ctx); err != nil {
 		return err
 	}
-	return s.Source.Patients(ctx, ids, dst)
+	return s.Store.Patients(ctx, ids, dst)
 }
 
 func (s scripted) Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]patientapi.Clinician, error) {
 	if err := s.fails(ctx); err != nil {
 		return nil, err
 	}
-	return s.Source.Clinicians(ctx, q)
+	return s.Store.Clinicians(ctx, q)
 }
 
 const moment = time.Millisecond // for what is never going to happen in time

@@ -5,7 +5,9 @@
 //
 // The request id comes first, because everything after it is logged under it. Admission
 // comes before the body is read, and audit before admission, so that what is refused is
-// on record as well. Around it all the front counts what becomes of requests, answers
+// on record as well. For the same reason authentication only finds out who asks: what is
+// to be answered 401 or 403 passes audit, and is answered by authorisation behind it,
+// before admission. Around it all the front counts what becomes of requests, answers
 // for handlers that panic, and logs failures: in at most one line a second of each kind,
 // and without anything that a client sent.
 package front
@@ -17,9 +19,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/admissionhttp"
+	"github.com/spillway-go/spillway/examples/patientapi/audit"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/discreet"
 	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/route"
@@ -36,6 +40,18 @@ type Config struct {
 	// Metrics is where the time to answer is registered; nil for nowhere.
 	Metrics prometheus.Registerer
 
+	// Verifier finds out who asks. Nil means that no token is good, and that only what
+	// is public is answered.
+	Verifier Verifier
+
+	// Audit takes every request that is not for a public page, before it is answered.
+	// Nil means that there is no record.
+	Audit audit.Log
+
+	// AuditClosed says that what cannot be put on record is answered 503, without data.
+	// Otherwise it is answered and logged.
+	AuditClosed bool
+
 	// Limiter decides whether a request may go on, before its body is read. Nil means
 	// that all may; operations may still be refused further in. Health probes are
 	// exempt.
@@ -43,6 +59,10 @@ type Config struct {
 
 	// Deadlines bound requests that pass the Limiter.
 	Deadlines Deadlines
+
+	// Tracer makes spans of requests, their wait for the Limiter and their work; nil
+	// makes none and costs nothing.
+	Tracer trace.Tracer
 }
 
 // Deadlines are how long requests of a class may take, from their arrival. Zero or less
@@ -65,18 +85,24 @@ func (d Deadlines) byPriority() map[spillway.Priority]time.Duration {
 	}
 }
 
-// Front is what the APIs of one service share. It is safe for concurrent use.
+// Front is what the APIs of one service share. It is safe for concurrent use once they
+// are made.
 type Front struct {
+	apis      []*API
+	verifier  Verifier
+	auditor   auditor
 	admission func(http.Handler) http.Handler
+	traced    func(http.Handler) http.Handler // nil without a tracer
 	outcomes  [outcomeKinds]atomic.Uint64
 	served    *prometheus.HistogramVec
 
-	shed, unavailable, broken, panics *discreet.Log
+	shed, unauthenticated, unavailable, broken, panics *discreet.Log
 }
 
 // New returns a Front. It panics if Metrics has one already.
 func New(cfg Config) *Front {
 	f := &Front{
+		verifier: cfg.Verifier,
 		served: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "patientapi_http_request_duration_seconds",
 			Help:    "Time to answer, by route and status code.",
@@ -90,6 +116,8 @@ func New(cfg Config) *Front {
 		return discreet.NewLog(cfg.Logger, slog.LevelError, message, "failures")
 	}
 	f.shed = discreet.NewLog(cfg.Logger.With("pattern", cfg.Pattern), slog.LevelWarn, "shedding", "refused")
+	f.unauthenticated = discreet.NewLog(cfg.Logger, slog.LevelWarn, "tokens were not accepted", "refused")
+	f.auditor = newAuditor(cfg)
 	f.unavailable, f.broken, f.panics = failing("the store failed"), failing("requests failed"), failing("handlers did not return")
 	if cfg.Metrics != nil {
 		cfg.Metrics.MustRegister(f.served)
@@ -97,41 +125,48 @@ func New(cfg Config) *Front {
 	if cfg.Limiter != nil {
 		var err error
 		f.admission, err = admissionhttp.New(admissionhttp.Config{
-			Limiter: cfg.Limiter, Deadlines: cfg.Deadlines.byPriority(), Refusal: refuse, Logger: cfg.Logger,
+			Limiter: cfg.Limiter, Deadlines: cfg.Deadlines.byPriority(), Refusal: refuse, Long: exports, Logger: cfg.Logger,
 		})
 		if err != nil {
 			panic(err) // nothing of cfg can be wrong
 		}
 	}
+	f.trace(cfg.Tracer)
 	return f
 }
 
 // Flush logs what no line has told yet.
 func (f *Front) Flush() {
-	for _, l := range []*discreet.Log{f.shed, f.unavailable, f.broken, f.panics} {
+	for _, l := range []*discreet.Log{f.shed, f.unauthenticated, f.unavailable, f.broken, f.panics, f.auditor.unrecorded} {
 		l.Flush(time.Now())
 	}
 }
 
 // API is one API of the service: a route.Mux behind the front. Add everything before
-// serving.
+// serving. Whatever is added says who may have it: see Add and Page.
 type API struct {
-	*route.Mux
-
+	mux   *route.Mux
 	front *Front
+	needs map[string]need // by pattern
 }
 
 // API returns an API without operations. Of cfg, what the front does itself is replaced:
 // OnProblem, Discreet and Untimed.
 func (f *Front) API(cfg route.Config) *API {
-	cfg.Errors = append(route.Errors{notReturned}, cfg.Errors...)
+	cfg.Errors = append(route.Errors{notReturned, unauthenticated, denied}, cfg.Errors...)
 	cfg.OnProblem, cfg.Discreet = f.onProblem, true
 	cfg.Untimed = true // the metrics tell, to those who run the service
-	a := &API{route.NewMux(cfg), f}
-	a.Use(a.observe)
-	// Authentication comes here, and after it audit.
+	a := &API{route.NewMux(cfg), f, map[string]need{}}
+	f.apis = append(f.apis, a)
+	a.mux.Use(a.observe)
+	if f.traced != nil {
+		a.mux.Use(f.traced)
+	}
+	a.mux.Use(a.authenticate)
+	a.mux.Use(a.audit) // sees what authorisation and admission refuse as well
+	a.mux.Use(a.authorise)
 	if f.admission != nil {
-		a.Use(f.admission)
+		a.mux.Use(f.admission)
 	}
 	return a
 }
@@ -140,5 +175,9 @@ func (f *Front) API(cfg route.Config) *API {
 // front of operations.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set(requestIDHeader, requestID(r))
-	a.Mux.ServeHTTP(w, r)
+	a.mux.ServeHTTP(w, r)
 }
+
+// Problem answers with the problem that err is: for middleware, and for pages that have
+// not answered yet.
+func (a *API) Problem(w http.ResponseWriter, r *http.Request, err error) { a.mux.Problem(w, r, err) }

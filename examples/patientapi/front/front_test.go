@@ -40,7 +40,7 @@ func ask(h http.Handler, method, path string, body io.Reader, header ...string) 
 func newAPI(t *testing.T, f *Front, operations ...*route.Route) *API {
 	t.Helper()
 	api := f.API(route.Config{})
-	if err := api.Add(operations...); err != nil {
+	if err := api.Add(Public(operations...)); err != nil {
 		t.Fatal(err)
 	}
 	return api
@@ -69,7 +69,7 @@ func TestWhatIsRefusedHasARequestIDIsCountedAndItsBodyUnread(t *testing.T) {
 		lim := newLimiter(t, limiter.Config{Law: limit.NewFixed(1), QueueSize: -1})
 		f := New(Config{Logger: slog.New(slog.NewTextHandler(&log, nil)), Limiter: lim})
 		api := newAPI(t, f, route.New("POST", "/echo", echo))
-		if err := api.Handle("GET /livez", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})); err != nil {
+		if err := api.Page("GET /livez", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})); err != nil {
 			t.Fatal(err)
 		}
 		permit, err := lim.Acquire(t.Context())
@@ -166,6 +166,28 @@ func TestAPanicInTheMiddleOfAnAnswerBreaksItOff(t *testing.T) {
 	if o := f.Outcomes(); o != (Outcomes{Error: 1}) {
 		t.Errorf("outcomes %+v", o)
 	}
+}
+
+// Clients that left in the middle of a stream were counted as errors of the service.
+func TestAClientThatLeavesInTheMiddleOfAnAnswerIsNoError(t *testing.T) {
+	f := New(Config{})
+	ctx, leave := context.WithCancel(t.Context())
+	api := newAPI(t, f, route.New("GET", "/stream", func(context.Context, route.Empty) (route.Stream, error) {
+		return route.Stream{Write: func(w io.Writer) error {
+			_, _ = io.WriteString(w, "half")
+			leave()
+			return context.Canceled
+		}}, nil
+	}))
+	defer func() {
+		if recover() != http.ErrAbortHandler {
+			t.Error("the connection is kept")
+		}
+		if o := f.Outcomes(); o != (Outcomes{Abandoned: 1}) {
+			t.Errorf("outcomes %+v", o)
+		}
+	}()
+	api.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", "/stream", nil))
 }
 
 func TestRequestIDIsKeptOrMade(t *testing.T) {

@@ -2,6 +2,7 @@ package front
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -71,7 +72,11 @@ func (a *API) observe(next http.Handler) http.Handler {
 			if !returned {
 				a.failed(ans, r, recover())
 			}
-			a.front.count(cmp.Or(r.Pattern, unmatched), ans.status, time.Since(start))
+			status := ans.status
+			if status == statusAborted && r.Context().Err() == context.Canceled {
+				status = statusGone // in the middle of its answer
+			}
+			a.front.count(cmp.Or(r.Pattern, unmatched), status, time.Since(start))
 			if !returned && ans.status == statusAborted {
 				panic(http.ErrAbortHandler)
 			}
@@ -130,6 +135,8 @@ func (f *Front) onProblem(w http.ResponseWriter, r *http.Request, p *route.Probl
 		if ans := answerIn(w); ans != nil {
 			ans.status = statusGone
 		}
+	case p.Status == http.StatusUnauthorized:
+		w.Header().Set(challengeHeader, "Bearer")
 	case errors.Is(err, spillway.ErrRejected):
 		if rejection, ok := errors.AsType[*spillway.Rejection](err); ok {
 			w.Header().Set(admissionhttp.HeaderReason, rejection.Reason.String())

@@ -4,7 +4,7 @@
 // Its operations are routes of package route, which binds and checks what clients
 // send, and describes it: Document. Everything that fails is answered as
 // application/problem+json (RFC 9457). Overload is 503 with Retry-After. No
-// answer and no log line repeats what a client sent, logs hold nobody's data, and
+// answer and no log line repeats what a client sent, logs hold no patient data, and
 // whatever a flood of requests may cause is logged in at most one line a second.
 package httpapi
 
@@ -18,9 +18,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/audit"
 	"github.com/spillway-go/spillway/examples/patientapi/directory"
 	"github.com/spillway-go/spillway/examples/patientapi/front"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/discreet"
@@ -30,22 +32,6 @@ import (
 // checkTimeout bounds how long /health waits for the store.
 const checkTimeout = time.Second
 
-// Patients finds patients. It is safe for concurrent use. It fills memory that the
-// caller owns, so that a caller who reuses memory can. Its errors are logged, so they
-// say nothing about the people asked for.
-type Patients interface {
-	// Patient fills dst with the patient of that id. Whatever dst held before
-	// is cleared first, also when an error is returned: patientapi.ErrMalformedID,
-	// patientapi.ErrNotFound, the context's error, or another when the store failed.
-	// When Patient has returned, the store holds nothing of dst.
-	Patient(ctx context.Context, id string, dst *patientapi.Patient) error
-
-	// Patients fills dst with the patients of those ids, in that order, and lists the
-	// ids without a patient as missing. It is one question to the store. One malformed
-	// id fails the whole with patientapi.ErrMalformedID.
-	Patients(ctx context.Context, ids []string, dst *patientapi.Batch) error
-}
-
 // Pinger reports whether it can answer.
 type Pinger interface {
 	Ping(ctx context.Context) error
@@ -54,14 +40,23 @@ type Pinger interface {
 // Config says what an API serves. The first four are needed.
 type Config struct {
 	Runner     *patterns.Runner
-	Patients   Patients
+	Patients   patientapi.Store
 	Clinicians *directory.Directory
 	Health     Pinger // asked by /health
+
+	Verifier front.Verifier // of tokens; nil means that none is good
 
 	Timeout     time.Duration   // of a request, once it is admitted; 0 means none
 	Deadlines   front.Deadlines // of requests by their class, their wait for admission included; adaptive pattern only
 	BodyTimeout time.Duration   // to receive a body; 0 means 10 s
 	Logger      *slog.Logger    // nil means that nothing is logged
+	Tracer      trace.Tracer    // of requests; nil means that there are no spans
+
+	Audit       audit.Log    // takes every access; nil means that there is no record
+	AuditClosed bool         // see front.Config
+	Unrecorded  func() error // why accesses cannot be put on record now; nil if there is no record
+
+	Metrics []prometheus.Collector // of other parts of the service, shown as well
 }
 
 // API is the service's http.Handler for clients. A new one is not ready: see
@@ -84,7 +79,8 @@ func New(cfg Config) *API {
 		cfg:     cfg,
 		pattern: pattern,
 		front: front.New(front.Config{
-			Logger: cfg.Logger, Pattern: pattern, Metrics: registry, Limiter: cfg.Runner.Admission(), Deadlines: cfg.Deadlines,
+			Logger: cfg.Logger, Pattern: pattern, Metrics: registry, Verifier: cfg.Verifier, Limiter: cfg.Runner.Admission(), Deadlines: cfg.Deadlines,
+			Audit: cfg.Audit, AuditClosed: cfg.AuditClosed, Tracer: cfg.Tracer,
 		}),
 		admin:     http.NewServeMux(),
 		unhealthy: discreet.NewLog(cfg.Logger, slog.LevelError, "the store does not answer", "failures"),
@@ -94,11 +90,12 @@ func New(cfg Config) *API {
 		registry.MustRegister(c)
 	}
 	registry.MustRegister(cacheMetrics(cfg.Clinicians)...)
+	registry.MustRegister(cfg.Metrics...)
 	clients := must(a.operations())
 	must(0, clients.Document("GET /openapi.json", about))
-	must(0, clients.Handle("GET /{$}", http.HandlerFunc(a.index)))
+	must(0, clients.Page("GET /{$}", http.HandlerFunc(a.index)))
 	for pattern, h := range map[string]http.HandlerFunc{"GET /livez": a.livez, "GET /readyz": a.readyz} {
-		must(0, clients.Handle(pattern, h))
+		must(0, clients.Page(pattern, h))
 		a.admin.HandleFunc(pattern, h) // where clients cannot take the last connection
 	}
 	a.clients = clients
@@ -118,6 +115,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.clients.Serv
 // /livez and /readyz. Put it on a listener of its own, which clients cannot
 // reach.
 func (a *API) Admin() http.Handler { return a.admin }
+
+// Front returns what stands in front of the API, for another API of the same service.
+func (a *API) Front() *front.Front { return a.front }
 
 // Outcomes returns how many requests ended in which way so far.
 func (a *API) Outcomes() front.Outcomes { return a.front.Outcomes() }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spillway-go/spillway/examples/patientapi/directory"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/accesstest"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
 )
@@ -31,9 +32,10 @@ func BenchmarkGet(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer runner.Drain(b.Context())
-			api := New(Config{Runner: runner, Patients: store, Clinicians: directory.Alone(store), Health: store})
+			api := New(Config{Runner: runner, Patients: store, Clinicians: directory.Alone(store), Health: store, Verifier: accesstest.Verifier{}})
 			w := &discard{http.Header{}}
 			r := httptest.NewRequest("GET", "/api/v1/patients/P000042", nil)
+			r.Header.Set("Authorization", accesstest.Clinician)
 			b.ReportAllocs()
 			for b.Loop() {
 				clear(w.header)

@@ -16,6 +16,7 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/cache/memory"
 	"github.com/spillway-go/spillway/examples/patientapi/directory"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/accesstest"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
 )
@@ -255,11 +256,12 @@ func TestTooManyLookupsOfCliniciansAreRefused(t *testing.T) {
 
 func TestIndexLeadsToClinicians(t *testing.T) {
 	s, _, _ := serveClinicians(t, patterns.Limiter)
-	_, rest, _ := strings.Cut(s.do(t, "GET", "/", "").body, `href="/api/v1/clinicians?`)
-	query, _, _ := strings.Cut(rest, `"`)
+	_, rest, _ := strings.Cut(s.do(t, "GET", "/", "").body, `<pre id="clinicians">`)
+	_, rest, _ = strings.Cut(rest, "/api/v1/clinicians?")
+	query, _, _ := strings.Cut(rest, "'")
 	a := s.do(t, "GET", "/api/v1/clinicians?"+strings.ReplaceAll(query, "&amp;", "&"), "")
 	if a.status != 200 || !strings.Contains(a.body, `"id":"C0001"`) {
-		t.Errorf("the link %q gives %d %s", query, a.status, a.body)
+		t.Errorf("the command for %q gives %d %s", query, a.status, a.body)
 	}
 }
 
@@ -272,7 +274,7 @@ func FuzzClinicianURL(f *testing.F) {
 	f.Add("a.b@c.d", "Éire  Ⅳ", "&x=%zz")
 	f.Fuzz(func(t *testing.T, email, org, rest string) {
 		w := httptest.NewRecorder()
-		r := &http.Request{Method: "GET", Header: http.Header{}, URL: &url.URL{Path: "/api/v1/clinicians",
+		r := &http.Request{Method: "GET", Header: http.Header{"Authorization": {accesstest.Clinician}}, URL: &url.URL{Path: "/api/v1/clinicians",
 			RawQuery: url.Values{"email": {email}, "org": {org}}.Encode() + rest}}
 		s.ServeHTTP(w, r.WithContext(t.Context()))
 		_, err := patientapi.NewClinicianQuery(email, org)

@@ -150,6 +150,32 @@ func TestIndexSaysWhatIsHere(t *testing.T) {
 	}
 }
 
+// A browser sends no token: a link to what needs one ended at a 401.
+func TestLinksOfTheIndexLeadSomewhereWithoutAToken(t *testing.T) {
+	s := serve(t, patterns.Adaptive, patterns.Config{}, 0)
+	page := s.do(t, "GET", "/", "").body
+	links := regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(page, -1)
+	if len(links) < 5 {
+		t.Errorf("%d links", len(links))
+	}
+	for _, link := range links {
+		if id, here := strings.CutPrefix(link[1], "#"); here {
+			if !strings.Contains(page, `<pre id="`+id+`">curl `) {
+				t.Errorf("%s leads to no command", link[1])
+			}
+			continue
+		}
+		resp, err := http.Get(s.URL + link[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode == http.StatusUnauthorized {
+			t.Errorf("%s: %s", link[1], resp.Status)
+		}
+	}
+}
+
 func TestMetricsNameThePattern(t *testing.T) {
 	for pattern, part := range map[string]string{
 		patterns.Limiter:    `spillway_requests_total{key="",limiter="limiter",result="admitted"} 1`,

@@ -8,6 +8,7 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/access"
 	"github.com/spillway-go/spillway/examples/patientapi/front"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/route"
@@ -48,23 +49,26 @@ func (a *API) operations() (*front.API, error) {
 	})
 	// A read by id is for the patient at hand. A search can wait a moment, and bulk for as
 	// long as it takes: under overload it is the first to be refused.
-	operations := []*route.Route{
-		route.New("GET", "/api/v1/patients/{id}", a.patient).Name("getPatient").Tags("patients").
-			Describe("One patient, by id.").Priority(spillway.Critical).FailsWith(patientapi.ErrNotFound),
-		route.New("GET", "/api/v1/patients", a.patientByQuery).Name("findPatient").Tags("patients").
-			Describe("One patient, by id in the query.").FailsWith(patientapi.ErrNotFound),
-		route.New("POST", "/api/v1/patients:batch", a.batch).Name("getPatients").Tags("patients").
-			Priority(spillway.Low).
-			Describe("Many patients, in the order in which they are asked for. Ids that belong to nobody are listed as missing."),
-		route.New("GET", "/api/v1/clinicians", a.clinicians).Name("findClinicians").Tags("clinicians").
-			Describe("Who is reached at an e-mail address in an organisation. Sources that did not answer are listed as partial, and in the header " + partialHeader + "."),
-	}
-	for _, o := range operations {
+	getPatient := route.New("GET", "/api/v1/patients/{id}", a.patient).Name("getPatient").Tags("patients").
+		Describe("One patient, by id.").Priority(spillway.Critical).FailsWith(patientapi.ErrNotFound)
+	findPatient := route.New("GET", "/api/v1/patients", a.patientByQuery).Name("findPatient").Tags("patients").
+		Describe("One patient, by id in the query.").FailsWith(patientapi.ErrNotFound)
+	getPatients := route.New("POST", "/api/v1/patients:batch", a.batch).Name("getPatients").Tags("patients").
+		Priority(spillway.Low).
+		Describe("Many patients, in the order in which they are asked for. Ids that belong to nobody are listed as missing.")
+	findClinicians := route.New("GET", "/api/v1/clinicians", a.clinicians).Name("findClinicians").Tags("clinicians").
+		Describe("Who is reached at an e-mail address in an organisation. Sources that did not answer are listed as partial, and in the header " + partialHeader + ".")
+	for _, o := range []*route.Route{getPatient, findPatient, getPatients, findClinicians} {
 		// What may happen to any lookup.
 		o.FailsWith(&spillway.Rejection{}, patientapi.ErrUnavailable, context.DeadlineExceeded)
 		o.Answers(http.StatusServiceUnavailable, route.Answer{Headers: map[string]string{reasonHeader: "why, such as queue_full or draining"}})
 	}
-	return api, api.Add(operations...)
+	return api, api.Add(
+		front.For(access.Patients, access.Read, getPatient).Of("id"),
+		front.For(access.Patients, access.Read, findPatient),
+		front.For(access.Patients, access.Search, getPatients),
+		front.For(access.Clinicians, access.Search, findClinicians),
+	)
 }
 
 // problems translate what lookups return into what clients are told. Package
@@ -104,7 +108,10 @@ type byQuery struct {
 	ID string `query:"id" doc:"of the patient" must:"be P and six digits, such as P000042" validate:"required,pattern=^P[0-9]{6}$"`
 }
 
-func (a *API) patient(ctx context.Context, req byPath) (found[patientapi.Patient], error) {
+func (a *API) patient(ctx context.Context, req byPath) (f found[patientapi.Patient], err error) {
+	if err := access.FromContext(ctx).Touch(req.ID); err != nil {
+		return f, err
+	}
 	return run(ctx, a, func(ctx context.Context, p *patientapi.Patient) error { return a.cfg.Patients.Patient(ctx, req.ID, p) })
 }
 
@@ -116,7 +123,10 @@ type batchRequest struct {
 	IDs []string `json:"ids" doc:"of the patients" must:"be P and six digits, such as P000042" validate:"required,min=1,max=100,pattern=^P[0-9]{6}$"`
 }
 
-func (a *API) batch(ctx context.Context, req batchRequest) (found[patientapi.Batch], error) {
+func (a *API) batch(ctx context.Context, req batchRequest) (f found[patientapi.Batch], err error) {
+	if err := access.FromContext(ctx).Touch(req.IDs...); err != nil {
+		return f, err
+	}
 	return run(ctx, a, func(ctx context.Context, b *patientapi.Batch) error { return a.cfg.Patients.Patients(ctx, req.IDs, b) })
 }
 

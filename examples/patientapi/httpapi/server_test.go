@@ -15,6 +15,7 @@ import (
 
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/directory"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/accesstest"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
 	"github.com/spillway-go/spillway/route"
@@ -96,7 +97,7 @@ func serveOver(t *testing.T, pattern string, cfg patterns.Config, api Config) *s
 		t.Fatal(err)
 	}
 	logger := slog.New(slog.NewTextHandler(s.log, nil))
-	api.Runner, api.Health, api.Logger = s.runner, s.store, logger
+	api.Runner, api.Health, api.Logger, api.Verifier = s.runner, s.store, logger, accesstest.Verifier{}
 	if api.Patients == nil {
 		api.Patients = s.store
 	}
@@ -155,6 +156,7 @@ func (s *server) try(ctx context.Context, method, path, body string, header ...s
 	if err != nil {
 		return answered{}, err
 	}
+	req.Header.Set("Authorization", accesstest.Clinician)
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}

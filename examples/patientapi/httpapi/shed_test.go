@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spillway-go/spillway/examples/patientapi/directory"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/accesstest"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
 )
@@ -22,7 +23,7 @@ func quiet(t testing.TB) *API {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(Config{Runner: runner, Patients: store, Clinicians: directory.Alone(store), Health: store})
+	return New(Config{Runner: runner, Patients: store, Clinicians: directory.Alone(store), Health: store, Verifier: accesstest.Verifier{}})
 }
 
 func FuzzBatchBody(f *testing.F) {
@@ -33,6 +34,7 @@ func FuzzBatchBody(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string) {
 		r := httptest.NewRequest("POST", "/api/v1/patients:batch", strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", accesstest.Clinician)
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, r)
 		var req struct{ IDs []string }

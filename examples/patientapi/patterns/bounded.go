@@ -66,7 +66,7 @@ type limited struct{ lim *limiter.Limiter }
 
 func newLimited(cfg Config) (*limited, error) {
 	lim, err := limiter.New(limiter.Config{
-		Name: Limiter, Law: limit.NewFixed(cfg.Workers), QueueSize: none(cfg.QueueSize), Mode: cfg.Mode,
+		Name: Limiter, Law: limit.NewFixed(cfg.Workers), QueueSize: none(cfg.QueueSize), Mode: cfg.Mode, Signals: cfg.Signals,
 	})
 	return &limited{lim}, err
 }
@@ -101,7 +101,7 @@ func (l *limited) collector() prometheus.Collector { return metricsprom.NewLimit
 type admitted struct{ limited }
 
 func newAdmitted(cfg Config) (*admitted, error) {
-	lim, err := limiter.New(limiter.Config{Name: Adaptive, Mode: cfg.Mode, SlowStart: cfg.SlowStart})
+	lim, err := limiter.New(limiter.Config{Name: Adaptive, Mode: cfg.Mode, SlowStart: cfg.SlowStart, Signals: cfg.Signals})
 	return &admitted{limited{lim}}, err
 }
 

@@ -72,6 +72,11 @@ type Config struct {
 	// patterns ignore it.
 	SlowStart time.Duration
 
+	// Signals press the bounds of the limiter and the adaptive pattern beside latency,
+	// such as the wait for a connection of a database. They are of one Runner. Other
+	// patterns ignore them.
+	Signals []limiter.Signal
+
 	// Logger is told of operations that panicked on a goroutine other than the caller's,
 	// in at most one line a second. Nil means that nothing is logged.
 	Logger *slog.Logger

@@ -17,19 +17,11 @@ type Config struct {
 	Seed                   uint64        // of the draws
 }
 
-// Source is the store that Inject goes in front of.
-type Source interface {
-	Patient(ctx context.Context, id string, dst *patientapi.Patient) error
-	Patients(ctx context.Context, ids []string, dst *patientapi.Batch) error
-	Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]patientapi.Clinician, error)
-	Ping(ctx context.Context) error
-}
-
 // Injected is a store with added latency and failures. Call number n gets the
-// n-th draw of the seed, whoever makes it. A call waits first and then fails or
+// n-th draw of the seed, in whatever goroutine. A call waits first and then fails or
 // asks the store beneath; the wait ends with its context.
 type Injected struct {
-	Source
+	patientapi.Store
 	cfg     Config
 	calls   atomic.Uint64
 	failed  atomic.Uint64
@@ -39,7 +31,7 @@ type Injected struct {
 
 // Inject returns store with what cfg adds. The error says which setting is
 // wrong.
-func Inject(store Source, cfg Config) (*Injected, error) {
+func Inject(store patientapi.Store, cfg Config) (*Injected, error) {
 	switch {
 	case cfg.MinLatency < 0:
 		return nil, fmt.Errorf("min-latency is %v: it cannot be negative", cfg.MinLatency)
@@ -48,10 +40,10 @@ func Inject(store Source, cfg Config) (*Injected, error) {
 	case !(cfg.ErrorRate >= 0 && cfg.ErrorRate <= 1):
 		return nil, fmt.Errorf("error-rate is %v: want a share from 0 to 1, such as 0.05", cfg.ErrorRate)
 	}
-	return &Injected{Source: store, cfg: cfg}, nil
+	return &Injected{Store: store, cfg: cfg}, nil
 }
 
-// Patient implements httpapi.Patients.
+// Patient implements patientapi.Store.
 func (s *Injected) Patient(ctx context.Context, id string, dst *patientapi.Patient) error {
 	s.ongoing.Enter()
 	defer s.ongoing.Leave()
@@ -59,10 +51,10 @@ func (s *Injected) Patient(ctx context.Context, id string, dst *patientapi.Patie
 		dst.Clear()
 		return err
 	}
-	return s.Source.Patient(ctx, id, dst)
+	return s.Store.Patient(ctx, id, dst)
 }
 
-// Patients implements httpapi.Patients. A batch is one call: one latency, one
+// Patients implements patientapi.Store. A batch is one call: one latency, one
 // chance to fail.
 func (s *Injected) Patients(ctx context.Context, ids []string, dst *patientapi.Batch) error {
 	s.ongoing.Enter()
@@ -71,17 +63,38 @@ func (s *Injected) Patients(ctx context.Context, ids []string, dst *patientapi.B
 		dst.Clear()
 		return err
 	}
-	return s.Source.Patients(ctx, ids, dst)
+	return s.Store.Patients(ctx, ids, dst)
 }
 
-// Clinicians implements directory.ClinicianStore.
+// Search implements patientapi.Store. A page is one call.
+func (s *Injected) Search(ctx context.Context, q patientapi.PatientSearch, dst *patientapi.Page) error {
+	s.ongoing.Enter()
+	defer s.ongoing.Leave()
+	if err := s.delay(ctx); err != nil {
+		dst.Clear()
+		return err
+	}
+	return s.Store.Search(ctx, q, dst)
+}
+
+// Observations implements patientapi.Store.
+func (s *Injected) Observations(ctx context.Context, id string) ([]patientapi.Observation, error) {
+	s.ongoing.Enter()
+	defer s.ongoing.Leave()
+	if err := s.delay(ctx); err != nil {
+		return nil, err
+	}
+	return s.Store.Observations(ctx, id)
+}
+
+// Clinicians implements patientapi.Store.
 func (s *Injected) Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]patientapi.Clinician, error) {
 	s.ongoing.Enter()
 	defer s.ongoing.Leave()
 	if err := s.delay(ctx); err != nil {
 		return nil, err
 	}
-	return s.Source.Clinicians(ctx, q)
+	return s.Store.Clinicians(ctx, q)
 }
 
 // delay waits for the call's latency and returns its failure.

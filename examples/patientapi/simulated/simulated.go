@@ -13,11 +13,13 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi"
 )
 
-// Store answers from the generator. It holds no patient, only clinicians, and never fails.
+// Store answers from the generator. It holds no patient, only clinicians and what a
+// search compares, and never fails.
 type Store struct {
 	gen      patientapi.Generator
 	patients int
 	reached  func() map[patientapi.ClinicianQuery][]patientapi.Clinician // made when first asked for
+	cards    []func() []card                                             // made when a search first comes by
 }
 
 // New returns a store of that many patients, numbered from 1.
@@ -26,7 +28,12 @@ func New(patients int, seed uint64) (*Store, error) {
 		return nil, fmt.Errorf("simulated: %d patients: want 1 to %d", patients, patientapi.MaxPatients)
 	}
 	gen := patientapi.Generator{Seed: seed}
-	return &Store{gen, patients, sync.OnceValue(func() map[patientapi.ClinicianQuery][]patientapi.Clinician { return reached(gen) })}, nil
+	s := &Store{gen: gen, patients: patients}
+	s.reached = sync.OnceValue(func() map[patientapi.ClinicianQuery][]patientapi.Clinician { return reached(gen) })
+	for first := 1; first <= patients; first += drawer {
+		s.cards = append(s.cards, sync.OnceValue(func() []card { return cards(gen, first, min(first+drawer-1, patients)) }))
+	}
+	return s, nil
 }
 
 // reached lists the clinicians by the questions that find them.
@@ -42,7 +49,7 @@ func reached(gen patientapi.Generator) map[patientapi.ClinicianQuery][]patientap
 	return by
 }
 
-// Patient implements httpapi.Patients.
+// Patient implements patientapi.Store.
 func (s *Store) Patient(ctx context.Context, id string, dst *patientapi.Patient) error {
 	dst.Clear()
 	n, err := patientapi.ParseID(id)
@@ -59,7 +66,7 @@ func (s *Store) Patient(ctx context.Context, id string, dst *patientapi.Patient)
 	return nil
 }
 
-// Patients implements httpapi.Patients.
+// Patients implements patientapi.Store.
 func (s *Store) Patients(ctx context.Context, ids []string, dst *patientapi.Batch) error {
 	dst.Clear()
 	for _, id := range ids {
@@ -80,7 +87,19 @@ func (s *Store) Patients(ctx context.Context, ids []string, dst *patientapi.Batc
 	return nil
 }
 
-// Clinicians implements directory.ClinicianStore.
+// Observations implements patientapi.Store.
+func (s *Store) Observations(ctx context.Context, id string) ([]patientapi.Observation, error) {
+	n, err := patientapi.ParseID(id)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil || n < 1 || n > s.patients {
+		return nil, err
+	}
+	return s.gen.Observations(n), nil
+}
+
+// Clinicians implements patientapi.Store.
 func (s *Store) Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]patientapi.Clinician, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -88,7 +107,7 @@ func (s *Store) Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]
 	return slices.Clone(s.reached()[q]), nil
 }
 
-// Ping implements httpapi.Pinger: it always answers.
+// Ping implements patientapi.Store: it always answers.
 func (s *Store) Ping(context.Context) error { return nil }
 
 // Close implements io.Closer: there is nothing to release.

@@ -34,7 +34,7 @@ func inject(t *testing.T, cfg Config) *Injected {
 
 func TestStore(t *testing.T) { storetest.Run(t, newStore(t)) }
 
-func TestInjectingNothingChangesNothing(t *testing.T) { storetest.Run(t, inject(t, Config{})) }
+func TestInjectingNothingChangesNothing(t *testing.T) { storetest.Lookups(t, inject(t, Config{})) }
 
 func TestNumberOfPatientsIsChecked(t *testing.T) {
 	for _, n := range []int{-1, 0, patientapi.MaxPatients + 1} {
@@ -97,6 +97,30 @@ func TestLatencyIsUniformAndErrorsKeepTheirRate(t *testing.T) {
 	})
 }
 
+func TestEveryKindOfCallCanFail(t *testing.T) {
+	s := inject(t, Config{ErrorRate: 1})
+	page := patientapi.Page{Patients: make([]patientapi.Patient, 1), More: true}
+	_, clinicians := s.Clinicians(t.Context(), patientapi.ClinicianQuery{})
+	_, observations := s.Observations(t.Context(), "P000001")
+	for name, err := range map[string]error{
+		"patient":      s.Patient(t.Context(), "P000001", new(patientapi.Patient)),
+		"patients":     s.Patients(t.Context(), []string{"P000001"}, new(patientapi.Batch)),
+		"search":       s.Search(t.Context(), patientapi.PatientSearch{}, &page),
+		"observations": observations,
+		"clinicians":   clinicians,
+	} {
+		if !errors.Is(err, patientapi.ErrUnavailable) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if len(page.Patients) > 0 || page.More {
+		t.Error("the page still shows somebody else")
+	}
+	if s.Calls() != 5 || s.Failures() != 5 {
+		t.Errorf("counted %d calls and %d failures", s.Calls(), s.Failures())
+	}
+}
+
 func TestSameSeedSameDraws(t *testing.T) {
 	a := Config{MaxLatency: time.Second, ErrorRate: 0.5, Seed: 4}
 	b := a
@@ -144,6 +168,13 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 		var b patientapi.Batch
 		if err := s.Patients(ctx, []string{"P000001"}, &b); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("batch: %v", err)
+		}
+		page := patientapi.Page{Patients: make([]patientapi.Patient, 1), More: true}
+		if err := s.Search(ctx, patientapi.PatientSearch{}, &page); !errors.Is(err, context.DeadlineExceeded) || len(page.Patients) > 0 || page.More {
+			t.Errorf("search: %v, %v", page, err)
+		}
+		if _, err := s.Observations(ctx, "P000001"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("observations: %v", err)
 		}
 	})
 }

@@ -13,7 +13,7 @@ const selectClinicians = `SELECT c.id, c.given, c.family, c.specialty, c.email, 
 	WHERE m.email = ? AND lower(o.name) = ?
 	ORDER BY m.clinician`
 
-// Clinicians implements directory.ClinicianStore.
+// Clinicians implements patientapi.Store.
 func (s *Store) Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]patientapi.Clinician, error) {
 	s.ongoing.Enter()
 	defer s.ongoing.Leave()

@@ -7,18 +7,15 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/packed"
 )
 
 // A lookup is one statement. Each list comes as one text, its fields and rows
 // set apart by control characters: splitting that copies nothing, where JSON
-// arrays measured 80 % more allocations and 15 % more time.
-const (
-	fieldEnd = "\x1f"
-	rowEnd   = "\x1e"
-)
-
+// arrays measured 80 % more allocations and 15 % more time. Package packed reads them.
 func list(fields, table string) string {
 	return `(SELECT group_concat(` + strings.ReplaceAll(fields, ",", `||char(31)||`) + `, char(30))
 		FROM (SELECT * FROM ` + table + ` WHERE patient = p.id ORDER BY seq))`
@@ -26,7 +23,7 @@ func list(fields, table string) string {
 
 var (
 	selectPatient = `SELECT p.id, p.given, p.family, p.birth_date, p.gender, p.blood_type, p.phone, p.street, p.city, p.postcode,
-		c.id, c.given, c.family, c.specialty, c.email, o.name, i.name, p.policy,
+		c.id, c.given, c.family, c.specialty, c.email, o.name, i.name, p.policy, p.version, p.updated,
 		` + list("system,value", "identifiers") + `,
 		` + list("code,text,since", "diagnoses") + `,
 		` + list("name,dose,since", "medications") + `,
@@ -41,7 +38,7 @@ var (
 	selectMany = selectPatient + ` FROM json_each(?) asked CROSS JOIN patients p ON p.id = asked.value` + joined + ` ORDER BY asked.key`
 )
 
-// Patient implements httpapi.Patients.
+// Patient implements patientapi.Store.
 func (s *Store) Patient(ctx context.Context, id string, dst *patientapi.Patient) error {
 	dst.Clear()
 	n, err := patientapi.ParseID(id)
@@ -68,27 +65,21 @@ func (s *Store) Patient(ctx context.Context, id string, dst *patientapi.Patient)
 	return nil
 }
 
-// Patients implements httpapi.Patients.
+// Patients implements patientapi.Store.
 func (s *Store) Patients(ctx context.Context, ids []string, dst *patientapi.Batch) error {
 	dst.Clear()
 	numbers := make([]int, len(ids))
-	asked := []byte{'['}
 	for i, id := range ids {
 		n, err := patientapi.ParseID(id)
 		if err != nil {
 			return err
 		}
 		numbers[i] = n
-		if i > 0 {
-			asked = append(asked, ',')
-		}
-		asked = strconv.AppendInt(asked, int64(n), 10)
 	}
-	asked = append(asked, ']')
 
 	s.ongoing.Enter()
 	defer s.ongoing.Leave()
-	rows, err := s.many.QueryContext(ctx, string(asked))
+	rows, err := s.many.QueryContext(ctx, jsonArray(numbers))
 	if err != nil {
 		return failed(ctx, err)
 	}
@@ -113,6 +104,18 @@ func (s *Store) Patients(ctx context.Context, ids []string, dst *patientapi.Batc
 	return nil
 }
 
+// jsonArray writes numbers for json_each.
+func jsonArray(numbers []int) string {
+	b := []byte{'['}
+	for i, n := range numbers {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, int64(n), 10)
+	}
+	return string(append(b, ']'))
+}
+
 // failed makes the error of a query: the context's, if that is why.
 func failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
@@ -127,60 +130,22 @@ func failed(ctx context.Context, err error) error {
 // scan reads the row into p, which is clear, and returns the patient's number.
 func scan(rows *sql.Rows, p *patientapi.Patient) (n int, err error) {
 	var clinician int
+	var updated int64
 	var identifiers, diagnoses, medications, allergies, visits sql.NullString
 	ph := &p.Physician
 	err = rows.Scan(&n, &p.Name.Given, &p.Name.Family, &p.BirthDate, &p.Gender, &p.BloodType, &p.Phone,
 		&p.Address.Street, &p.Address.City, &p.Address.Postcode,
 		&clinician, &ph.Name.Given, &ph.Name.Family, &ph.Specialty, &ph.Email, &ph.Organisation,
-		&p.Insurance.Insurer, &p.Insurance.Policy,
+		&p.Insurance.Insurer, &p.Insurance.Policy, &p.Version, &updated,
 		&identifiers, &diagnoses, &medications, &allergies, &visits)
 	if err != nil {
 		return 0, err
 	}
-	p.ID = patientapi.FormatID(n)
+	p.ID, p.Updated = patientapi.FormatID(n), time.Unix(updated, 0).UTC()
 	ph.ID = patientapi.ClinicianID(clinician)
-	for r := range rowsOf(identifiers) {
-		p.Identifiers = append(p.Identifiers, patientapi.Identifier{System: r.field(), Value: r.rest})
+	lists := packed.Patient{
+		Identifiers: identifiers.String, Diagnoses: diagnoses.String, Medications: medications.String,
+		Allergies: allergies.String, Visits: visits.String,
 	}
-	for r := range rowsOf(diagnoses) {
-		p.Diagnoses = append(p.Diagnoses, patientapi.Diagnosis{Code: r.field(), Text: r.field(), Since: r.rest})
-	}
-	for r := range rowsOf(medications) {
-		p.Medications = append(p.Medications, patientapi.Medication{Name: r.field(), Dose: r.field(), Since: r.rest})
-	}
-	for r := range rowsOf(allergies) {
-		p.Allergies = append(p.Allergies, patientapi.Allergy{Substance: r.field(), Reaction: r.field(), Severity: r.rest})
-	}
-	for r := range rowsOf(visits) {
-		v := patientapi.Visit{Date: r.field(), Reason: r.field()}
-		by, err := strconv.Atoi(r.rest)
-		if err != nil {
-			return 0, errors.New("the clinician of a visit is not a number")
-		}
-		v.Clinician = patientapi.ClinicianID(by)
-		p.Visits = append(p.Visits, v)
-	}
-	return n, nil
-}
-
-// row is one row of a list, read from the left.
-type row struct{ rest string }
-
-func (r *row) field() string {
-	field, rest, _ := strings.Cut(r.rest, fieldEnd)
-	r.rest = rest
-	return field
-}
-
-func rowsOf(text sql.NullString) func(yield func(*row) bool) {
-	return func(yield func(*row) bool) {
-		rest, more := text.String, text.Valid
-		for more {
-			var r row
-			r.rest, rest, more = strings.Cut(rest, rowEnd)
-			if !yield(&r) {
-				return
-			}
-		}
-	}
+	return n, lists.Append(p)
 }

@@ -7,23 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
 )
 
 // Set names a set of generated people.
-type Set struct {
-	Patients int
-	Seed     uint64
-}
-
-func (s Set) check() error {
-	if s.Patients < 1 || s.Patients > patientapi.MaxPatients {
-		return fmt.Errorf("sqlite: %d patients: want 1 to %d", s.Patients, patientapi.MaxPatients)
-	}
-	return nil
-}
+type Set = patientapi.Set
 
 // holds returns the set that the database holds, and the version of the
 // generator that made it; the zero Set if it is empty.
@@ -42,7 +31,7 @@ func holds(ctx context.Context, db *sql.DB) (set Set, generator int, err error) 
 // Seed fills an empty store, all or nothing. It calls progress, if that is not
 // nil, with the number of patients written, every thousand or so.
 func (s *Store) Seed(ctx context.Context, set Set, progress func(done int)) error {
-	if err := set.check(); err != nil {
+	if err := set.Check(); err != nil {
 		return err
 	}
 	if have, _, err := holds(ctx, s.writer); err != nil {
@@ -55,25 +44,18 @@ func (s *Store) Seed(ctx context.Context, set Set, progress func(done int)) erro
 		return err
 	}
 	defer tx.Rollback()
+	indexes, err := dropIndexes(ctx, tx)
+	if err != nil {
+		return err
+	}
 	w := &seeder{bulk: bulk{ctx: ctx, tx: tx, tables: map[string]*table{}}}
-	g := patientapi.Generator{Seed: set.Seed}
-	w.clinicians(g)
-	chunk := make([]patientapi.Patient, rowsAtOnce)
-	for first := 1; first <= set.Patients && w.err == nil; first += len(chunk) {
-		chunk = chunk[:min(len(chunk), set.Patients-first+1)]
-		for i := range chunk {
-			g.Patient(first+i, &chunk[i])
-		}
-		w.patients(first, chunk)
-		if last := first + len(chunk) - 1; progress != nil && (last/1024 != (first-1)/1024 || last == set.Patients) {
-			progress(last)
-		}
+	if err := w.everybody(set, progress); err != nil {
+		return cmp.Or(ctx.Err(), err) // an ended context shows as all kinds of errors
 	}
-	for name := range w.tables {
-		w.flush(name) // what is left refers to rows that are there
-	}
-	if w.err != nil {
-		return cmp.Or(ctx.Err(), w.err) // an ended context shows as all kinds of errors
+	for _, create := range indexes {
+		if _, err := tx.ExecContext(ctx, create); err != nil {
+			return cmp.Or(ctx.Err(), err)
+		}
 	}
 	if _, err := tx.ExecContext(ctx, `INSERT INTO patient_set VALUES (1, ?, ?, ?)`,
 		patientapi.GeneratorVersion, set.Patients, strconv.FormatUint(set.Seed, 10)); err != nil {
@@ -82,10 +64,37 @@ func (s *Store) Seed(ctx context.Context, set Set, progress func(done int)) erro
 	return tx.Commit()
 }
 
+// dropIndexes removes the indexes and returns the statements that make them: one that
+// is made of all rows at once is cheaper than one that grows with them.
+func dropIndexes(ctx context.Context, tx *sql.Tx) (create []string, err error) {
+	rows, err := tx.QueryContext(ctx, `SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var drop []string
+	for rows.Next() {
+		var name, statement string
+		if err := rows.Scan(&name, &statement); err != nil {
+			return nil, err
+		}
+		drop, create = append(drop, "DROP INDEX "+name), append(create, statement)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return nil, err
+	}
+	for _, statement := range drop {
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
+			return nil, err
+		}
+	}
+	return create, nil
+}
+
 // seeder writes people so that every row comes after those it refers to.
 type seeder struct {
 	bulk
-	organisations, insurers names
+	organisations, insurers, measures names
 }
 
 // names numbers words in the order in which they are first met.
@@ -102,6 +111,23 @@ func (m *names) number(name string) (n int, fresh bool) {
 		(*m)[name] = n
 	}
 	return n, !met
+}
+
+func (w *seeder) everybody(set Set, progress func(done int)) error {
+	g := patientapi.Generator{Seed: set.Seed}
+	w.clinicians(g)
+	for c := range generate(g, set.Patients) {
+		if w.chunk(c); w.err != nil {
+			return w.err
+		}
+		if last := c.first + len(c.patients) - 1; progress != nil && (last/1024 != (c.first-1)/1024 || last == set.Patients) {
+			progress(last)
+		}
+	}
+	for name := range w.tables {
+		w.flush(name) // what is left refers to rows that are there
+	}
+	return w.err
 }
 
 func (w *seeder) clinicians(g patientapi.Generator) {
@@ -122,37 +148,55 @@ func (w *seeder) clinicians(g patientapi.Generator) {
 	}
 }
 
-func (w *seeder) patients(first int, chunk []patientapi.Patient) {
-	for i := range chunk {
-		if n, fresh := w.insurers.number(chunk[i].Insurance.Insurer); fresh {
-			w.insert("insurers", n, chunk[i].Insurance.Insurer)
+func (w *seeder) chunk(c chunk) {
+	for i := range c.patients {
+		p := &c.patients[i]
+		if n, fresh := w.insurers.number(p.Insurance.Insurer); fresh {
+			w.insert("insurers", n, p.Insurance.Insurer)
 		}
 	}
 	w.flush("insurers")
-	for i := range chunk {
-		p := &chunk[i]
+	for i := range c.patients {
+		p := &c.patients[i]
 		insurer, _ := w.insurers.number(p.Insurance.Insurer)
-		w.insert("patients", first+i, p.Name.Given, p.Name.Family, p.BirthDate, p.Gender, p.BloodType, p.Phone,
-			p.Address.Street, p.Address.City, p.Address.Postcode, clinicianNumber(p.Physician.ID), insurer, p.Insurance.Policy)
+		w.insert("patients", c.first+i, p.Name.Given, p.Name.Family, p.BirthDate, p.Gender, p.BloodType, p.Phone,
+			p.Address.Street, p.Address.City, p.Address.Postcode, clinicianNumber(p.Physician.ID), insurer, p.Insurance.Policy,
+			p.Version, p.Updated.Unix())
 	}
 	w.flush("patients")
-	for i := range chunk {
-		n, p := first+i, &chunk[i]
-		for k, x := range p.Identifiers {
-			w.insert("identifiers", n, k, x.System, x.Value)
+	for i := range c.patients {
+		n, p := c.first+i, &c.patients[i]
+		w.lists(n, p)
+		w.observations(n, c.observations[i])
+	}
+}
+
+func (w *seeder) lists(n int, p *patientapi.Patient) {
+	for k, x := range p.Identifiers {
+		w.insert("identifiers", n, k, x.System, x.Value)
+	}
+	for k, x := range p.Diagnoses {
+		w.insert("diagnoses", n, k, x.Code, x.Text, x.Since)
+	}
+	for k, x := range p.Medications {
+		w.insert("medications", n, k, x.Name, x.Dose, x.Since)
+	}
+	for k, x := range p.Allergies {
+		w.insert("allergies", n, k, x.Substance, x.Reaction, x.Severity)
+	}
+	for k, x := range p.Visits {
+		w.insert("visits", n, k, x.Date, x.Reason, clinicianNumber(x.Clinician))
+	}
+}
+
+func (w *seeder) observations(patient int, all []patientapi.Observation) {
+	for _, o := range all {
+		measure, fresh := w.measures.number(o.Code)
+		if fresh {
+			w.insert("measures", measure, o.Code, o.Text, o.Unit)
+			w.flush("measures")
 		}
-		for k, x := range p.Diagnoses {
-			w.insert("diagnoses", n, k, x.Code, x.Text, x.Since)
-		}
-		for k, x := range p.Medications {
-			w.insert("medications", n, k, x.Name, x.Dose, x.Since)
-		}
-		for k, x := range p.Allergies {
-			w.insert("allergies", n, k, x.Substance, x.Reaction, x.Severity)
-		}
-		for k, x := range p.Visits {
-			w.insert("visits", n, k, x.Date, x.Reason, clinicianNumber(x.Clinician))
-		}
+		w.insert("observations", patient, o.Number, measure, o.Value, o.Time.Unix(), o.Version, o.Updated.Unix())
 	}
 }
 
@@ -160,59 +204,4 @@ func (w *seeder) patients(first int, chunk []patientapi.Patient) {
 func clinicianNumber(id string) int {
 	n, _ := strconv.Atoi(id[1:])
 	return n
-}
-
-// bulk collects rows and inserts them many at a time: the cost of a statement is
-// mostly its call.
-type bulk struct {
-	ctx    context.Context
-	tx     *sql.Tx
-	tables map[string]*table
-	err    error // the first; later calls do nothing
-}
-
-type table struct {
-	name    string
-	columns int
-	full    *sql.Stmt // inserts rowsAtOnce rows
-	args    []any
-}
-
-const rowsAtOnce = 64
-
-func (w *bulk) insert(name string, values ...any) {
-	t := w.tables[name]
-	if t == nil {
-		t = &table{name: name, columns: len(values)}
-		w.tables[name] = t
-	}
-	t.args = append(t.args, values...)
-	if len(t.args) == rowsAtOnce*t.columns {
-		w.flush(name)
-	}
-}
-
-// flush writes the rows collected for that table.
-func (w *bulk) flush(name string) {
-	t := w.tables[name]
-	if t == nil || w.err != nil || len(t.args) == 0 {
-		return
-	}
-	switch rows := len(t.args) / t.columns; {
-	case rows < rowsAtOnce:
-		_, w.err = w.tx.ExecContext(w.ctx, t.statement(rows), t.args...)
-	case t.full == nil:
-		if t.full, w.err = w.tx.PrepareContext(w.ctx, t.statement(rowsAtOnce)); w.err != nil {
-			return
-		}
-		fallthrough
-	default:
-		_, w.err = t.full.ExecContext(w.ctx, t.args...)
-	}
-	t.args = t.args[:0]
-}
-
-func (t *table) statement(rows int) string {
-	row := "(" + strings.TrimSuffix(strings.Repeat("?,", t.columns), ",") + ")"
-	return "INSERT INTO " + t.name + " VALUES " + strings.TrimSuffix(strings.Repeat(row+",", rows), ",")
 }

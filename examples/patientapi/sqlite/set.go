@@ -33,7 +33,7 @@ func DefaultPath(set Set) (string, error) {
 //
 // It calls progress, if that is not nil, with the number of patients written.
 func OpenSet(ctx context.Context, path string, set Set, opts Options, progress func(done int)) (*Store, error) {
-	if err := set.check(); err != nil {
+	if err := set.Check(); err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {

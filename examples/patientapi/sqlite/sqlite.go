@@ -16,6 +16,7 @@ import (
 	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
+	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/gauge"
 )
 
@@ -42,7 +43,9 @@ type Store struct {
 	one     *sql.Stmt
 	many    *sql.Stmt
 
-	clinicians *sql.Stmt
+	clinicians   *sql.Stmt
+	observations *sql.Stmt
+	searches     searches
 
 	ongoing gauge.Gauge
 }
@@ -104,7 +107,10 @@ func open(ctx context.Context, path string, opts Options) (_ *Store, err error) 
 	if s.many, err = s.readers.PrepareContext(ctx, selectMany); err != nil {
 		return nil, err
 	}
-	s.clinicians, err = s.readers.PrepareContext(ctx, selectClinicians)
+	if s.clinicians, err = s.readers.PrepareContext(ctx, selectClinicians); err != nil {
+		return nil, err
+	}
+	s.observations, err = s.readers.PrepareContext(ctx, selectObservations)
 	return s, err
 }
 
@@ -136,7 +142,7 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-// Ping implements httpapi.Pinger.
+// Ping implements patientapi.Store.
 func (s *Store) Ping(ctx context.Context) error { return s.readers.PingContext(ctx) }
 
 // Close implements io.Closer.
@@ -153,17 +159,9 @@ func (s *Store) Close() error {
 	return first
 }
 
-// Connections says how many connections the readers may use and the most they
-// needed at one time.
-type Connections struct {
-	Max  int `json:"max"`
-	Open int `json:"open"`
-	Peak int `json:"peak"`
-}
-
 // Connections returns the use of the read pool so far.
-func (s *Store) Connections() Connections {
-	return Connections{
+func (s *Store) Connections() patientapi.Connections {
+	return patientapi.Connections{
 		Max:  s.max,
 		Open: s.readers.Stats().OpenConnections,
 		Peak: min(s.ongoing.Peak(), s.max), // a call beyond the maximum waits for a connection

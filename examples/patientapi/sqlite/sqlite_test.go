@@ -80,7 +80,7 @@ func TestFilesAndFoldersAreForThisUserAlone(t *testing.T) {
 
 func TestOneReaderIsEnough(t *testing.T) {
 	s := openSet(t, filepath.Join(t.TempDir(), "patients.db"), Options{Readers: 1})
-	storetest.Run(t, s)
+	storetest.Lookups(t, s)
 	if c := s.Connections(); c.Max != 1 || c.Open != 1 || c.Peak != 1 {
 		t.Errorf("connections %+v", c)
 	}
@@ -111,7 +111,7 @@ func TestSeedingInAnOpenStoreIsTheSame(t *testing.T) {
 	if len(calls) == 0 || calls[len(calls)-1] != set.Patients {
 		t.Errorf("progress was told %v", calls)
 	}
-	storetest.Run(t, s)
+	storetest.Lookups(t, s)
 	if err := s.Seed(t.Context(), set, nil); err == nil {
 		t.Error("seeded twice")
 	}
@@ -177,7 +177,7 @@ func files(t *testing.T, dir string) (names []string) {
 func TestAnotherSetIsAnErrorAndLeftAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "patients.db")
 	openSet(t, path, Options{})
-	for _, other := range []Set{{set.Patients + 1, set.Seed}, {set.Patients, set.Seed + 1}} {
+	for _, other := range []Set{{Patients: set.Patients + 1, Seed: set.Seed}, {Patients: set.Patients, Seed: set.Seed + 1}} {
 		_, err := OpenSet(t.Context(), path, other, Options{}, nil)
 		if err == nil || !strings.Contains(err.Error(), "name another file") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v", other, err)
@@ -226,7 +226,7 @@ func TestUnusableFilesSaySo(t *testing.T) {
 	if b, err := os.ReadFile(empty); err != nil || len(b) != 0 {
 		t.Error("somebody else's file was written to", err)
 	}
-	if _, err := OpenSet(t.Context(), filepath.Join(dir, "x.db"), Set{0, 1}, Options{}, nil); err == nil {
+	if _, err := OpenSet(t.Context(), filepath.Join(dir, "x.db"), Set{Patients: 0, Seed: 1}, Options{}, nil); err == nil {
 		t.Error("a set of nobody was made")
 	}
 	if _, err := Open(t.Context(), filepath.Join(dir, "x.db"), Options{Readers: -1}); err == nil {
@@ -238,7 +238,7 @@ func TestInterruptedMakingLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, err := OpenSet(ctx, filepath.Join(dir, "patients.db"), Set{5000, 1}, Options{}, func(done int) {
+	_, err := OpenSet(ctx, filepath.Join(dir, "patients.db"), Set{Patients: 5000, Seed: 1}, Options{}, func(done int) {
 		if done > 1000 {
 			cancel()
 		}
@@ -279,14 +279,14 @@ func TestMakingOneFileTwiceAtOnceDoesNoHarm(t *testing.T) {
 func TestDefaultPathNamesTheSet(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("HOME", t.TempDir())
-	path, err := DefaultPath(Set{5, 6})
-	if err != nil || filepath.Base(path) != "patients-v1-5-6.db" || filepath.Base(filepath.Dir(path)) != "spillway" {
+	path, err := DefaultPath(Set{Patients: 5, Seed: 6})
+	if err != nil || filepath.Base(path) != "patients-v2-5-6.db" || filepath.Base(filepath.Dir(path)) != "spillway" {
 		t.Errorf("%s, %v", path, err)
 	}
 }
 
 func BenchmarkLookup(b *testing.B) {
-	s, err := OpenSet(b.Context(), filepath.Join(b.TempDir(), "patients.db"), Set{10_000, 1}, Options{}, nil)
+	s, err := OpenSet(b.Context(), filepath.Join(b.TempDir(), "patients.db"), Set{Patients: 10_000, Seed: 1}, Options{}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -305,7 +305,7 @@ func BenchmarkLookup(b *testing.B) {
 func BenchmarkSeed(b *testing.B) {
 	for b.Loop() {
 		path := filepath.Join(b.TempDir(), "patients.db")
-		s, err := OpenSet(b.Context(), path, Set{10_000, 1}, Options{}, nil)
+		s, err := OpenSet(b.Context(), path, Set{Patients: 10_000, Seed: 1}, Options{}, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -24,7 +25,43 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		main()
 	}
-	os.Exit(m.Run())
+	config, err := os.MkdirTemp("", "patientapi")
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("XDG_CONFIG_HOME", config) // for development keys
+	code := m.Run()
+	os.RemoveAll(config)
+	os.Exit(code)
+}
+
+// launch starts cmd, which is this command, and returns once it is ready, with what it
+// writes after that.
+func launch(cmd *exec.Cmd, env ...string) (rest *bufio.Reader, ready app.Ready, err error) {
+	cmd.Env = append(append(os.Environ(), asCommand+"=1"), env...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, ready, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, ready, err
+	}
+	rest = bufio.NewReader(out)
+	line, err := rest.ReadBytes('\n')
+	if err != nil {
+		return rest, ready, err
+	}
+	return rest, ready, json.Unmarshal(line, &ready)
+}
+
+// bearer is the header of a clinician.
+func bearer(t *testing.T) string {
+	t.Helper()
+	var token strings.Builder
+	if code := run(t.Context(), []string{"token"}, &token, os.Stderr); code != 0 {
+		t.Fatal("no token: exit", code)
+	}
+	return "Bearer " + strings.TrimSpace(token.String())
 }
 
 // A process that is told to stop while its clients go on asking answers all that it has
@@ -35,47 +72,20 @@ func TestSIGTERMLosesNothingThatWasAdmitted(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "--addr=127.0.0.1:0", "--store=simulated", "--json", "--shutdown-timeout=1m",
 		"--min-latency=1ms", "--max-latency=20ms", "--error-rate=0", "--slow-start=0s", "--critical-deadline=0s", "--timeout=0s")
-	cmd.Env = append(os.Environ(), asCommand+"=1")
 	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
+	rest, ready, err := launch(cmd)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	req, err := http.NewRequest(http.MethodGet, "http://"+ready.Addr+"/api/v1/patients/P000042", nil)
+	if err != nil {
 		t.Fatal(err)
 	}
-	lines := json.NewDecoder(bufio.NewReader(out))
-	var ready app.Ready
-	if err := lines.Decode(&ready); err != nil {
-		t.Fatal(err)
-	}
-
+	req.Header.Set("Authorization", bearer(t))
 	var answered, refused atomic.Uint64
 	var clients sync.WaitGroup
 	for range 8 {
-		clients.Go(func() {
-			transport := &http.Transport{}
-			defer transport.CloseIdleConnections()
-			client := &http.Client{Transport: transport, Timeout: time.Minute}
-			for {
-				resp, err := client.Get("http://" + ready.Addr + "/api/v1/patients/P000042")
-				if err != nil {
-					return // it no longer listens
-				}
-				_, err = io.Copy(io.Discard, resp.Body)
-				resp.Body.Close()
-				switch {
-				case err != nil:
-					t.Error("half an answer:", err)
-				case resp.StatusCode == http.StatusOK:
-					answered.Add(1)
-				case resp.StatusCode == http.StatusServiceUnavailable:
-					refused.Add(1)
-				default:
-					t.Error(resp.Status)
-				}
-			}
-		})
+		clients.Go(func() { askOn(t, req, &answered, &refused) })
 	}
 	for answered.Load() < 200 {
 		time.Sleep(time.Millisecond)
@@ -85,7 +95,7 @@ func TestSIGTERMLosesNothingThatWasAdmitted(t *testing.T) {
 	}
 	clients.Wait()
 	var report app.Report
-	if err := lines.Decode(&report); err != nil {
+	if err := json.NewDecoder(rest).Decode(&report); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err != nil {
@@ -94,5 +104,83 @@ func TestSIGTERMLosesNothingThatWasAdmitted(t *testing.T) {
 	s, q := report.Runner, report.Requests
 	if report.Abandoned != "" || s.InFlight != 0 || s.Admitted != s.Completed || s.Admitted != answered.Load() || q.OK != answered.Load() {
 		t.Errorf("clients got %d answers and %d refusals; the service says %+v, %+v, %q", answered.Load(), refused.Load(), q, s, report.Abandoned)
+	}
+}
+
+// askOn asks again and again, until nobody listens any more.
+func askOn(t *testing.T, req *http.Request, answered, refused *atomic.Uint64) {
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, Timeout: time.Minute}
+	for {
+		resp, err := client.Do(req.Clone(t.Context()))
+		if err != nil {
+			return
+		}
+		_, err = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		switch {
+		case err != nil:
+			t.Error("half an answer:", err)
+		case resp.StatusCode == http.StatusOK:
+			answered.Add(1)
+		case resp.StatusCode == http.StatusServiceUnavailable:
+			refused.Add(1)
+		default:
+			t.Error(resp.Status)
+		}
+	}
+}
+
+// A service that was told to read its settings again, as by the hook of a program that
+// renews certificates, ended at once and cut off what was under way.
+func TestSIGHUPEndsNothing(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no SIGHUP")
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "--addr=127.0.0.1:0", "--store=simulated", "--json", "--min-latency=0s", "--max-latency=0s", "--error-rate=0")
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest, ready, err := launch(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewReader(said); ; {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatal("it ended: ", err)
+		}
+		if strings.Contains(line, "SIGHUP") {
+			break
+		}
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+ready.Addr+"/api/v1/patients/P000042", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", bearer(t))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Error(resp.Status)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	var report app.Report
+	if err := json.NewDecoder(rest).Decode(&report); err != nil || report.Requests.OK != 1 {
+		t.Errorf("%v, %+v", err, report.Requests)
+	}
+	_, _ = io.Copy(io.Discard, said)
+	if err := cmd.Wait(); err != nil {
+		t.Error("exit:", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/oapi-codegen/runtime"
 )
@@ -148,6 +149,114 @@ func (e Problem4002Type) Valid() bool {
 	case Problem4002TypeUrnPatientapiProblemInvalidRequest:
 		return true
 	case Problem4002TypeUrnPatientapiProblemMissingContentType:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for Problem401ErrorsIn.
+const (
+	Problem401ErrorsInForm   Problem401ErrorsIn = "form"
+	Problem401ErrorsInHeader Problem401ErrorsIn = "header"
+	Problem401ErrorsInPath   Problem401ErrorsIn = "path"
+	Problem401ErrorsInQuery  Problem401ErrorsIn = "query"
+)
+
+// Valid indicates whether the value is a known member of the Problem401ErrorsIn enum.
+func (e Problem401ErrorsIn) Valid() bool {
+	switch e {
+	case Problem401ErrorsInForm:
+		return true
+	case Problem401ErrorsInHeader:
+		return true
+	case Problem401ErrorsInPath:
+		return true
+	case Problem401ErrorsInQuery:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for Problem401Status.
+const (
+	N401 Problem401Status = 401
+)
+
+// Valid indicates whether the value is a known member of the Problem401Status enum.
+func (e Problem401Status) Valid() bool {
+	switch e {
+	case N401:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for Problem401Type.
+const (
+	UrnPatientapiProblemUnauthenticated Problem401Type = "urn:patientapi:problem:unauthenticated"
+)
+
+// Valid indicates whether the value is a known member of the Problem401Type enum.
+func (e Problem401Type) Valid() bool {
+	switch e {
+	case UrnPatientapiProblemUnauthenticated:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for Problem403ErrorsIn.
+const (
+	Problem403ErrorsInForm   Problem403ErrorsIn = "form"
+	Problem403ErrorsInHeader Problem403ErrorsIn = "header"
+	Problem403ErrorsInPath   Problem403ErrorsIn = "path"
+	Problem403ErrorsInQuery  Problem403ErrorsIn = "query"
+)
+
+// Valid indicates whether the value is a known member of the Problem403ErrorsIn enum.
+func (e Problem403ErrorsIn) Valid() bool {
+	switch e {
+	case Problem403ErrorsInForm:
+		return true
+	case Problem403ErrorsInHeader:
+		return true
+	case Problem403ErrorsInPath:
+		return true
+	case Problem403ErrorsInQuery:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for Problem403Status.
+const (
+	N403 Problem403Status = 403
+)
+
+// Valid indicates whether the value is a known member of the Problem403Status enum.
+func (e Problem403Status) Valid() bool {
+	switch e {
+	case N403:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for Problem403Type.
+const (
+	UrnPatientapiProblemForbidden Problem403Type = "urn:patientapi:problem:forbidden"
+)
+
+// Valid indicates whether the value is a known member of the Problem403Type enum.
+func (e Problem403Type) Valid() bool {
+	switch e {
+	case UrnPatientapiProblemForbidden:
 		return true
 	default:
 		return false
@@ -668,6 +777,8 @@ type Patient struct {
 	Name        Name          `json:"name"`
 	Phone       string        `json:"phone"`
 	Physician   Clinician     `json:"physician"`
+	Updated     time.Time     `json:"updated"`
+	Version     int64         `json:"version"`
 	Visits      *[]Visit      `json:"visits,omitempty"`
 }
 
@@ -733,6 +844,52 @@ type Problem4002Status int
 
 // Problem4002Type defines model for Problem4002.Type.
 type Problem4002Type string
+
+// Problem401 defines model for Problem401.
+type Problem401 struct {
+	Detail *string `json:"detail,omitempty"`
+	Errors *[]struct {
+		Detail    string              `json:"detail"`
+		In        *Problem401ErrorsIn `json:"in,omitempty"`
+		Parameter *string             `json:"parameter,omitempty"`
+		Pointer   *string             `json:"pointer,omitempty"`
+	} `json:"errors,omitempty"`
+	Status Problem401Status `json:"status"`
+	Title  string           `json:"title"`
+	Type   Problem401Type   `json:"type"`
+}
+
+// Problem401ErrorsIn defines model for Problem401.Errors.In.
+type Problem401ErrorsIn string
+
+// Problem401Status defines model for Problem401.Status.
+type Problem401Status int
+
+// Problem401Type defines model for Problem401.Type.
+type Problem401Type string
+
+// Problem403 defines model for Problem403.
+type Problem403 struct {
+	Detail *string `json:"detail,omitempty"`
+	Errors *[]struct {
+		Detail    string              `json:"detail"`
+		In        *Problem403ErrorsIn `json:"in,omitempty"`
+		Parameter *string             `json:"parameter,omitempty"`
+		Pointer   *string             `json:"pointer,omitempty"`
+	} `json:"errors,omitempty"`
+	Status Problem403Status `json:"status"`
+	Title  string           `json:"title"`
+	Type   Problem403Type   `json:"type"`
+}
+
+// Problem403ErrorsIn defines model for Problem403.Errors.In.
+type Problem403ErrorsIn string
+
+// Problem403Status defines model for Problem403.Status.
+type Problem403Status int
+
+// Problem403Type defines model for Problem403.Type.
+type Problem403Type string
 
 // Problem404 defines model for Problem404.
 type Problem404 struct {
@@ -1409,6 +1566,11 @@ type ClientWithResponsesInterface interface {
 	GetPatientsWithResponse(ctx context.Context, body GetPatientsJSONRequestBody, reqEditors ...RequestEditorFn) (*GetPatientsResponse, error)
 }
 
+// FindCliniciansResponse401Headers the declared response headers of an HTTP 401 response for FindClinicians
+type FindCliniciansResponse401Headers struct {
+	WwwAuthenticate *string
+}
+
 // FindCliniciansResponse503Headers the declared response headers of an HTTP 503 response for FindClinicians
 type FindCliniciansResponse503Headers struct {
 	RetryAfter     int
@@ -1422,6 +1584,10 @@ type FindCliniciansResponse struct {
 	JSON200 *ClinicianAnswer
 	// ApplicationproblemJSON400 the response for an HTTP 400 `application/problem+json` response
 	ApplicationproblemJSON400 *Problem400
+	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationproblemJSON401 *Problem401
+	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationproblemJSON403 *Problem403
 	// ApplicationproblemJSON500 the response for an HTTP 500 `application/problem+json` response
 	ApplicationproblemJSON500 *Problem500
 	// ApplicationproblemJSON502 the response for an HTTP 502 `application/problem+json` response
@@ -1430,6 +1596,8 @@ type FindCliniciansResponse struct {
 	ApplicationproblemJSON503 *Problem503
 	// ApplicationproblemJSON504 the response for an HTTP 504 `application/problem+json` response
 	ApplicationproblemJSON504 *Problem504
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *FindCliniciansResponse401Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *FindCliniciansResponse503Headers
 }
@@ -1442,6 +1610,16 @@ func (r FindCliniciansResponse) GetJSON200() *ClinicianAnswer {
 // GetApplicationproblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
 func (r FindCliniciansResponse) GetApplicationproblemJSON400() *Problem400 {
 	return r.ApplicationproblemJSON400
+}
+
+// GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r FindCliniciansResponse) GetApplicationproblemJSON401() *Problem401 {
+	return r.ApplicationproblemJSON401
+}
+
+// GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r FindCliniciansResponse) GetApplicationproblemJSON403() *Problem403 {
+	return r.ApplicationproblemJSON403
 }
 
 // GetApplicationproblemJSON500 returns the response for an HTTP 500 `application/problem+json` response
@@ -1493,6 +1671,11 @@ func (r FindCliniciansResponse) ContentType() string {
 	return ""
 }
 
+// FindPatientResponse401Headers the declared response headers of an HTTP 401 response for FindPatient
+type FindPatientResponse401Headers struct {
+	WwwAuthenticate *string
+}
+
 // FindPatientResponse503Headers the declared response headers of an HTTP 503 response for FindPatient
 type FindPatientResponse503Headers struct {
 	RetryAfter     int
@@ -1506,6 +1689,10 @@ type FindPatientResponse struct {
 	JSON200 *Patient
 	// ApplicationproblemJSON400 the response for an HTTP 400 `application/problem+json` response
 	ApplicationproblemJSON400 *Problem400
+	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationproblemJSON401 *Problem401
+	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationproblemJSON403 *Problem403
 	// ApplicationproblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationproblemJSON404 *Problem404
 	// ApplicationproblemJSON500 the response for an HTTP 500 `application/problem+json` response
@@ -1516,6 +1703,8 @@ type FindPatientResponse struct {
 	ApplicationproblemJSON503 *Problem503
 	// ApplicationproblemJSON504 the response for an HTTP 504 `application/problem+json` response
 	ApplicationproblemJSON504 *Problem504
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *FindPatientResponse401Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *FindPatientResponse503Headers
 }
@@ -1528,6 +1717,16 @@ func (r FindPatientResponse) GetJSON200() *Patient {
 // GetApplicationproblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
 func (r FindPatientResponse) GetApplicationproblemJSON400() *Problem400 {
 	return r.ApplicationproblemJSON400
+}
+
+// GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r FindPatientResponse) GetApplicationproblemJSON401() *Problem401 {
+	return r.ApplicationproblemJSON401
+}
+
+// GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r FindPatientResponse) GetApplicationproblemJSON403() *Problem403 {
+	return r.ApplicationproblemJSON403
 }
 
 // GetApplicationproblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
@@ -1584,6 +1783,11 @@ func (r FindPatientResponse) ContentType() string {
 	return ""
 }
 
+// GetPatientResponse401Headers the declared response headers of an HTTP 401 response for GetPatient
+type GetPatientResponse401Headers struct {
+	WwwAuthenticate *string
+}
+
 // GetPatientResponse503Headers the declared response headers of an HTTP 503 response for GetPatient
 type GetPatientResponse503Headers struct {
 	RetryAfter     int
@@ -1597,6 +1801,10 @@ type GetPatientResponse struct {
 	JSON200 *Patient
 	// ApplicationproblemJSON400 the response for an HTTP 400 `application/problem+json` response
 	ApplicationproblemJSON400 *Problem400
+	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationproblemJSON401 *Problem401
+	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationproblemJSON403 *Problem403
 	// ApplicationproblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationproblemJSON404 *Problem404
 	// ApplicationproblemJSON500 the response for an HTTP 500 `application/problem+json` response
@@ -1607,6 +1815,8 @@ type GetPatientResponse struct {
 	ApplicationproblemJSON503 *Problem503
 	// ApplicationproblemJSON504 the response for an HTTP 504 `application/problem+json` response
 	ApplicationproblemJSON504 *Problem504
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *GetPatientResponse401Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *GetPatientResponse503Headers
 }
@@ -1619,6 +1829,16 @@ func (r GetPatientResponse) GetJSON200() *Patient {
 // GetApplicationproblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
 func (r GetPatientResponse) GetApplicationproblemJSON400() *Problem400 {
 	return r.ApplicationproblemJSON400
+}
+
+// GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r GetPatientResponse) GetApplicationproblemJSON401() *Problem401 {
+	return r.ApplicationproblemJSON401
+}
+
+// GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r GetPatientResponse) GetApplicationproblemJSON403() *Problem403 {
+	return r.ApplicationproblemJSON403
 }
 
 // GetApplicationproblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
@@ -1675,6 +1895,11 @@ func (r GetPatientResponse) ContentType() string {
 	return ""
 }
 
+// GetPatientsResponse401Headers the declared response headers of an HTTP 401 response for GetPatients
+type GetPatientsResponse401Headers struct {
+	WwwAuthenticate *string
+}
+
 // GetPatientsResponse503Headers the declared response headers of an HTTP 503 response for GetPatients
 type GetPatientsResponse503Headers struct {
 	RetryAfter     int
@@ -1688,6 +1913,10 @@ type GetPatientsResponse struct {
 	JSON200 *Batch
 	// ApplicationproblemJSON400 the response for an HTTP 400 `application/problem+json` response
 	ApplicationproblemJSON400 *Problem4002
+	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationproblemJSON401 *Problem401
+	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationproblemJSON403 *Problem403
 	// ApplicationproblemJSON408 the response for an HTTP 408 `application/problem+json` response
 	ApplicationproblemJSON408 *Problem408
 	// ApplicationproblemJSON413 the response for an HTTP 413 `application/problem+json` response
@@ -1702,6 +1931,8 @@ type GetPatientsResponse struct {
 	ApplicationproblemJSON503 *Problem503
 	// ApplicationproblemJSON504 the response for an HTTP 504 `application/problem+json` response
 	ApplicationproblemJSON504 *Problem504
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *GetPatientsResponse401Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *GetPatientsResponse503Headers
 }
@@ -1714,6 +1945,16 @@ func (r GetPatientsResponse) GetJSON200() *Batch {
 // GetApplicationproblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
 func (r GetPatientsResponse) GetApplicationproblemJSON400() *Problem4002 {
 	return r.ApplicationproblemJSON400
+}
+
+// GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r GetPatientsResponse) GetApplicationproblemJSON401() *Problem401 {
+	return r.ApplicationproblemJSON401
+}
+
+// GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r GetPatientsResponse) GetApplicationproblemJSON403() *Problem403 {
+	return r.ApplicationproblemJSON403
 }
 
 // GetApplicationproblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
@@ -1873,6 +2114,20 @@ func ParseFindCliniciansResponse(rsp *http.Response) (*FindCliniciansResponse, e
 		}
 		response.ApplicationproblemJSON400 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Problem401
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Problem403
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
 		var dest Problem500
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -1904,6 +2159,16 @@ func ParseFindCliniciansResponse(rsp *http.Response) (*FindCliniciansResponse, e
 	}
 
 	switch {
+	case rsp.StatusCode == 401:
+		var headers FindCliniciansResponse401Headers
+		if values := rsp.Header.Values("Www-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Www-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WwwAuthenticate = &value
+		}
+		response.Headers401 = &headers
 	case rsp.StatusCode == 503:
 		var headers FindCliniciansResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -1954,6 +2219,20 @@ func ParseFindPatientResponse(rsp *http.Response) (*FindPatientResponse, error) 
 		}
 		response.ApplicationproblemJSON400 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Problem401
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Problem403
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest Problem404
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -1992,6 +2271,16 @@ func ParseFindPatientResponse(rsp *http.Response) (*FindPatientResponse, error) 
 	}
 
 	switch {
+	case rsp.StatusCode == 401:
+		var headers FindPatientResponse401Headers
+		if values := rsp.Header.Values("Www-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Www-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WwwAuthenticate = &value
+		}
+		response.Headers401 = &headers
 	case rsp.StatusCode == 503:
 		var headers FindPatientResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -2042,6 +2331,20 @@ func ParseGetPatientResponse(rsp *http.Response) (*GetPatientResponse, error) {
 		}
 		response.ApplicationproblemJSON400 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Problem401
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Problem403
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest Problem404
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -2080,6 +2383,16 @@ func ParseGetPatientResponse(rsp *http.Response) (*GetPatientResponse, error) {
 	}
 
 	switch {
+	case rsp.StatusCode == 401:
+		var headers GetPatientResponse401Headers
+		if values := rsp.Header.Values("Www-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Www-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WwwAuthenticate = &value
+		}
+		response.Headers401 = &headers
 	case rsp.StatusCode == 503:
 		var headers GetPatientResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -2129,6 +2442,20 @@ func ParseGetPatientsResponse(rsp *http.Response) (*GetPatientsResponse, error) 
 			return nil, err
 		}
 		response.ApplicationproblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Problem401
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Problem403
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON403 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
 		var dest Problem408
@@ -2182,6 +2509,16 @@ func ParseGetPatientsResponse(rsp *http.Response) (*GetPatientsResponse, error) 
 	}
 
 	switch {
+	case rsp.StatusCode == 401:
+		var headers GetPatientsResponse401Headers
+		if values := rsp.Header.Values("Www-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Www-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WwwAuthenticate = &value
+		}
+		response.Headers401 = &headers
 	case rsp.StatusCode == 503:
 		var headers GetPatientsResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {

@@ -19,27 +19,29 @@ const (
 	Seed     = 11
 )
 
-// Store is what every patient store can do.
-type Store interface {
-	Patient(ctx context.Context, id string, dst *patientapi.Patient) error
-	Patients(ctx context.Context, ids []string, dst *patientapi.Batch) error
-	Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]patientapi.Clinician, error)
-	Ping(ctx context.Context) error
+// Run examines the store.
+func Run(t *testing.T, store patientapi.Store) {
+	Lookups(t, store)
+	t.Run("searches", func(t *testing.T) { searches(t, store) })
 }
 
-// Run examines the store.
-func Run(t *testing.T, store Store) {
+// Lookups is the exam without its longest part, that about searches.
+func Lookups(t *testing.T, store patientapi.Store) {
 	t.Run("every patient is the one generated", func(t *testing.T) { everybody(t, store) })
 	t.Run("reused memory shows nothing of its past", func(t *testing.T) { reuse(t, store) })
 	t.Run("errors", func(t *testing.T) { failures(t, store) })
 	t.Run("batches keep order, doubles and gaps", func(t *testing.T) { batches(t, store) })
 	t.Run("an ended context ends the lookup", func(t *testing.T) { ended(t, store) })
 	t.Run("clinicians are found by each address they are reached at", func(t *testing.T) { Clinicians(t, store) })
+	t.Run("observations are those generated", func(t *testing.T) { observations(t, store) })
 	t.Run("many at once", func(t *testing.T) { concurrent(t, store) })
 	if err := store.Ping(t.Context()); err != nil {
 		t.Error("ping:", err)
 	}
 }
+
+// malformed could be the ids of nobody.
+var malformed = []string{"", "P1", "x000001", "' OR 1=", "P00000١", "P000001\x00", "P0000001"}
 
 // want returns the JSON form of patient n.
 func want(n int) string {
@@ -56,7 +58,7 @@ func text(v any) string {
 	return string(b)
 }
 
-func everybody(t *testing.T, store Store) {
+func everybody(t *testing.T, store patientapi.Store) {
 	for n := 1; n <= Patients; n++ {
 		var p patientapi.Patient
 		if err := store.Patient(t.Context(), patientapi.FormatID(n), &p); err != nil {
@@ -68,7 +70,7 @@ func everybody(t *testing.T, store Store) {
 	}
 }
 
-func reuse(t *testing.T, store Store) {
+func reuse(t *testing.T, store patientapi.Store) {
 	var p patientapi.Patient
 	for n := Patients; n >= 1; n-- {
 		if err := store.Patient(t.Context(), patientapi.FormatID(n), &p); err != nil {
@@ -80,15 +82,14 @@ func reuse(t *testing.T, store Store) {
 	}
 }
 
-func failures(t *testing.T, store Store) {
+func failures(t *testing.T, store patientapi.Store) {
 	cases := map[string]error{
 		"P000000": patientapi.ErrNotFound,
 		"P000301": patientapi.ErrNotFound,
 		"P999999": patientapi.ErrNotFound,
-		"":        patientapi.ErrMalformedID,
-		"P1":      patientapi.ErrMalformedID,
-		"x000001": patientapi.ErrMalformedID,
-		"' OR 1=": patientapi.ErrMalformedID,
+	}
+	for _, id := range malformed {
+		cases[id] = patientapi.ErrMalformedID
 	}
 	for id, want := range cases {
 		p := patientapi.Patient{ID: "somebody else", Visits: make([]patientapi.Visit, 3)}
@@ -108,7 +109,7 @@ func failures(t *testing.T, store Store) {
 	}
 }
 
-func batches(t *testing.T, store Store) {
+func batches(t *testing.T, store patientapi.Store) {
 	var b patientapi.Batch
 	for _, ids := range [][]string{
 		{"P000003", "P000001", "P000002"},
@@ -138,7 +139,7 @@ func batches(t *testing.T, store Store) {
 	}
 }
 
-func ended(t *testing.T, store Store) {
+func ended(t *testing.T, store patientapi.Store) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var p patientapi.Patient
@@ -153,6 +154,13 @@ func ended(t *testing.T, store Store) {
 	if err := store.Patients(ctx, []string{"P000001"}, &b); !errors.Is(err, context.Canceled) {
 		t.Errorf("many: %v", err)
 	}
+	page := patientapi.Page{Patients: make([]patientapi.Patient, 2), More: true}
+	if err := store.Search(ctx, patientapi.PatientSearch{}, &page); !errors.Is(err, context.Canceled) || len(page.Patients) > 0 || page.More {
+		t.Errorf("search: %v, %v", page, err)
+	}
+	if _, err := store.Observations(ctx, "P000001"); !errors.Is(err, context.Canceled) {
+		t.Errorf("observations: %v", err)
+	}
 }
 
 // Query returns the question, which must be one.
@@ -165,7 +173,7 @@ func Query(email, organisation string) patientapi.ClinicianQuery {
 }
 
 // Clinicians is the part of the exam about clinicians.
-func Clinicians(t *testing.T, store Store) {
+func Clinicians(t *testing.T, store patientapi.Store) {
 	reached := map[patientapi.ClinicianQuery][]patientapi.Clinician{}
 	for n := 1; n <= patientapi.Clinicians; n++ {
 		c := patientapi.Generator{Seed: Seed}.Clinician(n)
@@ -202,17 +210,56 @@ func Clinicians(t *testing.T, store Store) {
 	}
 }
 
-func concurrent(t *testing.T, store Store) {
+func observations(t *testing.T, store patientapi.Store) {
+	some := 0
+	for n := 0; n <= Patients+1; n++ {
+		var want []patientapi.Observation
+		if n >= 1 && n <= Patients {
+			want = patientapi.Generator{Seed: Seed}.Observations(n)
+		}
+		for range 2 {
+			got, err := store.Observations(t.Context(), patientapi.FormatID(n))
+			if err != nil || !slices.Equal(got, want) {
+				t.Fatalf("patient %d: %v\n got %s\nwant %s", n, err, text(got), text(want))
+			}
+			clear(got) // it is ours
+		}
+		some += len(want)
+	}
+	if some < Patients {
+		t.Errorf("%d observations are too few to tell", some)
+	}
+	for _, id := range malformed {
+		if got, err := store.Observations(t.Context(), id); !errors.Is(err, patientapi.ErrMalformedID) || len(got) > 0 {
+			t.Errorf("%q: %d observations, %v", id, len(got), err)
+		}
+	}
+}
+
+func concurrent(t *testing.T, store patientapi.Store) {
 	var wg sync.WaitGroup
 	for worker := range 16 {
 		wg.Go(func() {
 			var p patientapi.Patient
+			var page patientapi.Page
 			for i := range 40 {
 				n := 1 + (worker*37+i*11)%Patients
-				if err := store.Patient(t.Context(), patientapi.FormatID(n), &p); err != nil {
+				id := patientapi.FormatID(n)
+				if err := store.Patient(t.Context(), id, &p); err != nil {
 					t.Error(err)
 				} else if text(&p) != want(n) {
 					t.Errorf("asked for patient %d, got another", n)
+				}
+				if i%8 > 0 {
+					continue
+				}
+				if err := store.Search(t.Context(), patientapi.PatientSearch{Identifier: p.Identifiers[0]}, &page); err != nil {
+					t.Error(err)
+				} else if text(page.Patients) != "["+want(n)+"]" || page.More {
+					t.Errorf("searched for patient %d, found others", n)
+				}
+				if all, err := store.Observations(t.Context(), id); err != nil || len(all) > 0 && all[0].Patient != id {
+					t.Errorf("observations of patient %d: %v, or of another", n, err)
 				}
 			}
 		})

@@ -1,0 +1,189 @@
+package app
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spillway-go/spillway/examples/patientapi/directory"
+	"github.com/spillway-go/spillway/examples/patientapi/export"
+	"github.com/spillway-go/spillway/examples/patientapi/fhir"
+	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/accesstest"
+	"github.com/spillway-go/spillway/examples/patientapi/patterns"
+	"github.com/spillway-go/spillway/examples/patientapi/simulated"
+	"github.com/spillway-go/spillway/jobqueue/memory"
+)
+
+// endpoint is a pattern of the service and how to ask it about a patient.
+type endpoint struct {
+	pattern, opens string
+	path, form     string // %s is the id of the patient
+	may            string // which roles; +own: about the own record alone
+}
+
+const (
+	readers   = "clinician patient+own"
+	searchers = "clinician export-job patient+own"
+	exporters = "clinician export-job patient+own"
+)
+
+// endpoints are all that the service answers, written down without a look at its code.
+// What is public has no path: it is not about patients.
+var endpoints = []endpoint{
+	{"GET /{$}", "public", "", "", ""},
+	{"GET /livez", "public", "", "", ""},
+	{"GET /readyz", "public", "", "", ""},
+	{"GET /openapi.json", "public", "", "", ""},
+	{"GET /fhir/metadata", "public", "", "", ""},
+	{"GET /api/v1/patients/{id}", "Patient read", "/api/v1/patients/%s", "", readers},
+	{"GET /api/v1/patients", "Patient read", "/api/v1/patients?id=%s", "", readers},
+	{"POST /api/v1/patients:batch", "Patient search", "/api/v1/patients:batch", `{"ids":["%s"]}`, searchers},
+	{"GET /api/v1/clinicians", "Clinician search", "/api/v1/clinicians?email=a@b.example&org=Weir+Road+Surgery", "", "clinician administrator"},
+	{"GET /fhir/Patient/{id}", "Patient read", "/fhir/Patient/%s", "", readers},
+	{"GET /fhir/Patient", "Patient search", "/fhir/Patient?_id=%s", "", searchers},
+	{"POST /fhir/Patient/_search", "Patient search", "/fhir/Patient/_search", "_id=%s", searchers},
+	{"GET /fhir/Observation/{id}", "Observation read", "/fhir/Observation/%s-o1", "", readers},
+	{"GET /fhir/Observation", "Observation search", "/fhir/Observation?patient=%s", "", searchers},
+	{"POST /fhir/Observation/_search", "Observation search", "/fhir/Observation/_search", "patient=%s", searchers},
+	{"GET /fhir/MedicationRequest/{id}", "MedicationRequest read", "/fhir/MedicationRequest/%s-m1", "", readers},
+	{"GET /fhir/MedicationRequest", "MedicationRequest search", "/fhir/MedicationRequest?patient=%s", "", searchers},
+	{"POST /fhir/MedicationRequest/_search", "MedicationRequest search", "/fhir/MedicationRequest/_search", "patient=%s", searchers},
+	{"GET /fhir/Patient/{id}/$everything", "Patient export", "/fhir/Patient/%s/$everything", "", exporters},
+	{"GET /fhir/Patient/$everything", "Patient export-all", "/fhir/Patient/$everything", "", "export-job"},
+	{"GET /fhir/$export", "Patient export-all", "/fhir/$export", "", "export-job"},
+	{"GET /fhir/Patient/$export", "Patient export-all", "/fhir/Patient/$export", "", "export-job"},
+	{"GET /fhir/export/{id}", "Patient export-all", "/fhir/export/%s", "", "export-job"},
+	{"DELETE /fhir/export/{id}", "Patient export-all", "/fhir/export/%s", "", "export-job"},
+	{"GET /fhir/export/{id}/{file}", "Patient export-all", "/fhir/export/%s/Patient-000001.ndjson", "", "export-job"},
+}
+
+// everything is all APIs of the service over ten patients, without a network.
+func everything(t *testing.T) (http.Handler, map[string]string) {
+	t.Helper()
+	store, err := simulated.New(10, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runner, err := patterns.New(patterns.Adaptive, patterns.Config{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := httpapi.New(httpapi.Config{Runner: runner, Patients: store, Clinicians: directory.Alone(store), Health: store, Verifier: accesstest.Verifier{}})
+	queue, err := memory.Open(memory.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exports, err := export.New(export.Config{Queue: queue, Store: store, Runner: runner, Resources: fhir.Resources, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := quick()
+	fhir, err := c.fhirAPI(api.Front(), runner, store, exports)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fhir.Beside(api), api.Front().Access()
+}
+
+// mayUse reports whether the role may use the endpoint about that patient.
+func (e endpoint) mayUse(role, id string) bool {
+	for word := range strings.FieldsSeq(e.may) {
+		if word == role || word == role+"+own" && id == accesstest.Patient {
+			return true
+		}
+	}
+	return false
+}
+
+func (e endpoint) ask(h http.Handler, method, role, id string) *httptest.ResponseRecorder {
+	body := strings.ReplaceAll(e.form, "%s", id)
+	r := httptest.NewRequest(method, strings.ReplaceAll(e.path, "%s", id), strings.NewReader(body))
+	if strings.HasPrefix(body, "{") {
+		r.Header.Set("Content-Type", "application/json")
+	} else if body != "" {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if role != "" {
+		r.Header.Set("Authorization", "Bearer "+role)
+	}
+	r.Header.Set("Prefer", "respond-async") // which most ignore
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func TestEveryPatternIsListedAbove(t *testing.T) {
+	_, opens := everything(t)
+	for _, e := range endpoints {
+		if opens[e.pattern] != e.opens {
+			t.Errorf("%s opens %q, want %q", e.pattern, opens[e.pattern], e.opens)
+		}
+		delete(opens, e.pattern)
+	}
+	for pattern, what := range opens {
+		t.Errorf("%s (%s) is not in the list of this test: say there who may use it", pattern, what)
+	}
+}
+
+var oneRequest = regexp.MustCompile(`[A-Z2-7]{26}`) // the id of a request
+
+// Every endpoint, by every role, about the own record, another one, and one that does
+// not exist.
+func TestWhoMayUseWhatAboutWhom(t *testing.T) {
+	h, _ := everything(t)
+	for _, e := range endpoints {
+		if e.path == "" {
+			continue
+		}
+		method, _, _ := strings.Cut(e.pattern, " ")
+		for _, role := range []string{"", "nobody", "no-scope", "clinician", "administrator", "export-job", "patient"} {
+			refusals := map[string]bool{}
+			for _, id := range []string{accesstest.Patient, "P000002", "P999999"} {
+				w := e.ask(h, method, role, id)
+				_, known := accesstest.Roles[role]
+				refused := http.StatusForbidden
+				if !known {
+					refused = http.StatusUnauthorized
+				}
+				if may := e.mayUse(role, id); may && w.Code != 200 && w.Code != 202 && w.Code != 404 || !may && w.Code != refused {
+					t.Errorf("%s as %q about %s: %d %.300s", e.pattern, role, id, w.Code, w.Body)
+				} else if !may {
+					refusals[oneRequest.ReplaceAllString(w.Body.String(), "")] = true
+				}
+			}
+			if len(refusals) > 1 {
+				t.Errorf("%s as %q: refusals differ by the patient: %v", e.pattern, role, refusals)
+			}
+		}
+	}
+}
+
+// What reads must not be asked to write, whoever asks. HEAD is a GET whose body net/http
+// does not send.
+func TestNoEndpointHasAnotherMethod(t *testing.T) {
+	h, _ := everything(t)
+	has := map[string]bool{} // method and path
+	pathOf := func(e endpoint) string { path, _, _ := strings.Cut(e.path, "?"); return path }
+	for _, e := range endpoints {
+		method, _, _ := strings.Cut(e.pattern, " ")
+		has[method+" "+pathOf(e)] = true
+	}
+	for _, e := range endpoints {
+		if e.path == "" {
+			continue
+		}
+		for role := range accesstest.Roles {
+			for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"} {
+				if w := e.ask(h, method, role, accesstest.Patient); !has[method+" "+pathOf(e)] && (w.Code < 400 || w.Code >= 500) {
+					t.Errorf("%s %s as %s: %d", method, e.path, role, w.Code)
+				}
+			}
+			if w := e.ask(h, "HEAD", role, accesstest.Patient); has["GET "+pathOf(e)] && (w.Code < 400 || w.Code == 404) != e.mayUse(role, accesstest.Patient) {
+				t.Errorf("HEAD %s as %s: %d", e.path, role, w.Code)
+			}
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/examples/patientapi/audit"
+	auditsqlite "github.com/spillway-go/spillway/examples/patientapi/audit/sqlite"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/audittest"
+)
+
+// mortal is a service that is started and killed again and again.
+type mortal struct {
+	name, bearer string
+	args         []string
+
+	mu       sync.Mutex
+	answered []string        // ids of requests whose answers the clients have got
+	restarts []time.Duration // from the start of the process until it is ready
+}
+
+// live starts the service, loads it for a random while and kills it.
+func (m *mortal) live(t *testing.T, life int) {
+	cmd := exec.CommandContext(t.Context(), os.Args[0], m.args...)
+	cmd.Stderr = t.Output()
+	began := time.Now()
+	_, ready, err := launch(cmd)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	m.restarts = append(m.restarts, time.Since(began))
+	var clients sync.WaitGroup
+	for client := range 4 {
+		clients.Go(func() { m.ask(fmt.Sprintf("%s-%d-%d", m.name, life, client), "http://"+ready.Addr, client == 0) })
+	}
+	time.Sleep(rand.N(100 * time.Millisecond))
+	if err := cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = cmd.Wait() // killed
+	clients.Wait()
+}
+
+// ask asks until nothing answers any more; a stranger, as often as a request without a
+// token goes on record by itself.
+func (m *mortal) ask(name, url string, stranger bool) {
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, Timeout: time.Minute}
+	for n := 0; !stranger || n < audit.StrangersEach; n++ {
+		id := fmt.Sprintf("%s-%d", name, n)
+		req, err := http.NewRequest(http.MethodGet, url+"/api/v1/patients/P000042", nil)
+		if err != nil {
+			return
+		}
+		req.Header.Set("X-Request-Id", id)
+		if !stranger {
+			req.Header.Set("Authorization", m.bearer)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return
+		}
+		// With its first byte the answer says that the request is on record.
+		m.mu.Lock()
+		m.answered = append(m.answered, id)
+		m.mu.Unlock()
+		_, err = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// A hundred times a service is killed under load. Whatever a client has got an answer
+// for is on record, the chain is whole, and the next process is ready soon. Two services
+// share the chain, so each is also killed while the other one writes.
+func TestKillingLosesNoRecord(t *testing.T) {
+	const kills, services = 100, 2
+	db := filepath.Join(t.TempDir(), "audit.db")
+	authorization := bearer(t)
+	var answered []string
+	var restarts []time.Duration
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	for n := range services {
+		m := &mortal{name: fmt.Sprint("s", n), bearer: authorization, args: []string{
+			"--addr=127.0.0.1:0", "--store=simulated", "--patients=100", "--json", "--audit-db=" + db, "--cache=none",
+			"--min-latency=0s", "--max-latency=2ms", "--error-rate=0.05", "--slow-start=0s",
+		}}
+		all.Go(func() {
+			for life := range kills / services {
+				m.live(t, life)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			answered, restarts = append(answered, m.answered...), append(restarts, m.restarts...)
+		})
+	}
+	all.Wait()
+
+	recorded := recordedIDs(t, db)
+	lost := 0
+	for _, id := range answered {
+		if recorded[id] == 0 {
+			lost++
+		}
+	}
+	if len(answered) < kills || lost > 0 {
+		t.Errorf("%d answers, of which %d are not among the %d records", len(answered), lost, len(recorded))
+	}
+	var out strings.Builder
+	if code := run(t.Context(), []string{"audit", "verify", "--db", db}, &out, t.Output()); code != 0 || !strings.Contains(out.String(), "the chain is whole") || !strings.Contains(out.String(), "processes were killed") {
+		t.Errorf("exit %d: %s", code, out.String())
+	}
+	slices.Sort(restarts)
+	median, slowest := restarts[len(restarts)/2], restarts[len(restarts)-1]
+	if median > 2*time.Second { // of the slowest the machine may be the cause
+		t.Errorf("ready after %v, half of the time or more; the slowest after %v", median, slowest)
+	}
+	t.Logf("%d answers, %d requests on record; ready after %v, at most %v", len(answered), len(recorded), median, slowest)
+}
+
+// recordedIDs returns how many records each request has.
+func recordedIDs(t *testing.T, db string) map[string]int {
+	t.Helper()
+	s, err := auditsqlite.OpenExisting(t.Context(), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ids := map[string]int{}
+	for _, r := range audittest.Read(t, s) {
+		ids[r.Event.RequestID]++
+	}
+	return ids
+}

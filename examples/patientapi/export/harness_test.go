@@ -1,0 +1,188 @@
+package export
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/access"
+	"github.com/spillway-go/spillway/examples/patientapi/patterns"
+	"github.com/spillway-go/spillway/examples/patientapi/simulated"
+	"github.com/spillway-go/spillway/jobqueue"
+	"github.com/spillway-go/spillway/jobqueue/memory"
+)
+
+const people = 230
+
+// lineOf is a resource as these tests have it: its id is enough.
+type lineOf struct {
+	Kind access.Resource
+	ID   string
+}
+
+func resources(t access.Resource, p *patientapi.Patient, observations []patientapi.Observation) iter.Seq[any] {
+	return func(yield func(any) bool) {
+		n := 1
+		switch t {
+		case access.Observations:
+			n = len(observations)
+		case access.MedicationRequests:
+			n = len(p.Medications)
+		}
+		for i := range n {
+			if !yield(lineOf{t, p.ID + "-" + string(rune('a'+i))}) {
+				return
+			}
+		}
+	}
+}
+
+// asked calls before at each question to the store, counted from 1.
+type asked struct {
+	patientapi.Store
+	calls  atomic.Int64
+	before func(ctx context.Context, call int64) error
+}
+
+func (s *asked) Search(ctx context.Context, q patientapi.PatientSearch, dst *patientapi.Page) error {
+	if err := s.before(ctx, s.calls.Add(1)); err != nil {
+		return err
+	}
+	return s.Store.Search(ctx, q, dst)
+}
+
+func (s *asked) Observations(ctx context.Context, id string) ([]patientapi.Observation, error) {
+	if err := s.before(ctx, s.calls.Add(1)); err != nil {
+		return nil, err
+	}
+	return s.Store.Observations(ctx, id)
+}
+
+func newStore(t *testing.T, before func(ctx context.Context, call int64) error) *asked {
+	t.Helper()
+	store, err := simulated.New(people, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before == nil {
+		before = func(context.Context, int64) error { return nil }
+	}
+	return &asked{Store: store, before: before}
+}
+
+func newQueue(t *testing.T, cfg memory.Config) *memory.Queue {
+	t.Helper()
+	cfg.Policy = Policy()
+	q, err := memory.Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+func newExports(t *testing.T, q jobqueue.Queue, store patientapi.Store, dir string) *Exports {
+	t.Helper()
+	runner, err := patterns.New(patterns.Adaptive, patterns.Config{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := New(Config{Queue: q, Store: store, Runner: runner, Resources: resources, Dir: dir, PartSize: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// run runs e until the function it returns is called.
+func run(e *Exports) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = e.Run(ctx) }()
+	return func() { cancel(); <-ended }
+}
+
+func begin(t *testing.T, e *Exports, r Request) string {
+	t.Helper()
+	ticket := access.NewTicket("somebody")
+	if r.Types == nil {
+		r.Types = Types
+	}
+	r.Started = time.Now().UTC()
+	if err := e.Start(t.Context(), ticket, r); err != nil {
+		t.Fatal(err)
+	}
+	return ticket
+}
+
+func status(t *testing.T, e *Exports, ticket string) Status {
+	t.Helper()
+	s, err := e.Status(ticket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// whole reports an export that does not have every resource of the store exactly once.
+func whole(t *testing.T, e *Exports, ticket string, store *asked) {
+	t.Helper()
+	s := status(t, e, ticket)
+	if s.State != Complete || s.Patients != people {
+		t.Fatalf("%s, %d patients; %s", s.State, s.Patients, s.Reason)
+	}
+	want := map[lineOf]int{}
+	var page patientapi.Page
+	if err := store.Store.Search(t.Context(), patientapi.PatientSearch{}, &page); err != nil {
+		t.Fatal(err)
+	}
+	for i := range page.Patients {
+		p := &page.Patients[i]
+		observations, err := store.Store.Observations(t.Context(), p.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range s.Types {
+			for r := range resources(kind, p, observations) {
+				want[r.(lineOf)]++
+			}
+		}
+	}
+	for _, f := range s.Files {
+		c, err := e.Open(ticket, f.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(c)
+		if err != nil || len(c.Patients) == 0 || len(c.Patients) > e.cfg.PartSize {
+			t.Errorf("%s: %d patients, %v", f.Name, len(c.Patients), err)
+		}
+		_ = c.Close()
+		n := 0
+		for line := range bytes.Lines(text) {
+			var r lineOf
+			if err := json.Unmarshal(line, &r); err != nil || r.Kind != f.Type {
+				t.Fatalf("%s: %v: %s", f.Name, err, line)
+			}
+			want[r]--
+			n++
+		}
+		if n != f.Count {
+			t.Errorf("%s: %d lines, want %d", f.Name, n, f.Count)
+		}
+	}
+	for r, n := range want {
+		if n != 0 {
+			t.Errorf("%v: %d too few", r, n)
+		}
+	}
+	if left, _ := filepath.Glob(e.disk.path(ticket, unfinished+"*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}

@@ -1,0 +1,332 @@
+package fhir
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/examples/patientapi/access"
+	"github.com/spillway-go/spillway/examples/patientapi/export"
+	"github.com/spillway-go/spillway/examples/patientapi/front"
+	"github.com/spillway-go/spillway/route"
+)
+
+// Exports as jobs, in the shape of FHIR Bulk Data Access: started by $export, asked after
+// and cancelled at a status URL, fetched as files. The name of an export is a ticket of
+// the caller who has started it. To all others there is no such export, and nothing is
+// looked for.
+
+const (
+	ndjson       = "application/fhir+ndjson"
+	longestRetry = time.Minute // that a client is told to wait between two looks
+)
+
+// bulk are the operations.
+func (a *API) bulk() front.Operations {
+	routes := []*route.Route{
+		route.New("GET", "/fhir/$export", a.starter("/$export")).Use(safeHead),
+		route.New("GET", "/fhir/Patient/$export", a.starter("/Patient/$export")).Use(safeHead),
+		route.New("GET", "/fhir/export/{id}", a.exportStatus),
+		route.New("DELETE", "/fhir/export/{id}", a.cancelExport),
+	}
+	for _, r := range routes {
+		r.Limits(route.Limits{Handle: a.cfg.Timeout})
+	}
+	routes = append(routes, route.New("GET", "/fhir/export/{id}/{file}", a.exportFile).Use(paced, ranged))
+	for _, r := range routes {
+		a.common(r).Priority(spillway.Low)
+	}
+	return front.For(access.Patients, access.ExportAll, routes...)
+}
+
+// ranged says as an OperationOutcome, like all that goes wrong, that a file does not have the
+// range that was asked for. http.ServeContent says it as text.
+func ranged(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(&rangedWriter{ResponseWriter: w}, r) })
+}
+
+type rangedWriter struct {
+	http.ResponseWriter
+	outside bool // there is no such range, and that was said
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *rangedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *rangedWriter) WriteHeader(status int) {
+	if status != http.StatusRequestedRangeNotSatisfiable || w.outside {
+		w.ResponseWriter.WriteHeader(status)
+		return
+	}
+	w.outside = true
+	body, _ := json.Marshal(outcomeOf(&route.Problem{Status: status, Title: http.StatusText(status), Detail: "the file does not have the range that was asked for, or the header Range is not one in bytes"}))
+	w.Header().Set("Content-Type", mediaType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.ResponseWriter.WriteHeader(status)
+	_, _ = w.ResponseWriter.Write(body)
+}
+
+func (w *rangedWriter) Write(part []byte) (int, error) {
+	if w.outside {
+		return len(part), nil // the text
+	}
+	return w.ResponseWriter.Write(part)
+}
+
+// safeHead keeps HEAD, which net/http has the handler of GET for, from starting anything.
+func safeHead(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+var errNoJobs = &route.Problem{Status: http.StatusNotImplemented, Type: "no-exports", Detail: "this service makes no exports by job; GET /fhir/Patient/$everything streams one"}
+
+type startRequest struct {
+	Accept       []string `header:"Accept"`
+	Prefer       []string `header:"Prefer"`
+	Format       string   `query:"_format"`
+	Type         []string `query:"_type"`
+	Since        string   `query:"_since"`
+	OutputFormat string   `query:"_outputFormat"`
+
+	// The other parameters of Bulk Data Access, so that an answer can name them.
+	TypeFilter []string `query:"_typeFilter"`
+	Elements   []string `query:"_elements"`
+	Patient    []string `query:"patient"`
+	Associated []string `query:"includeAssociatedData"`
+	Organize   []string `query:"organizeOutputBy"`
+	Partial    []string `query:"allowPartialManifests"`
+}
+
+// unsupported names the first parameter that is known and not supported.
+func (req *startRequest) unsupported() string {
+	if prefers(req.Prefer, "handling", "lenient") {
+		return ""
+	}
+	for _, p := range []struct {
+		name   string
+		values []string
+	}{
+		{"_typeFilter", req.TypeFilter}, {"_elements", req.Elements}, {"patient", req.Patient},
+		{"includeAssociatedData", req.Associated}, {"organizeOutputBy", req.Organize}, {"allowPartialManifests", req.Partial},
+	} {
+		if p.values != nil {
+			return p.name
+		}
+	}
+	return ""
+}
+
+// starter returns what starts an export by the operation at that path.
+func (a *API) starter(path string) func(context.Context, startRequest) (route.Response[operationOutcome], error) {
+	return func(ctx context.Context, req startRequest) (res route.Response[operationOutcome], err error) {
+		if a.cfg.Bulk == nil {
+			return res, errNoJobs
+		}
+		r, err := req.read(access.FromContext(ctx).Principal)
+		if err != nil {
+			return res, err
+		}
+		r.URL = path + req.taken(r)
+		ticket := access.NewTicket(access.FromContext(ctx).Principal.Subject)
+		if err := a.cfg.Bulk.Start(ctx, ticket, r); err != nil {
+			return res, err
+		}
+		where := baseOf(ctx) + "/export/" + ticket
+		res = informed(http.StatusAccepted, "the export was accepted; Content-Location says where to ask after it")
+		res.Header = http.Header{"Content-Location": {where}}
+		return res, nil
+	}
+}
+
+func informed(status int, text string) route.Response[operationOutcome] {
+	return route.Response[operationOutcome]{Code: status, Body: operationOutcome{
+		ResourceType: "OperationOutcome", Issue: []issue{{Severity: "information", Code: "informational", Diagnostics: text}},
+	}}
+}
+
+// clocksDiffer is how far a replica's clock may be ahead of another's, as with tokens: the
+// transactionTime of one is the _since of the next.
+const clocksDiffer = 30 * time.Second
+
+// read returns what the request asks for, or what is wrong with it.
+func (req *startRequest) read(p access.Principal) (r export.Request, err error) {
+	if err := acceptable(req.Format, req.Accept); err != nil {
+		return r, err
+	}
+	if !prefers(req.Prefer, "respond-async", "") {
+		return r, fault("header", "Prefer", "must be sent as respond-async: an export is a job, and the answer says where to ask after it")
+	}
+	if name := req.unsupported(); name != "" {
+		return r, fault("query", name, "is not supported; an export takes _type, _since and _outputFormat, and Prefer: handling=lenient ignores the rest")
+	}
+	switch strings.Replace(req.OutputFormat, " ", "+", 1) { // a plus sign that was not escaped
+	case "", ndjson, "application/ndjson", "ndjson":
+	default:
+		return r, fault("query", "_outputFormat", "must be "+ndjson+", application/ndjson or ndjson")
+	}
+	r.Started = time.Now().UTC().Truncate(time.Second)
+	if req.Since != "" {
+		since, ok := parseInstant(strings.Replace(req.Since, " ", "+", 1))
+		if !ok {
+			return r, fault("query", "_since", "must be a moment with a zone, such as 2026-01-31T08:30:00Z")
+		}
+		r.Since = since.from.Truncate(time.Second) // changes are known to the second: one twice is better than none
+		if r.Since.Sub(r.Started) > clocksDiffer {
+			return r, fault("query", "_since", "must not be in the future")
+		}
+	}
+	r.Types, err = typesOf(p, req.Type)
+	return r, err
+}
+
+// typesOf returns the types that are asked for, or all that p may have.
+func typesOf(p access.Principal, asked []string) (types []access.Resource, err error) {
+	may := func(t access.Resource) bool { return access.Allowed(p, t, access.ExportAll, "") }
+	names := strings.FieldsFunc(strings.Join(asked, ","), func(c rune) bool { return c == ',' })
+	for _, name := range names {
+		t := access.Resource(name)
+		switch {
+		case !slices.Contains(export.Types, t):
+			return nil, fault("query", "_type", "must be of Patient, Observation and MedicationRequest, separated by commas")
+		case !may(t):
+			return nil, access.ErrDenied
+		}
+	}
+	for _, t := range export.Types {
+		if len(names) == 0 && may(t) || slices.Contains(names, string(t)) {
+			types = append(types, t)
+		}
+	}
+	return types, nil
+}
+
+// taken is the query with what was taken into account, and nothing else that was sent.
+func (req *startRequest) taken(r export.Request) string {
+	v := url.Values{}
+	if len(req.Type) > 0 {
+		var names []string
+		for _, t := range r.Types {
+			names = append(names, string(t))
+		}
+		v.Set("_type", strings.Join(names, ","))
+	}
+	if !r.Since.IsZero() {
+		v.Set("_since", r.Since.Format(time.RFC3339))
+	}
+	if req.OutputFormat != "" {
+		v.Set("_outputFormat", ndjson)
+	}
+	if len(v) == 0 {
+		return ""
+	}
+	return "?" + v.Encode()
+}
+
+// holds reports whether the caller has an export of that name; all others get the answer
+// for one that does not exist.
+func (a *API) holds(ctx context.Context, id string) error {
+	if access.FromContext(ctx).Claim(id) != nil || a.cfg.Bulk == nil {
+		return export.ErrNotFound
+	}
+	return nil
+}
+
+type exportByID struct {
+	Accept []string `header:"Accept"`
+	Format string   `query:"_format"`
+	ID     string   `path:"id"`
+}
+
+// manifest says where the files of an export are.
+type manifest struct {
+	TransactionTime     time.Time      `json:"transactionTime"`
+	Request             string         `json:"request"`
+	RequiresAccessToken bool           `json:"requiresAccessToken"`
+	Output              []manifestFile `json:"output"`
+	Error               []manifestFile `json:"error"`
+}
+
+type manifestFile struct {
+	Type  string `json:"type"`
+	URL   string `json:"url"`
+	Count int    `json:"count"`
+}
+
+// exportStatus answers with the manifest, once there is one.
+func (a *API) exportStatus(ctx context.Context, req exportByID) (res route.Response[any], err error) {
+	if err := a.holds(ctx, req.ID); err != nil {
+		return res, err
+	}
+	if err := acceptable(req.Format, req.Accept); err != nil {
+		return res, err
+	}
+	s, err := a.cfg.Bulk.Status(req.ID)
+	if err != nil {
+		return res, err
+	}
+	switch s.State {
+	case export.Complete:
+		m := manifest{s.Started, baseOf(ctx) + s.URL, true, []manifestFile{}, []manifestFile{}}
+		for _, f := range s.Files {
+			m.Output = append(m.Output, manifestFile{string(f.Type), baseOf(ctx) + "/export/" + req.ID + "/" + f.Name, f.Count})
+		}
+		res.Header = http.Header{"Content-Type": {"application/json"}, "Expires": {s.Expires.UTC().Format(http.TimeFormat)}}
+		res.Body = m
+	case export.Failed:
+		return res, &route.Problem{Status: http.StatusInternalServerError, Type: "export-failed", Detail: "the export has failed: " + s.Reason}
+	default:
+		progress := fmt.Sprintf("%s: %d patients so far", s.State, s.Patients)
+		wait := min(max(time.Since(s.Started)/10, time.Second), longestRetry) // long exports are asked after less often
+		outcome := informed(http.StatusAccepted, progress)
+		res.Code, res.Body = outcome.Code, outcome.Body
+		res.Header = http.Header{"X-Progress": {progress}, "Retry-After": {strconv.Itoa(int((wait + time.Second - 1) / time.Second))}}
+	}
+	return res, nil
+}
+
+func (a *API) cancelExport(ctx context.Context, req exportByID) (res route.Response[operationOutcome], err error) {
+	if err := a.holds(ctx, req.ID); err != nil {
+		return res, err
+	}
+	return informed(http.StatusAccepted, "the export is gone"), a.cfg.Bulk.Cancel(req.ID)
+}
+
+type exportFileRequest struct {
+	ID   string `path:"id"`
+	File string `path:"file"`
+}
+
+// exportFile sends a file, or the ranges of it that are asked for.
+func (a *API) exportFile(ctx context.Context, req exportFileRequest) (f route.File, err error) {
+	if err := a.holds(ctx, req.ID); err != nil {
+		return f, err
+	}
+	c, err := a.cfg.Bulk.Open(req.ID, req.File)
+	if err != nil {
+		return f, err
+	}
+	visit := access.FromContext(ctx)
+	err = visit.Touch(c.Patients...)
+	if !access.Allowed(visit.Principal, c.Type, visit.Action, "") {
+		err = cmp.Or(err, access.ErrDenied)
+	}
+	if err != nil {
+		_ = c.Close()
+		return f, err
+	}
+	return route.File{ContentType: ndjson, Modified: c.Modified, ETag: strconv.Quote(req.File), Content: c}, nil
+}

@@ -1,0 +1,113 @@
+package fhir
+
+import (
+	"bytes"
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/patterns"
+)
+
+func newTestSealer(t testing.TB, key []byte) *sealer {
+	t.Helper()
+	s, err := newSealer(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestATokenIsGoodForItsKindAndItsTimeAndUnderItsKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		key := bytes.Repeat([]byte{7}, PageKeySize)
+		s := newTestSealer(t, key)
+		want := partSearch{Patient: "P000042", Code: "8867-4", From: 20, Count: 10}
+		token, err := seal(s, "Observation", want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := open[partSearch](newTestSealer(t, key), "Observation", token); err != nil || got != want {
+			t.Errorf("by a replica: %+v %v", got, err)
+		}
+		if again, _ := seal(s, "Observation", want); again == token {
+			t.Error("two tokens of one page are equal: they tell that two people ask the same")
+		}
+		refused := func(what string, s *sealer, kind, token string) {
+			if _, err := open[partSearch](s, kind, token); !errors.Is(err, errPage) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		refused("another kind", s, "MedicationRequest", token)
+		refused("another key", newTestSealer(t, nil), "Observation", token)
+		refused("too long", s, "Observation", token+strings.Repeat("A", maxToken))
+		for i := range token {
+			altered := []byte(token)
+			if altered[i] = 'A'; token[i] == 'A' {
+				altered[i] = 'B'
+			}
+			if i < len(token)-1 { // some bits of the last character mean nothing
+				refused("altered", s, "Observation", string(altered))
+			}
+		}
+		time.Sleep(pageLife + 2*time.Second)
+		refused("too late", s, "Observation", token)
+	})
+}
+
+func TestThePageKeyHasItsLength(t *testing.T) {
+	for _, n := range []int{0, 16, 31, 33} {
+		if _, err := newSealer(make([]byte, n)); err == nil {
+			t.Errorf("%d bytes were taken", n)
+		}
+	}
+}
+
+// A link to a page was longer than a server takes in a URL.
+func TestTheLongestSearchHasALinkThatIsShortEnough(t *testing.T) {
+	s := newTestSealer(t, nil)
+	q := patientapi.PatientSearch{
+		Identifier: patientapi.Identifier{System: strings.Repeat("<", 100), Value: strings.Repeat("&", 100)}, Name: strings.Repeat("\u2028", 33), After: "P000001", Limit: 100,
+		Birth: patientapi.Dates{First: "1900-01-01", Last: "2000-01-01"}, Updated: patientapi.Times{Since: time.Now(), Before: time.Now()},
+	}
+	for n := range maxIDs {
+		q.IDs = append(q.IDs, patientapi.FormatID(n))
+	}
+	if token, err := seal(s, patientKind, q); err != nil {
+		t.Error(err, len(token))
+	}
+}
+
+// Whoever takes over a link gets what that person may see, and no more.
+func TestALinkOpensNothingToWhoMayNotSeeIt(t *testing.T) {
+	api := newAPI(t, newStore(t), patterns.Limiter)
+	path := func(a *answer) string {
+		u, err := url.Parse(a.link("next"))
+		if err != nil || a.link("next") == "" {
+			t.Fatal(err, a.Body)
+		}
+		return u.RequestURI()
+	}
+	everybody := path(get(t, api, "/fhir/Patient?_count=1"))
+	named := path(get(t, api, "/fhir/Patient?_count=1&_id=P000001,P000002,P000003"))
+	parts := path(get(t, api, "/fhir/Observation?patient=P000002&_count=1"))
+	const self = "Bearer patient"                                                               // of P000001
+	if a := get(t, api, everybody, "Authorization", self); a.Code != 200 || len(a.Entry) != 0 { // behind the own record
+		t.Errorf("%d %s", a.Code, a.Body)
+	}
+	for _, u := range []string{named, parts} {
+		if a := get(t, api, u, "Authorization", self); a.Code != 403 {
+			t.Errorf("%d %s", a.Code, a.Body)
+		}
+		if a := get(t, api, u, "Authorization", "Bearer administrator"); a.Code != 403 {
+			t.Errorf("%d %s", a.Code, a.Body)
+		}
+	}
+	if a := get(t, api, everybody+"&name=x"); a.Code != 400 {
+		t.Errorf("with another condition: %d", a.Code)
+	}
+}

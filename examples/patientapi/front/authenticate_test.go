@@ -1,0 +1,167 @@
+package front
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/spillway-go/spillway/examples/patientapi/access"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/accesstest"
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/route"
+)
+
+type byID struct {
+	ID string `path:"id"`
+}
+
+// visited answers with whom its requests were about before they reached it.
+func visited(ctx context.Context, _ byID) (string, error) {
+	v := access.FromContext(ctx)
+	return v.Principal.Subject + " " + strings.Join(v.Patients(), ","), nil
+}
+
+func guarded(t *testing.T, cfg Config) *API {
+	t.Helper()
+	cfg.Verifier = accesstest.Verifier{}
+	api := New(cfg).API(route.Config{})
+	err := api.Add(
+		For(access.Patients, access.Read, route.New("GET", "/patients/{id}", visited)).Of("id"),
+		For(access.Observations, access.Read, route.New("GET", "/observations/{id}", visited)).Of("id"),
+		For(access.Patients, access.Search, route.New("POST", "/patients", echo)),
+		Public(route.New("GET", "/about/{id}", visited)),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api
+}
+
+func TestWhoAsksIsKnownToTheHandler(t *testing.T) {
+	api := guarded(t, Config{})
+	for _, c := range []struct {
+		path, token string
+		status      int
+		body        string
+	}{
+		{"/patients/P000002", "Bearer clinician", 200, `"doctor-1 P000002"`},
+		{"/patients/P000002", "bearer clinician", 200, `"doctor-1 P000002"`},
+		{"/observations/P000002-o7", "Bearer clinician", 200, `"doctor-1 P000002"`},
+		{"/patients/nonsense", "Bearer clinician", 200, `"doctor-1 "`}, // is not anybody's id: binding is to say so
+		{"/patients/P000001", "Bearer patient", 200, `"patient-1 P000001"`},
+		{"/observations/P000001-o7", "Bearer patient", 200, `"patient-1 P000001"`},
+		{"/about/P000002", "", 200, `" "`},
+		{"/about/P000002", "Bearer clinician", 200, `" "`},
+		{"/nowhere", "", 404, "no-such-resource"},
+		{"/patients/P000002", "Bearer patient", 403, "forbidden"},
+		{"/patients/nonsense", "Bearer patient", 403, "forbidden"},
+		{"/observations/P000002-o7", "Bearer patient", 403, "forbidden"},
+		{"/patients/P000002", "Bearer administrator", 403, "forbidden"},
+		{"/patients/P000002", "Bearer export-job", 403, "forbidden"},
+		{"/patients/P000002", "", 401, "unauthenticated"},
+		{"/patients/P000002?access_token=clinician", "", 401, "unauthenticated"},
+		{"/patients/P000002", "clinician", 401, "unauthenticated"},
+		{"/patients/P000002", "Basic clinician", 401, "unauthenticated"},
+		{"/patients/P000002", "Bearer", 401, "unauthenticated"},
+		{"/patients/P000002", "Bearer  clinician", 401, "unauthenticated"},
+		{"/patients/P000002", "Bearer clinician, Bearer clinician", 401, "unauthenticated"},
+	} {
+		var header []string
+		if c.token != "" {
+			header = []string{"Authorization", c.token}
+		}
+		w := ask(api, "GET", c.path, nil, header...)
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.body) {
+			t.Errorf("%s with %q: %d %s", c.path, c.token, w.Code, w.Body)
+		}
+		if challenge := w.Header().Get("WWW-Authenticate"); (challenge == "Bearer") != (c.status == 401) {
+			t.Errorf("%d with challenge %q", w.Code, challenge)
+		}
+	}
+}
+
+func TestTwoTokensAreNone(t *testing.T) {
+	r, _ := http.NewRequest("GET", "/patients/P000002", nil)
+	r.Header["Authorization"] = []string{"Bearer clinician", "Bearer clinician"}
+	if p := guarded(t, Config{}).front.holder(r); p.Subject != "" {
+		t.Errorf("%+v", p)
+	}
+}
+
+// A full service told anybody that it was full, and took a slot to say 403.
+func TestAuthorisationComesBeforeAdmissionAndBody(t *testing.T) {
+	lim := newLimiter(t, limiter.Config{Law: limit.NewFixed(1), QueueSize: -1})
+	api := guarded(t, Config{Limiter: lim})
+	permit, err := lim.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer permit.Release()
+	for token, status := range map[string]int{"": 401, "Bearer nobody": 401, "Bearer administrator": 403, "Bearer patient": 503, "Bearer clinician": 503} {
+		if w := ask(api, "POST", "/patients", unread{t}, "Authorization", token); w.Code != status {
+			t.Errorf("%q: %d, want %d", token, w.Code, status)
+		}
+	}
+}
+
+func TestWithoutAVerifierNoTokenIsGood(t *testing.T) {
+	api := New(Config{}).API(route.Config{})
+	if err := api.Add(For(access.Patients, access.Read, route.New("GET", "/patients/{id}", visited))); err != nil {
+		t.Fatal(err)
+	}
+	if w := ask(api, "GET", "/patients/P000001", nil, "Authorization", "Bearer clinician"); w.Code != 401 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+func TestARouteMustSayWhoMayUseIt(t *testing.T) {
+	get := func() *route.Route { return route.New("GET", "/patients/{id}", visited) }
+	for name, o := range map[string]Operations{
+		"no resource":     For("", access.Read, get()),
+		"no action":       For(access.Patients, "", get()),
+		"nothing at all":  {routes: []*route.Route{get()}},
+		"no such patient": For(access.Patients, access.Read, get()).Of("patient"),
+		"public patient":  Public(get()).Of("id"),
+		"it writes":       For(access.Patients, access.Read, route.New("PUT", "/patients/{id}", visited)),
+		"any method":      For(access.Patients, access.Read, route.New("", "/patients/{id}", visited)),
+	} {
+		api := New(Config{Verifier: accesstest.Verifier{}}).API(route.Config{})
+		if err := api.Add(o); err == nil || !strings.Contains(err.Error(), "/patients/{id}") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if w := ask(api, "GET", "/patients/P000001", nil, "Authorization", "Bearer clinician"); w.Code != 404 {
+			t.Errorf("%s is served: %d", name, w.Code)
+		}
+	}
+}
+
+// refusing is a Verifier that refuses in those words.
+type refusing struct{ why string }
+
+func (v refusing) Verify(context.Context, string) (access.Principal, error) {
+	return access.Principal{}, errors.New(v.why)
+}
+
+// The caller is not told why a token is no good, and the log not which token it was.
+func TestTheReasonIsForTheLogAlone(t *testing.T) {
+	var log bytes.Buffer
+	api := New(Config{Logger: slog.New(slog.NewTextHandler(&log, nil)), Verifier: refusing{"expired"}}).API(route.Config{})
+	if err := api.Add(For(access.Patients, access.Read, route.New("GET", "/patients/{id}", visited))); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		w := ask(api, "GET", "/patients/P000001", nil, "Authorization", "Bearer secret")
+		if w.Code != 401 || strings.Contains(w.Body.String(), "expired") || len(w.Header()["Www-Authenticate"]) != 1 {
+			t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+		}
+	}
+	api.front.Flush()
+	if text := log.String(); strings.Contains(text, "secret") || strings.Contains(text, "P000001") || !strings.Contains(text, "reason=expired") || strings.Count(text, "\n") != 2 {
+		t.Errorf("%s", text)
+	}
+}

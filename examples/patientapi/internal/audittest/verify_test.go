@@ -1,0 +1,276 @@
+package audittest_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/examples/patientapi/audit"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/audittest"
+)
+
+// The format of what is hashed must not change: records of years depend on it. The
+// heads were computed by another program, from the description of the package.
+func TestHashesStayTheSame(t *testing.T) {
+	for _, c := range []struct {
+		key  audit.Key
+		want string
+	}{
+		{nil, "2 ea204db42d181b4da8583bd8013aad59b6fd471191de99dc1b0d9432f660f9a8"},
+		{audit.Key("0123456789abcdef"), "2 82cc68b4f52fdfbe3629d3217973d096a6a644f0612a194a06205d874e915fc5"},
+	} {
+		var m audittest.Memory
+		audittest.Record(t, &m, c.key, audittest.Typical, audittest.Everything)
+		if got := audittest.Whole(t, &m, c.key).Head.String(); got != c.want {
+			t.Errorf("head is %s, want %s", got, c.want)
+		}
+	}
+}
+
+// chainOf returns a chain of n records, each different, and its head.
+func chainOf(t testing.TB, key audit.Key, n int) *audittest.Memory {
+	t.Helper()
+	m, events := new(audittest.Memory), make([]audit.Event, n)
+	for i := range events {
+		e := audittest.Everything
+		e.Time = e.Time.Add(time.Duration(i) * time.Second)
+		e.RequestID, e.Patients = fmt.Sprint("r-", i), []string{fmt.Sprintf("P%06d", i), "P000001"}
+		events[i] = e
+	}
+	audittest.Record(t, m, key, events...)
+	return m
+}
+
+// mutate changes one field of v, which may be a struct, at random.
+func mutate(rnd *rand.Rand, v reflect.Value) string {
+	for v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[time.Time]() {
+		n := rnd.IntN(v.NumField())
+		name := v.Type().Field(n).Name
+		if inner := v.Field(n); inner.Kind() != reflect.Struct || inner.Type() == reflect.TypeFor[time.Time]() {
+			change(rnd, inner)
+			return name
+		}
+		v = v.Field(n)
+	}
+	return ""
+}
+
+func change(rnd *rand.Rand, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		v.Set(reflect.ValueOf(v.Interface().(time.Time).Add(time.Microsecond << rnd.IntN(40))))
+	case reflect.String:
+		v.SetString(changed(rnd, v.String()))
+	case reflect.Int, reflect.Int64:
+		v.SetInt(v.Int() ^ 1<<rnd.IntN(63))
+	case reflect.Bool:
+		v.SetBool(!v.Bool())
+	case reflect.Array: // a hash
+		at := v.Index(rnd.IntN(v.Len()))
+		at.SetUint(at.Uint() ^ 1<<rnd.IntN(8))
+	case reflect.Slice: // of patients
+		ids := slices.Clone(v.Interface().([]string))
+		switch rnd.IntN(3) {
+		case 0:
+			ids = append(ids, "")
+		case 1:
+			ids = ids[:len(ids)-1]
+		default:
+			ids[0] = changed(rnd, ids[0])
+		}
+		v.Set(reflect.ValueOf(ids))
+	default:
+		panic(v.Kind())
+	}
+}
+
+func changed(rnd *rand.Rand, s string) string {
+	at := rnd.IntN(len(s))
+	switch rnd.IntN(3) {
+	case 0:
+		return s[:at] + s[at+1:]
+	case 1:
+		return s[:at] + "x" + s[at:]
+	default:
+		return s[:at] + string(s[at]^1) + s[at+1:]
+	}
+}
+
+// Whatever is changed in whichever field of whichever record, Verify names that record.
+func TestEveryMutationIsFound(t *testing.T) {
+	const records = 12
+	met := map[string]int{}
+	for seed := range uint64(3000) {
+		rnd, key := rand.New(rand.NewPCG(seed, 1)), audit.Key(nil)
+		if seed%2 == 1 {
+			key = audit.Key("0123456789abcdef")
+		}
+		m := chainOf(t, key, records)
+		at, field := rnd.IntN(records), ""
+		m.Change(func(_ *audit.Head, all *[]audit.Record) {
+			field = mutate(rnd, reflect.ValueOf(&(*all)[at]).Elem())
+		})
+		met[field]++
+		r, err := audit.Verify(t.Context(), m, key, audit.Head{}, nil)
+		if err != nil || r.Found == 0 || field != "Sequence" && r.Faults[0].Sequence != int64(at)+1 {
+			t.Fatalf("seed %d: %s of record %d: %v, %+v", seed, field, at+1, err, r)
+		}
+	}
+	if want := reflect.TypeFor[audit.Record]().NumField() - 1 + reflect.TypeFor[audit.Event]().NumField(); len(met) != want {
+		t.Errorf("%d fields were changed, want %d: %v", len(met), want, met)
+	}
+}
+
+func TestRecordsThatAreMissingOrMovedAreFound(t *testing.T) {
+	type records = []audit.Record
+	for name, c := range map[string]struct {
+		change func(*audit.Head, *records)
+		at     int64
+		says   string
+	}{
+		"one removed":         {func(_ *audit.Head, r *records) { *r = slices.Delete(*r, 3, 4) }, 4, "missing"},
+		"some removed":        {func(_ *audit.Head, r *records) { *r = slices.Delete(*r, 3, 6) }, 4, "to 6 are missing"},
+		"the first removed":   {func(_ *audit.Head, r *records) { *r = (*r)[1:] }, 1, "missing"},
+		"the last removed":    {func(_ *audit.Head, r *records) { *r = (*r)[:9] }, 10, "end was removed"},
+		"all removed":         {func(_ *audit.Head, r *records) { *r = nil }, 1, "to 10, where the head is"},
+		"head removed":        {func(h *audit.Head, _ *records) { *h = audit.Head{} }, 1, "behind the head"},
+		"head moved back":     {func(h *audit.Head, r *records) { h.Sequence, h.Hash = 9, (*r)[8].Hash }, 10, "behind the head"},
+		"cut with its head":   {func(h *audit.Head, r *records) { h.Sequence, h.Hash, *r = 9, (*r)[8].Hash, (*r)[:9] }, 9, "the head was altered"},
+		"twice":               {func(_ *audit.Head, r *records) { *r = slices.Insert(*r, 4, (*r)[3]) }, 4, "more than one"},
+		"moved":               {func(_ *audit.Head, r *records) { (*r)[3], (*r)[4] = (*r)[4], (*r)[3] }, 4, "missing"},
+		"moved, renumbered":   {func(_ *audit.Head, r *records) { (*r)[3].Event, (*r)[4].Event = (*r)[4].Event, (*r)[3].Event }, 4, "does not fit"},
+		"inserted":            {func(_ *audit.Head, r *records) { *r = renumbered(slices.Insert(*r, 4, (*r)[7])) }, 5, "does not fit"},
+		"removed, renumbered": {func(_ *audit.Head, r *records) { *r = renumbered(slices.Delete(*r, 3, 4)) }, 4, "does not fit"},
+		"before the first":    {func(_ *audit.Head, r *records) { *r = slices.Insert(*r, 0, audit.Record{}) }, 0, "below 1"},
+	} {
+		m := chainOf(t, nil, 10)
+		m.Change(c.change)
+		r, err := audit.Verify(t.Context(), m, nil, audit.Head{}, nil)
+		if err != nil || r.Found == 0 || r.Faults[0].Sequence != c.at || !strings.Contains(r.Faults[0].What, c.says) {
+			t.Errorf("%s: %v, %+v, want %q at %d", name, err, r, c.says, c.at)
+		}
+	}
+}
+
+func renumbered(records []audit.Record) []audit.Record {
+	for i := range records {
+		records[i].Sequence = int64(i) + 1
+	}
+	return records
+}
+
+// A chain of many faults is read to its end, and the first are listed.
+func TestFaultsAreBounded(t *testing.T) {
+	m := chainOf(t, nil, 100)
+	m.Change(func(_ *audit.Head, all *[]audit.Record) {
+		for i := range *all {
+			(*all)[i].Event.Status++
+		}
+	})
+	r, err := audit.Verify(t.Context(), m, nil, audit.Head{}, nil)
+	if err != nil || r.Records != 100 || r.Found != 100 || len(r.Faults) != 20 {
+		t.Errorf("%v, %+v", err, r)
+	}
+}
+
+// What the chain alone cannot show, a head that was kept elsewhere does.
+func TestAKeptHeadShowsWhatTheChainCannot(t *testing.T) {
+	earlier := chainOf(t, nil, 5) // as a copy of the storage has it
+	kept := audittest.Whole(t, chainOf(t, nil, 8), nil).Head
+	rewritten := chainOf(t, nil, 8)
+	rewritten.Change(func(h *audit.Head, all *[]audit.Record) { *h, *all = audit.Head{}, nil })
+	for i := range 8 {
+		e := audittest.Typical
+		e.RequestID = fmt.Sprint("forged-", i)
+		audittest.Record(t, rewritten, nil, e)
+	}
+	for name, c := range map[string]struct {
+		storage audit.Storage
+		at      int64
+		says    string
+	}{"cut": {earlier, 6, "kept head"}, "rewritten": {rewritten, 8, "rewritten"}} {
+		audittest.Whole(t, c.storage, nil)
+		r, err := audit.Verify(t.Context(), c.storage, nil, kept, nil)
+		if err != nil || r.Found != 1 || r.Faults[0].Sequence != c.at || !strings.Contains(r.Faults[0].What, c.says) {
+			t.Errorf("%s: %v, %+v", name, err, r)
+		}
+	}
+	longer := chainOf(t, nil, 30)
+	if r, err := audit.Verify(t.Context(), longer, nil, kept, nil); err != nil || r.Found != 0 {
+		t.Errorf("a chain that grew: %v, %+v", err, r)
+	}
+}
+
+func TestWithoutTheKeyNothingFits(t *testing.T) {
+	m := chainOf(t, audit.Key("0123456789abcdef"), 3)
+	for _, key := range []audit.Key{nil, audit.Key("0123456789abcdeF")} {
+		if r, err := audit.Verify(t.Context(), m, key, audit.Head{}, nil); err != nil || r.Keyed != (key == nil) || r.Found == 0 && !r.Keyed {
+			t.Errorf("%v, %+v", err, r)
+		}
+		if _, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: m, Key: key}); err != audit.ErrHead {
+			t.Errorf("a writer with another key: %v", err)
+		}
+	}
+}
+
+// The parts of an event cannot be shifted against each other.
+func FuzzNoTwoEventsHaveOneHash(f *testing.F) {
+	f.Add("ab", "c", "a", "bc")
+	f.Add("", "\x00\x00\x00\x01a", "\x00\x00\x00\x01a", "")
+	f.Fuzz(func(t *testing.T, a, b, c, d string) {
+		first, second := audit.Event{RequestID: a, Subject: b, Patients: []string{"P1"}}, audit.Event{RequestID: c, Subject: d, Patients: []string{"P1"}}
+		var one, other audittest.Memory
+		audittest.Record(t, &one, nil, first)
+		audittest.Record(t, &other, nil, second)
+		x, y := one.Records()[0], other.Records()[0]
+		if same := reflect.DeepEqual(x.Event, y.Event); same != (x.Hash == y.Hash) {
+			t.Errorf("%+v\n%+v", x, y)
+		}
+	})
+}
+
+func FuzzParseHead(f *testing.F) {
+	f.Add("12 " + strings.Repeat("ab", 32))
+	f.Add("-1 00")
+	f.Fuzz(func(t *testing.T, text string) {
+		h, err := audit.ParseHead(text)
+		if err != nil {
+			return
+		}
+		if again, err := audit.ParseHead(h.String()); err != nil || again != h {
+			t.Errorf("%q is %v, and then %v, %v", text, h, again, err)
+		}
+	})
+}
+
+// Without the key all records of a chain seemed to be altered. What can be seen without it
+// still is: what is missing, and a record that needs none.
+func TestWhatCanBeSeenWithoutTheKey(t *testing.T) {
+	key := audit.Key("0123456789abcdef")
+	for name, c := range map[string]struct {
+		change func(h *audit.Head, r *[]audit.Record)
+		keyed  bool
+		at     int64 // the first fault; 0 for none
+	}{
+		"nothing":      {func(*audit.Head, *[]audit.Record) {}, true, 0},
+		"one missing":  {func(_ *audit.Head, r *[]audit.Record) { *r = slices.Delete(*r, 2, 3) }, true, 3},
+		"no end":       {func(_ *audit.Head, r *[]audit.Record) { *r = (*r)[:4] }, true, 5},
+		"another head": {func(h *audit.Head, _ *[]audit.Record) { h.Hash[0]++ }, true, 5},
+		"a new chain behind the first records": {func(_ *audit.Head, r *[]audit.Record) {
+			other := new(audittest.Memory)
+			audittest.Record(t, other, nil, slices.Repeat([]audit.Event{audittest.Typical}, 5)...)
+			copy((*r)[:4], other.Records())
+		}, false, 5},
+	} {
+		m := chainOf(t, key, 5)
+		m.Change(c.change)
+		r, err := audit.Verify(t.Context(), m, nil, audit.Head{}, nil)
+		if err != nil || r.Keyed != c.keyed || (r.Found > 0) != (c.at > 0) || c.at > 0 && r.Faults[0].Sequence != c.at {
+			t.Errorf("%s: %v, %+v", name, err, r)
+		}
+	}
+}

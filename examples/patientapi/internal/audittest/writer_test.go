@@ -1,0 +1,373 @@
+package audittest_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway/examples/patientapi/audit"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/audittest"
+)
+
+// newWriter returns a writer to a storage whose commits take a second each.
+func newWriter(t *testing.T, mostAtOnce int) (*audit.Writer, *audittest.Memory) {
+	t.Helper()
+	m := new(audittest.Memory)
+	m.Before(func(ctx context.Context) error {
+		select {
+		case <-time.After(time.Second):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: m, MostAtOnce: mostAtOnce})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, m
+}
+
+func event(n int) audit.Event { return audit.Event{RequestID: strconv.Itoa(n)} }
+
+func TestCallersShareACommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, m := newWriter(t, 0)
+		start := time.Now()
+		var callers sync.WaitGroup
+		for n := range 100 {
+			callers.Go(func() {
+				if err := w.Record(t.Context(), event(n)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		callers.Wait()
+		if took := time.Since(start); took > 2*time.Second+5*time.Millisecond {
+			t.Errorf("it took %v: the first commit, and one for all who came meanwhile", took)
+		}
+		if s := w.Stats(); s.Recorded != 100 || s.Commits > 2 || s.Waiting != 0 {
+			t.Errorf("%+v", s)
+		}
+		if err := w.Close(); err != nil || len(m.Events()) != 100 {
+			t.Errorf("%v, %d records", err, len(m.Events()))
+		}
+	})
+}
+
+// While callers keep coming a commit waits for them, but not for ever.
+func TestACommitWaitsForCallersThatKeepComing(t *testing.T) {
+	for _, c := range []struct {
+		every   time.Duration
+		wait    time.Duration
+		commits uint64
+	}{{100 * time.Microsecond, 8 * time.Millisecond, 12}, {10 * time.Millisecond, time.Millisecond, 400}} {
+		synctest.Test(t, func(t *testing.T) {
+			var m audittest.Memory
+			m.Before(func(context.Context) error { time.Sleep(time.Millisecond); return nil })
+			w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: &m})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var callers sync.WaitGroup
+			for n := range 400 {
+				callers.Go(func() {
+					start := time.Now()
+					if err := w.Record(t.Context(), event(n)); err != nil || time.Since(start) > c.wait {
+						t.Errorf("%v after %v", err, time.Since(start))
+					}
+				})
+				time.Sleep(c.every)
+			}
+			callers.Wait()
+			if s := w.Stats(); s.Commits > c.commits {
+				t.Errorf("every %v: %d commits", c.every, s.Commits)
+			}
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestRecordWaitsForTheCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, m := newWriter(t, 0)
+		defer w.Close()
+		start := time.Now()
+		if err := w.Record(t.Context(), event(1)); err != nil || time.Since(start) != time.Second || len(m.Events()) != 1 {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+	})
+}
+
+// More callers than there is room for wait, and those whose context ends meanwhile are
+// counted by a gap.
+func TestCallersWaitForRoomAsLongAsTheirContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, m := newWriter(t, 2)
+		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+		defer cancel()
+		var callers sync.WaitGroup
+		for n := range 20 {
+			callers.Go(func() {
+				err := w.Record(ctx, event(n))
+				if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+				}
+			})
+		}
+		callers.Wait()
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r, s := audittest.Whole(t, m, nil), w.Stats()
+		if s.Failed == 0 || s.Lost != 0 || uint64(r.Lost) != s.Failed || s.Recorded+s.Failed != 20 {
+			t.Errorf("%+v, %d lost on record", s, r.Lost)
+		}
+		if got := uint64(len(m.Events())); got < s.Recorded+1 {
+			t.Errorf("%d records of %d events", got, s.Recorded)
+		}
+	})
+}
+
+// A context without an end does not make a caller wait without one.
+func TestRecordHasPatienceOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m audittest.Memory
+		m.Before(func(ctx context.Context) error {
+			time.Sleep(8 * time.Second) // heeds no context
+			return nil
+		})
+		w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: &m, MostAtOnce: 1, Patience: 3 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var callers sync.WaitGroup
+		for n := range 3 { // in the storage, in the queue, before it
+			callers.Go(func() {
+				start := time.Now()
+				if err := w.Record(context.Background(), event(n)); err != audit.ErrPatience || time.Since(start) != 3*time.Second {
+					t.Errorf("%v after %v", err, time.Since(start))
+				}
+			})
+		}
+		callers.Wait()
+		if s := w.Stats(); s.Failed != 1 || s.Waiting != 0 {
+			t.Errorf("%+v", s)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		if r := audittest.Whole(t, &m, nil); r.Lost != 1 || r.Records != 3 {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// Callers that are ready to record at the same moment share a commit, however fast that is.
+func TestFastCommitsAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: new(audittest.Memory)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := make(chan struct{})
+		var callers sync.WaitGroup
+		for n := range 200 {
+			callers.Go(func() {
+				<-start
+				if err := w.Record(t.Context(), event(n)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		close(start)
+		callers.Wait()
+		if s := w.Stats(); s.Commits > 20 {
+			t.Errorf("%d commits", s.Commits)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAnEndedContextDoesNotUndoARecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, m := newWriter(t, 0)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if err := w.Record(ctx, event(1)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		if err := w.Close(); err != nil || len(m.Events()) != 1 || m.Events()[0].Outcome == audit.Gap {
+			t.Errorf("%v, %+v", err, m.Events())
+		}
+	})
+}
+
+func TestAFailingStorageLosesNothingSilently(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, m := newWriter(t, 0)
+		broken := errors.New("disk full")
+		m.Fail(broken)
+		for n := range 3 {
+			if err := w.Record(t.Context(), event(n)); !errors.Is(err, broken) {
+				t.Error(err)
+			}
+		}
+		if s := w.Stats(); s.Failed != 3 || s.Lost != 3 || s.Failures != 3 {
+			t.Errorf("%+v", s)
+		}
+		m.Fail(nil)
+		if err := w.Record(t.Context(), event(4)); err != nil {
+			t.Error(err)
+		}
+		events := m.Events()
+		if len(events) != 2 || events[0].Outcome != audit.Gap || events[0].Count != 3 || events[0].Time.IsZero() || events[1].RequestID != "4" {
+			t.Errorf("%+v", events)
+		}
+		if err := w.Close(); err != nil || w.Stats().Lost != 0 {
+			t.Error(err)
+		}
+		audittest.Whole(t, m, nil)
+	})
+}
+
+func TestCloseWritesTheGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, m := newWriter(t, 0)
+		m.Fail(errors.New("away"))
+		_ = w.Record(t.Context(), event(1))
+		m.Fail(nil)
+		if err := w.Close(); err != nil || len(m.Events()) != 1 || m.Events()[0].Count != 1 {
+			t.Errorf("%v, %+v", err, m.Events())
+		}
+		if err := w.Record(t.Context(), event(2)); err != audit.ErrClosed {
+			t.Error(err)
+		}
+		if err := w.Close(); err == nil {
+			t.Error("what came after the end is not said to be lost")
+		}
+	})
+}
+
+func TestCloseSaysWhatIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, m := newWriter(t, 0)
+		m.Fail(errors.New("away"))
+		var callers sync.WaitGroup
+		for n := range 10 {
+			callers.Go(func() {
+				if w.Record(t.Context(), event(n)) == nil {
+					t.Error("recorded nowhere")
+				}
+			})
+		}
+		synctest.Wait()
+		if err := w.Close(); err == nil || w.Stats().Lost != 10 {
+			t.Errorf("%v, %+v", err, w.Stats())
+		}
+		callers.Wait()
+	})
+}
+
+// A storage that hangs is given up after the timeout, and asked again for the next.
+func TestAHangingStorageHoldsCallersForAWhileOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, hangs := new(audittest.Memory), true
+		m.Before(func(ctx context.Context) error {
+			if hangs {
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		})
+		w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: m, Timeout: 3 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		if err := w.Record(t.Context(), event(1)); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 3*time.Second {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+		hangs = false
+		if err := w.Record(t.Context(), event(2)); err != nil {
+			t.Error(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Record racing Close either is on record or says that it is not.
+func TestCloseRacesRecord(t *testing.T) {
+	for range 200 {
+		m := new(audittest.Memory)
+		w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: m, MostAtOnce: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var callers sync.WaitGroup
+		for n := range 16 {
+			callers.Go(func() {
+				for {
+					switch err := w.Record(t.Context(), event(n)); err {
+					case nil:
+					case audit.ErrClosed:
+						return
+					default:
+						t.Error(err)
+					}
+				}
+			})
+		}
+		for w.Stats().Recorded < 50 {
+			time.Sleep(time.Microsecond)
+		}
+		_ = w.Close() // says what it could not write down any more
+		callers.Wait()
+		gaps := 0
+		for _, e := range m.Events() {
+			if e.Outcome == audit.Gap {
+				gaps++
+			}
+		}
+		if got := len(m.Events()) - gaps; uint64(got) != w.Stats().Recorded {
+			t.Fatalf("%d records of %d acknowledged", got, w.Stats().Recorded)
+		}
+	}
+}
+
+// While nobody records, because nothing is sent to a service that cannot, the gap is
+// written as soon as the storage takes it: a process that is killed then takes no count
+// along.
+func TestAWriterComesBackByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, m := newWriter(t, 0)
+		broken := errors.New("away")
+		m.Fail(broken)
+		if err := w.Record(t.Context(), event(1)); !errors.Is(err, broken) || !errors.Is(w.Trouble(), broken) || !w.Stats().Failing {
+			t.Errorf("%v, %v", err, w.Trouble())
+		}
+		time.Sleep(time.Minute)
+		if s := w.Stats(); s.Lost != 1 || s.Failures < 20 || !s.Failing {
+			t.Errorf("%+v", s)
+		}
+		m.Fail(nil)
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		if e := m.Events(); len(e) != 1 || e[0].Outcome != audit.Gap || e[0].Count != 1 || w.Trouble() != nil || w.Stats().Lost != 0 {
+			t.Errorf("%+v, %v", e, w.Trouble())
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,261 @@
+package token
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/spillway-go/spillway/examples/patientapi/access"
+)
+
+func newSigner(t testing.TB) *Signer {
+	t.Helper()
+	s, err := NewSigner()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func verifierOf(t testing.TB, s *Signer) *Verifier {
+	t.Helper()
+	v, err := s.Verifier()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func mint(t testing.TB, s *Signer, g Grant) string {
+	t.Helper()
+	if g.Lifetime == 0 {
+		g.Lifetime = time.Hour
+	}
+	text, err := s.Mint(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// signed is a token of these claims over those of a good one; nil takes one away.
+func signed(t testing.TB, s *Signer, change map[string]any) string {
+	t.Helper()
+	c := jwt.MapClaims{"iss": DevelopmentIssuer, "aud": DevelopmentAudience, "sub": "doctor-1", "exp": time.Now().Add(time.Hour).Unix(), "role": "clinician", "scope": "user/*.rs"}
+	maps.Copy(c, change)
+	maps.DeleteFunc(c, func(_ string, v any) bool { return v == nil })
+	tok := jwt.NewWithClaims(jwt.SigningMethodES256, c)
+	tok.Header["kid"] = s.id
+	text, err := tok.SignedString(s.private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestAGoodTokenNamesItsHolder(t *testing.T) {
+	s := newSigner(t)
+	v := verifierOf(t, s)
+	for _, g := range []Grant{
+		{Role: access.Clinician}, {Role: access.Administrator}, {Role: access.ExportJob},
+		{Role: access.Patient, Patient: "P000007"}, {Role: access.Clinician, Scopes: []string{"openid", "user/Patient.r"}},
+	} {
+		text := mint(t, s, g)
+		for range 2 { // the second time it is remembered
+			p, err := v.Verify(t.Context(), text)
+			scopes := g.Scopes
+			if scopes == nil {
+				scopes = access.Scopes(g.Role)
+			}
+			if err != nil || p.Subject == "" || p.Role != g.Role || p.Patient != g.Patient || !slices.Equal(p.Scopes, scopes) {
+				t.Errorf("%+v: %+v, %v", g, p, err)
+			}
+		}
+	}
+	p, err := v.Verify(t.Context(), signed(t, s, map[string]any{"aud": []string{"elsewhere", DevelopmentAudience}, "patient": "P000007"}))
+	if err != nil || p.Patient != "" {
+		t.Errorf("several audiences, and a clinician with a patient: %+v, %v", p, err)
+	}
+}
+
+func TestClaims(t *testing.T) {
+	s := newSigner(t)
+	v := verifierOf(t, s)
+	now := time.Now()
+	at := func(d time.Duration) int64 { return now.Add(d).Unix() }
+	for name, c := range map[string]struct {
+		change map[string]any
+		want   error
+	}{
+		"as it is":           {nil, nil},
+		"no sub":             {map[string]any{"sub": nil}, errClaims},
+		"empty sub":          {map[string]any{"sub": ""}, errClaims},
+		"a sub of two lines": {map[string]any{"sub": "a\nb"}, errClaims},
+		"a long sub":         {map[string]any{"sub": strings.Repeat("x", 201)}, errClaims},
+		"no iss":             {map[string]any{"iss": nil}, errClaims},
+		"another iss":        {map[string]any{"iss": DevelopmentIssuer + "/"}, errElsewhere},
+		"no aud":             {map[string]any{"aud": nil}, errClaims},
+		"empty aud":          {map[string]any{"aud": []string{}}, errClaims},
+		"another aud":        {map[string]any{"aud": "someone"}, errElsewhere},
+		"no exp":             {map[string]any{"exp": nil}, errClaims},
+		"exp 0":              {map[string]any{"exp": 0}, errTime},
+		"expired":            {map[string]any{"exp": at(-time.Minute)}, errTime},
+		"just expired":       {map[string]any{"exp": at(-5 * time.Second)}, nil},
+		"nbf to come":        {map[string]any{"nbf": at(time.Minute)}, errTime},
+		"nbf any moment":     {map[string]any{"nbf": at(5 * time.Second)}, nil},
+		"iat to come":        {map[string]any{"iat": at(time.Minute)}, errTime},
+		"exp is text":        {map[string]any{"exp": "tomorrow"}, errMalformed},
+		"no role":            {map[string]any{"role": nil}, errClaims},
+		"another role":       {map[string]any{"role": "root"}, errClaims},
+		"two roles":          {map[string]any{"role": []string{"clinician", "patient"}}, errMalformed},
+		"no patient":         {map[string]any{"role": "patient"}, errClaims},
+		"not a patient's id": {map[string]any{"role": "patient", "patient": "P1"}, errClaims},
+		"no scope":           {map[string]any{"scope": nil}, nil}, // it opens nothing
+		"scope is a list":    {map[string]any{"scope": []string{"user/*.rs"}}, errMalformed},
+	} {
+		p, err := v.Verify(t.Context(), signed(t, s, c.change))
+		if !errors.Is(err, c.want) || (err == nil) != (p.Subject != "") {
+			t.Errorf("%s: %+v, %v, want %v", name, p, err, c.want)
+		}
+	}
+}
+
+func TestARememberedTokenEndsWithItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSigner(t)
+		v := verifierOf(t, s)
+		text := mint(t, s, Grant{Role: access.Clinician, Lifetime: time.Minute})
+		for _, c := range []struct {
+			wait time.Duration
+			good bool
+		}{{0, true}, {59 * time.Second, true}, {leeway, true}, {2 * time.Second, false}} {
+			time.Sleep(c.wait)
+			if _, err := v.Verify(t.Context(), text); (err == nil) != c.good {
+				t.Errorf("%v later: %v", c.wait, err)
+			}
+		}
+	})
+}
+
+// A key that is taken away takes its tokens with it, remembered or not.
+func TestARememberedTokenEndsWithItsKey(t *testing.T) {
+	old, next := newSigner(t), newSigner(t)
+	text := old.JWKS()
+	k := &Keys{read: func(context.Context) ([]byte, error) { return text, nil }, logger: quiet, turn: make(chan struct{}, 1)}
+	k.look(t.Context(), 0)
+	v, err := NewVerifier(Config{k, DevelopmentIssuer, DevelopmentAudience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tok := mint(t, old, Grant{Role: access.Clinician})
+	if _, err := v.Verify(t.Context(), tok); err != nil {
+		t.Fatal(err)
+	}
+	k.look(t.Context(), 0)
+	if k.generation() != 0 {
+		t.Error("the same keys are another generation: every token would be verified again")
+	}
+	text = next.JWKS()
+	k.look(t.Context(), 0)
+	if _, err := v.Verify(t.Context(), tok); !errors.Is(err, errKey) {
+		t.Errorf("the key is gone: %v", err)
+	}
+	if _, err := v.Verify(t.Context(), mint(t, next, Grant{Role: access.Clinician})); err != nil {
+		t.Errorf("the key is there: %v", err)
+	}
+}
+
+// A flood of forgeries must not take all processors from those who are known.
+func TestSignaturesAreVerifiedAFewAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSigner(t)
+		v := verifierOf(t, s)
+		known, unknown := mint(t, s, Grant{Role: access.Clinician}), mint(t, s, Grant{Role: access.Administrator})
+		if _, err := v.Verify(t.Context(), known); err != nil {
+			t.Fatal(err)
+		}
+		for range cap(v.turns) {
+			v.turns <- struct{}{}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := v.Verify(ctx, unknown); !errors.Is(err, errLeft) {
+			t.Errorf("it was not its turn: %v", err)
+		}
+		if _, err := v.Verify(ctx, strings.Replace(unknown, ".", "x.", 1)); errors.Is(err, errLeft) {
+			t.Errorf("what needs no signature waits for its turn: %v", err)
+		}
+		if _, err := v.Verify(ctx, known); err != nil {
+			t.Errorf("who is known waits: %v", err)
+		}
+		for range cap(v.turns) {
+			<-v.turns
+		}
+		if _, err := v.Verify(t.Context(), unknown); err != nil || len(v.turns) != 0 {
+			t.Errorf("%v, %d turns are not given back", err, len(v.turns))
+		}
+	})
+}
+
+func TestAVerifierNeedsAllOfItsConfig(t *testing.T) {
+	keys := verifierOf(t, newSigner(t)).keys
+	for _, cfg := range []Config{{}, {Keys: keys, Issuer: "a"}, {Keys: keys, Audience: "a"}, {Issuer: "a", Audience: "b"}} {
+		if _, err := NewVerifier(cfg); err == nil {
+			t.Errorf("%+v", cfg)
+		}
+	}
+}
+
+// Whatever is sent, it is refused in words of ours, and only a token that was minted is good.
+func FuzzVerify(f *testing.F) {
+	s := newSigner(f)
+	v := verifierOf(f, s)
+	good := mint(f, s, Grant{Role: access.Clinician})
+	header, rest, _ := strings.Cut(good, ".")
+	claims, signature, _ := strings.Cut(rest, ".")
+	for _, text := range []string{good, "", ".", "..", "a.b.c", header + "..", header + "." + claims + ".", header + ".bnVsbA." + signature, good + ".", " " + good} {
+		f.Add(text)
+	}
+	own := []error{errSize, errMalformed, errKey, errSignature, errTime, errElsewhere, errClaims}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := v.Verify(t.Context(), text)
+		if (err == nil) != (text == good) || err == nil && p.Role != access.Clinician {
+			t.Fatalf("%q: %+v, %v", text, p, err)
+		}
+		if err != nil && (p.Subject != "" || !slices.Contains(own, err)) {
+			t.Fatalf("%q: %+v, %v", text, p, err)
+		}
+	})
+}
+
+// What authentication costs a request whose token was seen before.
+func BenchmarkRepeatedToken(b *testing.B) {
+	s := newSigner(b)
+	v, text := verifierOf(b, s), mint(b, s, Grant{Role: access.Clinician})
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := v.Verify(b.Context(), text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// What it costs the first time.
+func BenchmarkNewToken(b *testing.B) {
+	s := newSigner(b)
+	v, text := verifierOf(b, s), mint(b, s, Grant{Role: access.Clinician})
+	b.ReportAllocs()
+	for b.Loop() {
+		v.remembered.InvalidateAll()
+		if _, err := v.Verify(b.Context(), text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
