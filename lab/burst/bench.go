@@ -47,7 +47,7 @@ type bench struct {
 // run is the contestant's side. Besides its counters, it reports what it used.
 func run(ctx context.Context, j job, ready contestant.Ready) (_ any, err error) {
 	b := bench{job: j}
-	if b.counters, _, err = share(b.Shared); err != nil {
+	if b.counters, _, err = contestant.Share[counters](b.Shared); err != nil {
 		return nil, err
 	}
 	if b.target, err = newTarget(b.Name); err != nil {

@@ -25,7 +25,7 @@ func (c Config) run(ctx context.Context, name string, burst time.Duration) (resu
 	defer os.RemoveAll(dir)
 	w := &watcher{job: job{Config: c, Name: name, Burst: burst, Shared: filepath.Join(dir, "counters")}}
 	var unshare func()
-	if w.counters, unshare, err = share(w.Shared); err != nil {
+	if w.counters, unshare, err = contestant.Share[counters](w.Shared); err != nil {
 		return results.Run{}, err
 	}
 	defer unshare()

@@ -2,6 +2,7 @@ package contestant
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -127,11 +128,12 @@ func locate(ctx context.Context, spec Spec) (source, error) {
 	_, compiled, _, _ := runtime.Caller(0)
 	var said error
 	for _, dir := range []string{".", filepath.Dir(compiled)} {
-		if _, err := (source{target, dir, []string{"GOPROXY=off"}}).run(ctx, "list", "-find", target); err == nil {
+		// A module that merely requires ours need not know what our programs require.
+		ours, err := (source{target, dir, []string{"GOPROXY=off"}}).run(ctx, "list", "-find", "-f", "{{.Module.Main}}", target)
+		if strings.TrimSpace(string(ours)) == "true" {
 			return source{target, dir, spec.Variant}, nil
-		} else {
-			said = err
 		}
+		said = cmp.Or(err, said, errors.New("a module that requires it is not enough"))
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range append(info.Deps, &info.Main) {

@@ -60,6 +60,31 @@ func module(t *testing.T) (write func(body string)) {
 	return write
 }
 
+// In a user's module that requires ours by a replace directive, our program once was
+// found and could not be built: nobody had put what it requires into the user's go.sum.
+func TestAProgramIsNotBuiltFromAModuleThatRequiresIt(t *testing.T) {
+	write := module(t)
+	write("package main\n\nfunc main() {}\n")
+	for name, text := range map[string]string{
+		"go.mod":          "module " + fake + "\n\ngo 1.26\n\nrequire example.com/ours v0.0.0\n\nreplace example.com/ours => ./ours\n",
+		"ours/go.mod":     "module example.com/ours\n\ngo 1.26\n",
+		"ours/cmd/cmd.go": "package main\n\nfunc main() {}\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if src, err := locate(t.Context(), Spec{Program: "example.com/ours/cmd"}); err == nil {
+		t.Errorf("found in %s", src.dir)
+	}
+	if src, err := locate(t.Context(), Spec{Program: fake}); err != nil || src.dir != "." {
+		t.Errorf("its own: %q, %v", src.dir, err)
+	}
+}
+
 // asAnotherProcess builds without what this process remembers.
 func asAnotherProcess(t *testing.T, spec Spec) (program, progress string) {
 	t.Helper()

@@ -16,6 +16,17 @@ import (
 	"github.com/spillway-go/spillway/loadgen"
 )
 
+// GoodSince is the rate of good answers a second from that moment of a load to its end.
+func GoodSince(res *loadgen.Result, from time.Duration) float64 {
+	var good uint64
+	for _, p := range res.Series {
+		if p.At > from {
+			good += p.Outcomes[loadgen.OK]
+		}
+	}
+	return float64(good) / (res.Elapsed - from).Seconds()
+}
+
 // FromLoad is what the load generator saw, as a run.
 func FromLoad(res *loadgen.Result) results.Run {
 	run := results.Run{Offered: res.Offered, Elapsed: res.Elapsed.Seconds(), Lag: &res.Lag}

@@ -62,14 +62,15 @@ var Revision = sync.OnceValue(func() string {
 const tooMuch = 0.10
 
 // watchNeighbours begins to watch how much other processes compute: what all processes
-// used, less what this one and its contestants did. It returns their share
-// of all processors since then, 0 to 1. Only Linux tells; elsewhere nothing disturbs.
-func watchNeighbours() (share func() float64) {
+// used, less what this one, its contestants and a server of theirs did, if there is one.
+// It returns their share of all processors since then, 0 to 1. Only Linux tells; elsewhere
+// nothing disturbs.
+func watchNeighbours(server int) (share func() float64) {
 	began := time.Now()
-	before, ok := othersTicks()
+	before, ok := othersTicks(server)
 	return func() float64 {
 		elapsed := time.Since(began).Seconds()
-		now, still := othersTicks()
+		now, still := othersTicks(server)
 		if !ok || !still || elapsed < 0.5 { // a tick is 10 ms
 			return 0
 		}
@@ -79,13 +80,18 @@ func watchNeighbours() (share func() float64) {
 }
 
 // othersTicks is the processor time of other processes so far, in clock ticks.
-func othersTicks() (int64, bool) {
+func othersTicks(server int) (int64, bool) {
 	// user nice system idle iowait irq softirq steal, the last by the hypervisor's other
 	// guests. Interrupts are left out: our own network traffic makes them.
 	all, ok1 := ticks("/proc/stat", "cpu ", 0, 1, 2, 7)
 	ours, ok2 := treeTicks("self")
-	for _, pid := range children() {
-		of, _ := treeTicks(pid) // one that has ended meanwhile is among ours the next time
+	pids := children("self")
+	if server > 0 {
+		pid := strconv.Itoa(server)
+		pids = append(append(pids, pid), children(pid)...)
+	}
+	for _, pid := range pids {
+		of, _ := treeTicks(pid) // one that has ended meanwhile is among its parent's the next time
 		ours += of
 	}
 	return all - ours, ok1 && ok2
@@ -98,10 +104,10 @@ func treeTicks(pid string) (int64, bool) {
 	return ticks("/proc/"+pid+"/stat", ") ", 11, 12, 13, 14)
 }
 
-// children are the processes that this one has started and that run, each listed by the
+// children are the processes that a process has started and that run, each listed by the
 // thread that started it.
-func children() (pids []string) {
-	threads, _ := filepath.Glob("/proc/self/task/*/children")
+func children(of string) (pids []string) {
+	threads, _ := filepath.Glob("/proc/" + of + "/task/*/children")
 	for _, path := range threads {
 		list, _ := os.ReadFile(path)
 		pids = append(pids, strings.Fields(string(list))...)

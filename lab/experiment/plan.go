@@ -21,6 +21,11 @@ type Plan struct {
 	Cells    []Cell
 	Groups   []Group
 	Demos    []Demo
+
+	// Serving returns the process id of a server that the runs use and that is not theirs,
+	// such as a database's, so that what it and its children compute does not count as a
+	// disturbance; 0 if it is not known. It may be nil.
+	Serving func() int
 }
 
 // Group is cells that are measured together, for instance in turns.

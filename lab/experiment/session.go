@@ -115,9 +115,6 @@ func (s Session) complete() Session {
 	if s.Progress == nil {
 		s.Progress = NewProgress(io.Discard, false, 0)
 	}
-	if s.Watch == nil {
-		s.Watch = watchNeighbours
-	}
 	return s
 }
 

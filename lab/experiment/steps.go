@@ -107,7 +107,7 @@ func (r *sessionState) expected(b batch) time.Duration {
 // measure measures a batch, and does so again if other processes disturbed it. Every run is kept.
 func (r *sessionState) measure(ctx context.Context, label string, b batch, trial Trial) (note string, err error) {
 	for try := 0; ; try++ {
-		began, others := time.Now(), r.Watch()
+		began, others := time.Now(), r.watch()
 		groups := make([][]results.Run, len(b))
 		var all sync.WaitGroup
 		for i, g := range b {
@@ -134,6 +134,17 @@ func (r *sessionState) measure(ctx context.Context, label string, b batch, trial
 		}
 		r.Progress.note(label, fmt.Sprintf("other processes used %.0f %% of the machine: measured again", 100*disturbed))
 	}
+}
+
+// watch begins to watch other processes.
+func (r *sessionState) watch() func() float64 {
+	switch {
+	case r.Watch != nil:
+		return r.Watch()
+	case r.plan.Serving != nil:
+		return watchNeighbours(r.plan.Serving())
+	}
+	return watchNeighbours(0)
 }
 
 // keep stores the runs of a batch and says whether to measure it again.

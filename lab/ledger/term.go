@@ -193,6 +193,16 @@ func (t Term) blockwise(a, b []float64) []float64 {
 	return out
 }
 
+// Keys are the cells of which the term is made.
+func (t Term) Keys() (out []Key) {
+	for _, l := range t.readings(nil) {
+		if !slices.Contains(out, l.key) {
+			out = append(out, l.key)
+		}
+	}
+	return out
+}
+
 // readings are the figures that the term is made of; with evidence only those of the
 // arguments that were chosen.
 func (t Term) readings(e *Evidence) (out []reading) {

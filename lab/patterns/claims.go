@@ -170,7 +170,7 @@ var family = ledger.Family{
 				{ID: "warm", Title: "a warm pool reuses 80–90 %", Subject: "true reuse of response objects in a warm pool", Unit: "%", Rule: judge.Between(80, 90), Published: []float64{80, 90}, Spread: 1, Max: 100,
 					Cases: ledger.Only(ledger.Case{Setup: Shape + ", kept warm", Value: of(Shape, Sustained, Warm, reuse).Times(100)}, ledger.Case{Setup: Process, Value: of(Process, Brisk, Optimized, reuse).Times(100), Beside: true})},
 			}},
-		claimOfSizes, claimOfCrowd, claimOfStall, claimOfNeighbours,
+		claimOfSizes, claimOfCrowd, claimOfStall, claimOfNeighbours, goalOfCrowd, goalOfStall, goalOfNeighbours,
 		{ID: "H9", Title: "pooled objects must be cleared, or one patient's data reaches another's response", Published: "a rule, no figure",
 			Note: "Clearing alone does not suffice: the published code gives the object back before the receiver has encoded it.",
 			Parts: []ledger.Part{
@@ -200,9 +200,12 @@ var family = ledger.Family{
 		{Key: "answered", Name: "answered"}, {Key: "refused", Name: "refused"},
 		{Key: growth.Key, Name: "goroutines for each request", Format: "decimals"}, {Key: mostGoroutines.Key, Name: "most goroutines"},
 		{Key: neighbourGood.Key, Name: "the neighbour's good/s"}, {Key: "beside_good", Name: "its own good/s"},
+		{Key: refusedConnections.Key, Name: "refused by PostgreSQL"}, {Key: fairGood.Key, Name: "good/s without it"}, {Key: ownGood.Key, Name: "good/s"},
+		{Key: criticalShare.Key, Name: "critical answered, %", Format: "decimals"},
 	},
 	Sources: []ledger.Source{{Name: "Stella-Achar-Oiro/healthcare-api-benchmark", URL: "https://github.com/Stella-Achar-Oiro/healthcare-api-benchmark", What: "and the article that goes with it"}},
 	Method: []ledger.Note{
+		{Title: "H6 to H8 on a real database", Text: "With --postgres each scenario is played on a PostgreSQL, in a database of its own whose role may have 100 connections, by the service's own HTTP API in a process of its own. A query takes a row and, in the server, 50 to 100 ms: as long as the published store, and a connection all the time. unprotected has a goroutine for every request and a pool of connections without a bound; queueing, it has a pool of 95; pooled has 20 workers and as many connections, and refuses when 100 wait; told is that with 95; adaptive is the service as it is unless told otherwise, with 95 connections. Callers of the adaptive service say that they wait 2 s, and what is answered later counts for none of them as answered. The lock of H7 is a real one, LOCK TABLE by another session, as of a migration. In H8 both services close a connection after two seconds and open another, as services do after minutes. What the server computes does not count as a disturbance. Without --postgres the scenarios are played in process, on a model of a database."},
 		{Title: "Refusals are not throughput", Text: "The published harness counts every answer, and a refusal is an answer. A refusal is also counted as an error, and its latency goes into the same figures as a served request. Here four outcomes are kept apart everywhere, and goodput (requests that got their patient) is the headline."},
 		{Title: "What the slots can do", Text: "By Little's law a pool cannot answer more than workers × (1 − error rate) ÷ mean store latency. Twenty workers, 5 % errors and a store of 50–100 ms make 20 × 0.95 ÷ 0.075 s ≈ 253 good requests a second, whatever the load. A pool that shows 2,000 a second at high load is refusing the rest."},
 		{Title: "The share refused is set by the set-up", Text: "In a closed loop each client sends its quota back to back. Clients that are refused come back at once and burn their quota early; the few that hold slots do the rest. With 1,000 clients and 120 places (20 workers, a queue of 100) about 880 clients burn out: 88 %. Another quota or another number of clients gives another share."},

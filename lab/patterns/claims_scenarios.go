@@ -2,6 +2,7 @@ package patterns
 
 import (
 	"math"
+	"slices"
 
 	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
@@ -16,6 +17,28 @@ func keyOf(setup, contestant string) ledger.Key {
 	}
 	return ledger.Key{Setup: setup, Pattern: contestant}
 }
+
+// decided are the cases of a part for a model of a database, and those on a real one. Where
+// the real one was measured it decides, and the model stands beside it.
+func decided(model func(*ledger.Evidence) []ledger.Case, real ...ledger.Case) func(*ledger.Evidence) []ledger.Case {
+	return func(e *ledger.Evidence) (out []ledger.Case) {
+		measured := slices.ContainsFunc(real, func(c ledger.Case) bool { return !c.Beside && slices.ContainsFunc(c.Value.Keys(), e.Has) })
+		for _, c := range model(e) {
+			if measured {
+				c.Beside, c.Open = true, ""
+			} else if !c.Beside {
+				c.Remark = aModel
+			}
+			out = append(out, c)
+		}
+		if measured {
+			out = append(slices.Clone(real), out...)
+		}
+		return out
+	}
+}
+
+const aModel = "NOT A REAL DATABASE: this was a model of one, in the contestant's own process; spillway lab H --postgres URL measures PostgreSQL."
 
 // shapeAndOurs is a case for the published pool, which decides, and one for ours.
 func shapeAndOurs(setup string, value func(ledger.Key) ledger.Term) []ledger.Case {
@@ -42,11 +65,15 @@ const publishedUsers = 10_000
 
 func unconnected(k ledger.Key) ledger.Term { return ledger.Of(k, withoutConnection) }
 
-// workersHeld compares the most goroutines of a pool with its workers.
-func workersHeld(e *ledger.Evidence) []ledger.Case {
-	return shapeAndOurs(Stall, func(k ledger.Key) ledger.Term {
+// grown is what naive holds after 30 s, by what it gains with each request.
+func grown(k ledger.Key) ledger.Term { return ledger.Of(k, growth).Times(heldByThen) }
+
+// heldByPools compares the most goroutines of a pool with its workers.
+func heldByPools(e *ledger.Evidence) []ledger.Case {
+	held := func(k ledger.Key) ledger.Term {
 		return ledger.Of(k, mostGoroutines).Over(ledger.Const(e.ParamOf(k, "workers")))
-	})
+	}
+	return decided(ledger.Only(shapeAndOurs(Stall, held)...), ofReal(RealStall, Pooled, held))(e)
 }
 
 // ofAlone is the neighbour's goodput in per cent of what it does alone.
@@ -58,10 +85,10 @@ var claimOfCrowd = ledger.Claim{ID: "H6", Title: "10,000 users exhaust a databas
 	Note: "What becomes of naive is decided by its driver. Where each look-up opens a connection, as database/sql does unless it is told how many it may open, the database refuses all but 100. Where the driver has no more than the database allows, nobody is refused, and the last user waits for as long as the connections need for all of them. The pool spares the database, not the users: it refuses most of them itself.",
 	Parts: []ledger.Part{
 		{ID: "naive", Title: "under naive users get connection errors, or wait over 10 s for a connection", Subject: "the count of users without a connection within 10 s under naive", Kind: judge.Every, Rule: judge.AtLeast(1),
-			Cases: crowded(ledger.Case{Setup: Shape, Value: unconnected(keyOf(Crowd, Naive))},
-				ledger.Case{Setup: Shape + ", queueing for the driver's 100 connections", Value: unconnected(keyOf(Crowd, Queueing)), Beside: true})},
+			Cases: decided(crowded(ledger.Case{Setup: Shape, Value: unconnected(keyOf(Crowd, Naive))},
+				ledger.Case{Setup: Shape + ", queueing for the driver's 100 connections", Value: unconnected(keyOf(Crowd, Queueing)), Beside: true}), ofReal(RealCrowd, Unprotected, unconnected))},
 		{ID: "pool", Title: "under a pool no request is without a connection", Subject: "the count of look-ups without a connection within 10 s under a pool", Kind: judge.Never, Rule: judge.Exactly(0),
-			Cases: crowded(shapeAndOurs(Crowd, unconnected)...)},
+			Cases: decided(crowded(shapeAndOurs(Crowd, unconnected)...), ofReal(RealCrowd, Pooled, unconnected))},
 	},
 }
 
@@ -69,8 +96,8 @@ var claimOfStall = ledger.Claim{ID: "H7", Title: "a query slowed to 30 s makes n
 	Note: "333 requests a second arrive, which are 10,000 in 30 s. The goroutines are those that answer; each request also has a caller, which in a server is another one. The service is watched in real time for as long as --watch says, and what it gains with each request is extended to the 30 s.",
 	Parts: []ledger.Part{
 		{ID: "naive", Title: "naive's goroutines grow with every request that arrives, to 10,000 in 30 s", Subject: "what naive holds after 30 s of it", Unit: "goroutines", Rule: judge.Within(0.10, heldByThen), Published: []float64{heldByThen}, Spread: 100,
-			Cases: ledger.One(Shape, ledger.Of(keyOf(Stall, Naive), growth).Times(heldByThen))},
-		{ID: "pool", Title: "a pool never has more goroutines than workers", Subject: "the most goroutines of a pool/its workers", Unit: "x", Kind: judge.Every, Rule: judge.AtMost(1), Cases: workersHeld},
+			Cases: decided(ledger.One(Shape, grown(keyOf(Stall, Naive))), ofReal(RealStall, Unqueued, grown))},
+		{ID: "pool", Title: "a pool never has more goroutines than workers", Subject: "the most goroutines of a pool/its workers", Unit: "x", Kind: judge.Every, Rule: judge.AtMost(1), Cases: heldByPools},
 	},
 }
 
@@ -78,8 +105,8 @@ var claimOfNeighbours = ledger.Claim{ID: "H8", Title: "one naive service with 5,
 	Note: "The database runs 100 look-ups at full speed; with more of them, all slow down. So a pool spares its neighbours as long as the bounds of all services together are within what the database bears: here 20 and 20 of 100.",
 	Parts: []ledger.Part{
 		{ID: "naive", Title: "beside a naive service the neighbour does less than half of what it does alone", Subject: "the neighbour's goodput beside naive, of what it does alone,", Unit: "%", Rule: judge.Below(50), Spread: 2,
-			Cases: ledger.One(Shape, ofAlone(keyOf(Neighbour, Naive)))},
+			Cases: decided(ledger.One(Shape, ofAlone(keyOf(Neighbour, Naive))), ofReal(RealNeighbour, Unprotected, ofAlone))},
 		{ID: "pool", Title: "beside a pool the neighbour does 90 % of what it does alone, or more", Subject: "the neighbour's goodput beside a pool, of what it does alone,", Unit: "%", Rule: judge.AtLeast(90), Spread: 2,
-			Cases: func(*ledger.Evidence) []ledger.Case { return shapeAndOurs(Neighbour, ofAlone) }},
+			Cases: decided(ledger.Only(shapeAndOurs(Neighbour, ofAlone)...), ofReal(RealNeighbour, Pooled, ofAlone))},
 	},
 }

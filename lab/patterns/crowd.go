@@ -13,8 +13,8 @@ import (
 	"github.com/spillway-go/spillway/loadgen"
 )
 
-// tooLong is a wait for a connection that counts as none.
-const tooLong = 10 * time.Second
+// TooLong is a wait for a connection that counts as none.
+const TooLong = 10 * time.Second
 
 // crowdTakes is as long as the connections need for everybody.
 func crowdTakes(c Config) time.Duration {
@@ -38,7 +38,7 @@ func crowd(ctx context.Context, s scene) (results.Run, error) {
 		})
 		mu.Lock()
 		defer mu.Unlock()
-		if longest = max(longest, waited); errors.Is(err, service.ErrConnections) || waited > tooLong {
+		if longest = max(longest, waited); errors.Is(err, service.ErrConnections) || waited > TooLong {
 			without++
 		}
 		return found, err

@@ -13,6 +13,7 @@ import (
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/patterns/specimen"
+	"github.com/spillway-go/spillway/lab/postgres"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/usage"
 )
@@ -22,7 +23,7 @@ var Experiment = experiment.Declare(family, help, Plan, Roles())
 
 const help = `A patient is looked up by id, in a store that takes 50 to 100 ms and fails 5 % of the time. It is done under the published patterns (naive: a goroutine for every request; workerpool: 20 workers and a queue of 100, refusing when full; optimized: the same with reused response objects) and by a limiter of ours. Three set-ups are measured. The published shape is the published code, rebuilt, at its published size, and decides the claims. Ours stand beside it: in process, as function calls over a simulated store, and for real, over HTTP to a server with a SQLite file that has the same latency and errors added and refuses at once.
 
-Clients send back to back, each its share of the requests: 1,000 by 100 clients (low), 10,000 by 1,000 (high), 50,000 by 500 (sustained). Other sizes give other answers, so a claim about the sizes stays open when others were run. Published pools of several sizes are compared over stores of 1, 75 and 500 ms and where look-ups compute, and the source's three stories of a service without a bound are played: 10,000 users at a database of 100 connections, a query that suddenly takes 30 s, and a naive service beside another one on the same database. With --sweep, throughput, goodput and p99 are also measured against workers, queue and clients.
+Clients send back to back, each its share of the requests: 1,000 by 100 clients (low), 10,000 by 1,000 (high), 50,000 by 500 (sustained). Other sizes give other answers, so a claim about the sizes stays open when others were run. Published pools of several sizes are compared over stores of 1, 75 and 500 ms and where look-ups compute, and the source's three stories of a service without a bound are played: 10,000 users at a database of 100 connections, a query that suddenly takes 30 s, and a naive service beside another one on the same database. With --postgres they are played on a real one, over HTTP, and beside the published patterns by a service that is told no number; otherwise on a model of it. With --sweep, throughput, goodput and p99 are also measured against workers, queue and clients.
 
 Every contestant runs in a process of its own under a memory cap. Refusals, errors and successes are never mixed.`
 
@@ -85,9 +86,15 @@ type Config struct {
 	SizeTime   time.Duration `group:"Size" default:"6s" quick:"1s" least:"60ms" help:"How long a pool of each size is loaded over a store that waits; a sixtieth of it where the pools keep the processors busy and take turns."`
 	Users      int           `group:"Size" default:"10000" quick:"1000" least:"1" most:"100000" help:"Users that ask a database of 100 connections at once."`
 	Watch      time.Duration `group:"Size" default:"4s" quick:"1s" full:"30s" least:"500ms" help:"How long a service is watched whose query takes 30 s, and one beside a naive neighbour."`
+	Calm       time.Duration `group:"Size" default:"4s" quick:"1s" least:"100ms" help:"How long all is well on the real database before something happens; an adaptive service has two or three times as long to find out how much it can do."`
+	Stalled    time.Duration `group:"Size" default:"30s" quick:"6s" least:"1s" help:"How long a table of the real database stays locked."`
+	Beside     time.Duration `group:"Size" default:"5s" quick:"2s" least:"1s" help:"How long a service beside another one on the real database is watched."`
 	Sweep      bool          `help:"Also measure throughput, goodput and p99 against 10 to 500 workers, 0 to 5,000 queue places and 10 to 1,000 clients. No claim needs it."`
 	Patients   int           `group:"Size" default:"100000" quick:"1000" least:"1" most:"999999" help:"Patients in the database, which is made on first use and kept in your cache folder."`
+	Scenario   []string      `placeholder:"NAME" help:"Only these of the scenarios on the real database, and nothing else: crowd (H6), stall (H7), neighbours (H8). All other claims stay open."`
 	MemoryCap  int           `default:"2048" least:"0" placeholder:"MIB" help:"A contestant that needs more memory than that is killed, which is a result; 0 sets no limit."`
+
+	Postgres postgres.Server `env:"SPILLWAY_POSTGRES" placeholder:"URL" help:"A PostgreSQL on which H6 to H8 are measured, as its superuser: postgres://user@host:port/postgres, with a password only in the environment. The experiment makes a database and a role with 100 connections for each measurement, and drops them. Without it a model of a database stands in."`
 }
 
 // Roles are the roles that need no patient API.
@@ -104,19 +111,28 @@ func Plan(c Config) (experiment.Plan, error) {
 	if c.MinLatency > c.MaxLatency {
 		return experiment.Plan{}, fmt.Errorf("min-latency %v is above max-latency %v: swap them, or raise max-latency", c.MinLatency, c.MaxLatency)
 	}
-	if err := cmp.Or(experiment.Known("contestant", c.Contestant, contestants), c.enoughFiles()); err != nil {
+	if err := cmp.Or(experiment.Known("contestant", c.Contestant, contestants), c.checkScenarios(), c.enoughFiles()); err != nil {
 		return experiment.Plan{}, err
 	}
-	p := experiment.Plan{Programs: []contestant.Spec{{Program: program, Role: RoleServer}}, Demos: demonstrations.Demos()}
+	p := experiment.Plan{Programs: []contestant.Spec{{Program: program, Role: RoleServer}}}
+	c.addReal(&p)
+	if len(c.Scenario) > 0 {
+		return p, nil
+	}
+	p.Demos = demonstrations.Demos()
 	var database string
+	prepare := p.Prepare
 	p.Prepare = func(ctx context.Context) error { // makes it once, or finds that of an earlier session
 		_, err := contestant.Run(ctx, contestant.Spec{Program: program, Role: RoleDatabase, Input: c.Patients}, &database)
+		if err == nil && prepare != nil {
+			err = prepare(ctx)
+		}
 		return err
 	}
 	for _, s := range c.series() {
 		p.Groups = append(p.Groups, c.group(s))
 	}
-	p.Cells = c.scenes()
+	p.Cells = append(p.Cells, c.scenes()...)
 	for _, k := range c.keys() {
 		p.Cells = append(p.Cells, experiment.Cell{
 			Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Beside: c.beside(k), Expect: c.expect(k),
@@ -256,8 +272,12 @@ func uses(k ledger.Key) float64 {
 // time: those of three pools for real.
 func (c Config) enoughFiles() error {
 	const spare = 100 // for what a process needs besides
-	if most := spare + 3*c.job(ledger.Key{Setup: Real, Load: High}, 0).Clients; most > usage.OpenFiles() {
-		return fmt.Errorf("the clients need %d open files and this session may have %d: raise it with ulimit -n %d, or take fewer --clients", most, usage.OpenFiles(), most)
+	most := spare + 3*c.job(ledger.Key{Setup: Real, Load: High}, 0).Clients
+	if c.Postgres != "" { // a service has a connection to its client, and one to the database
+		most = max(most, spare+2*manyClients, spare+c.Users+someConnections)
+	}
+	if most > usage.OpenFiles() {
+		return fmt.Errorf("the clients need %d open files and this session may have %d: raise it with ulimit -n %d, or take fewer --clients and --users", most, usage.OpenFiles(), most)
 	}
 	return nil
 }

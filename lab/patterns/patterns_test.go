@@ -38,11 +38,20 @@ func made(c Config) (runs []results.Run) {
 			run(k, scene{Config: c}.params())
 		}
 	}
+	if c.Postgres != "" {
+		for _, cell := range c.real() {
+			run(cell.Key(), scene{Config: c}.params())
+		}
+	}
 	return runs
 }
 
 func TestEveryRowDecidesWhatIsPlanted(t *testing.T) {
 	planted.Check(t, Experiment.Family, made(experiment.Sized[Config]("full")))
+}
+
+func TestEveryRowDecidesWhatIsPlantedOnARealDatabase(t *testing.T) {
+	planted.Check(t, Experiment.Family, made(onPostgres("full")))
 }
 
 func TestClaimsAboutTheSizesAreOpenAtOtherSizes(t *testing.T) {

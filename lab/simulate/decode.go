@@ -73,7 +73,7 @@ func (d decoder) value(v reflect.Value) error {
 // kinds in the words of JSON.
 var kinds = map[reflect.Kind]string{
 	reflect.String: "text in quotes", reflect.Bool: "true or false", reflect.Float64: "a number", reflect.Int: "a whole number",
-	reflect.Uint64: "a whole number that is not negative", reflect.Int64: `text such as "1.5s"`, reflect.Int8: "the name of a priority",
+	reflect.Uint64: "a whole number that is not negative", reflect.Int64: `text such as "1.5s"`, reflect.Int8: "the name of a priority", reflect.Uint8: "the name of a balancer",
 	reflect.Struct: `a number, or text such as "1.5x"`,
 }
 

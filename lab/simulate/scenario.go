@@ -26,9 +26,14 @@ type Description struct {
 	Arrivals Arrivals `json:"arrivals"`
 	Classes  []Class  `json:"classes"`
 	Backend  Backend  `json:"backend"`
+	Fleet    Fleet    `json:"fleet"`
 	Retry    Retry    `json:"retry"`
 	Changes  []Change `json:"changes"`
+	Trouble  *Trouble `json:"trouble"`
 	Policies []Policy `json:"policies"`
+	Subsets  *Subsets `json:"subsets"`
+
+	Oblivious bool `json:"oblivious"`
 }
 
 // Arrivals are one of several kinds.
@@ -63,15 +68,15 @@ type Step struct {
 
 // Class is sim.Class.
 type Class struct {
-	Name       string        `json:"name"`
-	Share      float64       `json:"share"`
-	Priority   Priority      `json:"priority"`
-	Deadline   Duration      `json:"deadline"`
-	LeaveAfter *Distribution `json:"leave_after"`
-	Service    *Distribution `json:"service"`
-	Cost       int           `json:"cost"`
-	ErrorRate  float64       `json:"error_rate"`
-	FastErrors bool          `json:"fast_errors"`
+	Name       string            `json:"name"`
+	Share      float64           `json:"share"`
+	Priority   spillway.Priority `json:"priority"`
+	Deadline   Duration          `json:"deadline"`
+	LeaveAfter *Distribution     `json:"leave_after"`
+	Service    *Distribution     `json:"service"`
+	Cost       int               `json:"cost"`
+	ErrorRate  float64           `json:"error_rate"`
+	FastErrors bool              `json:"fast_errors"`
 }
 
 // Distribution is one of several kinds.
@@ -132,13 +137,19 @@ type Retry struct {
 	MaxBackoff Duration `json:"max_backoff"`
 	Respect    bool     `json:"respect"`
 	Budget     float64  `json:"budget"`
+	Clients    int      `json:"clients"`
 }
 
 // Change is sim.Change.
 type Change struct {
-	At    Duration `json:"at"`
-	Slots int      `json:"slots"`
-	Speed float64  `json:"speed"`
+	At      Duration `json:"at"`
+	Slots   int      `json:"slots"`
+	Speed   float64  `json:"speed"`
+	Zone    int      `json:"zone"`
+	Count   int      `json:"count"`
+	Stop    bool     `json:"stop"`
+	Start   bool     `json:"start"`
+	Restart int      `json:"restart"`
 }
 
 // Policy is one of several kinds, with the name that it has in tables and pictures.
@@ -176,21 +187,6 @@ func (d *Duration) UnmarshalJSON(text []byte) error {
 		return fmt.Errorf(`%.40s is no duration: want text such as "1.5s" or "200ms"`, text)
 	}
 	*d = Duration(parsed)
-	return nil
-}
-
-// Priority is the name of one.
-type Priority spillway.Priority
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (p *Priority) UnmarshalJSON(text []byte) error {
-	var s string
-	err := json.Unmarshal(text, &s)
-	parsed, wrong := spillway.ParsePriority(s)
-	if err != nil || wrong != nil {
-		return fmt.Errorf(`%.40s is no priority: want "low", "normal", "high" or "critical"`, text)
-	}
-	*p = Priority(parsed)
 	return nil
 }
 
@@ -391,19 +387,20 @@ func (a *Arrivals) arrivals(capacity float64) (sim.Arrivals, float64) {
 func (s *Description) scenario() (sim.Scenario, float64) {
 	out := sim.Scenario{
 		Seed: s.Seed, Duration: time.Duration(s.Duration), Warmup: time.Duration(s.Warmup), Backend: s.Backend.backend(),
+		Fleet: s.Fleet.fleet(), Oblivious: s.Oblivious,
 		Retry: sim.Retry{
 			Attempts: s.Retry.Attempts, Backoff: time.Duration(s.Retry.Backoff), MaxBackoff: time.Duration(s.Retry.MaxBackoff),
-			Respect: s.Retry.Respect, Budget: s.Retry.Budget,
+			Respect: s.Retry.Respect, Budget: s.Retry.Budget, Clients: s.Retry.Clients,
 		},
 	}
 	for _, c := range s.Classes {
 		out.Classes = append(out.Classes, sim.Class{
-			Name: c.Name, Share: c.Share, Priority: spillway.Priority(c.Priority), Deadline: time.Duration(c.Deadline), LeaveAfter: c.LeaveAfter.distribution(),
+			Name: c.Name, Share: c.Share, Priority: c.Priority, Deadline: time.Duration(c.Deadline), LeaveAfter: c.LeaveAfter.distribution(),
 			Service: c.Service.distribution(), Cost: c.Cost, ErrorRate: c.ErrorRate, FastErrors: c.FastErrors,
 		})
 	}
 	for _, c := range s.Changes {
-		out.Changes = append(out.Changes, sim.Change{At: time.Duration(c.At), Slots: c.Slots, Speed: c.Speed})
+		out.Changes = append(out.Changes, c.change())
 	}
 	arrivals, rate := s.Arrivals.arrivals(out.Capacity())
 	out.Arrivals = arrivals

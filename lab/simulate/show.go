@@ -3,6 +3,7 @@ package simulate
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -49,6 +50,16 @@ var legend = []string{
 	"left: the caller gave up while it waited.",
 }
 
+func (r *Result) legend() []string {
+	if r.scenario.Trouble == nil {
+		return legend
+	}
+	return append([]string{
+		"before, during, end: good answers per caller before the trouble, during it, and in the last quarter of the time after it.",
+		"Above 100 %: callers of an earlier time have their answers, too.",
+	}, legend...)
+}
+
 func milliseconds(ms *float64) string {
 	if ms == nil {
 		return none
@@ -67,11 +78,17 @@ func (t *Tally) share(n uint64) string {
 // table has a row for each policy and, if there are several classes, one for each below it.
 func (r *Result) table() (header []string, rows [][]string) {
 	header = []string{"policy"}
+	if r.scenario.Trouble != nil {
+		header = append(header, "before", "during", "end", "recovers")
+	}
 	for _, c := range columns {
 		header = append(header, c.name)
 	}
-	add := func(name string, t *Tally) {
+	add := func(name string, a *Answered, t *Tally) {
 		row := []string{name}
+		if r.scenario.Trouble != nil {
+			row = append(row, a.cells()...)
+		}
 		for _, c := range columns {
 			row = append(row, c.of(t))
 		}
@@ -79,21 +96,62 @@ func (r *Result) table() (header []string, rows [][]string) {
 	}
 	for i := range r.Outcomes {
 		o := &r.Outcomes[i]
-		add(o.Policy, &o.Total)
+		add(o.Policy, o.Answered, &o.Total)
 		for j := range o.Classes {
 			if len(o.Classes) > 1 {
-				add("· "+o.Classes[j].Name, &o.Classes[j])
+				add("· "+o.Classes[j].Name, nil, &o.Classes[j])
 			}
 		}
 	}
 	return header, rows
 }
 
+func (a *Answered) cells() []string {
+	if a == nil {
+		return []string{none, none, none, none}
+	}
+	share := func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }
+	recovers := "no"
+	if a.Recovered {
+		recovers = "yes"
+	}
+	return []string{share(a.Before), share(a.During), share(a.End), recovers}
+}
+
+// findings are the sets of protections with which the service recovers, and without any
+// of which it does not.
+func (r *Result) findings() string {
+	if r.scenario.Subsets == nil || r.scenario.Trouble == nil || r.Partial {
+		return ""
+	}
+	var names []string
+	var smallest []int
+	for set, o := range r.Outcomes {
+		if o.Answered.Recovered && !slices.ContainsFunc(smallest, func(s int) bool { return s&set == s }) {
+			smallest, names = append(smallest, set), append(names, o.Policy)
+		}
+	}
+	switch {
+	case len(names) == 0:
+		return "With none of these sets does it recover."
+	case smallest[0] == 0:
+		return "It recovers with nothing at all."
+	}
+	return "The smallest sets with which it recovers: " + strings.Join(names, "; ") + "."
+}
+
 // facts is what was simulated, in sentences.
 func (r *Result) facts() string {
 	s := r.scenario
-	text := fmt.Sprintf("The backend can do %s calls a second at full speed. Calls arrive for %v; the first %v are not counted. Seed %d.",
-		numbers.Format(r.Capacity), time.Duration(s.Duration), time.Duration(s.Warmup), s.Seed)
+	what := "The backend"
+	if n := s.Fleet.Replicas; n > 1 {
+		what = fmt.Sprintf("The %d replicas together", n)
+	}
+	text := fmt.Sprintf("%s can do %s calls a second at full speed. Calls arrive for %v; the first %v are not counted. Seed %d.",
+		what, numbers.Format(r.Capacity), time.Duration(s.Duration), time.Duration(s.Warmup), s.Seed)
+	if i := r.scenario.instead; i.Load != "" {
+		text += fmt.Sprintf(" The load is %s, as was asked for.", i.Load)
+	}
 	if r.Partial {
 		text += fmt.Sprintf(" It was interrupted after %d of %d policies.", len(r.Outcomes), len(s.Policies))
 	}
@@ -124,7 +182,17 @@ func (r *Result) Print(w io.Writer) {
 		}
 		fmt.Fprintln(w, strings.TrimRight(line, " "))
 	}
-	fmt.Fprintf(w, "\n%s\n", strings.Join(legend, "\n"))
+	if found := r.findings(); found != "" {
+		fmt.Fprintf(w, "\n%s\n", found)
+	}
+	fmt.Fprintf(w, "\n%s\n", strings.Join(r.legend(), "\n"))
+}
+
+func (r *Result) lead() []string {
+	if found := r.findings(); found != "" {
+		return []string{r.facts(), found}
+	}
+	return []string{r.facts()}
 }
 
 // Page is the result as one HTML file: the table, goodput over time, and what each policy's
@@ -132,8 +200,8 @@ func (r *Result) Print(w io.Writer) {
 func (r *Result) Page() (string, error) {
 	header, rows := r.table()
 	doc := report.Document{
-		Over: "Spillway simulation", Title: r.title(), Lead: []string{r.facts()},
-		Note: strings.Join(legend, " "), Header: header, Rows: rows, Foot: Schema + " · simulated: the decisions are those of the live limiter, the rest is a model",
+		Over: "Spillway simulation", Title: r.title(), Lead: r.lead(),
+		Note: strings.Join(r.legend(), " "), Header: header, Rows: rows, Foot: Schema + " · simulated: the decisions are those of the live limiter, the rest is a model",
 	}
 	for _, o := range r.Outcomes {
 		line := report.Timeline{Name: o.Policy}

@@ -50,18 +50,54 @@ func Source(name string) ([]byte, error) {
 // Scenario is one that was read and checked.
 type Scenario struct {
 	Description
-	text []byte // that it was read from, without comments
+	contenders []contender
+	text       []byte // that it was read from, without comments
+	instead    Instead
 }
 
-// mostCalls is the size of a scenario: half a minute or more of one processor for each policy.
-const mostCalls = 5_000_000
+// mostCalls is the size of a scenario: some minutes of one processor for each policy.
+const mostCalls = 100_000_000
 
 // Parse reads a scenario and checks it. The error is one line that says what is wrong and,
 // where it can, in which line.
-func Parse(text []byte) (*Scenario, error) {
+func Parse(text []byte) (*Scenario, error) { return ParseWith(text, Instead{}) }
+
+// Instead is what a user asks for in place of what the scenario says.
+type Instead struct {
+	Replicas int    `json:"replicas,omitempty"` // 0: as it says
+	Load     string `json:"load,omitempty"`     // calls a second, or a multiple such as "0.7x"; empty: as it says
+}
+
+func (i Instead) change(d *Description) error {
+	if i.Replicas != 0 {
+		d.Fleet.Replicas = i.Replicas
+	}
+	if i.Load == "" {
+		return nil
+	}
+	if d.Arrivals.Poisson == nil {
+		return errors.New("load: the arrivals of this scenario are of another kind than poisson: change them in a file")
+	}
+	rate := &Rate{}
+	text := i.Load
+	if strings.HasSuffix(text, "x") {
+		text = `"` + text + `"`
+	}
+	if err := rate.UnmarshalJSON([]byte(text)); err != nil {
+		return fmt.Errorf("load: %w", err)
+	}
+	d.Arrivals.Poisson = rate
+	return nil
+}
+
+// ParseWith is Parse with something else in the place of what the text says.
+func ParseWith(text []byte, instead Instead) (*Scenario, error) {
 	text = uncommented(text)
-	s := &Scenario{text: text}
+	s := &Scenario{text: text, instead: instead}
 	if err := decode(text, &s.Description); err != nil {
+		return nil, err
+	}
+	if err := instead.change(&s.Description); err != nil {
 		return nil, err
 	}
 	if err := one(s.Arrivals); err != nil {
@@ -70,7 +106,15 @@ func Parse(text []byte) (*Scenario, error) {
 	if err := one(s.Backend); err != nil {
 		return nil, fmt.Errorf("backend: %w", err)
 	}
-	if len(s.Policies) == 0 {
+	switch {
+	case s.Subsets != nil && len(s.Policies) > 0:
+		return nil, errors.New("there are policies and subsets: want one of them")
+	case s.Subsets != nil:
+		s.contenders = s.Subsets.sets()
+		for _, c := range s.contenders {
+			s.Policies = append(s.Policies, c.Policy)
+		}
+	case len(s.Policies) == 0:
 		s.Policies = []Policy{{Unlimited: &struct{}{}}, {Limiter: &Limiter{}}}
 	}
 	for i := range s.Policies {
@@ -81,6 +125,9 @@ func Parse(text []byte) (*Scenario, error) {
 		if slices.ContainsFunc(s.Policies[:i], func(q Policy) bool { return q.Name == p.Name }) {
 			return nil, fmt.Errorf("two policies are called %q: give them names", p.Name)
 		}
+		if s.Subsets == nil {
+			s.contenders = append(s.contenders, contender{Policy: *p})
+		}
 	}
 	whole, rate := s.scenario()
 	if whole.Duration <= 0 {
@@ -89,14 +136,19 @@ func Parse(text []byte) (*Scenario, error) {
 	if whole.Warmup < 0 || whole.Warmup >= whole.Duration {
 		return nil, fmt.Errorf("the warmup is %v: it cannot be negative, and must be shorter than the duration, %v", whole.Warmup, whole.Duration)
 	}
+	if s.Trouble != nil {
+		if err := s.Trouble.check(s.Duration); err != nil {
+			return nil, err
+		}
+	}
 	// The simulator checks the rest when it begins, here a run of a nanosecond. Without a
 	// mean of the work there is no capacity, and so no rate to complain about.
 	moment := whole
 	moment.Duration, moment.Warmup = 1, 0
 	for _, arrivals := range []sim.Arrivals{sim.Poisson(1), whole.Arrivals} {
-		for _, p := range s.Policies {
+		for _, p := range s.contenders {
 			moment.Arrivals, moment.Policy = arrivals, p.policies()[0]
-			if _, err := sim.Run(moment); err != nil {
+			if _, err := sim.Run(p.under(moment)); err != nil {
 				return nil, errors.New(strings.TrimPrefix(err.Error(), "sim: "))
 			}
 		}
@@ -114,6 +166,7 @@ const Schema = "spillway/sim/v1"
 type Result struct {
 	Schema   string          `json:"schema"`
 	Scenario json.RawMessage `json:"scenario"`            // as it was given
+	Instead  *Instead        `json:"instead,omitempty"`   // of what it says
 	Capacity float64         `json:"capacity_per_second"` // of the backend at full speed
 	Outcomes []Outcome       `json:"outcomes"`            // by policy
 	Partial  bool            `json:"partial,omitempty"`   // policies are missing
@@ -128,12 +181,14 @@ type Outcome struct {
 	Classes   []Tally           `json:"classes"`
 	RefusedBy map[string]uint64 `json:"refused_by,omitempty"`
 	Peak      int               `json:"peak_in_backend"` // most calls at once, the warm-up included
+	Answered  *Answered         `json:"answered,omitempty"`
 	Timeline  []Point           `json:"timeline"`
 }
 
 // Point is an interval of the timeline.
 type Point struct {
 	At       float64 `json:"at"` // its end, in seconds
+	Calls    int     `json:"calls"`
 	Offered  int     `json:"offered"`
 	OK       int     `json:"ok"`
 	Refused  int     `json:"refused"`
@@ -168,10 +223,13 @@ const points = 150
 func (s *Scenario) Run(ctx context.Context, progress func(policy string, share float64)) (*Result, error) {
 	whole, _ := s.scenario()
 	res := &Result{Schema: Schema, Scenario: s.text, Capacity: whole.Capacity(), scenario: s}
-	for _, p := range s.Policies {
+	if s.instead != (Instead{}) {
+		res.Instead = &s.instead
+	}
+	for _, p := range s.contenders {
 		var best sim.Report
 		for i, policy := range p.policies() {
-			run := whole
+			run := p.under(whole)
 			run.Policy = policy
 			run.Record.Interval = max(run.Duration/points, 1)
 			run.Record.Watch = func(at sim.Point) { progress(p.Name, at.At.Seconds()/run.Duration.Seconds()) }
@@ -187,7 +245,11 @@ func (s *Scenario) Run(ctx context.Context, progress func(policy string, share f
 				best = report
 			}
 		}
-		res.Outcomes = append(res.Outcomes, outcome(p.Name, &best))
+		out := outcome(p.Name, &best)
+		if s.Trouble != nil {
+			out.Answered = s.Trouble.answered(&best, whole.Duration)
+		}
+		res.Outcomes = append(res.Outcomes, out)
 	}
 	return res, nil
 }
@@ -201,7 +263,7 @@ func outcome(policy string, r *sim.Report) Outcome {
 		out.RefusedBy[reason.String()] = n
 	}
 	for _, p := range r.Timeline {
-		out.Timeline = append(out.Timeline, Point{(p.At + r.Interval).Seconds(), p.Offered, p.OK, p.Refused, p.Limit, p.InFlight, p.Queued, p.InBackend})
+		out.Timeline = append(out.Timeline, Point{(p.At + r.Interval).Seconds(), p.Calls, p.Offered, p.OK, p.Refused, p.Limit, p.InFlight, p.Queued, p.InBackend})
 	}
 	return out
 }

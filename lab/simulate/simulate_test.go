@@ -88,7 +88,7 @@ func TestTheExampleHasEveryField(t *testing.T) {
 	}
 	for _, v := range []any{
 		Description{}, Arrivals{}, Ramp{}, Bursts{}, Step{}, Class{}, Distribution{}, LogNormal{}, Uniform{}, Part{}, Backend{}, NWay{}, Degrading{}, Database{},
-		Retry{}, Change{}, Policy{}, Semaphore{}, Limiter{},
+		Retry{}, Change{}, Policy{}, Semaphore{}, Limiter{}, Fleet{}, Trouble{}, Subsets{},
 	} {
 		for _, name := range fieldNames(reflect.TypeOf(v)) {
 			if !strings.Contains(string(text), `"`+name+`":`) {
@@ -122,7 +122,7 @@ func TestWhatIsWrongIsSaidWithItsLine(t *testing.T) {
 		"no arrivals":           {`"arrivals": {"poisson": "0.5x"},`, ``, "arrivals: 0 kinds"},
 		"no object":             {`{"nway": {"slots": 4}}`, `7`, "line 5: want an object in braces"},
 		"no list":               {`[{"service": {"exponential": "10ms"}}]`, `{}`, "line 4: want a list in brackets"},
-		"no priority":           {`"service"`, `"priority": "urgent", "service"`, `line 4: "urgent" is no priority`},
+		"no priority":           {`"service"`, `"priority": "urgent", "service"`, `line 4: spillway: unknown priority "urgent"`},
 		"unknown law":           {`"duration"`, `"policies": [{"limiter": {"law": "best"}}], "duration"`, `unknown law "best": want adaptive`},
 		"fixed without limit":   {`"duration"`, `"policies": [{"limiter": {"law": "fixed"}}], "duration"`, "limit is 0"},
 		"no semaphore":          {`"duration"`, `"policies": [{"semaphore": {}}], "duration"`, "slots is 0"},

@@ -37,7 +37,8 @@ From the knee follow the concurrency, the queue and, with --traffic, the replica
 
 It overloads the service, on purpose: do not point it at one that others use.
 
-Examples:
+Examples, the first with the service of "spillway serve", which wants a token:
+  export SPILLWAY_CAPACITY_HEADER="Authorization: Bearer $(spillway token)"
   spillway capacity http://localhost:8080/api/v1/patients/P000042
   spillway capacity --slo p50=20ms,p99=150ms,errors=0% --traffic 3000 --html capacity.html http://localhost:8080/
   spillway capacity --max-rate 500 --time 3m --json http://localhost:8080/ > capacity.json

@@ -6,10 +6,14 @@ import (
 	"strings"
 
 	"github.com/spillway-go/spillway/lab/admission"
+	"github.com/spillway-go/spillway/lab/budget"
 	"github.com/spillway-go/spillway/lab/burst"
 	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/databases"
+	"github.com/spillway-go/spillway/lab/durable"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/fan"
+	"github.com/spillway-go/spillway/lab/fleet"
 	"github.com/spillway-go/spillway/lab/generators"
 	"github.com/spillway-go/spillway/lab/ladder"
 	"github.com/spillway-go/spillway/lab/overload"
@@ -35,6 +39,10 @@ var experiments = []*experiment.Experiment{
 	reuse.Experiment,
 	stories.Experiment,
 	generators.Experiment,
+	databases.Experiment,
+	durable.Experiment,
+	budget.Experiment,
+	fleet.Experiment,
 }
 
 // roles are the contestants that this program plays itself.

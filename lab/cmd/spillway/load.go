@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/agents"
+	"github.com/spillway-go/spillway/lab/load"
 	"github.com/spillway-go/spillway/lab/usage"
 	"github.com/spillway-go/spillway/loadgen"
 )
@@ -39,6 +40,10 @@ type loadCmd struct {
 	Interval time.Duration `group:"The result" default:"1s" help:"Of the live view and of the lines of --csv."`
 	Expect   []string      `short:"e" sep:"none" group:"The result" placeholder:"BOUND" help:"Exit with 1 unless it is kept, such as 'p99<200ms', 'goodput>=500', 'error<1%', 'rejected.p99<5ms', 'lag.p99<2ms' or, with --mix, 'critical:p99<50ms'; may be repeated."`
 
+	Agents        int           `group:"Agents" placeholder:"N" help:"Send from N processes that share the load: of this machine, or with --nats those that wait for it there."`
+	AgentsWait    time.Duration `group:"Agents" default:"30s" help:"How long to wait until so many agents are there."`
+	agents.Server `embed:""`
+
 	Seed        uint64 `default:"1" help:"Of everything random: gaps, rows, and the order of a mix."`
 	MaxInFlight int    `default:"10000" help:"Most requests of an open loop that may be unanswered at one time."`
 }
@@ -47,6 +52,9 @@ func (loadCmd) Help() string {
 	return `Outcomes are never mixed: ok, rejected (429 and 503), error (everything else) and timeout each have their own count and latencies, and goodput counts ok only.
 
 Use --rate to learn what users feel: they do not wait for each other, so a server that stalls for a second meets a second's worth of requests. Use --clients for callers that do wait, such as workers of a queue. The send lag is this command's own lateness; when it is too large to trust the latencies the summary says so. It also says what a request cost this command itself, in processor time and memory; spillway lab load compares that with other generators.
+
+The examples ask the service of "spillway serve", which wants a token. In the environment it is not seen by other users of the machine, as -H on a command line is:
+  export SPILLWAY_LOAD_HEADER="Authorization: Bearer $(spillway token)"
 
 Examples:
   spillway load --rate 200 --duration 30s http://localhost:8080/api/v1/patients/P000042
@@ -68,23 +76,27 @@ Several requests, by class: mix.json holds a list. Every field may be left out; 
    {"weight": 4, "class": "batch", "priority": "low", "path": "/api/v1/patients:batch", "method": "POST", "headers": {"Content-Type": "application/json"}, "body": "{\"ids\":[\"{{.id}}\"]}"}]
   spillway load --rate 500 --data patients.csv --mix mix.json -e 'critical:p99<50ms' -e 'critical:ok>99%' http://localhost:8080
 
+From several processes: more than one machine can send, or nearer to the users. Every agent sends its share of the one schedule, the clocks are compared, and the histograms are added up bucket for bucket. An agent that is lost makes the run invalid. --agents 4 alone starts four on this machine; with --nats they wait elsewhere (spillway agent --help). docs/agents.md says how to load a cluster.
+  spillway load --agents 4 --rate 2000 URL
+  spillway load --nats nats://nats.example:4222 --agents 8 --rate 100000 --duration 5m URL
+
 For other tools: the result as JSON, for Prometheus, and a line for each second in a CSV file:
   spillway load --rate 200 --json URL > result.json
   spillway load --rate 200 --format prometheus --csv seconds.csv URL > result.prom
 
-Exit codes: 0 every expectation was kept; 1 one was not; 2 bad input or no server at the address; 130 Ctrl-C, after what was measured so far was printed.`
+Exit codes: 0 every expectation was kept; 1 one was not, or an agent was lost; 2 bad input or no server at the address; 130 Ctrl-C, after what was measured so far was printed.`
 }
 
 func (c *loadCmd) Run(env *environment) (err error) {
-	plan, err := c.plan()
+	plan, err := c.plan(env.args)
 	if err != nil {
 		return badInput(err)
 	}
-	defer plan.close()
-	reach, cancel := context.WithTimeout(env.ctx, 5*time.Second)
-	defer cancel()
-	if err := plan.targets[0].Reach(reach); err != nil {
-		return badInput(err)
+	defer plan.Close()
+	if !c.distributed() {
+		if err := plan.Reach(env.ctx); err != nil {
+			return badInput(err)
+		}
 	}
 	live := &liveView{env: env}
 	if c.CSV != "" {
@@ -102,79 +114,87 @@ func (c *loadCmd) Run(env *environment) (err error) {
 			}
 		}()
 	}
-	plan.run.Progress = live.show
-	before := usage.CPU()
-	result, err := loadgen.Run(env.ctx, plan.run)
+	measured, err := c.send(env, plan, live.show)
 	if err != nil {
-		return badInput(err)
+		return err
 	}
-	cost := costOf(usage.CPU()-before, result.Offered)
 	env.status("")
-	summary := summarize(c.URL, result, plan.firstError(), plan.expectations)
-	summary.Generator = cost
+	summary := summarize(c.URL, measured, plan.expectations)
 	if err := summary.write(env.stdout, c.Format); err != nil {
 		return err
 	}
 	switch {
 	case env.ctx.Err() != nil:
 		return errInterrupted
+	case summary.Invalid != "":
+		return fmt.Errorf("the run is invalid: %s", summary.Invalid)
 	case summary.missed > 0:
 		return fmt.Errorf("%d of %d expectations not kept", summary.missed, len(summary.Expectations))
 	}
 	return nil
 }
 
-// loadPlan is what a load consists of.
-type loadPlan struct {
-	run          loadgen.Config
-	targets      []*loadgen.HTTP
-	expectations []loadgen.Expectation
+// measured is what came of a load.
+type measured struct {
+	result         *loadgen.Result
+	cost           generatorCost
+	sent, received uint64 // bytes
+	firstError     error
+	report         *agents.Report // nil: this process sent it alone
 }
 
-func (p *loadPlan) close() {
-	for _, t := range p.targets {
-		t.Close()
+// send sends the load from here, or lets agents do it.
+func (c *loadCmd) send(env *environment, plan prepared, progress func(loadgen.Snapshot)) (m measured, err error) {
+	if c.distributed() {
+		return c.sendFromAgents(env, plan.spec, progress)
 	}
-}
-
-func (p *loadPlan) firstError() error {
-	for _, t := range p.targets {
-		if err := t.FirstError(); err != nil {
-			return err
-		}
+	plan.Run.Progress = progress
+	before := usage.CPU()
+	if m.result, err = loadgen.Run(env.ctx, plan.Run); err != nil {
+		return m, badInput(err)
 	}
-	return nil
+	m.cost = costOf(usage.CPU()-before, m.result.Offered)
+	m.sent, m.received = plan.Traffic()
+	m.firstError = plan.FirstError()
+	return m, nil
 }
 
 // plan checks everything that can be checked before anything is sent.
-func (c *loadCmd) plan() (plan loadPlan, err error) {
-	if err := c.check(); err != nil {
-		return plan, err
+func (c *loadCmd) plan(args []string) (p prepared, err error) {
+	if p.spec, err = c.spec(); err != nil {
+		return p, err
 	}
-	plan.run = loadgen.Config{MaxInFlight: c.MaxInFlight, Interval: c.Interval}
-	if c.Clients > 0 {
-		plan.run.Closed = &loadgen.Closed{Clients: c.Clients, Requests: c.Requests, Duration: c.Duration}
-		if c.Duration == 0 && c.Requests == 0 {
-			plan.run.Closed.Duration = defaultLoadTime
-		}
-	} else if plan.run.Open, err = c.schedule(); err != nil {
-		return plan, err
+	if err = c.checkAgents(args); err != nil {
+		return p, err
 	}
-	classes, err := c.aim(&plan)
-	if err != nil {
-		return plan, err
+	if p.Plan, err = p.spec.Plan(); err != nil {
+		return p, err
 	}
+	if p.expectations, err = c.expectations(p.Classes); err != nil {
+		p.Close()
+	}
+	return p, err
+}
+
+// prepared is a load of which everything was checked.
+type prepared struct {
+	*load.Plan
+	spec         load.Spec
+	expectations []loadgen.Expectation
+}
+
+func (c *loadCmd) expectations(classes []string) (all []loadgen.Expectation, err error) {
 	for _, text := range c.Expect {
 		e, err := loadgen.ParseExpectation(text)
 		if err != nil {
-			return plan, err
+			return nil, err
 		}
 		if name := e.Class(); name != "" && !slices.Contains(classes, name) {
-			return plan, fmt.Errorf("expectation %q: no class %q: want one of --mix%s", text, name, colonList(classes))
+			return nil, fmt.Errorf("expectation %q: no class %q: want one of --mix%s", text, name, colonList(classes))
 		}
-		plan.expectations = append(plan.expectations, e)
+		all = append(all, e)
 	}
-	return plan, nil
+	return all, nil
 }
 
 func colonList(names []string) string {
@@ -182,75 +202,4 @@ func colonList(names []string) string {
 		return ""
 	}
 	return ": " + strings.Join(names, ", ")
-}
-
-const defaultLoadTime = 10 * time.Second
-
-// schedule is when the requests of an open loop start.
-func (c *loadCmd) schedule() (loadgen.Schedule, error) {
-	d := c.Duration
-	switch {
-	case c.Trace != "":
-		f, err := os.Open(c.Trace)
-		if err != nil {
-			return nil, fmt.Errorf("--trace: %w", err)
-		}
-		defer f.Close()
-		offsets, err := loadgen.ReadTrace(f)
-		return loadgen.Trace(offsets), err
-	case c.Profile != "":
-		legs, err := loadgen.ParseLegs(c.Profile)
-		if err != nil {
-			return nil, err
-		}
-		if d > 0 {
-			legs = loadgen.Repeat(d, legs...)
-		}
-		if c.Poisson {
-			return loadgen.Random(c.Seed, legs...), nil
-		}
-		return loadgen.Even(legs...), nil
-	case c.Requests > 0: // half a gap more than the last one needs
-		d = time.Duration((float64(c.Requests) - 0.5) / c.Rate * float64(time.Second))
-	case d == 0:
-		d = defaultLoadTime
-	}
-	if c.Poisson {
-		return loadgen.Poisson(c.Rate, d, c.Seed), nil
-	}
-	return loadgen.Constant(c.Rate, d), nil
-}
-
-func (c *loadCmd) check() error {
-	if c.JSON {
-		if c.Format == "prometheus" {
-			return errors.New("say either --json or --format prometheus")
-		}
-		c.Format = "json"
-	}
-	ways := 0
-	for _, chosen := range []bool{c.Rate > 0, c.Profile != "", c.Trace != "", c.Clients > 0} {
-		if chosen {
-			ways++
-		}
-	}
-	switch {
-	case c.Rate < 0 || c.Clients < 0 || c.Duration < 0 || c.Timeout < 0 || c.MaxInFlight < 1:
-		return errors.New("--rate, --clients, --duration and --timeout cannot be negative, and --max-in-flight must be at least 1")
-	case c.Interval < time.Millisecond:
-		return fmt.Errorf("interval is %v: want at least 1ms", c.Interval)
-	case ways != 1:
-		return errors.New("say how much load: either --rate N (requests a second), --profile, --trace or --clients N")
-	case c.Poisson && c.Rate == 0 && c.Profile == "":
-		return errors.New("--poisson goes with --rate or --profile")
-	case c.Requests > 0 && c.Rate == 0 && c.Clients == 0:
-		return errors.New("--requests goes with --rate or --clients: a profile or a trace says itself how many there are")
-	case c.Duration > 0 && c.Trace != "":
-		return errors.New("--duration does not go with --trace: the trace says itself how long it is")
-	case c.Rate > 0 && c.Requests > 0 && c.Duration > 0:
-		return errors.New("with --rate, say either --duration or --requests: one follows from the other")
-	case c.DataRandom && c.Data == "":
-		return errors.New("--data-random goes with --data")
-	}
-	return nil
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/spillway-go/spillway/lab/usage"
 )
 
-// generatorCost is what a load cost this process. What the system does not tell is 0, and
+// generatorCost is what a load cost those who sent it. What the system does not tell is 0, and
 // left out.
 type generatorCost struct {
 	Micros  float64 `json:"cpu_us_per_request,omitzero"` // user and system
-	PeakRSS uint64  `json:"peak_rss_bytes,omitzero"`     // since its start
+	PeakRSS uint64  `json:"peak_rss_bytes,omitzero"`     // since its start; of all agents together
 }
 
 func costOf(cpu time.Duration, requests uint64) (c generatorCost) {

@@ -14,6 +14,12 @@ func (s loadSummary) expose(w io.Writer) {
 	gauge("duration_seconds", "How long the load took.", s.Elapsed)
 	gauge("goodput", "Requests answered successfully per second.", s.Goodput)
 	gauge("generator_bound", "1: the generator was late, do not trust the latencies.", map[bool]float64{true: 1}[s.GeneratorBound])
+	gauge("sent_bytes", "Bytes of requests.", float64(s.BytesSent))
+	gauge("received_bytes", "Bytes of answers.", float64(s.BytesReceived))
+	if len(s.Agents) > 0 {
+		gauge("agents", "Processes that shared the load.", float64(len(s.Agents)))
+		gauge("invalid", "1: an agent was lost, this is not the load that was asked for.", map[bool]float64{true: 1}[s.Invalid != ""])
+	}
 
 	if cost := s.Generator; cost.Micros > 0 {
 		gauge("generator_cpu_seconds_per_request", "Processor time that a request cost the generator.", cost.Micros/1e6)

@@ -22,6 +22,11 @@ type loadSummary struct {
 	Classes        []loadClass       `json:"classes,omitempty"`
 	Lag            *latencySummary   `json:"send_lag_ms,omitempty"`
 	Generator      generatorCost     `json:"generator,omitzero"`
+	BytesSent      uint64            `json:"bytes_sent"`
+	BytesReceived  uint64            `json:"bytes_received"`
+	Agents         []loadAgent       `json:"agents,omitempty"`
+	Invalid        string            `json:"invalid,omitempty"` // why the run is not the load that was asked for
+	Warnings       []string          `json:"warnings,omitempty"`
 	GeneratorBound bool              `json:"generator_bound"`
 	Why            string            `json:"why,omitempty"`
 	FirstError     string            `json:"first_error,omitempty"`
@@ -73,27 +78,23 @@ func milliseconds(h *histogram.Histogram) *latencySummary {
 	}
 }
 
-func summarize(url string, r *loadgen.Result, firstError error, expectations []loadgen.Expectation) loadSummary {
+func summarize(url string, m measured, expectations []loadgen.Expectation) loadSummary {
+	r := m.result
 	s := loadSummary{
 		Schema: "spillway/load/v1", Target: url, Offered: r.Offered, Aborted: r.Aborted,
 		Elapsed: r.Elapsed.Seconds(), Goodput: r.Goodput(), Lag: milliseconds(&r.Lag),
 		GeneratorBound: r.GeneratorBound, Why: r.Why, Partial: r.Partial,
+		Generator: m.cost, BytesSent: m.sent, BytesReceived: m.received,
 	}
-	if firstError != nil {
-		s.FirstError = firstError.Error()
+	if m.firstError != nil {
+		s.FirstError = m.firstError.Error()
 	}
-	summarized := func(parts []loadgen.OutcomeResult) (outcomes []loadOutcome) {
-		for o := range parts {
-			n := parts[o].Count
-			outcomes = append(outcomes, loadOutcome{loadgen.Outcome(o).String(), n, perSecond(n, r.Elapsed), milliseconds(&parts[o].Latency)})
-		}
-		return outcomes
-	}
-	s.Outcomes = summarized(r.Outcomes[:])
+	s.Outcomes = summarizeOutcomes(r.Outcomes[:], r.Elapsed)
 	for i := range r.Classes {
 		c := &r.Classes[i]
-		s.Classes = append(s.Classes, loadClass{c.Name, perSecond(c.Outcomes[loadgen.OK].Count, r.Elapsed), summarized(c.Outcomes[:])})
+		s.Classes = append(s.Classes, loadClass{c.Name, perSecond(c.Outcomes[loadgen.OK].Count, r.Elapsed), summarizeOutcomes(c.Outcomes[:], r.Elapsed)})
 	}
+	s.summarizeAgents(m.report)
 	for _, e := range expectations {
 		kept, measured := e.Check(r)
 		if !kept {
@@ -102,6 +103,14 @@ func summarize(url string, r *loadgen.Result, firstError error, expectations []l
 		s.Expectations = append(s.Expectations, loadExpectation{e.String(), measured, kept})
 	}
 	return s
+}
+
+func summarizeOutcomes(parts []loadgen.OutcomeResult, elapsed time.Duration) (outcomes []loadOutcome) {
+	for o := range parts {
+		n := parts[o].Count
+		outcomes = append(outcomes, loadOutcome{loadgen.Outcome(o).String(), n, perSecond(n, elapsed), milliseconds(&parts[o].Latency)})
+	}
+	return outcomes
 }
 
 func perSecond(n uint64, d time.Duration) float64 {
@@ -144,6 +153,10 @@ func (s loadSummary) print(w io.Writer) {
 	if cost := s.Generator.String(); cost != "" {
 		fmt.Fprintf(w, "generator: %s\n", cost)
 	}
+	if s.BytesSent+s.BytesReceived > 0 {
+		fmt.Fprintf(w, "bytes: %s sent, %s received\n", mebibytes(s.BytesSent), mebibytes(s.BytesReceived))
+	}
+	s.printAgents(w)
 	if s.GeneratorBound {
 		fmt.Fprintf(w, "do not trust the latencies: %s\n", s.Why)
 	}
@@ -151,7 +164,11 @@ func (s loadSummary) print(w io.Writer) {
 		fmt.Fprintf(w, "first error: %s\n", s.FirstError)
 	}
 	if s.Partial {
-		fmt.Fprintf(w, "partial: interrupted; %d requests were cut off and are in no outcome\n", s.Aborted)
+		why := "interrupted"
+		if s.Invalid != "" {
+			why = "stopped, because the run is invalid"
+		}
+		fmt.Fprintf(w, "partial: %s; %d requests were cut off and are in no outcome\n", why, s.Aborted)
 	}
 	for _, e := range s.Expectations {
 		verdict := map[bool]string{true: "kept", false: "NOT kept"}[e.Kept]

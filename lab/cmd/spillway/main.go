@@ -33,10 +33,14 @@ type commandLine struct {
 	Demo       demoCmd       `cmd:"" help:"Half a minute that shows the point: one service through a storm, unprotected, behind a semaphore, behind a limiter."`
 	Lab        labCmd        `cmd:"" help:"Re-measure published claims and say which of them hold."`
 	Load       loadCmd       `cmd:"" help:"Send load to a URL; outcomes apart, latency from the intended start."`
+	Agent      elsewhere     `cmd:"" passthrough:"" help:"Wait for loads of spillway load --nats, and send a share of each; see spillway agent --help."`
 	Capacity   capacityCmd   `cmd:"" help:"Find the highest rate at which a URL keeps an SLO, and recommend concurrency, queue and replicas."`
 	Compare    compareCmd    `cmd:"" help:"Say whether one URL or command is better than another, beyond noise."`
 	Sim        simCmd        `cmd:"" help:"Simulate a service under overload: policies side by side, in virtual time."`
-	Serve      serveCmd      `cmd:"" passthrough:"" help:"Run the reference service: a patient API under one of five concurrency patterns."`
+	Serve      elsewhere     `cmd:"" passthrough:"" help:"Run the reference service: a patient API under one of five concurrency patterns."`
+	Token      elsewhere     `cmd:"" passthrough:"" help:"Write a token for that service to standard output; see spillway token --help."`
+	Audit      elsewhere     `cmd:"" passthrough:"" help:"Verify that service's records of accesses; see spillway audit --help."`
+	Queue      elsewhere     `cmd:"" passthrough:"" help:"Look into a durable queue and put it right: counts, dead letters, retry, purge."`
 	Completion completionCmd `cmd:"" help:"Print a script with which a shell completes commands and flags."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 
@@ -56,7 +60,10 @@ Start here:
   spillway lab R                      seven minutes: what does a typed route cost, and a pooled context save?
   spillway lab B                      five minutes and half of the memory: a million jobs a second
   spillway lab load                   two minutes: what does a request cost its sender, beside wrk, hey, vegeta and k6?
+  spillway lab durable                two minutes: how many jobs a second can be on disk before they are acknowledged?
   spillway serve --pattern limiter    the service that was measured, on http://localhost:8080
+  export SPILLWAY_LOAD_HEADER="Authorization: Bearer $(spillway token)"
+  export SPILLWAY_CAPACITY_HEADER=$SPILLWAY_LOAD_HEADER
   spillway load --rate 300 http://localhost:8080/api/v1/patients/P000042
   spillway capacity http://localhost:8080/api/v1/patients/P000042
                                       a minute and a half: how much can it do, and how should it be set?
@@ -205,6 +212,11 @@ func hint(err error) error {
 	command := "spillway"
 	if parse, ok := errors.AsType[*kong.ParseError](err); ok && parse.Context != nil {
 		command = commandOf(parse.Context)
+	}
+	for _, flag := range []string{"unknown flag --agents", "unknown flag --nats"} {
+		if strings.HasPrefix(err.Error(), flag) {
+			return fmt.Errorf("%w: only spillway load can send from several agents", err)
+		}
 	}
 	return fmt.Errorf("%w; see %s --help", err, command)
 }

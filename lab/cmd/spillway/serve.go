@@ -7,31 +7,46 @@ import (
 	"os/exec"
 	"syscall"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/spillway-go/spillway/lab/contestant"
 )
 
-// service is the patient API's own command.
-const service = "github.com/spillway-go/spillway/examples/patientapi/cmd/patientapi"
+// Commands with modules of their own, so that this one stays light.
+const (
+	service = "github.com/spillway-go/spillway/examples/patientapi/cmd/patientapi"
+	queue   = "github.com/spillway-go/spillway/jobqueue/cmd/queue"
+)
 
-type serveCmd struct {
-	Args []string `arg:"" optional:"" help:"Arguments of the service; see spillway serve --help."`
+// programs are those that have a command.
+var programs = map[string]string{"serve": service, "token": service, "audit": service, "agent": agentProgram, "queue": queue}
+
+// elsewhere is a command of another program.
+type elsewhere struct {
+	Args []string `arg:"" optional:"" help:"Arguments of that command; see its --help."`
 }
 
-// Run builds the service, once, and becomes it: the service then has the streams, the
-// signals and the exit code of this process.
-func (c *serveCmd) Run(env *environment) error {
-	path, err := contestant.Build(env.ctx, contestant.Spec{Program: service}, env.stderr)
+// Run becomes the command of the same name.
+func (c *elsewhere) Run(env *environment, chosen *kong.Context) error {
+	name := chosen.Selected().Name
+	return become(env, programs[name], name, c.Args)
+}
+
+// become builds a program, once, and becomes a command of it, which then has the
+// streams, the signals and the exit code of this process.
+func become(env *environment, program, command string, args []string) error {
+	path, err := contestant.Build(env.ctx, contestant.Spec{Program: program}, env.stderr)
 	if err != nil {
-		return fmt.Errorf("the service was not started: %w", err)
+		return fmt.Errorf("spillway %s was not started: %w", command, err)
 	}
-	args := append([]string{"serve"}, c.Args...)
+	args = append([]string{command}, args...)
 	if err := syscall.Exec(path, append([]string{path}, args...), os.Environ()); !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
 	// On Windows the console sends Ctrl-C to both, and this process waits for the other.
-	program := exec.Command(path, args...)
-	program.Stdin, program.Stdout, program.Stderr = os.Stdin, os.Stdout, os.Stderr
-	err = program.Run()
+	child := exec.Command(path, args...)
+	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
+	err = child.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		os.Exit(exit.ExitCode())
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,8 +19,8 @@ func TestCtrlCEndsTheBuildOfTheService(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stderr bytes.Buffer
-	c := serveCmd{Args: []string{"never seen"}}
-	if code := reportError(&stderr, c.Run(&environment{ctx: ctx, stderr: &stderr})); code != 130 {
+	err := become(&environment{ctx: ctx, stderr: &stderr}, service, "serve", []string{"never seen"})
+	if code := reportError(&stderr, err); code != 130 {
 		t.Errorf("exit code %d, %s", code, stderr.String())
 	}
 }
@@ -45,7 +46,7 @@ func TestServeBecomesTheService(t *testing.T) {
 		}
 	}
 
-	cmd := serve("--store", "simulated", "--addr", "127.0.0.1:0")
+	cmd := serve("--store", "simulated", "--addr", "127.0.0.1:0", "--audit-db", filepath.Join(t.TempDir(), "audit.db"))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	stdout, err := cmd.StdoutPipe()
@@ -75,5 +76,23 @@ func TestServeBecomesTheService(t *testing.T) {
 	_, _ = lines.WriteTo(&report)
 	if err := cmd.Wait(); err != nil || !strings.Contains(report.String(), "served 0 ok") {
 		t.Errorf("%v\n%s%s", err, report.String(), stderr.String())
+	}
+}
+
+func TestQueueBecomesItsProgram(t *testing.T) {
+	if _, err := contestant.Build(t.Context(), contestant.Spec{Program: queue}, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{{"", 0, "spillway queue retry --all"}, {"--help", 0, "spillway queue retry --all"}, {"inspect", 2, "--url or --dir"}} {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"queue"}, strings.Fields(c.args)...)...)
+		cmd.Env = append(os.Environ(), asCommand+"=1")
+		out, _ := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != c.code || !strings.Contains(string(out), c.says) {
+			t.Errorf("queue %s: exit code %d, want %d and %q in\n%s", c.args, cmd.ProcessState.ExitCode(), c.code, c.says, out)
+		}
 	}
 }

@@ -15,6 +15,9 @@ import (
 type simCmd struct {
 	Scenario scenarioName `arg:"" optional:"" help:"A built-in scenario, or a file with one."`
 
+	Load     string `placeholder:"RATE" help:"Instead of the rate of the scenario, if it is a poisson one: calls a second, or a multiple of the capacity such as 0.7x."`
+	Replicas int    `placeholder:"N" help:"Instead of the replicas of the scenario."`
+
 	Out     string `placeholder:"FILE" help:"Also write the pictures: one HTML file that opens in any browser, without a network."`
 	List    bool   `xor:"what" help:"List the built-in scenarios."`
 	Example bool   `xor:"what" help:"Print a scenario to start from, shop unless another is named: JSON with every field explained."`
@@ -28,11 +31,14 @@ func (scenarioName) completions() []string { return simulate.Builtin() }
 
 // Help teaches.
 func (simCmd) Help() string {
-	return `What would a limiter do to this service? Callers, a backend and the policy between them are simulated in virtual time: a minute takes about a second. Each policy meets the same calls. The decisions are made by the code of the live limiter; the rest is a model, which the scenario describes: when calls arrive, how much work they are, when callers leave and retry, how the backend slows down, and what happens to it.
+	return `What would a limiter do to this service? Callers, a backend and the policy between them are simulated in virtual time: a minute takes about a second. Each policy meets the same calls. The decisions are made by the code of the live limiter; the rest is a model, which the scenario describes: when calls arrive, how much work they are, when callers leave and retry, how the backend slows down, and what happens to it. A scenario may have many replicas behind a balancer; docs/capacity.md plans with them.
 
 Examples:
   spillway sim retry-storm                         three policies in an overload that feeds itself
   spillway sim retry-storm --out storm.html        with pictures: goodput, limit, in flight and waiting over time
+  spillway sim fleet-storm                         a thousand replicas, and every set of three protections: a minute
+  spillway sim zone-loss --out zone.html           one of three zones is lost
+  spillway sim zone-loss --load 0.7x --replicas 30 the same at another load, with fewer replicas
   spillway sim --list
   spillway sim --example > shop.json               every field, explained; edit it, then:
   spillway sim shop.json --out shop.html
@@ -59,7 +65,7 @@ func (c *simCmd) Run(env *environment) error {
 	if err != nil {
 		return badInput(err)
 	}
-	scenario, err := simulate.Parse(text)
+	scenario, err := simulate.ParseWith(text, simulate.Instead{Replicas: c.Replicas, Load: c.Load})
 	if err != nil {
 		return badInput(fmt.Errorf("%s: %w", c.Scenario, err))
 	}

@@ -7,11 +7,15 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/spillway-go/spillway/examples/patientapi/access"
 	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
 	"github.com/spillway-go/spillway/examples/patientapi/sqlite"
+	"github.com/spillway-go/spillway/examples/patientapi/token"
 	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/databases"
 	"github.com/spillway-go/spillway/lab/overload"
 	"github.com/spillway-go/spillway/lab/patterns"
+	"github.com/spillway-go/spillway/lab/postgres"
 	"github.com/spillway-go/spillway/lab/service"
 	"github.com/spillway-go/spillway/lab/shapes"
 )
@@ -21,6 +25,10 @@ var roles = map[string]contestant.Role{
 	patterns.RoleCall:     contestant.Func(called),
 	patterns.RoleServer:   contestant.Server(served),
 	patterns.RoleDatabase: contestant.Func(database),
+	patterns.RoleScarce:   contestant.Server(scarce),
+	databases.RoleBout:    contestant.Func(bout),
+	postgres.RoleDatabase: contestant.Server(kept),
+	postgres.RoleLock:     contestant.Server(locked),
 	shapes.RoleReuseH:     contestant.Func(reuseH),
 }
 
@@ -50,13 +58,38 @@ func openSet(ctx context.Context, patients int) (db *sqlite.Store, path string, 
 
 // serve plays the service's own HTTP API until ctx ends.
 func serve(ctx context.Context, ready contestant.Ready, c httpapi.Config, before func(http.Handler) http.Handler, look func(*service.Sample)) (*service.Served, error) {
+	verifier, authorization, err := clinician()
+	if err != nil {
+		return nil, err
+	}
+	c.Verifier = verifier
 	api := httpapi.New(c)
 	api.SetReady(true)
-	report, err := service.Serve(ctx, ready, &http.Server{Handler: before(api), ReadHeaderTimeout: 10 * time.Second}, look)
+	web := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header["Authorization"] = authorization
+		api.ServeHTTP(w, r)
+	})
+	report, err := service.Serve(ctx, ready, &http.Server{Handler: before(web), ReadHeaderTimeout: 10 * time.Second}, look)
 	if err != nil {
 		return nil, err
 	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	return report, c.Runner.Drain(drain)
+}
+
+// clinician returns what verifies the token of a clinician, and the header with it. The
+// clients of an experiment send none: it is put into their requests on arrival, so that
+// each is authenticated, and the key of it never leaves this process.
+func clinician() (*token.Verifier, []string, error) {
+	signer, err := token.NewSigner()
+	if err != nil {
+		return nil, nil, err
+	}
+	text, err := signer.Mint(token.Grant{Role: access.Clinician, Lifetime: 24 * time.Hour})
+	if err != nil {
+		return nil, nil, err
+	}
+	verifier, err := signer.Verifier()
+	return verifier, []string{"Bearer " + text}, err
 }

@@ -49,7 +49,8 @@ func TestThePatternsInEverySetUp(t *testing.T) {
 	}
 	for _, claim := range res.Claims {
 		for _, a := range claim.Answers {
-			if a.Missing && !strings.Contains(a.Why, "repeat") {
+			expected := strings.Contains(a.Why, "repeat") || strings.Contains(a.Why, "--postgres") // this run has one repeat and no database
+			if a.Missing && !expected {
 				t.Errorf("%s/%s (%s): %s", claim.ID, a.Part, a.Setup, a.Why)
 			}
 		}

@@ -29,7 +29,7 @@ type guarded struct {
 	database *service.Database
 }
 
-// Patient implements httpapi.Patients. The answer is not built in dst: a pool's worker
+// Patient implements patientapi.Store. The answer is not built in dst: a pool's worker
 // may still be writing it when the caller has left.
 func (g *guarded) Patient(ctx context.Context, id string, dst *patientapi.Patient) error {
 	if p, ok := ctx.Value(priorityKey{}).(spillway.Priority); ok {

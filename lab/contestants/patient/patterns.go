@@ -22,7 +22,7 @@ import (
 
 // slow gives a store the latency and the errors of the job, and returns it with the
 // service's pattern.
-func slow(j plan.Job, fast simulated.Source) (*simulated.Injected, *pattern.Runner, error) {
+func slow(j plan.Job, fast patientapi.Store) (*simulated.Injected, *pattern.Runner, error) {
 	store, err := simulated.Inject(fast, simulated.Config{
 		MinLatency: j.MinLatency, MaxLatency: j.MaxLatency, ErrorRate: j.ErrorRate, Seed: j.Seed,
 	})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -118,9 +119,14 @@ func openRefusing(b pools.Bout, e pools.Entry, _ func()) (rig, error) {
 		return rig{}, fmt.Errorf("%s cannot refuse", e.Contestant)
 	}
 	hold := make(chan struct{})
-	held := newJob(func() { <-hold })
-	tried := fill(s, held)
-	var accepted atomic.Int64
+	var began, accepted atomic.Int64
+	held := newJob(func() { began.Add(1); <-hold })
+	tried, err := fill(s, held, func() bool { return began.Load() == int64(e.Workers) })
+	if err != nil {
+		close(hold)
+		s.close()
+		return rig{}, err
+	}
 	r := rig{end: func() error {
 		defer s.close()
 		defer close(hold)
@@ -147,18 +153,28 @@ func openRefusing(b pools.Bout, e pools.Entry, _ func()) (rig, error) {
 	return r, nil
 }
 
-// fill submits until nothing more is taken, also after the workers have had time to take
-// what they can. It returns a count that begins with its refusals.
-func fill(s submitter, held *job) (refused *atomic.Uint64) {
+// fill submits until every worker holds a job and nothing more is taken. It returns a
+// count that begins with its refusals.
+//
+// Refusals alone do not mean full: until its last worker has taken a job, a pool makes
+// room again, and on a busy machine that may take any time.
+func fill(s submitter, held *job, working func() bool) (refused *atomic.Uint64, err error) {
 	refused = new(atomic.Uint64)
-	for inARow := 0; inARow < 5; inARow++ {
-		for s.try(held) {
+	patience := time.Now().Add(time.Minute)
+	for inARow := 0; inARow < 5; {
+		if s.try(held) {
 			inARow = 0
+			continue
 		}
 		refused.Add(1)
+		if working() {
+			inARow++
+		} else if time.Now().After(patience) {
+			return nil, errors.New("it refuses, but not all of its workers have begun a job within a minute")
+		}
 		time.Sleep(time.Millisecond)
 	}
-	return refused
+	return refused, nil
 }
 
 func openCalling(b pools.Bout, e pools.Entry, work func()) (rig, error) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/experiment"
@@ -64,6 +65,35 @@ func TestEveryCallerAnswersItsOwnClient(t *testing.T) {
 		}
 		c.close()
 	}
+}
+
+// Five refusals in a row once passed for a full pool. On a busy machine the worker took
+// its first job later, made room, and a bout counted a job that a full pool had taken.
+func TestAPoolWhoseWorkerBeginsLateIsNotFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const room = 1
+		queued, refusals, working := 0, 0, false
+		late := submitter{try: func(*job) bool {
+			if refusals == 20 && !working {
+				queued, working = queued-1, true
+			}
+			if queued == room {
+				refusals++
+				return false
+			}
+			queued++
+			return true
+		}}
+		refused, err := fill(late, nil, func() bool { return working })
+		if err != nil || late.try(nil) || int(refused.Load()) != refusals-1 {
+			t.Errorf("%v, %d in the queue, %d refusals of %d", err, queued, refused.Load(), refusals)
+		}
+
+		_, err = fill(late, nil, func() bool { return false })
+		if err == nil || !strings.Contains(err.Error(), "workers") {
+			t.Errorf("workers that never begin: %v", err)
+		}
+	})
 }
 
 func TestAMissingAbilityIsAnError(t *testing.T) {

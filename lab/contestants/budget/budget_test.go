@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	plan "github.com/spillway-go/spillway/lab/budget"
+	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+func TestMain(m *testing.M) {
+	if code, ok := contestant.Main(roles); ok {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
+// A replica of each contestant is admitted, is refused what is too much, and can be ended.
+func TestEveryContestantAdmitsAndRefuses(t *testing.T) {
+	in := plan.Replica{Slots: 2, Rate: 1_000_000, Lease: time.Second, Referee: filepath.Join(t.TempDir(), "referee")}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	e, err := contestant.Start(ctx, contestant.Spec{Role: plan.RoleEngine, Input: in}, &in.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{plan.Leases, plan.Closed, plan.Each, plan.Alone} {
+		in.Contestant = name
+		g, err := open(t.Context(), in)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		var ends []func()
+		for end := time.Now().Add(time.Minute); len(ends) < 2 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+			if end, err := g.admit(t.Context()); err == nil { // the rate begins with nothing
+				ends = append(ends, end)
+			}
+		}
+		if _, err := g.admit(t.Context()); len(ends) != 2 || err == nil {
+			t.Errorf("%s: %d of 2 were admitted, and then %v", name, len(ends), err)
+		}
+		for _, end := range ends {
+			end()
+		}
+		g.close()
+	}
+	if _, err := e.Stop(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// The whole experiment, as short as it can be.
+func TestTheExperimentRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds of several processes")
+	}
+	for _, run := range quick(t) {
+		if run.Failed != "" || run.Extra["admissions"] <= 0 {
+			t.Errorf("%s, %s: %s, %v", run.Setup, run.Pattern, run.Failed, run.Extra)
+		}
+	}
+}
+
+func quick(t *testing.T) []results.Run {
+	t.Helper()
+	c := experiment.Sized[plan.Config]("quick")
+	runs, err := c.Measure(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runs
+}

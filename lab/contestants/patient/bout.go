@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/semaphore"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/histogram"
+	plan "github.com/spillway-go/spillway/lab/databases"
+	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/loadgen"
+)
+
+// summed is a database that is asked for sums over so many rows from a place on.
+type summed struct {
+	ask   func(ctx context.Context, from, rows int) error
+	close func()
+}
+
+const (
+	sums      = "SELECT kind, sum(value), count(*) FROM events WHERE id BETWEEN $1 AND $2 GROUP BY kind"
+	readers   = 95                   // connections that are open at most
+	askAgain  = 5 * time.Millisecond // after a refusal, at the earliest
+	sqliteSet = `PRAGMA journal_mode = WAL;
+CREATE TABLE events (id INTEGER PRIMARY KEY, kind INT NOT NULL, value INT NOT NULL);
+WITH RECURSIVE of(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM of WHERE n < $1) INSERT INTO events SELECT n, n % 7, n * 7919 % 1000 FROM of;`
+)
+
+// bout is one contestant over one database.
+func bout(ctx context.Context, b plan.Bout) (map[string]float64, error) {
+	open := onSQLite
+	if b.Engine == plan.PostgreSQL {
+		open = onPostgres
+	}
+	database, err := open(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	defer database.close()
+	lim, err := limiter.New(limiter.Config{})
+	if err != nil {
+		return nil, err
+	}
+	defer lim.Close()
+	admit := lim.Do
+	if b.Pool > 0 {
+		pool := semaphore.NewWeighted(int64(b.Pool))
+		admit = func(ctx context.Context, fn func(context.Context) error) error {
+			if err := pool.Acquire(ctx, 1); err != nil {
+				return err
+			}
+			defer pool.Release(1)
+			return fn(ctx)
+		}
+	}
+	g := game{Bout: b, database: database, admit: admit}
+	figures, err := g.play(ctx)
+	if b.Pool > 0 && figures != nil {
+		figures["limit_before"], figures["limit_after"] = float64(b.Pool), float64(b.Pool)
+	}
+	return figures, err
+}
+
+// game is a bout under way.
+type game struct {
+	plan.Bout
+	database *summed
+	admit    func(context.Context, func(context.Context) error) error
+
+	rows    atomic.Int64
+	running atomic.Int64
+	refused atomic.Int64
+	failed  atomic.Pointer[error]
+	timed   atomic.Pointer[measured] // nil: nothing is
+}
+
+// measured is a stretch that counts.
+type measured struct {
+	sync.Mutex
+	took    histogram.Histogram // nanoseconds in the database
+	atATime int64               // queries that ran, at each that began
+}
+
+func (m *measured) add(took time.Duration, running int64) {
+	m.Lock()
+	defer m.Unlock()
+	m.took.Record(int64(took))
+	m.atATime += running
+}
+
+func (g *game) play(ctx context.Context) (map[string]float64, error) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	g.rows.Store(int64(g.Rows))
+	ended := make(chan error, 1)
+	go func() {
+		_, err := loadgen.Run(ctx, loadgen.Config{Target: loadgen.TargetFunc(g.ask), Closed: &loadgen.Closed{Clients: g.Clients, Duration: time.Hour}})
+		ended <- err
+	}()
+	figures := map[string]float64{}
+	for _, phase := range []struct {
+		name    string
+		settles time.Duration
+		rows    int
+	}{{"before", g.WarmUp, g.Rows}, {"after", g.Settle, g.Dearer()}} {
+		g.rows.Store(int64(phase.rows))
+		if err := pause(ctx, phase.settles); err != nil {
+			return nil, err
+		}
+		m, began := new(measured), time.Now()
+		g.timed.Store(m)
+		if err := pause(ctx, g.Timed); err != nil {
+			return nil, err
+		}
+		g.timed.Store(nil)
+		m.Lock()
+		n := float64(m.took.Count())
+		figures[phase.name] = n / time.Since(began).Seconds()
+		figures["p99_"+phase.name], figures["limit_"+phase.name] = float64(m.took.Quantile(.99)), float64(m.atATime)/n
+		m.Unlock()
+	}
+	end()
+	<-ended
+	figures["refused"] = float64(g.refused.Load())
+	if err := g.failed.Load(); err != nil {
+		return nil, fmt.Errorf("a query failed: %w", *err)
+	}
+	return figures, nil
+}
+
+// ask is one query of a client.
+func (g *game) ask(ctx context.Context, _ uint64) loadgen.Outcome {
+	err := g.admit(ctx, func(ctx context.Context) error {
+		m, began, rows := g.timed.Load(), time.Now(), int(g.rows.Load())
+		now := g.running.Add(1)
+		defer g.running.Add(-1)
+		err := g.database.ask(ctx, 1+rand.IntN(g.Events()-rows), rows)
+		if m != nil && m == g.timed.Load() && err == nil { // began and ended in it
+			m.add(time.Since(began), now)
+		}
+		return err
+	})
+	switch refusal, ok := errors.AsType[*spillway.Rejection](err); {
+	case ok:
+		g.refused.Add(1)
+		_ = pause(ctx, max(refusal.RetryAfter, askAgain))
+	case err != nil && ctx.Err() == nil:
+		g.failed.Store(&err)
+	}
+	return loadgen.FromError(err)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func onPostgres(ctx context.Context, b plan.Bout) (*summed, error) {
+	config, err := pgxpool.ParseConfig(b.URL)
+	if err != nil {
+		return nil, errors.New("the database's address is no URL")
+	}
+	config.MaxConns = readers
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	return &summed{close: pool.Close, ask: func(ctx context.Context, from, rows int) error {
+		found, err := pool.Query(ctx, sums, from, from+rows-1)
+		if err != nil {
+			return err
+		}
+		for found.Next() { // as a service reads them
+			if _, err := found.Values(); err != nil {
+				return err
+			}
+		}
+		return found.Err()
+	}}, nil
+}
+
+func onSQLite(ctx context.Context, b plan.Bout) (_ *summed, err error) {
+	folder, err := os.MkdirTemp("", "spillway-db-")
+	if err != nil {
+		return nil, err
+	}
+	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(filepath.Join(folder, "events.db")))
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(folder))
+	}
+	db.SetMaxOpenConns(readers)
+	db.SetMaxIdleConns(readers)
+	done := func() { db.Close(); os.RemoveAll(folder) }
+	if _, err := db.ExecContext(ctx, sqliteSet, b.Events()); err != nil {
+		done()
+		return nil, err
+	}
+	statement, err := db.PrepareContext(ctx, sums)
+	if err != nil {
+		done()
+		return nil, err
+	}
+	return &summed{close: done, ask: func(ctx context.Context, from, rows int) error {
+		found, err := statement.QueryContext(ctx, from, from+rows-1)
+		if err != nil {
+			return err
+		}
+		defer found.Close()
+		for found.Next() {
+			var kind, sum, n int
+			if err := found.Scan(&kind, &sum, &n); err != nil {
+				return err
+			}
+		}
+		return found.Err()
+	}}, nil
+}

@@ -1,0 +1,61 @@
+package durable
+
+import (
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/internal/labtest"
+	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/lab/ledger/planted"
+	"github.com/spillway-go/spillway/lab/results"
+)
+
+func TestMain(m *testing.M) { labtest.Main(m, nil) }
+
+// made is runs of each cell, with these figures by contestant.
+func made(repeats int, figures map[string]map[string]float64) (runs []results.Run) {
+	for _, k := range experiment.Sized[Config]("").keys() {
+		for repeat := range repeats {
+			runs = append(runs, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Repeat: repeat, Extra: figures[k.Pattern]})
+		}
+	}
+	return runs
+}
+
+func TestEveryRowDecidesWhatIsPlanted(t *testing.T) { planted.Check(t, family, made(1, nil)) }
+
+func TestTheRateDecidesAndNotTheDisk(t *testing.T) {
+	for _, c := range []struct {
+		together, unsynced, each, missing float64
+		goal, share                       results.Verdict
+	}{
+		{20_000, 22_000, 800, 0, results.Holds, results.Holds},
+		{47_416, 48_900, 6_252, 0, results.Holds, results.Holds}, // a fast disk, on which an fsync on each is fast too
+		{14_000, 14_500, 700, 0, results.Fails, results.Holds},
+		{20_000, 40_000, 800, 0, results.Holds, results.Fails},
+		{20_000, 22_000, 800, 1, results.Fails, results.Holds},
+	} {
+		runs := made(5, map[string]map[string]float64{
+			GroupCommit: {"rate": c.together, "missing": c.missing}, Each: {"rate": c.each, "missing": 0}, Interval: {"rate": c.unsynced, "missing": 0},
+		})
+		got := map[string]results.Claim{}
+		for _, claim := range family.Judge(ledger.NewEvidence(runs, 1)) {
+			got[claim.ID] = claim
+		}
+		if got["engine-2"].Verdict != c.goal || got["group-commit"].Verdict != c.share {
+			t.Errorf("%+v: %v", c, got)
+		}
+		beside := got["group-commit"].Answers[1]
+		if !beside.Beside || beside.Measured != c.together/c.each {
+			t.Errorf("beside an fsync on each: %+v", beside)
+		}
+	}
+}
+
+func TestItTakesThreeMinutesAtMost(t *testing.T) {
+	p, err := experiment.Sized[Config]("").plan()
+	if err != nil || p.Expect(5) > 3*time.Minute {
+		t.Errorf("%v, %v", p.Expect(5), err)
+	}
+}
