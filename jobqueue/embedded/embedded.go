@@ -68,6 +68,9 @@ type Server struct {
 	mu     sync.Mutex
 	server *server.Server // another one after each failure of the store
 	failed error          // of the store, until it works again
+
+	opening sync.Mutex
+	opened  map[string]bool // queues
 }
 
 // Start starts a server and returns when it is ready. It refuses a folder that another
@@ -82,7 +85,7 @@ func Start(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("embedded: %w", err)
 	}
 	s := &Server{
-		cfg: cfg, lock: lock, trouble: make(chan struct{}, 1), watched: make(chan struct{}),
+		cfg: cfg, lock: lock, trouble: make(chan struct{}, 1), watched: make(chan struct{}), opened: map[string]bool{},
 		free: func() (int64, bool) { return freeBytes(cfg.Dir) },
 	}
 	if err := s.start(options); err != nil {
@@ -193,6 +196,22 @@ func (s *Server) InProcessConn() (net.Conn, error) { return s.running().InProces
 
 // SyncsAlways reports whether what is acknowledged is on disk.
 func (s *Server) SyncsAlways() bool { return s.cfg.Sync == Always }
+
+// OnFirstOpen is for jetstream.Open: it calls free the first time that a queue of this name
+// is opened. What an earlier process held of the queue is held by no process any more. With
+// Config.Listen others may hold some of it, and free is not called.
+func (s *Server) OnFirstOpen(queue string, free func() error) error {
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	if s.cfg.Listen != "" || s.opened[queue] {
+		return nil
+	}
+	if err := free(); err != nil {
+		return err
+	}
+	s.opened[queue] = true
+	return nil
+}
 
 // URL is for other processes; empty without Config.Listen.
 func (s *Server) URL() string { return s.url }

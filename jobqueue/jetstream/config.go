@@ -46,7 +46,9 @@ const (
 )
 
 // Server is a server in this process; *embedded.Server is one. If it also has the methods
-// Room() error and Failed() error, these say why it cannot store jobs, before a commit.
+// Room() error and Failed() error, these say why it cannot store jobs, before a commit. If it
+// has OnFirstOpen(queue string, free func() error) error, Open has it call free where no
+// process but this one can hold any of the queue.
 type Server interface {
 	InProcessConn() (net.Conn, error)
 	SyncsAlways() bool // acknowledged means on disk

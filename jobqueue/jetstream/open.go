@@ -278,6 +278,13 @@ func (q *queue) prepareSlots(ctx context.Context) error {
 			return err
 		}
 	}
+	if server, ok := q.cfg.Server.(interface {
+		OnFirstOpen(queue string, free func() error) error
+	}); ok {
+		if err := server.OnFirstOpen(q.cfg.Name, func() error { return freeSlots(ctx, stream) }); err != nil {
+			return err
+		}
+	}
 	if q.slots, err = q.consumer(ctx, stream, slotConsumer, q.names.slot("*"), mostInFlight); err != nil {
 		return err
 	}
@@ -289,6 +296,15 @@ func (q *queue) prepareSlots(ctx context.Context) error {
 		if api, ok := errors.AsType[*js.APIError](err); err != nil && !(ok && api.ErrorCode == codeStoreFailed) {
 			return err // refused as full is fine: the slot exists
 		}
+	}
+	return nil
+}
+
+// freeSlots takes the slots from processes that have ended. Left to itself the engine waits
+// for AckWait before it takes them from one that was killed, and no job would run until then.
+func freeSlots(ctx context.Context, stream js.Stream) error {
+	if err := stream.DeleteConsumer(ctx, slotConsumer); !errors.Is(err, js.ErrConsumerNotFound) {
+		return err
 	}
 	return nil
 }

@@ -39,11 +39,14 @@ func (q *queue) returned(ctx context.Context, mark string) (int, error) {
 // giveBack has the engine hand a job to whoever asks next. First it puts on record that
 // this delivery was no attempt; when the engine does not answer it counts as one.
 func (q *queue) giveBack(msg *nats.Msg) {
-	// With a delay the engine writes down when the job is ready, so that it need not wait for
-	// AckWait when the engine starts again. If this is lost it has to.
-	defer func() { _ = msg.NakWithDelay(time.Millisecond) }()
+	defer handBack(msg)
 	q.noAttempt(msg)
 }
+
+// handBack lets the engine deliver a message again. With a delay the engine writes that
+// down, so that an engine that starts again need not wait for AckWait. It has to if this
+// is lost.
+func handBack(msg *nats.Msg) { _ = msg.NakWithDelay(time.Millisecond) }
 
 // noAttempt puts on record that a delivery was none.
 func (q *queue) noAttempt(msg *nats.Msg) {

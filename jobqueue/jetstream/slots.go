@@ -19,7 +19,7 @@ type slot struct {
 
 func (s *slot) giveBack() {
 	s.kept.drop(s.msg)
-	_ = s.msg.Nak() // lost: the engine takes it back by itself, later
+	handBack(s.msg)
 }
 
 // slotHolder has the slots of a worker that are not in use. It is the dispatcher's.
@@ -100,7 +100,7 @@ func (h *slotHolder) end() {
 				s.giveBack()
 			}
 		}
-		h.pull.end(func(late *nats.Msg) { _ = late.Nak() })
+		h.pull.end(handBack)
 	})
 	h.keep(0)
 }

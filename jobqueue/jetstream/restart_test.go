@@ -1,0 +1,65 @@
+package jetstream
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/jobqueue"
+	"github.com/spillway-go/spillway/jobqueue/embedded"
+)
+
+// A worker keeps a slot while it waits for jobs, and the engine waits for AckWait before it
+// takes a slot from a worker that says nothing more. After a restart no job ran until then.
+func TestWorkGoesOnAtOnceAfterARestart(t *testing.T) {
+	idle := func(t *testing.T, dir string) (*queue, func() error) {
+		q := open(t, Config{Server: serve(t, dir), MaxInFlight: 2, AckWait: time.Hour})
+		stop := work(t, q, func(context.Context, *jobqueue.Delivery) error { return nil })
+		eventually(t, "it holds a slot", func() bool {
+			info, err := q.slots.Info(within(t))
+			return err == nil && info.NumAckPending > 0
+		})
+		return q, stop
+	}
+	works := func(t *testing.T, server *embedded.Server) {
+		q := open(t, Config{Server: server})
+		enqueue(t, q, jobqueue.Job{})
+		ran := make(chan bool, 1)
+		work(t, q, func(context.Context, *jobqueue.Delivery) error { ran <- true; return nil })
+		select {
+		case <-ran:
+		case <-time.After(patience):
+			t.Fatal("no job runs")
+		}
+	}
+	t.Run("of a process that was killed", func(t *testing.T) {
+		dir, left := t.TempDir(), t.TempDir()
+		_, stop := idle(t, dir)
+		if err := os.CopyFS(left, os.DirFS(dir)); err != nil { // as it is on the disk now
+			t.Fatal(err)
+		}
+		_ = stop()
+		works(t, serve(t, left))
+	})
+	t.Run("of one that has closed its queue, and lets others in", func(t *testing.T) {
+		dir := t.TempDir()
+		q, stop := idle(t, dir)
+		_ = stop()
+		_ = q.Close()
+		_ = q.cfg.Server.(*embedded.Server).Close(t.Context())
+		server, err := embedded.Start(embedded.Config{Dir: dir, Listen: "127.0.0.1:0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = server.Close(context.Background()) })
+		works(t, server)
+	})
+	t.Run("and a second queue of one process takes no slot from the first", func(t *testing.T) {
+		q, _ := idle(t, t.TempDir())
+		open(t, Config{Server: q.cfg.Server})
+		if info, err := q.slots.Info(within(t)); err != nil || info.NumAckPending == 0 {
+			t.Errorf("%+v, %v", info, err)
+		}
+	})
+}
