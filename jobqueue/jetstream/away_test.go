@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -223,6 +224,34 @@ func TestTheLimiterOfTheProcessIsSoonAskedAgain(t *testing.T) {
 	}
 	if w.settle(&below, false, full); below.after != time.Minute {
 		t.Errorf("run again after %s", below.after)
+	}
+}
+
+// Once the limiter has refused many jobs, each of them waited for a second of its own, again
+// and again, and slots stood free: 600 jobs of 40 ms at four a time took 51 s, and were
+// deferred 21,012 times.
+func TestAJobThatEndsHasTheLimiterAskedAgain(t *testing.T) {
+	lim, err := limiter.New(limiter.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lim.SetLease(0, time.Now().Add(time.Hour), "shared")
+	const most, jobs = 16, 200
+	q := open(t, Config{Limiter: lim, MaxInFlight: most})
+	for range jobs {
+		enqueue(t, q, jobqueue.Job{})
+	}
+	work(t, q, func(context.Context, *jobqueue.Delivery) error { time.Sleep(10 * time.Millisecond); return nil })
+	eventually(t, "as many are deferred as may run", func() bool { return q.counters.deferred.Load() >= most })
+	info, err := q.ready[slices.Index(priorities[:], spillway.Normal)].Info(within(t))
+	if err != nil || info.NumAckPending > most {
+		t.Errorf("%d are in hand, which the limiter refuses: %v", info.NumAckPending, err)
+	}
+	before := q.counters.deferred.Load()
+	lim.SetLease(2, time.Now().Add(time.Hour), "shared")
+	eventually(t, "all are done", func() bool { return q.counters.done.Load() == jobs })
+	if n := q.counters.deferred.Load() - before; n > 2*jobs {
+		t.Errorf("%d jobs were deferred %d times", jobs, n)
 	}
 }
 

@@ -25,6 +25,7 @@ type task struct {
 	counted    bool // attempt has been corrected
 	enqueued   time.Time
 	after      time.Duration // set when the task is deferred
+	limited    bool          // by the limiter of this process
 }
 
 // mark names a job's message for good. Its number alone would not: a stream that was deleted
@@ -123,7 +124,7 @@ func (w *worker) run(t *task) {
 // refused settles a task that the limiter of this process has not admitted.
 func (w *worker) refused(t *task, err error) {
 	w.settle(t, false, err)
-	t.after = min(t.after, limiterAgain)
+	t.after, t.limited = min(t.after, limiterAgain), true
 }
 
 // patience is after how long without progress a handler's job counts as lost: a little

@@ -3,6 +3,7 @@ package jetstream
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -23,9 +24,9 @@ const (
 	// deferredEach bounds the jobs that wait in this process because what they need
 	// rejects them, for each that may run. Taking more of them would be useless.
 	deferredEach = 4
-	// limiterAgain is when the limiter of this process is asked again at the latest. Its
-	// advice, up to a minute, spreads callers that are far away; asking from here costs
-	// nothing, and there may be room as soon as others stop.
+	// limiterAgain is when the limiter of this process is asked again at the latest; it is
+	// also asked when a job ends. Its advice, up to a minute, spreads callers that are far
+	// away; asking from here costs nothing, and others may have made room.
 	limiterAgain = time.Second
 )
 
@@ -47,6 +48,7 @@ type worker struct {
 	running  int                   // jobs with a goroutine
 	ended    chan ending           // has room for all of them
 	deferred map[*task]*time.Timer // wait in this process until they are due
+	limited  []*task               // those of them that the limiter refused, the oldest first
 	due      chan *task            // has room for all of them
 	again    []*task               // were deferred, and are due
 }
@@ -109,7 +111,7 @@ func (q *queue) Work(ctx context.Context, handler jobqueue.Handler) error {
 // dispatch starts jobs until stop ends.
 func (w *worker) dispatch(stop context.Context) {
 	for stop.Err() == nil {
-		if len(w.deferred) >= deferredEach*w.q.inFlight || w.running >= w.q.inFlight {
+		if w.running >= w.q.inFlight || w.enough() && len(w.again) == 0 {
 			w.slots.keep(0)
 			w.await(stop)
 			continue
@@ -129,6 +131,12 @@ func (w *worker) dispatch(stop context.Context) {
 	}
 }
 
+// enough reports whether to take more jobs is useless, because those in hand wait for what
+// they need. The limiter of this process would refuse others as well.
+func (w *worker) enough() bool {
+	return len(w.deferred) >= deferredEach*w.q.inFlight || len(w.limited)+w.running >= w.q.inFlight
+}
+
 // startSome starts what is ready, at most one job for each free slot, and returns how
 // many. Deferred jobs that are due come first: they have waited longest.
 func (w *worker) startSome(stop context.Context) int {
@@ -143,6 +151,9 @@ func (w *worker) startSome(stop context.Context) int {
 		}
 		w.launch(t)
 		n++
+	}
+	if w.enough() {
+		return n
 	}
 	if w.started >= floorEvery && w.slots.free() > 0 {
 		w.started = 0
@@ -207,8 +218,7 @@ func (w *worker) await(stop context.Context) {
 	case m := <-w.sentries[3].answer:
 		w.answered(3, m)
 	case t := <-w.due:
-		delete(w.deferred, t)
-		w.again = append(w.again, t)
+		w.askAgain(t)
 	case s := <-w.slots.arrived:
 		w.slots.answered(s)
 	case e := <-w.ended:
@@ -227,14 +237,38 @@ func (w *worker) answered(priority int, msg *nats.Msg) {
 	}
 }
 
-// over takes back the slot of a job, and has the job wait if it was deferred.
+// over takes back the slot of a job, and has the job wait if it was deferred. When a job has
+// ended there may be room for one that the limiter refused.
 func (w *worker) over(e ending) {
 	w.running--
 	w.slots.back(e.slot)
-	if t := e.task; t.after > 0 {
-		w.deferred[t] = time.AfterFunc(t.after, func() { w.due <- t })
-		t.after = 0
+	t := e.task
+	if t.after == 0 {
+		w.wake()
+		return
 	}
+	w.deferred[t] = time.AfterFunc(t.after, func() { w.due <- t })
+	if t.after = 0; t.limited {
+		w.limited = append(w.limited, t)
+	}
+}
+
+func (w *worker) wake() {
+	for _, t := range w.limited {
+		if w.deferred[t].Stop() { // otherwise it is due
+			w.askAgain(t)
+			return
+		}
+	}
+}
+
+func (w *worker) askAgain(t *task) {
+	delete(w.deferred, t)
+	if t.limited {
+		w.limited = slices.DeleteFunc(w.limited, func(other *task) bool { return other == t })
+		t.limited = false
+	}
+	w.again = append(w.again, t)
 }
 
 // begin starts the job in msg, unless it has to wait, and returns 1 or 0.
