@@ -78,6 +78,7 @@ func TestEveryKindOfBadRequest(t *testing.T) {
 		{"multipart, field as a file", fieldAsFile, "", fieldAsFileBody, 400, "invalid-request", []Fault{in("form", "name", "must not be a file")}},
 		{"multipart, two files", twoFiles, "", twoFilesBody, 400, "invalid-request", []Fault{in("form", "file", "is given more than once")}},
 		{"multipart without a boundary", "multipart/form-data", "", "x", 400, "invalid-request", []Fault{{In: "form", Detail: "Content-Type has no boundary"}}},
+		{"multipart cut off in a head", "multipart/form-data; boundary=x", "", "--x\r\nContent-Disposition: form-data; name=\"name\"\r\n\r\nAda\r\n--x\r\nContent-Dis", 400, "invalid-request", []Fault{{In: "form", Detail: "is not a valid multipart form"}}},
 		{"multipart cut off", fileAsField, "", fileAsFieldBody[:60], 400, "invalid-request", []Fault{{In: "form", Detail: "is not a valid multipart form"}}},
 		{"xml", x, "", `<p colour="red"><name>Ada</name><nope><a/></nope><home><city>x</city><street/></home></p>`, 400, "invalid-request", []Fault{
 			pointer("#/@colour", "is not a member"), pointer("#/nope", "is not a member"), pointer("#/home/street", "is not a member")}},

@@ -129,7 +129,7 @@ func (c *core) bindMultipart(s *scratch, boundary string, v reflect.Value) error
 	next := 0
 	for parts, fields := 1, 1; ; parts++ {
 		part, err := reader.NextPart()
-		if err == io.EOF {
+		if err == io.EOF && closed(s.body, boundary) {
 			return nil
 		}
 		switch {
@@ -169,6 +169,13 @@ func (c *core) bindMultipart(s *scratch, boundary string, v reflect.Value) error
 			s.upload(f, v, Upload{Name: part.FileName(), ContentType: part.Header.Get("Content-Type"), Content: content})
 		}
 	}
+}
+
+// closed reports whether a multipart form has its last line. To multipart.Reader one that is
+// cut off in the head of a part ends well, and a condition of a search would be missing.
+func closed(body []byte, boundary string) bool {
+	last := []byte("\n--" + boundary + "--")
+	return bytes.HasPrefix(body, last[1:]) || bytes.Contains(body, last)
 }
 
 // upload sets f, which is an Upload, a slice of them, a pointer or an Optional.

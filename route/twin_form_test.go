@@ -3,6 +3,7 @@ package route
 import (
 	"mime/multipart"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -65,6 +66,9 @@ func twinForm(body string) *fuzzed {
 
 // twinMultipart decodes by way of all that mime/multipart does by itself.
 func twinMultipart(body, boundary string) *fuzzed {
+	if !regexp.MustCompile("(^|\n)--" + regexp.QuoteMeta(boundary) + "--").MatchString(body) {
+		return nil // cut off
+	}
 	parts := 0
 	for r := multipart.NewReader(strings.NewReader(body), boundary); ; parts++ {
 		if _, err := r.NextRawPart(); err != nil {

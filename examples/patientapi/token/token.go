@@ -9,13 +9,16 @@
 package token
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/maypok86/otter/v2"
@@ -91,6 +94,41 @@ type claims struct {
 	Role    access.Role `json:"role"`
 	Patient string      `json:"patient,omitempty"`
 	Scope   string      `json:"scope"`
+}
+
+// claimNames are the claims that are read.
+var claimNames = []string{"iss", "sub", "aud", "exp", "nbf", "iat", "jti", "role", "patient", "scope"}
+
+// UnmarshalJSON reads the claims of those names, letter for letter (RFC 7519, section 4).
+// Package json would take "Role" for "role", and of two the last: a claim that an issuer
+// copies into its tokens could replace its own.
+func (c *claims) UnmarshalJSON(text []byte) error {
+	if !utf8.Valid(text) {
+		return errClaims
+	}
+	type plain claims
+	if err := json.Unmarshal(text, (*plain)(c)); err != nil {
+		return errClaims
+	}
+	in := json.NewDecoder(bytes.NewReader(text))
+	if start, _ := in.Token(); start != json.Delim('{') {
+		return errClaims
+	}
+	seen := map[string]bool{}
+	for in.More() {
+		name, _ := in.Token() // a string: the text was read before
+		var value json.RawMessage
+		if err := in.Decode(&value); err != nil {
+			return errClaims
+		}
+		for _, known := range claimNames {
+			if claim := name.(string); strings.EqualFold(claim, known) && (claim != known || seen[claim]) {
+				return errClaims
+			}
+		}
+		seen[name.(string)] = true
+	}
+	return nil
 }
 
 // Verify implements front.Verifier. It may ask for the keys again, at most every few

@@ -2,6 +2,7 @@ package token
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -118,11 +119,34 @@ func TestClaims(t *testing.T) {
 		"no patient":         {map[string]any{"role": "patient"}, errClaims},
 		"not a patient's id": {map[string]any{"role": "patient", "patient": "P1"}, errClaims},
 		"no scope":           {map[string]any{"scope": nil}, nil}, // it opens nothing
+		"Role":               {map[string]any{"role": "patient", "patient": "P000002", "Role": "clinician"}, errMalformed},
+		"PATIENT":            {map[string]any{"role": "patient", "patient": "P000002", "PATIENT": "P000001"}, errMalformed},
+		"Exp":                {map[string]any{"exp": at(-time.Minute), "Exp": at(time.Hour)}, errMalformed},
+		"ſcope":              {map[string]any{"ſcope": "user/*.rs"}, errMalformed}, // folds to scope
+		"others' claims":     {map[string]any{"Roles": "root", "https://example.org/Role": "root"}, nil},
 		"scope is a list":    {map[string]any{"scope": []string{"user/*.rs"}}, errMalformed},
 	} {
 		p, err := v.Verify(t.Context(), signed(t, s, c.change))
 		if !errors.Is(err, c.want) || (err == nil) != (p.Subject != "") {
 			t.Errorf("%s: %+v, %v, want %v", name, p, err, c.want)
+		}
+	}
+}
+
+func TestAClaimIsGivenOnce(t *testing.T) {
+	for text, good := range map[string]bool{
+		`{"sub":"a","role":"clinician"}`:                  true,
+		`{"sub":"a","x":{"sub":"b","Role":1},"x":2}`:      true,
+		`{"sub":"a","sub":"b"}`:                           false,
+		`{"sub":"a","s\u0075b":"b"}`:                      false,
+		`{"sub":"a","role":"patient","role":"clinician"}`: false,
+		"{\"sub\":\"a\xff\"}":                             false,
+		`["sub"]`:                                         false,
+		`null`:                                            false,
+	} {
+		var c claims
+		if err := json.Unmarshal([]byte(text), &c); (err == nil) != good {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }
