@@ -30,7 +30,7 @@ type WriterConfig struct {
 	// means five milliseconds. A lone caller never waits for others.
 	Linger time.Duration
 
-	// MostAtOnce is how many records one commit takes. Zero means 512.
+	// MostAtOnce is how many records one commit takes. Zero means 4096.
 	MostAtOnce int
 
 	// Retry is how long after a commit that failed the next is tried, though nobody
@@ -39,7 +39,8 @@ type WriterConfig struct {
 }
 
 // Writer is a Log that writes what many callers record with one commit: while one is
-// under way, the next batch collects.
+// under way, the next batch collects. What was shed comes after all else: a caller who
+// floods the service would otherwise keep what others read off the record.
 type Writer struct {
 	storage  Storage
 	chain    *chain
@@ -50,6 +51,7 @@ type Writer struct {
 
 	entries sync.Pool
 	queue   chan *entry
+	shed    chan *entry // refusals for overload, which are many, behind all others
 	closing chan struct{}
 	closed  sync.Once
 	ended   chan struct{} // run has returned
@@ -89,14 +91,14 @@ func NewWriter(ctx context.Context, cfg WriterConfig) (*Writer, error) {
 		cfg.Linger = 5 * time.Millisecond
 	}
 	if cfg.MostAtOnce == 0 {
-		cfg.MostAtOnce = 512
+		cfg.MostAtOnce = 4096
 	}
 	if cfg.Retry == 0 {
 		cfg.Retry = time.Second
 	}
 	w := &Writer{
 		storage: cfg.Storage, chain: newChain(cfg.Key), timeout: cfg.Timeout, patience: cfg.Patience, linger: cfg.Linger, retry: cfg.Retry,
-		queue: make(chan *entry, cfg.MostAtOnce), closing: make(chan struct{}), ended: make(chan struct{}),
+		queue: make(chan *entry, cfg.MostAtOnce), shed: make(chan *entry, cfg.MostAtOnce), closing: make(chan struct{}), ended: make(chan struct{}),
 		batch: make([]*entry, 0, cfg.MostAtOnce),
 	}
 	w.entries.New = func() any { return &entry{done: make(chan error, 1), timer: time.NewTimer(w.patience)} }
@@ -134,10 +136,14 @@ func (w *Writer) Record(ctx context.Context, e Event) error {
 	call.event = e
 	call.event.clean()
 	call.timer.Reset(w.patience) // cheaper by microseconds than a deadline of ctx
+	queue := w.queue
+	if e.Outcome == Shed {
+		queue = w.shed
+	}
 	select {
-	case w.queue <- call:
+	case queue <- call:
 	default: // a select of many is dear
-		if err := w.enqueue(ctx, call); err != nil {
+		if err := w.enqueue(ctx, queue, call); err != nil {
 			w.lose(1)
 			return err
 		}
@@ -161,9 +167,9 @@ func (w *Writer) Record(ctx context.Context, e Event) error {
 }
 
 // enqueue waits for room in the queue.
-func (w *Writer) enqueue(ctx context.Context, call *entry) error {
+func (w *Writer) enqueue(ctx context.Context, queue chan<- *entry, call *entry) error {
 	select {
-	case w.queue <- call:
+	case queue <- call:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -203,6 +209,10 @@ func (w *Writer) run() {
 			w.gather()
 			w.collect(first)
 			w.commit()
+		case first := <-w.shed:
+			w.gather()
+			w.collect(first)
+			w.commit()
 		case <-again:
 			w.collect(nil)
 			w.commit()
@@ -225,15 +235,17 @@ const newcomer = 500 * time.Microsecond
 // most of what audit costs, and with fifty little.
 func (w *Writer) gather() {
 	runtime.Gosched() // those that are about to record
-	if len(w.batch) < 2 && len(w.queue) == 0 {
+	if len(w.batch) < 2 && w.queued() == 0 {
 		return // who is alone is not to wait
 	}
 	began := time.Now()
-	for before := -1; len(w.queue) > before && len(w.queue) < cap(w.queue) && time.Since(began) < w.linger; {
-		before = len(w.queue)
+	for before := -1; w.queued() > before && w.queued() < cap(w.batch) && time.Since(began) < w.linger; {
+		before = w.queued()
 		time.Sleep(newcomer)
 	}
 }
+
+func (w *Writer) queued() int { return len(w.queue) + len(w.shed) }
 
 // collect makes a batch of first and of what waits behind it, and reports whether there
 // is anything in it.
@@ -242,15 +254,17 @@ func (w *Writer) collect(first *entry) bool {
 	if first != nil {
 		w.batch = append(w.batch, first)
 	}
-	for len(w.batch) < cap(w.batch) {
-		select {
-		case next := <-w.queue:
-			w.batch = append(w.batch, next)
-		default:
-			return len(w.batch) > 0
+	for _, queue := range []chan *entry{w.queue, w.shed} {
+		for more := true; more && len(w.batch) < cap(w.batch); {
+			select {
+			case next := <-queue:
+				w.batch = append(w.batch, next)
+			default:
+				more = false
+			}
 		}
 	}
-	return true
+	return len(w.batch) > 0
 }
 
 // Close commits what callers wait for, tries once more to write down what was lost, and

@@ -76,6 +76,12 @@ func TestAPatientFindsTheOwnRecordAlone(t *testing.T) {
 			t.Errorf("%s: %d %s", target, a.Code, a.Body)
 		}
 	}
+	// In FHIR a comma means or. It is not supported here, and was answered as if nothing were known.
+	for _, target := range []string{"/fhir/Observation?patient=P000001,P000002", "/fhir/MedicationRequest?patient=x,P000001"} {
+		if a := get(t, api, target, "Authorization", self); a.Code != 400 {
+			t.Errorf("%s: %d %s", target, a.Code, a.Body)
+		}
+	}
 	for _, target := range []string{"/fhir/Patient/P000001", "/fhir/Observation/P000001-o1", "/fhir/Patient/P000001/$everything", "/fhir/MedicationRequest?patient=P000001"} {
 		if a := get(t, api, target, "Authorization", self); a.Code != 200 {
 			t.Errorf("%s: %d %s", target, a.Code, a.Body)

@@ -173,6 +173,9 @@ func (a *API) partConditions(kind string, req observationQuery, in, base string)
 	if req.Patient == "" {
 		return q, fault(in, "patient", "is required: whose "+kind+" resources, such as P000042")
 	}
+	if strings.Contains(req.Patient, ",") {
+		return q, fault(in, "patient", "is one patient: ask for each alone")
+	}
 	q = partSearch{Code: req.Code, Count: min(req.Count.Or(defaultCount), maxCount)}
 	id := strings.TrimPrefix(strings.TrimPrefix(req.Patient, base+"/"), "Patient/")
 	if _, err := patientapi.ParseID(id); err == nil {

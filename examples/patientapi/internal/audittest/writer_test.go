@@ -135,6 +135,50 @@ func TestCallersWaitForRoomAsLongAsTheirContext(t *testing.T) {
 	})
 }
 
+// A caller that floods the service with requests kept what it had read itself off the
+// record: both waited in one queue, for longer than Record has patience.
+func TestAFloodOfRefusalsKeepsNoReadOffTheRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, m := newWriter(t, 4) // four records a second
+		var flood, readers sync.WaitGroup
+		for n := range 100 {
+			flood.Go(func() {
+				e := event(n)
+				e.Outcome = audit.Shed
+				_ = w.Record(t.Context(), e)
+			})
+		}
+		for n := range 9 {
+			readers.Go(func() {
+				time.Sleep(time.Duration(n) * 500 * time.Millisecond)
+				e := event(1000 + n)
+				e.Outcome = audit.Granted
+				start := time.Now()
+				if err := w.Record(t.Context(), e); err != nil || time.Since(start) > 3*time.Second {
+					t.Errorf("%v after %v", err, time.Since(start))
+				}
+			})
+		}
+		readers.Wait()
+		flood.Wait()
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		granted := 0
+		for _, e := range m.Events() {
+			if e.Outcome == audit.Granted {
+				granted++
+			}
+		}
+		if s := w.Stats(); granted != 9 || s.Failed == 0 {
+			t.Errorf("%d granted, %+v", granted, s)
+		}
+		if r := audittest.Whole(t, m, nil); uint64(r.Lost) != w.Stats().Failed {
+			t.Errorf("%+v, %+v", r, w.Stats())
+		}
+	})
+}
+
 // A context without an end does not make a caller wait without one.
 func TestRecordHasPatienceOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
