@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/spillway-go/spillway"
 )
@@ -62,19 +63,21 @@ func served(status int) bool {
 	return status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout
 }
 
-var tooClose = spillway.DeadlineTooClose.String()
+// noOverload are the reasons for 503 below that say nothing about the capacity.
+var noOverload = []string{spillway.DeadlineTooClose.String(), spillway.Budget.String()}
 
 // DefaultOutcome is what an answer teaches the limiter: nil, a sample, below 500
 // apart from 408 and 429; spillway.ErrRejected for 503 with Retry-After;
 // context.DeadlineExceeded for 504; and another error, no sample, for all others. A
 // caller's quota (429) says nothing about the capacity, the time that a client took
 // for its body (408) neither, and a service that is broken fails fast. A 503 below
-// for deadline_too_close is no sample: clients choose their deadlines.
+// for deadline_too_close or budget is no sample: clients choose their deadlines, and a
+// budget that replicas share is used up by others.
 func DefaultOutcome(status int, header http.Header) error {
 	switch {
 	case served(status):
 		return nil
-	case status == http.StatusServiceUnavailable && header.Get("Retry-After") != "" && header.Get(HeaderReason) != tooClose:
+	case status == http.StatusServiceUnavailable && header.Get("Retry-After") != "" && !slices.Contains(noOverload, header.Get(HeaderReason)):
 		return spillway.ErrRejected
 	case status == http.StatusGatewayTimeout:
 		return context.DeadlineExceeded

@@ -46,6 +46,9 @@ func TestWhatAnAnswerTeaches(t *testing.T) {
 		"504":                 {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(504) }, limit.Deadline},
 		"early hints":         {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(500) }, limit.Failed},
 		"the first one holds": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200); w.WriteHeader(500) }, limit.Success},
+		"503 for a shared budget": {func(w http.ResponseWriter, r *http.Request) {
+			admissionhttp.Refuse(w, r, &spillway.Rejection{Reason: spillway.Budget, RetryAfter: time.Second})
+		}, limit.Failed},
 		"503 with Retry-After": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "1")
 			w.WriteHeader(503)

@@ -10,7 +10,10 @@
 //
 // A job that Enqueue has acknowledged is run at least once. It may run again after a
 // crash, or when a worker took longer than it said, so handlers must tolerate that:
-// use Delivery.Key as an idempotency key.
+// use Delivery.Key as an idempotency key. Each crash counts as an attempt of all jobs that
+// the process had in hand, those that it was about to run among them. If it crashes as often
+// as Policy.MaxAttempts they become dead letters, also if another job was the reason: look
+// at them, and Replay.
 package jobqueue
 
 import (
@@ -123,7 +126,7 @@ const (
 type Depth struct {
 	Ready    int // may run now; with jetstream also delayed jobs at which no worker has looked yet
 	Delayed  int // waiting for their first run or for the next attempt
-	InFlight int // handed to workers
+	InFlight int // handed to workers; with jetstream also delayed jobs at which one has looked, as many as may run
 }
 
 // Stats is a snapshot of a queue. The depths are the engine's, read one after the other:

@@ -62,7 +62,7 @@ type Server interface {
 // them start again.
 type Config struct {
 	Server  Server        // the engine in this process, or
-	URL     string        // of NATS servers, separated by commas; default nats.DefaultURL
+	URL     string        // of NATS servers, 2.12.1 or newer, separated by commas; default nats.DefaultURL
 	Options []nats.Option // TLS, credentials and the like, for the connection
 
 	Name      string // of the queue: letters, digits, - and _; default "jobs"

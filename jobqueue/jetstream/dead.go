@@ -98,6 +98,9 @@ func deadJob(msg *js.RawStreamMsg) jobqueue.DeadJob {
 // Replay is described at jobqueue.Queue. What was no job, because others had put it into
 // the stream, becomes one.
 func (q *queue) Replay(ctx context.Context, id uint64) error {
+	if id == 0 { // they count from one, and the client library has another error for it
+		return fmt.Errorf("%w: 0", jobqueue.ErrNotFound)
+	}
 	asking, cancel := q.link.during(ctx)
 	defer cancel()
 	msg, err := q.dead.GetMsg(asking, id)

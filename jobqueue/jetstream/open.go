@@ -59,10 +59,13 @@ type counters struct {
 	running                                                              atomic.Int64
 }
 
+// errTooOld is of a server that waiting will not make newer.
+var errTooOld = errors.New("the engine cannot keep the queue")
+
 // Open connects, makes what is missing of the queue, and returns it. An engine that does
 // not answer for Config.Wait, or until ctx ends, is an error that matches
 // jobqueue.ErrUnavailable. One that is slow and answers has a dozen things to make, each
-// on its disk: Open takes as long as they do. The error of a wrong Config names every
+// on its disk: Open takes as long as they do. The server must be NATS 2.12.1 or newer. The error of a wrong Config names every
 // field, one on a line.
 func Open(ctx context.Context, cfg Config) (jobqueue.Queue, error) {
 	if err := cfg.check(); err != nil {
@@ -197,7 +200,7 @@ func (q *queue) prepareJobs(ctx context.Context) (err error) {
 	case err != nil:
 		return err
 	case !q.jobs.CachedInfo().Config.AllowAtomicPublish: // an older server ignores what it does not know
-		return fmt.Errorf("the server is NATS %s: 2.12.1 or newer is needed", q.nc.ConnectedServerVersion())
+		return fmt.Errorf("%w: the server is NATS %s: 2.12.1 or newer is needed", errTooOld, q.nc.ConnectedServerVersion())
 	}
 	if q.cfg.MaxBytes == 0 && cfg.MaxBytes < defaultBytes {
 		q.cfg.Logger.Warn("the server has less room than a queue takes by default: set MaxBytes when it has more", "queue", q.cfg.Name, "bytes", cfg.MaxBytes)

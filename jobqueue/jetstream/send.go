@@ -152,7 +152,7 @@ func (q *queue) diskFull(batch []*entry, why error) error {
 // caller.
 func (q *queue) unavailable(ctx context.Context, err error) error {
 	switch {
-	case err == nil || errors.Is(err, jobqueue.ErrUnavailable) || errors.Is(err, jobqueue.ErrDiskFull):
+	case err == nil || errors.Is(err, jobqueue.ErrUnavailable) || errors.Is(err, jobqueue.ErrDiskFull) || errors.Is(err, errTooOld):
 		return err
 	case q.closing.Err() != nil:
 		return fmt.Errorf("%w: the queue was closed", jobqueue.ErrUnavailable)

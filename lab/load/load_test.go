@@ -2,6 +2,7 @@ package load
 
 import (
 	"encoding/json"
+	"math"
 	"net/http"
 	"reflect"
 	"slices"
@@ -73,7 +74,9 @@ func plan(t *testing.T, s Spec) *Plan {
 
 func TestBadLoadsAreRefused(t *testing.T) {
 	for want, change := range map[string]func(*Spec){
-		"either --rate":         func(s *Spec) { s.Clients = 1 },
+		"exclude each other":    func(s *Spec) { s.Clients = 1 },
+		"either --rate":         func(s *Spec) { s.Rate = 0 },
+		"--rate is NaN":         func(s *Spec) { s.Rate = math.NaN() },
 		"at least 1ms":          func(s *Spec) { s.Interval = 0 },
 		"cannot be negative":    func(s *Spec) { s.MaxInFlight = 0 },
 		"goes with --data":      func(s *Spec) { s.Data = Rows{} },

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -124,11 +125,16 @@ func (s *Spec) check() error {
 		}
 	}
 	switch {
+	case math.IsNaN(s.Rate) || math.IsInf(s.Rate, 0):
+		return fmt.Errorf("--rate is %v: want a number of requests a second", s.Rate)
 	case s.Rate < 0 || s.Clients < 0 || s.Duration < 0 || s.Timeout < 0 || s.MaxInFlight < 1:
 		return errors.New("--rate, --clients, --duration and --timeout cannot be negative, and --max-in-flight must be at least 1")
 	case s.Interval < time.Millisecond:
 		return fmt.Errorf("interval is %v: want at least 1ms", s.Interval)
 	case ways != 1:
+		if ways > 1 {
+			return errors.New("--rate, --profile, --trace and --clients exclude each other: use one of them")
+		}
 		return errors.New("say how much load: either --rate N (requests a second), --profile, --trace or --clients N")
 	case s.Poisson && s.Rate == 0 && s.Profile == "":
 		return errors.New("--poisson goes with --rate or --profile")

@@ -130,6 +130,9 @@ func (c *VerifyCommand) known() (audit.Head, error) {
 	if c.Head == "" {
 		return audit.Head{}, nil
 	}
+	if _, err := os.Stat(filepath.Dir(c.Head)); err != nil { // now, and not behind an hour of verifying
+		return audit.Head{}, usagef("head: %w", err)
+	}
 	text, err := os.ReadFile(c.Head)
 	if errors.Is(err, fs.ErrNotExist) {
 		return audit.Head{}, nil
@@ -151,7 +154,7 @@ func (c *VerifyCommand) keep(head audit.Head) error {
 	}
 	f, err := os.CreateTemp(filepath.Dir(c.Head), ".head-")
 	if err != nil {
-		return fmt.Errorf("the head cannot be kept: %w", err)
+		return usagef("the head cannot be kept: %w", err)
 	}
 	defer os.Remove(f.Name())
 	_, err = fmt.Fprintln(f, head)

@@ -53,7 +53,7 @@ func (loadCmd) Help() string {
 
 Use --rate to learn what users feel: they do not wait for each other, so a server that stalls for a second meets a second's worth of requests. Use --clients for callers that do wait, such as workers of a queue. The send lag is this command's own lateness; when it is too large to trust the latencies the summary says so. It also says what a request cost this command itself, in processor time and memory; spillway lab load compares that with other generators.
 
-The examples ask the service of "spillway serve", which wants a token. In the environment it is not seen by other users of the machine, as -H on a command line is:
+The examples ask the service of "spillway serve", which wants a token. In the environment it is not seen by other users of the machine, as -H on a command line is; that header is sent beside those of -H:
   export SPILLWAY_LOAD_HEADER="Authorization: Bearer $(spillway token)"
 
 Examples:

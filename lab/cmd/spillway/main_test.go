@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -379,6 +380,23 @@ func TestLoadKeepsOutcomesApartAndExpectations(t *testing.T) {
 	code, stdout, _ = command(t, "load", "--rate", "200", "--requests", "20", "-X", "post", "-H", "X-Test: a: b", server.URL)
 	if code != 0 || !strings.Contains(stdout, "20 requests") || !strings.Contains(stdout, "send lag") {
 		t.Errorf("open loop: exit code %d\n%s", code, stdout)
+	}
+}
+
+// The example of the help has a token in the environment and another header on the command
+// line, which took the token away.
+func TestTheHeaderOfTheEnvironmentIsSentBesideOthers(t *testing.T) {
+	got := make(chan http.Header, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- r.Header.Clone() }))
+	defer server.Close()
+	t.Setenv("SPILLWAY_LOAD_HEADER", "Authorization: Bearer x")
+	for header, want := range map[string]string{"X-Test: y": "[Bearer x]", "authorization: Bearer z": "[Bearer z]"} {
+		if code, _, stderr := command(t, "load", "--clients", "1", "--requests", "1", "-H", header, server.URL); code != 0 {
+			t.Fatal(stderr)
+		}
+		if h := <-got; fmt.Sprint(h["Authorization"]) != want {
+			t.Errorf("%s: %v", header, h)
+		}
 	}
 }
 

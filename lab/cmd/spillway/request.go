@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/spillway-go/spillway/loadgen"
 )
@@ -18,6 +21,25 @@ type requestFlags struct {
 	Header   []string `short:"H" sep:"none" group:"The request" placeholder:"\"NAME: VALUE\"" help:"A header; may be repeated."`
 	Body     string   `short:"d" group:"The request" placeholder:"TEXT|@FILE" help:"Body of every request; @FILE reads it from a file."`
 	Insecure bool     `group:"The request" help:"Accept any TLS certificate, as for a server of your own."`
+}
+
+// AfterApply has the header of the environment sent beside those of the command line. Other
+// flags replace what the environment says; this one would take the token away.
+func (f *requestFlags) AfterApply(kctx *kong.Context) error {
+	name := func(header string) string {
+		name, _, _ := strings.Cut(header, ":")
+		return http.CanonicalHeaderKey(strings.TrimSpace(name))
+	}
+	for _, flag := range kctx.Flags() {
+		if flag.Name != "header" || len(flag.Envs) == 0 {
+			continue
+		}
+		header := os.Getenv(flag.Envs[0])
+		if header != "" && !slices.ContainsFunc(f.Header, func(given string) bool { return name(given) == name(header) }) {
+			f.Header = append(f.Header, header)
+		}
+	}
+	return nil
 }
 
 // config is what the flags say about every request.
