@@ -10,10 +10,8 @@
 //
 // A job that Enqueue has acknowledged is run at least once. It may run again after a
 // crash, or when a worker took longer than it said, so handlers must tolerate that:
-// use Delivery.Key as an idempotency key. Each crash counts as an attempt of all jobs that
-// the process had in hand, those that it was about to run among them. If it crashes as often
-// as Policy.MaxAttempts they become dead letters, also if another job was the reason: look
-// at them, and Replay.
+// use Delivery.Key as an idempotency key. A crash counts as an attempt of all jobs that the
+// process had in hand, those that it was about to run among them.
 package jobqueue
 
 import (

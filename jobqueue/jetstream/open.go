@@ -40,6 +40,7 @@ type queue struct {
 	clock    serverClock
 	advice   advice
 	counters counters
+	suspects suspects
 
 	mu       sync.Mutex
 	workers  map[*worker]struct{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -22,18 +23,37 @@ func (q *queue) prepareReturns(ctx context.Context) (err error) {
 	return err
 }
 
-// returned is how many deliveries of a job were no attempts.
-func (q *queue) returned(ctx context.Context, mark string) (int, error) {
+// history is what the engine does not count of a job.
+type history struct {
+	none     int  // deliveries that were no attempts
+	answered bool // the attempt before the last one has ended
+	version  uint64
+}
+
+// past is the history of a job.
+func (q *queue) past(ctx context.Context, mark string) (h history, err error) {
 	ctx, cancel := q.asking(ctx)
 	defer cancel()
 	msg, err := q.returns.GetLastMsgForSubject(ctx, q.names.returnsOf(mark))
 	if errors.Is(err, js.ErrMsgNotFound) {
-		return 0, nil
+		return h, nil
 	}
 	if err != nil {
-		return 0, err
+		return h, err
 	}
-	return strconv.Atoi(string(msg.Data))
+	none, rest, _ := strings.Cut(string(msg.Data), " ")
+	h.answered, h.version = rest == answered, msg.Sequence
+	h.none, err = strconv.Atoi(none)
+	return h, err
+}
+
+const answered = "answered"
+
+func (h history) text() string {
+	if h.answered {
+		return strconv.Itoa(h.none) + " " + answered
+	}
+	return strconv.Itoa(h.none)
 }
 
 // giveBack has the engine hand a job to whoever asks next. First it puts on record that
@@ -57,16 +77,34 @@ func (q *queue) noAttempt(msg *nats.Msg) {
 	if job, err := decode(msg.Header, msg.Data); err == nil && job.Delay > 0 && meta.NumDelivered == 1 {
 		return // the first delivery of a delayed job never counts
 	}
+	q.note(meta, func(h *history) { h.none++ })
+}
+
+// attempted puts on record that the attempt before the last one has ended, so that the last is
+// no suspect.
+func (q *queue) attempted(t *task) {
+	if t.attempt != q.cfg.Attempts()-1 {
+		return
+	}
+	if meta, err := t.msg.Metadata(); err == nil {
+		q.note(meta, func(h *history) { h.answered = true })
+	}
+}
+
+// note changes the history of a job, unless another process has done so meanwhile: then the
+// job is that one's.
+func (q *queue) note(meta *nats.MsgMetadata, change func(*history)) {
 	ctx, cancel := q.asking(context.Background())
 	defer cancel()
-	n := 0
+	var h history
 	if meta.NumDelivered > 1 {
-		if n, err = q.returned(ctx, mark(meta)); err != nil {
+		var err error
+		if h, err = q.past(ctx, mark(meta)); err != nil {
 			return
 		}
 	}
-	_, err = q.js.Publish(ctx, q.names.returnsOf(mark(meta)), []byte(strconv.Itoa(n+1)))
-	if err != nil {
-		q.cfg.Logger.Warn("a job that was handed back counts as an attempt", "error", err)
+	change(&h)
+	if _, err := q.js.Publish(ctx, q.names.returnsOf(mark(meta)), []byte(h.text()), js.WithExpectLastSequencePerSubject(h.version)); err != nil {
+		q.cfg.Logger.Warn("how a run of a job ended cannot be put on record: it may count as an attempt", "error", err)
 	}
 }

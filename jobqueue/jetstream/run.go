@@ -26,6 +26,9 @@ type task struct {
 	enqueued   time.Time
 	after      time.Duration // set when the task is deferred
 	limited    bool          // by the limiter of this process
+	answered   bool          // how the attempt before ended is known
+	unsure     bool          // may be a suspect
+	suspect    bool
 }
 
 // mark names a job's message for good. Its number alone would not: a stream that was deleted
@@ -78,11 +81,12 @@ func (q *queue) counted(ctx context.Context, t *task) {
 		return
 	}
 	t.counted = true
-	none, err := q.returned(ctx, t.mark)
+	h, err := q.past(ctx, t.mark)
 	if err != nil {
 		t.attempt = min(t.attempt, q.cfg.Attempts())
 	}
-	t.attempt = max(t.attempt-none, 1)
+	t.attempt = max(t.attempt-h.none, 1)
+	t.answered = h.answered
 }
 
 // run does a task, and settles what becomes of it.
@@ -90,8 +94,14 @@ func (w *worker) run(t *task) {
 	q := w.q
 	q.counted(w.ctx, t)
 	if w.settled(t) {
+		t.sure(&q.suspects)
 		return
 	}
+	over, ok := w.apart(t)
+	if !ok {
+		return
+	}
+	defer over()
 	var permit limiter.Permit
 	if q.cfg.Limiter != nil {
 		var err error
@@ -166,6 +176,7 @@ func (w *worker) settled(t *task) bool {
 		w.finishTask(t)
 		return true
 	case t.attempt > q.cfg.Attempts():
+		t.attempt-- // this is none
 		w.bury(t, "delivered "+strconv.Itoa(t.attempt)+" times and never finished: its workers died or took too long")
 		return true
 	}
@@ -188,6 +199,7 @@ func (w *worker) settle(t *task, lost bool, err error) {
 	case lost:
 		q.counters.lost.Add(1) // it is another worker's
 		w.kept.drop(t.msg)
+		q.attempted(t)
 	case w.ctx.Err() != nil && errors.Is(err, context.Canceled):
 		w.giveBack(t)
 	case verdict.Fate == jobqueue.Bury:
@@ -195,11 +207,16 @@ func (w *worker) settle(t *task, lost bool, err error) {
 		w.bury(t, verdict.Reason)
 	case verdict.Fate == jobqueue.Defer:
 		q.counters.deferred.Add(1)
+		if t.suspect {
+			w.putOff(t, verdict.After)
+			break
+		}
 		w.kept.add(t.msg)
 		t.after = verdict.After
 	default:
 		q.counters.retried.Add(1)
 		w.kept.drop(t.msg)
+		q.attempted(t)
 		_ = t.msg.NakWithDelay(max(verdict.After, time.Millisecond))
 	}
 }

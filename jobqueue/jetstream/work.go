@@ -113,20 +113,29 @@ func (w *worker) dispatch(stop context.Context) {
 	for stop.Err() == nil {
 		if w.running >= w.q.inFlight || w.enough() && len(w.again) == 0 {
 			w.slots.keep(0)
-			w.await(stop)
+			w.await(stop, nil)
 			continue
 		}
 		if w.slots.free() == 0 {
 			w.slots.ask(w.q.inFlight - w.running)
 			if w.slots.free() == 0 {
-				w.await(stop)
+				w.await(stop, nil)
 				continue
 			}
 		}
-		if w.startSome(stop) == 0 {
+		busy := w.q.suspects.look()
+		if busy != nil {
+			w.returnHeld()
+			w.slots.keep(0)
+			w.await(stop, busy)
+			continue
+		}
+		started := w.startSome(stop)
+		w.q.suspects.sure()
+		if started == 0 {
 			w.slots.keep(1)
 			w.post(stop)
-			w.await(stop)
+			w.await(stop, nil)
 		}
 	}
 }
@@ -178,7 +187,7 @@ func (w *worker) take(stop context.Context, priority, most int) int {
 	n := 0
 	if s.held != nil {
 		n += w.begin(s.held)
-		s.held = nil
+		w.seen(s)
 	}
 	if s.out || n >= most {
 		return n
@@ -195,7 +204,8 @@ func (w *worker) post(stop context.Context) {
 			continue
 		}
 		s.out = true
-		go func() { // answers within sentryWait and a round trip, or when stop ends
+		w.q.suspects.lookOn() // until it has answered, and what it brings is looked at
+		go func() {           // answers within sentryWait and a round trip, or when stop ends
 			var got *nats.Msg
 			if err := s.pull.wait(stop, func(m *nats.Msg) { got = m }); err != nil && got == nil {
 				pause(stop, retryPause) // the engine is away
@@ -205,10 +215,12 @@ func (w *worker) post(stop context.Context) {
 	}
 }
 
-// await waits until there is something to do: a job, the end of one, a slot.
-func (w *worker) await(stop context.Context) {
+// await waits until there is something to do: a job, the end of one, a slot, or the end of
+// busy.
+func (w *worker) await(stop context.Context, busy <-chan struct{}) {
 	select {
 	case <-stop.Done():
+	case <-busy:
 	case m := <-w.sentries[0].answer:
 		w.answered(0, m)
 	case m := <-w.sentries[1].answer:
@@ -234,6 +246,33 @@ func (w *worker) answered(priority int, msg *nats.Msg) {
 	s.out, s.held = false, msg
 	if msg != nil {
 		w.kept.add(msg)
+	}
+	if msg == nil || !redelivered(msg) {
+		w.q.suspects.sure()
+	}
+}
+
+// seen says that the job that a sentry has brought is in other hands.
+func (w *worker) seen(s *sentry) {
+	if redelivered(s.held) {
+		w.q.suspects.sure()
+	}
+	s.held = nil
+}
+
+// returnHeld gives back what sentries have brought and may be suspects, while another runs.
+func (w *worker) returnHeld() {
+	for i := range w.sentries {
+		s := &w.sentries[i]
+		if held := s.held; held != nil && redelivered(held) {
+			s.held = nil
+			w.kept.drop(held)
+			w.q.stragglers.Go(func() {
+				defer w.q.suspects.sure()
+				w.q.noAttempt(held)
+				_ = held.NakWithDelay(w.q.ackWait / suspectAgain)
+			})
+		}
 	}
 }
 
@@ -279,6 +318,10 @@ func (w *worker) begin(msg *nats.Msg) int {
 		return 0
 	}
 	w.kept.add(msg)
+	if t.deliveries > 1 {
+		t.unsure = true
+		w.q.suspects.lookOn()
+	}
 	w.launch(t)
 	w.started++
 	return 1
@@ -312,11 +355,13 @@ func (w *worker) finish() {
 		w.q.stragglers.Go(func() {
 			if s.held != nil {
 				w.q.giveBack(s.held)
+				w.seen(s)
 			}
 			if s.out {
 				if late := <-s.answer; late != nil {
 					w.q.giveBack(late)
 				}
+				w.q.suspects.sure()
 			}
 			s.pull.end(w.q.giveBack)
 		})

@@ -58,6 +58,7 @@ const (
 	fine   = "fine."   // done
 	barren = "barren." // every attempt fails
 	cursed = "cursed." // a dead letter at once
+	fatal  = "fatal."  // ends its process
 )
 
 func planted(key string) bool {

@@ -171,6 +171,8 @@ func work(ctx context.Context, t task) error {
 		switch {
 		case strings.HasPrefix(d.Key, cursed):
 			return jobqueue.Dead("cursed")
+		case strings.HasPrefix(d.Key, fatal):
+			os.Exit(1)
 		case strings.HasPrefix(d.Key, barren):
 			return errors.New("barren")
 		}

@@ -3,6 +3,7 @@ package proof
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"strings"
 	"sync"
@@ -195,6 +196,64 @@ func TestPoisonedMessages(t *testing.T) {
 	}
 	if n := len(done()); n != 1 {
 		t.Errorf("handlers were given %v", done())
+	}
+}
+
+// TestAJobThatEndsItsProcessTakesNoOtherAlong: each time it did, the other jobs in hand lost an
+// attempt as well, and became dead letters with it; of some no handler had begun.
+func TestAJobThatEndsItsProcessTakesNoOtherAlong(t *testing.T) {
+	const attempts, others = 3, 12
+	f := &fleet{T: t, dir: t.TempDir(), site: site{Store: t.TempDir(), Addrs: []string{freeAddr(t)}, InFlight: 8, Attempts: attempts, AckWait: time.Second}}
+	f.await(f.start(task{Role: "server"}))
+	q, err := f.site.open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = q.Close() })
+	for i := range 1 + others {
+		key := fmt.Sprint(fine, i)
+		if i == 0 {
+			key = fatal
+		}
+		if _, err := q.Enqueue(t.Context(), jobqueue.Job{Key: key, Payload: []byte(key)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for {
+		w := f.start(task{Role: "worker"})
+		f.await(w)
+		empty := false
+		f.until("the worker dies, or all is done", func() bool {
+			select {
+			case <-w.ended:
+				return true
+			default:
+			}
+			s, err := q.Stats(t.Context())
+			empty = err == nil && s.Depth == jobqueue.Depth{}
+			return empty
+		})
+		if empty {
+			f.stop(w)
+			break
+		}
+	}
+	dead, err := q.Dead(t.Context(), 99)
+	if err != nil || len(dead) != 1 || dead[0].Job.Key != fatal || dead[0].Attempts != attempts {
+		t.Errorf("dead letters %+v, %v", dead, err)
+	}
+	lines, err := readLedgers(f.dir, "done-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	starts := 0
+	for _, line := range lines {
+		if line == "started "+fatal {
+			starts++
+		}
+	}
+	if starts != attempts {
+		t.Errorf("it was started %d times", starts)
 	}
 }
 
