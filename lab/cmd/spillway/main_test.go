@@ -151,7 +151,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		"no URL":                   {[]string{"load", "--rate", "1"}, "<url>"},
 		"not HTTP":                 {[]string{"load", "--rate", "1", "ftp://localhost/"}, "want http://"},
 		"no server there":          {[]string{"load", "--rate", "1", closedURL}, "is the server running?"},
-		"rate and clients":         {[]string{"load", "--rate", "1", "--clients", "1", server.URL}, "either --rate"},
+		"rate and clients":         {[]string{"load", "--rate", "1", "--clients", "1", server.URL}, "exclude each other"},
 		"neither":                  {[]string{"load", server.URL}, "either --rate"},
 		"negative rate":            {[]string{"load", "--rate=-1", server.URL}, "cannot be negative"},
 		"unreadable expectation":   {[]string{"load", "--clients", "1", "-e", "p99", server.URL}, "no comparison"},
