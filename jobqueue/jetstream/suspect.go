@@ -26,10 +26,7 @@ type suspects struct {
 // that is busy may hold a job for as long as it is.
 const longestLook = 2 * sentryWait
 
-// suspectAgain is a part of AckWait: after so long a suspect that had to wait comes again.
-const suspectAgain = 4
-
-// look says that jobs are taken, until the caller calls looked. If there is a suspect it
+// look says that jobs are taken, until the caller calls sure. If there is a suspect it
 // returns what is closed when that is over, and no job may be taken.
 func (s *suspects) look() (busy <-chan struct{}) {
 	s.mu.Lock()
@@ -47,6 +44,7 @@ func (s *suspects) lookOn() {
 	s.looking++
 }
 
+// sure ends a look: what was taken is no suspect, is the one, or was given back.
 func (s *suspects) sure() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +112,7 @@ func (w *worker) apart(t *task) (over func(), ok bool) {
 		t.sure(s)
 		return func() {}, true
 	case !s.claim():
-		w.putOff(t, w.q.ackWait/suspectAgain)
+		w.giveBack(t)
 		t.sure(s)
 		return nil, false
 	}

@@ -111,18 +111,6 @@ func (q *queue) Work(ctx context.Context, handler jobqueue.Handler) error {
 // dispatch starts jobs until stop ends.
 func (w *worker) dispatch(stop context.Context) {
 	for stop.Err() == nil {
-		if w.running >= w.q.inFlight || w.enough() && len(w.again) == 0 {
-			w.slots.keep(0)
-			w.await(stop, nil)
-			continue
-		}
-		if w.slots.free() == 0 {
-			w.slots.ask(w.q.inFlight - w.running)
-			if w.slots.free() == 0 {
-				w.await(stop, nil)
-				continue
-			}
-		}
 		busy := w.q.suspects.look()
 		if busy != nil {
 			w.returnHeld()
@@ -130,14 +118,33 @@ func (w *worker) dispatch(stop context.Context) {
 			w.await(stop, busy)
 			continue
 		}
-		started := w.startSome(stop)
+		started := w.start(stop)
 		w.q.suspects.sure()
 		if started == 0 {
-			w.slots.keep(1)
-			w.post(stop)
 			w.await(stop, nil)
 		}
 	}
+}
+
+// start starts jobs if some may run and are ready, and returns how many. If none is ready it
+// sends sentries.
+func (w *worker) start(stop context.Context) int {
+	if w.running >= w.q.inFlight || w.enough() && len(w.again) == 0 {
+		w.slots.keep(0)
+		return 0
+	}
+	if w.slots.free() == 0 {
+		w.slots.ask(w.q.inFlight - w.running)
+		if w.slots.free() == 0 {
+			return 0
+		}
+	}
+	n := w.startSome(stop)
+	if n == 0 {
+		w.slots.keep(1)
+		w.post(stop)
+	}
+	return n
 }
 
 // enough reports whether to take more jobs is useless, because those in hand wait for what
@@ -268,9 +275,8 @@ func (w *worker) returnHeld() {
 			s.held = nil
 			w.kept.drop(held)
 			w.q.stragglers.Go(func() {
-				defer w.q.suspects.sure()
-				w.q.noAttempt(held)
-				_ = held.NakWithDelay(w.q.ackWait / suspectAgain)
+				w.q.giveBack(held)
+				w.q.suspects.sure()
 			})
 		}
 	}
