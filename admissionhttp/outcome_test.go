@@ -109,9 +109,10 @@ func TestMadeUpDeadlinesCostOthersNothing(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		before := good.Load()
 		repeat(40, 5*time.Millisecond, "/slow", 503, &refused, admissionhttp.HeaderDeadline, "20")
-		time.Sleep(5 * time.Second)
-		// Mostly 0.95 of before and at least 0.85; at most 0.48 when the refusals count.
-		if n := good.Load() - before; n < before*2/3 || refused.Load() < 5000 {
+		time.Sleep(20 * time.Second)
+		// 0.84 to 1.00 of before, in 20 runs; 0.39 to 0.46 when the refusals count. Five
+		// seconds do not tell them apart: 0.55 was seen, and 0.53.
+		if n := (good.Load() - before) / 4; n < before*13/20 || refused.Load() < 20_000 {
 			t.Errorf("%d served in five seconds, %d before; %d refused", n, before, refused.Load())
 		}
 		cancel()
