@@ -66,7 +66,11 @@ func TestMembersAdmitTheTotalTogether(t *testing.T) {
 	})
 	cancel()
 	clients.Wait()
-	if most.Load() > 10 && members[0].Stats().Failures == 0 {
+	failures := uint64(0) // of any: a member that cannot renew goes on with what it has
+	for _, m := range members {
+		failures += m.Stats().Failures
+	}
+	if most.Load() > 10 && failures == 0 {
 		t.Errorf("%d ran at a time", most.Load())
 	}
 }

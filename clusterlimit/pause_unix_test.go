@@ -61,7 +61,7 @@ func replica(text []byte, in io.Reader, out io.Writer) error {
 	if err := json.Unmarshal(text, &set); err != nil {
 		return err
 	}
-	m, err := Join(context.Background(), Config{URL: set.URL, Lease: time.Second, Away: set.Away})
+	m, err := joined(context.Background(), Config{URL: set.URL, Lease: time.Second, Away: set.Away})
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func TestHTTPAnswersBecomeOutcomes(t *testing.T) {
 		"/cut":  Error,
 		"/hang": Timeout, "/hang-in-body": Timeout,
 	} {
-		timeout := 10 * time.Second
+		timeout := time.Minute
 		if want == Timeout {
 			timeout = 50 * time.Millisecond
 		}

@@ -123,7 +123,7 @@ func TestAnAnswerMayBeThereBeforeTheRequest(t *testing.T) {
 		close(sent)
 		_, _ = io.Copy(io.Discard, c) // as a server that lets its answer arrive
 	})
-	h := newHTTP(t, HTTPConfig{URL: url, Timeout: 10 * time.Second})
+	h := newHTTP(t, HTTPConfig{URL: url, Timeout: time.Minute})
 	dial := h.raw.dial
 	h.raw.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)
@@ -357,7 +357,7 @@ func TestAServerMayHalfCloseAfterAnAnswer(t *testing.T) {
 		_ = c.(*net.TCPConn).CloseWrite()
 		_, _ = io.Copy(io.Discard, c)
 	})
-	h := newHTTP(t, HTTPConfig{URL: url, Timeout: 10 * time.Second})
+	h := newHTTP(t, HTTPConfig{URL: url, Timeout: time.Minute})
 	for range 100 {
 		if o := h.Do(t.Context(), 0); o != OK {
 			t.Fatalf("%v, %v", o, h.FirstError())

@@ -286,6 +286,9 @@ func TestJobsThatWaitGetAsManyWorkersAsTheyNeed(t *testing.T) {
 			if need := int(1000 * wait / time.Second); good < n*95/100 || s.Workers < need*8/10 || s.Workers > need*2 {
 				t.Errorf("%v: %d of %d in time with %d workers, want about %d: %+v", wait, good, n, s.Workers, need, s)
 			}
+			if err := p.Drain(t.Context()); err != nil { // a bubble does not end while a job sleeps
+				t.Error(err)
+			}
 		})
 	}
 }

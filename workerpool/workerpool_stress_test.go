@@ -131,7 +131,7 @@ func TestTheLedgerClosesAfterEverything(t *testing.T) {
 	if got := uint64(done.Load()); got < s.Completed+s.Dropped || got > s.Completed+s.Dropped+s.Cancelled {
 		t.Fatalf("OnDone was told %d times: %+v", got, s)
 	}
-	for range 1000 { // goroutines that have done all they do may still be ending
+	for range 30_000 { // goroutines that have done all they do may still be ending
 		if s = p.Stats(); s.Workers == 0 && runtime.NumGoroutine() <= before+1 { // the watch
 			return
 		}
