@@ -90,7 +90,7 @@ func TestNoPortUnlessAsked(t *testing.T) {
 	if s.URL() != "" || s.server.Addr() != nil {
 		t.Errorf("it listens at %q, %v", s.URL(), s.server.Addr())
 	}
-	nc, err := nats.Connect("", nats.InProcessServer(s))
+	nc, err := nats.Connect("", nats.InProcessServer(s), nats.Timeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestNoPortUnlessAsked(t *testing.T) {
 	if s.SyncsAlways() {
 		t.Error("it says that it syncs always")
 	}
-	if nc, err = nats.Connect(s.URL()); err != nil {
+	if nc, err = nats.Connect(s.URL(), nats.Timeout(time.Minute)); err != nil { // by default two seconds
 		t.Fatal(err)
 	}
 	nc.Close()
@@ -132,7 +132,7 @@ func TestAServerThatStartsAgainIsWhereItWas(t *testing.T) {
 		t.Error("it runs")
 	}
 	s.restart(time.Millisecond)
-	nc, err := nats.Connect(url)
+	nc, err := nats.Connect(url, nats.Timeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

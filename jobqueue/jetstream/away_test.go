@@ -26,10 +26,14 @@ import (
 
 func listen(t *testing.T, dir, address string) *embedded.Server {
 	t.Helper()
-	s, err := embedded.Start(embedded.Config{Dir: dir, Listen: address})
-	if err != nil {
-		t.Fatal(err)
-	}
+	var s *embedded.Server
+	eventually(t, "the server starts", func() bool { // another process may have the port of one that comes back for a moment
+		var err error
+		if s, err = embedded.Start(embedded.Config{Dir: dir, Listen: address}); err != nil {
+			t.Log(err)
+		}
+		return err == nil
+	})
 	t.Cleanup(func() { _ = s.Close(context.Background()) })
 	return s
 }
@@ -81,8 +85,12 @@ func TestEngineGoesAwayAndComesBack(t *testing.T) {
 		}
 		return nil
 	})
-	enqueue(t, q, jobqueue.Job{Key: "before"})
-	enqueue(t, q, jobqueue.Job{Key: "held"})
+	for _, key := range []string{"before", "held"} {
+		eventually(t, key+" is stored", func() bool { // Wait is short, and the disk may be slow
+			_, err := q.Enqueue(within(t), jobqueue.Job{Key: key})
+			return err == nil
+		})
+	}
 	eventually(t, "a job is done", func() bool { return count.Load() == 1 })
 	eventually(t, "a job is held", func() bool { return q.counters.running.Load() == 1 })
 	if err := first.Close(within(t)); err != nil {
@@ -134,7 +142,10 @@ func TestAnEngineThatLostItsDataIsUsedAgain(t *testing.T) {
 		done.Add(1)
 		return nil
 	})
-	enqueue(t, q, jobqueue.Job{})
+	eventually(t, "a job is stored", func() bool { // Wait is short, and the disk may be slow
+		_, err := q.Enqueue(within(t), jobqueue.Job{Key: "before"})
+		return err == nil
+	})
 	eventually(t, "a job is done", func() bool { return done.Load() == 1 })
 	if err := first.Close(within(t)); err != nil {
 		t.Fatal(err)
@@ -178,7 +189,7 @@ func TestJobWhoseWorkersDieBecomesADeadLetter(t *testing.T) {
 }
 
 func TestLostJobEndsItsHandler(t *testing.T) {
-	q := open(t, Config{AckWait: 200 * time.Millisecond, MaxInFlight: 2})
+	q := open(t, Config{AckWait: 2 * time.Second, MaxInFlight: 2}) // the second run must be acknowledged within it
 	enqueue(t, q, jobqueue.Job{Key: "k"})
 	lost := make(chan error, 1)
 	work(t, q, func(ctx context.Context, d *jobqueue.Delivery) error {
@@ -247,11 +258,13 @@ func TestAJobThatEndsHasTheLimiterAskedAgain(t *testing.T) {
 	if err != nil || info.NumAckPending > most {
 		t.Errorf("%d are in hand, which the limiter refuses: %v", info.NumAckPending, err)
 	}
-	before := q.counters.deferred.Load()
+	before, began := q.counters.deferred.Load(), time.Now()
 	lim.SetLease(2, time.Now().Add(time.Hour), "shared")
 	eventually(t, "all are done", func() bool { return q.counters.done.Load() == jobs })
-	if n := q.counters.deferred.Load() - before; n > 2*jobs {
-		t.Errorf("%d jobs were deferred %d times", jobs, n)
+	// Those in hand are also asked for after limiterAgain, which counts where the disk is slow.
+	again := uint64(most * (1 + time.Since(began)/limiterAgain))
+	if n := q.counters.deferred.Load() - before; n > 2*jobs+again {
+		t.Errorf("%d jobs were deferred %d times, %d of them for the time it took", jobs, n, again)
 	}
 }
 

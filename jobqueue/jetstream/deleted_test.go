@@ -25,10 +25,11 @@ func TestJobsOfAStreamMadeAgainAreNotTakenForDead(t *testing.T) {
 	q = open(t, Config{Server: server, Policy: jobqueue.Policy{MaxAttempts: 2, Backoff: time.Millisecond}})
 	enqueue(t, q, jobqueue.Job{Key: "new"})
 	work(t, q, func(context.Context, *jobqueue.Delivery) error { return errors.New("not today") })
-	eventually(t, "the job has ended", func() bool { s := stats(t, q); return s.Depth == jobqueue.Depth{} })
-	if s := stats(t, q); s.Buried != 1 || s.Dead != 2 {
-		t.Errorf("the second job is lost: %+v", s)
-	}
+	// The engine counts a job a moment after it has acknowledged it: no depth may also mean not yet.
+	eventually(t, "the second job is buried too", func() bool {
+		s := stats(t, q)
+		return s.Buried == 1 && s.Dead == 2 && s.Depth == jobqueue.Depth{}
+	})
 }
 
 // The stream of the dead letters is deleted: new ones have the numbers of those that were

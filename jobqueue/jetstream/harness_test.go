@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"testing"
@@ -30,6 +31,7 @@ func serve(t *testing.T, dir string) *embedded.Server {
 
 func open(t *testing.T, cfg Config) *queue {
 	t.Helper()
+	cfg.Wait = cmp.Or(cfg.Wait, patience) // on a busy disk an answer may take longer than the default
 	if cfg.Server == nil && cfg.URL == "" {
 		cfg.Server = serve(t, t.TempDir())
 	}

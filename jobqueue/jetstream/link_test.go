@@ -92,7 +92,7 @@ func TestASlowServerIsNotWaitedForLongerThanSaid(t *testing.T) {
 	})
 	var runs atomic.Int32
 	work(t, q, func(context.Context, *jobqueue.Delivery) error { runs.Add(1); return nil })
-	eventually(t, "it is done", func() bool { return stats(t, q).Depth == jobqueue.Depth{} })
+	eventually(t, "it is done", func() bool { s := stats(t, q); return s.Done == 1 && s.Depth == jobqueue.Depth{} })
 	if n := runs.Load(); n != 1 {
 		t.Errorf("it ran %d times", n)
 	}

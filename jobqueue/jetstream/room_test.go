@@ -82,7 +82,7 @@ func TestAQueueTakesTheRoomThatThereIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Close(context.Background()) })
-	if _, err := Open(within(t), Config{Server: server, MaxBytes: 1 << 30}); !errors.Is(err, jobqueue.ErrDiskFull) || !strings.Contains(err.Error(), "MaxBytes") {
+	if _, err := Open(within(t), Config{Server: server, MaxBytes: 1 << 30, Wait: patience}); !errors.Is(err, jobqueue.ErrDiskFull) || !strings.Contains(err.Error(), "MaxBytes") {
 		t.Errorf("more than there is: %v", err)
 	}
 	q := open(t, Config{Server: server})
@@ -90,7 +90,7 @@ func TestAQueueTakesTheRoomThatThereIs(t *testing.T) {
 		t.Errorf("it takes %d bytes", n)
 	}
 	enqueue(t, q, jobqueue.Job{})
-	if _, err := Open(within(t), Config{Server: server, Name: "second", MaxBytes: 1 << 30}); errors.Is(err, jobqueue.ErrUnavailable) {
+	if _, err := Open(within(t), Config{Server: server, Name: "second", MaxBytes: 1 << 30, Wait: patience}); errors.Is(err, jobqueue.ErrUnavailable) {
 		t.Errorf("a server that answers cannot be reached: %v", err)
 	}
 }

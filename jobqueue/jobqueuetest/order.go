@@ -64,7 +64,7 @@ func keysMade(w *world) {
 		seen.add(d)
 		return nil
 	})
-	w.empty(q)
+	w.until("both are done", func() bool { return w.stats(q).Done == 2 })
 	if keys := seen.keys(); !slices.Contains(keys, a.Key) || !slices.Contains(keys, b.Key) {
 		w.Errorf("ran %v", keys)
 	}
@@ -119,7 +119,7 @@ func priorities(w *world) {
 
 // floor counts how many of the lowest priority ran before the last of the highest.
 func floor(w *world) {
-	const high, low = 1200, 20
+	const high, low = 600, 20
 	q := w.queue()
 	var mu sync.Mutex
 	lows, highs, before := 0, 0, 0

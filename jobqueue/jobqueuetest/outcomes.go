@@ -82,7 +82,7 @@ func retryAfter(w *world) {
 		return nil
 	})
 	w.keys(q, "a")
-	w.empty(q)
+	w.until("it is done", func() bool { return w.stats(q).Done == 1 })
 	runs := seen.all()
 	if got := seen.attempts(); !slices.Equal(got, []int{1, 2}) {
 		w.Fatalf("attempts %v", got)

@@ -15,7 +15,8 @@ func TestJetStreamKeepsTheWordsOfAQueue(t *testing.T) {
 		Largest: 512 << 10, TooLarge: 2 << 20,
 		New: func(t *testing.T, o jobqueuetest.Options) func() jobqueue.Queue {
 			server := start(t, embedded.Config{Dir: t.TempDir()})
-			cfg := jetstream.Config{Server: server, MaxQueued: o.MaxQueued, MaxInFlight: o.MaxInFlight, AckWait: o.AckWait, Dedupe: o.Dedupe, Policy: o.Policy, Limiter: o.Limiter}
+			cfg := jetstream.Config{Server: server, MaxQueued: o.MaxQueued, MaxInFlight: o.MaxInFlight, AckWait: o.AckWait, Dedupe: o.Dedupe, Policy: o.Policy, Limiter: o.Limiter,
+				Wait: patience} // on a busy disk an answer may take longer than the default
 			return func() jobqueue.Queue {
 				q, err := jetstream.Open(t.Context(), cfg)
 				if err != nil {

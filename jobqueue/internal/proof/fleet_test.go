@@ -111,7 +111,11 @@ func (f *fleet) await(p *process) {
 	select {
 	case <-p.ready:
 	case <-p.ended:
-		f.fail("%s ended before it was ready: %v", p.task.ID, p.err)
+		select {
+		case <-p.ready: // and ended since
+		default:
+			f.fail("%s ended before it was ready: %v", p.task.ID, p.err)
+		}
 	case <-time.After(patience):
 		f.fail("%s is not ready", p.task.ID)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -18,14 +19,18 @@ import (
 	"github.com/spillway-go/spillway/jobqueue/embedded"
 )
 
-// freeAddr is an address on which a server can listen, and again after it was killed.
+// freeAddr is an address on which a server can listen, and again after it was killed. Its port
+// is below those that systems give away, which another process may get in between.
 func freeAddr(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
 
 // serve runs the embedded server.

@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,7 @@ func eventually(t *testing.T, what string, cond func() bool) {
 
 func open(t *testing.T, cfg jetstream.Config) jobqueue.Queue {
 	t.Helper()
+	cfg.Wait = cmp.Or(cfg.Wait, patience) // on a busy disk an answer may take longer than the default
 	q, err := jetstream.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -128,10 +130,11 @@ func TestAnEngineThatGoesAwayAndComesBack(t *testing.T) {
 		_, err := q.Enqueue(t.Context(), jobqueue.Job{Key: key})
 		return err
 	}
-	if err := put("before"); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the first is done", func() bool { return done()["before"] == 1 })
+	eventually(t, "the first is stored", func() bool { return put("before") == nil }) // Wait is short, and the disk may be slow
+	eventually(t, "the first is done, and the engine knows", func() bool {
+		s, err := q.Stats(t.Context())
+		return err == nil && s.Done == 1
+	})
 
 	e.goes()
 	if err := put("away"); !errors.Is(err, jobqueue.ErrUnavailable) {
@@ -158,7 +161,7 @@ func TestAnEngineThatGoesAwayAndComesBack(t *testing.T) {
 func TestPoisonedMessages(t *testing.T) {
 	server := start(t, embedded.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0"})
 	q := open(t, jetstream.Config{Server: server})
-	nc, err := nats.Connect(server.URL())
+	nc, err := nats.Connect(server.URL(), nats.Timeout(patience))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +206,7 @@ func TestPoisonedMessages(t *testing.T) {
 // attempt as well, and became dead letters with it; of some no handler had begun.
 func TestAJobThatEndsItsProcessTakesNoOtherAlong(t *testing.T) {
 	const attempts, others = 3, 12
-	f := &fleet{T: t, dir: t.TempDir(), site: site{Store: t.TempDir(), Addrs: []string{freeAddr(t)}, InFlight: 8, Attempts: attempts, AckWait: time.Second}}
+	f := &fleet{T: t, dir: t.TempDir(), site: site{Store: t.TempDir(), Addrs: []string{freeAddr(t)}, InFlight: 8, Attempts: attempts, AckWait: 3 * time.Second}} // less than that, and a busy disk costs others attempts
 	f.await(f.start(task{Role: "server"}))
 	q, err := f.site.open(t.Context())
 	if err != nil {
@@ -215,9 +218,10 @@ func TestAJobThatEndsItsProcessTakesNoOtherAlong(t *testing.T) {
 		if i == 0 {
 			key = fatal
 		}
-		if _, err := q.Enqueue(t.Context(), jobqueue.Job{Key: key, Payload: []byte(key)}); err != nil {
-			t.Fatal(err)
-		}
+		f.until("a job is stored", func() bool { // an answer may take longer than site.open waits for it
+			_, err := q.Enqueue(t.Context(), jobqueue.Job{Key: key, Payload: []byte(key)})
+			return err == nil
+		})
 	}
 	for {
 		w := f.start(task{Role: "worker"})
@@ -238,9 +242,13 @@ func TestAJobThatEndsItsProcessTakesNoOtherAlong(t *testing.T) {
 			break
 		}
 	}
-	dead, err := q.Dead(t.Context(), 99)
-	if err != nil || len(dead) != 1 || dead[0].Job.Key != fatal || dead[0].Attempts != attempts {
-		t.Errorf("dead letters %+v, %v", dead, err)
+	var dead []jobqueue.DeadJob
+	f.until("the dead letters are told", func() bool {
+		dead, err = q.Dead(t.Context(), 99)
+		return err == nil
+	})
+	if len(dead) != 1 || dead[0].Job.Key != fatal || dead[0].Attempts != attempts {
+		t.Errorf("dead letters %+v", dead)
 	}
 	lines, err := readLedgers(f.dir, "done-")
 	if err != nil {
@@ -260,7 +268,7 @@ func TestAJobThatEndsItsProcessTakesNoOtherAlong(t *testing.T) {
 // TestAHandlerThatKillsItsWorkers gives up on a job that no worker survives.
 func TestAHandlerThatKillsItsWorkers(t *testing.T) {
 	server := start(t, embedded.Config{Dir: t.TempDir()})
-	cfg := jetstream.Config{Server: server, AckWait: 300 * time.Millisecond, Policy: jobqueue.Policy{MaxAttempts: 3}}
+	cfg := jetstream.Config{Server: server, AckWait: 2 * time.Second, Policy: jobqueue.Policy{MaxAttempts: 3}} // less than that, and a busy machine may not begin an attempt in time
 	q := open(t, cfg)
 	if _, err := q.Enqueue(t.Context(), jobqueue.Job{Key: "fatal"}); err != nil {
 		t.Fatal(err)
