@@ -201,25 +201,22 @@ func TestShutdownThatRunsOutOfTimeSaysWhatItLeft(t *testing.T) {
 func TestNotReadyBeforeItStops(t *testing.T) {
 	c := quick()
 	c.Shutdown.DrainDelay = 500 * time.Millisecond
-	r := start(t, c)
+	waits, seen := make(chan time.Duration, 1), make(chan struct{})
+	r := startNoticed(t, c, func(d time.Duration) { // as long as it takes on a busy machine
+		waits <- d
+		<-seen
+	})
 	if status, _ := r.get(t, "/readyz"); status != 200 {
 		t.Errorf("serving, but not ready: %d", status)
 	}
 	r.stop()
-	told := 0
-	for { // until it no longer listens
-		resp, err := http.Get("http://" + r.addr + "/readyz")
-		if err != nil {
-			break
-		}
-		resp.Body.Close()
-		if resp.StatusCode == 503 {
-			told++
-		}
+	if d := <-waits; d != c.Shutdown.DrainDelay {
+		t.Errorf("it waits for %v", d)
 	}
-	if told == 0 {
-		t.Error("it stopped without ever saying that it is not ready")
+	if status, _ := r.get(t, "/readyz"); status != 503 {
+		t.Errorf("about to stop, /readyz says %d", status)
 	}
+	close(seen)
 	if _, err := r.report(t); err != nil {
 		t.Error(err)
 	}

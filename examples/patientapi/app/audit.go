@@ -66,6 +66,10 @@ type auditing struct {
 	logger    *slog.Logger
 }
 
+// auditBounds are those of commits and records; zero: the writer's own. Tests have more, as
+// their disk may be busy.
+var auditBounds struct{ timeout, patience time.Duration }
+
 // openAudit opens the storage that the flags ask for; nil if audit is off.
 func (c *Command) openAudit(ctx context.Context, patients store, logger *slog.Logger) (*auditing, error) {
 	if c.Audit.Mode == auditOff {
@@ -82,7 +86,7 @@ func (c *Command) openAudit(ctx context.Context, patients store, logger *slog.Lo
 	if err != nil {
 		return nil, usagef("audit: %w; --audit-db names another file, --audit off does without", err)
 	}
-	writer, err := audit.NewWriter(ctx, audit.WriterConfig{Storage: storage, Key: key})
+	writer, err := audit.NewWriter(ctx, audit.WriterConfig{Storage: storage, Key: key, Timeout: auditBounds.timeout, Patience: auditBounds.patience})
 	if err != nil {
 		_ = storage.Close()
 		if errors.Is(err, audit.ErrHead) {

@@ -23,6 +23,7 @@ func TestMain(m *testing.M) {
 	if keys, err = os.MkdirTemp("", "patientapi-keys"); err != nil {
 		panic(err)
 	}
+	auditBounds.timeout, auditBounds.patience = time.Minute, time.Minute
 	code := m.Run()
 	os.RemoveAll(keys)
 	os.Exit(code)

@@ -49,7 +49,7 @@ func (r *running) expect(t *testing.T, path string, c patientapi.Clinician, miss
 // part of the keys: what it leaves behind is removed.
 func withRedis(t *testing.T, addr, through string) Command {
 	c := quick()
-	c.Cache.URL = "redis://" + through
+	c.Cache.URL = "redis://" + through + redistest.Patient
 	c.Store.Seed = uint64(time.Now().UnixNano())
 	t.Cleanup(func() { redistest.Remove(t, addr, redis.DefaultPrefix+strconv.FormatUint(c.Store.Seed, 10)+":") })
 	return c
@@ -123,7 +123,7 @@ func TestRedisThatHangsCostsItsTimeoutAndNoMore(t *testing.T) {
 	addr := redistest.Addr(t)
 	proxy := redistest.Through(t, addr)
 	c := withRedis(t, addr, proxy.Addr())
-	c.Cache.Timeout = 50 * time.Millisecond
+	c.Cache.URL, c.Cache.Timeout = "redis://"+proxy.Addr(), 50*time.Millisecond
 	path, who := askFor(c.Store.Seed, 1)
 	r := start(t, c)
 	proxy.Hang()
@@ -140,7 +140,7 @@ func TestFailedDatabaseDoesNotWaitForRedis(t *testing.T) {
 	addr := redistest.Addr(t)
 	proxy := redistest.Through(t, addr)
 	c := withRedis(t, addr, proxy.Addr())
-	c.Cache.Timeout = time.Hour // waiting for it would be seen
+	c.Cache.URL, c.Cache.Timeout = "redis://"+proxy.Addr(), time.Hour // waiting for it would be seen
 	c.Faults.ErrorRate = 1
 	path, who := askFor(c.Store.Seed, 1)
 	r := start(t, c)

@@ -43,7 +43,7 @@ func (q *slowQueue) Drain(ctx context.Context) error {
 func TestAQueueThatIsAwayDoesNotKeepAServiceFromStopping(t *testing.T) {
 	c := quick()
 	address := make(chan string, 1)
-	c.Exports.Dir, c.Shutdown.Timeout = t.TempDir()+"/exports", 10*time.Second
+	c.Exports.Dir, c.Shutdown.Timeout = t.TempDir()+"/exports", time.Minute
 	c.Engine = &slowQueue{drain: func(ctx context.Context) error {
 		for addr := <-address; ctx.Err() == nil; { // until callers are refused
 			resp, err := http.DefaultClient.Do(asked(context.WithoutCancel(t.Context()), "http://"+addr+"/api/v1/patients/P000001"))

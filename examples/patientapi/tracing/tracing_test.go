@@ -72,7 +72,7 @@ func started(t *testing.T, cfg Config) *Tracing {
 
 func end(t *testing.T, tracing *Tracing) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := tracing.Close(ctx); err != nil {
 		t.Error(err)

@@ -35,7 +35,7 @@ func writeForever(url string) error {
 	if err != nil {
 		return err
 	}
-	w, err := audit.NewWriter(ctx, audit.WriterConfig{Storage: s, Timeout: time.Minute})
+	w, err := audit.NewWriter(ctx, audit.WriterConfig{Storage: s, Timeout: time.Minute, Patience: time.Minute})
 	if err != nil {
 		return err
 	}

@@ -111,7 +111,7 @@ func TestManyProcessesMakeTheTablesAtOnce(t *testing.T) {
 func TestACutConnectionHeals(t *testing.T) {
 	url := postgrestest.New(t, 0).URL
 	s, neighbour := open(t, url), open(t, url)
-	w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: s})
+	w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: s, Timeout: time.Minute, Patience: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestAFrozenProcessHoldsNobodyUp(t *testing.T) {
 		})
 	}()
 	<-begun
-	w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: neighbour, Timeout: 20 * time.Second, Patience: 20 * time.Second})
+	w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: neighbour, Timeout: time.Minute, Patience: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,10 +33,13 @@ func Run(t *testing.T, fresh func(t *testing.T) Database) {
 	t.Run("records can be searched", func(t *testing.T) { searched(t, fresh(t)) })
 }
 
+// patient is a writer's bounds in tests: the disk may be busy for longer than the default.
+const patient = time.Minute
+
 // Record puts events on record, each with a commit of its own.
 func Record(t testing.TB, s audit.Storage, key audit.Key, events ...audit.Event) {
 	t.Helper()
-	w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: s, Key: key})
+	w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: s, Key: key, Timeout: patient, Patience: patient})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +152,7 @@ func sharing(t *testing.T, db Database) {
 	const processes, callers, each = 3, 8, 25
 	var all sync.WaitGroup
 	for range processes {
-		w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: db.Open(t), Timeout: time.Minute})
+		w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: db.Open(t), Timeout: patient, Patience: patient})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +183,7 @@ func sharing(t *testing.T, db Database) {
 // and none that lives or has left.
 func killed(t *testing.T, db Database) {
 	writer := func(s audit.Storage) *audit.Writer {
-		w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: s, Retry: time.Hour})
+		w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: s, Retry: time.Hour, Timeout: patient, Patience: patient})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +226,7 @@ func killed(t *testing.T, db Database) {
 // searched asks the database itself, in blocks of several records too.
 func searched(t *testing.T, db Database) {
 	s := db.Open(t)
-	w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: s})
+	w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: s, Timeout: patient, Patience: patient})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func New(t testing.TB, connections int) *provision.Database {
 }
 
 func ping(ctx context.Context, admin string) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, admin)
 	if err != nil {

@@ -39,12 +39,12 @@ func Addr(t testing.TB) string {
 }
 
 func ping(addr string) error {
-	conn, err := net.DialTimeout("tcp", addr, 2*time.Second)
+	conn, err := net.DialTimeout("tcp", addr, 30*time.Second)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(2 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
 	if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
 		return err
 	}
@@ -54,6 +54,10 @@ func ping(addr string) error {
 	}
 	return err
 }
+
+// Patient is for the end of a URL: the client waits longer than a busy machine may take, in
+// place of a quarter of a second.
+const Patient = "?dial_timeout=20s&read_timeout=20s&write_timeout=20s&pool_timeout=20s"
 
 // Client returns a client of its own, to look behind the cache.
 func Client(t testing.TB, addr string) *client.Client {
@@ -96,6 +100,7 @@ type Proxy struct {
 	wg       sync.WaitGroup
 	mu       sync.Mutex
 	listener net.Listener
+	dead     bool
 	conns    map[net.Conn]bool
 	flowing  chan struct{} // closed while what the client says is passed on
 }
@@ -121,19 +126,22 @@ func (p *Proxy) Addr() string { return p.addr }
 func (p *Proxy) Start() {
 	p.t.Helper()
 	l, err := net.Listen("tcp", p.addr)
+	for end := time.Now().Add(30 * time.Second); err != nil && time.Now().Before(end); l, err = net.Listen("tcp", p.addr) {
+		time.Sleep(10 * time.Millisecond) // another process may have the port for a moment
+	}
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.listener, p.addr = l, l.Addr().String()
+	p.listener, p.addr, p.dead = l, l.Addr().String(), false
 	p.wg.Go(func() {
 		for {
 			conn, err := l.Accept()
 			if err != nil {
 				return
 			}
-			p.serve(conn)
+			p.serve(l, conn)
 		}
 	})
 }
@@ -142,6 +150,7 @@ func (p *Proxy) Start() {
 func (p *Proxy) Kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.dead = true
 	p.listener.Close()
 	for c := range p.conns {
 		c.Close()
@@ -167,15 +176,23 @@ func (p *Proxy) Resume() {
 	}
 }
 
-func (p *Proxy) serve(from net.Conn) {
+func (p *Proxy) serve(l net.Listener, from net.Conn) {
 	to, err := net.Dial("tcp", p.to)
 	if err != nil {
 		from.Close()
 		return
 	}
 	p.mu.Lock()
-	p.conns[from], p.conns[to] = true, true
+	dead := p.dead || p.listener != l // killed since it came
+	if !dead {
+		p.conns[from], p.conns[to] = true, true
+	}
 	p.mu.Unlock()
+	if dead {
+		from.Close()
+		to.Close()
+		return
+	}
 	p.wg.Go(func() {
 		defer to.Close()
 		buf := make([]byte, 4096)
