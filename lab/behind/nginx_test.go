@@ -130,7 +130,7 @@ func startNginx(t *testing.T, settings, ofServer string, instances ...*instance)
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it ends its worker, then itself
 		select {
 		case <-ended:
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("nginx did not end")
 			_ = cmd.Process.Kill()
 			<-ended

@@ -24,7 +24,7 @@ func playTool() {
 		for i := 0; i < len(held); i += 4096 {
 			held[i] = 1
 		}
-		time.Sleep(100 * time.Millisecond) // of a process of its own: so that the parent looks at it
+		time.Sleep(time.Second) // of a process of its own: so that the parent looks at it, also on a busy machine
 		runtime.KeepAlive(held)
 		os.Exit(0)
 	case "fail":

@@ -22,7 +22,16 @@ func TestAgentsReportAsOneProcessDoes(t *testing.T) {
 	defer server.Close()
 	lines := filepath.Join(t.TempDir(), "lines.csv")
 	args := []string{"load", "--agents", "2", "--rate", "200", "--requests", "100", "--interval", "100ms", "--csv", lines, "-e", "ok>99%", "-e", "p99<30s", server.URL}
-	code, stdout, stderr := command(t, append(args, "--json")...)
+	valid := func(args ...string) (code int, stdout, stderr string) {
+		for range 5 { // an agent that gets no processor for a second and a half counts as lost
+			if code, stdout, stderr = command(t, args...); !strings.Contains(stdout+stderr, "was lost") && !strings.Contains(stdout+stderr, " jumped by ") {
+				break
+			}
+			t.Log(stderr)
+		}
+		return code, stdout, stderr
+	}
+	code, stdout, stderr := valid(append(args, "--json")...)
 	var got loadSummary
 	if err := json.Unmarshal([]byte(stdout), &got); code != 0 || err != nil {
 		t.Fatalf("exit code %d, %v\n%s%s", code, err, stdout, stderr)
@@ -34,7 +43,7 @@ func TestAgentsReportAsOneProcessDoes(t *testing.T) {
 	if !strings.Contains(stderr, "agents: 1 ") {
 		t.Errorf("nobody says who the agents are:\n%s", stderr)
 	}
-	code, _, stderr = command(t, append(args, "-e", "ok<1%")...)
+	code, _, stderr = valid(append(args, "-e", "ok<1%")...)
 	if code != 1 || !strings.Contains(stderr, "1 of 3 expectations not kept") {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}

@@ -81,13 +81,25 @@ func coordinator(t *testing.T) *exec.Cmd {
 
 func silent(loadgen.Snapshot) {}
 
+// stalls is how often a load may be sent that the machine made invalid: an agent that gets no
+// processor for a second and a half counts as lost.
+const stalls = 5
+
 func TestAgentsSendOneLoadTogether(t *testing.T) {
-	s := newTarget(t)
+	var s *target
+	var r *agents.Report
 	steps := 0
-	o := order(t, 3, load.Spec{URL: s.URL + "/{{.id}}/{{n}}", Rate: 300, Requests: 300, Poisson: true, Data: load.Rows{Format: "csv", Text: []byte("id\nP1\nP2\n")}})
-	r, err := agents.Delegate(t.Context(), coordinator(t), o, func(loadgen.Snapshot) { steps++ }, func(line string) { t.Log(line) })
-	if err != nil {
-		t.Fatal(err)
+	for range stalls {
+		s, steps = newTarget(t), 0
+		o := order(t, 3, load.Spec{URL: s.URL + "/{{.id}}/{{n}}", Rate: 300, Requests: 300, Poisson: true, Data: load.Rows{Format: "csv", Text: []byte("id\nP1\nP2\n")}})
+		var err error
+		if r, err = agents.Delegate(t.Context(), coordinator(t), o, func(loadgen.Snapshot) { steps++ }, func(line string) { t.Log(line) }); err != nil {
+			t.Fatal(err)
+		}
+		if r.Invalid == "" {
+			break
+		}
+		t.Log("invalid:", r.Invalid)
 	}
 	all := r.Result.Outcomes[loadgen.OK].Count
 	if r.Invalid != "" || len(r.Agents) != 3 || all != r.Result.Offered || all != uint64(s.all.Load()) || all < 200 || steps < 2 {
@@ -109,7 +121,7 @@ func TestAgentsSendOneLoadTogether(t *testing.T) {
 // they send, and returns the report.
 func during(t *testing.T, s *target, n int, ctx context.Context, f func(agents []int)) (*agents.Report, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, 50*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	var processes []int
 	once := sync.OnceFunc(func() { f(processes) })
@@ -153,9 +165,17 @@ func TestAKilledAgentInvalidatesTheRunAndEndsTheOthers(t *testing.T) {
 
 func TestCtrlCLeavesAPartialResultAndNoProcess(t *testing.T) {
 	s := newTarget(t)
-	ctx, cancel := context.WithCancel(t.Context())
 	var processes []int
-	r, err := during(t, s, 2, ctx, func(all []int) { processes = all; cancel() })
+	var r *agents.Report
+	var err error
+	for range stalls {
+		ctx, cancel := context.WithCancel(t.Context())
+		r, err = during(t, s, 2, ctx, func(all []int) { processes = append(processes, all...); cancel() })
+		if cancel(); err != nil || r.Invalid == "" {
+			break
+		}
+		t.Log("invalid:", r.Invalid)
+	}
 	if err != nil || r.Invalid != "" || !r.Result.Partial || r.Result.Offered == 0 || r.Result.Offered != r.Agents[0].Result.Offered+r.Agents[1].Result.Offered {
 		t.Errorf("%v, %+v", err, r)
 	}
@@ -266,7 +286,7 @@ func TestAnAgentSaysThatItsServerIsNotThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	agent := exec.CommandContext(ctx, self, "agent", "--nats", "nats://127.0.0.1:1")
 	said, err := agent.StderrPipe()

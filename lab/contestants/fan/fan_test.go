@@ -146,8 +146,9 @@ func TestNestedLookupsReachEveryLeaf(t *testing.T) {
 		if err := p.done(); err != nil || leaves.Load() != 64 {
 			t.Errorf("%s reached %d of 64 leaves, %v", name, leaves.Load(), err)
 		}
-		// One goroutine on each processor may have returned its token and not ended yet.
-		if most := p.goroutines[0]; name == fan.Spillway && most > float64(5+runtime.GOMAXPROCS(0)) || name == fan.Sequential && most != 0 {
+		// Some may have returned their token and not ended yet: one on each processor, and on a busy
+		// machine those that were preempted there. Without a bound there are 84.
+		if most := p.goroutines[0]; name == fan.Spillway && most > float64(5+runtime.GOMAXPROCS(0)+16) || name == fan.Sequential && most != 0 {
 			t.Errorf("%s: %v goroutines", name, most)
 		}
 	}
