@@ -78,16 +78,24 @@ func Bounds() []float64 {
 	return []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 10}
 }
 
-// Source is a limiter, a family of limiters, or a pool, as metrics. It does nothing
-// between two calls of Read, so the work that is measured pays nothing. It is safe
-// for concurrent use by any number of readers.
+// Source is a limiter, a family of limiters, a pool, or what else New was given, as
+// metrics. It does nothing between two calls of Read, so the work that is measured pays
+// nothing. It is safe for concurrent use by any number of readers.
 type Source struct {
 	kind, name string
 	metrics    []Metric
 	read       func() []Sample
 }
 
-// Label returns the label that all samples of the source share: "limiter" or
+// New returns a source of a kind that this package does not have, as jobqueue.Metrics and
+// clusterlimit.Metrics are. Kind becomes the label that all its samples share, and name its
+// value. Sources of one kind have the same metrics. Read returns samples with as many labels
+// as their metrics have; several goroutines may call it at once.
+func New(kind, name string, metrics []Metric, read func() []Sample) *Source {
+	return &Source{kind: kind, name: Clean(name), metrics: slices.Clone(metrics), read: read}
+}
+
+// Label returns the label that all samples of the source share, such as "limiter" or
 // "pool", and the name of it.
 func (s *Source) Label() (name, value string) { return s.kind, s.name }
 
@@ -97,7 +105,7 @@ func (s *Source) Metrics() []Metric { return slices.Clone(s.metrics) }
 
 // Read returns all values as they are now, also those that are zero: a rate over a
 // series that appears with its first event misses that event. It costs some
-// microseconds for each limiter or pool.
+// microseconds for each limiter or pool; other sources say what theirs costs.
 func (s *Source) Read() []Sample { return s.read() }
 
 // OfLimiters describes what Read of a limiter or a family returns.

@@ -215,3 +215,15 @@ func FuzzClean(f *testing.F) {
 		}
 	})
 }
+
+func TestASourceOfAnotherKind(t *testing.T) {
+	described := []Metric{{Name: "spillway.kiln.heat", Kind: Gauge, Labels: []string{"zone"}}}
+	s := New("kiln", "a\xff", described, func() []Sample { return []Sample{{Metric: 0, Labels: []string{"top"}, Value: 7}} })
+	described[0].Name = "altered"
+	if kind, name := s.Label(); kind != "kiln" || name != "a�" || s.Metrics()[0].Name != "spillway.kiln.heat" || s.Read()[0].Value != 7 {
+		t.Errorf("%s %s %v %v", kind, name, s.Metrics(), s.Read())
+	}
+	if Distinct(s, New("oven", "a\xff", nil, nil)) != nil || Distinct(s, s) == nil {
+		t.Error("kind and name tell sources apart")
+	}
+}

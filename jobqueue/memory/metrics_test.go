@@ -1,0 +1,78 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway/jobqueue"
+	"github.com/spillway-go/spillway/jobqueue/memory"
+	"github.com/spillway-go/spillway/metrics"
+)
+
+// shown are the values of a source by name and labels.
+func shown(t *testing.T, s *metrics.Source) map[string]float64 {
+	t.Helper()
+	all := map[string]float64{}
+	for _, one := range s.Read() {
+		m := s.Metrics()[one.Metric]
+		if len(one.Labels) != len(m.Labels) {
+			t.Errorf("%s has the labels %q, want %q", m.Name, one.Labels, m.Labels)
+		}
+		all[strings.Join(append([]string{strings.TrimPrefix(m.Name, "spillway.jobqueue.")}, one.Labels...), " ")] = one.Value
+	}
+	return all
+}
+
+func TestMetricsShowWhatStatsHas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, err := memory.Open(memory.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		source := jobqueue.Metrics("mail", q)
+		if kind, name := source.Label(); kind != "queue" || name != "mail" {
+			t.Errorf("%s %s", kind, name)
+		}
+		for _, job := range []jobqueue.Job{{Key: "a"}, {Key: "a"}, {Key: "bad"}, {Key: "later", Delay: time.Hour}} {
+			if _, err := q.Enqueue(t.Context(), job); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := map[string]float64{
+			"engine_away": 0, "running": 0,
+			"jobs ready": 2, "jobs delayed": 1, "jobs in_flight": 0, "jobs dead": 0,
+			"enqueued stored": 3, "enqueued duplicate": 1, "enqueued refused": 0,
+			"runs done": 0, "runs retried": 0, "runs deferred": 0, "runs buried": 0, "runs lost": 0,
+		}
+		if got := shown(t, source); !maps.Equal(got, want) {
+			t.Errorf("%v", got)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err = q.Work(ctx, func(_ context.Context, d *jobqueue.Delivery) error {
+			if d.Key == "bad" {
+				return jobqueue.Dead("bad")
+			}
+			return nil
+		})
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		want["jobs ready"], want["jobs dead"], want["runs done"], want["runs buried"] = 0, 1, 1, 1
+		if got := shown(t, source); !maps.Equal(got, want) {
+			t.Errorf("%v", got)
+		}
+		// Zeros would be taken for an empty queue.
+		if err := q.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := shown(t, source); !maps.Equal(got, map[string]float64{"engine_away": 1}) {
+			t.Errorf("closed: %v", got)
+		}
+	})
+}
