@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"os"
@@ -75,7 +76,7 @@ func TestTheDashboardShowsWhatTheServiceHasAndAllOfIt(t *testing.T) {
 	for _, c := range observed(t) {
 		maps.Copy(names, shown(t, c))
 	}
-	used := regexp.MustCompile(`\b((?:patientapi|process|go)_\w+)(?:\{([^}]*)\})?`)
+	used := regexp.MustCompile(`\b((?:patientapi|process|go|spillway_jobqueue)_\w+)(?:\{([^}]*)\})?`)
 	matched, grouped := regexp.MustCompile(`(\w+)=~?"`), regexp.MustCompile(`by \(([^)]*)\)`)
 	var asked []string
 	for _, q := range queries(t) {
@@ -101,7 +102,7 @@ func TestTheDashboardShowsWhatTheServiceHasAndAllOfIt(t *testing.T) {
 	}
 	for name := range names {
 		of := strings.TrimSuffix(name, "_sum")
-		if strings.HasPrefix(name, "patientapi_") && !slices.ContainsFunc(asked, func(a string) bool { return strings.HasPrefix(a, of) }) {
+		if (strings.HasPrefix(name, "patientapi_") || strings.HasPrefix(name, "spillway_jobqueue_")) && !slices.ContainsFunc(asked, func(a string) bool { return strings.HasPrefix(a, of) }) {
 			t.Errorf("the dashboard does not show %s", name)
 		}
 	}
@@ -111,5 +112,7 @@ func TestTheDashboardShowsWhatTheServiceHasAndAllOfIt(t *testing.T) {
 func observed(t *testing.T) []Command {
 	c := quick()
 	c.Store.Kind = postgrestest.New(t, 20).URL
+	c.Exports.Dir = t.TempDir() + "/exports"
+	c.Engine = &slowQueue{drain: func(context.Context) error { return nil }}
 	return []Command{quick(), c}
 }

@@ -9,9 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/spillway-go/spillway/examples/patientapi/export"
 	"github.com/spillway-go/spillway/examples/patientapi/fhir"
 	"github.com/spillway-go/spillway/jobqueue"
+	"github.com/spillway-go/spillway/metricsprom"
 )
 
 // ExportFlags say whether everybody can be exported by jobs, and where those are.
@@ -98,6 +101,14 @@ func (x *exporting) bulk() *export.Exports {
 		return nil
 	}
 	return x.exports
+}
+
+// metrics are those of the queue; its name is that of the exports.
+func (x *exporting) metrics() []prometheus.Collector {
+	if x == nil {
+		return nil
+	}
+	return []prometheus.Collector{metricsprom.New(jobqueue.Metrics("exports", x.queue))}
 }
 
 // drain takes no more exports, and ends the work on those that are not finished: another

@@ -81,10 +81,10 @@ var login = regexp.MustCompile(`(://)\S+@|(password=)[^&\s"]*`)
 
 // discreetly is the text of err without what an address has before its host: a value that
 // is repeated because it makes no sense where it stands may be one for another flag, and
-// what is said here goes into logs. The address of an example stays.
+// what is said here goes into logs. The addresses of examples stay.
 func discreetly(err error) string {
 	return login.ReplaceAllStringFunc(err.Error(), func(found string) string {
-		if found == "://user@" {
+		if found == "://user@" || found == "://[user:password@" {
 			return found
 		}
 		return login.ReplaceAllString(found, "$1$2[redacted]")

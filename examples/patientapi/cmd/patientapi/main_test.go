@@ -45,6 +45,7 @@ func TestExitCodes(t *testing.T) {
 		{"audit verify --db /nowhere/audit.db", 2, "no such file"},
 		{"audit verify --key-file /nowhere/key", 2, "no such file"},
 		{"--store postgres:/x", 2, "postgres://user@host:5432/database"},    // the example was taken for a secret
+		{"--cache nowhere", 2, "redis://[user:password@]host[:port]"},       // so was that of this one
 		{"--store simulated --trace-sample 7", 2, "trace-sample"},           // was taken, and meant nothing
 		{"audit verify --store postgres:/user@host/db", 2, "unknown store"}, // read the default file instead, and was content with it
 		{"audit", 2, "verify"},
