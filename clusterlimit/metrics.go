@@ -19,9 +19,9 @@ var described = []metrics.Metric{
 	ofSlots:    {Name: "spillway.budget.slots", Kind: metrics.UpDownCounter, Unit: "{slot}", Help: "Slots of the budget that this replica may use now."},
 	ofRate:     {Name: "spillway.budget.rate", Kind: metrics.UpDownCounter, Unit: "{request}", Help: "Requests that this replica may admit in a second now."},
 	ofStanding: {Name: "spillway.budget.standing", Kind: metrics.UpDownCounter, Unit: "{member}", Help: "Members by the ground on which they admit: 1 at that of a member (held, kept, over or left), 0 at the others.", Labels: []string{"standing"}},
-	ofLease:    {Name: "spillway.budget.lease", Kind: metrics.Gauge, Unit: "s", Help: "How long the lease lasts unless it is renewed; 0 when it is over."},
+	ofLease:    {Name: "spillway.budget.lease", Kind: metrics.Gauge, Unit: "s", Help: "How long the lease lasts unless it is renewed; 0 when it is over, or was given back."},
 	ofMembers:  {Name: "spillway.budget.members", Kind: metrics.Gauge, Unit: "{member}", Help: "Members with a lease, as far as this one knows."},
-	ofRequests: {Name: "spillway.budget.requests", Kind: metrics.Counter, Unit: "{request}", Help: "Requests that asked the member, by result: admitted or refused.", Labels: []string{"result"}},
+	ofRequests: {Name: "spillway.budget.requests", Kind: metrics.Counter, Unit: "{request}", Help: "Requests that asked Allow, by result: admitted or refused. What a bound limiter refuses is among its own.", Labels: []string{"result"}},
 	ofRenewals: {Name: "spillway.budget.renewals", Kind: metrics.Counter, Unit: "{attempt}", Help: "Attempts to renew the lease, by result: renewed, failed, or conflict, where another member was faster and it was tried again.", Labels: []string{"result"}},
 }
 
@@ -45,7 +45,11 @@ func samples(s Stats) []metrics.Sample {
 		}
 		put(ofStanding, here, one.String())
 	}
-	put(ofLease, max(s.For.Seconds(), 0))
+	lease := max(s.For.Seconds(), 0)
+	if s.Standing == budget.Left.String() {
+		lease = 0
+	}
+	put(ofLease, lease)
 	put(ofMembers, float64(s.Members))
 	put(ofRequests, float64(s.Admitted), "admitted")
 	put(ofRequests, float64(s.Refused), "refused")

@@ -42,7 +42,7 @@ func TestMetricsShowWhatStatsHas(t *testing.T) {
 	if err := m.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if got := read(); got["standing left"] != 1 || got["standing held"] != 0 || got["slots"] != 0 {
+	if got := read(); got["standing left"] != 1 || got["standing held"] != 0 || got["slots"] != 0 || got["lease"] != 0 {
 		t.Errorf("after Close: %v", got)
 	}
 }

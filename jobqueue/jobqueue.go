@@ -176,7 +176,8 @@ type Queue interface {
 	// error is a *spillway.DrainError; then handlers are left alone. It may be called again.
 	Drain(ctx context.Context) error
 
-	// Stats asks the engine for the depths.
+	// Stats asks the engine for the depths. With an error it still has the counters of this
+	// process, and Running.
 	Stats(ctx context.Context) (Stats, error)
 
 	// Close gives up what runs and returns when all handlers have: their contexts end,

@@ -17,47 +17,51 @@ const (
 
 var described = []metrics.Metric{
 	ofJobs:     {Name: "spillway.jobqueue.jobs", Kind: metrics.Gauge, Unit: "{job}", Help: "Jobs that the engine holds, by state: ready, delayed, in_flight or dead. Every process that uses the queue shows the same.", Labels: []string{"state"}},
-	ofEnqueued: {Name: "spillway.jobqueue.enqueued", Kind: metrics.Counter, Unit: "{job}", Help: "Jobs of this process, by what the engine made of them: stored, duplicate or refused.", Labels: []string{"result"}},
-	ofRuns:     {Name: "spillway.jobqueue.runs", Kind: metrics.Counter, Unit: "{run}", Help: "Runs in this process, by their end: done, retried, deferred by a limiter, buried as a dead letter, or lost.", Labels: []string{"result"}},
+	ofEnqueued: {Name: "spillway.jobqueue.enqueued", Kind: metrics.Counter, Unit: "{job}", Help: "Jobs of this process, by what became of them: stored, duplicate or refused. A queue that drains refuses, too.", Labels: []string{"result"}},
+	ofRuns:     {Name: "spillway.jobqueue.runs", Kind: metrics.Counter, Unit: "{run}", Help: "Runs in this process, by their end: done, retried, deferred by a limiter, buried as a dead letter, or lost, which is one whose end the engine was not told in time.", Labels: []string{"result"}},
 	ofRunning:  {Name: "spillway.jobqueue.running", Kind: metrics.UpDownCounter, Unit: "{job}", Help: "Handlers that run in this process."},
-	ofAway:     {Name: "spillway.jobqueue.engine_away", Kind: metrics.UpDownCounter, Unit: "{queue}", Help: "1: the engine did not answer, and nothing else of the queue is shown."},
+	ofAway:     {Name: "spillway.jobqueue.engine_away", Kind: metrics.UpDownCounter, Unit: "{queue}", Help: "1: the engine did not answer as it should, or the queue is closed; its jobs are not shown."},
 }
 
 // metricsWait bounds a reading, so that a scrape does not wait for an engine that is away.
-const metricsWait = 3 * time.Second
+const metricsWait = 2 * time.Second
 
 // Metrics returns a queue as metrics, under the label queue with the name. Each reading is a
-// call of Stats: it asks the engine, for three seconds at most. While the engine does not
-// answer, or the queue is closed, spillway.jobqueue.engine_away alone is shown: zeros would
-// be taken for an empty queue.
+// call of Stats: it asks the engine, for two seconds at most. Without an answer
+// spillway.jobqueue.engine_away is 1 and spillway.jobqueue.jobs is not shown, as zeros would be
+// taken for an empty queue; what belongs to this process is always shown.
+//
+// Sources that share a collector are read one after the other: give each queue one of its own.
 func Metrics(name string, q Queue) *metrics.Source {
 	return metrics.New("queue", name, described, func() []metrics.Sample {
 		ctx, cancel := context.WithTimeout(context.Background(), metricsWait)
 		defer cancel()
-		s, err := q.Stats(ctx)
-		if err != nil {
-			return []metrics.Sample{{Metric: ofAway, Value: 1}}
-		}
-		return samples(s)
+		return samples(q.Stats(ctx))
 	})
 }
 
-func samples(s Stats) []metrics.Sample {
-	all := []metrics.Sample{{Metric: ofAway}, {Metric: ofRunning, Value: float64(s.Running)}}
-	put := func(metric int, label string, n float64) {
-		all = append(all, metrics.Sample{Metric: metric, Value: n, Labels: []string{label}})
+func samples(s Stats, err error) []metrics.Sample {
+	var all []metrics.Sample
+	put := func(metric int, n float64, labels ...string) {
+		all = append(all, metrics.Sample{Metric: metric, Value: n, Labels: labels})
 	}
-	put(ofJobs, "ready", float64(s.Ready))
-	put(ofJobs, "delayed", float64(s.Delayed))
-	put(ofJobs, "in_flight", float64(s.InFlight))
-	put(ofJobs, "dead", float64(s.Dead))
-	put(ofEnqueued, "stored", float64(s.Enqueued))
-	put(ofEnqueued, "duplicate", float64(s.Duplicates))
-	put(ofEnqueued, "refused", float64(s.Refused))
-	put(ofRuns, "done", float64(s.Done))
-	put(ofRuns, "retried", float64(s.Retried))
-	put(ofRuns, "deferred", float64(s.Deferred))
-	put(ofRuns, "buried", float64(s.Buried))
-	put(ofRuns, "lost", float64(s.Lost))
+	if err != nil {
+		put(ofAway, 1)
+	} else {
+		put(ofAway, 0)
+		put(ofJobs, float64(s.Ready), "ready")
+		put(ofJobs, float64(s.Delayed), "delayed")
+		put(ofJobs, float64(s.InFlight), "in_flight")
+		put(ofJobs, float64(s.Dead), "dead")
+	}
+	put(ofEnqueued, float64(s.Enqueued), "stored")
+	put(ofEnqueued, float64(s.Duplicates), "duplicate")
+	put(ofEnqueued, float64(s.Refused), "refused")
+	put(ofRuns, float64(s.Done), "done")
+	put(ofRuns, float64(s.Retried), "retried")
+	put(ofRuns, float64(s.Deferred), "deferred")
+	put(ofRuns, float64(s.Buried), "buried")
+	put(ofRuns, float64(s.Lost), "lost")
+	put(ofRunning, float64(s.Running))
 	return all
 }

@@ -89,10 +89,32 @@ type Source struct {
 
 // New returns a source of a kind that this package does not have, as jobqueue.Metrics and
 // clusterlimit.Metrics are. Kind becomes the label that all its samples share, and name its
-// value. Sources of one kind have the same metrics. Read returns samples with as many labels
-// as their metrics have; several goroutines may call it at once.
+// value. Sources of one kind have the same metrics. Several goroutines may call read at once.
+// A sample that fits no metric, or has not as many labels, is left out: it could fail a whole
+// scrape. Histograms of such sources are for Prometheus alone.
 func New(kind, name string, metrics []Metric, read func() []Sample) *Source {
-	return &Source{kind: kind, name: Clean(name), metrics: slices.Clone(metrics), read: read}
+	s := &Source{kind: kind, name: Clean(name), metrics: slices.Clone(metrics)}
+	s.read = func() []Sample { return s.fitting(read()) }
+	return s
+}
+
+// fitting returns the samples that fit the metrics, with clean labels.
+func (s *Source) fitting(all []Sample) []Sample {
+	fit := make([]Sample, 0, len(all))
+	for _, one := range all {
+		if one.Metric < 0 || one.Metric >= len(s.metrics) || len(one.Labels) != len(s.metrics[one.Metric].Labels) {
+			continue
+		}
+		if s.metrics[one.Metric].Kind == Histogram && len(one.Times.Counts) != len(Bounds())+1 {
+			continue
+		}
+		one.Labels = slices.Clone(one.Labels)
+		for i, l := range one.Labels {
+			one.Labels[i] = Clean(l)
+		}
+		fit = append(fit, one)
+	}
+	return fit
 }
 
 // Label returns the label that all samples of the source share, such as "limiter" or

@@ -217,11 +217,19 @@ func FuzzClean(f *testing.F) {
 }
 
 func TestASourceOfAnotherKind(t *testing.T) {
-	described := []Metric{{Name: "spillway.kiln.heat", Kind: Gauge, Labels: []string{"zone"}}}
-	s := New("kiln", "a\xff", described, func() []Sample { return []Sample{{Metric: 0, Labels: []string{"top"}, Value: 7}} })
+	described := []Metric{{Name: "spillway.kiln.heat", Kind: Gauge, Labels: []string{"zone"}}, {Name: "spillway.kiln.time", Kind: Histogram}}
+	s := New("kiln", "a\xff", described, func() []Sample {
+		return []Sample{
+			{Metric: 0, Labels: []string{"t\xff"}, Value: 7},
+			{Metric: 0}, {Metric: 0, Labels: []string{"a", "b"}}, {Metric: -1}, {Metric: 2}, {Metric: 1}, // each failed a scrape
+		}
+	})
 	described[0].Name = "altered"
-	if kind, name := s.Label(); kind != "kiln" || name != "a�" || s.Metrics()[0].Name != "spillway.kiln.heat" || s.Read()[0].Value != 7 {
-		t.Errorf("%s %s %v %v", kind, name, s.Metrics(), s.Read())
+	if kind, name := s.Label(); kind != "kiln" || name != "a�" || s.Metrics()[0].Name != "spillway.kiln.heat" {
+		t.Errorf("%s %s %v", kind, name, s.Metrics())
+	}
+	if all := s.Read(); len(all) != 1 || all[0].Value != 7 || all[0].Labels[0] != "t�" {
+		t.Errorf("%v", all)
 	}
 	if Distinct(s, New("oven", "a\xff", nil, nil)) != nil || Distinct(s, s) == nil {
 		t.Error("kind and name tell sources apart")

@@ -188,14 +188,18 @@ func (q *Queue) Purge(ctx context.Context, part jobqueue.Part) (int, error) {
 
 // Stats returns the depths, of all queues that share the jobs, and the counters of this one.
 func (q *Queue) Stats(ctx context.Context) (jobqueue.Stats, error) {
-	if err := q.enter(ctx); err != nil {
-		return jobqueue.Stats{}, err
+	err := q.enter(ctx)
+	if err != nil {
+		q.shared.mu.Lock()
 	}
 	defer q.shared.mu.Unlock()
 	s := q.stats
-	s.Depth, s.Priorities = q.shared.core.depths(time.Now())
-	s.Dead, s.Running = len(q.shared.core.dead), len(q.runs)
-	return s, nil
+	s.Running = len(q.runs)
+	if err == nil {
+		s.Depth, s.Priorities = q.shared.core.depths(time.Now())
+		s.Dead = len(q.shared.core.dead)
+	}
+	return s, err
 }
 
 // Drain closes the intake and waits for the handlers that run.

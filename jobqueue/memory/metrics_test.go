@@ -71,7 +71,9 @@ func TestMetricsShowWhatStatsHas(t *testing.T) {
 		if err := q.Close(); err != nil {
 			t.Error(err)
 		}
-		if got := shown(t, source); !maps.Equal(got, map[string]float64{"engine_away": 1}) {
+		maps.DeleteFunc(want, func(name string, _ float64) bool { return strings.HasPrefix(name, "jobs ") })
+		want["engine_away"] = 1
+		if got := shown(t, source); !maps.Equal(got, want) { // a counter that is not shown may be counted again from zero
 			t.Errorf("closed: %v", got)
 		}
 	})
