@@ -42,8 +42,10 @@ func (e *Exports) do(ctx context.Context, d *jobqueue.Delivery) error {
 	}
 	x, err := e.disk.load(ticket)
 	switch {
-	case errors.Is(err, ErrNotFound), err == nil && x.end != nil:
+	case errors.Is(err, ErrNotFound):
 		return nil
+	case err == nil && x.end != nil:
+		return x.end.outcome()
 	case err == nil && d.Attempt-x.last().Attempt > fruitless: // those before have not come to what is below
 		return e.fail(ticket, errCrashed)
 	}
@@ -53,8 +55,10 @@ func (e *Exports) do(ctx context.Context, d *jobqueue.Delivery) error {
 		attempt = x.last().Attempt
 	}
 	switch now, gone := e.disk.load(ticket); {
-	case errors.Is(gone, ErrNotFound), gone == nil && now.end != nil: // by this worker or by another
+	case errors.Is(gone, ErrNotFound):
 		return nil
+	case gone == nil && now.end != nil: // by this worker or by another
+		return now.end.outcome()
 	case err == nil:
 		return gone
 	case errors.Is(err, ErrDamaged):

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/access"
+	"github.com/spillway-go/spillway/jobqueue"
 )
 
 // part is what is on disk of a part, beside its files.
@@ -33,6 +34,14 @@ type ending struct {
 	Reason string    `json:"reason,omitempty"`
 	Parts  int       `json:"parts"`
 	At     time.Time `json:"at"`
+}
+
+// outcome is that of the job. The engine may not have heard of it yet.
+func (e *ending) outcome() error {
+	if e.State == Failed {
+		return jobqueue.Dead(e.Reason)
+	}
+	return nil
 }
 
 // stored is an export as it is on disk.

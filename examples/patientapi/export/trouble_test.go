@@ -45,6 +45,24 @@ func TestAStoreThatFailsForLongFailsTheExport(t *testing.T) {
 	})
 }
 
+// A process may end, or its engine go away, when the failure is on disk and the dead letter is
+// not written. The next run took the export for done, and no dead letter told of it.
+func TestAFailureIsADeadLetterHoweverLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, memory.Config{})
+		e := newExports(t, q, newStore(t, nil), t.TempDir())
+		ticket := begin(t, e, Request{})
+		_ = e.fail(ticket, patientapi.ErrUnavailable)
+		stop := run(e)
+		time.Sleep(time.Minute)
+		stop()
+		dead, err := q.Dead(t.Context(), 9)
+		if err != nil || len(dead) != 1 || dead[0].Reason != status(t, e, ticket).Reason {
+			t.Errorf("%+v, %v", dead, err)
+		}
+	})
+}
+
 // full is a file on a full disk.
 type full struct{ file }
 
