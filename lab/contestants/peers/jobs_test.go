@@ -63,9 +63,7 @@ func play(ctx context.Context, p playing) (said string, err error) {
 		another := make(chan struct{})
 		_ = r.submit(ctx, func(context.Context) error { close(another); return nil })
 		<-another // has its turn once the panic has left a deferred call, or was recovered
-		for ctx.Err() == nil && panicking() {
-			runtime.Gosched()
-		}
+		recovered(ctx)
 		return "the process goes on", ctx.Err()
 	}
 	if r.wait == nil {
@@ -80,10 +78,18 @@ func play(ctx context.Context, p playing) (said string, err error) {
 	if err := r.wait(); err != nil {
 		return "returned as an error", nil
 	}
+	recovered(ctx) // a deferred call of the library may have ended the wait
 	return "nobody is told", nil
 }
 
 func broken(context.Context) error { panic("broken") }
+
+// recovered waits until the panic is recovered, or ends the process.
+func recovered(ctx context.Context) {
+	for ctx.Err() == nil && panicking() {
+		runtime.Gosched()
+	}
+}
 
 // panicking reports whether the panic of the broken job is under way: the job stays on its
 // stack until somebody recovers, or the process has ended.
