@@ -62,6 +62,27 @@ func TestEachPlantedViolationIsFound(t *testing.T) {
 	}
 }
 
+func TestAPackageIsOnOneRowOnly(t *testing.T) {
+	fsys, layers := small()
+	got, err := inspect(fsys, append(layers, []string{"limiter"}))
+	if err != nil || len(got) != 1 || !strings.Contains(got[0], "package limiter is in rows 2 and 5") {
+		t.Fatalf("violations %q, error %v; want one with the rows of limiter", got, err)
+	}
+}
+
+func TestTestsOfOtherModulesUseWhatIsForTests(t *testing.T) {
+	for name, want := range map[string]int{"service/w_test.go": 0, "service/helptest/h.go": 0, "service/w.go": 1} {
+		fsys, layers := small()
+		fsys["internal/await/await.go"] = &fstest.MapFile{Data: []byte("// Package await is there.\npackage await\n")}
+		layers = append([][]string{{"internal/await"}}, append(layers, []string{"service/helptest"})...)
+		fsys["service/helptest/doc.go"] = &fstest.MapFile{Data: []byte("// Package helptest is there.\npackage helptest\n")}
+		fsys[name] = &fstest.MapFile{Data: []byte("package x\nimport _ \"" + self + "/internal/await\"\n")}
+		if got, err := inspect(fsys, layers); err != nil || len(got) != want {
+			t.Errorf("%s: violations %q, error %v; want %d", name, got, err, want)
+		}
+	}
+}
+
 func TestABrokenFileIsAnError(t *testing.T) {
 	fsys, layers := small()
 	fsys["words.go"] = &fstest.MapFile{Data: []byte("pack age")}
