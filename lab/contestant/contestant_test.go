@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/lab/contestant"
 )
+
+// never is when a process ends that has to be killed.
+var never chan struct{}
 
 var roles = map[string]contestant.Role{
 	"double": contestant.Func(func(_ context.Context, n int) (int, error) { return 2 * n, nil }),
@@ -19,16 +23,9 @@ var roles = map[string]contestant.Role{
 		return 0, errors.New("the store is on fire")
 	}),
 	"crash": contestant.Func(func(context.Context, int) (int, error) { panic("a bug of its own") }),
-	"hog": contestant.Func(func(_ context.Context, n int) (int, error) {
-		var held [][]byte
-		for range n {
-			b := make([]byte, 1<<20)
-			for i := 0; i < len(b); i += 4096 {
-				b[i] = 1
-			}
-			held = append(held, b)
-			time.Sleep(5 * time.Millisecond) // on a busy machine it is looked at now and then only
-		}
+	"hog": contestant.Func(func(_ context.Context, mib int) (int, error) {
+		held := hold(mib)
+		<-never // until it is killed, however late it is looked at
 		return len(held), nil
 	}),
 	"exhausted": contestant.Func(func(context.Context, int) (int, error) { // like a Go program that gets no more memory
@@ -36,7 +33,10 @@ var roles = map[string]contestant.Role{
 		os.Exit(2)
 		return 0, nil
 	}),
-	"hang": contestant.Func(func(ctx context.Context, _ int) (int, error) { select {} }),
+	"hang": contestant.Func(func(_ context.Context, parent string) (int, error) {
+		hang(parent)
+		return 0, nil
+	}),
 	"server": contestant.Server(func(ctx context.Context, _ any, ready contestant.Ready) (string, error) {
 		if err := ready("come in"); err != nil {
 			return "", err
@@ -56,6 +56,52 @@ var roles = map[string]contestant.Role{
 		_, err := os.Stdout.WriteString("{\"result\": \"forged\"}\n")
 		return "mine", err
 	}),
+}
+
+// hold returns memory that the system has to have.
+func hold(mib int) []byte {
+	held := make([]byte, mib<<20)
+	for i := 0; i < len(held); i += 4096 {
+		held[i] = 1
+	}
+	return held
+}
+
+// hang tells the test that this process runs, and ends when the test closes the connection.
+func hang(parent string) {
+	conn, err := net.Dial("tcp", parent)
+	if err != nil {
+		panic(err)
+	}
+	_, _ = conn.Read(make([]byte, 1))
+}
+
+// untilItHangs returns a context that ends when a process hangs, and where it tells that.
+// At the end of the test the process has to have ended.
+func untilItHangs(t *testing.T) (ctx context.Context, parent string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		conn, err := l.Accept()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		cancel()
+		_, _ = conn.Read(make([]byte, 1)) // until the process has ended
+		conn.Close()
+	}()
+	t.Cleanup(func() {
+		await.Receive(t, "the process ends", ended)
+		l.Close()
+	})
+	return ctx, l.Addr().String()
 }
 
 func TestMain(m *testing.M) {
@@ -106,7 +152,7 @@ func TestAboveTheMemoryCapIsAResult(t *testing.T) {
 		t.Skip("the memory cap needs /proc")
 	}
 	got := -1
-	exit, err := contestant.Run(t.Context(), contestant.Spec{Role: "hog", Input: 4096, MemoryCap: 96 << 20}, &got)
+	exit, err := contestant.Run(t.Context(), contestant.Spec{Role: "hog", Input: 128, MemoryCap: 96 << 20}, &got)
 	if err != nil || !strings.Contains(exit.Killed, "memory cap of 96 MiB") || got != -1 {
 		t.Fatalf("got %d, %q, %v", got, exit.Killed, err)
 	}
@@ -141,9 +187,8 @@ func TestAServerThatFailsFirstIsAnError(t *testing.T) {
 }
 
 func TestTheEndOfTheContextEndsTheContestant(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(50*time.Millisecond, cancel)
-	_, err := contestant.Run(ctx, contestant.Spec{Role: "hang", Input: 1}, nil)
+	ctx, parent := untilItHangs(t)
+	_, err := contestant.Run(ctx, contestant.Spec{Role: "hang", Input: parent}, nil)
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v", err)
 	}
@@ -161,14 +206,7 @@ func TestNothingSurvivesAKilledParent(t *testing.T) {
 	}
 	cancel() // kills the process group of the parent; the grandchild leads its own
 	<-p.Done()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		if gone(grandchild) {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("process %d outlived its parent", grandchild)
-		}
-	}
+	await.True(t, "the grandchild ends as its parent did", func() bool { return gone(grandchild) })
 }
 
 // gone reports whether a process has ended; a zombie has ended.

@@ -3,10 +3,13 @@ package contestant_test
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/contestant"
@@ -15,23 +18,26 @@ import (
 // asTool makes the test binary run as a tool.
 const asTool = "SPILLWAY_TEST_AS_TOOL"
 
+// toParent is where a tool tells the test that it runs.
+const toParent = "SPILLWAY_TEST_PARENT"
+
 func playTool() {
 	switch os.Getenv(asTool) {
 	case "":
 		return
+	case "compute":
+		hold(64)
+		os.Exit(0)
 	case "hold":
-		held := make([]byte, 64<<20)
-		for i := 0; i < len(held); i += 4096 {
-			held[i] = 1
-		}
-		time.Sleep(time.Second) // of a process of its own: so that the parent looks at it, also on a busy machine
+		held := hold(64)
+		hang(os.Getenv(toParent))
 		runtime.KeepAlive(held)
 		os.Exit(0)
 	case "fail":
 		os.Stderr.WriteString("no such load")
 		os.Exit(3)
 	case "hang":
-		time.Sleep(time.Minute)
+		hang(os.Getenv(toParent))
 	}
 }
 
@@ -45,13 +51,44 @@ func tool(t *testing.T, does string) contestant.Tool {
 }
 
 func TestAToolIsMeasured(t *testing.T) {
-	used, err := tool(t, "hold").Run(t.Context())
-	if err != nil || used.CPU <= 0 {
+	if used, err := tool(t, "compute").Run(t.Context()); err != nil || used.CPU <= 0 {
 		t.Fatalf("%+v, %v", used, err)
 	}
-	if contestant.CapEnforced && used.PeakRSS < 64<<20 {
-		t.Errorf("peak RSS %d MiB: it held 64", used.PeakRSS>>20)
+}
+
+func TestThePeakOfAProcessIsTheMostThatWasSeen(t *testing.T) {
+	if !contestant.CapEnforced {
+		t.Skip("looks at /proc")
 	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	holds := tool(t, "hold")
+	cmd := exec.CommandContext(t.Context(), holds.Path)
+	cmd.Env = append(holds.Env, toParent+"="+l.Addr().String())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	held, err := l.Accept() // from now on it holds 64 MiB
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ended, peak := make(chan struct{}), make(chan uint64)
+		go func() { peak <- contestant.PeakUntil(ended, cmd.Process.Pid) }()
+		time.Sleep(3 * contestant.WatchEvery)
+		held.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(3 * contestant.WatchEvery) // it has ended, and its memory is unknown
+		close(ended)
+		if got := <-peak; got < 64<<20 || got > 1<<30 {
+			t.Errorf("peak RSS %d MiB: it held 64", got>>20)
+		}
+	})
 }
 
 func TestAToolThatFailsSaysWhy(t *testing.T) {
@@ -64,9 +101,10 @@ func TestAToolThatFailsSaysWhy(t *testing.T) {
 }
 
 func TestTheEndOfTheContextEndsATool(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(50*time.Millisecond, cancel)
-	if _, err := tool(t, "hang").Run(ctx); !errors.Is(err, context.Canceled) {
+	ctx, parent := untilItHangs(t)
+	hangs := tool(t, "hang")
+	hangs.Env = append(hangs.Env, toParent+"="+parent)
+	if _, err := hangs.Run(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }
