@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 )
 
 var update = flag.Bool("update", false, "renew the tables in testdata")
@@ -16,8 +17,9 @@ type question[S any] struct {
 	ask  func(*testing.T, S) string
 }
 
-// compare asks every side every question, and compares the table with a file.
-func compare[S any](t *testing.T, file string, questions []question[S], sides []S, name func(S) string) {
+// compare asks every side every question, and compares the table with a file. Where time
+// can be virtual it is known when a side does nothing more.
+func compare[S any](t *testing.T, file string, questions []question[S], sides []S, name func(S) string, virtual func(S) bool) {
 	var b strings.Builder
 	row := func(first string, cell func(S) string) {
 		b.WriteString("| " + first)
@@ -29,7 +31,13 @@ func compare[S any](t *testing.T, file string, questions []question[S], sides []
 	row("", name)
 	b.WriteString("|---" + strings.Repeat("|---", len(sides)) + "|\n")
 	for _, q := range questions {
-		row(q.text, func(s S) string { return q.ask(t, s) })
+		row(q.text, func(s S) (said string) {
+			if !virtual(s) {
+				return q.ask(t, s)
+			}
+			synctest.Test(t, func(t *testing.T) { said = q.ask(t, s) })
+			return said
+		})
 	}
 	path := filepath.Join("testdata", file)
 	if *update {

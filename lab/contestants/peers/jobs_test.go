@@ -9,9 +9,11 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/internal/labtest"
 )
@@ -36,7 +38,7 @@ var aboutJobs = []question[library]{
 }
 
 func TestTheTableOfJobsIsWhatTheLibrariesDo(t *testing.T) {
-	compare(t, "jobs.md", aboutJobs, libraries, func(l library) string { return l.name })
+	compare(t, "jobs.md", aboutJobs, libraries, func(l library) string { return l.name }, func(l library) bool { return !l.shares })
 }
 
 // playing is what the child process of a question about panics is asked.
@@ -172,7 +174,7 @@ func ends(t *testing.T, l library) string {
 	ran := false
 	var added sync.WaitGroup
 	added.Go(func() { _ = r.add(func(context.Context) error { ran = true; return nil }) })
-	settle()
+	settle(l)
 	cancel()
 	release()
 	added.Wait()
@@ -218,7 +220,7 @@ func late(t *testing.T, l library) string {
 		r.clean()
 		return "cannot be stopped"
 	}
-	if err := r.stop(deadline(t, time.Minute)); err != nil {
+	if err := r.stop(await.Context(t, "an idle pool stops")); err != nil {
 		t.Error(l.name, err)
 	}
 	return attempt(func() error { return r.submit(none, nothing) })
@@ -249,13 +251,11 @@ func caught(t *testing.T, l library) string {
 	for range submitters {
 		go func() { said <- attempt(func() error { return r.submit(none, nothing) }) }()
 	}
-	settle()
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		_ = r.stop(deadline(t, 100*time.Millisecond))
-	}()
-	<-stopped
+	settle(l)
+	_ = r.stop(deadline(t, l))
+	if r.closed != nil {
+		await.True(t, "the stop has begun", r.closed)
+	}
 	release()
 	var all []string
 	for range submitters {
@@ -277,7 +277,7 @@ func stops(t *testing.T, l library) string {
 	if r.stop == nil {
 		return "cannot be stopped"
 	}
-	err := r.stop(deadline(t, 50*time.Millisecond))
+	err := r.stop(deadline(t, l))
 	if d, ok := errors.AsType[*spillway.DrainError](err); ok && d.Running == 1 {
 		return "ends with it, and says what is left"
 	} else if err == nil {
@@ -306,15 +306,25 @@ func full(ctx context.Context, l library) (r runner, release func()) {
 	return r, release
 }
 
-// settle lets other goroutines go on until they wait.
-func settle() {
+// settle lets other goroutines go on until they wait. Where that is not known the answer
+// is the same if some of them come later.
+func settle(l library) {
+	if !l.shares {
+		synctest.Wait()
+		return
+	}
 	for range 1000 {
 		runtime.Gosched()
 	}
 }
 
-func deadline(t *testing.T, d time.Duration) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), d)
+// deadline passes after a while of virtual time. On a real clock it has passed.
+func deadline(t *testing.T, l library) context.Context {
+	at := time.Now()
+	if !l.shares {
+		at = at.Add(time.Second)
+	}
+	ctx, cancel := context.WithDeadline(none, at)
 	t.Cleanup(cancel)
 	return ctx
 }

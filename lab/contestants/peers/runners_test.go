@@ -27,6 +27,7 @@ type runner struct {
 	call   func(fn func() (int, error)) (int, error)
 	stop   func(ctx context.Context) error // ends with ctx
 	clean  func()                          // for when all jobs have ended
+	closed func() bool                     // whether a stop whose deadline has passed has begun; nil: it has
 
 	queue    int  // jobs that may wait
 	contexts bool // whether submit heeds its context; otherwise only the job gets it
@@ -34,8 +35,9 @@ type runner struct {
 
 // library makes runners, each with the context of all that is added.
 type library struct {
-	name string
-	open func(ctx context.Context) runner
+	name   string
+	open   func(ctx context.Context) runner
+	shares bool // goroutines that all pools share, and which outlive them: its time is never virtual
 }
 
 const queue = 2
@@ -63,7 +65,7 @@ var libraries = []library{
 			queue:    queue,
 			contexts: true,
 		}
-	}},
+	}, false},
 	{"ants", func(ctx context.Context) runner {
 		p := must(ants.NewPool(1))
 		run := func(ctx context.Context, j job) error { return p.Submit(func() { _ = j(ctx) }) }
@@ -84,7 +86,7 @@ var libraries = []library{
 			},
 			clean: p.Release,
 		}
-	}},
+	}, false},
 	{"pond", func(ctx context.Context) runner {
 		p := pond.NewPool(1, pond.WithQueueSize(queue))
 		group := p.NewGroupContext(ctx)
@@ -111,10 +113,11 @@ var libraries = []library{
 					return ctx.Err()
 				}
 			},
-			clean: p.StopAndWait,
-			queue: queue,
+			clean:  p.StopAndWait,
+			closed: p.Stopped,
+			queue:  queue,
 		}
-	}},
+	}, true},
 	{"conc", func(ctx context.Context) runner {
 		p := pool.New().WithMaxGoroutines(1).WithContext(ctx)
 		add := func(j job) error { p.Go(j); return nil }
@@ -134,7 +137,7 @@ var libraries = []library{
 			},
 			clean: func() { _ = wait() },
 		}
-	}},
+	}, false},
 	{"errgroup", func(ctx context.Context) runner {
 		group, ctx := errgroup.WithContext(ctx)
 		group.SetLimit(1)
@@ -151,7 +154,7 @@ var libraries = []library{
 			wait:  group.Wait,
 			clean: func() { _ = group.Wait() },
 		}
-	}},
+	}, false},
 }
 
 func must[T any](v T, err error) T {
