@@ -50,10 +50,11 @@ func (m *memory) send(subject string, data []byte, reply func([]byte)) {
 func (m *memory) Request(ctx context.Context, subject string, data []byte) ([]byte, error) {
 	answer := make(chan []byte, 1)
 	m.send(subject, data, func(text []byte) {
-		if m.delay != nil {
-			time.Sleep(m.delay(text))
+		if m.delay == nil {
+			answer <- text
+			return
 		}
-		answer <- text
+		time.AfterFunc(m.delay(text), func() { answer <- text })
 	})
 	select {
 	case text := <-answer:

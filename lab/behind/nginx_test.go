@@ -1,7 +1,6 @@
 package behind
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net"
@@ -16,9 +15,9 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/spillway-go/spillway/admissionhttp"
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 )
@@ -128,17 +127,15 @@ func startNginx(t *testing.T, settings, ofServer string, instances ...*instance)
 	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it ends its worker, then itself
-		select {
-		case <-ended:
-		case <-time.After(time.Minute):
-			t.Error("nginx did not end")
-			_ = cmd.Process.Kill()
+		defer func() {
+			_ = cmd.Process.Kill() // if it did not end
 			<-ended
-		}
-		if t.Failed() {
-			log, _ := os.ReadFile(filepath.Join(dir, "error.log"))
-			t.Logf("nginx: %s; %s%s", cmd.ProcessState, output.String(), log)
-		}
+			if t.Failed() {
+				log, _ := os.ReadFile(filepath.Join(dir, "error.log"))
+				t.Logf("nginx: %s; %s%s", cmd.ProcessState, output.String(), log)
+			}
+		}()
+		await.Receive(t, "nginx ends", ended)
 	})
 	return "http://" + address
 }
@@ -156,9 +153,7 @@ func settings(t *testing.T) string {
 // ask sends a request as an outsider would, with a priority that it made up.
 func ask(t *testing.T, method, url string) *http.Response {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader("a body"))
+	req, err := http.NewRequestWithContext(await.Context(t, "nginx answers"), method, url, strings.NewReader("a body"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,17 +27,18 @@ func TestTwoTargetsAreTold(t *testing.T) {
 	for name, c := range map[string]struct {
 		load   Load
 		metric int
-		b      loadgen.Target
+		after  time.Duration // B's answers
+		wrong  uint64        // every how many of them
 		want   Verdict
 	}{
-		"p99":               {open, 0, answers(12*time.Millisecond, 0), Worse},
-		"p50":               {open, 1, answers(8*time.Millisecond, 0), Better},
-		"mean":              {closed, 2, answers(8*time.Millisecond, 0), Better},
-		"goodput":           {closed, 3, answers(12*time.Millisecond, 0), Worse},
-		"goodput by a rate": {open, 3, answers(10*time.Millisecond, 5), Worse},
-		"errors":            {open, 4, answers(10*time.Millisecond, 5), Worse},
-		"no errors":         {open, 4, answers(10*time.Millisecond, 0), Undecided},
-		"no good answer":    {open, 0, answers(10*time.Millisecond, 1), Undecided},
+		"p99":               {open, 0, 12 * time.Millisecond, 0, Worse},
+		"p50":               {open, 1, 8 * time.Millisecond, 0, Better},
+		"mean":              {closed, 2, 8 * time.Millisecond, 0, Better},
+		"goodput":           {closed, 3, 12 * time.Millisecond, 0, Worse},
+		"goodput by a rate": {open, 3, 10 * time.Millisecond, 5, Worse},
+		"errors":            {open, 4, 10 * time.Millisecond, 5, Worse},
+		"no errors":         {open, 4, 10 * time.Millisecond, 0, Undecided},
+		"no good answer":    {open, 0, 10 * time.Millisecond, 1, Undecided},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m := URLMetrics[c.metric]
@@ -45,7 +46,7 @@ func TestTwoTargetsAreTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b, err := c.load.Blocks(c.b, m, func(string) {})
+			b, err := c.load.Blocks(answers(c.after, c.wrong), m, func(string) {})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,7 +60,7 @@ func TestTwoTargetsAreTold(t *testing.T) {
 
 func TestALoadIsEitherARateOrClients(t *testing.T) {
 	for _, l := range []Load{{}, {Rate: 1, Clients: 1}, {Rate: -1}} {
-		if _, err := l.Blocks(answers(0, 0), URLMetrics[0], nil); err == nil || !strings.Contains(err.Error(), "--rate N") {
+		if _, err := l.Blocks(loadgen.TargetFunc(nil), URLMetrics[0], nil); err == nil || !strings.Contains(err.Error(), "--rate N") {
 			t.Errorf("%+v: %v", l, err)
 		}
 	}

@@ -40,7 +40,7 @@ func TestWithoutASessionThereIsNoLiveLine(t *testing.T) {
 	}
 	s := session(t, 1, 1)
 	s.Progress = p
-	if _, _, err := start(t, t.Context(), s, experiment.Plan{Cells: []experiment.Cell{takes("a", 0)}}); err != nil {
+	if _, _, err := start(t, t.Context(), s, experiment.Plan{Cells: []experiment.Cell{new(runLog).cell("a")}}); err != nil {
 		t.Fatal(err)
 	}
 	out.Reset()
@@ -89,22 +89,31 @@ func forecast(out string) (left []string) {
 // One slow group used to make everything after it slow.
 func TestWhatIsLeftTakesAsLongAsItTookLast(t *testing.T) {
 	for name, test := range map[string]struct {
-		cells []experiment.Cell
-		want  []string
+		cells  [][]time.Duration // what each of them takes, one time after the other
+		beside bool
+		want   []string
 	}{
-		"as expected":  {[]experiment.Cell{takes("a", 10*time.Second)}, []string{"30s", "20s", "10s", "0s"}},
-		"slow":         {[]experiment.Cell{takes("a", time.Minute)}, []string{"30s", "2 min", "1 min", "0s"}},
-		"slow once":    {[]experiment.Cell{takes("a", time.Minute, 5*time.Second)}, []string{"30s", "2 min", "5s", "0s"}},
-		"quick":        {[]experiment.Cell{takes("a", time.Second)}, []string{"30s", "2s", "1s", "0s"}},
-		"side by side": {beside(takes("a", time.Second), takes("b", 20*time.Second)), []string{"30s", "40s", "20s", "0s"}},
-		"two cells":    {[]experiment.Cell{takes("a", 10*time.Second), takes("a2", 10*time.Second)}, []string{"1 min", "50s", "40s", "30s", "20s", "10s", "0s"}},
+		"as expected":  {[][]time.Duration{{10 * time.Second}}, false, []string{"30s", "20s", "10s", "0s"}},
+		"slow":         {[][]time.Duration{{time.Minute}}, false, []string{"30s", "2 min", "1 min", "0s"}},
+		"slow once":    {[][]time.Duration{{time.Minute, 5 * time.Second}}, false, []string{"30s", "2 min", "5s", "0s"}},
+		"quick":        {[][]time.Duration{{time.Second}}, false, []string{"30s", "2s", "1s", "0s"}},
+		"side by side": {[][]time.Duration{{time.Second}, {20 * time.Second}}, true, []string{"30s", "40s", "20s", "0s"}},
+		"two cells":    {[][]time.Duration{{10 * time.Second}, {10 * time.Second}}, false, []string{"1 min", "50s", "40s", "30s", "20s", "10s", "0s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var out strings.Builder
 				s := session(t, 1, 3)
 				s.Progress = experiment.NewProgress(&out, false, 0)
-				if _, _, err := start(t, t.Context(), s, experiment.Plan{Cells: test.cells}); err != nil {
+				var cells []experiment.Cell
+				for i, times := range test.cells {
+					c := takes(fmt.Sprint("cell ", i), times...)
+					if test.beside {
+						c.Beside = "each other"
+					}
+					cells = append(cells, c)
+				}
+				if _, _, err := start(t, t.Context(), s, experiment.Plan{Cells: cells}); err != nil {
 					t.Fatal(err)
 				}
 				if got := forecast(out.String()); !slices.Equal(got, test.want) {
@@ -113,13 +122,6 @@ func TestWhatIsLeftTakesAsLongAsItTookLast(t *testing.T) {
 			})
 		})
 	}
-}
-
-func beside(cells ...experiment.Cell) []experiment.Cell {
-	for i := range cells {
-		cells[i].Beside = "each other"
-	}
-	return cells
 }
 
 func TestASlowGroupSaysNothingAboutTheOthers(t *testing.T) {

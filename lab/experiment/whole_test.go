@@ -27,8 +27,8 @@ type stage struct {
 	active, most int            // at one time
 }
 
-// experiment has a claim for each cell: its x is at most 1. A cell takes a second.
-func (s *stage) experiment(id string, uses float64, cells map[string]func(repeat int) float64) *experiment.Experiment {
+// plays has a claim for each cell: its x is at most 1. A cell takes a second.
+func (s *stage) plays(id string, uses float64, cells map[string]func(repeat int) float64) *experiment.Experiment {
 	family := ledger.Family{ID: id, Title: "made up"}
 	var plan experiment.Plan
 	for _, name := range slices.Sorted(maps.Keys(cells)) {
@@ -79,7 +79,7 @@ func whole(t *testing.T, budget time.Duration, es ...*experiment.Experiment) exp
 func TestAWholeSessionRunsWhatWaitsSideBySideAndSaysWhatItLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s stage
-		w := whole(t, 12*time.Second, s.experiment("W1", .5, always(0)), s.experiment("C", 0, always(2)), s.experiment("D", 0, always(0)), s.experiment("W2", .5, always(0)))
+		w := whole(t, 12*time.Second, s.plays("W1", .5, always(0)), s.plays("C", 0, always(2)), s.plays("D", 0, always(0)), s.plays("W2", .5, always(0)))
 		began := time.Now()
 		session, parts, err := w.Run(t.Context())
 		if err != nil || time.Since(began) != 10*time.Second || s.most != 2 {
@@ -113,7 +113,7 @@ func TestAWholeSessionRunsWhatWaitsSideBySideAndSaysWhatItLeftOut(t *testing.T) 
 func TestTheTimeThatIsLeftGoesToOpenClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s stage
-		e := s.experiment("E", 0, map[string]func(int) float64{
+		e := s.plays("E", 0, map[string]func(int) float64{
 			"decided":  func(int) float64 { return .5 },
 			"hopeless": func(repeat int) float64 { return 1 + float64(repeat%2*2-1)*.5 },
 			"open": func(repeat int) float64 {
@@ -149,7 +149,7 @@ func TestTheTimeThatIsLeftGoesToOpenClaims(t *testing.T) {
 func TestAnInterruptedWholeSessionGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s stage
-		w := whole(t, time.Minute, s.experiment("A", 0, always(0)), s.experiment("B", 0, always(0)), s.experiment("C", 0, always(0)))
+		w := whole(t, time.Minute, s.plays("A", 0, always(0)), s.plays("B", 0, always(0)), s.plays("C", 0, always(0)))
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(7500*time.Millisecond, cancel)
 		session, parts, err := w.Run(ctx)
@@ -174,26 +174,28 @@ func TestAnInterruptedWholeSessionGoesOn(t *testing.T) {
 }
 
 func TestAWholeSessionWithoutARunLeavesNothingBehind(t *testing.T) {
-	var s stage
-	w := whole(t, time.Minute, s.experiment("A", 0, always(0)))
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, parts, err := w.Run(ctx); err != nil || len(parts) != 0 {
-		t.Errorf("%d parts, %v", len(parts), err)
-	}
-	if _, err := os.Stat(w.Dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the folder is there: %v", err)
-	}
-	if _, _, err := w.Resume(t.Context()); !errors.Is(err, experiment.ErrInput) {
-		t.Errorf("nothing to go on with: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var s stage
+		w := whole(t, time.Minute, s.plays("A", 0, always(0)))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, parts, err := w.Run(ctx); err != nil || len(parts) != 0 {
+			t.Errorf("%d parts, %v", len(parts), err)
+		}
+		if _, err := os.Stat(w.Dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the folder is there: %v", err)
+		}
+		if _, _, err := w.Resume(t.Context()); !errors.Is(err, experiment.ErrInput) {
+			t.Errorf("nothing to go on with: %v", err)
+		}
+	})
 }
 
 // It once removed the results of the session that it could not go on with.
 func TestAWholeSessionThatCannotGoOnIsLeftAsItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s stage
-		w := whole(t, time.Minute, s.experiment("A", 0, always(0)))
+		w := whole(t, time.Minute, s.plays("A", 0, always(0)))
 		if _, _, err := w.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -218,7 +220,7 @@ func TestAWholeSessionThatCannotGoOnIsLeftAsItIs(t *testing.T) {
 func TestAWholeSessionDoesNotTakeTheSessionOfOneExperiment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s stage
-		w := whole(t, time.Minute, s.experiment("A", 0, always(0)))
+		w := whole(t, time.Minute, s.plays("A", 0, always(0)))
 		one := session(t, 1, 2)
 		one.Dir = filepath.Join(w.Dir, "A")
 		if _, _, err := one.Run(t.Context(), w.Experiments[0], &settings{}); err != nil {
@@ -233,7 +235,7 @@ func TestAWholeSessionDoesNotTakeTheSessionOfOneExperiment(t *testing.T) {
 func TestAWholeSessionThatCannotGoOnStaysAsItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s stage
-		w := whole(t, time.Minute, s.experiment("A", 0, always(0)))
+		w := whole(t, time.Minute, s.plays("A", 0, always(0)))
 		if _, _, err := w.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -252,7 +254,7 @@ func TestAWholeSessionThatCannotGoOnStaysAsItIs(t *testing.T) {
 func TestAPartThatWasKilledBeforeItsFirstRunBeginsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s stage
-		w := whole(t, time.Minute, s.experiment("A", 0, always(0)), s.experiment("B", 0, always(0)))
+		w := whole(t, time.Minute, s.plays("A", 0, always(0)), s.plays("B", 0, always(0)))
 		if _, _, err := w.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -271,9 +273,11 @@ func TestAPartThatWasKilledBeforeItsFirstRunBeginsAgain(t *testing.T) {
 }
 
 func TestWhatAWholeSessionTakesIsSaid(t *testing.T) {
-	var s stage
-	w := whole(t, 5*time.Second, s.experiment("A", 0, always(0)), s.experiment("B", 0, always(0)))
-	if got := w.Takes(); got != "5s, without B" {
-		t.Error(got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var s stage
+		w := whole(t, 5*time.Second, s.plays("A", 0, always(0)), s.plays("B", 0, always(0)))
+		if got := w.Takes(); got != "5s, without B" {
+			t.Error(got)
+		}
+	})
 }

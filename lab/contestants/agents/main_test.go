@@ -21,6 +21,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/lab/agents"
 	"github.com/spillway-go/spillway/lab/load"
 	"github.com/spillway-go/spillway/loadgen"
@@ -218,13 +219,11 @@ func kill(t *testing.T, pid int) {
 // has not asked for it counts as ended.
 func ended(t *testing.T, pid int) {
 	t.Helper()
-	for end := time.Now().Add(50 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	await.True(t, fmt.Sprintf("process %d ends", pid), func() bool {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if _, state, ok := strings.Cut(string(stat), ") "); errors.Is(err, os.ErrNotExist) || ok && state[0] == 'Z' {
-			return
-		}
-	}
-	t.Errorf("process %d is still there", pid)
+		_, state, ok := strings.Cut(string(stat), ") ")
+		return errors.Is(err, os.ErrNotExist) || ok && state[0] == 'Z'
+	})
 }
 
 func TestAgentsElsewhereNeedTheToken(t *testing.T) {
@@ -234,7 +233,7 @@ func TestAgentsElsewhereNeedTheToken(t *testing.T) {
 	}
 	s.Start()
 	defer s.Shutdown()
-	if !s.ReadyForConnections(50 * time.Second) {
+	if !s.ReadyForConnections(await.Limit) {
 		t.Fatal("no server")
 	}
 	self, err := os.Executable()
@@ -286,9 +285,7 @@ func TestAnAgentSaysThatItsServerIsNotThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	agent := exec.CommandContext(ctx, self, "agent", "--nats", "nats://127.0.0.1:1")
+	agent := exec.CommandContext(await.Context(t, "the agent speaks and ends"), self, "agent", "--nats", "nats://127.0.0.1:1")
 	said, err := agent.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

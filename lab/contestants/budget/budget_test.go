@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/await"
 	plan "github.com/spillway-go/spillway/lab/budget"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
@@ -36,11 +37,12 @@ func TestEveryContestantAdmitsAndRefuses(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		var ends []func()
-		for end := time.Now().Add(time.Minute); len(ends) < 2 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		await.True(t, name+" admits two", func() bool {
 			if end, err := g.admit(t.Context()); err == nil { // the rate begins with nothing
 				ends = append(ends, end)
 			}
-		}
+			return len(ends) == 2
+		})
 		if _, err := g.admit(t.Context()); len(ends) != 2 || err == nil {
 			t.Errorf("%s: %d of 2 were admitted, and then %v", name, len(ends), err)
 		}
