@@ -13,6 +13,15 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
+func newLimiter(t *testing.T, cfg limiter.Config) *limiter.Limiter {
+	t.Helper()
+	lim, err := limiter.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lim
+}
+
 // small returns a limiter with four slots and no queue.
 func small(t *testing.T, name string, mode limiter.Mode) *limiter.Limiter {
 	t.Helper()

@@ -1,3 +1,5 @@
+//go:build soak
+
 package oncall
 
 import (
@@ -66,17 +68,9 @@ func load(t *testing.T, lim *limiter.Limiter, b *backend, every time.Duration) {
 	})
 }
 
-func newLimiter(t *testing.T, cfg limiter.Config) *limiter.Limiter {
-	t.Helper()
-	lim, err := limiter.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return lim
-}
-
-// Pictures of the page under load, to look at: SPILLWAY_SHOTS names their folder.
-func TestScene(t *testing.T) {
+// Passing means that the page was open on each device while limiters under load refused
+// and leaked. It takes pictures to look at: SPILLWAY_SHOTS names their folder.
+func TestSoakPicturesOfThePageUnderLoad(t *testing.T) {
 	if os.Getenv("SPILLWAY_SHOTS") == "" {
 		t.Skip("SPILLWAY_SHOTS names no folder for pictures")
 	}
