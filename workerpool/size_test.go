@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -53,7 +54,6 @@ func TestAnIdlePoolHasNoGoroutineAndIsSmall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		goroutines := runtime.NumGoroutine()
 		for range 20_000 {
 			if err := p.Submit(t.Context(), sleep(time.Millisecond)); err != nil {
 				t.Fatal(err)
@@ -61,14 +61,9 @@ func TestAnIdlePoolHasNoGoroutineAndIsSmall(t *testing.T) {
 		}
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		for range 100_000 { // one that ends is counted for a moment longer
-			if runtime.NumGoroutine() <= goroutines {
-				break
-			}
-			runtime.Gosched()
-		}
-		if s := p.Stats(); s.Workers != 0 || s.Completed != 20_000 || runtime.NumGoroutine() > goroutines {
-			t.Errorf("%d goroutines more, %+v", runtime.NumGoroutine()-goroutines, s)
+		// The pool is never closed: a bubble does not end while one of its goroutines is left.
+		if s := p.Stats(); s.Workers != 0 || s.Completed != 20_000 {
+			t.Errorf("%+v", s)
 		}
 		with := heap()
 		runtime.KeepAlive(p)
@@ -249,11 +244,18 @@ func TestTheGrowthRule(t *testing.T) {
 	})
 }
 
+// uneven is a time that is d at the mean. What happens at the same instant of virtual time
+// happens in whatever order goroutines run, so no two things should.
+func uneven(d time.Duration, r *rand.Rand) time.Duration {
+	return d - d/8 + time.Duration(r.Int64N(int64(d)/4))
+}
+
 // drive offers jobs evenly for a while and counts those that ended well within
 // deadline.
 func drive(t *testing.T, p *Pool, perSecond int, d, deadline time.Duration, job func(context.Context) error) (good int) {
 	done := make(chan bool, perSecond*int(d/time.Second)+1)
 	gap := time.Second / time.Duration(perSecond)
+	r := rand.New(rand.NewPCG(1, uint64(d)))
 	for range int(d / gap) {
 		start := time.Now()
 		_ = p.TrySubmit(t.Context(), func(ctx context.Context) error {
@@ -261,7 +263,7 @@ func drive(t *testing.T, p *Pool, perSecond int, d, deadline time.Duration, job 
 			done <- time.Since(start) <= deadline
 			return err
 		})
-		time.Sleep(gap)
+		time.Sleep(uneven(gap, r))
 	}
 	time.Sleep(deadline)
 	for range len(done) {
@@ -295,31 +297,30 @@ func TestJobsThatWaitGetAsManyWorkersAsTheyNeed(t *testing.T) {
 
 // Under ten times what the workers can do, who is admitted is served soon.
 func TestAStandingQueueIsKeptShort(t *testing.T) {
-	for _, cfg := range []Config{{MaxWorkers: 50}, {MinWorkers: 10, MaxWorkers: 50, QueueSize: 100_000, GrowAt: 0.7}} {
+	for _, cfg := range []Config{{MaxWorkers: 50}, {MinWorkers: 30, MaxWorkers: 50, QueueSize: 100_000, GrowAt: 0.7}} {
 		t.Run(fmt.Sprint(cfg.GrowAt), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const work = 20 * time.Millisecond
 				p := pool(t, cfg)
+				r := rand.New(rand.NewPCG(1, 1))
 				var sum, n atomic.Int64
-				for range 50_000 { // ten seconds of 25,000/s: 50 workers do 2,500/s
-					for range 5 {
-						start := time.Now()
-						_ = p.TrySubmit(t.Context(), func(context.Context) error {
-							time.Sleep(work)
-							if p.Limit() == cfg.MaxWorkers { // it grows at first
-								sum.Add(int64(time.Since(start)))
-								n.Add(1)
-							}
-							return nil
-						})
-					}
-					time.Sleep(200 * time.Microsecond)
+				for range 100_000 { // four seconds of 25,000/s: 50 workers do 2,500/s
+					start := time.Now()
+					_ = p.TrySubmit(t.Context(), func(context.Context) error {
+						time.Sleep(work)
+						if p.Limit() == cfg.MaxWorkers { // it grows at first
+							sum.Add(int64(time.Since(start)))
+							n.Add(1)
+						}
+						return nil
+					})
+					time.Sleep(uneven(40*time.Microsecond, r))
 				}
 				if err := p.Drain(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				s := p.Stats()
-				if mean := time.Duration(sum.Load() / n.Load()); mean > 2*work || n.Load() < 2500*6 || cfg.GrowAt == 0 && n.Load() < 2500*9 {
+				if mean := time.Duration(sum.Load() / n.Load()); mean > 2*work || n.Load() < 2500*4*6/10 || cfg.GrowAt == 0 && n.Load() < 2500*4*9/10 {
 					t.Errorf("%d admitted, mean latency %v, want at most %v: %+v", n.Load(), mean, 2*work, s)
 				}
 				if s.RejectedBy[spillway.WaitTooLong] == 0 {
@@ -395,7 +396,7 @@ func TestABurstIsServedAtTheSpeedOfTheWork(t *testing.T) {
 	const (
 		computes = 200 * time.Microsecond
 		waits    = 20 * time.Millisecond
-		perMilli = 40
+		gap      = computes / 2 / 4
 		knows    = 1500 * time.Millisecond
 		length   = 3 * time.Second
 	)
@@ -406,31 +407,29 @@ func TestABurstIsServedAtTheSpeedOfTheWork(t *testing.T) {
 		}
 		var done, took atomic.Int64
 		processors := make(chan struct{}, 2)
-		for begin := time.Now(); time.Since(begin) < length; time.Sleep(time.Millisecond) {
-			for range perMilli {
-				at := time.Now()
-				err := p.TrySubmit(t.Context(), func(context.Context) error {
-					processors <- struct{}{}
-					time.Sleep(computes)
-					<-processors
-					time.Sleep(waits)
-					if at.Sub(begin) > knows {
-						done.Add(1)
-						took.Add(int64(time.Since(at)))
-					}
-					return nil
-				})
-				if err != nil && !errors.Is(err, spillway.ErrRejected) {
-					t.Fatal(err)
+		r := rand.New(rand.NewPCG(1, 1))
+		for begin := time.Now(); time.Since(begin) < length; time.Sleep(uneven(gap, r)) {
+			at, slice := time.Now(), uneven(computes, r)
+			err := p.TrySubmit(t.Context(), func(context.Context) error {
+				processors <- struct{}{}
+				time.Sleep(slice)
+				<-processors
+				time.Sleep(waits)
+				if at.Sub(begin) > knows {
+					done.Add(1)
+					took.Add(int64(time.Since(at)))
 				}
+				return nil
+			})
+			if err != nil && !errors.Is(err, spillway.ErrRejected) {
+				t.Fatal(err)
 			}
 		}
 		if err := p.Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		n := done.Load()
-		// Mostly 32 ms, and 46 ms in one of 60 runs where other programs had the processors too,
-		// so that goroutines ran in another order. It was seconds.
+		// It is 32 ms, and was seconds.
 		if mean := time.Duration(took.Load() / n); mean > 3*(computes+waits) {
 			t.Errorf("%d jobs took %v from their submission at the mean, want at most three times what one takes", n, mean)
 		}
@@ -539,7 +538,8 @@ func TestCallersWithDeadlinesDoNotQueueAtTheirEdge(t *testing.T) {
 		p := pool(t, Config{MaxWorkers: workers})
 		var wg sync.WaitGroup
 		var good, took atomic.Int64
-		for begin := time.Now(); time.Since(begin) < length; time.Sleep(gap) {
+		r := rand.New(rand.NewPCG(1, 1))
+		for begin := time.Now(); time.Since(begin) < length; time.Sleep(uneven(gap, r)) {
 			at := time.Now()
 			wg.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), deadline)

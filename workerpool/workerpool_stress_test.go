@@ -8,20 +8,18 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/spillway-go/spillway"
+	awaits "github.com/spillway-go/spillway/internal/await"
 )
 
-// TestTheLedgerClosesAfterEverything sends a million submissions by Submit,
-// TrySubmit, Do and a Group through one pool: cancelled ones, panics, Goexit,
-// errors, all priorities, and Resize and a Drain in the middle.
-func TestTheLedgerClosesAfterEverything(t *testing.T) {
-	const callers, most = 1000, 8
-	each := 1000
-	if raceEnabled {
-		each = 200
-	}
+func TestTheLedgerClosesAfterEverything(t *testing.T) { closesAfterEverything(t, 500, 50) }
+
+// closesAfterEverything sends submissions by Submit, TrySubmit, Do and a Group through
+// one pool: cancelled ones, panics, Goexit, errors, all priorities, and Resize and a
+// Drain in the middle.
+func closesAfterEverything(t *testing.T, callers, each int) {
+	const most = 8
 	before := runtime.NumGoroutine()
 	stop := make(chan struct{})
 	var watch sync.WaitGroup
@@ -104,9 +102,9 @@ func TestTheLedgerClosesAfterEverything(t *testing.T) {
 						t.Error(err)
 					}
 				case c == 0 && i == each*3/4:
-					ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+					ctx, pass := awaits.Deadline(context.Background())
+					go pass()
 					_ = p.Drain(ctx)
-					cancel()
 				}
 			}
 			if err := group.Wait(context.Background()); errors.Is(err, context.Canceled) {
@@ -131,13 +129,9 @@ func TestTheLedgerClosesAfterEverything(t *testing.T) {
 	if got := uint64(done.Load()); got < s.Completed+s.Dropped || got > s.Completed+s.Dropped+s.Cancelled {
 		t.Fatalf("OnDone was told %d times: %+v", got, s)
 	}
-	for range 30_000 { // goroutines that have done all they do may still be ending
-		if s = p.Stats(); s.Workers == 0 && runtime.NumGoroutine() <= before+1 { // the watch
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatalf("%d goroutines before, %d after, %d workers", before, runtime.NumGoroutine(), s.Workers)
+	awaits.True(t, "no worker and no goroutine is left", func() bool {
+		return p.Stats().Workers == 0 && runtime.NumGoroutine() <= before+1 // the watch
+	})
 }
 
 // watchLedger checks that the ledger closes at any time and that no count of it
@@ -173,7 +167,7 @@ func watchLedger(t *testing.T, p *Pool, stop <-chan struct{}) {
 // processor in between ignored: 232 of 202 were accepted.
 func TestAQueueHoldsNoMoreAndNoLessWithSeveralPriorities(t *testing.T) {
 	const workers, queue = 2, 200
-	for range 300 {
+	for range 100 {
 		p := pool(t, Config{MaxWorkers: workers, QueueSize: queue})
 		hold := make(chan struct{})
 		var accepted atomic.Int64
