@@ -1,6 +1,6 @@
 # make is the quick loop, make ci exactly what CI does.
 .DEFAULT_GOAL := quick
-.PHONY: quick ci fmt vet layers api test race lint fuzz bench tidy help
+.PHONY: quick ci soak fmt vet layers api test race lint fuzz bench tidy help
 
 FUZZTIME ?= 30s
 BENCH    ?= .
@@ -10,14 +10,17 @@ quick: fmt vet layers test ## the quick loop: format, vet, layers, tests of the 
 ci: ## exactly what CI does
 	bash .ci/run
 
+soak: ## what is about real time, on a quiet machine; NAMES="a b" for some of it, NAMES=-list for the names
+	go run ./internal/soak/run $(if $(NAMES),$(NAMES),-write)
+
 fmt: ## format every module
 	gofmt -l -w .
 
 vet: ## go vet, every module
 	go vet work
 
-layers: ## imports only point down
-	go test ./internal/layers
+layers: ## imports only point down, and tests of the gate depend on the code alone
+	go test ./internal/layers ./internal/gaterule
 
 api: ## renew the list of the exported API, docs/api/current.txt
 	go run ./internal/api

@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# Runs the linters over all modules: staticcheck in the version that
-# internal/tools/go.mod pins, and the modernizers of the Go toolchain.
+# Runs the linters over all modules, files of the soak included: vet, staticcheck in the
+# version that internal/tools/go.mod pins, and the modernizers of the Go toolchain.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 failed=0
+go vet -tags=soak work || failed=1
+
 staticcheck=$(GOWORK=off go -C internal/tools tool -n staticcheck)
-"$staticcheck" work || failed=1
+"$staticcheck" -tags=soak work || failed=1
 
 # Not stringsbuilder: for the few lines of a report, += reads better than a Builder.
-if ! go fix -stringsbuilder=false -diff work; then
-	echo 'older idioms: run go fix -stringsbuilder=false work' >&2
+if ! go fix -tags=soak -stringsbuilder=false -diff work; then
+	echo 'older idioms: run go fix -tags=soak -stringsbuilder=false work' >&2
 	failed=1
 fi
 exit "$failed"

@@ -18,7 +18,7 @@ import (
 // on one line do not import each other. lab/* is every experiment that has no other place.
 var layers = [][]string{
 	{"internal/await", "internal/carry", "internal/gaterule", "internal/soak"},
-	{".", "histogram", "clusterlimit/internal/budget", "internal/api", "internal/fair", "internal/layers", "internal/soak/run", "internal/tools/modzip", "internal/tools/platforms", "retrybudget"},
+	{".", "histogram", "clusterlimit/internal/budget", "internal/api", "internal/fair", "internal/layers", "internal/soak/run", "internal/testreport", "internal/tools/modzip", "internal/tools/platforms", "retrybudget"},
 	{"internal/refusal", "limit", "loadgen", "objectpool"},
 	{"internal/gate", "internal/handoff"},
 	{"limiter"},
