@@ -14,12 +14,12 @@ import (
 const timeout = time.Second
 
 // slow works for three times the timeout, whatever its context says.
-var slow = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(3 * timeout) })
+func slow(http.ResponseWriter, *http.Request) { time.Sleep(3 * timeout) }
 
 func TestInsideOfTimeoutHandlerTheSlotIsHeldWhileWorkRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim, ends := taught(t, 1)
-		h := http.TimeoutHandler(middleware(t, admissionhttp.Config{Limiter: lim})(slow), timeout, "")
+		h := http.TimeoutHandler(middleware(t, admissionhttp.Config{Limiter: lim})(http.HandlerFunc(slow)), timeout, "")
 		if w := get(h, "/"); w.Code != 503 {
 			t.Fatalf("%d", w.Code)
 		}
@@ -39,7 +39,7 @@ func TestOutsideOfTimeoutHandlerHoldKeepsTheSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim, ends := taught(t, 1)
 		protect := middleware(t, admissionhttp.Config{Limiter: lim, Hold: true})
-		h := protect(http.TimeoutHandler(admissionhttp.Held(slow), timeout, ""))
+		h := protect(http.TimeoutHandler(admissionhttp.Held(http.HandlerFunc(slow)), timeout, ""))
 		if w := get(h, "/"); w.Code != 503 {
 			t.Fatalf("%d", w.Code)
 		}

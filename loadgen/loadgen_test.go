@@ -42,7 +42,10 @@ func mustRun(t *testing.T, ctx context.Context, cfg Config) *Result {
 	return r
 }
 
-// takes is a target that answers after d.
+// instant is a target that answers at once.
+var instant = TargetFunc(func(context.Context, uint64) Outcome { return OK })
+
+// takes is a target that answers after d. Its callers' time is virtual.
 func takes(d time.Duration) TargetFunc {
 	return func(context.Context, uint64) Outcome {
 		time.Sleep(d)
@@ -98,17 +101,16 @@ func TestBadConfigurationIsRefusedBeforeAnythingIsSent(t *testing.T) {
 
 func TestOutcomesAreNeverMixed(t *testing.T) {
 	delays := [outcomes]time.Duration{10 * time.Millisecond, time.Millisecond, 20 * time.Millisecond, 30 * time.Millisecond}
-	target := TargetFunc(func(_ context.Context, n uint64) Outcome {
-		o := Outcome(n % uint64(outcomes))
-		time.Sleep(delays[o])
-		return o
-	})
 	for name, cfg := range map[string]Config{
 		"closed": {Closed: &Closed{Clients: 7, Requests: 1000}},
 		"open":   {Open: Constant(1000, time.Second)},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			cfg.Target = target
+			cfg.Target = TargetFunc(func(_ context.Context, n uint64) Outcome {
+				o := Outcome(n % uint64(outcomes))
+				time.Sleep(delays[o])
+				return o
+			})
 			r := mustRun(t, t.Context(), cfg)
 			for o, part := range r.Outcomes {
 				low, high := time.Duration(part.Latency.Min()), time.Duration(part.Latency.Max())

@@ -9,17 +9,17 @@ import (
 )
 
 func TestAMixReportsEachClassApart(t *testing.T) {
-	takesAndReturns := func(d time.Duration, o Outcome) TargetFunc {
-		return func(context.Context, uint64) Outcome {
-			time.Sleep(d)
-			return o
-		}
-	}
 	for name, cfg := range map[string]Config{
 		"closed": {Closed: &Closed{Clients: 7, Requests: 10_000}},
 		"open":   {Open: Constant(1000, 10*time.Second)},
 	} {
 		synctest.Test(t, func(t *testing.T) {
+			takesAndReturns := func(d time.Duration, o Outcome) TargetFunc {
+				return func(context.Context, uint64) Outcome {
+					time.Sleep(d)
+					return o
+				}
+			}
 			target, err := Mix(1,
 				Part{"critical", 1, takesAndReturns(time.Millisecond, OK)},
 				Part{"low", 2.5, takesAndReturns(2*time.Millisecond, Rejected)},
@@ -53,7 +53,7 @@ func TestAMixReportsEachClassApart(t *testing.T) {
 }
 
 func TestTheSameSeedSendsTheSameMix(t *testing.T) {
-	parts := []Part{{"a", 1, takes(0)}, {"b", 1, takes(0)}}
+	parts := []Part{{"a", 1, instant}, {"b", 1, instant}}
 	classes := func(seed uint64) (s string) {
 		target, err := Mix(seed, parts...)
 		if err != nil {
@@ -72,9 +72,9 @@ func TestTheSameSeedSendsTheSameMix(t *testing.T) {
 func TestABadMixSaysWhatIsWrong(t *testing.T) {
 	for want, parts := range map[string][]Part{
 		"a mix of 0 parts": {},
-		`part ""`:          {{"", 1, takes(0)}},
-		`part "a"`:         {{"a", 0, takes(0)}},
-		"not -1":           {{"b", -1, takes(0)}},
+		`part ""`:          {{"", 1, instant}},
+		`part "a"`:         {{"a", 0, instant}},
+		"not -1":           {{"b", -1, instant}},
 		`part "c"`:         {{"c", 1, nil}},
 	} {
 		if _, err := Mix(1, parts...); err == nil || !strings.Contains(err.Error(), want) {

@@ -191,7 +191,7 @@ func TestLagThatDominatesIsSaid(t *testing.T) {
 		{5 * time.Millisecond, 10 * time.Millisecond, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			r := mustRun(t, t.Context(), Config{Target: takes(c.service), Open: late{Constant(100, time.Second), c.late}})
+			r := mustRun(t, t.Context(), Config{Target: takes(c.service), Open: late{Constant(100, time.Second), c.late, time.Sleep}})
 			if r.GeneratorBound != c.bound || (r.Why != "") != c.bound {
 				t.Errorf("%v late with a service of %v: generator-bound %v %q", c.late, c.service, r.GeneratorBound, r.Why)
 			}
@@ -206,14 +206,15 @@ func TestLagThatDominatesIsSaid(t *testing.T) {
 // generator that cannot keep up.
 type late struct {
 	Schedule
-	by time.Duration
+	by    time.Duration
+	sleep func(time.Duration)
 }
 
 func (l late) walk() func() (time.Duration, bool) {
 	next, begin := walk(l.Schedule), time.Now()
 	return func() (time.Duration, bool) {
 		at, ok := next()
-		time.Sleep(at + l.by - time.Since(begin))
+		l.sleep(at + l.by - time.Since(begin))
 		return at, ok
 	}
 }

@@ -16,8 +16,8 @@ type sent struct {
 	at map[uint64]time.Duration
 }
 
-// target answers after a time, and with an outcome, that depend on the request's number alone.
-func (s *sent) target(t *testing.T, begin time.Time) Target {
+// paced is a target that answers after a time, and with an outcome, that depend on the request's number alone.
+func (s *sent) paced(t *testing.T, begin time.Time) Target {
 	return TargetFunc(func(_ context.Context, n uint64) Outcome {
 		s.mu.Lock()
 		if _, twice := s.at[n]; twice {
@@ -36,7 +36,7 @@ func shared(t *testing.T, of int, cfg Config) (map[uint64]time.Duration, *Result
 	t.Helper()
 	cfg.Begin = time.Now().Add(time.Minute)
 	requests := &sent{at: map[uint64]time.Duration{}}
-	target := requests.target(t, cfg.Begin)
+	target := requests.paced(t, cfg.Begin)
 	cfg.Target = must(Mix(3, Part{"common", 3, target}, Part{"rare", 1, target}))
 	results, done := make([]*Result, of), sync.WaitGroup{}
 	for i := range of {

@@ -36,7 +36,7 @@ func TestATraceIsPlayedAsItWasRecorded(t *testing.T) {
 			t.Errorf("%.20q: %v, %v, want an error with %q", text, offsets, err, want)
 		}
 	}
-	if _, err := Run(t.Context(), Config{Target: takes(0), Open: Trace(nil)}); err == nil {
+	if _, err := Run(t.Context(), Config{Target: instant, Open: Trace(nil)}); err == nil {
 		t.Error("an empty trace is no error")
 	}
 	synctest.Test(t, func(t *testing.T) {
