@@ -7,18 +7,18 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
-	mathrand "math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue/embedded"
 )
 
@@ -42,16 +42,10 @@ func newAsker(t *testing.T) *asker {
 // by a service that shares a busy machine, it does.
 func (a *asker) get(target string) (resp *http.Response, body []byte) {
 	a.t.Helper()
-	for range 60 {
-		if resp, body = a.once(target); resp == nil || resp.StatusCode != http.StatusServiceUnavailable {
-			break
-		}
-		after, err := strconv.Atoi(resp.Header.Get("Retry-After"))
-		if err != nil {
-			break
-		}
-		time.Sleep(time.Duration(after) * time.Second)
-	}
+	await.True(a.t, target+" is answered", func() bool {
+		resp, body = a.once(target)
+		return resp == nil || resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == ""
+	})
 	return resp, body
 }
 
@@ -83,21 +77,26 @@ type manifest struct {
 	}
 }
 
-// wait waits for an export at most that long.
-func (a *asker) wait(where string, most time.Duration) (m manifest, done bool) {
+// wait waits for an export. It may take as long as it likes for its next patients.
+func (a *asker) wait(where string) (m manifest) {
 	a.t.Helper()
-	for end := time.Now().Add(most); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		switch resp, body := a.get(where); {
-		case resp == nil || resp.StatusCode != 202 && resp.StatusCode != 200:
-			a.t.Fatalf("%v %s", resp, body)
-		case resp.StatusCode == 200:
+	for done, progress := false, ""; !done; {
+		await.True(a.t, "the export goes on", func() bool {
+			resp, body := a.get(where)
+			if resp == nil || resp.StatusCode != http.StatusAccepted && resp.StatusCode != http.StatusOK {
+				a.t.Fatalf("%v %s", resp, body)
+			}
+			before := progress
+			if progress, done = resp.Header.Get("X-Progress"), resp.StatusCode == http.StatusOK; !done {
+				return progress != before
+			}
 			if err := json.Unmarshal(body, &m); err != nil {
 				a.t.Fatal(err)
 			}
-			return m, true
-		}
+			return true
+		})
 	}
-	return m, false
+	return m
 }
 
 // whole reports an export without everything about so many patients, each resource once.
@@ -128,167 +127,149 @@ func (a *asker) whole(m manifest, patients int) {
 	}
 }
 
-// A service is killed in the middle of an export, again and again. Nobody asks for the
+// exporter is a service with exports, which is started and ended again and again.
+type exporter struct {
+	*asker
+	dir  string // of the exports
+	args []string
+	cmd  *exec.Cmd
+	rest io.Reader
+}
+
+func newExporter(t *testing.T, dir string, patients int, args ...string) *exporter {
+	t.Helper()
+	return &exporter{asker: newAsker(t), dir: dir, args: append([]string{
+		"--addr=127.0.0.1:0", "--store=simulated", fmt.Sprint("--patients=", patients), "--json", "--cache=none",
+		"--min-latency=1ms", "--max-latency=2ms", "--slow-start=0s", "--exports=" + dir,
+	}, args...)}
+}
+
+func (e *exporter) start() {
+	e.t.Helper()
+	e.cmd = exec.CommandContext(e.t.Context(), os.Args[0], e.args...)
+	e.cmd.Stderr = e.t.Output()
+	rest, ready, err := launch(e.cmd)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.rest, e.addr = rest, ready.Addr
+}
+
+func (e *exporter) kill() {
+	e.t.Helper()
+	if err := e.cmd.Process.Kill(); err != nil {
+		e.t.Error(err)
+	}
+	_ = e.cmd.Wait()
+}
+
+// stop tells it to stop, and waits until it has.
+func (e *exporter) stop() {
+	e.t.Helper()
+	if err := e.cmd.Process.Signal(os.Interrupt); err != nil {
+		e.t.Error(err)
+	}
+	_, _ = io.Copy(io.Discard, e.rest)
+	if err := e.cmd.Wait(); err != nil {
+		e.t.Error(err)
+	}
+}
+
+// begin begins an export and returns where it is.
+func (a *asker) begin() (where string) {
+	a.t.Helper()
+	resp, body := a.get("/fhir/$export")
+	if resp == nil || resp.StatusCode != http.StatusAccepted {
+		a.t.Fatalf("%v %s", resp, body)
+	}
+	return resp.Header.Get("Content-Location")
+}
+
+// has reports whether the folder of an export has something in it whose name begins like
+// that: tmp- is a part that is being written, part- one that is written, and end the end.
+func (e *exporter) has(where, prefix string) bool {
+	found, err := filepath.Glob(filepath.Join(e.dir, path.Base(where), prefix+"*"))
+	if err != nil {
+		e.t.Error(err)
+	}
+	return len(found) > 0
+}
+
+// interrupted begins an export, waits until one of its files has that prefix, and ends the
+// process, by kill or stop. An export that was faster than that is begun again, in the next
+// process.
+func (e *exporter) interrupted(prefix string, end func()) (where string) {
+	e.t.Helper()
+	for range 20 {
+		e.start()
+		where = e.begin()
+		await.True(e.t, "the export has a file "+prefix, func() bool { return e.has(where, prefix) || e.has(where, "end") })
+		end()
+		if !e.has(where, "end") {
+			return where
+		}
+	}
+	e.t.Fatal("twenty exports came to their end before the process did")
+	return ""
+}
+
+// A service is killed in the middle of an export, which has a part. Nobody asks for the
 // export a second time, and it has everything once.
 func TestKillingDoesNotEndAnExport(t *testing.T) {
-	const kills, patients = 3, 10_000 // so many that no life is long enough for them
+	t.Parallel()
+	const patients = 1500 // that is one part and half of another one
 	dir := t.TempDir()
-	args := []string{
-		"--addr=127.0.0.1:0", "--store=simulated", "--patients=10000", "--json", "--audit-db=" + filepath.Join(dir, "audit.db"), "--cache=none",
-		"--min-latency=1ms", "--max-latency=3ms", "--error-rate=0.01", "--slow-start=0s", "--exports=" + filepath.Join(dir, "exports"),
-	}
-	a := newAsker(t)
-	where := ""
-	for life := 0; ; life++ {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
-		cmd.Stderr = t.Output()
-		rest, ready, err := launch(cmd)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a.addr = ready.Addr
-		if where == "" {
-			resp, body := a.get("/fhir/$export")
-			if resp == nil || resp.StatusCode != 202 {
-				t.Fatalf("%v %s", resp, body)
-			}
-			where = resp.Header.Get("Content-Location")
-		}
-		if life < kills {
-			// A job whose process was killed is given to the next one six seconds later.
-			progress := a.patients(where)
-			for end := time.Now().Add(time.Minute); a.patients(where) == progress && time.Now().Before(end); {
-				time.Sleep(5 * time.Millisecond)
-			}
-			time.Sleep(mathrand.N(300 * time.Millisecond))
-			if resp, _ := a.once(where); resp != nil && resp.StatusCode == 200 {
-				t.Error("it was done before the kills")
-			}
-			if err := cmd.Process.Kill(); err != nil {
-				t.Error(err)
-			}
-			_ = cmd.Wait()
-			continue
-		}
-		m, done := a.wait(where, 4*time.Minute)
-		if !done {
-			t.Fatal("the export has no end")
-		}
-		a.whole(m, patients)
-		if err := cmd.Process.Signal(os.Interrupt); err != nil {
-			t.Error(err)
-		}
-		_, _ = io.Copy(io.Discard, rest)
-		if err := cmd.Wait(); err != nil {
-			t.Error(err)
-		}
-		break
-	}
+	audit := filepath.Join(dir, "audit.db")
+	e := newExporter(t, filepath.Join(dir, "exports"), patients, "--audit-db="+audit, "--error-rate=0.01")
+	where := e.interrupted("part-", e.kill)
+	e.start()
+	e.whole(e.wait(where), patients)
+	e.stop()
+	verified(t, audit)
+}
+
+func verified(t *testing.T, db string) {
+	t.Helper()
 	var out strings.Builder
-	if code := run(t.Context(), []string{"audit", "verify", "--db", filepath.Join(dir, "audit.db")}, &out, t.Output()); code != 0 || !strings.Contains(out.String(), "the chain is whole") {
+	if code := run(t.Context(), []string{"audit", "verify", "--db", db}, &out, t.Output()); code != 0 || !strings.Contains(out.String(), "the chain is whole") {
 		t.Errorf("exit %d: %s", code, out.String())
 	}
 }
 
-// patients is how many the export has come to. It does not wait as long as a busy service
-// asks for: meanwhile the export would go on to its end.
-func (a *asker) patients(where string) string {
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		resp, _ := a.once(where)
-		if resp == nil {
-			return ""
-		}
-		if resp.StatusCode != http.StatusServiceUnavailable {
-			return resp.Header.Get("X-Progress")
-		}
-	}
-	return ""
-}
-
-// A service that is told to stop ends soon, leaves the export, and the next one goes on.
+// A service that is told to stop leaves the export, and the next one goes on.
 func TestAnExportDoesNotKeepAServiceFromStopping(t *testing.T) {
-	dir := t.TempDir()
-	args := []string{
-		"--addr=127.0.0.1:0", "--store=simulated", "--patients=2500", "--json", "--audit=off", "--cache=none",
-		"--min-latency=1ms", "--max-latency=2ms", "--error-rate=0", "--slow-start=0s", "--exports=" + dir,
-	}
-	a := newAsker(t)
-	where := ""
-	for life := range 2 {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
-		cmd.Stderr = t.Output()
-		rest, ready, err := launch(cmd)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a.addr = ready.Addr
-		if life == 0 {
-			resp, body := a.get("/fhir/Patient/$export")
-			if resp == nil || resp.StatusCode != 202 {
-				t.Fatalf("%v %s", resp, body)
-			}
-			where = resp.Header.Get("Content-Location")
-			time.Sleep(200 * time.Millisecond)
-		} else if m, done := a.wait(where, 4*time.Minute); done {
-			a.whole(m, 2500)
-		} else {
-			t.Error("the export has no end")
-		}
-		if err := cmd.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
-		_, _ = io.Copy(io.Discard, rest)
-		var exit *exec.ExitError
-		if err := cmd.Wait(); errors.As(err, &exit) {
-			t.Errorf("life %d: %v", life, err)
-		}
-	}
+	t.Parallel()
+	const patients = 600
+	e := newExporter(t, t.TempDir(), patients, "--audit=off", "--error-rate=0")
+	where := e.interrupted("tmp-", e.stop)
+	e.start()
+	e.whole(e.wait(where), patients)
+	e.stop()
 }
 
 // Two replicas share an engine and a folder. One has begun an export and is killed; the
 // other one finishes it.
 func TestAnotherReplicaGoesOn(t *testing.T) {
+	t.Parallel()
+	const patients = 600
 	dir := t.TempDir()
 	engine, err := embedded.Start(embedded.Config{Dir: filepath.Join(dir, "engine"), Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = engine.Close(context.Background()) }()
-	replica := func() (*exec.Cmd, string) {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "--addr=127.0.0.1:0", "--store=simulated", "--patients=4000", "--json", "--audit=off", "--cache=none",
-			"--min-latency=1ms", "--max-latency=2ms", "--error-rate=0", "--slow-start=0s", "--exports="+filepath.Join(dir, "exports"), "--export-queue="+engine.URL())
-		cmd.Stderr = t.Output()
-		_, ready, err := launch(cmd)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return cmd, ready.Addr
+	replica := func() *exporter {
+		return newExporter(t, filepath.Join(dir, "exports"), patients, "--audit=off", "--error-rate=0", "--export-queue="+engine.URL())
 	}
-	a := newAsker(t)
-	one, addr := replica()
-	a.addr = addr
-	resp, body := a.get("/fhir/$export")
-	if resp == nil || resp.StatusCode != 202 {
-		t.Fatalf("%v %s", resp, body)
-	}
-	where := resp.Header.Get("Content-Location")
-	for end := time.Now().Add(time.Minute); strings.HasPrefix(a.patients(where), "accepted") && time.Now().Before(end); {
-		time.Sleep(5 * time.Millisecond)
-	}
-	two, addr := replica()
-	_ = one.Process.Kill()
-	_ = one.Wait()
-	a.addr = addr
-	if m, done := a.wait(where, 4*time.Minute); done {
-		a.whole(m, 4000)
-	} else {
-		t.Error("the export has no end")
-	}
-	_ = two.Process.Kill()
-	_ = two.Wait()
+	one, two := replica(), replica()
+	two.start() // idle, or the first one's exports are shared
+	where := one.interrupted("tmp-", one.kill)
+	two.whole(two.wait(where), patients)
+	two.kill()
 }
 
 func TestAFolderOfExportsHasOneProcess(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	args := []string{"--addr=127.0.0.1:0", "--store=simulated", "--patients=10", "--json", "--audit=off", "--exports=" + dir}
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
@@ -321,10 +302,16 @@ func TestThePasswordOfAQueueIsNotRepeated(t *testing.T) {
 			t.Errorf("%q: exit %d: %s", args, code, &said)
 		}
 	}
-	t.Setenv("SPILLWAY_EXPORT_QUEUE", address)
-	var said bytes.Buffer
-	code := run(t.Context(), []string{"--addr=127.0.0.1:0", "--store=simulated", "--patients=10", "--audit=off", dir}, &said, &said)
-	if code != 2 || strings.Contains(said.String(), secret) || !strings.Contains(said.String(), "exports: ") {
-		t.Errorf("exit %d: %s", code, &said)
+}
+
+// Nobody listens there: a process of its own waits for that, beside other tests.
+func TestThePasswordOfAQueueThatIsAwayIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	secret := rand.Text()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "--addr=127.0.0.1:0", "--store=simulated", "--patients=10", "--audit=off", "--exports="+t.TempDir())
+	cmd.Env = append(os.Environ(), asCommand+"=1", "SPILLWAY_EXPORT_QUEUE=nats://u:"+secret+"@127.0.0.1:1")
+	said, err := cmd.CombinedOutput()
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 2 || bytes.Contains(said, []byte(secret)) || !bytes.Contains(said, []byte("exports: ")) {
+		t.Errorf("%v: %s", err, said)
 	}
 }

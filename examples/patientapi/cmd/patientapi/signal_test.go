@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/examples/patientapi/app"
+	"github.com/spillway-go/spillway/internal/await"
 )
 
 const asCommand = "PATIENTAPI_TEST_AS_COMMAND"
@@ -70,6 +71,7 @@ func TestSIGTERMLosesNothingThatWasAdmitted(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no SIGTERM")
 	}
+	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "--addr=127.0.0.1:0", "--store=simulated", "--json", "--shutdown-timeout=1m",
 		"--min-latency=1ms", "--max-latency=20ms", "--error-rate=0", "--slow-start=0s", "--critical-deadline=0s", "--timeout=0s")
 	cmd.Stderr = os.Stderr
@@ -87,9 +89,7 @@ func TestSIGTERMLosesNothingThatWasAdmitted(t *testing.T) {
 	for range 8 {
 		clients.Go(func() { askOn(t, req, &answered, &refused) })
 	}
-	for answered.Load() < 200 {
-		time.Sleep(time.Millisecond)
-	}
+	await.True(t, "200 requests are answered", func() bool { return answered.Load() >= 200 })
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -138,6 +138,7 @@ func TestSIGHUPEndsNothing(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no SIGHUP")
 	}
+	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "--addr=127.0.0.1:0", "--store=simulated", "--json", "--min-latency=0s", "--max-latency=0s", "--error-rate=0")
 	said, err := cmd.StderrPipe()
 	if err != nil {
