@@ -62,8 +62,10 @@ func (s *source) wait(ctx context.Context) error {
 	if s.deaf {
 		left = nil
 	}
+	timer := time.NewTimer(s.takes)
+	defer timer.Stop()
 	select {
-	case <-time.After(s.takes):
+	case <-timer.C:
 		return nil
 	case <-left:
 		s.cause = context.Cause(ctx)

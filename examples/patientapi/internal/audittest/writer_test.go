@@ -11,6 +11,7 @@ import (
 
 	"github.com/spillway-go/spillway/examples/patientapi/audit"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/audittest"
+	"github.com/spillway-go/spillway/internal/await"
 )
 
 // newWriter returns a writer to a storage whose commits take a second each.
@@ -372,9 +373,7 @@ func TestCloseRacesRecord(t *testing.T) {
 				}
 			})
 		}
-		for w.Stats().Recorded < 50 {
-			time.Sleep(time.Microsecond)
-		}
+		await.True(t, "fifty are on record", func() bool { return w.Stats().Recorded >= 50 })
 		_ = w.Close() // says what it could not write down any more
 		callers.Wait()
 		gaps := 0

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	client "github.com/redis/go-redis/v9"
+
+	"github.com/spillway-go/spillway/internal/await"
 )
 
 // Addr returns host and port of the Redis of the tests: SPILLWAY_REDIS, or the
@@ -125,13 +127,12 @@ func (p *Proxy) Addr() string { return p.addr }
 // Start revives the proxy.
 func (p *Proxy) Start() {
 	p.t.Helper()
-	l, err := net.Listen("tcp", p.addr)
-	for end := time.Now().Add(30 * time.Second); err != nil && time.Now().Before(end); l, err = net.Listen("tcp", p.addr) {
-		time.Sleep(10 * time.Millisecond) // another process may have the port for a moment
-	}
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	var l net.Listener
+	await.True(p.t, "the port "+p.addr+" is free", func() (free bool) { // another process may have it for a moment
+		var err error
+		l, err = net.Listen("tcp", p.addr)
+		return err == nil
+	})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.listener, p.addr, p.dead = l, l.Addr().String(), false
