@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/clusterlimit"
@@ -39,8 +41,10 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	for other.Stats().Slots < 50 {
-		time.Sleep(10 * time.Millisecond) // until the first has given up its half
+	for range renewals(ctx, url, "orders") {
+		if other.Stats().Slots == 50 { // the first has given up its half
+			break
+		}
 	}
 	fmt.Println("with another:", member.Stats().Slots)
 	err = lim.Do(ctx, func(context.Context) error { return nil })
@@ -67,6 +71,28 @@ func ExampleMember_Allow() {
 		fmt.Println(rej.Reason, "of", rej.Cause, "with advice:", rej.RetryAfter > 0)
 	}
 	// Output: budget of lease of mails with advice: true
+}
+
+// renewals tells of each renewal of a lease in a budget.
+func renewals(ctx context.Context, url, budget string) <-chan jetstream.KeyValueEntry {
+	conn, err := nats.Connect(url)
+	if err != nil {
+		panic(err)
+	}
+	context.AfterFunc(ctx, conn.Close)
+	client, err := jetstream.New(conn)
+	if err != nil {
+		panic(err)
+	}
+	bucket, err := client.KeyValue(ctx, "spillway")
+	if err != nil {
+		panic(err)
+	}
+	watcher, err := bucket.Watch(ctx, "budget."+budget)
+	if err != nil {
+		panic(err)
+	}
+	return watcher.Updates()
 }
 
 // startEngine starts what "nats-server -js" does.

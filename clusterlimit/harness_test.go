@@ -71,16 +71,6 @@ func bound(t testing.TB, m *Member) *limiter.Limiter {
 	return lim
 }
 
-// eventually waits for what has to come, however busy the machine is.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
-}
-
 // die ends a member as kill -9 does.
 func (m *Member) die() {
 	m.mu.Lock()

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 )
@@ -163,23 +164,25 @@ func (p *process) signal(s syscall.Signal) {
 // A replica is stopped with a part of its lease in use, for so long that another one has taken that.
 // Its first admission after it was woken comes before it can have heard of that.
 func TestAReplicaThatWasPausedAdmitsNothingOnItsOldLease(t *testing.T) {
+	t.Parallel()
 	const total, burst = 10, 500
 	for name, away := range map[string]Away{"keep": Keep, "fail closed": FailClosed} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			url := engine(t)
 			other := join(t, Config{URL: url, Concurrency: total})
 			lim := bound(t, other)
 			paused := newProcess(t, settings{url, away})
 			held, ran, lease := []limiter.Permit{}, 0, 0 // by the other one, and by the paused one
 			var last said
-			eventually(t, "the paused one has slots", func() bool {
+			await.True(t, "the paused one has slots", func() bool {
 				paused.ask(1)
 				if last = paused.answer(); last.Admitted {
 					ran++
 				}
 				return last.Slots > 1
 			})
-			eventually(t, "both use all that they have", func() bool {
+			await.True(t, "both use all that they have", func() bool {
 				permit, err := lim.Acquire(t.Context())
 				if err == nil {
 					held = append(held, permit)
@@ -201,7 +204,7 @@ func TestAReplicaThatWasPausedAdmitsNothingOnItsOldLease(t *testing.T) {
 				paused.free()
 			}
 			paused.signal(syscall.SIGSTOP)
-			eventually(t, "the other one has taken all", func() bool {
+			await.True(t, "the other one has taken all", func() bool {
 				if permit, err := lim.Acquire(t.Context()); err == nil {
 					held = append(held, permit)
 				}
@@ -226,7 +229,7 @@ func TestAReplicaThatWasPausedAdmitsNothingOnItsOldLease(t *testing.T) {
 			for _, permit := range held {
 				permit.Release()
 			}
-			eventually(t, "it has a new lease", func() bool {
+			await.True(t, "it has a new lease", func() bool {
 				paused.ask(1)
 				last = paused.answer()
 				return last.Admitted
