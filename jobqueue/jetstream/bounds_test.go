@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
@@ -69,12 +70,12 @@ func TestHandlersAreBoundedOverAllQueues(t *testing.T) {
 	work(t, a, handler)
 	work(t, a, handler)
 	work(t, b, handler)
-	eventually(t, "as many run as may", func() bool { return running.Load() == most })
+	await.True(t, "as many run as may", func() bool { return running.Load() == most })
 	if s := stats(t, b); s.InFlight < most {
 		t.Errorf("%+v", s)
 	}
 	close(release)
-	eventually(t, "all are done", func() bool { return done.Load() == 20 })
+	await.True(t, "all are done", func() bool { return done.Load() == 20 })
 	if p := peak.Load(); p > most {
 		t.Errorf("%d ran at once", p)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
@@ -14,23 +15,18 @@ func TestAServersClockThatIsSetHoldsUpNoDelayedJob(t *testing.T) {
 	q := open(t, Config{})
 	q.clock.set(time.Now().Add(-time.Hour))
 	const delay = 300 * time.Millisecond
-	began := time.Now()
+	due := time.Now().Add(delay)
 	enqueue(t, q, jobqueue.Job{Key: "later", Delay: delay})
 	got := make(chan int, 1)
 	work(t, q, func(_ context.Context, d *jobqueue.Delivery) error {
-		if waited := time.Since(began); waited < delay {
-			t.Errorf("run after %s", waited)
+		if now := time.Now(); now.Before(due) {
+			t.Errorf("run %s early", due.Sub(now))
 		}
 		got <- d.Attempt
 		return nil
 	})
-	select {
-	case attempt := <-got:
-		if attempt != 1 {
-			t.Errorf("attempt %d", attempt)
-		}
-	case <-within(t).Done():
-		t.Error("the job does not run")
+	if attempt := await.Receive(t, "the job runs", got); attempt != 1 {
+		t.Errorf("attempt %d", attempt)
 	}
 }
 
@@ -40,12 +36,12 @@ func TestAServersClockThatIsSetBackMakesNoJobEarly(t *testing.T) {
 	q.clock.set(time.Now().Add(time.Hour))
 	q.clock.local = q.clock.local.Add(-2 * lookEach) // it is a while since
 	const delay = 300 * time.Millisecond
-	early := make(chan time.Duration, 1)
-	began := time.Now()
+	ran := make(chan time.Time, 1)
+	due := time.Now().Add(delay)
 	enqueue(t, q, jobqueue.Job{Key: "later", Delay: delay})
-	work(t, q, func(context.Context, *jobqueue.Delivery) error { early <- delay - time.Since(began); return nil })
-	if by := <-early; by > 0 {
-		t.Errorf("run %s early", by)
+	work(t, q, func(context.Context, *jobqueue.Delivery) error { ran <- time.Now(); return nil })
+	if now := await.Receive(t, "the job runs", ran); now.Before(due) {
+		t.Errorf("run %s early", due.Sub(now))
 	}
 }
 
@@ -56,16 +52,11 @@ func TestAJobFromTheFutureWaitsForItsDelayOnly(t *testing.T) {
 	const delay = 300 * time.Millisecond
 	enqueue(t, q, jobqueue.Job{Key: "later", Delay: delay})
 	q.clock.set(time.Now().Add(-time.Hour))
-	began := time.Now()
-	waited := make(chan time.Duration, 1)
-	work(t, q, func(context.Context, *jobqueue.Delivery) error { waited <- time.Since(began); return nil })
-	select {
-	case d := <-waited:
-		if d < delay {
-			t.Errorf("run after %s", d)
-		}
-	case <-within(t).Done():
-		t.Error("the job does not run")
+	due := time.Now().Add(delay)
+	ran := make(chan time.Time, 1)
+	work(t, q, func(context.Context, *jobqueue.Delivery) error { ran <- time.Now(); return nil })
+	if now := await.Receive(t, "the job runs", ran); now.Before(due) {
+		t.Errorf("run %s early", due.Sub(now))
 	}
 }
 
@@ -76,14 +67,9 @@ func TestADelayedJobThatSeemsEarlyKeepsItsOnlyAttempt(t *testing.T) {
 	enqueue(t, q, jobqueue.Job{Key: "later", Delay: 300 * time.Millisecond})
 	got := make(chan int, 1)
 	work(t, q, func(_ context.Context, d *jobqueue.Delivery) error { got <- d.Attempt; return nil })
-	eventually(t, "the engine has its timer", func() bool { return stats(t, q).Ready == 0 })
+	await.True(t, "the engine has its timer", func() bool { return stats(t, q).Ready == 0 })
 	q.clock.set(time.Now().Add(-50 * time.Millisecond))
-	select {
-	case attempt := <-got:
-		if attempt != 1 {
-			t.Errorf("attempt %d", attempt)
-		}
-	case <-within(t).Done():
-		t.Error("the job does not run")
+	if attempt := await.Receive(t, "the job runs", got); attempt != 1 {
+		t.Errorf("attempt %d", attempt)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
@@ -16,7 +17,7 @@ func TestJobsOfAStreamMadeAgainAreNotTakenForDead(t *testing.T) {
 	q := open(t, Config{Server: server})
 	enqueue(t, q, jobqueue.Job{Key: "old"})
 	stop := work(t, q, func(context.Context, *jobqueue.Delivery) error { return jobqueue.Dead("broken") })
-	eventually(t, "a dead letter", func() bool { return stats(t, q).Dead == 1 })
+	await.True(t, "a dead letter", func() bool { return stats(t, q).Dead == 1 })
 	_ = stop()
 	if err := q.js.DeleteStream(within(t), q.names.jobs); err != nil {
 		t.Fatal(err)
@@ -26,7 +27,7 @@ func TestJobsOfAStreamMadeAgainAreNotTakenForDead(t *testing.T) {
 	enqueue(t, q, jobqueue.Job{Key: "new"})
 	work(t, q, func(context.Context, *jobqueue.Delivery) error { return errors.New("not today") })
 	// The engine counts a job a moment after it has acknowledged it: no depth may also mean not yet.
-	eventually(t, "the second job is buried too", func() bool {
+	await.True(t, "the second job is buried too", func() bool {
 		s := stats(t, q)
 		return s.Buried == 1 && s.Dead == 2 && s.Depth == jobqueue.Depth{}
 	})
@@ -40,12 +41,12 @@ func TestDeadLettersOfAStreamMadeAgainCanBeReplayed(t *testing.T) {
 		q := open(t, Config{Server: server})
 		enqueue(t, q, jobqueue.Job{Key: key})
 		stop := work(t, q, func(context.Context, *jobqueue.Delivery) error { return jobqueue.Dead("broken") })
-		eventually(t, "a dead letter", func() bool { return stats(t, q).Dead == 1 })
+		await.True(t, "a dead letter", func() bool { return stats(t, q).Dead == 1 })
 		_ = stop()
 		if err := q.Replay(within(t), 1); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, key+" is a job again", func() bool { return stats(t, q).Ready == 1 })
+		await.True(t, key+" is a job again", func() bool { return stats(t, q).Ready == 1 })
 		if _, err := q.Purge(within(t), jobqueue.Waiting); err != nil {
 			t.Fatal(err)
 		}

@@ -5,18 +5,15 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
 	"github.com/spillway-go/spillway/jobqueue/embedded"
 )
 
-const patience = time.Minute // of a test for what must happen; never reached
-
+// within is the context of a call whose answer is waited for.
 func within(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	return ctx
+	return await.Context(t, "an answer")
 }
 
 func serve(t *testing.T, dir string) *embedded.Server {
@@ -31,7 +28,7 @@ func serve(t *testing.T, dir string) *embedded.Server {
 
 func open(t *testing.T, cfg Config) *queue {
 	t.Helper()
-	cfg.Wait = cmp.Or(cfg.Wait, patience) // on a busy disk an answer may take longer than the default
+	cfg.Wait = cmp.Or(cfg.Wait, await.Limit) // on a busy disk an answer may take longer than the default
 	if cfg.Server == nil && cfg.URL == "" {
 		cfg.Server = serve(t, t.TempDir())
 	}
@@ -62,17 +59,6 @@ func enqueue(t *testing.T, q jobqueue.Queue, job jobqueue.Job) jobqueue.Receipt 
 		t.Fatal(err)
 	}
 	return r
-}
-
-// eventually polls until the condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	ctx := within(t)
-	for !holds() {
-		if !pause(ctx, 5*time.Millisecond) {
-			t.Fatalf("not within %s: %s", patience, what)
-		}
-	}
 }
 
 func stats(t *testing.T, q jobqueue.Queue) jobqueue.Stats {

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
@@ -40,7 +41,7 @@ func TestJobComesBackAsItWasEnqueued(t *testing.T) {
 	if fmt.Sprint(d.Job) != fmt.Sprint(job) || d.Attempt != 1 || d.Enqueued.IsZero() {
 		t.Errorf("got %+v", d)
 	}
-	eventually(t, "the queue is empty", func() bool { s := stats(t, q); return s.Ready+s.InFlight+s.Delayed == 0 && s.Done == 1 })
+	await.True(t, "the queue is empty", func() bool { s := stats(t, q); return s.Ready+s.InFlight+s.Delayed == 0 && s.Done == 1 })
 }
 
 func TestJobsThatFailAreTriedAgainAndThenDead(t *testing.T) {
@@ -67,7 +68,7 @@ func TestJobsThatFailAreTriedAgainAndThenDead(t *testing.T) {
 		}
 		return errors.New("not today")
 	})
-	eventually(t, "three dead letters", func() bool { s := stats(t, q); return s.Dead == 3 && s.Done == 1 && s.Buried == 3 })
+	await.True(t, "three dead letters", func() bool { s := stats(t, q); return s.Dead == 3 && s.Done == 1 && s.Buried == 3 })
 	letters, err := q.Dead(within(t), 10)
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +88,7 @@ func TestReplayedDeadLetterIsAJobAgain(t *testing.T) {
 	q := open(t, Config{})
 	enqueue(t, q, jobqueue.Job{Key: "k", Payload: []byte("body")})
 	stop := work(t, q, func(context.Context, *jobqueue.Delivery) error { return jobqueue.Dead("broken") })
-	eventually(t, "a dead letter", func() bool { return stats(t, q).Dead == 1 })
+	await.True(t, "a dead letter", func() bool { return stats(t, q).Dead == 1 })
 	if err := stop(); !errors.Is(err, context.Canceled) {
 		t.Errorf("Work returned %v", err)
 	}
@@ -103,7 +104,7 @@ func TestReplayedDeadLetterIsAJobAgain(t *testing.T) {
 	if d := <-got; d.Key != "k" || string(d.Payload) != "body" || d.Attempt != 1 {
 		t.Errorf("got %+v", d)
 	}
-	eventually(t, "nothing is left", func() bool { s := stats(t, q); return s.Dead+s.Ready+s.InFlight+s.Delayed == 0 })
+	await.True(t, "nothing is left", func() bool { s := stats(t, q); return s.Dead+s.Ready+s.InFlight+s.Delayed == 0 })
 }
 
 func TestRejectedJobIsDeferredWithoutAnAttempt(t *testing.T) {
@@ -121,7 +122,7 @@ func TestRejectedJobIsDeferredWithoutAnAttempt(t *testing.T) {
 	if attempt := <-done; attempt != 1 {
 		t.Errorf("attempt %d", attempt)
 	}
-	eventually(t, "it is counted", func() bool { s := stats(t, q); return s.Deferred == 3 && s.Done == 1 && s.Dead == 0 })
+	await.True(t, "it is counted", func() bool { s := stats(t, q); return s.Deferred == 3 && s.Done == 1 && s.Dead == 0 })
 }
 
 func TestForeignMessageBecomesADeadLetter(t *testing.T) {
@@ -132,7 +133,7 @@ func TestForeignMessageBecomesADeadLetter(t *testing.T) {
 		}
 	}
 	work(t, q, func(_ context.Context, d *jobqueue.Delivery) error { t.Errorf("got %+v", d); return nil })
-	eventually(t, "four dead letters", func() bool { s := stats(t, q); return s.Dead == 4 && s.InFlight+s.Ready+s.Delayed == 0 })
+	await.True(t, "four dead letters", func() bool { s := stats(t, q); return s.Dead == 4 && s.InFlight+s.Ready+s.Delayed == 0 })
 }
 
 func TestJobsSurviveTheServer(t *testing.T) {
@@ -153,7 +154,7 @@ func TestJobsSurviveTheServer(t *testing.T) {
 	if r := enqueue(t, q, jobqueue.Job{Key: "3"}); !r.Duplicate {
 		t.Error("keys are forgotten")
 	}
-	eventually(t, "five are ready", func() bool { return stats(t, q).Ready == 5 })
+	await.True(t, "five are ready", func() bool { return stats(t, q).Ready == 5 })
 }
 
 func TestWorkWithoutAHandlerTouchesNoJob(t *testing.T) {
@@ -162,5 +163,5 @@ func TestWorkWithoutAHandlerTouchesNoJob(t *testing.T) {
 	if err := q.Work(within(t), nil); err == nil || within(t).Err() != nil {
 		t.Errorf("Work returned %v", err)
 	}
-	eventually(t, "it is ready", func() bool { return stats(t, q).Ready == 1 })
+	await.True(t, "it is ready", func() bool { return stats(t, q).Ready == 1 })
 }

@@ -7,14 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
 // The server dies with questions on the way, and is back at once. Config.Wait is longer
-// than the test has patience.
+// than the test has await.Limit.
 func TestALostConnectionIsNoReasonToWait(t *testing.T) {
 	p := newProxy(t, listen(t, t.TempDir(), "127.0.0.1:0").URL())
-	q := open(t, Config{URL: p.url(), Wait: 10 * patience})
+	q := open(t, Config{URL: p.url(), Wait: 10 * await.Limit})
 	running, progressed := make(chan *jobqueue.Delivery), make(chan bool)
 	work(t, q, func(_ context.Context, d *jobqueue.Delivery) error {
 		if d.Key == "long" {
@@ -30,7 +31,7 @@ func TestALostConnectionIsNoReasonToWait(t *testing.T) {
 	go func() { _, err := q.Enqueue(within(t), jobqueue.Job{Key: "under way"}); stored <- err }()
 	go func() { told <- d.Progress(within(t)) }()
 	go func() { _, err := q.Stats(within(t)); asked <- err }()
-	eventually(t, "all three are under way", func() bool {
+	await.True(t, "all three are under way", func() bool {
 		return p.asked(`under way`, `_INBOX\S+ 4\r\n\+WPI`, `CONSUMER\.INFO`)
 	})
 	p.set(0, false)
@@ -45,15 +46,20 @@ func TestALostConnectionIsNoReasonToWait(t *testing.T) {
 		t.Errorf("Stats: %v", err)
 	}
 	close(progressed)
-	eventually(t, "both jobs are done once", func() bool { s := stats(t, q); return s.Done == 2 && s.Depth == jobqueue.Depth{} })
+	await.True(t, "both jobs are done once", func() bool { s := stats(t, q); return s.Done == 2 && s.Depth == jobqueue.Depth{} })
 }
 
-// A server that answers after a second and is waited for does its work; nothing is done twice.
+// A server that answers late and is waited for does its work; nothing is done twice.
 func TestASlowServerIsWaitedFor(t *testing.T) {
 	t.Parallel()
+	slowServerIsWaitedFor(t, 50*time.Millisecond)
+}
+
+// slowServerIsWaitedFor delays each answer of a server.
+func slowServerIsWaitedFor(t *testing.T, by time.Duration) {
 	p := newProxy(t, listen(t, t.TempDir(), "127.0.0.1:0").URL())
-	q := open(t, Config{URL: p.url(), Wait: patience})
-	p.set(time.Second, false)
+	q := open(t, Config{URL: p.url()})
+	p.set(by, false)
 	const jobs = 10
 	errs := make(chan error, jobs)
 	for range jobs {
@@ -66,46 +72,49 @@ func TestASlowServerIsWaitedFor(t *testing.T) {
 	}
 	var runs atomic.Int32
 	work(t, q, func(context.Context, *jobqueue.Delivery) error { runs.Add(1); return nil })
-	eventually(t, "all are done", func() bool { return q.counters.done.Load() == jobs })
+	await.True(t, "all are done", func() bool { return q.counters.done.Load() == jobs })
 	if n := runs.Load(); n != jobs {
 		t.Errorf("%d jobs ran %d times", jobs, n)
 	}
 }
 
-// A server that is slower than Config.Wait: the caller is told, and may send the job again
+// A server that does not answer within Config.Wait: the caller is told, and may send the job again
 // with its key.
 func TestASlowServerIsNotWaitedForLongerThanSaid(t *testing.T) {
 	t.Parallel()
 	server := listen(t, t.TempDir(), "127.0.0.1:0")
 	p := newProxy(t, server.URL())
-	q := open(t, Config{URL: p.url(), Wait: patience})
+	q := open(t, Config{URL: p.url(), Wait: await.Limit})
 	q.cfg.Wait = 500 * time.Millisecond // of the next call
-	p.set(3*time.Second, false)
+	p.set(0, true)
 	if _, err := q.Enqueue(within(t), jobqueue.Job{Key: "k"}); !errors.Is(err, jobqueue.ErrUnavailable) {
 		t.Errorf("slower than Wait: %v", err)
 	}
-	q.cfg.Wait = patience
+	q.cfg.Wait = await.Limit
 	p.set(0, false)
-	eventually(t, "the job that was sent again is a duplicate", func() bool {
+	await.True(t, "the job that was sent again is a duplicate", func() bool {
 		r, err := q.Enqueue(within(t), jobqueue.Job{Key: "k"})
 		return err == nil && r.Duplicate
 	})
 	var runs atomic.Int32
 	work(t, q, func(context.Context, *jobqueue.Delivery) error { runs.Add(1); return nil })
-	eventually(t, "it is done", func() bool { s := stats(t, q); return s.Done == 1 && s.Depth == jobqueue.Depth{} })
+	await.True(t, "it is done", func() bool { s := stats(t, q); return s.Done == 1 && s.Depth == jobqueue.Depth{} })
 	if n := runs.Load(); n != 1 {
 		t.Errorf("it ran %d times", n)
 	}
 }
 
-// An engine that answers all that Open asks, each in less than Config.Wait, is not given up
-// because all of it takes longer: a busy disk is no engine that is away.
-func TestASlowServerIsOpenedAnswerByAnswer(t *testing.T) {
-	t.Parallel()
-	p := newProxy(t, listen(t, t.TempDir(), "127.0.0.1:0").URL())
-	p.set(600*time.Millisecond, false)
-	cfg, began := Config{URL: p.url(), Wait: 10 * time.Second, MaxInFlight: 1}, time.Now()
-	if open(t, cfg); time.Since(began) < cfg.Wait {
-		t.Errorf("opened in less than %s: this shows nothing, the proxy must be slower", cfg.Wait)
+// What Open asks has the time of Config.Wait for each answer, not for all of them: a busy disk
+// is no engine that is away.
+func TestWhatOpenAsksHasNoCommonDeadline(t *testing.T) {
+	parent, pass := await.Deadline(t.Context())
+	ctx := answerByAnswer{parent}
+	if _, has := ctx.Deadline(); has || ctx.Err() != nil {
+		t.Errorf("a deadline: %t, ended: %v", has, ctx.Err())
+	}
+	pass()
+	<-ctx.Done()
+	if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("its caller's deadline has passed, and it ended with %v", err)
 	}
 }

@@ -65,7 +65,7 @@ func (p *proxy) answer(client, server net.Conn) {
 	go func() {
 		defer client.Close()
 		for s := range pieces {
-			time.Sleep(time.Until(s.due))
+			<-time.NewTimer(time.Until(s.due)).C
 			if _, err := client.Write(s.data); err != nil {
 				server.Close()
 			}

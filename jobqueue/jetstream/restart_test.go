@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
 	"github.com/spillway-go/spillway/jobqueue/embedded"
 )
@@ -16,7 +17,7 @@ func TestWorkGoesOnAtOnceAfterARestart(t *testing.T) {
 	idle := func(t *testing.T, dir string) (*queue, func() error) {
 		q := open(t, Config{Server: serve(t, dir), MaxInFlight: 2, AckWait: time.Hour})
 		stop := work(t, q, func(context.Context, *jobqueue.Delivery) error { return nil })
-		eventually(t, "it holds a slot", func() bool {
+		await.True(t, "it holds a slot", func() bool {
 			info, err := q.slots.Info(within(t))
 			return err == nil && info.NumAckPending > 0
 		})
@@ -27,11 +28,7 @@ func TestWorkGoesOnAtOnceAfterARestart(t *testing.T) {
 		enqueue(t, q, jobqueue.Job{})
 		ran := make(chan bool, 1)
 		work(t, q, func(context.Context, *jobqueue.Delivery) error { ran <- true; return nil })
-		select {
-		case <-ran:
-		case <-time.After(patience):
-			t.Fatal("no job runs")
-		}
+		await.Receive(t, "a job runs", ran)
 	}
 	t.Run("of a process that was killed", func(t *testing.T) {
 		dir, left := t.TempDir(), t.TempDir()

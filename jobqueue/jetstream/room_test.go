@@ -10,6 +10,7 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
 	"github.com/spillway-go/spillway/jobqueue/embedded"
 )
@@ -37,16 +38,16 @@ func noDisk(t *testing.T, q jobqueue.Queue) {
 	}
 }
 
-// Config.Wait is longer than these tests have patience: a full disk is no reason to wait.
+// Config.Wait is longer than these tests have await.Limit: a full disk is no reason to wait.
 
 func TestJobsAreRejectedBeforeTheDiskIsFull(t *testing.T) {
 	server := &narrow{Server: serve(t, t.TempDir())}
-	q := open(t, Config{Server: server, Wait: 10 * patience})
+	q := open(t, Config{Server: server, Wait: 10 * await.Limit})
 	enqueue(t, q, jobqueue.Job{Key: "stored"})
 	server.full.Store(true)
 	noDisk(t, q)
 	work(t, q, func(context.Context, *jobqueue.Delivery) error { return nil })
-	eventually(t, "jobs are still done", func() bool { return stats(t, q).Done == 1 })
+	await.True(t, "jobs are still done", func() bool { return stats(t, q).Done == 1 })
 	server.full.Store(false)
 	if r := enqueue(t, q, jobqueue.Job{Key: "refused"}); r.Duplicate {
 		t.Error("a job that was rejected was stored")
@@ -59,7 +60,7 @@ func TestAServerThatHasStoredAsMuchAsItMaySaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Close(context.Background()) })
-	q := open(t, Config{Server: server, MaxBytes: 2 << 20, Wait: 10 * patience})
+	q := open(t, Config{Server: server, MaxBytes: 2 << 20, Wait: 10 * await.Limit})
 	others, err := q.js.CreateStream(within(t), js.StreamConfig{Name: "others", Storage: js.FileStorage})
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +83,7 @@ func TestAQueueTakesTheRoomThatThereIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Close(context.Background()) })
-	if _, err := Open(within(t), Config{Server: server, MaxBytes: 1 << 30, Wait: patience}); !errors.Is(err, jobqueue.ErrDiskFull) || !strings.Contains(err.Error(), "MaxBytes") {
+	if _, err := Open(within(t), Config{Server: server, MaxBytes: 1 << 30, Wait: await.Limit}); !errors.Is(err, jobqueue.ErrDiskFull) || !strings.Contains(err.Error(), "MaxBytes") {
 		t.Errorf("more than there is: %v", err)
 	}
 	q := open(t, Config{Server: server})
@@ -90,7 +91,7 @@ func TestAQueueTakesTheRoomThatThereIs(t *testing.T) {
 		t.Errorf("it takes %d bytes", n)
 	}
 	enqueue(t, q, jobqueue.Job{})
-	if _, err := Open(within(t), Config{Server: server, Name: "second", MaxBytes: 1 << 30, Wait: patience}); errors.Is(err, jobqueue.ErrUnavailable) {
+	if _, err := Open(within(t), Config{Server: server, Name: "second", MaxBytes: 1 << 30, Wait: await.Limit}); errors.Is(err, jobqueue.ErrUnavailable) {
 		t.Errorf("a server that answers cannot be reached: %v", err)
 	}
 }

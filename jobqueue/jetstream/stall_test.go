@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
@@ -30,7 +31,7 @@ func TestAStalledProcessLosesItsShare(t *testing.T) {
 	for range 6 {
 		enqueue(t, other, jobqueue.Job{})
 	}
-	eventually(t, "two jobs run", func() bool { return stalled.counters.running.Load() == 2 })
+	await.True(t, "two jobs run", func() bool { return stalled.counters.running.Load() == 2 })
 	stalled.mu.Lock()
 	for w := range stalled.workers {
 		w.kept.mu.Lock() // no progress
@@ -44,11 +45,11 @@ func TestAStalledProcessLosesItsShare(t *testing.T) {
 		defer running.Add(-1)
 		return nil
 	})
-	eventually(t, "the other process does all", func() bool { return other.counters.done.Load() == 6 })
+	await.True(t, "the other process does all", func() bool { return other.counters.done.Load() == 6 })
 	if n := most.Load(); n > 2 {
 		t.Errorf("%d ran in one process", n)
 	}
-	eventually(t, "both handlers are told", func() bool { return told.Load() == 2 })
+	await.True(t, "both handlers are told", func() bool { return told.Load() == 2 })
 	if n := stalled.counters.running.Load(); n != 2 {
 		t.Errorf("%d handlers stall", n)
 	}
@@ -83,7 +84,7 @@ func TestJobsThatAreHandedBackWereNotTried(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		eventually(t, "all are in its hands", func() bool { return again.Load() && running.Load() == 2 })
+		await.True(t, "all are in its hands", func() bool { return again.Load() && running.Load() == 2 })
 		_ = stop()
 		_ = q.Close()
 	}
@@ -94,5 +95,5 @@ func TestJobsThatAreHandedBackWereNotTried(t *testing.T) {
 		}
 		return nil
 	})
-	eventually(t, "all are done", func() bool { s := stats(t, q); return s.Done == 3 && s.Dead == 0 })
+	await.True(t, "all are done", func() bool { s := stats(t, q); return s.Done == 3 && s.Dead == 0 })
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
 	"github.com/spillway-go/spillway/jobqueue/embedded"
 	"github.com/spillway-go/spillway/jobqueue/jetstream"
@@ -120,15 +121,13 @@ func filled(t *testing.T) (server func() *embedded.Server, dir string) {
 	go func() {
 		ended <- q.Work(ctx, func(context.Context, *jobqueue.Delivery) error { return jobqueue.Dead("no such\npatient") })
 	}()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	await.True(t, "two dead letters, and no job in flight", func() bool {
 		stats, err := q.Stats(t.Context())
-		if err != nil || time.Now().After(end) {
+		if err != nil {
 			t.Fatalf("%+v, %v", stats, err)
 		}
-		if stats.Dead == 2 && stats.InFlight == 0 {
-			break
-		}
-	}
+		return stats.Dead == 2 && stats.InFlight == 0
+	})
 	stop()
 	<-ended
 	_ = q.Close() // so that no worker has a request at the engine
@@ -148,13 +147,16 @@ func decode[T any](t *testing.T, text string) (v T) {
 }
 
 func TestAQueueInAFolderIsPutRight(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
 	_, dir := filled(t)
-	putRight(t, "--dir", dir)
+	putRight(t, began, "--dir", dir)
 }
 
 // No process uses the folder, and yet a delayed job was counted as in flight: the engine
 // counts a slot that a worker has given back as one in use.
 func TestNothingIsInFlightInAFolderThatNoProcessUses(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s, err := embedded.Start(embedded.Config{Dir: dir, Sync: embedded.Interval})
 	if err != nil {
@@ -185,6 +187,7 @@ func TestNothingIsInFlightInAFolderThatNoProcessUses(t *testing.T) {
 func first(stdout, _ string) string { return stdout }
 
 func TestAQueueBehindAURLIsPutRight(t *testing.T) {
+	began := time.Now()
 	server, dir := filled(t)
 	s := server()
 	t.Cleanup(func() { _ = s.Close(context.Background()) })
@@ -192,26 +195,27 @@ func TestAQueueBehindAURLIsPutRight(t *testing.T) {
 		t.Errorf("the folder is in use: %s", said)
 	}
 	t.Setenv("SPILLWAY_QUEUE_URL", s.URL())
-	putRight(t)
+	putRight(t, began)
 	if _, said := command(t, 2, "inspect", "--name", "other"); !strings.Contains(said, "there is no queue") {
 		t.Error(said)
 	}
 }
 
-// putRight uses every command.
-func putRight(t *testing.T, place ...string) {
+// putRight uses every command on a queue that was filled after began.
+func putRight(t *testing.T, began time.Time, place ...string) {
 	t.Helper()
 	on := func(code int, args ...string) string {
 		t.Helper()
 		out, said := command(t, code, append(args, place...)...)
 		return out + said
 	}
-	end := time.Now().Add(time.Minute) // for what the engine counts, a moment after it acknowledged
-	c := decode[counts](t, on(0, "inspect", "--json"))
-	for c.Ready != 2 && time.Now().Before(end) {
+	var c counts
+	await.True(t, "two jobs are ready", func() bool { // the engine counts a moment after it acknowledged
 		c = decode[counts](t, on(0, "inspect", "--json"))
-	}
-	if c.Ready != 2 || c.Dead != 2 || c.Priorities[spillway.High].Ready != 1 || c.InFlight != 0 || c.Oldest == nil || time.Since(*c.Oldest).Abs() > time.Hour {
+		return c.Ready == 2
+	})
+	now := time.Now()
+	if c.Dead != 2 || c.Priorities[spillway.High].Ready != 1 || c.InFlight != 0 || c.Oldest == nil || c.Oldest.Before(began) || c.Oldest.After(now) {
 		t.Errorf("%+v", c)
 	}
 	if text := on(0, "inspect"); !strings.Contains(text, "2 dead letters: see spillway queue dead") || !strings.Contains(text, "high") || !strings.Contains(text, "the oldest") {
@@ -238,11 +242,11 @@ func putRight(t *testing.T, place ...string) {
 	if text := on(0, "retry", "--all"); text != "1 retried\n" {
 		t.Error(text)
 	}
-	text = on(2, "purge", "waiting")
-	for end := time.Now().Add(time.Minute); !strings.Contains(text, "4 jobs") && time.Now().Before(end); { // as above
+	await.True(t, "there are four jobs", func() bool { // as above
 		text = on(2, "purge", "waiting")
-	}
-	if !strings.Contains(text, "4 jobs") || !strings.Contains(text, "--yes") {
+		return strings.Contains(text, "4 jobs")
+	})
+	if !strings.Contains(text, "--yes") {
 		t.Error(text)
 	}
 	if got := decode[map[string]int](t, on(0, "purge", "waiting", "--yes", "--json")); got["removed"] != 4 {
