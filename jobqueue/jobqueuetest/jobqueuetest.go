@@ -36,9 +36,6 @@ type Engine struct {
 	Around func(t *testing.T, check func(t *testing.T))
 }
 
-// patience bounds every wait for what must happen. Only a failing check waits so long.
-const patience = time.Minute
-
 // checks are all that an engine must pass.
 var checks = []struct {
 	name    string
@@ -70,9 +67,8 @@ var checks = []struct {
 	{"MaxInFlightHoldsOverAllWorkers", Options{MaxInFlight: 4}, inFlight},
 	{"TheLimiterHolds", Options{}, limited},
 
-	// An engine whose disk is busy may be silent for a second or two.
-	{"HeartbeatsKeepAJob", Options{AckWait: 5 * time.Second}, heartbeats},
-	{"ASilentWorkerLosesItsJob", Options{AckWait: 5 * time.Second, Policy: jobqueue.Policy{MaxAttempts: 5}}, silent},
+	{"HeartbeatsKeepAJob", Options{AckWait: 2 * time.Second, Policy: jobqueue.Policy{MaxAttempts: 100}}, heartbeats},
+	{"ASilentWorkerLosesItsJob", Options{AckWait: 2 * time.Second, Policy: jobqueue.Policy{MaxAttempts: 100}}, silent},
 	{"EveryWaitEndsWithItsContext", Options{}, contexts},
 	{"WorkEndsWithItsContext", Options{}, workEnds},
 	{"AStoppedWorkerGivesItsJobBack", Options{Policy: jobqueue.Policy{MaxAttempts: 1}}, stopped},
@@ -161,28 +157,6 @@ func (w *world) work(q jobqueue.Queue, handler jobqueue.Handler) (stop func() er
 	return stop
 }
 
-// until waits for what must become true.
-func (w *world) until(what string, cond func() bool) {
-	w.Helper()
-	for end := time.Now().Add(patience); !cond(); {
-		if time.Now().After(end) {
-			w.Fatalf("waited in vain: %s", what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
-}
-
-// wait receives what must come.
-func wait[T any](w *world, what string, c <-chan T) (v T) {
-	w.Helper()
-	select {
-	case v = <-c:
-	case <-time.After(patience):
-		w.Fatalf("waited in vain: %s", what)
-	}
-	return v
-}
-
 func (w *world) stats(q jobqueue.Queue) jobqueue.Stats {
 	w.Helper()
 	s, err := q.Stats(w.Context())
@@ -207,15 +181,12 @@ func (w *world) ready(q jobqueue.Queue, n int) (s jobqueue.Stats) {
 // fails when their number stands still.
 func (w *world) empty(q jobqueue.Queue) {
 	w.Helper()
-	last := w.stats(q).Depth
-	for end := time.Now().Add(patience); last != (jobqueue.Depth{}); {
-		time.Sleep(2 * time.Millisecond)
-		now := w.stats(q).Depth
-		if now != last {
-			last, end = now, time.Now().Add(patience)
-		} else if time.Now().After(end) {
-			w.Fatalf("waited in vain: %+v are left", now)
-		}
+	for left := w.stats(q).Depth; left != (jobqueue.Depth{}); {
+		before := left
+		w.until(fmt.Sprintf("one of those that are left is done: %+v", before), func() bool {
+			left = w.stats(q).Depth
+			return left != before
+		})
 	}
 }
 

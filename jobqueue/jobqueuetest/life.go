@@ -10,42 +10,75 @@ import (
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
+// heartbeats gives signs of life for two and a half times as long as a job may be silent. A
+// machine that stands still for so long between two of them is no fault of the engine: the
+// job then comes again, and is tried again.
 func heartbeats(w *world) {
+	const signs = 25
 	q := w.queue()
-	var seen journal
-	ended := make(chan error, 9)
+	var mu sync.Mutex
+	runs, undisturbed, disturbed := 0, 0, 0
 	handler := func(ctx context.Context, d *jobqueue.Delivery) error {
-		seen.add(d)
+		last, longest := time.Now(), time.Duration(0)
+		mu.Lock()
+		runs++
+		mu.Unlock()
 		var err error
-		for range 25 { // two and a half times as long as it may be silent
+		for range signs {
+			next := time.NewTimer(w.options.AckWait / 10)
 			select {
-			case <-time.After(w.options.AckWait / 10):
+			case <-next.C:
 			case <-ctx.Done():
 				err = context.Cause(ctx)
 			}
+			next.Stop()
+			asked := time.Now() // the engine hears of it later
 			if err == nil {
 				err = d.Progress(ctx)
 			}
+			now := time.Now()
+			longest, last = max(longest, now.Sub(last)), asked
+			if err != nil {
+				break
+			}
 		}
-		ended <- err
+		mu.Lock()
+		defer mu.Unlock()
+		if longest > w.options.AckWait*3/4 { // an engine may be early, but not so much
+			disturbed++
+			return nil
+		}
+		if undisturbed++; err != nil {
+			w.Errorf("a job with signs of life, at most %v apart: %v", longest, err)
+		}
 		return nil
 	}
 	w.work(q, handler)
 	w.work(w.queue(), handler)
 	w.keys(q, "a")
-	if err := wait(w, "the job ends", ended); err != nil {
-		w.Errorf("a job with signs of life: %v", err)
-	}
+	w.until("a job has run undisturbed", func() bool {
+		mu.Lock()
+		well, allOver := undisturbed > 0, runs > 0 && runs == disturbed
+		mu.Unlock()
+		if allOver && w.stats(q).Depth == (jobqueue.Depth{}) {
+			w.put(q, jobqueue.Job{})
+		}
+		return well
+	})
 	w.empty(q)
-	if seen.len() != 1 {
-		w.Errorf("it ran %d times", seen.len())
+	mu.Lock()
+	defer mu.Unlock()
+	if runs != 1+disturbed {
+		w.Errorf("it ran %d times, %d of them disturbed", runs, disturbed)
 	}
 }
 
 func silent(w *world) {
 	q, other := w.queue(), w.queue()
-	caught, again, gate := make(chan error, 1), make(chan int, 9), make(chan bool)
+	caught, again, gate := make(chan error, 1), make(chan int, 100), make(chan bool)
+	runs := new(atomic.Uint64)
 	second := func(_ context.Context, d *jobqueue.Delivery) error {
+		runs.Add(1)
 		again <- d.Attempt
 		return nil
 	}
@@ -54,6 +87,7 @@ func silent(w *world) {
 		if !first.CompareAndSwap(false, true) {
 			return second(ctx, d)
 		}
+		runs.Add(1)
 		<-ctx.Done()
 		if err := d.Progress(context.WithoutCancel(ctx)); !errors.Is(err, jobqueue.ErrLost) {
 			w.Errorf("Progress of a job that is lost: %v", err)
@@ -67,7 +101,7 @@ func silent(w *world) {
 	w.keys(q, "a")
 	w.until("the job runs", func() bool { return w.stats(q).Running == 1 })
 	w.work(other, second)
-	if attempt := wait(w, "another worker has the job", again); attempt != 2 {
+	if attempt := wait(w, "another worker has the job", again); attempt < 2 {
 		w.Errorf("attempt %d", attempt)
 	}
 	if err := wait(w, "the silent worker is told", caught); !errors.Is(err, jobqueue.ErrLost) {
@@ -75,9 +109,10 @@ func silent(w *world) {
 	}
 	release()
 	w.empty(q)
-	w.until("one run is lost and one is done", func() bool {
+	// A machine that stands still for so long loses a later run too.
+	w.until("the first run is lost, and the last one is done", func() bool {
 		a, b := w.stats(q), w.stats(other)
-		return a.Lost == 1 && a.Done+b.Done == 1 && b.Lost == 0
+		return a.Lost > 0 && a.Lost+b.Lost == runs.Load()-1 && a.Done+b.Done == 1
 	})
 }
 

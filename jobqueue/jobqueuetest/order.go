@@ -119,7 +119,7 @@ func priorities(w *world) {
 
 // floor counts how many of the lowest priority ran before the last of the highest.
 func floor(w *world) {
-	const high, low = 600, 20
+	const high, low = 450, 20
 	q := w.queue()
 	var mu sync.Mutex
 	lows, highs, before := 0, 0, 0

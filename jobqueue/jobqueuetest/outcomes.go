@@ -32,8 +32,9 @@ func doneOnce(w *world) {
 		if string(d.Payload) != "payload "+d.Key || !maps.Equal(d.Header, want) || d.Attempt != 1 || d.Priority != spillway.High || spillway.PriorityFrom(ctx) != spillway.High || d.Delay != 0 {
 			w.Errorf("delivered %+v", d)
 		}
-		if off := d.Enqueued.Sub(began); off.Abs() > patience {
-			w.Errorf("enqueued at %v, the test began at %v", d.Enqueued, began)
+		// The engine's clock may be another one.
+		if now := time.Now(); d.Enqueued.Before(began.Add(-time.Minute)) || d.Enqueued.After(now.Add(time.Minute)) {
+			w.Errorf("enqueued at %v, the test began at %v, and it is %v", d.Enqueued, began, now)
 		}
 		return nil
 	})

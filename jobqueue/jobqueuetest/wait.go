@@ -1,0 +1,34 @@
+package jobqueuetest
+
+import "time"
+
+// patience bounds every wait for what must happen. Only a failing check waits so long.
+const patience = time.Minute
+
+// longestPause is the longest pause between two looks at a condition.
+const longestPause = 20 * time.Millisecond
+
+// until waits for what must become true.
+func (w *world) until(what string, cond func() bool) {
+	w.Helper()
+	end := time.Now().Add(patience)
+	for pause := time.Millisecond; !cond(); pause = min(2*pause, longestPause) {
+		if time.Now().After(end) {
+			w.Fatalf("waited in vain: %s", what)
+		}
+		time.Sleep(pause)
+	}
+}
+
+// wait receives what must come.
+func wait[T any](w *world, what string, c <-chan T) (v T) {
+	w.Helper()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	select {
+	case v = <-c:
+	case <-limit.C:
+		w.Fatalf("waited in vain: %s", what)
+	}
+	return v
+}
