@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
 	"github.com/spillway-go/spillway/jobqueue/embedded"
 	"github.com/spillway-go/spillway/jobqueue/jetstream"
@@ -16,7 +17,7 @@ func TestJetStreamKeepsTheWordsOfAQueue(t *testing.T) {
 		New: func(t *testing.T, o jobqueuetest.Options) func() jobqueue.Queue {
 			server := start(t, embedded.Config{Dir: t.TempDir()})
 			cfg := jetstream.Config{Server: server, MaxQueued: o.MaxQueued, MaxInFlight: o.MaxInFlight, AckWait: o.AckWait, Dedupe: o.Dedupe, Policy: o.Policy, Limiter: o.Limiter,
-				Wait: patience} // on a busy disk an answer may take longer than the default
+				Wait: await.Limit} // on a busy disk an answer may take longer than the default
 			return func() jobqueue.Queue {
 				q, err := jetstream.Open(t.Context(), cfg)
 				if err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
 	"github.com/spillway-go/spillway/jobqueue/embedded"
 	"github.com/spillway-go/spillway/jobqueue/jetstream"
@@ -22,6 +23,7 @@ func init() { roles["cramped"] = cramped }
 
 // A process whose files may not grow stands for a full disk, which needs no rights.
 func TestAStoreThatCannotWriteLosesNothingThatWasAcknowledged(t *testing.T) {
+	t.Parallel()
 	f := &fleet{T: t, dir: t.TempDir()}
 	f.site.Store = t.TempDir()
 	p := f.start(task{Role: "cramped"})
@@ -47,7 +49,7 @@ func cramped(ctx context.Context, t task) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Close(context.Background())) }()
-	q, err := jetstream.Open(ctx, jetstream.Config{Server: server, Wait: 10 * patience})
+	q, err := jetstream.Open(ctx, jetstream.Config{Server: server, Wait: 10 * await.Limit})
 	if err != nil {
 		return err
 	}

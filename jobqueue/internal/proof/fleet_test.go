@@ -12,11 +12,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
-)
 
-// patience bounds every wait. Only a failing test waits so long.
-const patience = 2 * time.Minute
+	"github.com/spillway-go/spillway/internal/await"
+)
 
 // process is a process of the fleet.
 type process struct {
@@ -108,16 +106,19 @@ func (p *process) kill() {
 // await waits until a process is ready.
 func (f *fleet) await(p *process) {
 	f.Helper()
-	select {
-	case <-p.ready:
-	case <-p.ended:
+	either := make(chan struct{})
+	go func() {
+		defer close(either)
 		select {
-		case <-p.ready: // and ended since
-		default:
-			f.fail("%s ended before it was ready: %v", p.task.ID, p.err)
+		case <-p.ready:
+		case <-p.ended:
 		}
-	case <-time.After(patience):
-		f.fail("%s is not ready", p.task.ID)
+	}()
+	await.Receive(f, p.task.ID+" is ready", either)
+	select {
+	case <-p.ready: // and may have ended since
+	default:
+		f.Fatalf("%s ended before it was ready: %v", p.task.ID, p.err)
 	}
 }
 
@@ -125,18 +126,13 @@ func (f *fleet) await(p *process) {
 func (f *fleet) stop(p *process) {
 	f.Helper()
 	_ = p.stdin.Close()
-	select {
-	case <-p.ended:
-		if p.err != nil {
-			f.fail("%s: %v", p.task.ID, p.err)
-		}
-	case <-time.After(patience):
-		f.fail("%s does not end", p.task.ID)
+	if await.Receive(f, p.task.ID+" ends", p.ended); p.err != nil {
+		f.Fatalf("%s: %v", p.task.ID, p.err)
 	}
 }
 
-// fail ends the test with what the processes that still run, or failed, said last.
-func (f *fleet) fail(format string, args ...any) {
+// Fatalf ends the test with what the processes that still run, or failed, said last.
+func (f *fleet) Fatalf(format string, args ...any) {
 	f.Helper()
 	text := []string{fmt.Sprintf(format, args...)}
 	for _, p := range f.all {
@@ -145,17 +141,6 @@ func (f *fleet) fail(format string, args ...any) {
 		}
 	}
 	f.Fatal(strings.Join(text[:min(len(text), 20)], "\n"))
-}
-
-// until waits for what must become true.
-func (f *fleet) until(what string, cond func() bool) {
-	f.Helper()
-	for end := time.Now().Add(patience); !cond(); {
-		if time.Now().After(end) {
-			f.fail("waited in vain: %s", what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
 }
 
 // written is how many bytes are in the ledgers of the processes that run.

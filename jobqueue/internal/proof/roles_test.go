@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
 	"github.com/spillway-go/spillway/jobqueue/jetstream"
 )
@@ -39,11 +40,12 @@ type site struct {
 	InFlight int
 	Attempts int
 	AckWait  time.Duration
+	Wait     time.Duration
 }
 
 func (s site) open(ctx context.Context) (jobqueue.Queue, error) {
 	cfg := jetstream.Config{
-		URL: "nats://" + strings.Join(s.Addrs, ",nats://"), MaxInFlight: s.InFlight, AckWait: s.AckWait, Replicas: len(s.Addrs), MaxQueued: 1000, Wait: time.Second,
+		URL: "nats://" + strings.Join(s.Addrs, ",nats://"), MaxInFlight: s.InFlight, AckWait: s.AckWait, Replicas: len(s.Addrs), MaxQueued: 1000, Wait: s.Wait,
 		Policy: jobqueue.Policy{MaxAttempts: s.Attempts, Backoff: 10 * time.Millisecond, MaxBackoff: 20 * time.Millisecond},
 	}
 	for {
@@ -58,9 +60,13 @@ func (s site) open(ctx context.Context) (jobqueue.Queue, error) {
 	}
 }
 
+// pause keeps a process from asking without end, or lets its jobs take some time. No result
+// depends on how long it is.
 func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
 	select {
-	case <-time.After(d):
+	case <-timer.C:
 	case <-ctx.Done():
 	}
 }
@@ -79,8 +85,7 @@ func TestMain(m *testing.M) {
 		go func() {
 			_, _ = io.Copy(io.Discard, os.Stdin) // ends when the harness closes it or dies
 			cancel()
-			time.Sleep(time.Minute)
-			os.Exit(3)
+			time.AfterFunc(await.Limit, func() { os.Exit(3) })
 		}()
 		err = roles[t.Role](ctx, t)
 	}

@@ -10,12 +10,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
 
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue/embedded"
 )
 
@@ -68,7 +68,7 @@ func node(ctx context.Context, t task) error {
 	go s.Start()
 	defer s.WaitForShutdown()
 	defer s.Shutdown()
-	if !s.ReadyForConnections(time.Minute) {
+	if !s.ReadyForConnections(await.Limit) {
 		return errors.New("the server did not start")
 	}
 	ready()
@@ -86,7 +86,7 @@ func split(addr string) (host string, port int, err error) {
 
 // current reports whether every replica of every stream has all of it.
 func current(ctx context.Context, addrs []string, nodes int) bool {
-	nc, err := nats.Connect("nats://"+strings.Join(addrs, ",nats://"), nats.Timeout(time.Second))
+	nc, err := nats.Connect("nats://"+strings.Join(addrs, ",nats://"), nats.Timeout(await.Limit))
 	if err != nil {
 		return false
 	}
