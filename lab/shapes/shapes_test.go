@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spillway-go/spillway/lab/burst"
 	"github.com/spillway-go/spillway/lab/experiment"
@@ -41,17 +40,19 @@ func TestAllocationsAreThePublishedOnes(t *testing.T) {
 		t.Skip("the race detector adds allocations of its own")
 	}
 	want := map[string]float64{Serial: 0, SpawnChan: 3, SpawnWG: 2, SharedChan: 0, PerWorker: 0}
-	j := Job{Rounds: 1, Time: 5 * time.Millisecond}
-	for kind := range want {
-		j.Shapes = append(j.Shapes, Shape{kind, 10, 1})
-	}
-	readings, err := inTurns(t.Context(), j)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, s := range j.Shapes {
-		if got := turns.Each(readings[i], turns.Mallocs)[0]; got < want[s.Kind] || got >= want[s.Kind]+1 {
-			t.Errorf("%s: %v allocations a unit, want %v", s.Kind, got, want[s.Kind])
+	for kind, want := range want {
+		const units = 10_000
+		var run Batch
+		shape := turns.Player{Name: kind, Block: func(n int) { run(n) }, Ready: func(int) (err error) {
+			run, err = Shape{kind, 10, 1}.Prepare()
+			return err
+		}}
+		readings, err := turns.Play(t.Context(), turns.Config{Rounds: 1, Least: units}, []turns.Player{shape})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := turns.Each(readings[0], turns.Mallocs)[0]; readings[0][0].N != units || got < want || got >= want+1 {
+			t.Errorf("%s: %v allocations a unit, want %v", kind, got, want)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/turns"
@@ -65,16 +66,18 @@ func TestTheSeedAloneMakesTheOrder(t *testing.T) {
 }
 
 func TestBlocksGrowUntilTheyTakeTheirTime(t *testing.T) {
-	largest := 0
-	spin := turns.Player{Name: "spin", Block: func(n int) {
-		largest = max(largest, n)
-		for end := time.Now().Add(time.Duration(n) * time.Microsecond); time.Now().Before(end); {
+	synctest.Test(t, func(t *testing.T) {
+		largest, began := 0, time.Now()
+		slow := turns.Player{Name: "slow", Block: func(n int) {
+			largest = max(largest, n)
+			time.Sleep(time.Duration(n) * time.Microsecond)
+		}}
+		clock := func() time.Duration { return time.Since(began) + 1 }
+		got, err := turns.Play(t.Context(), turns.Config{Rounds: 1, Time: 2 * time.Millisecond, Clock: clock}, []turns.Player{slow})
+		if err != nil || largest < 1000 || largest > 4000 || got[0][0].Wall < time.Millisecond || got[0][0].Wall != got[0][0].Clock {
+			t.Errorf("the largest block was %d, %+v, %v", largest, got, err)
 		}
-	}}
-	got, err := turns.Play(t.Context(), turns.Config{Rounds: 1, Time: 2 * time.Millisecond}, []turns.Player{spin})
-	if err != nil || largest < 64 || got[0][0].Wall < 64*time.Microsecond {
-		t.Errorf("the largest block was %d, %+v, %v", largest, got, err)
-	}
+	})
 }
 
 var escaped []byte

@@ -1,0 +1,56 @@
+//go:build soak
+
+package burst
+
+import (
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/internal/soak"
+	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/usage"
+)
+
+// Passing means that every contestant finishes jobs in a burst of half a second, and that
+// its goroutines are counted.
+func TestSoakEveryContestantFinishesJobsInABurst(t *testing.T) {
+	c := tiny()
+	c.Time, c.OthersTime = 500*time.Millisecond, 500*time.Millisecond
+	plan, err := c.plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cell := range plan.Cells {
+		r, err := cell.Run(t.Context(), experiment.Trial{})
+		if err != nil {
+			t.Fatalf("%s: %v", cell.Pattern, err)
+		}
+		soak.AtLeast(t, cell.Pattern+": finished jobs", float64(r.Of("ok").Count), 1, "", "a job takes some milliseconds")
+		soak.AtLeast(t, cell.Pattern+": goroutines", float64(r.Process.PeakGoroutines), 10, "", "there are ten generators")
+	}
+}
+
+// Passing means that the shutdown that was published panics, as two goroutines happen to
+// meet, and ours does not.
+func TestSoakThePublishedShutdownPanics(t *testing.T) {
+	if usage.Race {
+		t.Skip("a data race by design")
+	}
+	for _, d := range demonstrations.Demos() {
+		if d.ID != "shutdown-race" {
+			continue
+		}
+		demo, err := d.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range demo.Counts {
+			switch c.Name {
+			case "panics, as printed":
+				soak.AtLeast(t, c.Name, c.N, 1, "", "in many tries it happens")
+			case "panics, ours":
+				soak.AtMost(t, c.Name, c.N, 0, "", "ours never panics")
+			}
+		}
+	}
+}
