@@ -12,17 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/spillway-go/spillway/examples/patientapi/internal/postgrestest"
+	"github.com/spillway-go/spillway/internal/await"
 )
-
-// eventually waits for what another process, or the service itself, brings about.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("never: " + what)
-		}
-	}
-}
 
 // load asks for a patient from many clients at once, until it is stopped.
 func (r *running) load(t *testing.T) (stop func()) {
@@ -51,8 +42,10 @@ func (r *running) recorded(t *testing.T) bool {
 func TestTheAuditComesBackWhenTheRoleHasConnectionsAgain(t *testing.T) {
 	const lookups, neighbours = 6, 1
 	const all = lookups + 2 + neighbours
+	t.Parallel()
 	for name, left := range map[string]int{"as many as before": all, "no more than lookups have taken": all - 2} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c, db := quick(), postgrestest.New(t, all)
 			c.Pattern.Name, c.Store.Kind, c.Store.Connections, c.Admin.Addr = "naive", db.URL, lookups, "127.0.0.1:0"
 			c.Audit.Mode, c.Audit.FailClosed = auditOn, true
@@ -60,7 +53,7 @@ func TestTheAuditComesBackWhenTheRoleHasConnectionsAgain(t *testing.T) {
 			r := start(t, c)
 			stop := r.load(t)
 			defer stop()
-			eventually(t, "lookups have all their connections", func() bool {
+			await.True(t, "lookups have all their connections", func() bool {
 				_, metrics := r.operate(t, "/metrics")
 				return strings.Contains(metrics, fmt.Sprintf("\npatientapi_database_connects_total %d\n", lookups))
 			})
@@ -77,7 +70,7 @@ func TestTheAuditComesBackWhenTheRoleHasConnectionsAgain(t *testing.T) {
 				WHERE usename = current_user AND application_name = 'patientapi audit'`); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "the health says why nothing is recorded", func() bool {
+			await.True(t, "the health says why nothing is recorded", func() bool {
 				if r.recorded(t) {
 					t.Error("answered without a record")
 				}
@@ -93,7 +86,7 @@ func TestTheAuditComesBackWhenTheRoleHasConnectionsAgain(t *testing.T) {
 			if err := db.Limit(t.Context(), left); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "it is ready, though nobody asks for data", func() bool {
+			await.True(t, "it is ready, though nobody asks for data", func() bool {
 				status, _ := r.get(t, "/readyz")
 				return status == 200
 			})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
+	"github.com/spillway-go/spillway/internal/await"
 )
 
 // Nothing that this file sends has a token, so none of it may reach the store, or be
@@ -59,12 +60,12 @@ func paths(t *testing.T, r *running) []string {
 // service must end the connection, where the caller does not end it first.
 func answers(t *testing.T, addr, text string, end bool) string {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", addr, 5*time.Second)
+	conn, err := net.DialTimeout("tcp", addr, await.Limit)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(await.Limit))
 	if _, err := io.WriteString(conn, text); err == nil && end {
 		_ = conn.(*net.TCPConn).CloseWrite()
 	}
@@ -121,6 +122,7 @@ func untouched(t *testing.T, r *running) {
 func TestNoRouteIsOpenWithoutAToken(t *testing.T) {
 	for _, pattern := range patterns.Names() {
 		t.Run(pattern, func(t *testing.T) {
+			t.Parallel()
 			c := quick()
 			c.Pattern.Name = pattern
 			r := start(t, c)

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/spillway-go/spillway/internal/await"
 )
 
 // identity is a certificate for 127.0.0.1 and its key, as text.
@@ -102,6 +104,7 @@ func TestTLS(t *testing.T) {
 
 // A certificate that was renewed was served from the next restart on.
 func TestANewCertificateIsTakenWithoutARestart(t *testing.T) {
+	t.Parallel()
 	c := quick()
 	c.TLS = tlsFiles(t)
 	before := newIdentity(t, 1).put(t, c.TLS)
@@ -118,11 +121,7 @@ func TestANewCertificateIsTakenWithoutARestart(t *testing.T) {
 		t.Fatalf("certificate %d", n)
 	}
 	after := newIdentity(t, 2).put(t, c.TLS)
-	for end := time.Now().Add(time.Minute); serial(after) != 2; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the new certificate was not taken")
-		}
-	}
+	await.True(t, "the new certificate is taken", func() bool { return serial(after) == 2 })
 	if _, err := r.report(t); err != nil || strings.Count(r.stderr.String(), "the TLS certificate was read again") != 1 {
 		t.Errorf("%v %s", err, &r.stderr)
 	}
