@@ -30,6 +30,7 @@ func open(t testing.TB, url string) *Storage {
 }
 
 func TestStorage(t *testing.T) {
+	t.Parallel()
 	audittest.Run(t, func(t *testing.T) audittest.Database {
 		url := postgrestest.New(t, 0).URL
 		attacker := open(t, url)
@@ -88,6 +89,7 @@ func TestTheRecordsOfBeforeAreTakenOver(t *testing.T) {
 }
 
 func TestManyProcessesMakeTheTablesAtOnce(t *testing.T) {
+	t.Parallel()
 	url := postgrestest.New(t, 0).URL
 	var all sync.WaitGroup
 	for range 8 {
@@ -109,6 +111,7 @@ func TestManyProcessesMakeTheTablesAtOnce(t *testing.T) {
 
 // A connection that is cut costs the records of one commit, which say so, and no more.
 func TestACutConnectionHeals(t *testing.T) {
+	t.Parallel()
 	url := postgrestest.New(t, 0).URL
 	s, neighbour := open(t, url), open(t, url)
 	w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: s, Timeout: time.Minute, Patience: time.Minute})
@@ -137,6 +140,7 @@ func TestACutConnectionHeals(t *testing.T) {
 
 // A process that is frozen in the middle of a commit does not keep the others from theirs.
 func TestAFrozenProcessHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
 	url := postgrestest.New(t, 0).URL
 	frozen, neighbour := open(t, url), open(t, url)
 	thawed, ended := make(chan struct{}), make(chan error, 1)
@@ -172,6 +176,7 @@ func TestAFrozenProcessHoldsNobodyUp(t *testing.T) {
 // Reading holds no lock, so it may take its time. A verification on a busy machine once
 // paused for a second and failed by the bound that is meant for writers.
 func TestAReaderMayPause(t *testing.T) {
+	t.Parallel()
 	url := postgrestest.New(t, 0).URL
 	s, neighbour := open(t, url), open(t, url)
 	audittest.Record(t, s, nil, audittest.Everything)
