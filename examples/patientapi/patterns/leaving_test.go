@@ -12,10 +12,10 @@ import (
 )
 
 func TestCallerWhoLeavesIsLetGo(t *testing.T) {
-	stuck := func(context.Context, string) error { time.Sleep(time.Minute); return nil } // ignores its context
-	for _, name := range []string{Naive, WorkerPool, Optimized} {                        // limiter runs on the caller's goroutine
+	for _, name := range []string{Naive, WorkerPool, Optimized} { // limiter runs on the caller's goroutine
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				stuck := func(context.Context, string) error { time.Sleep(time.Minute); return nil } // ignores its context
 				r := newRunner(t, name, setup{Store: store(t, stuck), Workers: 1, QueueSize: 1})
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()

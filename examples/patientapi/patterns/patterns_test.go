@@ -79,12 +79,19 @@ func ask[T any](ctx context.Context, r *tested, fill func(context.Context, *T) e
 }
 
 // second makes every lookup take one second, or less when its caller leaves.
-func second(ctx context.Context, _ string) error {
-	select {
-	case <-time.After(time.Second):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+var second = takes(time.Second)
+
+// takes makes every lookup take that long, or less when its caller leaves.
+func takes(d time.Duration) func(context.Context, string) error {
+	return func(ctx context.Context, _ string) error {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 
@@ -312,11 +319,7 @@ func TestBooksBalanceAfterAnyHistory(t *testing.T) {
 		case 1:
 			return patientapi.ErrUnavailable
 		}
-		select {
-		case <-time.After(time.Duration(n) * time.Millisecond):
-		case <-ctx.Done():
-		}
-		return ctx.Err()
+		return takes(time.Duration(n)*time.Millisecond)(ctx, id)
 	})}
 	each(t, names, cfg, func(t *testing.T, r *tested) {
 		rng := rand.New(rand.NewPCG(1, 2))
