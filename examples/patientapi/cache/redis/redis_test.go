@@ -3,9 +3,14 @@ package redis
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	client "github.com/redis/go-redis/v9"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/cachetest"
@@ -120,32 +125,62 @@ func TestRedisThatIsKilledIsAnErrorUntilItIsBack(t *testing.T) {
 	}
 }
 
-func TestRedisThatHangsIsLeftAtTheDeadline(t *testing.T) {
+func TestRedisThatHangsIsLeft(t *testing.T) {
 	addr := redistest.Addr(t)
 	proxy := redistest.Through(t, addr)
-	c := open(t, proxy.Addr(), redistest.Prefix(t, addr))
-	if err := c.Ping(t.Context()); err != nil {
+	if err := open(t, proxy.Addr(), redistest.Prefix(t, addr)).Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	bounded, err := New(Config{URL: "redis://" + proxy.Addr(), TTL: time.Minute})
+	c, err := New(Config{URL: "redis://" + proxy.Addr(), TTL: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer bounded.Close()
+	defer c.Close()
 	proxy.Hang()
 	for _, call := range []func(context.Context, *Cache) error{
 		func(ctx context.Context, c *Cache) error { _, err := c.Clinicians(ctx, cachetest.Query(1)); return err },
 		func(ctx context.Context, c *Cache) error { return c.Keep(ctx, cachetest.Query(1), cachetest.Found(1)) },
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		if err := call(ctx, c); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("with a deadline: %v", err)
-		}
-		cancel()
-		if err := call(t.Context(), bounded); err == nil { // its own bound, of 250 ms
-			t.Error("without a deadline: no error")
+		if err := call(t.Context(), c); err == nil { // its own bound, of 250 ms
+			t.Error("no error")
 		}
 	}
+}
+
+// A Redis that takes connections and says nothing, in virtual time.
+func TestRedisThatSaysNothingIsLeftAtTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := New(Config{URL: "redis://nowhere", TTL: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts := *c.client.Options()
+		opts.Dialer = func(context.Context, string, string) (net.Conn, error) {
+			here, there := net.Pipe()
+			go func() { _, _ = io.Copy(io.Discard, there) }()
+			return here, nil
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		c.client = client.NewClient(&opts)
+		defer c.Close()
+		for name, call := range map[string]func(context.Context) error{
+			"lookup": func(ctx context.Context) error { _, err := c.Clinicians(ctx, cachetest.Query(1)); return err },
+			"keep":   func(ctx context.Context) error { return c.Keep(ctx, cachetest.Query(1), cachetest.Found(1)) },
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			began := time.Now()
+			if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 20*time.Millisecond {
+				t.Errorf("%s with a deadline: %v after %v", name, err, time.Since(began))
+			}
+			cancel()
+			began = time.Now()
+			if err := call(t.Context()); err == nil || time.Since(began) < ioTimeout || time.Since(began) > 2*ioTimeout { // and some milliseconds of its client's own
+				t.Errorf("%s without a deadline: %v after %v", name, err, time.Since(began))
+			}
+		}
+	})
 }
 
 func TestNothingIsConnectedBeforeItIsNeeded(t *testing.T) {
