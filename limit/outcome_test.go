@@ -69,6 +69,7 @@ func TestALawTakesAnOutcomeItDoesNotKnowForUnknown(t *testing.T) {
 // hardly differ that read as a latency that had risen by far more than chance, and
 // each such reading cost a cut.
 func TestChanceInTheRefusedShareIsNoRiseOfLatency(t *testing.T) {
+	oneGoroutine(t)
 	law := NewAdaptive()
 	m := newModel(law, 40, 20*time.Millisecond)
 	m.noise, m.demand = 0.01, 20

@@ -109,6 +109,7 @@ func TestAFallShowsInWorkWellInTime(t *testing.T) {
 }
 
 func TestPassiveIsUnsafeWhereNothingCanBeKnown(t *testing.T) {
+	oneGoroutine(t)
 	law, m := watch(20, 50*time.Millisecond)
 	m.deadline = 200 * time.Millisecond
 	m.with(4000, 20*time.Second)

@@ -37,6 +37,9 @@ func TestPassiveKnowsALowerBoundUntilLatencyRises(t *testing.T) {
 
 func TestPassiveEstimatesTheKneeOfASaturatedBackend(t *testing.T) {
 	for _, slots := range []int{4, 40, 300} {
+		if slots > 40 {
+			oneGoroutine(t)
+		}
 		law, m := watch(slots, 50*time.Millisecond)
 		m.with(slots/2, 30*time.Second).with(3*slots, 30*time.Second)
 		if got := float64(law.Limit()) / float64(slots); got < 0.85 || got > 1.15 {
@@ -49,6 +52,7 @@ func TestPassiveEstimatesTheKneeOfASaturatedBackend(t *testing.T) {
 }
 
 func TestPassiveKeepsItsEstimateThroughQuietTimes(t *testing.T) {
+	oneGoroutine(t)
 	law, m := watch(40, 50*time.Millisecond)
 	m.with(20, time.Minute).with(120, time.Minute)
 	knee := law.Limit()
@@ -142,6 +146,7 @@ func TestPassiveCountsOnlyWhatWasFinished(t *testing.T) {
 }
 
 func TestPassiveSaysThatNothingCanBeKnown(t *testing.T) {
+	oneGoroutine(t)
 	law, m := watch(20, 50*time.Millisecond)
 	m.deadline = 200 * time.Millisecond
 	m.with(4000, 20*time.Second)

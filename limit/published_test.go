@@ -24,6 +24,9 @@ func TestLawsFindTheSlots(t *testing.T) {
 	for name, bound := range bounds {
 		for _, slots := range []int{10, 50, 200} {
 			t.Run(fmt.Sprintf("%s/%d", name, slots), func(t *testing.T) {
+				if slots > 50 {
+					oneGoroutine(t)
+				}
 				law := laws[name].build()
 				m := newModel(law, slots, 50*time.Millisecond)
 				m.deadline = 150 * time.Millisecond
@@ -86,6 +89,7 @@ func TestAtOneLatencyIsTheBaseline(t *testing.T) {
 // one bug that breaks one request in twenty says nothing about load, but a law
 // told that it does gives most of the backend away.
 func TestApplicationErrorsAreNotOverload(t *testing.T) {
+	oneGoroutine(t)
 	const slots = 200
 	ends := func(as Outcome) int {
 		m := newModel(must(NewAIMD(AIMDConfig{})), slots, 50*time.Millisecond)
@@ -112,7 +116,7 @@ func TestFailuresSayNothingEitherWay(t *testing.T) {
 		for _, o := range []Outcome{Failed, Unknown} {
 			law := laws[name].build()
 			from := law.Limit()
-			m := newModel(law, 0, time.Millisecond)
+			m := newModel(law, 0, 10*time.Millisecond)
 			m.demand, m.outcome = 2*from, func(*rand.Rand, Outcome) Outcome { return o }
 			m.run(10 * time.Second)
 			if got := law.Limit(); got != from {
@@ -167,6 +171,7 @@ func TestAnUnusedLimitDoesNotGrow(t *testing.T) {
 // TestVegasBaselineIsMeasuredWithoutTheQueue is the drift that a baseline taken
 // under load suffers: an hour in saturation, and the limit stays.
 func TestVegasBaselineIsMeasuredWithoutTheQueue(t *testing.T) {
+	oneGoroutine(t)
 	law := must(NewVegas(VegasConfig{}))
 	m := newModel(law, 20, 50*time.Millisecond)
 	m.run(5 * time.Minute)

@@ -210,10 +210,7 @@ var bugs = []struct {
 	}},
 }
 
-const (
-	bugVariable = "OBJECTPOOL_TEST_BUG"
-	runsPerBug  = 20
-)
+const bugVariable = "OBJECTPOOL_TEST_BUG"
 
 // TestEverySeededMisuseIsCaughtEveryTime runs each of the programs in processes
 // of their own, and expects each of them to be caught.
@@ -229,6 +226,10 @@ func TestEverySeededMisuseIsCaughtEveryTime(t *testing.T) {
 		}
 		return
 	}
+	everyMisuseIsCaught(t, 2)
+}
+
+func everyMisuseIsCaught(t *testing.T, runsPerBug int) {
 	if !checked {
 		t.Skip("misuse is only caught by builds that look for it: run with -race, as CI does, or with -asan")
 	}
@@ -269,13 +270,15 @@ func misuse(bug string) (out string, caught bool) {
 	return out, caught
 }
 
-// TestCorrectUseRaisesNoAlarm makes a million cycles in which objects are handed
-// on, shared and grown, but always put once, by their last user.
-func TestCorrectUseRaisesNoAlarm(t *testing.T) {
+func TestCorrectUseRaisesNoAlarm(t *testing.T) { correctUseRaisesNoAlarm(t, 40_000) }
+
+// correctUseRaisesNoAlarm makes cycles in which objects are handed on, shared and grown,
+// but always put once, by their last user.
+func correctUseRaisesNoAlarm(t *testing.T, cycles int) {
 	if !checked {
 		t.Skip("there are no alarms in this build: run with -race, as CI does, or with -asan")
 	}
-	const users, cycles = 4, 1_000_000
+	const users = 4
 	p := New(Config[patient]{New: newPatient, Clear: (*patient).reset})
 	buffers := NewBuffers(BuffersConfig{MaxSize: 4096})
 	queue := make(chan *patient, 16)
@@ -312,7 +315,7 @@ func TestCorrectUseRaisesNoAlarm(t *testing.T) {
 	wg.Wait()
 	close(queue)
 	receivers.Wait()
-	if s := p.Stats(); s.Gets != cycles || s.Puts != cycles || s.InUse != 0 {
+	if s := p.Stats(); s.Gets != uint64(cycles) || s.Puts != uint64(cycles) || s.InUse != 0 {
 		t.Errorf("%+v", s)
 	}
 }
