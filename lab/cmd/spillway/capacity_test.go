@@ -45,6 +45,7 @@ func TestBadInputOfCapacityAndCompare(t *testing.T) {
 }
 
 func TestACapacityThatIsNotThereIsExitCode1(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	page := filepath.Join(t.TempDir(), "page.html")
@@ -59,6 +60,7 @@ func TestACapacityThatIsNotThereIsExitCode1(t *testing.T) {
 }
 
 func TestCtrlCInACapacitySearchPrintsThePartialCurve(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	var n atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -108,6 +110,7 @@ func TestCompareAnswersByItsExitCode(t *testing.T) {
 }
 
 func TestTwoURLsAreCompared(t *testing.T) {
+	t.Parallel()
 	good := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer good.Close()
 	bad := httptest.NewServer(http.NotFoundHandler())

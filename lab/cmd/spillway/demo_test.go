@@ -12,6 +12,7 @@ import (
 )
 
 func TestTheDemonstrationEndsWithItsVerdicts(t *testing.T) {
+	t.Parallel()
 	code, stdout, stderr := command(t, "demo", "--duration", "500ms")
 	if code != 0 || stderr != "" {
 		t.Fatalf("exit code %d, %s", code, stderr)
@@ -31,6 +32,7 @@ func TestTheDemonstrationEndsWithItsVerdicts(t *testing.T) {
 }
 
 func TestTheDemonstrationForMachines(t *testing.T) {
+	t.Parallel()
 	code, stdout, stderr := command(t, "demo", "--duration", "500ms", "--json")
 	var res demo.Result
 	if err := json.Unmarshal([]byte(stdout), &res); err != nil || code != 0 {
@@ -42,6 +44,7 @@ func TestTheDemonstrationForMachines(t *testing.T) {
 }
 
 func TestCtrlCEndsTheDemonstration(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	stdout, stderr := &cancelAfter{lines: 8, cancel: cancel}, &bytes.Buffer{}

@@ -74,6 +74,7 @@ func TestAMixWithDataReportsItsClasses(t *testing.T) {
 }
 
 func TestAProfileAndATraceSayHowManyRequestsThereAre(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
 	trace := filepath.Join(write(t, map[string]string{"trace.csv": "at,status\n10.0,200\n10.01,503\n10.02,200\n"}), "trace.csv")
@@ -94,6 +95,7 @@ func TestAProfileAndATraceSayHowManyRequestsThereAre(t *testing.T) {
 }
 
 func TestEachIntervalIsALineOfCSV(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
 	path := filepath.Join(t.TempDir(), "out.csv")

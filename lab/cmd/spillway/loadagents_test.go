@@ -9,12 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/lab/agents"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/loadgen"
 )
 
 func TestAgentsReportAsOneProcessDoes(t *testing.T) {
+	t.Parallel()
 	if _, err := contestant.Build(t.Context(), contestant.Spec{Program: agentProgram}, t.Output()); err != nil {
 		t.Fatal(err)
 	}
@@ -23,12 +25,10 @@ func TestAgentsReportAsOneProcessDoes(t *testing.T) {
 	lines := filepath.Join(t.TempDir(), "lines.csv")
 	args := []string{"load", "--agents", "2", "--rate", "200", "--requests", "100", "--interval", "100ms", "--csv", lines, "-e", "ok>99%", "-e", "p99<30s", server.URL}
 	valid := func(args ...string) (code int, stdout, stderr string) {
-		for range 5 { // an agent that gets no processor for a second and a half counts as lost
-			if code, stdout, stderr = command(t, args...); !strings.Contains(stdout+stderr, "was lost") && !strings.Contains(stdout+stderr, " jumped by ") {
-				break
-			}
-			t.Log(stderr)
-		}
+		await.True(t, "a load of which no agent is lost", func() bool { // one that gets no processor for a second and a half is
+			code, stdout, stderr = command(t, args...)
+			return !strings.Contains(stdout+stderr, "was lost") && !strings.Contains(stdout+stderr, " jumped by ")
+		})
 		return code, stdout, stderr
 	}
 	code, stdout, stderr := valid(append(args, "--json")...)
