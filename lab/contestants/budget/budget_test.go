@@ -10,8 +10,6 @@ import (
 	"github.com/spillway-go/spillway/internal/await"
 	plan "github.com/spillway-go/spillway/lab/budget"
 	"github.com/spillway-go/spillway/lab/contestant"
-	"github.com/spillway-go/spillway/lab/experiment"
-	"github.com/spillway-go/spillway/lab/results"
 )
 
 func TestMain(m *testing.M) {
@@ -54,26 +52,4 @@ func TestEveryContestantAdmitsAndRefuses(t *testing.T) {
 	if _, err := e.Stop(t.Context(), nil); err != nil {
 		t.Error(err)
 	}
-}
-
-// The whole experiment, as short as it can be.
-func TestTheExperimentRuns(t *testing.T) {
-	if testing.Short() {
-		t.Skip("some seconds of several processes")
-	}
-	for _, run := range quick(t) {
-		if run.Failed != "" || run.Extra["admissions"] <= 0 {
-			t.Errorf("%s, %s: %s, %v", run.Setup, run.Pattern, run.Failed, run.Extra)
-		}
-	}
-}
-
-func quick(t *testing.T) []results.Run {
-	t.Helper()
-	c := experiment.Sized[plan.Config]("quick")
-	runs, err := c.Measure(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return runs
 }
