@@ -82,28 +82,22 @@ func coordinator(t *testing.T) *exec.Cmd {
 
 func silent(loadgen.Snapshot) {}
 
-// stalls is how often a load may be sent that the machine made invalid: an agent that gets no
-// processor for a second and a half counts as lost.
-const stalls = 5
-
 func TestAgentsSendOneLoadTogether(t *testing.T) {
+	t.Parallel()
 	var s *target
 	var r *agents.Report
 	steps := 0
-	for range stalls {
+	await.True(t, "a load that no stall made invalid", func() bool { // an agent that gets no processor for a second and a half counts as lost
 		s, steps = newTarget(t), 0
 		o := order(t, 3, load.Spec{URL: s.URL + "/{{.id}}/{{n}}", Rate: 300, Requests: 300, Poisson: true, Data: load.Rows{Format: "csv", Text: []byte("id\nP1\nP2\n")}})
 		var err error
 		if r, err = agents.Delegate(t.Context(), coordinator(t), o, func(loadgen.Snapshot) { steps++ }, func(line string) { t.Log(line) }); err != nil {
 			t.Fatal(err)
 		}
-		if r.Invalid == "" {
-			break
-		}
-		t.Log("invalid:", r.Invalid)
-	}
+		return r.Invalid == ""
+	})
 	all := r.Result.Outcomes[loadgen.OK].Count
-	if r.Invalid != "" || len(r.Agents) != 3 || all != r.Result.Offered || all != uint64(s.all.Load()) || all < 200 || steps < 2 {
+	if r.Invalid != "" || len(r.Agents) != 3 || all != r.Result.Offered || all != uint64(s.all.Load()) || all < 200 || steps == 0 {
 		t.Errorf("%d ok, the server saw %d, %d steps: %+v", all, s.all.Load(), steps, r)
 	}
 	for n := range all {
@@ -122,8 +116,6 @@ func TestAgentsSendOneLoadTogether(t *testing.T) {
 // they send, and returns the report.
 func during(t *testing.T, s *target, n int, ctx context.Context, f func(agents []int)) (*agents.Report, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
 	var processes []int
 	once := sync.OnceFunc(func() { f(processes) })
 	return agents.Delegate(ctx, coordinator(t), order(t, n, load.Spec{URL: s.URL, Rate: 200, Duration: time.Hour}),
@@ -144,19 +136,27 @@ func during(t *testing.T, s *target, n int, ctx context.Context, f func(agents [
 }
 
 func TestAKilledAgentInvalidatesTheRunAndEndsTheOthers(t *testing.T) {
+	t.Parallel()
 	s := newTarget(t)
 	var killed []int
-	r, err := during(t, s, 3, t.Context(), func(processes []int) {
-		killed = processes
-		if len(processes) != 3 {
-			t.Fatalf("agents %v", processes)
+	var r *agents.Report
+	await.True(t, "a load of which only the killed agent is lost", func() bool { // one that gets no processor for a second and a half counts as lost
+		killed = nil
+		var err error
+		r, err = during(t, s, 3, t.Context(), func(processes []int) {
+			killed = processes
+			if len(processes) != 3 {
+				t.Errorf("agents %v", processes)
+				return
+			}
+			kill(t, processes[1])
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		kill(t, processes[1])
+		return len(killed) == 3 && strings.Contains(r.Invalid, fmt.Sprintf("/%d) was lost", killed[1]))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(r.Invalid, fmt.Sprintf("/%d) was lost", killed[1])) || !r.Result.Partial || r.Result.Offered == 0 || r.Agents[1].Result != nil || r.Agents[0].Result == nil {
+	if !r.Result.Partial || r.Result.Offered == 0 || r.Agents[1].Result != nil || r.Agents[0].Result == nil {
 		t.Errorf("%+v", r)
 	}
 	for _, pid := range killed {
@@ -165,18 +165,17 @@ func TestAKilledAgentInvalidatesTheRunAndEndsTheOthers(t *testing.T) {
 }
 
 func TestCtrlCLeavesAPartialResultAndNoProcess(t *testing.T) {
+	t.Parallel()
 	s := newTarget(t)
 	var processes []int
 	var r *agents.Report
 	var err error
-	for range stalls {
+	await.True(t, "a load that no stall made invalid", func() bool {
 		ctx, cancel := context.WithCancel(t.Context())
 		r, err = during(t, s, 2, ctx, func(all []int) { processes = append(processes, all...); cancel() })
-		if cancel(); err != nil || r.Invalid == "" {
-			break
-		}
-		t.Log("invalid:", r.Invalid)
-	}
+		cancel()
+		return err != nil || r.Invalid == ""
+	})
 	if err != nil || r.Invalid != "" || !r.Result.Partial || r.Result.Offered == 0 || r.Result.Offered != r.Agents[0].Result.Offered+r.Agents[1].Result.Offered {
 		t.Errorf("%v, %+v", err, r)
 	}
@@ -186,6 +185,7 @@ func TestCtrlCLeavesAPartialResultAndNoProcess(t *testing.T) {
 }
 
 func TestAKilledCoordinatorEndsItsAgents(t *testing.T) {
+	t.Parallel()
 	s := newTarget(t)
 	cmd := coordinator(t)
 	var processes []int
@@ -227,6 +227,7 @@ func ended(t *testing.T, pid int) {
 }
 
 func TestAgentsElsewhereNeedTheToken(t *testing.T) {
+	t.Parallel()
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, Authorization: "secret", NoLog: true, NoSigs: true})
 	if err != nil {
 		t.Fatal(err)
@@ -281,6 +282,7 @@ func TestAgentsElsewhereNeedTheToken(t *testing.T) {
 
 // It said that it waits for a load, and nothing of a server that is not there.
 func TestAnAgentSaysThatItsServerIsNotThere(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -308,6 +310,7 @@ func TestAnAgentSaysThatItsServerIsNotThere(t *testing.T) {
 }
 
 func TestATargetThatIsNotThereIsBadInput(t *testing.T) {
+	t.Parallel()
 	s := newTarget(t)
 	s.Close()
 	_, err := agents.Delegate(t.Context(), coordinator(t), order(t, 2, load.Spec{URL: s.URL, Clients: 2, Requests: 100}), silent, func(string) {})
