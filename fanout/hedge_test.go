@@ -232,11 +232,11 @@ func TestABranchThatCannotMakeItIsNotStarted(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			started := 0
 			took := 50 * ms
-			f := newLookup(t, Config{Mode: mode}, after(ms, nil, "ann"), func(context.Context, string) ([]string, error) {
+			f := newLookup(t, Config{Mode: mode}, after(ms, nil, "ann"), source{does: func(context.Context, string) ([]string, error) {
 				started++
 				time.Sleep(took)
 				return nil, nil
-			})
+			}})
 			for range 100 {
 				_, _ = f.Do(t.Context(), "")
 			}

@@ -21,6 +21,9 @@ import (
 //	SPILLWAY_FANOUT_NESTINGS=1000000 go test ./fanout -run RandomNestings -v
 func TestRandomNestingsEnd(t *testing.T) {
 	trees := int64(20_000)
+	if raceEnabled {
+		trees = 5000
+	}
 	if s := os.Getenv("SPILLWAY_FANOUT_NESTINGS"); s != "" {
 		var err error
 		if trees, err = strconv.ParseInt(s, 10, 64); err != nil || trees < 1 {
@@ -113,31 +116,13 @@ func TestNestedCallsStayWithinTheBudget(t *testing.T) {
 		}
 	}
 	f := same(t, cfg, 16, call(same(t, cfg, 16, call(same(t, cfg, 16, leaf)))))
-	before := runtime.NumGoroutine()
-	stop, watched := make(chan struct{}), make(chan int)
-	go func() {
-		peak := 0
-		for {
-			select {
-			case <-stop:
-				watched <- peak
-				return
-			default:
-				peak = max(peak, runtime.NumGoroutine())
-				runtime.Gosched()
-			}
-		}
-	}()
 	for range 5 {
 		if got, err := f.Do(t.Context(), 0); err != nil || got.Value != 16*16*16 {
 			t.Fatal(got, err)
 		}
 	}
-	close(stop)
-	// A goroutine gives its token back just before it is gone, and on a busy machine
-	// many may be about to be gone. Without a budget there would be thousands.
-	if extra := <-watched - before - 1; extra > 4*64 || most > 64+1 {
-		t.Errorf("%d extra goroutines, %d leaves at once", extra, most)
+	if most > 64+1 { // the caller takes part
+		t.Errorf("%d leaves at once", most)
 	}
 }
 
@@ -148,7 +133,7 @@ func TestNestedCallsStayWithinTheBudget(t *testing.T) {
 func TestNestedCallsThatSleepKeepTheBudgetBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget, _ := NewBudget(64)
-		most := 0
+		most, goroutines := 0, 0
 		var mu sync.Mutex
 		leaf := func(context.Context, int) (uint64, error) {
 			mu.Lock()
@@ -166,6 +151,18 @@ func TestNestedCallsThatSleepKeepTheBudgetBusy(t *testing.T) {
 				}
 			}
 			f := same(t, cfg, 16, call(same(t, cfg, 16, call(same(t, cfg, 16, leaf)))))
+			before, stop := runtime.NumGoroutine(), make(chan struct{})
+			go func() { // between two leaves all goroutines wait, and none is about to end
+				for time.Sleep(ms / 2); ; time.Sleep(ms) {
+					select {
+					case <-stop:
+						return
+					default:
+						synctest.Wait()
+						goroutines = max(goroutines, runtime.NumGoroutine()-before-1)
+					}
+				}
+			}()
 			for range 3 {
 				began := time.Now()
 				got, err := f.Do(t.Context(), 0)
@@ -177,9 +174,16 @@ func TestNestedCallsThatSleepKeepTheBudgetBusy(t *testing.T) {
 					t.Errorf("%v: it took %v", mode, took)
 				}
 			}
+			close(stop)
 		}
+		time.Sleep(ms)
 		if synctest.Wait(); most > 64 || budget.InUse() != 0 {
-			t.Errorf("%d goroutines at once, %d are left", most, budget.InUse())
+			t.Errorf("%d tokens at once, %d are left", most, budget.InUse())
+		}
+		// One that ends is counted for a moment longer, on each processor. Without a budget
+		// there would be thousands.
+		if most := 64 + runtime.GOMAXPROCS(0); goroutines > most || goroutines < 32 {
+			t.Errorf("%d goroutines at once, want at most %d", goroutines, most)
 		}
 	})
 }

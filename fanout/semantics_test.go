@@ -27,11 +27,46 @@ func merge(users *[]string, more []string) {
 	}
 }
 
-type source = func(context.Context, string) ([]string, error)
+// source is what a branch asks, in virtual time.
+type source struct {
+	takes  time.Duration
+	users  []string
+	err    error
+	deaf   bool // it ignores its context
+	wraps  bool // it tells in its own words what its context says
+	panics bool
+	does   func(context.Context, string) ([]string, error) // instead of all that
+}
+
+func (s source) ask(ctx context.Context, q string) ([]string, error) {
+	if s.does != nil {
+		return s.does(ctx, q)
+	}
+	ended := ctx.Done()
+	if s.deaf {
+		ended = nil
+	}
+	// No timer of 0: two goroutines of a bubble that receive from one at the same time
+	// bring down the race detector (go.dev/issue/78156).
+	if s.takes > 0 {
+		select {
+		case <-time.After(s.takes):
+		case <-ended:
+			if s.wraps {
+				return nil, fmt.Errorf("query 7: %w", ctx.Err())
+			}
+			return nil, ctx.Err()
+		}
+	}
+	if s.panics {
+		panic("nil map")
+	}
+	return s.users, s.err
+}
 
 func newLookup(t *testing.T, cfg Config, database, cache source) *lookup {
 	t.Helper()
-	f, err := New(cfg, Optional("cache", cache, merge), Required("database", database, merge))
+	f, err := New(cfg, Optional("cache", cache.ask, merge), Required("database", database.ask, merge))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,46 +77,25 @@ var errDown = errors.New("down")
 
 // after answers after d, or ends with its context.
 func after(d time.Duration, err error, users ...string) source {
-	return func(ctx context.Context, _ string) ([]string, error) {
-		// No timer of 0: two goroutines of a bubble that receive from one at the same time
-		// bring down the race detector (go.dev/issue/78156).
-		if d == 0 {
-			return users, err
-		}
-		select {
-		case <-time.After(d):
-			return users, err
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
+	return source{takes: d, err: err, users: users}
 }
 
 // deaf is after that ignores its context.
 func deaf(d time.Duration, users ...string) source {
-	return func(context.Context, string) ([]string, error) { time.Sleep(d); return users, nil }
+	return source{takes: d, users: users, deaf: true}
 }
 
-func panics(d time.Duration) source {
-	return func(context.Context, string) ([]string, error) { time.Sleep(d); panic("nil map") }
-}
+func panics(d time.Duration) source { return source{takes: d, panics: true, deaf: true} }
 
 const ms = time.Millisecond
 
 // fails fails after d with an error of its own, whatever its context does.
-func fails(d time.Duration) source {
-	return func(context.Context, string) ([]string, error) { time.Sleep(d); return nil, errDown }
-}
+func fails(d time.Duration) source { return source{takes: d, err: errDown, deaf: true} }
 
 // wraps hears its context, and tells so in its own words.
 func wraps(s source) source {
-	return func(ctx context.Context, q string) ([]string, error) {
-		users, err := s(ctx, q)
-		if err != nil {
-			err = fmt.Errorf("query 7: %w", err)
-		}
-		return users, err
-	}
+	s.wraps = true
+	return s
 }
 
 // Every row of what a caller may see, at the exact time at which it sees it. Where
@@ -179,7 +193,7 @@ func TestSemantics(t *testing.T) {
 						held = 1
 					}
 					f, err := New(cfg,
-						Optional("cache", row.cache, merge).Within(row.within), Required("database", row.database, merge))
+						Optional("cache", row.cache.ask, merge).Within(row.within), Required("database", row.database.ask, merge))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -248,13 +262,13 @@ func firstLine(err error) string {
 func TestLosersLearnWhyTheyWereCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var cause, derived error
-		f := newLookup(t, Config{}, after(1*ms, errDown), func(ctx context.Context, _ string) ([]string, error) {
+		f := newLookup(t, Config{}, after(1*ms, errDown), source{does: func(ctx context.Context, _ string) ([]string, error) {
 			own, cancel := context.WithTimeout(ctx, time.Hour)
 			defer cancel()
 			<-own.Done()
 			cause, derived = context.Cause(ctx), context.Cause(own)
 			return nil, ctx.Err()
-		})
+		}})
 		_, _ = f.Do(t.Context(), "")
 		synctest.Wait()
 		for _, err := range []error{cause, derived} {
@@ -267,12 +281,14 @@ func TestLosersLearnWhyTheyWereCancelled(t *testing.T) {
 
 func TestAPanicCarriesItsStack(t *testing.T) {
 	for _, mode := range []Mode{Parallel, Sequential} {
-		f := newLookup(t, Config{Mode: mode}, panics(0), after(0, nil))
-		_, err := f.Do(t.Context(), "")
-		p, ok := errors.AsType[*spillway.PanicError](err)
-		if !ok || p.Value != "nil map" || !strings.Contains(string(p.Stack), "panics.func1") {
-			t.Errorf("%v: %v", mode, err)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			f := newLookup(t, Config{Mode: mode}, panics(0), after(0, nil))
+			_, err := f.Do(t.Context(), "")
+			p, ok := errors.AsType[*spillway.PanicError](err)
+			if !ok || p.Value != "nil map" || !strings.Contains(string(p.Stack), "source.ask") {
+				t.Errorf("%v: %v", mode, err)
+			}
+		})
 	}
 }
 
@@ -286,7 +302,7 @@ func TestGoexitInABranchEndsTheCaller(t *testing.T) {
 				spent.take()
 				defer spent.give()
 			}
-			f := newLookup(t, cfg, func(context.Context, string) ([]string, error) { runtime.Goexit(); return nil, nil }, after(time.Hour, nil))
+			f := newLookup(t, cfg, source{does: func(context.Context, string) ([]string, error) { runtime.Goexit(); return nil, nil }}, after(time.Hour, nil))
 			returned, ended := false, make(chan struct{})
 			go func() {
 				defer close(ended)

@@ -24,7 +24,7 @@ func published(database, cache source) (users []string, err error) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() {
-		found, err := cache(context.Background(), "")
+		found, err := cache.ask(context.Background(), "")
 		if err != nil {
 			return // the error is swallowed
 		}
@@ -32,7 +32,7 @@ func published(database, cache source) (users []string, err error) {
 		fromCache = found
 		guard.Unlock()
 	})
-	fromDatabase, err := database(context.Background(), "")
+	fromDatabase, err := database.ask(context.Background(), "")
 	if err != nil {
 		return nil, err
 	}
@@ -80,21 +80,22 @@ func TestTheOldLookupWaitedFiveSecondsForACacheItNoLongerNeeded(t *testing.T) {
 }
 
 func TestTheOldLookupSwallowedTheCachesError(t *testing.T) {
-	database, cache := after(0, nil, "ann"), after(0, errDown)
-	if users, err := published(database, cache); err != nil || !slices.Equal(users, []string{"ann"}) {
-		t.Errorf("the published code: %v, %v: nothing tells this from a whole answer", users, err)
-	}
-	got, err := newLookup(t, Config{}, database, cache).Do(t.Context(), "")
-	if err != nil || !slices.Equal(got.MissingNames(), []string{"cache"}) || got.Missing[0].Err != errDown {
-		t.Errorf("missing %v, %v", got.Missing, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		database, cache := after(0, nil, "ann"), after(0, errDown)
+		if users, err := published(database, cache); err != nil || !slices.Equal(users, []string{"ann"}) {
+			t.Errorf("the published code: %v, %v: nothing tells this from a whole answer", users, err)
+		}
+		got, err := newLookup(t, Config{}, database, cache).Do(t.Context(), "")
+		if err != nil || !slices.Equal(got.MissingNames(), []string{"cache"}) || got.Missing[0].Err != errDown {
+			t.Errorf("missing %v, %v", got.Missing, err)
+		}
+	})
 }
 
 func TestTheOldLookupDiedOfABranchsPanic(t *testing.T) {
 	const marker = "SPILLWAY_TEST_OLD_LOOKUP_PANICS"
-	database, cache := after(0, nil, "ann"), panics(0)
 	if os.Getenv(marker) != "" {
-		_, _ = published(database, cache)
+		synctest.Test(t, func(*testing.T) { _, _ = published(after(0, nil, "ann"), panics(0)) })
 		return
 	}
 	self := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
@@ -102,11 +103,13 @@ func TestTheOldLookupDiedOfABranchsPanic(t *testing.T) {
 	if out, err := self.CombinedOutput(); err == nil || !strings.Contains(string(out), "panic: nil map") {
 		t.Errorf("the published code survived: %v\n%s", err, out)
 	}
-	got, err := newLookup(t, Config{}, database, cache).Do(t.Context(), "")
-	if err != nil || !slices.Equal(got.Value, []string{"ann"}) {
-		t.Errorf("%v, %v", got.Value, err)
-	}
-	if _, ok := errors.AsType[*spillway.PanicError](got.Missing[0].Err); !ok {
-		t.Error(got.Missing)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		got, err := newLookup(t, Config{}, after(0, nil, "ann"), panics(0)).Do(t.Context(), "")
+		if err != nil || !slices.Equal(got.Value, []string{"ann"}) {
+			t.Errorf("%v, %v", got.Value, err)
+		}
+		if _, ok := errors.AsType[*spillway.PanicError](got.Missing[0].Err); !ok {
+			t.Error(got.Missing)
+		}
+	})
 }
