@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/limit"
@@ -87,8 +86,8 @@ func ExampleGauge() {
 // Drain closes the intake, serves the callers that already wait, and ends with its context.
 func ExampleLimiter_Drain() {
 	lim, _ := limiter.New(limiter.Config{})
-	_, _ = lim.Acquire(context.Background()) // hangs for ever
-	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	_, _ = lim.Acquire(context.Background())                    // hangs for ever
+	ctx, cancel := context.WithTimeout(context.Background(), 0) // half a minute, in earnest
 	defer cancel()
 	err := lim.Drain(ctx)
 	if d, ok := errors.AsType[*spillway.DrainError](err); ok {

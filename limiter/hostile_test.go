@@ -48,6 +48,18 @@ func TestTheLedgerOfEachPriorityClosesInEveryMode(t *testing.T) {
 			t.Errorf("%d long in flight: %+v", s.LongInFlight, s)
 		}
 	}
+	_ = l.SetBounds(0, 1)
+	p, err := l.AcquireWith(t.Context(), Request{DryRun: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = l.TryAcquireWith(t.Context(), Request{}) // refused
+	q, err := l.TryAcquireWith(t.Context(), Request{DryRun: true})
+	if err != nil || would.Load() != 1 {
+		t.Fatalf("%v, told of %d refusals of a dry run", err, would.Load())
+	}
+	p.Done(nil)
+	q.Done(nil)
 	var callers sync.WaitGroup
 	for c := range 16 {
 		callers.Go(func() {
@@ -97,7 +109,7 @@ func TestTheLedgerOfEachPriorityClosesInEveryMode(t *testing.T) {
 	if ended.Load() != s.Completed || s.Completed != s.Admitted || s.InFlight != 0 {
 		t.Errorf("%d ends were told: %+v", ended.Load(), s)
 	}
-	if n := would.Load(); n == 0 || n > s.WouldReject {
+	if n := would.Load(); n > s.WouldReject {
 		t.Errorf("%d refusals of a dry run were told: %+v", n, s)
 	}
 }

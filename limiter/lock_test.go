@@ -84,7 +84,10 @@ func TestAnEndHandedOverWakesAWaiterAndEndsADrain(t *testing.T) {
 
 // Virtual time stands still unless all wait: a wake-up that is lost shows
 // as a wait that took time.
-func TestNoWakeUpIsLostWhileAllCompete(t *testing.T) {
+func TestNoWakeUpIsLostWhileAllCompete(t *testing.T) { noWakeUpIsLost(t, 30) }
+
+// noWakeUpIsLost lets each of a hundred callers run so many pieces of work.
+func noWakeUpIsLost(t *testing.T, each int) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, slots := range []int{1, 3, 100} {
 			l := configured(t, Config{Law: &clockwork{Law: limit.NewFixed(slots), t: t}})
@@ -92,7 +95,7 @@ func TestNoWakeUpIsLostWhileAllCompete(t *testing.T) {
 			var wg sync.WaitGroup
 			for range 100 {
 				wg.Go(func() {
-					for i := range 200 {
+					for i := range each {
 						p, err := l.Acquire(context.Background())
 						if err != nil {
 							t.Error(err)

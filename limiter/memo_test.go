@@ -15,12 +15,12 @@ import (
 // life leads a random life against a limiter, and writes down every answer and
 // the ledger after every step. Without repeats every arrival asks the gate; held
 // means that the lock is held whenever work ends.
-func life(t *testing.T, seed uint64, queue int, repeats, held bool) (answers []string) {
+func life(t *testing.T, seed uint64, queue, steps int, repeats, held bool) (answers []string) {
 	synctest.Test(t, func(t *testing.T) {
 		l := fixed(t, 4, queue)
 		r := rand.New(rand.NewPCG(seed, 3))
 		var running []Permit
-		for range 3000 {
+		for range steps {
 			time.Sleep(time.Duration(r.IntN(3)) * time.Millisecond)
 			if r.IntN(4) == 0 && len(running) > 0 {
 				i := r.IntN(len(running))
@@ -86,10 +86,13 @@ func life(t *testing.T, seed uint64, queue int, repeats, held bool) (answers []s
 	return answers
 }
 
-func TestRefusingWithoutTheLockDecidesAsTheGateWould(t *testing.T) {
-	for seed := range uint64(10) {
+func TestRefusingWithoutTheLockDecidesAsTheGateWould(t *testing.T) { decidesAsTheGate(t, 2, 800) }
+
+// decidesAsTheGate compares lives that are the same but for who decides.
+func decidesAsTheGate(t *testing.T, seeds uint64, steps int) {
+	for seed := range seeds {
 		for _, queue := range []int{-1, 2, 50} {
-			with, without := life(t, seed, queue, true, seed%2 == 0), life(t, seed, queue, false, false)
+			with, without := life(t, seed, queue, steps, true, seed%2 == 0), life(t, seed, queue, steps, false, false)
 			for i := range with {
 				if with[i] != without[i] {
 					t.Fatalf("seed %d, queue %d, step %d: %s; asked every time: %s", seed, queue, i, with[i], without[i])

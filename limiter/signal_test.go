@@ -161,17 +161,17 @@ func TestRejectionsNameTheSignalThatRules(t *testing.T) {
 		m.read = func() (live, limit float64) { return 100, 100 }
 		return m
 	}
-	busy := Scheduler(0).(*scheduler)
+	crowded := Scheduler(0).(*scheduler)
 	h := &metrics.Float64Histogram{Buckets: []float64{0, 1, 2}, Counts: []uint64{0, 0}}
-	busy.read = func() (*metrics.Float64Histogram, int) { h.Counts[1] += 10; return h, math.MaxInt }
-	_ = busy.Level() // the past
+	crowded.read = func() (*metrics.Float64Histogram, int) { h.Counts[1] += 10; return h, math.MaxInt }
+	_ = crowded.Level() // the past
 	for _, c := range []struct {
 		signals []Signal
 		want    spillway.Reason
 		cause   string
 	}{
 		{[]Signal{Gauge("pool", func() float64 { return 1 }, 2), pressing()}, spillway.Memory, ""},
-		{[]Signal{busy, pressing()}, spillway.Scheduler, ""},
+		{[]Signal{crowded, pressing()}, spillway.Scheduler, ""},
 		{[]Signal{pressing(), Gauge("pool", func() float64 { return 9 }, 2)}, spillway.Signal, "pool"},
 	} {
 		l := configured(t, Config{Law: limit.NewFixed(10), QueueSize: -1, Signals: c.signals})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -64,9 +65,9 @@ func TestTheLedgerClosesAfterEverything(t *testing.T) {
 				call.Wait()
 				cancel()
 				if c == 0 && i == each/2 {
-					ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+					ctx, pass := await.Deadline(context.Background())
+					go pass()
 					_ = l.Drain(ctx)
-					cancel()
 				}
 			}
 		})

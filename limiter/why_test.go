@@ -31,17 +31,19 @@ func decided(t *testing.T, l *Limiter, from, to int, why string) {
 }
 
 func TestStateAndDecisionsNameTheBoundThatRules(t *testing.T) {
-	l := configured(t, Config{})
-	says(t, l, "growing")
-	_ = l.SetBounds(0, 4)
-	says(t, l, "upper bound: 4 instead of 5; the law: growing")
-	decided(t, l, 5, 4, "upper bound")
-	_ = l.SetBounds(20, 0)
-	says(t, l, "lower bound: 20 instead of 5; ")
-	decided(t, l, 4, 20, "lower bound")
-	_ = l.SetBounds(0, 0)
-	says(t, l, "growing")
-	decided(t, l, 20, 5, "no more lower bound")
+	synctest.Test(t, func(t *testing.T) {
+		l := configured(t, Config{})
+		says(t, l, "growing")
+		_ = l.SetBounds(0, 4)
+		says(t, l, "upper bound: 4 instead of 5; the law: growing")
+		decided(t, l, 5, 4, "upper bound")
+		_ = l.SetBounds(20, 0)
+		says(t, l, "lower bound: 20 instead of 5; ")
+		decided(t, l, 4, 20, "lower bound")
+		_ = l.SetBounds(0, 0)
+		says(t, l, "growing")
+		decided(t, l, 20, 5, "no more lower bound")
+	})
 }
 
 func TestStateAndDecisionsNameTheSlowStart(t *testing.T) {
@@ -84,13 +86,15 @@ func (l *Limiter) released() *Limiter {
 }
 
 func TestStateAndDecisionsNameTheSignalThatPresses(t *testing.T) {
-	l := configured(t, Config{Law: limit.NewFixed(10), Signals: []Signal{Gauge("pool wait", func() float64 { return 2 }, 1)}})
-	acquire(t, l).Done(nil)
-	if s := l.Stats(); s.Limit >= 10 {
-		t.Fatalf("not pressed: %+v", s.Pressure)
-	}
-	says(t, l, "pressed down by pool wait: 1 instead of 10; ")
-	decided(t, l, 10, 1, "pressed down by pool wait")
+	synctest.Test(t, func(t *testing.T) {
+		l := configured(t, Config{Law: limit.NewFixed(10), Signals: []Signal{Gauge("pool wait", func() float64 { return 2 }, 1)}})
+		acquire(t, l).Done(nil)
+		if s := l.Stats(); s.Limit >= 10 {
+			t.Fatalf("not pressed: %+v", s.Pressure)
+		}
+		says(t, l, "pressed down by pool wait: 1 instead of 10; ")
+		decided(t, l, 10, 1, "pressed down by pool wait")
+	})
 }
 
 func TestStateSaysThatNothingEnds(t *testing.T) {
@@ -108,17 +112,19 @@ func TestStateSaysThatNothingEnds(t *testing.T) {
 }
 
 func TestStateSaysThatNoEndIsASample(t *testing.T) {
-	l := configured(t, Config{})
-	for range 200 {
-		acquire(t, l).Release()
-	}
-	says(t, l, "no sample in the last 200 ends, because work is not ended with Done; growing")
-	for range 300 {
-		acquire(t, l).Done(errors.New("its own"))
-	}
-	says(t, l, "no sample in the last 500 ends, because work fails; growing")
-	acquire(t, l).Done(nil)
-	says(t, l, "growing")
+	synctest.Test(t, func(t *testing.T) {
+		l := configured(t, Config{})
+		for range 200 {
+			acquire(t, l).Release()
+		}
+		says(t, l, "no sample in the last 200 ends, because work is not ended with Done; growing")
+		for range 300 {
+			acquire(t, l).Done(errors.New("its own"))
+		}
+		says(t, l, "no sample in the last 500 ends, because work fails; growing")
+		acquire(t, l).Done(nil)
+		says(t, l, "growing")
+	})
 }
 
 // It used to be told the law's state, which had moved on.
@@ -238,19 +244,21 @@ func TestThereIsOneLogOfWhatTheLimitWas(t *testing.T) {
 // Enforcement began with much in flight, refused everything, and the state said only
 // that the law was growing.
 func TestStateSaysThatMoreRunsThanTheLimitAllows(t *testing.T) {
-	l := configured(t, Config{Law: limit.NewFixed(2), QueueSize: -1, Mode: DryRun})
-	var running []Permit
-	for range 5 {
-		running = append(running, acquire(t, l))
-	}
-	if s := l.Stats().State; strings.Contains(s, "allowed") {
-		t.Errorf("a dry run allows all: %q", s)
-	}
-	l.SetMode(Enforce)
-	says(t, l, "5 slots are in use and 2 are allowed; fixed")
-	if _, err := l.TryAcquire(t.Context()); err == nil {
-		t.Error("it was admitted")
-	}
-	running[0].Done(nil)
-	says(t, l, "fixed") // nearly there: a cut does as much
+	synctest.Test(t, func(t *testing.T) {
+		l := configured(t, Config{Law: limit.NewFixed(2), QueueSize: -1, Mode: DryRun})
+		var running []Permit
+		for range 5 {
+			running = append(running, acquire(t, l))
+		}
+		if s := l.Stats().State; strings.Contains(s, "allowed") {
+			t.Errorf("a dry run allows all: %q", s)
+		}
+		l.SetMode(Enforce)
+		says(t, l, "5 slots are in use and 2 are allowed; fixed")
+		if _, err := l.TryAcquire(t.Context()); err == nil {
+			t.Error("it was admitted")
+		}
+		running[0].Done(nil)
+		says(t, l, "fixed") // nearly there: a cut does as much
+	})
 }
