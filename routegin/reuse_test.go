@@ -20,7 +20,7 @@ import (
 // own: a goroutine that looks at it once the handler has returned reads another
 // request's values. Here it reads its own, on every way there is to them.
 func TestGoroutineThatOutlivesItsHandlerSeesItsOwnValues(t *testing.T) {
-	const requests, lag, clients = 20_000, 64, 4
+	const requests, lag, clients = 2_000, 64, 4
 	type key struct{}
 	type in struct {
 		ID   string `path:"id"`
