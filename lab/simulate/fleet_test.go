@@ -1,18 +1,21 @@
 package simulate
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
 
-// smaller is a built-in scenario with twenty replicas in place of its hundred or thousand.
-func smaller(t *testing.T, name string) *Result {
+// smaller is a built-in scenario with so many tens of replicas in place of its hundred or thousand.
+func smaller(t *testing.T, name string, tens int) *Result {
 	t.Helper()
 	text, err := Source(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fewer := strings.NewReplacer(`"replicas": 1000`, `"replicas": 20`, `"replicas": 100`, `"replicas": 20`, `"restart": 10`, `"restart": 2`, `"clients": 10000`, `"clients": 200`)
+	replicas := fmt.Sprintf(`"replicas": %d`, 10*tens)
+	fewer := strings.NewReplacer(`"replicas": 1000`, replicas, `"replicas": 100`, replicas,
+		`"restart": 10`, fmt.Sprintf(`"restart": %d`, tens), `"clients": 10000`, fmt.Sprintf(`"clients": %d`, 100*tens))
 	res, err := parsed(t, fewer.Replace(string(text))).Run(t.Context(), func(string, float64) {})
 	if err != nil {
 		t.Fatal(err)
@@ -21,19 +24,23 @@ func smaller(t *testing.T, name string) *Result {
 }
 
 // Each scenario of a fleet shows what its comment promises, also with few replicas.
-func TestBuiltInFleetsShowWhatTheyPromise(t *testing.T) {
+func TestBuiltInFleetsShowWhatTheyPromise(t *testing.T) { promised(t, 1) }
+
+// promised checks the fleets with so many tens of replicas.
+func promised(t *testing.T, tens int) {
+	t.Helper()
 	for name, want := range map[string]string{
 		"fleet-storm": "The smallest sets with which it recovers: limiter.",
 		"fleet-queue": "The smallest sets with which it recovers: limiter; budget.",
 	} {
-		if got := smaller(t, name).findings(); got != want {
+		if got := smaller(t, name, tens).findings(); got != want {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
 	for name, recovers := range map[string][]bool{ // unprotected, limiter
 		"zone-loss": {false, true}, "rolling-restart": {false, true}, "slow-replica": {true, true}, "slow-replica-seen": {true, true},
 	} {
-		for i, o := range smaller(t, name).Outcomes {
+		for i, o := range smaller(t, name, tens).Outcomes {
 			if o.Answered.Recovered != recovers[i] {
 				t.Errorf("%s: %s: %+v", name, o.Policy, *o.Answered)
 			}
