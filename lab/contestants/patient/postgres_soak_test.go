@@ -41,7 +41,11 @@ func TestSoakTheScenariosOnARealDatabase(t *testing.T) {
 // Passing means that a limiter without a number in front of databases has its figures
 // before and after the change.
 func TestSoakALimiterInFrontOfDatabasesHasItsFigures(t *testing.T) {
-	for _, r := range inFrontOfDatabases(t, 400*time.Millisecond) {
+	runs, missing := inFrontOfDatabases(t, 400*time.Millisecond)
+	for _, m := range missing {
+		t.Errorf("no answer for %s", m)
+	}
+	for _, r := range runs {
 		for _, f := range []string{"before", "after", "p99_before", "p99_after", "limit_before", "limit_after"} {
 			soak.AtLeast(t, r.Setup+", "+r.Pattern+": "+f, r.Extra[f], 0.001, "", "a figure that is zero was not measured")
 		}

@@ -123,23 +123,30 @@ func onRealDatabase(t *testing.T, want int, scenarios ...string) []results.Run {
 }
 
 func TestALimiterWithoutANumberInFrontOfDatabases(t *testing.T) {
-	for _, r := range inFrontOfDatabases(t, 100*time.Millisecond) {
+	runs, _ := inFrontOfDatabases(t, 100*time.Millisecond)
+	for _, r := range runs {
 		if r.Failed != "" || r.Killed != "" {
 			t.Errorf("%s, %s: %s%s", r.Setup, r.Pattern, r.Failed, r.Killed)
 		}
 	}
 }
 
-// inFrontOfDatabases are short runs with a pool of two connections.
-func inFrontOfDatabases(t *testing.T, timed time.Duration) []results.Run {
+// inFrontOfDatabases makes short runs with a pool of two connections, and says which
+// answers to the claim are missing.
+func inFrontOfDatabases(t *testing.T, timed time.Duration) (runs []results.Run, missing []string) {
 	t.Helper()
 	c := experiment.Sized[databasesplan.Config]("quick")
 	c.Postgres, c.Pool, c.Clients, c.Rows = server(t), []int{2}, 8, 100
 	c.WarmUp, c.Settle, c.Time = timed, timed/2, timed
 	c.Part = []string{"pools"}
-	_, runs := session(t, databasesplan.Experiment, &c)
+	res, runs := session(t, databasesplan.Experiment, &c)
 	if len(runs) != 6 {
 		t.Errorf("%d runs", len(runs))
 	}
-	return runs
+	for _, a := range res.Claims[0].Answers {
+		if a.Missing {
+			missing = append(missing, a.Setup+": "+a.Why)
+		}
+	}
+	return runs, missing
 }
