@@ -253,7 +253,7 @@ func TestADryRunSaysThatItsEstimateIsUnsafe(t *testing.T) {
 	}{
 		{"slowly", threePriorities, 20, []float64{0.9, 1.2, 2, 3}},
 		{"suddenly", suddenly, 8, []float64{2}}, {"suddenly", suddenly, 20, []float64{3}},
-		{"cold", cold, 8, []float64{2}}, {"cold", cold, 20, []float64{3}},
+		{"cold", cold, 20, []float64{3}}, {"cold", cold, 8, []float64{2}},
 	}...) {
 		for _, load := range on.loads {
 			for _, b := range []struct {

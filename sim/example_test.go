@@ -94,7 +94,7 @@ func ExampleFleet() {
 		Seed:     1,
 		Duration: 30 * time.Second,
 		Classes:  []sim.Class{{Deadline: time.Second, Service: sim.Uniform(20*time.Millisecond, 60*time.Millisecond)}},
-		Backend:  sim.Degrading(10, 0.5), // of each replica
+		Backend:  sim.Degrading(5, 0.5), // of each replica
 		Fleet:    sim.Fleet{Replicas: 30, Zones: 3, Balancer: sim.PowerOfTwo, Notice: time.Second},
 		Retry:    sim.Retry{Attempts: 3, Backoff: 100 * time.Millisecond},
 		Changes:  []sim.Change{{At: 10 * time.Second, Zone: 1, Stop: true}},

@@ -26,7 +26,7 @@ func adaptive() sim.Policy { return sim.Limiter(limit.NewAdaptive, sim.Settings{
 func TestAFleetOfOneIsAsNoFleet(t *testing.T) {
 	for name, s := range traced {
 		want := run(t, s)
-		for _, b := range []sim.Balancer{sim.RoundRobin, sim.LeastLoaded, sim.PowerOfTwo} {
+		for _, b := range sim.Few(sim.RoundRobin, sim.LeastLoaded, sim.PowerOfTwo) {
 			s.Fleet = sim.Fleet{Replicas: 1, Zones: 1, Balancer: b}
 			s.Retry.Clients = 1
 			if got := run(t, s); !reflect.DeepEqual(got, want) {
@@ -37,9 +37,11 @@ func TestAFleetOfOneIsAsNoFleet(t *testing.T) {
 }
 
 func TestAFleetServesWhatItsReplicasCan(t *testing.T) {
-	for _, b := range []sim.Balancer{sim.RoundRobin, sim.LeastLoaded, sim.PowerOfTwo} {
+	for _, b := range sim.Few(sim.RoundRobin, sim.LeastLoaded, sim.PowerOfTwo) {
 		for load, want := range map[float64]float64{0.7: 0.999, 2: 0.45} {
 			s := fleet(load, adaptive())
+			s.Backend = sim.Degrading(sim.Few(10, 4)[0], 0.5) // the second under the race detector
+			s.Arrivals = sim.Poisson(load * s.Capacity())
 			s.Fleet.Balancer, s.Warmup = b, 10*sec
 			r := run(t, s)
 			if got := r.Total.Served(); got < want {

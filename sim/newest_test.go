@@ -11,7 +11,7 @@ import (
 // Where what came last is served first, most calls see no queue, however long it is. A law
 // that goes by how long they take finds any limit right, and others wait for very long.
 func TestAQueueThatMostCallsDoNotSeeIsFound(t *testing.T) {
-	for _, slots := range []int{2, 6, 20} {
+	for _, slots := range sim.Few(20, 6, 2) {
 		for _, load := range []float64{1.2, 3} {
 			t.Run(fmt.Sprintf("%d slots at %v", slots, load), func(t *testing.T) {
 				t.Parallel()

@@ -95,7 +95,7 @@ func TestOneServerWithConstantWorkWaitsHalfAsLong(t *testing.T) {
 
 func TestProcessorSharingDoesNotCareForTheDistribution(t *testing.T) {
 	const mean, rho = 10.0, 0.7
-	for _, work := range []sim.Distribution{sim.Exponential(mean * ms), sim.Fixed(mean * ms), sim.LogNormal(mean*ms, 1)} {
+	for _, work := range sim.Few(sim.Exponential(mean*ms), sim.Fixed(mean*ms), sim.LogNormal(mean*ms, 1)) {
 		s := sim.Scenario{
 			Seed: 5, Duration: 30 * time.Minute,
 			Arrivals: sim.Poisson(rho / mean * 1000),
