@@ -32,6 +32,7 @@ func (r *recorder) Query(_ context.Context, statement string, args ...any) (pgx.
 // found. On the few patients of a test everything is cheap, so that reading whole tables
 // is forbidden to the planner where it has a choice.
 func TestEachSearchUsesItsIndex(t *testing.T) {
+	t.Parallel()
 	s := open(t, Config{URL: postgrestest.New(t, 0).URL})
 	conn, err := s.pool.Acquire(t.Context())
 	if err != nil {
@@ -80,6 +81,7 @@ func TestEachSearchUsesItsIndex(t *testing.T) {
 // A plan that is kept for all searches is good for none: after a few calls the server would
 // take one, for a statement that has a name.
 func TestSearchIsPlannedEachTime(t *testing.T) {
+	t.Parallel()
 	s := open(t, Config{URL: postgrestest.New(t, 0).URL, Connections: 1})
 	var page patientapi.Page
 	for range 10 {

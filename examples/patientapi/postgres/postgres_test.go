@@ -25,10 +25,12 @@ func open(t testing.TB, cfg Config) *Store {
 }
 
 func TestStore(t *testing.T) {
+	t.Parallel()
 	storetest.Run(t, open(t, Config{URL: postgrestest.New(t, 0).URL}))
 }
 
 func TestOneConnectionIsEnough(t *testing.T) {
+	t.Parallel()
 	s := open(t, Config{URL: postgrestest.New(t, 0).URL, Connections: 1})
 	storetest.Lookups(t, s)
 	if c := s.Connections(); c.Max != 1 || c.Open != 1 || c.Peak != 1 {
@@ -37,6 +39,7 @@ func TestOneConnectionIsEnough(t *testing.T) {
 }
 
 func TestManyProcessesMayStartAtOnce(t *testing.T) {
+	t.Parallel()
 	d := postgrestest.New(t, 0)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -68,6 +71,7 @@ func TestManyProcessesMayStartAtOnce(t *testing.T) {
 }
 
 func TestInterruptedFillingLeavesNobody(t *testing.T) {
+	t.Parallel()
 	d := postgrestest.New(t, 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -96,6 +100,7 @@ func TestInterruptedFillingLeavesNobody(t *testing.T) {
 }
 
 func TestAnotherSetIsAnErrorAndLeftAlone(t *testing.T) {
+	t.Parallel()
 	d := postgrestest.New(t, 0)
 	s := open(t, Config{URL: d.URL})
 	for _, other := range []patientapi.Set{{Patients: set.Patients + 1, Seed: set.Seed}, {Patients: set.Patients, Seed: set.Seed + 1}} {

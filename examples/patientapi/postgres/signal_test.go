@@ -5,10 +5,10 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/postgrestest"
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 )
@@ -16,6 +16,7 @@ import (
 // Two connections, and questions that do not end: what waits for a connection shows
 // before any of them has ended, and the limiter refuses in its name.
 func TestWaitForAConnectionPressesALimiter(t *testing.T) {
+	t.Parallel()
 	d := postgrestest.New(t, 0)
 	s := open(t, Config{URL: d.URL, Connections: 2})
 	// More than there are connections: that is for the signal to find out.
@@ -28,7 +29,7 @@ func TestWaitForAConnectionPressesALimiter(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	refused := make(chan *spillway.Rejection, 1)
-	until(t, "a request is refused because of the database", func() bool {
+	await.True(t, "a request is refused because of the database", func() bool {
 		wg.Go(func() {
 			err := lim.Do(ctx, ask)
 			if rejection, ok := errors.AsType[*spillway.Rejection](err); ok && rejection.Cause == "database" {
@@ -49,8 +50,7 @@ func TestWaitForAConnectionPressesALimiter(t *testing.T) {
 	cancel()
 	unlock()
 	wg.Wait()
-	until(t, "the limiter is released", func() bool {
-		time.Sleep(10 * time.Millisecond)
+	await.True(t, "the limiter is released", func() bool {
 		return lim.Do(t.Context(), ask) == nil && lim.Stats().Pressure.Cap == 0
 	})
 }

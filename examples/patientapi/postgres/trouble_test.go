@@ -11,13 +11,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/postgrestest"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/storetest"
+	"github.com/spillway-go/spillway/internal/await"
 )
 
 // beside returns a connection of the same role, outside the pool.
@@ -45,16 +45,6 @@ func lock(t *testing.T, url string) (unlock func()) {
 	}
 }
 
-// until waits for a condition that another process brings about.
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("never: " + what)
-		}
-	}
-}
-
 // active returns how many statements of the pool are under way.
 func active(t *testing.T, conn *pgx.Conn) (n int) {
 	t.Helper()
@@ -72,6 +62,7 @@ func lookup(ctx context.Context, s *Store) error {
 }
 
 func TestKilledConnectionIsReplaced(t *testing.T) {
+	t.Parallel()
 	d := postgrestest.New(t, 0)
 	s := open(t, Config{URL: d.URL, Connections: 3})
 	side := beside(t, d.URL)
@@ -80,7 +71,7 @@ func TestKilledConnectionIsReplaced(t *testing.T) {
 	for range 3 {
 		go func() { failed <- lookup(t.Context(), s) }()
 	}
-	until(t, "three lookups wait for the lock", func() bool { return active(t, side) == 3 })
+	await.True(t, "three lookups wait for the lock", func() bool { return active(t, side) == 3 })
 	if _, err := side.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE usename = current_user AND application_name = 'patientapi'`); err != nil {
 		t.Fatal(err)
@@ -100,6 +91,7 @@ func TestKilledConnectionIsReplaced(t *testing.T) {
 
 // A caller that leaves takes no connection with it, and its statement does not go on.
 func TestEndedContextGivesTheConnectionBack(t *testing.T) {
+	t.Parallel()
 	d := postgrestest.New(t, 2+2) // those of the pool, and two of the test
 	s := open(t, Config{URL: d.URL, Connections: 2})
 	side := beside(t, d.URL)
@@ -110,14 +102,14 @@ func TestEndedContextGivesTheConnectionBack(t *testing.T) {
 		for range 6 { // two get a connection, four wait for one
 			go func() { ended <- lookup(ctx, s) }()
 		}
-		until(t, "two lookups wait for the lock", func() bool { return active(t, side) == 2 })
+		await.True(t, "two lookups wait for the lock", func() bool { return active(t, side) == 2 })
 		cancel()
 		for range 6 {
 			if err := <-ended; !errors.Is(err, context.Canceled) {
 				t.Errorf("round %d: %v", round, err)
 			}
 		}
-		until(t, "the server has stopped both", func() bool { return active(t, side) == 0 })
+		await.True(t, "the server has stopped both", func() bool { return active(t, side) == 0 })
 	}
 	unlock()
 	var wg sync.WaitGroup
@@ -136,6 +128,7 @@ func TestEndedContextGivesTheConnectionBack(t *testing.T) {
 
 // A process that is killed says no goodbye: the server finds out itself.
 func TestStatementOfADeadProcessEnds(t *testing.T) {
+	t.Parallel()
 	d := postgrestest.New(t, 0)
 	s := open(t, Config{URL: d.URL, Connections: 1})
 	side := beside(t, d.URL)
@@ -149,17 +142,18 @@ func TestStatementOfADeadProcessEnds(t *testing.T) {
 		_, err := conn.Exec(context.WithoutCancel(t.Context()), "SELECT pg_sleep(600)")
 		ended <- err
 	}()
-	until(t, "the statement is under way", func() bool { return active(t, side) == 1 })
+	await.True(t, "the statement is under way", func() bool { return active(t, side) == 1 })
 	conn.Conn().PgConn().Conn().Close()
 	if err := <-ended; err == nil {
 		t.Error("no error")
 	}
-	until(t, "the server has stopped it", func() bool { return active(t, side) == 0 })
+	await.True(t, "the server has stopped it", func() bool { return active(t, side) == 0 })
 }
 
 // A neighbour that takes connections of the same role leaves fewer: the pool makes do
 // with those that it has, says so where it has none, and grows again afterwards.
 func TestNeighbourTakesTheConnectionsOfTheRole(t *testing.T) {
+	t.Parallel()
 	d := postgrestest.New(t, 4)
 	s := open(t, Config{URL: d.URL, Connections: 4})
 	var neighbours []*pgx.Conn
@@ -184,15 +178,16 @@ func TestNeighbourTakesTheConnectionsOfTheRole(t *testing.T) {
 	take(4)
 	all(patientapi.ErrUnavailable)
 	neighbours[0].Close(t.Context())
-	until(t, "a lookup succeeds", func() bool { return lookup(t.Context(), s) == nil })
+	await.True(t, "a lookup succeeds", func() bool { return lookup(t.Context(), s) == nil })
 	all(nil) // on one connection, instead of errors for three quarters
 	for _, n := range neighbours {
 		n.Close(t.Context())
 	}
-	until(t, "the pool has grown", func() bool { all(nil); return s.Connections().Open > 1 })
+	await.True(t, "the pool has grown", func() bool { all(nil); return s.Connections().Open > 1 })
 }
 
 func TestMoreConnectionsThanAllowedAreRefusedAtTheStart(t *testing.T) {
+	t.Parallel()
 	d := postgrestest.New(t, 8)
 	open(t, Config{URL: d.URL, Connections: 8}).Close()
 	if s := open(t, Config{URL: d.URL}); s.Connections().Max != 4 {
@@ -211,6 +206,7 @@ func TestMoreConnectionsThanAllowedAreRefusedAtTheStart(t *testing.T) {
 }
 
 func TestErrorsSayWhatToDoAndShowNoSecret(t *testing.T) {
+	t.Parallel()
 	good, err := url.Parse(postgrestest.New(t, 0).URL)
 	if err != nil {
 		t.Fatal(err)
@@ -274,6 +270,7 @@ func TestPasswordBesideTheURL(t *testing.T) {
 
 // Names and ids go to the server as values, whatever is in them.
 func TestHostileInputIsOnlyInput(t *testing.T) {
+	t.Parallel()
 	s := open(t, Config{URL: postgrestest.New(t, 0).URL})
 	for _, typed := range storetest.Hostile {
 		var p patientapi.Patient
