@@ -76,7 +76,9 @@ func TestThousandClientsGetWhomTheyAskFor(t *testing.T) {
 			if o.OK != uint64(ok.Load()) || o.Rejected != uint64(refused.Load()) || o.Error != uint64(failed.Load()) {
 				t.Errorf("clients saw %d ok, %d refused, %d failed; the server counted %+v", ok.Load(), refused.Load(), failed.Load(), o)
 			}
-			if ok.Load() == 0 || failed.Load() == 0 || (pattern == patterns.Naive && refused.Load() > 0) {
+			// Of what reaches the store one in twenty fails; the adaptive limit lets as little through as
+			// the machine can do.
+			if ok.Load() == 0 || failed.Load() == 0 && pattern != patterns.Adaptive || (pattern == patterns.Naive && refused.Load() > 0) {
 				t.Errorf("%d ok, %d refused, %d failed: nothing was tested", ok.Load(), refused.Load(), failed.Load())
 			}
 			bounded := pattern != patterns.Naive && pattern != patterns.Adaptive // which finds a limit of its own
