@@ -10,6 +10,7 @@ import (
 
 	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/examples/frameworks/internal/exercise"
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 )
@@ -41,7 +42,7 @@ func TestAWholeLife(t *testing.T) {
 		placed <- resp.StatusCode
 	}()
 	const active = `spillway_active_requests{key="",limiter="http"} 1`
-	until(t, "the order is admitted", func() bool {
+	await.True(t, "the order is admitted", func() bool {
 		return strings.Contains(string(ask(t, http.MethodGet, inside+"/metrics").Body), active)
 	})
 	exercise.Shed(t, ask(t, http.MethodGet, url+"/orders/7"))
@@ -54,7 +55,7 @@ func TestAWholeLife(t *testing.T) {
 	exercise.Shed(t, ask(t, http.MethodGet, url+"/orders/7"))
 
 	stop()
-	until(t, "it is not ready", func() bool {
+	await.True(t, "it is not ready", func() bool {
 		return ask(t, http.MethodGet, url+"/readyz").Status == http.StatusServiceUnavailable
 	})
 	status(t, http.MethodGet, url+"/orders/7", http.StatusServiceUnavailable) // the listener still answers
@@ -67,17 +68,6 @@ func TestAWholeLife(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error("stop:", err)
 	}
-}
-
-// until asks again until something holds. Each question is a round trip.
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for range 100_000 {
-		if holds() {
-			return
-		}
-	}
-	t.Fatal("never:", what)
 }
 
 func listen(t *testing.T) net.Listener {
