@@ -276,7 +276,7 @@ func TestAMemberThatIsCutOff(t *testing.T) {
 
 func TestARateIsSharedWithoutAMessage(t *testing.T) {
 	t.Parallel()
-	first, err, _, _ := usedUp(t)
+	first, _, _, err := usedUp(t)
 	if rej, ok := errors.AsType[*spillway.Rejection](err); !ok || rej.Reason != spillway.Budget || rej.Cause != "lease of calls" || rej.RetryAfter <= 0 {
 		t.Error(err)
 	}
@@ -286,8 +286,8 @@ func TestARateIsSharedWithoutAMessage(t *testing.T) {
 }
 
 // usedUp has two members share a rate of 1,000 a second, and use it up. It returns one of
-// them, what it said last, how much both admitted, and in how long.
-func usedUp(t *testing.T) (first *Member, last error, admitted int, took time.Duration) {
+// them, how much both admitted, in how long, and what was said last.
+func usedUp(t *testing.T) (first *Member, admitted int, took time.Duration, last error) {
 	t.Helper()
 	url := engine(t)
 	first = join(t, Config{URL: url, Name: "calls", Rate: 1000})
@@ -307,7 +307,7 @@ func usedUp(t *testing.T) (first *Member, last error, admitted int, took time.Du
 	if a, b := first.Stats(), second.Stats(); a.Admitted+b.Admitted != uint64(admitted) {
 		t.Errorf("%d and %d are counted as admitted, and were %d", a.Admitted, b.Admitted, admitted)
 	}
-	return first, last, admitted, time.Since(began)
+	return first, admitted, time.Since(began), last
 }
 
 func TestWhatCannotBeJoinedSaysWhatToDo(t *testing.T) {

@@ -10,6 +10,6 @@ import (
 
 // Two members that share a rate admit no more together than it brings.
 func TestSoakMembersAdmitTheirRateTogether(t *testing.T) {
-	_, _, admitted, took := usedUp(t)
+	_, admitted, took, _ := usedUp(t)
 	soak.AtMost(t, "admitted", float64(admitted), 1000*took.Seconds()+2+100, "", "the rate in the time it took, a tenth of a second of it saved up, and one for each member")
 }

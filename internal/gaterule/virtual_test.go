@@ -1,6 +1,9 @@
 package gaterule
 
-import "go/ast"
+import (
+	"go/ast"
+	"slices"
+)
 
 // virtualIn returns the functions and literals of a package whose time is virtual: those
 // handed to synctest.Test, or to a function that hands on its parameter there, and the
@@ -185,10 +188,5 @@ func named(e ast.Expr, pkg string, objects ...string) bool {
 	if !ok || x.Name != pkg {
 		return false
 	}
-	for _, o := range objects {
-		if s.Sel.Name == o {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(objects, s.Sel.Name)
 }
