@@ -352,8 +352,11 @@ func TestAHangingStorageHoldsCallersForAWhileOnly(t *testing.T) {
 }
 
 // Record racing Close either is on record or says that it is not.
-func TestCloseRacesRecord(t *testing.T) {
-	for range 200 {
+func TestCloseRacesRecord(t *testing.T) { closeRaces(t, 50) }
+
+func closeRaces(t *testing.T, times int) {
+	t.Helper()
+	for range times {
 		m := new(audittest.Memory)
 		w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: m, MostAtOnce: 4})
 		if err != nil {
