@@ -118,39 +118,42 @@ func TestADamagedExportSaysSoAndTheOthersGoOn(t *testing.T) {
 		"whose":       func(path func(...string) string) error { return os.Remove(path(folder(3), peopleName)) },
 		"nothing yet": nil,
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			store, q := newStore(t, nil), newQueue(t, memory.Config{})
-			e := newExports(t, q, store, t.TempDir())
-			poisoned, other := begin(t, e, Request{}), begin(t, e, Request{})
-			path := func(names ...string) string { return e.disk.path(poisoned, names...) }
-			if damage == nil { // before its first run
-				if err := os.WriteFile(path(requestName), []byte("null"), 0o600); err != nil {
-					t.Fatal(err)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits for the disk
+			synctest.Test(t, func(t *testing.T) {
+				store, q := newStore(t, nil), newQueue(t, memory.Config{})
+				e := newExports(t, q, store, t.TempDir())
+				poisoned, other := begin(t, e, Request{}), begin(t, e, Request{})
+				path := func(names ...string) string { return e.disk.path(poisoned, names...) }
+				if damage == nil { // before its first run
+					if err := os.WriteFile(path(requestName), []byte("null"), 0o600); err != nil {
+						t.Fatal(err)
+					}
 				}
-			}
-			stop := run(e)
-			synctest.Wait()
-			if damage != nil {
-				if err := damage(path); err != nil {
-					t.Fatal(err)
+				stop := run(e)
+				synctest.Wait()
+				if damage != nil {
+					if err := damage(path); err != nil {
+						t.Fatal(err)
+					}
 				}
-			}
-			s, err := e.Status(poisoned)
-			if err == nil && s.State == Complete {
-				_, err = e.Open(poisoned, "Patient-000003.ndjson")
-			}
-			if !errors.Is(err, ErrDamaged) && s.State != Failed {
-				t.Errorf("%s: %v, %+v", name, err, s)
-			}
-			whole(t, e, other, store)
-			time.Sleep(25 * time.Hour)
-			stop()
-			if _, err := e.Status(other); !errors.Is(err, ErrNotFound) {
-				t.Errorf("%s: %v", name, err)
-			}
-			if err := e.Cancel(poisoned); err != nil && !errors.Is(err, ErrNotFound) {
-				t.Errorf("%s: %v", name, err)
-			}
+				s, err := e.Status(poisoned)
+				if err == nil && s.State == Complete {
+					_, err = e.Open(poisoned, "Patient-000003.ndjson")
+				}
+				if !errors.Is(err, ErrDamaged) && s.State != Failed {
+					t.Errorf("%s: %v, %+v", name, err, s)
+				}
+				whole(t, e, other, store)
+				time.Sleep(25 * time.Hour)
+				stop()
+				if _, err := e.Status(other); !errors.Is(err, ErrNotFound) {
+					t.Errorf("%s: %v", name, err)
+				}
+				if err := e.Cancel(poisoned); err != nil && !errors.Is(err, ErrNotFound) {
+					t.Errorf("%s: %v", name, err)
+				}
+			})
 		})
 	}
 }
