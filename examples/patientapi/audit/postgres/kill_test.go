@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 // writeForever prints the id of each record that was acknowledged.
 func writeForever(url string) error {
 	ctx := context.Background()
-	s, err := Open(ctx, url, "")
+	s, err := Open(ctx, pausing(url), "")
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,8 @@ type Storage struct {
 
 // Open opens the records in the database at url, as in postgres://user@host:5432/database,
 // and makes their tables if need be. A password that is not empty is used instead of any
-// other. Errors do not repeat either.
+// other. Errors do not repeat either. The server ends a transaction whose process says nothing
+// for a second, or for idle_in_transaction_session_timeout of the url.
 func Open(ctx context.Context, url, password string) (*Storage, error) {
 	s := &Storage{writer: newWriter()}
 	cfg, err := configure(url, password)
@@ -93,7 +94,9 @@ func configure(url, password string) (*pgxpool.Config, error) {
 	cfg.MaxConns, cfg.MinConns, cfg.MinIdleConns = Connections, 0, 0
 	cfg.ConnConfig.RuntimeParams["application_name"] = "patientapi audit"
 	cfg.ConnConfig.RuntimeParams["synchronous_commit"] = "on"
-	cfg.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = strconv.FormatInt(longestPause.Milliseconds(), 10)
+	if params := cfg.ConnConfig.RuntimeParams; params[pauseSetting] == "" {
+		params[pauseSetting] = strconv.FormatInt(longestPause.Milliseconds(), 10)
+	}
 	return cfg, nil
 }
 
@@ -103,7 +106,9 @@ const (
 
 	// longestPause is how long a process may keep the end of the chain from all others
 	// without a word: it may be frozen, or cut off. Less than a commit of theirs may take.
+	// A url that has the setting overrules it.
 	longestPause = time.Second
+	pauseSetting = "idle_in_transaction_session_timeout"
 )
 
 // fault says in our words what went wrong with the server.

@@ -19,7 +19,23 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi/internal/postgrestest"
 )
 
+// open opens the records for a process that a busy machine may stop for seconds, also
+// between two queries of a transaction.
 func open(t testing.TB, url string) *Storage {
+	t.Helper()
+	return openAsItIs(t, pausing(url))
+}
+
+// pausing is the url with a setting that lets a process pause.
+func pausing(url string) string {
+	mark := "?"
+	if strings.Contains(url, "?") {
+		mark = "&"
+	}
+	return url + mark + pauseSetting + "=600000"
+}
+
+func openAsItIs(t testing.TB, url string) *Storage {
 	t.Helper()
 	s, err := Open(t.Context(), url, "")
 	if err != nil {
@@ -94,7 +110,7 @@ func TestManyProcessesMakeTheTablesAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			s, err := Open(context.WithoutCancel(t.Context()), url, "")
+			s, err := Open(context.WithoutCancel(t.Context()), pausing(url), "")
 			if err != nil {
 				t.Error(err)
 				return
@@ -142,7 +158,7 @@ func TestACutConnectionHeals(t *testing.T) {
 func TestAFrozenProcessHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.New(t, 0).URL
-	frozen, neighbour := open(t, url), open(t, url)
+	frozen, neighbour := openAsItIs(t, url), open(t, url)
 	thawed, ended := make(chan struct{}), make(chan error, 1)
 	begun := make(chan struct{})
 	go func() {
@@ -178,7 +194,7 @@ func TestAFrozenProcessHoldsNobodyUp(t *testing.T) {
 func TestAReaderMayPause(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.New(t, 0).URL
-	s, neighbour := open(t, url), open(t, url)
+	s, neighbour := openAsItIs(t, url), open(t, url)
 	audittest.Record(t, s, nil, audittest.Everything)
 	blocks := 0
 	err := s.Read(t.Context(), func(_ audit.Head, all iter.Seq2[audit.Block, error]) error {
