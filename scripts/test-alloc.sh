@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs without the race detector the tests whose results it would change, in every module:
 # those with Alloc in their name and those that check raceEnabled, or the whole package
-# where a helper checks it. (The race detector makes sync.Pool drop objects, adds
+# where a helper checks it. Its arguments are flags of go test. (The race detector makes sync.Pool drop objects, adds
 # allocations of its own, and ends programs that show a data race.)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -20,5 +20,5 @@ fi
 whole=$(awk '$2 == "." { print $1 }' <<<"$found")
 some=$(awk '$2 != "." { print $1 }' <<<"$found" | sort -u | grep -vxF "${whole:-none}")
 names=$(awk '$2 != "." { print $2 }' <<<"$found" | sort -u | paste -sd '|')
-go test -run "^($names)\$" $some
-[ -z "$whole" ] || go test $whole
+go test "$@" -run "^($names)\$" $some
+[ -z "$whole" ] || go test "$@" $whole
