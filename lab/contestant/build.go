@@ -125,9 +125,12 @@ func locate(ctx context.Context, spec Spec) (source, error) {
 	if !strings.Contains(target, "/") {
 		target = home + target
 	}
-	_, compiled, _, _ := runtime.Caller(0)
+	places := []string{"."}
+	if _, compiled, _, _ := runtime.Caller(0); filepath.IsAbs(compiled) { // not with -trimpath
+		places = append(places, filepath.Dir(compiled))
+	}
 	var said error
-	for _, dir := range []string{".", filepath.Dir(compiled)} {
+	for _, dir := range places {
 		// A module that merely requires ours need not know what our programs require.
 		ours, err := (source{target, dir, []string{"GOPROXY=off"}}).run(ctx, "list", "-find", "-f", "{{.Module.Main}}", target)
 		if strings.TrimSpace(string(ours)) == "true" {
