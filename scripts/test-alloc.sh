@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# Runs without the race detector the tests whose results it would change, in every module:
-# those with Alloc in their name and those that check raceEnabled, or the whole package
-# where a helper checks it. Its arguments are flags of go test. (The race detector makes sync.Pool drop objects, adds
-# allocations of its own, and ends programs that show a data race.)
+# Runs without the race detector the tests that it would change or make too long, in every
+# module: those with Alloc in their name, and those that check raceEnabled or call
+# soak.WithoutRace, or the whole package where a helper checks it. Its arguments are flags
+# of go test. (The race detector makes sync.Pool drop objects, adds allocations of its own,
+# and ends programs that show a data race.)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # Lines "FOLDER TEST", with . for all tests of a folder.
-found=$(grep -rlE --include='*_test.go' '^func Test\w*Alloc|raceEnabled' . | xargs awk '
+found=$(grep -rlE --include='*_test.go' '^func Test\w*Alloc|raceEnabled|soak\.WithoutRace\(' . | xargs awk '
 	/^func / { name = ""; if (match($0, /^func (Test|Example|Fuzz)[A-Za-z0-9_]*/)) name = substr($0, 6, RLENGTH - 5) }
-	/^func Test[A-Za-z0-9_]*Alloc/ || /raceEnabled/ && !/^const raceEnabled/ {
+	/^func Test[A-Za-z0-9_]*Alloc/ || /raceEnabled|soak\.WithoutRace\(/ && !/^const raceEnabled/ {
 		folder = FILENAME; sub(/\/[^\/]*$/, "", folder)
 		print folder, name == "" ? "." : name
 	}' | sort -u)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	root "github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/ledger/planted"
@@ -74,6 +75,7 @@ func smallSession(t *testing.T, timed time.Duration) (results.Results, []results
 }
 
 func TestASmallSessionAnswersEveryClaim(t *testing.T) {
+	soak.WithoutRace(t)
 	res, runs := smallSession(t, 200*time.Millisecond)
 	for _, claim := range res.Claims {
 		for _, a := range claim.Answers {

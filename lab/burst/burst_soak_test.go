@@ -1,4 +1,4 @@
-//go:build soak
+//go:build soak && !race
 
 package burst
 
@@ -8,7 +8,6 @@ import (
 
 	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/lab/experiment"
-	"github.com/spillway-go/spillway/lab/usage"
 )
 
 // Passing means that every contestant finishes jobs in a burst of half a second, and that
@@ -33,9 +32,6 @@ func TestSoakEveryContestantFinishesJobsInABurst(t *testing.T) {
 // Passing means that the shutdown that was published panics, as two goroutines happen to
 // meet, and ours does not.
 func TestSoakThePublishedShutdownPanics(t *testing.T) {
-	if usage.Race {
-		t.Skip("a data race by design")
-	}
 	for _, d := range demonstrations.Demos() {
 		if d.ID != "shutdown-race" {
 			continue

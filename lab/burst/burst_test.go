@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/internal/labtest"
@@ -30,6 +31,7 @@ func tiny() Config {
 }
 
 func TestASmallSessionAnswersEveryClaim(t *testing.T) {
+	soak.WithoutRace(t)
 	c := tiny()
 	c.Time, c.OthersTime = 20*time.Millisecond, 20*time.Millisecond
 	res, runs, err := experiment.Session{Dir: t.TempDir() + "/results", Repeats: judge.MinRepeats, Seed: 1}.Run(t.Context(), Experiment, &c)

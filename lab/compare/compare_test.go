@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/spillway-go/spillway/internal/soak"
 )
 
 // planted measures a value with 3 % of noise, in which every tenth time is disturbed.
@@ -22,6 +24,7 @@ func planted(rng *rand.Rand, value float64) Measure {
 }
 
 func TestPlantedDifferencesAreFound(t *testing.T) {
+	soak.WithoutRace(t)
 	latency, goodput := Metric{Name: "p99", Unit: "ms"}, Metric{Name: "goodput", More: true}
 	errs := Metric{Name: "errors", Unit: "%", Zero: true}
 	for _, c := range []struct {

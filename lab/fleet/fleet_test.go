@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/ledger"
@@ -100,6 +101,7 @@ func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 // The code of the processes, in virtual time, does what the simulator says. The law's
 // trials are random: one trouble of eight seconds has 6 % more or less.
 func TestTheSimulatorIsRightAboutAFleet(t *testing.T) {
+	soak.WithoutRace(t)
 	const seeds = 8
 	for _, pattern := range []string{unprotected, protected} {
 		j := job{Protected: pattern == protected, Config: experiment.Sized[Config]("")}

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/spillway-go/spillway/internal/soak"
 )
 
 // slowTail counts all 2^n ways in which n values can lie under and over their median.
@@ -115,6 +117,7 @@ func slowMoreRuns(c *court) int {
 
 func TestMoreRunsAgreesWithSortingEveryContinuation(t *testing.T) {
 	t.Parallel()
+	soak.WithoutRace(t)
 	rng := rand.New(rand.NewPCG(3, 4))
 	advised := 0
 	for range 3 {

@@ -3,10 +3,13 @@ package judge
 import (
 	"strings"
 	"testing"
+
+	"github.com/spillway-go/spillway/internal/soak"
 )
 
 func TestSelftestPassesTheJudge(t *testing.T) {
 	t.Parallel()
+	soak.WithoutRace(t)
 	if report := Selftest(500, 1, Judge); report.Err() != nil {
 		t.Errorf("%v\n%s", report.Err(), report)
 	}
@@ -14,6 +17,7 @@ func TestSelftestPassesTheJudge(t *testing.T) {
 
 func TestSelftestCatchesBadJudges(t *testing.T) {
 	t.Parallel()
+	soak.WithoutRace(t)
 	always := func(v Verdict) Func {
 		return func(Question, Input) Answer { return Answer{Verdict: v, Low: -inf, High: inf} }
 	}

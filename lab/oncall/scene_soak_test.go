@@ -5,7 +5,6 @@ package oncall
 import (
 	"context"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -69,11 +68,9 @@ func load(t *testing.T, lim *limiter.Limiter, b *backend, every time.Duration) {
 }
 
 // Passing means that the page was open on each device while limiters under load refused
-// and leaked. It takes pictures to look at: SPILLWAY_SHOTS names their folder.
+// and leaked. It takes pictures to look at, if SPILLWAY_SHOTS
+// names their folder.
 func TestSoakPicturesOfThePageUnderLoad(t *testing.T) {
-	if os.Getenv("SPILLWAY_SHOTS") == "" {
-		t.Skip("SPILLWAY_SHOTS names no folder for pictures")
-	}
 	orders := newLimiter(t, limiter.Config{Name: "orders"})
 	search := newLimiter(t, limiter.Config{Name: "search", Mode: limiter.DryRun})
 	export := newLimiter(t, limiter.Config{Name: "export", Law: limit.NewFixed(4), LeakAfter: time.Second})

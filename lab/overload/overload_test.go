@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/ledger/planted"
@@ -12,6 +13,7 @@ import (
 )
 
 func TestVerdictsFollowTheFigures(t *testing.T) {
+	soak.WithoutRace(t)
 	p, err := experiment.Sized[Config]("").plan()
 	if err != nil {
 		t.Fatal(err)

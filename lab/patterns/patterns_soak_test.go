@@ -1,4 +1,4 @@
-//go:build soak
+//go:build soak && !race
 
 package patterns
 
@@ -6,14 +6,10 @@ import (
 	"testing"
 
 	"github.com/spillway-go/spillway/internal/soak"
-	"github.com/spillway-go/spillway/lab/usage"
 )
 
 // Passing means that the published faults show as often as goroutines that meet make them.
 func TestSoakThePublishedFaultsShowOften(t *testing.T) {
-	if usage.Race {
-		t.Skip("the specimens are data races by design: the detector would end them before the fault shows")
-	}
 	least := map[string]float64{"empty 200, as printed": 900, "empty, as printed": 40_000, "another patient, cleared on Get only": 1}
 	for _, d := range demonstrations.Demos() {
 		demo, err := d.Run(t.Context())

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/ledger/planted"
@@ -29,6 +30,7 @@ func planned(t *testing.T, c Config) (runs []results.Run) {
 }
 
 func TestVerdictsFollowTheFigures(t *testing.T) {
+	soak.WithoutRace(t)
 	planted.Check(t, Experiment.Family, planned(t, experiment.Sized[Config]("full")))
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 )
@@ -86,6 +87,7 @@ func TestASessionIsOnePage(t *testing.T) {
 }
 
 func TestALargeSessionStaysSmall(t *testing.T) {
+	soak.WithoutRace(t)
 	families, of, runs := together(10)
 	text, err := sessionPage(families, of, runs)
 	if err != nil || len(text) >= pageLimit {

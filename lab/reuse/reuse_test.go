@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/lab/bubble"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
@@ -55,6 +56,7 @@ func TestBadSettingsAreRefused(t *testing.T) {
 }
 
 func TestASmallSessionAnswersEveryClaim(t *testing.T) {
+	soak.WithoutRace(t)
 	c := experiment.Sized[Config]("quick")
 	c.Size = []int{small} // under the race detector, large ones take long
 	c.Rounds, c.Time, c.Users, c.Bursts, c.On, c.Off = 3, 100*time.Microsecond, 20, 2, 10*time.Millisecond, time.Millisecond

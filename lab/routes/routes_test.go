@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/ledger/planted"
@@ -25,6 +26,7 @@ func runs(t *testing.T, c Config, gomaxprocs float64) (out []results.Run) {
 }
 
 func TestVerdictsFollowTheFigures(t *testing.T) {
+	soak.WithoutRace(t)
 	planted.Check(t, Experiment.Family, runs(t, experiment.Sized[Config](""), 16))
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/spillway-go/spillway/internal/soak"
 )
 
 // smaller is a built-in scenario with so many tens of replicas in place of its hundred or thousand.
@@ -24,7 +26,10 @@ func smaller(t *testing.T, name string, tens int) *Result {
 }
 
 // Each scenario of a fleet shows what its comment promises, also with few replicas.
-func TestBuiltInFleetsShowWhatTheyPromise(t *testing.T) { promised(t, 1) }
+func TestBuiltInFleetsShowWhatTheyPromise(t *testing.T) {
+	soak.WithoutRace(t)
+	promised(t, 1)
+}
 
 // promised checks the fleets with so many tens of replicas.
 func promised(t *testing.T, tens int) {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/ledger"
@@ -102,6 +103,7 @@ func TestAKilledProcessHasSpentEverything(t *testing.T) {
 }
 
 func TestASmallSessionTellsEveryStory(t *testing.T) {
+	soak.WithoutRace(t)
 	res, runs := smallSession(t, 100*time.Millisecond)
 	for _, claim := range res.Claims {
 		for _, a := range claim.Answers {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
@@ -40,6 +41,7 @@ func TestThePublishedClaimsFitIntoAQuarterOfAnHour(t *testing.T) {
 }
 
 func TestASessionIsJudgedAgain(t *testing.T) {
+	soak.WithoutRace(t)
 	dir := t.TempDir()
 	copyOfTinyRun(t, filepath.Join(dir, "reuse"))
 	if err := results.WriteSession(dir, results.Session{Schema: results.SessionSchema, Experiments: []string{"reuse", "H"}}); err != nil {

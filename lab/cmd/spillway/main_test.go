@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/internal/await"
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/results"
 )
@@ -86,6 +87,7 @@ func tiny(dir string, more ...string) []string {
 }
 
 func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
+	soak.WithoutRace(t)
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-//go:build soak
+//go:build soak && !race
 
 package main
 
@@ -9,15 +9,11 @@ import (
 
 	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/lab/fan"
-	"github.com/spillway-go/spillway/lab/usage"
 )
 
 // Passing means that the published lookup loses about half of the answers that come at
 // the same moment, as chance has it.
 func TestSoakThePublishedLookupLosesAnswers(t *testing.T) {
-	if usage.Race {
-		t.Skip("a data race by design")
-	}
 	for _, d := range fan.Demonstrations.Demos() {
 		demo, err := d.Run(t.Context())
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/fan"
 	"github.com/spillway-go/spillway/lab/internal/labtest"
@@ -183,6 +184,7 @@ func TestAMeasurementThatIsStoppedSaysSo(t *testing.T) {
 }
 
 func TestASessionAnswersEveryClaim(t *testing.T) {
+	soak.WithoutRace(t)
 	dir := filepath.Join(t.TempDir(), "out")
 	c := experiment.Sized[fan.Config]("quick")
 	c.Sources, c.Branch, c.Rounds, c.Time, c.Calls = []int{2, 8}, []time.Duration{time.Microsecond, time.Millisecond}, 1, 50*time.Microsecond, 500

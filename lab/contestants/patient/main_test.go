@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/internal/labtest"
 	patternsplan "github.com/spillway-go/spillway/lab/patterns"
@@ -25,6 +26,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestThePatternsInEverySetUp(t *testing.T) {
+	soak.WithoutRace(t)
 	c := experiment.Sized[patternsplan.Config]("quick")
 	c.Requests, c.Clients, c.Workers, c.Patients = 40, 10, 4, 500
 	c.MinLatency, c.MaxLatency = time.Millisecond, 2*time.Millisecond

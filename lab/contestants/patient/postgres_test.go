@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/spillway-go/spillway/internal/soak"
 	databasesplan "github.com/spillway-go/spillway/lab/databases"
 	"github.com/spillway-go/spillway/lab/experiment"
 	plan "github.com/spillway-go/spillway/lab/patterns"
@@ -102,6 +103,7 @@ func session(t *testing.T, e *experiment.Experiment, config any) (results.Result
 }
 
 func TestTheCrowdOnARealDatabase(t *testing.T) {
+	soak.WithoutRace(t)
 	for _, r := range onRealDatabase(t, 4, "crowd") {
 		if bounded := r.Pattern == plan.Pooled || r.Pattern == plan.Adaptive || r.Pattern == plan.Told; r.Failed != "" || bounded && r.Extra["refused_connections"] != 0 {
 			t.Errorf("%s, %s: %s, %v connections were refused", r.Setup, r.Pattern, r.Failed, r.Extra["refused_connections"])

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/pools"
@@ -105,6 +106,7 @@ func TestAMissingAbilityIsAnError(t *testing.T) {
 }
 
 func TestASmallSessionAnswersEveryClaim(t *testing.T) {
+	soak.WithoutRace(t)
 	c := experiment.Sized[pools.Config]("full")
 	c.Work = c.Work[:2] // under the race detector, a thousand goroutines take long
 	c.Producers, c.Workers, c.Rounds, c.Time = []int{1, 1000}, []int{2, 1000}, 1, 50*time.Microsecond

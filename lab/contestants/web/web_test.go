@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/results"
@@ -26,6 +27,7 @@ func TestAContestantThatIsNotHereIsNamed(t *testing.T) {
 }
 
 func TestASmallSessionAnswersEveryClaim(t *testing.T) {
+	soak.WithoutRace(t)
 	if thisBuild != routes.StdJSON {
 		t.Skip("the default build is measured")
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/examples/patientapi/export"
 	"github.com/spillway-go/spillway/examples/patientapi/fhir"
 	"github.com/spillway-go/spillway/examples/patientapi/front"
@@ -18,7 +19,10 @@ import (
 )
 
 // Lines of an export are resources of FHIR, and every other answer about it is one as well.
-func TestAnExportIsFHIR(t *testing.T) { exported(t, 5) }
+func TestAnExportIsFHIR(t *testing.T) {
+	soak.WithoutRace(t)
+	exported(t, 5)
+}
 
 // exported makes an export and checks one of so many of its lines by the schema.
 func exported(t *testing.T, every int) {
