@@ -9,12 +9,12 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/examples/patientapi/export"
 	"github.com/spillway-go/spillway/examples/patientapi/fhir"
 	"github.com/spillway-go/spillway/examples/patientapi/front"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/accesstest"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/jobqueue/memory"
 )
 
