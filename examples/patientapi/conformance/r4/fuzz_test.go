@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/spillway-go/spillway/examples/patientapi/internal/accesstest"
+	"github.com/spillway-go/spillway/internal/soak"
 )
 
 // hostile are values that have broken services: in each parameter, path and body.
@@ -52,6 +53,7 @@ func request(method, path, query, body, contentType string) *http.Request {
 }
 
 func TestNoValueBreaksAnything(t *testing.T) {
+	soak.WithoutRace(t)
 	api := serve(t, newStore(t))
 	for _, value := range hostile {
 		escaped := url.QueryEscape(value)
