@@ -1,0 +1,34 @@
+//go:build soak
+
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/internal/soak"
+	plan "github.com/spillway-go/spillway/lab/overload"
+)
+
+// Passing means that a session of a second answers the claims without an error, and that
+// the time line has the limits of those that have one.
+func TestSoakASessionOfOverloadHasItsFigures(t *testing.T) {
+	claims, runs := smallOverload(t, time.Second)
+	for id, a := range claims {
+		if a.Missing && !strings.Contains(a.Why, "is missing in repeat") {
+			t.Errorf("%s: %s", id, a.Why)
+		}
+	}
+	errors, limits := uint64(0), map[string]int{}
+	for _, r := range runs {
+		errors += r.Of("error").Count
+		for _, p := range r.Series {
+			limits[r.Pattern] += p.Limit
+		}
+	}
+	soak.AtMost(t, "errors", float64(errors), 0, "", "every request is answered, refused or too late")
+	for _, name := range []string{plan.Spillway, plan.Failsafe} {
+		soak.AtLeast(t, name+": the sum of the limits", float64(limits[name]), 1, "", "a second has ten steps, and a limit is at least 1")
+	}
+}
