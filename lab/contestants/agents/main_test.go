@@ -187,14 +187,20 @@ func TestCtrlCLeavesAPartialResultAndNoProcess(t *testing.T) {
 func TestAKilledCoordinatorEndsItsAgents(t *testing.T) {
 	t.Parallel()
 	s := newTarget(t)
-	cmd := coordinator(t)
 	var processes []int
-	kill := sync.OnceFunc(func() { kill(t, cmd.Process.Pid) })
-	_, err := agents.Delegate(t.Context(), cmd, order(t, 2, load.Spec{URL: s.URL, Rate: 200, Duration: time.Hour}), func(loadgen.Snapshot) { kill() }, func(line string) {
-		for _, m := range regexp.MustCompile(`/(\d+)`).FindAllStringSubmatch(line, -1) {
-			pid, _ := strconv.Atoi(m[1])
-			processes = append(processes, pid)
-		}
+	var err error
+	await.True(t, "a load that no stall ended before the coordinator was killed", func() bool {
+		cmd := coordinator(t)
+		processes = nil
+		kill := sync.OnceFunc(func() { kill(t, cmd.Process.Pid) })
+		var r *agents.Report
+		r, err = agents.Delegate(t.Context(), cmd, order(t, 2, load.Spec{URL: s.URL, Rate: 200, Duration: time.Hour}), func(loadgen.Snapshot) { kill() }, func(line string) {
+			for _, m := range regexp.MustCompile(`/(\d+)`).FindAllStringSubmatch(line, -1) {
+				pid, _ := strconv.Atoi(m[1])
+				processes = append(processes, pid)
+			}
+		})
+		return err != nil || r.Invalid == ""
 	})
 	if err == nil || len(processes) != 2 {
 		t.Fatalf("%v, agents %v", err, processes)
@@ -259,20 +265,31 @@ func TestAgentsElsewhereNeedTheToken(t *testing.T) {
 	if err := os.WriteFile(token, []byte("secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	good := agent("--name", "elsewhere")
-	good.Env = append(os.Environ(), "SPILLWAY_AGENT_NATS="+s.ClientURL(), "SPILLWAY_AGENT_NATS_TOKEN_FILE="+token)
-	good.Stderr = t.Output()
-	if err := good.Start(); err != nil {
-		t.Fatal(err)
-	}
 	o := order(t, 1, load.Spec{URL: newTarget(t).URL, Clients: 2, Requests: 100})
 	o.Server = agents.Server{URL: s.ClientURL(), TokenFile: token}
-	r, err := agents.Delegate(t.Context(), coordinator(t), o, silent, func(line string) { t.Log(line) })
-	if err != nil || r.Agents[0].Name != "elsewhere" || r.Result.Offered != 100 {
-		t.Errorf("%v, %+v", err, r)
+	var r *agents.Report
+	var ended error
+	await.True(t, "a load that no stall made invalid", func() bool {
+		good := agent("--name", "elsewhere")
+		good.Env = append(os.Environ(), "SPILLWAY_AGENT_NATS="+s.ClientURL(), "SPILLWAY_AGENT_NATS_TOKEN_FILE="+token)
+		good.Stderr = t.Output()
+		if err := good.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if r, err = agents.Delegate(t.Context(), coordinator(t), o, silent, func(line string) { t.Log(line) }); err != nil {
+			t.Fatal(err)
+		}
+		if r.Invalid != "" { // it may wait for a load yet
+			_ = good.Process.Kill()
+		}
+		ended = good.Wait()
+		return r.Invalid == ""
+	})
+	if r.Agents[0].Name != "elsewhere" || r.Result.Offered != 100 {
+		t.Errorf("%+v", r)
 	}
-	if err := good.Wait(); err != nil {
-		t.Errorf("an agent that was to send one load: %v", err)
+	if ended != nil {
+		t.Errorf("an agent that was to send one load: %v", ended)
 	}
 	o.Server.TokenFile = ""
 	if _, err := agents.Delegate(t.Context(), coordinator(t), o, silent, func(string) {}); !errors.Is(err, agents.ErrInput) {
