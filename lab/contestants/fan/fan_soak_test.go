@@ -28,6 +28,17 @@ func TestSoakThePublishedLookupLosesAnswers(t *testing.T) {
 	}
 }
 
+// Passing means that a change of how long the work takes is noticed, both ways.
+func TestSoakAChangeOfTheWorkIsNoticed(t *testing.T) {
+	got, err := playChange(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, way := range []string{"to_parallel", "to_sequential"} {
+		soak.AtMost(t, way, got[way], mostCalls-1, "calls", "that many are made before it counts as not noticed")
+	}
+}
+
 // Passing means that nested lookups with a budget of 5 start about as many goroutines.
 func TestSoakABudgetBoundsTheGoroutinesOfNestedLookups(t *testing.T) {
 	p := player{name: fan.Spillway, whole: 1, find: made(t, fan.Spillway, sources{Database: func(context.Context, query) (*users, error) {

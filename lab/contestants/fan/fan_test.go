@@ -168,13 +168,6 @@ func TestHedgingIsMeasuredFromOutside(t *testing.T) {
 	}
 }
 
-func TestAChangeOfTheWorkIsNoticed(t *testing.T) {
-	got, err := playChange(t.Context(), nil)
-	if err != nil || got["to_parallel"] == mostCalls || got["to_sequential"] == mostCalls {
-		t.Errorf("%v, %v", got, err)
-	}
-}
-
 func TestAMeasurementThatIsStoppedSaysSo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
