@@ -28,7 +28,7 @@ func quick() Command {
 	c := Default()
 	c.Listen.Addr, c.Store.Kind, c.Store.Patients, c.JSON = "127.0.0.1:0", "simulated", 100, true
 	c.Faults.MinLatency, c.Faults.MaxLatency, c.Faults.ErrorRate, c.Pattern.SlowStart = 0, 0, 0, 0
-	c.Cache.Timeout = 5 * time.Second // nobody waits for it, except where the cache hangs
+	c.Cache.Timeout = await.Limit // nobody waits for it, except where the cache hangs
 	c.Deadline, c.Auth.DevelopmentKeys, c.Audit.Mode = DeadlineFlags{}, keys, auditOff
 	return c
 }
