@@ -139,7 +139,8 @@ func TestSIGHUPEndsNothing(t *testing.T) {
 		t.Skip("there is no SIGHUP")
 	}
 	t.Parallel()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "--addr=127.0.0.1:0", "--store=simulated", "--json", "--min-latency=0s", "--max-latency=0s", "--error-rate=0")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "--addr=127.0.0.1:0", "--store=simulated", "--json", "--min-latency=0s", "--max-latency=0s", "--error-rate=0",
+		"--critical-deadline=0s", "--timeout=0s")
 	said, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
