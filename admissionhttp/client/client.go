@@ -86,6 +86,7 @@ type Transport struct {
 	maxRetryAfter time.Duration
 	throttle      throttle
 	random        func() float64 // from 0 to less than 1
+	stall         time.Duration
 
 	requests, retries, shed, throttled, unpaid atomic.Uint64
 }
@@ -132,6 +133,7 @@ func New(cfg Config) (*Transport, error) {
 		maxRetryAfter: cmp.Or(cfg.MaxRetryAfter, defaultMaxRetryAfter),
 		throttle:      newThrottle(cmp.Or(cfg.Tolerance, defaultTolerance), cmp.Or(cfg.MaxHosts, defaultMaxHosts)),
 		random:        rand.Float64,
+		stall:         defaultStall,
 	}, nil
 }
 
@@ -189,7 +191,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if bodyErr != nil {
 			return resp, err // what there is: the body cannot be had again
 		}
-		discard(resp)
+		t.discard(resp)
 		if err := sleep(ctx, pause); err != nil {
 			closeBody(next)
 			return nil, err

@@ -14,6 +14,17 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
+// seeded returns a source of numbers from 0 to less than 1, the same in every run.
+func seeded(seed uint64) func() float64 {
+	var mu sync.Mutex
+	from := rand.New(rand.NewPCG(seed, 1))
+	return func() float64 {
+		mu.Lock()
+		defer mu.Unlock()
+		return from.Float64()
+	}
+}
+
 // At three times the capacity, 200 clients keep the server busy, spend no more than
 // their budgets, do not come back all at once, and ask less than is asked of them.
 func TestACrowdOfClientsAtThreeTimesTheCapacity(t *testing.T) {
@@ -30,7 +41,7 @@ func TestACrowdOfClientsAtThreeTimesTheCapacity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		start := time.Now()
+		start, advice := time.Now(), seeded(clients)
 		var served atomic.Int64
 		var bins [run / bin * 2]atomic.Int64
 		server := roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -39,7 +50,7 @@ func TestACrowdOfClientsAtThreeTimesTheCapacity(t *testing.T) {
 			permit, err := lim.Acquire(r.Context())
 			if err != nil {
 				resp.StatusCode = http.StatusServiceUnavailable
-				resp.Header.Set("Retry-After", strconv.Itoa(1+rand.N(2)))
+				resp.Header.Set("Retry-After", strconv.Itoa(1+int(2*advice())))
 				return resp, nil
 			}
 			defer permit.Release()
@@ -52,15 +63,17 @@ func TestACrowdOfClientsAtThreeTimesTheCapacity(t *testing.T) {
 		})
 		var wg sync.WaitGroup
 		var transports []*Transport
-		for range clients {
+		for n := range uint64(clients) {
 			tr, err := New(Config{Base: server})
 			if err != nil {
 				t.Fatal(err)
 			}
+			tr.random = seeded(n)
 			transports = append(transports, tr)
+			arrivals := rand.New(rand.NewPCG(n, 2))
 			wg.Go(func() {
 				for time.Since(start) < run {
-					time.Sleep(time.Duration(rand.ExpFloat64() * float64(time.Second) * clients / (3 * capacity)))
+					time.Sleep(time.Duration(arrivals.ExpFloat64() * float64(time.Second) * clients / (3 * capacity)))
 					wg.Go(func() { _, _ = tr.RoundTrip(request(t, t.Context(), http.MethodGet, "")) })
 				}
 			})

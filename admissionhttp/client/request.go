@@ -54,17 +54,17 @@ func closeBody(req *http.Request) {
 	}
 }
 
-// stall is how long the rest of an answer may take that will not be used.
-const stall = time.Second
+// defaultStall is how long the rest of an answer may take that will not be used.
+const defaultStall = time.Second
 
 // discard closes the body of an answer that will not be read. A short one is read
 // to its end first, so that the connection can be used again, unless it does not come.
-func discard(resp *http.Response) {
+func (t *Transport) discard(resp *http.Response) {
 	if resp == nil {
 		return
 	}
 	if n := resp.ContentLength; n > 0 && n <= 4096 {
-		late := time.AfterFunc(stall, func() { _ = resp.Body.Close() })
+		late := time.AfterFunc(t.stall, func() { _ = resp.Body.Close() })
 		_, _ = io.CopyN(io.Discard, resp.Body, n)
 		late.Stop()
 	}
