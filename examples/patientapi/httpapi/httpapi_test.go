@@ -11,11 +11,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
+	"github.com/spillway-go/spillway/internal/await"
 )
 
 func TestLookupByPathByQueryAndInABatch(t *testing.T) {
@@ -37,8 +39,18 @@ func TestLookupByPathByQueryAndInABatch(t *testing.T) {
 func TestTimeoutIs504(t *testing.T) {
 	for _, pattern := range patterns.Names() {
 		s := serve(t, pattern, patterns.Config{}, time.Millisecond)
-		s.store.script["P000001"] = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-		problemIn(t, s.do(t, "GET", "/api/v1/patients/P000001", ""), 504, "timeout")
+		var entered atomic.Bool
+		s.store.script["P000001"] = func(ctx context.Context) error {
+			entered.Store(ctx.Err() == nil)
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		var a answered
+		await.True(t, "a request is in the store before its time is over", func() bool {
+			a = s.do(t, "GET", "/api/v1/patients/P000001", "")
+			return entered.Load()
+		})
+		problemIn(t, a, 504, "timeout")
 	}
 }
 
