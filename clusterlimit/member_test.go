@@ -102,7 +102,7 @@ func TestMembersAdmitTheTotalTogether(t *testing.T) {
 						return nil
 					})
 					if rej, ok := errors.AsType[*spillway.Rejection](err); ok {
-						if rej.Reason != spillway.Budget || rej.Cause != "lease of default" {
+						if rej.Reason != spillway.Budget || !strings.HasPrefix(rej.Cause, "lease of default") { // which ends where the machine stands still
 							t.Errorf("refused for %v", rej)
 						}
 						turn.wait()
@@ -240,29 +240,40 @@ func TestAMemberThatIsCutOff(t *testing.T) {
 			other := join(t, Config{URL: url, Name: "b"})
 			await.True(t, "both have a lease", func() bool { return sum(m, other) == 8 && other.Stats().Slots == 4 })
 			p.set(true)
-			await.True(t, "it is cut off", func() bool { return m.Stats().Standing == want.standing })
+			before := m.Stats()
+			await.True(t, "it is cut off", func() bool {
+				s := m.Stats()
+				if s.Renewals > before.Renewals { // the answer was on its way
+					before = s
+				}
+				return s.Standing == want.standing
+			})
 			await.True(t, "the other has all", func() bool { return other.Stats().Slots == 8 })
 			admitted := 0
 			var err error
-			for range 100 {
-				var p limiter.Permit
-				if p, err = lim.Acquire(t.Context()); err != nil {
-					break
+			await.True(t, "it uses what it has", func() bool {
+				for range 100 {
+					var p limiter.Permit
+					if p, err = lim.Acquire(t.Context()); err != nil {
+						break
+					}
+					t.Cleanup(p.Release)
+					admitted++
 				}
-				defer p.Release()
-				admitted++
-			}
+				return admitted > 0 || away == FailClosed // a machine that stood still knows of no failure, and keeps nothing until one
+			})
 			rej, ok := errors.AsType[*spillway.Rejection](err)
 			if !ok || rej.Reason != spillway.Budget || !strings.HasPrefix(rej.Cause, "lease of b") {
 				t.Error(err)
 			}
-			if kept := away == Keep; kept && (admitted < 1 || admitted > 4) || !kept && admitted > 0 {
-				t.Errorf("cut off it admits %d", admitted)
+			if kept := away == Keep; kept && admitted > max(before.Slots, 4) || !kept && admitted > 0 {
+				t.Errorf("cut off it admits %d, with %d before", admitted, before.Slots)
 			}
-			if s := m.Stats(); s.Failures == 0 || s.Err == nil {
-				t.Errorf("%+v", s)
-			}
-			if got := log.with("standing=" + want.standing); !strings.Contains(got, "level=WARN") || !strings.Contains(got, "error=") {
+			await.True(t, "it knows why", func() bool { s := m.Stats(); return s.Failures > 0 && s.Err != nil })
+			got := ""
+			await.True(t, "it is in the log", func() bool { got = log.with("standing=" + want.standing); return got != "" })
+			// A lease that ended while the machine stood still was over before anything failed.
+			if !strings.Contains(got, "level=WARN") || away == Keep && !strings.Contains(got, "error=") {
 				t.Errorf("the log says %q", got)
 			}
 			if away == FailClosed && m.Allow(1) == nil {
@@ -323,7 +334,7 @@ func TestWhatCannotBeJoinedSaysWhatToDo(t *testing.T) {
 		"unknown Away 9":                 {URL: url, Away: 9},
 		`bucket "a b"`:                   {URL: url, Bucket: "a b"},
 	} {
-		if _, err := Join(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := joined(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -331,10 +342,10 @@ func TestWhatCannotBeJoinedSaysWhatToDo(t *testing.T) {
 	if err := m.Allow(1_000_000); err != nil { // no rate, no bound
 		t.Error(err)
 	}
-	if _, err := m.kv.PutString(t.Context(), "budget.odd", "no budget"); err != nil {
+	if _, err := m.kv.PutString(await.Context(t, "an answer"), "budget.odd", "no budget"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Join(t.Context(), Config{URL: url, Name: "odd"}); err == nil || !strings.Contains(err.Error(), "delete it") {
+	if _, err := joined(t.Context(), Config{URL: url, Name: "odd"}); err == nil || !strings.Contains(err.Error(), "delete it") {
 		t.Error(err)
 	}
 }
