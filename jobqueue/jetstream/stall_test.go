@@ -45,7 +45,7 @@ func TestAStalledProcessLosesItsShare(t *testing.T) {
 		defer running.Add(-1)
 		return nil
 	})
-	await.True(t, "the other process does all", func() bool { return other.counters.done.Load() == 6 })
+	await.True(t, "the other process does all", func() bool { return other.counters.done.Load() >= 6 }) // more where it stalled as well
 	if n := most.Load(); n > 2 {
 		t.Errorf("%d ran in one process", n)
 	}

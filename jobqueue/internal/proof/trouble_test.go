@@ -117,7 +117,7 @@ func TestAnEngineThatGoesAwayAndComesBack(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
 	e.comes()
-	q := open(t, jetstream.Config{URL: e.url(), Wait: time.Second, AckWait: 2 * time.Second})
+	q := open(t, jetstream.Config{URL: e.url(), Wait: time.Second, AckWait: await.Limit / 3}) // what the engine sent to nobody comes again within the limit
 	done := worker(t, q)
 	put := func(key string) error {
 		_, err := q.Enqueue(t.Context(), jobqueue.Job{Key: key})
