@@ -20,6 +20,8 @@ type engine struct {
 	count func() (uint64, error) // how many there are, read anew after close; nil: not known
 }
 
+var errNothing = errors.New("nothing was acknowledged")
+
 // bout has callers enqueue for a while, and returns the figures.
 func bout(ctx context.Context, b durable.Bout) (figures map[string]float64, err error) {
 	folder, err := os.MkdirTemp(b.Folder, "spillway-durable-")
@@ -43,7 +45,7 @@ func bout(ctx context.Context, b durable.Bout) (figures map[string]float64, err 
 		return nil, err
 	}
 	if d.acknowledged == 0 {
-		return nil, errors.New("nothing was acknowledged")
+		return nil, errNothing
 	}
 	figures = map[string]float64{
 		"rate": float64(d.took.Count()) / b.Timed.Seconds(),

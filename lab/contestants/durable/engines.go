@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
@@ -14,6 +15,9 @@ import (
 	"github.com/spillway-go/spillway/jobqueue/jetstream"
 	"github.com/spillway-go/spillway/lab/durable"
 )
+
+// engineWait is for how long an answer of an engine is waited for: the default of both libraries.
+var engineWait = 5 * time.Second
 
 // engines start in an empty folder. Their context does not outlive the bout.
 var engines = map[string]func(ctx context.Context, folder string) (engine, error){
@@ -34,7 +38,7 @@ func queue(ctx context.Context, folder string, stored embedded.Sync, promised je
 		if err != nil {
 			return nil, nil, err
 		}
-		q, err := jetstream.Open(ctx, jetstream.Config{Server: server, Sync: promised})
+		q, err := jetstream.Open(ctx, jetstream.Config{Server: server, Sync: promised, Wait: engineWait})
 		if err != nil {
 			err = errors.Join(err, server.Close(ctx))
 		}
@@ -65,11 +69,11 @@ func each(ctx context.Context, folder string) (engine, error) {
 		if err != nil {
 			return nil, nil, nil, nil, err
 		}
-		nc, err := nats.Connect("", nats.InProcessServer(server))
+		nc, err := nats.Connect("", nats.InProcessServer(server), nats.Timeout(engineWait))
 		if err != nil {
 			return server, nil, nil, nil, errors.Join(err, server.Close(ctx))
 		}
-		client, err := js.New(nc)
+		client, err := js.New(nc, js.WithDefaultTimeout(engineWait))
 		if err != nil {
 			return server, nc, nil, nil, err
 		}
