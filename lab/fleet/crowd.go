@@ -21,6 +21,7 @@ type crowd struct {
 	urls     []string
 	open     []atomic.Int64        // requests that each replica has not answered
 	budgets  []*retrybudget.Budget // of the clients; none: they pay for nothing
+	random   func(n int64) int64   // from 0 to less than n
 	began    time.Time
 	came, ok []atomic.Uint32 // clients that came, and that were answered well, in each step
 }
@@ -28,7 +29,7 @@ type crowd struct {
 func newCrowd(addresses []string, j job) (*crowd, error) {
 	steps := int((j.length()+(tries+1)*patience)/service.Step) + 1
 	c := &crowd{
-		base: &http.Transport{MaxIdleConnsPerHost: 2000}, open: make([]atomic.Int64, len(addresses)), began: time.Now(),
+		base: &http.Transport{MaxIdleConnsPerHost: 2000}, open: make([]atomic.Int64, len(addresses)), random: rand.Int64N, began: time.Now(),
 		came: make([]atomic.Uint32, steps), ok: make([]atomic.Uint32, steps),
 	}
 	c.to = c.base
@@ -81,7 +82,7 @@ func (c *crowd) do(ctx context.Context, n uint64, _ bool) loadgen.Outcome {
 		}
 		most := backoff << (try - 1)
 		select {
-		case <-time.After(most/2 + rand.N(most/2)):
+		case <-time.After(most/2 + time.Duration(c.random(int64(most/2)))):
 		case <-ctx.Done():
 			return outcome
 		}
@@ -90,7 +91,7 @@ func (c *crowd) do(ctx context.Context, n uint64, _ bool) loadgen.Outcome {
 
 // try asks the better of two random replicas.
 func (c *crowd) try(ctx context.Context) loadgen.Outcome {
-	i, j := rand.IntN(len(c.urls)), rand.IntN(len(c.urls)-1)
+	i, j := c.random(int64(len(c.urls))), c.random(int64(len(c.urls)-1))
 	if j >= i {
 		j++
 	}

@@ -2,9 +2,11 @@ package fleet
 
 import (
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -147,6 +149,13 @@ func told(t *testing.T, j job) (answered func(from, to time.Duration) float64) {
 			t.Fatal(err)
 		}
 		c.to = fleet
+		var mu sync.Mutex
+		draws := rand.New(rand.NewPCG(j.Seed, 1))
+		c.random = func(n int64) int64 {
+			mu.Lock()
+			defer mu.Unlock()
+			return draws.Int64N(n)
+		}
 		sent := service.Load{Seed: j.Seed, Stretches: []service.Stretch{{Rate: load * 4 * j.Capacity(), For: j.length()}}}
 		if _, err := sent.Send(t.Context(), c.do); err != nil {
 			t.Fatal(err)
