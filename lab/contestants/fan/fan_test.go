@@ -188,8 +188,9 @@ func TestASessionAnswersEveryClaim(t *testing.T) {
 	}
 	for _, claim := range res.Claims {
 		for _, a := range claim.Answers {
-			busy := strings.Contains(a.Setup, "a processor free") // or none was
-			if a.Missing && !busy {
+			busy := strings.Contains(a.Setup, "a processor free")       // or none was
+			unlike := strings.Contains(a.Setup, "a change of the work") // as measured in this short time
+			if a.Missing && !busy && !unlike {
 				t.Errorf("%s/%s (%s): %s", claim.ID, a.Part, a.Setup, a.Why)
 			}
 		}
