@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 failed=0
+go vet work || failed=1
 go vet -tags=soak work || failed=1
 
 staticcheck=$(GOWORK=off go -C internal/tools tool -n staticcheck)

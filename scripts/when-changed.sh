@@ -4,9 +4,10 @@
 #
 #	bash scripts/when-changed.sh release
 #
-# A checksum of those inputs is in scripts/checked/NAME. A check that passes writes it
-# there: commit that file with the change.
+# A checksum of those inputs is in scripts/checked/NAME. A check that passes writes the
+# checksum there: commit that file with the change. What is not committed is not checked.
 set -euo pipefail
+export LC_ALL=C
 cd "$(dirname "$0")/.."
 
 name=${1:?which check}
@@ -15,8 +16,9 @@ release) # the modules' requirements, what their packages import, and what makes
 	command=(bash scripts/release.sh --dry-run v0.0.0-rehearsal)
 	inputs() {
 		go env GOVERSION
-		git ls-files -z -- go.work '*go.mod' '*go.sum' scripts/release.sh internal/tools | xargs -0 sha256sum
-		git ls-files -z -- '*.go' | xargs -0 grep -HE '^(import[[:space:]]+|	)([[:alnum:]_.]+[[:space:]]+)?"[^" ]+"$|^//go:embed ' |
+		grep '^## ' CHANGELOG.md | head -n 1
+		git ls-files -z -- go.work '*go.mod' '*go.sum' scripts/release.sh internal/tools lab/cmd/spillway/main.go | xargs -0 sha256sum
+		git ls-files -z -- '*.go' | xargs -0 grep -HE '^(import[[:space:]]+|	)([[:alnum:]_.]+[[:space:]]+)?"[^" ]+"([[:space:]]*//.*)?$|^//go:(embed|build) ' |
 			sed -E 's|/[^/:]*:|: |' | sort -u
 	}
 	;;
@@ -32,7 +34,12 @@ if [ "$(cat "$file" 2>/dev/null)" = "$sum" ]; then
 	echo "$name: skipped, since what its result depends on is as it was when it last passed: $sum (to run it all the same: ${command[*]})"
 	exit 0
 fi
+dirty=$(git status --porcelain)
 "${command[@]}"
+if [ -n "$dirty" ]; then
+	echo "$name: passed for the last commit, and the changes after it were not looked at: commit, and run it again"
+	exit 0
+fi
 mkdir -p scripts/checked
 echo "$sum" >"$file"
 echo "$name: passed; commit $file, so that it is skipped until its inputs change"

@@ -6,7 +6,7 @@
 //	testreport -note SECONDS -step NAME -to FILE    a step without tests
 //	testreport -table -to FILE
 //
-// It ends with 1 if a test failed or a package did not build.
+// It exits with status 1 if a test failed, a package did not build, or no test ran.
 package main
 
 import (
@@ -16,6 +16,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -66,6 +67,10 @@ func run(name, to string, note float64, table bool) (failed bool, err error) {
 	if e := file.Close(); err == nil {
 		err = e
 	}
+	if note < 0 && s.Tests == 0 {
+		fmt.Println("no test ran")
+		return true, err
+	}
 	return s.Failed > 0, err
 }
 
@@ -115,6 +120,7 @@ func read(in io.Reader, out io.Writer) (step, error) {
 			}
 		}
 		if err == io.EOF {
+			rest("", said, out) // go test itself has ended before its tests
 			break
 		}
 		if err != nil {
@@ -147,6 +153,9 @@ func (s *step) take(e event, said map[string]*strings.Builder, ran, left map[str
 		}
 		delete(said, key)
 		if e.Test == "" {
+			if e.Action == "fail" {
+				rest(e.Package+" ", said, out)
+			}
 			s.ended(e, text, ran[e.Package], left[e.Package], broken[e.Package], out)
 			return
 		}
@@ -172,16 +181,26 @@ func (s *step) take(e event, said map[string]*strings.Builder, ran, left map[str
 	}
 }
 
-// ended prints the line of a package. All its output is printed if it failed without a
-// test: it did not build, or its process ended.
+// rest prints the output of tests that never ended, below a prefix of their keys: a panic
+// or a timeout ended their process, and only they say why.
+func rest(prefix string, said map[string]*strings.Builder, out io.Writer) {
+	for _, key := range slices.Sorted(maps.Keys(said)) {
+		if strings.HasPrefix(key, prefix) {
+			fmt.Fprint(out, said[key])
+			delete(said, key)
+		}
+	}
+}
+
+// ended prints the line of a package, after its own output if it failed.
 func (s *step) ended(e event, text string, ran, left int, broken bool, out io.Writer) {
 	path := strings.TrimPrefix(e.Package, "github.com/spillway-go/")
 	switch {
 	case e.Action == "fail":
 		if !broken {
 			s.Failed++
-			fmt.Fprint(out, text)
 		}
+		fmt.Fprint(out, text)
 		fmt.Fprintf(out, "FAIL    %s %.1fs\n", path, e.Elapsed)
 	case e.Action == "pass" && ran+left > 0:
 		fmt.Fprintf(out, "ok      %s %.1fs, %d tests", path, e.Elapsed, ran)

@@ -30,7 +30,7 @@ func TestWhatFailedIsShownAndTheRestCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "ok      spillway/a 2.0s, 1 tests, 1 skipped\n    b_test.go:3: 1, want 2\nFAIL    spillway/b 3.0s\nwarning: from elsewhere\n"
+	want := "ok      spillway/a 2.0s, 1 tests, 1 skipped\n    b_test.go:3: 1, want 2\nexit status 1\nFAIL    spillway/b 3.0s\nwarning: from elsewhere\n"
 	if out.String() != want {
 		t.Errorf("printed %q, want %q", out.String(), want)
 	}
@@ -47,7 +47,7 @@ func TestAPackageThatDoesNotRunHasFailed(t *testing.T) {
 {"Action":"fail","Package":"a","FailedBuild":"a"}
 `,
 		"its process ends": `{"Action":"run","Package":"a","Test":"TestX"}
-{"Action":"output","Package":"a","Output":"panic: syntax\n"}
+{"Action":"output","Package":"a","Test":"TestX","Output":"panic: syntax\n"}
 {"Action":"fail","Package":"a"}
 `,
 	} {

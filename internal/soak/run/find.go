@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"go/ast"
 	"go/build/constraint"
 	"go/doc"
@@ -41,14 +42,18 @@ func find(fsys fs.FS) ([]item, error) {
 		folder := path.Dir(name)
 		for _, d := range file.Decls {
 			f, ok := d.(*ast.FuncDecl)
-			if !ok || f.Recv != nil || !strings.HasPrefix(f.Name.Name, "TestSoak") {
+			if !ok || f.Recv != nil || !strings.HasPrefix(f.Name.Name, "Test") || f.Name.Name == "TestMain" {
 				continue
+			}
+			if !strings.HasPrefix(f.Name.Name, "TestSoak") {
+				return fmt.Errorf("%s: %s is in neither the gate nor the soak: call it TestSoak…", name, f.Name.Name)
 			}
 			args := []string{"go", "test", "-json", "-count=1", "-vet=off", "-timeout=" + longest, "-tags=soak", "-run=^" + f.Name.Name + "$"}
 			if race {
 				args = append(args, "-race")
 			}
 			items = append(items, item{
+				Test: true,
 				Name: short(folder, f.Name.Name),
 				Args: append(args, "./"+folder),
 				Asks: strings.TrimSuffix(new(doc.Package).Synopsis(strings.TrimPrefix(f.Doc.Text(), f.Name.Name+" ")), "."),

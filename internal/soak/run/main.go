@@ -22,6 +22,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spillway-go/spillway/internal/soak"
@@ -30,13 +31,16 @@ import (
 // page is where the last results are kept.
 const page = "docs/soak.md"
 
+// require names the programs without which tests fail where they would be skipped.
+const require = "SPILLWAY_REQUIRE"
+
 // longest bounds one test, so that one that hangs does not hide the others.
 const longest = "30m"
 
 // commands are what belongs to the soak and is no test of its own.
 var commands = []item{
 	{Name: "fuzz", Args: []string{"bash", "scripts/fuzz.sh", "5s"}, Asks: "five seconds of random search for each fuzz target find no failing input"},
-	{Name: "lab under -race", Args: []string{"go", "test", "-race", "-count=1", "-vet=off", "-tags=soak", "-skip=^TestSoak", "./lab/...", "./lab/contestants/..."}, Asks: "the laboratory's long tests, which the gate runs without the race detector, find no race"},
+	{Name: "lab under -race", Args: []string{"go", "test", "-race", "-count=1", "-vet=off", "-tags=soak", "-skip=^TestSoak", "./lab/...", "./lab/contestants/...", "./examples/patientapi/conformance/r4"}, Asks: "the laboratory's long tests, which the gate runs without the race detector, find no race"},
 	{Name: "release", Args: []string{"bash", "scripts/release.sh", "--dry-run", "v0.0.0-rehearsal"}, Asks: "a release can be made of every module"},
 }
 
@@ -48,8 +52,8 @@ func main() {
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends this program at once
 	if err := run(ctx, *list, *write, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "soak:", err)
 		os.Exit(1)
@@ -60,6 +64,9 @@ func run(ctx context.Context, list, write bool, patterns []string) error {
 	items, err := find(os.DirFS("."))
 	if err != nil {
 		return err
+	}
+	if len(items) == 0 {
+		return fmt.Errorf("no test of the soak found: run it at the root of the repository")
 	}
 	items = append(items, commands...)
 	chosen, err := choose(items, patterns)
@@ -76,7 +83,7 @@ func run(ctx context.Context, list, write bool, patterns []string) error {
 		return nil
 	}
 	last, _ := os.ReadFile(page)
-	fmt.Printf("%d of the soak, one at a time; %s. Leave the machine alone meanwhile.\n", len(chosen), expected(chosen, string(last)))
+	fmt.Printf("%d items of the soak, one at a time; %s. Leave the machine alone meanwhile.\n", len(chosen), expected(chosen, string(last)))
 	began := time.Now()
 	var results []result
 	failed := 0
@@ -84,7 +91,7 @@ func run(ctx context.Context, list, write bool, patterns []string) error {
 		fmt.Printf("[%d/%d, %v] %s\n", i+1, len(chosen), time.Since(began).Round(time.Second), it.Name)
 		r := it.run(ctx)
 		if ctx.Err() != nil {
-			return fmt.Errorf("interrupted after %d of %d; the figures above are complete", i, len(chosen))
+			return fmt.Errorf("interrupted after %d of %d", i, len(chosen))
 		}
 		for _, f := range r.Figures {
 			verdict := "ok"
@@ -120,6 +127,7 @@ type item struct {
 	Name string   // as patterns and the page have it
 	Args []string // the command
 	Asks string   // what passing means, where there is no figure
+	Test bool     // the command is one TestSoak…
 }
 
 type result struct {
@@ -135,6 +143,11 @@ func (it item) run(ctx context.Context) result {
 	cmd := exec.CommandContext(ctx, it.Args[0], it.Args[1:]...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // scripts clean up
+	cmd.WaitDelay = 10 * time.Second
+	if os.Getenv(require) == "" {
+		cmd.Env = append(os.Environ(), require+"=chromium,redis,nginx,postgres")
+	}
 	began := time.Now()
 	err := cmd.Run()
 	r := result{item: it, Took: time.Since(began), Failed: err != nil}
@@ -149,7 +162,8 @@ func (it item) run(ctx context.Context) result {
 		}
 		text.WriteString(line)
 	}
-	if strings.Contains(text.String(), "no tests to run") || strings.Contains(text.String(), "--- SKIP") {
+	unrun := strings.Contains(text.String(), "no tests to run") || strings.Contains(text.String(), "--- SKIP")
+	if unrun || it.Test && strings.Contains(text.String(), "[no test files]") {
 		r.Failed = true // what was not looked at has not passed
 	}
 	r.Output = text.String()

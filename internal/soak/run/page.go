@@ -75,7 +75,7 @@ func expected(items []item, last string) string {
 	}
 	text := fmt.Sprintf("%v by the last results", (time.Duration(sum) * time.Second).Round(time.Second))
 	if unknown > 0 {
-		text += fmt.Sprintf(" and %d that are new", unknown)
+		text += fmt.Sprintf(" and %d new", unknown)
 	}
 	return text
 }

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"io/fs"
+	"os"
+	"path"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -11,7 +15,7 @@ import (
 
 func TestTestsOfTheSoakAreFound(t *testing.T) {
 	items, err := find(fstest.MapFS{
-		"a/kill_soak_test.go": {Data: []byte("//go:build soak\n\npackage a\n\n// TestSoakKills kills it. A second sentence.\nfunc TestSoakKills(t *testing.T) {}\n\nfunc TestOther(t *testing.T) {}\n")},
+		"a/kill_soak_test.go": {Data: []byte("//go:build soak\n\npackage a\n\n// TestSoakKills kills it. A second sentence.\nfunc TestSoakKills(t *testing.T) {}\n\nfunc TestMain(m *testing.M) {}\n")},
 		"a/b/rate_test.go":    {Data: []byte("//go:build soak && !race && unix\n\npackage b\n\nfunc TestSoakRate(t *testing.T) {}\n")},
 		"a/gate_test.go":      {Data: []byte("package a\n\nfunc TestSoakIsNotTagged(t *testing.T) {}\n")},
 		"a/unix_test.go":      {Data: []byte("//go:build unix || soak\n\npackage a\n\nfunc TestSoakIsInTheGateToo(t *testing.T) {}\n")},
@@ -72,7 +76,7 @@ func TestThePageKeepsWhatARunTook(t *testing.T) {
 			t.Errorf("the page has no %q:\n%s", want, text)
 		}
 	}
-	if got, want := expected([]item{{Name: "a.Kills"}, {Name: "fuzz"}, {Name: "new"}}, text), "1m4s by the last results and 1 that are new"; got != want {
+	if got, want := expected([]item{{Name: "a.Kills"}, {Name: "fuzz"}, {Name: "new"}}, text), "1m4s by the last results and 1 new"; got != want {
 		t.Errorf("expected %q, want %q", got, want)
 	}
 }
@@ -93,5 +97,36 @@ func TestWhatDoesNotRunHasNotPassed(t *testing.T) {
 	}
 	if r := (item{Args: []string{"false"}}).run(t.Context()); !r.Failed {
 		t.Error("a command that failed passed")
+	}
+}
+
+func TestATestThatWouldNeverRunIsAnError(t *testing.T) {
+	_, err := find(fstest.MapFS{"a/x_soak_test.go": {Data: []byte("//go:build soak\n\npackage a\n\nfunc TestForgotten(t *testing.T) {}\n")}})
+	if err == nil || !strings.Contains(err.Error(), "TestForgotten is in neither the gate nor the soak") {
+		t.Error(err)
+	}
+}
+
+// What the gate runs without the race detector, the soak runs with it.
+func TestEveryTestWithoutTheDetectorIsInTheSoak(t *testing.T) {
+	var folders []string
+	for _, c := range commands {
+		if c.Name == "lab under -race" {
+			folders = c.Args
+		}
+	}
+	root := os.DirFS("../../..")
+	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "internal/soak/") {
+			return err
+		}
+		source, err := fs.ReadFile(root, name)
+		if err == nil && strings.Contains(string(source), "soak.WithoutRace(") && !strings.HasPrefix(name, "lab/") && !slices.Contains(folders, "./"+path.Dir(name)) {
+			t.Errorf("%s: the soak does not run this package under the race detector: see commands", name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
