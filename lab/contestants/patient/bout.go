@@ -100,6 +100,18 @@ func (m *measured) add(took time.Duration, running int64) {
 	m.atATime += running
 }
 
+// enter notes the figures of a phase. Where no query ended within the phase, only the rate
+// is known.
+func (m *measured) enter(figures map[string]float64, phase string, in time.Duration) {
+	m.Lock()
+	defer m.Unlock()
+	n := float64(m.took.Count())
+	figures[phase] = n / in.Seconds()
+	if n > 0 {
+		figures["p99_"+phase], figures["limit_"+phase] = float64(m.took.Quantile(.99)), float64(m.atATime)/n
+	}
+}
+
 func (g *game) play(ctx context.Context) (map[string]float64, error) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -125,11 +137,7 @@ func (g *game) play(ctx context.Context) (map[string]float64, error) {
 			return nil, err
 		}
 		g.timed.Store(nil)
-		m.Lock()
-		n := float64(m.took.Count())
-		figures[phase.name] = n / time.Since(began).Seconds()
-		figures["p99_"+phase.name], figures["limit_"+phase.name] = float64(m.took.Quantile(.99)), float64(m.atATime)/n
-		m.Unlock()
+		m.enter(figures, phase.name, time.Since(began))
 	}
 	end()
 	<-ended
