@@ -16,7 +16,7 @@ import (
 	"github.com/spillway-go/spillway/lab/durable"
 )
 
-// engineWait is for how long an answer of an engine is waited for: the default of both libraries.
+// engineWait bounds each request to an engine. It is what both libraries wait by default.
 var engineWait = 5 * time.Second
 
 // engines start in an empty folder. Their context does not outlive the bout.
