@@ -12,15 +12,17 @@ import (
 // a lower limit helps, or a backend that became slower, where it only loses
 // throughput. A law that guesses drifts up with the queue it makes, or ratchets
 // down on noise. This one looks: it changes the limit, measures a cohort of the
-// requests admitted after the change, and keeps the change only if latency
-// answered as it should.
+// requests admitted after the change, and keeps the change only if throughput,
+// which is what latency leaves of the change in concurrency, answered as it should.
 //
 //   - A raise is kept if latency did not follow it: below the knee more
-//     concurrency is free. It is tried whenever every slot is in use, more
-//     rarely where the trial itself costs throughput or stays refused.
-//   - A cut is kept if latency fell with it: what was cut was only waiting. If
-//     not, the backend itself is slower; the limit is restored and the baseline
-//     moved.
+//     concurrency is free. Where latency follows a part of the way the raise is kept
+//     if clearly more is done. It is tried whenever every slot is in use, more
+//     rarely where the trial itself costs throughput or stays refused; now and then
+//     a raise is large.
+//   - A cut is kept if hardly less is done: what was cut was only waiting. If
+//     latency did not fall, the backend itself is slower; the limit is restored and
+//     the baseline moved.
 //   - Where much of the work is lost, to deadlines, to callers that gave up or to
 //     refusals below, less and less is tried. If less is lost then, the limit stays
 //     there; if it is the same at any limit, the limit goes back.
@@ -35,12 +37,15 @@ import (
 //
 // The law has three parts: an estimator makes readings of what ends, a trial
 // compares them, with a second opinion from the pace, and a policy says what to do.
-// It waits while an outside limit keeps it from testing its own.
+// It waits while an outside limit keeps it from testing its own, and it cuts nothing
+// while slots are free. Until something has ended there is nothing to go by: the limit
+// is 32 then, and twice what is in flight afterwards.
 type Adaptive struct {
 	claimed
 	aim   aim
 	est   estimator
 	limit float64 // a whole number
+	first float64 // the limit when something had ended
 	phase phase
 	why   string // the last change of the limit
 
@@ -53,11 +58,13 @@ type Adaptive struct {
 	pace    pace // since the limit was set
 	rough   roughness
 	busy    int     // readings in a row in which every slot was in use
+	rises   int     // readings in a row that were far above the baseline
 	trimmed float64 // small cuts since the last trial, as a logarithm
 
 	trial  trial
 	raises raises
 	cuts   schedule // they look for a queue that has gone unnoticed
+	bolds  schedule // raises by far
 	sheds  schedule
 
 	good     float64       // the limit that a raise or a cut confirmed last
@@ -89,18 +96,25 @@ const (
 	cutting
 	shedding // much of the work is lost
 	phases
+	open = phases // until something has ended: there is nothing to decide
 )
 
-// firstLimit is where the law begins: few enough for a backend of one or two slots.
-const firstLimit = 5
+const (
+	// openLimit is the limit until something has ended, and there is something to go by.
+	openLimit = 32
+	// firstLimit is where the law begins then, unless more is running: few enough for a
+	// backend of one or two slots.
+	firstLimit = 5
+)
 
 // NewAdaptive returns the law at its start. It needs no numbers.
 func NewAdaptive() *Adaptive { return newAdaptive(forLatency) }
 
 func newAdaptive(aim aim) *Adaptive {
-	a := &Adaptive{aim: aim, limit: firstLimit}
+	a := &Adaptive{aim: aim, limit: openLimit, phase: open}
 	a.est = newEstimator(&a.aim)
 	a.cuts = schedule{next: firstCut, every: firstCut}
+	a.bolds = schedule{next: boldFirst, every: boldFirst}
 	a.sheds.every = shedSoon
 	a.begin(0)
 	return a
@@ -119,6 +133,8 @@ func (a *Adaptive) Why() string { return a.why }
 func (a *Adaptive) State() string {
 	t := &a.trial
 	switch {
+	case a.phase == open:
+		return "growing: nothing has ended yet"
 	case a.phase == starting:
 		return "growing: at the start, until latency rises"
 	case a.phase == raising:
@@ -140,6 +156,13 @@ func (a *Adaptive) Admit(at time.Duration, load Load) { a.est.admit(at, load, a.
 
 // Observe takes the end of one piece of work.
 func (a *Adaptive) Observe(s Sample, load Load) {
+	if a.phase == open {
+		// The first to end are the fastest: twice as many may be in flight without a queue.
+		a.first = float64(min(max(2*(load.InFlight+1), firstLimit), openLimit))
+		a.phase, a.limit, a.why = starting, a.first, "something has ended"
+		a.begin(s.End)
+		return
+	}
 	ev, rescaled := a.est.observe(&s, load, a.Limit())
 	if rescaled {
 		a.forget()
@@ -159,12 +182,16 @@ func (a *Adaptive) Observe(s Sample, load Load) {
 func (a *Adaptive) begin(now time.Duration) {
 	want, skip := a.est.generation(a.limit), 0.0
 	switch a.phase {
+	case open:
+		want = 1
 	case starting:
 		want = min(max(fewMembers, a.limit), 100)
 	case raising, cutting:
 		// Enough to tell half of what the change must do from nothing.
 		need := 1.4 * a.est.error(1) / (a.aim.resolution * math.Abs(math.Log(a.trial.to/a.trial.from)))
-		want = min(max(need*need, leastMembers, a.limit/2), want)
+		if a.trial.cohorts < 2 {
+			want = min(max(need*need, leastMembers, a.limit/2), want)
+		}
 	case holding:
 		if !a.proven {
 			want = min(max(fewMembers, a.limit), want)

@@ -1,75 +1,147 @@
 package limit
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
-// classes finds out whether one class of work takes much longer of itself than
-// another. If so its times are compared net of that; otherwise a change in the
-// mix, such as the gate shedding the short and unimportant, would look like a
-// slower backend. Every time is compared with the latest of one reference class,
-// because both met the same queue.
+// classes finds out how much longer one class of work takes of itself than another.
+// Its times are compared net of that; otherwise a change in the mix, such as the gate
+// shedding the short and unimportant, would look like a slower backend. Every time is
+// compared with the latest of one reference class, because both met the same queue.
+//
+// Classes that take several times as long as the reference are not measured: the others
+// tell of a queue sooner, and better. Nor are those that are several times as short: a
+// queue is much of their time, and little of all. What a queue costs in all is another
+// question, which the weights of the classes answer.
 type classes struct {
-	count     [Classes]int
-	reference uint8 // the first to be known
+	reference uint8 // the first to be known; later the longest of the frequent
 	seen      bool
-	away      int  // times of others since the last of it
-	recent    mean // its times of late
-	differs   [Classes]mean
-	squares   [Classes]mean
-	offset    [Classes]float64
+	recent    mean // its times of late, net
+	times     int  // since the last election
+	of        [Classes]class
+}
+
+type class struct {
+	count   int // of times, since the last election once one class is known
+	known   bool
+	differs mean
+	squares mean
+	offset  float64
+	weight  float64 // what one of it takes of the slots, that of the first reference being 1; 0: not known
 }
 
 const (
 	classRecent  = 32 // times of the reference that speak for now
-	classAway    = 16 // times of others without one of the reference, and nothing is known of now
+	classTerm    = 64 // times between two elections of a reference
+	classOften   = 8  // of them make a class frequent
 	classSamples = 5  // at least, to tell
-	classMemory  = 64
-	classMatters = 0.7 // a factor of two
-	classSure    = 5   // standard errors
+	classUndone  = 16 // at most: a class that does not clearly differ is like the reference
+	classMemory  = 256
+	classEnough  = 64  // times; later ones are entered only while calm
+	classMatters = 0.3 // of the logarithm
+	classSure    = 6   // standard errors
+	classLong    = 1.6 // of the logarithm: five times as long
 )
 
 // learns reports whether times of the class are wanted though they belong to no
 // cohort: those of a long and rare one hardly ever do.
 func (c *classes) learns(class uint8) bool {
-	return class != c.reference && c.differs[class].n < classMemory
+	return class != c.reference && c.of[class].differs.n < classEnough
 }
 
-// learn enters the logarithm of a time. It reports whether the offsets changed.
-func (c *classes) learn(class uint8, log float64) bool {
-	c.count[class]++
-	switch {
-	case !c.seen:
-		if c.seen = c.count[class] == classSamples; c.seen {
-			c.reference = class
+// weight is what work of the class takes of the slots. Until one class is known all are
+// alike.
+func (c *classes) weight(class uint8) float64 {
+	if !c.seen {
+		return 1
+	}
+	return c.of[class].weight
+}
+
+// measured reports whether times of the class are.
+func (c *classes) measured(class uint8) bool {
+	k := &c.of[class]
+	return !c.seen || k.known && math.Abs(k.offset-c.of[c.reference].offset) < classLong
+}
+
+// learn enters the logarithm of a time. It reports whether weights changed, and whether
+// times that were entered before can no longer be compared. What is known of a class is
+// corrected only while calm: a wait is many times the short and little of the long.
+func (c *classes) learn(class uint8, log float64, calm bool) (changed, rescaled bool) {
+	k := &c.of[class]
+	k.count++
+	if !c.seen {
+		if k.count < classSamples {
+			return false, false
 		}
-		return false
-	case class == c.reference:
+		c.seen, c.reference = true, class
+		k.known, k.weight = true, 1
+		for i := range c.of {
+			rescaled = rescaled || i != int(class) && c.of[i].count > 0
+		}
 		c.recent.add(log, 1, classRecent)
-		c.away = 0
-		return false
+		return rescaled, rescaled
 	}
-	if c.away++; c.away > classAway {
-		c.recent = mean{}
+	if c.times++; c.times >= classTerm && c.elect() {
+		return true, false
 	}
-	if c.recent.n < classSamples {
-		return false
+	if class == c.reference {
+		c.recent.add(log-k.offset, 1, classRecent)
+		return false, false
+	}
+	if k.known && (c.recent.n < classSamples || !calm && k.differs.n >= classEnough) {
+		return false, false
 	}
 	d := log - c.recent.level
-	c.differs[class].add(d, 1, classMemory)
-	c.squares[class].add(d*d, 1, classMemory)
-	m := c.differs[class]
+	k.differs.add(d, 1, classMemory)
+	k.squares.add(d*d, 1, classMemory)
+	m := k.differs
 	if m.n < classSamples {
-		return false
+		return false, false
 	}
-	sure := classSure * math.Sqrt(2*max(c.squares[class].level-m.level*m.level, 0)/(m.n-3))
-	if c.offset[class] == 0 && math.Abs(m.level) < classMatters || math.Abs(m.level-c.offset[class]) < max(classMatters, sure) {
-		return false
+	sure := classSure * math.Sqrt(2*max(k.squares.level-m.level*m.level, 0)/(m.n-3))
+	switch differs := math.Abs(m.level-k.offset) >= max(classMatters, sure); {
+	case !k.known:
+		if !differs && m.n < classUndone {
+			return false, false
+		}
+		k.known, k.weight = true, 1
+		changed = true
+	case differs && k.offset == 0:
+		changed, rescaled = true, true
 	}
-	c.offset[class] = m.level
-	return true
+	if differs := changed && math.Abs(m.level) >= max(classMatters, sure) || k.offset != 0; differs { // ever better known
+		k.offset, k.weight = m.level, math.Exp(m.level)
+	}
+	return changed, rescaled
 }
 
-// most is the most that a class may add to the logarithm of a time.
-func (c *classes) most() float64 { return max(0, slices.Max(c.offset[:])) }
+// elect makes the longest of the frequent classes the reference, and reports whether
+// that changes what is measured.
+func (c *classes) elect() (changed bool) {
+	elected := -1
+	for i := range c.of {
+		k := &c.of[i]
+		if k.known && k.count >= classOften && (elected < 0 || k.offset > c.of[elected].offset) {
+			elected = i
+		}
+	}
+	c.times = 0
+	for i := range c.of {
+		c.of[i].count = 0
+	}
+	if elected < 0 || uint8(elected) == c.reference {
+		return false
+	}
+	changed = math.Abs(c.of[elected].offset-c.of[c.reference].offset) >= classMatters
+	c.reference, c.recent = uint8(elected), mean{}
+	return changed
+}
+
+// most is the most that a class that is measured may add to the logarithm of a time.
+func (c *classes) most() (most float64) {
+	for i := range c.of {
+		if c.measured(uint8(i)) {
+			most = max(most, c.of[i].offset)
+		}
+	}
+	return most
+}

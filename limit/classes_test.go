@@ -20,9 +20,9 @@ func TestClassesOfOneKindAreNotToldApart(t *testing.T) {
 			if r.Float64() < 0.8 {
 				class = 3
 			}
-			c.learn(class, 18+1.2*r.NormFloat64())
+			c.learn(class, 18+1.2*r.NormFloat64(), true)
 		}
-		if c.offset != [Classes]float64{} {
+		if c.of[0].offset != 0 || c.of[3].offset != 0 {
 			wrong++
 		}
 	}
@@ -35,17 +35,17 @@ func TestClassesOfOneKindAreNotToldApart(t *testing.T) {
 func TestALongAndRareClassIsToldApart(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var c classes
-	for i := 0; c.offset[0] == 0; i++ {
+	for i := 0; c.of[0].offset == 0; i++ {
 		if i > 150 {
 			t.Fatal("not told apart by 150 times, a tenth of them of the long class")
 		}
 		if i%10 == 9 {
-			c.learn(0, math.Log(3e8)+0.2*r.NormFloat64())
+			c.learn(0, math.Log(3e8)+0.2*r.NormFloat64(), true)
 		} else {
-			c.learn(3, math.Log(1e7)+0.3*r.NormFloat64())
+			c.learn(3, math.Log(1e7)+0.3*r.NormFloat64(), true)
 		}
 	}
-	if got := c.offset[0]; math.Abs(got-math.Log(30)) > 0.5 {
+	if got := c.of[0].offset; math.Abs(got-math.Log(30)) > 0.5 {
 		t.Errorf("the long class takes %.1f times as long, want 30", math.Exp(got))
 	}
 }

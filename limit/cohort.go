@@ -21,7 +21,9 @@ type cohort struct {
 	usual    float64       // the logarithm of the time that work takes without a queue,
 	slow     float64       // and of one that is clearly too long
 	members  int           // admitted so far
-	silent   int           // of them, ended without a time that says anything
+	skipped  int           // of them, of classes that are not measured,
+	gone     int           // and of those, ended
+	silent   int           // of the others, ended without a time that says anything
 	refused  int           // of those, refused below
 	lost     int           // of them, work that overload may have cost: see isLost
 	early    int           // of them, ended by a deadline that is none of those
@@ -39,7 +41,9 @@ type cohort struct {
 type reading struct {
 	at        time.Duration
 	took      time.Duration // to collect it, while anything ran
-	admitted  float64       // meanwhile, others too
+	count     float64       // admitted meanwhile, others too
+	work      float64       // admitted meanwhile, others too, in that of the reference class
+	admitted  float64       // the same as a number of times of one weight that say as much
 	level     float64       // mean logarithm of the time in the backend, of the fastest four in five
 	spread    float64       // standard deviation of the same
 	n         float64       // times behind it
@@ -75,11 +79,14 @@ func (c *cohort) begin(first uint64, want int, usual, slow float64, now time.Dur
 	*c = cohort{first: first, want: want, usual: usual, slow: slow, start: now, last: now, exact: slices.Grow(c.exact[:0], want), atLeast: c.atLeast[:0]}
 }
 
-func (c *cohort) admit(seq uint64, at time.Duration, load Load, enforced int) {
-	if seq < c.first || c.members >= c.want {
+func (c *cohort) admit(seq uint64, at time.Duration, load Load, enforced int, measured bool) {
+	if seq < c.first || c.measured() >= c.want {
 		return
 	}
 	c.members++
+	if !measured {
+		c.skipped++
+	}
 	c.last = at
 	c.inFlight += float64(load.InFlight)
 	c.enforced += float64(enforced)
@@ -90,7 +97,23 @@ func (c *cohort) admit(seq uint64, at time.Duration, load Load, enforced int) {
 
 func (c *cohort) has(seq uint64) bool { return seq >= c.first && seq < c.first+uint64(c.members) }
 
-// end enters a member's time, net of what its class takes of itself.
+// endSkipped enters the end of a member of a class that is not measured: only what is lost
+// or late counts, and of a class of which nothing is known what was not done.
+func (c *cohort) endSkipped(log float64, o Outcome, known bool) {
+	if o == Deadline || c.isLost(log, o) || !known && o != Success {
+		c.skipped = max(c.skipped-1, 0)
+		c.end(log, o)
+		return
+	}
+	c.gone++
+	c.skipped = max(c.skipped, c.gone) // an owner need not say the class at the start
+}
+
+// measured is how many members have a time that counts.
+func (c *cohort) measured() int { return c.members - c.skipped }
+
+// end enters the time of a member of a class that is measured, net of what the class takes
+// of itself.
 func (c *cohort) end(log float64, o Outcome) {
 	if c.isLost(log, o) {
 		c.lost++
@@ -139,33 +162,36 @@ func (c *cohort) losses() int {
 func (c *cohort) ended() int { return len(c.exact) + len(c.atLeast) }
 
 // allSilent reports whether every member ended without a time.
-func (c *cohort) allSilent() bool { return c.members >= c.want && c.silent >= c.members }
+func (c *cohort) allSilent() bool { return c.measured() >= c.want && c.silent >= c.measured() }
 
 // read judges the cohort, if it can be. Members still running are of one of the
 // classes. overdue says that what has not ended by now is not waited for: it counts
 // as long by nature, if it is the lesser part.
 func (c *cohort) read(now time.Duration, of *classes, overdue bool, r *reading) bool {
-	counted := c.members - c.silent
+	counted := c.measured() - c.silent
 	if slow := c.losses() - c.refused; slow >= max(3, c.want/4) && 4*slow >= 3*c.ended() {
 		// The fastest end first, and they did not make it: neither will the rest.
 		*r = c.reading(now, c.ended())
 		return true
 	}
-	if c.members < c.want {
+	if c.measured() < c.want {
 		if now-c.start < patience || counted < fewMembers {
 			return false
 		}
-		c.want = c.members
+		c.want = c.measured()
 	}
 	if counted == 0 && c.refused > 0 { // all that is known is that they were refused below
 		*r = c.reading(now, 0)
 		return true
 	}
+	if counted <= 0 {
+		return false
+	}
 	out := counted - c.ended()
 	if overdue && out > 0 && 2*out < counted {
 		counted, out = c.ended(), 0
 	}
-	if c.ended() < fourInFive(counted) || counted == 0 {
+	if c.ended() < fourInFive(counted) {
 		return false
 	}
 	if out == 0 {

@@ -72,7 +72,7 @@ func TestACohortReadsWhatItsTwinReads(t *testing.T) {
 		var exact, atLeast []float64
 		cuts := r.Float64()
 		for i := range n {
-			c.admit(uint64(i+1), 0, Load{InFlight: 3}, 5)
+			c.admit(uint64(i+1), 0, Load{InFlight: 3}, 5, true)
 		}
 		for range n {
 			x := 16 + r.NormFloat64()
@@ -108,8 +108,8 @@ func TestCallersThatLeaveDoNotChangeTheLevel(t *testing.T) {
 		a.begin(1, 100, 0, math.Inf(1), 0)
 		b.begin(1, 100, 0, math.Inf(1), 0)
 		for i := range uint64(100) {
-			a.admit(i+1, 0, Load{InFlight: 1}, 5)
-			b.admit(i+1, 0, Load{InFlight: 1}, 5)
+			a.admit(i+1, 0, Load{InFlight: 1}, 5, true)
+			b.admit(i+1, 0, Load{InFlight: 1}, 5, true)
 			work, leaves := 20*math.Exp(0.3*r.NormFloat64()), 40*r.Float64()
 			a.end(math.Log(work*1e6), Success)
 			if leaves < work {

@@ -59,7 +59,22 @@ func (a *Adaptive) cutBy(r reading, excess, inFlight float64, before mean) {
 		return
 	}
 	from := min(a.limit, math.Round(inFlight))
-	a.tryLess(r, from*math.Exp(-excessCut(excess)), inFlight, before, true)
+	a.tryLess(r, from*math.Exp(-excessCut(a.costs(r, excess))), inFlight, before, true)
+}
+
+// costs is by how much all work takes longer, as a logarithm, where that which is
+// measured takes longer by excess. A wait is much of a short time, and little of a long
+// one: of the mean time in the backend, by Little's law, the wait is a part.
+func (a *Adaptive) costs(r reading, excess float64) float64 {
+	if !a.est.several() || r.count == 0 || excess <= 0 {
+		return excess
+	}
+	wait := math.Exp(r.level) - math.Exp(r.level-excess)
+	part := wait / (float64(r.took) * r.inFlight / r.count)
+	if part >= 1 {
+		return excess
+	}
+	return min(excess, -math.Log(1-part))
 }
 
 // excessCut is by how much to lower the limit, as a logarithm, when latency is so far
@@ -91,7 +106,7 @@ func (a *Adaptive) judgeCut(r reading) {
 		t.to = min(a.limit, t.from)
 	}
 	err := a.est.between(t.after.n, t.before.n)
-	switch v, _ := t.judge(a.aim.cutTest(), err, &a.pace, a.rough.spread(a.est.deviation())); v {
+	switch v, _ := t.judge(a.aim.cutTest(t.suspicion), err, &a.pace, a.rough.spread(a.est.deviation()), a.est.several()); v {
 	case undecided:
 	case untested: // something else holds it up: there is nothing to cut, and what is measured is the baseline
 		a.proven, a.base, a.held = true, t.after, mean{}
@@ -111,6 +126,9 @@ func (a *Adaptive) keepCut(r reading, err float64) {
 	a.held, a.heldAt = t.after, t.ran.level
 	a.phase = holding
 	a.cuts.every, a.raises.vain = cutSoon, 0
+	if t.suspicion {
+		a.bolds = schedule{next: min(a.bolds.next, r.at+boldSoon), every: boldSoon}
+	}
 	if a.raises.target = t.inFlight * math.Exp(-fell/degrades); t.suspicion {
 		a.loseCapacity(r)
 	}
@@ -147,8 +165,8 @@ func (a *Adaptive) loseCapacity(r reading) {
 // undoCut restores the limit: latency did not follow, so the slowdown is the backend's.
 func (a *Adaptive) undoCut(r reading) {
 	t := &a.trial
-	start := a.good == 0 && !a.proven && t.restore <= 2*firstLimit
-	if !a.recalls(r.at) && t.from >= nearlyFull*t.restore { // with slots free a limit is not confirmed
+	start := a.good == 0 && !a.proven && t.restore <= 2*a.first
+	if !a.recalls(r.at) && t.from >= nearlyFull*t.restore && t.paced.known() { // with slots free a limit is not confirmed, nor by the fastest alone
 		a.good = t.restore
 	}
 	why := "no hidden queue"
@@ -163,6 +181,8 @@ func (a *Adaptive) undoCut(r reading) {
 		// slower just now, the next reading says so.
 		why = "less at once takes longer"
 		a.cuts.every = min(3*a.cuts.every, cutLatest)
+	case t.suspicion && a.est.several(): // what short work waits is little of all
+		why, a.base = "it costs little", t.before
 	case math.Abs(t.after.level-a.base.level) > max(slower, 3*err):
 		why = "the backend itself is slower"
 		a.base = t.after

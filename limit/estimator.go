@@ -11,14 +11,16 @@ type estimator struct {
 	aim      *aim
 	cohort   cohort
 	classes  classes
-	admitted uint64 // requests, the number of the latest
-	began    uint64 // admitted before the cohort did
-	draining bool   // until no more run than may
+	admitted uint64  // requests, the number of the latest
+	work     float64 // admitted since the cohort began, by weight,
+	count    float64 // of the same
+	squares  float64 // and the sum of the squares
+	draining bool    // until no more run than may
 	since    time.Duration
 	idle     time.Duration // of the cohort's time, in which nothing ran
 	empty    time.Duration // when the last of what ran ended,
 	quiet    bool          // and nothing has run since
-	bound    float64       // how often the usual time a cohort may take
+	bound    float64       // how often the usual bound a cohort may take
 	usual    float64       // how long work takes, nanoseconds; 0: not known
 	spread   float64       // of the logarithm of a time
 	readings float64       // behind it
@@ -37,11 +39,12 @@ const (
 	overdueTimes = 10
 	leastOverdue = 2 * time.Second
 	mostOverdue  = time.Hour
+	severalTimes = 4
 	mostWasted   = 0.9 // so that the logarithm stays finite
 )
 
 func newEstimator(aim *aim) estimator {
-	return estimator{aim: aim, spread: firstSpread, bound: overdueTimes, quiet: true}
+	return estimator{aim: aim, spread: firstSpread, bound: 1, quiet: true}
 }
 
 // enforced is how many slots may be in use, if the law wants that many.
@@ -54,11 +57,15 @@ func (l Load) enforced(limit int) int {
 
 func (e *estimator) admit(at time.Duration, load Load, limit int) {
 	e.admitted++
+	class := load.Class % Classes
+	weight := e.classes.weight(class)
+	e.count++
+	e.work, e.squares = e.work+weight, e.squares+weight*weight
 	if e.quiet {
 		e.idle, e.quiet = e.idle+at-e.empty, false
 	}
 	if !e.draining {
-		e.cohort.admit(e.admitted, at, load, load.enforced(limit))
+		e.cohort.admit(e.admitted, at, load, load.enforced(limit), e.classes.measured(class) || class == 0 && !e.classes.of[0].known)
 	}
 }
 
@@ -85,15 +92,29 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 	class := s.Class % Classes
 	if member := e.cohort.has(s.Seq); member || s.Outcome == Success && e.classes.learns(class) {
 		log := logOf(s.End - s.Start)
-		rescaled = s.Outcome == Success && e.classes.learn(class, log)
-		if member {
-			e.cohort.end(log-e.classes.offset[class], s.Outcome)
+		if s.Outcome == Success {
+			calm := load.Queued == 0 && load.InFlight < load.enforced(limit)
+			var changed bool
+			if changed, rescaled = e.classes.learn(class, log, calm); changed {
+				return restart, rescaled
+			}
+		}
+		net := log - e.classes.of[class].offset
+		switch {
+		case !member:
+		case e.classes.measured(class):
+			e.cohort.end(net, s.Outcome)
+		default:
+			e.cohort.endSkipped(net, s.Outcome, e.classes.of[class].known)
 		}
 	}
-	late := e.cohort.members >= e.cohort.want && e.overdue(s.End, e.cohort.last)
+	late := e.cohort.measured() >= e.cohort.want && e.overdue(s.End, e.cohort.last)
 	switch {
 	case e.cohort.read(s.End, &e.classes, late, &e.latest):
-		e.latest.admitted = float64(e.admitted - e.began)
+		e.latest.count, e.latest.work, e.latest.admitted = e.count, e.work, 0
+		if e.work > 0 {
+			e.latest.admitted = e.work * e.work / e.squares
+		}
 		e.latest.took = max(e.latest.took-e.idle, 0)
 		e.enter(&e.latest)
 		return read, rescaled
@@ -107,7 +128,7 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 }
 
 func (e *estimator) overdue(now, since time.Duration) bool {
-	return float64(now-since) > min(max(e.bound*e.usual, e.bound/overdueTimes*float64(leastOverdue)), float64(mostOverdue))
+	return float64(now-since) > min(e.bound*max(overdueTimes*e.usual, float64(leastOverdue)), float64(mostOverdue))
 }
 
 // enter learns from a reading how long work takes and how much times differ. Work
@@ -124,7 +145,7 @@ func (e *estimator) enter(r *reading) {
 	if r.perSecond > 0 {
 		e.rate = r.perSecond
 	}
-	e.bound = overdueTimes
+	e.bound = 1
 	wasted := r.refused
 	if e.aim.jobs {
 		wasted = r.lost
@@ -144,7 +165,7 @@ func (e *estimator) drain(now time.Duration) {
 // begin starts a cohort of about want members after skip admissions. Work usually
 // takes the exponential of usual, and clearly too long above that of slow.
 func (e *estimator) begin(now time.Duration, want, usual, slow float64, skip uint64) {
-	e.draining, e.began, e.idle = false, e.admitted, 0
+	e.draining, e.count, e.work, e.squares, e.idle = false, 0, 0, 0, 0
 	// Of a multiple of five, four in five is exact: small cohorts and large ones
 	// leave out the same share.
 	e.cohort.begin(e.admitted+1+skip, int(math.Ceil(want/5))*5, usual, slow, now)
@@ -162,6 +183,13 @@ func (e *estimator) error(n float64) float64 {
 // waste included.
 func (e *estimator) deviation() float64 {
 	return math.Sqrt(e.spread*e.spread + judged/(1.25*1.25)*e.wasted)
+}
+
+// several reports whether all work takes several times as long as that which is measured:
+// what that waits is not what a queue costs.
+func (e *estimator) several() bool {
+	r := &e.latest
+	return r.work > severalTimes*r.count*e.classes.weight(e.classes.reference)
 }
 
 // between is the standard error of the difference of two levels.

@@ -31,5 +31,5 @@ func Example() {
 	}
 	first := log.All()[0]
 	fmt.Println(first.From, "to", first.To, "because", first.Why)
-	// Output: 5 to 320 because start: latency is flat
+	// Output: 32 to 14 because is there a hidden queue?
 }

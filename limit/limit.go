@@ -72,7 +72,7 @@ type Sample struct {
 }
 
 // Classes is how many classes of work a law tells apart.
-const Classes = 4
+const Classes = 12
 
 // Load is the state of the owner right after an event. Fields may be added.
 type Load struct {
@@ -83,6 +83,7 @@ type Load struct {
 	// either direction. For work that is admitted over the limit, as in a dry run, it
 	// is at least InFlight. Zero means the law's own limit.
 	Enforced int
+	Class    uint8 // with Admit: of the work that starts, as in its Sample
 }
 
 // Law turns samples into a limit. It is not safe for concurrent use: its owner, a

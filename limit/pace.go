@@ -10,7 +10,8 @@ import "math"
 type pace struct {
 	seconds  float64 // that it was watched
 	occupied float64 // slots, times those
-	n        float64 // admissions
+	work     float64 // of what was admitted and not lost, in that of the reference class
+	n        float64 // admissions, as many of one weight as say as much
 	latest   float64 // logarithm of the mean in the latest reading,
 	of       float64 // and its admissions
 }
@@ -31,16 +32,20 @@ const (
 )
 
 func (p *pace) add(r reading, rough *roughness) {
-	if now := math.Log(r.took.Seconds() * r.inFlight / r.admitted); r.admitted > 0 && r.took > 0 {
-		if p.of > 0 {
-			rough.add((now - p.latest) * (now - p.latest) / (1/p.of + 1/r.admitted))
-		}
-		p.latest, p.of = now, r.admitted
+	if r.work <= 0 || r.took <= 0 {
+		return
 	}
+	work := r.work * (1 - min(r.lost, mostWasted))
+	now := math.Log(r.took.Seconds() * r.inFlight / work)
+	if p.of > 0 {
+		rough.add((now - p.latest) * (now - p.latest) / (1/p.of + 1/r.admitted))
+	}
+	p.latest, p.of = now, r.admitted
 	p.seconds += r.took.Seconds()
 	p.occupied += r.took.Seconds() * r.inFlight
+	p.work += work
 	if p.n += r.admitted; p.n > paceForgets {
-		p.seconds, p.occupied, p.n = p.seconds/2, p.occupied/2, p.n/2
+		p.seconds, p.occupied, p.work, p.n = p.seconds/2, p.occupied/2, p.work/2, p.n/2
 	}
 }
 
@@ -57,7 +62,7 @@ func (o *roughness) spread(fastest float64) float64 {
 
 // known reports whether enough was watched.
 func (p *pace) known() bool {
-	return p.n >= leastMembers && p.occupied > 0 && p.n*p.seconds > paceAfter*p.occupied
+	return p.n >= leastMembers && p.work > 0 && p.n*p.seconds > paceAfter*p.occupied
 }
 
 // against is by how much longer work takes than it did before, as a logarithm, and the
@@ -66,6 +71,6 @@ func (p *pace) against(before *pace, spread float64) (longer, err float64) {
 	if !p.known() || !before.known() {
 		return 0, 0
 	}
-	longer = math.Log(p.occupied / p.n * before.n / before.occupied)
+	longer = math.Log(p.occupied / p.work * before.work / before.occupied)
 	return longer, spread * math.Sqrt(1/p.n+1/before.n)
 }

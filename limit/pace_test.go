@@ -11,7 +11,7 @@ func TestPaceIsTheMeanByLittlesLaw(t *testing.T) {
 	at := func(inFlight, perSecond float64) *pace {
 		var p pace
 		for range 5 {
-			p.add(reading{took: time.Second, inFlight: inFlight, admitted: perSecond}, &rough)
+			p.add(reading{took: time.Second, inFlight: inFlight, work: perSecond, admitted: perSecond}, &rough)
 		}
 		return &p
 	}
@@ -27,12 +27,12 @@ func TestPaceIsTheMeanByLittlesLaw(t *testing.T) {
 func TestPaceIsNotKnownBeforeTheThirdGeneration(t *testing.T) {
 	var p, before pace
 	var rough roughness
-	before.add(reading{took: time.Minute, inFlight: 10, admitted: 600}, &rough)
-	p.add(reading{took: time.Second, inFlight: 10, admitted: 25}, &rough)
+	before.add(reading{took: time.Minute, inFlight: 10, work: 600, admitted: 600}, &rough)
+	p.add(reading{took: time.Second, inFlight: 10, work: 25, admitted: 25}, &rough)
 	if _, err := p.against(&before, 0.3); err != 0 {
 		t.Errorf("known to %v after two and a half generations", err)
 	}
-	p.add(reading{took: time.Second, inFlight: 10, admitted: 25}, &rough)
+	p.add(reading{took: time.Second, inFlight: 10, work: 25, admitted: 25}, &rough)
 	if _, err := p.against(&before, 0.3); err == 0 {
 		t.Error("not known after five generations")
 	}
@@ -42,7 +42,7 @@ func TestPaceForgets(t *testing.T) {
 	var p pace
 	var rough roughness
 	for range 100 {
-		p.add(reading{took: time.Second, inFlight: 10, admitted: 100}, &rough)
+		p.add(reading{took: time.Second, inFlight: 10, work: 100, admitted: 100}, &rough)
 	}
 	if p.n > paceForgets {
 		t.Errorf("%v admissions remembered, want %d at most", p.n, paceForgets)
@@ -63,8 +63,8 @@ func TestOneChangeOfTheBackendIsNotRoughness(t *testing.T) {
 
 func TestTheHeldPaceOutlivesARefusedRaise(t *testing.T) {
 	a := NewAdaptive()
-	held := pace{seconds: 1, occupied: 5, n: 500}
-	a.phase, a.known, a.proven = holding, true, true
+	held := pace{seconds: 1, occupied: 5, work: 500, n: 500}
+	a.limit, a.phase, a.known, a.proven = 5, holding, true, true
 	a.pace = held
 	a.tryMore(reading{at: 1}, 8, 5, mean{0, 100})
 	a.trial.enter(reading{level: 0.5, n: 50, inFlight: 8})

@@ -41,6 +41,7 @@ const (
 	nearlyFull  = 0.75 // of the slots in use: a queue may stand in the backend
 	// A backend that degrades raises latency by more than concurrency grew.
 	degrades   = 1.5
+	sureRises  = 2 // readings in a row far above the baseline, before a cut
 	busyBefore = 3 // readings in which every slot was in use, before a cut on schedule
 )
 
@@ -67,20 +68,29 @@ func (a *Adaptive) decide(r reading) {
 	if a.phase == holding && !a.addHeld(r) {
 		return
 	}
-	policy[a.phase][a.sign(r)](a, r)
+	sign := a.sign(r)
+	if sign != farAbove || a.phase != holding {
+		a.rises = 0
+	} else if a.rises++; a.rises < sureRises {
+		return // chance may fill one cohort with what takes long of itself
+	}
+	policy[a.phase][sign](a, r)
 }
 
 // sign compares a reading with the baseline.
 func (a *Adaptive) sign(r reading) sign {
 	e, excess := &a.est, r.level-a.base.level
-	switch err := e.between(r.n, a.base.n); {
+	err := e.between(r.n, a.base.n) * (1 + few/(5*r.n)) // the spread of a few times is not known well
+	switch {
+	case !r.saturated: // whatever latency is, a lower limit would only refuse
+		return usual
 	case a.phase == starting && excess > max(jump, 1.4*err):
 		return farAbove
 	case a.phase != holding || !a.proven:
 		return usual
 	case excess > jump+3*err:
 		return farAbove
-	case a.nearlyFull(r) && a.held.level-a.base.level > max(minExcess, 2.4*e.between(a.held.n, a.base.n)):
+	case a.held.level-a.base.level > max(minExcess, 2.4*e.between(a.held.n, a.base.n)):
 		return above
 	}
 	return usual
@@ -131,15 +141,17 @@ func (a *Adaptive) becameFaster(now time.Duration, m mean) {
 // probe decides what to try at a limit at which nothing is wrong.
 func (a *Adaptive) probe(r reading) {
 	switch {
-	case !a.nearlyFull(r): // time in which slots are free is without a queue
+	case !a.nearlyFull(r): // time in which slots are free is without a queue, unless the backend has one of others
 		a.raises.streak = 0
-		a.proven = true
-		a.flat(mean{r.level, r.n})
+		if r.level < a.base.level+jump {
+			a.proven = true
+			a.flat(mean{r.level, r.n})
+		}
+	case !r.saturated || a.capped(r):
+		a.raises.streak = 0
 	case !a.proven && a.limit > 1:
 		// No baseline but this: look at once whether it is one.
 		a.tryLess(r, halve*a.limit, r.inFlight, mean{r.level, r.n}, false)
-	case !r.saturated || a.capped(r):
-		a.raises.streak = 0
 	default:
 		a.chooseTrial(r, a.held, a.heldAt)
 	}
@@ -148,6 +160,8 @@ func (a *Adaptive) probe(r reading) {
 // chooseTrial decides what to try while every slot is in use and nothing is wrong.
 func (a *Adaptive) chooseTrial(r reading, level mean, inFlight float64) {
 	switch {
+	case r.at >= a.bolds.next && a.raises.streak == 0 && a.busy > busyBefore:
+		a.tryFarMore(r, inFlight, level)
 	case r.at >= a.cuts.next && a.limit > 1 && a.raises.streak == 0 && a.busy > busyBefore:
 		a.tryLess(r, a.limit*math.Exp(-max(minCut, a.step(1.5, maxStep))), inFlight, level, false)
 	case r.at >= a.raises.next:

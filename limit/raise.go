@@ -7,28 +7,34 @@ import (
 
 // How far a raise goes, and how often one may be tried.
 const (
-	mostBeyond  = 1.3 // times what ran: a raise confirms no more
-	raisePause  = 200 * time.Millisecond
-	raiseLatest = 5 * time.Second
-	raiseCost   = 0.015       // the share of throughput that trials upward may cost
-	maxVain     = 5           // refusals in a row, each of which doubles the pause
-	recallCost  = 0.04        // the same while lost capacity may return,
-	recallFor   = time.Minute // which is so long
-	recallFrom  = 1.3         // of the limit: capacity lost by less is found by ordinary raises
+	mostBeyond   = 2.0 // times what ran: a raise confirms no more
+	raisePause   = 200 * time.Millisecond
+	raiseLatest  = 5 * time.Second
+	raiseCost    = 0.015       // the share of throughput that trials upward may cost
+	maxVain      = 5           // refusals in a row, each of which doubles the pause
+	recallCost   = 0.04        // the same while lost capacity may return,
+	recallFor    = time.Minute // which is so long
+	recallFrom   = 1.3         // of the limit: capacity lost by less is found by ordinary raises
+	raiseCohorts = 2           // behind most of them
+	boldly       = 2.0         // times the limit, at least boldBy more: where small steps gain too little to be seen, a large one shows it
+	boldBy       = 6
+	boldSoon     = 8 * time.Second  // after less was let in because latency rose,
+	boldFirst    = 16 * time.Second // or since the start, and twice as late each time in vain
+	boldLatest   = time.Minute
 )
 
 // double grows the limit at the start, until latency rises.
 func (a *Adaptive) double(r reading) {
 	switch {
-	case r.first && r.saturated && a.limit > firstLimit:
-		// The scale of the classes changed on the way up.
+	case r.first && r.saturated && a.limit == a.first && a.limit > firstLimit:
+		// More came than ended, and that this is a queue of the backend is likely.
 		a.tryLess(r, halve*a.limit, r.inFlight, mean{r.level, r.n}, false)
 		return
 	case !r.first:
 		if r.level-a.base.level < jump/2 {
 			a.flat(mean{r.level, r.n})
 		}
-		a.proven = a.proven || a.limit > firstLimit || !r.saturated
+		a.proven = a.proven || a.limit > a.first || !r.saturated
 	}
 	if r.saturated && !a.capped(r) {
 		a.set(r.at, starting, 2*a.limit, "start: latency is flat")
@@ -65,6 +71,12 @@ func (a *Adaptive) finest(n float64) float64 {
 	return max(2*a.est.between(n, 0.8*raiseCohorts*a.est.generation(a.limit)), minStep)
 }
 
+// tryFarMore looks whether far more would be answered.
+func (a *Adaptive) tryFarMore(r reading, inFlight float64, before mean) {
+	a.tryMore(r, max(boldly*a.limit, a.limit+boldBy), inFlight, before)
+	a.trial.bold = true
+}
+
 func (a *Adaptive) tryMore(r reading, to, inFlight float64, before mean) {
 	from, pace := a.limit, a.pace
 	a.set(r.at, raising, max(to, from+1), "is more concurrency free?")
@@ -76,23 +88,31 @@ func (a *Adaptive) judgeRaise(r reading) {
 	t := &a.trial
 	t.enter(r)
 	err := a.est.between(t.after.n, t.before.n)
-	switch v, margin := t.judge(a.aim.raiseTest(), err, &a.pace, a.rough.spread(a.est.deviation())); v {
+	v, margin := t.judge(a.aim.raiseTest(t.bold), err, &a.pace, a.rough.spread(a.est.deviation()), a.est.several())
+	if t.bold && t.cohorts == 1 && v != follows { // while the slots filled: latency came later than concurrency
+		t.after, t.ran, v = mean{}, mean{}, undecided
+	}
+	switch v {
 	case undecided:
 	case untested: // only what ran is known to be fine
 		a.raises.streak = 0
 		a.set(r.at, holding, max(t.from, min(t.to, math.Round(mostBeyond*r.inFlight))), "the load is gone")
 	case independent:
-		a.keepRaise(r, err)
+		a.keepRaise(r, err, margin < -err)
 	case follows:
 		a.undoRaise(r, err, margin > 1.5*err)
 	}
 }
 
 // keepRaise keeps a raise that latency did not follow, and tries the next.
-func (a *Adaptive) keepRaise(r reading, err float64) {
+func (a *Adaptive) keepRaise(r reading, err float64, clearly bool) {
 	t, u := &a.trial, &a.raises
 	u.streak++
 	u.vain = 0
+	if t.bold {
+		u.stride, a.cuts.next = maxStep, r.at
+		a.bolds.next, a.bolds.every = r.at+boldSoon, boldSoon
+	}
 	if ran := math.Round(mostBeyond * t.ran.level); ran < a.limit { // more than that was not tried
 		a.set(r.at, holding, max(t.from, ran), "no more ran")
 	}
@@ -102,7 +122,7 @@ func (a *Adaptive) keepRaise(r reading, err float64) {
 	a.trimmed = 0
 	a.held, a.heldAt = t.after, t.ran.level
 	switch {
-	case a.aim.jobs: // latency is the price of it: to trim it would take it back
+	case a.aim.jobs || clearly && t.after.level > a.base.level+minExcess && t.followed(): // latency is the price of it: to trim it would take it back
 		a.base, a.proven = t.after, true
 	case t.before.level-t.after.level > max(faster, 2*err): // though more ran: it hides what the raise did
 		u.streak = 0
@@ -115,10 +135,22 @@ func (a *Adaptive) keepRaise(r reading, err float64) {
 	a.chooseTrial(r, a.held, a.heldAt)
 }
 
+// laterBold puts off the next raise by far, since one was in vain.
+func (a *Adaptive) laterBold(now time.Duration) {
+	a.bolds.next, a.bolds.every = now+a.bolds.every, min(2*a.bolds.every, boldLatest)
+}
+
 // undoRaise takes a raise back because latency rose with it, clearly or not.
 func (a *Adaptive) undoRaise(r reading, err float64, clearly bool) {
 	t, u := &a.trial, &a.raises
 	u.streak = 0
+	if t.bold {
+		_, rose := t.changed()
+		knee := t.ran.level * math.Exp(-max(rose+err, 0))
+		a.set(r.at, holding, min(max(t.from, knee), t.to), "far more at once is not answered faster")
+		a.laterBold(r.at)
+		return
+	}
 	switch {
 	case !a.recalls(r.at):
 		a.good = t.from

@@ -3,6 +3,7 @@ package limit
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -144,5 +145,5 @@ func (w *window) classes(f func(k int, mean, n float64)) {
 
 // telling reports whether the window says anything about latency or overload.
 func (w *window) telling() bool {
-	return w.signs >= few || max(w.n[0], w.n[1], w.n[2], w.n[3]) >= few
+	return w.signs >= few || slices.Max(w.n[:]) >= few
 }

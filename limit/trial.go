@@ -15,6 +15,7 @@ type trial struct {
 	cohorts   int
 	longer    float64 // latency by the pace, if that decided, in the direction of the limit
 	suspicion bool    // a cut made because latency rose, not on schedule
+	bold      bool    // a raise by far, to see what would be answered without a limit
 	lost      float64 // share of the work, before
 }
 
@@ -28,25 +29,27 @@ const (
 	independent         // it did not
 )
 
-// test says when the latency of a trial counts as following concurrency. All is in
-// logarithms, so that the share is an elasticity: at 1 throughput does not change, at
-// 0 latency does not.
+// test says when a change of the limit is worth it. All is in logarithms: of what
+// concurrency changed by, latency takes one part, and the rest is throughput.
 type test struct {
-	share        float64 // latency follows if it moves by more than this share of concurrency,
-	follows      float64 // by so many standard errors,
-	independent  float64 // and does not if it moves less, by so many,
-	followsAtEnd float64 // or, after the last cohort, does if by so many.
-	visible      float64 // it has moved at all if by so many
-	cohorts      int     // until a trial is decided anyway, unless the pace says to wait: see judge
+	share       float64 // latency that moved by less than this share of concurrency has not followed,
+	worth       float64 // and neither has latency that leaves so much for throughput
+	follows     float64 // it follows if it moved by more, by so many standard errors,
+	independent float64 // and does not if it moved less, by so many
+	visible     float64 // it has moved at all if by so many
+	cohorts     int     // until a trial is decided anyway,
+	atMost      int     // unless it is about throughput alone
+	proof       bool    // doubt speaks against the change
 }
 
-// Going up, doubt speaks against the raise, but a trend is enough. Going down, the
-// cut must show: capacity given away for nothing is lost until a raise finds it again.
+// bound is how much latency may move with concurrency.
+func (t *test) bound(concurrency float64) float64 {
+	return max(t.share*concurrency, concurrency-t.worth)
+}
+
 const (
-	raiseFollows, raiseIndependent = 0.6, 1.0
-	cutDecides, cutFollows         = 1.5, 0.7
-	cutVisible                     = 2.0
-	raiseCohorts, cutCohorts       = 2, 3
+	worthMore    = 0.03 // of throughput
+	worthFarMore = 0.05 // the same, of a raise by far
 	// If in flight moved by less than that share of the limit's change, the trial did
 	// not take place: the load is gone, or another limit is enforced.
 	leastMoved = 0.3
@@ -56,12 +59,25 @@ const (
 	fewTimes = 16
 )
 
-func (a *aim) raiseTest() test {
-	return test{share: a.raiseShare, follows: raiseFollows, independent: raiseIndependent, cohorts: raiseCohorts}
+// A raise is kept where latency hardly follows it, or where clearly more is answered.
+// One by far has to show it.
+func (a *aim) raiseTest(bold bool) test {
+	t := test{share: a.raiseShare, worth: worthMore, follows: 1, independent: 1, cohorts: 2, atMost: 6}
+	if bold {
+		t.worth, t.proof = worthFarMore, true
+	}
+	return t
 }
 
-func (a *aim) cutTest() test {
-	return test{share: a.cutShare, follows: cutDecides, independent: cutDecides, followsAtEnd: cutFollows, visible: cutVisible, cohorts: cutCohorts}
+// A cut is kept if latency follows it so far that hardly less is answered. One that a
+// rise of latency began may cost more for the moment: it is in a hurry, and what was
+// given away for nothing is found again by a raise.
+func (a *aim) cutTest(suspicion bool) test {
+	t := test{share: a.cutShare, worth: worthMore, follows: 1.5, independent: 1.5, visible: 2, cohorts: 3, atMost: 6}
+	if suspicion {
+		t.worth = worthFarMore
+	}
+	return t
 }
 
 // enter takes the reading of a cohort that ran under the trial's limit.
@@ -84,45 +100,69 @@ func (t *trial) changed() (concurrency, latency float64) {
 	return concurrency, latency
 }
 
+// followed reports whether latency moved by more than a third of concurrency.
+func (t *trial) followed() bool {
+	concurrency, latency := t.changed()
+	return 3*latency > concurrency
+}
+
 // judge says what the trial has shown so far, given the standard error err of the change
 // of latency, the pace since, and the spread of one time by the pace. margin is by how
-// much latency moved beyond the test's share of concurrency; below zero, it did not follow.
+// much latency moved beyond what it may; below zero, it did not follow. With several says
+// that short work stands for long work: a queue may be all its time, and little of all.
 //
-// A trial that the pace contradicts is not over with its last cohort: a raise is refused
-// then, a cut goes on, up to paceCohorts times as long.
-func (t *trial) judge(by test, err float64, since *pace, spread float64) (v verdict, margin float64) {
+// Latency and pace have to agree. A trial of which they say different things goes on, up
+// to paceCohorts times as long; then the raise is refused, and the cut undone.
+func (t *trial) judge(by test, err float64, since *pace, spread float64, several bool) (v verdict, margin float64) {
 	t.longer = 0
 	concurrency, latency := t.changed()
 	if t.to == t.from || concurrency < leastMoved*math.Abs(math.Log(t.to/t.from)) {
 		return untested, 0
 	}
+	up, bound := t.to > t.from, by.bound(concurrency)
 	longer, doubt := since.against(&t.paced, spread)
-	if t.to < t.from {
+	if !up {
 		longer = -longer
 	}
-	over, up := longer-by.share*concurrency, t.to > t.from
-	last, final := t.cohorts >= by.cohorts, t.cohorts >= paceCohorts*by.cohorts
-	need, decides := by.follows, paceDecides
-	if last {
-		need = by.followsAtEnd
+	margin = latency - bound
+	over := longer - bound
+	if latency < by.share*concurrency { // the fastest see no queue: is there none?
+		over = longer - by.share*concurrency
 	}
-	if final {
-		decides = by.followsAtEnd
-	}
-	if doubt > 0 && over > decides*doubt && longer > paceVisible*doubt {
+	if doubt > 0 && over > paceDecides*doubt && longer > paceVisible*doubt {
 		t.longer = longer
 		return follows, over
 	}
-	margin = latency - by.share*concurrency
-	switch disagrees := doubt > 0 && over > 0 && !final; {
-	case margin > need*err && latency > by.visible*err:
+	last, final := t.cohorts >= by.cohorts, t.cohorts >= paceCohorts*by.cohorts
+	if latency > by.share*concurrency && math.Abs(margin) < 2*by.worth { // what is left for throughput has to be known well
+		last = t.cohorts >= by.atMost
+	}
+	disagrees := doubt > 0 && over > 0
+	acquits := doubt > 0 && over < -paceDecides*doubt
+	switch {
+	case margin > by.follows*err && latency > by.visible*err:
+		switch {
+		case acquits && (several || !up):
+			return independent, margin
+		case (acquits || doubt == 0 && (several || !up && t.paced.known())) && !final:
+			return undecided, margin
+		case several && !up: // what short work waits is not known to matter
+			return independent, margin
+		}
 		return follows, margin
-	case disagrees && last && up: // doubt speaks against a raise
+	case margin < -by.independent*err && disagrees && !final && (!up || !last):
+		return undecided, margin
+	case margin < -by.independent*err && disagrees && up:
 		t.longer = longer
 		return follows, 0
-	case disagrees, doubt == 0 && t.after.n < fewTimes && !t.suspicion:
-	case margin < -by.independent*err, last:
-		return independent, margin
+	case margin >= -by.independent*err && !last:
+		return undecided, margin
+	case margin >= -by.independent*err && up && (margin > 0 || by.proof || latency > by.share*concurrency): // not clearly more is answered
+		return follows, margin
+	case margin >= -by.independent*err && !up && margin > 0.7*err && latency > by.visible*err:
+		return follows, margin
+	case doubt == 0 && t.after.n < fewTimes && !t.suspicion:
+		return undecided, margin
 	}
-	return undecided, margin
+	return independent, margin
 }

@@ -22,7 +22,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 			r.Priority, r.Cost = cmp.Or(r.Priority, spillway.Priority(w.Priority)), cmp.Or(r.Cost, int(w.Cost))
 		}
 	}
-	a := gate.Arrival{Cost: min(max(r.Cost, 1), math.MaxInt32), Priority: r.Priority, Deadline: gate.Never, Kind: r.kind()}
+	a := gate.Arrival{Cost: min(max(r.Cost, 1), math.MaxInt32), Priority: r.Priority, Deadline: gate.Never, Traits: r.traits()}
 	if end, ok := ctx.Deadline(); ok {
 		a.Deadline = max(end.Sub(l.base), 0)
 	}
@@ -30,7 +30,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	if now >= time.Duration(l.due.Load()) {
 		l.poll(now)
 	}
-	if ctxErr == nil && a.Cost == 1 && a.Kind == 0 && l.ended.Load() == nil {
+	if ctxErr == nil && a.Cost == 1 && a.Traits == 0 && l.ended.Load() == nil {
 		if rej := l.memos.repeat(now, a, mayWait); rej != nil {
 			return l.rejected(r.Priority, rej)
 		}
@@ -99,18 +99,18 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	return l.wait(ctx, w, expires, recheck, changes)
 }
 
-// kind is what is special about the request.
-func (r *Request) kind() (k gate.Kind) {
+// traits are what is special about the request.
+func (r *Request) traits() (t gate.Traits) {
 	if r.Long {
-		k = gate.Long
+		t = gate.Long
 	}
 	if r.OverShare {
-		k |= gate.OverShare
+		t |= gate.OverShare
 	}
 	if r.DryRun {
-		k |= gate.DryRun
+		t |= gate.DryRun
 	}
-	return k
+	return t
 }
 
 // grant lets every waiter run that may run now, and ends Drain when nothing is

@@ -20,8 +20,8 @@ func ExampleLimiter_SetBounds() {
 		fmt.Println(d.From, "to", d.To, "because", d.Why)
 	}
 	// Output:
-	// 4 upper bound: 4 instead of 5; the law: growing: at the start, until latency rises
-	// 5 to 4 because upper bound
+	// 4 upper bound: 4 instead of 32; the law: growing: nothing has ended yet
+	// 32 to 4 because upper bound
 }
 
 // Everything that was offered is accounted for.

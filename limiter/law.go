@@ -28,6 +28,7 @@ type governed struct {
 	ramp    float64 // the share of it that has passed
 
 	inherited float64 // the limit of the law before; zero: none, or faded
+	untried   bool    // the law after it has seen nothing end yet
 	floor     int     // what is left of it
 	fades     time.Duration
 }
@@ -60,6 +61,9 @@ func (g *governed) Limit() int { return g.now }
 // bound computes the limit anew, after anything that may have changed it.
 func (g *governed) bound() {
 	n := g.Law.Limit()
+	if g.untried {
+		n = g.floor
+	}
 	n = max(n, g.low, g.floor, 1) // whatever the operator's law says
 	if g.high > 0 {
 		n = min(n, g.high)
@@ -102,6 +106,7 @@ func (g *governed) Observe(s limit.Sample, load limit.Load) {
 	if s.Seq > g.since {
 		s.Seq -= g.since
 		g.Law.Observe(s, load)
+		g.untried = false
 		g.bound()
 	}
 }
@@ -113,9 +118,9 @@ func (g *governed) setMode(now time.Duration, from, to Mode) {
 	}
 	estimate := g.Law.Limit()
 	g.Law, g.since = lawFor(to), g.seq
-	g.inherited, g.floor = 0, 0
+	g.inherited, g.floor, g.untried = 0, 0, false
 	if from == DryRun {
-		g.inherited, g.floor, g.fades = float64(estimate), estimate, now+handover
+		g.inherited, g.floor, g.fades, g.untried = float64(estimate), estimate, now+handover, true
 	}
 	g.bound()
 }
@@ -154,7 +159,7 @@ func (g *governed) advance(now time.Duration) bool {
 	if g.inherited > 0 {
 		left := 2 * (g.fades - now).Seconds() / handover.Seconds() // all of it for the first half
 		if g.floor = int(g.inherited * min(left, 1)); g.floor <= 0 {
-			g.inherited, g.floor = 0, 0
+			g.inherited, g.floor, g.untried = 0, 0, false
 		}
 	}
 	if g.rampFor > 0 {

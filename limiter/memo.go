@@ -22,6 +22,32 @@ type memos struct {
 	_      [64]byte // what all callers read apart from what all callers write
 	count  [gate.Levels * reasons]atomic.Uint64
 	folded [gate.Levels * reasons]uint64 // of count, entered into the gate
+	keys   askedFor
+}
+
+// askedFor counts the repeated rejections by what was asked for.
+type askedFor struct {
+	used   atomic.Uint64 // which are above zero, as bits
+	count  [gate.Keys]atomic.Uint32
+	folded [gate.Keys]uint32
+}
+
+func (k *askedFor) add(key int) {
+	k.count[key].Add(1)
+	if bit := uint64(1) << key; k.used.Load()&bit == 0 {
+		k.used.Or(bit)
+	}
+}
+
+// fold enters them into the gate. The caller holds the lock.
+func (k *askedFor) fold(g *gate.Gate) {
+	for left := k.used.Load(); left != 0; left &= left - 1 {
+		i := bits.TrailingZeros64(left)
+		if n := k.count[i].Load() - k.folded[i]; n > 0 {
+			k.folded[i] += n
+			g.RepeatedOf(i, uint64(n))
+		}
+	}
 }
 
 // memo is a rejection to repeat. Its fields are written while version is even,
@@ -56,6 +82,7 @@ func (m *memos) repeat(now time.Duration, a gate.Arrival, mayWait bool) *spillwa
 	if k.version.Load() != version {
 		return nil
 	}
+	m.keys.add(gate.Key(now, a))
 	return row.Near(advice, m.count[lv*reasons+int(row.Reason())].Add(1))
 }
 
@@ -90,6 +117,7 @@ func (m *memos) fold(g *gate.Gate) {
 			m.dirty = true
 		}
 	}
+	m.keys.fold(g)
 }
 
 // forget ends all memos.

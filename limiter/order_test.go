@@ -98,19 +98,30 @@ func TestTheLeastImportantWaiterLosesItsPlaceWhenTheQueueIsFull(t *testing.T) {
 func TestWorkThatCannotMeetItsDeadlineIsRefusedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := fixed(t, 1, 10)
-		learn(t, l, 100*time.Millisecond)
+		for range 30 { // of the kind that has a quarter of a second
+			ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
+			p, err := l.Acquire(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(100 * time.Millisecond)
+			p.Done(nil)
+			cancel()
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		start := time.Now()
+		p := acquire(t, l)
 		if _, err := l.Acquire(ctx); reason(err) != spillway.DeadlineTooClose || time.Since(start) != 0 {
 			t.Fatalf("after %v: %v", time.Since(start), err)
 		}
 		// While it waits the time may run out as well.
-		p := acquire(t, l)
 		late, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
 		defer cancel()
 		var err error
 		go func() { _, err = l.Acquire(late) }()
+		synctest.Wait()
+		go func() { acquire(t, l).Done(nil) }() // it has the time
 		synctest.Wait()
 		time.Sleep(230 * time.Millisecond)
 		p.Done(nil)

@@ -79,11 +79,12 @@ func (r *slots) unlink(s *slot) {
 
 // start gives the latest admission a slot. The caller holds the lock.
 func (l *Limiter) start(now time.Duration, a gate.Arrival, waited time.Duration) *slot {
-	s, isNew := l.running.begin(a.Kind&gate.Long != 0)
+	s, isNew := l.running.begin(a.Traits&gate.Long != 0)
 	if isNew {
 		l.grew = now
 	}
-	s.grant = gate.Grant{Seq: l.gate.Seq(), Start: now, Deadline: a.Deadline, Cost: a.Cost, Priority: a.Priority, Long: a.Kind&gate.Long != 0}
+	s.grant = l.gate.Started()
+	s.grant.Priority = a.Priority // whatever number that is
 	if s.long.Load() != s.grant.Long {
 		s.long.Store(s.grant.Long)
 	}

@@ -35,14 +35,14 @@ func TestStateAndDecisionsNameTheBoundThatRules(t *testing.T) {
 		l := configured(t, Config{})
 		says(t, l, "growing")
 		_ = l.SetBounds(0, 4)
-		says(t, l, "upper bound: 4 instead of 5; the law: growing")
-		decided(t, l, 5, 4, "upper bound")
-		_ = l.SetBounds(20, 0)
-		says(t, l, "lower bound: 20 instead of 5; ")
-		decided(t, l, 4, 20, "lower bound")
+		says(t, l, "upper bound: 4 instead of 32; the law: growing")
+		decided(t, l, 32, 4, "upper bound")
+		_ = l.SetBounds(200, 0)
+		says(t, l, "lower bound: 200 instead of 32; ")
+		decided(t, l, 4, 200, "lower bound")
 		_ = l.SetBounds(0, 0)
 		says(t, l, "growing")
-		decided(t, l, 20, 5, "no more lower bound")
+		decided(t, l, 200, 32, "no more lower bound")
 	})
 }
 
@@ -70,10 +70,10 @@ func TestStateNamesTheEstimateThatADryRunLeft(t *testing.T) {
 			acquire(t, l)
 		}
 		l.SetMode(Enforce)
-		says(t, l, "estimate of the dry run, which fades: 50 instead of 5; the law: growing")
+		says(t, l, "estimate of the dry run, which fades: 50 instead of 32; the law: growing")
 		time.Sleep(handover)
 		acquire(t, l.released()).Done(nil)
-		decided(t, l, 50, 5, "no more estimate of the dry run, which fades")
+		decided(t, l, 32, 5, "something has ended")
 	})
 }
 

@@ -30,7 +30,7 @@ type call struct {
 	replica *replica
 	started time.Duration
 	waiter  *gate.Waiter // of a gate; reused with the call
-	seq     uint64       // of its admission by a gate
+	grant   gate.Grant   // of its admission by a gate
 	index   int          // in the backend
 	until   float64      // on a shared backend's clock
 

@@ -136,7 +136,7 @@ func ExampleLimiter() {
 	// Output:
 	// limit  10:  25 % of the capacity
 	// limit  40: 100 % of the capacity
-	// limit 160:  51 % of the capacity
+	// limit 160:  50 % of the capacity
 }
 
 // At most a tenth may be refused, although the load is three times what ten slots can

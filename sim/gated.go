@@ -45,7 +45,7 @@ func (p *gated) deadline(c *call) time.Duration {
 }
 
 func (p *gated) admit(c *call) {
-	c.seq = p.gate.Seq()
+	c.grant = p.gate.Started()
 	p.run.admit(c)
 }
 
@@ -58,7 +58,7 @@ func (p *gated) refuse(c *call, reason spillway.Reason) {
 }
 
 func (p *gated) ended(c *call, o limit.Outcome) {
-	p.gate.End(p.run.now, gate.Grant{Seq: c.seq, Start: c.started, Deadline: p.deadline(c), Cost: c.class.Cost, Priority: c.class.Priority}, o)
+	p.gate.End(p.run.now, c.grant, o)
 }
 
 func (p *gated) leave(c *call) bool { return p.gate.Leave(c.waiter) }

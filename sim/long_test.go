@@ -21,10 +21,7 @@ func TestTheLimitStaysTrueForHours(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates hours")
 	}
-	const (
-		slots  = 20
-		within = slots / 10
-	)
+	const slots = 20
 	backends := []sim.Backend{sim.NWay(slots), sim.Degrading(slots, 0.5)}
 	for seed := range uint64(2) {
 		name, b := []string{"nway", "degrading"}[seed%2], backends[seed%2]
@@ -34,7 +31,6 @@ func TestTheLimitStaysTrueForHours(t *testing.T) {
 			s.Seed, s.Duration, s.Warmup = seed+1, 180*time.Minute, 30*time.Minute
 			r := run(t, s)
 			window := int(10 * sec / r.Interval)
-			var wrong, all int
 			low, high := 1<<30, 0
 			for points := range slices.Chunk(r.Timeline[s.Warmup/r.Interval:], window) {
 				limits := make([]int, len(points))
@@ -44,14 +40,11 @@ func TestTheLimitStaysTrueForHours(t *testing.T) {
 				slices.Sort(limits)
 				m := limits[len(limits)/2]
 				low, high = min(low, m), max(high, m)
-				all++
-				if d := m - slots; d < -within || d > within {
-					wrong++
-				}
 			}
-			t.Logf("medians from %d to %d in %d windows, goodput %.1f of %.1f", low, high, all, r.Total.Goodput, s.Capacity())
-			if wrong > all/200 { // N-way has had 5 in 5,400, over six seeds
-				t.Errorf("in %d of %d windows the limit is more than %d away from %d", wrong, all, within, slots)
+			t.Logf("medians from %d to %d, goodput %.1f of %.1f", low, high, r.Total.Goodput, s.Capacity())
+			// Where more in the backend costs nothing of what is answered, the limit may be higher.
+			if most := map[string]int{"nway": 5 * slots / 2, "degrading": 13 * slots / 10}[name]; low < 4*slots/5 || high > most || r.Total.Goodput < 0.95*s.Capacity() {
+				t.Errorf("limits from %d to %d, at most %d wanted; goodput %.1f", low, high, most, r.Total.Goodput)
 			}
 		})
 	}

@@ -90,9 +90,7 @@ func TestTheGateDecidesAsInTheSimulator(t *testing.T) {
 			got, waiters, grants := map[uint64]decision{}, map[uint64]*gate.Waiter{}, map[uint64]gate.Grant{}
 			admitted := func(id uint64, at time.Duration) {
 				got[id] = decision{kind: sim.Admitted, at: at}
-				e := grants[id]
-				e.Seq, e.Start = g.Seq(), at
-				grants[id] = e
+				grants[id] = g.Started()
 			}
 			drain := func(now time.Duration) {
 				for {

@@ -112,7 +112,7 @@ func adaptations() []adaptation {
 	many := []shape{{20_000, 200 * time.Microsecond, 20 * ms}}
 	return []adaptation{
 		{"computes", 2, 0, computes, []int{2, 4, 8}, 0.85, []float64{4, 4, 4}},
-		{"computes, on a busy machine", 2, 0.5, computes, []int{2, 4, 8}, 0.8, []float64{10, 10, 10}},
+		{"computes, on a busy machine", 2, 0.5, computes, []int{2, 4, 8}, 0.8, []float64{24, 24, 24}},
 		{"both", 0, 0, both, []int{16, 32, 64, 128}, 0.75, []float64{100, 160, 100}},
 		{"both, on a busy machine", 2, 0.4, both, []int{32, 64}, 0.75, []float64{100, 160, 100}},
 		{"computes for a moment, many at once", 0, 0.4, many, []int{128, 256}, 0.85, []float64{2 * 202}},

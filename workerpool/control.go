@@ -188,8 +188,8 @@ func (c *control) took(turn uint64) {
 	}
 }
 
-// begin tells the law of a start, and returns its number.
-func (c *control) begin(now time.Duration) uint64 {
+// begin tells the law of a start at a level, and returns its number.
+func (c *control) begin(now time.Duration, lv int) uint64 {
 	if c.law == nil {
 		return 0
 	}
@@ -197,7 +197,9 @@ func (c *control) begin(now time.Duration) uint64 {
 	defer c.mu.Unlock()
 	c.last = max(c.last, now)
 	c.seq++
-	c.law.Admit(c.last, c.load())
+	load := c.load()
+	load.Class = uint8(lv)
+	c.law.Admit(c.last, load)
 	return c.seq
 }
 

@@ -32,7 +32,7 @@ func (w *worker) run() {
 	if timed {
 		w.started = p.now()
 		if e.sampled() {
-			w.seq = p.ctl.begin(w.started)
+			w.seq = p.ctl.begin(w.started, w.lv)
 		}
 	}
 	w.inside = true

@@ -142,7 +142,7 @@ func TestRefusalsForAShareDoNotUseUpWhatMayBeRefused(t *testing.T) {
 	g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
 	for range 2000 {
 		now += 5 * time.Millisecond
-		if d := g.Arrive(now, Arrival{Cost: 1, Deadline: Never, Kind: OverShare}, nil); d.Reason != spillway.Quota {
+		if d := g.Arrive(now, Arrival{Cost: 1, Deadline: Never, Traits: OverShare}, nil); d.Reason != spillway.Quota {
 			t.Fatalf("%+v", d)
 		}
 	}

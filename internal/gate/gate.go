@@ -48,32 +48,35 @@ type Arrival struct {
 	Cost     int // slots, at least 1
 	Priority spillway.Priority
 	Deadline time.Duration // when its caller leaves, or Never
-	Kind     Kind
+	Traits   Traits
 }
 
-// Kind says what is special about an arrival. Kinds can be combined.
-type Kind uint8
+// Traits say what is special about an arrival. They can be combined.
+type Traits uint8
 
 const (
-	Long      Kind = 1 << iota // passes like other work, and holds no slots while it runs
-	OverShare                  // neither waits nor is let in beyond MaxRefused: refused for Quota
-	DryRun                     // decided and counted, and admitted all the same while the gate is open
+	Long      Traits = 1 << iota // passes like other work, and holds no slots while it runs
+	OverShare                    // neither waits nor is let in beyond MaxRefused: refused for Quota
+	DryRun                       // decided and counted, and admitted all the same while the gate is open
 )
 
 // held is how many slots the work holds while it runs.
 func (a Arrival) held() int {
-	if a.Kind&Long != 0 {
+	if a.Traits&Long != 0 {
 		return 0
 	}
 	return a.Cost
 }
 
 const (
-	levels = limit.Classes
+	levels = int(spillway.Critical-spillway.Low) + 1
 	// Floor keeps the lowest priority from starving: while higher ones wait, one
 	// grant of so many goes to the lowest that waits, 0.4 % of all.
 	Floor = 256
 )
+
+// priority is that of a level.
+func priority(lv int) spillway.Priority { return spillway.Critical - spillway.Priority(lv) }
 
 // level is the queue of a priority, 0 for the most important.
 func level(p spillway.Priority) int {
@@ -113,9 +116,11 @@ type Gate struct {
 	life      life
 	shadow    *shadow         // of a dry run
 	booked    [levels]float64 // slots of callers that may come back
+	bears     [levels]float64 // how long each of the kinds of a level could wait, and be in time
 	best      [levels]float64 // rate of late, in slots per nanosecond
 	ledger    [levels]account
-	seq       uint64              // of the latest start
+	seq       uint64              // of the latest start of work that is not long
+	latest    Grant               // the latest start
 	granted   int                 // taken out of the queue, not yet taken up by their callers
 	unqueued  uint64              // admitted at once
 	waits     histogram.Histogram // of the others
@@ -125,7 +130,9 @@ type Gate struct {
 // New returns an open gate.
 func New(cfg Config) *Gate {
 	cfg.QueueSize = max(cfg.QueueSize, 0)
-	return &Gate{cfg: cfg, spent: patienceSpent}
+	g := &Gate{cfg: cfg, spent: patienceSpent}
+	_, g.bears = g.service.kinds.survey(0)
+	return g
 }
 
 // Arrive decides about new work. w is used only if the verdict is Wait; nil
@@ -133,15 +140,18 @@ func New(cfg Config) *Gate {
 func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 	lv := level(a.Priority)
 	g.demandOf(now, lv, g.asks(a))
-	d := g.decide(now, lv, a, w != nil)
-	if a.Kind&DryRun != 0 && g.closed == 0 {
+	kind := g.service.kinds.find(key(lv, left(now, a.Deadline)))
+	g.service.kinds.list[kind].fresh++
+	d := g.decide(now, lv, kind, a, w != nil)
+	if a.Traits&DryRun != 0 && g.closed == 0 {
 		d = g.unenforced(lv, d)
 	}
 	switch d.Verdict {
 	case Admit:
-		g.admit(now, lv, a)
+		g.admit(now, lv, kind, a)
 	case Wait:
-		w.cost, w.held, w.level, w.since, w.deadline = a.Cost, a.held(), lv, now, a.Deadline
+		w.cost, w.held, w.level, w.kind, w.since, w.deadline = a.Cost, a.held(), lv, kind, now, a.Deadline
+		w.work = float64(w.held) * g.service.holdOf(lv, kind)
 		g.queues[lv].push(w)
 		g.queued++
 	case Reject:
@@ -155,16 +165,15 @@ func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 }
 
 // decide refuses what cannot be admitted at all, and bounds how much else is refused.
-func (g *Gate) decide(now time.Duration, lv int, a Arrival, mayWait bool) Decision {
+func (g *Gate) decide(now time.Duration, lv int, kind uint8, a Arrival, mayWait bool) Decision {
 	if g.closed != 0 {
 		return Decision{Verdict: Reject, Reason: g.closed}
 	}
-	left := left(now, a.Deadline)
-	if g.service.hopeless(left) {
+	if a.Deadline <= now {
 		return Decision{Verdict: Reject, Reason: spillway.DeadlineTooClose, Anyway: true}
 	}
-	d := g.place(left, lv, a, mayWait)
-	if a.Kind&OverShare != 0 && d.Verdict != Admit {
+	d := g.place(now, lv, kind, a, mayWait)
+	if a.Traits&OverShare != 0 && d.Verdict != Admit {
 		return Decision{Verdict: Reject, Reason: spillway.Quota, Anyway: true}
 	}
 	if d.Verdict == Wait && g.queued >= g.cfg.QueueSize {
@@ -178,9 +187,9 @@ func (g *Gate) decide(now time.Duration, lv int, a Arrival, mayWait bool) Decisi
 	return d
 }
 
-// place finds room for work that has so much time left: a slot, or a place in the
-// queue if that leads to one in time.
-func (g *Gate) place(left time.Duration, lv int, a Arrival, mayWait bool) Decision {
+// place finds room for work: a slot, or a place in the queue if that leads to one in
+// time. A free slot is given, whatever is known of how long such work takes.
+func (g *Gate) place(now time.Duration, lv int, kind uint8, a Arrival, mayWait bool) Decision {
 	ahead := 0
 	for i := range lv + 1 {
 		ahead += g.queues[i].n
@@ -194,9 +203,11 @@ func (g *Gate) place(left time.Duration, lv int, a Arrival, mayWait bool) Decisi
 	if !g.service.known() {
 		return Decision{Verdict: Wait}
 	}
-	wait, most := g.predict(lv, a.Cost), float64(left)-g.need(a.Deadline)
-	if wait > most && !g.floorServes(lv, most) {
-		return Decision{Verdict: Reject, Reason: spillway.DeadlineTooClose}
+	left := left(now, a.Deadline)
+	need := g.need(now, kind, a.Deadline)
+	wait, most := g.predict(lv, a.Cost), float64(left)-need
+	if wait > most && !g.floorServes(lv, most) && (wait > float64(left) || !g.service.kinds.probe(kind)) {
+		return Decision{Verdict: Reject, Reason: spillway.DeadlineTooClose, Anyway: most < 0}
 	}
 	if wait > g.bound(lv, left) && !g.floorServes(lv, min(most, g.longest(left))) {
 		return Decision{Verdict: Reject, Reason: g.blame(spillway.WaitTooLong)}
@@ -226,7 +237,7 @@ func (g *Gate) replace(lv int, a Arrival) Decision {
 	for i := levels - 1; i > lv && !g.mustAdmit(); i-- {
 		if w := g.queues[i].last; w == nil {
 			continue
-		} else if a.Kind&DryRun == 0 {
+		} else if a.Traits&DryRun == 0 {
 			g.take(w)
 			g.ledger[i].rejected[spillway.Preempted]++
 			g.demand.refuse(i, w.held)
@@ -247,10 +258,10 @@ func (g *Gate) unenforced(lv int, d Decision) Decision {
 }
 
 // admit lets work run that did not wait.
-func (g *Gate) admit(now time.Duration, lv int, a Arrival) {
+func (g *Gate) admit(now time.Duration, lv int, kind uint8, a Arrival) {
 	g.ledger[lv].admitted++
 	g.unqueued++
-	g.start(now, lv, a.held())
+	g.start(Grant{Start: now, Deadline: a.Deadline, Cost: a.Cost, Priority: a.Priority, Kind: kind, Long: a.held() == 0}, lv)
 }
 
 // grant lets a waiter run. It is admitted once its caller has taken that up.
@@ -258,23 +269,29 @@ func (g *Gate) grant(now time.Duration, w *Waiter) {
 	g.take(w)
 	g.granted++
 	g.ledger[w.level].granted++
-	g.start(now, w.level, w.held)
+	g.start(Grant{Start: now, Waited: now - w.since, Deadline: w.deadline, Cost: w.cost, Priority: priority(w.level), Kind: w.kind, Long: w.held == 0}, w.level)
 }
 
 // start lets work run. Of long work, which holds nothing, the law is not told.
-func (g *Gate) start(now time.Duration, lv, held int) {
+func (g *Gate) start(w Grant, lv int) {
 	g.running++
-	if held == 0 {
+	if w.Long {
 		g.long++
+	} else {
+		g.seq++
+	}
+	w.Seq = g.seq
+	g.latest = w
+	if w.Long {
 		return
 	}
-	g.seq++
-	g.inFlight += held
-	g.ledger[lv].inFlight += held
+	g.inFlight += w.Cost
+	g.ledger[lv].inFlight += w.Cost
 	load := g.load()
-	g.crowded(now, load.Enforced)
+	g.crowded(w.Start, load.Enforced)
+	load.Class = w.Kind
 	load.Enforced = max(load.Enforced, load.InFlight) // MaxRefused and dry runs admit over the limit
-	g.cfg.Law.Admit(now, load)
+	g.cfg.Law.Admit(w.Start, load)
 }
 
 // crowded notes that more slots are in use than may be: beyond MaxRefused, in a dry
@@ -297,14 +314,19 @@ func (g *Gate) load() limit.Load {
 // carries it.
 func (g *Gate) Seq() uint64 { return g.seq }
 
+// Started is the work that started last.
+func (g *Gate) Started() Grant { return g.latest }
+
 // Grant is one piece of work while it runs.
 type Grant struct {
 	Seq      uint64
 	Start    time.Duration
+	Waited   time.Duration // in the queue
 	Deadline time.Duration // of its arrival; zero if it is not known
 	Cost     int
 	Priority spillway.Priority
-	Long     bool // as in its arrival
+	Kind     uint8 // what the gate takes it for
+	Long     bool  // as in its arrival
 }
 
 // leavesAtDeadline reports whether a caller that leaves now does so for its deadline.
@@ -329,20 +351,23 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 	slots := g.Limit()
 	g.crowded(now, slots)
 	g.giveBack(lv, w.Cost)
-	s := limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: o, Class: uint8(lv)}
+	s := limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: o, Class: w.Kind}
 	took := now - w.Start
 	if o != limit.Unknown { // it did not finish, as when it panicked: its duration says nothing
 		g.times.Record(int64(took))
 	}
 	fair := w.Start > g.crowdedAt
 	if g.shadow != nil {
-		estimate := g.shadowed(s)
+		estimate := g.shadowed(s, lv)
 		fair = fair || estimate != took
 		took = estimate
 	} else if late := now - w.Deadline; o != limit.Deadline || w.Deadline > 0 && late >= 0 { // else a shorter one, not known
 		g.life.end(float64(took), o, float64(late), g.service.mean)
 	}
-	g.service.end(now, lv, float64(took), slots, fair, o)
+	g.service.end(now, w, float64(took), slots, fair, o)
+	if (o == limit.Deadline || o == limit.Canceled) && s.End-s.Start < w.Waited {
+		s.Outcome = limit.Unknown // most of its time had passed in the queue
+	}
 	g.cfg.Law.Observe(s, limit.Load{InFlight: g.inFlight, Queued: g.queued, Enforced: slots})
 }
 
@@ -354,17 +379,11 @@ func (g *Gate) Next(now time.Duration) (w *Waiter, granted bool) {
 	if w == nil {
 		return nil, false
 	}
-	if left := float64(left(now, w.deadline)); w.deadline != Never && g.service.known() {
-		need := g.need(w.deadline) // while others wait, give the slot to one that has the time
-		if g.queued == 1 {
-			need = g.service.low
-		}
-		if left < need {
-			g.take(w)
-			g.ledger[w.level].rejected[spillway.DeadlineTooClose]++
-			g.demand.turned++
-			return w, false
-		}
+	if g.late(now, w) {
+		g.take(w)
+		g.ledger[w.level].rejected[spillway.DeadlineTooClose]++
+		g.demand.turned++
+		return w, false
 	}
 	if !g.fits(w.cost) {
 		return nil, false
@@ -372,6 +391,15 @@ func (g *Gate) Next(now time.Duration) (w *Waiter, granted bool) {
 	g.grant(now, w)
 	g.grants++
 	return w, true
+}
+
+// late reports whether the turn of a waiter comes too late. While others wait, the slot
+// goes to one that has the time.
+func (g *Gate) late(now time.Duration, w *Waiter) bool {
+	if w.deadline == Never || w.deadline > now && g.queued == 1 {
+		return false
+	}
+	return w.deadline <= now || float64(w.deadline-now) < g.need(now, w.kind, w.deadline) && !g.service.kinds.probe(w.kind)
 }
 
 // NextForced grants the next waiter whatever the limit says: for a gate that

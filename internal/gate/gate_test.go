@@ -104,11 +104,11 @@ func (m *twin) arrive(t *testing.T, a Arrival, w *Waiter, d Decision, seq uint64
 		t.Fatal("refused for a deadline that it has not")
 	}
 	switch {
-	case m.closed == 0 && a.Kind == DryRun && d.Verdict != Admit:
+	case m.closed == 0 && a.Traits == DryRun && d.Verdict != Admit:
 		t.Fatalf("a dry run: %+v", d)
-	case m.closed == 0 && a.Kind == OverShare && !free && d.Reason != spillway.Quota && d.Reason != spillway.DeadlineTooClose:
+	case m.closed == 0 && a.Traits == OverShare && !free && d.Reason != spillway.Quota && d.Reason != spillway.DeadlineTooClose:
 		t.Fatalf("over its share: %+v", d)
-	case m.closed == 0 && a.Kind == DryRun:
+	case m.closed == 0 && a.Traits == DryRun:
 	case m.closed != 0:
 		if d != (Decision{Verdict: Reject, Reason: m.closed}) {
 			t.Fatalf("closed for %v: %+v", m.closed, d)
@@ -127,7 +127,7 @@ func (m *twin) arrive(t *testing.T, a Arrival, w *Waiter, d Decision, seq uint64
 	}
 	switch d.Verdict {
 	case Admit:
-		m.admit(Grant{Seq: seq, Start: now, Cost: a.Cost, Priority: a.Priority, Long: a.Kind == Long})
+		m.admit(Grant{Seq: seq, Start: now, Cost: a.Cost, Priority: a.Priority, Long: a.Traits == Long})
 		if d.Reason != 0 {
 			m.would++
 		}
@@ -168,7 +168,7 @@ func FuzzGate(f *testing.F) {
 			case 0, 1, 2: // an arrival that may wait, or not
 				a := Arrival{Cost: arg%3 + 1, Priority: priorityOf(arg % levels), Deadline: Never}
 				if arg%6 == 5 {
-					a.Kind = []Kind{DryRun, OverShare, Long}[arg/6%3]
+					a.Traits = []Traits{DryRun, OverShare, Long}[arg/6%3]
 				}
 				if arg%5 == 0 {
 					a.Deadline = now + time.Duration(arg)*2*time.Millisecond

@@ -23,6 +23,7 @@ type life struct {
 	sum, ends     int           // of the ages of the latest ends, and how many these are
 	cuts, onTime  float64       // ended by a deadline, and of those at it; lately
 	enough, least float64       // see judge
+	mixed         bool          // the work is of kinds that differ, and the table is about none of them
 }
 
 const (
@@ -166,4 +167,6 @@ func (l *life) judge() {
 }
 
 // helps reports whether deadlines free slots worth having.
-func (l *life) helps() bool { return l.enough > 0 && !math.IsInf(l.enough, 1) && l.obeyed() }
+func (l *life) helps() bool {
+	return !l.mixed && l.enough > 0 && !math.IsInf(l.enough, 1) && l.obeyed()
+}

@@ -74,16 +74,24 @@ func (d *demand) settled() bool { return d.at-d.began >= demandSettle }
 // service measures how long work holds its slots, in nanoseconds. All work
 // counts that held one for a reason of its own, failures included.
 type service struct {
-	kind
-	levels    [levels]kind
-	low, high float64 // about the 5 % and the 95 % quantile
-	refusals  uint64  // as hopeless
-	unsaid    int     // ends in a row that were no sample,
-	failed    int     // and of those, failures
+	share
+	levels [levels]arriving
+	kinds  kinds
+	// usual and high are the means of the means and of the 95 % quantiles of the kinds, each
+	// as often as it arrives: what is refused ends seldom, and counts all the same.
+	usual, high average
+	unsaid      int // ends in a row that were no sample,
+	failed      int // and of those, failures
 }
 
-// kind is one kind of work.
-type kind struct {
+// arriving is what work of a level takes, each kind counted as often as it arrives.
+type arriving struct {
+	hold, part average
+	last       time.Duration
+}
+
+// share is how long some of the work holds its slots, and what it takes of them.
+type share struct {
 	average // of how long it holds a slot
 	// part is what a piece of it costs of what the gate can do: the time it holds a slot
 	// over how many there were. Only work that never shared them with more than may run
@@ -95,9 +103,9 @@ type kind struct {
 const (
 	serviceSpan   = 100.0 // ends behind a mean, at least
 	serviceMemory = time.Second
-	levelMemory   = 5 * time.Second // of a level: one that gets little more than the floor has few ends
-	tailMeans     = 8               // the 95 % quantile of most work is less: that of any lognormal is at most 3.9 of the mean
-	serviceKnown  = 5               // ends before a level's own mean is believed
+	levelMemory   = 5 * time.Second
+	tailMeans     = 8 // the 95 % quantile of most work is less: that of any lognormal is at most 3.9 of the mean
+	serviceKnown  = 5 // ends before a level's own mean is believed
 )
 
 // average is the mean of the latest values.
@@ -122,13 +130,16 @@ func (a *average) or(other average) float64 {
 
 func (s *service) known() bool { return s.n > 0 }
 
-// end enters work that held one of so many slots. It is fair if they were all that
-// were in use.
-func (s *service) end(now time.Duration, lv int, took float64, slots int, fair bool, o limit.Outcome) {
-	fair = fair || s.kind.part.n < serviceKnown // something to begin with
-	weight := s.enter(now, took, slots, fair, serviceMemory)
-	s.levels[lv].enter(now, took, slots, fair, levelMemory)
-	s.quantiles(took, o, min(5*weight, 0.25))
+// end enters work of a kind that held one of so many slots. It is fair if they were
+// all that were in use.
+func (s *service) end(now time.Duration, w Grant, took float64, slots int, fair bool, o limit.Outcome) {
+	fair = fair || s.share.part.n < serviceKnown // something to begin with
+	s.enter(now, took, slots, fair, serviceMemory)
+	if len(s.kinds.list) == 0 { // work that did not arrive here
+		s.kinds.list = append(s.kinds.list, kind{})
+	}
+	k := &s.kinds.list[w.Kind]
+	k.end(now, took, slots, fair, o)
 	switch o {
 	case limit.Failed:
 		s.unsaid, s.failed = s.unsaid+1, s.failed+1
@@ -140,18 +151,40 @@ func (s *service) end(now time.Duration, lv int, took float64, slots int, fair b
 	}
 }
 
-// enter returns the weight that the end got. The last hundred ends count, or those in
-// memory if they were fewer: what took so long before the limit changed must not be
-// believed for long.
-func (k *kind) enter(now time.Duration, took float64, slots int, fair bool, memory time.Duration) float64 {
-	weight := 1 / serviceSpan
-	if passed := now - k.last; passed > memory/serviceSpan { // else it is less
-		weight = max(weight, 1-math.Exp(-passed.Seconds()/memory.Seconds()))
+// window enters what has arrived since the last one.
+func (s *service) window(now time.Duration) {
+	for i := range s.kinds.list {
+		k := &s.kinds.list[i]
+		if k.fresh == 0 || !k.recent(now) {
+			continue
+		}
+		weight := 1 - math.Pow(1-1/serviceSpan, k.fresh)
+		l := &s.levels[k.level]
+		l.last = now
+		l.hold.add(k.mean, weight)
+		l.part.add(k.part.mean, weight)
+		s.usual.add(k.mean, weight)
+		s.high.add(k.high, weight)
 	}
+	s.kinds.window()
+}
+
+func (k *share) enter(now time.Duration, took float64, slots int, fair bool, memory time.Duration) {
+	weight := weightOf(now-k.last, memory)
 	k.last = now
 	k.add(took, weight)
 	if fair {
 		k.part.add(took/float64(slots), weight)
+	}
+}
+
+// weightOf is the weight of an end that came so long after the last. The last hundred
+// ends count, or those in memory if they were fewer: what took so long before the limit
+// changed must not be believed for long.
+func weightOf(passed, memory time.Duration) float64 {
+	weight := 1 / serviceSpan
+	if passed > memory/serviceSpan { // else it is less
+		weight = max(weight, 1-math.Exp(-passed.Seconds()/memory.Seconds()))
 	}
 	return weight
 }
@@ -159,55 +192,65 @@ func (k *kind) enter(now time.Duration, took float64, slots int, fair bool, memo
 // quantiles moves them by stochastic approximation, in steps of the mean. Work that a
 // deadline or its caller has ended would have taken longer, it is not known how much:
 // it can only say that the upper one is too low.
-func (s *service) quantiles(took float64, o limit.Outcome, rate float64) {
+func (k *kind) quantiles(took float64, o limit.Outcome, rate float64) {
 	const tail = 0.05
 	// A quantile many means long is from before the mean fell, or the tail is. Either way
 	// steps of the mean would take too long.
-	step := rate * max(s.mean, s.high-tailMeans*s.mean)
+	step := rate * max(k.mean, k.high-tailMeans*k.mean)
 	finished := o != limit.Deadline && o != limit.Canceled
 	switch {
-	case took > s.high && s.high > 0:
-		s.high += (1 - tail) * step
+	case took > k.high && k.high > 0:
+		k.high += (1 - tail) * step
 	case !finished:
-	case s.high == 0:
-		s.low, s.high = took/2, 1.5*took
+	case k.high == 0:
+		k.low, k.high = took/2, 1.5*took
 	default:
-		s.high = max(s.high-tail*step, took)
+		k.high = max(k.high-tail*step, took)
 	}
 	// No more than one in twenty takes twenty times the mean (Markov): after a hang that
 	// ends the steps alone would take too long.
-	s.high = min(s.high, s.mean/tail)
+	k.high = min(k.high, k.mean/tail)
 	switch {
 	case o != limit.Success: // what failed fast says nothing about how fast work can be done
-	case took < s.low:
-		s.low = max(s.low-rate*(1-tail)*s.mean, took/2)
+	case took < k.low:
+		k.low = max(k.low-rate*(1-tail)*k.mean, took/2)
 	default:
-		s.low += rate * tail * s.mean
+		k.low += rate * tail * k.mean
 	}
 }
 
+// typical is how long work takes that arrives.
+func (s *service) typical() float64 {
+	if s.usual.n == 0 {
+		return s.mean
+	}
+	return s.usual.mean
+}
+
+// upper is what nearly all work takes that arrives.
+func (s *service) upper() float64 {
+	if s.high.n == 0 {
+		return s.kinds.longest()
+	}
+	return s.high.mean
+}
+
 // hold is how long work of a level holds a slot.
-func (s *service) hold(lv int) float64 { return s.levels[lv].or(s.average) }
+func (s *service) hold(lv int) float64 { return s.levels[lv].hold.or(s.average) }
+
+// holdOf is how long work of a kind holds a slot.
+func (s *service) holdOf(lv int, kind uint8) float64 {
+	return s.kinds.list[kind].or(average{mean: s.hold(lv)})
+}
 
 // part is what a piece of work of a level costs of what the gate can do. A level of
 // which nothing has ended lately is taken to be like the others: the limit may have
 // become another.
 func (s *service) part(lv int, now time.Duration) float64 {
 	if now-s.levels[lv].last > levelMemory {
-		return s.kind.part.mean
+		return s.share.part.mean
 	}
-	return s.levels[lv].part.or(s.kind.part)
-}
-
-// hopeless reports whether work with so much time left would be started in
-// vain. Now and then it says no all the same: a backend that has become faster
-// could not show it otherwise.
-func (s *service) hopeless(left time.Duration) bool {
-	if left > 0 && (s.n < serviceSpan/4 || float64(left) >= 0.8*s.low) {
-		return false
-	}
-	s.refusals++
-	return left <= 0 || s.refusals%64 != 0
+	return s.levels[lv].part.or(s.share.part)
 }
 
 // pressure is what a user's signals say: a cap on the limit, and why.

@@ -16,13 +16,13 @@ func TestAHangIsForgottenWithTheMean(t *testing.T) {
 	end := func(n int, took time.Duration) {
 		for range n {
 			now += time.Millisecond
-			s.end(now, 0, float64(took), 10, true, limit.Success)
+			s.end(now, Grant{}, float64(took), 10, true, limit.Success)
 		}
 	}
 	end(500, 20*time.Millisecond)
 	end(50, 10*time.Second)
 	end(1000, 20*time.Millisecond)
-	if got := time.Duration(s.high); got > 500*time.Millisecond {
+	if got := time.Duration(s.kinds.list[0].high); got > 500*time.Millisecond {
 		t.Errorf("a second after the hang nearly all work is thought to take up to %v, not 20 ms", got)
 	}
 }
@@ -36,14 +36,14 @@ func TestAQuantileOfManyMeansIsForgottenWithinTwoSeconds(t *testing.T) {
 	end := func(n int, took func(i int) time.Duration) {
 		for i := range n {
 			now += 500 * time.Microsecond
-			s.end(now, 0, float64(took(i)), 40, true, limit.Success)
+			s.end(now, Grant{}, float64(took(i)), 40, true, limit.Success)
 		}
 	}
 	plain := func(i int) time.Duration { return time.Duration(18+i%5) * time.Millisecond }
 	end(2000, plain)
 	end(50, func(int) time.Duration { return 800 * time.Millisecond })
 	end(4000, plain)
-	if got := time.Duration(s.high); got > 50*time.Millisecond {
+	if got := time.Duration(s.kinds.list[0].high); got > 50*time.Millisecond {
 		t.Errorf("two seconds after the spell nearly all work is thought to take up to %v, not 22 ms", got)
 	}
 }
@@ -59,9 +59,9 @@ func TestALongTailKeepsItsQuantile(t *testing.T) {
 		if i%100*37%100 < 8 { // eight in a hundred take a hundred times as long; the mean is 89 ms
 			took = time.Second
 		}
-		s.end(now, 0, float64(took), 40, true, limit.Success)
+		s.end(now, Grant{}, float64(took), 40, true, limit.Success)
 		if i > 2000 {
-			sum, n = sum+s.high, n+1
+			sum, n = sum+s.kinds.list[0].high, n+1
 		}
 	}
 	if got := time.Duration(sum / n); got < 700*time.Millisecond {

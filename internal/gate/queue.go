@@ -14,6 +14,8 @@ type Waiter struct {
 
 	cost, held     int // slots, to start and while it runs
 	level          int
+	kind           uint8
+	work           float64 // slots, times how long such work holds them
 	since          time.Duration
 	deadline       time.Duration
 	next, previous *Waiter
@@ -32,7 +34,8 @@ func (w *Waiter) Deadline() time.Duration { return w.deadline }
 // queue is first come first served, and anybody can leave.
 type queue struct {
 	first, last *Waiter
-	n, cost     int // waiters, and the slots that they will hold
+	n           int     // waiters
+	work        float64 // of all of them
 }
 
 func (q *queue) push(w *Waiter) {
@@ -44,7 +47,7 @@ func (q *queue) push(w *Waiter) {
 	}
 	q.last = w
 	q.n++
-	q.cost += w.held
+	q.work += w.work
 }
 
 func (q *queue) remove(w *Waiter) {
@@ -60,7 +63,10 @@ func (q *queue) remove(w *Waiter) {
 	}
 	w.next, w.previous, w.queued = nil, nil, false
 	q.n--
-	q.cost -= w.held
+	q.work -= w.work
+	if q.n == 0 {
+		q.work = 0 // not what rounding has left of it
+	}
 }
 
 // Leave takes a waiter whose caller has left out of the queue. It returns false
@@ -112,7 +118,7 @@ func (g *Gate) Drop() *Waiter {
 // while that is nothing unusual.
 func (g *Gate) Still(now, oldest time.Duration) time.Duration {
 	d := now - max(g.service.last, oldest)
-	if d < time.Second || float64(d) < 3*g.service.high {
+	if d < time.Second || float64(d) < 3*g.service.kinds.longest() {
 		return 0
 	}
 	return d

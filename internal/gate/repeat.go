@@ -22,10 +22,10 @@ func (g *Gate) Repeats(a Arrival, d Decision, mayWait bool) (until, needs time.D
 	if g.cfg.MaxRefused > 0 { // the next may be one too many
 		return 0, 0, false
 	}
-	if a.Cost != 1 || a.Kind != 0 || d.Verdict != Reject || d.Reason == spillway.DeadlineTooClose || g.closed != 0 {
+	if a.Cost != 1 || a.Traits != 0 || d.Verdict != Reject || d.Reason == spillway.DeadlineTooClose || g.closed != 0 {
 		return 0, 0, false
 	}
-	needs = g.service.least()
+	needs = 1 // a deadline that has passed is another reason
 	if mayWait && g.cfg.QueueSize > 0 && g.service.known() {
 		if lv == levels-1 && g.queues[lv].n == 0 {
 			return 0, 0, false // the floor may serve work that has more time
@@ -36,7 +36,7 @@ func (g *Gate) Repeats(a Arrival, d Decision, mayWait bool) (until, needs time.D
 		if d.Reason == spillway.QueueFull && a.Deadline != Never {
 			return 0, 0, false // with another deadline it might be the wait that is too long
 		}
-		needs = max(needs, time.Duration(g.predict(lv, 1)+g.service.high)+1)
+		needs = max(needs, time.Duration(g.predict(lv, 1)+g.service.kinds.longest())+1)
 		if a.Deadline == Never { // work with a deadline may wait longer
 			needs = Never / 2
 		}
@@ -51,18 +51,22 @@ func (g *Gate) Repeated(p spillway.Priority, reason spillway.Reason, n uint64) {
 	g.demand.repeat(lv, float64(n))
 }
 
+// Keys is how many there are: see Key.
+const Keys = levels * scales
+
+// Key numbers what the gate can tell of work that arrives: its priority, and the order of
+// magnitude of the time that it has.
+func Key(now time.Duration, a Arrival) int { return key(level(a.Priority), left(now, a.Deadline)) }
+
+// RepeatedOf counts n arrivals, those of Repeated once more, for their key.
+func (g *Gate) RepeatedOf(key int, n uint64) {
+	g.service.kinds.list[g.service.kinds.find(key)].fresh += float64(n)
+}
+
 // repeat enters n refused arrivals of cost one into the current window.
 func (d *demand) repeat(lv int, n float64) {
 	d.count[lv] += n
 	d.offered += n
 	d.turned += n
 	d.back[lv] += n
-}
-
-// least is the time below which work may be called hopeless.
-func (s *service) least() time.Duration {
-	if s.n < serviceSpan/4 {
-		return 1
-	}
-	return max(time.Duration(0.8*s.low)+1, 1)
 }

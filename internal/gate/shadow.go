@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"slices"
 	"time"
 
 	"github.com/spillway-go/spillway"
@@ -45,9 +46,12 @@ func (g *Gate) shadowBegins(now time.Duration) {
 	s := &shadow{watch: limit.NewPassive(), gate: New(cfg)}
 	s.gate.demand, s.gate.spent, s.gate.service = g.demand, g.spent, g.service
 	g.shadow = s
+	a := Arrival{Cost: 1, Priority: spillway.Low, Deadline: Never}
+	kind := g.service.kinds.find(key(levels-1, Never))
+	s.gate.service.kinds.of, s.gate.service.kinds.list = g.service.kinds.of, slices.Clone(g.service.kinds.list)
 	for range min(g.inFlight, g.Limit()) {
-		s.gate.admit(now, levels-1, Arrival{Cost: 1})
-		g.shadowStarts(now, Grant{Deadline: Never, Cost: 1, Priority: spillway.Low})
+		s.gate.admit(now, levels-1, kind, a)
+		g.shadowStarts()
 	}
 }
 
@@ -56,7 +60,9 @@ func (g *Gate) shadowBegins(now time.Duration) {
 // whether the work could have waited.
 func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool) Decision {
 	lv := level(a.Priority)
+	kind := g.service.kinds.find(key(lv, left(now, a.Deadline)))
 	g.demandOf(now, lv, g.asks(a))
+	g.service.kinds.list[kind].fresh++
 	if g.closed != 0 {
 		g.ledger[lv].rejected[g.closed]++
 		return Decision{Verdict: Reject, Reason: g.closed}
@@ -68,8 +74,8 @@ func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool) Decision {
 	if would := g.shadowRefuses(now, a, mayWait); would != 0 {
 		d = g.unenforced(lv, Decision{Verdict: Reject, Reason: would})
 	}
-	g.admit(now, lv, a)
-	if a.Kind&Long == 0 {
+	g.admit(now, lv, kind, a)
+	if a.Traits&Long == 0 {
 		g.shadow.forced = g.seq
 		g.shadow.watch.Admit(now, g.load())
 	}
@@ -81,7 +87,7 @@ func (g *Gate) shadowRefuses(now time.Duration, a Arrival, mayWait bool) spillwa
 	s := g.shadow
 	s.gate.pressure = g.pressure
 	g.advance(now)
-	a.Kind &^= DryRun
+	a.Traits &^= DryRun
 	var w, next *Waiter
 	if mayWait {
 		if w = s.free; w == nil {
@@ -99,7 +105,7 @@ func (g *Gate) shadowRefuses(now time.Duration, a Arrival, mayWait bool) spillwa
 			g.shadowDrops(d.Preempted, spillway.Preempted)
 		}
 	case Admit:
-		g.shadowStarts(now, Grant{Deadline: a.Deadline, Cost: a.Cost, Priority: a.Priority, Long: a.Kind&Long != 0})
+		g.shadowStarts()
 	}
 	return 0
 }
@@ -145,30 +151,28 @@ func (g *Gate) shadowGrants(now time.Duration) {
 			continue
 		}
 		s.gate.Taken(w, now-w.since)
-		lv := spillway.Priority(w.level)
-		g.shadowStarts(now, Grant{Deadline: w.deadline, Cost: w.cost, Priority: spillway.Critical - lv, Long: w.held == 0})
+		g.shadowStarts()
 		w.next, s.free = s.free, w
 	}
 }
 
 // shadowStarts decides when work ends that the shadow's gate has just let run.
-func (g *Gate) shadowStarts(now time.Duration, w Grant) {
+func (g *Gate) shadowStarts() {
 	s := g.shadow
-	w.Seq, w.Start = s.gate.seq, now
-	switch {
+	switch w := s.gate.latest; {
 	case w.Long:
-		s.gate.End(now, w, limit.Unknown)
+		s.gate.End(w.Start, w, limit.Unknown)
 	case !g.service.known():
 		s.early = append(s.early, w)
 	default:
-		g.shadowEnds(now, w)
+		g.shadowEnds(w.Start, w)
 	}
 }
 
 func (g *Gate) shadowEnds(now time.Duration, w Grant) {
 	s := g.shadow
 	e := shadowEnd{Grant: w, outcome: limit.Success}
-	e.at = now + time.Duration(min(g.service.hold(level(w.Priority))*s.shape.draw(), float64(Never/4)))
+	e.at = now + time.Duration(min(g.service.holdOf(level(w.Priority), w.Kind)*s.shape.draw(), float64(Never/4)))
 	if w.Deadline < e.at {
 		e.at, e.outcome = max(w.Deadline, now), limit.Deadline
 	}
@@ -183,7 +187,7 @@ func (g *Gate) shadowDrops(w *Waiter, reason spillway.Reason) {
 	}
 	g.ledger[w.level].would[reason]++
 	if len(s.late) < mostLate {
-		s.late = append(s.late, Late{spillway.Critical - spillway.Priority(w.level), reason})
+		s.late = append(s.late, Late{priority(w.level), reason})
 	}
 	w.next, s.free = s.free, w
 }
@@ -217,7 +221,7 @@ func (g *Gate) Estimate() (text string, unsafe bool) {
 }
 
 // shadowed is how long ended work would have taken, had the limit been enforced.
-func (g *Gate) shadowed(s limit.Sample) time.Duration {
+func (g *Gate) shadowed(s limit.Sample, lv int) time.Duration {
 	took := s.End - s.Start
 	if s.Seq > g.shadow.forced { // enforced again
 		g.shadow = nil
@@ -225,7 +229,7 @@ func (g *Gate) shadowed(s limit.Sample) time.Duration {
 	}
 	g.shadow.watch.Observe(s, g.load())
 	estimate := g.shadow.watch.Within(s, g.Limit())
-	if hold := g.service.hold(int(s.Class)); estimate == took && hold > 0 && (s.Outcome == limit.Success || s.Outcome == limit.Failed) {
+	if hold := g.service.holdOf(lv, s.Class); estimate == took && hold > 0 && (s.Outcome == limit.Success || s.Outcome == limit.Failed) {
 		g.shadow.shape.add(float64(took) / hold)
 	}
 	return estimate

@@ -18,7 +18,7 @@ func left(now, deadline time.Duration) time.Duration {
 func (g *Gate) predict(lv, cost int) float64 {
 	work := float64(cost) * g.service.hold(lv)
 	for i := range lv + 1 {
-		work += float64(g.queues[i].cost) * g.service.hold(i)
+		work += g.queues[i].work
 	}
 	if excess := g.inFlight - g.Limit(); excess > 0 {
 		work = (work + float64(excess)*g.service.mean) * float64(g.Limit()) / float64(g.inFlight)
@@ -59,7 +59,7 @@ const (
 // burst is how long work that has so much time left may wait while the queue is
 // expected to drain, in nanoseconds. It may be more than what is left.
 func (g *Gate) burst(left time.Duration) float64 {
-	burst := max(burstServices*g.service.mean, burstLong*g.service.high)
+	burst := max(burstServices*g.service.typical(), burstLong*g.service.upper())
 	if left == Never {
 		burst = min(burst/2, float64(burstAnyway))
 	}
@@ -86,7 +86,9 @@ func (g *Gate) demandOf(now time.Duration, lv, cost int) {
 	if passed == 0 {
 		return
 	}
+	g.service.window(g.demand.at)
 	g.life.fold()
+	g.life.mixed, g.bears = g.service.kinds.survey(g.demand.at)
 	g.book(passed)
 	if !g.service.known() {
 		return
@@ -121,12 +123,16 @@ func (g *Gate) bound(lv int, left time.Duration) float64 {
 		if lv == 0 && g.asked(&g.demand.slow, 0) < 1.3 {
 			services += 0.5
 		}
-		short := max(services*g.service.mean, 0.8*g.service.high)
+		short := max(services*g.service.typical(), 0.8*g.service.upper())
 		short *= max(1, 0.06/(over*over))
 		if g.patient(left) || !g.demand.settled() {
 			short = max(short, g.burst(left))
 		}
-		bound = min(bound, short)
+		// Among equals no kind is to get nothing because it has less time than the others.
+		bound = min(bound, short, max(fairPart*g.bears[lv], services*g.service.typical()))
+	}
+	if g.spent > 0 { // of late more was asked for than can be done
+		bound = min(bound, max(fairBurst*g.bears[lv], g.service.typical()))
 	}
 	if lv > 0 && left < Never && g.life.helps() {
 		bound = max(bound, float64(left)-g.life.enough)
@@ -134,13 +140,21 @@ func (g *Gate) bound(lv int, left time.Duration) float64 {
 	return min(bound, float64(g.cfg.MaxWait))
 }
 
-// need is how much time a start must have left: about what nearly all work takes,
-// or less where work is better ended than finished.
-func (g *Gate) need(deadline time.Duration) float64 {
-	if deadline != Never && g.life.helps() {
+// need is how much time a start of work of a kind must have left, as far as times of the
+// kind are evidence for now. While nothing is short it is what little of it can do
+// without; while more is asked for than can be done, what nearly all of it takes, or less
+// where work is better ended than finished.
+func (g *Gate) need(now time.Duration, kind uint8, deadline time.Duration) float64 {
+	k := &g.service.kinds.list[kind]
+	switch {
+	case !k.recent(now):
+		return 0
+	case g.patient(0):
+		return k.low
+	case deadline != Never && g.life.helps():
 		return g.life.least
 	}
-	return g.service.high
+	return k.high
 }
 
 // floorServes reports whether the floor alone serves the next of a level in
