@@ -26,7 +26,7 @@ var policy = [phases][signs]func(*Adaptive, reading){
 	starting: {(*Adaptive).double, (*Adaptive).double, (*Adaptive).suspect, (*Adaptive).shed},
 	holding:  {(*Adaptive).probe, (*Adaptive).trim, (*Adaptive).suspect, (*Adaptive).shed},
 	raising:  {(*Adaptive).judgeRaise, (*Adaptive).judgeRaise, (*Adaptive).judgeRaise, (*Adaptive).giveBack},
-	cutting:  {(*Adaptive).judgeCut, (*Adaptive).judgeCut, (*Adaptive).judgeCut, (*Adaptive).shed},
+	cutting:  {(*Adaptive).judgeCut, (*Adaptive).judgeCut, (*Adaptive).judgeCut, (*Adaptive).putBack},
 	shedding: {(*Adaptive).stopShedding, (*Adaptive).stopShedding, (*Adaptive).stopShedding, (*Adaptive).shedMore},
 }
 

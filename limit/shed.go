@@ -28,17 +28,20 @@ func (a *Adaptive) giveBack(r reading) {
 	a.set(r.at, holding, a.trial.from, "much of the work is lost")
 }
 
+// putBack ends a cut under which much of the work is lost, as it was not before.
+func (a *Adaptive) putBack(r reading) {
+	a.held, a.cuts.next = mean{}, r.at+a.cuts.every
+	a.cuts.every = min(3*a.cuts.every, cutLatest)
+	a.set(r.at, holding, max(a.trial.restore, a.limit), "more is lost with less at once")
+}
+
 // shed lowers the limit until less of the work is lost.
 func (a *Adaptive) shed(r reading) {
-	restore := a.limit
-	if a.phase == cutting {
-		restore = a.trial.restore
-	}
 	if !a.proven {
 		a.forget()
 	}
 	a.held, a.raises.streak = mean{}, 0
-	a.trial = trial{from: a.limit, restore: restore, to: a.limit, lost: r.lost}
+	a.trial = trial{from: a.limit, restore: a.limit, to: a.limit, lost: r.lost}
 	if !r.blind {
 		a.trial.before = mean{r.level, r.n}
 	}
