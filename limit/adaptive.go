@@ -38,14 +38,12 @@ import (
 // The law has three parts: an estimator makes readings of what ends, a trial
 // compares them, with a second opinion from the pace, and a policy says what to do.
 // It waits while an outside limit keeps it from testing its own, and it cuts nothing
-// while slots are free. Until something has ended there is nothing to go by: the limit
-// is 32 then, and twice what is in flight afterwards.
+// while slots are free.
 type Adaptive struct {
 	claimed
 	aim   aim
 	est   estimator
 	limit float64 // a whole number
-	first float64 // the limit when something had ended
 	phase phase
 	why   string // the last change of the limit
 
@@ -96,22 +94,17 @@ const (
 	cutting
 	shedding // much of the work is lost
 	phases
-	open = phases // until something has ended: there is nothing to decide
 )
 
-const (
-	// openLimit is the limit until something has ended, and there is something to go by.
-	openLimit = 32
-	// firstLimit is where the law begins then, unless more is running: few enough for a
-	// backend of one or two slots.
-	firstLimit = 5
-)
+// firstLimit is where the law begins. It refuses nobody where little runs at once, and a
+// backend of a few slots has come down from it after a second or two.
+const firstLimit = 32
 
 // NewAdaptive returns the law at its start. It needs no numbers.
 func NewAdaptive() *Adaptive { return newAdaptive(forLatency) }
 
 func newAdaptive(aim aim) *Adaptive {
-	a := &Adaptive{aim: aim, limit: openLimit, phase: open}
+	a := &Adaptive{aim: aim, limit: firstLimit}
 	a.est = newEstimator(&a.aim)
 	a.cuts = schedule{next: firstCut, every: firstCut}
 	a.bolds = schedule{next: boldFirst, every: boldFirst}
@@ -133,8 +126,6 @@ func (a *Adaptive) Why() string { return a.why }
 func (a *Adaptive) State() string {
 	t := &a.trial
 	switch {
-	case a.phase == open:
-		return "growing: nothing has ended yet"
 	case a.phase == starting:
 		return "growing: at the start, until latency rises"
 	case a.phase == raising:
@@ -156,13 +147,6 @@ func (a *Adaptive) Admit(at time.Duration, load Load) { a.est.admit(at, load, a.
 
 // Observe takes the end of one piece of work.
 func (a *Adaptive) Observe(s Sample, load Load) {
-	if a.phase == open {
-		// The first to end are the fastest: twice as many may be in flight without a queue.
-		a.first = float64(min(max(2*(load.InFlight+1), firstLimit), openLimit))
-		a.phase, a.limit, a.why = starting, a.first, "something has ended"
-		a.begin(s.End)
-		return
-	}
 	ev, rescaled := a.est.observe(&s, load, a.Limit())
 	if rescaled {
 		a.forget()
@@ -182,8 +166,6 @@ func (a *Adaptive) Observe(s Sample, load Load) {
 func (a *Adaptive) begin(now time.Duration) {
 	want, skip := a.est.generation(a.limit), 0.0
 	switch a.phase {
-	case open:
-		want = 1
 	case starting:
 		want = min(max(fewMembers, a.limit), 100)
 	case raising, cutting:

@@ -64,8 +64,9 @@ func (c *classes) measured(class uint8) bool {
 
 // learn enters the logarithm of a time. It reports whether weights changed, and whether
 // times that were entered before can no longer be compared. What is known of a class is
-// corrected only while calm: a wait is many times the short and little of the long.
-func (c *classes) learn(class uint8, log float64, calm bool) (changed, rescaled bool) {
+// corrected only while calm: a wait is many times the short and little of the long. Stale
+// says that hardly anything comes of what is measured.
+func (c *classes) learn(class uint8, log float64, calm, stale bool) (changed, rescaled bool) {
 	k := &c.of[class]
 	k.count++
 	if !c.seen {
@@ -80,7 +81,7 @@ func (c *classes) learn(class uint8, log float64, calm bool) (changed, rescaled 
 		c.recent.add(log, 1, classRecent)
 		return rescaled, rescaled
 	}
-	if c.times++; c.times >= classTerm && c.elect() {
+	if c.times++; (c.times >= classTerm || stale && c.times >= classOften) && c.elect() {
 		return true, false
 	}
 	if class == c.reference {
@@ -117,10 +118,10 @@ func (c *classes) learn(class uint8, log float64, calm bool) (changed, rescaled 
 // elect makes the longest of the frequent classes the reference, and reports whether
 // that changes what is measured.
 func (c *classes) elect() (changed bool) {
-	elected := -1
+	elected, often := -1, max(3, classOften*c.times/classTerm)
 	for i := range c.of {
 		k := &c.of[i]
-		if k.known && k.count >= classOften && (elected < 0 || k.offset > c.of[elected].offset) {
+		if k.known && k.count >= often && (elected < 0 || k.offset > c.of[elected].offset) {
 			elected = i
 		}
 	}

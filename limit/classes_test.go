@@ -20,7 +20,7 @@ func TestClassesOfOneKindAreNotToldApart(t *testing.T) {
 			if r.Float64() < 0.8 {
 				class = 3
 			}
-			c.learn(class, 18+1.2*r.NormFloat64(), true)
+			c.learn(class, 18+1.2*r.NormFloat64(), true, false)
 		}
 		if c.of[0].offset != 0 || c.of[3].offset != 0 {
 			wrong++
@@ -40,9 +40,9 @@ func TestALongAndRareClassIsToldApart(t *testing.T) {
 			t.Fatal("not told apart by 150 times, a tenth of them of the long class")
 		}
 		if i%10 == 9 {
-			c.learn(0, math.Log(3e8)+0.2*r.NormFloat64(), true)
+			c.learn(0, math.Log(3e8)+0.2*r.NormFloat64(), true, false)
 		} else {
-			c.learn(3, math.Log(1e7)+0.3*r.NormFloat64(), true)
+			c.learn(3, math.Log(1e7)+0.3*r.NormFloat64(), true, false)
 		}
 	}
 	if got := c.of[0].offset; math.Abs(got-math.Log(30)) > 0.5 {

@@ -165,7 +165,7 @@ func (a *Adaptive) loseCapacity(r reading) {
 // undoCut restores the limit: latency did not follow, so the slowdown is the backend's.
 func (a *Adaptive) undoCut(r reading) {
 	t := &a.trial
-	start := a.good == 0 && !a.proven && t.restore <= 2*a.first
+	start := a.good == 0 && !a.proven && t.restore <= 2*firstLimit
 	if !a.recalls(r.at) && t.from >= nearlyFull*t.restore && t.paced.known() { // with slots free a limit is not confirmed, nor by the fastest alone
 		a.good = t.restore
 	}

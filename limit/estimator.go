@@ -95,7 +95,8 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 		if s.Outcome == Success {
 			calm := load.Queued == 0 && load.InFlight < load.enforced(limit)
 			var changed bool
-			if changed, rescaled = e.classes.learn(class, log, calm); changed {
+			stale := s.End-e.cohort.start > patience && e.cohort.skipped > e.cohort.measured()
+			if changed, rescaled = e.classes.learn(class, log, calm, stale); changed {
 				return restart, rescaled
 			}
 		}

@@ -26,7 +26,7 @@ const (
 // double grows the limit at the start, until latency rises.
 func (a *Adaptive) double(r reading) {
 	switch {
-	case r.first && r.saturated && a.limit == a.first && a.limit > firstLimit:
+	case r.first && r.saturated && a.limit == firstLimit:
 		// More came than ended, and that this is a queue of the backend is likely.
 		a.tryLess(r, halve*a.limit, r.inFlight, mean{r.level, r.n}, false)
 		return
@@ -34,7 +34,7 @@ func (a *Adaptive) double(r reading) {
 		if r.level-a.base.level < jump/2 {
 			a.flat(mean{r.level, r.n})
 		}
-		a.proven = a.proven || a.limit > a.first || !r.saturated
+		a.proven = a.proven || a.limit > firstLimit || !r.saturated
 	}
 	if r.saturated && !a.capped(r) {
 		a.set(r.at, starting, 2*a.limit, "start: latency is flat")

@@ -160,8 +160,8 @@ func TestSlowStartIsAStraightLineToTheAdaptiveLawsOwnLimit(t *testing.T) {
 				t.Errorf("after %v the limit is %d of the law's own %d, want %d", passed, l.Limit(), w.own(), want)
 			}
 		})
-		if own := w.own(); own != 5 || len(seen) < own-1 {
-			t.Errorf("of %d steps only %v", own, seen)
+		if len(seen) < 30 {
+			t.Errorf("of %d steps only %v", w.own(), seen)
 		}
 	})
 }

@@ -20,7 +20,7 @@ func ExampleLimiter_SetBounds() {
 		fmt.Println(d.From, "to", d.To, "because", d.Why)
 	}
 	// Output:
-	// 4 upper bound: 4 instead of 32; the law: growing: nothing has ended yet
+	// 4 upper bound: 4 instead of 32; the law: growing: at the start, until latency rises
 	// 32 to 4 because upper bound
 }
 

@@ -28,7 +28,6 @@ type governed struct {
 	ramp    float64 // the share of it that has passed
 
 	inherited float64 // the limit of the law before; zero: none, or faded
-	untried   bool    // the law after it has seen nothing end yet
 	floor     int     // what is left of it
 	fades     time.Duration
 }
@@ -61,9 +60,6 @@ func (g *governed) Limit() int { return g.now }
 // bound computes the limit anew, after anything that may have changed it.
 func (g *governed) bound() {
 	n := g.Law.Limit()
-	if g.untried {
-		n = g.floor
-	}
 	n = max(n, g.low, g.floor, 1) // whatever the operator's law says
 	if g.high > 0 {
 		n = min(n, g.high)
@@ -106,7 +102,6 @@ func (g *governed) Observe(s limit.Sample, load limit.Load) {
 	if s.Seq > g.since {
 		s.Seq -= g.since
 		g.Law.Observe(s, load)
-		g.untried = false
 		g.bound()
 	}
 }
@@ -118,9 +113,9 @@ func (g *governed) setMode(now time.Duration, from, to Mode) {
 	}
 	estimate := g.Law.Limit()
 	g.Law, g.since = lawFor(to), g.seq
-	g.inherited, g.floor, g.untried = 0, 0, false
+	g.inherited, g.floor = 0, 0
 	if from == DryRun {
-		g.inherited, g.floor, g.fades, g.untried = float64(estimate), estimate, now+handover, true
+		g.inherited, g.floor, g.fades = float64(estimate), estimate, now+handover
 	}
 	g.bound()
 }
@@ -159,7 +154,7 @@ func (g *governed) advance(now time.Duration) bool {
 	if g.inherited > 0 {
 		left := 2 * (g.fades - now).Seconds() / handover.Seconds() // all of it for the first half
 		if g.floor = int(g.inherited * min(left, 1)); g.floor <= 0 {
-			g.inherited, g.floor, g.untried = 0, 0, false
+			g.inherited, g.floor = 0, 0
 		}
 	}
 	if g.rampFor > 0 {

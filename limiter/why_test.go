@@ -73,7 +73,7 @@ func TestStateNamesTheEstimateThatADryRunLeft(t *testing.T) {
 		says(t, l, "estimate of the dry run, which fades: 50 instead of 32; the law: growing")
 		time.Sleep(handover)
 		acquire(t, l.released()).Done(nil)
-		decided(t, l, 32, 5, "something has ended")
+		decided(t, l, 50, 32, "no more estimate of the dry run, which fades")
 	})
 }
 

@@ -1,0 +1,124 @@
+package sim_test
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/sim"
+)
+
+// reference is the share of each class that is answered at best without the law: by a
+// service without a limit, or by a semaphore of the right size.
+func reference(t *testing.T, s sim.Scenario, slots int) []float64 {
+	t.Helper()
+	best := make([]float64, len(s.Classes))
+	for _, p := range []sim.Policy{sim.Unlimited(), sim.Semaphore(slots)} {
+		s.Policy = p
+		r := run(t, s)
+		for i := range best {
+			best[i] = max(best[i], r.Classes[i].Served())
+		}
+	}
+	return best
+}
+
+func kinds(shares ...any) (all []sim.Class) {
+	for i := 0; i < len(shares); i += 4 {
+		all = append(all, sim.Class{
+			Name: fmt.Sprint(shares[i+1]), Share: shares[i].(float64), Deadline: shares[i+3].(time.Duration),
+			Service: sim.LogNormal(shares[i+1].(time.Duration), shares[i+2].(float64)),
+		})
+	}
+	return all
+}
+
+// Each of these was an outage: a protected service refused what one without a limit answers.
+func TestMixedWorkBelowTheCapacityIsAnswered(t *testing.T) {
+	lookups := kinds(.9, 20*ms, 1., sec, .1, 2*sec, 1., 10*sec)
+	six := kinds(.4, ms, .3, 250*ms, .25, 5*ms, .3, 500*ms, .2, 20*ms, .3, sec, .1, 80*ms, .3, 2*sec, .04, 300*ms, .3, 5*sec, .01, 3*sec, .3, 20*sec)
+	misses := []sim.Class{{Name: "hits and misses", Deadline: sec, Service: sim.Mixture(sim.Part{Share: .8, Service: sim.Fixed(300 * time.Microsecond)}, sim.Part{Share: .2, Service: sim.Exponential(50 * ms)})}}
+	for name, c := range map[string]struct {
+		slots   int
+		load    float64
+		classes []sim.Class
+	}{
+		"lookups beside reports":              {32, .4, lookups},
+		"lookups beside reports, busy":        {32, .8, lookups},
+		"six kinds of 1 ms to 3 s":            {40, .4, six},
+		"six kinds of 1 ms to 3 s, busy":      {40, .8, six},
+		"hits and misses of a cache, busy":    {20, .75, misses},
+		"a cold start in front of slow calls": {1000, .02, []sim.Class{{Name: "call", Deadline: 5 * sec, Service: sim.LogNormal(sec, .3)}}},
+	} {
+		for _, b := range sim.Few(sim.NWay(c.slots), sim.Degrading(c.slots, .5)) {
+			t.Run(fmt.Sprintf("%s/%v", name, b), func(t *testing.T) {
+				t.Parallel()
+				s := sim.Scenario{Seed: 1, Duration: 40 * sec, Classes: c.classes, Backend: b}
+				s.Arrivals = sim.Poisson(c.load * s.Capacity())
+				want := reference(t, s, c.slots)
+				s.Policy = adaptive()
+				r := run(t, s)
+				for i := range want {
+					if got := r.Classes[i].Served(); got < want[i]-.03 {
+						t.Errorf("of %s, with a deadline of %v, %.3f are answered in time, without a limit %.3f", c.classes[i].Name, c.classes[i].Deadline, got, want[i])
+					}
+				}
+			})
+		}
+	}
+}
+
+var mixes = flag.Int("mixes", 60, "how many random mixes TestNoMixIsHarmed plays; 10,000 take some minutes")
+
+// randomMix is two to five kinds of work of 1 ms to 3 s, with deadlines of 8 to 250 times
+// their length, that ask for 0.2 to 0.8 of what a backend can do.
+func randomMix(seed uint64) (s sim.Scenario, slots int) {
+	r := rand.New(rand.NewPCG(seed, 29))
+	between := func(low, high float64) float64 { return low * math.Pow(high/low, r.Float64()) }
+	slots = int(between(4, 80))
+	s = sim.Scenario{Seed: seed, Duration: 30 * sec, Backend: []sim.Backend{sim.NWay(slots), sim.Degrading(slots, .5)}[r.IntN(2)]}
+	for range 2 + r.IntN(4) {
+		mean := between(1e6, 3e9)
+		s.Classes = append(s.Classes, sim.Class{
+			Share: math.Sqrt(1e9/mean) * between(.3, 3), Priority: spillway.Priority(r.IntN(3)) - 1,
+			Deadline: time.Duration(mean * between(8, 250)), Service: sim.LogNormal(time.Duration(mean), between(.2, 1)),
+		})
+	}
+	s.Arrivals = sim.Poisson(between(.2, .8) * s.Capacity())
+	return s, slots
+}
+
+// Whatever the mix: where an unlimited service or a semaphore of the right size answers in
+// time, so does one with the adaptive limiter.
+func TestNoMixIsHarmed(t *testing.T) {
+	n := sim.Few(*mixes, min(*mixes, 4))[0] // the second under the race detector
+	harmed, lost, offered := 0, 0.0, 0.0
+	for seed := range uint64(n) {
+		s, slots := randomMix(seed)
+		want := reference(t, s, slots)
+		s.Policy = adaptive()
+		r := run(t, s)
+		worst := 0.0
+		for i, c := range r.Classes {
+			if c.Calls() < 50 {
+				continue
+			}
+			worst = max(worst, want[i]-c.Served())
+			lost += max(want[i]-c.Served(), 0) * float64(c.Calls())
+			offered += float64(c.Calls())
+		}
+		if worst > .03 {
+			harmed++
+			t.Logf("mix %d loses %.3f of a kind", seed, worst)
+		}
+	}
+	t.Logf("%d of %d mixes harmed, %.4f of all work lost", harmed, n, lost/cmp.Or(offered, 1))
+	if float64(harmed) > .1*float64(n) || lost > .01*offered {
+		t.Errorf("%d of %d mixes harmed, %.4f of all work lost", harmed, n, lost/offered)
+	}
+}
