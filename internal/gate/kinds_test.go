@@ -1,0 +1,91 @@
+package gate
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+)
+
+// busyWith is a gate of one slot that knows how long work with such a deadline takes, when
+// its slot has just been taken.
+func busyWith(took, deadline time.Duration) (g *Gate, now time.Duration, running Grant) {
+	g = New(Config{Law: limit.NewFixed(1), QueueSize: 100, MaxWait: time.Hour})
+	for range 200 {
+		g.Arrive(now, Arrival{Cost: 1, Deadline: now + deadline}, nil)
+		running = g.Started()
+		now += took
+		g.End(now, running, limit.Success)
+		now += 2 * took
+	}
+	g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
+	return g, now, g.Started()
+}
+
+func TestAFreeSlotIsGiven(t *testing.T) {
+	const took = 100 * time.Millisecond
+	g, now, running := busyWith(took, time.Second)
+	g.End(now+took, running, limit.Success)
+	now += took
+	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + 1}, nil); d.Verdict != Admit {
+		t.Errorf("a slot is free, and work that has a nanosecond is answered %+v", d)
+	}
+	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now}, nil); d.Verdict != Reject || d.Reason != spillway.DeadlineTooClose {
+		t.Errorf("work whose deadline has passed is answered %+v", d)
+	}
+}
+
+// The times of reports once refused lookups, whose deadlines are shorter, for hours.
+func TestEvidenceIsAboutItsOwnKindAndRecent(t *testing.T) {
+	const took = time.Second
+	g, now, running := busyWith(took, 8*time.Second)
+	g.End(now+took, running, limit.Success)
+	now += took
+	need := func(now, deadline time.Duration) time.Duration {
+		kind := g.service.kinds.find(key(level(spillway.Normal), deadline))
+		return time.Duration(g.need(now, kind, now+deadline))
+	}
+	if got := need(now, 8*time.Second); got < took/2 || got > 2*took {
+		t.Errorf("work of the kind is thought to need %v, and takes %v", got, took)
+	}
+	if got := need(now, 500*time.Millisecond); got != 0 {
+		t.Errorf("of work of another kind nothing is known, and it is thought to need %v", got)
+	}
+	if got := need(now+time.Hour, 8*time.Second); got != 0 {
+		t.Errorf("after an hour work is thought to need %v", got)
+	}
+}
+
+func TestWhatEvidenceSpeaksAgainstMayTryNowAndThen(t *testing.T) {
+	g, now, _ := busyWith(time.Second, 2*time.Second)
+	waited := 0
+	const tries = 10 * probeEvery
+	for range tries { // it would have to wait for a second, and then takes one: there are 1.4
+		w := &Waiter{}
+		if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + 1450*time.Millisecond}, w); d.Verdict == Wait {
+			waited++
+			g.Leave(w)
+		}
+	}
+	if waited != tries/probeEvery {
+		t.Errorf("of %d, %d may try, want one in %d", tries, waited, probeEvery)
+	}
+}
+
+func TestKindsAreBounded(t *testing.T) {
+	g := New(Config{Law: limit.NewFixed(1), QueueSize: 10, MaxWait: time.Second})
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 1_000_000 {
+		now := time.Duration(r.Int64N(int64(time.Hour)))
+		deadline := time.Duration(r.Int64())
+		if r.IntN(10) == 0 {
+			deadline = Never
+		}
+		k := g.service.kinds.find(key(r.IntN(levels), left(now, deadline)))
+		if int(k) >= len(g.service.kinds.list) || len(g.service.kinds.list) > mostKinds {
+			t.Fatalf("kind %d of %d", k, len(g.service.kinds.list))
+		}
+	}
+}
