@@ -24,8 +24,11 @@ const (
 
 // scale is the order of magnitude of the time that work has when it arrives.
 func scale(left time.Duration) int {
-	if left == Never {
+	switch {
+	case left == Never:
 		return scales - 1
+	case left <= 0: // its deadline has passed
+		return 0
 	}
 	const one = 1023 // of a float's exponent
 	nearest := int(math.Float64bits(left.Seconds()*math.Sqrt2)>>52) - one

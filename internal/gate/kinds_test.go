@@ -74,6 +74,17 @@ func TestWhatEvidenceSpeaksAgainstMayTryNowAndThen(t *testing.T) {
 	}
 }
 
+func TestTheScaleOfADeadline(t *testing.T) {
+	for left, want := range map[time.Duration]int{
+		-time.Second: 0, 0: 0, 1: 0, 70 * time.Millisecond: 0, 250 * time.Millisecond: 2, 800 * time.Millisecond: 4, time.Second: 4,
+		1400 * time.Millisecond: 4, 2 * time.Second: 5, 20 * time.Minute: 14, Never - 1: 14, Never: 15,
+	} {
+		if got := scale(left); got != want {
+			t.Errorf("%v is of scale %d, want %d", left, got, want)
+		}
+	}
+}
+
 func TestKindsAreBounded(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(1), QueueSize: 10, MaxWait: time.Second})
 	r := rand.New(rand.NewPCG(1, 2))
