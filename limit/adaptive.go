@@ -151,6 +151,9 @@ func (a *Adaptive) Observe(s Sample, load Load) {
 	if rescaled {
 		a.forget()
 	}
+	if a.est.reweighed {
+		a.est.reweighed, a.pace, a.trial.paced = false, pace{}, pace{}
+	}
 	switch ev {
 	case nothing:
 		return

@@ -125,6 +125,9 @@ func (c *classes) elect() (changed bool) {
 			elected = i
 		}
 	}
+	if r := &c.of[c.reference]; elected >= 0 && c.times >= classTerm && r.count > 0 && r.offset > c.of[elected].offset {
+		elected = int(c.reference) // while it still comes: after a restart the short end first
+	}
 	c.times = 0
 	for i := range c.of {
 		c.of[i].count = 0
@@ -133,7 +136,7 @@ func (c *classes) elect() (changed bool) {
 		return false
 	}
 	changed = math.Abs(c.of[elected].offset-c.of[c.reference].offset) >= classMatters
-	c.reference, c.recent = uint8(elected), mean{}
+	c.reference = uint8(elected) // what is recent is net of what the class takes of itself
 	return changed
 }
 

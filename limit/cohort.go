@@ -23,6 +23,7 @@ type cohort struct {
 	members  int           // admitted so far
 	skipped  int           // of them, of classes that are not measured,
 	gone     int           // and of those, ended
+	closed   bool          // it takes no more
 	silent   int           // of the others, ended without a time that says anything
 	refused  int           // of those, refused below
 	lost     int           // of them, work that overload may have cost: see isLost
@@ -80,13 +81,14 @@ func (c *cohort) begin(first uint64, want int, usual, slow float64, now time.Dur
 }
 
 func (c *cohort) admit(seq uint64, at time.Duration, load Load, enforced int, measured bool) {
-	if seq < c.first || c.measured() >= c.want {
+	if seq < c.first || c.closed {
 		return
 	}
 	c.members++
 	if !measured {
 		c.skipped++
 	}
+	c.closed = c.measured() >= c.want
 	c.last = at
 	c.inFlight += float64(load.InFlight)
 	c.enforced += float64(enforced)
@@ -162,7 +164,7 @@ func (c *cohort) losses() int {
 func (c *cohort) ended() int { return len(c.exact) + len(c.atLeast) }
 
 // allSilent reports whether every member ended without a time.
-func (c *cohort) allSilent() bool { return c.measured() >= c.want && c.silent >= c.measured() }
+func (c *cohort) allSilent() bool { return c.closed && c.silent >= c.measured() }
 
 // read judges the cohort, if it can be. Members still running are of one of the
 // classes. overdue says that what has not ended by now is not waited for: it counts
@@ -174,11 +176,11 @@ func (c *cohort) read(now time.Duration, of *classes, overdue bool, r *reading) 
 		*r = c.reading(now, c.ended())
 		return true
 	}
-	if c.measured() < c.want {
+	if !c.closed {
 		if now-c.start < patience || counted < fewMembers {
 			return false
 		}
-		c.want = c.measured()
+		c.closed, c.want = true, c.measured()
 	}
 	if counted == 0 && c.refused > 0 { // all that is known is that they were refused below
 		*r = c.reading(now, 0)

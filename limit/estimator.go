@@ -8,25 +8,26 @@ import (
 // estimator turns admissions and ends into readings: one cohort after another,
 // each begun when no more run than the limit under test allows.
 type estimator struct {
-	aim      *aim
-	cohort   cohort
-	classes  classes
-	admitted uint64  // requests, the number of the latest
-	work     float64 // admitted since the cohort began, by weight,
-	count    float64 // of the same
-	squares  float64 // and the sum of the squares
-	draining bool    // until no more run than may
-	since    time.Duration
-	idle     time.Duration // of the cohort's time, in which nothing ran
-	empty    time.Duration // when the last of what ran ended,
-	quiet    bool          // and nothing has run since
-	bound    float64       // how often the usual bound a cohort may take
-	usual    float64       // how long work takes, nanoseconds; 0: not known
-	spread   float64       // of the logarithm of a time
-	readings float64       // behind it
-	wasted   float64       // share of the slots' work, of late, that is in the level and came to nothing
-	rate     float64       // admissions per second
-	latest   reading
+	aim       *aim
+	cohort    cohort
+	classes   classes
+	admitted  uint64  // requests, the number of the latest
+	work      float64 // admitted since the cohort began, by weight,
+	count     float64 // of the same
+	squares   float64 // and the sum of the squares
+	reweighed bool    // what classes weigh has changed: sums of it cannot be compared
+	draining  bool    // until no more run than may
+	since     time.Duration
+	idle      time.Duration // of the cohort's time, in which nothing ran
+	empty     time.Duration // when the last of what ran ended,
+	quiet     bool          // and nothing has run since
+	bound     float64       // how often the usual bound a cohort may take
+	usual     float64       // how long work takes, nanoseconds; 0: not known
+	spread    float64       // of the logarithm of a time
+	readings  float64       // behind it
+	wasted    float64       // share of the slots' work, of late, that is in the level and came to nothing
+	rate      float64       // admissions per second
+	latest    reading
 }
 
 const (
@@ -97,6 +98,7 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 			var changed bool
 			stale := s.End-e.cohort.start > patience && e.cohort.skipped > e.cohort.measured()
 			if changed, rescaled = e.classes.learn(class, log, calm, stale); changed {
+				e.reweighed = true
 				return restart, rescaled
 			}
 		}
@@ -109,7 +111,7 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 			e.cohort.endSkipped(net, s.Outcome, e.classes.of[class].known)
 		}
 	}
-	late := e.cohort.measured() >= e.cohort.want && e.overdue(s.End, e.cohort.last)
+	late := e.cohort.closed && e.overdue(s.End, e.cohort.last)
 	switch {
 	case e.cohort.read(s.End, &e.classes, late, &e.latest):
 		e.latest.count, e.latest.work, e.latest.admitted = e.count, e.work, 0

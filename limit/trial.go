@@ -142,8 +142,6 @@ func (t *trial) judge(by test, err float64, since *pace, spread float64, several
 	switch {
 	case margin > by.follows*err && latency > by.visible*err:
 		switch {
-		case !up && !t.suspicion && t.cohorts < 2: // chance may fill one cohort
-			return undecided, margin
 		case acquits && (several || !up):
 			return independent, margin
 		case (acquits || doubt == 0 && (several || !up && t.paced.known())) && !final:

@@ -38,6 +38,7 @@ type Decision struct {
 	// Preempted is a waiter of lower priority that lost its place to this
 	// arrival. Its owner must be told; it counts as rejected.
 	Preempted *Waiter
+	probe     bool // with Wait: evidence speaks against it
 }
 
 // Never is the deadline of work without one.
@@ -141,7 +142,9 @@ func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 	lv := level(a.Priority)
 	g.demandOf(now, lv, g.asks(a))
 	kind := g.service.kinds.find(key(lv, left(now, a.Deadline)))
-	g.service.kinds.list[kind].fresh++
+	if a.Deadline > now {
+		g.service.kinds.list[kind].fresh++
+	}
 	d := g.decide(now, lv, kind, a, w != nil)
 	if a.Traits&DryRun != 0 && g.closed == 0 {
 		d = g.unenforced(lv, d)
@@ -151,6 +154,7 @@ func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 		g.admit(now, lv, kind, a)
 	case Wait:
 		w.cost, w.held, w.level, w.kind, w.since, w.deadline = a.Cost, a.held(), lv, kind, now, a.Deadline
+		w.probe = d.probe
 		w.work = float64(w.held) * g.service.holdOf(lv, kind)
 		g.queues[lv].push(w)
 		g.queued++
@@ -181,7 +185,7 @@ func (g *Gate) decide(now time.Duration, lv int, kind uint8, a Arrival, mayWait 
 	}
 	// Work that waits while more runs than may would not get a slot before that which is let
 	// in because they must be.
-	if (d.Verdict == Reject || d.Preempted == nil && g.inFlight > g.Limit()) && g.mustAdmit() {
+	if (d.Verdict == Reject && !d.Anyway || d.Verdict == Wait && d.Preempted == nil && g.inFlight > g.Limit()) && g.mustAdmit() {
 		return Decision{Verdict: Admit}
 	}
 	return d
@@ -206,13 +210,14 @@ func (g *Gate) place(now time.Duration, lv int, kind uint8, a Arrival, mayWait b
 	left := left(now, a.Deadline)
 	need := g.need(now, kind, a.Deadline)
 	wait, most := g.predict(lv, a.Cost), float64(left)-need
-	if wait > most && !g.floorServes(lv, most) && (wait > float64(left) || !g.service.kinds.probe(kind)) {
+	probe := wait > most && !g.floorServes(lv, most)
+	if probe && (wait > float64(left) || !g.service.kinds.probe(kind)) {
 		return Decision{Verdict: Reject, Reason: spillway.DeadlineTooClose, Anyway: most < 0}
 	}
 	if wait > g.bound(lv, left) && !g.floorServes(lv, min(most, g.longest(left))) {
 		return Decision{Verdict: Reject, Reason: g.blame(spillway.WaitTooLong)}
 	}
-	return Decision{Verdict: Wait}
+	return Decision{Verdict: Wait, probe: probe}
 }
 
 // fits reports whether cost more slots may be used. Work that costs more than
@@ -399,7 +404,7 @@ func (g *Gate) late(now time.Duration, w *Waiter) bool {
 	if w.deadline == Never || w.deadline > now && g.queued == 1 {
 		return false
 	}
-	return w.deadline <= now || float64(w.deadline-now) < g.need(now, w.kind, w.deadline) && !g.service.kinds.probe(w.kind)
+	return w.deadline <= now || !w.probe && float64(w.deadline-now) < g.need(now, w.kind, w.deadline)
 }
 
 // NextForced grants the next waiter whatever the limit says: for a gate that

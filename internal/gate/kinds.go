@@ -17,7 +17,7 @@ type kinds struct {
 }
 
 const (
-	mostKinds = limit.Classes // those that come later share the last
+	mostKinds = limit.Classes // those that come later share the last of their level
 	shortest  = -4            // 2^-4 s and less are one scale
 	scales    = 16            // orders of magnitude, powers of two about a second; the last is that of work without a deadline
 )
@@ -49,9 +49,20 @@ func (k *kinds) find(key int) uint8 {
 			}
 			k.list = append(k.list, of)
 		}
-		*i = uint8(len(k.list))
+		*i = k.nearest(key) + 1
 	}
 	return *i - 1
+}
+
+// nearest is the index of the last kind of the level of a key, the one just made if that
+// is new; of any level if there is none.
+func (k *kinds) nearest(key int) uint8 {
+	for i := len(k.list) - 1; i >= 0; i-- {
+		if k.list[i].level == key/scales {
+			return uint8(i)
+		}
+	}
+	return uint8(len(k.list) - 1)
 }
 
 // kind is what is known of how long one kind of work takes.

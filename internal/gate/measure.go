@@ -151,23 +151,43 @@ func (s *service) end(now time.Duration, w Grant, took float64, slots int, fair 
 	}
 }
 
-// window enters what has arrived since the last one.
+// window enters what has arrived since the last one, each kind as often as it did.
 func (s *service) window(now time.Duration) {
+	var all arrivals
+	var by [levels]arrivals
 	for i := range s.kinds.list {
-		k := &s.kinds.list[i]
-		if k.fresh == 0 || !k.recent(now) {
-			continue
+		if k := &s.kinds.list[i]; k.fresh > 0 && k.recent(now) {
+			all.add(k)
+			by[k.level].add(k)
 		}
-		weight := 1 - math.Pow(1-1/serviceSpan, k.fresh)
-		l := &s.levels[k.level]
-		l.last = now
-		l.hold.add(k.mean, weight)
-		l.part.add(k.part.mean, weight)
-		s.usual.add(k.mean, weight)
-		s.high.add(k.high, weight)
+	}
+	for lv := range by {
+		if a := &by[lv]; a.n > 0 {
+			l := &s.levels[lv]
+			l.last = now
+			l.hold.add(a.hold/a.n, a.weight())
+			l.part.add(a.part/a.n, a.weight())
+		}
+	}
+	if all.n > 0 {
+		s.usual.add(all.hold/all.n, all.weight())
+		s.high.add(all.high/all.n, all.weight())
 	}
 	s.kinds.window()
 }
+
+// arrivals sums what is known of the kinds of so many arrivals.
+type arrivals struct{ n, hold, part, high float64 }
+
+func (a *arrivals) add(k *kind) {
+	a.n += k.fresh
+	a.hold += k.fresh * k.mean
+	a.part += k.fresh * k.part.mean
+	a.high += k.fresh * k.high
+}
+
+// weight is that of so many among the latest hundred.
+func (a *arrivals) weight() float64 { return 1 - math.Pow(1-1/serviceSpan, a.n) }
 
 func (k *share) enter(now time.Duration, took float64, slots int, fair bool, memory time.Duration) {
 	weight := weightOf(now-k.last, memory)

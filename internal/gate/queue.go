@@ -15,6 +15,7 @@ type Waiter struct {
 	cost, held     int // slots, to start and while it runs
 	level          int
 	kind           uint8
+	probe          bool    // it may try what evidence speaks against
 	work           float64 // slots, times how long such work holds them
 	since          time.Duration
 	deadline       time.Duration
@@ -36,6 +37,7 @@ type queue struct {
 	first, last *Waiter
 	n           int     // waiters
 	work        float64 // of all of them
+	unknown     int     // slots of those that came before anything was known of such work
 }
 
 func (q *queue) push(w *Waiter) {
@@ -48,6 +50,9 @@ func (q *queue) push(w *Waiter) {
 	q.last = w
 	q.n++
 	q.work += w.work
+	if w.work == 0 {
+		q.unknown += w.held
+	}
 }
 
 func (q *queue) remove(w *Waiter) {
@@ -64,6 +69,9 @@ func (q *queue) remove(w *Waiter) {
 	w.next, w.previous, w.queued = nil, nil, false
 	q.n--
 	q.work -= w.work
+	if w.work == 0 {
+		q.unknown -= w.held
+	}
 	if q.n == 0 {
 		q.work = 0 // not what rounding has left of it
 	}

@@ -62,7 +62,9 @@ func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool) Decision {
 	lv := level(a.Priority)
 	kind := g.service.kinds.find(key(lv, left(now, a.Deadline)))
 	g.demandOf(now, lv, g.asks(a))
-	g.service.kinds.list[kind].fresh++
+	if a.Deadline > now {
+		g.service.kinds.list[kind].fresh++
+	}
 	if g.closed != 0 {
 		g.ledger[lv].rejected[g.closed]++
 		return Decision{Verdict: Reject, Reason: g.closed}
