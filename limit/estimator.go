@@ -12,9 +12,9 @@ type estimator struct {
 	cohort    cohort
 	classes   classes
 	admitted  uint64  // requests, the number of the latest
-	work      float64 // admitted since the cohort began, by weight,
-	count     float64 // of the same
-	squares   float64 // and the sum of the squares
+	work      float64 // admitted since the cohort began, in that of the reference class
+	count     float64 // admitted since the cohort began, of any class
+	squares   float64 // the sum of the squares behind work
 	reweighed bool    // what classes weigh has changed: sums of it cannot be compared
 	draining  bool    // until no more run than may
 	since     time.Duration

@@ -69,9 +69,8 @@ func (a *aim) raiseTest(bold bool) test {
 	return t
 }
 
-// A cut is kept if latency follows it so far that hardly less is answered. One that a
-// rise of latency began may cost more for the moment: it is in a hurry, and what was
-// given away for nothing is found again by a raise.
+// A cut is kept if latency follows it so far that hardly less is answered. A cut that a
+// rise of latency began may cost more: a raise finds again what it gave away for nothing.
 func (a *aim) cutTest(suspicion bool) test {
 	t := test{share: a.cutShare, worth: worthMore, follows: 1.5, independent: 1.5, visible: 2, cohorts: 3, atMost: 6}
 	if suspicion {
