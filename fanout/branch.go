@@ -25,7 +25,8 @@ type branch[Req, Res any] struct {
 	// slot makes the place of its answer: beside the caller.
 	slot func() slot[Req, Res]
 
-	times *times
+	times    *times
+	lateness *lateness // nil: required
 }
 
 // slot holds the answer of one branch of one call until it is merged.
@@ -37,7 +38,8 @@ type slot[Req, Res any] interface {
 }
 
 // Required is a branch that the answer cannot do without: its failure is the
-// failure of the call. run fetches; it should end when its context does. merge
+// failure of the call. It is started whenever time is left, whatever earlier calls
+// took. run fetches; it should end when its context does. merge
 // adds what run returned to the answer, on the caller's goroutine, once, after
 // all branches have ended, or right after this one when it ran in the caller; it
 // must not keep the pointer.
@@ -61,6 +63,12 @@ func Required[Req, Res, T any](name string, run func(context.Context, Req) (T, e
 
 // Optional is a branch whose failure only leaves the answer partial. See
 // Required.
+//
+// It is not started when it would certainly be late: when the latest 64 calls or
+// more that had about as much time, within a factor of two, were late in a row, the
+// last of them less than five seconds ago, or twenty times what they had if that is
+// more. One in sixteen of the calls that this speaks against starts it all the same.
+// What other calls took does not matter, nor what failed otherwise.
 func Optional[Req, Res, T any](name string, run func(context.Context, Req) (T, error), merge func(*Res, T)) Branch[Req, Res] {
 	b := Required(name, run, merge)
 	b.spec.required = false
@@ -96,20 +104,6 @@ func (b Branch[Req, Res]) Hedged(budget *retrybudget.Budget) Branch[Req, Res] {
 	b.spec.hedge = budget
 	return b
 }
-
-// tooLate reports that even the quick tenth of the latest successes took longer
-// than what is left. One time in sixteen it lets the branch try, so that it
-// notices when the source became faster.
-func (b *branch[Req, Res]) tooLate(left time.Duration) bool {
-	quick := b.times.quick()
-	if quick < judgeable || left >= quick {
-		return false
-	}
-	return b.times.refused.Add(1)%16 != 0
-}
-
-// judgeable is the shortest time worth reading a clock for.
-const judgeable = 100 * time.Microsecond
 
 var tooLate error = &spillway.Rejection{Reason: spillway.DeadlineTooClose}
 

@@ -13,7 +13,8 @@
 //	// err: the database failed, and says so. got.Missing: what the answer lacks, and why.
 //
 // A Fanout lives as long as the program, because it learns: whether its branches
-// are faster one after the other or at once, and how long each takes.
+// are faster one after the other or at once, how long each takes, and with how
+// little time an optional one has lately been late.
 //
 // Map does one thing to every element of a slice, a bounded number at a time.
 // Group lets callers that want the same thing at the same time share the work.
@@ -135,9 +136,9 @@ func (r Result[Res]) MissingNames() []string {
 type BranchError struct {
 	Branch string // its name
 	// Err is what the branch returned; a *spillway.PanicError when it panicked; a
-	// *spillway.Rejection when there was not enough time left to start it; the
-	// error of the context when that ended first. Nil for OnLate when the branch
-	// answered after all.
+	// *spillway.Rejection when it is optional and was not started, as Optional
+	// says; the error of the context when that ended first. Nil for OnLate when the
+	// branch answered after all.
 	Err error
 }
 
@@ -190,11 +191,14 @@ func New[Req, Res any](cfg Config, branches ...Branch[Req, Res]) (*Fanout[Req, R
 		}
 	}
 	for i := range f.branches {
-		t := &times{high: 0.95}
-		if hedge := f.branches[i].hedge; hedge != nil {
-			t.high = max(t.high, 1-hedge.Ratio())
+		b := &f.branches[i]
+		b.times = &times{high: 0.95}
+		if b.hedge != nil {
+			b.times.high = max(b.times.high, 1-b.hedge.Ratio())
 		}
-		f.branches[i].times = t
+		if !b.required {
+			b.lateness = new(lateness)
+		}
 	}
 	if f.budget == nil {
 		f.budget, _ = NewBudget(0)

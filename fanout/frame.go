@@ -53,6 +53,7 @@ type state struct {
 	failure error                      // of the first of two attempts
 	took    time.Duration              // once settled
 	started time.Duration              // since the Fanout was made
+	left    time.Duration              // how much time it had then; zero: nobody looked
 	cancel  [2]context.CancelCauseFunc // of the attempts of a hedged branch
 	timer   *time.Timer                // starts the second
 }
@@ -206,12 +207,13 @@ func (fr *frame[Req, Res]) run(i int) {
 	b, st := &fr.f.branches[i], &fr.states[i]
 	began := fr.clock()
 	st.started = began
-	ctx, cancel, err := fr.f.bounded(fr.ctx, b, b.within)
+	ctx, cancel, left, err := fr.f.start(fr.ctx, b)
 	if err != nil {
 		fr.cut = fr.parent.Err()
 		fr.decide(i, err, 0)
 		return
 	}
+	st.left = left
 	st.running++
 	if b.hedge != nil {
 		ctx = fr.armHedge(i, ctx)

@@ -42,10 +42,12 @@ func (fr *frame[Req, Res]) second(i int) {
 	if st.settled || fr.closed || fr.fatal >= 0 {
 		return
 	}
-	ctx, cancel, err := f.bounded(fr.ctx, b, b.within-(f.now()-st.started))
-	if err != nil {
+	own := b.within - (f.now() - st.started)
+	left := b.left(fr.ctx, own)
+	if fr.ctx.Err() != nil || left == 0 || left < b.times.quick() {
 		return
 	}
+	ctx, cancel := b.bounded(fr.ctx, left, own)
 	if cancel != nil {
 		defer cancel()
 	}

@@ -2,7 +2,6 @@ package fanout
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -227,62 +226,20 @@ func TestGoroutinesMayBeTakenFromALimiter(t *testing.T) {
 	})
 }
 
-func TestABranchThatCannotMakeItIsNotStarted(t *testing.T) {
-	for _, mode := range []Mode{Parallel, Auto} {
-		synctest.Test(t, func(t *testing.T) {
-			started := 0
-			took := 50 * ms
-			f := newLookup(t, Config{Mode: mode}, after(ms, nil, "ann"), source{does: func(context.Context, string) ([]string, error) {
-				started++
-				time.Sleep(took)
-				return nil, nil
-			}})
-			for range 100 {
-				_, _ = f.Do(t.Context(), "")
+// A second attempt is extra work, and times tell when it comes too late: it costs no
+// token, as nothing would come of it.
+func TestNoSecondAttemptIsMadeWithTooLittleTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReplica(-1)
+		f := newHedged(t, Config{}, r)
+		p99(t, f, t.Context(), 200)
+		r.hang = true
+		for left, hedges := range map[time.Duration]uint64{f.Stats().Branches[0].Slow + 5*ms: 0, 40 * ms: 1} {
+			before := f.Stats()
+			_, _ = within(t, f, left, 0)
+			if after := f.Stats(); after.Hedges-before.Hedges != hedges || after.Suppressed != before.Suppressed {
+				t.Errorf("with %v: %+v, before %+v", left, after, before)
 			}
-			short := func() (Result[[]string], error) {
-				ctx, cancel := context.WithTimeout(t.Context(), 20*ms)
-				defer cancel()
-				return f.Do(ctx, "")
-			}
-			before, began := started, time.Now()
-			got, err := short()
-			rej, _ := errors.AsType[*spillway.Rejection](got.Missing[0].Err)
-			if err != nil || started != before || rej == nil || rej.Reason != spillway.DeadlineTooClose || time.Since(began) != ms {
-				t.Errorf("%v, %v, started %v after %v", got, err, started > before, time.Since(began))
-			}
-			// It became faster, and that is found out.
-			took = ms
-			for range 2000 {
-				got, _ = short()
-			}
-			if got.Partial() {
-				t.Errorf("still not started: %v", got)
-			}
-		})
-	}
-}
-
-// Times of less than 50 µs were not kept, so that a branch that had been slow, or
-// was so now and then, was refused for ever.
-func TestABranchThatBecameFastIsStartedAgain(t *testing.T) {
-	for _, mode := range []Mode{Sequential, Parallel} {
-		synctest.Test(t, func(t *testing.T) {
-			takes := 5 * ms
-			f := same(t, Config{Mode: mode}, 1, func(context.Context, int) (uint64, error) { time.Sleep(takes); return 1, nil })
-			for range 2 {
-				for range 70 * measureEvery {
-					if _, err := f.Do(t.Context(), 0); err != nil {
-						t.Fatal(err)
-					}
-				}
-				takes = 10 * time.Microsecond
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), ms)
-			defer cancel()
-			if _, err := f.Do(ctx, 0); err != nil {
-				t.Errorf("%v: %v", mode, err)
-			}
-		})
-	}
+		}
+	})
 }

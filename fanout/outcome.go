@@ -66,20 +66,31 @@ func (fr *frame[Req, Res]) expire() (next time.Duration) {
 			}
 			continue
 		}
-		fr.giveUp(i)
+		fr.giveUp(i, context.DeadlineExceeded)
 		fr.decide(i, context.DeadlineExceeded, passed)
 	}
 	return next
 }
 
-// giveUp notes that branch i runs on without the caller. The frame is locked.
-func (fr *frame[Req, Res]) giveUp(i int) {
+// giveUp notes that branch i, if it runs, runs on without the caller, and why. The frame
+// is locked.
+func (fr *frame[Req, Res]) giveUp(i int, why error) {
 	st := &fr.states[i]
 	if st.running > 0 {
 		st.late = true
 		fr.f.counts.late.Add(1)
+		fr.overdue(i, why)
 	}
 	fr.disarmHedge(i)
+}
+
+// overdue notes that branch i has not answered when its context had ended, and why that
+// was. The frame is locked.
+func (fr *frame[Req, Res]) overdue(i int, end error) {
+	if st := &fr.states[i]; end == context.DeadlineExceeded {
+		fr.f.branches[i].lateness.late(fr.f.now(), st.left)
+		st.left = 0 // once
+	}
 }
 
 // close ends the call: from now on no branch writes to the frame. The frame is
@@ -91,7 +102,7 @@ func (fr *frame[Req, Res]) close(cause error) {
 	}
 	for i := range fr.states {
 		if st := &fr.states[i]; !st.settled {
-			fr.giveUp(i)
+			fr.giveUp(i, fr.cut)
 		}
 		fr.late = fr.late || fr.states[i].running > 0
 	}

@@ -64,20 +64,25 @@ func (fr *frame[Req, Res]) sequential(ctx context.Context, req Req, measured boo
 // then its error is that of the context, and late tells whether that is the
 // caller's.
 func (fr *frame[Req, Res]) inCaller(ctx context.Context, b *branch[Req, Res], req Req) (late bool, err error) {
-	own := ctx
-	if b.within > 0 || b.times.quick() >= judgeable {
-		bounded, cancel, err := fr.f.bounded(ctx, b, b.within)
-		if err != nil {
+	own, left := ctx, time.Duration(0)
+	if b.within > 0 || b.lateness.watched() {
+		var cancel context.CancelFunc
+		if own, cancel, left, err = fr.f.start(ctx, b); err != nil {
 			return ctx.Err() != nil, err
 		}
 		if cancel != nil {
 			defer cancel()
 		}
-		own = bounded
 	}
 	ended, err := b.run(own, req, &fr.res)
 	if ended == nil {
+		if err == nil && left > 0 {
+			b.lateness.made(fr.f.now(), left)
+		}
 		return false, err
+	}
+	if ended == context.DeadlineExceeded {
+		b.lateness.late(fr.f.now(), left)
 	}
 	if !errors.Is(err, ended) {
 		fr.f.counts.late.Add(1)
@@ -94,31 +99,41 @@ func endedAlone(own, callers context.Context) bool {
 	return own.Err() == context.DeadlineExceeded && (!some || mine.Before(theirs))
 }
 
-// bounded returns the context for branch b, which has this much left of the time
-// that it may take, or why it is not started. The function may be nil.
-func (f *Fanout[Req, Res]) bounded(ctx context.Context, b *branch[Req, Res], own time.Duration) (context.Context, context.CancelFunc, error) {
+// start returns the context for branch b and how much time the branch has, zero if
+// nobody looked, or why it is not started. The function may be nil.
+func (f *Fanout[Req, Res]) start(ctx context.Context, b *branch[Req, Res]) (context.Context, context.CancelFunc, time.Duration, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
-	if b.within == 0 && b.times.quick() < judgeable {
-		return ctx, nil, nil
+	if b.within == 0 && !b.lateness.watched() {
+		return ctx, nil, 0, nil
 	}
-	left := time.Duration(-1)
+	left := b.left(ctx, b.within)
+	if b.lateness.watched() && b.lateness.hopeless(f.now(), left) {
+		return nil, nil, 0, tooLate
+	}
+	own, cancel := b.bounded(ctx, left, b.within)
+	return own, cancel, left, nil
+}
+
+// left is how much time branch b has under the context of its call, with so much left
+// of its own.
+func (b *branch[Req, Res]) left(ctx context.Context, own time.Duration) time.Duration {
+	left := forever
 	if deadline, ok := ctx.Deadline(); ok {
-		left = max(0, time.Until(deadline))
+		left = time.Until(deadline)
 	}
-	if b.within > 0 && (left < 0 || own < left) {
-		if own <= 0 {
-			return nil, nil, context.DeadlineExceeded
-		}
-		left = own
+	if b.within > 0 {
+		left = min(left, own)
 	}
-	if left >= 0 && b.tooLate(left) {
-		return nil, nil, tooLate
+	return max(0, left)
+}
+
+// bounded returns the context of an attempt that has so much time, with so much left of
+// the branch's own. The function may be nil.
+func (b *branch[Req, Res]) bounded(ctx context.Context, left, own time.Duration) (context.Context, context.CancelFunc) {
+	if b.within == 0 || left < own {
+		return ctx, nil
 	}
-	if b.within == 0 || left != own {
-		return ctx, nil, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, own)
-	return ctx, cancel, nil
+	return context.WithTimeout(ctx, own)
 }

@@ -22,15 +22,16 @@ func (fr *frame[Req, Res]) settle(i int, ctx context.Context, err error, began, 
 			}
 			if errors.Is(err, end) {
 				err = end
+				fr.overdue(i, end)
 			} else {
-				fr.giveUp(i)
+				fr.giveUp(i, end)
 				fr.decide(i, end, now-st.started)
 			}
 		}
 	}
 	st.running--
 	if st.settled || fr.closed || fr.fatal >= 0 {
-		fr.afterwards(i, err, now-began)
+		fr.afterwards(i, err, began, now)
 		return false
 	}
 	if err != nil && st.running > 0 { // the other attempt may still succeed
@@ -44,6 +45,9 @@ func (fr *frame[Req, Res]) settle(i int, ctx context.Context, err error, began, 
 	}
 	if err == nil && fr.weight > 0 {
 		b.times.add(now-began, fr.weight)
+	}
+	if err == nil && st.left > 0 {
+		b.lateness.made(fr.f.now(), st.left)
 	}
 	fr.settleHedge(i, err, second)
 	fr.decide(i, err, now-st.started)
@@ -66,10 +70,10 @@ func (fr *frame[Req, Res]) decide(i int, err error, took time.Duration) {
 
 // afterwards accounts for an attempt that no caller waited for. The frame is
 // locked.
-func (fr *frame[Req, Res]) afterwards(i int, err error, took time.Duration) {
+func (fr *frame[Req, Res]) afterwards(i int, err error, began, now time.Duration) {
 	b, st := &fr.f.branches[i], &fr.states[i]
 	if st.settled && st.err == nil { // it lost to the other attempt
-		b.times.add(took, fr.weight) // or longer: it was cancelled
+		b.times.add(now-began, fr.weight) // or longer: it was cancelled
 	}
 	_, panicked := err.(*spillway.PanicError)
 	if !st.late && !panicked {

@@ -33,7 +33,7 @@ type Stats struct {
 type BranchStats struct {
 	Name     string
 	Required bool
-	Quick    time.Duration // the 10th percentile: with less left, it is not started
+	Quick    time.Duration // the 10th percentile: with less left, no second attempt is made
 	Slow     time.Duration // the 95th, or the higher one after which it is hedged
 }
 

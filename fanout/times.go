@@ -18,10 +18,9 @@ type times struct {
 	known  int // samples ever
 	fresh  int // since the quantiles were read
 
-	tenth   atomic.Int64 // nanoseconds; zero: not known yet
-	upper   atomic.Int64
-	high    float64 // which quantile upper is
-	refused atomic.Uint32
+	tenth atomic.Int64 // nanoseconds; zero: not known yet
+	upper atomic.Int64
+	high  float64 // which quantile upper is
 }
 
 const (
