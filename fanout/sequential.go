@@ -26,7 +26,7 @@ func (fr *frame[Req, Res]) sequential(ctx context.Context, req Req, measured boo
 		if measured {
 			now := f.now()
 			if err == nil {
-				b.times.add(now-last, f.learn.each())
+				b.times.add(now, now-last, f.learn.each())
 			}
 			last, longest = now, max(longest, now-last)
 		}

@@ -44,7 +44,7 @@ func (fr *frame[Req, Res]) settle(i int, ctx context.Context, err error, began, 
 		err = st.failure
 	}
 	if err == nil && fr.weight > 0 {
-		b.times.add(now-began, fr.weight)
+		b.times.add(now, now-began, fr.weight)
 	}
 	if err == nil && st.left > 0 {
 		b.lateness.made(fr.f.now(), st.left)
@@ -73,7 +73,7 @@ func (fr *frame[Req, Res]) decide(i int, err error, took time.Duration) {
 func (fr *frame[Req, Res]) afterwards(i int, err error, began, now time.Duration) {
 	b, st := &fr.f.branches[i], &fr.states[i]
 	if st.settled && st.err == nil { // it lost to the other attempt
-		b.times.add(now-began, fr.weight) // or longer: it was cancelled
+		b.times.add(now, now-began, fr.weight) // or longer: it was cancelled
 	}
 	_, panicked := err.(*spillway.PanicError)
 	if !st.late && !panicked {

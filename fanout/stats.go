@@ -27,9 +27,10 @@ type Stats struct {
 	Branches []BranchStats // in the order they are started
 }
 
-// BranchStats is what was learned of one branch. The times are of successes, zero
-// while fewer than 64 are known, and coarse: within an eighth. Of branches that run
-// in the caller, one call in sixteen is measured, or each when calls are slow.
+// BranchStats is what was learned of one branch. The times are of successes, the
+// latest thousand or those of a minute or two, zero while fewer than 64 are known, and
+// coarse: within an eighth. Of branches that run in the caller, one call in sixteen is
+// measured, or each when calls are slow.
 type BranchStats struct {
 	Name     string
 	Required bool

@@ -8,15 +8,17 @@ import (
 )
 
 // times learns how long a branch takes: counts in buckets an eighth of a power
-// of two wide, halved now and then so that the past fades. A call that was
-// measured for many counts as many, so that it does not fade slower while calls
-// are quick and few of them are measured.
+// of two wide, halved after so many calls and after so much time, so that the past
+// fades. A call that was measured for many counts as many, so that the past does not
+// fade slower while calls are quick and few of them are measured. What was learned
+// decides about second attempts only.
 type times struct {
 	mu     sync.Mutex
 	counts [buckets]uint16
-	total  int // of counts
-	known  int // samples ever
-	fresh  int // since the quantiles were read
+	total  int           // of counts
+	known  int           // samples ever
+	fresh  int           // since the quantiles were read
+	fades  time.Duration // when the past is halved next, since the Fanout was made
 
 	tenth atomic.Int64 // nanoseconds; zero: not known yet
 	upper atomic.Int64
@@ -28,12 +30,22 @@ const (
 	enough    = 64   // samples before anything is concluded
 	remember  = 1024 // calls before the past is halved
 	readAgain = 16   // samples between two looks at the quantiles
+
+	// fade is the time in which the past is halved while more than enough is known: few
+	// calls in a minute tell more of a high quantile than those of a few seconds would.
+	fade = time.Minute
 )
 
 // add takes a sample that stands for so many calls.
-func (t *times) add(d time.Duration, calls int) {
+func (t *times) add(now, d time.Duration, calls int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if now >= t.fades {
+		for ago := now - t.fades; ago >= 0 && t.total > enough; ago -= fade {
+			t.halve()
+		}
+		t.fades = now + fade
+	}
 	t.counts[bucket(d)] += uint16(calls)
 	t.total += calls
 	t.known++
@@ -44,9 +56,13 @@ func (t *times) add(d time.Duration, calls int) {
 	t.fresh = 0
 	t.tenth.Store(int64(t.quantile(0.1, 0)))
 	t.upper.Store(int64(t.quantile(t.high, 1)))
-	if t.total < remember {
-		return
+	if t.total >= remember {
+		t.halve()
 	}
+}
+
+// halve lets the past fade. It is called with the lock held.
+func (t *times) halve() {
 	t.total = 0
 	for i := range t.counts {
 		t.counts[i] /= 2

@@ -29,7 +29,7 @@ func TestTimesKnowTheQuantiles(t *testing.T) {
 	draw := func(scale float64) time.Duration {
 		return time.Duration(scale * (1 + rng.ExpFloat64()) * float64(time.Millisecond))
 	}
-	if l.add(time.Second, 1); l.quick() != 0 || l.slow() != 0 {
+	if l.add(0, time.Second, 1); l.quick() != 0 || l.slow() != 0 {
 		t.Error("one sample is not knowledge")
 	}
 	for _, scale := range []float64{1, 50, 0.01} { // and forget
@@ -37,7 +37,7 @@ func TestTimesKnowTheQuantiles(t *testing.T) {
 		for range 20_000 {
 			d := draw(scale)
 			all = append(all, d)
-			l.add(d, 1)
+			l.add(0, d, 1)
 		}
 		slices.Sort(all)
 		for _, c := range []struct {
@@ -58,12 +58,42 @@ func TestTimesKnowTheQuantiles(t *testing.T) {
 func TestTimesForgetSlowCallsAsSoonAsQuickOnes(t *testing.T) {
 	l := times{high: 0.95}
 	for range 2000 {
-		l.add(5*time.Millisecond, 1)
+		l.add(0, 5*time.Millisecond, 1)
 	}
 	for range 1024 / 16 {
-		l.add(10*time.Microsecond, 16)
+		l.add(0, 10*time.Microsecond, 16)
 	}
 	if quick := l.quick(); quick > 20*time.Microsecond {
 		t.Errorf("after as many quick calls as are remembered, quick is %v", quick)
+	}
+}
+
+// Counts alone once kept what was slow an hour ago for a thousand calls.
+func TestTimesForgetByTheClock(t *testing.T) {
+	l := times{high: 0.95}
+	now := time.Duration(0)
+	for range 2000 {
+		now += time.Second
+		l.add(now, time.Second, 1)
+	}
+	now += time.Hour
+	for range 3 * enough {
+		now += time.Second
+		l.add(now, time.Millisecond, 1)
+	}
+	if quick := l.quick(); quick > 2*time.Millisecond {
+		t.Errorf("an hour later, quick is still %v", quick)
+	}
+	for range 16 {
+		now += time.Minute
+		for range enough {
+			l.add(now, time.Millisecond, 1)
+		}
+	}
+	if slow := l.slow(); slow > 2*time.Millisecond {
+		t.Errorf("minutes later, slow is still %v", slow)
+	}
+	if l.total < enough || l.total > 3*enough {
+		t.Errorf("%d samples are kept of %d in a minute", l.total, enough)
 	}
 }
