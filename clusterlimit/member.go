@@ -215,7 +215,10 @@ func (m *Member) wants() budget.Amounts {
 	now, some := budget.Amounts{budget.Rate: perSecond}, [budget.Kinds]bool{budget.Rate: m.asked[budget.Rate].lately(clock, count, m.cfg.Lease)}
 	if lim != nil {
 		s := lim.Stats()
-		n := max(s.InFlight+s.Queued, int(math.Ceil(min(s.Demand*float64(s.Limit), budget.Most))))
+		n := s.InFlight + s.Queued
+		if s.Completed > 0 {
+			n = max(n, int(math.Ceil(min(s.Demand*float64(s.Limit), budget.Most))))
+		}
 		if s.Limit < has[budget.Slots] { // the law wants less than there is
 			n = min(n, s.Limit+s.Limit/4+1)
 		}

@@ -50,7 +50,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 		l.grant(now)
 	}
 	if l.lease.nothing(now) && mode == Enforce && !r.DryRun && l.gate.ClosedFor() == 0 {
-		return l.refuseLeased(r.Priority)
+		return l.refuseLeased(now, r.Priority)
 	}
 	var d gate.Decision
 	var w *waiter

@@ -52,3 +52,79 @@ func TestDemandIsHonestInADryRunAndAfterIt(t *testing.T) {
 		})
 	}
 }
+
+// Of a service that does nothing the demand was that of what it had done before, or zero
+// if there was nothing before: 0.1 to 1.0, which reads as room for more.
+func TestDemandIsFarAboveOneWhereNothingIsDone(t *testing.T) {
+	const died = 5 * time.Second
+	one, many := limiter.Config{Law: limit.NewFixed(1)}, limiter.Config{Law: limit.NewFixed(100)}
+	for name, c := range map[string]struct {
+		cfg     limiter.Config
+		healthy time.Duration // how long
+		rate    float64
+		patient bool // callers give work an hour
+		lease   bool // it is over from then on
+	}{
+		"one slot, which hangs from the start on": {cfg: one, rate: 50, patient: true},
+		"one slot, which hangs":                   {cfg: one, healthy: died, rate: 50, patient: true},
+		"a lease without slots from the start on": {cfg: many, rate: 200, lease: true},
+		"a lease without slots":                   {cfg: many, healthy: died, rate: 200, lease: true},
+		"a dry run of a dead service":             {cfg: limiter.Config{Mode: limiter.DryRun}, rate: 200},
+		"a dry run of a service that dies":        {cfg: limiter.Config{Mode: limiter.DryRun}, healthy: died, rate: 200},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l, err := limiter.New(c.cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			r, began := rand.New(rand.NewPCG(1, 2)), time.Now()
+			offer := func(until time.Duration, works bool) {
+				for time.Since(began) < until {
+					time.Sleep(time.Duration(r.ExpFloat64() / c.rate * 1e9))
+					patience := time.Second
+					if c.patient {
+						patience = time.Hour
+					}
+					ctx, cancel := context.WithTimeout(ctx, patience)
+					go func() {
+						defer cancel()
+						_ = l.Do(ctx, func(ctx context.Context) error {
+							if works {
+								time.Sleep(10 * time.Millisecond)
+								return nil
+							}
+							<-ctx.Done()
+							return ctx.Err()
+						})
+					}()
+				}
+			}
+			offer(c.healthy, true)
+			if got := l.Stats().Demand; got > 1 {
+				t.Errorf("%s: before that the demand is %.2f", name, got)
+			}
+			if c.lease {
+				l.SetLease(0, time.Now().Add(time.Hour), "test")
+			}
+			for range 10 {
+				offer(time.Since(began)+time.Second, false)
+				if got, at := l.Stats().Demand, time.Since(began)-c.healthy; at > 6*time.Second && (got < 1.5 || got > 100) {
+					t.Errorf("%s: after %v without anything done the demand is %.2f", name, at.Round(time.Second), got)
+				}
+			}
+			cancel() // what hangs ends
+			l.EndLease()
+			ctx = t.Context()
+			offer(time.Since(began)+20*time.Second, true)
+			if got := l.Stats().Demand; got > 1 {
+				t.Errorf("%s: twenty seconds after work is done again the demand is %.2f", name, got)
+			}
+			time.Sleep(20 * time.Second)
+			if got := l.Stats().Demand; got > 0.01 {
+				t.Errorf("%s: nothing comes any more, and the demand is %.2f", name, got)
+			}
+		})
+	}
+}

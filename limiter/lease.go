@@ -60,8 +60,8 @@ func (l *Limiter) leaseOver(now time.Duration) bool {
 
 // refuseLeased refuses an arrival for want of a lease, and unlocks. There is no advice:
 // when a lease will come nobody here knows.
-func (l *Limiter) refuseLeased(p spillway.Priority) (Permit, error) {
-	l.gate.Repeated(p, spillway.Budget, 1)
+func (l *Limiter) refuseLeased(now time.Duration, p spillway.Priority) (Permit, error) {
+	l.gate.Refused(now, p, spillway.Budget)
 	rej := l.refusal.From(l.lease.row, 0)
 	l.unlock()
 	return l.rejected(p, rej)

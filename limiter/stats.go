@@ -32,9 +32,10 @@ type Stats struct {
 	Queued         int                       // callers waiting
 	QueuedBy       map[spillway.Priority]int // of those, where any
 
-	// Demand is the work that arrived in the last seconds over what the limit
-	// allows: above one, more comes than can be served. Shedding keeps the
-	// processors calm; scale by this.
+	// Demand is the work that arrived in the last seconds over what could be done in
+	// that time within the limit: above one, more comes than can be served. Where slots
+	// are short and nothing is done, as when the backend hangs, a lease is over or a dry run
+	// collapses, Demand is up to 100. Shedding keeps the processors calm; scale by this.
 	Demand float64
 
 	Offered, Admitted, Completed uint64

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -43,6 +44,39 @@ func TestDemandIsWhatIsOfferedOverTheCapacity(t *testing.T) {
 				}
 				if got := sum / n / load; got < 0.85 || got > 1.15 {
 					t.Errorf("%+v, priority %v: at %v times the capacity the demand is %.2f", set, low, load, sum/n)
+				}
+			}
+		}
+	}
+}
+
+// A backend that collapses before its capacity is known: the limit of the dry run was what
+// happened to be in flight, and the demand 0.34 to 0.97.
+func TestDemandOfADryRunTellsACollapse(t *testing.T) {
+	for _, slots := range Few(8, 20) {
+		for _, gamma := range Few(0.2, 0.5) {
+			for _, service := range []Distribution{Exponential(20 * time.Millisecond), LogNormal(40*time.Millisecond, 0.3)} {
+				for _, load := range []float64{0.5, 3} {
+					s := Scenario{
+						Seed: 1, Duration: 20 * time.Second, Backend: Degrading(slots, gamma),
+						Classes: []Class{{Deadline: time.Second, Service: service}},
+					}
+					s.Arrivals = Poisson(load * s.Capacity())
+					var p *dryRun
+					s.Policy = dryPolicy(limit.NewPassive(), &p)
+					least, most := math.Inf(1), 0.0
+					s.Record.Watch = func(at Point) {
+						if at.At > 4*time.Second {
+							got := p.gate.Demand(p.run.now)
+							least, most = min(least, got), max(most, got)
+						}
+					}
+					if _, err := Run(s); err != nil {
+						t.Fatal(err)
+					}
+					if load > 1 && least < 2 || load < 1 && most > 1 {
+						t.Errorf("%d slots, gamma %v, at %v times the capacity the demand is %.2f to %.2f", slots, gamma, load, least, most)
+					}
 				}
 			}
 		}

@@ -31,17 +31,21 @@ func (p *dryRun) arrive(c *call) {
 	p.admit(c)
 }
 
+func dryPolicy(law limit.Law, p **dryRun) Policy {
+	return Policy{build: func(at *replica) (admitter, error) {
+		*p = &dryRun{gated: gated{run: at.run, advice: refusal.NewTable(1), maxWait: defaultMaxWait, gate: gate.New(gate.Config{
+			Law: law, QueueSize: defaultQueue, MaxWait: defaultMaxWait,
+		})}}
+		return *p, nil
+	}}
+}
+
 // dry runs s without enforcement. It returns the share of each class that would have
 // been refused, of all, and whether the estimate says that it is unsafe.
 func dry(t *testing.T, s Scenario, law limit.Law) (classes []float64, all float64, unsafe bool) {
 	t.Helper()
 	var p *dryRun
-	s.Policy = Policy{build: func(at *replica) (admitter, error) {
-		p = &dryRun{gated: gated{run: at.run, advice: refusal.NewTable(1), maxWait: defaultMaxWait, gate: gate.New(gate.Config{
-			Law: law, QueueSize: defaultQueue, MaxWait: defaultMaxWait,
-		})}}
-		return p, nil
-	}}
+	s.Policy = dryPolicy(law, &p)
 	r, err := Run(s)
 	if err != nil {
 		t.Fatal(err)

@@ -107,6 +107,7 @@ type Gate struct {
 	running   int             // pieces of work, the long ones included
 	long      int             // of those, that hold no slots
 	crowdedAt time.Duration   // when more slots were last in use than may be
+	busyAt    time.Duration   // since when slots have been in use
 	queues    [levels]queue
 	queued    int
 	grants    uint64 // from the queue
@@ -290,6 +291,9 @@ func (g *Gate) start(w Grant, lv int) {
 	if w.Long {
 		return
 	}
+	if g.inFlight == 0 {
+		g.busyAt = w.Start
+	}
 	g.inFlight += w.Cost
 	g.ledger[lv].inFlight += w.Cost
 	load := g.load()
@@ -362,6 +366,9 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 		g.times.Record(int64(took))
 	}
 	fair := w.Start > g.crowdedAt
+	if !fair && (o == limit.Deadline || o == limit.Canceled || o == limit.Overload) {
+		g.demand.lost++
+	}
 	if g.shadow != nil {
 		estimate := g.shadowed(s, lv)
 		fair = fair || estimate != took

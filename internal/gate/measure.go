@@ -14,8 +14,10 @@ type demand struct {
 	count            [levels]float64 // since at
 	offered          float64         // since at
 	turned           float64         // refused since at
+	lost             float64         // since at: left the queue, or ended late where more ran than may
 	back             [levels]float64 // slots of refused work, until booked
 	refused          float64         // share, over 10 s
+	vain             float64         // share of what was refused or lost, over 1.5 s
 	began, at        time.Duration
 	seen             bool
 }
@@ -28,9 +30,9 @@ const (
 	demandSettle = 500 * time.Millisecond // before that a rate is a guess
 )
 
-// arrive enters an arrival. Every window it takes the rates anew, and returns
-// the time that has passed since it last did.
-func (d *demand) arrive(now time.Duration, lv, cost int) (passed time.Duration) {
+// roll takes the rates anew, every window, and returns the time that has passed since
+// they were last taken.
+func (d *demand) roll(now time.Duration) (passed time.Duration) {
 	if !d.seen {
 		d.seen, d.began, d.at = true, now, now
 	}
@@ -48,12 +50,16 @@ func (d *demand) arrive(now time.Duration, lv, cost int) (passed time.Duration) 
 		}
 		if d.offered > 0 {
 			d.refused += long * (d.turned/d.offered - d.refused)
+			d.vain += slow * (min((d.turned+d.lost)/d.offered, 1) - d.vain)
 		}
-		d.count, d.offered, d.turned, d.at = [levels]float64{}, 0, 0, now
+		d.count, d.offered, d.turned, d.lost, d.at = [levels]float64{}, 0, 0, 0, now
 	}
+	return passed
+}
+
+func (d *demand) arrive(lv, cost int) {
 	d.count[lv] += float64(cost)
 	d.offered++
-	return passed
 }
 
 func (d *demand) refuse(lv, cost int) {

@@ -86,6 +86,7 @@ func (g *Gate) Leave(w *Waiter) bool {
 	}
 	g.take(w)
 	g.ledger[w.level].cancelled++
+	g.demand.lost++
 	return true
 }
 
@@ -140,14 +141,6 @@ func (g *Gate) Unsaid() (n int, failed bool) {
 		return 0, false
 	}
 	return s.unsaid, 2*s.failed > s.unsaid
-}
-
-// Demand is the work that arrived lately over what may be done in that time: above
-// one, more comes than can be served. It is zero until the first work has ended.
-func (g *Gate) Demand(now time.Duration) float64 {
-	d := g.demand
-	d.arrive(now, 0, 0) // on a copy: brings the rates up to date
-	return g.asked(&d.slow, levels-1)
 }
 
 // Histograms returns copies of the queue waits of all admitted work and of the

@@ -51,6 +51,12 @@ func (g *Gate) Repeated(p spillway.Priority, reason spillway.Reason, n uint64) {
 	g.demand.repeat(lv, float64(n))
 }
 
+// Refused counts an arrival of cost one that the owner of the gate refused by itself.
+func (g *Gate) Refused(now time.Duration, p spillway.Priority, reason spillway.Reason) {
+	g.roll(now)
+	g.Repeated(p, reason, 1)
+}
+
 // Keys is how many there are: see Key.
 const Keys = levels * scales
 

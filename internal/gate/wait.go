@@ -80,9 +80,15 @@ func (g *Gate) longest(left time.Duration) float64 {
 	return min(g.patience(left), float64(g.cfg.MaxWait))
 }
 
-// demandOf enters an arrival, and every window looks whether the queue stands.
+// demandOf enters an arrival.
 func (g *Gate) demandOf(now time.Duration, lv, cost int) {
-	passed := g.demand.arrive(now, lv, cost)
+	g.roll(now)
+	g.demand.arrive(lv, cost)
+}
+
+// roll looks every window whether the queue stands.
+func (g *Gate) roll(now time.Duration) {
+	passed := g.demand.roll(now)
 	if passed == 0 {
 		return
 	}
