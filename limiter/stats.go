@@ -38,6 +38,12 @@ type Stats struct {
 	// collapses, Demand is up to 100. Shedding keeps the processors calm; scale by this.
 	Demand float64
 
+	// Lost is the share of the work that ended of late, and ran into its deadline, was
+	// given up by its caller or was refused by what is behind; zero while that is less than
+	// three quarters, and once nothing has ended for five seconds. Near one, work is done
+	// for nothing: what is behind is down, or far more runs than it can do.
+	Lost float64
+
 	Offered, Admitted, Completed uint64
 	Rejected                     uint64 // over all reasons
 	RejectedBy                   map[spillway.Reason]uint64
@@ -84,7 +90,7 @@ func (l *Limiter) Stats() Stats {
 		Name: l.name, Mode: Mode(l.mode.Load()),
 		Law: limit.ReporterOf(l.law.Law).Name(), State: l.state(now), Decisions: l.log.All(), Pressure: l.press.Pressure,
 		Limit: l.gate.Limit(), InFlight: l.gate.InFlight(), LongInFlight: l.gate.Long(), Queued: l.gate.Queued(),
-		Demand:   l.gate.Demand(now),
+		Demand: l.gate.Demand(now), Lost: l.gate.Lost(now),
 		QueuedBy: map[spillway.Priority]int{},
 		Offered:  c.Offered, Admitted: c.Admitted, Completed: c.Completed,
 		Rejected: c.Rejected(), RejectedBy: map[spillway.Reason]uint64{},

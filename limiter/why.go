@@ -52,6 +52,11 @@ func (l *Limiter) state(now time.Duration) string {
 	// From a dry run, or let in over the limit. A cut leaves as much as twice the limit.
 	if n, most := l.gate.InFlight(), l.gate.Limit(); n > 2*most && l.Mode() == Enforce {
 		s = fmt.Sprintf("%d slots are in use and %d are allowed; %s", n, most, s)
+	} else if n > 2*most {
+		s = fmt.Sprintf("%d slots are in use and a limit would allow %d; %s", n, most, s)
+	}
+	if lost := l.gate.Lost(now); lost > 0 {
+		s = fmt.Sprintf("%.0f %% of what ended of late was lost: late, given up or refused below; %s", 100*lost, s)
 	}
 	if oldest := l.running.oldest; oldest != nil {
 		if d := l.gate.Still(now, oldest.grant.Start); d > 0 {

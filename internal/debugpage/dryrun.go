@@ -32,7 +32,7 @@ func (m *markup) dryRunOf(v *view) {
 	case v.Mode != limiter.DryRun:
 		m.put(`<p class="trust">The limiter is in mode %v: these are counts of a dry run before, or of work that is only decided and not enforced.</p>`, v.Mode)
 	case v.EstimateUnsafe:
-		m.put(`<p class="trust unsafe"><strong>Do not trust this estimate.</strong> %v</p>`, sentence(v.Estimate))
+		m.put(`<p class="trust unsafe"><strong>Do not trust this estimate.</strong> %v The counts say nothing: enforce for all callers of one replica to find out.</p>`, sentence(v.Estimate))
 	default:
 		m.put(`<p class="trust">%v</p>`, sentence(v.Estimate))
 	}

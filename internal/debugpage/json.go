@@ -32,6 +32,7 @@ type (
 		Stalled        bool                    `json:"stalled"`
 		Queued         int                     `json:"queued"`
 		Demand         float64                 `json:"demand"`
+		Lost           float64                 `json:"lost,omitempty"`
 		Offered        uint64                  `json:"offered"`
 		Admitted       uint64                  `json:"admitted"`
 		Completed      uint64                  `json:"completed"`
@@ -102,7 +103,7 @@ func jsonOf(c *picture) jsonLimiter {
 	j := jsonLimiter{
 		Name: c.Name, Mode: c.Mode.String(), Open: c.open, Law: c.Law, State: c.State,
 		Limit: c.Limit, InFlight: c.InFlight, LongInFlight: c.LongInFlight, Oldest: c.OldestInFlight.Seconds(), Stalled: c.Stalled,
-		Queued: c.Queued, Demand: finite(c.Demand),
+		Queued: c.Queued, Demand: finite(c.Demand), Lost: c.Lost,
 		Offered: c.Offered, Admitted: c.Admitted, Completed: c.Completed, Cancelled: c.Cancelled,
 		Rejected: c.Rejected, RejectedBy: byName(c.RejectedBy), WouldReject: c.WouldReject, WouldRejectBy: byName(c.WouldRejectBy),
 		Estimate: c.Estimate, EstimateUnsafe: c.EstimateUnsafe,

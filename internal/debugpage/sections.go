@@ -84,6 +84,9 @@ func (m *markup) limiter(v *view) {
 	m.put(`<section id="%v" class="card" aria-labelledby="%v-name">`, v.id, v.id)
 	m.put(`<h2 id="%v-name"><bdi>%v</bdi> <span class="badge %v">%v</span></h2>`, v.id, v.title, v.mood, v.word)
 	m.put(`<p class="state">%v</p>`, sentence(v.State))
+	if next := v.next(); next != "" {
+		m.put(`<p class="state">What to do: %v</p>`, next)
+	}
 	m.put(`<p class="note">Law: %v. Mode: %v.`, v.Law, v.Mode)
 	if !v.open {
 		m.put(` The intake is closed.`)
@@ -130,7 +133,11 @@ func (m *markup) figures(v *view) {
 		name, refused = "Would be refused", v.would
 	}
 	figure(name, rate(refused), percent(refused, v.offered)+" of "+rate(v.offered))
-	figure("Ended", rate(v.completed), "")
+	late := ""
+	if v.Lost > 0 {
+		late = percent(v.Lost, 1) + " of it late or given up"
+	}
+	figure("Ended", rate(v.completed), late)
 	wait, service, note := v.wait, v.service, "last two minutes"
 	if service.Count() == 0 {
 		wait, service, note = v.QueueWait, v.Service, "since the start"

@@ -73,10 +73,14 @@ func (v *view) judge() (mood, word string) {
 		return "bad", "stalled"
 	case !v.open:
 		return "off", "intake closed"
+	case v.Lost > 0:
+		return "bad", "little ends in time"
 	case rejects:
 		return "bad", "refusing: " + reason.String()
 	case v.Mode == limiter.DryRun && dry:
 		return "busy", "dry run, would refuse: " + would.String()
+	case v.Mode == limiter.DryRun && v.Demand > 1:
+		return "busy", "dry run, more comes than can be served"
 	case v.Mode == limiter.DryRun:
 		return "calm", "dry run"
 	case v.Pressure.Cap > 0:
@@ -87,6 +91,25 @@ func (v *view) judge() (mood, word string) {
 		return "busy", "full"
 	}
 	return "calm", "calm"
+}
+
+// next says what to do next, in the words of the runbook; empty: nothing in particular.
+func (v *view) next() string {
+	const over = "Far more runs at once than is done in time, and nothing is refused. Switch the mode to enforce, on one replica first: " +
+		"the limit comes down within seconds. If little ends in time with that either, look at what is behind the service."
+	switch {
+	case v.Mode == limiter.Off || !v.open:
+		return ""
+	case v.Stalled:
+		return "Admitted work does not end. A goroutine profile shows where it hangs: mostly a call without a deadline."
+	case v.Lost > 0 && v.Mode == limiter.DryRun:
+		return over
+	case v.Lost > 0:
+		return "What is admitted is late all the same. Look at what is behind the service: a database, a lock, another service."
+	case v.Mode == limiter.DryRun && v.Demand > 1:
+		return "More comes than can be served. A limiter would keep what it admits in time: enforce for a part of the callers, or scale by demand."
+	}
+	return ""
 }
 
 // most returns the reason with the highest rate, and whether there is any.

@@ -10,6 +10,7 @@ const (
 	nearlyAll  = 1.1
 	mostInVain = 0.75
 	mostDemand = 100 // told where nothing is done
+	lostKnown  = 20  // ends, before a share of them is told
 )
 
 // Demand is the work that arrived lately over what can be done in that time: above one,

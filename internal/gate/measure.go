@@ -86,8 +86,9 @@ type service struct {
 	// usual and high are the means of the means and of the 95 % quantiles of the kinds, each
 	// as often as it arrives: what is refused ends seldom, and counts all the same.
 	usual, high average
-	unsaid      int // ends in a row that were no sample,
-	failed      int // and of those, failures
+	lost        average // share of the ends that were: see Gate.Lost
+	unsaid      int     // ends in a row that were no sample,
+	failed      int     // and of those, failures
 }
 
 // arriving is what work of a level takes, each kind counted as often as it arrives.
@@ -140,12 +141,19 @@ func (s *service) known() bool { return s.n > 0 }
 // all that were in use.
 func (s *service) end(now time.Duration, w Grant, took float64, slots int, fair bool, o limit.Outcome) {
 	fair = fair || s.share.part.n < serviceKnown // something to begin with
+	weight := weightOf(now-s.last, serviceMemory)
 	s.enter(now, took, slots, fair, serviceMemory)
 	if len(s.kinds.list) == 0 { // work that did not arrive here
 		s.kinds.list = append(s.kinds.list, kind{})
 	}
 	k := &s.kinds.list[w.Kind]
 	k.end(now, took, slots, fair, o)
+	switch o {
+	case limit.Deadline, limit.Canceled, limit.Overload:
+		s.lost.add(1, weight)
+	case limit.Success, limit.Failed:
+		s.lost.add(0, weight)
+	}
 	switch o {
 	case limit.Failed:
 		s.unsaid, s.failed = s.unsaid+1, s.failed+1

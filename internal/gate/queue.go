@@ -133,6 +133,16 @@ func (g *Gate) Still(now, oldest time.Duration) time.Duration {
 	return d
 }
 
+// Lost is the share of the work that ended of late, and ran into its deadline, was given
+// up by its caller or was refused by what is behind; zero while that is not most of it.
+func (g *Gate) Lost(now time.Duration) float64 {
+	s := &g.service
+	if s.lost.n < lostKnown || s.lost.mean < mostInVain || now-s.last > evidenceLasts {
+		return 0
+	}
+	return s.lost.mean
+}
+
 // Unsaid is how many ends in a row, the latest included, taught the law nothing, and
 // whether most of them failed; zero while they are few.
 func (g *Gate) Unsaid() (n int, failed bool) {
