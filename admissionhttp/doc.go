@@ -26,6 +26,15 @@
 // unread: what bounds the wait of such a request is its deadline, and Config.MaxWait. A
 // proxy that forwards Spillway-Priority removes it from what untrusted callers send.
 //
+// # Calls inside calls
+//
+// A request holds its slot until the handler returns. A handler that acquires from the same
+// limiter for what it calls, or calls another service that calls this one back, waits for
+// slots that only requests like its own hold; under load little is done. Give what the handlers
+// call a limiter of its own, and calls back from inside too: a second middleware, on routes
+// of their own or chosen by [Config.Class]. The middleware does not mark the context of a request:
+// only some requests have one of their own, and a mark would not cross the network.
+//
 // # What teaches the limiter
 //
 // An answer below 500 is a latency sample, apart from 408 and 429. 503 with Retry-After is a

@@ -9,7 +9,8 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// Leak is a permit that was not ended in time.
+// Leak is a permit that was not ended in time. Where the oldest all stand at one Site
+// while callers wait, their work may wait for a second permit of the same limiter.
 type Leak struct {
 	Site     string        // where it was acquired: "function file:line"
 	Age      time.Duration // since it was admitted

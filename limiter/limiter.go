@@ -18,6 +18,25 @@
 // How much may run at once is found out by a control law (package limit). Callers
 // wait in strict order of priority, first come, first served within one; a caller
 // that would wait in vain is refused at once.
+//
+// # Calls inside calls
+//
+// Work that holds a permit and asks the same limiter for another one waits for a slot that
+// only its like hold: Do inside Do, a handler behind a middleware that calls its database
+// through the middleware's limiter, or a service that calls another one which calls it
+// back. Under light load that goes well; once outer work has all slots, little or nothing is
+// done. A limiter cannot know: a context that told of the permit would be one more
+// allocation for each admission, and work that runs in several goroutines has no other
+// bound than what each of them asks for. So:
+//
+//   - Give each layer a limiter of its own: one in front of the handlers, one in front of each
+//     thing that they call.
+//   - Acquire once for all that one piece of work does, with its Cost, and pass the Permit, or
+//     let inner functions take for granted that their caller has acquired.
+//   - Where services call each other in a circle, let calls from inside have a limiter of
+//     their own, chosen by route, by header or by key (Keyed).
+//
+// Stats().State names this where nothing moves, or nearly all is lost, while work waits.
 package limiter
 
 import (
@@ -144,7 +163,8 @@ func (l *Limiter) now() time.Duration { return time.Since(l.base) }
 // returns a *spillway.Rejection when the work is refused and ctx.Err() when ctx
 // ends first; then nothing was started and there is nothing to release. The wait
 // is bounded by ctx and by Config.MaxWait. It allocates nothing unless it waits.
-// After Drain or Close, work is refused as Draining or Closed.
+// After Drain or Close, work is refused as Draining or Closed. Whoever holds a permit of
+// l must not wait for another one: see Calls inside calls.
 func (l *Limiter) Acquire(ctx context.Context) (Permit, error) {
 	return l.acquire(ctx, Request{}, true)
 }
@@ -167,7 +187,8 @@ func (l *Limiter) TryAcquireWith(ctx context.Context, r Request) (Permit, error)
 
 // Do acquires, runs fn with ctx, and ends the permit with fn's error. The slot
 // comes back when fn returns, panics or calls runtime.Goexit; a panic goes on
-// to the caller and is no sample. Errors of Acquire are returned as they are.
+// to the caller and is no sample. Errors of Acquire are returned as they are. Do inside fn
+// on the same limiter jams under load: see Calls inside calls.
 func (l *Limiter) Do(ctx context.Context, fn func(context.Context) error) error {
 	return l.DoWith(ctx, Request{}, fn)
 }

@@ -40,7 +40,7 @@ type Stats struct {
 
 	// Lost is the share of the work that ended of late, and ran into its deadline, was
 	// given up by its caller or was refused by what is behind; zero while that is less than
-	// three quarters, and once nothing has ended for five seconds. Near one, work is done
+	// three quarters, and some seconds after the last end. Near one, work is done
 	// for nothing: what is behind is down, or far more runs than it can do.
 	Lost float64
 

@@ -34,6 +34,10 @@ func (l *Limiter) relimit(n int) {
 	}
 }
 
+// nested is why nothing may move although nothing hangs: a permit is held for as long as
+// another of the same limiter is waited for.
+const nested = "work may wait here for itself, by Do inside Do or by services that call each other in a circle: give each layer a limiter of its own"
+
 // state says why the limit is what it is: what keeps the law from learning, what
 // overrules the law, and what the law does. The caller holds the lock.
 func (l *Limiter) state(now time.Duration) string {
@@ -55,13 +59,18 @@ func (l *Limiter) state(now time.Duration) string {
 	} else if n > 2*most {
 		s = fmt.Sprintf("%d slots are in use and a limit would allow %d; %s", n, most, s)
 	}
-	if lost := l.gate.Lost(now); lost > 0 {
-		s = fmt.Sprintf("%.0f %% of what ended of late was lost: late, given up or refused below; %s", 100*lost, s)
+	stands := l.gate.Lost(now)
+	if stands > 0 {
+		s = fmt.Sprintf("%.0f %% of what ended of late was lost: late, given up or refused below; %s", 100*stands, s)
 	}
 	if oldest := l.running.oldest; oldest != nil {
 		if d := l.gate.Still(now, oldest.grant.Start); d > 0 {
+			stands = 1
 			s = fmt.Sprintf("nothing has ended for %v with %d in flight; %s", d.Round(time.Second), l.gate.InFlight(), s)
 		}
+	}
+	if stands > 0 && l.gate.Queued() > 0 {
+		s += "; " + nested
 	}
 	return s
 }

@@ -100,6 +100,9 @@ func (v *view) next() string {
 	switch {
 	case v.Mode == limiter.Off || !v.open:
 		return ""
+	case v.Stalled && v.Queued > 0:
+		return "Admitted work does not end, and work waits. A goroutine profile shows where it hangs: mostly in a call without a deadline, or in a wait for " +
+			"this limiter while a slot of it is held. Then give each layer a limiter of its own."
 	case v.Stalled:
 		return "Admitted work does not end. A goroutine profile shows where it hangs: mostly a call without a deadline."
 	case v.Lost > 0 && v.Mode == limiter.DryRun:

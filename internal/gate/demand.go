@@ -11,6 +11,7 @@ const (
 	mostInVain = 0.75
 	mostDemand = 100 // told where nothing is done
 	lostKnown  = 20  // ends, before a share of them is told
+	lostMeans  = 3   // for how many times the mean it is told
 )
 
 // Demand is the work that arrived lately over what can be done in that time: above one,

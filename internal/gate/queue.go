@@ -137,7 +137,8 @@ func (g *Gate) Still(now, oldest time.Duration) time.Duration {
 // up by its caller or was refused by what is behind; zero while that is not most of it.
 func (g *Gate) Lost(now time.Duration) float64 {
 	s := &g.service
-	if s.lost.n < lostKnown || s.lost.mean < mostInVain || now-s.last > evidenceLasts {
+	lasts := max(evidenceLasts, time.Duration(lostMeans*s.mean))
+	if s.lost.n < lostKnown || s.lost.mean < mostInVain || now-s.last > lasts {
 		return 0
 	}
 	return s.lost.mean
