@@ -61,7 +61,11 @@ type Request struct {
 	// context that says so: spillway.WithPriority(ctx, spillway.Normal).
 	Priority spillway.Priority
 	// Cost is how many slots the work takes; zero means what the context says
-	// (spillway.WithCost), or one. Work that costs more than the whole limit runs alone.
+	// (spillway.WithCost), or one. Work that costs more than the whole limit runs alone. Where
+	// more important work keeps slots in use, slots are gathered for large work now and then,
+	// for about the time that slow work takes: whoever has the time waits until the large work
+	// has run, all others are admitted. So if most others have too little time, large work of
+	// low priority runs only when nothing else does.
 	Cost int
 	// Long is for work that is long by nature: a stream, an export, a watch. It is
 	// admitted like other work, when there is room for its cost, but then holds no

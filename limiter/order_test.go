@@ -191,3 +191,31 @@ func TestRepeatedRefusalsAreAllCounted(t *testing.T) {
 	}
 	atRest(t, l)
 }
+
+// Slots that are free are gathered for large work. Nothing but time ends that if what runs
+// hangs, and no caller comes any more.
+func TestWhoWaitsForGatheredSlotsIsWokenByTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 10, 1000)
+		learn(t, l, 10*time.Millisecond)
+		hung := acquire(t, l)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			_, _ = l.AcquireWith(ctx, Request{Cost: 10, Priority: spillway.Low})
+		}()
+		synctest.Wait()
+		longest := time.Duration(0)
+		for range 600 {
+			began := time.Now()
+			acquire(t, l).Done(nil) // one after the other: while it waits nobody else comes
+			longest = max(longest, time.Since(began))
+		}
+		if longest == 0 || longest > 250*time.Millisecond {
+			t.Errorf("with eight slots free a caller waited for up to %v", longest)
+		}
+		cancel()
+		hung.Done(nil)
+		synctest.Wait()
+		atRest(t, l)
+	})
+}

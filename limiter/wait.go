@@ -55,8 +55,8 @@ func (ws *waiters) give(w *waiter) {
 }
 
 // recheckEvery is how often a waiter looks whether time alone has made room: zero,
-// except while the limit grows by itself, and where a signal presses or may begin
-// to. Otherwise whatever makes room wakes it. The caller holds the lock.
+// except while the limit grows by itself, where a signal presses or may begin to, and
+// while slots are gathered for large work. Otherwise whatever makes room wakes it. The caller holds the lock.
 func (l *Limiter) recheckEvery() time.Duration {
 	switch {
 	case l.law.rampFor > 0:
@@ -64,7 +64,7 @@ func (l *Limiter) recheckEvery() time.Duration {
 	case len(l.signals) > 0:
 		return pollEvery
 	}
-	return 0
+	return l.gate.GathersFor(l.last)
 }
 
 // recheck makes room if time alone has, and returns when to look again.

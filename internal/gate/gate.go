@@ -71,8 +71,8 @@ func (a Arrival) held() int {
 
 const (
 	levels = int(spillway.Critical-spillway.Low) + 1
-	// Floor keeps the lowest priority from starving: while higher ones wait, one
-	// grant of so many goes to the lowest that waits, 0.4 % of all.
+	// Floor keeps the lowest priority from starving: while it waits, one grant of so
+	// many goes to the lowest that waits, 0.4 % of all.
 	Floor = 256
 )
 
@@ -110,7 +110,7 @@ type Gate struct {
 	busyAt    time.Duration   // since when slots have been in use
 	queues    [levels]queue
 	queued    int
-	grants    uint64 // from the queue
+	floor     floor
 	pressure  pressure
 	demand    demand
 	spent     float64 // of the patience with a burst; 1: all
@@ -133,6 +133,7 @@ type Gate struct {
 func New(cfg Config) *Gate {
 	cfg.QueueSize = max(cfg.QueueSize, 0)
 	g := &Gate{cfg: cfg, spent: patienceSpent}
+	g.floor.over(1)
 	_, g.bears = g.service.kinds.survey(0)
 	return g
 }
@@ -200,6 +201,9 @@ func (g *Gate) place(now time.Duration, lv int, kind uint8, a Arrival, mayWait b
 		ahead += g.queues[i].n
 	}
 	if ahead == 0 && g.fits(a.Cost) {
+		if mayWait && g.gathers(now, lv, kind, a) {
+			return Decision{Verdict: Wait}
+		}
 		return Decision{Verdict: Admit}
 	}
 	if !mayWait || g.cfg.QueueSize == 0 {
@@ -267,6 +271,9 @@ func (g *Gate) unenforced(lv int, d Decision) Decision {
 func (g *Gate) admit(now time.Duration, lv int, kind uint8, a Arrival) {
 	g.ledger[lv].admitted++
 	g.unqueued++
+	if g.queued > 0 {
+		g.floor.pass(now)
+	}
 	g.start(Grant{Start: now, Deadline: a.Deadline, Cost: a.Cost, Priority: a.Priority, Kind: kind, Long: a.held() == 0}, lv)
 }
 
@@ -387,7 +394,7 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 // because it cannot finish in time. Call it until it returns nil after whatever
 // may have made room. The owner of a granted waiter answers with Taken or Revoke.
 func (g *Gate) Next(now time.Duration) (w *Waiter, granted bool) {
-	w = g.next()
+	w = g.next(now)
 	if w == nil {
 		return nil, false
 	}
@@ -401,7 +408,11 @@ func (g *Gate) Next(now time.Duration) (w *Waiter, granted bool) {
 		return nil, false
 	}
 	g.grant(now, w)
-	g.grants++
+	if g.floor.turn() {
+		g.floor.over(1)
+	} else {
+		g.floor.pass(now)
+	}
 	return w, true
 }
 
@@ -417,7 +428,7 @@ func (g *Gate) late(now time.Duration, w *Waiter) bool {
 // NextForced grants the next waiter whatever the limit says: for a gate that
 // has stopped enforcing.
 func (g *Gate) NextForced(now time.Duration) *Waiter {
-	w := g.next()
+	w := g.next(now)
 	if w != nil {
 		g.grant(now, w)
 	}
@@ -425,16 +436,12 @@ func (g *Gate) NextForced(now time.Duration) *Waiter {
 }
 
 // next is the waiter whose turn it is.
-func (g *Gate) next() *Waiter {
+func (g *Gate) next(now time.Duration) *Waiter {
 	if g.queued == 0 {
 		return nil
 	}
-	if g.grants%Floor == Floor-1 {
-		for i := levels - 1; i >= 0; i-- {
-			if w := g.queues[i].first; w != nil {
-				return w
-			}
-		}
+	if w := g.lowest(now); w != nil {
+		return w
 	}
 	for i := range g.queues {
 		if w := g.queues[i].first; w != nil {

@@ -115,7 +115,7 @@ func (g *Gate) ClosedFor() spillway.Reason { return g.closed }
 // Drop takes the next waiter out as rejected, with the reason for which the
 // intake is closed; nil means that nothing waits.
 func (g *Gate) Drop() *Waiter {
-	w := g.next()
+	w := g.next(g.floor.at)
 	if w != nil {
 		g.take(w)
 		g.ledger[w.level].rejected[g.closed]++
