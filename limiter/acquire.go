@@ -46,7 +46,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 		l.unlock()
 		return Permit{}, nil
 	}
-	if l.law.tick(now) {
+	if l.tick(now) {
 		l.grant(now)
 	}
 	if l.lease.nothing(now) && mode == Enforce && !r.DryRun && l.gate.ClosedFor() == 0 {
@@ -77,7 +77,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 		return l.admitted(p, r.Priority, 0, changes)
 	case gate.Reject:
 		advice, row := l.gate.RetryAfter(r.Priority), l.rowOf(d)
-		if mode == Enforce && !l.law.moving() {
+		if mode == Enforce && !l.over.moving() {
 			l.memos.keep(l.gate, a, d, mayWait, advice, row)
 		}
 		rej := l.refusal.From(row, advice)

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/gate"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -129,7 +130,8 @@ func TestTheAdaptiveLawIsToldOfTheEstimateThatFades(t *testing.T) {
 		l.released()
 		w := &witness{Adaptive: limit.NewAdaptive(), t: t, lim: l}
 		l.lock(l.now())
-		l.law.Law = w // in the place of the one that has just begun
+		l.law = w // in the place of the one that has just begun
+		l.gate.SetLaw(w)
 		l.unlock()
 		last, own := l.Limit(), 0
 		busy(t, l, 1, 3*time.Second, func(passed time.Duration) {
@@ -178,29 +180,30 @@ func (s *stepwise) Observe(limit.Sample, limit.Load) {}
 // the law's limit was reached in one leap, at the end.
 func TestSlowStartIsTheShareOfWhatTheLimitWouldBe(t *testing.T) {
 	law := &stepwise{n: 100}
-	g := govern(law, Enforce, 10*time.Second)
-	g.tick(time.Hour)
-	g.tick(time.Hour + 5*time.Second)
-	if g.Limit() != 50 {
-		t.Errorf("half of the time has passed, and the limit is %d of 100", g.Limit())
+	l := configured(t, Config{Law: law, SlowStart: 10 * time.Second})
+	at := func(now time.Duration) int {
+		l.tick(now)
+		return l.gate.Limit()
+	}
+	at(time.Hour)
+	if n := at(time.Hour + 5*time.Second); n != 50 {
+		t.Errorf("half of the time has passed, and the limit is %d of 100", n)
 	}
 	law.n = 60
-	g.Observe(limit.Sample{Seq: 1}, limit.Load{})
-	if g.Limit() != 30 || g.overruledBy() != "slow start" {
-		t.Errorf("half of the time has passed, and the limit is %d of 60, %q", g.Limit(), g.overruledBy())
+	l.gate.Arrive(time.Hour+5*time.Second, gate.Arrival{Cost: 1, Deadline: gate.Never}, nil)
+	if l.gate.Limit() != 30 || l.overruledBy() != "slow start" {
+		t.Errorf("half of the time has passed, and the limit is %d of 60, %q", l.gate.Limit(), l.overruledBy())
 	}
-	g.setBounds(80, 0)
-	if g.Limit() != 40 {
-		t.Errorf("half of the time has passed, and the limit is %d of the bound 80", g.Limit())
+	l.over.low = 80
+	if n := at(time.Hour + 5*time.Second); n != 40 {
+		t.Errorf("half of the time has passed, and the limit is %d of the bound 80", n)
 	}
-	g.setBounds(0, 20)
-	g.tick(time.Hour + 9*time.Second)
-	if g.Limit() != 18 {
-		t.Errorf("nine tenths of the time have passed, and the limit is %d of the bound 20", g.Limit())
+	l.over.low, l.over.high = 0, 20
+	if n := at(time.Hour + 9*time.Second); n != 18 {
+		t.Errorf("nine tenths of the time have passed, and the limit is %d of the bound 20", n)
 	}
-	g.tick(time.Hour + 10*time.Second)
-	if g.Limit() != 20 || g.moving() || g.overruledBy() != "upper bound" {
-		t.Errorf("over, and the limit is %d, %q", g.Limit(), g.overruledBy())
+	if n := at(time.Hour + 10*time.Second); n != 20 || l.over.moving() || l.overruledBy() != "upper bound" {
+		t.Errorf("over, and the limit is %d, %q", n, l.overruledBy())
 	}
 }
 

@@ -4,23 +4,17 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/gate"
 	"github.com/spillway-go/spillway/limit"
 )
 
-// governed is the law within the bounds that its operator set: a lowest and a
-// highest limit, and a ramp for a cold start. It also lets one law take over
-// from another: the later one sees only work that it admitted itself, and what the
-// earlier one said last fades while the later one finds out more.
-type governed struct {
-	limit.Law
-	own       bool   // the law is the limiter's choice, not the operator's
-	seq       uint64 // admissions so far
-	since     uint64 // those before this law
+// overruling is what overrules the law: a lowest and a highest limit that the operator
+// set, a lease, a ramp for a cold start, and the estimate of a dry run, which fades while
+// the law of the enforcement finds out more. Signals are in press.
+type overruling struct {
 	low, high int    // zero: no bound
 	leased    int    // the same, of a lease
 	lessor    string // and its cause
-	bounded   int    // the limit within them
-	now       int    // the same, or the share of it that a slow start allows: asked for far more often than it changes
 
 	rampFor time.Duration // zero: none, or over
 	rampAt  time.Duration // when it began
@@ -36,14 +30,8 @@ type governed struct {
 // adaptive law finds its own in about a second.
 const handover = 2 * time.Second
 
-func govern(law limit.Law, m Mode, slowStart time.Duration) *governed {
-	g := &governed{Law: law, own: law == nil, rampFor: slowStart}
-	if g.own {
-		g.Law = lawFor(m)
-	}
-	g.bound()
-	return g
-}
+// leastPart is the part of a limit that a slow start begins with: one slot.
+const leastPart = 1e-9
 
 // lawFor is the default law. A dry run enforces nothing, so experiments would
 // teach nothing: there the passive estimator stands in.
@@ -54,117 +42,91 @@ func lawFor(m Mode) limit.Law {
 	return limit.NewAdaptive()
 }
 
-// Limit is the law's limit within its bounds.
-func (g *governed) Limit() int { return g.now }
-
-// bound computes the limit anew, after anything that may have changed it.
-func (g *governed) bound() {
-	n := g.Law.Limit()
-	n = max(n, g.low, g.floor, 1) // whatever the operator's law says
-	if g.high > 0 {
-		n = min(n, g.high)
+// bounds are what overrules the law now.
+func (o *overruling) bounds(p *press) gate.Bounds {
+	b := gate.Bounds{Low: max(o.low, o.floor), High: o.high, Cap: p.Cap, Pressed: p.reason}
+	if o.leased > 0 && (o.high == 0 || o.leased <= o.high) {
+		b.High, b.Why = o.leased, spillway.Budget
 	}
-	if g.leased > 0 {
-		n = min(n, g.leased)
+	if o.rampFor > 0 {
+		b.Part = max(o.ramp, leastPart)
 	}
-	g.bounded, g.now = n, n
-	if g.rampFor > 0 {
-		g.now = max(1, int(g.ramp*float64(n)))
-	}
+	return b
 }
 
-// overruledBy is what overrules the law now; empty: nothing does.
-func (g *governed) overruledBy() string {
-	switch {
-	case g.now == g.Law.Limit():
-		return ""
-	case g.now < g.bounded:
-		return "slow start"
-	case g.now == g.leased:
-		return "lease: " + g.lessor
-	case g.now == g.high:
+// bound lets what overrules the law overrule it. The caller holds the lock.
+func (l *Limiter) bound() { l.gate.SetBounds(l.over.bounds(&l.press)) }
+
+// overruledBy is what overrules the law now; empty: nothing does. The caller holds the
+// lock.
+func (l *Limiter) overruledBy() string {
+	switch l.gate.Rule() {
+	case gate.LowRules:
+		if l.over.floor > l.over.low {
+			return "estimate of the dry run, which fades"
+		}
+		return "lower bound"
+	case gate.HighRules:
+		if l.leaseRules() {
+			return "lease: " + l.over.lessor
+		}
 		return "upper bound"
-	case g.now == g.floor:
-		return "estimate of the dry run, which fades"
+	case gate.PartRules:
+		return "slow start"
+	case gate.CapRules:
+		return "pressed down by " + l.press.By
 	}
-	return "lower bound"
-}
-
-// Admit counts the work and passes it on.
-func (g *governed) Admit(at time.Duration, load limit.Load) {
-	g.seq++
-	g.Law.Admit(at, load)
-	g.bound()
-}
-
-// Observe passes on the end of what the law was told of at its start.
-func (g *governed) Observe(s limit.Sample, load limit.Load) {
-	if s.Seq > g.since {
-		s.Seq -= g.since
-		g.Law.Observe(s, load)
-		g.bound()
-	}
-}
-
-// setMode replaces a law of the limiter's choice by the one for the new mode.
-func (g *governed) setMode(now time.Duration, from, to Mode) {
-	if !g.own || (from == DryRun) == (to == DryRun) {
-		return
-	}
-	estimate := g.Law.Limit()
-	g.Law, g.since = lawFor(to), g.seq
-	g.inherited, g.floor = 0, 0
-	if from == DryRun {
-		g.inherited, g.floor, g.fades = float64(estimate), estimate, now+handover
-	}
-	g.bound()
-}
-
-// setBounds keeps the limit between low and high.
-func (g *governed) setBounds(low, high int) {
-	g.low, g.high = low, high
-	g.bound()
-}
-
-// setLease keeps the limit at so many slots at most; zero lifts that.
-func (g *governed) setLease(slots int, cause string) {
-	g.leased, g.lessor = slots, cause
-	g.bound()
+	return ""
 }
 
 // leaseRules reports whether the limit is that of the lease.
-func (g *governed) leaseRules() bool { return g.leased > 0 && g.now == g.leased }
+func (l *Limiter) leaseRules() bool {
+	return l.over.leased > 0 && l.gate.Limit() == l.over.leased
+}
 
-// blame is why work is refused for lack of capacity, if the law is not; or zero.
-func (g *governed) blame() spillway.Reason {
-	if g.leaseRules() {
-		return spillway.Budget
+// replaceLaw replaces a law of the limiter's choice by the one for the new mode.
+func (l *Limiter) replaceLaw(now time.Duration, from, to Mode) {
+	if !l.ownLaw || (from == DryRun) == (to == DryRun) {
+		return
 	}
-	return 0
+	o, estimate := &l.over, l.law.Limit()
+	l.law = lawFor(to)
+	o.inherited, o.floor = 0, 0
+	if from == DryRun {
+		o.inherited, o.floor, o.fades = float64(estimate), estimate, now+handover
+	}
+	l.gate.SetLaw(l.law)
+	l.bound()
 }
 
 // moving reports whether time alone changes the limit.
-func (g *governed) moving() bool { return g.rampFor > 0 || g.inherited > 0 }
+func (o *overruling) moving() bool { return o.rampFor > 0 || o.inherited > 0 }
 
-// tick changes what time changes and reports whether that may allow more.
-func (g *governed) tick(now time.Duration) bool { return g.moving() && g.advance(now) }
+// tick changes what time changes and reports whether that may allow more. The caller
+// holds the lock.
+func (l *Limiter) tick(now time.Duration) bool {
+	if !l.over.moving() {
+		return false
+	}
+	before := l.gate.Limit()
+	l.over.advance(now)
+	l.bound()
+	return l.gate.Limit() > before
+}
 
-func (g *governed) advance(now time.Duration) bool {
-	before := g.now
-	if g.inherited > 0 {
-		left := 2 * (g.fades - now).Seconds() / handover.Seconds() // all of it for the first half
-		if g.floor = int(g.inherited * min(left, 1)); g.floor <= 0 {
-			g.inherited, g.floor = 0, 0
+func (o *overruling) advance(now time.Duration) {
+	if o.inherited > 0 {
+		left := 2 * (o.fades - now).Seconds() / handover.Seconds() // all of it for the first half
+		if o.floor = int(o.inherited * min(left, 1)); o.floor <= 0 {
+			o.inherited, o.floor = 0, 0
 		}
 	}
-	if g.rampFor > 0 {
-		if !g.began {
-			g.began, g.rampAt = true, now
+	if o.rampFor > 0 {
+		if !o.began {
+			o.began, o.rampAt = true, now
 		}
-		if g.ramp = float64(now-g.rampAt) / float64(g.rampFor); g.ramp >= 1 {
-			g.rampFor = 0
+		if o.ramp = float64(now-o.rampAt) / float64(o.rampFor); o.ramp >= 1 {
+			o.rampFor = 0
 		}
 	}
-	g.bound()
-	return g.now > before
 }

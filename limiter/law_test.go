@@ -8,16 +8,13 @@ import (
 )
 
 func TestALawThatTakesOverSeesOnlyWhatItAdmitted(t *testing.T) {
-	g := govern(nil, DryRun, 0)
-	for range 3 {
-		g.Admit(0, limit.Load{})
-	}
-	g.setMode(0, DryRun, Enforce)
-	law := &told{Law: limit.NewFixed(1)}
-	g.Law = law
-	g.Admit(0, limit.Load{})
-	for _, seq := range []uint64{2, 4, 3} {
-		g.Observe(limit.Sample{Seq: seq}, limit.Load{})
+	l := configured(t, Config{Law: limit.NewFixed(10)})
+	before := []Permit{acquire(t, l), acquire(t, l), acquire(t, l)}
+	law := &told{Law: limit.NewFixed(10)}
+	l.gate.SetLaw(law)
+	after := acquire(t, l)
+	for _, p := range []Permit{before[0], after, before[2]} {
+		p.Done(nil)
 	}
 	if len(law.samples) != 1 || law.samples[0].Seq != 1 {
 		t.Fatalf("%+v", law.samples)

@@ -38,7 +38,8 @@ func (l *Limiter) SetLease(slots int, until time.Time, cause string) {
 		row = refusal.NewRow(spillway.Budget, cause)
 	}
 	l.lease = lease{true, slots, until.Sub(l.base), cause, row}
-	l.law.setLease(max(slots, 1), cause)
+	l.over.leased, l.over.lessor = max(slots, 1), cause
+	l.bound()
 	l.grant(now)
 }
 
@@ -48,7 +49,8 @@ func (l *Limiter) EndLease() {
 	defer l.unlock()
 	l.overruled = l.overruledBy()
 	l.lease = lease{}
-	l.law.setLease(0, "")
+	l.over.leased, l.over.lessor = 0, ""
+	l.bound()
 	l.grant(now)
 }
 
@@ -69,7 +71,7 @@ func (l *Limiter) refuseLeased(now time.Duration, p spillway.Priority) (Permit, 
 
 // rowOf returns the rejections to refuse with.
 func (l *Limiter) rowOf(d gate.Decision) *refusal.Row {
-	if d.Reason == spillway.Budget && l.lease.row != nil && l.law.leaseRules() {
+	if d.Reason == spillway.Budget && l.lease.row != nil && l.leaseRules() {
 		return l.lease.row
 	}
 	return l.press.row(d)

@@ -23,7 +23,7 @@ func (l *Limiter) SetMode(m Mode) {
 	}
 	now := l.lock(l.now())
 	defer l.unlock()
-	l.law.setMode(now, Mode(l.mode.Swap(uint32(m))), m)
+	l.replaceLaw(now, Mode(l.mode.Swap(uint32(m))), m)
 	l.grant(now)
 	l.overruled = l.overruledBy() // the limit may be what it was, for another reason
 }
@@ -45,7 +45,8 @@ func (l *Limiter) SetBounds(low, high int) error {
 	now := l.lock(l.now())
 	defer l.unlock()
 	l.overruled = l.overruledBy() // until now; the law may have moved meanwhile
-	l.law.setBounds(low, high)
+	l.over.low, l.over.high = low, high
+	l.bound()
 	l.grant(now)
 	return nil
 }

@@ -109,7 +109,9 @@ type Limiter struct {
 	polling sync.Mutex // held around the user's signals; taken before mu
 	mu      sync.Mutex
 	last    time.Duration // the latest time seen: the gate's never goes back
-	law     *governed
+	law     limit.Law
+	ownLaw  bool // the law is the limiter's choice, not the operator's
+	over    overruling
 	gate    *gate.Gate
 	press   press
 	lease   lease
@@ -135,7 +137,10 @@ func New(cfg Config) (*Limiter, error) {
 	l := &Limiter{
 		name: cfg.Name, base: time.Now(), maxWait: min(cmp.Or(cfg.MaxWait, defaultMaxWait), longestWait),
 		leakAfter: cfg.LeakAfter, onLeak: cfg.OnLeak, signals: slices.Clone(cfg.Signals),
-		law: govern(cfg.Law, cfg.Mode, cfg.SlowStart),
+		law: cfg.Law, ownLaw: cfg.Law == nil, over: overruling{rampFor: cfg.SlowStart},
+	}
+	if l.ownLaw {
+		l.law = lawFor(cfg.Mode)
 	}
 	if cfg.Observer != nil {
 		l.observer = *cfg.Observer
@@ -143,8 +148,8 @@ func New(cfg Config) (*Limiter, error) {
 	l.quiet = l.leakAfter == 0 && l.observer.Admitted == nil
 	l.gate = gate.New(gate.Config{
 		Law: l.law, QueueSize: cmp.Or(cfg.QueueSize, defaultQueue), MaxWait: l.maxWait, MaxRefused: cfg.MaxRefused,
-		Blame: l.law.blame,
 	})
+	l.bound()
 	l.refusal = refusal.NewTable(uint64(l.base.UnixNano()))
 	l.mode.Store(uint32(cfg.Mode))
 	l.limit.Store(int64(l.gate.Limit()))

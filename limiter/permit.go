@@ -41,7 +41,7 @@ func (p Permit) Long() {
 	defer l.unlock()
 	// Work that ends from here on is entered later, by the holder of the lock.
 	if s := p.s; s.gen.Load() == p.gen && !s.grant.Long {
-		l.law.tick(now)
+		l.tick(now)
 		l.gate.Lengthen(now, s.grant)
 		l.running.unlink(s)
 		s.grant.Long, s.site, s.reported = true, nil, false

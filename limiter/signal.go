@@ -103,8 +103,10 @@ func (l *Limiter) poll(now time.Duration) {
 	now = l.lock(now)
 	if s != nil {
 		l.overruled = l.overruledBy() // until now
-		l.press.update(s, level, l.law.Limit(), l.gate.InFlight())
-		l.gate.Press(l.press.Cap, l.press.reason)
+		free := l.over.bounds(&press{})
+		unpressed, _ := free.Within(l.law.Limit())
+		l.press.update(s, level, unpressed, l.gate.InFlight())
+		l.bound()
 		l.grant(now)
 	}
 	_, fresh := l.leaks(now)

@@ -94,7 +94,7 @@ func (l *Limiter) start(now time.Duration, a gate.Arrival, waited time.Duration)
 
 // settle ends work. The caller holds the lock.
 func (l *Limiter) settle(now time.Duration, s *slot, o limit.Outcome) {
-	l.law.tick(now)
+	l.tick(now)
 	l.gate.End(now, s.grant, o)
 	l.running.end(s)
 	l.grant(now)

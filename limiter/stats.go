@@ -80,15 +80,15 @@ type PriorityStats struct {
 // microseconds; call it at the pace of a metrics scrape, not per request.
 func (l *Limiter) Stats() Stats {
 	now := l.lock(l.now())
-	if l.law.moving() && (l.law.began || l.law.rampFor == 0) { // a slow start begins with work
-		l.law.tick(now)
+	if l.over.moving() && (l.over.began || l.over.rampFor == 0) { // a slow start begins with work
+		l.tick(now)
 		l.grant(now)
 	}
 	l.memos.fold(l.gate)
 	c := l.gate.Counts()
 	s := Stats{
 		Name: l.name, Mode: Mode(l.mode.Load()),
-		Law: limit.ReporterOf(l.law.Law).Name(), State: l.state(now), Decisions: l.log.All(), Pressure: l.press.Pressure,
+		Law: limit.ReporterOf(l.law).Name(), State: l.state(now), Decisions: l.log.All(), Pressure: l.press.Pressure,
 		Limit: l.gate.Limit(), InFlight: l.gate.InFlight(), LongInFlight: l.gate.Long(), Queued: l.gate.Queued(),
 		Demand: l.gate.Demand(now), Lost: l.gate.Lost(now),
 		QueuedBy: map[spillway.Priority]int{},

@@ -59,8 +59,8 @@ func (ws *waiters) give(w *waiter) {
 // while slots are gathered for large work. Otherwise whatever makes room wakes it. The caller holds the lock.
 func (l *Limiter) recheckEvery() time.Duration {
 	switch {
-	case l.law.rampFor > 0:
-		return max(l.law.rampFor/64, time.Millisecond)
+	case l.over.rampFor > 0:
+		return max(l.over.rampFor/64, time.Millisecond)
 	case len(l.signals) > 0:
 		return pollEvery
 	}
@@ -75,7 +75,7 @@ func (l *Limiter) recheck() time.Duration {
 	}
 	now = l.lock(now)
 	defer l.unlock()
-	l.law.tick(now)
+	l.tick(now)
 	l.grant(now)
 	return l.recheckEvery()
 }

@@ -7,14 +7,6 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// overruledBy is what overrules the law now; empty: nothing does.
-func (l *Limiter) overruledBy() string {
-	if l.gate.Limit() < l.law.Limit() {
-		return "pressed down by " + l.press.By
-	}
-	return l.law.overruledBy()
-}
-
 // relimit publishes a new limit and enters it into the log. The caller holds the
 // lock.
 func (l *Limiter) relimit(n int) {
@@ -26,7 +18,7 @@ func (l *Limiter) relimit(n int) {
 	case lifted != "":
 		d.Why = "no more " + lifted
 	default:
-		d.Why = limit.ReporterOf(l.law.Law).Why()
+		d.Why = limit.ReporterOf(l.law).Why()
 	}
 	l.log.Add(d)
 	if l.observer.LimitChanged != nil {
@@ -41,11 +33,11 @@ const nested = "work may wait here for itself, by Do inside Do or by services th
 // state says why the limit is what it is: what keeps the law from learning, what
 // overrules the law, and what the law does. The caller holds the lock.
 func (l *Limiter) state(now time.Duration) string {
-	s := limit.ReporterOf(l.law.Law).State()
+	s := limit.ReporterOf(l.law).State()
 	if by := l.overruledBy(); by != "" {
-		s = fmt.Sprintf("%s: %d instead of %d; the law: %s", by, l.gate.Limit(), l.law.Law.Limit(), s)
+		s = fmt.Sprintf("%s: %d instead of %d; the law: %s", by, l.gate.Limit(), l.law.Limit(), s)
 	}
-	_, fixed := l.law.Law.(*limit.Fixed)
+	_, fixed := l.law.(*limit.Fixed)
 	if n, failed := l.gate.Unsaid(); n > 0 && !fixed {
 		if failed {
 			s = fmt.Sprintf("no sample in the last %d ends, because work fails; %s", n, s)

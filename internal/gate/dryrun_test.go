@@ -33,7 +33,7 @@ func TestADryRunBeginsWithWhatRunsAndIsKnown(t *testing.T) {
 
 func TestADryRunIsUnderThePressureOfSignals(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(4)})
-	g.Press(2, spillway.Signal)
+	g.SetBounds(Bounds{Cap: 2, Pressed: spillway.Signal})
 	for i, want := range []spillway.Reason{0, 0, spillway.Signal} {
 		if r := force(g, 0, false, Never); r != want {
 			t.Errorf("arrival %d: %v, want %v", i, r, want)

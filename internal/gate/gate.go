@@ -86,22 +86,19 @@ func level(p spillway.Priority) int {
 
 // Config says what a gate does.
 type Config struct {
-	Law       limit.Law
+	Law       limit.Law     // SetLaw sets another
 	QueueSize int           // most waiters
 	MaxWait   time.Duration // longest wait
 	// MaxRefused is the share of arrivals that may be refused for lack of
 	// capacity; beyond it work is admitted over the limit. Zero or one: any. What
 	// would be late even if it ran at once is refused all the same.
 	MaxRefused float64
-	// Blame is why less may run than the law would allow, which refusals for lack of
-	// capacity then carry, and MaxRefused does not count: somebody else's share. Zero
-	// means no such reason, and so does nil.
-	Blame func() spillway.Reason
 }
 
 // Gate decides what may run.
 type Gate struct {
 	cfg       Config
+	limits    limits
 	closed    spillway.Reason // why the intake is closed; zero while open
 	inFlight  int             // slots in use
 	running   int             // pieces of work, the long ones included
@@ -111,7 +108,6 @@ type Gate struct {
 	queues    [levels]queue
 	queued    int
 	floor     floor
-	pressure  pressure
 	demand    demand
 	spent     float64 // of the patience with a burst; 1: all
 	service   service
@@ -133,6 +129,7 @@ type Gate struct {
 func New(cfg Config) *Gate {
 	cfg.QueueSize = max(cfg.QueueSize, 0)
 	g := &Gate{cfg: cfg, spent: patienceSpent}
+	g.SetLaw(cfg.Law)
 	g.floor.over(1)
 	_, g.bears = g.service.kinds.survey(0)
 	return g
@@ -234,7 +231,7 @@ func (g *Gate) fits(cost int) bool {
 // mustAdmit reports whether one more refusal for lack of capacity would exceed the
 // share that may be refused.
 func (g *Gate) mustAdmit() bool {
-	return g.cfg.MaxRefused > 0 && g.cfg.MaxRefused < 1 && g.demand.share() >= g.cfg.MaxRefused && g.shared() == 0
+	return g.cfg.MaxRefused > 0 && g.cfg.MaxRefused < 1 && g.demand.share() >= g.cfg.MaxRefused && !g.shared()
 }
 
 // asks is how many of the slots there are the work takes: all of them if it costs
@@ -307,7 +304,7 @@ func (g *Gate) start(w Grant, lv int) {
 	g.crowded(w.Start, load.Enforced)
 	load.Class = w.Kind
 	load.Enforced = max(load.Enforced, load.InFlight) // MaxRefused and dry runs admit over the limit
-	g.cfg.Law.Admit(w.Start, load)
+	g.limits.started(w.Start, load)
 }
 
 // crowded notes that more slots are in use than may be: beyond MaxRefused, in a dry
@@ -387,7 +384,7 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 	if (o == limit.Deadline || o == limit.Canceled) && s.End-s.Start < w.Waited {
 		s.Outcome = limit.Unknown // most of its time had passed in the queue
 	}
-	g.cfg.Law.Observe(s, limit.Load{InFlight: g.inFlight, Queued: g.queued, Enforced: slots})
+	g.limits.ended(s, limit.Load{InFlight: g.inFlight, Queued: g.queued, Enforced: slots})
 }
 
 // Next returns the next waiter that may run, granted, or one that is dropped

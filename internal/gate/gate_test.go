@@ -533,14 +533,14 @@ func TestWorkThatCannotMeetItsDeadlineIsNotStarted(t *testing.T) {
 
 func TestASignalCapsTheLimitAndNamesItself(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(4), MaxWait: time.Second})
-	g.Press(2, spillway.Signal)
+	g.SetBounds(Bounds{Cap: 2, Pressed: spillway.Signal})
 	for i := range 3 {
 		d := g.Arrive(0, Arrival{Cost: 1, Deadline: Never}, nil)
 		if (d.Verdict == Admit) != (i < 2) || i == 2 && d.Reason != spillway.Signal {
 			t.Fatalf("%d: %+v", i, d)
 		}
 	}
-	g.Press(0, 0)
+	g.SetBounds(Bounds{})
 	if d := g.Arrive(0, Arrival{Cost: 1, Deadline: Never}, nil); d.Verdict != Admit || g.Limit() != 4 {
 		t.Fatalf("still pressed: %+v", d)
 	}

@@ -108,7 +108,7 @@ func (g *Gate) Lengthen(now time.Duration, w Grant) {
 // untold gives back the slots of work that says nothing about itself.
 func (g *Gate) untold(now time.Duration, lv int, w Grant) {
 	g.giveBack(lv, w.Cost)
-	g.cfg.Law.Observe(limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: limit.Unknown, Class: w.Kind}, g.load())
+	g.limits.ended(limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: limit.Unknown, Class: w.Kind}, g.load())
 }
 
 func (g *Gate) giveBack(lv, slots int) {

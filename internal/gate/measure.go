@@ -4,7 +4,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -285,48 +284,4 @@ func (s *service) part(lv int, now time.Duration) float64 {
 		return s.share.part.mean
 	}
 	return s.levels[lv].part.or(s.share.part)
-}
-
-// pressure is what a user's signals say: a cap on the limit, and why.
-type pressure struct {
-	cap    int // 0: none
-	reason spillway.Reason
-}
-
-// blame is the reason of a refusal for lack of capacity: what holds the limit below the
-// law's, or reason.
-func (g *Gate) blame(reason spillway.Reason) spillway.Reason {
-	if g.pressure.cap > 0 {
-		return g.pressure.reason
-	}
-	if r := g.shared(); r != 0 {
-		return r
-	}
-	return reason
-}
-
-// shared is Config.Blame.
-func (g *Gate) shared() spillway.Reason {
-	if g.cfg.Blame == nil {
-		return 0
-	}
-	return g.cfg.Blame()
-}
-
-// Press caps the limit for a reason that is not the law's; a cap of zero lifts
-// it. Refusals while it rules carry the reason.
-func (g *Gate) Press(slots int, reason spillway.Reason) {
-	g.pressure = pressure{}
-	if slots > 0 && slots < g.cfg.Law.Limit() {
-		g.pressure = pressure{slots, reason}
-	}
-}
-
-// Limit is how many slots may be in use now: the law's limit, or less while a
-// signal presses.
-func (g *Gate) Limit() int {
-	if n := g.cfg.Law.Limit(); g.pressure.cap == 0 || g.pressure.cap > n {
-		return n
-	}
-	return g.pressure.cap
 }

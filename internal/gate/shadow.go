@@ -33,17 +33,10 @@ type Late struct {
 // mostLate bounds what is kept for an owner that does not ask.
 const mostLate = 1024
 
-// silent is a law that is told nothing: the limit is another gate's.
-type silent struct{ limit.Law }
-
-func (silent) Admit(time.Duration, limit.Load)  {}
-func (silent) Observe(limit.Sample, limit.Load) {}
-
 // shadowBegins starts a shadow with what is known and what runs.
 func (g *Gate) shadowBegins(now time.Duration) {
-	cfg := g.cfg
-	cfg.Law = silent{g.cfg.Law}
-	s := &shadow{watch: limit.NewPassive(), gate: New(cfg)}
+	s := &shadow{watch: limit.NewPassive(), gate: New(g.cfg)}
+	s.gate.follow(g)
 	s.gate.demand, s.gate.spent, s.gate.service = g.demand, g.spent, g.service
 	g.shadow = s
 	a := Arrival{Cost: 1, Priority: spillway.Low, Deadline: Never}
@@ -87,7 +80,7 @@ func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool) Decision {
 // shadowRefuses lets the shadow decide: why it refuses the work, or zero.
 func (g *Gate) shadowRefuses(now time.Duration, a Arrival, mayWait bool) spillway.Reason {
 	s := g.shadow
-	s.gate.pressure = g.pressure
+	s.gate.follow(g)
 	g.advance(now)
 	a.Traits &^= DryRun
 	var w, next *Waiter
