@@ -93,9 +93,9 @@ func (a *Adaptive) tryLess(r reading, to, inFlight float64, before mean, suspici
 	if suspicion {
 		why = "latency rose: is it our queue?"
 	}
-	pace := a.pace
+	pace, filling := a.pace, a.phase == starting
 	a.set(r.at, cutting, min(to, from-1), why)
-	a.trial = trial{from: from, restore: restore, to: a.limit, inFlight: inFlight, before: before, paced: pace, suspicion: suspicion}
+	a.trial = trial{from: from, restore: restore, to: a.limit, inFlight: inFlight, before: before, paced: pace, suspicion: suspicion, filling: filling}
 }
 
 // judgeCut decides about a cut.
@@ -106,7 +106,7 @@ func (a *Adaptive) judgeCut(r reading) {
 		t.to = min(a.limit, t.from)
 	}
 	err := a.est.between(t.after.n, t.before.n)
-	switch v, _ := t.judge(a.aim.cutTest(t.suspicion), err, &a.pace, a.rough.spread(a.est.deviation()), a.est.several()); v {
+	switch v, margin := t.judge(a.aim.cutTest(t.suspicion, t.filling), err, &a.pace, a.rough.spread(a.est.deviation()), a.est.several()); v {
 	case undecided:
 	case untested: // something else holds it up: there is nothing to cut, and what is measured is the baseline
 		a.proven, a.base, a.held = true, t.after, mean{}
@@ -115,7 +115,7 @@ func (a *Adaptive) judgeCut(r reading) {
 	case follows:
 		a.keepCut(r, err)
 	case independent:
-		a.undoCut(r)
+		a.undoCut(r, margin)
 	}
 }
 
@@ -162,8 +162,11 @@ func (a *Adaptive) loseCapacity(r reading) {
 	}
 }
 
-// undoCut restores the limit: latency did not follow, so the slowdown is the backend's.
-func (a *Adaptive) undoCut(r reading) {
+// undoCut restores the limit. Where latency did not follow, the slowdown is the backend's.
+// Where latency followed in part, and less by margin than a cut must bring, the rest of it
+// is the price of what more is answered: the baseline is that of the restored limit, or
+// the law would take the price for a queue and cut again.
+func (a *Adaptive) undoCut(r reading, margin float64) {
 	t := &a.trial
 	start := a.good == 0 && !a.proven && t.restore <= 2*firstLimit
 	if !a.recalls(r.at) && t.from >= nearlyFull*t.restore && t.paced.known() { // with slots free a limit is not confirmed, nor by the fastest alone
@@ -174,6 +177,7 @@ func (a *Adaptive) undoCut(r reading) {
 	if !a.proven {
 		a.proven, a.base = true, t.after
 	}
+	price := !a.aim.jobs && margin < 0 && t.before.level-t.after.level > minExcess
 	switch err := a.est.error(t.after.n); {
 	case looked && t.after.level-max(t.before.level, a.base.level) > max(slower, 3*err):
 		// It took longer with less at once, as where a backend waits until a batch is full.
@@ -183,7 +187,7 @@ func (a *Adaptive) undoCut(r reading) {
 		a.cuts.every = min(3*a.cuts.every, cutLatest)
 	case t.suspicion && a.est.several(): // what short work waits is little of all
 		why, a.base = "it costs little", t.before
-	case math.Abs(t.after.level-a.base.level) > max(slower, 3*err):
+	case math.Abs(t.after.level-a.base.level) > max(slower, 3*err) && !price:
 		why = "the backend itself is slower"
 		a.base = t.after
 		a.cuts.every, a.raises.vain = cutSoon, 0
@@ -191,7 +195,11 @@ func (a *Adaptive) undoCut(r reading) {
 			a.raises.stride = maxStep
 		}
 	default:
-		a.flat(t.after)
+		if price {
+			a.base = t.before
+		} else {
+			a.flat(t.after)
+		}
 		// Hours in which nothing came are not what the trial cost: its members take
 		// what Little's law says, at most ten times that where tails are heavy.
 		took := 10 * math.Exp(t.after.level) * (t.after.n/t.ran.level + float64(t.cohorts))

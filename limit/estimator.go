@@ -41,6 +41,7 @@ const (
 	leastOverdue = 2 * time.Second
 	mostOverdue  = time.Hour
 	severalTimes = 4
+	atOnce       = 0.1 // of a second
 	mostWasted   = 0.9 // so that the logarithm stays finite
 )
 
@@ -198,12 +199,14 @@ func (e *estimator) several() bool {
 // between is the standard error of the difference of two levels.
 func (e *estimator) between(a, b float64) float64 { return math.Hypot(e.error(a), e.error(b)) }
 
-// generation is how many members a cohort takes: what runs at once anyway, and
-// enough to know a level to a tenth, if they come within a second.
+// generation is how many members a cohort takes: what runs at once anyway, enough to
+// know a level to a tenth, if they come within a second, and what comes in a tenth of a
+// second. Smaller cohorts of quick work would decide a hundred times a second, some of
+// them by chance.
 func (e *estimator) generation(limit float64) float64 {
 	want := max(16, limit, math.Pow(2*e.deviation()/0.1, 2))
 	if e.rate > 0 {
-		want = min(want, max(0.7*e.rate, 12, limit))
+		want = min(max(want, atOnce*e.rate), max(0.7*e.rate, 12, limit))
 	}
 	return min(want, maxCohort)
 }

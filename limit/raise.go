@@ -21,6 +21,7 @@ const (
 	boldSoon     = 8 * time.Second  // after less was let in because latency rose,
 	boldFirst    = 16 * time.Second // or since the start, and twice as late each time in vain
 	boldLatest   = time.Minute
+	boldShareOf  = 20 // or later: raises by far may take one part in so many of the time
 )
 
 // double grows the limit at the start, until latency rises.
@@ -89,7 +90,7 @@ func (a *Adaptive) judgeRaise(r reading) {
 	t.enter(r)
 	err := a.est.between(t.after.n, t.before.n)
 	v, margin := t.judge(a.aim.raiseTest(t.bold), err, &a.pace, a.rough.spread(a.est.deviation()), a.est.several())
-	if t.bold && t.cohorts == 1 && v != follows { // while the slots filled: latency came later than concurrency
+	if t.bold && t.cohorts == 1 { // while the slots filled: latency came later than concurrency
 		t.after, t.ran, v = mean{}, mean{}, undecided
 	}
 	switch v {
@@ -135,9 +136,12 @@ func (a *Adaptive) keepRaise(r reading, err float64, clearly bool) {
 	a.chooseTrial(r, a.held, a.heldAt)
 }
 
-// laterBold puts off the next raise by far, since one was in vain.
-func (a *Adaptive) laterBold(now time.Duration) {
-	a.bolds.next, a.bolds.every = now+a.bolds.every, min(2*a.bolds.every, boldLatest)
+// laterBold puts off the next raise by far, since one was in vain: for longer where it
+// took longer.
+func (a *Adaptive) laterBold(r reading) {
+	spent := r.took * time.Duration(a.trial.cohorts)
+	a.bolds.next = r.at + max(a.bolds.every, boldShareOf*spent)
+	a.bolds.every = min(2*a.bolds.every, boldLatest)
 }
 
 // undoRaise takes a raise back because latency rose with it, clearly or not.
@@ -148,7 +152,7 @@ func (a *Adaptive) undoRaise(r reading, err float64, clearly bool) {
 		_, rose := t.changed()
 		knee := t.ran.level * math.Exp(-max(rose+err, 0))
 		a.set(r.at, holding, min(max(t.from, knee), t.to), "far more at once is not answered faster")
-		a.laterBold(r.at)
+		a.laterBold(r)
 		return
 	}
 	switch {

@@ -22,7 +22,7 @@ func (a *Adaptive) losing(r reading) bool {
 // giveBack ends a raise from which much of the work is lost.
 func (a *Adaptive) giveBack(r reading) {
 	if a.trial.bold {
-		a.laterBold(r.at)
+		a.laterBold(r)
 	}
 	a.raises.streak, a.raises.next, a.cuts.next, a.held = 0, r.at, r.at, mean{}
 	a.set(r.at, holding, a.trial.from, "much of the work is lost")

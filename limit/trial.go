@@ -15,6 +15,7 @@ type trial struct {
 	cohorts   int
 	longer    float64 // latency by the pace, if that decided, in the direction of the limit
 	suspicion bool    // a cut made because latency rose, not on schedule
+	filling   bool    // the slots were being filled before: latency was still rising
 	bold      bool    // a raise by far, to see what would be answered without a limit
 	lost      float64 // share of the work, before
 }
@@ -48,8 +49,9 @@ func (t *test) bound(concurrency float64) float64 {
 }
 
 const (
-	worthMore    = 0.03 // of throughput
-	worthFarMore = 0.05 // the same, of a raise by far
+	worthMore     = 0.03 // of throughput
+	worthFarMore  = 0.05 // the same, of a raise by far
+	worthAnything = 1    // the share alone decides
 	// If in flight moved by less than that share of the limit's change, the trial did
 	// not take place: the load is gone, or another limit is enforced.
 	leastMoved = 0.3
@@ -71,9 +73,13 @@ func (a *aim) raiseTest(bold bool) test {
 
 // A cut is kept if latency follows it so far that hardly less is answered. A cut that a
 // rise of latency began may cost more: a raise finds again what it gave away for nothing.
-func (a *aim) cutTest(suspicion bool) test {
+// Where latency was still rising before the cut, what the cut costs is not known.
+func (a *aim) cutTest(suspicion, filling bool) test {
 	t := test{share: a.cutShare, worth: worthMore, follows: 1.5, independent: 1.5, visible: 2, cohorts: 3, atMost: 6}
-	if suspicion {
+	switch {
+	case filling:
+		t.worth = worthAnything
+	case suspicion:
 		t.worth = worthFarMore
 	}
 	return t

@@ -14,11 +14,11 @@ func TestAHandfulOfTimesJudgesNoTrial(t *testing.T) {
 			t.Errorf("a raise, %v times: %v, want %v", n, v, want)
 		}
 		cut := trial{from: 8, to: 4, inFlight: 8, before: mean{0, 500}, ran: mean{4, n}, after: mean{0, n}, cohorts: 1}
-		if v, _ := cut.judge(forLatency.cutTest(cut.suspicion), 0.03, &pace{}, 0.4, false); v != want {
+		if v, _ := cut.judge(forLatency.cutTest(cut.suspicion, false), 0.03, &pace{}, 0.4, false); v != want {
 			t.Errorf("a cut, %v times: %v, want %v", n, v, want)
 		}
 		if cut.suspicion = true; n < fewTimes {
-			if v, _ := cut.judge(forLatency.cutTest(cut.suspicion), 0.03, &pace{}, 0.4, false); v != independent {
+			if v, _ := cut.judge(forLatency.cutTest(cut.suspicion, false), 0.03, &pace{}, 0.4, false); v != independent {
 				t.Errorf("a cut because latency rose, %v times: %v", n, v)
 			}
 		}
@@ -32,7 +32,7 @@ func TestThePaceRefusesARaiseInDoubtAndGoesOnWithACut(t *testing.T) {
 		t.Errorf("a raise: %v, by %v", v, raise.longer)
 	}
 	cut := trial{from: 3, to: 2, inFlight: 3, before: mean{0, 100}, ran: mean{2, 500}, after: mean{0, 500}, cohorts: 3, paced: since}
-	if v, _ := cut.judge(forLatency.cutTest(cut.suspicion), 0.03, &before, 3, false); v != undecided {
+	if v, _ := cut.judge(forLatency.cutTest(cut.suspicion, false), 0.03, &before, 3, false); v != undecided {
 		t.Errorf("a cut: %v", v)
 	}
 }

@@ -87,17 +87,17 @@ func twelve() []testCase {
 
 	cold := []time.Duration{0}
 	return []testCase{
-		{"steady at twice the capacity, thrashing", service(thrash, 2), cold, bounds{0.93, 0.90, 0.99, 500 * ms, 72, 2500 * ms}},
+		{"steady at twice the capacity, thrashing", service(thrash, 2), cold, bounds{0.93, 0.90, 0.99, 750 * ms, 72, 2500 * ms}},
 		{"heavy tail", heavy, nil, bounds{0.86, 0.45, 0.97, 900 * ms, 100, 0}},
 		{"load step and back", step, []time.Duration{20 * sec}, bounds{0.92, 0.90, 0.93, 500 * ms, 48, 2 * sec}},
 		{"backend halves and recovers", halved, []time.Duration{20 * sec, 40 * sec}, bounds{0.94, 0.90, 0.98, 950 * ms, 60, 3 * sec}},
-		{"short bursts", burst, nil, bounds{0.98, 0.97, 0.98, 600 * ms, 48, 0}},
+		{"short bursts", burst, nil, bounds{0.98, 0.95, 0.98, 600 * ms, 48, 0}},
 		{"two hundred slots", large, cold, bounds{0.97, 0.96, 0.98, 420 * ms, 800, 1500 * ms}},
 		{"two routes of different cost", routes, nil, bounds{0.95, 0.90, 0.95, 1900 * ms, 150, 0}},
 		{"database behind its pool", database, cold, bounds{0.94, 0.88, 0.98, 220 * ms, 72, 3 * sec}},
-		{"one in twenty fails", failing, cold, bounds{0.97, 0.95, 0.98, 400 * ms, 60, 2 * sec}},
+		{"one in twenty fails", failing, cold, bounds{0.97, 0.95, 0.98, 500 * ms, 60, 2 * sec}},
 		{"ten minutes", long, nil, bounds{0.96, 0.95, 0.98, 280 * ms, 48, 0}},
-		{"four slots", service(sim.NWay(4), 1.5), cold, bounds{0.95, 0.93, 0.98, 700 * ms, 72, sec}},
+		{"four slots", service(sim.NWay(4), 1.5), cold, bounds{0.95, 0.93, 0.98, 800 * ms, 72, sec}},
 	}
 }
 
