@@ -103,7 +103,7 @@ type Gate struct {
 	inFlight  int             // slots in use
 	running   int             // pieces of work, the long ones included
 	long      int             // of those, that hold no slots
-	crowdedAt time.Duration   // when more slots were last in use than may be
+	crowdedAt time.Duration   // when work last started with more than may run: beyond MaxRefused, in a dry run
 	busyAt    time.Duration   // since when slots have been in use
 	queues    [levels]queue
 	queued    int
@@ -119,6 +119,7 @@ type Gate struct {
 	ledger    [levels]account
 	seq       uint64              // of the latest start of work that is not long
 	latest    Grant               // the latest start
+	drained   int                 // pieces of work that ended since more ran than may, and whose slots were not given
 	granted   int                 // taken out of the queue, not yet taken up by their callers
 	unqueued  uint64              // admitted at once
 	waits     histogram.Histogram // of the others
@@ -301,18 +302,12 @@ func (g *Gate) start(w Grant, lv int) {
 	g.inFlight += w.Cost
 	g.ledger[lv].inFlight += w.Cost
 	load := g.load()
-	g.crowded(w.Start, load.Enforced)
+	if g.inFlight > load.Enforced && g.running > 1 {
+		g.crowdedAt = w.Start
+	}
 	load.Class = w.Kind
 	load.Enforced = max(load.Enforced, load.InFlight) // MaxRefused and dry runs admit over the limit
 	g.limits.started(w.Start, load)
-}
-
-// crowded notes that more slots are in use than may be: beyond MaxRefused, in a dry
-// run, and until a limit that has fallen is reached.
-func (g *Gate) crowded(now time.Duration, slots int) {
-	if g.inFlight > slots && g.running > 1 {
-		g.crowdedAt = now
-	}
 }
 
 func (g *Gate) load() limit.Load {
@@ -362,8 +357,11 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 		o = limit.Deadline
 	}
 	slots := g.Limit()
-	g.crowded(now, slots)
+	among := max(slots, g.inFlight) // while a limit that has fallen is reached
 	g.giveBack(lv, w.Cost)
+	if g.drained++; g.inFlight < slots {
+		g.drained = 0
+	}
 	s := limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: o, Class: w.Kind}
 	took := now - w.Start
 	if o != limit.Unknown { // it did not finish, as when it panicked: its duration says nothing
@@ -376,11 +374,11 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 	if g.shadow != nil {
 		estimate := g.shadowed(s, lv)
 		fair = fair || estimate != took
-		took = estimate
+		took, among = estimate, slots
 	} else if late := now - w.Deadline; o != limit.Deadline || w.Deadline > 0 && late >= 0 { // else a shorter one, not known
 		g.life.end(float64(took), o, float64(late), g.service.mean)
 	}
-	g.service.end(now, w, float64(took), slots, fair, o)
+	g.service.end(now, w, float64(took), float64(among), fair, o)
 	if (o == limit.Deadline || o == limit.Canceled) && s.End-s.Start < w.Waited {
 		s.Outcome = limit.Unknown // most of its time had passed in the queue
 	}
@@ -401,7 +399,7 @@ func (g *Gate) Next(now time.Duration) (w *Waiter, granted bool) {
 		g.demand.turned++
 		return w, false
 	}
-	if !g.fits(w.cost) {
+	if !g.fits(w.cost) && !g.overtakes(now, w) {
 		return nil, false
 	}
 	g.grant(now, w)
@@ -421,6 +419,20 @@ func (g *Gate) late(now time.Duration, w *Waiter) bool {
 	}
 	return w.deadline <= now || !w.probe && float64(w.deadline-now) < g.need(now, w.kind, w.deadline)
 }
+
+// overtakes reports whether critical work that has waited for a good part of its time may
+// start although more runs than may: the limit has fallen, and long work holds all of it.
+// It takes every second slot that is given back until then.
+func (g *Gate) overtakes(now time.Duration, w *Waiter) bool {
+	if w.level > 0 || w.cost > 1 || g.drained < 2 || now-w.since < min((w.deadline-w.since)/4, overtakeAfter) {
+		return false
+	}
+	g.drained = 0
+	return true
+}
+
+// overtakeAfter is the longest that critical work waits for a limit that has fallen.
+const overtakeAfter = 500 * time.Millisecond
 
 // NextForced grants the next waiter whatever the limit says: for a gate that
 // has stopped enforcing.

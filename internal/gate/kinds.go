@@ -43,7 +43,7 @@ func (k *kinds) find(key int) uint8 {
 	i := &k.of[key]
 	if *i == 0 {
 		if len(k.list) < mostKinds {
-			of := kind{level: key / scales}
+			of := kind{level: key / scales, has: float64(untold)}
 			if s := key % scales; s < scales-1 {
 				of.has = float64(time.Second) * math.Exp2(float64(s+shortest))
 			}
@@ -68,11 +68,10 @@ func (k *kinds) nearest(key int) uint8 {
 // kind is what is known of how long one kind of work takes.
 type kind struct {
 	level int
-	average
-	part      average       // of what the gate can do, as in share
+	cost
 	low, high float64       // about the 5 % and the 95 % quantile
 	last      time.Duration // when one of it ended
-	has       float64       // about the time that work of the kind has when it arrives, in nanoseconds; 0: no deadline
+	has       float64       // about the time that work of the kind has when it arrives, in nanoseconds
 	fresh     float64       // how much of it arrived since the last window
 	arrived   float64       // how much of the latest work was of the kind
 	doubted   uint64        // how many would have been refused on this evidence
@@ -81,12 +80,13 @@ type kind struct {
 const (
 	evidenceLasts = 5 * time.Second // or evidenceTimes of the mean, if that is more
 	evidenceTimes = 20
-	kindSpan      = 1000.0 // of the latest work, of which
-	kindRare      = 0.01   // is the share of a kind that the others need not care for
-	kindsDiffer   = 3      // times as long: other work
-	fairPart      = 0.4    // of the wait that a kind can bear, while a queue stands,
-	fairBurst     = 0.8    // and otherwise
-	probeEvery    = 16     // of what evidence speaks against, one in so many is let try
+	kindSpan      = 1000.0      // of the latest work, of which
+	kindRare      = 0.01        // is the share of a kind that the others need not care for
+	kindsDiffer   = 3           // times as long: other work
+	fairPart      = 0.4         // of the wait that a kind can bear, while a queue stands,
+	fairBurst     = 0.8         // and otherwise
+	untold        = time.Second // is taken for the time that callers have who tell no deadline
+	probeEvery    = 16          // of what evidence speaks against, one in so many is let try
 )
 
 // recent reports whether the latest times of the kind are evidence for now.
@@ -95,16 +95,13 @@ func (k *kind) recent(now time.Duration) bool {
 }
 
 // end enters how long work of the kind took. What is too old is forgotten.
-func (k *kind) end(now time.Duration, took float64, slots int, fair bool, o limit.Outcome) {
+func (k *kind) end(now time.Duration, took, among float64, fair bool, o limit.Outcome) {
 	if !k.recent(now) {
 		*k = kind{level: k.level, has: k.has, fresh: k.fresh, arrived: k.arrived, doubted: k.doubted}
 	}
 	weight := weightOf(now-k.last, serviceMemory)
 	k.last = now
-	k.add(took, weight)
-	if fair || k.part.n < serviceKnown {
-		k.part.add(took/float64(slots), weight)
-	}
+	k.enter(took, among, weight, fair)
 	k.quantiles(took, o, min(5*weight, 0.25))
 }
 
@@ -148,9 +145,10 @@ func (k *kinds) survey(now time.Duration) (mixed bool, bears [levels]float64) {
 		if of.recent(now) {
 			low, high = min(low, of.mean), max(high, of.mean)
 		}
-		if of.has > 0 { // also where nothing of it has come through of late
-			bears[of.level] = min(bears[of.level], of.has-of.high)
-		}
+		// Also where nothing of it has come through of late. What takes longer than there is
+		// time, and a quantile that is still that of worse times, do not tell the others to wait
+		// for nothing.
+		bears[of.level] = min(bears[of.level], max(of.has-of.high, of.has/2))
 	}
 	return high > kindsDiffer*low, bears
 }

@@ -101,7 +101,6 @@ func (g *Gate) Revoke(now time.Duration, w Grant) {
 // law it is work that ended without saying how.
 func (g *Gate) Lengthen(now time.Duration, w Grant) {
 	g.long++
-	g.crowded(now, g.Limit())
 	g.untold(now, level(w.Priority), w)
 }
 

@@ -79,8 +79,9 @@ func (d *demand) settled() bool { return d.at-d.began >= demandSettle }
 // service measures how long work holds its slots, in nanoseconds. All work
 // counts that held one for a reason of its own, failures included.
 type service struct {
-	share
-	levels [levels]arriving
+	cost
+	last   time.Duration // when something ended
+	levels [levels]cost  // of what arrives, each kind counted as often as it arrives
 	kinds  kinds
 	// usual and high are the means of the means and of the 95 % quantiles of the kinds, each
 	// as often as it arrives: what is refused ends seldom, and counts all the same.
@@ -90,26 +91,26 @@ type service struct {
 	failed      int     // and of those, failures
 }
 
-// arriving is what work of a level takes, each kind counted as often as it arrives.
-type arriving struct {
-	hold, part average
-	last       time.Duration
+// cost is what work costs: how long it holds a slot, and what that is of what the gate can
+// do, which is the time over how many held one with it. Only work that started with no
+// more than may run counts for that, as soon as there is some: the rest takes longer
+// because there is too much of it.
+type cost struct {
+	average
+	part average
 }
 
-// share is how long some of the work holds its slots, and what it takes of them.
-type share struct {
-	average // of how long it holds a slot
-	// part is what a piece of it costs of what the gate can do: the time it holds a slot
-	// over how many there were. Only work that never shared them with more than may run
-	// counts: the others take longer because there are too many.
-	part average
-	last time.Duration
+// enter enters a time in which so many held a slot.
+func (c *cost) enter(took, among, weight float64, fair bool) {
+	c.add(took, weight)
+	if fair || c.part.n < serviceKnown {
+		c.part.add(took/among, weight)
+	}
 }
 
 const (
 	serviceSpan   = 100.0 // ends behind a mean, at least
 	serviceMemory = time.Second
-	levelMemory   = 5 * time.Second
 	tailMeans     = 8 // the 95 % quantile of most work is less: that of any lognormal is at most 3.9 of the mean
 	serviceKnown  = 5 // ends before a level's own mean is believed
 )
@@ -136,17 +137,16 @@ func (a *average) or(other average) float64 {
 
 func (s *service) known() bool { return s.n > 0 }
 
-// end enters work of a kind that held one of so many slots. It is fair if they were
-// all that were in use.
-func (s *service) end(now time.Duration, w Grant, took float64, slots int, fair bool, o limit.Outcome) {
-	fair = fair || s.share.part.n < serviceKnown // something to begin with
+// end enters work of a kind that held one of so many slots.
+func (s *service) end(now time.Duration, w Grant, took, among float64, fair bool, o limit.Outcome) {
 	weight := weightOf(now-s.last, serviceMemory)
-	s.enter(now, took, slots, fair, serviceMemory)
+	s.last = now
+	s.enter(took, among, weight, fair)
 	if len(s.kinds.list) == 0 { // work that did not arrive here
 		s.kinds.list = append(s.kinds.list, kind{})
 	}
 	k := &s.kinds.list[w.Kind]
-	k.end(now, took, slots, fair, o)
+	k.end(now, took, among, fair, o)
 	switch o {
 	case limit.Deadline, limit.Canceled, limit.Overload:
 		s.lost.add(1, weight)
@@ -164,22 +164,21 @@ func (s *service) end(now time.Duration, w Grant, took float64, slots int, fair 
 	}
 }
 
-// window enters what has arrived since the last one, each kind as often as it did.
-func (s *service) window(now time.Duration) {
+// window enters what has arrived since the last one, each kind as often as it did, by what
+// it took when any of it last ended: work that is refused must not drop out of the mean.
+func (s *service) window() {
 	var all arrivals
 	var by [levels]arrivals
 	for i := range s.kinds.list {
-		if k := &s.kinds.list[i]; k.fresh > 0 && k.recent(now) {
+		if k := &s.kinds.list[i]; k.fresh > 0 && k.n > 0 {
 			all.add(k)
 			by[k.level].add(k)
 		}
 	}
 	for lv := range by {
 		if a := &by[lv]; a.n > 0 {
-			l := &s.levels[lv]
-			l.last = now
-			l.hold.add(a.hold/a.n, a.weight())
-			l.part.add(a.part/a.n, a.weight())
+			s.levels[lv].add(a.hold/a.n, a.weight())
+			s.levels[lv].part.add(a.part/a.n, a.weight())
 		}
 	}
 	if all.n > 0 {
@@ -201,15 +200,6 @@ func (a *arrivals) add(k *kind) {
 
 // weight is that of so many among the latest hundred.
 func (a *arrivals) weight() float64 { return 1 - math.Pow(1-1/serviceSpan, a.n) }
-
-func (k *share) enter(now time.Duration, took float64, slots int, fair bool, memory time.Duration) {
-	weight := weightOf(now-k.last, memory)
-	k.last = now
-	k.add(took, weight)
-	if fair {
-		k.part.add(took/float64(slots), weight)
-	}
-}
 
 // weightOf is the weight of an end that came so long after the last. The last hundred
 // ends count, or those in memory if they were fewer: what took so long before the limit
@@ -269,19 +259,12 @@ func (s *service) upper() float64 {
 }
 
 // hold is how long work of a level holds a slot.
-func (s *service) hold(lv int) float64 { return s.levels[lv].hold.or(s.average) }
+func (s *service) hold(lv int) float64 { return s.levels[lv].or(s.average) }
 
 // holdOf is how long work of a kind holds a slot.
 func (s *service) holdOf(lv int, kind uint8) float64 {
 	return s.kinds.list[kind].or(average{mean: s.hold(lv)})
 }
 
-// part is what a piece of work of a level costs of what the gate can do. A level of
-// which nothing has ended lately is taken to be like the others: the limit may have
-// become another.
-func (s *service) part(lv int, now time.Duration) float64 {
-	if now-s.levels[lv].last > levelMemory {
-		return s.share.part.mean
-	}
-	return s.levels[lv].part.or(s.share.part)
-}
+// partOf is what a piece of work of a level costs of what the gate can do.
+func (s *service) partOf(lv int) float64 { return s.levels[lv].part.or(s.part) }

@@ -92,7 +92,7 @@ func (g *Gate) roll(now time.Duration) {
 	if passed == 0 {
 		return
 	}
-	g.service.window(g.demand.at)
+	g.service.window()
 	g.life.fold()
 	g.life.mixed, g.bears = g.service.kinds.survey(g.demand.at)
 	g.book(passed)
@@ -110,7 +110,7 @@ func (g *Gate) roll(now time.Duration) {
 // asked is what the levels down to lv ask for, as a part of what the gate can do.
 func (g *Gate) asked(rates *[levels]float64, lv int) (part float64) {
 	for i, rate := range rates[:lv+1] {
-		part += rate * g.service.part(i, g.demand.at) / 1e9
+		part += rate * g.service.partOf(i) / 1e9
 	}
 	return part
 }
