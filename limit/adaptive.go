@@ -165,6 +165,15 @@ func (a *Adaptive) Observe(s Sample, load Load) {
 	}
 }
 
+// Forget drops what is known of a class: how much longer its work takes than that of others.
+func (a *Adaptive) Forget(class uint8) {
+	changed, rescaled := a.est.classes.forget(class % Classes)
+	a.est.changed = a.est.changed || changed
+	if rescaled {
+		a.forget()
+	}
+}
+
 // begin starts a cohort of as many as the phase needs.
 func (a *Adaptive) begin(now time.Duration) {
 	want, skip := a.est.generation(a.limit), 0.0

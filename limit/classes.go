@@ -16,16 +16,27 @@ type classes struct {
 	seen      bool
 	recent    mean // its times of late, net
 	times     int  // since the last election
+	used      int  // classes above have no times
 	of        [Classes]class
 }
 
+// There are many, and a limiter at rest is small.
 type class struct {
-	count   int // of times, since the last election once one class is known
+	squares float32 // mean of the square of what differs is the mean of
+	n       int16   // of times behind both
+	count   uint8   // of times, since the last election once one class is known
 	known   bool
-	differs mean
-	squares mean
+	differs float64
 	offset  float64
 	weight  float64 // what one of it takes of the slots, that of the first reference being 1; 0: not known
+}
+
+// differ enters by how much a time differs.
+func (k *class) differ(d float64) {
+	k.n = min(k.n+1, classMemory)
+	weight := 1 / float64(k.n)
+	k.differs += weight * (d - k.differs)
+	k.squares += float32(weight * (d*d - float64(k.squares)))
 }
 
 const (
@@ -44,7 +55,7 @@ const (
 // learns reports whether times of the class are wanted though they belong to no
 // cohort: those of a long and rare one hardly ever do.
 func (c *classes) learns(class uint8) bool {
-	return class != c.reference && c.of[class].differs.n < classEnough
+	return class != c.reference && c.of[class].n < classEnough
 }
 
 // weight is what work of the class takes of the slots. Until one class is known all are
@@ -69,13 +80,14 @@ func (c *classes) measured(class uint8) bool {
 func (c *classes) learn(class uint8, log float64, calm, stale bool) (changed, rescaled bool) {
 	k := &c.of[class]
 	k.count++
+	c.used = max(c.used, int(class)+1)
 	if !c.seen {
 		if k.count < classSamples {
 			return false, false
 		}
 		c.seen, c.reference = true, class
 		k.known, k.weight = true, 1
-		for i := range c.of {
+		for i := range c.of[:c.used] {
 			rescaled = rescaled || i != int(class) && c.of[i].count > 0
 		}
 		c.recent.add(log, 1, classRecent)
@@ -88,20 +100,17 @@ func (c *classes) learn(class uint8, log float64, calm, stale bool) (changed, re
 		c.recent.add(log-k.offset, 1, classRecent)
 		return false, false
 	}
-	if k.known && (c.recent.n < classSamples || !calm && k.differs.n >= classEnough) {
+	if k.known && (c.recent.n < classSamples || !calm && k.n >= classEnough) {
 		return false, false
 	}
-	d := log - c.recent.level
-	k.differs.add(d, 1, classMemory)
-	k.squares.add(d*d, 1, classMemory)
-	m := k.differs
-	if m.n < classSamples {
+	k.differ(log - c.recent.level)
+	if k.n < classSamples {
 		return false, false
 	}
-	sure := classSure * math.Sqrt(2*max(k.squares.level-m.level*m.level, 0)/(m.n-3))
-	switch differs := math.Abs(m.level-k.offset) >= max(classMatters, sure); {
+	sure := classSure * math.Sqrt(2*max(float64(k.squares)-k.differs*k.differs, 0)/float64(k.n-3))
+	switch differs := math.Abs(k.differs-k.offset) >= max(classMatters, sure); {
 	case !k.known:
-		if !differs && m.n < classUndone {
+		if !differs && k.n < classUndone {
 			return false, false
 		}
 		k.known, k.weight = true, 1
@@ -109,8 +118,8 @@ func (c *classes) learn(class uint8, log float64, calm, stale bool) (changed, re
 	case differs && k.offset == 0:
 		changed, rescaled = true, true
 	}
-	if differs := changed && math.Abs(m.level) >= max(classMatters, sure) || k.offset != 0; differs { // ever better known
-		k.offset, k.weight = m.level, math.Exp(m.level)
+	if differs := changed && math.Abs(k.differs) >= max(classMatters, sure) || k.offset != 0; differs { // ever better known
+		k.offset, k.weight = k.differs, math.Exp(k.differs)
 	}
 	return changed, rescaled
 }
@@ -118,8 +127,8 @@ func (c *classes) learn(class uint8, log float64, calm, stale bool) (changed, re
 // elect makes the longest of the frequent classes the reference, and reports whether
 // that changes what is measured.
 func (c *classes) elect() (changed bool) {
-	elected, often := -1, max(3, classOften*c.times/classTerm)
-	for i := range c.of {
+	elected, often := -1, uint8(max(3, classOften*c.times/classTerm))
+	for i := range c.of[:c.used] {
 		k := &c.of[i]
 		if k.known && k.count >= often && (elected < 0 || k.offset > c.of[elected].offset) {
 			elected = i
@@ -129,7 +138,7 @@ func (c *classes) elect() (changed bool) {
 		elected = int(c.reference) // while it still comes: after a restart the short end first
 	}
 	c.times = 0
-	for i := range c.of {
+	for i := range c.of[:c.used] {
 		c.of[i].count = 0
 	}
 	if elected < 0 || uint8(elected) == c.reference {
@@ -140,9 +149,31 @@ func (c *classes) elect() (changed bool) {
 	return changed
 }
 
+// forget drops what is known of a class. It reports whether that changes what is
+// measured, and whether times that were entered before can no longer be compared: no
+// other class is known to compare with.
+func (c *classes) forget(which uint8) (changed, rescaled bool) {
+	c.of[which] = class{}
+	if !c.seen || which != c.reference {
+		return false, false
+	}
+	next := -1
+	for i := range c.of[:c.used] {
+		if k := &c.of[i]; k.known && (next < 0 || k.count > c.of[next].count) {
+			next = i
+		}
+	}
+	if next < 0 {
+		*c = classes{}
+		return true, true
+	}
+	c.reference = uint8(next) // what is recent is net of what the class takes of itself
+	return true, false
+}
+
 // most is the most that a class that is measured may add to the logarithm of a time.
 func (c *classes) most() (most float64) {
-	for i := range c.of {
+	for i := range c.of[:c.used] {
 		if c.measured(uint8(i)) {
 			most = max(most, c.of[i].offset)
 		}

@@ -49,3 +49,72 @@ func TestALongAndRareClassIsToldApart(t *testing.T) {
 		t.Errorf("the long class takes %.1f times as long, want 30", math.Exp(got))
 	}
 }
+
+// A class becomes that of other work.
+func TestAForgottenClassIsLearntAnew(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	var c classes
+	learn := func(n int, took ...float64) { // by class
+		for i := range n {
+			class := i % len(took)
+			c.learn(uint8(class), math.Log(took[class])+0.2*r.NormFloat64(), true, false)
+		}
+	}
+	learn(200, 1e7, 3e8)
+	if c.of[1].offset == 0 || c.reference != 1 {
+		t.Fatalf("the second class is not known to be long: %+v", c.of[1])
+	}
+	if changed, rescaled := c.forget(1); !changed || rescaled || c.reference != 0 || c.measured(1) || c.weight(1) != 0 {
+		t.Errorf("after it was forgotten it is measured: %v, its weight is %v, the reference is %d, changed %v, rescaled %v",
+			c.measured(1), c.weight(1), c.reference, changed, rescaled)
+	}
+	learn(200, 1e7, 1e7)
+	if c.of[1].offset != 0 || c.weight(1) != 1 {
+		t.Errorf("work like the other's takes %.1f times as long", c.weight(1))
+	}
+	if changed, rescaled := c.forget(1); c.reference == 0 && (changed || rescaled) {
+		t.Error("to forget a class that the others are not compared with changes them")
+	}
+	if changed, rescaled := c.forget(0); !changed || !rescaled || c.seen {
+		t.Error("nothing is known of any class, and something is compared")
+	}
+	if learn(200, 2e7, 1e7); !c.seen || !c.measured(0) || !c.measured(1) {
+		t.Error("classes are not learnt after all were forgotten")
+	}
+}
+
+// What is known of a class does not outlive it, in any law.
+func TestLawsForgetAClass(t *testing.T) {
+	eachLaw(t, func(t *testing.T, c contestant) {
+		law := c.build()
+		f, ok := law.(Forgetter)
+		if !ok {
+			return
+		}
+		s := steady{law: law}
+		for range 5000 {
+			s.step()
+		}
+		f.Forget(3)
+		f.Forget(255) // of an owner that counts wrong
+		known := false
+		switch law := law.(type) {
+		case *Adaptive:
+			known = law.est.classes.of[3] != (class{})
+		case *Gradient2:
+			known = law.long[3] != 0 || law.seen[3] != 0 || law.win.n[3] != 0 || law.win.sum[3] != 0
+		case *Vegas:
+			known = law.base[3] != 0 || law.win.n[3] != 0 || law.win.sum[3] != 0
+		case *Passive:
+			known = law.now.base[3] != 0 || law.old.base[3] != 0 || law.unloaded[3] != (mean{}) || law.win.n[3] != 0 || law.win.ok[3] != 0
+		default:
+			t.Fatalf("what does %T keep of a class?", law)
+		}
+		if known {
+			t.Errorf("%T knows the class", law)
+		}
+		for range 5000 {
+			s.step()
+		}
+	})
+}

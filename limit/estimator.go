@@ -16,6 +16,7 @@ type estimator struct {
 	count     float64 // admitted since the cohort began, of any class
 	squares   float64 // the sum of the squares behind work
 	reweighed bool    // what classes weigh has changed: sums of it cannot be compared
+	changed   bool    // the class that the others are compared with was forgotten
 	draining  bool    // until no more run than may
 	since     time.Duration
 	idle      time.Duration // of the cohort's time, in which nothing ran
@@ -90,6 +91,10 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 			return restart, false
 		}
 		return nothing, false
+	}
+	if e.changed {
+		e.changed, e.reweighed = false, true
+		return restart, false
 	}
 	class := s.Class % Classes
 	if member := e.cohort.has(s.Seq); member || s.Outcome == Success && e.classes.learns(class) {

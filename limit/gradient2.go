@@ -125,6 +125,13 @@ func (g *Gradient2) learn(k int, mean float64) float64 {
 	return ratio
 }
 
+// Forget drops the mean of a class.
+func (g *Gradient2) Forget(class uint8) {
+	k := class % Classes
+	g.long[k], g.seen[k] = 0, 0
+	g.win.forget(k)
+}
+
 // toward takes over a share of a new limit.
 func (g *Gradient2) toward(to float64, why string) {
 	g.move(g.value+g.cfg.Smoothing*(to-g.value), why)

@@ -72,7 +72,7 @@ type Sample struct {
 }
 
 // Classes is how many classes of work a law tells apart.
-const Classes = 12
+const Classes = 24
 
 // Load is the state of the owner right after an event. Fields may be added.
 type Load struct {
@@ -97,6 +97,13 @@ type Law interface {
 	// Observe takes the end of one piece of work, in the order in which work
 	// ends. It may change the limit.
 	Observe(s Sample, load Load)
+}
+
+// Forgetter is implemented by laws that keep something about classes of work. Its owner
+// calls Forget when the class becomes that of other work, none of which has started, and
+// when all that did start of the class before has been observed.
+type Forgetter interface {
+	Forget(class uint8)
 }
 
 // Fixed is the law of an operator that knows the number.

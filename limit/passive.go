@@ -145,6 +145,13 @@ func (p *Passive) Observe(s Sample, load Load) {
 	}
 }
 
+// Forget drops the baseline of a class.
+func (p *Passive) Forget(class uint8) {
+	k, w := class%Classes, &p.win
+	p.now.base[k], p.old.base[k], p.unloaded[k] = 0, 0, mean{}
+	w.n[k], w.sum[k], w.square[k], w.ok[k], w.took[k], w.failed[k] = 0, 0, 0, 0, 0, 0
+}
+
 // base is the lowest baseline of a class that is remembered; 0: none.
 func (p *Passive) base(k int) float64 {
 	if p.old.base[k] == 0 || p.now.base[k] > 0 && p.now.base[k] < p.old.base[k] {
@@ -212,7 +219,11 @@ func (p *Passive) estimate(at time.Duration) {
 		excess = max(excess, min(-math.Log(max(1-w.signs/w.ends, 0.5)), math.Ln2))
 	}
 	calm := max(p.now.calm, p.old.calm)
-	p.last = passiveVerdict{c: c, rate: (w.ok[0] + w.ok[1] + w.ok[2] + w.ok[3]) / w.span.Seconds(), excess: excess, drowned: drowned}
+	ok := 0.0
+	for _, n := range w.ok {
+		ok += n
+	}
+	p.last = passiveVerdict{c: c, rate: ok / w.span.Seconds(), excess: excess, drowned: drowned}
 	switch {
 	case !drowned && excess <= raisedBy+3*se:
 		p.now.calm = max(p.now.calm, c)

@@ -127,6 +127,9 @@ func (w *window) add(s Sample, busy bool) {
 	}
 }
 
+// forget drops the times of a class.
+func (w *window) forget(class uint8) { w.sum[class], w.n[class] = 0, 0 }
+
 func (w *window) full() bool { return 2*w.busy >= w.total }
 
 // drowned reports whether a tenth of the work or more ended in overload: then

@@ -111,6 +111,13 @@ func (v *Vegas) Observe(s Sample, load Load) {
 	}
 }
 
+// Forget drops the baseline of a class.
+func (v *Vegas) Forget(class uint8) {
+	k := class % Classes
+	v.base[k] = 0
+	v.win.forget(k)
+}
+
 // giveUp ends a probe that cannot be measured, because what runs does not
 // follow the limit or says nothing.
 func (v *Vegas) giveUp() {
