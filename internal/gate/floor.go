@@ -52,7 +52,7 @@ func (g *Gate) gatherFor() time.Duration {
 
 // gathers reports whether an arrival leaves a free slot to work of lower priority that needs
 // more, because the arrival has the time to wait until that has run.
-func (g *Gate) gathers(now time.Duration, lv int, kind uint8, a Arrival) bool {
+func (g *Gate) gathers(now time.Duration, lv int, kind uint8, a *Arrival) bool {
 	if g.queued == 0 || g.queued >= g.cfg.QueueSize || a.Traits&OverShare != 0 {
 		return false
 	}

@@ -10,6 +10,9 @@
 // times. A queue that does not drain only adds latency; then the wait is bounded by
 // about one service time and the rest is refused at once, unless work is better ended
 // by its deadline than finished.
+//
+// What is known of how long work takes is known by kind: what its owner tells, or its
+// priority and the order of magnitude of its deadline. Package places bounds their number.
 package gate
 
 import (
@@ -18,6 +21,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/internal/places"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -46,9 +50,10 @@ const Never = time.Duration(math.MaxInt64)
 
 // Arrival is work that wants to run.
 type Arrival struct {
-	Cost     int // slots, at least 1
-	Priority spillway.Priority
+	Cost     int           // slots, at least 1
 	Deadline time.Duration // when its caller leaves, or Never
+	Kind     places.Name   // by KindOf; zero: the gate goes by the priority and the deadline
+	Priority spillway.Priority
 	Traits   Traits
 }
 
@@ -62,7 +67,7 @@ const (
 )
 
 // held is how many slots the work holds while it runs.
-func (a Arrival) held() int {
+func (a *Arrival) held() int {
 	if a.Traits&Long != 0 {
 		return 0
 	}
@@ -70,7 +75,7 @@ func (a Arrival) held() int {
 }
 
 const (
-	levels = int(spillway.Critical-spillway.Low) + 1
+	levels = places.Levels
 	// Floor keeps the lowest priority from starving: while it waits, one grant of so
 	// many goes to the lowest that waits, 0.4 % of all.
 	Floor = 256
@@ -99,6 +104,9 @@ type Config struct {
 type Gate struct {
 	cfg       Config
 	limits    limits
+	places    places.Table    // of the kinds
+	follows   bool            // a shadow: its owner says the kinds
+	owners    uint8           // the kind that its owner says
 	closed    spillway.Reason // why the intake is closed; zero while open
 	inFlight  int             // slots in use
 	running   int             // pieces of work, the long ones included
@@ -129,7 +137,7 @@ type Gate struct {
 // New returns an open gate.
 func New(cfg Config) *Gate {
 	cfg.QueueSize = max(cfg.QueueSize, 0)
-	g := &Gate{cfg: cfg, spent: patienceSpent}
+	g := &Gate{cfg: cfg, places: places.New(), spent: patienceSpent}
 	g.SetLaw(cfg.Law)
 	g.floor.over(1)
 	_, g.bears = g.service.kinds.survey(0)
@@ -140,27 +148,25 @@ func New(cfg Config) *Gate {
 // means that the work does not wait.
 func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 	lv := level(a.Priority)
-	g.demandOf(now, lv, g.asks(a))
-	kind := g.service.kinds.find(key(lv, left(now, a.Deadline)))
-	if a.Deadline > now {
-		g.service.kinds.list[kind].fresh++
-	}
-	d := g.decide(now, lv, kind, a, w != nil)
+	g.demandOf(now, lv, g.asks(&a))
+	kind := g.arrived(now, lv, &a)
+	d := g.decide(now, lv, kind, &a, w != nil)
 	if a.Traits&DryRun != 0 && g.closed == 0 {
 		d = g.unenforced(lv, d)
 	}
 	switch d.Verdict {
 	case Admit:
-		g.admit(now, lv, kind, a)
+		g.admit(now, lv, kind, &a)
 	case Wait:
 		w.cost, w.held, w.level, w.kind, w.since, w.deadline = a.Cost, a.held(), lv, kind, now, a.Deadline
 		w.probe = d.probe
 		w.work = float64(w.held) * g.service.holdOf(lv, kind)
 		g.queues[lv].push(w)
+		g.service.kinds.list[kind].held++
 		g.queued++
 	case Reject:
 		g.ledger[lv].rejected[d.Reason]++
-		g.demand.back[lv] += float64(g.asks(a))
+		g.demand.back[lv] += float64(g.asks(&a))
 		if !d.Anyway {
 			g.demand.turned++
 		}
@@ -168,8 +174,25 @@ func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 	return d
 }
 
+// arrived counts new work for its kind, and returns that.
+func (g *Gate) arrived(now time.Duration, lv int, a *Arrival) uint8 {
+	key := a.Kind.Key(lv, places.Scale(left(now, a.Deadline)))
+	kind, ok := g.places.Again(key, 1)
+	if !ok {
+		kind = g.kind(key, 1)
+	}
+	if a.Deadline > now {
+		k := &g.service.kinds.list[kind]
+		k.fresh++
+		if k.told {
+			k.times.add(key.Scale(), 1)
+		}
+	}
+	return kind
+}
+
 // decide refuses what cannot be admitted at all, and bounds how much else is refused.
-func (g *Gate) decide(now time.Duration, lv int, kind uint8, a Arrival, mayWait bool) Decision {
+func (g *Gate) decide(now time.Duration, lv int, kind uint8, a *Arrival, mayWait bool) Decision {
 	if g.closed != 0 {
 		return Decision{Verdict: Reject, Reason: g.closed}
 	}
@@ -193,7 +216,7 @@ func (g *Gate) decide(now time.Duration, lv int, kind uint8, a Arrival, mayWait 
 
 // place finds room for work: a slot, or a place in the queue if that leads to one in
 // time. A free slot is given, whatever is known of how long such work takes.
-func (g *Gate) place(now time.Duration, lv int, kind uint8, a Arrival, mayWait bool) Decision {
+func (g *Gate) place(now time.Duration, lv int, kind uint8, a *Arrival, mayWait bool) Decision {
 	ahead := 0
 	for i := range lv + 1 {
 		ahead += g.queues[i].n
@@ -237,11 +260,11 @@ func (g *Gate) mustAdmit() bool {
 
 // asks is how many of the slots there are the work takes: all of them if it costs
 // more, because then it runs alone.
-func (g *Gate) asks(a Arrival) int { return min(a.held(), g.Limit()) }
+func (g *Gate) asks(a *Arrival) int { return min(a.held(), g.Limit()) }
 
 // replace finds a place in a full queue: that of the last waiter of the lowest level
 // below lv, if it may be refused.
-func (g *Gate) replace(lv int, a Arrival) Decision {
+func (g *Gate) replace(lv int, a *Arrival) Decision {
 	for i := levels - 1; i > lv && !g.mustAdmit(); i-- {
 		if w := g.queues[i].last; w == nil {
 			continue
@@ -266,7 +289,7 @@ func (g *Gate) unenforced(lv int, d Decision) Decision {
 }
 
 // admit lets work run that did not wait.
-func (g *Gate) admit(now time.Duration, lv int, kind uint8, a Arrival) {
+func (g *Gate) admit(now time.Duration, lv int, kind uint8, a *Arrival) {
 	g.ledger[lv].admitted++
 	g.unqueued++
 	if g.queued > 0 {
@@ -301,6 +324,7 @@ func (g *Gate) start(w Grant, lv int) {
 	}
 	g.inFlight += w.Cost
 	g.ledger[lv].inFlight += w.Cost
+	g.service.kinds.list[w.Kind].held++
 	load := g.load()
 	if g.inFlight > load.Enforced && g.running > 1 {
 		g.crowdedAt = w.Start
@@ -358,7 +382,7 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 	}
 	slots := g.Limit()
 	among := max(slots, g.inFlight) // while a limit that has fallen is reached
-	g.giveBack(lv, w.Cost)
+	g.giveBack(lv, w.Kind, w.Cost)
 	if g.drained++; g.inFlight < slots {
 		g.drained = 0
 	}
@@ -462,5 +486,6 @@ func (g *Gate) next(now time.Duration) *Waiter {
 
 func (g *Gate) take(w *Waiter) {
 	g.queues[w.level].remove(w)
+	g.service.kinds.list[w.kind].held--
 	g.queued--
 }

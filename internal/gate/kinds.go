@@ -1,87 +1,131 @@
 package gate
 
 import (
+	"cmp"
 	"math"
+	"math/bits"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/places"
 	"github.com/spillway-go/spillway/limit"
 )
 
-// kinds are the kinds of work that a gate tells apart. Work that says nothing about
-// itself is of the kind of its priority and of the order of magnitude of its deadline:
-// callers give a report more time than a lookup. Times of one kind are evidence about
-// that kind only.
-type kinds struct {
-	of   [levels * scales]uint8 // the index in list, plus one; 0: none yet
-	list []kind
+// kinds are the kinds of work that a gate tells apart, by their places. Work that says
+// nothing about itself is of the kind of its priority and of the order of magnitude of its
+// deadline: callers give a report more time than a lookup. Times of one kind are evidence
+// about that kind only.
+type kinds struct{ list []kind }
+
+// Key is what the gate can tell of work that arrives: its priority, the order of magnitude
+// of the time that it has, and what its kind is called.
+func Key(now time.Duration, a *Arrival) places.Key {
+	return a.Kind.Key(level(a.Priority), places.Scale(left(now, a.Deadline)))
 }
 
-const (
-	mostKinds = limit.Classes // those that come later share the last of their level
-	shortest  = -4            // 2^-4 s and less are one scale
-	scales    = 16            // orders of magnitude, powers of two about a second; the last is that of work without a deadline
-)
+// KindOf is what Arrival.Kind says for the name of a kind. It may be called at any time, by
+// any goroutine.
+func (g *Gate) KindOf(name string) places.Name { return g.places.Name(name) }
 
-// scale is the order of magnitude of the time that work has when it arrives.
-func scale(left time.Duration) int {
-	switch {
-	case left == Never:
-		return scales - 1
-	case left <= 0: // its deadline has passed
-		return 0
+// kind is the kind of n pieces of work that arrive.
+func (g *Gate) kind(key places.Key, n float64) uint8 {
+	if g.follows {
+		return g.owners
 	}
-	const one = 1023 // of a float's exponent
-	nearest := int(math.Float64bits(left.Seconds()*math.Sqrt2)>>52) - one
-	return min(max(nearest-shortest, 0), scales-2)
-}
-
-// key numbers what can be told of work of a level that has so much time left.
-func key(lv int, left time.Duration) int { return lv*scales + scale(left) }
-
-// find is the index of the kind of work of a key.
-func (k *kinds) find(key int) uint8 {
-	i := &k.of[key]
-	if *i == 0 {
-		if len(k.list) < mostKinds {
-			of := kind{level: key / scales, has: float64(untold)}
-			if s := key % scales; s < scales-1 {
-				of.has = float64(time.Second) * math.Exp2(float64(s+shortest))
-			}
-			k.list = append(k.list, of)
-		}
-		*i = k.nearest(key) + 1
-	}
-	return *i - 1
-}
-
-// nearest is the index of the last kind of the level of a key, the one just made if that
-// is new; of any level if there is none.
-func (k *kinds) nearest(key int) uint8 {
-	for i := len(k.list) - 1; i >= 0; i-- {
-		if k.list[i].level == key/scales {
-			return uint8(i)
+	at := g.places.Find(key, n)
+	if k := &g.service.kinds; int(at) == len(k.list) {
+		k.list = append(k.list, newKind(g.places.Key(at)))
+		if g.shadow != nil {
+			other := &g.shadow.gate.service.kinds
+			other.list = append(other.list, newKind(g.places.Key(at)))
 		}
 	}
-	return uint8(len(k.list) - 1)
+	return at
+}
+
+// renew lets kinds that have become frequent take the places of those that have become
+// rare, of which nothing is known from then on.
+func (g *Gate) renew() {
+	busy := g.service.kinds.busy()
+	if g.shadow != nil {
+		busy |= g.shadow.gate.service.kinds.busy()
+	}
+	for left := g.places.Renew(busy); left != 0; left &= left - 1 {
+		at := bits.TrailingZeros32(left)
+		g.service.kinds.list[at] = newKind(g.places.Key(uint8(at)))
+		if f := g.limits.forgets; f != nil {
+			f.Forget(uint8(at))
+		}
+		if g.shadow != nil {
+			g.shadow.gate.service.kinds.list[at] = newKind(g.places.Key(uint8(at)))
+			g.shadow.watch.Forget(uint8(at))
+		}
+	}
+}
+
+// busy are the places of the kinds of which some waits or runs, as bits.
+func (k *kinds) busy() (all uint32) {
+	for i := range k.list {
+		if k.list[i].held > 0 {
+			all |= 1 << i
+		}
+	}
+	return all
 }
 
 // kind is what is known of how long one kind of work takes.
 type kind struct {
-	level int
+	level int8
+	told  bool  // what it is called
+	held  int32 // how much of it waits or runs
 	cost
 	low, high float64       // about the 5 % and the 95 % quantile
 	last      time.Duration // when one of it ended
-	has       float64       // about the time that work of the kind has when it arrives, in nanoseconds
+	has       float64       // about the time that work of the kind has when it arrives, or of a told kind all but little of it; in nanoseconds, 0: no deadline
+	times     scales        // of a told kind
 	fresh     float64       // how much of it arrived since the last window
 	arrived   float64       // how much of the latest work was of the kind
 	doubted   uint64        // how many would have been refused on this evidence
 }
 
+// scales counts work by the order of magnitude of the time that it has.
+type scales [places.Scales]uint16
+
+// newKind is a kind of which nothing is known.
+func newKind(key places.Key) kind {
+	k := kind{level: int8(key.Level()), told: key.Told()}
+	if !k.told {
+		k.has = places.Time(key.Scale())
+	}
+	return k
+}
+
+// add enters n pieces of work.
+func (s *scales) add(scale int, n uint64) {
+	s[scale] += uint16(min(n, uint64(math.MaxUint16-s[scale])))
+}
+
+// least is about the time that all but one in twenty of the latest have; 0: no deadline.
+func (s *scales) least() float64 {
+	all := 0
+	for _, n := range s {
+		all += int(n)
+	}
+	few, scale := all/20, 0
+	for ; scale < len(s)-1 && int(s[scale]) <= few; scale++ {
+		few -= int(s[scale])
+	}
+	for i := range s {
+		if all > 2*hasSpan {
+			s[i] = uint16(int(s[i]) * hasSpan / all)
+		}
+	}
+	return places.Time(scale)
+}
+
 const (
 	evidenceLasts = 5 * time.Second // or evidenceTimes of the mean, if that is more
 	evidenceTimes = 20
-	kindSpan      = 1000.0      // of the latest work, of which
-	kindRare      = 0.01        // is the share of a kind that the others need not care for
+	hasSpan       = 200         // of the latest work of a told kind, or twice as many, say how much time it has
 	kindsDiffer   = 3           // times as long: other work
 	fairPart      = 0.4         // of the wait that a kind can bear, while a queue stands,
 	fairBurst     = 0.8         // and otherwise
@@ -97,7 +141,7 @@ func (k *kind) recent(now time.Duration) bool {
 // end enters how long work of the kind took. What is too old is forgotten.
 func (k *kind) end(now time.Duration, took, among float64, fair bool, o limit.Outcome) {
 	if !k.recent(now) {
-		*k = kind{level: k.level, has: k.has, fresh: k.fresh, arrived: k.arrived, doubted: k.doubted}
+		*k = kind{level: k.level, told: k.told, held: k.held, has: k.has, times: k.times, fresh: k.fresh, arrived: k.arrived, doubted: k.doubted}
 	}
 	weight := weightOf(now-k.last, serviceMemory)
 	k.last = now
@@ -122,9 +166,12 @@ func (k *kinds) window() {
 	if n == 0 {
 		return
 	}
-	weight := 1 - math.Pow(1-1/kindSpan, n)
+	weight := 1 - math.Pow(1-1/places.Span, n)
 	for i := range k.list {
 		of := &k.list[i]
+		if of.told && of.fresh > 0 {
+			of.has = of.times.least()
+		}
 		of.arrived += weight * (of.fresh/n - of.arrived)
 		of.fresh = 0
 	}
@@ -139,7 +186,7 @@ func (k *kinds) survey(now time.Duration) (mixed bool, bears [levels]float64) {
 	}
 	for i := range k.list {
 		of := &k.list[i]
-		if of.arrived < kindRare {
+		if of.arrived < places.Rare {
 			continue
 		}
 		if of.recent(now) {
@@ -148,7 +195,8 @@ func (k *kinds) survey(now time.Duration) (mixed bool, bears [levels]float64) {
 		// Also where nothing of it has come through of late. What takes longer than there is
 		// time, and a quantile that is still that of worse times, do not tell the others to wait
 		// for nothing.
-		bears[of.level] = min(bears[of.level], max(of.has-of.high, of.has/2))
+		has := cmp.Or(of.has, float64(untold))
+		bears[of.level] = min(bears[of.level], max(has-of.high, has/2))
 	}
 	return high > kindsDiffer*low, bears
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/places"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -44,7 +45,7 @@ func TestEvidenceIsAboutItsOwnKindAndRecent(t *testing.T) {
 	g.End(now+took, running, limit.Success)
 	now += took
 	need := func(now, deadline time.Duration) time.Duration {
-		kind := g.service.kinds.find(key(level(spillway.Normal), deadline))
+		kind := g.kind(Key(0, &Arrival{Deadline: deadline}), 1)
 		return time.Duration(g.need(now, kind, now+deadline))
 	}
 	if got := need(now, 8*time.Second); got < took/2 || got > 2*took {
@@ -74,17 +75,6 @@ func TestWhatEvidenceSpeaksAgainstMayTryNowAndThen(t *testing.T) {
 	}
 }
 
-func TestTheScaleOfADeadline(t *testing.T) {
-	for left, want := range map[time.Duration]int{
-		-time.Second: 0, 0: 0, 1: 0, 70 * time.Millisecond: 0, 250 * time.Millisecond: 2, 800 * time.Millisecond: 4, time.Second: 4,
-		1400 * time.Millisecond: 4, 2 * time.Second: 5, 20 * time.Minute: 14, Never - 1: 14, Never: 15,
-	} {
-		if got := scale(left); got != want {
-			t.Errorf("%v is of scale %d, want %d", left, got, want)
-		}
-	}
-}
-
 func TestKindsAreBounded(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(1), QueueSize: 10, MaxWait: time.Second})
 	r := rand.New(rand.NewPCG(1, 2))
@@ -94,8 +84,8 @@ func TestKindsAreBounded(t *testing.T) {
 		if r.IntN(10) == 0 {
 			deadline = Never
 		}
-		k := g.service.kinds.find(key(r.IntN(levels), left(now, deadline)))
-		if int(k) >= len(g.service.kinds.list) || len(g.service.kinds.list) > mostKinds {
+		k := g.kind(places.Name(0).Key(r.IntN(levels), places.Scale(left(now, deadline))), 1)
+		if int(k) >= len(g.service.kinds.list) || len(g.service.kinds.list) > limit.Classes {
 			t.Fatalf("kind %d of %d", k, len(g.service.kinds.list))
 		}
 	}

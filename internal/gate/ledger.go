@@ -106,13 +106,14 @@ func (g *Gate) Lengthen(now time.Duration, w Grant) {
 
 // untold gives back the slots of work that says nothing about itself.
 func (g *Gate) untold(now time.Duration, lv int, w Grant) {
-	g.giveBack(lv, w.Cost)
+	g.giveBack(lv, w.Kind, w.Cost)
 	g.limits.ended(limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: limit.Unknown, Class: w.Kind}, g.load())
 }
 
-func (g *Gate) giveBack(lv, slots int) {
+func (g *Gate) giveBack(lv int, kind uint8, slots int) {
 	g.inFlight -= slots
 	g.ledger[lv].inFlight -= slots
+	g.service.kinds.list[kind].held--
 }
 
 // InFlight is how many slots are in use.

@@ -11,12 +11,13 @@ import (
 // told of each start and each end, and asked after it; the bounds come from the gate's
 // owner. Nothing else is asked.
 type limits struct {
-	law    limit.Law // nil in a shadow, whose limits are those of its gate
-	since  uint64    // the starts before this law
-	said   int       // the law's own limit
-	bounds Bounds
-	now    int
-	rule   Rule // why it is that
+	law     limit.Law       // nil in a shadow, whose limits are those of its gate
+	forgets limit.Forgetter // the same, or nil
+	since   uint64          // the starts before this law
+	said    int             // the law's own limit
+	bounds  Bounds
+	now     int
+	rule    Rule // why it is that
 }
 
 // Bounds overrule a law.
@@ -67,6 +68,7 @@ func (g *Gate) SetBounds(b Bounds) {
 // end of that.
 func (g *Gate) SetLaw(law limit.Law) {
 	g.limits.law, g.limits.since = law, g.seq
+	g.limits.forgets, _ = law.(limit.Forgetter)
 	g.limits.said = law.Limit()
 	g.limits.set()
 }
@@ -127,5 +129,5 @@ func (g *Gate) shared() bool {
 // follow makes the limit that of another gate, which tells the law.
 func (g *Gate) follow(of *Gate) {
 	g.limits = of.limits
-	g.limits.law = nil
+	g.limits.law, g.limits.forgets = nil, nil
 }

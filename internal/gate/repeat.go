@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/places"
 )
 
 // Level is the number of a priority's queue: 0 for the most important.
@@ -57,16 +58,13 @@ func (g *Gate) Refused(now time.Duration, p spillway.Priority, reason spillway.R
 	g.Repeated(p, reason, 1)
 }
 
-// Keys is how many there are: see Key.
-const Keys = levels * scales
-
-// Key numbers what the gate can tell of work that arrives: its priority, and the order of
-// magnitude of the time that it has.
-func Key(now time.Duration, a Arrival) int { return key(level(a.Priority), left(now, a.Deadline)) }
-
 // RepeatedOf counts n arrivals, those of Repeated once more, for their key.
-func (g *Gate) RepeatedOf(key int, n uint64) {
-	g.service.kinds.list[g.service.kinds.find(key)].fresh += float64(n)
+func (g *Gate) RepeatedOf(key places.Key, n uint64) {
+	k := &g.service.kinds.list[g.kind(key, float64(n))]
+	k.fresh += float64(n)
+	if k.told {
+		k.times.add(key.Scale(), n)
+	}
 }
 
 // repeat enters n refused arrivals of cost one into the current window.

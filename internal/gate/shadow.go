@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/places"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -37,11 +38,14 @@ const mostLate = 1024
 func (g *Gate) shadowBegins(now time.Duration) {
 	s := &shadow{watch: limit.NewPassive(), gate: New(g.cfg)}
 	s.gate.follow(g)
-	s.gate.demand, s.gate.spent, s.gate.service = g.demand, g.spent, g.service
+	kind := g.kind(places.Name(0).Key(levels-1, places.Scales-1), 0)
+	s.gate.demand, s.gate.spent, s.gate.service, s.gate.follows = g.demand, g.spent, g.service, true
+	s.gate.service.kinds.list = slices.Clone(g.service.kinds.list)
+	for i := range s.gate.service.kinds.list {
+		s.gate.service.kinds.list[i].held = 0
+	}
 	g.shadow = s
-	a := Arrival{Cost: 1, Priority: spillway.Low, Deadline: Never}
-	kind := g.service.kinds.find(key(levels-1, Never))
-	s.gate.service.kinds.of, s.gate.service.kinds.list = g.service.kinds.of, slices.Clone(g.service.kinds.list)
+	a := &Arrival{Cost: 1, Priority: spillway.Low, Deadline: Never}
 	for range min(g.inFlight, g.Limit()) {
 		s.gate.admit(now, levels-1, kind, a)
 		g.shadowStarts()
@@ -53,11 +57,8 @@ func (g *Gate) shadowBegins(now time.Duration) {
 // whether the work could have waited.
 func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool) Decision {
 	lv := level(a.Priority)
-	kind := g.service.kinds.find(key(lv, left(now, a.Deadline)))
-	g.demandOf(now, lv, g.asks(a))
-	if a.Deadline > now {
-		g.service.kinds.list[kind].fresh++
-	}
+	g.demandOf(now, lv, g.asks(&a))
+	kind := g.arrived(now, lv, &a)
 	if g.closed != 0 {
 		g.ledger[lv].rejected[g.closed]++
 		return Decision{Verdict: Reject, Reason: g.closed}
@@ -66,10 +67,10 @@ func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool) Decision {
 		g.shadowBegins(now)
 	}
 	d := Decision{Verdict: Admit}
-	if would := g.shadowRefuses(now, a, mayWait); would != 0 {
+	if would := g.shadowRefuses(now, kind, a, mayWait); would != 0 {
 		d = g.unenforced(lv, Decision{Verdict: Reject, Reason: would})
 	}
-	g.admit(now, lv, kind, a)
+	g.admit(now, lv, kind, &a)
 	if a.Traits&Long == 0 {
 		g.shadow.forced = g.seq
 		g.shadow.watch.Admit(now, g.load())
@@ -78,7 +79,7 @@ func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool) Decision {
 }
 
 // shadowRefuses lets the shadow decide: why it refuses the work, or zero.
-func (g *Gate) shadowRefuses(now time.Duration, a Arrival, mayWait bool) spillway.Reason {
+func (g *Gate) shadowRefuses(now time.Duration, kind uint8, a Arrival, mayWait bool) spillway.Reason {
 	s := g.shadow
 	s.gate.follow(g)
 	g.advance(now)
@@ -90,6 +91,7 @@ func (g *Gate) shadowRefuses(now time.Duration, a Arrival, mayWait bool) spillwa
 		}
 		next = w.next
 	}
+	s.gate.owners = kind
 	d := s.gate.Arrive(now, a, w)
 	switch d.Verdict {
 	case Reject:

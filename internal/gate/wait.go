@@ -93,6 +93,9 @@ func (g *Gate) roll(now time.Duration) {
 		return
 	}
 	g.service.window()
+	if !g.follows {
+		g.renew()
+	}
 	g.life.fold()
 	g.life.mixed, g.bears = g.service.kinds.survey(g.demand.at)
 	g.book(passed)

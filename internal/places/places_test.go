@@ -1,0 +1,372 @@
+package places
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/limit"
+)
+
+func TestTheScaleOfADeadline(t *testing.T) {
+	for left, want := range map[time.Duration]int{
+		-time.Second: 0, 0: 0, 1: 0, 70 * time.Millisecond: 0, 250 * time.Millisecond: 2, 800 * time.Millisecond: 4, time.Second: 4,
+		1400 * time.Millisecond: 4, 2 * time.Second: 5, 20 * time.Minute: 14, never - 1: 14, never: 15,
+	} {
+		if got := Scale(left); got != want {
+			t.Errorf("%v is of scale %d, want %d", left, got, want)
+		}
+	}
+}
+
+func TestAKeySaysWhatItWasMadeOf(t *testing.T) {
+	table := New()
+	for _, name := range []string{"", "GET /orders/{id}", "a"} {
+		for level := range Levels {
+			for scale := range Scales {
+				k := table.Name(name).Key(level, scale)
+				if k.Level() != level || k.Scale() != scale || k.Told() != (name != "") || k.Untold() != Name(0).Key(level, scale) {
+					t.Fatalf("%q, %d, %d: %x", name, level, scale, uint64(k))
+				}
+			}
+		}
+	}
+}
+
+// twin does what a table does, slowly: it keeps all in maps, and looks at everything.
+type twin struct {
+	place   map[Key]int // of a kind that has one
+	shares  map[Key]*use
+	waiting [mostRest]Key // kinds without a place of which something is known; 0: none
+	next    int
+	arrived float64
+}
+
+func newTwin() *twin { return &twin{place: map[Key]int{}, shares: map[Key]*use{}} }
+
+// derived are the derived kinds of a level that have a place, and of all levels.
+func (w *twin) derived(level int) (of, all []Key, levels map[int]bool) {
+	levels = map[int]bool{}
+	for k := range w.place {
+		if k.Told() {
+			continue
+		}
+		all, levels[k.Level()] = append(all, k), true
+		if k.Level() == level {
+			of = append(of, k)
+		}
+	}
+	return of, all, levels
+}
+
+func (w *twin) room(level int) bool {
+	_, _, levels := w.derived(level)
+	return len(w.place)+Levels-len(levels) < limit.Classes
+}
+
+func (w *twin) give(k Key) int {
+	w.place[k] = len(w.place)
+	w.shares[k] = &use{}
+	return w.place[k]
+}
+
+func (w *twin) find(k Key, n float64) int {
+	w.arrived += n
+	if k.Told() {
+		name := k - k%Scales
+		if _, known := w.shares[name]; !known {
+			if w.room(k.Level()) {
+				w.give(name)
+			} else {
+				w.wait(name)
+			}
+		}
+		w.shares[name].fresh += n
+		if at, ok := w.place[name]; ok {
+			return at
+		}
+	}
+	k = k.Untold()
+	if at, ok := w.place[k]; ok {
+		return at
+	}
+	of, all, _ := w.derived(k.Level())
+	if len(of) == 0 || w.room(k.Level()) && len(all) < mostDerived {
+		return w.give(k)
+	}
+	last := 0
+	for _, other := range of {
+		last = max(last, w.place[other])
+	}
+	return last
+}
+
+func (w *twin) seen(i int) float64 {
+	u := w.shares[w.waiting[i]]
+	if u == nil {
+		return 0
+	}
+	return u.share*Span + u.fresh
+}
+
+func (w *twin) wait(name Key) {
+	turns, to := []int{}, -1
+	for i := range mostRest {
+		turns = append(turns, (w.next+i)%mostRest)
+	}
+	if i := slices.IndexFunc(turns, func(i int) bool { return w.seen(i) <= 1 }); i >= 0 {
+		turns = turns[:i+1]
+	}
+	for _, i := range turns {
+		if to < 0 || w.seen(i) < w.seen(to) {
+			to = i
+		}
+	}
+	delete(w.shares, w.waiting[to])
+	w.waiting[to], w.shares[name] = name, &use{}
+	w.next = (to + 1) % mostRest
+}
+
+func (w *twin) renew(busy uint32) (changed uint32) {
+	if w.arrived == 0 {
+		return 0
+	}
+	weight := 1 - math.Pow(1-1/Span, w.arrived)
+	for _, u := range w.shares {
+		u.share += weight * (u.fresh/w.arrived - u.share)
+		u.fresh = 0
+	}
+	w.arrived = 0
+	for range mostRest {
+		var least, best Key
+		for k, at := range w.place {
+			if k.Told() && busy&(1<<at) == 0 && (least == 0 || w.shares[k].share < w.shares[least].share || w.shares[k].share == w.shares[least].share && at < w.place[least]) {
+				least = k
+			}
+		}
+		where := 0
+		for i, k := range w.waiting {
+			if k != 0 && (best == 0 || w.shares[k].share > w.shares[best].share) {
+				best, where = k, i
+			}
+		}
+		if least == 0 || best == 0 || w.shares[best].share < Rare || w.shares[best].share < clearly*w.shares[least].share {
+			break
+		}
+		changed |= 1 << w.place[least]
+		w.place[best], w.waiting[where] = w.place[least], least
+		delete(w.place, least)
+	}
+	return changed
+}
+
+// play plays steps to a table and to its twin, and says where they differ.
+func play(steps []byte) error {
+	table, slow := New(), newTwin()
+	for i := 0; i+1 < len(steps); i += 2 {
+		if a, b := steps[i], steps[i+1]; a < 8 {
+			busy := uint32(a) * uint32(b) * 0x9e3779b1
+			if got, want := table.Renew(busy), slow.renew(busy); got != want {
+				return fmt.Errorf("step %d: the places %b have changed, want %b", i/2, got, want)
+			} else if got&busy != 0 {
+				return fmt.Errorf("step %d: of the busy places %b some have changed: %b", i/2, busy, got)
+			}
+		} else {
+			name := "" // or some are frequent, and there are two hundred
+			if b < 200 {
+				name = strconv.Itoa(int(b) * int(b) / 200)
+			}
+			k, n := table.Name(name).Key(int(a)%Levels, int(a/4)%Scales), float64(1+b%3*10)
+			if got, want := table.Find(k, n), slow.find(k, n); int(got) != want {
+				return fmt.Errorf("step %d: %q of level %d and scale %d is in place %d, want %d", i/2, name, k.Level(), k.Scale(), got, want)
+			}
+		}
+		if len(table.places) > limit.Classes {
+			return fmt.Errorf("step %d: %d places", i/2, len(table.places))
+		}
+	}
+	return nil
+}
+
+func TestATableDoesWhatItsTwinDoes(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		steps := make([]byte, 4000)
+		few := 1 + r.IntN(200)
+		for i := range steps {
+			steps[i] = byte(r.IntN(256))
+			if i%2 == 1 && r.IntN(3) > 0 {
+				steps[i] = byte(r.IntN(few))
+			}
+		}
+		if err := play(steps); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+}
+
+func FuzzTable(f *testing.F) {
+	f.Add([]byte("the quick brown fox jumps over the lazy dog"))
+	f.Fuzz(func(t *testing.T, steps []byte) {
+		if err := play(steps[:min(len(steps), 20_000)]); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// crowd is a table with kinds that are busy, and how to let more of their work arrive.
+func crowd(kinds int) (table *Table, busy func(but ...int) (places []uint8)) {
+	made := New()
+	table = &made
+	keys := make([]Key, kinds)
+	for i := range keys {
+		keys[i] = table.Name(fmt.Sprint("GET /busy/", i)).Key(1, 8)
+	}
+	busy = func(but ...int) (at []uint8) {
+		for i, k := range keys {
+			if !slices.Contains(but, i) {
+				at = append(at, table.Find(k, 1))
+			}
+		}
+		return at
+	}
+	for range 100 {
+		busy()
+	}
+	table.Renew(0)
+	return table, busy
+}
+
+// madeUp is a name that nobody used before.
+func madeUp(i int) Name { return Name(uint64(i)*0x9e3779b97f4a7c15%toldBit | toldBit) }
+
+func TestAMillionNamesPushNoBusyKindOut(t *testing.T) {
+	table, busy := crowd(10)
+	before := busy()
+	for i := range 1_000_000 {
+		table.Find(madeUp(i).Key(1, 8), 1)
+		if i%100 == 0 {
+			if now := busy(); !slices.Equal(now, before) {
+				t.Fatalf("after %d names the busy kinds are in the places %v, and were in %v", i, now, before)
+			}
+			table.Renew(0)
+		}
+	}
+	if len(table.places) > limit.Classes || len(table.rest) > mostRest {
+		t.Errorf("%d places, and %d kinds wait for one", len(table.places), len(table.rest))
+	}
+}
+
+func TestAllocsOfAMillionNames(t *testing.T) {
+	table, _ := crowd(30)
+	i := 0
+	if n := testing.AllocsPerRun(10_000, func() {
+		i++
+		table.Find(madeUp(i).Key(1, 8), 1)
+		if i%100 == 0 {
+			table.Renew(0)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations for a name that was never seen", n)
+	}
+}
+
+// A route of one in fifty takes the place of the least used, among names that come once.
+func TestWhatBecomesFrequentTakesThePlaceOfTheLeastUsed(t *testing.T) {
+	table, busy := crowd(limit.Classes - Levels)
+	least := table.Name("GET /busy/7").Key(1, 8)
+	for i := range 100 { // the others go on
+		busy(7)
+		if changed := table.Renew(0); changed != 0 {
+			t.Fatalf("after %d rounds the places %b have changed, and nobody asked for one", i, changed)
+		}
+	}
+	late := table.Name("GET /late").Key(1, 8)
+	untold, place, r := table.Find(late.Untold(), 1), -1, rand.New(rand.NewPCG(1, 1))
+	for i := 0; place < 0; i++ {
+		if i > 10_000 {
+			t.Fatal("it never has a place")
+		}
+		if at := table.Find(table.Name(fmt.Sprint(i)).Key(1, 8), 1); at != untold {
+			t.Fatalf("a name seen once is in place %d, want %d: that of work which says nothing", at, untold)
+		}
+		if r.IntN(50) == 0 {
+			if at := table.Find(late, 1); at != untold {
+				t.Fatal("it has a place before Renew says so")
+			}
+			busy(7)
+		}
+		if changed := table.Renew(0); changed != 0 {
+			place = int(table.Find(late, 1))
+			if changed != 1<<place || table.Find(least, 1) != untold {
+				t.Fatalf("%b changed, its place is %d, that of the least used %d", changed, place, table.Find(least, 1))
+			}
+		}
+	}
+}
+
+func TestWhereWorkIsNoPlaceIsTaken(t *testing.T) {
+	table, _ := crowd(limit.Classes - Levels)
+	late := table.Name("GET /late").Key(1, 8)
+	for range 1000 {
+		table.Find(late, 10)
+		if changed := table.Renew(math.MaxUint32); changed != 0 {
+			t.Fatalf("%b", changed)
+		}
+	}
+	if table.Renew(math.MaxUint32); table.Find(late, 1) != table.Find(late.Untold(), 1) {
+		t.Error("it has a place of its own")
+	}
+	if changed := table.Renew(math.MaxUint32 &^ 8); changed != 8 || table.Find(late, 1) != 3 {
+		t.Errorf("%b changed", changed)
+	}
+}
+
+func TestWorkThatSaysNothingAlwaysHasAPlaceOfItsLevel(t *testing.T) {
+	table, _ := crowd(1000)
+	for level := range Levels {
+		at := table.Find(Name(0).Key(level, 3), 1)
+		if k := table.Key(at); k.Told() || k.Level() != level {
+			t.Errorf("level %d is in the place of %x", level, uint64(k))
+		}
+	}
+}
+
+func BenchmarkFind(b *testing.B) {
+	names := make([]string, limit.Classes-Levels)
+	for i := range names {
+		names[i] = fmt.Sprintf("GET /busy/{id}/part/%d", i)
+	}
+	b.Run("table", func(b *testing.B) {
+		table := New()
+		for b.Loop() {
+			for _, n := range names {
+				table.Find(table.Name(n).Key(1, 8), 1)
+			}
+		}
+	})
+	b.Run("table, among a million names", func(b *testing.B) {
+		table := New()
+		for _, n := range names {
+			table.Find(table.Name(n).Key(1, 8), 1)
+		}
+		for i := 0; b.Loop(); i++ {
+			for range names {
+				i++
+				table.Find(madeUp(i).Key(1, 8), 1)
+			}
+		}
+	})
+	b.Run("map", func(b *testing.B) {
+		m := map[string]float64{}
+		for b.Loop() {
+			for _, n := range names {
+				m[n]++
+			}
+		}
+	})
+}
