@@ -100,6 +100,25 @@ func CostFrom(ctx context.Context) int {
 	return 0
 }
 
+// WithKind returns a context that says of which kind the work is, such as a route or the name
+// of a query, to every limiter and pool that it passes on its way. Work is compared with
+// work of its kind: with what takes about as long. There may be any number of names, of which
+// a limiter tells the most frequent apart, about twenty; it shows them nowhere. An empty
+// name says nothing. It allocates.
+func WithKind(ctx context.Context, name string) context.Context {
+	w := carry.In(ctx)
+	w.Kind = name
+	return w
+}
+
+// KindFrom returns the kind that ctx carries, or "" if it says none.
+func KindFrom(ctx context.Context) string {
+	if w := carry.From(ctx); w != nil {
+		return w.Kind
+	}
+	return ""
+}
+
 // ErrRejected is matched by every *Rejection: errors.Is(err, ErrRejected) tells
 // work that was refused from work that was tried and failed.
 var ErrRejected = errors.New("spillway: rejected")

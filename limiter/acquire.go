@@ -17,12 +17,16 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	if Mode(l.mode.Load()) == Off {
 		return Permit{}, ctxErr
 	}
-	if r.Priority == spillway.Normal || r.Cost == 0 {
+	if r.Priority == spillway.Normal || r.Cost == 0 || r.Kind == "" {
 		if w := carry.From(ctx); w != nil {
 			r.Priority, r.Cost = cmp.Or(r.Priority, spillway.Priority(w.Priority)), cmp.Or(r.Cost, int(w.Cost))
+			r.Kind = cmp.Or(r.Kind, w.Kind)
 		}
 	}
 	a := gate.Arrival{Cost: min(max(r.Cost, 1), math.MaxInt32), Priority: r.Priority, Deadline: gate.Never, Traits: r.traits()}
+	if r.Kind != "" && l.gate != nil { // of the zero Limiter lock says what is wrong
+		a.Kind = l.gate.KindOf(r.Kind)
+	}
 	if end, ok := ctx.Deadline(); ok {
 		a.Deadline = max(end.Sub(l.base), 0)
 	}
@@ -31,7 +35,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 		l.poll(now)
 	}
 	if ctxErr == nil && a.Cost == 1 && a.Traits == 0 && l.ended.Load() == nil {
-		if rej := l.memos.repeat(now, a, mayWait); rej != nil {
+		if rej := l.memos.repeat(now, &a, mayWait); rej != nil {
 			return l.rejected(r.Priority, rej)
 		}
 	}
@@ -65,7 +69,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	}
 	switch d.Verdict {
 	case gate.Admit:
-		p := l.permit(l.start(now, a, 0))
+		p := l.permit(l.start(now, &a, 0))
 		l.changed()
 		if l.observer.WouldReject != nil && (mode == DryRun || r.DryRun) {
 			return l.admittedAnyway(p, r.Priority, d)
@@ -132,7 +136,7 @@ func (l *Limiter) grant(now time.Duration) {
 			continue
 		}
 		w := next.Owner.(*waiter)
-		w.slot = l.start(now, w.arrival, now-w.Since())
+		w.slot = l.start(now, &w.arrival, now-w.Since())
 		l.wake(w)
 	}
 	l.changed()

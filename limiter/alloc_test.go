@@ -3,6 +3,8 @@ package limiter
 import (
 	"context"
 	"testing"
+
+	"github.com/spillway-go/spillway"
 )
 
 func TestAllocsOfAcquireAndDone(t *testing.T) {
@@ -16,6 +18,12 @@ func TestAllocsOfAcquireAndDone(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("acquire and done of a free permit: %v allocations", n)
 	}
+	if n := testing.AllocsPerRun(1000, func() {
+		p, _ := l.AcquireWith(ctx, Request{Kind: "GET /orders/{id}"})
+		p.Done(nil)
+	}); n != 0 {
+		t.Errorf("acquire and done of a kind that is told: %v allocations", n)
+	}
 	work := func(context.Context) error { return nil }
 	if n := testing.AllocsPerRun(1000, func() { _ = l.Do(ctx, work) }); n != 0 {
 		t.Errorf("Do: %v allocations", n)
@@ -28,8 +36,10 @@ func TestAllocsOfARejection(t *testing.T) {
 	defer acquire(t, l).Release()
 	_, _ = l.Acquire(ctx)
 	for name, try := range map[string]func(context.Context) (Permit, error){"Acquire": l.Acquire, "TryAcquire": l.TryAcquire} {
-		if n := testing.AllocsPerRun(1000, func() { _, _ = try(ctx) }); n != 0 {
-			t.Errorf("immediate rejection by %s: %v allocations", name, n)
+		for _, ctx := range []context.Context{ctx, spillway.WithKind(ctx, "GET /orders/{id}")} {
+			if n := testing.AllocsPerRun(1000, func() { _, _ = try(ctx) }); n != 0 {
+				t.Errorf("immediate rejection by %s: %v allocations", name, n)
+			}
 		}
 	}
 }

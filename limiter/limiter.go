@@ -17,7 +17,8 @@
 //
 // How much may run at once is found out by a control law (package limit). Callers
 // wait in strict order of priority, first come, first served within one; a caller
-// that would wait in vain is refused at once.
+// that would wait in vain is refused at once. How long it would take is predicted from work
+// of its kind: see Request.Kind.
 //
 // # Calls inside calls
 //
@@ -54,7 +55,7 @@ import (
 )
 
 // Request says what an acquisition asks for. The zero value asks for what Acquire
-// does: one slot, with the priority of the context. Fields may be added.
+// does: one slot, with the priority and the kind of the context. Fields may be added.
 type Request struct {
 	// Priority overrides that of the context, unless it is zero, which is
 	// spillway.Normal. Work that is Normal whatever its context says takes a
@@ -67,6 +68,10 @@ type Request struct {
 	// has run, all others are admitted. So if most others have too little time, large work of
 	// low priority runs only when nothing else does.
 	Cost int
+	// Kind overrides that of the context, unless it is empty: work is compared with work of
+	// the same kind and priority (see spillway.WithKind). Without either it is of the kind
+	// of its priority and of the order of magnitude of its deadline.
+	Kind string
 	// Long is for work that is long by nature: a stream, an export, a watch. It is
 	// admitted like other work, when there is room for its cost, but then holds no
 	// slot, is no sample for the law and enters no prediction: the limit bounds work

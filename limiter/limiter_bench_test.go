@@ -50,6 +50,9 @@ func BenchmarkClock(b *testing.B) {
 	})
 }
 
+// routes are what kinds of work are called.
+var routes = [...]string{"GET /orders/{id}", "POST /orders", "GET /orders/{id}/items", "GET /reports/{month}"}
+
 func BenchmarkAcquireDone(b *testing.B) {
 	ctx := context.Background()
 	b.Run("limiter", func(b *testing.B) {
@@ -65,6 +68,14 @@ func BenchmarkAcquireDone(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			p, _ := l.Acquire(ctx)
+			p.Done(nil)
+		}
+	})
+	b.Run("kinds", func(b *testing.B) {
+		l := fixed(b, 1, 1)
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			p, _ := l.AcquireWith(ctx, Request{Kind: routes[i%len(routes)]})
 			p.Done(nil)
 		}
 	})
@@ -108,6 +119,12 @@ func BenchmarkReject(b *testing.B) {
 			acquire(b, l).Done(nil)
 			defer acquire(b, l).Release()
 			run(b, func() { _, _ = l.TryAcquire(ctx) })
+		})
+		b.Run("kinds/"+name, func(b *testing.B) {
+			l := fixed(b, 1, -1)
+			acquire(b, l).Done(nil)
+			defer acquire(b, l).Release()
+			run(b, func() { _, _ = l.TryAcquireWith(ctx, Request{Kind: routes[1]}) })
 		})
 		b.Run("mutex/"+name, func(b *testing.B) {
 			m := mutexCounter{most: 0}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/gate"
+	"github.com/spillway-go/spillway/internal/places"
 	"github.com/spillway-go/spillway/internal/refusal"
 )
 
@@ -27,25 +28,58 @@ type memos struct {
 
 // askedFor counts the repeated rejections by what was asked for.
 type askedFor struct {
-	used   atomic.Uint64 // which are above zero, as bits
-	count  [gate.Keys]atomic.Uint32
-	folded [gate.Keys]uint32
+	used      atomic.Uint64                 // which have been above zero, as bits
+	usedTold  atomic.Uint32                 // which of told are above zero
+	count     [places.Derived]atomic.Uint32 // until they are folded, as all here
+	told      [32]atomic.Uint64             // keys of kinds that were told; zero: free
+	countTold [32]atomic.Uint32
 }
 
-func (k *askedFor) add(key int) {
-	k.count[key].Add(1)
-	if bit := uint64(1) << key; k.used.Load()&bit == 0 {
+func (k *askedFor) add(key places.Key) {
+	if key.Told() && k.addTold(key) {
+		return
+	}
+	i := key.Untold()
+	k.count[i].Add(1)
+	if bit := uint64(1) << i; k.used.Load()&bit == 0 {
 		k.used.Or(bit)
 	}
+}
+
+// addTold counts one of a kind that was told. False: there is no room, because there are
+// many names, and it counts as not told. One that comes while all are folded may count
+// for another kind.
+func (k *askedFor) addTold(key places.Key) bool {
+	i := key.Spread() % places.Key(len(k.told))
+	if k.told[i].Load() != uint64(key) && !k.told[i].CompareAndSwap(0, uint64(key)) {
+		i ^= 1
+		if k.told[i].Load() != uint64(key) && !k.told[i].CompareAndSwap(0, uint64(key)) {
+			return false
+		}
+	}
+	k.countTold[i].Add(1)
+	if bit := uint32(1) << i; k.usedTold.Load()&bit == 0 {
+		k.usedTold.Or(bit)
+	}
+	return true
 }
 
 // fold enters them into the gate. The caller holds the lock.
 func (k *askedFor) fold(g *gate.Gate) {
 	for left := k.used.Load(); left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(left)
-		if n := k.count[i].Load() - k.folded[i]; n > 0 {
-			k.folded[i] += n
-			g.RepeatedOf(i, uint64(n))
+		if k.count[i].Load() > 0 {
+			g.RepeatedOf(places.Key(i), uint64(k.count[i].Swap(0)))
+		}
+	}
+	if k.usedTold.Load() == 0 {
+		return
+	}
+	for left := k.usedTold.Swap(0); left != 0; left &= left - 1 {
+		i := bits.TrailingZeros32(left)
+		n := k.countTold[i].Swap(0)
+		if key := k.told[i].Swap(0); key != 0 {
+			g.RepeatedOf(places.Key(key), uint64(n))
 		}
 	}
 }
@@ -71,7 +105,7 @@ func which(mayWait bool) int {
 
 // repeat returns the answer to an arrival of cost one, if it is known, and counts
 // it; nil means: ask the gate.
-func (m *memos) repeat(now time.Duration, a gate.Arrival, mayWait bool) *spillway.Rejection {
+func (m *memos) repeat(now time.Duration, a *gate.Arrival, mayWait bool) *spillway.Rejection {
 	lv := gate.Level(a.Priority)
 	k := &m.of[lv][which(mayWait)]
 	version := k.version.Load()

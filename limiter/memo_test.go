@@ -40,6 +40,9 @@ func life(t *testing.T, seed uint64, queue, steps int, repeats, held bool) (answ
 				l.unlock()
 			}
 			ctx := spillway.WithPriority(t.Context(), spillway.Priority(r.IntN(4)-1))
+			if r.IntN(3) > 0 {
+				ctx = spillway.WithKind(ctx, fmt.Sprint(r.IntN(1+r.IntN(100))))
+			}
 			cancel := func() {}
 			if r.IntN(3) == 0 {
 				ctx, cancel = context.WithTimeout(ctx, time.Duration(r.IntN(60))*time.Millisecond)

@@ -78,7 +78,7 @@ func (r *slots) unlink(s *slot) {
 }
 
 // start gives the latest admission a slot. The caller holds the lock.
-func (l *Limiter) start(now time.Duration, a gate.Arrival, waited time.Duration) *slot {
+func (l *Limiter) start(now time.Duration, a *gate.Arrival, waited time.Duration) *slot {
 	s, isNew := l.running.begin(a.Traits&gate.Long != 0)
 	if isNew {
 		l.grew = now

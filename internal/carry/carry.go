@@ -4,12 +4,13 @@ package carry
 
 import "context"
 
-// Work is a context that says how important its work is and what it costs. It is not
+// Work is a context that says how important its work is, what it costs and of which kind it is. It is not
 // changed after it was made.
 type Work struct {
 	context.Context
 	Priority int8
-	Cost     int32 // in slots; zero: not said
+	Cost     int32  // in slots; zero: not said
+	Kind     string // empty: not said
 }
 
 type key struct{}
@@ -32,7 +33,7 @@ func From(ctx context.Context) *Work {
 func In(ctx context.Context) *Work {
 	w := &Work{Context: ctx}
 	if outer := From(ctx); outer != nil {
-		w.Priority, w.Cost = outer.Priority, outer.Cost
+		w.Priority, w.Cost, w.Kind = outer.Priority, outer.Cost, outer.Kind
 	}
 	return w
 }

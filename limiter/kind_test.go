@@ -1,0 +1,161 @@
+package limiter
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/places"
+	"github.com/spillway-go/spillway/limit"
+)
+
+// listening is a law that hears of which class work is.
+type listening struct {
+	limit.Law
+	admitted, ended []uint8
+	forgotten       int
+}
+
+func (l *listening) Admit(_ time.Duration, load limit.Load) {
+	l.admitted = append(l.admitted, load.Class)
+}
+func (l *listening) Observe(s limit.Sample, _ limit.Load) { l.ended = append(l.ended, s.Class) }
+func (l *listening) Forget(uint8)                         { l.forgotten++ }
+
+func TestTheKindIsToldByTheRequestOrTheContext(t *testing.T) {
+	law := &listening{Law: limit.NewFixed(1)}
+	l := configured(t, Config{Law: law})
+	of := func(ctx context.Context, r Request) uint8 {
+		p, err := l.AcquireWith(ctx, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Done(nil)
+		if n := len(law.ended); law.ended[n-1] != law.admitted[n-1] {
+			t.Errorf("started as %v, ended as %v", law.admitted, law.ended)
+		}
+		return law.ended[len(law.ended)-1]
+	}
+	ctx := t.Context()
+	a, b, none := of(ctx, Request{Kind: "a"}), of(ctx, Request{Kind: "b"}), of(ctx, Request{})
+	if a == b || b == none || a == none {
+		t.Fatalf("a is of class %d, b %d, none %d", a, b, none)
+	}
+	inA := spillway.WithKind(ctx, "a")
+	inPriority := spillway.WithCost(spillway.WithPriority(inA, spillway.High), 1)
+	high := of(ctx, Request{Kind: "a", Priority: spillway.High})
+	for _, c := range []struct {
+		name string
+		got  uint8
+		want uint8
+	}{
+		{"the context says a", of(inA, Request{}), a},
+		{"the context says a, the request its cost and priority", of(inA, Request{Cost: 1, Priority: spillway.High}), high},
+		{"the context says a, the request b", of(inA, Request{Kind: "b"}), b},
+		{"an inner context says nothing", of(spillway.WithKind(inA, ""), Request{}), none},
+		{"an inner context says the priority", of(inPriority, Request{}), high},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: class %d, want %d", c.name, c.got, c.want)
+		}
+	}
+	if high == a {
+		t.Error("kinds of two priorities are one")
+	}
+	if got := spillway.KindFrom(inPriority); got != "a" || spillway.KindFrom(ctx) != "" {
+		t.Errorf("%q", got)
+	}
+	atRest(t, l)
+}
+
+// Refusals that are repeated without asking the gate are counted for it by kind.
+func TestRepeatedRefusalsCountForTheKindThatWasTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, -1)
+		p := acquire(t, l)
+		refused := func(kind string, n int) {
+			for range n {
+				if _, err := l.TryAcquireWith(t.Context(), Request{Kind: kind}); reason(err) != spillway.QueueFull {
+					t.Fatal(err)
+				}
+			}
+		}
+		count := func(name string) (n uint32) {
+			key := l.gate.KindOf(name).Key(int(spillway.Critical-spillway.Normal), places.Scales-1)
+			for i := range l.memos.keys.told {
+				if l.memos.keys.told[i].Load() == uint64(key) {
+					n += l.memos.keys.countTold[i].Load()
+				}
+			}
+			if !key.Told() {
+				n = l.memos.keys.count[key].Load()
+			}
+			return n
+		}
+		refused("asked", 1)
+		refused("a", 30)
+		refused("b", 50)
+		refused("", 7)
+		for name, want := range map[string]uint32{"asked": 0, "a": 30, "b": 50, "": 7} {
+			if got := count(name); got != want {
+				t.Errorf("of kind %q %d were refused without asking, want %d", name, got, want)
+			}
+		}
+		for i := range 1000 {
+			refused(fmt.Sprint(i), 1)
+		}
+		if p.Done(nil); count("a") != 0 {
+			t.Error("they are still to be told to the gate")
+		}
+		if s := l.Stats(); s.Rejected != 1088 {
+			t.Errorf("%d were refused", s.Rejected)
+		}
+		atRest(t, l)
+	})
+}
+
+// Names may be made up without end.
+func TestManyKindsCostALimiterNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		law := &listening{Law: limit.NewFixed(1)}
+		l := configured(t, Config{Law: law, QueueSize: -1})
+		work := func(kind string) uint8 {
+			p, err := l.AcquireWith(t.Context(), Request{Kind: kind})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Done(nil)
+			defer func() { law.admitted, law.ended = law.admitted[:0], law.ended[:0] }()
+			return law.ended[0]
+		}
+		busy := work("busy")
+		heap := func() int64 {
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			return int64(m.HeapAlloc)
+		}
+		const many = 100_000 // of a million, package places
+		before := int64(0)
+		for i := range many {
+			work(fmt.Sprint("made up ", i))
+			if i%50 == 0 {
+				time.Sleep(time.Millisecond)
+				if got := work("busy"); got != busy {
+					t.Fatalf("after %d names the busy kind is class %d, and was %d", i, got, busy)
+				}
+			}
+			if i == 10_000 {
+				before = heap()
+			}
+		}
+		if grown := heap() - before; grown > 64<<10 {
+			t.Errorf("%d names cost %d bytes", many, grown)
+		}
+		atRest(t, l)
+	})
+}
