@@ -2,13 +2,16 @@ package workerpool
 
 import (
 	"cmp"
+	"context"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/internal/handoff"
+	"github.com/spillway-go/spillway/internal/places"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -49,12 +52,14 @@ type control struct {
 	overloaded atomic.Bool          // more arrives than can be done, and the queue is kept short
 	rooms      [levels]atomic.Int64 // so many jobs may be ahead of one that waits
 
-	law       limit.Law // nil: the number is fixed, or grows by GrowAt
-	log       limit.Log // of what the law changed; guarded by mu
-	size      int       // jobs that may be accepted and wait
-	fill      bool      // the operator set workers and queue: nothing to decide
-	autoQueue bool      // neither workers nor queue are set: it is as long as is worked off soon
-	least     int       // the limit is not below
+	law       limit.Law       // nil: the number is fixed, or grows by GrowAt
+	forgets   limit.Forgetter // the law, or nil
+	classes   classes         // of jobs, for the law; guarded by mu
+	log       limit.Log       // of what the law changed; guarded by mu
+	size      int             // jobs that may be accepted and wait
+	fill      bool            // the operator set workers and queue: nothing to decide
+	autoQueue bool            // neither workers nor queue are set: it is as long as is worked off soon
+	least     int             // the limit is not below
 
 	growAt   float64
 	cooldown time.Duration
@@ -103,6 +108,8 @@ func (c *control) configure(cfg *Config, q *handoff.Queue[entry], r *refusals) {
 			// computes.
 			c.least = runtime.GOMAXPROCS(0)
 		}
+		c.forgets, _ = c.law.(limit.Forgetter)
+		c.classes.places = places.New()
 		c.limit = c.within(c.law.Limit())
 	}
 }
@@ -188,24 +195,25 @@ func (c *control) took(turn uint64) {
 	}
 }
 
-// begin tells the law of a start at a level, and returns its number.
-func (c *control) begin(now time.Duration, lv int) uint64 {
+// begin tells the law of the start of a job at a level, and returns its number and its class.
+func (c *control) begin(ctx context.Context, now time.Duration, lv int) (seq uint64, class uint8) {
 	if c.law == nil {
-		return 0
+		return 0, 0
 	}
+	kind := c.classes.places.Name(spillway.KindFrom(ctx))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last = max(c.last, now)
 	c.seq++
 	load := c.load()
-	load.Class = uint8(lv)
+	load.Class = c.classes.begin(kind, lv)
 	c.law.Admit(c.last, load)
-	return c.seq
+	return c.seq, load.Class
 }
 
 // sample is a measured job.
 type sample struct {
-	lv                       int
+	class                    uint8
 	weight                   uint64
 	accepted, started, ended time.Duration
 	seen                     time.Duration // to the law it lasts until then
@@ -229,7 +237,8 @@ func (c *control) sampled(s sample) {
 	}
 	if c.law != nil {
 		c.last = max(c.last, s.seen)
-		c.law.Observe(limit.Sample{Seq: s.seq, Start: s.started, End: c.last, Outcome: o, Class: uint8(s.lv)}, c.load())
+		c.law.Observe(limit.Sample{Seq: s.seq, Start: s.started, End: c.last, Outcome: o, Class: s.class}, c.load())
+		c.classes.end(s.class)
 		c.follow(c.law.Limit())
 	}
 	if c.fresh++; c.fresh == 1 {

@@ -64,6 +64,7 @@ func (c *control) measure(now time.Duration) {
 	saturated := full && c.backlog
 	c.backlog, c.at, c.arrived, c.done, c.accepted = full, now, arrived, done, pic.Accepted
 	c.fresh = 0
+	c.renew()
 	if passed == 0 || c.n == 0 {
 		return
 	}

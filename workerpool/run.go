@@ -32,7 +32,7 @@ func (w *worker) run() {
 	if timed {
 		w.started = p.now()
 		if e.sampled() {
-			w.seq = p.ctl.begin(w.started, w.lv)
+			w.seq, w.class = p.ctl.begin(e.ctx, w.started, w.lv)
 		}
 	}
 	w.inside = true
@@ -82,7 +82,7 @@ func (w *worker) timed(err error) {
 			}
 			seen = p.now()
 		}
-		p.ctl.sampled(sample{w.lv, n.weight, n.at, w.started, ended, seen, w.seq, limit.OutcomeOf(err)})
+		p.ctl.sampled(sample{w.class, n.weight, n.at, w.started, ended, seen, w.seq, limit.OutcomeOf(err)})
 	}
 	p.tell(n.at, Result{Context: w.entry.ctx, Err: err, Started: true, Waited: w.started - n.at, Ran: ended - w.started})
 }
@@ -118,7 +118,7 @@ func (w *worker) broke(v any) {
 		ended := p.now()
 		res.Waited, res.Ran = w.started-at, ended-w.started
 		if weight > 0 { // what was cut short is no sample of how long jobs run
-			p.ctl.sampled(sample{w.lv, weight, at, w.started, ended, ended, w.seq, limit.Unknown})
+			p.ctl.sampled(sample{w.class, weight, at, w.started, ended, ended, w.seq, limit.Unknown})
 		}
 	}
 	p.tell(at, res)

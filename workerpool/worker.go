@@ -22,6 +22,7 @@ type worker struct {
 	inside  bool          // the job
 	started time.Duration // the job, if it is timed
 	seq     uint64        // of the job for the law, if it is sampled
+	class   uint8         // the same
 }
 
 func (p *Pool) startWorker(place *handoff.Worker) {

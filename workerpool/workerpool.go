@@ -14,7 +14,8 @@
 //
 // How many jobs run at once is found out by a control law (package limit), fed
 // with a sample of the jobs, unless Config says a number. Jobs wait in strict
-// order of priority, first come, first served within one.
+// order of priority, first come, first served within one. The law compares jobs with others
+// of their priority, or of their kind too if their contexts say one (spillway.WithKind).
 package workerpool
 
 import (

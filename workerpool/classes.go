@@ -1,0 +1,41 @@
+package workerpool
+
+import (
+	"math/bits"
+
+	"github.com/spillway-go/spillway/internal/places"
+	"github.com/spillway-go/spillway/limit"
+)
+
+// classes tell the law which jobs are of one kind: those of a priority, or of those the ones
+// whose submitters' contexts say the same.
+type classes struct {
+	places places.Table
+	held   [limit.Classes]int // sampled jobs that run
+}
+
+// begin returns the class of a job that starts.
+func (c *classes) begin(kind places.Name, lv int) uint8 {
+	at := c.places.Find(kind.Key(lv, 0), 1)
+	c.held[at]++
+	return at
+}
+
+func (c *classes) end(class uint8) { c.held[class]-- }
+
+// renew lets kinds that have become frequent take the classes of those that have become
+// rare, which the law forgets. The caller holds the lock.
+func (c *control) renew() {
+	if c.law == nil {
+		return
+	}
+	busy := uint32(0)
+	for class, n := range c.classes.held {
+		if n > 0 {
+			busy |= 1 << class
+		}
+	}
+	for left := c.classes.places.Renew(busy); left != 0 && c.forgets != nil; left &= left - 1 {
+		c.forgets.Forget(uint8(bits.TrailingZeros32(left)))
+	}
+}
