@@ -22,7 +22,9 @@ func (p *gated) arrive(c *call) {
 		c.waiter = new(gate.Waiter)
 	}
 	*c.waiter = gate.Waiter{Owner: c}
-	d := p.gate.Arrive(p.run.now, gate.Arrival{Cost: c.class.Cost, Priority: c.class.Priority, Deadline: p.deadline(c)}, c.waiter)
+	d := p.gate.Arrive(p.run.now, gate.Arrival{
+		Cost: c.class.Cost, Priority: c.class.Priority, Deadline: p.deadline(c), Kind: p.gate.KindOf(c.class.Kind),
+	}, c.waiter)
 	if d.Preempted != nil {
 		p.refuse(d.Preempted.Owner.(*call), spillway.Preempted)
 	}

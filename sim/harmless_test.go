@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -43,6 +44,10 @@ func TestMixedWorkBelowTheCapacityIsAnswered(t *testing.T) {
 	lookups := kinds(.9, 20*ms, 1., sec, .1, 2*sec, 1., 10*sec)
 	six := kinds(.4, ms, .3, 250*ms, .25, 5*ms, .3, 500*ms, .2, 20*ms, .3, sec, .1, 80*ms, .3, 2*sec, .04, 300*ms, .3, 5*sec, .01, 3*sec, .3, 20*sec)
 	misses := []sim.Class{{Name: "hits and misses", Deadline: sec, Service: sim.Mixture(sim.Part{Share: .8, Service: sim.Fixed(300 * time.Microsecond)}, sim.Part{Share: .2, Service: sim.Exponential(50 * ms)})}}
+	route := slices.Clone(misses) // its deadlines are of any length, and its times of two
+	route[0].Kind, route[0].Share = "GET /orders", .7
+	route = append(route, route[0])
+	route[1].Deadline, route[1].Share = 10*sec, .3
 	for name, c := range map[string]struct {
 		slots   int
 		load    float64
@@ -53,6 +58,7 @@ func TestMixedWorkBelowTheCapacityIsAnswered(t *testing.T) {
 		"six kinds of 1 ms to 3 s":            {40, .4, six},
 		"six kinds of 1 ms to 3 s, busy":      {40, .8, six},
 		"hits and misses of a cache, busy":    {20, .75, misses},
+		"the same, of a route that is told":   {20, .75, route},
 		"a cold start in front of slow calls": {1000, .02, []sim.Class{{Name: "call", Deadline: 5 * sec, Service: sim.LogNormal(sec, .3)}}},
 	} {
 		for _, b := range sim.Few(sim.NWay(c.slots), sim.Degrading(c.slots, .5)) {
@@ -69,6 +75,57 @@ func TestMixedWorkBelowTheCapacityIsAnswered(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// Lookups and reports have the same deadline. By that alone they are one kind: each lookup that
+// waits seems to be the work of a report, in part.
+func TestAToldKindIsNotHarmedByAnotherOfTheSameDeadline(t *testing.T) {
+	served := func(lookup, report string) (answered float64) {
+		const seeds = 4
+		for seed := range uint64(seeds) {
+			s := sim.Scenario{Seed: seed, Duration: 60 * sec, Backend: sim.NWay(8), Classes: kinds(.97, 5*ms, .3, 10*sec, .03, 2*sec, .3, 10*sec)}
+			s.Classes[0].Kind, s.Classes[1].Kind = lookup, report
+			s.Arrivals, s.Policy = sim.Poisson(.95*s.Capacity()), adaptive()
+			answered += run(t, s).Classes[0].Served() / seeds
+		}
+		return answered
+	}
+	told, untold := served("GET /orders/{id}", "GET /reports"), served("", "")
+	t.Logf("of lookups %.3f are answered in time, and %.3f where kinds are not told", told, untold)
+	if told < untold+.05 {
+		t.Errorf("of lookups %.3f are answered in time, and %.3f where kinds are not told", told, untold)
+	}
+}
+
+// Every twenty seconds other routes are busy, of other lengths, and each name takes the place
+// of one that is rare by then.
+func TestKindsThatComeAndGoDoNoHarm(t *testing.T) {
+	const phases, routes, slots = 3, 24, 20
+	for _, seed := range sim.Few[uint64](1, 2) {
+		r := rand.New(rand.NewPCG(seed, 37))
+		s := sim.Scenario{Seed: seed, Duration: phases * 20 * sec, Backend: sim.NWay(slots)}
+		for i := range phases * routes {
+			mean := time.Duration(float64(ms) * math.Pow(1000, r.Float64()))
+			s.Classes = append(s.Classes, sim.Class{Name: fmt.Sprint(mean), Kind: fmt.Sprint("route ", i), Deadline: 50 * mean, Service: sim.LogNormal(mean, .3)})
+		}
+		var trace []sim.Request
+		for at := time.Duration(0); at < s.Duration; {
+			busy := int(at/(20*sec)) * routes
+			each := sim.Scenario{Classes: s.Classes[busy : busy+routes], Backend: sim.NWay(1)}.Capacity()
+			class := busy + r.IntN(routes)
+			trace = append(trace, sim.Request{At: at, Class: class, Work: s.Classes[class].Service.Draw(r)})
+			at += time.Duration(r.ExpFloat64() * 1e9 / (each * .7 * slots))
+		}
+		s.Arrivals = sim.Replay(trace)
+		want := reference(t, s, slots)
+		s.Policy = adaptive()
+		rep := run(t, s)
+		for i, c := range rep.Classes {
+			if got := c.Served(); c.Calls() >= 50 && got < want[i]-.05 {
+				t.Errorf("seed %d: of route %d, which takes %s, %.3f are answered in time, without a limit %.3f", seed, i, s.Classes[i].Name, got, want[i])
+			}
 		}
 	}
 }

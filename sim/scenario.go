@@ -35,6 +35,7 @@ type Class struct {
 	Name     string
 	Share    float64 // of the calls, relative to the other classes; zero in all classes: equal shares
 	Priority spillway.Priority
+	Kind     string        // what its limiter is told of it (spillway.WithKind); empty: nothing
 	Deadline time.Duration // from its arrival; its caller leaves then. Zero: it waits forever
 	// LeaveAfter is how long its callers wait before they give up, regardless of
 	// the deadline. Nil: they do not give up.
