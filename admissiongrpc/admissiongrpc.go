@@ -21,6 +21,11 @@
 // and Server.Stop ends what is left. GracefulStop returns only when every handler has,
 // and so does a Stop that comes while it waits: call each on a goroutine of its own.
 //
+// # Kinds
+//
+// A call is compared with others of its method (spillway.WithKind), unless its context
+// says another kind.
+//
 // # Streams
 //
 // A stream is admitted when its first message has arrived, as a unary call is, or

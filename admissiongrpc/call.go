@@ -30,6 +30,9 @@ func (i *Interceptor) newCall(ctx context.Context, fullMethod string, short bool
 	if i.cfg.Priority != nil {
 		p = i.cfg.Priority(ctx, fullMethod)
 	}
+	if spillway.KindFrom(ctx) == "" { // else the limiter takes that of the context
+		c.request.Kind = fullMethod
+	}
 	if i.cfg.Cost != nil {
 		c.request.Cost = i.cfg.Cost(ctx, fullMethod)
 	}

@@ -51,7 +51,7 @@ func New(cfg Config) (func(http.Handler) http.Handler, error) {
 	}
 	g := &guard{
 		lim: cfg.Limiter, keyed: cfg.Keyed, class: cfg.Class,
-		priority: cfg.Priority, trusted: cfg.Trusted, cost: cfg.Cost,
+		priority: cfg.Priority, trusted: cfg.Trusted, cost: cfg.Cost, kind: cfg.Kind,
 		header: http.CanonicalHeaderKey(cmp.Or(cfg.DeadlineHeader, HeaderDeadline)),
 		exempt: cfg.Exempt, long: cfg.Long, hold: cfg.Hold, outcome: cfg.Outcome,
 		caller: cfg.Caller, percent: uint64(cmp.Or(cfg.EnforcePercent, 100)), seed: cfg.EnforceSeed,
@@ -90,7 +90,9 @@ func New(cfg Config) (func(http.Handler) http.Handler, error) {
 		}
 	}
 	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(next, w, r) })
+		to := &router{}
+		to.mux, _ = next.(*http.ServeMux)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(next, to, w, r) })
 	}, nil
 }
 
@@ -115,6 +117,7 @@ type guard struct {
 	priority  func(*http.Request) spillway.Priority
 	trusted   func(*http.Request) bool
 	cost      func(*http.Request) int
+	kind      func(*http.Request) string
 	header    string // of the deadline; empty: none
 	usual     usual
 	limited   bool // some of these are not zero
@@ -137,8 +140,8 @@ type guard struct {
 	broken   atomic.Int64 // when an error of Keyed was last logged
 }
 
-// serve admits r and runs next, or refuses it.
-func (g *guard) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
+// serve admits r and runs next, to which the router is asked the way, or refuses r.
+func (g *guard) serve(next http.Handler, to *router, w http.ResponseWriter, r *http.Request) {
 	if g.exempt(r) {
 		next.ServeHTTP(w, r)
 		return
@@ -152,6 +155,7 @@ func (g *guard) serve(next http.Handler, w http.ResponseWriter, r *http.Request)
 	if g.keyed != nil {
 		class = g.bounded(g.class(r))
 	}
+	req.Kind = g.kindOf(ctx, to, r)
 	req.DryRun = g.percent < 100 && fair.Hash(g.seed, g.caller(r))%100 >= g.percent
 
 	stream := r.Method == http.MethodConnect && r.ProtoMajor > 1 // of HTTP/1 a tunnel is hijacked

@@ -35,6 +35,14 @@ type Config struct {
 	// Cost is how many slots a request takes. Nil means the cost of its context, or
 	// one.
 	Cost func(*http.Request) int
+	// Kind names the kind of a request, for its limiter: work is compared with work of
+	// the same kind (spillway.WithKind). Nil, or an empty name, means the kind of its
+	// context, or its route: the pattern by which an http.ServeMux, or another router that
+	// sets r.Pattern, found the middleware, or by which the ServeMux that the middleware
+	// protects will find the handler. Around other routers it needs a function. A pattern
+	// for all paths below one, such as "/", is no route: what is there may have routes of
+	// its own.
+	Kind func(*http.Request) string
 
 	// Deadlines are how long a request of a priority may take, its wait included,
 	// unless its context or header says less. Streams have none. Zero means none. Where

@@ -47,6 +47,12 @@
 // until they prove to be streams: by status 101, by Hijack, or by a flush of an
 // answer that is one. From then on they are counted apart and hold none.
 //
+// # Kinds
+//
+// How long a request will take is predicted from others of its kind, and they are compared
+// with each other only. The kind is the route; [Config.Kind] or spillway.WithKind say
+// another.
+//
 // # Stopping
 //
 // Say that no traffic is wanted ([Ready] with a [Switch]), wait until load balancers

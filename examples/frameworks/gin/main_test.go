@@ -30,9 +30,11 @@ func TestStatusAndStreamsAreSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	var status int
+	var pattern string
 	admit, err := admissionhttp.New(admissionhttp.Config{
 		Limiter: lim,
 		Outcome: func(s int, _ http.Header) error { status = s; return errors.New("no sample") },
+		Kind:    func(r *http.Request) string { pattern = r.Pattern; return "" },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -55,6 +57,9 @@ func TestStatusAndStreamsAreSeen(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = resp.Body.Close()
+		if pattern != path {
+			t.Errorf("%s: for admission the route is %q", path, pattern)
+		}
 		if resp.StatusCode != want || status != want {
 			t.Errorf("%s: the client got %d, admission saw %d, want %d", path, resp.StatusCode, status, want)
 		}

@@ -10,11 +10,13 @@ import (
 )
 
 // middleware makes gin's middleware of one of net/http: the rest of the chain runs
-// where the next handler would, and is aborted if that is not called.
+// where the next handler would, and is aborted if that is not called. The route is the
+// pattern of the request, as with net/http, so that admission tells routes apart.
 func middleware(m func(http.Handler) http.Handler) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		outer, passed := c.Writer, false
 		defer func() { c.Writer = outer }()
+		c.Request.Pattern = c.FullPath()
 		m(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			passed = true
 			c.Writer, c.Request = writer{outer, w}, r
