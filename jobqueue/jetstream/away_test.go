@@ -137,7 +137,7 @@ func taken(t *testing.T, q *queue) (msg *nats.Msg) {
 // process was started again, though the log said that the connection was back.
 func TestAnEngineThatLostItsDataIsUsedAgain(t *testing.T) {
 	first := listen(t, t.TempDir(), "127.0.0.1:0")
-	q := open(t, Config{URL: first.URL(), Wait: time.Second})
+	q := open(t, Config{URL: first.URL(), Wait: 10 * time.Second})
 	var done atomic.Int32
 	work(t, q, func(context.Context, *jobqueue.Delivery) error {
 		done.Add(1)
