@@ -108,13 +108,16 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 				return restart, rescaled
 			}
 		}
-		net := log - e.classes.of[class].offset
+		net, lost := log-e.classes.of[class].offset, e.cohort.lost
 		switch {
 		case !member:
 		case e.classes.measured(class):
 			e.cohort.end(net, s.Outcome)
 		default:
 			e.cohort.endSkipped(net, s.Outcome, e.classes.of[class].known)
+		}
+		if member {
+			e.cohort.spent(took(*s), e.cohort.lost > lost)
 		}
 	}
 	late := e.cohort.closed && e.overdue(s.End, e.cohort.last)

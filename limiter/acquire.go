@@ -94,7 +94,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 		l.drop(d.Preempted, spillway.Preempted)
 	}
 	l.changed()
-	recheck := l.recheckEvery()
+	recheck := l.recheckEvery(a.Cost)
 	changes := l.release()
 	expires := now + l.maxWait
 	if a.Deadline <= expires {

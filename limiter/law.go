@@ -3,7 +3,6 @@ package limiter
 import (
 	"time"
 
-	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/gate"
 	"github.com/spillway-go/spillway/limit"
 )
@@ -44,10 +43,7 @@ func lawFor(m Mode) limit.Law {
 
 // bounds are what overrules the law now.
 func (o *overruling) bounds(p *press) gate.Bounds {
-	b := gate.Bounds{Low: max(o.low, o.floor), High: o.high, Cap: p.Cap, Pressed: p.reason}
-	if o.leased > 0 && (o.high == 0 || o.leased <= o.high) {
-		b.High, b.Why = o.leased, spillway.Budget
-	}
+	b := gate.Bounds{Low: max(o.low, o.floor), High: o.high, Leased: o.leased, Cap: p.Cap, Pressed: p.reason}
 	if o.rampFor > 0 {
 		b.Part = max(o.ramp, leastPart)
 	}
@@ -67,21 +63,15 @@ func (l *Limiter) overruledBy() string {
 		}
 		return "lower bound"
 	case gate.HighRules:
-		if l.leaseRules() {
-			return "lease: " + l.over.lessor
-		}
 		return "upper bound"
+	case gate.LeaseRules:
+		return "lease: " + l.over.lessor
 	case gate.PartRules:
 		return "slow start"
 	case gate.CapRules:
 		return "pressed down by " + l.press.By
 	}
 	return ""
-}
-
-// leaseRules reports whether the limit is that of the lease.
-func (l *Limiter) leaseRules() bool {
-	return l.over.leased > 0 && l.gate.Limit() == l.over.leased
 }
 
 // replaceLaw replaces a law of the limiter's choice by the one for the new mode.

@@ -71,7 +71,7 @@ func (l *Limiter) refuseLeased(now time.Duration, p spillway.Priority) (Permit, 
 
 // rowOf returns the rejections to refuse with.
 func (l *Limiter) rowOf(d gate.Decision) *refusal.Row {
-	if d.Reason == spillway.Budget && l.lease.row != nil && l.leaseRules() {
+	if d.Reason == spillway.Budget && l.lease.row != nil && l.gate.Rule() == gate.LeaseRules {
 		return l.lease.row
 	}
 	return l.press.row(d)

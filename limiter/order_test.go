@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -216,6 +217,35 @@ func TestWhoWaitsForGatheredSlotsIsWokenByTime(t *testing.T) {
 		cancel()
 		hung.Done(nil)
 		synctest.Wait()
+		atRest(t, l)
+	})
+}
+
+// Waiters that were there before slots were gathered for large work had nobody to wake
+// them when that came to nothing: nine of ten slots stayed free for as long as they waited.
+func TestGatheringEndsThoughNothingElseHappens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := configured(t, Config{Law: limit.NewFixed(10), MaxWait: 10 * time.Minute, QueueSize: 5000})
+		hung := acquire(t, l)
+		var done atomic.Int32
+		for range 1000 {
+			go func() {
+				if l.Do(t.Context(), func(context.Context) error { time.Sleep(20 * time.Millisecond); return nil }) == nil {
+					done.Add(1)
+				}
+			}()
+		}
+		go func() {
+			if p, err := l.AcquireWith(t.Context(), Request{Cost: 10, Priority: spillway.Low}); err == nil {
+				p.Done(nil)
+			}
+		}()
+		time.Sleep(10 * time.Second)
+		if n := done.Load(); n < 1000 {
+			t.Errorf("after ten seconds %d of a thousand are done", n)
+		}
+		hung.Done(nil)
+		time.Sleep(time.Minute)
 		atRest(t, l)
 	})
 }

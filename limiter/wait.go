@@ -54,21 +54,24 @@ func (ws *waiters) give(w *waiter) {
 	ws.n++
 }
 
-// recheckEvery is how often a waiter looks whether time alone has made room: zero,
-// except while the limit grows by itself, where a signal presses or may begin to, and
-// while slots are gathered for large work. Otherwise whatever makes room wakes it. The caller holds the lock.
-func (l *Limiter) recheckEvery() time.Duration {
+// recheckEvery is how often a waiter of that cost looks whether time alone has made room:
+// zero, except while the limit grows by itself, where a signal presses or may begin to, and
+// for large work, for which slots may be gathered. Otherwise whatever makes room wakes the
+// waiter. The caller holds the lock.
+func (l *Limiter) recheckEvery(cost int) time.Duration {
 	switch {
 	case l.over.rampFor > 0:
 		return max(l.over.rampFor/64, time.Millisecond)
 	case len(l.signals) > 0:
 		return pollEvery
+	case cost > 1:
+		return l.gate.GatherFor()
 	}
-	return l.gate.GathersFor(l.last)
+	return 0
 }
 
-// recheck makes room if time alone has, and returns when to look again.
-func (l *Limiter) recheck() time.Duration {
+// recheck makes room if time alone has, and returns when a waiter of that cost looks again.
+func (l *Limiter) recheck(cost int) time.Duration {
 	now := l.now()
 	if now >= time.Duration(l.due.Load()) {
 		l.poll(now)
@@ -77,7 +80,7 @@ func (l *Limiter) recheck() time.Duration {
 	defer l.unlock()
 	l.tick(now)
 	l.grant(now)
-	return l.recheckEvery()
+	return l.recheckEvery(cost)
 }
 
 // wait blocks until w is granted or dropped, ctx ends, or it expires.
@@ -113,7 +116,7 @@ func (l *Limiter) wait(ctx context.Context, w *waiter, expires, recheck time.Dur
 			if expired = l.now() >= expires; expired {
 				waiting = false
 			} else {
-				recheck = l.recheck()
+				recheck = l.recheck(w.arrival.Cost)
 			}
 		}
 	}

@@ -179,3 +179,49 @@ func TestNoMixIsHarmed(t *testing.T) {
 		t.Errorf("%d of %d mixes harmed, %.4f of all work lost", harmed, n, lost/offered)
 	}
 }
+
+// worse is for how long, at most, clearly less was answered in ten seconds than without us.
+func worse(ours, without []sim.Point) (longest time.Duration) {
+	const window = 10
+	since, a, b := -1, 0, 0
+	for i := range min(len(ours), len(without)) {
+		a, b = a+ours[i].OK, b+without[i].OK
+		if i >= window {
+			a, b = a-ours[i-window].OK, b-without[i-window].OK
+		}
+		if float64(a) >= .9*float64(b)-3*math.Sqrt(float64(b)) {
+			since = -1
+			continue
+		}
+		if since < 0 {
+			since = i
+		}
+		longest = max(longest, time.Duration(i-since+1)*sec)
+	}
+	return longest
+}
+
+// No state in which less is answered than by a service without a limit lasts: not at half
+// of the capacity and not above it, and not after a minute in which other work came.
+func TestNoStateInWhichLessIsAnsweredLasts(t *testing.T) {
+	n := sim.Few(*mixes/2, min(*mixes, 4))[0]
+	lasted := 0
+	for seed := range uint64(n) {
+		s, slots := randomMix(seed + 1_000_000)
+		r := rand.New(rand.NewPCG(seed, 4))
+		s.Duration, s.Record.Interval = 90*sec, sec
+		usual, before := math.Exp(r.Float64()*2-1)*s.Capacity(), math.Exp(r.Float64()*4-2)*s.Capacity()
+		s.Arrivals = sim.Steps(sim.Step{Rate: before}, sim.Step{From: 30 * sec, Rate: usual})
+		s.Policy = sim.Unlimited()
+		without := run(t, s).Timeline
+		s.Policy = adaptive()
+		if d := worse(run(t, s).Timeline, without); d > 10*sec {
+			lasted++
+			t.Logf("mix %d, %d slots: for %v", seed, slots, d)
+		}
+	}
+	t.Logf("in %d of %d mixes it lasts longer than ten seconds", lasted, n)
+	if float64(lasted) > .07*float64(n) {
+		t.Errorf("in %d of %d mixes it lasts longer than ten seconds", lasted, n)
+	}
+}

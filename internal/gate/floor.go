@@ -35,7 +35,7 @@ func (g *Gate) lowest(now time.Duration) *Waiter {
 	}
 	for i := levels - 1; i >= 0; i-- {
 		if w := g.queues[i].first; w != nil {
-			if now-g.floor.at > g.gatherFor() && !g.fits(w.cost) {
+			if now-g.floor.at > g.GatherFor() && !g.fits(w.cost) {
 				g.floor.over(vainTurns)
 				return nil
 			}
@@ -45,8 +45,10 @@ func (g *Gate) lowest(now time.Duration) *Waiter {
 	return nil
 }
 
-// gatherFor is how long slots are gathered: about what the slowest of what runs takes.
-func (g *Gate) gatherFor() time.Duration {
+// GatherFor is how long slots are gathered for large work: about what the slowest of what
+// runs takes. Nothing but time ends that, so a waiter that costs more than one slot has Next
+// asked again so often.
+func (g *Gate) GatherFor() time.Duration {
 	return time.Duration(max(2*g.service.upper(), float64(burstLeast)))
 }
 
@@ -60,15 +62,6 @@ func (g *Gate) gathers(now time.Duration, lv int, kind uint8, a *Arrival) bool {
 	if w == nil || w.level <= lv || g.fits(w.cost) {
 		return false
 	}
-	wait := float64(g.gatherFor()) + g.service.holdOf(w.level, w.kind)
+	wait := float64(g.GatherFor()) + g.service.holdOf(w.level, w.kind)
 	return wait < float64(g.cfg.MaxWait) && wait < float64(left(now, a.Deadline))-g.service.kinds.list[kind].high
-}
-
-// GathersFor is how long waiters wait at most for slots that are free and gathered for other
-// work; zero while none are. Nothing but time ends that, so somebody asks Next again then.
-func (g *Gate) GathersFor(now time.Duration) time.Duration {
-	if g.queued == 0 || g.inFlight >= g.Limit() || g.lowest(now) == nil {
-		return 0
-	}
-	return g.gatherFor()
 }

@@ -168,7 +168,7 @@ func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 		g.ledger[lv].rejected[d.Reason]++
 		g.demand.back[lv] += float64(g.asks(&a))
 		if !d.Anyway {
-			g.demand.turned++
+			g.demand.turn(1, d.Reason)
 		}
 	}
 	return d
@@ -208,7 +208,7 @@ func (g *Gate) decide(now time.Duration, lv int, kind uint8, a *Arrival, mayWait
 	}
 	// Work that waits while more runs than may would not get a slot before that which is let
 	// in because they must be.
-	if (d.Verdict == Reject && !d.Anyway || d.Verdict == Wait && d.Preempted == nil && g.inFlight > g.Limit()) && g.mustAdmit() {
+	if (d.Verdict == Reject && !d.Anyway || d.Verdict == Wait && d.Preempted == nil && g.inFlight > g.Limit()) && g.mustAdmit(a.held()) {
 		return Decision{Verdict: Admit}
 	}
 	return d
@@ -254,8 +254,8 @@ func (g *Gate) fits(cost int) bool {
 
 // mustAdmit reports whether one more refusal for lack of capacity would exceed the
 // share that may be refused.
-func (g *Gate) mustAdmit() bool {
-	return g.cfg.MaxRefused > 0 && g.cfg.MaxRefused < 1 && g.demand.share() >= g.cfg.MaxRefused && !g.shared()
+func (g *Gate) mustAdmit(cost int) bool {
+	return g.limits.leased(g.inFlight, cost) && g.cfg.MaxRefused > 0 && g.cfg.MaxRefused < 1 && g.demand.share() >= g.cfg.MaxRefused
 }
 
 // asks is how many of the slots there are the work takes: all of them if it costs
@@ -265,7 +265,7 @@ func (g *Gate) asks(a *Arrival) int { return min(a.held(), g.Limit()) }
 // replace finds a place in a full queue: that of the last waiter of the lowest level
 // below lv, if it may be refused.
 func (g *Gate) replace(lv int, a *Arrival) Decision {
-	for i := levels - 1; i > lv && !g.mustAdmit(); i-- {
+	for i := levels - 1; i > lv && !g.mustAdmit(a.held()); i-- {
 		if w := g.queues[i].last; w == nil {
 			continue
 		} else if a.Traits&DryRun == 0 {
@@ -448,6 +448,9 @@ func (g *Gate) late(now time.Duration, w *Waiter) bool {
 // start although more runs than may: the limit has fallen, and long work holds all of it.
 // It takes every second slot that is given back until then.
 func (g *Gate) overtakes(now time.Duration, w *Waiter) bool {
+	if g.Rule() != LawRules || !g.limits.leased(g.inFlight, w.held) {
+		return false // the operator's bounds, a lease and signals are not the law's trials
+	}
 	if w.level > 0 || w.cost > 1 || g.drained < 2 || now-w.since < min((w.deadline-w.since)/4, overtakeAfter) {
 		return false
 	}

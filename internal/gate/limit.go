@@ -23,8 +23,8 @@ type limits struct {
 // Bounds overrule a law.
 type Bounds struct {
 	Low, High int             // of the limit; zero: none; High holds where they contradict each other
-	Why       spillway.Reason // of refusals while High rules; MaxRefused does not count them, because High is a share that others grant; zero: as without a bound
-	Part      float64         // of what Low and High leave, while a service starts; zero: all of it
+	Leased    int             // a share that others grant; zero: none; no more runs for MaxRefused, and refusals while it rules are for Budget
+	Part      float64         // of what those leave, while a service starts; zero: all of it
 	Cap       int             // of that; zero: none
 	Pressed   spillway.Reason // of refusals while there is a cap
 }
@@ -36,6 +36,7 @@ const (
 	LawRules Rule = iota
 	LowRules
 	HighRules
+	LeaseRules
 	PartRules
 	CapRules
 )
@@ -49,6 +50,9 @@ func (b *Bounds) Within(n int) (int, Rule) {
 	if b.High > 0 && n > b.High {
 		n, rule = b.High, HighRules
 	}
+	if b.Leased > 0 && n > b.Leased {
+		n, rule = b.Leased, LeaseRules
+	}
 	if part := max(1, int(b.Part*float64(n))); b.Part > 0 && part < n {
 		n, rule = part, PartRules
 	}
@@ -61,6 +65,7 @@ func (b *Bounds) Within(n int) (int, Rule) {
 // SetBounds overrules the law from now on.
 func (g *Gate) SetBounds(b Bounds) {
 	g.limits.bounds = b
+	g.limits.ask()
 	g.limits.set()
 }
 
@@ -77,6 +82,9 @@ func (l *limits) set() { l.now, l.rule = l.bounds.Within(l.said) }
 
 // ask takes the law's limit, which may have changed.
 func (l *limits) ask() {
+	if l.law == nil {
+		return
+	}
 	if n := l.law.Limit(); n != l.said {
 		l.said = n
 		l.set()
@@ -113,17 +121,15 @@ func (g *Gate) blame(reason spillway.Reason) spillway.Reason {
 	switch {
 	case l.rule == CapRules:
 		return l.bounds.Pressed
-	case l.rule == HighRules && l.bounds.Why != 0:
-		return l.bounds.Why
+	case l.rule == LeaseRules:
+		return spillway.Budget
 	}
 	return reason
 }
 
-// shared reports whether the limit is a share that others grant: no work may be let in
-// beyond it.
-func (g *Gate) shared() bool {
-	b := &g.limits.bounds
-	return b.Why != 0 && (g.limits.rule == HighRules || g.limits.rule == CapRules && g.limits.said >= b.High)
+// leased reports whether so many slots more are within the share that others grant.
+func (l *limits) leased(inFlight, cost int) bool {
+	return l.bounds.Leased == 0 || inFlight+cost <= l.bounds.Leased
 }
 
 // follow makes the limit that of another gate, which tells the law.

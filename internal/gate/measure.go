@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -12,7 +13,8 @@ type demand struct {
 	fast, slow, long [levels]float64 // slots asked for per second, over 0.3 s, 1.5 s and 10 s
 	count            [levels]float64 // since at
 	offered          float64         // since at
-	turned           float64         // refused since at
+	turned           float64         // refused since at,
+	budget           float64         // and of those, for want of a share that others grant
 	lost             float64         // since at: left the queue, or ended late where more ran than may
 	back             [levels]float64 // slots of refused work, until booked
 	refused          float64         // share, over 10 s
@@ -48,10 +50,10 @@ func (d *demand) roll(now time.Duration) (passed time.Duration) {
 			d.long[i] += long * (rate - d.long[i])
 		}
 		if d.offered > 0 {
-			d.refused += long * (d.turned/d.offered - d.refused)
+			d.refused += long * ((d.turned-d.budget)/d.offered - d.refused)
 			d.vain += slow * (min((d.turned+d.lost)/d.offered, 1) - d.vain)
 		}
-		d.count, d.offered, d.turned, d.lost, d.at = [levels]float64{}, 0, 0, 0, now
+		d.count, d.offered, d.turned, d.budget, d.lost, d.at = [levels]float64{}, 0, 0, 0, 0, now
 	}
 	return passed
 }
@@ -66,12 +68,20 @@ func (d *demand) refuse(lv, cost int) {
 	d.back[lv] += float64(cost)
 }
 
-// share is the smoothed share of refusals, the window under way included.
+// turn enters n refusals.
+func (d *demand) turn(n float64, reason spillway.Reason) {
+	d.turned += n
+	if reason == spillway.Budget {
+		d.budget += n
+	}
+}
+
+// share is the smoothed share of refusals, those for want of a lease left out, the window under way included.
 func (d *demand) share() float64 {
 	if d.offered == 0 {
 		return d.refused
 	}
-	return d.refused + float64(demandWindow)/float64(demandLong)*(d.turned/d.offered-d.refused)
+	return d.refused + float64(demandWindow)/float64(demandLong)*((d.turned-d.budget)/d.offered-d.refused)
 }
 
 func (d *demand) settled() bool { return d.at-d.began >= demandSettle }
@@ -142,9 +152,6 @@ func (s *service) end(now time.Duration, w Grant, took, among float64, fair bool
 	weight := weightOf(now-s.last, serviceMemory)
 	s.last = now
 	s.enter(took, among, weight, fair)
-	if len(s.kinds.list) == 0 { // work that did not arrive here
-		s.kinds.list = append(s.kinds.list, kind{})
-	}
 	k := &s.kinds.list[w.Kind]
 	k.end(now, took, among, fair, o)
 	switch o {

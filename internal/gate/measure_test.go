@@ -11,7 +11,7 @@ import (
 // itself with each end. For twenty seconds all work that would have had to wait was
 // refused as too late, with slots free.
 func TestAHangIsForgottenWithTheMean(t *testing.T) {
-	var s service
+	s := service{kinds: kinds{list: []kind{{}}}}
 	now := time.Duration(0)
 	end := func(n int, took time.Duration) {
 		for range n {
@@ -31,7 +31,7 @@ func TestAHangIsForgottenWithTheMean(t *testing.T) {
 // second each second, and until then the queue of a burst was let grow to many times
 // what the work is worth.
 func TestAQuantileOfManyMeansIsForgottenWithinTwoSeconds(t *testing.T) {
-	var s service
+	s := service{kinds: kinds{list: []kind{{}}}}
 	now := time.Duration(0)
 	end := func(n int, took func(i int) time.Duration) {
 		for i := range n {
@@ -51,7 +51,7 @@ func TestAQuantileOfManyMeansIsForgottenWithinTwoSeconds(t *testing.T) {
 // A long tail is not taken for one that is stale: the quantile of times that differ
 // much stays where it is.
 func TestALongTailKeepsItsQuantile(t *testing.T) {
-	var s service
+	s := service{kinds: kinds{list: []kind{{}}}}
 	now, sum, n := time.Duration(0), 0.0, 0.0
 	for i := range 50_000 {
 		now += time.Millisecond

@@ -49,7 +49,7 @@ func (g *Gate) Repeats(a Arrival, d Decision, mayWait bool) (until, needs time.D
 func (g *Gate) Repeated(p spillway.Priority, reason spillway.Reason, n uint64) {
 	lv := level(p)
 	g.ledger[lv].rejected[reason] += n
-	g.demand.repeat(lv, float64(n))
+	g.demand.repeat(lv, float64(n), reason)
 }
 
 // Refused counts an arrival of cost one that the owner of the gate refused by itself.
@@ -68,9 +68,9 @@ func (g *Gate) RepeatedOf(key places.Key, n uint64) {
 }
 
 // repeat enters n refused arrivals of cost one into the current window.
-func (d *demand) repeat(lv int, n float64) {
+func (d *demand) repeat(lv int, n float64, reason spillway.Reason) {
 	d.count[lv] += n
 	d.offered += n
-	d.turned += n
+	d.turn(n, reason)
 	d.back[lv] += n
 }
