@@ -216,5 +216,5 @@ func (a *Adaptive) set(now time.Duration, p phase, to float64, why string) {
 	if to < a.limit {
 		a.est.drain(now)
 	}
-	a.limit, a.why, a.pace = to, why, pace{}
+	a.limit, a.why, a.pace, a.est.losses = to, why, pace{}, losses{from: a.est.admitted + 1}
 }

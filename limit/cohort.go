@@ -27,8 +27,6 @@ type cohort struct {
 	silent   int           // of the others, ended without a time that says anything
 	refused  int           // of those, refused below
 	lost     int           // of them, work that overload may have cost: see isLost
-	ran      float64       // how long the members that have ended ran in all, nanoseconds,
-	wasted   float64       // and those of them that are lost
 	early    int           // of them, ended by a deadline that is none of those
 	full     int           // of them, admitted while all slots were in use
 	inFlight float64       // sum over the admissions
@@ -72,9 +70,6 @@ const (
 	// judged is the share of a cohort that has to be known: a fifth may be slower
 	// than anything, and the slowest work of all says little about load.
 	judged = 0.8
-	// mostlyWasted is the share of the time that work ran and was lost above which so much is
-	// lost, however little work that is: reports may be few, and nearly all that is done.
-	mostlyWasted = 0.75
 	// muchLost is the share of lost work above which the latency of the rest looks too
 	// good.
 	muchLost = 0.25
@@ -137,14 +132,6 @@ func (c *cohort) end(log float64, o Outcome) {
 		c.silent++
 	default:
 		c.silent++
-	}
-}
-
-// spent enters how long a member ran.
-func (c *cohort) spent(took float64, lost bool) {
-	c.ran += took
-	if lost {
-		c.wasted += took
 	}
 }
 
@@ -270,9 +257,6 @@ func (c *cohort) reading(now time.Duration, counted int) (r reading) {
 	r.saturated = 2*c.full > c.members
 	all := float64(max(counted+c.refused, 1))
 	r.lost, r.refused = float64(c.losses())/all, float64(c.refused)/all
-	if c.wasted >= mostlyWasted*c.ran {
-		r.lost = max(r.lost, c.wasted/max(c.ran, 1))
-	}
 	if gathered := c.last - c.start; gathered > 0 && c.members > 4 {
 		r.perSecond = float64(c.members-1) / gathered.Seconds()
 	}

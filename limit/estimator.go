@@ -29,6 +29,7 @@ type estimator struct {
 	wasted    float64       // share of the slots' work, of late, that is in the level and came to nothing
 	rate      float64       // admissions per second
 	latest    reading
+	losses    losses
 }
 
 const (
@@ -97,6 +98,7 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 		return restart, false
 	}
 	class := s.Class % Classes
+	e.losses.add(s, e.cohort.isLost(logOf(s.End-s.Start)-e.classes.of[class].offset, s.Outcome))
 	if member := e.cohort.has(s.Seq); member || s.Outcome == Success && e.classes.learns(class) {
 		log := logOf(s.End - s.Start)
 		if s.Outcome == Success {
@@ -108,16 +110,13 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 				return restart, rescaled
 			}
 		}
-		net, lost := log-e.classes.of[class].offset, e.cohort.lost
+		net := log - e.classes.of[class].offset
 		switch {
 		case !member:
 		case e.classes.measured(class):
 			e.cohort.end(net, s.Outcome)
 		default:
 			e.cohort.endSkipped(net, s.Outcome, e.classes.of[class].known)
-		}
-		if member {
-			e.cohort.spent(took(*s), e.cohort.lost > lost)
 		}
 	}
 	late := e.cohort.closed && e.overdue(s.End, e.cohort.last)
@@ -128,6 +127,7 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 			e.latest.admitted = e.work * e.work / e.squares
 		}
 		e.latest.took = max(e.latest.took-e.idle, 0)
+		e.latest.lost = max(e.latest.lost, e.losses.share())
 		e.enter(&e.latest)
 		return read, rescaled
 	case late:
