@@ -21,6 +21,7 @@ type Load struct {
 	Measured  int           // which of them counts
 	Timeout   time.Duration // of a request; 0: none
 	Seed      uint64        // of the arrivals
+	Fills     bool          // the stretches behind the one that counts only keep the load up: they end when all of that is answered
 
 	watch func(loadgen.Snapshot) // is told every Step of the stretch that counts; nil: nobody asks
 }
@@ -49,17 +50,32 @@ type Do func(ctx context.Context, n uint64, counts bool) loadgen.Outcome
 // Send sends the load. It returns the result of the stretch that counts: of the requests
 // intended in it, whenever they were answered.
 func (l Load) Send(ctx context.Context, do Do) (*loadgen.Result, error) {
+	targets := make([]loadgen.Target, len(l.Stretches))
+	for i := range targets {
+		targets[i] = loadgen.TargetFunc(func(ctx context.Context, n uint64) loadgen.Outcome {
+			return do(ctx, uint64(i)<<32+n, i == l.Measured)
+		})
+	}
+	return l.SendTo(ctx, targets)
+}
+
+// SendTo is Send with a target for each stretch; the result has the target's classes.
+func (l Load) SendTo(ctx context.Context, targets []loadgen.Target) (*loadgen.Result, error) {
+	ctx, enough := context.WithCancel(ctx)
+	defer enough()
 	done, errs := make([]*loadgen.Result, len(l.Stretches)), make([]error, len(l.Stretches))
 	var all sync.WaitGroup
 	for i, s := range l.Stretches {
-		target := loadgen.TargetFunc(func(ctx context.Context, n uint64) loadgen.Outcome {
-			return do(ctx, uint64(i)<<32+n, i == l.Measured)
-		})
-		cfg := loadgen.Config{Target: target, Open: loadgen.Poisson(s.Rate, s.For, l.Seed%1e6+uint64(i)), Timeout: l.Timeout, Interval: Step}
+		cfg := loadgen.Config{Target: targets[i], Open: loadgen.Poisson(s.Rate, s.For, l.Seed%1e6+uint64(i)), Timeout: l.Timeout, Interval: Step}
 		if i == l.Measured {
 			cfg.Progress = l.watch
 		}
-		all.Go(func() { done[i], errs[i] = loadgen.Run(ctx, cfg) })
+		all.Go(func() {
+			done[i], errs[i] = loadgen.Run(ctx, cfg)
+			if i == l.Measured && l.Fills {
+				enough()
+			}
+		})
 		select {
 		case <-time.After(s.For): // its last answers come later
 		case <-ctx.Done():

@@ -46,6 +46,42 @@ func TestOneStretchOfALoadCounts(t *testing.T) {
 	})
 }
 
+// The load behind the measured stretch once had to be as long as the longest answer might take.
+func TestALoadThatFillsEndsWithTheLastAnswerThatCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		load := Load{Stretches: []Stretch{{Rate: 100, For: time.Second}, {Rate: 100, For: time.Second}, {Rate: 100, For: time.Hour}}, Measured: 1, Seed: 1, Fills: true}
+		var targets []loadgen.Target
+		var filled atomic.Uint64
+		for i := range load.Stretches {
+			part := func(class string, takes time.Duration) loadgen.Part {
+				return loadgen.Part{Class: class, Weight: 1, Target: loadgen.TargetFunc(func(context.Context, uint64) loadgen.Outcome {
+					time.Sleep(takes)
+					if i == 2 {
+						filled.Add(1)
+					}
+					return loadgen.OK
+				})}
+			}
+			mix, err := loadgen.Mix(1, part("short", time.Millisecond), part("long", 5*time.Second))
+			if err != nil {
+				t.Fatal(err)
+			}
+			targets = append(targets, mix)
+		}
+		began := time.Now()
+		res, err := load.SendTo(t.Context(), targets)
+		if took := time.Since(began); err != nil || took < 7*time.Second || took > 13*time.Second {
+			t.Fatalf("%v, after %v", err, took)
+		}
+		if res.Partial || len(res.Classes) != 2 || res.Classes[0].Outcomes[loadgen.OK].Count+res.Classes[1].Outcomes[loadgen.OK].Count != res.Offered {
+			t.Errorf("%d were sent, partial %v, by class %+v", res.Offered, res.Partial, res.Classes)
+		}
+		if filled.Load() < 200 {
+			t.Errorf("%d requests kept the load up for five seconds", filled.Load())
+		}
+	})
+}
+
 func TestARunThatWasSentLateIsMadeAgainTwice(t *testing.T) {
 	for name, c := range map[string]struct {
 		lags  []time.Duration // of each run
