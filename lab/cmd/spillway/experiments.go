@@ -16,6 +16,7 @@ import (
 	"github.com/spillway-go/spillway/lab/fleet"
 	"github.com/spillway-go/spillway/lab/generators"
 	"github.com/spillway-go/spillway/lab/ladder"
+	"github.com/spillway-go/spillway/lab/mixes"
 	"github.com/spillway-go/spillway/lab/overload"
 	"github.com/spillway-go/spillway/lab/patterns"
 	"github.com/spillway-go/spillway/lab/pools"
@@ -40,6 +41,7 @@ var experiments = []*experiment.Experiment{
 	stories.Experiment,
 	generators.Experiment,
 	databases.Experiment,
+	mixes.Experiment,
 	durable.Experiment,
 	budget.Experiment,
 	fleet.Experiment,

@@ -23,9 +23,9 @@ import (
 	"github.com/spillway-go/spillway/loadgen"
 )
 
-// summed is a database that is asked for sums over so many rows from a place on.
+// summed is a database that is asked one statement, whose rows have three numbers.
 type summed struct {
-	ask   func(ctx context.Context, from, rows int) error
+	ask   func(ctx context.Context, args ...any) error
 	close func()
 }
 
@@ -40,11 +40,7 @@ WITH RECURSIVE of(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM of WHERE n < $1) I
 
 // bout is one contestant over one database.
 func bout(ctx context.Context, b plan.Bout) (map[string]float64, error) {
-	open := onSQLite
-	if b.Engine == plan.PostgreSQL {
-		open = onPostgres
-	}
-	database, err := open(ctx, b)
+	database, err := openSummed(ctx, b.Engine, b.URL, b.Events(), sums)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +150,8 @@ func (g *game) ask(ctx context.Context, _ uint64) loadgen.Outcome {
 		m, began, rows := g.timed.Load(), time.Now(), int(g.rows.Load())
 		now := g.running.Add(1)
 		defer g.running.Add(-1)
-		err := g.database.ask(ctx, 1+rand.IntN(g.Events()-rows), rows)
+		from := 1 + rand.IntN(g.Events()-rows)
+		err := g.database.ask(ctx, from, from+rows-1)
 		if m != nil && m == g.timed.Load() && err == nil { // began and ended in it
 			m.add(time.Since(began), now)
 		}
@@ -179,8 +176,17 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func onPostgres(ctx context.Context, b plan.Bout) (*summed, error) {
-	config, err := pgxpool.ParseConfig(b.URL)
+// openSummed opens PostgreSQL's database of that URL, or makes a SQLite file with a table of
+// so many events.
+func openSummed(ctx context.Context, engine, url string, events int, statement string) (*summed, error) {
+	if engine == plan.PostgreSQL {
+		return onPostgres(ctx, url, statement)
+	}
+	return onSQLite(ctx, events, statement)
+}
+
+func onPostgres(ctx context.Context, url, statement string) (*summed, error) {
+	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, errors.New("the database's address is no URL")
 	}
@@ -189,8 +195,8 @@ func onPostgres(ctx context.Context, b plan.Bout) (*summed, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &summed{close: pool.Close, ask: func(ctx context.Context, from, rows int) error {
-		found, err := pool.Query(ctx, sums, from, from+rows-1)
+	return &summed{close: pool.Close, ask: func(ctx context.Context, args ...any) error {
+		found, err := pool.Query(ctx, statement, args...)
 		if err != nil {
 			return err
 		}
@@ -203,7 +209,7 @@ func onPostgres(ctx context.Context, b plan.Bout) (*summed, error) {
 	}}, nil
 }
 
-func onSQLite(ctx context.Context, b plan.Bout) (_ *summed, err error) {
+func onSQLite(ctx context.Context, events int, statement string) (_ *summed, err error) {
 	folder, err := os.MkdirTemp("", "spillway-db-")
 	if err != nil {
 		return nil, err
@@ -215,17 +221,17 @@ func onSQLite(ctx context.Context, b plan.Bout) (_ *summed, err error) {
 	db.SetMaxOpenConns(readers)
 	db.SetMaxIdleConns(readers)
 	done := func() { db.Close(); os.RemoveAll(folder) }
-	if _, err := db.ExecContext(ctx, sqliteSet, b.Events()); err != nil {
+	if _, err := db.ExecContext(ctx, sqliteSet, events); err != nil {
 		done()
 		return nil, err
 	}
-	statement, err := db.PrepareContext(ctx, sums)
+	prepared, err := db.PrepareContext(ctx, statement)
 	if err != nil {
 		done()
 		return nil, err
 	}
-	return &summed{close: done, ask: func(ctx context.Context, from, rows int) error {
-		found, err := statement.QueryContext(ctx, from, from+rows-1)
+	return &summed{close: done, ask: func(ctx context.Context, args ...any) error {
+		found, err := prepared.QueryContext(ctx, args...)
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi/token"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/databases"
+	"github.com/spillway-go/spillway/lab/mixes"
 	"github.com/spillway-go/spillway/lab/overload"
 	"github.com/spillway-go/spillway/lab/patterns"
 	"github.com/spillway-go/spillway/lab/postgres"
@@ -27,6 +28,7 @@ var roles = map[string]contestant.Role{
 	patterns.RoleDatabase: contestant.Func(database),
 	patterns.RoleScarce:   contestant.Server(scarce),
 	databases.RoleBout:    contestant.Func(bout),
+	mixes.RoleServer:      contestant.Server(mixed),
 	postgres.RoleDatabase: contestant.Server(kept),
 	postgres.RoleLock:     contestant.Server(locked),
 	shapes.RoleReuseH:     contestant.Func(reuseH),
