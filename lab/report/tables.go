@@ -167,8 +167,15 @@ var standards = []struct {
 	{"requests a second", rates, (*cell).sent},
 	{"latency, good", latencyOf("ok"), timed("ok")},
 	{"latency, refused", latencyOf("rejected"), timed("rejected")},
-	{"process", resources, func(*cell) bool { return true }},
+	{"process", resources, func(c *cell) bool { return len(c.runs) == 0 || measured(resources)(c) }},
 	{"sent late", lags, func(c *cell) bool { return len(c.stat(lag(.99))) > 0 }},
+}
+
+// measured reports whether there is one of the figures.
+func measured(columns []column) func(*cell) bool {
+	return func(c *cell) bool {
+		return slices.ContainsFunc(columns, func(k column) bool { return len(c.stat(k.of)) > 0 })
+	}
 }
 
 func timed(kind string) func(*cell) bool {
