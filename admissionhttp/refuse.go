@@ -48,7 +48,10 @@ func RefusalOf(err error) (Refusal, bool) {
 //	}
 //	defer permit.Release()
 //
-// It reports whether err is a refusal, as RefusalOf; otherwise it writes nothing.
+// It reports whether err is a refusal, as RefusalOf; otherwise it writes nothing. Give it
+// the error of the limiter, not of the work: in the error of Limiter.Do a deadline may be
+// the work's own, and would be answered as a refusal. There, refuse only what is a
+// *spillway.Rejection (errors.AsType).
 // The body of the request is left unread: it is drained if it is short, or the
 // connection is closed.
 func Refuse(w http.ResponseWriter, r *http.Request, err error) bool {
