@@ -249,3 +249,41 @@ func TestGatheringEndsThoughNothingElseHappens(t *testing.T) {
 		atRest(t, l)
 	})
 }
+
+// A caller that asks for all slots while one hangs made everything of its priority wait
+// behind it: nine in ten were refused, with nine of ten slots free.
+func TestLargeWorkDoesNotBlockItsPriorityForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := configured(t, Config{Law: limit.NewFixed(10)})
+		hung := acquire(t, l)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			for ctx.Err() == nil {
+				if p, err := l.AcquireWith(ctx, Request{Cost: 10}); err == nil {
+					p.Done(nil)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		}()
+		var done atomic.Int32
+		const calls = 3000
+		for range calls {
+			time.Sleep(10 * time.Millisecond)
+			go func() {
+				ctx, stop := context.WithTimeout(ctx, time.Second)
+				defer stop()
+				if l.Do(ctx, func(context.Context) error { time.Sleep(20 * time.Millisecond); return nil }) == nil {
+					done.Add(1)
+				}
+			}()
+		}
+		time.Sleep(time.Second)
+		cancel()
+		hung.Done(nil)
+		if n := done.Load(); n < calls*9/10 {
+			t.Errorf("of %d calls %d were done", calls, n)
+		}
+		time.Sleep(time.Minute)
+		atRest(t, l)
+	})
+}

@@ -65,3 +65,10 @@ func (g *Gate) gathers(now time.Duration, lv int, kind uint8, a *Arrival) bool {
 	wait := float64(g.GatherFor()) + g.service.holdOf(w.level, w.kind)
 	return wait < float64(g.cfg.MaxWait) && wait < float64(left(now, a.Deadline))-g.service.kinds.list[kind].high
 }
+
+// blocks reports whether the first of a queue has had its time: it needs more slots than are
+// free, and has waited longer than others make room. Those behind it pass, until the
+// floor's turn gathers slots for it: longer work may hold them, or work that hangs.
+func (g *Gate) blocks(now time.Duration, w *Waiter) bool {
+	return w.cost > 1 && now-w.since > 2*g.GatherFor() && !g.fits(w.cost)
+}

@@ -220,6 +220,9 @@ func (g *Gate) place(now time.Duration, lv int, kind uint8, a *Arrival, mayWait 
 	ahead := 0
 	for i := range lv + 1 {
 		ahead += g.queues[i].n
+		if w := g.queues[i].first; w != nil && g.blocks(now, w) {
+			ahead--
+		}
 	}
 	if ahead == 0 && g.fits(a.Cost) {
 		if mayWait && g.gathers(now, lv, kind, a) {
@@ -479,12 +482,23 @@ func (g *Gate) next(now time.Duration) *Waiter {
 	if w := g.lowest(now); w != nil {
 		return w
 	}
+	var large *Waiter
 	for i := range g.queues {
-		if w := g.queues[i].first; w != nil {
+		w := g.queues[i].first
+		if w == nil {
+			continue
+		}
+		if !g.blocks(now, w) {
+			return w
+		}
+		if large == nil {
+			large = w
+		}
+		if w = w.next; w != nil && g.fits(w.cost) {
 			return w
 		}
 	}
-	return nil
+	return large
 }
 
 func (g *Gate) take(w *Waiter) {
