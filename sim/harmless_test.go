@@ -204,7 +204,7 @@ func worse(ours, without []sim.Point) (longest time.Duration) {
 // No state in which less is answered than by a service without a limit lasts: not at half
 // of the capacity and not above it, and not after a minute in which other work came.
 func TestNoStateInWhichLessIsAnsweredLasts(t *testing.T) {
-	n := sim.Few(*mixes/2, min(*mixes, 4))[0]
+	n := sim.Few(*mixes/2, min(*mixes, 3))[0]
 	lasted := 0
 	for seed := range uint64(n) {
 		s, slots := randomMix(seed + 1_000_000)
@@ -221,7 +221,7 @@ func TestNoStateInWhichLessIsAnsweredLasts(t *testing.T) {
 		}
 	}
 	t.Logf("in %d of %d mixes it lasts longer than ten seconds", lasted, n)
-	if float64(lasted) > .25*float64(n) { // measured: 23 of 200, of which 6 of the first 30
+	if float64(lasted) > 2+.15*float64(n) { // measured: 23 of 200, of which 6 of the first 30
 
 		t.Errorf("in %d of %d mixes it lasts longer than ten seconds", lasted, n)
 	}

@@ -116,7 +116,7 @@ func adaptations() []adaptation {
 		{"both", 0, 0, both, []int{16, 32, 64, 128}, 0.75, []float64{100, 160, 100}},
 		{"both, on a busy machine", 2, 0.4, both, []int{32, 64}, 0.75, []float64{100, 160, 100}},
 		{"computes for a moment, many at once", 0, 0.4, many, []int{128, 256}, 0.85, []float64{2 * 202}},
-		{"waits", 2, 0, waits, []int{128}, 0.95, []float64{100, 160, 160}},
+		{"waits", 2, 0, waits, []int{128}, 0.95, []float64{100, 200, 200}},
 	}
 }
 
