@@ -11,7 +11,7 @@ ci: ## exactly what CI does
 	bash .ci/run
 
 soak: ## what is about real time, on a quiet machine; NAMES="a b" for some of it, NAMES=-list for the names
-	go run ./internal/soak/run $(if $(NAMES),$(NAMES),-write)
+	$(if $(filter -list,$(NAMES)),,bash scripts/with-programs.sh )go run ./internal/soak/run $(if $(NAMES),$(NAMES),-write)
 
 fmt: ## format every module
 	gofmt -l -w .
