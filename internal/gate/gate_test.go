@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/places"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -378,6 +379,7 @@ func FuzzRepeats(f *testing.F) {
 		}
 		asked, kept := New(cfg), New(cfg)
 		var memos [levels][2]memo
+		asks := map[places.Key]uint64{} // what was repeated, by what was asked for
 		settle := func(forget bool) {
 			for lv := range memos {
 				for i := range memos[lv] {
@@ -386,6 +388,10 @@ func FuzzRepeats(f *testing.F) {
 					k.n, k.ok = 0, k.ok && !forget
 				}
 			}
+			for key, n := range asks {
+				kept.RepeatedOf(key, n)
+			}
+			clear(asks)
 		}
 		var running []Grant
 		now := time.Duration(0)
@@ -437,6 +443,7 @@ func FuzzRepeats(f *testing.F) {
 			var got Decision
 			if k := &memos[level(a.Priority)][may]; k.ok && a.Cost == 1 && now < k.until && a.Deadline-now >= k.needs {
 				k.n++
+				asks[Key(now, &a)]++
 				got = Decision{Verdict: Reject, Reason: k.reason}
 				repeated++
 			} else {
