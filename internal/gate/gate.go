@@ -362,6 +362,7 @@ type Grant struct {
 	Priority spillway.Priority
 	Kind     uint8 // what the gate takes it for
 	Long     bool  // as in its arrival
+	overtook bool  // see Gate.overtakes
 }
 
 // leavesAtDeadline reports whether a caller that leaves now does so for its deadline.
@@ -386,8 +387,11 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 	slots := g.Limit()
 	among := max(slots, g.inFlight) // while a limit that has fallen is reached
 	g.giveBack(lv, w.Kind, w.Cost)
-	if g.drained++; g.inFlight < slots {
+	switch g.drained++; {
+	case g.inFlight < slots:
 		g.drained = 0
+	case w.overtook:
+		g.drained = 2 // its slot is that of the next
 	}
 	s := limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: o, Class: w.Kind}
 	took := now - w.Start
@@ -426,10 +430,12 @@ func (g *Gate) Next(now time.Duration) (w *Waiter, granted bool) {
 		g.demand.turned++
 		return w, false
 	}
-	if !g.fits(w.cost) && !g.overtakes(now, w) {
+	over := !g.fits(w.cost)
+	if over && !g.overtakes(now, w) {
 		return nil, false
 	}
 	g.grant(now, w)
+	g.latest.overtook = over
 	if g.floor.turn() {
 		g.floor.over(1)
 	} else {
@@ -449,7 +455,7 @@ func (g *Gate) late(now time.Duration, w *Waiter) bool {
 
 // overtakes reports whether critical work that has waited for a good part of its time may
 // start although more runs than may: the limit has fallen, and long work holds all of it.
-// It takes every second slot that is given back until then.
+// It takes every second slot that is given back until then, and those that such work gives back.
 func (g *Gate) overtakes(now time.Duration, w *Waiter) bool {
 	if g.Rule() != LawRules || !g.limits.leased(g.inFlight, w.held) {
 		return false // the operator's bounds, a lease and signals are not the law's trials

@@ -92,6 +92,66 @@ func TestCriticalWorkOvertakesADrain(t *testing.T) {
 	}
 }
 
+// The slot of critical work that has overtaken a drain is that of the next of such work. Calls
+// of 5 ms got one start for every two ends of work that takes seconds.
+func TestTheSlotOfWorkThatHasOvertakenIsPassedOn(t *testing.T) {
+	law := &dial{n: 100}
+	g := New(Config{Law: law, QueueSize: 1000, MaxWait: 10 * time.Second})
+	var long []Grant
+	for range 100 {
+		g.Arrive(0, Arrival{Cost: 1, Deadline: Never, Priority: spillway.Low}, nil)
+		long = append(long, g.Started())
+	}
+	law.n = 10
+	for range 40 {
+		g.Arrive(time.Millisecond, Arrival{Cost: 1, Deadline: Never, Priority: spillway.Critical}, &Waiter{})
+	}
+	now := time.Second
+	for _, w := range long[:3] { // the law is asked after the first
+		g.End(now, w, limit.Success)
+	}
+	started := 0
+	for {
+		w, granted := g.Next(now)
+		if !granted {
+			break
+		}
+		g.Taken(w, 0)
+		started++
+		if _, second := g.Next(now); second {
+			t.Fatal("two run in the slots of three, and the limit is never reached")
+		}
+		now += 5 * time.Millisecond
+		g.End(now, g.Started(), limit.Success)
+	}
+	if started != 40 {
+		t.Errorf("%d of 40 that waited were started", started)
+	}
+}
+
+// While much more is asked for in all, critical work of which there is little was refused
+// for a wait of 0.3 s, of two seconds that it had: a queue of such work drains.
+func TestOnlyDemandOfItsLevelAndAboveBoundsAWait(t *testing.T) {
+	g := New(Config{Law: limit.NewFixed(4), QueueSize: 1000, MaxWait: 10 * time.Second})
+	g.spent = patienceSpent
+	g.service.enter(1e8, 4, 1, true)
+	now := time.Duration(0)
+	for i := range 2000 { // forty slots' worth of normal work, and a tenth as much that is critical
+		now += 2500 * time.Microsecond
+		p := spillway.Normal
+		if i%40 == 0 {
+			p = spillway.Critical
+		}
+		g.demandOf(now, level(p), 1)
+	}
+	if got, most := g.bound(level(spillway.Critical), 2*time.Second), g.longest(2*time.Second); got < most/2 {
+		t.Errorf("critical work may wait %v of %v", time.Duration(got), time.Duration(most))
+	}
+	if got := g.bound(level(spillway.Normal), 2*time.Second); got > 0.5e9 {
+		t.Errorf("normal work may wait %v", time.Duration(got))
+	}
+}
+
 // dial is a law whose limit changes by itself.
 type dial struct{ n int }
 

@@ -120,18 +120,14 @@ func (g *Gate) asked(rates *[levels]float64, lv int) (part float64) {
 
 // bound is how long work of a level may wait, in nanoseconds: a burst while the
 // queue is expected to drain, about one service time while it is not, and more the
-// less demand exceeds the capacity, because a small excess is soon made up for.
+// less demand exceeds the capacity, because a small excess is soon made up for. The demand
+// is that of the level and those above: what is below is served after it.
 // left matters only where work is better ended by its deadline than finished.
 func (g *Gate) bound(lv int, left time.Duration) float64 {
 	slots, bound := float64(g.Limit()), g.longest(left)
-	over := max(g.asked(&g.demand.slow, levels-1), g.asked(&g.demand.fast, levels-1)) - 1
+	over := max(g.asked(&g.demand.slow, lv), g.asked(&g.demand.fast, lv)) - 1
 	if over > 0 {
-		// A few slots need a few waiters each to stay busy between arrivals. The most
-		// important work gets more, unless it alone is far too much.
-		services := 0.9 + 3/slots
-		if lv == 0 && g.asked(&g.demand.slow, 0) < 1.3 {
-			services += 0.5
-		}
+		services := 0.9 + 3/slots // a few slots need a few waiters each to stay busy between arrivals
 		short := max(services*g.service.typical(), 0.8*g.service.upper())
 		short *= max(1, 0.06/(over*over))
 		if g.patient(left) || !g.demand.settled() {
