@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"weak"
 
 	"github.com/spillway-go/spillway"
 )
@@ -22,7 +23,8 @@ type KeyedConfig struct {
 
 	// MaxKeys is how many limiters there are at most, beside the shared one; zero
 	// means 1024. For one more, an idle one makes room, the one that was not used
-	// for longest; what it learned and counted is forgotten.
+	// for longest; what it learned is forgotten, and what it counted unless a KeyedWatch
+	// is told.
 	MaxKeys int
 }
 
@@ -52,6 +54,8 @@ type Keyed struct {
 	closed spillway.Reason
 	mode   Mode // of all
 	moded  bool // it was set
+
+	watches []weak.Pointer[KeyedWatch]
 }
 
 // keyed is one limiter of a family. While users is above zero it stays.
@@ -168,9 +172,16 @@ func (k *Keyed) tryUse(key string) (*keyed, error) {
 		m = k.shared
 		m.users++
 	}
+	var behind []*KeyedWatch
+	if m == nil {
+		behind = k.behind()
+	}
 	k.mu.Unlock()
 	if m != nil {
 		return m, nil
+	}
+	for _, w := range behind {
+		w.catchUp()
 	}
 	if !room {
 		key = Overflow
@@ -232,6 +243,7 @@ func (k *Keyed) evict() bool {
 		if m.users == 0 && m.lim.idleNow() {
 			k.recent.Remove(m.place)
 			delete(k.of, m.key)
+			k.left(m)
 			return true
 		}
 		k.recent.MoveToFront(m.place)
@@ -252,6 +264,11 @@ func (l *Limiter) idleNow() bool {
 func (k *Keyed) members() []*keyed {
 	k.lock()
 	defer k.mu.Unlock()
+	return k.all()
+}
+
+// all is members, of a family that is locked.
+func (k *Keyed) all() []*keyed {
 	all := make([]*keyed, 0, len(k.of)+1)
 	for e := k.recent.Front(); e != nil; e = e.Next() {
 		all = append(all, e.Value.(*keyed))

@@ -13,7 +13,7 @@ import (
 )
 
 // Keys that are made up, also those that have a meaning here, while limiters are
-// forgotten and the metrics are read: no counter falls, and nothing is counted twice.
+// forgotten and the metrics are read: no counter falls, and all is counted once.
 func TestMadeUpKeysAreCountedOnce(t *testing.T) {
 	family := newFamily(t, limiter.KeyedConfig{MaxKeys: 3, New: func(string) limiter.Config { return limiter.Config{Law: limit.NewFixed(1)} }})
 	source := keyedSource(t, KeyedConfig{Name: "tenants", Family: family, MaxLabels: 4})
@@ -49,6 +49,9 @@ func TestMadeUpKeysAreCountedOnce(t *testing.T) {
 		}
 		before = now
 		if last {
+			if sum != 4*each {
+				t.Errorf("in the end %v requests are shown, of %d", sum, 4*each)
+			}
 			break
 		}
 		select {

@@ -20,11 +20,11 @@ type KeyedConfig struct {
 	// Label returns the value of the label key for a key of the family, such as
 	// the plan of a tenant. Limiters with the same value are shown as one. Nil means the
 	// key itself. Whatever it is, it is cut after 128 bytes, and what is not UTF-8
-	// is replaced.
+	// is replaced. It is called by Read, and by callers of the family that use a new key.
 	Label func(key string) string
 
 	// MaxLabels bounds how many values the label ever has, beside "(other)" and the
-	// family's shared "(overflow)". The first ones that are read keep theirs as long as
+	// family's shared "(overflow)". The first ones that are seen keep theirs as long as
 	// the Source lives; all later ones are shown as "(other)". Zero means 100.
 	MaxLabels int
 }
@@ -37,17 +37,19 @@ const (
 // family remembers what was counted, so that a series never falls when the family
 // forgets a limiter to make room for another key.
 type family struct {
-	cfg KeyedConfig
+	cfg   KeyedConfig
+	watch *limiter.KeyedWatch
+
+	reading sync.Mutex // one reader at a time
 
 	mu   sync.Mutex
-	sums map[string]samples // by label, never forgotten
-	last map[string]samples // by key, of the limiters that were there at the last read
+	sums map[string]samples           // by label, never forgotten
+	last map[*limiter.Limiter]samples // what was added up of those that are there
 }
 
 // Keyed returns a family of limiters as metrics: one series of each metric for each
-// value of the label key. Counters go on when the family forgets a limiter; what
-// that one counted after the last read is lost. The error says which setting is
-// wrong.
+// value of the label key. Counters go on when the family forgets a limiter, with all
+// that this one has counted from now on. The error says which setting is wrong.
 func Keyed(cfg KeyedConfig) (*Source, error) {
 	switch {
 	case cfg.Family == nil:
@@ -59,32 +61,20 @@ func Keyed(cfg KeyedConfig) (*Source, error) {
 	if cfg.Label == nil {
 		cfg.Label = func(key string) string { return key }
 	}
-	f := &family{cfg: cfg, sums: map[string]samples{}}
+	f := &family{cfg: cfg, sums: map[string]samples{}, last: map[*limiter.Limiter]samples{}}
+	f.watch = cfg.Family.Watch(f.evicted)
 	return &Source{kind: "limiter", name: Clean(cfg.Name), metrics: limiterMetrics, read: f.read}, nil
 }
 
 func (f *family) read() []Sample {
+	f.reading.Lock()
+	defer f.reading.Unlock()
+	f.rest()
+	for key, l := range f.watch.All() {
+		f.present(key, l)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, sum := range f.sums {
-		for i := range sum {
-			if !rises(&sum[i]) {
-				sum[i].Value = 0
-			}
-		}
-	}
-	seen := map[string]samples{}
-	for key, stats := range f.cfg.Family.All() {
-		label := f.label(key)
-		stats.Demand *= float64(stats.Limit) // in slots, which can be added up
-		now := limiterSamples(label, stats)
-		if f.sums[label] == nil {
-			f.sums[label] = now.zero()
-		}
-		f.sums[label].add(now, f.last[key])
-		seen[key] = now
-	}
-	f.last = seen
 	all := make(samples, 0, len(f.sums)*80)
 	for _, sum := range f.sums { // also of limiters that are gone
 		start := len(all)
@@ -94,10 +84,72 @@ func (f *family) read() []Sample {
 	return all
 }
 
-// zero returns samples of the same labels without values.
-func (s samples) zero() samples {
+// rest takes away what limiters have now, which does not add up over time.
+func (f *family) rest() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, sum := range f.sums {
+		for i := range sum {
+			if !rises(&sum[i]) {
+				sum[i].Value = 0
+			}
+		}
+	}
+}
+
+// present adds a limiter that is there: what it counted since the last time, and what it
+// has now.
+func (f *family) present(key string, l *limiter.Limiter) {
+	label, now := f.look(key, l)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	sum := f.sum(key, label, now)
+	sum.count(now, f.last[l])
+	sum.hold(now)
+	f.last[l] = now
+}
+
+// evicted adds what a limiter that has left the family counted since the last time.
+func (f *family) evicted(key string, l *limiter.Limiter) {
+	f.mu.Lock()
+	last := f.last[l]
+	delete(f.last, l)
+	f.mu.Unlock()
+	label, now := f.look(key, l)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sum(key, label, now).count(now, last)
+}
+
+// look returns what a limiter says, and the value under which its key asks to be shown.
+// Both take code of the user, so that f is not locked.
+func (f *family) look(key string, l *limiter.Limiter) (label string, now samples) {
+	label = key
+	if key != limiter.Overflow {
+		label = Clean(f.cfg.Label(key))
+	}
+	stats := l.Stats()
+	stats.Demand *= float64(stats.Limit) // in slots, which can be added up
+	return label, limiterSamples(label, stats)
+}
+
+// sum returns the sum to which a key belongs, and makes it if there may be one more.
+func (f *family) sum(key, label string, like samples) samples {
+	if key != limiter.Overflow && f.sums[label] == nil && len(f.sums) >= f.cfg.MaxLabels+f.reserved() {
+		label = other
+	}
+	if f.sums[label] == nil {
+		f.sums[label] = like.zero(label)
+	}
+	return f.sums[label]
+}
+
+// zero returns samples of that key without values.
+func (s samples) zero(key string) samples {
 	z := slices.Clone(s)
 	for i := range z {
+		z[i].Labels = slices.Clone(z[i].Labels)
+		z[i].Labels[0] = key
 		z[i].Value, z[i].Times = 0, Times{Counts: make([]uint64, len(z[i].Times.Counts))}
 	}
 	return z
@@ -125,56 +177,41 @@ func rises(s *Sample) bool {
 	return kind == Counter || kind == Histogram
 }
 
-// add adds one limiter: what it counted since last, and what it has now.
-func (s samples) add(now, last samples) {
-	if last == nil || now.fell(last) { // another limiter, under the same key
-		last = now.zero()
-	}
+// count adds what one limiter counted since last; nil: since it was made.
+func (s samples) count(now, last samples) {
 	for i := range s {
-		sum, n, before := &s[i], &now[i], &last[i]
-		switch {
-		case n.Metric == oldest:
-			sum.Value = max(sum.Value, n.Value)
-		case !rises(n):
-			sum.Value += n.Value
-		default:
-			sum.Value += n.Value - before.Value
-			sum.Times.Sum += n.Times.Sum - before.Times.Sum
-			for j, c := range n.Times.Counts {
-				sum.Times.Counts[j] += c - before.Times.Counts[j]
-			}
-		}
-	}
-}
-
-// fell reports whether something was counted in last that is not there now.
-func (s samples) fell(last samples) bool {
-	for i := range s {
-		if !rises(&s[i]) {
+		sum, n := &s[i], &now[i]
+		if !rises(n) {
 			continue
 		}
-		if s[i].Value < last[i].Value || s[i].Times.Sum < last[i].Times.Sum {
-			return true
+		sum.Value += n.Value
+		sum.Times.Sum += n.Times.Sum
+		for j, c := range n.Times.Counts {
+			sum.Times.Counts[j] += c
 		}
-		for j, c := range s[i].Times.Counts {
-			if c < last[i].Times.Counts[j] {
-				return true
-			}
+		if last == nil {
+			continue
+		}
+		sum.Value -= last[i].Value
+		sum.Times.Sum -= last[i].Times.Sum
+		for j, c := range last[i].Times.Counts {
+			sum.Times.Counts[j] -= c
 		}
 	}
-	return false
 }
 
-// label returns the value under which a key is shown.
-func (f *family) label(key string) string {
-	if key == limiter.Overflow {
-		return key
+// hold adds what one limiter has now.
+func (s samples) hold(now samples) {
+	for i := range s {
+		sum, n := &s[i], &now[i]
+		switch {
+		case rises(n):
+		case n.Metric == oldest:
+			sum.Value = max(sum.Value, n.Value)
+		default:
+			sum.Value += n.Value
+		}
 	}
-	label := Clean(f.cfg.Label(key))
-	if f.sums[label] == nil && len(f.sums) >= f.cfg.MaxLabels+f.reserved() {
-		return other
-	}
-	return label
 }
 
 // reserved is how many of the labels do not count.

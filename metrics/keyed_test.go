@@ -57,6 +57,59 @@ func TestALimiterMadeAgainUnderItsKeyIsAnotherOne(t *testing.T) {
 	})
 }
 
+// A limiter that had been forgotten and made again was taken for the old one where it had
+// counted more than that one, and what the old one had counted was taken away.
+func TestALimiterThatCountedMoreThanTheOneBeforeItIsAnotherOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // all take the same time
+		f := newFamily(t, limiter.KeyedConfig{MaxKeys: 1})
+		source := keyedSource(t, KeyedConfig{Name: "tenants", Family: f})
+		times := func(key string, n int) {
+			for range n {
+				use(t, f, key)
+			}
+		}
+		times("a", 100)
+		read(t, source)
+		times("b", 1) // makes room
+		times("a", 150)
+		for range 2 {
+			v := read(t, source)
+			if v["spillway.requests a admitted"] != 250 || v["spillway.request.duration a"] != 250 || v["spillway.priority.requests a normal admitted"] != 250 {
+				t.Errorf("of 250 requests are shown %v, %v and %v", v["spillway.requests a admitted"], v["spillway.request.duration a"], v["spillway.priority.requests a normal admitted"])
+			}
+		}
+	})
+}
+
+// What a limiter had counted after the last read was gone with it: with far more tenants
+// than limiters that was nearly all.
+func TestWhatForgottenLimitersCountedIsShown(t *testing.T) {
+	f := newFamily(t, limiter.KeyedConfig{MaxKeys: 8})
+	plan := func(key string) string { return "plan " + key[len(key)-1:] }
+	source := keyedSource(t, KeyedConfig{Name: "tenants", Family: f, Label: plan})
+	const tenants, rounds = 300, 4
+	for round := range rounds {
+		for i := range tenants {
+			use(t, f, fmt.Sprint("tenant", i))
+		}
+		if round%2 == 0 {
+			continue // nobody reads for long
+		}
+		v, done := read(t, source), float64(tenants*(round+1))
+		sum := 0.0
+		for digit := range 10 {
+			n := v[fmt.Sprintf("spillway.requests plan %d admitted", digit)]
+			if n != done/10 {
+				t.Errorf("plan %d: %v requests are shown, of %v", digit, n, done/10)
+			}
+			sum += n
+		}
+		if sum != done {
+			t.Errorf("%v requests are shown, of %v", sum, done)
+		}
+	}
+}
+
 // What limiters of one label offer is set against what they allow together: ten
 // tenants of whom one is overloaded are not an overloaded group.
 func TestTheDemandOfALabelIsThatOfAllItsLimiters(t *testing.T) {
