@@ -169,8 +169,9 @@ func (p *page) write(w http.ResponseWriter, r *http.Request, after int, body fun
 	} else {
 		after = 0
 	}
-	if r.ProtoMajor == 1 && (p.stops || !drainable(w, r)) {
-		h["Connection"] = closing
+	switch {
+	case p.stops && r.ProtoMajor <= 2, r.ProtoMajor == 1 && !drainable(w, r):
+		h["Connection"] = closing // of HTTP/2 net/http sends GOAWAY, and ends what it has begun
 	}
 	if body != nil {
 		f := p.refusal

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"strconv"
 	"strings"
 	"testing"
@@ -53,6 +54,67 @@ func TestWhatARefusalSays(t *testing.T) {
 		stops := reason == spillway.Draining || reason == spillway.Closed
 		if closes := w.Header().Get("Connection") == "close"; closes != stops {
 			t.Errorf("%v: closes %v", reason, closes)
+		}
+	}
+}
+
+// A client that is refused because this instance stops leaves its connection. Over HTTP/2
+// it stayed, and sent all that came to the instance that stops.
+func TestAnInstanceThatStopsSendsItsClientsAway(t *testing.T) {
+	for major, want := range map[int]bool{1: true, 2: true, 3: false} { // in HTTP/3 the header would be malformed
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.ProtoMajor, r.ProtoMinor = major, 0
+		w := httptest.NewRecorder()
+		admissionhttp.Refuse(w, r, &spillway.Rejection{Reason: spillway.Draining})
+		if got := w.Header().Get("Connection") == "close"; got != want {
+			t.Errorf("HTTP/%d: closes %v", major, got)
+		}
+		w = httptest.NewRecorder()
+		admissionhttp.Refuse(w, r, &spillway.Rejection{Reason: spillway.QueueFull})
+		if w.Header().Get("Connection") != "" {
+			t.Errorf("HTTP/%d: one that is full closes", major)
+		}
+	}
+	for _, h2 := range []bool{false, true} {
+		lim := one(t)
+		s := serve(t, middleware(t, admissionhttp.Config{Limiter: lim})(ok), func(s *httptest.Server) { s.EnableHTTP2 = h2 })
+		connections := 0
+		ask := func() int {
+			ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
+				if !i.Reused {
+					connections++
+				}
+			}})
+			r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := s.Client().Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+			if (resp.ProtoMajor == 2) != h2 {
+				t.Fatal(resp.Proto)
+			}
+			return resp.StatusCode
+		}
+		for range 3 {
+			if status := ask(); status != http.StatusOK || connections != 1 {
+				t.Fatalf("%d over %d connections", status, connections)
+			}
+		}
+		if err := lim.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for n := 0; connections == 1; n++ { // HTTP/2 may say so a moment after the answer
+			if status := ask(); status != http.StatusServiceUnavailable {
+				t.Fatal(status)
+			}
+			if n == 10_000 {
+				t.Fatalf("HTTP/2 %v: %d refusals over one connection", h2, n)
+			}
 		}
 	}
 }
