@@ -30,34 +30,48 @@ type work struct {
 	broken  bool // the handler did not return: no sample
 }
 
-// writer returns w with the interfaces that the writers below have.
+// writer returns w with the interfaces that the writers below have: where one is missing,
+// code that needs it answers 500 or panics. Push has no such users, as HTTP/1 has none.
 func (w *work) writer() http.ResponseWriter {
-	flushes, hijacks := false, false
-	below := w.ResponseWriter
-	for {
+	var flushes, hijacks, notifies bool
+	for below := w.ResponseWriter; below != nil; {
 		switch below.(type) {
 		case http1:
 			return http1Work{w}
 		case http2:
 			return http2Work{w}
-		case http.Flusher:
-			flushes = true
 		}
-		if _, ok := below.(http.Hijacker); ok {
-			hijacks = true
-		}
+		flushes = flushes || is[http.Flusher](below)
+		hijacks = hijacks || is[http.Hijacker](below)
+		notifies = notifies || is[closeNotifier](below)
 		u, ok := below.(interface{ Unwrap() http.ResponseWriter })
-		switch {
-		case ok:
-			below = u.Unwrap()
-		case flushes && hijacks:
-			return hijackWork{w}
-		case flushes:
-			return flushWork{w}
-		default:
-			return w
+		if !ok {
+			break
 		}
+		below = u.Unwrap()
 	}
+	switch {
+	case flushes && hijacks && notifies:
+		return flushHijackNotifyWork{w}
+	case flushes && hijacks:
+		return flushHijackWork{w}
+	case flushes && notifies:
+		return flushNotifyWork{w}
+	case hijacks && notifies:
+		return hijackNotifyWork{w}
+	case flushes:
+		return flushWork{w}
+	case hijacks:
+		return hijackWork{w}
+	case notifies:
+		return notifyWork{w}
+	}
+	return w
+}
+
+func is[T any](w http.ResponseWriter) bool {
+	_, ok := w.(T)
+	return ok
 }
 
 // http1 is what net/http's writer can do for HTTP/1.
@@ -77,10 +91,19 @@ type http2 interface {
 
 type closeNotifier interface{ CloseNotify() <-chan bool }
 
-type flushWork struct{ *work }
-type hijackWork struct{ *work } // of a wrapper around net/http's
-type http1Work struct{ *work }
-type http2Work struct{ *work }
+type (
+	http1Work struct{ *work }
+	http2Work struct{ *work }
+
+	// Of wrappers around net/http's.
+	flushWork             struct{ *work }
+	hijackWork            struct{ *work }
+	notifyWork            struct{ *work }
+	flushHijackWork       struct{ *work }
+	flushNotifyWork       struct{ *work }
+	hijackNotifyWork      struct{ *work }
+	flushHijackNotifyWork struct{ *work }
+)
 
 // Unwrap lets http.ResponseController reach the connection.
 func (w *work) Unwrap() http.ResponseWriter { return w.ResponseWriter }
@@ -154,8 +177,22 @@ func (w *work) closeNotify() <-chan bool {
 
 func (w flushWork) Flush() { w.flush() }
 
-func (w hijackWork) Flush()                                       { w.flush() }
 func (w hijackWork) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.hijack() }
+
+func (w notifyWork) CloseNotify() <-chan bool { return w.closeNotify() }
+
+func (w flushHijackWork) Flush()                                       { w.flush() }
+func (w flushHijackWork) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.hijack() }
+
+func (w flushNotifyWork) Flush()                   { w.flush() }
+func (w flushNotifyWork) CloseNotify() <-chan bool { return w.closeNotify() }
+
+func (w hijackNotifyWork) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.hijack() }
+func (w hijackNotifyWork) CloseNotify() <-chan bool                     { return w.closeNotify() }
+
+func (w flushHijackNotifyWork) Flush()                                       { w.flush() }
+func (w flushHijackNotifyWork) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.hijack() }
+func (w flushHijackNotifyWork) CloseNotify() <-chan bool                     { return w.closeNotify() }
 
 func (w http1Work) Flush()                                       { w.flush() }
 func (w http1Work) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.hijack() }

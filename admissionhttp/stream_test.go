@@ -149,6 +149,50 @@ func TestAnUpgradedConnectionHoldsNoSlot(t *testing.T) {
 	}
 }
 
+// onlyHijacks is a writer of other middleware: of all that net/http's can do, it hands on
+// Hijack.
+type onlyHijacks struct {
+	http.ResponseWriter
+	http.Hijacker
+}
+
+// A websocket behind middleware whose writer can hijack, and not flush or unwrap, was
+// answered 500: it found no Hijacker.
+func TestAWriterThatOnlyHijacksTakesAnUpgrade(t *testing.T) {
+	lim := one(t)
+	protected := middleware(t, admissionhttp.Config{Limiter: lim})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		h, ok := w.(http.Hijacker)
+		if !ok {
+			http.Error(w, "no Hijacker", http.StatusInternalServerError)
+			return
+		}
+		conn, rw, err := h.Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		if s := lim.Stats(); s.LongInFlight != 1 || s.InFlight != 0 {
+			t.Errorf("%d in flight, %d long", s.InFlight, s.LongInFlight)
+		}
+		_, _ = fmt.Fprint(rw, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		_ = rw.Flush()
+	}))
+	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		protected.ServeHTTP(onlyHijacks{w, w.(http.Hijacker)}, r)
+	}))
+	conn, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
+		t.Errorf("%v %v", resp, err)
+	}
+}
+
 func TestEventsThroughAProxyHoldNoSlot(t *testing.T) {
 	goOn := make(chan struct{})
 	backend := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -217,6 +261,57 @@ func TestTheWriterHasTheInterfacesOfTheOneBelow(t *testing.T) {
 		if status := fetch(t, s.Client(), s.URL); status != 200 || with != without || fault != nil || !with.flush || with.push != h2 {
 			t.Errorf("%s: %d, without %+v, with %+v, %v", name, status, without, with, fault)
 		}
+	}
+	// Writers of other middleware that hand on some of these.
+	type (
+		f = http.Flusher
+		h = http.Hijacker
+		n = interface{ CloseNotify() <-chan bool }
+	)
+	var below struct { // nothing is called
+		http.ResponseWriter
+		f
+		h
+		n
+	}
+	below.ResponseWriter = httptest.NewRecorder()
+	plain := struct{ http.ResponseWriter }{below.ResponseWriter}
+	for _, outer := range []http.ResponseWriter{
+		plain,
+		struct {
+			http.ResponseWriter
+			f
+		}{plain, below.f},
+		struct {
+			http.ResponseWriter
+			h
+		}{plain, below.h},
+		struct {
+			http.ResponseWriter
+			n
+		}{plain, below.n},
+		struct {
+			http.ResponseWriter
+			f
+			h
+		}{plain, below.f, below.h},
+		struct {
+			http.ResponseWriter
+			f
+			n
+		}{plain, below.f, below.n},
+		struct {
+			http.ResponseWriter
+			h
+			n
+		}{plain, below.h, below.n},
+		below,
+	} {
+		protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if got, want := of(w), of(outer); got != want {
+				t.Errorf("the writer has %+v, the one outside %+v", got, want)
+			}
+		})).ServeHTTP(outer, httptest.NewRequest(http.MethodGet, "/", nil))
 	}
 	// A writer that hides all, and one that only unwraps.
 	hides := struct{ http.ResponseWriter }{httptest.NewRecorder()}
