@@ -191,8 +191,9 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if bodyErr != nil {
 			return resp, err // what there is: the body cannot be had again
 		}
-		t.discard(resp)
-		if err := sleep(ctx, pause); err != nil {
+		end := time.Now().Add(pause)
+		t.discard(resp) // within the pause
+		if err := sleep(ctx, time.Until(end)); err != nil {
 			closeBody(next)
 			return nil, err
 		}

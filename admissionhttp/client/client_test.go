@@ -176,6 +176,50 @@ func TestWhatIsNotSentAgain(t *testing.T) {
 	}
 }
 
+// stuck is a body whose end does not come.
+type stuck struct {
+	read   atomic.Int64
+	closed chan struct{}
+}
+
+func (s *stuck) Read([]byte) (int, error) {
+	s.read.Add(1)
+	<-s.closed
+	return 0, io.ErrClosedPipe
+}
+
+func (s *stuck) Close() error {
+	select {
+	case <-s.closed:
+	default:
+		close(s.closed)
+	}
+	return nil
+}
+
+// The rest of an answer is waited for within the pause, and not where its connection
+// cannot be used again anyway.
+func TestAnAnswerWithoutAnEndMakesThePauseNoLonger(t *testing.T) {
+	for _, closes := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			b := &stuck{closed: make(chan struct{})}
+			attempts, began := 0, time.Now()
+			tr := newTransport(t, Config{Base: roundTripper(func(*http.Request) (*http.Response, error) {
+				if attempts++; attempts > 1 {
+					return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Header: http.Header{}}, nil
+				}
+				return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: b, ContentLength: -1, Close: closes, Header: http.Header{"Retry-After": {"2"}}}, nil
+			})})
+			if _, err := tr.RoundTrip(request(t, t.Context(), http.MethodGet, "")); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took != 2500*time.Millisecond || (b.read.Load() == 0) != closes {
+				t.Errorf("closes %v: sent again after %v, read %d times", closes, took, b.read.Load())
+			}
+		})
+	}
+}
+
 func TestAContextThatEndsInThePauseIsItsError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{statuses: []int{503, 503}, after: "5"}

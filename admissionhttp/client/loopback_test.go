@@ -1,8 +1,11 @@
 package client
 
 import (
+	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
@@ -82,6 +85,70 @@ func TestOverLoopback(t *testing.T) {
 	}
 	if n := int64(2 + 200 - throttled); throttled < 50 || asked.Load() != n {
 		t.Errorf("%d of 200 were throttled, the server was asked %d times", throttled, asked.Load())
+	}
+}
+
+// An answer whose length is not said was not read to its end, and the connection was
+// closed: each attempt made a new one, to a server that is overloaded.
+func TestAShortAnswerInChunksKeepsItsConnection(t *testing.T) {
+	for name, write := range map[string]func(http.ResponseWriter){
+		"in chunks": func(w http.ResponseWriter) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, "over")
+			_ = http.NewResponseController(w).Flush()
+			_, _ = io.WriteString(w, "loaded")
+		},
+		"compressed": func(w http.ResponseWriter) {
+			w.Header().Set("Content-Encoding", "gzip")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			z := gzip.NewWriter(w)
+			_, _ = io.WriteString(z, "overloaded")
+			_ = z.Close()
+		},
+		"as long as a short one may be": func(w http.ResponseWriter) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_ = http.NewResponseController(w).Flush()
+			_, _ = io.WriteString(w, strings.Repeat("x", shortAnswer))
+		},
+		"with a length": func(w http.ResponseWriter) {
+			http.Error(w, "overloaded", http.StatusServiceUnavailable)
+		},
+		"without a body": func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) },
+	} {
+		for _, h2 := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", HTTP/2: ", h2), func(t *testing.T) {
+				var asked, connections atomic.Int64
+				server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					if asked.Add(1) < 3 {
+						write(w)
+					}
+				}))
+				server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+					if s == http.StateNew {
+						connections.Add(1)
+					}
+				}
+				if server.EnableHTTP2 = h2; h2 {
+					server.StartTLS()
+				} else {
+					server.Start()
+				}
+				defer server.Close()
+				tr, err := New(Config{Base: server.Client().Transport})
+				if err != nil {
+					t.Fatal(err)
+				}
+				tr.stall = time.Hour
+				resp, err := (&http.Client{Transport: tr}).Get(server.URL)
+				if err != nil || resp.StatusCode != http.StatusOK {
+					t.Fatal(resp, err)
+				}
+				_ = resp.Body.Close()
+				if asked.Load() != 3 || connections.Load() != 1 {
+					t.Errorf("%d attempts over %d connections", asked.Load(), connections.Load())
+				}
+			})
+		}
 	}
 }
 

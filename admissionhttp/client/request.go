@@ -57,15 +57,19 @@ func closeBody(req *http.Request) {
 // defaultStall is how long the rest of an answer may take that will not be used.
 const defaultStall = time.Second
 
+// shortAnswer is how much of an answer is read that will not be used.
+const shortAnswer = 4096
+
 // discard closes the body of an answer that will not be read. A short one is read
-// to its end first, so that the connection can be used again, unless it does not come.
+// to its end first, so that the connection can be used again, unless it does not come. Only
+// the end shows how long an answer in chunks, or one that was compressed, is.
 func (t *Transport) discard(resp *http.Response) {
 	if resp == nil {
 		return
 	}
-	if n := resp.ContentLength; n > 0 && n <= 4096 {
+	if !resp.Close && resp.ContentLength != 0 && resp.ContentLength <= shortAnswer {
 		late := time.AfterFunc(t.stall, func() { _ = resp.Body.Close() })
-		_, _ = io.CopyN(io.Discard, resp.Body, n)
+		_, _ = io.CopyN(io.Discard, resp.Body, shortAnswer+1)
 		late.Stop()
 	}
 	_ = resp.Body.Close()
