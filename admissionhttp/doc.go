@@ -18,6 +18,16 @@
 // long after the timeout. Outside of it the middleware returns at the timeout while
 // the handler still runs: set [Config.Hold] and let the handler call [Hold].
 //
+// A limit on the length of bodies stands outside: [http.MaxBytesHandler]. The
+// http.MaxBytesReader of a handler inside stops reading where it should, but it cannot
+// reach through other writers to have net/http close the connection; net/http then reads
+// up to 256 KiB more of the body. Or set the header Connection to close with the 413.
+//
+// CORS stands outside too: without Access-Control-Allow-Origin a browser hides a refusal
+// from its page, which then sees a failed network, and a preflight that is refused fails
+// the request that it was for. Answer preflights there, before admission, and let pages see the
+// headers by Access-Control-Expose-Headers: Retry-After, Spillway-Reason.
+//
 // A circuit breaker inside answers 503 without Retry-After, which is no sample. One
 // outside must not count refusals as failures: they carry the header Spillway-Reason.
 //
@@ -46,6 +56,8 @@
 // Upgraded connections, server-sent events and what [Config.Long] names hold a slot
 // until they prove to be streams: by status 101, by Hijack, or by a flush of an
 // answer that is one. From then on they are counted apart and hold none.
+// A browser never reconnects an EventSource that was answered 503, and does not say why
+// it failed: its page has to make another one, after a while of its own choice.
 //
 // # Kinds
 //
@@ -62,6 +74,9 @@
 //	time.Sleep(propagation)
 //	stopStreams()
 //	err := errors.Join(lim.Drain(ctx), server.Shutdown(ctx))
+//
+// What comes meanwhile is told to use another connection: by Connection: close, which
+// net/http makes a GOAWAY in HTTP/2.
 //
 // Drain first, because it serves those that wait already and refuses others with
 // 503 while the listener still answers; Shutdown then waits for the last bytes.

@@ -43,7 +43,8 @@ func Run(ctx context.Context, cfg limiter.Config, public, admin net.Listener, no
 	mux := http.NewServeMux()
 	mux.Handle("GET /readyz", admissionhttp.Ready(&up, lim))
 	mux.Handle("GET /orders/{id}", admit(http.HandlerFunc(readOrder)))
-	mux.Handle("POST /orders", admissionhttp.WithPriority(spillway.Critical, admit(http.HandlerFunc(placeOrder))))
+	orders := http.MaxBytesHandler(admit(http.HandlerFunc(placeOrder)), 1<<20) // outside: it closes the connection of what is longer
+	mux.Handle("POST /orders", admissionhttp.WithPriority(spillway.Critical, orders))
 	mux.Handle("GET /export", admissionhttp.WithPriority(spillway.Low, admit(http.HandlerFunc(export))))
 	service := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute}
 	defer service.Close()
