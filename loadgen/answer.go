@@ -77,7 +77,7 @@ func (a *answers) oneHead(toHEAD bool) (h head, err error) {
 	h = head{status: status, length: bodyToEnd}
 	var closes, keeps, chunked bool
 	for {
-		line, err := a.line()
+		line, err := a.field()
 		if err != nil {
 			return h, err
 		}
@@ -197,9 +197,34 @@ func (a *answers) take(n int, dst *[]byte) {
 	a.r += n
 }
 
+// field returns the next line, as line does, and with it those that continue it: what begins
+// with a blank belongs to the line before (RFC 9112, section 5.2). Blanks take the place of
+// the ends between them.
+func (a *answers) field() ([]byte, error) {
+	for n := 0; ; {
+		line, err := a.lineFrom(n)
+		if err != nil || len(trimCR(line)) == 0 {
+			return line, err
+		}
+		n = len(line) + 1
+		a.r, a.left = a.r-n, a.left+n // not used yet
+		if err := a.need(n + 1); err != nil {
+			return nil, err
+		}
+		line = a.buf[a.r : a.r+n]
+		if !isBlank(a.buf[a.r+n]) {
+			a.r, a.left = a.r+n, a.left-n
+			return line[:n-1], nil
+		}
+		copy(line[len(trimCR(line[:n-1])):], "  ")
+	}
+}
+
 // line returns the next line without its line feed. It is valid until the next read.
-func (a *answers) line() ([]byte, error) {
-	searched := 0
+func (a *answers) line() ([]byte, error) { return a.lineFrom(0) }
+
+// lineFrom is line, where so many bytes were searched before.
+func (a *answers) lineFrom(searched int) ([]byte, error) {
 	for {
 		if i := bytes.IndexByte(a.buf[a.r+searched:a.w], '\n'); i >= 0 {
 			i += searched

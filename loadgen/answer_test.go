@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 )
 
 // readAnswer reads one answer, and what follows it.
@@ -62,6 +63,7 @@ var answerTexts = []string{
 	"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nx",
 	"HTTP/1.1 503\r\nContent-Length: 1\r\n\r\nx",
 	ok200 + "Content-Length : 5\r\nContent-Length: 2\r\n\r\nhi",
+	ok200 + "Content-Length: 2\r\nWWW-Authenticate: Basic realm=\"a\",\r\n\tBearer realm=\"b\"\r\n\r\nhi",
 }
 
 // Whatever net/http accepts it reads in the same way. It may refuse more: header
@@ -130,10 +132,39 @@ func TestAnswersThatServersSendAreRead(t *testing.T) {
 	}
 }
 
+// A header that goes on in the next line is old, and still read by net/http: the answer was
+// an error, and its connection was closed.
+func TestAHeaderThatGoesOnInTheNextLineIsRead(t *testing.T) {
+	for text, want := range map[string]head{
+		ok200 + "A: b\r\n continued\r\nContent-Length: 2\r\n\r\nhi":                         {status: 200, length: 2, keep: true},
+		ok200 + "Content-Length: 2\r\nA: b\r\n c\r\n\td\r\n  \r\n\r\nhi":                    {status: 200, length: 2, keep: true},
+		ok200 + "Content-Length:\r\n 2\r\nA:\n b\n\nhi":                                     {status: 200, length: 2, keep: true},
+		ok200 + "Content-Length: 2\r\nConnection: x,\r\n close\r\n\r\nhi":                   {status: 200, length: 2},
+		ok200 + "Content-Length: 2\r\nRetry-After: \r\n\t7\r\n\r\nhi":                       {status: 200, length: 2, keep: true, after: 7 * time.Second},
+		ok200 + "A: b\r\n Content-Length: 5\r\nContent-Length: 2\r\n\r\nhi":                 {status: 200, length: 2, keep: true},
+		ok200 + "Content-Length: 2\r\nA: b" + strings.Repeat("\r\n c", 5000) + "\r\n\r\nhi": {status: 200, length: 2, keep: true},
+	} {
+		for _, src := range []io.Reader{strings.NewReader(text), iotest.OneByteReader(strings.NewReader(text))} {
+			h, body, rest, err := readAnswer(src, false)
+			twin, twinBody, _, twinErr := readTwin(strings.NewReader(text), false)
+			if err != nil || h != want || string(body) != "hi" || len(rest) > 0 {
+				t.Errorf("%.60q: %+v %q %q %v", text, h, body, rest, err)
+			}
+			if twinErr != nil || twin.keep != h.keep || string(twinBody) != "hi" {
+				t.Errorf("%.60q: net/http %+v %q %v", text, twin, twinBody, twinErr)
+			}
+		}
+	}
+	long := ok200 + "A: b" + strings.Repeat("\r\n "+strings.Repeat("c", 100), maxHead/100) + "\r\n\r\n"
+	if _, _, _, err := readAnswer(strings.NewReader(long), false); !errors.Is(err, errHeadSize) {
+		t.Errorf("lines without an end: %v", err)
+	}
+}
+
 func refusedAnswers() []string {
 	return []string{
 		"", "\r\n\r\n", "HTTP/2.0 200 OK\r\n\r\n", "HTTP/1.1 20 OK\r\n\r\n", "HTTP/1.1 2000 OK\r\n\r\n", "HTTP/1.1  200\r\n\r\n", "ICY 200 OK\r\n\r\n",
-		ok200 + "no colon\r\n\r\n", ok200 + ": no name\r\n\r\n", ok200 + "A: b\r\n continued\r\n\r\n",
+		ok200 + "no colon\r\n\r\n", ok200 + ": no name\r\n\r\n", ok200 + " A: b\r\n\r\n", ok200 + "A: b\r\n continued", ok200 + "Content-Length: 1\r\n 2\r\n\r\nhi",
 		ok200 + "Content-Length: -1\r\n\r\n", ok200 + "Content-Length: 1e3\r\n\r\n", ok200 + "Content-Length:\r\n\r\n",
 		ok200 + "Content-Length: 2\r\nContent-Length: 3\r\n\r\nhi", ok200 + "Content-Length: 9999999999999999999\r\n\r\n",
 		ok200 + "Content-Length: 5\r\n\r\nhell", ok200 + "Content-Length: 5\r\n",

@@ -28,7 +28,7 @@ type Data struct {
 
 // ReadCSV reads rows whose first line names the columns.
 func ReadCSV(r io.Reader) (*Data, error) {
-	table := csv.NewReader(r)
+	table := csv.NewReader(withoutMark(r))
 	records, err := table.ReadAll()
 	if err != nil {
 		return nil, fmt.Errorf("loadgen: data: %w", err)
@@ -38,7 +38,7 @@ func ReadCSV(r io.Reader) (*Data, error) {
 	}
 	names := records[0]
 	for i, name := range names {
-		names[i] = strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))
+		names[i] = strings.TrimSpace(name)
 	}
 	return newData(names, records[1:])
 }
@@ -48,7 +48,7 @@ func ReadCSV(r io.Reader) (*Data, error) {
 func ReadJSONLines(r io.Reader) (*Data, error) {
 	var names []string
 	var rows [][]string
-	lines := bufio.NewScanner(r)
+	lines := bufio.NewScanner(withoutMark(r))
 	lines.Buffer(nil, 16<<20)
 	for line := 1; lines.Scan(); line++ {
 		text := bytes.TrimSpace(lines.Bytes())
@@ -81,6 +81,17 @@ func ReadJSONLines(r io.Reader) (*Data, error) {
 		return nil, errors.New("loadgen: data: want at least one row")
 	}
 	return newData(names, rows)
+}
+
+// withoutMark returns what r reads without the byte order mark that some programs write at
+// the beginning of a text: whoever reads it finds no quote and no brace there.
+func withoutMark(r io.Reader) io.Reader {
+	const mark = "\ufeff"
+	text := bufio.NewReader(r)
+	if begin, _ := text.Peek(len(mark)); string(begin) == mark {
+		_, _ = text.Discard(len(mark))
+	}
+	return text // an error of r comes again
 }
 
 func newData(names []string, rows [][]string) (*Data, error) {

@@ -1,9 +1,12 @@
 package loadgen
 
 import (
+	"errors"
+	"io"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 // fill fills in text for the requests 0 to 4.
@@ -50,6 +53,42 @@ func TestRowsFillPlaceholders(t *testing.T) {
 	}
 	if got := fill(t, "{{n}}", nil)[4]; got != "{{n}}" {
 		t.Errorf("without data: %s", got)
+	}
+}
+
+// Spreadsheets and some editors write a byte order mark. A quoted name behind it was an
+// error, and so was the first line of JSON.
+func TestAByteOrderMarkIsNoData(t *testing.T) {
+	for text, read := range map[string]func(io.Reader) (*Data, error){
+		"\ufeff\"id\",\"name\"\r\n\"P1\",\"Ada\"\r\n": ReadCSV,
+		"\ufeffid,name\nP1,Ada\n":                     ReadCSV,
+		"id,name\nP1,Ada\n":                           ReadCSV,
+		"\ufeff{\"id\":\"P1\",\"name\":\"Ada\"}\r\n":  ReadJSONLines,
+		"\ufeff\r\n{\"id\":\"P1\",\"name\":\"Ada\"}":  ReadJSONLines,
+	} {
+		for _, src := range []io.Reader{strings.NewReader(text), iotest.OneByteReader(strings.NewReader(text))} {
+			data, err := read(src)
+			if err != nil {
+				t.Errorf("%q: %v", text, err)
+				continue
+			}
+			if got := fill(t, "{{.id}} {{.name}}", data)[0]; got != "P1 Ada" {
+				t.Errorf("%q: %q", text, got)
+			}
+		}
+	}
+	offsets, err := ReadTrace(strings.NewReader("\ufeff\"1.5\",\"x\"\n2\n"))
+	if err != nil || len(offsets) != 2 {
+		t.Errorf("%v, %v", offsets, err)
+	}
+	broken := errors.New("broken")
+	if _, err := ReadCSV(iotest.ErrReader(broken)); !errors.Is(err, broken) {
+		t.Errorf("%v, want the reader's error", err)
+	}
+	for _, read := range []func(io.Reader) (*Data, error){ReadCSV, ReadJSONLines} {
+		if _, err := read(strings.NewReader("\ufeff")); err == nil || !strings.Contains(err.Error(), "at least one row") {
+			t.Errorf("nothing but a mark: %v", err)
+		}
 	}
 }
 

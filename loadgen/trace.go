@@ -52,10 +52,10 @@ func (t trace) At(n uint64) (time.Duration, bool) {
 // and so is a first line of column names.
 func ReadTrace(r io.Reader) ([]time.Duration, error) {
 	var offsets []time.Duration
-	lines := bufio.NewScanner(r)
+	lines := bufio.NewScanner(withoutMark(r))
 	for line := 1; lines.Scan(); line++ {
 		text, _, _ := strings.Cut(lines.Text(), ",")
-		text = strings.Trim(strings.TrimSpace(strings.TrimPrefix(text, "\ufeff")), `"`)
+		text = strings.Trim(strings.TrimSpace(text), `"`)
 		if text == "" || text[0] == '#' {
 			continue
 		}
