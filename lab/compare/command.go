@@ -9,9 +9,11 @@ import (
 	"os/exec"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // CommandMetrics are the figures of a command, the usual one first.
@@ -45,9 +47,9 @@ func Command(line string, m Metric) Measure {
 		case m.Name == "cpu":
 			return (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds() * 1000, nil
 		case m.Name == "printed":
-			x, ok := lastNumber(out.end.String())
-			if !ok {
-				return math.NaN(), fmt.Errorf("the command %q printed no number", line)
+			x, err := lastNumber(out.end.String())
+			if err != nil {
+				return math.NaN(), fmt.Errorf("the command %q printed %w", line, err)
 			}
 			if x < 0 {
 				return math.NaN(), fmt.Errorf("the command %q printed %v: want no negative number, since ratios are compared", line, x)
@@ -65,16 +67,32 @@ func notEmpty(said string) error {
 	return errors.New(said)
 }
 
-var number = regexp.MustCompile(`[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?`)
+var (
+	number = regexp.MustCompile(`^[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?$`)
+	marks  = regexp.MustCompile(`(\D)[,:]|[,:](\D)`) // that are not between two digits
+	name   = regexp.MustCompile(`^[\pL_/][^,:]*$`)
+	none   = regexp.MustCompile(`(?i)^[-+]?(nan|inf|infinity)$`)
+)
 
-// lastNumber is the last number in a text.
-func lastNumber(text string) (float64, bool) {
-	all := number.FindAllString(text, -1)
-	if len(all) == 0 {
-		return 0, false
+// lastNumber is the last word of a text that is a number. A part of a word is none: in
+// 12ms, 1,234 or 12:30 it would have another meaning. Such a word is an error unless it is a
+// name, such as p99 or go1.26.
+func lastNumber(text string) (float64, error) {
+	words := strings.FieldsFunc(marks.ReplaceAllString(text, "$1 $2"), func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune("=;|\"'()[]{}", r)
+	})
+	for _, word := range slices.Backward(words) {
+		word = strings.TrimRight(word, ".,:!?%")
+		if number.MatchString(word) {
+			if x, err := strconv.ParseFloat(word, 64); err == nil {
+				return x, nil
+			}
+		} else if !none.MatchString(word) && (!strings.ContainsAny(word, "0123456789") || name.MatchString(word)) {
+			continue
+		}
+		return 0, fmt.Errorf("%.40q, which is no number: want the figure as a word of its own, such as 12.5 ms", word)
 	}
-	x, err := strconv.ParseFloat(all[len(all)-1], 64)
-	return x, err == nil
+	return 0, errors.New("no number")
 }
 
 // tail keeps the end of what a command prints.

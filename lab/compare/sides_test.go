@@ -3,6 +3,7 @@ package compare
 import (
 	"context"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -90,9 +91,32 @@ func TestACommandIsMeasured(t *testing.T) {
 }
 
 func TestTheLastNumberCounts(t *testing.T) {
-	for text, want := range map[string]float64{"BenchmarkX 100 12.5 ns/op": 12.5, "-3": -3, "a1e3": 1000, "0.5.": .5, ".25": .25} {
-		if got, ok := lastNumber(text); got != want || !ok {
-			t.Errorf("%q: %v, %v", text, got, ok)
+	for text, want := range map[string]float64{
+		"BenchmarkX-2 100 12.5 ns/op": 12.5, "-3": -3, "0.5.": .5, ".25": .25, "1e3": 1000, "+7\n": 7, "took 3.": 3, "3 (in all)": 3, "95%": 95,
+		"12.5 ms at p99": 12.5, "12.5 on go1.26 in /tmp/run1": 12.5, "p99=12.5ms p50=3 ms": 3, "mean: 7": 7, `{"p50":3,"p99":12.5}`: 12.5,
+		"bench,12.5": 12.5, "a, 4, b": 4, "5;": 5, "p99: 6, ": 6,
+	} {
+		if got, err := lastNumber(text); got != want || err != nil {
+			t.Errorf("%q: %v, %v, want %v", text, got, err, want)
+		}
+	}
+}
+
+// A part of a word was read as a number: 12 of 12abc, 900 of 900ms beside 1.1 of 1.1s, 234 of
+// 1,234, and 26 of a date.
+func TestAPartOfAWordIsNoNumber(t *testing.T) {
+	for text, want := range map[string]string{
+		"12abc": "12abc", "run 5: 12abc": "12abc", "900ms": "900ms", "1,234": "1,234", "2026-11-26": "2026-11-26", "12:30": "12:30", "1.2.3": "1.2.3",
+		"0x1F": "0x1F", "1_000": "1_000", "7 ±3": "±3", "1e999": "1e999", "run 5: NaN": "NaN", "7 -Inf": "-Inf", "p99:12.5": "p99:12.5", "5 12/s": "12/s",
+		"\x1b[32m12\x1b[0m": "0m",
+	} {
+		if x, err := lastNumber(text); err == nil || !strings.Contains(err.Error(), strconv.Quote(want)+", which is no number") {
+			t.Errorf("%q: %v, %v, want an error that names %s", text, x, err, want)
+		}
+	}
+	for _, text := range []string{"", "none", "p99 of go1.26", "A:B, c"} {
+		if x, err := lastNumber(text); err == nil || err.Error() != "no number" {
+			t.Errorf("%q: %v, %v", text, x, err)
 		}
 	}
 }

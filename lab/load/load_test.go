@@ -72,6 +72,13 @@ func plan(t *testing.T, s Spec) *Plan {
 	return p
 }
 
+// Some editors write a byte order mark, which was an error of the first character.
+func TestAByteOrderMarkIsNoPartOfAMix(t *testing.T) {
+	if mix, err := ReadMix([]byte("\ufeff[{\"path\": \"/x\"}]\r\n")); err != nil || len(mix) != 1 || mix[0].Path != "/x" {
+		t.Errorf("%+v, %v", mix, err)
+	}
+}
+
 func TestBadLoadsAreRefused(t *testing.T) {
 	for want, change := range map[string]func(*Spec){
 		"exclude each other":    func(s *Spec) { s.Clients = 1 },

@@ -80,7 +80,7 @@ func ParseSpec(text []byte) (s Spec, err error) {
 
 // decodeOne decodes one value with nothing behind it.
 func decodeOne(text []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(text))
+	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(text, []byte("\ufeff")))) // a byte order mark is no JSON
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
 		return err

@@ -15,7 +15,9 @@ var comments = regexp.MustCompile(`(?m)^[ \t]*//.*$`)
 
 // uncommented empties the lines that begin with //. No text of JSON spans lines, so none
 // of them is inside one.
-func uncommented(text []byte) []byte { return comments.ReplaceAll(text, nil) }
+func uncommented(text []byte) []byte {
+	return comments.ReplaceAll(bytes.TrimPrefix(text, []byte("\ufeff")), nil) // a byte order mark is no JSON
+}
 
 // decode reads a JSON object into the struct that to points to. Unlike encoding/json it
 // says in which line something is wrong, and refuses fields that are unknown or given

@@ -142,6 +142,15 @@ func TestWhatIsWrongIsSaidWithItsLine(t *testing.T) {
 	}
 }
 
+// Some editors write a byte order mark, which was an error of the first character.
+func TestAByteOrderMarkIsNoPartOfAScenario(t *testing.T) {
+	for _, before := range []string{"\ufeff", "\ufeff// a comment\r\n"} {
+		if _, err := Parse([]byte(before + small)); err != nil {
+			t.Errorf("%q: %v", before, err)
+		}
+	}
+}
+
 func TestWithoutPoliciesAServiceIsUnlimitedAndLimited(t *testing.T) {
 	res, err := parsed(t, small).Run(t.Context(), func(string, float64) {})
 	if err != nil || len(res.Outcomes) != 2 || res.Outcomes[0].Policy != "unlimited" || res.Outcomes[1].Policy != "limiter" {

@@ -17,7 +17,7 @@ type compareCmd struct {
 	A string `arg:"" help:"A URL or a command in quotes."`
 	B string `arg:"" help:"Another one."`
 
-	Metric string `placeholder:"NAME" help:"What is compared. Of URLs: p99 (unless given), p50, mean, goodput or errors. Of commands: wall (unless given), cpu, or printed, the last number on standard output."`
+	Metric string `placeholder:"NAME" help:"What is compared. Of URLs: p99 (unless given), p50, mean, goodput or errors. Of commands: wall (unless given), cpu, or printed, the last word on standard output that is a number."`
 	More   bool   `help:"More is better, for --metric printed."`
 	Rounds int    `default:"20" help:"How many rounds, each with two blocks or runs of A and one of B, in random order. One more warms up."`
 	Seed   uint64 `default:"1" help:"Of the order."`

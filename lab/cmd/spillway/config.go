@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -26,7 +27,7 @@ func (configFlag) BeforeResolve(k *kong.Kong, ctx *kong.Context, trace *kong.Pat
 		return fmt.Errorf("the configuration file: %w", err)
 	}
 	var keys map[string]any
-	if err := json.Unmarshal(data, &keys); err != nil {
+	if err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &keys); err != nil {
 		return fmt.Errorf("the configuration file %s is not JSON: %w", path, err)
 	}
 	values := map[*kong.Flag]any{}

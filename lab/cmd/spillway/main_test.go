@@ -207,6 +207,17 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 	}
 }
 
+// Some editors write a byte order mark, which was an error of the first character.
+func TestAByteOrderMarkIsNoPartOfAConfiguration(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "marked.json")
+	if err := os.WriteFile(file, []byte("\ufeff{\"lab\": {\"H\": {\"seed\": 5}}}\r\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := command(t, "--config", file, "version"); code != 0 {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+}
+
 func TestALabRunFromCellToVerdictAndBack(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	copyOfTinyRun(t, dir)
