@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -41,15 +42,19 @@ func (h Head) String() string { return fmt.Sprintf("%d %s", h.Sequence, h.Hash) 
 
 // ParseHead reads what String has written. The seal is not part of it.
 func ParseHead(text string) (Head, error) {
-	var (
-		h    Head
-		hash []byte
-	)
-	n, err := fmt.Sscanf(text, "%d %x", &h.Sequence, &hash)
-	if err != nil || n != 2 || h.Sequence < 0 || len(hash) != len(h.Hash) {
-		return Head{}, fmt.Errorf("audit: not the head of a chain: want a number and %d hexadecimal digits", 2*len(h.Hash))
+	var h Head
+	fault := fmt.Errorf("audit: not the head of a chain: want a number and %d hexadecimal digits", 2*len(h.Hash))
+	words := strings.Fields(text) // and nothing behind them
+	if len(words) != 2 || len(words[1]) != 2*len(h.Hash) {
+		return Head{}, fault
 	}
-	copy(h.Hash[:], hash)
+	var err error
+	if h.Sequence, err = strconv.ParseInt(words[0], 10, 64); err != nil || h.Sequence < 0 {
+		return Head{}, fault
+	}
+	if _, err = hex.Decode(h.Hash[:], []byte(words[1])); err != nil {
+		return Head{}, fault
+	}
 	return h, nil
 }
 

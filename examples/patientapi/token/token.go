@@ -99,6 +99,10 @@ type claims struct {
 // claimNames are the claims that are read.
 var claimNames = []string{"iss", "sub", "aud", "exp", "nbf", "iat", "jti", "role", "patient", "scope"}
 
+// numericDates are those that are numbers. A number in quotes is none (RFC 7519, section
+// 2), though package json takes it.
+var numericDates = []string{"exp", "nbf", "iat"}
+
 // UnmarshalJSON reads the claims of those names, letter for letter (RFC 7519, section 4).
 // Package json would take "Role" for "role", and of two the last: a claim that an issuer
 // copies into its tokens could replace its own.
@@ -125,6 +129,9 @@ func (c *claims) UnmarshalJSON(text []byte) error {
 			if claim := name.(string); strings.EqualFold(claim, known) && (claim != known || seen[claim]) {
 				return errClaims
 			}
+		}
+		if value[0] == '"' && slices.Contains(numericDates, name.(string)) {
+			return errClaims
 		}
 		seen[name.(string)] = true
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -113,6 +114,10 @@ func TestClaims(t *testing.T) {
 		"nbf any moment":     {map[string]any{"nbf": at(5 * time.Second)}, nil},
 		"iat to come":        {map[string]any{"iat": at(time.Minute)}, errTime},
 		"exp is text":        {map[string]any{"exp": "tomorrow"}, errMalformed},
+		"exp in quotes":      {map[string]any{"exp": strconv.FormatInt(at(time.Hour), 10)}, errMalformed},
+		"nbf in quotes":      {map[string]any{"nbf": strconv.FormatInt(at(-time.Hour), 10)}, errMalformed},
+		"iat in quotes":      {map[string]any{"iat": strconv.FormatInt(at(-time.Hour), 10)}, errMalformed},
+		"exp with a part":    {map[string]any{"exp": float64(at(time.Hour)) + 0.5}, nil},
 		"no role":            {map[string]any{"role": nil}, errClaims},
 		"another role":       {map[string]any{"role": "root"}, errClaims},
 		"two roles":          {map[string]any{"role": []string{"clinician", "patient"}}, errMalformed},

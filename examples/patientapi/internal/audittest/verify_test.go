@@ -237,6 +237,19 @@ func FuzzNoTwoEventsHaveOneHash(f *testing.F) {
 	})
 }
 
+// What stood behind a head, or beside its number, was ignored: a file of two heads was one.
+func TestAHeadHasNothingBehindIt(t *testing.T) {
+	hash := strings.Repeat("ab", 32)
+	for text, good := range map[string]bool{
+		"12 " + hash: true, " 12\t" + hash + "\r\n": true,
+		"12 " + hash + " 13": false, "12 " + hash + "\n13 " + hash: false, "12 " + hash + "zz": false, "12x " + hash: false, "12 " + hash[2:]: false, "-1 " + hash: false, "12": false, "": false,
+	} {
+		if h, err := audit.ParseHead(text); (err == nil) != good || good && h.Sequence != 12 {
+			t.Errorf("%q: %v, %v", text, h, err)
+		}
+	}
+}
+
 func FuzzParseHead(f *testing.F) {
 	f.Add("12 " + strings.Repeat("ab", 32))
 	f.Add("-1 00")
