@@ -7,6 +7,8 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+
+	"github.com/spillway-go/spillway"
 )
 
 // ProblemFormat writes the bodies of problems in another format than
@@ -103,7 +105,17 @@ func (c *Config) tell(w http.ResponseWriter, r *http.Request, pattern string, p 
 	if bad != nil {
 		c.report(r, pattern, bad)
 	}
+	if r.ProtoMajor <= 2 && stops(err) {
+		w.Header().Set("Connection", "close") // of HTTP/2 net/http sends GOAWAY
+	}
 	return p.Status, p.write(w, contentType, body)
+}
+
+// stops reports whether err refuses a request because this instance stops: the client
+// should leave the connection, so that the next request finds another one.
+func stops(err error) bool {
+	rej, ok := errors.AsType[*spillway.Rejection](err)
+	return ok && rej != nil && (rej.Reason == spillway.Draining || rej.Reason == spillway.Closed)
 }
 
 func (c *Config) report(r *http.Request, pattern string, err error) {
