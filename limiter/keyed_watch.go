@@ -20,7 +20,7 @@ type KeyedWatch struct {
 
 // mostGone is how many limiters that have left wait for a reader, before a caller that
 // needs a new one tells of them.
-const mostGone = 32
+const mostGone = 8
 
 // Watch returns a KeyedWatch of the limiters that are there now and of those to come.
 // For each one that leaves the family evicted is called, one call at a time: by All, or by

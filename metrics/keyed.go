@@ -184,18 +184,17 @@ func (s samples) count(now, last samples) {
 		if !rises(n) {
 			continue
 		}
-		sum.Value += n.Value
-		sum.Times.Sum += n.Times.Sum
+		var before Sample
+		if last != nil {
+			before = last[i]
+		}
+		sum.Value += n.Value - before.Value // what is added is never below zero, also where it is rounded
+		sum.Times.Sum += n.Times.Sum - before.Times.Sum
 		for j, c := range n.Times.Counts {
+			if before.Times.Counts != nil {
+				c -= before.Times.Counts[j]
+			}
 			sum.Times.Counts[j] += c
-		}
-		if last == nil {
-			continue
-		}
-		sum.Value -= last[i].Value
-		sum.Times.Sum -= last[i].Times.Sum
-		for j, c := range last[i].Times.Counts {
-			sum.Times.Counts[j] -= c
 		}
 	}
 }

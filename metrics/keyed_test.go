@@ -81,6 +81,33 @@ func TestALimiterThatCountedMoreThanTheOneBeforeItIsAnotherOne(t *testing.T) {
 	})
 }
 
+// A sum that falls by what is lost in rounding is a restart to Prometheus, which adds all of
+// it once more.
+func TestNoSumFallsByRounding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFamily(t, limiter.KeyedConfig{MaxKeys: 3})
+		source := keyedSource(t, KeyedConfig{Name: "tenants", Family: f, Label: func(string) string { return "all" }})
+		sum := func() (seconds float64) {
+			for _, s := range source.Read() {
+				if s.Metric == duration {
+					seconds += s.Times.Sum
+				}
+			}
+			return seconds
+		}
+		for i, last := 0, 0.0; i < 300; i++ {
+			_ = f.Do(t.Context(), fmt.Sprint(i%7), func(context.Context) error { time.Sleep(time.Duration(i*i%97) * time.Microsecond); return nil })
+			for range 3 {
+				now := sum()
+				if now < last {
+					t.Fatalf("after %d requests the sum falls from %v to %v", i+1, last, now)
+				}
+				last = now
+			}
+		}
+	})
+}
+
 // What a limiter had counted after the last read was gone with it: with far more tenants
 // than limiters that was nearly all.
 func TestWhatForgottenLimitersCountedIsShown(t *testing.T) {

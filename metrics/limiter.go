@@ -63,7 +63,7 @@ func Limiter(l *limiter.Limiter) *Source {
 
 // limiterSamples returns what Stats say. The demand is the one that is no sum.
 func limiterSamples(key string, s limiter.Stats) samples {
-	all := make(samples, 0, 80)
+	all := gather(80)
 	all.put(requests, float64(s.Admitted), key, "admitted")
 	all.put(requests, float64(s.Cancelled), key, "cancelled")
 	all.reasons(requests, s.RejectedBy, key)
@@ -91,5 +91,5 @@ func limiterSamples(key string, s limiter.Stats) samples {
 	all.put(oldest, s.OldestInFlight.Seconds(), key)
 	all.put(overdue, float64(len(s.Leaks)), key)
 	all.put(leaked, float64(s.Leaked), key)
-	return all
+	return all.samples
 }

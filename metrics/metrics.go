@@ -154,26 +154,46 @@ func Distinct(sources ...*Source) error {
 // limiters can be added up.
 type samples []Sample
 
-func (s *samples) put(metric int, value float64, labels ...string) {
-	*s = append(*s, Sample{Metric: metric, Value: value, Labels: labels})
+// gathering is how samples are made: all their labels in one piece of memory, since they
+// are many.
+type gathering struct {
+	samples samples
+	words   []string
+}
+
+func gather(samples int) *gathering {
+	return &gathering{make([]Sample, 0, samples), make([]string, 0, 3*samples)}
+}
+
+// labels returns labels from the n-th word on.
+func (g *gathering) labels(n int) []string { return g.words[n:len(g.words):len(g.words)] }
+
+func (g *gathering) put(metric int, value float64, labels ...string) {
+	n := len(g.words)
+	g.words = append(g.words, labels...)
+	g.samples = append(g.samples, Sample{Metric: metric, Value: value, Labels: g.labels(n)})
 }
 
 // times puts a histogram of nanoseconds.
-func (s *samples) times(metric int, h *histogram.Histogram, labels ...string) {
-	t := Times{Sum: h.Sum() / float64(time.Second)}
+func (g *gathering) times(metric int, h *histogram.Histogram, labels ...string) {
+	bounds := Bounds()
+	t := Times{Counts: make([]uint64, 0, len(bounds)+1), Sum: h.Sum() / float64(time.Second)}
 	below := uint64(0)
-	for _, b := range Bounds() {
+	for _, b := range bounds {
 		upTo := h.CountAtMost(int64(math.Round(b * float64(time.Second))))
 		t.Counts, below = append(t.Counts, upTo-below), upTo
 	}
 	t.Counts = append(t.Counts, h.Count()-below)
-	*s = append(*s, Sample{Metric: metric, Times: t, Labels: labels})
+	g.put(metric, 0, labels...)
+	g.samples[len(g.samples)-1].Times = t
 }
 
 // reasons puts a count for every reason, under the labels and the reason.
-func (s *samples) reasons(metric int, by map[spillway.Reason]uint64, labels ...string) {
+func (g *gathering) reasons(metric int, by map[spillway.Reason]uint64, labels ...string) {
 	for _, r := range spillway.Reasons() {
-		s.put(metric, float64(by[r]), append(slices.Clone(labels), r.String())...)
+		n := len(g.words)
+		g.words = append(append(g.words, labels...), r.String())
+		g.samples = append(g.samples, Sample{Metric: metric, Value: float64(by[r]), Labels: g.labels(n)})
 	}
 }
 

@@ -42,7 +42,7 @@ func Pool(p *workerpool.Pool) *Source {
 
 func (p *shownPool) read() []Sample {
 	s, completed, failed := p.ended()
-	all := make(samples, 0, 24)
+	all := gather(24)
 	all.put(workers, float64(s.Idle), "idle")
 	all.put(workers, float64(s.Workers-s.Idle), "busy")
 	all.put(jobs, float64(completed), "completed")
@@ -56,7 +56,7 @@ func (p *shownPool) read() []Sample {
 	all.put(poolDemand, s.Demand)
 	all.times(jobInQueue, s.QueueWait)
 	all.times(jobDuration, s.Service)
-	return all
+	return all.samples
 }
 
 // ended returns the Stats, and how many of the completed jobs succeeded and
