@@ -2,6 +2,7 @@ package workerpool
 
 import (
 	"context"
+	"runtime/pprof"
 	"testing"
 
 	"github.com/spillway-go/spillway"
@@ -42,5 +43,22 @@ func TestAllocsOfWorkThatIsDone(t *testing.T) {
 		if n := testing.AllocsPerRun(1000, f); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)
 		}
+	}
+}
+
+// The allocations are those of the labels of both.
+func TestAllocsOfAJobWithProfileLabels(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes sync.Pool drop objects")
+	}
+	p := pool(t, Config{MaxWorkers: 2, QueueSize: 64})
+	ctx := pprof.WithLabels(context.Background(), pprof.Labels("patient", "4711"))
+	fn := func(context.Context) (int, error) { return 1, nil }
+	do := func() { _, _ = Do(ctx, p, fn) }
+	for range 100 {
+		do()
+	}
+	if n := testing.AllocsPerRun(1000, do); n > 4 {
+		t.Errorf("%v allocations", n)
 	}
 }

@@ -51,6 +51,9 @@ func (w *worker) run() {
 
 // cancelled ends a job whose context ended before it was started.
 func (w *worker) cancelled(c *call, err error) {
+	if w.pool.cfg.OnDone != nil {
+		w.mark()
+	}
 	accepted := w.entry.at()
 	if c != nil {
 		c.err = err

@@ -1,12 +1,9 @@
 package workerpool
 
 import (
-	"cmp"
 	"context"
-	"runtime/pprof"
 	"time"
 
-	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/handoff"
 )
 
@@ -14,19 +11,20 @@ import (
 type worker struct {
 	pool    *Pool
 	place   *handoff.Worker
-	entry   entry         // the job at hand
-	lv      int           // of the entry
-	end     handoff.End   // of the last job
-	level   int           // that its profile labels say; -1: none yet
-	deliver *call         // ended, and its caller not told yet
-	inside  bool          // the job
-	started time.Duration // the job, if it is timed
-	seq     uint64        // of the job for the law, if it is sampled
-	class   uint8         // the same
+	entry   entry           // the job at hand
+	lv      int             // of the entry
+	end     handoff.End     // of the last job
+	deliver *call           // ended, and its caller not told yet
+	inside  bool            // the job
+	started time.Duration   // the job, if it is timed
+	seen    context.Context // that was looked at last; its jobs are of one priority
+	marks   context.Context // has the labels of its jobs
+	seq     uint64          // of the job for the law, if it is sampled
+	class   uint8           // the same
 }
 
 func (p *Pool) startWorker(place *handoff.Worker) {
-	go (&worker{pool: p, place: place, level: -1}).work()
+	go (&worker{pool: p, place: place}).work()
 }
 
 // work runs jobs until the worker is to end. When a job ends the goroutine, as
@@ -35,7 +33,6 @@ func (w *worker) work() {
 	ended := false
 	defer func() {
 		if !ended {
-			w.level = -1
 			go w.work()
 		}
 	}()
@@ -68,6 +65,7 @@ func (w *worker) next() (ok bool) {
 		w.pool.ctl.took(w.place.Turn)
 	} else {
 		w.entry = entry{}
+		w.unmark()
 	}
 	w.finish()
 	return ok
@@ -87,21 +85,4 @@ func (w *worker) finish() {
 		w.deliver = nil
 		c.finish()
 	}
-}
-
-// mark sets the profile labels of a worker, when they change.
-func (w *worker) mark() {
-	if w.level != w.lv {
-		w.level = w.lv
-		pprof.SetGoroutineLabels(w.pool.labels[w.lv])
-	}
-}
-
-// labelled returns the labels that a pool's workers carry, for each level.
-func labelled(name string) (all [levels]context.Context) {
-	for lv := range all {
-		labels := pprof.Labels("pool", cmp.Or(name, "workerpool"), "priority", (spillway.Critical - spillway.Priority(lv)).String())
-		all[lv] = pprof.WithLabels(context.Background(), labels)
-	}
-	return all
 }

@@ -30,6 +30,14 @@ import (
 
 // Job is one piece of work. ctx is the one it was submitted with: a job that
 // must outlive its caller is submitted with context.WithoutCancel(ctx).
+//
+// Jobs run one after the other on the same goroutine, so a job puts back what it changes
+// about its goroutine, or ends it by runtime.Goexit: then the worker goes on with a new one.
+// That is so for runtime.LockOSThread, debug.SetPanicOnFault and regions of runtime/trace.
+// A thread that stays locked slows all later jobs of the worker down, and they see what was
+// done to the thread: its namespace, its user, its signal mask. After runtime.Goexit it
+// ends with its goroutine, as Go does it. Profile labels are the exception: they are set for
+// each job, to those of its context (see runtime/pprof.Do), if it has any, and those of the pool.
 type Job func(ctx context.Context) error
 
 const levels = handoff.Levels
@@ -49,7 +57,7 @@ func level(p spillway.Priority) int {
 type Pool struct {
 	cfg      Config
 	base     time.Time
-	labels   [levels]context.Context // for profiles
+	labels   *labels // for profiles
 	queue    handoff.Queue[entry]
 	ctl      control
 	refusals refusals
@@ -110,7 +118,7 @@ func New(cfg Config) (*Pool, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	p := &Pool{cfg: cfg, base: time.Now(), labels: labelled(cfg.Name)}
+	p := &Pool{cfg: cfg, base: time.Now(), labels: newLabels(cfg.Name)}
 	p.beat = p.cfg.complete()
 	p.unswept.Store(true)
 	p.refusals.advise(0)
