@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"time"
 
 	"github.com/spillway-go/spillway/limit"
@@ -124,6 +125,9 @@ func (cfg *Config) check() error {
 	if cfg.GrowCooldown < 0 {
 		fault("GrowCooldown is %v: it cannot be negative (zero means %v)", cfg.GrowCooldown, defaultGrowCooldown)
 	}
+	if cfg.Law != nil && isNil(cfg.Law) {
+		fault("Law is a nil %T: look at the error of its constructor", cfg.Law)
+	}
 	if cfg.GrowAt > 0 && cfg.Law != nil {
 		fault("GrowAt and Law are both set: only one of them can decide")
 	}
@@ -140,6 +144,13 @@ func (cfg *Config) check() error {
 		fault("Law belongs to another pool or limiter: make one for each")
 	}
 	return errors.Join(wrong...)
+}
+
+// isNil reports whether law is a nil pointer: what a constructor returns beside an
+// error that was not looked at.
+func isNil(law limit.Law) bool {
+	r := reflect.ValueOf(law)
+	return r.Kind() == reflect.Pointer && r.IsNil()
 }
 
 func checkWorkers(least, most int) error {
@@ -169,7 +180,7 @@ func (cfg *Config) queueSize() int {
 	case cfg.QueueSize != 0:
 		return max(cfg.QueueSize, 0)
 	case cfg.MaxWorkers > 0 && cfg.Law == nil && cfg.GrowAt == 0:
-		return 5 * cfg.MaxWorkers
+		return 5 * min(cfg.MaxWorkers, math.MaxInt/5)
 	}
 	return defaultQueue
 }

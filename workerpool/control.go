@@ -80,7 +80,9 @@ type control struct {
 	arrived, done float64       // until then
 	accepted      [levels]uint64
 	backlog       bool
-	offered, rate float64 // a second, smoothed: arrivals, ends
+	ended         uint64        // jobs, until then
+	still         time.Duration // for so long jobs have run and none has ended
+	offered, rate float64       // a second, smoothed: arrivals, ends
 	byLevel       [levels]float64
 	advice        float64 // wait that the published refusals go by
 	grown         time.Duration
@@ -116,7 +118,7 @@ func (c *control) configure(cfg *Config, q *handoff.Queue[entry], r *refusals) {
 
 // open publishes how many jobs may wait before anything is known.
 func (c *control) open() {
-	most := int(c.queue(0))
+	most := whole(c.queue(0))
 	c.setRooms([levels]int{most, most, most, most})
 }
 

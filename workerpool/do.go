@@ -27,6 +27,9 @@ import (
 // the first: with all workers doing so, they wait until their contexts end.
 func Do[T any](ctx context.Context, p *Pool, fn func(context.Context) (T, error)) (T, error) {
 	var zero T
+	if p == nil || fn == nil {
+		return zero, p.unfit()
+	}
 	if err := ctx.Err(); err != nil {
 		p.gone.Add(1)
 		return zero, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/workerpool"
@@ -72,6 +73,37 @@ func ExamplePool_Group() {
 	}
 	fmt.Println(group.Wait(context.Background()))
 	// Output: no such patient: b
+}
+
+// Jobs find more work, and hand it to their own pool. What the pool has no room for they do
+// themselves: if they waited for room, all workers might.
+func ExampleGroup_TrySubmit() {
+	pool, _ := workerpool.New(workerpool.Config{MaxWorkers: 2, QueueSize: 1})
+	defer pool.Close()
+	folders := map[string][]string{"/": {"/a", "/b", "/c"}, "/a": {"/a/x", "/a/y"}}
+	var seen atomic.Int64
+	group := pool.Group(context.Background())
+	var visit func(folder string) workerpool.Job
+	visit = func(folder string) workerpool.Job {
+		return func(ctx context.Context) error {
+			seen.Add(1)
+			for _, inner := range folders[folder] {
+				err := group.TrySubmit(visit(inner))
+				if errors.Is(err, spillway.ErrRejected) {
+					err = visit(inner)(ctx)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	if err := group.Submit(visit("/")); err != nil {
+		fmt.Println("refused:", err)
+	}
+	fmt.Println(group.Wait(context.Background()), seen.Load())
+	// Output: <nil> 6
 }
 
 // Change the number of workers while the pool runs.

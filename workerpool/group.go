@@ -14,8 +14,9 @@ import (
 // Pool.Group or Pool.Collect, and always call Wait: errors and panics arrive
 // there. It is safe for concurrent use.
 //
-// Submitting to a group of the same pool from one of its jobs is fine; waiting
-// there holds a worker meanwhile, as a nested Do does.
+// A job may submit to a group of its own pool, such as for what it found in a folder, by
+// TrySubmit. Submit there waits for room that perhaps only the job itself would make, see
+// Pool.Submit; and Wait there holds a worker meanwhile, as a nested Do does.
 type Group struct {
 	pool   *Pool
 	ctx    context.Context
@@ -33,6 +34,7 @@ type Group struct {
 // Group returns a group whose first error cancels the context of its other jobs:
 // those that have not started never run. Wait returns that error.
 func (p *Pool) Group(ctx context.Context) *Group {
+	p.made()
 	g := &Group{pool: p, done: make(chan struct{})}
 	g.ctx, g.cancel = context.WithCancelCause(ctx)
 	g.open.Store(1)
@@ -42,6 +44,7 @@ func (p *Pool) Group(ctx context.Context) *Group {
 // Collect returns a group that lets every job run whatever the others do. Wait
 // returns all errors, joined.
 func (p *Pool) Collect(ctx context.Context) *Group {
+	p.made()
 	g := &Group{pool: p, ctx: ctx, done: make(chan struct{})}
 	g.open.Store(1)
 	return g
@@ -50,7 +53,16 @@ func (p *Pool) Collect(ctx context.Context) *Group {
 // Submit hands job over as Pool.Submit does, with the group's context. A job
 // that was refused is no part of the group: the error is the caller's to handle.
 // Submit must not be called after Wait.
-func (g *Group) Submit(job Job) error {
+func (g *Group) Submit(job Job) error { return g.submit(job, g.pool.cfg.MaxWait >= 0) }
+
+// TrySubmit is Submit without the wait: when the queue is full it returns a
+// *spillway.Rejection at once. A job of the same pool then does that work itself.
+func (g *Group) TrySubmit(job Job) error { return g.submit(job, false) }
+
+func (g *Group) submit(job Job, mayWait bool) error {
+	if job == nil {
+		return errNoJob
+	}
 	if g.open.Add(1) == 1 {
 		panic("workerpool: Submit on a Group after Wait")
 	}
@@ -65,7 +77,7 @@ func (g *Group) Submit(job Job) error {
 		g.leave()
 		return context.Cause(g.ctx)
 	}
-	if _, err := g.pool.submit(g.ctx, run, &note{call: c}, g.pool.cfg.MaxWait >= 0); err != nil {
+	if _, err := g.pool.submit(g.ctx, run, &note{call: c}, mayWait); err != nil {
 		g.leave()
 		return err
 	}

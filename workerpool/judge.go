@@ -60,6 +60,9 @@ func (c *control) measure(now time.Duration) {
 			c.byLevel[i] += fresh * (float64(n-c.accepted[i])/passed - c.byLevel[i])
 		}
 	}
+	if c.still += time.Duration(passed * 1e9); passed == 0 || pic.Active == 0 || pic.Ended != c.ended {
+		c.still, c.ended = 0, pic.Ended
+	}
 	full := queued > 0 && pic.Active >= c.limit
 	saturated := full && c.backlog
 	c.backlog, c.at, c.arrived, c.done, c.accepted = full, now, arrived, done, pic.Accepted
@@ -79,7 +82,7 @@ func (c *control) measure(now time.Duration) {
 	wait := float64(queued+sum(pic.Waiting)+1) * cost
 	if math.Abs(wait-c.advice) > c.advice/4 {
 		c.advice = wait
-		c.refusals.advise(time.Duration(wait))
+		c.refusals.advise(span(wait))
 	}
 	// Predictions cost a reading of the clock: only where waits are worth it.
 	if c.mean < float64(100*time.Microsecond) && wait < float64(shortWait) {
@@ -104,11 +107,27 @@ func (c *control) judge(now time.Duration, capacity float64) {
 		if bounded {
 			room = min(room, max(1, wait*max(free, capacity/handoff.Floor)))
 		}
-		rooms[lv] = int(room)
+		rooms[lv] = whole(room)
 		free -= c.byLevel[lv]
 	}
 	c.overloaded.Store(bounded)
 	c.setRooms(rooms)
+}
+
+// whole is x as an int; the largest one stands for all above.
+func whole(x float64) int {
+	if x >= math.MaxInt {
+		return math.MaxInt
+	}
+	return int(x)
+}
+
+// span is so many nanoseconds; the longest time stands for all above.
+func span(ns float64) time.Duration {
+	if ns >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(ns)
 }
 
 func (c *control) setRooms(rooms [levels]int) {
@@ -140,7 +159,7 @@ func (c *control) grow(now time.Duration) {
 	if c.growAt == 0 || c.grown > 0 && now-c.grown < c.cooldown {
 		return
 	}
-	if float64(c.queued()) >= c.growAt*float64(c.rooms[levels-1].Load()) && c.follow(c.limit+max(c.limit/growth, 1)) {
+	if float64(c.queued()) >= c.growAt*float64(c.rooms[levels-1].Load()) && c.follow(c.limit+min(max(c.limit/growth, 1), c.top-c.limit)) {
 		c.grown = now
 	}
 }
@@ -155,12 +174,12 @@ func (c *control) fullness(lv int) spillway.Reason {
 
 // hopeless is why a job with so many ahead would wait in vain, or zero.
 func (c *control) hopeless(ctx context.Context, ahead int) spillway.Reason {
-	wait := time.Duration(int64(ahead) * c.cost.Load())
 	end, ok := ctx.Deadline()
 	if !ok || ahead == 0 {
 		return 0
 	}
-	if time.Until(end) < wait+time.Duration(c.long.Load()) {
+	wait := float64(ahead) * float64(c.cost.Load())
+	if float64(time.Until(end)) < wait+float64(c.long.Load()) {
 		return spillway.DeadlineTooClose
 	}
 	return 0
@@ -184,8 +203,8 @@ func (c *control) tooLate(ctx context.Context, lv int, maxWait time.Duration) sp
 	if _, ends := ctx.Deadline(); ends && c.overloaded.Load() {
 		return spillway.WaitTooLong
 	}
-	forRoom := time.Duration(cost * (int64(ahead) - c.rooms[lv].Load()))
-	if maxWait > 0 && forRoom > maxWait {
+	beyond := int64(ahead) - c.rooms[lv].Load()
+	if maxWait > 0 && beyond > 0 && float64(beyond)*float64(cost) > float64(maxWait) {
 		return spillway.WaitTooLong
 	}
 	return 0
@@ -193,7 +212,7 @@ func (c *control) tooLate(ctx context.Context, lv int, maxWait time.Duration) sp
 
 // drain is how long the queue will take, as far as that is predicted.
 func (c *control) drain() time.Duration {
-	return time.Duration(c.cost.Load() * int64(c.queued()+1))
+	return span(float64(c.cost.Load()) * float64(c.queued()+1))
 }
 
 func sum[N int | uint64](all [levels]N) (n N) {

@@ -1,8 +1,12 @@
 package workerpool
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/internal/handoff"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -13,7 +17,8 @@ type Stats struct {
 
 	// Why the limit is what it is: the law's name, what it is doing in words, and
 	// its last changes, oldest first. The name is "fixed" where MaxWorkers
-	// decides and "grow" where GrowAt does.
+	// decides and "grow" where GrowAt does. State begins with how long nothing has ended
+	// where jobs run and others wait, and names what that may be.
 	Law       string
 	State     string
 	Decisions []limit.Decision
@@ -71,6 +76,7 @@ func (p *Pool) Stats() Stats {
 		s.Demand = c.offered * c.mean / 1e9 / float64(c.limit)
 	}
 	pic := p.queue.Picture()
+	s.State = c.stands(pic) + s.State
 	s.Workers, s.Idle, s.InFlight, s.Blocked = pic.Workers, pic.Workers-pic.Active, pic.Active, sum(pic.Waiting)
 	for lv, n := range pic.Queued {
 		if n > 0 {
@@ -99,4 +105,17 @@ func (p *Pool) Stats() Stats {
 	s.Cancelled = before + pic.Void + pic.Removed
 	s.Offered = sum(pic.Accepted) + s.Rejected + before + uint64(s.Blocked)
 	return s
+}
+
+// nested is why nothing may end although no job hangs: a worker is held for as long as
+// its job waits for another worker of the same pool.
+const nested = "jobs may wait here for jobs of their own pool, by Submit, Do or Wait inside a job: use TrySubmit there, or give each layer of jobs a pool of its own"
+
+// stands says for how long no job has ended while all that may run do and others wait;
+// empty while that is nothing unusual. The caller holds the lock.
+func (c *control) stands(pic handoff.Picture) string {
+	if pic.Active < c.limit || sum(pic.Queued)+sum(pic.Waiting) == 0 || c.still < time.Second || float64(c.still) < 3*c.mean {
+		return ""
+	}
+	return fmt.Sprintf("nothing has ended for %v with %d in flight; %s; ", c.still.Round(time.Second), pic.Active, nested)
 }

@@ -17,7 +17,15 @@ type ticket = handoff.Ticket
 // refused and ctx.Err() when ctx ends first; then the job never runs. A job that
 // would wait past the deadline of ctx, by what was measured, is refused at once; and
 // while more arrives than can be done, a job with a deadline does not wait for room.
+//
+// Submit called by a job of the same pool holds one worker while it waits for another to
+// make room: with all workers doing so, they wait until their contexts end or MaxWait has
+// passed, and Stats().State says so. There use TrySubmit, and do the work of a job
+// that was refused where it was refused; or give each layer of jobs a pool of its own.
 func (p *Pool) Submit(ctx context.Context, job Job) error {
+	if p == nil || job == nil {
+		return p.unfit()
+	}
 	if err := ctx.Err(); err != nil {
 		p.gone.Add(1)
 		return err
@@ -30,11 +38,21 @@ func (p *Pool) Submit(ctx context.Context, job Job) error {
 // *spillway.Rejection at once. It does not ask whether ctx has ended, which
 // travels to the job.
 func (p *Pool) TrySubmit(ctx context.Context, job Job) error {
+	if p == nil || job == nil {
+		return p.unfit()
+	}
 	if p.queue.Full(0) {
 		return p.refusals.refuse(p.ctl.fullness(0))
 	}
 	_, err := p.submit(ctx, job, nil, false)
 	return err
+}
+
+// unfit says what is wrong with a submission: the job is nil, or the pool is, and then
+// it panics.
+func (p *Pool) unfit() error {
+	p.made()
+	return errNoJob
 }
 
 // submit hands a job over. n is its note if it has a caller.

@@ -20,6 +20,7 @@ package workerpool
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -128,13 +129,15 @@ func New(cfg Config) (*Pool, error) {
 	return p, nil
 }
 
-// made panics for the zero Pool.
+// made panics for the zero Pool, and for the nil Pool that New returns with an error.
 func (p *Pool) made() {
-	if p.base.IsZero() {
+	if p == nil || p.base.IsZero() {
 		panic(notMade)
 	}
 }
 
-const notMade = "workerpool: this Pool was not made by New: use workerpool.New(workerpool.Config{})"
+const notMade = "workerpool: this Pool was not made by New: use workerpool.New(workerpool.Config{}), and look at its error"
+
+var errNoJob = errors.New("workerpool: the job is nil")
 
 func (p *Pool) now() time.Duration { return time.Since(p.base) }

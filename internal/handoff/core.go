@@ -116,7 +116,8 @@ func (c *core[T]) admit() {
 // room reports whether one more job of a level may be queued.
 func (c *core[T]) room(lv int) bool {
 	free := max(c.limit-c.active, 0)
-	return c.queued < c.size+free && (c.narrow&(1<<lv) == 0 || c.ahead(lv) < c.rooms[lv]+free)
+	// Not c.size+free: the size may be as large as an int can be.
+	return c.queued-free < c.size && (c.narrow&(1<<lv) == 0 || c.ahead(lv)-free < c.rooms[lv])
 }
 
 func (c *core[T]) ahead(lv int) (n int) {
