@@ -14,7 +14,7 @@ import (
 // acquire asks the gate, and waits if it must.
 func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit, error) {
 	ctxErr := ctx.Err()
-	if Mode(l.mode.Load()) == Off {
+	if Mode(l.mode.Load()) == Off && !l.shut.Load() {
 		return Permit{}, ctxErr
 	}
 	if r.Priority == spillway.Normal || r.Cost == 0 || r.Kind == "" {
@@ -46,7 +46,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 		return Permit{}, ctxErr
 	}
 	mode := Mode(l.mode.Load())
-	if mode == Off { // switched off meanwhile
+	if mode == Off && l.gate.ClosedFor() == 0 { // switched off meanwhile
 		l.unlock()
 		return Permit{}, nil
 	}

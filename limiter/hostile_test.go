@@ -2,6 +2,8 @@ package limiter
 
 import (
 	"context"
+	"errors"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -113,3 +115,74 @@ func TestTheLedgerOfEachPriorityClosesInEveryMode(t *testing.T) {
 		t.Errorf("%d refusals of a dry run were told: %+v", n, s)
 	}
 }
+
+// Where an int has 32 bits, the sum of two of the largest costs was below zero: both ran.
+func TestTheLargestCostsAreCountedInEveryMode(t *testing.T) {
+	for _, mode := range []Mode{Enforce, DryRun} {
+		l := configured(t, Config{Mode: mode, QueueSize: -1, MaxRefused: 0.5})
+		var permits []Permit
+		for _, cost := range []int{math.MaxInt32, math.MaxInt, 1, math.MaxInt32, 7} {
+			if p, err := l.AcquireWith(t.Context(), Request{Cost: cost}); err == nil {
+				permits = append(permits, p)
+			}
+			if s := l.Stats(); s.InFlight < math.MaxInt32 || mode == Enforce && s.InFlight > math.MaxInt32 && s.Rejected == 0 {
+				t.Errorf("%v: %d in flight, %d rejected", mode, s.InFlight, s.Rejected)
+			}
+		}
+		if mode == DryRun && len(permits) != 5 || len(permits) == 0 {
+			t.Errorf("%v: %d of 5 were admitted", mode, len(permits))
+		}
+		for _, p := range permits {
+			p.Done(nil)
+		}
+		atRest(t, l)
+	}
+}
+
+// A limiter that was Off went on to admit after Close and during Drain.
+func TestNothingIsAdmittedOnceTheIntakeIsClosed(t *testing.T) {
+	for _, reason := range []spillway.Reason{spillway.Closed, spillway.Draining} {
+		for _, mode := range []Mode{Enforce, DryRun, Off} {
+			l := configured(t, Config{Mode: mode})
+			k, err := NewKeyed(KeyedConfig{New: func(string) Config { return Config{Mode: mode} }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := k.Acquire(t.Context(), "used"); err != nil {
+				t.Fatal(err)
+			}
+			shut, shutAll := l.Close, k.Close
+			if reason == spillway.Draining {
+				ended, cancel := context.WithCancel(t.Context())
+				cancel()
+				shut, shutAll = func() { _ = l.Drain(ended) }, func() { _ = k.Drain(ended) }
+			}
+			if mode == Off {
+				if p, err := l.Acquire(t.Context()); err != nil || p != (Permit{}) {
+					t.Errorf("%v, %v before", p, err)
+				}
+			}
+			shut()
+			shutAll()
+			for name, err := range map[string]error{
+				"Acquire": second(l.Acquire(t.Context())), "TryAcquire": second(l.TryAcquire(t.Context())),
+				"a dry run's": second(l.AcquireWith(t.Context(), Request{DryRun: true})), "long": second(l.TryAcquireWith(t.Context(), Request{Long: true})),
+				"Do":    l.Do(t.Context(), func(context.Context) error { t.Error("work ran"); return nil }),
+				"keyed": second(k.Acquire(t.Context(), "used")), "keyed anew": second(k.TryAcquire(t.Context(), "new")),
+			} {
+				if rej, _ := errors.AsType[*spillway.Rejection](err); rej == nil || rej.Reason != reason {
+					t.Errorf("%s, %v, %v: %v", name, mode, reason, err)
+				}
+			}
+			if s := l.Stats(); s.Rejected != 5 || s.RejectedBy[reason] != 5 {
+				t.Errorf("%v, %v: %+v", mode, reason, s)
+			}
+			l.SetMode(Off) // opens nothing
+			if _, err := l.Acquire(t.Context()); err == nil {
+				t.Errorf("%v, %v: admitted after a change of the mode", mode, reason)
+			}
+		}
+	}
+}
+
+func second(_ Permit, err error) error { return err }

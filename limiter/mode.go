@@ -11,7 +11,7 @@ type Mode uint8
 const (
 	Enforce Mode = iota // decide and enforce
 	DryRun              // decide and count, admit all
-	Off                 // admit all at once, uncounted, without taking a lock
+	Off                 // admit all at once, uncounted, without taking a lock, while the intake is open
 )
 
 // String returns "enforce", "dryrun" or "off".

@@ -252,7 +252,7 @@ func (g *Gate) place(now time.Duration, lv int, kind uint8, a *Arrival, mayWait 
 // fits reports whether cost more slots may be used. Work that costs more than
 // the whole limit runs when nothing else does; otherwise it never could.
 func (g *Gate) fits(cost int) bool {
-	return g.inFlight+cost <= g.Limit() || g.inFlight == 0
+	return cost <= g.Limit()-g.inFlight || g.inFlight == 0 // the sum might be more than an int can be
 }
 
 // mustAdmit reports whether one more refusal for lack of capacity would exceed the
@@ -318,6 +318,9 @@ func (g *Gate) start(w Grant, lv int) {
 		g.seq++
 	}
 	w.Seq = g.seq
+	if !w.Long {
+		w.Cost = min(w.Cost, math.MaxInt-g.inFlight) // so many slots can be counted
+	}
 	g.latest = w
 	if w.Long {
 		return

@@ -129,7 +129,7 @@ func (g *Gate) blame(reason spillway.Reason) spillway.Reason {
 
 // leased reports whether so many slots more are within the share that others grant.
 func (l *limits) leased(inFlight, cost int) bool {
-	return l.bounds.Leased == 0 || inFlight+cost <= l.bounds.Leased
+	return l.bounds.Leased == 0 || cost <= l.bounds.Leased-inFlight
 }
 
 // follow makes the limit that of another gate, which tells the law.

@@ -37,7 +37,7 @@ type queue struct {
 	first, last *Waiter
 	n           int     // waiters
 	work        float64 // of all of them
-	unknown     int     // slots of those that came before anything was known of such work
+	unknown     float64 // slots of those that came before anything was known of such work
 }
 
 func (q *queue) push(w *Waiter) {
@@ -51,7 +51,7 @@ func (q *queue) push(w *Waiter) {
 	q.n++
 	q.work += w.work
 	if w.work == 0 {
-		q.unknown += w.held
+		q.unknown += float64(w.held)
 	}
 }
 
@@ -70,7 +70,7 @@ func (q *queue) remove(w *Waiter) {
 	q.n--
 	q.work -= w.work
 	if w.work == 0 {
-		q.unknown -= w.held
+		q.unknown -= float64(w.held)
 	}
 	if q.n == 0 {
 		q.work = 0 // not what rounding has left of it

@@ -31,6 +31,10 @@ type Late struct {
 	Reason   spillway.Reason
 }
 
+// pieces is from how many slots in use on a shadow begins with pieces of more than one:
+// where slots are bytes, billions are in use.
+const pieces = 1 << 12
+
 // mostLate bounds what is kept for an owner that does not ask.
 const mostLate = 1024
 
@@ -46,7 +50,8 @@ func (g *Gate) shadowBegins(now time.Duration) {
 	}
 	g.shadow = s
 	a := &Arrival{Cost: 1, Priority: spillway.Low, Deadline: Never}
-	for range min(g.inFlight, g.Limit()) {
+	for left := min(g.inFlight, g.Limit()); left > 0; left -= a.Cost {
+		a.Cost = min(left, 1+left/pieces)
 		s.gate.admit(now, levels-1, kind, a)
 		g.shadowStarts()
 	}

@@ -18,7 +18,7 @@ func left(now, deadline time.Duration) time.Duration {
 func (g *Gate) predict(lv, cost int) float64 {
 	work := float64(cost) * g.service.hold(lv)
 	for i := range lv + 1 {
-		work += g.queues[i].work + float64(g.queues[i].unknown)*g.service.hold(i)
+		work += g.queues[i].work + g.queues[i].unknown*g.service.hold(i)
 	}
 	if excess := g.inFlight - g.Limit(); excess > 0 {
 		work = (work + float64(excess)*g.service.mean) * float64(g.Limit()) / float64(g.inFlight)

@@ -1,0 +1,96 @@
+package gate
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/limit"
+)
+
+// The sum of two costs was more than an int can be, and below the limit: where an int has 32
+// bits the largest cost that a request can say was enough. Work was admitted over the
+// limit, and fewer than no slots were in use.
+func TestCostsAsLargeAsPossibleAddUp(t *testing.T) {
+	for _, max := range []int{1, 100, math.MaxInt} {
+		g := New(Config{Law: limit.NewFixed(max), QueueSize: 9, MaxWait: time.Minute})
+		huge := Arrival{Cost: math.MaxInt, Deadline: Never}
+		if d := g.Arrive(0, huge, nil); d.Verdict != Admit {
+			t.Fatalf("limit %d: %+v to an idle gate", max, d)
+		}
+		first := g.Started()
+		for _, a := range []Arrival{huge, {Cost: 1, Deadline: Never}, {Cost: math.MaxInt, Deadline: Never, Traits: OverShare}} {
+			if d := g.Arrive(1, a, nil); d.Verdict != Reject {
+				t.Errorf("limit %d: a cost of %d was admitted beside one that takes all", max, a.Cost)
+			}
+		}
+		waits := []*Waiter{{}, {}}
+		for _, w := range waits {
+			if d := g.Arrive(1, huge, w); d.Verdict != Wait {
+				t.Errorf("limit %d: %+v", max, d)
+			}
+		}
+		if p := g.predict(levels-1, 1); p < 0 {
+			t.Errorf("limit %d: a wait of %v is predicted", max, p)
+		}
+		forced := huge
+		forced.Traits = DryRun
+		var more []Grant
+		for range 3 {
+			if d := g.Arrive(2, forced, nil); d.Verdict != Admit {
+				t.Errorf("limit %d: %+v in a dry run", max, d)
+			}
+			more = append(more, g.Started())
+			if n := g.InFlight(); n != math.MaxInt {
+				t.Errorf("limit %d: %d in flight", max, n)
+			}
+		}
+		for _, w := range more {
+			g.End(3, w, limit.Success)
+		}
+		if w, _ := g.Next(3); w != nil {
+			t.Errorf("limit %d: a waiter was let in beside work that takes all", max)
+		}
+		g.End(4, first, limit.Success)
+		for _, want := range waits {
+			w, granted := g.Next(4)
+			if w != want || !granted {
+				t.Fatalf("limit %d: %v, %v", max, w, granted)
+			}
+			g.Taken(w, 4)
+			g.End(4, g.Started(), limit.Success)
+		}
+		if g.InFlight() != 0 || !g.Idle() {
+			t.Errorf("limit %d: %d in flight in the end", max, g.InFlight())
+		}
+	}
+}
+
+// A share of a budget is not exceeded by a sum that overflows.
+func TestACostAsLargeAsPossibleStaysWithinALease(t *testing.T) {
+	g := New(Config{Law: limit.NewFixed(10), MaxRefused: 0.01})
+	g.SetBounds(Bounds{Leased: 5})
+	for range 1000 {
+		g.Arrive(0, Arrival{Cost: 1, Deadline: Never}, nil)
+		g.Arrive(0, Arrival{Cost: math.MaxInt, Deadline: Never}, nil)
+	}
+	if g.InFlight() != 5 {
+		t.Errorf("%d of 5 leased slots are in use", g.InFlight())
+	}
+}
+
+// A dry run that begins while billions of slots are in use took them one by one, and as much
+// memory.
+func TestADryRunBeginsWithAnyNumberOfSlots(t *testing.T) {
+	g := New(Config{Law: limit.NewFixed(math.MaxInt)})
+	g.Arrive(0, Arrival{Cost: math.MaxInt - 10, Deadline: Never}, nil)
+	w := g.Started()
+	if d := g.Force(1, Arrival{Cost: 1, Deadline: Never}, false); d.Verdict != Admit || d.Reason != 0 {
+		t.Errorf("%+v", d)
+	}
+	if s := g.shadow.gate; s.InFlight() != math.MaxInt-9 || s.Running() > 1<<18 {
+		t.Errorf("%d slots are in use in the shadow, by %d pieces of work", s.InFlight(), s.Running())
+	}
+	g.End(2, w, limit.Success)
+	g.End(2, g.Started(), limit.Success)
+}
