@@ -190,11 +190,12 @@ func (c *control) load() limit.Load {
 	return limit.Load{InFlight: pic.Active, Queued: sum(pic.Queued), Enforced: c.limit}
 }
 
-// took says which job a worker took: one of so many makes a later one sampled.
-func (c *control) took(turn uint64) {
-	if turn&(c.every.Load()-1) == 0 {
+// took says which job a worker took: one of so many makes a later one sampled, and is told so.
+func (c *control) took(turn uint64) (one bool) {
+	if one = turn&(c.every.Load()-1) == 0; one {
 		c.wanted.Store(true)
 	}
+	return one
 }
 
 // begin tells the law of the start of a job at a level, and returns its number and its class.

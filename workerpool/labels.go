@@ -56,22 +56,26 @@ func newLabels(name string) *labels {
 }
 
 // mark sets the profile labels for the job at hand: those of its context, if it has any, and
-// those of the pool. They are set for every job, because the one before may have left
-// others.
+// those of the pool. The job before may have left others, whatever its context said. To find
+// that out costs as much as to set them: so of jobs of one context that follow each other
+// faster than jobs are sampled, those that are not sampled keep what they find.
 func (w *worker) mark() {
-	if ctx := w.entry.ctx; !same(ctx, w.seen) {
-		own := &w.pool.labels[w.lv]
-		w.seen, w.marks = ctx, own
-		if hasLabels(ctx) {
-			w.marks = pprof.WithLabels(ctx, own.set)
-		}
+	ctx := w.entry.ctx
+	if same(ctx, w.seen) {
+		return
 	}
-	pprof.SetGoroutineLabels(w.marks)
+	w.seen = ctx
+	own := &w.pool.labels[w.lv]
+	if hasLabels(ctx) {
+		pprof.SetGoroutineLabels(pprof.WithLabels(ctx, own.set))
+	} else {
+		pprof.SetGoroutineLabels(own)
+	}
 }
 
 // unmark sets the profile labels of a worker that has no job.
 func (w *worker) unmark() {
-	w.seen, w.marks = nil, nil
+	w.seen = nil
 	pprof.SetGoroutineLabels(&w.pool.labels[noJob])
 }
 

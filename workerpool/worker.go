@@ -17,8 +17,7 @@ type worker struct {
 	deliver *call           // ended, and its caller not told yet
 	inside  bool            // the job
 	started time.Duration   // the job, if it is timed
-	seen    context.Context // that was looked at last; its jobs are of one priority
-	marks   context.Context // has the labels of its jobs
+	seen    context.Context // for whose jobs the profile labels are set
 	seq     uint64          // of the job for the law, if it is sampled
 	class   uint8           // the same
 }
@@ -62,7 +61,9 @@ func (w *worker) serve() (more bool) {
 // so finds its worker free. It returns false when there is none.
 func (w *worker) next() (ok bool) {
 	if w.lv, ok = w.pool.queue.Take(w.place, w.end, &w.entry); ok {
-		w.pool.ctl.took(w.place.Turn)
+		if w.pool.ctl.took(w.place.Turn) {
+			w.seen = nil
+		}
 	} else {
 		w.entry = entry{}
 		w.unmark()
