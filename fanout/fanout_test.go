@@ -3,6 +3,7 @@ package fanout
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -141,5 +142,28 @@ func TestManyCallersGetTheirOwnAnswers(t *testing.T) {
 				t.Errorf("%d goroutines are left, %+v", budget.InUse(), s)
 			}
 		})
+	}
+}
+
+func TestNumbersAsLargeAsPossibleAreTaken(t *testing.T) {
+	fine := func(context.Context, int) (uint64, error) { return 1, nil }
+	out, err := Map(t.Context(), MapConfig{Limit: math.MaxInt, CollectAll: true}, numbers(20), fine)
+	if err != nil || len(out) != 20 {
+		t.Errorf("%d, %v", len(out), err)
+	}
+	budget, err := NewBudget(maxBudget)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []Mode{Auto, Sequential, Parallel} {
+		f, err := New(Config{Mode: mode, Budget: budget}, Required("a", fine, add).Within(math.MaxInt64), Optional("b", fine, add).Within(math.MaxInt64))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 100 {
+			if got, err := f.Do(t.Context(), 1); err != nil || got.Value != 2 || got.Partial() {
+				t.Fatalf("%v: %+v, %v", mode, got, err)
+			}
+		}
 	}
 }

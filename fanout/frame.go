@@ -2,6 +2,7 @@ package fanout
 
 import (
 	"context"
+	"runtime/pprof"
 	"sync"
 	"time"
 
@@ -33,6 +34,7 @@ type frame[Req, Res any] struct {
 	states  []state
 	permits []limiter.Permit // of the helpers, in no order
 	pending int              // helpers that have not begun
+	others  bool             // some of them were started by an earlier call, with the profile labels of its caller
 	next    int              // the next branch to start
 	open    int              // branches that have not ended
 	refs    int              // users of the call: the caller, helpers that have begun, timers of hedges
@@ -105,6 +107,7 @@ func (fr *frame[Req, Res]) parallel(ctx context.Context, req Req, joins, measure
 	}
 	fr.ctx.parent = ctx
 	fr.next, fr.open, fr.refs, fr.fatal = 0, len(f.branches), 1, -1
+	fr.others = fr.pending > 0
 	fr.cut, fr.busy, fr.goexit, fr.closed, fr.late = nil, false, false, false, false
 	handedOver := false
 	defer func() {
@@ -179,6 +182,9 @@ func (fr *frame[Req, Res]) helper() {
 	}
 	fr.refs++
 	defer fr.depart() // also after runtime.Goexit
+	if fr.others {
+		pprof.SetGoroutineLabels(fr.parent)
+	}
 	fr.work()
 }
 
