@@ -44,7 +44,8 @@ func Protect(h http.Handler) http.Handler {
 }
 
 // New returns a middleware. Every handler that it wraps shares its limiter. The
-// error names all that is wrong with cfg, one on a line.
+// error names all that is wrong with cfg, one on a line. The middleware panics for a nil
+// handler, as do the other functions here that take one: not each request does.
 func New(cfg Config) (func(http.Handler) http.Handler, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -90,10 +91,18 @@ func New(cfg Config) (func(http.Handler) http.Handler, error) {
 		}
 	}
 	return func(next http.Handler) http.Handler {
+		present(next)
 		to := &router{}
 		to.mux, _ = next.(*http.ServeMux)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(next, to, w, r) })
 	}, nil
+}
+
+// present panics for a handler that is not there, while the program starts.
+func present(h http.Handler) {
+	if h == nil {
+		panic("admissionhttp: the handler is nil")
+	}
 }
 
 // ownLimiter returns an adaptive limiter that also logs what a dry run would refuse.

@@ -37,6 +37,7 @@ func Hold(ctx context.Context) (release func()) {
 // Held returns a handler that is h and holds the slot until h returns: for what
 // stands inside of http.TimeoutHandler.
 func Held(h http.Handler) http.Handler {
+	present(h)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer Hold(r.Context())()
 		h.ServeHTTP(w, r)

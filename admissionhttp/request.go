@@ -46,6 +46,7 @@ func announced(r *http.Request) bool {
 // WithPriority returns h for requests of a priority: what a route says to a
 // middleware inside of it, and to every limiter that the work passes.
 func WithPriority(p spillway.Priority, h http.Handler) http.Handler {
+	present(h)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		with(spillway.WithPriority(r.Context(), p), r, func(r *http.Request) { h.ServeHTTP(w, r) })
 	})

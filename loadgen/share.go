@@ -30,7 +30,11 @@ func (s Share) of(n int) int {
 	if s.Of < 2 {
 		return n
 	}
-	return max(1, (n+s.Of-1-s.Index)/s.Of)
+	part := n / s.Of
+	if s.Index < n%s.Of {
+		part++
+	}
+	return max(1, part)
 }
 
 // await returns shortly before begin: the pacer and the clients wait for the rest.

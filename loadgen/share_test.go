@@ -3,6 +3,7 @@ package loadgen
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -194,5 +195,29 @@ func TestResultsOfDifferentLoadsAreNotMerged(t *testing.T) {
 	}
 	if _, err := Merge(&Result{Series: make([]Point, 2)}, &Result{Series: []Point{{}, {At: 1}}}); err == nil {
 		t.Error("steps of different lengths were merged")
+	}
+}
+
+// Of as many in flight as an int can say, a share was one.
+func TestSharesOfTheLargestNumber(t *testing.T) {
+	for of := range 9 {
+		for index := range max(of, 1) {
+			for n := range 40 {
+				want := 0
+				for i := range n {
+					if of < 2 || i%of == index {
+						want++
+					}
+				}
+				if got := (Share{index, of}).of(n); got != want && (of < 2 || got != max(want, 1)) {
+					t.Errorf("share %d of %d of %d is %d, want %d", index, of, n, got, want)
+				}
+			}
+		}
+	}
+	for share, want := range map[Share]int{{}: math.MaxInt, {0, 2}: math.MaxInt/2 + 1, {1, 2}: math.MaxInt / 2, {math.MaxInt - 1, math.MaxInt}: 1} {
+		if got := share.of(math.MaxInt); got != want {
+			t.Errorf("%+v of the largest number is %d, want %d", share, got, want)
+		}
 	}
 }

@@ -91,8 +91,12 @@ type Source struct {
 // clusterlimit.Metrics are. Kind becomes the label that all its samples share, and name its
 // value. Sources of one kind have the same metrics. Several goroutines may call read at once.
 // A sample that fits no metric, or has not as many labels, is left out: it could fail a whole
-// scrape. Histograms of such sources are for Prometheus alone.
+// scrape. Histograms of such sources are for Prometheus alone. Where read is nil
+// there are none.
 func New(kind, name string, metrics []Metric, read func() []Sample) *Source {
+	if read == nil {
+		read = func() []Sample { return nil }
+	}
 	s := &Source{kind: kind, name: Clean(name), metrics: slices.Clone(metrics)}
 	s.read = func() []Sample { return s.fitting(read()) }
 	return s

@@ -235,3 +235,10 @@ func TestASourceOfAnotherKind(t *testing.T) {
 		t.Error("kind and name tell sources apart")
 	}
 }
+
+// It was a nil dereference in the middle of a scrape.
+func TestASourceWithoutAFunctionToReadHasNoSamples(t *testing.T) {
+	if got := New("queue", "x", nil, nil).Read(); len(got) != 0 {
+		t.Error(got)
+	}
+}

@@ -99,7 +99,7 @@ func (t *tier[T]) init(budget int, left *atomic.Int64) {
 }
 
 // toShare is what locals leave of a budget: one keeps less than twice t.large.
-func toShare(budget int) int64 { return int64(max(budget-budget*2/localShare, 0)) }
+func toShare(budget int) int64 { return int64(max(budget-budget/(localShare/2), 0)) }
 
 // empty drops what the locals keep. A goroutine that is at one of them just now may
 // still take an object from there, or leave one there to the collector.

@@ -1,6 +1,7 @@
 package objectpool
 
 import (
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -187,4 +188,21 @@ func TestNobodyGetsWhatSomebodyElseHas(t *testing.T) {
 	if spent := toShare(4000) - tier.left.Load(); int(spent) != 8*len(tier.shared) {
 		t.Errorf("%d bytes of the budget are spent on %d objects of 8", spent, len(tier.shared))
 	}
+}
+
+// Twice the largest budget was less than nothing, and all of it was shared beside what
+// processors keep.
+func TestTheLargestBudgetIsSharedInPart(t *testing.T) {
+	for _, budget := range []int{0, 1 << 20, math.MaxInt/4*3 + 1, math.MaxInt} {
+		if got := toShare(budget); got < int64(budget/4*3) || got > int64(budget/4*3)+3 {
+			t.Errorf("%d of %d bytes", got, budget)
+		}
+	}
+	if got := toShare(-1); got != 0 {
+		t.Errorf("%d of none", got)
+	}
+	p := New(Config[[64]byte]{Budget: math.MaxInt, MaxSize: math.MaxInt})
+	p.Put(p.Get())
+	b := NewBuffers(BuffersConfig{Budget: math.MaxInt, MaxSize: math.MaxInt})
+	b.Put(b.Get(1 << 10))
 }

@@ -126,7 +126,7 @@ func (p *semaphore) arrive(c *call) {
 	p.run.wait(c, never)
 }
 
-func (p *semaphore) fits(c *call) bool { return p.used+c.class.Cost <= p.n || p.used == 0 }
+func (p *semaphore) fits(c *call) bool { return c.class.Cost <= p.n-p.used || p.used == 0 }
 
 func (p *semaphore) ended(c *call, _ limit.Outcome) { p.used -= c.class.Cost }
 

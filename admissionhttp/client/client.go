@@ -118,6 +118,9 @@ func New(cfg Config) (*Transport, error) {
 	if cfg.MaxHosts < 0 {
 		fault("MaxHosts is %d: it cannot be negative (zero means %d)", cfg.MaxHosts, defaultMaxHosts)
 	}
+	if cfg.Budget != nil && cfg.Budget.Ratio() == 0 {
+		fault("the Budget is a zero value: use retrybudget.New")
+	}
 	if cfg.Budget == nil {
 		cfg.Budget, _ = retrybudget.New(retrybudget.Config{}) // the zero Config is valid
 	}

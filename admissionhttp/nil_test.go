@@ -1,0 +1,39 @@
+package admissionhttp
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// Each request to it was a nil dereference, and with Ready each probe.
+func TestWhatIsNotThereIsFoundWhileTheProgramStarts(t *testing.T) {
+	failed, err := limiter.New(limiter.Config{MaxWait: -1})
+	if err == nil {
+		t.Fatal("a negative wait was accepted")
+	}
+	protect, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, start := range map[string]func() http.Handler{
+		"New":            func() http.Handler { return protect(nil) },
+		"Protect":        func() http.Handler { return Protect(nil) },
+		"Held":           func() http.Handler { return Held(nil) },
+		"WithPriority":   func() http.Handler { return WithPriority(spillway.High, nil) },
+		"Ready":          func() http.Handler { return Ready(new(Switch), nil) },
+		"Ready, limiter": func() http.Handler { return Ready(failed) },
+	} {
+		func() {
+			defer func() {
+				if text, _ := recover().(string); !strings.HasPrefix(text, "admissionhttp: ") || !strings.Contains(text, "is nil") {
+					t.Errorf("%s: %q", name, text)
+				}
+			}()
+			start()
+		}()
+	}
+}
