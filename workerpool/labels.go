@@ -9,11 +9,12 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// labels are the profile labels of a pool's workers: by the level of the job at hand, and
-// the last for a worker without one.
-type labels [levels + 1]labelled
+// labels are the profile labels of a pool's workers.
+type labels struct {
+	key any                  // that contexts are asked for by whoever wants their labels
+	of  [levels + 1]labelled // for each level of the job at hand, and for no job
+}
 
-// noJob is where the labels of a worker without a job are.
 const noJob = levels
 
 // labelled is a context that has labels and nothing else, so that they are what it is asked
@@ -27,30 +28,30 @@ type labelled struct {
 // Value returns the labels.
 func (l *labelled) Value(any) any { return l.labels }
 
-// asked is a context that keeps the answer to what it was asked for last.
+// asked is a context that keeps what it was asked for.
 type asked struct {
 	context.Context
-	answer any
+	key any
 }
 
-// Value returns what the context inside does.
+// Value has nothing.
 func (a *asked) Value(key any) any {
-	a.answer = a.Context.Value(key)
-	return a.answer
+	a.key = key
+	return nil
 }
 
 func newLabels(name string) *labels {
-	all := new(labels)
-	for lv := range all {
+	nothing := &asked{Context: context.Background()}
+	pprof.ForLabels(nothing, func(string, string) bool { return true })
+	all := &labels{key: nothing.key}
+	for lv := range all.of {
 		set := []string{"pool", cmp.Or(name, "workerpool")}
 		if lv != noJob {
 			set = append(set, "priority", (spillway.Critical - spillway.Priority(lv)).String())
 		}
-		l := &all[lv]
+		l := &all.of[lv]
 		l.Context, l.set = context.Background(), pprof.Labels(set...)
-		a := &asked{Context: pprof.WithLabels(l.Context, l.set)}
-		hasLabels(a)
-		l.labels = a.answer
+		l.labels = pprof.WithLabels(l.Context, l.set).Value(all.key)
 	}
 	return all
 }
@@ -65,28 +66,26 @@ func (w *worker) mark() {
 		return
 	}
 	w.seen = ctx
-	own := &w.pool.labels[w.lv]
-	if hasLabels(ctx) {
+	all := w.pool.labels
+	own := &all.of[w.lv]
+	if w.foreign = ctx.Value(all.key) != nil; w.foreign {
 		pprof.SetGoroutineLabels(pprof.WithLabels(ctx, own.set))
 	} else {
 		pprof.SetGoroutineLabels(own)
 	}
 }
 
-// unmark sets the profile labels of a worker that has no job.
+// unmark takes the labels of a context from a worker that has no job.
 func (w *worker) unmark() {
 	w.seen = nil
-	pprof.SetGoroutineLabels(&w.pool.labels[noJob])
+	if w.foreign {
+		w.foreign = false
+		pprof.SetGoroutineLabels(&w.pool.labels.of[noJob])
+	}
 }
 
 // same reports whether a and b are one context, by their words: the operator panics for some
 // types.
 func same(a, b context.Context) bool {
 	return *(*[2]uintptr)(unsafe.Pointer(&a)) == *(*[2]uintptr)(unsafe.Pointer(&b))
-}
-
-// hasLabels looks through all of a context.
-func hasLabels(ctx context.Context) (has bool) {
-	pprof.ForLabels(ctx, func(string, string) bool { has = true; return false })
-	return has
 }

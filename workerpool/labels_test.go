@@ -93,8 +93,8 @@ func TestProfileLabelsOfAJobEndWithIt(t *testing.T) {
 	}
 }
 
-// A worker had the labels of whoever caused it to start, and without a job those of the
-// last one.
+// A worker had the labels of whoever caused it to start, and after a job those that it had
+// left.
 func TestAWorkerWithoutAJobHasOnlyItsPoolsLabels(t *testing.T) {
 	p := pool(t, Config{Name: "mail", MaxWorkers: 1})
 	pprof.Do(t.Context(), pprof.Labels("patient", "4711"), func(ctx context.Context) {

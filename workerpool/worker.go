@@ -18,12 +18,13 @@ type worker struct {
 	inside  bool            // the job
 	started time.Duration   // the job, if it is timed
 	seen    context.Context // for whose jobs the profile labels are set
+	foreign bool            // the labels are those of some context, and not the pool's alone
 	seq     uint64          // of the job for the law, if it is sampled
 	class   uint8           // the same
 }
 
 func (p *Pool) startWorker(place *handoff.Worker) {
-	go (&worker{pool: p, place: place}).work()
+	go (&worker{pool: p, place: place, foreign: true}).work()
 }
 
 // work runs jobs until the worker is to end. When a job ends the goroutine, as
