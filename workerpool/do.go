@@ -24,7 +24,8 @@ import (
 // Config.OnDone, or it ends the process.
 //
 // Do called by a job of the same pool waits for a second worker while it holds
-// the first: with all workers doing so, they wait until their contexts end.
+// the first: with all workers doing so, they wait until their contexts end, and
+// Stats().State says so.
 func Do[T any](ctx context.Context, p *Pool, fn func(context.Context) (T, error)) (T, error) {
 	var zero T
 	if p == nil || fn == nil {

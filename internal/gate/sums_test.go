@@ -12,56 +12,56 @@ import (
 // bits the largest cost that a request can say was enough. Work was admitted over the
 // limit, and fewer than no slots were in use.
 func TestCostsAsLargeAsPossibleAddUp(t *testing.T) {
-	for _, max := range []int{1, 100, math.MaxInt} {
-		g := New(Config{Law: limit.NewFixed(max), QueueSize: 9, MaxWait: time.Minute})
+	for _, most := range []int{1, 100, math.MaxInt} {
+		g := New(Config{Law: limit.NewFixed(most), QueueSize: 9, MaxWait: time.Minute})
 		huge := Arrival{Cost: math.MaxInt, Deadline: Never}
 		if d := g.Arrive(0, huge, nil); d.Verdict != Admit {
-			t.Fatalf("limit %d: %+v to an idle gate", max, d)
+			t.Fatalf("limit %d: %+v to an idle gate", most, d)
 		}
 		first := g.Started()
 		for _, a := range []Arrival{huge, {Cost: 1, Deadline: Never}, {Cost: math.MaxInt, Deadline: Never, Traits: OverShare}} {
 			if d := g.Arrive(1, a, nil); d.Verdict != Reject {
-				t.Errorf("limit %d: a cost of %d was admitted beside one that takes all", max, a.Cost)
+				t.Errorf("limit %d: a cost of %d was admitted beside one that takes all", most, a.Cost)
 			}
 		}
 		waits := []*Waiter{{}, {}}
 		for _, w := range waits {
 			if d := g.Arrive(1, huge, w); d.Verdict != Wait {
-				t.Errorf("limit %d: %+v", max, d)
+				t.Errorf("limit %d: %+v", most, d)
 			}
 		}
 		if p := g.predict(levels-1, 1); p < 0 {
-			t.Errorf("limit %d: a wait of %v is predicted", max, p)
+			t.Errorf("limit %d: a wait of %v is predicted", most, p)
 		}
 		forced := huge
 		forced.Traits = DryRun
 		var more []Grant
 		for range 3 {
 			if d := g.Arrive(2, forced, nil); d.Verdict != Admit {
-				t.Errorf("limit %d: %+v in a dry run", max, d)
+				t.Errorf("limit %d: %+v in a dry run", most, d)
 			}
 			more = append(more, g.Started())
 			if n := g.InFlight(); n != math.MaxInt {
-				t.Errorf("limit %d: %d in flight", max, n)
+				t.Errorf("limit %d: %d in flight", most, n)
 			}
 		}
 		for _, w := range more {
 			g.End(3, w, limit.Success)
 		}
 		if w, _ := g.Next(3); w != nil {
-			t.Errorf("limit %d: a waiter was let in beside work that takes all", max)
+			t.Errorf("limit %d: a waiter was let in beside work that takes all", most)
 		}
 		g.End(4, first, limit.Success)
 		for _, want := range waits {
 			w, granted := g.Next(4)
 			if w != want || !granted {
-				t.Fatalf("limit %d: %v, %v", max, w, granted)
+				t.Fatalf("limit %d: %v, %v", most, w, granted)
 			}
 			g.Taken(w, 4)
 			g.End(4, g.Started(), limit.Success)
 		}
 		if g.InFlight() != 0 || !g.Idle() {
-			t.Errorf("limit %d: %d in flight in the end", max, g.InFlight())
+			t.Errorf("limit %d: %d in flight in the end", most, g.InFlight())
 		}
 	}
 }
