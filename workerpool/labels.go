@@ -61,10 +61,14 @@ func newLabels(name string) *labels {
 // that out costs as much as to set them: so of jobs of one context that follow each other
 // faster than jobs are sampled, those that are not sampled keep what they find.
 func (w *worker) mark() {
-	ctx := w.entry.ctx
-	if same(ctx, w.seen) {
-		return
+	if !same(w.entry.ctx, w.seen) {
+		w.relabel()
 	}
+}
+
+// relabel looks through all of the context of the job at hand.
+func (w *worker) relabel() {
+	ctx := w.entry.ctx
 	w.seen = ctx
 	all := w.pool.labels
 	own := &all.of[w.lv]
