@@ -3,13 +3,15 @@ package fanout
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 )
 
 // Group shares work between callers that want the same thing at the same time:
 // one of them causes it, all get its result. The zero Group is ready. It is safe
-// for concurrent use and must not be copied.
+// for concurrent use and must not be copied. Where K is an interface, or has one in
+// it, Do refuses a key whose type cannot be compared, such as a slice.
 type Group[K comparable, V any] struct {
 	// OnLate, if set before the first use, is told of each error, also a panic,
 	// of work that no caller waited for any more, on the goroutine of that work.
@@ -45,7 +47,8 @@ var errAbandoned = errors.New("fanout: no caller waits any more")
 //
 // A panic of fn is a *spillway.PanicError for every caller, and runtime.Goexit in
 // fn ends every caller's goroutine. A result that no caller waits for is
-// dropped; OnLate is told its error.
+// dropped; OnLate is told its error. Work for a key that is not equal to itself, such
+// as NaN, is shared with nobody.
 func (g *Group[K, V]) Do(ctx context.Context, key K, fn func(context.Context) (V, error)) (v V, shared bool, err error) {
 	if fn == nil {
 		return v, false, errors.New("fanout: Group.Do: fn is nil")
@@ -53,10 +56,14 @@ func (g *Group[K, V]) Do(ctx context.Context, key K, fn func(context.Context) (V
 	if err := ctx.Err(); err != nil {
 		return v, false, err
 	}
+	same, err := equalsItself(key)
+	if err != nil {
+		return v, false, err
+	}
 	g.mu.Lock()
 	f := g.flights[key]
 	if f == nil {
-		f = g.start(ctx, key, fn)
+		f = g.start(ctx, key, same, fn)
 	} else {
 		f.joined = true
 	}
@@ -76,14 +83,29 @@ func (g *Group[K, V]) Do(ctx context.Context, key K, fn func(context.Context) (V
 	return f.value, f.joined, f.err
 }
 
-// start starts the work for key. It is called with the lock held.
-func (g *Group[K, V]) start(ctx context.Context, key K, fn func(context.Context) (V, error)) *flight[V] {
+// equalsItself reports whether a map finds key again. The error says that the key
+// cannot be compared at all: a map panics for it, and would do so under the lock.
+func equalsItself[K comparable](key K) (same bool, err error) {
+	defer func() {
+		if recover() != nil {
+			err = fmt.Errorf("fanout: Group.Do: the key is a %T, which cannot be compared: use strings, numbers, or structs and arrays of those", key)
+		}
+	}()
+	other := key
+	return key == other, nil
+}
+
+// start starts the work for key, which later callers find if it is shared. It is called
+// with the lock held.
+func (g *Group[K, V]) start(ctx context.Context, key K, shared bool, fn func(context.Context) (V, error)) *flight[V] {
 	f := &flight[V]{done: make(chan struct{})}
 	ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	if g.flights == nil {
 		g.flights = map[K]*flight[V]{}
 	}
-	g.flights[key] = f
+	if shared {
+		g.flights[key] = f
+	}
 	go func() {
 		var v V
 		var err error

@@ -3,7 +3,9 @@ package fanout
 import (
 	"context"
 	"errors"
+	"math"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -131,5 +133,55 @@ func TestKeysDoNotShare(t *testing.T) {
 			})
 		}
 		wg.Wait()
+	})
+}
+
+// The map of the group panicked under its lock: each later caller, of whatever key, hung
+// beyond its deadline.
+func TestAKeyThatCannotBeComparedHarmsNoOtherCaller(t *testing.T) {
+	type pair struct{ a, b any }
+	synctest.Test(t, func(t *testing.T) {
+		var g Group[any, int]
+		one := func(context.Context) (int, error) { return 1, nil }
+		for _, key := range []any{[]int{1}, map[string]int{}, func() {}, pair{"a", []int{1}}, [2]any{1, []int{}}} {
+			if _, _, err := g.Do(t.Context(), key, func(context.Context) (int, error) { t.Error("it ran"); return 0, nil }); err == nil || !strings.Contains(err.Error(), "cannot be compared") {
+				t.Errorf("%T: %v", key, err)
+			}
+			if v, _, err := g.Do(t.Context(), pair{"a", 2}, one); v != 1 || err != nil {
+				t.Errorf("after %T: %v, %v", key, v, err)
+			}
+		}
+		if len(g.flights) != 0 {
+			t.Errorf("%d are left", len(g.flights))
+		}
+	})
+}
+
+// A map does not find such a key again, so it was kept for ever.
+func TestAKeyThatDoesNotEqualItselfIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g Group[any, int]
+		var wg sync.WaitGroup
+		for range 3 {
+			for i, key := range []any{math.NaN(), [2]any{1, math.NaN()}} {
+				wg.Go(func() {
+					v, shared, err := g.Do(t.Context(), key, func(context.Context) (int, error) { time.Sleep(ms); return i, nil })
+					if v != i || shared || err != nil {
+						t.Error(v, shared, err)
+					}
+				})
+				wg.Go(func() {
+					ctx, cancel := context.WithTimeout(t.Context(), ms)
+					defer cancel()
+					if _, _, err := g.Do(ctx, key, func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() }); err != context.DeadlineExceeded {
+						t.Error(err)
+					}
+				})
+			}
+		}
+		wg.Wait()
+		if len(g.flights) != 0 {
+			t.Errorf("%d are left", len(g.flights))
+		}
 	})
 }
