@@ -50,7 +50,8 @@ func (e *ItemError) Unwrap() error { return e.Err }
 // more, and returns nil and a *ItemError without waiting for those that run. With
 // CollectAll, the result is as long as items, with zero values where fn failed,
 // and the error joins an *ItemError for each, in order. When ctx ends first, its
-// error is the last of those joined, or the only one.
+// error is the last of those joined, or the only one. A ctx that has ended already
+// starts nothing, and the result is the same: nil, or with CollectAll zero values.
 //
 // fn must not write to what its caller uses afterwards: after an error it may
 // still run. Without a free goroutine in the budget fn runs in the caller, which
@@ -65,6 +66,9 @@ func Map[T, R any](ctx context.Context, cfg MapConfig, items []T, fn func(contex
 		return nil, errors.New("fanout: Map: " + useNewBudget)
 	}
 	if err := ctx.Err(); err != nil {
+		if cfg.CollectAll {
+			return make([]R, len(items)), errors.Join(err) // as if it had ended at once
+		}
 		return nil, err
 	}
 	limit := cmp.Or(cfg.Limit, limitPerProc*runtime.GOMAXPROCS(0))
@@ -136,11 +140,13 @@ func (m *mapping[T, R]) do(ctx context.Context) ([]R, error) {
 }
 
 // cut returns end, that of the caller's context, if an element failed because of
-// it: that it noticed before the caller did makes no difference.
+// it: that it noticed before the caller did makes no difference. The call is over, and
+// the errors are fn's: they are asked without the lock.
 func (m *mapping[T, R]) cut(end error) error {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if end != nil && slices.ContainsFunc(m.errs, func(e *ItemError) bool { return errors.Is(e, end) }) {
+	failed := m.errs[:len(m.errs):len(m.errs)]
+	m.mu.Unlock()
+	if end != nil && slices.ContainsFunc(failed, func(e *ItemError) bool { return errors.Is(e, end) }) {
 		return end
 	}
 	return nil

@@ -215,6 +215,24 @@ func TestMapEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// It was nil when ctx had ended before the call, which a caller that goes through its
+// elements by their index does not survive.
+func TestMapThatCollectsAllIsAsLongAsItsElementsWhateverEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		never := func(context.Context, int) (int, error) { t.Error("it ran"); return 0, nil }
+		for _, n := range []int{0, 1, 20} {
+			if got, err := Map(ctx, MapConfig{CollectAll: true}, numbers(n), never); !errors.Is(err, context.Canceled) || len(got) != n || got == nil {
+				t.Errorf("%d elements: %v, %v", n, got, err)
+			}
+			if got, err := Map(ctx, MapConfig{}, numbers(n), never); err != context.Canceled || got != nil {
+				t.Errorf("%d elements, only whole: %v, %v", n, got, err)
+			}
+		}
+	})
+}
+
 func TestNestedMapsDoNotMultiply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p peak
