@@ -117,6 +117,32 @@ func guard[Req, T any](ctx context.Context, req Req, run func(context.Context, R
 	return run(ctx, req)
 }
 
+// ending is how an attempt ended, and what its error and its context say of that. Both
+// may be of the user's making, so they are asked without the lock of the frame.
+type ending struct {
+	err      error
+	rejected bool  // a limiter has refused it
+	over     error // of its context
+	heard    bool  // err says the same
+	alone    bool  // its own deadline has ended it, not the caller's context
+}
+
+// ask asks them. A panic of an error's method is one of its branch.
+func (e *ending) ask(ctx, callers context.Context) {
+	defer func() {
+		if p := recover(); p != nil {
+			e.err = &spillway.PanicError{Value: p, Stack: debug.Stack()}
+		}
+	}()
+	if e.over = ctx.Err(); e.over != nil {
+		e.alone = endedAlone(ctx, callers)
+	}
+	if e.err != nil {
+		e.rejected = errors.Is(e.err, spillway.ErrRejected)
+		e.heard = e.over != nil && errors.Is(e.err, e.over)
+	}
+}
+
 type typed[Req, Res, T any] struct {
 	run   func(context.Context, Req) (T, error)
 	into  func(*Res, T)
@@ -134,11 +160,13 @@ func (s *typed[Req, Res, T]) attempt(fr *frame[Req, Res], i int, ctx context.Con
 	v, err := guard(ctx, fr.req, s.run)
 	ended = true
 	now := fr.clock()
-	if err != nil && errors.Is(err, spillway.ErrRejected) {
+	e := ending{err: err}
+	e.ask(ctx, fr.parent)
+	if e.rejected {
 		fr.f.pauseHedging()
 	}
 	fr.mu.Lock()
-	if fr.settle(i, ctx, err, began, now, second) {
+	if fr.settle(i, &e, began, now, second) {
 		s.value = v
 	}
 }

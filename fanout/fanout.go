@@ -217,9 +217,12 @@ var errUnmade = errors.New("fanout: this Fanout was not made: use New, and look 
 // The error is nil when every required branch has answered; what else is missing
 // is named in the result. When a required branch fails, Do cancels the others,
 // with the *BranchError as their context's cause, and returns that error without
-// waiting for them. When ctx is cancelled, or its deadline passes before all
-// required branches have answered, the error is that of ctx; a deadline that
-// passes later makes the result partial.
+// waiting for them. When the deadline of ctx passes before all required branches have
+// answered, the error is the *BranchError of the first of these that has not, and wraps
+// context.DeadlineExceeded; a deadline that passes later makes the result partial.
+// When ctx is cancelled before all branches have answered, the error is
+// context.Canceled itself. With a ctx that has ended already nothing is started, and the
+// error is that of ctx.
 //
 // Panics of a branch are errors of that branch. A branch that calls
 // runtime.Goexit ends the caller's goroutine as well, whatever it runs on.

@@ -341,3 +341,51 @@ func TestEveryAnswerIsMergedOnceAndInOrder(t *testing.T) {
 		}
 	})
 }
+
+func TestTheErrorOfADeadlineNamesTheBranchThatMissedIt(t *testing.T) {
+	everywhere(t, func(t *testing.T, cfg Config) {
+		f := newLookup(t, cfg, after(time.Hour, nil), after(0, nil))
+		_, err := within(t, f, 30*ms, "")
+		if b, ok := errors.AsType[*BranchError](err); !ok || b.Branch != "database" || b.Err != context.DeadlineExceeded {
+			t.Errorf("passed: %v", err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(ms, cancel)
+		if _, err := f.Do(ctx, ""); err != context.Canceled {
+			t.Errorf("cancelled: %v", err)
+		}
+		if got, err := f.Do(ctx, ""); err != context.Canceled || got.Missing != nil {
+			t.Errorf("cancelled before: %v, %v", got, err)
+		}
+		if got, err := within(t, f, -1, ""); err != context.DeadlineExceeded || got.Missing != nil {
+			t.Errorf("passed before: %v, %v", got, err)
+		}
+	})
+}
+
+// hostile is an error whose method panics.
+type hostile struct{}
+
+func (hostile) Error() string   { return "hostile" }
+func (hostile) Is(error) bool   { panic("nil map") }
+func (hostile) As(any) bool     { return false }
+func (h hostile) Unwrap() error { return nil }
+
+// Beside the caller such an error ended the process, and in the caller it found a lock
+// that was not held.
+func TestAnErrorWhoseMethodPanicsIsAPanicOfItsBranch(t *testing.T) {
+	everywhere(t, func(t *testing.T, cfg Config) {
+		if cfg.Mode == Sequential {
+			return // nothing is asked of an error while no context has ended
+		}
+		f := newLookup(t, cfg, after(ms, nil, "ann"), source{err: hostile{}})
+		held := f.budget.InUse()
+		got, err := f.Do(t.Context(), "")
+		if err != nil || len(got.Missing) != 1 || firstLine(got.Missing[0].Err) != "panic: nil map" {
+			t.Errorf("%v, %v", got, err)
+		}
+		if synctest.Wait(); f.budget.InUse() != held {
+			t.Errorf("%d goroutines are left", f.budget.InUse()-held)
+		}
+	})
+}

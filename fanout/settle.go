@@ -1,8 +1,6 @@
 package fanout
 
 import (
-	"context"
-	"errors"
 	"time"
 
 	"github.com/spillway-go/spillway"
@@ -10,17 +8,17 @@ import (
 
 // settle takes the end of an attempt, which ran from began to now, and reports
 // whether its answer counts. The frame is locked.
-func (fr *frame[Req, Res]) settle(i int, ctx context.Context, err error, began, now time.Duration, second bool) bool {
-	b, st := &fr.f.branches[i], &fr.states[i]
+func (fr *frame[Req, Res]) settle(i int, e *ending, began, now time.Duration, second bool) bool {
+	b, st, err := &fr.f.branches[i], &fr.states[i], e.err
 	// When the context has ended, the caller gives this branch up. If it is busy
 	// with another one, or with this, or has not noticed yet, that is done here: what
 	// is reported does not depend on which of them noticed first.
 	if (err != nil || fr.busy) && !st.settled && !fr.closed && fr.fatal < 0 {
-		if end := ctx.Err(); end != nil {
-			if !endedAlone(ctx, fr.parent) {
+		if end := e.over; end != nil {
+			if !e.alone {
 				fr.cut = end
 			}
-			if errors.Is(err, end) {
+			if e.heard {
 				err = end
 				fr.overdue(i, end)
 			} else {
