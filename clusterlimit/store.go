@@ -60,7 +60,7 @@ func (m *Member) read(ctx context.Context) (budget.State, uint64, error) {
 	}
 	s, err := budget.Parse(entry.Value())
 	if err != nil {
-		return s, 0, fmt.Errorf("key %q of bucket %q is no budget (%w): delete it", m.key, m.cfg.Bucket, err)
+		return s, 0, fmt.Errorf("key %q of bucket %q is no budget that this version can read (%w): if a newer version wrote it, update this replica; if none did, stop all members and delete it", m.key, m.cfg.Bucket, err)
 	}
 	return s, entry.Revision(), nil
 }

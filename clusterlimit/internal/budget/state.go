@@ -8,10 +8,7 @@
 package budget
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -39,6 +36,8 @@ type Lease struct {
 	TTL   int64   `json:"ttl"`   // how long it is good after it was asked for, nanoseconds
 	Has   Amounts `json:"has"`
 	Wants Amounts `json:"wants"`
+
+	others members // of a newer version
 }
 
 // State is a budget and its leases, by ID. What the leases have is never more than the
@@ -47,37 +46,25 @@ type State struct {
 	Epoch  uint64  `json:"epoch"` // counts the states
 	Totals Amounts `json:"totals"`
 	Leases []Lease `json:"leases"`
+
+	others members // of a newer version
 }
 
-// Parse reads what Encode wrote.
-func Parse(data []byte) (s State, err error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
-		return State{}, err
-	}
+// check says whether its numbers can be.
+func (s State) check() error {
 	wrong := !s.Totals.valid()
 	for i, l := range s.Leases {
 		wrong = wrong || l.ID == "" || i > 0 && s.Leases[i-1].ID >= l.ID || !l.Has.valid() || !l.Wants.valid() ||
 			l.Token > l.Beat || l.Beat > s.Epoch || l.TTL < 0 || l.TTL > int64(24*time.Hour)
 	}
 	if wrong {
-		return State{}, errors.New("its numbers or its order cannot be")
+		return errors.New("its numbers or its order cannot be")
 	}
-	return s, nil
+	return nil
 }
 
 func (a Amounts) valid() bool {
 	return !slices.ContainsFunc(a[:], func(n int) bool { return n < 0 || n > Most })
-}
-
-// Encode is the state as text.
-func (s State) Encode() []byte {
-	text, err := json.Marshal(s)
-	if err != nil {
-		panic(fmt.Sprintf("budget: %v", err)) // numbers and strings
-	}
-	return text
 }
 
 // Of returns the lease of id; without one its Token is zero.

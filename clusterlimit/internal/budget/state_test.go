@@ -2,9 +2,12 @@ package budget
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"math/big"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -202,8 +205,61 @@ func FuzzDivideIsItsTwins(f *testing.F) {
 	})
 }
 
+// A newer version has entered members of its own. Those that this one does not know stopped it
+// renewing, and all that it writes keeps them.
+func TestMembersOfANewerVersionStay(t *testing.T) {
+	text := []byte(`{"epoch":3,"totals":[10,0],"leases":[` +
+		`{"id":"a","name":"a","token":1,"beat":3,"ttl":1,"has":[4,0],"wants":[1,1],"zone":{"b":["x"]}},` +
+		`{"id":"b","name":"b","token":2,"beat":2,"ttl":1,"has":[1,0],"wants":[1,1],"zone":null}],"Epochs":7,"aim":"fair"}`)
+	s, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zones := func(text []byte) string {
+		var newer struct {
+			Aim    string
+			Epochs int
+			Leases []struct {
+				ID   string
+				Zone json.RawMessage
+			}
+		}
+		if err := json.Unmarshal(text, &newer); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		return fmt.Sprintf("%+v", newer)
+	}
+	if got, want := zones(s.Encode()), zones(text); got != want {
+		t.Errorf("%s was %s", got, want)
+	}
+	s = s.Renew(Terms{ID: "c"}, Amounts{1, 1}, Amounts{}).Leave("a")
+	if s, err = Parse(s.Encode()); err != nil {
+		t.Fatal(err)
+	}
+	if text := string(s.Encode()); !strings.Contains(text, `"zone":null`) || !strings.Contains(text, `"aim":"fair"`) ||
+		strings.Contains(text, `"zone":{`) || s.Of("b").Has != (Amounts{1}) || s.Of("c").Token == 0 {
+		t.Errorf("after it was renewed: %s", text)
+	}
+}
+
+// What this version would have to leave out it does not take: others would give it away.
+func TestAmountsThatCannotBeKeptAreNoState(t *testing.T) {
+	for _, wrong := range []string{
+		`{"totals":[10,0,5]}`, `{"totals":[10]}`, `{"totals":null}`, `{"totals":["1",2]}`, `{"totals":7}`, `{"totals":[1.5,2]}`,
+		`{"leases":[{"id":"a","has":[1,2,3]}]}`, `{"epoch":"3"}`, `{} {}`, `{"leases":[null]}`, `[]`, ``,
+	} {
+		if s, err := Parse([]byte(wrong)); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %+v, %v", wrong, s, err)
+		}
+	}
+	if s, err := Parse([]byte(" {\"totals\": [ 10 ,\n0]} \n")); err != nil || s.Totals != (Amounts{10}) {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
 // What is no state is an error, and what is read can be written and used.
 func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"epoch":3,"leases":[{"id":"a","beat":3,"x":1}],"y":{}}`))
 	f.Add([]byte(`{"epoch":3,"totals":[10,0],"leases":[{"id":"a","name":"a","token":1,"beat":3,"ttl":1,"has":[4,0],"wants":[1,1]}]}`))
 	f.Add([]byte(`{}`))
 	f.Add([]byte(`{"leases":[{"id":"b"},{"id":"a"}]}`))
