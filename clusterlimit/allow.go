@@ -16,6 +16,7 @@ type rate struct {
 	cause    *cause
 	admitted uint64
 	refused  uint64
+	vain     uint64 // of the refused: no share would be enough
 
 	asked uint64 // when demand was last looked at, and how much had been asked for
 	since time.Duration
@@ -23,9 +24,12 @@ type rate struct {
 
 // Allow admits n at once, or returns a *spillway.Rejection: Budget, with the budget's name in
 // the Cause, and when the share has room again. It neither waits nor sends anything, and
-// allocates nothing. Without a rate in the budget it admits all. More than a tenth of a
-// second's share is admitted when that is full, and owed. What was admitted and is then
-// not done cannot be given back.
+// allocates nothing. Without a rate in the budget it admits all. What was admitted and is
+// then not done cannot be given back.
+//
+// More than a tenth of a second's share, and more than one, is refused at first, and saved
+// for from then on, from what others leave: ask again when the rejection says. More
+// than a minute's share is never admitted, and the Cause says so: ask for less at a time.
 func (m *Member) Allow(n int) error {
 	if n <= 0 {
 		return nil
@@ -42,7 +46,12 @@ func (m *Member) Allow(n int) error {
 		return nil
 	}
 	r.refused += uint64(n)
-	rej := r.cause.near(wait, r.refused)
+	rej := &r.cause.large
+	if wait != budget.Never {
+		rej = r.cause.near(wait, r.refused)
+	} else {
+		r.vain += uint64(n)
+	}
 	r.mu.Unlock()
 	return rej
 }
@@ -55,11 +64,12 @@ func (r *rate) set(now time.Duration, n int, until time.Duration, shared bool, c
 	r.shared, r.cause = shared, c
 }
 
-// offered is how much was asked for in a second since it was last called, and in all.
+// offered is how much was asked for that could be admitted: in a second since it was last
+// called, and in all.
 func (r *rate) offered(now time.Duration) (perSecond int, all uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	asked := r.admitted + r.refused
+	asked := r.admitted + r.refused - r.vain
 	n, passed := asked-r.asked, now-r.since
 	r.asked, r.since = asked, now
 	return int(min(float64(n)/max(passed.Seconds(), .001), budget.Most)), asked
@@ -73,8 +83,9 @@ var advice = [...]time.Duration{
 
 // cause is why a member refuses: the rejections for it.
 type cause struct {
-	name string
-	rows [len(advice)]spillway.Rejection
+	name  string
+	rows  [len(advice)]spillway.Rejection
+	large spillway.Rejection // of more than can be saved for
 }
 
 // causes are those of all standings.
@@ -87,6 +98,7 @@ func causesOf(name string) (all causes) {
 	} {
 		c := &all[standing]
 		c.name = "lease of " + name + why
+		c.large = spillway.Rejection{Reason: spillway.Budget, Cause: c.name + ", more at once than its share of a minute"}
 		for i, d := range advice {
 			c.rows[i] = spillway.Rejection{Reason: spillway.Budget, Cause: c.name, RetryAfter: d}
 		}

@@ -44,8 +44,11 @@
 // to admit, but at most so much that runs at a time. So the overshoot is at most the
 // sum of the leases lost in this way, each the one before it was lost, or an equal
 // share of C where that is more: replicas x lease. Of a rate R, any time T sees at most
-// R x T, a tenth of a second of R saved up (at least one admission for each member),
-// and for each member that keeps its lease while cut off its rate meanwhile.
+// R x T, a tenth of a second of R saved up (at least one admission for each member; for
+// one that was asked for more at once, so much, but no more than its share of a minute),
+// and for each member that keeps its lease while cut off its rate meanwhile. Nothing is
+// admitted in advance: joining and leaving add nothing to it. Where a budget gets its
+// first rate, a member is bound by it from its next renewal on.
 //
 // Not covered: a machine that is suspended as a whole, whose monotonic clock may stand
 // still; a bucket that is deleted, or loses its data; work that costs more slots than
@@ -62,6 +65,7 @@ import (
 	"log/slog"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,7 +101,7 @@ type Config struct {
 	Bucket string
 
 	// Name is the budget's; empty means "default". Letters, digits and -_=./ only, 200 at
-	// most.
+	// most, and no dot at an end or beside another.
 	Name string
 	// Replica is this member's name for people; empty means the host's. Two members
 	// may have the same. One that is started again is a new member: the lease of its
@@ -145,8 +149,8 @@ func (cfg Config) check() (Config, error) {
 	}
 	cfg.URL = cmp.Or(cfg.URL, nats.DefaultURL)
 	cfg.Bucket = cmp.Or(cfg.Bucket, "spillway")
-	if cfg.Name = cmp.Or(cfg.Name, "default"); !validName.MatchString(cfg.Name) || strings.HasSuffix(cfg.Name, ".") || strings.Contains(cfg.Name, "..") {
-		fault("Name is %.40q: use letters, digits and -_=./, 200 at most", cfg.Name)
+	if cfg.Name = cmp.Or(cfg.Name, "default"); !validName.MatchString(cfg.Name) || slices.Contains(strings.Split(cfg.Name, "."), "") {
+		fault("Name is %.40q: use letters, digits and -_=./, 200 at most, and no dot at an end or beside another", cfg.Name)
 	}
 	if len(cfg.Replica) > mostReplica {
 		fault("Replica is %.40q and so on, %d bytes: use %d at most", cfg.Replica, len(cfg.Replica), mostReplica)

@@ -1,9 +1,11 @@
 package clusterlimit
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/clusterlimit/internal/budget"
 	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/limiter"
 )
@@ -321,6 +324,87 @@ func usedUp(t *testing.T) (first *Member, admitted int, took time.Duration, last
 	return first, admitted, time.Since(began), last
 }
 
+// At ten a second, a hundred were admitted as soon as the first of them was there, and a million
+// too. The debt ended with Close: 600 were admitted in 0.7 s.
+func TestNothingIsAdmittedInAdvance(t *testing.T) {
+	t.Parallel()
+	url := engine(t)
+	for range 3 {
+		m := join(t, Config{URL: url, Name: "calls", Rate: 10})
+		err := m.Allow(100) // it is saved for from now on
+		if rej, ok := errors.AsType[*spillway.Rejection](err); !ok || rej.Reason != spillway.Budget || rej.RetryAfter < 3*time.Second {
+			t.Errorf("a hundred: %v", err)
+		}
+		await.True(t, "the rate has brought some", func() bool {
+			for _, n := range []int{601, 1_000_000, math.MaxInt} {
+				err := m.Allow(n)
+				if rej, ok := errors.AsType[*spillway.Rejection](err); !ok || rej.RetryAfter != 0 || !strings.HasSuffix(rej.Cause, "more at once than its share of a minute") {
+					t.Errorf("%d: %v", n, err)
+				}
+			}
+			return m.Allow(1) == nil
+		})
+		if s := m.Stats(); s.Admitted != 1 {
+			t.Errorf("%+v", s)
+		}
+		if err := m.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Else whoever asks for a million at once has all that others need.
+func TestWhatNoShareIsEnoughForIsNoDemand(t *testing.T) {
+	m := &Member{base: time.Now(), causes: causesOf("calls")}
+	m.rate.set(0, 10, time.Hour, true, &m.causes[budget.Held])
+	if m.Allow(1_000_000) == nil || m.Allow(7) == nil {
+		t.Error("admitted")
+	}
+	if _, all := m.rate.offered(time.Hour); all != 7 {
+		t.Errorf("%d were asked for", all)
+	}
+	if s := m.rate.refused; s != 1_000_007 {
+		t.Errorf("%d were refused", s)
+	}
+}
+
+// All older members stopped renewing as soon as a newer one had entered something of its own.
+func TestAMemberRenewsBesideANewerVersion(t *testing.T) {
+	t.Parallel()
+	m := join(t, Config{URL: engine(t), Concurrency: 10})
+	ctx := await.Context(t, "an answer")
+	newer := func() bool {
+		entry, err := m.kv.Get(ctx, m.key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := append([]byte(`{"fairness":"by zone",`), bytes.ReplaceAll(entry.Value()[1:], []byte(`"id"`), []byte(`"zone":"b","id"`))...)
+		_, err = m.kv.Update(ctx, m.key, text, entry.Revision())
+		return err == nil
+	}
+	await.True(t, "a newer version has written", newer)
+	before := m.Stats().Renewals
+	await.True(t, "it renews", func() bool { return m.Stats().Renewals > before+2 })
+	entry, err := m.kv.Get(ctx, m.key)
+	if err != nil || !strings.Contains(string(entry.Value()), `"fairness":"by zone"`) || !strings.Contains(string(entry.Value()), `"zone":"b"`) {
+		t.Errorf("%v, %s", err, entry.Value())
+	}
+}
+
+// Such a key has an empty part, which no key may have: Join said "invalid key" and no more.
+func TestNamesWithAnEmptyPartAreRefused(t *testing.T) {
+	for _, name := range []string{".x", "x.", "a..b", ".", "..", "a.b.", strings.Repeat(".", 300)} {
+		if _, err := (Config{Name: name}).check(); err == nil || !strings.Contains(err.Error(), "no dot at an end") {
+			t.Errorf("%.10q: %v", name, err)
+		}
+	}
+	for _, name := range []string{"", "a.b", "-/_=", "A9", strings.Repeat("a", 200)} {
+		if _, err := (Config{Name: name}).check(); err != nil {
+			t.Errorf("%.10q: %v", name, err)
+		}
+	}
+}
+
 func TestWhatCannotBeJoinedSaysWhatToDo(t *testing.T) {
 	url := engine(t)
 	for want, cfg := range map[string]Config{
@@ -345,7 +429,7 @@ func TestWhatCannotBeJoinedSaysWhatToDo(t *testing.T) {
 	if _, err := m.kv.PutString(await.Context(t, "an answer"), "budget.odd", "no budget"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := joined(t.Context(), Config{URL: url, Name: "odd"}); err == nil || !strings.Contains(err.Error(), "delete it") {
+	if _, err := joined(t.Context(), Config{URL: url, Name: "odd"}); err == nil || !strings.Contains(err.Error(), "update this replica") || !strings.Contains(err.Error(), "stop all members and delete it") {
 		t.Error(err)
 	}
 }
