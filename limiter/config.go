@@ -18,6 +18,11 @@ type Config struct {
 
 	// Law decides how much may run at once. Nil means limit.NewAdaptive, which
 	// finds out. The limiter owns the law: one value serves one limiter.
+	//
+	// A panic of a law of your own goes on, as a *spillway.PanicError with the law's
+	// stack, in the next Acquire that admits work, end of a permit or Stats, whose
+	// caller need not be the one whose work it was. It costs no slot and leaves the limit
+	// as it was, and the law is asked again. Stats().State counts such panics.
 	Law limit.Law
 
 	// QueueSize is how many callers may wait. Zero means 16,384: a caller that

@@ -161,11 +161,11 @@ func (k *Keyed) use(key string) (m *keyed, err error) {
 	return m, err
 }
 
-// tryUse is use, and returns nil if the room it found was taken or the mode was
-// changed meanwhile.
+// tryUse is use, and returns nil if the room it found was taken, or the mode was
+// changed or the family closed meanwhile.
 func (k *Keyed) tryUse(key string) (*keyed, error) {
 	k.lock()
-	mode, moded := k.mode, k.moded
+	mode, moded, closed := k.mode, k.moded, k.closed
 	m := k.find(key)
 	room := m == nil && key != Overflow && k.room() // two of that key could not be told apart
 	if m == nil && !room && k.shared != nil {
@@ -196,13 +196,15 @@ func (k *Keyed) tryUse(key string) (*keyed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("limiter of key %q: %w", key, err)
 	}
+	if closed != 0 { // which may tell an observer
+		lim.closeIntake(closed)
+	}
 
 	k.lock()
 	defer k.mu.Unlock()
-	if k.mode != mode || k.moded != moded {
+	if k.mode != mode || k.moded != moded || k.closed != closed {
 		return nil, nil
 	}
-	k.shut(lim)
 	if !room {
 		if k.shared == nil {
 			k.shared = &keyed{key: Overflow, lim: lim}
@@ -355,12 +357,5 @@ func (k *Keyed) close(reason spillway.Reason) {
 	defer k.mu.Unlock()
 	if k.closed != spillway.Closed {
 		k.closed = reason
-	}
-}
-
-// shut brings a new limiter to the state of the family.
-func (k *Keyed) shut(lim *Limiter) {
-	if k.closed != 0 {
-		lim.closeIntake(k.closed)
 	}
 }

@@ -35,8 +35,9 @@ func (l *Limiter) Mode() Mode { return Mode(l.mode.Load()) }
 // It takes no lock.
 func (l *Limiter) Open() bool { return !l.shut.Load() }
 
-// SetBounds keeps the limit between low and high from now on, whatever the law
-// says; zero means no bound on that side. The law learns on within them. It
+// SetBounds keeps what the law says between low and high from now on; zero means no
+// bound on that side. The law learns on within them. What protects more goes below
+// low: a signal that presses (to one slot, if it goes on), a lease, a slow start. It
 // fails when low is above high or one is negative.
 func (l *Limiter) SetBounds(low, high int) error {
 	if low < 0 || high < 0 || high > 0 && low > high {
@@ -77,6 +78,7 @@ func (l *Limiter) Drain(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
+	cause := ctx.Err()
 	now := l.lock(l.now())
 	defer l.unlock()
 	dropped := l.dropAll()
@@ -85,7 +87,7 @@ func (l *Limiter) Drain(ctx context.Context) error {
 	if dropped == 0 && running == 0 {
 		return nil
 	}
-	return &spillway.DrainError{Dropped: dropped, Running: running, Cause: ctx.Err()}
+	return &spillway.DrainError{Dropped: dropped, Running: running, Cause: cause}
 }
 
 // closeIntake refuses later arrivals, and leaves the callers that wait.

@@ -102,7 +102,7 @@ type Limiter struct {
 	leakAfter time.Duration
 	onLeak    func(Leak)
 	signals   []Signal
-	quiet     bool        // admissions are neither observed nor marked
+	quiet     bool        // an admission calls nothing of the user's afterwards
 	shut      atomic.Bool // the intake is closed
 
 	mode  atomic.Uint32
@@ -115,7 +115,8 @@ type Limiter struct {
 	mu      sync.Mutex
 	last    time.Duration // the latest time seen: the gate's never goes back
 	law     limit.Law
-	ownLaw  bool // the law is the limiter's choice, not the operator's
+	ownLaw  bool     // the law is the limiter's choice, not the operator's
+	careful *careful // the law, if it is of the user's making; set once
 	over    overruling
 	gate    *gate.Gate
 	press   press
@@ -146,11 +147,13 @@ func New(cfg Config) (*Limiter, error) {
 	}
 	if l.ownLaw {
 		l.law = lawFor(cfg.Mode)
+	} else {
+		l.law, l.careful = carefully(cfg.Law)
 	}
 	if cfg.Observer != nil {
 		l.observer = *cfg.Observer
 	}
-	l.quiet = l.leakAfter == 0 && l.observer.Admitted == nil
+	l.quiet = l.leakAfter == 0 && l.observer.Admitted == nil && l.careful == nil
 	l.gate = gate.New(gate.Config{
 		Law: l.law, QueueSize: cmp.Or(cfg.QueueSize, defaultQueue), MaxWait: l.maxWait, MaxRefused: cfg.MaxRefused,
 	})
@@ -163,6 +166,7 @@ func New(cfg Config) (*Limiter, error) {
 	if len(cfg.Signals) > 0 || cfg.LeakAfter > 0 {
 		l.due.Store(0)
 	}
+	l.raise()
 	return l, nil
 }
 

@@ -46,7 +46,8 @@ func endOf(s *slot, now time.Duration, o limit.Outcome) End {
 	return End{s.grant.Priority, s.grant.Cost, s.long.Load(), o, s.waited, max(now-s.grant.Start, 0)}
 }
 
-// admitted hands a permit out and tells the observer; a panic of it does not cost the slot.
+// admitted hands a permit out and tells the observer; a panic of it, or of the law, does not
+// cost the slot.
 func (l *Limiter) admitted(p Permit, priority spillway.Priority, waited time.Duration, changes []limit.Decision) (Permit, error) {
 	returned := false
 	defer func() {
@@ -55,6 +56,7 @@ func (l *Limiter) admitted(p Permit, priority spillway.Priority, waited time.Dur
 		}
 	}()
 	l.tell(changes)
+	l.raise()
 	if l.leakAfter > 0 && !p.s.grant.Long {
 		l.mark(p)
 	}

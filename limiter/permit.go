@@ -65,4 +65,5 @@ func (p Permit) end(o limit.Outcome) {
 	if now >= time.Duration(l.due.Load()) {
 		l.poll(now)
 	}
+	l.raise()
 }

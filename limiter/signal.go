@@ -51,9 +51,10 @@ func worst(signals []Signal) (w Signal, level float64) {
 	return w, level
 }
 
-// update takes the worst level; lim is the law's limit and inFlight what runs.
-func (p *press) update(s Signal, level float64, lim, inFlight int) {
-	p.Signal, p.Level = s.Name(), level
+// update takes the worst level, and the name of its signal; lim is the law's limit and
+// inFlight what runs.
+func (p *press) update(s Signal, name string, level float64, lim, inFlight int) {
+	p.Signal, p.Level = name, level
 	switch {
 	case level >= 1:
 		from := min(lim, max(inFlight, 1))
@@ -99,13 +100,17 @@ func (l *Limiter) poll(now time.Duration) {
 	}
 	l.due.Store(int64(now + pollEvery))
 	s, level := worst(l.signals)
+	name := ""
+	if s != nil {
+		name = s.Name()
+	}
 
 	now = l.lock(now)
 	if s != nil {
 		l.overruled = l.overruledBy() // until now
 		free := l.over.bounds(&press{})
 		unpressed, _ := free.Within(l.law.Limit())
-		l.press.update(s, level, unpressed, l.gate.InFlight())
+		l.press.update(s, name, level, unpressed, l.gate.InFlight())
 		l.bound()
 		l.grant(now)
 	}

@@ -70,6 +70,32 @@ func TestASignalPressesTheLimitDownAndLetsItGoAgain(t *testing.T) {
 	})
 }
 
+// The lower bound is for what the law says. It is no reason to fill a memory that is full.
+func TestASignalPressesBelowTheLowerBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		level := 2.
+		l := configured(t, Config{Law: limit.NewFixed(100), Signals: []Signal{Gauge("memory", func() float64 { return level }, 1)}})
+		if err := l.SetBounds(10, 20); err != nil {
+			t.Fatal(err)
+		}
+		turn := func(n int) {
+			for range n {
+				time.Sleep(pollEvery)
+				if p, err := l.TryAcquire(t.Context()); err == nil {
+					p.Done(nil)
+				}
+			}
+		}
+		if turn(50); l.Limit() != 1 || !strings.HasPrefix(l.Stats().State, "pressed down by memory: 1 instead of 100") {
+			t.Errorf("pressed: %d, %s", l.Limit(), l.Stats().State)
+		}
+		level = 0
+		if turn(100); l.Limit() != 20 {
+			t.Errorf("released: %d", l.Limit())
+		}
+	})
+}
+
 func TestSignalsAreAskedAtMostTenTimesASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0

@@ -129,5 +129,6 @@ func (l *Limiter) Stats() Stats {
 	s.Leaked = l.leaked
 	l.trim()
 	l.unlockAndReport(fresh)
+	l.raise()
 	return s
 }

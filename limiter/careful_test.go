@@ -1,0 +1,218 @@
+package limiter
+
+import (
+	"context"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+)
+
+// fragile is a law of a user's whose limit moves with each end of work, and that panics in
+// the method that breaks says, so many times.
+type fragile struct {
+	n      int
+	breaks string
+	times  int
+}
+
+func (f *fragile) in(method string) {
+	if f.breaks == method && f.times > 0 {
+		f.times--
+		panic("bug in " + method)
+	}
+}
+
+func (f *fragile) Limit() int                       { f.in("Limit"); return f.n }
+func (f *fragile) Admit(time.Duration, limit.Load)  { f.in("Admit") }
+func (f *fragile) Observe(limit.Sample, limit.Load) { f.n = 3 - f.n; f.in("Observe") }
+func (f *fragile) Name() string                     { f.in("Name"); return "fragile" }
+func (f *fragile) State() string                    { f.in("State"); return "as ever" }
+func (f *fragile) Why() string                      { f.in("Why"); return "work ended" }
+func (f *fragile) Forget(uint8)                     { f.in("Forget") }
+func (f *fragile) methods() []string {
+	return []string{"Limit", "Admit", "Observe", "Name", "State", "Why"}
+}
+func breaking(l *Limiter, f *fragile, method string, n int) {
+	l.mu.Lock()
+	f.breaks, f.times = method, n
+	l.mu.Unlock()
+}
+
+// panicking counts the panics that go on to the only caller of a limiter, and sees that the
+// limiter is not locked after any.
+type panicking struct {
+	t *testing.T
+	l *Limiter
+	n int
+}
+
+func (p *panicking) try(do func()) {
+	p.t.Helper()
+	defer func() {
+		p.t.Helper()
+		if v := recover(); v != nil {
+			p.n++
+			if e, ok := v.(*spillway.PanicError); !ok || !strings.HasPrefix(e.Value.(string), "bug in ") || !strings.Contains(string(e.Stack), "fragile") {
+				p.t.Errorf("panic: %v\n%s", v, debug.Stack())
+			}
+		}
+		if !p.l.mu.TryLock() {
+			p.t.Fatal("the limiter is locked")
+		}
+		p.l.mu.Unlock()
+	}()
+	do()
+}
+
+// It did so under the lock: the limiter was locked for ever, Stats included.
+func TestALawThatPanicsLocksNothingAndCostsNoSlot(t *testing.T) {
+	for _, method := range (*fragile)(nil).methods() {
+		t.Run(method, func(t *testing.T) {
+			law := &fragile{n: 2}
+			l := configured(t, Config{Law: law})
+			users := &panicking{t: t, l: l}
+			breaking(l, law, method, 1)
+			for range 6 {
+				users.try(func() { _ = l.Do(t.Context(), func(context.Context) error { return nil }) })
+				users.try(func() { l.Stats() })
+				users.try(func() { _ = l.SetBounds(0, 1); _ = l.SetBounds(0, 0) })
+			}
+			if users.n != 1 {
+				t.Errorf("callers were told of %d panics", users.n)
+			}
+			s := l.Stats()
+			if s.Admitted != 6 || s.Law != "fragile" || s.State != "it has panicked 1 times; as ever" {
+				t.Errorf("%+v", s)
+			}
+			if s.Limit != law.n {
+				t.Errorf("the limit is %d, the law says %d", s.Limit, law.n)
+			}
+			atRest(t, l)
+		})
+	}
+}
+
+func TestALawThatAlwaysPanicsCostsNoSlot(t *testing.T) {
+	law := &fragile{n: 2}
+	l := configured(t, Config{Law: law, Observer: &Observer{Ended: func(End) {}, LimitChanged: func(limit.Decision) {}}})
+	users := &panicking{t: t, l: l}
+	for _, method := range law.methods() {
+		breaking(l, law, method, 1000)
+		for range 5 {
+			users.try(func() { _ = l.Do(t.Context(), func(context.Context) error { return nil }) })
+			users.try(func() { l.Stats() })
+		}
+	}
+	breaking(l, law, "", 0)
+	users.try(func() { l.Stats() })
+	if users.n == 0 {
+		t.Error("nobody was told")
+	}
+	atRest(t, l)
+}
+
+// Work that ends while the lock is held is entered by whoever holds it: a goroutine that has
+// nothing to do with it, and that nobody may watch over.
+func TestAPanicOfALawFindsACallerOfWork(t *testing.T) {
+	law := &fragile{n: 2}
+	l := configured(t, Config{Law: law})
+	users := &panicking{t: t, l: l}
+	p := acquire(t, l)
+	breaking(l, law, "Observe", 1)
+	l.lock(l.now())
+	p.Done(nil)
+	l.unlock()
+	l.SetLease(5, time.Now().Add(time.Hour), "a lease")
+	l.EndLease()
+	if users.n != 0 {
+		t.Errorf("told %d times", users.n)
+	}
+	users.try(func() { acquire(t, l) })
+	if users.n != 1 {
+		t.Errorf("told %d times", users.n)
+	}
+	atRest(t, l)
+}
+
+func TestAWaiterWhoseLawPanicsLeavesNothing(t *testing.T) {
+	for _, method := range []string{"Admit", "Observe", "Limit"} {
+		synctest.Test(t, func(t *testing.T) {
+			law := &fragile{n: 1}
+			l := configured(t, Config{Law: law})
+			p := acquire(t, l)
+			var told atomic.Int64
+			count := func(do func()) {
+				defer func() {
+					if recover() != nil {
+						told.Add(1)
+					}
+				}()
+				do()
+			}
+			var waiting sync.WaitGroup
+			for range 5 {
+				waiting.Go(func() {
+					count(func() {
+						_ = l.Do(t.Context(), func(context.Context) error { time.Sleep(time.Second); return nil })
+					})
+				})
+			}
+			synctest.Wait()
+			breaking(l, law, method, 2)
+			count(func() { p.Done(nil) })
+			synctest.Wait() // nobody is at it
+			if !l.mu.TryLock() {
+				t.Fatal("the limiter is locked")
+			}
+			l.mu.Unlock()
+			waiting.Wait()
+			if n := told.Load(); n == 0 || n > 2 {
+				t.Errorf("%s: told %d times", method, n)
+			}
+			atRest(t, l)
+		})
+	}
+}
+
+// anonymous is a signal that panics when it is asked for its name.
+type anonymous struct{ named bool }
+
+func (a *anonymous) Level() float64 { return 2 }
+func (a *anonymous) Name() string {
+	if !a.named {
+		panic("bug in Name of fragile")
+	}
+	return "anonymous"
+}
+
+func TestASignalThatCannotSayItsNameLocksNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &anonymous{}
+		l := configured(t, Config{Law: limit.NewFixed(5), Signals: []Signal{s}})
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("swallowed")
+				}
+			}()
+			_ = l.Do(t.Context(), func(context.Context) error { return nil })
+		}()
+		if !l.mu.TryLock() {
+			t.Fatal("the limiter is locked")
+		}
+		l.mu.Unlock()
+		s.named = true
+		time.Sleep(time.Second)
+		if err := l.Do(t.Context(), func(context.Context) error { return nil }); err != nil || l.Stats().Pressure.By != "anonymous" {
+			t.Errorf("%v, %+v", err, l.Stats().Pressure)
+		}
+		atRest(t, l)
+	})
+}
