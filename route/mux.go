@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // Mux serves routes and describes them. Create it with NewMux; add everything
@@ -24,7 +23,7 @@ type Mux struct {
 	routes  []*Route
 	methods []string
 	folders bool // some pattern ends with a slash
-	first   sync.Once
+	first   once
 }
 
 // NewMux returns a Mux without routes. Add reports what is wrong with cfg.
