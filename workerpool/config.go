@@ -28,7 +28,8 @@ type Config struct {
 
 	// Law decides how many jobs run at once. Nil means
 	// limit.NewAdaptiveForThroughput, unless MaxWorkers is set. The pool owns the
-	// law: one value serves one pool.
+	// law: one value serves one pool. It is asked on goroutines of the pool, so a panic
+	// of a law of your own ends the process.
 	Law limit.Law
 
 	// QueueSize is how many accepted jobs may wait for a worker. Negative means

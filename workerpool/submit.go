@@ -178,7 +178,7 @@ func (p *Pool) stamp(n *note) *note {
 // sweep takes the queued jobs out whose contexts have ended, so that they keep no
 // place, and returns how many there were.
 func (p *Pool) sweep() int {
-	all := p.queue.Purge(func(e *entry) bool { return e.ctx.Err() != nil })
+	all := p.queue.Purge(func(e *entry) bool { return over(e.ctx) })
 	dead := make([]ended, 0, len(all))
 	for _, e := range all {
 		if c := e.call(); c == nil || c.begin() {
@@ -188,4 +188,16 @@ func (p *Pool) sweep() int {
 	defer p.queue.Finish(len(all))
 	p.tellAll(dead)
 	return len(all)
+}
+
+// over reports whether a context has ended. The queue is locked meanwhile, and the context
+// may be of the user's making: one whose Err panics is taken to go on, and panics again where
+// its job is to start.
+func over(ctx context.Context) (ended bool) {
+	defer func() {
+		if recover() != nil {
+			ended = false
+		}
+	}()
+	return ctx.Err() != nil
 }

@@ -1,0 +1,100 @@
+package workerpool
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway/limit"
+)
+
+// moody is a context of a user's whose Err panics now and then.
+type moody struct {
+	context.Context
+	panics atomic.Bool
+}
+
+func (m *moody) Err() error {
+	if m.panics.Load() {
+		panic("bug in Err")
+	}
+	return m.Context.Err()
+}
+
+// The contexts of queued jobs are asked under the lock of the queue, by whoever finds it full: the
+// panic was that submitter's, and the pool was locked for ever.
+func TestAContextThatPanicsHarmsNoOtherSubmitter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, err := New(Config{MaxWorkers: 1, QueueSize: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ran atomic.Int64
+		gate := make(chan struct{})
+		job := func(context.Context) error { <-gate; ran.Add(1); return nil }
+		ctx := &moody{Context: t.Context()}
+		for _, ctx := range []context.Context{t.Context(), ctx} {
+			if err := p.TrySubmit(ctx, job); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		ctx.panics.Store(true)
+		submitted := make(chan error, 1)
+		go func() { submitted <- p.Submit(t.Context(), job) }()
+		time.Sleep(time.Second) // the pool looks for such jobs too
+		synctest.Wait()
+		if s := p.Stats(); s.Blocked != 1 || s.Queued != 1 || s.InFlight != 1 {
+			t.Errorf("%+v", s)
+		}
+		ctx.panics.Store(false)
+		close(gate)
+		if err := <-submitted; err != nil {
+			t.Error(err)
+		}
+		if err := p.Drain(t.Context()); err != nil || ran.Load() != 3 {
+			t.Errorf("%v, %d ran", err, ran.Load())
+		}
+	})
+}
+
+// silent is a law that panics when it is asked.
+type silent struct {
+	limit.Law
+	panics bool
+}
+
+func (s *silent) Limit() int {
+	if s.panics {
+		panic("bug in Limit")
+	}
+	return s.Law.Limit()
+}
+
+func TestALawThatPanicsDoesNotLockItsPool(t *testing.T) {
+	law := &silent{Law: limit.NewFixed(3)}
+	p, err := New(Config{Law: law})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	law.panics = true
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("swallowed")
+			}
+		}()
+		_ = p.Resize(1, 10)
+	}()
+	if !p.ctl.mu.TryLock() {
+		t.Fatal("the pool is locked")
+	}
+	p.ctl.mu.Unlock()
+	law.panics = false
+	if err := p.Resize(0, 2); err != nil || p.Stats().Limit != 2 {
+		t.Errorf("%v, %+v", err, p.Stats())
+	}
+}
