@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/spillway-go/spillway/limiter"
 )
@@ -101,21 +103,30 @@ func (s *stream) SendMsg(m any) error {
 	return s.ServerStream.SendMsg(m)
 }
 
-// admit asks the limiter, once, and returns the answer to a stream that was refused.
+// errHalf is the answer to a stream whose handler has recovered a panic of its admission.
+var errHalf = status.Error(codes.Internal, "admission has panicked")
+
+// admit asks the limiter, once, and returns the answer to a stream that was refused. A
+// panic of the limiter's observer, or its law, admits nobody.
 func (s *stream) admit() error {
 	s.asked.Do(func() {
+		s.answered(limiter.Permit{}, errHalf)
 		permit, err := s.call.acquire()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.left { // asked by a goroutine that outlived the handler
-			permit.Release()
-		}
-		s.permit, s.refused = permit, err
+		s.answered(permit, err)
 		s.admitted.Store(err == nil)
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.refused
+}
+
+func (s *stream) answered(permit limiter.Permit, refused error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.left { // asked by a goroutine that outlived the handler
+		permit.Release()
+	}
+	s.permit, s.refused = permit, refused
 }
 
 // lengthen makes the stream long. The permit is safe to read: admitted was set after

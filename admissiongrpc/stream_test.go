@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -239,5 +240,36 @@ func TestAStreamUsedAfterItsHandlerLosesNoSlot(t *testing.T) {
 		}
 	}
 	wg.Wait()
+	inFlight(t, lim, 0, 0)
+}
+
+// A handler that recovers went on as if it had been admitted, without a slot.
+func TestAnAdmissionThatPanicsAdmitsNobody(t *testing.T) {
+	lim, err := limiter.New(limiter.Config{Observer: &limiter.Observer{Admitted: func(spillway.Priority, time.Duration) { panic("bug") }}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := connect(t, Config{Limiter: lim}, &service{stream: func(ss grpc.ServerStream) error {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("swallowed")
+				}
+			}()
+			_ = ss.RecvMsg(&request{})
+		}()
+		_ = ss.SendMsg(&response{})
+		return nil
+	}})
+	ss, err := testpb.NewTestServiceClient(conn).FullDuplexCall(t.Context())
+	if err == nil {
+		err = ss.Send(&request{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ss.Recv(); status.Code(err) != codes.Internal {
+		t.Errorf("the stream went on: %v", err)
+	}
 	inFlight(t, lim, 0, 0)
 }
