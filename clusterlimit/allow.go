@@ -34,23 +34,23 @@ func (m *Member) Allow(n int) error {
 	if n <= 0 {
 		return nil
 	}
-	now, r := m.now(), &m.rate
+	now, r, count := m.now(), &m.rate, uint64(min(n, budget.Most)) // no count goes round
 	r.mu.Lock()
 	ok, wait := !r.shared, time.Duration(0)
 	if !ok {
 		ok, wait = r.bucket.Take(now, n)
 	}
 	if ok {
-		r.admitted += uint64(n)
+		r.admitted += count
 		r.mu.Unlock()
 		return nil
 	}
-	r.refused += uint64(n)
+	r.refused += count
 	rej := &r.cause.large
 	if wait != budget.Never {
 		rej = r.cause.near(wait, r.refused)
 	} else {
-		r.vain += uint64(n)
+		r.vain += count
 	}
 	r.mu.Unlock()
 	return rej
