@@ -366,10 +366,8 @@ func TestTheErrorOfADeadlineNamesTheBranchThatMissedIt(t *testing.T) {
 // hostile is an error whose method panics.
 type hostile struct{}
 
-func (hostile) Error() string   { return "hostile" }
-func (hostile) Is(error) bool   { panic("nil map") }
-func (hostile) As(any) bool     { return false }
-func (h hostile) Unwrap() error { return nil }
+func (hostile) Error() string { return "hostile" }
+func (hostile) Is(error) bool { panic("nil map") }
 
 // Beside the caller such an error ended the process, and in the caller it found a lock
 // that was not held.
