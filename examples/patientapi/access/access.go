@@ -23,11 +23,16 @@ const (
 // Resource is what is asked for.
 type Resource string
 
-// The resources.
+// The resources. Some have no operation of their own and are parts of a record alone, see
+// front.Withhold.
 const (
 	Patients           Resource = "Patient"
 	Observations       Resource = "Observation"
 	MedicationRequests Resource = "MedicationRequest"
+	Conditions         Resource = "Condition"
+	Allergies          Resource = "AllergyIntolerance"
+	Encounters         Resource = "Encounter"
+	Coverages          Resource = "Coverage"
 	Clinicians         Resource = "Clinician"
 )
 

@@ -14,7 +14,7 @@ const (
 )
 
 var (
-	records   = []Resource{Patients, Observations, MedicationRequests}
+	records   = []Resource{Patients, Observations, MedicationRequests, Conditions, Allergies, Encounters, Coverages}
 	directory = []Resource{Clinicians}
 )
 

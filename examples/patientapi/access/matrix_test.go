@@ -18,6 +18,18 @@ clinician     Observation       export     own other any
 clinician     MedicationRequest read       own other any
 clinician     MedicationRequest search     own other any
 clinician     MedicationRequest export     own other any
+clinician     Condition          read       own other any
+clinician     Condition          search     own other any
+clinician     Condition          export     own other any
+clinician     AllergyIntolerance read       own other any
+clinician     AllergyIntolerance search     own other any
+clinician     AllergyIntolerance export     own other any
+clinician     Encounter          read       own other any
+clinician     Encounter          search     own other any
+clinician     Encounter          export     own other any
+clinician     Coverage           read       own other any
+clinician     Coverage           search     own other any
+clinician     Coverage           export     own other any
 clinician     Clinician         read       own other any
 clinician     Clinician         search     own other any
 administrator Clinician         read       own other any
@@ -31,6 +43,18 @@ export-job    Observation       export-all own other any
 export-job    MedicationRequest search     own other any
 export-job    MedicationRequest export     own other any
 export-job    MedicationRequest export-all own other any
+export-job    Condition          search     own other any
+export-job    Condition          export     own other any
+export-job    Condition          export-all own other any
+export-job    AllergyIntolerance search     own other any
+export-job    AllergyIntolerance export     own other any
+export-job    AllergyIntolerance export-all own other any
+export-job    Encounter          search     own other any
+export-job    Encounter          export     own other any
+export-job    Encounter          export-all own other any
+export-job    Coverage           search     own other any
+export-job    Coverage           export     own other any
+export-job    Coverage           export-all own other any
 patient       Patient           read       own any
 patient       Patient           search     own any
 patient       Patient           export     own any
@@ -40,11 +64,23 @@ patient       Observation       export     own any
 patient       MedicationRequest read       own any
 patient       MedicationRequest search     own any
 patient       MedicationRequest export     own any
+patient       Condition          read       own any
+patient       Condition          search     own any
+patient       Condition          export     own any
+patient       AllergyIntolerance read       own any
+patient       AllergyIntolerance search     own any
+patient       AllergyIntolerance export     own any
+patient       Encounter          read       own any
+patient       Encounter          search     own any
+patient       Encounter          export     own any
+patient       Coverage           read       own any
+patient       Coverage           search     own any
+patient       Coverage           export     own any
 `
 
 var (
 	roles     = []Role{"", Clinician, Administrator, ExportJob, Patient, "CLINICIAN", "root"}
-	resources = []Resource{"", Patients, Observations, MedicationRequests, Clinicians, "*", "Encounter"}
+	resources = []Resource{"", Patients, Observations, MedicationRequests, Conditions, Allergies, Encounters, Coverages, Clinicians, "*", "Procedure"}
 	actions   = []Action{"", Read, Search, Export, ExportAll, "write"}
 	whose     = map[string]string{"own": "P000001", "other": "P000002", "any": ""}
 	every     = []string{"user/*.cruds", "patient/*.cruds", "system/*.cruds"}
@@ -181,7 +217,8 @@ func TestAScopeOpensWhatItsRoleMayDo(t *testing.T) {
 	}{
 		{Clinician, "user/*.rs", true},
 		{Clinician, "user/Practitioner.s", true},
-		{Clinician, "user/Condition.rs", false},
+		{Clinician, "user/Condition.rs", true}, // beside user/Patient.r
+		{Clinician, "user/Procedure.rs", false},
 		{Clinician, "user/Patient.write", false},
 		{Clinician, "system/Patient.rs", false},
 		{Clinician, "openid", false},

@@ -48,7 +48,7 @@ func parseScope(text string) (s scope, ok bool) {
 }
 
 // ScopeShapes says what scopes look like that can open something here.
-const ScopeShapes = "user, patient or system, a slash, Patient, Observation, MedicationRequest, Practitioner or *, a point, and read, * or letters of cruds in that order: user/Patient.rs, patient/*.read, system/*.rs"
+const ScopeShapes = "user, patient or system, a slash, Patient, Observation, MedicationRequest, Condition, AllergyIntolerance, Encounter, Coverage, Practitioner or *, a point, and read, * or letters of cruds in that order: user/Patient.rs, patient/*.read, system/*.rs"
 
 // ValidScope reports whether a scope has one of the ScopeShapes. One for a resource that is
 // not served here has.
@@ -94,8 +94,8 @@ func letters(a Action) string {
 	return "rs" // exports find and read
 }
 
-// scopeName is what scopes call a resource.
-func scopeName(r Resource) string {
+// ScopeName is what scopes call a resource.
+func ScopeName(r Resource) string {
 	if r == Clinicians {
 		return "Practitioner" // as FHIR does
 	}
@@ -114,7 +114,7 @@ func granted(scopes []string, k kind, r Resource, a Action) bool {
 }
 
 // covers reports whether s is about r.
-func (s scope) covers(r Resource) bool { return s.resource == "*" || s.resource == scopeName(r) }
+func (s scope) covers(r Resource) bool { return s.resource == "*" || s.resource == ScopeName(r) }
 
 // without returns s, which is r, s or rs, without the letters of other.
 func without(s, other string) string {

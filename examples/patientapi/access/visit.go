@@ -50,6 +50,19 @@ func (v *Visit) Touch(patients ...string) error {
 	return v.verdict()
 }
 
+// Shows reports whether an answer may hold what of r belongs to the patients whom the visit
+// has touched, or r itself where r belongs to none. It takes what a search for r takes, so
+// that there is one lock to what is found beside something else and to what is asked for
+// alone; in an export it takes what an export takes. What is not shown is left out, and the
+// visit is not denied.
+func (v *Visit) Shows(r Resource) bool {
+	action := v.Action
+	if action == Read && r != v.Resource {
+		action = Search // read by the id of another resource: a list
+	}
+	return Allowed(v.Principal, r, action, "")
+}
+
 // Claim decides whether the caller may use what has that ticket. The error is ErrDenied:
 // answer it as if there were nothing of that name.
 func (v *Visit) Claim(ticket string) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi/directory"
 	"github.com/spillway-go/spillway/examples/patientapi/export"
 	"github.com/spillway-go/spillway/examples/patientapi/fhir"
+	"github.com/spillway-go/spillway/examples/patientapi/front"
 	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/accesstest"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
@@ -63,7 +64,12 @@ var endpoints = []endpoint{
 // everything is all APIs of the service over ten patients, without a network.
 func everything(t *testing.T) (http.Handler, map[string]string) {
 	t.Helper()
-	store, err := simulated.New(10, 1)
+	return everythingOf(t, 10, accesstest.Verifier{})
+}
+
+func everythingOf(t *testing.T, people int, verifier front.Verifier) (http.Handler, map[string]string) {
+	t.Helper()
+	store, err := simulated.New(people, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +77,7 @@ func everything(t *testing.T) (http.Handler, map[string]string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	api := httpapi.New(httpapi.Config{Runner: runner, Patients: store, Clinicians: directory.Alone(store), Health: store, Verifier: accesstest.Verifier{}})
+	api := httpapi.New(httpapi.Config{Runner: runner, Patients: store, Clinicians: directory.Alone(store), Health: store, Verifier: verifier})
 	queue, err := memory.Open(memory.Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -136,7 +136,7 @@ func (a *API) starter(path string) func(context.Context, startRequest) (route.Re
 		if a.cfg.Bulk == nil {
 			return res, errNoJobs
 		}
-		r, err := req.read(access.FromContext(ctx).Principal)
+		r, err := req.read(access.FromContext(ctx))
 		if err != nil {
 			return res, err
 		}
@@ -163,7 +163,7 @@ func informed(status int, text string) route.Response[operationOutcome] {
 const clocksDiffer = 30 * time.Second
 
 // read returns what the request asks for, or what is wrong with it.
-func (req *startRequest) read(p access.Principal) (r export.Request, err error) {
+func (req *startRequest) read(v *access.Visit) (r export.Request, err error) {
 	if err := acceptable(req.Format, req.Accept); err != nil {
 		return r, err
 	}
@@ -189,25 +189,24 @@ func (req *startRequest) read(p access.Principal) (r export.Request, err error) 
 			return r, fault("query", "_since", "must not be in the future")
 		}
 	}
-	r.Types, err = typesOf(p, req.Type)
+	r.Types, err = typesOf(v, req.Type)
 	return r, err
 }
 
-// typesOf returns the types that are asked for, or all that p may have.
-func typesOf(p access.Principal, asked []string) (types []access.Resource, err error) {
-	may := func(t access.Resource) bool { return access.Allowed(p, t, access.ExportAll, "") }
+// typesOf returns the types that are asked for, or all that the caller may have.
+func typesOf(v *access.Visit, asked []string) (types []access.Resource, err error) {
 	names := strings.FieldsFunc(strings.Join(asked, ","), func(c rune) bool { return c == ',' })
 	for _, name := range names {
 		t := access.Resource(name)
 		switch {
 		case !slices.Contains(export.Types, t):
 			return nil, fault("query", "_type", "must be of Patient, Observation and MedicationRequest, separated by commas")
-		case !may(t):
+		case !v.Shows(t):
 			return nil, access.ErrDenied
 		}
 	}
 	for _, t := range export.Types {
-		if len(names) == 0 && may(t) || slices.Contains(names, string(t)) {
+		if len(names) == 0 && v.Shows(t) || slices.Contains(names, string(t)) {
 			types = append(types, t)
 		}
 	}
@@ -321,7 +320,7 @@ func (a *API) exportFile(ctx context.Context, req exportFileRequest) (f route.Fi
 	}
 	visit := access.FromContext(ctx)
 	err = visit.Touch(c.Patients...)
-	if !access.Allowed(visit.Principal, c.Type, visit.Action, "") {
+	if !visit.Shows(c.Type) {
 		err = cmp.Or(err, access.ErrDenied)
 	}
 	if err != nil {

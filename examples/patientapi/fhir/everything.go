@@ -148,7 +148,7 @@ func (e *stream) patients(found []patientapi.Patient) error {
 	for i := range found {
 		p := &found[i]
 		for _, t := range export.Types {
-			if t != access.Patients && !access.Allowed(e.visit.Principal, t, e.visit.Action, p.ID) {
+			if !e.visit.Shows(t) {
 				continue
 			}
 			if err := e.resources(t, p); err != nil {

@@ -23,6 +23,12 @@ const maxBody = 16 << 10
 // reasonHeader tells a client why it was refused.
 const reasonHeader = admissionhttp.HeaderReason
 
+// withheldHeader names the parts of a record that the token does not open. Without the
+// header a list that is not there is empty.
+const withheldHeader = "Withheld"
+
+const aboutParts = "Parts for which the token has no scope are left out, and named in the header " + withheldHeader + "."
+
 // about heads the document.
 var about = route.Info{
 	Title:       "Patient API",
@@ -50,14 +56,17 @@ func (a *API) operations() (*front.API, error) {
 	// A read by id is for the patient at hand. A search can wait a moment, and bulk for as
 	// long as it takes: under overload it is the first to be refused.
 	getPatient := route.New("GET", "/api/v1/patients/{id}", a.patient).Name("getPatient").Tags("patients").
-		Describe("One patient, by id.").Priority(spillway.Critical).FailsWith(patientapi.ErrNotFound)
+		Describe("One patient, by id. " + aboutParts).Priority(spillway.Critical).FailsWith(patientapi.ErrNotFound)
 	findPatient := route.New("GET", "/api/v1/patients", a.patientByQuery).Name("findPatient").Tags("patients").
-		Describe("One patient, by id in the query.").FailsWith(patientapi.ErrNotFound)
+		Describe("One patient, by id in the query. " + aboutParts).FailsWith(patientapi.ErrNotFound)
 	getPatients := route.New("POST", "/api/v1/patients:batch", a.batch).Name("getPatients").Tags("patients").
 		Priority(spillway.Low).
-		Describe("Many patients, in the order in which they are asked for. Ids that belong to nobody are listed as missing.")
+		Describe("Many patients, in the order in which they are asked for. Ids that belong to nobody are listed as missing. " + aboutParts)
 	findClinicians := route.New("GET", "/api/v1/clinicians", a.clinicians).Name("findClinicians").Tags("clinicians").
 		Describe("Who is reached at an e-mail address in an organisation. Sources that did not answer are listed as partial, and in the header " + partialHeader + ".")
+	for _, o := range []*route.Route{getPatient, findPatient, getPatients} {
+		o.Answers(http.StatusOK, route.Answer{Headers: map[string]string{withheldHeader: "the parts of the record that the token does not open, by the names that scopes have for them, such as Condition, MedicationRequest"}})
+	}
 	for _, o := range []*route.Route{getPatient, findPatient, getPatients, findClinicians} {
 		// What may happen to any lookup.
 		o.FailsWith(&spillway.Rejection{}, patientapi.ErrUnavailable, context.DeadlineExceeded)
@@ -112,7 +121,19 @@ func (a *API) patient(ctx context.Context, req byPath) (f found[patientapi.Patie
 	if err := access.FromContext(ctx).Touch(req.ID); err != nil {
 		return f, err
 	}
-	return run(ctx, a, func(ctx context.Context, p *patientapi.Patient) error { return a.cfg.Patients.Patient(ctx, req.ID, p) })
+	f, err = run(ctx, a, func(ctx context.Context, p *patientapi.Patient) error { return a.cfg.Patients.Patient(ctx, req.ID, p) })
+	if err == nil {
+		f.Header = withheld(front.Withhold(access.FromContext(ctx), &f.Body))
+	}
+	return f, err
+}
+
+// withheld says which parts of the records are left out; nil if none is.
+func withheld(parts []string) http.Header {
+	if len(parts) == 0 {
+		return nil
+	}
+	return http.Header{withheldHeader: {strings.Join(parts, ", ")}}
 }
 
 func (a *API) patientByQuery(ctx context.Context, req byQuery) (found[patientapi.Patient], error) {
@@ -127,7 +148,16 @@ func (a *API) batch(ctx context.Context, req batchRequest) (f found[patientapi.B
 	if err := access.FromContext(ctx).Touch(req.IDs...); err != nil {
 		return f, err
 	}
-	return run(ctx, a, func(ctx context.Context, b *patientapi.Batch) error { return a.cfg.Patients.Patients(ctx, req.IDs, b) })
+	f, err = run(ctx, a, func(ctx context.Context, b *patientapi.Batch) error { return a.cfg.Patients.Patients(ctx, req.IDs, b) })
+	if err != nil {
+		return f, err
+	}
+	records := make([]*patientapi.Patient, len(f.Body.Patients))
+	for i := range records {
+		records[i] = &f.Body.Patients[i]
+	}
+	f.Header = withheld(front.Withhold(access.FromContext(ctx), records...))
+	return f, nil
 }
 
 // clinicianRequest asks as patientapi.NewClinicianQuery does, but for white space

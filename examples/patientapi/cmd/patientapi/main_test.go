@@ -31,7 +31,7 @@ func TestExitCodes(t *testing.T) {
 		{"token --role patient --patient P000007 --scope patient/Patient.r --ttl 1m", 0, "eyJ"},
 		{"token --scope bogus", 2, "user/Patient.rs, patient/*.read"},                             // was a token that opens nothing
 		{"token --scope system/Patient.rs", 2, "role clinician: it may do what user/*.rs allows"}, // was taken, as were those below
-		{"token --scope user/Condition.rs", 2, "opens nothing to the role"},
+		{"token --scope user/Procedure.rs", 2, "opens nothing to the role"},
 		{"token --role administrator --scope user/Patient.rs", 2, "opens nothing to the role administrator"},
 		{"token --role export-job --scope system/Patient.r --scope system/Patient.s", 0, "eyJ"}, // together
 		{"token --scope user/Patient.rs --scope user/Observation.sr", 2, "user/Observation.sr"},

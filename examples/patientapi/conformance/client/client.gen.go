@@ -1188,24 +1188,24 @@ type ClientInterface interface {
 	// Corresponds with GET /api/v1/clinicians (the `FindClinicians` operationId).
 	FindClinicians(ctx context.Context, params *FindCliniciansParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// FindPatient One patient, by id in the query.
+	// FindPatient One patient, by id in the query. Parts for which the token has no scope are left out, and named in the header Withheld.
 	//
 	// Corresponds with GET /api/v1/patients (the `FindPatient` operationId).
 	FindPatient(ctx context.Context, params *FindPatientParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetPatient One patient, by id.
+	// GetPatient One patient, by id. Parts for which the token has no scope are left out, and named in the header Withheld.
 	//
 	// Corresponds with GET /api/v1/patients/{id} (the `GetPatient` operationId).
 	GetPatient(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetPatientsWithBody Many patients, in the order in which they are asked for. Ids that belong to nobody are listed as missing.
+	// GetPatientsWithBody Many patients, in the order in which they are asked for. Ids that belong to nobody are listed as missing. Parts for which the token has no scope are left out, and named in the header Withheld.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/v1/patients:batch (the `GetPatients` operationId).
 	GetPatientsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetPatients Many patients, in the order in which they are asked for. Ids that belong to nobody are listed as missing.
+	// GetPatients Many patients, in the order in which they are asked for. Ids that belong to nobody are listed as missing. Parts for which the token has no scope are left out, and named in the header Withheld.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1228,7 +1228,7 @@ func (c *Client) FindClinicians(ctx context.Context, params *FindCliniciansParam
 	return c.Client.Do(req)
 }
 
-// FindPatient One patient, by id in the query.
+// FindPatient One patient, by id in the query. Parts for which the token has no scope are left out, and named in the header Withheld.
 //
 // Corresponds with GET /api/v1/patients (the `FindPatient` operationId).
 func (c *Client) FindPatient(ctx context.Context, params *FindPatientParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1243,7 +1243,7 @@ func (c *Client) FindPatient(ctx context.Context, params *FindPatientParams, req
 	return c.Client.Do(req)
 }
 
-// GetPatient One patient, by id.
+// GetPatient One patient, by id. Parts for which the token has no scope are left out, and named in the header Withheld.
 //
 // Corresponds with GET /api/v1/patients/{id} (the `GetPatient` operationId).
 func (c *Client) GetPatient(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1258,7 +1258,7 @@ func (c *Client) GetPatient(ctx context.Context, id string, reqEditors ...Reques
 	return c.Client.Do(req)
 }
 
-// GetPatientsWithBody Many patients, in the order in which they are asked for. Ids that belong to nobody are listed as missing.
+// GetPatientsWithBody Many patients, in the order in which they are asked for. Ids that belong to nobody are listed as missing. Parts for which the token has no scope are left out, and named in the header Withheld.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1275,7 +1275,7 @@ func (c *Client) GetPatientsWithBody(ctx context.Context, contentType string, bo
 	return c.Client.Do(req)
 }
 
-// GetPatients Many patients, in the order in which they are asked for. Ids that belong to nobody are listed as missing.
+// GetPatients Many patients, in the order in which they are asked for. Ids that belong to nobody are listed as missing. Parts for which the token has no scope are left out, and named in the header Withheld.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1537,28 +1537,28 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/v1/clinicians (the `FindClinicians` operationId).
 	FindCliniciansWithResponse(ctx context.Context, params *FindCliniciansParams, reqEditors ...RequestEditorFn) (*FindCliniciansResponse, error)
 
-	// FindPatientWithResponse One patient, by id in the query.
+	// FindPatientWithResponse One patient, by id in the query. Parts for which the token has no scope are left out, and named in the header Withheld.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/v1/patients (the `FindPatient` operationId).
 	FindPatientWithResponse(ctx context.Context, params *FindPatientParams, reqEditors ...RequestEditorFn) (*FindPatientResponse, error)
 
-	// GetPatientWithResponse One patient, by id.
+	// GetPatientWithResponse One patient, by id. Parts for which the token has no scope are left out, and named in the header Withheld.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/v1/patients/{id} (the `GetPatient` operationId).
 	GetPatientWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*GetPatientResponse, error)
 
-	// GetPatientsWithBodyWithResponse Many patients, in the order in which they are asked for. Ids that belong to nobody are listed as missing.
+	// GetPatientsWithBodyWithResponse Many patients, in the order in which they are asked for. Ids that belong to nobody are listed as missing. Parts for which the token has no scope are left out, and named in the header Withheld.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/v1/patients:batch (the `GetPatients` operationId).
 	GetPatientsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetPatientsResponse, error)
 
-	// GetPatientsWithResponse Many patients, in the order in which they are asked for. Ids that belong to nobody are listed as missing.
+	// GetPatientsWithResponse Many patients, in the order in which they are asked for. Ids that belong to nobody are listed as missing. Parts for which the token has no scope are left out, and named in the header Withheld.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -1671,6 +1671,11 @@ func (r FindCliniciansResponse) ContentType() string {
 	return ""
 }
 
+// FindPatientResponse200Headers the declared response headers of an HTTP 200 response for FindPatient
+type FindPatientResponse200Headers struct {
+	Withheld *string
+}
+
 // FindPatientResponse401Headers the declared response headers of an HTTP 401 response for FindPatient
 type FindPatientResponse401Headers struct {
 	WwwAuthenticate *string
@@ -1703,6 +1708,8 @@ type FindPatientResponse struct {
 	ApplicationproblemJSON503 *Problem503
 	// ApplicationproblemJSON504 the response for an HTTP 504 `application/problem+json` response
 	ApplicationproblemJSON504 *Problem504
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *FindPatientResponse200Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *FindPatientResponse401Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
@@ -1783,6 +1790,11 @@ func (r FindPatientResponse) ContentType() string {
 	return ""
 }
 
+// GetPatientResponse200Headers the declared response headers of an HTTP 200 response for GetPatient
+type GetPatientResponse200Headers struct {
+	Withheld *string
+}
+
 // GetPatientResponse401Headers the declared response headers of an HTTP 401 response for GetPatient
 type GetPatientResponse401Headers struct {
 	WwwAuthenticate *string
@@ -1815,6 +1827,8 @@ type GetPatientResponse struct {
 	ApplicationproblemJSON503 *Problem503
 	// ApplicationproblemJSON504 the response for an HTTP 504 `application/problem+json` response
 	ApplicationproblemJSON504 *Problem504
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetPatientResponse200Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *GetPatientResponse401Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
@@ -1895,6 +1909,11 @@ func (r GetPatientResponse) ContentType() string {
 	return ""
 }
 
+// GetPatientsResponse200Headers the declared response headers of an HTTP 200 response for GetPatients
+type GetPatientsResponse200Headers struct {
+	Withheld *string
+}
+
 // GetPatientsResponse401Headers the declared response headers of an HTTP 401 response for GetPatients
 type GetPatientsResponse401Headers struct {
 	WwwAuthenticate *string
@@ -1931,6 +1950,8 @@ type GetPatientsResponse struct {
 	ApplicationproblemJSON503 *Problem503
 	// ApplicationproblemJSON504 the response for an HTTP 504 `application/problem+json` response
 	ApplicationproblemJSON504 *Problem504
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetPatientsResponse200Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *GetPatientsResponse401Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
@@ -2034,7 +2055,7 @@ func (c *ClientWithResponses) FindCliniciansWithResponse(ctx context.Context, pa
 	return ParseFindCliniciansResponse(rsp)
 }
 
-// FindPatientWithResponse One patient, by id in the query.
+// FindPatientWithResponse One patient, by id in the query. Parts for which the token has no scope are left out, and named in the header Withheld.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -2047,7 +2068,7 @@ func (c *ClientWithResponses) FindPatientWithResponse(ctx context.Context, param
 	return ParseFindPatientResponse(rsp)
 }
 
-// GetPatientWithResponse One patient, by id.
+// GetPatientWithResponse One patient, by id. Parts for which the token has no scope are left out, and named in the header Withheld.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -2060,7 +2081,7 @@ func (c *ClientWithResponses) GetPatientWithResponse(ctx context.Context, id str
 	return ParseGetPatientResponse(rsp)
 }
 
-// GetPatientsWithBodyWithResponse Many patients, in the order in which they are asked for. Ids that belong to nobody are listed as missing.
+// GetPatientsWithBodyWithResponse Many patients, in the order in which they are asked for. Ids that belong to nobody are listed as missing. Parts for which the token has no scope are left out, and named in the header Withheld.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -2073,7 +2094,7 @@ func (c *ClientWithResponses) GetPatientsWithBodyWithResponse(ctx context.Contex
 	return ParseGetPatientsResponse(rsp)
 }
 
-// GetPatientsWithResponse Many patients, in the order in which they are asked for. Ids that belong to nobody are listed as missing.
+// GetPatientsWithResponse Many patients, in the order in which they are asked for. Ids that belong to nobody are listed as missing. Parts for which the token has no scope are left out, and named in the header Withheld.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -2271,6 +2292,16 @@ func ParseFindPatientResponse(rsp *http.Response) (*FindPatientResponse, error) 
 	}
 
 	switch {
+	case rsp.StatusCode == 200:
+		var headers FindPatientResponse200Headers
+		if values := rsp.Header.Values("Withheld"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Withheld", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Withheld = &value
+		}
+		response.Headers200 = &headers
 	case rsp.StatusCode == 401:
 		var headers FindPatientResponse401Headers
 		if values := rsp.Header.Values("Www-Authenticate"); len(values) > 0 {
@@ -2383,6 +2414,16 @@ func ParseGetPatientResponse(rsp *http.Response) (*GetPatientResponse, error) {
 	}
 
 	switch {
+	case rsp.StatusCode == 200:
+		var headers GetPatientResponse200Headers
+		if values := rsp.Header.Values("Withheld"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Withheld", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Withheld = &value
+		}
+		response.Headers200 = &headers
 	case rsp.StatusCode == 401:
 		var headers GetPatientResponse401Headers
 		if values := rsp.Header.Values("Www-Authenticate"); len(values) > 0 {
@@ -2509,6 +2550,16 @@ func ParseGetPatientsResponse(rsp *http.Response) (*GetPatientsResponse, error) 
 	}
 
 	switch {
+	case rsp.StatusCode == 200:
+		var headers GetPatientsResponse200Headers
+		if values := rsp.Header.Values("Withheld"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Withheld", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Withheld = &value
+		}
+		response.Headers200 = &headers
 	case rsp.StatusCode == 401:
 		var headers GetPatientsResponse401Headers
 		if values := rsp.Header.Values("Www-Authenticate"); len(values) > 0 {
