@@ -127,10 +127,16 @@ func (c *core) bindQuery(s *scratch, query string, v reflect.Value) {
 			s.fault(Fault{In: "query", Detail: "is not valid percent-encoding"})
 		case f != nil:
 			s.text(f, v, value)
-		case !s.lax:
+		case !c.ignores(s, name):
 			s.fault(Fault{In: "query", Parameter: short(name), Detail: "is not a parameter"})
 		}
 	}
+}
+
+// ignores reports whether a parameter or a form field of that name, which is not known, may
+// be left out of account.
+func (c *core) ignores(s *scratch, name string) bool {
+	return s.lax && (c.refuse == nil || !c.refuse(name))
 }
 
 // unescapePair splits and decodes one name=value. It allocates only for what is

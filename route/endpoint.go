@@ -25,6 +25,7 @@ type core struct {
 	timings     *timings // nil if not asked for
 	lax         bool
 	laxIf       func(*http.Request) bool // nil: never
+	refuse      func(name string) bool   // of what is not known and would be ignored; nil: nothing
 	holds       bool                     // code of the user sees a pointer into the request
 }
 

@@ -111,7 +111,7 @@ func (c *core) formField(s *scratch, name string, next int) (*field, int) {
 		}
 	}
 	f := c.plan.form[name]
-	if f == nil && !s.lax {
+	if f == nil && !c.ignores(s, name) {
 		s.fault(Fault{In: "form", Parameter: short(name), Detail: "is not a field"})
 	}
 	return f, next

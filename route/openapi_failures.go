@@ -25,7 +25,7 @@ type failures struct {
 // Config.Errors have it, and those that it was told of, by status.
 func (d *document) failures(r *Route) map[int]*failures {
 	errs := append([]error{errInternal}, r.failsWith...)
-	if len(r.plan.fields) > 0 || !r.lax {
+	if len(r.plan.fields) > 0 || !r.lax || r.refuse != nil {
 		errs = append(errs, &InvalidError{})
 	}
 	if r.plan.body() {

@@ -75,6 +75,12 @@ func (r *Route) AllowUnknown() *Route { r.lax = true; return r }
 // must not read it.
 func (r *Route) AllowUnknownIf(asked func(*http.Request) bool) *Route { r.laxIf = asked; return r }
 
+// RefuseUnknown refuses query parameters and form fields that the type does not know and
+// for whose name refuse is true, also where AllowUnknown or AllowUnknownIf ignores the
+// rest: those without which the answer would be to another question, such as name:exact
+// where name is known. It is called for names alone, and by several requests at one time.
+func (r *Route) RefuseUnknown(refuse func(name string) bool) *Route { r.refuse = refuse; return r }
+
 // Operation edits the route's operation in the OpenAPI document, once it is made:
 // security, examples, extensions and any other member. The values are those of
 // encoding/json, numbers are json.Number.

@@ -128,6 +128,7 @@ type Route struct {
 	mark            mark
 	untimed, lax    bool
 	laxIf           func(*http.Request) bool
+	refuse          func(name string) bool
 
 	plan    *plan
 	answer  *answer
@@ -210,7 +211,7 @@ func (r *Route) build(cfg Config) (http.Handler, error) {
 	c := &core{
 		cfg: cfg, plan: r.plan, answer: r.answer, limits: r.limits.or(cfg.Limits).or(defaults),
 		json: r.jsonTypes(&cfg), content: jsonContent, pathValue: cfg.PathValue,
-		pattern: r.Pattern(), status: r.success(), limiter: r.limiter, lax: r.lax, laxIf: r.laxIf,
+		pattern: r.Pattern(), status: r.success(), limiter: r.limiter, lax: r.lax, laxIf: r.laxIf, refuse: r.refuse,
 	}
 	if !r.untimed && !cfg.Untimed {
 		c.timings = &timings{start: time.Now(), waits: r.limiter != nil}

@@ -3,6 +3,7 @@ package route
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -29,6 +30,39 @@ func TestUnknownIsAllowedInTheRequestsThatAskForIt(t *testing.T) {
 			if w := do(s, "POST", c.path, c.media, c.body); w.Code != 400 {
 				t.Errorf("%s %s: %d without the preference", c.path, c.body, w.Code)
 			}
+		}
+	}
+}
+
+// What is not known and narrows what is known is refused by every source of names, for
+// clients that want the rest ignored too.
+func TestSomeUnknownNamesAreRefusedWhateverIsAllowed(t *testing.T) {
+	type in struct {
+		Page string `query:"page"`
+		Name string `form:"name"`
+	}
+	s := serving(t, func(f func(context.Context, in) (Empty, error)) *Route {
+		return New("POST", "/", f).AllowUnknown().RefuseUnknown(func(name string) bool { return strings.Contains(name, ":") })
+	}, Config{})
+	const form = "application/x-www-form-urlencoded"
+	parts := func(name string) string {
+		return "--b\r\nContent-Disposition: form-data; name=\"" + name + "\"\r\n\r\na\r\n--b--\r\n"
+	}
+	for _, c := range []struct {
+		path, media, body string
+		code              int
+	}{
+		{"/?page=2&odd=1", form, "name=a&odd=1", 204},
+		{"/?page=2", "multipart/form-data; boundary=b", parts("odd"), 204},
+		{"/?page:exact=2", form, "name=a", 400},
+		{"/?page%3aexact=2", form, "name=a", 400},
+		{"/?page=2&odd:exact", form, "name=a", 400},
+		{"/", form, "name:exact=a", 400},
+		{"/", form, "odd=1&name%3Aexact=a", 400},
+		{"/", "multipart/form-data; boundary=b", parts("name:exact"), 400},
+	} {
+		if w := do(s, "POST", c.path, c.media, c.body); w.Code != c.code {
+			t.Errorf("%s %s: %d %s, want %d", c.path, c.body, w.Code, w.Body, c.code)
 		}
 	}
 }
