@@ -15,12 +15,25 @@ const MaxSearch = 500
 // time.
 type PatientSearch struct {
 	IDs        []string   // one of these; nil: any
-	Identifier Identifier // an empty System matches every system; an empty Value: any
+	Identifier Identifier // an empty System matches every system, an empty Value every value of the System; both empty: any
 	Name       string     // the given or the family name begins with it, whatever the case of A to Z
+	Also       []Also     // must hold, too
 	Birth      Dates
 	Updated    Times
 	After      string // the id before the first of the page; empty: from the start
 	Limit      int    // most patients on the page; outside of 1 to MaxSearch, it is MaxSearch
+}
+
+// Also is a further identifier or name of the same patient, as in PatientSearch; what is
+// empty holds.
+type Also struct {
+	Identifier Identifier
+	Name       string
+}
+
+// Every returns all conditions on identifiers and names.
+func (q PatientSearch) Every() []Also {
+	return append([]Also{{q.Identifier, q.Name}}, q.Also...)
 }
 
 // PageSize returns the most patients that the page may hold, from 1 to MaxSearch.
@@ -161,6 +174,10 @@ type Store interface {
 	// Search fills dst with the next patients that q asks for. It is one question to the
 	// store. A malformed id in q is an error; one that belongs to nobody finds nobody.
 	Search(ctx context.Context, q PatientSearch, dst *Page) error
+
+	// Count returns how many patients q asks for, whatever its After and Limit are. It is
+	// one question to the store, and its errors are those of Search.
+	Count(ctx context.Context, q PatientSearch) (int, error)
 
 	// Observations returns those of one patient, ordered by Number; none for a patient
 	// who has none, and for an id that belongs to nobody.

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -93,7 +94,7 @@ func (s *Store) Search(ctx context.Context, q patientapi.PatientSearch, dst *pat
 	if err != nil {
 		return err
 	}
-	if !storable(q.Name, q.Identifier.System, q.Identifier.Value) {
+	if !storableSearch(q) {
 		return ctx.Err()
 	}
 	var records []db.Record
@@ -116,8 +117,41 @@ func (s *Store) Search(ctx context.Context, q patientapi.PatientSearch, dst *pat
 	return nil
 }
 
+// Count implements patientapi.Store. It is planned as Search is.
+func (s *Store) Count(ctx context.Context, q patientapi.PatientSearch) (int, error) {
+	q.After = ""
+	p, err := searchParams(q)
+	if err != nil {
+		return 0, err
+	}
+	if !storableSearch(q) {
+		return 0, ctx.Err()
+	}
+	var count int64
+	err = s.query(ctx, func(conn db.DBTX) (err error) {
+		count, err = db.New(planned{conn}).Count(ctx, db.CountParams{
+			Ids: p.Ids, Value: p.Value, System: p.System, Name: p.Name, NameEnd: p.NameEnd, AlsoValues: p.AlsoValues, AlsoSystems: p.AlsoSystems,
+			AlsoNames: p.AlsoNames, BornFirst: p.BornFirst, BornLast: p.BornLast,
+			UpdatedSince: p.UpdatedSince, UpdatedBefore: p.UpdatedBefore,
+		})
+		return err
+	})
+	return int(count), err
+}
+
+// storableSearch reports whether the database can hold what q asks for.
+func storableSearch(q patientapi.PatientSearch) bool {
+	return !slices.ContainsFunc(q.Every(), func(one patientapi.Also) bool {
+		return !storable(one.Name, one.Identifier.System, one.Identifier.Value)
+	})
+}
+
 // planned has each question planned for its own arguments.
 type planned struct{ db.DBTX }
+
+func (d planned) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	return d.DBTX.QueryRow(ctx, sql, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
+}
 
 func (d planned) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	return d.DBTX.Query(ctx, sql, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
@@ -140,6 +174,14 @@ func searchParams(q patientapi.PatientSearch) (p db.SearchParams, err error) {
 	p.System, p.Value = q.Identifier.System, q.Identifier.Value
 	p.Name = patientapi.FoldName(q.Name)
 	p.NameEnd = p.Name + lastLetter
+	for _, one := range q.Also {
+		if id := one.Identifier; id != (patientapi.Identifier{}) {
+			p.AlsoValues, p.AlsoSystems = append(p.AlsoValues, id.Value), append(p.AlsoSystems, id.System)
+		}
+		if one.Name != "" {
+			p.AlsoNames = append(p.AlsoNames, patientapi.FoldName(one.Name))
+		}
+	}
 	p.BornFirst, p.BornLast = dateOf(q.Birth.First), dateOf(q.Birth.Last)
 	since, before := q.Updated.Seconds()
 	p.UpdatedSince = pgtype.Timestamptz{Time: time.Unix(since, 0), Valid: !q.Updated.Since.IsZero()}

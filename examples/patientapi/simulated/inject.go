@@ -77,6 +77,16 @@ func (s *Injected) Search(ctx context.Context, q patientapi.PatientSearch, dst *
 	return s.Store.Search(ctx, q, dst)
 }
 
+// Count implements patientapi.Store.
+func (s *Injected) Count(ctx context.Context, q patientapi.PatientSearch) (int, error) {
+	s.ongoing.Enter()
+	defer s.ongoing.Leave()
+	if err := s.delay(ctx); err != nil {
+		return 0, err
+	}
+	return s.Store.Count(ctx, q)
+}
+
 // Observations implements patientapi.Store.
 func (s *Injected) Observations(ctx context.Context, id string) ([]patientapi.Observation, error) {
 	s.ongoing.Enter()

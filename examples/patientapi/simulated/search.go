@@ -40,25 +40,57 @@ func (s *Store) Search(ctx context.Context, q patientapi.PatientSearch, dst *pat
 	if err != nil {
 		return err
 	}
-	size, wanted := q.PageSize(), conditions(q)
-	for n := range s.candidates(ids, q.IDs == nil, after) {
-		if err := ctx.Err(); err != nil {
-			dst.Clear()
-			return err
-		}
-		if len(wanted) > 0 {
-			c := &s.cards[(n-1)/drawer]()[(n-1)%drawer]
-			if slices.ContainsFunc(wanted, func(holds func(*card) bool) bool { return !holds(c) }) {
-				continue
-			}
-		}
+	size := q.PageSize()
+	for n := range s.matching(ctx, q, ids, after) {
 		if len(dst.Patients) == size {
 			dst.More = true
 			return nil
 		}
 		s.gen.Patient(n, dst.Next())
 	}
-	return ctx.Err()
+	if err := ctx.Err(); err != nil {
+		dst.Clear()
+		return err
+	}
+	return nil
+}
+
+// Count implements patientapi.Store.
+func (s *Store) Count(ctx context.Context, q patientapi.PatientSearch) (count int, err error) {
+	q.After = ""
+	ids, after, err := q.Numbers()
+	if err != nil {
+		return 0, err
+	}
+	for range s.matching(ctx, q, ids, after) {
+		count++
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	return count, nil
+}
+
+// matching yields the numbers, in order, of the patients for whom all conditions hold, until
+// ctx ends.
+func (s *Store) matching(ctx context.Context, q patientapi.PatientSearch, ids []int, after int) func(yield func(int) bool) {
+	wanted := conditions(q)
+	return func(yield func(int) bool) {
+		for n := range s.candidates(ids, q.IDs == nil, after) {
+			if ctx.Err() != nil {
+				return
+			}
+			if len(wanted) > 0 {
+				c := &s.cards[(n-1)/drawer]()[(n-1)%drawer]
+				if slices.ContainsFunc(wanted, func(holds func(*card) bool) bool { return !holds(c) }) {
+					continue
+				}
+			}
+			if !yield(n) {
+				return
+			}
+		}
+	}
 }
 
 // candidates yields the numbers after that one in order: those of ids, or all.
@@ -80,16 +112,18 @@ func (s *Store) candidates(ids []int, all bool, after int) func(yield func(int) 
 
 // conditions returns those of q that are set, but for the ids.
 func conditions(q patientapi.PatientSearch) (set []func(*card) bool) {
-	if id := q.Identifier; id.Value != "" {
-		set = append(set, func(c *card) bool {
-			return slices.ContainsFunc(c.identifiers, func(have patientapi.Identifier) bool {
-				return have.Value == id.Value && (id.System == "" || id.System == have.System)
+	for _, one := range q.Every() {
+		if id := one.Identifier; id != (patientapi.Identifier{}) {
+			set = append(set, func(c *card) bool {
+				return slices.ContainsFunc(c.identifiers, func(have patientapi.Identifier) bool {
+					return (id.Value == "" || id.Value == have.Value) && (id.System == "" || id.System == have.System)
+				})
 			})
-		})
-	}
-	if q.Name != "" {
-		prefix := patientapi.FoldName(q.Name)
-		set = append(set, func(c *card) bool { return strings.HasPrefix(c.given, prefix) || strings.HasPrefix(c.family, prefix) })
+		}
+		if one.Name != "" {
+			prefix := patientapi.FoldName(one.Name)
+			set = append(set, func(c *card) bool { return strings.HasPrefix(c.given, prefix) || strings.HasPrefix(c.family, prefix) })
+		}
 	}
 	if first := q.Birth.First; first != "" {
 		set = append(set, func(c *card) bool { return c.birth >= first })

@@ -52,11 +52,7 @@ func (s *Store) Search(ctx context.Context, q patientapi.PatientSearch, dst *pat
 	query, args := search(q, ids, after)
 	s.ongoing.Enter()
 	defer s.ongoing.Leave()
-	stmt, err := s.searches.prepare(ctx, s.readers, query)
-	if err != nil {
-		return failed(ctx, err)
-	}
-	rows, err := stmt.QueryContext(ctx, args...)
+	rows, err := s.ask(ctx, query, args)
 	if err != nil {
 		return failed(ctx, err)
 	}
@@ -78,9 +74,50 @@ func (s *Store) Search(ctx context.Context, q patientapi.PatientSearch, dst *pat
 	return nil
 }
 
+// ask runs a search: its statement is kept if there are few like it.
+func (s *Store) ask(ctx context.Context, query string, args []any) (*sql.Rows, error) {
+	stmt, err := s.searches.prepare(ctx, s.readers, query)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.QueryContext(ctx, args...)
+}
+
+// Count implements patientapi.Store.
+func (s *Store) Count(ctx context.Context, q patientapi.PatientSearch) (count int, err error) {
+	q.After = ""
+	ids, after, err := q.Numbers()
+	if err != nil {
+		return 0, err
+	}
+	found, args := matching(q, ids, after)
+	s.ongoing.Enter()
+	defer s.ongoing.Leave()
+	rows, err := s.ask(ctx, "SELECT count(*) "+found, args)
+	if err != nil {
+		return 0, failed(ctx, err)
+	}
+	defer rows.Close()
+	if rows.Next() {
+		err = rows.Scan(&count)
+	}
+	if err = cmp.Or(err, rows.Err()); err != nil {
+		return 0, failed(ctx, err)
+	}
+	return count, nil
+}
+
 // search returns the statement for q and its arguments. The numbers of one page are
 // found first, in an index, and only then is anything read of those patients.
 func search(q patientapi.PatientSearch, ids []int, after int) (query string, args []any) {
+	found, args := matching(q, ids, after)
+	args = append(args, q.PageSize()+1)
+	return selectPatient + ` FROM (SELECT s.id ` + found + ` ORDER BY s.id LIMIT ?) page CROSS JOIN patients p ON p.id = page.id` + joined + ` ORDER BY page.id`, args
+}
+
+// matching returns where the patients s of q are, as the part of a statement from FROM on,
+// and its arguments.
+func matching(q patientapi.PatientSearch, ids []int, after int) (found string, args []any) {
 	var where []string
 	and := func(condition string, values ...any) {
 		where = append(where, condition)
@@ -96,28 +133,31 @@ func search(q patientapi.PatientSearch, ids []int, after int) (query string, arg
 		index = " INDEXED BY patients_birth_date"
 		and("s.birth_date >= ? AND s.birth_date <= ?", q.Birth.First, cmp.Or(q.Birth.Last, afterAll))
 	}
-	if q.Name != "" {
-		index = ""
-		from := patientapi.FoldName(q.Name)
-		to := next(from)
-		and(`s.id IN (SELECT id FROM patients WHERE lower(given) >= ? AND lower(given) < ?
+	for _, one := range q.Every() {
+		if one.Name != "" {
+			index = ""
+			from := patientapi.FoldName(one.Name)
+			to := next(from)
+			and(`s.id IN (SELECT id FROM patients WHERE lower(given) >= ? AND lower(given) < ?
 			UNION ALL SELECT id FROM patients WHERE lower(family) >= ? AND lower(family) < ?)`, from, to, from, to)
-	}
-	if id := q.Identifier; id.Value != "" && id.System != "" {
-		index = ""
-		and("s.id IN (SELECT patient FROM identifiers WHERE value = ? AND system = ?)", id.Value, id.System)
-	} else if id.Value != "" {
-		index = ""
-		and("s.id IN (SELECT patient FROM identifiers WHERE value = ?)", id.Value)
+		}
+		switch id := one.Identifier; {
+		case id.Value != "" && id.System != "":
+			index = ""
+			and("s.id IN (SELECT patient FROM identifiers WHERE value = ? AND system = ?)", id.Value, id.System)
+		case id.Value != "":
+			index = ""
+			and("s.id IN (SELECT patient FROM identifiers WHERE value = ?)", id.Value)
+		case id.System != "": // most patients have one: they are looked at, and not listed first
+			and("EXISTS (SELECT 1 FROM identifiers i WHERE i.patient = s.id AND i.system = ?)", id.System)
+		}
 	}
 	if q.IDs != nil {
 		index = ""
 		and("s.id IN (SELECT value FROM json_each(?))", jsonArray(ids))
 	}
 	and("s.id > ?", after)
-	args = append(args, q.PageSize()+1)
-	return selectPatient + ` FROM (SELECT s.id FROM patients s` + index + ` WHERE ` + strings.Join(where, " AND ") +
-		` ORDER BY s.id LIMIT ?) page CROSS JOIN patients p ON p.id = page.id` + joined + ` ORDER BY page.id`, args
+	return "FROM patients s" + index + " WHERE " + strings.Join(where, " AND "), args
 }
 
 // afterAll sorts after every date.

@@ -48,6 +48,11 @@ func (s store) Search(ctx context.Context, q patientapi.PatientSearch, dst *pati
 	return s.asks(ctx, "store search", func(ctx context.Context) error { return s.Store.Search(ctx, q, dst) })
 }
 
+func (s store) Count(ctx context.Context, q patientapi.PatientSearch) (n int, err error) {
+	err = s.asks(ctx, "store count", func(ctx context.Context) error { n, err = s.Store.Count(ctx, q); return err })
+	return n, err
+}
+
 func (s store) Observations(ctx context.Context, id string) (all []patientapi.Observation, err error) {
 	err = s.asks(ctx, "store observations", func(ctx context.Context) error { all, err = s.Store.Observations(ctx, id); return err })
 	return all, err

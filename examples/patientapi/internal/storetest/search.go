@@ -44,13 +44,15 @@ func matches(q patientapi.PatientSearch, p patientapi.Patient) bool {
 	if q.IDs != nil && !slices.Contains(q.IDs, p.ID) {
 		return false
 	}
-	if want := q.Identifier; want.Value != "" && !slices.ContainsFunc(p.Identifiers, func(have patientapi.Identifier) bool {
-		return have.Value == want.Value && (want.System == "" || have.System == want.System)
-	}) {
-		return false
-	}
-	if prefix := upper(q.Name); !strings.HasPrefix(upper(p.Name.Given), prefix) && !strings.HasPrefix(upper(p.Name.Family), prefix) {
-		return false
+	for _, one := range append([]patientapi.Also{{Identifier: q.Identifier, Name: q.Name}}, q.Also...) {
+		if want := one.Identifier; want.Value+want.System != "" && !slices.ContainsFunc(p.Identifiers, func(have patientapi.Identifier) bool {
+			return (want.Value == "" || have.Value == want.Value) && (want.System == "" || have.System == want.System)
+		}) {
+			return false
+		}
+		if prefix := upper(one.Name); !strings.HasPrefix(upper(p.Name.Given), prefix) && !strings.HasPrefix(upper(p.Name.Family), prefix) {
+			return false
+		}
 	}
 	if first, last := q.Birth.First, q.Birth.Last; p.BirthDate < first || last != "" && p.BirthDate > last {
 		return false
@@ -86,6 +88,12 @@ func examine(t *testing.T, store patientapi.Store, q patientapi.PatientSearch, e
 	}
 	if page.More != more {
 		t.Fatalf("%+v: more is %v after %d", plainly(q), page.More, len(want))
+	}
+	from := q
+	from.After = ""
+	all := len(expected(from, everybody))
+	if n, err := store.Count(t.Context(), q); n != all || err != nil {
+		t.Fatalf("%+v: %d are counted, want %d, %v", plainly(q), n, all, err)
 	}
 	return len(want)
 }
@@ -126,7 +134,18 @@ func each(t *testing.T, store patientapi.Store, everybody []patientapi.Patient) 
 	ask(patientapi.PatientSearch{IDs: []string{"P000009", "P000301", "P000002", "P000009"}})
 	ask(patientapi.PatientSearch{After: "P000300"})
 	ask(patientapi.PatientSearch{After: "P999999"})
-	ask(patientapi.PatientSearch{Identifier: patientapi.Identifier{System: "mrn"}})
+	for _, system := range []string{"mrn", "register", "nothing", "MRN"} {
+		ask(patientapi.PatientSearch{Identifier: patientapi.Identifier{System: system}})
+	}
+	first, second := everybody[0], everybody[1]
+	for _, also := range []patientapi.Also{
+		{Name: first.Name.Family[:1]}, {Name: second.Name.Given}, {Identifier: first.Identifiers[0]}, {Identifier: second.Identifiers[0]},
+		{Identifier: patientapi.Identifier{System: "register"}}, {Identifier: patientapi.Identifier{Value: first.Identifiers[0].Value}, Name: strings.ToUpper(first.Name.Given)}, {},
+	} {
+		ask(patientapi.PatientSearch{Name: first.Name.Given[:1], Also: []patientapi.Also{also}})
+		ask(patientapi.PatientSearch{Identifier: first.Identifiers[0], Also: []patientapi.Also{also, {Name: first.Name.Given}}})
+		ask(patientapi.PatientSearch{Also: []patientapi.Also{also, also, {Identifier: patientapi.Identifier{System: "mrn"}}}})
+	}
 	for i := 0; i < len(everybody); i += 23 {
 		p := everybody[i]
 		for _, id := range p.Identifiers {
@@ -277,6 +296,11 @@ func malformedSearch(t *testing.T, store patientapi.Store) {
 				continue // from the start
 			}
 			page := patientapi.Page{Patients: make([]patientapi.Patient, 2), More: true}
+			if q.IDs != nil {
+				if n, err := store.Count(t.Context(), q); !errors.Is(err, patientapi.ErrMalformedID) || n != 0 {
+					t.Errorf("%+v: %d are counted, %v", plainly(q), n, err)
+				}
+			}
 			if err := store.Search(t.Context(), q, &page); !errors.Is(err, patientapi.ErrMalformedID) || len(page.Patients) > 0 || page.More {
 				t.Errorf("%+v: %v, %v", plainly(q), page, err)
 			}

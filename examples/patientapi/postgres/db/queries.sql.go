@@ -61,6 +61,66 @@ func (q *Queries) Clinicians(ctx context.Context, arg CliniciansParams) ([]Clini
 	return items, nil
 }
 
+const count = `-- name: Count :one
+SELECT count(*) FROM patients p
+WHERE ($1::int[] IS NULL OR p.id = ANY ($1::int[]))
+	AND ($2::text = '' OR p.id = ANY (ARRAY(
+		SELECT patient FROM identifiers i WHERE i.value = $2::text AND ($3::text = '' OR i.system = $3::text))))
+	AND ($2::text <> '' OR $3::text = ''
+		OR EXISTS (SELECT FROM identifiers i WHERE i.patient = p.id AND i.system = $3::text))
+	AND ($4::text = ''
+		OR lower(p.given COLLATE "C") >= $4::text AND lower(p.given COLLATE "C") < $5::text
+		OR lower(p.family COLLATE "C") >= $4::text AND lower(p.family COLLATE "C") < $5::text)
+	AND ($6::text[] IS NULL OR NOT EXISTS (
+		SELECT FROM unnest($6::text[]) WITH ORDINALITY AS a (value, place)
+		JOIN unnest($7::text[]) WITH ORDINALITY AS b (system, place) USING (place)
+		WHERE NOT EXISTS (SELECT FROM identifiers i
+			WHERE i.patient = p.id AND (a.value = '' OR i.value = a.value) AND (b.system = '' OR i.system = b.system))))
+	AND ($8::text[] IS NULL OR NOT EXISTS (
+		SELECT FROM unnest($8::text[]) AS a (name)
+		WHERE NOT (starts_with(lower(p.given COLLATE "C"), a.name) OR starts_with(lower(p.family COLLATE "C"), a.name))))
+	AND ($9::date IS NULL OR p.birth_date >= $9::date)
+	AND ($10::date IS NULL OR p.birth_date <= $10::date)
+	AND ($11::timestamptz IS NULL OR p.updated >= $11::timestamptz)
+	AND ($12::timestamptz IS NULL OR p.updated < $12::timestamptz)
+`
+
+type CountParams struct {
+	Ids           []int32
+	Value         string
+	System        string
+	Name          string
+	NameEnd       string
+	AlsoValues    []string
+	AlsoSystems   []string
+	AlsoNames     []string
+	BornFirst     pgtype.Date
+	BornLast      pgtype.Date
+	UpdatedSince  pgtype.Timestamptz
+	UpdatedBefore pgtype.Timestamptz
+}
+
+// The conditions are those of Search.
+func (q *Queries) Count(ctx context.Context, arg CountParams) (int64, error) {
+	row := q.db.QueryRow(ctx, count,
+		arg.Ids,
+		arg.Value,
+		arg.System,
+		arg.Name,
+		arg.NameEnd,
+		arg.AlsoValues,
+		arg.AlsoSystems,
+		arg.AlsoNames,
+		arg.BornFirst,
+		arg.BornLast,
+		arg.UpdatedSince,
+		arg.UpdatedBefore,
+	)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const finishSet = `-- name: FinishSet :exec
 INSERT INTO patient_set (id, generator, patients, seed) VALUES (1, $1, $2, $3)
 `
@@ -219,15 +279,25 @@ JOIN (
 		AND ($2::int[] IS NULL OR p.id = ANY ($2::int[]))
 		AND ($3::text = '' OR p.id = ANY (ARRAY(
 			SELECT patient FROM identifiers i WHERE i.value = $3::text AND ($4::text = '' OR i.system = $4::text))))
+		AND ($3::text <> '' OR $4::text = ''
+			OR EXISTS (SELECT FROM identifiers i WHERE i.patient = p.id AND i.system = $4::text))
 		AND ($5::text = ''
 			OR lower(p.given COLLATE "C") >= $5::text AND lower(p.given COLLATE "C") < $6::text
 			OR lower(p.family COLLATE "C") >= $5::text AND lower(p.family COLLATE "C") < $6::text)
-		AND ($7::date IS NULL OR p.birth_date >= $7::date)
-		AND ($8::date IS NULL OR p.birth_date <= $8::date)
-		AND ($9::timestamptz IS NULL OR p.updated >= $9::timestamptz)
-		AND ($10::timestamptz IS NULL OR p.updated < $10::timestamptz)
+		AND ($7::text[] IS NULL OR NOT EXISTS (
+			SELECT FROM unnest($7::text[]) WITH ORDINALITY AS a (value, place)
+			JOIN unnest($8::text[]) WITH ORDINALITY AS b (system, place) USING (place)
+			WHERE NOT EXISTS (SELECT FROM identifiers i
+				WHERE i.patient = p.id AND (a.value = '' OR i.value = a.value) AND (b.system = '' OR i.system = b.system))))
+		AND ($9::text[] IS NULL OR NOT EXISTS (
+			SELECT FROM unnest($9::text[]) AS a (name)
+			WHERE NOT (starts_with(lower(p.given COLLATE "C"), a.name) OR starts_with(lower(p.family COLLATE "C"), a.name))))
+		AND ($10::date IS NULL OR p.birth_date >= $10::date)
+		AND ($11::date IS NULL OR p.birth_date <= $11::date)
+		AND ($12::timestamptz IS NULL OR p.updated >= $12::timestamptz)
+		AND ($13::timestamptz IS NULL OR p.updated < $13::timestamptz)
 	ORDER BY p.id
-	LIMIT $11
+	LIMIT $14
 ) found USING (id)
 ORDER BY r.id
 `
@@ -239,6 +309,9 @@ type SearchParams struct {
 	System        string
 	Name          string
 	NameEnd       string
+	AlsoValues    []string
+	AlsoSystems   []string
+	AlsoNames     []string
 	BornFirst     pgtype.Date
 	BornLast      pgtype.Date
 	UpdatedSince  pgtype.Timestamptz
@@ -256,6 +329,9 @@ func (q *Queries) Search(ctx context.Context, arg SearchParams) ([]Record, error
 		arg.System,
 		arg.Name,
 		arg.NameEnd,
+		arg.AlsoValues,
+		arg.AlsoSystems,
+		arg.AlsoNames,
 		arg.BornFirst,
 		arg.BornLast,
 		arg.UpdatedSince,
