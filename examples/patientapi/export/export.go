@@ -44,8 +44,8 @@ var (
 	ErrNotFound = errors.New("export: there is no such export")
 	// ErrDamaged says that what is on disk of an export is not what was written.
 	ErrDamaged = errors.New("export: the files of the export are damaged")
-	// ErrDisk says that a file could not be written: the disk is full, or broken.
-	ErrDisk = errors.New("export: the files cannot be written")
+	// ErrDisk says that a file, or the job, could not be written: the disk is full, or broken.
+	ErrDisk = errors.New("export: the disk takes nothing")
 )
 
 // Types are what can be exported, in the order of a manifest.
@@ -116,8 +116,9 @@ type Request struct {
 }
 
 // Start begins the export with that ticket and returns when it is on disk and its job in
-// the queue. A full queue, or a full folder, is a *spillway.Rejection; the error may match
-// ErrDisk or jobqueue.ErrUnavailable.
+// the queue. A full queue, or a folder of as many exports as there may be, is a
+// *spillway.Rejection. The error may match ErrDisk, also for the disk of the queue, or
+// jobqueue.ErrUnavailable.
 func (e *Exports) Start(ctx context.Context, ticket string, r Request) error {
 	there, err := e.disk.tickets()
 	if err != nil {
@@ -130,6 +131,11 @@ func (e *Exports) Start(ctx context.Context, ticket string, r Request) error {
 		return errors.Join(ErrDisk, err)
 	}
 	if err := e.enqueue(ctx, ticket, ticket); err != nil {
+		if errors.Is(err, jobqueue.ErrDiskFull) {
+			// The queue calls that a full queue as well. To come back later is no advice here:
+			// somebody has to make room.
+			err = fmt.Errorf("%w: %v", ErrDisk, err)
+		}
 		// If the job is in the queue all the same, it finds nothing to do.
 		return errors.Join(err, e.disk.remove(ticket))
 	}

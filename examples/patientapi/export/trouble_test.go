@@ -3,6 +3,7 @@ package export
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"syscall"
@@ -190,6 +191,27 @@ func TestWhatIsTooMuchIsRejectedAndLeavesNothing(t *testing.T) {
 	if left, _ := os.ReadDir(dir); len(left) != 2 {
 		t.Errorf("%v", left)
 	}
+}
+
+// A full disk of the queue was rejected as a full queue, with the advice to come back in a
+// moment.
+func TestAFullDiskOfTheQueueIsADiskAndNoOverload(t *testing.T) {
+	dir := t.TempDir()
+	e := newExports(t, crammed{}, newStore(t, nil), dir)
+	err := e.Start(t.Context(), access.NewTicket("somebody"), Request{Types: Types, Started: time.Now()})
+	if !errors.Is(err, ErrDisk) || errors.Is(err, spillway.ErrRejected) || !strings.Contains(err.Error(), "12 MiB left") {
+		t.Error(err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("%v", left)
+	}
+}
+
+// crammed is a queue whose engine has no room on its disk.
+type crammed struct{ jobqueue.Queue }
+
+func (crammed) Enqueue(context.Context, jobqueue.Job) (jobqueue.Receipt, error) {
+	return jobqueue.Receipt{}, fmt.Errorf("%w: 12 MiB left (%w)", jobqueue.ErrDiskFull, &spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: time.Second})
 }
 
 // away is a queue whose engine does not answer.
