@@ -54,6 +54,8 @@ var endpoints = []endpoint{
 	{"POST /fhir/MedicationRequest/_search", "MedicationRequest search", "/fhir/MedicationRequest/_search", "patient=%s", searchers},
 	{"GET /fhir/Patient/{id}/$everything", "Patient export", "/fhir/Patient/%s/$everything", "", exporters},
 	{"GET /fhir/Patient/$everything", "Patient export-all", "/fhir/Patient/$everything", "", "export-job"},
+	{"POST /fhir/Patient/{id}/$everything", "Patient export", "/fhir/Patient/%s/$everything", "", exporters},
+	{"POST /fhir/Patient/$everything", "Patient export-all", "/fhir/Patient/$everything", "", "export-job"},
 	{"GET /fhir/$export", "Patient export-all", "/fhir/$export", "", "export-job"},
 	{"GET /fhir/Patient/$export", "Patient export-all", "/fhir/Patient/$export", "", "export-job"},
 	{"GET /fhir/export/{id}", "Patient export-all", "/fhir/export/%s", "", "export-job"},

@@ -69,7 +69,7 @@ func beside(pattern string) (resources []string, letters string) {
 	switch {
 	case strings.Contains(pattern, "/api/v1/patients"):
 		return []string{"AllergyIntolerance", "Practitioner", "Condition", "Coverage", "Encounter", "MedicationRequest", "Observation"}, "s"
-	case pattern == "GET /fhir/Patient/{id}/$everything", pattern == "GET /fhir/Patient/$everything":
+	case strings.HasSuffix(pattern, "$everything"):
 		return []string{"Observation", "MedicationRequest"}, "rs"
 	}
 	return nil, ""

@@ -47,6 +47,7 @@ func questions(id string) (all []question) {
 	for _, ids := range []string{`"` + id + `"`, `"` + ownID + `","` + id + `"`, `"` + id + `","` + id + `"`} {
 		all = append(all, question{method: "POST", path: "/api/v1/patients:batch", body: `{"ids":[` + ids + `]}`})
 	}
+	all = append(all, question{method: "POST", path: "/fhir/Patient/" + id + "/$everything"})
 	for _, kind := range []string{"Patient/_search _id", "Observation/_search patient", "MedicationRequest/_search patient"} {
 		path, name, _ := strings.Cut(kind, " ")
 		all = append(all, question{method: "POST", path: "/fhir/" + path, body: name + "=" + id})

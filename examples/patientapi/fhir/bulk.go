@@ -42,7 +42,7 @@ func (a *API) bulk() front.Operations {
 	}
 	routes = append(routes, route.New("GET", "/fhir/export/{id}/{file}", a.exportFile).Use(paced, ranged))
 	for _, r := range routes {
-		a.common(r).Priority(spillway.Low)
+		a.common(r, "_type _since _outputFormat").Priority(spillway.Low)
 	}
 	return front.For(access.Patients, access.ExportAll, routes...)
 }
@@ -95,12 +95,10 @@ func safeHead(next http.Handler) http.Handler {
 var errNoJobs = &route.Problem{Status: http.StatusNotImplemented, Type: "no-exports", Detail: "this service makes no exports by job; GET /fhir/Patient/$everything streams one"}
 
 type startRequest struct {
-	Accept       []string `header:"Accept"`
-	Prefer       []string `header:"Prefer"`
-	Format       string   `query:"_format"`
-	Type         []string `query:"_type"`
-	Since        string   `query:"_since"`
-	OutputFormat string   `query:"_outputFormat"`
+	asked
+	Type         []string `query:"_type" validate:"max=8"`
+	Since        []string `query:"_since" validate:"max=8"`
+	OutputFormat []string `query:"_outputFormat" validate:"max=8"`
 
 	// The other parameters of Bulk Data Access, so that an answer can name them.
 	TypeFilter []string `query:"_typeFilter"`
@@ -113,7 +111,7 @@ type startRequest struct {
 
 // unsupported names the first parameter that is known and not supported.
 func (req *startRequest) unsupported() string {
-	if prefers(req.Prefer, "handling", "lenient") {
+	if req.lenient() {
 		return ""
 	}
 	for _, p := range []struct {
@@ -164,7 +162,7 @@ const clocksDiffer = 30 * time.Second
 
 // read returns what the request asks for, or what is wrong with it.
 func (req *startRequest) read(v *access.Visit) (r export.Request, err error) {
-	if err := acceptable(req.Format, req.Accept); err != nil {
+	if err := req.acceptable(); err != nil {
 		return r, err
 	}
 	if !prefers(req.Prefer, "respond-async", "") {
@@ -173,34 +171,52 @@ func (req *startRequest) read(v *access.Visit) (r export.Request, err error) {
 	if name := req.unsupported(); name != "" {
 		return r, fault("query", name, "is not supported; an export takes _type, _since and _outputFormat, and Prefer: handling=lenient ignores the rest")
 	}
-	switch strings.Replace(req.OutputFormat, " ", "+", 1) { // a plus sign that was not escaped
+	output, err := only("query", "_outputFormat", req.OutputFormat)
+	if err != nil {
+		return r, err
+	}
+	switch strings.Replace(output, " ", "+", 1) { // a plus sign that was not escaped
 	case "", ndjson, "application/ndjson", "ndjson":
 	default:
 		return r, fault("query", "_outputFormat", "must be "+ndjson+", application/ndjson or ndjson")
 	}
 	r.Started = time.Now().UTC().Truncate(time.Second)
-	if req.Since != "" {
-		since, ok := parseInstant(strings.Replace(req.Since, " ", "+", 1))
-		if !ok {
-			return r, fault("query", "_since", "must be a moment with a zone, such as 2026-01-31T08:30:00Z")
-		}
-		r.Since = since.from.Truncate(time.Second) // changes are known to the second: one twice is better than none
-		if r.Since.Sub(r.Started) > clocksDiffer {
-			return r, fault("query", "_since", "must not be in the future")
-		}
+	if r.Since, err = sinceOf("query", req.Since, r.Started); err != nil {
+		return r, err
 	}
-	r.Types, err = typesOf(v, req.Type)
+	r.Types, err = typesOf("query", v, req.Type)
 	return r, err
 }
 
+// sinceOf returns from when on what has changed is asked for; the zero time if that is not
+// said.
+func sinceOf(in string, values []string, now time.Time) (since time.Time, err error) {
+	text, err := only(in, "_since", values)
+	if err != nil || text == "" {
+		return since, err
+	}
+	moment, ok := parseInstant(text)
+	if !ok {
+		return since, fault(in, "_since", "must be a moment with a zone, such as 2026-01-31T08:30:00Z")
+	}
+	since = moment.from.Truncate(time.Second) // changes are known to the second: one twice is better than none
+	if since.Sub(now) > clocksDiffer {
+		return since, fault(in, "_since", "must not be in the future")
+	}
+	return since, nil
+}
+
 // typesOf returns the types that are asked for, or all that the caller may have.
-func typesOf(v *access.Visit, asked []string) (types []access.Resource, err error) {
-	names := strings.FieldsFunc(strings.Join(asked, ","), func(c rune) bool { return c == ',' })
+func typesOf(in string, v *access.Visit, asked []string) (types []access.Resource, err error) {
+	var names []string
+	for _, list := range given(asked) {
+		names = append(names, strings.Split(list, ",")...)
+	}
 	for _, name := range names {
 		t := access.Resource(name)
 		switch {
 		case !slices.Contains(export.Types, t):
-			return nil, fault("query", "_type", "must be of Patient, Observation and MedicationRequest, separated by commas")
+			return nil, fault(in, "_type", "must be of Patient, Observation and MedicationRequest, separated by commas")
 		case !v.Shows(t):
 			return nil, access.ErrDenied
 		}
@@ -216,7 +232,7 @@ func typesOf(v *access.Visit, asked []string) (types []access.Resource, err erro
 // taken is the query with what was taken into account, and nothing else that was sent.
 func (req *startRequest) taken(r export.Request) string {
 	v := url.Values{}
-	if len(req.Type) > 0 {
+	if len(given(req.Type)) > 0 {
 		var names []string
 		for _, t := range r.Types {
 			names = append(names, string(t))
@@ -226,7 +242,7 @@ func (req *startRequest) taken(r export.Request) string {
 	if !r.Since.IsZero() {
 		v.Set("_since", r.Since.Format(time.RFC3339))
 	}
-	if req.OutputFormat != "" {
+	if len(given(req.OutputFormat)) > 0 {
 		v.Set("_outputFormat", ndjson)
 	}
 	if len(v) == 0 {
@@ -245,9 +261,8 @@ func (a *API) holds(ctx context.Context, id string) error {
 }
 
 type exportByID struct {
-	Accept []string `header:"Accept"`
-	Format string   `query:"_format"`
-	ID     string   `path:"id"`
+	asked
+	ID string `path:"id"`
 }
 
 // manifest says where the files of an export are.
@@ -270,7 +285,7 @@ func (a *API) exportStatus(ctx context.Context, req exportByID) (res route.Respo
 	if err := a.holds(ctx, req.ID); err != nil {
 		return res, err
 	}
-	if err := acceptable(req.Format, req.Accept); err != nil {
+	if err := req.acceptable(); err != nil {
 		return res, err
 	}
 	s, err := a.cfg.Bulk.Status(req.ID)

@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/access"
 	"github.com/spillway-go/spillway/examples/patientapi/audit"
@@ -24,6 +25,7 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi/front"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/accesstest"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
+	"github.com/spillway-go/spillway/jobqueue"
 	"github.com/spillway-go/spillway/jobqueue/memory"
 )
 
@@ -314,6 +316,25 @@ func TestAFullDiskIsSaidAtTheStart(t *testing.T) {
 	if a.Code != 500 || !strings.Contains(a.Issue[0].Diagnostics, "the disk of the service is full, or broken") || strings.Contains(a.Body.String(), dir) {
 		t.Errorf("%d %s", a.Code, a.Body)
 	}
+}
+
+func TestAFullDiskOfTheQueueIsSaidAndIsNoOverload(t *testing.T) {
+	bulk, err := export.New(export.Config{Dir: t.TempDir(), Queue: crammed{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := newAPI(t, newStore(t), patterns.Limiter, func(c *Config) { c.Bulk = bulk })
+	a := get(t, api, "/fhir/$export", "Authorization", exportJob, "Prefer", "respond-async")
+	if a.Code != 500 || !strings.Contains(a.Issue[0].Diagnostics, "disk") || a.Header().Get("Spillway-Reason") != "" || strings.Contains(a.Body.String(), "queue_full") {
+		t.Errorf("%d %v %s", a.Code, a.Header(), a.Body)
+	}
+}
+
+// crammed is a queue whose engine has no room on its disk.
+type crammed struct{ jobqueue.Queue }
+
+func (crammed) Enqueue(context.Context, jobqueue.Job) (jobqueue.Receipt, error) {
+	return jobqueue.Receipt{}, fmt.Errorf("%w (%w)", jobqueue.ErrDiskFull, &spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: time.Second})
 }
 
 // flushed calls at when what was written is sent.

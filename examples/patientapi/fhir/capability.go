@@ -6,9 +6,12 @@ import (
 	"github.com/spillway-go/spillway/route"
 )
 
+// metadataRequest may say which part of the statement is enough: all of it is, of every mode
+// and in every summary.
 type metadataRequest struct {
-	Accept []string `header:"Accept"`
-	Format string   `query:"_format"`
+	asked
+	Mode    []string `query:"mode" validate:"max=8"`
+	Summary []string `query:"_summary" validate:"max=8"`
 }
 
 type capabilityStatement struct {
@@ -72,7 +75,7 @@ type restOperation struct {
 
 // metadata says what the API can do. It is for everybody.
 func (a *API) metadata(ctx context.Context, req metadataRequest) (route.Response[capabilityStatement], error) {
-	if err := acceptable(req.Format, req.Accept); err != nil {
+	if err := req.acceptable(); err != nil {
 		return route.Response[capabilityStatement]{}, err
 	}
 	return route.Response[capabilityStatement]{Body: a.capabilities(baseOf(ctx))}, nil
@@ -82,7 +85,7 @@ func (a *API) capabilities(base string) capabilityStatement {
 	c := capabilityStatement{
 		ResourceType:   "CapabilityStatement",
 		Status:         "active",
-		Date:           "2026-11-23",
+		Date:           "2026-11-26",
 		Kind:           "instance",
 		Software:       software{"Spillway patient API"},
 		Implementation: implementation{"The reference service of Spillway. All people in it are invented.", base},
@@ -101,7 +104,7 @@ func (a *API) capabilities(base string) capabilityStatement {
 					{"birthdate", "date", "eq, ge, le, gt, lt"},
 					{"identifier", "token", "value, system|value or system|"},
 					{"name", "string", "what the given or the family name begins with"},
-				}, restOperation{"everything", "http://hl7.org/fhir/OperationDefinition/Patient-everything", "By GET, as a stream. That of all patients is for export jobs."}),
+				}, restOperation{"everything", "http://hl7.org/fhir/OperationDefinition/Patient-everything", "By GET, or by POST with Parameters or nothing, as a stream; with _count in pages. It takes _since, _type, start and end. That of all patients is for export jobs."}),
 				of("Observation", []searchParam{{"patient", "reference", "required"}, {"code", "token", "of LOINC"}}),
 				of("MedicationRequest", []searchParam{{"patient", "reference", "required"}}),
 			},

@@ -1,6 +1,7 @@
 package fhir
 
 import (
+	"regexp"
 	"strings"
 	"time"
 
@@ -25,6 +26,9 @@ var (
 	}{{"2006-01-02T15:04Z07:00", time.Minute}, {time.RFC3339, time.Second}}
 )
 
+// moment is how FHIR writes a dateTime that has a time, whose seconds are optional here.
+var moment = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]((0\d|1[0-3]):[0-5]\d|14:00))$`)
+
 // parseDate reads a year, a month or a day.
 func parseDate(text string) (span, bool) {
 	for _, f := range dateForms {
@@ -36,13 +40,27 @@ func parseDate(text string) (span, bool) {
 	return span{}, false
 }
 
+// unescaped returns moments with the plus sign of a zone that was not escaped in a URL or a
+// form, and has become a space.
+func unescaped(moments []string) []string {
+	plus := make([]string, len(moments))
+	for i, text := range moments {
+		plus[i] = text
+		if at := len(text) - len(" 00:00"); at > 0 && text[at] == ' ' {
+			plus[i] = text[:at] + "+" + text[at+1:]
+		}
+	}
+	return plus
+}
+
 // parseInstant reads what parseDate reads, or a moment with a zone: to the minute, to
-// the second, or to a part of it.
+// the second, or to a part of it. The plus sign of the zone may have become a space.
 func parseInstant(text string) (span, bool) {
 	if s, ok := parseDate(text); ok {
 		return s, true
 	}
-	if strings.Contains(text, ",") { // package time takes it for a point
+	text = unescaped([]string{text})[0]
+	if !moment.MatchString(text) { // package time takes more than FHIR writes
 		return span{}, false
 	}
 	for _, f := range instantForms {

@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,7 +103,7 @@ var problems = route.Errors{
 	route.Is(patientapi.ErrUnavailable, route.Problem{Status: http.StatusBadGateway, Detail: "the patient store did not answer"}),
 	route.Is(jobqueue.ErrUnavailable, route.Problem{Status: http.StatusBadGateway, Detail: "the queue of exports did not answer: ask again later"}),
 	route.Is(export.ErrNotFound, route.Problem{Status: http.StatusNotFound, Detail: "there is no such export or file, or not any more"}),
-	route.Is(export.ErrDisk, route.Problem{Status: http.StatusInternalServerError, Detail: "the files of exports cannot be written: the disk of the service is full, or broken"}),
+	route.Is(export.ErrDisk, route.Problem{Status: http.StatusInternalServerError, Detail: "exports cannot be written: the disk of the service is full, or broken, or that of its queue"}),
 	route.Is(export.ErrDamaged, route.Problem{Status: http.StatusInternalServerError, Detail: export.Damaged}),
 }
 
@@ -122,35 +123,45 @@ func (a *API) Beside(next http.Handler) http.Handler {
 func (a *API) operations() error {
 	type add struct {
 		resource access.Resource
+		names    string // of the parameters that decide what a search finds
 		read     *route.Route
 		searches []*route.Route
 	}
+	const pages = " _count _summary _page"
 	var all []front.Operations
 	for _, o := range []add{
-		{access.Patients, route.New("GET", "/fhir/Patient/{id}", a.readPatient), []*route.Route{
+		{access.Patients, "_id identifier name birthdate _lastUpdated" + pages, route.New("GET", "/fhir/Patient/{id}", a.readPatient), []*route.Route{
 			route.New("GET", "/fhir/Patient", a.searchPatients), route.New("POST", "/fhir/Patient/_search", a.searchPatientsByForm)}},
-		{access.Observations, route.New("GET", "/fhir/Observation/{id}", a.readObservation), []*route.Route{
+		{access.Observations, "patient code" + pages, route.New("GET", "/fhir/Observation/{id}", a.readObservation), []*route.Route{
 			route.New("GET", "/fhir/Observation", a.searchObservations), route.New("POST", "/fhir/Observation/_search", a.searchObservationsByForm)}},
-		{access.MedicationRequests, route.New("GET", "/fhir/MedicationRequest/{id}", a.readMedication), []*route.Route{
+		{access.MedicationRequests, "patient" + pages, route.New("GET", "/fhir/MedicationRequest/{id}", a.readMedication), []*route.Route{
 			route.New("GET", "/fhir/MedicationRequest", a.searchMedications), route.New("POST", "/fhir/MedicationRequest/_search", a.searchMedicationsByForm)}},
 	} {
 		for _, r := range append(o.searches, o.read) {
-			a.common(r).Limits(route.Limits{Handle: a.cfg.Timeout})
+			a.common(r, o.names).Limits(route.Limits{Handle: a.cfg.Timeout})
 		}
 		all = append(all, front.For(o.resource, access.Read, o.read.Priority(spillway.Critical)).Of("id"), front.For(o.resource, access.Search, o.searches...))
 	}
-	one := a.common(route.New("GET", "/fhir/Patient/{id}/$everything", a.everything)).Priority(spillway.Low).Use(paced)
-	everybody := a.common(route.New("GET", "/fhir/Patient/$everything", a.everybody)).Priority(spillway.Low).Use(paced)
+	one := []*route.Route{route.New("GET", "/fhir/Patient/{id}/$everything", a.everything), route.New("POST", "/fhir/Patient/{id}/$everything", a.everythingByBody)}
+	everybody := []*route.Route{route.New("GET", "/fhir/Patient/$everything", a.everybody), route.New("POST", "/fhir/Patient/$everything", a.everybodyByBody)}
+	for _, r := range append(slices.Clone(one), everybody...) {
+		a.common(r, "_since _type _count _page start end").Priority(spillway.Low).Use(paced)
+	}
+	for _, r := range []*route.Route{one[1], everybody[1]} {
+		// A member that is misspelled would leave out what narrows the answer.
+		r.Consumes(mediaType, "application/json").AllowUnknownIf(nil).Use(bodied)
+	}
 	return a.clients.Add(append(all, a.bulk(),
-		front.For(access.Patients, access.Export, one).Of("id"),
-		front.For(access.Patients, access.ExportAll, everybody),
-		front.Public(a.common(route.New("GET", "/fhir/metadata", a.metadata))),
+		front.For(access.Patients, access.Export, one...).Of("id"),
+		front.For(access.Patients, access.ExportAll, everybody...),
+		front.Public(a.common(route.New("GET", "/fhir/metadata", a.metadata), "")),
 	)...)
 }
 
-// common is what all routes have.
-func (a *API) common(r *route.Route) *route.Route {
-	return r.AllowUnknownIf(lenient).Use(a.based, typed)
+// common is what all routes have; names are of the parameters without which an answer would
+// be more than was asked for.
+func (a *API) common(r *route.Route, names string) *route.Route {
+	return r.AllowUnknownIf(lenient).RefuseUnknown(narrows(names)).Use(a.based, typed)
 }
 
 // run asks the store under the pattern.

@@ -7,8 +7,19 @@ import (
 	"github.com/spillway-go/spillway/route"
 )
 
+// narrows returns what reports whether a parameter that is not known would have narrowed the
+// answer by what is known: a modifier, which FHIR has rejected whatever a client prefers, and
+// one of those names in other letters, or in the URL of a search by form. To ignore it would
+// be to answer with more than was asked for.
+func narrows(names string) func(name string) bool {
+	known := strings.Fields(names)
+	return func(name string) bool {
+		return strings.Contains(name, ":") || slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(name, k) })
+	}
+}
+
 // notSupported ends the detail of a fault about a parameter; its name may be before it.
-const notSupported = " is not supported; /fhir/metadata lists what is, and Prefer: handling=lenient ignores the rest"
+const notSupported = " is not supported; /fhir/metadata lists what is, and Prefer: handling=lenient ignores what can be left out"
 
 // The words of package route for what a request may not have.
 var unknown = []string{"is not a parameter", "is not a field"}

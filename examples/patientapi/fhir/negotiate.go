@@ -18,8 +18,21 @@ const fhirVersion = "4.0" // as a parameter of a media type
 var errFormat = &route.Problem{Status: http.StatusNotAcceptable, Type: "not-acceptable", Detail: "answers are " + mediaType + " of version 4.0: ask for that, or for application/json"}
 
 // acceptable returns errFormat where the client cannot read what is answered. A _format
-// goes before Accept, as FHIR has it.
-func acceptable(format string, accept []string) error {
+// goes before Accept, as FHIR has it; where there are several, all must do.
+func acceptable(formats, accept []string) error {
+	formats = given(formats)
+	if len(formats) == 0 {
+		return readable("", accept)
+	}
+	for _, format := range formats {
+		if err := readable(format, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readable(format string, accept []string) error {
 	switch {
 	case strings.EqualFold(format, "json"), format == "" && len(accept) == 0:
 		return nil

@@ -29,7 +29,7 @@ func TestWhatClientsAccept(t *testing.T) {
 		{"", []string{"application/*"}, true},
 		{"", []string{"text/html", "nonsense;;;"}, false},
 	} {
-		if err := acceptable(c.format, c.accept); (err == nil) != c.ok {
+		if err := acceptable([]string{c.format}, c.accept); (err == nil) != c.ok {
 			t.Errorf("_format %q, Accept %q: %v", c.format, c.accept, err)
 		}
 	}

@@ -4,57 +4,75 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/access"
-	"github.com/spillway-go/spillway/route"
 )
 
 // Observations and prescriptions are parts of a patient: they are searched for by the
 // patient, and their ids begin with the patient's.
 
 type observationQuery struct {
-	Accept  []string            `header:"Accept"`
-	Format  string              `query:"_format"`
-	Patient string              `query:"patient" validate:"max=300"`
-	Code    string              `query:"code" validate:"max=500,pattern=^\\P{C}*$" must:"be without control characters"`
-	Count   route.Optional[int] `query:"_count" validate:"min=1"`
-	Page    string              `query:"_page" validate:"max=4096"`
+	asked
+	Patient []string `query:"patient" validate:"max=8"`
+	Code    []string `query:"code" validate:"max=8"`
+	Count   []string `query:"_count" validate:"max=8"`
+	Summary []string `query:"_summary" validate:"max=8"`
+	Page    []string `query:"_page" validate:"max=8"`
 }
 
 type observationForm struct {
-	Accept  []string            `header:"Accept"`
-	Format  string              `form:"_format"`
-	Patient string              `form:"patient" validate:"max=300"`
-	Code    string              `form:"code" validate:"max=500,pattern=^\\P{C}*$" must:"be without control characters"`
-	Count   route.Optional[int] `form:"_count" validate:"min=1"`
-	Page    string              `form:"_page" validate:"max=4096"`
+	asked
+	Patient    []string `form:"patient" validate:"max=8"`
+	Code       []string `form:"code" validate:"max=8"`
+	Count      []string `form:"_count" validate:"max=8"`
+	Summary    []string `form:"_summary" validate:"max=8"`
+	Page       []string `form:"_page" validate:"max=8"`
+	FormFormat []string `form:"_format" validate:"max=8"`
+	FormPretty []string `form:"_pretty" validate:"max=8"`
 }
 
 type medicationQuery struct {
-	Accept  []string            `header:"Accept"`
-	Format  string              `query:"_format"`
-	Patient string              `query:"patient" validate:"max=300"`
-	Count   route.Optional[int] `query:"_count" validate:"min=1"`
-	Page    string              `query:"_page" validate:"max=4096"`
+	asked
+	Patient []string `query:"patient" validate:"max=8"`
+	Count   []string `query:"_count" validate:"max=8"`
+	Summary []string `query:"_summary" validate:"max=8"`
+	Page    []string `query:"_page" validate:"max=8"`
 }
 
 type medicationForm struct {
-	Accept  []string            `header:"Accept"`
-	Format  string              `form:"_format"`
-	Patient string              `form:"patient" validate:"max=300"`
-	Count   route.Optional[int] `form:"_count" validate:"min=1"`
-	Page    string              `form:"_page" validate:"max=4096"`
+	asked
+	Patient    []string `form:"patient" validate:"max=8"`
+	Count      []string `form:"_count" validate:"max=8"`
+	Summary    []string `form:"_summary" validate:"max=8"`
+	Page       []string `form:"_page" validate:"max=8"`
+	FormFormat []string `form:"_format" validate:"max=8"`
+	FormPretty []string `form:"_pretty" validate:"max=8"`
 }
+
+func (req observationForm) query() observationQuery {
+	req.Format = append(req.Format, req.FormFormat...)
+	return observationQuery{req.asked, req.Patient, req.Code, req.Count, req.Summary, req.Page}
+}
+
+func (req medicationForm) query() medicationQuery {
+	req.Format = append(req.Format, req.FormFormat...)
+	return medicationQuery{req.asked, req.Patient, req.Count, req.Summary, req.Page}
+}
+
+func (req observationQuery) paging() paging { return paging{req.Count, req.Summary, req.Page} }
 
 // partSearch asks for a page of the parts of one patient.
 type partSearch struct {
-	Patient string // an id that may be one of a patient; empty: no patient has what was sent
-	Code    string // as the client sent it; empty: any
-	From    int    // how many are on the pages before
-	Count   int
+	Patient string   // an id that may be one of a patient; empty: no patient has what was sent
+	Codes   []string // as the client sent them, of each list one; none: any
+	From    int      // how many are on the pages before
+	Count   int      // 0: their number is asked for
+	linked  bool     // it came with a link
 }
 
 func (a *API) searchObservations(ctx context.Context, req observationQuery) (bundle[observation], error) {
@@ -62,7 +80,7 @@ func (a *API) searchObservations(ctx context.Context, req observationQuery) (bun
 }
 
 func (a *API) searchObservationsByForm(ctx context.Context, req observationForm) (bundle[observation], error) {
-	return a.observations(ctx, observationQuery(req), "form")
+	return a.observations(ctx, req.query(), "form")
 }
 
 func (a *API) searchMedications(ctx context.Context, req medicationQuery) (bundle[medicationRequest], error) {
@@ -70,7 +88,7 @@ func (a *API) searchMedications(ctx context.Context, req medicationQuery) (bundl
 }
 
 func (a *API) searchMedicationsByForm(ctx context.Context, req medicationForm) (bundle[medicationRequest], error) {
-	return a.medications(ctx, medicationQuery(req), "form")
+	return a.medications(ctx, req.query(), "form")
 }
 
 func (a *API) observations(ctx context.Context, req observationQuery, in string) (bundle[observation], error) {
@@ -79,9 +97,9 @@ func (a *API) observations(ctx context.Context, req observationQuery, in string)
 		if err != nil {
 			return nil, err
 		}
-		codes := codesOf(q.Code)
 		for i := range answer.Value {
-			if o := &answer.Value[i]; codes == nil || codes(o.Code) {
+			o := &answer.Value[i]
+			if !slices.ContainsFunc(q.Codes, func(list string) bool { return !codesOf(list)(o.Code) }) {
 				all = append(all, observationOf(o))
 			}
 		}
@@ -90,8 +108,8 @@ func (a *API) observations(ctx context.Context, req observationQuery, in string)
 }
 
 func (a *API) medications(ctx context.Context, req medicationQuery, in string) (bundle[medicationRequest], error) {
-	asked := observationQuery{Accept: req.Accept, Format: req.Format, Patient: req.Patient, Count: req.Count, Page: req.Page}
-	return partsOf(ctx, a, "MedicationRequest", asked, in, func(ctx context.Context, q partSearch) (all []medicationRequest, err error) {
+	like := observationQuery{asked: req.asked, Patient: req.Patient, Count: req.Count, Summary: req.Summary, Page: req.Page}
+	return partsOf(ctx, a, "MedicationRequest", like, in, func(ctx context.Context, q partSearch) (all []medicationRequest, err error) {
 		answer, err := run(ctx, a, a.patientOf(q.Patient))
 		if errors.Is(err, patientapi.ErrNotFound) {
 			return nil, nil
@@ -118,16 +136,29 @@ func (a *API) patientOf(id string) func(context.Context, *patientapi.Patient) er
 	return func(ctx context.Context, dst *patientapi.Patient) error { return a.cfg.Store.Patient(ctx, id, dst) }
 }
 
-// resource has an id, which its URL ends with.
-type resource interface{ identity() string }
+// resource has an id, which its URL ends with, a time of its last change, and one of the care
+// that it is about: a day or a moment as FHIR writes it; empty for what is about none.
+type resource interface {
+	identity() string
+	changed() time.Time
+	cared() string
+}
 
 func (p patient) identity() string           { return p.ID }
 func (o observation) identity() string       { return o.ID }
 func (m medicationRequest) identity() string { return m.ID }
 
+func (p patient) changed() time.Time           { return p.Meta.LastUpdated }
+func (o observation) changed() time.Time       { return o.Meta.LastUpdated }
+func (m medicationRequest) changed() time.Time { return m.Meta.LastUpdated }
+
+func (p patient) cared() string           { return "" }
+func (o observation) cared() string       { return o.Effective.UTC().Format(time.RFC3339) }
+func (m medicationRequest) cared() string { return m.AuthoredOn }
+
 // partsOf answers a search for parts of a patient, all of which find returns.
 func partsOf[R resource](ctx context.Context, a *API, kind string, req observationQuery, in string, find func(context.Context, partSearch) ([]R, error)) (b bundle[R], err error) {
-	if err := acceptable(req.Format, req.Accept); err != nil {
+	if err := req.acceptable(); err != nil {
 		return b, err
 	}
 	q, err := a.partConditions(kind, req, in, baseOf(ctx))
@@ -151,11 +182,7 @@ func partsOf[R resource](ctx context.Context, a *API, kind string, req observati
 	for _, r := range all[from:to] {
 		b.add(base+"/"+r.identity(), r)
 	}
-	asked := req.used(q)
-	if in == "form" || req.Page != "" {
-		asked = ""
-	}
-	if err := b.linkSelf(a.pages, kind, base, asked, q); err != nil || to == total {
+	if err := b.linkSelf(a.pages, kind, base, req.used(in, q), q); err != nil || to == total || q.Count == 0 {
 		return b, err
 	}
 	q.From = to
@@ -163,32 +190,51 @@ func partsOf[R resource](ctx context.Context, a *API, kind string, req observati
 }
 
 func (a *API) partConditions(kind string, req observationQuery, in, base string) (q partSearch, err error) {
-	if req.Page != "" {
-		q, err = open[partSearch](a.pages, kind, req.Page)
-		if err == nil && (req.Patient != "" || req.Code != "" || req.Count.Set) {
-			err = fault(in, "_page", "stands alone: it has the whole search in it")
-		}
+	token, err := req.paging().token(in, req.Patient, req.Code)
+	if err != nil {
 		return q, err
 	}
-	if req.Patient == "" {
+	if token != "" {
+		q, err = open[partSearch](a.pages, kind, token)
+		q.linked = true
+		return q, err
+	}
+	patients, err := texts(in, "patient", req.Patient, 300)
+	if err != nil {
+		return q, err
+	}
+	if len(patients) == 0 {
 		return q, fault(in, "patient", "is required: whose "+kind+" resources, such as P000042")
 	}
-	if strings.Contains(req.Patient, ",") {
-		return q, fault(in, "patient", "is one patient: ask for each alone")
+	if q.Count, err = req.paging().size(in, req.lenient()); err != nil {
+		return q, err
 	}
-	q = partSearch{Code: req.Code, Count: min(req.Count.Or(defaultCount), maxCount)}
-	id := strings.TrimPrefix(strings.TrimPrefix(req.Patient, base+"/"), "Patient/")
-	if _, err := patientapi.ParseID(id); err == nil {
+	if q.Codes, err = texts(in, "code", req.Code, 500); err != nil {
+		return q, err
+	}
+	for i, text := range patients {
+		if strings.Contains(text, ",") {
+			return q, fault(in, "patient", "is one patient: ask for each alone")
+		}
+		id := strings.TrimPrefix(strings.TrimPrefix(text, base+"/"), "Patient/")
+		if _, err := patientapi.ParseID(id); err != nil || i > 0 && id != q.Patient {
+			q.Patient = "" // nothing is of two patients
+			break
+		}
 		q.Patient = id
 	}
 	return q, nil
 }
 
-// used are the parameters that a search has taken into account.
-func (req observationQuery) used(q partSearch) string {
-	v := url.Values{"patient": {req.Patient}, "_count": {strconv.Itoa(q.Count)}}
-	if req.Code != "" {
-		v.Set("code", req.Code)
+// used are the parameters that a search by URL has taken into account; empty for a form, and
+// for a page that was linked to.
+func (req observationQuery) used(in string, q partSearch) string {
+	if in == "form" || q.linked {
+		return ""
+	}
+	v := url.Values{"patient": given(req.Patient), "_count": {strconv.Itoa(q.Count)}}
+	if len(q.Codes) > 0 {
+		v["code"] = q.Codes
 	}
 	return v.Encode()
 }

@@ -13,8 +13,7 @@ import (
 
 // byID asks for one resource, unless the client has it already.
 type byID struct {
-	Accept        []string `header:"Accept"`
-	Format        string   `query:"_format"`
+	asked
 	ID            string   `path:"id"`
 	NoneMatch     []string `header:"If-None-Match"`
 	ModifiedSince string   `header:"If-Modified-Since"`
@@ -74,7 +73,7 @@ func (a *API) readMedication(ctx context.Context, req byID) (res route.Response[
 // of returns whose resource is asked for, once the caller may have it. An id without the
 // form of one is not found, as an id that no patient has.
 func (req byID) of(ctx context.Context, parse func() (id string, ok bool)) (string, error) {
-	if err := acceptable(req.Format, req.Accept); err != nil {
+	if err := req.acceptable(); err != nil {
 		return "", err
 	}
 	id, ok := parse()

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/access"
-	"github.com/spillway-go/spillway/route"
 )
 
 const (
@@ -17,30 +16,39 @@ const (
 )
 
 // patientQuery is a search of patients by URL, patientForm the same by a form: what is
-// in a form is in no log of URLs. They differ in their tags alone.
+// in a form is in no log of URLs. The format may be in the URL of a form, and nothing else.
 type patientQuery struct {
-	Accept     []string            `header:"Accept"`
-	Format     string              `query:"_format"`
-	ID         string              `query:"_id" validate:"max=1000"`
-	Identifier string              `query:"identifier" validate:"max=200,pattern=^\\P{C}*$" must:"be without control characters"`
-	Name       string              `query:"name" validate:"max=100,pattern=^\\P{C}*$" must:"be without control characters"`
-	Birthdate  []string            `query:"birthdate" validate:"max=8"`
-	Updated    []string            `query:"_lastUpdated" validate:"max=8"`
-	Count      route.Optional[int] `query:"_count" validate:"min=1"`
-	Page       string              `query:"_page" validate:"max=4096"`
+	asked
+	ID         []string `query:"_id" validate:"max=8"`
+	Identifier []string `query:"identifier" validate:"max=8"`
+	Name       []string `query:"name" validate:"max=8"`
+	Birthdate  []string `query:"birthdate" validate:"max=8"`
+	Updated    []string `query:"_lastUpdated" validate:"max=8"`
+	Count      []string `query:"_count" validate:"max=8"`
+	Summary    []string `query:"_summary" validate:"max=8"`
+	Page       []string `query:"_page" validate:"max=8"`
 }
 
 type patientForm struct {
-	Accept     []string            `header:"Accept"`
-	Format     string              `form:"_format"`
-	ID         string              `form:"_id" validate:"max=1000"`
-	Identifier string              `form:"identifier" validate:"max=200,pattern=^\\P{C}*$" must:"be without control characters"`
-	Name       string              `form:"name" validate:"max=100,pattern=^\\P{C}*$" must:"be without control characters"`
-	Birthdate  []string            `form:"birthdate" validate:"max=8"`
-	Updated    []string            `form:"_lastUpdated" validate:"max=8"`
-	Count      route.Optional[int] `form:"_count" validate:"min=1"`
-	Page       string              `form:"_page" validate:"max=4096"`
+	asked
+	ID         []string `form:"_id" validate:"max=8"`
+	Identifier []string `form:"identifier" validate:"max=8"`
+	Name       []string `form:"name" validate:"max=8"`
+	Birthdate  []string `form:"birthdate" validate:"max=8"`
+	Updated    []string `form:"_lastUpdated" validate:"max=8"`
+	Count      []string `form:"_count" validate:"max=8"`
+	Summary    []string `form:"_summary" validate:"max=8"`
+	Page       []string `form:"_page" validate:"max=8"`
+	FormFormat []string `form:"_format" validate:"max=8"`
+	FormPretty []string `form:"_pretty" validate:"max=8"`
 }
+
+func (req patientForm) query() patientQuery {
+	req.Format = append(req.Format, req.FormFormat...)
+	return patientQuery{req.asked, req.ID, req.Identifier, req.Name, req.Birthdate, req.Updated, req.Count, req.Summary, req.Page}
+}
+
+func (req patientQuery) paging() paging { return paging{req.Count, req.Summary, req.Page} }
 
 // patientKind is that of pages of patients.
 const patientKind = "Patient"
@@ -50,12 +58,12 @@ func (a *API) searchPatients(ctx context.Context, req patientQuery) (bundle[pati
 }
 
 func (a *API) searchPatientsByForm(ctx context.Context, req patientForm) (bundle[patient], error) {
-	return a.patients(ctx, patientQuery(req), "form")
+	return a.patients(ctx, req.query(), "form")
 }
 
 // patients answers a search whose parameters came in a query or a form.
 func (a *API) patients(ctx context.Context, req patientQuery, in string) (b bundle[patient], err error) {
-	if err := acceptable(req.Format, req.Accept); err != nil {
+	if err := req.acceptable(); err != nil {
 		return b, err
 	}
 	q, some, err := a.conditions(req, in)
@@ -69,9 +77,15 @@ func (a *API) patients(ctx context.Context, req patientQuery, in string) (b bund
 	if err := visit.Touch(q.IDs...); err != nil {
 		return b, err
 	}
+	base := baseOf(ctx) + "/Patient"
+	if q.Limit == 0 {
+		return a.patientCount(ctx, base, req, in, q, some)
+	}
 	made := new(patientapi.Page)
 	if some {
-		answer, err := run(ctx, a, func(ctx context.Context, p *patientapi.Page) error { return a.cfg.Store.Search(ctx, q, p) })
+		answer, err := run(ctx, a, func(ctx context.Context, p *patientapi.Page) error {
+			return a.cfg.Store.Search(ctx, q.PatientSearch, p)
+		})
 		if err != nil {
 			return b, err
 		}
@@ -81,28 +95,72 @@ func (a *API) patients(ctx context.Context, req patientQuery, in string) (b bund
 	if err := visit.Touch(idsOf(made.Patients)...); err != nil {
 		return b, err
 	}
-	return a.patientBundle(baseOf(ctx)+"/Patient", req, in, q, made)
+	return a.patientBundle(base, req, in, q, made)
 }
 
-// conditions are what req asks for; some is false where no patient can match.
-func (a *API) conditions(req patientQuery, in string) (q patientapi.PatientSearch, some bool, err error) {
-	if req.Page != "" {
-		q, err = open[patientapi.PatientSearch](a.pages, patientKind, req.Page)
-		if err == nil && (req.ID != "" || req.Identifier != "" || req.Name != "" || len(req.Birthdate)+len(req.Updated) > 0 || req.Count.Set) {
-			err = fault(in, "_page", "stands alone: it has the whole search in it")
+// patientCount is the answer to a search for the number of patients alone.
+func (a *API) patientCount(ctx context.Context, base string, req patientQuery, in string, q patientSearch, some bool) (b bundle[patient], err error) {
+	total := 0
+	if some {
+		answer, err := run(ctx, a, func(ctx context.Context, n *int) (err error) {
+			*n, err = a.cfg.Store.Count(ctx, q.PatientSearch)
+			return err
+		})
+		if err != nil {
+			return b, err
 		}
+		total = answer.Value
+	}
+	b = newBundle[patient]()
+	b.Total = &total
+	return b, b.linkSelf(a.pages, patientKind, base, req.used(in, q), q.PatientSearch)
+}
+
+// patientSearch is a search of patients, and whether it came with a link to a page.
+type patientSearch struct {
+	patientapi.PatientSearch
+	linked bool
+}
+
+// conditions are what req asks for; some is false where no patient can match. A Limit of 0
+// asks for the number of patients alone.
+func (a *API) conditions(req patientQuery, in string) (q patientSearch, some bool, err error) {
+	token, err := req.paging().token(in, req.ID, req.Identifier, req.Name, req.Birthdate, req.Updated)
+	if err != nil {
+		return q, false, err
+	}
+	if token != "" {
+		q.linked = true
+		q.PatientSearch, err = open[patientapi.PatientSearch](a.pages, patientKind, token)
 		return q, true, err
 	}
-	q.Limit = min(req.Count.Or(defaultCount), maxCount)
-	var known, registered, ok bool // whether a patient may match; whether it can be read
-	if q.IDs, known, ok = patientIDs(req.ID); !ok {
-		return q, false, fault(in, "_id", "must be at most 100 ids, separated by commas")
+	if q.Limit, err = req.paging().size(in, req.lenient()); err != nil {
+		return q, false, err
 	}
-	if q.Identifier, registered, ok = identifierOf(req.Identifier); !ok {
-		return q, false, fault(in, "identifier", `must be one value, system|value or system|, with \ before a comma or a bar that is part of it`)
+	lists, err := texts(in, "_id", req.ID, 1000)
+	if err != nil {
+		return q, false, err
 	}
-	if q.Name, ok = single(req.Name); !ok {
-		return q, false, fault(in, "name", `must be one name, with \ before a comma that is part of it`)
+	known := true // whether a patient may have such an id
+	for _, list := range lists {
+		ids, possible, ok := patientIDs(list)
+		if !ok {
+			return q, false, fault(in, "_id", "must be at most 100 ids, separated by commas")
+		}
+		known = known && possible
+		q.IDs = fewer(q.IDs, ids)
+	}
+	names, err := texts(in, "name", req.Name, 100)
+	if err != nil {
+		return q, false, err
+	}
+	identifiers, err := texts(in, "identifier", req.Identifier, 200)
+	if err != nil {
+		return q, false, err
+	}
+	registered, err := identified(in, &q.PatientSearch, names, identifiers)
+	if err != nil {
+		return q, false, err
 	}
 	born, possible, ok := between(req.Birthdate, parseDate)
 	if !ok {
@@ -114,11 +172,10 @@ func (a *API) conditions(req patientQuery, in string) (q patientapi.PatientSearc
 		return q, false, fault(in, "_lastUpdated", "must be a year, a month, a day or a moment with a zone, such as 2025-02-01T08:00:00Z, with eq, ge, le, gt or lt before it or nothing")
 	}
 	q.Updated = changed
-	return q, known && registered && possible && ever, nil
-}
-
-func fault(in, parameter, detail string) error {
-	return &route.InvalidError{Faults: []route.Fault{{In: in, Parameter: parameter, Detail: detail}}}
+	if some = known && registered && possible && ever; !some {
+		q.IDs = []string{} // for the link to this page
+	}
+	return q, some, nil
 }
 
 func idsOf(patients []patientapi.Patient) []string {
@@ -130,7 +187,7 @@ func idsOf(patients []patientapi.Patient) []string {
 }
 
 // patientBundle is the answer to q.
-func (a *API) patientBundle(base string, req patientQuery, in string, q patientapi.PatientSearch, page *patientapi.Page) (b bundle[patient], err error) {
+func (a *API) patientBundle(base string, req patientQuery, in string, q patientSearch, page *patientapi.Page) (b bundle[patient], err error) {
 	b = newBundle[patient]()
 	for i := range page.Patients {
 		b.add(base+"/"+page.Patients[i].ID, patientOf(&page.Patients[i]))
@@ -139,27 +196,24 @@ func (a *API) patientBundle(base string, req patientQuery, in string, q patienta
 		total := len(page.Patients)
 		b.Total = &total
 	}
-	asked := req.used(q.Limit)
-	if in == "form" || req.Page != "" {
-		asked = ""
-	}
-	if err := b.linkSelf(a.pages, patientKind, base, asked, q); err != nil || !page.More || len(page.Patients) == 0 {
+	if err := b.linkSelf(a.pages, patientKind, base, req.used(in, q), q.PatientSearch); err != nil || !page.More || len(page.Patients) == 0 {
 		return b, err
 	}
 	q.After = page.Patients[len(page.Patients)-1].ID
-	return b, b.linkNext(a.pages, patientKind, base, q)
+	return b, b.linkNext(a.pages, patientKind, base, q.PatientSearch)
 }
 
-// used are the parameters that a search has taken into account.
-func (req patientQuery) used(count int) string {
-	v := url.Values{"_count": {strconv.Itoa(count)}}
-	for name, value := range map[string]string{"_id": req.ID, "identifier": req.Identifier, "name": req.Name} {
-		if value != "" {
-			v.Set(name, value)
-		}
+// used are the parameters that a search by URL has taken into account; empty for a form, and
+// for a page that was linked to.
+func (req patientQuery) used(in string, q patientSearch) string {
+	if in == "form" || q.linked {
+		return ""
 	}
-	for name, values := range map[string][]string{"birthdate": req.Birthdate, "_lastUpdated": req.Updated} {
-		if len(values) > 0 {
+	v := url.Values{"_count": {strconv.Itoa(q.Limit)}}
+	for name, values := range map[string][]string{
+		"_id": req.ID, "identifier": req.Identifier, "name": req.Name, "birthdate": req.Birthdate, "_lastUpdated": unescaped(req.Updated),
+	} {
+		if values = given(values); len(values) > 0 {
 			v[name] = values
 		}
 	}

@@ -73,11 +73,8 @@ func cutUnescaped(text string, sep byte) (before, after string, found bool) {
 }
 
 // codesOf reads a list of tokens of FHIR, each code, system|code or system|. It returns
-// what reports whether a code of LOINC is one of them; nil for an empty list.
+// what reports whether a code of LOINC is one of them.
 func codesOf(list string) func(code string) bool {
-	if list == "" {
-		return nil
-	}
 	return func(code string) bool {
 		for token := range strings.SplitSeq(list, ",") {
 			system, value, found := strings.Cut(token, "|")

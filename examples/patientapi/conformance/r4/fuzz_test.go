@@ -21,7 +21,7 @@ var hostile = []string{
 	"|", "||", "urn:patientapi:|x", "urn:patientapi:mrn|", "|x", "a,b", "${jndi:ldap://x}", "<script>alert(1)</script>", "{{7*7}}", strings.Repeat("A", 5000), strings.Repeat(",", 200), strings.Repeat("%41", 300),
 }
 
-var parameters = []string{"_id", "identifier", "name", "name:exact", "birthdate", "_lastUpdated", "_count", "_page", "_format", "patient", "code", "_sort", "", "a[b]", "\x00", "_id:missing"}
+var parameters = []string{"_id", "identifier", "name", "name:exact", "birthdate", "_lastUpdated", "_count", "_count:not", "_summary", "_type", "_since", "start", "end", "_page", "_format", "_pretty", "patient", "code", "_sort", "", "a[b]", "\x00", "_id:missing"}
 
 var collections = []string{"/fhir/Patient", "/fhir/Observation", "/fhir/MedicationRequest", "/fhir/metadata"}
 
@@ -68,6 +68,7 @@ func TestNoValueBreaksAnything(t *testing.T) {
 				sane(t, api, request("GET", collection, pair, "", ""))
 				sane(t, api, request("GET", collection, "patient=P000001&"+name+"="+value, "", ""))
 				sane(t, api, request("POST", collection+"/_search", "", "patient=P000001&"+pair, form))
+				sane(t, api, request("GET", collection+"/P000001/$everything", pair, "", ""))
 			}
 		}
 	}
@@ -81,6 +82,8 @@ func FuzzRequests(f *testing.F) {
 		{"POST", "/fhir/Observation/_search", "_format=json", "patient=P000001&code=http://loinc.org|8867-4", form},
 		{"GET", "/fhir/Observation/P000001-o1", "", "", ""},
 		{"HEAD", "/fhir/Patient/P000001/$everything", "", "", ""},
+		{"GET", "/fhir/Patient/P000001/$everything", "_count=2&_type=Observation&start=2024", "", ""},
+		{"POST", "/fhir/Patient/P000001/$everything", "", `{"resourceType":"Parameters","parameter":[{"name":"_count","valueInteger":2},{"name":"end","valueDate":"2025"}]}`, "application/fhir+json"},
 		{"PUT", "/fhir/Patient/%2e%2e", "%zz", "{", "application/fhir+json"},
 		{"POST", "/fhir/MedicationRequest/_search", "a;b", "--x\r\nContent-Disposition: form-data; name=patient\r\n\r\nP000001\r\n--x--", "multipart/form-data; boundary=x"},
 	} {

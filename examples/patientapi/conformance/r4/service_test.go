@@ -167,6 +167,9 @@ func TestEverythingIsFHIR(t *testing.T) {
 	}
 	for path := range patients {
 		one := get(t, api, "/fhir/"+path+"/$everything")
+		for _, page := range []string{"?_count=1", "?_count=2&_type=Observation", "?start=2999&_type=Observation", "?_since=2025-06-01T00:00:00Z"} {
+			get(t, api, "/fhir/"+path+"/$everything"+page)
+		}
 		if first := parse(t, one.Entry[0].Resource); "Patient/"+first.ID != path || one.Entry[0].Search.Mode != "match" {
 			t.Errorf("%s: everything begins with %s", path, first.ID)
 		}
@@ -295,12 +298,15 @@ func (b broken) Search(context.Context, patientapi.PatientSearch, *patientapi.Pa
 	return b.err
 }
 
+func (b broken) Count(context.Context, patientapi.PatientSearch) (int, error) { return 0, b.err }
+
 func (b broken) Observations(context.Context, string) ([]patientapi.Observation, error) {
 	return nil, b.err
 }
 
 var operations = []string{
 	"GET /fhir/Patient/P000001", "GET /fhir/Patient", "POST /fhir/Patient/_search", "GET /fhir/Patient/P000001/$everything",
+	"GET /fhir/Patient?_count=0", "GET /fhir/Patient/P000001/$everything?_count=3", "POST /fhir/Patient/P000001/$everything",
 	"GET /fhir/Observation/P000001-o1", "GET /fhir/Observation?patient=P000001", "POST /fhir/Observation/_search patient=P000001",
 	"GET /fhir/MedicationRequest/P000001-m1", "GET /fhir/MedicationRequest?patient=P000001", "POST /fhir/MedicationRequest/_search patient=P000001",
 }
