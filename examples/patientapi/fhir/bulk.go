@@ -296,6 +296,9 @@ func (a *API) exportStatus(ctx context.Context, req exportByID) (res route.Respo
 	case export.Complete:
 		m := manifest{s.Started, baseOf(ctx) + s.URL, true, []manifestFile{}, []manifestFile{}}
 		for _, f := range s.Files {
+			if !access.FromContext(ctx).Shows(f.Type) {
+				continue // how many there are is something about them, too
+			}
 			m.Output = append(m.Output, manifestFile{string(f.Type), baseOf(ctx) + "/export/" + req.ID + "/" + f.Name, f.Count})
 		}
 		res.Header = http.Header{"Content-Type": {"application/json"}, "Expires": {s.Expires.UTC().Format(http.TimeFormat)}}

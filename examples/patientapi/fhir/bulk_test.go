@@ -270,8 +270,25 @@ func TestAnExportBelongsToItsCaller(t *testing.T) {
 		if m := manifestAt(t, api, less); len(m.Output) != 3 || m.Output[2].Type != "Patient" {
 			t.Errorf("%+v", m)
 		}
-		manifestAt(t, api, where)
+		if m := manifestAt(t, api, where); len(m.Output) != 9 {
+			t.Errorf("%+v", m)
+		}
+		// How many there are of what a token does not open was in the manifest.
+		m := narrow(t, api, where)
+		if len(m.Output) != 3 || slices.ContainsFunc(m.Output, func(f manifestFile) bool { return f.Type != "Patient" }) {
+			t.Errorf("with a token for patients: %+v", m)
+		}
 	})
+}
+
+// narrow is manifestAt for a token that opens patients alone.
+func narrow(t *testing.T, h http.Handler, where string) (m manifest) {
+	t.Helper()
+	w := fetch(h, "GET", where, "Authorization", "Bearer patients-only")
+	if w.Code != 200 || json.Unmarshal(w.Body.Bytes(), &m) != nil {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	return m
 }
 
 func TestAFailedExportSaysWhy(t *testing.T) {

@@ -137,9 +137,10 @@ func (a *API) operations() error {
 		{access.MedicationRequests, "patient" + pages, route.New("GET", "/fhir/MedicationRequest/{id}", a.readMedication), []*route.Route{
 			route.New("GET", "/fhir/MedicationRequest", a.searchMedications), route.New("POST", "/fhir/MedicationRequest/_search", a.searchMedicationsByForm)}},
 	} {
-		for _, r := range append(o.searches, o.read) {
+		for _, r := range o.searches {
 			a.common(r, o.names).Limits(route.Limits{Handle: a.cfg.Timeout})
 		}
+		a.common(o.read, "").Limits(route.Limits{Handle: a.cfg.Timeout})
 		all = append(all, front.For(o.resource, access.Read, o.read.Priority(spillway.Critical)).Of("id"), front.For(o.resource, access.Search, o.searches...))
 	}
 	one := []*route.Route{route.New("GET", "/fhir/Patient/{id}/$everything", a.everything), route.New("POST", "/fhir/Patient/{id}/$everything", a.everythingByBody)}

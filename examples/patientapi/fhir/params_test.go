@@ -9,8 +9,10 @@ import (
 	"testing"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/front"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/accesstest"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
+	"github.com/spillway-go/spillway/examples/patientapi/simulated"
 )
 
 // _count=0 asks for the number alone, as _summary=count does. It was refused.
@@ -48,6 +50,36 @@ func TestACountOfNothingIsTheNumber(t *testing.T) {
 	}
 	if a := get(t, api, "/fhir/Patient?_count=0&_id=P000002", "Authorization", "Bearer patient"); a.Code != 403 {
 		t.Errorf("of another: %d", a.Code)
+	}
+}
+
+// A number of one tells of somebody what was asked for, so it is on record as that search is.
+// Of many it is about nobody in particular.
+func TestACountOfFewIsOnRecordAsTheSearchIs(t *testing.T) {
+	store, err := simulated.New(250, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p patientapi.Patient
+	patientapi.Generator{Seed: 7}.Patient(42, &p)
+	log := new(journal)
+	api := newAPI(t, store, patterns.Optimized, func(c *Config) {
+		c.Front = front.New(front.Config{Verifier: accesstest.Verifier{}, Audit: log, AuditClosed: true})
+	})
+	one := "identifier=" + p.Identifiers[0].Value + "&birthdate=" + p.BirthDate
+	for _, c := range []struct {
+		conditions   string
+		total, about int
+	}{
+		{one, 1, 1}, {one + "&_count=0", 1, 1}, {one + "&_summary=count", 1, 1}, {"name=Zzz&_count=0", 0, 0},
+		{"_count=0", 250, 0}, {"birthdate=ge1900&_count=0", 250, 0}, {"_count=0&_id=" + p.ID, 1, 1},
+	} {
+		log.events = nil
+		a := post(t, api, "/fhir/Patient/_search", c.conditions)
+		want := fmt.Sprintf("doctor-1 search granted 200 POST /fhir/Patient/_search, %d patients", c.about)
+		if a.Code != 200 || a.Total == nil || *a.Total != c.total || !slices.Equal(log.events, []string{want}) {
+			t.Errorf("%s: %d %.200s\n%v, want %s", c.conditions, a.Code, a.Body, log.events, want)
+		}
 	}
 }
 

@@ -98,18 +98,32 @@ func (a *API) patients(ctx context.Context, req patientQuery, in string) (b bund
 	return a.patientBundle(base, req, in, q, made)
 }
 
-// patientCount is the answer to a search for the number of patients alone.
+// patientCount is the answer to a search for the number of patients alone. Where they are as
+// few as a page may hold, the request is about them as a search is: a number of one tells of
+// that patient what was asked for.
 func (a *API) patientCount(ctx context.Context, base string, req patientQuery, in string, q patientSearch, some bool) (b bundle[patient], err error) {
 	total := 0
 	if some {
-		answer, err := run(ctx, a, func(ctx context.Context, n *int) (err error) {
-			*n, err = a.cfg.Store.Count(ctx, q.PatientSearch)
-			return err
-		})
+		few := q.PatientSearch
+		few.After, few.Limit = "", maxCount
+		answer, err := run(ctx, a, func(ctx context.Context, p *patientapi.Page) error { return a.cfg.Store.Search(ctx, few, p) })
 		if err != nil {
 			return b, err
 		}
-		total = answer.Value
+		found, more := idsOf(answer.Value.Patients), answer.Value.More
+		answer.Release()
+		if total = len(found); more {
+			counted, err := run(ctx, a, func(ctx context.Context, n *int) (err error) {
+				*n, err = a.cfg.Store.Count(ctx, few)
+				return err
+			})
+			if err != nil {
+				return b, err
+			}
+			total = counted.Value
+		} else if err := access.FromContext(ctx).Touch(found...); err != nil {
+			return b, err
+		}
 	}
 	b = newBundle[patient]()
 	b.Total = &total
