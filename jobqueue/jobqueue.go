@@ -101,6 +101,10 @@ func (d *Delivery) Progress(ctx context.Context) error {
 //
 // A job whose last permitted attempt failed becomes a dead letter, with the last error
 // as its reason.
+//
+// Once the context of Work has ended, by a cancel or by a deadline, only nil, Dead and
+// ErrRejected mean that. Any other end may come from the end of Work: the job is run again, and
+// no attempt is counted.
 type Handler func(ctx context.Context, d *Delivery) error
 
 // DeadJob is a dead letter.
@@ -158,7 +162,8 @@ type Queue interface {
 
 	// Work runs the handler for jobs until ctx ends, and then waits for the handlers it
 	// has started. It returns ctx's error, nil after Drain or Close, and outlives an
-	// engine that goes away and comes back. It may be called several times at once.
+	// engine that goes away and comes back. It may be called several times at once. A Work
+	// that ends counts nothing: the jobs that it had in hand are given back.
 	Work(ctx context.Context, handler Handler) error
 
 	// Dead returns at most limit dead letters, the oldest first.

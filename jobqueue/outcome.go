@@ -143,6 +143,17 @@ func (p Policy) Judge(err error, attempt int) Verdict {
 	return Verdict{Fate: Retry, After: p.backoff(attempt)}
 }
 
+// JudgeEnded is Judge for a run that ended once its Work had, whether by a cancel or by a
+// deadline. What fails then may have failed for that, whatever its error says: the job is run
+// again at once, and no attempt is counted. A job that is done, Dead or rejected is that all the same.
+func (p Policy) JudgeEnded(err error) Verdict {
+	v := p.Judge(err, 0)
+	if v.Fate == Retry {
+		v = Verdict{Fate: Defer}
+	}
+	return v
+}
+
 // textOf returns what an error says. One that panics, such as a nil pointer in the interface, must
 // not end the process: the job would end the next one too. It is not sound.
 func textOf(err error) (text string, sound bool) {

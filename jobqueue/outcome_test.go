@@ -45,6 +45,28 @@ func TestErrorOfAHandlerDecides(t *testing.T) {
 	}
 }
 
+// How Work ended, and what a driver calls the end of a query, decides nothing.
+func TestAnErrorAfterTheEndOfWorkIsNoAttempt(t *testing.T) {
+	p := Policy{MaxAttempts: 1}
+	rejected := &spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: time.Minute}
+	for name, c := range map[string]struct {
+		err  error
+		want Verdict
+	}{
+		"done":         {nil, Verdict{Fate: Finish}},
+		"cancelled":    {context.Canceled, Verdict{Fate: Defer}},
+		"late":         {context.DeadlineExceeded, Verdict{Fate: Defer}},
+		"its own":      {errors.New("query cancelled"), Verdict{Fate: Defer}},
+		"another time": {RetryAfter(time.Hour, nil), Verdict{Fate: Defer}},
+		"rejected":     {rejected, Verdict{Fate: Defer, After: time.Minute}},
+		"dead":         {Dead("why"), Verdict{Fate: Bury, Reason: "why"}},
+	} {
+		if v := p.JudgeEnded(c.err); v != c.want {
+			t.Errorf("%s: %+v, want %+v", name, v, c.want)
+		}
+	}
+}
+
 func TestBackoffIsBounded(t *testing.T) {
 	for _, p := range []Policy{{MaxAttempts: 1 << 40}, {MaxAttempts: 1 << 40, Backoff: time.Hour}, {MaxAttempts: 1 << 40, Backoff: 1 << 62}} {
 		for _, attempt := range []int{1, 2, 10, 100, 1 << 30} {

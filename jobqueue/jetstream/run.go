@@ -187,6 +187,9 @@ func (w *worker) settled(t *task) bool {
 func (w *worker) settle(t *task, lost bool, err error) {
 	q := w.q
 	verdict := q.cfg.Judge(err, t.attempt)
+	if w.ctx.Err() != nil {
+		verdict = q.cfg.JudgeEnded(err)
+	}
 	switch {
 	case q.closing.Err() != nil && !lost: // nothing that ends now counts
 		q.counters.lost.Add(1)
@@ -200,7 +203,7 @@ func (w *worker) settle(t *task, lost bool, err error) {
 		q.counters.lost.Add(1) // it is another worker's
 		w.kept.drop(t.msg)
 		q.attempted(t)
-	case w.ctx.Err() != nil && errors.Is(err, context.Canceled):
+	case verdict.Fate == jobqueue.Defer && verdict.After == 0: // Work has ended
 		w.giveBack(t)
 	case verdict.Fate == jobqueue.Bury:
 		w.kept.add(t.msg)

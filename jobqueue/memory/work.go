@@ -151,8 +151,8 @@ func (q *Queue) handle(r *run, handler jobqueue.Handler) {
 // settle ends a run by its handler's error.
 func (q *Queue) settle(r *run, err error) {
 	v := q.cfg.Policy.Judge(err, r.tries)
-	if r.ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		v = jobqueue.Verdict{Fate: jobqueue.Defer} // its worker was stopped: that is no fault of the job
+	if r.ctx.Err() != nil {
+		v = q.cfg.Policy.JudgeEnded(err)
 	}
 	q.shared.mu.Lock()
 	defer q.shared.mu.Unlock()
@@ -164,7 +164,9 @@ func (q *Queue) settle(r *run, err error) {
 		case jobqueue.Retry:
 			q.stats.Retried++
 		case jobqueue.Defer:
-			q.stats.Deferred++
+			if v.After > 0 { // otherwise Work has ended
+				q.stats.Deferred++
+			}
 		case jobqueue.Bury:
 			q.stats.Buried++
 		}
