@@ -142,11 +142,11 @@ type Stats struct {
 	Enqueued   uint64 // stored; without duplicates
 	Duplicates uint64
 	Refused    uint64 // Enqueue returned a *spillway.Rejection
-	Done       uint64
+	Done       uint64 // runs that ended their job; of two runs of one job, one
 	Retried    uint64 // to be run again, and an attempt counted
 	Deferred   uint64 // to be run again, rejected by what they need
 	Buried     uint64 // became dead letters
-	Lost       uint64 // runs whose end came too late, or could not be told to the engine, and deferred jobs that went elsewhere meanwhile
+	Lost       uint64 // runs whose end came too late, be it a success, or could not be told to the engine, and deferred jobs that went elsewhere meanwhile
 	Running    int    // handlers of this process
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	js "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/jobqueue"
@@ -29,6 +30,7 @@ type task struct {
 	answered   bool          // how the attempt before ended is known
 	unsure     bool          // may be a suspect
 	suspect    bool
+	late       bool // its run ended when the engine had given it to others
 }
 
 // mark names a job's message for good. Its number alone would not: a stream that was deleted
@@ -190,15 +192,13 @@ func (w *worker) settle(t *task, lost bool, err error) {
 	if w.ctx.Err() != nil {
 		verdict = q.cfg.JudgeEnded(err)
 	}
+	t.late = lost
 	switch {
 	case q.closing.Err() != nil && !lost: // nothing that ends now counts
 		q.counters.lost.Add(1)
 		w.giveBack(t)
 	case verdict.Fate == jobqueue.Finish:
-		w.kept.add(t.msg)
-		if w.finishTask(t) {
-			q.counters.done.Add(1)
-		}
+		w.finished(t)
 	case lost:
 		q.counters.lost.Add(1) // it is another worker's
 		w.kept.drop(t.msg)
@@ -224,6 +224,34 @@ func (w *worker) settle(t *task, lost bool, err error) {
 	}
 }
 
+// finished ends a task whose handler has done it. Of several runs that do one job, the run whose
+// answer ends the job counts it as done. A run that is late is lost as well.
+func (w *worker) finished(t *task) {
+	q := w.q
+	if t.late {
+		w.kept.drop(t.msg)
+		q.counters.lost.Add(1)
+	} else {
+		w.kept.add(t.msg)
+	}
+	ended := (t.late || t.deliveries > 1) && q.hasEnded(t)
+	if w.finishTask(t) && !ended {
+		q.counters.done.Add(1)
+	}
+}
+
+// hasEnded reports whether another run has ended the job. When the engine does not say, none has.
+func (q *queue) hasEnded(t *task) bool {
+	meta, err := t.msg.Metadata()
+	if err != nil {
+		return false
+	}
+	ctx, cancel := q.asking(q.closing)
+	defer cancel()
+	msg, err := q.jobs.GetMsg(ctx, meta.Sequence.Stream)
+	return errors.Is(err, js.ErrMsgNotFound) || err == nil && !msg.Time.Equal(meta.Timestamp)
+}
+
 // giveBack has the engine hand the task to whoever asks next. That it was handed to this
 // process is no attempt.
 func (w *worker) giveBack(t *task) {
@@ -245,7 +273,9 @@ func (w *worker) finishTask(t *task) bool {
 			return true
 		}
 		if !pause(ctx, retryPause) {
-			w.q.counters.lost.Add(1)
+			if !t.late { // and counted
+				w.q.counters.lost.Add(1)
+			}
 			return false
 		}
 	}
