@@ -20,9 +20,7 @@ import (
 // between the two steps finds that it is buried, and a second burial is refused.
 func (w *worker) bury(t *task, reason string) {
 	q := w.q
-	ctx, cancel := q.asking(q.closing)
-	defer cancel()
-	err := q.inter(ctx, t, reason)
+	err := q.inter(q.closing, t, reason)
 	if err != nil {
 		q.cfg.Logger.Error("a dead letter cannot be written, its job stays in the queue", "key", t.job.Key, "error", err)
 		w.kept.drop(t.msg)
@@ -48,39 +46,56 @@ func (q *queue) inter(ctx context.Context, t *task, reason string) error {
 	if over := int64(size(msg)) - q.nc.MaxPayload(); over > 0 && t.invalid != nil {
 		msg.Data = msg.Data[:max(int64(len(msg.Data))-over, 0)] // what is no job may be of any size
 	}
-	_, err = q.js.PublishMsg(ctx, msg)
-	if api, ok := errors.AsType[*js.APIError](err); ok && (api.ErrorCode == codeWrongLast || api.ErrorCode == codeWrongLastConst) {
+	err = q.asked(ctx, func(ctx context.Context) error {
+		_, err := q.js.PublishMsg(ctx, msg)
+		return err
+	})
+	if wrongLast(err) {
 		return nil // it is there
 	}
 	return err
 }
 
+// wrongLast tells a message that was to be the first, or to follow another, and is not.
+func wrongLast(err error) bool {
+	api, ok := errors.AsType[*js.APIError](err)
+	return ok && (api.ErrorCode == codeWrongLast || api.ErrorCode == codeWrongLastConst)
+}
+
 // isDead reports whether the job's message is buried. When the engine does not say, it
 // is not: at worst the job runs again.
 func (q *queue) isDead(ctx context.Context, mark string) bool {
-	ctx, cancel := q.asking(ctx)
-	defer cancel()
-	_, err := q.dead.GetLastMsgForSubject(ctx, q.names.deadOf(mark))
+	err := q.asked(ctx, func(ctx context.Context) error {
+		_, err := q.dead.GetLastMsgForSubject(ctx, q.names.deadOf(mark))
+		return err
+	})
 	return err == nil
 }
 
 // Dead is described at jobqueue.Queue.
 func (q *queue) Dead(ctx context.Context, limit int) ([]jobqueue.DeadJob, error) {
 	var letters []jobqueue.DeadJob
-	ctx, cancel := q.link.during(ctx)
-	defer cancel()
 	for next := uint64(1); len(letters) < limit; next++ {
-		msg, err := q.dead.GetMsg(ctx, next, js.WithGetMsgSubject(q.names.deadOf("*")))
+		msg, err := q.letter(ctx, next, js.WithGetMsgSubject(q.names.deadOf("*")))
 		if errors.Is(err, js.ErrMsgNotFound) {
 			break
 		}
 		if err != nil {
-			return nil, q.askFailed(ctx, err)
+			return nil, q.told(ctx, err)
 		}
 		letters = append(letters, deadJob(msg))
 		next = msg.Sequence
 	}
 	return letters, nil
+}
+
+// letter returns a dead letter.
+func (q *queue) letter(ctx context.Context, id uint64, options ...js.GetMsgOpt) (msg *js.RawStreamMsg, err error) {
+	err = q.asked(ctx, func(ctx context.Context) (err error) {
+		msg, err = q.dead.GetMsg(ctx, id, options...)
+		return err
+	})
+	return msg, err
 }
 
 func deadJob(msg *js.RawStreamMsg) jobqueue.DeadJob {
@@ -101,14 +116,12 @@ func (q *queue) Replay(ctx context.Context, id uint64) error {
 	if id == 0 { // they count from one, and the client library has another error for it
 		return fmt.Errorf("%w: 0", jobqueue.ErrNotFound)
 	}
-	asking, cancel := q.link.during(ctx)
-	defer cancel()
-	msg, err := q.dead.GetMsg(asking, id)
+	msg, err := q.letter(ctx, id)
 	if errors.Is(err, js.ErrMsgNotFound) {
 		return fmt.Errorf("%w: %d", jobqueue.ErrNotFound, id)
 	}
 	if err != nil {
-		return q.askFailed(asking, err)
+		return q.told(ctx, err)
 	}
 	job := deadJob(msg).Job
 	job.Delay = 0
@@ -128,10 +141,11 @@ func (q *queue) Replay(ctx context.Context, id uint64) error {
 	if err := q.commits.wait(ctx, e); err != nil {
 		return err
 	}
-	if err := q.dead.DeleteMsg(ctx, id); err != nil && !errors.Is(err, js.ErrMsgNotFound) {
-		return q.askFailed(ctx, err)
+	err = q.asked(ctx, func(ctx context.Context) error { return q.dead.DeleteMsg(ctx, id) })
+	if errors.Is(err, js.ErrMsgNotFound) {
+		return nil
 	}
-	return nil
+	return q.told(ctx, err)
 }
 
 // Purge is described at jobqueue.Queue.
@@ -140,29 +154,23 @@ func (q *queue) Purge(ctx context.Context, part jobqueue.Part) (int, error) {
 	if streams[part] == "" {
 		return 0, fmt.Errorf("jetstream: there is no part %d: use one of %v", part, slices.Sorted(maps.Keys(streams)))
 	}
-	ctx, cancel := q.asking(ctx)
-	defer cancel()
 	var answer struct {
-		Purged int `json:"purged"`
-		Error  *struct {
-			Description string `json:"description"`
-		} `json:"error"`
+		Purged int          `json:"purged"`
+		Error  *js.APIError `json:"error"`
 	}
-	if err := q.request(ctx, "$JS.API.STREAM.PURGE."+streams[part], struct{}{}, &answer); err != nil {
-		return 0, q.askFailed(ctx, err)
-	}
-	if answer.Error != nil {
-		return 0, fmt.Errorf("jetstream: purging: %s", answer.Error.Description)
+	err := q.asked(ctx, func(ctx context.Context) error {
+		if err := q.request(ctx, "$JS.API.STREAM.PURGE."+streams[part], struct{}{}, &answer); err != nil {
+			return err
+		}
+		if answer.Error != nil {
+			return answer.Error
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("jetstream: purging: %w", q.told(ctx, err))
 	}
 	return answer.Purged, nil
-}
-
-// askFailed returns the error of a question to the engine.
-func (q *queue) askFailed(ctx context.Context, err error) error {
-	if errors.Is(ctx.Err(), context.Canceled) && !errors.Is(context.Cause(ctx), errLink) {
-		return ctx.Err()
-	}
-	return q.unavailable(ctx, err)
 }
 
 // request asks the server's API what the client library cannot.

@@ -3,6 +3,10 @@ package jetstream
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -55,4 +59,133 @@ func TestDeadLettersOfAStreamMadeAgainCanBeReplayed(t *testing.T) {
 		}
 		_ = q.Close()
 	}
+}
+
+// said is what a queue logs.
+type said struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(b)
+}
+
+func (s *said) lines() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(strings.Lines(s.text.String()))
+}
+
+func (s *said) logger() *slog.Logger { return slog.New(slog.NewTextHandler(s, nil)) }
+
+// lose deletes a stream, or one of its consumers.
+func lose(t *testing.T, q *queue, stream, consumer string) {
+	t.Helper()
+	err := error(nil)
+	if consumer == "" {
+		err = q.js.DeleteStream(within(t), stream)
+	} else {
+		err = q.js.DeleteConsumer(within(t), stream, consumer)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Somebody deletes one of the nine objects of a queue, or the slots in their stream: jobs were
+// acknowledged and never run, and no log said why.
+func TestWhatIsDeletedOfAQueueIsMadeAgainWithOneLine(t *testing.T) {
+	server := serve(t, t.TempDir())
+	names := namesOf("jobs")
+	all := [][2]string{{names.jobs, ""}, {names.dead, ""}, {names.returns, ""}, {names.slots, ""}, {names.slots, slotConsumer}}
+	for _, p := range priorities {
+		all = append(all, [2]string{names.jobs, p.String()})
+	}
+	for _, part := range all {
+		log := &said{}
+		q := open(t, Config{Server: server, MaxQueued: 7, MaxInFlight: 3, AckWait: time.Hour, Dedupe: time.Hour, Logger: log.logger()})
+		runs := make(chan string, 9)
+		stop := work(t, q, func(_ context.Context, d *jobqueue.Delivery) error { runs <- d.Key; return nil })
+		t.Log("without", part)
+		lose(t, q, part[0], part[1])
+		for _, p := range priorities {
+			enqueue(t, q, jobqueue.Job{Priority: p})
+			await.Receive(t, "a job of priority "+p.String(), runs)
+		}
+		await.True(t, "all are done", func() bool { return stats(t, q).Depth == jobqueue.Depth{} })
+		_ = stop()
+		if lines := log.lines(); len(lines) != 1 || !strings.Contains(lines[0], part[0]) || !strings.Contains(lines[0], part[1]) {
+			t.Errorf("without %v the log says %q", part, lines)
+		}
+		jobs, err := q.js.Stream(within(t), names.jobs)
+		if err != nil || jobs.CachedInfo().Config.MaxMsgs != 7 || jobs.CachedInfo().Config.Duplicates != time.Hour {
+			t.Errorf("without %v: %v", part, err)
+		}
+		for i, p := range priorities {
+			if info, err := q.ready[i].Info(within(t)); err != nil || info.Config.AckWait != time.Hour {
+				t.Errorf("without %v: the consumer of %v: %v", part, p, err)
+			}
+		}
+		if info, err := q.js.Stream(within(t), names.slots); err != nil || info.CachedInfo().State.Msgs != 3 {
+			t.Errorf("without %v: the slots: %v", part, err)
+		}
+		_ = q.Close()
+	}
+}
+
+// A stream whose slots somebody has removed is there, and nothing runs.
+func TestSlotsThatWereRemovedAreMadeAgain(t *testing.T) {
+	log := &said{}
+	q := open(t, Config{MaxInFlight: 3, Logger: log.logger()})
+	stream, err := q.js.Stream(within(t), q.names.slots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Purge(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	stats(t, q)
+	enqueue(t, q, jobqueue.Job{})
+	ran := make(chan bool, 1)
+	work(t, q, func(context.Context, *jobqueue.Delivery) error { ran <- true; return nil })
+	await.Receive(t, "a job runs", ran)
+	if lines := log.lines(); len(lines) != 1 {
+		t.Errorf("the log says %q", lines)
+	}
+}
+
+// What a handler of a job of the old stream answers is about a number. It ended the job that had
+// this number in the new stream.
+func TestAnAnswerForAJobThatWasDeletedEndsNoOther(t *testing.T) {
+	q := open(t, Config{Policy: jobqueue.Policy{MaxAttempts: 2, Backoff: time.Millisecond}})
+	enqueue(t, q, jobqueue.Job{Key: "old"})
+	old := taken(t, q)
+	lose(t, q, q.names.jobs, "")
+	enqueue(t, q, jobqueue.Job{Key: "new"})
+	running, fail := make(chan string, 2), make(chan error, 2)
+	work(t, q, func(_ context.Context, d *jobqueue.Delivery) error { running <- d.Key; return <-fail })
+	await.Receive(t, "the second job runs", running)
+	if err := errors.Join(old.Ack(), q.nc.FlushWithContext(within(t))); err != nil {
+		t.Fatal(err)
+	}
+	fail <- errors.New("not today")
+	await.Receive(t, "the second job runs again", running)
+	fail <- nil
+	await.True(t, "nothing is left", func() bool { return stats(t, q).Depth == jobqueue.Depth{} })
+}
+
+// A connection that came back looked for the stream of the jobs alone.
+func TestAConnectionThatIsBackLooksAtAllParts(t *testing.T) {
+	server := listen(t, t.TempDir(), "127.0.0.1:0")
+	p := newProxy(t, server.URL())
+	log := &said{}
+	q := open(t, Config{URL: p.url(), Logger: log.logger()})
+	lose(t, open(t, Config{URL: server.URL()}), q.names.jobs, "low")
+	p.cut()
+	await.True(t, "it is made again", func() bool {
+		return slices.ContainsFunc(log.lines(), func(line string) bool { return strings.Contains(line, "consumer low of "+q.names.jobs) })
+	})
 }

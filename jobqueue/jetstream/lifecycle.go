@@ -91,31 +91,42 @@ func (q *queue) Stats(ctx context.Context) (jobqueue.Stats, error) {
 		Retried: c.retried.Load(), Deferred: c.deferred.Load(), Buried: c.buried.Load(), Lost: c.lost.Load(),
 		Running: int(c.running.Load()),
 	}
-	ctx, cancel := q.asking(ctx)
-	defer cancel()
+	err := q.asked(ctx, func(ctx context.Context) error { return q.depths(ctx, &s) })
+	return s, q.told(ctx, err)
+}
+
+// depths asks the engine for the jobs.
+func (q *queue) depths(ctx context.Context, s *jobqueue.Stats) error {
 	slots, err := q.slots.Info(ctx)
 	if err != nil {
-		return s, q.askFailed(ctx, err)
+		return err
 	}
 	// The engine does not tell a job in the hands of a worker from one that waits for the
 	// next attempt. Slots in use tell how many can be in hand; one that was given back
 	// counts as in use until somebody takes it.
 	inHand := slots.NumAckPending
+	var sum jobqueue.Depth
 	for i, p := range priorities {
 		info, err := q.ready[i].Info(ctx)
 		if err != nil {
-			return s, q.askFailed(ctx, err)
+			return err
 		}
 		d := jobqueue.Depth{Ready: int(info.NumPending), InFlight: min(info.NumAckPending, inHand)}
 		d.Delayed = info.NumAckPending - d.InFlight
 		inHand -= d.InFlight
 		s.Priorities[p] = d
-		s.Ready, s.Delayed, s.InFlight = s.Ready+d.Ready, s.Delayed+d.Delayed, s.InFlight+d.InFlight
+		sum.Ready, sum.Delayed, sum.InFlight = sum.Ready+d.Ready, sum.Delayed+d.Delayed, sum.InFlight+d.InFlight
 	}
 	dead, err := q.dead.Info(ctx)
 	if err != nil {
-		return s, q.askFailed(ctx, err)
+		return err
 	}
-	s.Dead = int(dead.State.Msgs)
-	return s, nil
+	if _, err := q.returns.Info(ctx); err != nil {
+		return err
+	}
+	if slots.NumAckPending+int(slots.NumPending) < q.inFlight {
+		q.mend(ctx)
+	}
+	s.Depth, s.Dead = sum, int(dead.State.Msgs)
+	return nil
 }

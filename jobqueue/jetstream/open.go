@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,6 +36,7 @@ type queue struct {
 	inFlight            int
 	ackWait             time.Duration
 
+	parts    parts
 	link     link
 	commits  committer
 	clock    serverClock
@@ -60,14 +62,19 @@ type counters struct {
 	running                                                              atomic.Int64
 }
 
-// errTooOld is of a server that waiting will not make newer.
-var errTooOld = errors.New("the engine cannot keep the queue")
+// errUnfit is of a server that waiting will not make newer, and of streams that it will not make
+// fit.
+var errUnfit = errors.New("the engine cannot keep the queue")
 
 // Open connects, makes what is missing of the queue, and returns it. An engine that does
 // not answer for Config.Wait, or until ctx ends, is an error that matches
 // jobqueue.ErrUnavailable. One that is slow and answers has a dozen things to make, each
 // on its disk: Open takes as long as they do. The server must be NATS 2.12.1 or newer. The error of a wrong Config names every
 // field, one on a line.
+//
+// Streams of the queue's name that exist are compared with what the queue promises: retention,
+// discard policy, age, storage, subjects, sizes and the like. What differs is changed, and
+// logged; where the server cannot change it, the error says which field and what to do.
 func Open(ctx context.Context, cfg Config) (jobqueue.Queue, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -75,6 +82,7 @@ func Open(ctx context.Context, cfg Config) (jobqueue.Queue, error) {
 	cfg.fill()
 	q := &queue{cfg: cfg, names: namesOf(cfg.Name), workers: map[*worker]struct{}{}, draining: make(chan struct{})}
 	q.closing, q.close = context.WithCancelCause(context.Background())
+	q.parts.turn = make(chan struct{}, 1)
 	q.commits = committer{send: q.send, rest: q.rest}
 	connecting, cancel := context.WithTimeout(ctx, cfg.Wait)
 	defer cancel()
@@ -84,8 +92,12 @@ func Open(ctx context.Context, cfg Config) (jobqueue.Queue, error) {
 	q.link.renew()
 	events := q.nc.StatusChanged(nats.RECONNECTING, nats.CLOSED)
 	q.hangUp = sync.OnceFunc(func() { q.nc.Close(); q.nc.RemoveStatusListener(events) })
-	go q.link.watch(events) // ends with hangUp
-	if err := q.prepare(answerByAnswer{ctx}); err != nil {
+	go q.link.watch(events)    // ends with hangUp
+	q.parts.turn <- struct{}{} // a connection that comes back meanwhile has nothing to look at
+	err := q.prepare(answerByAnswer{ctx})
+	q.parts.whole = err == nil
+	<-q.parts.turn
+	if err != nil {
 		q.hangUp()
 		return nil, fmt.Errorf("jetstream: preparing queue %s: %w", cfg.Name, q.unavailable(ctx, err))
 	}
@@ -102,11 +114,9 @@ func (q *queue) connect(ctx context.Context) error {
 				log.Warn("connection to the job engine lost", "error", err)
 			}
 		}),
-		nats.ReconnectHandler(func(nc *nats.Conn) {
+		nats.ReconnectHandler(func(*nats.Conn) {
 			log.Info("connection to the job engine is back")
-			if err := q.restore(nc); err != nil && q.closing.Err() == nil {
-				log.Error("the job engine has lost the queue, and it cannot be made again", "error", err)
-			}
+			q.mend(q.closing) // it may have come back without its data
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { log.Warn("job engine", "error", err) }),
 	}, q.cfg.Options...)
@@ -134,46 +144,40 @@ type answerByAnswer struct{ context.Context }
 
 func (answerByAnswer) Deadline() (time.Time, bool) { return time.Time{}, false }
 
-// restore makes the queue again on an engine that has come back without its data. It works
-// on a copy: what the queue itself has names the same streams, and is in use.
-func (q *queue) restore(nc *nats.Conn) error {
-	ctx := answerByAnswer{q.closing}
-	again := &queue{cfg: q.cfg, names: q.names, nc: nc}
-	var err error
-	if again.js, err = js.New(nc, js.WithDefaultTimeout(q.cfg.Wait)); err != nil {
-		return err
-	}
-	if _, err = again.js.Stream(ctx, q.names.jobs); !errors.Is(err, js.ErrStreamNotFound) {
-		return nil // it is there, or the engine is away again
-	}
-	q.cfg.Logger.Warn("the job engine has lost the queue: it is made again, without its jobs", "queue", q.cfg.Name)
-	return again.prepare(ctx)
-}
-
-// prepare makes streams and consumers, or adapts them to the Config.
+// prepare makes streams and consumers, or adapts them to the Config. What exists is looked at
+// before anything is made, so that a queue that cannot be opened leaves nothing behind.
 func (q *queue) prepare(ctx context.Context) error {
-	if err := q.prepareJobs(ctx); err != nil {
-		return err
-	}
-	dead := js.StreamConfig{
-		Name: q.names.dead, Subjects: []string{q.names.deadOf("*")}, Storage: js.FileStorage, Replicas: max(q.cfg.Replicas, 1),
-		AllowDirect: true, Duplicates: defaultDedupe,
-	}
-	var err error
-	if q.dead, err = q.ensure(ctx, dead, func(c *js.StreamConfig) {
-		if q.cfg.Replicas > 0 {
-			c.Replicas = q.cfg.Replicas
+	jobs, others := q.jobsConfig(), []js.StreamConfig{q.deadConfig(), q.returnsConfig(), q.slotsConfig()}
+	for _, cfg := range append(others, jobs) {
+		stream, err := q.js.Stream(ctx, cfg.Name)
+		if errors.Is(err, js.ErrStreamNotFound) {
+			continue
 		}
-	}); err != nil {
+		if err != nil {
+			return err
+		}
+		if _, _, err := adapt(stream.CachedInfo().Config, cfg); err != nil {
+			return err
+		}
+	}
+	if err := q.prepareJobs(ctx, jobs); err != nil {
 		return err
 	}
-	if err := q.prepareReturns(ctx); err != nil {
+	replicas := func(c *js.StreamConfig) { c.Replicas = orElse(q.cfg.Replicas, c.Replicas) }
+	var err error
+	if q.dead, _, err = q.ensure(ctx, others[0], replicas); err != nil {
 		return err
 	}
-	return q.prepareSlots(ctx)
+	if q.returns, _, err = q.ensure(ctx, others[1], replicas); err != nil {
+		return err
+	}
+	q.parts.keepStream(q.jobs)
+	q.parts.keepStream(q.dead)
+	q.parts.keepStream(q.returns)
+	return q.prepareSlots(ctx, others[2], replicas)
 }
 
-func (q *queue) prepareJobs(ctx context.Context) (err error) {
+func (q *queue) jobsConfig() js.StreamConfig {
 	cfg := js.StreamConfig{
 		Name: q.names.jobs, Storage: js.FileStorage, Retention: js.WorkQueuePolicy, Discard: js.DiscardNew,
 		MaxMsgs: orElse(int64(q.cfg.MaxQueued), defaultQueued), MaxBytes: orElse(q.cfg.MaxBytes, defaultBytes),
@@ -182,8 +186,28 @@ func (q *queue) prepareJobs(ctx context.Context) (err error) {
 	for _, p := range priorities {
 		cfg.Subjects = append(cfg.Subjects, q.names.ready(p))
 	}
+	return cfg
+}
+
+func (q *queue) deadConfig() js.StreamConfig {
+	return js.StreamConfig{
+		Name: q.names.dead, Subjects: []string{q.names.deadOf("*")}, Storage: js.FileStorage, Replicas: max(q.cfg.Replicas, 1),
+		AllowDirect: true, Duplicates: defaultDedupe,
+	}
+}
+
+func (q *queue) slotsConfig() js.StreamConfig {
+	return js.StreamConfig{
+		Name: q.names.slots, Subjects: []string{q.names.slot("*")}, Storage: js.FileStorage, Retention: js.WorkQueuePolicy,
+		Discard: js.DiscardNew, DiscardNewPerSubject: true, MaxMsgsPerSubject: 1, Replicas: max(q.cfg.Replicas, 1),
+		Metadata: map[string]string{slotsKey: strconv.Itoa(orElse(q.cfg.MaxInFlight, defaultInFlight()))},
+	}
+}
+
+func (q *queue) prepareJobs(ctx context.Context, cfg js.StreamConfig) (err error) {
+	var made bool
 	for {
-		q.jobs, err = q.ensure(ctx, cfg, func(c *js.StreamConfig) {
+		q.jobs, made, err = q.ensure(ctx, cfg, func(c *js.StreamConfig) {
 			c.AllowAtomicPublish = true
 			c.MaxMsgs = orElse(int64(q.cfg.MaxQueued), c.MaxMsgs)
 			c.MaxBytes = orElse(q.cfg.MaxBytes, c.MaxBytes)
@@ -201,7 +225,11 @@ func (q *queue) prepareJobs(ctx context.Context) (err error) {
 	case err != nil:
 		return err
 	case !q.jobs.CachedInfo().Config.AllowAtomicPublish: // an older server ignores what it does not know
-		return fmt.Errorf("%w: the server is NATS %s: 2.12.1 or newer is needed", errTooOld, q.nc.ConnectedServerVersion())
+		err := fmt.Errorf("%w: the server is NATS %s: 2.12.1 or newer is needed", errUnfit, q.nc.ConnectedServerVersion())
+		if made { // nobody can have a queue there
+			err = errors.Join(err, q.js.DeleteStream(ctx, cfg.Name))
+		}
+		return err
 	}
 	if q.cfg.MaxBytes == 0 && cfg.MaxBytes < defaultBytes {
 		q.cfg.Logger.Warn("the server has less room than a queue takes by default: set MaxBytes when it has more", "queue", q.cfg.Name, "bytes", cfg.MaxBytes)
@@ -223,27 +251,33 @@ func noRoom(err error) bool {
 	return ok && (api.ErrorCode == codeNoStorage || api.ErrorCode == codeStorageFull)
 }
 
-// ensure makes a stream, or changes the one that exists.
-func (q *queue) ensure(ctx context.Context, cfg js.StreamConfig, change func(*js.StreamConfig)) (js.Stream, error) {
-	stream, err := q.js.Stream(ctx, cfg.Name)
+// ensure makes a stream, or changes the one that exists: what promises rest on as in cfg, what
+// belongs to Config by change.
+func (q *queue) ensure(ctx context.Context, cfg js.StreamConfig, change func(*js.StreamConfig)) (stream js.Stream, made bool, err error) {
+	stream, err = q.js.Stream(ctx, cfg.Name)
 	if errors.Is(err, js.ErrStreamNotFound) {
-		stream, err = q.js.CreateStream(ctx, cfg)
-		if !errors.Is(err, js.ErrStreamNameAlreadyInUse) {
-			return stream, err
-		}
-		stream, err = q.js.Stream(ctx, cfg.Name) // another process was faster
+		stream, made, err = q.create(ctx, cfg)
 	}
+	if err != nil || made {
+		return stream, made, err
+	}
+	wanted, changes, err := adapt(stream.CachedInfo().Config, cfg)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	now := stream.CachedInfo().Config
-	wanted := now
+	now := wanted
 	change(&wanted)
-	if wanted.MaxMsgs == now.MaxMsgs && wanted.MaxBytes == now.MaxBytes && wanted.Duplicates == now.Duplicates &&
-		wanted.Replicas == now.Replicas && wanted.AllowAtomicPublish == now.AllowAtomicPublish {
-		return stream, nil
+	if len(changes) == 0 && sameLimits(now, wanted) {
+		return stream, false, nil
 	}
-	return q.js.UpdateStream(ctx, wanted)
+	changed, err := q.js.UpdateStream(ctx, wanted)
+	if api, ok := errors.AsType[*js.APIError](err); ok && api.Code < 500 && len(changes) > 0 && !noRoom(err) {
+		return nil, false, misfit(cfg.Name, strings.Join(changes, ", ")+": "+api.Description)
+	}
+	if err == nil && len(changes) > 0 {
+		q.cfg.Logger.Warn("a stream of the queue had another policy, and was changed", "queue", q.cfg.Name, "stream", cfg.Name, "now", strings.Join(changes, ", "))
+	}
+	return changed, false, err
 }
 
 func (q *queue) consumer(ctx context.Context, stream js.Stream, name, subject string, pending int) (js.Consumer, error) {
@@ -254,34 +288,37 @@ func (q *queue) consumer(ctx context.Context, stream js.Stream, name, subject st
 	if existing, err := stream.Consumer(ctx, name); err == nil && q.cfg.AckWait == 0 {
 		cfg.AckWait = existing.CachedInfo().Config.AckWait
 	}
-	return stream.CreateOrUpdateConsumer(ctx, cfg)
+	consumer, err := stream.CreateOrUpdateConsumer(ctx, cfg)
+	in := stream.CachedInfo().Config.Name
+	if api, ok := errors.AsType[*js.APIError](err); ok && (api.Code < 500 || strings.Contains(api.Description, "can not")) { // 500 is also that of a field that is fixed
+		return nil, fmt.Errorf("%w: consumer %s of stream %s has another policy, and cannot be changed (%s): delete this consumer, it is made again", errUnfit, name, in, api.Description)
+	}
+	if err != nil {
+		return nil, err
+	}
+	q.parts.keepConsumer(in, consumer)
+	return consumer, nil
 }
 
 // prepareSlots makes as many slots as handlers may run.
-func (q *queue) prepareSlots(ctx context.Context) error {
-	cfg := js.StreamConfig{
-		Name: q.names.slots, Subjects: []string{q.names.slot("*")}, Storage: js.FileStorage, Retention: js.WorkQueuePolicy,
-		Discard: js.DiscardNew, DiscardNewPerSubject: true, MaxMsgsPerSubject: 1, Replicas: max(q.cfg.Replicas, 1),
-		Metadata: map[string]string{"slots": strconv.Itoa(orElse(q.cfg.MaxInFlight, defaultInFlight()))},
-	}
-	stream, err := q.ensure(ctx, cfg, func(c *js.StreamConfig) { c.Replicas = orElse(q.cfg.Replicas, c.Replicas) })
+func (q *queue) prepareSlots(ctx context.Context, cfg js.StreamConfig, change func(*js.StreamConfig)) error {
+	stream, _, err := q.ensure(ctx, cfg, change)
 	if err != nil {
 		return err
 	}
 	found := stream.CachedInfo().Config
-	was, _ := strconv.Atoi(found.Metadata["slots"])
+	was, _ := strconv.Atoi(found.Metadata[slotsKey])
 	q.inFlight = orElse(q.cfg.MaxInFlight, max(was, 1))
 	if was != q.inFlight {
-		found.Metadata["slots"] = strconv.Itoa(q.inFlight)
+		if found.Metadata == nil {
+			found.Metadata = map[string]string{}
+		}
+		found.Metadata[slotsKey] = strconv.Itoa(q.inFlight)
 		if stream, err = q.js.UpdateStream(ctx, found); err != nil {
 			return err
 		}
 	}
-	for i := q.inFlight; i < was; i++ {
-		if err := stream.Purge(ctx, js.WithPurgeSubject(q.names.slot(strconv.Itoa(i)))); err != nil {
-			return err
-		}
-	}
+	q.parts.keepStream(stream)
 	if server, ok := q.cfg.Server.(interface {
 		OnFirstOpen(queue string, free func() error) error
 	}); ok {
@@ -292,16 +329,8 @@ func (q *queue) prepareSlots(ctx context.Context) error {
 	if q.slots, err = q.consumer(ctx, stream, slotConsumer, q.names.slot("*"), mostInFlight); err != nil {
 		return err
 	}
-	if info := stream.CachedInfo(); info.State.Msgs >= uint64(q.inFlight) && was == q.inFlight {
-		return nil
-	}
-	for i := range q.inFlight {
-		_, err := q.js.Publish(ctx, q.names.slot(strconv.Itoa(i)), nil)
-		if api, ok := errors.AsType[*js.APIError](err); err != nil && !(ok && api.ErrorCode == codeStoreFailed) {
-			return err // refused as full is fine: the slot exists
-		}
-	}
-	return nil
+	_, err = q.fillSlots(ctx, stream)
+	return err
 }
 
 // freeSlots takes the slots from processes that have ended. Left to itself the engine waits

@@ -41,19 +41,23 @@ func (p *pull) wait(ctx context.Context, take func(*nats.Msg)) error {
 }
 
 func (p *pull) ask(ctx context.Context, request string, most int, take func(*nats.Msg)) (err error) {
+	q := p.q
 	if p.replies == nil {
-		if p.replies, err = p.q.nc.SubscribeSync(p.q.nc.NewInbox()); err != nil {
-			return p.q.unavailable(ctx, err)
+		if p.replies, err = q.nc.SubscribeSync(q.nc.NewInbox()); err != nil {
+			return q.unavailable(ctx, err)
 		}
 	}
-	if err := p.q.nc.PublishRequest(p.subject, p.replies.Subject, []byte(request)); err != nil {
-		return p.q.unavailable(ctx, err)
+	if err := q.nc.PublishRequest(p.subject, p.replies.Subject, []byte(request)); err != nil {
+		return q.unavailable(ctx, err)
 	}
 	for n := 0; n < most; {
 		msg, err := p.replies.NextMsgWithContext(ctx)
 		if err != nil {
 			p.end(take)
-			return p.q.unavailable(ctx, err)
+			if missing(err) {
+				q.mendSoon()
+			}
+			return q.unavailable(ctx, err)
 		}
 		switch status := msg.Header.Get("Status"); {
 		case status == "":
@@ -62,8 +66,9 @@ func (p *pull) ask(ctx context.Context, request string, most int, take func(*nat
 		case status == "100": // a sign of life
 		case status == "404" || status == "408":
 			return nil // no more
-		default:
+		default: // there is no such consumer, or the engine has no leader for it
 			p.end(take)
+			q.mendSoon()
 			return fmt.Errorf("%w: %s %s", jobqueue.ErrUnavailable, status, msg.Header.Get("Description"))
 		}
 	}

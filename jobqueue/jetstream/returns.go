@@ -15,12 +15,11 @@ import (
 // are not used again, so what is left of jobs that have ended does no harm.
 const returnsFor = 7 * 24 * time.Hour
 
-func (q *queue) prepareReturns(ctx context.Context) (err error) {
-	q.returns, err = q.ensure(ctx, js.StreamConfig{
+func (q *queue) returnsConfig() js.StreamConfig {
+	return js.StreamConfig{
 		Name: q.names.returns, Subjects: []string{q.names.returnsOf("*")}, Storage: js.FileStorage, MaxMsgsPerSubject: 1,
 		MaxAge: returnsFor, AllowDirect: true, Replicas: max(q.cfg.Replicas, 1), Duplicates: defaultDedupe,
-	}, func(c *js.StreamConfig) { c.Replicas = orElse(q.cfg.Replicas, c.Replicas) })
-	return err
+	}
 }
 
 // history is what the engine does not count of a job.
@@ -32,9 +31,11 @@ type history struct {
 
 // past is the history of a job.
 func (q *queue) past(ctx context.Context, mark string) (h history, err error) {
-	ctx, cancel := q.asking(ctx)
-	defer cancel()
-	msg, err := q.returns.GetLastMsgForSubject(ctx, q.names.returnsOf(mark))
+	var msg *js.RawStreamMsg
+	err = q.asked(ctx, func(ctx context.Context) (err error) {
+		msg, err = q.returns.GetLastMsgForSubject(ctx, q.names.returnsOf(mark))
+		return err
+	})
 	if errors.Is(err, js.ErrMsgNotFound) {
 		return h, nil
 	}
@@ -94,8 +95,7 @@ func (q *queue) attempted(t *task) {
 // note changes the history of a job, unless another process has done so meanwhile: then the
 // job is that one's.
 func (q *queue) note(meta *nats.MsgMetadata, change func(*history)) {
-	ctx, cancel := q.asking(context.Background())
-	defer cancel()
+	ctx := context.Background()
 	var h history
 	if meta.NumDelivered > 1 {
 		var err error
@@ -104,7 +104,11 @@ func (q *queue) note(meta *nats.MsgMetadata, change func(*history)) {
 		}
 	}
 	change(&h)
-	if _, err := q.js.Publish(ctx, q.names.returnsOf(mark(meta)), []byte(h.text()), js.WithExpectLastSequencePerSubject(h.version)); err != nil {
+	err := q.asked(ctx, func(ctx context.Context) error {
+		_, err := q.js.Publish(ctx, q.names.returnsOf(mark(meta)), []byte(h.text()), js.WithExpectLastSequencePerSubject(h.version))
+		return err
+	})
+	if err != nil {
 		q.cfg.Logger.Warn("how a run of a job ended cannot be put on record: it may count as an attempt", "error", err)
 	}
 }

@@ -54,6 +54,10 @@ func (q *queue) send(batch []*entry) (outcome, error) {
 	defer cancel()
 	ctx, leave := q.link.during(ctx)
 	defer leave()
+	return q.publish(ctx, batch)
+}
+
+func (q *queue) publish(ctx context.Context, batch []*entry) (outcome, error) {
 	id := newKey()
 	for i, e := range batch {
 		if len(batch) == 1 {
@@ -79,6 +83,9 @@ func (q *queue) send(batch []*entry) (outcome, error) {
 	if err != nil {
 		if errors.Is(err, nats.ErrMaxPayload) {
 			return refused, fmt.Errorf("%w: %w", jobqueue.ErrTooLarge, err)
+		}
+		if missing(err) {
+			q.mendSoon()
 		}
 		return uncertain, q.unavailable(ctx, err)
 	}
@@ -152,7 +159,7 @@ func (q *queue) diskFull(batch []*entry, why error) error {
 // caller.
 func (q *queue) unavailable(ctx context.Context, err error) error {
 	switch {
-	case err == nil || errors.Is(err, jobqueue.ErrUnavailable) || errors.Is(err, jobqueue.ErrDiskFull) || errors.Is(err, errTooOld):
+	case err == nil || errors.Is(err, jobqueue.ErrUnavailable) || errors.Is(err, jobqueue.ErrDiskFull) || errors.Is(err, errUnfit):
 		return err
 	case q.closing.Err() != nil:
 		return fmt.Errorf("%w: the queue was closed", jobqueue.ErrUnavailable)

@@ -1,0 +1,219 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	js "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/spillway-go/spillway/jobqueue"
+)
+
+// parts are the streams and consumers of a queue, as this process found or made them. Somebody
+// may delete one of them, with a tool of the engine, while the queue is open: jobs would be
+// acknowledged and never run.
+type parts struct {
+	turn      chan struct{} // of the one that looks; full while somebody does
+	soon      atomic.Bool   // somebody is about to look
+	streams   []js.StreamConfig
+	consumers []consumerOf
+	whole     bool      // all are known
+	calm      bool      // the last look found nothing to do, or could do nothing
+	looked    time.Time // last
+	trouble   string    // that was logged
+}
+
+type consumerOf struct {
+	stream string
+	cfg    js.ConsumerConfig
+}
+
+// lookAgain is between two looks at the parts when nothing was missing: an engine in trouble
+// answers like one that lacks something.
+const lookAgain = time.Second
+
+func (p *parts) keepStream(s js.Stream) { p.streams = append(p.streams, s.CachedInfo().Config) }
+
+func (p *parts) keepConsumer(stream string, c js.Consumer) {
+	p.consumers = append(p.consumers, consumerOf{stream, c.CachedInfo().Config})
+}
+
+// missing reports whether an error may come from a part that is missing.
+func missing(err error) bool {
+	for _, sign := range []error{nats.ErrNoResponders, js.ErrNoStreamResponse, js.ErrJetStreamNotEnabled, js.ErrStreamNotFound, js.ErrConsumerNotFound, js.ErrConsumerDoesNotExist} {
+		if errors.Is(err, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// asked asks the engine something by ask, whose context ends with parent, after Config.Wait and
+// with the connection. Where a part of the queue was missing and has been made again, it asks again.
+func (q *queue) asked(parent context.Context, ask func(context.Context) error) error {
+	for tries := 1; ; tries++ {
+		ctx, cancel := q.asking(parent)
+		err := ask(ctx)
+		if err != nil && errors.Is(context.Cause(ctx), errLink) {
+			err = fmt.Errorf("%w: %w", jobqueue.ErrUnavailable, errLink)
+		}
+		cancel()
+		if err == nil || tries > 1 || !missing(err) || !q.mend(parent) {
+			return err
+		}
+	}
+}
+
+// mend makes again what is missing of the queue, and reports whether anything was.
+func (q *queue) mend(parent context.Context) (made bool) {
+	p := &q.parts
+	select {
+	case p.turn <- struct{}{}:
+	case <-parent.Done():
+		return false
+	case <-q.closing.Done():
+		return false
+	}
+	defer func() { <-p.turn }()
+	if !p.whole || p.calm && time.Since(p.looked) < lookAgain {
+		return false
+	}
+	ctx, leave := q.link.during(parent)
+	defer leave()
+	defer context.AfterFunc(q.closing, leave)()
+	names, err := q.remake(answerByAnswer{ctx})
+	p.calm, p.looked = len(names) == 0, time.Now()
+	if len(names) > 0 {
+		q.cfg.Logger.Warn("the job engine has lost parts of the queue: they are made again, without what was in them",
+			"queue", q.cfg.Name, "parts", strings.Join(names, ", "))
+	}
+	text := ""
+	if err != nil && ctx.Err() == nil {
+		if text = err.Error(); text != p.trouble {
+			q.cfg.Logger.Error("parts of the queue may be missing at the job engine, and cannot be made again", "queue", q.cfg.Name, "error", err)
+		}
+	}
+	p.trouble = text
+	return len(names) > 0
+}
+
+// mendSoon has the parts looked at beside the caller, who has more to do than to wait for an
+// engine that may be in trouble. Close waits for that.
+func (q *queue) mendSoon() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.closed && q.parts.soon.CompareAndSwap(false, true) {
+		q.stragglers.Go(func() {
+			q.mend(q.closing)
+			q.parts.soon.Store(false)
+		})
+	}
+}
+
+// remake makes what is missing and returns its names.
+func (q *queue) remake(ctx context.Context) (names []string, err error) {
+	anew := map[string]bool{}
+	for _, cfg := range q.parts.streams {
+		stream, err := q.js.Stream(ctx, cfg.Name)
+		lost := errors.Is(err, js.ErrStreamNotFound)
+		if lost {
+			stream, lost, err = q.create(ctx, cfg)
+		}
+		if err != nil {
+			return names, err
+		}
+		if lost {
+			names, anew[cfg.Name] = append(names, "stream "+cfg.Name), true
+		}
+		if cfg.Name == q.names.slots {
+			filled, err := q.fillSlots(ctx, stream)
+			if err != nil {
+				return names, err
+			}
+			if filled && !lost {
+				names = append(names, "what was in stream "+cfg.Name)
+			}
+		}
+	}
+	for _, c := range q.parts.consumers {
+		_, err := q.js.Consumer(ctx, c.stream, c.cfg.Name)
+		if !errors.Is(err, js.ErrConsumerNotFound) {
+			if err != nil {
+				return names, err
+			}
+			continue
+		}
+		if _, err := q.js.CreateOrUpdateConsumer(ctx, c.stream, c.cfg); err != nil {
+			return names, err
+		}
+		if !anew[c.stream] {
+			names = append(names, "consumer "+c.cfg.Name+" of "+c.stream)
+		}
+	}
+	return names, nil
+}
+
+// create makes a stream, unless another process is faster. A stream that is made again goes on
+// with higher numbers than any before: what handlers of jobs of the old stream answer must not
+// end jobs of the new one. The clock has a microsecond for each message.
+func (q *queue) create(ctx context.Context, cfg js.StreamConfig) (stream js.Stream, made bool, err error) {
+	if cfg.Retention == js.WorkQueuePolicy {
+		cfg.FirstSeq = uint64(time.Now().UnixMicro())
+	}
+	stream, err = q.js.CreateStream(ctx, cfg)
+	if errors.Is(err, js.ErrStreamNameAlreadyInUse) {
+		stream, err = q.js.Stream(ctx, cfg.Name)
+		return stream, false, err
+	}
+	return stream, err == nil, err
+}
+
+// fillSlots sees to it that there are exactly as many slots as the stream says, and reports
+// whether one was missing.
+func (q *queue) fillSlots(ctx context.Context, stream js.Stream) (filled bool, err error) {
+	info, err := stream.Info(ctx, js.WithSubjectFilter(q.names.slot("*")))
+	if err != nil {
+		return false, err
+	}
+	count, _ := strconv.Atoi(info.Config.Metadata[slotsKey])
+	there := info.State.Subjects
+	for subject := range there {
+		number := strings.TrimPrefix(subject, q.names.slot(""))
+		if i, err := strconv.Atoi(number); err == nil && 0 <= i && i < count && strconv.Itoa(i) == number {
+			continue
+		}
+		if err := stream.Purge(ctx, js.WithPurgeSubject(subject)); err != nil {
+			return filled, err
+		}
+	}
+	for i := range count {
+		subject := q.names.slot(strconv.Itoa(i))
+		if there[subject] > 0 {
+			continue
+		}
+		_, err := q.js.Publish(ctx, subject, nil)
+		if api, ok := errors.AsType[*js.APIError](err); err != nil && !(ok && api.ErrorCode == codeStoreFailed) {
+			return filled, err // refused as full is fine: another process has made the slot
+		}
+		filled = true
+	}
+	return filled, nil
+}
+
+// slotsKey is what the stream of the slots says of their number.
+const slotsKey = "slots"
+
+// told returns what a caller is told of an error of the engine: that the caller's context has
+// ended, however it did, or that the engine has not answered as it should.
+func (q *queue) told(caller context.Context, err error) error {
+	if err != nil && caller.Err() != nil {
+		return caller.Err()
+	}
+	return q.unavailable(caller, err)
+}

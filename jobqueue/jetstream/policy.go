@@ -1,0 +1,134 @@
+package jetstream
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	js "github.com/nats-io/nats.go/jetstream"
+)
+
+// rule is a field of a stream that a promise of the queue rests on.
+type rule struct {
+	field string
+	// differs returns what a stream has and what the queue needs, if these differ.
+	differs func(have, want *js.StreamConfig) (has, needs any, yes bool)
+	// adopt makes it what the queue needs; nil: no server changes it.
+	adopt func(have, want *js.StreamConfig)
+}
+
+func field[T comparable](name string, at func(*js.StreamConfig) *T) rule {
+	r := fixed(name, at)
+	r.adopt = func(have, want *js.StreamConfig) { *at(have) = *at(want) }
+	return r
+}
+
+// fixed is a field that a stream keeps for good.
+func fixed[T comparable](name string, at func(*js.StreamConfig) *T) rule {
+	return rule{field: name, differs: func(have, want *js.StreamConfig) (any, any, bool) {
+		return *at(have), *at(want), *at(have) != *at(want)
+	}}
+}
+
+// absent is a field that must be empty.
+func absent(name string, has func(*js.StreamConfig) bool, remove func(*js.StreamConfig)) rule {
+	r := rule{field: name, differs: func(have, _ *js.StreamConfig) (any, any, bool) { return "some", "none", has(have) }}
+	if remove != nil {
+		r.adopt = func(have, _ *js.StreamConfig) { remove(have) }
+	}
+	return r
+}
+
+// policy is compared in every stream of a queue. What is not in it does no harm, or belongs to
+// Config, or to whoever runs the server: placement, compression, the name of a template.
+var policy = []rule{
+	fixed("Storage", func(c *js.StreamConfig) *js.StorageType { return &c.Storage }),
+	fixed("Retention", func(c *js.StreamConfig) *js.RetentionPolicy { return &c.Retention }),
+	fixed("PersistMode", func(c *js.StreamConfig) *js.PersistModeType { return &c.PersistMode }),
+	fixed("Sealed", func(c *js.StreamConfig) *bool { return &c.Sealed }),
+	fixed("DenyDelete", func(c *js.StreamConfig) *bool { return &c.DenyDelete }),
+	fixed("DenyPurge", func(c *js.StreamConfig) *bool { return &c.DenyPurge }),
+	fixed("AllowMsgCounter", func(c *js.StreamConfig) *bool { return &c.AllowMsgCounter }),
+	absent("Mirror", func(c *js.StreamConfig) bool { return c.Mirror != nil }, nil),
+
+	{"Subjects", func(have, want *js.StreamConfig) (any, any, bool) {
+		return have.Subjects, want.Subjects, !slices.Equal(slices.Sorted(slices.Values(have.Subjects)), slices.Sorted(slices.Values(want.Subjects)))
+	}, func(have, want *js.StreamConfig) { have.Subjects = want.Subjects }},
+	field("Discard", func(c *js.StreamConfig) *js.DiscardPolicy { return &c.Discard }),
+	field("DiscardNewPerSubject", func(c *js.StreamConfig) *bool { return &c.DiscardNewPerSubject }),
+	field("MaxAge", func(c *js.StreamConfig) *time.Duration { return &c.MaxAge }),
+	field("MaxMsgsPerSubject", func(c *js.StreamConfig) *int64 { return &c.MaxMsgsPerSubject }),
+	field("MaxMsgSize", func(c *js.StreamConfig) *int32 { return &c.MaxMsgSize }),
+	field("MaxConsumers", func(c *js.StreamConfig) *int { return &c.MaxConsumers }),
+	field("NoAck", func(c *js.StreamConfig) *bool { return &c.NoAck }),
+	{"AllowDirect", func(have, want *js.StreamConfig) (any, any, bool) {
+		return have.AllowDirect, want.AllowDirect, want.AllowDirect && !have.AllowDirect // more does no harm
+	}, func(have, _ *js.StreamConfig) { have.AllowDirect = true }},
+	field("ConsumerLimits", func(c *js.StreamConfig) *js.StreamConsumerLimits { return &c.ConsumerLimits }),
+	absent("Sources", func(c *js.StreamConfig) bool { return len(c.Sources) > 0 }, func(c *js.StreamConfig) { c.Sources = nil }),
+	absent("SubjectTransform", func(c *js.StreamConfig) bool { return c.SubjectTransform != nil }, func(c *js.StreamConfig) { c.SubjectTransform = nil }),
+}
+
+// unbounded is compared in the streams that must not lose anything for lack of room. How much
+// there may be in the stream of the jobs belongs to Config.
+var unbounded = []rule{
+	field("MaxMsgs", func(c *js.StreamConfig) *int64 { return &c.MaxMsgs }),
+	field("MaxBytes", func(c *js.StreamConfig) *int64 { return &c.MaxBytes }),
+}
+
+// plain writes "no bound" in one way.
+func plain(c js.StreamConfig) js.StreamConfig {
+	none := func(n *int64) {
+		if *n <= 0 {
+			*n = -1
+		}
+	}
+	none(&c.MaxMsgs)
+	none(&c.MaxBytes)
+	none(&c.MaxMsgsPerSubject)
+	if c.MaxMsgSize <= 0 {
+		c.MaxMsgSize = -1
+	}
+	if c.MaxConsumers <= 0 {
+		c.MaxConsumers = -1
+	}
+	return c
+}
+
+// adapt returns the configuration of a stream that exists with what the queue needs, and what
+// that changes. The error names each field that cannot be changed, one on a line.
+func adapt(have, want js.StreamConfig) (fit js.StreamConfig, changes []string, err error) {
+	have, want = plain(have), plain(want)
+	rules := policy
+	if want.MaxMsgs == -1 {
+		rules = slices.Concat(policy, unbounded)
+	}
+	var wrong []string
+	for _, r := range rules {
+		has, needs, differs := r.differs(&have, &want)
+		switch {
+		case !differs:
+		case r.adopt == nil:
+			wrong = append(wrong, fmt.Sprintf("%s of stream %s is %v, the queue needs %v", r.field, have.Name, has, needs))
+		default:
+			r.adopt(&have, &want)
+			changes = append(changes, fmt.Sprintf("%s: %v, not %v", r.field, needs, has))
+		}
+	}
+	if len(wrong) > 0 {
+		return have, changes, misfit(have.Name, strings.Join(wrong, "\n"))
+	}
+	return have, changes, nil
+}
+
+// misfit is the error of a stream that cannot be part of a queue.
+func misfit(stream, why string) error {
+	return fmt.Errorf("%w: %s: this cannot be changed; delete stream %s with all that is in it, or use another Config.Name", errUnfit, why, stream)
+}
+
+// sameLimits compares what belongs to Config.
+func sameLimits(a, b js.StreamConfig) bool {
+	return a.MaxMsgs == b.MaxMsgs && a.MaxBytes == b.MaxBytes && a.Duplicates == b.Duplicates &&
+		a.Replicas == b.Replicas && a.AllowAtomicPublish == b.AllowAtomicPublish
+}

@@ -1,0 +1,185 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	js "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/spillway-go/spillway/internal/await"
+	"github.com/spillway-go/spillway/jobqueue"
+)
+
+// configs are the streams of a queue that was never opened.
+func configs(q *queue) map[string]js.StreamConfig {
+	return map[string]js.StreamConfig{"jobs": q.jobsConfig(), "dead": q.deadConfig(), "returns": q.returnsConfig(), "slots": q.slotsConfig()}
+}
+
+// A stream of the queue's name with a policy of its own was taken as it was: jobs were
+// acknowledged and did not run.
+func TestAStreamWithAnotherPolicyIsChanged(t *testing.T) {
+	server := serve(t, t.TempDir())
+	client := open(t, Config{Server: server, Name: "client"}).js
+	bounded := func(c *js.StreamConfig) { c.MaxMsgs, c.MaxBytes = 1, 1<<10 }
+	for stream, alter := range map[string]map[string]func(*js.StreamConfig){
+		"jobs": {
+			"Discard":           func(c *js.StreamConfig) { c.Discard = js.DiscardOld },
+			"MaxAge":            func(c *js.StreamConfig) { c.MaxAge, c.Duplicates = time.Minute, time.Minute },
+			"Subjects":          func(c *js.StreamConfig) { c.Subjects = []string{"elsewhere.>"} },
+			"MaxMsgSize":        func(c *js.StreamConfig) { c.MaxMsgSize = 10 },
+			"MaxMsgsPerSubject": func(c *js.StreamConfig) { c.MaxMsgsPerSubject = 1 },
+			"NoAck":             func(c *js.StreamConfig) { c.NoAck = true },
+			"ConsumerLimits":    func(c *js.StreamConfig) { c.ConsumerLimits.InactiveThreshold = time.Minute },
+			"SubjectTransform": func(c *js.StreamConfig) {
+				c.SubjectTransform = &js.SubjectTransformConfig{Source: ">", Destination: "x.>"}
+			},
+		},
+		"dead":    {"MaxMsgs": bounded, "MaxAge": func(c *js.StreamConfig) { c.MaxAge, c.Duplicates = time.Minute, time.Minute }, "AllowDirect": func(c *js.StreamConfig) { c.AllowDirect = false }},
+		"returns": {"MaxMsgs": bounded, "MaxMsgsPerSubject": func(c *js.StreamConfig) { c.MaxMsgsPerSubject = 9 }},
+		"slots":   {"MaxMsgs": bounded, "DiscardNewPerSubject": func(c *js.StreamConfig) { c.DiscardNewPerSubject = false }},
+	} {
+		for field, change := range alter {
+			name := stream + field
+			log := &said{}
+			cfg := Config{Server: server, Name: name, Logger: log.logger(), MaxInFlight: 2, MaxBytes: 4 << 20}
+			want := configs(&queue{cfg: cfg, names: namesOf(name)})[stream]
+			altered := want
+			change(&altered)
+			if _, err := client.CreateStream(within(t), altered); err != nil {
+				t.Fatal(name, err)
+			}
+			q := open(t, cfg)
+			if lines := log.lines(); len(lines) != 1 || !strings.Contains(lines[0], field) {
+				t.Errorf("%s: the log says %q", name, lines)
+			}
+			now, err := client.Stream(within(t), want.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again, changes, err := adapt(now.CachedInfo().Config, want); len(changes) > 0 || err != nil || !reflect.DeepEqual(again.Subjects, want.Subjects) {
+				t.Errorf("%s: it still has %v, %v", name, changes, err)
+			}
+			enqueue(t, q, jobqueue.Job{Payload: make([]byte, 100)})
+			enqueue(t, q, jobqueue.Job{Key: "dead"})
+			work(t, q, func(_ context.Context, d *jobqueue.Delivery) error {
+				if d.Key == "dead" {
+					return jobqueue.Dead("as it says")
+				}
+				return nil
+			})
+			await.True(t, name+": all are done", func() bool { s := stats(t, q); return s.Done == 1 && s.Dead == 1 })
+			_ = q.Close()
+			for _, c := range configs(q) {
+				lose(t, asking(client), c.Name, "")
+			}
+		}
+	}
+}
+
+// asking is a queue that is asked nothing but by tests.
+func asking(client js.JetStream) *queue { return &queue{js: client} }
+
+// What no server changes is an error that names field and remedy, and nothing is left of the
+// queue that was not opened.
+func TestAStreamThatCannotBeChangedIsAnError(t *testing.T) {
+	server := serve(t, t.TempDir())
+	client := open(t, Config{Server: server, Name: "client"}).js
+	for stream, alter := range map[string]map[string]func(*js.StreamConfig){
+		"jobs": {
+			"Storage":   func(c *js.StreamConfig) { c.Storage = js.MemoryStorage },
+			"Retention": func(c *js.StreamConfig) { c.Retention = js.LimitsPolicy },
+			"DenyPurge": func(c *js.StreamConfig) { c.DenyPurge = true },
+		},
+		"dead":    {"Storage": func(c *js.StreamConfig) { c.Storage = js.MemoryStorage }, "DenyDelete": func(c *js.StreamConfig) { c.DenyDelete = true }},
+		"returns": {"Retention": func(c *js.StreamConfig) { c.Retention = js.WorkQueuePolicy }},
+		"slots": {"Mirror": func(c *js.StreamConfig) {
+			*c = js.StreamConfig{Name: c.Name, Mirror: &js.StreamSource{Name: "spillway-client"}}
+		}},
+	} {
+		for field, change := range alter {
+			cfg := Config{Server: server, Name: stream + field, Wait: await.Limit, MaxBytes: 4 << 20}
+			all := configs(&queue{cfg: cfg, names: namesOf(cfg.Name)})
+			altered := all[stream]
+			change(&altered)
+			if _, err := client.CreateStream(within(t), altered); err != nil {
+				t.Fatal(cfg.Name, err)
+			}
+			_, err := Open(within(t), cfg)
+			if err == nil || errors.Is(err, jobqueue.ErrUnavailable) || !strings.Contains(err.Error(), field+" of stream "+altered.Name) || !strings.Contains(err.Error(), "delete") {
+				t.Errorf("%s: %v", cfg.Name, err)
+			}
+			for part, c := range all {
+				if _, err := client.Stream(within(t), c.Name); errors.Is(err, js.ErrStreamNotFound) != (part != stream) {
+					t.Errorf("%s: %s: %v", cfg.Name, part, err)
+				}
+			}
+		}
+	}
+}
+
+// A consumer with room for one request keeps all workers but one waiting.
+func TestAConsumerThatCannotBeChangedIsAnError(t *testing.T) {
+	q := open(t, Config{})
+	lose(t, q, q.names.jobs, "high")
+	_, err := q.jobs.CreateConsumer(within(t), js.ConsumerConfig{Durable: "high", FilterSubject: q.names.ready(1), MaxWaiting: 1, AckPolicy: js.AckExplicitPolicy})
+	if err == nil {
+		_, err = Open(within(t), Config{Server: q.cfg.Server, Wait: await.Limit})
+	}
+	if err == nil || errors.Is(err, jobqueue.ErrUnavailable) || !strings.Contains(err.Error(), "consumer high") || !strings.Contains(err.Error(), "delete") {
+		t.Error(err)
+	}
+}
+
+// older is a server that does not know atomic batches: it ignores what it is told of them.
+type older struct{ js.JetStream }
+
+func (o older) CreateStream(ctx context.Context, cfg js.StreamConfig) (js.Stream, error) {
+	cfg.AllowAtomicPublish = false
+	return o.JetStream.CreateStream(ctx, cfg)
+}
+
+func (o older) UpdateStream(ctx context.Context, cfg js.StreamConfig) (js.Stream, error) {
+	cfg.AllowAtomicPublish = false
+	return o.JetStream.UpdateStream(ctx, cfg)
+}
+
+// The stream of a queue that was refused kept the room that it had reserved.
+func TestAQueueThatAnOldServerCannotKeepLeavesNothing(t *testing.T) {
+	server := serve(t, t.TempDir())
+	q := open(t, Config{Server: server, Name: "client"})
+	name := namesOf("refused")
+	again := &queue{cfg: Config{Server: server, Name: "refused", Wait: await.Limit, Logger: q.cfg.Logger}, names: name, nc: q.nc, js: older{q.js}}
+	if err := again.prepare(within(t)); !errors.Is(err, errUnfit) || !strings.Contains(err.Error(), "2.12.1") {
+		t.Errorf("an older server: %v", err)
+	}
+	for _, stream := range []string{name.jobs, name.dead, name.slots, name.returns} {
+		if _, err := q.js.Stream(within(t), stream); !errors.Is(err, js.ErrStreamNotFound) {
+			t.Errorf("%s is left: %v", stream, err)
+		}
+	}
+}
+
+// A process ended between saying that there are fewer slots and removing the others.
+func TestSlotsAreAsManyAsTheStreamSays(t *testing.T) {
+	server := serve(t, t.TempDir())
+	q := open(t, Config{Server: server, MaxInFlight: 8})
+	for _, want := range []int{3, 9} {
+		stream, err := q.js.Stream(within(t), q.names.slots)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := stream.CachedInfo().Config
+		cfg.Metadata[slotsKey] = map[int]string{3: "3", 9: "9"}[want]
+		if _, err := q.js.UpdateStream(within(t), cfg); err != nil {
+			t.Fatal(err)
+		}
+		open(t, Config{Server: server})
+		if stream, err = q.js.Stream(within(t), q.names.slots); err != nil || stream.CachedInfo().State.Msgs != uint64(want) {
+			t.Errorf("%d slots, want %d: %v", stream.CachedInfo().State.Msgs, want, err)
+		}
+	}
+}
