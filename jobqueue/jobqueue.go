@@ -43,7 +43,9 @@ var (
 // Job is what is enqueued.
 type Job struct {
 	// Key makes enqueuing idempotent: of several jobs with one key, enqueued within the
-	// engine's time of memory, the first is stored. Empty: a unique one is made.
+	// engine's time of memory, the first is stored. Empty: a unique one is made. An engine that
+	// starts again may have forgotten the keys of jobs that have ended, and knows those of jobs
+	// that it still has. Purge forgets the keys of what it removes.
 	Key string
 	// Priority: jobs that are ready are handed out in strict order of it, but for a
 	// small floor for the lowest. Zero, which is spillway.Normal, means that of the context.
@@ -173,7 +175,8 @@ type Queue interface {
 	// matches ErrNotFound if there is no such dead letter.
 	Replay(ctx context.Context, id uint64) error
 
-	// Purge removes jobs, without running them, and returns how many.
+	// Purge removes jobs, without running them, and returns how many. Their keys may be
+	// enqueued again.
 	Purge(ctx context.Context, part Part) (int, error)
 
 	// Drain closes the intake of this process, lets Work take no more jobs, and waits for

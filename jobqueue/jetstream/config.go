@@ -76,9 +76,16 @@ type Config struct {
 	MaxInFlight int
 
 	AckWait  time.Duration // a job without an end or a Progress for so long goes to another worker; default 30 s
-	Dedupe   time.Duration // how long keys are remembered; default 2 min
 	Replicas int           // of the streams, in a cluster; default 1
 	Sync     Sync
+
+	// Dedupe is how long keys are remembered; default 2 min. The server has the keys of jobs that
+	// have ended in its memory alone: once it has started again, an embedded one with each
+	// deployment, what is enqueued with such a key is a new job. In a cluster this goes for the
+	// server that leads the stream. The keys of jobs that have not ended are kept with them, but
+	// for those that were enqueued again after Purge. Purge of waiting jobs also forgets the
+	// keys of jobs that were enqueued after the oldest of these and have ended.
+	Dedupe time.Duration
 
 	jobqueue.Policy
 	Limiter *limiter.Limiter // admits the handlers of this process, if set; what it refuses waits for its advice, or a second if that is less

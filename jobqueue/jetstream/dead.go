@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -54,12 +55,6 @@ func (q *queue) inter(ctx context.Context, t *task, reason string) error {
 		return nil // it is there
 	}
 	return err
-}
-
-// wrongLast tells a message that was to be the first, or to follow another, and is not.
-func wrongLast(err error) bool {
-	api, ok := errors.AsType[*js.APIError](err)
-	return ok && (api.ErrorCode == codeWrongLast || api.ErrorCode == codeWrongLastConst)
 }
 
 // isDead reports whether the job's message is buried. When the engine does not say, it
@@ -125,7 +120,8 @@ func (q *queue) Replay(ctx context.Context, id uint64) error {
 	}
 	job := deadJob(msg).Job
 	job.Delay = 0
-	if job.Key == "" {
+	made := job.Key == ""
+	if made {
 		job.Key = newKey()
 	}
 	again, err := encode(job)
@@ -134,12 +130,19 @@ func (q *queue) Replay(ctx context.Context, id uint64) error {
 	}
 	// A crash before the deletion leaves the dead letter: replayed again within the time
 	// that message IDs are remembered, it is found to be a duplicate.
-	again.Header.Set(headerMsgID, fmt.Sprintf("replay %d-%d", id, msg.Time.UnixNano()))
+	if died, _, ok := markOf(q.markIn(msg.Subject)); ok && !made { // the key is that of the job that died, and becomes this one's
+		again.Header.Set(headerMsgID, idAgain(again.Header.Get(headerMsgID), died))
+	} else {
+		again.Header.Set(headerMsgID, fmt.Sprintf("replay %d-%d", id, msg.Time.UnixNano()))
+	}
 	again.Subject = q.names.ready(job.Priority)
 	e := newEntry(again, time.Now().Add(q.cfg.Wait))
 	q.commits.put(e)
 	if err := q.commits.wait(ctx, e); err != nil {
 		return err
+	}
+	if err := q.forget(ctx, q.young(msg.Subject)); err != nil {
+		return q.told(ctx, err)
 	}
 	err = q.asked(ctx, func(ctx context.Context) error { return q.dead.DeleteMsg(ctx, id) })
 	if errors.Is(err, js.ErrMsgNotFound) {
@@ -148,18 +151,57 @@ func (q *queue) Replay(ctx context.Context, id uint64) error {
 	return q.told(ctx, err)
 }
 
-// Purge is described at jobqueue.Queue.
-func (q *queue) Purge(ctx context.Context, part jobqueue.Part) (int, error) {
-	streams := map[jobqueue.Part]string{jobqueue.Waiting: q.names.jobs, jobqueue.DeadLetters: q.names.dead}
-	if streams[part] == "" {
-		return 0, fmt.Errorf("jetstream: there is no part %d: use one of %v", part, slices.Sorted(maps.Keys(streams)))
+// markIn returns the mark of the job whose dead letter has this subject.
+func (q *queue) markIn(subject string) string { return strings.TrimPrefix(subject, q.names.deadOf("")) }
+
+// young returns the jobs, by the subjects of their dead letters, whose keys the server may know.
+func (q *queue) young(subjects ...string) (jobs []span) {
+	now := q.clock.now()
+	since := now.Add(-q.remembered() - time.Minute)
+	for _, subject := range subjects {
+		if job, at, ok := markOf(q.markIn(subject)); ok && at.After(since) {
+			jobs = append(jobs, span{job, job, now})
+		}
+	}
+	return jobs
+}
+
+// Purge is described at jobqueue.Queue. First the keys are forgotten: a crash between leaves jobs
+// that may be enqueued once more, and not keys of jobs that are gone.
+func (q *queue) Purge(ctx context.Context, part jobqueue.Part) (n int, err error) {
+	stream, ok := map[jobqueue.Part]js.Stream{jobqueue.Waiting: q.jobs, jobqueue.DeadLetters: q.dead}[part]
+	if !ok {
+		return 0, fmt.Errorf("jetstream: there is no part %d: use one of %v", part, []jobqueue.Part{jobqueue.Waiting, jobqueue.DeadLetters})
+	}
+	var info *js.StreamInfo
+	err = q.asked(ctx, func(ctx context.Context) (err error) {
+		if part == jobqueue.Waiting {
+			info, err = stream.Info(ctx)
+		} else {
+			info, err = stream.Info(ctx, js.WithSubjectFilter(q.names.deadOf("*")))
+		}
+		return err
+	})
+	if err != nil {
+		return 0, q.told(ctx, err)
+	}
+	if info.State.Msgs == 0 {
+		return 0, nil
+	}
+	removed := q.young(slices.Collect(maps.Keys(info.State.Subjects))...)
+	if part == jobqueue.Waiting {
+		removed = []span{{info.State.FirstSeq, info.State.LastSeq, q.clock.now()}}
+	}
+	if err := q.forget(ctx, removed); err != nil {
+		return 0, q.told(ctx, err)
 	}
 	var answer struct {
 		Purged int          `json:"purged"`
 		Error  *js.APIError `json:"error"`
 	}
-	err := q.asked(ctx, func(ctx context.Context) error {
-		if err := q.request(ctx, "$JS.API.STREAM.PURGE."+streams[part], struct{}{}, &answer); err != nil {
+	err = q.asked(ctx, func(ctx context.Context) error {
+		what := map[string]uint64{"seq": info.State.LastSeq + 1} // what came meanwhile stays
+		if err := q.request(ctx, "$JS.API.STREAM.PURGE."+info.Config.Name, what, &answer); err != nil {
 			return err
 		}
 		if answer.Error != nil {

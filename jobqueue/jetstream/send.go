@@ -54,10 +54,23 @@ func (q *queue) send(batch []*entry) (outcome, error) {
 	defer cancel()
 	ctx, leave := q.link.during(ctx)
 	defer leave()
-	return q.publish(ctx, batch)
+	for {
+		what, ack, err := q.publish(ctx, batch)
+		if what != repeated || len(batch) > 1 || ack.Sequence == 0 {
+			return what, err
+		}
+		again, err := q.hasForgotten(ctx, ack.Sequence)
+		if err != nil {
+			return uncertain, q.unavailable(ctx, err)
+		}
+		if !again {
+			return repeated, nil
+		}
+		batch[0].msg.Header.Set(headerMsgID, idAgain(batch[0].id, ack.Sequence))
+	}
 }
 
-func (q *queue) publish(ctx context.Context, batch []*entry) (outcome, error) {
+func (q *queue) publish(ctx context.Context, batch []*entry) (what outcome, ack pubAck, err error) {
 	id := newKey()
 	for i, e := range batch {
 		if len(batch) == 1 {
@@ -71,7 +84,7 @@ func (q *queue) publish(ctx context.Context, batch []*entry) (outcome, error) {
 		if i < len(batch)-1 {
 			e.msg.Header.Del(headerBatchCommit)
 			if err := q.nc.PublishMsg(e.msg); err != nil {
-				return uncertain, q.unavailable(ctx, err)
+				return uncertain, ack, q.unavailable(ctx, err)
 			}
 		}
 	}
@@ -82,18 +95,18 @@ func (q *queue) publish(ctx context.Context, batch []*entry) (outcome, error) {
 	reply, err := q.nc.RequestMsgWithContext(ctx, last)
 	if err != nil {
 		if errors.Is(err, nats.ErrMaxPayload) {
-			return refused, fmt.Errorf("%w: %w", jobqueue.ErrTooLarge, err)
+			return refused, ack, fmt.Errorf("%w: %w", jobqueue.ErrTooLarge, err)
 		}
 		if missing(err) {
 			q.mendSoon()
 		}
-		return uncertain, q.unavailable(ctx, err)
+		return uncertain, ack, q.unavailable(ctx, err)
 	}
-	var ack pubAck
 	if err := json.Unmarshal(reply.Data, &ack); err != nil {
-		return uncertain, q.unavailable(ctx, fmt.Errorf("unexpected answer %.80q", reply.Data))
+		return uncertain, ack, q.unavailable(ctx, fmt.Errorf("unexpected answer %.80q", reply.Data))
 	}
-	return q.judge(ctx, ack, batch)
+	what, err = q.judge(ctx, ack, batch)
+	return what, ack, err
 }
 
 func (q *queue) judge(ctx context.Context, ack pubAck, batch []*entry) (outcome, error) {

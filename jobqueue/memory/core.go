@@ -25,10 +25,17 @@ type item struct {
 	attempts int       // runs begun that count
 	run      uint64    // of the run that has it now; 0: none
 	due      time.Time // while delayed
+	known    *known    // its key
 	purged   bool      // while running: it is not tried again
 
 	reason string // of its death
 	died   time.Time
+}
+
+// known is a key that is remembered. It outlives the job, and must not keep the payload.
+type known struct {
+	key   string
+	until time.Time
 }
 
 // core is the jobs and what becomes of them. Times come in; it has no lock and waits for
@@ -44,16 +51,16 @@ type core struct {
 	count   int     // of all these
 	bytes   int
 
-	keys      map[string]time.Time // until when they are remembered
-	keyOrder  []string             // the oldest first
-	overtaken int                  // runs that the lowest waiting priority did not get
+	keys      map[string]*known
+	keyOrder  []*known // the oldest first
+	overtaken int      // runs that the lowest waiting priority did not get
 
 	ended time.Time     // when a job last left
 	pace  time.Duration // a moving mean of the time between two that leave
 }
 
 func newCore(cfg Config) *core {
-	return &core{cfg: cfg, running: map[uint64]*item{}, keys: map[string]time.Time{}}
+	return &core{cfg: cfg, running: map[uint64]*item{}, keys: map[string]*known{}}
 }
 
 func level(p spillway.Priority) int {
@@ -71,8 +78,9 @@ func (c *core) enqueue(now time.Time, job jobqueue.Job) (duplicate bool, full *s
 	if c.count >= c.cfg.MaxQueued || c.bytes+it.size > c.cfg.MaxBytes {
 		return false, &spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: c.advice()}
 	}
-	c.keys[job.Key] = now.Add(c.cfg.Dedupe)
-	c.keyOrder = append(c.keyOrder, job.Key)
+	it.known = &known{key: job.Key, until: now.Add(c.cfg.Dedupe)}
+	c.keys[job.Key] = it.known
+	c.keyOrder = append(c.keyOrder, it.known)
 	c.lastID++
 	it.id = c.lastID
 	c.count, c.bytes = c.count+1, c.bytes+it.size
@@ -93,11 +101,19 @@ func sizeOf(job jobqueue.Job) int {
 // forget drops the keys whose time is over.
 func (c *core) forget(now time.Time) {
 	n := 0
-	for n < len(c.keyOrder) && !c.keys[c.keyOrder[n]].After(now) {
-		delete(c.keys, c.keyOrder[n])
+	for n < len(c.keyOrder) && !c.keyOrder[n].until.After(now) {
+		c.forgetKey(c.keyOrder[n])
+		c.keyOrder[n] = nil
 		n++
 	}
 	c.keyOrder = c.keyOrder[n:]
+}
+
+// forgetKey drops a key, unless it is already that of another job.
+func (c *core) forgetKey(k *known) {
+	if c.keys[k.key] == k {
+		delete(c.keys, k.key)
+	}
 }
 
 // wait makes a job ready, now or later.
@@ -181,7 +197,10 @@ func (c *core) settle(now time.Time, run uint64, v jobqueue.Verdict) bool {
 		it.attempts--
 	}
 	switch {
-	case v.Fate == jobqueue.Finish, it.purged && v.Fate != jobqueue.Bury:
+	case v.Fate == jobqueue.Finish:
+		c.leave(now, it)
+	case it.purged && v.Fate != jobqueue.Bury:
+		c.forgetKey(it.known)
 		c.leave(now, it)
 	case v.Fate == jobqueue.Bury:
 		it.reason, it.died = v.Reason, now
@@ -232,7 +251,7 @@ func (c *core) replay(now time.Time, id uint64) bool {
 	return true
 }
 
-// purge forgets jobs and says how many.
+// purge forgets jobs and their keys, and says how many.
 func (c *core) purge(now time.Time, part jobqueue.Part) (n int) {
 	var all []*item
 	if part == jobqueue.DeadLetters {
@@ -248,6 +267,7 @@ func (c *core) purge(now time.Time, part jobqueue.Part) (n int) {
 		}
 	}
 	for _, it := range all {
+		c.forgetKey(it.known)
 		c.leave(now, it)
 	}
 	return len(all)
