@@ -32,6 +32,15 @@ type Engine struct {
 	New func(t *testing.T, o Options) (open func() jobqueue.Queue)
 	// Largest is a payload that is taken, and TooLarge one that is not, in bytes.
 	Largest, TooLarge int
+	// Parts are what the engine keeps apart and somebody may delete, such as a stream of a server;
+	// empty where nothing can be deleted. Lose deletes one of them, behind the back of q, which
+	// open has returned.
+	Parts []string
+	Lose  func(t *testing.T, q jobqueue.Queue, part string)
+	// Restart stops what keeps the jobs and starts it again with what it stored, as a deployment
+	// does. The queues are closed then, q among them; open is called after it. It is nil where
+	// jobs do not outlive it.
+	Restart func(t *testing.T, q jobqueue.Queue)
 	// Around runs a check, with synctest.Test where time is virtual; nil just calls it.
 	Around func(t *testing.T, check func(t *testing.T))
 }
@@ -55,6 +64,8 @@ var checks = []struct {
 
 	{"AKeyIsStoredOnce", Options{}, keyOnce},
 	{"AKeyIsForgotten", Options{Dedupe: 500 * time.Millisecond}, keyForgotten},
+	{"PurgeForgetsTheKeysOfWhatItRemoves", quick(1), keysPurged},
+	{"ARestartKeepsTheKeysOfJobs", Options{}, keysKept},
 	{"KeysAreMade", Options{}, keysMade},
 
 	{"PrioritiesAreStrict", Options{MaxInFlight: 1}, priorities},
@@ -71,6 +82,9 @@ var checks = []struct {
 	{"ASilentWorkerLosesItsJob", Options{AckWait: 2 * time.Second, Policy: jobqueue.Policy{MaxAttempts: 100}}, silent},
 	{"EveryWaitEndsWithItsContext", Options{}, contexts},
 	{"WorkEndsWithItsContext", Options{}, workEnds},
+	{"ALateSuccessIsDoneOnceAndLost", Options{AckWait: 2 * time.Second, Policy: jobqueue.Policy{MaxAttempts: 100}}, lateSuccess},
+	{"WhatIsDeletedIsMadeAgain", Options{}, deleted},
+	{"AWorkThatEndsCountsNothing", Options{Policy: jobqueue.Policy{MaxAttempts: 1}}, endedWork},
 	{"AStoppedWorkerGivesItsJobBack", Options{Policy: jobqueue.Policy{MaxAttempts: 1}}, stopped},
 	{"DrainLetsJobsEndAndLeavesTheRest", Options{MaxInFlight: 1}, drain},
 	{"ADrainThatIsTooShortSaysWhatRuns", Options{}, drainTooShort},

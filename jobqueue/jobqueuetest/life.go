@@ -3,10 +3,13 @@ package jobqueuetest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
@@ -116,10 +119,115 @@ func silent(w *world) {
 	})
 }
 
+// lateSuccess has a worker do a job for too long. Another one does it meanwhile.
+func lateSuccess(w *world) {
+	for _, after := range []bool{true, false} { // the first run ends after the second one, or during it
+		q, other := w.open(), w.queue()
+		gate, second, over := make(chan bool), make(chan bool), make(chan bool)
+		var runs, disturbed atomic.Uint64
+		handler := func(context.Context, *jobqueue.Delivery) error {
+			if runs.Add(1) == 1 {
+				<-gate
+				return nil
+			}
+			began := time.Now()
+			for range 2 { // told that it runs, and then to end
+				select {
+				case second <- true:
+				case <-over:
+				}
+			}
+			if time.Since(began) > w.options.AckWait*3/4 { // a machine that stands still for so long loses this run too
+				disturbed.Add(1)
+			}
+			return nil
+		}
+		release, let := sync.OnceFunc(func() { close(gate) }), sync.OnceFunc(func() { close(over) })
+		stop := w.work(q, handler)
+		w.put(q, jobqueue.Job{})
+		w.until("the job runs", func() bool { return w.stats(q).Running == 1 })
+		end := w.work(other, handler)
+		w.Cleanup(func() { release(); let() }) // before the workers are stopped, which wait for it
+		if after {
+			let()
+			w.until("another run is done", func() bool { return w.stats(q).Done+w.stats(other).Done == 1 })
+			release()
+		} else {
+			wait(w, "the job runs again", second)
+			release()
+			w.until("the first run is lost", func() bool { return w.stats(q).Lost > 0 })
+			let()
+		}
+		w.empty(q)
+		w.until("nothing runs", func() bool { return w.stats(q).Running+w.stats(other).Running == 0 })
+		a, b := w.stats(q), w.stats(other)
+		if lost := a.Lost + b.Lost; a.Done+b.Done != 1 || lost < 1 || lost > 1+disturbed.Load() || a.Retried+b.Retried+a.Buried+b.Buried != 0 {
+			w.Errorf("the first run ended after the second: %t, of %d runs %d were disturbed: %+v and %+v", after, runs.Load(), disturbed.Load(), a, b)
+		}
+		_, _ = stop(), end()
+		if err := q.Close(); err != nil {
+			w.Errorf("Close: %v", err)
+		}
+	}
+}
+
+// deleted has each part of the engine deleted while a queue is used, and jobs of all priorities
+// done after that. Where a worker runs, the worker and Enqueue have to notice, otherwise Stats.
+func deleted(w *world) {
+	q, other := w.queue(), w.queue()
+	var done atomic.Int64
+	handler := func(ctx context.Context, d *jobqueue.Delivery) error {
+		defer done.Add(1)
+		return deadOrDone(ctx, d)
+	}
+	for _, part := range append([]string{""}, w.engine.Parts...) {
+		for _, busy := range []bool{true, false} {
+			stop, before := func() error { return nil }, done.Load()
+			if busy {
+				stop = w.work(other, handler)
+			}
+			if part != "" {
+				w.engine.Lose(w.T, q, part)
+			}
+			if !busy {
+				w.stats(q)
+				stop = w.work(other, handler)
+			}
+			for p := spillway.Low; p <= spillway.Critical; p++ {
+				w.put(q, jobqueue.Job{Priority: p})
+			}
+			last := w.put(q, jobqueue.Job{Key: fmt.Sprint("dead ", part, busy)}).Key
+			w.until(fmt.Sprintf("all jobs run without part %q", part), func() bool { return done.Load() >= before+5 })
+			w.until("the last is a dead letter", func() bool {
+				letters, err := q.Dead(w.Context(), 99)
+				return err == nil && len(letters) > 0 && letters[len(letters)-1].Job.Key == last
+			})
+			w.empty(q)
+			_ = stop()
+		}
+	}
+}
+
+func deadOrDone(_ context.Context, d *jobqueue.Delivery) error {
+	if strings.HasPrefix(d.Key, "dead") {
+		return jobqueue.Dead(d.Key)
+	}
+	return nil
+}
+
 func contexts(w *world) {
 	q := w.queue()
-	ended, cancel := context.WithCancel(w.Context())
+	cancelled, cancel := context.WithCancel(w.Context())
 	cancel()
+	late := expired{w.Context(), make(chan struct{})}
+	close(late.done)
+	for _, ended := range []context.Context{cancelled, late} {
+		w.ends(q, ended)
+	}
+}
+
+// ends checks that all calls with a context that has ended say how it did.
+func (w *world) ends(q jobqueue.Queue, ended context.Context) {
 	for name, call := range map[string]func() error{
 		"Enqueue": func() error { _, err := q.Enqueue(ended, jobqueue.Job{Key: "a"}); return err },
 		"Work":    func() error { return q.Work(ended, nothing) },
@@ -128,8 +236,8 @@ func contexts(w *world) {
 		"Purge":   func() error { _, err := q.Purge(ended, jobqueue.Waiting); return err },
 		"Stats":   func() error { _, err := q.Stats(ended); return err },
 	} {
-		if err := call(); !errors.Is(err, context.Canceled) {
-			w.Errorf("%s with a context that has ended: %v", name, err)
+		if err := call(); !errors.Is(err, ended.Err()) {
+			w.Errorf("%s with a context that has ended with %v: %v", name, ended.Err(), err)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/jobqueue"
@@ -51,6 +52,86 @@ func keyForgotten(w *world) {
 	w.keys(q, "a")
 	w.until("the key is taken again", func() bool { return !w.put(q, jobqueue.Job{Key: "a"}).Duplicate })
 	w.until("both are done", func() bool { return w.stats(q).Done == 2 })
+}
+
+// keysPurged checks that a key is free once Purge has removed its job, again and again, and that
+// it belongs to the new job then.
+func keysPurged(w *world) {
+	q, other := w.queue(), w.queue()
+	stop := w.work(q, deadOrDone)
+	w.keys(q, "dead", "done")
+	w.buried(q, 1)
+	w.until("one is done", func() bool { return w.stats(q).Done == 1 })
+	_ = stop()
+	jobs := []jobqueue.Job{{Key: "ready"}, {Key: "later", Delay: time.Hour}, {Key: "high", Priority: spillway.High}}
+	for _, job := range jobs {
+		w.put(q, job)
+	}
+	for range 2 {
+		if n, err := other.Purge(w.Context(), jobqueue.Waiting); n != len(jobs) || err != nil {
+			w.Fatalf("Purge: %d, %v", n, err)
+		}
+		for i, job := range jobs {
+			if r := w.put([]jobqueue.Queue{q, other}[i%2], job); r.Duplicate {
+				w.Errorf("the key of a job that was removed: %+v", r)
+			}
+			if r := w.put([]jobqueue.Queue{other, q}[i%2], job); !r.Duplicate {
+				w.Errorf("a job that was enqueued again after Purge is stored twice: %+v", r)
+			}
+		}
+		for _, key := range []string{"dead", "done"} {
+			if r := w.put(q, jobqueue.Job{Key: key}); !r.Duplicate {
+				w.Errorf("the key of a job that Purge did not remove: %+v", r)
+			}
+		}
+	}
+	if n, err := q.Purge(w.Context(), jobqueue.DeadLetters); n != 1 || err != nil {
+		w.Errorf("Purge: %d, %v", n, err)
+	}
+	for _, duplicate := range []bool{false, true} {
+		if r := w.put(q, jobqueue.Job{Key: "dead"}); r.Duplicate != duplicate {
+			w.Errorf("the key of a dead letter that was removed: %+v", r)
+		}
+		if r := w.put(q, jobqueue.Job{Key: "ready"}); !r.Duplicate {
+			w.Errorf("the key of a job that waits: %+v", r)
+		}
+	}
+	w.work(q, deadOrDone)
+	dead := w.buried(q, 1)[0]
+	if err := q.Replay(w.Context(), dead.ID); err != nil {
+		w.Fatal(err)
+	}
+	if r := w.put(q, jobqueue.Job{Key: "dead"}); !r.Duplicate {
+		w.Errorf("the key of a job that was replayed: %+v", r)
+	}
+	w.until("it is dead again", func() bool { return w.stats(q).Buried == 3 })
+	if n, err := q.Purge(w.Context(), jobqueue.DeadLetters); n != 1 || err != nil {
+		w.Errorf("Purge: %d, %v", n, err)
+	}
+	if r := w.put(q, jobqueue.Job{Key: "dead"}); r.Duplicate {
+		w.Errorf("the key of a dead letter that was replayed, died again and was removed: %+v", r)
+	}
+}
+
+// keysKept checks the keys of jobs that have not ended.
+func keysKept(w *world) {
+	q := w.open()
+	w.keys(q, "ready")
+	w.put(q, jobqueue.Job{Key: "later", Delay: time.Hour})
+	if err := q.Close(); err != nil {
+		w.Fatal(err)
+	}
+	if w.engine.Restart != nil {
+		w.engine.Restart(w.T, q)
+	}
+	q = w.queue()
+	for _, key := range []string{"ready", "later"} {
+		if r := w.put(q, jobqueue.Job{Key: key}); !r.Duplicate {
+			w.Errorf("the key of a job that waits: %+v", r)
+		}
+	}
+	w.work(q, nothing)
+	w.until("the job that is ready is done", func() bool { return w.stats(q).Done == 1 })
 }
 
 func keysMade(w *world) {

@@ -50,11 +50,69 @@ func stopped(w *world) {
 	w.again(other)
 }
 
+// expired is a context that ends by its deadline, at a time that the test says.
+type expired struct {
+	context.Context
+	done chan struct{}
+}
+
+func (e expired) Deadline() (time.Time, bool) { return time.Now().Add(time.Hour), true }
+
+func (e expired) Done() <-chan struct{} { return e.done }
+
+func (e expired) Err() error {
+	select {
+	case <-e.done:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+// endedWork checks that what fails after the end of Work is not held against its job, whatever
+// its error says and however Work ended.
+func endedWork(w *world) {
+	q, other := w.queue(), w.queue()
+	for _, end := range []string{"a cancel", "a deadline"} {
+		for name, fail := range map[string]func(ctx context.Context) error{
+			"the context's error": func(ctx context.Context) error { return fmt.Errorf("interrupted: %w", ctx.Err()) },
+			"an error of its own": func(context.Context) error { return errors.New("query cancelled on user request") },
+			"another time":        func(context.Context) error { return jobqueue.RetryAfter(time.Hour, errFailed) },
+			"a panic":             func(context.Context) error { panic("no connection") },
+		} {
+			ctx, cancel := context.WithCancel(context.Background())
+			if end == "a deadline" {
+				e := expired{context.Background(), make(chan struct{})}
+				ctx, cancel = e, sync.OnceFunc(func() { close(e.done) })
+			}
+			running, ended := make(chan bool, 1), make(chan error, 1)
+			go func() {
+				ended <- q.Work(ctx, func(ctx context.Context, _ *jobqueue.Delivery) error {
+					running <- true
+					<-ctx.Done()
+					return fail(ctx)
+				})
+			}()
+			w.Cleanup(cancel)
+			w.put(q, jobqueue.Job{})
+			wait(w, "the job runs", running)
+			cancel()
+			if err := wait(w, "Work returns", ended); !errors.Is(err, ctx.Err()) {
+				w.Errorf("Work that ended by %s: %v", end, err)
+			}
+			if s := w.stats(q); s.Retried+s.Deferred+s.Buried+s.Lost != 0 || s.Dead != 0 {
+				w.Fatalf("ended by %s, the handler by %s: %+v", end, name, s)
+			}
+			w.again(other)
+		}
+	}
+}
+
 // again checks that another worker does the job, and that it is the first attempt.
 func (w *world) again(other jobqueue.Queue) {
 	w.Helper()
 	attempts := make(chan int, 9)
-	w.work(other, func(_ context.Context, d *jobqueue.Delivery) error {
+	stop := w.work(other, func(_ context.Context, d *jobqueue.Delivery) error {
 		attempts <- d.Attempt
 		return nil
 	})
@@ -62,6 +120,7 @@ func (w *world) again(other jobqueue.Queue) {
 		w.Errorf("a job that was handed back says attempt %d", n)
 	}
 	w.empty(other)
+	_ = stop()
 }
 
 // refused checks why a queue takes no jobs.
