@@ -183,11 +183,11 @@ func integer(text string) (digits string, whole bool) {
 		return "0", true
 	}
 	const most = 40 // digits; no integer has as many
-	switch missing := max(min(exponent, 1<<40), -1<<40) + point - len(digits); {
+	switch missing := max(min(int64(exponent), 1<<40), -1<<40) + int64(point-len(digits)); {
 	case missing < 0:
 		return text, false
 	case missing < most:
-		digits += strings.Repeat("0", missing)
+		digits += strings.Repeat("0", int(missing))
 	default:
 		digits += strings.Repeat("0", most)
 	}

@@ -118,12 +118,12 @@ func (d *schemas) of(s *shape, reply bool) object {
 		if s.typ.Bits() == 64 {
 			return object{"type": "integer", "format": "int64"}
 		}
-		return object{"type": "integer", "minimum": -1 << (s.typ.Bits() - 1), "maximum": 1<<(s.typ.Bits()-1) - 1}
+		return object{"type": "integer", "minimum": int64(-1) << (s.typ.Bits() - 1), "maximum": int64(1)<<(s.typ.Bits()-1) - 1}
 	case kindUint:
 		if s.typ.Bits() == 64 {
 			return object{"type": "integer", "minimum": 0}
 		}
-		return object{"type": "integer", "minimum": 0, "maximum": 1<<s.typ.Bits() - 1}
+		return object{"type": "integer", "minimum": 0, "maximum": int64(1)<<s.typ.Bits() - 1}
 	case kindCustom:
 		switch {
 		case s.typ == timeType:

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Checks the library and the command for the systems that they are not tested on. No code
-# depends on the processor, so each system is checked for one.
+# Checks the library and the command for the systems that they are not tested on, and the
+# library for a processor of 32 bits, where an int holds less.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 GOWORK=off go -C internal/tools run ./platforms ../.. darwin/arm64,windows/amd64 ./... ./lab/cmd/spillway
+GOWORK=off go -C internal/tools run ./platforms ../.. linux/386 ./...

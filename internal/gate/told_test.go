@@ -138,7 +138,7 @@ func TestAKindOfWhichSomeRunsOrWaitsIsNotForgotten(t *testing.T) {
 			}
 			// Some names are frequent, and from time to time they are others.
 			name := fmt.Sprint(step/2000+r.IntN(25), r.IntN(1+25*r.IntN(2)))
-			a := Arrival{Cost: 1, Priority: spillway.Priority(r.IntN(2)), Kind: g.KindOf(name), Deadline: now + time.Duration(r.IntN(5e9))}
+			a := Arrival{Cost: 1, Priority: spillway.Priority(r.IntN(2)), Kind: g.KindOf(name), Deadline: now + time.Duration(r.Int64N(5e9))}
 			if r.IntN(50) == 0 {
 				a.Traits = Long
 			}
