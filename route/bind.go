@@ -36,7 +36,9 @@ func (c *core) bind(s *scratch, w http.ResponseWriter, r *http.Request, values P
 		case fromPath:
 			if values != nil {
 				s.text(f, v, values.PathValue(f.name))
-			} else {
+			case unclean(r):
+				return errNowhere
+			default:
 				s.text(f, v, c.pathValue(r, f.name))
 			}
 		case fromHeader:

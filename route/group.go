@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -211,7 +212,12 @@ func (m *Mux) groupOf(r *http.Request) *Group {
 	if t := m.targets[r.Pattern]; t != nil {
 		return t.group
 	}
-	g, segments := m.root, strings.Split(strings.TrimPrefix(path.Clean(r.URL.Path), "/"), "/")
+	g, segments := m.root, strings.Split(cleaned(r.URL.EscapedPath())[1:], "/")
+	for i, s := range segments {
+		if plain, err := url.PathUnescape(s); err == nil {
+			segments[i] = plain // a slash in it separates nothing
+		}
+	}
 	for _, other := range m.groups {
 		if len(other.segments) > len(g.segments) && other.covers(segments) {
 			g = other

@@ -2,6 +2,8 @@ package route
 
 import (
 	"net/http"
+	"net/url"
+	"path"
 	"slices"
 	"strings"
 )
@@ -65,14 +67,36 @@ func (m *Mux) start() {
 // path does not have, are answered as problems as well.
 func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.first.Do(m.start)
-	if m.mayRedirect(r.URL.Path) {
+	path := r.URL.Path
+	if r.URL.RawPath != "" { // some of its slashes are escaped, perhaps
+		path = r.URL.EscapedPath()
+	}
+	if m.astray(r, path) {
+		m.itself(w, r, nowhere)
+		return
+	}
+	if m.mayRedirect(path) {
 		w = &redirecting{w, r, m}
 	}
 	m.mux.ServeHTTP(w, r)
 }
 
+// astray reports whether ServeMux would serve another resource than that of the path. A
+// segment that is an escaped slash and nothing else it takes for the end of a pattern
+// with {$}.
+func (m *Mux) astray(r *http.Request, path string) bool {
+	if unclean(r) {
+		return true
+	}
+	if n := len(path) - len("/%2f"); n < 0 || !strings.EqualFold(path[n:], "/%2f") {
+		return false
+	}
+	_, pattern := m.mux.Handler(r)
+	return strings.HasSuffix(pattern, "/{$}")
+}
+
 // mayRedirect reports whether ServeMux may send the client to another spelling
-// of the path, with a slash at its end or cleaned.
+// of an escaped path, with a slash at its end or cleaned.
 func (m *Mux) mayRedirect(path string) bool {
 	return m.folders && !strings.HasSuffix(path, "/") || !strings.HasPrefix(path, "/") || strings.Contains(path, "//") || strings.Contains(path, "/.")
 }
@@ -92,11 +116,46 @@ func (w *redirecting) WriteHeader(status int) {
 	h.Del("Location")
 	w.mux.itself(w.ResponseWriter, w.request, func(g *Group, w http.ResponseWriter, r *http.Request) {
 		if location != nil { // there is none where ServeMux refuses, as it does OPTIONS *
-			w.Header()["Location"] = location
+			w.Header()["Location"] = []string{relocated(r.URL, location[0])}
 		}
 		w.WriteHeader(status)
 		g.cfg.observe(r, &Outcome{Status: status})
 	})
+}
+
+// relocated returns where ServeMux redirects a request for u to, which it calls location.
+// ServeMux has the path there without its escapes, or escaped twice, and that of another
+// resource.
+func relocated(u *url.URL, location string) string {
+	to := cleaned(u.EscapedPath())
+	path, query, asked := strings.Cut(location, "?")
+	if strings.HasSuffix(path, "/") && !strings.HasSuffix(to, "/") {
+		to += "/"
+	}
+	if asked {
+		to += "?" + strings.ReplaceAll(query, "#", "%23") // in a request it begins no fragment
+	}
+	return to
+}
+
+// cleaned returns the spelling of an escaped path that ServeMux redirects to.
+func cleaned(escaped string) string {
+	to := path.Clean("/" + escaped)
+	if strings.HasSuffix(escaped, "/") && to != "/" {
+		to += "/"
+	}
+	return to
+}
+
+// unclean reports whether r asks to CONNECT to a path that is not clean. ServeMux cleans
+// those of other methods. An empty segment of this one it takes for the value of a
+// wildcard that it does not note, so that PathValue returns another one's, or panics.
+func unclean(r *http.Request) bool {
+	if r.Method != http.MethodConnect || r.URL.Path == "" {
+		return false
+	}
+	escaped := r.URL.EscapedPath()
+	return cleaned(escaped) != escaped
 }
 
 func (w *redirecting) Write(page []byte) (int, error) { return len(page), nil }
@@ -124,12 +183,21 @@ func (m *Mux) unmatched(w http.ResponseWriter, r *http.Request) {
 	m.itself(innermost(w), r, m.missing)
 }
 
+var errNowhere = &Problem{Status: http.StatusNotFound, Type: "no-such-resource", Detail: "there is nothing at this path"}
+
 func (m *Mux) missing(g *Group, w http.ResponseWriter, r *http.Request) {
-	p := &Problem{Status: http.StatusNotFound, Type: "no-such-resource", Detail: "there is nothing at this path"}
 	if allow := m.allowed(r); allow != nil {
-		p = &Problem{Status: http.StatusMethodNotAllowed, Type: "method-not-allowed", Detail: "this path does not have this method"}
 		w.Header().Set("Allow", strings.Join(allow, ", "))
+		g.refuse(w, r, &Problem{Status: http.StatusMethodNotAllowed, Type: "method-not-allowed", Detail: "this path does not have this method"})
+		return
 	}
+	nowhere(g, w, r)
+}
+
+func nowhere(g *Group, w http.ResponseWriter, r *http.Request) { g.refuse(w, r, errNowhere) }
+
+// refuse answers what no pattern matches with p.
+func (g *Group) refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
 	g.cfg.Limits.or(defaults).hurry(w, r)
 	own := *p
 	status, n := g.cfg.tell(w, r, "", &own, p)
@@ -141,7 +209,7 @@ func (m *Mux) allowed(r *http.Request) (allow []string) {
 	for _, method := range m.methods {
 		other := *r
 		other.Method = method
-		if _, pattern := m.mux.Handler(&other); pattern != "" && pattern != "/" {
+		if _, pattern := m.mux.Handler(&other); pattern != "" && pattern != "/" && !m.astray(&other, r.URL.EscapedPath()) {
 			allow = append(allow, method)
 			if method == http.MethodGet && !slices.Contains(m.methods, http.MethodHead) {
 				allow = append(allow, http.MethodHead)
