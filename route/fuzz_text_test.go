@@ -96,7 +96,7 @@ func twinParams(id, rest, query string, h, hs []string) *fuzzedParams {
 	}
 	for _, each := range h {
 		x, err := strconv.ParseFloat(each, 32)
-		if err != nil || x-x != 0 || x < 0 {
+		if err != nil || !decimal.MatchString(each) || x < 0 {
 			return nil
 		}
 		short := float32(x)

@@ -231,15 +231,15 @@ func (d *decoder) numeric(s *shape, v reflect.Value) bool {
 	return true
 }
 
-// foreign reads a value that is none of our business, and gives it to the
-// standard library.
+// foreign reads a value that has no parts for us. All but times and numbers as text
+// are given to the standard library.
 func (d *decoder) foreign(s *shape, v reflect.Value) bool {
 	d.next()
 	start, before := d.at, len(d.s.faults)
 	if !d.skip() {
 		return false
 	}
-	if len(d.s.faults) == before && decodeJSON([]byte(d.data[start:d.at]), v.Addr().Interface()) != nil {
+	if len(d.s.faults) == before && !d.takes(s, v, d.data[start:d.at]) {
 		must := s.must
 		if must == "" {
 			must = "is not valid"
@@ -247,6 +247,26 @@ func (d *decoder) foreign(s *shape, v reflect.Value) bool {
 		d.s.here(must)
 	}
 	return true
+}
+
+// takes sets v to what the text of a JSON value says, and reports whether v can be that.
+func (d *decoder) takes(s *shape, v reflect.Value, text string) bool {
+	switch s.typ {
+	case timeType:
+		if text[0] != '"' {
+			return false
+		}
+		if text = text[1 : len(text)-1]; strings.Contains(text, `\`) {
+			text = unescape(text)
+		}
+		return s.set(v, text) == ""
+	case numberType:
+		if d.copies {
+			text = strings.Clone(text)
+		}
+		return s.set(v, text) == ""
+	}
+	return decodeJSON([]byte(text), v.Addr().Interface()) == nil && (s.kind == kindAny || s.encodable(v))
 }
 
 // skip reads any value. Its names must be unique too.

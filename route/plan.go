@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // source says where a field of a request comes from.
@@ -81,7 +80,7 @@ func compile(t reflect.Type, pattern string) (*plan, error) {
 				p.asked = append(p.asked, f)
 			}
 		}
-		if f.required || f.ruled() || f.shape.checked {
+		if f.required || f.ruled() || f.shape.checked || f.shape.fragile {
 			p.checks = append(p.checks, f)
 		}
 		if f.source != fromJSON && f.json == "" && p.whole == nil && p.accepts.json {
@@ -207,16 +206,6 @@ func headerName(name string) error {
 		return fmt.Errorf("%q is no name of a header", name)
 	}
 	return nil
-}
-
-// isToken reports whether name may be the name of a header.
-func isToken(name string) bool {
-	for i := range len(name) {
-		if c := name[i]; c >= utf8.RuneSelf || !atoms[c] || strings.IndexByte("/=?{}@", c) >= 0 {
-			return false
-		}
-	}
-	return name != ""
 }
 
 // document adds a field that is the whole body.

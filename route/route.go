@@ -50,11 +50,19 @@
 //	                its value, written with a unit: min=1.5s
 //	len=N           exactly that length
 //	enum=a|b|c      one of these
-//	format=F        email, uuid, date, date-time or uri
+//	format=F        email (ASCII, without quotes), uuid, date, date-time (RFC 3339)
+//	                or uri (RFC 3986, with a scheme)
 //	pattern=RE      matches the regular expression RE, anchor it yourself; last,
 //	                because it may contain commas
 //
-// A must tag says in words what pattern asks for: must:"be P and six digits".
+// A must tag says in words what pattern asks for: must:"be P and six digits". RE is one
+// of package regexp. The OpenAPI document has it as ECMA-262 writes it, with the flag u,
+// or not at all where that has no such pattern: one with flags such as (?i).
+//
+// A time.Time is a date-time of RFC 3339, in JSON too, where encoding/json takes more
+// than it writes. One whose year in UTC is none of 0 to 9999 is refused, and so are leap
+// seconds, which a time.Time cannot hold; format=date-time has them. A json.Number is a
+// number.
 //
 // Rules apply to values that were sent, to a zero one too. On a slice, enum,
 // format and pattern apply to each element. A request type may have a method

@@ -164,6 +164,13 @@ func (s *scanner) number() (text string, whole, ok bool) {
 	return s.data[start:s.at], whole, true
 }
 
+// isNumber reports whether text is a number.
+func isNumber(text string) bool {
+	s := scanner{data: text}
+	_, _, ok := s.number()
+	return ok && s.at == len(text)
+}
+
 // integer returns the digits of a number that has a fraction or an exponent, and
 // whether it is whole: to JSON Schema 1.0 and 1e2 are integers, and -0 is 0.
 func integer(text string) (digits string, whole bool) {

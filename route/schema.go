@@ -128,6 +128,8 @@ func (d *schemas) of(s *shape, reply bool) object {
 		switch {
 		case s.typ == timeType:
 			return object{"type": "string", "format": "date-time"}
+		case s.typ == numberType:
+			return object{"type": "number"}
 		case s.bytes:
 			return d.slice(object{"type": "string", "contentEncoding": "base64"}, reply)
 		case reflect.PointerTo(s.typ).Implements(jsonType), reflect.PointerTo(s.typ).Implements(marshalType):
@@ -271,7 +273,7 @@ func literals(s *shape, texts []string) (values []any) {
 	}
 	for _, text := range texts {
 		switch {
-		case (s.kind == kindInt || s.kind == kindUint || s.kind == kindFloat) && s.typ != durationType:
+		case (s.kind == kindInt || s.kind == kindUint || s.kind == kindFloat || s.typ == numberType) && s.typ != durationType:
 			values = append(values, number(text))
 		case s.kind == kindBool:
 			values = append(values, text == "true")

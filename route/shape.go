@@ -40,8 +40,10 @@ type shape struct {
 	byName  map[string]*field // by JSON name
 	set     setter            // from text; nil where text cannot be one
 	bytes   bool              // a slice of bytes: base64 in JSON, itself as text
+	moment  int               // of a custom struct, 1 + the index of a time.Time that is embedded
 	must    string            // what a custom value must be, for its fault
 	checked bool              // there is something to validate in here
+	fragile bool              // a Codec may have put in here what cannot be encoded
 	holds   bool              // calls code of the user with a pointer into it
 }
 
@@ -127,7 +129,10 @@ func (m *shapes) fill(s *shape) (err error) {
 	pointer := reflect.PointerTo(t)
 	switch {
 	case t == timeType:
-		s.kind, s.must = kindCustom, "must be a time such as 2006-01-02T15:04:05Z"
+		s.kind, s.must, s.fragile = kindCustom, "must be a time such as 2006-01-02T15:04:05Z", true
+		return nil
+	case t == numberType:
+		s.kind, s.must, s.fragile = kindCustom, "must be a number", true
 		return nil
 	case t == rawType:
 		s.kind = kindAny
@@ -148,6 +153,8 @@ func (m *shapes) fill(s *shape) (err error) {
 		return nil
 	case !m.reply && (pointer.Implements(jsonType) || pointer.Implements(textType) || streamsIn(pointer)):
 		s.kind, s.must, s.holds = kindCustom, "is not valid", true
+		s.moment = momentIn(t)
+		s.fragile = s.moment > 0
 		return nil
 	}
 	switch t.Kind() {
@@ -160,7 +167,7 @@ func (m *shapes) fill(s *shape) (err error) {
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		s.kind = kindUint
 	case reflect.Float32, reflect.Float64:
-		s.kind = kindFloat
+		s.kind, s.must, s.fragile = kindFloat, "must be a number", true
 	case reflect.Interface:
 		if t.NumMethod() > 0 {
 			return fmt.Errorf("nothing can be decoded into interface %s", t)
@@ -286,7 +293,8 @@ func (m *shapes) member(sf reflect.StructField, index []int) (*field, error) {
 }
 
 // settle makes the setters, and finds out, for shapes that may refer to each
-// other in circles, which have something to validate and which call code of the user.
+// other in circles, which have something to validate, which call code of the user
+// and which may hold what cannot be encoded.
 func (m *shapes) settle() {
 	for _, s := range m.seen {
 		s.set, _, _ = setterOf(s)
@@ -294,16 +302,16 @@ func (m *shapes) settle() {
 	for changed := true; changed; {
 		changed = false
 		for _, s := range m.seen {
-			checked, holds := s.checked, s.holds
+			checked, holds, fragile := s.checked, s.holds, s.fragile
 			if s.elem != nil {
-				checked, holds = checked || s.elem.checked, holds || s.elem.holds
+				checked, holds, fragile = checked || s.elem.checked, holds || s.elem.holds, fragile || s.elem.fragile
 			}
 			for _, f := range s.fields {
 				checked = checked || f.required || f.ruled() || f.shape.checked
-				holds = holds || f.shape.holds
+				holds, fragile = holds || f.shape.holds, fragile || f.shape.fragile
 			}
-			if checked != s.checked || holds != s.holds {
-				s.checked, s.holds, changed = checked, holds, true
+			if checked != s.checked || holds != s.holds || fragile != s.fragile {
+				s.checked, s.holds, s.fragile, changed = checked, holds, fragile, true
 			}
 		}
 	}

@@ -3,10 +3,10 @@ package route
 import (
 	"encoding"
 	"fmt"
-	"math"
 	"net/textproto"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -67,9 +67,27 @@ func setterOf(s *shape) (set setter, many bool, err error) {
 		if s.bytes {
 			return func(v reflect.Value, text string) string { v.SetBytes([]byte(text)); return "" }, false, nil
 		}
-		if reflect.PointerTo(s.typ).Implements(textType) {
+		switch {
+		case s.typ == timeType:
 			return func(v reflect.Value, text string) string {
-				if v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)) != nil {
+				t, ok := parseTime(text)
+				if !ok {
+					return s.must
+				}
+				*v.Addr().Interface().(*time.Time) = t
+				return ""
+			}, false, nil
+		case s.typ == numberType:
+			return func(v reflect.Value, text string) string {
+				if !isNumber(text) {
+					return s.must
+				}
+				v.SetString(text)
+				return ""
+			}, false, nil
+		case reflect.PointerTo(s.typ).Implements(textType):
+			return func(v reflect.Value, text string) string {
+				if v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)) != nil || !s.encodable(v) {
 					return s.must
 				}
 				return ""
@@ -120,12 +138,14 @@ func setUint(v reflect.Value, text string) string {
 }
 
 func setFloat(v reflect.Value, text string) string {
+	for i := range len(text) {
+		if c := text[i]; (c < '0' || c > '9') && strings.IndexByte("+-.eE", c) < 0 { // no NaN, no infinity, nothing hexadecimal
+			return "must be a number"
+		}
+	}
 	n, err := strconv.ParseFloat(text, v.Type().Bits())
-	switch {
-	case err != nil:
+	if err != nil {
 		return numberFault(err, "must be a number")
-	case math.IsNaN(n) || math.IsInf(n, 0): // no bound would catch them
-		return "must be a number"
 	}
 	v.SetFloat(n)
 	return ""

@@ -9,6 +9,9 @@ import (
 	"unicode/utf8"
 )
 
+// decimal has neither the hexadecimal numbers of strconv nor its infinity.
+var decimal = regexp.MustCompile(`^[0-9eE.+-]+$`)
+
 // twinForm decodes by way of net/url.
 func twinForm(body string) *fuzzed {
 	values, err := url.ParseQuery(body)
@@ -41,7 +44,7 @@ func twinForm(body string) *fuzzed {
 		case "rate":
 			n, err := strconv.ParseFloat(v[0], 32)
 			out.Rate = float32(n)
-			ok = err == nil && n-n == 0
+			ok = err == nil && decimal.MatchString(v[0])
 		case "on":
 			out.On = Some(v[0] == "true")
 			ok = v[0] == "true" || v[0] == "false"

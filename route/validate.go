@@ -4,13 +4,15 @@ import (
 	"errors"
 	"iter"
 	"reflect"
+	"time"
 )
 
 // validate checks the rules of every field that was sent, those of a JSON body
 // excepted, whose decoder has checked them.
 //
 // A zero value may be an absent one. The decoder of XML has checked those that
-// were sent; from a codec, zero counts as absent.
+// were sent; from a codec, zero counts as absent. What a codec has put there may be
+// what no JSON can say, such as a time with an offset of a day.
 func (c *core) validate(s *scratch, kind bodyKind, v reflect.Value) {
 	fields := c.plan.checks
 	if kind == bodyJSON {
@@ -122,9 +124,7 @@ func (c checker) field(f *field, v reflect.Value) {
 			c.s.up()
 		}
 	}
-	if s.checked {
-		c.inside(s, v)
-	}
+	c.inside(s, v)
 }
 
 // absent is about a member that is not there. The decoder of XML has said
@@ -137,14 +137,21 @@ func (c checker) absent(f *field) {
 
 // inside checks the members and elements of a value.
 func (c checker) inside(s *shape, v reflect.Value) {
+	if !c.looks(s) {
+		return
+	}
 	switch s.kind {
+	case kindFloat, kindCustom:
+		if !s.encodable(v) {
+			c.s.here(s.must)
+		}
 	case kindObject:
 		for _, f := range s.fields {
 			name := f.json
 			if c.kind == bodyXML {
 				name = f.xml
 			}
-			if name == "" || !f.required && !f.ruled() && !f.shape.checked {
+			if name == "" || !f.required && !f.ruled() && !c.looks(f.shape) {
 				continue
 			}
 			c.s.member(name)
@@ -164,6 +171,24 @@ func (c checker) inside(s *shape, v reflect.Value) {
 			c.s.up()
 		}
 	}
+}
+
+// looks reports whether there is something to check in a value of that shape.
+func (c checker) looks(s *shape) bool { return s.checked || s.fragile && c.kind == bodyCodec }
+
+// encodable reports whether JSON can say what v is, a float or a custom value.
+func (s *shape) encodable(v reflect.Value) bool {
+	switch {
+	case s.kind == kindFloat:
+		return v.Float()-v.Float() == 0
+	case s.typ == timeType:
+		return writable(v.Interface().(time.Time))
+	case s.typ == numberType:
+		return v.String() == "" || isNumber(v.String()) // encoding/json writes 0 for nothing
+	case s.moment > 0:
+		return writable(v.Field(s.moment - 1).Interface().(time.Time))
+	}
+	return true
 }
 
 // elem checks an element, which has no rules of its own.

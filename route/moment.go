@@ -1,0 +1,96 @@
+package route
+
+import (
+	"reflect"
+	"strings"
+	"time"
+)
+
+// parseTime reads a date-time that package time can hold. It has to be one in UTC too,
+// where it may be kept: what is read is written again, and there is no year 10000.
+func parseTime(text string) (t time.Time, ok bool) {
+	if !timeForm(text) {
+		return t, false
+	}
+	t, err := time.Parse(time.RFC3339, strings.ToUpper(text))
+	return t, err == nil && writable(t)
+}
+
+// timeForm reports whether text looks like a date-time of RFC 3339. Package time looks
+// less closely: it takes hours of one digit, commas, and offsets of a day and more, and
+// no lower-case letters. That the day is one, and the time of day, is left to it.
+func timeForm(text string) bool {
+	const form = "0000-00-00T00:00:00"
+	if len(text) <= len(form) || !looksLike(text[:len(form)], form) {
+		return false
+	}
+	zone := text[len(form):]
+	if fraction, ok := strings.CutPrefix(zone, "."); ok {
+		if zone = strings.TrimLeft(fraction, "0123456789"); len(zone) == len(fraction) {
+			return false
+		}
+	}
+	return zone == "Z" || zone == "z" || looksLike(zone, "+00:00") && zone[1:3] < "24" && zone[4:] < "60"
+}
+
+// looksLike compares text with a form, in which 0 is any digit, + any sign, and T may be
+// lower-case.
+func looksLike(text, form string) bool {
+	if len(text) != len(form) {
+		return false
+	}
+	for i := range len(form) {
+		switch c := text[i]; form[i] {
+		case '0':
+			if c < '0' || c > '9' {
+				return false
+			}
+		case '+':
+			if c != '+' && c != '-' {
+				return false
+			}
+		default:
+			if c != form[i] && (form[i] != 'T' || c != 't') {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// writable reports whether RFC 3339 can write t, in its zone and in UTC.
+func writable(t time.Time) bool {
+	_, offset := t.Zone()
+	year, utc := t.Year(), t.UTC().Year()
+	return min(year, utc) >= 0 && max(year, utc) <= 9999 && -24*60*60 < offset && offset < 24*60*60
+}
+
+// isDateTime is the format of that name. It has leap seconds, which parseTime does not:
+// the last second of a month in UTC may have the number 60.
+func isDateTime(text string) bool {
+	const seconds = len("0000-00-00T00:00:")
+	if !timeForm(text) {
+		return false
+	}
+	text = strings.ToUpper(text)
+	leap := text[seconds:seconds+2] == "60"
+	if leap {
+		text = text[:seconds] + "59" + text[seconds+2:]
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	next := t.UTC().Truncate(time.Second).Add(time.Second)
+	return err == nil && (!leap || next.Day() == 1 && next.Hour() == 0 && next.Minute() == 0 && next.Second() == 0)
+}
+
+// momentIn returns 1 + the index of the time.Time that t embeds, or 0. Its methods may be
+// those that read t.
+func momentIn(t reflect.Type) int {
+	if t.Kind() == reflect.Struct {
+		for i := range t.NumField() {
+			if f := t.Field(i); f.Anonymous && f.Type == timeType {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}

@@ -1,0 +1,116 @@
+package route
+
+import (
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// isEmail is the format of that name: a mailbox of RFC 5321 in ASCII, without quotes, at
+// a domain of two labels or more.
+func isEmail(s string) bool {
+	local, domain, _ := strings.Cut(s, "@")
+	if len(s) > 254 || local == "" || len(local) > 64 || strings.IndexByte(domain, '.') < 0 {
+		return false
+	}
+	for atom := range strings.SplitSeq(local, ".") {
+		if atom == "" || !only(atom, isAtom) {
+			return false
+		}
+	}
+	for label := range strings.SplitSeq(domain, ".") {
+		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' || !only(label, isLabel) {
+			return false
+		}
+	}
+	return true
+}
+
+// isURI is the format of that name: a URI of RFC 3986, which has a scheme, that package
+// net/url can read.
+func isURI(s string) bool {
+	scheme, rest, found := strings.Cut(s, ":")
+	if !found || scheme == "" || !isLetter(scheme[0]) || !only(scheme, isScheme) {
+		return false
+	}
+	rest, fragment, _ := strings.Cut(rest, "#")
+	path, query, _ := strings.Cut(rest, "?")
+	if after, found := strings.CutPrefix(path, "//"); found {
+		slash := strings.IndexByte(after+"/", '/')
+		if path = after[slash:]; !isAuthority(after[:slash]) {
+			return false
+		}
+	}
+	if !isPart(path, "/:@") || !isPart(query, "/:@?") || !isPart(fragment, "/:@?") {
+		return false
+	}
+	_, err := url.Parse(s)
+	return err == nil
+}
+
+// isAuthority reports whether s may stand behind the two slashes of a URI.
+func isAuthority(s string) bool {
+	if user, host, found := strings.Cut(s, "@"); found {
+		if s = host; !isPart(user, ":") {
+			return false
+		}
+	}
+	host, port := s, ""
+	if end := strings.IndexByte(s, ']'); strings.HasPrefix(s, "[") && end > 0 {
+		address, err := netip.ParseAddr(s[1:end])
+		if err != nil || !address.Is6() || address.Zone() != "" {
+			return false
+		}
+		host, port = "", s[end+1:]
+	} else if colon := strings.IndexByte(s, ':'); colon >= 0 {
+		host, port = s[:colon], s[colon:]
+	}
+	return isPart(host, "") && (port == "" || port[0] == ':' && only(port[1:], isDigit))
+}
+
+// isPart reports whether s has only what any part of a URI may have, and what else is
+// allowed in this one.
+func isPart(s, also string) bool {
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case isLetter(c) || isDigit(c) || strings.IndexByte("-._~!$&'()*+,;=", c) >= 0 || strings.IndexByte(also, c) >= 0:
+		case c == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]):
+			i += 2
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// only reports whether all of s is of that kind.
+func only(s string, is func(byte) bool) bool {
+	for i := range len(s) {
+		if !is(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
+func isLabel(c byte) bool  { return isLetter(c) || isDigit(c) || c == '-' }
+func isScheme(c byte) bool { return isLabel(c) || c == '+' || c == '.' }
+
+// isAtom reports whether c may stand unquoted before the @ of an e-mail address, between
+// points.
+func isAtom(c byte) bool {
+	return isLabel(c) || strings.IndexByte("!#$%&'*+/=?^_`{|}~", c) >= 0
+}
+
+func isHex(c byte) bool {
+	return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f'
+}
+
+// isToken reports whether name may be the name of a header.
+func isToken(name string) bool {
+	return name != "" && only(name, func(c byte) bool {
+		return isLabel(c) || strings.IndexByte("!#$%&'*+.^_`|~", c) >= 0
+	})
+}
