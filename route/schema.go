@@ -242,8 +242,8 @@ func ruled(schema object, f *field) object {
 			schema[high] = r.max
 		}
 	}
-	if r.pattern != "" {
-		target["pattern"] = r.pattern
+	if pattern, ok := ecma(r.pattern); ok && pattern != "" {
+		target["pattern"] = pattern
 	}
 	if r.format != "" {
 		target["format"] = r.format
