@@ -34,7 +34,8 @@ func (c *core) bind(s *scratch, w http.ResponseWriter, r *http.Request, values P
 	for _, f := range p.params {
 		switch f.source {
 		case fromPath:
-			if values != nil {
+			switch {
+			case values != nil:
 				s.text(f, v, values.PathValue(f.name))
 			case unclean(r):
 				return errNowhere
@@ -123,10 +124,10 @@ func (c *core) bindQuery(s *scratch, query string, v reflect.Value) {
 			n--
 			continue
 		}
-		name, value, ok := unescapePair(pair)
+		name, value, wrong := unescapePair(pair)
 		switch f := c.plan.query[name]; {
-		case !ok:
-			s.fault(Fault{In: "query", Detail: "is not valid percent-encoding"})
+		case wrong != "":
+			s.fault(Fault{In: "query", Detail: wrong})
 		case f != nil:
 			s.text(f, v, value)
 		case !c.ignores(s, name):
@@ -141,14 +142,20 @@ func (c *core) ignores(s *scratch, name string) bool {
 	return s.lax && (c.refuse == nil || !c.refuse(name))
 }
 
-// unescapePair splits and decodes one name=value. It allocates only for what is
-// escaped; the parts of the rest are parts of pair.
-func unescapePair(pair string) (name, value string, ok bool) {
+// What may be wrong with a pair of a query or a form.
+const (
+	badEscape = "is not valid percent-encoding"
+	semicolon = "has a semicolon: separate what it separates by &, and write %3B for one that is meant" // some read it as a separator
+)
+
+// unescapePair splits and decodes one name=value, and says what is wrong with it. It
+// allocates only for what is escaped; the parts of the rest are parts of pair.
+func unescapePair(pair string) (name, value, wrong string) {
 	equals, escaped := len(pair), false
 	for i := range len(pair) {
 		switch pair[i] {
-		case ';': // as net/url: some read it as a separator
-			return "", "", false
+		case ';': // refused, as by net/url
+			return "", "", semicolon
 		case '%', '+':
 			escaped = true
 		case '=':
@@ -157,11 +164,14 @@ func unescapePair(pair string) (name, value string, ok bool) {
 	}
 	name, value = pair[:equals], pair[min(equals+1, len(pair)):]
 	if !escaped {
-		return name, value, true
+		return name, value, ""
 	}
 	name, err := url.QueryUnescape(name)
 	if err == nil {
 		value, err = url.QueryUnescape(value)
 	}
-	return name, value, err == nil
+	if err != nil {
+		wrong = badEscape
+	}
+	return name, value, wrong
 }

@@ -34,9 +34,16 @@ var (
 	errCut     = &Problem{Status: http.StatusBadRequest, Type: "incomplete-body", Detail: "the body ended early"}
 )
 
-// bindBody reads the body and binds its members.
+// bindBody reads the body and binds its members. What has no content and no type is no
+// body, where nothing of one is required.
 func (c *core) bindBody(s *scratch, w http.ResponseWriter, r *http.Request, v reflect.Value) (bodyKind, error) {
 	kind, params, codec, err := c.kindOf(r.Header)
+	if err == errNoType && c.plan.optional && r.ContentLength <= 0 {
+		if err := c.read(s, w, r); err != nil || len(s.body) == 0 {
+			return bodyNone, err
+		}
+		return bodyNone, errNoType
+	}
 	if err != nil {
 		c.limits.hurry(w, r)
 		return kind, err

@@ -71,7 +71,7 @@ func TestEveryKindOfBadRequest(t *testing.T) {
 			pointer("#/tags", "must have at most 2 elements"), pointer("#/home/zip", "must match ^[0-9]{5}$")}},
 		{"form", f, "", "age=x&age=1&colour=%C3%A4&%zz=1&a;b", 400, "invalid-request", []Fault{
 			in("form", "age", "must be a whole number"), in("form", "age", "is given more than once"), in("form", "colour", "is not a field"),
-			{In: "form", Detail: "is not valid percent-encoding"}, {In: "form", Detail: "is not valid percent-encoding"}, in("form", "name", "is required")}},
+			{In: "form", Detail: "is not valid percent-encoding"}, {In: "form", Detail: semicolon}, in("form", "name", "is required")}},
 		{"form without a required field", f, "", "age=1", 400, "invalid-request", []Fault{in("form", "name", "is required")}},
 		{"form against a rule", f, "", "name=Augusta", 400, "invalid-request", []Fault{in("form", "name", "must have at most 5 characters")}},
 		{"multipart, file as a field", fileAsField, "", fileAsFieldBody, 400, "invalid-request", []Fault{in("form", "file", "must be a file")}},
@@ -93,9 +93,10 @@ func TestEveryKindOfBadRequest(t *testing.T) {
 		{"xml entities", x, "", `<!DOCTYPE p [<!ENTITY a "b">]><p><name>&a;</name></p>`, 400, "invalid-request", []Fault{pointer("#", "must have no document type")}},
 		{"codec", "application/x-lines", "", "Ada", 400, "invalid-request", []Fault{pointer("#", "cannot be decoded")}},
 		{"text against a rule", "text/plain", "", "0123456789", 400, "invalid-request", []Fault{pointer("#", "must have at most 9 characters")}},
-		{"parameters", "text/plain", "?page=0&size=x&since=5&colour=1&%zz", "ok", 400, "invalid-request", []Fault{
+		{"parameters", "text/plain", "?page=0&size=x&since=5&colour=1&%zz&q=1;q=2", "ok", 400, "invalid-request", []Fault{
 			in("query", "size", "must be a whole number that is not negative"), in("query", "since", "must be a duration such as 1.5s"),
-			in("query", "colour", "is not a parameter"), {In: "query", Detail: "is not valid percent-encoding"}, in("query", "page", "must be at least 1")}},
+			in("query", "colour", "is not a parameter"), {In: "query", Detail: "is not valid percent-encoding"},
+			{In: "query", Detail: "has a semicolon: separate what it separates by &, and write %3B for one that is meant"}, in("query", "page", "must be at least 1")}},
 		{"parameter against a rule", "text/plain", "?page=0", "ok", 400, "invalid-request", []Fault{in("query", "page", "must be at least 1")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -22,8 +22,8 @@ func (c *core) bindForm(s *scratch, v reflect.Value) {
 	text := string(s.body[:length])
 	next := 0
 	for _, p := range s.pairs {
-		if !p.ok {
-			s.fault(Fault{In: "form", Detail: "is not valid percent-encoding"})
+		if p.wrong != "" {
+			s.fault(Fault{In: "form", Detail: p.wrong})
 			continue
 		}
 		var f *field
@@ -48,7 +48,7 @@ func (c *core) bindForm(s *scratch, v reflect.Value) {
 // pair is where a name and its value are in a decoded form.
 type pair struct {
 	start, name, value, end int
-	ok                      bool
+	wrong                   string
 }
 
 // unescapeForm decodes up to most pairs of s.body in their place, and reports
@@ -63,7 +63,7 @@ func (s *scratch) unescapeForm(most int) (length int, all bool) {
 		if len(s.pairs) == most {
 			return to, false
 		}
-		p := pair{start: to, name: -1, ok: true}
+		p := pair{start: to, name: -1}
 		for ; from < len(b) && b[from] != '&'; from++ {
 			c := b[from]
 			switch {
@@ -72,11 +72,11 @@ func (s *scratch) unescapeForm(most int) (length int, all bool) {
 				continue
 			case c == '+':
 				c = ' '
-			case c == ';': // as net/url: some read it as a separator
-				p.ok = false
+			case c == ';':
+				p.wrong = semicolon
 			case c == '%':
 				if from+2 >= len(b) || !isHex(b[from+1]) || !isHex(b[from+2]) {
-					p.ok = false
+					p.wrong = badEscape
 					continue
 				}
 				c = unhex(b[from+1])<<4 | unhex(b[from+2])

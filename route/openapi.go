@@ -174,7 +174,11 @@ func (d *document) operation(r *Route) (object, error) {
 		op["parameters"] = parameters
 	}
 	if content := d.bodies(r); len(content) > 0 {
-		op["requestBody"] = object{"required": true, "content": content}
+		body := object{"content": content}
+		if !r.plan.optional {
+			body["required"] = true
+		}
+		op["requestBody"] = body
 	}
 	edits := r.edits
 	if d.cfg.Operation != nil {

@@ -36,12 +36,13 @@ type plan struct {
 	text    *field   // body:"text"
 	accepts struct{ json, form, xml, text bool }
 
-	foreign []*field // no members of a body, though a codec may take them for some
-	checks  []*field // have something to validate
-	asked   []*field // those of them that are parameters
-	method  bool     // *Req has Validate
-	holds   bool     // code of the user sees a pointer into the request
-	shapes  *shapes
+	foreign  []*field // no members of a body, though a codec may take them for some
+	checks   []*field // have something to validate
+	asked    []*field // those of them that are parameters
+	method   bool     // *Req has Validate
+	holds    bool     // code of the user sees a pointer into the request
+	optional bool     // nothing of the body is required
+	shapes   *shapes
 }
 
 // body reports whether the route reads a body at all.
@@ -71,6 +72,7 @@ func compile(t reflect.Type, pattern string) (*plan, error) {
 	p.shapes.settle()
 	p.method = reflect.PointerTo(t).Implements(reflect.TypeFor[validator]())
 	p.holds = p.method && !t.Implements(reflect.TypeFor[validator]())
+	p.optional = !slices.ContainsFunc(p.fields, (*field).needsBody)
 	for i, f := range p.fields {
 		f.bit = 1 << i
 		p.holds = p.holds || f.shape.holds
@@ -88,6 +90,18 @@ func compile(t reflect.Type, pattern string) (*plan, error) {
 		}
 	}
 	return p, nil
+}
+
+// needsBody reports whether f, a field of a request, is in the body and asks for
+// something there.
+func (f *field) needsBody() bool {
+	switch f.source {
+	case fromBody, fromText:
+		return f.required
+	case fromJSON:
+		return f.required || slices.ContainsFunc(f.shape.bare().fields, func(member *field) bool { return member.required })
+	}
+	return false
 }
 
 // collect reads the fields of t, which is the request type or embedded in it.

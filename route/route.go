@@ -35,7 +35,8 @@
 // with a pointer to each fault. What was not asked for is a fault too: unknown
 // members and query parameters are refused unless AllowUnknown says otherwise.
 // Absent is told from zero by a pointer or an Optional; null is as good as
-// absent where it may be at all. Of a JSON number only the value counts, so that
+// absent where it may be at all, and so is no body at all, without a Content-Type,
+// where nothing in it is required. Of a JSON number only the value counts, so that
 // 1.0 is an integer. Limits bound what a request may cost before its
 // handler runs; they have defaults. They hold for a body that no field asks for,
 // too, which is read and dropped.
