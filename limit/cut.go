@@ -135,7 +135,7 @@ func (a *Adaptive) keepCut(r reading, err float64) {
 	rest := t.after.level - a.base.level
 	switch {
 	case t.suspicion && rest > max(0.06, 2*a.est.error(t.after.n)): // some of it is still there
-		a.tryLess(r, a.limit*math.Exp(-excessCut(rest)), t.ran.level, t.after, true)
+		a.tryLess(r, a.limit*math.Exp(-excessCut(a.costs(r, rest))), t.ran.level, t.after, true)
 	case !t.suspicion: // it was queueing, and had gone unnoticed: look further down
 		if a.proven = false; fell > 0.7*less { // as it does where all is queueing
 			a.tryLess(r, halve*a.limit, t.ran.level, t.after, false)

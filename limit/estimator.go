@@ -28,6 +28,7 @@ type estimator struct {
 	readings  float64       // behind it
 	wasted    float64       // share of the slots' work, of late, that is in the level and came to nothing
 	rate      float64       // admissions per second
+	each      mean    // how many times that of the reference class work takes, one piece in the mean
 	latest    reading
 	losses    losses
 }
@@ -43,6 +44,7 @@ const (
 	leastOverdue = 2 * time.Second
 	mostOverdue  = time.Hour
 	severalTimes = 4
+	eachReadings = 10  // are in the mean of what a piece takes: a cohort has few of the long ones, by chance none
 	atOnce       = 0.1 // of a second
 	mostWasted   = 0.9 // so that the logarithm stays finite
 )
@@ -94,7 +96,7 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 		return nothing, false
 	}
 	if e.changed {
-		e.changed, e.reweighed = false, true
+		e.changed, e.reweighed, e.each = false, true, mean{}
 		return restart, false
 	}
 	class := s.Class % Classes
@@ -106,7 +108,7 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 			var changed bool
 			stale := s.End-e.cohort.start > patience && e.cohort.skipped > e.cohort.measured()
 			if changed, rescaled = e.classes.learn(class, log, calm, stale); changed {
-				e.reweighed = true
+				e.reweighed, e.each = true, mean{}
 				return restart, rescaled
 			}
 		}
@@ -154,6 +156,9 @@ func (e *estimator) enter(r *reading) {
 		e.spread += max(0.2, 1/e.readings) * min((r.n-1)/spreadTimes, 1) * (r.spread - e.spread)
 		e.usual = math.Exp(r.level)
 	}
+	if r.count > 0 {
+		e.each.add(r.work/(r.count*e.classes.weight(e.classes.reference)), 1, eachReadings)
+	}
 	if r.perSecond > 0 {
 		e.rate = r.perSecond
 	}
@@ -199,10 +204,7 @@ func (e *estimator) deviation() float64 {
 
 // several reports whether all work takes several times as long as that which is measured:
 // what that waits is not what a queue costs.
-func (e *estimator) several() bool {
-	r := &e.latest
-	return r.work > severalTimes*r.count*e.classes.weight(e.classes.reference)
-}
+func (e *estimator) several() bool { return e.each.level > severalTimes }
 
 // between is the standard error of the difference of two levels.
 func (e *estimator) between(a, b float64) float64 { return math.Hypot(e.error(a), e.error(b)) }
