@@ -28,7 +28,7 @@ type estimator struct {
 	readings  float64       // behind it
 	wasted    float64       // share of the slots' work, of late, that is in the level and came to nothing
 	rate      float64       // admissions per second
-	each      mean    // how many times that of the reference class work takes, one piece in the mean
+	each      mean          // how many times that of the reference class work takes, one piece in the mean
 	latest    reading
 	losses    losses
 }

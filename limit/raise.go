@@ -97,7 +97,11 @@ func (a *Adaptive) judgeRaise(r reading) {
 	case undecided:
 	case untested: // only what ran is known to be fine
 		a.raises.streak = 0
-		a.set(r.at, holding, max(t.from, min(t.to, math.Ceil(t.ran.level))), "the load is gone")
+		ran := math.Round(mostBeyond * r.inFlight)
+		if t.bold { // so far that the slots may not have filled yet
+			ran = math.Ceil(t.ran.level)
+		}
+		a.set(r.at, holding, max(t.from, min(t.to, ran)), "the load is gone")
 	case independent:
 		a.keepRaise(r, err, margin < -err)
 	case follows:
