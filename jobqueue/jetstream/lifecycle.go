@@ -125,7 +125,7 @@ func (q *queue) depths(ctx context.Context, s *jobqueue.Stats) error {
 		return err
 	}
 	if slots.NumAckPending+int(slots.NumPending) < q.inFlight {
-		q.mend(ctx)
+		q.mend(ctx, false)
 	}
 	s.Depth, s.Dead = sum, int(dead.State.Msgs)
 	return nil

@@ -3,6 +3,7 @@ package jetstream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/nats-io/nats.go"
@@ -10,6 +11,9 @@ import (
 
 // errLink is the cause of a context that ended because an answer on its way was lost.
 var errLink = errors.New("the connection was lost before the answer came")
+
+// errAnew is errLink of a question that a part of the queue may have taken along when it was deleted.
+var errAnew = fmt.Errorf("%w, from a part of the queue that was made again", errLink)
 
 // link is the connection until it is lost.
 type link struct {
@@ -22,15 +26,16 @@ type link struct {
 // come. It returns when events is closed.
 func (l *link) watch(events <-chan nats.Status) {
 	for range events {
-		l.renew()
+		l.renew(errLink)
 	}
 }
 
-func (l *link) renew() {
+// renew ends what waits for an answer.
+func (l *link) renew(cause error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.lose != nil {
-		l.lose(errLink)
+		l.lose(cause)
 	}
 	l.held, l.lose = context.WithCancelCause(context.Background())
 }
@@ -41,7 +46,7 @@ func (l *link) during(parent context.Context) (context.Context, context.CancelFu
 	held := l.held
 	l.mu.Unlock()
 	ctx, cancel := context.WithCancelCause(parent)
-	stop := context.AfterFunc(held, func() { cancel(errLink) })
+	stop := context.AfterFunc(held, func() { cancel(context.Cause(held)) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 

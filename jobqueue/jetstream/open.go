@@ -89,7 +89,7 @@ func Open(ctx context.Context, cfg Config) (jobqueue.Queue, error) {
 	if err := q.connect(connecting); err != nil {
 		return nil, err
 	}
-	q.link.renew()
+	q.link.renew(errLink)
 	events := q.nc.StatusChanged(nats.RECONNECTING, nats.CLOSED)
 	q.hangUp = sync.OnceFunc(func() { q.nc.Close(); q.nc.RemoveStatusListener(events) })
 	go q.link.watch(events)    // ends with hangUp
@@ -116,7 +116,7 @@ func (q *queue) connect(ctx context.Context) error {
 		}),
 		nats.ReconnectHandler(func(*nats.Conn) {
 			log.Info("connection to the job engine is back")
-			q.mend(q.closing) // it may have come back without its data
+			q.mend(q.closing, true) // it may have come back without its data
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { log.Warn("job engine", "error", err) }),
 	}, q.cfg.Options...)

@@ -54,24 +54,34 @@ func missing(err error) bool {
 	return false
 }
 
+// notFound reports whether the engine has said that a part is missing.
+func notFound(err error) bool {
+	return errors.Is(err, js.ErrStreamNotFound) || errors.Is(err, js.ErrConsumerNotFound)
+}
+
 // asked asks the engine something by ask, whose context ends with parent, after Config.Wait and
-// with the connection. Where a part of the queue was missing and has been made again, it asks again.
+// with the connection. Where a part of the queue was missing, and is there again, it asks again.
 func (q *queue) asked(parent context.Context, ask func(context.Context) error) error {
 	for tries := 1; ; tries++ {
 		ctx, cancel := q.asking(parent)
 		err := ask(ctx)
+		again := errors.Is(context.Cause(ctx), errAnew)
 		if err != nil && errors.Is(context.Cause(ctx), errLink) {
 			err = fmt.Errorf("%w: %w", jobqueue.ErrUnavailable, errLink)
 		}
 		cancel()
-		if err == nil || tries > 1 || !missing(err) || !q.mend(parent) {
+		if err != nil && again && parent.Err() == nil {
+			continue
+		}
+		if err == nil || tries > 1 || !missing(err) || !q.mend(parent, notFound(err)) {
 			return err
 		}
 	}
 }
 
-// mend makes again what is missing of the queue, and reports whether anything was.
-func (q *queue) mend(parent context.Context) (made bool) {
+// mend makes again what is missing of the queue, and reports whether all is there now. When
+// nothing was missing the next look is lookAgain later, unless the caller is sure.
+func (q *queue) mend(parent context.Context, sure bool) (whole bool) {
 	p := &q.parts
 	select {
 	case p.turn <- struct{}{}:
@@ -81,7 +91,7 @@ func (q *queue) mend(parent context.Context) (made bool) {
 		return false
 	}
 	defer func() { <-p.turn }()
-	if !p.whole || p.calm && time.Since(p.looked) < lookAgain {
+	if !p.whole || p.calm && !sure && time.Since(p.looked) < lookAgain {
 		return false
 	}
 	ctx, leave := q.link.during(parent)
@@ -92,15 +102,16 @@ func (q *queue) mend(parent context.Context) (made bool) {
 	if len(names) > 0 {
 		q.cfg.Logger.Warn("the job engine has lost parts of the queue: they are made again, without what was in them",
 			"queue", q.cfg.Name, "parts", strings.Join(names, ", "))
+		q.link.renew(errAnew)
 	}
 	text := ""
-	if err != nil && ctx.Err() == nil {
+	if err != nil && parent.Err() == nil && q.closing.Err() == nil && !errors.Is(context.Cause(ctx), errLink) {
 		if text = err.Error(); text != p.trouble {
 			q.cfg.Logger.Error("parts of the queue may be missing at the job engine, and cannot be made again", "queue", q.cfg.Name, "error", err)
 		}
 	}
 	p.trouble = text
-	return len(names) > 0
+	return err == nil
 }
 
 // mendSoon has the parts looked at beside the caller, who has more to do than to wait for an
@@ -110,7 +121,7 @@ func (q *queue) mendSoon() {
 	defer q.mu.Unlock()
 	if !q.closed && q.parts.soon.CompareAndSwap(false, true) {
 		q.stragglers.Go(func() {
-			q.mend(q.closing)
+			q.mend(q.closing, false)
 			q.parts.soon.Store(false)
 		})
 	}

@@ -50,6 +50,7 @@ func (p *pull) ask(ctx context.Context, request string, most int, take func(*nat
 	if err := q.nc.PublishRequest(p.subject, p.replies.Subject, []byte(request)); err != nil {
 		return q.unavailable(ctx, err)
 	}
+	defer time.AfterFunc(sentryWait+lookAgain, q.mendSoon).Stop() // a consumer that was deleted answers nothing
 	for n := 0; n < most; {
 		msg, err := p.replies.NextMsgWithContext(ctx)
 		if err != nil {

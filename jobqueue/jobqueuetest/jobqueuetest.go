@@ -84,7 +84,7 @@ var checks = []struct {
 	{"WorkEndsWithItsContext", Options{}, workEnds},
 	{"ALateSuccessIsDoneOnceAndLost", Options{AckWait: 2 * time.Second, Policy: jobqueue.Policy{MaxAttempts: 100}}, lateSuccess},
 	{"WhatIsDeletedIsMadeAgain", Options{}, deleted},
-	{"AWorkThatEndsCountsNothing", Options{Policy: jobqueue.Policy{MaxAttempts: 1}}, endedWork},
+	{"AWorkThatEndsCountsNothing", Options{MaxInFlight: 1, Policy: jobqueue.Policy{MaxAttempts: 1}}, endedWork},
 	{"AStoppedWorkerGivesItsJobBack", Options{Policy: jobqueue.Policy{MaxAttempts: 1}}, stopped},
 	{"DrainLetsJobsEndAndLeavesTheRest", Options{MaxInFlight: 1}, drain},
 	{"ADrainThatIsTooShortSaysWhatRuns", Options{}, drainTooShort},

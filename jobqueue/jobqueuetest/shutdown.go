@@ -72,7 +72,6 @@ func (e expired) Err() error {
 // endedWork checks that what fails after the end of Work is not held against its job, whatever
 // its error says and however Work ended.
 func endedWork(w *world) {
-	q, other := w.queue(), w.queue()
 	for _, end := range []string{"a cancel", "a deadline"} {
 		for name, fail := range map[string]func(ctx context.Context) error{
 			"the context's error": func(ctx context.Context) error { return fmt.Errorf("interrupted: %w", ctx.Err()) },
@@ -80,6 +79,7 @@ func endedWork(w *world) {
 			"another time":        func(context.Context) error { return jobqueue.RetryAfter(time.Hour, errFailed) },
 			"a panic":             func(context.Context) error { panic("no connection") },
 		} {
+			q, other := w.open(), w.open()
 			ctx, cancel := context.WithCancel(context.Background())
 			if end == "a deadline" {
 				e := expired{context.Background(), make(chan struct{})}
@@ -104,6 +104,9 @@ func endedWork(w *world) {
 				w.Fatalf("ended by %s, the handler by %s: %+v", end, name, s)
 			}
 			w.again(other)
+			if err := errors.Join(q.Close(), other.Close()); err != nil { // nothing of them asks for the next job
+				w.Errorf("Close: %v", err)
+			}
 		}
 	}
 }
@@ -112,7 +115,7 @@ func endedWork(w *world) {
 func (w *world) again(other jobqueue.Queue) {
 	w.Helper()
 	attempts := make(chan int, 9)
-	stop := w.work(other, func(_ context.Context, d *jobqueue.Delivery) error {
+	w.work(other, func(_ context.Context, d *jobqueue.Delivery) error {
 		attempts <- d.Attempt
 		return nil
 	})
@@ -120,7 +123,6 @@ func (w *world) again(other jobqueue.Queue) {
 		w.Errorf("a job that was handed back says attempt %d", n)
 	}
 	w.empty(other)
-	_ = stop()
 }
 
 // refused checks why a queue takes no jobs.
