@@ -28,8 +28,8 @@ func TestEveryFieldOfARecordIsOpenedByOneScope(t *testing.T) {
 			}
 		}
 	}
-	for i := range typ.NumField() {
-		name, want := typ.Field(i).Name, 1
+	for field := range typ.Fields() {
+		name, want := field.Name, 1
 		if slices.Contains(ofPatient, name) {
 			want = 0
 		}
@@ -46,8 +46,8 @@ func full(t *testing.T) *patientapi.Patient {
 	for n := 1; n <= 100; n++ {
 		patientapi.Generator{Seed: 1}.Patient(n, p)
 		v, empty := reflect.ValueOf(*p), 0
-		for i := range v.NumField() {
-			if f := v.Field(i); f.IsZero() || f.Kind() == reflect.Slice && f.Len() == 0 {
+		for _, f := range v.Fields() {
+			if f.IsZero() || f.Kind() == reflect.Slice && f.Len() == 0 {
 				empty++
 			}
 		}
