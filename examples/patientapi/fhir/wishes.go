@@ -166,7 +166,11 @@ func (a *API) wanted(v *access.Visit, id string, w wishes) (q want, err error) {
 		name   string
 		values []string
 		set    func(span)
-	}{{"start", w.start, func(s span) { q.Start = s.from }}, {"end", w.end, func(s span) { q.End = s.to }}} {
+	}{{"start", w.start, func(s span) { q.Start = s.from }}, {"end", w.end, func(s span) {
+		if written(s.to) { // else there is no end
+			q.End = s.to
+		}
+	}}} {
 		text, err := only(w.in, d.name, d.values)
 		if err != nil {
 			return q, err

@@ -11,18 +11,23 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi"
 )
 
-// searches keeps the statements of the searches that were made. There are few: a
+// mostSearches bounds the statements that are kept: each is some 60 KB, and callers decide
+// how many names and identifiers are asked for in which order.
+const mostSearches = 128
+
+// searches keeps the statements of the first kinds of searches that were made. A
 // statement depends on which conditions are set, not on what they say.
 type searches struct {
 	mu sync.Mutex
 	by map[string]*sql.Stmt
 }
 
+// prepare returns the statement of a query, or nil if as many as may be are kept.
 func (s *searches) prepare(ctx context.Context, db *sql.DB, query string) (*sql.Stmt, error) {
 	s.mu.Lock()
-	stmt := s.by[query]
+	stmt, full := s.by[query], len(s.by) >= mostSearches
 	s.mu.Unlock()
-	if stmt != nil {
+	if stmt != nil || full {
 		return stmt, nil
 	}
 	stmt, err := db.PrepareContext(ctx, query)
@@ -74,11 +79,14 @@ func (s *Store) Search(ctx context.Context, q patientapi.PatientSearch, dst *pat
 	return nil
 }
 
-// ask runs a search: its statement is kept if there are few like it.
+// ask runs a search, by a statement that is kept if there is room.
 func (s *Store) ask(ctx context.Context, query string, args []any) (*sql.Rows, error) {
 	stmt, err := s.searches.prepare(ctx, s.readers, query)
 	if err != nil {
 		return nil, err
+	}
+	if stmt == nil {
+		return s.readers.QueryContext(ctx, query, args...)
 	}
 	return stmt.QueryContext(ctx, args...)
 }

@@ -127,6 +127,32 @@ func TestStatementsOfSearchesAreKept(t *testing.T) {
 	}
 }
 
+// Which names and identifiers are asked for in which order is up to callers: each order was a
+// statement that was kept for ever.
+func TestStatementsThatAreKeptAreBounded(t *testing.T) {
+	s := openSet(t, filepath.Join(t.TempDir(), "patients.db"), Options{})
+	var page patientapi.Page
+	for i := range 2 * mostSearches {
+		q := patientapi.PatientSearch{Name: "a"}
+		for bit := range 8 {
+			also := patientapi.Also{Name: "a"}
+			if i>>bit&1 == 1 {
+				also = patientapi.Also{Identifier: known}
+			}
+			q.Also = append(q.Also, also)
+		}
+		if err := s.Search(t.Context(), q, &page); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := s.Count(t.Context(), q); err != nil || n != len(page.Patients) {
+			t.Fatalf("%v: %d of %d", err, n, len(page.Patients))
+		}
+	}
+	if n := len(s.searches.by); n > mostSearches {
+		t.Errorf("%d statements are kept", n)
+	}
+}
+
 // Whatever begins with prefix, and nothing else, is from prefix to next(prefix).
 func FuzzNext(f *testing.F) {
 	f.Add("a", "ab")
