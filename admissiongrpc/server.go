@@ -110,10 +110,12 @@ var errHalf = status.Error(codes.Internal, "admission has panicked")
 // panic of the limiter's observer, or its law, admits nobody.
 func (s *stream) admit() error {
 	s.asked.Do(func() {
-		s.answered(limiter.Permit{}, errHalf)
-		permit, err := s.call.acquire()
-		s.answered(permit, err)
-		s.admitted.Store(err == nil)
+		permit, err := limiter.Permit{}, errHalf
+		defer func() { // also if it panics; until then nobody sees an answer
+			s.answered(permit, err)
+			s.admitted.Store(err == nil)
+		}()
+		permit, err = s.call.acquire()
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
