@@ -49,9 +49,21 @@ func (o Outcome) String() string {
 // rejection from below counts as that even if it also matches a context's error,
 // and a deadline goes before a cancellation.
 func OutcomeOf(err error) Outcome {
-	switch {
-	case err == nil:
+	if err == nil {
 		return Success
+	}
+	return outcomeOf(err)
+}
+
+// outcomeOf asks an error what it is. An error whose methods panic, such as a nil pointer in the
+// interface, is a failure like others: permits are given back on goroutines that nothing guards.
+func outcomeOf(err error) (what Outcome) {
+	defer func() {
+		if recover() != nil {
+			what = Failed
+		}
+	}()
+	switch {
 	case errors.Is(err, spillway.ErrRejected):
 		return Overload
 	case errors.Is(err, context.DeadlineExceeded):

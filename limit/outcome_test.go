@@ -34,6 +34,32 @@ func TestAnErrorHasOneOutcome(t *testing.T) {
 	}
 }
 
+// A permit is given back on a goroutine that nothing guards: an error whose Is panicked ended
+// the process.
+func TestAnErrorWhoseMethodsPanicIsAFailure(t *testing.T) {
+	for name, err := range map[string]error{
+		"its Is panics":                     panicking{},
+		"a nil pointer":                     (*pointer)(nil),
+		"its Is panics, and it is a cancel": fmt.Errorf("%w, %w", panicking{}, context.Canceled),
+	} {
+		if got := OutcomeOf(err); got != Failed {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+type panicking struct{}
+
+func (panicking) Error() string { return "an error" }
+
+func (panicking) Is(error) bool { panic("boom") }
+
+type pointer struct{ cause error }
+
+func (p *pointer) Error() string { return p.cause.Error() }
+
+func (p *pointer) Unwrap() error { return p.cause }
+
 func TestEveryOutcomeHasAName(t *testing.T) {
 	seen := map[string]bool{}
 	for o := Success; o <= Unknown; o++ {
