@@ -63,8 +63,10 @@ type Job struct {
 
 // Receipt says that a job is stored as durably as the engine was told to store it.
 type Receipt struct {
-	Key       string // the job's, or the one made for it
-	Duplicate bool   // a job with this key was stored before, and this one was not
+	Key string // the job's, or the one made for it
+	// Duplicate: a job with this key was stored before, and this one was not. Where the engine
+	// did not answer at first, and a key was given, the job stored before may be this one.
+	Duplicate bool
 }
 
 // Delivery is one run of a job. It must not be used after the handler has returned.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	js "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/await"
@@ -316,6 +318,51 @@ func TestQueueOnThreeNodes(t *testing.T) {
 		done.Range(func(any, any) bool { n++; return true })
 		return n == jobs
 	})
+}
+
+// A worker that stops takes back its requests for jobs. In a cluster the server that leads the
+// consumer hears of that last, and sent a job to nobody: with one attempt it was buried unrun.
+func TestARequestThatIsTakenBackInAClusterLosesNoJob(t *testing.T) {
+	for i, url := range cluster(t, 3) { // at most one of them is that of the leader
+		q := open(t, Config{Name: fmt.Sprint("q", i), URL: url})
+		p, consumer := q.pull(q.names.jobs, spillway.Normal.String()), q.ready[slices.Index(priorities[:], spillway.Normal)]
+		status := func() *js.ConsumerInfo {
+			info, err := consumer.Info(within(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return info
+		}
+		for n := range 40 {
+			taken := make(chan *nats.Msg, 1)
+			take := func(m *nats.Msg) { taken <- m }
+			ctx, cancel := context.WithCancel(t.Context())
+			var asking sync.WaitGroup
+			asking.Go(func() { _ = p.wait(ctx, take) })
+			await.True(t, "the request is there", func() bool { return status().NumWaiting == 1 })
+			asking.Go(func() {
+				for range 100 * n { // each time a little later
+					runtime.Gosched()
+				}
+				cancel()
+			})
+			enqueue(t, q, jobqueue.Job{})
+			asking.Wait()
+			if len(taken) == 0 {
+				await.True(t, "the job is there", func() bool { i := status(); return i.NumPending+uint64(i.NumAckPending) == 1 })
+				if err := p.now(1, take); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if len(taken) == 0 {
+				t.Fatalf("round %d: the job went to nobody: %+v", n, status())
+			}
+			if err := (<-taken).AckSync(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.end(func(*nats.Msg) {})
+	}
 }
 
 // cluster starts nodes on loopback and returns their URLs. A node takes any port for its

@@ -19,11 +19,22 @@ import (
 // bury makes a task a dead letter and then removes it from the queue. The dead letter's
 // subject has the mark of the job's message: whoever finds the job again after a crash
 // between the two steps finds that it is buried, and a second burial is refused.
+//
+// While the engine does not take the dead letter, bury tries again for as long as the task is
+// ours: a later run of the job would have another reason, or none.
 func (w *worker) bury(t *task, reason string) {
 	q := w.q
-	err := q.inter(q.closing, t, reason)
+	ctx, cancel := context.WithTimeout(q.closing, q.ackWait)
+	defer cancel()
+	err := q.inter(ctx, t, reason)
 	if err != nil {
-		q.cfg.Logger.Error("a dead letter cannot be written, its job stays in the queue", "key", t.job.Key, "error", err)
+		q.cfg.Logger.Warn("a dead letter cannot be written yet", "key", t.job.Key, "reason", reason, "error", err)
+	}
+	for err != nil && errors.Is(q.unavailable(q.closing, err), jobqueue.ErrUnavailable) && pause(ctx, retryPause) {
+		err = q.inter(ctx, t, reason)
+	}
+	if err != nil {
+		q.cfg.Logger.Error("a dead letter cannot be written, its job stays in the queue", "key", t.job.Key, "reason", reason, "error", err)
 		w.kept.drop(t.msg)
 		_ = t.msg.NakWithDelay(time.Second)
 		return

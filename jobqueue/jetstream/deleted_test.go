@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	js "github.com/nats-io/nats.go/jetstream"
+
 	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
 )
@@ -59,6 +61,75 @@ func TestDeadLettersOfAStreamMadeAgainCanBeReplayed(t *testing.T) {
 		}
 		_ = q.Close()
 	}
+}
+
+// A burial that the engine refused gave the job back, and the next run buried it without the error
+// of the last one: "delivered 1 times and never finished".
+func TestADeadLetterThatIsRefusedAtFirstKeepsItsReason(t *testing.T) {
+	var log said
+	q := open(t, Config{Policy: jobqueue.Policy{MaxAttempts: 1}, Logger: log.logger()})
+	resize := func(most int64) {
+		stream, err := q.js.Stream(within(t), q.names.dead)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := stream.CachedInfo().Config
+		cfg.MaxBytes, cfg.Discard = most, js.DiscardNew
+		if _, err := q.js.UpdateStream(within(t), cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	resize(1)
+	ran := make(chan struct{}, 10)
+	work(t, q, func(context.Context, *jobqueue.Delivery) error {
+		ran <- struct{}{}
+		return errors.New("the disk is blue")
+	})
+	enqueue(t, q, jobqueue.Job{Key: "a"})
+	await.Receive(t, "the job runs", ran)
+	await.True(t, "the dead letter is refused", func() bool { return strings.Contains(strings.Join(log.lines(), ""), "cannot be written yet") })
+	resize(-1)
+	var dead []jobqueue.DeadJob
+	await.True(t, "a dead letter", func() (some bool) {
+		var err error
+		dead, err = q.Dead(within(t), 1)
+		return err == nil && len(dead) == 1
+	})
+	if dead[0].Reason != "the disk is blue" || len(ran) > 0 {
+		t.Errorf("%+v, and it ran %d times more", dead[0], len(ran))
+	}
+}
+
+// What is known of a job that was given back is kept until the job has ended, however long that
+// takes, and no longer.
+func TestTheHistoryOfAJobEndsWithIt(t *testing.T) {
+	q := open(t, Config{Policy: jobqueue.Policy{MaxAttempts: 1}})
+	history := func() uint64 {
+		info, err := q.returns.Info(within(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.State.Msgs
+	}
+	runs, let := make(chan int, 10), make(chan struct{})
+	stop := work(t, q, func(ctx context.Context, d *jobqueue.Delivery) error {
+		runs <- d.Attempt
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	enqueue(t, q, jobqueue.Job{Key: "a"})
+	await.Receive(t, "the job runs", runs)
+	_ = stop()
+	await.True(t, "it is on record that the job was given back", func() bool { return history() == 1 })
+	work(t, q, func(_ context.Context, d *jobqueue.Delivery) error { runs <- d.Attempt; <-let; return nil })
+	if attempt := await.Receive(t, "the job runs again", runs); attempt != 1 {
+		t.Errorf("attempt %d", attempt)
+	}
+	if n := history(); n != 1 {
+		t.Errorf("%d records while it runs", n)
+	}
+	close(let)
+	await.True(t, "nothing of it is on record", func() bool { return history() == 0 })
 }
 
 // said is what a queue logs.

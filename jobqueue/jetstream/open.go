@@ -307,14 +307,10 @@ func (q *queue) prepareSlots(ctx context.Context, cfg js.StreamConfig, change fu
 		return err
 	}
 	found := stream.CachedInfo().Config
-	was, _ := strconv.Atoi(found.Metadata[slotsKey])
-	q.inFlight = orElse(q.cfg.MaxInFlight, max(was, 1))
+	was := slotsIn(found)
+	q.inFlight = orElse(q.cfg.MaxInFlight, orElse(was, defaultInFlight()))
 	if was != q.inFlight {
-		if found.Metadata == nil {
-			found.Metadata = map[string]string{}
-		}
-		found.Metadata[slotsKey] = strconv.Itoa(q.inFlight)
-		if stream, err = q.js.UpdateStream(ctx, found); err != nil {
+		if stream, err = q.js.UpdateStream(ctx, withSlots(found, q.inFlight)); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -26,7 +27,8 @@ type parts struct {
 	whole     bool      // all are known
 	calm      bool      // the last look found nothing to do, or could do nothing
 	looked    time.Time // last
-	trouble   string    // that was logged
+	trouble   string    // of the last look
+	told      string    // the trouble that was logged
 }
 
 type consumerOf struct {
@@ -106,11 +108,15 @@ func (q *queue) mend(parent context.Context, sure bool) (whole bool) {
 	}
 	text := ""
 	if err != nil && parent.Err() == nil && q.closing.Err() == nil && !errors.Is(context.Cause(ctx), errLink) {
-		if text = err.Error(); text != p.trouble {
+		// A server that is removing a stream cannot make it again at that moment.
+		if text = err.Error(); text == p.trouble && text != p.told {
 			q.cfg.Logger.Error("parts of the queue may be missing at the job engine, and cannot be made again", "queue", q.cfg.Name, "error", err)
+			p.told = text
 		}
 	}
-	p.trouble = text
+	if p.trouble = text; text == "" {
+		p.told = ""
+	}
 	return err == nil
 }
 
@@ -192,7 +198,13 @@ func (q *queue) fillSlots(ctx context.Context, stream js.Stream) (filled bool, e
 	if err != nil {
 		return false, err
 	}
-	count, _ := strconv.Atoi(info.Config.Metadata[slotsKey])
+	count := slotsIn(info.Config)
+	if count == 0 { // somebody has changed the stream
+		count, filled = q.inFlight, true
+		if stream, err = q.js.UpdateStream(ctx, withSlots(info.Config, count)); err != nil {
+			return false, err
+		}
+	}
 	there := info.State.Subjects
 	for subject := range there {
 		number := strings.TrimPrefix(subject, q.names.slot(""))
@@ -219,6 +231,26 @@ func (q *queue) fillSlots(ctx context.Context, stream js.Stream) (filled bool, e
 
 // slotsKey is what the stream of the slots says of their number.
 const slotsKey = "slots"
+
+// slotsIn returns how many slots there are to be; zero if the stream does not say, or says what
+// cannot be.
+func slotsIn(cfg js.StreamConfig) int {
+	if n, err := strconv.Atoi(cfg.Metadata[slotsKey]); err == nil && 0 < n && n <= mostInFlight {
+		return n
+	}
+	return 0
+}
+
+// withSlots returns the configuration of the slots' stream with another number of slots.
+func withSlots(cfg js.StreamConfig, n int) js.StreamConfig {
+	metadata := maps.Clone(cfg.Metadata)
+	if metadata == nil {
+		metadata = map[string]string{}
+	}
+	metadata[slotsKey] = strconv.Itoa(n)
+	cfg.Metadata = metadata
+	return cfg
+}
 
 // told returns what a caller is told of an error of the engine: that the caller's context has
 // ended, however it did, or that the engine has not answered as it should.

@@ -183,3 +183,38 @@ func TestSlotsAreAsManyAsTheStreamSays(t *testing.T) {
 		}
 	}
 }
+
+// With the metadata of the slots' stream gone, and a slot, all others were removed too: no job ran,
+// and nothing said so. A number beyond all bounds was made true.
+func TestASlotsStreamThatSaysNothingUsefulIsToldAgain(t *testing.T) {
+	for _, says := range []string{"", "0", "-3", "many", "1000000000"} {
+		server := serve(t, t.TempDir())
+		var log said
+		q := open(t, Config{Server: server, MaxInFlight: 4, Logger: log.logger()})
+		stream, err := q.js.Stream(within(t), q.names.slots)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := stream.CachedInfo().Config
+		if delete(cfg.Metadata, slotsKey); says != "" {
+			cfg.Metadata[slotsKey] = says
+		}
+		if _, err := q.js.UpdateStream(within(t), cfg); err != nil {
+			t.Fatal(err)
+		}
+		if err := stream.Purge(within(t), js.WithPurgeSubject(q.names.slot("1"))); err != nil {
+			t.Fatal(err)
+		}
+		await.True(t, "there are four slots", func() bool {
+			stats(t, q) // looks at the slots
+			info, err := stream.Info(within(t))
+			return err == nil && info.State.Msgs == 4 && slotsIn(info.Config) == 4
+		})
+		if len(log.lines()) == 0 {
+			t.Errorf("%q: the log says nothing", says)
+		}
+		if again := open(t, Config{Server: server}); again.inFlight != 4 {
+			t.Errorf("%q: the next process takes %d at once", says, again.inFlight)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strconv"
 	"strings"
@@ -11,9 +12,10 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 )
 
-// returnsFor bounds how long it is known that a delivery was no attempt. Marks of jobs
-// are not used again, so what is left of jobs that have ended does no harm.
-const returnsFor = 7 * 24 * time.Hour
+// returnsFor bounds how long it is known that a delivery was no attempt. The end of a job takes
+// away what is known of it. What is left where a process dies between the two, or jobs are purged,
+// does no harm: marks of jobs are not used again.
+const returnsFor = 365 * 24 * time.Hour
 
 func (q *queue) returnsConfig() js.StreamConfig {
 	return js.StreamConfig{
@@ -46,6 +48,14 @@ func (q *queue) past(ctx context.Context, mark string) (h history, err error) {
 	h.answered, h.version = rest == answered, msg.Sequence
 	h.none, err = strconv.Atoi(none)
 	return h, err
+}
+
+// forgetPast has the engine forget the history of a job that has ended. Nobody waits for that.
+func (q *queue) forgetPast(mark string) {
+	what, err := json.Marshal(map[string]string{"filter": q.names.returnsOf(mark)})
+	if err == nil {
+		_ = q.nc.PublishRequest("$JS.API.STREAM.PURGE."+q.names.returns, q.nc.NewInbox(), what)
+	}
 }
 
 const answered = "answered"

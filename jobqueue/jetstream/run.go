@@ -28,6 +28,7 @@ type task struct {
 	after      time.Duration // set when the task is deferred
 	limited    bool          // by the limiter of this process
 	answered   bool          // how the attempt before ended is known
+	recorded   bool          // the engine has a history of the job
 	unsure     bool          // may be a suspect
 	suspect    bool
 	late       bool // its run ended when the engine had given it to others
@@ -88,7 +89,7 @@ func (q *queue) counted(ctx context.Context, t *task) {
 		t.attempt = min(t.attempt, q.cfg.Attempts())
 	}
 	t.attempt = max(t.attempt-h.none, 1)
-	t.answered = h.answered
+	t.answered, t.recorded = h.answered, h.version > 0
 }
 
 // run does a task, and settles what becomes of it.
@@ -270,6 +271,9 @@ func (w *worker) finishTask(t *task) bool {
 		_, err := w.q.nc.RequestWithContext(try, t.msg.Reply, []byte("+ACK"))
 		done()
 		if err == nil {
+			if t.recorded {
+				w.q.forgetPast(t.mark)
+			}
 			return true
 		}
 		if !pause(ctx, retryPause) {

@@ -59,6 +59,7 @@ var checks = []struct {
 	{"ARejectionIsNoAttempt", quick(2), rejected},
 	{"APanicIsAFailedAttempt", quick(2), panics},
 	{"GoexitIsAFailedAttempt", quick(2), exits},
+	{"AnErrorThatPanicsIsAFailedAttempt", Options{}, badErrors},
 	{"APoisonedJobHurtsNoOther", quick(3), poisoned},
 	{"ADelayedJobIsNotEarly", Options{}, delayed},
 
@@ -83,6 +84,7 @@ var checks = []struct {
 	{"EveryWaitEndsWithItsContext", Options{}, contexts},
 	{"WorkEndsWithItsContext", Options{}, workEnds},
 	{"ALateSuccessIsDoneOnceAndLost", Options{AckWait: 2 * time.Second, Policy: jobqueue.Policy{MaxAttempts: 100}}, lateSuccess},
+	{"ALastRunThatIsLostIsBuriedAndCounted", Options{AckWait: 2 * time.Second, Policy: jobqueue.Policy{MaxAttempts: 1}}, lastRunLost},
 	{"WhatIsDeletedIsMadeAgain", Options{}, deleted},
 	{"AWorkThatEndsCountsNothing", Options{MaxInFlight: 1, Policy: jobqueue.Policy{MaxAttempts: 1}}, endedWork},
 	{"AStoppedWorkerGivesItsJobBack", Options{Policy: jobqueue.Policy{MaxAttempts: 1}}, stopped},
@@ -111,9 +113,7 @@ func Run(t *testing.T, e Engine) {
 			}
 			around(t, func(t *testing.T) {
 				w := &world{T: t, engine: e, options: c.options}
-				if c.name != "TheLimiterHolds" { // which makes its own options
-					w.open = e.New(t, c.options)
-				}
+				w.open = e.New(t, c.options) // some checks make engines with other options
 				c.check(w)
 			})
 		})

@@ -168,6 +168,30 @@ func lateSuccess(w *world) {
 	}
 }
 
+// lastRunLost has a worker be silent in the only run that a job has.
+func lastRunLost(w *world) {
+	q, other := w.queue(), w.queue()
+	gate := make(chan bool)
+	release := sync.OnceFunc(func() { close(gate) })
+	handler := func(context.Context, *jobqueue.Delivery) error {
+		<-gate
+		return errFailed
+	}
+	w.work(q, handler)
+	w.work(other, handler)
+	w.Cleanup(release)
+	w.keys(q, "a")
+	if d := w.buried(q, 1)[0]; d.Attempts != 1 {
+		w.Errorf("dead letter %+v", d)
+	}
+	release()
+	w.until("the run is lost, and the burial counted once", func() bool {
+		a, b := w.stats(q), w.stats(other)
+		return a.Lost+b.Lost == 1 && a.Buried+b.Buried == 1
+	})
+	w.empty(q)
+}
+
 // deleted has each part of the engine deleted while a queue is used, and jobs of all priorities
 // done after that. Where a worker runs, the worker and Enqueue have to notice, otherwise Stats.
 func deleted(w *world) {

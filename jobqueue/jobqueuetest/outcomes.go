@@ -13,6 +13,8 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/jobqueue"
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/limiter"
 )
 
 func doneOnce(w *world) {
@@ -211,6 +213,49 @@ func ends(w *world, end func(), reason string) {
 		w.Errorf("%+v", s)
 	}
 }
+
+// badErrors has a handler return errors whose methods panic, behind a limiter, which asks them
+// too.
+func badErrors(w *world) {
+	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(2)})
+	if err != nil {
+		w.Fatal(err)
+	}
+	o := quick(2)
+	o.Limiter = lim
+	w.open = w.engine.New(w.T, o)
+	q := w.queue()
+	w.work(q, func(_ context.Context, d *jobqueue.Delivery) error {
+		switch d.Key {
+		case "is":
+			return panicking{}
+		case "nil":
+			return (*absent)(nil)
+		}
+		return nil
+	})
+	w.keys(q, "is", "nil")
+	for _, d := range w.buried(q, 2) {
+		if d.Attempts != 2 || !strings.Contains(d.Reason, "panics") {
+			w.Errorf("dead letter %+v", d)
+		}
+	}
+	w.keys(q, "b")
+	w.until("the worker goes on", func() bool { return w.stats(q).Done == 1 })
+	w.until("all permits are back", func() bool { return lim.Stats().InFlight == 0 })
+}
+
+type panicking struct{}
+
+func (panicking) Error() string { return "an error" }
+
+func (panicking) Is(error) bool { panic("boom") }
+
+type absent struct{ cause error }
+
+func (a *absent) Error() string { return a.cause.Error() }
+
+func (a *absent) Unwrap() error { return a.cause }
 
 func poisoned(w *world) {
 	q := w.queue()

@@ -211,13 +211,15 @@ func (c *core) settle(now time.Time, run uint64, v jobqueue.Verdict) bool {
 	return true
 }
 
-// lose takes the job from a run that did not end it in time.
-func (c *core) lose(now time.Time, run uint64) bool {
+// lose takes the job from a run that did not end it in time. It reports whether the run still
+// had its job, and whether the job is a dead letter now.
+func (c *core) lose(now time.Time, run uint64) (had, buried bool) {
 	v := jobqueue.Verdict{Fate: jobqueue.Retry}
 	if it := c.running[run]; it != nil && it.attempts >= c.cfg.Policy.Attempts() {
 		v = jobqueue.Verdict{Fate: jobqueue.Bury, Reason: "the last run neither ended nor reported progress in time"}
 	}
-	return c.settle(now, run, v)
+	had = c.settle(now, run, v)
+	return had, had && v.Fate == jobqueue.Bury
 }
 
 // leave forgets a job for good.

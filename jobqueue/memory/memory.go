@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -222,10 +223,14 @@ func (q *Queue) Drain(ctx context.Context) error {
 func (q *Queue) Close() error {
 	q.shut(spillway.Closed)
 	q.shared.mu.Lock()
-	for r := range q.runs {
+	runs := slices.Collect(maps.Keys(q.runs))
+	for _, r := range runs {
 		q.lost(r, q.shared.core.settle(time.Now(), r.id, jobqueue.Verdict{Fate: jobqueue.Defer})) // no attempt
 	}
 	q.shared.mu.Unlock()
+	for _, r := range runs {
+		r.end(jobqueue.ErrLost)
+	}
 	<-q.ended()
 	return nil
 }

@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,3 +37,56 @@ func TestTheLimiterIsSoonAskedAgain(t *testing.T) {
 		}
 	}
 }
+
+// The context of Work is the user's. Its methods were called while the queue was locked: one that
+// looked at the queue waited for ever.
+func TestTheContextOfWorkMayLookAtTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, err := Open(Config{AckWait: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		inner, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() {
+			ended <- q.Work(looking{inner, q}, func(ctx context.Context, d *jobqueue.Delivery) error {
+				if d.Key == "silent" {
+					<-ctx.Done()
+				}
+				return nil
+			})
+		}()
+		for _, key := range []string{"a", "silent"} {
+			if _, err := q.Enqueue(t.Context(), jobqueue.Job{Key: key}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if s, err := q.Stats(t.Context()); s.Done == 0 || s.Lost == 0 || err != nil {
+			t.Errorf("%+v, %v", s, err)
+		}
+		if err := q.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// looking is a context whose methods look at a queue.
+type looking struct {
+	context.Context
+	q *Queue
+}
+
+func (l looking) look() { _, _ = l.q.Stats(context.Background()) }
+
+func (l looking) Done() <-chan struct{} { l.look(); return l.Context.Done() }
+
+func (l looking) Err() error { l.look(); return l.Context.Err() }
+
+func (l looking) Value(key any) any { l.look(); return l.Context.Value(key) }
+
+func (l looking) Deadline() (time.Time, bool) { l.look(); return l.Context.Deadline() }

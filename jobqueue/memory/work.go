@@ -120,22 +120,33 @@ func pause(ctx context.Context, d time.Duration) {
 
 // begin takes a job for a handler; nil if there is none any more.
 func (q *Queue) begin(parent, taking context.Context, permit limiter.Permit) *run {
+	r := &run{permit: permit}
+	r.ctx, r.end = context.WithCancelCause(parent) // parent is the user's: without the lock
+	if !q.claim(r, taking) {
+		r.end(nil)
+		return nil
+	}
+	return r
+}
+
+// claim gives a run the next job, and reports whether there is one.
+func (q *Queue) claim(r *run, taking context.Context) bool {
 	q.shared.mu.Lock()
 	defer q.shared.mu.Unlock()
 	if taking.Err() != nil || q.refusal != 0 {
-		return nil
+		return false
 	}
 	now := time.Now()
 	it := q.shared.core.take(now)
 	if it == nil {
-		return nil
+		return false
 	}
-	r := &run{id: it.run, job: it.job, tries: it.attempts, since: it.enqueued, permit: permit, until: now.Add(q.cfg.AckWait)}
+	r.id, r.job, r.tries, r.since = it.run, it.job, it.attempts, it.enqueued
 	r.job.Header = maps.Clone(r.job.Header)
-	r.ctx, r.end = context.WithCancelCause(parent)
+	r.until = now.Add(q.cfg.AckWait)
 	r.timer = time.AfterFunc(q.cfg.AckWait, func() { q.expire(r) })
 	q.runs[r] = true
-	return r
+	return true
 }
 
 // handle runs the handler to its end.
@@ -154,6 +165,7 @@ func (q *Queue) settle(r *run, err error) {
 	if r.ctx.Err() != nil {
 		v = q.cfg.Policy.JudgeEnded(err)
 	}
+	defer r.end(nil) // the user's context is told without the lock
 	q.shared.mu.Lock()
 	defer q.shared.mu.Unlock()
 	r.timer.Stop()
@@ -172,33 +184,43 @@ func (q *Queue) settle(r *run, err error) {
 		}
 		q.shared.wake()
 	}
-	r.end(nil)
 	delete(q.runs, r)
 	if len(q.runs) == 0 && q.idle != nil {
 		close(q.idle)
 	}
 }
 
-// expire takes the job from a handler that gave no answer in time.
+// expire takes the job from a handler that gave no answer in time, and tells the handler.
 func (q *Queue) expire(r *run) {
+	if q.late(r) {
+		r.end(jobqueue.ErrLost)
+	}
+}
+
+// late takes the job from a run whose time is over. It reports whether the time is over.
+func (q *Queue) late(r *run) bool {
 	q.shared.mu.Lock()
 	defer q.shared.mu.Unlock()
 	if left := time.Until(r.until); left > 0 { // progress was reported meanwhile
 		r.timer.Reset(left)
-		return
+		return false
 	}
-	q.lost(r, q.shared.core.lose(time.Now(), r.id))
+	had, buried := q.shared.core.lose(time.Now(), r.id)
+	if buried {
+		q.stats.Buried++
+	}
+	q.lost(r, had)
+	return true
 }
 
-// lost tells a handler that its job is now for others, if it had it. The caller holds the
-// lock.
+// lost counts a run that has lost its job, if the run had it. The caller holds the lock, and
+// ends the run's context without it.
 func (q *Queue) lost(r *run, had bool) {
 	if had {
 		q.stats.Lost++
 		q.shared.wake()
 	}
 	r.timer.Stop()
-	r.end(jobqueue.ErrLost)
 }
 
 // progress starts a handler's time again.
