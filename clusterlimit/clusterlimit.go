@@ -128,7 +128,7 @@ const (
 	defaultLease = 3 * time.Second
 	leastLease   = 300 * time.Millisecond
 	joinTime     = 5 * time.Second
-	mostLease    = time.Hour
+	mostLease    = budget.MostTTL
 	mostReplica  = 255             // bytes, as a host's name: all members read and write all names at each renewal
 	renewals     = budget.Renewals // in the time of a lease
 	attempts     = 3               // that fail one after the other in that time

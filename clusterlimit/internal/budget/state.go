@@ -9,6 +9,7 @@ package budget
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,13 @@ const (
 
 // Most bounds every amount, so that products of two fit.
 const Most = 1 << 30
+
+// MostTTL bounds for how long a lease is good: what a member that died had is nobody's for longer
+// than that.
+const MostTTL = time.Hour
+
+// mostEpoch leaves room for more renewals than there will ever be.
+const mostEpoch = math.MaxUint64 / 2
 
 // Amounts is one number of each kind. A total of zero means that this kind is not shared.
 type Amounts [Kinds]int
@@ -52,10 +60,10 @@ type State struct {
 
 // check says whether its numbers can be.
 func (s State) check() error {
-	wrong := !s.Totals.valid()
+	wrong := !s.Totals.valid() || s.Epoch > mostEpoch
 	for i, l := range s.Leases {
 		wrong = wrong || l.ID == "" || i > 0 && s.Leases[i-1].ID >= l.ID || !l.Has.valid() || !l.Wants.valid() ||
-			l.Token > l.Beat || l.Beat > s.Epoch || l.TTL < 0 || l.TTL > int64(24*time.Hour)
+			l.Token == 0 || l.Token > l.Beat || l.Beat > s.Epoch || l.TTL < 0 || l.TTL > int64(MostTTL)
 	}
 	if wrong {
 		return errors.New("its numbers or its order cannot be")

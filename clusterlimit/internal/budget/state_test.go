@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/big"
 	"math/rand/v2"
 	"slices"
@@ -257,9 +258,29 @@ func TestAmountsThatCannotBeKeptAreNoState(t *testing.T) {
 	}
 }
 
+// A lease without a token was never taken from its holder, one of a day kept a share for 30 hours
+// after its holder had died, and the epoch after the last made the value unreadable.
+func TestLeasesThatWouldNeverEndAreNoState(t *testing.T) {
+	lease := func(epoch, token uint64, ttl time.Duration) []byte {
+		return fmt.Appendf(nil, `{"epoch":%d,"totals":[10,0],"leases":[{"id":"a","token":%d,"beat":3,"ttl":%d,"has":[4,0],"wants":[1,1]}]}`, epoch, token, ttl)
+	}
+	if s, err := Parse(lease(3, 1, time.Hour)); err != nil {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for what, text := range map[string][]byte{
+		"no token":       lease(3, 0, time.Second),
+		"a day":          lease(3, 1, 24*time.Hour),
+		"the last epoch": lease(math.MaxUint64, 1, time.Second),
+	} {
+		if s, err := Parse(text); err == nil {
+			t.Errorf("%s: %+v", what, s)
+		}
+	}
+}
+
 // What is no state is an error, and what is read can be written and used.
 func FuzzParse(f *testing.F) {
-	f.Add([]byte(`{"epoch":3,"leases":[{"id":"a","beat":3,"x":1}],"y":{}}`))
+	f.Add([]byte(`{"epoch":3,"leases":[{"id":"a","token":1,"beat":3,"x":1}],"y":{}}`))
 	f.Add([]byte(`{"epoch":3,"totals":[10,0],"leases":[{"id":"a","name":"a","token":1,"beat":3,"ttl":1,"has":[4,0],"wants":[1,1]}]}`))
 	f.Add([]byte(`{}`))
 	f.Add([]byte(`{"leases":[{"id":"b"},{"id":"a"}]}`))
