@@ -157,6 +157,11 @@ func TestNoDoorShowsWhatTheScopesDoNotOpen(t *testing.T) {
 					}
 				}
 				slices.Sort(withheld)
+				for _, resource := range withheld { // on every page of such a bundle
+					if strings.HasSuffix(e.pattern, "$everything") && !bytes.Contains(w.Body.Bytes(), []byte(`"suppressed"`)) {
+						t.Errorf("%s with %q does not say that it withholds %s", e.pattern, token, resource)
+					}
+				}
 				if said := w.Header().Get("Withheld"); strings.HasPrefix(e.path, "/api/") && said != strings.Join(withheld, ", ") {
 					t.Errorf("%s with %q says that it withholds %q, want %q", e.pattern, token, said, withheld)
 				}

@@ -109,10 +109,12 @@ func orElse[T int | time.Duration](value, fallback T) T {
 
 // Request is what an export is of.
 type Request struct {
-	Types   []access.Resource `json:"types"`
-	Since   time.Time         `json:"since,omitzero"` // what has changed from then on; zero: everything
-	URL     string            `json:"url"`            // of the request, without its base
-	Started time.Time         `json:"started"`        // everything that has changed before is in it
+	Types []access.Resource `json:"types"`
+	// Withheld are types that were left out because the caller may not have them.
+	Withheld []access.Resource `json:"withheld,omitempty"`
+	Since    time.Time         `json:"since,omitzero"` // what has changed from then on; zero: everything
+	URL      string            `json:"url"`            // of the request, without its base
+	Started  time.Time         `json:"started"`        // everything that has changed before is in it
 }
 
 // Start begins the export with that ticket and returns when it is on disk and its job in

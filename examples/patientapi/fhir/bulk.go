@@ -1,7 +1,6 @@
 package fhir
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -109,19 +108,18 @@ type startRequest struct {
 	Partial    []string `query:"allowPartialManifests"`
 }
 
-// unsupported names the first parameter that is known and not supported.
+// unsupported names the first parameter that is known and not supported. A client that prefers
+// leniency has those left out that would not have narrowed the export.
 func (req *startRequest) unsupported() string {
-	if req.lenient() {
-		return ""
-	}
 	for _, p := range []struct {
-		name   string
-		values []string
+		name    string
+		values  []string
+		narrows bool // what is in the files
 	}{
-		{"_typeFilter", req.TypeFilter}, {"_elements", req.Elements}, {"patient", req.Patient},
-		{"includeAssociatedData", req.Associated}, {"organizeOutputBy", req.Organize}, {"allowPartialManifests", req.Partial},
+		{"_typeFilter", req.TypeFilter, true}, {"patient", req.Patient, true}, {"_elements", req.Elements, false},
+		{"includeAssociatedData", req.Associated, false}, {"organizeOutputBy", req.Organize, false}, {"allowPartialManifests", req.Partial, false},
 	} {
-		if p.values != nil {
+		if p.values != nil && (p.narrows || !req.lenient()) {
 			return p.name
 		}
 	}
@@ -184,7 +182,14 @@ func (req *startRequest) read(v *access.Visit) (r export.Request, err error) {
 	if r.Since, err = sinceOf("query", req.Since, r.Started); err != nil {
 		return r, err
 	}
-	r.Types, err = typesOf("query", v, req.Type)
+	types, err := typesOf("query", v, req.Type)
+	for _, t := range types {
+		if v.Shows(t) {
+			r.Types = append(r.Types, t)
+		} else {
+			r.Withheld = append(r.Withheld, t)
+		}
+	}
 	return r, err
 }
 
@@ -206,7 +211,8 @@ func sinceOf(in string, values []string, now time.Time) (since time.Time, err er
 	return since, nil
 }
 
-// typesOf returns the types that are asked for, or all that the caller may have.
+// typesOf returns the types that are asked for: all of them, also those that the caller may not have,
+// where none is named.
 func typesOf(in string, v *access.Visit, asked []string) (types []access.Resource, err error) {
 	var names []string
 	for _, list := range given(asked) {
@@ -222,7 +228,7 @@ func typesOf(in string, v *access.Visit, asked []string) (types []access.Resourc
 		}
 	}
 	for _, t := range export.Types {
-		if len(names) == 0 && v.Shows(t) || slices.Contains(names, string(t)) {
+		if len(names) == 0 || slices.Contains(names, string(t)) {
 			types = append(types, t)
 		}
 	}
@@ -272,6 +278,13 @@ type manifest struct {
 	RequiresAccessToken bool           `json:"requiresAccessToken"`
 	Output              []manifestFile `json:"output"`
 	Error               []manifestFile `json:"error"`
+	Extension           *withheld      `json:"extension,omitempty"`
+}
+
+// withheld are the types that are left out because a token did not open them: that which the export
+// was started with, or that of whoever asks for its manifest.
+type withheld struct {
+	Types []string `json:"urn:patientapi:withheld"`
 }
 
 type manifestFile struct {
@@ -294,7 +307,14 @@ func (a *API) exportStatus(ctx context.Context, req exportByID) (res route.Respo
 	}
 	switch s.State {
 	case export.Complete:
-		m := manifest{s.Started, baseOf(ctx) + s.URL, true, []manifestFile{}, []manifestFile{}}
+		m := manifest{s.Started, baseOf(ctx) + s.URL, true, []manifestFile{}, []manifestFile{}, nil}
+		hidden := hiddenOf(access.FromContext(ctx), s.Types)
+		for _, t := range s.Withheld {
+			hidden = append(hidden, string(t))
+		}
+		if len(hidden) > 0 {
+			m.Extension = &withheld{hidden}
+		}
 		for _, f := range s.Files {
 			if !access.FromContext(ctx).Shows(f.Type) {
 				continue // how many there are is something about them, too
@@ -337,9 +357,10 @@ func (a *API) exportFile(ctx context.Context, req exportFileRequest) (f route.Fi
 		return f, err
 	}
 	visit := access.FromContext(ctx)
-	err = visit.Touch(c.Patients...)
-	if !visit.Shows(c.Type) {
-		err = cmp.Or(err, access.ErrDenied)
+	if visit.Shows(c.Type) {
+		err = visit.Touch(c.Patients...)
+	} else {
+		err = export.ErrNotFound // how many there are is something about them, too
 	}
 	if err != nil {
 		_ = c.Close()

@@ -173,7 +173,7 @@ func TestWhatAnExportIsAskedFor(t *testing.T) {
 		if a := get(t, api, "/fhir/$export?_since="+late, "Authorization", exportJob, "Prefer", "respond-async"); a.Code != 400 || a.Issue[0].Diagnostics != "_since must not be in the future" {
 			t.Errorf("%d %s", a.Code, a.Body)
 		}
-		where := begun(t, api, "/fhir/$export?_type=Patient&patient=P000001&secret=1", "Prefer", "respond-async, handling=lenient")
+		where := begun(t, api, "/fhir/$export?_type=Patient&_elements=name&secret=1", "Prefer", "respond-async, handling=lenient")
 		ran(api.cfg.Bulk)
 		if m := manifestAt(t, api, where); m.Request != "http://example.com/fhir/$export?_type=Patient" {
 			t.Errorf("%+v", m)
@@ -257,20 +257,26 @@ func TestAnExportBelongsToItsCaller(t *testing.T) {
 		if mine, missing := fetch(api, "GET", nowhere), fetch(api, "GET", where, "Authorization", "Bearer other"); mine.Body.String() != missing.Body.String() {
 			t.Errorf("%s\n%s", mine.Body, missing.Body)
 		}
-		for name, want := range map[string]int{"Patient": 200, "Observation": 403, "MedicationRequest": 403} {
-			if w := fetch(api, "GET", where+"/"+name+"-000001.ndjson", "Authorization", "Bearer patients-only"); w.Code != want {
-				t.Errorf("%s with a token for patients: %d", name, w.Code)
+		// 403 for a file that is there, and 404 for one that is not, told how many there are.
+		absent := fetch(api, "GET", where+"/Observation-000999.ndjson", "Authorization", "Bearer patients-only")
+		for name, want := range map[string]int{"Patient": 200, "Observation": 404, "MedicationRequest": 404} {
+			w := fetch(api, "GET", where+"/"+name+"-000001.ndjson", "Authorization", "Bearer patients-only")
+			if w.Code != want || want == 404 && w.Body.String() != absent.Body.String() {
+				t.Errorf("%s with a token for patients: %d %s", name, w.Code, w.Body)
 			}
+		}
+		if m := narrow(t, api, where); m.Extension == nil || !slices.Equal(m.Extension.Types, []string{"Observation", "MedicationRequest"}) {
+			t.Errorf("what is withheld from this reader is not said: %+v", m)
 		}
 		if w := fetch(api, "GET", "/fhir/$export?_type=Observation", "Authorization", "Bearer patients-only", "Prefer", "respond-async"); w.Code != 403 {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 		less := begun(t, api, "/fhir/$export", "Authorization", "Bearer patients-only")
 		ran(api.cfg.Bulk)
-		if m := manifestAt(t, api, less); len(m.Output) != 3 || m.Output[2].Type != "Patient" {
+		if m := manifestAt(t, api, less); len(m.Output) != 3 || m.Output[2].Type != "Patient" || m.Extension == nil || len(m.Extension.Types) != 2 {
 			t.Errorf("%+v", m)
 		}
-		if m := manifestAt(t, api, where); len(m.Output) != 9 {
+		if m := manifestAt(t, api, where); len(m.Output) != 9 || m.Extension != nil {
 			t.Errorf("%+v", m)
 		}
 		// How many there are of what a token does not open was in the manifest.

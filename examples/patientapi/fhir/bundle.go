@@ -15,13 +15,13 @@ type link struct {
 }
 
 type entry[R any] struct {
-	FullURL  string `json:"fullUrl"`
+	FullURL  string `json:"fullUrl,omitempty"` // of what has a URL
 	Resource R      `json:"resource"`
 	Search   found  `json:"search"`
 }
 
 type found struct {
-	Mode string `json:"mode"` // match, or include for what comes with a match
+	Mode string `json:"mode"` // match, include for what comes with a match, or outcome for what is to be said of the search
 }
 
 func newBundle[R any]() bundle[R] { return bundle[R]{ResourceType: "Bundle", Type: "searchset"} }

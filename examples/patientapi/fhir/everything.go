@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/access"
@@ -100,19 +101,20 @@ type stream struct {
 	want  want
 	path  string
 	base  string
-	begun bool // a part has been sent
-	more  bool // than the page that is wanted
-	place place
-	skip  int // of the first patient, what is on the pages before
+	begun bool  // its head is written, or will be once the page is full
+	more  bool  // than the page that is wanted
+	place place // behind what was written
+	first place // of this page; zero once its first patient is behind
 
 	out     io.Writer
 	buffer  bytes.Buffer
 	encoder *json.Encoder
-	entries int
+	entries int  // resources
+	listed  bool // there is an entry
 }
 
 func (a *API) newStream(ctx context.Context, path string, w want) *stream {
-	e := &stream{api: a, ctx: ctx, visit: access.FromContext(ctx), want: w, path: path, base: baseOf(ctx), skip: w.From}
+	e := &stream{api: a, ctx: ctx, visit: access.FromContext(ctx), want: w, path: path, base: baseOf(ctx), first: w.place}
 	e.place.After = w.After
 	e.encoder = json.NewEncoder(&e.buffer)
 	return e
@@ -155,14 +157,20 @@ func (e *stream) write(q patientapi.PatientSearch) error {
 	}
 }
 
-// begin sends the head, once. From then on the answer is a stream. A page is none: its
-// links are known when it is full.
+// begin sends the head, once, and what is withheld. From then on the answer is a stream. A page is
+// none: its links are known when it is full.
 func (e *stream) begin() error {
-	if e.begun || e.want.Count > 0 {
+	if e.begun {
 		return nil
 	}
 	e.begun = true
+	if e.want.Count > 0 {
+		return e.withhold()
+	}
 	if err := e.head(&e.buffer); err != nil {
+		return err
+	}
+	if err := e.withhold(); err != nil {
 		return err
 	}
 	return e.send()
@@ -188,7 +196,7 @@ func (e *stream) head(w *bytes.Buffer) error {
 }
 
 func (e *stream) end() error {
-	if e.entries > 0 {
+	if e.listed {
 		e.buffer.WriteByte(']')
 	}
 	e.buffer.WriteString("}\n")
@@ -210,14 +218,14 @@ func (e *stream) patients(found []patientapi.Patient) error {
 	for i := range found {
 		p := &found[i]
 		for _, t := range export.Types {
-			if !slices.Contains(e.want.Types, t) || !e.visit.Shows(t) {
+			if !slices.Contains(e.want.Types, t) || !e.visit.Shows(t) || e.first.behind(t) {
 				continue
 			}
 			if err := e.resources(t, p); err != nil {
 				return err
 			}
 		}
-		e.place, e.skip = place{After: p.ID}, 0
+		e.place, e.first = place{After: p.ID}, place{}
 	}
 	if e.want.Count > 0 {
 		return nil
@@ -238,8 +246,16 @@ func (e *stream) resources(t access.Resource, p *patientapi.Patient) error {
 	if t == access.Patients {
 		mode = "match"
 	}
+	skip := 0
+	if e.first.Type == t {
+		skip = e.first.From
+	}
+	e.place.Type, e.place.From = t, 0
 	for r := range Resources(t, p, observations) {
-		if r := r.(resource); !e.want.has(r) || !e.on() {
+		if r := r.(resource); !e.want.has(r) {
+			continue
+		} else if e.place.From < skip { // it is on a page before
+			e.place.From++
 			continue
 		} else if e.want.Count > 0 && e.entries == e.want.Count {
 			return errFull
@@ -251,30 +267,48 @@ func (e *stream) resources(t access.Resource, p *patientapi.Patient) error {
 	return nil
 }
 
-// on reports whether the next resource of a patient is not on a page before.
-func (e *stream) on() bool {
-	if e.skip == 0 {
-		return true
-	}
-	e.skip--
-	e.place.From++
-	return false
-}
-
-// add writes an entry, and sends what there is if it is enough.
+// add writes the entry of a resource, and sends what there is if it is enough.
 func (e *stream) add(kind, id string, resource any, mode string) error {
-	if e.entries++; e.entries == 1 {
-		e.buffer.WriteString(`,"entry":[` + "\n")
-	} else {
-		e.buffer.WriteByte(',')
-	}
-	if err := e.encoder.Encode(entry[any]{e.base + "/" + kind + "/" + id, resource, found{mode}}); err != nil {
+	e.entries++
+	if err := e.list(entry[any]{e.base + "/" + kind + "/" + id, resource, found{mode}}); err != nil {
 		return err
 	}
 	if e.buffer.Len() < exportPart || e.want.Count > 0 {
 		return nil
 	}
 	return e.send()
+}
+
+// list writes an entry.
+func (e *stream) list(one entry[any]) error {
+	if e.listed {
+		e.buffer.WriteByte(',')
+	} else {
+		e.buffer.WriteString(`,"entry":[` + "\n")
+	}
+	e.listed = true
+	return e.encoder.Encode(one)
+}
+
+// withhold says which types are left out because the token does not open them.
+func (e *stream) withhold() error {
+	hidden := hiddenOf(e.visit, e.want.Types)
+	if len(hidden) == 0 {
+		return nil
+	}
+	return e.list(entry[any]{Resource: operationOutcome{ResourceType: "OperationOutcome", Issue: []issue{{
+		Severity: "information", Code: "suppressed", Diagnostics: "the token does not open these, and they are left out: " + strings.Join(hidden, ", "),
+	}}}, Search: found{"outcome"}})
+}
+
+// hiddenOf are those of types that the caller may not have.
+func hiddenOf(v *access.Visit, types []access.Resource) (hidden []string) {
+	for _, t := range types {
+		if !v.Shows(t) {
+			hidden = append(hidden, string(t))
+		}
+	}
+	return hidden
 }
 
 // send waits until the client has room for what there is.

@@ -293,8 +293,13 @@ func TestAClientMayPreferLeniency(t *testing.T) {
 			t.Errorf("%s: %d %s", prefer, a.Code, a.Body)
 		}
 	}
-	if a := get(t, api, "/fhir/Patient?_sort=name", "Prefer", "handling=strict"); a.Code != 400 {
-		t.Errorf("strict: %d", a.Code)
+	for _, prefer := range []string{"handling=strict", "handling=strict, handling=lenient", "handling=strict; a=1, respond-async, handling=lenient"} {
+		if a := get(t, api, "/fhir/Patient?_sort=name", "Prefer", prefer); a.Code != 400 {
+			t.Errorf("%s: %d", prefer, a.Code)
+		}
+	}
+	if a := get(t, api, "/fhir/Patient/P000001?name=nobody", "Prefer", "handling=lenient"); a.Code != 200 {
+		t.Errorf("one resource, which nothing narrows: %d", a.Code)
 	}
 }
 

@@ -8,14 +8,29 @@ import (
 )
 
 // narrows returns what reports whether a parameter that is not known would have narrowed the
-// answer by what is known: a modifier, which FHIR has rejected whatever a client prefers, and
-// one of those names in other letters, or in the URL of a search by form. To ignore it would
-// be to answer with more than was asked for.
+// answer: a modifier, which FHIR has rejected whatever a client prefers, one of those names in
+// other letters, in brackets or in the URL of a search by form, and a condition of FHIR that is not
+// supported, such as family. To ignore it would be to answer with more than was asked for.
+//
+// Where there are no names the answer is one resource, which nothing narrows.
 func narrows(names string) func(name string) bool {
-	known := strings.Fields(names)
+	taken := strings.Fields(names)
 	return func(name string) bool {
-		return strings.Contains(name, ":") || slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(name, k) })
+		plain, _, _ := strings.Cut(name, "[")
+		plain, _, chained := strings.Cut(plain, ".")
+		switch {
+		case strings.Contains(name, ":"), slices.ContainsFunc(taken, is(plain)):
+			return true
+		case len(taken) == 0, slices.ContainsFunc(words.shape, is(plain)):
+			return false
+		}
+		return chained || slices.ContainsFunc(words.names, is(plain))
 	}
+}
+
+// is reports whether a name is that one, in whatever letters: some write birthDate.
+func is(name string) func(other string) bool {
+	return func(other string) bool { return strings.EqualFold(name, other) }
 }
 
 // notSupported ends the detail of a fault about a parameter; its name may be before it.
@@ -27,7 +42,9 @@ var unknown = []string{"is not a parameter", "is not a field"}
 // words are the names and modifiers of parameters in FHIR R4, as far as clients of
 // patients, observations and medication requests know them. A name that a client has made
 // up is not repeated: it may be one of a person.
-var words = struct{ names, modifiers []string }{
+// Those of shape say how an answer is to look, or what is to be beside it: who is in it stays
+// the same without them.
+var words = struct{ names, modifiers, shape []string }{
 	strings.Fields(`_id _lastUpdated _tag _profile _security _text _content _list _has _type _query _filter _source
 		_sort _count _include _revinclude _summary _total _elements _contained _containedType _format _pretty _page
 		identifier name birthdate patient code active address address-city address-country address-postalcode address-state
@@ -37,6 +54,7 @@ var words = struct{ names, modifiers []string }{
 		component-code combo-code combo-value-quantity code-value-quantity authoredon intent intended-performer
 		intended-dispenser medication priority requester since until start end`),
 	strings.Fields("exact contains missing text not above below in not-in of-type identifier iterate"),
+	strings.Fields("_sort _count _include _revinclude _summary _total _elements _contained _containedType _format _pretty"),
 }
 
 // named says of what a request may not have which parameter it is, where FHIR knows it.
@@ -53,9 +71,7 @@ func named(e *route.InvalidError) route.Problem {
 // known returns a parameter, with its modifier, if FHIR knows it: empty otherwise.
 func known(parameter string) string {
 	name, modifier, modified := strings.Cut(parameter, ":")
-	in := func(words []string, word string) bool {
-		return slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, word) }) // some write birthDate
-	}
+	in := func(words []string, word string) bool { return slices.ContainsFunc(words, is(word)) }
 	switch {
 	case !in(words.names, name):
 		return ""

@@ -22,6 +22,12 @@ func TestWhatIsNotUnderstoodDoesNotWidenTheAnswer(t *testing.T) {
 		{"/fhir/Patient", "birthdate:missing=true"},
 		{"/fhir/Patient", "_id=P000001&name:contains=z"},
 		{"/fhir/Patient", "family:exact=Zzz"},
+		{"/fhir/Patient", "family=Zzz"},
+		{"/fhir/Patient", "Gender=Zzz"},
+		{"/fhir/Patient", "name[]=Zzz"},
+		{"/fhir/Patient", "name%5B0%5D=Zzz"},
+		{"/fhir/Patient", "general-practitioner.name=Zzz"},
+		{"/fhir/Patient", "_content=Zzz"},
 		{"/fhir/Patient", "secret:exact=Zzz"},
 		{"/fhir/Patient", ":exact=Zzz"},
 		{"/fhir/Patient", "birthDate=1980"},
@@ -31,8 +37,10 @@ func TestWhatIsNotUnderstoodDoesNotWidenTheAnswer(t *testing.T) {
 		{"/fhir/Observation", "patient=P000001&Code=8867-4"},
 		{"/fhir/Observation", "patient:Patient=P000001"},
 		{"/fhir/MedicationRequest", "patient=P000001&patient:not=P000001"},
+		{"/fhir/MedicationRequest", "patient=P000001&subject=P000002"},
+		{"/fhir/Observation", "patient=P000001&date=ge2030"},
 	} {
-		for _, prefer := range []string{"handling=lenient", "handling=strict"} {
+		for _, prefer := range []string{"handling=lenient", "handling=strict", "handling=strict, handling=lenient"} {
 			for name, a := range map[string]*answer{
 				"by URL":           get(t, api, c.path+"?"+c.conditions, "Prefer", prefer),
 				"by form":          post(t, api, c.path+"/_search", c.conditions, "Prefer", prefer),
@@ -57,7 +65,7 @@ func TestWhatIsNotUnderstoodDoesNotWidenTheAnswer(t *testing.T) {
 			t.Errorf("%s: %d", target, a.Code)
 		}
 	}
-	for _, target := range []string{"/fhir/$export?_type:not=Patient", "/fhir/$export?_Since=2030", "/fhir/$export?_type=,", "/fhir/$export?_type=Patient,"} {
+	for _, target := range []string{"/fhir/$export?_type:not=Patient", "/fhir/$export?_Since=2030", "/fhir/$export?_type=,", "/fhir/$export?_type=Patient,", "/fhir/$export?patient=P000001", "/fhir/$export?_typeFilter=Patient"} {
 		if a := get(t, api, target, "Authorization", exportJob, "Prefer", "respond-async, handling=lenient"); a.Code != 400 {
 			t.Errorf("%s: %d", target, a.Code)
 		}

@@ -57,14 +57,15 @@ func readable(format string, accept []string) error {
 // lenient reports whether the client wants what is not supported to be ignored.
 func lenient(r *http.Request) bool { return prefers(r.Header["Prefer"], "handling", "lenient") }
 
-// prefers reports whether a Prefer header has that preference.
+// prefers reports whether a Prefer header has that preference. Of one that is there more than once
+// the first counts, as RFC 7240 has it.
 func prefers(header []string, name, value string) bool {
 	for _, line := range header {
 		for preference := range strings.SplitSeq(line, ",") {
 			preference, _, _ = strings.Cut(preference, ";")
 			is, has, _ := strings.Cut(preference, "=")
-			if strings.EqualFold(strings.TrimSpace(is), name) && strings.EqualFold(strings.Trim(has, " \t\""), value) {
-				return true
+			if strings.EqualFold(strings.TrimSpace(is), name) {
+				return strings.EqualFold(strings.Trim(has, " \t\""), value)
 			}
 		}
 	}

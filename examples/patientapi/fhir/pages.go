@@ -1,6 +1,7 @@
 package fhir
 
 import (
+	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
@@ -54,11 +55,13 @@ var errPage = &route.Problem{Status: http.StatusGone, Type: "expired", Detail: "
 // seal returns a token for a page of that kind. Tokens of one kind are no good for
 // another.
 func seal[T any](s *sealer, kind string, page T) (string, error) {
-	plain, err := json.Marshal(sealed[T]{time.Now().Add(pageLife).Unix(), page})
-	if err != nil {
+	var plain bytes.Buffer
+	encoder := json.NewEncoder(&plain)
+	encoder.SetEscapeHTML(false) // nothing of it is ever in a page of HTML, and six bytes for one may be too long
+	if err := encoder.Encode(sealed[T]{time.Now().Add(pageLife).Unix(), page}); err != nil {
 		return "", err
 	}
-	token := base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, plain, []byte(kind)))
+	token := base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, plain.Bytes(), []byte(kind)))
 	if len(token) > maxToken {
 		return "", errors.New("fhir: a search is too long for a link to its next page")
 	}

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/access"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/accesstest"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 )
 
@@ -83,6 +86,66 @@ func TestTheLongestSearchHasALinkThatIsShortEnough(t *testing.T) {
 	}
 	if token, err := seal(s, patientKind, q); err != nil {
 		t.Error(err, len(token))
+	}
+}
+
+// 500 signs that HTML escapes, which a search for codes may have, made a link too long: 500.
+func TestASearchForSignsOfHTMLHasALink(t *testing.T) {
+	api := newAPI(t, newStore(t), patterns.Limiter)
+	for _, sign := range []string{"<", ">", "&", `"`, "\u2028"} {
+		form := url.Values{"patient": {"P000001"}, "code": {strings.Repeat(sign, 500/len(sign))}}
+		if a := post(t, api, "/fhir/Observation/_search", form.Encode()); a.Code != 200 || a.link("self") == "" {
+			t.Errorf("%q: %d %.200s", sign, a.Code, a.Body)
+		}
+	}
+}
+
+// A link that was opened with a token for fewer types lost resources: those that the first token
+// alone was shown counted as shown to the second.
+func TestALinkLosesNothingToANarrowerToken(t *testing.T) {
+	accesstest.Roles["narrower"] = access.Principal{Subject: "doctor-3", Role: access.Clinician, Scopes: []string{"user/Patient.rs", "user/MedicationRequest.rs"}}
+	defer delete(accesstest.Roles, "narrower")
+	api := newAPI(t, newStore(t), patterns.Limiter)
+	for _, id := range []string{"P000001", "P000002", "P000003"} {
+		whole := "/fhir/Patient/" + id + "/$everything"
+		narrow := get(t, api, whole, "Authorization", "Bearer narrower")
+		if !strings.Contains(narrow.Body.String(), `"suppressed"`) || strings.Contains(narrow.Body.String(), `"Observation/`) {
+			t.Errorf("%s: what is withheld is not said: %.300s", id, narrow.Body)
+		}
+		seen, next := 0, whole+"?_count=1"
+		for next != "" {
+			a := get(t, api, next)
+			if seen += len(a.Entry); a.link("next") == "" {
+				break
+			}
+			u, err := url.Parse(a.link("next"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			next = u.RequestURI()
+			var rest, want []string // of the prescriptions
+			for link := next; link != ""; {
+				a := get(t, api, link, "Authorization", "Bearer narrower")
+				for _, e := range a.Entry {
+					if e.Resource.ResourceType == "MedicationRequest" {
+						rest = append(rest, e.Resource.ID)
+					}
+				}
+				u, _ := url.Parse(a.link("next"))
+				link = u.RequestURI()
+				if a.link("next") == "" {
+					link = ""
+				}
+			}
+			for _, e := range get(t, api, whole).Entry[seen:] {
+				if e.Resource.ResourceType == "MedicationRequest" {
+					want = append(want, e.Resource.ID)
+				}
+			}
+			if !slices.Equal(rest, want) {
+				t.Errorf("%s: after %d resources the narrower token finds %v, want %v", id, seen, rest, want)
+			}
+		}
 	}
 }
 

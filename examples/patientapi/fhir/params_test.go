@@ -298,12 +298,14 @@ func TestEverythingTakesWhatFHIRSaysItTakes(t *testing.T) {
 	}
 	for body, want := range map[string]int{
 		`{"resourceType":"Patient"}`: 400,
-		`{"resourceType":"Parameters","parameters":[{"name":"_type","valueCode":"Patient"}]}`:                 400,
-		`{"resourceType":"Parameters","parameter":[{"name":"_type"}]}`:                                        400,
-		`{"resourceType":"Parameters","parameter":[{"name":"_type","valueUri":"Patient"}]}`:                   400,
-		`{"resourceType":"Parameters","parameter":[{"name":"secret","valueCode":"Patient"}]}`:                 400,
-		`{"resourceType":"Parameters","parameter":[{"name":"_count","valueInteger":0}]}`:                      400,
-		`{"resourceType":"Parameters","parameter":[{"name":"_Since","valueInstant":"2025-01-01T00:00:00Z"}]}`: 400,
+		`{"resourceType":"Parameters","parameters":[{"name":"_type","valueCode":"Patient"}]}`:                            400,
+		`{"resourceType":"Parameters","parameter":[{"name":"_type"}]}`:                                                   400,
+		`{"resourceType":"Parameters","parameter":[{"name":"_type","valueUri":"Patient"}]}`:                              400,
+		`{"resourceType":"Parameters","parameter":[{"name":"secret","valueCode":"Patient"}]}`:                            400,
+		`{"resourceType":"Parameters","parameter":[{"name":"_count","valueInteger":0}]}`:                                 400,
+		`{"resourceType":"Parameters","parameter":[{"name":"_Since","valueInstant":"2025-01-01T00:00:00Z"}]}`:            400,
+		`{"resourceType":"Parameters","parameter":[{"name":"_page","valueString":"x"}]}`:                                 400,
+		`{"resourceType":"Parameters","parameter":[{"name":"_type","valueCode":"Observation","valueString":"Patient"}]}`: 400,
 		`[]`: 400, `{`: 400,
 	} {
 		a := do(t, api, "POST", path, strings.NewReader(body), "Content-Type", mediaType, "Prefer", "handling=lenient")

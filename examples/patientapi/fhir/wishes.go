@@ -4,11 +4,13 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spillway-go/spillway/examples/patientapi/access"
+	"github.com/spillway-go/spillway/examples/patientapi/export"
 	"github.com/spillway-go/spillway/route"
 )
 
@@ -54,16 +56,13 @@ type parameter struct {
 	String  string                `json:"valueString"`
 }
 
-func (p parameter) value() string {
+// values returns those that the parameter has. FHIR allows one.
+func (p parameter) values() []string {
+	values := given([]string{p.Date, p.Instant, p.Coded, p.String})
 	if p.Integer.Set {
-		return strconv.FormatInt(p.Integer.Value, 10)
+		values = append(values, strconv.FormatInt(p.Integer.Value, 10))
 	}
-	for _, value := range []string{p.Date, p.Instant, p.Coded, p.String} {
-		if value != "" {
-			return value
-		}
-	}
-	return ""
+	return values
 }
 
 func (b everybodyBody) wishes(lenient bool) (wishes, error) {
@@ -85,15 +84,16 @@ func (b everybodyBody) wishes(lenient bool) (wishes, error) {
 		case "_count":
 			to = &w.count
 		default:
-			if lenient && !narrows("_type _since start end _count")(p.Name) {
+			if lenient && !narrows("_type _since start end _count _page")(p.Name) {
 				continue
 			}
 			return w, fault(w.in, p.Name, unknown[0])
 		}
-		if p.value() == "" {
-			return w, fault(w.in, p.Name, "must have a value: valueCode, valueInstant, valueDate or valueInteger")
+		values := p.values()
+		if len(values) != 1 {
+			return w, fault(w.in, p.Name, "must have one value: valueCode, valueInstant, valueDate or valueInteger")
 		}
-		*to = append(*to, p.value())
+		*to = append(*to, values[0])
 	}
 	return w, nil
 }
@@ -118,20 +118,27 @@ type wishes struct {
 
 // want is what is wanted of $everything, and of which page.
 type want struct {
-	Types      []access.Resource
-	Since      time.Time `json:",omitzero"` // what has changed from then on
-	Start, End time.Time // of the care: a day from Start on, and before End; zero: open
-	Count      int       // resources of a page; 0: all at once
+	Types      []access.Resource // whatever of them the caller may not have is withheld, page by page
+	Since      time.Time         `json:",omitzero"` // what has changed from then on
+	Start, End time.Time         // of the care: a day from Start on, and before End; zero: open
+	Count      int               // resources of a page; 0: all at once
 	place
 
 	asked  url.Values // what was taken into account
 	linked string     // the link that it came with
 }
 
-// place is where a page begins: behind that patient, and as many resources of the next one.
+// place is where a page begins: behind that patient, at the resources of that type that the next
+// one has, and behind as many of them. A place does not depend on which types its reader may have.
 type place struct {
 	After string
+	Type  access.Resource `json:",omitempty"` // empty: the first
 	From  int
+}
+
+// behind reports whether all resources of a type are on the pages before.
+func (p place) behind(t access.Resource) bool {
+	return p.Type != "" && slices.Index(export.Types, t) < slices.Index(export.Types, p.Type)
 }
 
 // wanted returns what is wanted of that patient, or, without an id, of all.

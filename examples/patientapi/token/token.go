@@ -198,12 +198,19 @@ func (v *Verifier) key(ctx context.Context, t *jwt.Token) (public any, generatio
 	return k.public, generation, nil
 }
 
+// unseen reports whether a character cannot be seen: also one of those that are letters or marks
+// and that a program may leave out when it shows a text.
+func unseen(r rune) bool {
+	const emptyBraille = '\u2800'
+	return !unicode.IsPrint(r) || r == emptyBraille || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
 // holder returns whom the token is about.
 func (c *claims) holder() (access.Principal, error) {
 	p := access.Principal{Subject: c.Subject, Role: c.Role, Scopes: strings.Fields(c.Scope)}
 	// The subject is read on lists of the audit: what breaks a line, turns the direction of
 	// writing or cannot be seen could make one subject look like another, or like two records.
-	if p.Subject == "" || len(p.Subject) > maxName || strings.ContainsFunc(p.Subject, func(r rune) bool { return !unicode.IsPrint(r) }) {
+	if p.Subject == "" || len(p.Subject) > maxName || strings.ContainsFunc(p.Subject, unseen) {
 		return access.Principal{}, errClaims
 	}
 	if !slices.Contains(access.Roles(), p.Role) {
