@@ -64,14 +64,16 @@ func (m machine) steal(share float64, r *rand.Rand, stop <-chan struct{}) {
 	}
 }
 
-// play offers work for d and returns how many jobs a second ended in time.
-func (m machine) play(p *Pool, s shape, d, deadline time.Duration, r *rand.Rand) float64 {
+// play offers work for d. It returns how many jobs a second ended in time, and the mean of the
+// limit that arrivals found: at any one moment a trial may be under way.
+func (m machine) play(p *Pool, s shape, d, deadline time.Duration, r *rand.Rand) (done, limit float64) {
 	var good atomic.Int64
-	begin := time.Now()
-	for next := time.Duration(0); ; {
+	begin, arrivals := time.Now(), 0.
+	for next := time.Duration(0); ; arrivals++ {
 		if next += time.Duration(r.ExpFloat64() / s.perSecond * float64(time.Second)); next > d {
-			return float64(good.Load()) / d.Seconds()
+			return float64(good.Load()) / d.Seconds(), limit / arrivals
 		}
+		limit += float64(p.Limit())
 		time.Sleep(next - time.Since(begin))
 		ctx, cancel := context.WithTimeout(context.Background(), deadline)
 		job := m.jobOf(s, r)
@@ -120,7 +122,7 @@ func adaptations() []adaptation {
 	}
 }
 
-// run returns what was done in each phase and the limits then, with no number or a fixed one.
+// run returns what was done in each phase and the mean limit then, with no number or a fixed one.
 func (c adaptation) run(t *testing.T, n int, settle time.Duration, seed uint64) (done, limits []float64) {
 	const (
 		procs    = 2
@@ -141,8 +143,8 @@ func (c adaptation) run(t *testing.T, n int, settle time.Duration, seed uint64) 
 		}
 		for _, s := range c.phases {
 			m.play(p, s, settle, deadline, r)
-			done = append(done, m.play(p, s, measured, deadline, r))
-			limits = append(limits, float64(p.Limit()))
+			rate, limit := m.play(p, s, measured, deadline, r)
+			done, limits = append(done, rate), append(limits, limit)
 		}
 		close(stop)
 		others.Wait()
