@@ -129,7 +129,7 @@ func (l *Limiter) wait(ctx context.Context, w *waiter, expires, recheck time.Dur
 	now := l.lock(l.now())
 	waited := now - w.Since()
 	switch {
-	case ctxErr != nil && l.gate.Leave(&w.Waiter), expired && l.gate.Expire(&w.Waiter):
+	case ctxErr != nil && l.gate.Leave(now, &w.Waiter), expired && l.gate.Expire(&w.Waiter):
 		notified = true // it left the queue by itself: there will be no message
 		l.grant(now)    // it may have stood in the way of another
 		if ctxErr == nil {
@@ -179,7 +179,7 @@ func (l *Limiter) abandon(w *waiter) {
 	now := l.lock(l.now())
 	defer l.unlock()
 	switch {
-	case l.gate.Leave(&w.Waiter):
+	case l.gate.Leave(now, &w.Waiter):
 		l.grant(now)
 	case w.slot != nil:
 		l.revoke(now, w)

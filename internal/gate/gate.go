@@ -43,6 +43,7 @@ type Decision struct {
 	// arrival. Its owner must be told; it counts as rejected.
 	Preempted *Waiter
 	probe     bool // with Wait: evidence speaks against it
+	ofKind    bool // with Reject: evidence about the kind of the work alone speaks against it
 }
 
 // Never is the deadline of work without one.
@@ -237,11 +238,14 @@ func (g *Gate) place(now time.Duration, lv int, kind uint8, a *Arrival, mayWait 
 		return Decision{Verdict: Wait}
 	}
 	left := left(now, a.Deadline)
-	need := g.need(now, kind, a.Deadline)
-	wait, most := g.predict(lv, a.Cost), float64(left)-need
+	stays, reason := float64(left), spillway.DeadlineTooClose
+	if left == Never {
+		stays, reason = g.service.kinds.list[kind].stay.most(), g.blame(spillway.WaitTooLong)
+	}
+	wait, most := g.predict(lv, a.Cost), stays-g.need(now, kind, a.Deadline)
 	probe := wait > most && !g.floorServes(lv, most)
-	if probe && (wait > float64(left) || !g.service.kinds.probe(kind)) {
-		return Decision{Verdict: Reject, Reason: spillway.DeadlineTooClose, Anyway: most < 0}
+	if probe && (left < Never && wait > stays || !g.service.kinds.probe(kind)) {
+		return Decision{Verdict: Reject, Reason: reason, Anyway: left < Never && most < 0, ofKind: left == Never}
 	}
 	if wait > g.bound(lv, left) && !g.floorServes(lv, min(most, g.longest(left))) {
 		return Decision{Verdict: Reject, Reason: g.blame(spillway.WaitTooLong)}
@@ -304,6 +308,9 @@ func (g *Gate) admit(now time.Duration, lv int, kind uint8, a *Arrival) {
 // grant lets a waiter run. It is admitted once its caller has taken that up.
 func (g *Gate) grant(now time.Duration, w *Waiter) {
 	g.take(w)
+	if w.deadline == Never {
+		g.service.kinds.list[w.kind].stay.stayed(float64(now - w.since))
+	}
 	g.granted++
 	g.ledger[w.level].granted++
 	g.start(Grant{Start: now, Waited: now - w.since, Deadline: w.deadline, Cost: w.cost, Priority: priority(w.level), Kind: w.kind, Long: w.held == 0}, w.level)

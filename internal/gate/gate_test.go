@@ -225,7 +225,7 @@ func FuzzGate(f *testing.F) {
 				w := everybody[arg%len(everybody)]
 				want := m.leave(w)
 				if op%10 == 5 {
-					if g.Leave(w) != want {
+					if g.Leave(now, w) != want {
 						t.Fatalf("op %d: leave is not %v", i, want)
 					}
 					if want {

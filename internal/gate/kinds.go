@@ -84,6 +84,7 @@ type kind struct {
 	times     scales        // of a told kind
 	fresh     float64       // how much of it arrived since the last window
 	arrived   float64       // how much of the latest work was of the kind
+	stay      stay          // of callers that tell no deadline
 	doubted   uint64        // how many would have been refused on this evidence
 }
 
@@ -129,7 +130,7 @@ const (
 	kindsDiffer   = 3           // times as long: other work
 	fairPart      = 0.4         // of the wait that a kind can bear, while a queue stands,
 	fairBurst     = 0.8         // and otherwise
-	untold        = time.Second // is taken for the time that callers have who tell no deadline
+	untold        = time.Second // is taken for the time that callers have who tell no deadline, until some have left
 	probeEvery    = 16          // of what evidence speaks against, one in so many is let try
 )
 
@@ -141,7 +142,7 @@ func (k *kind) recent(now time.Duration) bool {
 // end enters how long work of the kind took. What is too old is forgotten.
 func (k *kind) end(now time.Duration, took, among float64, fair bool, o limit.Outcome) {
 	if !k.recent(now) {
-		*k = kind{level: k.level, told: k.told, held: k.held, has: k.has, times: k.times, fresh: k.fresh, arrived: k.arrived, doubted: k.doubted}
+		*k = kind{level: k.level, told: k.told, held: k.held, has: k.has, times: k.times, fresh: k.fresh, arrived: k.arrived, stay: k.stay, doubted: k.doubted}
 	}
 	weight := weightOf(now-k.last, serviceMemory)
 	k.last = now
@@ -195,7 +196,7 @@ func (k *kinds) survey(now time.Duration) (mixed bool, bears [levels]float64) {
 		// Also where nothing of it has come through of late. What takes longer than there is
 		// time, and a quantile that is still that of worse times, do not tell the others to wait
 		// for nothing.
-		has := cmp.Or(of.has, float64(untold))
+		has := cmp.Or(of.has, min(float64(untold), of.stay.most()))
 		bears[of.level] = min(bears[of.level], max(has-of.high, has/2))
 	}
 	return high > kindsDiffer*low, bears

@@ -67,7 +67,7 @@ func TestWhatEvidenceSpeaksAgainstMayTryNowAndThen(t *testing.T) {
 		w := &Waiter{}
 		if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + 1450*time.Millisecond}, w); d.Verdict == Wait {
 			waited++
-			g.Leave(w)
+			g.Leave(now, w)
 		}
 	}
 	if waited != tries/probeEvery {

@@ -80,11 +80,14 @@ func (q *queue) remove(w *Waiter) {
 // Leave takes a waiter whose caller has left out of the queue. It returns false
 // if the waiter was granted or dropped before; then the caller must take up or
 // Revoke what it was granted.
-func (g *Gate) Leave(w *Waiter) bool {
+func (g *Gate) Leave(now time.Duration, w *Waiter) bool {
 	if !w.queued {
 		return false
 	}
 	g.take(w)
+	if w.deadline == Never {
+		g.service.kinds.list[w.kind].stay.leave(float64(now - w.since))
+	}
 	g.ledger[w.level].cancelled++
 	g.demand.lost++
 	return true

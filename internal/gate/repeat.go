@@ -23,7 +23,7 @@ func (g *Gate) Repeats(a Arrival, d Decision, mayWait bool) (until, needs time.D
 	if g.cfg.MaxRefused > 0 { // the next may be one too many
 		return 0, 0, false
 	}
-	if a.Cost != 1 || a.Traits != 0 || d.Verdict != Reject || d.Reason == spillway.DeadlineTooClose || g.closed != 0 {
+	if a.Cost != 1 || a.Traits != 0 || d.Verdict != Reject || d.Reason == spillway.DeadlineTooClose || d.ofKind || g.closed != 0 {
 		return 0, 0, false
 	}
 	needs = 1 // a deadline that has passed is another reason

@@ -176,7 +176,7 @@ func TestAKindOfWhichSomeRunsOrWaitsIsNotForgotten(t *testing.T) {
 			}
 			if len(waiting) > 0 && r.IntN(4) == 0 {
 				i := r.IntN(len(waiting))
-				g.Leave(waiting[i])
+				g.Leave(now, waiting[i])
 				waiting = append(waiting[:i], waiting[i+1:]...)
 			}
 			held := 0

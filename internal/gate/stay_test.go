@@ -1,0 +1,112 @@
+package gate
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/limit"
+)
+
+// Callers that tell no deadline, and leave after a time, are refused at once where they would leave
+// before their turn: a wait beyond that is a wait for nobody. Those that stay wait as before.
+func TestHowLongCallersStayIsLearnt(t *testing.T) {
+	for _, c := range []struct {
+		stay                        time.Duration
+		leastLeft, mostLeft, waited float64 // of those that came in the second half
+	}{
+		{60 * time.Millisecond, 0, 0.1, 0},
+		{time.Hour, 0, 0, 0.6},
+	} {
+		m := newOneSlot(20*time.Millisecond, c.stay)
+		m.run(60, 30*time.Second) // 1.2 times what can be done
+		m.came, m.left, m.waited = 0, 0, 0
+		m.run(60, 60*time.Second)
+		left, waited := m.left/m.came, m.waited/m.came
+		if left < c.leastLeft || left > c.mostLeft || waited < c.waited {
+			t.Errorf("who stays for %v: of %.0f a part of %.2f have waited and %.2f left", c.stay, m.came, waited, left)
+		}
+	}
+}
+
+// oneSlot is a gate of one slot, and callers without a deadline that leave after a time.
+type oneSlot struct {
+	g                  *Gate
+	r                  *rand.Rand
+	now, takes, stay   time.Duration
+	next               time.Duration // arrival
+	waiting            []*Waiter
+	running            Grant
+	until              time.Duration // it runs; 0: nothing does
+	came, waited, left float64
+}
+
+func newOneSlot(takes, stay time.Duration) *oneSlot {
+	return &oneSlot{g: New(Config{Law: limit.NewFixed(1), QueueSize: 1000, MaxWait: time.Minute}), r: rand.New(rand.NewPCG(1, 1)), takes: takes, stay: stay}
+}
+
+func (m *oneSlot) begin() { m.running, m.until = m.g.Started(), m.now+m.takes }
+
+func (m *oneSlot) grant() {
+	for {
+		w, granted := m.g.Next(m.now)
+		if w == nil {
+			return
+		}
+		m.waiting = slices.DeleteFunc(m.waiting, func(other *Waiter) bool { return other == w })
+		if granted {
+			m.g.Taken(w, 0)
+			m.begin()
+		}
+	}
+}
+
+// run goes on until end with so many arrivals a second.
+func (m *oneSlot) run(perSecond float64, end time.Duration) {
+	for ; m.now < end; m.now += time.Millisecond {
+		if m.until > 0 && m.now >= m.until {
+			m.until = 0
+			m.g.End(m.now, m.running, limit.Success)
+			m.grant()
+		}
+		for len(m.waiting) > 0 && m.now-m.waiting[0].Since() >= m.stay {
+			m.g.Leave(m.now, m.waiting[0])
+			m.waiting = m.waiting[1:]
+			m.left++
+		}
+		for ; m.next <= m.now; m.next += time.Duration(m.r.ExpFloat64() / perSecond * float64(time.Second)) {
+			m.came++
+			w := &Waiter{}
+			switch d := m.g.Arrive(m.now, Arrival{Cost: 1, Deadline: Never}, w); d.Verdict {
+			case Admit:
+				m.begin()
+			case Wait:
+				m.waited++
+				m.waiting = append(m.waiting, w)
+			}
+		}
+	}
+}
+
+// Some callers leave soon whatever happens, as a hedge does that has lost. That is no reason to
+// refuse the others.
+func TestCallersThatLeaveAmongOthersThatStayAreNoEvidence(t *testing.T) {
+	var s stay
+	for i := range 1000 {
+		if i%2 == 0 {
+			s.leave(10)
+		} else {
+			s.stayed(20)
+		}
+	}
+	if most := s.most(); most < 1e300 {
+		t.Errorf("callers are taken to stay for %v", most)
+	}
+	for range 100 {
+		s.leave(1000)
+	}
+	if most := s.most(); most < 900 || most > 1000 {
+		t.Errorf("callers are taken to stay for %v, and all leave after 1000", most)
+	}
+}
