@@ -27,7 +27,8 @@ type cohort struct {
 	silent   int           // of the others, ended without a time that says anything
 	refused  int           // of those, refused below
 	lost     int           // of them, work that overload may have cost: see isLost
-	early    int           // of them, ended by a deadline that is none of those
+	early    int           // of them, ended by a deadline that is none of those,
+	left     int           // and by callers that left, the same
 	full     int           // of them, admitted while all slots were in use
 	inFlight float64       // sum over the admissions
 	enforced float64       // the same
@@ -69,7 +70,8 @@ const (
 	leastMembers = 5
 	// judged is the share of a cohort that has to be known: a fifth may be slower
 	// than anything, and the slowest work of all says little about load.
-	judged = 0.8
+	judged    = 0.8
+	hardlyAny = 5 // one in so many
 	// muchLost is the share of lost work above which the latency of the rest looks too
 	// good.
 	muchLost = 0.25
@@ -121,6 +123,8 @@ func (c *cohort) end(log float64, o Outcome) {
 		c.lost++
 	} else if o == Deadline {
 		c.early++
+	} else if o == Canceled {
+		c.left++
 	}
 	switch o {
 	case Success:
@@ -152,12 +156,17 @@ func (c *cohort) enter(logs []float64, log float64) []float64 {
 }
 
 // losses is how many members are lost. Where none was done, every deadline counts:
-// then what work usually takes is not known any more.
+// then what work usually takes is not known any more. Where hardly any was, callers that
+// left count too: some have reasons of their own, and not nearly all of them.
 func (c *cohort) losses() int {
+	lost := c.lost
 	if len(c.exact) == 0 {
-		return c.lost + c.early
+		lost += c.early
 	}
-	return c.lost
+	if len(c.exact) <= c.ended()/hardlyAny {
+		lost += c.left
+	}
+	return lost
 }
 
 // ended is how many members have ended with a time.

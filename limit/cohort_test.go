@@ -154,6 +154,27 @@ func TestWhatIsLostToOverload(t *testing.T) {
 	}
 }
 
+// Some callers leave for reasons of their own, and not nearly all. Where nearly all left before
+// the work had become clearly slow, by a baseline that had a queue in it, nothing was lost, and the
+// law stayed where nobody got an answer.
+func TestWhereNearlyAllCallersLeaveTheWorkIsLost(t *testing.T) {
+	usual := math.Log(20e6)
+	for _, c := range []struct{ left, want int }{{0, 0}, {5, 0}, {7, 0}, {8, 8}, {10, 10}} {
+		var m cohort
+		m.begin(1, 10, usual, usual+clearlySlow, 0)
+		for i := range 10 {
+			o := Success
+			if i < c.left {
+				o = Canceled
+			}
+			m.end(logOf(30*time.Millisecond), o)
+		}
+		if got := m.losses(); got != c.want {
+			t.Errorf("%d of 10 left: %d lost, want %d", c.left, got, c.want)
+		}
+	}
+}
+
 // One request that hangs once stopped the law for as long as it hung.
 func TestACohortIsBoundedInTime(t *testing.T) {
 	for _, hang := range []int{2, 8, 40} {

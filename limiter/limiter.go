@@ -203,7 +203,8 @@ func (l *Limiter) TryAcquireWith(ctx context.Context, r Request) (Permit, error)
 	return l.acquire(ctx, r, false)
 }
 
-// Do acquires, runs fn with ctx, and ends the permit with fn's error. The slot
+// Do acquires, runs fn with ctx, and ends the permit with fn's error, or with that of ctx if
+// ctx has ended by then and fn says nothing of it: nobody waits for the answer. The slot
 // comes back when fn returns, panics or calls runtime.Goexit; a panic goes on
 // to the caller and is no sample. Errors of Acquire are returned as they are. Do inside fn
 // on the same limiter jams under load: see Calls inside calls.
@@ -220,6 +221,10 @@ func (l *Limiter) DoWith(ctx context.Context, r Request, fn func(context.Context
 	}
 	defer permit.Release()
 	err = fn(ctx)
-	permit.Done(err)
+	outcome := limit.OutcomeOf(err)
+	if ended := ctx.Err(); ended != nil && (outcome == limit.Success || outcome == limit.Failed) {
+		outcome = limit.OutcomeOf(ended) // nobody waits for the answer any more
+	}
+	permit.end(outcome)
 	return err
 }

@@ -63,7 +63,7 @@ func (p *gated) ended(c *call, o limit.Outcome) {
 	p.gate.End(p.run.now, c.grant, o)
 }
 
-func (p *gated) leave(c *call) bool { return p.gate.Leave(c.waiter) }
+func (p *gated) leave(c *call) bool { return p.gate.Leave(p.run.now, c.waiter) }
 
 func (p *gated) overdue(c *call) bool { return p.gate.Expire(c.waiter) }
 

@@ -127,7 +127,7 @@ func TestTheGateDecidesAsInTheSimulator(t *testing.T) {
 						got[e.Attempt] = decision{sim.Refused, e.At, d.Reason}
 					}
 				case sim.Left:
-					if g.Leave(waiters[e.Attempt]) {
+					if g.Leave(e.At, waiters[e.Attempt]) {
 						got[e.Attempt] = decision{kind: sim.Left, at: e.At}
 					}
 					drain(e.At)
