@@ -156,17 +156,22 @@ func (c *cohort) enter(logs []float64, log float64) []float64 {
 }
 
 // losses is how many members are lost. Where none was done, every deadline counts:
-// then what work usually takes is not known any more. Where hardly any was, callers that
-// left count too: some have reasons of their own, and not nearly all of them.
+// then what work usually takes is not known any more.
 func (c *cohort) losses() int {
-	lost := c.lost
 	if len(c.exact) == 0 {
-		lost += c.early
+		return c.lost + c.early
 	}
+	return c.lost
+}
+
+// allLosses is losses once nearly all have ended. Where hardly any was done, callers that left
+// count too: some have reasons of their own, and not nearly all of them. Those that leave are the
+// first to end, so before that they would look like nearly all.
+func (c *cohort) allLosses() int {
 	if len(c.exact) <= c.ended()/hardlyAny {
-		lost += c.left
+		return c.losses() + c.left
 	}
-	return lost
+	return c.losses()
 }
 
 // ended is how many members have ended with a time.
@@ -265,7 +270,7 @@ func (c *cohort) reading(now time.Duration, counted int) (r reading) {
 	r.enforced = c.enforced / float64(c.members)
 	r.saturated = 2*c.full > c.members
 	all := float64(max(counted+c.refused, 1))
-	r.lost, r.refused = float64(c.losses())/all, float64(c.refused)/all
+	r.lost, r.refused = float64(c.allLosses())/all, float64(c.refused)/all
 	if gathered := c.last - c.start; gathered > 0 && c.members > 4 {
 		r.perSecond = float64(c.members-1) / gathered.Seconds()
 	}

@@ -169,7 +169,7 @@ func TestWhereNearlyAllCallersLeaveTheWorkIsLost(t *testing.T) {
 			}
 			m.end(logOf(30*time.Millisecond), o)
 		}
-		if got := m.losses(); got != c.want {
+		if got := m.allLosses(); got != c.want {
 			t.Errorf("%d of 10 left: %d lost, want %d", c.left, got, c.want)
 		}
 	}
