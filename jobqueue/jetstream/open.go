@@ -95,6 +95,10 @@ func Open(ctx context.Context, cfg Config) (jobqueue.Queue, error) {
 	go q.link.watch(events)    // ends with hangUp
 	q.parts.turn <- struct{}{} // a connection that comes back meanwhile has nothing to look at
 	err := q.prepare(answerByAnswer{ctx})
+	for tries := 1; tries < prepareTries && lacksFiles(err, codeStreamFiles) && pause(connecting, retryPause); tries++ {
+		q.parts.streams, q.parts.consumers = nil, nil
+		err = q.prepare(answerByAnswer{ctx})
+	}
 	q.parts.whole = err == nil
 	<-q.parts.turn
 	if err != nil {
@@ -102,6 +106,17 @@ func Open(ctx context.Context, cfg Config) (jobqueue.Queue, error) {
 		return nil, fmt.Errorf("jetstream: preparing queue %s: %w", cfg.Name, q.unavailable(ctx, err))
 	}
 	return q, nil
+}
+
+// prepareTries is how often Open tries to make the parts of a queue: a server that is just removing
+// a stream cannot make one of its name.
+const prepareTries = 5
+
+// lacksFiles reports whether a server says with that code that a file or a folder of its own is
+// gone.
+func lacksFiles(err error, code js.ErrorCode) bool {
+	api, ok := errors.AsType[*js.APIError](err)
+	return ok && api.ErrorCode == code && (code == codeStreamFiles || strings.Contains(api.Description, "no such file"))
 }
 
 func (q *queue) connect(ctx context.Context) error {
@@ -288,8 +303,8 @@ func (q *queue) consumer(ctx context.Context, stream js.Stream, name, subject st
 	if existing, err := stream.Consumer(ctx, name); err == nil && q.cfg.AckWait == 0 {
 		cfg.AckWait = existing.CachedInfo().Config.AckWait
 	}
-	consumer, err := stream.CreateOrUpdateConsumer(ctx, cfg)
 	in := stream.CachedInfo().Config.Name
+	consumer, err := q.makeConsumer(ctx, in, cfg)
 	if api, ok := errors.AsType[*js.APIError](err); ok && (api.Code < 500 || strings.Contains(api.Description, "can not")) { // 500 is also that of a field that is fixed
 		return nil, fmt.Errorf("%w: consumer %s of stream %s has another policy, and cannot be changed (%s): delete this consumer, it is made again", errUnfit, name, in, api.Description)
 	}
@@ -298,6 +313,20 @@ func (q *queue) consumer(ctx context.Context, stream js.Stream, name, subject st
 	}
 	q.parts.keepConsumer(in, consumer)
 	return consumer, nil
+}
+
+// makeConsumer makes a consumer, or brings it up to date. A server that removes a consumer takes
+// along the files of one that is made at that moment under the same name, and says so when that is
+// changed. Such a consumer would be gone when the server starts again, so it is made once more.
+func (q *queue) makeConsumer(ctx context.Context, stream string, cfg js.ConsumerConfig) (js.Consumer, error) {
+	consumer, err := q.js.CreateOrUpdateConsumer(ctx, stream, cfg)
+	if !lacksFiles(err, codeConsumerFiles) {
+		return consumer, err
+	}
+	if err := q.js.DeleteConsumer(ctx, stream, cfg.Durable); err != nil && !errors.Is(err, js.ErrConsumerNotFound) {
+		return nil, err
+	}
+	return q.js.CreateOrUpdateConsumer(ctx, stream, cfg)
 }
 
 // prepareSlots makes as many slots as handlers may run.

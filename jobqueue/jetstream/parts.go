@@ -99,12 +99,15 @@ func (q *queue) mend(parent context.Context, sure bool) (whole bool) {
 	ctx, leave := q.link.during(parent)
 	defer leave()
 	defer context.AfterFunc(q.closing, leave)()
-	names, err := q.remake(answerByAnswer{ctx})
+	names, made, err := q.remake(answerByAnswer{ctx})
 	p.calm, p.looked = len(names) == 0, time.Now()
 	if len(names) > 0 {
 		q.cfg.Logger.Warn("the job engine has lost parts of the queue: they are made again, without what was in them",
 			"queue", q.cfg.Name, "parts", strings.Join(names, ", "))
 		q.link.renew(errAnew)
+	}
+	if len(made) > 0 && err == nil {
+		err = q.confirm(parent, made)
 	}
 	text := ""
 	if err != nil && parent.Err() == nil && q.closing.Err() == nil && !errors.Is(context.Cause(ctx), errLink) {
@@ -133,8 +136,25 @@ func (q *queue) mendSoon() {
 	}
 }
 
-// remake makes what is missing and returns its names.
-func (q *queue) remake(ctx context.Context) (names []string, err error) {
+// removed is after what time a server has removed the files of a consumer that is no more.
+const removed = 100 * time.Millisecond
+
+// confirm sees to it that consumers that were made have files: see makeConsumer.
+func (q *queue) confirm(parent context.Context, made []consumerOf) error {
+	ctx, leave := q.link.during(parent)
+	defer leave()
+	defer context.AfterFunc(q.closing, leave)()
+	pause(ctx, removed)
+	for _, c := range made {
+		if _, err := q.makeConsumer(answerByAnswer{ctx}, c.stream, c.cfg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remake makes what is missing. It returns the names of that, and the consumers among it.
+func (q *queue) remake(ctx context.Context) (names []string, made []consumerOf, err error) {
 	anew := map[string]bool{}
 	for _, cfg := range q.parts.streams {
 		stream, err := q.js.Stream(ctx, cfg.Name)
@@ -143,7 +163,7 @@ func (q *queue) remake(ctx context.Context) (names []string, err error) {
 			stream, lost, err = q.create(ctx, cfg)
 		}
 		if err != nil {
-			return names, err
+			return names, made, err
 		}
 		if lost {
 			names, anew[cfg.Name] = append(names, "stream "+cfg.Name), true
@@ -151,7 +171,7 @@ func (q *queue) remake(ctx context.Context) (names []string, err error) {
 		if cfg.Name == q.names.slots {
 			filled, err := q.fillSlots(ctx, stream)
 			if err != nil {
-				return names, err
+				return names, made, err
 			}
 			if filled && !lost {
 				names = append(names, "what was in stream "+cfg.Name)
@@ -162,18 +182,19 @@ func (q *queue) remake(ctx context.Context) (names []string, err error) {
 		_, err := q.js.Consumer(ctx, c.stream, c.cfg.Name)
 		if !errors.Is(err, js.ErrConsumerNotFound) {
 			if err != nil {
-				return names, err
+				return names, made, err
 			}
 			continue
 		}
-		if _, err := q.js.CreateOrUpdateConsumer(ctx, c.stream, c.cfg); err != nil {
-			return names, err
+		if _, err := q.makeConsumer(ctx, c.stream, c.cfg); err != nil {
+			return names, made, err
 		}
+		made = append(made, c)
 		if !anew[c.stream] {
 			names = append(names, "consumer "+c.cfg.Name+" of "+c.stream)
 		}
 	}
-	return names, nil
+	return names, made, nil
 }
 
 // create makes a stream, unless another process is faster. A stream that is made again goes on

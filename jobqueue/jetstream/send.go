@@ -27,6 +27,8 @@ const (
 	codeAccountFull    = 10002 // the account has
 	codeWrongLast      = 10071 // an expected last sequence was another
 	codeWrongLastConst = 10164
+	codeConsumerFiles  = 10012 // a consumer cannot be made or changed,
+	codeStreamFiles    = 10049 // or a stream
 )
 
 // retryPause is between tries while the engine is away.
