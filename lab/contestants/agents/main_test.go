@@ -154,7 +154,7 @@ func TestAKilledAgentInvalidatesTheRunAndEndsTheOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return len(killed) == 3 && strings.Contains(r.Invalid, fmt.Sprintf("/%d) was lost", killed[1]))
+		return len(killed) == 3 && strings.Contains(r.Invalid, fmt.Sprintf("/%d) was lost", killed[1])) && strings.Count(r.Invalid, "was lost") == 1
 	})
 	if !r.Result.Partial || r.Result.Offered == 0 || r.Agents[1].Result != nil || r.Agents[0].Result == nil {
 		t.Errorf("%+v", r)
