@@ -36,10 +36,11 @@ func (s *stay) stayed(waited float64) {
 }
 
 // most is how long callers stay, in nanoseconds; infinite while most of them stay longer than
-// anybody has left after.
+// anybody has left after. It is at least the wait that hurts no caller: a crowd that sends and
+// leaves at once must not take that from the others of its kind.
 func (s *stay) most() float64 {
 	if s.left.n < stayKnown || s.left.mean < mostLeft {
 		return math.Inf(1)
 	}
-	return s.after
+	return max(s.after, float64(burstLeast))
 }

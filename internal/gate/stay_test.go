@@ -16,13 +16,13 @@ func TestHowLongCallersStayIsLearnt(t *testing.T) {
 		stay                        time.Duration
 		leastLeft, mostLeft, waited float64 // of those that came in the second half
 	}{
-		{60 * time.Millisecond, 0, 0.1, 0},
-		{time.Hour, 0, 0, 0.6},
+		{200 * time.Millisecond, 0, 0.03, 0.3},
+		{time.Hour, 0, 0, 0.4},
 	} {
-		m := newOneSlot(20*time.Millisecond, c.stay)
-		m.run(60, 30*time.Second) // 1.2 times what can be done
+		m := newOneSlot(100*time.Millisecond, c.stay)
+		m.run(20, 60*time.Second) // twice what can be done
 		m.came, m.left, m.waited = 0, 0, 0
-		m.run(60, 60*time.Second)
+		m.run(20, 120*time.Second)
 		left, waited := m.left/m.came, m.waited/m.came
 		if left < c.leastLeft || left > c.mostLeft || waited < c.waited {
 			t.Errorf("who stays for %v: of %.0f a part of %.2f have waited and %.2f left", c.stay, m.came, waited, left)
@@ -93,20 +93,27 @@ func (m *oneSlot) run(perSecond float64, end time.Duration) {
 // refuse the others.
 func TestCallersThatLeaveAmongOthersThatStayAreNoEvidence(t *testing.T) {
 	var s stay
+	const ms = 1e6
 	for i := range 1000 {
 		if i%2 == 0 {
-			s.leave(10)
+			s.leave(200 * ms)
 		} else {
-			s.stayed(20)
+			s.stayed(400 * ms)
 		}
 	}
 	if most := s.most(); most < 1e300 {
 		t.Errorf("callers are taken to stay for %v", most)
 	}
 	for range 100 {
-		s.leave(1000)
+		s.leave(1000 * ms)
 	}
-	if most := s.most(); most < 900 || most > 1000 {
-		t.Errorf("callers are taken to stay for %v, and all leave after 1000", most)
+	if most := s.most(); most < 900*ms || most > 1000*ms {
+		t.Errorf("callers are taken to stay for %v, and all leave after a second", time.Duration(most))
+	}
+	for range 1000 { // a crowd that sends and leaves at once
+		s.leave(1)
+	}
+	if most := s.most(); most != float64(burstLeast) {
+		t.Errorf("others of the kind may wait for %v", time.Duration(most))
 	}
 }
