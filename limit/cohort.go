@@ -56,6 +56,7 @@ type reading struct {
 	refused   float64       // share that was refused below
 	open      bool          // the slower of them were cut short: the level is the least it can be
 	blind     bool          // every one of them was
+	done      float64       // work done a second, in that of the reference class
 	perSecond float64       // admissions
 	first     bool          // there was no baseline before it
 }

@@ -7,12 +7,13 @@ import (
 
 // How far a cut goes. Shares of the limit, or logarithms of latency.
 const (
-	minExcess  = 0.03 // of latency: less is not worth a cut
-	trimAtOnce = 0.15 // an excess below this is trimmed without a trial,
-	trimInAll  = 0.2  // but after so much of it in all there is one
-	slower     = 0.12 // a change of the baseline that is the backend's own
-	minCut     = 0.2
-	maxCut     = 0.9
+	minExcess     = 0.03 // of latency: less is not worth a cut
+	trimAtOnce    = 0.15 // an excess below this is trimmed without a trial,
+	trimInAll     = 0.2  // but after so much of it in all there is one
+	slower        = 0.12 // a change of the baseline that is the backend's own
+	minCut        = 0.2
+	maxCut        = 0.9
+	maxCutOfShort = 0.33 // where all work takes several times as long as that which is measured
 )
 
 // How often one may be tried.
@@ -59,14 +60,14 @@ func (a *Adaptive) cutBy(r reading, excess, inFlight float64, before mean) {
 		return
 	}
 	from := min(a.limit, math.Round(inFlight))
-	a.tryLess(r, from*math.Exp(-excessCut(a.costs(r, excess))), inFlight, before, true)
+	a.tryLess(r, from*math.Exp(-a.cutOf(excess)), inFlight, before, true)
 }
 
 // costs is by how much all work takes longer, as a logarithm, where that which is
-// measured takes longer by excess. A wait is much of a short time, and little of a long
-// one: of the mean time in the backend, by Little's law, the wait is a part.
+// measured waits and takes longer by excess. A wait is much of a short time, and little of a
+// long one: of the mean time in the backend, by Little's law, the wait is a part.
 func (a *Adaptive) costs(r reading, excess float64) float64 {
-	if !a.est.several() || r.count == 0 || excess <= 0 {
+	if r.count == 0 || excess <= 0 {
 		return excess
 	}
 	wait := math.Exp(r.level) - math.Exp(r.level-excess)
@@ -77,10 +78,17 @@ func (a *Adaptive) costs(r reading, excess float64) float64 {
 	return min(excess, -math.Log(1-part))
 }
 
-// excessCut is by how much to lower the limit, as a logarithm, when latency is so far
+// cutOf is by how much to lower the limit, as a logarithm, when latency is so far
 // above its baseline: the least that can be needed. What is left of the excess is cut
-// next.
-func excessCut(excess float64) float64 { return min(max(excess/degrades, minCut), maxCut) }
+// next. Short work may wait for long work: then its excess says too much, and a cut by
+// all of it would cost what is answered.
+func (a *Adaptive) cutOf(excess float64) float64 {
+	most := maxCut
+	if a.est.several() {
+		most = maxCutOfShort
+	}
+	return min(max(excess/degrades, minCut), most)
+}
 
 func (a *Adaptive) tryLess(r reading, to, inFlight float64, before mean, suspicion bool) {
 	from := min(a.limit, max(math.Round(inFlight), 1))
@@ -106,7 +114,7 @@ func (a *Adaptive) judgeCut(r reading) {
 		t.to = min(a.limit, t.from)
 	}
 	err := a.est.between(t.after.n, t.before.n)
-	switch v, margin := t.judge(a.aim.cutTest(t.suspicion, t.filling), err, &a.pace, a.rough.spread(a.est.deviation()), a.est.several()); v {
+	switch v, margin := t.judge(a.aim.cutTest(t.suspicion, t.filling), err, &a.pace, a.rough.spread(a.est.deviation())); v {
 	case undecided:
 	case untested: // something else holds it up: there is nothing to cut, and what is measured is the baseline
 		a.proven, a.base, a.held = true, t.after, mean{}
@@ -133,9 +141,12 @@ func (a *Adaptive) keepCut(r reading, err float64) {
 		a.loseCapacity(r)
 	}
 	rest := t.after.level - a.base.level
+	if fell-degrades*less > 2*err { // no backend degrades so fast: it was a wait, which is as long for all work
+		rest = a.costs(r, rest)
+	}
 	switch {
 	case t.suspicion && rest > max(0.06, 2*a.est.error(t.after.n)): // some of it is still there
-		a.tryLess(r, a.limit*math.Exp(-excessCut(a.costs(r, rest))), t.ran.level, t.after, true)
+		a.tryLess(r, a.limit*math.Exp(-a.cutOf(rest)), t.ran.level, t.after, true)
 	case !t.suspicion: // it was queueing, and had gone unnoticed: look further down
 		if a.proven = false; fell > 0.7*less { // as it does where all is queueing
 			a.tryLess(r, halve*a.limit, t.ran.level, t.after, false)
@@ -185,8 +196,6 @@ func (a *Adaptive) undoCut(r reading, margin float64) {
 		// slower just now, the next reading says so.
 		why = "less at once takes longer"
 		a.cuts.every = min(3*a.cuts.every, cutLatest)
-	case t.suspicion && a.est.several(): // what short work waits is little of all
-		why, a.base = "it costs little", t.before
 	case math.Abs(t.after.level-a.base.level) > max(slower, 3*err) && !price:
 		why = "the backend itself is slower"
 		a.base = t.after

@@ -15,6 +15,7 @@ type estimator struct {
 	work      float64 // admitted since the cohort began, in that of the reference class
 	count     float64 // admitted since the cohort began, of any class
 	squares   float64 // the sum of the squares behind work
+	done      float64 // work done since the cohort began, in that of the reference class
 	reweighed bool    // what classes weigh has changed: sums of it cannot be compared
 	changed   bool    // the class that the others are compared with was forgotten
 	draining  bool    // until no more run than may
@@ -100,6 +101,9 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 		return restart, false
 	}
 	class := s.Class % Classes
+	if s.Outcome == Success {
+		e.done += e.classes.weight(class)
+	}
 	e.losses.add(s, e.cohort.isLost(logOf(s.End-s.Start)-e.classes.of[class].offset, s.Outcome))
 	if member := e.cohort.has(s.Seq); member || s.Outcome == Success && e.classes.learns(class) {
 		log := logOf(s.End - s.Start)
@@ -129,6 +133,7 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 			e.latest.admitted = e.work * e.work / e.squares
 		}
 		e.latest.took = max(e.latest.took-e.idle, 0)
+		e.latest.done = e.done / max(e.latest.took.Seconds(), 1e-9)
 		e.latest.lost = max(e.latest.lost, e.losses.share())
 		e.enter(&e.latest)
 		return read, rescaled
@@ -182,7 +187,7 @@ func (e *estimator) drain(now time.Duration) {
 // begin starts a cohort of about want members after skip admissions. Work usually
 // takes the exponential of usual, and clearly too long above that of slow.
 func (e *estimator) begin(now time.Duration, want, usual, slow float64, skip uint64) {
-	e.draining, e.count, e.work, e.squares, e.idle = false, 0, 0, 0, 0
+	e.draining, e.count, e.work, e.squares, e.done, e.idle = false, 0, 0, 0, 0, 0
 	// Of a multiple of five, four in five is exact: small cohorts and large ones
 	// leave out the same share.
 	e.cohort.begin(e.admitted+1+skip, int(math.Ceil(want/5))*5, usual, slow, now)

@@ -89,8 +89,8 @@ func (a *Adaptive) judgeRaise(r reading) {
 	t := &a.trial
 	t.enter(r)
 	err := a.est.between(t.after.n, t.before.n)
-	v, margin := t.judge(a.aim.raiseTest(t.bold), err, &a.pace, a.rough.spread(a.est.deviation()), a.est.several())
-	if t.bold && t.cohorts == 1 { // while the slots filled: latency came later than concurrency
+	v, margin := t.judge(a.aim.raiseTest(t.bold), err, &a.pace, a.rough.spread(a.est.deviation()))
+	if t.cohorts == 1 && (t.bold || v == independent && t.followed() && r.n < t.to) { // while the slots filled: latency came later than concurrency
 		t.after, t.ran, v = mean{}, mean{}, undecided
 	}
 	switch v {

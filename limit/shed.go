@@ -41,7 +41,7 @@ func (a *Adaptive) shed(r reading) {
 		a.forget()
 	}
 	a.held, a.raises.streak = mean{}, 0
-	a.trial = trial{from: a.limit, restore: a.limit, to: a.limit, lost: r.lost}
+	a.trial = trial{from: a.limit, restore: a.limit, to: a.limit, lost: r.lost, done: r.done}
 	if !r.blind {
 		a.trial.before = mean{r.level, r.n}
 	}
@@ -68,19 +68,25 @@ func (a *Adaptive) shedMore(r reading) {
 	a.stopShedding(r)
 }
 
-// stopShedding stays at a limit at which less is lost. If latency did not fall with
-// it, nothing was waiting: then what is lost is lost at any limit, as by deadlines that
-// the work misses by itself, and only fewer of those came through.
+// stopShedding stays at a limit at which less is lost and no less is done. If latency did
+// not fall with it, nothing was waiting: then what is lost is lost at any limit, as by
+// deadlines that the work misses by itself, and only fewer of those came through.
 func (a *Adaptive) stopShedding(r reading) {
-	if r.lost > shedHelped*a.trial.lost || !a.fell(r) {
-		a.sheds.next = r.at + a.sheds.every
-		a.sheds.every = min(2*a.sheds.every, shedLatest)
-		a.set(r.at, holding, max(a.trial.restore, a.limit), "as much is lost at any limit")
+	why := ""
+	switch {
+	case r.lost > shedHelped*a.trial.lost || !a.fell(r):
+		why = "as much is lost at any limit"
+	case a.doesLess(r):
+		why = "less is done with less at once"
+	default:
+		a.phase, a.sheds.every, a.raises.vain = holding, shedSoon, 0
+		a.raises.next, a.cuts.next = r.at, r.at
+		a.loseCapacity(r)
 		return
 	}
-	a.phase, a.sheds.every, a.raises.vain = holding, shedSoon, 0
-	a.raises.next, a.cuts.next = r.at, r.at
-	a.loseCapacity(r)
+	a.sheds.next = r.at + a.sheds.every
+	a.sheds.every = min(2*a.sheds.every, shedLatest)
+	a.set(r.at, holding, max(a.trial.restore, a.limit), why)
 }
 
 // fell reports whether latency is clearly lower than when shedding began, as far as
@@ -91,4 +97,11 @@ func (a *Adaptive) fell(r reading) bool {
 		return true
 	}
 	return before.level-r.level >= max(jump, shedSure*a.est.between(before.n, r.n))
+}
+
+// doesLess reports whether clearly less is done than before shedding began, though all slots
+// are in use. So it is behind a lock that is polled: fewer callers find it free less often.
+func (a *Adaptive) doesLess(r reading) bool {
+	before := a.trial.before
+	return r.saturated && before.n > 0 && r.done < a.trial.done*(1-math.Sqrt(1/before.n+1/r.n))
 }

@@ -18,6 +18,7 @@ type trial struct {
 	filling   bool    // the slots were being filled before: latency was still rising
 	bold      bool    // a raise by far, to see what would be answered without a limit
 	lost      float64 // share of the work, before
+	done      float64 // work done a second, before
 }
 
 // verdict is what a trial says.
@@ -113,12 +114,11 @@ func (t *trial) followed() bool {
 
 // judge says what the trial has shown so far, given the standard error err of the change
 // of latency, the pace since, and the spread of one time by the pace. margin is by how
-// much latency moved beyond what it may; below zero, it did not follow. With several says
-// that short work stands for long work: a queue may be all its time, and little of all.
+// much latency moved beyond what it may; below zero, it did not follow.
 //
 // Latency and pace have to agree. A trial of which they say different things goes on, up
 // to paceCohorts times as long; then the raise is refused, and the cut undone.
-func (t *trial) judge(by test, err float64, since *pace, spread float64, several bool) (v verdict, margin float64) {
+func (t *trial) judge(by test, err float64, since *pace, spread float64) (v verdict, margin float64) {
 	t.longer = 0
 	concurrency, latency := t.changed()
 	if t.to == t.from || concurrency < leastMoved*math.Abs(math.Log(t.to/t.from)) {
@@ -147,12 +147,10 @@ func (t *trial) judge(by test, err float64, since *pace, spread float64, several
 	switch {
 	case margin > by.follows*err && latency > by.visible*err:
 		switch {
-		case acquits && (several || !up):
+		case acquits && !up:
 			return independent, margin
-		case (acquits || doubt == 0 && (several || !up && t.paced.known())) && !final:
+		case (acquits || doubt == 0 && !up && t.paced.known()) && !final:
 			return undecided, margin
-		case several && !up: // what short work waits is not known to matter
-			return independent, margin
 		}
 		return follows, margin
 	case margin < -by.independent*err && disagrees && !final && (!up || !last):

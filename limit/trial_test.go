@@ -10,15 +10,15 @@ import (
 func TestAHandfulOfTimesJudgesNoTrial(t *testing.T) {
 	for n, want := range map[float64]verdict{7: undecided, fewTimes: independent} {
 		raise := trial{from: 2, to: 3, inFlight: 2, before: mean{0, 500}, ran: mean{2.9, n}, after: mean{0, n}, cohorts: 1}
-		if v, _ := raise.judge(forLatency.raiseTest(false), 0.03, &pace{}, 0.4, false); v != want {
+		if v, _ := raise.judge(forLatency.raiseTest(false), 0.03, &pace{}, 0.4); v != want {
 			t.Errorf("a raise, %v times: %v, want %v", n, v, want)
 		}
 		cut := trial{from: 8, to: 4, inFlight: 8, before: mean{0, 500}, ran: mean{4, n}, after: mean{0, n}, cohorts: 1}
-		if v, _ := cut.judge(forLatency.cutTest(cut.suspicion, false), 0.03, &pace{}, 0.4, false); v != want {
+		if v, _ := cut.judge(forLatency.cutTest(cut.suspicion, false), 0.03, &pace{}, 0.4); v != want {
 			t.Errorf("a cut, %v times: %v, want %v", n, v, want)
 		}
 		if cut.suspicion = true; n < fewTimes {
-			if v, _ := cut.judge(forLatency.cutTest(cut.suspicion, false), 0.03, &pace{}, 0.4, false); v != independent {
+			if v, _ := cut.judge(forLatency.cutTest(cut.suspicion, false), 0.03, &pace{}, 0.4); v != independent {
 				t.Errorf("a cut because latency rose, %v times: %v", n, v)
 			}
 		}
@@ -28,12 +28,47 @@ func TestAHandfulOfTimesJudgesNoTrial(t *testing.T) {
 func TestThePaceRefusesARaiseInDoubtAndGoesOnWithACut(t *testing.T) {
 	before, since := pace{seconds: 1, occupied: 2, work: 1000, n: 1000}, pace{seconds: 0.1, occupied: 0.3, work: 85, n: 85}
 	raise := trial{from: 2, to: 3, inFlight: 2, before: mean{0, 500}, ran: mean{3, 100}, after: mean{0, 100}, cohorts: 2, paced: before}
-	if v, _ := raise.judge(forLatency.raiseTest(false), 0.03, &since, 2, false); v != follows || raise.longer <= 0 {
+	if v, _ := raise.judge(forLatency.raiseTest(false), 0.03, &since, 2); v != follows || raise.longer <= 0 {
 		t.Errorf("a raise: %v, by %v", v, raise.longer)
 	}
 	cut := trial{from: 3, to: 2, inFlight: 3, before: mean{0, 100}, ran: mean{2, 500}, after: mean{0, 500}, cohorts: 3, paced: since}
-	if v, _ := cut.judge(forLatency.cutTest(cut.suspicion, false), 0.03, &before, 3, false); v != undecided {
+	if v, _ := cut.judge(forLatency.cutTest(cut.suspicion, false), 0.03, &before, 3); v != undecided {
 		t.Errorf("a cut: %v", v)
+	}
+}
+
+// Where reports hold the slots the pace is known after three of their generations. Trials were over
+// by then, and what the latency of lookups said did not count: at one and a half times the capacity of
+// 32 slots that degrade the limit stayed at 64.
+func TestUntilThePaceIsKnownLatencyDecides(t *testing.T) {
+	cut := trial{from: 61, to: 39, inFlight: 61, before: mean{0, 100}, ran: mean{37, 300}, after: mean{-0.75, 300}, cohorts: 3}
+	if v, _ := cut.judge(forLatency.cutTest(false, false), 0.1, &pace{}, 1.6); v != follows {
+		t.Errorf("a cut that latency followed: %v", v)
+	}
+	raise := trial{from: 64, to: 78, inFlight: 64, before: mean{0, 170}, ran: mean{78, 170}, after: mean{0.36, 170}, cohorts: 2}
+	if v, _ := raise.judge(forLatency.raiseTest(false), 0.1, &pace{}, 1.5); v != follows {
+		t.Errorf("a raise that latency followed: %v", v)
+	}
+}
+
+// While forty slots more were filled latency rose, and half of that was in the first readings: what was
+// left seemed to be throughput. The limit went from 59 to 201 for forty slots.
+func TestARaiseThatLatencyFollowsIsNotJudgedWhileTheSlotsFill(t *testing.T) {
+	for name, c := range map[string]struct {
+		n, level float64
+		kept     bool
+	}{
+		"fewer times than slots":            {24, 0.3, false},
+		"as many as there are slots":        {89, 0.3, true},
+		"fewer, and latency did not follow": {24, 0, true},
+	} {
+		a := NewAdaptive()
+		a.limit, a.proven, a.known, a.base, a.est.spread = 59, true, true, mean{0, 400}, 0.1
+		a.tryMore(reading{}, 89, 59, mean{0, 400})
+		a.judgeRaise(reading{at: time.Second, level: c.level, n: c.n, inFlight: 89, enforced: 89})
+		if kept := a.limit > 59 && a.trial.cohorts != 1 || a.phase != raising; kept != c.kept {
+			t.Errorf("%s: the law is %s", name, a.State())
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/sim"
 )
 
@@ -224,6 +225,27 @@ func TestNoStateInWhichLessIsAnsweredLasts(t *testing.T) {
 	if float64(lasted) > 2+.15*float64(n) { // measured: 23 of 200, of which 6 of the first 30
 
 		t.Errorf("in %d of %d mixes it lasts longer than ten seconds", lasted, n)
+	}
+}
+
+// Twice the slots that are right, and more, were in use for minutes: what lookups told did not count.
+func TestLookupsTellThatReportsAreTooMany(t *testing.T) {
+	const slots = 32
+	var done, could float64
+	for _, seed := range sim.Few[uint64](0, 1, 2, 3, 4, 5) {
+		s := sim.Scenario{Seed: seed, Duration: 90 * sec, Warmup: 30 * sec, Backend: sim.Degrading(slots, .5), Classes: kinds(.9, 20*ms, 1., sec, .1, 2*sec, 1., 10*sec)}
+		s.Arrivals = sim.Poisson(1.5 * s.Capacity())
+		work := func(p sim.Policy) (seconds float64) {
+			s.Policy = p
+			r := run(t, s)
+			return .02*float64(r.Classes[0].OK) + 2*float64(r.Classes[1].OK)
+		}
+		done += work(adaptive())
+		could += work(sim.Limiter(func() limit.Law { return limit.NewFixed(slots) }, sim.Settings{}))
+		t.Logf("seed %d: %.2f", seed, done/could)
+	}
+	if done < .88*could {
+		t.Errorf("%.2f of the work that %d slots do is done", done/could, slots)
 	}
 }
 
