@@ -95,7 +95,7 @@ func (c *cohort) admit(seq uint64, at time.Duration, load Load, enforced int, me
 	c.last = at
 	c.inFlight += float64(load.InFlight)
 	c.enforced += float64(enforced)
-	if load.Queued > 0 || load.InFlight >= enforced {
+	if load.Queued > 0 || load.InFlight >= max(enforced, 2) { // a single slot is in use while anything runs: that says nothing
 		c.full++
 	}
 }

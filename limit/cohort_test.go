@@ -202,3 +202,18 @@ func TestThePolicyHasAnAnswerToEverything(t *testing.T) {
 		}
 	}
 }
+
+// A single slot is in use whenever anything runs. That passed for load, and the law tried two.
+func TestASingleSlotThatNobodyWaitsForIsNotFull(t *testing.T) {
+	for queued, want := range []bool{false, true} {
+		var c cohort
+		c.begin(1, 5, 0, 1, 0)
+		for i := range uint64(5) {
+			c.admit(i+1, time.Duration(i)*time.Second, Load{InFlight: 1, Queued: queued}, 1, true)
+			c.end(0, Success)
+		}
+		if r := c.reading(5*time.Second, 5); r.saturated != want {
+			t.Errorf("%d wait: all slots in use is %v", queued, r.saturated)
+		}
+	}
+}

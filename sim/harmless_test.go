@@ -80,6 +80,25 @@ func TestMixedWorkBelowTheCapacityIsAnswered(t *testing.T) {
 	}
 }
 
+// Half of the time one slot is in use, each call takes two seconds and has ten. Two calls that came at
+// once were three times the capacity for as long as rates were of 1.5 s, and a single slot that is in use
+// was taken for a reason to let a second call in. Each cost one call in ten.
+func TestOneSlotHalfInUseAnswersWhatASemaphoreDoes(t *testing.T) {
+	for _, b := range []sim.Backend{sim.NWay(1), sim.Degrading(1, .5)} {
+		got, want := 0.0, 0.0
+		for seed := range uint64(6) {
+			s := sim.Scenario{Seed: seed, Duration: 30 * time.Minute, Warmup: 5 * time.Minute, Backend: b, Arrivals: sim.Poisson(.25), Classes: kinds(1., 2*sec, .8, 10*sec)}
+			want += reference(t, s, 1)[0]
+			s.Policy = adaptive()
+			got += run(t, s).Classes[0].Served()
+		}
+		t.Logf("%v: %.3f of what a semaphore of one answers", b, got/want)
+		if got < .95*want {
+			t.Errorf("%v: %.3f of what a semaphore of one answers", b, got/want)
+		}
+	}
+}
+
 // Lookups and reports have the same deadline. By that alone they are one kind: each lookup that
 // waits seems to be the work of a report, in part.
 func TestAToldKindIsNotHarmedByAnotherOfTheSameDeadline(t *testing.T) {

@@ -18,7 +18,7 @@ const (
 // more comes than can be served.
 func (g *Gate) Demand(now time.Duration) float64 {
 	d := g.demand
-	d.roll(now) // on a copy: brings the rates up to date
+	d.roll(now, g.service.part.mean) // on a copy: brings the rates up to date
 	asked := g.asked(&d.slow, levels-1)
 	var lately, before, held float64
 	for lv, rate := range d.slow {

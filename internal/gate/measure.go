@@ -10,7 +10,7 @@ import (
 
 // demand measures arrivals: how much of each level, and how much is refused.
 type demand struct {
-	fast, slow, long [levels]float64 // slots asked for per second, over 0.3 s, 1.5 s and 10 s
+	fast, slow, long [levels]float64 // slots asked for per second, over 0.3 s, 1.5 s and 10 s or more: see span
 	count            [levels]float64 // since at
 	offered          float64         // since at
 	turned           float64         // refused since at,
@@ -18,31 +18,41 @@ type demand struct {
 	lost             float64         // since at: left the queue, or ended late where more ran than may
 	back             [levels]float64 // slots of refused work, until booked
 	refused          float64         // share, over 10 s
-	vain             float64         // share of what was refused or lost, over 1.5 s
+	vain             float64         // share of what was refused or lost, over 1.5 s or more
+	piece            float64         // what a piece of work costs of what the gate can do, in nanoseconds
 	began, at        time.Duration
 	seen             bool
 }
 
 const (
-	demandWindow = 100 * time.Millisecond
-	demandFast   = 300 * time.Millisecond
-	demandSlow   = 1500 * time.Millisecond
-	demandLong   = 10 * time.Second
-	demandSettle = 500 * time.Millisecond // before that a rate is a guess
+	demandWindow           = 100 * time.Millisecond
+	demandFast             = 300 * time.Millisecond
+	demandSlow             = 1500 * time.Millisecond
+	demandLong             = 10 * time.Second
+	demandSettle           = 500 * time.Millisecond // before that a rate is a guess
+	demandLongest          = time.Hour
+	fastPieces, slowPieces = 10, 40 // of work, at least, are in a rate: two that come at once are no trend
 )
 
+// span is the time of a rate that is to be of so many pieces of work.
+func (d *demand) span(least time.Duration, pieces float64) time.Duration {
+	return max(least, time.Duration(min(pieces*d.piece, float64(demandLongest))))
+}
+
 // roll takes the rates anew, every window, and returns the time that has passed since
-// they were last taken.
-func (d *demand) roll(now time.Duration) (passed time.Duration) {
+// they were last taken. piece is what a piece of work costs of what the gate can do.
+func (d *demand) roll(now time.Duration, piece float64) (passed time.Duration) {
+	d.piece = piece
 	if !d.seen {
 		d.seen, d.began, d.at = true, now, now
 	}
 	if now-d.at >= demandWindow {
 		passed = now - d.at
-		fast := 1 - math.Exp(-passed.Seconds()/demandFast.Seconds())
-		// At first the slow mean is the mean of all there was.
-		slow := 1 - math.Exp(-passed.Seconds()/min(demandSlow, max(now-d.began, demandWindow)).Seconds())
-		long := 1 - math.Exp(-passed.Seconds()/min(demandLong, max(now-d.began, demandWindow)).Seconds())
+		weight := func(span time.Duration) float64 { return 1 - math.Exp(-passed.Seconds()/span.Seconds()) }
+		all := max(now-d.began, demandWindow) // at first a slow mean is that of all there was
+		fast := weight(d.span(demandFast, fastPieces))
+		slow := weight(min(d.span(demandSlow, slowPieces), all))
+		long := weight(min(d.span(demandLong, slowPieces), all))
 		for i, n := range d.count {
 			rate := n / passed.Seconds()
 			d.fast[i] += fast * (rate - d.fast[i])
@@ -50,7 +60,7 @@ func (d *demand) roll(now time.Duration) (passed time.Duration) {
 			d.long[i] += long * (rate - d.long[i])
 		}
 		if d.offered > 0 {
-			d.refused += long * ((d.turned-d.budget)/d.offered - d.refused)
+			d.refused += weight(min(demandLong, all)) * ((d.turned-d.budget)/d.offered - d.refused)
 			d.vain += slow * (min((d.turned+d.lost)/d.offered, 1) - d.vain)
 		}
 		d.count, d.offered, d.turned, d.budget, d.lost, d.at = [levels]float64{}, 0, 0, 0, 0, now
@@ -84,7 +94,7 @@ func (d *demand) share() float64 {
 	return d.refused + float64(demandWindow)/float64(demandLong)*((d.turned-d.budget)/d.offered-d.refused)
 }
 
-func (d *demand) settled() bool { return d.at-d.began >= demandSettle }
+func (d *demand) settled() bool { return d.at-d.began >= d.span(demandSettle, fastPieces) }
 
 // service measures how long work holds its slots, in nanoseconds. All work
 // counts that held one for a reason of its own, failures included.

@@ -88,7 +88,7 @@ func (g *Gate) demandOf(now time.Duration, lv, cost int) {
 
 // roll looks every window whether the queue stands.
 func (g *Gate) roll(now time.Duration) {
-	passed := g.demand.roll(now)
+	passed := g.demand.roll(now, g.service.part.mean)
 	if passed == 0 {
 		return
 	}

@@ -53,6 +53,32 @@ func (c *crowd) offer(perSecond int, d time.Duration) (longest time.Duration) {
 	return longest
 }
 
+// One slot, work of two seconds, half of it in use: calls come in pairs, as they do by chance. A pair was
+// three times the capacity, for as long as a rate was that of 1.5 s.
+func TestTwoLongCallsAtOnceAreNoOverload(t *testing.T) {
+	g := New(Config{Law: limit.NewFixed(1), QueueSize: 100, MaxWait: 10 * time.Second})
+	asked := 0.0
+	const pairs, ticks = 30, 80 // of 100 ms, from one pair to the next
+	for tick := range pairs * ticks {
+		now := time.Duration(tick) * 100 * time.Millisecond
+		switch tick % ticks {
+		case 0, 2:
+			if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + 10*time.Second}, &Waiter{}); d.Verdict == Reject {
+				t.Errorf("after %v: %v", now, d.Reason)
+			}
+		case 20, 40:
+			g.End(now, g.Started(), limit.Success)
+			g.Next(now)
+		}
+		if g.roll(now); tick > 10*ticks {
+			asked = max(asked, g.asked(&g.demand.slow, levels-1), g.asked(&g.demand.fast, levels-1))
+		}
+	}
+	if asked > 1 || asked < 0.5 {
+		t.Errorf("half of what can be done comes, and %.2f of that seems to", asked)
+	}
+}
+
 // The capacity is 200 a second, and the work takes 50 ms. Callers with a second to
 // spare used to stand in the queue for all of it, those without a deadline for as
 // long as MaxWait, and for four seconds before the first was refused.
