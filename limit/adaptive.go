@@ -24,8 +24,8 @@ import (
 //     latency did not fall, the backend itself is slower; the limit is restored and
 //     the baseline moved.
 //   - Where much of the work is lost, to deadlines, to callers that gave up or to
-//     refusals below, less and less is tried. If less is lost then, the limit stays
-//     there; if it is the same at any limit, the limit goes back.
+//     refusals below, less and less is tried. If less is lost then, and no less is done,
+//     the limit stays there; otherwise the limit goes back.
 //
 // How far to go follows from Little's law: of what was in flight, the share by
 // which latency exceeds its baseline was waiting. Every threshold is in standard
@@ -152,7 +152,7 @@ func (a *Adaptive) Observe(s Sample, load Load) {
 		a.forget()
 	}
 	if a.est.reweighed {
-		a.est.reweighed, a.pace, a.trial.paced = false, pace{}, pace{}
+		a.est.reweighed, a.pace, a.trial.paced, a.trial.done = false, pace{}, pace{}, 0
 	}
 	switch ev {
 	case nothing:

@@ -29,7 +29,7 @@ type cohort struct {
 	lost     int           // of them, work that overload may have cost: see isLost
 	early    int           // of them, ended by a deadline that is none of those,
 	left     int           // and by callers that left, the same
-	full     int           // of them, admitted while all slots were in use
+	full     int           // of them, admitted while all slots were in use, and of one slot, while others waited
 	inFlight float64       // sum over the admissions
 	enforced float64       // the same
 	start    time.Duration // of the cohort

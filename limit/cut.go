@@ -141,7 +141,7 @@ func (a *Adaptive) keepCut(r reading, err float64) {
 		a.loseCapacity(r)
 	}
 	rest := t.after.level - a.base.level
-	if fell-degrades*less > 2*err { // no backend degrades so fast: it was a wait, which is as long for all work
+	if t.longer == 0 && fell-degrades*less > 2*err { // no backend degrades so fast: it was a wait, which is as long for all work
 		rest = a.costs(r, rest)
 	}
 	switch {

@@ -132,8 +132,13 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 		if e.work > 0 {
 			e.latest.admitted = e.work * e.work / e.squares
 		}
+		if e.latest.enforced == 1 && e.idle < e.latest.took/4 { // also where an owner says of nobody that they wait
+			e.latest.saturated = true
+		}
 		e.latest.took = max(e.latest.took-e.idle, 0)
-		e.latest.done = e.done / max(e.latest.took.Seconds(), 1e-9)
+		if e.latest.took > 0 {
+			e.latest.done = e.done / e.latest.took.Seconds()
+		}
 		e.latest.lost = max(e.latest.lost, e.losses.share())
 		e.enter(&e.latest)
 		return read, rescaled

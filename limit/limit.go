@@ -89,7 +89,9 @@ const Classes = 24
 // Load is the state of the owner right after an event. Fields may be added.
 type Load struct {
 	InFlight int // slots in use
-	Queued   int // callers waiting
+	// Queued is how many callers wait. With Admit, where nobody waits, it is how many
+	// were refused for lack of a slot since the last start, as far as its owner counts them.
+	Queued int
 	// Enforced is how many slots may be in use now. It differs from the law's limit
 	// where a bound, a signal, a slow start or a number of workers overrules it, in
 	// either direction. For work that is admitted over the limit, as in a dry run, it

@@ -109,7 +109,7 @@ func (a *Adaptive) capped(r reading) bool { return r.enforced < a.limit-0.5 }
 
 // nearlyFull reports whether a queue may have stood in the backend because of our load.
 func (a *Adaptive) nearlyFull(r reading) bool {
-	return r.saturated || r.inFlight >= nearlyFull*min(a.limit, r.enforced)
+	return r.saturated || a.limit > 1 && r.inFlight >= nearlyFull*min(a.limit, r.enforced)
 }
 
 // addHeld adds a reading of the held limit. It returns false if that made a new

@@ -90,8 +90,9 @@ func (a *Adaptive) judgeRaise(r reading) {
 	t.enter(r)
 	err := a.est.between(t.after.n, t.before.n)
 	v, margin := t.judge(a.aim.raiseTest(t.bold), err, &a.pace, a.rough.spread(a.est.deviation()))
-	if t.cohorts == 1 && (t.bold || v == independent && t.followed() && r.n < t.to) { // while the slots filled: latency came later than concurrency
-		t.after, t.ran, v = mean{}, mean{}, undecided
+	more, rose := t.changed()
+	if t.cohorts == 1 && (t.bold || v == independent && rose > a.aim.raiseShare*more && r.n < t.to) {
+		t.after, t.ran, v = mean{}, mean{}, undecided // while the slots filled: latency came later than concurrency
 	}
 	switch v {
 	case undecided:

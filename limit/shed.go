@@ -10,6 +10,7 @@ const (
 	shedSoon   = 2 * time.Second
 	shedLatest = time.Minute
 	shedSure   = 2   // standard errors that latency must have fallen by
+	lessSure   = 1.5 // the same, of what is done
 	shedHelped = 0.7 // shedding helped if at most this share of the loss remains
 )
 
@@ -41,7 +42,7 @@ func (a *Adaptive) shed(r reading) {
 		a.forget()
 	}
 	a.held, a.raises.streak = mean{}, 0
-	a.trial = trial{from: a.limit, restore: a.limit, to: a.limit, lost: r.lost, done: r.done}
+	a.trial = trial{from: a.limit, restore: a.limit, to: a.limit, lost: r.lost, done: r.done, admitted: r.admitted}
 	if !r.blind {
 		a.trial.before = mean{r.level, r.n}
 	}
@@ -100,8 +101,8 @@ func (a *Adaptive) fell(r reading) bool {
 }
 
 // doesLess reports whether clearly less is done than before shedding began, though all slots
-// are in use. So it is behind a lock that is polled: fewer callers find it free less often.
+// are in use: behind a lock that callers poll, fewer callers find the lock free less often.
 func (a *Adaptive) doesLess(r reading) bool {
-	before := a.trial.before
-	return r.saturated && before.n > 0 && r.done < a.trial.done*(1-math.Sqrt(1/before.n+1/r.n))
+	t := &a.trial
+	return !a.aim.jobs && r.saturated && r.took > 0 && r.done < t.done*(1-lessSure*math.Sqrt(1/t.admitted+1/r.admitted))
 }

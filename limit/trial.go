@@ -19,6 +19,7 @@ type trial struct {
 	bold      bool    // a raise by far, to see what would be answered without a limit
 	lost      float64 // share of the work, before
 	done      float64 // work done a second, before
+	admitted  float64 // times of one weight that say as much of that
 }
 
 // verdict is what a trial says.
@@ -116,8 +117,10 @@ func (t *trial) followed() bool {
 // of latency, the pace since, and the spread of one time by the pace. margin is by how
 // much latency moved beyond what it may; below zero, it did not follow.
 //
-// Latency and pace have to agree. A trial of which they say different things goes on, up
-// to paceCohorts times as long; then the raise is refused, and the cut undone.
+// Latency and pace have to agree, where the pace is known. A cut that the pace acquits is undone
+// at once. Any other trial of which the two say different things goes on, up to paceCohorts times
+// as long; then the raise is refused, and the cut undone. So does a cut while the pace was known
+// before and is not yet known since; then latency decides.
 func (t *trial) judge(by test, err float64, since *pace, spread float64) (v verdict, margin float64) {
 	t.longer = 0
 	concurrency, latency := t.changed()

@@ -41,13 +41,27 @@ func TestThePaceRefusesARaiseInDoubtAndGoesOnWithACut(t *testing.T) {
 // by then, and what the latency of lookups said did not count: at one and a half times the capacity of
 // 32 slots that degrade the limit stayed at 64.
 func TestUntilThePaceIsKnownLatencyDecides(t *testing.T) {
-	cut := trial{from: 61, to: 39, inFlight: 61, before: mean{0, 100}, ran: mean{37, 300}, after: mean{-0.75, 300}, cohorts: 3}
-	if v, _ := cut.judge(forLatency.cutTest(false, false), 0.1, &pace{}, 1.6); v != follows {
-		t.Errorf("a cut that latency followed: %v", v)
+	law := func(limit float64) *Adaptive {
+		a := NewAdaptive()
+		a.limit, a.proven, a.known, a.base, a.est.spread = limit, true, true, mean{-1, 400}, 1
+		a.est.each = mean{10, 10} // all work takes ten times as long as what is measured
+		return a
 	}
-	raise := trial{from: 64, to: 78, inFlight: 64, before: mean{0, 170}, ran: mean{78, 170}, after: mean{0.36, 170}, cohorts: 2}
-	if v, _ := raise.judge(forLatency.raiseTest(false), 0.1, &pace{}, 1.5); v != follows {
-		t.Errorf("a raise that latency followed: %v", v)
+	a := law(61)
+	a.tryLess(reading{}, 39, 61, mean{0, 100}, true)
+	for a.phase == cutting && a.trial.from == 61 && a.trial.cohorts < 3 {
+		a.judgeCut(reading{at: time.Second, level: -0.75, n: 100, inFlight: 39, enforced: 39, saturated: true})
+	}
+	if a.trial.from == 61 || a.limit > 50 {
+		t.Errorf("after a cut that latency followed: %s, because %s", a.State(), a.why)
+	}
+	a = law(64)
+	a.tryMore(reading{}, 78, 64, mean{0, 170})
+	for a.phase == raising && a.trial.cohorts < 2 {
+		a.judgeRaise(reading{at: time.Second, level: 0.36, n: 85, inFlight: 78, enforced: 78, saturated: true})
+	}
+	if a.phase != holding || a.limit > 70 {
+		t.Errorf("after a raise that latency followed: %s, because %s", a.State(), a.why)
 	}
 }
 

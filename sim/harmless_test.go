@@ -99,6 +99,22 @@ func TestOneSlotHalfInUseAnswersWhatASemaphoreDoes(t *testing.T) {
 	}
 }
 
+// Where nobody may wait, or nobody has the time, what is refused tells that one slot is too few. After two
+// minutes in which the backend had one, the law stayed there for ever, and three in four were refused.
+func TestALimitOfOneIsLeftThoughNobodyWaits(t *testing.T) {
+	for name, c := range map[string]struct {
+		queue int
+		time  time.Duration
+	}{"no queue": {-1, sec}, "no time to wait": {100, 30 * ms}} {
+		s := sim.Scenario{Duration: 6 * time.Minute, Warmup: 4 * time.Minute, Backend: sim.NWay(20), Arrivals: sim.Poisson(200), Classes: kinds(1., 20*ms, .3, c.time)}
+		s.Changes = []sim.Change{{At: ms, Slots: 1}, {At: 2 * time.Minute, Slots: 20}}
+		s.Policy = sim.Limiter(func() limit.Law { return limit.NewAdaptive() }, sim.Settings{QueueSize: c.queue})
+		if r := run(t, s); r.Classes[0].Served() < .9 {
+			t.Errorf("%s: %.2f are answered in time", name, r.Classes[0].Served())
+		}
+	}
+}
+
 // Lookups and reports have the same deadline. By that alone they are one kind: each lookup that
 // waits seems to be the work of a report, in part.
 func TestAToldKindIsNotHarmedByAnotherOfTheSameDeadline(t *testing.T) {
@@ -263,7 +279,7 @@ func TestLookupsTellThatReportsAreTooMany(t *testing.T) {
 		could += work(sim.Limiter(func() limit.Law { return limit.NewFixed(slots) }, sim.Settings{}))
 		t.Logf("seed %d: %.2f", seed, done/could)
 	}
-	if done < .88*could {
+	if done < .9*could {
 		t.Errorf("%.2f of the work that %d slots do is done", done/could, slots)
 	}
 }

@@ -28,7 +28,7 @@ func (g *Gate) Demand(now time.Duration) float64 {
 		since := now - max(g.service.last, g.busyAt)
 		asked = max(asked, min(lately*since.Seconds()/float64(g.inFlight), mostDemand))
 	}
-	if asked >= nearlyAll || d.vain < mostInVain || lately < before/2 {
+	if asked >= nearlyAll || d.vain < mostInVain || lately <= before/2 {
 		return asked
 	}
 	if held /= 1e9 * float64(g.Limit()); held > nearlyAll && g.inFlight == 0 { // none of it may run

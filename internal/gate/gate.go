@@ -16,6 +16,7 @@
 package gate
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -107,6 +108,7 @@ type Gate struct {
 	limits    limits
 	places    places.Table    // of the kinds
 	follows   bool            // a shadow: its owner says the kinds
+	turned    int             // for lack of a slot, since work last started
 	owners    uint8           // the kind that its owner says
 	closed    spillway.Reason // why the intake is closed; zero while open
 	inFlight  int             // slots in use
@@ -170,6 +172,7 @@ func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 		g.demand.back[lv] += float64(g.asks(&a))
 		if !d.Anyway {
 			g.demand.turn(1, d.Reason)
+			g.turned++
 		}
 	}
 	return d
@@ -342,6 +345,8 @@ func (g *Gate) start(w Grant, lv int) {
 	if g.inFlight > load.Enforced && g.running > 1 {
 		g.crowdedAt = w.Start
 	}
+	load.Queued = cmp.Or(load.Queued, g.turned)
+	g.turned = 0
 	load.Class = w.Kind
 	load.Enforced = max(load.Enforced, load.InFlight) // MaxRefused and dry runs admit over the limit
 	g.limits.started(w.Start, load)

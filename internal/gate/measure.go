@@ -10,7 +10,8 @@ import (
 
 // demand measures arrivals: how much of each level, and how much is refused.
 type demand struct {
-	fast, slow, long [levels]float64 // slots asked for per second, over 0.3 s, 1.5 s and 10 s or more: see span
+	fast, slow, long [levels]float64 // slots asked for per second, over 0.3 s, 1.5 s and 10 s
+	few, many        [levels]float64 // the same, over 0.3 s and 1.5 s or as long as ten and forty pieces of work take
 	count            [levels]float64 // since at
 	offered          float64         // since at
 	turned           float64         // refused since at,
@@ -18,53 +19,62 @@ type demand struct {
 	lost             float64         // since at: left the queue, or ended late where more ran than may
 	back             [levels]float64 // slots of refused work, until booked
 	refused          float64         // share, over 10 s
-	vain             float64         // share of what was refused or lost, over 1.5 s or more
-	piece            float64         // what a piece of work costs of what the gate can do, in nanoseconds
+	vain             float64         // share of what was refused or lost, over 1.5 s
+	cost             average         // slots that an arrival asks for
+	settles          time.Duration   // before that a rate is a guess
 	began, at        time.Duration
 	seen             bool
 }
 
 const (
-	demandWindow           = 100 * time.Millisecond
-	demandFast             = 300 * time.Millisecond
-	demandSlow             = 1500 * time.Millisecond
-	demandLong             = 10 * time.Second
-	demandSettle           = 500 * time.Millisecond // before that a rate is a guess
-	demandLongest          = time.Hour
-	fastPieces, slowPieces = 10, 40 // of work, at least, are in a rate: two that come at once are no trend
+	demandWindow = 100 * time.Millisecond
+	demandFast   = 300 * time.Millisecond
+	demandSlow   = 1500 * time.Millisecond
+	demandLong   = 10 * time.Second
+	demandSettle = 500 * time.Millisecond
+	// Two that come at once are no trend.
+	fewPieces, manyPieces = 10, 40
+	mostPieces            = time.Hour // even so
 )
 
-// span is the time of a rate that is to be of so many pieces of work.
-func (d *demand) span(least time.Duration, pieces float64) time.Duration {
-	return max(least, time.Duration(min(pieces*d.piece, float64(demandLongest))))
-}
-
 // roll takes the rates anew, every window, and returns the time that has passed since
-// they were last taken. piece is what a piece of work costs of what the gate can do.
-func (d *demand) roll(now time.Duration, piece float64) (passed time.Duration) {
-	d.piece = piece
+// they were last taken. part is what a slot in use costs of what the gate can do.
+func (d *demand) roll(now time.Duration, part float64) (passed time.Duration) {
 	if !d.seen {
-		d.seen, d.began, d.at = true, now, now
+		d.seen, d.began, d.at, d.settles = true, now, now, demandSettle
 	}
-	if now-d.at >= demandWindow {
-		passed = now - d.at
-		weight := func(span time.Duration) float64 { return 1 - math.Exp(-passed.Seconds()/span.Seconds()) }
-		all := max(now-d.began, demandWindow) // at first a slow mean is that of all there was
-		fast := weight(d.span(demandFast, fastPieces))
-		slow := weight(min(d.span(demandSlow, slowPieces), all))
-		long := weight(min(d.span(demandLong, slowPieces), all))
-		for i, n := range d.count {
-			rate := n / passed.Seconds()
-			d.fast[i] += fast * (rate - d.fast[i])
-			d.slow[i] += slow * (rate - d.slow[i])
-			d.long[i] += long * (rate - d.long[i])
-		}
-		if d.offered > 0 {
-			d.refused += weight(min(demandLong, all)) * ((d.turned-d.budget)/d.offered - d.refused)
-			d.vain += slow * (min((d.turned+d.lost)/d.offered, 1) - d.vain)
-		}
-		d.count, d.offered, d.turned, d.budget, d.lost, d.at = [levels]float64{}, 0, 0, 0, 0, now
+	if now-d.at < demandWindow {
+		return 0
 	}
+	passed = now - d.at
+	if d.offered > 0 {
+		asked := 0.0
+		for _, n := range d.count {
+			asked += n
+		}
+		d.cost.add(asked/d.offered, 1-math.Pow(1-1/serviceSpan, d.offered))
+	}
+	span := func(least time.Duration, pieces float64) time.Duration {
+		return max(least, time.Duration(min(pieces*part*max(d.cost.mean, 1), float64(mostPieces))))
+	}
+	d.settles = span(demandSettle, fewPieces)
+	all := max(now-d.began, demandWindow) // at first a mean is that of all there was
+	weight := func(span time.Duration) float64 { return 1 - math.Exp(-passed.Seconds()/span.Seconds()) }
+	fast, slow, long := weight(demandFast), weight(min(demandSlow, all)), weight(min(demandLong, all))
+	few, many := weight(min(span(demandFast, fewPieces), max(all, demandFast))), weight(min(span(demandSlow, manyPieces), all))
+	for i, n := range d.count {
+		rate := n / passed.Seconds()
+		d.fast[i] += fast * (rate - d.fast[i])
+		d.slow[i] += slow * (rate - d.slow[i])
+		d.long[i] += long * (rate - d.long[i])
+		d.few[i] += few * (rate - d.few[i])
+		d.many[i] += many * (rate - d.many[i])
+	}
+	if d.offered > 0 {
+		d.refused += long * ((d.turned-d.budget)/d.offered - d.refused)
+		d.vain += slow * (min((d.turned+d.lost)/d.offered, 1) - d.vain)
+	}
+	d.count, d.offered, d.turned, d.budget, d.lost, d.at = [levels]float64{}, 0, 0, 0, 0, now
 	return passed
 }
 
@@ -94,7 +104,7 @@ func (d *demand) share() float64 {
 	return d.refused + float64(demandWindow)/float64(demandLong)*((d.turned-d.budget)/d.offered-d.refused)
 }
 
-func (d *demand) settled() bool { return d.at-d.began >= d.span(demandSettle, fastPieces) }
+func (d *demand) settled() bool { return d.at-d.began >= d.settles }
 
 // service measures how long work holds its slots, in nanoseconds. All work
 // counts that held one for a reason of its own, failures included.

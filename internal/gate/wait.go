@@ -103,7 +103,7 @@ func (g *Gate) roll(now time.Duration) {
 		return
 	}
 	spent := float64(passed) / g.patience(0)
-	if g.asked(&g.demand.slow, levels-1) > 1 {
+	if g.asked(&g.demand.many, levels-1) > 1 {
 		g.spent = min(g.spent+spent, patienceSpent)
 	} else {
 		g.spent = max(g.spent-patienceReturn*spent, 0)
@@ -125,7 +125,7 @@ func (g *Gate) asked(rates *[levels]float64, lv int) (part float64) {
 // left matters only where work is better ended by its deadline than finished.
 func (g *Gate) bound(lv int, left time.Duration) float64 {
 	slots, bound := float64(g.Limit()), g.longest(left)
-	over := max(g.asked(&g.demand.slow, lv), g.asked(&g.demand.fast, lv)) - 1
+	over := max(g.asked(&g.demand.many, lv), g.asked(&g.demand.few, lv)) - 1
 	if over > 0 {
 		services := 0.9 + 3/slots // a few slots need a few waiters each to stay busy between arrivals
 		short := max(services*g.service.typical(), 0.8*g.service.upper())

@@ -54,16 +54,22 @@ func (c *crowd) offer(perSecond int, d time.Duration) (longest time.Duration) {
 }
 
 // One slot, work of two seconds, half of it in use: calls come in pairs, as they do by chance. A pair was
-// three times the capacity, for as long as a rate was that of 1.5 s.
+// three times the capacity, for as long as a rate was that of 1.5 s. So is a pair of calls of eight slots each.
 func TestTwoLongCallsAtOnceAreNoOverload(t *testing.T) {
-	g := New(Config{Law: limit.NewFixed(1), QueueSize: 100, MaxWait: 10 * time.Second})
+	for _, cost := range []int{1, 8} {
+		twoAtOnce(t, cost)
+	}
+}
+
+func twoAtOnce(t *testing.T, cost int) {
+	g := New(Config{Law: limit.NewFixed(cost), QueueSize: 100, MaxWait: 10 * time.Second})
 	asked := 0.0
 	const pairs, ticks = 30, 80 // of 100 ms, from one pair to the next
 	for tick := range pairs * ticks {
 		now := time.Duration(tick) * 100 * time.Millisecond
 		switch tick % ticks {
 		case 0, 2:
-			if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + 10*time.Second}, &Waiter{}); d.Verdict == Reject {
+			if d := g.Arrive(now, Arrival{Cost: cost, Deadline: now + 10*time.Second}, &Waiter{}); d.Verdict == Reject {
 				t.Errorf("after %v: %v", now, d.Reason)
 			}
 		case 20, 40:
@@ -71,11 +77,11 @@ func TestTwoLongCallsAtOnceAreNoOverload(t *testing.T) {
 			g.Next(now)
 		}
 		if g.roll(now); tick > 10*ticks {
-			asked = max(asked, g.asked(&g.demand.slow, levels-1), g.asked(&g.demand.fast, levels-1))
+			asked = max(asked, g.asked(&g.demand.many, levels-1), g.asked(&g.demand.few, levels-1))
 		}
 	}
 	if asked > 1 || asked < 0.5 {
-		t.Errorf("half of what can be done comes, and %.2f of that seems to", asked)
+		t.Errorf("cost %d: half of what can be done comes, and %.2f of that seems to", cost, asked)
 	}
 }
 
@@ -118,5 +124,29 @@ func TestAFreshGateDoesNotTakeOverloadForABurst(t *testing.T) {
 	c.offer(400, 2*time.Second)
 	if got := c.offer(400, 2*time.Second); got > 100*time.Millisecond {
 		t.Errorf("two seconds after the start the queue makes callers wait %v", got)
+	}
+}
+
+// Once nothing had come for some minutes, the demand of a gate that had been overloaded was a hundred.
+func TestAnIdleGateHasNoDemand(t *testing.T) {
+	g := New(Config{Law: limit.NewFixed(1), QueueSize: 4, MaxWait: time.Second})
+	now := time.Duration(0)
+	for range 600 { // ten times what can be done
+		g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
+		if now += 10 * time.Millisecond; now%(100*time.Millisecond) == 0 && g.running > 0 {
+			g.End(now, g.Started(), limit.Success)
+		}
+	}
+	if d := g.Demand(now); d < 5 {
+		t.Errorf("ten times what can be done comes, and the demand is %.2f", d)
+	}
+	if g.running > 0 {
+		g.End(now, g.Started(), limit.Success)
+	}
+	for _, idle := range []time.Duration{time.Minute, 10 * time.Minute, 3 * time.Hour} {
+		if d := g.Demand(now + idle); d > 0.1 {
+			t.Errorf("after %v without a call the demand is %.2f", idle, d)
+		}
+		g.roll(now + idle)
 	}
 }
