@@ -3,6 +3,8 @@ package memory
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,3 +92,52 @@ func (l looking) Err() error { l.look(); return l.Context.Err() }
 func (l looking) Value(key any) any { l.look(); return l.Context.Value(key) }
 
 func (l looking) Deadline() (time.Time, bool) { l.look(); return l.Context.Deadline() }
+
+// What is derived from a context of the user's own type ends a little later than that. A job that was handed
+// back in between was taken again, and again.
+func TestNoJobIsTakenOnceTheContextOfWorkHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, err := Open(Config{MaxInFlight: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := q.Enqueue(t.Context(), jobqueue.Job{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx := &untold{Context: t.Context(), done: make(chan struct{})}
+		tell := sync.OnceFunc(func() { close(ctx.done) })
+		ran := 0
+		err = q.Work(ctx, func(context.Context, *jobqueue.Delivery) error {
+			if ran++; ran > 1 {
+				tell()
+			}
+			ctx.ended.Store(true)
+			return nil
+		})
+		if ran != 1 || !errors.Is(err, context.Canceled) {
+			t.Errorf("%d jobs were taken, and Work returned %v", ran, err)
+		}
+		tell()
+		if err := q.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// untold is a context that has ended, and of which nothing derived from it knows yet.
+type untold struct {
+	context.Context
+	ended atomic.Bool
+	done  chan struct{}
+}
+
+func (u *untold) Done() <-chan struct{} { return u.done }
+
+func (u *untold) Err() error {
+	if u.ended.Load() {
+		return context.Canceled
+	}
+	return nil
+}

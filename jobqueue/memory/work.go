@@ -50,9 +50,11 @@ func (q *Queue) Work(ctx context.Context, handler jobqueue.Handler) error {
 }
 
 // next waits for a job and a permit. It returns nil once taking has ended. The contexts of
-// handlers are made from parent, because those outlive a drain.
+// handlers are made from parent, because those outlive a drain. taking ends later than a
+// parent of the user's own type, by a goroutine: meanwhile a job that was handed back because
+// the parent ended would be taken again, and again.
 func (q *Queue) next(parent, taking context.Context) *run {
-	for taking.Err() == nil {
+	for taking.Err() == nil && parent.Err() == nil {
 		priority, ok := q.await(taking)
 		if !ok {
 			return nil
@@ -68,7 +70,7 @@ func (q *Queue) next(parent, taking context.Context) *run {
 		if r := q.begin(parent, taking, permit); r != nil {
 			return r
 		}
-		permit.Release() // another worker was faster
+		permit.Release() // another worker was faster, or the end
 	}
 	return nil
 }
@@ -118,8 +120,11 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// begin takes a job for a handler; nil if there is none any more.
+// begin takes a job for a handler; nil if there is none any more, or parent has ended.
 func (q *Queue) begin(parent, taking context.Context, permit limiter.Permit) *run {
+	if parent.Err() != nil {
+		return nil
+	}
 	r := &run{permit: permit}
 	r.ctx, r.end = context.WithCancelCause(parent) // parent is the user's: without the lock
 	if !q.claim(r, taking) {
