@@ -10,7 +10,7 @@ const (
 	shedSoon   = 2 * time.Second
 	shedLatest = time.Minute
 	shedSure   = 2   // standard errors that latency must have fallen by
-	lessSure   = 1.5 // the same, of what is done
+	lessSure   = 1.5 // standard errors that less must be done by, for shedding to be undone
 	shedHelped = 0.7 // shedding helped if at most this share of the loss remains
 )
 

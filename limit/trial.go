@@ -19,7 +19,7 @@ type trial struct {
 	bold      bool    // a raise by far, to see what would be answered without a limit
 	lost      float64 // share of the work, before
 	done      float64 // work done a second, before
-	admitted  float64 // times of one weight that say as much of that
+	admitted  float64 // pieces of work behind done, as many of one weight as say as much
 }
 
 // verdict is what a trial says.

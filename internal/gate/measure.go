@@ -32,9 +32,10 @@ const (
 	demandSlow   = 1500 * time.Millisecond
 	demandLong   = 10 * time.Second
 	demandSettle = 500 * time.Millisecond
-	// Two that come at once are no trend.
+	// A rate is over the time that so many pieces of work take, if that is longer: two that come at
+	// once are no trend.
 	fewPieces, manyPieces = 10, 40
-	mostPieces            = time.Hour // even so
+	mostPieces            = time.Hour // the most that this time may be
 )
 
 // roll takes the rates anew, every window, and returns the time that has passed since

@@ -70,7 +70,7 @@ func (q *Queue) next(parent, taking context.Context) *run {
 		if r := q.begin(parent, taking, permit); r != nil {
 			return r
 		}
-		permit.Release() // another worker was faster, or the end
+		permit.Release() // another worker was faster, or parent has ended
 	}
 	return nil
 }
