@@ -122,16 +122,16 @@ type service struct {
 	failed      int     // and of those, failures
 }
 
-// cost is what work costs: how long it holds a slot, and what that is of what the gate can
-// do, which is the time over how many held one with it. Only work that started with no
-// more than may run counts for that, as soon as there is some: the rest takes longer
-// because there is too much of it.
+// cost is what work costs: how long it holds a slot, and its part of what the gate can do,
+// which is that time over the number of slots (or over the slots in use, if more are). For
+// the part only work counts that started within the limit, as soon as there is some: other
+// work takes longer because too much runs.
 type cost struct {
 	average
 	part average
 }
 
-// enter enters a time in which so many held a slot.
+// enter enters how long work held a slot, among so many slots.
 func (c *cost) enter(took, among, weight float64, fair bool) {
 	c.add(took, weight)
 	if fair || c.part.n < serviceKnown {
