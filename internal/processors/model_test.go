@@ -1,0 +1,334 @@
+package processors
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// model is a process with some processors in front of which goroutines wait in order. What
+// arrives is read from its socket when its turn comes, and is then shed or computes.
+type model struct {
+	procs    int
+	cost     time.Duration // of processor, of what is admitted
+	refusal  time.Duration // of what is shed
+	rate     func(at time.Duration) float64
+	level    func() int
+	stalls   func(at time.Duration) time.Duration // nil: none; until when no processor runs
+	hogs     int                                  // goroutines that always compute, a slice of 10 ms each
+	patience time.Duration
+	limit    int              // of the limiter; zero: none
+	ignored  bool             // nobody sheds
+	pause    [2]time.Duration // nothing runs and nothing comes from the one to the other
+
+	control Control
+	rng     *rand.Rand
+}
+
+// outcome is what became of the arrivals of one level after the warm-up.
+type outcome struct {
+	offered, good, refused float64
+	waits                  []time.Duration // of what was answered
+}
+
+// waiting is a goroutine in the queue.
+type waiting struct {
+	at      time.Duration
+	hog     bool
+	lv      int
+	came    time.Duration // of work that was let in and stopped after a slice
+	left    time.Duration
+	begun   bool
+	begunAt time.Duration
+}
+
+// slice is how long a goroutine computes while others wait.
+const slice = 10 * time.Millisecond
+
+// run plays a time and counts what comes after the warm-up. see is told of each reading.
+func (m *model) run(warmup, stop time.Duration, see func(at time.Duration, c *Control)) (of [Levels]outcome) {
+	m.rng = rand.New(rand.NewPCG(7, 7))
+	free := make([]time.Duration, m.procs)
+	var queue []waiting
+	for range m.hogs {
+		queue = append(queue, waiting{hog: true})
+	}
+	var r Reading
+	inFlight, took := 0, 0.
+	read, coming := time.Duration(0), time.Duration(0)
+	arrive := func() {
+		lv := 1
+		if m.level != nil {
+			lv = m.level()
+		}
+		queue = append(queue, waiting{at: coming, lv: lv})
+		if coming >= m.pause[0] && coming < m.pause[1] {
+			coming = m.pause[1]
+		}
+		coming += time.Duration(m.rng.ExpFloat64() / m.rate(coming) * float64(time.Second))
+	}
+	for {
+		p := slices.Index(free, slices.Min(free))
+		for now := free[p]; coming <= now || len(queue) == 0; {
+			if len(queue) == 0 {
+				free[p] = max(free[p], coming)
+				now = free[p]
+			}
+			arrive()
+		}
+		// Started in order of arrival: what came while others waited is behind them.
+		now := free[p]
+		if now >= stop {
+			return of
+		}
+		if m.stalls != nil {
+			if until := m.stalls(now); until > now {
+				free[p] = until
+				continue
+			}
+		}
+		if now >= m.pause[0] && now < m.pause[1] {
+			free[p] = m.pause[1]
+			continue
+		}
+		w := queue[0]
+		queue = queue[1:]
+		wait := now - w.at
+		if m.rng.IntN(8) == 0 { // what the runtime samples
+			r.Waited += wait.Seconds()
+			r.Squares += wait.Seconds() * wait.Seconds()
+		}
+		for range 3 { // and wakes that wait for nearly nothing
+			if m.rng.IntN(8) == 0 {
+				r.Waited += 20e-6
+				r.Squares += 20e-6 * 20e-6
+			}
+		}
+		if w.hog {
+			free[p] = now + slice
+			queue = append(queue, waiting{at: free[p], hog: true})
+			continue
+		}
+		o := &of[w.lv]
+		end := func(w waiting) { // of a slice or of all of it
+			n := min(w.left, slice)
+			free[p] = now + n
+			if w.left -= n; w.left > 0 {
+				w.at = free[p]
+				queue = append(queue, w)
+				return
+			}
+			inFlight--
+			took += (free[p].Seconds() - w.begunAt.Seconds() - took) / 20
+			if d := free[p] - w.came; w.came >= warmup && w.came < stop-m.patience && d <= m.patience {
+				o.good++
+				o.waits = append(o.waits, d)
+			}
+		}
+		if w.begun {
+			end(w)
+			continue
+		}
+		if now >= read {
+			r.At, r.Runnable = now, len(queue)+1
+			r.InFlight, r.Service = inFlight, time.Duration(took*float64(time.Second))
+			if m.ignored {
+				r.Enforced = 0
+			}
+			m.control.Read(r)
+			r = Reading{}
+			read = now + Every
+			if see != nil {
+				see(now, &m.control)
+			}
+		}
+		r.Enforced++
+		r.Arrivals[w.lv]++
+		counted := w.at >= warmup && w.at < stop-m.patience
+		if counted {
+			o.offered++
+		}
+		if !m.ignored && m.rng.Float64() >= m.control.Shares()[w.lv] {
+			free[p] = now + m.refusal
+			if counted {
+				o.refused++
+			}
+			continue
+		}
+		if m.limit > 0 && inFlight >= m.limit { // the limiter's
+			free[p] = now + m.refusal
+			continue
+		}
+		inFlight++
+		w.begun, w.begunAt, w.came, w.left = true, now, w.at, time.Duration((0.5+m.rng.Float64())*float64(m.cost))
+		end(w)
+	}
+}
+
+func constant(rate float64) func(time.Duration) float64 {
+	return func(time.Duration) float64 { return rate }
+}
+
+func quantile(of []time.Duration, q float64) time.Duration {
+	if len(of) == 0 {
+		return 0
+	}
+	of = slices.Clone(of)
+	slices.Sort(of)
+	return of[int(q*float64(len(of)-1))]
+}
+
+// Without shedding an overload of one processor leaves nothing in time. With it nearly all that
+// can be done is done, in less than half a second.
+func TestWhatCanBeDoneIsDone(t *testing.T) {
+	for _, cost := range []time.Duration{time.Millisecond / 2, 4 * time.Millisecond, 20 * time.Millisecond} {
+		for _, procs := range []int{1, 2} {
+			for _, load := range []float64{1.2, 1.5, 3, 8} {
+				can := float64(procs) / cost.Seconds()
+				m := &model{procs: procs, cost: cost, refusal: 40 * time.Microsecond, rate: constant(load * can), patience: time.Second}
+				if cost > slice {
+					m.limit = 4 * procs // and the limiter does its part
+				}
+				o := m.run(4*time.Second, 24*time.Second, nil)[1]
+				spent := o.refused * m.refusal.Seconds() / float64(procs) // by refusals, of 19 s
+				share, p99 := o.good/19/can, quantile(o.waits, .99)
+				t.Logf("%v, %d processors, load %.1f: %.3f of what can be done, %.3f with what refusals cost, median %v, p99 %v",
+					cost, procs, load, share, share+spent/19, quantile(o.waits, .5), p99)
+				if share+spent/19 < .9 || p99 > 500*time.Millisecond {
+					t.Errorf("%v, %d processors, load %.1f: %.3f of what can be done, p99 %v", cost, procs, load, share, p99)
+				}
+			}
+		}
+	}
+}
+
+// Without shedding nothing of the same is in time, so that the model is an overload.
+func TestNothingIsDoneInTimeWithoutShedding(t *testing.T) {
+	m := &model{procs: 1, cost: 4 * time.Millisecond, rate: constant(1.5 / .004), patience: time.Second, ignored: true}
+	if o := m.run(4*time.Second, 24*time.Second, nil)[1]; o.good > 0 || o.refused > 0 || m.control.Share() != 1 {
+		t.Errorf("of %.0f calls %.0f are in time, %.0f refused", o.offered, o.good, o.refused)
+	}
+}
+
+// Nobody is shed where all would be in time.
+func TestNothingIsShedWhileProcessorsKeepUp(t *testing.T) {
+	half := func(at time.Duration) time.Duration { // a quota: 50 of each 100 ms
+		if phase := at % (100 * time.Millisecond); phase >= 50*time.Millisecond {
+			return at - phase + 100*time.Millisecond
+		}
+		return 0
+	}
+	collector := func(at time.Duration) time.Duration { // 25 ms of each 200 ms
+		if phase := at % (200 * time.Millisecond); phase >= 175*time.Millisecond {
+			return at - phase + 200*time.Millisecond
+		}
+		return 0
+	}
+	for name, m := range map[string]*model{
+		"0.7":                  {procs: 1, cost: 4 * time.Millisecond, rate: constant(.7 / .004)},
+		"0.9":                  {procs: 1, cost: 4 * time.Millisecond, rate: constant(.9 / .004)},
+		"0.85 of longer work":  {procs: 2, cost: 9 * time.Millisecond, rate: constant(.85 * 2 / .009)},
+		"0.9 of short work":    {procs: 1, cost: 100 * time.Microsecond, rate: constant(.9 / .0001)},
+		"half of a processor":  {procs: 1, cost: 4 * time.Millisecond, rate: constant(.4 / .004), stalls: half},
+		"pauses":               {procs: 1, cost: 4 * time.Millisecond, rate: constant(.7 / .004), stalls: collector},
+		"pauses of short work": {procs: 2, cost: 200 * time.Microsecond, rate: constant(.7 * 2 / .0002), stalls: collector},
+	} {
+		m.patience = time.Second
+		if o := m.run(time.Second, 60*time.Second, nil)[1]; o.refused > 0 || o.good < o.offered {
+			t.Errorf("%s: of %.0f %.0f were refused, %.0f in time", name, o.offered, o.refused, o.good)
+		}
+	}
+}
+
+// Low goes first, and what is most important is not shed while it fits.
+func TestTheLeastImportantIsShedFirst(t *testing.T) {
+	var m *model
+	m = &model{procs: 1, cost: 4 * time.Millisecond, refusal: 40 * time.Microsecond, rate: constant(2 / .004), patience: time.Second,
+		level: func() int { return []int{0, 1, 2, 2, 3}[m.rng.IntN(5)] }} // 0.4, 0.4, 0.8, 0.4 of the capacity
+	o := m.run(4*time.Second, 34*time.Second, nil)
+	got := func(lv int) float64 { return o[lv].good / o[lv].offered }
+	if got(0) < .97 || got(1) < .95 || got(2) < .1 || got(2) > .4 || got(3) > .05 {
+		t.Errorf("answered are %.3f, %.3f, %.3f and %.3f", got(0), got(1), got(2), got(3))
+	}
+}
+
+// An overload that ends is over within a second, and one that comes back is shed again.
+func TestSheddingEndsWithTheOverload(t *testing.T) {
+	m := &model{procs: 1, cost: 4 * time.Millisecond, refusal: 40 * time.Microsecond, patience: time.Second,
+		rate: func(at time.Duration) float64 {
+			if at%(20*time.Second) < 10*time.Second {
+				return 5 / .004
+			}
+			return .5 / .004
+		}}
+	calm, late := time.Duration(0), time.Duration(0)
+	m.run(0, 60*time.Second, func(at time.Duration, c *Control) {
+		if phase := at % (20 * time.Second); phase > 11*time.Second && c.Share() < 1 {
+			late++
+		} else if phase > 11*time.Second {
+			calm++
+		}
+	})
+	if late > 0 || calm < 300 {
+		t.Errorf("a second after the overload %d readings of %d still shed", late, late+calm)
+	}
+}
+
+// A wait that does not come from what arrives is no reason to shed, or not for long.
+func TestWhatIsNotMadeByArrivalsIsNotShed(t *testing.T) {
+	for _, hogs := range []int{5, 12, 15, 20, 30} {
+		for _, rate := range []float64{30, 200} {
+			m := &model{procs: 1, cost: time.Millisecond, refusal: 40 * time.Microsecond, rate: constant(rate), hogs: hogs, patience: time.Second}
+			o := m.run(0, 60*time.Second, nil)[1]
+			t.Logf("%d goroutines that always compute, %v a second: of %.0f calls %.0f are refused, %.0f in time", hogs, rate, o.offered, o.refused, o.good)
+			if o.refused > .08*o.offered { // of the first minute; rests become longer
+				t.Errorf("%d goroutines that always compute, %v a second: of %.0f calls %.0f are refused", hogs, rate, o.offered, o.refused)
+			}
+		}
+	}
+}
+
+// Far more than the processors can even refuse passes, and then what they can just do. Shedding
+// was given up and rested for longer than it shed.
+func TestSheddingSurvivesAPeak(t *testing.T) {
+	for _, c := range []struct{ cost, refusal time.Duration }{{500 * time.Microsecond, 40 * time.Microsecond}, {4 * time.Millisecond, 300 * time.Microsecond}} {
+		m := &model{procs: 1, cost: c.cost, refusal: c.refusal, patience: time.Second, rate: func(at time.Duration) float64 {
+			if at < 5*time.Second {
+				return 12 / c.cost.Seconds()
+			}
+			return 2 / c.cost.Seconds()
+		}}
+		o := m.run(15*time.Second, 40*time.Second, nil)[1]
+		can := 24 / c.cost.Seconds() * (1 - 1*c.refusal.Seconds()/c.cost.Seconds())
+		if o.good < .85*can {
+			t.Errorf("%v: %.0f of %.0f that can be done are answered in time after a peak", c.cost, o.good, can)
+		}
+	}
+}
+
+// Few long calls a second are shed as evenly as many short ones, and calls that are stopped after a
+// slice are the limiter's.
+func TestLongComputingIsLeftToTheLimiter(t *testing.T) {
+	for _, load := range []float64{1.2, 1.5, 3} {
+		m := &model{procs: 1, cost: 200 * time.Millisecond, refusal: 40 * time.Microsecond, rate: constant(load / .2), patience: time.Second, limit: 3}
+		o := m.run(5*time.Second, 65*time.Second, nil)[1]
+		if can := 59 / .2; o.good < .75*can {
+			t.Errorf("load %.1f: %.0f of %.0f that can be done", load, o.good, can)
+		}
+	}
+}
+
+// A process that was stopped for a while sheds nothing for that.
+func TestAPauseOfTheProcessShedsNothing(t *testing.T) {
+	for _, load := range []float64{.6, .8} {
+		for _, length := range []time.Duration{300 * time.Millisecond, 3 * time.Second, 10 * time.Second} {
+			m := &model{procs: 1, cost: 4 * time.Millisecond, refusal: 40 * time.Microsecond, rate: constant(load / .004), patience: time.Hour,
+				pause: [2]time.Duration{20 * time.Second, 20*time.Second + length}}
+			m.patience = 30 * time.Second
+			if o := m.run(time.Second, 120*time.Second, nil)[1]; o.refused > .001*o.offered {
+				t.Errorf("load %.1f, stopped for %v: of %.0f calls %.0f are refused", load, length, o.offered, o.refused)
+			}
+		}
+	}
+}
