@@ -8,81 +8,77 @@ import (
 
 // Adaptive finds the limit by experiment, without configuration.
 //
-// Latency that rises has two causes with one signal: our own concurrency, where
-// a lower limit helps, or a backend that became slower, where it only loses
-// throughput. A law that guesses drifts up with the queue it makes, or ratchets
-// down on noise. This one looks: it changes the limit, measures a cohort of the
-// requests admitted after the change, and keeps the change only if throughput,
-// which is what latency leaves of the change in concurrency, answered as it should.
+// Rising latency has two causes with the same signal. If our own concurrency is the cause,
+// a lower limit helps. If the backend itself became slower, a lower limit only loses throughput.
+// A law that guesses the cause drifts up with its own queue or ratchets down on noise. Adaptive
+// runs a trial instead: it changes the limit, measures a cohort of the requests admitted
+// afterwards and keeps the change only if throughput responded as it should. Throughput follows
+// from concurrency and latency by Little's law.
 //
-//   - A raise is kept if latency did not follow it: below the knee more
-//     concurrency is free. Where latency follows a part of the way the raise is kept
-//     if clearly more is done. It is tried whenever every slot is in use, more
-//     rarely where the trial itself costs throughput or stays refused; now and then
-//     a raise is large.
-//   - A cut is kept if hardly less is done: what was cut was only waiting. If
-//     latency did not fall, the backend itself is slower; the limit is restored and
-//     the baseline moved.
-//   - Where much of the work is lost, to deadlines, to callers that gave up or to
-//     refusals below, less and less is tried. If less is lost then, and no less is done,
-//     the limit stays there; otherwise the limit goes back.
+//   - A raise is kept if latency did not rise with it: below the knee more concurrency is free.
+//     If latency rose partly, the raise is kept if throughput clearly grew. A raise is tried
+//     whenever every slot is in use, and less often if trials cost throughput or keep being
+//     refused. A few raises are large.
+//   - A cut is kept if throughput hardly fell: the cut removed only waiting. If latency did
+//     not fall, the backend itself is slower; the limit is restored and the baseline moved.
+//   - If much of the work is lost to deadlines, departed callers or refusals by the backend, the
+//     limit is lowered step by step. The lower limit stays if fewer losses occur, latency fell
+//     and throughput did not; otherwise the limit is restored.
 //
-// How far to go follows from Little's law: of what was in flight, the share by
-// which latency exceeds its baseline was waiting. Every threshold is in standard
-// errors of the measured spread, so trials are small and quick where times are
-// regular and large and slow where tails are heavy.
+// The size of a step follows from Little's law: the excess of latency over its baseline is the
+// share of the requests in flight that waited. Thresholds grow with the standard error. So trials
+// are small and quick for regular times, and large and slow for heavy tails.
 //
-// Errors say nothing about latency and are left out. Work that its deadline or its
-// caller ended would have taken at least that long.
+// Failed work gives no latency and is left out. Work ended by its deadline or its caller counts as
+// a lower bound.
 //
-// The law has three parts: an estimator makes readings of what ends, a trial
-// compares them, with a second opinion from the pace, and a policy says what to do.
-// It waits while an outside limit keeps it from testing its own, and it cuts nothing
-// while slots are free.
+// The law has three parts. An estimator turns ends of work into readings, a trial compares
+// readings, with the pace as a second measure, and a policy chooses the action. The law waits
+// while an outside limit prevents trials. It makes no cut because of latency while slots are free.
 type Adaptive struct {
 	claimed
 	aim   aim
 	est   estimator
 	limit float64 // a whole number
 	phase phase
-	why   string // the last change of the limit
+	why   string // reason of the last change of the limit
 
-	base    mean // latency without a queue
-	known   bool // there is a baseline
-	proven  bool // and it has no queue in it: more concurrency was free, or less did not help
-	floored bool // a higher limit was enforced in the last cohort
-	held    mean // latency at the held limit
-	heldAt  float64
-	pace    pace // since the limit was set
+	base    mean    // baseline: latency without a queue
+	known   bool    // a baseline exists
+	proven  bool    // the baseline contains no queue: a raise was free, or a cut did not help
+	floored bool    // a higher limit was enforced in the last cohort
+	held    mean    // latency at the current limit, while holding
+	heldAt  float64 // slots in use behind held
+	pace    pace    // since the limit was set
 	rough   roughness
-	busy    int     // readings in a row in which every slot was in use
-	rises   int     // readings in a row that were far above the baseline
-	trimmed float64 // small cuts since the last trial, as a logarithm
+	busy    int     // consecutive readings with every slot in use
+	rises   int     // consecutive readings far above the baseline
+	trimmed float64 // sum of small cuts since the last trial, as a logarithm
 
 	trial  trial
 	raises raises
-	cuts   schedule // they look for a queue that has gone unnoticed
-	bolds  schedule // raises by far
+	cuts   schedule // scheduled cuts, which look for an unnoticed queue
+	bolds  schedule // bold raises
 	sheds  schedule
 
-	good     float64       // the limit that a raise or a cut confirmed last
-	former   float64       // the same, before capacity was lost; it may come back
-	formerAt time.Duration // when it was lost
+	good     float64       // the limit last confirmed by a refused raise or an undone cut
+	former   float64       // good before capacity was lost; the capacity may come back
+	formerAt time.Duration // when capacity was lost
 }
 
-// schedule says when something may be tried again.
+// schedule is when a kind of trial may run again.
 type schedule struct {
-	next  time.Duration // not before
-	every time.Duration
+	next  time.Duration // earliest time
+	every time.Duration // current pause between two trials
 }
 
-// raises says when to try more, and how much.
+// raises is when to try the next raise, and how large.
 type raises struct {
-	next   time.Duration // not before
-	streak int           // kept in a row
-	vain   int           // refused in a row, since a change of the limit was kept or the baseline moved
-	stride float64       // the size of the next, as a share of the limit: a refused one halves it, a kept one doubles it
-	target float64       // where the knee may be, from the last change; zero: no idea
+	next   time.Duration // earliest time
+	streak int           // raises kept in a row
+	vain   int           // raises refused in a row, since a change was kept or the baseline moved
+	stride float64       // next raise as a share of the limit: doubled when kept, halved when clearly refused
+	target float64       // likely knee, from the last change; 0: unknown
 }
 
 type phase uint8
@@ -92,15 +88,15 @@ const (
 	holding
 	raising
 	cutting
-	shedding // much of the work is lost
+	shedding // because much of the work is lost
 	phases
 )
 
-// firstLimit is where the law begins. It refuses nobody where little runs at once, and a
-// backend of a few slots has come down from it after a second or two.
+// firstLimit is the initial limit. It refuses nobody at low concurrency, and for a backend with
+// few slots the law lowers it within a second or two.
 const firstLimit = 32
 
-// NewAdaptive returns the law at its start. It needs no numbers.
+// NewAdaptive returns the law in its initial state. It needs no configuration.
 func NewAdaptive() *Adaptive { return newAdaptive(forLatency) }
 
 func newAdaptive(aim aim) *Adaptive {
@@ -116,13 +112,13 @@ func newAdaptive(aim aim) *Adaptive {
 // Name returns "adaptive".
 func (a *Adaptive) Name() string { return "adaptive" }
 
-// Limit is how much may run at once now.
+// Limit returns how many slots may be in use now.
 func (a *Adaptive) Limit() int { return int(a.limit) }
 
-// Why says why the limit was changed last.
+// Why returns the reason of the last change of the limit.
 func (a *Adaptive) Why() string { return a.why }
 
-// State says what the law is doing.
+// State describes what the law is doing now.
 func (a *Adaptive) State() string {
 	t := &a.trial
 	switch {
@@ -142,10 +138,10 @@ func (a *Adaptive) State() string {
 	return "holding: every slot is in use"
 }
 
-// Admit says that one piece of work starts.
+// Admit reports the start of one piece of work.
 func (a *Adaptive) Admit(at time.Duration, load Load) { a.est.admit(at, load, a.Limit()) }
 
-// Observe takes the end of one piece of work.
+// Observe reports the end of one piece of work. It may change the limit.
 func (a *Adaptive) Observe(s Sample, load Load) {
 	ev, rescaled := a.est.observe(&s, load, a.Limit())
 	if rescaled {
@@ -165,7 +161,7 @@ func (a *Adaptive) Observe(s Sample, load Load) {
 	}
 }
 
-// Forget drops what is known of a class: how much longer its work takes than that of others.
+// Forget drops what the law knows about a class: its duration relative to other classes.
 func (a *Adaptive) Forget(class uint8) {
 	changed, rescaled := a.est.classes.forget(class % Classes)
 	a.est.changed = a.est.changed || changed
@@ -174,14 +170,14 @@ func (a *Adaptive) Forget(class uint8) {
 	}
 }
 
-// begin starts a cohort of as many as the phase needs.
+// begin starts a cohort with as many members as the phase needs.
 func (a *Adaptive) begin(now time.Duration) {
 	want, skip := a.est.generation(a.limit), 0.0
 	switch a.phase {
 	case starting:
 		want = min(max(fewMembers, a.limit), 100)
 	case raising, cutting:
-		// Enough to tell half of what the change must do from nothing.
+		// Enough members to detect the aim's resolution as a share of the change.
 		need := 1.4 * a.est.error(1) / (a.aim.resolution * math.Abs(math.Log(a.trial.to/a.trial.from)))
 		if a.trial.cohorts < 2 {
 			want = min(max(need*need, leastMembers, a.limit/2), want)
@@ -192,7 +188,7 @@ func (a *Adaptive) begin(now time.Duration) {
 		}
 	}
 	if a.aim.jobs && a.phase == raising && a.trial.cohorts == 0 {
-		skip = a.limit / 2 // the first still meet what ran before
+		skip = a.limit / 2 // the first admissions still meet work admitted before the raise
 	}
 	usual, slow := 0.0, math.Inf(1)
 	if a.known {
@@ -201,12 +197,12 @@ func (a *Adaptive) begin(now time.Duration) {
 	a.est.begin(now, want, usual, slow, uint64(skip))
 }
 
-// forget drops what is known of latency.
+// forget drops all measured latencies.
 func (a *Adaptive) forget() {
 	a.known, a.proven, a.base, a.held = false, false, mean{}, mean{}
 }
 
-// set changes the limit. A lower one first lets what runs drain.
+// set changes the phase and the limit. After a cut the excess running work drains first.
 func (a *Adaptive) set(now time.Duration, p phase, to float64, why string) {
 	to = math.Round(min(max(to, 1), Most))
 	a.phase = p

@@ -1,25 +1,25 @@
 package limit
 
-// aim is what a change of the limit has to be worth.
+// aim defines which changes of the limit are worth keeping.
 type aim struct {
-	jobs       bool    // done in time are what counts: latency may rise for them
-	raiseShare float64 // a raise is kept if latency follows by less than this share of it
-	cutShare   float64 // a cut is kept if latency falls by more than this share of it
-	resolution float64 // the share of a change that a trial must be able to tell from nothing
-	shed       float64 // the share of the limit that is left, at most, when much work is lost
+	jobs       bool    // maximize jobs done in time; latency may rise
+	raiseShare float64 // a raise is kept if latency rises by less than this share of the raise
+	cutShare   float64 // a cut is kept if latency falls by more than this share of the cut
+	resolution float64 // smallest effect a trial must detect, as a share of the change
+	shed       float64 // largest share of the limit left by a shedding step
 }
 
 var (
-	// At half, a limit slightly above the truth was raised further in one trial of
-	// eight, and drifted.
+	// With a raiseShare of a half, one trial in eight raised a limit that was already slightly too
+	// high, and the limit drifted.
 	forLatency = aim{raiseShare: 1. / 3, cutShare: 0.5, resolution: 0.5, shed: 0.5}
-	// Work that computes a little and waits a lot has a soft knee: twice as much at
-	// once does a third more, and takes half as long again.
+	// Work that computes little and waits a lot has a soft knee: twice the concurrency raises
+	// throughput by a third and latency by half.
 	forJobs = aim{jobs: true, raiseShare: 2. / 3, cutShare: 0.75, resolution: 0.15, shed: 0.7}
 )
 
-// NewAdaptiveForThroughput returns the law for callers that want jobs done rather
-// than each of them done soon. It goes on where latency follows a raise by up to two
-// thirds, and comes down where it follows a cut by more than three quarters, or where
-// deadlines take what a raise gained.
+// NewAdaptiveForThroughput returns the law for callers who prefer the throughput of jobs to the
+// latency of each job. The law keeps a raise if latency rises by up to two thirds of the raise.
+// It keeps a cut if latency falls by more than three quarters of the cut. It also lowers the
+// limit if deadlines lose what a raise gained.
 func NewAdaptiveForThroughput() *Adaptive { return newAdaptive(forJobs) }

@@ -9,31 +9,30 @@ import (
 type AIMDConfig struct {
 	Initial  int           // 0: 20
 	Max      int           // 0: 1000
-	Increase float64       // added per limit's worth of successes; 0: 1
-	Backoff  float64       // the limit is multiplied by it; 0: 0.9
+	Increase float64       // added to the limit per limit's worth of successes; 0: 1
+	Backoff  float64       // factor on the limit at a sign of overload; 0: 0.9
 	Timeout  time.Duration // a success that took longer is a sign of overload; 0: 5 s
 }
 
-// AIMD adds to the limit while work succeeds and multiplies it by a fraction
-// when work is refused below or runs into its deadline: additive increase,
-// multiplicative decrease, after Chiu and Jain, "Analysis of the Increase and
-// Decrease Algorithms for Congestion Avoidance in Computer Networks" (1989), as
-// TCP does it. One round of work in flight is punished once, however many of it
-// suffer.
+// AIMD adds to the limit while work succeeds. It multiplies the limit by a fraction when a backend
+// refuses work or work runs into its deadline. The scheme is additive increase, multiplicative
+// decrease, after Chiu and Jain, "Analysis of the Increase and Decrease Algorithms for Congestion
+// Avoidance in Computer Networks" (1989), as in TCP. The limit is cut at most once per round of
+// work in flight.
 //
-// It sees no queue before the queue hurts: a limit far too high for a good
-// latency stays as long as nothing times out. And it takes every sign at its
-// word, so an outcome that is not about load must not look like one.
+// AIMD does not see a queue before work times out: a limit far too high for a good latency stays.
+// Any sign of overload may cut the limit, so an outcome without information about load must not be
+// reported as such a sign.
 type AIMD struct {
 	track
 	cfg   AIMDConfig
 	seq   uint64 // admissions so far
-	cut   uint64 // work up to this one has been paid for
+	cut   uint64 // work admitted up to this number cannot cut the limit again
 	phase string
-	took  float64 // by a success that was too slow, when that was the last sign
+	took  float64 // time of a slow success, if it was the last sign of overload; else 0
 }
 
-// NewAIMD returns the law, or an error that names the figure it cannot use.
+// NewAIMD returns the law, or an error that names an invalid figure.
 func NewAIMD(cfg AIMDConfig) (*AIMD, error) {
 	if err := bounds("AIMD", &cfg.Initial, &cfg.Max); err != nil {
 		return nil, err
@@ -56,16 +55,16 @@ func NewAIMD(cfg AIMDConfig) (*AIMD, error) {
 // Name returns "aimd".
 func (a *AIMD) Name() string { return "aimd" }
 
-// Admit counts the work, so that a round in flight is known.
+// Admit counts the work, so that the law can tell rounds of work in flight apart.
 func (a *AIMD) Admit(time.Duration, Load) { a.seq++ }
 
-// Observe grows the limit by a success and cuts it by a sign of overload.
-// Failed and Unknown work changes nothing.
+// Observe raises the limit after a success and cuts it after a sign of overload.
+// Canceled, Failed and Unknown work changes nothing.
 func (a *AIMD) Observe(s Sample, load Load) {
 	slow := s.Outcome == Success && s.End-s.Start > a.cfg.Timeout
 	sign := slow || s.Outcome == Deadline || s.Outcome == Overload
 	switch {
-	case sign && s.Seq <= a.cut: // started under the limit that is already cut
+	case sign && s.Seq <= a.cut: // admitted before the last cut
 	case sign:
 		a.cut, a.phase, a.took = a.seq, "backing off", 0
 		why := "a deadline was missed"
@@ -85,7 +84,7 @@ func (a *AIMD) Observe(s Sample, load Load) {
 	}
 }
 
-// State returns what the last sample made of the limit.
+// State describes the effect of the last sample on the limit.
 func (a *AIMD) State() string {
 	if a.phase == "backing off" && a.took > 0 {
 		return a.phase + ": " + against(a.took, float64(a.cfg.Timeout))

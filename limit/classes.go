@@ -2,36 +2,36 @@ package limit
 
 import "math"
 
-// classes finds out how much longer one class of work takes of itself than another.
-// Its times are compared net of that; otherwise a change in the mix, such as the gate
-// shedding the short and unimportant, would look like a slower backend. Every time is
-// compared with the latest of one reference class, because both met the same queue.
+// classes estimates how much longer one class of work takes than another. Times are compared net
+// of this offset. Otherwise a change in the mix, such as the gate shedding short unimportant work,
+// would look like a slower backend. Each time is compared with recent times of one reference
+// class, because both met the same queue.
 //
-// Classes that take several times as long as the reference are not measured: the others
-// tell of a queue sooner, and better. Nor are those that are several times as short: a
-// queue is much of their time, and little of all. What a queue costs in all is another
-// question, which the weights of the classes answer.
+// Classes that take several times as long as the reference are not measured: shorter classes show
+// a queue sooner and more clearly. Classes several times as short are not measured either: a queue
+// is a large share of their time but a small share of all time. The class weights give the cost of
+// a queue to all work.
 type classes struct {
-	reference uint8 // the first to be known; later the longest of the frequent
+	reference uint8 // the first class known; later the longest frequent class
 	seen      bool
-	recent    mean // its times of late, net
-	times     int  // since the last election
-	used      int  // classes above have no times
+	recent    mean // recent times of the reference, net of its offset
+	times     int  // number of times since the last election
+	used      int  // classes from this number on have no times
 	of        [Classes]class
 }
 
-// There are many, and a limiter at rest is small.
+// class is small, because each limiter has many and an idle limiter should be small.
 type class struct {
-	squares float32 // mean of the square of what differs is the mean of
-	n       int16   // of times behind both
-	count   uint8   // of times, since the last election once one class is known
+	squares float32 // mean square of the differences from the reference
+	n       int16   // number of times behind differs and squares
+	count   uint8   // number of times; since the last election, once a class is known
 	known   bool
-	differs float64
-	offset  float64
-	weight  float64 // what one of it takes of the slots, that of the first reference being 1; 0: not known
+	differs float64 // mean difference from the reference, of logarithms
+	offset  float64 // difference in use; 0 if the class does not clearly differ
+	weight  float64 // mean slot time of one piece, in units of the first reference; 0: not known
 }
 
-// differ enters by how much a time differs.
+// differ adds the difference d of a time from the reference.
 func (k *class) differ(d float64) {
 	k.n = min(k.n+1, classMemory)
 	weight := 1 / float64(k.n)
@@ -40,26 +40,25 @@ func (k *class) differ(d float64) {
 }
 
 const (
-	classRecent  = 32 // times of the reference that speak for now
+	classRecent  = 32 // most times behind recent
 	classTerm    = 64 // times between two elections of a reference
-	classOften   = 8  // of them make a class frequent
-	classSamples = 5  // at least, to tell
-	classUndone  = 16 // at most: a class that does not clearly differ is like the reference
+	classOften   = 8  // times per term that make a class frequent
+	classSamples = 5  // least times for an estimate
+	classUndone  = 16 // times after which a class that does not clearly differ counts as known
 	classMemory  = 256
-	classEnough  = 64  // times; later ones are entered only while calm
-	classMatters = 0.3 // of the logarithm
-	classSure    = 6   // standard errors
-	classLong    = 1.6 // of the logarithm: five times as long
+	classEnough  = 64  // times after which more are entered only while calm
+	classMatters = 0.3 // least difference of logarithms that matters
+	classSure    = 6   // standard errors of a clear difference
+	classLong    = 1.6 // difference of logarithms: five times as long
 )
 
-// learns reports whether times of the class are wanted though they belong to no
-// cohort: those of a long and rare one hardly ever do.
+// learns reports whether times of the class are wanted even outside a cohort: times of a long and
+// rare class are hardly ever in one.
 func (c *classes) learns(class uint8) bool {
 	return class != c.reference && c.of[class].n < classEnough
 }
 
-// weight is what work of the class takes of the slots. Until one class is known all are
-// alike.
+// weight is the mean slot time of work of the class. Until a class is known, all weights are 1.
 func (c *classes) weight(class uint8) float64 {
 	if !c.seen {
 		return 1
@@ -67,16 +66,16 @@ func (c *classes) weight(class uint8) float64 {
 	return c.of[class].weight
 }
 
-// measured reports whether times of the class are.
+// measured reports whether times of the class enter the latency of a cohort.
 func (c *classes) measured(class uint8) bool {
 	k := &c.of[class]
 	return !c.seen || k.known && math.Abs(k.offset-c.of[c.reference].offset) < classLong
 }
 
-// learn enters the logarithm of a time. It reports whether weights changed, and whether
-// times that were entered before can no longer be compared. What is known of a class is
-// corrected only while calm: a wait is many times the short and little of the long. Stale
-// says that hardly anything comes of what is measured.
+// learn enters the logarithm of a time. changed reports whether weights changed, and rescaled
+// whether earlier times can no longer be compared. The estimate of a well known class is corrected
+// only while calm: a wait multiplies short times and adds little to long times. stale reports that
+// most recent admissions are of classes that are not measured.
 func (c *classes) learn(class uint8, log float64, calm, stale bool) (changed, rescaled bool) {
 	k := &c.of[class]
 	k.count++
@@ -118,14 +117,15 @@ func (c *classes) learn(class uint8, log float64, calm, stale bool) (changed, re
 	case differs && k.offset == 0:
 		changed, rescaled = true, true
 	}
-	if differs := changed && math.Abs(k.differs) >= max(classMatters, sure) || k.offset != 0; differs { // ever better known
+	// The estimate improves with each time.
+	if differs := changed && math.Abs(k.differs) >= max(classMatters, sure) || k.offset != 0; differs {
 		k.offset, k.weight = k.differs, math.Exp(k.differs)
 	}
 	return changed, rescaled
 }
 
-// elect makes the longest of the frequent classes the reference, and reports whether
-// that changes what is measured.
+// elect makes the longest frequent class the reference, and reports whether the set of measured
+// classes may change.
 func (c *classes) elect() (changed bool) {
 	elected, often := -1, uint8(max(3, classOften*c.times/classTerm))
 	for i := range c.of[:c.used] {
@@ -135,7 +135,7 @@ func (c *classes) elect() (changed bool) {
 		}
 	}
 	if r := &c.of[c.reference]; elected >= 0 && c.times >= classTerm && r.count > 0 && r.offset > c.of[elected].offset {
-		elected = int(c.reference) // while it still comes: after a restart the short end first
+		elected = int(c.reference) // the reference still arrives: after a restart short work ends first
 	}
 	c.times = 0
 	for i := range c.of[:c.used] {
@@ -145,13 +145,13 @@ func (c *classes) elect() (changed bool) {
 		return false
 	}
 	changed = math.Abs(c.of[elected].offset-c.of[c.reference].offset) >= classMatters
-	c.reference = uint8(elected) // what is recent is net of what the class takes of itself
+	c.reference = uint8(elected) // recent is net of class offsets and stays valid
 	return changed
 }
 
-// forget drops what is known of a class. It reports whether that changes what is
-// measured, and whether times that were entered before can no longer be compared: no
-// other class is known to compare with.
+// forget drops the estimate of a class. changed reports whether the set of measured classes may
+// change. rescaled reports whether earlier times can no longer be compared, because no other class
+// is known.
 func (c *classes) forget(which uint8) (changed, rescaled bool) {
 	c.of[which] = class{}
 	if !c.seen || which != c.reference {
@@ -167,11 +167,11 @@ func (c *classes) forget(which uint8) (changed, rescaled bool) {
 		*c = classes{}
 		return true, true
 	}
-	c.reference = uint8(next) // what is recent is net of what the class takes of itself
+	c.reference = uint8(next) // recent is net of class offsets and stays valid
 	return true, false
 }
 
-// most is the most that a class that is measured may add to the logarithm of a time.
+// most is the largest offset of a measured class.
 func (c *classes) most() (most float64) {
 	for i := range c.of[:c.used] {
 		if c.measured(uint8(i)) {

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// Times of one distribution with a heavy tail differ a lot, and sixteen of each
-// class were once enough to call one class slower. The limit then followed the
-// mix of the classes down to a quarter of the truth.
+// Times from one heavy-tailed distribution differ a lot, and sixteen times of each class were once
+// enough to call one class slower. The limit then followed the mix of the classes down to a quarter
+// of the right limit.
 func TestClassesOfOneKindAreNotToldApart(t *testing.T) {
 	wrong := 0
 	const runs = 300
@@ -31,7 +31,7 @@ func TestClassesOfOneKindAreNotToldApart(t *testing.T) {
 	}
 }
 
-// A class that is rare and takes thirty times as long is known by its first few.
+// A rare class that takes thirty times as long is known after its first few times.
 func TestALongAndRareClassIsToldApart(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var c classes
@@ -50,11 +50,11 @@ func TestALongAndRareClassIsToldApart(t *testing.T) {
 	}
 }
 
-// A class becomes that of other work.
+// The owner reassigns a class to other work.
 func TestAForgottenClassIsLearntAnew(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var c classes
-	learn := func(n int, took ...float64) { // by class
+	learn := func(n int, took ...float64) { // took is indexed by class
 		for i := range n {
 			class := i % len(took)
 			c.learn(uint8(class), math.Log(took[class])+0.2*r.NormFloat64(), true, false)
@@ -83,7 +83,7 @@ func TestAForgottenClassIsLearntAnew(t *testing.T) {
 	}
 }
 
-// What is known of a class does not outlive it, in any law.
+// After Forget no law keeps state about the class.
 func TestLawsForgetAClass(t *testing.T) {
 	eachLaw(t, func(t *testing.T, c contestant) {
 		law := c.build()
@@ -96,7 +96,7 @@ func TestLawsForgetAClass(t *testing.T) {
 			s.step()
 		}
 		f.Forget(3)
-		f.Forget(255) // of an owner that counts wrong
+		f.Forget(255) // an invalid class from a faulty owner
 		known := false
 		switch law := law.(type) {
 		case *Adaptive:

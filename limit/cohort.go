@@ -6,75 +6,72 @@ import (
 	"time"
 )
 
-// cohort collects the requests admitted under one limit and measures their latency
-// once that can be done without bias. Judged as they end, short requests would
-// speak first and for all; so a cohort is judged when the fastest four in five of
-// its members are known exactly: they have ended, and those still running have run
-// for longer.
+// cohort collects the requests admitted under one limit and measures their latency without bias.
+// Short requests end first, so latencies in the order of the ends would be biased. A cohort is
+// therefore read when its fastest four in five members are known exactly: they have ended, and
+// the running members have already run for longer.
 //
-// A member that its deadline or its caller ended would have taken at least that
-// long. It stays among those that may take longer until then and says no more: the
-// product-limit estimate (Kaplan and Meier, 1958).
+// A member ended by its deadline or its caller is censored: its time is a lower bound. It counts
+// as at risk up to its time only: the product-limit estimate (Kaplan and Meier, 1958).
 type cohort struct {
-	first    uint64        // the number of its first member
-	want     int           // members it takes
-	usual    float64       // the logarithm of the time that work takes without a queue,
-	slow     float64       // and of one that is clearly too long
-	members  int           // admitted so far
-	skipped  int           // of them, of classes that are not measured,
-	gone     int           // and of those, ended
-	closed   bool          // it takes no more
-	silent   int           // of the others, ended without a time that says anything
-	refused  int           // of those, refused below
-	lost     int           // of them, work that overload may have cost: see isLost
-	early    int           // of them, ended by a deadline that is none of those,
-	left     int           // and by callers that left, the same
-	full     int           // of them, admitted while all slots were in use, and of one slot, while others waited
-	inFlight float64       // sum over the admissions
-	enforced float64       // the same
-	start    time.Duration // of the cohort
-	last     time.Duration // its last admission
-	exact    []float64     // logarithms of the known times
-	atLeast  []float64     // of the times that were cut short
-	sorted   bool          // both slices are
+	first    uint64        // admission number of the first member
+	want     int           // measured members at which the cohort closes
+	usual    float64       // logarithm of the usual time without a queue
+	slow     float64       // logarithm of the time from which work is clearly slow
+	members  int           // members admitted so far
+	skipped  int           // members of classes that are not measured
+	gone     int           // skipped members that have ended
+	closed   bool          // the cohort takes no more members
+	silent   int           // measured members that ended without a usable time
+	refused  int           // silent members refused by a backend
+	lost     int           // measured members lost to overload: see isLost
+	early    int           // measured members ended by a deadline and not lost
+	left     int           // measured members ended by their caller and not lost
+	full     int           // members admitted at full use; with one slot, while others waited
+	inFlight float64       // sum of the slots in use over the admissions
+	enforced float64       // sum of the enforced limits over the admissions
+	start    time.Duration // start of the cohort
+	last     time.Duration // last admission of a member
+	exact    []float64     // logarithms of the exact times
+	atLeast  []float64     // logarithms of the censored times
+	sorted   bool          // exact and atLeast are sorted
 }
 
-// reading is what a cohort tells.
+// reading is the measurement of a cohort.
 type reading struct {
 	at        time.Duration
-	took      time.Duration // to collect it, while anything ran
-	count     float64       // admitted meanwhile, others too
-	work      float64       // admitted meanwhile, others too, in that of the reference class
-	admitted  float64       // the same as a number of times of one weight that say as much
+	took      time.Duration // time to collect the cohort, without idle time
+	count     float64       // admissions in took, other requests included
+	work      float64       // work admitted in took, in units of the reference class
+	admitted  float64       // effective sample size of work
 	level     float64       // mean logarithm of the time in the backend, of the fastest four in five
-	spread    float64       // standard deviation of the same
-	n         float64       // times behind it
-	inFlight  float64       // mean
-	enforced  float64       // mean of the slots that could be in use
-	saturated bool          // mostly, all of those were
-	lost      float64       // share of the work that overload may have cost
-	refused   float64       // share that was refused below
-	open      bool          // the slower of them were cut short: the level is the least it can be
-	blind     bool          // every one of them was
-	done      float64       // work done a second, in that of the reference class
-	perSecond float64       // admissions
-	first     bool          // there was no baseline before it
+	spread    float64       // standard deviation of these logarithms
+	n         float64       // number of times behind level
+	inFlight  float64       // mean slots in use
+	enforced  float64       // mean enforced limit
+	saturated bool          // all slots were in use at most admissions
+	lost      float64       // share of the work lost to overload
+	refused   float64       // share of the work refused by a backend
+	open      bool          // the slower times are censored: level is a lower bound
+	blind     bool          // every time is censored
+	done      float64       // work done per second, in units of the reference class
+	perSecond float64       // admissions per second
+	first     bool          // no baseline existed before
 }
 
 const (
 	// maxCohort bounds a cohort's memory.
 	maxCohort = 320
-	// patience is how long a cohort waits for members before it makes do with few.
+	// patience is how long a cohort collects members before it may close with fewMembers.
 	patience   = time.Second
 	fewMembers = 8
-	// leastMembers tell what a change does that is larger than their spread.
+	// leastMembers suffice to detect an effect larger than their spread.
 	leastMembers = 5
-	// judged is the share of a cohort that has to be known: a fifth may be slower
-	// than anything, and the slowest work of all says little about load.
+	// judged is the share of a cohort that has to be known. The slowest fifth may take any time
+	// and says little about load.
 	judged    = 0.8
-	hardlyAny = 5 // one in so many
-	// muchLost is the share of lost work above which the latency of the rest looks too
-	// good.
+	hardlyAny = 5 // up to one in five is hardly any
+	// muchLost is the share of lost work from which the latency of the rest is misleadingly low.
 	muchLost = 0.25
 )
 
@@ -95,15 +92,15 @@ func (c *cohort) admit(seq uint64, at time.Duration, load Load, enforced int, me
 	c.last = at
 	c.inFlight += float64(load.InFlight)
 	c.enforced += float64(enforced)
-	if load.Queued > 0 || load.InFlight >= max(enforced, 2) { // a single slot is in use while anything runs: that says nothing
+	if load.Queued > 0 || load.InFlight >= max(enforced, 2) { // a single slot is always in use while work runs
 		c.full++
 	}
 }
 
 func (c *cohort) has(seq uint64) bool { return seq >= c.first && seq < c.first+uint64(c.members) }
 
-// endSkipped enters the end of a member of a class that is not measured: only what is lost
-// or late counts, and of a class of which nothing is known what was not done.
+// endSkipped enters the end of a member of a class that is not measured. The member counts only
+// if it was lost or hit its deadline. In a class not yet known, any member without success counts.
 func (c *cohort) endSkipped(log float64, o Outcome, known bool) {
 	if o == Deadline || c.isLost(log, o) || !known && o != Success {
 		c.skipped = max(c.skipped-1, 0)
@@ -111,14 +108,14 @@ func (c *cohort) endSkipped(log float64, o Outcome, known bool) {
 		return
 	}
 	c.gone++
-	c.skipped = max(c.skipped, c.gone) // an owner need not say the class at the start
+	c.skipped = max(c.skipped, c.gone) // an owner may report the class only at the end
 }
 
-// measured is how many members have a time that counts.
+// measured is the number of members in measured classes.
 func (c *cohort) measured() int { return c.members - c.skipped }
 
-// end enters the time of a member of a class that is measured, net of what the class takes
-// of itself.
+// end enters the end of a member of a measured class. log is the logarithm of the time, net of
+// the offset of the class.
 func (c *cohort) end(log float64, o Outcome) {
 	if c.isLost(log, o) {
 		c.lost++
@@ -140,10 +137,10 @@ func (c *cohort) end(log float64, o Outcome) {
 	}
 }
 
-// isLost reports whether overload below may have cost the work: it was refused there,
-// its deadline passed though it ran for as long as work usually takes, or its caller
-// left when it had become clearly slow. A deadline that ends work sooner had mostly
-// run out before the start, and a caller that leaves sooner has reasons of its own.
+// isLost reports whether the work may be lost to overload in the backend. Work is lost if the
+// backend refused it, its deadline passed after more than the usual time, or its caller left
+// after the work had become clearly slow. A deadline that ends work sooner had mostly run out
+// before the start. A caller that leaves sooner has other reasons.
 func (c *cohort) isLost(log float64, o Outcome) bool {
 	return o == Overload || o == Deadline && log > c.usual || o == Canceled && log > c.slow
 }
@@ -156,8 +153,8 @@ func (c *cohort) enter(logs []float64, log float64) []float64 {
 	return slices.Insert(logs, i, log)
 }
 
-// losses is how many members are lost. Where none was done, every deadline counts:
-// then what work usually takes is not known any more.
+// losses is the number of lost members. If no member succeeded, every deadline counts as a loss,
+// because the usual time is no longer known.
 func (c *cohort) losses() int {
 	if len(c.exact) == 0 {
 		return c.lost + c.early
@@ -165,9 +162,9 @@ func (c *cohort) losses() int {
 	return c.lost
 }
 
-// allLosses is losses once nearly all have ended. Where hardly any was done, callers that left
-// count too: some have reasons of their own, and not nearly all of them. Those that leave are the
-// first to end, so before that they would look like nearly all.
+// allLosses is losses at the time of a reading. If hardly any member succeeded, departed callers
+// count as losses too: some callers leave for other reasons, but not nearly all callers. Departed
+// callers end first, so before most members have ended they would look like nearly all callers.
 func (c *cohort) allLosses() int {
 	if len(c.exact) <= c.ended()/hardlyAny {
 		return c.losses() + c.left
@@ -175,19 +172,19 @@ func (c *cohort) allLosses() int {
 	return c.losses()
 }
 
-// ended is how many members have ended with a time.
+// ended is the number of members that have ended with an exact or censored time.
 func (c *cohort) ended() int { return len(c.exact) + len(c.atLeast) }
 
 // allSilent reports whether every member ended without a time.
 func (c *cohort) allSilent() bool { return c.closed && c.silent >= c.measured() }
 
-// read judges the cohort, if it can be. Members still running are of one of the
-// classes. overdue says that what has not ended by now is not waited for: it counts
-// as long by nature, if it is the lesser part.
+// read fills in r and returns true if the cohort can be judged. of bounds the class offsets of
+// running members. If overdue is set, running members are not waited for: if fewer than half of
+// the members run, they are left out as long by nature.
 func (c *cohort) read(now time.Duration, of *classes, overdue bool, r *reading) bool {
 	counted := c.measured() - c.silent
 	if slow := c.losses() - c.refused; slow >= max(3, c.want/4) && 4*slow >= 3*c.ended() {
-		// The fastest end first, and they did not make it: neither will the rest.
+		// The fastest members end first; if they are lost, so are the slower ones.
 		*r = c.reading(now, c.ended())
 		return true
 	}
@@ -197,7 +194,7 @@ func (c *cohort) read(now time.Duration, of *classes, overdue bool, r *reading) 
 		}
 		c.closed, c.want = true, c.measured()
 	}
-	if counted == 0 && c.refused > 0 { // all that is known is that they were refused below
+	if counted == 0 && c.refused > 0 { // only refusals are known
 		*r = c.reading(now, 0)
 		return true
 	}
@@ -216,7 +213,7 @@ func (c *cohort) read(now time.Duration, of *classes, overdue bool, r *reading) 
 		return true
 	}
 	youngest := logOf(now-c.last) - of.most()
-	if len(c.atLeast) == 0 { // the usual case, and this is asked at each end
+	if len(c.atLeast) == 0 { // a fast path: read runs at each end
 		c.sort()
 		if youngest < c.exact[fourInFive(counted)-1] {
 			return false
@@ -226,7 +223,7 @@ func (c *cohort) read(now time.Duration, of *classes, overdue bool, r *reading) 
 	return !r.blind && youngest >= c.exact[int(r.n)-1]
 }
 
-// fourInFive is how many members have to be known, of so many: the share judged.
+// fourInFive is how many of n members have to be known: the share judged, rounded up.
 func fourInFive(n int) int { return (4*n + 4) / 5 }
 
 func (c *cohort) sort() {
@@ -237,12 +234,12 @@ func (c *cohort) sort() {
 	}
 }
 
-// reading is what the known times say of so many members.
+// reading computes the reading of counted members from the known times.
 func (c *cohort) reading(now time.Duration, counted int) (r reading) {
 	c.sort()
-	counted = max(counted, c.ended()) // should an end be told twice
+	counted = max(counted, c.ended()) // an end may be reported twice
 	var sum, squares, mass float64
-	alive := 1.0 // the share that takes longer than the times so far
+	alive := 1.0 // the share of members that take longer than the times so far
 	cut := 0
 	for i, x := range c.exact {
 		for cut < len(c.atLeast) && c.atLeast[cut] < x {
@@ -256,7 +253,7 @@ func (c *cohort) reading(now time.Duration, counted int) (r reading) {
 		}
 	}
 	if rest := judged - mass; rest > 1e-9 && len(c.atLeast) > 0 {
-		x := c.atLeast[len(c.atLeast)-1] // the rest takes at least as long as any of it was seen to
+		x := c.atLeast[len(c.atLeast)-1] // the rest takes at least the longest censored time
 		sum, squares, mass = sum+rest*x, squares+rest*x*x, mass+rest
 		r.open = true
 	}

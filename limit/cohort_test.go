@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// twin measures a cohort the slow way: each time that was cut short hands its weight
-// on to those that took longer, in equal parts; the longest of all keeps it.
+// twin measures a cohort the slow way: each censored time passes its weight to the longer times in
+// equal parts. The longest time keeps its weight.
 func twin(exact, atLeast []float64) (level float64) {
 	type entry struct {
 		log, weight float64
@@ -97,8 +97,7 @@ func TestACohortReadsWhatItsTwinReads(t *testing.T) {
 	}
 }
 
-// Callers that leave at random, before their work could have ended, once read as work
-// that ended sooner.
+// Callers that leave at random before their work ends once counted as work that ended sooner.
 func TestCallersThatLeaveDoNotChangeTheLevel(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	var all, left float64
@@ -128,8 +127,8 @@ func TestCallersThatLeaveDoNotChangeTheLevel(t *testing.T) {
 	}
 }
 
-// TestWhatIsLostToOverload tells work that overload cost from work that its caller or
-// a deadline ended for other reasons.
+// TestWhatIsLostToOverload separates work lost to overload from work that its caller or a deadline
+// ended for other reasons.
 func TestWhatIsLostToOverload(t *testing.T) {
 	usual := math.Log(20e6)
 	for name, c := range map[string]struct {
@@ -154,9 +153,9 @@ func TestWhatIsLostToOverload(t *testing.T) {
 	}
 }
 
-// Some callers leave for reasons of their own, and not nearly all. Where nearly all left before
-// the work had become clearly slow, by a baseline that had a queue in it, nothing was lost, and the
-// law stayed where nobody got an answer.
+// Some callers leave for other reasons, but not nearly all callers. With a queue in the baseline,
+// nearly all callers once left before the work counted as clearly slow. No work counted as lost,
+// and the law stayed at a limit where nobody got an answer.
 func TestWhereNearlyAllCallersLeaveTheWorkIsLost(t *testing.T) {
 	usual := math.Log(20e6)
 	for _, c := range []struct{ left, want int }{{0, 0}, {5, 0}, {7, 0}, {8, 8}, {10, 10}} {
@@ -203,7 +202,8 @@ func TestThePolicyHasAnAnswerToEverything(t *testing.T) {
 	}
 }
 
-// A single slot is in use whenever anything runs. That passed for load, and the law tried two.
+// A single slot is in use whenever anything runs. Such use once counted as load, and the law tried
+// a limit of two.
 func TestASingleSlotThatNobodyWaitsForIsNotFull(t *testing.T) {
 	for queued, want := range []bool{false, true} {
 		var c cohort

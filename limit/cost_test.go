@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// steady plays a saturated backend to a law at no cost of its own: latencies
-// around 10 ms, everything ends well.
+// steady plays a saturated backend to a law at no cost of its own: latencies are around 10 ms, and
+// all work succeeds.
 type steady struct {
 	law Law
 	at  time.Duration
@@ -32,7 +32,7 @@ func (s *steady) step() {
 func TestLawsDoNotAllocate(t *testing.T) {
 	eachLaw(t, func(t *testing.T, c contestant) {
 		s := steady{law: c.build()}
-		for range 50_000 { // slices have found their size
+		for range 50_000 { // until slices have grown to their size
 			s.step()
 		}
 		const batch = 1000

@@ -5,29 +5,29 @@ import (
 	"time"
 )
 
-// How far a cut goes. Shares of the limit, or logarithms of latency.
+// Sizes of cuts, as logarithms of the limit or of latency.
 const (
-	minExcess     = 0.03 // of latency: less is not worth a cut
-	trimAtOnce    = 0.15 // an excess below this is trimmed without a trial,
-	trimInAll     = 0.2  // but after so much of it in all there is one
-	slower        = 0.12 // a change of the baseline that is the backend's own
+	minExcess     = 0.03 // a smaller excess of latency is not worth a cut
+	trimAtOnce    = 0.15 // an excess below this is trimmed without a trial
+	trimInAll     = 0.2  // sum of trims after which a trial is due
+	slower        = 0.12 // change of latency beyond which the backend itself changed
 	minCut        = 0.2
 	maxCut        = 0.9
-	maxCutOfShort = 0.33 // where all work takes several times as long as that which is measured
+	maxCutOfShort = 0.33 // maxCut if work in the mean takes several times as long as the reference class
 )
 
-// How often one may be tried.
+// Pauses between cuts.
 const (
 	firstCut   = time.Second
 	cutSoon    = 500 * time.Millisecond
-	cutLatest  = 15 * time.Second // or later, for cutShareOf
-	cutShareOf = 40               // a cut on schedule may take one part in so many of the time
-	afterSlow  = time.Second
+	cutLatest  = 15 * time.Second // longest pause, unless cutShareOf requires more
+	cutShareOf = 40               // scheduled cuts may take one part in 40 of the time
+	afterSlow  = time.Second      // pause before a raise, after an undone cut because latency rose
 )
 
-// trim takes a small excess away. Small cuts are not worth a trial each, but a
-// baseline that is wrong must not be followed far: not at all at 1, where there is
-// nothing to cut and what lasts is the baseline.
+// trim removes a small excess of latency. Small cuts are not worth a trial each. After several
+// trims a trial checks the baseline, which may be wrong. At a limit of 1 nothing can be cut, so
+// the lasting latency becomes the baseline.
 func (a *Adaptive) trim(r reading) {
 	excess := a.held.level - a.base.level
 	from := min(a.limit, math.Round(r.inFlight))
@@ -42,12 +42,11 @@ func (a *Adaptive) trim(r reading) {
 	a.cutBy(r, excess, a.heldAt, a.held)
 }
 
-// suspect cuts the limit because latency rose, to see whether it follows.
+// suspect cuts the limit because latency rose, to test whether latency follows.
 func (a *Adaptive) suspect(r reading) {
 	inFlight := r.inFlight
 	if a.phase == starting {
-		// The cohort was admitted while the limit rose; those that met the queue met
-		// it at the end.
+		// The cohort was admitted while the limit rose, so only its last members met the queue.
 		a.held, inFlight = mean{}, max(inFlight, a.limit)
 	}
 	a.cutBy(r, r.level-a.base.level, inFlight, mean{r.level, r.n})
@@ -63,9 +62,9 @@ func (a *Adaptive) cutBy(r reading, excess, inFlight float64, before mean) {
 	a.tryLess(r, from*math.Exp(-a.cutOf(excess)), inFlight, before, true)
 }
 
-// costs is by how much all work takes longer, as a logarithm, where that which is
-// measured waits and takes longer by excess. A wait is much of a short time, and little of a
-// long one: of the mean time in the backend, by Little's law, the wait is a part.
+// costs returns the excess of the mean time of all work, given the excess of measured work. Both
+// are logarithms. All work waits equally long, which is a large share of a short time and a small
+// share of a long time. The mean time in the backend follows from Little's law.
 func (a *Adaptive) costs(r reading, excess float64) float64 {
 	if r.count == 0 || excess <= 0 {
 		return excess
@@ -78,10 +77,10 @@ func (a *Adaptive) costs(r reading, excess float64) float64 {
 	return min(excess, -math.Log(1-part))
 }
 
-// cutOf is by how much to lower the limit, as a logarithm, when latency is so far
-// above its baseline: the least that can be needed. What is left of the excess is cut
-// next. Short work may wait for long work: then its excess says too much, and a cut by
-// all of it would cost what is answered.
+// cutOf returns the cut for an excess of latency over the baseline, both as logarithms. It is the
+// least cut that may be needed; the next cut removes any remaining excess. If short work waits for
+// long work, the excess of the short work overstates the queue. A cut by the whole excess would
+// then cost throughput.
 func (a *Adaptive) cutOf(excess float64) float64 {
 	most := maxCut
 	if a.est.several() {
@@ -92,7 +91,7 @@ func (a *Adaptive) cutOf(excess float64) float64 {
 
 func (a *Adaptive) tryLess(r reading, to, inFlight float64, before mean, suspicion bool) {
 	from := min(a.limit, max(math.Round(inFlight), 1))
-	if from <= 1 { // nothing waits behind itself: this is latency without a queue
+	if from <= 1 { // a single piece of work cannot queue: before is a baseline
 		a.phase = holding
 		a.proven, a.base, a.held = true, before, mean{}
 		return
@@ -116,7 +115,7 @@ func (a *Adaptive) judgeCut(r reading) {
 	err := a.est.between(t.after.n, t.before.n)
 	switch v, margin := t.judge(a.aim.cutTest(t.suspicion, t.filling), err, &a.pace, a.rough.spread(a.est.deviation())); v {
 	case undecided:
-	case untested: // something else holds it up: there is nothing to cut, and what is measured is the baseline
+	case untested: // the slots in use did not fall with the limit: the measured latency is the baseline
 		a.proven, a.base, a.held = true, t.after, mean{}
 		a.set(r.at, holding, max(t.restore, a.limit), "cannot be cut")
 		a.raises.next, a.cuts.next = r.at, r.at+cutLatest
@@ -127,7 +126,7 @@ func (a *Adaptive) judgeCut(r reading) {
 	}
 }
 
-// keepCut keeps a cut that latency followed: what was cut was waiting.
+// keepCut keeps a cut that latency followed: the cut removed waiting.
 func (a *Adaptive) keepCut(r reading, err float64) {
 	t := &a.trial
 	less, fell := t.changed()
@@ -141,18 +140,19 @@ func (a *Adaptive) keepCut(r reading, err float64) {
 		a.loseCapacity(r)
 	}
 	rest := t.after.level - a.base.level
-	if t.longer == 0 && fell-degrades*less > 2*err { // no backend degrades so fast: it was a wait, which is as long for all work
+	// No backend degrades so fast: the latency was a wait, equally long for all work.
+	if t.longer == 0 && fell-degrades*less > 2*err {
 		rest = a.costs(r, rest)
 	}
 	switch {
-	case t.suspicion && rest > max(0.06, 2*a.est.error(t.after.n)): // some of it is still there
+	case t.suspicion && rest > max(0.06, 2*a.est.error(t.after.n)): // some excess is left
 		a.tryLess(r, a.limit*math.Exp(-a.cutOf(rest)), t.ran.level, t.after, true)
-	case !t.suspicion: // it was queueing, and had gone unnoticed: look further down
-		if a.proven = false; fell > 0.7*less { // as it does where all is queueing
+	case !t.suspicion: // an unnoticed queue: try a lower limit
+		if a.proven = false; fell > 0.7*less { // nearly all was queueing
 			a.tryLess(r, halve*a.limit, t.ran.level, t.after, false)
 			return
 		}
-		// It was kept because it read low, so it is no baseline: take a new one.
+		// The latency is biased low, because a low reading kept the cut: measure a new baseline.
 		a.forget()
 	default:
 		if rest < 0 {
@@ -166,21 +166,22 @@ func (a *Adaptive) keepCut(r reading, err float64) {
 	}
 }
 
-// loseCapacity remembers the limit that was right until now.
+// loseCapacity records the limit that was confirmed before capacity was lost.
 func (a *Adaptive) loseCapacity(r reading) {
 	if a.good > 0 {
 		a.former, a.formerAt, a.good = a.good, r.at, 0
 	}
 }
 
-// undoCut restores the limit. Where latency did not follow, the slowdown is the backend's.
-// Where latency followed in part, and less by margin than a cut must bring, the rest of it
-// is the price of what more is answered: the baseline is that of the restored limit, or
-// the law would take the price for a queue and cut again.
+// undoCut restores the limit. If latency did not follow, the backend itself is slower. If latency
+// followed in part, but missed the bound by margin, the higher latency is the price of higher
+// throughput. The latency at the restored limit then becomes the baseline; otherwise the law
+// would take the price for a queue and cut again.
 func (a *Adaptive) undoCut(r reading, margin float64) {
 	t := &a.trial
 	start := a.good == 0 && !a.proven && t.restore <= 2*firstLimit
-	if !a.recalls(r.at) && t.from >= nearlyFull*t.restore && t.paced.known() { // with slots free a limit is not confirmed, nor by the fastest alone
+	// A confirmed limit needs full slots and a known pace.
+	if !a.recalls(r.at) && t.from >= nearlyFull*t.restore && t.paced.known() {
 		a.good = t.restore
 	}
 	why := "no hidden queue"
@@ -191,16 +192,16 @@ func (a *Adaptive) undoCut(r reading, margin float64) {
 	price := !a.aim.jobs && margin < 0 && t.before.level-t.after.level > minExcess
 	switch err := a.est.error(t.after.n); {
 	case looked && t.after.level-max(t.before.level, a.base.level) > max(slower, 3*err):
-		// It took longer with less at once, as where a backend waits until a batch is full.
-		// Neither a baseline nor a reason to look again soon; should the backend have become
-		// slower just now, the next reading says so.
+		// Latency rose under a lower limit, as in a backend that waits until a batch is full.
+		// The latency is no baseline, and another cut is not urgent. If the backend itself became
+		// slower, the next reading shows it.
 		why = "less at once takes longer"
 		a.cuts.every = min(3*a.cuts.every, cutLatest)
 	case math.Abs(t.after.level-a.base.level) > max(slower, 3*err) && !price:
 		why = "the backend itself is slower"
 		a.base = t.after
 		a.cuts.every, a.raises.vain = cutSoon, 0
-		if a.aim.jobs { // and if what is slower is a wait, much more may run
+		if a.aim.jobs { // if a wait in the backend became longer, much more work may run at once
 			a.raises.stride = maxStep
 		}
 	default:
@@ -209,20 +210,21 @@ func (a *Adaptive) undoCut(r reading, margin float64) {
 		} else {
 			a.flat(t.after)
 		}
-		// Hours in which nothing came are not what the trial cost: its members take
-		// what Little's law says, at most ten times that where tails are heavy.
+		// Hours without arrivals are no cost of the trial. The cost is bounded by the duration
+		// from Little's law, times ten for heavy tails.
 		took := 10 * math.Exp(t.after.level) * (t.after.n/t.ran.level + float64(t.cohorts))
 		spent := min(r.took*time.Duration(t.cohorts), time.Duration(min(took, float64(time.Hour))))
 		a.cuts.every = max(min(3*a.cuts.every, cutLatest), cutShareOf*spent)
 	}
 	a.held = mean{}
 	next := holding
-	if start { // with a baseline at last
+	if start { // the start goes on with a proven baseline
 		next = starting
 	}
 	a.set(r.at, next, t.restore, why)
 	a.raises.next, a.cuts.next = r.at, r.at+a.cuts.every
-	if !a.aim.jobs && t.suspicion && !a.recalls(r.at) { // and the limit is as right as it was: what is slower needs no more trials now
+	// The limit is as right as before: a slower backend needs no trial soon.
+	if !a.aim.jobs && t.suspicion && !a.recalls(r.at) {
 		a.raises.next, a.cuts.next = r.at+afterSlow, r.at+max(3*afterSlow, a.cuts.every)
 	}
 }

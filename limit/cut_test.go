@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The backend waits up to 100 ms for a batch of 32. A cut below that made work take six
-// times as long, which was taken for the backend's own slowdown: the baseline moved there,
+// The backend waits up to 100 ms for a batch of 32. A cut below 32 made work take six times as
+// long, and the law took the rise for a slower backend. The baseline moved to the higher latency,
 // and the next cut came half a second later, for ever. A quarter of the throughput was lost.
 func TestACutThatMakesWorkTakeLongerIsNotRepeatedSoon(t *testing.T) {
 	a := NewAdaptive()
@@ -28,7 +28,7 @@ func TestACutThatMakesWorkTakeLongerIsNotRepeatedSoon(t *testing.T) {
 	}
 }
 
-// A cut made because latency rose is another matter: the backend became slower.
+// If a cut because latency rose does not lower latency, the backend itself became slower.
 func TestASuspicionThatLatencyDoesNotFollowMovesTheBaseline(t *testing.T) {
 	a := NewAdaptive()
 	a.phase, a.limit, a.known, a.proven = holding, 38, true, true

@@ -5,56 +5,56 @@ import (
 	"time"
 )
 
-// estimator turns admissions and ends into readings: one cohort after another,
-// each begun when no more run than the limit under test allows.
+// estimator turns admissions and ends into readings, one cohort after another. A cohort begins
+// once the running work fits into the limit under test.
 type estimator struct {
 	aim       *aim
 	cohort    cohort
 	classes   classes
-	admitted  uint64  // requests, the number of the latest
-	work      float64 // admitted since the cohort began, in that of the reference class
-	count     float64 // admitted since the cohort began, of any class
-	squares   float64 // the sum of the squares behind work
-	done      float64 // work done since the cohort began, in that of the reference class
-	reweighed bool    // what classes weigh has changed: sums of it cannot be compared
-	changed   bool    // the class that the others are compared with was forgotten
-	draining  bool    // until no more run than may
-	since     time.Duration
-	idle      time.Duration // of the cohort's time, in which nothing ran
-	empty     time.Duration // when the last of what ran ended,
-	quiet     bool          // and nothing has run since
-	bound     float64       // how often the usual bound a cohort may take
-	usual     float64       // how long work takes, nanoseconds; 0: not known
-	spread    float64       // of the logarithm of a time
-	readings  float64       // behind it
-	wasted    float64       // share of the slots' work, of late, that is in the level and came to nothing
+	admitted  uint64        // number of the latest admission
+	work      float64       // work admitted since the cohort began, as a sum of class weights
+	count     float64       // admissions since the cohort began, of any class
+	squares   float64       // sum of the squared weights behind work
+	done      float64       // work done since the cohort began, as a sum of class weights
+	reweighed bool          // class weights changed: older sums of weights cannot be compared
+	changed   bool          // the reference class was forgotten
+	draining  bool          // waiting until the running work fits into the limit
+	since     time.Duration // start of draining
+	idle      time.Duration // part of the cohort's time in which nothing ran
+	empty     time.Duration // time of the last end
+	quiet     bool          // nothing has run since empty
+	bound     float64       // factor on the time after which a cohort is overdue
+	usual     float64       // usual time of work in nanoseconds; 0: not known
+	spread    float64       // standard deviation of the logarithm of a time
+	readings  float64       // number of readings behind spread
+	wasted    float64       // recent share of wasted slot time, which level includes
 	rate      float64       // admissions per second
-	each      mean          // how many times that of the reference class work takes, one piece in the mean
+	each      mean          // mean weight of a piece of work, in units of the reference class
 	latest    reading
 	losses    losses
 }
 
 const (
-	firstSpread = 0.3 // of times, before any is measured
-	spreadTimes = 3   // more than one, until a reading's own spread counts in full
-	// A cohort whose last member was admitted that many of the usual times ago, and
-	// at least leastOverdue, is not waited for: one request that hangs must not stop
-	// the law. If more than half of it hangs it is given up, and the next may take
-	// twice as long, because a backend that became ten times slower looks like that.
+	firstSpread = 0.3 // initial spread, before any measurement
+	spreadTimes = 3   // times beyond the first from which a reading's spread counts in full
+	// overdueTimes is how many usual times after its last admission a cohort is overdue, at least
+	// leastOverdue. An overdue cohort is not waited for: one hanging request must not stop the law.
+	// If half of the members or more hang, the cohort is dropped and the next may take twice as
+	// long, because a backend that became ten times slower looks the same.
 	overdueTimes = 10
 	leastOverdue = 2 * time.Second
 	mostOverdue  = time.Hour
 	severalTimes = 4
-	eachReadings = 10  // are in the mean of what a piece takes: a cohort has few of the long ones, by chance none
-	atOnce       = 0.1 // of a second
-	mostWasted   = 0.9 // so that the logarithm stays finite
+	eachReadings = 10  // most readings in each: one cohort contains few long pieces of work, or none
+	atOnce       = 0.1 // a cohort has at least the admissions of this many seconds
+	mostWasted   = 0.9 // keeps the logarithm finite
 )
 
 func newEstimator(aim *aim) estimator {
 	return estimator{aim: aim, spread: firstSpread, bound: 1, quiet: true}
 }
 
-// enforced is how many slots may be in use, if the law wants that many.
+// enforced is how many slots may be in use under the law's limit.
 func (l Load) enforced(limit int) int {
 	if l.Enforced > 0 {
 		return l.Enforced
@@ -76,18 +76,17 @@ func (e *estimator) admit(at time.Duration, load Load, limit int) {
 	}
 }
 
-// event is what the end of a piece of work makes of a cohort.
+// event is the effect of the end of a piece of work on a cohort.
 type event uint8
 
 const (
 	nothing event = iota
-	restart       // it has to begin anew
-	read          // there is a reading
+	restart       // the cohort is dropped and the next one begins
+	read          // the cohort gave a reading
 )
 
-// observe takes the end of a piece of work; a reading is in latest. rescaled says
-// that classes of work were found to differ: what was measured before cannot be
-// compared.
+// observe enters the end of a piece of work and stores a reading in latest. rescaled reports that
+// classes of work were found to differ, so earlier measurements cannot be compared.
 func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled bool) {
 	e.empty, e.quiet = s.End, load.InFlight == 0
 	if e.draining {
@@ -132,7 +131,7 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 		if e.work > 0 {
 			e.latest.admitted = e.work * e.work / e.squares
 		}
-		if e.latest.enforced == 1 && e.idle < e.latest.took/4 { // also where an owner says of nobody that they wait
+		if e.latest.enforced == 1 && e.idle < e.latest.took/4 { // also if the owner reports no waiting callers
 			e.latest.saturated = true
 		}
 		e.latest.took = max(e.latest.took-e.idle, 0)
@@ -155,14 +154,14 @@ func (e *estimator) overdue(now, since time.Duration) bool {
 	return float64(now-since) > min(e.bound*max(overdueTimes*e.usual, float64(leastOverdue)), float64(mostOverdue))
 }
 
-// enter learns from a reading how long work takes and how much times differ. Work
-// refused below used slots too, so useful work effectively took longer. Where jobs done
-// in time are what counts, so did all that is lost.
+// enter updates the usual time and the spread from a reading. It also adds wasted slot time to
+// the level, since useful work effectively took longer. Wasted is work refused by a backend; if
+// the aim is jobs, all lost work.
 func (e *estimator) enter(r *reading) {
 	if !r.blind {
 		e.readings++
-		// One time has no spread, and two or three say little of it: where most work
-		// fails there are no more, and chance would pass for certainty.
+		// One time has no spread, and two or three times estimate the spread poorly. If most
+		// work fails, readings have few times, and chance would pass for certainty.
 		e.spread += max(0.2, 1/e.readings) * min((r.n-1)/spreadTimes, 1) * (r.spread - e.spread)
 		e.usual = math.Exp(r.level)
 	}
@@ -182,47 +181,45 @@ func (e *estimator) enter(r *reading) {
 	e.wasted = max(wasted, e.wasted+0.2*(wasted-e.wasted))
 }
 
-// drain makes the estimator wait until no more run than may.
+// drain makes the estimator wait until the running work fits into the limit.
 func (e *estimator) drain(now time.Duration) {
 	if !e.draining {
 		e.draining, e.since = true, now
 	}
 }
 
-// begin starts a cohort of about want members after skip admissions. Work usually
-// takes the exponential of usual, and clearly too long above that of slow.
+// begin starts a cohort of about want members after skip admissions. usual and slow are the
+// logarithms of the usual time and of the time from which work is clearly slow.
 func (e *estimator) begin(now time.Duration, want, usual, slow float64, skip uint64) {
 	e.draining, e.count, e.work, e.squares, e.done, e.idle = false, 0, 0, 0, 0, 0
-	// Of a multiple of five, four in five is exact: small cohorts and large ones
-	// leave out the same share.
+	// Four fifths of a multiple of five is a whole number, so cohorts of any size leave out the
+	// same share.
 	e.cohort.begin(e.admitted+1+skip, int(math.Ceil(want/5))*5, usual, slow, now)
 }
 
-// error is the standard error of a level measured with n times. Leaving out the
-// slowest fifth costs a quarter more than the spread says. Chance is in the wasted
-// share too: of N members the logarithm of what is left has the binomial variance
-// wasted/(1-wasted)/N, and n is four in five of N(1-wasted). So 2 of 20 say little.
+// error is the standard error of a level measured with n times. Leaving out the slowest fifth
+// raises the error by a quarter. The wasted share has a random error too: for N members the
+// logarithm of the remaining share has the binomial variance wasted/(1-wasted)/N, and n is four
+// fifths of N(1-wasted). So 2 wasted of 20 are weak evidence.
 func (e *estimator) error(n float64) float64 {
 	return 1.25 * e.deviation() / math.Sqrt(max(n, 1))
 }
 
-// deviation is how much a single time says too much or too little, the share of
-// waste included.
+// deviation is the standard deviation of a single time, including the wasted share.
 func (e *estimator) deviation() float64 {
 	return math.Sqrt(e.spread*e.spread + judged/(1.25*1.25)*e.wasted)
 }
 
-// several reports whether all work takes several times as long as that which is measured:
-// what that waits is not what a queue costs.
+// several reports whether work in the mean takes several times as long as the reference class.
+// Then the wait of measured work overstates the cost of a queue.
 func (e *estimator) several() bool { return e.each.level > severalTimes }
 
-// between is the standard error of the difference of two levels.
+// between is the standard error of the difference of two levels with a and b times.
 func (e *estimator) between(a, b float64) float64 { return math.Hypot(e.error(a), e.error(b)) }
 
-// generation is how many members a cohort takes: what runs at once anyway, enough to
-// know a level to a tenth, if they come within a second, and what comes in a tenth of a
-// second. Smaller cohorts of quick work would decide a hundred times a second, some of
-// them by chance.
+// generation is the usual size of a cohort: at least the limit, the admissions of 0.1 s and enough
+// times to know a level to a tenth. Above the limit it is at most the admissions of 0.7 s. Smaller
+// cohorts of quick work would decide a hundred times a second, sometimes by chance.
 func (e *estimator) generation(limit float64) float64 {
 	want := max(16, limit, math.Pow(2*e.deviation()/0.1, 2))
 	if e.rate > 0 {
@@ -231,10 +228,10 @@ func (e *estimator) generation(limit float64) float64 {
 	return min(want, maxCohort)
 }
 
-// mean is a running mean of readings that forgets: it stands for at most so many
-// samples.
+// mean is a running mean of readings that forgets old readings.
 type mean struct{ level, n float64 }
 
+// add enters a level of n samples. The mean then stands for at most max(most, n) samples.
 func (m *mean) add(level, n, most float64) {
 	if n <= 0 {
 		return

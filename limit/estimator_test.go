@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Where 99 of 100 calls fail a cohort has one time, whose spread was taken for none at
-// all: chance decided every trial, and the limit fell from 20 to 1.
+// If 99 of 100 calls fail, a cohort has one time. The spread of one time once counted as zero, so
+// chance decided every trial, and the limit fell from 20 to 1.
 func TestALimitSurvivesThatNearlyAllFails(t *testing.T) {
 	law := NewAdaptive()
 	m := newModel(law, 20, 15*time.Millisecond)
@@ -36,15 +36,14 @@ func TestOneTimeHasNoSpread(t *testing.T) {
 	}
 }
 
-// The cohort that was open in the evening is read in the morning. By Little's law each of
-// its members seemed to have run all night, and the next cut was kept because the pace
-// was so much better.
+// A cohort left open in the evening is read in the morning. By Little's law each member once
+// seemed to have run all night, and the next cut was kept because the pace was much better.
 func TestAQuietNightIsNotWork(t *testing.T) {
 	law := NewAdaptive()
 	m := newModel(law, 5, 15*time.Millisecond)
 	m.run(time.Minute)
 	longest := 0.0
-	for range 10 { // whatever it is doing when the evening comes
+	for range 10 { // in whatever phase the law is in the evening
 		for len(m.ends) > 0 {
 			p := heap.Pop(&m.ends).(pending)
 			m.now = p.at

@@ -7,13 +7,13 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// A law is told when work starts and ends, and says how much may run. It has no clock:
-// the times come with the events. Its owner keeps a log of what became of the limit.
+// The owner reports starts and ends of work to a law, and the law sets the limit. A law has no
+// clock: the times come with the events. The owner keeps a log of the changes of the limit.
 func Example() {
 	var law limit.Law = limit.NewAdaptive()
 	var log limit.Log
 	now := time.Duration(0)
-	for seq := uint64(1); seq <= 200; { // as many at once as it allows, 10 ms each
+	for seq := uint64(1); seq <= 200; { // rounds of as much work as the limit allows, 10 ms each
 		n := law.Limit()
 		for i := range n {
 			law.Admit(now, limit.Load{InFlight: i + 1, Queued: 1})

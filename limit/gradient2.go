@@ -5,43 +5,43 @@ import (
 	"time"
 )
 
-// Gradient2Config configures [Gradient2]. The zero value is the published
-// practice, but for the lower bound: published it is 20, here it is 1.
+// Gradient2Config configures [Gradient2]. The zero value is the published practice, except for
+// the lower bound of the limit: 1 instead of 20.
 type Gradient2Config struct {
 	Initial   int           // 0: 20
 	Max       int           // 0: 1000
-	Tolerance float64       // latency may rise to this multiple of its long mean; 0: 1.5
-	Queue     float64       // what the limit grows toward above that which runs; 0: 4
-	Smoothing float64       // share of a new limit that is taken over; 0: 0.2
+	Tolerance float64       // multiple of its long mean to which latency may rise; 0: 1.5
+	Queue     float64       // slots that each window adds to the target limit; 0: 4
+	Smoothing float64       // share of the way to the target limit per window; 0: 0.2
 	Long      int           // windows in the long mean; 0: 600
 	Window    time.Duration // shortest window; 0: 1 s
 }
 
-// Gradient2 compares the mean latency of a window with an exponential mean over
-// many: while short stays below a tolerated multiple of long the limit grows by
-// a small queue, else it shrinks in proportion, at most by half, smoothed. After
-// Gradient2Limit of Netflix concurrency-limits, each class compared with itself.
-// A window in which a tenth was refused below or past its deadline, which the
-// original ignores, counts as the steepest gradient.
+// Gradient2 compares the mean latency of a window with an exponential mean over many windows.
+// While the short mean is below a tolerated multiple of the long mean, the limit grows by a small
+// queue. Otherwise the limit shrinks in proportion, at most by half. Both changes are smoothed.
+// The law follows Gradient2Limit of Netflix concurrency-limits, with each class compared with
+// itself. A window in which a tenth of the work was refused by a backend or past its deadline
+// counts as the steepest gradient; the original ignores such outcomes.
 //
-// It has no baseline but its own past: latency that rises slowly, or a standing
-// queue that lasts, becomes the norm, and the limit drifts up with it.
+// The only baseline of Gradient2 is past latency. Slowly rising latency or a lasting queue becomes
+// the norm, and the limit drifts up with it.
 type Gradient2 struct {
 	track
 	cfg   Gradient2Config
 	long  [Classes]float64
-	seen  [Classes]float64 // windows in long
+	seen  [Classes]float64 // number of windows in long
 	win   window
 	phase string
-	took  [2]float64 // the mean latency of the last window, and of many; zero: unknown
+	took  [2]float64 // mean latency of the last window, and of many windows; 0: unknown
 }
 
 const (
 	steepest = 0.5
-	warmUp   = 10 // windows whose plain mean starts the long mean
+	warmUp   = 10 // first windows, which enter the long mean with equal weight
 )
 
-// NewGradient2 returns the law, or an error that names the figure it cannot use.
+// NewGradient2 returns the law, or an error that names an invalid figure.
 func NewGradient2(cfg Gradient2Config) (*Gradient2, error) {
 	if err := bounds("Gradient2", &cfg.Initial, &cfg.Max); err != nil {
 		return nil, err
@@ -73,10 +73,10 @@ func NewGradient2(cfg Gradient2Config) (*Gradient2, error) {
 // Name returns "gradient2".
 func (g *Gradient2) Name() string { return "gradient2" }
 
-// Admit does nothing: only ends are evidence here.
+// Admit does nothing: the law uses only ends of work.
 func (g *Gradient2) Admit(time.Duration, Load) {}
 
-// Observe gathers the sample and decides when the window is complete.
+// Observe records the sample and changes the limit at the end of a window.
 func (g *Gradient2) Observe(s Sample, load Load) {
 	g.win.add(s, busy(load, g.value))
 	if s.End-g.win.began < g.cfg.Window || !g.win.telling() {
@@ -110,7 +110,7 @@ func (g *Gradient2) Observe(s Sample, load Load) {
 	}
 }
 
-// learn adds the mean of a window to a class's long mean and returns that.
+// learn adds the mean of a window to the long mean of a class and returns the long mean.
 func (g *Gradient2) learn(k int, mean float64) float64 {
 	g.seen[k] = min(g.seen[k]+1, warmUp+1)
 	weight := 1 / g.seen[k]
@@ -119,25 +119,25 @@ func (g *Gradient2) learn(k int, mean float64) float64 {
 	}
 	g.long[k] += min(weight, 1) * (mean - g.long[k])
 	ratio := g.long[k]
-	if ratio > 2*mean { // recovering from an overload: forget it sooner
+	if ratio > 2*mean { // after an overload the long mean falls faster
 		g.long[k] *= 0.95
 	}
 	return ratio
 }
 
-// Forget drops the mean of a class.
+// Forget drops the long mean of a class.
 func (g *Gradient2) Forget(class uint8) {
 	k := class % Classes
 	g.long[k], g.seen[k] = 0, 0
 	g.win.forget(k)
 }
 
-// toward takes over a share of a new limit.
+// toward moves the limit a share of the way to a target.
 func (g *Gradient2) toward(to float64, why string) {
 	g.move(g.value+g.cfg.Smoothing*(to-g.value), why)
 }
 
-// State returns which way latency moves against its long mean.
+// State describes the movement of latency against its long mean.
 func (g *Gradient2) State() string {
 	if g.took[0] > 0 {
 		return g.phase + ": " + against(g.took[0], g.took[1])

@@ -17,8 +17,8 @@ type tape struct {
 	check   func()
 }
 
-// leap is a span of time from one byte: nothing, then 1 µs growing by half an
-// octave a step to about 2.5 hours, long enough for every memory to fade.
+// leap converts a byte to a time span: zero, or 1 µs to about 2.5 hours in steps of half an octave.
+// The longest span is long enough for all memories to expire.
 func leap(b byte) time.Duration {
 	if b%68 == 0 {
 		return 0
@@ -47,7 +47,7 @@ func (t *tape) end(i int, o Outcome, class uint8, queued byte) {
 	t.check()
 }
 
-// play reads three bytes an event.
+// play plays data, three bytes per event.
 func (t *tape) play(data []byte) {
 	for ; len(data) >= 3; data = data[3:] {
 		op, x, y := data[0], data[1], data[2]
@@ -64,7 +64,7 @@ func (t *tape) play(data []byte) {
 			if len(t.running) > 0 {
 				t.end(int(y)%len(t.running), Outcome(op/8%5), y%Classes, y)
 			}
-		case 5: // all of it ends
+		case 5: // all running work ends
 			for len(t.running) > 0 {
 				t.now += leap(x) / 256
 				t.end(0, Outcome(op/8%5), y%Classes, y)
@@ -109,7 +109,7 @@ func play(t *testing.T, law subject, data []byte) (*tape, []int) {
 	return p, limits
 }
 
-// after returns a model that goes on where a tape ended, nothing running.
+// after ends all running work and returns a model that continues where the tape ended.
 func (t *tape) after(passive bool) *model {
 	for len(t.running) > 0 {
 		t.end(0, Unknown, 0, 0)
@@ -122,7 +122,7 @@ func (t *tape) after(passive bool) *model {
 	return m
 }
 
-// checkHistory is what must hold of a law after any history whatever.
+// checkHistory checks the properties that a law must have after any history.
 func checkHistory(t *testing.T, c contestant, data []byte) {
 	t.Helper()
 	law := c.build()
@@ -147,8 +147,8 @@ func checkHistory(t *testing.T, c contestant, data []byte) {
 	checkComesDown(t, c, q)
 }
 
-// checkRecovers gives the law a long calm stretch, saturated and with latency
-// that never rises: a small limit grows again.
+// checkRecovers checks that a small limit grows again during a long calm time, with all slots in
+// use and flat latency.
 func checkRecovers(t *testing.T, c contestant, p *tape) {
 	t.Helper()
 	from := p.law.Limit()
@@ -158,14 +158,14 @@ func checkRecovers(t *testing.T, c contestant, p *tape) {
 	m := p.after(c.passive)
 	goal := 2*from + 8
 	if c.passive {
-		goal = 16 // what runs
+		goal = 16 // the work in flight
 	}
 	if from < goal && !m.until(m.now+45*time.Minute, func() bool { return p.law.Limit() >= goal }) {
 		t.Errorf("went from limit %d to %d only in 45 calm minutes: %s, %s", from, p.law.Limit(), p.law.State(), p.law.Why())
 	}
 }
 
-// checkComesDown drowns the law: everything runs into its deadline.
+// checkComesDown checks that the limit falls if all work runs into its deadline.
 func checkComesDown(t *testing.T, c contestant, p *tape) {
 	t.Helper()
 	from := p.law.Limit()
@@ -175,7 +175,7 @@ func checkComesDown(t *testing.T, c contestant, p *tape) {
 	m := p.after(c.passive)
 	m.service, m.deadline = time.Hour, 500*time.Millisecond
 	goal := max(from/4, 2)
-	if c.passive { // it knows only that at least half is too much
+	if c.passive { // the law can only tell that at least half is too much
 		m.demand, goal = 40, 24
 		m.run(time.Minute)
 		from = p.law.Limit()
@@ -185,7 +185,7 @@ func checkComesDown(t *testing.T, c contestant, p *tape) {
 	}
 }
 
-// histories are the tapes every test run plays; the fuzzer finds more.
+// histories are the tapes that every test run plays. The fuzzer finds more.
 var histories = map[string][]byte{
 	"nothing":                    {},
 	"zero latencies":             {6, 0, 31, 6, 0, 31, 6, 0, 31, 6, 0, 31, 6, 0, 31},
@@ -201,7 +201,7 @@ var histories = map[string][]byte{
 	"fast, then idle, then slow": {6, 10, 31, 6, 10, 30, 0, 67, 0, 6, 40, 31, 6, 40, 31},
 	"many, late by hours":        {46, 50, 55},
 	"slow, then idle, then fast": {6, 40, 31, 6, 40, 30, 0, 67, 0, 6, 10, 31, 6, 10, 31},
-	// At 1 with a baseline a little too low there was nothing to trim, and no raise either.
+	// At a limit of 1, with a slightly low baseline, the law once neither trimmed nor raised.
 	"drowned to one":          {6, 25, 8, 6, 67, 17, 14, 26, 187},
 	"drowned to one, classes": {6, 27, 29, 2, 3, 1, 5, 29, 0, 6, 29, 11, 14, 46, 164, 14, 28, 15, 14, 29, 51, 14, 26, 152},
 	"drowned to one, hours":   {14, 66, 28, 6, 26, 24, 3, 66, 148, 14, 27, 141, 14, 27, 192, 14, 24, 127},

@@ -1,7 +1,6 @@
-// Package limit holds control laws: they look at work as it starts and as it
-// ends, and say how much may run at once. A law is a pure state machine. It has
-// no clock, no lock and no goroutine, so the same value runs inside the live
-// limiter, in tests on virtual time and in the simulator.
+// Package limit holds control laws. A law observes the start and the end of work and sets the
+// concurrency limit. A law is a pure state machine without clock, lock or goroutine. So the same
+// code runs inside the live limiter, in tests on virtual time and in the simulator.
 package limit
 
 import (
@@ -13,17 +12,17 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// Outcome says what a finished piece of work tells a law. Outcomes may be added: to
-// a law one that it does not know is as Unknown.
+// Outcome is the result of a finished piece of work, as far as it matters to a law. Outcomes may
+// be added later: a law treats an outcome that it does not know as Unknown.
 type Outcome uint8
 
 const (
-	Success  Outcome = iota // finished: its duration is a latency sample
-	Deadline                // ended by its deadline: it would have taken at least this long, and its work is lost
-	Canceled                // its caller left: it would have taken at least this long. A sign of overload only if it was slow by then
-	Overload                // refused further below: a sign of overload, its duration means nothing
-	Failed                  // failed for its own reasons: says nothing about load
-	Unknown                 // ended without saying how: says nothing
+	Success  Outcome = iota // finished: the duration is a latency sample
+	Deadline                // ended by its deadline: the duration is a lower bound of the latency, and the work is lost
+	Canceled                // its caller left: the duration is a lower bound, and a sign of overload only if already slow
+	Overload                // refused by a backend further down: a sign of overload, the duration means nothing
+	Failed                  // failed for its own reasons: no information about load
+	Unknown                 // ended in an unknown way: no information
 )
 
 // String returns the outcome in snake case, as metrics label it.
@@ -45,9 +44,9 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("outcome(%d)", uint8(o))
 }
 
-// OutcomeOf says what an error tells a law about the work that it ended. A
-// rejection from below counts as that even if it also matches a context's error,
-// and a deadline goes before a cancellation.
+// OutcomeOf returns the outcome of work that ended with err. A rejection from a backend further
+// down is Overload even if the error also matches a context's error. If an error matches both
+// a deadline and a cancellation, the outcome is Deadline.
 func OutcomeOf(err error) Outcome {
 	if err == nil {
 		return Success
@@ -55,8 +54,8 @@ func OutcomeOf(err error) Outcome {
 	return outcomeOf(err)
 }
 
-// outcomeOf asks an error what it is. An error whose methods panic, such as a nil pointer in the
-// interface, is a failure like others: permits are given back on goroutines that nothing guards.
+// outcomeOf classifies err. An error whose methods panic, such as a nil pointer in the interface,
+// is Failed: permits are released on goroutines that do not recover from panics.
 func outcomeOf(err error) (what Outcome) {
 	defer func() {
 		if recover() != nil {
@@ -77,50 +76,50 @@ func outcomeOf(err error) (what Outcome) {
 // Sample is one finished piece of work. Times count from the start of the
 // limiter.
 type Sample struct {
-	Seq        uint64        // its number among the admitted, from 1: the Seq-th call of Admit
-	Start, End time.Duration // when it was admitted and when it ended
+	Seq        uint64        // number of the admission, from 1: the Seq-th call of Admit
+	Start, End time.Duration // times of admission and of the end
 	Outcome    Outcome
-	Class      uint8 // below Classes; work of one class is compared with its own kind only
+	Class      uint8 // below Classes; latencies are compared only within a class
 }
 
 // Classes is how many classes of work a law tells apart.
 const Classes = 24
 
-// Load is the state of the owner right after an event. Fields may be added.
+// Load is the state of the law's owner right after an event. Fields may be added.
 type Load struct {
 	InFlight int // slots in use
-	// Queued is how many callers wait. With Admit, where nobody waits, it is how many
-	// were refused for lack of a slot since the last start, as far as its owner counts them.
+	// Queued is the number of waiting callers. If nobody waits, Admit gets the number of callers
+	// refused for lack of a slot since the last start, if the owner counts them.
 	Queued int
-	// Enforced is how many slots may be in use now. It differs from the law's limit
-	// where a bound, a signal, a slow start or a number of workers overrules it, in
-	// either direction. For work that is admitted over the limit, as in a dry run, it
-	// is at least InFlight. Zero means the law's own limit.
+	// Enforced is how many slots may be in use now. It is above or below the law's limit
+	// if a bound, a signal, a slow start or the number of workers overrules the law.
+	// If work is admitted over the limit, as in a dry run, Enforced is at least InFlight.
+	// Zero means the law's own limit.
 	Enforced int
-	Class    uint8 // with Admit: of the work that starts, as in its Sample
+	Class    uint8 // only with Admit: class of the starting work, as in its Sample
 }
 
-// Law turns samples into a limit. It is not safe for concurrent use: its owner, a
-// limiter or a pool, calls it under a lock, or from one goroutine. Times never go
-// backwards. A law that can also say what it does implements [Reporter].
+// Law turns samples into a limit. A Law is not safe for concurrent use: its owner, a limiter or
+// a pool, calls it under a lock or from one goroutine. Times never go backwards. A law that can
+// also describe its state implements [Reporter].
 type Law interface {
-	// Limit is how much may run at once now; at least 1.
+	// Limit returns how many slots may be in use now; at least 1.
 	Limit() int
-	// Admit says that one piece of work starts.
+	// Admit reports the start of one piece of work.
 	Admit(at time.Duration, load Load)
-	// Observe takes the end of one piece of work, in the order in which work
-	// ends. It may change the limit.
+	// Observe reports the end of one piece of work, in the order of the ends.
+	// Observe may change the limit.
 	Observe(s Sample, load Load)
 }
 
-// Forgetter is implemented by laws that keep something about classes of work. Its owner
-// calls Forget when the class becomes that of other work, none of which has started, and
-// when all that did start of the class before has been observed.
+// Forgetter is implemented by laws that keep state per class of work. The law's owner calls
+// Forget when it reassigns a class to other work. By then all started work of the old class has
+// been observed, and no work of the new class has started.
 type Forgetter interface {
 	Forget(class uint8)
 }
 
-// Fixed is the law of an operator that knows the number.
+// Fixed is a law with a constant limit, for operators who know the right number.
 type Fixed struct{ n int }
 
 // NewFixed returns a law whose limit is always n, or 1 when n is smaller.

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// subject is a law of ours: each says what it does.
+// subject is a law of this package; each one is a Reporter.
 type subject interface {
 	Law
 	Reporter
@@ -15,13 +15,13 @@ type subject interface {
 // contestant is a law under the conformance suite.
 type contestant struct {
 	build func() subject
-	// ignores says that the law does not move at all.
+	// ignores is set if the limit of the law never changes.
 	ignores bool
-	// passive says that the limit is not enforced: what runs does not follow it.
+	// passive is set if the limit is not enforced, so the work in flight does not follow it.
 	passive bool
 }
 
-// laws is every law there is; all pass the same exam.
+// laws is every law of the package; all laws pass the same tests.
 var laws = map[string]contestant{
 	"fixed":     {build: func() subject { return NewFixed(7) }, ignores: true},
 	"aimd":      {build: func() subject { return must(NewAIMD(AIMDConfig{})) }},

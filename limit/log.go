@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// logSteps divides the range from 1 to 2; at the middle of each step the logarithm
-// is known, and a cubic leads from there to everywhere in the step.
+// logSteps is the number of steps from 1 to 2. logTable has the logarithm of the middle of each
+// step, and a cubic extends it to the whole step.
 const logSteps = 128
 
 var logTable = func() (t [logSteps]struct{ inverse, log float64 }) {
@@ -17,9 +17,9 @@ var logTable = func() (t [logSteps]struct{ inverse, log float64 }) {
 	return t
 }()
 
-// logOf is the natural logarithm of a time in nanoseconds, 0 for less than one, to
-// ten digits: each time that work takes passes here, and math.Log would be the
-// dearest step on its way.
+// logOf is the natural logarithm of a time in nanoseconds, to ten digits. It is 0 for less than
+// 1 ns. logOf runs for each finished piece of work, where math.Log would be the most expensive
+// step.
 func logOf(d time.Duration) float64 {
 	bits := math.Float64bits(max(float64(d), 1))
 	const fraction = 1<<52 - 1

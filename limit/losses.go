@@ -1,18 +1,17 @@
 package limit
 
-// losses are what came of the time that work ran, since the limit was set. Reports may be
-// few among lookups, and nearly all that is done; they end when the cohort that they
-// were admitted with has long been read.
+// losses is the running time of work lost since the limit was set. A few long reports among lookups
+// may take nearly all slot time, and they end long after their cohort was read.
 type losses struct {
-	from        uint64  // the first piece of work that counts
-	ran, wasted float64 // nanoseconds
+	from        uint64  // first admission that counts
+	ran, wasted float64 // time of all and of lost work, in nanoseconds
 	ends, lost  int
 }
 
 const (
-	mostlyWasted = 0.75 // of the time that work ran: so much is lost, however little work that is
-	fewLost      = 8    // say nothing yet
-	lossesForget = 256  // ends
+	mostlyWasted = 0.75 // share of the running time from which losses count, however few
+	fewLost      = 8    // least lost pieces of work that count
+	lossesForget = 256  // ends until all sums are halved
 )
 
 func (l *losses) add(s *Sample, lost bool) {
@@ -29,7 +28,7 @@ func (l *losses) add(s *Sample, lost bool) {
 	}
 }
 
-// share is the share of the time that was lost, where that is most of it.
+// share is the lost share of the time; 0 below fewLost or mostlyWasted.
 func (l *losses) share() float64 {
 	if l.lost < fewLost || l.wasted < mostlyWasted*l.ran {
 		return 0

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// model is a closed loop in virtual time: callers without end, a law that says
-// how many run, and a backend with a number of slots and a queue before them.
+// model is a closed loop in virtual time: an endless supply of callers, a law that sets the limit,
+// and a backend with slots and a queue in front of them.
 type model struct {
 	law      Law
-	slots    slots // nil: as many as are asked for
+	slots    slots // nil: unlimited
 	service  time.Duration
-	noise    float64       // share of the service time, either way
+	noise    float64       // largest deviation, as a share of the service time
 	deadline time.Duration // from admission; 0: none
 	outcome  func(r *rand.Rand, o Outcome) Outcome
-	demand   int // most that is ever wanted at once; 0: without end
+	demand   int // highest concurrency of the callers; 0: unlimited
 	passive  bool
 
 	rand *rand.Rand
@@ -27,9 +27,8 @@ type model struct {
 	done int // successes
 }
 
-// oneGoroutine skips under the race detector what plays millions of events in one
-// goroutine: it is ten times as slow there, and nothing is to be found. The allocations
-// step of CI runs it.
+// oneGoroutine skips a test of millions of events in one goroutine under the race detector. Such
+// a test is ten times as slow there and cannot have a race. The allocations step of CI runs it.
 func oneGoroutine(t *testing.T) {
 	t.Helper()
 	if raceEnabled {
@@ -42,7 +41,7 @@ type pending struct {
 	s  Sample
 }
 
-// ends is a heap of running work by its end.
+// ends is a heap of running work, ordered by its end.
 type ends []pending
 
 func (e ends) Len() int           { return len(e) }
@@ -55,7 +54,7 @@ func (e *ends) Pop() any {
 	return last
 }
 
-// slots is a heap of when each becomes free.
+// slots is a heap of the times at which slots become free.
 type slots []time.Duration
 
 func (s slots) Len() int           { return len(s) }
@@ -107,7 +106,7 @@ func (m *model) admit() {
 	m.seq++
 	s := Sample{Seq: m.seq, Start: m.now}
 	if m.deadline > 0 && end-m.now > m.deadline {
-		// The caller leaves; the backend does not know.
+		// The caller leaves, but the backend goes on.
 		end, s.Outcome = m.now+m.deadline, Deadline
 	}
 	if m.outcome != nil {
@@ -118,7 +117,7 @@ func (m *model) admit() {
 	m.law.Admit(m.now, m.load())
 }
 
-// until runs the loop until stop says so or the time has come.
+// until runs the loop until stop returns true or the end is reached.
 func (m *model) until(end time.Duration, stop func() bool) bool {
 	for m.now < end {
 		for m.room() {
@@ -139,7 +138,7 @@ func (m *model) until(end time.Duration, stop func() bool) bool {
 
 func (m *model) run(d time.Duration) { m.until(m.now+d, nil) }
 
-// middle runs on and returns the median limit of that time.
+// middle runs the model for d and returns the median limit during d.
 func (m *model) middle(d time.Duration) int {
 	var seen []int
 	m.until(m.now+d, func() bool { seen = append(seen, m.law.Limit()); return false })

@@ -12,8 +12,8 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// TestAnErrorHasOneOutcome holds the order in which errors that match several are
-// told apart: the pool and the limiter once had opposite ones.
+// TestAnErrorHasOneOutcome fixes the precedence of outcomes for errors that match several. The pool
+// and the limiter once had opposite orders.
 func TestAnErrorHasOneOutcome(t *testing.T) {
 	refused := &spillway.Rejection{Reason: spillway.QueueFull}
 	for name, c := range map[string]struct {
@@ -34,8 +34,8 @@ func TestAnErrorHasOneOutcome(t *testing.T) {
 	}
 }
 
-// A permit is given back on a goroutine that nothing guards: an error whose Is panicked ended
-// the process.
+// Permits are released on goroutines that do not recover from panics. An error whose Is panicked
+// once ended the process.
 func TestAnErrorWhoseMethodsPanicIsAFailure(t *testing.T) {
 	for name, err := range map[string]error{
 		"its Is panics":                     panicking{},
@@ -70,7 +70,7 @@ func TestEveryOutcomeHasAName(t *testing.T) {
 	}
 }
 
-// An outcome that is added later must not move a law that does not know it.
+// A law must treat an outcome that it does not know as Unknown.
 func TestALawTakesAnOutcomeItDoesNotKnowForUnknown(t *testing.T) {
 	eachLaw(t, func(t *testing.T, c contestant) {
 		limits := func(as Outcome) (all []int) {
@@ -91,9 +91,9 @@ func TestALawTakesAnOutcomeItDoesNotKnowForUnknown(t *testing.T) {
 	})
 }
 
-// One in ten refused below is three or none of twenty, by chance alone. When times
-// hardly differ that read as a latency that had risen by far more than chance, and
-// each such reading cost a cut.
+// If a backend refuses one call in ten, three or none of twenty may be refused by chance. With
+// nearly equal times, three refusals once looked like a significant rise of latency, and each
+// such reading caused a cut.
 func TestChanceInTheRefusedShareIsNoRiseOfLatency(t *testing.T) {
 	oneGoroutine(t)
 	law := NewAdaptive()
@@ -120,8 +120,8 @@ func TestChanceInTheRefusedShareIsNoRiseOfLatency(t *testing.T) {
 	}
 }
 
-// Where nothing waits, a fall of latency by chance must not keep the limit down, and
-// where latency is known not to follow there is no need to go to the bottom.
+// If no work waits, a chance fall of latency must not keep the limit low. If latency is known not
+// to follow, the limit need not fall further.
 func TestSheddingGoesBackUnlessLatencyClearlyFell(t *testing.T) {
 	shedding := func(spread float64) *Adaptive {
 		a := NewAdaptive()

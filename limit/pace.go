@@ -2,33 +2,32 @@ package limit
 
 import "math"
 
-// pace is how long work occupies a slot in the mean, by Little's law: a second opinion
-// on a trial. Where a backend serves what came last first, as a scheduler does with
-// goroutines, the fastest four in five see no queue, however long it is; the mean does
-// not lie. It says less than they do: where tails are heavy it needs many more times to
-// be as sure.
+// pace is the mean slot time of work by Little's law: a second measure for a trial. If a backend
+// serves the newest work first, as the Go scheduler may do, the fastest four in five never show
+// a queue, however long it is. The mean slot time does show the queue. With heavy tails the pace
+// needs many more times for the same standard error.
 type pace struct {
-	seconds  float64 // that it was watched
-	occupied float64 // slots, times those
-	work     float64 // of what was admitted and not lost, in that of the reference class
-	n        float64 // admissions, as many of one weight as say as much
-	latest   float64 // logarithm of the mean in the latest reading,
-	of       float64 // and its admissions
+	seconds  float64 // time covered
+	occupied float64 // slot-seconds in use
+	work     float64 // work admitted and not lost, in units of the reference class
+	n        float64 // effective sample size of the admissions
+	latest   float64 // logarithm of the mean slot time in the latest reading
+	of       float64 // effective sample size of the latest reading
 }
 
-// roughness is the spread of the mean of one piece of work, from how much readings under
-// one limit differ: heavy tails are in it, and a machine that does other things.
+// roughness is the spread of one piece of work by the pace, from the differences of readings under
+// one limit. It includes heavy tails and other load on the machine.
 type roughness struct{ variance, n float64 }
 
 const (
-	paceDecides, paceVisible = 1.5, 2.0 // standard errors, as of a test
-	paceSpread               = 2.0      // of a time, at least, times that of the fastest four in five
+	paceDecides, paceVisible = 1.5, 2.0 // standard errors, like follows and visible of a test
+	paceSpread               = 2.0      // least spread of one time, times the spread of the fastest four in five
 	leastPaceSpread          = 0.25
-	roughReadings            = 12   // are remembered
-	roughAtOnce              = 9.0  // times what is known: a new variance counts as that much, at most
-	paceAfter                = 3    // generations of work: in the first, what ran before ends
-	paceForgets              = 1000 // admissions
-	paceCohorts              = 4    // times as many cohorts as usual a cut may take, while latency and pace disagree
+	roughReadings            = 12   // most readings in the mean variance
+	roughAtOnce              = 9.0  // cap on a new variance, as a multiple of the mean variance
+	paceAfter                = 3    // generations until the pace is known: the first still ends work of the old limit
+	paceForgets              = 1000 // admissions after which all sums are halved
+	paceCohorts              = 4    // multiple of the usual cohorts while latency and pace disagree
 )
 
 func (p *pace) add(r reading, rough *roughness) {
@@ -49,24 +48,24 @@ func (p *pace) add(r reading, rough *roughness) {
 	}
 }
 
-// add enters a variance. A change of the backend is in one of them and is not roughness.
+// add enters a variance, capped: a change of the backend affects one variance and is no roughness.
 func (o *roughness) add(variance float64) {
 	o.n = min(o.n+1, roughReadings)
 	o.variance += (min(variance, roughAtOnce*max(o.variance, leastPaceSpread*leastPaceSpread)) - o.variance) / o.n
 }
 
-// spread is at least what follows from that of the fastest four in five.
+// spread is the spread of one time, at least paceSpread times that of the fastest four in five.
 func (o *roughness) spread(fastest float64) float64 {
 	return max(leastPaceSpread, paceSpread*fastest, math.Sqrt(o.variance))
 }
 
-// known reports whether enough was watched.
+// known reports whether the pace covers enough admissions.
 func (p *pace) known() bool {
 	return p.n >= leastMembers && p.work > 0 && p.n*p.seconds > paceAfter*p.occupied
 }
 
-// against is by how much longer work takes than it did before, as a logarithm, and the
-// standard error, which is 0 if that is not known. spread is that of one time.
+// against returns the logarithm of the ratio of p to before, and its standard error. The standard
+// error is 0 if either pace is not known. spread is the spread of one time.
 func (p *pace) against(before *pace, spread float64) (longer, err float64) {
 	if !p.known() || !before.known() {
 		return 0, 0

@@ -49,8 +49,7 @@ func TestPaceForgets(t *testing.T) {
 	}
 }
 
-// The backend became four times slower, once, and for a dozen readings no trial could be sure
-// of anything.
+// After the backend became four times slower once, no trial was conclusive for a dozen readings.
 func TestOneChangeOfTheBackendIsNotRoughness(t *testing.T) {
 	var rough roughness
 	for range roughReadings {

@@ -6,88 +6,88 @@ import (
 	"time"
 )
 
-// Passive estimates, from traffic that is not limited, how much a backend can run
-// at once: for a dry run, where a cut is not enforced and so teaches nothing. It
-// multiplies the throughput of a saturated backend by the latency it has without
-// a queue, which by Little's law is what runs in it, as BBR sizes a window
-// (Cardwell et al., "BBR: Congestion-Based Congestion Control", 2016). Until it
-// has seen latency rise with concurrency it knows a lower bound only, says so, and
-// follows the most that was in flight: nothing speaks for refusing anybody.
+// Passive estimates the number of slots of a backend from traffic that is not limited. It is for
+// a dry run, in which a cut is not enforced and cannot be tested. The estimate is the throughput
+// of the saturated backend times the latency without a queue, by Little's law the work running in
+// the backend. BBR sizes its window alike (Cardwell et al., "BBR: Congestion-Based Congestion
+// Control", 2016). Until latency rises with concurrency, Passive has only a lower bound. State
+// then reports a lower bound, and the limit follows the most in flight, because there is no
+// evidence for refusing work.
 //
-// The baseline is the lowest mean of log latency, each class on its own, over a
-// window of at least a second and a hundred samples, within the last 15 to 30
-// minutes, and two standard errors more. Throughput is what was finished: work that
-// its deadline ended held a slot for nothing, or never had one. So an estimate is
-// raised as ever, but not lowered, while a tenth and more runs into its deadlines.
+// The baseline is the lowest mean of log latency per class, plus two standard errors. The mean is
+// over a window of at least a second and a hundred samples, within the last 15 to 30 minutes.
+// Throughput counts finished work: work ended by its deadline held a slot for nothing, or never
+// had one. While at least a tenth of the work runs into its deadline, the estimate may be raised
+// as usual, but is not lowered.
 //
-// What it cannot know, because it never tries anything:
-//   - A queue that stands longer than the baseline is remembered, or from the
-//     start on, looks like service time; the estimate is then too high. It says so
-//     as long as there never was clearly less in flight than it says.
-//   - A slower backend and a queue look alike where as much runs as it took to
-//     saturate the backend before. Only slowness at well below that is told apart.
-//   - Anything, if work runs into its deadlines from the start on.
-//   - What a backend can do that does less and less the more is asked of it, and is
-//     not protected. The estimate is what it did before, and may be too low by far.
-//     Where that shows it says that it is unsafe.
-//   - What a limit would do to callers: those that retry or go away behave
-//     differently once they are refused.
+// Passive makes no trials, so it cannot tell:
+//   - Service time from a queue, if the queue stands from the start or for longer than the memory
+//     of the baseline. The estimate is then too high. State says so until clearly fewer pieces of
+//     work than the estimate were in flight.
+//   - A slower backend from a queue, at a concurrency that saturated the backend before. Slowness
+//     is recognized only well below that concurrency.
+//   - Anything, if work runs into its deadlines from the start.
+//   - The capacity of an unprotected backend whose throughput falls with more load. The estimate
+//     is the earlier throughput and may be far too low. If the fall is visible, State reports the
+//     estimate as unsafe.
+//   - The reaction of callers to a limit: callers that retry or leave behave differently once they
+//     are refused.
 //   - Anything above the highest concurrency that occurred.
 type Passive struct {
 	track
-	at       time.Duration // of the last event
-	inFlight int           // since then
+	at       time.Duration // time of the last event
+	inFlight int           // since at
 	win      passiveWindow
 	now, old era
-	raised   time.Duration // when the last saturated window ended
+	raised   time.Duration // end of the last saturated window
 	last     passiveVerdict
-	knee     float64 // 0: never saturated
+	knee     float64 // estimated slots; 0: never saturated
 	falls    falls
-	unloaded [Classes]mean // time in nanoseconds, in calm windows of late
+	unloaded [Classes]mean // latency in recent calm windows, in nanoseconds
 }
 
-// era is what a quarter of an hour has shown. The present one and the one before
-// it count, so old evidence goes away.
+// era is the evidence of a quarter of an hour. Only the present era and the one before count, so
+// old evidence expires.
 type era struct {
 	began time.Duration
-	base  [Classes]float64 // of log latency; 0: unknown
+	base  [Classes]float64 // baseline of log latency; 0: unknown
 	least float64          // lowest mean concurrency; 0: unknown
 	calm  float64          // highest mean concurrency without raised latency
-	high  int              // most in flight in such a window
-	best  float64          // highest throughput, in slots as a knee is
+	high  int              // most in flight in a window without raised latency
+	best  float64          // highest throughput, in slots like a knee
 }
 
 type passiveWindow struct {
-	area   float64       // of concurrency over time, in nanoseconds
-	span   time.Duration // in which anything ran
+	area   float64       // integral of concurrency over time, in nanoseconds
+	span   time.Duration // time in which anything ran
 	high   int
-	n, sum [Classes]float64 // of log latency
-	square [Classes]float64 // sums of its square
-	ok     [Classes]float64 // successes
-	took   [Classes]float64 // by them, in nanoseconds
-	failed [Classes]float64 // time of those, unloaded at most
+	n, sum [Classes]float64 // number and sum of log latencies
+	square [Classes]float64 // sum of squared log latencies
+	ok     [Classes]float64 // number of successes
+	took   [Classes]float64 // time of the successes, in nanoseconds
+	failed [Classes]float64 // time of work with other outcomes, each at most the unloaded latency
 	ends   float64
 	signs  float64
 }
 
-// passiveVerdict is what the last window showed.
+// passiveVerdict is the result of the last window.
 type passiveVerdict struct {
-	c, rate, excess float64
-	slow            bool // raised latency that is not our concurrency's doing
-	drowned         bool // much runs into its deadlines
+	c, rate, excess float64 // mean concurrency, successes per second, excess of log latency
+	slow            bool    // latency is raised, but not by our concurrency
+	drowned         bool    // much of the work runs into its deadline
 }
 
 const (
 	eraSpan     = 15 * time.Minute
 	passiveSpan = time.Second
-	passiveN    = 100 // samples in a window
-	passiveFew  = 30  // samples of a class that mean something
+	passiveN    = 100 // least samples in a window
+	passiveFew  = 30  // least samples of a class for a meaningful mean
 	passiveLong = 1000
-	raisedBy    = 0.2 // of log latency, beside three standard errors
-	blindFrom   = 0.8 // of the estimate
+	raisedBy    = 0.2 // excess of log latency, plus three standard errors, that counts as raised
+	blindFrom   = 0.8 // share of the estimate
 )
 
-// NewPassive returns an estimator that has seen nothing.
+// NewPassive returns an estimator without any evidence.
 func NewPassive() *Passive {
 	return &Passive{track: newTrack(8, Most)}
 }
@@ -95,7 +95,7 @@ func NewPassive() *Passive {
 // Name returns "passive".
 func (p *Passive) Name() string { return "passive" }
 
-// Admit notes the concurrency.
+// Admit records the concurrency.
 func (p *Passive) Admit(at time.Duration, load Load) { p.advance(at, load) }
 
 func (p *Passive) advance(at time.Duration, load Load) {
@@ -114,7 +114,7 @@ func (p *Passive) advance(at time.Duration, load Load) {
 	}
 }
 
-// Observe gathers the sample and estimates when the window is complete.
+// Observe records the sample and updates the estimate at the end of each window.
 func (p *Passive) Observe(s Sample, load Load) {
 	before := p.inFlight
 	p.advance(s.End, load)
@@ -152,7 +152,7 @@ func (p *Passive) Forget(class uint8) {
 	w.n[k], w.sum[k], w.square[k], w.ok[k], w.took[k], w.failed[k] = 0, 0, 0, 0, 0, 0
 }
 
-// base is the lowest baseline of a class that is remembered; 0: none.
+// base is the lowest baseline of a class of both eras; 0: none.
 func (p *Passive) base(k int) float64 {
 	if p.old.base[k] == 0 || p.now.base[k] > 0 && p.now.base[k] < p.old.base[k] {
 		return p.now.base[k]
@@ -160,7 +160,7 @@ func (p *Passive) base(k int) float64 {
 	return p.old.base[k]
 }
 
-// least is the lowest mean concurrency that is remembered; 0: none.
+// least is the lowest mean concurrency of both eras; 0: none.
 func (p *Passive) least() float64 {
 	if p.old.least == 0 || p.now.least > 0 && p.now.least < p.old.least {
 		return p.now.least
@@ -168,11 +168,11 @@ func (p *Passive) least() float64 {
 	return p.old.least
 }
 
-// blind reports whether the backend was never seen with clearly less in flight than
-// the estimate: then what passes for work without a queue may be one.
+// blind reports whether concurrency was never clearly below the estimate. Then the baseline may
+// contain a queue.
 func (p *Passive) blind() bool { return p.least() >= blindFrom*p.value }
 
-// compared reports whether there is more than one window to judge by.
+// compared reports whether the evidence covers more than one window.
 func (p *Passive) compared() bool { return p.knee > 0 || p.least() < max(p.now.calm, p.old.calm) }
 
 func (p *Passive) estimate(at time.Duration) {
@@ -181,7 +181,7 @@ func (p *Passive) estimate(at time.Duration) {
 		p.old, p.now = p.now, era{began: at}
 		p.falls.age()
 		if p.knee > 0 && at-p.raised > eraSpan {
-			p.knee = 0 // that was long ago
+			p.knee = 0 // the last saturation was long ago
 		}
 	}
 	c, blind := w.area/float64(w.span), p.blind()
@@ -195,11 +195,11 @@ func (p *Passive) estimate(at time.Duration) {
 			continue
 		}
 		g := w.sum[k] / m
-		spread := max(w.square[k]-m*g*g, 0) // sum of squares about the mean
-		// What this window proves the latency to be at most: of many noisy
-		// windows the lowest would be too low. A baseline of 0 is none.
+		spread := max(w.square[k]-m*g*g, 0) // sum of squared deviations from the mean
+		// most is an upper bound of the latency in this window: the lowest mean of many noisy
+		// windows would be too low. most is kept above 0, because 0 means no baseline.
 		if most := max(g+2*math.Sqrt(spread)/m, 1e-9); !drowned && (p.now.base[k] == 0 || most < p.now.base[k]) {
-			if fell := p.base(k) - most; fell > raisedBy { // what looked calm was a queue
+			if fell := p.base(k) - most; fell > raisedBy { // the calm windows contained a queue
 				p.unloaded[k] = mean{}
 				if blind {
 					p.knee *= math.Exp(-fell)
@@ -215,7 +215,7 @@ func (p *Passive) estimate(at time.Duration) {
 	if n > 0 {
 		excess, se = excess/n, math.Sqrt(squares)/n
 	}
-	if drowned { // at the least, what ended in overload ran for nothing
+	if drowned { // work that ended in overload ran for nothing and counts as excess
 		excess = max(excess, min(-math.Log(max(1-w.signs/w.ends, 0.5)), math.Ln2))
 	}
 	calm := max(p.now.calm, p.old.calm)
@@ -237,7 +237,7 @@ func (p *Passive) estimate(at time.Duration) {
 			p.knee += 0.3 * (c - p.knee)
 		}
 	case !drowned && c < 0.7*calm || c <= 1:
-		p.last.slow = true // less ran than went well before: not a queue of ours
+		p.last.slow = true // more work ran without raised latency before: our load made no queue
 	default:
 		p.raised = at
 		p.saturated(c*math.Exp(-excess), drowned)
@@ -248,10 +248,10 @@ func (p *Passive) estimate(at time.Duration) {
 	p.publish(at)
 }
 
-// saturated takes in what a saturated backend did: by Little's law the slots it has
-// are the work it finished, as long as it takes without a queue, over the time. With
-// no such time known they are at most so many. The best throughput is the nearest to
-// the plateau, so the estimate rises fast and falls slowly.
+// saturated updates the estimate from a window of a saturated backend. By Little's law the number
+// of slots is the finished work times its unloaded latency, over the time. If the unloaded latency
+// is not known, most is an upper bound. The best throughput is closest to the plateau, so the
+// estimate rises fast and falls slowly.
 func (p *Passive) saturated(most float64, drowned bool) {
 	knee := p.finished()
 	if knee == 0 && p.knee == 0 {
@@ -259,11 +259,11 @@ func (p *Passive) saturated(most float64, drowned bool) {
 	}
 	switch {
 	case p.knee == 0:
-		p.knee = max(knee, p.now.best, p.old.best) // what went well may collapse at once
+		p.knee = max(knee, p.now.best, p.old.best) // throughput may collapse at once
 	case knee > p.knee:
 		p.knee += 0.9 * (knee - p.knee)
-	case drowned && knee > 0: // what is late says little about what could be done
-	case drowned: // nothing is done any more
+	case drowned && knee > 0: // late work says little about the capacity
+	case drowned: // no work finishes
 		p.knee += 0.05 * (min(most, p.knee) - p.knee)
 	default:
 		p.knee += 0.05 * (knee - p.knee)
@@ -271,8 +271,8 @@ func (p *Passive) saturated(most float64, drowned bool) {
 	p.knee = max(p.knee, 1)
 }
 
-// finished is the throughput of the window in slots, less what may be luck: of many
-// the highest counts.
+// finished is the throughput of the window in slots, less a margin for chance, since the highest
+// of many windows counts.
 func (p *Passive) finished() float64 {
 	work, n := 0.0, 1.0
 	for k, m := range p.unloaded {
@@ -282,9 +282,9 @@ func (p *Passive) finished() float64 {
 	return work / float64(p.win.span) * (1 - 1/math.Sqrt(n))
 }
 
-// Within estimates how long the work of a sample would have held its slot had no
-// more than n run. Call it when the sample has been observed. What it cannot tell it
-// leaves as it was.
+// Within estimates how long the work of a sample would have held its slot with at most n pieces of
+// work in flight. Call Within after Observe of the sample. Without enough evidence, Within returns
+// the sample's own duration.
 func (p *Passive) Within(s Sample, n int) time.Duration {
 	m, most := p.unloaded[s.Class%Classes], float64(n)
 	stretch := 1.0
@@ -294,7 +294,7 @@ func (p *Passive) Within(s Sample, n int) time.Duration {
 	d := s.End - s.Start
 	ended := s.Outcome == Failed || s.Outcome == Canceled
 	if m.n == 0 || !p.compared() || float64(p.inFlight+1) <= most || ended && float64(d) < m.level*stretch {
-		return d // it had a slot to itself, or nothing is known
+		return d // the work did not queue, or there is no evidence
 	}
 	return time.Duration(m.level * stretch)
 }
@@ -309,10 +309,10 @@ func (p *Passive) publish(at time.Duration) {
 	}
 }
 
-// calm is the most that is remembered in flight without raised latency.
+// calm is the most in flight without raised latency of both eras.
 func (p *Passive) calm() int { return max(p.now.high, p.old.high) }
 
-// State says that it is an estimate, on what evidence, and whether it is unsafe.
+// State reports the estimate, its evidence, and whether it is unsafe.
 func (p *Passive) State() string { return p.estimated() + p.falling() }
 
 func (p *Passive) estimated() string {

@@ -7,43 +7,44 @@ import (
 	"time"
 )
 
-// falls looks whether a backend gets less done the more runs in it. It counts ends and
-// time at each octave of concurrency, a piece of time at a time. Much that runs into its
-// deadlines means one of two things. In a queue in front of the backend's slots all wait
-// alike, and what is in time was nearly late: then little is done in time, although the
-// backend would do well behind a limit, and the piece is left out. In a backend that runs
-// all of it at once the short work is done well in time: then that is what it can do.
+// falls detects a backend whose throughput falls with concurrency. It counts ends and time per
+// octave of concurrency, in periods of fallsPiece. Many missed deadlines in a period have one of
+// two causes. If a queue stands before the backend's slots, all work waits alike, and work in time
+// was nearly late. The backend would do well behind a limit, so the period is left out. If the
+// backend runs all work at once, short work ends well in time, and the period counts.
 type falls struct {
-	at             octaves // of the last piece of time, until it is judged
-	began          time.Duration
-	good           ended         // in it
-	late           ended         // to its deadline
-	lost           float64       // to overload and to callers that left
-	shared, before time.Duration // in which much was late and the rest well in time, and in the era before
+	at    octaves       // counts of the present period
+	began time.Duration // start of the period
+	good  ended         // successes in the period
+	late  ended         // missed deadlines in the period
+	lost  float64       // work in the period lost to overload or departed callers
+	// shared and before are times in which much was late and the rest well in time: in this era,
+	// and in the era before.
+	shared, before time.Duration
 	now            octaves
-	old            octaves // of the era before
+	old            octaves // counts of the era before
 }
 
-type octaves [18]octave // by the length of the concurrency in bits
+type octaves [18]octave // indexed by the bit length of the concurrency
 
 type octave struct{ ends, late, span float64 }
 
-// ended is how much ended, and how long it took in all.
+// ended is a number of ends and their total time.
 type ended struct{ n, took float64 }
 
 const (
 	fallsPiece  = 100 * time.Millisecond
-	fallsBy     = 0.2    // of the throughput: few slots are busy for longest with long work when most waits
-	fallsShared = 0.1    // where all of it runs at once; less may be how times scatter
+	fallsBy     = 0.2    // least fall as a share of throughput: in a long queue, long work holds few slots longest
+	fallsShared = 0.1    // least fall if all work runs at once; a smaller fall may be scatter
 	fallsSure   = 2.5    // standard errors, on both sides
-	fallsKnown  = 30     // ends at the lower concurrency, and as many expected from there on
-	fallsLonger = 0.1    // of the ends that may be lost
-	fallsWell   = 2. / 3 // of the time after which work was late is well in time
+	fallsKnown  = 30     // least ends at the lower concurrency, and least expected at the higher
+	fallsLonger = 0.1    // share of ends that may be late or lost
+	fallsWell   = 2. / 3 // share of the mean time of late work below which work is well in time
 )
 
 func octaveOf(inFlight int) int { return min(bits.Len(uint(max(inFlight, 0))), len(octaves{})-1) }
 
-// pass enters time with so much in flight.
+// pass enters a time d with inFlight pieces of work in flight.
 func (f *falls) pass(now, d time.Duration, inFlight int) {
 	f.at[octaveOf(inFlight)].span += float64(d)
 	if now-f.began < fallsPiece {
@@ -57,7 +58,7 @@ func (f *falls) pass(now, d time.Duration, inFlight int) {
 	}
 	if few || well {
 		for i, o := range f.at {
-			if few { // else what was late may have been done by half, or not at all
+			if few { // if many are late, late work may be half done, or not started
 				o.ends += o.late
 			}
 			f.now[i].ends += o.ends
@@ -67,7 +68,7 @@ func (f *falls) pass(now, d time.Duration, inFlight int) {
 	f.at, f.began, f.good, f.late, f.lost = octaves{}, now, ended{}, ended{}, 0
 }
 
-// end enters the end of work of which so much was in flight until then.
+// end enters the end of work. inFlight is the concurrency before the end.
 func (f *falls) end(inFlight int, o Outcome, took float64) {
 	switch at := &f.at[octaveOf(inFlight)]; o {
 	case Success:
@@ -86,12 +87,13 @@ func (f *falls) age() {
 	f.before, f.shared = f.shared, 0
 }
 
-// together reports whether the backend runs all work at once: for more than a moment
-// much was late, and the rest was well in time.
+// together reports whether the backend runs all work at once: for more than a second of the two
+// eras, much work was late and the rest well in time.
 func (f *falls) together() bool { return f.shared+f.before > time.Second }
 
-// worst finds the concurrency from which on surely less is done than between two lower
-// ones, and what is done at both, a second.
+// worst finds the clearest fall of throughput, from a range of octaves of concurrency below to (from
+// is the lowest) to all octaves from to on. before and after are the ends per second. If to is 0,
+// no clear fall was found.
 func (f *falls) worst() (from, to int, before, after float64) {
 	var at octaves
 	var above octave
@@ -107,7 +109,8 @@ func (f *falls) worst() (from, to int, before, after float64) {
 		if i > 0 {
 			above.ends, above.span = above.ends-at[i-1].ends, max(above.span-at[i-1].span, 0)
 		}
-		sure := above.ends + fallsSure*fallsSure/2 + fallsSure*math.Sqrt(above.ends+fallsSure*fallsSure/4) // also of few
+		// Upper bound of the ends, valid for few ends too.
+		sure := above.ends + fallsSure*fallsSure/2 + fallsSure*math.Sqrt(above.ends+fallsSure*fallsSure/4)
 		var below octave
 		for low := i - 1; low >= 0; low-- {
 			below.ends, below.span = below.ends+at[low].ends, below.span+at[low].span
@@ -124,16 +127,16 @@ func (f *falls) worst() (from, to int, before, after float64) {
 	return from, to, before, after
 }
 
-// Unsafe reports whether the estimate must not be trusted: because the backend gets
-// less done in time the more runs in it, so that it collapses unprotected and what it
-// would do behind a limit does not show; because it runs all work at once and was only
-// ever seen overloaded; or because nothing can be known. State says so too.
+// Unsafe reports whether the estimate must not be trusted, for one of three reasons. The backend's
+// throughput falls with concurrency: unprotected it collapses, and its throughput under a limit
+// does not show. Or the backend runs all work at once and was overloaded all the time. Or nothing
+// can be known. State reports the reason.
 func (p *Passive) Unsafe() bool { return p.unknown() || p.falling() != "" }
 
-// unknown reports whether work has run into its deadlines from the start on.
+// unknown reports whether work has run into its deadlines from the start.
 func (p *Passive) unknown() bool { return p.last.drowned && p.unloaded == [Classes]mean{} }
 
-// falling says what else Unsafe does; empty: it is not.
+// falling describes the other two reasons of Unsafe; empty if neither holds.
 func (p *Passive) falling() string {
 	from, to, before, after := p.falls.worst()
 	switch {

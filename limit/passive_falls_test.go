@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// pass lets a backend run with so much in flight, and ends at a rate.
+// pass runs a backend with a given number in flight, and ends work at a given rate.
 func pass(f *falls, r *rand.Rand, now *time.Duration, d time.Duration, inFlight int, rate float64, o Outcome) {
 	for end := *now + d; *now < end; {
 		step := time.Duration(r.ExpFloat64() / rate * float64(time.Second))
@@ -29,7 +29,7 @@ func TestFallsAreSeenWhereLessIsDoneWithMore(t *testing.T) {
 		{"little less", 380, Success, false},
 		{"three fifths", 240, Success, true},
 		{"a quarter", 100, Success, true},
-		{"a quarter, late", 100, Deadline, false}, // what was done for those who left is not known
+		{"a quarter, late", 100, Deadline, false}, // how much work was done for late callers is not known
 		{"a quarter, refused below", 100, Overload, false},
 	} {
 		for seed := range uint64(20) {
@@ -74,13 +74,13 @@ func TestPassiveSaysWhereItIsUnsafe(t *testing.T) {
 	}
 }
 
-// A step of load is over in a moment, and then much is late. In a backend that runs all
-// of it at once, what is in time has taken a fraction of that; behind a queue nearly as
-// much. The first shows what such a backend does, the second what the queue does.
+// After a step of load much work is late. In a backend that runs all work at once, work in time took
+// a fraction of the time of late work; behind a queue, nearly as long. The first case shows the
+// throughput of the backend, the second the effect of the queue.
 func TestAFallShowsInWorkWellInTime(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		took float64 // by what is in time; 1 by what is late
+		took float64 // by work in time; late work takes 1
 		rate float64
 		want bool
 	}{

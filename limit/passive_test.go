@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// watch runs a backend that is not protected, with so many in flight at once.
+// watch returns a Passive law and a model of an unprotected backend.
 func watch(slots int, service time.Duration) (*Passive, *model) {
 	law := NewPassive()
 	m := newModel(law, slots, service)
@@ -101,8 +101,8 @@ func TestPassiveToleratesHeavyNoise(t *testing.T) {
 	}
 }
 
-// A queue that was always there looks like work. It used to be reported as the least
-// that the backend can do, with confidence.
+// A queue that stands from the start looks like work. The queue was once reported as a confident
+// lower bound of the backend's slots.
 func TestPassiveSaysThatAQueueThatWasAlwaysThereLooksLikeWork(t *testing.T) {
 	law, m := watch(20, 50*time.Millisecond)
 	m.with(60, time.Minute)
@@ -132,7 +132,7 @@ func TestPassiveSeesTheKneeWhenEverythingIsLate(t *testing.T) {
 	}
 }
 
-// Timeouts used to count as throughput, as if a slot had worked for them.
+// Timeouts once counted as throughput, as if they had used a slot.
 func TestPassiveCountsOnlyWhatWasFinished(t *testing.T) {
 	law, m := watch(20, 50*time.Millisecond)
 	m.deadline = 200 * time.Millisecond

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// sign is what a reading says, apart from the numbers.
+// sign is the classification of a reading.
 type sign uint8
 
 const (
-	usual    sign = iota // latency as it should be, or no baseline to say otherwise
-	above                // a little above the baseline, for as long as the limit has been held
-	farAbove             // far above it
+	usual    sign = iota // usual latency, or nothing to compare the latency with
+	above                // mean latency at the current limit is slightly above the baseline
+	farAbove             // latency is far above the baseline
 	lossy                // much of the work is lost
 	signs
 )
 
-// policy is the law: what a reading makes it do. The functions are
+// policy maps a phase and the sign of a reading to an action. The actions are
 // in raise.go, cut.go and shed.go; probe is here.
 //
-// A raise needs that every slot is in use; what keeps the law from one, or from a cut,
-// is in probe.
+// A raise requires that every slot is in use. The conditions for raises and scheduled cuts are
+// in probe and chooseTrial.
 var policy = [phases][signs]func(*Adaptive, reading){
 	//          usual                above                farAbove               lossy
 	starting: {(*Adaptive).double, (*Adaptive).double, (*Adaptive).suspect, (*Adaptive).shed},
@@ -30,29 +30,29 @@ var policy = [phases][signs]func(*Adaptive, reading){
 	shedding: {(*Adaptive).stopShedding, (*Adaptive).stopShedding, (*Adaptive).stopShedding, (*Adaptive).shedMore},
 }
 
-// How far a step goes. Shares of the limit, or logarithms of latency.
+// Step sizes and thresholds, as shares of the limit or logarithms of latency.
 const (
-	minStep     = 0.04 // less is not worth a trial
-	maxStep     = 0.5  // more would drown a backend near its knee
-	halve       = 0.5  // while there is no baseline to go by
-	jump        = 0.15 // a rise at once beyond this and three standard errors
-	faster      = 0.1  // a fall below the baseline beyond this and three standard errors
+	minStep     = 0.04 // a smaller step is not worth a trial
+	maxStep     = 0.5  // a larger step would drown a backend near its knee
+	halve       = 0.5  // step of a cut without a proven baseline
+	jump        = 0.15 // latency above the baseline by this plus three standard errors is far above
+	faster      = 0.1  // fall below the baseline, or three standard errors if more: the backend became faster
 	clearlySlow = 0.7  // above the baseline: twice as long
-	nearlyFull  = 0.75 // of the slots in use: a queue may stand in the backend
-	// A backend that degrades raises latency by more than concurrency grew.
+	nearlyFull  = 0.75 // share of slots in use from which the backend may hold a queue
+	// degrades is the ratio of latency growth to concurrency growth in a backend that degrades.
 	degrades   = 1.5
-	sureRises  = 2 // readings in a row far above the baseline, before a cut
-	busyBefore = 3 // readings in which every slot was in use, before a cut on schedule
+	sureRises  = 2 // consecutive readings far above the baseline, before a cut
+	busyBefore = 3 // more consecutive readings than this with every slot in use, before a scheduled cut or bold raise
 )
 
-// decide does what the policy says.
+// decide classifies a reading and runs the policy's action.
 func (a *Adaptive) decide(r reading) {
 	a.adoptHigher(r)
 	losing := a.losing(r)
 	if r.blind && !losing && !(a.known && r.level > a.base.level+jump) {
-		return // all were cut short before they said anything
+		return // every time was cut short too early to be informative
 	}
-	if r.first = !a.known && !r.blind; r.first { // this cohort is all there is
+	if r.first = !a.known && !r.blind; r.first { // no other measurement exists
 		a.known, a.base = true, mean{r.level, r.n}
 	}
 	if r.saturated {
@@ -72,17 +72,17 @@ func (a *Adaptive) decide(r reading) {
 	if sign != farAbove || a.phase != holding {
 		a.rises = 0
 	} else if a.rises++; a.rises < sureRises {
-		return // chance may fill one cohort with what takes long of itself
+		return // one cohort may contain many long requests by chance
 	}
 	policy[a.phase][sign](a, r)
 }
 
-// sign compares a reading with the baseline.
+// sign compares the latency of a reading with the baseline.
 func (a *Adaptive) sign(r reading) sign {
 	e, excess := &a.est, r.level-a.base.level
-	err := e.between(r.n, a.base.n) * (1 + few/(5*r.n)) // the spread of a few times is not known well
+	err := e.between(r.n, a.base.n) * (1 + few/(5*r.n)) // few times give a poor estimate of the spread
 	switch {
-	case !r.saturated: // whatever latency is, a lower limit would only refuse
+	case !r.saturated: // with free slots a lower limit would only refuse work
 		return usual
 	case a.phase == starting && excess > max(jump, 1.4*err):
 		return farAbove
@@ -96,8 +96,9 @@ func (a *Adaptive) sign(r reading) sign {
 	return usual
 }
 
-// adoptHigher makes a higher limit that was enforced the law's own: a lower one has not
-// been tried. A lower limit needs no such care; nothing is tried that it forbids.
+// adoptHigher adopts an enforced limit above the law's own, because the law's limit was not
+// tested. An enforced limit below the law's own needs no adoption: the law tries nothing that the
+// enforced limit forbids.
 func (a *Adaptive) adoptHigher(r reading) {
 	if a.floored = r.enforced >= a.limit+0.5; a.floored {
 		a.set(r.at, a.phase, r.enforced, "raised by another limit")
@@ -107,13 +108,13 @@ func (a *Adaptive) adoptHigher(r reading) {
 // capped reports whether a lower limit was enforced.
 func (a *Adaptive) capped(r reading) bool { return r.enforced < a.limit-0.5 }
 
-// nearlyFull reports whether a queue may have stood in the backend because of our load.
+// nearlyFull reports whether our load may have caused a queue in the backend.
 func (a *Adaptive) nearlyFull(r reading) bool {
 	return r.saturated || a.limit > 1 && r.inFlight >= nearlyFull*min(a.limit, r.enforced)
 }
 
-// addHeld adds a reading of the held limit. It returns false if that made a new
-// baseline.
+// addHeld adds a reading to the latency at the current limit. It returns false if the reading
+// led to a new baseline.
 func (a *Adaptive) addHeld(r reading) bool {
 	if a.held.n == 0 || math.Abs(math.Log(r.inFlight/a.heldAt)) > 0.15 {
 		a.held, a.heldAt = mean{r.level, r.n}, r.inFlight
@@ -130,18 +131,18 @@ func (a *Adaptive) addHeld(r reading) bool {
 	return false
 }
 
-// becameFaster makes a latency the baseline that cannot be but the backend's own
-// change. How much of it is queueing is not known, so a cut is due soon.
+// becameFaster makes m the baseline, after a fall of latency that only a change of the backend
+// explains. The share of queueing in m is not known, so a cut is due soon.
 func (a *Adaptive) becameFaster(now time.Duration, m mean) {
 	a.base = m
 	a.raises.vain = 0
 	a.cuts.next, a.cuts.every = min(a.cuts.next, now+2*cutSoon), cutSoon
 }
 
-// probe decides what to try at a limit at which nothing is wrong.
+// probe chooses the next trial while latency is as usual.
 func (a *Adaptive) probe(r reading) {
 	switch {
-	case !a.nearlyFull(r): // time in which slots are free is without a queue, unless the backend has one of others
+	case !a.nearlyFull(r): // with free slots only other clients can cause a queue in the backend
 		a.raises.streak = 0
 		if r.level < a.base.level+jump {
 			a.proven = true
@@ -150,14 +151,14 @@ func (a *Adaptive) probe(r reading) {
 	case !r.saturated || a.capped(r):
 		a.raises.streak = 0
 	case !a.proven && a.limit > 1:
-		// No baseline but this: look at once whether it is one.
+		// The baseline is not proven: test at once whether it contains a queue.
 		a.tryLess(r, halve*a.limit, r.inFlight, mean{r.level, r.n}, false)
 	default:
 		a.chooseTrial(r, a.held, a.heldAt)
 	}
 }
 
-// chooseTrial decides what to try while every slot is in use and nothing is wrong.
+// chooseTrial chooses the next trial while every slot is in use and latency is as usual.
 func (a *Adaptive) chooseTrial(r reading, level mean, inFlight float64) {
 	switch {
 	case r.at >= a.bolds.next && a.raises.streak == 0 && a.busy > busyBefore:
@@ -165,7 +166,7 @@ func (a *Adaptive) chooseTrial(r reading, level mean, inFlight float64) {
 	case r.at >= a.cuts.next && a.limit > 1 && a.raises.streak == 0 && a.busy > busyBefore:
 		a.tryLess(r, a.limit*math.Exp(-max(minCut, a.step(1.5, maxStep))), inFlight, level, false)
 	case r.at >= a.raises.next:
-		// Where the held latency is the baseline, both are one measurement.
+		// If the held latency agrees with the baseline, the baseline refines it.
 		if a.base.n > 0 && math.Abs(level.level-a.base.level) < 2*a.est.between(level.n, a.base.n) {
 			level.add(a.base.level, min(a.base.n, level.n), 2*level.n)
 		}
@@ -173,13 +174,13 @@ func (a *Adaptive) chooseTrial(r reading, level mean, inFlight float64) {
 	}
 }
 
-// flat enters a latency measured without a queue.
+// flat adds a latency measured without a queue to the baseline.
 func (a *Adaptive) flat(m mean) {
 	a.base.add(m.level, m.n, max(maxCohort, math.Pow(1.25*a.est.spread/0.04, 2)))
 }
 
-// step is the change of the limit, as a share, that a cohort can tell from none
-// by z standard errors.
+// step is the smallest change of the limit, as a share, that one cohort can detect
+// at z standard errors. It is between minStep and most.
 func (a *Adaptive) step(z, most float64) float64 {
 	return min(max(2*z*1.4*a.est.error(0.8*a.est.generation(a.limit)), minStep), most)
 }

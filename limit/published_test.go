@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// TestLawsFindTheSlots drives every moving law against a backend that is flat up
-// to a number of slots and queues beyond, with callers that wait three times the
-// service time. It bounds each law by what it is known to reach: a law that
-// leans on deadlines sits near them.
+// TestLawsFindTheSlots drives every moving law against a backend with flat latency up to a number
+// of slots and a queue beyond. Callers wait for three times the service time. Each law has bounds
+// that it is known to reach: a law that depends on missed deadlines stays near the limit at which
+// deadlines are missed.
 func TestLawsFindTheSlots(t *testing.T) {
 	bounds := map[string][2]float64{ // of the slots
 		"aimd":      {0.9, 3.2},
@@ -43,9 +43,8 @@ func TestLawsFindTheSlots(t *testing.T) {
 	}
 }
 
-// TestASlowerBackendIsNotAQueueForEver takes a backend that can do one thing at a
-// time and lets it become slower and wide: what was learned at a limit near one
-// must not hold the law there.
+// TestASlowerBackendIsNotAQueueForEver makes a backend with one slot slower and unlimited. State
+// learned at a limit near one must not keep the law at such a limit.
 func TestASlowerBackendIsNotAQueueForEver(t *testing.T) {
 	for _, slower := range []time.Duration{2, 5, 20} {
 		for _, name := range []string{"aimd", "vegas", "gradient2", "adaptive"} {
@@ -64,9 +63,9 @@ func TestASlowerBackendIsNotAQueueForEver(t *testing.T) {
 	}
 }
 
-// TestAtOneLatencyIsTheBaseline lets a backend that can do one thing at a time
-// become a little slower, then wide. The excess was too small for an experiment
-// and at a limit of 1 there was nothing to trim, so the law waited for ever.
+// TestAtOneLatencyIsTheBaseline makes a backend with one slot slightly slower, then unlimited. The
+// excess was once too small for a trial, and at a limit of 1 nothing could be trimmed, so the law
+// stayed at 1 for ever.
 func TestAtOneLatencyIsTheBaseline(t *testing.T) {
 	for percent := time.Duration(104); percent <= 136; percent += 4 {
 		law := laws["adaptive"].build()
@@ -85,9 +84,9 @@ func TestAtOneLatencyIsTheBaseline(t *testing.T) {
 	}
 }
 
-// TestApplicationErrorsAreNotOverload is why Failed is an outcome of its own:
-// one bug that breaks one request in twenty says nothing about load, but a law
-// told that it does gives most of the backend away.
+// TestApplicationErrorsAreNotOverload shows why Failed is a separate outcome. A bug that breaks one
+// request in twenty is no information about load. If such errors count as overload, the law gives
+// up most of the backend's capacity.
 func TestApplicationErrorsAreNotOverload(t *testing.T) {
 	oneGoroutine(t)
 	const slots = 200
@@ -168,8 +167,8 @@ func TestAnUnusedLimitDoesNotGrow(t *testing.T) {
 	}
 }
 
-// TestVegasBaselineIsMeasuredWithoutTheQueue is the drift that a baseline taken
-// under load suffers: an hour in saturation, and the limit stays.
+// TestVegasBaselineIsMeasuredWithoutTheQueue checks that the limit does not drift up in 26 minutes
+// of saturation. With a baseline taken under load the limit would drift.
 func TestVegasBaselineIsMeasuredWithoutTheQueue(t *testing.T) {
 	oneGoroutine(t)
 	law := must(NewVegas(VegasConfig{}))
@@ -222,7 +221,7 @@ func TestGradient2ForgetsABadTimeAndGrows(t *testing.T) {
 	}
 }
 
-// TestClassesAreNotMixed changes the share of slow work, not its speed.
+// TestClassesAreNotMixed adds slow work of another class. The speed of the fast class stays.
 func TestClassesAreNotMixed(t *testing.T) {
 	for _, name := range []string{"vegas", "gradient2"} {
 		law := laws[name].build()
@@ -247,8 +246,8 @@ func TestClassesAreNotMixed(t *testing.T) {
 	}
 }
 
-// An hour without traffic in the middle of a scheduled trial counted as its cost,
-// and put the next look for a hidden queue off by forty.
+// An hour without traffic during a scheduled trial once counted as the cost of the trial, and
+// postponed the next scheduled cut by forty hours.
 func TestAnIdleHourInATrialPutsTheNextOffByMinutes(t *testing.T) {
 	law := NewAdaptive()
 	m := newModel(law, 8, 20*time.Millisecond)

@@ -7,28 +7,28 @@ import (
 
 // How far a raise goes, and how often one may be tried.
 const (
-	mostBeyond   = 2.0 // times what ran: a raise confirms no more
+	mostBeyond   = 2.0 // a raise confirms at most this multiple of the slots in use
 	raisePause   = 200 * time.Millisecond
 	raiseLatest  = 5 * time.Second
-	raiseCost    = 0.015       // the share of throughput that trials upward may cost
-	maxVain      = 5           // refusals in a row, each of which doubles the pause
-	recallCost   = 0.04        // the same while lost capacity may return,
-	recallFor    = time.Minute // which is so long
-	recallFrom   = 1.3         // of the limit: capacity lost by less is found by ordinary raises
-	raiseCohorts = 2           // behind most of them
-	boldly       = 2.0         // times the limit, at least boldBy more: where small steps gain too little to be seen, a large one shows it
-	boldBy       = 6
-	boldSoon     = 8 * time.Second  // after less was let in because latency rose,
-	boldFirst    = 16 * time.Second // or since the start, and twice as late each time in vain
-	boldLatest   = time.Minute
-	boldShareOf  = 20 // or later: raises by far may take one part in so many of the time
+	raiseCost    = 0.015            // share of throughput that raises may cost
+	maxVain      = 5                // most refusals in a row that double the pause
+	recallCost   = 0.04             // raiseCost while lost capacity may return
+	recallFor    = time.Minute      // how long lost capacity may return
+	recallFrom   = 1.3              // multiple of the limit; ordinary raises recover a smaller loss
+	raiseCohorts = 2                // cohorts behind most raises
+	boldly       = 2.0              // multiple of the limit: a bold raise shows a gain that small steps hide
+	boldBy       = 6                // least slots added by a bold raise
+	boldSoon     = 8 * time.Second  // pause before a bold raise, after a kept one or a cut because latency rose
+	boldFirst    = 16 * time.Second // pause before the first bold raise; it doubles after each raise in vain
+	boldLatest   = time.Minute      // longest doubled pause
+	boldShareOf  = 20               // bold raises may take one part in 20 of the time, so a pause may exceed boldLatest
 )
 
 // double grows the limit at the start, until latency rises.
 func (a *Adaptive) double(r reading) {
 	switch {
 	case r.first && r.saturated && a.limit == firstLimit:
-		// More came than ended, and that this is a queue of the backend is likely.
+		// Arrivals outran completions, so a queue in the backend is likely.
 		a.tryLess(r, halve*a.limit, r.inFlight, mean{r.level, r.n}, false)
 		return
 	case !r.first:
@@ -42,13 +42,13 @@ func (a *Adaptive) double(r reading) {
 	}
 }
 
-// raiseTo is the limit to try next, when n times are known at the one held.
+// raiseTo returns the next limit to try, given n times measured at the current limit.
 func (a *Adaptive) raiseTo(r reading, n float64) float64 {
 	u := &a.raises
 	u.stride = min(max(u.stride, a.finest(n)), maxStep)
 	to := a.limit * (1 + u.stride)
 	if a.recalls(r.at) {
-		// One cohort is enough to tell, and the former limit is likely right again.
+		// A step visible in one cohort is enough: the former limit is likely right again.
 		to = max(to, min(a.limit*(1+a.step(1, maxStep)), a.former))
 		if u.streak > 0 && u.target == 0 {
 			to = max(to, a.former)
@@ -61,18 +61,18 @@ func (a *Adaptive) raiseTo(r reading, n float64) float64 {
 	return to
 }
 
-// recalls reports whether capacity was lost of late, and not found again.
+// recalls reports whether capacity was lost recently and has not been recovered.
 func (a *Adaptive) recalls(now time.Duration) bool {
 	return a.former > recallFrom*a.limit && now-a.formerAt < recallFor
 }
 
-// finest is the smallest step upward, as a share, that a trial can tell from
-// none, when n times are known before it.
+// finest is the smallest raise, as a share of the limit, that a trial can detect, given n times
+// measured before.
 func (a *Adaptive) finest(n float64) float64 {
 	return max(2*a.est.between(n, 0.8*raiseCohorts*a.est.generation(a.limit)), minStep)
 }
 
-// tryFarMore looks whether far more would be answered.
+// tryFarMore starts a bold raise.
 func (a *Adaptive) tryFarMore(r reading, inFlight float64, before mean) {
 	a.tryMore(r, max(boldly*a.limit, a.limit+boldBy), inFlight, before)
 	a.trial.bold = true
@@ -92,14 +92,14 @@ func (a *Adaptive) judgeRaise(r reading) {
 	v, margin := t.judge(a.aim.raiseTest(t.bold), err, &a.pace, a.rough.spread(a.est.deviation()))
 	more, rose := t.changed()
 	if t.cohorts == 1 && (t.bold || v == independent && rose > a.aim.raiseShare*more && r.n < t.to) {
-		t.after, t.ran, v = mean{}, mean{}, undecided // while the slots filled: latency came later than concurrency
+		t.after, t.ran, v = mean{}, mean{}, undecided // the slots were still filling: latency lags concurrency
 	}
 	switch v {
 	case undecided:
-	case untested: // only what ran is known to be fine
+	case untested: // only the slots in use are confirmed
 		a.raises.streak = 0
 		ran := math.Round(mostBeyond * r.inFlight)
-		if t.bold { // so far that the slots may not have filled yet
+		if t.bold { // the slots may not have filled yet
 			ran = math.Ceil(t.ran.level)
 		}
 		a.set(r.at, holding, max(t.from, min(t.to, ran)), "the load is gone")
@@ -110,7 +110,7 @@ func (a *Adaptive) judgeRaise(r reading) {
 	}
 }
 
-// keepRaise keeps a raise that latency did not follow, and tries the next.
+// keepRaise keeps a raise that latency did not follow, and chooses the next trial.
 func (a *Adaptive) keepRaise(r reading, err float64, clearly bool) {
 	t, u := &a.trial, &a.raises
 	u.streak++
@@ -119,18 +119,19 @@ func (a *Adaptive) keepRaise(r reading, err float64, clearly bool) {
 		u.stride, a.cuts.next = maxStep, r.at
 		a.bolds.next, a.bolds.every = r.at+boldSoon, boldSoon
 	}
-	if ran := math.Round(mostBeyond * t.ran.level); ran < a.limit { // more than that was not tried
+	if ran := math.Round(mostBeyond * t.ran.level); ran < a.limit { // a higher limit was not tested
 		a.set(r.at, holding, max(t.from, ran), "no more ran")
 	}
 	if u.stride *= 2; a.former > 0 && a.limit >= a.former {
-		a.former, u.stride = 0, 0 // all of it is back: look carefully for more
+		a.former, u.stride = 0, 0 // all lost capacity is back: raise carefully from here
 	}
 	a.trimmed = 0
 	a.held, a.heldAt = t.after, t.ran.level
 	switch {
-	case a.aim.jobs || clearly && t.after.level > a.base.level+minExcess && t.followed(): // latency is the price of it: to trim it would take it back
+	case a.aim.jobs || clearly && t.after.level > a.base.level+minExcess && t.followed():
+		// Higher latency is the price of the raise: a trim would undo the raise.
 		a.base, a.proven = t.after, true
-	case t.before.level-t.after.level > max(faster, 2*err): // though more ran: it hides what the raise did
+	case t.before.level-t.after.level > max(faster, 2*err): // a faster backend hides the effect of the raise
 		u.streak = 0
 		a.becameFaster(r.at, t.after)
 	case t.after.level < a.base.level:
@@ -141,15 +142,15 @@ func (a *Adaptive) keepRaise(r reading, err float64, clearly bool) {
 	a.chooseTrial(r, a.held, a.heldAt)
 }
 
-// laterBold puts off the next raise by far, since one was in vain: for longer where it
-// took longer.
+// laterBold postpones the next bold raise after one in vain. The pause grows with the duration
+// of the trial.
 func (a *Adaptive) laterBold(r reading) {
 	spent := r.took * time.Duration(a.trial.cohorts)
 	a.bolds.next = r.at + max(a.bolds.every, boldShareOf*spent)
 	a.bolds.every = min(2*a.bolds.every, boldLatest)
 }
 
-// undoRaise takes a raise back because latency rose with it, clearly or not.
+// undoRaise refuses a raise because latency rose with it, clearly or not.
 func (a *Adaptive) undoRaise(r reading, err float64, clearly bool) {
 	t, u := &a.trial, &a.raises
 	u.streak = 0
@@ -163,7 +164,7 @@ func (a *Adaptive) undoRaise(r reading, err float64, clearly bool) {
 	switch {
 	case !a.recalls(r.at):
 		a.good = t.from
-	case t.to >= a.former: // not all of it is back: look half way
+	case t.to >= a.former: // part of the capacity is back: try half way next
 		a.former = math.Sqrt(t.from * t.to)
 	}
 	if clearly {
@@ -171,26 +172,26 @@ func (a *Adaptive) undoRaise(r reading, err float64, clearly bool) {
 	} else {
 		u.stride *= 1.5
 	}
-	// Little's law: what latency rose by was waiting.
+	// By Little's law the rise of latency was waiting.
 	more, rose := t.changed()
 	knee := t.ran.level * math.Exp(-max(rose+err, 0))
 	a.set(r.at, holding, min(max(t.from, knee), t.to), "latency rose with it")
 	if a.limit == t.from && !a.recalls(r.at) {
-		a.pace = t.paced // nothing has changed
+		a.pace = t.paced // the limit is as before the raise
 	}
 	u.target = t.ran.level * math.Exp(-max(rose, 0)/degrades)
 	u.next = r.at + a.raisePause(r, more, rose)
 	u.vain++
 	if u.stride > a.finest(t.before.n) && t.to > t.from+1 {
-		u.next = r.at // it went too far, not the wrong way
+		u.next = r.at // the raise was too large, not in the wrong direction
 	}
 }
 
-// raisePause is how long to wait after a refused raise, for what it cost in
-// throughput. It doubles while the answer stays the same and no lost capacity is
-// expected back, since callers wait longer during a trial.
+// raisePause is the pause after a refused raise. It grows with the throughput that the trial
+// cost. It also doubles with each refusal in a row, unless lost capacity may return, because
+// callers wait longer during a trial.
 func (a *Adaptive) raisePause(r reading, more, rose float64) time.Duration {
-	lost := 1 - math.Exp(-min(max(rose-more, 0), more)) // throughput, during the trial
+	lost := 1 - math.Exp(-min(max(rose-more, 0), more)) // share of throughput lost during the trial
 	spent := r.took * time.Duration(a.trial.cohorts)
 	share := raiseCost
 	if a.recalls(r.at) {

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// Reporter is implemented by laws that say what they do, for people. It is not
-// needed to control anything.
+// Reporter is implemented by laws that describe their state and decisions for people. Control does
+// not depend on it.
 type Reporter interface {
 	// Name is the law's short name, such as "fixed".
 	Name() string
-	// State says in a few words what the law is doing now, with its figures.
+	// State describes in a few words what the law is doing now, with figures.
 	State() string
-	// Why says why the limit changed last. The same reason has the same words, and
-	// no figures: its owner asks after each change, and keeps steps for one reason
-	// as one.
+	// Why returns the reason of the last change of the limit. The same reason has the same
+	// words, without figures: the owner calls Why after each change and merges steps with the
+	// same reason.
 	Why() string
 }
 
-// ReporterOf returns the law itself, or for one that is no Reporter something
-// that names it by its type.
+// ReporterOf returns law itself if it is a Reporter. Otherwise it returns a Reporter that names
+// law by its type.
 func ReporterOf(law Law) Reporter {
 	if r, ok := law.(Reporter); ok {
 		return r
@@ -28,7 +28,7 @@ func ReporterOf(law Law) Reporter {
 	return unreported(strings.TrimPrefix(fmt.Sprintf("%T", law), "*"))
 }
 
-// unreported is the type of a law that does not say what it does.
+// unreported is the Reporter of a law that implements none: the name of the law's type.
 type unreported string
 
 func (u unreported) Name() string  { return string(u) }
@@ -42,16 +42,16 @@ type Decision struct {
 	Why      string
 }
 
-// Log remembers the last changes of a limit. Steps in one direction for one
-// reason are one change, at the time of the last of them; or a few small steps of
-// growth would be all there is to see. The owner of a law keeps one. The zero
-// value is empty; it is not safe for concurrent use.
+// Log keeps the last changes of a limit. Consecutive steps in one direction for one reason are
+// merged into one change with the time of the last step. Otherwise a few small steps of growth
+// would fill the log. The owner of a law keeps one Log. The zero value is empty. A Log is not safe
+// for concurrent use.
 type Log struct {
 	ring [8]Decision
 	n    int // changes so far; the latest is ring[(n-1)%8]
 }
 
-// Add enters a change. It allocates nothing.
+// Add appends a change, or merges it into the last. It allocates nothing.
 func (l *Log) Add(d Decision) {
 	if l.n > 0 {
 		last := &l.ring[(l.n-1)%len(l.ring)]
@@ -64,7 +64,7 @@ func (l *Log) Add(d Decision) {
 	l.n++
 }
 
-// All returns the changes that are remembered, eight at most, oldest first.
+// All returns the kept changes, at most eight, oldest first.
 func (l *Log) All() []Decision {
 	var all []Decision
 	for i := max(0, l.n-len(l.ring)); i < l.n; i++ {

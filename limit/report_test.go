@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// mute is a law that does not report.
+// mute is a law that is no Reporter.
 type mute struct{}
 
 func (*mute) Limit() int                  { return 3 }
@@ -32,7 +32,7 @@ func TestTheLogKeepsTheLastChangesAndMergesSteps(t *testing.T) {
 	l.Add(Decision{2, 11, 12, "up"})
 	l.Add(Decision{3, 12, 9, "up"})   // another direction
 	l.Add(Decision{4, 9, 8, "down"})  // another reason
-	l.Add(Decision{5, 20, 3, "down"}) // not from where the last one went
+	l.Add(Decision{5, 20, 3, "down"}) // does not start where the last one ended
 	want := []Decision{{2, 10, 12, "up"}, {3, 12, 9, "up"}, {4, 9, 8, "down"}, {5, 20, 3, "down"}}
 	same(t, l.All(), want)
 	for i := range 10 {
@@ -53,8 +53,8 @@ func same(t *testing.T, got, want []Decision) {
 	}
 }
 
-// TestTheLogTellsTheStory is why steps are merged: a law that grows in small ones
-// would fill the log with them, and what cut the limit would be forgotten.
+// TestTheLogTellsTheStory shows why steps are merged. A law that grows in small steps would fill
+// the log with them, and the reason of the last cut would be lost.
 func TestTheLogTellsTheStory(t *testing.T) {
 	law := must(NewAIMD(AIMDConfig{}))
 	m := newModel(law, 20, 50*time.Millisecond)

@@ -6,21 +6,21 @@ import (
 )
 
 const (
-	maxShed    = 1.4 // a quarter is left
+	maxShed    = 1.4 // largest step, as a logarithm: a quarter of the limit is left
 	shedSoon   = 2 * time.Second
 	shedLatest = time.Minute
-	shedSure   = 2   // standard errors that latency must have fallen by
-	lessSure   = 1.5 // standard errors that less must be done by, for shedding to be undone
+	shedSure   = 2   // standard errors by which latency must fall
+	lessSure   = 1.5 // standard errors by which throughput must fall, for shedding to be undone
 	shedHelped = 0.7 // shedding helped if at most this share of the loss remains
 )
 
-// losing reports whether so much of the work is lost that less has to be tried. At 1
-// there is no less, and not long ago it may have been tried in vain.
+// losing reports whether enough of the work is lost to try a lower limit. Shedding does not start
+// at a limit of 1, or soon after shedding in vain.
 func (a *Adaptive) losing(r reading) bool {
 	return r.lost >= muchLost && (a.phase == shedding || a.limit > 1 && r.at >= a.sheds.next)
 }
 
-// giveBack ends a raise from which much of the work is lost.
+// giveBack undoes a raise under which much of the work is lost.
 func (a *Adaptive) giveBack(r reading) {
 	if a.trial.bold {
 		a.laterBold(r)
@@ -29,14 +29,14 @@ func (a *Adaptive) giveBack(r reading) {
 	a.set(r.at, holding, a.trial.from, "much of the work is lost")
 }
 
-// putBack ends a cut under which much of the work is lost, as it was not before.
+// putBack undoes a cut under which much of the work is lost, although it was not lost before.
 func (a *Adaptive) putBack(r reading) {
 	a.held, a.cuts.next = mean{}, r.at+a.cuts.every
 	a.cuts.every = min(3*a.cuts.every, cutLatest)
 	a.set(r.at, holding, max(a.trial.restore, a.limit), "more is lost with less at once")
 }
 
-// shed lowers the limit until less of the work is lost.
+// shed starts to lower the limit because much of the work is lost.
 func (a *Adaptive) shed(r reading) {
 	if !a.proven {
 		a.forget()
@@ -49,7 +49,7 @@ func (a *Adaptive) shed(r reading) {
 	a.less(r)
 }
 
-// less takes one step down.
+// less lowers the limit by one step.
 func (a *Adaptive) less(r reading) {
 	inFlight := min(a.limit, r.inFlight)
 	share := a.aim.shed
@@ -59,8 +59,8 @@ func (a *Adaptive) less(r reading) {
 	a.set(r.at, shedding, inFlight*share, "much of the work is lost")
 }
 
-// shedMore goes on while as much is lost. It goes back if that is so at any limit, and
-// as soon as latency is known not to follow.
+// shedMore lowers the limit further while much of the work is lost. At a limit of 1, under a higher
+// enforced limit, or as soon as latency is known not to follow, it calls stopShedding.
 func (a *Adaptive) shedMore(r reading) {
 	if a.limit > 1 && !a.floored && (r.open || a.fell(r)) {
 		a.less(r)
@@ -69,9 +69,9 @@ func (a *Adaptive) shedMore(r reading) {
 	a.stopShedding(r)
 }
 
-// stopShedding stays at a limit at which less is lost and no less is done. If latency did
-// not fall with it, nothing was waiting: then what is lost is lost at any limit, as by
-// deadlines that the work misses by itself, and only fewer of those came through.
+// stopShedding keeps the lower limit if less work is lost, latency fell and throughput did not
+// fall. If latency did not fall, no work was waiting. Then the loss does not depend on the limit, as
+// with deadlines shorter than the work itself, and fewer losses only mean fewer admissions.
 func (a *Adaptive) stopShedding(r reading) {
 	why := ""
 	switch {
@@ -90,8 +90,8 @@ func (a *Adaptive) stopShedding(r reading) {
 	a.set(r.at, holding, max(a.trial.restore, a.limit), why)
 }
 
-// fell reports whether latency is clearly lower than when shedding began, as far as
-// either is known: chance alone must not keep a limit down.
+// fell reports whether latency is clearly lower than when shedding began, so that chance alone
+// does not keep the limit low. If either latency is unknown, fell returns true.
 func (a *Adaptive) fell(r reading) bool {
 	before := a.trial.before
 	if before.n == 0 || r.blind {
@@ -100,8 +100,8 @@ func (a *Adaptive) fell(r reading) bool {
 	return before.level-r.level >= max(jump, shedSure*a.est.between(before.n, r.n))
 }
 
-// doesLess reports whether clearly less is done than before shedding began, though all slots
-// are in use: behind a lock that callers poll, fewer callers find the lock free less often.
+// doesLess reports whether throughput is clearly lower than before shedding began, although all
+// slots are in use. An example is a polled lock, which fewer callers find free less often.
 func (a *Adaptive) doesLess(r reading) bool {
 	t := &a.trial
 	return !a.aim.jobs && r.saturated && r.took > 0 && r.done < t.done*(1-lessSure*math.Sqrt(1/t.admitted+1/r.admitted))

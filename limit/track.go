@@ -10,7 +10,7 @@ import (
 // Most is the highest limit any law sets.
 const Most = 100_000
 
-// track is a limit that moves within bounds and knows why it did last.
+// track is a limit that moves within bounds and keeps the reason of its last change.
 type track struct {
 	claimed
 	value, most float64
@@ -21,13 +21,13 @@ func newTrack(initial, most int) track {
 	return track{value: float64(initial), most: float64(most)}
 }
 
-// Limit is how much may run at once now.
+// Limit returns how many slots may be in use now.
 func (t *track) Limit() int { return max(1, int(t.value)) }
 
 // Why returns the reason of the last change.
 func (t *track) Why() string { return t.why }
 
-// move sets the limit to a value within its bounds, for a reason.
+// move sets the limit, clamped to its bounds, and records the reason.
 func (t *track) move(value float64, why string) {
 	if math.IsNaN(value) {
 		return
@@ -39,7 +39,7 @@ func (t *track) move(value float64, why string) {
 	}
 }
 
-// against compares two latencies for people, in nanoseconds.
+// against formats two latencies in nanoseconds for comparison by people.
 func against(took, instead float64) string {
 	return fmt.Sprintf("%v against %v", brief(took), brief(instead))
 }
@@ -55,17 +55,17 @@ func brief(ns float64) time.Duration {
 	return d.Round(10 * time.Nanosecond)
 }
 
-// took is the latency of a sample in nanoseconds, at least one: ratios and
-// logarithms of it exist.
+// took is the latency of a sample in nanoseconds. It is at least 1, so ratios and logarithms are
+// finite.
 func took(s Sample) float64 { return max(1, float64(s.End-s.Start)) }
 
-// busy reports whether at least half of the limit was in use when a piece of
-// work ended. Below that an unharmed limit proves nothing and does not grow.
+// busy reports whether at least half of the limit was in use when a piece of work ended. With
+// fewer slots in use, success does not confirm the limit, and the limit does not grow.
 func busy(load Load, limit float64) bool {
 	return load.Queued > 0 || 2*float64(load.InFlight+1) >= limit
 }
 
-// bounds fills in and checks the two figures every moving law has.
+// bounds fills in and checks the initial and the highest limit of a law.
 func bounds(law string, initial, most *int) error {
 	if *most == 0 {
 		*most = 1000
@@ -93,18 +93,17 @@ func figure(law, name string, v *float64, preset, least, most float64) error {
 	return nil
 }
 
-// window gathers samples until there are enough to say something about the
-// latency of each class.
+// window gathers samples until they are enough to estimate the latency of each class.
 type window struct {
 	began   time.Duration
-	sum, n  [Classes]float64 // of the successes
+	sum, n  [Classes]float64 // latencies and number of the successes
 	total   int              // successes and signs of overload
 	signs   int
 	busy    int
 	started bool
 }
 
-// few is how many samples of a class mean nothing yet.
+// few is the least number of samples of a class for a meaningful mean.
 const few = 10
 
 func (w *window) add(s Sample, busy bool) {
@@ -119,7 +118,7 @@ func (w *window) add(s Sample, busy bool) {
 	case Deadline, Overload:
 		w.signs++
 	default:
-		return // says nothing about load
+		return // no information about load
 	}
 	w.total++
 	if busy {
@@ -132,12 +131,12 @@ func (w *window) forget(class uint8) { w.sum[class], w.n[class] = 0, 0 }
 
 func (w *window) full() bool { return 2*w.busy >= w.total }
 
-// drowned reports whether a tenth of the work or more ended in overload: then
-// the latencies of the rest flatter.
+// drowned reports whether at least a tenth of the work ended in overload. Then the latencies of
+// the rest are misleadingly low.
 func (w *window) drowned() bool { return w.signs > 0 && 10*w.signs >= w.total }
 
-// classes calls f with the mean latency of every class that has enough samples,
-// and how many.
+// classes calls f with the mean latency and the number of samples of each class that has enough
+// samples.
 func (w *window) classes(f func(k int, mean, n float64)) {
 	for k, n := range w.n {
 		if n >= few {
@@ -146,7 +145,7 @@ func (w *window) classes(f func(k int, mean, n float64)) {
 	}
 }
 
-// telling reports whether the window says anything about latency or overload.
+// telling reports whether the window has enough samples of a class or enough signs of overload.
 func (w *window) telling() bool {
 	return w.signs >= few || slices.Max(w.n[:]) >= few
 }

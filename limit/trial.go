@@ -2,69 +2,68 @@ package limit
 
 import "math"
 
-// trial is a change of the limit that is being looked at: did latency follow
-// concurrency?
+// trial is a change of the limit under test: did latency follow concurrency?
 type trial struct {
-	from, to  float64 // limits, or what ran if that was less
+	from, to  float64 // old and new limit; for a cut, from is the slots in use if fewer
 	restore   float64 // the limit before
-	inFlight  float64 // mean, before the change
-	before    mean    // latency
-	paced     pace    // before the change
-	ran       mean    // in flight since
+	inFlight  float64 // mean slots in use before
+	before    mean    // latency before
+	paced     pace    // pace before
+	ran       mean    // slots in use since
 	after     mean    // latency since
 	cohorts   int
-	longer    float64 // latency by the pace, if that decided, in the direction of the limit
-	suspicion bool    // a cut made because latency rose, not on schedule
-	filling   bool    // the slots were being filled before: latency was still rising
-	bold      bool    // a raise by far, to see what would be answered without a limit
-	lost      float64 // share of the work, before
-	done      float64 // work done a second, before
-	admitted  float64 // pieces of work behind done, as many of one weight as say as much
+	longer    float64 // change of latency by the pace, in the direction of the limit, if the pace decided
+	suspicion bool    // a cut because latency rose, not a scheduled cut
+	filling   bool    // slots were being filled before: latency was still rising
+	bold      bool    // a large raise, towards the throughput without a limit
+	lost      float64 // share of the work lost before
+	done      float64 // work done per second before
+	admitted  float64 // effective sample size of done
 }
 
-// verdict is what a trial says.
+// verdict is the result of a trial.
 type verdict uint8
 
 const (
 	undecided   verdict = iota
-	untested            // what ran did not follow the limit
-	follows             // latency followed what ran: the difference was waiting
-	independent         // it did not
+	untested            // the slots in use did not follow the limit
+	follows             // latency followed the slots in use: the difference was waiting
+	independent         // latency did not follow the slots in use
 )
 
-// test says when a change of the limit is worth it. All is in logarithms: of what
-// concurrency changed by, latency takes one part, and the rest is throughput.
+// test defines when a change of the limit is worth keeping. Changes are of logarithms: concurrency
+// changes by the sum of the changes of latency and throughput.
 type test struct {
-	share       float64 // latency that moved by less than this share of concurrency has not followed,
-	worth       float64 // and neither has latency that leaves so much for throughput
-	follows     float64 // it follows if it moved by more, by so many standard errors,
-	independent float64 // and does not if it moved less, by so many
-	visible     float64 // it has moved at all if by so many
-	cohorts     int     // until a trial is decided anyway,
-	atMost      int     // unless it is about throughput alone
-	proof       bool    // doubt speaks against the change
+	share       float64 // latency did not follow if it moved by less than this share of concurrency
+	worth       float64 // latency did not follow if throughput moved by more than this
+	follows     float64 // standard errors above bound from which latency followed
+	independent float64 // standard errors below bound from which latency did not follow
+	visible     float64 // standard errors from which latency moved at all
+	cohorts     int     // cohorts after which a trial is decided even in doubt
+	atMost      int     // cohorts until the decision, if a small change of throughput decides
+	proof       bool    // a doubtful raise is refused
 }
 
-// bound is how much latency may move with concurrency.
+// bound is the largest change of latency at which latency did not follow concurrency.
 func (t *test) bound(concurrency float64) float64 {
 	return max(t.share*concurrency, concurrency-t.worth)
 }
 
 const (
-	worthMore     = 0.03 // of throughput
-	worthFarMore  = 0.05 // the same, of a raise by far
+	worthMore     = 0.03 // change of throughput
+	worthFarMore  = 0.05 // change of throughput, for a bold raise or a cut because latency rose
 	worthAnything = 1    // the share alone decides
-	// If in flight moved by less than that share of the limit's change, the trial did
-	// not take place: the load is gone, or another limit is enforced.
+	// leastMoved is the share of the limit's change by which the slots in use must move.
+	// Otherwise the trial tested nothing: the load is gone, or another limit is enforced.
 	leastMoved = 0.3
-	// While the pace is not known a trial is not judged by fewer times than that, unless
-	// latency clearly followed: with a few slots they are too short to show a queue. One
-	// that a rise of latency began has no time to lose.
+	// fewTimes is how many times a trial needs while the pace is not known, unless latency
+	// clearly followed: with few slots, a shorter trial shows no queue. A cut because latency
+	// rose is urgent and needs no such number.
 	fewTimes = 16
 )
 
-// A raise is kept where latency hardly follows it, or where clearly more is answered.
-// One by far has to show it.
+// raiseTest keeps a raise if latency hardly followed it or throughput clearly grew. In doubt
+// a bold raise is refused.
 func (a *aim) raiseTest(bold bool) test {
 	t := test{share: a.raiseShare, worth: worthMore, follows: 1, independent: 1, cohorts: 2, atMost: 6}
 	if bold {
@@ -73,9 +72,8 @@ func (a *aim) raiseTest(bold bool) test {
 	return t
 }
 
-// A cut is kept if latency follows it so far that hardly less is answered. A cut that a
-// rise of latency began may cost more: a raise finds again what it gave away for nothing.
-// Where latency was still rising before the cut, what the cut costs is not known.
+// cutTest keeps a cut if latency followed and throughput hardly fell. A cut because latency rose
+// may cost more, since a later raise recovers the loss. With filling, the cost is not known.
 func (a *aim) cutTest(suspicion, filling bool) test {
 	t := test{share: a.cutShare, worth: worthMore, follows: 1.5, independent: 1.5, visible: 2, cohorts: 3, atMost: 6}
 	switch {
@@ -87,15 +85,15 @@ func (a *aim) cutTest(suspicion, filling bool) test {
 	return t
 }
 
-// enter takes the reading of a cohort that ran under the trial's limit.
+// enter adds the reading of a cohort that ran under the trial's limit.
 func (t *trial) enter(r reading) {
 	t.cohorts++
 	t.after.add(r.level, r.n, math.Inf(1))
 	t.ran.add(r.inFlight, r.n, math.Inf(1))
 }
 
-// changed is by how much concurrency and latency moved, both counted in the
-// direction of the limit.
+// changed returns the changes of concurrency and latency, as logarithms. Changes in the
+// direction of the limit are positive.
 func (t *trial) changed() (concurrency, latency float64) {
 	concurrency, latency = math.Log(t.ran.level/t.inFlight), t.after.level-t.before.level
 	if t.to < t.from {
@@ -107,20 +105,21 @@ func (t *trial) changed() (concurrency, latency float64) {
 	return concurrency, latency
 }
 
-// followed reports whether latency moved by more than a third of concurrency.
+// followed reports whether latency moved by more than a third of the change of concurrency.
 func (t *trial) followed() bool {
 	concurrency, latency := t.changed()
 	return 3*latency > concurrency
 }
 
-// judge says what the trial has shown so far, given the standard error err of the change
-// of latency, the pace since, and the spread of one time by the pace. margin is by how
-// much latency moved beyond what it may; below zero, it did not follow.
+// judge returns the verdict so far. err is the standard error of the change of latency, since
+// the pace under the new limit, and spread the spread of one time by the pace. margin is the
+// change of latency beyond the bound; if negative, latency did not follow.
 //
-// Latency and pace have to agree, where the pace is known. A cut that the pace acquits is undone
-// at once. Any other trial of which the two say different things goes on, up to paceCohorts times
-// as long; then the raise is refused, and the cut undone. So does a cut while the pace was known
-// before and is not yet known since; then latency decides.
+// A known pace that clearly followed decides alone. Otherwise latency and a known pace have to
+// agree. A cut is undone at once if the pace clearly did not follow. A raise that only latency
+// favors is refused after its usual cohorts. Any other disagreement prolongs the trial, up to
+// paceCohorts times; then the raise is refused or the cut undone. A cut with a pace known before
+// but not yet since is prolonged too; then latency decides.
 func (t *trial) judge(by test, err float64, since *pace, spread float64) (v verdict, margin float64) {
 	t.longer = 0
 	concurrency, latency := t.changed()
@@ -134,7 +133,7 @@ func (t *trial) judge(by test, err float64, since *pace, spread float64) (v verd
 	}
 	margin = latency - bound
 	over := longer - bound
-	if latency < by.share*concurrency { // the fastest see no queue: is there none?
+	if latency < by.share*concurrency { // the fastest show no queue: the pace must not show one either
 		over = longer - by.share*concurrency
 	}
 	if doubt > 0 && over > paceDecides*doubt && longer > paceVisible*doubt {
@@ -142,7 +141,8 @@ func (t *trial) judge(by test, err float64, since *pace, spread float64) (v verd
 		return follows, over
 	}
 	last, final := t.cohorts >= by.cohorts, t.cohorts >= paceCohorts*by.cohorts
-	if latency > by.share*concurrency && math.Abs(margin) < 2*by.worth { // what is left for throughput has to be known well
+	// The small change of throughput must be known well.
+	if latency > by.share*concurrency && math.Abs(margin) < 2*by.worth {
 		last = t.cohorts >= by.atMost
 	}
 	disagrees := doubt > 0 && over > 0
@@ -163,7 +163,8 @@ func (t *trial) judge(by test, err float64, since *pace, spread float64) (v verd
 		return follows, 0
 	case margin >= -by.independent*err && !last:
 		return undecided, margin
-	case margin >= -by.independent*err && up && (margin > 0 || by.proof || latency > by.share*concurrency): // not clearly more is answered
+	case margin >= -by.independent*err && up && (margin > 0 || by.proof || latency > by.share*concurrency):
+		// Throughput did not clearly grow.
 		return follows, margin
 	case margin >= -by.independent*err && !up && margin > 0.7*err && latency > by.visible*err:
 		return follows, margin

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Seven queries, done within three milliseconds, once kept a raise in front of a database
-// that queued, and gave back a cut from 8 to 4 where two were enough.
+// Seven queries within three milliseconds once kept a raise in front of a database with a queue,
+// and undid a cut from 8 to 4 although two slots were enough.
 func TestAHandfulOfTimesJudgesNoTrial(t *testing.T) {
 	for n, want := range map[float64]verdict{7: undecided, fewTimes: independent} {
 		raise := trial{from: 2, to: 3, inFlight: 2, before: mean{0, 500}, ran: mean{2.9, n}, after: mean{0, n}, cohorts: 1}
@@ -37,14 +37,14 @@ func TestThePaceRefusesARaiseInDoubtAndGoesOnWithACut(t *testing.T) {
 	}
 }
 
-// Where reports hold the slots the pace is known after three of their generations. Trials were over
-// by then, and what the latency of lookups said did not count: at one and a half times the capacity of
-// 32 slots that degrade the limit stayed at 64.
+// If reports hold the slots, the pace is known after three generations of reports. Trials ended
+// before, and the latency of lookups once did not count. At one and a half times the capacity of 32
+// slots that degrade, the limit stayed at 64.
 func TestUntilThePaceIsKnownLatencyDecides(t *testing.T) {
 	law := func(limit float64) *Adaptive {
 		a := NewAdaptive()
 		a.limit, a.proven, a.known, a.base, a.est.spread = limit, true, true, mean{-1, 400}, 1
-		a.est.each = mean{10, 10} // all work takes ten times as long as what is measured
+		a.est.each = mean{10, 10} // work in the mean takes ten times as long as the reference class
 		return a
 	}
 	a := law(61)
@@ -65,8 +65,8 @@ func TestUntilThePaceIsKnownLatencyDecides(t *testing.T) {
 	}
 }
 
-// While forty slots more were filled latency rose, and half of that was in the first readings: what was
-// left seemed to be throughput. The limit went from 59 to 201 for forty slots.
+// While forty more slots filled, latency rose, and the first readings contained half of the rise.
+// The rest looked like throughput. The limit went from 59 to 201 for a backend of forty slots.
 func TestARaiseThatLatencyFollowsIsNotJudgedWhileTheSlotsFill(t *testing.T) {
 	for name, c := range map[string]struct {
 		n, level float64

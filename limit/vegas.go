@@ -10,26 +10,24 @@ import (
 type VegasConfig struct {
 	Initial int     // 0: 20
 	Max     int     // 0: 1000
-	Alpha   float64 // fewer queued than Alpha x log10(limit): grow; 0: 3
-	Beta    float64 // more queued than Beta x log10(limit): shrink; 0: 6
+	Alpha   float64 // the limit grows below a queue of Alpha x log10(limit); 0: 3
+	Beta    float64 // the limit shrinks above a queue of Beta x log10(limit); 0: 6
 	Probe   int     // windows between two measurements of the baseline; 0: 30
 }
 
-// Vegas compares latency with the lowest it has seen, takes the difference for
-// a queue inside the backend, limit x (1 - lowest/now), and keeps that queue
-// between two small bounds: after Brakmo and Peterson, "TCP Vegas: New Techniques
-// for Congestion Detection and Avoidance" (1994), with the bounds in log10 of
-// the limit as in Netflix concurrency-limits. It decides once a window: a round
-// of work in flight, or 30 samples where that is more.
+// Vegas compares latency with the lowest latency so far. It takes the difference for a queue
+// inside the backend, limit x (1 - lowest/now), and keeps the queue between two small bounds. The
+// law follows Brakmo and Peterson, "TCP Vegas: New Techniques for Congestion Detection and
+// Avoidance" (1994), with the bounds in log10 of the limit as in Netflix concurrency-limits. It
+// changes the limit once per window: a round of work in flight, or 30 samples if that is more.
 //
-// A baseline ages. Published versions replace it by the latency of the moment,
-// queue and all, so a limit under steady load climbs with every replacement.
-// Here the limit is halved until one window has been measured at the half, and
-// that is the new baseline. A tenth of a window refused below or past its
-// deadline cuts the limit to three quarters.
+// A baseline ages. Published versions replace the baseline by the present latency, queue
+// included, so under steady load the limit climbs with every replacement. Here the limit is halved
+// for one measured window, whose latency becomes the new baseline. If a tenth of a window was
+// refused by a backend or past its deadline, the limit is cut to three quarters.
 //
-// Its queue never is empty, so a backend with few slots gets more than it has;
-// and a slower backend looks like a queue until the next baseline.
+// The queue of Vegas is never empty, so a backend with few slots gets more work than it has slots.
+// A slower backend looks like a queue until the next baseline.
 type Vegas struct {
 	track
 	cfg   VegasConfig
@@ -39,7 +37,7 @@ type Vegas struct {
 	since int // windows since the last probe
 	probe probe
 	queue float64
-	took  [2]float64 // the mean latency of the last window, and the baseline; zero: unknown
+	took  [2]float64 // mean latency of the last window, and the baseline; 0: unknown
 	phase string
 }
 
@@ -47,12 +45,12 @@ type Vegas struct {
 type probe struct {
 	on      bool
 	drained bool
-	first   uint64  // work from this one on runs at half the limit
+	first   uint64  // number of the first admission at half the limit
 	back    float64 // the limit to return to
-	seen    int     // samples since it began
+	seen    int     // samples since the probe began
 }
 
-// NewVegas returns the law, or an error that names the figure it cannot use.
+// NewVegas returns the law, or an error that names an invalid figure.
 func NewVegas(cfg VegasConfig) (*Vegas, error) {
 	if err := bounds("Vegas", &cfg.Initial, &cfg.Max); err != nil {
 		return nil, err
@@ -75,7 +73,7 @@ func NewVegas(cfg VegasConfig) (*Vegas, error) {
 // Name returns "vegas".
 func (v *Vegas) Name() string { return "vegas" }
 
-// Admit counts the work and notices when a probe has drained.
+// Admit counts the work and detects when a probe has drained.
 func (v *Vegas) Admit(_ time.Duration, load Load) {
 	v.seq++
 	if v.probe.on && !v.probe.drained && load.InFlight <= v.Limit() {
@@ -83,7 +81,7 @@ func (v *Vegas) Admit(_ time.Duration, load Load) {
 	}
 }
 
-// Observe gathers the sample and decides when the window is complete.
+// Observe records the sample and changes the limit at the end of a window.
 func (v *Vegas) Observe(s Sample, load Load) {
 	if v.probe.on {
 		v.probe.seen++
@@ -118,8 +116,8 @@ func (v *Vegas) Forget(class uint8) {
 	v.win.forget(k)
 }
 
-// giveUp ends a probe that cannot be measured, because what runs does not
-// follow the limit or says nothing.
+// giveUp ends a probe that cannot be measured in time, because the work in flight does not follow
+// the limit or gives no information.
 func (v *Vegas) giveUp() {
 	if v.probe.on && v.probe.seen > 100+8*int(v.probe.back) {
 		v.endProbe(v.probe.back, "baseline not measurable")
@@ -131,7 +129,7 @@ func (v *Vegas) endProbe(limit float64, phase string) {
 	v.move(limit, phase)
 }
 
-// rebase ends a probe with what it measured.
+// rebase ends a probe and sets the baseline from its window.
 func (v *Vegas) rebase(w *window) {
 	if w.drowned() {
 		v.endProbe(v.value, "drowning")
@@ -178,8 +176,7 @@ func (v *Vegas) decide(w *window) {
 	}
 }
 
-// State returns what the law is doing, the latencies it compares, and how much it
-// believes to queue.
+// State describes what the law is doing, the latencies it compares, and the estimated queue.
 func (v *Vegas) State() string {
 	s := v.phase
 	if v.took[0] > 0 {
