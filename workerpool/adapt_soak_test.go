@@ -9,9 +9,9 @@ import (
 	"github.com/spillway-go/spillway/internal/soak"
 )
 
-// A pool without a number does most of what the best fixed size does, whatever the work and
-// however it changes. Time is virtual; it takes half a minute to play. The race detector
-// would make it ten times as much, and finds nothing that it does not find in the gate.
+// A pool without a fixed size does most of the work that the best fixed size does, whatever the
+// work and its changes. Time is virtual; the test takes half a minute. The race detector would take
+// ten times as long, and finds nothing more than in the gate.
 func TestSoakWithoutANumberAPoolDoesMostOfWhatTheBestSizeDoes(t *testing.T) {
 	for _, c := range adaptations() {
 		t.Run(c.name, func(t *testing.T) {

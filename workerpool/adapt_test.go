@@ -23,9 +23,8 @@ type machine struct {
 	spread     float64 // of how long a job computes, as a logarithm
 }
 
-// jobOf returns a job. Its slices differ from those of other jobs: what happens at the same
-// instant of virtual time happens in whatever order goroutines run, and one that comes
-// first changes all that follows.
+// jobOf returns a job. Its slices differ from those of other jobs. Events at the same instant of
+// virtual time run in arbitrary order, and the first event changes all that follow.
 func (m machine) jobOf(s shape, r *rand.Rand) Job {
 	left := time.Duration(float64(s.computes) * math.Exp(m.spread*r.NormFloat64()))
 	slice := max(100*time.Microsecond, s.computes/16)
@@ -48,8 +47,7 @@ func (m machine) jobOf(s shape, r *rand.Rand) Job {
 	}
 }
 
-// steal takes a share of the machine away, in spells, as whatever else runs on it
-// does.
+// steal takes a share of the machine away, in spells, as other programs on the machine do.
 func (m machine) steal(share float64, r *rand.Rand, stop <-chan struct{}) {
 	for {
 		d := time.Duration(r.ExpFloat64() * float64(time.Millisecond))
@@ -64,8 +62,8 @@ func (m machine) steal(share float64, r *rand.Rand, stop <-chan struct{}) {
 	}
 }
 
-// play offers work for d. It returns how many jobs a second ended in time, and the mean of the
-// limit that arrivals found: at any one moment a trial may be under way.
+// play offers work for d. It returns how many jobs a second ended in time, and the mean limit over
+// the arrivals, because a trial may be under way at any one moment.
 func (m machine) play(p *Pool, s shape, d, deadline time.Duration, r *rand.Rand) (done, limit float64) {
 	var good atomic.Int64
 	begin, arrivals := time.Now(), 0.
@@ -90,22 +88,22 @@ func (m machine) play(p *Pool, s shape, d, deadline time.Duration, r *rand.Rand)
 	}
 }
 
-// adaptation is work that changes, in front of two processors, and what a pool without a
-// number must reach five seconds after each change.
+// adaptation is changing work on two processors, with the goals that a pool without a fixed size
+// must reach five seconds after each change.
 type adaptation struct {
 	name      string
 	seeds     int // in the gate; the soak plays four of each
 	noise     float64
 	phases    []shape
 	sizes     []int
-	share     float64   // of the best size
-	atTheMost []float64 // jobs at once
+	share     float64   // least throughput, as a share of the best size's
+	atTheMost []float64 // most jobs at once
 }
 
-// adaptations are cases whose work is much the same from run to run, to the last job where
-// jobs only compute or only wait. Where jobs compute a little and wait a lot, latency rises
-// with each worker long before the processors are busy; a law that spared it settled at 16
-// to 20 jobs at once where 32 do a third more.
+// adaptations are cases with much the same work from run to run: the same to the last job where
+// jobs only compute or only wait. Where jobs compute a little and wait a lot, latency rises with
+// each worker long before the processors are busy. A law that avoided the rise settled at 16 to 20
+// jobs at once, although 32 do a third more.
 func adaptations() []adaptation {
 	const ms = time.Millisecond
 	computes := []shape{{750, 4 * ms, 0}, {750, 8 * ms, 0}, {750, 4 * ms, 0}}
@@ -122,7 +120,7 @@ func adaptations() []adaptation {
 	}
 }
 
-// run returns what was done in each phase and the mean limit then, with no number or a fixed one.
+// run returns the work done and the mean limit in each phase, with or without a fixed size.
 func (c adaptation) run(t *testing.T, n int, settle time.Duration, seed uint64) (done, limits []float64) {
 	const (
 		procs    = 2
@@ -155,8 +153,8 @@ func (c adaptation) run(t *testing.T, n int, settle time.Duration, seed uint64) 
 	return done, limits
 }
 
-// check plays a number of seeds and tells judge what was done a second in each phase, as a
-// share of what the best size did, and how many jobs ran at once.
+// check plays a number of seeds. For each phase it passes to judge the throughput, as a share of
+// the best size's, and how many jobs ran at once.
 func (c adaptation) check(t *testing.T, seeds int, judge func(s shape, share, atOnce, most float64)) {
 	best := make([]float64, len(c.phases))
 	for _, n := range c.sizes {
@@ -179,9 +177,9 @@ func (c adaptation) check(t *testing.T, seeds int, judge func(s shape, share, at
 	}
 }
 
-// Five seconds after the start, and after each change of the work, a pool without
-// a number does most of what the best fixed size does, and does not run many more
-// jobs at once than it gains by.
+// Five seconds after the start, and after each change of the work, a pool without a fixed size does
+// most of the work that the best fixed size does. The pool does not run many more jobs at once than
+// pay off.
 func TestWithoutANumberAPoolDoesMostOfWhatTheBestSizeDoes(t *testing.T) {
 	all := adaptations()
 	if raceEnabled { // ten times as slow, and the cases are about the law

@@ -46,7 +46,7 @@ func TestAllocsOfWorkThatIsDone(t *testing.T) {
 	}
 }
 
-// The allocations are those of the labels of both.
+// Merging the labels of the context and the pool allocates.
 func TestAllocsOfAJobWithProfileLabels(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector makes sync.Pool drop objects")

@@ -75,7 +75,7 @@ func behindMutex(workers, queue int) contestant {
 	}, func() { mu.Lock(); closed = true; work.Broadcast(); mu.Unlock(); wg.Wait() }}
 }
 
-// ours has the job's context on board: what it hands over is a Job made once.
+// ours submits one Job value, made once, which ignores its context.
 func ours(b *testing.B, workers, queue int, job func()) contestant {
 	p, err := New(Config{MaxWorkers: workers, QueueSize: queue})
 	if err != nil {
@@ -106,8 +106,7 @@ func spin(n int) {
 	}
 }
 
-// BenchmarkSubmit is the time a job takes from the first submission to the end
-// of the last job, over jobs.
+// BenchmarkSubmit measures the time from the first submission to the end of the last job, per job.
 func BenchmarkSubmit(b *testing.B) {
 	for _, c := range []struct {
 		work               time.Duration
@@ -168,7 +167,7 @@ func BenchmarkBurst(b *testing.B) {
 	}
 }
 
-// BenchmarkRefusal offers jobs to what is full.
+// BenchmarkRefusal offers jobs to full queues.
 func BenchmarkRefusal(b *testing.B) {
 	for _, producers := range []int{1, 1000} {
 		offer := func(b *testing.B, try func()) {
@@ -210,8 +209,8 @@ func BenchmarkRefusal(b *testing.B) {
 	}
 }
 
-// BenchmarkDo is a result by way of a worker, against a channel of jobs with a
-// result channel that each caller keeps.
+// BenchmarkDo measures a result computed on a worker, against a channel of jobs with one result
+// channel for each caller.
 func BenchmarkDo(b *testing.B) {
 	type job struct {
 		fn     func(context.Context) (int, error)

@@ -7,11 +7,11 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// classes tell the law which jobs are of one kind: those of a priority, or of those the ones
-// whose submitters' contexts say the same.
+// classes gives the law a class for each sampled job: one for a priority, or for a kind within a
+// priority if the submitters' contexts name one.
 type classes struct {
 	places places.Table
-	held   [limit.Classes]int // sampled jobs that run
+	held   [limit.Classes]int // running sampled jobs of each class
 }
 
 // begin returns the class of a job that starts.
@@ -23,8 +23,8 @@ func (c *classes) begin(kind places.Name, lv int) uint8 {
 
 func (c *classes) end(class uint8) { c.held[class]-- }
 
-// renew lets kinds that have become frequent take the classes of those that have become
-// rare, which the law forgets. The caller holds the lock.
+// renew passes the classes of kinds that became rare to kinds that became frequent, and makes the
+// law forget the rare kinds. The caller holds the lock.
 func (c *control) renew() {
 	if c.law == nil {
 		return

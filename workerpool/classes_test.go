@@ -11,7 +11,7 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// classed is a law that hears of the class of each job.
+// classed is a law that records the class of each job.
 type classed struct {
 	limit.Law
 	t         *testing.T

@@ -12,92 +12,87 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// Config says what a Pool does. The zero value works.
+// Config configures a Pool. The zero value works.
 type Config struct {
 	// Name labels this pool in metrics, reports and profiles.
 	Name string
 
-	// MinWorkers stay when idle: a pool never runs fewer jobs at once while it has
-	// them. MaxWorkers is the most jobs that run at once, and means nothing else;
-	// zero is 10,000. Workers start when a job needs one.
+	// MinWorkers is how many workers stay when idle; the limit on running jobs never falls below
+	// it. MaxWorkers is the most jobs that run at once, and bounds nothing else; zero means 10,000.
+	// Workers start when a job needs one.
 	//
-	// How many run within those bounds is decided by Law or by GrowAt. With neither,
-	// it is as many as the bound allows if MaxWorkers is set; otherwise the pool
-	// finds out by a law of its own, and runs never fewer than GOMAXPROCS.
+	// Within these bounds, Law or GrowAt decides how many jobs may run at once. Without Law and
+	// GrowAt, a set MaxWorkers is the limit itself. If MaxWorkers is zero too, the pool uses a law
+	// of its own, and the limit never falls below GOMAXPROCS.
 	MinWorkers, MaxWorkers int
 
-	// Law decides how many jobs run at once. Nil means
-	// limit.NewAdaptiveForThroughput, unless MaxWorkers is set. The pool owns the
-	// law: one value serves one pool. It is asked on goroutines of the pool, so a panic
-	// of a law of your own ends the process.
+	// Law decides how many jobs run at once. Nil means limit.NewAdaptiveForThroughput, unless
+	// MaxWorkers or GrowAt is set. The pool owns the law: one value serves one pool. The pool calls
+	// the law on its own goroutines, so a panic of a custom law ends the process.
 	Law limit.Law
 
-	// QueueSize is how many accepted jobs may wait for a worker. Negative means
-	// none: a job is accepted only when a worker takes it at once. Zero means
-	// 16,384, or 5 times MaxWorkers where that alone is set; a pool with a law
-	// begins with 1,024 of them, and uses more where they are worked off within a
-	// tenth of a second.
+	// QueueSize is how many accepted jobs may wait for a worker. Negative means none: a job is
+	// accepted only when a worker takes it at once. Zero means 16,384, or 5 times MaxWorkers if
+	// MaxWorkers is set without Law and GrowAt. If QueueSize is zero and a law decides, the queue
+	// starts at 1,024 places, and grows while the pool works it off within a tenth of a second.
 	//
-	// It bounds memory. While more arrives than can be done, the queue is kept
-	// shorter, within the time that a job runs; only a pool with both
-	// MaxWorkers and QueueSize and nothing else set fills its queue regardless.
+	// QueueSize bounds memory. While arrivals exceed capacity, the pool keeps the queue shorter, so
+	// that a wait stays within the run time of a job. Only a pool with both MaxWorkers and
+	// QueueSize set, and neither Law nor GrowAt, fills its queue regardless.
 	QueueSize int
 
-	// MaxWait bounds how long Submit and Do wait for room in a full queue. Zero
-	// means as long as their context allows; negative means not at all, as
-	// TrySubmit does.
+	// MaxWait bounds how long Submit and Do wait for room in a full queue. Zero means as long as
+	// the context allows. Negative means no wait, as with TrySubmit.
 	MaxWait time.Duration
 
 	// IdleTimeout is how long a worker above MinWorkers stays without a job,
 	// give or take a sixteenth. Zero means 10 seconds.
 	IdleTimeout time.Duration
 
-	// GrowAt makes the pool grow by a rule instead of a law: it starts with
-	// MinWorkers, at least one, and allows a quarter more, up to MaxWorkers,
-	// whenever the queue is filled to this share (above 0, at most 1) of what it
-	// may hold, but not sooner than GrowCooldown (zero: 500 ms) after the last
-	// time. Workers that retire take the allowance with them.
-	GrowAt       float64
+	// GrowAt makes the pool grow by a rule instead of a law. The limit starts at MinWorkers, at
+	// least one. The limit rises by a quarter, up to MaxWorkers, when the queue is filled to the
+	// share GrowAt (above 0, at most 1) of its room. When workers retire, the limit falls to the
+	// number of remaining workers.
+	GrowAt float64
+	// GrowCooldown is the least time between two rises by GrowAt. Zero means 500 ms.
 	GrowCooldown time.Duration
 
-	// OnDone is told of the end of every accepted job, on the goroutine that
-	// ended it; while it runs, that worker does nothing else and a caller of Do
-	// waits on. It makes every job
-	// be timed, which costs three readings of the clock.
+	// OnDone is called at the end of every accepted job, on the goroutine that ended the job. While
+	// OnDone runs, that worker takes no other job, and a caller of Do keeps waiting. OnDone makes
+	// the pool time every job, which costs three clock reads.
 	OnDone func(Result)
 
-	// OnPanic says what becomes of a job's panic.
+	// OnPanic decides what happens to a panic in a job.
 	OnPanic PanicPolicy
 }
 
-// PanicPolicy says what becomes of a job's panic. It is never swallowed.
+// PanicPolicy decides what happens to a panic in a job. A panic is never swallowed.
 type PanicPolicy uint8
 
 const (
-	// Reraise raises a panic again where the job's end is waited for: in Do, in
-	// Group.Wait. For a job that was only submitted, OnDone is told of a
-	// *spillway.PanicError; without OnDone the process ends.
+	// Reraise raises a panic again in the caller that waits for the job: in Do and in Group.Wait.
+	// For a job that was only submitted, OnDone receives a *spillway.PanicError; without OnDone the
+	// process ends.
 	Reraise PanicPolicy = iota
-	// AsError makes a panic a *spillway.PanicError, with its stack, that Do and
-	// Group.Wait return and OnDone is told of. Where no one is told, the process
+	// AsError turns a panic into a *spillway.PanicError with its stack. Do and Group.Wait return
+	// the error, and OnDone receives it. With neither a waiting caller nor OnDone, the process
 	// ends.
 	AsError
-	// Crash ends the process, as a panic in a goroutine of its own does, with the
-	// stack it happened on.
+	// Crash ends the process, as an unrecovered panic does, with the stack of the panic.
 	Crash
 )
 
 // Result is the end of an accepted job.
 type Result struct {
-	// Context is what the job was submitted with, and says which job it was: put there
-	// what tells it from others, such as a request's id.
+	// Context is the context that the job was submitted with. Context identifies the job: put a
+	// distinguishing value into it, such as a request ID.
 	Context context.Context
-	// Err is what the job returned; a *spillway.PanicError if it panicked;
-	// ErrGoexit if it called runtime.Goexit; the context's error if that ended
-	// before the job started; a *spillway.Rejection if it was dropped.
+	// Err is the error that the job returned; a *spillway.PanicError if the job panicked; ErrGoexit
+	// if the job called runtime.Goexit; the context's error if the context ended before the job
+	// started; a *spillway.Rejection if the job was dropped.
 	Err     error
 	Started bool
-	Waited  time.Duration // from acceptance to the start, or to the end of a job that did not start
+	Waited  time.Duration // from submission to the start, or to the end of a job that did not start
 	Ran     time.Duration
 }
 
@@ -105,8 +100,8 @@ const (
 	defaultIdleTimeout  = 10 * time.Second
 	defaultGrowCooldown = 500 * time.Millisecond
 	defaultQueue        = 16384
-	firstQueue          = 1024  // of a pool with a law, as long as nothing is known of its jobs
-	mostWorkers         = 10000 // of a pool that finds out
+	firstQueue          = 1024  // queue of a pool with a law, before the first measurement
+	mostWorkers         = 10000 // default of MaxWorkers
 )
 
 func (cfg *Config) check() error {
@@ -147,8 +142,7 @@ func (cfg *Config) check() error {
 	return errors.Join(wrong...)
 }
 
-// isNil reports whether law is a nil pointer: what a constructor returns beside an
-// error that was not looked at.
+// isNil reports whether law is a nil pointer, such as a constructor returns with an error.
 func isNil(law limit.Law) bool {
 	r := reflect.ValueOf(law)
 	return r.Kind() == reflect.Pointer && r.IsNil()
@@ -168,8 +162,7 @@ func checkWorkers(least, most int) error {
 	return nil
 }
 
-// complete fills in what the Config leaves open, and returns how often the pool
-// looks at itself.
+// complete fills in the defaults of cfg, and returns the interval between looks of the pool.
 func (cfg *Config) complete() (between time.Duration) {
 	cfg.IdleTimeout = cmp.Or(cfg.IdleTimeout, defaultIdleTimeout)
 	cfg.GrowCooldown = cmp.Or(cfg.GrowCooldown, defaultGrowCooldown)

@@ -16,79 +16,81 @@ import (
 )
 
 const (
-	// measureEvery is how old the published figures may become while jobs end.
+	// measureEvery is the most that the published figures age while jobs end.
 	measureEvery = 10 * time.Millisecond
 	// sampleRate is how many jobs a second are measured: enough for any law, and
 	// less than one per cent of a processor.
 	sampleRate = 50_000
-	mostEvery  = 256 // one job of so many is measured, at least
-	// few samples tell that jobs come too fast to measure that many of them; then
-	// up to steepest times fewer are.
+	mostEvery  = 256 // at least one job in mostEvery is measured
+	// few is the number of samples after which hurry checks whether jobs come too fast to measure.
+	// hurry then measures up to steepest times fewer jobs.
 	few      = 64
 	steepest = 16
-	// shortWait is a queue that is never worth a refusal: it is what the
-	// scheduler makes anyway.
+	// shortWait is a wait in the queue that never justifies a refusal: scheduling alone causes such
+	// waits.
 	shortWait = time.Millisecond
-	// shortDrain is how long a submitter may sleep on although its job was
-	// accepted: waking one for half a queue costs less than one for each place.
+	// shortDrain is how long a submitter may keep sleeping after its job was accepted. One wake-up
+	// for half a queue costs less than one for each place.
 	shortDrain = 5 * time.Millisecond
-	longQueue  = 64                     // half of a queue that is worth filling at one go: in short ones, waking one at a time is cheaper
-	soon       = 100 * time.Millisecond // a queue whose size was not set is worked off by then
-	rateKnown  = 100 * time.Millisecond // before that a rate is a guess,
-	obvious    = 4                      // but one so many times above the capacity is soon believed
-	growth     = 4                      // GrowAt allows one part in so many more at a time
+	// longQueue is the least half queue for late wake-ups: in shorter queues, waking submitters one
+	// at a time is cheaper.
+	longQueue = 64
+	soon      = 100 * time.Millisecond // drain time that bounds a queue of unset size
+	rateKnown = 100 * time.Millisecond // before rateKnown has passed, a rate is a guess
+	obvious   = 4                      // an excess of obvious times the capacity needs only a fifth of rateKnown
+	growth    = 4                      // GrowAt allows one part in growth more at a time
 )
 
-// control measures jobs and decides how many run and how many may wait. It tells
-// the queue, and publishes the rest for submissions to read.
+// control measures jobs and decides how many may run and how many may wait. It sets these bounds in
+// the queue, and publishes the other figures for submissions to read.
 type control struct {
 	handoff  *handoff.Queue[entry]
 	refusals *refusals
 
-	every      atomic.Uint64        // one of so many jobs is sampled; a power of two
-	wanted     atomic.Bool          // the next job is the one to be sampled
-	cost       atomic.Int64         // predicted wait for each job ahead, nanoseconds; 0: do not predict
-	long       atomic.Int64         // how long a job runs, nanoseconds; with cost
-	overloaded atomic.Bool          // more arrives than can be done, and the queue is kept short
-	rooms      [levels]atomic.Int64 // so many jobs may be ahead of one that waits
+	every      atomic.Uint64        // sampling interval in jobs; a power of two
+	wanted     atomic.Bool          // the next job is to be sampled
+	cost       atomic.Int64         // predicted wait for each job ahead, nanoseconds; 0: no prediction
+	long       atomic.Int64         // mean run time, nanoseconds; published with cost
+	overloaded atomic.Bool          // arrivals exceed capacity, and the queue is kept short
+	rooms      [levels]atomic.Int64 // most jobs ahead of a queued job, for each level
 
-	law       limit.Law       // nil: the number is fixed, or grows by GrowAt
-	forgets   limit.Forgetter // the law, or nil
-	classes   classes         // of jobs, for the law; guarded by mu
-	log       limit.Log       // of what the law changed; guarded by mu
-	size      int             // jobs that may be accepted and wait
-	fill      bool            // the operator set workers and queue: nothing to decide
-	autoQueue bool            // neither workers nor queue are set: it is as long as is worked off soon
-	least     int             // the limit is not below
+	law       limit.Law       // nil: the limit is fixed, or grows by GrowAt
+	forgets   limit.Forgetter // law as a Forgetter, or nil
+	classes   classes         // classes of jobs for the law; guarded by mu
+	log       limit.Log       // changes of the limit by the law; guarded by mu
+	size      int             // most accepted jobs that may wait
+	fill      bool            // MaxWorkers and QueueSize decide: the queue is never kept short
+	autoQueue bool            // QueueSize is unset and a law decides: the queue is as long as is worked off soon
+	least     int             // lower bound of the limit
 
 	growAt   float64
 	cooldown time.Duration
 
-	mu       sync.Mutex // guards what follows; taken before the queue's
+	mu       sync.Mutex // guards the fields below; taken before the queue's lock
 	limit    int        // most jobs that may run
-	low, top int        // least workers to keep, most that the limit may become
+	low, top int        // least workers to keep; upper bound of the limit
 	seq      uint64
-	last     time.Duration // the law's clock never goes back
+	last     time.Duration // latest time given to the law; never goes back
 	runs     histogram.Histogram
 	waits    histogram.Histogram
-	mean     float64 // run time, nanoseconds
+	mean     float64 // mean run time, nanoseconds
 	n        float64
-	fresh    int           // samples since the last measuring
-	turn     time.Duration // when the last few of them began
+	fresh    int           // samples since the last measure
+	turn     time.Duration // start of the current few samples
 
-	began, at     time.Duration // of measuring; the last time
-	arrived, done float64       // until then
+	began, at     time.Duration // start of measuring; time of the last measure
+	arrived, done float64       // jobs up to at
 	accepted      [levels]uint64
 	backlog       bool
-	ended         uint64        // jobs, until then
-	still         time.Duration // for so long jobs have run and none has ended
-	offered, rate float64       // a second, smoothed: arrivals, ends
+	ended         uint64        // jobs that had ended when still was reset
+	still         time.Duration // how long jobs have run with none ending
+	offered, rate float64       // arrivals and ends a second, smoothed
 	byLevel       [levels]float64
-	advice        float64 // wait that the published refusals go by
+	advice        float64 // wait that the published refusals are based on, nanoseconds
 	grown         time.Duration
 }
 
-// configure makes the control of a pool whose Config is complete.
+// configure sets up the control of a pool from a complete Config.
 func (c *control) configure(cfg *Config, q *handoff.Queue[entry], r *refusals) {
 	c.handoff, c.refusals = q, r
 	fixed := cfg.MaxWorkers > 0 && cfg.Law == nil && cfg.GrowAt == 0
@@ -106,8 +108,7 @@ func (c *control) configure(cfg *Config, q *handoff.Queue[entry], r *refusals) {
 	default:
 		if c.law = cfg.Law; c.law == nil {
 			c.law = limit.NewAdaptiveForThroughput()
-			// Fewer jobs than processors would leave some idle whenever a job
-			// computes.
+			// With fewer jobs than processors, some processors would idle whenever a job computes.
 			c.least = runtime.GOMAXPROCS(0)
 		}
 		c.forgets, _ = c.law.(limit.Forgetter)
@@ -116,13 +117,13 @@ func (c *control) configure(cfg *Config, q *handoff.Queue[entry], r *refusals) {
 	}
 }
 
-// open publishes how many jobs may wait before anything is known.
+// open publishes how many jobs may wait before the first measurement.
 func (c *control) open() {
 	most := whole(c.queue(0))
 	c.setRooms([levels]int{most, most, most, most})
 }
 
-// within bounds a limit.
+// within clamps a limit to its bounds.
 func (c *control) within(n int) int { return min(max(n, c.low, c.least, 1), c.top) }
 
 // follow sets the limit, and reports whether it changed. The caller holds the lock.
@@ -154,8 +155,8 @@ func (c *control) bound(low, top int) {
 	}
 }
 
-// retire lets workers go that were idle for long. Those of a pool that grows by a
-// rule take its allowance with them.
+// retire ends workers that were idle for long. In a pool with GrowAt, the limit falls to the number
+// of remaining workers.
 func (c *control) retire(now, after time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,8 +165,8 @@ func (c *control) retire(now, after time.Duration) {
 	}
 }
 
-// quiet reports whether there is nothing to look after: no work, no worker too many,
-// and no queue that is kept short for an overload that is over.
+// quiet reports whether the pool needs no more looks: no work, no worker above the minimum, and no
+// queue kept short by a past overload.
 func (c *control) quiet() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,7 +174,7 @@ func (c *control) quiet() bool {
 	return pic.Active == 0 && pic.Workers <= c.low && sum(pic.Queued) == 0 && !c.overloaded.Load()
 }
 
-// look brings the figures up to date at the pool's beat, and lets it grow.
+// look refreshes the figures, and grows the limit by GrowAt.
 func (c *control) look(now time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -190,7 +191,8 @@ func (c *control) load() limit.Load {
 	return limit.Load{InFlight: pic.Active, Queued: sum(pic.Queued), Enforced: c.limit}
 }
 
-// took says which job a worker took: one of so many makes a later one sampled, and is told so.
+// took takes the number of a job that a worker took. For one number in each sampling interval, took
+// requests a sample of a later job and returns true.
 func (c *control) took(turn uint64) (one bool) {
 	if one = turn&(c.every.Load()-1) == 0; one {
 		c.wanted.Store(true)
@@ -198,7 +200,7 @@ func (c *control) took(turn uint64) (one bool) {
 	return one
 }
 
-// begin tells the law of the start of a job at a level, and returns its number and its class.
+// begin reports the start of a job at a level to the law. It returns the job's number and class.
 func (c *control) begin(ctx context.Context, now time.Duration, lv int) (seq uint64, class uint8) {
 	if c.law == nil {
 		return 0, 0
@@ -219,12 +221,12 @@ type sample struct {
 	class                    uint8
 	weight                   uint64
 	accepted, started, ended time.Duration
-	seen                     time.Duration // to the law it lasts until then
+	seen                     time.Duration // end of the job for the law
 	seq                      uint64
 	outcome                  limit.Outcome
 }
 
-// sampled enters a measured job.
+// sampled records a measured job.
 func (c *control) sampled(s sample) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -254,10 +256,10 @@ func (c *control) sampled(s sample) {
 	}
 }
 
-// tells is what a job's end says of how long jobs run. A deadline that ended it
-// says that it would have taken longer; but one that had mostly run out before,
-// in the queue or at the submitter, says nothing. Such jobs end first, so a few of
-// them would speak for all that still run, and the law take a queue for drowning.
+// tells returns the outcome of a job as a sample of run times. A job that its deadline ended would
+// have run longer. But if most of the deadline had passed before the start, in the queue or at the
+// submitter, the run time is no evidence. Such jobs end first. A few of them would stand for all jobs
+// that still run, and the law would mistake a queue for overload.
 func (c *control) tells(o limit.Outcome, waited, ran time.Duration) limit.Outcome {
 	if (o == limit.Deadline || o == limit.Canceled) && (ran < waited || float64(ran) < c.mean/2) {
 		return limit.Unknown

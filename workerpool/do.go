@@ -10,22 +10,19 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// Do runs fn on a worker of p and returns what it returned. It waits for room
-// as Submit does, and allocates nothing once it is warm.
+// Do runs fn on a worker of p and returns the results of fn. Do waits for room as Submit does, and
+// allocates nothing once it is warm.
 //
-// When ctx ends before fn starts, fn never runs. When it ends while fn runs, Do
-// returns ctx.Err() at once; fn, which has the same ctx, finishes on its worker
-// and its result is dropped. So fn must not write to what its caller uses
-// afterwards: let it return everything it makes.
+// If ctx ends before fn starts, fn never runs. If ctx ends while fn runs, Do returns ctx.Err() at
+// once; fn, which has the same ctx, finishes on its worker, and its result is dropped. So fn must
+// not write to memory that its caller uses afterwards: fn should return everything it makes.
 //
-// A panic of fn is raised again in the caller, with its original value, unless
-// Config.OnPanic says otherwise, and runtime.Goexit ends the caller too. If the
-// caller has left by then, a panic goes the way of a submitted job's: to
-// Config.OnDone, or it ends the process.
+// A panic of fn is raised again in the caller, with its original value, unless Config.OnPanic says
+// otherwise. runtime.Goexit in fn ends the caller's goroutine too. If the caller has left by then,
+// a panic is handled as for a submitted job: Config.OnDone receives it, or the process ends.
 //
-// Do called by a job of the same pool waits for a second worker while it holds
-// the first: with all workers doing so, they wait until their contexts end, and
-// Stats().State says so.
+// A job that calls Do on its own pool holds one worker while it waits for a second. If all workers
+// do so, they wait until their contexts end, and Stats().State reports the stall.
 func Do[T any](ctx context.Context, p *Pool, fn func(context.Context) (T, error)) (T, error) {
 	var zero T
 	if p == nil || fn == nil {
@@ -56,19 +53,19 @@ func Do[T any](ctx context.Context, p *Pool, fn func(context.Context) (T, error)
 		case <-r.done:
 		case <-gone:
 			switch {
-			case p.queue.Remove(t): // it never ran, and the record is ours again
+			case p.queue.Remove(t): // the job never ran, and the record is free again
 				at := r.note.at
 				r.recycle(free)
 				p.removed(ctx, at)
 				return zero, ctx.Err()
-			// From here on the record is the worker's, and is not used again.
+			// From here on the record belongs to the worker, and is not used again.
 			case r.state.CompareAndSwap(callQueued, callLeft):
 				p.tell(r.note.at, Result{Context: ctx, Err: ctx.Err()})
 				return zero, ctx.Err()
 			case r.state.CompareAndSwap(callRuns, callLeft):
 				return zero, ctx.Err()
 			}
-			<-r.done // it ended at the same moment
+			<-r.done // the job ended at the same moment
 		}
 	}
 	value, err, panicked, goexit := r.value, r.err, r.panicked, r.goexit
@@ -82,13 +79,13 @@ func Do[T any](ctx context.Context, p *Pool, fn func(context.Context) (T, error)
 	return value, err
 }
 
-// call is a job that a caller waits for. The worker writes the result, then
-// finish hands the whole record back.
+// call is a job that a caller waits for. The worker writes the result; finish then hands the whole
+// record back.
 type call struct {
 	done   chan struct{}
 	state  atomic.Uint32
-	leaves bool   // the caller may leave before the end
-	told   func() // instead of done
+	leaves bool   // the caller may leave before the job ends
+	told   func() // called instead of sending on done, if set
 
 	err      error
 	panicked *spillway.PanicError
@@ -102,18 +99,18 @@ const (
 	callLeft
 )
 
-// begin says that the job is started, or will not be. False: its caller has left.
+// begin marks the job as started or dropped. It returns false if the caller has left.
 func (c *call) begin() bool {
 	return !c.leaves || c.state.CompareAndSwap(callQueued, callRuns)
 }
 
-// end fixes the result. False: the caller has left, and is not told.
+// end makes the result final. It returns false if the caller has left; the caller then gets no
+// result.
 func (c *call) end() bool {
 	return !c.leaves || c.state.CompareAndSwap(callRuns, callEnded)
 }
 
-// finish tells the caller that end has fixed the result. From then on the call
-// is the caller's.
+// finish tells the caller that the result is final. Afterwards the call belongs to the caller.
 func (c *call) finish() {
 	if c.told != nil {
 		c.told()
@@ -126,7 +123,7 @@ func (c *call) finish() {
 type record[T any] struct {
 	call
 	note  note
-	job   Job // run, bound once
+	job   Job // the method value run, bound once
 	fn    func(context.Context) (T, error)
 	value T
 }
@@ -148,11 +145,12 @@ func (r *record[T]) recycle(free *records[T]) {
 	free.Put(r)
 }
 
-// records keeps the records of one type. It is the pool's own, because a
-// channel belongs to the synctest bubble that made it.
+// records holds the free records of one result type. Each pool has its own, because a channel
+// belongs to the synctest bubble that made it.
 type records[T any] struct{ sync.Pool }
 
-// recordsOf finds the free records for a type of result: pools know few types.
+// recordsOf returns the free records of result type T. It searches linearly: a pool has few result
+// types.
 func recordsOf[T any](p *Pool) *records[T] {
 	for {
 		all := p.calls.Load()
@@ -171,7 +169,7 @@ func recordsOf[T any](p *Pool) *records[T] {
 	}
 }
 
-// removed ends a job that its caller took out of the queue.
+// removed ends a job that its caller removed from the queue.
 func (p *Pool) removed(ctx context.Context, accepted time.Duration) {
 	defer p.queue.Finish(1)
 	p.tell(accepted, Result{Context: ctx, Err: ctx.Err()})

@@ -75,8 +75,8 @@ func ExamplePool_Group() {
 	// Output: no such patient: b
 }
 
-// Jobs find more work, and hand it to their own pool. What the pool has no room for they do
-// themselves: if they waited for room, all workers might.
+// Jobs find more work, and submit it to their own pool. A job does refused work itself: if jobs
+// waited for room, all workers might wait.
 func ExampleGroup_TrySubmit() {
 	pool, _ := workerpool.New(workerpool.Config{MaxWorkers: 2, QueueSize: 1})
 	defer pool.Close()

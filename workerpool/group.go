@@ -10,19 +10,19 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// Group runs jobs that belong together and collects how they ended. Make it with
-// Pool.Group or Pool.Collect, and always call Wait: errors and panics arrive
-// there. It is safe for concurrent use.
+// Group runs jobs that belong together and collects their errors and panics. Make a Group with
+// Pool.Group or Pool.Collect, and always call Wait: errors and panics surface there. A Group is
+// safe for concurrent use.
 //
-// A job may submit to a group of its own pool, such as for what it found in a folder, by
-// TrySubmit. Submit there waits for room that perhaps only the job itself would make, see
-// Pool.Submit; and Wait there holds a worker meanwhile, as a nested Do does.
+// A job may use TrySubmit on a group of its own pool, for example for files that it found in a
+// folder. Submit inside a job may wait for room that only the job itself could make; see
+// Pool.Submit. Wait inside a job holds a worker, as a nested Do does.
 type Group struct {
 	pool   *Pool
 	ctx    context.Context
 	cancel context.CancelCauseFunc // nil: errors cancel nothing
-	open   atomic.Int64            // jobs that have not ended, and one for the group
-	done   chan struct{}           // closed when that is zero
+	open   atomic.Int64            // jobs that have not ended, plus one for the group until Wait
+	done   chan struct{}           // closed when open reaches zero
 
 	mu       sync.Mutex
 	errs     []error
@@ -31,8 +31,8 @@ type Group struct {
 	waited   bool
 }
 
-// Group returns a group whose first error cancels the context of its other jobs:
-// those that have not started never run. Wait returns that error.
+// Group returns a group whose first error cancels the context of its other jobs; jobs that have not
+// started then never run. Wait returns the first error.
 func (p *Pool) Group(ctx context.Context) *Group {
 	p.made()
 	g := &Group{pool: p, done: make(chan struct{})}
@@ -41,8 +41,8 @@ func (p *Pool) Group(ctx context.Context) *Group {
 	return g
 }
 
-// Collect returns a group that lets every job run whatever the others do. Wait
-// returns all errors, joined.
+// Collect returns a group that runs every job, whatever the other jobs return. Wait returns all
+// errors, joined.
 func (p *Pool) Collect(ctx context.Context) *Group {
 	p.made()
 	g := &Group{pool: p, ctx: ctx, done: make(chan struct{})}
@@ -50,13 +50,12 @@ func (p *Pool) Collect(ctx context.Context) *Group {
 	return g
 }
 
-// Submit hands job over as Pool.Submit does, with the group's context. A job
-// that was refused is no part of the group: the error is the caller's to handle.
-// Submit must not be called after Wait.
+// Submit hands job over as Pool.Submit does, with the group's context. A refused job is not part of
+// the group: the caller handles its error. Submit must not be called after Wait.
 func (g *Group) Submit(job Job) error { return g.submit(job, g.pool.cfg.MaxWait >= 0) }
 
-// TrySubmit is Submit without the wait: when the queue is full it returns a
-// *spillway.Rejection at once. A job of the same pool then does that work itself.
+// TrySubmit is Submit without the wait: when the queue is full it returns a *spillway.Rejection at
+// once. A job of the same pool then does the refused work itself.
 func (g *Group) TrySubmit(job Job) error { return g.submit(job, false) }
 
 func (g *Group) submit(job Job, mayWait bool) error {
@@ -84,11 +83,10 @@ func (g *Group) submit(job Job, mayWait bool) error {
 	return nil
 }
 
-// Wait waits until every job has ended and says how: with the first error, or
-// with all of them for Collect. A panic of a job is raised again here, unless
-// Config.OnPanic says otherwise, and runtime.Goexit ends the caller too. When ctx
-// ends first, Wait returns ctx.Err(); the jobs are not cancelled by that, and Wait
-// may be called again.
+// Wait blocks until every job has ended. It returns the first error, or all errors joined for
+// Collect. A panic of a job is raised again here, unless Config.OnPanic says otherwise, and
+// runtime.Goexit in a job ends the caller's goroutine too. If ctx ends first, Wait returns
+// ctx.Err() and does not cancel the jobs; Wait may be called again.
 func (g *Group) Wait(ctx context.Context) error {
 	g.mu.Lock()
 	first := !g.waited
@@ -118,7 +116,7 @@ func (g *Group) Wait(ctx context.Context) error {
 	return errors.Join(g.errs...)
 }
 
-// ended takes the end of a job.
+// ended records the end of a job.
 func (g *Group) ended(c *call) {
 	if c.err != nil {
 		g.mu.Lock()

@@ -15,8 +15,8 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// A queue of math.MaxInt had no room at all, and neither had that of half a billion workers
-// where an int has 32 bits: an idle pool ran nothing.
+// A queue of math.MaxInt once had no room at all. Where an int has 32 bits, neither had the queue
+// of half a billion workers. An idle pool then ran nothing.
 func TestNumbersAsLargeAsPossibleAreTaken(t *testing.T) {
 	for _, cfg := range []Config{
 		{QueueSize: math.MaxInt},
@@ -65,8 +65,8 @@ func TestNumbersAsLargeAsPossibleAreTaken(t *testing.T) {
 	}
 }
 
-// A prediction of many long jobs was more than a time can say: the wait was below zero, and
-// work was taken that could only be late.
+// A prediction for many long jobs once overflowed a time. The wait was below zero, and the pool
+// accepted work that could only be late.
 func TestAWaitIsAtMostTheLongestTime(t *testing.T) {
 	c := &control{}
 	c.cost.Store(math.MaxInt64 / 2)
@@ -82,7 +82,7 @@ func TestAWaitIsAtMostTheLongestTime(t *testing.T) {
 	}
 }
 
-// It was accepted, and ended the process on a worker.
+// A nil job was once accepted, and ended the process on a worker.
 func TestASubmissionOfNoJobIsAnError(t *testing.T) {
 	p := pool(t, Config{MaxWorkers: 1})
 	g, c := p.Group(t.Context()), p.Collect(t.Context())
@@ -123,8 +123,7 @@ func TestAPoolThatNewDidNotMakeSaysSo(t *testing.T) {
 	}
 }
 
-// A law whose constructor failed, and whose error was not looked at, was a nil dereference
-// in New.
+// A nil law, from a constructor whose error was ignored, once caused a nil dereference in New.
 func TestALawThatIsANilPointerIsAnError(t *testing.T) {
 	vegas, _ := limit.NewVegas(limit.VegasConfig{Max: -1})
 	for _, law := range []limit.Law{vegas, (*limit.Fixed)(nil), (*limit.Adaptive)(nil)} {
@@ -134,8 +133,8 @@ func TestALawThatIsANilPointerIsAnError(t *testing.T) {
 	}
 }
 
-// Jobs that submit to their own pool, and there wait for room that only they would make,
-// stood there for ever without a word.
+// Jobs that submit to their own pool may wait for room that only they could make. Such jobs once
+// waited forever, and State did not report it.
 func TestTheStateNamesJobsThatWaitForTheirOwnPool(t *testing.T) {
 	inner := map[string]func(ctx context.Context, p *Pool) error{
 		"Submit": func(ctx context.Context, p *Pool) error {

@@ -10,8 +10,8 @@ import (
 	"github.com/spillway-go/spillway/internal/handoff"
 )
 
-// hurry learns from few samples what a burst cannot wait for until there is a
-// rate: that fewer are enough, and that the queue is short for jobs like these.
+// hurry adapts to a burst from few samples, before measure has a rate: it measures fewer jobs if
+// they come too fast, and calls tellLate with a rate derived from the mean run time.
 func (c *control) hurry(now time.Duration) {
 	took := now - c.turn
 	c.turn = now
@@ -25,8 +25,8 @@ func (c *control) hurry(now time.Duration) {
 	}
 }
 
-// tellLate lets submitters be told late that their jobs were accepted, where half
-// of the queue is worked off in a moment at so many jobs a second.
+// tellLate makes the queue tell submitters late that their jobs were accepted, if half of the queue
+// drains within shortDrain at rate jobs a second.
 func (c *control) tellLate(rate float64) {
 	half := int(c.rooms[levels-1].Load()) / 2
 	if half < longQueue || float64(half)/rate > shortDrain.Seconds() {
@@ -35,9 +35,8 @@ func (c *control) tellLate(rate float64) {
 	c.handoff.SetLow(half)
 }
 
-// measure brings rates up to date and publishes what follows from them: the wait
-// that a job ahead means, how many may wait, how many jobs are sampled, and the
-// refusals. The caller holds the lock.
+// measure updates the rates and publishes the figures that depend on them: the wait per job ahead,
+// how many jobs may wait, how many are sampled, and the refusals. The caller holds the lock.
 func (c *control) measure(now time.Duration) {
 	pic := c.handoff.Picture()
 	queued, slots := sum(pic.Queued), float64(c.limit)
@@ -84,7 +83,7 @@ func (c *control) measure(now time.Duration) {
 		c.advice = wait
 		c.refusals.advise(span(wait))
 	}
-	// Predictions cost a reading of the clock: only where waits are worth it.
+	// A prediction costs a clock read, so predict only long runs or waits.
 	if c.mean < float64(100*time.Microsecond) && wait < float64(shortWait) {
 		cost = 0
 	}
@@ -92,9 +91,9 @@ func (c *control) measure(now time.Duration) {
 	c.cost.Store(int64(cost))
 }
 
-// judge publishes how many jobs may wait. While more arrives than can be done a
-// queue cannot drain and only adds latency: then a wait is to be shorter than the
-// run that follows it, with something left for runs that take longer in a crowd.
+// judge publishes how many jobs may wait. While arrivals exceed capacity, a queue cannot drain and
+// only adds latency. The wait must then stay below the run time that follows, with a reserve
+// because runs take longer in a crowd.
 func (c *control) judge(now time.Duration, capacity float64) {
 	over := c.offered/capacity - 1
 	bounded := !c.fill && over > 0 && (now-c.began >= rateKnown || over > obvious && now-c.began >= rateKnown/5)
@@ -114,7 +113,7 @@ func (c *control) judge(now time.Duration, capacity float64) {
 	c.setRooms(rooms)
 }
 
-// whole is x as an int; the largest one stands for all above.
+// whole converts x to an int. Values above math.MaxInt become math.MaxInt.
 func whole(x float64) int {
 	if x >= math.MaxInt {
 		return math.MaxInt
@@ -122,7 +121,7 @@ func whole(x float64) int {
 	return int(x)
 }
 
-// span is so many nanoseconds; the longest time stands for all above.
+// span converts nanoseconds to a Duration. Values above the longest Duration become the longest.
 func span(ns float64) time.Duration {
 	if ns >= math.MaxInt64 {
 		return math.MaxInt64
@@ -137,9 +136,8 @@ func (c *control) setRooms(rooms [levels]int) {
 	c.handoff.SetRooms(rooms)
 }
 
-// queue is how many jobs may wait in the worst of times. A burst fills the queue
-// before the first job has ended, when it cannot be known how long that will last;
-// what was accepted then cannot be refused later.
+// queue returns the upper bound on waiting jobs. A burst fills the queue before the first job has
+// ended, when the drain time is still unknown. A job accepted then cannot be refused later.
 func (c *control) queue(capacity float64) float64 {
 	most := float64(c.size)
 	if c.autoQueue {
@@ -148,13 +146,13 @@ func (c *control) queue(capacity float64) float64 {
 	return most
 }
 
-// sampleOf is one in how many jobs is measured at a rate: a power of two.
+// sampleOf returns n if one job in n is measured at a rate: a power of two.
 func sampleOf(perSecond float64) uint64 {
 	n := min(max(perSecond/sampleRate, 1), mostEvery)
 	return 1 << bits.Len64(uint64(math.Ceil(n))-1)
 }
 
-// grow follows the rule of GrowAt. The caller holds the lock.
+// grow applies the rule of GrowAt. The caller holds the lock.
 func (c *control) grow(now time.Duration) {
 	if c.growAt == 0 || c.grown > 0 && now-c.grown < c.cooldown {
 		return
@@ -164,7 +162,7 @@ func (c *control) grow(now time.Duration) {
 	}
 }
 
-// fullness is why a job of a level is refused when there is no room for it.
+// fullness returns the reason to refuse a job at level lv when there is no room.
 func (c *control) fullness(lv int) spillway.Reason {
 	if c.rooms[lv].Load() < int64(c.size) {
 		return spillway.WaitTooLong
@@ -172,7 +170,8 @@ func (c *control) fullness(lv int) spillway.Reason {
 	return spillway.QueueFull
 }
 
-// hopeless is why a job with so many ahead would wait in vain, or zero.
+// hopeless returns the reason to refuse a job that would miss its deadline behind ahead jobs, or
+// zero.
 func (c *control) hopeless(ctx context.Context, ahead int) spillway.Reason {
 	end, ok := ctx.Deadline()
 	if !ok || ahead == 0 {
@@ -185,8 +184,7 @@ func (c *control) hopeless(ctx context.Context, ahead int) spillway.Reason {
 	return 0
 }
 
-// tooLate is why a job that would have to wait for room would do so in vain, or
-// zero.
+// tooLate returns the reason to refuse a job that would wait for room in vain, or zero.
 func (c *control) tooLate(ctx context.Context, lv int, maxWait time.Duration) spillway.Reason {
 	cost := c.cost.Load()
 	if cost == 0 {
@@ -199,7 +197,7 @@ func (c *control) tooLate(ctx context.Context, lv int, maxWait time.Duration) sp
 	if reason := c.hopeless(ctx, ahead); reason != 0 {
 		return reason
 	}
-	// A caller that waited for room until its deadline is near would start in vain.
+	// A job that waits for room until its deadline is near would start in vain.
 	if _, ends := ctx.Deadline(); ends && c.overloaded.Load() {
 		return spillway.WaitTooLong
 	}
@@ -210,7 +208,7 @@ func (c *control) tooLate(ctx context.Context, lv int, maxWait time.Duration) sp
 	return 0
 }
 
-// drain is how long the queue will take, as far as that is predicted.
+// drain returns the predicted time to work off the queue; zero without a prediction.
 func (c *control) drain() time.Duration {
 	return span(float64(c.cost.Load()) * float64(c.queued()+1))
 }

@@ -11,30 +11,29 @@ import (
 
 // labels are the profile labels of a pool's workers.
 type labels struct {
-	key any                  // that contexts are asked for by whoever wants their labels
-	of  [levels + 1]labelled // for each level of the job at hand, and for no job
+	key any                  // key under which runtime/pprof looks up labels in a context
+	of  [levels + 1]labelled // one for each level of the current job, and one for no job
 }
 
 const noJob = levels
 
-// labelled is a context that has labels and nothing else, so that they are what it is asked
-// for.
+// labelled is a context that has labels and nothing else: Value returns the labels for any key.
 type labelled struct {
 	context.Context
 	set    pprof.LabelSet
-	labels any // the same, as contexts have it
+	labels any // the set, in the form that contexts hold
 }
 
 // Value returns the labels.
 func (l *labelled) Value(any) any { return l.labels }
 
-// asked is a context that keeps what it was asked for.
+// asked is a context that records the key of a Value call.
 type asked struct {
 	context.Context
 	key any
 }
 
-// Value has nothing.
+// Value records key and returns nil.
 func (a *asked) Value(key any) any {
 	a.key = key
 	return nil
@@ -56,17 +55,17 @@ func newLabels(name string) *labels {
 	return all
 }
 
-// mark sets the profile labels for the job at hand: those of its context, if it has any, and
-// those of the pool. The job before may have left others, whatever its context said. To find
-// that out costs as much as to set them: so of jobs of one context that follow each other
-// faster than jobs are sampled, those that are not sampled keep what they find.
+// mark sets the profile labels for the current job: the labels of its context, if any, and of the
+// pool. The job before may have left other labels, whatever its context held. Checking the labels
+// costs as much as setting them. So of consecutive jobs of one context that come faster than the
+// sampling rate, jobs that are not sampled keep the labels they find.
 func (w *worker) mark() {
 	if !same(w.entry.ctx, w.seen) {
 		w.relabel()
 	}
 }
 
-// relabel looks through all of the context of the job at hand.
+// relabel sets the labels after a search of the current job's whole context.
 func (w *worker) relabel() {
 	ctx := w.entry.ctx
 	w.seen = ctx
@@ -79,7 +78,7 @@ func (w *worker) relabel() {
 	}
 }
 
-// unmark takes the labels of a context from a worker that has no job.
+// unmark removes the labels of a context from a worker that has no job.
 func (w *worker) unmark() {
 	w.seen = nil
 	if w.foreign {
@@ -88,7 +87,7 @@ func (w *worker) unmark() {
 	}
 }
 
-// same reports whether a and b are one context, by their words: the operator panics for some
+// same reports whether a and b are one context. It compares their words, because == panics for some
 // types.
 func same(a, b context.Context) bool {
 	return *(*[2]uintptr)(unsafe.Pointer(&a)) == *(*[2]uintptr)(unsafe.Pointer(&b))

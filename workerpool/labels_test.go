@@ -12,8 +12,8 @@ import (
 	awaits "github.com/spillway-go/spillway/internal/await"
 )
 
-// labelsOf returns the profile labels of the goroutines that have a function on their
-// stacks, each of which has the same ones.
+// labelsOf returns the profile labels of the goroutines that have a function on their stacks. All
+// of them have the same labels.
 func labelsOf(t testing.TB, function string) string {
 	var b strings.Builder
 	if err := pprof.Lookup("goroutine").WriteTo(&b, 1); err != nil {
@@ -34,8 +34,8 @@ func labelsHere(t testing.TB) string { return labelsOf(t, "workerpool.labelsHere
 
 const ofMail = `{"pool":"mail", "priority":"normal"}`
 
-// The labels of one request stayed with the worker: later jobs, of others, were in the
-// profile of that patient, and the pool's labels were gone.
+// The labels of one request once stayed with the worker. Later jobs of other requests appeared in
+// the profile of that patient, and the pool's labels were gone.
 func TestProfileLabelsOfAJobEndWithIt(t *testing.T) {
 	patient := pprof.WithLabels(context.Background(), pprof.Labels("patient", "4711"))
 	step := pprof.Labels("step", "render")
@@ -93,8 +93,8 @@ func TestProfileLabelsOfAJobEndWithIt(t *testing.T) {
 	}
 }
 
-// A worker had the labels of whoever caused it to start, and after a job those that it had
-// left.
+// A worker once had the labels of the goroutine that caused its start, and after a job the labels
+// that the job had left.
 func TestAWorkerWithoutAJobHasOnlyItsPoolsLabels(t *testing.T) {
 	p := pool(t, Config{Name: "mail", MaxWorkers: 1})
 	pprof.Do(t.Context(), pprof.Labels("patient", "4711"), func(ctx context.Context) {
@@ -109,7 +109,7 @@ func TestAWorkerWithoutAJobHasOnlyItsPoolsLabels(t *testing.T) {
 	})
 }
 
-// OnDone was told of a job that had been cancelled under the labels of the job before.
+// OnDone once ran for a cancelled job under the labels of the job before.
 func TestOnDoneRunsUnderTheLabelsOfItsJob(t *testing.T) {
 	gone := make(chan string, 1)
 	p := pool(t, Config{Name: "mail", MaxWorkers: 1, OnDone: func(r Result) {
@@ -133,8 +133,8 @@ func TestOnDoneRunsUnderTheLabelsOfItsJob(t *testing.T) {
 	}
 }
 
-// Labels are found through contexts that cannot be compared, and those of the
-// pool go before equal names.
+// Labels are found through contexts that cannot be compared. The pool's labels override labels of
+// the same name.
 func TestLabelsOfAContextThatCannotBeCompared(t *testing.T) {
 	p := pool(t, Config{Name: "mail", MaxWorkers: 1})
 	plain := incomparable{context.Background(), []int{1}}

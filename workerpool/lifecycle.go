@@ -8,10 +8,9 @@ import (
 	"github.com/spillway-go/spillway/internal/refusal"
 )
 
-// Resize changes how many workers stay when idle and how many jobs may run at
-// once, at most; a maximum of zero is the default of New. More start as jobs
-// need them; too many end after the job they run. A law keeps deciding below
-// the maximum.
+// Resize changes how many workers stay when idle, and the most jobs that may run at once. A
+// maxWorkers of zero means the default of New. More workers start as jobs need them; excess workers
+// take no further job and retire after Config.IdleTimeout. A law keeps deciding below the maximum.
 func (p *Pool) Resize(minWorkers, maxWorkers int) error {
 	p.made()
 	if maxWorkers == 0 && p.ctl.law == nil && p.cfg.GrowAt == 0 {
@@ -24,11 +23,11 @@ func (p *Pool) Resize(minWorkers, maxWorkers int) error {
 		maxWorkers = max(mostWorkers, minWorkers)
 	}
 	p.ctl.bound(minWorkers, maxWorkers)
-	p.arm() // workers above the minimum are to be retired
+	p.arm() // for the workers above the minimum to retire
 	return nil
 }
 
-// Limit is how many jobs may run at once now.
+// Limit returns how many jobs may run at once now.
 func (p *Pool) Limit() int {
 	p.made()
 	p.ctl.mu.Lock()
@@ -36,11 +35,10 @@ func (p *Pool) Limit() int {
 	return p.ctl.limit
 }
 
-// Drain closes the intake, so that later jobs and submitters that wait are
-// rejected as Draining, and waits until every accepted job has ended. When ctx
-// ends first, jobs that have not started are dropped, and the error is a
-// *spillway.DrainError; running jobs are left alone. It may be called again to
-// wait on for those.
+// Drain closes the intake and waits until every accepted job has ended. Later jobs and waiting
+// submitters are rejected as Draining. If ctx ends first, Drain drops the jobs that have not
+// started and returns a *spillway.DrainError; running jobs are left alone. Drain may be called
+// again to wait for the running jobs.
 func (p *Pool) Drain(ctx context.Context) error {
 	p.made()
 	p.closedFor.CompareAndSwap(0, uint32(spillway.Draining))
@@ -64,9 +62,9 @@ func (p *Pool) Drain(ctx context.Context) error {
 	return &spillway.DrainError{Dropped: dropped, Running: running, Cause: ctx.Err()}
 }
 
-// Close closes the intake as Closed and drops every job that has not started.
-// It does not wait: running jobs finish, and the workers end after them. Closing
-// again does nothing.
+// Close closes the intake and drops every job that has not started. Later jobs and waiting
+// submitters are rejected as Closed. Close does not wait: running jobs finish, and the workers end
+// after them. Closing again does nothing.
 func (p *Pool) Close() {
 	p.made()
 	p.closedFor.Store(uint32(spillway.Closed))
@@ -74,7 +72,7 @@ func (p *Pool) Close() {
 	p.drop()
 }
 
-// closeIntake refuses submitters that wait and lets idle workers go.
+// closeIntake refuses waiting submitters and ends idle workers.
 func (p *Pool) closeIntake(reason spillway.Reason) {
 	p.firstFor.CompareAndSwap(0, uint32(reason))
 	p.queue.Close()
@@ -85,15 +83,14 @@ func (p *Pool) closeIntake(reason spillway.Reason) {
 	p.beatMu.Unlock()
 }
 
-// drop takes every job out that has not started, tells of them, and returns how
-// many there were.
+// drop removes every job that has not started, reports the jobs, and returns their number.
 func (p *Pool) drop() int {
 	all := p.queue.Drop()
 	reason := spillway.Reason(p.closedFor.Load())
 	dropped := make([]ended, 0, len(all))
 	for _, e := range all {
 		if c := e.call(); c != nil && !c.begin() {
-			continue // its caller is leaving, and reports it
+			continue // the leaving caller reports the job
 		}
 		rej := refusal.Of(reason)[0]
 		if e.timed() {

@@ -2,11 +2,11 @@ package workerpool
 
 import "time"
 
-// beat is how often a pool that has workers looks at itself, at most.
+// beat is the longest interval between looks of a pool that has workers.
 const beat = 50 * time.Millisecond
 
-// look is the pool's beat: it measures, grows, retires workers that were idle
-// for long and takes jobs out that will not run. It ends when the pool is idle.
+// look is the pool's periodic upkeep: it measures, grows, retires idle workers and removes
+// cancelled jobs. look schedules no further look when the pool is idle.
 func (p *Pool) look() {
 	now := p.now()
 	p.ctl.look(now)
@@ -19,15 +19,15 @@ func (p *Pool) look() {
 
 	p.beatMu.Lock()
 	defer p.beatMu.Unlock()
-	// A worker that was called and finds that a look is to come does not arm; what
-	// it was called for is seen here.
+	// A called worker does not arm while beating is set; quiet sees the job that the worker was
+	// called for.
 	p.beating.Store(false)
 	if !p.ctl.quiet() {
 		p.rearm()
 	}
 }
 
-// arm sees that the pool looks at itself again.
+// arm schedules the next look, unless one is scheduled.
 func (p *Pool) arm() {
 	if p.beating.Load() {
 		return

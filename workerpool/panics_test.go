@@ -10,7 +10,7 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// moody is a context of a user's whose Err panics now and then.
+// moody is a user's context whose Err panics now and then.
 type moody struct {
 	context.Context
 	panics atomic.Bool
@@ -23,8 +23,8 @@ func (m *moody) Err() error {
 	return m.Context.Err()
 }
 
-// The contexts of queued jobs are asked under the lock of the queue, by whoever finds it full: the
-// panic was that submitter's, and the pool was locked for ever.
+// A submitter that finds the queue full calls Err of the queued jobs' contexts, under the lock of
+// the queue. A panic of Err once hit that submitter, and the pool stayed locked forever.
 func TestAContextThatPanicsHarmsNoOtherSubmitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, err := New(Config{MaxWorkers: 1, QueueSize: 1})
@@ -44,7 +44,7 @@ func TestAContextThatPanicsHarmsNoOtherSubmitter(t *testing.T) {
 		ctx.panics.Store(true)
 		submitted := make(chan error, 1)
 		go func() { submitted <- p.Submit(t.Context(), job) }()
-		time.Sleep(time.Second) // the pool looks for such jobs too
+		time.Sleep(time.Second) // the pool's looks call Err too
 		synctest.Wait()
 		if s := p.Stats(); s.Blocked != 1 || s.Queued != 1 || s.InFlight != 1 {
 			t.Errorf("%+v", s)

@@ -10,22 +10,22 @@ import (
 	"github.com/spillway-go/spillway/internal/refusal"
 )
 
-// refusals counts refusals and makes them, without a lock or an allocation.
+// refusals makes and counts refusals, without a lock or an allocation.
 type refusals struct {
 	advised atomic.Pointer[advised]
 	_       [128]byte
 	shards  [shards]shard
 }
 
-// shards keep refused callers from fighting over one counter.
+// shards reduces contention of refused callers on the counters.
 const shards = 32
 
 type shard struct {
 	refused [refusal.Reasons]atomic.Uint64 // 128 bytes
 }
 
-// advised are the refusals that hold now, for QueueFull and WaitTooLong, each with
-// its advice spread over callers.
+// advised holds the current refusals for QueueFull and WaitTooLong, each with its advice spread
+// over callers.
 type advised [spillway.WaitTooLong + 1][spread]*spillway.Rejection
 
 const spread = 32
@@ -43,7 +43,7 @@ func (r *refusals) advise(wait time.Duration) {
 
 // refuse counts a refusal and returns it.
 func (r *refusals) refuse(reason spillway.Reason) error {
-	var here byte // goroutines differ in where their stacks are
+	var here byte // its address differs between goroutines
 	s := &r.shards[uintptr(unsafe.Pointer(&here))>>12%shards]
 	n := s.refused[reason].Add(1)
 	if reason <= spillway.WaitTooLong {
@@ -56,15 +56,15 @@ func (r *refusals) refuse(reason spillway.Reason) error {
 	return refusal.Of(reason).Near(0, n)
 }
 
-// afterWaiting is a refusal of a submitter that waited, which is counted where it
-// left its place.
+// afterWaiting returns the refusal of a submitter that waited. The queue has already counted the
+// refusal when the submitter left.
 func afterWaiting(reason spillway.Reason, waited, advice time.Duration) error {
 	rej := *refusal.Of(reason).Near(advice, rand.Uint64())
 	rej.Waited = waited
 	return &rej
 }
 
-// count is how many were refused for a reason without having waited.
+// count returns how many submissions were refused for reason without a wait.
 func (r *refusals) count(reason spillway.Reason) (n uint64) {
 	for i := range r.shards {
 		n += r.shards[i].refused[reason].Load()

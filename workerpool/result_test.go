@@ -15,7 +15,7 @@ import (
 
 type jobKey struct{}
 
-// A Result once did not say which job it was the end of.
+// A Result once did not identify its job.
 func TestAResultSaysWhichJobItWas(t *testing.T) {
 	var mu sync.Mutex
 	got := map[string]error{}

@@ -14,7 +14,7 @@ import (
 // ErrGoexit is the error of a job that called runtime.Goexit.
 var ErrGoexit = errors.New("workerpool: job called runtime.Goexit")
 
-// run runs the job at hand, unless it is not wanted any more.
+// run runs the current job, unless its caller has left or its context has ended.
 func (w *worker) run() {
 	p, e := w.pool, &w.entry
 	c := e.call()
@@ -62,7 +62,7 @@ func (w *worker) cancelled(c *call, err error) {
 	w.pool.tell(accepted, Result{Context: w.entry.ctx, Err: err})
 }
 
-// timed ends a job whose time is wanted.
+// timed ends a timed job.
 func (w *worker) timed(err error) {
 	p, n := w.pool, *w.entry.note
 	if n.call == nil {
@@ -74,10 +74,10 @@ func (w *worker) timed(err error) {
 		seen := ended
 		if p.ctl.law != nil {
 			if p.ctl.queued() > 0 {
-				// Step back once to see how long it takes to get a processor: what
-				// more workers than processors do to jobs that compute shows there,
-				// not in their run times. The caller of the last job need not wait,
-				// unless OnDone comes first.
+				// Yield once to measure how long the worker waits for a processor. If workers
+				// outnumber processors, computing jobs show the cost in this wait, not in their run
+				// times. The caller of the last job need not wait for the yield, unless OnDone
+				// comes first.
 				if p.cfg.OnDone == nil {
 					w.finish()
 				}
@@ -90,8 +90,8 @@ func (w *worker) timed(err error) {
 	p.tell(n.at, Result{Context: w.entry.ctx, Err: err, Started: true, Waited: w.started - n.at, Ran: ended - w.started})
 }
 
-// broke ends a job that panicked with v, or called Goexit, in the deferred call
-// that follows.
+// broke ends a job that panicked with v, or that called Goexit if v is nil. It runs in the deferred
+// call that follows.
 func (w *worker) broke(v any) {
 	p, e := w.pool, &w.entry
 	p.failed.Add(1)
@@ -115,20 +115,20 @@ func (w *worker) broke(v any) {
 		told = w.owe(c) || told
 	}
 	if v != nil && !told {
-		panic(v) // there is no one to tell: do not swallow it
+		panic(v) // nobody receives the panic: do not swallow it
 	}
 	if timed {
 		ended := p.now()
 		res.Waited, res.Ran = w.started-at, ended-w.started
-		if weight > 0 { // what was cut short is no sample of how long jobs run
+		if weight > 0 { // an aborted job is no sample of run times
 			p.ctl.sampled(sample{w.class, weight, at, w.started, ended, ended, w.seq, limit.Unknown})
 		}
 	}
 	p.tell(at, res)
 }
 
-// tell reports the end of a job to OnDone. It needs to know when the job was
-// accepted, which jobs keep only if there is an OnDone.
+// tell reports the end of a job to OnDone. accepted is the submission time of the job, known for
+// every job only if OnDone is set.
 func (p *Pool) tell(accepted time.Duration, res Result) {
 	if p.cfg.OnDone == nil {
 		return
@@ -146,12 +146,12 @@ type ended struct {
 	accepted time.Duration
 }
 
-// tellAll tells of jobs that will not run, OnDone last: should it panic
-// on this goroutine, no other caller waits for ever.
+// tellAll reports jobs that will not run to their callers, then to OnDone. A panic of OnDone on
+// this goroutine thus leaves no other caller waiting forever.
 func (p *Pool) tellAll(all []ended) {
 	for i := range all {
 		e := &all[i].entry
-		all[i].accepted = e.at() // the note may be the caller's own, which goes its way
+		all[i].accepted = e.at() // a note may belong to the caller, which may reuse the note after finish
 		if c := e.call(); c != nil {
 			c.err = all[i].err
 			if c.end() {

@@ -44,7 +44,7 @@ func TestAnIdlePoolHasNoGoroutineAndIsSmall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		heap := func() int {
 			var m runtime.MemStats
-			for range 3 { // sync.Pool keeps what it holds through one
+			for range 3 { // sync.Pool keeps its objects through one collection
 				runtime.GC()
 			}
 			runtime.ReadMemStats(&m)
@@ -76,7 +76,7 @@ func TestAnIdlePoolHasNoGoroutineAndIsSmall(t *testing.T) {
 	})
 }
 
-// On a busy machine the looks come late; the time does not.
+// On a busy machine the looks come late, but the clock does not.
 func TestAnIdleWorkerLeavesInTimeHoweverRarelyThePoolLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pool(t, Config{MaxWorkers: 2, QueueSize: 4, IdleTimeout: time.Second})
@@ -244,14 +244,13 @@ func TestTheGrowthRule(t *testing.T) {
 	})
 }
 
-// uneven is a time that is d at the mean. What happens at the same instant of virtual time
-// happens in whatever order goroutines run, so no two things should.
+// uneven returns a time with the mean d. Events at the same instant of virtual time run in
+// arbitrary order, so no two events should coincide.
 func uneven(d time.Duration, r *rand.Rand) time.Duration {
 	return d - d/8 + time.Duration(r.Int64N(int64(d)/4))
 }
 
-// drive offers jobs evenly for a while and counts those that ended well within
-// deadline.
+// drive offers jobs evenly for a while, and counts the jobs that ended well within deadline.
 func drive(t *testing.T, p *Pool, perSecond int, d, deadline time.Duration, job func(context.Context) error) (good int) {
 	done := make(chan bool, perSecond*int(d/time.Second)+1)
 	gap := time.Second / time.Duration(perSecond)
@@ -274,8 +273,8 @@ func drive(t *testing.T, p *Pool, perSecond int, d, deadline time.Duration, job 
 	return good
 }
 
-// Without a number the pool runs as many jobs that wait as arrive in the time
-// that one takes.
+// Without a fixed size, and with jobs that only wait, the pool runs as many jobs at once as arrive
+// in the time of one job.
 func TestJobsThatWaitGetAsManyWorkersAsTheyNeed(t *testing.T) {
 	for _, wait := range []time.Duration{20 * time.Millisecond, 200 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
@@ -295,7 +294,7 @@ func TestJobsThatWaitGetAsManyWorkersAsTheyNeed(t *testing.T) {
 	}
 }
 
-// Under ten times what the workers can do, who is admitted is served soon.
+// At ten times the capacity of the workers, an admitted job is served soon.
 func TestAStandingQueueIsKeptShort(t *testing.T) {
 	for _, cfg := range []Config{{MaxWorkers: 50}, {MinWorkers: 30, MaxWorkers: 50, QueueSize: 100_000, GrowAt: 0.7}} {
 		t.Run(fmt.Sprint(cfg.GrowAt), func(t *testing.T) {
@@ -352,8 +351,8 @@ func TestAJobThatWouldWaitPastItsDeadlineIsRefusedAtOnce(t *testing.T) {
 	})
 }
 
-// Nobody knows how long a job takes before the first has ended; by then a burst
-// has filled whatever queue there is, and what was accepted cannot be refused.
+// The run time of a job is unknown before the first job has ended. By then a burst has filled the
+// queue, whatever its size, and accepted jobs cannot be refused.
 func TestAFreshPoolAcceptsNoLongQueueBlindly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct {
@@ -389,9 +388,9 @@ func TestAFreshPoolAcceptsNoLongQueueBlindly(t *testing.T) {
 	})
 }
 
-// A job computes for a moment, on two processors that the test plays, and then
-// waits; four times as many come as can be done. What the pool accepts, once it
-// knows the work, takes about 1.6 times as long as that, and little is lost.
+// A job computes for a moment, on two processors that the test plays, and then waits. Four times as
+// many jobs come as can be done. Once the pool has measured the work, accepted jobs take about 1.6
+// times as long as a job alone, and little throughput is lost.
 func TestABurstIsServedAtTheSpeedOfTheWork(t *testing.T) {
 	const (
 		computes = 200 * time.Microsecond
@@ -429,7 +428,7 @@ func TestABurstIsServedAtTheSpeedOfTheWork(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := done.Load()
-		// It is 32 ms, and was seconds.
+		// The mean is 32 ms; it was once seconds.
 		if mean := time.Duration(took.Load() / n); mean > 3*(computes+waits) {
 			t.Errorf("%d jobs took %v from their submission at the mean, want at most three times what one takes", n, mean)
 		}
@@ -440,7 +439,7 @@ func TestABurstIsServedAtTheSpeedOfTheWork(t *testing.T) {
 	})
 }
 
-// spy is a fixed law that remembers what it was told of a job.
+// spy is a fixed law that records the outcomes it observes.
 type spy struct {
 	*limit.Fixed
 	mu   sync.Mutex
@@ -453,9 +452,9 @@ func (s *spy) Observe(x limit.Sample, _ limit.Load) {
 	s.told = append(s.told, x.Outcome)
 }
 
-// When jobs became slower the queue was long for the time they took until then.
-// Those at its end started with a few milliseconds left; the law took their
-// deadlines for its own doing and cut 25 workers to 4 within 50 ms.
+// When jobs became slower, the queue was once sized for the earlier run times. Jobs at its end
+// started with a few milliseconds left. The law took their missed deadlines for overload and cut 25
+// workers to 4 within 50 ms.
 func TestADeadlineThatRanOutInTheQueueSaysNothingOfTheWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		law := &spy{Fixed: limit.NewFixed(1)}
@@ -497,8 +496,8 @@ func TestADeadlineThatRanOutInTheQueueSaysNothingOfTheWorkers(t *testing.T) {
 	})
 }
 
-// More workers were parked than may run. When one of them retired, the limit rose
-// to the number of the others.
+// More workers were parked than may run. When one of them retired, the limit once rose to the
+// number of the others.
 func TestAWorkerThatRetiresNeverRaisesTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pool(t, Config{MinWorkers: 8, MaxWorkers: 8, QueueSize: 16, GrowAt: 1})
@@ -525,8 +524,8 @@ func TestAWorkerThatRetiresNeverRaisesTheLimit(t *testing.T) {
 	})
 }
 
-// Callers with deadlines waited for room until theirs were near: what they were then
-// given was started in vain.
+// Callers with deadlines once waited for room until their deadlines were near. Their jobs then
+// started in vain.
 func TestCallersWithDeadlinesDoNotQueueAtTheirEdge(t *testing.T) {
 	const (
 		work, deadline = 20 * time.Millisecond, 200 * time.Millisecond
@@ -566,9 +565,9 @@ func TestCallersWithDeadlinesDoNotQueueAtTheirEdge(t *testing.T) {
 	})
 }
 
-// A pool that keeps all its workers stopped looking at itself as soon as it was idle,
-// and kept its queue as short as the overload before had made it: an hour later it
-// refused two in three of a small burst.
+// A pool that keeps all its workers once stopped its looks as soon as it was idle. Its queue stayed
+// as short as the last overload had made it. An hour later the pool refused two in three jobs of a
+// small burst.
 func TestAnOverloadIsForgottenWhenThePoolIsIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, err := New(Config{MinWorkers: 8, MaxWorkers: 8})

@@ -10,28 +10,28 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// Stats is a consistent picture of a pool. At any time Offered = Admitted +
-// Rejected + Cancelled + Dropped + Queued + Blocked, and Admitted = Completed + InFlight.
+// Stats is a consistent snapshot of a pool. At any time Offered = Admitted + Rejected + Cancelled +
+// Dropped + Queued + Blocked, and Admitted = Completed + InFlight.
 type Stats struct {
 	Name string
 
-	// Why the limit is what it is: the law's name, what it is doing in words, and
-	// its last changes, oldest first. The name is "fixed" where MaxWorkers
-	// decides and "grow" where GrowAt does. State begins with how long nothing has ended
-	// where jobs run and others wait, and names what that may be.
-	Law       string
-	State     string
+	// Law is the name of the law: "fixed" if MaxWorkers decides, "grow" if GrowAt decides.
+	Law string
+	// State describes in words what the law is doing. If jobs run and wait but none ends for long,
+	// State begins with the duration of the stall and its possible cause.
+	State string
+	// Decisions are the last changes of the limit by the law, oldest first.
 	Decisions []limit.Decision
 
 	Limit                 int // most jobs that may run now
 	MaxWorkers, QueueSize int
 
-	// Demand is the work that arrived lately over what the limit allows: above
-	// one, more comes than can be done. Zero until the first jobs have ended.
+	// Demand is the recently arrived work over the work that the limit allows. Above one, arrivals
+	// exceed capacity. Zero until the first jobs have ended.
 	Demand float64
 
 	Workers  int // goroutines
-	Idle     int // of them, without a job
+	Idle     int // workers without a job
 	InFlight int // jobs taken by a worker
 	Queued   int // accepted jobs waiting for a worker
 	QueuedBy map[spillway.Priority]int
@@ -40,16 +40,16 @@ type Stats struct {
 	Offered    uint64
 	Admitted   uint64 // taken by a worker
 	Completed  uint64 // admitted and ended, however they ended
-	Failed     uint64 // of the completed: with an error, a panic or Goexit
-	Panicked   uint64 // of the failed
-	Rejected   uint64 // over all reasons
+	Failed     uint64 // completed jobs with an error, a panic or Goexit
+	Panicked   uint64 // failed jobs with a panic
+	Rejected   uint64 // for all reasons
 	RejectedBy map[spillway.Reason]uint64
-	Cancelled  uint64 // their own context ended before they started
+	Cancelled  uint64 // own context ended before the start
 	Dropped    uint64 // accepted, and dropped by Drain or Close
 
-	// QueueWait and Service, in nanoseconds, of jobs that started and of jobs that
-	// returned. Where jobs are many only some are measured, and each counts for
-	// as many.
+	// QueueWait holds the waits of jobs that started; Service holds the run times of jobs that
+	// returned. Both are in nanoseconds. At high job rates the pool measures only some jobs, and
+	// each measured job counts for several.
 	QueueWait, Service *histogram.Histogram
 }
 
@@ -101,18 +101,18 @@ func (p *Pool) Stats() Stats {
 			s.Rejected += n
 		}
 	}
-	before := p.gone.Load() + pic.Left // it was accepted
+	before := p.gone.Load() + pic.Left // contexts that ended before acceptance
 	s.Cancelled = before + pic.Void + pic.Removed
 	s.Offered = sum(pic.Accepted) + s.Rejected + before + uint64(s.Blocked)
 	return s
 }
 
-// nested is why nothing may end although no job hangs: a worker is held for as long as
-// its job waits for another worker of the same pool.
+// nested explains how a pool can stall although no job hangs: a job holds its worker while it waits
+// for another worker of the same pool.
 const nested = "jobs may wait here for jobs of their own pool, by Submit, Do or Wait inside a job: use TrySubmit there, or give each layer of jobs a pool of its own"
 
-// stands says for how long no job has ended while all that may run do and others wait;
-// empty while that is nothing unusual. The caller holds the lock.
+// stands describes a stall: how long no job has ended while jobs wait and all slots are busy. It is
+// empty without a stall. The caller holds the lock.
 func (c *control) stands(pic handoff.Picture) string {
 	if pic.Active < c.limit || sum(pic.Queued)+sum(pic.Waiting) == 0 || c.still < time.Second || float64(c.still) < 3*c.mean {
 		return ""

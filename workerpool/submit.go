@@ -8,20 +8,20 @@ import (
 	"github.com/spillway-go/spillway/internal/handoff"
 )
 
-// ticket names an accepted job.
+// ticket identifies an accepted job.
 type ticket = handoff.Ticket
 
-// Submit hands job over and returns when the pool has accepted it: at once
-// while a worker or a place in the queue is free, otherwise after a wait that
-// ctx and Config.MaxWait bound. It returns a *spillway.Rejection when the job is
-// refused and ctx.Err() when ctx ends first; then the job never runs. A job that
-// would wait past the deadline of ctx, by what was measured, is refused at once; and
-// while more arrives than can be done, a job with a deadline does not wait for room.
+// Submit hands job over and returns when the pool has accepted it. Submit returns at once while a
+// worker or a place in the queue is free; otherwise it waits, bounded by ctx and Config.MaxWait. It
+// returns a *spillway.Rejection if the pool refuses the job, and ctx.Err() if ctx ends first; in
+// both cases the job never runs. The pool refuses a job at once if the predicted wait and run time
+// exceed the deadline of ctx. While arrivals exceed capacity, a job with a deadline does not wait
+// for room.
 //
-// Submit called by a job of the same pool holds one worker while it waits for another to
-// make room: with all workers doing so, they wait until their contexts end or MaxWait has
-// passed, and Stats().State says so. There use TrySubmit, and do the work of a job
-// that was refused where it was refused; or give each layer of jobs a pool of its own.
+// A job that calls Submit on its own pool holds one worker while it waits for another worker to
+// make room. If all workers do so, they wait until their contexts end or MaxWait has passed, and
+// Stats().State reports the stall. Inside a job, use TrySubmit and do refused work in place, or
+// give each layer of jobs its own pool.
 func (p *Pool) Submit(ctx context.Context, job Job) error {
 	if p == nil || job == nil {
 		return p.unfit()
@@ -34,9 +34,9 @@ func (p *Pool) Submit(ctx context.Context, job Job) error {
 	return err
 }
 
-// TrySubmit is Submit without the wait: when the queue is full it returns a
-// *spillway.Rejection at once. It does not ask whether ctx has ended, which
-// travels to the job.
+// TrySubmit is Submit without the wait: when the queue is full it returns a *spillway.Rejection at
+// once. TrySubmit does not check whether ctx has ended; the worker checks ctx before the job
+// starts.
 func (p *Pool) TrySubmit(ctx context.Context, job Job) error {
 	if p == nil || job == nil {
 		return p.unfit()
@@ -48,14 +48,13 @@ func (p *Pool) TrySubmit(ctx context.Context, job Job) error {
 	return err
 }
 
-// unfit says what is wrong with a submission: the job is nil, or the pool is, and then
-// it panics.
+// unfit returns the error for a nil job. It panics if the pool is nil or was not made by New.
 func (p *Pool) unfit() error {
 	p.made()
 	return errNoJob
 }
 
-// submit hands a job over. n is its note if it has a caller.
+// submit hands a job over. n is the note of a job with a waiting caller, else nil.
 func (p *Pool) submit(ctx context.Context, job Job, n *note, mayWait bool) (ticket, error) {
 	lv := level(spillway.PriorityFrom(ctx))
 	if !mayWait && p.queue.Full(lv) {
@@ -67,7 +66,7 @@ func (p *Pool) submit(ctx context.Context, job Job, n *note, mayWait bool) (tick
 		}
 	}
 	e := entry{ctx, job, p.stamp(n)}
-	// The zero Pool has no room, so that the slow way finds it.
+	// The zero Pool has no room, so submitSlowly gets its jobs and panics.
 	verdict, t := p.queue.Offer(&e, lv)
 	if verdict == handoff.Accepted {
 		return t, nil
@@ -75,7 +74,7 @@ func (p *Pool) submit(ctx context.Context, job Job, n *note, mayWait bool) (tick
 	return p.submitSlowly(e, lv, verdict, mayWait)
 }
 
-// submitSlowly goes on where an offer was not accepted at once.
+// submitSlowly handles a job whose first offer was not accepted.
 func (p *Pool) submitSlowly(e entry, lv int, verdict handoff.Verdict, mayWait bool) (t ticket, err error) {
 	p.made()
 	if verdict == handoff.Full && p.unswept.CompareAndSwap(true, false) && p.sweep() > 0 {
@@ -99,8 +98,8 @@ func (p *Pool) submitSlowly(e entry, lv int, verdict handoff.Verdict, mayWait bo
 	return ticket{}, p.refusals.refuse(reason)
 }
 
-// wait makes a submitter wait until its job was accepted or refused, its context
-// ends, or MaxWait has passed.
+// wait blocks a submitter until its job is accepted or refused, its context ends, or MaxWait has
+// passed.
 func (p *Pool) wait(e entry, lv int) (t ticket, err error) {
 	w, _ := p.free.Get().(*handoff.Waiter[entry])
 	if w == nil {
@@ -108,7 +107,7 @@ func (p *Pool) wait(e entry, lv int) (t ticket, err error) {
 	}
 	since := time.Duration(-1)
 	if e.timed() {
-		since = e.at() // once it is accepted the note is not ours
+		since = e.at() // an accepted job's note no longer belongs to the submitter
 	} else if p.cfg.MaxWait > 0 {
 		since = p.now()
 	}
@@ -136,7 +135,7 @@ func (p *Pool) wait(e entry, lv int) (t ticket, err error) {
 	case verdict == handoff.Left:
 		return ticket{}, ctx.Err()
 	}
-	return t, nil // its own context may still cancel the job before it starts
+	return t, nil // the job's own context may still cancel the job before it starts
 }
 
 // await blocks until the submitter is told, its context ends or most has passed.
@@ -157,8 +156,7 @@ func await(ctx context.Context, ready <-chan struct{}, most time.Duration) (told
 	}
 }
 
-// stamp notes the time if it is wanted: for every job if OnDone is told, for some
-// otherwise.
+// stamp records the submission time: for every job if OnDone is set, otherwise for sampled jobs.
 func (p *Pool) stamp(n *note) *note {
 	weight := p.ctl.every.Load()
 	if weight > 1 && (!p.ctl.wanted.Load() || !p.ctl.wanted.CompareAndSwap(true, false)) {
@@ -175,24 +173,24 @@ func (p *Pool) stamp(n *note) *note {
 	return n
 }
 
-// sweep takes the queued jobs out whose contexts have ended, so that they keep no
-// place, and returns how many there were.
+// sweep removes the queued jobs whose contexts have ended, to free their places, and returns their
+// number.
 func (p *Pool) sweep() int {
 	all := p.queue.Purge(func(e *entry) bool { return over(e.ctx) })
 	dead := make([]ended, 0, len(all))
 	for _, e := range all {
 		if c := e.call(); c == nil || c.begin() {
 			dead = append(dead, ended{entry: e, err: e.ctx.Err()})
-		} // else its caller is leaving, and reports it
+		} // else the leaving caller reports the job
 	}
 	defer p.queue.Finish(len(all))
 	p.tellAll(dead)
 	return len(all)
 }
 
-// over reports whether a context has ended. The queue is locked meanwhile, and the context
-// may be of the user's making: one whose Err panics is taken to go on, and panics again where
-// its job is to start.
+// over reports whether ctx has ended. The queue is locked during the call, and ctx may be a user's
+// type. A context whose Err panics counts as not ended; Err panics again when the job is about to
+// start.
 func over(ctx context.Context) (ended bool) {
 	defer func() {
 		if recover() != nil {

@@ -11,8 +11,7 @@ import (
 	awaits "github.com/spillway-go/spillway/internal/await"
 )
 
-// What the comment of Job says of threads: a job that ends its goroutine takes the thread
-// that it locked along.
+// The comment of Job states that a job that ends its goroutine also ends the thread that it locked.
 func TestALockedThreadEndsWithTheGoroutineOfItsJob(t *testing.T) {
 	p := pool(t, Config{MaxWorkers: 1, OnDone: func(Result) {}})
 	locked := make(chan int, 1)

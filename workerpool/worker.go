@@ -11,24 +11,24 @@ import (
 type worker struct {
 	pool    *Pool
 	place   *handoff.Worker
-	entry   entry           // the job at hand
-	lv      int             // of the entry
-	end     handoff.End     // of the last job
-	deliver *call           // ended, and its caller not told yet
-	inside  bool            // the job
-	started time.Duration   // the job, if it is timed
-	seen    context.Context // for whose jobs the profile labels are set
-	foreign bool            // the labels are those of some context, and not the pool's alone
-	seq     uint64          // of the job for the law, if it is sampled
-	class   uint8           // the same
+	entry   entry           // current job
+	lv      int             // level of the entry
+	end     handoff.End     // how the last job ended
+	deliver *call           // call of an ended job whose caller is not told yet
+	inside  bool            // a job is running
+	started time.Duration   // start of the job, if timed
+	seen    context.Context // context of the job that the profile labels were last set for
+	foreign bool            // the profile labels are not the pool's alone
+	seq     uint64          // number of the job for the law, if sampled
+	class   uint8           // class of the job for the law, if sampled
 }
 
 func (p *Pool) startWorker(place *handoff.Worker) {
 	go (&worker{pool: p, place: place, foreign: true}).work()
 }
 
-// work runs jobs until the worker is to end. When a job ends the goroutine, as
-// runtime.Goexit does, another goroutine goes on.
+// work runs jobs until the worker must end. If a job ends the goroutine, for example by
+// runtime.Goexit, work continues on a new goroutine.
 func (w *worker) work() {
 	ended := false
 	defer func() {
@@ -43,8 +43,8 @@ func (w *worker) work() {
 	ended = true
 }
 
-// serve runs jobs until there is none. True: one panicked, and the worker goes on.
-// What ends a job early is caught here, once for all of them.
+// serve runs jobs until none is left. It returns true if a job panicked and the worker must go on.
+// One deferred call catches the early end of any of these jobs.
 func (w *worker) serve() (more bool) {
 	defer func() {
 		if w.inside {
@@ -58,8 +58,8 @@ func (w *worker) serve() (more bool) {
 	return false
 }
 
-// next takes the job to run now. Then it tells the caller of the last one, which
-// so finds its worker free. It returns false when there is none.
+// next takes the next job, then tells the caller of the last job. The order lets the caller find
+// its worker free. next returns false if no job is left.
 func (w *worker) next() (ok bool) {
 	if w.lv, ok = w.pool.queue.Take(w.place, w.end, &w.entry); ok {
 		if w.pool.ctl.took(w.place.Turn) {
@@ -73,7 +73,7 @@ func (w *worker) next() (ok bool) {
 	return ok
 }
 
-// owe notes the caller that is to be told of the last job, unless it has left.
+// owe notes the caller to tell about the last job. It returns false if the caller has left.
 func (w *worker) owe(c *call) bool {
 	if !c.end() {
 		return false

@@ -3,19 +3,18 @@
 //
 //	err := pool.Submit(ctx, func(ctx context.Context) error { return send(ctx, mail) })
 //
-// Submit hands a job over and returns; Do waits for its result; a Group waits
-// for many. A job that was accepted runs, or is cancelled by its own context
-// before it starts, or is dropped by a drain that ran out of time; each is
-// counted and reported.
+// Submit hands a job over and returns; Do waits for its result; a Group waits for many. An accepted
+// job runs, or its own context cancels it before it starts, or Close or a Drain that ran out of
+// time drops it. The pool counts and reports each case.
 //
-// A goroutine per job is often enough in Go. A pool pays when the number of
-// jobs in progress must stay bounded: connections, memory, a backend that slows
-// down. It does not make work faster.
+// A goroutine per job is often enough in Go. A pool pays when the number of jobs in progress must
+// stay bounded: connections, memory, a backend that slows down. A pool does not make work faster.
 //
-// How many jobs run at once is found out by a control law (package limit), fed
-// with a sample of the jobs, unless Config says a number. Jobs wait in strict
-// order of priority, first come, first served within one. The law compares jobs with others
-// of their priority, or of their kind too if their contexts say one (spillway.WithKind).
+// A control law (package limit) decides how many jobs run at once, from a sample of the jobs,
+// unless Config sets a number or GrowAt. Workers take jobs in order of priority, first come, first
+// served within a priority. One job in 256 is taken from the least important priority that waits,
+// against starvation. The law compares jobs of one priority with each other, and tells kinds of
+// jobs apart if their contexts name one (spillway.WithKind).
 package workerpool
 
 import (
@@ -29,72 +28,70 @@ import (
 	"github.com/spillway-go/spillway/internal/handoff"
 )
 
-// Job is one piece of work. ctx is the one it was submitted with: a job that
-// must outlive its caller is submitted with context.WithoutCancel(ctx).
+// Job is one piece of work. ctx is the context that the job was submitted with. Submit a job that
+// must outlive its caller with context.WithoutCancel(ctx).
 //
-// Jobs run one after the other on the same goroutine, so a job puts back what it changes
-// about its goroutine, or ends it by runtime.Goexit: then the worker goes on with a new one.
-// That is so for runtime.LockOSThread, debug.SetPanicOnFault and regions of runtime/trace.
-// A thread that stays locked slows all later jobs of the worker down, and they see what was
-// done to the thread: its namespace, its user, its signal mask. After runtime.Goexit it
-// ends with its goroutine, as Go does it. Profile labels are the exception: they are set for
-// each job, to those of its context (see runtime/pprof.Do), if it has any, and those of the pool.
-// Beyond 50,000 jobs a second they are set for some of those that follow one of the same context.
+// Jobs run one after the other on the same goroutine. A job therefore restores the goroutine state
+// that it changes, or ends its goroutine with runtime.Goexit; the worker then continues on a new
+// goroutine. Such state comes from runtime.LockOSThread, debug.SetPanicOnFault and regions of
+// runtime/trace. A thread that stays locked slows down all later jobs of the worker. The later jobs
+// also see changes of the thread: its namespace, its user, its signal mask. After runtime.Goexit,
+// Go ends a locked thread with its goroutine. Profile labels are the exception: the pool sets them
+// for each job, to the labels of the job's context (see runtime/pprof.Do), if any, and of the pool.
+// Above 50,000 jobs a second, the pool sets labels only for some consecutive jobs of one context.
 type Job func(ctx context.Context) error
 
 const levels = handoff.Levels
 
-// level is the queue of a priority, 0 for the most important.
+// level returns the queue index of a priority, 0 for the most important.
 func level(p spillway.Priority) int {
 	return int(spillway.Critical - min(max(p, spillway.Low), spillway.Critical))
 }
 
-// Pool is a set of workers. It is safe for concurrent use; a Pool must not be
-// copied. A new pool has no goroutine. Make it with New: submitting to the zero
-// Pool panics.
+// Pool is a set of workers. A Pool is safe for concurrent use and must not be copied. A new pool
+// has no goroutine. Make a Pool with New: submitting to the zero Pool panics.
 //
-// How jobs meet workers is the page of internal/handoff. The pool adds what that
-// does not know: contexts, callers that wait for results, times, and the control
-// that decides how many run and wait.
+// Package internal/handoff documents how jobs meet workers. The Pool adds contexts, callers that
+// wait for results, times, and the control of how many jobs run and wait.
 type Pool struct {
 	cfg      Config
 	base     time.Time
-	labels   *labels // for profiles
+	labels   *labels // profile labels
 	queue    handoff.Queue[entry]
 	ctl      control
 	refusals refusals
 
 	failed, panicked atomic.Uint64 // jobs
-	gone             atomic.Uint64 // submissions whose context had ended before
+	gone             atomic.Uint64 // submissions whose context had already ended
 
-	closedFor atomic.Uint32 // why the intake is closed; zero while open
-	firstFor  atomic.Uint32 // why it was closed the first time
+	closedFor atomic.Uint32 // reason why the intake is closed; zero while open
+	firstFor  atomic.Uint32 // reason of the first close
 
-	free  sync.Pool             // of *handoff.Waiter: the pool's own, because a channel belongs to its synctest bubble
-	notes sync.Pool             // of *note
-	calls atomic.Pointer[[]any] // records of Do
+	free  sync.Pool             // *handoff.Waiter; per pool, because a channel belongs to its synctest bubble
+	notes sync.Pool             // *note
+	calls atomic.Pointer[[]any] // a *records[T] for each result type of Do
 
-	unswept atomic.Bool // the queue was not searched for dead jobs since the last look
-	beating atomic.Bool // a look is to come
-	beatMu  sync.Mutex  // guards the timer and setting beating
+	unswept atomic.Bool // no search of the queue for cancelled jobs since the last look
+	beating atomic.Bool // the next look is scheduled
+	beatMu  sync.Mutex  // guards timer and writes to beating
 	timer   *time.Timer
-	beat    time.Duration // between looks
+	beat    time.Duration // interval between looks
 }
 
-// entry is an accepted job. It is four words on purpose: larger structures are
-// not kept in registers.
+// entry is an accepted job. An entry has four words on purpose: the compiler keeps no larger struct
+// in registers.
 type entry struct {
 	ctx  context.Context
 	job  Job
-	note *note // nil: no caller waits for the job and its time is not wanted
+	note *note // nil: no caller waits for the job, and the job is not timed
 }
 
-// note goes with some jobs.
+// note holds the extra data of a job that is timed or that a caller waits for.
 type note struct {
-	call   *call         // of the caller that waits for the job, or nil
-	timed  bool          // at is when it was submitted
-	weight uint64        // it is measured for so many jobs; 0: it is not
-	at     time.Duration // the time, if timed
+	call   *call         // result record of the waiting caller, or nil
+	timed  bool          // the submission time is known
+	weight uint64        // number of jobs that the sample stands for; 0: not sampled
+	at     time.Duration // submission time, if timed
 }
 
 func (e *entry) call() *call {
@@ -114,8 +111,7 @@ func (e *entry) at() time.Duration {
 
 func (e *entry) sampled() bool { return e.note != nil && e.note.weight > 0 }
 
-// New returns a pool. New(Config{}) works without a number. The error says
-// which field is wrong.
+// New returns a pool. New(Config{}) works without any number set. The error names the wrong field.
 func New(cfg Config) (*Pool, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err

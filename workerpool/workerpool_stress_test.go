@@ -162,9 +162,9 @@ func watchLedger(t *testing.T, p *Pool, stop <-chan struct{}) {
 	}
 }
 
-// The first jobs of several priorities come at once. How many wait used to be
-// summed over their rings one after the other, with a margin that whoever lost its
-// processor in between ignored: 232 of 202 were accepted.
+// The first jobs of several priorities come at once. The number of waiting jobs was once summed
+// over the rings one after the other, with a margin. A submitter that lost its processor in between
+// ignored the margin: 232 of 202 jobs were accepted.
 func TestAQueueHoldsNoMoreAndNoLessWithSeveralPriorities(t *testing.T) {
 	const workers, queue = 2, 200
 	for range 100 {
@@ -224,8 +224,8 @@ func TestSubmitRacingDrainNeverLosesAJob(t *testing.T) {
 	}
 }
 
-// Callers of Do leave while others are refused: whoever comes when all have left
-// finds their places free.
+// Callers of Do leave while others are refused. A caller that comes after all have left finds their
+// places free.
 func TestNoPlaceIsForgottenWhoeverLeaves(t *testing.T) {
 	p := pool(t, Config{MaxWorkers: 1, QueueSize: 2, MaxWait: -1})
 	hold := make(chan struct{})

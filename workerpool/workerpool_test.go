@@ -193,9 +193,8 @@ func TestAFullPoolRefusesAtOnceOrAfterMaxWaitOrWithTheContext(t *testing.T) {
 	})
 }
 
-// A refused caller has the queue looked through for jobs that nobody wants any
-// more. While it was, one who was just about to push found the room of what had
-// been taken out, and 13 of 12 were accepted.
+// A refused caller searches the queue for cancelled jobs. During a search, a submitter about to
+// push once found the room of the removed jobs, and 13 of 12 were accepted.
 func TestLookingThroughAFullQueueMakesNoRoom(t *testing.T) {
 	for range 100 {
 		synctest.Test(t, func(t *testing.T) {
@@ -353,14 +352,14 @@ func TestOnDoneIsToldOfPanicsGoexitAndErrors(t *testing.T) {
 	atRest(t, p)
 }
 
-// A panic that nobody is told of must not be swallowed: it ends the process.
+// A panic that nobody receives must not be swallowed: it ends the process.
 func TestAPanicWithoutOnDoneEndsTheProcess(t *testing.T) {
 	kind := os.Getenv("WORKERPOOL_TEST_PANIC")
 	if kind != "" {
 		p, _ := New(Config{OnPanic: map[string]PanicPolicy{"error": AsError, "crash": Crash}[kind]})
 		bad := func() { panic("nobody is told") }
 		switch kind {
-		case "submit", "error": // nobody would be told of the error
+		case "submit", "error": // nobody would receive the error
 			_ = p.Submit(context.Background(), func(context.Context) error { bad(); return nil })
 		case "crash":
 			_, _ = Do(context.Background(), p, func(context.Context) (int, error) { bad(); return 0, nil })
@@ -471,7 +470,7 @@ func TestDoReturnsAPanicAsAnErrorIfAskedTo(t *testing.T) {
 	}
 }
 
-// All workers wait for one more: their contexts are what ends that.
+// All workers wait for one more worker. Only the end of their contexts ends the wait.
 func TestNestedDoInAFullPoolEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pool(t, Config{MaxWorkers: 2, QueueSize: 4})
@@ -503,7 +502,7 @@ func TestNestedDoInAFullPoolEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// A record that a late job may still write to is not another caller's.
+// A late job may still write to its record, so the record must not go to another caller.
 func TestALateResultReachesNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pool(t, Config{MaxWorkers: 100})
@@ -539,8 +538,8 @@ func TestWorkersAreLabelledForProfiles(t *testing.T) {
 	}
 }
 
-// With no queue, the second of two jobs waited for the first to end, beside a
-// worker's free place, once the pool knew that its queue is soon worked off.
+// With no queue, the second of two jobs once waited for the first to end, although a worker was
+// free. It happened once the pool knew that its queue is soon worked off.
 func TestWithoutAQueueEveryWorkerIsUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pool(t, Config{MaxWorkers: 2, QueueSize: -1})
@@ -563,13 +562,13 @@ func TestWithoutAQueueEveryWorkerIsUsed(t *testing.T) {
 	})
 }
 
-// The caller of a measured job was told before OnDone was, if others waited.
+// The caller of a measured job was once told before OnDone, if other jobs waited.
 func TestOnDoneIsToldBeforeTheCallerOfDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pool(t, Config{Law: limit.NewFixed(1), OnDone: func(Result) { time.Sleep(time.Second) }})
 		var wg sync.WaitGroup
 		start := time.Now()
-		for i := range 3 { // each runs for a second, and is told of for another
+		for i := range 3 { // each job runs for a second, and OnDone for another
 			wg.Go(func() {
 				_, _ = Do(t.Context(), p, func(context.Context) (int, error) { time.Sleep(time.Second); return 0, nil })
 				if got, want := time.Since(start), time.Duration(i+1)*2*time.Second; got != want {
@@ -582,7 +581,7 @@ func TestOnDoneIsToldBeforeTheCallerOfDo(t *testing.T) {
 	})
 }
 
-// A cancelled job counted as cancelled and as running while its worker told OnDone.
+// A cancelled job once counted both as cancelled and as running while its worker called OnDone.
 func TestTheLedgerClosesWhileACancelledJobEnds(t *testing.T) {
 	var p *Pool
 	var seen []Stats
@@ -610,9 +609,9 @@ func TestTheLedgerClosesWhileACancelledJobEnds(t *testing.T) {
 	atRest(t, p)
 }
 
-// fillShort returns a pool with a queue of 8 that is worked off in a moment, so
-// that its worker takes jobs without a lock; then a job for ever. 6 are left in
-// the queue, and one waits for room, of which there is for 2.
+// fillShort returns a pool with a queue of 8 that is worked off in a moment, so that its worker
+// takes jobs without a lock. The worker then runs a job that never ends. 6 jobs are left in the
+// queue, and one submitter waits, although there is room for 2.
 func fillShort(t *testing.T) *Pool {
 	p := pool(t, Config{MaxWorkers: 1, QueueSize: 8})
 	p.queue.SetLow(4)
@@ -634,8 +633,8 @@ func fillShort(t *testing.T) *Pool {
 	return p
 }
 
-// The next look of the pool admits who waits although a worker is busy for ever:
-// it only did so when it found a job that nobody waits for any more.
+// The next look of the pool admits the waiting submitter although a worker is busy forever. The
+// look once did so only when it found a cancelled job.
 func TestASubmitterDoesNotWaitForABusyWorkerWhileThereIsRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := fillShort(t)
@@ -647,7 +646,7 @@ func TestASubmitterDoesNotWaitForABusyWorkerWhileThereIsRoom(t *testing.T) {
 	})
 }
 
-// Who waits comes first, but one place of two is left for others.
+// A waiting submitter comes first, but one place of two is left for others.
 func TestNobodyIsRefusedWhileThereIsRoomForAllWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := fillShort(t)
@@ -661,7 +660,7 @@ func TestNobodyIsRefusedWhileThereIsRoomForAllWhoWait(t *testing.T) {
 	})
 }
 
-// The caller of Do left a queued job whose end OnDone was not told of.
+// The caller of Do once left a queued job, and OnDone did not receive the end of the job.
 func TestOnDoneIsToldOfACallThatWasLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []Result
@@ -683,8 +682,8 @@ func TestOnDoneIsToldOfACallThatWasLeft(t *testing.T) {
 	})
 }
 
-// OnDone panics on the goroutine of one who closes the pool and recovers. The
-// callers of the other dropped jobs used to wait for ever.
+// OnDone panics on the goroutine of a caller that closes the pool and recovers. The callers of the
+// other dropped jobs once waited forever.
 func TestAPanicOfOnDoneLeavesNobodyWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pool(t, Config{MaxWorkers: 1, QueueSize: 3, OnDone: func(r Result) {
@@ -714,8 +713,8 @@ func TestAPanicOfOnDoneLeavesNobodyWaiting(t *testing.T) {
 	})
 }
 
-// A call that was left kept its place until the queue was searched, and was still
-// in QueuedBy.
+// A call whose caller had left once kept its place until the queue was searched, and was still in
+// QueuedBy.
 func TestACallThatIsLeftFreesItsPlaceAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pool(t, Config{MaxWorkers: 1, QueueSize: 1})
@@ -743,8 +742,8 @@ func TestACallThatIsLeftFreesItsPlaceAtOnce(t *testing.T) {
 	})
 }
 
-// Drain found the pool empty while Close had still to tell OnDone of the jobs that it
-// had dropped.
+// Drain once found the pool empty while Close had yet to call OnDone for the jobs that it had
+// dropped.
 func TestDrainWaitsUntilCloseHasTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0
