@@ -7,7 +7,7 @@ import (
 	"github.com/spillway-go/spillway/histogram"
 )
 
-// The quantiles of two processes are those of all that both recorded.
+// Merged quantiles are the quantiles of all values that both processes recorded.
 func ExampleHistogram_Merge() {
 	var fast, slow histogram.Histogram
 	fast.RecordN(int64(10*time.Millisecond), 980)

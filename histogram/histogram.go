@@ -20,7 +20,7 @@ import (
 const (
 	stepBits = 7 // 128 steps to a power of two
 	steps    = 1 << stepBits
-	// buckets is what the largest int64 needs: values below 2*steps are exact,
+	// buckets is the number of buckets up to the largest int64: values below 2*steps are exact,
 	// each further power of two adds steps.
 	buckets = (63 - stepBits + 1) * steps
 )
@@ -50,10 +50,9 @@ func bounds(i int) (low, high int64) {
 	return low, low + (1<<shift - 1)
 }
 
-// Histogram counts values. The zero value is empty and ready to use. Memory grows
-// with the range of the recorded values, to about 3 KB for the latencies of one
-// kind of work. It is not safe for concurrent use: give each writer its own and
-// Merge them, or hold a lock.
+// Histogram counts values. The zero value is empty and ready to use. Memory grows with the range of
+// the recorded values, to about 3 KB for the latencies of one kind of work. A Histogram is not safe
+// for concurrent use: give each writer its own and Merge them, or hold a lock.
 type Histogram struct {
 	pieces   []*piece       // counts by bucket, modulo 2³²; nil where no value fell
 	over     map[int]uint64 // the high bits, for the rare bucket whose count exceeds 32 bits
@@ -99,7 +98,7 @@ func (h *Histogram) add(i int, n uint64) {
 // grow makes room for piece p.
 func (h *Histogram) grow(p int) {
 	if p >= len(h.pieces) {
-		more := make([]*piece, p+1) // no spare room: growth is rare, and many are kept
+		more := make([]*piece, p+1) // no spare capacity: growth is rare, and many histograms are kept
 		copy(more, h.pieces)
 		h.pieces = more
 	}
@@ -210,9 +209,8 @@ func (h *Histogram) Quantile(q float64) int64 {
 	return h.max
 }
 
-// CountAtMost returns how many values lie in buckets that end at or below v: the
-// cumulative count that metric systems expect. Values within 0.8 % of v
-// may be counted on the wrong side.
+// CountAtMost returns how many values lie in buckets that end at or below v: the cumulative count
+// that metric systems expect. Values within 0.8 % of v may be counted on the wrong side.
 func (h *Histogram) CountAtMost(v int64) uint64 {
 	if v < 0 {
 		return 0
@@ -267,8 +265,8 @@ func (h Histogram) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote. Input that no histogram could
-// have written is an error, and leaves h as it was.
+// UnmarshalJSON reads the output of MarshalJSON. Input that no histogram could have written is an
+// error, and leaves h unchanged.
 func (h *Histogram) UnmarshalJSON(data []byte) error {
 	var w wire
 	if err := json.Unmarshal(data, &w); err != nil {

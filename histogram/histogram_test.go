@@ -25,7 +25,7 @@ func TestEveryValueLiesInItsBucketAndBucketsAdjoin(t *testing.T) {
 	}
 }
 
-// exact is the slow twin: it keeps every value.
+// exact is a slow reference histogram: it keeps every value.
 type exact []int64
 
 func (e exact) quantile(q float64) int64 {

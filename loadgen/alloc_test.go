@@ -53,8 +53,8 @@ func TestAnHTTPRequestAllocatesNothing(t *testing.T) {
 	}
 }
 
-// perRequest compares a run of many more requests with a short one: what a run costs
-// besides its requests cancels out, except for histograms that grow.
+// perRequest compares a run of many more requests with a short run. The fixed costs of a run cancel
+// out, except for histograms that grow.
 func perRequest(t *testing.T, more uint64, cfg func(n uint64) Config) {
 	t.Helper()
 	mallocs := func(n uint64) uint64 {

@@ -13,7 +13,7 @@ const (
 	maxHead = 64 << 10
 
 	smallBuffer = 4 << 10
-	largeBuffer = 64 << 10 // for bodies that do not fit in the small one
+	largeBuffer = 64 << 10 // for bodies that exceed smallBuffer
 
 	bodyChunked = -1
 	bodyToEnd   = -2 // the body ends with the connection
@@ -28,29 +28,29 @@ var (
 	errHeadSize   = errors.New("malformed answer: more than 64 KiB of headers")
 )
 
-// answers reads the HTTP/1.1 answers of one connection, one after the other, and
-// allocates nothing once its buffer has its size.
+// answers reads the HTTP/1.1 answers of one connection, one after the other. It allocates nothing
+// once its buffer has its size.
 type answers struct {
 	src   io.Reader
-	buf   []byte // buf[r:w] was read and is not used yet
+	buf   []byte // buf[r:w] is read and not used yet
 	r, w  int
-	left  int  // bytes that lines may still have
-	begun bool // at least a byte of the present answer has come
-	came  int  // bytes of the present answer
+	left  int  // bytes that the lines of a head may still take
+	begun bool // at least a byte of the current answer has come
+	came  int  // bytes of the current answer
 }
 
 func newAnswers(src io.Reader) answers { return answers{src: src, buf: make([]byte, smallBuffer)} }
 
-// head is what counts in the status line and the headers of an answer.
+// head holds the relevant parts of the status line and the headers of an answer.
 type head struct {
 	status int
-	length int64         // of the body, or bodyChunked or bodyToEnd
+	length int64         // length of the body, or bodyChunked or bodyToEnd
 	keep   bool          // the connection may be used again
-	after  time.Duration // of Retry-After
+	after  time.Duration // value of Retry-After
 }
 
-// head reads the next answer up to its body, over any interim answers. An answer to
-// HEAD has no body, whatever it says.
+// head reads the next answer up to its body, and skips interim answers. An answer to HEAD has no
+// body, whatever its headers announce.
 func (a *answers) head(toHEAD bool) (head, error) {
 	a.left, a.begun = maxHead, a.w > a.r
 	for {
@@ -58,7 +58,7 @@ func (a *answers) head(toHEAD bool) (head, error) {
 		if err != nil || h.status/100 != 1 {
 			return h, err
 		}
-		if h.status == 101 { // what follows is no HTTP
+		if h.status == 101 { // the bytes after a 101 are not HTTP
 			h.keep = false
 			return h, nil
 		}
@@ -146,7 +146,7 @@ func (a *answers) exactly(n int64, dst *[]byte) error {
 		if n -= k; n == 0 {
 			return nil
 		}
-		if n > int64(len(a.buf)) && len(a.buf) < largeBuffer { // all that was read is taken
+		if n > int64(len(a.buf)) && len(a.buf) < largeBuffer { // all bytes read are taken
 			a.buf = make([]byte, largeBuffer)
 			a.r, a.w = 0, 0
 		}
@@ -189,7 +189,7 @@ func (a *answers) chunks(dst *[]byte) error {
 	}
 }
 
-// take uses the next n bytes, which were read.
+// take uses the next n bytes, which must have been read.
 func (a *answers) take(n int, dst *[]byte) {
 	if dst != nil {
 		*dst = append(*dst, a.buf[a.r:a.r+n]...)
@@ -197,9 +197,9 @@ func (a *answers) take(n int, dst *[]byte) {
 	a.r += n
 }
 
-// field returns the next line, as line does, and with it those that continue it: what begins
-// with a blank belongs to the line before (RFC 9112, section 5.2). Blanks take the place of
-// the ends between them.
+// field returns the next line, as line does, joined with its continuation lines. A line that begins
+// with a blank continues the line before (RFC 9112, section 5.2). Blanks replace the line ends in
+// between.
 func (a *answers) field() ([]byte, error) {
 	for n := 0; ; {
 		line, err := a.lineFrom(n)
@@ -207,7 +207,7 @@ func (a *answers) field() ([]byte, error) {
 			return line, err
 		}
 		n = len(line) + 1
-		a.r, a.left = a.r-n, a.left+n // not used yet
+		a.r, a.left = a.r-n, a.left+n // give the line back
 		if err := a.need(n + 1); err != nil {
 			return nil, err
 		}
@@ -220,10 +220,10 @@ func (a *answers) field() ([]byte, error) {
 	}
 }
 
-// line returns the next line without its line feed. It is valid until the next read.
+// line returns the next line without its line feed. The line is valid until the next read.
 func (a *answers) line() ([]byte, error) { return a.lineFrom(0) }
 
-// lineFrom is line, where so many bytes were searched before.
+// lineFrom is line, for a caller that knows no line feed in the first searched bytes.
 func (a *answers) lineFrom(searched int) ([]byte, error) {
 	for {
 		if i := bytes.IndexByte(a.buf[a.r+searched:a.w], '\n'); i >= 0 {
@@ -256,7 +256,7 @@ func (a *answers) strictLine() ([]byte, error) {
 	return line[:len(line)-1], nil
 }
 
-// need reads until n bytes are there that are not used yet.
+// need reads until at least n unused bytes are in the buffer.
 func (a *answers) need(n int) error {
 	for a.w-a.r < n {
 		if err := a.more(); err == io.EOF {
@@ -284,7 +284,7 @@ func (a *answers) more() error {
 			a.w += n
 			a.came += n
 			a.begun = true
-			return nil // an error comes again
+			return nil // the next read returns an error again
 		}
 		if err != nil {
 			return err

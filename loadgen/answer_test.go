@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// readAnswer reads one answer, and what follows it.
+// readAnswer reads one answer and the bytes after it.
 func readAnswer(src io.Reader, toHEAD bool) (h head, body, rest []byte, err error) {
 	a := newAnswers(src)
 	if h, err = a.head(toHEAD); err == nil {
@@ -25,7 +25,7 @@ func readAnswer(src io.Reader, toHEAD bool) (h head, body, rest []byte, err erro
 	return h, body, rest, err
 }
 
-// readTwin does the same with net/http.
+// readTwin reads the same with net/http.
 func readTwin(src io.Reader, toHEAD bool) (h head, body, rest []byte, err error) {
 	method := http.MethodGet
 	if toHEAD {
@@ -66,8 +66,8 @@ var answerTexts = []string{
 	ok200 + "Content-Length: 2\r\nWWW-Authenticate: Basic realm=\"a\",\r\n\tBearer realm=\"b\"\r\n\r\nhi",
 }
 
-// Whatever net/http accepts it reads in the same way. It may refuse more: header
-// lines that do not matter here, and things that are too long.
+// Every answer that net/http accepts is read in the same way. net/http may refuse more: header
+// lines that do not matter here, and parts that are too long.
 func FuzzAnswersAreReadAsNetHTTPReadsThem(f *testing.F) {
 	for _, text := range append(answerTexts, refusedAnswers()...) {
 		f.Add([]byte(text), false)
@@ -132,8 +132,8 @@ func TestAnswersThatServersSendAreRead(t *testing.T) {
 	}
 }
 
-// A header that goes on in the next line is old, and still read by net/http: the answer was
-// an error, and its connection was closed.
+// A header continued on the next line is obsolete, but net/http still reads it. Such an answer was
+// once an error, and its connection was closed.
 func TestAHeaderThatGoesOnInTheNextLineIsRead(t *testing.T) {
 	for text, want := range map[string]head{
 		ok200 + "A: b\r\n continued\r\nContent-Length: 2\r\n\r\nhi":                         {status: 200, length: 2, keep: true},

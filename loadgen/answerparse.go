@@ -39,8 +39,8 @@ func parseLength(text []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// parseAfter reads the value of a Retry-After header, in seconds or as a date; nonsense
-// and the past are 0.
+// parseAfter reads the value of a Retry-After header, in seconds or as a date. Invalid values and
+// past dates are 0.
 func parseAfter(text []byte) time.Duration {
 	if n, ok := parseLength(text); ok {
 		return time.Duration(min(n, int64(mostAfter/time.Second))) * time.Second
@@ -81,7 +81,7 @@ func parseChunkSize(line []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// is reports whether text is want, which is in lower case, in any case of letters.
+// is reports whether text equals want in any case of letters. want is in lower case.
 func is(text []byte, want string) bool {
 	if len(text) != len(want) {
 		return false
@@ -97,7 +97,7 @@ func is(text []byte, want string) bool {
 	return true
 }
 
-// hasToken reports whether a list with commas holds token, which is in lower case.
+// hasToken reports whether a comma-separated list holds token, which is in lower case.
 func hasToken(list []byte, token string) bool {
 	for len(list) > 0 {
 		item := list

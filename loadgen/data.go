@@ -13,12 +13,11 @@ import (
 	"strings"
 )
 
-// Data is what the placeholders of an HTTP target stand for: rows of named columns.
-// {{.name}} is the column of the request's row, and {{n}} the request's number.
-// The zero Data has no rows, only {{n}}.
+// Data holds the values for the placeholders of an HTTP target: rows of named columns. {{.name}}
+// stands for the column of the request's row, and {{n}} for the request's number. The zero Data has
+// no rows, only {{n}}.
 //
-// Requests use the rows in turn: request n uses row n, and after the last one the
-// first again.
+// Requests use the rows in turn: request n uses row n, and the first row follows the last.
 type Data struct {
 	names []string
 	rows  [][]string
@@ -43,8 +42,8 @@ func ReadCSV(r io.Reader) (*Data, error) {
 	return newData(names, records[1:])
 }
 
-// ReadJSONLines reads rows that are JSON objects, one a line, with the same names.
-// Strings are used without their quotes, everything else as it is written.
+// ReadJSONLines reads rows that are JSON objects, one a line, with the same names. Strings are used
+// without their quotes, other values as written.
 func ReadJSONLines(r io.Reader) (*Data, error) {
 	var names []string
 	var rows [][]string
@@ -83,15 +82,15 @@ func ReadJSONLines(r io.Reader) (*Data, error) {
 	return newData(names, rows)
 }
 
-// withoutMark returns what r reads without the byte order mark that some programs write at
-// the beginning of a text: whoever reads it finds no quote and no brace there.
+// withoutMark returns r without the byte order mark that some programs write at the beginning of a
+// text. A parser would find the mark instead of a quote or a brace.
 func withoutMark(r io.Reader) io.Reader {
 	const mark = "\ufeff"
 	text := bufio.NewReader(r)
 	if begin, _ := text.Peek(len(mark)); string(begin) == mark {
 		_, _ = text.Discard(len(mark))
 	}
-	return text // an error of r comes again
+	return text // the next read returns an error of r again
 }
 
 func newData(names []string, rows [][]string) (*Data, error) {
@@ -109,8 +108,7 @@ func (d *Data) Drawn(seed uint64) *Data {
 	return &Data{names: d.names, rows: d.rows, drawn: true, seed: seed}
 }
 
-// column returns where the value of a placeholder is. A column wins over the number
-// of the request.
+// column returns the column of a placeholder. A column named n wins over the number of the request.
 func (d *Data) column(name string) (int, error) {
 	if i := slices.Index(d.names, name); i >= 0 {
 		return i, nil
@@ -140,7 +138,7 @@ func (d *Data) row(n uint64) []string {
 	return d.rows[n%uint64(len(d.rows))]
 }
 
-// scramble returns a number that looks random and depends on both (splitmix64).
+// scramble returns a number that looks random and depends on seed and n (splitmix64).
 func scramble(seed, n uint64) uint64 {
 	x := seed*0xd1342543de82ef95 + (n+1)*0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -56,7 +56,7 @@ func TestRowsFillPlaceholders(t *testing.T) {
 	}
 }
 
-// Spreadsheets and some editors write a byte order mark. A quoted name behind it was an
+// Spreadsheets and some editors write a byte order mark. A quoted name after the mark was once an
 // error, and so was the first line of JSON.
 func TestAByteOrderMarkIsNoData(t *testing.T) {
 	for text, read := range map[string]func(io.Reader) (*Data, error){
@@ -92,8 +92,8 @@ func TestAByteOrderMarkIsNoData(t *testing.T) {
 	}
 }
 
-// More than the sockets' buffers hold is not written before an answer is read, also if
-// only some rows are so long.
+// A body larger than the sockets' buffers is not written before an answer is read, even if only
+// some rows are as long.
 func TestBodiesThatRowsMakeLongGoThroughNetHTTP(t *testing.T) {
 	data := &Data{names: []string{"short", "long"}, rows: [][]string{{"1", "2"}, {"3", strings.Repeat("x", maxRawBody)}}}
 	for body, raw := range map[string]bool{"text": true, "{{.short}} {{n}}": true, "{{.long}}": true, "{{.long}}{{n}}": false} {

@@ -3,20 +3,18 @@
 //
 // # Open and closed loops
 //
-// In a closed loop ([Config.Closed]) a fixed number of clients each wait for an
-// answer before they send again. That is how batch jobs and connection pools
-// behave, and it finds the maximum throughput of a system. It does not show what
-// users experience: while the target stalls, the clients stop sending, so a stall
-// of one second is one slow request per client instead of every request that
-// would have arrived. This is known as coordinated omission. A request's intended
-// start is the end of the one before, which is when it is sent: latency counts
-// from the sending.
+// In a closed loop ([Config.Closed]) a fixed number of clients each wait for an answer before they
+// send again. Batch jobs and connection pools behave in this way, and a closed loop finds the
+// maximum throughput of a system. It does not show what users experience: while the target stalls,
+// the clients stop sending. A stall of one second is then one slow request per client instead of
+// every request that would have arrived. This effect is known as coordinated omission. The intended
+// start of a request is the end of the client's previous request, and the request is sent at its
+// intended start. So latency counts from the sending.
 //
-// In an open loop ([Config.Open]) requests start by a [Schedule], like those of
-// independent users. Latency counts from the intended start, so every delay of a
-// request is in its latency, the generator's own included. That share is also
-// recorded separately, in [Result.Lag], and [Result.GeneratorBound] says when it is
-// too large to trust the rest.
+// In an open loop ([Config.Open]) requests start by a [Schedule], like those of independent users.
+// Latency counts from the intended start, so every delay of a request is in its latency, the
+// generator's own delay included. [Result.Lag] records the generator's delay separately, and
+// [Result.GeneratorBound] is set when the generator's delay is too large to trust the latencies.
 //
 // # What is sent
 //
@@ -28,10 +26,9 @@
 //
 // # Cost
 //
-// A request in a closed loop costs two clock readings and no allocation beyond
-// the target's; one of an HTTP target allocates nothing either. An open loop adds
-// handing the request to another goroutine, and keeps as many goroutines as were
-// ever in flight at one time. On Linux one thread sleeps between the starts,
-// precise to some tens of microseconds without busy-waiting. Under
+// A request in a closed loop costs two clock readings and no allocation beyond those of the target;
+// an HTTP target allocates nothing either. An open loop adds handing the request to another
+// goroutine, and keeps as many goroutines as were ever in flight at one time. On Linux one thread
+// sleeps between the starts, precise to some tens of microseconds without busy-waiting. Under
 // testing/synctest the same code runs in virtual time.
 package loadgen

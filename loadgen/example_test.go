@@ -137,7 +137,7 @@ func ExampleParseExpectation() {
 	// loadgen: expectation "p98<200ms": no metric "p98": want p50, p90, p95, p99, p99.9, mean, min or max, also of another outcome as in rejected.p99 or of the send lag as in lag.p99; goodput; or ok, rejected, error or timeout
 }
 
-// Two processes send a half of one load each. What they measured adds up to the whole.
+// Two processes send half of one load each. Their results add up to the whole.
 func ExampleMerge() {
 	load := loadgen.Config{
 		Target: loadgen.TargetFunc(func(context.Context, uint64) loadgen.Outcome { return loadgen.OK }),

@@ -18,8 +18,8 @@ type Expectation struct {
 	text    string
 	class   string // empty: all requests
 	figure  figure
-	outcome Outcome // whose latency or share
-	stat    int     // index in stats, of a latency or the lag
+	outcome Outcome // outcome that the latency or share is of
+	stat    int     // index in stats, for a latency or the lag
 	op      string
 	limit   float64 // nanoseconds, answers per second, or percent
 }
@@ -140,14 +140,14 @@ func (e *Expectation) parseLimit(s string) error {
 	return nil
 }
 
-// String returns the expectation as it was written.
+// String returns the text that ParseExpectation read.
 func (e Expectation) String() string { return e.text }
 
-// Class returns the class of requests that is bounded; empty for all of them.
+// Class returns the class of requests that the bound applies to; empty for all requests.
 func (e Expectation) Class() string { return e.class }
 
-// Check reports whether r keeps the bound, and the measured value as text. Without
-// a measured value the bound is not kept: no ok answer is not a fast one.
+// Check reports whether r keeps the bound, and the measured value as text. Without a measured value
+// the bound is not kept: a missing answer is not a fast answer.
 func (e Expectation) Check(r *Result) (ok bool, measured string) {
 	parts := &r.Outcomes
 	if e.class != "" {

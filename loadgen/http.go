@@ -22,67 +22,65 @@ type HTTPConfig struct {
 	Header http.Header
 	Body   []byte // sent with every request
 
-	// Data fills placeholders in the URL behind the host, in values of Header and
-	// in Body: {{.id}} is the column id of the request's row, {{n}} the request's
-	// number. Values in the URL are escaped. nil: braces are nothing special.
+	// Data fills placeholders in the URL behind the host, in values of Header and in Body: {{.id}}
+	// is the column id of the request's row, {{n}} the request's number. Values in the URL are
+	// escaped. With nil, braces have no special meaning.
 	Data *Data
 
-	// URLFor returns the URL of request n, in place of URL. Many goroutines
-	// call it at once, NewHTTP once with 0.
+	// URLFor returns the URL of request n, in place of URL. Many goroutines call URLFor at once,
+	// and NewHTTP calls it once with 0.
 	URLFor func(n uint64) string
 
-	// Check judges the complete body of a 2xx answer; an error makes the
-	// outcome an Error. Many goroutines call it at once. The body is reused as
-	// soon as it returns.
+	// Check judges the complete body of a 2xx answer; an error makes the outcome an Error. Many
+	// goroutines call Check at once. The body is reused as soon as Check returns.
 	Check func(n uint64, status int, body []byte) error
 
-	HTTP2    bool          // speak HTTP/2, over plain http without an upgrade; otherwise HTTP/1.1
+	HTTP2    bool          // HTTP/2, over plain http without an upgrade; otherwise HTTP/1.1
 	TLS      *tls.Config   // for https; nil: the system's roots
-	MaxConns int           // most connections to a host, a request waits for one; 0: as many as requests in flight
-	Timeout  time.Duration // of one request, besides the context's; 0: the context's only
+	MaxConns int           // most connections to a host; requests wait for one. 0: as many as requests in flight
+	Timeout  time.Duration // of one request, besides the context's deadline; 0: only the context's
 }
 
-// HTTP is a Target that sends HTTP requests over kept-alive connections. It follows
-// no redirects, asks for no compression and uses no proxy. Every body is read to
-// its end, so that connections are reused and latency means the complete answer.
+// HTTP is a Target that sends HTTP requests over kept-alive connections. It follows no redirects,
+// asks for no compression and uses no proxy. Every body is read to its end, so connections are
+// reused, and latency includes the complete answer.
 //
 // A 2xx answer is OK, 429 and 503 are Rejected, a passed deadline is a Timeout,
 // everything else is an Error.
 //
-// Requests over plain HTTP/1.1 to the host of the URL take a short way: the request's
-// bytes are prepared once, the answer is read in place, and HTTPConfig.Timeout is
-// the connection's deadline. That allocates nothing, and leaves more of the processors
-// to a target on the same machine ("spillway lab load" has both ways). TLS, HTTP/2,
-// other hosts and bodies of more than 64 KiB go through net/http. Neither
-// way sends a request twice, except one that met a connection that the server had
-// closed while it was idle, and that is safe to repeat.
+// Requests over plain HTTP/1.1 to the host of the URL take a short path: the bytes of a request are
+// prepared once, the answer is read in place, and HTTPConfig.Timeout is the connection's deadline.
+// The short path allocates nothing, and leaves more of the processors to a target on the same
+// machine ("spillway lab load" has both paths). TLS, HTTP/2, other hosts and bodies of more than 64
+// KiB go through net/http. Both paths repeat a request only if the server had closed its idle
+// connection, and only if a repeat is safe.
 type HTTP struct {
 	cfg    HTTPConfig
-	sample *http.Request // each request of net/http is a shallow copy
+	sample *http.Request // copied (shallow) for each request of net/http
 
-	origin       string // scheme and host, as URLs begin
+	origin       string // scheme and host, the beginning of URLs
 	start        string // the method and a space
-	middle       string // what follows the request target: version and host
+	middle       string // the part after the request target: version and host
 	target       template
-	lines        []headerLine // without the host and what follows from the body
+	lines        []headerLine // without the host and headers that follow from the body
 	headerVaries bool
 	body         template
-	message      []byte // a whole request, if all are alike
+	message      []byte // a whole request, if all requests are alike
 	repeats      bool   // the method is idempotent
-	closes       bool   // a header asks for the connection's end
+	closes       bool   // a header asks to close the connection
 
 	raw        *connections // nil: net/http only
 	transport  *http.Transport
 	traffic    traffic
-	bodies     sync.Pool // of *bytes.Buffer, for Check with net/http
+	bodies     sync.Pool // *bytes.Buffer, for Check with net/http
 	firstError atomic.Pointer[error]
 }
 
-// maxRawBody is the largest body that is written before the answer is read: more
-// might not fit in the sockets' buffers when a server answers without reading it.
+// maxRawBody is the largest body that is written before the answer is read. A larger body might not
+// fit in the sockets' buffers when a server answers without reading the body.
 const maxRawBody = 64 << 10
 
-// NewHTTP checks cfg and returns its target. Nothing is sent.
+// NewHTTP checks cfg and returns a target for it. NewHTTP sends nothing.
 func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 	address, err := plainURL(cfg.URL, cfg.Data)
 	if err != nil {
@@ -115,11 +113,11 @@ func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 		Method: cfg.Method, URL: u, Host: u.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
-	if host := header.Get("Host"); host != "" { // net/http expects it here
+	if host := header.Get("Host"); host != "" { // net/http expects the host here
 		sample.Host = host
 	}
 	for _, name := range []string{"Host", "Content-Length", "Transfer-Encoding", "Trailer"} {
-		header.Del(name) // the first is above, the others follow from the body
+		header.Del(name) // Host is handled above, the others follow from the body
 	}
 	if password, ok := u.User.Password(); ok && header.Get("Authorization") == "" {
 		sample.SetBasicAuth(u.User.Username(), password)
@@ -142,7 +140,7 @@ func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 	return h, nil
 }
 
-// compile prepares what the requests are made of.
+// compile prepares the parts of the requests.
 func (h *HTTP) compile() (err error) {
 	if h.target, err = compileTarget(h.sample.URL, h.cfg.Data); err != nil {
 		return err
@@ -178,8 +176,8 @@ func (h *HTTP) Do(ctx context.Context, n uint64) Outcome {
 	return outcome
 }
 
-// Ask is Do, and returns how long a refused client is told to wait before it asks again,
-// by Retry-After; 0 if it is not told.
+// Ask is Do, and also returns how long Retry-After tells a refused client to wait before its next
+// request; 0 without Retry-After.
 func (h *HTTP) Ask(ctx context.Context, n uint64) (outcome Outcome, after time.Duration) {
 	outcome, err := h.do(ctx, n, &after)
 	if err != nil {
@@ -210,8 +208,8 @@ func (h *HTTP) do(ctx context.Context, n uint64, after *time.Duration) (Outcome,
 	return h.viaNetHTTP(ctx, n, address, after)
 }
 
-// viaConnections sends request n over the connections of this package. target is
-// its request target, or empty for the one of the configuration.
+// viaConnections sends request n over the connections of this package. target is the request
+// target, or empty for the configured one.
 func (h *HTTP) viaConnections(ctx context.Context, n uint64, target string, after *time.Duration) (Outcome, error) {
 	x := call{ctx: ctx, began: time.Now(), toHEAD: h.cfg.Method == http.MethodHead, repeats: h.repeats, closes: h.closes}
 	x.deadline, _ = ctx.Deadline()
@@ -257,8 +255,8 @@ func (h *HTTP) write(c *conn, n uint64, target string) []byte {
 	return b
 }
 
-// targetOf returns the request target of a URL, and whether it is on the host of
-// the connections. An empty URL is the configuration's.
+// targetOf returns the request target of a URL, and whether the URL is on the host of the
+// connections. An empty URL means the configured URL.
 func (h *HTTP) targetOf(address string) (target string, here bool, err error) {
 	if address == "" {
 		return "", true, nil
@@ -278,7 +276,7 @@ func (h *HTTP) looksAt(status int) bool { return h.cfg.Check != nil && isGood(st
 
 func isGood(status int) bool { return status >= 200 && status <= 299 }
 
-// outcome judges a complete answer.
+// outcome returns the outcome of a complete answer.
 func (h *HTTP) outcome(n uint64, status int, body []byte) (Outcome, error) {
 	switch {
 	case h.looksAt(status):
@@ -300,8 +298,8 @@ func (e statusError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("status %d %s", int(e), http.StatusText(int(e))))
 }
 
-// checkError hides what Check returned from errors.Is: it is an Error whatever
-// it wraps.
+// checkError hides the error of Check from errors.Is: the outcome is Error whatever that error
+// wraps.
 type checkError struct{ err error }
 
 func (e checkError) Error() string { return "check: " + e.err.Error() }
@@ -311,13 +309,13 @@ func bodyError(err error) error { return fmt.Errorf("reading the body: %w", err)
 // remember keeps the first error.
 func (h *HTTP) remember(err error) {
 	if h.firstError.Load() == nil {
-		first := err // only the first one moves to the heap
+		first := err // only the first error moves to the heap
 		h.firstError.CompareAndSwap(nil, &first)
 	}
 }
 
-// FirstError returns the first error behind an Error outcome, or nil: the outcome
-// says that something is wrong, the error says what.
+// FirstError returns the first error behind an Error outcome, or nil. The error explains what went
+// wrong.
 func (h *HTTP) FirstError() error {
 	if err := h.firstError.Load(); err != nil {
 		return *err

@@ -22,8 +22,8 @@ func parseURL(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// cloneHeader copies h in canonical form, or says which line net/http would
-// refuse to send.
+// cloneHeader copies h in canonical form, or returns an error for a line that net/http would refuse
+// to send.
 func cloneHeader(h http.Header) (http.Header, error) {
 	c := make(http.Header, len(h))
 	for name, values := range h {
@@ -47,7 +47,7 @@ func isToken(s string) bool {
 	})
 }
 
-// isPlainHost reports whether a host needs no translation before it is sent.
+// isPlainHost reports whether a host can be sent without translation.
 func isPlainHost(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; !isLetterOrDigit(c) && strings.IndexByte(".-_:[]", c) < 0 {
@@ -57,7 +57,7 @@ func isPlainHost(s string) bool {
 	return true
 }
 
-// isPlainTarget reports whether s, a path with a query, is sent as it is.
+// isPlainTarget reports whether s, a path with a query, can be sent unchanged.
 func isPlainTarget(s string) bool {
 	if s == "" || s[0] != '/' {
 		return false

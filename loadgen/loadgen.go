@@ -19,7 +19,7 @@ const (
 	Rejected                // refused before it was tried: load was shed
 	Error                   // tried and failed
 	Timeout                 // no answer within the time allowed
-	outcomes                // how many there are
+	outcomes                // number of outcomes
 )
 
 var outcomeNames = [outcomes]string{"ok", "rejected", "error", "timeout"}
@@ -50,10 +50,10 @@ func FromError(err error) Outcome {
 	return Error
 }
 
-// Target receives the load. Do sends request n and returns when its outcome is
-// known; many goroutines call it concurrently. Numbers start at 0, are used once
-// each and may arrive out of order. ctx ends when Config.Timeout has passed or the
-// run is over: a target that ignores it keeps Run from returning.
+// Target receives the load. Do sends request n and returns when its outcome is known; many
+// goroutines call Do concurrently. Numbers start at 0, are used once each and may arrive out of
+// order. ctx ends when Config.Timeout has passed or the run is over: a target that ignores ctx
+// keeps Run from returning.
 //
 // A panic in Do stops the run and is raised again, with its original value, in
 // the goroutine that called Run. So does runtime.Goexit.
@@ -70,43 +70,42 @@ func (f TargetFunc) Do(ctx context.Context, n uint64) Outcome { return f(ctx, n)
 // Closed is a closed loop: each client sends its next request when the last one
 // is answered. Requests, Duration or both bound it, whichever ends first.
 type Closed struct {
-	Clients  int           // how many send at once
-	Requests uint64        // in total; each client has its own quota, the first ones take the remainder. 0: no bound
-	Duration time.Duration // no request is sent after it. 0: no bound
+	Clients  int           // number of concurrent clients
+	Requests uint64        // total; each client has its own quota, the first clients take the remainder. 0: no bound
+	Duration time.Duration // no request is sent after Duration. 0: no bound
 }
 
-// Config says what to send where. Target and one of Closed and Open must be set.
+// Config describes the load and its target. Target and one of Closed and Open must be set.
 type Config struct {
 	Target Target
 
-	// Timeout ends a request's context that long after it was sent. A later
-	// answer is a Timeout, whatever outcome the target returns, so a target
-	// that ignores its context is judged like the others. 0: no timeout, and
-	// the same context for every request. A timeout costs a few allocations a
-	// request.
+	// Timeout is the time from the sending of a request to the end of its context. A later answer
+	// is a Timeout, whatever outcome the target returns, so a target that ignores its context is
+	// judged like the others. 0: no timeout, and the same context for every request. A timeout
+	// costs a few allocations a request.
 	Timeout time.Duration
 
 	Closed *Closed  // closed loop
 	Open   Schedule // open loop: requests start by schedule, whether or not earlier ones have ended
 
-	// Share makes this run one process's part of a load; the zero Share is all of it.
+	// Share makes this run one process's part of a load; the zero Share is the whole load.
 	Share Share
 
-	// Begin is when the run begins, for processes that begin together. Until then Run
-	// waits; if it is past already, the requests that were due are sent at once, and
-	// their lag says how late. The zero Time is now.
+	// Begin is when the run begins, for processes that begin together. Run waits until Begin. If
+	// Begin has passed, requests that are already due are sent at once, and their lag shows how
+	// late they are. The zero Time means now.
 	Begin time.Time
 
-	// MaxInFlight bounds the requests of an open loop that are in flight at one
-	// time, of all shares together; 0: 10,000. At the bound a request waits for a place. Its latency
-	// still counts from its intended start, and the result says that the
-	// generator was the bottleneck.
+	// MaxInFlight bounds the requests of an open loop that are in flight at one time, of all shares
+	// together; 0: 10,000. At the bound a request waits for a place. The latency of a waiting
+	// request still counts from the intended start, and the result reports that the generator was
+	// the bottleneck.
 	MaxInFlight int
 
 	// Progress is called every Interval and once at the end, always from the
 	// goroutine that called Run.
 	Progress func(Snapshot)
-	Interval time.Duration // of Progress and of Result.Series; 0: 1 s
+	Interval time.Duration // interval of Progress and of Result.Series; 0: 1 s
 }
 
 const (
@@ -123,7 +122,7 @@ func (cfg Config) Check() error {
 	return err
 }
 
-// check returns cfg with its defaults, or what is wrong with it.
+// check returns cfg with its defaults, or an error.
 func (cfg Config) check() (Config, error) {
 	if cfg.Target == nil {
 		return cfg, errors.New("loadgen: no Target: set a TargetFunc or an *HTTP")
@@ -167,14 +166,13 @@ func (cfg Config) check() (Config, error) {
 	return cfg, nil
 }
 
-// Run sends the load and returns what was measured. It returns when every
-// request has its outcome, an open loop not before its schedule's end. The only
-// errors are those of cfg, before anything is sent.
+// Run sends the load and returns the measured result. Run returns when every request has its
+// outcome, and in an open loop not before the end of the schedule. The only errors are those of
+// cfg, before anything is sent.
 //
-// When ctx ends, nothing more is sent; requests in flight have a second to
-// finish, then their contexts are cancelled too. The result is what was
-// measured until then, marked as Partial. Requests cut off that way are counted
-// as Aborted and in no outcome.
+// When ctx ends, nothing more is sent. Requests in flight have a second to finish; then their
+// contexts are cancelled too. The result holds all measurements until then, and is marked as
+// Partial. Requests that were cut off are counted as Aborted and in no outcome.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	cfg, err := cfg.check()
 	if err != nil {

@@ -22,7 +22,7 @@ func benchmark(b *testing.B, n uint64, cfg Config) {
 	requests := runs * float64(n)
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/requests, "ns/request")
 	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/requests, "allocs/request")
-	b.ReportMetric(0, "ns/op") // of a whole run: meaningless
+	b.ReportMetric(0, "ns/op") // ns/op of a whole run has no meaning
 }
 
 var atOnce = TargetFunc(func(context.Context, uint64) Outcome { return OK })

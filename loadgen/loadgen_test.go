@@ -15,7 +15,7 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// mustRun runs cfg and checks what holds for every result.
+// mustRun runs cfg and checks the invariants of every result.
 func mustRun(t *testing.T, ctx context.Context, cfg Config) *Result {
 	t.Helper()
 	r, err := Run(ctx, cfg)
@@ -291,7 +291,7 @@ func TestProgressRisesAndEndsWithTheResult(t *testing.T) {
 }
 
 func TestAPanicOfProgressStopsTheRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // which fails when a goroutine is left behind
+	synctest.Test(t, func(t *testing.T) { // fails if a goroutine is left behind
 		defer func() {
 			if recover() != "enough" {
 				t.Error("the panic was lost")

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Merge adds up the results of the shares of one load ([Share]). Histograms are merged
-// bucket for bucket and time lines step by step, so the sum is what one process would
-// have measured of the same requests. It is bound by its generators if any of them was,
-// or if all of them together look so, and partial if any is. An error says that the
-// results are not of the same load. The parts stay as they are.
+// Merge adds up the results of the shares of one load ([Share]). Histograms are merged bucket for
+// bucket and time lines step by step, so the sum equals the result of one process for the same
+// requests. The sum is GeneratorBound if any part is, or if all parts together look so. The sum is
+// Partial if any part is. An error means that the results are not of the same load. The parts stay
+// unchanged.
 func Merge(parts ...*Result) (*Result, error) {
 	if len(parts) == 0 {
 		return nil, errors.New("loadgen: no results to merge")
@@ -73,7 +73,7 @@ func addOutcomes(sum, part *[outcomes]OutcomeResult) {
 	}
 }
 
-// interval is the length of the steps of the series; 0 if there is one step at most.
+// interval returns the length of the steps of the series; 0 if there is at most one step.
 func (r *Result) interval() time.Duration {
 	if len(r.Series) < 2 {
 		return 0

@@ -9,9 +9,9 @@ import (
 
 // Part is a kind of request in a Mix.
 type Part struct {
-	// Class is what results call it. Parts may share a class, such as a priority.
+	// Class names the part in results. Parts may share a class, such as a priority.
 	Class  string
-	Weight float64 // its share of the requests, against the other weights
+	Weight float64 // share of the requests, relative to the other weights
 	Target Target
 }
 
@@ -30,12 +30,11 @@ type mix struct {
 type mixPart struct {
 	target Target
 	class  uint16
-	upTo   float64 // its share and those before it
+	upTo   float64 // share of the requests, plus the shares of the parts before
 }
 
-// Mix returns a Target that sends each request to one of several, drawn by weight.
-// The same seed sends the same requests to the same parts. Results report the
-// outcomes of each class.
+// Mix returns a Target that sends each request to one of several targets, drawn by weight. The same
+// seed sends the same requests to the same parts. Results report the outcomes of each class.
 func Mix(seed uint64, parts ...Part) (Target, error) {
 	m := &mix{seed: seed}
 	total := 0.0
@@ -66,7 +65,7 @@ func (m *mix) Do(ctx context.Context, n uint64) Outcome { return m.part(n).targe
 func (m *mix) names() []string       { return m.classes }
 func (m *mix) class(n uint64) uint16 { return m.part(n).class }
 
-// part is a function of the seed and n alone.
+// part returns the part of request n, a function of the seed and n alone.
 func (m *mix) part(n uint64) *mixPart {
 	x := float64(scramble(m.seed, n)>>11) / (1 << 53)
 	for i := range m.parts {

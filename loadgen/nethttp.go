@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// newTransport returns net/http's client for what the connections of this package
-// do not speak.
+// newTransport returns a net/http transport for requests that the connections of this package
+// cannot send.
 func newTransport(cfg *HTTPConfig, counted *traffic) *http.Transport {
 	var protocols http.Protocols
 	if cfg.HTTP2 {

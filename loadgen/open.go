@@ -11,8 +11,8 @@ type job struct {
 	intended time.Duration
 }
 
-// senders is the goroutines that send the requests of an open loop: as many as the
-// most requests in flight so far. Between requests each waits for its next job.
+// senders is the goroutines that send the requests of an open loop: as many as the most requests in
+// flight so far. Between requests each goroutine waits for its next job.
 type senders struct {
 	*run
 	jobs chan job
@@ -20,15 +20,15 @@ type senders struct {
 	free atomic.Int64 // goroutines that wait for a job, less jobs that wait for a goroutine
 }
 
-// openLoop starts the goroutine that follows the schedule. It waits for the next
-// start and never for the target, except at MaxInFlight.
+// openLoop starts the goroutine that follows the schedule. The goroutine waits for the next start
+// and never for the target, except at MaxInFlight.
 func (r *run) openLoop() {
 	r.spawn(func() {
 		s := &senders{run: r, jobs: make(chan job, min(r.cfg.MaxInFlight, 1024))}
 		defer close(s.jobs)
 		p := newPacer(r)
 		next := walk(r.cfg.Open)
-		now := r.now() // before Begin it is negative
+		now := r.now() // negative before Begin
 		for n := uint64(0); ; n++ {
 			at, more := next()
 			if more && !r.cfg.Share.has(n) {
@@ -54,8 +54,8 @@ func (r *run) openLoop() {
 	})
 }
 
-// dispatch gives j to a free goroutine or to a new one. At MaxInFlight j waits for
-// a goroutine. It returns false when nothing may be sent any more.
+// dispatch gives j to a free goroutine or to a new one. At MaxInFlight j waits for a goroutine.
+// dispatch returns false when nothing may be sent any more.
 func (s *senders) dispatch(j job) bool {
 	if s.free.Add(-1) < 0 {
 		if s.size < s.cfg.MaxInFlight {

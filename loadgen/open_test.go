@@ -25,8 +25,8 @@ func stallEnd(now time.Duration) time.Duration {
 	return now
 }
 
-// stalling is a server that takes service for each request and stalls for one
-// second in every ten. A serial one has a queue and serves one at a time.
+// stalling is a server that takes service for each request and stalls for one second in every ten.
+// A serial server has a queue and serves one request at a time.
 func stalling(service time.Duration, serial bool) TargetFunc {
 	begin := time.Now()
 	var mu sync.Mutex
@@ -44,7 +44,7 @@ func stalling(service time.Duration, serial bool) TargetFunc {
 	}
 }
 
-// truth is the latency of callers that arrive by the schedule, without a generator.
+// truth returns the latencies of callers that arrive by the schedule, without a generator.
 func truth(s Schedule, service time.Duration, serial bool) []time.Duration {
 	var felt []time.Duration
 	var end time.Duration
@@ -101,10 +101,10 @@ func TestAnOpenLoopTellsTheTruthAboutStalls(t *testing.T) {
 	}
 }
 
-// The same server, loaded by ten clients that wait for it, at the same rate of
-// about 1,000 a second: while it stalls they send nothing, so a stall is 10 slow
-// requests instead of 1,000. The closed loop reports a p99 that is eighty times too
-// low. That is not a mistake: it answers another question.
+// Ten clients load the same server and wait for it, at the same rate of about 1,000 a second. While
+// the server stalls the clients send nothing, so a stall is 10 slow requests instead of 1,000. The
+// closed loop reports a p99 that is eighty times too low. The low p99 is not a mistake: a closed
+// loop answers another question.
 func TestAClosedLoopHidesTheStallsThatAnOpenLoopShows(t *testing.T) {
 	const length, service = 20 * time.Second, 10 * time.Millisecond
 	p99 := func(cfg Config) (p99 time.Duration) {

@@ -2,8 +2,8 @@ package loadgen
 
 import "time"
 
-// fineSpan is the last part of a wait, slept precisely where the platform can.
-// Timers fire up to a millisecond late: more than the gaps of a schedule.
+// fineSpan is the last part of a wait, slept precisely on platforms with a precise sleep. Timers
+// fire up to a millisecond late: more than the gaps of a schedule.
 const fineSpan = 1500 * time.Microsecond
 
 // pacer waits for instants of a run. Only the goroutine that made it may use it.
@@ -22,8 +22,8 @@ func newPacer(r *run) *pacer {
 	return p
 }
 
-// wait returns at the instant or shortly after it, with the time of its return. It
-// returns false as soon as nothing may be sent any more.
+// wait returns at the instant or shortly after it, with the time of its return. It returns false as
+// soon as nothing may be sent any more.
 func (p *pacer) wait(at time.Duration) (now time.Duration, ok bool) {
 	for {
 		if p.r.sending.Err() != nil {

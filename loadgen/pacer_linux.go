@@ -6,18 +6,17 @@ import (
 	"time"
 )
 
-// virtualClock reports whether package time does not advance while the thread
-// sleeps: then it is simulated (testing/synctest), and only its own timers advance
-// it.
+// virtualClock reports whether package time does not advance while the thread sleeps. Such a clock
+// is simulated (testing/synctest), and only its own timers advance it.
 func virtualClock() bool {
 	before := time.Now()
 	nanosleep(time.Microsecond)
 	return !time.Now().After(before)
 }
 
-// preciseSleep gives the calling goroutine a thread of its own and returns a
-// sleep that overshoots by microseconds and leaves the processor idle. The
-// thread ends with the goroutine, which is why nothing is undone.
+// preciseSleep gives the calling goroutine a thread of its own and returns a sleep that overshoots
+// by microseconds and leaves the processor idle. Nothing is undone, because the thread ends with
+// the goroutine.
 func preciseSleep() func(time.Duration) {
 	runtime.LockOSThread()
 	const setTimerSlack = 29 // PR_SET_TIMERSLACK: how many nanoseconds the kernel may delay this thread's timers

@@ -19,11 +19,10 @@ type Leg struct {
 	For      time.Duration
 }
 
-// Steady is a leg of one rate.
+// Steady returns a leg of one rate.
 func Steady(rate float64, d time.Duration) Leg { return Leg{rate, rate, d} }
 
-// Repeat returns the legs again and again until they last for d; the last one may
-// be cut short.
+// Repeat returns the legs again and again until they last for d; the last leg may be cut short.
 func Repeat(d time.Duration, legs ...Leg) []Leg {
 	var all []Leg
 	for round := 0; d > 0 && (len(all) > 0 || round == 0); round++ {
@@ -79,22 +78,22 @@ func (l Leg) cut(d time.Duration) Leg {
 	return l
 }
 
-// count is how many requests are due at the leg's end, counted from its start.
+// count returns how many requests are due at the leg's end, counted from its start.
 func (l Leg) count() float64 { return (l.From + l.To) / 2 * l.For.Seconds() }
 
-// when is the inverse: how long after the leg's start x requests are due.
+// when is the inverse of count: it returns how long after the leg's start x requests are due.
 func (l Leg) when(x float64) time.Duration {
 	if x <= 0 {
 		return 0
 	}
 	slope := (l.To - l.From) / l.For.Seconds()
-	// The root of From·t + slope·t²/2 = x, in the form that a slope of 0 does not hurt.
+	// The root of From·t + slope·t²/2 = x, in a form that works for a slope of 0.
 	root := math.Sqrt(max(0, l.From*l.From+2*slope*x))
 	return min(time.Duration(math.Round(2*x/(l.From+root)*1e9)), l.For)
 }
 
-// Even spaces requests evenly by the rate of the legs: request n starts when the
-// rate, added up, reaches n. At is linear in the number of legs.
+// Even spaces requests evenly by the rate of the legs: request n starts when the integral of the
+// rate reaches n. At is linear in the number of legs.
 func Even(legs ...Leg) Schedule { return newProfile(legs, 0, false) }
 
 // Random starts requests like independent callers whose number follows the legs: a
@@ -168,10 +167,10 @@ func (p *profile) walk() func() (time.Duration, bool) {
 	}
 }
 
-// cursor returns a function that says when x requests are due. Its calls must not
-// go back.
+// cursor returns a function that returns when x requests are due. x must not fall from call to
+// call.
 func (p *profile) cursor() func(x float64) (time.Duration, bool) {
-	i, before, start := 0, 0.0, time.Duration(0) // the present leg, and requests and time before it
+	i, before, start := 0, 0.0, time.Duration(0) // current leg; requests and time before it
 	var at time.Duration
 	return func(x float64) (time.Duration, bool) {
 		for ; i < len(p.legs); i++ {

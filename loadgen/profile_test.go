@@ -16,7 +16,7 @@ var profiles = map[string][]Leg{
 	"on, off":   Repeat(5500*time.Millisecond, Steady(1000, 100*time.Millisecond), Steady(0, 900*time.Millisecond)),
 }
 
-// dueBy is how many requests are due by t, added up in small steps.
+// dueBy returns how many requests are due by t, added up in small steps.
 func dueBy(legs []Leg, t time.Duration) float64 {
 	sum := 0.0
 	for _, leg := range legs {

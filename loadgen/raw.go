@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// doubtAfter is how long a connection may be idle before it is asked whether it is
-// still open. Servers close idle connections after seconds at the earliest.
+// doubtAfter is how long a connection may be idle before it is checked for being open. Servers
+// close idle connections after seconds at the earliest.
 const doubtAfter = time.Second
 
-// connections are the kept-alive connections to one host: as many as requests were
-// in flight at one time, or as many as there are places.
+// connections are the kept-alive connections to one host: as many as the most requests in flight so
+// far, and at most as many as there are places.
 type connections struct {
 	address string
 	traffic *traffic
@@ -22,7 +22,7 @@ type connections struct {
 	places  chan struct{} // a token for each connection in use; nil: no bound
 
 	mu   sync.Mutex
-	idle []*conn // the one that was used last is taken first
+	idle []*conn // the most recently used connection is taken first
 }
 
 func newConnections(address string, most int, counted *traffic) *connections {
@@ -33,23 +33,23 @@ func newConnections(address string, most int, counted *traffic) *connections {
 	return cs
 }
 
-// call is one request on its way.
+// call is one request to send.
 type call struct {
 	ctx      context.Context
 	began    time.Time
 	deadline time.Time // zero: none
 	toHEAD   bool
-	repeats  bool // sending it twice does no harm
+	repeats  bool // sending the request twice does no harm
 	closes   bool // the connection ends with the answer
 }
 
-// send sends the request that write returns, and reads its answer. It returns the
-// connection, which holds the answer's body if wants returned true, and which the
-// caller gives back with done.
+// send sends the request that write returns, and reads its answer. It returns the connection, which
+// the caller gives back with done. The connection holds the body of the answer if wants returned
+// true.
 //
-// A kept-alive connection may have been closed by the server since. If it ends
-// without a byte of an answer, the request is sent once more, over a new one,
-// unless the server may have acted on it.
+// The server may have closed a kept-alive connection in the meantime. If a reused connection ends
+// without a byte of an answer, send repeats the request once, over a new connection, unless the
+// server may have acted on the request.
 func (cs *connections) send(x call, write func(*conn) []byte, wants func(status int) bool) (status int, c *conn, err error) {
 	if err := cs.enter(x); err != nil {
 		return 0, nil, err
@@ -77,7 +77,7 @@ func (cs *connections) send(x call, write func(*conn) []byte, wants func(status 
 	}
 }
 
-// cause says what an error of a connection comes from: its deadline is the request's.
+// cause returns the origin of a connection error: the request's context or deadline, or err itself.
 func (x *call) cause(err error) error {
 	switch {
 	case x.ctx.Err() != nil:
@@ -118,7 +118,7 @@ func (cs *connections) leave() {
 	}
 }
 
-// takeIdle returns a connection that is open as far as can be known, or nil.
+// takeIdle returns an idle connection that is open as far as is known, or nil.
 func (cs *connections) takeIdle(now time.Time) *conn {
 	for {
 		cs.mu.Lock()

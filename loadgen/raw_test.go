@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// scripted starts a server that gives each connection, with its number, to serve.
-// It returns the URL, and a count of the connections.
+// scripted starts a server that passes each connection, with its number, to serve. It returns the
+// URL and a count of the connections.
 func scripted(t testing.TB, serve func(n int64, c net.Conn)) (string, *atomic.Int64) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -47,8 +47,8 @@ func scripted(t testing.TB, serve func(n int64, c net.Conn)) (string, *atomic.In
 	return "http://" + l.Addr().String(), &connections
 }
 
-// frugal is a server without any allocation: it answers every request, which must
-// have no body, with a hello.
+// frugal is a server without any allocation. It answers every request with a hello; requests must
+// have no body.
 func frugal(t testing.TB) string {
 	end, answer := []byte("\r\n\r\n"), []byte(ok200+"Content-Length: 5\r\n\r\nhello")
 	url, _ := scripted(t, func(_ int64, c net.Conn) {
@@ -69,8 +69,8 @@ func frugal(t testing.TB) string {
 	return url
 }
 
-// answering answers the requests of a connection by a script, and closes it
-// behind the last answer. An empty answer closes it at once.
+// answering answers the requests of a connection by a script, and closes the connection after the
+// last answer. An empty answer closes it at once.
 func answering(c net.Conn, answers ...string) {
 	r := bufio.NewReader(c)
 	for _, answer := range answers {
@@ -121,7 +121,7 @@ func TestAnAnswerMayBeThereBeforeTheRequest(t *testing.T) {
 		_, _ = io.WriteString(c, "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 		_ = c.(*net.TCPConn).CloseWrite()
 		close(sent)
-		_, _ = io.Copy(io.Discard, c) // as a server that lets its answer arrive
+		_, _ = io.Copy(io.Discard, c) // a server that lets its answer arrive does the same
 	})
 	h := newHTTP(t, HTTPConfig{URL: url, Timeout: time.Minute})
 	dial := h.raw.dial
@@ -196,7 +196,7 @@ func TestTheEndOfTheContextInterruptsARequestAndNoOther(t *testing.T) {
 	if o := h.Do(ctx, 2); o != Error {
 		t.Errorf("with a context that has ended: %v", o)
 	}
-	// Contexts of their own, which end after each request, do not harm the next.
+	// Contexts that end after their own request do not harm the next request.
 	for n := range uint64(50) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		if o := h.Do(ctx, 2*n); o != OK {
@@ -217,7 +217,7 @@ func TestATimeoutCoversTheWaitForAConnection(t *testing.T) {
 		}
 		h.raw.dial = func(context.Context, string, string) (net.Conn, error) {
 			client, server := net.Pipe()
-			go func() { _, _ = io.Copy(io.Discard, server) }() // which never answers
+			go func() { _, _ = io.Copy(io.Discard, server) }() // the server never answers
 			return client, nil
 		}
 		begin := time.Now()
@@ -241,7 +241,7 @@ func TestAConnectionThatWasIdleLongIsAskedFirst(t *testing.T) {
 			close(closed)
 		}
 	})
-	h := newHTTP(t, HTTPConfig{URL: url, Method: "POST"}) // which may not be sent again
+	h := newHTTP(t, HTTPConfig{URL: url, Method: "POST"}) // a POST may not be sent again
 	if o := h.Do(t.Context(), 0); o != OK {
 		t.Fatal(h.FirstError())
 	}
@@ -346,8 +346,8 @@ func TestOverHTTPAnOpenLoopTellsTheTruthAboutStalls(t *testing.T) {
 	})
 }
 
-// As servers with a lingering close do. The next request once waited for an answer on the
-// old connection.
+// Servers with a lingering close half-close after an answer. The next request once waited for an
+// answer on the old connection.
 func TestAServerMayHalfCloseAfterAnAnswer(t *testing.T) {
 	url, _ := scripted(t, func(_ int64, c net.Conn) {
 		if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {

@@ -17,17 +17,17 @@ type conn struct {
 	net.Conn
 	answers answers
 	out     []byte        // the request
-	filled  []byte        // its body, if it has placeholders
-	body    []byte        // of the answer, if somebody looks at it
-	written int           // bytes of the request
-	keep    bool          // after the answer
-	after   time.Duration // of Retry-After in it
+	filled  []byte        // the request's body, if it has placeholders
+	body    []byte        // the answer's body, if wanted
+	written int           // bytes written of the request
+	keep    bool          // the connection can be used again
+	after   time.Duration // Retry-After of the answer
 	used    time.Time
 
 	mu      sync.Mutex // orders the end of a context and the next request
 	busy    bool
-	limited bool            // there is a deadline, of this request or one before
-	watched <-chan struct{} // Done of the context whose end interrupts
+	limited bool            // a deadline is set, for this request or an earlier one
+	watched <-chan struct{} // Done of the context whose end interrupts the request
 	unwatch func() bool
 }
 
@@ -43,8 +43,8 @@ func (c *conn) exchange(x call, request []byte, wants func(status int) bool) (st
 	if writeErr != nil && errors.Is(writeErr, os.ErrDeadlineExceeded) {
 		return 0, writeErr
 	}
-	// A server may refuse and close before it has read the request: then its
-	// answer is there although the writing failed.
+	// A server may refuse and close before it has read the request. Then an answer is there
+	// although the write failed.
 	h, err := c.answers.head(x.toHEAD)
 	if err == nil {
 		c.after, c.body = h.after, c.body[:0]
@@ -64,14 +64,14 @@ func (c *conn) exchange(x call, request []byte, wants func(status int) bool) (st
 	case err != nil:
 		return 0, err
 	}
-	// What follows the answer unasked does not belong to the next request.
+	// Unrequested bytes after the answer do not belong to the next request.
 	c.keep = h.keep && !x.closes && writeErr == nil && c.answers.r == c.answers.w
 	return h.status, nil
 }
 
-// begin makes the request's deadline the connection's, and the end of its context
-// an interruption. The context is watched from request to request while it stays
-// the same, as it does in a run without Config.Timeout: then nothing is allocated.
+// begin sets the request's deadline on the connection, and makes the end of the request's context
+// interrupt it. The context stays watched from request to request while it is the same, as in a run
+// without Config.Timeout: then nothing is allocated.
 func (c *conn) begin(x call) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,7 +118,7 @@ func (c *conn) forget() {
 	}
 }
 
-// quiet reports whether an idle connection is still open.
+// quiet reports whether an idle connection is still open and silent.
 func (c *conn) quiet() bool {
 	return c.SetDeadline(time.Time{}) == nil && alive(c.Conn)
 }

@@ -18,9 +18,9 @@ type record struct {
 	outcome             Outcome
 }
 
-// recorder takes the records of one sending goroutine, and adds them to a shard in
-// batches: a thousand clients do not need a thousand sets of histograms. Its lock
-// is free except while a snapshot is taken.
+// recorder takes the records of one sending goroutine, and adds them to a shard in batches: a
+// thousand clients do not need a thousand sets of histograms. The lock of a recorder is free except
+// while a snapshot is taken.
 type recorder struct {
 	sent atomic.Uint64
 
@@ -64,18 +64,18 @@ func (rec *recorder) flush() {
 // shard is a share of the result, fed by several recorders.
 type shard struct {
 	mu      sync.Mutex
-	latency []byOutcome // by class; one if there are none
+	latency []byOutcome // by class; one entry without classes
 	lag     histogram.Histogram
 	aborted uint64
 	series  []Point
-	recent  *recent  // nil: nobody asks for progress
+	recent  *recent  // nil: no Progress is set
 	_       [64]byte // shards do not share a cache line
 }
 
-// byOutcome are the latencies of a class.
+// byOutcome holds the latencies of a class.
 type byOutcome [outcomes]histogram.Histogram
 
-// recent is what has come since the last snapshot.
+// recent holds the measurements since the last snapshot.
 type recent struct{ latency, lag histogram.Histogram }
 
 func newShards(n, classes int, progress bool) []shard {
@@ -108,7 +108,7 @@ func (s *shard) add(x *record, series time.Duration) {
 	}
 }
 
-// step returns step i of the series, and makes those up to it.
+// step returns step i of the series, and appends missing steps up to i.
 func (s *shard) step(i time.Duration) *Point {
 	for len(s.series) <= int(i) {
 		s.series = append(s.series, Point{})
@@ -116,7 +116,7 @@ func (s *shard) step(i time.Duration) *Point {
 	return &s.series[i]
 }
 
-// snapshot adds up what has come so far.
+// snapshot adds up the counts so far, and takes the recent histograms.
 func (r *run) snapshot() Snapshot {
 	r.mu.Lock()
 	recorders := r.recorders // only ever appended to

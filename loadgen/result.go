@@ -7,13 +7,13 @@ import (
 	"github.com/spillway-go/spillway/histogram"
 )
 
-// Result is what one Run measured. Every request that was sent is in exactly
-// one outcome or was Aborted: Offered is the sum of them all.
+// Result holds the measurements of one Run. Every request that was sent is in exactly one outcome
+// or was Aborted: Offered is the sum of them all.
 type Result struct {
 	Offered  uint64                  // requests sent
-	Aborted  uint64                  // of these: cut off by the end of ctx
-	Waited   uint64                  // of these: sent late, because MaxInFlight was reached
-	Elapsed  time.Duration           // until the last answer, and not less than the schedule of an open loop
+	Aborted  uint64                  // sent requests that the end of ctx cut off
+	Waited   uint64                  // sent requests that were late because MaxInFlight was reached
+	Elapsed  time.Duration           // until the last answer, and at least the length of an open loop's schedule
 	Outcomes [outcomes]OutcomeResult // by Outcome
 
 	// Lag is how long after its intended start each request was sent, in
@@ -21,14 +21,14 @@ type Result struct {
 	// closed loop, whose intended start is the sending.
 	Lag histogram.Histogram
 
-	// GeneratorBound says that the generator, not the target, shaped the
-	// latencies of an open loop; Why says how, in one sentence. It is set when
-	// a request had to wait because MaxInFlight was reached, or when the p99 of
-	// Lag is above a tenth of the p99 of all latencies.
+	// GeneratorBound reports that the generator, not the target, shaped the latencies of an open
+	// loop. It is set when a request had to wait because MaxInFlight was reached, or when the p99
+	// of Lag is above a tenth of the p99 of all latencies.
 	GeneratorBound bool
-	Why            string
+	// Why gives the reason for GeneratorBound, in one sentence.
+	Why string
 
-	Classes []ClassResult // of a target that has them, such as Mix
+	Classes []ClassResult // for a target with classes, such as Mix
 
 	Series  []Point // one step per Config.Interval, without gaps
 	Partial bool    // ctx ended before everything was sent and answered
@@ -50,19 +50,19 @@ type ClassResult struct {
 // Point counts what happened in one step of a run's time line.
 type Point struct {
 	At       time.Duration // the start of the step
-	Sent     uint64        // requests sent in it
+	Sent     uint64        // requests sent in the step
 	Outcomes [outcomes]uint64
 }
 
-// Snapshot is how far a run has come.
+// Snapshot is the progress of a run.
 type Snapshot struct {
 	Elapsed  time.Duration
 	Sent     uint64
 	InFlight uint64
 	Outcomes [outcomes]uint64
 
-	// Since the snapshot before: latencies of the ok answers that came, and the
-	// lags of the requests that ended.
+	// Latency holds the latencies of the ok answers since the previous snapshot. Lag holds the lags
+	// of the requests that ended since the previous snapshot.
 	Latency, Lag histogram.Histogram
 }
 
@@ -79,7 +79,7 @@ func perSecond(n uint64, d time.Duration) float64 {
 	return float64(n) / d.Seconds()
 }
 
-// Share returns the share of o in all outcomes, from 0 to 1; 0 without any.
+// Share returns the share of o in all outcomes, from 0 to 1; 0 without any outcome.
 func (r *Result) Share(o Outcome) float64 {
 	if r.Offered == r.Aborted {
 		return 0
@@ -87,7 +87,7 @@ func (r *Result) Share(o Outcome) float64 {
 	return share(&r.Outcomes, o)
 }
 
-// share is NaN without any outcome.
+// share returns the share of o in all outcomes; NaN without any outcome.
 func share(parts *[outcomes]OutcomeResult, o Outcome) float64 {
 	all := uint64(0)
 	for i := range parts {
@@ -116,7 +116,7 @@ func (r *Result) judge() {
 	}
 }
 
-// round cuts d to the three or four digits that a histogram keeps.
+// round rounds d to the three or four digits that a histogram keeps.
 func round(d time.Duration) time.Duration {
 	for unit := time.Second; unit > 1; unit /= 1000 {
 		if d >= unit {

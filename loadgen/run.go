@@ -12,12 +12,12 @@ import (
 type run struct {
 	cfg     Config
 	begin   time.Time
-	elapsed time.Duration // once supervise has returned
+	elapsed time.Duration // set by supervise
 
-	sending context.Context // no request is sent once it has ended
-	stop    func()          // ends it
+	sending context.Context // no request is sent once sending has ended
+	stop    func()          // ends sending
 	flying  context.Context // the parent of every request's context
-	cut     func()          // ends it
+	cut     func()          // ends flying
 
 	goroutines sync.WaitGroup
 	stopped    atomic.Bool   // at least one planned request was not sent
@@ -49,11 +49,11 @@ func newRun(ctx context.Context, cfg Config) *run {
 	return r
 }
 
-// now is the time since the run began.
+// now returns the time since the run began.
 func (r *run) now() time.Duration { return time.Since(r.begin) }
 
-// spawn runs f on a goroutine that supervise waits for, and keeps the first
-// panic for it.
+// spawn runs f on a goroutine that supervise waits for. It keeps the first panic for Run to raise
+// again.
 func (r *run) spawn(f func()) {
 	r.goroutines.Go(func() {
 		returned := false
@@ -75,7 +75,7 @@ func (r *run) spawn(f func()) {
 	})
 }
 
-// supervise returns when all goroutines of the run have: it reports progress,
+// supervise returns when all goroutines of the run have returned. Until then it reports progress,
 // and gives requests in flight their grace when ctx ends.
 func (r *run) supervise(ctx context.Context, done <-chan struct{}) {
 	var tick <-chan time.Time
@@ -125,7 +125,7 @@ func (r *run) send(rec *recorder, n uint64, intended time.Duration) {
 		outcome = Timeout
 	}
 	if outcome >= Error && r.flying.Err() != nil {
-		outcome = aborted // by the generator, not the target
+		outcome = aborted // ended by the generator, not by the target
 	}
 	class := uint16(0)
 	if r.classes != nil {

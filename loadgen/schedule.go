@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Schedule says when the requests of an open loop should start. At is a pure
-// function: it always returns the same result, reads no clock and may be called by
-// many goroutines.
+// Schedule sets when the requests of an open loop should start. At is a pure function: it always
+// returns the same result, reads no clock and may be called by many goroutines.
 type Schedule interface {
 	// At returns the intended start of request n, counted from the start of the
 	// run; it never falls as n rises. After the last request ok is false and
@@ -20,10 +19,9 @@ type Schedule interface {
 // Constant spaces requests evenly: rate a second, for d. At is O(1).
 func Constant(rate float64, d time.Duration) Schedule { return constant{rate, d} }
 
-// Poisson draws the gaps between requests from an exponential distribution, like
-// those of independent callers: rate a second on average, for d. The same seed
-// gives the same schedule. At(n) is O(n); [Times] and Run walk the schedule at
-// O(1) a request.
+// Poisson draws the gaps between requests from an exponential distribution, as with independent
+// callers: rate a second on average, for d. The same seed gives the same schedule. At(n) is O(n);
+// [Times] and Run walk the schedule at O(1) a request.
 func Poisson(rate float64, d time.Duration, seed uint64) Schedule {
 	return poisson{constant{rate, d}, seed}
 }

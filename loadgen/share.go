@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Share is one process's part of a load that several send together: of Of processes
-// that run the same Config, the one of Index 0 … Of-1 sends every request n with
-// n mod Of = Index, under the number that it has in the whole. So the requests of all
-// shares are those of one process. In a closed loop the clients are divided in the same way.
-// The zero Share is the whole load.
+// Share is one process's part of a load that several processes send together. All processes run the
+// same Config; Of is their number, and Index, from 0 to Of-1, tells them apart. A process sends
+// every request n with n mod Of = Index, under the number n. So all shares together send the same
+// requests as one process. In a closed loop the clients are divided in the same way. The zero Share
+// is the whole load.
 //
-// Give all of them the same [Config.Begin], and add up their results with [Merge].
+// Give all processes the same [Config.Begin], and add up their results with [Merge].
 type Share struct{ Index, Of int }
 
 func (s Share) check() error {
@@ -25,7 +25,7 @@ func (s Share) check() error {
 // has reports whether number n, of a request or a client, belongs to the share.
 func (s Share) has(n uint64) bool { return s.Of < 2 || n%uint64(s.Of) == uint64(s.Index) }
 
-// of returns the share of a number of equal things, at least 1.
+// of returns the share of n equal things, at least 1.
 func (s Share) of(n int) int {
 	if s.Of < 2 {
 		return n

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// sent is when each request was sent, since the begin.
+// sent holds when each request was sent, since the begin.
 type sent struct {
 	mu sync.Mutex
 	at map[uint64]time.Duration
 }
 
-// paced is a target that answers after a time, and with an outcome, that depend on the request's number alone.
+// paced is a target whose delay and outcome depend on the request's number alone.
 func (s *sent) paced(t *testing.T, begin time.Time) Target {
 	return TargetFunc(func(_ context.Context, n uint64) Outcome {
 		s.mu.Lock()
@@ -31,8 +31,8 @@ func (s *sent) paced(t *testing.T, begin time.Time) Target {
 	})
 }
 
-// shared runs a load in so many shares, which begin together, and returns when every
-// request was sent, and the merged result.
+// shared runs a load in of shares that begin together. It returns when every request was sent, and
+// the merged result.
 func shared(t *testing.T, of int, cfg Config) (map[uint64]time.Duration, *Result) {
 	t.Helper()
 	cfg.Begin = time.Now().Add(time.Minute)
@@ -60,7 +60,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// text is a result as JSON, which holds all of it.
+// text returns a result as JSON, with all its contents.
 func text(t *testing.T, r *Result) string {
 	t.Helper()
 	b, err := json.Marshal(r)
@@ -95,8 +95,8 @@ func TestSharesTogetherAreOneSchedule(t *testing.T) {
 	}
 }
 
-// The figures of eight agents are those of one process: every bucket of every histogram,
-// every class, every step.
+// The results of eight agents equal those of one process: every bucket of every histogram, every
+// class, every step.
 func TestMergedResultsAreThatOfOneProcess(t *testing.T) {
 	for name, cfg := range map[string]Config{
 		"open":   {Open: Poisson(2000, 3*time.Second, 5), Interval: 100 * time.Millisecond},
@@ -198,7 +198,7 @@ func TestResultsOfDifferentLoadsAreNotMerged(t *testing.T) {
 	}
 }
 
-// Of as many in flight as an int can say, a share was one.
+// With the largest int as the number in flight, a share was once one.
 func TestSharesOfTheLargestNumber(t *testing.T) {
 	for of := range 9 {
 		for index := range max(of, 1) {

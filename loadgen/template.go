@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// template is text with placeholders such as {{.id}}. Filling one in copies bytes.
+// template is text with placeholders such as {{.id}}. Filling in a placeholder copies bytes.
 type template []piece
 
 // piece is literal text, or a placeholder.
 type piece struct {
 	text   string
-	column int // of the row, or one of the two below
+	column int // column of the row, or literal or number
 	escape func(string) string
 }
 
 const (
 	literal = -1
-	number  = -2 // of the request
+	number  = -2 // the number of the request
 )
 
 var placeholder = regexp.MustCompile(`\{\{\s*\.?([\w.-]+)\s*\}\}`)
 
-// compile reads text. Without data there are no placeholders.
+// compile parses text. Without data there are no placeholders.
 func compile(text string, data *Data, escape func(string) string) (template, error) {
 	if text == "" {
 		return nil, nil
@@ -86,7 +86,7 @@ func (t template) fixed() bool {
 	return true
 }
 
-// longest is the most bytes that the text of a request has, unless values are escaped.
+// longest returns the most bytes that the text of a request can have, without escapes.
 func (t template) longest(data *Data) (most int) {
 	rows := [][]string{nil}
 	if !t.fixed() && len(data.rows) > 0 {
@@ -114,8 +114,8 @@ var (
 	fromURL = strings.NewReplacer("%7B%7B", "{{", "%7D%7D", "}}")
 )
 
-// compileTarget makes the request target of a URL, whose placeholders are behind
-// the host. Values are escaped for their place, in the path or behind the ?.
+// compileTarget makes the request target of a URL; placeholders come behind the host. Values are
+// escaped for their place, in the path or behind the ?.
 func compileTarget(u *url.URL, data *Data) (template, error) {
 	if data == nil {
 		return compile(u.RequestURI(), nil, nil)
@@ -129,7 +129,7 @@ func compileTarget(u *url.URL, data *Data) (template, error) {
 	return append(t, behind...), err
 }
 
-// plainURL writes placeholders in a URL such that they can be parsed as a part of it.
+// plainURL rewrites the placeholders in a URL so that the URL can be parsed with them.
 func plainURL(s string, data *Data) (string, error) {
 	if data == nil {
 		return s, nil

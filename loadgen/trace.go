@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Trace starts requests when those of a recording did. Offsets are sorted and
-// counted from the first one. At is O(1).
+// Trace starts requests at the times of a recording. Offsets are sorted and counted from the first
+// one. At is O(1).
 func Trace(offsets []time.Duration) Schedule {
 	t := trace{slices.Clone(offsets)}
 	slices.Sort(t.at)
@@ -46,10 +46,9 @@ func (t trace) At(n uint64) (time.Duration, bool) {
 	return t.at[len(t.at)-1], false
 }
 
-// ReadTrace reads when requests of a recording started: a line each, with seconds
-// such as 12.5 or a time such as 12.5s, alone or as the first column of a CSV file.
-// Unix times are good, too. Empty lines and those that begin with # are skipped,
-// and so is a first line of column names.
+// ReadTrace reads the start times of recorded requests: a line each, with seconds such as 12.5 or a
+// time such as 12.5s, alone or as the first column of a CSV file. Unix times are valid, too. Empty
+// lines, lines that begin with #, and a first line of column names are skipped.
 func ReadTrace(r io.Reader) ([]time.Duration, error) {
 	var offsets []time.Duration
 	lines := bufio.NewScanner(withoutMark(r))

@@ -40,8 +40,8 @@ func (c *countedConn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Traffic returns how many bytes were sent and received so far: requests and answers
-// with their headers, and over TLS encrypted.
+// Traffic returns how many bytes were sent and received so far: requests and answers with their
+// headers, counted after encryption over TLS.
 func (h *HTTP) Traffic() (sent, received uint64) {
 	return h.traffic.sent.Load(), h.traffic.received.Load()
 }

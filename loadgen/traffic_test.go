@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// countingListener counts on the server's side, in the same way.
+// countingListener counts bytes in the same way, on the server's side.
 type countingListener struct {
 	net.Listener
 	traffic *traffic
@@ -53,7 +53,7 @@ func TestBytesAreThoseThatTheServerSees(t *testing.T) {
 				t.Fatal(h.FirstError())
 			}
 			h.Close()
-			s.Close() // it has read all that there is
+			s.Close() // the server has read all bytes
 			sent, received := h.Traffic()
 			if least := uint64(20 * c.body); sent < least || received < 200_000 {
 				t.Errorf("%d bytes sent, %d received", sent, received)

@@ -9,12 +9,12 @@ import (
 	"github.com/spillway-go/spillway/histogram"
 )
 
-// resultSchema is the version of the form below.
+// resultSchema is the version of the JSON form in wireResult.
 const resultSchema = "spillway/loadgen-result/v1"
 
 var errNoResult = errors.New("loadgen: no load can have this result")
 
-// wireResult is the JSON form of a Result. Counts of outcomes are those of their
+// wireResult is the JSON form of a Result. The counts of outcomes are the counts of their
 // histograms; times are nanoseconds.
 type wireResult struct {
 	Schema         string              `json:"schema"`
@@ -27,7 +27,7 @@ type wireResult struct {
 	Why            string              `json:"why,omitempty"`
 	Classes        []wireClass         `json:"classes,omitempty"`
 	Interval       time.Duration       `json:"interval_ns,omitempty"` // between the steps of Series
-	Series         [][]uint64          `json:"series,omitempty"`      // of each step: sent, and each outcome
+	Series         [][]uint64          `json:"series,omitempty"`      // for each step: requests sent, and each outcome
 	Partial        bool                `json:"partial,omitempty"`
 }
 
@@ -47,7 +47,7 @@ func latencyOf(parts *[outcomes]OutcomeResult) wireLatency {
 	return w
 }
 
-// into fills parts in and returns how many requests they are.
+// into fills in parts and returns the number of requests in them.
 func (w wireLatency) into(parts *[outcomes]OutcomeResult) (requests uint64, err error) {
 	if len(w) != len(parts) {
 		return 0, errNoResult
@@ -63,7 +63,7 @@ func (w wireLatency) into(parts *[outcomes]OutcomeResult) (requests uint64, err 
 	return requests, nil
 }
 
-// MarshalJSON writes everything that r holds; UnmarshalJSON restores it.
+// MarshalJSON writes all contents of r; UnmarshalJSON restores them.
 func (r Result) MarshalJSON() ([]byte, error) {
 	w := wireResult{
 		Schema: resultSchema, Aborted: r.Aborted, Waited: r.Waited, Elapsed: r.Elapsed, Latency: latencyOf(&r.Outcomes), Lag: r.Lag,
@@ -78,8 +78,8 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote. Another version of the form, and figures
-// that contradict each other, are an error and leave r as it was.
+// UnmarshalJSON reads the output of MarshalJSON. Another version of the form, and figures that
+// contradict each other, are an error and leave r unchanged.
 func (r *Result) UnmarshalJSON(data []byte) error {
 	var w wireResult
 	if err := json.Unmarshal(data, &w); err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// someResult has something of everything.
+// someResult sets every part of a result.
 func someResult(t testing.TB) *Result {
 	parts := make([]*Result, 2)
 	for i := range parts {

@@ -16,7 +16,7 @@ import "unsafe"
 
 const asanEnabled = true
 
-// poison makes any look at n bytes an error, until unpoison or until the memory
-// is allocated again. The runtime itself, and its collector, may look.
+// poison makes any access to n bytes an error, until unpoison or until the memory is allocated
+// again. The runtime and its garbage collector may still access the bytes.
 func poison(p unsafe.Pointer, n uintptr)   { C.poison(C.uintptr_t(uintptr(p)), C.size_t(n)) }
 func unpoison(p unsafe.Pointer, n uintptr) { C.unpoison(C.uintptr_t(uintptr(p)), C.size_t(n)) }

@@ -20,7 +20,7 @@ func newPage(size int) func() *page {
 	return func() *page { return &page{make([]byte, 0, size)} }
 }
 
-// reusers give a function that gets, writes a little, clears and puts.
+// reusers return a function that gets, writes a little, clears and puts.
 var reusers = []struct {
 	name string
 	of   func(size int) func()
@@ -74,7 +74,7 @@ var reusers = []struct {
 
 func write(p *page) { p.body = append(p.body, 1) }
 
-// BenchmarkReuse is get, write a byte, clear, put.
+// BenchmarkReuse measures get, write a byte, clear, put.
 func BenchmarkReuse(b *testing.B) {
 	for _, size := range []int{1 << 10, 64 << 10, 500_000} {
 		for _, goroutines := range []int{1, runtime.GOMAXPROCS(0), 1000} {
@@ -100,8 +100,7 @@ func BenchmarkReuse(b *testing.B) {
 	}
 }
 
-// BenchmarkDirty is a buffer of 500 KB of which 1 KB was written, beside one of
-// 1 KB.
+// BenchmarkDirty measures a buffer of 500 KB with 1 KB written, beside a buffer of 1 KB.
 func BenchmarkDirty(b *testing.B) {
 	pool := objectpool.NewBuffers(objectpool.BuffersConfig{})
 	for _, size := range []int{1 << 10, 500_000} {

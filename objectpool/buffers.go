@@ -13,26 +13,26 @@ const (
 	leastRead      = 4 << 10 // bytes that ReadFrom offers a reader at once
 )
 
-// BuffersConfig says how much memory a Buffers may keep.
+// BuffersConfig bounds the memory that a Buffers may keep.
 type BuffersConfig struct {
-	Budget  int // as Config.Budget, of all sizes together
+	Budget  int // as Config.Budget, for all sizes together
 	MaxSize int // a larger buffer is never kept. Zero means 1 MiB
 }
 
 const useNewBuffers = "objectpool: these Buffers were not made: use NewBuffers"
 
-// Buffers hands out empty byte buffers, kept by size in powers of two. It is
-// safe for concurrent use. Create it with NewBuffers, or Get and Put panic; it must
-// not be copied.
+// Buffers hands out empty byte buffers, kept by size in powers of two. It is safe for concurrent
+// use. Create a Buffers with NewBuffers: without it, Get and Put panic. A Buffers must not be
+// copied.
 type Buffers struct {
 	classes []*Pool[Buffer] // of smallestBuffer << index bytes
 	maxSize int
 
-	large  counter       // Gets of more than any class has
-	beyond *Pool[Buffer] // keeps nothing; drops what is too large for the classes
+	large  counter       // Gets above the largest class
+	beyond *Pool[Buffer] // keeps nothing; drops buffers that are too large for the classes
 }
 
-// NewBuffers returns buffers of which none exists yet. It starts nothing.
+// NewBuffers returns a Buffers that holds no buffer yet. It starts nothing.
 func NewBuffers(cfg BuffersConfig) *Buffers {
 	if cfg.Budget == 0 {
 		cfg.Budget = defaultBudget
@@ -48,16 +48,16 @@ func NewBuffers(cfg BuffersConfig) *Buffers {
 			New:     func() *Buffer { return &Buffer{b: make([]byte, 0, size)} },
 			Clear:   (*Buffer).clear,
 			MaxSize: 2 * size,
-		}, cfg.Budget/4, left)) // the locals of all classes use less than one of four times the size
+		}, cfg.Budget/4, left)) // the locals of all classes hold less than one local of four times the size
 	}
 	return b
 }
 
-// classOf is the class whose buffers have room for n bytes.
+// classOf returns the smallest class whose buffers have room for n bytes.
 func classOf(n int) int { return bits.Len(uint(max(n, 1)-1) / smallestBuffer) }
 
-// Get returns an empty buffer with room for n bytes at least, all of them zero.
-// It belongs to the caller until Put.
+// Get returns an empty buffer with room for at least n bytes, all of them zero. The buffer belongs
+// to the caller until Put.
 func (b *Buffers) Get(n int) *Buffer {
 	if c := classOf(n); c < len(b.classes) {
 		return b.classes[c].Get()
@@ -69,10 +69,9 @@ func (b *Buffers) Get(n int) *Buffer {
 	return &Buffer{b: make([]byte, 0, n)}
 }
 
-// Put gives a buffer, whatever size it has grown to, to a later Get, after
-// clearing what was written to it. From then on the caller must not look at it,
-// nor at what Bytes or Extend returned. A buffer that is too large is dropped.
-// Put of nil does nothing.
+// Put clears the written bytes of a buffer, and gives it, in the size it has grown to, to a later
+// Get. After Put, the caller must not use the buffer, nor what Bytes or Extend returned. Put drops
+// a buffer that is too large. Put of nil does nothing.
 func (b *Buffers) Put(x *Buffer) {
 	if x == nil || cap(x.b) < smallestBuffer {
 		return
@@ -87,8 +86,8 @@ func (b *Buffers) Put(x *Buffer) {
 	b.beyond.drop(x)
 }
 
-// Stats returns the sums over all sizes. A buffer that grew was gotten in one
-// size and put in another.
+// Stats returns the sums over all sizes. A buffer that grew counts as a Get of one size and as a
+// Put of another.
 func (b *Buffers) Stats() Stats {
 	if b.beyond == nil {
 		return Stats{}
@@ -107,13 +106,12 @@ func (b *Buffers) Stats() Stats {
 	return sum
 }
 
-// Buffer is a growing sequence of bytes. Everything ever written to its memory
-// went through its methods, so that clearing it costs what was written, not
-// what it has room for. The zero Buffer is empty and ready to use. It is not
-// safe for concurrent use.
+// Buffer is a growing sequence of bytes. All writes to its memory go through its methods, so
+// clearing costs time for the written bytes, not for the capacity. The zero Buffer is empty and
+// ready to use. A Buffer is not safe for concurrent use.
 type Buffer struct {
 	b     []byte
-	dirty int // bytes that may differ from zero; those of b do in any case
+	dirty int // leading bytes that may be non-zero; the bytes of b always may be
 }
 
 func (x *Buffer) clear() {
@@ -121,14 +119,14 @@ func (x *Buffer) clear() {
 	x.b, x.dirty = x.b[:0], 0
 }
 
-// Bytes returns the contents. They are valid until the next write or Put, and
-// appending to them copies.
+// Bytes returns the contents. The contents are valid until the next write or Put. Appending to the
+// result copies it.
 func (x *Buffer) Bytes() []byte { return x.b[:len(x.b):len(x.b)] }
 
-// Len is the number of bytes written.
+// Len returns the number of bytes written.
 func (x *Buffer) Len() int { return len(x.b) }
 
-// Cap is how many bytes there is room for.
+// Cap returns how many bytes the buffer has room for.
 func (x *Buffer) Cap() int { return cap(x.b) }
 
 // Reset makes the buffer empty.
@@ -137,8 +135,8 @@ func (x *Buffer) Reset() {
 	x.b = x.b[:0]
 }
 
-// Extend appends n bytes and returns them, to be written by the caller. They
-// are zero, or what was there before a Reset.
+// Extend appends n bytes and returns them, for the caller to write. The bytes are zero, or left
+// over from before a Reset or from the reader of a ReadFrom.
 func (x *Buffer) Extend(n int) []byte {
 	at := len(x.b)
 	x.grow(n)
@@ -147,8 +145,8 @@ func (x *Buffer) Extend(n int) []byte {
 	return more
 }
 
-// grow makes room for n more bytes. What becomes too small is left to the
-// collector, for the caller may still look at it.
+// grow makes room for n more bytes. Memory that becomes too small is left to the garbage collector,
+// because the caller may still use it.
 func (x *Buffer) grow(n int) {
 	need := len(x.b) + n
 	if need <= cap(x.b) {
@@ -172,14 +170,14 @@ func (x *Buffer) WriteByte(c byte) error {
 	return nil
 }
 
-// ReadFrom implements io.ReaderFrom: it appends what r has, until EOF.
+// ReadFrom implements io.ReaderFrom: it appends the data of r, until EOF.
 func (x *Buffer) ReadFrom(r io.Reader) (int64, error) {
 	began := len(x.b)
 	for {
 		at := len(x.b)
 		x.grow(1)
-		// A reader may write to all it is offered, whatever it returns. So it is
-		// not offered much more than there already is.
+		// A reader may write to the whole offer, whatever count it returns. So the offer is not
+		// much longer than the contents.
 		offer := x.b[at:min(cap(x.b), at+max(at, leastRead))]
 		x.dirty = max(x.dirty, at+len(offer))
 		n, err := r.Read(offer)

@@ -72,7 +72,7 @@ func mustBeZero(t *testing.T, x *Buffer) {
 	}
 }
 
-// FuzzBuffer compares with bytes.Buffer, and looks at every byte once cleared.
+// FuzzBuffer compares Buffer with bytes.Buffer, and checks every byte once cleared.
 func FuzzBuffer(f *testing.F) {
 	f.Add([]byte{0, 3, 1, 200, 2, 9, 3, 0, 4, 77, 0, 255, 5, 40})
 	f.Fuzz(func(t *testing.T, steps []byte) {
@@ -112,7 +112,7 @@ func FuzzBuffer(f *testing.F) {
 	})
 }
 
-// A buffer of 1.5 MiB, gotten or grown, used to be kept where the largest is 1 MiB.
+// A buffer of 1.5 MiB, from Get or grown, was once kept although the maximum is 1 MiB.
 func TestABufferAboveMaxSizeIsNotKept(t *testing.T) {
 	for _, c := range []struct{ most, size int }{{0, 3 << 19}, {700_000, 900_000}, {600, 1000}, {100, 600}} {
 		b := NewBuffers(BuffersConfig{MaxSize: c.most})
@@ -123,7 +123,7 @@ func TestABufferAboveMaxSizeIsNotKept(t *testing.T) {
 	}
 }
 
-// It used to count sizes up for ever.
+// NewBuffers once doubled the size forever.
 func TestBuffersOfAnySize(t *testing.T) {
 	b := NewBuffers(BuffersConfig{MaxSize: math.MaxInt})
 	b.Put(b.Get(10 << 20))

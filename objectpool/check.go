@@ -6,11 +6,11 @@ import (
 	"unsafe"
 )
 
-// checked builds find misuse. In others the compiler removes all of it.
+// checked is true in builds that find misuse. In other builds the compiler removes the checks.
 const checked = raceEnabled || asanEnabled
 
-// samples are two new objects. What they share with an object is not its own,
-// and where they differ no object can be told from a new one.
+// samples are two new objects. Memory that an object shares with a sample is not the object's own.
+// A field in which the samples differ cannot tell an object from a new one.
 type samples[T any] struct {
 	once sync.Once
 	a, b *T
@@ -21,8 +21,8 @@ func (p *Pool[T]) newSamples() (a, b *T) {
 	return p.samples.a, p.samples.b
 }
 
-// owned calls f with all the memory that t alone owns: itself, and behind its
-// slices up to their capacity.
+// owned calls f with all the memory that t alone owns: t itself, and the memory behind its slices
+// up to their capacity.
 func (p *Pool[T]) owned(t *T, f func(at unsafe.Pointer, elem reflect.Type, n int)) {
 	a, b := p.newSamples()
 	for _, s := range p.memory.slices {
@@ -33,11 +33,11 @@ func (p *Pool[T]) owned(t *T, f func(at unsafe.Pointer, elem reflect.Type, n int
 			f(unsafe.Pointer(at), s.elem, cap(own))
 		}
 	}
-	f(unsafe.Pointer(t), reflect.TypeFor[T](), 1) // last: the rest is found through it
+	f(unsafe.Pointer(t), reflect.TypeFor[T](), 1) // last: the slices are found through t
 }
 
-// overwrite writes all of an object's memory and changes nothing. Copying by
-// reflection tells the race detector of every byte; clear, the builtin, does not.
+// overwrite writes memory with its own contents. Copying by reflection reports every byte to the
+// race detector; the builtin clear does not.
 func overwrite(at unsafe.Pointer, elem reflect.Type, n int) {
 	s := reflect.SliceAt(elem, at, n)
 	reflect.Copy(s, s)
@@ -46,7 +46,7 @@ func overwrite(at unsafe.Pointer, elem reflect.Type, n int) {
 func bury(at unsafe.Pointer, elem reflect.Type, n int)   { poison(at, uintptr(n)*elem.Size()) }
 func unbury(at unsafe.Pointer, elem reflect.Type, n int) { unpoison(at, uintptr(n)*elem.Size()) }
 
-// mustBeCleared panics if t, cleared, can be told from a new object.
+// mustBeCleared panics if the cleared t can be told from a new object.
 func (p *Pool[T]) mustBeCleared(t *T) {
 	a, b := p.newSamples()
 	at := func(t *T) reflect.Value { return reflect.ValueOf(t).Elem() }
@@ -56,11 +56,11 @@ func (p *Pool[T]) mustBeCleared(t *T) {
 	}
 }
 
-// deepest is how many pointers are followed.
+// deepest is how many nested pointers are followed.
 const deepest = 4
 
-// left finds where v holds what the new objects a and b do not. Memory kept for
-// later is none of that: capacity, empty maps, and pointers to what is cleared.
+// left finds a field in which v holds data that the new objects a and b do not hold. Memory kept
+// for reuse does not count: capacity, empty maps, and pointers to cleared memory.
 func left(v, a, b reflect.Value, depth int) (field string, found bool) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -92,7 +92,7 @@ func left(v, a, b reflect.Value, depth int) (field string, found bool) {
 	return "", a.IsNil() && b.IsNil() && !blank(v, depth)
 }
 
-// blank says whether v is zero but for memory kept for later.
+// blank reports whether v is zero, apart from memory kept for reuse.
 func blank(v reflect.Value, depth int) bool {
 	switch v.Kind() {
 	case reflect.Struct:

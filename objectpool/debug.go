@@ -7,20 +7,20 @@ import (
 	"sync"
 )
 
-// lookBack is how many of the latest Puts every Get looks at again.
+// lookBack is how many of the latest Puts every Get that makes an object checks again.
 const lookBack = 64
 
-// ledger remembers every object of a pool in debug mode.
+// ledger records every object of a pool in debug mode.
 type ledger[T any] struct {
 	mu    sync.Mutex
 	out   map[*T][]byte // the stack of the Get
 	freed []freed[T]
-	index map[*T]int // of an object in freed
+	index map[*T]int // position of an object in freed
 }
 
-// freed is an object that was put: what it looked like once cleared, and who
-// put it. What lies behind its slices, maps and pointers is shared with the
-// object itself, so a change there goes unseen.
+// freed is an object that was put, with a copy of its cleared state and the stack of its Put. The
+// copy shares the memory behind slices, maps and pointers with the object, so a change there goes
+// unseen.
 type freed[T any] struct {
 	object *T
 	was    T
@@ -31,7 +31,7 @@ func newLedger[T any]() *ledger[T] {
 	return &ledger[T]{out: map[*T][]byte{}, index: map[*T]int{}}
 }
 
-// get notes t, which is new and handed out, after looking at everything that was put.
+// get records the new object t as handed out, after a check of the latest lookBack Puts.
 func (l *ledger[T]) get(t *T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

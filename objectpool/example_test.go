@@ -20,7 +20,7 @@ func ExampleNew() {
 	r := pool.Get()
 	r.body = append(r.body, "for one reader only"...)
 	fmt.Println(len(r.body))
-	pool.Put(r) // only now that nobody looks at it any more
+	pool.Put(r) // only when nothing uses r any more
 	fmt.Println(len(pool.Get().body))
 	// Output:
 	// 19

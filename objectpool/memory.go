@@ -5,9 +5,8 @@ import (
 	"unsafe"
 )
 
-// memory says where a T keeps its memory: in itself and behind the slices that
-// are part of it, in fields, in fields of fields and in short arrays. What lies
-// behind pointers and in maps is not followed: it may belong to others.
+// memory describes where a T keeps its memory: in itself, and behind slices in its fields, nested
+// fields and short arrays. Pointers and maps are not followed: their memory may belong to others.
 type memory[T any] struct {
 	self   uintptr
 	slices []part
@@ -15,12 +14,12 @@ type memory[T any] struct {
 
 // part is a slice in a T.
 type part struct {
-	at   uintptr      // where in the T
-	elem reflect.Type // of what
-	size uintptr      // of an element
+	at   uintptr      // offset in the T
+	elem reflect.Type // type of an element
+	size uintptr      // size of an element
 }
 
-// longArray is from how many elements on an array of slices is not looked into.
+// longArray is the length from which an array of slices is not searched.
 const longArray = 64
 
 func memoryOf[T any]() memory[T] {
@@ -49,13 +48,13 @@ func (m *memory[T]) add(t reflect.Type, at uintptr) {
 	}
 }
 
-// header is the slice s of t, whatever its elements are: only its address and
-// capacity may be used.
+// header returns the slice s of t, whatever its elements are: only the address and capacity of the
+// slice may be used.
 func (s part) header(t unsafe.Pointer) []struct{} {
 	return *(*[]struct{})(unsafe.Add(t, s.at))
 }
 
-// sizer returns what tells how many bytes a T holds; nil if all hold the same.
+// sizer returns a function that counts the bytes of a T; nil if all have the same size.
 func (m *memory[T]) sizer() func(*T) int {
 	switch len(m.slices) {
 	case 0:
@@ -73,7 +72,7 @@ func (m *memory[T]) sizer() func(*T) int {
 	}
 }
 
-// flat says whether a t holds no pointers.
+// flat reports whether a t holds no pointers.
 func flat(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Struct:

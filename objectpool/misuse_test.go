@@ -33,7 +33,7 @@ func (p *patient) reset() {
 	p.id, p.ctx, p.name = 0, nil, p.name[:0]
 }
 
-// fill is what a user does with a patient.
+// fill writes to a patient as a user does.
 func (p *patient) fill() *patient {
 	p.id = 1
 	p.name = append(p.name, "somebody"...)
@@ -44,10 +44,10 @@ func (p *patient) fill() *patient {
 
 var (
 	sink   int
-	nobody = newPatient() // for all who find none
+	nobody = newPatient() // the shared result of a search without a match
 )
 
-// elsewhere runs f again and again in another goroutine.
+// elsewhere runs f repeatedly in another goroutine.
 func elsewhere(f func()) {
 	go func() {
 		for range 1000 {
@@ -57,8 +57,8 @@ func elsewhere(f func()) {
 	}()
 }
 
-// bugs are programs that misuse a pool once. Where asan is false the misused
-// memory lies behind a pointer or in a map, which is not poisoned.
+// bugs are programs that misuse a pool once. Where asan is false, the misused memory lies behind a
+// pointer or in a map, and is not poisoned.
 var bugs = []struct {
 	name string
 	asan bool
@@ -212,8 +212,8 @@ var bugs = []struct {
 
 const bugVariable = "OBJECTPOOL_TEST_BUG"
 
-// TestEverySeededMisuseIsCaughtEveryTime runs each of the programs in processes
-// of their own, and expects each of them to be caught.
+// TestEverySeededMisuseIsCaughtEveryTime runs each program in processes of its own, and expects
+// each misuse to be caught.
 func TestEverySeededMisuseIsCaughtEveryTime(t *testing.T) {
 	if name := os.Getenv(bugVariable); name != "" {
 		for _, bug := range bugs {
@@ -258,7 +258,7 @@ func everyMisuseIsCaught(t *testing.T, runsPerBug int) {
 	}
 }
 
-// misuse runs one bug and says whether it was caught for what it is.
+// misuse runs one bug and reports whether it was caught with the right report.
 func misuse(bug string) (out string, caught bool) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestEverySeededMisuseIsCaughtEveryTime$")
 	cmd.Env = append(os.Environ(), bugVariable+"="+bug, "GORACE=halt_on_error=1 atexit_sleep_ms=0")
@@ -272,8 +272,8 @@ func misuse(bug string) (out string, caught bool) {
 
 func TestCorrectUseRaisesNoAlarm(t *testing.T) { correctUseRaisesNoAlarm(t, 40_000) }
 
-// correctUseRaisesNoAlarm makes cycles in which objects are handed on, shared and grown,
-// but always put once, by their last user.
+// correctUseRaisesNoAlarm runs cycles in which objects are handed on, shared and grown, but always
+// put once, by their last user.
 func correctUseRaisesNoAlarm(t *testing.T, cycles int) {
 	if !checked {
 		t.Skip("there are no alarms in this build: run with -race, as CI does, or with -asan")

@@ -1,31 +1,29 @@
 // Package objectpool reuses objects and never hands one out uncleared.
 //
-// Do not pool by habit. Reuse pays from some 64 KB up, where allocating means
-// clearing fresh memory and collecting it; below that it is noise unless your
-// profile says otherwise. A string cannot be cleared, only dropped: what must
-// not outlive its request belongs into a byte slice, or into a [Buffer].
+// Do not pool by habit. Reuse pays from about 64 KB up, where an allocation means clearing fresh
+// memory and collecting it. Below 64 KB, reuse is noise unless your profile shows otherwise. A
+// string cannot be cleared, only dropped: data that must not outlive its request belongs in a byte
+// slice, or in a [Buffer].
 //
-// Never pool what other code may still hold: a context, an object that a
-// goroutine started by its user can see, one that a caller that has already left
-// was to receive.
+// Never pool an object that other code may still hold: a context, an object that a goroutine
+// started by its user can see, an object meant for a caller that has already left.
 //
 // # What is kept
 //
-// Objects that are put back are held strongly, as many as were in use at the
-// same time in the last minute or so, up to a budget of bytes; beyond it a
-// sync.Pool takes them, which collections empty. So a load that comes in bursts
-// finds its objects again, and an idle pool gives them up: by a timer, not by a
-// goroutine, half of what was not needed every ten seconds. A collection is
-// still what frees their memory.
+// The pool holds returned objects strongly: as many as were in use at the same time in the last
+// minute or so, up to a budget of bytes. Objects beyond the budget go to a sync.Pool, which garbage
+// collections empty. A load that comes in bursts thus finds its objects again. An idle pool gives
+// its objects up by a timer, not by a goroutine: every ten seconds, half of the objects that were
+// not needed. A garbage collection then frees their memory.
 //
 // # Finding misuse
 //
-// A pool is the one place in Go where memory is used after it was freed. Build
-// tests with -race, or with -asan where cgo is at hand: Put then hands every
-// object to another goroutine that overwrites it, or poisons its memory, so that
-// code that still looks at it is reported, and panics if Clear forgot a field.
-// Neither costs a normal build anything. Config.Debug finds what only
-// bookkeeping can: objects of another origin, and those that never came back.
+// A pool is the one place in Go where memory is used after it was freed. Build tests with -race, or
+// with -asan if cgo is available. Under -race, Put hands every object to another goroutine, which
+// overwrites the object; under -asan, Put poisons its memory. Either way, code that still uses the
+// object is reported, and Put panics if Clear forgot a field. Neither check costs a normal build
+// anything. Config.Debug finds misuse that only bookkeeping can find: objects of another origin,
+// and objects that never came back.
 package objectpool
 
 import (
@@ -37,39 +35,36 @@ import (
 	"unsafe"
 )
 
-// Config says how objects are made and cleared.
+// Config sets how objects are made and cleared.
 type Config[T any] struct {
 	// New makes an object when there is none to reuse. Nil means new(T).
 	New func() *T
 
-	// Clear makes an object indistinguishable from a new one, keeping what is
-	// worth keeping, such as the capacity of its slices. It must clear what
-	// lies behind those slices too, up to their capacity. Nil means *t = zero.
-	// It must bear being called twice.
+	// Clear makes an object indistinguishable from a new one, except for memory worth keeping, such
+	// as the capacity of its slices. Clear must also clear the memory behind those slices, up to
+	// their capacity. Nil means *t = zero. Clear must tolerate a second call.
 	Clear func(*T)
 
-	// KeepsState says that an object remembers something from use to use on
-	// purpose, such as a counter. Builds with -race or -asan then do not compare
-	// cleared objects with new ones.
+	// KeepsState declares that an object keeps something from use to use on purpose, such as a
+	// counter. Builds with -race or -asan then do not compare cleared objects with new ones.
 	KeepsState bool
 
-	// Budget bounds the bytes of idle objects held strongly: all share three
-	// quarters of it, the rest is for what each processor keeps. Zero means 256 MiB;
-	// below zero none is.
+	// Budget bounds the bytes of idle objects held strongly. All processors share three quarters of
+	// the budget; the rest is for the objects that each processor keeps. Zero means 256 MiB; a
+	// negative Budget holds no object.
 	Budget int
 
-	// MaxSize is the size in bytes above which an object is dropped by Put, so
-	// that one outlier is not carried along for ever. Zero means 16 MiB.
+	// MaxSize is the size in bytes above which Put drops an object, so that one outlier is not kept
+	// forever. Zero means 16 MiB.
 	MaxSize int
 
-	// Size returns how many bytes an object holds, once cleared. Nil means those
-	// of a T and behind the slices in it, but not behind pointers and maps.
+	// Size returns how many bytes a cleared object holds. Nil counts the bytes of a T and behind
+	// its slices, but not behind pointers and maps.
 	Size func(*T) int
 
-	// Debug finds misuse at the price of reuse: a double Put, a Put of what Get
-	// never gave and a change after Put panic, an object once returned is never
-	// handed out again, and Leaks tells of objects that were not put. It keeps
-	// every object it has seen: for tests.
+	// Debug finds misuse at the price of reuse; it is for tests. A double Put, a Put of an object
+	// that Get never returned, and a change after Put panic. Leaks reports objects that were not
+	// put. Debug never hands out a returned object again, and keeps every object that it has seen.
 	Debug bool
 }
 
@@ -80,25 +75,25 @@ const (
 
 const useNew = "objectpool: this Pool was not made: use New"
 
-// Pool hands out cleared objects. It is safe for concurrent use. Create it with
-// New, or Get and Put panic; it must not be copied.
+// Pool hands out cleared objects. It is safe for concurrent use. Create a Pool with New: without
+// New, Get and Put panic. A Pool must not be copied.
 type Pool[T any] struct {
 	make    func() *T
 	clear   func(*T)
-	size    func(*T) int // nil: all are of one size
+	size    func(*T) int // nil: all objects have one size
 	memory  memory[T]
 	maxSize int
 	debug   *ledger[T]
 	compare bool
 
 	tier tier[T]
-	free sync.Pool // of *T, behind the tier
+	free sync.Pool // *T, behind the tier
 
 	made, dropped counter
 	samples       samples[T] // in checked builds
 }
 
-// New returns an empty pool. It starts nothing.
+// New returns an empty pool. It starts no goroutine and no timer.
 func New[T any](cfg Config[T]) *Pool[T] {
 	budget := cfg.Budget
 	if budget == 0 {
@@ -109,7 +104,7 @@ func New[T any](cfg Config[T]) *Pool[T] {
 	return newPool(cfg, budget, &left)
 }
 
-// newPool returns a pool that shares what is left of its budget.
+// newPool returns a pool. left is the unused part of the budget, which other pools may share.
 func newPool[T any](cfg Config[T], budget int, left *atomic.Int64) *Pool[T] {
 	p := &Pool[T]{
 		make: cfg.New, clear: cfg.Clear, size: cfg.Size, memory: memoryOf[T](), maxSize: cfg.MaxSize,
@@ -134,7 +129,7 @@ func newPool[T any](cfg Config[T], budget int, left *atomic.Int64) *Pool[T] {
 	return p
 }
 
-// zero returns what makes a T zero, the faster way if it is free of pointers.
+// zero returns a function that zeroes a T, in a faster way if a large T has no pointers.
 func zero[T any]() func(*T) {
 	if size := unsafe.Sizeof(*new(T)); size > 256 && flat(reflect.TypeFor[T]()) {
 		return func(t *T) { clear(unsafe.Slice((*byte)(unsafe.Pointer(t)), size)) }
@@ -142,8 +137,7 @@ func zero[T any]() func(*T) {
 	return func(t *T) { *t = *new(T) }
 }
 
-// Get returns an object that is new or cleared. It belongs to the caller until
-// Put. It never blocks.
+// Get returns a new or cleared object, which belongs to the caller until Put. Get never blocks.
 func (p *Pool[T]) Get() *T {
 	if raceEnabled {
 		return p.getBehind(math.MaxInt)
@@ -160,7 +154,7 @@ func (p *Pool[T]) Get() *T {
 	return t
 }
 
-// getBehind returns what local i does not have.
+// getBehind returns an object when local i has none.
 func (p *Pool[T]) getBehind(i int) *T {
 	if i >= len(p.tier.locals) {
 		p.tier.gets.add()
@@ -189,17 +183,15 @@ func (p *Pool[T]) getBehind(i int) *T {
 	return t
 }
 
-// revive makes t usable again: its own memory first, for the rest is found
-// through it.
+// revive makes t usable again: its own memory first, because the slices are found through it.
 func (p *Pool[T]) revive(t *T) {
 	unpoison(unsafe.Pointer(t), p.memory.self)
 	p.owned(t, unbury)
 }
 
-// Put clears t and gives it to a later Get. It takes only what Get gave, and
-// the caller must not look at t, nor at anything that t alone owned, from then
-// on. Put of nil does nothing. An object that is never put is collected like
-// any other, but Stats counts it as in use.
+// Put clears t and gives it to a later Get. t must come from Get of the same pool. After Put, the
+// caller must not use t, nor anything that t alone owned. Put of nil does nothing. An object that
+// is never put is collected like any other, but Stats counts it as in use.
 func (p *Pool[T]) Put(t *T) {
 	if t == nil {
 		return
@@ -229,7 +221,7 @@ func (p *Pool[T]) Put(t *T) {
 	}
 	if raceEnabled {
 		p.tier.puts.add()
-		go p.handOver(t) // no order with the caller: that is the point
+		go p.handOver(t) // deliberately not ordered with the caller
 		return
 	}
 	i := p.tier.enter()
@@ -242,7 +234,7 @@ func (p *Pool[T]) Put(t *T) {
 	}
 }
 
-// putBehind takes what local i does not.
+// putBehind stores an object that local i does not keep.
 func (p *Pool[T]) putBehind(i int, t *T, size int) {
 	if i >= len(p.tier.locals) {
 		p.tier.puts.add()
@@ -254,8 +246,8 @@ func (p *Pool[T]) putBehind(i int, t *T, size int) {
 	}
 }
 
-// drop leaves t to the collector. Checked builds still see to it that it is
-// not used any more: being too large to keep is no excuse.
+// drop leaves t to the garbage collector. Checked builds still detect later use of t, although t is
+// too large to keep.
 func (p *Pool[T]) drop(t *T) {
 	p.dropped.add()
 	if asanEnabled {
@@ -266,33 +258,32 @@ func (p *Pool[T]) drop(t *T) {
 	}
 }
 
-// handOver is another goroutine's part of Put under -race. From here on nothing
-// but t itself may order its last user before its next one. sync.Pool
-// sees to that, so the tier stays empty.
+// handOver is the part of Put that runs on another goroutine under -race. From here on, only t
+// itself may order its last user before its next one. sync.Pool keeps to this order, so the tier
+// stays empty.
 func (p *Pool[T]) handOver(t *T) {
 	p.scribble(t)
 	p.free.Put(t)
 }
 
-// scribble writes all of t, which races with whatever still uses it.
+// scribble writes all of t. The write races with any code that still uses t.
 func (p *Pool[T]) scribble(t *T) {
-	runtime.Gosched() // the detector is surest of a write that comes second
+	runtime.Gosched() // the race detector finds a write most reliably if the write comes second
 	p.clear(t)
 	p.owned(t, overwrite)
 }
 
-// Stats counts what a pool did.
+// Stats counts the operations of a pool.
 type Stats struct {
 	Gets    uint64
 	Reused  uint64 // Gets answered with an object that was Put before
 	Puts    uint64
 	Dropped uint64 // Puts of objects that were too large
-	InUse   int    // gotten and not put: at rest, those that leaked
-	Held    int    // idle and held strongly
+	InUse   int    // objects that Get returned and that were not put: at rest, the leaked ones
+	Held    int    // idle objects held strongly
 }
 
-// ReuseRate is the true share of Gets that allocated nothing, 0 to 1; 0 before
-// the first Get.
+// ReuseRate returns the true share of Gets that allocated nothing, 0 to 1; 0 before the first Get.
 func (s Stats) ReuseRate() float64 {
 	if s.Gets == 0 {
 		return 0
@@ -304,8 +295,8 @@ func (s Stats) ReuseRate() float64 {
 // the rate of reuse means little: the race detector drops returned objects on
 // purpose.
 func (p *Pool[T]) Stats() Stats {
-	// Made first: read the other way round, a Get in between could make more
-	// than there were Gets.
+	// Read made first: in the other order, a Get in between could make more objects than there were
+	// Gets.
 	made, dropped := p.made.load(), p.dropped.load()
 	n := p.tier.tally()
 	return Stats{
@@ -314,8 +305,8 @@ func (p *Pool[T]) Stats() Stats {
 	}
 }
 
-// Leaks returns the stack of every Get whose object has not been put. It is
-// known with Config.Debug only.
+// Leaks returns the stack of every Get whose object has not been put. Without Config.Debug, Leaks
+// returns nil.
 func (p *Pool[T]) Leaks() []string {
 	if p.debug == nil {
 		return nil

@@ -123,7 +123,7 @@ func TestAllocsOfASteadyLoop(t *testing.T) {
 	}
 }
 
-// It used to be a nil dereference, or buffers that were never reused.
+// A zero value once caused a nil dereference, or buffers that were never reused.
 func TestZeroValuesSayWhatToCall(t *testing.T) {
 	for want, use := range map[string]func(){
 		"use New":        func() { new(Pool[int]).Get() },

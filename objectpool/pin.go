@@ -4,11 +4,11 @@ package objectpool
 
 import _ "unsafe" // for go:linkname
 
-// sync.Pool is fast because nothing disturbs a goroutine that is pinned to its
-// processor, so that it needs no atomic operation. One alone costs as much as
-// half of a sync.Pool's get and put. The runtime keeps these two for such use
-// by others (go.dev/issue/67401), but it promises them for no future version:
-// where they are not known to be there, pin_portable.go stands in.
+// sync.Pool is fast because nothing disturbs a goroutine that is pinned to its processor: the
+// goroutine needs no atomic operation. One atomic operation costs half as much as a get and put of
+// a sync.Pool. The runtime keeps procPin and procUnpin for such use by other packages
+// (go.dev/issue/67401), but promises them for no future version. Where they are not known to exist,
+// pin_portable.go replaces pin.go.
 
 //go:linkname procPin runtime.procPin
 func procPin() int
@@ -21,11 +21,11 @@ func procUnpin()
 //lint:ignore U1000 it is a lock in pin_portable.go
 type claim struct{}
 
-// enter makes the caller the only one at a local, until leave, and returns its
-// index, or more if there are not as many. In between nothing may block.
+// enter gives the caller exclusive use of a local, until leave, and returns the index of the local.
+// The index is too large if there are fewer locals. Nothing may block between enter and leave.
 func (t *tier[T]) enter() int { return procPin() }
 func (t *tier[T]) leave(int)  { procUnpin() }
 
-// look runs f, which reads words of a local while its owner may be writing
-// them: each is as old as the last call that has returned, or newer.
+// look runs f, which reads words of a local while its owner may be writing them. Each word is as
+// old as the last call that has returned, or newer.
 func (t *tier[T]) look(_ int, f func()) { f() }

@@ -10,8 +10,8 @@ import (
 // claim is held while its local is used.
 type claim struct{ mu sync.Mutex }
 
-// enter locks a local, until leave, and returns its index. Goroutines choose by
-// the place of their stack, which keeps most of those that run at once apart.
+// enter locks a local, until leave, and returns its index. Goroutines choose by the address of
+// their stack, which keeps most concurrent goroutines apart.
 func (t *tier[T]) enter() int {
 	var here byte
 	i := int(uint64(uintptr(unsafe.Pointer(&here))>>11) * 0x9E3779B97F4A7C15 >> 32 % uint64(len(t.locals)))

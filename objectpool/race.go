@@ -9,8 +9,7 @@ import (
 
 const raceEnabled = true
 
-// counter counts without ordering the goroutines that count: an order that
-// exists by accident hides races.
+// counter counts without ordering the goroutines that count: an accidental order hides races.
 type counter struct{ n atomic.Uint64 }
 
 func (c *counter) add() {

@@ -9,47 +9,45 @@ import (
 )
 
 const (
-	// window is how often a tier that holds objects gives up half of those that
-	// were not needed since the last time.
+	// window is the interval at which a tier gives up half of the objects that were not needed in
+	// the last interval.
 	window = 10 * time.Second
 
-	// A processor keeps one object, and further ones up to localCount if they are
-	// of at most localSize bytes, where no other processor finds them. The first
-	// ones of all processors together hold at most 1/localShare of the budget,
-	// the further ones less.
+	// A processor keeps one object, and further objects of at most localSize bytes, up to
+	// localCount in all. No other processor finds these objects. The first objects of all
+	// processors together hold at most 1/localShare of the budget, the further objects less.
 	localCount = 8
 	localSize  = 4 << 10
 	localShare = 8
 )
 
-// tier holds idle objects strongly: no collection takes them. An object is made
-// only when none is idle, so together with those in use they are as many as
-// were once in use at the same time, and a few for each processor. Of what a
-// window leaves untouched, which the recent peak did not need, half goes; after
-// six idle windows 1/32 is left.
+// tier holds idle objects strongly: no garbage collection takes them. An object is made only when
+// none is idle. So idle objects and objects in use together are as many as were once in use at the
+// same time, plus a few for each processor. A window gives up half of the objects that it left
+// untouched, because the recent peak did not need them; after six idle windows 1/32 is left.
 //
-// It has no goroutine. While it holds anything a timer is set, one per window,
-// which knows the tier by a weak pointer only.
+// A tier has no goroutine. While a tier holds objects, a timer is set, one per window. The timer
+// knows the tier by a weak pointer only.
 type tier[T any] struct {
 	locals []local[T]
-	small  int         // bytes; a local keeps further objects up to here
-	large  int         // bytes; a local keeps one object up to here
+	small  int         // most bytes of a further object in a local
+	large  int         // most bytes of the first object in a local
 	timed  atomic.Bool // a timer is set
 
-	gets, puts counter // by whom there is no local for
+	gets, puts counter // calls on processors without a local
 
 	mu     sync.Mutex
 	shared []idle[T]     // the longest idle first
-	left   *atomic.Int64 // bytes that shared may still hold, of all tiers of a budget
+	left   *atomic.Int64 // bytes that the shared objects of all tiers of a budget may still take
 	low    int           // least len(shared) in this window
-	seen   tally         // was the tally when the window began
+	seen   tally         // the tally when the window began
 }
 
-// local is what one processor did and keeps.
+// local holds the counts and the idle objects of one processor.
 type local[T any] struct {
 	claim //lint:ignore U1000 a lock in pin_portable.go
 	tally
-	stack atomic.Pointer[stack[T]] // replaced to drop what is in it
+	stack atomic.Pointer[stack[T]] // replaced to drop its objects
 
 	_ [128 - 32]byte // at least a cache line apart
 }
@@ -88,9 +86,9 @@ type idle[T any] struct {
 	size   int
 }
 
-// init makes an empty tier with a budget that it may share with others.
+// init makes an empty tier with a budget that other tiers may share.
 func (t *tier[T]) init(budget int, left *atomic.Int64) {
-	// GOMAXPROCS may grow. Beyond this, processors use what all share.
+	// GOMAXPROCS may grow. Processors beyond n use the shared objects.
 	n := max(runtime.GOMAXPROCS(0), runtime.NumCPU())
 	t.locals, t.left = make([]local[T], n), left
 	t.large = budget / localShare / n
@@ -98,19 +96,19 @@ func (t *tier[T]) init(budget int, left *atomic.Int64) {
 	t.empty()
 }
 
-// toShare is what locals leave of a budget: one keeps less than twice t.large.
+// toShare returns the part of a budget that the locals leave: a local keeps less than twice
+// t.large.
 func toShare(budget int) int64 { return int64(max(budget-budget/(localShare/2), 0)) }
 
-// empty drops what the locals keep. A goroutine that is at one of them just now may
-// still take an object from there, or leave one there to the collector.
+// empty drops the objects of the locals. A goroutine that uses a local at the same time may still
+// take an object from the dropped stack, or leave one there to the garbage collector.
 func (t *tier[T]) empty() {
 	for i := range t.locals {
 		t.locals[i].stack.Store(new(stack[T]))
 	}
 }
 
-// take takes the object that local i kept last; nil if it has none. The caller
-// has entered.
+// take takes an object that local i keeps; nil if it keeps none. The caller has called enter.
 func (t *tier[T]) take(i int) *T {
 	if uint(i) >= uint(len(t.locals)) {
 		return nil
@@ -125,8 +123,8 @@ func (t *tier[T]) take(i int) *T {
 	return s.pop()
 }
 
-// keep lets local i keep an object and says whether it did. The caller has
-// entered.
+// keep makes local i keep an object, and reports whether the local had room. The caller has called
+// enter.
 func (t *tier[T]) keep(i int, x *T, size int) bool {
 	if uint(i) >= uint(len(t.locals)) {
 		return false
@@ -141,7 +139,7 @@ func (t *tier[T]) keep(i int, x *T, size int) bool {
 	return size <= t.small && s.push(x)
 }
 
-// pop takes from what all share the one that was used last.
+// pop takes the shared object that was used last.
 func (t *tier[T]) pop() *T {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -157,7 +155,7 @@ func (t *tier[T]) pop() *T {
 	return x.object
 }
 
-// push lets all share an object and says whether the budget allowed it.
+// push adds an object to the shared ones, and reports whether the budget allowed it.
 func (t *tier[T]) push(x *T, size int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -169,8 +167,8 @@ func (t *tier[T]) push(x *T, size int) bool {
 	return true
 }
 
-// watch sets the timer unless it is set. The one that adds an object calls it then,
-// if timed says that it has to.
+// watch sets the timer unless it is set. A goroutine that has added an object calls watch if timed
+// is false.
 func (t *tier[T]) watch() {
 	if !t.timed.CompareAndSwap(false, true) {
 		return
@@ -183,13 +181,13 @@ func (t *tier[T]) watch() {
 		}
 		t.trim()
 		t.timed.Store(false)
-		if t.held() > 0 { // a goroutine that put something and saw true did so before this
+		if t.held() > 0 { // a goroutine that put an object and saw true did so before this check
 			t.watch()
 		}
 	})
 }
 
-// trim ends a window.
+// trim ends a window and gives up objects that the window did not need.
 func (t *tier[T]) trim() {
 	now := t.tally()
 	t.mu.Lock()
@@ -201,12 +199,12 @@ func (t *tier[T]) trim() {
 	for _, x := range t.shared[:n] {
 		t.left.Add(int64(x.size))
 	}
-	// A new slice, for the old one may be as long as the highest peak ever.
+	// Make a new slice, because the old one may be as long as the highest peak ever.
 	t.shared = append([]idle[T](nil), t.shared[n:]...)
 	t.low, t.seen = len(t.shared), now
 }
 
-// held is how many objects are idle.
+// held returns how many objects are idle.
 func (t *tier[T]) held() int {
 	t.mu.Lock()
 	n := len(t.shared)
@@ -223,7 +221,7 @@ func (t *tier[T]) held() int {
 	return n
 }
 
-// tally is what happened so far.
+// tally returns the counts so far.
 func (t *tier[T]) tally() tally {
 	sum := tally{t.gets.load(), t.puts.load()}
 	for i := range t.locals {

@@ -19,7 +19,7 @@ func newTier[T any](budget int) *tier[T] {
 	return t
 }
 
-// get and put are what a Pool does with its tier.
+// get and put do the steps that a Pool does with its tier.
 func (t *tier[T]) get() *T {
 	i := t.enter()
 	x := t.take(i)
@@ -40,7 +40,7 @@ func (t *tier[T]) put(x *T, size int) bool {
 	return kept
 }
 
-// burst uses n objects at once, and says how many of them had to be made.
+// burst uses n objects at once, and returns how many of them had to be made.
 func burst(t *tier[[64]byte], n int) (made int) {
 	var all []*[64]byte
 	for range n {
@@ -63,7 +63,7 @@ func TestBurstsFindTheirObjectsAgainAfterCollections(t *testing.T) {
 	for range 3 {
 		runtime.GC()
 		runtime.GC()
-		// Those that another processor keeps are not found.
+		// Objects that another processor keeps are not found.
 		if made, most := burst(tier, 1000), localCount*len(tier.locals); made > most {
 			t.Fatalf("made %d objects again, want at most %d", made, most)
 		}
@@ -126,7 +126,7 @@ func TestTheBudgetBoundsWhatIsHeld(t *testing.T) {
 		for range 20_000 {
 			tier.put(new([64]byte), c.size)
 		}
-		// It used to be that only what all share was counted.
+		// Only the shared objects were once counted.
 		for i := range tier.locals {
 			for tier.keep(i, new([64]byte), c.size) {
 			}
@@ -137,8 +137,8 @@ func TestTheBudgetBoundsWhatIsHeld(t *testing.T) {
 	}
 }
 
-// TestNobodyGetsWhatSomebodyElseHas mixes everything, a change of the number
-// of processors and the ends of windows too.
+// TestNobodyGetsWhatSomebodyElseHas mixes all operations with changes of the number of processors
+// and the ends of windows.
 func TestNobodyGetsWhatSomebodyElseHas(t *testing.T) {
 	type owned struct{ by atomic.Int32 }
 	tier := newTier[owned](4000)
@@ -190,8 +190,8 @@ func TestNobodyGetsWhatSomebodyElseHas(t *testing.T) {
 	}
 }
 
-// Twice the largest budget was less than nothing, and all of it was shared beside what
-// processors keep.
+// Twice the largest budget once overflowed to below zero. All of the budget was then shared, beside
+// the objects that processors keep.
 func TestTheLargestBudgetIsSharedInPart(t *testing.T) {
 	for _, budget := range []int{0, 1 << 20, math.MaxInt/4*3 + 1, math.MaxInt} {
 		if got := toShare(budget); got < int64(budget/4*3) || got > int64(budget/4*3)+3 {
