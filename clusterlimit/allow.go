@@ -8,33 +8,33 @@ import (
 	"github.com/spillway-go/spillway/clusterlimit/internal/budget"
 )
 
-// rate is the leased rate, where admissions meet.
+// rate is the leased rate, which all calls of Allow share.
 type rate struct {
 	mu       sync.Mutex
 	bucket   budget.Bucket
-	shared   bool // there is a rate; otherwise all is admitted
+	shared   bool // the budget has a rate; otherwise all requests are admitted
 	cause    *cause
 	admitted uint64
 	refused  uint64
-	vain     uint64 // of the refused: no share would be enough
+	vain     uint64 // part of refused: no share would be enough
 
-	asked uint64 // when demand was last looked at, and how much had been asked for
+	asked uint64 // total demand when offered was last called, at since
 	since time.Duration
 }
 
-// Allow admits n at once, or returns a *spillway.Rejection: Budget, with the budget's name in
-// the Cause, and when the share has room again. It neither waits nor sends anything, and
-// allocates nothing. Without a rate in the budget it admits all. What was admitted and is
-// then not done cannot be given back.
+// Allow admits n at once, or returns a *spillway.Rejection. The rejection has the reason Budget,
+// the budget's name in its Cause, and the time until the share has room again. Allow neither waits
+// nor sends anything, and allocates nothing. Without a rate in the budget Allow admits all.
+// Admissions cannot be given back if the work is not done.
 //
-// More than a tenth of a second's share, and more than one, is refused at first, and saved
-// for from then on, from what others leave: ask again when the rejection says. More
-// than a minute's share is never admitted, and the Cause says so: ask for less at a time.
+// If n is more than one and more than a tenth of a second's share, Allow refuses it at first. From
+// then on the member saves admissions that other callers leave: ask again when the rejection says.
+// If n is more than a minute's share, it is never admitted, and the Cause says so: ask for less.
 func (m *Member) Allow(n int) error {
 	if n <= 0 {
 		return nil
 	}
-	now, r, count := m.now(), &m.rate, uint64(min(n, budget.Most)) // no count goes round
+	now, r, count := m.now(), &m.rate, uint64(min(n, budget.Most)) // no counter overflows
 	r.mu.Lock()
 	ok, wait := !r.shared, time.Duration(0)
 	if !ok {
@@ -56,7 +56,7 @@ func (m *Member) Allow(n int) error {
 	return rej
 }
 
-// set changes what may be admitted.
+// set changes the bound on admissions.
 func (r *rate) set(now time.Duration, n int, until time.Duration, shared bool, c *cause) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,8 +64,8 @@ func (r *rate) set(now time.Duration, n int, until time.Duration, shared bool, c
 	r.shared, r.cause = shared, c
 }
 
-// offered is how much was asked for that could be admitted: in a second since it was last
-// called, and in all.
+// offered returns the demand that could be admitted: per second since the last call of offered, and
+// in total.
 func (r *rate) offered(now time.Duration) (perSecond int, all uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,20 +75,20 @@ func (r *rate) offered(now time.Duration) (perSecond int, all uint64) {
 	return int(min(float64(n)/max(passed.Seconds(), .001), budget.Most)), asked
 }
 
-// advice are the values that RetryAfter is rounded up to.
+// advice lists the values to which RetryAfter is rounded up.
 var advice = [...]time.Duration{
 	0, 50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond,
 	1500 * time.Millisecond, 3 * time.Second, 6 * time.Second, 12 * time.Second, 30 * time.Second, time.Minute,
 }
 
-// cause is why a member refuses: the rejections for it.
+// cause is a reason for refusals, with its rejections.
 type cause struct {
 	name  string
 	rows  [len(advice)]spillway.Rejection
-	large spillway.Rejection // of more than can be saved for
+	large spillway.Rejection // for more than can be saved
 }
 
-// causes are those of all standings.
+// causes has a cause for each standing.
 type causes [budget.Left + 1]cause
 
 func causesOf(name string) (all causes) {
@@ -106,8 +106,8 @@ func causesOf(name string) (all causes) {
 	return all
 }
 
-// near returns the rejection with advice near wait, for the n-th of many: they are spread
-// over half of it, so that they do not come back together.
+// near returns the rejection with advice near wait, for the n-th refusal. The advice is spread over
+// half of wait, so that refused callers do not return together.
 func (c *cause) near(wait time.Duration, n uint64) *spillway.Rejection {
 	if wait <= 0 {
 		return &c.rows[0]

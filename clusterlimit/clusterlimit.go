@@ -1,6 +1,6 @@
-// Package clusterlimit makes one budget of concurrency and rate out of the limits of many
-// replicas. Ten replicas with a limit of 100 each admit 1,000; ten members of a budget of
-// 100 admit 100.
+// Package clusterlimit combines the limits of many replicas into one budget of concurrency and
+// rate. Ten replicas with a limit of 100 each admit 1,000; ten members of a budget of 100 admit
+// 100.
 //
 //	member, err := clusterlimit.Join(ctx, clusterlimit.Config{URL: url, Name: "orders", Concurrency: 100})
 //	if err != nil {
@@ -9,51 +9,50 @@
 //	defer member.Close(context.Background()) // its share is free at once
 //	err = member.Bind(lim)                   // from now on lim admits its share at most
 //
-// Each member has a lease: so many slots, and so many admissions a second, for some
-// seconds. It renews the lease several times in that time, and says how much it could
-// use; what it does not need goes to those that do. With fewer slots than members that
-// have work, those take turns. An admission costs no message, only a comparison with the
-// time. The leases of a budget are one value in a key/value bucket of NATS JetStream,
-// which members change by compare and set: the engine orders the changes, and there is
-// no leader.
+// Each member has a lease: a number of slots, and a number of admissions a second, for some
+// seconds. The member renews its lease several times in that time, and reports its demand in each
+// renewal. Members with demand get the amounts that other members do not need. If more members have
+// work than there are slots, they take turns. An admission sends no message: it only compares the
+// time with the end of the lease. The leases of a budget are one value in a key/value bucket of
+// NATS JetStream. Members change the value by compare and set: the engine orders the changes, and
+// there is no leader.
 //
 // # How far the total can be exceeded
 //
-// Let C be the total. At any time the members that hold a lease may use C together at most,
-// because:
+// Let C be the total. At any time the members that hold a lease may together use at most C, for
+// these reasons:
 //
-//   - In each value that the engine accepts the leases sum to C at most: a member
-//     grants itself only what is free, and the engine accepts a value only in place of
-//     the one that it was computed from. (After C was lowered, until all have renewed,
-//     to the C before.)
-//   - A member uses more than before only once the engine has accepted it, and stops
-//     using what it gives back before it asks the engine. It gives back only what is
-//     not in use.
+//   - In each value that the engine accepts, the leases sum to at most C. A member grants
+//     itself only free amounts, and the engine accepts a value only if it replaces the
+//     value from which it was computed. (After C is lowered, the leases sum to at most the
+//     former C until all members have renewed.)
+//   - A member uses a gain only after the engine has accepted it. A member stops using
+//     an amount before it asks the engine to take the amount back. It gives back only
+//     amounts that are not in use.
 //   - A lease ends, by the holder's monotonic clock, Config.Lease after the holder sent
-//     the renewal. Others take it once they have seen no newer renewal for a quarter
-//     longer than that, by theirs, and they begin to count when they have read it,
-//     which is later than it was sent. So it is over before they take it, if no clock
+//     the renewal. Other members take the lease after 1.25 times Config.Lease without a
+//     newer renewal, by their own clocks. They start to count when they read the renewal,
+//     which is after it was sent. So the lease is over before others take it, if no clock
 //     runs more than a quarter faster than another. Clocks need not show the same time.
 //   - A limiter compares the end of the lease with the time at each admission, and so
-//     does Allow: a process that was stopped and goes on notices before it admits
-//     anything.
+//     does Allow. A stopped process that resumes thus detects the end of its lease before it
+//     admits anything.
 //
-// More than C runs only where a lease was lost, because its holder was stopped or cut
-// off from the engine while work ran. That work may still run when others have got the
-// slots, and was at most the lease. With Away: Keep, a member that is cut off goes on
-// to admit, but at most so much that runs at a time. So the overshoot is at most the
-// sum of the leases lost in this way, each the one before it was lost, or an equal
-// share of C where that is more: replicas x lease. Of a rate R, any time T sees at most
-// R x T, a tenth of a second of R saved up (at least one admission for each member; for
-// one that was asked for more at once, so much, but no more than its share of a minute),
-// and for each member that keeps its lease while cut off its rate meanwhile. Nothing is
-// admitted in advance: joining and leaving add nothing to it. Where a budget gets its
-// first rate, a member is bound by it from its next renewal on.
+// More than C runs only after a lease is lost, because its holder was stopped or cut off from the
+// engine while work ran. The work may still run when other members have the slots. It never exceeds
+// the lost lease. With Away: Keep, a member that is cut off keeps admitting, but runs at most its
+// kept lease at a time. So the overshoot is at most the sum of the leases lost in this way:
+// replicas x lease. Each lost lease counts with its amount before the loss, or with an equal share
+// of C if the equal share is larger. For a rate R, any time T sees at most R x T, plus saved
+// admissions. Each member that keeps its lease while cut off adds its rate meanwhile. The saved
+// admissions are a tenth of a second of R, and at least one for each member. A member that was
+// asked for more at once may save the requested number, up to its share of a minute. No admission
+// is granted in advance: joining and leaving add nothing to the bound. If a budget gets its first
+// rate, the rate binds a member from the member's next renewal on.
 //
-// Not covered: a machine that is suspended as a whole, whose monotonic clock may stand
-// still; a bucket that is deleted, or loses its data; work that costs more slots than
-// the lease, which runs alone; limiters that are Off or in a dry run; and long work,
-// which holds no slot.
+// Not covered: a machine that is suspended as a whole, whose monotonic clock may stand still; a
+// bucket that is deleted or loses its data; work that costs more slots than the lease, which runs
+// alone; limiters that are Off or in a dry run; and long work, which holds no slot.
 package clusterlimit
 
 import (
@@ -74,53 +73,52 @@ import (
 	"github.com/spillway-go/spillway/clusterlimit/internal/budget"
 )
 
-// Away says what a member does while it cannot reach the engine.
+// Away selects a member's behaviour while the member cannot reach the engine.
 type Away uint8
 
 const (
-	// Keep goes on with the last lease after its end. A share above the equal one, C by
-	// the number of members last known, becomes that over four times Config.Lease, and
-	// only then one below it does.
+	// Keep continues with the last lease after its end. The equal share is C divided by the last
+	// known number of members. A lease above the equal share shrinks to it over four times
+	// Config.Lease. Only then does a lease below the equal share grow to it.
 	Keep Away = iota
 	// FailClosed admits nothing once the lease has ended.
 	FailClosed
 )
 
-// Config says which budget to join, and how. The zero value joins the budget "default" of
-// the engine on this machine, with the totals that others have set.
+// Config selects the budget and the terms of joining it. The zero value joins the budget "default"
+// of the engine on this machine, with the totals that other members have set.
 type Config struct {
-	// URL is where the engine is: a NATS server with JetStream, or several, separated by
+	// URL is the engine's address: a NATS server with JetStream, or several servers, separated by
 	// commas. Empty means nats://127.0.0.1:4222.
 	URL string
-	// Conn is a connection to use instead. It stays open after Close. Give it
-	// nats.ReconnectBufSize(-1) and a PingInterval of about the lease, so that failures
-	// show.
+	// Conn is a connection to use instead of URL. It stays open after Close. Open it with
+	// nats.ReconnectBufSize(-1) and a PingInterval of about the lease, so that failures show.
 	Conn *nats.Conn
-	// Bucket is the key/value bucket; empty means "spillway". If there is none, it is
-	// created with file storage and one copy. For several copies create it before.
+	// Bucket is the key/value bucket; empty means "spillway". A missing bucket is created with file
+	// storage and one copy. For several copies create the bucket before joining.
 	Bucket string
 
-	// Name is the budget's; empty means "default". Letters, digits and -_=./ only, 200 at
-	// most, and no dot at an end or beside another.
+	// Name is the budget's name; empty means "default". Use letters, digits and -_=./ only, at most
+	// 200, and no dot at an end or beside another.
 	Name string
-	// Replica is this member's name for people; empty means the host's. Two members
-	// may have the same. One that is started again is a new member: the lease of its
-	// former life is free when it was not renewed for 1.25 times Lease. 255 bytes at most.
+	// Replica is this member's name for people; empty means the host's name. Two members may have
+	// the same name. A restarted member is a new member: its former lease is free after 1.25 times
+	// Lease without a renewal. At most 255 bytes.
 	Replica string
 
-	// Concurrency is how much may run at a time, and Rate how much may be admitted in a
-	// second, in the whole budget. Zero means what the others have set, and if none
-	// has, no bound. The latest to join with a number sets it for all. Up to a billion.
+	// Concurrency is how many admissions may run at a time, and Rate how many are admitted in a
+	// second, in the whole budget. Zero means the number that other members have set, or no bound
+	// if none has. The latest member to join with a number sets it for all. At most a billion.
 	Concurrency, Rate int
 
-	// Lease is for how long a lease is good; zero means 3 s, the least is 300 ms. It is
-	// renewed six times in that time, in a request that may take a third of it. A
-	// member that dies leaves its share unused for 1.25 times as long.
+	// Lease is how long a lease lasts; zero means 3 s, the minimum is 300 ms. The member renews it
+	// six times in that time, in a request that may take a third of it. A dead member leaves its
+	// share unused for 1.25 times as long.
 	Lease time.Duration
-	// Away is Keep unless said otherwise.
+	// Away is Keep by default.
 	Away Away
 
-	// Logger is told when the member's standing changes; nil means no log.
+	// Logger logs changes of the member's standing; nil means no log.
 	Logger *slog.Logger
 }
 
@@ -131,14 +129,14 @@ const (
 	mostLease    = budget.MostTTL
 	mostReplica  = 255             // bytes, as a host's name: all members read and write all names at each renewal
 	renewals     = budget.Renewals // in the time of a lease
-	attempts     = 3               // that fail one after the other in that time
+	attempts     = 3               // successive failed attempts that fit in the time of a lease
 	fadeLeases   = 4
-	wantLeases   = 2 // for which a member wants some after it was asked for any: as long as a turn
+	wantLeases   = 2 // how many leases a member's demand lasts after its last request: as long as a turn
 )
 
 var validName = regexp.MustCompile(`^[-/_=.a-zA-Z0-9]{1,200}$`)
 
-// check returns the configuration with its defaults, or all that is wrong with it.
+// check returns the configuration with its defaults, or all its faults.
 func (cfg Config) check() (Config, error) {
 	var wrong []error
 	fault := func(format string, args ...any) {
@@ -176,10 +174,10 @@ func (cfg Config) check() (Config, error) {
 	return cfg, errors.Join(wrong...)
 }
 
-// Join makes this process a member of a budget and returns once it has a lease, which may
-// be of nothing until others have renewed theirs. It does not wait for an engine that is
-// away, and five seconds at most for one that does not answer: whether to start without a
-// budget is the caller's decision. The member has one goroutine until Close.
+// Join makes this process a member of a budget and returns once the member has a lease. The lease
+// may be empty until other members have renewed theirs. Join does not wait for an unreachable
+// engine, and waits at most five seconds for an engine that does not answer. The caller decides
+// whether to start without a budget. The member has one goroutine until Close.
 func Join(ctx context.Context, cfg Config) (*Member, error) {
 	cfg, err := cfg.check()
 	if err != nil {

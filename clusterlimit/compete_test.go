@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// contest is how members fare that renew one value together.
+// contest is the result of members that renew one value together.
 type contest struct {
 	tries, renewals, beaten int
-	gap                     time.Duration // the longest that a member went without a renewal
+	gap                     time.Duration // the longest time of a member without a renewal
 }
 
-// contend lets so many members renew for so many leases, in virtual time. A trip to the engine and
-// back takes a millisecond; what they read is as old as half of it.
+// contend lets members renew for a number of leases, in virtual time. A round trip to the engine
+// takes a millisecond; a value that a member reads is half a round trip old.
 func contend(t *testing.T, members int, lease time.Duration, leases int) (all contest) {
 	const trip = time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
@@ -40,7 +40,7 @@ func contend(t *testing.T, members int, lease time.Duration, leases int) (all co
 						mu.Lock()
 						read := revision
 						mu.Unlock()
-						time.Sleep(trip) // back, and there again
+						time.Sleep(trip) // the answer comes back, and the write arrives
 						mu.Lock()
 						if won = revision == read; won {
 							revision++
@@ -76,14 +76,14 @@ func contend(t *testing.T, members int, lease time.Duration, leases int) (all co
 	return all
 }
 
-// The numbers of docs/packages/clusterlimit.md. A lease that is not renewed in its time is over.
+// The numbers of docs/packages/clusterlimit.md. A lease that is not renewed in time is over.
 func TestHowOftenMembersBeatEachOther(t *testing.T) {
 	for _, c := range []struct {
 		members int
 		lease   time.Duration
 		most    float64 // tries for each renewal
-		well    bool    // nobody loses its lease
-		leases  int     // four, and fewer of a thousand members, whose renewals are enough
+		well    bool    // no member loses its lease
+		leases  int     // four; fewer for a thousand members, whose renewals suffice
 	}{
 		{10, 3 * time.Second, 1.1, true, 4},
 		{100, 3 * time.Second, 1.5, true, 4},

@@ -16,7 +16,7 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// Two replicas of a service share 100 slots. In earnest each is a process of its own.
+// Two replicas of a service share 100 slots. In production each replica is its own process.
 func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -73,7 +73,7 @@ func ExampleMember_Allow() {
 	// Output: budget of lease of mails with advice: true
 }
 
-// renewals tells of each renewal of a lease in a budget.
+// renewals reports each renewal of a lease in a budget.
 func renewals(ctx context.Context, url, budget string) <-chan jetstream.KeyValueEntry {
 	conn, err := nats.Connect(url)
 	if err != nil {
@@ -95,7 +95,7 @@ func renewals(ctx context.Context, url, budget string) <-chan jetstream.KeyValue
 	return watcher.Updates()
 }
 
-// startEngine starts what "nats-server -js" does.
+// startEngine starts a server like "nats-server -js".
 func startEngine() (url string, stop func()) {
 	folder, err := os.MkdirTemp("", "engine")
 	if err != nil {

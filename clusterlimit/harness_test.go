@@ -48,7 +48,8 @@ func join(t testing.TB, cfg Config) *Member {
 	return m
 }
 
-// joined is Join, again while the engine is slow: on a busy disk it may take longer than Join waits.
+// joined calls Join repeatedly while the engine is slow: a busy disk may take longer than Join
+// waits.
 func joined(ctx context.Context, cfg Config) (m *Member, err error) {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		if m, err = Join(ctx, cfg); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrTimeout) {
@@ -71,7 +72,7 @@ func bound(t testing.TB, m *Member) *limiter.Limiter {
 	return lim
 }
 
-// die ends a member as kill -9 does.
+// die ends a member like kill -9.
 func (m *Member) die() {
 	m.mu.Lock()
 	m.closed = true

@@ -17,7 +17,7 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// Member is one replica's part in a budget. It is safe for concurrent use.
+// Member is one replica's membership in a budget. It is safe for concurrent use.
 type Member struct {
 	cfg    Config
 	base   time.Time
@@ -28,11 +28,11 @@ type Member struct {
 	stop   context.CancelFunc
 	done   chan struct{} // closed when the goroutine has ended
 
-	acting sync.Mutex // held while the limiter is told; taken before mu
-	mu     sync.Mutex // not held while anything of the user's is called
+	acting sync.Mutex // held while the limiter gets its bound; locked before mu
+	mu     sync.Mutex // not held during calls of user code
 	holder *budget.Holder
 	lim    *limiter.Limiter
-	wanted budget.Amounts // what it said last that it could use
+	wanted budget.Amounts // demand in the latest renewal
 	asked  [budget.Kinds]asked
 	counts counts
 	closed bool
@@ -40,13 +40,13 @@ type Member struct {
 	rate rate
 }
 
-// now is the member's clock.
+// now reads the member's clock.
 func (m *Member) now() time.Duration { return time.Since(m.base) }
 
-// Bind makes lim admit no more than the member's share of Config.Concurrency, whatever its
-// law says; the law is told. What it refuses for that is Budget, with the budget's name in
-// the Cause. One member binds one limiter: two would both admit the whole share. After Close
-// lim admits nothing. Bind it before it has work.
+// Bind limits lim to the member's share of Config.Concurrency, whatever the limit of its law. The
+// law learns of the bound. Rejections caused by the share have the reason Budget, with the budget's
+// name in the Cause. One member binds one limiter: two limiters would both admit the whole share.
+// After Close lim admits nothing. Bind lim before it has work.
 func (m *Member) Bind(lim *limiter.Limiter) error {
 	m.acting.Lock()
 	defer m.acting.Unlock()
@@ -85,13 +85,13 @@ func (m *Member) run(ctx context.Context) {
 			return
 		case <-pause.C:
 		}
-		m.act(func() {}) // what is kept becomes less
-		_ = m.renew(ctx) // Stats has it
+		m.act(func() {}) // a kept lease shrinks
+		_ = m.renew(ctx) // Stats reports the error
 	}
 }
 
-// first renews until it succeeds, if the engine is there: on a busy machine that may take
-// more than one attempt.
+// first renews until a renewal succeeds, if the engine is reachable: on a busy machine success may
+// take more than one attempt.
 func (m *Member) first(ctx context.Context) error {
 	within, cancel := context.WithTimeout(ctx, joinTime)
 	defer cancel()
@@ -107,7 +107,8 @@ func (m *Member) first(ctx context.Context) error {
 	}
 }
 
-// renew is one attempt, with several tries if others are faster. There is one at a time.
+// renew is one attempt, with several tries if other members are faster. Only one attempt runs at a
+// time.
 func (m *Member) renew(ctx context.Context) error {
 	within, cancel := context.WithTimeout(ctx, m.cfg.Lease/attempts)
 	defer cancel()
@@ -133,7 +134,7 @@ func (m *Member) try(ctx context.Context, wants budget.Amounts) (won bool, err e
 		return false, err
 	}
 	m.act(func() { m.holder.Aim(m.now(), s, wants) })
-	inUse := m.inUse() // after the limiter was told what it may use
+	inUse := m.inUse() // after the limiter has its new bound
 	var next budget.State
 	m.act(func() { next = m.holder.Renew(m.now(), inUse) })
 	if won, err = m.write(ctx, next, revision); won {
@@ -146,7 +147,7 @@ func (m *Member) try(ctx context.Context, wants budget.Amounts) (won bool, err e
 	return won, err
 }
 
-// act changes what the member knows, and tells the limiter what follows.
+// act changes the member's state, and then gives the limiter the resulting bound.
 func (m *Member) act(change func()) {
 	m.acting.Lock()
 	defer m.acting.Unlock()
@@ -156,7 +157,7 @@ func (m *Member) act(change func()) {
 	m.enforce()
 }
 
-// enforce tells the limiter and the bucket what they may admit. The caller holds acting.
+// enforce gives the limiter and the bucket their bounds. The caller holds acting.
 func (m *Member) enforce() {
 	m.mu.Lock()
 	b, lim, was := m.holder.Bound(m.now()), m.lim, m.counts.standing
@@ -174,8 +175,8 @@ func (m *Member) enforce() {
 	}
 }
 
-// report logs a change of the standing: what goes on without the engine, or admits
-// nothing, is a warning that says why.
+// report logs a change of the standing. A standing without the engine, or without admissions, is a
+// warning with the cause.
 func (m *Member) report(b budget.Bound, was budget.Standing, err error) {
 	level, args := slog.LevelInfo, []any{"name", m.cfg.Name, "standing", b.Standing.String(), "before", was.String(),
 		"slots", b.Amounts[budget.Slots], "rate", b.Amounts[budget.Rate]}
@@ -188,13 +189,13 @@ func (m *Member) report(b budget.Bound, was budget.Standing, err error) {
 	m.cfg.Logger.Log(context.Background(), level, "spillway budget", args...)
 }
 
-// asked is how much of one kind was asked for so far, and when any was last.
+// asked is the demand for one kind so far, and the time of the latest request.
 type asked struct {
 	count uint64
 	at    time.Duration
 }
 
-// lately reports whether any was asked for within the last leases.
+// lately reports whether there was a request within the last wantLeases leases.
 func (a *asked) lately(now time.Duration, count uint64, lease time.Duration) bool {
 	if count != a.count {
 		a.count, a.at = count, now
@@ -202,9 +203,9 @@ func (a *asked) lately(now time.Duration, count uint64, lease time.Duration) boo
 	return a.count > 0 && now-a.at < wantLeases*lease
 }
 
-// wants is how much the member could use: at once when that is more than before, less by
-// and by, and one while any was asked for lately: a limiter that had no slot yet does not
-// know how much it could use.
+// wants returns how much the member could use. A rise takes effect at once, a fall gradually. The
+// result is at least one while there was a request lately: a limiter that has had no slot yet
+// cannot measure its demand.
 func (m *Member) wants() budget.Amounts {
 	m.mu.Lock()
 	lim, last, has := m.lim, m.wanted, m.holder.Bound(m.now()).Amounts
@@ -219,14 +220,14 @@ func (m *Member) wants() budget.Amounts {
 		if s.Completed > 0 {
 			n = max(n, int(math.Ceil(min(s.Demand*float64(s.Limit), budget.Most))))
 		}
-		if s.Limit < has[budget.Slots] { // the law wants less than there is
+		if s.Limit < has[budget.Slots] { // the law's limit is below the lease
 			n = min(n, s.Limit+s.Limit/4+1)
 		}
 		now[budget.Slots] = n
 		some[budget.Slots] = m.asked[budget.Slots].lately(clock, s.Offered, m.cfg.Lease) || s.InFlight+s.Queued > 0
 	}
 	for kind, n := range now {
-		if n = max(n, 1); !some[kind] { // what is left of a mean that fades
+		if n = max(n, 1); !some[kind] { // the rest of a fading mean is no demand
 			n = 0
 		}
 		now[kind] = min(max(n, last[kind]-(last[kind]+3)/4), totals[kind])
@@ -237,7 +238,7 @@ func (m *Member) wants() budget.Amounts {
 	return now
 }
 
-// inUse is what cannot be given back now. Of a rate that is nothing.
+// inUse returns the amounts that cannot be given back now. A rate can always be given back.
 func (m *Member) inUse() (n budget.Amounts) {
 	m.mu.Lock()
 	lim := m.lim
@@ -248,10 +249,10 @@ func (m *Member) inUse() (n budget.Amounts) {
 	return n
 }
 
-// Close admits nothing from now on, and gives the lease back: others can have it at once,
-// but for the slots of work that still runs, which are free 1.25 times Config.Lease later. So
-// drain the limiter first. The error says that the engine could not be told; then the whole
-// lease ends by itself. Closing again does nothing.
+// Close stops all admissions and gives the lease back. Other members can have the lease at once,
+// except for the slots of work that still runs, which are free 1.25 times Config.Lease later. So
+// drain the limiter first. An error means that the engine did not get the lease back: the whole
+// lease then ends by itself. Closing again does nothing.
 func (m *Member) Close(ctx context.Context) error {
 	m.mu.Lock()
 	closed := m.closed
@@ -267,7 +268,7 @@ func (m *Member) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, m.cfg.Lease)
 	defer cancel()
 	err := errBeaten
-	for errors.Is(err, errBeaten) { // until ctx ends: it comes only once
+	for errors.Is(err, errBeaten) { // until ctx ends: Close has only one chance
 		err = compete(ctx, m.cfg.Lease, m.leave, func() {})
 	}
 	if err != nil {

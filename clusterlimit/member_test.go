@@ -20,7 +20,7 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// sum is what members may use together.
+// sum returns the slots that members may use together.
 func sum(members ...*Member) (n int) {
 	for _, m := range members {
 		n += m.Stats().Slots
@@ -28,7 +28,7 @@ func sum(members ...*Member) (n int) {
 	return n
 }
 
-// turns lets many wait for the next turn.
+// turns makes goroutines wait for the next turn.
 type turns struct {
 	mu   sync.Mutex
 	wake []chan struct{}
@@ -56,7 +56,7 @@ func (r *turns) next() {
 	r.wake = nil
 }
 
-// end has nobody wait any more.
+// end releases all waiting goroutines for good.
 func (r *turns) end() {
 	r.mu.Lock()
 	r.over = true
@@ -64,8 +64,8 @@ func (r *turns) end() {
 	r.next()
 }
 
-// leases returns a function that reports whether all still have the leases that they have now. A
-// machine that stands still for a lease's time loses it, and the work that ran on it goes on.
+// leases returns a function that reports whether all members still have their current leases. A
+// machine that stalls for the time of a lease loses it, while the work on the machine goes on.
 func leases(members ...*Member) (kept func() bool) {
 	var tokens []uint64
 	for _, m := range members {
@@ -88,7 +88,7 @@ func TestMembersAdmitTheTotalTogether(t *testing.T) {
 	var running, most atomic.Int64
 	ctx, cancel := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
-	var turn turns // of the clients: they work until the next one, and who was refused asks again then
+	var turn turns // of the clients: they work until the next turn; refused clients ask again at the next turn
 	for range 4 {
 		m := join(t, Config{URL: url, Concurrency: 10})
 		members = append(members, m)
@@ -105,7 +105,7 @@ func TestMembersAdmitTheTotalTogether(t *testing.T) {
 						return nil
 					})
 					if rej, ok := errors.AsType[*spillway.Rejection](err); ok {
-						if rej.Reason != spillway.Budget || !strings.HasPrefix(rej.Cause, "lease of default") { // which ends where the machine stands still
+						if rej.Reason != spillway.Budget || !strings.HasPrefix(rej.Cause, "lease of default") { // plus a suffix if the machine stalls
 							t.Errorf("refused for %v", rej)
 						}
 						turn.wait()
@@ -146,7 +146,7 @@ func TestALeaseThatIsGivenBackIsFreeAtOnce(t *testing.T) {
 	if err := first.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	second := join(t, Config{URL: url, Lease: time.Hour, Replica: "a"}) // an hour would be too long to wait
+	second := join(t, Config{URL: url, Lease: time.Hour, Replica: "a"}) // an hour would be too long for the test
 	if s := second.Stats(); s.Slots != 10 || s.Rate != 1000 || s.Members != 1 || s.Token <= first.Stats().Token {
 		t.Errorf("%+v", s)
 	}
@@ -186,7 +186,7 @@ func TestADeadMembersLeaseIsTakenOver(t *testing.T) {
 	bound(t, dead)
 	await.True(t, "both have a lease", func() bool { return dead.Stats().Slots > 0 && other.Stats().Slots > 0 })
 	dead.die()
-	again := join(t, Config{URL: url, Replica: "a"}) // started anew with the same name
+	again := join(t, Config{URL: url, Replica: "a"}) // a restarted replica with the same name
 	await.True(t, "the two share all", func() bool {
 		return sum(other, again) == 10 && again.Stats().Slots == 5 && again.Stats().Members == 2
 	})
@@ -246,7 +246,7 @@ func TestAMemberThatIsCutOff(t *testing.T) {
 			before := m.Stats()
 			await.True(t, "it is cut off", func() bool {
 				s := m.Stats()
-				if s.Renewals > before.Renewals { // the answer was on its way
+				if s.Renewals > before.Renewals { // the answer was in flight
 					before = s
 				}
 				return s.Standing == want.standing
@@ -263,7 +263,7 @@ func TestAMemberThatIsCutOff(t *testing.T) {
 					t.Cleanup(p.Release)
 					admitted++
 				}
-				return admitted > 0 || away == FailClosed // a machine that stood still knows of no failure, and keeps nothing until one
+				return admitted > 0 || away == FailClosed // a stalled machine keeps nothing before its first failure
 			})
 			rej, ok := errors.AsType[*spillway.Rejection](err)
 			if !ok || rej.Reason != spillway.Budget || !strings.HasPrefix(rej.Cause, "lease of b") {
@@ -275,7 +275,7 @@ func TestAMemberThatIsCutOff(t *testing.T) {
 			await.True(t, "it knows why", func() bool { s := m.Stats(); return s.Failures > 0 && s.Err != nil })
 			got := ""
 			await.True(t, "it is in the log", func() bool { got = log.with("standing=" + want.standing); return got != "" })
-			// A lease that ended while the machine stood still was over before anything failed.
+			// A lease that ended during a stall of the machine was over before any failure.
 			if !strings.Contains(got, "level=WARN") || away == Keep && !strings.Contains(got, "error=") {
 				t.Errorf("the log says %q", got)
 			}
@@ -299,8 +299,8 @@ func TestARateIsSharedWithoutAMessage(t *testing.T) {
 	}
 }
 
-// usedUp has two members share a rate of 1,000 a second, and use it up. It returns one of
-// them, how much both admitted, in how long, and what was said last.
+// usedUp makes two members share a rate of 1,000 a second, and use it up. It returns one of them,
+// the number of admissions of both, the time they took, and the last error.
 func usedUp(t *testing.T) (first *Member, admitted int, took time.Duration, last error) {
 	t.Helper()
 	url := engine(t)
@@ -324,14 +324,14 @@ func usedUp(t *testing.T) (first *Member, admitted int, took time.Duration, last
 	return first, admitted, time.Since(began), last
 }
 
-// At ten a second, a hundred were admitted as soon as the first of them was there, and a million
-// too. The debt ended with Close: 600 were admitted in 0.7 s.
+// At a rate of ten a second, a request for a hundred was admitted once its first token was there,
+// and so was a million. The debt ended with Close: 600 were admitted in 0.7 s.
 func TestNothingIsAdmittedInAdvance(t *testing.T) {
 	t.Parallel()
 	url := engine(t)
 	for range 3 {
 		m := join(t, Config{URL: url, Name: "calls", Rate: 10})
-		err := m.Allow(100) // it is saved for from now on
+		err := m.Allow(100) // the member saves for the request from now on
 		if rej, ok := errors.AsType[*spillway.Rejection](err); !ok || rej.Reason != spillway.Budget || rej.RetryAfter < 3*time.Second {
 			t.Errorf("a hundred: %v", err)
 		}
@@ -353,7 +353,7 @@ func TestNothingIsAdmittedInAdvance(t *testing.T) {
 	}
 }
 
-// Else whoever asks for a million at once has all that others need.
+// Otherwise a caller that asks for a million at once takes the shares of all others.
 func TestWhatNoShareIsEnoughForIsNoDemand(t *testing.T) {
 	m := &Member{base: time.Now(), causes: causesOf("calls")}
 	m.rate.set(0, 10, time.Hour, true, &m.causes[budget.Held])
@@ -368,7 +368,7 @@ func TestWhatNoShareIsEnoughForIsNoDemand(t *testing.T) {
 	}
 }
 
-// All older members stopped renewing as soon as a newer one had entered something of its own.
+// All older members used to stop renewing as soon as a newer member had written a new field.
 func TestAMemberRenewsBesideANewerVersion(t *testing.T) {
 	t.Parallel()
 	m := join(t, Config{URL: engine(t), Concurrency: 10})
@@ -391,7 +391,7 @@ func TestAMemberRenewsBesideANewerVersion(t *testing.T) {
 	}
 }
 
-// Such a key has an empty part, which no key may have: Join said "invalid key" and no more.
+// Such a key has an empty part, which is forbidden: Join only returned "invalid key".
 func TestNamesWithAnEmptyPartAreRefused(t *testing.T) {
 	for _, name := range []string{".x", "x.", "a..b", ".", "..", "a.b.", strings.Repeat(".", 300)} {
 		if _, err := (Config{Name: name}).check(); err == nil || !strings.Contains(err.Error(), "no dot at an end") {
@@ -410,8 +410,8 @@ func TestWhatCannotBeJoinedSaysWhatToDo(t *testing.T) {
 	for want, cfg := range map[string]Config{
 		"start one with nats-server -js": {URL: "nats://127.0.0.1:1"},
 		"use letters, digits":            {URL: url, Name: "a b"},
-		"200 at most":                    {URL: url, Name: strings.Repeat("a", 201)},    // said only which letters
-		"use 255 at most":                {URL: url, Replica: strings.Repeat("a", 256)}, // was taken, and made the value of all larger
+		"200 at most":                    {URL: url, Name: strings.Repeat("a", 201)},    // used to list only the letters
+		"use 255 at most":                {URL: url, Replica: strings.Repeat("a", 256)}, // used to enlarge the value of all members
 		"Concurrency is -1":              {URL: url, Concurrency: -1},
 		"Rate is -1":                     {URL: url, Rate: -1},
 		"Lease is 1ms":                   {URL: url, Lease: time.Millisecond},
@@ -446,8 +446,8 @@ func TestOneMemberBindsOneLimiter(t *testing.T) {
 	}
 }
 
-// One slot for two: neither has it for ever. The second never ran any work, so its limiter
-// cannot know how much it could use.
+// Two members share one slot: neither has it for ever. The second member never ran any work, so its
+// limiter cannot measure its demand.
 func TestReplicasTakeTurnsWhereThereAreFewerSlots(t *testing.T) {
 	t.Parallel()
 	url := engine(t)

@@ -25,8 +25,8 @@ var described = []metrics.Metric{
 	ofRenewals: {Name: "spillway.budget.renewals", Kind: metrics.Counter, Unit: "{attempt}", Help: "Attempts to renew the lease, by result: renewed, failed, or conflict, where another member was faster and it was tried again.", Labels: []string{"result"}},
 }
 
-// Metrics returns a member as metrics, under the label budget with Config.Name. A reading
-// costs some microseconds and sends nothing.
+// Metrics returns a member's metrics, with the label budget set to Config.Name. A reading costs
+// some microseconds and sends nothing.
 func Metrics(m *Member) *metrics.Source {
 	return metrics.New("budget", m.cfg.Name, described, func() []metrics.Sample { return samples(m.Stats()) })
 }

@@ -24,7 +24,7 @@ func TestMetricsShowWhatStatsHas(t *testing.T) {
 		}
 		return all
 	}
-	for range 100 { // more than a second may have
+	for range 100 { // more than a second permits
 		_ = m.Allow(1)
 	}
 	got, s := read(), m.Stats()

@@ -22,7 +22,8 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// inReplica makes the test's program a replica: its configuration, as JSON.
+// inReplica is the environment variable that makes the test binary a replica; it has the settings
+// as JSON.
 const inReplica = "CLUSTERLIMIT_TEST_REPLICA"
 
 func TestMain(m *testing.M) {
@@ -41,22 +42,22 @@ const (
 	free  = "free"
 )
 
-// settings are what a replica is started with.
+// settings are the parameters of a replica process.
 type settings struct {
 	URL  string
 	Away Away
 }
 
-// said is what a replica says of one try to be admitted.
+// said is a replica's report of one try to be admitted.
 type said struct {
 	Admitted bool
-	Cause    string // why not
-	Token    uint64 // of its lease, taken afterwards: an older lease did not admit it
+	Cause    string // of a refusal
+	Token    uint64 // of the lease, read afterwards: an older lease did not admit the request
 	Slots    int
 }
 
-// replica tries once for each line that it reads, and holds what it gets until a line says
-// free, which ends one.
+// replica tries once for each line that it reads. It holds each admission until a line "free" ends
+// one.
 func replica(text []byte, in io.Reader, out io.Writer) error {
 	var set settings
 	if err := json.Unmarshal(text, &set); err != nil {
@@ -93,7 +94,7 @@ func replica(text []byte, in io.Reader, out io.Writer) error {
 	return err
 }
 
-// process is a replica in a process of its own.
+// process is a replica in its own process.
 type process struct {
 	t       *testing.T
 	cmd     *exec.Cmd
@@ -111,7 +112,7 @@ func newProcess(t *testing.T, set settings) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{t: t, cmd: exec.CommandContext(t.Context(), self)} // killed at the end, also if it is stopped then
+	p := &process{t: t, cmd: exec.CommandContext(t.Context(), self)} // killed at the end, even if stopped
 	p.cmd.Env = append(os.Environ(), inReplica+"="+string(text), "GORACE=atexit_sleep_ms=0")
 	p.cmd.Stderr = t.Output()
 	out, err := p.cmd.StdoutPipe()
@@ -161,8 +162,8 @@ func (p *process) signal(s syscall.Signal) {
 	}
 }
 
-// A replica is stopped with a part of its lease in use, for so long that another one has taken that.
-// Its first admission after it was woken comes before it can have heard of that.
+// A replica is stopped while a part of its lease is in use, until another replica has taken the
+// lease. After the replica wakes, its first admission comes before it can know of the loss.
 func TestAReplicaThatWasPausedAdmitsNothingOnItsOldLease(t *testing.T) {
 	t.Parallel()
 	const total, burst = 10, 500
@@ -173,7 +174,7 @@ func TestAReplicaThatWasPausedAdmitsNothingOnItsOldLease(t *testing.T) {
 			other := join(t, Config{URL: url, Concurrency: total})
 			lim := bound(t, other)
 			paused := newProcess(t, settings{url, away})
-			held, ran, lease := []limiter.Permit{}, 0, 0 // by the other one, and by the paused one
+			held, ran, lease := []limiter.Permit{}, 0, 0 // ran and lease: of the other replica and of the paused replica
 			var last said
 			await.True(t, "the paused one has slots", func() bool {
 				paused.ask(1)
@@ -194,7 +195,7 @@ func TestAReplicaThatWasPausedAdmitsNothingOnItsOldLease(t *testing.T) {
 				lease = max(lease, last.Slots)
 				return err != nil && !last.Admitted && ran > 1 && ran+len(held) >= total
 			})
-			for range ran / 2 { // so it would have room, on its old lease
+			for range ran / 2 { // so the paused replica would have room on its old lease
 				paused.free()
 			}
 			paused.ask(1)
@@ -210,8 +211,8 @@ func TestAReplicaThatWasPausedAdmitsNothingOnItsOldLease(t *testing.T) {
 				}
 				return len(held) == total
 			})
-			before, kept := 0, leases(other) // a machine that stands still again may free what the other one has
-			paused.ask(burst)                // it finds them when it wakes up
+			before, kept := 0, leases(other) // a machine that stalls again may free the other replica's lease
+			paused.ask(burst)                // the replica finds the requests when it wakes
 			paused.signal(syscall.SIGCONT)
 			for i := range burst {
 				if s := paused.answer(); s.Admitted && s.Token != token && !kept() {

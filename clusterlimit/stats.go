@@ -6,34 +6,34 @@ import (
 	"github.com/spillway-go/spillway/clusterlimit/internal/budget"
 )
 
-// counts are what Stats shows beside the lease.
+// counts are the values that Stats reports beside the lease.
 type counts struct {
 	renewals, failures, conflicts uint64
 	standing                      budget.Standing
 	err                           error
 }
 
-// Stats is a picture of a member. Fields may be added.
+// Stats is a snapshot of a member. Fields may be added.
 type Stats struct {
 	Name, Replica string
 
-	// Standing says on what ground it admits work: held; kept, when the engine is
-	// away and it goes on with the lease that it had; over, when it admits nothing
-	// because its lease has ended; left, after Close.
+	// Standing is the ground on which the member admits work. It is "held" with a lease; "kept" if
+	// the engine is away and the member continues with its last lease; "over" if the member admits
+	// nothing because its lease has ended; "left" after Close.
 	Standing string
-	Slots    int           // that may be used now
-	Rate     int           // that may be admitted in a second now
-	For      time.Duration // until then, unless it is renewed; negative: over
-	// Token is that of the lease: a later lease of the budget has a higher one. Work may
-	// carry it to a backend that refuses what comes with a lower one than it has seen.
+	Slots    int           // slots usable now
+	Rate     int           // admissions a second possible now
+	For      time.Duration // time until the lease ends, unless it is renewed; negative: over
+	// Token is the token of the lease: a later lease of the budget has a higher token. Work may
+	// carry the token to a backend that refuses tokens lower than the highest seen.
 	Token uint64
 
-	Concurrency, TotalRate int // in the whole budget; zero: not shared
-	Members                int // with a lease, as far as it is known
+	Concurrency, TotalRate int // of the whole budget; zero: not shared
+	Members                int // last known number of members with a lease
 
 	Admitted, Refused             uint64 // by Allow
-	Renewals, Failures, Conflicts uint64 // attempts that succeeded, that failed, and tries in which another was faster
-	Err                           error  // of the latest attempt; nil: it succeeded
+	Renewals, Failures, Conflicts uint64 // successful attempts, failed attempts, and tries that another member won
+	Err                           error  // error of the latest attempt; nil: it succeeded
 }
 
 // Stats returns the state of the lease. It costs less than a microsecond and sends

@@ -12,7 +12,7 @@ import (
 	"github.com/spillway-go/spillway/clusterlimit/internal/budget"
 )
 
-// connect opens a connection that fails soon and is made anew for ever.
+// connect opens a connection that detects failures soon and reconnects for ever.
 func connect(ctx context.Context, cfg Config) (*nats.Conn, error) {
 	timeout := nats.DefaultTimeout
 	if end, ok := ctx.Deadline(); ok {
@@ -27,7 +27,7 @@ func connect(ctx context.Context, cfg Config) (*nats.Conn, error) {
 	return conn, nil
 }
 
-// bucket opens the bucket, and creates it if there is none.
+// bucket opens the bucket, and creates a missing bucket.
 func bucket(ctx context.Context, conn *nats.Conn, name string) (jetstream.KeyValue, error) {
 	js, err := jetstream.New(conn)
 	if err != nil {
@@ -36,7 +36,7 @@ func bucket(ctx context.Context, conn *nats.Conn, name string) (jetstream.KeyVal
 	kv, err := js.KeyValue(ctx, name)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		kv, err = js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: name, Description: "budgets shared by replicas", Storage: jetstream.FileStorage})
-		if errors.Is(err, jetstream.ErrBucketExists) { // another was faster
+		if errors.Is(err, jetstream.ErrBucketExists) { // another member was faster
 			kv, err = js.KeyValue(ctx, name)
 		}
 	}
@@ -49,7 +49,7 @@ func bucket(ctx context.Context, conn *nats.Conn, name string) (jetstream.KeyVal
 	return kv, nil
 }
 
-// read returns the budget, with the revision to write after; zero if there is none.
+// read returns the budget and its revision for write; zero if there is no budget.
 func (m *Member) read(ctx context.Context) (budget.State, uint64, error) {
 	entry, err := m.kv.Get(ctx, m.key)
 	switch {
@@ -65,20 +65,20 @@ func (m *Member) read(ctx context.Context) (budget.State, uint64, error) {
 	return s, entry.Revision(), nil
 }
 
-// write reports whether the budget was at that revision, and is now next.
+// write replaces the budget by next if the revision still matches, and reports whether it did.
 func (m *Member) write(ctx context.Context, next budget.State, revision uint64) (won bool, err error) {
 	if revision == 0 {
 		_, err = m.kv.Create(ctx, m.key, next.Encode())
 	} else {
 		_, err = m.kv.Update(ctx, m.key, next.Encode(), revision)
 	}
-	if errors.Is(err, jetstream.ErrKeyExists) { // another was faster
+	if errors.Is(err, jetstream.ErrKeyExists) { // another member was faster
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// inWords says what the client library's error means: it speaks of a buffer where the
+// inWords explains an error of the client library: the library mentions a buffer when the
 // connection is lost.
 func inWords(err error) error {
 	if errors.Is(err, nats.ErrReconnectBufExceeded) {
@@ -87,14 +87,14 @@ func inWords(err error) error {
 	return err
 }
 
-// disconnect closes a connection of the member's own.
+// disconnect closes the member's own connection.
 func (m *Member) disconnect() {
 	if m.cfg.Conn == nil {
 		m.conn.Close()
 	}
 }
 
-// sleep waits, and returns the error of ctx if it ends first.
+// sleep waits for d, and returns the error of ctx if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) error {
 	pause := time.NewTimer(d)
 	defer pause.Stop()

@@ -1,5 +1,5 @@
-// Package jobqueue holds the words of durable jobs: work that survives a crash and
-// may be done on another machine. It decides what becomes of a job after a run and
+// Package jobqueue defines the types and the retry policy of durable jobs. A durable job survives a
+// crash and may run on another machine. This package decides what happens to a job after a run. It
 // stores nothing; jobqueue/jetstream does.
 //
 //	receipt, err := queue.Enqueue(ctx, jobqueue.Job{Key: orderID, Payload: body})
@@ -8,10 +8,10 @@
 //		return send(ctx, d.Payload) // nil: done; an error: tried again later
 //	})
 //
-// A job that Enqueue has acknowledged is run at least once. It may run again after a
-// crash, or when a worker took longer than it said, so handlers must tolerate that:
-// use Delivery.Key as an idempotency key. A crash counts as an attempt of all jobs that the
-// process had in hand, those that it was about to run among them.
+// A job that Enqueue has acknowledged runs at least once. It may run again after a crash, or when a
+// worker exceeded its time limit, so handlers must tolerate repeated runs: use Delivery.Key as an
+// idempotency key. A crash counts as an attempt of every job that the process held, including the
+// jobs that it was about to run.
 package jobqueue
 
 import (
@@ -23,70 +23,74 @@ import (
 )
 
 var (
-	// ErrUnavailable says that the engine could not be reached in time. Of Enqueue: the
-	// job may have been stored all the same, so send it again with the same key.
+	// ErrUnavailable means that the engine could not be reached in time. If Enqueue returns it, the
+	// job may have been stored all the same: send the job again with the same key.
 	ErrUnavailable = errors.New("jobqueue: the engine cannot be reached")
-	// ErrDiskFull says that the engine's disk, or what it may use of it, is full. Jobs are
-	// taken again once there is room, which somebody has to make: those that end make little.
+	// ErrDiskFull means that the engine's disk, or its permitted share of the disk, is full. The
+	// engine accepts jobs again once there is room. Somebody has to make room: jobs that end free
+	// little.
 	ErrDiskFull = errors.New("jobqueue: the engine's disk is full")
-	// ErrTooLarge says that a job is larger than the engine takes. Sending it again is
+	// ErrTooLarge means that a job exceeds the engine's size limit. Sending the job again is
 	// useless.
 	ErrTooLarge = errors.New("jobqueue: the job is too large")
-	// ErrNotFound says that there is no dead letter of this number.
+	// ErrNotFound means that no dead letter has the given number.
 	ErrNotFound = errors.New("jobqueue: no such dead letter")
-	// ErrLost is the cause of a handler's context when the job is no longer this
-	// worker's: it neither ended nor reported progress in time, or its queue was closed.
-	// Another worker may be running it.
+	// ErrLost is the cause of a handler's context when the worker has lost the job: the run neither
+	// ended nor reported progress in time, or the queue was closed. Another worker may be running
+	// the job.
 	ErrLost = errors.New("jobqueue: the job may be running elsewhere")
 )
 
-// Job is what is enqueued.
+// Job is a job to enqueue.
 type Job struct {
-	// Key makes enqueuing idempotent: of several jobs with one key, enqueued within the
-	// engine's time of memory, the first is stored. Empty: a unique one is made. An engine that
-	// starts again may have forgotten the keys of jobs that have ended, and knows those of jobs
-	// that it still has. Purge forgets the keys of what it removes.
+	// Key makes enqueuing idempotent: of several jobs enqueued with one key within the engine's
+	// deduplication window, only the first is stored. If Key is empty, Enqueue makes a unique key.
+	// A restarted engine may have forgotten the keys of ended jobs, but knows the keys of jobs that
+	// it still holds. Purge forgets the keys of the jobs that it removes.
 	Key string
-	// Priority: jobs that are ready are handed out in strict order of it, but for a
-	// small floor for the lowest. Zero, which is spillway.Normal, means that of the context.
+	// Priority orders ready jobs: the engine hands them out in strict priority order, except for a
+	// small floor for the lowest priority. Zero, which is spillway.Normal, means the priority of
+	// the context.
 	Priority spillway.Priority
-	// Payload is the engine's from Enqueue on and must not be changed after it.
+	// Payload belongs to the engine once Enqueue is called. The caller must not change it
+	// afterwards.
 	Payload []byte
-	// Delay is how long the job waits at least before its first run, by the engine's clock.
-	// If that is set ahead the job may come earlier by as much, and if it is set back, later by
-	// as much: not earlier, unless it was enqueued in the second in which that happened.
+	// Delay is the minimum wait before the job's first run, by the engine's clock. If the clock is
+	// set ahead, the job may run earlier by the same amount. If the clock is set back, the job may
+	// run later by the same amount. It may then run early only if it was enqueued within the second
+	// of the change.
 	Delay time.Duration
-	// Header travels with the job: trace context, tenant, content type. Names are
-	// case-sensitive. Those that begin with "Spillway-" or "Nats-" are the engine's.
+	// Header travels with the job: trace context, tenant, content type. Names are case-sensitive.
+	// Names that begin with "Spillway-" or "Nats-" are reserved for the engine.
 	Header map[string]string
 }
 
-// Receipt says that a job is stored as durably as the engine was told to store it.
+// Receipt confirms that a job is stored, as durably as the engine is configured to store jobs.
 type Receipt struct {
-	Key string // the job's, or the one made for it
-	// Duplicate: a job with this key was stored before, and this one was not. Where the engine
-	// did not answer at first, and a key was given, the job stored before may be this one.
+	Key string // the job's key, or the generated one
+	// Duplicate reports that a job with this key was already stored, so this job was not. If the
+	// engine did not answer at first and the caller gave the key, the stored job may be this one.
 	Duplicate bool
 }
 
 // Delivery is one run of a job. It must not be used after the handler has returned.
 type Delivery struct {
 	Job                // Delay is zero
-	Attempt  int       // 1 for the first run; runs that a crash ended count, those that ended with ErrRejected or with Work do not
-	Enqueued time.Time // when Enqueue stored it, by the engine's clock
+	Attempt  int       // 1 for the first run; crashed runs count, runs ended by ErrRejected or by the end of Work do not
+	Enqueued time.Time // when Enqueue stored the job, by the engine's clock
 
 	progress func(context.Context) error
 }
 
-// NewDelivery is for engines. Progress calls the function.
+// NewDelivery is for engines. Delivery.Progress calls progress.
 func NewDelivery(job Job, attempt int, enqueued time.Time, progress func(context.Context) error) *Delivery {
 	return &Delivery{Job: job, Attempt: attempt, Enqueued: enqueued, progress: progress}
 }
 
-// Progress says that the job is still being worked on: it starts the time again after
-// which the engine gives the job to another worker. Long jobs call it at least every
-// third of that time. It returns ErrLost when it is too late, ErrUnavailable when the
-// engine does not answer, and ctx's error when that ends first.
+// Progress reports that the handler is still working on the job. It restarts the time after which
+// the engine gives the job to another worker. Long jobs call Progress at least every third of that
+// time. Progress returns ErrLost when it is too late, ErrUnavailable when the engine does not
+// answer, and ctx's error when ctx ends first.
 func (d *Delivery) Progress(ctx context.Context) error {
 	if d.progress == nil {
 		return nil
@@ -94,104 +98,104 @@ func (d *Delivery) Progress(ctx context.Context) error {
 	return d.progress(ctx)
 }
 
-// Handler does a job. Its context ends when the job is lost (see ErrLost) and when
-// Work's ends; it carries the job's priority. The error decides:
+// Handler does a job. Its context ends when the job is lost (see ErrLost) and when the context of
+// Work ends. The context carries the job's priority. The returned error decides the job's fate:
 //
 //	nil                                  done
 //	RetryAfter(wait, err)                again after wait
 //	Dead(reason)                         a dead letter at once
-//	matches spillway.ErrRejected         again after the advice in it; no attempt is counted
+//	matches spillway.ErrRejected         again after the rejection's advice; no attempt is counted
 //	any other error, a panic, Goexit     again with back-off
 //
 // A job whose last permitted attempt failed becomes a dead letter, with the last error
 // as its reason.
 //
-// Once the context of Work has ended, by a cancel or by a deadline, only nil, Dead and
-// ErrRejected mean that. Any other end may come from the end of Work: the job is run again, and
-// no attempt is counted.
+// Once the context of Work has ended, by a cancel or by a deadline, only nil, Dead and ErrRejected
+// keep the meaning given above. Any other error, panic or Goexit may result from the end of Work:
+// the job runs again, and no attempt is counted.
 type Handler func(ctx context.Context, d *Delivery) error
 
 // DeadJob is a dead letter.
 type DeadJob struct {
-	ID       uint64 // its number in the queue; never used again
+	ID       uint64 // the dead letter's number in the queue; never reused
 	Job      Job
 	Reason   string
 	Attempts int
 	Died     time.Time // by the engine's clock
 }
 
-// Part says which jobs Purge removes.
+// Part selects the jobs that Purge removes.
 type Part uint8
 
 const (
-	Waiting     Part = iota + 1 // ready and delayed jobs; one that is running ends, and is not tried again
+	Waiting     Part = iota + 1 // ready and delayed jobs; a running job ends and is not retried
 	DeadLetters                 // all dead letters
 )
 
-// Depth counts jobs in an engine: all of them, whichever process brought them.
+// Depth counts all jobs in an engine, whichever process enqueued them.
 type Depth struct {
-	Ready    int // may run now; with jetstream also delayed jobs at which no worker has looked yet
-	Delayed  int // waiting for their first run or for the next attempt
-	InFlight int // handed to workers; with jetstream also delayed jobs at which one has looked, as many as may run
+	Ready    int // may run now; with jetstream also delayed jobs that no worker has received yet
+	Delayed  int // waiting for the first run or for the next attempt
+	InFlight int // handed to workers; with jetstream also received delayed jobs, up to the number that may run at once
 }
 
-// Stats is a snapshot of a queue. The depths are the engine's, read one after the other:
-// a job on its way may be counted twice or not at all. The counters are those of this
-// process since the queue was opened.
+// Stats is a snapshot of a queue. The depths come from the engine and are read one after the other:
+// a job that changes state meanwhile may be counted twice or not at all. The counters cover this
+// process since it opened the queue.
 type Stats struct {
 	Depth
 	Dead       int
-	Priorities map[spillway.Priority]Depth // where the engine knows; a priority without jobs may be missing
+	Priorities map[spillway.Priority]Depth // where the engine knows the depths; a priority without jobs may be missing
 
-	Enqueued   uint64 // stored; without duplicates
+	Enqueued   uint64 // jobs stored, without duplicates
 	Duplicates uint64
 	Refused    uint64 // Enqueue returned a *spillway.Rejection
-	Done       uint64 // runs that ended their job; of two runs of one job, one
-	Retried    uint64 // to be run again, and an attempt counted
-	Deferred   uint64 // to be run again, rejected by what they need
+	Done       uint64 // runs that finished their job; two runs of one job count once
+	Retried    uint64 // to run again, with an attempt counted
+	Deferred   uint64 // to run again, rejected by a resource that the job needs
 	Buried     uint64 // became dead letters
-	Lost       uint64 // runs whose end came too late, be it a success, or could not be told to the engine, and deferred jobs that went elsewhere meanwhile
-	Running    int    // handlers of this process
+	Lost       uint64 // late runs, even successes; ends that did not reach the engine; deferred jobs that went elsewhere
+	Running    int    // handlers that run in this process
 }
 
-// Queue is a queue of durable jobs. It is safe for concurrent use, by any number of
-// processes at once where the engine allows that.
+// Queue is a queue of durable jobs. It is safe for concurrent use, also by several processes at
+// once if the engine permits.
 type Queue interface {
-	// Enqueue stores a job and returns when it is stored. A full queue is a
-	// *spillway.Rejection with QueueFull and advice, and if it is the disk that is full, the
-	// error matches ErrDiskFull too; after Drain or Close it is Draining or Closed.
-	// ErrTooLarge comes at once, ErrUnavailable after a bounded wait, and ctx's error when
-	// that ends first; after the last two the job may be stored.
+	// Enqueue stores a job and returns when the job is stored. A full queue yields a
+	// *spillway.Rejection with reason QueueFull and a retry advice. If the disk is full, the error
+	// matches ErrDiskFull too. After Drain or Close the reason is Draining or Closed. ErrTooLarge
+	// comes at once, ErrUnavailable after a bounded wait, and ctx's error when ctx ends first.
+	// After ErrUnavailable or ctx's error the job may be stored.
 	Enqueue(ctx context.Context, job Job) (Receipt, error)
 
-	// Work runs the handler for jobs until ctx ends, and then waits for the handlers it
-	// has started. It returns ctx's error, nil after Drain or Close, and outlives an
-	// engine that goes away and comes back. It may be called several times at once. A Work
-	// that ends counts nothing: the jobs that it had in hand are given back.
+	// Work runs the handler for jobs until ctx ends, and then waits for the handlers it has
+	// started. It returns ctx's error, and nil after Drain or Close. Work continues when the engine
+	// goes away and comes back. It may be called several times at once. A Work that ends counts no
+	// attempts: it returns its jobs to the engine.
 	Work(ctx context.Context, handler Handler) error
 
 	// Dead returns at most limit dead letters, the oldest first.
 	Dead(ctx context.Context, limit int) ([]DeadJob, error)
 
-	// Replay makes a dead letter a job again, ready, with no attempt counted. The error
-	// matches ErrNotFound if there is no such dead letter.
+	// Replay turns a dead letter back into a ready job with no attempt counted. The error matches
+	// ErrNotFound if there is no such dead letter.
 	Replay(ctx context.Context, id uint64) error
 
-	// Purge removes jobs, without running them, and returns how many. Their keys may be
-	// enqueued again.
+	// Purge removes jobs without running them and returns the number removed. The keys of removed
+	// jobs may be enqueued again.
 	Purge(ctx context.Context, part Part) (int, error)
 
-	// Drain closes the intake of this process, lets Work take no more jobs, and waits for
-	// the handlers that run. Jobs that wait stay in the engine. If ctx ends first the
-	// error is a *spillway.DrainError; then handlers are left alone. It may be called again.
+	// Drain closes the intake of this process, stops Work from taking more jobs, and waits for the
+	// running handlers. Waiting jobs stay in the engine. If ctx ends first, Drain returns a
+	// *spillway.DrainError and leaves the handlers running. Drain may be called again.
 	Drain(ctx context.Context) error
 
-	// Stats asks the engine for the depths. With an error it still has the counters of this
-	// process, and Running.
+	// Stats asks the engine for the depths. If it returns an error, the result still has this
+	// process's counters and Running.
 	Stats(ctx context.Context) (Stats, error)
 
-	// Close gives up what runs and returns when all handlers have: their contexts end,
-	// and the engine gives their jobs to others, with no attempt counted. Call Drain before
-	// it. It may be called again.
+	// Close ends the contexts of running handlers and returns when all handlers have returned. The
+	// engine gives their jobs to other workers, with no attempt counted. Call Drain before Close.
+	// Close may be called again.
 	Close() error
 }

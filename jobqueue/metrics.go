@@ -23,15 +23,15 @@ var described = []metrics.Metric{
 	ofAway:     {Name: "spillway.jobqueue.engine_away", Kind: metrics.UpDownCounter, Unit: "{queue}", Help: "1: the engine did not answer as it should, or the queue is closed; its jobs are not shown."},
 }
 
-// metricsWait bounds a reading, so that a scrape does not wait for an engine that is away.
+// metricsWait bounds a reading, so that a scrape does not wait for an unreachable engine.
 const metricsWait = 2 * time.Second
 
-// Metrics returns a queue as metrics, under the label queue with the name. Each reading is a
-// call of Stats: it asks the engine, for two seconds at most. Without an answer
-// spillway.jobqueue.engine_away is 1 and spillway.jobqueue.jobs is not shown, as zeros would be
-// taken for an empty queue; what belongs to this process is always shown.
+// Metrics returns a queue's metrics, with the label queue set to name. Each reading calls Stats,
+// which asks the engine for at most two seconds. Without an answer spillway.jobqueue.engine_away is
+// 1 and spillway.jobqueue.jobs is absent, because zeros would look like an empty queue. The metrics
+// of this process are always present.
 //
-// Sources that share a collector are read one after the other: give each queue one of its own.
+// A collector reads its sources one after the other: give each queue its own collector.
 func Metrics(name string, q Queue) *metrics.Source {
 	return metrics.New("queue", name, described, func() []metrics.Sample {
 		ctx, cancel := context.WithTimeout(context.Background(), metricsWait)

@@ -13,8 +13,8 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// RetryAfter returns an error that has the job run again after wait at the earliest,
-// in place of the back-off. It counts as an attempt. The error wraps err, which may be nil.
+// RetryAfter returns an error that makes the job run again after wait at the earliest, in place of
+// the back-off. The run counts as an attempt. The error wraps err, which may be nil.
 func RetryAfter(wait time.Duration, err error) error {
 	return &retryError{wait: max(wait, 0), err: err}
 }
@@ -33,7 +33,7 @@ func (e *retryError) Error() string {
 
 func (e *retryError) Unwrap() error { return e.err }
 
-// Dead returns an error that makes the job a dead letter at once: trying again is useless.
+// Dead returns an error that makes the job a dead letter at once, for jobs that no retry can help.
 func Dead(reason string) error { return &deadError{reason} }
 
 type deadError struct{ reason string }
@@ -43,10 +43,9 @@ func (e *deadError) Error() string { return e.reason }
 // errGoexit ends a run whose handler called runtime.Goexit.
 var errGoexit = errors.New("jobqueue: the handler ended its goroutine with runtime.Goexit")
 
-// Run is for engines: it calls the handler on the caller's goroutine and returns its
-// error. A panic becomes a *spillway.PanicError, and Goexit an error while the goroutine
-// ends: settle is called with the error in every case, before Run returns or the
-// goroutine ends.
+// Run is for engines: it calls the handler on the caller's goroutine and passes the handler's error
+// to settle. A panic becomes a *spillway.PanicError. Goexit becomes an error, and the goroutine
+// still ends. Run always calls settle, before Run returns or the goroutine ends.
 func Run(ctx context.Context, handler Handler, d *Delivery, settle func(error)) {
 	err := errGoexit
 	defer func() {
@@ -58,24 +57,24 @@ func Run(ctx context.Context, handler Handler, d *Delivery, settle func(error)) 
 	err = handler(spillway.WithPriority(ctx, d.Priority), d)
 }
 
-// Fate is what becomes of a job after a run.
+// Fate is the state of a job after a run.
 type Fate uint8
 
 const (
-	Finish Fate = iota + 1 // done
-	Retry                  // again, and the attempt counts
-	Defer                  // again, and the attempt does not count
+	Finish Fate = iota + 1 // run again; the attempt counts
+	Retry                  // run again; the attempt does not count
+	Defer                  // make the job a dead letter
 	Bury                   // a dead letter
 )
 
-// Verdict says what an engine does with a job after a run.
+// Verdict tells an engine what to do with a job after a run.
 type Verdict struct {
 	Fate   Fate
-	After  time.Duration // until it is ready again; of Retry and Defer
-	Reason string        // of Bury
+	After  time.Duration // delay until the job is ready again; for Retry and Defer
+	Reason string        // for Bury
 }
 
-// Policy says how often a job is tried. Engines share it.
+// Policy sets how often and when a job is retried. All engines use it.
 type Policy struct {
 	MaxAttempts int           // zero: 10
 	Backoff     time.Duration // before the second attempt, doubled for each further one; zero: 1 s
@@ -86,11 +85,11 @@ const (
 	defaultAttempts   = 10
 	defaultBackoff    = time.Second
 	defaultMaxBackoff = 5 * time.Minute
-	deferAtLeast      = 100 * time.Millisecond // a rejection without advice must not make a loop
+	deferAtLeast      = 100 * time.Millisecond // keeps a rejection without advice from causing a busy loop
 	longestReason     = 4 << 10
 )
 
-// Check returns what is wrong with the policy, one fault on a line.
+// Check returns the faults of the policy, one on a line.
 func (p Policy) Check() error {
 	var faults []error
 	if p.MaxAttempts < 0 {
@@ -113,9 +112,8 @@ func (p Policy) Attempts() int {
 	return p.MaxAttempts
 }
 
-// Judge decides about a job whose run number attempt ended with err. The back-off is
-// jittered upwards by at most a quarter, so that jobs that failed together do not come
-// back together.
+// Judge decides the fate of a job whose run number attempt ended with err. Jitter raises the
+// back-off by at most a quarter, so that jobs that failed together do not return together.
 func (p Policy) Judge(err error, attempt int) Verdict {
 	if err == nil {
 		return Verdict{Fate: Finish}
@@ -143,9 +141,9 @@ func (p Policy) Judge(err error, attempt int) Verdict {
 	return Verdict{Fate: Retry, After: p.backoff(attempt)}
 }
 
-// JudgeEnded is Judge for a run that ended once its Work had, whether by a cancel or by a
-// deadline. What fails then may have failed for that, whatever its error says: the job is run
-// again at once, and no attempt is counted. A job that is done, Dead or rejected is that all the same.
+// JudgeEnded is Judge for a run that ended after its Work had ended, by a cancel or by a deadline.
+// Such a run may have failed because Work ended, whatever its error is: the job runs again at once,
+// and no attempt is counted. A job that is done, Dead or rejected keeps its verdict.
 func (p Policy) JudgeEnded(err error) Verdict {
 	v := p.Judge(err, 0)
 	if v.Fate == Retry {
@@ -154,8 +152,9 @@ func (p Policy) JudgeEnded(err error) Verdict {
 	return v
 }
 
-// textOf returns what an error says. One that panics, such as a nil pointer in the interface, must
-// not end the process: the job would end the next one too. It is not sound.
+// textOf returns the error's text. An error may panic, for example a nil pointer in the interface.
+// Such a panic must not end the process: the job would end the next process too. After a panic,
+// sound is false.
 func textOf(err error) (text string, sound bool) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -177,13 +176,13 @@ func (p Policy) backoff(attempt int) time.Duration {
 	}
 	wait := first
 	for i := 1; i < attempt && wait < most; i++ {
-		wait += min(wait, most-wait) // never beyond what a Duration can be
+		wait += min(wait, most-wait) // avoids overflow of Duration
 	}
 	wait = min(wait, most, math.MaxInt64/2)
 	return wait + time.Duration(rand.Int64N(int64(wait/4)+1))
 }
 
-// clip bounds a reason: a panic's stack must not fill the dead letters.
+// clip bounds a reason, so that the stack of a panic does not fill the dead letters.
 func clip(reason string) string {
 	if len(reason) > longestReason {
 		reason = strings.ToValidUTF8(reason[:longestReason], "") + " …"

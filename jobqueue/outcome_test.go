@@ -45,7 +45,7 @@ func TestErrorOfAHandlerDecides(t *testing.T) {
 	}
 }
 
-// How Work ended, and what a driver calls the end of a query, decides nothing.
+// Neither the way Work ended nor a driver's error for a cancelled query changes the verdict.
 func TestAnErrorAfterTheEndOfWorkIsNoAttempt(t *testing.T) {
 	p := Policy{MaxAttempts: 1}
 	rejected := &spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: time.Minute}
@@ -115,7 +115,7 @@ func TestRunCarriesThePriority(t *testing.T) {
 		if p := spillway.PriorityFrom(ctx); p != spillway.Low {
 			t.Errorf("%s", p)
 		}
-		return d.Progress(ctx) // of a delivery that needs none
+		return d.Progress(ctx) // of a delivery without a progress function
 	}, d, func(err error) {
 		if err != nil {
 			t.Error(err)

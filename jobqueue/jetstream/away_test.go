@@ -30,7 +30,7 @@ import (
 func listen(t *testing.T, dir, address string) *embedded.Server {
 	t.Helper()
 	var s *embedded.Server
-	await.True(t, "the server starts", func() bool { // another process may have the port of one that comes back for a moment
+	await.True(t, "the server starts", func() bool { // another process may briefly have the port
 		var err error
 		if s, err = embedded.Start(embedded.Config{Dir: dir, Listen: address}); err != nil {
 			t.Log(err)
@@ -60,7 +60,7 @@ func TestEngineThatIsAwayAtTheStart(t *testing.T) {
 
 func TestToCloseIsNoFault(t *testing.T) {
 	var log bytes.Buffer
-	closed := make(chan struct{}) // after all else that the connection has to tell
+	closed := make(chan struct{}) // closed after all other events of the connection
 	q := open(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		Options: []nats.Option{nats.ClosedHandler(func(*nats.Conn) { close(closed) })}})
 	if err := q.Close(); err != nil {
@@ -125,7 +125,7 @@ func TestEngineGoesAwayAndComesBack(t *testing.T) {
 	})
 }
 
-// taken returns a message as a worker gets it.
+// taken returns a message in the form in which a worker receives it.
 func taken(t *testing.T, q *queue) (msg *nats.Msg) {
 	t.Helper()
 	p := q.pull(q.names.jobs, spillway.Normal.String())
@@ -135,8 +135,8 @@ func taken(t *testing.T, q *queue) (msg *nats.Msg) {
 	return msg
 }
 
-// An engine that came back without its data, on a new disk, refused every job until the
-// process was started again, though the log said that the connection was back.
+// An engine came back without its data, on a new disk. It refused every job until the process was
+// restarted, though the log reported that the connection was back.
 func TestAnEngineThatLostItsDataIsUsedAgain(t *testing.T) {
 	first := listen(t, t.TempDir(), "127.0.0.1:0")
 	q := open(t, Config{URL: first.URL(), Wait: 10 * time.Second})
@@ -184,7 +184,7 @@ func TestBuriedTwiceIsOneDeadLetter(t *testing.T) {
 func TestJobWhoseWorkersDieBecomesADeadLetter(t *testing.T) {
 	q := open(t, Config{Policy: jobqueue.Policy{MaxAttempts: 2}})
 	enqueue(t, q, jobqueue.Job{Key: "poison"})
-	for range 2 { // workers that took it and did not come back
+	for range 2 { // workers that took the job and died
 		_ = taken(t, q).Nak()
 	}
 	work(t, q, func(context.Context, *jobqueue.Delivery) error { t.Error("it was run"); return nil })
@@ -210,7 +210,7 @@ func TestLostJobEndsItsHandler(t *testing.T) {
 	if err := <-lost; !errors.Is(err, jobqueue.ErrLost) {
 		t.Error(err)
 	}
-	// A machine that stands still for AckWait loses a later run too.
+	// A machine that stalls for AckWait loses a later run too.
 	await.True(t, "it is run again and done", func() bool { s := stats(t, q); return s.Done == 1 && s.Lost > 0 && s.Lost == runs.Load()-1 })
 }
 
@@ -229,8 +229,8 @@ func TestLimiterOfTheProcessDefersJobs(t *testing.T) {
 	}
 }
 
-// A limiter that refuses much advises to come back in a minute, and has room long before
-// if the others stop. What a handler's backend advises is another matter.
+// A limiter that rejects many requests may advise a retry in a minute. It can have room long before
+// then, if other callers stop. The advice of a handler's backend is not shortened.
 func TestTheLimiterOfTheProcessIsSoonAskedAgain(t *testing.T) {
 	w := &worker{q: open(t, Config{}), ctx: t.Context()}
 	full := &spillway.Rejection{Reason: spillway.Quota, RetryAfter: time.Minute}
@@ -243,8 +243,8 @@ func TestTheLimiterOfTheProcessIsSoonAskedAgain(t *testing.T) {
 	}
 }
 
-// Once the limiter has refused many jobs, each of them waited for a second of its own, and
-// slots stood free: the end of a job has the one that has waited longest asked for again.
+// Once the limiter had refused many jobs, each of them waited for a second of its own while slots
+// were free. Now the end of a job makes the job that has waited longest ask the limiter again.
 func TestTheEndOfAJobHasTheLimiterAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &worker{slots: &slotHolder{}, deferred: map[*task]*time.Timer{}, due: make(chan *task, 9)}
@@ -257,7 +257,7 @@ func TestTheEndOfAJobHasTheLimiterAskedAgain(t *testing.T) {
 		if len(w.again) > 0 {
 			t.Errorf("%d are asked for again though no job has ended", len(w.again))
 		}
-		w.over(ending{&slot{since: time.Now()}, &task{}}) // is done
+		w.over(ending{&slot{since: time.Now()}, &task{}}) // a job is done
 		if len(w.again) != 1 || w.again[0] != refused[0] || len(w.limited) != 2 {
 			t.Errorf("%d are asked for again, %d wait", len(w.again), len(w.limited))
 		}
@@ -269,14 +269,14 @@ func TestTheEndOfAJobHasTheLimiterAskedAgain(t *testing.T) {
 	})
 }
 
-// Jobs that the limiter refuses are in hand as many as may run, and all are done once it
-// has room.
+// Jobs that the limiter refuses are held up to the number that may run. All of them are done once
+// the limiter has room.
 func TestJobsThatTheLimiterRefusesAreDoneWhenItHasRoom(t *testing.T) {
 	refusedAtFirst(t, 16, 60, func() {})
 }
 
-// refusedAtFirst has a limiter refuse all jobs, and then admit two at a time. It returns how
-// many times they were deferred after that, and for how long.
+// refusedAtFirst makes a limiter refuse all jobs, and then admit two at a time. It returns how
+// often the jobs were deferred after that, and how long they took.
 func refusedAtFirst(t *testing.T, most, jobs uint64, handle func()) (deferred uint64, took time.Duration) {
 	lim, err := limiter.New(limiter.Config{})
 	if err != nil {
@@ -320,10 +320,10 @@ func TestQueueOnThreeNodes(t *testing.T) {
 	})
 }
 
-// A worker that stops takes back its requests for jobs. In a cluster the server that leads the
-// consumer hears of that last, and sent a job to nobody: with one attempt it was buried unrun.
+// A stopping worker takes back its requests for jobs. In a cluster the leader of the consumer hears
+// of it last, and used to send a job to nobody. With one attempt the job was buried without a run.
 func TestARequestThatIsTakenBackInAClusterLosesNoJob(t *testing.T) {
-	for i, url := range cluster(t, 3) { // at most one of them is that of the leader
+	for i, url := range cluster(t, 3) { // at most one of them is the leader's URL
 		q := open(t, Config{Name: fmt.Sprint("q", i), URL: url})
 		p, consumer := q.pull(q.names.jobs, spillway.Normal.String()), q.ready[slices.Index(priorities[:], spillway.Normal)]
 		status := func() *js.ConsumerInfo {
@@ -341,7 +341,7 @@ func TestARequestThatIsTakenBackInAClusterLosesNoJob(t *testing.T) {
 			asking.Go(func() { _ = p.wait(ctx, take) })
 			await.True(t, "the request is there", func() bool { return status().NumWaiting == 1 })
 			asking.Go(func() {
-				for range 100 * n { // each time a little later
+				for range 100 * n { // a little later each time
 					runtime.Gosched()
 				}
 				cancel()
@@ -365,8 +365,8 @@ func TestARequestThatIsTakenBackInAClusterLosesNoJob(t *testing.T) {
 	}
 }
 
-// cluster starts nodes on loopback and returns their URLs. A node takes any port for its
-// routes; those that follow know the first.
+// cluster starts nodes on loopback and returns their URLs. A node takes any port for its routes.
+// Each further node knows the node before it.
 func cluster(t *testing.T, size int) (urls []string) {
 	t.Helper()
 	var nodes []*server.Server
@@ -403,7 +403,7 @@ func cluster(t *testing.T, size int) (urls []string) {
 func TestServerTimeGoesOnWithoutTheLocalClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c serverClock
-		server := time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC) // not what this machine says
+		server := time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC) // differs from the local clock
 		c.set(server)
 		time.Sleep(time.Hour)
 		if now := c.now(); !now.Equal(server.Add(time.Hour)) {

@@ -8,12 +8,11 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 )
 
-// lookEach is how old what is known of the server's clock may be when a delayed job's time
-// may have come.
+// lookEach is the maximum age of the reading of the server's clock when a delayed job may be due.
 const lookEach = time.Second
 
-// serverClock tells the server's time. It goes on with the monotonic clock, so that a
-// jump of the local clock changes nothing.
+// serverClock tells the server's time. It advances with the monotonic clock, so that a jump of the
+// local clock changes nothing.
 type serverClock struct {
 	mu     sync.Mutex
 	server time.Time
@@ -32,7 +31,8 @@ func (c *serverClock) now() time.Time {
 	return c.server.Add(time.Since(c.local))
 }
 
-// look asks the server again after a while: its clock may have been set.
+// look reads the server's clock again if the last reading is older than after: the clock may have
+// been set.
 func (c *serverClock) look(ctx context.Context, stream js.Stream, after time.Duration) {
 	c.mu.Lock()
 	fresh := time.Since(c.local) < after

@@ -9,8 +9,8 @@ import (
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
-// A process asks for the server's clock now and then. That clock is set an hour ahead in
-// between: jobs enqueued after that seem to come from the future.
+// A process reads the server's clock now and then. The clock is set an hour ahead between two
+// readings: jobs enqueued after the change seem to come from the future.
 func TestAServersClockThatIsSetHoldsUpNoDelayedJob(t *testing.T) {
 	q := open(t, Config{})
 	q.clock.set(time.Now().Add(-time.Hour))
@@ -30,11 +30,11 @@ func TestAServersClockThatIsSetHoldsUpNoDelayedJob(t *testing.T) {
 	}
 }
 
-// The server's clock is set an hour back after a process has asked for it.
+// The server's clock is set an hour back after a process has read it.
 func TestAServersClockThatIsSetBackMakesNoJobEarly(t *testing.T) {
 	q := open(t, Config{})
 	q.clock.set(time.Now().Add(time.Hour))
-	q.clock.local = q.clock.local.Add(-2 * lookEach) // it is a while since
+	q.clock.local = q.clock.local.Add(-2 * lookEach) // the last reading is old
 	const delay = 300 * time.Millisecond
 	ran := make(chan time.Time, 1)
 	due := time.Now().Add(delay)
@@ -45,8 +45,8 @@ func TestAServersClockThatIsSetBackMakesNoJobEarly(t *testing.T) {
 	}
 }
 
-// A job that was enqueued before the server's clock was set back seems to come from the
-// future: it waits for its delay once more, and no longer.
+// A job enqueued before the server's clock was set back seems to come from the future. It waits for
+// its delay once more, and no longer.
 func TestAJobFromTheFutureWaitsForItsDelayOnly(t *testing.T) {
 	q := open(t, Config{})
 	const delay = 300 * time.Millisecond
@@ -60,8 +60,8 @@ func TestAJobFromTheFutureWaitsForItsDelayOnly(t *testing.T) {
 	}
 }
 
-// The answer about the time was long on its way, so that a delayed job seems to be early. It
-// is put back, which is no attempt.
+// The answer about the time was slow, so a delayed job seems to be early. The job is put back,
+// which is no attempt.
 func TestADelayedJobThatSeemsEarlyKeepsItsOnlyAttempt(t *testing.T) {
 	q := open(t, Config{Policy: jobqueue.Policy{MaxAttempts: 1}})
 	enqueue(t, q, jobqueue.Job{Key: "later", Delay: 300 * time.Millisecond})

@@ -16,7 +16,7 @@ import (
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
-// Headers of a message. Those of the server are as its documentation spells them.
+// Headers of a message. The server's own headers are spelled as in its documentation.
 const (
 	headerJob  = "Spillway-Job"  // an envelope in JSON
 	headerDead = "Spillway-Dead" // an epitaph in JSON
@@ -27,8 +27,8 @@ const (
 	headerBatchCommit = "Nats-Batch-Commit"
 )
 
-// envelope is a job without its payload. It is one header, in JSON, so that keys and
-// values of any characters come back as they were.
+// envelope is a job without its payload. It is a single JSON header, so that keys and values keep
+// all their characters.
 type envelope struct {
 	Key      string            `json:"k"`
 	Priority spillway.Priority `json:"p,omitempty"`
@@ -36,7 +36,7 @@ type envelope struct {
 	Delay    time.Duration     `json:"d,omitempty"` // after the server stored it
 }
 
-// epitaph is what a dead letter adds to its job.
+// epitaph is the data that a dead letter adds to its job.
 type epitaph struct {
 	Reason   string `json:"reason"`
 	Attempts int    `json:"attempts"`
@@ -83,7 +83,7 @@ func checkJob(job jobqueue.Job) error {
 	return nil
 }
 
-// decode is the opposite of encode. It reads what may be anybody's.
+// decode is the opposite of encode. It accepts messages from any publisher.
 func decode(header nats.Header, data []byte) (jobqueue.Job, error) {
 	values := header[headerJob]
 	if len(values) != 1 {
@@ -100,8 +100,8 @@ func decode(header nats.Header, data []byte) (jobqueue.Job, error) {
 	return job, nil
 }
 
-// messageID returns the key in characters that a header can carry. Different keys give
-// different results.
+// messageID encodes the key in characters that a header can carry. Different keys give different
+// results.
 func messageID(key string) string {
 	for _, c := range []byte(key) {
 		if c <= ' ' || c == '%' || c == '+' || c >= 0x7f {
@@ -114,7 +114,7 @@ func messageID(key string) string {
 // newKey returns a key that no other job has.
 func newKey() string { return rand.Text() }
 
-// size is what the server counts against its largest message.
+// size returns the size that the server compares with its maximum message size.
 func size(msg *nats.Msg) int {
 	n := len("NATS/1.0\r\n\r\n") + len(msg.Data)
 	for name, values := range msg.Header {

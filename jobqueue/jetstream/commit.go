@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	mostInBatch  = 1000    // the server takes no more
-	bytesInBatch = 4 << 20 // a bound on what a commit holds up
-	// fewAlone are committed one by one: for a batch the server makes files of its own, which
-	// takes it about as long as so many single messages.
+	mostInBatch  = 1000    // the server's maximum
+	bytesInBatch = 4 << 20 // bounds how long a commit delays others
+	// fewAlone is the largest batch that is committed one by one. For a batch the server creates
+	// files, which takes about as long as fewAlone single messages.
 	fewAlone = 8
 )
 
 // entry is a job on its way to the engine.
 type entry struct {
 	msg      *nats.Msg
-	id       string // its message ID
+	id       string // the message ID
 	deadline time.Time
-	left     atomic.Bool   // its caller waits no longer
+	left     atomic.Bool   // the caller no longer waits
 	decided  chan struct{} // closed when duplicate and err are set
 
-	unanswered bool // a try to store it was not answered; of the committer
+	unanswered bool // a try to store the entry was not answered; used by the committer only
 
 	duplicate bool
 	err       error
@@ -42,22 +42,22 @@ func (e *entry) decide(duplicate bool, err error) {
 	close(e.decided)
 }
 
-// outcome is what the engine said of a batch.
+// outcome is the engine's answer to a batch.
 type outcome uint8
 
 const (
 	stored    outcome = iota
-	repeated          // a message ID in it is known
-	full              // there is no room for all
-	uncertain         // nothing heard: stored or not
-	refused           // it will never be taken
+	repeated          // a message ID in the batch is known
+	full              // no room for the whole batch
+	uncertain         // no answer: stored or not
+	refused           // the engine will never accept the batch
 )
 
-// committer gathers entries into batches. There is one commit at a time; its goroutine
-// exists while there is something to commit.
+// committer gathers entries into batches. It runs one commit at a time. Its goroutine exists only
+// while there are entries to commit.
 type committer struct {
-	send func(batch []*entry) (outcome, error) // all or nothing
-	rest func() bool                           // between tries of what was uncertain; false: give up
+	send func(batch []*entry) (outcome, error) // stores all entries or none
+	rest func() bool                           // pauses between tries of an uncertain batch; false: give up
 
 	mu      sync.Mutex
 	waiting []*entry
@@ -68,7 +68,7 @@ type committer struct {
 
 var errClosed = &spillway.Rejection{Reason: spillway.Closed}
 
-// put hands an entry over. The entry is decided later; nobody needs to wait for it.
+// put hands an entry to the committer. The entry is decided later; no caller needs to wait for it.
 func (c *committer) put(e *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,7 +83,7 @@ func (c *committer) put(e *entry) {
 	}
 }
 
-// end refuses what comes from now on, and returns when all else is decided.
+// end refuses new entries, and returns when all earlier entries are decided.
 func (c *committer) end() {
 	c.mu.Lock()
 	c.over = true
@@ -101,9 +101,9 @@ func (c *committer) run() {
 	}
 }
 
-// next takes the batch that is committed next: the first entries that fit, up to one whose
-// message ID is in it already, without those whose callers have left. Empty: the goroutine
-// has to end.
+// next takes the next batch: the first entries that fit, without entries whose callers have left. A
+// batch ends before an entry whose message ID it already has. If the batch is empty, the goroutine
+// must end.
 func (c *committer) next() (batch []*entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -128,9 +128,9 @@ func (c *committer) next() (batch []*entry) {
 	return batch
 }
 
-// commit decides every entry of the batch, and reports whether the engine was full at
-// its end. The engine says of a whole batch that something in it is known, or that it
-// does not fit: halves are tried until the culprits are alone.
+// commit decides every entry of the batch, and reports whether the engine was full at the end. The
+// engine reports a known ID or a lack of room only for the whole batch. commit therefore splits the
+// batch in halves until the culprits are alone.
 func (c *committer) commit(batch []*entry) (wasFull bool) {
 	if 1 < len(batch) && len(batch) <= fewAlone {
 		for i := range batch {
@@ -145,7 +145,7 @@ func (c *committer) commit(batch []*entry) (wasFull bool) {
 			decideAll(batch, false, nil)
 			return false
 		case what == uncertain:
-			// What was stored is found to be repeated by the next try.
+			// If the batch was stored, the next try reports it as repeated.
 			if batch = c.overdue(batch, err); len(batch) > 0 && !c.rest() {
 				decideAll(batch, false, err)
 				return false
@@ -170,7 +170,7 @@ func (c *committer) commit(batch []*entry) (wasFull bool) {
 	return false
 }
 
-// overdue fails the entries that have waited long enough and returns the others.
+// overdue fails the entries that are past their deadline and returns the others.
 func (c *committer) overdue(batch []*entry, err error) []*entry {
 	var left []*entry
 	for _, e := range batch {
@@ -190,8 +190,8 @@ func decideAll(batch []*entry, duplicate bool, err error) {
 	}
 }
 
-// wait waits for the decision. If ctx ends first, an entry that no commit has begun
-// with is left out of the next.
+// wait waits for the decision. If ctx ends before a commit has begun with the entry, the next batch
+// omits the entry.
 func (c *committer) wait(ctx context.Context, e *entry) error {
 	select {
 	case <-e.decided:

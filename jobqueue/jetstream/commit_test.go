@@ -14,13 +14,13 @@ import (
 
 var errFull, errAway = errors.New("full"), errors.New("away")
 
-// store is an engine as slow and obvious as can be: it takes a batch, all of it or
-// nothing, and may lose its answer.
+// store is a slow, simple model of an engine. It stores a whole batch or nothing, and may lose its
+// answer.
 type store struct {
 	room    int
 	known   map[string]bool
 	order   []string
-	loses   func() bool // an answer
+	loses   func() bool // whether to lose the next answer
 	batches int
 }
 
@@ -47,13 +47,13 @@ func (s *store) send(batch []*entry) (outcome, error) {
 
 func message(id string) *nats.Msg { return &nats.Msg{Header: nats.Header{headerMsgID: {id}}} }
 
-// TestCommitsDecideLikeOneByOne compares group commit with an engine that is asked about
-// one entry after the other.
+// TestCommitsDecideLikeOneByOne compares group commit with an engine that gets one entry after the
+// other.
 func TestCommitsDecideLikeOneByOne(t *testing.T) {
 	for seed := range uint64(300) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 7))
-			lossy, losses := seed%3 == 0, rand.New(rand.NewPCG(seed, 8)) // of the committer's goroutine
+			lossy, losses := seed%3 == 0, rand.New(rand.NewPCG(seed, 8)) // used by the committer's goroutine
 			s := &store{room: random.IntN(60), known: map[string]bool{}, loses: func() bool { return lossy && losses.IntN(4) == 0 }}
 			c := &committer{send: s.send, rest: func() bool { time.Sleep(time.Millisecond); return true }}
 			var entries []*entry
@@ -76,7 +76,7 @@ func TestCommitsDecideLikeOneByOne(t *testing.T) {
 					known[e.id], room = true, room-1
 					order = append(order, e.id)
 				}
-				// An answer that was lost makes a duplicate of what is new.
+				// A lost answer makes a new entry look like a duplicate.
 				if !errors.Is(err, want) {
 					t.Fatalf("seed %d: entry %d (%s) got %v, want %v", seed, i, e.id, err, want)
 				}

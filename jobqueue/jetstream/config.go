@@ -1,18 +1,17 @@
-// Package jetstream keeps durable jobs in NATS JetStream: in a server of this process
-// (package embedded), or in a cluster by URL.
+// Package jetstream keeps durable jobs in NATS JetStream, either in a server of this process
+// (package embedded) or in a cluster by URL.
 //
 //	server, err := embedded.Start(embedded.Config{Dir: "/var/lib/orders/jobs"})
 //	queue, err := jetstream.Open(ctx, jetstream.Config{Server: server})
 //
-// A queue is four streams. One holds the jobs: a subject and a consumer for each
-// priority, and a subject for each delayed job. One holds dead letters, because
-// JetStream has none. One holds as many messages as handlers may run at once, in all
-// processes together: who holds one may run a job. And one counts the jobs that were handed
-// back without a run, or when Work ended, because JetStream counts deliveries.
+// A queue consists of four streams. The first holds the jobs, including delayed jobs: a subject and
+// a consumer for each priority. The second holds dead letters, because JetStream has none. The
+// third holds one message, a slot, for each handler that may run at once, over all processes: the
+// holder of a slot may run a job. The fourth counts the jobs that were handed back without a run,
+// or when Work ended, because JetStream counts deliveries.
 //
-// Concurrent calls of Enqueue share a commit: whoever comes while one is under way is
-// in the next. No timer is involved, so a single caller waits for one commit and
-// nothing else.
+// Concurrent calls of Enqueue share a commit: calls that arrive during a commit join the next
+// commit. No timer is involved, so a single caller waits for one commit and nothing else.
 package jetstream
 
 import (
@@ -31,72 +30,72 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// Sync says what Enqueue's acknowledgement means.
+// Sync sets the durability that Enqueue's acknowledgement guarantees.
 type Sync uint8
 
 const (
-	// GroupCommit: the job is on disk. The server must fsync before it acknowledges
-	// (sync_interval: always; embedded does). Open refuses a Server that does not; of a
-	// server by URL it cannot know.
+	// GroupCommit means that an acknowledged job is on disk. The server must fsync before it
+	// acknowledges (sync_interval: always; embedded does). Open refuses a Server without this
+	// fsync. Open cannot check a server given by URL.
 	GroupCommit Sync = iota
-	// Interval: the job is in the server's memory and reaches the disk within the
-	// server's interval. It survives the end of the process, but a crash of the machine
-	// may lose what was acknowledged in the last moment.
+	// Interval means that an acknowledged job is in the server's memory and reaches the disk within
+	// the server's sync interval. The job survives the end of the process. A crash of the machine
+	// may lose jobs that were acknowledged shortly before.
 	Interval
 )
 
-// Server is a server in this process; *embedded.Server is one. If it also has the methods
-// Room() error and Failed() error, these say why it cannot store jobs, before a commit. If it
-// has OnFirstOpen(queue string, free func() error) error, Open has it call free where no
-// process but this one can hold any of the queue.
+// Server is a server in this process; *embedded.Server implements it. If a Server also has the
+// methods Room() error and Failed() error, the queue calls them before a commit: their errors tell
+// why the server cannot store jobs. If a Server has OnFirstOpen(queue string, free func() error)
+// error, Open calls it. OnFirstOpen calls free if no process but this one can hold any part of the
+// queue.
 type Server interface {
 	InProcessConn() (net.Conn, error)
 	SyncsAlways() bool // acknowledged means on disk
 }
 
-// Config says where the jobs are and how they are done. Zero values mean the default
-// given with each field. MaxQueued, MaxBytes, MaxInFlight, AckWait, Dedupe and
-// Replicas belong to the queue, not to the process: the process that opened it last
-// decides, and one that leaves them zero leaves them as they are. Those that have it
-// open already go on with what they found: change AckWait and MaxInFlight when all of
-// them start again.
+// Config sets where the jobs are stored and how they run. Zero values mean the default given with
+// each field. MaxQueued, MaxBytes, MaxInFlight, AckWait, Dedupe and Replicas belong to the queue,
+// not to the process. The process that opened the queue last sets them; a zero value leaves the
+// queue's value unchanged. Processes that already have the queue open keep the values that they
+// found: change AckWait and MaxInFlight when all processes restart.
 type Config struct {
-	Server  Server        // the engine in this process, or
-	URL     string        // of NATS servers, 2.12.1 or newer, separated by commas; default nats.DefaultURL
+	Server  Server        // the engine in this process; excludes URL
+	URL     string        // NATS servers, 2.12.1 or newer, separated by commas; excludes Server; default nats.DefaultURL
 	Options []nats.Option // TLS, credentials and the like, for the connection
 
-	Name      string // of the queue: letters, digits, - and _; default "jobs"
-	MaxQueued int    // jobs that wait or run; default 1,000,000
-	MaxBytes  int64  // of those jobs; default 1 GiB, halved until the server has room for it
+	Name      string // the queue's name: letters, digits, - and _; default "jobs"
+	MaxQueued int    // limit of waiting and running jobs; default 1,000,000
+	MaxBytes  int64  // limit of the bytes of waiting and running jobs; default 1 GiB, halved until the server has room
 
-	// MaxInFlight is how many handlers run at once, over all processes; default 8 for each
-	// processor of the first one. A process that stalls for longer than AckWait loses its
-	// share to others while its handlers still run, and until these return more than
-	// MaxInFlight run. They are told to, by their contexts, as soon as it goes on.
+	// MaxInFlight is how many handlers run at once, over all processes; the default is 8 for each
+	// processor of the first process. A process that stalls for longer than AckWait loses its slots
+	// to other processes while its handlers still run. More than MaxInFlight handlers run until
+	// those handlers return. The stalled process ends their contexts as soon as it resumes.
 	MaxInFlight int
 
-	AckWait  time.Duration // a job without an end or a Progress for so long goes to another worker; default 30 s
-	Replicas int           // of the streams, in a cluster; default 1
+	AckWait  time.Duration // time without an end or a Progress after which another worker gets the job; default 30 s
+	Replicas int           // replicas of the streams, in a cluster; default 1
 	Sync     Sync
 
-	// Dedupe is how long keys are remembered; default 2 min. The server has the keys of jobs that
-	// have ended in its memory alone: once it has started again, an embedded one with each
-	// deployment, what is enqueued with such a key is a new job. In a cluster this goes for the
-	// server that leads the stream. The keys of jobs that have not ended are kept with them, but
-	// for those that were enqueued again after Purge. Purge of waiting jobs also forgets the
-	// keys of jobs that were enqueued after the oldest of these and have ended.
+	// Dedupe is how long keys are remembered; default 2 min. The server holds the keys of ended
+	// jobs in memory only. After a server restart, a job enqueued with such a key is a new job; an
+	// embedded server restarts with each deployment. In a cluster the restart of the stream's
+	// leader has this effect. The keys of jobs that have not ended are stored with the jobs, except
+	// for jobs that were enqueued again after Purge. Purge of waiting jobs also forgets the keys of
+	// ended jobs that were enqueued after the oldest purged job.
 	Dedupe time.Duration
 
 	jobqueue.Policy
-	Limiter *limiter.Limiter // admits the handlers of this process, if set; what it refuses waits for its advice, or a second if that is less
-	Wait    time.Duration    // for an answer of the engine; default 5 s
-	Logger  *slog.Logger     // connection lost and found, dead letters; default: nothing
+	Limiter *limiter.Limiter // if set, admits the handlers of this process; a refused job waits as advised, at most 1 s
+	Wait    time.Duration    // timeout of an engine's answer; default 5 s
+	Logger  *slog.Logger     // connection loss and recovery, dead letters; default: no log
 }
 
 const (
 	defaultQueued   = 1_000_000
 	defaultBytes    = 1 << 30
-	leastBytes      = 1 << 20 // a server with less has no room for jobs
+	leastBytes      = 1 << 20 // a server with less space has no room for jobs
 	inFlightEach    = 8
 	defaultAckWait  = 30 * time.Second
 	leastAckWait    = 100 * time.Millisecond
@@ -105,14 +104,14 @@ const (
 	defaultWait     = 5 * time.Second
 	mostInFlight    = 10_000
 	mostReplicas    = 5
-	roomForReason   = 8 << 10 // of a message, so that a dead letter fits where its job did
+	roomForReason   = 8 << 10 // reserved in a message, so that a dead letter fits where its job did
 	longestKey      = 512
-	longestEnvelope = 48 << 10 // of a job's headers; the server takes 64 KiB
+	longestEnvelope = 48 << 10 // limit of a job's headers; the server's limit is 64 KiB
 )
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// check returns what is wrong, one fault on a line.
+// check returns all faults, one on a line.
 func (c *Config) check() error {
 	faults := []error{c.Policy.Check()}
 	fault := func(wrong bool, format string, args ...any) {
@@ -138,7 +137,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// fill sets the defaults that are the process's own.
+// fill sets the defaults that belong to the process.
 func (c *Config) fill() {
 	c.Name = cmp.Or(c.Name, "jobs")
 	c.URL = cmp.Or(c.URL, nats.DefaultURL)

@@ -16,12 +16,12 @@ import (
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
-// bury makes a task a dead letter and then removes it from the queue. The dead letter's
-// subject has the mark of the job's message: whoever finds the job again after a crash
-// between the two steps finds that it is buried, and a second burial is refused.
+// bury makes a task a dead letter and then removes the task from the queue. The dead letter's
+// subject has the mark of the job's message. After a crash between the two steps, a worker that
+// gets the job again finds that it is buried. The engine refuses a second burial.
 //
-// While the engine does not take the dead letter, bury tries again for as long as the task is
-// ours: a later run of the job would have another reason, or none.
+// While the engine does not accept the dead letter, bury retries for as long as this process holds
+// the task. A later run of the job would have another reason, or none.
 func (w *worker) bury(t *task, reason string) {
 	q := w.q
 	ctx, cancel := context.WithTimeout(q.closing, q.ackWait)
@@ -56,20 +56,20 @@ func (q *queue) inter(ctx context.Context, t *task, reason string) error {
 		msg.Header[headerJob] = t.msg.Header[headerJob]
 	}
 	if over := int64(size(msg)) - q.nc.MaxPayload(); over > 0 && t.invalid != nil {
-		msg.Data = msg.Data[:max(int64(len(msg.Data))-over, 0)] // what is no job may be of any size
+		msg.Data = msg.Data[:max(int64(len(msg.Data))-over, 0)] // an invalid message may have any size
 	}
 	err = q.asked(ctx, func(ctx context.Context) error {
 		_, err := q.js.PublishMsg(ctx, msg)
 		return err
 	})
 	if wrongLast(err) {
-		return nil // it is there
+		return nil // the dead letter exists already
 	}
 	return err
 }
 
-// isDead reports whether the job's message is buried. When the engine does not say, it
-// is not: at worst the job runs again.
+// isDead reports whether the job's message is buried. If the engine does not answer, isDead returns
+// false: at worst the job runs again.
 func (q *queue) isDead(ctx context.Context, mark string) bool {
 	err := q.asked(ctx, func(ctx context.Context) error {
 		_, err := q.dead.GetLastMsgForSubject(ctx, q.names.deadOf(mark))
@@ -116,10 +116,10 @@ func deadJob(msg *js.RawStreamMsg) jobqueue.DeadJob {
 	return jobqueue.DeadJob{ID: msg.Sequence, Job: job, Reason: e.Reason, Attempts: e.Attempts, Died: msg.Time}
 }
 
-// Replay is described at jobqueue.Queue. What was no job, because others had put it into
-// the stream, becomes one.
+// Replay is described at jobqueue.Queue. A dead letter that was not a job, because others put it
+// into the stream, becomes a job.
 func (q *queue) Replay(ctx context.Context, id uint64) error {
-	if id == 0 { // they count from one, and the client library has another error for it
+	if id == 0 { // IDs count from one, and the client library has another error for zero
 		return fmt.Errorf("%w: 0", jobqueue.ErrNotFound)
 	}
 	msg, err := q.letter(ctx, id)
@@ -139,9 +139,9 @@ func (q *queue) Replay(ctx context.Context, id uint64) error {
 	if err != nil {
 		return err
 	}
-	// A crash before the deletion leaves the dead letter: replayed again within the time
-	// that message IDs are remembered, it is found to be a duplicate.
-	if died, _, ok := markOf(q.markIn(msg.Subject)); ok && !made { // the key is that of the job that died, and becomes this one's
+	// A crash before the deletion leaves the dead letter. If it is replayed again within the
+	// deduplication window, the server finds the duplicate.
+	if died, _, ok := markOf(q.markIn(msg.Subject)); ok && !made { // the dead job's key becomes the new job's key
 		again.Header.Set(headerMsgID, idAgain(again.Header.Get(headerMsgID), died))
 	} else {
 		again.Header.Set(headerMsgID, fmt.Sprintf("replay %d-%d", id, msg.Time.UnixNano()))
@@ -162,10 +162,10 @@ func (q *queue) Replay(ctx context.Context, id uint64) error {
 	return q.told(ctx, err)
 }
 
-// markIn returns the mark of the job whose dead letter has this subject.
+// markIn returns the job's mark from the subject of its dead letter.
 func (q *queue) markIn(subject string) string { return strings.TrimPrefix(subject, q.names.deadOf("")) }
 
-// young returns the jobs, by the subjects of their dead letters, whose keys the server may know.
+// young returns the dead letters' jobs, by subject, whose keys the server may still know.
 func (q *queue) young(subjects ...string) (jobs []span) {
 	now := q.clock.now()
 	since := now.Add(-q.remembered() - time.Minute)
@@ -177,8 +177,8 @@ func (q *queue) young(subjects ...string) (jobs []span) {
 	return jobs
 }
 
-// Purge is described at jobqueue.Queue. First the keys are forgotten: a crash between leaves jobs
-// that may be enqueued once more, and not keys of jobs that are gone.
+// Purge is described at jobqueue.Queue. Purge forgets the keys first: a crash in between leaves
+// jobs that may be enqueued again, rather than keys of removed jobs.
 func (q *queue) Purge(ctx context.Context, part jobqueue.Part) (n int, err error) {
 	stream, ok := map[jobqueue.Part]js.Stream{jobqueue.Waiting: q.jobs, jobqueue.DeadLetters: q.dead}[part]
 	if !ok {
@@ -211,7 +211,7 @@ func (q *queue) Purge(ctx context.Context, part jobqueue.Part) (n int, err error
 		Error  *js.APIError `json:"error"`
 	}
 	err = q.asked(ctx, func(ctx context.Context) error {
-		what := map[string]uint64{"seq": info.State.LastSeq + 1} // what came meanwhile stays
+		what := map[string]uint64{"seq": info.State.LastSeq + 1} // jobs stored meanwhile stay
 		if err := q.request(ctx, "$JS.API.STREAM.PURGE."+info.Config.Name, what, &answer); err != nil {
 			return err
 		}
@@ -226,7 +226,7 @@ func (q *queue) Purge(ctx context.Context, part jobqueue.Part) (n int, err error
 	return answer.Purged, nil
 }
 
-// request asks the server's API what the client library cannot.
+// request calls the server's API for requests that the client library does not offer.
 func (q *queue) request(ctx context.Context, subject string, body, answer any) error {
 	data, err := json.Marshal(body)
 	if err != nil {

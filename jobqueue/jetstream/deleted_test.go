@@ -16,8 +16,8 @@ import (
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
-// The stream of the jobs is deleted, and the dead letters stay: jobs have the numbers of
-// those that are buried.
+// The stream of jobs is deleted, and the dead letters stay: new jobs get the numbers of buried
+// jobs.
 func TestJobsOfAStreamMadeAgainAreNotTakenForDead(t *testing.T) {
 	server := serve(t, t.TempDir())
 	q := open(t, Config{Server: server})
@@ -39,8 +39,8 @@ func TestJobsOfAStreamMadeAgainAreNotTakenForDead(t *testing.T) {
 	})
 }
 
-// The stream of the dead letters is deleted: new ones have the numbers of those that were
-// replayed a moment ago.
+// The stream of dead letters is deleted: new dead letters get the numbers of letters that were just
+// replayed.
 func TestDeadLettersOfAStreamMadeAgainCanBeReplayed(t *testing.T) {
 	server := serve(t, t.TempDir())
 	for _, key := range []string{"first", "second"} {
@@ -63,8 +63,8 @@ func TestDeadLettersOfAStreamMadeAgainCanBeReplayed(t *testing.T) {
 	}
 }
 
-// A burial that the engine refused gave the job back, and the next run buried it without the error
-// of the last one: "delivered 1 times and never finished".
+// A burial that the engine refused gave the job back. The next run buried the job without the error
+// of the last run: "delivered 1 times and never finished".
 func TestADeadLetterThatIsRefusedAtFirstKeepsItsReason(t *testing.T) {
 	var log said
 	q := open(t, Config{Policy: jobqueue.Policy{MaxAttempts: 1}, Logger: log.logger()})
@@ -100,7 +100,7 @@ func TestADeadLetterThatIsRefusedAtFirstKeepsItsReason(t *testing.T) {
 	}
 }
 
-// What is known of a job that was given back is kept until the job has ended, however long that
+// The history of a job that was given back is kept until the job has ended, however long that
 // takes, and no longer.
 func TestTheHistoryOfAJobEndsWithIt(t *testing.T) {
 	q := open(t, Config{Policy: jobqueue.Policy{MaxAttempts: 1}})
@@ -132,7 +132,7 @@ func TestTheHistoryOfAJobEndsWithIt(t *testing.T) {
 	await.True(t, "nothing of it is on record", func() bool { return history() == 0 })
 }
 
-// said is what a queue logs.
+// said is the log of a queue.
 type said struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -166,8 +166,8 @@ func lose(t *testing.T, q *queue, stream, consumer string) {
 	}
 }
 
-// Somebody deletes one of the nine objects of a queue, or the slots in their stream: jobs were
-// acknowledged and never run, and no log said why.
+// Somebody deletes one of the nine objects of a queue, or the slots in their stream. Jobs were
+// acknowledged and never run, and no log gave the reason.
 func TestWhatIsDeletedOfAQueueIsMadeAgainWithOneLine(t *testing.T) {
 	server := serve(t, t.TempDir())
 	names := namesOf("jobs")
@@ -207,7 +207,7 @@ func TestWhatIsDeletedOfAQueueIsMadeAgainWithOneLine(t *testing.T) {
 	}
 }
 
-// A stream whose slots somebody has removed is there, and nothing runs.
+// The stream of slots exists, but somebody has removed its slots: no job runs.
 func TestSlotsThatWereRemovedAreMadeAgain(t *testing.T) {
 	log := &said{}
 	q := open(t, Config{MaxInFlight: 3, Logger: log.logger()})
@@ -228,8 +228,8 @@ func TestSlotsThatWereRemovedAreMadeAgain(t *testing.T) {
 	}
 }
 
-// What a handler of a job of the old stream answers is about a number. It ended the job that had
-// this number in the new stream.
+// A handler's answer for a job of the old stream contains only a number. It used to end the job
+// with the same number in the new stream.
 func TestAnAnswerForAJobThatWasDeletedEndsNoOther(t *testing.T) {
 	q := open(t, Config{Policy: jobqueue.Policy{MaxAttempts: 2, Backoff: time.Millisecond}})
 	enqueue(t, q, jobqueue.Job{Key: "old"})
@@ -248,7 +248,7 @@ func TestAnAnswerForAJobThatWasDeletedEndsNoOther(t *testing.T) {
 	await.True(t, "nothing is left", func() bool { return stats(t, q).Depth == jobqueue.Depth{} })
 }
 
-// A connection that came back looked for the stream of the jobs alone.
+// A connection that came back used to check only the stream of jobs.
 func TestAConnectionThatIsBackLooksAtAllParts(t *testing.T) {
 	server := listen(t, t.TempDir(), "127.0.0.1:0")
 	p := newProxy(t, server.URL())

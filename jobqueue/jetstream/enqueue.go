@@ -42,7 +42,7 @@ func (q *queue) Enqueue(ctx context.Context, job jobqueue.Job) (jobqueue.Receipt
 		}
 		return jobqueue.Receipt{}, err
 	}
-	// A key that was made is a duplicate only of the first try to store it.
+	// A generated key can only be a duplicate of the first try to store the same job.
 	duplicate := e.duplicate && !made
 	if duplicate {
 		q.counters.duplicates.Add(1)

@@ -40,7 +40,7 @@ func Example() {
 	err = queue.Work(ctx, func(ctx context.Context, d *jobqueue.Delivery) error {
 		fmt.Printf("attempt %d of %s: %s\n", d.Attempt, d.Key, d.Payload)
 		if d.Attempt == 1 {
-			return jobqueue.RetryAfter(0, nil) // any other error: after a back-off
+			return jobqueue.RetryAfter(0, nil) // any other error: run again after a back-off
 		}
 		cancel() // this example ends with its only job
 		return nil

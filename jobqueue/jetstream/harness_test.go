@@ -11,7 +11,7 @@ import (
 	"github.com/spillway-go/spillway/jobqueue/embedded"
 )
 
-// within is the context of a call whose answer is waited for.
+// within returns the context of a call that must be answered.
 func within(t *testing.T) context.Context {
 	return await.Context(t, "an answer")
 }
@@ -40,8 +40,8 @@ func open(t *testing.T, cfg Config) *queue {
 	return q.(*queue)
 }
 
-// work calls Work in the background until the test ends or the function it returns is
-// called, which returns its error.
+// work calls Work in the background until the test ends or the returned function is called. That
+// function returns the error of Work.
 func work(t *testing.T, q jobqueue.Queue, h jobqueue.Handler) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

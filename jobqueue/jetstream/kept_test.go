@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// A job that is deferred while the engine is away has been given to another worker when
-// it comes back: to run it here, too, would be to run it twice.
+// A job was deferred while the engine was away. When the engine comes back, it has given the job to
+// another worker. Running the job here too would run it twice.
 func TestAMessageThatCouldNotBeReportedIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		up := true

@@ -13,27 +13,28 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 )
 
-// The server knows a key for Config.Dedupe as the ID of the message that had it, also when that
-// is gone. So the queue writes down whose keys Purge has forgotten, and a key that the server
-// knows from one of those is stored under another ID: the same one for everybody.
+// For Config.Dedupe the server remembers a key as a message ID, even after the message is removed.
+// So the queue records the removed jobs whose keys are forgotten. If the server knows a key from
+// such a job, a new job with the key gets another message ID. All processes derive the same ID.
 
-// span is jobs that were removed, by the numbers of their messages, and when.
+// span is a range of removed jobs, by message sequence number, and the time of their removal.
 type span struct {
 	First, Last uint64
 	At          time.Time
 }
 
 const (
-	spansFor   = time.Hour // longer than any time of memory is worth a look
+	spansFor   = time.Hour // how long spans are kept beyond the deduplication window
 	mostSpans  = 5_000
-	spanSize   = 200    // bytes of a message, and more
-	forgetting = "keys" // the subject, where others have the mark of a job
+	spanSize   = 200    // upper bound of a span's size in a message, in bytes
+	forgetting = "keys" // the record's subject token, in place of a job's mark
 )
 
-// idAgain is the ID of a job whose key the server knows from job number was, which is gone.
+// idAgain returns the message ID of a job with a known key; was is the number of the removed job
+// with the key.
 func idAgain(id string, was uint64) string { return id + " again " + strconv.FormatUint(was, 10) }
 
-// markOf is the opposite of mark.
+// markOf parses the result of mark.
 func markOf(text string) (number uint64, at time.Time, ok bool) {
 	first, second, _ := strings.Cut(text, "-")
 	number, err := strconv.ParseUint(first, 10, 64)
@@ -41,7 +42,7 @@ func markOf(text string) (number uint64, at time.Time, ok bool) {
 	return number, time.Unix(0, nanos), err == nil && wrong == nil
 }
 
-// forgotten returns the jobs whose keys are forgotten, and the version of that record.
+// forgotten returns the jobs whose keys are forgotten, and the version of the record.
 func (q *queue) forgotten(ctx context.Context) (spans []span, version uint64, err error) {
 	var msg *js.RawStreamMsg
 	err = q.asked(ctx, func(ctx context.Context) (err error) {
@@ -63,10 +64,10 @@ func (q *queue) hasForgotten(ctx context.Context, job uint64) (bool, error) {
 	return slices.ContainsFunc(spans, func(s span) bool { return s.First <= job && job <= s.Last }), err
 }
 
-// remembered is for how long the server knows a key.
+// remembered returns how long the server remembers a key.
 func (q *queue) remembered() time.Duration { return q.jobs.CachedInfo().Config.Duplicates }
 
-// forget has the keys of jobs forgotten.
+// forget records that the keys of jobs are forgotten.
 func (q *queue) forget(ctx context.Context, more []span) error {
 	if len(more) == 0 {
 		return nil
@@ -85,20 +86,21 @@ func (q *queue) forget(ctx context.Context, more []span) error {
 			_, err := q.js.Publish(ctx, q.names.returnsOf(forgetting), text, js.WithExpectLastSequencePerSubject(version))
 			return err
 		})
-		if !wrongLast(err) { // otherwise another process has written meanwhile
+		if !wrongLast(err) { // otherwise another process has changed the record meanwhile
 			return err
 		}
 	}
 }
 
-// wrongLast tells a message that was to be the first, or to follow another, and is not.
+// wrongLast reports whether the server refused a message because the expected last sequence
+// differs.
 func wrongLast(err error) bool {
 	api, ok := errors.AsType[*js.APIError](err)
 	return ok && (api.ErrorCode == codeWrongLast || api.ErrorCode == codeWrongLastConst)
 }
 
-// join returns the spans in order, without those before since, neighbours as one. Of more than
-// most, those of the newest jobs are left.
+// join sorts the spans, drops the spans before since, and merges neighbours. If more than most
+// spans remain, join keeps the spans of the newest jobs.
 func join(spans []span, since time.Time, most int) []span {
 	spans = slices.DeleteFunc(spans, func(s span) bool { return s.At.Before(since) })
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.First, b.First) })

@@ -50,7 +50,7 @@ func TestTheMarkOfAJobIsRead(t *testing.T) {
 	}
 }
 
-// A process that replays a dead letter and ends before the letter is removed replays it again.
+// A process replays a dead letter, dies before the letter is removed, and replays it again.
 func TestADeadLetterThatIsReplayedTwiceIsOneJob(t *testing.T) {
 	q := open(t, Config{})
 	enqueue(t, q, jobqueue.Job{Key: "k"})
@@ -66,7 +66,7 @@ func TestADeadLetterThatIsReplayedTwiceIsOneJob(t *testing.T) {
 	if err := q.Replay(within(t), 1); err != nil {
 		t.Fatal(err)
 	}
-	// The letter is there again, as if it had not been removed.
+	// The dead letter is back, as if it had not been removed.
 	msg = &nats.Msg{Subject: letter.Subject, Header: nats.Header{headerJob: letter.Header[headerJob], headerDead: letter.Header[headerDead]}, Data: letter.Data}
 	if _, err := q.js.PublishMsg(within(t), msg); err != nil {
 		t.Fatal(err)

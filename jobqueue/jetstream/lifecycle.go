@@ -7,7 +7,7 @@ import (
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
-// open returns why the queue takes no jobs, or nil.
+// open returns why the queue accepts no jobs, or nil.
 func (q *queue) open() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -54,7 +54,7 @@ func (q *queue) leave(w *worker) {
 func (q *queue) Drain(ctx context.Context) error {
 	q.shut(false)
 	over := make(chan struct{})
-	go func() { // ends with the last handler; Close waits for those too
+	go func() { // ends with the last handler; Close waits for the handlers too
 		q.working.Wait()
 		close(over)
 	}()
@@ -74,15 +74,15 @@ func (q *queue) Close() error {
 	q.stragglers.Wait()
 	q.commits.end()
 	if q.nc.IsConnected() {
-		_ = q.nc.FlushTimeout(q.cfg.Wait) // what was given back reaches the engine
+		_ = q.nc.FlushTimeout(q.cfg.Wait) // ensure that returned jobs reach the engine
 	}
 	q.hangUp()
 	return nil
 }
 
-// Stats is described at jobqueue.Queue. Delayed jobs count as Ready until the engine
-// has looked at them for the first time, which needs a worker, and those that it has looked
-// at may count as InFlight, as many as MaxInFlight: Running is exact, for this process.
+// Stats is described at jobqueue.Queue. A delayed job counts as Ready until its first delivery,
+// which needs a worker. Afterwards a delayed job may count as InFlight; at most MaxInFlight jobs
+// do. Running is exact, for this process.
 func (q *queue) Stats(ctx context.Context) (jobqueue.Stats, error) {
 	c := &q.counters
 	s := jobqueue.Stats{
@@ -95,15 +95,15 @@ func (q *queue) Stats(ctx context.Context) (jobqueue.Stats, error) {
 	return s, q.told(ctx, err)
 }
 
-// depths asks the engine for the jobs.
+// depths asks the engine for the numbers of jobs.
 func (q *queue) depths(ctx context.Context, s *jobqueue.Stats) error {
 	slots, err := q.slots.Info(ctx)
 	if err != nil {
 		return err
 	}
-	// The engine does not tell a job in the hands of a worker from one that waits for the
-	// next attempt. Slots in use tell how many can be in hand; one that was given back
-	// counts as in use until somebody takes it.
+	// The engine does not distinguish a job held by a worker from a job that waits for the next
+	// attempt. The number of slots in use bounds the jobs held by workers. A returned slot counts
+	// as in use until a worker takes it.
 	inHand := slots.NumAckPending
 	var sum jobqueue.Depth
 	for i, p := range priorities {

@@ -9,28 +9,28 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// errLink is the cause of a context that ended because an answer on its way was lost.
+// errLink is the cause of a context that ended because the connection lost a pending answer.
 var errLink = errors.New("the connection was lost before the answer came")
 
-// errAnew is errLink of a question that a part of the queue may have taken along when it was deleted.
+// errAnew is errLink for a request whose answer a deleted part of the queue may have lost.
 var errAnew = fmt.Errorf("%w, from a part of the queue that was made again", errLink)
 
-// link is the connection until it is lost.
+// link is one connection, until it is lost.
 type link struct {
 	mu   sync.Mutex
 	held context.Context
 	lose context.CancelCauseFunc
 }
 
-// watch ends what waits for an answer whenever the connection is lost: the answer will not
-// come. It returns when events is closed.
+// watch cancels all pending requests whenever the connection is lost: their answers will not come.
+// It returns when events is closed.
 func (l *link) watch(events <-chan nats.Status) {
 	for range events {
 		l.renew(errLink)
 	}
 }
 
-// renew ends what waits for an answer.
+// renew cancels all pending requests.
 func (l *link) renew(cause error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,7 +50,7 @@ func (l *link) during(parent context.Context) (context.Context, context.CancelFu
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// asking returns a context for a question to the engine: it ends with parent, after
+// asking returns a context for a request to the engine. The context ends with parent, after
 // Config.Wait, and with the connection.
 func (q *queue) asking(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(parent, q.cfg.Wait)

@@ -11,8 +11,8 @@ import (
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
-// The server dies with questions on the way, and is back at once. Config.Wait is longer
-// than the test has await.Limit.
+// The server dies with requests in flight, and is back at once. Config.Wait is longer than
+// await.Limit, the test's time limit.
 func TestALostConnectionIsNoReasonToWait(t *testing.T) {
 	p := newProxy(t, listen(t, t.TempDir(), "127.0.0.1:0").URL())
 	q := open(t, Config{URL: p.url(), Wait: 10 * await.Limit})
@@ -49,7 +49,7 @@ func TestALostConnectionIsNoReasonToWait(t *testing.T) {
 	await.True(t, "both jobs are done once", func() bool { s := stats(t, q); return s.Done == 2 && s.Depth == jobqueue.Depth{} })
 }
 
-// A server that answers late and is waited for does its work; nothing is done twice.
+// The queue waits for a server that answers late, and does nothing twice.
 func TestASlowServerIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	slowServerIsWaitedFor(t, 50*time.Millisecond)
@@ -78,14 +78,14 @@ func slowServerIsWaitedFor(t *testing.T, by time.Duration) {
 	}
 }
 
-// A server that does not answer within Config.Wait: the caller is told, and may send the job again
+// A server does not answer within Config.Wait: the caller gets an error, and may send the job again
 // with its key.
 func TestASlowServerIsNotWaitedForLongerThanSaid(t *testing.T) {
 	t.Parallel()
 	server := listen(t, t.TempDir(), "127.0.0.1:0")
 	p := newProxy(t, server.URL())
 	q := open(t, Config{URL: p.url(), Wait: await.Limit})
-	q.cfg.Wait = 500 * time.Millisecond // of the next call
+	q.cfg.Wait = 500 * time.Millisecond // for the next call
 	p.set(0, true)
 	if _, err := q.Enqueue(within(t), jobqueue.Job{Key: "k"}); !errors.Is(err, jobqueue.ErrUnavailable) {
 		t.Errorf("slower than Wait: %v", err)
@@ -104,8 +104,8 @@ func TestASlowServerIsNotWaitedForLongerThanSaid(t *testing.T) {
 	}
 }
 
-// What Open asks has the time of Config.Wait for each answer, not for all of them: a busy disk
-// is no engine that is away.
+// Each request of Open has Config.Wait for its own answer; the requests share no deadline. A busy
+// disk does not mean that the engine is away.
 func TestWhatOpenAsksHasNoCommonDeadline(t *testing.T) {
 	parent, pass := await.Deadline(t.Context())
 	ctx := answerByAnswer{parent}

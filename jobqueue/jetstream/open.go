@@ -16,9 +16,9 @@ import (
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
-// mostPending bounds how many jobs of one priority may be delayed, wait for the next
-// attempt or run. More of them wait behind these, because the server goes through all
-// of them for each that becomes due.
+// mostPending bounds the jobs of one priority that are delayed, await the next attempt, or run.
+// Further jobs wait behind them. The bound exists because the server scans all pending jobs for
+// each job that becomes due.
 const mostPending = 50_000
 
 const slotConsumer = "slots"
@@ -48,10 +48,10 @@ type queue struct {
 	workers  map[*worker]struct{}
 	draining chan struct{} // closed: the intake is closed, Work takes no more jobs
 	drained  bool
-	closing  context.Context // ends when handlers have to
+	closing  context.Context // ends when handlers must end
 	close    context.CancelCauseFunc
 	closed   bool
-	working  sync.WaitGroup // calls of Work
+	working  sync.WaitGroup // running calls of Work
 
 	stragglers sync.WaitGroup // answers that Work did not wait for
 	hangUp     func()         // closes the connection
@@ -62,19 +62,19 @@ type counters struct {
 	running                                                              atomic.Int64
 }
 
-// errUnfit is of a server that waiting will not make newer, and of streams that it will not make
-// fit.
+// errUnfit means that the server is too old, or that a stream cannot serve the queue. Waiting does
+// not help.
 var errUnfit = errors.New("the engine cannot keep the queue")
 
-// Open connects, makes what is missing of the queue, and returns it. An engine that does
-// not answer for Config.Wait, or until ctx ends, is an error that matches
-// jobqueue.ErrUnavailable. One that is slow and answers has a dozen things to make, each
-// on its disk: Open takes as long as they do. The server must be NATS 2.12.1 or newer. The error of a wrong Config names every
+// Open connects, creates the missing parts of the queue, and returns the queue. If the engine does
+// not answer for Config.Wait, or until ctx ends, the error matches jobqueue.ErrUnavailable. A slow
+// engine that answers must create a dozen objects, each on disk: Open takes as long as the engine
+// does. The server must be NATS 2.12.1 or newer. The error of a wrong Config names every faulty
 // field, one on a line.
 //
-// Streams of the queue's name that exist are compared with what the queue promises: retention,
-// discard policy, age, storage, subjects, sizes and the like. What differs is changed, and
-// logged; where the server cannot change it, the error says which field and what to do.
+// Open compares existing streams of the queue's name with the queue's promises: retention, discard
+// policy, age, storage, subjects, sizes and the like. Open changes deviating fields and logs the
+// changes. If the server cannot change a field, the error names the field and the remedy.
 func Open(ctx context.Context, cfg Config) (jobqueue.Queue, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func Open(ctx context.Context, cfg Config) (jobqueue.Queue, error) {
 	events := q.nc.StatusChanged(nats.RECONNECTING, nats.CLOSED)
 	q.hangUp = sync.OnceFunc(func() { q.nc.Close(); q.nc.RemoveStatusListener(events) })
 	go q.link.watch(events)    // ends with hangUp
-	q.parts.turn <- struct{}{} // a connection that comes back meanwhile has nothing to look at
+	q.parts.turn <- struct{}{} // a reconnect during Open has nothing to check
 	err := q.prepare(answerByAnswer{ctx})
 	for tries := 1; tries < prepareTries && lacksFiles(err, codeStreamFiles) && pause(connecting, retryPause); tries++ {
 		q.parts.streams, q.parts.consumers = nil, nil
@@ -108,12 +108,12 @@ func Open(ctx context.Context, cfg Config) (jobqueue.Queue, error) {
 	return q, nil
 }
 
-// prepareTries is how often Open tries to make the parts of a queue: a server that is just removing
-// a stream cannot make one of its name.
+// prepareTries is how often Open tries to create the parts of a queue: a server that is removing a
+// stream cannot create a stream of the same name.
 const prepareTries = 5
 
-// lacksFiles reports whether a server says with that code that a file or a folder of its own is
-// gone.
+// lacksFiles reports whether the server's error has the given code and means that one of the
+// server's own files or folders is gone.
 func lacksFiles(err error, code js.ErrorCode) bool {
 	api, ok := errors.AsType[*js.APIError](err)
 	return ok && api.ErrorCode == code && (code == codeStreamFiles || strings.Contains(api.Description, "no such file"))
@@ -125,13 +125,13 @@ func (q *queue) connect(ctx context.Context) error {
 		nats.Name("spillway jobs " + q.cfg.Name), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1), nats.Timeout(q.cfg.Wait),
 		nats.ReconnectWait(100 * time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, 500*time.Millisecond),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
-			if q.closing.Err() == nil { // otherwise it is Close that ends it
+			if q.closing.Err() == nil { // otherwise Close ends the connection
 				log.Warn("connection to the job engine lost", "error", err)
 			}
 		}),
 		nats.ReconnectHandler(func(*nats.Conn) {
 			log.Info("connection to the job engine is back")
-			q.mend(q.closing, true) // it may have come back without its data
+			q.mend(q.closing, true) // the engine may have come back without its data
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { log.Warn("job engine", "error", err) }),
 	}, q.cfg.Options...)
@@ -153,14 +153,14 @@ func (q *queue) connect(ctx context.Context) error {
 	return err
 }
 
-// answerByAnswer hides when a context ends, so that each question to the engine that is
-// asked with it has the client's own time for its answer, which is Config.Wait.
+// answerByAnswer hides the deadline of a context, so that each request to the engine gets the
+// client's own timeout, which is Config.Wait.
 type answerByAnswer struct{ context.Context }
 
 func (answerByAnswer) Deadline() (time.Time, bool) { return time.Time{}, false }
 
-// prepare makes streams and consumers, or adapts them to the Config. What exists is looked at
-// before anything is made, so that a queue that cannot be opened leaves nothing behind.
+// prepare creates streams and consumers, or adapts them to the Config. It checks all existing
+// streams before it creates anything, so that a queue that cannot be opened leaves nothing behind.
 func (q *queue) prepare(ctx context.Context) error {
 	jobs, others := q.jobsConfig(), []js.StreamConfig{q.deadConfig(), q.returnsConfig(), q.slotsConfig()}
 	for _, cfg := range append(others, jobs) {
@@ -232,16 +232,16 @@ func (q *queue) prepareJobs(ctx context.Context, cfg js.StreamConfig) (err error
 		if !noRoom(err) || q.cfg.MaxBytes > 0 || cfg.MaxBytes/2 < leastBytes {
 			break
 		}
-		cfg.MaxBytes /= 2 // the default is more than the server has
+		cfg.MaxBytes /= 2 // the default exceeds the server's room
 	}
 	switch {
 	case noRoom(err):
 		return fmt.Errorf("%w: the server has no room for MaxBytes, %d MiB: set less, free its disk, or raise its limit (embedded.Config.MaxBytes, jetstream.max_file_store)", jobqueue.ErrDiskFull, cfg.MaxBytes>>20)
 	case err != nil:
 		return err
-	case !q.jobs.CachedInfo().Config.AllowAtomicPublish: // an older server ignores what it does not know
+	case !q.jobs.CachedInfo().Config.AllowAtomicPublish: // an older server ignores unknown fields
 		err := fmt.Errorf("%w: the server is NATS %s: 2.12.1 or newer is needed", errUnfit, q.nc.ConnectedServerVersion())
-		if made { // nobody can have a queue there
+		if made { // no queue can exist on an old server
 			err = errors.Join(err, q.js.DeleteStream(ctx, cfg.Name))
 		}
 		return err
@@ -260,14 +260,14 @@ func (q *queue) prepareJobs(ctx context.Context, cfg js.StreamConfig) (err error
 	return nil
 }
 
-// noRoom tells a stream that is larger than what the server has left.
+// noRoom reports whether a stream is larger than the server's remaining room.
 func noRoom(err error) bool {
 	api, ok := errors.AsType[*js.APIError](err)
 	return ok && (api.ErrorCode == codeNoStorage || api.ErrorCode == codeStorageFull)
 }
 
-// ensure makes a stream, or changes the one that exists: what promises rest on as in cfg, what
-// belongs to Config by change.
+// ensure creates a stream, or changes the existing stream. cfg sets the fields that the queue's
+// promises depend on. change sets the fields that belong to Config.
 func (q *queue) ensure(ctx context.Context, cfg js.StreamConfig, change func(*js.StreamConfig)) (stream js.Stream, made bool, err error) {
 	stream, err = q.js.Stream(ctx, cfg.Name)
 	if errors.Is(err, js.ErrStreamNotFound) {
@@ -305,7 +305,7 @@ func (q *queue) consumer(ctx context.Context, stream js.Stream, name, subject st
 	}
 	in := stream.CachedInfo().Config.Name
 	consumer, err := q.makeConsumer(ctx, in, cfg)
-	if api, ok := errors.AsType[*js.APIError](err); ok && (api.Code < 500 || strings.Contains(api.Description, "can not")) { // 500 is also that of a field that is fixed
+	if api, ok := errors.AsType[*js.APIError](err); ok && (api.Code < 500 || strings.Contains(api.Description, "can not")) { // 500 is also the code for a fixed field
 		return nil, fmt.Errorf("%w: consumer %s of stream %s has another policy, and cannot be changed (%s): delete this consumer, it is made again", errUnfit, name, in, api.Description)
 	}
 	if err != nil {
@@ -315,9 +315,10 @@ func (q *queue) consumer(ctx context.Context, stream js.Stream, name, subject st
 	return consumer, nil
 }
 
-// makeConsumer makes a consumer, or brings it up to date. A server that removes a consumer takes
-// along the files of one that is made at that moment under the same name, and says so when that is
-// changed. Such a consumer would be gone when the server starts again, so it is made once more.
+// makeConsumer creates or updates a consumer. A server that removes a consumer also removes the
+// files of a consumer created at the same moment under the same name. The server reports the
+// missing files when that consumer is updated. The consumer would be gone after a server restart,
+// so makeConsumer creates it again.
 func (q *queue) makeConsumer(ctx context.Context, stream string, cfg js.ConsumerConfig) (js.Consumer, error) {
 	consumer, err := q.js.CreateOrUpdateConsumer(ctx, stream, cfg)
 	if !lacksFiles(err, codeConsumerFiles) {
@@ -329,7 +330,7 @@ func (q *queue) makeConsumer(ctx context.Context, stream string, cfg js.Consumer
 	return q.js.CreateOrUpdateConsumer(ctx, stream, cfg)
 }
 
-// prepareSlots makes as many slots as handlers may run.
+// prepareSlots creates one slot for each handler that may run.
 func (q *queue) prepareSlots(ctx context.Context, cfg js.StreamConfig, change func(*js.StreamConfig)) error {
 	stream, _, err := q.ensure(ctx, cfg, change)
 	if err != nil {
@@ -358,8 +359,8 @@ func (q *queue) prepareSlots(ctx context.Context, cfg js.StreamConfig, change fu
 	return err
 }
 
-// freeSlots takes the slots from processes that have ended. Left to itself the engine waits
-// for AckWait before it takes them from one that was killed, and no job would run until then.
+// freeSlots takes the slots from processes that have ended. Otherwise the engine waits for AckWait
+// before it takes slots from a killed process, and no job would run until then.
 func freeSlots(ctx context.Context, stream js.Stream) error {
 	if err := stream.DeleteConsumer(ctx, slotConsumer); !errors.Is(err, js.ErrConsumerNotFound) {
 		return err
@@ -367,7 +368,7 @@ func freeSlots(ctx context.Context, stream js.Stream) error {
 	return nil
 }
 
-// orElse is cmp.Or for a value that is not negative and a default of its own type.
+// orElse is cmp.Or for a nonnegative value and a default of the same type.
 func orElse[T int | int64 | time.Duration](value, fallback T) T {
 	if value > 0 {
 		return value

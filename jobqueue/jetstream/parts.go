@@ -16,18 +16,18 @@ import (
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
-// parts are the streams and consumers of a queue, as this process found or made them. Somebody
-// may delete one of them, with a tool of the engine, while the queue is open: jobs would be
-// acknowledged and never run.
+// parts are the streams and consumers of a queue, as this process found or created them. Somebody
+// may delete a part with a tool of the engine while the queue is open: jobs would be acknowledged
+// and never run.
 type parts struct {
-	turn      chan struct{} // of the one that looks; full while somebody does
-	soon      atomic.Bool   // somebody is about to look
+	turn      chan struct{} // held by the goroutine that checks the parts; full while it does
+	soon      atomic.Bool   // a check is scheduled
 	streams   []js.StreamConfig
 	consumers []consumerOf
-	whole     bool      // all are known
-	calm      bool      // the last look found nothing to do, or could do nothing
-	looked    time.Time // last
-	trouble   string    // of the last look
+	whole     bool      // all parts are known
+	calm      bool      // the last check found nothing missing, or could not check
+	looked    time.Time // when the last check ended
+	trouble   string    // error of the last check
 	told      string    // the trouble that was logged
 }
 
@@ -36,8 +36,8 @@ type consumerOf struct {
 	cfg    js.ConsumerConfig
 }
 
-// lookAgain is between two looks at the parts when nothing was missing: an engine in trouble
-// answers like one that lacks something.
+// lookAgain is the pause between two checks of the parts when nothing was missing. An engine in
+// trouble answers like an engine that lacks a part.
 const lookAgain = time.Second
 
 func (p *parts) keepStream(s js.Stream) { p.streams = append(p.streams, s.CachedInfo().Config) }
@@ -56,13 +56,14 @@ func missing(err error) bool {
 	return false
 }
 
-// notFound reports whether the engine has said that a part is missing.
+// notFound reports whether the engine has answered that a part does not exist.
 func notFound(err error) bool {
 	return errors.Is(err, js.ErrStreamNotFound) || errors.Is(err, js.ErrConsumerNotFound)
 }
 
-// asked asks the engine something by ask, whose context ends with parent, after Config.Wait and
-// with the connection. Where a part of the queue was missing, and is there again, it asks again.
+// asked makes a request to the engine through ask. The context of ask ends with parent, after
+// Config.Wait, and with the connection. If a part of the queue was missing and exists again, asked
+// repeats the request.
 func (q *queue) asked(parent context.Context, ask func(context.Context) error) error {
 	for tries := 1; ; tries++ {
 		ctx, cancel := q.asking(parent)
@@ -81,8 +82,8 @@ func (q *queue) asked(parent context.Context, ask func(context.Context) error) e
 	}
 }
 
-// mend makes again what is missing of the queue, and reports whether all is there now. When
-// nothing was missing the next look is lookAgain later, unless the caller is sure.
+// mend recreates missing parts of the queue, and reports whether all parts exist now. After a check
+// that found nothing missing, the next check is lookAgain later, unless sure is set.
 func (q *queue) mend(parent context.Context, sure bool) (whole bool) {
 	p := &q.parts
 	select {
@@ -111,7 +112,7 @@ func (q *queue) mend(parent context.Context, sure bool) (whole bool) {
 	}
 	text := ""
 	if err != nil && parent.Err() == nil && q.closing.Err() == nil && !errors.Is(context.Cause(ctx), errLink) {
-		// A server that is removing a stream cannot make it again at that moment.
+		// A server that is removing a stream cannot create the stream again at the same moment.
 		if text = err.Error(); text == p.trouble && text != p.told {
 			q.cfg.Logger.Error("parts of the queue may be missing at the job engine, and cannot be made again", "queue", q.cfg.Name, "error", err)
 			p.told = text
@@ -123,8 +124,8 @@ func (q *queue) mend(parent context.Context, sure bool) (whole bool) {
 	return err == nil
 }
 
-// mendSoon has the parts looked at beside the caller, who has more to do than to wait for an
-// engine that may be in trouble. Close waits for that.
+// mendSoon checks the parts in the background, so that the caller need not wait for an engine that
+// may be in trouble. Close waits for the check.
 func (q *queue) mendSoon() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -136,10 +137,10 @@ func (q *queue) mendSoon() {
 	}
 }
 
-// removed is after what time a server has removed the files of a consumer that is no more.
+// removed is the time after which a server has removed the files of a deleted consumer.
 const removed = 100 * time.Millisecond
 
-// confirm sees to it that consumers that were made have files: see makeConsumer.
+// confirm ensures that newly created consumers have files: see makeConsumer.
 func (q *queue) confirm(parent context.Context, made []consumerOf) error {
 	ctx, leave := q.link.during(parent)
 	defer leave()
@@ -153,7 +154,7 @@ func (q *queue) confirm(parent context.Context, made []consumerOf) error {
 	return nil
 }
 
-// remake makes what is missing. It returns the names of that, and the consumers among it.
+// remake recreates missing parts. It returns their names, and the consumers among them.
 func (q *queue) remake(ctx context.Context) (names []string, made []consumerOf, err error) {
 	anew := map[string]bool{}
 	for _, cfg := range q.parts.streams {
@@ -197,9 +198,9 @@ func (q *queue) remake(ctx context.Context) (names []string, made []consumerOf, 
 	return names, made, nil
 }
 
-// create makes a stream, unless another process is faster. A stream that is made again goes on
-// with higher numbers than any before: what handlers of jobs of the old stream answer must not
-// end jobs of the new one. The clock has a microsecond for each message.
+// create creates a stream, unless another process is faster. A recreated stream starts above all
+// sequence numbers of the old stream: a handler's answer for an old job must not end a job of the
+// new stream. The first number is the Unix time in microseconds, one microsecond per message.
 func (q *queue) create(ctx context.Context, cfg js.StreamConfig) (stream js.Stream, made bool, err error) {
 	if cfg.Retention == js.WorkQueuePolicy {
 		cfg.FirstSeq = uint64(time.Now().UnixMicro())
@@ -212,15 +213,15 @@ func (q *queue) create(ctx context.Context, cfg js.StreamConfig) (stream js.Stre
 	return stream, err == nil, err
 }
 
-// fillSlots sees to it that there are exactly as many slots as the stream says, and reports
-// whether one was missing.
+// fillSlots ensures that the slots match the number in the stream's metadata, and reports whether a
+// slot was missing.
 func (q *queue) fillSlots(ctx context.Context, stream js.Stream) (filled bool, err error) {
 	info, err := stream.Info(ctx, js.WithSubjectFilter(q.names.slot("*")))
 	if err != nil {
 		return false, err
 	}
 	count := slotsIn(info.Config)
-	if count == 0 { // somebody has changed the stream
+	if count == 0 { // somebody has changed the stream's metadata
 		count, filled = q.inFlight, true
 		if stream, err = q.js.UpdateStream(ctx, withSlots(info.Config, count)); err != nil {
 			return false, err
@@ -243,18 +244,18 @@ func (q *queue) fillSlots(ctx context.Context, stream js.Stream) (filled bool, e
 		}
 		_, err := q.js.Publish(ctx, subject, nil)
 		if api, ok := errors.AsType[*js.APIError](err); err != nil && !(ok && api.ErrorCode == codeStoreFailed) {
-			return filled, err // refused as full is fine: another process has made the slot
+			return filled, err // a refusal as full is fine: another process has created the slot
 		}
 		filled = true
 	}
 	return filled, nil
 }
 
-// slotsKey is what the stream of the slots says of their number.
+// slotsKey is the metadata key of the number of slots.
 const slotsKey = "slots"
 
-// slotsIn returns how many slots there are to be; zero if the stream does not say, or says what
-// cannot be.
+// slotsIn returns the configured number of slots. It returns zero if the number is missing or
+// invalid.
 func slotsIn(cfg js.StreamConfig) int {
 	if n, err := strconv.Atoi(cfg.Metadata[slotsKey]); err == nil && 0 < n && n <= mostInFlight {
 		return n
@@ -262,7 +263,7 @@ func slotsIn(cfg js.StreamConfig) int {
 	return 0
 }
 
-// withSlots returns the configuration of the slots' stream with another number of slots.
+// withSlots returns the configuration of the stream of slots with another number of slots.
 func withSlots(cfg js.StreamConfig, n int) js.StreamConfig {
 	metadata := maps.Clone(cfg.Metadata)
 	if metadata == nil {
@@ -273,8 +274,8 @@ func withSlots(cfg js.StreamConfig, n int) js.StreamConfig {
 	return cfg
 }
 
-// told returns what a caller is told of an error of the engine: that the caller's context has
-// ended, however it did, or that the engine has not answered as it should.
+// told returns the error that a caller gets for an engine's error. It is the error of the caller's
+// context if that context has ended, and otherwise the engine's error, marked as unavailable.
 func (q *queue) told(caller context.Context, err error) error {
 	if err != nil && caller.Err() != nil {
 		return caller.Err()

@@ -9,12 +9,12 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 )
 
-// rule is a field of a stream that a promise of the queue rests on.
+// rule is a stream field that a promise of the queue depends on.
 type rule struct {
 	field string
-	// differs returns what a stream has and what the queue needs, if these differ.
+	// differs returns the stream's value and the queue's value, if they differ.
 	differs func(have, want *js.StreamConfig) (has, needs any, yes bool)
-	// adopt makes it what the queue needs; nil: no server changes it.
+	// adopt sets the field to the queue's value; nil: no server can change the field.
 	adopt func(have, want *js.StreamConfig)
 }
 
@@ -24,14 +24,14 @@ func field[T comparable](name string, at func(*js.StreamConfig) *T) rule {
 	return r
 }
 
-// fixed is a field that a stream keeps for good.
+// fixed is a rule for a field that cannot change after the stream is created.
 func fixed[T comparable](name string, at func(*js.StreamConfig) *T) rule {
 	return rule{field: name, differs: func(have, want *js.StreamConfig) (any, any, bool) {
 		return *at(have), *at(want), *at(have) != *at(want)
 	}}
 }
 
-// absent is a field that must be empty.
+// absent is a rule for a field that must be empty.
 func absent(name string, has func(*js.StreamConfig) bool, remove func(*js.StreamConfig)) rule {
 	r := rule{field: name, differs: func(have, _ *js.StreamConfig) (any, any, bool) { return "some", "none", has(have) }}
 	if remove != nil {
@@ -40,8 +40,8 @@ func absent(name string, has func(*js.StreamConfig) bool, remove func(*js.Stream
 	return r
 }
 
-// policy is compared in every stream of a queue. What is not in it does no harm, or belongs to
-// Config, or to whoever runs the server: placement, compression, the name of a template.
+// policy is compared in every stream of a queue. Fields missing from policy do no harm, belong to
+// Config, or belong to the server's operator: placement, compression, the name of a template.
 var policy = []rule{
 	fixed("Storage", func(c *js.StreamConfig) *js.StorageType { return &c.Storage }),
 	fixed("Retention", func(c *js.StreamConfig) *js.RetentionPolicy { return &c.Retention }),
@@ -63,21 +63,21 @@ var policy = []rule{
 	field("MaxConsumers", func(c *js.StreamConfig) *int { return &c.MaxConsumers }),
 	field("NoAck", func(c *js.StreamConfig) *bool { return &c.NoAck }),
 	{"AllowDirect", func(have, want *js.StreamConfig) (any, any, bool) {
-		return have.AllowDirect, want.AllowDirect, want.AllowDirect && !have.AllowDirect // more does no harm
+		return have.AllowDirect, want.AllowDirect, want.AllowDirect && !have.AllowDirect // extra AllowDirect is fine
 	}, func(have, _ *js.StreamConfig) { have.AllowDirect = true }},
 	field("ConsumerLimits", func(c *js.StreamConfig) *js.StreamConsumerLimits { return &c.ConsumerLimits }),
 	absent("Sources", func(c *js.StreamConfig) bool { return len(c.Sources) > 0 }, func(c *js.StreamConfig) { c.Sources = nil }),
 	absent("SubjectTransform", func(c *js.StreamConfig) bool { return c.SubjectTransform != nil }, func(c *js.StreamConfig) { c.SubjectTransform = nil }),
 }
 
-// unbounded is compared in the streams that must not lose anything for lack of room. How much
-// there may be in the stream of the jobs belongs to Config.
+// unbounded is compared in the streams that must not lose messages for lack of room. The bounds of
+// the stream of jobs belong to Config.
 var unbounded = []rule{
 	field("MaxMsgs", func(c *js.StreamConfig) *int64 { return &c.MaxMsgs }),
 	field("MaxBytes", func(c *js.StreamConfig) *int64 { return &c.MaxBytes }),
 }
 
-// plain writes "no bound" in one way.
+// plain normalizes the values that mean "no bound".
 func plain(c js.StreamConfig) js.StreamConfig {
 	none := func(n *int64) {
 		if *n <= 0 {
@@ -96,8 +96,8 @@ func plain(c js.StreamConfig) js.StreamConfig {
 	return c
 }
 
-// adapt returns the configuration of a stream that exists with what the queue needs, and what
-// that changes. The error names each field that cannot be changed, one on a line.
+// adapt returns the existing stream's configuration, adjusted to the queue's needs, and the
+// changes. The error names each field that cannot be changed, one on a line.
 func adapt(have, want js.StreamConfig) (fit js.StreamConfig, changes []string, err error) {
 	have, want = plain(have), plain(want)
 	rules := policy
@@ -122,12 +122,12 @@ func adapt(have, want js.StreamConfig) (fit js.StreamConfig, changes []string, e
 	return have, changes, nil
 }
 
-// misfit is the error of a stream that cannot be part of a queue.
+// misfit returns the error for a stream that cannot be part of a queue.
 func misfit(stream, why string) error {
 	return fmt.Errorf("%w: %s: this cannot be changed; delete stream %s with all that is in it, or use another Config.Name", errUnfit, why, stream)
 }
 
-// sameLimits compares what belongs to Config.
+// sameLimits compares the fields that belong to Config.
 func sameLimits(a, b js.StreamConfig) bool {
 	return a.MaxMsgs == b.MaxMsgs && a.MaxBytes == b.MaxBytes && a.Duplicates == b.Duplicates &&
 		a.Replicas == b.Replicas && a.AllowAtomicPublish == b.AllowAtomicPublish

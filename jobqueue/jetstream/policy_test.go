@@ -14,13 +14,13 @@ import (
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
-// configs are the streams of a queue that was never opened.
+// configs returns the streams of a queue that was never opened.
 func configs(q *queue) map[string]js.StreamConfig {
 	return map[string]js.StreamConfig{"jobs": q.jobsConfig(), "dead": q.deadConfig(), "returns": q.returnsConfig(), "slots": q.slotsConfig()}
 }
 
-// A stream of the queue's name with a policy of its own was taken as it was: jobs were
-// acknowledged and did not run.
+// A stream of the queue's name with another policy was used unchanged: jobs were acknowledged and
+// did not run.
 func TestAStreamWithAnotherPolicyIsChanged(t *testing.T) {
 	server := serve(t, t.TempDir())
 	client := open(t, Config{Server: server, Name: "client"}).js
@@ -80,11 +80,11 @@ func TestAStreamWithAnotherPolicyIsChanged(t *testing.T) {
 	}
 }
 
-// asking is a queue that is asked nothing but by tests.
+// asking is a queue that sends only the test's requests.
 func asking(client js.JetStream) *queue { return &queue{js: client} }
 
-// What no server changes is an error that names field and remedy, and nothing is left of the
-// queue that was not opened.
+// A field that no server can change causes an error with the field and the remedy. Nothing is left
+// of the queue that was not opened.
 func TestAStreamThatCannotBeChangedIsAnError(t *testing.T) {
 	server := serve(t, t.TempDir())
 	client := open(t, Config{Server: server, Name: "client"}).js
@@ -121,7 +121,7 @@ func TestAStreamThatCannotBeChangedIsAnError(t *testing.T) {
 	}
 }
 
-// A consumer with room for one request keeps all workers but one waiting.
+// A consumer with room for one request makes all other workers wait.
 func TestAConsumerThatCannotBeChangedIsAnError(t *testing.T) {
 	q := open(t, Config{})
 	lose(t, q, q.names.jobs, "high")
@@ -134,7 +134,7 @@ func TestAConsumerThatCannotBeChangedIsAnError(t *testing.T) {
 	}
 }
 
-// older is a server that does not know atomic batches: it ignores what it is told of them.
+// older is a server without atomic batches: it ignores their settings.
 type older struct{ js.JetStream }
 
 func (o older) CreateStream(ctx context.Context, cfg js.StreamConfig) (js.Stream, error) {
@@ -147,7 +147,7 @@ func (o older) UpdateStream(ctx context.Context, cfg js.StreamConfig) (js.Stream
 	return o.JetStream.UpdateStream(ctx, cfg)
 }
 
-// The stream of a queue that was refused kept the room that it had reserved.
+// The stream of a refused queue used to keep its reserved room.
 func TestAQueueThatAnOldServerCannotKeepLeavesNothing(t *testing.T) {
 	server := serve(t, t.TempDir())
 	q := open(t, Config{Server: server, Name: "client"})
@@ -163,7 +163,7 @@ func TestAQueueThatAnOldServerCannotKeepLeavesNothing(t *testing.T) {
 	}
 }
 
-// A process ended between saying that there are fewer slots and removing the others.
+// A process ended after it had lowered the number of slots, before it removed the other slots.
 func TestSlotsAreAsManyAsTheStreamSays(t *testing.T) {
 	server := serve(t, t.TempDir())
 	q := open(t, Config{Server: server, MaxInFlight: 8})
@@ -184,8 +184,8 @@ func TestSlotsAreAsManyAsTheStreamSays(t *testing.T) {
 	}
 }
 
-// With the metadata of the slots' stream gone, and a slot, all others were removed too: no job ran,
-// and nothing said so. A number beyond all bounds was made true.
+// When the metadata of the stream of slots and a slot were gone, the queue removed all other slots
+// too: no job ran, and no log reported it. A number beyond all bounds was applied.
 func TestASlotsStreamThatSaysNothingUsefulIsToldAgain(t *testing.T) {
 	for _, says := range []string{"", "0", "-3", "many", "1000000000"} {
 		server := serve(t, t.TempDir())
@@ -206,7 +206,7 @@ func TestASlotsStreamThatSaysNothingUsefulIsToldAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		await.True(t, "there are four slots", func() bool {
-			stats(t, q) // looks at the slots
+			stats(t, q) // checks the slots
 			info, err := stream.Info(within(t))
 			return err == nil && info.State.Msgs == 4 && slotsIn(info.Config) == 4
 		})

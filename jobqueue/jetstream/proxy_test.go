@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// proxy stands between a queue and its server. It can hold back what the server answers,
-// and cut the connections.
+// proxy stands between a queue and its server. It can hold back the server's answers, and cut the
+// connections.
 type proxy struct {
 	listener net.Listener
 	server   string
@@ -19,7 +19,7 @@ type proxy struct {
 	mu     sync.Mutex
 	slow   time.Duration
 	silent bool
-	heard  []byte // of the clients, while it is silent
+	heard  []byte // requests of the clients while it is silent
 	open   map[net.Conn]bool
 }
 
@@ -54,8 +54,8 @@ func newProxy(t *testing.T, url string) *proxy {
 
 func (p *proxy) url() string { return "nats://" + p.listener.Addr().String() }
 
-// answer passes on what the server says, each piece as late as the server is slow. What it
-// says while it is silent is lost.
+// answer passes on the server's answers, each with the server's delay. Answers during silence are
+// lost.
 func (p *proxy) answer(client, server net.Conn) {
 	type piece struct {
 		data []byte
@@ -95,7 +95,7 @@ func (p *proxy) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// asked reports whether the clients have asked all of these since it is silent.
+// asked reports whether the clients have sent all these requests since the silence began.
 func (p *proxy) asked(patterns ...string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,9 +11,9 @@ import (
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
-// pull asks a consumer for messages, one request at a time. Unlike the client library's,
-// it can take a request back without losing what is on its way: a message that is
-// delivered to nobody comes again only after AckWait, and counts as an attempt.
+// pull asks a consumer for messages, one request at a time. Unlike the client library, pull can
+// take a request back without losing messages in transit. A message delivered to no worker comes
+// again only after AckWait, and counts as an attempt.
 type pull struct {
 	q       *queue
 	subject string
@@ -26,14 +26,14 @@ func (q *queue) pull(stream, consumer string) *pull {
 	return &pull{q: q, subject: "$JS.API.CONSUMER.MSG.NEXT." + stream + "." + consumer}
 }
 
-// now takes at most most messages that are there, and calls take for each.
+// now takes at most most messages that are ready, and calls take for each.
 func (p *pull) now(most int, take func(*nats.Msg)) error {
 	ctx, cancel := p.q.asking(p.q.closing)
 	defer cancel()
 	return p.ask(ctx, fmt.Sprintf(`{"batch":%d,"no_wait":true}`, most), most, 0, take)
 }
 
-// wait takes the next message if it comes before sentryWait is over and ctx ends.
+// wait takes the next message if it comes before ctx ends and before sentryWait is over.
 func (p *pull) wait(ctx context.Context, take func(*nats.Msg)) error {
 	ctx, cancel := context.WithTimeout(ctx, sentryWait+p.q.cfg.Wait)
 	defer cancel()
@@ -53,7 +53,7 @@ func (p *pull) ask(ctx context.Context, request string, most int, expires time.D
 		return q.unavailable(ctx, err)
 	}
 	p.owed, p.expires = most, time.Now().Add(expires)
-	defer time.AfterFunc(sentryWait+lookAgain, q.mendSoon).Stop() // a consumer that was deleted answers nothing
+	defer time.AfterFunc(sentryWait+lookAgain, q.mendSoon).Stop() // a deleted consumer never answers
 	if err = p.answers(ctx, take); err == nil {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (p *pull) ask(ctx context.Context, request string, most int, expires time.D
 	return q.unavailable(ctx, err)
 }
 
-// answers takes what the engine sends for the latest request, until the engine owes nothing.
+// answers takes the engine's messages for the latest request, until the engine owes no message.
 func (p *pull) answers(ctx context.Context, take func(*nats.Msg)) error {
 	for p.owed > 0 {
 		msg, err := p.replies.NextMsgWithContext(ctx)
@@ -75,8 +75,8 @@ func (p *pull) answers(ctx context.Context, take func(*nats.Msg)) error {
 		case "":
 			p.owed--
 			take(msg)
-		case "100": // a sign of life
-		case "404", "408": // no more
+		case "100": // a sign of life from the engine
+		case "404", "408": // no more messages
 			p.owed = 0
 		default: // there is no such consumer, or the engine has no leader for it
 			p.owed = 0
@@ -86,11 +86,11 @@ func (p *pull) answers(ctx context.Context, take func(*nats.Msg)) error {
 	return nil
 }
 
-// end takes the request back. What the engine had sent before it heard of that is taken.
+// end takes the request back. It takes the messages that the engine sent before the request ended.
 //
-// A server that stands alone has heard of it when it answers the Drain. In a cluster another
-// server may lead the consumer, and send a message after that: there the request is waited for
-// until it has ended by itself.
+// A standalone server has processed the end of the request when it answers the Drain. In a cluster
+// another server may lead the consumer and send a message afterwards. There end waits until the
+// request has expired.
 func (p *pull) end(take func(*nats.Msg)) {
 	if p.replies == nil {
 		return
@@ -123,8 +123,8 @@ func (p *pull) end(take func(*nats.Msg)) {
 	}
 }
 
-// clustered reports whether the server is one of several that share the queue.
+// clustered reports whether several servers share the queue.
 func (q *queue) clustered() bool {
-	leads := q.jobs.CachedInfo().Cluster // of a server that stands alone it has no name
+	leads := q.jobs.CachedInfo().Cluster // the name is empty on a standalone server
 	return q.nc.ConnectedClusterName() != "" || leads != nil && leads.Name != ""
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/spillway-go/spillway/jobqueue/embedded"
 )
 
-// A worker keeps a slot while it waits for jobs, and the engine waits for AckWait before it
-// takes a slot from a worker that says nothing more. After a restart no job ran until then.
+// A worker keeps a slot while it waits for jobs. The engine waits for AckWait before it takes a
+// slot from a silent worker. After a restart no job ran until then.
 func TestWorkGoesOnAtOnceAfterARestart(t *testing.T) {
 	idle := func(t *testing.T, dir string) (*queue, func() error) {
 		q := open(t, Config{Server: serve(t, dir), MaxInFlight: 2, AckWait: time.Hour})
@@ -38,7 +38,7 @@ func TestWorkGoesOnAtOnceAfterARestart(t *testing.T) {
 		await.True(t, "a copy of what is on the disk now", func() bool {
 			left = t.TempDir()
 			err := os.CopyFS(left, os.DirFS(dir))
-			if err != nil && !errors.Is(err, fs.ErrNotExist) { // the engine has renamed a file meanwhile
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // the engine has renamed a file during the copy
 				t.Fatal(err)
 			}
 			return err == nil

@@ -12,9 +12,9 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 )
 
-// returnsFor bounds how long it is known that a delivery was no attempt. The end of a job takes
-// away what is known of it. What is left where a process dies between the two, or jobs are purged,
-// does no harm: marks of jobs are not used again.
+// returnsFor bounds how long the engine keeps the record of a delivery that was no attempt. The end
+// of a job removes its record. A record can be left when a process dies between the two steps, or
+// when jobs are purged. Such a record does no harm: marks of jobs are not reused.
 const returnsFor = 365 * 24 * time.Hour
 
 func (q *queue) returnsConfig() js.StreamConfig {
@@ -24,14 +24,14 @@ func (q *queue) returnsConfig() js.StreamConfig {
 	}
 }
 
-// history is what the engine does not count of a job.
+// history holds the facts about a job that the engine does not count.
 type history struct {
 	none     int  // deliveries that were no attempts
 	answered bool // the attempt before the last one has ended
 	version  uint64
 }
 
-// past is the history of a job.
+// past returns the history of a job.
 func (q *queue) past(ctx context.Context, mark string) (h history, err error) {
 	var msg *js.RawStreamMsg
 	err = q.asked(ctx, func(ctx context.Context) (err error) {
@@ -50,7 +50,7 @@ func (q *queue) past(ctx context.Context, mark string) (h history, err error) {
 	return h, err
 }
 
-// forgetPast has the engine forget the history of a job that has ended. Nobody waits for that.
+// forgetPast makes the engine forget the history of an ended job. It does not wait for an answer.
 func (q *queue) forgetPast(mark string) {
 	what, err := json.Marshal(map[string]string{"filter": q.names.returnsOf(mark)})
 	if err == nil {
@@ -67,19 +67,19 @@ func (h history) text() string {
 	return strconv.Itoa(h.none)
 }
 
-// giveBack has the engine hand a job to whoever asks next. First it puts on record that
-// this delivery was no attempt; when the engine does not answer it counts as one.
+// giveBack makes the engine hand a job to the next worker that asks. First it records that this
+// delivery was no attempt. If the engine does not answer, the delivery counts as an attempt.
 func (q *queue) giveBack(msg *nats.Msg) {
 	defer handBack(msg)
 	q.noAttempt(msg)
 }
 
-// handBack lets the engine deliver a message again. With a delay the engine writes that
-// down, so that an engine that starts again need not wait for AckWait. It has to if this
-// is lost.
+// handBack lets the engine deliver a message again. Because of the delay the engine stores the
+// hand-back, so that a restarted engine need not wait for AckWait. If the hand-back is lost, the
+// engine must wait.
 func handBack(msg *nats.Msg) { _ = msg.NakWithDelay(time.Millisecond) }
 
-// noAttempt puts on record that a delivery was none.
+// noAttempt records that a delivery was no attempt.
 func (q *queue) noAttempt(msg *nats.Msg) {
 	meta, err := msg.Metadata()
 	if err != nil {
@@ -91,8 +91,8 @@ func (q *queue) noAttempt(msg *nats.Msg) {
 	q.note(meta, func(h *history) { h.none++ })
 }
 
-// attempted puts on record that the attempt before the last one has ended, so that the last is
-// no suspect.
+// attempted records that the attempt before the last permitted attempt has ended, so that the job
+// is no suspect at its last attempt.
 func (q *queue) attempted(t *task) {
 	if t.attempt != q.cfg.Attempts()-1 {
 		return
@@ -102,8 +102,8 @@ func (q *queue) attempted(t *task) {
 	}
 }
 
-// note changes the history of a job, unless another process has done so meanwhile: then the
-// job is that one's.
+// note changes the history of a job, unless another process has changed it meanwhile. In that case
+// the other process has the job.
 func (q *queue) note(meta *nats.MsgMetadata, change func(*history)) {
 	ctx := context.Background()
 	var h history

@@ -38,7 +38,7 @@ func noDisk(t *testing.T, q jobqueue.Queue) {
 	}
 }
 
-// Config.Wait is longer than these tests have await.Limit: a full disk is no reason to wait.
+// Config.Wait is longer than await.Limit in these tests: a full disk must not cause a wait.
 
 func TestJobsAreRejectedBeforeTheDiskIsFull(t *testing.T) {
 	server := &narrow{Server: serve(t, t.TempDir())}

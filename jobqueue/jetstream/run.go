@@ -15,33 +15,33 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// task is a message from the engine, in the hands of this process.
+// task is a message from the engine that this process holds.
 type task struct {
 	msg        *nats.Msg
 	job        jobqueue.Job
-	invalid    error  // it is not a job
+	invalid    error  // why the message is not a job
 	mark       string // see mark
-	deliveries int    // of the message, this one included
+	deliveries int    // deliveries of the message, including this one
 	attempt    int
 	counted    bool // attempt has been corrected
 	enqueued   time.Time
-	after      time.Duration // set when the task is deferred
-	limited    bool          // by the limiter of this process
-	answered   bool          // how the attempt before ended is known
+	after      time.Duration // delay until the next try; set when the task is deferred
+	limited    bool          // deferred by the limiter of this process
+	answered   bool          // the end of the previous attempt is known
 	recorded   bool          // the engine has a history of the job
-	unsure     bool          // may be a suspect
+	unsure     bool          // the job may be a suspect
 	suspect    bool
-	late       bool // its run ended when the engine had given it to others
+	late       bool // the run ended after the engine had given the job to another worker
 }
 
-// mark names a job's message for good. Its number alone would not: a stream that was deleted
-// and made again counts from one.
+// mark is a permanent name of a job's message. The sequence number alone is not unique: a stream
+// that was deleted and recreated counts from one.
 func mark(meta *nats.MsgMetadata) string {
 	return fmt.Sprintf("%d-%d", meta.Sequence.Stream, meta.Timestamp.UnixNano())
 }
 
-// receive returns the task in msg, or nil when its time has not come: then the engine
-// delivers it again.
+// receive returns the task in msg, or nil if the job is not due yet. The engine delivers the
+// message again later.
 func (q *queue) receive(msg *nats.Msg) *task {
 	meta, err := msg.Metadata()
 	if err != nil {
@@ -53,14 +53,14 @@ func (q *queue) receive(msg *nats.Msg) *task {
 	if t.job, t.invalid = decode(msg.Header, msg.Data); t.invalid != nil || t.job.Delay == 0 {
 		return t
 	}
-	// The first delivery of a delayed job only sets the engine's timer, also when it is
-	// late: so that what follows are the attempts.
+	// The first delivery of a delayed job only sets the engine's timer, even if the job is overdue.
+	// All later deliveries are then attempts.
 	t.attempt--
 	ctx, cancel := q.asking(q.closing)
 	defer cancel()
 	q.clock.look(ctx, q.jobs, lookEach)
 	due := meta.Timestamp.Add(t.job.Delay).Sub(q.clock.now())
-	if due > t.job.Delay { // the server's clock was set since it was asked: its timers are right
+	if due > t.job.Delay { // the server's clock was set after the last query: the server's timers are right
 		due = 0
 		if t.attempt == 0 {
 			due = t.job.Delay
@@ -77,8 +77,8 @@ func (q *queue) receive(msg *nats.Msg) *task {
 	return t
 }
 
-// counted corrects the number of attempts by the deliveries that were none. When the
-// engine does not say how many, the job has at least one more run.
+// counted subtracts deliveries that were no attempts from the number of attempts. If the engine
+// does not answer, the job gets at least one more run.
 func (q *queue) counted(ctx context.Context, t *task) {
 	if t.deliveries == 1 || t.counted {
 		return
@@ -92,7 +92,7 @@ func (q *queue) counted(ctx context.Context, t *task) {
 	t.answered, t.recorded = h.answered, h.version > 0
 }
 
-// run does a task, and settles what becomes of it.
+// run runs a task and settles the result.
 func (w *worker) run(t *task) {
 	q := w.q
 	q.counted(w.ctx, t)
@@ -115,7 +115,7 @@ func (w *worker) run(t *task) {
 		}
 		defer permit.Release()
 	}
-	// From here on the job lives by its own reports of progress.
+	// From here on only the handler's reports of progress keep the job.
 	w.kept.drop(t.msg)
 	_ = t.msg.InProgress()
 	ctx, lose := context.WithCancelCause(w.ctx)
@@ -134,14 +134,14 @@ func (w *worker) run(t *task) {
 	})
 }
 
-// refused settles a task that the limiter of this process has not admitted.
+// refused settles a task that the limiter of this process refused.
 func (w *worker) refused(t *task, err error) {
 	w.settle(t, false, err)
 	t.after, t.limited = min(t.after, limiterAgain), true
 }
 
-// patience is after how long without progress a handler's job counts as lost: a little
-// less than the engine's, so that two handlers do not have it at once.
+// patience is how long a handler may run without progress before its job counts as lost. It is
+// slightly below the engine's AckWait, so that two handlers never hold a job at once.
 func (q *queue) patience() time.Duration { return q.ackWait - q.ackWait/20 }
 
 func (q *queue) progress(caller, job context.Context, t *task, expiry *time.Timer) error {
@@ -167,8 +167,8 @@ func (q *queue) progress(caller, job context.Context, t *task, expiry *time.Time
 	return nil
 }
 
-// settled reports whether the task needs no run, and ends it: it is no job, it is a dead
-// letter that a crash left here, or too many workers died of it.
+// settled reports whether the task needs no run, and ends such a task. A task needs no run if it is
+// not a job, if a crash left its dead letter, or if too many workers died in its attempts.
 func (w *worker) settled(t *task) bool {
 	q := w.q
 	switch {
@@ -179,14 +179,14 @@ func (w *worker) settled(t *task) bool {
 		w.finishTask(t)
 		return true
 	case t.attempt > q.cfg.Attempts():
-		t.attempt-- // this is none
+		t.attempt-- // this delivery is not an attempt
 		w.bury(t, "delivered "+strconv.Itoa(t.attempt)+" times and never finished: its workers died or took too long")
 		return true
 	}
 	return false
 }
 
-// settle does what the error of a run says.
+// settle ends a run according to its error.
 func (w *worker) settle(t *task, lost bool, err error) {
 	q := w.q
 	verdict := q.cfg.Judge(err, t.attempt)
@@ -195,13 +195,13 @@ func (w *worker) settle(t *task, lost bool, err error) {
 	}
 	t.late = lost
 	switch {
-	case q.closing.Err() != nil && !lost: // nothing that ends now counts
+	case q.closing.Err() != nil && !lost: // a run that ends now does not count
 		q.counters.lost.Add(1)
 		w.giveBack(t)
 	case verdict.Fate == jobqueue.Finish:
 		w.finished(t)
 	case lost:
-		q.counters.lost.Add(1) // it is another worker's
+		q.counters.lost.Add(1) // another worker has the job
 		w.kept.drop(t.msg)
 		q.attempted(t)
 	case verdict.Fate == jobqueue.Defer && verdict.After == 0: // Work has ended
@@ -225,8 +225,8 @@ func (w *worker) settle(t *task, lost bool, err error) {
 	}
 }
 
-// finished ends a task whose handler has done it. Of several runs that do one job, the run whose
-// answer ends the job counts it as done. A run that is late is lost as well.
+// finished ends a task whose handler succeeded. If several runs do one job, only the run whose
+// answer ends the job counts the job as done. A late run also counts as lost.
 func (w *worker) finished(t *task) {
 	q := w.q
 	if t.late {
@@ -241,7 +241,8 @@ func (w *worker) finished(t *task) {
 	}
 }
 
-// hasEnded reports whether another run has ended the job. When the engine does not say, none has.
+// hasEnded reports whether another run has ended the job. It is false if the engine does not
+// answer.
 func (q *queue) hasEnded(t *task) bool {
 	meta, err := t.msg.Metadata()
 	if err != nil {
@@ -253,15 +254,15 @@ func (q *queue) hasEnded(t *task) bool {
 	return errors.Is(err, js.ErrMsgNotFound) || err == nil && !msg.Time.Equal(meta.Timestamp)
 }
 
-// giveBack has the engine hand the task to whoever asks next. That it was handed to this
-// process is no attempt.
+// giveBack makes the engine hand the task to the next worker that asks. The delivery to this
+// process does not count as an attempt.
 func (w *worker) giveBack(t *task) {
 	w.kept.drop(t.msg)
 	w.q.giveBack(t.msg)
 }
 
-// finishTask removes the task from the queue. While the engine is away it tries again
-// for as long as the task is ours.
+// finishTask removes the task from the queue. While the engine is away, finishTask retries for as
+// long as this process holds the task.
 func (w *worker) finishTask(t *task) bool {
 	defer w.kept.drop(t.msg)
 	ctx, cancel := context.WithTimeout(w.q.closing, w.q.ackWait)
@@ -277,7 +278,7 @@ func (w *worker) finishTask(t *task) bool {
 			return true
 		}
 		if !pause(ctx, retryPause) {
-			if !t.late { // and counted
+			if !t.late { // late runs are counted already
 				w.q.counters.lost.Add(1)
 			}
 			return false

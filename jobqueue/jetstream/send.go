@@ -20,21 +20,21 @@ import (
 
 // Error codes of the server.
 const (
-	codeStoreFailed    = 10077 // also: more messages or bytes than allowed
+	codeStoreFailed    = 10077 // also: message or byte limit exceeded
 	codeBatchDuplicate = 10201
-	codeNoStorage      = 10047 // asking for more than the server or the account has
-	codeStorageFull    = 10023 // the server has used all that it may
-	codeAccountFull    = 10002 // the account has
-	codeWrongLast      = 10071 // an expected last sequence was another
+	codeNoStorage      = 10047 // request exceeds the room of the server or the account
+	codeStorageFull    = 10023 // the server has used its whole limit
+	codeAccountFull    = 10002 // the account has used its whole limit
+	codeWrongLast      = 10071 // an expected last sequence did not match
 	codeWrongLastConst = 10164
-	codeConsumerFiles  = 10012 // a consumer cannot be made or changed,
-	codeStreamFiles    = 10049 // or a stream
+	codeConsumerFiles  = 10012 // a consumer cannot be created or changed
+	codeStreamFiles    = 10049 // a stream cannot be created or changed
 )
 
-// retryPause is between tries while the engine is away.
+// retryPause is the pause between tries while the engine is away.
 const retryPause = 50 * time.Millisecond
 
-// pubAck is what the server answers to a message or to a batch.
+// pubAck is the server's answer to a message or to a batch.
 type pubAck struct {
 	Sequence  uint64 `json:"seq"`
 	Duplicate bool   `json:"duplicate"`
@@ -46,8 +46,8 @@ type pubAck struct {
 	} `json:"error"`
 }
 
-// send stores a batch, all of it or nothing: a message alone as it is, several as an
-// atomic batch of the server, which ends with the one that asks for the answer.
+// send stores a whole batch or nothing. A single message is sent as it is. Several messages form an
+// atomic batch of the server, whose last message requests the answer.
 func (q *queue) send(batch []*entry) (outcome, error) {
 	if what, err := q.store(batch); err != nil {
 		return what, err
@@ -134,13 +134,13 @@ func (q *queue) judge(ctx context.Context, ack pubAck, batch []*entry) (outcome,
 
 const codeBatchIncomplete = 10176
 
-// isFull tells a queue that is full from a store that failed; both have one code.
+// isFull distinguishes a full queue from a failed store: both have the same code.
 func isFull(description string) bool {
 	return description == "maximum messages exceeded" || description == "maximum bytes exceeded"
 }
 
-// store asks a server in this process whether it can store anything at all. One whose
-// disk failed does not answer.
+// store asks a server in this process whether it can store jobs at all. A server whose disk failed
+// does not answer requests.
 func (q *queue) store(batch []*entry) (outcome, error) {
 	s, ok := q.cfg.Server.(interface {
 		Room() error
@@ -158,8 +158,8 @@ func (q *queue) store(batch []*entry) (outcome, error) {
 	return stored, nil
 }
 
-// diskFull is the error of jobs for which there is no room: they are rejected, but for
-// those of which an earlier try was not answered.
+// diskFull returns the error of a batch for which there is no room. The batch is rejected, unless
+// an earlier try of one of its entries was not answered: then the batch is unavailable.
 func (q *queue) diskFull(batch []*entry, why error) error {
 	err := fmt.Errorf("%w: %w", jobqueue.ErrDiskFull, why)
 	for _, e := range batch {
@@ -170,8 +170,7 @@ func (q *queue) diskFull(batch []*entry, why error) error {
 	return fmt.Errorf("%w (%w)", err, q.advice.rejection(q.removed))
 }
 
-// unavailable says of an error that it is the engine's, unless it is the end of ctx by the
-// caller.
+// unavailable marks an error as the engine's, unless the caller has cancelled ctx.
 func (q *queue) unavailable(ctx context.Context, err error) error {
 	switch {
 	case err == nil || errors.Is(err, jobqueue.ErrUnavailable) || errors.Is(err, jobqueue.ErrDiskFull) || errors.Is(err, errUnfit):
@@ -183,12 +182,12 @@ func (q *queue) unavailable(ctx context.Context, err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
-		// That was ours: the caller's context may have long to go, and an HTTP service
-		// would answer that the request's has ended.
+		// The deadline was the queue's own: the caller's context may have time left. An HTTP
+		// service would otherwise report that the request's deadline has passed.
 		return fmt.Errorf("%w: it did not answer in time", jobqueue.ErrUnavailable)
 	}
 	if api, ok := errors.AsType[*js.APIError](err); ok && api.Code < 500 {
-		return err // it answers
+		return err // the engine answers
 	}
 	if errors.Is(err, context.DeadlineExceeded) && q.nc.IsConnected() {
 		err = fmt.Errorf("connected, and no answer within %s: is the server busy, or its disk full? Its log says: %w", q.cfg.Wait, err)
@@ -199,7 +198,7 @@ func (q *queue) unavailable(ctx context.Context, err error) error {
 // rest waits between two tries of a commit.
 func (q *queue) rest() bool { return pause(q.closing, retryPause) }
 
-// pause waits, and reports whether ctx is still alive.
+// pause waits for d, and reports whether ctx is still alive.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -211,12 +210,12 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// advice says when a full queue will have room: from how fast it is emptied.
+// advice estimates when a full queue will have room, from the rate at which jobs leave.
 type advice struct {
 	mu      sync.Mutex
 	looked  time.Time
 	removed uint64
-	refused int // since it was looked
+	refused int // since the last look
 	wait    time.Duration
 }
 
@@ -227,8 +226,8 @@ const (
 	mostAdvice  = 30 * time.Second
 )
 
-// rejection returns what Enqueue answers. It asks how many jobs have been removed since
-// the queue exists, rarely.
+// rejection returns Enqueue's error. At most once per lookEvery it asks how many jobs have left
+// since the queue was created.
 func (a *advice) rejection(removed func() (uint64, bool)) *spillway.Rejection {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -244,7 +243,7 @@ func (a *advice) rejection(removed func() (uint64, bool)) *spillway.Rejection {
 	return &spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: wait + rand.N(wait/4+1)}
 }
 
-// estimate returns how long it takes to make room for those who were refused.
+// estimate returns how long it takes to make room for the refused jobs.
 func estimate(first bool, removed uint64, refused int, past time.Duration) time.Duration {
 	switch {
 	case first:
@@ -256,7 +255,7 @@ func estimate(first bool, removed uint64, refused int, past time.Duration) time.
 	return time.Duration(math.Min(math.Max(wait, float64(leastAdvice)), float64(mostAdvice)))
 }
 
-// removed returns how many jobs have left the stream since it exists.
+// removed returns how many jobs have left the stream since it was created.
 func (q *queue) removed() (uint64, bool) {
 	ctx, cancel := q.asking(q.closing)
 	defer cancel()

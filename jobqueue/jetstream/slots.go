@@ -8,9 +8,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// slot is the right to run one job at a time. It is a message of the slots' stream: who
-// holds it keeps it by reporting progress, and gives it back by a nak. When a process
-// dies the engine gives its slots to others.
+// slot is the right to run one job at a time. It is a message of the stream of slots. The holder
+// keeps the slot by reporting progress, and gives it back by a nak. When a process dies, the engine
+// gives its slots to others.
 type slot struct {
 	msg   *nats.Msg
 	since time.Time
@@ -22,7 +22,7 @@ func (s *slot) giveBack() {
 	handBack(s.msg)
 }
 
-// slotHolder has the slots of a worker that are not in use. It is the dispatcher's.
+// slotHolder has a worker's unused slots. Only the dispatcher uses it.
 type slotHolder struct {
 	q    *queue
 	stop context.Context
@@ -36,13 +36,13 @@ type slotHolder struct {
 
 func (h *slotHolder) free() int { return len(h.idle) }
 
-// ask takes at most most slots that are free at the moment. If there is none it asks
-// for the next one, which comes by came.
+// ask takes at most most slots that are free now. If no slot is free, ask requests the next one,
+// which arrives on the channel arrived.
 func (h *slotHolder) ask(most int) {
 	if h.asking {
 		return
 	}
-	_ = h.pull.now(most, func(msg *nats.Msg) { h.idle = append(h.idle, h.slot(msg)) }) // away: there is none
+	_ = h.pull.now(most, func(msg *nats.Msg) { h.idle = append(h.idle, h.slot(msg)) }) // on error no slot is free
 	if len(h.idle) > 0 {
 		return
 	}
@@ -61,7 +61,7 @@ func (h *slotHolder) slot(msg *nats.Msg) *slot {
 	return &slot{msg: msg, since: time.Now(), kept: h.kept}
 }
 
-// answered takes the answer to a request; nil: none was free.
+// answered takes the answer to a request; nil: no slot was free.
 func (h *slotHolder) answered(s *slot) {
 	h.asking = false
 	if s != nil {
@@ -76,8 +76,8 @@ func (h *slotHolder) use() *slot {
 	return s
 }
 
-// back takes a slot whose job has ended, and gives it to other processes when it was
-// kept long enough.
+// back takes the slot of an ended job. If the slot was held for longer than slotsFor, back gives it
+// to other processes.
 func (h *slotHolder) back(s *slot) {
 	if time.Since(s.since) > slotsFor {
 		s.giveBack()
@@ -105,14 +105,14 @@ func (h *slotHolder) end() {
 	h.keep(0)
 }
 
-// keeper reports progress on messages that wait in this process, so that the engine
-// does not take them for lost.
+// keeper reports progress on messages that wait in this process, so that the engine does not treat
+// them as lost.
 type keeper struct {
 	connected func() bool
-	patience  time.Duration // without a report, after which a message is lost
+	patience  time.Duration // time without a report after which a message is lost
 
 	mu   sync.Mutex
-	msgs map[*nats.Msg]time.Time // of the latest report
+	msgs map[*nats.Msg]time.Time // time of the latest report
 }
 
 func (k *keeper) add(m *nats.Msg) {
@@ -126,8 +126,8 @@ func (k *keeper) add(m *nats.Msg) {
 	}
 }
 
-// lost reports whether the engine has been without a report for too long: it gives the
-// message to others.
+// lost reports whether the engine has had no report for too long: it then gives the message to
+// another worker.
 func (k *keeper) lost(m *nats.Msg) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -140,7 +140,7 @@ func (k *keeper) drop(m *nats.Msg) {
 	delete(k.msgs, m)
 }
 
-// start begins reporting. The function it returns ends it, and waits for that.
+// start begins reporting. The returned function stops the reports and waits for their end.
 func (k *keeper) start(every time.Duration) (stop func()) {
 	done, over := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -167,7 +167,7 @@ func (k *keeper) report() {
 	}
 	for m, reported := range k.msgs {
 		if time.Since(reported) > k.patience {
-			continue // another may have it: its time is not ours to extend
+			continue // another worker may have the message: do not extend its time
 		}
 		_ = m.InProgress()
 		k.msgs[m] = time.Now()

@@ -9,13 +9,13 @@ import (
 	"github.com/spillway-go/spillway/internal/soak"
 )
 
-// A server that answers after a second is waited for, and nothing is done twice.
+// The queue waits for a server that answers after a second, and does nothing twice.
 func TestSoakASlowServerIsWaitedFor(t *testing.T) {
 	slowServerIsWaitedFor(t, time.Second)
 }
 
-// An engine that answers all that Open asks, each in less than Config.Wait, is not given up
-// because all of it takes longer: a busy disk is no engine that is away.
+// Open does not give up on an engine that answers each request within Config.Wait, even if all
+// requests together take longer. A busy disk does not mean that the engine is away.
 func TestSoakASlowServerIsOpenedAnswerByAnswer(t *testing.T) {
 	p := newProxy(t, listen(t, t.TempDir(), "127.0.0.1:0").URL())
 	p.set(600*time.Millisecond, false)

@@ -12,11 +12,11 @@ import (
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
-// A process that stalls for longer than AckWait reports no progress. Others take its share:
-// of theirs, as many run as may. Its own handlers are told to end.
+// A process that stalls for longer than AckWait reports no progress. Other processes take its
+// share: MaxInFlight of their handlers run. The stalled process's own handlers get ended contexts.
 func TestAStalledProcessLosesItsShare(t *testing.T) {
 	server := serve(t, t.TempDir())
-	cfg := Config{Server: server, MaxInFlight: 2, AckWait: 2 * time.Second} // what is done must be acknowledged within it
+	cfg := Config{Server: server, MaxInFlight: 2, AckWait: 2 * time.Second} // jobs must be acknowledged within AckWait
 	stalled, other := open(t, cfg), open(t, cfg)
 	var told, running, most atomic.Int32
 	release := make(chan struct{})
@@ -45,7 +45,7 @@ func TestAStalledProcessLosesItsShare(t *testing.T) {
 		defer running.Add(-1)
 		return nil
 	})
-	await.True(t, "the other process does all", func() bool { return other.counters.done.Load() >= 6 }) // more where it stalled as well
+	await.True(t, "the other process does all", func() bool { return other.counters.done.Load() >= 6 }) // more if it stalled too
 	if n := most.Load(); n > 2 {
 		t.Errorf("%d ran in one process", n)
 	}
@@ -56,12 +56,12 @@ func TestAStalledProcessLosesItsShare(t *testing.T) {
 	close(release)
 }
 
-// What a worker has in its hands when Work ends was no attempt: a job that was rejected and
-// waits, and one that runs.
+// Jobs that a worker holds when Work ends count no attempt: a rejected job that waits, and a
+// running job.
 func TestJobsThatAreHandedBackWereNotTried(t *testing.T) {
 	server := serve(t, t.TempDir())
 	cfg := Config{Server: server, Policy: jobqueue.Policy{MaxAttempts: 1}}
-	for i := range 3 { // each takes all and gives them back
+	for i := range 3 { // each round takes all jobs and gives them back
 		var rejected, again atomic.Bool
 		var running atomic.Int32
 		q := open(t, cfg)

@@ -8,26 +8,26 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// A suspect is a job at its last attempt of whose attempt before nobody has said how it
-// ended: the process died, or the engine was away. The job may be the reason. When a process
-// dies, each job that it had in hand has lost an attempt. So suspects run one at a time, and
-// while one runs the process takes no other job.
+// A suspect is a job at its last attempt whose previous attempt has no recorded end: the process
+// died, or the engine was away. The job may be the cause. When a process dies, each job that it
+// held has lost an attempt. So suspects run one at a time. While a suspect runs, the process takes
+// no other job.
 //
-// suspects of a process: none, one that waits until all that was taken is looked at, or one
-// that runs.
+// suspects holds a process's suspect: none, a suspect that waits until all taken jobs are checked,
+// or a running suspect.
 type suspects struct {
 	mu      sync.Mutex
-	one     chan struct{} // closed when it is over; nil: there is none
-	looking int           // at jobs that may be suspects
-	looked  chan struct{} // closed when looking is 0; nil: nobody waits for that
+	one     chan struct{} // closed when the suspect is over; nil: there is none
+	looking int           // pending looks at jobs that may be suspects
+	looked  chan struct{} // closed when looking is 0; nil: no goroutine waits for it
 }
 
-// longestLook bounds the wait of a suspect for others: in a process with several workers, one
-// that is busy may hold a job for as long as it is.
+// longestLook bounds how long a suspect waits for other jobs. If a process has several workers, a
+// busy worker may hold an unchecked job for as long as it is busy.
 const longestLook = 2 * sentryWait
 
-// look says that jobs are taken, until the caller calls sure. If there is a suspect it
-// returns what is closed when that is over, and no job may be taken.
+// look announces that the caller takes jobs, until the caller calls sure. If there is a suspect,
+// look returns a channel that closes when the suspect is over, and the caller must take no job.
 func (s *suspects) look() (busy <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,14 +37,14 @@ func (s *suspects) look() (busy <-chan struct{}) {
 	return s.one
 }
 
-// lookOn is look for a job that has been taken.
+// lookOn is look for a job that has already been taken.
 func (s *suspects) lookOn() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.looking++
 }
 
-// sure ends a look: what was taken is no suspect, is the one, or was given back.
+// sure ends a look: each taken job is no suspect, is the claimed suspect, or was given back.
 func (s *suspects) sure() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,8 +54,8 @@ func (s *suspects) sure() {
 	}
 }
 
-// claim makes the caller's job, at which it has looked on, the suspect, and reports whether
-// there was none.
+// claim makes the caller's job the suspect, and reports whether there was no other suspect. The
+// caller has called lookOn for the job.
 func (s *suspects) claim() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,8 +66,8 @@ func (s *suspects) claim() bool {
 	return true
 }
 
-// alone waits until no other job is looked at, for longestLook at most, and reports whether ctx
-// is still alive.
+// alone waits until no other job is unchecked, for longestLook at most, and reports whether ctx is
+// still alive.
 func (s *suspects) alone(ctx context.Context) bool {
 	s.mu.Lock()
 	looked := s.looked
@@ -96,14 +96,14 @@ func (s *suspects) over() {
 	s.one = nil
 }
 
-// suspect reports whether a task, whose attempts were counted, is a suspect. With a single
-// attempt there is none: its job must not run again.
+// suspect reports whether a task is a suspect. The task's attempts must be counted already. If the
+// policy permits a single attempt, there is no suspect: the job must not run again.
 func (q *queue) suspect(t *task) bool {
 	return t.deliveries > 1 && t.attempt == q.cfg.Attempts() && t.attempt > 1 && !t.answered
 }
 
-// apart lets a task run unless it is a suspect that has to wait: then it is handed back.
-// The function that it returns is for when the task is over.
+// apart lets a task run. If the task is a suspect that must wait, apart hands it back. The caller
+// calls the returned function when the task is over.
 func (w *worker) apart(t *task) (over func(), ok bool) {
 	s := &w.q.suspects
 	t.suspect = w.q.suspect(t)
@@ -124,7 +124,7 @@ func (w *worker) apart(t *task) (over func(), ok bool) {
 	return s.over, true
 }
 
-// sure says once that it is known what the task is.
+// sure ends the task's look, once, when it is known whether the task is a suspect.
 func (t *task) sure(s *suspects) {
 	if t.unsure {
 		t.unsure = false
@@ -138,7 +138,7 @@ func redelivered(msg *nats.Msg) bool {
 	return err == nil && meta.NumDelivered > 1
 }
 
-// putOff has the engine deliver a task later. That it was delivered is no attempt.
+// putOff makes the engine deliver a task later. This delivery does not count as an attempt.
 func (w *worker) putOff(t *task, d time.Duration) {
 	w.kept.drop(t.msg)
 	w.q.noAttempt(t.msg)

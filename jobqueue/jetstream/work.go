@@ -12,48 +12,48 @@ import (
 )
 
 const (
-	// floorEvery: of so many jobs one is of the lowest priority that has any.
+	// floorEvery is how many jobs start before the lowest nonempty priority gets one run.
 	floorEvery = 200
-	// sentryWait is how long a request for the next job of an empty priority stays at the
-	// engine. When it is answered while all handlers are busy the job waits for one of
-	// them, so it must be short.
+	// sentryWait is how long a request for the next job of an empty priority stays at the engine.
+	// If the answer comes while all handlers are busy, the job waits for a handler. So sentryWait
+	// must be short.
 	sentryWait = time.Second
-	// slotsFor is how long slots are kept while there is work. Then other processes have
-	// their turn.
+	// slotsFor is how long a worker keeps slots while there is work. Then other processes get their
+	// turn.
 	slotsFor = time.Second
-	// deferredEach bounds the jobs that wait in this process because what they need
-	// rejects them, for each that may run. Taking more of them would be useless.
+	// deferredEach bounds the jobs that wait in this process after a rejection by a resource that
+	// they need, for each job that may run. Taking more such jobs would be useless.
 	deferredEach = 4
-	// limiterAgain is when the limiter of this process is asked again at the latest; it is
-	// also asked when a job ends. Its advice, up to a minute, spreads callers that are far
-	// away; asking from here costs nothing, and others may have made room.
+	// limiterAgain is the longest pause before the limiter of this process is asked again. The end
+	// of a job also causes a request. The limiter's advice, up to a minute, spreads remote callers.
+	// A local request costs nothing, and other jobs may have made room.
 	limiterAgain = time.Second
 )
 
-// worker is one call of Work: a dispatcher that asks for jobs in order of priority,
-// and a goroutine for each job that runs.
+// worker is one call of Work: a dispatcher that requests jobs in order of priority, and a goroutine
+// for each running job.
 //
-// The dispatcher asks only when it holds a slot. A priority that was found empty gets a
-// sentry, a request that waits at the engine; it is not asked again until the sentry has
-// answered.
+// The dispatcher requests jobs only while it holds a slot. An empty priority gets a sentry, which
+// is a request that waits at the engine. The dispatcher does not ask for that priority again until
+// the sentry has answered.
 type worker struct {
 	q       *queue
 	handler jobqueue.Handler
-	ctx     context.Context // of Work
+	ctx     context.Context // the context of Work
 	slots   *slotHolder
 	kept    keeper
 
 	sentries [len(priorities)]sentry
-	started  int                   // since the lowest priority had its turn
+	started  int                   // jobs started since the lowest priority had its turn
 	running  int                   // jobs with a goroutine
-	ended    chan ending           // has room for all of them
-	deferred map[*task]*time.Timer // wait in this process until they are due
-	limited  []*task               // those of them that the limiter refused, the oldest first
-	due      chan *task            // has room for all of them
-	again    []*task               // were deferred, and are due
+	ended    chan ending           // has room for all running jobs
+	deferred map[*task]*time.Timer // deferred tasks that wait in this process until they are due
+	limited  []*task               // deferred tasks that the limiter refused, the oldest first
+	due      chan *task            // has room for all deferred tasks
+	again    []*task               // deferred tasks that are due
 }
 
-// ending tells the dispatcher that a job's goroutine is over.
+// ending tells the dispatcher that a job's goroutine has ended.
 type ending struct {
 	slot *slot
 	task *task
@@ -62,9 +62,9 @@ type ending struct {
 // sentry waits for the next job of a priority.
 type sentry struct {
 	pull   *pull
-	answer chan *nats.Msg // nil message: none came in time
-	out    bool           // at the engine
-	held   *nats.Msg      // answered, and not started yet
+	answer chan *nats.Msg // nil message: no job came in time
+	out    bool           // the request is at the engine
+	held   *nats.Msg      // the sentry's job, not started yet
 }
 
 // Work is described at jobqueue.Queue.
@@ -95,7 +95,7 @@ func (q *queue) Work(ctx context.Context, handler jobqueue.Handler) error {
 		case <-stop.Done():
 		}
 	}()
-	run, abandon := context.WithCancelCause(ctx) // of the handlers
+	run, abandon := context.WithCancelCause(ctx) // context of the handlers
 	defer abandon(nil)
 	defer context.AfterFunc(q.closing, func() { abandon(jobqueue.ErrLost) })()
 	w.ctx = run
@@ -126,8 +126,8 @@ func (w *worker) dispatch(stop context.Context) {
 	}
 }
 
-// start starts jobs if some may run and are ready, and returns how many. If none is ready it
-// sends sentries.
+// start starts ready jobs if slots are free, and returns the number started. If no job is ready,
+// start sends sentries.
 func (w *worker) start(stop context.Context) int {
 	if w.running >= w.q.inFlight || w.enough() && len(w.again) == 0 {
 		w.slots.keep(0)
@@ -147,20 +147,20 @@ func (w *worker) start(stop context.Context) int {
 	return n
 }
 
-// enough reports whether to take more jobs is useless, because those in hand wait for what
-// they need. The limiter of this process would refuse others as well.
+// enough reports whether taking more jobs is useless, because the held jobs wait for a resource.
+// The limiter of this process would refuse further jobs as well.
 func (w *worker) enough() bool {
 	return len(w.deferred) >= deferredEach*w.q.inFlight || len(w.limited)+w.running >= w.q.inFlight
 }
 
-// startSome starts what is ready, at most one job for each free slot, and returns how
-// many. Deferred jobs that are due come first: they have waited longest.
+// startSome starts ready jobs, at most one for each free slot, and returns the number started.
+// Deferred jobs that are due come first: they have waited longest.
 func (w *worker) startSome(stop context.Context) int {
 	n := 0
 	for len(w.again) > 0 && w.slots.free() > 0 {
 		t := w.again[0]
 		w.again = w.again[1:]
-		if w.kept.lost(t.msg) { // while the engine was away
+		if w.kept.lost(t.msg) { // lost while the engine was away
 			w.kept.drop(t.msg)
 			w.q.counters.lost.Add(1)
 			continue
@@ -188,7 +188,7 @@ func (w *worker) startSome(stop context.Context) int {
 	return n
 }
 
-// take starts at most most jobs of one priority and returns how many.
+// take starts at most most jobs of one priority and returns the number started.
 func (w *worker) take(stop context.Context, priority, most int) int {
 	s := &w.sentries[priority]
 	n := 0
@@ -199,11 +199,11 @@ func (w *worker) take(stop context.Context, priority, most int) int {
 	if s.out || n >= most {
 		return n
 	}
-	_ = s.pull.now(most-n, func(msg *nats.Msg) { n += w.begin(msg) }) // the engine is away: nothing is ready
+	_ = s.pull.now(most-n, func(msg *nats.Msg) { n += w.begin(msg) }) // on error no job is ready
 	return n
 }
 
-// post sends a sentry for every priority that has none. All were found empty.
+// post sends a sentry for every priority that has none. All these priorities were found empty.
 func (w *worker) post(stop context.Context) {
 	for i := range w.sentries {
 		s := &w.sentries[i]
@@ -211,7 +211,7 @@ func (w *worker) post(stop context.Context) {
 			continue
 		}
 		s.out = true
-		w.q.suspects.lookOn() // until it has answered, and what it brings is looked at
+		w.q.suspects.lookOn() // until the sentry has answered and its job is checked
 		go func() {           // answers within sentryWait and a round trip, or when stop ends
 			var got *nats.Msg
 			if err := s.pull.wait(stop, func(m *nats.Msg) { got = m }); err != nil && got == nil {
@@ -222,8 +222,7 @@ func (w *worker) post(stop context.Context) {
 	}
 }
 
-// await waits until there is something to do: a job, the end of one, a slot, or the end of
-// busy.
+// await waits for the next event: a job, the end of a job, a slot, or the end of busy.
 func (w *worker) await(stop context.Context, busy <-chan struct{}) {
 	select {
 	case <-stop.Done():
@@ -243,7 +242,7 @@ func (w *worker) await(stop context.Context, busy <-chan struct{}) {
 	case e := <-w.ended:
 		w.over(e)
 	}
-	for len(w.ended) > 0 { // so that one request brings jobs for all of them
+	for len(w.ended) > 0 { // take all endings, so that one request gets jobs for all free slots
 		w.over(<-w.ended)
 	}
 }
@@ -259,7 +258,7 @@ func (w *worker) answered(priority int, msg *nats.Msg) {
 	}
 }
 
-// seen says that the job that a sentry has brought is in other hands.
+// seen records that the job from a sentry has been handed on.
 func (w *worker) seen(s *sentry) {
 	if redelivered(s.held) {
 		w.q.suspects.sure()
@@ -267,7 +266,7 @@ func (w *worker) seen(s *sentry) {
 	s.held = nil
 }
 
-// returnHeld gives back what sentries have brought and may be suspects, while another runs.
+// returnHeld gives back the sentries' jobs that may be suspects, while another suspect runs.
 func (w *worker) returnHeld() {
 	for i := range w.sentries {
 		s := &w.sentries[i]
@@ -282,8 +281,8 @@ func (w *worker) returnHeld() {
 	}
 }
 
-// over takes back the slot of a job, and has the job wait if it was deferred. When a job has
-// ended there may be room for one that the limiter refused.
+// over takes back the slot of a job, and lets a deferred task wait until it is due. The end of a
+// job may make room for a task that the limiter refused.
 func (w *worker) over(e ending) {
 	w.running--
 	w.slots.back(e.slot)
@@ -300,7 +299,7 @@ func (w *worker) over(e ending) {
 
 func (w *worker) wake() {
 	for _, t := range w.limited {
-		if w.deferred[t].Stop() { // otherwise it is due
+		if w.deferred[t].Stop() { // otherwise the task is due already
 			w.askAgain(t)
 			return
 		}
@@ -316,7 +315,7 @@ func (w *worker) askAgain(t *task) {
 	w.again = append(w.again, t)
 }
 
-// begin starts the job in msg, unless it has to wait, and returns 1 or 0.
+// begin starts the job in msg, unless the job has to wait. It returns the number started, 1 or 0.
 func (w *worker) begin(msg *nats.Msg) int {
 	t := w.q.receive(msg)
 	if t == nil {
@@ -333,7 +332,7 @@ func (w *worker) begin(msg *nats.Msg) int {
 	return 1
 }
 
-// launch runs a task on a goroutine of its own, with a slot.
+// launch runs a task in its own goroutine, with a slot.
 func (w *worker) launch(t *task) {
 	s := w.slots.use()
 	w.running++
@@ -343,8 +342,8 @@ func (w *worker) launch(t *task) {
 	}()
 }
 
-// finish gives back what was asked for and not started, and waits for the jobs. What the
-// engine still answers is given back later, before Close returns.
+// finish gives back requested jobs that were not started, and waits for the running jobs. Jobs that
+// the engine still delivers are given back later, before Close returns.
 func (w *worker) finish() {
 	for t, timer := range w.deferred {
 		timer.Stop()

@@ -10,29 +10,28 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// Config says how large a queue may become and what it does with its jobs. The zero
-// value works.
+// Config sets the size limits of a queue and how it runs its jobs. The zero value works.
 type Config struct {
-	// MaxQueued is how many jobs are kept, dead letters and those that run among them.
-	// Zero means 100,000.
+	// MaxQueued is the maximum number of jobs kept, including dead letters and running jobs. Zero
+	// means 100,000.
 	MaxQueued int
-	// MaxBytes is how much their payloads, keys and headers may take. Zero means 256 MiB.
+	// MaxBytes bounds the total size of payloads, keys and headers. Zero means 256 MiB.
 	MaxBytes int
 	// MaxPayload is the largest payload in bytes. Zero means 1 MiB.
 	MaxPayload int
 
-	// MaxInFlight is how many jobs run at once, over all queues that share the jobs. Zero
-	// means 1,000.
+	// MaxInFlight is how many jobs run at once, over all queues that share the jobs. Zero means
+	// 1,000.
 	MaxInFlight int
 	// AckWait is how long a handler may run without Progress before the job is given to
 	// another worker. Zero means 30 seconds.
 	AckWait time.Duration
-	// Dedupe is for how long a key is remembered. Zero means two minutes.
+	// Dedupe is how long a key is remembered. Zero means two minutes.
 	Dedupe time.Duration
-	// Policy says how often a job is tried, and when.
+	// Policy sets how often and when a job is retried.
 	Policy jobqueue.Policy
 
-	// Limiter bounds the handlers of this queue; nil means that only MaxInFlight does.
+	// Limiter bounds the handlers of this queue. If it is nil, only MaxInFlight does.
 	Limiter *limiter.Limiter
 }
 
@@ -45,7 +44,7 @@ const (
 	defaultDedupe   = 2 * time.Minute
 )
 
-// filled is the configuration with its defaults, or all that is wrong with it.
+// filled returns the configuration with its defaults, or all its faults.
 func (cfg Config) filled() (Config, error) {
 	err := errors.Join(
 		fill("MaxQueued", &cfg.MaxQueued, defaultQueued), fill("MaxBytes", &cfg.MaxBytes, defaultBytes),
@@ -58,7 +57,7 @@ func (cfg Config) filled() (Config, error) {
 	return cfg, err
 }
 
-// fill replaces zero.
+// fill replaces zero with the default and rejects a negative value.
 func fill[T int | time.Duration](name string, value *T, zero T) error {
 	if *value < 0 {
 		return fmt.Errorf("%s is %v: it must not be negative (zero means %v)", name, *value, zero)

@@ -12,7 +12,7 @@ import (
 
 const (
 	levels     = int(spillway.Critical-spillway.Low) + 1
-	floorEvery = 200 // the lowest priority that waits gets one run of so many
+	floorEvery = 200 // the lowest waiting priority gets one run in floorEvery
 )
 
 // item is a job and its history. It is ready, delayed, running or dead.
@@ -22,24 +22,24 @@ type item struct {
 	size     int
 	enqueued time.Time
 
-	attempts int       // runs begun that count
-	run      uint64    // of the run that has it now; 0: none
-	due      time.Time // while delayed
-	known    *known    // its key
-	purged   bool      // while running: it is not tried again
+	attempts int       // counted runs begun
+	run      uint64    // ID of the current run; 0: none
+	due      time.Time // set while delayed
+	known    *known    // the job's key
+	purged   bool      // set while running: the job is not retried
 
-	reason string // of its death
+	reason string // why the job died
 	died   time.Time
 }
 
-// known is a key that is remembered. It outlives the job, and must not keep the payload.
+// known is a remembered key. It outlives its job and must not keep the payload alive.
 type known struct {
 	key   string
 	until time.Time
 }
 
-// core is the jobs and what becomes of them. Times come in; it has no lock and waits for
-// nothing.
+// core holds the jobs and moves them between states. Callers pass in the time. core has no lock and
+// never blocks.
 type core struct {
 	cfg     Config
 	lastID  uint64
@@ -48,15 +48,15 @@ type core struct {
 	delayed dueHeap
 	running map[uint64]*item
 	dead    []*item // the oldest first
-	count   int     // of all these
+	count   int     // all jobs above
 	bytes   int
 
 	keys      map[string]*known
 	keyOrder  []*known // the oldest first
-	overtaken int      // runs that the lowest waiting priority did not get
+	overtaken int      // runs that passed over the lowest waiting priority
 
-	ended time.Time     // when a job last left
-	pace  time.Duration // a moving mean of the time between two that leave
+	ended time.Time     // when a job last left the queue
+	pace  time.Duration // moving mean of the time between departures
 }
 
 func newCore(cfg Config) *core {
@@ -67,7 +67,7 @@ func level(p spillway.Priority) int {
 	return int(min(max(p, spillway.Low), spillway.Critical) - spillway.Low)
 }
 
-// enqueue takes a job in, unless its key is known or there is no room.
+// enqueue accepts a job, unless its key is known or there is no room.
 func (c *core) enqueue(now time.Time, job jobqueue.Job) (duplicate bool, full *spillway.Rejection) {
 	c.forget(now)
 	c.promote(now)
@@ -98,7 +98,7 @@ func sizeOf(job jobqueue.Job) int {
 	return n
 }
 
-// forget drops the keys whose time is over.
+// forget drops the expired keys.
 func (c *core) forget(now time.Time) {
 	n := 0
 	for n < len(c.keyOrder) && !c.keyOrder[n].until.After(now) {
@@ -109,14 +109,14 @@ func (c *core) forget(now time.Time) {
 	c.keyOrder = c.keyOrder[n:]
 }
 
-// forgetKey drops a key, unless it is already that of another job.
+// forgetKey drops a key, unless the key already belongs to another job.
 func (c *core) forgetKey(k *known) {
 	if c.keys[k.key] == k {
 		delete(c.keys, k.key)
 	}
 }
 
-// wait makes a job ready, now or later.
+// wait makes a job ready, now or after a delay.
 func (c *core) wait(now time.Time, it *item, after time.Duration) {
 	if after > 0 {
 		it.due = now.Add(after)
@@ -127,15 +127,15 @@ func (c *core) wait(now time.Time, it *item, after time.Duration) {
 	c.ready[l] = append(c.ready[l], it)
 }
 
-// promote makes the delayed jobs ready whose time has come. It comes before all else that
-// makes one ready, so that the order does not depend on who looks when.
+// promote makes due delayed jobs ready. It runs before any other step that makes a job ready, so
+// that the order does not depend on the time of a call.
 func (c *core) promote(now time.Time) {
 	for len(c.delayed) > 0 && !c.delayed[0].due.After(now) {
 		c.wait(now, heap.Pop(&c.delayed).(*item), 0)
 	}
 }
 
-// next is the priority of the job that take would return; false if there is none.
+// next returns the priority of the job that take would return. ok is false if there is none.
 func (c *core) next(now time.Time) (l int, ok bool) {
 	c.promote(now)
 	if len(c.running) >= c.cfg.MaxInFlight {
@@ -156,7 +156,7 @@ func (c *core) next(now time.Time) (l int, ok bool) {
 	return highest, highest >= 0
 }
 
-// take begins a run of the next job; nil if there is none.
+// take begins a run of the next job. It returns nil if there is none.
 func (c *core) take(now time.Time) *item {
 	l, ok := c.next(now)
 	if !ok {
@@ -167,7 +167,7 @@ func (c *core) take(now time.Time) *item {
 	c.ready[l] = c.ready[l][1:]
 	c.overtaken++
 	if !slices.ContainsFunc(c.ready[:l], func(q []*item) bool { return len(q) > 0 }) {
-		c.overtaken = 0 // nothing lower waits
+		c.overtaken = 0 // no lower priority waits
 	}
 	c.lastRun++
 	it.run = c.lastRun
@@ -176,7 +176,7 @@ func (c *core) take(now time.Time) *item {
 	return it
 }
 
-// nextDue is when the next delayed job becomes ready; false: there is none.
+// nextDue returns when the next delayed job becomes ready. It returns false if there is none.
 func (c *core) nextDue() (time.Time, bool) {
 	if len(c.delayed) == 0 {
 		return time.Time{}, false
@@ -184,7 +184,7 @@ func (c *core) nextDue() (time.Time, bool) {
 	return c.delayed[0].due, true
 }
 
-// settle ends a run. It reports whether the run still had its job.
+// settle ends a run. It reports whether the run still held its job.
 func (c *core) settle(now time.Time, run uint64, v jobqueue.Verdict) bool {
 	it := c.running[run]
 	if it == nil {
@@ -211,8 +211,8 @@ func (c *core) settle(now time.Time, run uint64, v jobqueue.Verdict) bool {
 	return true
 }
 
-// lose takes the job from a run that did not end it in time. It reports whether the run still
-// had its job, and whether the job is a dead letter now.
+// lose takes the job from a run that did not end in time. It reports whether the run still held its
+// job, and whether the job is now a dead letter.
 func (c *core) lose(now time.Time, run uint64) (had, buried bool) {
 	v := jobqueue.Verdict{Fate: jobqueue.Retry}
 	if it := c.running[run]; it != nil && it.attempts >= c.cfg.Policy.Attempts() {
@@ -222,7 +222,7 @@ func (c *core) lose(now time.Time, run uint64) (had, buried bool) {
 	return had, had && v.Fate == jobqueue.Bury
 }
 
-// leave forgets a job for good.
+// leave removes a job for good.
 func (c *core) leave(now time.Time, it *item) {
 	c.count, c.bytes = c.count-1, c.bytes-it.size
 	if !c.ended.IsZero() {
@@ -231,13 +231,13 @@ func (c *core) leave(now time.Time, it *item) {
 	c.ended = now
 }
 
-// advice is when a full queue may have room: by the pace at which jobs left, jittered.
+// advice estimates when a full queue may have room, from the rate of departures. It adds jitter.
 func (c *core) advice() time.Duration {
 	d := min(max(c.pace, 100*time.Millisecond), time.Minute)
 	return d + rand.N(d/4)
 }
 
-// replay makes a dead letter a job again.
+// replay turns a dead letter back into a job.
 func (c *core) replay(now time.Time, id uint64) bool {
 	i := slices.IndexFunc(c.dead, func(it *item) bool { return it.id == id })
 	if i < 0 {
@@ -248,12 +248,12 @@ func (c *core) replay(now time.Time, id uint64) bool {
 	c.dead = slices.Delete(c.dead, i, i+1)
 	it.attempts, it.purged, it.reason, it.died = 0, false, "", time.Time{}
 	c.lastID++
-	it.id = c.lastID // the number of a dead letter is never used again
+	it.id = c.lastID // a dead letter's number is never reused
 	c.wait(now, it, 0)
 	return true
 }
 
-// purge forgets jobs and their keys, and says how many.
+// purge removes jobs and their keys, and returns the number removed.
 func (c *core) purge(now time.Time, part jobqueue.Part) (n int) {
 	var all []*item
 	if part == jobqueue.DeadLetters {
@@ -296,7 +296,7 @@ func (c *core) depths(now time.Time) (all jobqueue.Depth, each map[spillway.Prio
 	return all, each
 }
 
-// dueHeap has the job that is due first at its top; of two due at once, the older one.
+// dueHeap is a min-heap by due time. Of two jobs due at once, the older one comes first.
 type dueHeap []*item
 
 func (h dueHeap) Len() int      { return len(h) }

@@ -11,7 +11,7 @@ import (
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
-// twin is the slow and obvious form of core: one list of jobs, looked through each time.
+// twin is the slow, simple model of core: one list of jobs, searched on each call.
 type twin struct {
 	jobs      []*twinJob
 	seq       int
@@ -21,7 +21,7 @@ type twin struct {
 type twinJob struct {
 	key, state string
 	level      int
-	order      int       // in which it became ready
+	order      int       // position in the order of becoming ready
 	due        time.Time // delayed
 	id         uint64
 	attempts   int
@@ -51,7 +51,7 @@ func (w *twin) wait(now time.Time, j *twinJob, after time.Duration) {
 	w.ready(j)
 }
 
-// promote makes jobs ready whose time has come.
+// promote makes due jobs ready.
 func (w *twin) promote(now time.Time) {
 	late := w.in("delayed")
 	slices.SortFunc(late, func(a, b *twinJob) int { return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.id, b.id)) })
@@ -62,7 +62,7 @@ func (w *twin) promote(now time.Time) {
 	}
 }
 
-// take returns the job that has to run next.
+// take returns the next job to run.
 func (w *twin) take(inFlight int) *twinJob {
 	all := w.in("ready")
 	if len(all) == 0 || len(w.in("running")) >= inFlight {
@@ -82,7 +82,7 @@ func (w *twin) take(inFlight int) *twinJob {
 	return next
 }
 
-// driver does the same to both.
+// driver applies the same operations to core and twin.
 type driver struct {
 	*testing.T
 	core  *core

@@ -20,7 +20,7 @@ func Example() {
 		fmt.Println(receipt, err)
 	}
 	err = queue.Work(ctx, func(_ context.Context, d *jobqueue.Delivery) error {
-		defer stop() // an application would work on
+		defer stop() // an application would keep working
 		fmt.Printf("%s: %s\n", d.Key, d.Payload)
 		return nil
 	})

@@ -1,6 +1,6 @@
-// Package memory is a jobqueue.Queue that keeps its jobs in memory: for tests, which can
-// run in virtual time, and for work that may be lost with the process. It has the words
-// and the behaviour of the durable one.
+// Package memory is a jobqueue.Queue that keeps its jobs in memory. It suits tests, which can run
+// in virtual time, and jobs that may be lost with the process. Its API and behaviour match the
+// durable queue.
 package memory
 
 import (
@@ -23,27 +23,27 @@ type Queue struct {
 	cfg    Config
 	shared *shared
 
-	// closing ends when no more jobs are taken.
+	// closing ends when the queue stops taking jobs.
 	closing context.Context
 	close   context.CancelFunc
 
-	// Below, shared.mu is held.
-	refusal spillway.Reason // of Enqueue; 0: it takes jobs in
+	// shared.mu guards the fields below.
+	refusal spillway.Reason // why Enqueue refuses jobs; 0: it accepts them
 	runs    map[*run]bool   // handlers that have not returned
-	idle    chan struct{}   // closed once runs is empty; nil: nobody waits for that
+	idle    chan struct{}   // closed once runs is empty; nil: no goroutine waits for it
 	stats   jobqueue.Stats  // the counters
 }
 
-// shared is the jobs, and who waits for them.
+// shared holds the jobs and the channel that wakes waiters.
 type shared struct {
 	mu      sync.Mutex
 	core    *core
-	changed chan struct{} // closed when there may be a job; nil: nobody waits for one
+	changed chan struct{} // closed when a job may be ready; nil: no goroutine waits
 }
 
 var _ jobqueue.Queue = (*Queue)(nil)
 
-// Open returns an empty queue. It starts nothing.
+// Open returns an empty queue. It starts no goroutines.
 func Open(cfg Config) (*Queue, error) {
 	cfg, err := cfg.filled()
 	if err != nil {
@@ -52,8 +52,8 @@ func Open(cfg Config) (*Queue, error) {
 	return open(cfg, &shared{core: newCore(cfg)}), nil
 }
 
-// Open returns another queue of the same jobs, as another process would have one: with a
-// drain, a close and counters of its own. It works on after the first one is closed.
+// Open returns another queue on the same jobs, like the queue of another process. The returned
+// queue has its own drain, close and counters. It keeps working after the first queue is closed.
 func (q *Queue) Open() *Queue { return open(q.cfg, q.shared) }
 
 func open(cfg Config, s *shared) *Queue {
@@ -62,7 +62,7 @@ func open(cfg Config, s *shared) *Queue {
 	return q
 }
 
-// wake tells all that wait for a job to look again. The caller holds the lock.
+// wake wakes all goroutines that wait for a job. The caller holds the lock.
 func (s *shared) wake() {
 	if s.changed != nil {
 		close(s.changed)
@@ -70,7 +70,7 @@ func (s *shared) wake() {
 	}
 }
 
-// waiting returns what wake closes. The caller holds the lock.
+// waiting returns the channel that wake closes. The caller holds the lock.
 func (s *shared) waiting() <-chan struct{} {
 	if s.changed == nil {
 		s.changed = make(chan struct{})
@@ -78,7 +78,7 @@ func (s *shared) waiting() <-chan struct{} {
 	return s.changed
 }
 
-// Enqueue takes a job in. It never waits.
+// Enqueue stores a job. It never waits.
 func (q *Queue) Enqueue(ctx context.Context, job jobqueue.Job) (jobqueue.Receipt, error) {
 	if err := ctx.Err(); err != nil {
 		return jobqueue.Receipt{}, err
@@ -113,7 +113,7 @@ func (q *Queue) Enqueue(ctx context.Context, job jobqueue.Job) (jobqueue.Receipt
 	return jobqueue.Receipt{Key: job.Key, Duplicate: duplicate}, nil
 }
 
-// check returns why a job can never be taken.
+// check returns why the queue can never accept a job.
 func (q *Queue) check(job jobqueue.Job) error {
 	switch size := sizeOf(job); {
 	case len(job.Payload) > q.cfg.MaxPayload:
@@ -162,7 +162,7 @@ func (q *Queue) Dead(ctx context.Context, limit int) ([]jobqueue.DeadJob, error)
 	return letters, nil
 }
 
-// Replay makes a dead letter a job again.
+// Replay turns a dead letter back into a job.
 func (q *Queue) Replay(ctx context.Context, id uint64) error {
 	if err := q.enter(ctx); err != nil {
 		return err
@@ -187,7 +187,7 @@ func (q *Queue) Purge(ctx context.Context, part jobqueue.Part) (int, error) {
 	return q.shared.core.purge(time.Now(), part), nil
 }
 
-// Stats returns the depths, of all queues that share the jobs, and the counters of this one.
+// Stats returns the depths of the jobs, over all queues that share them, and this queue's counters.
 func (q *Queue) Stats(ctx context.Context) (jobqueue.Stats, error) {
 	err := q.enter(ctx)
 	if err != nil {
@@ -203,7 +203,7 @@ func (q *Queue) Stats(ctx context.Context) (jobqueue.Stats, error) {
 	return s, err
 }
 
-// Drain closes the intake and waits for the handlers that run.
+// Drain closes the intake and waits for the running handlers.
 func (q *Queue) Drain(ctx context.Context) error {
 	q.shut(spillway.Draining)
 	select {
@@ -219,13 +219,14 @@ func (q *Queue) Drain(ctx context.Context) error {
 	return &spillway.DrainError{Running: len(q.runs), Cause: ctx.Err()}
 }
 
-// Close gives the jobs that run to others, ends the handlers' contexts and waits for them.
+// Close hands running jobs to other workers, ends the handlers' contexts and waits for the
+// handlers.
 func (q *Queue) Close() error {
 	q.shut(spillway.Closed)
 	q.shared.mu.Lock()
 	runs := slices.Collect(maps.Keys(q.runs))
 	for _, r := range runs {
-		q.lost(r, q.shared.core.settle(time.Now(), r.id, jobqueue.Verdict{Fate: jobqueue.Defer})) // no attempt
+		q.lost(r, q.shared.core.settle(time.Now(), r.id, jobqueue.Verdict{Fate: jobqueue.Defer})) // counts no attempt
 	}
 	q.shared.mu.Unlock()
 	for _, r := range runs {
@@ -235,7 +236,7 @@ func (q *Queue) Close() error {
 	return nil
 }
 
-// shut closes the intake; a queue that is closed stays so.
+// shut closes the intake. A closed queue stays closed.
 func (q *Queue) shut(reason spillway.Reason) {
 	q.shared.mu.Lock()
 	q.refusal = max(q.refusal, reason)

@@ -30,8 +30,8 @@ func TestItKeepsTheWordsOfAQueue(t *testing.T) {
 	})
 }
 
-// A limiter that refuses much advises to come back in a minute, and has room long before
-// if the others stop.
+// A limiter that rejects many requests may advise a retry in a minute. It can have room long before
+// then, if other callers stop.
 func TestTheLimiterIsSoonAskedAgain(t *testing.T) {
 	for advised, want := range map[time.Duration]time.Duration{0: 10 * time.Millisecond, time.Second / 2: time.Second / 2, time.Minute: limiterAgain} {
 		if got := advice(&spillway.Rejection{RetryAfter: advised}); got != want {
@@ -40,8 +40,8 @@ func TestTheLimiterIsSoonAskedAgain(t *testing.T) {
 	}
 }
 
-// The context of Work is the user's. Its methods were called while the queue was locked: one that
-// looked at the queue waited for ever.
+// The context of Work is user code. Work used to call its methods while the queue was locked: a
+// context method that called Stats deadlocked.
 func TestTheContextOfWorkMayLookAtTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, err := Open(Config{AckWait: time.Second})
@@ -77,7 +77,7 @@ func TestTheContextOfWorkMayLookAtTheQueue(t *testing.T) {
 	})
 }
 
-// looking is a context whose methods look at a queue.
+// looking is a context whose methods call Stats.
 type looking struct {
 	context.Context
 	q *Queue
@@ -93,8 +93,8 @@ func (l looking) Value(key any) any { l.look(); return l.Context.Value(key) }
 
 func (l looking) Deadline() (time.Time, bool) { l.look(); return l.Context.Deadline() }
 
-// What is derived from a context of the user's own type ends a little later than that. A job that was handed
-// back in between was taken again, and again.
+// A context derived from a user-defined context ends slightly later than its parent. Work used to
+// retake, again and again, a job that was handed back in between.
 func TestNoJobIsTakenOnceTheContextOfWorkHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, err := Open(Config{MaxInFlight: 1})
@@ -126,7 +126,7 @@ func TestNoJobIsTakenOnceTheContextOfWorkHasEnded(t *testing.T) {
 	})
 }
 
-// untold is a context that has ended, and of which nothing derived from it knows yet.
+// untold is a context that has ended, while contexts derived from it have not ended yet.
 type untold struct {
 	context.Context
 	ended atomic.Bool

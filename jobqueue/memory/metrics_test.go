@@ -14,7 +14,7 @@ import (
 	"github.com/spillway-go/spillway/metrics"
 )
 
-// shown are the values of a source by name and labels.
+// shown returns the values of a source by name and labels.
 func shown(t *testing.T, s *metrics.Source) map[string]float64 {
 	t.Helper()
 	all := map[string]float64{}
@@ -67,13 +67,13 @@ func TestMetricsShowWhatStatsHas(t *testing.T) {
 		if got := shown(t, source); !maps.Equal(got, want) {
 			t.Errorf("%v", got)
 		}
-		// Zeros would be taken for an empty queue.
+		// Zeros would look like an empty queue.
 		if err := q.Close(); err != nil {
 			t.Error(err)
 		}
 		maps.DeleteFunc(want, func(name string, _ float64) bool { return strings.HasPrefix(name, "jobs ") })
 		want["engine_away"] = 1
-		if got := shown(t, source); !maps.Equal(got, want) { // a counter that is not shown may be counted again from zero
+		if got := shown(t, source); !maps.Equal(got, want) { // a counter that is absent may restart from zero
 			t.Errorf("closed: %v", got)
 		}
 	})

@@ -12,17 +12,17 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// run is a handler at work.
+// run is one run of a handler.
 type run struct {
 	id     uint64
-	ctx    context.Context // of its handler
+	ctx    context.Context // the handler's context
 	job    jobqueue.Job
 	tries  int
-	since  time.Time // when it was enqueued
+	since  time.Time // when the job was enqueued
 	permit limiter.Permit
 
-	// Below, shared.mu is held.
-	until time.Time // without an answer it then loses the job
+	// shared.mu guards the fields below.
+	until time.Time // the run loses the job at this time, unless it ends or reports progress
 	timer *time.Timer
 	end   context.CancelCauseFunc
 }
@@ -49,10 +49,10 @@ func (q *Queue) Work(ctx context.Context, handler jobqueue.Handler) error {
 	}
 }
 
-// next waits for a job and a permit. It returns nil once taking has ended. The contexts of
-// handlers are made from parent, because those outlive a drain. taking ends later than a
-// parent of the user's own type, by a goroutine: meanwhile a job that was handed back because
-// the parent ended would be taken again, and again.
+// next waits for a job and a permit. It returns nil once taking or parent has ended. Handler
+// contexts derive from parent, because handlers outlive a drain. If parent has a user-defined type,
+// a goroutine cancels taking, so taking ends later than parent. next therefore checks parent too.
+// Otherwise it would keep retaking a job that was handed back when parent ended.
 func (q *Queue) next(parent, taking context.Context) *run {
 	for taking.Err() == nil && parent.Err() == nil {
 		priority, ok := q.await(taking)
@@ -70,7 +70,7 @@ func (q *Queue) next(parent, taking context.Context) *run {
 		if r := q.begin(parent, taking, permit); r != nil {
 			return r
 		}
-		permit.Release() // another worker was faster, or parent has ended
+		permit.Release() // another worker took the job, or parent has ended
 	}
 	return nil
 }
@@ -99,11 +99,11 @@ func (q *Queue) await(taking context.Context) (spillway.Priority, bool) {
 	}
 }
 
-// limiterAgain is when a limiter that refused is asked again at the latest. Its advice,
-// up to a minute, is for callers that are far away.
+// limiterAgain is the longest pause before a limiter that refused is asked again. The limiter's own
+// advice, up to a minute, is for remote callers.
 const limiterAgain = time.Second
 
-// advice is how long to leave a limiter alone that refused.
+// advice returns how long to pause before asking a limiter that refused again.
 func advice(err error) time.Duration {
 	if r, ok := errors.AsType[*spillway.Rejection](err); ok {
 		return min(max(r.RetryAfter, 10*time.Millisecond), limiterAgain)
@@ -120,13 +120,13 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// begin takes a job for a handler; nil if there is none any more, or parent has ended.
+// begin takes a job for a handler. It returns nil if no job is left, or parent has ended.
 func (q *Queue) begin(parent, taking context.Context, permit limiter.Permit) *run {
 	if parent.Err() != nil {
 		return nil
 	}
 	r := &run{permit: permit}
-	r.ctx, r.end = context.WithCancelCause(parent) // parent is the user's: without the lock
+	r.ctx, r.end = context.WithCancelCause(parent) // parent is user code: call it without the lock
 	if !q.claim(r, taking) {
 		r.end(nil)
 		return nil
@@ -134,7 +134,7 @@ func (q *Queue) begin(parent, taking context.Context, permit limiter.Permit) *ru
 	return r
 }
 
-// claim gives a run the next job, and reports whether there is one.
+// claim assigns the next job to a run, and reports whether there is one.
 func (q *Queue) claim(r *run, taking context.Context) bool {
 	q.shared.mu.Lock()
 	defer q.shared.mu.Unlock()
@@ -154,7 +154,7 @@ func (q *Queue) claim(r *run, taking context.Context) bool {
 	return true
 }
 
-// handle runs the handler to its end.
+// handle runs the handler to completion.
 func (q *Queue) handle(r *run, handler jobqueue.Handler) {
 	defer r.permit.Release()
 	d := jobqueue.NewDelivery(r.job, r.tries, r.since, func(ctx context.Context) error { return q.progress(ctx, r) })
@@ -164,13 +164,13 @@ func (q *Queue) handle(r *run, handler jobqueue.Handler) {
 	})
 }
 
-// settle ends a run by its handler's error.
+// settle ends a run according to its handler's error.
 func (q *Queue) settle(r *run, err error) {
 	v := q.cfg.Policy.Judge(err, r.tries)
 	if r.ctx.Err() != nil {
 		v = q.cfg.Policy.JudgeEnded(err)
 	}
-	defer r.end(nil) // the user's context is told without the lock
+	defer r.end(nil) // cancels the handler's context without the lock
 	q.shared.mu.Lock()
 	defer q.shared.mu.Unlock()
 	r.timer.Stop()
@@ -195,18 +195,19 @@ func (q *Queue) settle(r *run, err error) {
 	}
 }
 
-// expire takes the job from a handler that gave no answer in time, and tells the handler.
+// expire takes the job from a handler that missed its deadline, and cancels the handler's context.
 func (q *Queue) expire(r *run) {
 	if q.late(r) {
 		r.end(jobqueue.ErrLost)
 	}
 }
 
-// late takes the job from a run whose time is over. It reports whether the time is over.
+// late takes the job from a run that is past its deadline. It reports whether the deadline has
+// passed.
 func (q *Queue) late(r *run) bool {
 	q.shared.mu.Lock()
 	defer q.shared.mu.Unlock()
-	if left := time.Until(r.until); left > 0 { // progress was reported meanwhile
+	if left := time.Until(r.until); left > 0 { // the handler has reported progress meanwhile
 		r.timer.Reset(left)
 		return false
 	}
@@ -218,8 +219,8 @@ func (q *Queue) late(r *run) bool {
 	return true
 }
 
-// lost counts a run that has lost its job, if the run had it. The caller holds the lock, and
-// ends the run's context without it.
+// lost counts a run that has lost its job, if the run held the job. The caller holds the lock, and
+// ends the run's context after unlocking.
 func (q *Queue) lost(r *run, had bool) {
 	if had {
 		q.stats.Lost++
@@ -228,7 +229,7 @@ func (q *Queue) lost(r *run, had bool) {
 	r.timer.Stop()
 }
 
-// progress starts a handler's time again.
+// progress restarts a handler's time limit.
 func (q *Queue) progress(ctx context.Context, r *run) error {
 	if err := ctx.Err(); err != nil {
 		return err

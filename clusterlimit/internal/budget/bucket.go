@@ -5,41 +5,41 @@ import (
 	"time"
 )
 
-// Bucket is a leased rate: tokens come at the rate and are kept up to a burst. A new one is
-// empty, and a change of the rate makes no token, so over any time replicas admit at most
-// what the sum of their rates brings, and the bursts.
+// Bucket is a leased rate: tokens arrive at the rate and accumulate up to a burst. A new Bucket is
+// empty, and a change of the rate creates no token. So over any time replicas admit at most the sum
+// of their rates, times the time, plus the bursts.
 //
-// More than a burst is saved for once somebody has asked for it, from what others leave, and
-// for those that ask for more than a burst. Nothing is ever owed: a debt would end with
-// the lease.
+// After a request for more than a burst the bucket saves tokens beyond the burst, from tokens that
+// other callers leave. Only requests for more than a burst get saved tokens. The bucket never goes
+// into debt: a debt would end with the lease.
 type Bucket struct {
 	rate, burst, tokens float64 // rate in tokens a nanosecond
-	saved               float64 // beyond the burst
-	goal                float64 // of tokens and saved; zero: nothing is saved for
+	saved               float64 // tokens saved beyond the burst
+	goal                float64 // target for tokens plus saved; zero: no saving
 	at, until, forget   time.Duration
 }
 
-// BurstTime is how much of a rate may be saved up; at least one token can. SaveTime is how
-// much at most, for one that asks for more.
+// BurstTime is the time in which the rate fills a burst; a burst is at least one token. SaveTime is
+// the time in which the rate fills the largest savings.
 const (
 	BurstTime = 100 * time.Millisecond
 	SaveTime  = time.Minute
 )
 
-// What was asked for is saved for until it is asked for again: after so many times the wait that
-// was told, which whoever tells it may round up, and some more.
+// A bucket forgets a goal that is not requested again within forgetWaits times the advised wait
+// plus forgetLeast. Callers of the bucket may round the advised wait up.
 const (
 	forgetWaits = 4
 	forgetLeast = time.Second
 )
 
-// rounded is saved for beside, lest what was rounded be missing for ever.
+// rounded is added to a goal, so that rounding cannot keep the goal out of reach.
 const rounded = 1e-3
 
-// Never is the wait for more than can be saved.
+// Never is the wait for more tokens than can be saved.
 const Never time.Duration = -1
 
-// Set changes the rate, in tokens a second, and when it ends.
+// Set changes the rate, in tokens a second, and the end of the rate.
 func (b *Bucket) Set(now time.Duration, rate int, until time.Duration) {
 	b.fill(now)
 	b.rate, b.until = float64(rate)/1e9, until
@@ -65,8 +65,8 @@ func (b *Bucket) fill(now time.Duration) {
 	b.at = max(b.at, now)
 }
 
-// Take takes n tokens. If there are fewer, it says after what time there will be enough
-// unless others take some; zero if that is not known, and Never.
+// Take takes n tokens. If there are fewer, it returns the time until there are enough, unless other
+// callers take some. The wait is zero if it is unknown, and Never if n tokens cannot be saved.
 func (b *Bucket) Take(now time.Duration, n int) (ok bool, wait time.Duration) {
 	if now >= b.until || b.burst == 0 {
 		return false, 0
@@ -81,7 +81,7 @@ func (b *Bucket) Take(now time.Duration, n int) (ok bool, wait time.Duration) {
 		there += b.saved
 	}
 	if need := want - there; need > 0 {
-		wait = time.Duration(min(math.Ceil(need/b.rate)+1, float64(time.Hour))) // one for what is rounded
+		wait = time.Duration(min(math.Ceil(need/b.rate)+1, float64(time.Hour))) // one nanosecond for rounding
 		if large {
 			b.goal = max(b.goal, want+rounded)
 			b.forget = max(b.forget, now+forgetWaits*wait+forgetLeast)

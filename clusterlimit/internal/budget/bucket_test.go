@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// flow is what was taken.
+// flow counts the tokens taken.
 type flow struct {
-	taken, least float64 // least is that of what was taken without what was brought
+	taken, least float64 // least is the minimum of taken minus brought
 }
 
-// begin and beyond tell the most that was taken beyond what was brought in any time since the
-// start that ends now.
+// begin and beyond compute the largest excess of taken over brought tokens, over all intervals that
+// end now.
 func (f *flow) begin(brought float64) { f.least = min(f.least, f.taken-brought) }
 
 func (f *flow) beyond(brought float64) float64 { return f.taken - brought - f.least }
 
-// Over any time no more is taken than the rate brings and what may be saved up: a burst, or the
-// largest request. Requests of no more than a burst find no more than a burst,
-// whatever is saved for others. And from the start nothing is taken but what was brought.
+// Over any time the tokens taken are at most the tokens that the rate brings plus the savings: a
+// burst, or the largest request. Requests of at most a burst find at most a burst, whatever is
+// saved for others. From the start on, no token is taken before the rate has brought it.
 func FuzzABucketGivesNoMoreThanItsRate(f *testing.F) {
 	for seed := range uint64(10) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {
-		const rest = 2e-3 // what is rounded
+		const rest = 2e-3 // rounding error
 		r := rand.New(rand.NewPCG(seed, 2))
 		var b Bucket
 		now, until, rate := time.Duration(0), time.Duration(0), 0
@@ -78,7 +78,8 @@ func FuzzABucketGivesNoMoreThanItsRate(f *testing.F) {
 	})
 }
 
-// A rate of 10: what one had admitted beyond the burst was owed, and forgiven when it left.
+// At a rate of 10, a member owed its admissions beyond the burst. The debt was forgiven when the
+// member left.
 func TestLeavingForgivesNothing(t *testing.T) {
 	taken, now := 0, time.Duration(0)
 	for range 6 {
@@ -97,7 +98,8 @@ func TestLeavingForgivesNothing(t *testing.T) {
 	}
 }
 
-// It is saved for, from what others leave, and what is saved is for nobody else.
+// The bucket saves for a large request from tokens that others leave. No other request gets the
+// savings.
 func TestMoreThanABurstIsSavedFor(t *testing.T) {
 	var b Bucket
 	now := time.Duration(0)
@@ -124,7 +126,7 @@ func TestMoreThanABurstIsSavedFor(t *testing.T) {
 	if ok, _ := b.Take(now, 100); ok {
 		t.Error("there twice")
 	}
-	now += 10 * time.Minute // nobody came again
+	now += 10 * time.Minute // no new request came
 	if ok, _ := b.Take(now, 100); ok {
 		t.Error("saved for one that did not come")
 	}
@@ -152,7 +154,7 @@ func TestABusyBucketGivesItsRate(t *testing.T) {
 func TestARateThatReturnsBringsNoBurst(t *testing.T) {
 	var b Bucket
 	b.Set(0, 1000, time.Hour)
-	b.Set(time.Second, 0, time.Hour) // full, and given back
+	b.Set(time.Second, 0, time.Hour) // the bucket is full, and the rate is given back
 	b.Set(2*time.Second, 1000, time.Hour)
 	if ok, _ := b.Take(2*time.Second, 1); ok {
 		t.Error("a token was kept that was given back")

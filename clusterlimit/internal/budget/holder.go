@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// Terms are what a replica joins with.
+// Terms are the terms on which a replica joins.
 type Terms struct {
 	ID, Name string
-	Totals   Amounts       // to be set when it joins; zero: what the others say
-	TTL      time.Duration // how long a lease is good after it was asked for
-	Fade     time.Duration // how long a lease that is kept takes to become an equal share
-	Keep     bool          // go on with it while the store cannot be reached
+	Totals   Amounts       // to set on joining; zero: the totals of the others
+	TTL      time.Duration // how long a lease lasts after its request was sent
+	Fade     time.Duration // how long a kept lease takes to become an equal share
+	Keep     bool          // continue with the lease while the store cannot be reached
 }
 
-// Standing says on what ground a replica admits work.
+// Standing is the ground on which a replica admits work.
 type Standing uint8
 
 const (
-	Joining Standing = iota // it has had no lease yet
-	Held                    // it has a lease
-	Kept                    // its lease is over and the store is away: it goes on with what it had, less and less
-	Over                    // its lease is over: it admits nothing
-	Left                    // it has given its lease back
+	Joining Standing = iota // no lease yet
+	Held                    // the replica has a lease
+	Kept                    // the lease is over and the store is away: the replica continues with the lease, faded
+	Over                    // the lease is over: the replica admits nothing
+	Left                    // the replica has given its lease back
 )
 
 // String returns the name in lower case.
@@ -35,36 +35,35 @@ func (s Standing) String() string {
 	return fmt.Sprintf("standing(%d)", uint8(s))
 }
 
-// Bound is what a replica may use, and until when unless it is told again.
+// Bound is the amounts that a replica may use, and their end unless a new Bound replaces it.
 type Bound struct {
 	Amounts
 	Until time.Duration
 	Standing
 }
 
-// Holder is one replica's side. Times are its own clock's, which never goes back. One
-// attempt is Begin, then Aim and Renew and the write, again after a conflict, then
+// Holder is one replica's side. Times are readings of the replica's clock, which never goes back.
+// One attempt consists of Begin, then Aim, Renew and the write, again after a conflict, then
 // Confirm or Fail.
 //
-// Two rules keep the sum of what may be used below the total while nobody is away. What
-// is given back is not used from Aim on, before the others can see it, and what is gained
-// only from Confirm on. And a lease ends TTL after Renew by the holder's clock, while
-// others wait a quarter longer, and from when they have seen the write, which is later:
-// so it is over before they take it, as long as no clock runs faster than another by more
-// than a quarter.
+// Two rules keep the sum of usable amounts within the total while no replica is cut off. First, the
+// holder stops using a returned amount at Aim, before other replicas can see it, and starts using a
+// gain at Confirm. Second, a lease ends TTL after Renew by the holder's clock. Other replicas wait
+// a quarter longer, starting when they see the write, which is later. So the lease is over before
+// they take it, as long as no clock runs more than a quarter faster than another.
 type Holder struct {
 	terms    Terms
-	has      Amounts // may be used while until has not passed
+	has      Amounts // usable before until
 	totals   Amounts
 	replicas int
 	token    uint64
-	epoch    uint64 // the latest that it wrote
+	epoch    uint64 // the latest epoch that the holder wrote
 	until    time.Duration
 	standing Standing
 
-	began  time.Duration // of this attempt
+	began  time.Duration // start of the current attempt
 	sent   time.Duration
-	missed time.Duration // when the latest one began, if it failed
+	missed time.Duration // start of the latest attempt, if it failed
 	failed bool
 	seen   map[string]beat
 	draft  State
@@ -73,7 +72,7 @@ type Holder struct {
 	next   State
 }
 
-// beat is a renewal of another replica, and when it was first seen.
+// beat is a renewal of another replica, and the time at which the holder first saw it.
 type beat struct {
 	of uint64
 	at time.Duration
@@ -82,13 +81,13 @@ type beat struct {
 // NewHolder returns a holder without a lease.
 func NewHolder(t Terms) *Holder { return &Holder{terms: t, seen: map[string]beat{}} }
 
-// Begin begins an attempt.
+// Begin starts an attempt.
 func (h *Holder) Begin(now time.Duration) { h.began = now }
 
-// Aim reads the state and returns what may be used from now on: of what it has at most
-// what it will keep. It must be enforced before Renew is told what is in use.
+// Aim reads the state and returns the amounts usable from now on: the part of the lease that the
+// replica will keep. The caller must enforce them before it passes the amounts in use to Renew.
 func (h *Holder) Aim(now time.Duration, s State, wants Amounts) Amounts {
-	s.Epoch = max(s.Epoch, h.epoch) // less if the store has lost the budget
+	s.Epoch = max(s.Epoch, h.epoch) // s.Epoch is smaller if the store has lost the budget
 	if h.token == 0 {
 		s = s.Share(h.terms.Totals)
 	}
@@ -97,7 +96,7 @@ func (h *Holder) Aim(now time.Duration, s State, wants Amounts) Amounts {
 	}
 	h.draft, h.wants = h.expire(now, s), wants
 	if s.Of(h.terms.ID).Token == 0 {
-		h.has, h.until, h.failed = Amounts{}, now, false // the others have waited, and taken it
+		h.has, h.until, h.failed = Amounts{}, now, false // the others have waited, and taken the lease
 	}
 	h.aim = h.draft.Renew(h.terms, wants, Amounts{}).Of(h.terms.ID).Has
 	for kind := range h.has {
@@ -106,8 +105,8 @@ func (h *Holder) Aim(now time.Duration, s State, wants Amounts) Amounts {
 	return h.has
 }
 
-// expire takes out the leases that have not been renewed for too long. Once the store
-// was away, the others may have had no chance, and are waited for anew.
+// expire removes the leases that have not been renewed for too long. After a failed attempt the
+// wait starts anew for all leases: the other replicas may have been unable to renew.
 func (h *Holder) expire(now time.Duration, s State) State {
 	old := h.seen
 	h.seen = make(map[string]beat, len(s.Leases))
@@ -124,19 +123,19 @@ func (h *Holder) expire(now time.Duration, s State) State {
 	return s
 }
 
-// expiry is how long the others wait for a holder that does not renew.
+// expiry is how long other replicas wait for a holder that does not renew.
 func expiry(ttl int64) time.Duration { return time.Duration(ttl + ttl/marginPart) }
 
-// marginPart is the part of a lease by which the others wait longer.
+// marginPart is the divisor of a lease that gives the extra wait of other replicas.
 const marginPart = 4
 
-// Renew returns the state to write. Of what is in use nothing is given back.
+// Renew returns the state to write. It gives back no amount that is in use.
 func (h *Holder) Renew(now time.Duration, inUse Amounts) State {
 	h.sent, h.next = now, h.draft.Renew(h.terms, h.wants, inUse)
 	return h.next
 }
 
-// Confirm says that the state was written.
+// Confirm records that the state was written.
 func (h *Holder) Confirm() {
 	mine := h.next.Of(h.terms.ID)
 	h.has, h.token, h.epoch = h.aim, mine.Token, h.next.Epoch
@@ -144,15 +143,15 @@ func (h *Holder) Confirm() {
 	h.until, h.standing, h.failed = h.sent+h.terms.TTL, Held, false
 }
 
-// Fail says that the store did not answer, or not in time. It may have been written all
+// Fail records that the store did not answer, or not in time. The state may have been written all
 // the same.
 func (h *Holder) Fail() { h.missed, h.failed = h.began, true }
 
-// Quit makes it use nothing from now on.
+// Quit makes the holder use nothing from now on.
 func (h *Holder) Quit() { h.has, h.standing = Amounts{}, Left }
 
-// Leave returns the state to write after Quit. What is in use stays its own until the
-// others find that it is not renewed.
+// Leave returns the state to write after Quit. Amounts in use stay in the lease until the other
+// replicas find that it is not renewed.
 func (h *Holder) Leave(s State, inUse Amounts) State {
 	mine := s.Of(h.terms.ID)
 	if inUse == (Amounts{}) || mine.Token == 0 {
@@ -167,9 +166,9 @@ func (h *Holder) Leave(s State, inUse Amounts) State {
 	return s
 }
 
-// Bound is what may be used now. That the store is away is known from an attempt that
-// began a TTL ago at most, and failed: a process that was paused knows nothing, and
-// admits nothing before it has asked.
+// Bound returns the amounts usable now. The store counts as away only if an attempt failed that
+// began at most a TTL ago: a process that was paused has no such attempt. It admits nothing before
+// it has asked the store.
 func (h *Holder) Bound(now time.Duration) Bound {
 	b := Bound{h.has, h.until, h.standing}
 	if h.standing != Held {
@@ -189,8 +188,8 @@ func (h *Holder) Bound(now time.Duration) Bound {
 	return b
 }
 
-// kept is what is left of the lease so long after its end: those that have more than an
-// equal share go down to it, and only then the others go up.
+// kept returns the remaining lease at the given time after its end. Amounts above an equal share
+// shrink to it first. Only then do smaller amounts grow to it.
 func (h *Holder) kept(since time.Duration) (left Amounts) {
 	down := min(float64(since)/float64(h.terms.Fade), 1)
 	up := min(max(float64(since-h.terms.Fade-h.terms.TTL)/float64(h.terms.Fade), 0), 1)
@@ -198,15 +197,15 @@ func (h *Holder) kept(since time.Duration) (left Amounts) {
 		part := up
 		share := h.totals[kind] / max(h.replicas, 1)
 		if has > share {
-			part, share = down, max(share, 1) // what has a lease never goes to nothing
+			part, share = down, max(share, 1) // a lease never shrinks to zero
 		}
 		left[kind] = has + int(math.Floor(part*float64(share-has)))
 	}
 	return left
 }
 
-// Token orders the leases of a budget: a later one has a higher number. Zero: none yet.
+// Token orders the leases of a budget: a later lease has a higher token. Zero: no lease yet.
 func (h *Holder) Token() uint64 { return h.token }
 
-// Totals is what all share, and how many they are, as far as it is known.
+// Totals returns the budget's totals and the number of replicas, as last known.
 func (h *Holder) Totals() (Amounts, int) { return h.totals, h.replicas }

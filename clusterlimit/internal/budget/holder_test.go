@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// renew is one attempt that succeeds, with nothing delayed.
+// renew is one successful attempt without delays.
 func renew(h *Holder, s State, now time.Duration, wants, inUse int) State {
 	h.Begin(now)
 	h.Aim(now, s, Amounts{wants})
@@ -19,7 +19,7 @@ func holder(id string, keep bool) *Holder {
 	return NewHolder(Terms{ID: id, Totals: Amounts{total}, TTL: simTTL, Fade: 4 * simTTL, Keep: keep})
 }
 
-// The clock of the one that waits is faster, by nearly a quarter, and it looks all the time.
+// The clock of the waiting replica is nearly a quarter faster, and the replica looks all the time.
 func TestALeaseIsOverBeforeAFasterClockTakesIt(t *testing.T) {
 	const step = time.Millisecond
 	for _, faster := range []float64{.9, 1, 1.24} {
@@ -41,7 +41,7 @@ func TestALeaseIsOverBeforeAFasterClockTakesIt(t *testing.T) {
 	}
 }
 
-// What is in use is kept, and what of it ends is given back: it is not used for other work.
+// Amounts in use are kept. When their work ends they are given back and not used for other work.
 func TestWhatIsGivenBackIsNotUsedAgain(t *testing.T) {
 	a, b := holder("a", false), holder("b", false)
 	s := renew(a, State{}, 0, 40, 0)
@@ -59,7 +59,7 @@ func TestWhatIsGivenBackIsNotUsedAgain(t *testing.T) {
 	}
 }
 
-// The first to come back after an outage finds leases that nobody could renew.
+// The first replica to come back after an outage finds leases that no replica could renew.
 func TestNobodyIsExpiredForAnOutage(t *testing.T) {
 	a, b := holder("a", true), holder("b", true)
 	s := renew(b, renew(a, State{}, 0, 1, 0), 0, 1, 0)
@@ -78,7 +78,7 @@ func TestNobodyIsExpiredForAnOutage(t *testing.T) {
 	}
 }
 
-// A store that has lost the budget is given the totals and the tokens that members know.
+// A store that has lost the budget gets the totals and the tokens that members know.
 func TestALostBudgetIsMadeAnew(t *testing.T) {
 	a := holder("a", false)
 	s := State{}
@@ -99,8 +99,8 @@ func TestStandingsHaveNames(t *testing.T) {
 	}
 }
 
-// While the store is away from all, those that keep their leases stay below the total,
-// and come to an equal share.
+// While the store is away from all replicas, kept leases stay below the total, and become equal
+// shares.
 func TestKeptLeasesBecomeEqualSharesAndStayBelowTheTotal(t *testing.T) {
 	var s State
 	var all []*Holder
@@ -140,8 +140,8 @@ func TestKeptLeasesBecomeEqualSharesAndStayBelowTheTotal(t *testing.T) {
 	}
 }
 
-// A process that was paused for longer than its lease admits nothing when it wakes up,
-// although an attempt of it had been under way, until it has asked again.
+// A process that was paused for longer than its lease wakes up during an attempt. It admits nothing
+// until it has asked again.
 func TestAPausedHolderAdmitsNothingBeforeItHasAsked(t *testing.T) {
 	h := NewHolder(Terms{ID: "a", Totals: Amounts{total}, TTL: simTTL, Fade: 4 * simTTL, Keep: true})
 	h.Begin(0)
@@ -166,7 +166,7 @@ func TestAPausedHolderAdmitsNothingBeforeItHasAsked(t *testing.T) {
 	}
 }
 
-// What one try of a renewal costs its process where a thousand share a budget.
+// The cost of one try of a renewal for a process, in a budget with a thousand members.
 func BenchmarkATryOfAThousand(b *testing.B) {
 	s := State{}.Share(Amounts{5000, 100_000})
 	for i := range 1000 {

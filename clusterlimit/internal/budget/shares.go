@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Shares is what each lease would have of one kind if nothing were in use: in proportion
-// to what it wants, and a little more, so that one that wants nothing can begin. With less
-// than one for each, those that want nothing have nothing, and if there is still not one
-// for each of the others, they take turns.
+// Shares returns each lease's share of one kind, as if nothing were in use. A share is proportional
+// to demand plus a small constant, so that a lease without demand can begin. If the total is less
+// than one for each lease, leases without demand get nothing. If it is also less than one for each
+// lease with demand, these leases take turns.
 func (s State) Shares(kind int) []int {
 	total, n := s.Totals[kind], len(s.Leases)
 	weights, some := make([]int, n), make([]int, 0, n)
@@ -34,19 +34,20 @@ func (s State) Shares(kind int) []int {
 	return parts
 }
 
-// A turn is so many renewals of each, which is two leases, and so long at least: a rate
-// needs a while until it has brought a token.
+// A turn lasts for turnRenewals renewals of each lease, which is two leases, and at least for
+// leastTurn: a rate takes some time to bring a token.
 const (
 	turnRenewals = 2 * Renewals
 	leastTurn    = 6 * time.Second
 
-	// Renewals is how often a lease is renewed in its time.
+	// Renewals is how often a lease is renewed before it would end.
 	Renewals = 6
 )
 
-// turns gives one each to as many of those that want any as there are. Each turn it begins
-// with the ones after, so that everybody who wants any waits for n/total turns at most. All compute
-// the same from the epoch, which counts the renewals: they need not agree on anything else.
+// turns gives one each to as many leases with demand as the total permits. Each turn begins after
+// the leases of the last turn, so that a lease with demand waits at most n/total turns. All
+// replicas compute the same result from the epoch, which counts the renewals. They need no other
+// agreement.
 func (s State) turns(kind int) []int {
 	total, n := s.Totals[kind], len(s.Leases)
 	length := n * max(turnRenewals, Renewals*int(leastTurn/time.Duration(max(s.Leases[0].TTL, 1))))
@@ -62,8 +63,8 @@ func (s State) turns(kind int) []int {
 	return parts
 }
 
-// divide splits total into whole numbers in proportion to weights above zero, by the
-// largest remainders, with at least one for each if there are so many.
+// divide splits total into whole numbers in proportion to positive weights, by the largest
+// remainders. Each weight gets at least one, if the total permits.
 func divide(total int, weights []int) []int {
 	parts, sum := make([]int, len(weights)), 0
 	least := 0

@@ -54,8 +54,8 @@ func simulate(t *testing.T, seed uint64, keep bool) (overshoot int) {
 	return overshoot
 }
 
-// What is in use never exceeds the total by more than those had that lost their lease
-// while their work ran, whatever happens to the network, the processes and their clocks.
+// The amounts in use exceed the total at most by the leases of replicas that lost their lease while
+// their work ran. The bound holds whatever happens to the network, the processes and their clocks.
 func TestTheBoundHoldsInEveryWorld(t *testing.T) {
 	seeds := uint64(30)
 	if testing.Short() {

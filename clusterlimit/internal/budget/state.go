@@ -1,10 +1,10 @@
-// Package budget divides a total among replicas by leases. It is pure: no clock, no
-// lock, no goroutine and no network.
+// Package budget divides a total among replicas by leases. It is pure: it has no clock, lock,
+// goroutine or network.
 //
-// A [State] is what all replicas see. One of them changes it by writing the next one,
-// and only if nobody else has written meanwhile, so every state follows from the one
-// before. A [Holder] is what one replica knows: what it may use, until when by its own
-// clock, and for how long the others have not renewed.
+// A [State] is visible to all replicas. A replica changes it by writing the next state, and only if
+// no other replica has written meanwhile, so every state follows from the previous one. A [Holder]
+// is one replica's knowledge: the amounts that it may use, their end by its own clock, and how long
+// each other replica has not renewed.
 package budget
 
 import (
@@ -15,50 +15,50 @@ import (
 	"time"
 )
 
-// The kinds of what is shared.
+// The kinds of shared amounts.
 const (
 	Slots = iota // pieces of work that run at a time
 	Rate         // admissions a second
 	Kinds
 )
 
-// Most bounds every amount, so that products of two fit.
+// Most bounds every amount, so that the product of two amounts does not overflow.
 const Most = 1 << 30
 
-// MostTTL bounds for how long a lease is good: what a member that died had is nobody's for longer
-// than that.
+// MostTTL bounds how long a lease lasts. The amounts of a dead member stay unused for longer than
+// its TTL.
 const MostTTL = time.Hour
 
-// mostEpoch leaves room for more renewals than there will ever be.
+// mostEpoch leaves room for more renewals than will ever happen.
 const mostEpoch = math.MaxUint64 / 2
 
-// Amounts is one number of each kind. A total of zero means that this kind is not shared.
+// Amounts is one number of each kind. A total of zero means that the kind is not shared.
 type Amounts [Kinds]int
 
-// Lease is what one replica has.
+// Lease is one replica's lease.
 type Lease struct {
-	ID    string  `json:"id"`    // of one life of a replica: never used again
+	ID    string  `json:"id"`    // of one life of a replica: never reused
 	Name  string  `json:"name"`  // for people
-	Token uint64  `json:"token"` // the epoch in which it was granted, which orders holders
-	Beat  uint64  `json:"beat"`  // the epoch in which it was renewed last
-	TTL   int64   `json:"ttl"`   // how long it is good after it was asked for, nanoseconds
+	Token uint64  `json:"token"` // the epoch in which the lease was granted, which orders holders
+	Beat  uint64  `json:"beat"`  // the epoch of the latest renewal
+	TTL   int64   `json:"ttl"`   // how long the lease lasts after its request was sent, nanoseconds
 	Has   Amounts `json:"has"`
 	Wants Amounts `json:"wants"`
 
-	others members // of a newer version
+	others members // JSON members of a newer version
 }
 
-// State is a budget and its leases, by ID. What the leases have is never more than the
-// total in sum, except just after a total has been lowered.
+// State is a budget and its leases, by ID. The leases sum to at most the total, except just after a
+// total has been lowered.
 type State struct {
 	Epoch  uint64  `json:"epoch"` // counts the states
 	Totals Amounts `json:"totals"`
 	Leases []Lease `json:"leases"`
 
-	others members // of a newer version
+	others members // JSON members of a newer version
 }
 
-// check says whether its numbers can be.
+// check returns an error if the state's numbers or order are invalid.
 func (s State) check() error {
 	wrong := !s.Totals.valid() || s.Epoch > mostEpoch
 	for i, l := range s.Leases {
@@ -75,7 +75,7 @@ func (a Amounts) valid() bool {
 	return !slices.ContainsFunc(a[:], func(n int) bool { return n < 0 || n > Most })
 }
 
-// Of returns the lease of id; without one its Token is zero.
+// Of returns the lease of id. If there is none, its Token is zero.
 func (s State) Of(id string) Lease {
 	if i, found := s.find(id); found {
 		return s.Leases[i]
@@ -87,7 +87,7 @@ func (s State) find(id string) (int, bool) {
 	return slices.BinarySearchFunc(s.Leases, id, func(l Lease, id string) int { return strings.Compare(l.ID, id) })
 }
 
-// next is a copy of the state in the epoch after it.
+// next returns a copy of the state with the next epoch.
 func (s State) next() State {
 	s.Epoch++
 	s.Leases = slices.Clone(s.Leases)
@@ -104,7 +104,7 @@ func (s State) Share(totals Amounts) State {
 	return s
 }
 
-// Free is what nobody has; negative after a total has been lowered.
+// Free returns the amount that no lease has; negative after a total has been lowered.
 func (s State) Free(kind int) int {
 	free := s.Totals[kind]
 	for _, l := range s.Leases {
@@ -113,8 +113,8 @@ func (s State) Free(kind int) int {
 	return free
 }
 
-// Renew is the next state, in which the holder has a lease that is as near to its share as can
-// be: more only if it is free, less only down to what is in use.
+// Renew returns the next state, with the holder's lease as near to its share as possible. The lease
+// grows only by free amounts, and shrinks only to the amount in use.
 func (s State) Renew(t Terms, wants, inUse Amounts) State {
 	s = s.next()
 	i, found := s.find(t.ID)
@@ -131,8 +131,8 @@ func (s State) Renew(t Terms, wants, inUse Amounts) State {
 	return s
 }
 
-// settle is what a lease will have of one kind. What is only a little too much is kept:
-// shares follow demand, which is never still.
+// settle returns a lease's next amount of one kind. A lease keeps a small excess: shares follow
+// demand, which always fluctuates.
 func (s State) settle(kind, i, inUse int) int {
 	has, free, share := s.Leases[i].Has[kind], s.Free(kind), s.Shares(kind)[i]
 	switch {
@@ -144,14 +144,14 @@ func (s State) settle(kind, i, inUse int) int {
 	return max(share, min(inUse, has))
 }
 
-// Leave is the next state, without id.
+// Leave returns the next state, without the lease of id.
 func (s State) Leave(id string) State {
 	s = s.next()
 	s.Leases = slices.DeleteFunc(s.Leases, func(l Lease) bool { return l.ID == id })
 	return s
 }
 
-// Expire is Leave for a lease that has not been renewed since beat.
+// Expire is Leave for a lease that has not been renewed since beat; otherwise it returns s.
 func (s State) Expire(id string, beat uint64) State {
 	if l := s.Of(id); l.Token == 0 || l.Beat != beat {
 		return s

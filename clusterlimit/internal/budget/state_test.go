@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// divided is divide in exact fractions, one unit of the remainder after the other.
+// divided is divide in exact fractions, which hands out the remainder unit by unit.
 func divided(total int, weights []int) []int {
 	parts, sum, least := make([]int, len(weights)), new(big.Rat), 0
 	if total >= len(weights) {
@@ -48,7 +48,7 @@ func divided(total int, weights []int) []int {
 	return parts
 }
 
-// twin is the state as plain facts: who has what and wants what.
+// twin is a simple model of the state: what each replica has and wants.
 type twin struct {
 	totals     Amounts
 	has, wants map[string]Amounts
@@ -73,7 +73,7 @@ func (w *twin) renew(id string, wants, inUse Amounts, epoch uint64) {
 		share := w.share(ids, id, kind, epoch)
 		over := w.sum(kind) > total
 		switch {
-		case share > has[kind]: // one after the other, while there are any
+		case share > has[kind]: // unit by unit, while there are free units
 			for has[kind] < share && w.sum(kind) < total {
 				has[kind]++
 				w.has[id] = has
@@ -87,14 +87,14 @@ func (w *twin) renew(id string, wants, inUse Amounts, epoch uint64) {
 	}
 }
 
-// share is what one would have if nothing were in use.
+// share is a replica's share as if nothing were in use.
 func (w *twin) share(ids []string, id string, kind int, epoch uint64) int {
 	total := w.totals[kind]
 	among := ids
 	if total < len(ids) {
 		wanting := slices.DeleteFunc(slices.Clone(ids), func(other string) bool { return w.wants[other][kind] == 0 })
 		switch {
-		case len(wanting) > total: // by turns of 6 s, which at six renewals a second are 36 each
+		case len(wanting) > total: // turns of 6 s, which are 36 renewals each at six renewals a second
 			var turn []string
 			for at := uint64(0); len(turn) < total; at++ {
 				next := ids[(epoch/uint64(36*len(ids))*uint64(total)+at)%uint64(len(ids))]
@@ -120,8 +120,8 @@ func (w *twin) share(ids []string, id string, kind int, epoch uint64) int {
 	return divided(total, weights)[slices.Index(among, id)]
 }
 
-// Any sequence of joins, renewals, returns, expiries and changes of the totals leaves
-// what the slow twin has, and never grants more than there is.
+// Any sequence of joins, renewals, returns, expiries and changes of the totals leads to the state
+// of the slow twin, and never grants more than the total.
 func FuzzTheStateIsItsTwins(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(seed)
@@ -206,8 +206,8 @@ func FuzzDivideIsItsTwins(f *testing.F) {
 	})
 }
 
-// A newer version has entered members of its own. Those that this one does not know stopped it
-// renewing, and all that it writes keeps them.
+// A newer version has written JSON members that this version does not know. They used to stop this
+// version from renewing. Every write of this version keeps them.
 func TestMembersOfANewerVersionStay(t *testing.T) {
 	text := []byte(`{"epoch":3,"totals":[10,0],"leases":[` +
 		`{"id":"a","name":"a","token":1,"beat":3,"ttl":1,"has":[4,0],"wants":[1,1],"zone":{"b":["x"]}},` +
@@ -243,7 +243,7 @@ func TestMembersOfANewerVersionStay(t *testing.T) {
 	}
 }
 
-// What this version would have to leave out it does not take: others would give it away.
+// This version rejects amounts that it would have to drop: other replicas would give them away.
 func TestAmountsThatCannotBeKeptAreNoState(t *testing.T) {
 	for _, wrong := range []string{
 		`{"totals":[10,0,5]}`, `{"totals":[10]}`, `{"totals":null}`, `{"totals":["1",2]}`, `{"totals":7}`, `{"totals":[1.5,2]}`,
@@ -258,8 +258,8 @@ func TestAmountsThatCannotBeKeptAreNoState(t *testing.T) {
 	}
 }
 
-// A lease without a token was never taken from its holder, one of a day kept a share for 30 hours
-// after its holder had died, and the epoch after the last made the value unreadable.
+// A lease without a token was never taken from its holder. A lease of a day kept a share for 30
+// hours after its holder's death. The epoch after the last one made the value unreadable.
 func TestLeasesThatWouldNeverEndAreNoState(t *testing.T) {
 	lease := func(epoch, token uint64, ttl time.Duration) []byte {
 		return fmt.Appendf(nil, `{"epoch":%d,"totals":[10,0],"leases":[{"id":"a","token":%d,"beat":3,"ttl":%d,"has":[4,0],"wants":[1,1]}]}`, epoch, token, ttl)
@@ -278,7 +278,7 @@ func TestLeasesThatWouldNeverEndAreNoState(t *testing.T) {
 	}
 }
 
-// What is no state is an error, and what is read can be written and used.
+// Parse rejects an invalid state, and the result of Parse can be written and used.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"epoch":3,"leases":[{"id":"a","token":1,"beat":3,"x":1}],"y":{}}`))
 	f.Add([]byte(`{"epoch":3,"totals":[10,0],"leases":[{"id":"a","name":"a","token":1,"beat":3,"ttl":1,"has":[4,0],"wants":[1,1]}]}`))

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// members are those of a JSON object that this version does not know. Members of several
-// versions share a budget while a service is updated, and each writes all of the value: what
-// a newer one has entered stays, unless its lease goes.
+// members are the members of a JSON object that this version does not know. During an update of a
+// service, several versions share a budget, and each replica writes the whole value. Entries of a
+// newer version stay, unless their lease is removed.
 type members map[string]json.RawMessage
 
-// Parse reads what Encode wrote, in this version or in a newer one.
+// Parse reads the output of Encode, of this version or of a newer one.
 func Parse(data []byte) (s State, err error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -30,8 +30,8 @@ func Parse(data []byte) (s State, err error) {
 	return s, nil
 }
 
-// parseNewer is Parse for a text with members that this version does not know. Each
-// version has written all members that this one knows, but for an empty list.
+// parseNewer is Parse for a text with members that this version does not know. Every version writes
+// all members that this version knows, except for an empty list.
 func parseNewer(data []byte) (s State, err error) {
 	var leases struct {
 		Leases []json.RawMessage `json:"leases"`
@@ -53,18 +53,18 @@ func parseNewer(data []byte) (s State, err error) {
 	return s, nil
 }
 
-// unknown are the members of an object beside those that are known.
+// unknown returns the members of an object that are not in known.
 func unknown(object json.RawMessage, known ...string) (others members, err error) {
 	if err := json.Unmarshal(object, &others); err != nil {
 		return nil, err
 	}
 	maps.DeleteFunc(others, func(name string, _ json.RawMessage) bool {
-		return slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) }) // as the package reads them
+		return slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) }) // like encoding/json
 	})
 	return others, nil
 }
 
-// Encode is the state as text.
+// Encode returns the state as text.
 func (s State) Encode() []byte {
 	newer := len(s.others) > 0 || slices.ContainsFunc(s.Leases, func(l Lease) bool { return len(l.others) > 0 })
 	if !newer {
@@ -89,7 +89,7 @@ func encode(v any) []byte {
 	return text
 }
 
-// beside adds the members to an object that has some.
+// beside adds the members to a nonempty object.
 func (m members) beside(object []byte) []byte {
 	if len(m) == 0 {
 		return object
@@ -97,8 +97,8 @@ func (m members) beside(object []byte) []byte {
 	return slices.Concat(object[:len(object)-1], []byte{','}, encode(m)[1:])
 }
 
-// UnmarshalJSON reads one number of each kind. A list of another length is of a version that
-// divides other kinds: what of it would be left out, this member would give to others.
+// UnmarshalJSON reads one number of each kind. A list of another length comes from a version that
+// divides other kinds. It is an error: this member would give dropped amounts to other members.
 func (a *Amounts) UnmarshalJSON(text []byte) error {
 	list, isList := strings.CutPrefix(string(text), "[")
 	numbers := strings.Split(strings.TrimSuffix(list, "]"), ",")

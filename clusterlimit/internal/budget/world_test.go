@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// The world of the simulation: a store with compare and set behind a network that
-// delays and loses, and replicas with clocks of their own, which are cut off, paused,
-// killed and started again. Every attempt takes the way of the real one.
+// The world of the simulation has a store with compare and set behind a network that delays and
+// loses messages. Its replicas have their own clocks, and are cut off, paused, killed and
+// restarted. Every attempt follows the steps of a real attempt.
 
 const (
 	simStep  = 5 * time.Millisecond
@@ -29,21 +29,21 @@ type simNode struct {
 	*Holder
 	w       *world
 	id      string
-	speed   float64 // of its clock
+	speed   float64 // of the replica's clock
 	offset  time.Duration
-	demand  int           // how much work it would run
-	long    time.Duration // how long work takes at most
+	demand  int           // how much work the replica would run
+	long    time.Duration // maximum duration of work
 	work    []time.Duration
-	told    Bound // what its limiter was told last
+	told    Bound // the limiter's latest bound
 	tick    time.Duration
 	cut     bool
-	paused  time.Duration // until when
+	paused  time.Duration // the end of the pause
 	attempt int
 	busy    bool
-	lost    bool // its lease was over since its work was below what it may run
-	most    int  // what it had then
+	lost    bool // the lease has been over since the work was last within the bound
+	most    int  // the amount at the loss of the lease
 	gone    bool
-	had     bool // something to use, since the calm
+	had     bool // has had a usable amount since the calm
 }
 
 type event struct {
@@ -79,7 +79,7 @@ func (w *world) join() {
 	w.nodes = append(w.nodes, n)
 }
 
-// send runs do after a while, or never.
+// send runs do after a delay, or never.
 func (n *simNode) send(do func()) {
 	w := n.w
 	if !w.calm && w.r.IntN(12) == 0 {
@@ -92,7 +92,7 @@ func (n *simNode) send(do func()) {
 	w.events = append(w.events, event{w.now + delay, do})
 }
 
-// reaches does something in the store, if the network lets it.
+// reaches runs do in the store, if the network permits.
 func (n *simNode) reaches(do func()) {
 	n.send(func() {
 		if !n.cut && !n.w.store.away {
@@ -101,7 +101,7 @@ func (n *simNode) reaches(do func()) {
 	})
 }
 
-// hears does something in the node, unless it has given up; while it is paused, later.
+// hears runs do in the node, unless the node has given up; a paused node runs it later.
 func (n *simNode) hears(attempt int, do func()) {
 	var arrive func()
 	arrive = func() {
@@ -162,19 +162,19 @@ func (n *simNode) end(ok bool) {
 	n.tell()
 }
 
-// tell is what a limiter is told.
+// tell gives the limiter its bound.
 func (n *simNode) tell() {
 	n.told = n.Bound(n.clock())
 	n.had = n.had || n.told.Amounts[Slots] > 0
 }
 
-// run is what a node does in one step.
+// run is one step of a node.
 func (n *simNode) run() {
 	now := n.clock()
 	if n.busy && now-n.began >= simLimit {
 		n.end(false)
 	}
-	// Work first: after a pause the first admission comes before anything else.
+	// Work comes first: after a pause the first admission precedes everything else.
 	for range n.w.r.IntN(4) {
 		if len(n.work) < min(n.demand, n.told.Amounts[Slots]) && now < n.told.Until {
 			n.work = append(n.work, n.w.now+time.Duration(n.w.r.Int64N(int64(n.long))))
@@ -201,7 +201,7 @@ func (w *world) step() {
 		}
 	}
 	for _, n := range w.nodes {
-		for i := len(n.work) - 1; i >= 0; i-- { // also while it is paused: whoever does the work is elsewhere
+		for i := len(n.work) - 1; i >= 0; i-- { // also while the node is paused: the work is done elsewhere
 			if n.work[i] <= w.now {
 				n.work = append(n.work[:i], n.work[i+1:]...)
 			}
@@ -213,7 +213,7 @@ func (w *world) step() {
 	w.check()
 }
 
-// check is what must hold at any time.
+// check checks the invariants.
 func (w *world) check() {
 	if free := w.store.Free(Slots); free < 0 {
 		w.t.Fatalf("%v: %d more are leased than there are", w.now, -free)
@@ -229,7 +229,7 @@ func (w *world) check() {
 		}
 		running += len(n.work)
 		switch {
-		case b.Standing != Held: // its lease is over, or it has left
+		case b.Standing != Held: // the lease is over, or the node has left
 			if !n.lost {
 				n.lost, n.most = true, max(len(n.work), n.has[Slots])
 			}
@@ -252,7 +252,7 @@ func (w *world) check() {
 	w.worst = max(w.worst, running-w.total)
 }
 
-// disturb does something to the world now and then.
+// disturb causes a random event now and then.
 func (w *world) disturb() {
 	n := w.nodes[w.r.IntN(len(w.nodes))]
 	switch w.r.IntN(12) {
