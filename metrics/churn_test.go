@@ -12,8 +12,8 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// Keys that are made up, also those that have a meaning here, while limiters are
-// forgotten and the metrics are read: no counter falls, and all is counted once.
+// Keys are random, including reserved names, while limiters are evicted and the metrics are read.
+// No counter falls, and each request is counted once.
 func TestMadeUpKeysAreCountedOnce(t *testing.T) {
 	family := newFamily(t, limiter.KeyedConfig{MaxKeys: 3, New: func(string) limiter.Config { return limiter.Config{Law: limit.NewFixed(1)} }})
 	source := keyedSource(t, KeyedConfig{Name: "tenants", Family: family, MaxLabels: 4})
@@ -62,8 +62,8 @@ func TestMadeUpKeysAreCountedOnce(t *testing.T) {
 	}
 }
 
-// A key that is that of the shared limiter made two limiters of one key, and each read
-// took the counts of one for those of the other.
+// A user key equal to the shared limiter's key produced two limiters with one key. Each read mixed
+// up the counts of the two.
 func TestTheKeyOfTheSharedLimiterIsCountedOnce(t *testing.T) {
 	family := newFamily(t, limiter.KeyedConfig{MaxKeys: 1})
 	source := keyedSource(t, KeyedConfig{Name: "tenants", Family: family})

@@ -10,22 +10,22 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// KeyedConfig says how a family of limiters is shown.
+// KeyedConfig configures the metrics of a family of limiters.
 type KeyedConfig struct {
-	// Name is the value of the label limiter, the same for the whole family. It
-	// must differ from the names of other limiters and families that are shown.
+	// Name is the value of the label limiter, the same for the whole family. It must differ from
+	// the names of other limiters and families that are shown.
 	Name   string
 	Family *limiter.Keyed
 
-	// Label returns the value of the label key for a key of the family, such as
-	// the plan of a tenant. Limiters with the same value are shown as one. Nil means the
-	// key itself. Whatever it is, it is cut after 128 bytes, and what is not UTF-8
-	// is replaced. It is called by Read, and by callers of the family that use a new key.
+	// Label returns the value of the label key for a key of the family, such as the plan of a
+	// tenant. Limiters with the same value are shown as one. Nil means the key itself. The value is
+	// cut after 128 bytes, and invalid UTF-8 is replaced. Label is called by Read, and by callers
+	// of the family that use a new key.
 	Label func(key string) string
 
-	// MaxLabels bounds how many values the label ever has, beside "(other)" and the
-	// family's shared "(overflow)". The first ones that are seen keep theirs as long as
-	// the Source lives; all later ones are shown as "(other)". Zero means 100.
+	// MaxLabels bounds the number of label values, besides "(other)" and the family's shared
+	// "(overflow)". The first values seen keep their series as long as the Source lives. All later
+	// values are shown as "(other)". Zero means 100.
 	MaxLabels int
 }
 
@@ -34,8 +34,8 @@ const (
 	other            = "(other)"
 )
 
-// family remembers what was counted, so that a series never falls when the family
-// forgets a limiter to make room for another key.
+// family remembers counts, so that no series falls when the family evicts a limiter to make room
+// for another key.
 type family struct {
 	cfg   KeyedConfig
 	watch *limiter.KeyedWatch
@@ -43,13 +43,13 @@ type family struct {
 	reading sync.Mutex // one reader at a time
 
 	mu   sync.Mutex
-	sums map[string]samples           // by label, never forgotten
-	last map[*limiter.Limiter]samples // what was added up of those that are there
+	sums map[string]samples           // by label, never removed
+	last map[*limiter.Limiter]samples // counts already added, by current limiter
 }
 
-// Keyed returns a family of limiters as metrics: one series of each metric for each
-// value of the label key. Counters go on when the family forgets a limiter, with all
-// that this one has counted from now on. The error says which setting is wrong.
+// Keyed returns a family of limiters as metrics: one series of each metric for each value of the
+// label key. Counters keep the counts of evicted limiters, from the call of Keyed on. The error
+// names the wrong setting.
 func Keyed(cfg KeyedConfig) (*Source, error) {
 	switch {
 	case cfg.Family == nil:
@@ -76,7 +76,7 @@ func (f *family) read() []Sample {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all := make(samples, 0, len(f.sums)*80)
-	for _, sum := range f.sums { // also of limiters that are gone
+	for _, sum := range f.sums { // includes the sums of evicted limiters
 		start := len(all)
 		all = append(all, sum...)
 		all[start:].shown()
@@ -84,7 +84,7 @@ func (f *family) read() []Sample {
 	return all
 }
 
-// rest takes away what limiters have now, which does not add up over time.
+// rest resets the current values of limiters, which do not add up over time.
 func (f *family) rest() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -97,8 +97,7 @@ func (f *family) rest() {
 	}
 }
 
-// present adds a limiter that is there: what it counted since the last time, and what it
-// has now.
+// present adds a current limiter: its counts since the last read, and its current values.
 func (f *family) present(key string, l *limiter.Limiter) {
 	label, now := f.look(key, l)
 	f.mu.Lock()
@@ -109,7 +108,7 @@ func (f *family) present(key string, l *limiter.Limiter) {
 	f.last[l] = now
 }
 
-// evicted adds what a limiter that has left the family counted since the last time.
+// evicted adds the counts of an evicted limiter since the last read.
 func (f *family) evicted(key string, l *limiter.Limiter) {
 	f.mu.Lock()
 	last := f.last[l]
@@ -121,19 +120,19 @@ func (f *family) evicted(key string, l *limiter.Limiter) {
 	f.sum(key, label, now).count(now, last)
 }
 
-// look returns what a limiter says, and the value under which its key asks to be shown.
-// Both take code of the user, so that f is not locked.
+// look returns a limiter's samples and the label of its key. Both calls run user code, so f must
+// not be locked.
 func (f *family) look(key string, l *limiter.Limiter) (label string, now samples) {
 	label = key
 	if key != limiter.Overflow {
 		label = Clean(f.cfg.Label(key))
 	}
 	stats := l.Stats()
-	stats.Demand *= float64(stats.Limit) // in slots, which can be added up
+	stats.Demand *= float64(stats.Limit) // demand in slots, which can be added up
 	return label, limiterSamples(label, stats)
 }
 
-// sum returns the sum to which a key belongs, and makes it if there may be one more.
+// sum returns the sum for a key, and creates it if MaxLabels permits one more.
 func (f *family) sum(key, label string, like samples) samples {
 	if key != limiter.Overflow && f.sums[label] == nil && len(f.sums) >= f.cfg.MaxLabels+f.reserved() {
 		label = other
@@ -144,7 +143,7 @@ func (f *family) sum(key, label string, like samples) samples {
 	return f.sums[label]
 }
 
-// zero returns samples of that key without values.
+// zero returns samples with the label key and without values.
 func (s samples) zero(key string) samples {
 	z := slices.Clone(s)
 	for i := range z {
@@ -155,7 +154,7 @@ func (s samples) zero(key string) samples {
 	return z
 }
 
-// shown makes a copy of a sum what Read returns.
+// shown turns a copy of a sum into the result of Read.
 func (s samples) shown() {
 	limit := 0.0
 	for i := range s {
@@ -171,13 +170,13 @@ func (s samples) shown() {
 	}
 }
 
-// rises reports whether a sample counts for ever.
+// rises reports whether a sample is cumulative.
 func rises(s *Sample) bool {
 	kind := limiterMetrics[s.Metric].Kind
 	return kind == Counter || kind == Histogram
 }
 
-// count adds what one limiter counted since last; nil: since it was made.
+// count adds the counts of one limiter since last; nil: since the limiter was created.
 func (s samples) count(now, last samples) {
 	for i := range s {
 		sum, n := &s[i], &now[i]
@@ -188,7 +187,7 @@ func (s samples) count(now, last samples) {
 		if last != nil {
 			before = last[i]
 		}
-		sum.Value += n.Value - before.Value // what is added is never below zero, also where it is rounded
+		sum.Value += n.Value - before.Value // the difference is never negative, even after rounding
 		sum.Times.Sum += n.Times.Sum - before.Times.Sum
 		for j, c := range n.Times.Counts {
 			if before.Times.Counts != nil {
@@ -199,7 +198,7 @@ func (s samples) count(now, last samples) {
 	}
 }
 
-// hold adds what one limiter has now.
+// hold adds the current values of one limiter.
 func (s samples) hold(now samples) {
 	for i := range s {
 		sum, n := &s[i], &now[i]
@@ -213,7 +212,7 @@ func (s samples) hold(now samples) {
 	}
 }
 
-// reserved is how many of the labels do not count.
+// reserved is the number of existing labels that do not count.
 func (f *family) reserved() (n int) {
 	for _, label := range []string{other, limiter.Overflow} {
 		if f.sums[label] != nil {

@@ -39,9 +39,9 @@ func use(t *testing.T, f *limiter.Keyed, keys ...string) {
 	}
 }
 
-// A limiter that was forgotten and made again under its key had, at the next read,
-// counted more requests than before but less of something else. The difference was
-// below zero, which an unsigned count of a bucket turns into 2⁶⁴.
+// An evicted limiter was created again under its key. At the next read it had counted more requests
+// than before, but less of another metric. The difference was negative, which an unsigned count of
+// a bucket turns into 2⁶⁴.
 func TestALimiterMadeAgainUnderItsKeyIsAnotherOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFamily(t, limiter.KeyedConfig{MaxKeys: 1})
@@ -49,7 +49,7 @@ func TestALimiterMadeAgainUnderItsKeyIsAnotherOne(t *testing.T) {
 		slow := func(context.Context) error { time.Sleep(2 * time.Second); return nil }
 		_ = f.Do(t.Context(), "a", slow)
 		read(t, source)
-		use(t, f, "b") // makes room
+		use(t, f, "b") // makes room by evicting a
 		use(t, f, "a", "a", "a")
 		if v := read(t, source); v["spillway.requests a admitted"] != 4 || v["spillway.request.duration a"] != 4 {
 			t.Errorf("%v", v)
@@ -57,10 +57,10 @@ func TestALimiterMadeAgainUnderItsKeyIsAnotherOne(t *testing.T) {
 	})
 }
 
-// A limiter that had been forgotten and made again was taken for the old one where it had
-// counted more than that one, and what the old one had counted was taken away.
+// A recreated limiter was mistaken for the evicted one if it had counted more. The counts of the
+// evicted limiter were then subtracted.
 func TestALimiterThatCountedMoreThanTheOneBeforeItIsAnotherOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // all take the same time
+	synctest.Test(t, func(t *testing.T) { // all requests take the same time
 		f := newFamily(t, limiter.KeyedConfig{MaxKeys: 1})
 		source := keyedSource(t, KeyedConfig{Name: "tenants", Family: f})
 		times := func(key string, n int) {
@@ -70,7 +70,7 @@ func TestALimiterThatCountedMoreThanTheOneBeforeItIsAnotherOne(t *testing.T) {
 		}
 		times("a", 100)
 		read(t, source)
-		times("b", 1) // makes room
+		times("b", 1) // makes room by evicting a
 		times("a", 150)
 		for range 2 {
 			v := read(t, source)
@@ -81,8 +81,8 @@ func TestALimiterThatCountedMoreThanTheOneBeforeItIsAnotherOne(t *testing.T) {
 	})
 }
 
-// A sum that falls by what is lost in rounding is a restart to Prometheus, which adds all of
-// it once more.
+// Prometheus treats a sum that falls by a rounding error as a restart, and adds the whole sum once
+// more.
 func TestNoSumFallsByRounding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFamily(t, limiter.KeyedConfig{MaxKeys: 3})
@@ -108,8 +108,8 @@ func TestNoSumFallsByRounding(t *testing.T) {
 	})
 }
 
-// What a limiter had counted after the last read was gone with it: with far more tenants
-// than limiters that was nearly all.
+// The counts of a limiter after the last read were lost with its eviction. With far more tenants
+// than limiters nearly all counts were lost.
 func TestWhatForgottenLimitersCountedIsShown(t *testing.T) {
 	f := newFamily(t, limiter.KeyedConfig{MaxKeys: 8})
 	plan := func(key string) string { return "plan " + key[len(key)-1:] }
@@ -120,7 +120,7 @@ func TestWhatForgottenLimitersCountedIsShown(t *testing.T) {
 			use(t, f, fmt.Sprint("tenant", i))
 		}
 		if round%2 == 0 {
-			continue // nobody reads for long
+			continue // no read for several rounds
 		}
 		v, done := read(t, source), float64(tenants*(round+1))
 		sum := 0.0
@@ -137,8 +137,8 @@ func TestWhatForgottenLimitersCountedIsShown(t *testing.T) {
 	}
 }
 
-// What limiters of one label offer is set against what they allow together: ten
-// tenants of whom one is overloaded are not an overloaded group.
+// The demand of a label is the demand of its limiters over their total limit: ten tenants, one of
+// them overloaded, are not an overloaded group.
 func TestTheDemandOfALabelIsThatOfAllItsLimiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFamily(t, limiter.KeyedConfig{New: func(key string) limiter.Config {
@@ -211,7 +211,7 @@ func TestReadersDoNotTakeCountsFromEachOther(t *testing.T) {
 	}
 }
 
-// What was read stays as it was.
+// Samples do not change after they are read.
 func TestASampleDoesNotChangeAfterItWasRead(t *testing.T) {
 	f := newFamily(t, limiter.KeyedConfig{})
 	source := keyedSource(t, KeyedConfig{Name: "tenants", Family: f})
@@ -233,8 +233,8 @@ func TestASampleDoesNotChangeAfterItWasRead(t *testing.T) {
 	}
 }
 
-// The limiter that keys share when there are too many is no key: it has its own label,
-// whatever Label says, and takes none of those that there may be.
+// The shared limiter for excess keys has its own label, whatever Label returns, and does not count
+// against MaxLabels.
 func TestTheSharedLimiterHasALabelOfItsOwn(t *testing.T) {
 	f := newFamily(t, limiter.KeyedConfig{})
 	source := keyedSource(t, KeyedConfig{Name: "tenants", Family: f, MaxLabels: 1, Label: func(key string) string { return "plan of " + key }})

@@ -26,8 +26,8 @@ const (
 	leaked
 )
 
-// limiterMetrics describe a limiter or a family. The label key is empty but for
-// members of a family.
+// limiterMetrics describe a limiter or a family. The label key is empty except for members of a
+// family.
 var limiterMetrics = []Metric{
 	requests:         {"spillway.requests", Counter, "{request}", "Requests decided, by result: admitted, cancelled, or the reason of a rejection. Offered requests are their sum, and those queued.", []string{"key", "result"}},
 	queued:           {"spillway.queued_requests", UpDownCounter, "{request}", "Requests that wait to be admitted.", []string{"key"}},
@@ -61,7 +61,7 @@ func Limiter(l *limiter.Limiter) *Source {
 	}
 }
 
-// limiterSamples returns what Stats say. The demand is the one that is no sum.
+// limiterSamples returns the values of Stats. Only the demand cannot be summed over limiters.
 func limiterSamples(key string, s limiter.Stats) samples {
 	all := gather(80)
 	all.put(requests, float64(s.Admitted), key, "admitted")

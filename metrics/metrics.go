@@ -1,16 +1,15 @@
-// Package metrics describes limiters and worker pools as metrics: names, units,
-// labels, and the values now. The modules metricsprom and metricsotel hand them to
-// Prometheus and to OpenTelemetry; an adapter to another library is a loop over
-// Read:
+// Package metrics describes limiters and worker pools as metrics: names, units, labels, and current
+// values. The modules metricsprom and metricsotel pass the metrics to Prometheus and to
+// OpenTelemetry. An adapter to another library is a loop over Read:
 //
 //	source := metrics.Limiter(lim)
 //	for _, s := range source.Read() {
 //		m := source.Metrics()[s.Metric] // m.Name, m.Kind, m.Labels
 //	}
 //
-// Labels are bounded: the configured name, words of a fixed list, and of the keys
-// of a family as many as KeyedConfig allows. Text that is not UTF-8 is mended and
-// long text is cut, so that no name and no key can fail a scrape.
+// Labels are bounded: the configured name, words of a fixed list, and the number of keys of a
+// family that KeyedConfig permits. Invalid UTF-8 is replaced and long text is cut, so that no name
+// and no key can fail a scrape.
 package metrics
 
 import (
@@ -25,13 +24,13 @@ import (
 	"github.com/spillway-go/spillway/histogram"
 )
 
-// Kind says how the values of a metric behave. The words are OpenTelemetry's.
+// Kind is the behaviour of a metric's values. The names are OpenTelemetry's.
 type Kind uint8
 
 const (
-	Counter       Kind = iota // rises only
-	UpDownCounter             // rises and falls; the sum over instances has a meaning
-	Gauge                     // rises and falls; the sum over instances may have none
+	Counter       Kind = iota // only rises
+	UpDownCounter             // rises and falls; the sum over instances is meaningful
+	Gauge                     // rises and falls; the sum over instances may be meaningless
 	Histogram                 // counts in buckets: Sample.Times
 )
 
@@ -53,46 +52,46 @@ func (k Kind) String() string {
 type Metric struct {
 	Name   string // with dots, such as spillway.request.duration
 	Kind   Kind
-	Unit   string // "s", or what is counted, in braces; empty for a ratio
+	Unit   string // "s", or the counted items, in braces; empty for a ratio
 	Help   string
-	Labels []string // beside the label of the Source
+	Labels []string // in addition to the label of the Source
 }
 
 // Sample is the value of a metric for one set of labels.
 type Sample struct {
 	Metric int      // index in Source.Metrics
-	Labels []string // values, in the order of Metric.Labels; an empty one means that the label is absent
-	Value  float64  // unless the metric is a Histogram
-	Times  Times    // of a Histogram
+	Labels []string // values, in the order of Metric.Labels; an empty value means that the label is absent
+	Value  float64  // unset for a Histogram
+	Times  Times    // set for a Histogram
 }
 
 // Times are durations counted in buckets.
 type Times struct {
-	Counts []uint64 // one for each of Bounds, not summed up, and one more for what is above
+	Counts []uint64 // one for each of Bounds, not cumulative, and one for larger values
 	Sum    float64  // seconds
 }
 
-// Bounds are the upper bounds of all histogram buckets, in seconds: from what a
-// free slot costs to what no caller waits for.
+// Bounds are the upper bounds of all histogram buckets, in seconds: from the cost of a free slot to
+// waits that no caller tolerates.
 func Bounds() []float64 {
 	return []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 10}
 }
 
-// Source is a limiter, a family of limiters, a pool, or what else New was given, as
-// metrics. It does nothing between two calls of Read, so the work that is measured pays
-// nothing. It is safe for concurrent use by any number of readers.
+// Source is a limiter, a family of limiters, a pool, or an argument of New, as metrics. It does
+// nothing between two calls of Read, so the measured work pays nothing. It is safe for concurrent
+// use by any number of readers.
 type Source struct {
 	kind, name string
 	metrics    []Metric
 	read       func() []Sample
 }
 
-// New returns a source of a kind that this package does not have, as jobqueue.Metrics and
-// clusterlimit.Metrics are. Kind becomes the label that all its samples share, and name its
-// value. Sources of one kind have the same metrics. Several goroutines may call read at once.
-// A sample that fits no metric, or has not as many labels, is left out: it could fail a whole
-// scrape. Histograms of such sources are for Prometheus alone. Where read is nil
-// there are none.
+// New returns a source of a kind that this package does not have. Examples are jobqueue.Metrics and
+// clusterlimit.Metrics. Kind becomes the label that all its samples share, and name the label's
+// value. Sources of one kind have the same metrics. Several goroutines may call read at once. New
+// drops a sample without a matching metric, or with a wrong number of labels: it could fail a whole
+// scrape. Only Prometheus shows the histograms of such sources. If read is nil, there are no
+// samples.
 func New(kind, name string, metrics []Metric, read func() []Sample) *Source {
 	if read == nil {
 		read = func() []Sample { return nil }
@@ -121,27 +120,27 @@ func (s *Source) fitting(all []Sample) []Sample {
 	return fit
 }
 
-// Label returns the label that all samples of the source share, such as "limiter" or
-// "pool", and the name of it.
+// Label returns the name and the value of the label that all samples of the source share. The name
+// is "limiter" or "pool", for example.
 func (s *Source) Label() (name, value string) { return s.kind, s.name }
 
-// Metrics describes what Read returns. Sources of one kind have the same metrics, in
-// the same order.
+// Metrics describes the result of Read. Sources of one kind have the same metrics, in the same
+// order.
 func (s *Source) Metrics() []Metric { return slices.Clone(s.metrics) }
 
-// Read returns all values as they are now, also those that are zero: a rate over a
-// series that appears with its first event misses that event. It costs some
-// microseconds for each limiter or pool; other sources say what theirs costs.
+// Read returns all current values, including zeros: a rate over a series that appears with its
+// first event misses that event. Read costs some microseconds for each limiter or pool. Other
+// sources document their cost.
 func (s *Source) Read() []Sample { return s.read() }
 
-// OfLimiters describes what Read of a limiter or a family returns.
+// OfLimiters describes the result of Read of a limiter or a family.
 func OfLimiters() []Metric { return slices.Clone(limiterMetrics) }
 
-// OfPools describes what Read of a pool returns.
+// OfPools describes the result of Read of a pool.
 func OfPools() []Metric { return slices.Clone(poolMetrics) }
 
-// Distinct returns an error if two of the sources are of one kind and have one name:
-// their samples could not be told apart.
+// Distinct returns an error if two of the sources have the same kind and the same name: their
+// samples would be indistinguishable.
 func Distinct(sources ...*Source) error {
 	seen := map[[2]string]bool{}
 	for _, s := range sources {
@@ -154,12 +153,11 @@ func Distinct(sources ...*Source) error {
 	return nil
 }
 
-// samples are in the same order whatever their values, so that those of many
-// limiters can be added up.
+// samples have the same order whatever their values, so that the samples of several limiters can be
+// added up.
 type samples []Sample
 
-// gathering is how samples are made: all their labels in one piece of memory, since they
-// are many.
+// gathering builds samples. All labels share one allocation, because there are many.
 type gathering struct {
 	samples samples
 	words   []string
@@ -169,7 +167,7 @@ func gather(samples int) *gathering {
 	return &gathering{make([]Sample, 0, samples), make([]string, 0, 3*samples)}
 }
 
-// labels returns labels from the n-th word on.
+// labels returns the labels from the n-th word on.
 func (g *gathering) labels(n int) []string { return g.words[n:len(g.words):len(g.words)] }
 
 func (g *gathering) put(metric int, value float64, labels ...string) {
@@ -178,7 +176,7 @@ func (g *gathering) put(metric int, value float64, labels ...string) {
 	g.samples = append(g.samples, Sample{Metric: metric, Value: value, Labels: g.labels(n)})
 }
 
-// times puts a histogram of nanoseconds.
+// times adds a histogram of nanoseconds.
 func (g *gathering) times(metric int, h *histogram.Histogram, labels ...string) {
 	bounds := Bounds()
 	t := Times{Counts: make([]uint64, 0, len(bounds)+1), Sum: h.Sum() / float64(time.Second)}
@@ -192,7 +190,7 @@ func (g *gathering) times(metric int, h *histogram.Histogram, labels ...string) 
 	g.samples[len(g.samples)-1].Times = t
 }
 
-// reasons puts a count for every reason, under the labels and the reason.
+// reasons adds a count for every reason, with the labels and the reason.
 func (g *gathering) reasons(metric int, by map[spillway.Reason]uint64, labels ...string) {
 	for _, r := range spillway.Reasons() {
 		n := len(g.words)
@@ -208,10 +206,10 @@ func number(b bool) float64 {
 	return 0
 }
 
-// longest is how many bytes of a label are shown.
+// longest is the maximum length of a label value in bytes.
 const longest = 128
 
-// Clean returns what of s can be the value of a label.
+// Clean returns s as a valid label value.
 func Clean(s string) string {
 	s = strings.ToValidUTF8(s, string(utf8.RuneError))
 	if len(s) <= longest {

@@ -82,8 +82,8 @@ func TestEveryMetricHasAValue(t *testing.T) {
 	}
 }
 
-// Whatever happens, in all and for each priority: what was offered was decided or
-// waits, and the priorities sum up to the limiter.
+// In total and for each priority, every offered request was decided or waits. The priorities sum up
+// to the limiter's totals.
 func TestOfferedEqualsTheSumOverResultForEachPriority(t *testing.T) {
 	for seed := range uint64(10) {
 		synctest.Test(t, func(t *testing.T) {
@@ -170,8 +170,7 @@ func TestSourcesOfOneNameAreToldApartByKindOnly(t *testing.T) {
 	}
 }
 
-// A job's failure is counted before its end: it must not be taken from those that
-// succeeded.
+// A job's failure is counted before its end: the failure must not be subtracted from the successes.
 func TestJobsAreCountedByHowTheyEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool, err := workerpool.New(workerpool.Config{Name: "mail", MaxWorkers: 1, OnDone: func(workerpool.Result) {}})
@@ -236,7 +235,7 @@ func TestASourceOfAnotherKind(t *testing.T) {
 	}
 }
 
-// It was a nil dereference in the middle of a scrape.
+// A nil read function caused a nil dereference in the middle of a scrape.
 func TestASourceWithoutAFunctionToReadHasNoSamples(t *testing.T) {
 	if got := New("queue", "x", nil, nil).Read(); len(got) != 0 {
 		t.Error(got)

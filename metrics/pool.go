@@ -26,7 +26,7 @@ var poolMetrics = []Metric{
 	jobDuration: {"spillway.pool.job.duration", Histogram, "s", "How long jobs that returned took, without the wait.", nil},
 }
 
-// shownPool is a pool and what was shown of it last.
+// shownPool is a pool and the values of its last read.
 type shownPool struct {
 	*workerpool.Pool
 
@@ -59,10 +59,10 @@ func (p *shownPool) read() []Sample {
 	return all.samples
 }
 
-// ended returns the Stats, and how many of the completed jobs succeeded and
-// failed without a panic. A job's failure may be counted a moment before its end
-// is, and would be taken from those that succeeded; but a counter that falls, if
-// only by one, counts from zero again. Such a failure is shown by the next read.
+// ended returns the Stats, and how many of the completed jobs succeeded and failed without a panic.
+// A job's failure may be counted a moment before its end. The failure would then be subtracted from
+// the successes. But a counter that falls, if only by one, counts from zero again. The next read
+// shows such a failure.
 func (p *shownPool) ended() (s workerpool.Stats, completed, failed uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

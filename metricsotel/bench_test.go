@@ -8,7 +8,7 @@ import (
 	"github.com/spillway-go/spillway/workerpool"
 )
 
-// What a request pays for being recorded, beside its limiter.
+// The cost of recording a request, in addition to its limiter.
 func BenchmarkObserver(b *testing.B) {
 	meter, _ := bench(b)
 	observer, err := Observer(meter, "a")

@@ -14,7 +14,7 @@ import (
 )
 
 func Example() {
-	reader := sdk.NewManualReader() // a program has a periodic one, with an exporter
+	reader := sdk.NewManualReader() // a program uses a periodic reader with an exporter
 	provider := sdk.NewMeterProvider(sdk.WithReader(reader))
 	meter := provider.Meter("example.com/service")
 

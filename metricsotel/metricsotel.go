@@ -1,16 +1,16 @@
-// Package metricsotel shows limiters and worker pools to OpenTelemetry, with the
-// metric API only: which SDK and exporter there are is up to the program.
+// Package metricsotel exports limiters and worker pools to OpenTelemetry. It uses the metric API
+// only: the program chooses the SDK and the exporter.
 //
 //	observer, err := metricsotel.Observer(meter, "database")
 //	lim, err := limiter.New(limiter.Config{Name: "database", Observer: observer})
 //	registration, err := metricsotel.Register(meter, metrics.Limiter(lim))
 //
-// Register shows all counts and levels of package metrics. They are read when the SDK
-// collects, so the work that is measured pays nothing for them. Histograms cannot be
-// read so in OpenTelemetry: Observer and OnDone record each duration when it is known.
+// Register exports all counts and levels of package metrics. The SDK reads them when it collects,
+// so the measured work pays nothing. OpenTelemetry cannot read histograms in this way: Observer and
+// JobTimes record each duration when it is known.
 //
-// Names and labels are those of package metrics. An exporter to Prometheus makes of
-// them the names of package metricsprom, whose dashboard then works as well.
+// Names and labels are those of package metrics. An exporter to Prometheus converts them to the
+// names of package metricsprom, whose dashboard then works as well.
 package metricsotel
 
 import (
@@ -23,9 +23,8 @@ import (
 	"github.com/spillway-go/spillway/metrics"
 )
 
-// Register shows sources until the registration is unregistered. The names of all
-// sources of one meter provider must differ, by kind; two in one call that do not are
-// an error.
+// Register exports sources until the registration is unregistered. All sources of one kind and one
+// meter provider must have different names. Equal names in one call are an error.
 func Register(meter metric.Meter, sources ...*metrics.Source) (metric.Registration, error) {
 	if err := metrics.Distinct(sources...); err != nil {
 		return nil, err
@@ -58,8 +57,7 @@ func Register(meter metric.Meter, sources ...*metrics.Source) (metric.Registrati
 	return registration, nil
 }
 
-// observed is a source with the instruments of its metrics; those of histograms are
-// nil.
+// observed is a source with the instruments of its metrics. A histogram's instrument is nil.
 type observed struct {
 	*metrics.Source
 	metrics     []metrics.Metric

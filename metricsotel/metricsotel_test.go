@@ -21,7 +21,7 @@ import (
 	"github.com/spillway-go/spillway/workerpool"
 )
 
-// bench is a meter and what collects from it.
+// bench returns a meter and the reader that collects from it.
 func bench(t testing.TB) (metric.Meter, *sdk.ManualReader) {
 	reader := sdk.NewManualReader()
 	provider := sdk.NewMeterProvider(sdk.WithReader(reader))
@@ -115,7 +115,7 @@ func TestOfferedEqualsTheSumOverResult(t *testing.T) {
 				}
 				_ = lim.Do(ctx, nap)
 			})
-			synctest.Wait() // in this order: 2 run, 3 wait, 4 are refused or take the place of the one that is low
+			synctest.Wait() // in this order: 2 run, 3 wait, 4 are refused or displace the low one
 		}
 		points, _ := collect(t, reader)
 		expect(t, points, map[string]float64{
@@ -131,7 +131,7 @@ func TestOfferedEqualsTheSumOverResult(t *testing.T) {
 		if sum := total(points, "spillway.requests{") + points["spillway.queued_requests{limiter=db}"]; sum != 9 {
 			t.Errorf("%v offered by the metrics, want 9", sum)
 		}
-		wg.Wait() // two are admitted after a second, and one waited for too long
+		wg.Wait() // two are admitted after a second, and one times out in the queue
 		points, _ = collect(t, reader)
 		for _, metric := range []string{"spillway.requests{", "spillway.priority.requests{"} {
 			if sum := total(points, metric); sum != 9 || sum != float64(lim.Stats().Offered) {
@@ -188,8 +188,7 @@ func TestSubmittedEqualsTheSumOverResult(t *testing.T) {
 	})
 }
 
-// The two adapters show the same metrics, of the kinds, units and buckets that
-// package metrics says.
+// The two adapters show the same metrics, with the kinds, units and buckets of package metrics.
 func TestEveryMetricIsThereAsItIsDescribed(t *testing.T) {
 	meter, reader := bench(t)
 	observer, err := Observer(meter, "a")

@@ -16,9 +16,9 @@ import (
 	"github.com/spillway-go/spillway/workerpool"
 )
 
-// Observer returns an observer that records how long requests of a limiter wait and
-// take, under the limiter's name. For a family that is one name for all of its keys,
-// since keys from outside are no bounded label. limiter.Observers joins it with others.
+// Observer returns an observer that records how long requests of a limiter wait and take, under the
+// limiter's name. A family has one name for all its keys, since external keys are not a bounded
+// label. limiter.Observers combines it with other observers.
 func Observer(meter metric.Meter, name string) (*limiter.Observer, error) {
 	all := metrics.OfLimiters()
 	waited, err := newTimes(meter, all, "spillway.request.time_in_queue", "limiter", name)
@@ -39,9 +39,9 @@ func Observer(meter metric.Meter, name string) (*limiter.Observer, error) {
 	}, nil
 }
 
-// JobTimes returns a function that records how long a job of a pool waited and, if it
-// returned, how long it took. Call it in workerpool.Config.OnDone, which still has to
-// deal with the job's error.
+// JobTimes returns a function that records how long a job of a pool waited and, if it returned, how
+// long it ran. Call the function in workerpool.Config.OnDone, which must still handle the job's
+// error.
 func JobTimes(meter metric.Meter, name string) (func(workerpool.Result), error) {
 	all := metrics.OfPools()
 	waited, err := newTimes(meter, all, "spillway.pool.job.time_in_queue", "pool", name)

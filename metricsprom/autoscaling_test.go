@@ -17,7 +17,7 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// threshold is how full each replica should be, as the file to deploy says.
+// threshold returns the target utilization of each replica from the deployment file.
 func threshold(t *testing.T) float64 {
 	t.Helper()
 	text, err := os.ReadFile("../deploy/kubernetes/keda.yaml")
@@ -35,9 +35,9 @@ func threshold(t *testing.T) float64 {
 	return n
 }
 
-// Each round is half a minute of load on as many replicas as the demand of the round before
-// asked for. From far too few and from far too many, the next rounds settle where
-// nothing is refused, and stay there.
+// Each round is half a minute of load on the number of replicas that the last round's demand
+// requested. From far too few and from far too many replicas, the rounds settle at a number without
+// refusals, and stay there.
 func TestScalingByDemandComesToRestWhereNothingIsRefused(t *testing.T) {
 	full := threshold(t)
 	const (

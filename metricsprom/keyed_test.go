@@ -13,7 +13,7 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// family returns limiters of which each key was used once.
+// family returns a family in which each key was used once.
 func family(t *testing.T, keys ...string) *limiter.Keyed {
 	t.Helper()
 	f, err := limiter.NewKeyed(limiter.KeyedConfig{})
@@ -53,7 +53,7 @@ func TestAFamilyShowsEveryLimiterByItsKey(t *testing.T) {
 	}
 }
 
-// Each of these made every scrape of the registry fail, with all that is in it.
+// Each of these keys failed every scrape of the whole registry.
 func TestNoKeyFailsAScrape(t *testing.T) {
 	long := strings.Repeat("ä", 1000)
 	keys := []string{"\xff", "\xfe\xff", "", "a\nb\"c\\", "\x00", long + "1", long + "2", limiter.Overflow, "(other)"}
@@ -113,8 +113,8 @@ func TestKeysOfOneLabelAreShownAsOne(t *testing.T) {
 	})
 }
 
-// A counter that falls is taken for a restart, and counted from zero again: the
-// sum of many tenants would be counted again with each one that is forgotten.
+// Prometheus treats a falling counter as a restart, and counts from zero again: each evicted tenant
+// would make it count the sum of many tenants once more.
 func TestCountersGoOnWhenALimiterIsForgotten(t *testing.T) {
 	f, err := limiter.NewKeyed(limiter.KeyedConfig{MaxKeys: 2})
 	if err != nil {
@@ -132,7 +132,7 @@ func TestCountersGoOnWhenALimiterIsForgotten(t *testing.T) {
 		}
 		before = s
 	}
-	// Of the three uses in each round one is of a key that makes room before the scrape.
+	// One of the three uses in each round is of a key that is evicted before the scrape.
 	if n := total(before, "spillway_requests_total"); n != 60 {
 		t.Errorf("%v requests are shown, want 60", n)
 	}

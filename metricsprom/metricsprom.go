@@ -1,15 +1,14 @@
-// Package metricsprom shows limiters and worker pools to Prometheus.
+// Package metricsprom exports limiters and worker pools to Prometheus.
 //
 //	registry.MustRegister(metricsprom.NewLimiter(lim), metricsprom.NewPool(pool))
 //
-// A collector asks for Stats when it is scraped and does nothing in between: the
-// work that is measured pays nothing. A registry takes as many collectors as there
-// are names; one that repeats a name is refused when it is registered.
+// A collector reads Stats when it is scraped and does nothing in between: the measured work pays
+// nothing. A registry accepts any number of collectors with distinct names. It refuses a collector
+// with a repeated name at registration.
 //
-// The metrics, with bounded labels, are those of package metrics under the names
-// that Prometheus is used to: spillway.request.duration in seconds is
-// spillway_request_duration_seconds, and a counter ends in _total. Dashboard is a
-// Grafana dashboard over them.
+// The metrics, with bounded labels, are the metrics of package metrics, with names in Prometheus
+// style: spillway.request.duration in seconds is spillway_request_duration_seconds, and a counter
+// ends in _total. Dashboard is a Grafana dashboard of these metrics.
 package metricsprom
 
 import (
@@ -30,9 +29,8 @@ var dashboard string
 // for the data source and works for any number of services and limiters.
 func Dashboard() []byte { return []byte(dashboard) }
 
-// NewLimiter returns a collector over limiters. Their names, and those of other
-// limiters and families in the same registry, must differ: otherwise registering
-// it is an error.
+// NewLimiter returns a collector over limiters. All limiters and families in the same registry must
+// have different names: otherwise registering the collector is an error.
 func NewLimiter(lims ...*limiter.Limiter) prometheus.Collector {
 	sources := make([]*metrics.Source, len(lims))
 	for i, l := range lims {
@@ -41,8 +39,8 @@ func NewLimiter(lims ...*limiter.Limiter) prometheus.Collector {
 	return New(sources...)
 }
 
-// NewPool returns a collector over worker pools. Their names, and those of other
-// pools in the same registry, must differ: otherwise registering it is an error.
+// NewPool returns a collector over worker pools. All pools in the same registry must have different
+// names: otherwise registering the collector is an error.
 func NewPool(pools ...*workerpool.Pool) prometheus.Collector {
 	sources := make([]*metrics.Source, len(pools))
 	for i, p := range pools {
@@ -51,11 +49,11 @@ func NewPool(pools ...*workerpool.Pool) prometheus.Collector {
 	return New(sources...)
 }
 
-// KeyedConfig says how a family of limiters is shown.
+// KeyedConfig configures the metrics of a family of limiters.
 type KeyedConfig = metrics.KeyedConfig
 
-// NewKeyed returns a collector over a family of limiters, as metrics.Keyed. The
-// error says which setting is wrong.
+// NewKeyed returns a collector over a family of limiters, like metrics.Keyed. The error names the
+// wrong setting.
 func NewKeyed(cfg KeyedConfig) (prometheus.Collector, error) {
 	source, err := metrics.Keyed(cfg)
 	if err != nil {
@@ -76,15 +74,15 @@ func New(sources ...*metrics.Source) prometheus.Collector {
 	return c
 }
 
-// described is a source with what Prometheus has to know of it.
+// described is a source with its Prometheus descriptions.
 type described struct {
 	*metrics.Source
 	metrics []metrics.Metric
 	descs   []*prometheus.Desc // by metric
 }
 
-// describe makes the name of the source a constant label: that makes descriptions
-// of different names different, and those of one name the same, which the registry
+// describe makes the name of the source a constant label. So sources with different names have
+// different descriptions. Sources with the same name have equal descriptions, which the registry
 // refuses.
 func describe(source *metrics.Source) described {
 	s := described{Source: source, metrics: source.Metrics()}
@@ -134,7 +132,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// histogramOf adds the buckets up, as Prometheus wants them.
+// histogramOf makes the buckets cumulative, as Prometheus requires.
 func histogramOf(desc *prometheus.Desc, bounds []float64, s metrics.Sample) prometheus.Metric {
 	buckets, upTo := make(map[float64]uint64, len(bounds)), uint64(0)
 	for i, b := range bounds {
@@ -144,7 +142,7 @@ func histogramOf(desc *prometheus.Desc, bounds []float64, s metrics.Sample) prom
 	return prometheus.MustNewConstHistogram(desc, upTo+s.Times.Counts[len(bounds)], s.Times.Sum, buckets, s.Labels...)
 }
 
-// refused is a collector that no registry takes.
+// refused is a collector that every registry refuses.
 type refused struct{ err error }
 
 func (r refused) Describe(ch chan<- *prometheus.Desc) { ch <- prometheus.NewInvalidDesc(r.err) }

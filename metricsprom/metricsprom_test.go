@@ -18,8 +18,7 @@ import (
 	"github.com/spillway-go/spillway/workerpool"
 )
 
-// gather returns every sample by its name and labels; histograms as _count and
-// _sum.
+// gather returns every sample by name and labels, and histograms as _count and _sum.
 func gather(t *testing.T, c prometheus.Collector) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()

@@ -20,8 +20,8 @@ import (
 	"github.com/spillway-go/spillway/workerpool"
 )
 
-// exposition returns the names that a program with everything shows on /metrics, as
-// Prometheus reads it, with the labels of each.
+// exposition returns the metric names on /metrics of a program with all collectors, in Prometheus
+// form, with the labels of each metric.
 func exposition(t *testing.T) map[string][]string {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -57,8 +57,8 @@ var (
 	groups   = regexp.MustCompile(`by \(([^)]*)\)`)
 )
 
-// verify checks that a text has only metrics that are shown, and queries of them only
-// with labels that they have or that a scrape adds. It returns the names.
+// verify checks that a text names only shown metrics. Its queries may use only labels that the
+// metrics have or that a scrape adds. It returns the names.
 func verify(t *testing.T, where, text string, shown map[string][]string) (names []string) {
 	t.Helper()
 	var labels []string
@@ -66,7 +66,7 @@ func verify(t *testing.T, where, text string, shown map[string][]string) (names 
 		name := m[1]
 		names = append(names, name)
 		of, ok := shown[name]
-		if !ok && strings.HasSuffix(where, ".md") { // may name a histogram as a whole
+		if !ok && strings.HasSuffix(where, ".md") { // may name a whole histogram
 			of, ok = shown[name+"_bucket"]
 		}
 		if !ok {
@@ -148,7 +148,7 @@ func TestTheDashboardShowsWhatIsThereAndAllOfIt(t *testing.T) {
 
 func TestTheFilesToDeployHaveMetricsThatAreThere(t *testing.T) {
 	shown := exposition(t)
-	var files []string // the other folder is of agents that send load, and shows no metric
+	var files []string // the other folder is for agents that send load, and uses no metrics
 	for _, folder := range []string{"kubernetes", "prometheus"} {
 		found, err := filepath.Glob("../deploy/" + folder + "/*.yaml")
 		if err != nil {

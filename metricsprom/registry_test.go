@@ -33,7 +33,7 @@ func newPool(t *testing.T, cfg workerpool.Config) *workerpool.Pool {
 	return pool
 }
 
-// The second one was refused, whatever it was named.
+// The registry used to refuse the second collector, whatever its name.
 func TestManyCollectorsShareARegistry(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	for _, name := range []string{"a", "b"} {
@@ -58,8 +58,8 @@ func TestManyCollectorsShareARegistry(t *testing.T) {
 	}
 }
 
-// A name that is there twice is an error of registering. It used to be one of
-// every scrape, which then showed nothing of anything.
+// A repeated name is an error at registration. It used to be an error of every scrape, which then
+// showed no metrics at all.
 func TestANameThatIsThereTwiceIsRefusedAtOnce(t *testing.T) {
 	a, again := newLimiter(t, limiter.Config{Name: "a"}), newLimiter(t, limiter.Config{Name: "a"})
 	p, q := newPool(t, workerpool.Config{Name: "a"}), newPool(t, workerpool.Config{Name: "a"})
@@ -140,7 +140,7 @@ func TestAPoolShowsItsLimitAndItsDemand(t *testing.T) {
 		pool := newPool(t, workerpool.Config{Name: "mail", MaxWorkers: 2, QueueSize: 100})
 		defer pool.Drain(t.Context())
 		c := NewPool(pool)
-		for range 400 { // four seconds of work a second
+		for range 400 { // four seconds of work arrive in a second
 			_ = pool.TrySubmit(t.Context(), func(context.Context) error { time.Sleep(100 * time.Millisecond); return nil })
 			time.Sleep(25 * time.Millisecond)
 		}
@@ -152,9 +152,9 @@ func TestAPoolShowsItsLimitAndItsDemand(t *testing.T) {
 	})
 }
 
-// A failure that was counted a moment before its job had ended was taken from
-// those that succeeded: that counter fell by one, which Prometheus takes for a
-// restart and counts everything again.
+// A failure that was counted a moment before the end of its job was subtracted from the successes.
+// The counter of successes fell by one. Prometheus treated the fall as a restart and counted
+// everything again.
 func TestCountersOfAPoolNeverFall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ending := make(chan bool)

@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// line is a series in a chart, the latest value last, NaN where there is none.
+// line is a series in a chart, the latest value last. A missing value is NaN.
 type line struct {
 	class  string // its colour, and whether it is filled
 	name   string
 	values []float64
 }
 
-// The units of a chart's viewBox. Its picture is stretched, its strokes are not.
+// The units of a chart's viewBox. The picture is stretched, its strokes are not.
 const (
 	chartWidth  = 2 * (kept - 1)
 	chartHeight = 50
 )
 
-// chart draws lines over the last two minutes. The words beside it are HTML, so that
-// they grow with the reader's text size. The scale ends at least or above.
+// chart draws lines over the last two minutes. The text beside the chart is HTML, so that it scales
+// with the reader's text size. The top of the scale is at least least.
 func (m *markup) chart(title string, least float64, write func(float64) string, lines ...line) {
 	top, latest := 0.0, make([]string, len(lines))
 	for i, l := range lines {
 		for _, v := range l.values {
-			if v > top { // never for NaN
+			if v > top { // false for NaN
 				top = v
 			}
 		}
@@ -80,7 +80,7 @@ func trace(values []float64, scale float64) (path, area string) {
 	return p.String(), a.String()
 }
 
-// roundUp returns step, or the next above it of its round multiples.
+// roundUp returns step, or the smallest round multiple of step that is at least v.
 func roundUp(v, step float64) float64 {
 	for step < v && step < math.MaxFloat64/10 {
 		for _, f := range []float64{2, 3, 4, 5, 6, 8, 10} {

@@ -11,8 +11,8 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// The page said "All is calm" while 1,220 requests were in flight in a dry run and none of
-// them was answered in time.
+// The page showed "All is calm" while 1,220 requests were in flight in a dry run, and none of them
+// was answered in time.
 func TestThePageSaysThatAServiceIsDead(t *testing.T) {
 	const rate = 1220
 	for _, c := range []struct {
@@ -51,7 +51,7 @@ func TestThePageSaysThatAServiceIsDead(t *testing.T) {
 						_ = l.Do(ctx, work)
 					}()
 					if time.Since(began)%(2*time.Second) < time.Second/rate {
-						text() // somebody looks
+						text() // a reader looks at the page
 					}
 				}
 			}

@@ -4,8 +4,8 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// dryRun is the report: what enforcing would have refused, and how much of that to
-// believe. It is there for limiters in a dry run, and for those that had one.
+// dryRun is the report: the refusals that enforcing would have caused, and how far to trust the
+// estimate. It covers limiters in a dry run, and limiters that had one.
 func (m *markup) dryRun(views []view) {
 	var all []view
 	for _, v := range views {

@@ -10,8 +10,7 @@ import (
 	"github.com/spillway-go/spillway/histogram"
 )
 
-// The JSON form of Stats. Times are in seconds, as in metrics; what has no entries
-// is left out.
+// The JSON form of Stats. Times are in seconds, as in metrics. Empty entries are omitted.
 type (
 	jsonPage struct {
 		Time     time.Time     `json:"time"`
@@ -129,7 +128,7 @@ func jsonOf(c *picture) jsonLimiter {
 	return j
 }
 
-// finite bounds a number to those that JSON has: a user's signal may say anything.
+// finite bounds a number to the range of JSON: a user's signal may return any number.
 func finite(v float64) float64 {
 	if math.IsNaN(v) {
 		return 0

@@ -12,15 +12,15 @@ import (
 	"unicode/utf8"
 )
 
-// markup is HTML in the making. html/template would keep every exported method of a
-// whole program alive in its binary, for the sake of this one page.
+// markup is a buffer for HTML. html/template would keep every exported method of the whole program
+// in its binary, only for this page.
 type markup struct{ bytes.Buffer }
 
-// safe is text that is markup already.
+// safe is text that is already markup.
 type safe string
 
-// put writes markup with arguments, which take the place of a %v each and are
-// escaped unless they are safe. Attributes stand in double quotes.
+// put writes markup with arguments. Each argument replaces a %v and is escaped unless it is safe.
+// Attributes are in double quotes.
 func (m *markup) put(format string, args ...any) {
 	for i, a := range args {
 		if _, ok := a.(safe); !ok {
@@ -30,7 +30,7 @@ func (m *markup) put(format string, args ...any) {
 	fmt.Fprintf(m, format, args...)
 }
 
-// printable replaces what HTML cannot hold.
+// printable replaces characters that HTML cannot represent.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r == 0xfffe || r == 0xffff {
@@ -40,10 +40,10 @@ func printable(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// nbsp is a space at which no line breaks.
+// nbsp is a nonbreaking space.
 const nbsp = "\u00a0"
 
-// number is short and exact up to five digits.
+// number formats n, exactly up to five digits.
 func number(n uint64) string {
 	if n < 1e5 {
 		s := strconv.FormatUint(n, 10)
@@ -61,7 +61,7 @@ func number(n uint64) string {
 
 func count(n int) string { return number(uint64(max(n, 0))) }
 
-// digits writes v with about three digits.
+// digits formats v with about three digits.
 func digits(v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -80,7 +80,7 @@ func digits(v float64) string {
 	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
-// rate is a figure a second.
+// rate formats a number per second.
 func rate(v float64) string {
 	if math.IsNaN(v) {
 		return "–"
@@ -88,7 +88,7 @@ func rate(v float64) string {
 	return digits(v) + "/s"
 }
 
-// percent is a share of a whole; without a whole there is none.
+// percent formats a share of a whole; a dash if there is no whole.
 func percent(part, whole float64) string {
 	switch v := 100 * part / whole; {
 	case !(whole > 0) || math.IsNaN(v):
@@ -104,7 +104,7 @@ func percent(part, whole float64) string {
 	}
 }
 
-// span writes a time with about three digits, and from two minutes on in two units.
+// span formats a duration with about three digits, and from two minutes on in two units.
 func span(d time.Duration) string {
 	switch {
 	case d <= 0:
@@ -131,7 +131,7 @@ func units(d, large time.Duration, l string, small time.Duration, s string) stri
 	return text
 }
 
-// ago says how long ago something was, coarsely, so that the text seldom changes.
+// ago formats an age coarsely, so that the text seldom changes.
 func ago(d time.Duration) string {
 	switch {
 	case d < 2*time.Second:
@@ -144,7 +144,7 @@ func ago(d time.Duration) string {
 	return span(d.Truncate(time.Minute)) + " ago"
 }
 
-// sentence makes words a sentence.
+// sentence turns words into a sentence.
 func sentence(s string) string {
 	s = strings.TrimSpace(s)
 	if s == "" {

@@ -1,7 +1,6 @@
-// Package debugpage is the page behind admissionhttp.DebugHandler: what limiters do,
-// live, and the report of their dry run. One renderer in Go makes the page and its
-// updates; the script only puts an update in place. It needs nothing but the path
-// that it is served on, and it changes nothing.
+// Package debugpage is the page behind admissionhttp.DebugHandler: the live state of limiters, and
+// the report of their dry run. One renderer in Go makes the page and its updates; the script only
+// inserts the updates. The page needs only the path on which it is served, and changes nothing.
 package debugpage
 
 import (
@@ -22,8 +21,8 @@ var style string
 //go:embed script.js
 var script string
 
-// policy is the Content-Security-Policy: the page's own style and script, known by
-// their hashes, an empty icon, so that none is asked for, and its own stream.
+// policy is the Content-Security-Policy. It permits the page's own style and script, by their
+// hashes, an empty icon, so that the browser requests none, and the page's own stream.
 var policy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 	hash(style), hash(script))
 
@@ -32,35 +31,35 @@ func hash(s string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// picture is a limiter as it was found.
+// picture is a snapshot of a limiter.
 type picture struct {
 	limiter.Stats
 	open bool // neither draining nor closed
 }
 
-// idle reports whether nothing comes any more and nothing runs.
+// idle reports whether the limiter accepts no more work and nothing runs.
 func (p *picture) idle() bool {
 	return !p.open && p.InFlight == 0 && p.LongInFlight == 0 && p.Queued == 0
 }
 
-// Page serves the page. It has no goroutine: limiters are looked at by requests, at
-// most once in an interval, and not at all while there are none.
+// Page serves the page. It has no goroutine: requests look at the limiters, at most once in an
+// interval. Without requests there are no looks.
 type Page struct {
 	look func() []picture
 
 	mu       sync.Mutex
-	at       time.Time // of the last look
+	at       time.Time // time of the last look
 	watches  []watch
 	sections []section
-	version  uint64 // counts looks
-	readers  int    // of the stream
+	version  uint64 // number of looks
+	readers  int    // readers of the stream
 }
 
-// section is a part of the page that is replaced as a whole.
+// section is a part of the page that updates replace as a whole.
 type section struct {
 	id      string
 	html    string
-	changed uint64 // the version that made it
+	changed uint64 // the version of the last change
 }
 
 // New returns the page for limiters, in this order. A nil limiter is skipped.
@@ -80,7 +79,7 @@ func New(limiters ...*limiter.Limiter) *Page {
 	})
 }
 
-// newPage returns the page for n limiters that look returns.
+// newPage returns the page for the n limiters that look returns.
 func newPage(n int, look func() []picture) *Page {
 	p := &Page{look: look, watches: make([]watch, n)}
 	for i := range p.watches {
@@ -89,8 +88,7 @@ func newPage(n int, look func() []picture) *Page {
 	return p
 }
 
-// ServeHTTP answers with the page, with JSON for ?format=json and with the stream of
-// updates for ?events.
+// ServeHTTP serves the page, JSON for ?format=json, and the stream of updates for ?events.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
@@ -124,12 +122,11 @@ func (p *Page) servePage(w http.ResponseWriter) {
 	_, _ = w.Write(m.Bytes())
 }
 
-// refresh looks at the limiters unless that was done just now. It returns the
-// sections that changed after the version seen, the version now, and whether
-// anything is left to see.
+// refresh looks at the limiters unless the last look is fresh. It returns the current version, the
+// sections that changed after the version seen, and whether anything is left to show.
 func (p *Page) refresh(now time.Time, seen uint64) (version uint64, changed []section, live bool) {
 	p.mu.Lock()
-	defer p.mu.Unlock() // also when a limiter's observer panics
+	defer p.mu.Unlock() // unlocks even if a limiter's observer panics
 	if p.version == 0 || now.Sub(p.at) >= fresh {
 		pictures := p.look()
 		p.at = now
@@ -151,7 +148,7 @@ func (p *Page) refresh(now time.Time, seen uint64) (version uint64, changed []se
 	return p.version, changed, live
 }
 
-// render makes the sections anew and marks those that differ.
+// render makes all sections again and marks the changed sections.
 func (p *Page) render(now time.Time) {
 	views := make([]view, len(p.watches))
 	for i := range p.watches {

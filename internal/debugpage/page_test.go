@@ -18,8 +18,7 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// full returns a picture with something in every field, and text in each that takes
-// text.
+// full returns a picture with a value in every field, and with text in each text field.
 func full(text string) picture {
 	times := func(all ...time.Duration) *histogram.Histogram {
 		h := new(histogram.Histogram)
@@ -46,7 +45,7 @@ func full(text string) picture {
 	}}
 }
 
-// pageOf returns a page about what pictures points to.
+// pageOf returns a page about the slice that pictures points to.
 func pageOf(pictures *[]picture) *Page {
 	return newPage(len(*pictures), func() []picture { return *pictures })
 }
@@ -219,7 +218,7 @@ func TestStatsAsJSON(t *testing.T) {
 	}
 }
 
-// A user's observer may panic within Stats: the request ends, the page lives on.
+// A user's observer may panic within Stats: the request ends, the page keeps working.
 func TestAPanicOfALimiterDoesNotBlockThePage(t *testing.T) {
 	fail := true
 	page := newPage(1, func() []picture {
@@ -240,8 +239,8 @@ func TestAPanicOfALimiterDoesNotBlockThePage(t *testing.T) {
 	wants(t, textOf(get(page, "/").Body.String()), "orders")
 }
 
-// Whatever names and words say, the markup is well formed, has no element or attribute
-// of theirs, and says them.
+// Whatever the names and words contain, the markup is well formed, shows them, and has no element
+// or attribute from them.
 func FuzzTextStaysText(f *testing.F) {
 	for _, s := range []string{"", "orders", `"><script>alert(1)</script>`, "' onclick='x", "a\x00b\x1b[31m", "\xff\xfe", "\u202eabc", "</style>", "&lt;", "]]>", "data: x\n\nevent: end\r\n"} {
 		f.Add(s)

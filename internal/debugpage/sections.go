@@ -8,7 +8,7 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// sections makes every part of the page. Which there are never changes.
+// sections makes every part of the page. The set of parts never changes.
 func sections(views []view, now time.Time) []section {
 	all := []section{
 		part("summary", func(m *markup) { m.put(`<p id="summary" role="status">%v</p>`, summary(views)) }),
@@ -30,7 +30,7 @@ func part(id string, fill func(*markup)) section {
 	return section{id: id, html: m.String()}
 }
 
-// document is the page as it is loaded. Without its script it reloads itself.
+// document is the whole page. Without its script it reloads itself.
 func (m *markup) document(all []section) {
 	m.put(`<!doctype html>
 <html lang="en">
@@ -58,7 +58,7 @@ func (m *markup) document(all []section) {
 `, safe(script))
 }
 
-// overview is a line for each limiter, where there are several.
+// overview has a line for each limiter, if there are several.
 func (m *markup) overview(views []view) {
 	m.put(`<section id="overview" aria-label="All limiters"%v>`, safe(hidden(len(views) < 2)))
 	if len(views) >= 2 {
@@ -79,7 +79,7 @@ func hidden(yes bool) string {
 	return ""
 }
 
-// limiter is all that is said about one.
+// limiter is the section of one limiter.
 func (m *markup) limiter(v *view) {
 	m.put(`<section id="%v" class="card" aria-labelledby="%v-name">`, v.id, v.id)
 	m.put(`<h2 id="%v-name"><bdi>%v</bdi> <span class="badge %v">%v</span></h2>`, v.id, v.title, v.mood, v.word)
@@ -116,7 +116,7 @@ func (m *markup) limiter(v *view) {
 	m.put(`</div></div></section>`)
 }
 
-// figures are what is looked at first.
+// figures are the main figures.
 func (m *markup) figures(v *view) {
 	figure := func(name, value, note string) {
 		m.put(`<div><dt>%v</dt><dd><b>%v</b> <small>%v</small></dd></div>`, name, value, note)
@@ -160,7 +160,7 @@ func quantile(h *histogram.Histogram, q float64) string {
 	return span(time.Duration(h.Quantile(q)))
 }
 
-// charts are the last two minutes.
+// charts show the last two minutes.
 func (m *markup) charts(v *view) {
 	whole := func(f float64) string {
 		if math.IsNaN(f) {

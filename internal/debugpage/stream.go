@@ -14,10 +14,9 @@ const (
 	patience = 10 * time.Second
 )
 
-// serveEvents sends the sections that change, once in an interval, until the
-// request's context ends or every limiter is closed and idle. A ticker for each
-// reader, in its own request, costs less than a goroutine with an owner: only the
-// first to come in an interval looks at the limiters.
+// serveEvents sends the changed sections, once in an interval, until the request's context ends or
+// every limiter is closed and idle. A ticker for each reader, in the reader's own request, costs
+// less than a goroutine with an owner: only the first reader in an interval looks at the limiters.
 func (p *Page) serveEvents(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		http.Error(w, "the stream needs GET", http.StatusMethodNotAllowed)
@@ -30,7 +29,7 @@ func (p *Page) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 	defer p.leave()
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // nginx would keep updates back
+	w.Header().Set("X-Accel-Buffering", "no") // nginx would buffer updates
 
 	out := http.NewResponseController(w)
 	send := func(event string, data []byte) bool {
@@ -58,8 +57,8 @@ func (p *Page) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// update is the data of one event: the markup of each section by its id. JSON, so
-// that no line break within can end the event.
+// update is the data of one event: the markup of each section by its id. It is JSON, so that no
+// line break in the markup can end the event.
 func update(changed []section) []byte {
 	byID := map[string]string{}
 	for _, s := range changed {

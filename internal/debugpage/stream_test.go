@@ -16,7 +16,7 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// wire is a response that is read while it is written.
+// wire is a response that is read while the handler writes it.
 type wire struct {
 	header http.Header
 	status int
@@ -27,7 +27,7 @@ func (w *wire) Header() http.Header    { return w.header }
 func (w *wire) WriteHeader(status int) { w.status = status }
 func (w *wire) Flush()                 {}
 
-// reader is one who reads the stream of a page.
+// reader reads the stream of a page.
 type reader struct {
 	*bufio.Scanner
 	leave  context.CancelFunc
@@ -75,7 +75,7 @@ func TestTheStreamSendsWhatChangesOnceInAnInterval(t *testing.T) {
 		}
 		_, _ = r.next(t) // rates are known from the second look on
 		began := time.Now()
-		page.mu.Lock() // a look copies them
+		page.mu.Lock() // a look copies the pictures
 		pictures[0].InFlight = 5
 		page.mu.Unlock()
 		event, all := r.next(t)
@@ -177,7 +177,7 @@ func TestTheStreamEndsWhenAllLimitersAreClosedAndIdle(t *testing.T) {
 		r := read(t, New(lim))
 		_, _ = r.next(t)
 		lim.Close()
-		// While work runs, there is something to see.
+		// While work runs, there is something to show.
 		if event, all := r.next(t); event != "update" || !strings.Contains(all["limiter-1"], "The intake is closed.") {
 			t.Fatalf("event %q: %s", event, all["limiter-1"])
 		}
@@ -211,7 +211,7 @@ func TestAStreamWhoseReaderIsGoneEnds(t *testing.T) {
 	})
 }
 
-// An admin server has a WriteTimeout, which a stream outlives.
+// An admin server has a WriteTimeout. The stream must outlive it.
 func TestTheStreamOutlivesTheServersWriteTimeout(t *testing.T) {
 	pictures := []picture{full("orders")}
 	server := httptest.NewUnstartedServer(pageOf(&pictures))
@@ -235,7 +235,7 @@ func TestTheStreamOutlivesTheServersWriteTimeout(t *testing.T) {
 	}
 }
 
-// What one look costs with a limiter that has something to say everywhere.
+// The cost of one look at a limiter with a value in every field.
 func BenchmarkLook(b *testing.B) {
 	pictures := []picture{full("orders")}
 	page := pageOf(&pictures)

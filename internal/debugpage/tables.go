@@ -10,8 +10,8 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// table begins a table with a title and named columns, endTable ends it. A table that
-// is too wide for its place scrolls there.
+// table begins a table with a title and named columns; endTable ends it. A table that is too wide
+// for its place scrolls.
 func (m *markup) table(id, title string, columns ...string) {
 	m.put(`<div><h3 id="%v">%v</h3><div class="scroll"><table aria-labelledby="%v"><thead><tr>`, id, title, id)
 	for _, c := range columns {
@@ -26,7 +26,7 @@ func (m *markup) table(id, title string, columns ...string) {
 
 func (m *markup) endTable() { m.put(`</tbody></table></div></div>`) }
 
-// priorityTable has a column for each priority: there are few, and a phone is narrow.
+// priorityTable has a column for each priority: there are few priorities, and a phone is narrow.
 func (m *markup) priorityTable(v *view) {
 	all := priorities(v.ByPriority)
 	if len(all) == 0 {
@@ -59,7 +59,7 @@ func (m *markup) priorityTable(v *view) {
 	m.endTable()
 }
 
-// reasonTable says why work was refused.
+// reasonTable lists the reasons of refusals.
 func (m *markup) reasonTable(v *view) {
 	all := reasonsOf(v.RejectedBy)
 	if len(all) == 0 {
@@ -73,7 +73,7 @@ func (m *markup) reasonTable(v *view) {
 	m.endTable()
 }
 
-// timeTable has quantiles of the wait and of the work.
+// timeTable has quantiles of wait and service times.
 func (m *markup) timeTable(v *view) {
 	m.table(v.id+"-times", "Times", "", "p50", "p90", "p99", "max")
 	part := func(title string, wait, service *histogram.Histogram) {
@@ -90,7 +90,7 @@ func (m *markup) timeTable(v *view) {
 	m.endTable()
 }
 
-// decisions are the last changes of the limit, the latest first.
+// decisions lists the last changes of the limit, the latest first.
 func (m *markup) decisions(v *view) {
 	m.put(`<div><h3>Last changes of the limit</h3>`)
 	if len(v.Decisions) == 0 {
@@ -111,7 +111,7 @@ func because(d limit.Decision) string {
 	return d.Why
 }
 
-// leaks are permits that did not end in time.
+// leaks lists the permits that did not end in time.
 func (m *markup) leaks(v *view) {
 	if v.Leaked == 0 && len(v.Leaks) == 0 {
 		return
@@ -128,12 +128,12 @@ func (m *markup) leaks(v *view) {
 	m.endTable()
 }
 
-// reasonRow is a reason, what it means, its rate of late and its count.
+// reasonRow is a reason, its meaning, its recent rate and its count.
 func (m *markup) reasonRow(r spillway.Reason, late map[spillway.Reason]float64, n uint64) {
 	now := "–"
 	if late != nil {
 		now = rate(late[r])
 	}
-	name := strings.ReplaceAll(html.EscapeString(r.String()), "_", "_<wbr/>") // lines break there
+	name := strings.ReplaceAll(html.EscapeString(r.String()), "_", "_<wbr/>") // permits line breaks there
 	m.put(`<tr><th scope="row"><code>%v</code></th><td>%v</td><td>%v</td></tr><tr class="more"><td colspan="3"><small>%v</small></td></tr>`, safe(name), now, number(n), meaning(r))
 }

@@ -12,18 +12,18 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// view is what the page says about one limiter.
+// view is the page's data about one limiter.
 type view struct {
 	*picture
 	id    string
 	title string
 	watch *watch
-	age   func(at time.Duration) time.Duration // of something the limiter did
+	age   func(at time.Duration) time.Duration // time since an event of the limiter
 
 	mood string // calm, busy, bad or off: the colour of the word
-	word string // how it is, in a few words without figures
+	word string // the state, in a few words without figures
 
-	// Figures a second, of late; NaN while there is no look to compare with.
+	// Recent figures per second; NaN without an earlier look to compare with.
 	offered, completed, rejected, would float64
 	rejectedBy, wouldBy                 map[spillway.Reason]float64
 
@@ -51,7 +51,7 @@ func viewOf(i int, w *watch, now time.Time) view {
 	return v
 }
 
-// rates returns by how much each count grew a second.
+// rates returns the growth of each count per second.
 func rates(now, before map[spillway.Reason]uint64, seconds float64) map[spillway.Reason]float64 {
 	r := map[spillway.Reason]float64{}
 	for reason, n := range now {
@@ -62,7 +62,7 @@ func rates(now, before map[spillway.Reason]uint64, seconds float64) map[spillway
 	return r
 }
 
-// judge says how the limiter is, the worst first.
+// judge returns the limiter's state; the worst condition wins.
 func (v *view) judge() (mood, word string) {
 	reason, rejects := most(v.rejectedBy)
 	would, dry := most(v.wouldBy)
@@ -93,7 +93,7 @@ func (v *view) judge() (mood, word string) {
 	return "calm", "calm"
 }
 
-// next says what to do next, in the words of the runbook; empty: nothing in particular.
+// next recommends the next step, in the words of the runbook; empty: no recommendation.
 func (v *view) next() string {
 	const over = "Far more runs at once than is done in time, and nothing is refused. Switch the mode to enforce, on one replica first: " +
 		"the limit comes down within seconds. If little ends in time with that either, look at what is behind the service."
@@ -115,7 +115,7 @@ func (v *view) next() string {
 	return ""
 }
 
-// most returns the reason with the highest rate, and whether there is any.
+// most returns the reason with the highest rate, and whether there is a reason.
 func most(rates map[spillway.Reason]float64) (worst spillway.Reason, any bool) {
 	for reason, r := range rates {
 		if !any || r > rates[worst] || r == rates[worst] && reason < worst {
@@ -125,8 +125,8 @@ func most(rates map[spillway.Reason]float64) (worst spillway.Reason, any bool) {
 	return worst, any
 }
 
-// summary is one sentence over all limiters. It has no figures, so that it changes,
-// and a screen reader reads it out, only when there is news.
+// summary is one sentence over all limiters. It has no figures, so that it changes only when there
+// is news: a screen reader reads each change out.
 func summary(views []view) string {
 	if len(views) == 0 {
 		return "No limiter was given to this page."
@@ -156,7 +156,7 @@ func summary(views []view) string {
 	return strings.Join(all, "; ") + "."
 }
 
-// priorities lists those that were used, the most important first.
+// priorities lists the used priorities, the most important first.
 func priorities(by map[spillway.Priority]limiter.PriorityStats) []spillway.Priority {
 	var all []spillway.Priority
 	for p := range by {
@@ -166,7 +166,7 @@ func priorities(by map[spillway.Priority]limiter.PriorityStats) []spillway.Prior
 	return all
 }
 
-// reasonsOf lists those that were counted, the most frequent first.
+// reasonsOf lists the counted reasons, the most frequent first.
 func reasonsOf(by map[spillway.Reason]uint64) []spillway.Reason {
 	var all []spillway.Reason
 	for r, n := range by {
@@ -186,7 +186,7 @@ func reasonsOf(by map[spillway.Reason]uint64) []spillway.Reason {
 	return all
 }
 
-// meaning says a reason in words.
+// meaning explains a reason in words.
 func meaning(r spillway.Reason) string {
 	switch r {
 	case spillway.QueueFull:

@@ -8,33 +8,32 @@ import (
 )
 
 const (
-	// interval is how often a reader of the stream is told, and the step of charts.
+	// interval is the time between updates of the stream, and the step of charts.
 	interval = time.Second
-	// fresh is for how long a look at the limiters serves every reader.
+	// fresh is how long one look at the limiters serves every reader.
 	fresh = interval * 9 / 10
-	// kept is how many samples of a limiter are remembered: two minutes.
+	// kept is the number of samples kept for a limiter: two minutes.
 	kept = 120
-	// recent is what figures "a second" and the state in one word are about.
+	// recent is the period of figures "a second" and of the state in one word.
 	recent = 10 * time.Second
 )
 
-// watch remembers what one limiter did while the page was looked at.
+// watch is the history of one limiter while the page was open.
 type watch struct {
-	made    time.Time // the limiter was made then or before
+	made    time.Time // the limiter was created at or before this time
 	now     picture
 	samples []sample // oldest first, none older than kept intervals
 }
 
-// sample is one look. Its histograms hold what was recorded since the look before,
-// and are nil in the first and after a pause.
+// sample is one look. Its histograms hold the values recorded since the previous look. They are nil
+// in the first look and after a pause.
 type sample struct {
 	picture
 	at            time.Time
 	wait, service *histogram.Histogram
 }
 
-// add takes a picture. The first and the latest looks are those of the stream or of
-// single requests alike.
+// add records a look. Looks of the stream and of single requests count alike.
 func (w *watch) add(now time.Time, p picture) {
 	s := sample{picture: p, at: now}
 	if n := len(w.samples); n > 0 && !w.gap(now) {
@@ -55,13 +54,13 @@ func (w *watch) add(now time.Time, p picture) {
 	w.samples = append(w.samples[:0], w.samples[drop:]...)
 }
 
-// gap reports whether the last sample is too old to draw a line from.
+// gap reports whether the last sample is too old to draw a line from it.
 func (w *watch) gap(now time.Time) bool {
 	return len(w.samples) == 0 || now.Sub(w.samples[len(w.samples)-1].at) > 3*interval
 }
 
-// from returns the oldest sample of the last d, and how long ago it was; nil without
-// one before the latest.
+// from returns the oldest sample of the last d, and its age relative to the latest sample. It
+// returns nil if there is no sample before the latest.
 func (w *watch) from(d time.Duration) (*sample, time.Duration) {
 	n := len(w.samples)
 	for i := range max(n-1, 0) {
@@ -72,7 +71,7 @@ func (w *watch) from(d time.Duration) (*sample, time.Duration) {
 	return nil, 0
 }
 
-// times adds up what the samples' histograms hold.
+// times adds up the samples' histograms.
 func (w *watch) times() (wait, service *histogram.Histogram) {
 	wait, service = new(histogram.Histogram), new(histogram.Histogram)
 	for i := range w.samples {
@@ -84,7 +83,7 @@ func (w *watch) times() (wait, service *histogram.Histogram) {
 	return wait, service
 }
 
-// since returns what later counts more than earlier, each value within its bucket.
+// since returns the values that later counts and earlier does not, each value within its bucket.
 func since(earlier, later *histogram.Histogram) *histogram.Histogram {
 	had := map[int64]uint64{}
 	if earlier != nil {
@@ -101,7 +100,7 @@ func since(earlier, later *histogram.Histogram) *histogram.Histogram {
 	return d
 }
 
-// minus is a - b for counters, 0 where that would be below zero.
+// minus is a - b for counters, and 0 if b is larger.
 func minus(a, b uint64) uint64 {
 	if a < b {
 		return 0
@@ -109,9 +108,8 @@ func minus(a, b uint64) uint64 {
 	return a - b
 }
 
-// series returns a value for every interval that is remembered, the latest last;
-// NaN where there is none. Of takes a sample and the one before, which is nil at the
-// start and after a gap.
+// series returns a value for every interval kept, the latest last. A missing value is NaN. The
+// argument of gets a sample and the sample before, which is nil at the start and after a gap.
 func (w *watch) series(of func(s, before *sample) float64) []float64 {
 	line := make([]float64, kept)
 	for i := range line {

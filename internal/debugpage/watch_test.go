@@ -11,8 +11,8 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// growing returns what a limiter looks like after n seconds with 10 arrivals each, of
-// which 4 are refused.
+// growing returns the picture of a limiter after n seconds with 10 arrivals each, 4 of them
+// refused.
 func growing(n int) picture {
 	h := new(histogram.Histogram)
 	h.RecordN(int64(time.Millisecond), uint64(6*n))
@@ -48,7 +48,7 @@ func TestFiguresASecondAreOfTheLastTenSeconds(t *testing.T) {
 	if n := wait.Count(); n < 6*(kept-4) || n > 6*(kept+4) {
 		t.Errorf("%d waits in two minutes", n)
 	}
-	for range 11 { // refuses no more
+	for range 11 { // no more refusals
 		at = at.Add(interval)
 		w.add(at, growing(199))
 	}
@@ -83,7 +83,7 @@ func TestALineBreaksWhereThePageWasNotWatched(t *testing.T) {
 	}
 }
 
-// A decision tells that the limiter is older than the page.
+// A decision shows that the limiter is older than the page.
 func TestAgesOfDecisions(t *testing.T) {
 	at := time.Now()
 	w := watch{made: at}
