@@ -15,8 +15,8 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// What an adapter to another router needs: Handler with Config.PathValue, and
-// Describe.
+// Tests of the functions that an adapter to another router needs: Handler with Config.PathValue,
+// and Describe.
 
 func TestAnotherRouterKnowsThePathValues(t *testing.T) {
 	type in struct {
@@ -59,8 +59,8 @@ type wards map[string]string
 
 func (w wards) PathValue(name string) string { return w[name] }
 
-// A router that has more to say of a request than is in it, says so without
-// copying it. Whoever else looks for the context there finds it all the same.
+// A router can pass a context beside the request, without a copy of the request. Code that reads
+// the request's context finds the same values.
 func TestAContextBesideTheRequestIsTheHandlersAndThatOfItsProblems(t *testing.T) {
 	type key struct{}
 	type in struct {
@@ -109,7 +109,7 @@ func TestAContextBesideTheRequestIsTheHandlersAndThatOfItsProblems(t *testing.T)
 		if c.name != "with a limiter" {
 			continue
 		}
-		if err := lim.Drain(t.Context()); err != nil { // from now on it refuses
+		if err := lim.Drain(t.Context()); err != nil { // from now on lim rejects
 			t.Fatal(err)
 		}
 		if w := serve(); w.Code != 503 || !slices.Equal(seen, []any{"here"}) {

@@ -7,8 +7,8 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// What the handler is given has to be allocated: of a body one copy, whose parts
-// its strings are, and its slices. ServeMux needs one for a path value.
+// The handler's values must be allocated: one copy of the body, whose parts are the strings, and
+// the slices. ServeMux needs one allocation for a path value.
 func TestAllocationsPerRequest(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates, and makes pools drop objects")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// One answer lists 32 faults; what is not listed must not be written down either.
-// A megabyte of wrong elements has half a million of them.
+// One answer lists 32 faults; further faults must not be formatted either. A megabyte of wrong
+// elements has half a million faults.
 func TestFaultsThatAreNotListedCostNothingAlloc(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")

@@ -10,34 +10,33 @@ import (
 
 // Answer documents an answer in the OpenAPI document.
 type Answer struct {
-	// Description says when it comes. Empty leaves what is known, such as the
-	// status text.
+	// Description says when the answer occurs. Empty keeps the generated text, such as the status
+	// text.
 	Description string
 
-	// Headers are descriptions of its headers, by their names.
+	// Headers maps the names of the answer's headers to their descriptions.
 	Headers map[string]string
 
-	// Body is any value of the type that is its body; Empty{} is none. Nil is what
-	// the route answers with: its response type for a success, else a problem.
+	// Body is any value of the body's type; Empty{} means no body. Nil means the route's default:
+	// its response type for a success, else a problem.
 	Body any
 }
 
-// Answers documents an answer with that status: headers and words for one that the
-// route is known to have, or a further one, such as 304 or the 201 of a route that
-// creates or replaces. It does not change what is answered. For problems there are
-// also Fails and FailsWith.
+// Answers documents the answer with the given status. It adds headers and text to a known answer,
+// or documents a further one, such as 304 or the 201 of a route that creates or replaces. Answers
+// does not change the responses of the route. For problems there are also Fails and FailsWith.
 func (r *Route) Answers(status int, a Answer) *Route {
 	r.answers = append(r.answers, further{status: status, Answer: a})
 	return r
 }
 
-// further is an answer that a route was told of.
+// further is an answer that Answers has documented.
 type further struct {
 	Answer
 	status int
 }
 
-// body is how Body is answered; nil if it is left to the route.
+// body describes how Body is answered; it is nil if Body is.
 func (a *further) body() (*answer, error) {
 	if a.Body == nil {
 		return nil, nil
@@ -79,7 +78,7 @@ func (r *Route) checkAnswers() (errs []error) {
 	return errs
 }
 
-// described adds the answers that the route was given to its responses.
+// described adds the answers documented by Answers to the responses of r.
 func (d *document) described(r *Route, responses map[int]object) {
 	for _, a := range r.answers {
 		response := responses[a.status]

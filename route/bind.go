@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// bind fills v, a zeroed request, from all sources, and then validates it. It
-// returns an *InvalidError that lists what is wrong, or another error when the
-// body could not be read at all.
+// bind fills v, a zeroed request, from all sources, and then validates it. It returns an
+// *InvalidError that lists all faults, or another error if the body could not be read.
 //
-// The body comes first. What a codec took for a member because of its Go name is
-// then overwritten by its real source, or cleared.
+// The body comes first. A codec may set a field that is not a member, by its Go name. Such a field
+// is then cleared, or overwritten from its real source.
 func (c *core) bind(s *scratch, w http.ResponseWriter, r *http.Request, values PathValues, v reflect.Value) error {
 	p := c.plan
 	s.lax = c.lax || c.laxIf != nil && c.laxIf(r)
@@ -23,7 +22,7 @@ func (c *core) bind(s *scratch, w http.ResponseWriter, r *http.Request, values P
 		if kind, err = c.bindBody(s, w, r, v); err != nil {
 			return err
 		}
-	} else if err := c.read(s, w, r); err != nil { // and dropped
+	} else if err := c.read(s, w, r); err != nil { // read and dropped
 		return err
 	}
 	if kind == bodyCodec {
@@ -67,7 +66,7 @@ func (c *core) bind(s *scratch, w http.ResponseWriter, r *http.Request, values P
 		}
 	}
 	if s.bound = len(s.faults); s.broken {
-		kind = bodyNone // what is missing in it is not its fault
+		kind = bodyNone // members may be missing because reading stopped
 	}
 	c.validate(s, kind, v)
 	if len(s.faults) == 0 && p.method {
@@ -79,8 +78,8 @@ func (c *core) bind(s *scratch, w http.ResponseWriter, r *http.Request, values P
 	return nil
 }
 
-// elements are those of a list on one line of a header (RFC 9110, section 5.6.1),
-// which says the same on several. A comma in quotes is none of the list.
+// elements yields the elements of a list on one header line (RFC 9110, section 5.6.1). The list may
+// also be split over several lines. A comma in quotes does not separate elements.
 func elements(line string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		quoted, from := false, 0
@@ -100,7 +99,7 @@ func elements(line string) iter.Seq[string] {
 	}
 }
 
-// text sets f to text, which came from its parameter or form field.
+// text sets f to text, the value of its parameter or form field.
 func (s *scratch) text(f *field, v reflect.Value, text string) {
 	if s.present&f.bit != 0 && !f.many {
 		s.param(f, moreThanOnce)
@@ -136,20 +135,20 @@ func (c *core) bindQuery(s *scratch, query string, v reflect.Value) {
 	}
 }
 
-// ignores reports whether a parameter or a form field of that name, which is not known, may
-// be left out of account.
+// ignores reports whether an unknown parameter or form field with the given name may be ignored.
 func (c *core) ignores(s *scratch, name string) bool {
 	return s.lax && (c.refuse == nil || !c.refuse(name))
 }
 
-// What may be wrong with a pair of a query or a form.
+// Faults of a pair in a query or a form.
 const (
 	badEscape = "is not valid percent-encoding"
-	semicolon = "has a semicolon: separate what it separates by &, and write %3B for one that is meant" // some read it as a separator
+	// Some implementations treat a semicolon as a separator.
+	semicolon = "has a semicolon: separate what it separates by &, and write %3B for one that is meant"
 )
 
-// unescapePair splits and decodes one name=value, and says what is wrong with it. It
-// allocates only for what is escaped; the parts of the rest are parts of pair.
+// unescapePair splits and decodes one name=value pair, and returns the fault of the pair, if any.
+// It allocates only for escaped text; unescaped parts share the memory of pair.
 func unescapePair(pair string) (name, value, wrong string) {
 	equals, escaped := len(pair), false
 	for i := range len(pair) {

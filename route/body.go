@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// bodyKind is how a body is written.
+// bodyKind is the format of a body.
 type bodyKind uint8
 
 const (
@@ -34,8 +34,8 @@ var (
 	errCut     = &Problem{Status: http.StatusBadRequest, Type: "incomplete-body", Detail: "the body ended early"}
 )
 
-// bindBody reads the body and binds its members. What has no content and no type is no
-// body, where nothing of one is required.
+// bindBody reads the body and binds its members. A request without content and Content-Type is
+// accepted if no body field is required.
 func (c *core) bindBody(s *scratch, w http.ResponseWriter, r *http.Request, v reflect.Value) (bodyKind, error) {
 	kind, params, codec, err := c.kindOf(r.Header)
 	if err == errNoType && c.plan.optional && r.ContentLength <= 0 {
@@ -79,7 +79,7 @@ func (c *core) bindBody(s *scratch, w http.ResponseWriter, r *http.Request, v re
 	return kind, nil
 }
 
-// kindOf reads the content type. The usual one costs nothing.
+// kindOf derives the body's kind from the headers. The usual Content-Type costs no allocation.
 func (c *core) kindOf(h http.Header) (bodyKind, map[string]string, Codec, error) {
 	accepts := &c.plan.accepts
 	coding, types := h["Content-Encoding"], h["Content-Type"]
@@ -133,13 +133,13 @@ func (c *core) kindOf(h http.Header) (bodyKind, map[string]string, Codec, error)
 	return bodyNone, nil, nil, c.unsupported
 }
 
-// twice refuses a header that says how to read the body, and is there more than
-// once: a proxy may have taken another of them than we would.
+// twice refuses a duplicate of a header that determines how the body is read. A proxy may have used
+// the other value.
 func twice(header string) error {
 	return &InvalidError{Faults: []Fault{{In: "header", Parameter: header, Detail: moreThanOnce}}}
 }
 
-// unsupported answers a body of none of the types that the route accepts.
+// unsupported is the answer to a body type that the route does not accept.
 func unsupported(p *plan, json []string, codecs []Codec) *Problem {
 	var types []string
 	a := p.accepts
@@ -162,9 +162,9 @@ func unsupported(p *plan, json []string, codecs []Codec) *Problem {
 		Detail: "send " + strings.Join(types, " or ")}
 }
 
-// hurry bounds how long the rest of the body may take, by a read deadline on the
-// connection. It holds also when the route does not read it: net/http does, and
-// would send no answer until then. The result is nil where there are no deadlines.
+// hurry limits the time for the rest of the body, by a read deadline on the connection. Even if the
+// route does not read the body, net/http reads the rest, and sends no answer until then. The result
+// is nil if the connection has no read deadlines.
 func (l Limits) hurry(w http.ResponseWriter, r *http.Request) deadliner {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
@@ -183,7 +183,7 @@ func (l Limits) hurry(w http.ResponseWriter, r *http.Request) deadliner {
 	return conn
 }
 
-// read reads the whole body into s.body, up to the limit and within the time.
+// read reads the whole body into s.body, within the limits of size and time.
 func (c *core) read(s *scratch, w http.ResponseWriter, r *http.Request) error {
 	conn := c.limits.hurry(w, r)
 	if r.ContentLength > c.limits.Body {
@@ -201,7 +201,7 @@ func (c *core) read(s *scratch, w http.ResponseWriter, r *http.Request) error {
 		}
 		room := s.body[len(s.body):cap(s.body)]
 		if left := c.limits.Body - int64(len(s.body)); left < int64(len(room)) {
-			room = room[:left+1] // one more, to know
+			room = room[:left+1] // one more, to detect a larger body
 		}
 		n, err := r.Body.Read(room)
 		s.body = s.body[:len(s.body)+n]
@@ -210,7 +210,7 @@ func (c *core) read(s *scratch, w http.ResponseWriter, r *http.Request) error {
 			return errTooBig
 		case err == io.EOF:
 			if conn != nil {
-				// The server itself reads on to notice a client that leaves, which
+				// The server itself continues to read, to detect a client that leaves. That read
 				// must not time out.
 				_ = conn.SetReadDeadline(time.Time{})
 			}
@@ -221,7 +221,7 @@ func (c *core) read(s *scratch, w http.ResponseWriter, r *http.Request) error {
 	}
 }
 
-// grow doubles the body's buffer, and clears the one it leaves behind.
+// grow doubles the body's buffer, and clears the old buffer.
 func (s *scratch) grow() {
 	bigger := make([]byte, len(s.body), 2*cap(s.body))
 	copy(bigger, s.body)
@@ -236,7 +236,7 @@ func readError(r *http.Request, err error) error {
 	ended := r.Context().Err()
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errCut // the server has cancelled the context because of it
+		return errCut // the server has cancelled the context because of err
 	case errors.Is(err, os.ErrDeadlineExceeded) && ended != context.DeadlineExceeded:
 		return errTooSlow // likewise
 	case ended != nil:
@@ -247,8 +247,8 @@ func readError(r *http.Request, err error) error {
 
 type deadliner interface{ SetReadDeadline(time.Time) error }
 
-// deadlineOf finds what can set a read deadline, as http.ResponseController
-// does, whose error for a writer that cannot would cost an allocation.
+// deadlineOf finds the writer that can set a read deadline, as http.ResponseController does. The
+// latter's error for other writers would cost an allocation.
 func deadlineOf(w http.ResponseWriter) deadliner {
 	for {
 		switch t := w.(type) {

@@ -2,19 +2,19 @@ package route
 
 import "reflect"
 
-// A Codec decodes bodies of one content type into the members that json tags
-// name, or into a body:"json" field. It must not keep data, which is reused, and
-// must refuse what it does not know itself: unknown members, depth, duplicates.
+// A Codec decodes bodies of one content type into the members that json tags name, or into a
+// body:"json" field. A Codec must not keep data, which is reused. It must itself refuse unknown
+// members, excessive depth and duplicates.
 type Codec interface {
 	MediaType() string // such as "application/yaml"
 	Decode(data []byte, v any) error
 }
 
-// Transcoded is a Codec for a content type that can be rewritten as JSON. Such a
-// body is bound as a JSON one is, so that toJSON need not know the type: members
-// that are unknown or given twice, depth and values are refused with a pointer
-// to each fault, and absent is told from zero. toJSON must not keep body, and
-// must bound what it makes of it; its result is used before the handler runs.
+// Transcoded returns a Codec for a content type that can be rewritten as JSON. The rewritten body
+// is bound like a JSON body, so toJSON need not know the request type. Unknown or duplicate
+// members, excessive depth and wrong values are refused with a pointer to each fault, and absent is
+// distinguished from zero. toJSON must not keep body, and must bound the size of its result. The
+// result is used before the handler runs.
 func Transcoded(mediaType string, toJSON func(body []byte) ([]byte, error)) Codec {
 	return transcoder{mediaType, toJSON}
 }
@@ -26,7 +26,7 @@ type transcoder struct {
 
 func (t transcoder) MediaType() string { return t.mediaType }
 
-// Decode makes it a Codec. Routes bind the JSON themselves.
+// Decode implements Codec. Routes do not call Decode; they bind the JSON themselves.
 func (t transcoder) Decode(data []byte, v any) error {
 	doc, err := t.toJSON(data)
 	if err != nil {

@@ -46,7 +46,7 @@ func TestATranscodedBodyIsBoundAsJSONIs(t *testing.T) {
 	}
 }
 
-// A longer body than its JSON must not stay in the pool, nor a shorter one.
+// A body must not stay in the pool, whether it is longer or shorter than its JSON.
 func TestNothingOfATranscodedBodyIsLeftInThePool(t *testing.T) {
 	for _, doc := range []string{"1", strings.Repeat(" ", 99) + "1"} {
 		var s scratch

@@ -7,7 +7,7 @@ import (
 	"net/http"
 )
 
-// decodeByHand is what a careful author writes.
+// decodeByHand decodes as a careful author would.
 func decodeByHand(w http.ResponseWriter, r *http.Request, v any) error {
 	return json.UnmarshalRead(http.MaxBytesReader(w, r.Body, 1<<20), v, json.RejectUnknownMembers(true))
 }

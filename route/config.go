@@ -10,77 +10,75 @@ import (
 	"strings"
 )
 
-// Config is what the routes of a Mux, or of a Group, share. The zero Config works.
+// Config holds the settings that the routes of a Mux, or of a Group, share. The zero Config works.
 type Config struct {
-	// Errors maps the errors of handlers to problems; the first rule that
-	// matches wins. See Errors for what is mapped without a rule.
+	// Errors maps the errors of handlers to problems; the first rule that matches wins. See
+	// [Errors] for the mapping of errors without a rule.
 	Errors Errors
 
-	// Codecs decode content types this package does not know, such as YAML.
+	// Codecs decode content types that this package does not know, such as YAML.
 	Codecs []Codec
 
-	// Limits of routes that do not set their own; zero fields have defaults.
+	// Limits apply to routes that do not set their own; zero fields have defaults.
 	Limits Limits
 
-	// Consumes lists the media types that a JSON body may have, in place of
-	// application/json. Routes may set their own.
+	// Consumes lists the media types that a JSON body may have, in place of application/json. A
+	// route may set its own list.
 	Consumes []string
 
-	// Produces is the content type of what is encoded as JSON; empty means
-	// application/json. Routes may set their own, and a response as well (HeaderSetter).
+	// Produces is the content type of responses encoded as JSON; empty means application/json. A
+	// route may set its own content type, and so may a response (HeaderSetter).
 	Produces string
 
-	// ProblemBase is put before problem types that are no URI of their own.
-	// Empty means "urn:spillway:problem:".
+	// ProblemBase is the prefix of problem types that are not URIs. Empty means
+	// "urn:spillway:problem:".
 	ProblemBase string
 
 	// ProblemFormat writes the bodies of problems. The zero value writes
 	// application/problem+json.
 	ProblemFormat ProblemFormat
 
-	// Report is told errors that clients are not: those that no rule maps, which
-	// are answered with a bare 500, responses and problems that could not be encoded,
-	// and every error of a Stream that has begun, unless its client has left. Nil
-	// drops them.
+	// Report receives the errors that clients do not see. These are errors that no rule maps, which
+	// are answered with a bare 500; responses and problems that could not be encoded; and every
+	// error of a Stream that has begun, unless its client has left. Nil drops the errors.
 	Report func(ctx context.Context, pattern string, err error)
 
-	// PathValue returns what a wildcard of the pattern matched, where a router
-	// other than http.ServeMux keeps that elsewhere. Nil means r.PathValue.
+	// PathValue returns the value of a wildcard of the pattern, for a router other than
+	// http.ServeMux that does not keep the values in the request. Nil means r.PathValue.
 	PathValue func(r *http.Request, name string) string
 
-	// OnProblem is called before a problem is written, with the error it stands
-	// for: the place to count, to log, and to give the answer headers or members.
-	// The problem is its own to change. It is told of clients that have left, too
-	// (status 499). Nil does nothing.
+	// OnProblem is called before a problem is written, with the error behind the problem. It may
+	// count, log, and add headers or members to the answer. It may change p, which is a copy. It is
+	// also called for clients that have left (status 499). Nil does nothing.
 	OnProblem func(w http.ResponseWriter, r *http.Request, p *Problem, err error)
 
-	// Observe is called after each answer of a route, and of the Mux itself: its
-	// redirects, 404, 405 and Mux.Problem. It has the request as the route got it,
-	// with all that middleware put into its context. It runs in the goroutine of
-	// the request, before middleware goes on; a panic of the handler goes on after
-	// it. What middleware and plain handlers answer is not observed. Nil costs nothing.
+	// Observe is called after each answer of a route, and of the Mux itself: its redirects, 404,
+	// 405 and Mux.Problem. It gets the request that the route got, with all values that middleware
+	// put into the context. It runs in the goroutine of the request, before middleware continues.
+	// After a panic of the handler it runs before the panic continues. Answers of middleware and
+	// plain handlers are not observed. Nil costs nothing.
 	Observe func(r *http.Request, o Outcome)
 
-	// Operation edits each operation of the OpenAPI document before Route.Operation
-	// does. See there.
+	// Operation edits each operation of the OpenAPI document before Route.Operation does. See
+	// [Route.Operation].
 	Operation func(op map[string]any)
 
-	// Discreet leaves the names of unknown members and parameters out of faults.
-	// Clients may have put anything there.
+	// Discreet leaves the names of unknown members and parameters out of faults, because clients
+	// may have put any text there.
 	Discreet bool
 
 	// Untimed leaves out Server-Timing on every route.
 	Untimed bool
 }
 
-// copied returns a Config to be changed, which appends to no slice of c.
+// copied returns a copy of c whose slices can be appended to without a change to c.
 func (c *Config) copied() Config {
 	own := *c
 	own.Errors, own.Codecs, own.Consumes = slices.Clip(c.Errors), slices.Clip(c.Codecs), slices.Clip(c.Consumes)
 	return own
 }
 
-// check reports what makes no sense on any route.
+// check reports settings that make no sense for any route.
 func (c *Config) check() error {
 	var errs []error
 	wrong := func(field string, err error) {
@@ -99,7 +97,7 @@ func (c *Config) check() error {
 	return errors.Join(errs...)
 }
 
-// consumable reports why a JSON body cannot have that media type.
+// consumable reports why a JSON body cannot have the given media type.
 func (c *Config) consumable(mediaType string) error {
 	plain, params, err := mime.ParseMediaType(mediaType)
 	switch {
@@ -117,7 +115,7 @@ func (c *Config) consumable(mediaType string) error {
 // otherBodies are the media types of bodies that are not JSON.
 var otherBodies = []string{"application/x-www-form-urlencoded", "multipart/form-data", "application/xml", "text/xml", "text/plain"}
 
-// producible reports why a response cannot have that content type.
+// producible reports why a response cannot have the given content type.
 func producible(contentType string) error {
 	plain, _, err := mime.ParseMediaType(contentType)
 	if err != nil || !strings.Contains(plain, "/") || strings.Contains(plain, "*") {

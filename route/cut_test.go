@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// overTCP sends raw, says that no more will come, and returns the answer's status.
+// overTCP sends raw, closes its side of the connection, and returns the answer's status and body.
 func overTCP(t *testing.T, h http.Handler, raw string) (status int, body string) {
 	t.Helper()
 	server := httptest.NewServer(h)
@@ -41,8 +41,8 @@ func overTCP(t *testing.T, h http.Handler, raw string) (status int, body string)
 	return resp.StatusCode, string(answer)
 }
 
-// net/http cancels the request when its body is cut, and answers 200 when a
-// handler writes nothing: together they told such a client that all was well.
+// net/http cancels the request when its body is cut, and answers 200 when a handler writes nothing.
+// Together they reported success to such a client.
 func TestABodyThatEndsEarlyIsAnswered400(t *testing.T) {
 	type in struct {
 		A int `json:"a"`
@@ -58,7 +58,7 @@ func TestABodyThatEndsEarlyIsAnswered400(t *testing.T) {
 	}
 }
 
-// A client that has sent everything may close its side and still read.
+// A client that has sent its request may close its side and still read.
 func TestAHalfClosedConnectionIsNeverAnswered200ByAccident(t *testing.T) {
 	m := NewMux(Config{})
 	if err := m.Add(New("GET", "/", func(ctx context.Context, _ Empty) (string, error) {
@@ -72,8 +72,8 @@ func TestAHalfClosedConnectionIsNeverAnswered200ByAccident(t *testing.T) {
 	}
 }
 
-// A body that is not asked for has the limits of one that is: net/http would
-// wait for it before it sends the answer.
+// A body that no field needs has the same limits as other bodies: net/http would wait for the body
+// before it sends the answer.
 func TestABodyNoOperationReadsIsLimitedToo(t *testing.T) {
 	const most = 3 * time.Second
 	for _, c := range []struct{ name, sent, want string }{
@@ -87,7 +87,7 @@ func TestABodyNoOperationReadsIsLimitedToo(t *testing.T) {
 				alive := true
 				m := NewMux(Config{Limits: Limits{Read: most, Body: 32}})
 				if err := m.Add(New("GET", "/{$}", func(ctx context.Context, _ Empty) (Empty, error) {
-					time.Sleep(2 * most) // the deadline was for the body, not for this
+					time.Sleep(2 * most) // the deadline was for the body, not for the handler
 					alive = ctx.Err() == nil
 					return Empty{}, nil
 				})); err != nil {
@@ -112,7 +112,7 @@ func TestABodyNoOperationReadsIsLimitedToo(t *testing.T) {
 	}
 }
 
-// Which of two was meant is a guess, and a proxy in front may guess otherwise.
+// Of two headers the intended one is unknown, and a proxy in front may choose the other.
 func TestAHeaderThatSaysHowToReadTheBodyIsGivenOnce(t *testing.T) {
 	type in struct {
 		A int `json:"a" form:"a"`

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// discreet takes from faults what a client chose: names that are no parameter or
-// field, and from where a pointer leads to no member. A name that is known is not
-// the client's own.
+// discreet removes text that a client chose from faults: names of unknown parameters and fields,
+// and the part of a pointer after the last known member. A known name does not come from the
+// client.
 func (p *plan) discreet(faults []Fault) []Fault {
-	faults = slices.Clone(faults) // an error may be a variable of the user's
+	faults = slices.Clone(faults) // faults may belong to a variable of the user
 	for i := range faults {
 		f := &faults[i]
 		if f.Parameter != "" && !p.knows(f.In, f.Parameter) {
@@ -21,8 +21,8 @@ func (p *plan) discreet(faults []Fault) []Fault {
 	return faults
 }
 
-// knows reports whether a client cannot have chosen that name: the path has the
-// names of the pattern, and no fault names a header that was not looked for.
+// knows reports whether name cannot come from the client. Path names are in the pattern, and faults
+// name only headers that the route looks up.
 func (p *plan) knows(in, name string) bool {
 	switch in {
 	case "query":
@@ -33,8 +33,8 @@ func (p *plan) knows(in, name string) bool {
 	return in == "path" || in == "header"
 }
 
-// known cuts a pointer behind the last member or element that the types know.
-// The keys of a map are a client's own.
+// known truncates a pointer after the last member or element that the types know. The keys of a map
+// come from the client.
 func (p *plan) known(pointer string) string {
 	s := p.members
 	if p.whole != nil {
@@ -52,8 +52,8 @@ func (p *plan) known(pointer string) string {
 	return pointer
 }
 
-// part returns the shape that a token of a pointer leads to; nil if that is not
-// known. A member whose name is written otherwise in a pointer counts as unknown.
+// part returns the shape that a token of a pointer leads to, or nil if the shape is unknown. A
+// member whose name needs an escape in a pointer counts as unknown.
 func (s *shape) part(token string) *shape {
 	switch s.kind {
 	case kindList:

@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// ecma returns a pattern that package regexp has compiled as ECMA-262 has it, which is
-// the language of patterns in JSON Schema, with the flag u. It is false for what would be
-// long there, or another pattern: with flags, or with the opposite of a POSIX class.
+// ecma translates a pattern that package regexp has compiled to ECMA-262 with the flag u, the
+// language of patterns in JSON Schema. ok is false if the ECMA-262 pattern would be long or
+// different: for flags, and for the negation of a POSIX class.
 func ecma(pattern string) (translated string, ok bool) {
 	t := translator{rest: pattern}
 	for t.rest != "" && !t.fails {
@@ -24,13 +24,13 @@ func ecma(pattern string) (translated string, ok bool) {
 type translator struct {
 	rest      string
 	out       strings.Builder
-	assertion bool // was the last token, which ECMA-262 does not repeat
+	assertion bool // the last token was an assertion, which ECMA-262 does not repeat
 	fails     bool
 }
 
 var repetition = regexp.MustCompile(`^(?:[*+?]|\{(?:0|[1-9][0-9]*)(?:,(?:0|[1-9][0-9]*)?)?\})`)
 
-// token translates what comes first outside of a class.
+// token translates the next token outside of a class.
 func (t *translator) token() {
 	if repeated := repetition.FindString(t.rest); repeated != "" {
 		t.fails = t.fails || t.assertion
@@ -45,7 +45,7 @@ func (t *translator) token() {
 		t.assertion = true
 		t.out.WriteRune(c)
 	case '.':
-		t.put(`[^\n]`) // to ECMA-262 there are more ends of a line
+		t.put(`[^\n]`) // ECMA-262 has more line terminators
 	case '(':
 		t.group()
 	case '[':
@@ -61,21 +61,21 @@ func (t *translator) token() {
 
 func (t *translator) put(s string) { t.out.WriteString(s) }
 
-// next takes a character.
+// next consumes a character.
 func (t *translator) next() rune {
 	c, size := utf8.DecodeRuneInString(t.rest)
 	t.rest = t.rest[size:]
 	return c
 }
 
-// take takes prefix, if that comes first.
+// take consumes prefix, if rest begins with it.
 func (t *translator) take(prefix string) (found bool) {
 	t.rest, found = strings.CutPrefix(t.rest, prefix)
 	return found
 }
 
-// group translates what stands behind the parenthesis that opens a group. A name may be
-// none in ECMA-262, and nobody asks for it.
+// group translates the text after the opening parenthesis of a group. It drops the group's name,
+// which may be invalid in ECMA-262, and which nothing uses.
 func (t *translator) group() {
 	switch {
 	case t.take("?:"):
@@ -90,7 +90,7 @@ func (t *translator) group() {
 	}
 }
 
-// escaped translates what stands behind a backslash, outside of a class.
+// escaped translates the text after a backslash outside of a class.
 func (t *translator) escaped() {
 	if t.set(false) {
 		return
@@ -111,7 +111,7 @@ func (t *translator) escaped() {
 	case t.take("Q"):
 		var literal string
 		literal, t.rest, _ = strings.Cut(t.rest, `\E`)
-		t.fails = t.fails || literal == "" // what follows may repeat what is before
+		t.fails = t.fails || literal == "" // a following repetition may apply to the token before
 		for _, c := range literal {
 			t.character(c, false)
 		}
@@ -120,14 +120,14 @@ func (t *translator) escaped() {
 	}
 }
 
-// set translates a set of characters behind a backslash, in a class or outside of one, if
-// there is one.
+// set translates an escape that is a set of characters, if rest begins with one. class tells
+// whether the escape is in a class.
 func (t *translator) set(class bool) bool {
 	c, size := utf8.DecodeRuneInString(t.rest)
 	switch c {
 	case 'd', 'D', 'w', 'W':
 		t.put(`\` + string(c))
-	case 's', 'S': // ECMA-262 has more space
+	case 's', 'S': // in ECMA-262 \s has more characters
 		const space = `\t\n\f\r `
 		switch {
 		case class && c == 's':
@@ -150,8 +150,8 @@ func (t *translator) set(class bool) bool {
 	return true
 }
 
-// property translates the name of a Unicode class. ECMA-262 has the same categories, by
-// these names alone, and says of a script that it is one.
+// property translates the name of a Unicode class. ECMA-262 has the same categories under the same
+// names. It writes a script as Script=name.
 func (t *translator) property(not bool) {
 	name := string(t.next())
 	if name == "{" {
@@ -174,7 +174,7 @@ func (t *translator) property(not bool) {
 	t.put(`\` + letter + "{" + name + "}")
 }
 
-// code takes what stands for one character behind a backslash.
+// code consumes the escape of one character, after its backslash.
 func (t *translator) code() rune {
 	c := t.next()
 	digits, base := "", 16
@@ -209,7 +209,7 @@ func (t *translator) code() rune {
 	return rune(n)
 }
 
-// character writes one that stands for itself.
+// character writes a literal character.
 func (t *translator) character(c rune, class bool) {
 	special := `^$\.*+?()[]{}|/`
 	if class {
@@ -227,13 +227,13 @@ func (t *translator) character(c rune, class bool) {
 	}
 }
 
-// posix are the classes that are written [:name:] within another.
+// posix maps the names of the classes that are written [:name:] within a class.
 var posix = map[string]string{
 	"alnum": `0-9A-Za-z`, "alpha": `A-Za-z`, "ascii": `\x00-\x7f`, "blank": `\t `, "cntrl": `\x00-\x1f\x7f`, "digit": `0-9`, "graph": `!-~`,
 	"lower": `a-z`, "print": ` -~`, "punct": `!-\/:-@\[-` + "`" + `\{-~`, "space": `\t-\r `, "upper": `A-Z`, "word": `\w`, "xdigit": `0-9A-Fa-f`,
 }
 
-// class translates what stands behind the bracket that opens a class.
+// class translates the text after the opening bracket of a class.
 func (t *translator) class() {
 	t.put("[")
 	if t.take("^") {
@@ -256,7 +256,7 @@ func (t *translator) class() {
 	t.put("]")
 }
 
-// setWithin is set, with the backslash, within a class.
+// setWithin calls set for an escape within a class, and consumes its backslash.
 func (t *translator) setWithin() bool {
 	backslash := t.rest
 	t.rest = t.rest[1:]
@@ -267,7 +267,7 @@ func (t *translator) setWithin() bool {
 	return false
 }
 
-// span translates one character of a class, or those from one to another.
+// span translates one character of a class, or a range.
 func (t *translator) span(first bool) {
 	outer := first || strings.HasPrefix(t.rest, "-]")
 	low := t.element()
@@ -291,7 +291,7 @@ func (t *translator) span(first bool) {
 	t.character(t.element(), true)
 }
 
-// element takes a character of a class.
+// element consumes a character of a class.
 func (t *translator) element() rune {
 	if t.take(`\`) {
 		return t.code()

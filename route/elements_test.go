@@ -15,8 +15,8 @@ type wide struct {
 	Tags []wide     `json:"tags" xml:"tags" validate:"max=2"`
 }
 
-// A list was once decoded to its end before its max was looked at: a megabyte of
-// empty elements took 593 MiB.
+// A list was once decoded to its end before its max was checked: a megabyte of empty elements took
+// 593 MiB.
 func TestWhatIsPastTheMostElementsCostsNoMemoryAlloc(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
@@ -63,7 +63,7 @@ func TestWhatIsPastTheMostElementsCostsNoMemoryAlloc(t *testing.T) {
 	}
 }
 
-// Without a max, too, what a few bytes become must not add up.
+// Without a max, too, the memory of values with a few bytes each must be limited.
 func TestDecodingTakesALimitedMultipleOfTheBodyAlloc(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
@@ -86,7 +86,7 @@ func TestDecodingTakesALimitedMultipleOfTheBodyAlloc(t *testing.T) {
 		{"application/json", `{"list":[` + strings.Repeat("{},", n) + `{}]}`, "#/list", 96 << 20},
 		{"application/json", `{"ptrs":[` + strings.Repeat("{},", n) + `{}]}`, "#/ptrs/", 96 << 20},
 		{"application/json", `{"map":{` + members.String() + `"":{}}}`, "#/map/", 96 << 20},
-		{"application/xml", "<p>" + strings.Repeat("<list/>", n*3/8) + "</p>", "#/list", 256 << 20}, // the most by encoding/xml
+		{"application/xml", "<p>" + strings.Repeat("<list/>", n*3/8) + "</p>", "#/list", 256 << 20}, // most of it by encoding/xml
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -97,7 +97,7 @@ func TestDecodingTakesALimitedMultipleOfTheBodyAlloc(t *testing.T) {
 			t.Errorf("%.30s: %d %.500s, %d bytes allocated", c.body, w.Code, w.Body, took)
 		}
 	}
-	four := 4 * int64(reflect.TypeFor[wide]().Size()) // a list has room for as many at first
+	four := 4 * int64(reflect.TypeFor[wide]().Size()) // the initial capacity of a list
 	for past, want := range []int{204, 400} {
 		s := serving(t, func(f func(context.Context, in) (Empty, error)) *Route {
 			return New("POST", "/", f).Limits(Limits{Memory: four - int64(past)})
@@ -110,8 +110,8 @@ func TestDecodingTakesALimitedMultipleOfTheBodyAlloc(t *testing.T) {
 	}
 }
 
-// An element that is no string was also told to be none of the enum, and a wrong
-// one was not named.
+// An element that is not a string once had a second fault, for the enum. The fault of a wrong
+// element did not name the element.
 func TestEachBadElementIsToldOnceWhereItIs(t *testing.T) {
 	type in struct {
 		Kinds []string            `json:"kinds" form:"kinds" xml:"kinds" validate:"enum=a|b,max=4"`
@@ -137,7 +137,7 @@ func TestEachBadElementIsToldOnceWhereItIs(t *testing.T) {
 	}
 }
 
-// 1.0 is an integer to JSON Schema, and so to every client of the document.
+// In JSON Schema 1.0 is an integer, and so it is for every client of the document.
 func TestAnIntegerIsOneHoweverItIsWritten(t *testing.T) {
 	type in struct {
 		N int64  `json:"n"`

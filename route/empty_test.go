@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Clients iterate; null has to be asked for first, in every place of every
-// answer. The document once had to say that each slice may be null.
+// Clients iterate without a check for null, so null must be opt-in, at every place of every answer.
+// The document once had to say that each slice may be null.
 func TestASliceOrMapOfAnAnswerIsNeverNull(t *testing.T) {
 	type part struct {
 		Lists [][]int `json:"lists"`

@@ -11,18 +11,18 @@ import (
 	"unicode/utf8"
 )
 
-// encode appends the JSON of v, which is a pointer to what w is of, to s.out.
+// encode appends the JSON of v to s.out. v is a pointer to a value of the type that w describes.
 func (s *scratch) encode(w *written, v any) error {
 	if w.how == byLibrary {
 		return s.library(v)
 	}
 	out, err := w.append(s.out.AvailableBuffer(), reflect.ValueOf(v).Elem(), 0)
-	_, _ = s.out.Write(out) // in its own place, unless it was too small; half of one to be cleared
+	_, _ = s.out.Write(out) // no copy, unless out has grown; after an error too, to be cleared
 	return err
 }
 
-// deepest is how far a value may be nested before the library goes on, which
-// tells deep from endless.
+// deepest is the nesting depth at which encoding/json takes over, which distinguishes deep values
+// from cyclic ones.
 const deepest = 1000
 
 // append appends v, which is addressable.
@@ -64,7 +64,7 @@ func (w *written) append(b []byte, v reflect.Value, depth int) ([]byte, error) {
 	return append(b, more...), err
 }
 
-// nested appends what has values in it.
+// nested appends a value that contains other values.
 func (w *written) nested(b []byte, v reflect.Value, depth int) (_ []byte, err error) {
 	switch w.how {
 	case asPointer:
@@ -109,11 +109,11 @@ func (w *written) nested(b []byte, v reflect.Value, depth int) (_ []byte, err er
 	return append(b, '}'), nil
 }
 
-// members appends a map, in the order of its keys.
+// members appends a map, sorted by key.
 func (w *written) members(b []byte, v reflect.Value, depth int) (_ []byte, err error) {
 	keys := v.MapKeys()
 	slices.SortFunc(keys, func(x, y reflect.Value) int { return strings.Compare(x.String(), y.String()) })
-	value := reflect.New(v.Type().Elem()).Elem() // addressable, as all values here
+	value := reflect.New(v.Type().Elem()).Elem() // addressable, as append requires
 	b = append(b, '{')
 	for i, key := range keys {
 		if i > 0 {
@@ -127,7 +127,7 @@ func (w *written) members(b []byte, v reflect.Value, depth int) (_ []byte, err e
 	return append(b, '}'), nil
 }
 
-// zero is what omitzero leaves out.
+// zero reports whether omitzero leaves out v.
 func (f *writtenField) zero(v reflect.Value) bool {
 	switch {
 	case f.optional:
@@ -138,7 +138,7 @@ func (f *writtenField) zero(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-// empty is what omitempty leaves out.
+// empty reports whether omitempty leaves out v.
 func empty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Slice, reflect.Map, reflect.String, reflect.Array:
@@ -149,7 +149,7 @@ func empty(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-// appendFloat writes as ECMAScript does.
+// appendFloat appends f in the format of ECMAScript.
 func appendFloat(b []byte, f float64, bits int) []byte {
 	abs := math.Abs(f)
 	small, large := abs < 1e-6, abs >= 1e21
@@ -166,7 +166,7 @@ func appendFloat(b []byte, f float64, bits int) []byte {
 	return b
 }
 
-// asItIs are the ASCII characters that need no escape, in HTML either.
+// asItIs has the ASCII characters that need no escape, in HTML either.
 var asItIs = func() (set [utf8.RuneSelf]bool) {
 	for c := range set {
 		set[c] = c >= ' ' && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&'
@@ -177,7 +177,7 @@ var asItIs = func() (set [utf8.RuneSelf]bool) {
 func appendString(b []byte, s string) []byte {
 	const digits = "0123456789abcdef"
 	b = append(b, '"')
-	from := 0 // what is not yet appended
+	from := 0 // start of the text not yet appended
 	for i := 0; i < len(s); {
 		c, size := rune(s[i]), 1
 		if c < utf8.RuneSelf {

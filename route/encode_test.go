@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// reply has a field of every way to be written, and of those left to the library.
+// reply has a field for every way to be written, and for the types left to encoding/json.
 type reply struct {
 	Text   string `json:"text"`
 	Short  string `json:"short,omitempty"`
@@ -65,7 +65,7 @@ type (
 func (l loud) MarshalText() ([]byte, error)   { return []byte(strings.ToUpper(string(l)) + "<!"), nil }
 func (q *quiet) MarshalJSON() ([]byte, error) { return []byte(`{ "quiet" : "&" }`), nil }
 
-// filled makes the nil slices and maps in v empty, where we write them ourselves.
+// filled makes the nil slices and maps in v empty, where package route writes them itself.
 func filled(v reflect.Value) {
 	switch {
 	case v.Type() == numberType || v.Kind() != reflect.Pointer && !isOptional(v.Type()) && marshals(reflect.PointerTo(v.Type())):
@@ -102,8 +102,8 @@ func filled(v reflect.Value) {
 	}
 }
 
-// asTheLibrary fails unless v, a pointer, is written as encoding/json writes it
-// when no slice is nil, and says whether it is written without its help.
+// asTheLibrary fails unless v, a pointer, is written as encoding/json writes it when no slice is
+// nil. It returns how v is written, which tells whether encoding/json was used.
 func asTheLibrary(t testing.TB, v any) how {
 	t.Helper()
 	w := writers{}.of(reflect.TypeOf(v).Elem())

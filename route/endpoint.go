@@ -9,7 +9,7 @@ import (
 	"github.com/spillway-go/spillway/objectpool"
 )
 
-// core is what all requests of one route share, whatever its types.
+// core holds the data that all requests of one route share.
 type core struct {
 	cfg         Config
 	plan        *plan
@@ -22,15 +22,14 @@ type core struct {
 	pattern     string
 	status      int
 	limiter     *limiter.Limiter
-	timings     *timings // nil if not asked for
+	timings     *timings // nil if the route is untimed
 	lax         bool
 	laxIf       func(*http.Request) bool // nil: never
-	refuse      func(name string) bool   // of what is not known and would be ignored; nil: nothing
-	holds       bool                     // code of the user sees a pointer into the request
+	refuse      func(name string) bool   // refuses unknown names that would be ignored; nil: none
+	holds       bool                     // user code gets a pointer into the request
 }
 
-// beside is what an adapter hands over beside the request; nothing, where the
-// request has it all.
+// beside holds the context and path values that an adapter passes next to the request, if any.
 type beside struct {
 	ctx    context.Context
 	values PathValues
@@ -43,7 +42,7 @@ func (b beside) context(r *http.Request) context.Context {
 	return r.Context()
 }
 
-// carried returns r with the context, for code that finds it there.
+// carried returns r with the context of b, for code that reads the request's context.
 func (b beside) carried(r *http.Request) *http.Request {
 	if b.ctx != nil {
 		return r.WithContext(b.ctx)
@@ -58,9 +57,9 @@ type endpoint[Req, Res any] struct {
 	boxes  *objectpool.Pool[box[Req, Res]]
 }
 
-// box is the memory one request needs. The handler is given a copy of req, and
-// res is copied from what it returns, so neither is seen outside; where code of
-// the user is called with a pointer into one of them, that one is not reused.
+// box is the memory that one request needs. The handler gets a copy of req, and res is a copy of
+// its result, so neither is visible outside. A req or res that user code gets a pointer into is not
+// reused.
 type box[Req, Res any] struct {
 	scratch
 	req Req
@@ -89,7 +88,7 @@ func (e *endpoint[Req, Res]) ServeContext(ctx context.Context, w http.ResponseWr
 	e.run(w, r, beside{ctx, values})
 }
 
-// run bounds the request's time, and has it observed.
+// run applies the request's time limit, and calls Observe.
 func (e *endpoint[Req, Res]) run(w http.ResponseWriter, r *http.Request, by beside) {
 	if e.limits.Handle > 0 {
 		ctx, cancel := context.WithTimeout(by.context(r), e.limits.Handle)
@@ -104,7 +103,7 @@ func (e *endpoint[Req, Res]) run(w http.ResponseWriter, r *http.Request, by besi
 	e.admit(w, r, by, &t)
 }
 
-// admit asks the route's limiter, and has the request served.
+// admit acquires a permit from the route's limiter, and then serves the request.
 func (e *endpoint[Req, Res]) admit(w http.ResponseWriter, r *http.Request, by beside, t *progress) {
 	if e.limiter == nil {
 		e.serve(w, r, by, t, limiter.Permit{})
@@ -121,8 +120,8 @@ func (e *endpoint[Req, Res]) admit(w http.ResponseWriter, r *http.Request, by be
 	e.serve(w, r, by, t, permit)
 }
 
-// serve binds, handles and answers. A panic goes through it; its box is then
-// left to the collector, since others may still look at it.
+// serve binds the request, calls the handler and answers. It does not recover panics. After a panic
+// the box is left to the garbage collector, since other code may still use it.
 func (e *endpoint[Req, Res]) serve(w http.ResponseWriter, r *http.Request, by beside, t *progress, permit limiter.Permit) {
 	b := e.boxes.Get()
 	req, res := &b.req, &b.res
@@ -159,8 +158,8 @@ func (e *endpoint[Req, Res]) serve(w http.ResponseWriter, r *http.Request, by be
 	e.boxes.Put(b)
 }
 
-// fail answers with the problem that err is. It panics where a part of another
-// answer was sent, as net/http asks for, to abort the connection.
+// fail answers with the problem for err. If a part of another answer was sent, fail panics, as
+// net/http requires, to abort the connection.
 func (c *core) fail(w http.ResponseWriter, r *http.Request, t *progress, err error) {
 	if late, ok := err.(lateError); ok {
 		t.failed(late.error)

@@ -9,28 +9,28 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// Errors maps what handlers return to what clients read; the first rule that
-// matches wins. What no rule matches is mapped thus:
+// Errors maps the errors of handlers to problems; the first rule that matches wins. An error
+// without a matching rule is mapped as follows:
 //
 //	*Problem                   itself
 //	*InvalidError              400 with its faults
 //	*spillway.Rejection        503, or 429 for a quota, with Retry-After
 //	context.DeadlineExceeded   504
 //	context.Canceled           499 if the client has left, else 500, or 504 if its time is up
-//	anything else              500 that tells nothing, and Config.Report is told
+//	anything else              500 without details, and Config.Report is called
 type Errors []ErrorRule
 
 // ErrorRule maps some errors. Make one with Is or As.
 type ErrorRule struct{ match func(error) (Problem, bool) }
 
-// Is maps errors that match target, by errors.Is, to p; the zero Problem is a
-// bare 500 that is foreseen: Config.Report is not told.
+// Is maps errors that match target, by errors.Is, to p. The zero Problem is a bare 500 that counts
+// as expected: Config.Report is not called.
 func Is(target error, p Problem) ErrorRule {
 	return ErrorRule{func(err error) (Problem, bool) { return p, errors.Is(err, target) }}
 }
 
-// As maps errors that have an E in their tree, by errors.As, to what problem
-// makes of it, with status unless that sets another.
+// As maps errors that have an E in their tree, by errors.As, to the result of problem. The status
+// of the result is status, unless problem sets another status.
 func As[E error](status int, problem func(E) Problem) ErrorRule {
 	return ErrorRule{func(err error) (Problem, bool) {
 		e, ok := errors.AsType[E](err)
@@ -50,8 +50,8 @@ const overloaded = "https://iana.org/assignments/http-problem-types#temporary-re
 
 var errInternal = errors.New("internal")
 
-// answer is problem for a request of that context. A client that has not left is
-// not told that it has when another context was cancelled.
+// answer is problem for a request with the context ctx. The answer says that the client left only
+// if ctx was cancelled, not if another context was.
 func (e Errors) answer(ctx context.Context, err error) (p Problem, foreseen bool) {
 	p, foreseen = e.problem(err)
 	if p.Status != statusGone || ctx.Err() == context.Canceled {
@@ -63,7 +63,7 @@ func (e Errors) answer(ctx context.Context, err error) (p Problem, foreseen bool
 	return Errors(nil).problem(errInternal)
 }
 
-// problem translates err, and reports whether it was foreseen.
+// problem translates err, and reports whether err was expected.
 func (e Errors) problem(err error) (p Problem, foreseen bool) {
 	p, foreseen = e.match(err)
 	p.Status = p.status()

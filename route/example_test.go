@@ -75,14 +75,14 @@ func ExampleNew() {
 	// 201 {"id":"P000043","name":"Grace of 7"}
 }
 
-// Everything that is wrong is listed, whatever it came from.
+// One answer lists all faults of a request, from all its sources.
 func ExampleInvalidError() {
 	send(newAPI(), "POST", "/wards/7/patients?colour=red", "application/json", `{"age":151.5,"nmae":"Grace"}`)
 	// Output:
 	// 400 {"type":"urn:spillway:problem:invalid-request","title":"Bad Request","status":400,"detail":"the request has faults; each is listed","errors":[{"detail":"must be a whole number","pointer":"#/age"},{"detail":"is not a member","pointer":"#/nmae"},{"detail":"is required","pointer":"#/name"},{"detail":"is not a parameter","parameter":"colour","in":"query"}]}
 }
 
-// What is wrong with a type is an error at start that names the field.
+// An error in a type is an error at start-up that names the field.
 func ExampleMux_Add() {
 	type search struct {
 		Limit int `query:"limit" validate:"min=one"`

@@ -32,7 +32,7 @@ func TestAFileThatWasNotChosenIsAbsent(t *testing.T) {
 	}
 }
 
-// Whoever is between the client and us may join the lines of a header.
+// A proxy between the client and the server may join the lines of a header.
 func TestAListInAHeaderIsTheSameOnOneLine(t *testing.T) {
 	type in struct {
 		Tags []string        `header:"X-Tags"`
@@ -51,8 +51,8 @@ func TestAListInAHeaderIsTheSameOnOneLine(t *testing.T) {
 	}
 }
 
-// Text that is none cannot be stored, compared nor answered as it came. JSON and
-// XML bodies refuse it in their decoders.
+// Text that is not UTF-8 cannot be stored, compared or answered unchanged. The decoders of JSON and
+// XML bodies refuse it.
 func TestTextIsUTF8WhereverItComesFrom(t *testing.T) {
 	type in struct {
 		ID   string `path:"id"`

@@ -10,13 +10,13 @@ import (
 
 // Upload is a file of a multipart form. Its content belongs to the handler.
 type Upload struct {
-	Name        string // as the client calls it: never use it as a path
-	ContentType string // as the client says
+	Name        string // chosen by the client: never use it as a path
+	ContentType string // chosen by the client
 	Content     []byte
 }
 
-// bindForm binds an urlencoded body. As with JSON, the strings of a small one are
-// parts of one copy of it, which is why all of it is decoded first.
+// bindForm binds an urlencoded body. As with JSON, the strings of a small body are parts of one
+// copy of the body. The whole body is decoded first to make this copy possible.
 func (c *core) bindForm(s *scratch, v reflect.Value) {
 	length, all := s.unescapeForm(c.limits.Fields)
 	text := string(s.body[:length])
@@ -45,18 +45,18 @@ func (c *core) bindForm(s *scratch, v reflect.Value) {
 	}
 }
 
-// pair is where a name and its value are in a decoded form.
+// pair holds the positions of a name and its value in a decoded form.
 type pair struct {
 	start, name, value, end int
 	wrong                   string
 }
 
-// unescapeForm decodes up to most pairs of s.body in their place, and reports
-// how long they are then, and whether these were all.
+// unescapeForm decodes up to most pairs of s.body in place. length is the length of the decoded
+// text. all tells whether there were no further pairs.
 func (s *scratch) unescapeForm(most int) (length int, all bool) {
 	b := s.body
 	to := 0
-	for from := 0; from < len(b); from++ { // over the ampersand
+	for from := 0; from < len(b); from++ { // skips the ampersand
 		if b[from] == '&' {
 			continue
 		}
@@ -101,8 +101,8 @@ func unhex(c byte) byte {
 	return c&^0x20 - 'A' + 10
 }
 
-// formField returns the field of a name, which is probably the next, and which
-// is probably the next one then.
+// formField returns the field of a name and the index for the next call. It tries the fields near
+// next first, because clients usually send them in order.
 func (c *core) formField(s *scratch, name string, next int) (*field, int) {
 	fields := c.plan.forms
 	for i := max(0, next-1); i < min(next+ahead, len(fields)); i++ {
@@ -117,8 +117,8 @@ func (c *core) formField(s *scratch, name string, next int) (*field, int) {
 	return f, next
 }
 
-// bindMultipart binds a multipart form. The error is what answers the request
-// when a part is too large.
+// bindMultipart binds a multipart form. The error is the answer to a request with a file that is
+// too large.
 func (c *core) bindMultipart(s *scratch, boundary string, v reflect.Value) error {
 	malformed := Fault{In: "form", Detail: "is not a valid multipart form"}
 	if boundary == "" {
@@ -146,7 +146,7 @@ func (c *core) bindMultipart(s *scratch, boundary string, v reflect.Value) error
 				return nil
 			}
 		}
-		content, err := io.ReadAll(part) // bounded: the body is in memory
+		content, err := io.ReadAll(part) // bounded, because the body is in memory
 		switch {
 		case err != nil:
 			s.breaks(malformed)
@@ -162,7 +162,7 @@ func (c *core) bindMultipart(s *scratch, boundary string, v reflect.Value) error
 			s.param(f, "must not be a file")
 		case f.set != nil:
 			s.text(f, v, string(content))
-		case part.FileName() == "" && len(content) == 0: // a browser's, for a file that was not chosen
+		case part.FileName() == "" && len(content) == 0: // sent by a browser if no file was chosen
 		case part.FileName() == "":
 			s.param(f, "must be a file")
 		default:
@@ -171,14 +171,14 @@ func (c *core) bindMultipart(s *scratch, boundary string, v reflect.Value) error
 	}
 }
 
-// closed reports whether a multipart form has its last line. To multipart.Reader one that is
-// cut off in the head of a part ends well, and a condition of a search would be missing.
+// closed reports whether a multipart form has its closing boundary. multipart.Reader reports no
+// error for a form that is cut off in the head of a part. A search would then lose a condition.
 func closed(body []byte, boundary string) bool {
 	last := []byte("\n--" + boundary + "--")
 	return bytes.HasPrefix(body, last[1:]) || bytes.Contains(body, last)
 }
 
-// upload sets f, which is an Upload, a slice of them, a pointer or an Optional.
+// upload sets f, an Upload, a slice of Uploads, a pointer or an Optional.
 func (s *scratch) upload(f *field, v reflect.Value, u Upload) {
 	many := f.shape.kind == kindList
 	if s.present&f.bit != 0 && !many {

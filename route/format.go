@@ -11,20 +11,19 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// ProblemFormat writes the bodies of problems in another format than
-// application/problem+json, such as an OperationOutcome of FHIR. Status, headers and
-// what makes a problem of an error stay as they are.
+// ProblemFormat writes the bodies of problems in another format than application/problem+json, such
+// as an OperationOutcome of FHIR. Status, headers and the mapping of errors to problems do not
+// change.
 type ProblemFormat struct {
-	// MediaType is that of the bodies.
+	// MediaType is the media type of the bodies.
 	MediaType string
 
 	// Encode returns the body for p, whose Status and Title are set and whose Type
 	// is a URI. It must neither change nor keep p. After an error the problem is
-	// written as application/problem+json, and Config.Report is told.
+	// written as application/problem+json, and Config.Report receives the error.
 	Encode func(p *Problem) ([]byte, error)
 
-	// Schema is the JSON Schema of the bodies in the OpenAPI document; nil says
-	// nothing of them.
+	// Schema is the JSON Schema of the bodies in the OpenAPI document; nil omits the schema.
 	Schema map[string]any
 }
 
@@ -48,11 +47,12 @@ func (f *ProblemFormat) encode(p *Problem) (contentType string, body []byte, err
 		}
 		err = fmt.Errorf("encode problem: %w", err)
 	}
-	body, _ = json.Marshal(&problemJSON{Type: p.Type, Title: p.Title, Status: p.Status, Detail: p.Detail, Errors: p.Errors}) // strings and numbers: it cannot fail
+	// Strings and numbers only: Marshal cannot fail.
+	body, _ = json.Marshal(&problemJSON{Type: p.Type, Title: p.Title, Status: p.Status, Detail: p.Detail, Errors: p.Errors})
 	return problemMedia, extend(body, p.Members), err
 }
 
-// problemJSON is how a Problem is written.
+// problemJSON is the JSON form of a Problem.
 type problemJSON struct {
 	Type   string  `json:"type,omitempty"`
 	Title  string  `json:"title"`
@@ -61,7 +61,7 @@ type problemJSON struct {
 	Errors []Fault `json:"errors,omitempty"`
 }
 
-// extend adds further members to an object. What cannot be encoded is left out.
+// extend adds further members to an object. Members that cannot be encoded are left out.
 func extend(object []byte, members map[string]any) []byte {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if slices.Contains(problemMembers, name) {
@@ -80,9 +80,9 @@ func extend(object []byte, members map[string]any) []byte {
 
 var problemMembers = []string{"type", "title", "status", "detail", "errors"}
 
-// answer makes a problem of err and writes it. The names in its faults that a client
-// may have chosen are hidden if Discreet asks for it; known tells which are not. It
-// returns the status and the bytes of the body.
+// answer makes a problem of err and writes it. With Discreet it removes names that a client may
+// have chosen from the faults; known tells which names are known. It returns the status and the
+// size of the body.
 func (c *Config) answer(w http.ResponseWriter, r *http.Request, pattern string, known *plan, err error) (status int, n int64) {
 	p, foreseen := c.Errors.answer(r.Context(), err)
 	if !foreseen {
@@ -94,7 +94,7 @@ func (c *Config) answer(w http.ResponseWriter, r *http.Request, pattern string, 
 	return c.tell(w, r, pattern, &p, err)
 }
 
-// tell writes p, which stands for err. Every problem is written here.
+// tell writes p, the problem for err. All problems are written here.
 func (c *Config) tell(w http.ResponseWriter, r *http.Request, pattern string, p *Problem, err error) (status int, n int64) {
 	if c.OnProblem != nil {
 		p.own()
@@ -106,13 +106,13 @@ func (c *Config) tell(w http.ResponseWriter, r *http.Request, pattern string, p 
 		c.report(r, pattern, bad)
 	}
 	if r.ProtoMajor <= 2 && stops(err) {
-		w.Header().Set("Connection", "close") // of HTTP/2 net/http sends GOAWAY
+		w.Header().Set("Connection", "close") // for HTTP/2 net/http sends GOAWAY
 	}
 	return p.Status, p.write(w, contentType, body)
 }
 
-// stops reports whether err refuses a request because this instance stops: the client
-// should leave the connection, so that the next request finds another one.
+// stops reports whether err rejects a request because this instance stops. The client should then
+// close the connection, so that its next request reaches another instance.
 func stops(err error) bool {
 	rej, ok := errors.AsType[*spillway.Rejection](err)
 	return ok && rej != nil && (rej.Reason == spillway.Draining || rej.Reason == spillway.Closed)

@@ -124,7 +124,7 @@ func TestMediaTypesOfRequestsAndAnswers(t *testing.T) {
 			t.Errorf("%s", w.Body)
 		}
 	}
-	// A form beside it is what it was.
+	// The form of the same route is accepted as before.
 	if w := do(m, "POST", "/fhir/one", "application/x-www-form-urlencoded", "name=a"); w.Code != 200 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -150,7 +150,7 @@ func TestMediaTypesOfRequestsAndAnswers(t *testing.T) {
 	}
 }
 
-// No header is so odd that a body is taken for what its content type does not say.
+// No malformed Content-Type makes a body count as another type than the header names.
 func FuzzContentType(f *testing.F) {
 	for _, seed := range []string{"", "application/json", "application/fhir+json", "APPLICATION/FHIR+JSON ; charset=utf-8", "application/fhir+json;charset=x", "application/fhir+json, application/json", "a/b;\x00", "application/fhir+json;;", "*/*"} {
 		f.Add(seed)
@@ -175,8 +175,8 @@ func FuzzContentType(f *testing.F) {
 	})
 }
 
-// Whatever the path, a request passes the middleware of the mux once, and that of a
-// group once if it is below the prefix.
+// For every path a request passes the middleware of the mux once, and the middleware of a group
+// once if the path is below the prefix.
 func FuzzPathsOfGroups(f *testing.F) {
 	for _, seed := range []string{"/", "/a", "/wards/7/x", "/wards/7", "/wards//x", "/wards/7/../8/x", "//wards/7/x", "/wards/7/x/", "wards/7/x", "/wards/%2f/x", "*", ""} {
 		f.Add("GET", seed)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// fuzzed is bound by the plan, and by a slow decoder that knows only it.
+// fuzzed is bound by the plan, and by slow decoders for this type alone.
 type fuzzed struct {
 	ID    string         `query:"ID"`
 	Name  string         `json:"name" form:"name" xml:"name" validate:"required,min=1,max=5"`
@@ -34,7 +34,7 @@ func fuzzing(t testing.TB) *capture[fuzzed] {
 	}, Config{})
 }
 
-// compare sends body, and fails unless it is accepted as the twin accepts it.
+// compare sends body, and fails unless the route and the twin agree.
 func compare[Req any](t *testing.T, s *capture[Req], media, body string, want *Req) {
 	t.Helper()
 	h := newHarness("POST", "/", media, body)

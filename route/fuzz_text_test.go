@@ -41,7 +41,7 @@ func FuzzTextBody(f *testing.F) {
 	})
 }
 
-// fuzzedParams comes from everywhere but the body.
+// fuzzedParams has fields from all sources except the body.
 type fuzzedParams struct {
 	ID   int8             `path:"id" validate:"max=100"`
 	Rest string           `path:"rest" validate:"max=5"`
@@ -52,7 +52,7 @@ type fuzzedParams struct {
 	Hs   []string         `header:"X-Hs" validate:"enum=a|b"`
 }
 
-// twinParams decodes by way of net/url; lines of h are values of a header.
+// twinParams decodes with net/url; h and hs are the values of a header.
 func twinParams(id, rest, query string, h, hs []string) *fuzzedParams {
 	n, err := strconv.ParseInt(id, 10, 8)
 	if err != nil || n > 100 || utf8.RuneCountInString(rest) > 5 || !utf8.ValidString(rest) {

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Group is a part of a Mux: routes below one prefix, with middleware and a Config of
-// their own. Like a Mux it is for start-up.
+// Group is a part of a Mux: routes below one prefix, with middleware and a Config of their own. A
+// Group is set up before serving, like a Mux.
 type Group struct {
 	mux      *Mux
 	parent   *Group
@@ -22,16 +22,16 @@ type Group struct {
 	use      []func(http.Handler) http.Handler
 	err      error
 
-	stages []*Group     // those with middleware on the way here, the outermost first
-	stage  int          // this one's place among them
-	chain  http.Handler // the middleware, and what is behind it
+	stages []*Group     // this group and its ancestors that have middleware, the outermost first
+	stage  int          // index of this group in stages
+	chain  http.Handler // the middleware, then the next stage or the handler
 }
 
-// Group returns a group whose prefix is that of g and prefix, such as "/fhir" or
-// "/wards/{ward}". It has the Config of g as set changes it: slices are to be appended
-// to or replaced, and of Errors the first rule that matches wins. Its middleware runs
-// inside that of g, and does so for paths below the prefix that no pattern matches as
-// well. What is wrong with it is reported by its Add and Handle.
+// Group returns a group whose prefix is the prefix of g followed by prefix, such as "/fhir" or
+// "/wards/{ward}". The group has a copy of the Config of g, changed by set. Functions in set must
+// append to slices or replace them; in Errors the first rule that matches wins. The group's
+// middleware runs inside that of g, also for paths below the prefix that no pattern matches. Add
+// and Handle report errors in the prefix and the Config.
 func (g *Group) Group(prefix string, set ...func(*Config)) *Group {
 	inner := &Group{mux: g.mux, parent: g, prefix: g.prefix + prefix, cfg: g.cfg.copied()}
 	for _, change := range set {
@@ -52,8 +52,8 @@ func (g *Group) Group(prefix string, set ...func(*Config)) *Group {
 	return inner
 }
 
-// Use adds middleware around all that g answers, inside that of the groups it is in
-// and of the Mux. See Mux.Use.
+// Use adds middleware around all answers of g, inside the middleware of the Mux and of the groups
+// that contain g. See [Mux.Use].
 func (g *Group) Use(middleware ...func(http.Handler) http.Handler) {
 	for _, m := range middleware {
 		if m == nil {
@@ -63,9 +63,9 @@ func (g *Group) Use(middleware ...func(http.Handler) http.Handler) {
 	g.use = append(g.use, middleware...)
 }
 
-// Add registers routes, as Mux.Add does. The prefix goes before their paths: that of
-// New("GET", "/patients/{id}", …) becomes GET /fhir/patients/{id}, and an empty one is
-// the prefix itself. A field of path:"ward" may come from the prefix.
+// Add registers routes, as Mux.Add does. The prefix goes before their paths: in a group "/fhir" the
+// path of New("GET", "/patients/{id}", …) becomes GET /fhir/patients/{id}. An empty path is the
+// prefix itself. A field of path:"ward" may come from the prefix.
 func (g *Group) Add(routes ...*Route) error {
 	errs := []error{g.err}
 	for _, r := range routes {
@@ -123,7 +123,7 @@ func (g *Group) below(pattern string) string {
 	return host + g.prefix + rest
 }
 
-// register gives h to ServeMux, which panics about patterns it cannot accept.
+// register adds h to the ServeMux, and returns its panic about an invalid pattern as an error.
 func (m *Mux) register(pattern string, h http.Handler) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -139,7 +139,7 @@ func (m *Mux) register(pattern string, h http.Handler) (err error) {
 	return nil
 }
 
-// target is what a pattern leads to.
+// target is the destination of a pattern.
 type target struct {
 	group   *Group
 	handler http.Handler
@@ -150,10 +150,10 @@ func (t *target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.enter(innermost(w), t.mark.on(r))
 }
 
-// enter serves r, from the outermost middleware on.
+// enter serves r, starting with the outermost middleware.
 func (t *target) enter(w http.ResponseWriter, r *http.Request) { t.from(0, w, r) }
 
-// from serves r from that stage on.
+// from serves r, starting with the middleware at index stage.
 func (t *target) from(stage int, w http.ResponseWriter, r *http.Request) {
 	if stage < len(t.group.stages) {
 		t.group.stages[stage].chain.ServeHTTP(w, r)
@@ -162,7 +162,7 @@ func (t *target) from(stage int, w http.ResponseWriter, r *http.Request) {
 	t.handler.ServeHTTP(w, r)
 }
 
-// build makes the chain of g. That of its parent is made.
+// build makes the middleware chain of g. The chain of the parent must exist.
 func (g *Group) build() {
 	if g.parent != nil {
 		g.stages = slices.Clip(g.parent.stages)
@@ -180,8 +180,8 @@ func (g *Group) build() {
 	}
 }
 
-// targetOf finds again, behind a middleware, where a request was going. What the Mux
-// answers itself has no pattern to find it by.
+// targetOf finds the target of a request that comes out of a middleware. A request that the Mux
+// answers itself has no pattern, so its target is in its context.
 func (m *Mux) targetOf(r *http.Request) *target {
 	if t := m.targets[r.Pattern]; t != nil {
 		return t
@@ -195,9 +195,9 @@ func (m *Mux) targetOf(r *http.Request) *target {
 
 type targetKey struct{ *Mux }
 
-// itself has the Mux answer r, behind the middleware of the group that the path is of.
+// itself lets the Mux answer r, inside the middleware of the group that the path belongs to.
 func (m *Mux) itself(w http.ResponseWriter, r *http.Request, answer func(*Group, http.ResponseWriter, *http.Request)) {
-	r.Pattern = "" // of none of the routes, as ServeMux itself has it
+	r.Pattern = "" // no route's pattern, as ServeMux leaves it
 	g := m.groupOf(r)
 	t := &target{group: g, handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(g, w, r) })}
 	if len(g.stages) > 0 {
@@ -206,8 +206,8 @@ func (m *Mux) itself(w http.ResponseWriter, r *http.Request, answer func(*Group,
 	t.enter(w, r)
 }
 
-// groupOf returns the group that r is of: that of its pattern, or else the one of the
-// longest prefix.
+// groupOf returns the group of r: the group of its pattern, or else the group with the longest
+// matching prefix.
 func (m *Mux) groupOf(r *http.Request) *Group {
 	if t := m.targets[r.Pattern]; t != nil {
 		return t.group
@@ -215,7 +215,7 @@ func (m *Mux) groupOf(r *http.Request) *Group {
 	g, segments := m.root, strings.Split(cleaned(r.URL.EscapedPath())[1:], "/")
 	for i, s := range segments {
 		if plain, err := url.PathUnescape(s); err == nil {
-			segments[i] = plain // a slash in it separates nothing
+			segments[i] = plain // an escaped slash is not a separator
 		}
 	}
 	for _, other := range m.groups {

@@ -13,15 +13,15 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// trail is what a request passed.
+// trail records the middleware that a request passed.
 type trail struct {
 	made, passed []string
 }
 
-// nameKey is the key of what a middleware leaves in the context.
+// nameKey is the key of the value that a middleware puts into the context.
 type nameKey string
 
-// named returns middleware that notes when it is made, and what it sees.
+// named returns middleware that records its creation and each request.
 func (t *trail) named(name string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		t.made = append(t.made, name)
@@ -100,7 +100,7 @@ func TestACostIsNeverMoreThanAContextCanSay(t *testing.T) {
 	}
 }
 
-// A middleware that has a limiter has one, not one for each route.
+// A middleware with a limiter has one limiter for all routes.
 func TestMiddlewareMayRefuseWhateverTheMuxWouldAnswer(t *testing.T) {
 	m := NewMux(Config{})
 	m.Use(func(http.Handler) http.Handler {
@@ -206,7 +206,7 @@ func TestGroupsInheritAndAdd(t *testing.T) {
 	}
 }
 
-// Groups beside each other have a parent and no middleware in common but its.
+// Sibling groups share the middleware of their parent and no other middleware.
 func TestGroupsBesideEachOtherHaveTheirOwnMiddleware(t *testing.T) {
 	var seen trail
 	m := NewMux(Config{})
@@ -232,8 +232,8 @@ func TestGroupsBesideEachOtherHaveTheirOwnMiddleware(t *testing.T) {
 	}
 }
 
-// A problem is written as the group has it that the request is of: that of its pattern,
-// whatever prefix its path has, and for what no pattern matches that of the longest one.
+// A problem is written in the format of the request's group. With a pattern, that is the pattern's
+// group, whatever prefix the path has. Without a pattern, it is the group with the longest prefix.
 func TestProblemsAreThoseOfTheGroup(t *testing.T) {
 	m := NewMux(Config{ProblemBase: "urn:root:"})
 	based := func(base string) func(*Config) { return func(c *Config) { c.ProblemBase = base } }

@@ -12,7 +12,7 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// lent is a response in memory that has to be given back.
+// lent is a response in memory that must be released.
 type lent struct {
 	Name string `json:"name"`
 	back *[]string
@@ -53,7 +53,7 @@ func TestResponseIsReleasedOnceItIsWritten(t *testing.T) {
 		t.Error("no panic")
 	}()
 	fails = errors.New("no")
-	do(m, "GET", "/a", "", "") // keeps what it has
+	do(m, "GET", "/a", "", "") // fails, so Release is not called
 	counts := map[string]int{}
 	for _, name := range back {
 		counts[name]++

@@ -7,16 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// shared is the largest body whose strings may be parts of one copy of it. A
-// string of a larger one is copied, so that a handler that keeps a word does not
-// keep a megabyte.
+// shared is the size of the largest body whose strings may be parts of one copy of the body.
+// Strings of a larger body are copied, so that a kept word does not keep a megabyte alive.
 const shared = 4 << 10
 
-// bindJSON binds a JSON body by a decoder of our own. Those of the standard
-// library stop at the first fault, do not tell absent from zero, take the Go
-// name of any field for a member, and take longer; version 1 also lets much
-// pass. They decode what we know nothing of: interfaces and types with methods
-// for it.
+// bindJSON binds a JSON body by a decoder of this package. The decoders of the standard library
+// stop at the first fault, do not tell absent from zero, accept the Go name of any field as a
+// member, and are slower. Version 1 is also less strict. They decode only the types that this
+// package cannot: interfaces, and types with decoding methods.
 func (c *core) bindJSON(s *scratch, v reflect.Value) {
 	s.memory = c.limits.Memory
 	text := string(s.body)
@@ -37,9 +35,9 @@ func (c *core) bindJSON(s *scratch, v reflect.Value) {
 	s.path = s.path[:0]
 }
 
-// decoder is a recursive decoder of JSON into a shape. It notes every fault, with
-// a pointer, and goes on. Its methods report false when they cannot go on,
-// because it is not JSON.
+// decoder is a recursive decoder of JSON into a shape. It notes every fault, with a pointer, and
+// continues. Its methods return false when they cannot continue: the text is not JSON or exceeds a
+// limit.
 type decoder struct {
 	scanner
 	s      *scratch
@@ -47,11 +45,11 @@ type decoder struct {
 	most   int
 	lax    bool
 	copies bool // strings are copied, not parts of data
-	told   bool // why it cannot go on
+	told   bool // the reason to stop is already a fault
 }
 
-// field reads a value into a field, and checks its rules at once: here it is
-// known to have been sent, even if it is zero.
+// field reads a value into a field and checks its rules at once, because here the value is known to
+// have been sent, even if it is zero.
 func (d *decoder) field(f *field, v reflect.Value) bool {
 	null := d.next() == 'n'
 	before := len(d.s.faults)
@@ -76,15 +74,14 @@ func (d *decoder) field(f *field, v reflect.Value) bool {
 			v = v.Elem()
 		}
 	}
-	// What is wrong with an element does not make a list of another length.
+	// A fault in an element does not change the length of the list.
 	if !faulty || (s.kind == kindList || s.kind == kindMap) && !v.IsNil() {
 		check(d.s, f.rules, v)
 	}
 	return true
 }
 
-// value reads a value of shape s, which is that of a field or an element, into
-// v, which is zero.
+// value reads a value of shape s, the shape of a field or an element, into v, which is zero.
 func (d *decoder) value(s *shape, of *field, v reflect.Value) bool {
 	c := d.next()
 	for s.kind == kindPointer || s.kind == kindOptional {
@@ -142,7 +139,7 @@ func (d *decoder) value(s *shape, of *field, v reflect.Value) bool {
 	return d.numeric(s, v)
 }
 
-// mismatch says what a value of kind k must be when it does not begin with c.
+// mismatch returns the fault if a value of kind k cannot begin with c, else "".
 func mismatch(k kind, c byte) string {
 	digit := c == '-' || '0' <= c && c <= '9'
 	switch {
@@ -165,7 +162,7 @@ func mismatch(k kind, c byte) string {
 // plausible reports whether a JSON value can begin with c.
 func plausible(c byte) bool { return strings.IndexByte(`{["-0123456789tf`, c) >= 0 }
 
-// nested reads the bracket of an object or array.
+// nested reads the opening bracket of an object or array.
 func (d *decoder) nested() bool {
 	if d.depth++; d.depth > d.most {
 		d.s.here("is nested too deeply")
@@ -193,7 +190,7 @@ func (d *decoder) text() (string, bool) {
 	return raw, ok
 }
 
-// numeric reads a number that fits into s.
+// numeric reads a number into v, and notes a fault if the number does not fit.
 func (d *decoder) numeric(s *shape, v reflect.Value) bool {
 	text, whole, ok := d.number()
 	if !ok {
@@ -231,8 +228,8 @@ func (d *decoder) numeric(s *shape, v reflect.Value) bool {
 	return true
 }
 
-// foreign reads a value that has no parts for us. All but times and numbers as text
-// are given to the standard library.
+// foreign reads a value whose parts this package does not know. The standard library decodes it,
+// unless it is a time or a json.Number.
 func (d *decoder) foreign(s *shape, v reflect.Value) bool {
 	d.next()
 	start, before := d.at, len(d.s.faults)
@@ -249,7 +246,7 @@ func (d *decoder) foreign(s *shape, v reflect.Value) bool {
 	return true
 }
 
-// takes sets v to what the text of a JSON value says, and reports whether v can be that.
+// takes sets v to the JSON value in text, and reports whether v can hold that value.
 func (d *decoder) takes(s *shape, v reflect.Value, text string) bool {
 	switch s.typ {
 	case timeType:
@@ -269,7 +266,7 @@ func (d *decoder) takes(s *shape, v reflect.Value, text string) bool {
 	return decodeJSON([]byte(text), v.Addr().Interface()) == nil && (s.kind == kindAny || s.encodable(v))
 }
 
-// skip reads any value. Its names must be unique too.
+// skip reads any value and drops it. Its names must be unique too.
 func (d *decoder) skip() bool {
 	switch c := d.next(); c {
 	case '{':
@@ -304,5 +301,5 @@ func (d *decoder) skip() bool {
 	return ok
 }
 
-// nothing is an object of which nothing is known.
+// nothing is an object without known members.
 var nothing = &shape{kind: kindAny}

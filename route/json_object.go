@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// array reads the elements of a list, whose bracket has been read.
+// array reads the elements of a list, after its opening bracket.
 func (d *decoder) array(s *shape, of *field, v reflect.Value) bool {
 	if d.take(']') {
 		d.depth--
@@ -14,7 +14,7 @@ func (d *decoder) array(s *shape, of *field, v reflect.Value) bool {
 		return true
 	}
 	for i := 0; ; i++ {
-		if i <= of.most { // one more, for the rule to see; the rest costs no memory
+		if i <= of.most { // one more, for the rule to detect; the rest costs no memory
 			if i == v.Cap() {
 				if !d.spend(max(4, i), s.elem.typ) {
 					return false
@@ -50,7 +50,7 @@ func (d *decoder) array(s *shape, of *field, v reflect.Value) bool {
 // object reads a struct or a map.
 func (d *decoder) object(s *shape, of *field, v reflect.Value) bool {
 	var seen uint64
-	var others names // that are no fields
+	var others names // names that are not fields
 	if s.kind == kindMap {
 		v.Set(reflect.MakeMap(s.typ))
 	}
@@ -98,7 +98,7 @@ func (d *decoder) object(s *shape, of *field, v reflect.Value) bool {
 	return true
 }
 
-// names are some of one object. A few cost no memory.
+// names is a set of names in one object. A few names cost no memory.
 type names struct {
 	few  [8]string
 	n    int
@@ -123,7 +123,7 @@ func (s *names) add(name string) bool {
 	return len(s.more) > before
 }
 
-// name reads the name of a member, which is a part of data.
+// name reads the name of a member. An unescaped name is a part of data.
 func (d *decoder) name() (string, bool) {
 	raw, escaped, ok := d.string()
 	if escaped {
@@ -132,10 +132,10 @@ func (d *decoder) name() (string, bool) {
 	return raw, ok
 }
 
-// member returns the field of a name, which is probably the next, and which is
-// probably the next one then.
+// member returns the field of a name, and the index to try first for the next name. Members are
+// usually in the order of the fields.
 func (s *shape) member(name string, next int) (*field, int) {
-	if name != "" { // as is that of a field which is no member
+	if name != "" { // "" is the name of fields that are not members
 		for i := next; i < min(next+ahead, len(s.fields)); i++ {
 			if s.fields[i].json == name {
 				return s.fields[i], i + 1
@@ -145,10 +145,10 @@ func (s *shape) member(name string, next int) (*field, int) {
 	return s.byName[name], next
 }
 
-// other reads the member of a map, or one that a struct does not have.
+// other reads a member of a map, or an unknown member of a struct.
 func (d *decoder) other(s *shape, of *field, v reflect.Value, name string) bool {
-	if s.kind == kindMap && v.Len() <= of.most { // one more, for the rule to see
-		if !d.spend(2, s.elem.typ) { // here and in the map
+	if s.kind == kindMap && v.Len() <= of.most { // one more, for the rule to detect
+		if !d.spend(2, s.elem.typ) { // one here and one in the map
 			return false
 		}
 		elem := reflect.New(s.elem.typ).Elem()

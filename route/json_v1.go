@@ -11,10 +11,10 @@ import (
 // decodeJSON decodes all of data.
 func decodeJSON(data []byte, v any) error { return json.Unmarshal(data, v) }
 
-// noCharacter is written for what is not UTF-8.
+// noCharacter replaces text that is not UTF-8.
 const noCharacter = `\ufffd`
 
-// encoder keeps what encoding needs from one response to the next.
+// encoder keeps encoding state from one response to the next.
 type encoder struct{ json *json.Encoder }
 
 func newEncoder(out *bytes.Buffer) encoder { return encoder{json.NewEncoder(out)} }

@@ -10,8 +10,8 @@ import (
 	"reflect"
 )
 
-// Values look as version 1 writes them, so that a build does not change an API.
-// Slices, because a list of arguments would be allocated for each call.
+// Values are written as by version 1, so that the build does not change the API. The options are
+// slices, because a list of arguments would be allocated for each call.
 var (
 	reading = []json.Options{json.JoinOptions(v1.DefaultOptionsV1(), jsontext.AllowDuplicateNames(false))}
 	writing = []json.Options{json.JoinOptions(v1.DefaultOptionsV1(), v1.ReportErrorsWithLegacySemantics(false))}
@@ -20,10 +20,10 @@ var (
 // decodeJSON decodes all of data.
 func decodeJSON(data []byte, v any) error { return json.Unmarshal(data, v, reading...) }
 
-// noCharacter is written for what is not UTF-8.
+// noCharacter replaces text that is not UTF-8.
 const noCharacter = "\uFFFD"
 
-// encoder keeps what encoding needs from one response to the next: nothing.
+// encoder keeps encoding state from one response to the next; version 2 has none.
 type encoder struct{}
 
 func newEncoder(*bytes.Buffer) encoder { return encoder{} }

@@ -43,7 +43,7 @@ func TestACancelledContextIsNotTheClientsUnlessItIs(t *testing.T) {
 	}
 }
 
-// A problem is often a variable, or in a rule, of all requests.
+// A problem is often shared by all requests, as a variable or in a rule.
 func TestProblemsThatRequestsShareAreNotChangedByOnProblem(t *testing.T) {
 	shared := &Problem{Status: 409, Members: map[string]any{"a": 1}, Errors: append(make([]Fault, 0, 4), Fault{Detail: "first"})}
 	m := NewMux(Config{OnProblem: func(_ http.ResponseWriter, _ *http.Request, p *Problem, _ error) {

@@ -6,17 +6,19 @@ import (
 	"time"
 )
 
-// Limits bound what a request may cost before its handler runs. A zero field
-// means the default.
+// Limits bound the cost of a request before its handler runs. A zero field means the default.
 type Limits struct {
-	Body   int64         // bytes of a body; 1 MiB. One more is answered 413
-	File   int64         // bytes of one uploaded file; as Body. One more is answered 413
-	Memory int64         // bytes of the lists, maps and pointers that JSON and XML are decoded into; 32 times Body
-	Depth  int           // nesting of JSON and XML; 32
-	Fields int           // query parameters, and fields of a form, each; 256
-	Parts  int           // parts of a multipart form; 64
-	Read   time.Duration // to receive the body, where the connection has read deadlines, also instead of http.Server.ReadTimeout; 10 s. Then 408
-	Handle time.Duration // for the whole of a request, by its context; none. Then 504
+	Body   int64 // bytes of a body; default 1 MiB. Larger: 413
+	File   int64 // bytes of one uploaded file; default Body. Larger: 413
+	Memory int64 // bytes of the lists, maps and pointers that JSON and XML are decoded into; default 32 times Body
+	Depth  int   // nesting of JSON and XML; default 32
+	Fields int   // query parameters, and separately fields of a form; default 256
+	Parts  int   // parts of a multipart form; default 64
+
+	// Read is the time to receive the body; default 10 s. Then 408. Read needs read deadlines on the
+	// connection, and replaces http.Server.ReadTimeout.
+	Read   time.Duration
+	Handle time.Duration // for the whole request, by its context; default none. Then 504
 }
 
 var defaults = Limits{Body: 1 << 20, Depth: 32, Fields: 256, Parts: 64, Read: 10 * time.Second}

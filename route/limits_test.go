@@ -158,7 +158,7 @@ func TestTimeToReceiveTheBodyIsLimited(t *testing.T) {
 				A int `json:"a"`
 			}
 			err := m.Add(New("POST", "/", func(ctx context.Context, _ in) (Empty, error) {
-				time.Sleep(most) // the deadline was for the body, not for this
+				time.Sleep(most) // the deadline was for the body, not for the handler
 				alive = ctx.Err() == nil
 				return Empty{}, nil
 			}))

@@ -11,7 +11,7 @@ import (
 	"github.com/spillway-go/spillway/internal/carry"
 )
 
-// mark is what a route says of its requests to the limiters they pass.
+// mark is the priority and cost of a route's requests, for the limiters they pass.
 type mark struct {
 	priority           spillway.Priority
 	cost               int
@@ -32,7 +32,7 @@ func (m mark) check() error {
 func (m mark) none() bool { return !m.prioritized && !m.costs }
 
 func (m mark) context(ctx context.Context) context.Context {
-	w := carry.In(ctx) // one for both
+	w := carry.In(ctx) // one value for both
 	if m.prioritized {
 		w.Priority = int8(m.priority)
 	}

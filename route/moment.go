@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// parseTime reads a date-time that package time can hold. It has to be one in UTC too,
-// where it may be kept: what is read is written again, and there is no year 10000.
+// parseTime reads a date-time that a time.Time can hold. The year must also be valid in UTC,
+// because the time may be kept and written in UTC, where there is no year 10000.
 func parseTime(text string) (t time.Time, ok bool) {
 	if !timeForm(text) {
 		return t, false
@@ -16,9 +16,9 @@ func parseTime(text string) (t time.Time, ok bool) {
 	return t, err == nil && writable(t)
 }
 
-// timeForm reports whether text looks like a date-time of RFC 3339. Package time looks
-// less closely: it takes hours of one digit, commas, and offsets of a day and more, and
-// no lower-case letters. That the day is one, and the time of day, is left to it.
+// timeForm reports whether text has the form of an RFC 3339 date-time. Package time differs: it
+// accepts hours of one digit, commas, and offsets of a day and more, but no lower-case letters.
+// timeForm leaves it to package time to check that the date and the time of day exist.
 func timeForm(text string) bool {
 	const form = "0000-00-00T00:00:00"
 	if len(text) <= len(form) || !looksLike(text[:len(form)], form) {
@@ -33,8 +33,8 @@ func timeForm(text string) bool {
 	return zone == "Z" || zone == "z" || looksLike(zone, "+00:00") && zone[1:3] < "24" && zone[4:] < "60"
 }
 
-// looksLike compares text with a form, in which 0 is any digit, + any sign, and T may be
-// lower-case.
+// looksLike compares text with a form. In the form 0 is any digit, + is any sign, and T may be
+// lower-case in text.
 func looksLike(text, form string) bool {
 	if len(text) != len(form) {
 		return false
@@ -65,8 +65,8 @@ func writable(t time.Time) bool {
 	return min(year, utc) >= 0 && max(year, utc) <= 9999 && -24*60*60 < offset && offset < 24*60*60
 }
 
-// isDateTime is the format of that name. It has leap seconds, which parseTime does not:
-// the last second of a month in UTC may have the number 60.
+// isDateTime implements format=date-time. Unlike parseTime it accepts leap seconds: the last second
+// of a month in UTC may have the number 60.
 func isDateTime(text string) bool {
 	const seconds = len("0000-00-00T00:00:")
 	if !timeForm(text) {
@@ -82,8 +82,8 @@ func isDateTime(text string) bool {
 	return err == nil && (!leap || next.Day() == 1 && next.Hour() == 0 && next.Minute() == 0 && next.Second() == 0)
 }
 
-// momentIn returns 1 + the index of the time.Time that t embeds, or 0. Its methods may be
-// those that read t.
+// momentIn returns 1 + the index of the time.Time that t embeds, or 0. The methods of that
+// time.Time may be the methods that decode t.
 func momentIn(t reflect.Type) int {
 	if t.Kind() == reflect.Struct {
 		for i := range t.NumField() {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// moments are texts, and whether they are date-times of RFC 3339.
+// moments maps texts to whether they are RFC 3339 date-times.
 var moments = map[string]bool{
 	"2006-01-02T15:04:05Z": true, "2006-01-02t15:04:05z": true, "2006-01-02T15:04:05.5Z": true, "2006-01-02T15:04:05.123456789012-00:00": true,
 	"0000-02-29T00:00:00Z": true, "9999-12-31T23:59:59.999+23:59": true, "2024-02-29T23:59:59-23:59": true, "0001-01-01T00:00:00Z": true,
@@ -75,7 +75,7 @@ func TestATimeIsADateTimeOfRFC3339WhereverItComesFrom(t *testing.T) {
 	}
 }
 
-// A time that is kept in UTC is written in UTC, perhaps for somebody else.
+// A time that is stored in UTC is also written in UTC, perhaps for another client.
 func TestATimeThatUTCCannotWriteIsRefused(t *testing.T) {
 	for text, ok := range map[string]bool{
 		"0000-01-01T00:00:00+00:01": false, "0000-01-01T00:01:00+00:01": true, "9999-12-31T23:59:00-00:01": false, "9999-12-31T23:58:59-00:01": true,
@@ -104,10 +104,10 @@ func TestLeapSecondsAreTheLastOfAMonth(t *testing.T) {
 	}
 }
 
-// stamp reads and writes itself by the methods of what it embeds.
+// stamp is decoded and encoded by the methods of its embedded time.Time.
 type stamp struct{ time.Time }
 
-// spoken has a field of every type that is bound and encoded.
+// spoken has a field of every type that can be bound and encoded.
 type spoken struct {
 	Text   string                `json:"text" form:"text" xml:"text"`
 	Bytes  []byte                `json:"bytes" form:"bytes" xml:"bytes"`
@@ -141,7 +141,7 @@ type spoken struct {
 	Deep   [][]map[string]string `json:"deep" xml:"-"`
 }
 
-// What the grammars of the formats have, by means that share nothing with the code.
+// grammars are the grammars of the formats, written independently of the code.
 var grammars = map[string]*regexp.Regexp{
 	"date-time": regexp.MustCompile(`^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)(\.[0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`),
 	"date":      regexp.MustCompile(`^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$`),
@@ -150,8 +150,8 @@ var grammars = map[string]*regexp.Regexp{
 	"uuid":      regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`),
 }
 
-// Whatever binds is encoded, and what is encoded binds, to what is encoded alike. Texts
-// have the format that the document says.
+// Every value that binds can be encoded, and the encoded value binds again to an equal encoding.
+// Texts have the format that the document gives.
 func FuzzWhatBindsIsEncodedAndReadBack(f *testing.F) {
 	const j, form, x = "application/json", "application/x-www-form-urlencoded", "application/xml"
 	for text := range moments {
@@ -217,7 +217,7 @@ func FuzzWhatBindsIsEncodedAndReadBack(f *testing.F) {
 	})
 }
 
-// loose decodes what no text is, as a decoder of YAML may.
+// loose decodes values that no text can express, as a YAML decoder may.
 type loose struct{ set func(*spoken) }
 
 func (loose) MediaType() string { return "application/x-loose" }

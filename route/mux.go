@@ -8,27 +8,25 @@ import (
 	"strings"
 )
 
-// Mux serves routes and describes them. Create it with NewMux; add everything
-// before serving.
+// Mux serves routes and describes them. Create a Mux with NewMux; add everything before serving.
 //
-// A request passes, from the outside in: the match of its pattern, which sets
-// r.Pattern and the path values; the route's Priority and Cost, which become part of
-// its context; the middleware of the Mux, of its Group and of the route; binding; the
-// handler. What no pattern matches, and redirects to another spelling of a path, pass
-// the middleware of the Mux, and that of the group whose prefix the path has, with an
-// empty r.Pattern.
+// A request passes, from the outside in: the match of its pattern, which sets r.Pattern and the
+// path values; the route's Priority and Cost, which become part of its context; the middleware of
+// the Mux, of its Group and of the route; binding; the handler. Requests that no pattern matches,
+// and redirects to another spelling of a path, pass the middleware of the Mux and of the group
+// whose prefix the path has. For them r.Pattern is empty.
 type Mux struct {
 	root    *Group
 	mux     *http.ServeMux
 	targets map[string]*target // by pattern
-	groups  []*Group           // the root first
+	groups  []*Group           // the root group first
 	routes  []*Route
 	methods []string
-	folders bool // some pattern ends with a slash
+	folders bool // some pattern other than "/" ends with a slash, {$} or a ...} wildcard
 	first   once
 }
 
-// NewMux returns a Mux without routes. Add reports what is wrong with cfg.
+// NewMux returns a Mux without routes. Add reports errors in cfg.
 func NewMux(cfg Config) *Mux {
 	m := &Mux{mux: http.NewServeMux(), targets: map[string]*target{}}
 	m.root = &Group{mux: m, cfg: cfg, err: cfg.check()}
@@ -36,26 +34,24 @@ func NewMux(cfg Config) *Mux {
 	return m
 }
 
-// Use adds middleware around all that m answers; the first added is the outermost.
-// Each is called once, when m serves its first request, so that one that has a
-// limiter has one for all routes. It must pass on the request it gets, or one made
-// of it by WithContext or Clone. It may come before or after the routes. Use panics
-// if a middleware is nil.
+// Use adds middleware around all answers of m; the first added is the outermost. Each function is
+// called once, when m serves its first request, so a limiter in a middleware is shared by all
+// routes. Middleware must pass on the request it gets, or a request made from it by WithContext or
+// Clone. Use may be called before or after the routes are added. Use panics if a middleware is nil.
 func (m *Mux) Use(middleware ...func(http.Handler) http.Handler) { m.root.Use(middleware...) }
 
-// Group returns a group of m, whose routes have patterns that begin with prefix. See
-// Group.Group.
+// Group returns a group of m, whose routes have patterns that begin with prefix. See [Group.Group].
 func (m *Mux) Group(prefix string, set ...func(*Config)) *Group { return m.root.Group(prefix, set...) }
 
-// Add registers routes. It reports all that is wrong with any of them, and with the
-// Config; routes without fault are registered nevertheless. Each is copied: what is
-// set later changes nothing.
+// Add registers routes. Add reports all errors of the routes and of the Config; routes without
+// errors are registered nevertheless. Each route is copied: settings made later have no effect.
 func (m *Mux) Add(routes ...*Route) error { return m.root.Add(routes...) }
 
-// Handle registers a plain handler beside the routes. It is not described.
+// Handle registers a plain handler beside the routes. The OpenAPI document does not describe the
+// handler.
 func (m *Mux) Handle(pattern string, h http.Handler) error { return m.root.Handle(pattern, h) }
 
-// start completes m when its first request has come.
+// start completes m when its first request arrives.
 func (m *Mux) start() {
 	_ = m.register("/", http.HandlerFunc(m.unmatched)) // unless the user has a pattern for everything
 	for _, g := range m.groups {
@@ -63,12 +59,12 @@ func (m *Mux) start() {
 	}
 }
 
-// ServeHTTP serves the routes. A path that no route has, and a method that a
-// path does not have, are answered as problems as well.
+// ServeHTTP serves the routes. A path without a route, and a method that a path does not have, are
+// answered with problems as well.
 func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.first.Do(m.start)
 	path := r.URL.Path
-	if r.URL.RawPath != "" { // some of its slashes are escaped, perhaps
+	if r.URL.RawPath != "" { // some of the slashes may be escaped
 		path = r.URL.EscapedPath()
 	}
 	if m.astray(r, path) {
@@ -81,9 +77,8 @@ func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mux.ServeHTTP(w, r)
 }
 
-// astray reports whether ServeMux would serve another resource than that of the path. A
-// segment that is an escaped slash and nothing else it takes for the end of a pattern
-// with {$}.
+// astray reports whether ServeMux would serve another resource than the resource at path. ServeMux
+// lets a pattern with {$} match a path whose last segment is only an escaped slash.
 func (m *Mux) astray(r *http.Request, path string) bool {
 	if unclean(r) {
 		return true
@@ -95,14 +90,14 @@ func (m *Mux) astray(r *http.Request, path string) bool {
 	return strings.HasSuffix(pattern, "/{$}")
 }
 
-// mayRedirect reports whether ServeMux may send the client to another spelling
-// of an escaped path, with a slash at its end or cleaned.
+// mayRedirect reports whether ServeMux may redirect the client to another spelling of an escaped
+// path: cleaned, or with a slash at the end.
 func (m *Mux) mayRedirect(path string) bool {
 	return m.folders && !strings.HasSuffix(path, "/") || !strings.HasPrefix(path, "/") || strings.Contains(path, "//") || strings.Contains(path, "/.")
 }
 
-// redirecting is what ServeMux is given to redirect with, without the page of
-// HTML that it would write. Handlers are given the writer inside.
+// redirecting is the writer that ServeMux gets for a possible redirect. It drops the HTML page that
+// ServeMux would write. Handlers get the writer inside.
 type redirecting struct {
 	http.ResponseWriter
 	request *http.Request
@@ -115,7 +110,7 @@ func (w *redirecting) WriteHeader(status int) {
 	h.Del("Content-Type")
 	h.Del("Location")
 	w.mux.itself(w.ResponseWriter, w.request, func(g *Group, w http.ResponseWriter, r *http.Request) {
-		if location != nil { // there is none where ServeMux refuses, as it does OPTIONS *
+		if location != nil { // nil where ServeMux refuses the request, such as OPTIONS *
 			w.Header()["Location"] = []string{relocated(r.URL, location[0])}
 		}
 		w.WriteHeader(status)
@@ -123,9 +118,8 @@ func (w *redirecting) WriteHeader(status int) {
 	})
 }
 
-// relocated returns where ServeMux redirects a request for u to, which it calls location.
-// ServeMux has the path there without its escapes, or escaped twice, and that of another
-// resource.
+// relocated returns the target of the redirect for u that ServeMux sends to location. The path in
+// location is unusable: its escapes are missing or doubled, and so it names another resource.
 func relocated(u *url.URL, location string) string {
 	to := cleaned(u.EscapedPath())
 	path, query, asked := strings.Cut(location, "?")
@@ -133,7 +127,7 @@ func relocated(u *url.URL, location string) string {
 		to += "/"
 	}
 	if asked {
-		to += "?" + strings.ReplaceAll(query, "#", "%23") // in a request it begins no fragment
+		to += "?" + strings.ReplaceAll(query, "#", "%23") // a # in a request does not begin a fragment
 	}
 	return to
 }
@@ -147,9 +141,9 @@ func cleaned(escaped string) string {
 	return to
 }
 
-// unclean reports whether r asks to CONNECT to a path that is not clean. ServeMux cleans
-// those of other methods. An empty segment of this one it takes for the value of a
-// wildcard that it does not note, so that PathValue returns another one's, or panics.
+// unclean reports whether r is a CONNECT to a path that is not clean. ServeMux cleans the paths of
+// other methods only. In a CONNECT it matches an empty segment to a wildcard but does not record
+// the value, so that PathValue returns the value of another wildcard, or panics.
 func unclean(r *http.Request) bool {
 	if r.Method != http.MethodConnect || r.URL.Path == "" {
 		return false
@@ -160,7 +154,7 @@ func unclean(r *http.Request) bool {
 
 func (w *redirecting) Write(page []byte) (int, error) { return len(page), nil }
 
-// innermost returns the writer that a handler is given.
+// innermost returns the writer that a handler gets.
 func innermost(w http.ResponseWriter) http.ResponseWriter {
 	if outer, ok := w.(*redirecting); ok {
 		return outer.ResponseWriter
@@ -168,8 +162,8 @@ func innermost(w http.ResponseWriter) http.ResponseWriter {
 	return w
 }
 
-// Problem answers with the problem that err is, as the routes of the request's group
-// do: for middleware and plain handlers that have not answered yet.
+// Problem answers with the problem for err, as the routes of the request's group do. It is for
+// middleware and plain handlers that have not answered yet.
 func (m *Mux) Problem(w http.ResponseWriter, r *http.Request, err error) {
 	g := m.groupOf(r)
 	g.cfg.Limits.or(defaults).hurry(w, r)
@@ -177,8 +171,8 @@ func (m *Mux) Problem(w http.ResponseWriter, r *http.Request, err error) {
 	g.cfg.observe(r, &Outcome{Pattern: r.Pattern, Status: status, Bytes: n, Err: err})
 }
 
-// unmatched answers what no pattern matches. The mux would tell 404 from 405 by
-// itself, in plain text, were there not this pattern for everything.
+// unmatched answers requests that no pattern matches. Without this catch-all pattern, ServeMux
+// itself would answer 404 or 405, in plain text.
 func (m *Mux) unmatched(w http.ResponseWriter, r *http.Request) {
 	m.itself(innermost(w), r, m.missing)
 }
@@ -196,7 +190,7 @@ func (m *Mux) missing(g *Group, w http.ResponseWriter, r *http.Request) {
 
 func nowhere(g *Group, w http.ResponseWriter, r *http.Request) { g.refuse(w, r, errNowhere) }
 
-// refuse answers what no pattern matches with p.
+// refuse answers a request that no pattern matches with p.
 func (g *Group) refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
 	g.cfg.Limits.or(defaults).hurry(w, r)
 	own := *p
@@ -204,7 +198,7 @@ func (g *Group) refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
 	g.cfg.observe(r, &Outcome{Status: status, Bytes: n, Err: p})
 }
 
-// allowed lists the methods that the path has.
+// allowed lists the methods that the path of r supports.
 func (m *Mux) allowed(r *http.Request) (allow []string) {
 	for _, method := range m.methods {
 		other := *r

@@ -5,23 +5,23 @@ import (
 	"net/http"
 )
 
-// Outcome is what became of a request.
+// Outcome describes how a request ended.
 type Outcome struct {
-	// Pattern is that of the route, or of the plain handler; empty where the Mux
-	// answered by itself.
+	// Pattern is the pattern of the route or of the plain handler. It is empty if the Mux answered
+	// by itself.
 	Pattern string
 
-	// Request is a copy of what the handler was given, of its request type. It is
-	// nil if the request was refused, or could not be bound.
+	// Request is a copy of the handler's request, of the request type. It is nil if the request was
+	// refused, or could not be bound.
 	Request any
 
-	// Status is what was sent. It is 0 where a panic came before an answer.
+	// Status is the status that was sent. It is 0 after a panic before an answer.
 	Status int
 
-	// Bytes of the body that were written; 0 for HEAD.
+	// Bytes is the number of body bytes written; 0 for HEAD.
 	Bytes int64
 
-	// Err is what was answered as a problem, or what cut a Stream.
+	// Err is the error that was answered as a problem, or that aborted a Stream.
 	Err error
 }
 
@@ -31,15 +31,15 @@ func (c *Config) observe(r *http.Request, o *Outcome) {
 		return
 	}
 	if r.Method == http.MethodHead {
-		o.Bytes = 0 // net/http drops it
+		o.Bytes = 0 // net/http drops the body
 	}
 	c.Observe(r, *o)
 }
 
-// progress is how far one request has come.
+// progress holds the timing and the outcome of one request.
 type progress struct {
 	timing
-	outcome *Outcome // nil if it is not observed
+	outcome *Outcome // nil without Config.Observe
 }
 
 func (p *progress) sends(status int) {
@@ -60,8 +60,7 @@ func (p *progress) failed(err error) {
 	}
 }
 
-// watched returns w, or a writer around it that notes what is sent where it is not
-// this package that does.
+// watched returns w, or a writer around w that records a response written by another package.
 func (p *progress) watched(w http.ResponseWriter) http.ResponseWriter {
 	if p.outcome == nil {
 		return w
@@ -96,7 +95,7 @@ func (w *watching) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// ReadFrom lets the connection copy a file by itself.
+// ReadFrom lets the connection copy a file directly.
 func (w *watching) ReadFrom(from io.Reader) (int64, error) {
 	w.begin()
 	n, err := io.Copy(w.ResponseWriter, from)

@@ -99,7 +99,7 @@ func TestObserveIsToldEveryOutcome(t *testing.T) {
 	}
 }
 
-// What is observed is not reused, and what is not asked for costs nothing.
+// Observed requests are not reused. Without Observe there is no cost.
 func TestObservedRequestsStay(t *testing.T) {
 	type in struct {
 		Name string `json:"name"`
@@ -119,7 +119,7 @@ func TestObservedRequestsStay(t *testing.T) {
 	}
 }
 
-// A connection is what net/http makes of the two protocols.
+// Connections over HTTP/1 and HTTP/2.
 func TestSeamsOverConnections(t *testing.T) {
 	for _, two := range []bool{false, true} {
 		outcomes := make(chan Outcome, 10)

@@ -2,8 +2,8 @@ package route
 
 import "sync"
 
-// once is a sync.Once whose function may panic: then each later Do panics as well. What
-// the function was to complete is not complete, and must not be used.
+// once is a sync.Once whose function may panic. Then each later Do panics as well, because the work
+// of the function is incomplete and must not be used.
 type once struct {
 	once sync.Once
 	left bool // half done

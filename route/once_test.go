@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A server recovers a panic of the first request, and served all later ones without the
-// middleware that were not built yet: here, without asking who it is.
+// A server recovers a panic of the first request. It once served all later requests without the
+// middleware that was not built yet: here, without authentication.
 func TestNothingIsServedBehindHalfOfTheMiddleware(t *testing.T) {
 	m := NewMux(Config{})
 	m.Use(

@@ -20,25 +20,23 @@ type Info struct {
 	Description string
 	Servers     []string // URLs
 
-	// Edit changes the document once it is made: security schemes, tags, and any
-	// other member. The values are those of encoding/json; numbers are json.Number.
+	// Edit changes the document after its generation: security schemes, tags, and any other member.
+	// The values have the types of encoding/json; numbers are json.Number.
 	Edit func(doc map[string]any)
 }
 
-// object is a JSON object; encoding/json writes its names in order, so that a
-// document is the same every time.
+// object is a JSON object. encoding/json sorts its names, so that a document is always the same.
 type object = map[string]any
 
 var methods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
-// OpenAPI returns the document of the routes added so far, as Describe does.
+// OpenAPI returns the document of the routes added so far. See [Describe].
 func (m *Mux) OpenAPI(info Info) ([]byte, error) { return Describe(m.root.cfg, info, m.routes...) }
 
-// Describe returns the OpenAPI 3.1 document of routes, from the plans that bind
-// them, for those that another router than Mux serves: cfg is what their Handlers
-// were made with. Routes for all methods,
-// or for one that HTTP itself does not define, are left out: the document has no
-// word for them.
+// Describe returns the OpenAPI 3.1 document of routes, from the plans that bind them. It is for
+// routes that another router than Mux serves; cfg is the Config of their Handlers. Routes for all
+// methods, or for a method that HTTP does not define, are left out, because OpenAPI cannot express
+// them.
 func Describe(cfg Config, info Info, routes ...*Route) ([]byte, error) {
 	d := document{schemas: newSchemas(), problems: map[string]string{}}
 	paths, spelled := object{}, map[string]string{}
@@ -97,8 +95,8 @@ func Describe(cfg Config, info Info, routes ...*Route) ([]byte, error) {
 	return append(out, '\n'), err
 }
 
-// Document serves the OpenAPI document of the routes added so far under pattern,
-// such as "GET /openapi.json".
+// Document serves the OpenAPI document of the routes added so far. A pattern is, for example, "GET
+// /openapi.json".
 func (m *Mux) Document(pattern string, info Info) error {
 	doc, err := m.OpenAPI(info)
 	if err != nil {
@@ -126,11 +124,11 @@ func pathOf(pattern string) string {
 type document struct {
 	schemas  *schemas
 	problems map[string]string // names of components, by status and types
-	cfg      *Config           // of the route in hand
+	cfg      *Config           // of the current route
 	standard bool              // some route answers with problem+json
 }
 
-// edited returns what edits make of v, which they are given as encoding/json has it.
+// edited returns v after edits. The edits get v decoded by encoding/json.
 func edited(v object, edits ...func(map[string]any)) (object, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -228,7 +226,7 @@ func (d *document) bodies(r *Route) object {
 	return content
 }
 
-// responses describes the success, the problems, and what else the route says of them.
+// responses describes the success, the problems, and the answers that the route documents.
 func (d *document) responses(r *Route) object {
 	responses := map[int]object{}
 	for code, f := range d.failures(r) {
@@ -246,7 +244,7 @@ func (d *document) responses(r *Route) object {
 	return out
 }
 
-// answered describes an answer of that status which is no problem.
+// answered describes an answer with the given status that is not a problem.
 func (d *document) answered(r *Route, status int, a *answer) object {
 	response := object{"description": cmp.Or(http.StatusText(status), "Answer")}
 	switch {

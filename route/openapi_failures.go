@@ -15,14 +15,14 @@ import (
 
 // failures are the problems of one status.
 type failures struct {
-	types    []string // as written; an empty one is about:blank
+	types    []string // as in the answers; "" means about:blank
 	details  []string
-	retry    bool // all say when to come back
-	anything bool // and others that are not described
+	retry    bool // all have Retry-After
+	anything bool // there are undescribed problems, too
 }
 
-// failures lists the problems that the route answers by itself, as the rules of
-// Config.Errors have it, and those that it was told of, by status.
+// failures lists problems by status: those that the route itself answers, as mapped by the rules of
+// Config.Errors, and those documented by Fails and FailsWith.
 func (d *document) failures(r *Route) map[int]*failures {
 	errs := append([]error{errInternal}, r.failsWith...)
 	if len(r.plan.fields) > 0 || !r.lax || r.refuse != nil {
@@ -68,7 +68,7 @@ func (f *failures) add(p Problem, base string) {
 	}
 }
 
-// response describes an answer of that status.
+// response describes an answer with status code.
 func (d *document) response(code int, f *failures) object {
 	var schema object
 	if !f.anything && !slices.Contains(f.types, "") && d.cfg.ProblemFormat.Encode == nil {
@@ -87,8 +87,8 @@ func (d *document) response(code int, f *failures) object {
 	return response
 }
 
-// problem describes problems of one status and of these types, once for all
-// operations that have them, and refers to it.
+// problem describes problems of one status and of the given types, and returns a reference. All
+// operations with these problems share the description.
 func (d *document) problem(code int, types []string) object {
 	status := strconv.Itoa(code)
 	key := status + " " + strings.Join(types, " ")
@@ -106,8 +106,8 @@ func (d *document) problem(code int, types []string) object {
 
 const problemRef = "#/components/schemas/Problem"
 
-// failure describes an answer in the format of problems; schema is what more is known
-// of it where that is problem+json, or nil.
+// failure describes an answer in the format of problems. schema describes the body more closely if
+// it is problem+json; nil means no further description.
 func (d *document) failure(description string, schema object) object {
 	mediaType, body := problemMedia, object{"schema": object{"$ref": problemRef}}
 	switch f := d.cfg.ProblemFormat; {

@@ -5,9 +5,9 @@ import (
 	"reflect"
 )
 
-// Optional tells absent from zero. Rules of the validate tag apply to a value
-// that was sent. JSON null is a fault, unless T is a pointer: then Optional[*T]
-// tells absent, null and a value apart. In a response use the omitzero option.
+// Optional tells absent from zero. Rules of the validate tag apply to a value that was sent. JSON
+// null is a fault, unless T is a pointer, slice, map or any: Optional[*T] tells absent, null and a
+// value apart. In a response use the omitzero option.
 type Optional[T any] struct {
 	Value T
 	Set   bool
@@ -16,7 +16,7 @@ type Optional[T any] struct {
 // Some is an Optional that is set.
 func Some[T any](v T) Optional[T] { return Optional[T]{Value: v, Set: true} }
 
-// Or returns the value, or other when there is none.
+// Or returns the value, or other if no value is set.
 func (o Optional[T]) Or(other T) T {
 	if o.Set {
 		return o.Value
@@ -27,7 +27,7 @@ func (o Optional[T]) Or(other T) T {
 // IsZero reports whether the value is absent, for omitzero.
 func (o Optional[T]) IsZero() bool { return !o.Set }
 
-// UnmarshalJSON is called only for a member that is there: by clients and codecs.
+// UnmarshalJSON is called only for a member that is present: by clients and codecs.
 func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 	o.Set = true
 	return decodeJSON(data, &o.Value)
@@ -38,16 +38,16 @@ func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	if !o.Set {
 		return []byte("null"), nil
 	}
-	return json.Marshal(&o.Value) // so that its methods are found wherever they are
+	return json.Marshal(&o.Value) // a pointer, so that methods with pointer receivers are found
 }
 
-// optional marks the type for reflection: its first field is the value, its
-// second tells whether there is one.
+// optional marks the type for reflection: its first field is the value, its second field tells
+// whether the value is set.
 func (Optional[T]) optional() {}
 
 type optional interface{ optional() }
 
-// isOptional tells an Optional from a struct that has embedded one.
+// isOptional tells an Optional from a struct that embeds an Optional.
 func isOptional(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && t.Implements(optionalType) && t.NumField() == 2 && !t.Field(0).Anonymous && t.Field(1).Name == "Set"
 }

@@ -29,7 +29,7 @@ func bodyTaker[Req any](t *testing.T) (h http.Handler, required bool) {
 	return m, d.Paths["/"]["post"].RequestBody.Required
 }
 
-// Where the document says that there need be no body, there need be none, and only there.
+// A body may be absent exactly where the document says so.
 func TestABodyOfWhichNothingIsRequiredMayBeLeftOut(t *testing.T) {
 	type inner struct {
 		Name string `json:"name" validate:"required"`
@@ -82,17 +82,17 @@ func TestABodyOfWhichNothingIsRequiredMayBeLeftOut(t *testing.T) {
 			h.ServeHTTP(w, r)
 			return w
 		}
-		for _, length := range []int64{0, -1} { // one of unknown length may be empty too
+		for _, length := range []int64{0, -1} { // a body of unknown length may be empty too
 			if w := send("", length); (w.Code == 200) == c.required || w.Code >= 500 {
 				t.Errorf("%s, length %d: %d %s", c.name, length, w.Code, w.Body)
 			}
 		}
-		for _, length := range []int64{2, -1} { // what has content says what it is
+		for _, length := range []int64{2, -1} { // a body with content needs a Content-Type
 			if w := send("{}", length); w.Code != 400 || !strings.Contains(w.Body.String(), "missing-content-type") {
 				t.Errorf("%s, %d bytes: %d %s", c.name, length, w.Code, w.Body)
 			}
 		}
-		// One that has a type is of that type.
+		// A body with a Content-Type is of that type.
 		if w := do(h, "POST", "/", "application/json", ""); w.Code == 200 {
 			t.Errorf("%s: an empty text is taken for JSON: %d %s", c.name, w.Code, w.Body)
 		}

@@ -9,24 +9,24 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// Name is the operation's id in the OpenAPI document.
+// Name sets the operation's id in the OpenAPI document.
 func (r *Route) Name(name string) *Route { r.name = name; return r }
 
-// Describe says in a sentence what the operation does.
+// Describe sets a sentence that describes the operation.
 func (r *Route) Describe(text string) *Route { r.summary = text; return r }
 
 // Tags group operations in the OpenAPI document.
 func (r *Route) Tags(tags ...string) *Route { r.tags = append(r.tags, tags...); return r }
 
-// Status is the status of a success; without it 200, or 204 for Empty.
+// Status sets the status of a success. The default is 200, or 204 for Empty.
 func (r *Route) Status(code int) *Route { r.status = code; return r }
 
-// Fails documents statuses that errors of this operation are mapped to.
+// Fails documents the statuses of this operation's errors.
 func (r *Route) Fails(codes ...int) *Route { r.fails = append(r.fails, codes...); return r }
 
-// FailsWith documents errors of this operation as the problems that Config.Errors
-// makes of them: their statuses, types and details. A route that says so lists all; without
-// it the document says that the operation may fail in other ways, too.
+// FailsWith documents errors of this operation as the problems that Config.Errors makes of them:
+// their statuses, types and details. A route with FailsWith must list all its errors. Without
+// FailsWith the document states that the operation may fail in other ways, too.
 func (r *Route) FailsWith(errs ...error) *Route { r.failsWith = append(r.failsWith, errs...); return r }
 
 // Use adds middleware around this route; the first added is the outermost.
@@ -35,61 +35,61 @@ func (r *Route) Use(middleware ...func(http.Handler) http.Handler) *Route {
 	return r
 }
 
-// Limits replaces the limits that are not zero.
+// Limits sets the route's limits from the non-zero fields of l.
 func (r *Route) Limits(l Limits) *Route { r.limits = l.or(r.limits); return r }
 
-// Limiter asks l before the body is read. The time that takes is the wait of
-// Server-Timing; a refusal is answered with Retry-After. What the client sent
-// wrongly and a stream are no latency samples.
+// Limiter makes the route acquire a permit of l before the body is read. Server-Timing reports the
+// time in Acquire as the wait. A rejection is answered with Retry-After. Invalid requests and
+// responses that are a File or Stream give no latency sample.
 func (r *Route) Limiter(l *limiter.Limiter) *Route { r.limiter = l; return r }
 
-// Untimed leaves out Server-Timing, which tells clients how long decoding,
-// waiting and handling took, and costs three clock reads.
+// Untimed leaves out Server-Timing, which tells clients how long decoding, waiting and handling
+// took. Server-Timing costs three clock reads, or four with a Limiter.
 func (r *Route) Untimed() *Route { r.untimed = true; return r }
 
-// Consumes lists the media types that the JSON body may have, in place of those of
+// Consumes lists the media types that the JSON body may have. They replace those of
 // Config.Consumes.
 func (r *Route) Consumes(mediaTypes ...string) *Route { r.consumes = mediaTypes; return r }
 
-// Produces is the content type of a response that is encoded as JSON, in place of
-// that of Config.Produces.
+// Produces sets the content type of a response that is encoded as JSON. It replaces
+// Config.Produces.
 func (r *Route) Produces(contentType string) *Route { r.produces = contentType; return r }
 
-// Priority is that of the route's requests. It is put into their context, in place of
-// what is there, before any middleware of the Mux, its groups and the route runs, so
-// that spillway.PriorityFrom finds it there. It costs two allocations a request.
+// Priority sets the priority of the route's requests. It replaces the priority in their context
+// before any middleware of the Mux, its groups and the route runs, so that spillway.PriorityFrom
+// finds it there. Priority costs two allocations per request.
 func (r *Route) Priority(p spillway.Priority) *Route {
 	r.mark.priority, r.mark.prioritized = p, true
 	return r
 }
 
-// Cost is how many slots of a limiter a request takes. It is put into the context as
-// Priority is, for spillway.CostFrom; both together cost no more than one.
+// Cost sets how many slots of a limiter a request takes. Like Priority it is put into the context,
+// for spillway.CostFrom. Cost and Priority together cost no more than one of them.
 func (r *Route) Cost(n int) *Route { r.mark.cost, r.mark.costs = n, true; return r }
 
-// AllowUnknown ignores body members and query parameters the type does not know.
+// AllowUnknown ignores body members and query parameters that the request type does not have.
 func (r *Route) AllowUnknown() *Route { r.lax = true; return r }
 
-// AllowUnknownIf ignores them in the requests for which asked is true, such as those
-// with Prefer: handling=lenient (RFC 7240). It is called before the body is read, and
-// must not read it.
+// AllowUnknownIf ignores unknown body members and query parameters in requests for which asked
+// returns true, such as requests with Prefer: handling=lenient (RFC 7240). asked is called before
+// the body is read, and must not read the body.
 func (r *Route) AllowUnknownIf(asked func(*http.Request) bool) *Route { r.laxIf = asked; return r }
 
-// RefuseUnknown refuses query parameters and form fields that the type does not know and
-// for whose name refuse is true, also where AllowUnknown or AllowUnknownIf ignores the
-// rest: those without which the answer would be to another question, such as name:exact
-// where name is known. It is called for names alone, and by several requests at one time.
+// RefuseUnknown refuses unknown query parameters and form fields for whose name refuse returns
+// true, even where AllowUnknown or AllowUnknownIf ignores the others. It is for names that change
+// the meaning of the request, such as name:exact where name is known. refuse is called for unknown
+// names only, and by several requests at the same time.
 func (r *Route) RefuseUnknown(refuse func(name string) bool) *Route { r.refuse = refuse; return r }
 
-// Operation edits the route's operation in the OpenAPI document, once it is made:
-// security, examples, extensions and any other member. The values are those of
-// encoding/json, numbers are json.Number.
+// Operation edits the route's operation in the OpenAPI document after its generation: security,
+// examples, extensions and any other member. The values have the types of encoding/json; numbers
+// are json.Number.
 func (r *Route) Operation(edit func(op map[string]any)) *Route {
 	r.edits = append(r.edits, edit)
 	return r
 }
 
-// check lists what is wrong with what was set.
+// check lists the errors in the route's settings.
 func (r *Route) check(cfg *Config) (errs []error) {
 	if r.status != 0 && (r.status < 200 || r.status > 399) {
 		errs = append(errs, fmt.Errorf("%d is no status of a success", r.status))

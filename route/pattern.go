@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// matcher returns what decides whether a text matches re. Most patterns of
-// fields, such as ^[+0-9 ]{5,20}$, are characters in a row, each out of a set and
-// so many times; those are compared directly, as long as the text is ASCII.
+// matcher returns a function that reports whether a text matches re. Most patterns of fields, such
+// as ^[+0-9 ]{5,20}$, are a sequence of character sets, each with a repetition count. They are
+// compared directly, as long as the text is ASCII.
 func matcher(re *regexp.Regexp) func(string) bool {
 	row := rowOf(re.String())
 	if row == nil {
@@ -22,7 +22,7 @@ func matcher(re *regexp.Regexp) func(string) bool {
 	}
 }
 
-// row is a whole text: characters of each run, one run after another.
+// row describes a whole text as a sequence of runs.
 type row []run
 
 type run struct {
@@ -30,8 +30,8 @@ type run struct {
 	min, max int // max is -1 for any number
 }
 
-// match takes what it can for each run. That is all it has to try, because what
-// may follow a run of no fixed length begins with none of its characters.
+// match consumes as many characters as possible for each run. It needs no backtracking: a run of
+// variable length has no character in common with the first character of what may follow.
 func (r row) match(s string) (ok, sure bool) {
 	at := 0
 	for i := range r {
@@ -53,7 +53,7 @@ func (r row) match(s string) (ok, sure bool) {
 	return at == len(s), true
 }
 
-// rowOf returns the row that a pattern is, or nil.
+// rowOf returns the row for a pattern, or nil if the pattern is not a row.
 func rowOf(pattern string) row {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil || re.Op != syntax.OpConcat {
@@ -82,7 +82,7 @@ func rowOf(pattern string) row {
 	return r
 }
 
-// add appends what re matches, or returns nil if that is no run.
+// add appends the runs that re matches, or returns nil if re is not a sequence of runs.
 func (r row) add(re *syntax.Regexp) row {
 	low, high := 1, 1
 	switch re.Op {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// source says where a field of a request comes from.
+// source is the source of a request field.
 type source uint8
 
 const (
@@ -22,37 +22,37 @@ const (
 
 var sourceNames = [...]string{fromBody: "form", fromPath: "path", fromQuery: "query", fromHeader: "header"}
 
-// plan is how a request is bound to one type: compiled once, by New, and only
-// read from then on.
+// plan describes how a request is bound to one type. It is compiled at start-up, by New, and by
+// Group.Add for a prefixed pattern. It is read-only afterwards.
 type plan struct {
 	typ     reflect.Type
 	fields  []*field // all
-	params  []*field // of path, query and header
+	params  []*field // fields from path, query and header
 	query   map[string]*field
 	form    map[string]*field
-	forms   []*field // the same, in order
+	forms   []*field // the fields of form, in order
 	members *shape   // the body as an object: fields with json or xml names
 	whole   *field   // body:"json"
 	text    *field   // body:"text"
 	accepts struct{ json, form, xml, text bool }
 
-	foreign  []*field // no members of a body, though a codec may take them for some
-	checks   []*field // have something to validate
-	asked    []*field // those of them that are parameters
+	foreign  []*field // not JSON members, but a Codec may set them by Go name
+	checks   []*field // fields with values to validate
+	asked    []*field // parameters with rules
 	method   bool     // *Req has Validate
-	holds    bool     // code of the user sees a pointer into the request
-	optional bool     // nothing of the body is required
+	holds    bool     // user code gets a pointer into the request
+	optional bool     // no body field is required
 	shapes   *shapes
 }
 
-// body reports whether the route reads a body at all.
+// body reports whether any field comes from the body.
 func (p *plan) body() bool {
 	return p.accepts.json || p.accepts.form || p.accepts.xml || p.accepts.text
 }
 
 type validator interface{ Validate() error }
 
-// compile makes the plan of t for a route of pattern. Its errors name fields.
+// compile makes the plan of t for a route with the given pattern. Its errors name fields.
 func compile(t reflect.Type, pattern string) (*plan, error) {
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("request type %s is no struct", t)
@@ -92,8 +92,7 @@ func compile(t reflect.Type, pattern string) (*plan, error) {
 	return p, nil
 }
 
-// needsBody reports whether f, a field of a request, is in the body and asks for
-// something there.
+// needsBody reports whether f, a field of a request, requires a value in the body.
 func (f *field) needsBody() bool {
 	switch f.source {
 	case fromBody, fromText:
@@ -104,7 +103,7 @@ func (f *field) needsBody() bool {
 	return false
 }
 
-// collect reads the fields of t, which is the request type or embedded in it.
+// collect reads the fields of t. t is the request type, or is embedded in it at index.
 func (p *plan) collect(t reflect.Type, index []int) (errs []error) {
 	for i := range t.NumField() {
 		sf := t.Field(i)
@@ -210,7 +209,7 @@ func (p *plan) param(f *field, tag string) (err error) {
 
 var errNoDefault = errors.New("a default is for a query or header parameter")
 
-// headerName reports a name under which no value can be found.
+// headerName reports a header name that is invalid, or that net/http keeps outside r.Header.
 func headerName(name string) error {
 	switch name {
 	case "Host", "Trailer", "Transfer-Encoding":
@@ -240,8 +239,8 @@ func (p *plan) document(f *field, kind string) (err error) {
 	return err
 }
 
-// member adds a field that is a member of the body, under a name in each kind
-// of body that a tag names.
+// member adds a field that is a member of the body. Each of the tags gives its name in one kind of
+// body.
 func (p *plan) member(f *field, sf reflect.StructField, tags []string) (err error) {
 	if f.fallback != nil {
 		return errNoDefault

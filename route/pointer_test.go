@@ -21,7 +21,7 @@ func (l *loaned) Status() int             { l.seen(l); return 202 }
 func (l *loaned) SetHeader(h http.Header) { h.Set("X-Name", l.Name) }
 func (l *loaned) Release()                { l.seen(l) }
 
-// They were not called, for a value has none of them: what was lent was lost.
+// These methods were once not called, because a value type does not have them: Release was lost.
 func TestMethodsOfThePointerToAResponseAreCalled(t *testing.T) {
 	var seen []*loaned
 	m := NewMux(Config{})
@@ -45,7 +45,7 @@ func TestMethodsOfThePointerToAResponseAreCalled(t *testing.T) {
 	}
 }
 
-// selfish keeps the pointer it is encoded by.
+// selfish keeps the pointer that MarshalJSON is called with.
 type selfish struct {
 	keep func(*selfish)
 	n    int
@@ -53,7 +53,7 @@ type selfish struct {
 
 func (s *selfish) MarshalJSON() ([]byte, error) { s.keep(s); return []byte("1"), nil }
 
-// Where a type is none that a request could have, its methods still see pointers.
+// The methods of types that are invalid in a request still get pointers to the response.
 func TestResponseWhoseElementsAreKeptIsNotReused(t *testing.T) {
 	var kept []*selfish
 	one := func(n int) selfish { return selfish{func(s *selfish) { kept = append(kept, s) }, n} }
@@ -83,7 +83,7 @@ func TestResponseWhoseElementsAreKeptIsNotReused(t *testing.T) {
 	}
 }
 
-// hoarding is a codec that keeps what it decoded into.
+// hoarding is a codec that keeps its decode target.
 type hoarding struct{ kept []any }
 
 func (*hoarding) MediaType() string { return "application/x-hoard" }
@@ -169,7 +169,7 @@ func documentOf(t *testing.T, r ...*Route) map[string]any {
 	return v
 }
 
-// inside looks a value of a document up.
+// inside looks up a value of a document.
 func inside(v any, path ...string) any {
 	for _, name := range path {
 		m, _ := v.(map[string]any)

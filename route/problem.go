@@ -10,19 +10,18 @@ import (
 	"time"
 )
 
-// Problem is an answer of RFC 9457, and an error that a handler may return as
-// it is.
+// Problem is an RFC 9457 answer, and an error that a handler may return directly.
 type Problem struct {
-	Status int // from 200 to 999; any other stands for 500
-	// Type is a URI, or a short name that is put behind Config.ProblemBase.
-	// Empty means about:blank: the status says it all.
+	Status int // from 200 to 999; any other value means 500
+	// Type is a URI, or a short name that is appended to Config.ProblemBase. Empty means
+	// about:blank: the status is the whole information.
 	Type   string
 	Title  string // empty means the status text
-	Detail string // what this client may read
+	Detail string // text that the client may read
 	Errors []Fault
 
-	// Members are further members of the answer, such as the id of a request.
-	// Those above cannot be replaced.
+	// Members are further members of the answer, such as the id of a request. They cannot replace
+	// the members above.
 	Members map[string]any
 
 	// RetryAfter is sent in whole seconds, rounded up. Zero sends none.
@@ -31,8 +30,7 @@ type Problem struct {
 
 func (p *Problem) Error() string { return fmt.Sprintf("%d %s: %s", p.Status, p.Type, p.Detail) }
 
-// Fault is one thing that is wrong with a request. It says what is expected and
-// never repeats a value.
+// Fault is one error in a request. It names the expected form and never repeats a value.
 type Fault struct {
 	Detail    string `json:"detail"`
 	Pointer   string `json:"pointer,omitempty"`   // into the body: a JSON Pointer as a URI fragment
@@ -40,9 +38,8 @@ type Fault struct {
 	In        string `json:"in,omitempty"`        // of the parameter: path, query, header or form
 }
 
-// InvalidError is a request with faults, at most 32 of which are listed. It is
-// answered 400 unless a rule of Errors says otherwise. A Validate method may
-// return one.
+// InvalidError is a request with faults, at most 32 of which are listed. The answer is 400 unless a
+// rule of Errors maps the error. A Validate method may return an InvalidError.
 type InvalidError struct{ Faults []Fault }
 
 func (e *InvalidError) Error() string {
@@ -54,9 +51,9 @@ func (e *InvalidError) Error() string {
 	return b.String()
 }
 
-// statusGone stands for a client that left before its answer, as logs have it.
-// It is sent all the same: a client that has closed only its own side reads it,
-// and net/http would answer 200 for a handler that writes nothing.
+// statusGone is the status of a client that left before its answer, as in server logs. The status
+// is sent nevertheless: a client that has closed only its own side reads it, and net/http would
+// answer 200 for a handler that writes nothing.
 const statusGone = 499
 
 func (p *Problem) status() int {
@@ -66,7 +63,7 @@ func (p *Problem) status() int {
 	return p.Status
 }
 
-// uri is the type as it is written.
+// uri returns the type as written in the answer.
 func (p *Problem) uri(base string) string {
 	if p.Type != "" && !strings.Contains(p.Type, ":") {
 		return base + p.Type
@@ -74,10 +71,10 @@ func (p *Problem) uri(base string) string {
 	return p.Type
 }
 
-// own makes p, a copy, share nothing with the problem it is a copy of.
+// own replaces the members and faults of p, a copy, so that p shares nothing with its original.
 func (p *Problem) own() { p.Members, p.Errors = maps.Clone(p.Members), slices.Clone(p.Errors) }
 
-// complete sets what a Problem may leave out.
+// complete fills the fields that a Problem may omit.
 func (p *Problem) complete(base string) {
 	p.Status, p.Type = p.status(), p.uri(base)
 	if p.Title == "" {
@@ -92,9 +89,9 @@ func (p *Problem) write(w http.ResponseWriter, contentType string, body []byte) 
 	}
 	h.Set("Content-Type", contentType)
 	h.Set("Cache-Control", "no-store")
-	h.Del("ETag") // of the success that did not happen
+	h.Del("ETag") // ETag and Last-Modified describe the success that failed
 	h.Del("Last-Modified")
-	h.Set("Content-Length", strconv.Itoa(len(body))) // whole even if the handler ends by runtime.Goexit
+	h.Set("Content-Length", strconv.Itoa(len(body))) // the answer is complete even if the handler ends by runtime.Goexit
 	w.WriteHeader(p.Status)
 	n, _ := w.Write(body) // a client that left is not an error
 	return int64(n)

@@ -31,7 +31,7 @@ func TestAPatternForEverythingIsTheUsersOwn(t *testing.T) {
 	}
 }
 
-// ServeMux redirects with a page for people.
+// ServeMux would write an HTML page with a redirect.
 func TestRedirectsHaveNoPage(t *testing.T) {
 	m := NewMux(Config{})
 	type in struct {
@@ -63,8 +63,8 @@ func TestRedirectsHaveNoPage(t *testing.T) {
 	}
 }
 
-// A redirect is to the same resource in another spelling. ServeMux escapes an escape
-// again, and takes an escaped slash for one that separates.
+// A redirect leads to the same resource in another spelling. ServeMux escapes escapes again, and
+// treats an escaped slash as a separator.
 func TestARedirectKeepsTheEscapesOfAPath(t *testing.T) {
 	var got []string
 	keep := func(pattern string, names ...string) (string, http.Handler) {
@@ -108,7 +108,7 @@ func TestARedirectKeepsTheEscapesOfAPath(t *testing.T) {
 				continue
 			}
 			to := w.Header().Get("Location")
-			for range 2 { // one may be to a path that lacks a slash
+			for range 2 { // the first target may lack a slash at the end
 				if w = ask(to); w.Code == http.StatusTemporaryRedirect {
 					to = w.Header().Get("Location")
 				}
@@ -120,7 +120,7 @@ func TestARedirectKeepsTheEscapesOfAPath(t *testing.T) {
 	}
 }
 
-// Following redirects ends, at what the path said.
+// A chain of redirects ends, at the resource of the original path.
 func FuzzRedirects(f *testing.F) {
 	for _, seed := range []string{"/a", "//a//b", "/a/%2f/", "/%2F%2Fevil.example", "/a/..", "/a%2e/../b?x=/..", `/\a//`, "/%25%32%30//", "/ä/./b", "/a/%2e%2e/b//", "/?//", "/:80//"} {
 		f.Add(seed)
@@ -167,7 +167,7 @@ func FuzzRedirects(f *testing.F) {
 	})
 }
 
-// ServeMux takes an empty segment of a CONNECT for a value without noting it.
+// ServeMux matches an empty segment of a CONNECT to a wildcard without recording the value.
 func TestAConnectToAPathThatIsNotCleanIsNowhere(t *testing.T) {
 	type in struct {
 		A string `path:"a"`
@@ -207,12 +207,12 @@ func TestAConnectToAPathThatIsNotCleanIsNowhere(t *testing.T) {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	}
-	if w := connect(m, ""); w.Code != 404 { // to a host and a port
+	if w := connect(m, ""); w.Code != 404 { // CONNECT to a host and a port
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
 
-// ServeMux calls the end of a pattern with {$} a slash, and takes one that is escaped for it.
+// ServeMux represents {$} at the end of a pattern as a slash, and matches it with an escaped slash.
 func TestAnEscapedSlashIsNotTheEndOfAPattern(t *testing.T) {
 	ok := func(context.Context, Empty) (Empty, error) { return Empty{}, nil }
 	m := NewMux(Config{})
@@ -235,7 +235,7 @@ func TestAnEscapedSlashIsNotTheEndOfAPattern(t *testing.T) {
 	}
 }
 
-// An escaped slash is none between the segments of a prefix.
+// An escaped slash does not separate the segments of a prefix.
 func TestAnEscapedSlashIsNotThatOfAGroup(t *testing.T) {
 	m := NewMux(Config{})
 	m.Group("/a/b").Use(func(next http.Handler) http.Handler {

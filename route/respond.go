@@ -14,20 +14,20 @@ import (
 // Empty is a request without fields, or a response without content.
 type Empty struct{}
 
-// Statuser is a response that chooses its status; 0 leaves it to the route.
+// Statuser is a response that chooses its status; 0 means the route's status.
 type Statuser interface{ Status() int }
 
 // HeaderSetter is a response that sets headers.
 type HeaderSetter interface{ SetHeader(h http.Header) }
 
-// Releaser is a response that has something to give back, such as memory that is
-// pooled. Release is called once, when the response has been written or could not
-// be. A handler that returns an error keeps what it has.
+// Releaser is a response that returns a resource, such as pooled memory. Release is called once,
+// after the response has been written or could not be. A handler that returns an error keeps its
+// resource: Release is not called.
 type Releaser interface{ Release() }
 
 // Response is a response of type T with a status and headers.
 type Response[T any] struct {
-	Code   int         // 0 leaves it to the route
+	Code   int         // 0 means the route's status
 	Header http.Header // replaces fields that middleware has set
 	Body   T
 }
@@ -35,7 +35,7 @@ type Response[T any] struct {
 // Status returns Code.
 func (r Response[T]) Status() int { return r.Code }
 
-// SetHeader sets the fields of Header in h, each in place of what is there.
+// SetHeader sets the fields of Header in h. Each field replaces the field in h.
 func (r Response[T]) SetHeader(h http.Header) {
 	for name, values := range r.Header {
 		h[http.CanonicalHeaderKey(name)] = append([]string(nil), values...)
@@ -44,35 +44,35 @@ func (r Response[T]) SetHeader(h http.Header) {
 
 func (r *Response[T]) content() any { return &r.Body }
 
-// wrapper is a Response, of whatever type.
+// wrapper is a Response of any type.
 type wrapper interface{ content() any }
 
-// File is a response of bytes that may be asked for in ranges, and only if they
-// have changed (http.ServeContent). Content is closed if it is an io.Closer.
+// File is a response of bytes. Clients may request ranges, and may make the request conditional on
+// a change (http.ServeContent). Content is closed if it is an io.Closer.
 type File struct {
-	Name        string // what a browser saves it as; empty means that it is shown
-	ContentType string // empty means by the name, or by looking at the content
+	Name        string // file name in a browser's download; empty means that the browser shows the file
+	ContentType string // empty means derived from the name, or from the content
 	Modified    time.Time
 	ETag        string // quoted
 	Content     io.ReadSeeker
 }
 
-// answer is how a response type is answered.
+// answer describes how a response type is answered.
 type answer struct {
-	shape   *shape // of what is encoded; nil for nothing, a file or a stream
+	shape   *shape // of the encoded value; nil for nothing, a file or a stream
 	written *written
-	nulls   bool // a nil slice in it may be written as null
+	nulls   bool // a nil slice in the response may be written as null
 	typ     reflect.Type
 	status  int
-	holds   bool // code of the user sees a pointer to the response
+	holds   bool // user code gets a pointer to the response
 	streams bool
-	chooses bool // its status or headers
+	chooses bool // the response chooses its status or headers
 	wraps   bool
 	special bool // File, Stream or Empty
-	behind  bool // a pointer or an interface
-	boxed   bool // what is encoded is an interface
+	behind  bool // the response type is a pointer or an interface
+	boxed   bool // the encoded value is an interface
 
-	releases bool // has something to give back
+	releases bool // the response is a Releaser
 }
 
 func answerOf(t reflect.Type) (*answer, error) {
@@ -121,8 +121,8 @@ func answerOf(t reflect.Type) (*answer, error) {
 	return a, nil
 }
 
-// respond answers with v, a pointer to the response. The error is one that can
-// still be answered.
+// respond answers with v, a pointer to the response. If respond returns an error, the request can
+// still be answered with a problem.
 func (c *core) respond(s *scratch, w http.ResponseWriter, r *http.Request, t *progress, v any) error {
 	h := w.Header()
 	status := c.status
@@ -130,7 +130,7 @@ func (c *core) respond(s *scratch, w http.ResponseWriter, r *http.Request, t *pr
 	if c.answer.behind {
 		value = reflect.ValueOf(v).Elem().Interface()
 	}
-	var headers HeaderSetter // asked once nothing can fail: a problem is to have none of them
+	var headers HeaderSetter // called when nothing can fail any more: a problem must not have them
 	if c.answer.chooses && !isNil(value) {
 		if chooser, ok := value.(Statuser); ok {
 			if code := chooser.Status(); code != 0 {
@@ -177,8 +177,7 @@ func (c *core) respond(s *scratch, w http.ResponseWriter, r *http.Request, t *pr
 	return nil
 }
 
-// respondAndRelease is respond for a Releaser. It gives back also when code of the
-// user panics.
+// respondAndRelease is respond for a Releaser. It calls Release even if user code panics.
 func (c *core) respondAndRelease(s *scratch, w http.ResponseWriter, r *http.Request, t *progress, v any) error {
 	value := v
 	if c.answer.behind {
@@ -190,11 +189,11 @@ func (c *core) respondAndRelease(s *scratch, w http.ResponseWriter, r *http.Requ
 	return c.respond(s, w, r, t, v)
 }
 
-// jsonContent is shared by all responses, as is what Produces has in its place:
-// appending to it copies, and setting replaces it.
+// jsonContent is shared by all responses, like the value of Produces that replaces it. Appending to
+// it copies, and setting replaces it.
 var jsonContent = []string{"application/json"}
 
-// bodiless reports whether an answer of that status has no content.
+// bodiless reports whether an answer with the given status has no content.
 func bodiless(status int) bool {
 	return status == http.StatusNoContent || status == http.StatusNotModified
 }
@@ -210,7 +209,7 @@ func set(h http.Header, headers HeaderSetter) {
 	}
 }
 
-// special returns a pointer to what is not encoded, and nil for all else.
+// special returns a pointer to a response that is not encoded, or nil for other responses.
 func special(v any) any {
 	switch v := v.(type) {
 	case File:
@@ -227,7 +226,7 @@ func special(v any) any {
 	return nil
 }
 
-// special answers what is not encoded.
+// special answers with a response that is not encoded.
 func (c *core) special(w http.ResponseWriter, r *http.Request, t *progress, status int, headers HeaderSetter, v any) error {
 	switch v := v.(type) {
 	case *File:

@@ -74,7 +74,7 @@ func TestResponseThatDoesNotEncodeIsReportedNotHalfSent(t *testing.T) {
 	}
 }
 
-// closing tells when it is closed.
+// closing reports when it is closed.
 type closing struct {
 	*bytes.Reader
 	closed *bool

@@ -9,11 +9,10 @@ import (
 	"testing"
 )
 
-// Route layers that pool the request's context, or the request itself, hand both
-// to the next request while a goroutine of the first still looks at them, as
-// database/sql does with its rows: of 20,000 requests all but one saw another's
-// value, most of them nil. Here nothing the handler is given is pooled. The test
-// can only miss the bug, not cry wolf; -race adds what nobody saw.
+// Some route layers pool the request's context, or the request itself. The next request gets both
+// while a goroutine of the first still reads them, as database/sql does with its rows. Of 20,000
+// requests all but one saw another's value, most of them nil. Package route pools nothing that the
+// handler gets. The test can miss the bug but has no false positives; -race finds further races.
 func TestGoroutineThatOutlivesItsHandlerSeesItsOwnValues(t *testing.T) {
 	const requests, lag = 2_000, 64
 	type key struct{}

@@ -1,5 +1,5 @@
-// Package route turns a function from a request type to a response type into an
-// http.Handler for the patterns of http.ServeMux.
+// Package route turns a function from a request type to a response type into an http.Handler for
+// the patterns of http.ServeMux.
 //
 //	api := route.NewMux(route.Config{Errors: errors})
 //	err := api.Add(
@@ -9,7 +9,7 @@
 //
 // # Requests
 //
-// A request type is a struct. A tag says where each field comes from:
+// A request type is a struct. A tag names the source of each field:
 //
 //	ID     string                 `path:"id"`
 //	Limit  route.Optional[int]    `query:"limit" validate:"min=1,max=100"`
@@ -19,33 +19,28 @@
 //	Note   string                 `body:"text"`
 //	All    []Patient              `body:"json"`
 //
-// Fields with json, form or xml tags are members of the body, and the tags
-// present decide which content types the route accepts: application/json,
-// application/x-www-form-urlencoded and multipart/form-data, application/xml and
-// text/xml. A field of body:"text" is the whole text/plain body and one of
-// body:"json" the whole JSON document. A Codec adds further types; Transcoded
-// makes one of a function that rewrites a body as JSON. Embedded structs lend
-// their fields. A slice takes every value of a query parameter or form field, and
-// every element of a header that is a list. Strings are UTF-8; a []byte takes
-// text as it is.
+// Fields with json, form or xml tags are members of the body. The tags that are present decide
+// which content types the route accepts: application/json, application/x-www-form-urlencoded and
+// multipart/form-data, application/xml and text/xml. A field of body:"text" is the whole text/plain
+// body. A field of body:"json" is the whole JSON document. A [Codec] adds further types.
+// [Transcoded] makes a Codec of a function that rewrites a body as JSON. Fields of embedded structs
+// count as fields of the request type. A slice takes every value of a query parameter or form
+// field, and every element of a list header. Strings must be UTF-8; a []byte takes text unchanged.
 //
-// The types are compiled once, by New: a tag that makes no sense is an error at
-// start that names the field. A request is bound from all its sources, then
-// validated once, and everything wrong with it is listed in one RFC 9457 answer
-// with a pointer to each fault. What was not asked for is a fault too: unknown
-// members and query parameters are refused unless AllowUnknown says otherwise.
-// Absent is told from zero by a pointer or an Optional; null is as good as
-// absent where it may be at all, and so is no body at all, without a Content-Type,
-// where nothing in it is required. Of a JSON number only the value counts, so that
-// 1.0 is an integer. Limits bound what a request may cost before its
-// handler runs; they have defaults. They hold for a body that no field asks for,
-// too, which is read and dropped.
+// New compiles the types at start-up: a tag that makes no sense is an error that names the field. A
+// request is bound from all its sources and then validated once. One RFC 9457 answer lists its
+// faults, at most 32, each with a pointer or a name. Unknown members and query parameters are
+// faults too, unless AllowUnknown permits them. A pointer or an [Optional] tells absent from zero.
+// Where null is allowed, it means absent. A request without body and Content-Type is accepted if no
+// body field is required. Only the value of a JSON number counts, so 1.0 is an integer. [Limits]
+// bound the cost of a request before its handler runs; they have defaults. They also hold for a
+// body that no field needs, which is read and dropped.
 //
 // # Rules
 //
 // The validate tag is a list, separated by commas, of
 //
-//	required        must be sent; null and, from a Codec, zero are not enough
+//	required        must be sent; null does not count, nor does zero from a Codec
 //	min=N, max=N    of a number its value, of a string its length in characters,
 //	                of a slice or map its number of elements; of a time.Duration
 //	                its value, written with a unit: min=1.5s
@@ -56,50 +51,46 @@
 //	pattern=RE      matches the regular expression RE, anchor it yourself; last,
 //	                because it may contain commas
 //
-// A must tag says in words what pattern asks for: must:"be P and six digits". RE is one
-// of package regexp. The OpenAPI document has it as ECMA-262 writes it, with the flag u,
-// or not at all where that has no such pattern: one with flags such as (?i).
+// A must tag describes the pattern in words: must:"be P and six digits". RE has the syntax of
+// package regexp. The OpenAPI document gives RE as an ECMA-262 pattern with the flag u. The
+// document omits a pattern that ECMA-262 cannot express, such as one with the flag (?i).
 //
-// A time.Time is a date-time of RFC 3339, in JSON too, where encoding/json takes more
-// than it writes. One whose year in UTC is none of 0 to 9999 is refused, and so are leap
-// seconds, which a time.Time cannot hold; format=date-time has them. A json.Number is a
-// number.
+// A time.Time is an RFC 3339 date-time, in JSON too, where encoding/json accepts more forms than it
+// writes. A time whose year in UTC is outside 0 to 9999 is refused. Leap seconds are refused
+// because a time.Time cannot hold them; format=date-time accepts them. A json.Number is a number.
 //
-// Rules apply to values that were sent, to a zero one too. On a slice, enum,
-// format and pattern apply to each element. A request type may have a method
-// Validate() error for what needs more than one field; the text of its error is
-// shown to the client.
+// Rules apply to values that were sent, including zero values. On a slice, enum, format and pattern
+// apply to each element. A request type may have a method Validate() error for rules that involve
+// more than one field. The client sees the text of its error.
 //
-// A default tag stands in for a query or header parameter that was not sent;
-// that of a slice has commas between its elements. A doc tag describes a field
-// in the OpenAPI document.
+// A default tag gives the value of a query or header parameter that was not sent. The default of a
+// slice has commas between its elements. A doc tag describes a field in the OpenAPI document.
 //
 // # Responses
 //
-// A response is encoded as JSON with the route's status, as encoding/json does,
-// but a nil slice or map is an empty one; only what has a rare tag is left to
-// that package, and may be null. It may choose its own
-// status (Statuser) and headers (HeaderSetter, or a Response), and File, Stream
-// and Empty are not encoded at all. One that is lent memory gives it back when it
-// is written (Releaser). Errors become problems by the rules of Errors, in one
-// place, and Config.OnProblem sees each before it is written. Server-Timing tells
-// clients how long decoding, waiting for the route's Limiter and handling took,
+// A response is encoded as JSON with the route's status. The JSON is that of encoding/json, except
+// that a nil slice or map is written as an empty one. Both may be null where encoding/json itself
+// encodes the value: in interfaces, arrays, structs with rare tags, maps with other keys than
+// strings, and types with marshaling methods. A response may choose its own status ([Statuser]) and
+// headers ([HeaderSetter], or a [Response]). [File], [Stream] and [Empty] are not encoded. A
+// response that holds pooled memory returns it after the write ([Releaser]). [Errors] maps errors
+// to problems in one place, and Config.OnProblem sees each problem before it is written.
+// Server-Timing tells clients how long decoding, waiting for the route's Limiter and handling took,
 // unless the route is Untimed.
 //
 // # Around the routes
 //
-// Mux.Use and Group put middleware around routes, and around what the Mux answers
-// itself; see Mux for the order. A Group has a prefix and a Config of its own: another
-// ProblemFormat, other media types (Consumes, Produces), limits, rules for errors.
-// A route's Priority and Cost are in the context before any middleware runs, so that
-// admission finds them there. Config.Observe is told the outcome of each request. What
-// the types do not say, the OpenAPI document is told by Answers, Operation and Info.Edit.
+// Mux.Use and Group put middleware around routes, and around the answers of the Mux itself; see
+// [Mux] for the order. A [Group] has a prefix and its own Config: another ProblemFormat, other
+// media types (Consumes, Produces), limits, rules for errors. A route's Priority and Cost enter the
+// context before any middleware runs, so that admission middleware finds them there. Config.Observe
+// receives the outcome of each request. Answers, Operation and Info.Edit add to the OpenAPI
+// document the facts that the types do not express.
 //
 // # What is reused
 //
-// Buffers, decoder state and the memory that a request is bound into are pooled
-// and cleared. The handler gets copies: nothing it keeps, nor its context, is
-// seen by or changed by another request.
+// Buffers, decoder state and the memory that a request is bound into are pooled and cleared. The
+// handler gets copies. No other request can read or change them, or the handler's context.
 package route
 
 import (
@@ -117,9 +108,9 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// Route is one operation: a method, a pattern and a typed function. Its methods
-// set and return it, so that calls chain; they are for start-up, not safe for
-// concurrent use, and change nothing once Handler or Mux.Add was called.
+// Route is one operation: a method, a pattern and a typed function. Its methods change the Route
+// and return it, so that calls chain. They are for start-up and not safe for concurrent use. They
+// have no effect after Handler or Mux.Add was called.
 type Route struct {
 	method, pattern string
 	name, summary   string
@@ -143,15 +134,14 @@ type Route struct {
 	answer  *answer
 	compile func(pattern string) (*plan, error) // knows Req
 	handler func(*core) http.Handler            // knows Req and Res
-	cfg     *Config                             // of the group it was added to
-	wrong   []error                             // with the types, whatever the pattern
-	err     error                               // all that is wrong with the types
+	cfg     *Config                             // of the group that the route was added to
+	wrong   []error                             // faults that do not depend on the pattern
+	err     error                               // all faults, with those for this pattern
 }
 
-// New compiles a route. Method may be empty for all methods; pattern is the
-// path (and host) of an http.ServeMux pattern. What is wrong with the types is
-// reported by Handler and by Mux.Add, so that routes can be listed without a
-// check after each.
+// New compiles a route. Method may be empty for all methods; pattern is the path (and host) of an
+// http.ServeMux pattern. Handler and Mux.Add report errors in the types, so that routes can be
+// listed without a check after each.
 func New[Req, Res any](method, pattern string, handle func(ctx context.Context, req Req) (Res, error)) *Route {
 	r := &Route{method: method, handler: func(c *core) http.Handler { return newEndpoint(c, handle) }}
 	r.compile = func(pattern string) (*plan, error) { return compile(reflect.TypeFor[Req](), pattern) }
@@ -165,7 +155,7 @@ func New[Req, Res any](method, pattern string, handle func(ctx context.Context, 
 	return r.at(pattern)
 }
 
-// at returns a copy of r for that pattern.
+// at returns a copy of r for pattern.
 func (r *Route) at(pattern string) *Route {
 	own, plan := *r, r.plan
 	own.pattern, own.err = pattern, nil
@@ -185,24 +175,24 @@ func (r *Route) at(pattern string) *Route {
 // Pattern is the route's pattern for http.ServeMux, such as "GET /patients/{id}".
 func (r *Route) Pattern() string { return strings.TrimSpace(r.method + " " + r.pattern) }
 
-// PathValues is what the wildcards of a pattern matched. An *http.Request is one.
+// PathValues returns the values of a pattern's wildcards. An *http.Request implements PathValues.
 type PathValues interface{ PathValue(name string) string }
 
-// ContextHandler is what Handler returns for a route without middleware of its
-// own, which needs all it is told in the request.
+// ContextHandler is the type that Handler returns for a route without middleware of its own. A
+// route with middleware has no ServeContext, because middleware sees only the request.
 type ContextHandler interface {
 	http.Handler
 
-	// ServeContext is ServeHTTP of r with ctx, without the copy of r that
-	// r.WithContext makes. ctx is derived from the context of r, and ends with
-	// it; values stand in for Config.PathValue, unless they are nil.
+	// ServeContext is ServeHTTP of r with ctx, without the copy of r that r.WithContext makes. ctx
+	// is derived from the context of r, and ends with the context of r. values replace
+	// Config.PathValue, unless values are nil.
 	ServeContext(ctx context.Context, w http.ResponseWriter, r *http.Request, values PathValues)
 }
 
-// Handler returns the route as it stands, middleware included, for any mux that
-// sets the request's path values, such as a plain http.ServeMux, or whose own
-// way to them is Config.PathValue. A router with a context of its own may do
-// better with a ContextHandler.
+// Handler returns the route with its current settings and its middleware. It works with any mux
+// that sets the request's path values, such as a plain http.ServeMux. For another mux,
+// Config.PathValue looks up the path values. A router with a context of its own may do better with
+// a ContextHandler.
 func (r *Route) Handler(cfg Config) (http.Handler, error) {
 	h, err := r.build(cfg)
 	if err = errors.Join(cfg.check(), err); err != nil {
@@ -211,8 +201,8 @@ func (r *Route) Handler(cfg Config) (http.Handler, error) {
 	return r.mark.around(h), nil
 }
 
-// build returns the route for a Config that has been checked, without its mark, which
-// is set outside the middleware of others, too.
+// build returns the route for a Config that has been checked. The result does not set the route's
+// mark, because the mark is set outside the middleware of the Mux and its groups as well.
 func (r *Route) build(cfg Config) (http.Handler, error) {
 	if r.err != nil {
 		return nil, r.err
@@ -263,5 +253,5 @@ func (r *Route) jsonTypes(cfg *Config) []string {
 	return jsonContent
 }
 
-// success is the status of a success.
+// success is the status of a successful response.
 func (r *Route) success() int { return cmp.Or(r.status, r.answer.status) }

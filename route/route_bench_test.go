@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// The work of all rows: a patient is created from a body of some 200 bytes with
-// every field checked, or looked up by id. Request and response writer are
-// reused, and the row "harness" is what they cost: subtract it.
+// The work of all rows: a patient is created from a body of some 200 bytes with every field
+// checked, or looked up by id. Request and response writer are reused. The row "harness" is their
+// cost: subtract it.
 
 type benchCreate struct {
 	Name   string   `json:"name" form:"name" validate:"required,min=2,max=80"`
@@ -41,7 +41,7 @@ const benchJSON = `{"name":"Augusta Ada King","email":"ada.king@example.org","ge
 
 const benchForm = `name=Augusta+Ada+King&email=ada.king%40example.org&gender=female&age=36&phone=%2B44+20+7946+0958&tags=vip&tags=allergy%3Apenicillin`
 
-// harness is a request and a response writer that are used again.
+// harness is a reusable request and response writer.
 type harness struct {
 	request *http.Request
 	reader  bytes.Reader

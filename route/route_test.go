@@ -57,7 +57,7 @@ func (lineCodec) Decode(data []byte, v any) error {
 	return nil
 }
 
-// capture serves one route and keeps what its function was given.
+// capture serves one route and keeps the request that its function got.
 type capture[Req any] struct {
 	http.Handler
 	got   Req
@@ -190,8 +190,7 @@ func TestAbsentIsToldFromZero(t *testing.T) {
 	}
 }
 
-// A body once set the field that the path sets: encoding/json matches untagged
-// fields by their Go names.
+// A body could once set a path field: encoding/json matches untagged fields by their Go names.
 func TestNoBodyCanSetWhatComesFromElsewhere(t *testing.T) {
 	type update struct {
 		Owner string `path:"owner"`

@@ -13,13 +13,13 @@ import (
 	"unicode/utf8"
 )
 
-// rule is one check of a value, which is no pointer.
+// rule is one check of a value that is not a pointer.
 type rule struct {
 	ok     func(reflect.Value) bool
 	detail string
 }
 
-// ruleTags are the rules as written, for the OpenAPI document.
+// ruleTags are the rules as written in the tag, for the OpenAPI document.
 type ruleTags struct {
 	min, max        any // numbers
 	pattern, format string
@@ -100,8 +100,7 @@ func article(format string) string {
 	return "a time such as 2006-01-02T15:04:05Z"
 }
 
-// bound adds a rule that compares a value, or its length, with arg, and returns
-// the number that is.
+// bound adds a rule that compares a value, or its length, with arg, and returns arg as a number.
 func (f *field) bound(arg, words string, ok func(int) bool) (number any, err error) {
 	s := f.shape.bare()
 	var check func(reflect.Value) bool
@@ -142,7 +141,7 @@ func (f *field) bound(arg, words string, ok func(int) bool) (number any, err err
 		}
 		unit = " elements"
 		check = func(v reflect.Value) bool { return ok(cmp.Compare(v.Len(), n)) }
-		if !ok(1) { // more is too many
+		if !ok(1) { // the rule refuses a larger length
 			f.most = min(f.most, max(n, 0))
 		}
 	default:
@@ -152,7 +151,7 @@ func (f *field) bound(arg, words string, ok func(int) bool) (number any, err err
 	return number, err
 }
 
-// words adds a rule for a string, or for each in a list of them.
+// words adds a rule for a string, or for each string in a list.
 func (f *field) words(ok func(reflect.Value) bool, detail string) error {
 	switch s := f.shape.bare(); {
 	case s.kind == kindString:

@@ -7,14 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// scanner reads the tokens of RFC 8259. Its methods report false when they
-// cannot go on.
+// scanner reads the tokens of RFC 8259. Its methods return false when they cannot continue.
 type scanner struct {
 	data string
 	at   int
 }
 
-// next skips space and returns the byte there, or 0 at the end.
+// next skips space and returns the next byte, or 0 at the end.
 func (s *scanner) next() byte {
 	for ; s.at < len(s.data); s.at++ {
 		switch c := s.data[s.at]; c {
@@ -26,7 +25,7 @@ func (s *scanner) next() byte {
 	return 0
 }
 
-// take skips space and c, if it is c that comes.
+// take skips space and consumes c, if c is the next byte.
 func (s *scanner) take(c byte) bool {
 	if s.next() != c || s.at == len(s.data) {
 		return false
@@ -45,8 +44,8 @@ func (s *scanner) word(word string) bool {
 	return true
 }
 
-// string reads a string literal and returns what is between the quotes, and
-// whether that has escapes.
+// string reads a string literal. raw is the text between the quotes; escaped tells whether raw has
+// escapes.
 func (s *scanner) string() (raw string, escaped, ok bool) {
 	s.at++
 	for start := s.at; s.at < len(s.data); s.at++ {
@@ -67,8 +66,7 @@ func (s *scanner) string() (raw string, escaped, ok bool) {
 	return "", false, false
 }
 
-// escape reads what follows a backslash, up to its last byte. Half a surrogate
-// pair is no character.
+// escape reads the escape after a backslash, up to its last byte. Half a surrogate pair is refused.
 func (s *scanner) escape() bool {
 	switch s.data[s.at] {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
@@ -92,7 +90,7 @@ func (s *scanner) escape() bool {
 	return false
 }
 
-// hex reads four digits.
+// hex decodes four hexadecimal digits.
 func hex(digits string) (rune, bool) {
 	if len(digits) < 4 {
 		return 0, false
@@ -106,8 +104,7 @@ func hex(digits string) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// unescape returns the text of what is between the quotes of a valid literal
-// that has escapes.
+// unescape decodes raw, the text between the quotes of a valid literal that has escapes.
 func unescape(raw string) string {
 	var b strings.Builder
 	b.Grow(len(raw))
@@ -136,13 +133,13 @@ func unescape(raw string) string {
 				r, raw = utf16.DecodeRune(r, second), raw[6:]
 			}
 			b.WriteRune(r)
-		default: // itself
+		default: // the character itself
 			b.WriteByte(c)
 		}
 	}
 }
 
-// number reads a number and reports whether it is written as a whole one.
+// number reads a number. whole is false if the number has a fraction or an exponent.
 func (s *scanner) number() (text string, whole, ok bool) {
 	start := s.at
 	s.one('-')
@@ -171,25 +168,25 @@ func isNumber(text string) bool {
 	return ok && s.at == len(text)
 }
 
-// integer returns the digits of a number that has a fraction or an exponent, and
-// whether it is whole: to JSON Schema 1.0 and 1e2 are integers, and -0 is 0.
+// integer returns the digits of a number that has a fraction or an exponent, and whether its value
+// is an integer. In JSON Schema 1.0 and 1e2 are integers, and -0 is 0.
 func integer(text string) (digits string, whole bool) {
 	digits, sign := strings.CutPrefix(text, "-")
 	exponent := 0
 	if i := strings.IndexAny(digits, "eE"); i >= 0 {
-		exponent, _ = strconv.Atoi(digits[i+1:]) // or as far as an int goes
+		exponent, _ = strconv.Atoi(digits[i+1:]) // or the nearest int, if out of range
 		digits = digits[:i]
 	}
 	before, after, _ := strings.Cut(digits, ".")
 	digits = strings.TrimRight(before+after, "0")
-	point := len(before) // of what is left of the digits
+	point := len(before) // position in the remaining digits
 	zeros := len(digits)
 	digits = strings.TrimLeft(digits, "0")
 	point -= zeros - len(digits)
 	if digits == "" {
 		return "0", true
 	}
-	const most = 40 // digits; no integer has as many
+	const most = 40 // digits; no integer type has as many
 	switch missing := max(min(int64(exponent), 1<<40), -1<<40) + int64(point-len(digits)); {
 	case missing < 0:
 		return text, false

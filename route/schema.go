@@ -11,12 +11,12 @@ import (
 type schemas struct {
 	named object
 	names map[schemaKey]string
-	lax   bool // the request in hand may have unknown members
-	nulls bool // a slice or map in the answer in hand may be null
+	lax   bool // the current request may have unknown members
+	nulls bool // a slice or map in the current answer may be null
 }
 
-// schemaKey: a type that is asked for and one that is answered differ in which
-// members must be there and which may be null; a lax one is closed to no member.
+// schemaKey identifies a component. The request and the response schema of a type differ in which
+// members are required and which may be null. A lax schema allows additional members.
 type schemaKey struct {
 	typ               reflect.Type
 	reply, lax, nulls bool
@@ -51,8 +51,7 @@ func (d *schemas) members(fields []*field, name func(*field) string, of func(*fi
 	return schema
 }
 
-// field describes a member or the whole of a JSON body. Null is as good as
-// absent.
+// field describes a member or the whole of a JSON body. Null means absent.
 func (d *schemas) field(f *field) object {
 	schema := d.of(f.shape, false)
 	if f.required {
@@ -61,7 +60,7 @@ func (d *schemas) field(f *field) object {
 	return ruled(schema, f)
 }
 
-// notNull takes null from what a schema allows.
+// notNull removes null from the types that a schema allows.
 func notNull(schema object) object {
 	if types, ok := schema["type"].([]string); ok {
 		schema["type"] = types[0]
@@ -72,8 +71,7 @@ func notNull(schema object) object {
 	return schema
 }
 
-// text describes a field that is sent as text: its type and format are those of
-// the text.
+// text describes a field that is sent as text. Type and format are those of the text.
 func (d *schemas) text(f *field) object {
 	s := f.shape.bare()
 	if s.kind == kindList {
@@ -92,7 +90,7 @@ func (d *schemas) word(s *shape) object {
 	return d.of(s, false)
 }
 
-// of describes what JSON a shape is; reply says that it is one of ours.
+// of describes the JSON form of a shape; reply marks a response.
 func (d *schemas) of(s *shape, reply bool) object {
 	switch s.kind {
 	case kindObject:
@@ -141,8 +139,8 @@ func (d *schemas) of(s *shape, reply bool) object {
 	return object{}
 }
 
-// slice is the schema of a slice or map. In a request null is as good as absent;
-// in an answer there is none, as long as we write all of it.
+// slice returns the schema of a slice or map. In a request null means absent. A response has no
+// null, unless encoding/json writes a part of it.
 func (d *schemas) slice(schema object, reply bool) object {
 	if reply && !d.nulls {
 		return schema
@@ -150,7 +148,7 @@ func (d *schemas) slice(schema object, reply bool) object {
 	return nullable(schema)
 }
 
-// nullable adds null to what a schema allows.
+// nullable adds null to the types that a schema allows.
 func nullable(schema object) object {
 	switch t := schema["type"].(type) {
 	case string:
@@ -163,7 +161,7 @@ func nullable(schema object) object {
 	return schema
 }
 
-// component describes a struct once and refers to it.
+// component describes a struct once and returns a reference to the description.
 func (d *schemas) component(s *shape, reply bool) object {
 	describe := func() object {
 		of := d.field
@@ -185,14 +183,14 @@ func (d *schemas) component(s *shape, reply bool) object {
 	if !known {
 		name = d.free(s.typ, reply)
 		d.names[key] = name
-		d.named[name] = object{} // taken; a recursive type refers to it
+		d.named[name] = object{} // reserves the name, to which a recursive type refers
 		d.named[name] = describe()
 	}
 	return object{"$ref": "#/components/schemas/" + name}
 }
 
-// free finds a name for a component: the type's, with a word or number behind
-// it if that is taken.
+// free returns an unused component name: the type's name, with Input appended for a request, and a
+// number if that name is taken.
 func (d *schemas) free(t reflect.Type, reply bool) string {
 	clean := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' {
@@ -207,7 +205,7 @@ func (d *schemas) free(t reflect.Type, reply bool) string {
 	return d.unused(name)
 }
 
-// unused returns name, with a number behind it if that is taken.
+// unused returns name, with a number appended if name is taken or is Problem.
 func (d *schemas) unused(name string) string {
 	for i, first := 2, name; ; i++ {
 		if _, taken := d.named[name]; !taken && name != "Problem" {
@@ -217,8 +215,7 @@ func (d *schemas) unused(name string) string {
 	}
 }
 
-// ruled adds the rules of the validate tag. Beside a $ref they stand as OpenAPI
-// 3.1 allows.
+// ruled adds the rules of the validate tag. OpenAPI 3.1 allows them beside a $ref.
 func ruled(schema object, f *field) object {
 	s, r := f.shape.bare(), f.limits
 	low, high := "minimum", "maximum"
@@ -234,7 +231,7 @@ func ruled(schema object, f *field) object {
 			target = items
 		}
 	}
-	if s.typ != durationType || schema["type"] != "string" { // a text has no such bounds
+	if s.typ != durationType || schema["type"] != "string" { // a duration as text has no numeric bounds
 		if r.min != nil {
 			schema[low] = r.min
 		}
@@ -266,7 +263,7 @@ func ruled(schema object, f *field) object {
 	return schema
 }
 
-// literals are what texts of tags stand for, of s or of its elements.
+// literals returns the values of texts from tags, as values of s or of its elements.
 func literals(s *shape, texts []string) (values []any) {
 	if s.kind == kindList {
 		s = s.elem.bare()
@@ -284,7 +281,7 @@ func literals(s *shape, texts []string) (values []any) {
 	return values
 }
 
-// number writes digits as they are.
+// number converts text to an int64, or to a float64 if it is no int64.
 func number(digits string) any {
 	if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
 		return n

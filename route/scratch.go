@@ -9,40 +9,40 @@ import (
 )
 
 const (
-	keep      = 64 << 10 // bytes of a buffer that is worth keeping
-	maxFaults = 32       // listed in one answer
-	ahead     = 4        // names that are tried before one is looked up
+	keep      = 64 << 10 // bytes of the largest buffer that is kept
+	maxFaults = 32       // faults listed in one answer
+	ahead     = 4        // fields that are compared before a lookup in the map
 )
 
 const moreThanOnce = "is given more than once"
 
-// scratch is what one request needs and no other may see: it is pooled. A
-// request's context is never in it, nor anything the handler is given.
+// scratch is the pooled memory of one request that no other request may see. It never holds the
+// request's context or a value that the handler gets.
 type scratch struct {
 	body    []byte
 	out     bytes.Buffer
 	encoder encoder
-	present uint64 // the fields that were sent as text
+	present uint64 // bits of the fields that were sent as text
 	faults  []Fault
 	bound   int    // faults noted before validation
 	broken  bool   // the body could not be read to its end
-	lax     bool   // what is not known is ignored
-	memory  int64  // that decoding it may still take
-	path    []step // to the value in hand
-	pairs   []pair // of a form
+	lax     bool   // unknown names are ignored
+	memory  int64  // bytes that decoding may still allocate
+	path    []step // to the current value
+	pairs   []pair // pairs of a form
 }
 
-// step leads from a value to a part of it: to an element, or to a member.
+// step leads from a value to one of its elements or members.
 type step struct {
 	name  string
 	index int
 }
 
-// clear makes s as good as new. What the buffers held is overwritten.
+// clear resets s. It overwrites the contents of the buffers.
 func (s *scratch) clear() {
 	s.body = cleared(s.body)
 	if out := s.out.Bytes(); cap(out) > keep {
-		s.out = bytes.Buffer{} // in the same place, where the encoder writes
+		s.out = bytes.Buffer{} // at the same address, because the encoder writes there
 	} else {
 		clear(out)
 		s.out.Reset()
@@ -67,8 +67,8 @@ func (s *scratch) member(name string) { s.path = append(s.path, step{name: name,
 func (s *scratch) element(i int)      { s.path = append(s.path, step{index: i}) }
 func (s *scratch) up()                { s.path = s.path[:len(s.path)-1] }
 
-// fault notes what is wrong, unless enough is. What could not be bound has a
-// fault already, and its zero value says nothing to the rules.
+// fault appends f, unless the list is full. Validation adds no second fault for a value that could
+// not be bound, because the rules would check its zero value.
 func (s *scratch) fault(f Fault) {
 	for _, b := range s.faults[:s.bound] {
 		if b.Pointer == f.Pointer && b.Parameter == f.Parameter && b.In == f.In {
@@ -80,8 +80,8 @@ func (s *scratch) fault(f Fault) {
 	}
 }
 
-// spend takes the memory of n values of t, a few bytes of a body each perhaps,
-// and notes that there is no more.
+// spend accounts for the memory of n values of type t, for which the body may need only a few
+// bytes. It notes a fault if the limit is exceeded.
 func (s *scratch) spend(n int, t reflect.Type) bool {
 	if s.memory -= int64(n) * int64(t.Size()); s.memory < 0 {
 		s.here("takes too much memory")
@@ -89,20 +89,20 @@ func (s *scratch) spend(n int, t reflect.Type) bool {
 	return s.memory >= 0
 }
 
-// breaks notes why the body cannot be read on.
+// breaks notes why the rest of the body cannot be read.
 func (s *scratch) breaks(f Fault) {
 	s.broken = true
 	s.fault(f)
 }
 
-// here notes what is wrong with the value that the path leads to.
+// here notes a fault of the value at the path.
 func (s *scratch) here(detail string) {
-	if len(s.faults) < maxFaults { // a large body may have many, and each pointer is a text
+	if len(s.faults) < maxFaults { // a large body may have many faults, and each pointer is a string
 		s.fault(Fault{Pointer: s.pointer(), Detail: detail})
 	}
 }
 
-// param notes what is wrong with a parameter, or with a field of a form.
+// param notes a fault of a parameter or a form field.
 func (s *scratch) param(f *field, detail string) {
 	name := f.name
 	switch f.source {
@@ -135,8 +135,8 @@ func (s *scratch) pointer() string {
 	return b.String()
 }
 
-// escape writes a reference token: ~ and / as RFC 6901 says, then what a URI
-// fragment may not hold in percent-encoding.
+// escape writes a reference token: ~ and / in the escapes of RFC 6901, and characters that a URI
+// fragment cannot hold in percent-encoding.
 func escape(b *strings.Builder, token string) {
 	for i := range len(token) {
 		switch c := token[i]; {
@@ -153,7 +153,7 @@ func escape(b *strings.Builder, token string) {
 	}
 }
 
-// short cuts a name that a client chose to what is worth repeating.
+// short truncates a name that a client chose, for use in a fault.
 func short(name string) string {
 	const most = 64
 	if len(name) > most {

@@ -19,7 +19,7 @@ func getPatient(_ context.Context, req get) (patient, error) {
 	return patient{req.ID, "Ada"}, nil
 }
 
-// note is middleware that says what it sees.
+// note is middleware that prints the pattern of each request.
 func note(name string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -29,7 +29,8 @@ func note(name string) func(http.Handler) http.Handler {
 	}
 }
 
-// Middleware of the mux is outside that of a group, and both see what no route has.
+// Middleware of the mux is outside the middleware of a group. Both also see requests without a
+// route.
 func ExampleMux_Use() {
 	api := route.NewMux(route.Config{Untimed: true})
 	api.Use(note("request id"), note("authentication"))
@@ -79,7 +80,7 @@ func ExampleMux_Group() {
 	// 404 {"type":"https://example.org/problems/unknown-patient","title":"Not Found","status":404}
 }
 
-// outcome writes problems as FHIR has them.
+// outcome writes problems in the format of FHIR.
 var outcome = route.ProblemFormat{
 	MediaType: "application/fhir+json",
 	Encode: func(p *route.Problem) ([]byte, error) {
@@ -102,7 +103,7 @@ var outcome = route.ProblemFormat{
 	Schema: map[string]any{"type": "object", "required": []string{"resourceType", "issue"}},
 }
 
-// One service may have an API for FHIR clients beside its own.
+// One service may have an API for FHIR clients beside its own API.
 func ExampleProblemFormat() {
 	api := route.NewMux(route.Config{Untimed: true, Errors: route.Errors{
 		route.Is(errUnknown, route.Problem{Status: http.StatusNotFound, Detail: "there is no patient of that id"}),
@@ -126,7 +127,7 @@ func ExampleProblemFormat() {
 	// 404 {"type":"urn:spillway:problem:no-such-resource","title":"Not Found","status":404,"detail":"there is nothing at this path"}
 }
 
-// A JSON body, and an answer, may have a media type of their own.
+// A JSON body and a response may have other media types than application/json.
 func ExampleRoute_Consumes() {
 	api := route.NewMux(route.Config{Untimed: true})
 	err := api.Add(route.New("POST", "/Patient", func(_ context.Context, req struct {
@@ -144,7 +145,8 @@ func ExampleRoute_Consumes() {
 	// 415 {"type":"urn:spillway:problem:unsupported-media-type","title":"Unsupported Media Type","status":415,"detail":"send application/fhir+json"}
 }
 
-// The document says what the types cannot: headers, further answers, security.
+// Answers, Operation and Info.Edit add facts to the document that the types cannot express:
+// headers, further answers, security.
 func ExampleRoute_Answers() {
 	api := route.NewMux(route.Config{})
 	err := api.Add(route.New("PUT", "/patients/{id}", getPatient).
@@ -188,7 +190,7 @@ func ExampleRoute_Answers() {
 	// [map[token:[write]]] map[token:map[bearerFormat:JWT scheme:bearer type:http]]
 }
 
-// Observe is the place for what needs the request as the handler had it.
+// Observe gets the request as the handler got it.
 func ExampleOutcome() {
 	api := route.NewMux(route.Config{Untimed: true,
 		Errors: route.Errors{route.Is(errUnknown, route.Problem{Status: http.StatusNotFound})},
@@ -215,7 +217,7 @@ func ExampleOutcome() {
 	// 404 {"type":"urn:spillway:problem:no-such-resource","title":"Not Found","status":404,"detail":"there is nothing at this path"}
 }
 
-// Admission in front of all routes finds what each says of its requests.
+// Admission middleware in front of all routes sees the priority and cost of each route.
 func ExampleRoute_Priority() {
 	api := route.NewMux(route.Config{Untimed: true})
 	api.Use(func(next http.Handler) http.Handler {

@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// kind is how a type looks on the wire.
+// kind is the form of a type in a request or response.
 type kind uint8
 
 const (
-	kindAny      kind = iota // nothing is known: any JSON
-	kindCustom               // decides itself, by UnmarshalJSON or UnmarshalText
+	kindAny      kind = iota // any JSON value
+	kindCustom               // decoded by UnmarshalJSON or UnmarshalText, or a special case
 	kindObject               // a struct
 	kindMap                  // with string keys
 	kindList                 // a slice
-	kindPointer              // null or what it points to
+	kindPointer              // null or the value pointed to
 	kindOptional             // absent or its value
 	kindString
 	kindBool
@@ -29,22 +29,21 @@ const (
 	kindFloat
 )
 
-// shape is what is known of a type: how it is written, which members it has,
-// what they must satisfy. The decoder of JSON, the validator and the OpenAPI
-// document read the same shapes. A recursive type has a recursive shape.
+// shape describes a type: its written form, its members and their rules. The JSON decoder, the
+// validator and the OpenAPI document use the same shapes. A recursive type has a recursive shape.
 type shape struct {
 	typ     reflect.Type
 	kind    kind
 	elem    *shape            // of a list, map, pointer or optional
-	fields  []*field          // of an object, embedded ones flattened
+	fields  []*field          // of an object, with those of embedded structs
 	byName  map[string]*field // by JSON name
-	set     setter            // from text; nil where text cannot be one
-	bytes   bool              // a slice of bytes: base64 in JSON, itself as text
-	moment  int               // of a custom struct, 1 + the index of a time.Time that is embedded
-	must    string            // what a custom value must be, for its fault
-	checked bool              // there is something to validate in here
-	fragile bool              // a Codec may have put in here what cannot be encoded
-	holds   bool              // calls code of the user with a pointer into it
+	set     setter            // sets a value from text; nil if text is not possible
+	bytes   bool              // a slice of bytes: base64 in JSON, the bytes themselves as text
+	moment  int               // of a custom struct, 1 + the index of its embedded time.Time
+	must    string            // text of the fault for an invalid value
+	checked bool              // the value or a part of it has rules
+	fragile bool              // a Codec may decode a value that JSON cannot express
+	holds   bool              // user code gets a pointer into the value
 }
 
 // field is a member of an object, or a parameter.
@@ -54,26 +53,26 @@ type field struct {
 	shape           *shape
 	source          source
 	name            string // of a parameter
-	json, form, xml string // names in a body; empty means not in such a body
-	attr            bool   // the XML name is an attribute's
-	bit             uint64 // in scratch.present, or a required member's bit in an object
+	json, form, xml string // names in a body; empty means not in a body of that kind
+	attr            bool   // the XML name is the name of an attribute
+	bit             uint64 // in scratch.present, or among the members of an object
 	required        bool
 	omits           bool // may be absent from a response
-	omitsZero       bool // because of omitzero
+	omitsZero       bool // may be absent because of omitzero
 	rules           []rule
-	each            []rule   // of the elements of a list
-	most            int      // elements of a list or map
-	limits          ruleTags // for the OpenAPI document
-	set             setter   // from text
-	many            bool     // text may be given more than once
-	fallback        []string // a text, or those of a list
+	each            []rule   // rules for the elements of a list
+	most            int      // maximum number of elements of a list or map
+	limits          ruleTags // the rules, for the OpenAPI document
+	set             setter   // sets the value from text
+	many            bool     // the field accepts more than one text
+	fallback        []string // the default: one text, or one for each element
 	doc             string
 }
 
-// element stands for the field that an element is not.
+// element is the field for a list element or map value, which has no field of its own.
 var element = &field{most: math.MaxInt}
 
-// ruled reports whether its value has rules.
+// ruled reports whether the field has rules.
 func (f *field) ruled() bool { return len(f.rules) > 0 || len(f.each) > 0 }
 
 // of returns the field's value in v, a struct.
@@ -96,10 +95,10 @@ var (
 	xmlNameType     = reflect.TypeFor[xml.Name]()
 )
 
-// shapes makes shapes, one for each type.
+// shapes makes one shape for each type.
 type shapes struct {
 	seen  map[reflect.Type]*shape
-	reply bool // of types that are encoded: what is no request type has no shape, which is no error
+	reply bool // for response types: a type unknown to requests is no error
 }
 
 func newShapes(reply bool) *shapes { return &shapes{map[reflect.Type]*shape{}, reply} }
@@ -113,12 +112,12 @@ func (m *shapes) of(t reflect.Type) (*shape, error) {
 	m.seen[t] = s
 	err := m.fill(s)
 	if m.reply && err != nil {
-		s.kind, s.holds, err = kindAny, true, nil // for all we know
+		s.kind, s.holds, err = kindAny, true, nil // the contents of the type are unknown
 	}
 	return s, err
 }
 
-// bytesIn reports whether t, a slice, is one that encoding/json writes as base64.
+// bytesIn reports whether encoding/json writes t, a slice, as base64.
 func bytesIn(t reflect.Type) bool {
 	elem := reflect.PointerTo(t.Elem())
 	return t.Elem().Kind() == reflect.Uint8 && !elem.Implements(jsonType) && !elem.Implements(textType) && !marshals(elem)
@@ -198,7 +197,7 @@ func (m *shapes) fill(s *shape) (err error) {
 	return err
 }
 
-// members adds the fields of t, which is s's type or embedded in it at index.
+// members adds the fields of t. t is the type of s, or is embedded in that type at index.
 func (m *shapes) members(s *shape, t reflect.Type, index []int) error {
 	for i := range t.NumField() {
 		sf := t.Field(i)
@@ -248,7 +247,7 @@ func (s *shape) add(f *field) error {
 	return nil
 }
 
-// member reads what the tags of sf say about it wherever it comes from.
+// member reads the tags of sf that do not depend on the field's source.
 func (m *shapes) member(sf reflect.StructField, index []int) (*field, error) {
 	f := &field{goName: sf.Name, index: index, doc: sf.Tag.Get("doc"), most: math.MaxInt}
 	name, options, _ := strings.Cut(sf.Tag.Get("json"), ",")
@@ -292,9 +291,8 @@ func (m *shapes) member(sf reflect.StructField, index []int) (*field, error) {
 	return f, f.rule(sf.Tag)
 }
 
-// settle makes the setters, and finds out, for shapes that may refer to each
-// other in circles, which have something to validate, which call code of the user
-// and which may hold what cannot be encoded.
+// settle makes the setters. It also computes checked, holds and fragile for shapes that may refer
+// to each other in cycles.
 func (m *shapes) settle() {
 	for _, s := range m.seen {
 		s.set, _, _ = setterOf(s)
@@ -317,7 +315,7 @@ func (m *shapes) settle() {
 	}
 }
 
-// behind returns the value that pointers and Optionals lead to, which is there.
+// behind returns the value behind pointers and Optionals, none of which may be nil.
 func (s *shape) behind(v reflect.Value) reflect.Value {
 	for ; s.kind == kindPointer || s.kind == kindOptional; s = s.elem {
 		if s.kind == kindOptional {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// atStart wants the error that a request type makes.
+// atStart checks the error that a request type causes.
 func atStart[Req any](t *testing.T, pattern, want string) {
 	t.Helper()
 	err := NewMux(Config{}).Add(New("POST", pattern, func(context.Context, Req) (Empty, error) { return Empty{}, nil }))
@@ -16,7 +16,7 @@ func atStart[Req any](t *testing.T, pattern, want string) {
 	}
 }
 
-// What could only fail, or do nothing, at each request is an error at start.
+// A setting that would fail, or do nothing, in every request is an error at start-up.
 func TestWhatCannotWorkIsAnErrorAtStart(t *testing.T) {
 	atStart[struct {
 		N int `query:"n" default:"0" validate:"min=1"`

@@ -11,8 +11,8 @@ import (
 	"github.com/spillway-go/spillway/route"
 )
 
-// A client whose request is refused because this instance stops was not told to leave its
-// connection, and sent the next one to the same instance.
+// If this instance stops, a rejected client must close its connection. Without Connection: close it
+// once sent its next request to the same instance.
 func TestARouteOfAnInstanceThatStopsSendsItsClientsAway(t *testing.T) {
 	lim, err := limiter.New(limiter.Config{})
 	if err != nil {

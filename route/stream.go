@@ -6,13 +6,12 @@ import (
 	"net/http"
 )
 
-// Stream is a response that is written as it is made. Write is called once, in
-// the goroutine of the request, and should end with the context the handler was
-// given; each of its writes is flushed to the client. An error before the first
-// write is answered as any other; a later one aborts the connection, so that the
-// client does not take the part for the whole, and Config.Report is told. Write
-// is not called where the answer has no content, as with HEAD; what is to be
-// given back either way is for a Releaser.
+// Stream is a response that is written in parts. Write is called once, in the goroutine of the
+// request, and should return when the handler's context ends; each of its writes is flushed to the
+// client. An error before the first write is answered like any other. A later error aborts the
+// connection, so that the client does not take the part for the whole. Config.Report receives the
+// later error, unless the client has left. Write is not called if the answer has no content, as
+// with HEAD. Implement [Releaser] to free resources in both cases.
 type Stream struct {
 	ContentType string // empty means application/octet-stream
 	Write       func(w io.Writer) error
@@ -37,10 +36,10 @@ func (f *Stream) serve(w http.ResponseWriter, r *http.Request, t *progress, stat
 	return err
 }
 
-// lateError is one that came when a part of the answer was sent.
+// lateError is an error after a part of the answer was sent.
 type lateError struct{ error }
 
-// flushed sends each write on its way at once.
+// flushed flushes after each write.
 type flushed struct {
 	w           http.ResponseWriter
 	control     *http.ResponseController
@@ -72,7 +71,7 @@ func (f *flushed) Write(b []byte) (int, error) {
 	n, err := f.w.Write(b)
 	f.progress.sent(int64(n))
 	if err == nil {
-		_ = f.control.Flush() // a writer that cannot flush sends when it wants
+		_ = f.control.Flush() // not all writers can flush
 	}
 	return n, err
 }

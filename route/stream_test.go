@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// net/http drops what is written in answer to HEAD, so that a stream that ends
-// when its client does would go on without one reading it.
+// net/http drops the body of an answer to HEAD. A stream that ends when its client leaves would
+// continue without a reader.
 func TestAStreamIsNotRunForAnAnswerWithoutContent(t *testing.T) {
 	runs := 0
 	stream := Stream{ContentType: "text/event-stream", Write: func(w io.Writer) error { runs++; return nil }}
@@ -34,7 +34,7 @@ func TestAStreamIsNotRunForAnAnswerWithoutContent(t *testing.T) {
 	}
 }
 
-// A problem can no longer tell the client, so that Report is the only one to know.
+// It is too late to send the client a problem, so only Report receives the error.
 func TestAnErrorOfAStreamThatHasBegunIsReported(t *testing.T) {
 	broken := errors.New("broken")
 	for _, c := range []struct {

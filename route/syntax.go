@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// isEmail is the format of that name: a mailbox of RFC 5321 in ASCII, without quotes, at
-// a domain of two labels or more.
+// isEmail implements format=email: an RFC 5321 mailbox in ASCII, without quotes, at a domain of two
+// labels or more.
 func isEmail(s string) bool {
 	local, domain, _ := strings.Cut(s, "@")
 	if len(s) > 254 || local == "" || len(local) > 64 || strings.IndexByte(domain, '.') < 0 {
@@ -26,8 +26,7 @@ func isEmail(s string) bool {
 	return true
 }
 
-// isURI is the format of that name: a URI of RFC 3986, which has a scheme, that package
-// net/url can read.
+// isURI implements format=uri: an RFC 3986 URI with a scheme that package net/url can parse.
 func isURI(s string) bool {
 	scheme, rest, found := strings.Cut(s, ":")
 	if !found || scheme == "" || !isLetter(scheme[0]) || !only(scheme, isScheme) {
@@ -48,7 +47,7 @@ func isURI(s string) bool {
 	return err == nil
 }
 
-// isAuthority reports whether s may stand behind the two slashes of a URI.
+// isAuthority reports whether s may follow the two slashes of a URI.
 func isAuthority(s string) bool {
 	if user, host, found := strings.Cut(s, "@"); found {
 		if s = host; !isPart(user, ":") {
@@ -68,8 +67,8 @@ func isAuthority(s string) bool {
 	return isPart(host, "") && (port == "" || port[0] == ':' && only(port[1:], isDigit))
 }
 
-// isPart reports whether s has only what any part of a URI may have, and what else is
-// allowed in this one.
+// isPart reports whether s has only the characters allowed in every part of a URI, and those in
+// also.
 func isPart(s, also string) bool {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
@@ -83,7 +82,7 @@ func isPart(s, also string) bool {
 	return true
 }
 
-// only reports whether all of s is of that kind.
+// only reports whether is returns true for every byte of s.
 func only(s string, is func(byte) bool) bool {
 	for i := range len(s) {
 		if !is(s[i]) {
@@ -98,8 +97,7 @@ func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
 func isLabel(c byte) bool  { return isLetter(c) || isDigit(c) || c == '-' }
 func isScheme(c byte) bool { return isLabel(c) || c == '+' || c == '.' }
 
-// isAtom reports whether c may stand unquoted before the @ of an e-mail address, between
-// points.
+// isAtom reports whether c may occur unquoted in the local part of an e-mail address, between dots.
 func isAtom(c byte) bool {
 	return isLabel(c) || strings.IndexByte("!#$%&'*+/=?^_`{|}~", c) >= 0
 }

@@ -35,7 +35,7 @@ func TestAURIIsOneOfRFC3986(t *testing.T) {
 	}
 }
 
-// What has the format is read by the packages of the standard library, and by the grammar.
+// Texts of a format are accepted by the packages of the standard library, and by the grammar.
 func FuzzFormats(f *testing.F) {
 	for _, seed := range []string{"http://u:p@[::1]:80/%41?b#c", "urn:a:b", "x:", "http://a%41b/", "http://a:99999999999/", "a.b@c.d", "a@b!c.d", "x://@:/", "2006-01-02", "2006-01-02t03:04:60.5z", "1998-12-31T23:59:60Z"} {
 		f.Add(seed)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A list was once given one element, "a,b".
+// The default of a list was once a single element, "a,b".
 func TestADefaultOfAListIsAList(t *testing.T) {
 	type in struct {
 		Sort []string        `query:"sort" default:"name, born" validate:"enum=name|born,max=2"`

@@ -11,16 +11,14 @@ import (
 	"unicode/utf8"
 )
 
-// setter puts text into a value. It returns what the text must be when it is
-// not that, without repeating the text.
+// setter sets a value from text. For invalid text it returns the expected form, without the text.
 type setter func(v reflect.Value, s string) (fault string)
 
 var durationType = reflect.TypeFor[time.Duration]()
 
 func canonical(header string) string { return textproto.CanonicalMIMEHeaderKey(header) }
 
-// setterOf returns the setter of a shape, and whether it may be called for more
-// than one text.
+// setterOf returns the setter of a shape. many tells whether the setter accepts more than one text.
 func setterOf(s *shape) (set setter, many bool, err error) {
 	switch s.kind {
 	case kindPointer:
@@ -139,7 +137,7 @@ func setUint(v reflect.Value, text string) string {
 
 func setFloat(v reflect.Value, text string) string {
 	for i := range len(text) {
-		if c := text[i]; (c < '0' || c > '9') && strings.IndexByte("+-.eE", c) < 0 { // no NaN, no infinity, nothing hexadecimal
+		if c := text[i]; (c < '0' || c > '9') && strings.IndexByte("+-.eE", c) < 0 { // no NaN, infinity or hexadecimal
 			return "must be a number"
 		}
 	}

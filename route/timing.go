@@ -9,20 +9,20 @@ import (
 
 // timing is the Server-Timing of one request.
 type timing struct {
-	of     *timings // nil if not asked for
+	of     *timings // nil if the route is untimed
 	last   time.Duration
 	wait   time.Duration
 	decode time.Duration
 	handle time.Duration
 }
 
-// timings is what the Server-Timing of one route's requests have in common.
+// timings holds the Server-Timing data that all requests of one route share.
 //
-// A request that takes some microseconds should not spend one on saying so. Its
-// header is one of few then, which are made once and shared: as with
-// jsonContent, appending to one copies, and setting replaces it.
+// A request of a few microseconds would spend one more on formatting the header. The values of
+// short requests are few, so they are formatted once and shared. As with jsonContent, appending to
+// a shared value copies it, and setting replaces it.
 type timings struct {
-	start time.Time // reading the time since is half of reading the time
+	start time.Time // time.Since costs half as much as time.Now
 	waits bool
 	known [few * few]atomic.Pointer[[]string]
 }
@@ -47,7 +47,7 @@ func (t *timing) waited()  { t.lap(&t.wait) }
 func (t *timing) decoded() { t.lap(&t.decode) }
 func (t *timing) handled() { t.lap(&t.handle) }
 
-// write sets Server-Timing, in milliseconds. It keeps what middleware wrote.
+// write sets Server-Timing, in milliseconds. It keeps values set by middleware.
 func (t *timing) write(h http.Header) {
 	if t.of == nil {
 		return

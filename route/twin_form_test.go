@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// decimal has neither the hexadecimal numbers of strconv nor its infinity.
+// decimal excludes the hexadecimal numbers and the infinity of strconv.
 var decimal = regexp.MustCompile(`^[0-9eE.+-]+$`)
 
-// twinForm decodes by way of net/url.
+// twinForm decodes with net/url.
 func twinForm(body string) *fuzzed {
 	values, err := url.ParseQuery(body)
 	total := 0
@@ -67,7 +67,7 @@ func twinForm(body string) *fuzzed {
 	return &out
 }
 
-// twinMultipart decodes by way of all that mime/multipart does by itself.
+// twinMultipart decodes with mime/multipart.
 func twinMultipart(body, boundary string) *fuzzed {
 	if !regexp.MustCompile("(^|\n)--" + regexp.QuoteMeta(boundary) + "--").MatchString(body) {
 		return nil // cut off

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// The twins decode a fuzzed by means that share nothing with the plan.
+// The twins decode a fuzzed independently of the plan.
 
-// twinJSON decodes by way of tokens and maps.
+// twinJSON decodes with tokens and maps.
 func twinJSON(body string) *fuzzed {
 	if !json.Valid([]byte(body)) || !utf8.ValidString(body) || halfSurrogate(body) {
 		return nil
@@ -121,7 +121,7 @@ func twinSub(v any) *fuzzedSub {
 	return &out
 }
 
-// twinNumber lets encoding/json decide about one number.
+// twinNumber decodes one number with encoding/json.
 func twinNumber(v, into any) bool {
 	n, ok := v.(json.Number)
 	if _, float := into.(*float32); ok && !float {
@@ -137,7 +137,7 @@ func twinInteger(n json.Number) json.Number {
 		return "0"
 	}
 	if e, err := strconv.Atoi(exponent); exponent != "" && (err != nil || e > 10_000 || e < -10_000) {
-		return n // no body is long enough to make an integer of it
+		return n // no body has enough digits for an integer
 	}
 	if r, ok := new(big.Rat).SetString(string(n)); ok && r.IsInt() {
 		return json.Number(r.Num().String())

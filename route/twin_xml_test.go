@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// tree is an element as encoding/xml itself decodes it when nothing is known.
+// tree is an element as encoding/xml decodes it without a known type.
 type tree struct {
 	XMLName xml.Name
 	Attrs   []xml.Attr `xml:",any,attr"`
@@ -15,7 +15,7 @@ type tree struct {
 	Nodes   []tree     `xml:",any"`
 }
 
-// twinXML decodes a tree, and then looks at it as at a form with a nested part.
+// twinXML decodes a tree, and then treats it as a form with a nested part.
 func twinXML(body string) *fuzzed {
 	d := xml.NewDecoder(strings.NewReader(body))
 	var root *tree
@@ -102,7 +102,7 @@ func twinElement(n tree, depth int) *fuzzedSub {
 	return &out
 }
 
-// attributes reports whether there are only namespaces.
+// attributes reports whether all attributes are namespace declarations.
 func attributes(attrs []xml.Attr) bool {
 	for _, a := range attrs {
 		if a.Name.Space != "xmlns" && a.Name.Local != "xmlns" {
@@ -112,7 +112,7 @@ func attributes(attrs []xml.Attr) bool {
 	return true
 }
 
-// directive reports whether one is anywhere.
+// directive reports whether body has a directive.
 func directive(body string) bool {
 	for d := xml.NewDecoder(strings.NewReader(body)); ; {
 		token, err := d.Token()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Clients that prefer leniency share a route with those that do not, and no request
-// leaves its leniency to the next.
+// Lenient and strict requests share a route. The leniency of a request does not affect the next
+// one.
 func TestUnknownIsAllowedInTheRequestsThatAskForIt(t *testing.T) {
 	type in struct {
 		Page string `query:"page"`
@@ -34,8 +34,8 @@ func TestUnknownIsAllowedInTheRequestsThatAskForIt(t *testing.T) {
 	}
 }
 
-// What is not known and narrows what is known is refused by every source of names, for
-// clients that want the rest ignored too.
+// RefuseUnknown refuses names that narrow the request, from every source, even if other unknown
+// names are ignored.
 func TestSomeUnknownNamesAreRefusedWhateverIsAllowed(t *testing.T) {
 	type in struct {
 		Page string `query:"page"`

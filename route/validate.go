@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// validate checks the rules of every field that was sent, those of a JSON body
-// excepted, whose decoder has checked them.
+// validate checks the rules of every field that was sent, except for members of a JSON body, which
+// its decoder has checked.
 //
-// A zero value may be an absent one. The decoder of XML has checked those that
-// were sent; from a codec, zero counts as absent. What a codec has put there may be
-// what no JSON can say, such as a time with an offset of a day.
+// A zero value may be an absent one. The XML decoder has checked zero values that were sent. From a
+// codec, zero counts as absent. A codec may also set values that JSON cannot express, such as a
+// time with an offset of a day.
 func (c *core) validate(s *scratch, kind bodyKind, v reflect.Value) {
 	fields := c.plan.checks
 	if kind == bodyJSON {
@@ -21,7 +21,7 @@ func (c *core) validate(s *scratch, kind bodyKind, v reflect.Value) {
 	checker{s, kind}.top(fields, v)
 }
 
-// check notes which of the rules v breaks, which the path leads to.
+// check notes the rules that v breaks. The path leads to v.
 func check(s *scratch, rules []rule, v reflect.Value) {
 	for i := range rules {
 		if !rules[i].ok(v) {
@@ -30,7 +30,7 @@ func check(s *scratch, rules []rule, v reflect.Value) {
 	}
 }
 
-// broken lists what is wrong with v, where there is no path to an element of it.
+// broken yields the faults of v, for a v whose elements have no path.
 func (f *field) broken(v reflect.Value) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range f.rules {
@@ -57,13 +57,13 @@ type checker struct {
 	kind bodyKind
 }
 
-// top checks the fields of the request itself.
+// top checks the fields of the request type.
 func (c checker) top(fields []*field, v reflect.Value) {
 	for _, f := range fields {
 		asText := f.source != fromBody && f.source != fromJSON || c.kind == bodyForm || c.kind == bodyMultipart
 		switch {
 		case f.source == fromText && c.kind != bodyText, f.source == fromJSON && c.kind != bodyCodec:
-			continue // the body is another one
+			continue // the body is of another kind
 		case f.source == fromBody && (c.kind == bodyText || c.kind == bodyNone):
 			continue
 		case f.source == fromJSON:
@@ -93,7 +93,7 @@ func (c checker) text(f *field, v reflect.Value) {
 	}
 }
 
-// field checks a member that the path leads to.
+// field checks the member at the path.
 func (c checker) field(f *field, v reflect.Value) {
 	s := f.shape
 	for s.kind == kindPointer || s.kind == kindOptional {
@@ -111,7 +111,7 @@ func (c checker) field(f *field, v reflect.Value) {
 		}
 		s = s.elem
 	}
-	sure := s != f.shape // a pointer or Optional was there, so the value was
+	sure := s != f.shape // a set pointer or Optional proves that the value was sent
 	if !sure && v.IsZero() {
 		c.absent(f)
 		return
@@ -127,8 +127,7 @@ func (c checker) field(f *field, v reflect.Value) {
 	c.inside(s, v)
 }
 
-// absent is about a member that is not there. The decoder of XML has said
-// so.
+// absent notes an absent required member. The XML decoder has already done so.
 func (c checker) absent(f *field) {
 	if f.required && c.kind == bodyCodec {
 		c.s.here("is required")
@@ -173,10 +172,10 @@ func (c checker) inside(s *shape, v reflect.Value) {
 	}
 }
 
-// looks reports whether there is something to check in a value of that shape.
+// looks reports whether a value of shape s needs a check.
 func (c checker) looks(s *shape) bool { return s.checked || s.fragile && c.kind == bodyCodec }
 
-// encodable reports whether JSON can say what v is, a float or a custom value.
+// encodable reports whether JSON can express v, a float or a custom value.
 func (s *shape) encodable(v reflect.Value) bool {
 	switch {
 	case s.kind == kindFloat:
@@ -184,7 +183,7 @@ func (s *shape) encodable(v reflect.Value) bool {
 	case s.typ == timeType:
 		return writable(v.Interface().(time.Time))
 	case s.typ == numberType:
-		return v.String() == "" || isNumber(v.String()) // encoding/json writes 0 for nothing
+		return v.String() == "" || isNumber(v.String()) // encoding/json writes 0 for an empty json.Number
 	case s.moment > 0:
 		return writable(v.Field(s.moment - 1).Interface().(time.Time))
 	}
@@ -206,8 +205,8 @@ func (c checker) elem(s *shape, v reflect.Value) {
 	c.inside(s, v)
 }
 
-// faultsOf notes what a Validate method returned: the faults of an
-// *InvalidError, or the error's text.
+// faultsOf notes the result of a Validate method: the faults of an *InvalidError, or the error's
+// text.
 func (s *scratch) faultsOf(err error) {
 	if err == nil {
 		return

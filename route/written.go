@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// written is how the values of one type are written as JSON: byte for byte as
-// encoding/json does, which is asked wherever that is not certain, but that a
-// slice or map is never null. It is made once for a response type; a recursive
-// type has a recursive one.
+// written describes how the values of one type are written as JSON. The output is byte for byte
+// that of encoding/json, except that a slice or map is never null. Types for which that is not
+// certain are left to encoding/json. A written is made once for a response type; a recursive type
+// has a recursive one.
 type written struct {
 	how    how
-	bits   int // of a float
+	bits   int // size of a float
 	elem   *written
 	fields []writtenField
 }
@@ -20,7 +20,7 @@ type written struct {
 type how uint8
 
 const (
-	byLibrary how = iota // decides itself, by its methods or what is in it
+	byLibrary how = iota // by encoding/json, because of the type's methods or contents
 	asObject
 	asList
 	asMap
@@ -36,7 +36,7 @@ const (
 )
 
 type writtenField struct {
-	name      string // quoted, and a colon
+	name      string // quoted, with a colon
 	index     []int
 	omitEmpty bool
 	omitZero  bool
@@ -96,8 +96,8 @@ func (m writers) of(t reflect.Type) *written {
 	return w
 }
 
-// nulls reports whether the library, which writes null for a nil slice, writes
-// some of what has known parts.
+// nulls reports whether encoding/json, which writes null for a nil slice, writes a value whose
+// parts are in the OpenAPI document.
 func (m writers) nulls(shapes *shapes) bool {
 	for t, w := range m {
 		if s := shapes.seen[t]; w.how == byLibrary && s != nil && (s.elem != nil || s.fields != nil || s.bytes) {
@@ -113,8 +113,8 @@ func marshals(pointer reflect.Type) bool {
 	return pointer.Implements(marshalType) || pointer.Implements(marshalTextType) || streamsOut(pointer)
 }
 
-// fields lists the members of t, which is embedded at index, and reports whether
-// it is certain that these are all and that they look like this.
+// fields lists the members of t, which is embedded at index. ok is false if these may not be all
+// members or may be written in another form.
 func (m writers) fields(t reflect.Type, index []int, taken map[string]bool) (fields []writtenField, ok bool) {
 	for i := range t.NumField() {
 		sf := t.Field(i)
@@ -161,13 +161,13 @@ func (m writers) fields(t reflect.Type, index []int, taken map[string]bool) (fie
 	return fields, true
 }
 
-// knowsZero reports whether a method may decide what is zero.
+// knowsZero reports whether a method may decide if a value of type t is zero.
 func knowsZero(t reflect.Type) bool {
 	zeroer := reflect.TypeFor[interface{ IsZero() bool }]()
 	return t.Kind() == reflect.Interface || t.Implements(zeroer) || reflect.PointerTo(t).Implements(zeroer)
 }
 
-// simple reports whether every version of encoding/json takes name as it is.
+// simple reports whether every version of encoding/json writes name without escapes.
 func simple(name string) bool {
 	for i := range len(name) {
 		switch c := name[i]; {

@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// bindXML binds an XML document. The root element may have any name, and
-// namespaces are not looked at. As with JSON, encoding/xml would stop at the
-// first fault and take the Go name of any field for an element, so it only
-// reads the tokens.
+// bindXML binds an XML document. The root element may have any name, and namespaces are ignored.
+// encoding/xml only reads the tokens, because its decoder would stop at the first fault and accept
+// the Go name of any field as an element.
 func (c *core) bindXML(s *scratch, v reflect.Value) {
 	s.memory = c.limits.Memory
 	d := xmlDecoder{tokens: xml.NewDecoder(bytes.NewReader(s.body)), s: s, lax: s.lax, most: c.limits.Depth}
@@ -29,19 +28,18 @@ func (c *core) bindXML(s *scratch, v reflect.Value) {
 	}
 }
 
-// xmlDecoder is a recursive decoder of XML into a shape. It notes every fault,
-// with a pointer, and goes on. Its methods report false when they cannot go on.
+// xmlDecoder is a recursive decoder of XML into a shape. It notes every fault, with a pointer, and
+// continues. Its methods return false when they cannot continue.
 type xmlDecoder struct {
 	tokens *xml.Decoder
 	s      *scratch
 	depth  int
 	most   int
 	lax    bool
-	told   bool // why it cannot go on
+	told   bool // the reason to stop is already a fault
 }
 
-// outside reads what stands before or behind the root element, up to one or to
-// the end.
+// outside reads the tokens before or after the root element, up to its start tag or the end.
 func (d *xmlDecoder) outside() (*xml.StartElement, bool) {
 	for {
 		token, err := d.tokens.Token()
@@ -72,7 +70,7 @@ func (d *xmlDecoder) spend(t reflect.Type) bool {
 	return !d.told
 }
 
-// object reads an element that start has begun into a struct.
+// object reads the rest of the element that start begins into a struct.
 func (d *xmlDecoder) object(start xml.StartElement, s *shape, v reflect.Value) bool {
 	if d.depth++; d.depth > d.most {
 		return d.stop("is nested too deeply")
@@ -141,8 +139,8 @@ func unexpected(f *field) string {
 	return moreThanOnce
 }
 
-// zero checks the rules of a zero value, which is known to have been sent, and
-// is one without a fault since there were before.
+// zero checks the rules of a zero value that is known to have been sent. before is the number of
+// faults before the value was read; after further faults zero does nothing.
 func (d *xmlDecoder) zero(f *field, v reflect.Value, before int) {
 	if len(d.s.faults) == before && len(f.rules) > 0 && f.shape.kind != kindPointer && f.shape.kind != kindOptional && v.IsZero() {
 		check(d.s, f.rules, v)
@@ -159,12 +157,11 @@ func (s *shape) xmlField(name string, attr bool) *field {
 	return nil
 }
 
-// element reads an element into a value of shape s, which is that of a field or
-// an element of a list.
+// element reads an element into a value of shape s, the shape of a field or of a list element.
 func (d *xmlDecoder) element(start xml.StartElement, s *shape, of *field, v reflect.Value) bool {
 	switch s.kind {
 	case kindPointer:
-		if v.IsNil() { // else a list that goes on
+		if v.IsNil() { // not nil if a list continues
 			if !d.spend(s.elem.typ) {
 				return false
 			}
@@ -176,7 +173,7 @@ func (d *xmlDecoder) element(start xml.StartElement, s *shape, of *field, v refl
 		return d.element(start, s.elem, of, v.Field(0))
 	case kindList:
 		n := v.Len()
-		if n <= of.most { // one more, for the rule to see
+		if n <= of.most { // one element more, for the rule to detect
 			if !d.spend(s.elem.typ) {
 				return false
 			}
@@ -201,8 +198,8 @@ func (d *xmlDecoder) element(start xml.StartElement, s *shape, of *field, v refl
 	return ok
 }
 
-// skip reads the rest of an element. As in JSON, one counts as deep as what it
-// is in if it holds no other.
+// skip reads the rest of an element and drops it. As in JSON, an element without child elements
+// adds no depth.
 func (d *xmlDecoder) skip() bool {
 	for depth := d.depth; ; {
 		token, err := d.tokens.Token()
@@ -235,7 +232,7 @@ func (d *xmlDecoder) set(s *shape, v reflect.Value, text string) {
 	}
 }
 
-// text reads an element that holds text.
+// text reads the text of an element.
 func (d *xmlDecoder) text(start xml.StartElement) (string, bool) {
 	if len(start.Attr) > 0 && !d.lax {
 		d.s.here("must have no attributes")

@@ -12,16 +12,15 @@ import (
 	"github.com/spillway-go/spillway/route"
 )
 
-// API registers routes on gin, in any groups, and describes them in one
-// document. Create it with NewAPI; register everything before serving.
+// API registers routes on gin, in any groups, and describes them in one document. Create an API
+// with NewAPI; register everything before serving.
 type API struct {
 	cfg    route.Config
 	routes []*route.Route
 	names  []string
 }
 
-// NewAPI returns an API without routes. The zero Config works; its PathValue is
-// not used.
+// NewAPI returns an API without routes. The zero Config works. NewAPI ignores cfg.PathValue.
 func NewAPI(cfg route.Config) *API {
 	cfg.PathValue = pathValue
 	return &API{cfg: cfg}
@@ -33,9 +32,8 @@ type Router interface {
 	Handle(method, path string, handlers ...gin.HandlerFunc) gin.IRoutes
 }
 
-// Register adds routes to an engine or a group. It reports all that is wrong
-// with any of them, also what gin would panic about; those without fault are
-// registered nevertheless.
+// Register adds routes to an engine or a group. Register reports all errors of the routes,
+// including those that gin would panic about; routes without errors are registered nevertheless.
 func (a *API) Register(to Router, routes ...*Route) error {
 	var errs []error
 	for _, r := range routes {
@@ -77,7 +75,7 @@ func (a *API) register(to Router, r *Route) error {
 	return nil
 }
 
-// every method, as gin's Any.
+// every lists all methods, as gin's Any does.
 var every = []string{
 	http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodHead,
 	http.MethodOptions, http.MethodDelete, http.MethodConnect, http.MethodTrace,
@@ -94,7 +92,7 @@ func handle(to Router, method, path string, chain []gin.HandlerFunc) (err error)
 	return nil
 }
 
-// join is how gin puts a group's prefix before a path.
+// join puts a group's prefix before a path, as gin does.
 func join(base, relative string) string {
 	if relative == "" {
 		return base
@@ -108,13 +106,14 @@ func join(base, relative string) string {
 
 // handler serves h, a compiled route, in gin's chain.
 func handler(h http.Handler, rest string) gin.HandlerFunc {
-	direct, _ := h.(route.ContextHandler) // none if the route has middleware for net/http
+	direct, _ := h.(route.ContextHandler) // nil if the route has middleware for net/http
 	return func(g *gin.Context) {
 		c := newCall(g, rest)
 		defer c.end()
 		w := g.Writer
 		if w.Status() != http.StatusOK && !w.Written() {
-			w.WriteHeader(http.StatusOK) // where net/http starts from; what was set before was not meant for this answer
+			// 200 is the default of net/http. A status set earlier was not meant for this answer.
+			w.WriteHeader(http.StatusOK)
 		}
 		if direct != nil {
 			direct.ServeContext(&c.first, w, g.Request, c)

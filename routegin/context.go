@@ -11,31 +11,30 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Context is the context of one request, with what gin knows of it. It is made
-// for the request and never reused: a goroutine that keeps it when the handler
-// has returned reads what it always read, by then from a context that has ended
-// (context.WithoutCancel is for work that goes on). It never sees another
-// request, for it holds copies. gin's own context is reused at once; the one way
-// to it is Gin, which closes when the handler returns.
+// Context is the context of one request, with gin's data about the request. A Context is never
+// reused and holds copies, so it never shows another request. A goroutine may keep it after the
+// handler has returned: its values stay the same, but the context has ended. Use
+// context.WithoutCancel for work that continues. gin reuses its own context immediately. The only
+// access to gin's context is the method Gin, which stops working when the handler returns.
 type Context struct {
-	// Request is the request as it came to the route, which reads its body.
+	// Request is the request as the route got it. The route reads its body.
 	Request *http.Request
 
 	ctx  context.Context
 	call *call
 }
 
-// call is what all contexts of one request share. Only live changes.
+// call holds the data that all contexts of one request share. Only live changes.
 type call struct {
-	first  Context // the handler's, unless a limit or middleware derived another
+	first  Context // the handler's Context, unless a limit or middleware derived another
 	rest   string  // the name of the path's *parameter
 	path   string
 	params gin.Params
 	keys   map[any]any
-	space  [2]gin.Param // of params, as long as they are few
+	space  [2]gin.Param // memory for params, if they are few
 
 	mu   sync.Mutex
-	live *gin.Context // gin's own, until the handler has returned
+	live *gin.Context // gin's context; nil after the handler has returned
 }
 
 func newCall(g *gin.Context, rest string) *call {
@@ -62,8 +61,8 @@ func find(ctx context.Context) *Context {
 	return c
 }
 
-// contextOf is what the handler is given: ctx itself, or the Context in it with
-// all that a limit or middleware has put around it.
+// contextOf returns the handler's Context: ctx itself, or a Context around ctx if a limit or
+// middleware derived ctx.
 func contextOf(ctx context.Context) *Context {
 	c := find(ctx)
 	if ctx == context.Context(c) {
@@ -72,18 +71,18 @@ func contextOf(ctx context.Context) *Context {
 	return &Context{Request: c.Request, ctx: ctx, call: c.call}
 }
 
-// Deadline is that of the request.
+// Deadline returns the deadline of the request.
 func (c *Context) Deadline() (time.Time, bool) { return c.ctx.Deadline() }
 
-// Done is closed when the request has ended: when the client has left, a limit
-// on its time has passed, or it has been answered.
+// Done is closed when the request has ended: the client has left, a time limit has passed, or the
+// request has been answered.
 func (c *Context) Done() <-chan struct{} { return c.ctx.Done() }
 
-// Err tells why Done is closed.
+// Err returns the reason why Done is closed.
 func (c *Context) Err() error { return c.ctx.Err() }
 
-// Value finds a string in what middleware has Set, as gin's context does, and
-// any key in the request's context.
+// Value looks up strings in the values that middleware has Set, as gin's context does, and any key
+// in the request's context.
 func (c *Context) Value(key any) any {
 	switch key := key.(type) {
 	case contextKey:
@@ -96,23 +95,22 @@ func (c *Context) Value(key any) any {
 	return c.ctx.Value(key)
 }
 
-// Get returns what middleware has Set on gin's context before the handler began.
+// Get returns a value that middleware has Set on gin's context before the handler began.
 func (c *Context) Get(key any) (value any, exists bool) {
 	value, exists = c.call.keys[key]
 	return value, exists
 }
 
-// Param returns a path parameter as gin has it: that of *rest with its slash.
+// Param returns a path parameter as gin does: a *rest parameter begins with its slash.
 func (c *Context) Param(name string) string { return c.call.params.ByName(name) }
 
-// FullPath is the path that the route was registered for, such as
-// "/v1/patients/:id".
+// FullPath returns the path that the route was registered for, such as "/v1/patients/:id".
 func (c *Context) FullPath() string { return c.call.path }
 
-// Gin calls f with gin's own context, for what only that can: Set for middleware
-// that waits in Next, cookies, the client's address, libraries that ask for it.
-// Once the handler has returned, f is not called and Gin reports false. The
-// handler's return waits for f. f must not keep what it is given, nor call Gin.
+// Gin calls f with gin's own context, for features that only gin's context has: Set for middleware
+// that waits in Next, cookies, the client's address, libraries that require a gin.Context. After
+// the handler has returned, Gin does not call f and reports false. The handler's return waits for
+// f. f must not keep its argument, nor call Gin.
 func (c *Context) Gin(f func(g *gin.Context)) bool {
 	c.call.mu.Lock()
 	defer c.call.mu.Unlock()
@@ -123,12 +121,12 @@ func (c *Context) Gin(f func(g *gin.Context)) bool {
 	return true
 }
 
-// pathValue is route's way to path values behind middleware.
+// pathValue is the Config.PathValue for routes with net/http middleware.
 func pathValue(r *http.Request, name string) string {
 	return find(r.Context()).call.PathValue(name)
 }
 
-// PathValue is the short way.
+// PathValue implements route.PathValues, for routes without net/http middleware.
 func (c *call) PathValue(name string) string {
 	value := c.params.ByName(name)
 	if name == c.rest {
@@ -137,9 +135,9 @@ func (c *call) PathValue(name string) string {
 	return value
 }
 
-// end closes Gin. It is deferred. A panic goes on with its value and its stack;
-// http.ErrAbortHandler cuts the connection first: gin's Recovery swallows it and
-// would end a broken answer as if it were whole.
+// end makes Gin stop working. end is deferred. A panic continues with its value and its stack. For
+// http.ErrAbortHandler end first breaks the connection. Otherwise gin's Recovery, which swallows
+// that panic, would end a partial answer as if it were complete.
 func (c *call) end() {
 	v := recover()
 	c.mu.Lock()
@@ -150,7 +148,7 @@ func (c *call) end() {
 		return
 	}
 	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-		_ = http.NewResponseController(g.Writer).SetWriteDeadline(time.Unix(1, 0)) // else the server has nothing to cut
+		_ = http.NewResponseController(g.Writer).SetWriteDeadline(time.Unix(1, 0)) // writes fail from now on
 	}
 	panic(v)
 }

@@ -20,13 +20,12 @@ type patient struct {
 
 var errUnknown = errors.New("unknown patient")
 
-// ward is the service that moves. What it stores and its middleware stay as
-// they are.
+// ward is the service that moves to routegin. Its storage and its middleware do not change.
 type ward struct{ patients map[string]patient }
 
 func newWard() *ward { return &ward{map[string]patient{"P1": {"P1", "Ada"}}} }
 
-// signIn stands for the middleware that a service has.
+// signIn stands for the existing middleware of a service.
 func signIn(c *gin.Context) {
 	user := c.GetHeader("X-User")
 	if user == "" {
@@ -36,7 +35,7 @@ func signIn(c *gin.Context) {
 	c.Set("user", user)
 }
 
-// oldGet and oldCreate are how it was: each handler reads, checks and answers.
+// oldGet and oldCreate are the old handlers: each reads, checks and answers.
 func (s *ward) oldGet(c *gin.Context) {
 	p, ok := s.patients[c.Param("id")]
 	if !ok {
@@ -57,7 +56,7 @@ func (s *ward) oldCreate(c *gin.Context) {
 	c.JSON(http.StatusCreated, patient{"P2", body.Name + ", by " + c.GetString("user")})
 }
 
-// get and create are what becomes of them.
+// get and create are the typed functions that replace oldGet and oldCreate.
 type get struct {
 	ID string `path:"id"`
 }
@@ -87,8 +86,7 @@ func (s *ward) before() http.Handler {
 	return engine
 }
 
-// firstStep has one typed route. Its neighbour and the middleware have not been
-// touched.
+// firstStep has one typed route. The other handler and the middleware are unchanged.
 func (s *ward) firstStep() http.Handler {
 	engine := gin.New()
 	v1 := engine.Group("/v1", signIn)
@@ -165,7 +163,7 @@ func Example() {
 	// 200 {
 }
 
-// What only gin's own context can is behind Gin, as long as the handler runs.
+// The method Gin gives access to features of gin's own context, while the handler runs.
 func ExampleContext_Gin() {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()

@@ -79,7 +79,7 @@ func TestMiddlewareThatAbortsIsTheAnswer(t *testing.T) {
 	}
 }
 
-// Both chains of gin in which a status is set before the handler runs.
+// A status can be set before the handler runs in two chains of gin. This test covers both.
 func TestAStatusThatWasSetBeforeIsNotTheAnswers(t *testing.T) {
 	engine := serve(t, routegin.New("GET", "/", func(*routegin.Context, route.Empty) (string, error) { return "fine", nil }).
 		AddMiddlewares(func(g *gin.Context) { g.Status(http.StatusAccepted) }))
@@ -168,8 +168,8 @@ func TestAPanicThatNobodyRecoversPassesThrough(t *testing.T) {
 	do(engine, "GET", "/", "", "")
 }
 
-// gin's Recovery swallows http.ErrAbortHandler and the engine ends the answer.
-// The client must not take the part for the whole all the same.
+// gin's Recovery swallows http.ErrAbortHandler and the engine ends the answer. The client must
+// nevertheless detect that the answer is partial.
 func TestABrokenStreamIsCutAlsoBehindRecovery(t *testing.T) {
 	engine := gin.New()
 	engine.Use(gin.RecoveryWithWriter(io.Discard))
@@ -220,7 +220,7 @@ func TestEachRouteMayHaveALimiter(t *testing.T) {
 	if w := do(engine, "GET", "/limited", "", ""); w.Code != 200 || !strings.Contains(w.Header().Get("Server-Timing"), "wait;dur=") {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
-	if err := lim.Drain(context.Background()); err != nil { // from now on it refuses
+	if err := lim.Drain(context.Background()); err != nil { // from now on lim rejects
 		t.Fatal(err)
 	}
 	if w := do(engine, "GET", "/limited", "", ""); w.Code != 503 || w.Header().Get("Retry-After") == "" {

@@ -122,7 +122,7 @@ func TestWhatIsWrongWithARouteIsAnErrorOfRegister(t *testing.T) {
 	}
 }
 
-// Without gin's HandleMethodNotAllowed, another method is a 404: its words.
+// Without gin's HandleMethodNotAllowed, gin answers 404 for another method.
 func TestWhatNoRouteMatchesIsLeftToGin(t *testing.T) {
 	engine := serve(t, routegin.New("POST", "/x", func(*routegin.Context, route.Empty) (route.Empty, error) { return route.Empty{}, nil }))
 	if w := do(engine, "GET", "/y", "", ""); w.Code != 404 || w.Body.String() != "404 page not found" {
@@ -167,7 +167,7 @@ func TestARouteWithoutAMethodAnswersAll(t *testing.T) {
 	}
 }
 
-// The document is that of the same routes in a route.Mux.
+// The document equals the document of the same routes in a route.Mux.
 func TestTheDocumentIsThatOfTheSameRoutesInAMux(t *testing.T) {
 	info := route.Info{Title: "Files", Version: "1"}
 	mux := route.NewMux(route.Config{})

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// translate turns a path of gin into a pattern of package route, and returns the
-// name of its *parameter. What gin itself refuses is left to gin.
+// translate turns a path of gin into a pattern of package route, and returns the name of its
+// *parameter. Errors that gin itself reports are left to gin.
 func translate(path string) (pattern, rest string, err error) {
 	var b strings.Builder
 	for i := 0; i < len(path); i++ {
 		switch c := path[i]; c {
 		case '{', '}':
 			return "", "", errors.New("a path with braces cannot be described")
-		case '\\': // of gin, before a colon that is meant
+		case '\\': // gin's escape before a literal colon
 		case ':', '*':
 			if c == ':' && i > 0 && path[i-1] == '\\' {
 				b.WriteByte(c)

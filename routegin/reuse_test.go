@@ -16,9 +16,9 @@ import (
 	"github.com/spillway-go/spillway/routegin"
 )
 
-// Route layers over gin hand their users gin's pooled context, or pool their
-// own: a goroutine that looks at it once the handler has returned reads another
-// request's values. Here it reads its own, on every way there is to them.
+// Some route layers over gin pass on gin's pooled context, or pool their own. A goroutine that uses
+// the context after the handler has returned then reads another request's values. With routegin it
+// reads its own values, by every access path.
 func TestGoroutineThatOutlivesItsHandlerSeesItsOwnValues(t *testing.T) {
 	const requests, lag, clients = 2_000, 64, 4
 	type key struct{}
@@ -43,7 +43,7 @@ func TestGoroutineThatOutlivesItsHandlerSeesItsOwnValues(t *testing.T) {
 				c.Param("id") != want || c.Param("rest") != "/"+want || c.Request.Header.Get("X-Id") != want || c.FullPath() != "/:id/*rest" {
 				wrong.Add(1)
 			}
-			c.Gin(func(g *gin.Context) { // of a handler that has not quite returned
+			c.Gin(func(g *gin.Context) { // a handler that has not quite returned
 				if g.Param("id") != want {
 					wrong.Add(1)
 				}
@@ -83,9 +83,8 @@ func TestGoroutineThatOutlivesItsHandlerSeesItsOwnValues(t *testing.T) {
 	}
 }
 
-// A handler may still be in Gin when the chain it runs in has given up on it, as
-// http.TimeoutHandler does: gin's context is not reused before Gin is left, and
-// nobody gets in afterwards.
+// A handler may still be in Gin after its chain was abandoned, as http.TimeoutHandler does. gin's
+// context is not reused before Gin returns, and Gin calls no function afterwards.
 func TestGinsOwnContextStaysWhileItIsLookedAt(t *testing.T) {
 	inside, leave := make(chan struct{}), make(chan struct{})
 	var kept *routegin.Context

@@ -1,5 +1,4 @@
-// Package routegin serves typed routes of package route on a gin engine, beside
-// the handlers that are there.
+// Package routegin serves typed routes of package route on a gin engine, beside existing handlers.
 //
 //	api := routegin.NewAPI(route.Config{Errors: errors})
 //	err := api.Register(engine.Group("/v1", authenticate),
@@ -7,24 +6,23 @@
 //		routegin.New("POST", "/patients", svc.create).Name("createPatient").Status(http.StatusCreated),
 //	)
 //
-// Binding, validation, problems, limits and the OpenAPI document are route's:
-// its package comment tells the tags, the rules and the responses. Routing,
-// groups, middleware and what answers 404 and 405 are gin's.
+// Package route does binding, validation, problems, limits and the OpenAPI document. Its package
+// comment describes the tags, the rules and the responses. gin does routing, groups, middleware and
+// the answers 404 and 405.
 //
 // # Paths
 //
-// A path is one of gin's. The field of path:"id" is bound from :id, that of
-// path:"rest" from *rest, without the slash that gin puts before it, so that a
-// client of the OpenAPI document sends what the handler gets. A group's prefix
-// may have parameters too. As gin has it, a GET route does not answer HEAD.
+// A path has the syntax of gin. The field of path:"id" is bound from :id. The field of path:"rest"
+// is bound from *rest, without the slash that gin puts before the value, so that a client of the
+// OpenAPI document sends exactly the value that the handler gets. A group's prefix may have
+// parameters too. As usual in gin, a GET route does not answer HEAD.
 //
 // # Middleware
 //
-// A typed route is the last handler of gin's chain, behind the engine's, the
-// group's and its own middleware, which see the status, size and headers of its
-// answer. It aborts the chain when it answers with 400 or more, as gin's own
-// handlers do, and adds an error that its function returned to gin's Errors. A
-// panic goes through it as it is.
+// A typed route is the last handler of gin's chain, inside the middleware of the engine, of the
+// group and of the route. This middleware sees the status, size and headers of the answer. A typed
+// route aborts the chain when it answers with 400 or more, as gin's own handlers do. To gin's
+// Errors it adds an error that its function returned. It does not recover panics.
 package routegin
 
 import (
@@ -35,9 +33,9 @@ import (
 	"github.com/spillway-go/spillway/route"
 )
 
-// Route is one operation: a method, a path of gin and a typed function. Its
-// methods set and return it, so that calls chain; they are for start-up. A Route
-// may be registered more than once, in several groups.
+// Route is one operation: a method, a path of gin and a typed function. Its methods change the
+// Route and return it, so that calls chain; they are for start-up. A Route may be registered more
+// than once, in several groups.
 type Route struct {
 	method, path string
 	name         string
@@ -46,8 +44,8 @@ type Route struct {
 	compile      func(method, pattern string) *route.Route // knows Req and Res
 }
 
-// New makes a route. Method may be empty for all methods of gin's Any. What is
-// wrong with the types is reported by API.Register, which knows the whole path.
+// New makes a route. An empty method means all methods of gin's Any. API.Register reports errors in
+// the types, because only API.Register knows the whole path.
 func New[Req, Res any](method, path string, handle func(c *Context, req Req) (Res, error)) *Route {
 	var inner func(context.Context, Req) (Res, error)
 	if handle != nil {
@@ -65,36 +63,36 @@ func New[Req, Res any](method, path string, handle func(c *Context, req Req) (Re
 	}}
 }
 
-// Name is the operation's id in the OpenAPI document.
+// Name sets the operation's id in the OpenAPI document.
 func (r *Route) Name(name string) *Route {
 	r.name = name
 	return r.With(func(to *route.Route) { to.Name(name) })
 }
 
-// Desc says in a sentence what the operation does.
+// Desc sets a sentence that describes the operation.
 func (r *Route) Desc(text string) *Route {
 	return r.With(func(to *route.Route) { to.Describe(text) })
 }
 
-// Status is the status of a success; without it 200, or 204 for route.Empty.
+// Status sets the status of a success. The default is 200, or 204 for route.Empty.
 func (r *Route) Status(code int) *Route {
 	return r.With(func(to *route.Route) { to.Status(code) })
 }
 
-// AddMiddlewares adds gin middleware of this route; the first added is the
-// outermost, inside that of the group.
+// AddMiddlewares adds gin middleware to this route; the first added is the outermost. It runs
+// inside the middleware of the group.
 func (r *Route) AddMiddlewares(middleware ...gin.HandlerFunc) *Route {
 	r.middleware = append(r.middleware, middleware...)
 	return r
 }
 
-// With calls set for what else a route has: limits, a limiter, documented failures.
+// With calls set for all other settings of a route: limits, a limiter, documented failures.
 //
 //	r.With(func(r *route.Route) { r.Limiter(lim).Fails(http.StatusNotFound) })
 //
-// Middleware that it adds by Use runs behind gin's, and finds path values only
-// by gin's means. Priority and Cost are in the context from there on: gin's own
-// middleware runs before. With is called once for each registration.
+// Middleware that set adds by Use runs inside gin's middleware, and finds path values only by gin's
+// means. Priority and Cost enter the context after gin's middleware, which does not see them. set
+// is called once for each registration.
 func (r *Route) With(set func(*route.Route)) *Route {
 	r.settings = append(r.settings, set)
 	return r

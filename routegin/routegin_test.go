@@ -62,7 +62,7 @@ type everything struct {
 	Text  string              `body:"text"`
 }
 
-// upperCodec stands for a codec of the user's.
+// upperCodec stands for a codec of the user.
 type upperCodec struct{}
 
 func (upperCodec) MediaType() string { return "application/x-upper" }

@@ -14,8 +14,8 @@ import (
 	"github.com/spillway-go/spillway/routegin"
 )
 
-// What package route has around its routes, a route on gin has as well: formats, media
-// types, priorities, observers and words for the document.
+// A route on gin has the same features around it as in package route: formats, media types,
+// priorities, observers and text for the document.
 func TestSeamsOfRouteOnGin(t *testing.T) {
 	const fhir = "application/fhir+json"
 	type in struct {

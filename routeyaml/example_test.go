@@ -10,7 +10,7 @@ import (
 	"github.com/spillway-go/spillway/routeyaml"
 )
 
-// A route takes YAML where it takes JSON, with the same tags and rules.
+// A route accepts YAML as well as JSON, with the same tags and rules.
 func ExampleCodec() {
 	type create struct {
 		Name string `json:"name" validate:"required"`

@@ -2,12 +2,12 @@
 //
 //	api := route.NewMux(route.Config{Codecs: []route.Codec{routeyaml.Codec()}})
 //
-// A body is rewritten as JSON and bound as JSON is, by the same plan and to the
-// same faults: json tags name its members, and those that are unknown or given
-// twice, too much depth and wrong values are refused with a pointer to each.
+// A body is rewritten as JSON and then bound like a JSON body, with the same plan and the same
+// faults. json tags name the members. Unknown or duplicate members, excessive depth and wrong
+// values are refused, with a pointer to each fault.
 //
-// YAML takes far longer to read than JSON, in proportion to its length: give
-// routes that accept it a smaller Limits.Body.
+// YAML takes far longer to read than JSON, in proportion to its length: give routes that accept
+// YAML a smaller Limits.Body.
 package routeyaml
 
 import (
@@ -23,23 +23,23 @@ import (
 	"github.com/spillway-go/spillway/route"
 )
 
-// MediaType is that of RFC 9512.
+// MediaType is the media type of YAML in RFC 9512.
 const MediaType = "application/yaml"
 
-// Codec accepts application/yaml. For clients that call it by another name there
-// is route.Transcoded("application/x-yaml", routeyaml.JSON).
+// Codec accepts application/yaml. For clients that use another media type, there is
+// route.Transcoded("application/x-yaml", routeyaml.JSON).
 func Codec() route.Codec { return route.Transcoded(MediaType, JSON) }
 
 const (
-	maxDepth  = 1000 // of what is rewritten; route's own limit is told with a pointer
-	maxGrowth = 8    // bytes of JSON for each of YAML; without aliases 7 is the most
+	maxDepth  = 1000 // depth of the YAML; the limit of package route comes with a pointer
+	maxGrowth = 8    // bytes of JSON for each byte of YAML; the maximum without aliases is 7
 )
 
-// JSON rewrites one document, of what JSON has too: mappings with scalar keys,
-// sequences, strings, numbers, booleans and null. A date is a string. Aliases
-// are followed until the JSON is eight times as long as body. Other tags, merge
-// keys, infinity, further documents and numbers with a leading zero, which
-// versions of YAML read differently, are errors.
+// JSON rewrites one YAML document as JSON. The document may have the constructs that JSON has too:
+// mappings with scalar keys, sequences, strings, numbers, booleans and null. A date is a string.
+// Aliases are followed until the JSON is eight times as long as body. Other tags, merge keys,
+// infinity, further documents and numbers with a leading zero are errors. Versions of YAML read a
+// leading zero differently.
 func JSON(body []byte) ([]byte, error) {
 	in := yaml.NewDecoder(bytes.NewReader(body))
 	var doc yaml.Node
@@ -73,7 +73,7 @@ func (w *writer) node(n *yaml.Node, depth int) error {
 	case yaml.DocumentNode:
 		return w.node(n.Content[0], depth)
 	case yaml.AliasNode:
-		return w.node(n.Alias, depth+1) // one more, for an alias of its own parent
+		return w.node(n.Alias, depth+1) // one deeper, to bound an alias to its own parent
 	case yaml.ScalarNode:
 		return w.scalar(n)
 	case yaml.SequenceNode:
@@ -147,7 +147,7 @@ func (w *writer) scalar(n *yaml.Node) error {
 	}
 }
 
-// value writes what encoding/json knows. It refuses numbers that are none.
+// value writes v by encoding/json, which refuses NaN and infinity.
 func (w *writer) value(v any) error {
 	text, err := json.Marshal(v)
 	w.out = append(w.out, text...)

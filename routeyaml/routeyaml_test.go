@@ -30,7 +30,7 @@ func TestDocumentsAreRewritten(t *testing.T) {
 		"1: a\ntrue: b\n~: c\n":              `{"1":"a","true":"b","~":"c"}`,
 		"a: |\n  x\n  y\n":                   `{"a":"x\ny\n"}`,
 		"a: &x k\nb: *x\n":                   `{"a":"k","b":"k"}`,
-		"a: 1\na: 2\n":                       `{"a":1,"a":2}`, // refused by who knows the pointer
+		"a: 1\na: 2\n":                       `{"a":1,"a":2}`, // package route refuses the duplicate, with a pointer
 		"a: 18446744073709551615":            `{"a":18446744073709551615}`,
 		"--- {a: !!str 7, b: !!int '8'}\n":   `{"a":"7","b":8}`,
 		"a: .5":                              `{"a":0.5}`,
@@ -55,7 +55,7 @@ func TestWhatJSONDoesNotHaveIsRefused(t *testing.T) {
 	}
 }
 
-// nested is n sequences in each other.
+// nested returns n nested sequences.
 func nested(n int) []byte { return []byte(strings.Repeat("[", n) + strings.Repeat("]", n)) }
 
 func TestDepthIsBounded(t *testing.T) {
@@ -88,7 +88,7 @@ func TestAliasesAreBoundedByTheBody(t *testing.T) {
 			t.Errorf("%.20q became %d bytes, %v", body, len(got), err)
 		}
 	}
-	// What grows most without aliases is no bomb.
+	// The largest growth without aliases is within the limit.
 	if _, err := routeyaml.JSON([]byte("{" + strings.TrimSuffix(strings.Repeat("<,", 999), ",") + "}")); err != nil {
 		t.Error(err)
 	}
@@ -145,8 +145,8 @@ func TestARouteBindsYAMLAsItBindsJSON(t *testing.T) {
 	}
 }
 
-// The twin is the library's own decoder into Go values. Where it gives up, on
-// aliases or duplicates, ours may go on; where both succeed they agree.
+// The twin is the library's own decoder into Go values. It may fail, on aliases or duplicates,
+// where JSON does not. Where both succeed, they agree.
 func FuzzYAMLBody(f *testing.F) {
 	for _, seed := range []string{"a: 1\nb: [x, y]\n", "- {a: ~}\n- 'x'\n", "a: &x [1]\nb: *x\n", "&a [*a]", "? x\n: |\n  y\n", "!!int '7'", "0o17", "1e3", "<<: 1", "{<,&}", string(bomb(3))} {
 		f.Add([]byte(seed))
@@ -174,8 +174,8 @@ func FuzzYAMLBody(f *testing.F) {
 	})
 }
 
-// comparable reports whether v has nothing whose text the library has lost:
-// times, and keys that are no strings.
+// comparable reports whether the library has kept the text of all values in v. It does not for
+// times, and for keys that are not strings.
 func comparable(v any) bool {
 	switch v := v.(type) {
 	case time.Time, map[any]any:
